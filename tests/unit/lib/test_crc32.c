@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Both CRC-32 variants: this file is linked once with each. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include "lib/crc32.h"
+
+/* The check value every catalogue of CRCs lists for CRC-32/ISO-HDLC. */
+static void test_crc32_of_the_check_string(void **state)
+{
+    (void)state;
+    assert_int_equal(crc32_update(0, "123456789", 9), 0xcbf43926);
+}
+
+static void test_crc32_continues_at_any_split(void **state)
+{
+    (void)state;
+    for (size_t n = 0; n <= 9; n++) {
+        uint32_t crc = crc32_update(0, "123456789", n);
+
+        assert_int_equal(crc32_update(crc, "123456789" + n, 9 - n), 0xcbf43926);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_crc32_of_the_check_string),
+        cmocka_unit_test(test_crc32_continues_at_any_split),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
