@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Verbs: what a user of RDMA (connection manager, NVMe-oF binding) sees of it.
+ *
+ * firmware/drivers/rnic.c implements these on the RNIC of
+ * docs/hardware/rnic.md; unit tests link a fake.  One struct verbs is one RNIC.
+ * Numbers, opcodes and states are the RNIC's, under the names of the verbs.
+ *
+ * Context: the hart's main loop only.  Nothing here blocks except the calls
+ * marked "waits", which spin on the command ring (microseconds).  Completions
+ * and events are delivered by verbs_poll(), never from inside another call.
+ */
+#ifndef ESSD_NET_VERBS_VERBS_H
+#define ESSD_NET_VERBS_VERBS_H
+
+#include "lib/util.h"
+
+struct verbs;                     /* the driver's */
+
+/* An address as a GID: IPv6 verbatim, IPv4 as ::ffff:a.b.c.d. */
+struct verbs_gid {
+    uint8_t bytes[16];
+};
+
+enum verbs_qp_type { VERBS_QP_RC, VERBS_QP_UD };
+
+enum verbs_qp_state {
+    VERBS_QPS_RESET,
+    VERBS_QPS_INIT,
+    VERBS_QPS_RTR,
+    VERBS_QPS_RTS,
+    VERBS_QPS_ERROR,
+};
+
+enum verbs_wr_opcode {
+    VERBS_WR_SEND,
+    VERBS_WR_SEND_INV,
+    VERBS_WR_WRITE,
+    VERBS_WR_READ,
+    VERBS_WR_LOCAL_INV,
+};
+
+enum verbs_wc_opcode {
+    VERBS_WC_SEND,
+    VERBS_WC_WRITE,
+    VERBS_WC_READ,
+    VERBS_WC_LOCAL_INV,
+    VERBS_WC_RECV,
+};
+
+enum verbs_wc_status {
+    VERBS_WC_SUCCESS,
+    VERBS_WC_LOCAL_LENGTH,
+    VERBS_WC_LOCAL_PROTECTION,
+    VERBS_WC_LOCAL_OPERATION,
+    VERBS_WC_FLUSHED,
+    VERBS_WC_REMOTE_INVALID,
+    VERBS_WC_REMOTE_ACCESS,
+    VERBS_WC_REMOTE_OPERATION,
+    VERBS_WC_RETRY_EXCEEDED,
+    VERBS_WC_RNR_EXCEEDED,
+    VERBS_WC_BAD_RESPONSE,
+};
+
+enum verbs_access {
+    VERBS_ACCESS_LOCAL_WRITE = 1,
+    VERBS_ACCESS_REMOTE_WRITE = 2,
+    VERBS_ACCESS_REMOTE_READ = 4,
+};
+
+enum { VERBS_MAX_SGE = 4, VERBS_MAX_INLINE = 64, VERBS_NO_MR = 0xffffffff };
+
+/* A piece of DRAM.  `addr` is a pointer into the firmware's DRAM arena. */
+struct verbs_sge {
+    void *addr;
+    uint32_t len_bytes;
+    uint32_t lkey;
+};
+
+struct verbs_send_wr {
+    uint64_t cookie;
+    enum verbs_wr_opcode opcode;
+    bool signaled;
+    bool fence;
+    bool linked;                  /* flushed when its predecessor failed */
+    bool inline_data;             /* copy sge[0] (<= VERBS_MAX_INLINE) now */
+    uint8_t num_sge;
+    struct verbs_sge sge[VERBS_MAX_SGE];
+    uint64_t remote_addr;         /* WRITE, READ */
+    uint32_t rkey;                /* WRITE, READ */
+    uint32_t inv_rkey;            /* SEND_INV, LOCAL_INV */
+    struct {                      /* UD only */
+        uint16_t neigh;           /* neighbour index */
+        uint8_t laddr;            /* local address index */
+        uint32_t dest_qpn;
+        uint32_t qkey;
+    } ud;
+};
+
+/* Source of a UD message. */
+struct verbs_ud_info {
+    struct verbs_gid src_ip, dst_ip;
+    uint8_t src_mac[6];
+    uint8_t port;
+    uint8_t laddr;
+    uint32_t src_qpn;
+    uint16_t vlan;                /* 0xffff: untagged */
+};
+
+struct verbs_wc {
+    uint64_t cookie;
+    uint32_t qpn;
+    enum verbs_wc_opcode opcode;
+    enum verbs_wc_status status;
+    uint32_t len_bytes;           /* RECV */
+    bool with_inv;                /* RECV: inv_rkey was invalidated */
+    uint32_t inv_rkey;
+};
+
+enum verbs_event_type {
+    VERBS_EVENT_QP_FATAL,         /* the QP is in ERROR; `status` says why */
+    VERBS_EVENT_QP_ESTABLISHED,   /* data before RTU */
+    VERBS_EVENT_QP_DRAINED,
+};
+
+struct verbs_event {
+    enum verbs_event_type type;
+    uint32_t qpn;
+    enum verbs_wc_status status;
+};
+
+/* What verbs_poll() calls, by QP: registered with the QP. */
+struct verbs_qp_ops {
+    void (*completion)(void *ctx, const struct verbs_wc *wc);
+    void (*event)(void *ctx, const struct verbs_event *event);
+};
+
+struct verbs_qp_config {
+    enum verbs_qp_type type;
+    uint32_t sq_depth;            /* rounded up to a power of two, <= 1024 */
+    uint32_t rq_depth;            /* rounded up to a power of two */
+    const struct verbs_qp_ops *ops;
+    void *ctx;
+};
+
+/* Stage arguments of verbs_qp_modify(); see docs/hardware/rnic.md, 3. */
+struct verbs_qp_attr {
+    uint8_t laddr;                /* index of our address */
+    uint16_t neigh;               /* index of the peer's neighbour entry */
+    uint8_t path_mtu;             /* 1..5 = 256..4096 */
+    uint8_t access;               /* enum verbs_access bits for the peer */
+    uint8_t reads_out;            /* >= 1 */
+    uint8_t reads_in;
+    uint32_t dest_qpn;
+    uint32_t qkey;
+    uint32_t sq_psn, rq_psn;
+    uint8_t ack_timeout;          /* 4.096 us << n */
+    uint8_t retries, rnr_retries, rnr_timer;
+    uint8_t priority, dscp, hop_limit;
+    uint16_t udp_sport;
+};
+
+/**
+ * Create a QP in RESET with send and receive rings of its own, bound to the
+ * calling hart's completion queue.  Waits.
+ *
+ * QPNs are never used again soon: generation (seeded from the boot counter)
+ * << 10 | slot.  QPN 1 is made with verbs_create_mad_qp().
+ *
+ * @param qpn  out: the number
+ * @return false when no slot or no ring memory is free; nothing changed
+ */
+MUST_USE bool verbs_create_qp(struct verbs *verbs,
+                              const struct verbs_qp_config *config,
+                              uint32_t *qpn);
+
+/**
+ * Create the UD pair for MADs, QPN 1, Q_Key 80010000h, and move it to RTS.
+ * Once per RNIC.  Waits.
+ */
+MUST_USE bool verbs_create_mad_qp(struct verbs *verbs,
+                                  const struct verbs_qp_config *config);
+
+/**
+ * Move a QP to `next`.  Waits.
+ *
+ * @return false when the RNIC refused: our bug or a state that an error has
+ *         already taken the QP out of; the QP then is in ERROR or unchanged
+ */
+MUST_USE bool verbs_modify_qp(struct verbs *verbs, uint32_t qpn,
+                              enum verbs_qp_state next,
+                              const struct verbs_qp_attr *attr);
+
+/**
+ * Destroy a QP.  When it returns the RNIC touches none of its buffers, and no
+ * completion or event of it is delivered any more.  Waits.
+ */
+void verbs_destroy_qp(struct verbs *verbs, uint32_t qpn);
+
+/**
+ * Post one work request.  Nothing reaches the RNIC before verbs_flush(): one
+ * doorbell a burst.
+ *
+ * @return false when the send ring is full; nothing was posted
+ */
+MUST_USE bool verbs_post_send(struct verbs *verbs, uint32_t qpn,
+                              const struct verbs_send_wr *wr);
+
+/* How many more verbs_post_send() calls will succeed now. */
+uint32_t verbs_send_room(const struct verbs *verbs, uint32_t qpn);
+
+/**
+ * Post one receive buffer.  UD buffers are given with VERBS_UD_HEADER bytes in
+ * front of the payload; see verbs_ud_info().
+ *
+ * @return false when the receive ring is full
+ */
+MUST_USE bool verbs_post_recv(struct verbs *verbs, uint32_t qpn,
+                              uint64_t cookie, const struct verbs_sge *sge);
+
+enum { VERBS_UD_HEADER = 64 };
+
+/* Read the source information at the start of a UD receive buffer. */
+void verbs_ud_info(struct verbs_ud_info *info, const void *buffer);
+
+/* Publish everything posted since the last call; kick the RNIC if it sleeps. */
+void verbs_flush(struct verbs *verbs);
+
+/**
+ * Deliver up to `budget` completions and all events to their QPs' ops.
+ *
+ * @return how many were delivered; 0 means idle
+ */
+unsigned int verbs_poll(struct verbs *verbs, unsigned int budget);
+
+/**
+ * Ask for an interrupt at the next entry (docs/hardware/rnic.md, 1).
+ *
+ * @return false when something arrived meanwhile: poll again, do not wait
+ */
+MUST_USE bool verbs_arm(struct verbs *verbs);
+
+/**
+ * Make a region of the firmware's DRAM known to the RNIC.  Waits.
+ *
+ * @param access  enum verbs_access bits
+ * @return its key (lkey and rkey), VERBS_NO_MR when none is free.  The VA of
+ *         remote accesses is the region's DMA address.
+ */
+MUST_USE uint32_t verbs_reg_mr(struct verbs *verbs, void *addr,
+                               uint64_t len_bytes, unsigned int access);
+void verbs_dereg_mr(struct verbs *verbs, uint32_t key);
+
+/* The key of all DRAM, local rights only: for every SGE of the drive. */
+uint32_t verbs_local_key(const struct verbs *verbs);
+
+/* Address tables; indices are the caller's (net/stack's).  These wait. */
+MUST_USE bool verbs_set_laddr(struct verbs *verbs, uint8_t index, uint8_t port,
+                              const uint8_t mac[6], const struct verbs_gid *ip);
+void verbs_clear_laddr(struct verbs *verbs, uint8_t index);
+MUST_USE bool verbs_set_neigh(struct verbs *verbs, uint16_t index, uint8_t port,
+                              const uint8_t mac[6], const struct verbs_gid *ip,
+                              uint16_t vlan);
+void verbs_clear_neigh(struct verbs *verbs, uint16_t index);
+
+#endif
