@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The media seam: what the target asks of whatever keeps the blocks.
+ *
+ * Asynchronous and out of order: submit() starts an operation and returns, the
+ * media's owner calls nvmf_media_done() once for each, from the main loop and
+ * never inside submit().  Two operations in flight on the same blocks have no
+ * order, as in NVMe itself.
+ *
+ * The volatile write cache is the media's.  A write that has completed is at
+ * risk of a power cut until a later flush of its namespace completes, unless it
+ * had FUA or the cache was off when it was submitted.
+ */
+#ifndef ESSD_NVMEOF_TARGET_MEDIA_H
+#define ESSD_NVMEOF_TARGET_MEDIA_H
+
+#include "nvmeof/target/piece.h"
+
+enum media_op {
+    MEDIA_READ,         /* blocks into pieces; FUA: not from the cache */
+    MEDIA_WRITE,        /* pieces into blocks; FUA: durable when done */
+    MEDIA_FLUSH,        /* everything completed before is durable when done */
+    MEDIA_WRITE_ZEROES, /* no data; FUA as for writes */
+    MEDIA_DEALLOCATE,   /* no data; the blocks read as zeroes afterwards */
+};
+
+enum media_status {
+    MEDIA_OK,
+    MEDIA_LBA_RANGE,      /* beyond the end: our bug or a shrunk medium */
+    MEDIA_READ_ERROR,     /* unrecovered read error */
+    MEDIA_WRITE_ERROR,    /* write fault */
+    MEDIA_READ_ONLY,      /* the medium refuses writes */
+    MEDIA_INTERNAL_ERROR, /* DMA or command failure inside the drive */
+    MEDIA_ABORTED,        /* reset or power transition */
+    MEDIA_STATUSES
+};
+
+struct media_io {
+    enum media_op op;
+    bool fua;
+    uint8_t piece_count;
+    uint32_t ns; /* nvmf_ns_config.media_ns */
+    uint64_t first_lba;
+    uint32_t count_blocks;           /* 1 and more; 0 for MEDIA_FLUSH */
+    const struct nvmf_piece *pieces; /* stay valid until done */
+    void *cookie;                    /* for nvmf_media_done() */
+};
+
+struct media_geometry {
+    uint64_t size_blocks;
+    uint8_t block_shift; /* 9: 512 bytes, 12: 4096 bytes */
+    bool is_read_only;
+    bool has_volatile_cache; /* Identify VWC, feature 06h */
+};
+
+struct nvmf_media {
+    void *ctx;
+
+    /**
+     * Start one operation.  *io is read before submit() returns; the pieces
+     * it points to stay valid until nvmf_media_done().
+     *
+     * @return false when there is no room: nothing started.  The target tries
+     *         again after its next nvmf_media_done(), in order of arrival, so
+     *         this must not fail while nothing of the target's is in flight.
+     */
+    bool (*submit)(void *ctx, const struct media_io *io);
+
+    /**
+     * Turn the volatile write cache on or off for operations submitted from
+     * now on.  Blocks already in the cache stay at risk: the target submits
+     * a MEDIA_FLUSH of each namespace right after turning it off.
+     */
+    void (*set_volatile)(void *ctx, bool is_enabled);
+
+    /** What namespace ns is; asked in nvmf_target_init() only. */
+    void (*geometry)(void *ctx, uint32_t ns, struct media_geometry *geometry);
+};
+
+#endif

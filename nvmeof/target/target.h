@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The NVMe-oF target of the drive: one NVM subsystem and its discovery service.
+ *
+ * Everything runs in the main loop; nothing here blocks, allocates or reads a
+ * clock.  How a command goes:
+ *
+ *   transport: nvmf_capsule() -> bufs.get -> transport.fetch -> media.submit
+ *   media:     nvmf_media_done() -> transport.respond
+ *   transport: nvmf_request_done() -> bufs.put
+ *
+ * How a connection goes (RDMA):
+ *
+ *   CM REQ:  nvmf_qpair_reserve(); refused: REJ 28 with the status returned
+ *   CM REP sent, QP able to receive: nvmf_qpair_open()
+ *   capsules: nvmf_capsule()
+ *   DREQ, QP error, or after transport.disconnect(): nvmf_qpair_closed()
+ *
+ * What the target implements and how it refuses the rest: docs/nvme.md.
+ */
+#ifndef ESSD_NVMEOF_TARGET_TARGET_H
+#define ESSD_NVMEOF_TARGET_TARGET_H
+
+#include "lib/util.h"
+#include "nvmeof/limits.h"
+#include "nvmeof/target/media.h"
+#include "nvmeof/target/transport.h"
+#include "nvmeof/wire/rdma_private.h"
+
+#define NVMF_NO_DEADLINE UINT64_MAX
+
+struct nvmf_ns_config {
+    uint32_t nsid;     /* 1..NVMF_MAX_NAMESPACES, each once */
+    uint32_t media_ns; /* handle for the media seam */
+    uint8_t uuid[16];  /* not zero; the same through both ports */
+    uint8_t nguid[16]; /* zeroes: take the UUID's bytes */
+    uint8_t eui64[8];  /* zeroes: none */
+};
+
+/* One address at which the drive serves hosts, as the discovery log says it. */
+struct nvmf_address {
+    uint8_t adrfam; /* 1 IPv4, 2 IPv6 */
+    uint16_t portid;
+    char traddr[64]; /* ASCII, no padding */
+    char trsvcid[8]; /* "4420" */
+};
+
+/* What only the rest of the firmware knows of the drive's health. */
+struct nvmf_health {
+    uint16_t temperature_k;   /* composite, kelvin */
+    uint8_t critical_warning; /* SMART byte 0, without the temperature */
+    uint8_t available_spare_percent;
+    uint8_t percentage_used;
+    uint64_t power_cycles;
+    uint64_t power_on_hours;
+    uint64_t unsafe_shutdowns;
+    uint64_t media_errors; /* before this power cycle */
+};
+
+/* Counters that the target keeps; the application saves and restores them. */
+struct nvmf_counters {
+    uint64_t read_blocks_512; /* SMART data units are thousands of them */
+    uint64_t written_blocks_512;
+    uint64_t host_reads;
+    uint64_t host_writes;
+    uint64_t media_errors;
+    uint64_t error_log_entries;
+};
+
+struct nvmf_config {
+    char subnqn[224];    /* 11..223 characters, NUL terminated */
+    char sn[21];         /* serial number, at most 20 characters */
+    char mn[41];         /* model */
+    char fr[9];          /* firmware revision that runs */
+    char slot_fr[2][9];  /* revision in each image slot; "" if empty */
+    uint8_t active_slot; /* 1 or 2 */
+    uint16_t vid, ssvid;
+    uint8_t ieee[3];             /* OUI as transmitted in Identify: LSB first */
+    uint32_t vs;                 /* 0x00010400 (0 means that) or 0x00010201 */
+    uint16_t max_io_queues;      /* of one controller; 0 means 16 */
+    uint32_t connect_timeout_ms; /* open to Connect; 0 means 30000 */
+
+    const struct nvmf_ns_config *namespaces; /* copied, like the addresses */
+    uint16_t namespace_count;                /* 0..NVMF_MAX_NAMESPACES */
+    const struct nvmf_address *addresses;
+    uint8_t address_count; /* 0..NVMF_MAX_ADDRESSES */
+
+    struct nvmf_health health;
+    struct nvmf_counters counters; /* as of the last power cycle */
+
+    struct nvmf_transport transport;
+    struct nvmf_bufs bufs;
+    struct nvmf_media media;
+
+    /* An NVM subsystem reset was written to NSSR: all connections are being
+     * ended.  May be NULL. */
+    void (*subsystem_reset)(void *ctx);
+    void *subsystem_reset_ctx;
+};
+
+/* Defined in nvmeof/target/state.h, which only its owner includes, for its
+ * size. */
+struct nvmf_target;
+
+/** Start from nothing.  *config is copied.  Turns the write cache on. */
+void nvmf_target_init(struct nvmf_target *target,
+                      const struct nvmf_config *config, uint64_t now_us);
+
+/**
+ * Let time pass: keep-alive and Connect timeouts.
+ *
+ * @param now_us  never goes back.
+ * @return when to call again at the latest, or NVMF_NO_DEADLINE; calling
+ *         earlier or late only delays timeouts.
+ */
+uint64_t nvmf_target_timer(struct nvmf_target *target, uint64_t now_us);
+
+/* What the transport knows of a connection when it is asked for. */
+struct nvmf_qpair_params {
+    uint16_t qid;     /* 0: admin queue */
+    uint16_t hsqsize; /* 0's based */
+    uint16_t hrqsize; /* 1's based */
+    uint16_t cntlid;  /* of an I/O queue; 0 if the host did not say */
+    uint16_t portid;  /* where it came in */
+};
+
+/**
+ * Reserve a queue pair and its share of the queue budget (CM REQ).
+ *
+ * @param qpair  on success the number of the queue pair, 0..NVMF_MAX_QPAIRS-1,
+ *               until nvmf_qpair_closed() returned true or drained() was
+ * called.
+ * @return NVME_RDMA_OK; else the status for the REJ's private data, and nothing
+ *         is reserved.
+ */
+MUST_USE enum nvme_rdma_status nvmf_qpair_reserve(
+    struct nvmf_target *target, const struct nvmf_qpair_params *params,
+    uint16_t *qpair);
+
+/** How many capsules (requests) the transport holds for this queue pair. */
+uint16_t nvmf_qpair_depth(const struct nvmf_target *target, uint16_t qpair);
+
+/** The connection is established; the wait for Connect is bounded from now. */
+void nvmf_qpair_open(struct nvmf_target *target, uint16_t qpair,
+                     uint64_t now_us);
+
+/**
+ * The connection has ended (or never came to be): nothing more arrives.
+ *
+ * The transport still owes nvmf_request_fetched() and nvmf_request_done() for
+ * what it had accepted, unless it has answered it already.
+ *
+ * @return true when the queue pair is free at once; false when commands are
+ *         still being waited for, then transport.drained() follows.
+ */
+MUST_USE bool nvmf_qpair_closed(struct nvmf_target *target, uint16_t qpair);
+
+/**
+ * One command capsule has arrived.
+ *
+ * @param req   free; the target's from now on.
+ * @param sqe   NVME_SQE_LEN bytes, read before this returns.
+ */
+void nvmf_capsule(struct nvmf_target *target, uint16_t qpair,
+                  struct nvmf_request *req, const uint8_t *sqe,
+                  const struct nvmf_data *data, uint64_t now_us);
+
+/** The answer to transport.fetch(); is_ok false: the connection has failed. */
+void nvmf_request_fetched(struct nvmf_target *target, struct nvmf_request *req,
+                          bool is_ok);
+
+/** The answer to transport.respond(); the request is the transport's again. */
+void nvmf_request_done(struct nvmf_target *target, struct nvmf_request *req);
+
+/** The answer to media.submit(). */
+void nvmf_media_done(struct nvmf_target *target, void *cookie,
+                     enum media_status status);
+
+/** New addresses: the discovery log changes, and hosts are told. */
+void nvmf_target_set_addresses(struct nvmf_target *target,
+                               const struct nvmf_address *addresses,
+                               uint8_t count);
+
+/** New health values; what got worse is reported to hosts that asked. */
+void nvmf_target_set_health(struct nvmf_target *target,
+                            const struct nvmf_health *health);
+
+/**
+ * Put an event that belongs to no command into the error log (a firmware image
+ * that failed its check, an uncorrectable memory error, ...).
+ */
+void nvmf_target_log_error(struct nvmf_target *target, uint16_t status,
+                           uint32_t nsid, uint64_t lba);
+
+/** The counters as they are now, for the application to save. */
+const struct nvmf_counters *nvmf_target_counters(
+    const struct nvmf_target *target);
+
+/** How many controllers (hosts) and queue pairs there are, for status lines. */
+void nvmf_target_census(const struct nvmf_target *target, uint16_t *controllers,
+                        uint16_t *qpairs);
+
+#endif
