@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A device core's world: everything a core may ask of whatever runs it, which
+ * is a QOM wrapper in hw-model/qemu/ or the native process.
+ *
+ * A core is plain C in one execution context.  Register accesses may come from
+ * another thread under the wrapper's lock: they only change registers and call
+ * defer(); the work is done by the core's run function, in its context.
+ */
+#ifndef ESSD_HW_CORE_ENV_H
+#define ESSD_HW_CORE_ENV_H
+
+#include "lib/util.h"
+
+#define DEV_NO_DEADLINE UINT64_MAX
+
+struct dev_env {
+    void *ctx;
+
+    /**
+     * Map DRAM for DMA: a pointer to `len` contiguous bytes at bus address
+     * `addr`, valid until the machine is reset, or NULL when any byte of it is
+     * not in DRAM.  Costs a comparison and an addition; call it per access.
+     */
+    void *(*dma)(void *ctx, uint64_t addr, uint64_t len);
+
+    /* Virtual time.  Never goes backwards; stands still while stopped. */
+    uint64_t (*now_ns)(void *ctx);
+
+    /**
+     * Have the core's timer function called at `deadline_ns` (one deadline a
+     * core, the last call counts; DEV_NO_DEADLINE: none).
+     */
+    void (*set_timer)(void *ctx, uint64_t deadline_ns);
+
+    /* Level of interrupt line `line` of this core. */
+    void (*set_irq)(void *ctx, unsigned int line, bool level);
+
+    /* Have the core's run function called soon, never from inside this call. */
+    void (*defer)(void *ctx);
+};
+
+/* Barriers between threads that share rings in DRAM. */
+static inline void dev_wmb(void)
+{
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+}
+
+static inline void dev_rmb(void)
+{
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+}
+
+static inline void dev_mb(void)
+{
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+#endif

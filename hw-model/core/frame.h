@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Ethernet frames on their way through the hardware, in bursts.
+ *
+ * The wire is a seam: ports, the RNIC and the link back-ends hand each other
+ * arrays of these; nothing may assume one frame a call.
+ */
+#ifndef ESSD_HW_CORE_FRAME_H
+#define ESSD_HW_CORE_FRAME_H
+
+#include "lib/util.h"
+
+enum {
+    FRAME_HEAD_MAX = 160,         /* Ethernet .. last RoCE header */
+    FRAME_PIECES_MAX = 6,
+    FRAME_TAIL_MAX = 8,           /* pad and ICRC */
+    FRAME_MTU_MAX = 9000,
+    FRAME_LEN_MAX = 14 + 4 + FRAME_MTU_MAX, /* without FCS */
+};
+
+enum frame_flags {
+    FRAME_BAD_FCS = 1,            /* native links only: sockets carry no FCS */
+    FRAME_RUNT = 2,               /* shorter than 60 bytes on the wire */
+    FRAME_CORRECTED = 4,          /* the FEC repaired it */
+};
+
+struct frame_piece {
+    const void *data;
+    uint32_t len_bytes;
+};
+
+/* A frame to send: head, then pieces (in DRAM), then tail.  Without FCS. */
+struct frame_tx {
+    uint64_t departure_ns;        /* virtual time it may leave; 0: now */
+    uint8_t priority;             /* 802.1p, 0..7 */
+    uint8_t flags;                /* enum frame_flags */
+    uint8_t tail_len;
+    uint8_t num_pieces;
+    uint16_t head_len;
+    uint8_t head[FRAME_HEAD_MAX];
+    struct frame_piece pieces[FRAME_PIECES_MAX];
+    uint8_t tail[FRAME_TAIL_MAX];
+};
+
+/**
+ * Where frames go.  send() takes the first n frames of the burst, reads them
+ * before it returns, and returns n.  Fewer than `count` is back-pressure: keep
+ * the rest until the sink's owner says that there is room again.
+ */
+struct frame_sink {
+    void *ctx;
+    unsigned int (*send)(void *ctx, const struct frame_tx *burst,
+                         unsigned int count);
+};
+
+/* A received frame: contiguous, without FCS, valid during the call only. */
+struct frame_rx {
+    const uint8_t *data;
+    uint32_t len_bytes;
+    uint8_t flags;                /* enum frame_flags */
+};
+
+#endif
