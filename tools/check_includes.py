@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Hold the tree to the rule of who may include whom.
+
+docs/architecture.md states the rule in prose; the table below is the same
+rule.  A file's layer is the longest prefix of its path that has a row.
+"""
+import pathlib
+import re
+import sys
+
+# layer: the project's directories that it may include from, itself apart.
+# "" as a layer's value means: the project's own headers only, no system ones.
+MAY_INCLUDE = {
+    "lib": [],
+    "net/wire": ["lib"],
+    "net/stack": ["lib", "net/wire"],
+    "net/verbs": ["lib", "net/wire", "hw-model/regs", "hw-model/core"],
+    "net/roce": ["lib", "net/wire", "net/verbs", "hw-model/regs",
+                 "hw-model/core"],
+    "net/cm": ["lib", "net/wire", "net/verbs"],
+    "nvmeof/wire": ["lib"],
+    "nvmeof/limits.h": ["lib"],
+    "nvmeof/target": ["lib", "nvmeof/wire", "nvmeof/limits.h"],
+    "nvmeof/rdma": ["lib", "nvmeof", "net/verbs", "net/cm", "net/wire"],
+    "nvmeof/host": ["lib", "nvmeof/wire", "nvmeof/limits.h", "net/verbs",
+                    "net/cm", "net/wire"],
+    "hw-model/regs": [],
+    "hw-model/core": ["lib"],
+    "hw-model/port": ["lib", "net/wire", "hw-model/regs", "hw-model/core"],
+    "hw-model/rnic": ["lib", "net/wire", "net/verbs", "net/roce",
+                      "hw-model/regs", "hw-model/core"],
+    "hw-model/media": ["lib", "hw-model/regs", "hw-model/core"],
+    "firmware/hal": ["lib"],
+    "firmware/arch": ["lib", "firmware/hal", "hw-model/regs"],
+    "firmware/store": ["lib", "firmware/hal"],
+    "firmware/boot": ["lib", "firmware/hal", "firmware/arch",
+                      "firmware/drivers", "firmware/store", "hw-model/regs"],
+    "firmware/drivers": ["lib", "firmware/hal", "hw-model/regs"],
+    # The RNIC's driver is what implements the verbs.
+    "firmware/drivers/rnic": ["lib", "firmware/hal", "hw-model/regs",
+                              "net/verbs/verbs.h"],
+}
+# These know everything: firmware/app, firmware/native, hw-model/qemu, tests.
+EVERYTHING = ("firmware/app", "firmware/native", "hw-model/qemu", "tests",
+              "tools")
+INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
+
+
+def layer_of(path: str) -> str | None:
+    rows = [row for row in MAY_INCLUDE if path.startswith(row)]
+    return max(rows, key=len, default=None)
+
+
+def complaints(root: pathlib.Path) -> list[str]:
+    found = []
+    sources = [p for p in root.rglob("*.[ch]")
+               if not p.is_relative_to(root / "build")]
+    for source in sorted(sources):
+        path = source.relative_to(root).as_posix()
+        if path.startswith(EVERYTHING):
+            continue
+        layer = layer_of(path)
+        if layer is None:
+            found.append(f"{path}: no layer of docs/architecture.md holds it")
+            continue
+        allowed = (layer, *MAY_INCLUDE[layer])
+        for number, line in enumerate(source.read_text().splitlines(), 1):
+            match = INCLUDE.match(line)
+            if match and (root / match[1]).exists() \
+                    and not match[1].startswith(allowed):
+                found.append(f"{path}:{number}: {layer} may not include "
+                             f"{match[1]}")
+    return found
+
+
+def main() -> int:
+    root = pathlib.Path(__file__).resolve().parent.parent
+    found = complaints(root)
+    for line in found:
+        print(line)
+    print(f"check_includes: {len(found)} complaint(s)")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
