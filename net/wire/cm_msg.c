@@ -18,7 +18,7 @@ _Static_assert(CM_DREP_PRIVATE + CM_DREP_PRIVATE_LEN == MAD_DATA_LEN, "DREP");
 /* `bits` bits of a byte, `from` counted from its top as in the tables. */
 static uint8_t get_bits(uint8_t byte, unsigned from, unsigned bits)
 {
-    return (uint8_t)(byte >> (8 - from - bits) & ((1u << bits) - 1));
+    return (uint8_t)((uint32_t)byte >> (8 - from - bits) & ((1u << bits) - 1));
 }
 
 static uint8_t to_bits(unsigned value, unsigned from, unsigned bits)
