@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What two programs that are not ours say of a capture.
+
+Wireshark's dissectors judge every header and decode the NVMe commands; scapy
+computes every ICRC a second time, which Wireshark does not.
+"""
+import collections
+import dataclasses
+import pathlib
+import subprocess
+
+ROCE_PORT = 4791
+
+
+@dataclasses.dataclass
+class Verdict:
+    """What a capture holds, and what is wrong with it (nothing: empty)."""
+
+    packets: int = 0
+    icrc_checked: int = 0
+    complaints: list[str] = dataclasses.field(default_factory=list)
+    nvme_commands: collections.Counter = dataclasses.field(
+        default_factory=collections.Counter)
+
+
+def _tshark(capture: pathlib.Path, *arguments: str) -> list[str]:
+    command = ["tshark", "-n", "-r", str(capture), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    # A capture that ends in the middle of a packet (its machine was killed:
+    # that is what a power cut is) is complete as far as it goes.
+    if done.returncode != 0 and "cut short" not in done.stderr:
+        raise RuntimeError(f"tshark: {done.stderr.strip().splitlines()[-1]}")
+    return done.stdout.splitlines()
+
+
+def malformed(capture: pathlib.Path) -> list[str]:
+    """One line for each packet that a dissector could not make sense of."""
+    rows = _tshark(capture, "-Y", "_ws.malformed || _ws.short",
+                   "-T", "fields", "-e", "frame.number",
+                   "-e", "frame.protocols", "-e", "_ws.col.Info")
+    return [f"{capture.name}: malformed: {' '.join(row.split())}"
+            for row in rows]
+
+
+def nvme_commands(capture: pathlib.Path) -> collections.Counter:
+    """Commands by the name that Wireshark's NVMe dissector gives them."""
+    rows = _tshark(capture, "-Y", "nvme-rdma.cmd || nvme.cmd.opc "
+                   "|| nvme.fabrics.cmd.opc || nvme-rdma.cmd.opc",
+                   "-T", "fields", "-e", "_ws.col.Info")
+    return collections.Counter(row.strip() for row in rows)
+
+
+def icrc(capture: pathlib.Path) -> tuple[int, list[str]]:
+    """Compute each RoCE packet's ICRC with scapy and compare.
+
+    Returns how many packets were compared, and one line for each that differs.
+    """
+    # Slow to import, and only the end-to-end tests need it.
+    from scapy.contrib.roce import BTH
+    from scapy.layers.inet import UDP
+    from scapy.layers.l2 import Ether
+    from scapy.utils import RawPcapReader
+
+    checked, found = 0, []
+    with RawPcapReader(str(capture)) as packets:
+        for number, (data, _) in enumerate(packets, 1):
+            frame = Ether(data)
+            if BTH not in frame or frame[UDP].dport != ROCE_PORT:
+                continue
+            bth = frame[BTH]
+            end = frame[UDP].len - 8    # short frames carry Ethernet padding
+            payload = bytes(frame[UDP].payload)[:end]
+            checked += 1
+            expected = bth.compute_icrc(b"")
+            if payload[-4:] != expected:
+                found.append(f"{capture.name}: packet {number}: ICRC "
+                             f"{payload[-4:].hex()}, scapy has {expected.hex()}")
+    return checked, found
+
+
+def check(capture: pathlib.Path) -> Verdict:
+    """Everything above over one capture."""
+    verdict = Verdict()
+    verdict.packets = len(_tshark(capture, "-T", "fields", "-e",
+                                  "frame.number"))
+    verdict.complaints += malformed(capture)
+    verdict.icrc_checked, wrong = icrc(capture)
+    verdict.complaints += wrong
+    verdict.nvme_commands = nvme_commands(capture)
+    return verdict
