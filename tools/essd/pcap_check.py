@@ -44,8 +44,7 @@ def malformed(capture: pathlib.Path) -> list[str]:
 
 def nvme_commands(capture: pathlib.Path) -> collections.Counter:
     """Commands by the name that Wireshark's NVMe dissector gives them."""
-    rows = _tshark(capture, "-Y", "nvme-rdma.cmd || nvme.cmd.opc "
-                   "|| nvme.fabrics.cmd.opc || nvme-rdma.cmd.opc",
+    rows = _tshark(capture, "-Y", "nvme.cmd.opc || nvme.fabrics.cmd.opc",
                    "-T", "fields", "-e", "_ws.col.Info")
     return collections.Counter(row.strip() for row in rows)
 
