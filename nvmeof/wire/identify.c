@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "nvmeof/wire/identify.h"
+
+#include <string.h>
+
+#include "lib/bytes.h"
+#include "lib/util.h"
+
+_Static_assert(ID_CTRL_MN == ID_CTRL_SN + 20, "serial number");
+_Static_assert(ID_CTRL_FR == ID_CTRL_MN + 40, "model number");
+_Static_assert(ID_CTRL_RAB == ID_CTRL_FR + 8, "firmware revision");
+
+enum { /* namespace identification descriptors */
+       NIDT_EUI64 = 1,
+       NIDT_NGUID = 2,
+       NIDT_UUID = 3,
+       NID_HEADER = 4,
+};
+
+/* ASCII fields are padded with spaces and have no NUL. */
+static void put_ascii(uint8_t *buf, const char *text, size_t len)
+{
+    size_t i = 0;
+
+    for (; i < len && text[i] != '\0'; i++) {
+        buf[i] = (uint8_t)text[i];
+    }
+    memset(buf + i, ' ', len - i);
+}
+
+static void put_nqn(uint8_t *buf, const char *nqn)
+{
+    for (size_t i = 0; i < 223 && nqn[i] != '\0'; i++) {
+        buf[i] = (uint8_t)nqn[i];
+    }
+}
+
+static bool is_zero(const uint8_t *p, size_t len)
+{
+    uint8_t any = 0;
+
+    for (size_t i = 0; i < len; i++) {
+        any |= p[i];
+    }
+    return any == 0;
+}
+
+void identify_controller_emit(uint8_t *buf,
+                              const struct identify_controller *id)
+{
+    memset(buf, 0, NVME_IDENTIFY_LEN);
+    put_le16(buf + ID_CTRL_VID, id->vid);
+    put_le16(buf + ID_CTRL_SSVID, id->ssvid);
+    put_ascii(buf + ID_CTRL_SN, id->sn, 20);
+    put_ascii(buf + ID_CTRL_MN, id->mn, 40);
+    put_ascii(buf + ID_CTRL_FR, id->fr, 8);
+    buf[ID_CTRL_RAB] = id->rab;
+    memcpy(buf + ID_CTRL_IEEE, id->ieee, 3);
+    buf[ID_CTRL_CMIC] = id->cmic;
+    buf[ID_CTRL_MDTS] = id->mdts;
+    put_le16(buf + ID_CTRL_CNTLID, id->cntlid);
+    put_le32(buf + ID_CTRL_VER, id->ver);
+    put_le32(buf + ID_CTRL_OAES, id->oaes);
+    put_le32(buf + ID_CTRL_CTRATT, id->ctratt);
+    buf[ID_CTRL_CNTRLTYPE] = id->cntrltype;
+    put_le16(buf + ID_CTRL_OACS, id->oacs);
+    buf[ID_CTRL_ACL] = id->acl;
+    buf[ID_CTRL_AERL] = id->aerl;
+    buf[ID_CTRL_FRMW] = id->frmw;
+    buf[ID_CTRL_LPA] = id->lpa;
+    buf[ID_CTRL_ELPE] = id->elpe;
+    buf[ID_CTRL_NPSS] = id->npss;
+    put_le16(buf + ID_CTRL_WCTEMP, id->wctemp);
+    put_le16(buf + ID_CTRL_CCTEMP, id->cctemp);
+    put_le16(buf + ID_CTRL_KAS, id->kas);
+    buf[ID_CTRL_SQES] = id->sqes;
+    buf[ID_CTRL_CQES] = id->cqes;
+    put_le16(buf + ID_CTRL_MAXCMD, id->maxcmd);
+    put_le32(buf + ID_CTRL_NN, id->nn);
+    put_le16(buf + ID_CTRL_ONCS, id->oncs);
+    buf[ID_CTRL_VWC] = id->vwc;
+    put_le32(buf + ID_CTRL_SGLS, id->sgls);
+    put_nqn(buf + ID_CTRL_SUBNQN, id->subnqn);
+    put_le32(buf + ID_CTRL_IOCCSZ, id->ioccsz);
+    put_le32(buf + ID_CTRL_IORCSZ, id->iorcsz);
+    put_le16(buf + ID_CTRL_ICDOFF, id->icdoff);
+    buf[ID_CTRL_FCATT] = id->fcatt;
+    buf[ID_CTRL_MSDBD] = id->msdbd;
+    put_le16(buf + ID_CTRL_PSD0, id->power_cw);
+}
+
+void identify_namespace_emit(uint8_t *buf, const struct identify_namespace *id)
+{
+    memset(buf, 0, NVME_IDENTIFY_LEN);
+    put_le64(buf + ID_NS_NSZE, id->size_blocks);
+    put_le64(buf + ID_NS_NCAP, id->size_blocks);
+    put_le64(buf + ID_NS_NUSE, id->size_blocks);
+    buf[ID_NS_NMIC] = id->nmic;
+    buf[ID_NS_DLFEAT] = id->dlfeat;
+    put_le64(buf + ID_NS_NVMCAP, id->size_blocks << id->block_shift);
+    buf[ID_NS_NSATTR] = id->nsattr;
+    memcpy(buf + ID_NS_NGUID, id->nguid, 16);
+    memcpy(buf + ID_NS_EUI64, id->eui64, 8);
+    buf[ID_NS_LBAF0 + 2] = id->block_shift;
+}
+
+void identify_ns_list_emit(uint8_t *buf, const uint32_t *nsid, uint16_t count)
+{
+    memset(buf, 0, NVME_IDENTIFY_LEN);
+    for (uint16_t i = 0; i < count && i < NVME_IDENTIFY_LEN / 4; i++) {
+        put_le32(buf + 4 * i, nsid[i]);
+    }
+}
+
+static uint8_t *put_descriptor(uint8_t *buf, uint8_t nidt, const uint8_t *nid,
+                               uint8_t len)
+{
+    if (is_zero(nid, len)) {
+        return buf;
+    }
+    buf[0] = nidt;
+    buf[1] = len;
+    memcpy(buf + NID_HEADER, nid, len);
+    return buf + NID_HEADER + len;
+}
+
+void identify_ns_descriptors_emit(uint8_t *buf, const uint8_t *uuid,
+                                  const uint8_t *nguid, const uint8_t *eui64)
+{
+    memset(buf, 0, NVME_IDENTIFY_LEN);
+    buf = put_descriptor(buf, NIDT_EUI64, eui64, 8);
+    buf = put_descriptor(buf, NIDT_NGUID, nguid, 16);
+    put_descriptor(buf, NIDT_UUID, uuid, 16);
+}

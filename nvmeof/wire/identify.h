@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Identify data: controller, namespace, active list, descriptors.
+ * Spec: NVM Express Base 1.4 section 5.15; Fabrics 1.1 section 4.1.
+ *
+ * Emitters only: a field that no struct here has is zero, which means "not
+ * supported" or "not reported".
+ */
+#ifndef ESSD_NVMEOF_WIRE_IDENTIFY_H
+#define ESSD_NVMEOF_WIRE_IDENTIFY_H
+
+#include <stdint.h>
+
+enum { /* byte offsets in Identify Controller; little-endian */
+       ID_CTRL_VID = 0,
+       ID_CTRL_SSVID = 2,
+       ID_CTRL_SN = 4,
+       ID_CTRL_MN = 24,
+       ID_CTRL_FR = 64,
+       ID_CTRL_RAB = 72,
+       ID_CTRL_IEEE = 73,
+       ID_CTRL_CMIC = 76,
+       ID_CTRL_MDTS = 77,
+       ID_CTRL_CNTLID = 78,
+       ID_CTRL_VER = 80,
+       ID_CTRL_OAES = 92,
+       ID_CTRL_CTRATT = 96,
+       ID_CTRL_CNTRLTYPE = 111,
+       ID_CTRL_OACS = 256,
+       ID_CTRL_ACL = 258,
+       ID_CTRL_AERL = 259,
+       ID_CTRL_FRMW = 260,
+       ID_CTRL_LPA = 261,
+       ID_CTRL_ELPE = 262,
+       ID_CTRL_NPSS = 263,
+       ID_CTRL_WCTEMP = 266,
+       ID_CTRL_CCTEMP = 268,
+       ID_CTRL_KAS = 320,
+       ID_CTRL_SQES = 512,
+       ID_CTRL_CQES = 513,
+       ID_CTRL_MAXCMD = 514,
+       ID_CTRL_NN = 516,
+       ID_CTRL_ONCS = 520,
+       ID_CTRL_VWC = 525,
+       ID_CTRL_SGLS = 536,
+       ID_CTRL_SUBNQN = 768,
+       ID_CTRL_IOCCSZ = 1792,
+       ID_CTRL_IORCSZ = 1796,
+       ID_CTRL_ICDOFF = 1800,
+       ID_CTRL_FCATT = 1802,
+       ID_CTRL_MSDBD = 1803,
+       ID_CTRL_PSD0 = 2048,
+       NVME_IDENTIFY_LEN = 4096,
+};
+
+enum { /* byte offsets in Identify Namespace; little-endian */
+       ID_NS_NSZE = 0,
+       ID_NS_NCAP = 8,
+       ID_NS_NUSE = 16,
+       ID_NS_NLBAF = 25,
+       ID_NS_FLBAS = 26,
+       ID_NS_NMIC = 30,
+       ID_NS_DLFEAT = 33,
+       ID_NS_NVMCAP = 48,
+       ID_NS_NSATTR = 99,
+       ID_NS_NGUID = 104,
+       ID_NS_EUI64 = 120,
+       ID_NS_LBAF0 = 128,
+};
+
+enum { /* Identify Controller bits */
+       CMIC_MULTI_PORT = 0x01,
+       CMIC_MULTI_CONTROLLER = 0x02,
+       CTRATT_HOSTID_128 = 0x01,
+       CTRATT_TBKAS = 0x40,
+       OAES_NS_ATTRIBUTE = 0x100,
+       LPA_COMMANDS_EFFECTS = 0x02,
+       LPA_EXTENDED_DATA = 0x04,
+       ONCS_DATASET_MANAGEMENT = 0x04,
+       ONCS_WRITE_ZEROES = 0x08,
+       ONCS_SAVE_SELECT = 0x10,
+       VWC_PRESENT = 0x01,
+       VWC_FLUSH_ALL = 0x06, /* Flush takes NSID FFFFFFFFh */
+       SGLS_SUPPORTED = 0x1,
+       SGLS_KEYED = 0x4,
+       SGLS_IN_CAPSULE = 0x100000,
+       CNTRLTYPE_IO = 1,
+       CNTRLTYPE_DISCOVERY = 2,
+       NMIC_SHARED = 0x01,
+       DLFEAT_READS_ZEROES = 0x01,
+       DLFEAT_WRITE_ZEROES_DEAC = 0x08,
+       NSATTR_WRITE_PROTECTED = 0x01,
+};
+#define OAES_DISCOVERY_CHANGE 0x80000000u
+
+struct identify_controller {
+    uint16_t vid, ssvid;
+    const char *sn;     /* at most 20 characters; padded with spaces */
+    const char *mn;     /* 40 */
+    const char *fr;     /* 8 */
+    const char *subnqn; /* 223 */
+    uint8_t rab;
+    uint8_t ieee[3];
+    uint8_t cmic;
+    uint8_t mdts;
+    uint16_t cntlid;
+    uint32_t ver;
+    uint32_t oaes;
+    uint32_t ctratt;
+    uint8_t cntrltype;
+    uint16_t oacs;
+    uint8_t acl, aerl; /* 0's based */
+    uint8_t frmw;
+    uint8_t lpa;
+    uint8_t elpe, npss;      /* 0's based */
+    uint16_t wctemp, cctemp; /* kelvin */
+    uint16_t kas;            /* 100 ms */
+    uint8_t sqes, cqes;
+    uint16_t maxcmd;
+    uint32_t nn;
+    uint16_t oncs;
+    uint8_t vwc;
+    uint32_t sgls;
+    uint32_t ioccsz, iorcsz; /* 16 bytes */
+    uint16_t icdoff;         /* 16 bytes */
+    uint8_t fcatt;
+    uint8_t msdbd;
+    uint16_t power_cw; /* power state 0, maximum: centiwatts */
+};
+
+struct identify_namespace {
+    uint64_t size_blocks;
+    uint8_t block_shift;
+    uint8_t nmic;
+    uint8_t dlfeat;
+    uint8_t nsattr;
+    const uint8_t *nguid; /* 16 bytes */
+    const uint8_t *eui64; /* 8 bytes; zeroes: none */
+};
+
+/* All write NVME_IDENTIFY_LEN bytes. */
+void identify_controller_emit(uint8_t *buf,
+                              const struct identify_controller *id);
+void identify_namespace_emit(uint8_t *buf, const struct identify_namespace *id);
+void identify_ns_list_emit(uint8_t *buf, const uint32_t *nsid, uint16_t count);
+void identify_ns_descriptors_emit(uint8_t *buf, const uint8_t *uuid,
+                                  const uint8_t *nguid, const uint8_t *eui64);
+
+#endif

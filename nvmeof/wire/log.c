@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "nvmeof/wire/log.h"
+
+#include <string.h>
+
+#include "lib/bytes.h"
+#include "lib/util.h"
+
+void log_error_emit(uint8_t *buf, const struct log_error *error)
+{
+    memset(buf, 0, LOG_ERROR_ENTRY_LEN);
+    put_le64(buf + ERROR_COUNT, error->count);
+    put_le16(buf + ERROR_SQID, error->sqid);
+    put_le16(buf + ERROR_CID, error->cid);
+    put_le16(buf + ERROR_STATUS, (uint16_t)(error->status << 1));
+    put_le16(buf + ERROR_LOCATION, error->location);
+    put_le64(buf + ERROR_LBA, error->lba);
+    put_le32(buf + ERROR_NSID, error->nsid);
+    buf[ERROR_TRTYPE] = error->trtype;
+}
+
+void log_smart_emit(uint8_t *buf, const struct log_smart *smart)
+{
+    memset(buf, 0, LOG_SMART_LEN);
+    buf[SMART_CRITICAL_WARNING] = smart->critical_warning;
+    put_le16(buf + SMART_TEMPERATURE, smart->temperature_k);
+    buf[SMART_AVAILABLE_SPARE] = smart->available_spare_percent;
+    buf[SMART_SPARE_THRESHOLD] = smart->spare_threshold_percent;
+    buf[SMART_PERCENTAGE_USED] = smart->percentage_used;
+    put_le64(buf + SMART_DATA_UNITS_READ, smart->data_units_read);
+    put_le64(buf + SMART_DATA_UNITS_WRITTEN, smart->data_units_written);
+    put_le64(buf + SMART_HOST_READS, smart->host_reads);
+    put_le64(buf + SMART_HOST_WRITES, smart->host_writes);
+    put_le64(buf + SMART_POWER_CYCLES, smart->power_cycles);
+    put_le64(buf + SMART_POWER_ON_HOURS, smart->power_on_hours);
+    put_le64(buf + SMART_UNSAFE_SHUTDOWNS, smart->unsafe_shutdowns);
+    put_le64(buf + SMART_MEDIA_ERRORS, smart->media_errors);
+    put_le64(buf + SMART_ERROR_LOG_ENTRIES, smart->error_log_entries);
+}
+
+void log_firmware_slot_emit(uint8_t *buf, uint8_t active_slot,
+                            const char *const *slot, uint8_t count)
+{
+    memset(buf, 0, LOG_FIRMWARE_SLOT_LEN);
+    buf[FIRMWARE_SLOT_AFI] = active_slot & 7;
+    for (uint8_t i = 0; i < count && i < 7; i++) {
+        uint8_t *frs = buf + FIRMWARE_SLOT_FRS1 + 8 * i;
+        bool is_padding = false;
+
+        if (slot[i][0] == '\0') {
+            continue; /* zeroes: no valid revision, or slot empty */
+        }
+        for (int k = 0; k < 8; k++) {
+            is_padding = is_padding || slot[i][k] == '\0';
+            frs[k] = is_padding ? ' ' : (uint8_t)slot[i][k];
+        }
+    }
+}

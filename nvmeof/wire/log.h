@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Log pages: error information, SMART / health, firmware slots.
+ * Spec: NVM Express Base 1.4 section 5.14.1.
+ */
+#ifndef ESSD_NVMEOF_WIRE_LOG_H
+#define ESSD_NVMEOF_WIRE_LOG_H
+
+#include <stdint.h>
+
+enum { /* byte offsets in an error information entry; little-endian */
+       ERROR_COUNT = 0,
+       ERROR_SQID = 8,
+       ERROR_CID = 10,
+       ERROR_STATUS = 12,   /* as in a CQE, phase bit 0 */
+       ERROR_LOCATION = 14, /* byte in bits 7:0, bit in 10:8 */
+       ERROR_LBA = 16,
+       ERROR_NSID = 24,
+       ERROR_TRTYPE = 29,
+       LOG_ERROR_ENTRY_LEN = 64,
+};
+
+enum { /* byte offsets in SMART / health information */
+       SMART_CRITICAL_WARNING = 0,
+       SMART_TEMPERATURE = 1,
+       SMART_AVAILABLE_SPARE = 3,
+       SMART_SPARE_THRESHOLD = 4,
+       SMART_PERCENTAGE_USED = 5,
+       SMART_DATA_UNITS_READ = 32, /* this and below: 16 bytes each */
+       SMART_DATA_UNITS_WRITTEN = 48,
+       SMART_HOST_READS = 64,
+       SMART_HOST_WRITES = 80,
+       SMART_POWER_CYCLES = 112,
+       SMART_POWER_ON_HOURS = 128,
+       SMART_UNSAFE_SHUTDOWNS = 144,
+       SMART_MEDIA_ERRORS = 160,
+       SMART_ERROR_LOG_ENTRIES = 176,
+       LOG_SMART_LEN = 512,
+};
+
+enum { /* SMART_CRITICAL_WARNING bits */
+       SMART_WARN_SPARE = 0x01,
+       SMART_WARN_TEMPERATURE = 0x02,
+       SMART_WARN_RELIABILITY = 0x04,
+       SMART_WARN_READ_ONLY = 0x08,
+       SMART_WARN_VOLATILE_MEMORY = 0x10,
+};
+
+enum { /* byte offsets in firmware slot information */
+       FIRMWARE_SLOT_AFI = 0,
+       FIRMWARE_SLOT_FRS1 = 8, /* 8 bytes each */
+       LOG_FIRMWARE_SLOT_LEN = 512,
+};
+
+enum {
+    LOG_CHANGED_NS_LIST_LEN = 4096,
+    LOG_COMMANDS_EFFECTS_LEN = 4096,
+    COMMANDS_EFFECTS_ADMIN = 0, /* 256 dwords each */
+    COMMANDS_EFFECTS_IO = 1024,
+    COMMANDS_EFFECTS_CSUPP = 0x1, /* supported */
+    COMMANDS_EFFECTS_LBCC = 0x2,  /* changes user data */
+};
+
+struct log_error {
+    uint64_t count;     /* 1 for the first ever; 0: entry unused */
+    uint16_t sqid, cid; /* FFFFh: no command */
+    uint16_t status;    /* enum nvme_status with flags */
+    uint16_t location;  /* FFFFh: no command field */
+    uint64_t lba;
+    uint32_t nsid;
+    uint8_t trtype;
+};
+
+struct log_smart {
+    uint8_t critical_warning;
+    uint16_t temperature_k;
+    uint8_t available_spare_percent;
+    uint8_t spare_threshold_percent;
+    uint8_t percentage_used;
+    uint64_t data_units_read, data_units_written; /* 1000 * 512 bytes */
+    uint64_t host_reads, host_writes;
+    uint64_t power_cycles, power_on_hours, unsafe_shutdowns;
+    uint64_t media_errors, error_log_entries;
+};
+
+/** @param buf  LOG_ERROR_ENTRY_LEN bytes, all written. */
+void log_error_emit(uint8_t *buf, const struct log_error *error);
+
+/** @param buf  LOG_SMART_LEN bytes, all written. */
+void log_smart_emit(uint8_t *buf, const struct log_smart *smart);
+
+/**
+ * @param buf   LOG_FIRMWARE_SLOT_LEN bytes, all written.
+ * @param slot  revisions of at most 8 characters; "" if a slot is empty.
+ */
+void log_firmware_slot_emit(uint8_t *buf, uint8_t active_slot,
+                            const char *const *slot, uint8_t count);
+
+#endif

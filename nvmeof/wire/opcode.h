@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The numbers that select: opcodes, fabrics command types, Identify CNS, log
+ * page and feature identifiers, asynchronous events.
+ * Spec: NVM Express Base 1.4 sections 5 and 6; Fabrics 1.1 section 3.
+ */
+#ifndef ESSD_NVMEOF_WIRE_OPCODE_H
+#define ESSD_NVMEOF_WIRE_OPCODE_H
+
+enum { /* admin command set */
+       ADMIN_GET_LOG_PAGE = 0x02,
+       ADMIN_IDENTIFY = 0x06,
+       ADMIN_ABORT = 0x08,
+       ADMIN_SET_FEATURES = 0x09,
+       ADMIN_GET_FEATURES = 0x0a,
+       ADMIN_ASYNC_EVENT_REQUEST = 0x0c,
+       ADMIN_KEEP_ALIVE = 0x18,
+       NVME_FABRICS = 0x7f, /* on every queue */
+};
+
+enum { /* NVM command set */
+       NVM_FLUSH = 0x00,
+       NVM_WRITE = 0x01,
+       NVM_READ = 0x02,
+       NVM_WRITE_UNCORRECTABLE = 0x04,
+       NVM_COMPARE = 0x05,
+       NVM_WRITE_ZEROES = 0x08,
+       NVM_DATASET_MANAGEMENT = 0x09,
+       NVM_VERIFY = 0x0c,
+};
+
+enum { /* FCTYPE */
+       FABRICS_PROPERTY_SET = 0x00,
+       FABRICS_CONNECT = 0x01,
+       FABRICS_PROPERTY_GET = 0x04,
+       FABRICS_AUTH_SEND = 0x05,
+       FABRICS_AUTH_RECEIVE = 0x06,
+       FABRICS_DISCONNECT = 0x08,
+};
+
+enum { /* Identify CNS */
+       CNS_NAMESPACE = 0x00,
+       CNS_CONTROLLER = 0x01,
+       CNS_ACTIVE_NS_LIST = 0x02,
+       CNS_NS_DESCRIPTORS = 0x03,
+};
+
+enum { /* log page identifiers */
+       LOG_ERROR = 0x01,
+       LOG_SMART = 0x02,
+       LOG_FIRMWARE_SLOT = 0x03,
+       LOG_CHANGED_NS_LIST = 0x04,
+       LOG_COMMANDS_EFFECTS = 0x05,
+       LOG_DISCOVERY = 0x70,
+};
+
+enum { /* feature identifiers */
+       FEATURE_ARBITRATION = 0x01,
+       FEATURE_POWER_MANAGEMENT = 0x02,
+       FEATURE_TEMPERATURE_THRESHOLD = 0x04,
+       FEATURE_ERROR_RECOVERY = 0x05,
+       FEATURE_VOLATILE_WRITE_CACHE = 0x06,
+       FEATURE_NUMBER_OF_QUEUES = 0x07,
+       FEATURE_WRITE_ATOMICITY = 0x0a,
+       FEATURE_ASYNC_EVENT_CONFIG = 0x0b,
+       FEATURE_KEEP_ALIVE_TIMER = 0x0f,
+       FEATURE_HOST_IDENTIFIER = 0x81,
+};
+
+enum { /* asynchronous event types and information */
+       EVENT_TYPE_ERROR = 0,
+       EVENT_TYPE_SMART = 1,
+       EVENT_TYPE_NOTICE = 2,
+
+       EVENT_SMART_RELIABILITY = 0,
+       EVENT_SMART_TEMPERATURE = 1,
+       EVENT_SMART_SPARE = 2,
+       EVENT_NOTICE_NS_CHANGED = 0x00,
+       EVENT_NOTICE_DISCOVERY_CHANGED = 0xf0,
+};
+
+/* NSID that stands for every namespace. */
+#define NVME_NSID_ALL 0xffffffffu
+
+#endif
