@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * essd-rnic: what the machine and the ports see of the RNIC's wrapper.
+ *
+ * All of it runs in the main loop.
+ */
+#ifndef ESSD_HW_QEMU_RNIC_H
+#define ESSD_HW_QEMU_RNIC_H
+
+#include "qom/object.h"
+
+#include "hw-model/core/frame.h"
+
+#define TYPE_ESSD_RNIC "essd-rnic"
+OBJECT_DECLARE_SIMPLE_TYPE(EssdRnicState, ESSD_RNIC)
+
+/* Where frames of `port` (0, 1) leave.  Before realize; `sink` is copied. */
+void essd_rnic_attach_port(EssdRnicState *s, unsigned port,
+                           const struct frame_sink *sink);
+
+/*
+ * Frames that the port has received and that are RoCE's: UDP port 4791.
+ * The data is read before it returns.
+ */
+void essd_rnic_rx(EssdRnicState *s, unsigned port,
+                  const struct frame_rx *frames, unsigned n);
+
+/* The sink of `port`, having taken fewer frames than offered, has room. */
+void essd_rnic_port_ready(EssdRnicState *s, unsigned port);
+
+#endif
