@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What one instance consists of, as handed to its supervisor.
+
+Plain data that goes to JSON and back: the command line fills it in, the
+supervisor reads it, `essd status --json` shows it.
+"""
+
+import dataclasses
+import ipaddress
+import json
+import uuid
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+SERVICE = 4420
+DEFAULT_PORTS = ("10.0.0.10/24", "10.0.1.10/24")
+PEER_PORT = "10.0.2.10/24"
+
+
+@dataclass
+class Link:
+    """One cable: a card of the host, and what is at its other end."""
+
+    number: int
+    target: str             # address of the far end, ADDR/LEN
+    mtu: int = 1500
+    capture: bool = False   # write <instance>/link<number>.pcap
+
+    @property
+    def target_address(self) -> str:
+        return str(ipaddress.ip_interface(self.target).ip)
+
+    @property
+    def host(self) -> str:
+        """The host's own ADDR/LEN: the network's first that is not taken."""
+        there = ipaddress.ip_interface(self.target)
+        for offset in (1, 2):
+            here = there.network.network_address + offset
+            if here != there.ip:
+                return f"{here}/{there.network.prefixlen}"
+        raise AssertionError("unreachable")
+
+    def socket(self, folder: Path) -> Path:
+        return folder / f"port{self.number}.sock"
+
+
+@dataclass
+class Drive:
+    """The emulated drive: paths of what it is made of."""
+
+    qemu: str
+    flash: str
+    media: str
+    media_format: str
+    nqn: str
+    links: list[int] = field(default_factory=lambda: [0, 1])
+    extra: list[str] = field(default_factory=list)   # more QEMU options
+
+
+@dataclass
+class Host:
+    """The Linux guest that uses the drive."""
+
+    memory_mib: int = 1024
+    cpus: int = 1
+    uuid: str = field(default_factory=lambda: str(uuid.uuid4()))
+
+
+@dataclass
+class Peer:
+    """A guest that runs Linux nvmet: what the drive is compared with."""
+
+    nqn: str = "nqn.2014-08.org.nvmexpress:uuid:" \
+               "6e766d65-7400-4000-8000-000000000001"
+    size: str = "8"         # GiB that forget what is written, or "256m": kept
+    memory_mib: int = 1024
+    cpus: int = 1
+    uuid: str = field(default_factory=lambda: str(uuid.uuid4()))
+    links: list[int] = field(default_factory=lambda: [2])
+
+
+@dataclass
+class Config:
+    name: str
+    guest: str              # folder of the built guest
+    accel: str              # "kvm" or "tcg"
+    links: list[Link]
+    drive: Drive | None = None
+    host: Host | None = None
+    peer: Peer | None = None
+
+    def to_json(self) -> str:
+        return json.dumps(dataclasses.asdict(self), indent=2)
+
+    @classmethod
+    def from_json(cls, text: str) -> "Config":
+        data: dict[str, Any] = json.loads(text)
+        data["links"] = [Link(**x) for x in data["links"]]
+        for name, kind in (("drive", Drive), ("host", Host), ("peer", Peer)):
+            if data[name] is not None:
+                data[name] = kind(**data[name])
+        return cls(**data)
+
+    def link(self, number: int) -> Link:
+        return next(x for x in self.links if x.number == number)

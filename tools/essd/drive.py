@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""How the drive's QEMU is started and what it tells us.
+
+The only module that knows the machine's properties and events: see
+docs/hardware/soc.md.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from .config import Config
+from .vm import qmp_options
+
+CABLE_LOOK_MS = 100
+
+
+def drive_command(config: Config, folder: Path) -> list[str]:
+    """The command that powers the drive on: flash, cables, media, nothing else."""
+    drive = config.drive
+    assert drive is not None
+    command = [
+        drive.qemu, "-nodefaults", "-no-user-config", "-display", "none",
+        "-no-reboot", "-M", "essd",
+        "-drive", f"if=mtd,format=raw,file={drive.flash}",
+        "-blockdev", f"driver={drive.media_format},node-name=media,discard=unmap,"
+        f"file.driver=file,file.filename={drive.media},file.discard=unmap",
+        # An earlier log is kept: a power cycle is part of the story.
+        "-chardev", f"socket,id=console,path={folder}/console.sock,server=on,"
+        f"wait=off,logfile={folder}/drive.console,logappend=on",
+        "-serial", "chardev:console", *qmp_options(folder, "drive")]
+    for number in drive.links:
+        link = config.link(number)
+        command += ["-netdev", f"stream,id=port{number},server=off,addr.type=unix,"
+                    f"addr.path={link.socket(folder)},"
+                    f"reconnect-ms={CABLE_LOOK_MS}"]
+    return [*command, *drive.extra]
+
+
+def port_link_event(event: dict[str, Any]) -> tuple[int, bool] | None:
+    """(port, link is up) if this QMP event says so."""
+    if event.get("event") != "ESSD_PORT_LINK":
+        return None
+    data = event["data"]
+    return int(data["port"]), bool(data["up"])
+
+
+def cable_command(port: int, plugged: bool) -> tuple[str, dict[str, Any]]:
+    """What the drive is told when its cable is pulled or plugged."""
+    return "set_link", {"name": f"port{port}", "up": plugged}

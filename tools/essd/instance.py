@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""One instance as the command line and the tests see it.
+
+Everything here talks to the instance's supervisor or, through the connection
+that it keeps open, to a guest.
+"""
+
+import contextlib
+import json
+import os
+import shlex
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from . import paths
+from .config import Config
+from .guest_build import Guest
+from .ssh import ssh_options
+from .supervisor import start_time
+
+
+class EssdError(Exception):
+    """Something went wrong; the text is one clear line for the user."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a command in a guest did."""
+
+    command: str
+    status: int
+    output: str     # stdout and stderr, in the order written
+
+
+class Instance:
+    """A named instance, running or not."""
+
+    def __init__(self, name: str = "default") -> None:
+        if not name.replace("-", "").replace("_", "").isalnum():
+            raise EssdError(f"{name!r} is no name: letters, digits, - and _ only")
+        self.name = name
+        self.folder = paths.instance(name)
+
+    # The supervisor
+
+    @property
+    def is_running(self) -> bool:
+        with contextlib.suppress(OSError):
+            self.call("status")
+            return True
+        return False
+
+    def call(self, command: str, **arguments: Any) -> Any:
+        """Ask the supervisor; OSError if there is none."""
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(str(self.folder / "control.sock"))
+            request = {"command": command, **arguments}
+            connection.sendall(json.dumps(request).encode() + b"\n")
+            with connection.makefile("rb") as file:
+                line = file.readline()
+        if not line:
+            raise EssdError(f"the supervisor of {self.name} ended; "
+                            f"see {self.folder}/supervisor.log")
+        reply = json.loads(line)
+        if "error" in reply:
+            raise EssdError(reply["error"])
+        return reply["return"]
+
+    def ask(self, command: str, **arguments: Any) -> Any:
+        """Ask the supervisor, with a message for the user if there is none."""
+        try:
+            return self.call(command, **arguments)
+        except OSError:
+            raise EssdError(self.not_running()) from None
+
+    def not_running(self) -> str:
+        start = "" if self.name == "default" else f" --name {self.name}"
+        return f"nothing is running: start it with ./essd up{start}"
+
+    def status(self) -> dict[str, Any]:
+        return dict(self.ask("status"))
+
+    @property
+    def config(self) -> Config:
+        return Config.from_json((self.folder / "config.json").read_text())
+
+    def start(self, config: Config) -> None:
+        """Start the supervisor, which starts every part."""
+        if self.is_running:
+            raise EssdError(f"instance {self.name} is running already: "
+                            "./essd down ends it")
+        self.clean_up()
+        self.keep_logs()
+        self.folder.mkdir(mode=0o700, exist_ok=True)
+        (self.folder / "config.json").write_text(config.to_json())
+        environment = {**os.environ, "PYTHONPATH": str(paths.TOP / "tools")}
+        with open(self.folder / "supervisor.log", "w", encoding="utf-8") as log:
+            subprocess.Popen([sys.executable, "-m", "essd.supervisor", self.folder],
+                             stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                             env=environment, start_new_session=True, cwd="/")
+        deadline = time.monotonic() + 30
+        while not self.is_running:
+            if time.monotonic() > deadline:
+                raise EssdError("the supervisor did not start; see "
+                                f"{self.folder}/supervisor.log")
+            time.sleep(0.05)
+
+    def keep_logs(self) -> None:
+        """The logs of the run before stay readable in <name>.old."""
+        old = self.folder.with_name(f"{self.name}.old")
+        if self.folder.exists():
+            shutil.rmtree(old, ignore_errors=True)
+            self.folder.rename(old)
+
+    def stop(self) -> bool:
+        """End every process of the instance; false if there was none."""
+        was_running = True
+        try:
+            self.call("stop")
+        except (OSError, EssdError):
+            was_running = False
+        return self.clean_up() or was_running
+
+    def clean_up(self) -> bool:
+        """End what the state file names and is still the same process."""
+        try:
+            state = json.loads((self.folder / "state.json").read_text())
+        except (OSError, ValueError):
+            return False
+        deadline = time.monotonic() + 2
+        ours = state
+        while ours and time.monotonic() < deadline:
+            ours = [p for p in ours if start_time(p["pid"]) == p["start"]]
+            time.sleep(0.02)
+        for process in ours:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process["pid"], signal.SIGKILL)
+        (self.folder / "state.json").unlink(missing_ok=True)
+        for path in self.folder.glob("*.sock"):
+            path.unlink(missing_ok=True)
+        return bool(ours)
+
+    def check(self) -> None:
+        """Raise if a part has ended without having been asked to."""
+        for name, part in self.status()["parts"].items():
+            if part["state"] == "crashed":
+                raise EssdError(f"{name} {part['why']}; see {part['log']} and "
+                                f"{part['console']}")
+
+    def wait_ready(self, part: str = "host", timeout_s: float = 180) -> None:
+        """Wait until commands can be run in a guest."""
+        deadline = time.monotonic() + timeout_s
+        while not self.status()["parts"][part]["ready"]:
+            self.check()
+            if time.monotonic() > deadline:
+                raise EssdError(f"{part} did not come up in {timeout_s:.0f} s; "
+                                f"see {self.folder}/{part}.console")
+            time.sleep(0.1)
+
+    # Guests
+
+    def ssh(self, part: str = "host", tty: bool = False) -> list[str]:
+        """The ssh command up to and including the host."""
+        status = self.status()["parts"].get(part)
+        if status is None:
+            raise EssdError(f"this instance has no {part}")
+        if status["state"] != "running":
+            raise EssdError(f"{part} is {status['state']} {status['why']}".strip())
+        guest = Guest(Path(self.config.guest))
+        return ["ssh", *ssh_options(guest, self.folder / f"{part}.ssh"),
+                *(["-t"] if tty else []), "-p", str(status["ssh_port"]),
+                "root@127.0.0.1"]
+
+    def run(self, command: str | Sequence[str], part: str = "host",
+            timeout_s: float = 300, check: bool = True,
+            send: bytes | None = None) -> Result:
+        """Run one command (a shell line, or words) in a guest."""
+        line = command if isinstance(command, str) else shlex.join(command)
+        try:
+            done = subprocess.run([*self.ssh(part), "--", line], check=False,
+                                  input=send or b"", stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, timeout=timeout_s)
+        except subprocess.TimeoutExpired:
+            self.check()
+            raise EssdError(f"in {part}: {line}: no answer in "
+                            f"{timeout_s:.0f} s; see {self.folder}/{part}.console"
+                            ) from None
+        output = done.stdout.decode(errors="replace")
+        if check and done.returncode != 0:
+            self.check()
+            last = output.strip().splitlines()[-1:] or ["no output"]
+            raise EssdError(f"in {part}: {line}: status {done.returncode}: "
+                            f"{last[0]}; see {self.folder}/{part}.console")
+        return Result(line, done.returncode, output)
+
+    def put(self, file: Path, target: str, part: str = "host") -> None:
+        """Copy a file into a guest, executable if it is here."""
+        mode = "755" if os.access(file, os.X_OK) else "644"
+        name = shlex.quote(target)
+        self.run(f"cat > {name} && chmod {mode} {name}", part,
+                 send=file.read_bytes())

@@ -1,0 +1,452 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""One process per instance that starts, watches and ends its virtual machines.
+
+Its children die with it (PR_SET_PDEATHSIG), so nothing is left behind whatever
+happens.  It holds a QMP connection to each part, takes carrier from the host's
+card when the drive's port loses its link (a broken socket alone does not reach
+the guest), and notices when a part ends without having been asked to.
+
+Commands come as one line of JSON on <instance>/control.sock and are answered by
+one line: {"return": ...} or {"error": text}.
+"""
+
+import asyncio
+import contextlib
+import ctypes
+import json
+import os
+import re
+import signal
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from qemu.qmp import EventListener, QMPClient
+from qemu.qmp.error import QMPError
+
+from . import paths
+from .config import Config
+from .drive import cable_command, drive_command, port_link_event
+from .guest_build import Guest
+from .ssh import ssh_options
+from .vm import guest_command
+
+PR_SET_PDEATHSIG = 1
+
+
+def start_time(pid: int) -> int:
+    """Start of a process in clock ticks: tells a reused id from our own."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0
+    return int(fields[19])
+
+
+def die_with_parent() -> None:
+    """In the child: ask for SIGKILL when the supervisor ends."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    os.setsid()
+
+
+class Part:
+    """One virtual machine: off, running, or ended when nobody asked for it."""
+
+    def __init__(self, supervisor: "Supervisor", name: str,
+                 command: Callable[[], list[str]]) -> None:
+        self.supervisor = supervisor
+        self.name = name
+        self.command = command
+        self.process: asyncio.subprocess.Process | None = None
+        self.qmp: QMPClient | None = None
+        self.state = "off"
+        self.why = ""
+        self.started = 0.0
+        self.ssh_port = 0
+        self.ready = False
+        self.tasks: list[asyncio.Task[None]] = []
+
+    @property
+    def folder(self) -> Path:
+        return self.supervisor.folder
+
+    @property
+    def log(self) -> Path:
+        return self.folder / f"{self.name}.log"
+
+    async def start(self) -> None:
+        for path in (self.folder / f"{self.name}.qmp",
+                     self.folder / f"{self.name}-user.qmp"):
+            path.unlink(missing_ok=True)
+        command = self.command()
+        with open(self.log, "a", encoding="utf-8") as log:
+            log.write("$ " + " ".join(command) + "\n")
+            log.flush()
+            self.process = await asyncio.create_subprocess_exec(
+                *command, stdin=asyncio.subprocess.DEVNULL, stdout=log, stderr=log,
+                preexec_fn=die_with_parent)
+        self.state = "running"
+        self.why = ""
+        self.ready = False
+        self.started = time.time()
+        self.tasks = [asyncio.create_task(self.watch(self.process))]
+        self.supervisor.save()
+        await self.connect_qmp()
+
+    async def connect_qmp(self) -> None:
+        path = self.folder / f"{self.name}.qmp"
+        process = self.process
+        while process is not None and process.returncode is None:
+            client = QMPClient(f"{self.supervisor.config.name}-{self.name}")
+            listener = EventListener()
+            client.register_listener(listener)
+            if path.exists():
+                with contextlib.suppress(QMPError, OSError):
+                    await client.connect(str(path))
+                    break
+            await asyncio.sleep(0.02)
+        else:
+            return
+        self.qmp = client
+        self.tasks.append(asyncio.create_task(self.events(listener)))
+
+    async def events(self, listener: EventListener) -> None:
+        async for event in listener:
+            await self.supervisor.on_event(self, dict(event))
+
+    async def watch(self, process: asyncio.subprocess.Process) -> None:
+        status = await process.wait()
+        if self.process is not process or self.state != "running":
+            return
+        self.state = "crashed"
+        how = f"signal {-status}" if status < 0 else f"status {status}"
+        self.why = f"ended unexpectedly ({how})"
+        last = self.last_words()
+        if last:
+            self.why += f": {last}"
+        self.supervisor.say(f"{self.name} {self.why}")
+        await self.gone()
+
+    def last_words(self) -> str:
+        """The line of a log that says why, if there is one."""
+        console = self.folder / f"{self.name}.console"
+        with contextlib.suppress(OSError):
+            text = console.read_text(errors="replace")[-20000:]
+            found = re.findall(r"(?:Kernel panic|WARNING:|BUG:|ASSERT).*", text)
+            if found:
+                return str(found[0].strip())
+        with contextlib.suppress(OSError):
+            lines = self.log.read_text(errors="replace").splitlines()
+            if lines and not lines[-1].startswith("$ "):
+                return lines[-1].strip()
+        return ""
+
+    async def gone(self) -> None:
+        """Tidy up after the process, whichever way it ended."""
+        self.process = None
+        self.ready = False
+        if self.qmp is not None:
+            with contextlib.suppress(Exception):
+                await asyncio.wait_for(self.qmp.disconnect(), 2)
+            self.qmp = None
+        await self.supervisor.on_gone(self)
+        self.supervisor.save()
+
+    async def kill(self) -> None:
+        """End the process at once, as a power cut does."""
+        process = self.process
+        if process is None:
+            self.state = "off"
+            return
+        self.state = "off"
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
+        await self.gone()
+
+    async def execute(self, command: str, arguments: dict[str, Any]) -> object:
+        if self.qmp is None:
+            raise ValueError(f"{self.name} is not running")
+        return await self.qmp.execute(command, arguments)
+
+    def status(self) -> dict[str, Any]:
+        return {"state": self.state, "why": self.why, "ready": self.ready,
+                "pid": self.process.pid if self.process else None,
+                "log": str(self.log),
+                "console": str(self.folder / f"{self.name}.console"),
+                **({"ssh_port": self.ssh_port} if self.ssh_port else {})}
+
+
+class Cable:
+    """One cable and everything that decides whether the host sees a carrier."""
+
+    def __init__(self) -> None:
+        self.plugged = True
+        self.connected = False
+        self.port_up: bool | None = None    # as the drive says; None: it has not
+
+    @property
+    def carrier(self) -> bool:
+        return self.plugged and self.connected and self.port_up is not False
+
+
+class Supervisor:
+    def __init__(self, folder: Path, config: Config) -> None:
+        self.folder = folder
+        self.config = config
+        self.done = asyncio.Event()
+        self.parts: dict[str, Part] = {}
+        self.cables = {link.number: Cable() for link in config.links}
+        # The host's end listens, so it goes first.
+        if config.host:
+            self.add("host", lambda: guest_command(config, "host", folder))
+        if config.drive:
+            self.add("drive", lambda: drive_command(config, folder))
+        if config.peer:
+            self.add("peer", lambda: guest_command(config, "peer", folder))
+
+    def add(self, name: str, command: Callable[[], list[str]]) -> None:
+        self.parts[name] = Part(self, name, command)
+
+    def say(self, text: str) -> None:
+        print(f"{time.strftime('%H:%M:%S')} {text}", flush=True)
+
+    # Parts
+
+    async def start_part(self, name: str) -> None:
+        part = self.parts[name]
+        if part.state == "running":
+            return
+        if name == "host":
+            for link in self.config.links:
+                link.socket(self.folder).unlink(missing_ok=True)
+        if name == "peer":
+            await self.sockets_there()
+        await part.start()
+        if name in ("host", "peer"):
+            part.tasks.append(asyncio.create_task(self.follow_guest(part)))
+        if name == "host":
+            for number in self.cables:
+                await self.set_carrier(number)
+        else:
+            for number in self.numbers_of(name):
+                if not self.cables[number].plugged:
+                    await self.tell_drive(number)
+
+    async def sockets_there(self) -> None:
+        """A peer of QEMU 7.2 tries once to connect: wait for the listener."""
+        assert self.config.peer
+        wanted = [self.config.link(n).socket(self.folder)
+                  for n in self.config.peer.links]
+        for _ in range(200):
+            if all(path.exists() for path in wanted):
+                return
+            await asyncio.sleep(0.05)
+
+    def numbers_of(self, name: str) -> list[int]:
+        part = self.config.drive if name == "drive" else self.config.peer
+        return part.links if part else []
+
+    async def follow_guest(self, part: Part) -> None:
+        """Wait until the guest is up, then keep one ssh connection open."""
+        console = self.folder / f"{part.name}.console"
+        process = part.process
+        while part.process is process and process is not None:
+            with contextlib.suppress(OSError):
+                if "essd-guest: ready" in console.read_text(errors="replace"):
+                    break
+            await asyncio.sleep(0.1)
+        reply = await part.execute("human-monitor-command",
+                                   {"command-line": "info usernet"})
+        match = re.search(r"TCP\[HOST_FORWARD\]\s+\d+\s+\S+\s+(\d+)", str(reply))
+        if match:
+            part.ssh_port = int(match[1])
+        control = self.folder / f"{part.name}.ssh"
+        while part.process is process:
+            control.unlink(missing_ok=True)
+            with open(self.folder / "ssh.log", "a", encoding="utf-8") as log:
+                master = await asyncio.create_subprocess_exec(
+                    "ssh", *ssh_options(Guest(Path(self.config.guest)), control),
+                    "-M", "-N", "-o", "ConnectTimeout=30",
+                    "-o", "ServerAliveInterval=15", "-p", str(part.ssh_port),
+                    "root@127.0.0.1", stdin=asyncio.subprocess.DEVNULL,
+                    stdout=log, stderr=log, preexec_fn=die_with_parent)
+            ended = asyncio.create_task(master.wait())
+            while not ended.done() and not control.exists():
+                await asyncio.wait([ended], timeout=0.05)
+            if control.exists() and not ended.done():
+                part.ready = True
+                self.say(f"{part.name} ready after "
+                         f"{time.time() - part.started:.1f} s")
+                self.save()
+            await ended
+            part.ready = False
+            await asyncio.sleep(0.3)
+
+    # Cables
+
+    async def set_carrier(self, number: int) -> None:
+        """Make the host's card agree with the state of its cable."""
+        host = self.parts.get("host")
+        if host is None or host.qmp is None:
+            return
+        with contextlib.suppress(QMPError):
+            await host.execute("set_link", {"name": f"port{number}",
+                                            "up": self.cables[number].carrier})
+
+    async def tell_drive(self, number: int) -> None:
+        for name in ("drive", "peer"):
+            part = self.parts.get(name)
+            if part is None or part.qmp is None or number not in self.numbers_of(name):
+                continue
+            with contextlib.suppress(QMPError):
+                await part.execute(*cable_command(number, self.cables[number].plugged))
+
+    async def plug(self, number: int, plugged: bool) -> None:
+        cable = self.cables[number]
+        cable.plugged = plugged
+        await self.set_carrier(number)
+        await self.tell_drive(number)
+        self.say(f"cable {number} {'plugged' if plugged else 'unplugged'}")
+
+    async def on_event(self, part: Part, event: dict[str, Any]) -> None:
+        name = event.get("event")
+        if part.name == "host" and str(name).startswith("NETDEV_STREAM_"):
+            match = re.fullmatch(r"cable(\d+)", event["data"]["netdev-id"])
+            if match:
+                number = int(match[1])
+                self.cables[number].connected = name == "NETDEV_STREAM_CONNECTED"
+                await self.set_carrier(number)
+        if part.name == "drive":
+            link = port_link_event(event)
+            if link is not None and link[0] in self.cables:
+                self.cables[link[0]].port_up = link[1]
+                await self.set_carrier(link[0])
+                self.say(f"port {link[0]} link {'up' if link[1] else 'down'}")
+
+    async def on_gone(self, part: Part) -> None:
+        if part.name == "host":
+            for cable in self.cables.values():
+                cable.connected = False
+        elif part.name in ("drive", "peer"):
+            for number in self.numbers_of(part.name):
+                self.cables[number].port_up = None
+
+    # Commands
+
+    async def command(self, request: dict[str, Any]) -> object:
+        kind = request["command"]
+        table: dict[str, Callable[[dict[str, Any]], Awaitable[object]]] = {
+            "status": self.do_status, "stop": self.do_stop,
+            "power-cut": self.do_power_cut, "power-on": self.do_power_on,
+            "port": self.do_port, "qmp": self.do_qmp}
+        if kind not in table:
+            raise ValueError(f"unknown command {kind}")
+        return await table[kind](request)
+
+    async def do_status(self, _request: dict[str, Any]) -> object:
+        return {"name": self.config.name, "folder": str(self.folder),
+                "accel": self.config.accel,
+                "parts": {n: p.status() for n, p in self.parts.items()},
+                "cables": {str(n): {"plugged": c.plugged, "carrier": c.carrier,
+                                    "connected": c.connected,
+                                    "port_up": c.port_up}
+                           for n, c in self.cables.items()}}
+
+    async def do_stop(self, _request: dict[str, Any]) -> object:
+        for part in self.parts.values():
+            await part.kill()
+        self.done.set()
+        return None
+
+    def target(self, request: dict[str, Any]) -> str:
+        name = str(request.get("part") or ("drive" if "drive" in self.parts else "peer"))
+        if name not in self.parts:
+            raise ValueError(f"this instance has no {name}")
+        return name
+
+    async def do_power_cut(self, request: dict[str, Any]) -> object:
+        part = self.parts[self.target(request)]
+        if part.state != "running":
+            raise ValueError(f"the {part.name} is not powered")
+        await part.kill()
+        self.say(f"{part.name}: power cut")
+        return None
+
+    async def do_power_on(self, request: dict[str, Any]) -> object:
+        name = self.target(request)
+        if self.parts[name].state == "running":
+            raise ValueError(f"the {name} is powered already")
+        await self.start_part(name)
+        self.say(f"{name}: power on")
+        return None
+
+    async def do_port(self, request: dict[str, Any]) -> object:
+        number = int(request["port"])
+        if number not in self.cables:
+            raise ValueError(f"no port {number}: there are "
+                             f"{', '.join(map(str, self.cables))}")
+        await self.plug(number, bool(request["plugged"]))
+        return None
+
+    async def do_qmp(self, request: dict[str, Any]) -> object:
+        name = self.target(request)
+        return await self.parts[name].execute(request["execute"],
+                                              request.get("arguments") or {})
+
+    async def serve(self, reader: asyncio.StreamReader,
+                    writer: asyncio.StreamWriter) -> None:
+        reply: dict[str, Any]
+        try:
+            request = json.loads(await reader.readline())
+            reply = {"return": await self.command(request)}
+        except (ValueError, KeyError, QMPError, OSError) as error:
+            reply = {"error": str(error)}
+        with contextlib.suppress(OSError):
+            writer.write(json.dumps(reply).encode() + b"\n")
+            await writer.drain()
+            writer.close()
+
+    def save(self) -> None:
+        """Process ids with start times, for `down` should we be killed."""
+        state = [{"pid": pid, "start": start_time(pid)}
+                 for pid in [os.getpid(), *(p.process.pid for p in self.parts.values()
+                                            if p.process)]]
+        temporary = self.folder / "state.json.new"
+        temporary.write_text(json.dumps(state))
+        temporary.rename(self.folder / "state.json")
+
+    async def run(self) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(
+                number, lambda: asyncio.ensure_future(self.do_stop({})))
+        self.save()
+        control = self.folder / "control.sock"
+        control.unlink(missing_ok=True)
+        server = await asyncio.start_unix_server(self.serve, control)
+        for name in list(self.parts):
+            await self.start_part(name)
+        await self.done.wait()
+        await asyncio.sleep(0.05)     # let the reply to "stop" leave
+        server.close()
+        control.unlink(missing_ok=True)
+
+
+def main() -> None:
+    """Run as `python -m essd.supervisor FOLDER`, with config.json in it."""
+    os.umask(0o077)
+    folder = Path(sys.argv[1])
+    assert folder.parent == paths.runtime()
+    config = Config.from_json((folder / "config.json").read_text())
+
+    async def start() -> None:
+        await Supervisor(folder, config).run()
+
+    asyncio.run(start())
+
+
+if __name__ == "__main__":
+    main()

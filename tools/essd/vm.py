@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Command lines of the Linux guests, and whether KVM can run them.
+
+Each cable is one UNIX stream socket, which holds a sender back rather than
+dropping frames.  The host's end listens: QEMU 7.2 (Debian 12) goes on listening
+after its peer has gone but cannot connect again by itself, and it is the drive
+that gets power-cycled while the host lives.
+"""
+
+import json
+import os
+import platform
+import selectors
+import subprocess
+import time
+from pathlib import Path
+
+from . import paths
+from .config import Config, Host, Link, Peer
+from .guest_build import Guest
+
+QEMU = "qemu-system-x86_64"
+KERNEL = ("console=ttyS0 panic_on_warn=1 panic=-1 mitigations=off quiet "
+          "loglevel=6 random.trust_cpu=on tsc=reliable no_timer_check")
+# rxe computes over the frame as sent: nothing may be left to the "hardware".
+PLAIN_FRAMES = ("csum=off,gso=off,guest_csum=off,guest_tso4=off,guest_tso6=off,"
+                "guest_ecn=off,guest_ufo=off,host_tso4=off,host_tso6=off,"
+                "host_ecn=off,host_ufo=off")
+
+
+def qmp_options(folder: Path, part: str) -> list[str]:
+    """Two monitors: one for the supervisor, one for whoever asks."""
+    options = []
+    for name in (part, f"{part}-user"):
+        options += ["-chardev", f"socket,id=qmp-{name},server=on,wait=off,"
+                    f"path={folder / name}.qmp",
+                    "-mon", f"chardev=qmp-{name},mode=control"]
+    return options
+
+
+def machine(guest: Guest, accel: str, memory_mib: int, cpus: int) -> list[str]:
+    cpu = "host" if accel == "kvm" else "max"
+    accel = "tcg,thread=multi" if accel == "tcg" else accel
+    return [QEMU, "-nodefaults", "-no-user-config", "-display", "none",
+            "-no-reboot", "-M", "pc,usb=off", "-accel", accel, "-cpu", cpu,
+            "-smp", str(cpus), "-m", str(memory_mib),
+            "-kernel", str(guest.kernel), "-initrd", str(guest.initrd)]
+
+
+def mac(side: int, number: int) -> str:
+    """Locally administered, so that no real vendor's is used."""
+    return f"02:e5:5d:00:{side:02x}:{number:02x}"
+
+
+def card(side: int, link: Link, folder: Path, server: bool) -> list[str]:
+    """One network card on one cable."""
+    number = link.number
+    mode = "on" if server else "off"
+    options = [
+        "-netdev", f"stream,id=cable{number},server={mode},addr.type=unix,"
+        f"addr.path={link.socket(folder)}",
+        "-device", f"virtio-net-pci,id=port{number},netdev=cable{number},romfile=,"
+        f"mac={mac(side, number)},host_mtu={link.mtu},{PLAIN_FRAMES},"
+        "rx_queue_size=1024,speed=25000,duplex=full"]
+    if server and link.capture:
+        options += ["-object", f"filter-dump,id=dump{number},netdev=cable{number},"
+                    f"maxlen=65536,file={folder}/link{number}.pcap"]
+    return options
+
+
+def guest_command(config: Config, part: str, folder: Path) -> list[str]:
+    """The command that starts "host" or "peer"."""
+    guest = Guest(Path(config.guest))
+    what: Host | Peer | None = config.host if part == "host" else config.peer
+    assert what is not None
+    command = machine(guest, config.accel, what.memory_mib, what.cpus)
+    command += ["-uuid", what.uuid, "-serial", f"file:{folder}/{part}.console",
+                "-drive", "if=none,id=root,format=raw,readonly=on,"
+                f"file.locking=off,file={guest.root}",
+                "-device", "virtio-blk-pci,drive=root",
+                "-device", "virtio-rng-pci", *qmp_options(folder, part)]
+    words = [KERNEL, f"essd.hostname={part}"]
+    if isinstance(what, Peer):
+        side = 2
+        numbers = what.links
+        words += ["essd.role=target", f"essd.nqn={what.nqn}",
+                  f"essd.size={what.size}"]
+    else:
+        side = 1
+        numbers = [link.number for link in config.links]
+        words.append("essd.role=host")
+    for number in numbers:
+        link = config.link(number)
+        address = link.host if side == 1 else link.target
+        command += card(side, link, folder, server=side == 1)
+        words.append(f"essd.nic={mac(side, number)},eth{number},{link.mtu},{address}")
+    # The way in for ssh, from this machine only and with the key only.
+    words.append(f"essd.mgmt={mac(side, 255)}")
+    command += ["-netdev", "user,id=mgmt,restrict=on,net=192.168.76.0/24,"
+                "ipv6=off,hostfwd=tcp:127.0.0.1:0-:22",
+                "-device", f"virtio-net-pci,netdev=mgmt,romfile=,mac={mac(side, 255)}"]
+    return [*command, "-append", " ".join(words)]
+
+
+def try_kvm(guest: Guest, seconds: float = 15) -> bool:
+    """Start the guest's kernel under KVM; true if it reaches user space."""
+    command = machine(guest, "kvm", 512, 1)
+    command += ["-append", KERNEL, "-serial", "stdio", "-monitor", "none"]
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL) as process:
+        assert process.stdout is not None
+        seen = b""
+        deadline = time.monotonic() + seconds
+        with selectors.DefaultSelector() as selector:
+            selector.register(process.stdout, selectors.EVENT_READ)
+            while b"essd-guest: initramfs" not in seen:
+                left = deadline - time.monotonic()
+                if left <= 0 or not selector.select(left):
+                    break
+                data = os.read(process.stdout.fileno(), 65536)
+                if not data:
+                    break
+                seen += data
+        process.kill()
+    return b"essd-guest: initramfs" in seen
+
+
+def kvm_verdict(guest: Guest) -> tuple[bool, str]:
+    """Whether KVM runs our guest, and why (not).  Tried once, then remembered."""
+    if os.environ.get("ESSD_ACCEL") == "tcg":
+        return False, "ESSD_ACCEL=tcg"
+    if not os.access("/dev/kvm", os.R_OK | os.W_OK):
+        why = "may not be opened" if Path("/dev/kvm").exists() else "does not exist"
+        return False, f"/dev/kvm {why}"
+    version = subprocess.run([QEMU, "--version"], check=False, text=True,
+                             stdout=subprocess.PIPE).stdout.split("\n")[0]
+    key = f"{platform.release()} {version} {guest.path.name}"
+    file = paths.cache() / "kvm.json"
+    try:
+        known = json.loads(file.read_text())
+    except (OSError, ValueError):
+        known = {}
+    if known.get("key") != key:
+        known = {"key": key, "works": try_kvm(guest)}
+        file.write_text(json.dumps(known))
+    if known["works"]:
+        return True, "a guest was started with it"
+    return False, "/dev/kvm is there but does not run a stock kernel"
+
+
+def ensure_accel(guest: Guest) -> str:
+    return "kvm" if kvm_verdict(guest)[0] else "tcg"
