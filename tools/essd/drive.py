@@ -20,7 +20,9 @@ def drive_command(config: Config, folder: Path) -> list[str]:
     assert drive is not None
     command = [
         drive.qemu, "-nodefaults", "-no-user-config", "-display", "none",
-        "-no-reboot", "-M", "essd",
+        "-no-reboot", "-M", ",".join(
+            ["essd", "media=media",
+             *(f"port{n}-netdev=port{n}" for n in drive.links)]),
         "-drive", f"if=mtd,format=raw,file={drive.flash}",
         "-blockdev", f"driver={drive.media_format},node-name=media,discard=unmap,"
         f"file.driver=file,file.filename={drive.media},file.discard=unmap",
