@@ -65,7 +65,7 @@ static nvme_ctrl_t connect_to(struct fixture *f, const char *nqn)
     nvmf_default_config(&config);
     config.nr_io_queues = 1;
     if (nvmf_add_ctrl(f->host, ctrl, &config) != 0) {
-        fail_msg("connect to %s: %s", nqn, nvme_strerror(errno));
+        fail_msg("connect to %s: %s", nqn, nvme_errno_to_string(errno));
     }
     return ctrl;
 }
