@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * RNIC driver: bring-up and queue pairs.
+ * Reference: docs/hardware/rnic.md, sections 2 and 3.
+ */
+#include "firmware/drivers/rnic_internal.h"
+
+#include "firmware/hal/relax.h"
+
+/*
+ * Depths sum to less than 8192 over at most 1024 QPs.  A send ring of class n
+ * serves NVMe depths above 2^(n-3), so there are at most 8192 / (2^(n-3) + 1)
+ * of them; the smallest class takes everything below.  The last few are for
+ * QP 1 and for users other than NVMe.
+ */
+const uint16_t rnic_default_sq_rings[RNIC_SQ_CLASSES] = {
+    [5] = 1024, [6] = 911, [7] = 482, [8] = 250, [9] = 4, [10] = 4,
+};
+const uint16_t rnic_default_rq_rings[RNIC_RQ_CLASSES] = {
+    [4] = 1024, [5] = 911, [6] = 482, [7] = 250, [8] = 8, [9] = 4, [10] = 4,
+};
+
+static const uint32_t cq_log2[2] = {SEND_CQ_LOG2, RECV_CQ_LOG2};
+
+/* ---- Ring memory */
+
+static bool ring_class_init(struct rnic_ring_class *class, struct dram *dram,
+                            uint16_t total, size_t len_bytes)
+{
+    *class = (struct rnic_ring_class){.total = total};
+    if (total == 0) {
+        return true;
+    }
+    class->base = dram_alloc(dram, total * len_bytes, 64);
+    return class->base != NULL;
+}
+
+static uint8_t *ring_class_take(struct rnic_ring_class *class, size_t len_bytes)
+{
+    uint8_t *ring = class->free;
+
+    if (ring != NULL) {
+        memcpy(&class->free, ring, sizeof(class->free));
+    } else if (class->carved < class->total) {
+        ring = class->base + class->carved++ * len_bytes;
+    }
+    return ring;
+}
+
+static void ring_give(struct rnic_ring_class *class, uint8_t *ring)
+{
+    memcpy(ring, &class->free, sizeof(class->free));
+    class->free = ring;
+}
+
+/* A ring of at least `depth` entries: the smallest class that has one. */
+static uint8_t *ring_take(struct rnic_ring_class *classes, unsigned int count,
+                          size_t entry_len, uint32_t depth, uint8_t *class_out)
+{
+    for (unsigned int n = 0; n < count; n++) {
+        if (1u << n >= depth) {
+            uint8_t *ring = ring_class_take(&classes[n], entry_len << n);
+
+            if (ring != NULL) {
+                *class_out = (uint8_t)n;
+                return ring;
+            }
+        }
+    }
+    return NULL;
+}
+
+static bool rings_init(struct verbs *verbs, const struct verbs_config *config)
+{
+    const uint16_t *sq =
+        config->sq_rings != NULL ? config->sq_rings : rnic_default_sq_rings;
+    const uint16_t *rq =
+        config->rq_rings != NULL ? config->rq_rings : rnic_default_rq_rings;
+
+    /* A ring of 32 bytes would not be 64-byte aligned. */
+    ASSERT(rq[0] == 0);
+    for (unsigned int n = 0; n < RNIC_SQ_CLASSES; n++) {
+        if (!ring_class_init(&verbs->sq_class[n], config->dram, sq[n],
+                             (size_t)RNIC_SWQE_LEN << n)) {
+            return false;
+        }
+    }
+    for (unsigned int n = 0; n < RNIC_RQ_CLASSES; n++) {
+        if (!ring_class_init(&verbs->rq_class[n], config->dram, rq[n],
+                             (size_t)RNIC_RWQE_LEN << n)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- Bring-up */
+
+static bool memory_init(struct verbs *verbs, const struct verbs_config *config)
+{
+    struct dram *dram = config->dram;
+
+    verbs->page = dram_alloc(dram, RNIC_PAGE_LEN, 64);
+    verbs->commands = dram_alloc(dram, (size_t)RNIC_CMD_LEN << CMD_LOG2, 64);
+    verbs->doorbells = dram_alloc(dram, (size_t)4 << DB_LOG2, 64);
+    verbs->events = dram_alloc(dram, (size_t)RNIC_EQE_LEN << EQ_LOG2, 64);
+    verbs->records =
+        dram_alloc(dram, (size_t)RECORD_STRIDE * (RNIC_QP_SLOTS + 2), 64);
+    if (verbs->page == NULL || verbs->commands == NULL ||
+        verbs->doorbells == NULL || verbs->events == NULL ||
+        verbs->records == NULL) {
+        return false;
+    }
+    for (unsigned int i = 0; i < ARRAY_LEN(verbs->cq); i++) {
+        struct rnic_cq *cq = &verbs->cq[i];
+
+        cq->ring = dram_alloc(dram, (size_t)RNIC_CQE_LEN << cq_log2[i], 64);
+        if (cq->ring == NULL) {
+            return false;
+        }
+        cq->record =
+            verbs->records + (size_t)RECORD_STRIDE * (RNIC_QP_SLOTS + i);
+        cq->mask = (1u << cq_log2[i]) - 1;
+        cq->room = 1u << cq_log2[i];
+    }
+    return rings_init(verbs, config);
+}
+
+static void write_address(struct verbs *verbs, uint32_t reg, const void *ptr)
+{
+    uint64_t addr = hal_dma_addr(ptr);
+
+    mmio_write32(verbs->hart_regs + reg, (uint32_t)addr);
+    mmio_write32(verbs->hart_regs + reg + 4, (uint32_t)(addr >> 32));
+}
+
+static bool hart_enable(struct verbs *verbs)
+{
+    uint32_t sizes = 0;
+
+    write_address(verbs, A_RNIC_HART_PAGE_LO, verbs->page);
+    write_address(verbs, A_RNIC_HART_CMD_LO, verbs->commands);
+    write_address(verbs, A_RNIC_HART_DB_LO, verbs->doorbells);
+    write_address(verbs, A_RNIC_HART_EQ_LO, verbs->events);
+    sizes = FIELD_SET32(sizes, RNIC_HART_SIZES, CMD, CMD_LOG2);
+    sizes = FIELD_SET32(sizes, RNIC_HART_SIZES, DB, DB_LOG2);
+    sizes = FIELD_SET32(sizes, RNIC_HART_SIZES, EQ, EQ_LOG2);
+    mmio_write32(verbs->hart_regs + A_RNIC_HART_SIZES, sizes);
+    mmio_write32(verbs->hart_regs + A_RNIC_HART_ENABLE, 1);
+    return mmio_read32(verbs->hart_regs + A_RNIC_HART_ENABLE) == 1;
+}
+
+static bool objects_create(struct verbs *verbs,
+                           const struct verbs_config *config)
+{
+    (void)rnic_command(verbs, RNIC_CMD_PD_CREATE, PD);
+    if (rnic_execute(verbs) != RNIC_CMD_OK) {
+        return false;
+    }
+    for (unsigned int i = 0; i < ARRAY_LEN(verbs->cq); i++) {
+        uint8_t *cmd =
+            rnic_command(verbs, RNIC_CMD_CQ_CREATE, 2u * verbs->hart + i);
+
+        store8(cmd, RNIC_CQ_HART, verbs->hart);
+        store8(cmd, RNIC_CQ_SIZE, (uint8_t)cq_log2[i]);
+        store64(cmd, RNIC_CQ_BASE, hal_dma_addr(verbs->cq[i].ring));
+        store64(cmd, RNIC_CQ_RECORD, hal_dma_addr(verbs->cq[i].record));
+        if (rnic_execute(verbs) != RNIC_CMD_OK) {
+            return false;
+        }
+    }
+    verbs->local_key =
+        verbs_reg_mr(verbs, config->dram->base, config->dram->size_bytes,
+                     VERBS_ACCESS_LOCAL_WRITE);
+    return verbs->local_key != VERBS_NO_MR;
+}
+
+bool verbs_init(struct verbs *verbs, const struct verbs_config *config)
+{
+    /* An odd stride near 2^14 / golden ratio: boots stay far apart. */
+    uint16_t generation =
+        (uint16_t)(config->generation * 10125u & GENERATION_MASK);
+
+    ASSERT(config->hart < 4);
+    memset(verbs, 0, sizeof(*verbs));
+    verbs->regs = config->regs;
+    verbs->hart = config->hart;
+    verbs->hart_regs =
+        config->regs + (uintptr_t)config->hart * RNIC_HART_STRIDE;
+    if (mmio_read32(verbs->regs + A_RNIC_ID) != 0x52444d01 ||
+        !memory_init(verbs, config)) {
+        return false;
+    }
+    for (uint32_t slot = 0; slot < RNIC_QP_SLOTS; slot++) {
+        verbs->qps[slot].generation = generation;
+        verbs->qps[slot].records = verbs->records + slot * RECORD_STRIDE;
+        if (slot > MAD_SLOT) {
+            verbs->free_slots[verbs->free_put++] = (uint16_t)slot;
+        }
+    }
+    for (uint16_t i = 0; i < RNIC_MR_SLOTS; i++) {
+        verbs->mr_variant[i] = (uint8_t)config->generation;
+        verbs->free_mrs[verbs->mr_put++] = i;
+    }
+
+    mmio_write32(verbs->regs + A_RNIC_CTRL, (uint32_t)R_RNIC_CTRL_RESET_MASK);
+    while (mmio_read32(verbs->regs + A_RNIC_CTRL) & R_RNIC_CTRL_RESET_MASK) {
+        hal_relax();
+    }
+    if (!hart_enable(verbs) || !objects_create(verbs, config)) {
+        return false;
+    }
+    mmio_write32(verbs->regs + A_RNIC_IRQ_ENABLE, BIT(verbs->hart));
+    mmio_write32(verbs->regs + A_RNIC_CTRL, (uint32_t)R_RNIC_CTRL_ENABLE_MASK);
+    return true;
+}
+
+uint64_t rnic_counter_read(const struct verbs *verbs, unsigned int counter)
+{
+    uintptr_t reg = verbs->regs + RNIC_COUNTER_BASE + 8 * counter;
+    uint32_t low;
+
+    ASSERT(counter < RNIC_COUNTERS);
+    low = mmio_read32(reg);
+    return (uint64_t)mmio_read32(reg + 4) << 32 | low;
+}
+
+/* ---- Queue pairs */
+
+/* The RNIC's objects of a QP whose software side is filled in. */
+static bool qp_command(struct verbs *verbs, const struct rnic_qp *qp,
+                       enum verbs_qp_type type)
+{
+    uint32_t slot = qp->qpn & SLOT_MASK;
+    uint8_t *cmd = rnic_command(verbs, RNIC_CMD_RQ_CREATE, slot);
+
+    store16(cmd, RNIC_RQ_PD, PD);
+    store8(cmd, RNIC_RQ_SIZE, qp->rq_class);
+    store64(cmd, RNIC_RQ_BASE, hal_dma_addr(qp->rq));
+    store64(cmd, RNIC_RQ_RECORD, hal_dma_addr(qp->records + RECORD_RQ));
+    if (rnic_execute(verbs) != RNIC_CMD_OK) {
+        return false;
+    }
+    cmd = rnic_command(verbs, RNIC_CMD_QP_CREATE, qp->qpn);
+    store8(cmd, RNIC_QP_TYPE, type == VERBS_QP_UD ? RNIC_QP_UD : RNIC_QP_RC);
+    store8(cmd, RNIC_QP_SQ_SIZE, qp->sq_class);
+    store16(cmd, RNIC_QP_PD, PD);
+    store16(cmd, RNIC_QP_SEND_CQ, (uint16_t)(2u * verbs->hart + CQ_SEND));
+    store16(cmd, RNIC_QP_RECV_CQ, (uint16_t)(2u * verbs->hart + CQ_RECV));
+    store16(cmd, RNIC_QP_RQ, (uint16_t)slot);
+    store64(cmd, RNIC_QP_SQ_BASE, hal_dma_addr(qp->sq));
+    store64(cmd, RNIC_QP_SQ_RECORD, hal_dma_addr(qp->records + RECORD_SQ));
+    if (rnic_execute(verbs) != RNIC_CMD_OK) {
+        (void)rnic_command(verbs, RNIC_CMD_RQ_DESTROY, slot);
+        rnic_must_execute(verbs);
+        return false;
+    }
+    return true;
+}
+
+static void qp_give_rings(struct verbs *verbs, struct rnic_qp *qp)
+{
+    if (qp->sq != NULL) {
+        ring_give(&verbs->sq_class[qp->sq_class], qp->sq);
+    }
+    if (qp->rq != NULL) {
+        ring_give(&verbs->rq_class[qp->rq_class], qp->rq);
+    }
+    qp->sq = NULL;
+    qp->rq = NULL;
+    qp->qpn = 0;
+}
+
+static bool qp_create(struct verbs *verbs, const struct verbs_qp_config *config,
+                      uint32_t qpn)
+{
+    struct rnic_qp *qp = qp_slot(verbs, qpn);
+    uint32_t sq_depth = MAX(config->sq_depth, 1);
+    uint32_t rq_depth = MAX(config->rq_depth, 1);
+
+    ASSERT(qp->qpn == 0);
+    qp->sq = ring_take(verbs->sq_class, RNIC_SQ_CLASSES, RNIC_SWQE_LEN,
+                       sq_depth, &qp->sq_class);
+    qp->rq = ring_take(verbs->rq_class, RNIC_RQ_CLASSES, RNIC_RWQE_LEN,
+                       rq_depth, &qp->rq_class);
+    if (qp->sq == NULL || qp->rq == NULL) {
+        qp_give_rings(verbs, qp);
+        return false;
+    }
+    qp->qpn = qpn;
+    qp->sq_pi = qp->sq_ci = 0;
+    qp->rq_pi = qp->rq_ci = 0;
+    qp->sq_mask = (1u << qp->sq_class) - 1;
+    qp->rq_mask = (1u << qp->rq_class) - 1;
+    qp->ops = config->ops;
+    qp->ctx = config->ctx;
+    shared_store32(qp->records, RECORD_SQ, 0);
+    shared_store32(qp->records, RECORD_RQ, 0);
+    if (verbs->cq[CQ_SEND].room <= qp->sq_mask ||
+        verbs->cq[CQ_RECV].room <= qp->rq_mask ||
+        !qp_command(verbs, qp, config->type)) {
+        qp_give_rings(verbs, qp);
+        return false;
+    }
+    verbs->cq[CQ_SEND].room -= qp->sq_mask + 1;
+    verbs->cq[CQ_RECV].room -= qp->rq_mask + 1;
+    return true;
+}
+
+bool verbs_create_qp(struct verbs *verbs, const struct verbs_qp_config *config,
+                     uint32_t *qpn)
+{
+    uint32_t slot;
+    uint32_t number;
+
+    if (verbs->free_get == verbs->free_put) {
+        return false;
+    }
+    slot = verbs->free_slots[verbs->free_get % RNIC_QP_SLOTS];
+    number = (uint32_t)verbs->qps[slot].generation << SLOT_BITS | slot;
+    if (!qp_create(verbs, config, number)) {
+        return false;
+    }
+    verbs->free_get++;
+    verbs->qps[slot].generation =
+        (verbs->qps[slot].generation + 1) & GENERATION_MASK;
+    *qpn = number;
+    return true;
+}
+
+bool verbs_create_mad_qp(struct verbs *verbs,
+                         const struct verbs_qp_config *config)
+{
+    static const enum verbs_qp_state way[] = {
+        VERBS_QPS_INIT,
+        VERBS_QPS_RTR,
+        VERBS_QPS_RTS,
+    };
+    const struct verbs_qp_attr attr = {.qkey = MAD_QKEY};
+
+    ASSERT(config->type == VERBS_QP_UD);
+    if (!qp_create(verbs, config, MAD_SLOT)) {
+        return false;
+    }
+    for (unsigned int i = 0; i < ARRAY_LEN(way); i++) {
+        if (!verbs_modify_qp(verbs, MAD_SLOT, way[i], &attr)) {
+            verbs_destroy_qp(verbs, MAD_SLOT);
+            return false;
+        }
+    }
+    return true;
+}
+
+bool verbs_modify_qp(struct verbs *verbs, uint32_t qpn,
+                     enum verbs_qp_state next, const struct verbs_qp_attr *attr)
+{
+    static const uint8_t states[] = {
+        [VERBS_QPS_RESET] = RNIC_QPS_RESET, [VERBS_QPS_INIT] = RNIC_QPS_INIT,
+        [VERBS_QPS_RTR] = RNIC_QPS_RTR,     [VERBS_QPS_RTS] = RNIC_QPS_RTS,
+        [VERBS_QPS_ERROR] = RNIC_QPS_ERROR,
+    };
+    uint8_t *cmd;
+
+    (void)qp_get(verbs, qpn);
+    /* Requests that were posted before go before. */
+    verbs_flush(verbs);
+    cmd = rnic_command(verbs, RNIC_CMD_QP_MODIFY, qpn);
+    store8(cmd, RNIC_MOD_STATE, states[next]);
+    if (attr != NULL) {
+        store8(cmd, RNIC_MOD_LADDR, attr->laddr);
+        store16(cmd, RNIC_MOD_NEIGH, attr->neigh);
+        store8(cmd, RNIC_MOD_PATH_MTU, attr->path_mtu);
+        store8(cmd, RNIC_MOD_ACCESS, attr->access);
+        store8(cmd, RNIC_MOD_READS_OUT, attr->reads_out);
+        store8(cmd, RNIC_MOD_READS_IN, attr->reads_in);
+        store32(cmd, RNIC_MOD_DEST_QPN, attr->dest_qpn);
+        store32(cmd, RNIC_MOD_QKEY, attr->qkey);
+        store32(cmd, RNIC_MOD_SQ_PSN, attr->sq_psn);
+        store32(cmd, RNIC_MOD_RQ_PSN, attr->rq_psn);
+        store8(cmd, RNIC_MOD_ACK_TIMEOUT, attr->ack_timeout);
+        store8(cmd, RNIC_MOD_RETRIES, attr->retries);
+        store8(cmd, RNIC_MOD_RNR_RETRIES, attr->rnr_retries);
+        store8(cmd, RNIC_MOD_RNR_TIMER, attr->rnr_timer);
+        store8(cmd, RNIC_MOD_PRIORITY, attr->priority);
+        store8(cmd, RNIC_MOD_DSCP, attr->dscp);
+        store8(cmd, RNIC_MOD_HOP_LIMIT, attr->hop_limit);
+        store16(cmd, RNIC_MOD_UDP_SPORT, attr->udp_sport);
+    }
+    return rnic_execute(verbs) == RNIC_CMD_OK;
+}
+
+void verbs_destroy_qp(struct verbs *verbs, uint32_t qpn)
+{
+    struct rnic_qp *qp = qp_get(verbs, qpn);
+    uint32_t slot = qpn & SLOT_MASK;
+    struct rnic_resting *rest;
+
+    (void)rnic_command(verbs, RNIC_CMD_QP_DESTROY, qpn);
+    rnic_must_execute(verbs);
+    (void)rnic_command(verbs, RNIC_CMD_RQ_DESTROY, slot);
+    rnic_must_execute(verbs);
+
+    rest = &verbs->resting[verbs->rest_put++ % RNIC_QP_SLOTS];
+    *rest = (struct rnic_resting){
+        .slot = (uint16_t)slot,
+        .claim = {qp->sq_mask + 1, qp->rq_mask + 1},
+        .until = {verbs->cq[CQ_SEND].ci + verbs->cq[CQ_SEND].mask + 1,
+                  verbs->cq[CQ_RECV].ci + verbs->cq[CQ_RECV].mask + 1},
+    };
+    qp_give_rings(verbs, qp);
+}

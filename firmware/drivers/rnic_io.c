@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * RNIC driver: the data path.  Posting, doorbells, completions and events.
+ * Reference: docs/hardware/rnic.md, sections 1, 4 and 5.
+ */
+#include "firmware/drivers/rnic_internal.h"
+
+/* ---- Posting */
+
+static void mark_dirty(struct verbs *verbs, struct rnic_qp *qp, uint8_t what)
+{
+    if (!(qp->dirty & DIRTY_LISTED)) {
+        verbs->dirty[verbs->dirty_count++] = (uint16_t)(qp - verbs->qps);
+    }
+    qp->dirty |= (uint8_t)(what | DIRTY_LISTED);
+}
+
+static void write_sges(uint8_t *wqe, const struct verbs_send_wr *wr)
+{
+    for (unsigned int i = 0; i < wr->num_sge; i++) {
+        uint8_t *sge = wqe + RNIC_SWQE_SGE + i * RNIC_SGE_LEN;
+
+        store64(sge, RNIC_SGE_ADDR, hal_dma_addr(wr->sge[i].addr));
+        store32(sge, RNIC_SGE_LENGTH, wr->sge[i].len_bytes);
+        store32(sge, RNIC_SGE_LKEY, wr->sge[i].lkey);
+    }
+}
+
+bool verbs_post_send(struct verbs *verbs, uint32_t qpn,
+                     const struct verbs_send_wr *wr)
+{
+    static const uint8_t opcodes[] = {
+        [VERBS_WR_SEND] = RNIC_WR_SEND,
+        [VERBS_WR_SEND_INV] = RNIC_WR_SEND_INV,
+        [VERBS_WR_WRITE] = RNIC_WR_WRITE,
+        [VERBS_WR_READ] = RNIC_WR_READ,
+        [VERBS_WR_LOCAL_INV] = RNIC_WR_LOCAL_INV,
+    };
+    struct rnic_qp *qp = qp_get(verbs, qpn);
+    uint8_t *wqe = qp->sq + (size_t)(qp->sq_pi & qp->sq_mask) * RNIC_SWQE_LEN;
+    uint8_t flags = (uint8_t)((wr->signaled ? RNIC_WR_SIGNALED : 0) |
+                              (wr->fence ? RNIC_WR_FENCE : 0) |
+                              (wr->linked ? RNIC_WR_LINKED : 0) |
+                              (wr->inline_data ? RNIC_WR_INLINE : 0));
+
+    ASSERT(wr->num_sge <= VERBS_MAX_SGE);
+    if (qp->sq_pi - qp->sq_ci > qp->sq_mask) {
+        return false;
+    }
+    store8(wqe, RNIC_SWQE_OPCODE, opcodes[wr->opcode]);
+    store8(wqe, RNIC_SWQE_FLAGS, flags);
+    store32(wqe, RNIC_SWQE_INV_KEY, wr->inv_rkey);
+    store64(wqe, RNIC_SWQE_COOKIE, wr->cookie);
+    store64(wqe, RNIC_SWQE_REMOTE_ADDR, wr->remote_addr);
+    store32(wqe, RNIC_SWQE_RKEY, wr->rkey);
+    store32(wqe, RNIC_SWQE_AFTER_MEDIA, 0);
+    store16(wqe, RNIC_SWQE_UD_NEIGH, wr->ud.neigh);
+    store8(wqe, RNIC_SWQE_UD_LADDR, wr->ud.laddr);
+    store8(wqe, RNIC_SWQE_PI_ACTION, 0);
+    store32(wqe, RNIC_SWQE_UD_QPN, wr->ud.dest_qpn);
+    store32(wqe, RNIC_SWQE_UD_QKEY, wr->ud.qkey);
+    if (wr->inline_data) {
+        ASSERT(wr->num_sge == 1 && wr->sge[0].len_bytes <= VERBS_MAX_INLINE);
+        store8(wqe, RNIC_SWQE_SGES, 0);
+        store8(wqe, RNIC_SWQE_INLINE_LEN, (uint8_t)wr->sge[0].len_bytes);
+        memcpy(wqe + RNIC_SWQE_SGE, wr->sge[0].addr, wr->sge[0].len_bytes);
+    } else {
+        store8(wqe, RNIC_SWQE_SGES, wr->num_sge);
+        store8(wqe, RNIC_SWQE_INLINE_LEN, 0);
+        write_sges(wqe, wr);
+    }
+    qp->sq_pi++;
+    mark_dirty(verbs, qp, DIRTY_SQ);
+    return true;
+}
+
+uint32_t verbs_send_room(const struct verbs *verbs, uint32_t qpn)
+{
+    const struct rnic_qp *qp = &verbs->qps[qpn & SLOT_MASK];
+
+    ASSERT(qpn != 0 && qp->qpn == qpn);
+    return qp->sq_mask + 1 - (qp->sq_pi - qp->sq_ci);
+}
+
+bool verbs_post_recv(struct verbs *verbs, uint32_t qpn, uint64_t cookie,
+                     const struct verbs_sge *sge)
+{
+    struct rnic_qp *qp = qp_get(verbs, qpn);
+    uint8_t *wqe = qp->rq + (size_t)(qp->rq_pi & qp->rq_mask) * RNIC_RWQE_LEN;
+
+    if (qp->rq_pi - qp->rq_ci > qp->rq_mask) {
+        return false;
+    }
+    store64(wqe, RNIC_RWQE_COOKIE, cookie);
+    store64(wqe, RNIC_RWQE_ADDR, hal_dma_addr(sge->addr));
+    store32(wqe, RNIC_RWQE_LENGTH, sge->len_bytes);
+    store32(wqe, RNIC_RWQE_LKEY, sge->lkey);
+    qp->rq_pi++;
+    mark_dirty(verbs, qp, DIRTY_RQ);
+    return true;
+}
+
+void verbs_ud_info(struct verbs_ud_info *info, const void *buffer)
+{
+    const uint8_t *ud = buffer;
+
+    info->port = ud[RNIC_UD_PORT];
+    info->laddr = ud[RNIC_UD_LADDR];
+    info->vlan = load16(ud, RNIC_UD_VLAN);
+    info->src_qpn = load32(ud, RNIC_UD_SRC_QPN);
+    memcpy(info->src_mac, ud + RNIC_UD_SRC_MAC, sizeof(info->src_mac));
+    memcpy(info->src_ip.bytes, ud + RNIC_UD_SRC_IP, 16);
+    memcpy(info->dst_ip.bytes, ud + RNIC_UD_DST_IP, 16);
+}
+
+/* ---- Doorbells */
+
+static bool doorbell_push(struct verbs *verbs, uint32_t qpn)
+{
+    uint32_t taken = shared_load32(verbs->page, RNIC_PAGE_DB_CI);
+    uint32_t slot = verbs->db_pi & ((1u << DB_LOG2) - 1);
+
+    if (verbs->db_pi - taken >= 1u << DB_LOG2) {
+        verbs->counters.doorbell_waits++;
+        return false;
+    }
+    store32(verbs->doorbells, 4 * slot, qpn);
+    verbs->db_pi++;
+    verbs->counters.doorbells++;
+    return true;
+}
+
+void verbs_flush(struct verbs *verbs)
+{
+    uint32_t db_pi = verbs->db_pi;
+    uint32_t kept = 0;
+
+    if (verbs->dirty_count == 0) {
+        return;
+    }
+    hal_dma_wmb(); /* entries before indices */
+    for (uint32_t i = 0; i < verbs->dirty_count; i++) {
+        uint16_t slot = verbs->dirty[i];
+        struct rnic_qp *qp = &verbs->qps[slot];
+
+        if (qp->qpn != 0 && (qp->dirty & DIRTY_RQ)) {
+            shared_store32(qp->records, RECORD_RQ, qp->rq_pi);
+        }
+        if (qp->qpn != 0 && (qp->dirty & DIRTY_SQ)) {
+            shared_store32(qp->records, RECORD_SQ, qp->sq_pi);
+            if (!doorbell_push(verbs, qp->qpn)) {
+                qp->dirty = DIRTY_SQ | DIRTY_LISTED;
+                verbs->dirty[kept++] = slot;
+                continue;
+            }
+        }
+        qp->dirty = 0;
+    }
+    verbs->dirty_count = kept;
+    if (verbs->db_pi != db_pi) {
+        hal_dma_wmb(); /* doorbells and send indices before DB_PI */
+        shared_store32(verbs->page, RNIC_PAGE_DB_PI, verbs->db_pi);
+    }
+    if (verbs->db_pi != db_pi || kept != 0) {
+        rnic_kick_sleeper(verbs);
+    }
+}
+
+/* ---- Completions and events */
+
+static bool phase_is_new(uint8_t flags, uint32_t ci, uint32_t mask)
+{
+    bool first_kind = (ci & (mask + 1)) == 0; /* laps 1, 3, ... */
+
+    return (flags & RNIC_CQE_PHASE) == (first_kind ? RNIC_CQE_PHASE : 0);
+}
+_Static_assert(RNIC_CQE_PHASE == 1, "events and completions: the same bit");
+
+static bool cq_has_entry(const struct rnic_cq *cq)
+{
+    const uint8_t *cqe = cq->ring + (size_t)(cq->ci & cq->mask) * RNIC_CQE_LEN;
+
+    return phase_is_new(shared_load8(cqe, RNIC_CQE_FLAGS), cq->ci, cq->mask);
+}
+
+static const uint8_t *event_slot(const struct verbs *verbs)
+{
+    return verbs->events +
+           (size_t)(verbs->eq_ci & ((1u << EQ_LOG2) - 1)) * RNIC_EQE_LEN;
+}
+
+static bool eq_has_entry(const struct verbs *verbs)
+{
+    return phase_is_new(shared_load8(event_slot(verbs), RNIC_EQE_FLAGS),
+                        verbs->eq_ci, (1u << EQ_LOG2) - 1);
+}
+
+static enum verbs_wc_opcode wc_opcode(uint8_t opcode)
+{
+    switch (opcode) {
+    case RNIC_WR_WRITE:
+        return VERBS_WC_WRITE;
+    case RNIC_WR_READ:
+        return VERBS_WC_READ;
+    case RNIC_WR_LOCAL_INV:
+        return VERBS_WC_LOCAL_INV;
+    case RNIC_WR_RECV:
+        return VERBS_WC_RECV;
+    default:
+        return VERBS_WC_SEND;
+    }
+}
+
+/* The RNIC's numbers are the verbs' numbers: no table on the data path. */
+_Static_assert((int)RNIC_WC_SUCCESS == (int)VERBS_WC_SUCCESS &&
+                   (int)RNIC_WC_FLUSHED == (int)VERBS_WC_FLUSHED &&
+                   (int)RNIC_WC_RETRY_EXCEEDED ==
+                       (int)VERBS_WC_RETRY_EXCEEDED &&
+                   (int)RNIC_WC_BAD_RESPONSE == (int)VERBS_WC_BAD_RESPONSE,
+               "completion statuses");
+
+/* Deliver one CQE, unless its QP is no more. */
+static void completion_deliver(struct verbs *verbs, const uint8_t *cqe)
+{
+    uint32_t qpn = load32(cqe, RNIC_CQE_QPN);
+    struct rnic_qp *qp = qp_slot(verbs, qpn);
+    uint8_t opcode = cqe[RNIC_CQE_OPCODE];
+    bool with_inv = cqe[RNIC_CQE_FLAGS] & RNIC_CQE_WITH_INV;
+    const struct verbs_wc wc = {
+        .cookie = load64(cqe, RNIC_CQE_COOKIE),
+        .qpn = qpn,
+        .opcode = wc_opcode(opcode),
+        .status = (enum verbs_wc_status)cqe[RNIC_CQE_STATUS],
+        .len_bytes = load32(cqe, RNIC_CQE_LENGTH),
+        .with_inv = with_inv,
+        .inv_rkey = with_inv ? load32(cqe, RNIC_CQE_INV_KEY) : 0,
+    };
+
+    if (qp->qpn != qpn || qpn == 0) {
+        verbs->counters.stale_completions++;
+        return;
+    }
+    if (opcode == RNIC_WR_RECV) {
+        qp->rq_ci++;
+    } else {
+        uint32_t wqe = load16(cqe, RNIC_CQE_WQE);
+
+        /* It, and every unsignaled one before it, is done. */
+        qp->sq_ci += ((wqe - qp->sq_ci) & qp->sq_mask) + 1;
+    }
+    qp->ops->completion(qp->ctx, &wc);
+}
+
+static unsigned int cq_poll(struct verbs *verbs, struct rnic_cq *cq,
+                            unsigned int budget)
+{
+    uint32_t start = cq->ci;
+
+    while (cq->ci - start < budget && cq_has_entry(cq)) {
+        const uint8_t *cqe =
+            cq->ring + (size_t)(cq->ci & cq->mask) * RNIC_CQE_LEN;
+
+        hal_dma_rmb();
+        cq->ci++;
+        completion_deliver(verbs, cqe);
+    }
+    if (cq->ci != start) {
+        hal_dma_mb(); /* entries are read before they are given back */
+        shared_store32(cq->record, 0, cq->ci);
+    }
+    return cq->ci - start;
+}
+
+static void event_deliver(struct verbs *verbs, const uint8_t *eqe)
+{
+    uint32_t qpn = load32(eqe, RNIC_EQE_INDEX);
+    struct rnic_qp *qp = qp_slot(verbs, qpn);
+    struct verbs_event event = {.qpn = qpn};
+
+    switch (eqe[RNIC_EQE_TYPE]) {
+    case RNIC_EVENT_QP_FATAL:
+        event.type = VERBS_EVENT_QP_FATAL;
+        event.status = (enum verbs_wc_status)load32(eqe, RNIC_EQE_INFO);
+        break;
+    case RNIC_EVENT_QP_ESTABLISHED:
+        event.type = VERBS_EVENT_QP_ESTABLISHED;
+        break;
+    case RNIC_EVENT_QP_DRAINED:
+        event.type = VERBS_EVENT_QP_DRAINED;
+        break;
+    default:
+        verbs->counters.other_events++;
+        return;
+    }
+    if (qp->qpn != qpn || qpn == 0) {
+        verbs->counters.stale_events++;
+        return;
+    }
+    if (qp->ops->event != NULL) {
+        qp->ops->event(qp->ctx, &event);
+    }
+}
+
+static unsigned int eq_poll(struct verbs *verbs)
+{
+    uint32_t start = verbs->eq_ci;
+
+    while (eq_has_entry(verbs)) {
+        const uint8_t *eqe = event_slot(verbs);
+
+        hal_dma_rmb();
+        verbs->eq_ci++;
+        event_deliver(verbs, eqe);
+    }
+    if (verbs->eq_ci != start) {
+        hal_dma_mb();
+        shared_store32(verbs->page, RNIC_PAGE_EQ_CI, verbs->eq_ci);
+    }
+    return verbs->eq_ci - start;
+}
+
+/*
+ * A destroyed QP writes no CQE any more.  Those it has written are read once
+ * its CQ has been found empty, or once around: then its claim is over.
+ */
+static void rest_over(struct verbs *verbs)
+{
+    while (verbs->rest_get != verbs->rest_put) {
+        struct rnic_resting *rest =
+            &verbs->resting[verbs->rest_get % RNIC_QP_SLOTS];
+
+        for (unsigned int i = 0; i < ARRAY_LEN(verbs->cq); i++) {
+            struct rnic_cq *cq = &verbs->cq[i];
+
+            if (!cq_has_entry(cq) || (int32_t)(cq->ci - rest->until[i]) >= 0) {
+                cq->room += rest->claim[i];
+                rest->claim[i] = 0;
+            }
+        }
+        if (rest->claim[CQ_SEND] != 0 || rest->claim[CQ_RECV] != 0) {
+            return;
+        }
+        verbs->rest_get++;
+        if (rest->slot != MAD_SLOT) {
+            verbs->free_slots[verbs->free_put++ % RNIC_QP_SLOTS] = rest->slot;
+        }
+    }
+}
+
+unsigned int verbs_poll(struct verbs *verbs, unsigned int budget)
+{
+    unsigned int delivered;
+    unsigned int taken;
+    unsigned int first = verbs->poll_first;
+
+    if (verbs->rest_get != verbs->rest_put) {
+        rest_over(verbs);
+    }
+    /* Events first: established comes before the message that proved it. */
+    delivered = eq_poll(verbs);
+    verbs->poll_first ^= 1; /* neither CQ starves the other */
+    taken = cq_poll(verbs, &verbs->cq[first], budget);
+    taken += cq_poll(verbs, &verbs->cq[first ^ 1], budget - taken);
+    return delivered + taken;
+}
+
+bool verbs_arm(struct verbs *verbs)
+{
+    if (verbs->has_slept) {
+        mmio_write32(verbs->regs + A_RNIC_IRQ_STATUS, BIT(verbs->hart));
+        verbs->has_slept = false;
+    }
+    shared_store32(verbs->page, RNIC_PAGE_ARMED, 1);
+    hal_dma_mb();
+    if (eq_has_entry(verbs) || cq_has_entry(&verbs->cq[CQ_SEND]) ||
+        cq_has_entry(&verbs->cq[CQ_RECV])) {
+        shared_store32(verbs->page, RNIC_PAGE_ARMED, 0);
+        return false;
+    }
+    verbs->has_slept = true;
+    return true;
+}
