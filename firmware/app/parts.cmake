@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# What the firmware is linked with besides its own sources: names of the part()
+# lines in firmware/rv64/CMakeLists.txt.
+set(ESSD_APP_PARTS)

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The firmware: everything at the start of DRAM, where the boot ROM loads it. */
+#include "hw-model/regs/soc.h"
+
+OUTPUT_ARCH(riscv)
+ENTRY(_start)
+
+MEMORY
+{
+    dram (rwx) : ORIGIN = SOC_DRAM_BASE, LENGTH = 32M
+}
+
+SECTIONS
+{
+    .text : {
+        KEEP(*(.text.start))
+        *(.text .text.*)
+    } > dram
+    .rodata : ALIGN(64) { *(.rodata .rodata.* .srodata .srodata.*) } > dram
+    .data : ALIGN(64) {
+        *(.data .data.*)
+        PROVIDE(__global_pointer$ = . + 0x800);
+        *(.sdata .sdata.*)
+        . = ALIGN(8);
+    } > dram
+    /DISCARD/ : { *(.eh_frame .eh_frame.* .comment .note .note.*) }
+
+    .bss (NOLOAD) : ALIGN(64) {
+        __bss_start = .;
+        *(.sbss .sbss.* .bss .bss.* COMMON)
+        . = ALIGN(8);
+        __bss_end = .;
+    } > dram
+    .stack (NOLOAD) : ALIGN(4096) {
+        . += 8192;
+        __trap_stack_top = .;
+        . += 131072;
+        __stack_top = .;
+    } > dram
+    __free_memory = ALIGN(4096);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The boot ROM: code and constants in ROM, the rest in SRAM. */
+#include "hw-model/regs/soc.h"
+
+OUTPUT_ARCH(riscv)
+ENTRY(_start)
+
+MEMORY
+{
+    rom (rx) : ORIGIN = SOC_ROM_BASE, LENGTH = SOC_ROM_SIZE
+    sram (rw) : ORIGIN = SOC_SRAM_BASE, LENGTH = SOC_SRAM_SIZE
+}
+
+SECTIONS
+{
+    .text : {
+        KEEP(*(.text.start))
+        *(.text .text.*)
+        *(.rodata .rodata.* .srodata .srodata.*)
+    } > rom
+    /DISCARD/ : { *(.eh_frame .eh_frame.* .comment .note .note.*) }
+
+    /* Nobody copies initial values: there must not be any. */
+    .data : { *(.data .data.* .sdata .sdata.*) } > sram
+    ASSERT(SIZEOF(.data) == 0, "the boot ROM has initialised data")
+    PROVIDE(__global_pointer$ = ORIGIN(sram) + 0x800);
+
+    .bss (NOLOAD) : ALIGN(8) {
+        __bss_start = .;
+        *(.sbss .sbss.* .bss .bss.* COMMON)
+        . = ALIGN(8);
+        __bss_end = .;
+    } > sram
+    __free_memory = __bss_end;
+    __trap_stack_top = ORIGIN(sram) + LENGTH(sram);
+    __stack_top = __trap_stack_top - 4096;
+    ASSERT(__bss_end + 16384 <= __stack_top, "the boot ROM has no stack")
+}

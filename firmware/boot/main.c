@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The boot ROM: read both image slots' headers from the SPI flash, load the
+ * newer image, fall back to the other when something is wrong with it, write
+ * down what was found, start it.
+ * Reference: docs/hardware/boot.md
+ *
+ * Left out: signatures, images that never get as far as kicking the watchdog.
+ */
+#include "firmware/arch/arch.h"
+#include "firmware/drivers/flash.h"
+#include "firmware/drivers/gpio.h"
+#include "firmware/drivers/spi.h"
+#include "firmware/drivers/sysctl.h"
+#include "firmware/drivers/uart.h"
+#include "firmware/drivers/watchdog.h"
+#include "firmware/hal/log.h"
+#include "firmware/store/flash_layout.h"
+#include "firmware/store/image.h"
+#include "hw-model/regs/soc.h"
+#include "lib/crc32.h"
+
+#define SLOTS 2
+#define WATCHDOG_PERIOD_US 5000000
+
+struct slot {
+    struct image_header header;
+    enum sysctl_boot_verdict verdict;
+};
+
+struct boot {
+    struct uart uart;
+    struct log log;
+    struct sysctl sysctl;
+    struct spi spi;
+    struct gpio gpio;
+    struct flash flash;
+    struct watchdog watchdog;
+    struct slot slot[SLOTS];
+};
+
+static const uint32_t slot_addr[SLOTS] = { FLASH_SLOT_A_ADDR,
+                                           FLASH_SLOT_B_ADDR };
+
+static enum sysctl_boot_verdict verdict_of(enum image_check check)
+{
+    static const enum sysctl_boot_verdict verdict[] = {
+        [IMAGE_OK] = SYSCTL_VERDICT_UNTRIED,
+        [IMAGE_EMPTY] = SYSCTL_VERDICT_EMPTY,
+        [IMAGE_HEADER_CRC] = SYSCTL_VERDICT_HEADER_CRC,
+        [IMAGE_VERSION] = SYSCTL_VERDICT_HEADER,
+    };
+
+    return verdict[check];
+}
+
+static void read_header(struct boot *boot, unsigned int i)
+{
+    struct slot *slot = &boot->slot[i];
+    uint8_t buf[IMAGE_HEADER_LEN];
+
+    flash_read(&boot->flash, slot_addr[i], buf, sizeof(buf));
+    slot->verdict =
+        verdict_of(image_header_parse(&slot->header, buf, sizeof(buf)));
+    if (slot->verdict == SYSCTL_VERDICT_UNTRIED &&
+        !image_header_fits(&slot->header, SOC_DRAM_BASE,
+                           sysctl_dram_bytes(&boot->sysctl))) {
+        slot->verdict = SYSCTL_VERDICT_RANGE;
+    }
+}
+
+static void load(struct boot *boot, unsigned int i)
+{
+    struct slot *slot = &boot->slot[i];
+    void *to = (void *)(uintptr_t)slot->header.load_addr;
+
+    flash_read(&boot->flash, slot_addr[i] + FLASH_SLOT_IMAGE_OFFSET, to,
+               slot->header.len_bytes);
+    slot->verdict =
+        crc32_update(0, to, slot->header.len_bytes) == slot->header.image_crc ?
+            SYSCTL_VERDICT_GOOD :
+            SYSCTL_VERDICT_IMAGE_CRC;
+}
+
+static void report(struct boot *boot, unsigned int i)
+{
+    const struct slot *slot = &boot->slot[i];
+    const char *verdict = sysctl_boot_verdict_name(slot->verdict);
+    char name = (char)('A' + i);
+
+    if (slot->verdict == SYSCTL_VERDICT_EMPTY ||
+        slot->verdict == SYSCTL_VERDICT_HEADER_CRC ||
+        slot->verdict == SYSCTL_VERDICT_HEADER) {
+        log_line(&boot->log, "boot: slot %c: %s", name, verdict);
+        return;
+    }
+    log_line(&boot->log, "boot: slot %c: firmware %s, sequence %u, %u bytes: %s",
+             name, slot->header.version, slot->header.sequence,
+             slot->header.len_bytes, verdict);
+}
+
+/* The untried slot with the higher sequence; A when they are equal. */
+static int newest(const struct boot *boot)
+{
+    int best = -1;
+
+    for (int i = 0; i < SLOTS; i++) {
+        const struct slot *slot = &boot->slot[i];
+
+        if (slot->verdict == SYSCTL_VERDICT_UNTRIED &&
+            (best < 0 ||
+             slot->header.sequence > boot->slot[best].header.sequence)) {
+            best = i;
+        }
+    }
+    return best;
+}
+
+static int choose(struct boot *boot)
+{
+    for (;;) {
+        int i = newest(boot);
+
+        if (i < 0) {
+            return -1;
+        }
+        load(boot, (unsigned int)i);
+        if (boot->slot[i].verdict == SYSCTL_VERDICT_GOOD) {
+            return i;
+        }
+    }
+}
+
+static void record(struct boot *boot, int chosen)
+{
+    struct sysctl_boot status = {
+        .is_done = true,
+        .slot = chosen < 0 ? SYSCTL_SLOT_NONE :
+                chosen == 0 ? SYSCTL_SLOT_A : SYSCTL_SLOT_B,
+        .verdict = { boot->slot[0].verdict, boot->slot[1].verdict },
+    };
+
+    sysctl_set_boot(&boot->sysctl, &status);
+}
+
+/* Nothing to start: the console says why, the board waits for somebody. */
+static void stop(struct boot *boot, const char *why)
+{
+    log_line(&boot->log, "boot: %s: stopped", why);
+    log_flush(&boot->log);
+    arch_stop();
+}
+
+static void init(struct boot *boot)
+{
+    bool is_our_chip = sysctl_init(&boot->sysctl, SOC_SYSCTL_BASE);
+
+    uart_init(&boot->uart, SOC_UART_BASE);
+    log_init(&boot->log, &boot->uart);
+    if (!is_our_chip) {
+        stop(boot, "unknown chip");
+    }
+    log_line(&boot->log, "boot: mask ROM, reset by %s",
+             sysctl_reset_cause_name(sysctl_reset_cause(&boot->sysctl)));
+    gpio_init(&boot->gpio, SOC_GPIO_BASE);
+    spi_init(&boot->spi, SOC_SPI_BASE);
+    watchdog_init(&boot->watchdog, SOC_WATCHDOG_BASE);
+    if (!flash_init(&boot->flash, &boot->spi, &boot->gpio,
+                    SOC_GPIO_FLASH_SELECT)) {
+        stop(boot, "no flash answers");
+    }
+}
+
+void arch_main(uint64_t hart)
+{
+    static struct boot boot; /* the ROM's only copy: it has no caller */
+    int chosen;
+
+    init(&boot);
+    for (unsigned int i = 0; i < SLOTS; i++) {
+        read_header(&boot, i);
+    }
+    chosen = choose(&boot);
+    record(&boot, chosen);
+    for (unsigned int i = 0; i < SLOTS; i++) {
+        report(&boot, i);
+    }
+    if (chosen < 0) {
+        stop(&boot, "no slot holds a good image");
+    }
+    log_line(&boot.log, "boot: starting slot %c", 'A' + chosen);
+    log_flush(&boot.log);
+    watchdog_start(&boot.watchdog, WATCHDOG_PERIOD_US);
+    arch_start((uintptr_t)boot.slot[chosen].header.entry, hart);
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Reference: docs/hardware/flash.md; the commands are JEDEC's usual ones.
+ * Not used: dual and quad transfers, block protection, suspend.
+ */
+#include "firmware/drivers/flash.h"
+
+#include "firmware/hal/time.h"
+#include "hw-model/regs/soc.h"
+
+enum {
+    FLASH_WRITE_ENABLE = 0x06,
+    FLASH_READ_STATUS = 0x05,
+    FLASH_READ_ID = 0x9f,
+    FLASH_RESET_ENABLE = 0x66,
+    FLASH_RESET = 0x99,
+    FLASH_READ_3 = 0x03,
+    FLASH_READ_4 = 0x13,
+    FLASH_PROGRAM_3 = 0x02,
+    FLASH_PROGRAM_4 = 0x12,
+    FLASH_ERASE_3 = 0x20,
+    FLASH_ERASE_4 = 0x21,
+
+    STATUS_BUSY = 0x01,
+
+    CAPACITY_CODE = 2,      /* third byte of the ID: log2 of the size */
+    RESET_US = 50,
+    BUSY_LIMIT_US = 500000, /* the slowest sector erase takes 400 ms */
+};
+
+#define THREE_BYTE_LIMIT 0x01000000u
+
+static void select(const struct flash *flash, bool selected)
+{
+    gpio_write(flash->gpio, flash->select_pin, !selected);
+}
+
+static void command(const struct flash *flash, uint8_t opcode, uint8_t *answer,
+                    size_t len)
+{
+    select(flash, true);
+    spi_transfer(flash->spi, &opcode, NULL, 1);
+    spi_transfer(flash->spi, NULL, answer, len);
+    select(flash, false);
+}
+
+/* Select the part and send an opcode and an address of the right length. */
+static void start(const struct flash *flash, uint8_t opcode_3, uint8_t opcode_4,
+                  uint32_t addr)
+{
+    uint8_t bytes[5];
+    size_t len = 0;
+
+    if (addr < THREE_BYTE_LIMIT) {
+        bytes[len++] = opcode_3;
+    } else {
+        bytes[len++] = opcode_4;
+        bytes[len++] = (uint8_t)(addr >> 24);
+    }
+    bytes[len++] = (uint8_t)(addr >> 16);
+    bytes[len++] = (uint8_t)(addr >> 8);
+    bytes[len++] = (uint8_t)addr;
+    select(flash, true);
+    spi_transfer(flash->spi, bytes, NULL, len);
+}
+
+static bool wait_ready(const struct flash *flash)
+{
+    uint64_t start_us = hal_now_us();
+    uint8_t status;
+
+    do {
+        command(flash, FLASH_READ_STATUS, &status, 1);
+        if ((status & STATUS_BUSY) == 0) {
+            return true;
+        }
+    } while (hal_now_us() - start_us < BUSY_LIMIT_US);
+    return false;
+}
+
+bool flash_init(struct flash *flash, const struct spi *spi,
+                const struct gpio *gpio, unsigned int select_pin)
+{
+    uint8_t id[3];
+
+    *flash = (struct flash){
+        .spi = spi, .gpio = gpio, .select_pin = select_pin
+    };
+    gpio_set_output(gpio, select_pin, true);
+    /* We may have been reset in the middle of a command. */
+    command(flash, FLASH_RESET_ENABLE, NULL, 0);
+    command(flash, FLASH_RESET, NULL, 0);
+    hal_delay_us(RESET_US);
+    command(flash, FLASH_READ_ID, id, sizeof(id));
+    if (id[CAPACITY_CODE] >= 32) {
+        return false;
+    }
+    flash->size_bytes = BIT(id[CAPACITY_CODE]);
+    return flash->size_bytes == SOC_FLASH_SIZE;
+}
+
+void flash_read(const struct flash *flash, uint32_t addr, void *buf,
+                size_t len_bytes)
+{
+    uint8_t *to = buf;
+
+    while (len_bytes > 0) {
+        size_t part = len_bytes;
+
+        /* A command does not count on across what its address can say. */
+        if (addr < THREE_BYTE_LIMIT) {
+            part = MIN(part, (size_t)(THREE_BYTE_LIMIT - addr));
+        }
+        start(flash, FLASH_READ_3, FLASH_READ_4, addr);
+        spi_transfer(flash->spi, NULL, to, part);
+        select(flash, false);
+        addr += (uint32_t)part;
+        to += part;
+        len_bytes -= part;
+    }
+}
+
+bool flash_erase_sector(const struct flash *flash, uint32_t addr)
+{
+    ASSERT(addr % FLASH_SECTOR_BYTES == 0 && addr < flash->size_bytes);
+    command(flash, FLASH_WRITE_ENABLE, NULL, 0);
+    start(flash, FLASH_ERASE_3, FLASH_ERASE_4, addr);
+    select(flash, false);
+    return wait_ready(flash);
+}
+
+static bool program_page(const struct flash *flash, uint32_t addr,
+                         const uint8_t *data, size_t len)
+{
+    command(flash, FLASH_WRITE_ENABLE, NULL, 0);
+    start(flash, FLASH_PROGRAM_3, FLASH_PROGRAM_4, addr);
+    spi_transfer(flash->spi, data, NULL, len);
+    select(flash, false);
+    return wait_ready(flash);
+}
+
+bool flash_program(const struct flash *flash, uint32_t addr, const void *data,
+                   size_t len_bytes)
+{
+    const uint8_t *from = data;
+
+    ASSERT(addr < flash->size_bytes && len_bytes <= flash->size_bytes - addr);
+    while (len_bytes > 0) {
+        size_t room = FLASH_PAGE_BYTES - addr % FLASH_PAGE_BYTES;
+        size_t part = MIN(len_bytes, room);
+
+        if (!program_page(flash, addr, from, part)) {
+            return false;
+        }
+        addr += (uint32_t)part;
+        from += part;
+        len_bytes -= part;
+    }
+    return true;
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Reference: Arm PrimeCell SSP (PL022) TRM, DDI 0194; docs/hardware/soc.md.
+ * Not used: interrupts, DMA, frames of more than 8 bits.
+ */
+#include "firmware/drivers/spi.h"
+
+#include "firmware/hal/mmio.h"
+#include "firmware/hal/regfields.h"
+
+/* clang-format off */
+REG32(SSP_CR0, 0x00)
+    FIELD(SSP_CR0, DATA_SIZE, 0, 4)     /* bits a frame, less one */
+    FIELD(SSP_CR0, RATE, 8, 8)
+REG32(SSP_CR1, 0x04)
+    FIELD(SSP_CR1, ENABLE, 1, 1)
+REG32(SSP_DR, 0x08)
+REG32(SSP_SR, 0x0c)
+    FIELD(SSP_SR, RX_NOT_EMPTY, 2, 1)
+    FIELD(SSP_SR, RX_FULL, 3, 1)
+REG32(SSP_CPSR, 0x10)
+REG32(SSP_IMSC, 0x14)
+/* clang-format on */
+
+#define FIFO_FRAMES 8
+
+void spi_init(struct spi *spi, uintptr_t base)
+{
+    spi->base = base;
+    mmio_write32(base + A_SSP_CR1, 0);
+    mmio_write32(base + A_SSP_IMSC, 0);
+    mmio_write32(base + A_SSP_CPSR, 2); /* the smallest divisor there is */
+    mmio_write32(base + A_SSP_CR0, FIELD_SET32(0, SSP_CR0, DATA_SIZE, 7));
+    mmio_write32(base + A_SSP_CR1, FIELD_SET32(0, SSP_CR1, ENABLE, 1));
+    while (FIELD_GET32(mmio_read32(base + A_SSP_SR), SSP_SR, RX_NOT_EMPTY)) {
+        (void)mmio_read32(base + A_SSP_DR);
+    }
+}
+
+static void wait_for_full(const struct spi *spi)
+{
+    while (!FIELD_GET32(mmio_read32(spi->base + A_SSP_SR), SSP_SR, RX_FULL)) {
+    }
+}
+
+static void wait_for_one(const struct spi *spi)
+{
+    while (
+        !FIELD_GET32(mmio_read32(spi->base + A_SSP_SR), SSP_SR, RX_NOT_EMPTY)) {
+    }
+}
+
+/*
+ * A FIFO's worth at a time: never more frames under way than the receive FIFO
+ * holds, so that none is lost, and one look at the status for eight.
+ */
+void spi_transfer(const struct spi *spi, const uint8_t *tx, uint8_t *rx,
+                  size_t len)
+{
+    for (size_t done = 0; done < len;) {
+        size_t burst = MIN(len - done, (size_t)FIFO_FRAMES);
+
+        for (size_t i = 0; i < burst; i++) {
+            mmio_write32(spi->base + A_SSP_DR, tx ? tx[done + i] : 0);
+        }
+        if (burst == FIFO_FRAMES) {
+            wait_for_full(spi);
+        }
+        for (size_t i = 0; i < burst; i++) {
+            uint8_t byte;
+
+            if (burst != FIFO_FRAMES) {
+                wait_for_one(spi);
+            }
+            byte = (uint8_t)mmio_read32(spi->base + A_SSP_DR);
+            if (rx) {
+                rx[done + i] = byte;
+            }
+        }
+        done += burst;
+    }
+}

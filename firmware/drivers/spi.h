@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* SPI controller: Arm PrimeCell PL022, as master, 8 bits, mode 0, polled. */
+#ifndef ESSD_DRIVERS_SPI_H
+#define ESSD_DRIVERS_SPI_H
+
+#include "lib/util.h"
+
+struct spi {
+    uintptr_t base;
+};
+
+void spi_init(struct spi *spi, uintptr_t base);
+
+/**
+ * Clock `len` bytes out and as many in.
+ *
+ * @param tx  NULL sends zero bytes
+ * @param rx  NULL discards what comes back
+ *
+ * Who is selected is somebody else's business (drivers/gpio.h).
+ */
+void spi_transfer(const struct spi *spi, const uint8_t *tx, uint8_t *rx,
+                  size_t len);
+
+#endif

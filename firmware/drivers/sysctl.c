@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "firmware/drivers/sysctl.h"
+
+#include "firmware/hal/mmio.h"
+
+#include <string.h>
+
+/* Scratch words of a panic record; docs/hardware/sysctl.md has the table. */
+enum {
+    SCRATCH_MAGIC = 0,
+    SCRATCH_COUNT = 1,   /* outlives the record */
+    SCRATCH_KIND = 2,
+    SCRATCH_LINE = 3,
+    SCRATCH_MCAUSE = 4,  /* 64-bit values: low word first */
+    SCRATCH_MEPC = 6,
+    SCRATCH_MTVAL = 8,
+    SCRATCH_FILE = 10,
+    SCRATCH_FILE_WORDS = 5,
+
+    KIND_ASSERT = 1,
+    KIND_TRAP = 2,
+};
+_Static_assert(SCRATCH_FILE + SCRATCH_FILE_WORDS < SYSCTL_SCRATCH_WORDS,
+               "the last scratch word is free");
+
+#define PANIC_MAGIC 0x434e4150u /* "PANC" */
+
+static uint32_t reg(const struct sysctl *sysctl, uintptr_t offset)
+{
+    return mmio_read32(sysctl->base + offset);
+}
+
+static uint32_t scratch(const struct sysctl *sysctl, unsigned int word)
+{
+    return reg(sysctl, A_SYSCTL_SCRATCH0 + 4u * word);
+}
+
+static uint64_t scratch64(const struct sysctl *sysctl, unsigned int word)
+{
+    return scratch(sysctl, word) | (uint64_t)scratch(sysctl, word + 1) << 32;
+}
+
+static void set_scratch(const struct sysctl *sysctl, unsigned int word,
+                        uint32_t value)
+{
+    mmio_write32(sysctl->base + A_SYSCTL_SCRATCH0 + 4u * word, value);
+}
+
+static void set_scratch64(const struct sysctl *sysctl, unsigned int word,
+                          uint64_t value)
+{
+    set_scratch(sysctl, word, (uint32_t)value);
+    set_scratch(sysctl, word + 1, (uint32_t)(value >> 32));
+}
+
+bool sysctl_init(struct sysctl *sysctl, uintptr_t base)
+{
+    sysctl->base = base;
+    return reg(sysctl, A_SYSCTL_CHIP_ID) == SYSCTL_CHIP_ID_VALUE;
+}
+
+enum sysctl_reset_cause sysctl_reset_cause(const struct sysctl *sysctl)
+{
+    return (enum sysctl_reset_cause)reg(sysctl, A_SYSCTL_RESET_CAUSE);
+}
+
+const char *sysctl_reset_cause_name(enum sysctl_reset_cause cause)
+{
+    static const char *const name[] = {
+        [SYSCTL_RESET_POWER_ON] = "power-on",
+        [SYSCTL_RESET_PIN] = "reset pin",
+        [SYSCTL_RESET_WATCHDOG] = "watchdog",
+        [SYSCTL_RESET_SOFTWARE] = "software",
+        [SYSCTL_RESET_PANIC] = "panic",
+    };
+
+    return (unsigned int)cause < ARRAY_LEN(name) ? name[cause] : "unknown";
+}
+
+struct sysctl_boot sysctl_boot(const struct sysctl *sysctl)
+{
+    uint32_t v = reg(sysctl, A_SYSCTL_BOOT_STATUS);
+
+    return (struct sysctl_boot){
+        .is_done = FIELD_GET32(v, SYSCTL_BOOT_STATUS, DONE) != 0,
+        .slot = (enum sysctl_boot_slot)FIELD_GET32(v, SYSCTL_BOOT_STATUS, SLOT),
+        .verdict = {
+            (enum sysctl_boot_verdict)FIELD_GET32(v, SYSCTL_BOOT_STATUS,
+                                                  SLOT_A),
+            (enum sysctl_boot_verdict)FIELD_GET32(v, SYSCTL_BOOT_STATUS,
+                                                  SLOT_B),
+        },
+    };
+}
+
+void sysctl_set_boot(const struct sysctl *sysctl,
+                     const struct sysctl_boot *boot)
+{
+    uint32_t v = 0;
+
+    v = FIELD_SET32(v, SYSCTL_BOOT_STATUS, DONE, boot->is_done ? 1 : 0);
+    v = FIELD_SET32(v, SYSCTL_BOOT_STATUS, SLOT, boot->slot);
+    v = FIELD_SET32(v, SYSCTL_BOOT_STATUS, SLOT_A, boot->verdict[0]);
+    v = FIELD_SET32(v, SYSCTL_BOOT_STATUS, SLOT_B, boot->verdict[1]);
+    mmio_write32(sysctl->base + A_SYSCTL_BOOT_STATUS, v);
+}
+
+const char *sysctl_boot_verdict_name(enum sysctl_boot_verdict verdict)
+{
+    static const char *const name[] = {
+        [SYSCTL_VERDICT_UNTRIED] = "not needed",
+        [SYSCTL_VERDICT_GOOD] = "good",
+        [SYSCTL_VERDICT_EMPTY] = "empty",
+        [SYSCTL_VERDICT_HEADER_CRC] = "bad header CRC",
+        [SYSCTL_VERDICT_HEADER] = "unknown header version",
+        [SYSCTL_VERDICT_RANGE] = "bad length, load address or entry",
+        [SYSCTL_VERDICT_IMAGE_CRC] = "bad image CRC",
+    };
+
+    return (unsigned int)verdict < ARRAY_LEN(name) ? name[verdict] : "unknown";
+}
+
+uint64_t sysctl_random64(const struct sysctl *sysctl)
+{
+    uint64_t low = reg(sysctl, A_SYSCTL_RANDOM);
+
+    return low | (uint64_t)reg(sysctl, A_SYSCTL_RANDOM) << 32;
+}
+
+size_t sysctl_dram_bytes(const struct sysctl *sysctl)
+{
+    return (size_t)reg(sysctl, A_SYSCTL_DRAM_MIB) << 20;
+}
+
+uint32_t sysctl_harts(const struct sysctl *sysctl)
+{
+    return reg(sysctl, A_SYSCTL_HARTS);
+}
+
+void sysctl_set_hart_entry(const struct sysctl *sysctl, uintptr_t entry)
+{
+    mmio_write32(sysctl->base + A_SYSCTL_HART_ENTRY_LO, (uint32_t)entry);
+    mmio_write32(sysctl->base + A_SYSCTL_HART_ENTRY_HI,
+                 (uint32_t)((uint64_t)entry >> 32));
+}
+
+void sysctl_store_panic(const struct sysctl *sysctl,
+                        const struct sysctl_panic *panic)
+{
+    set_scratch(sysctl, SCRATCH_COUNT, scratch(sysctl, SCRATCH_COUNT) + 1);
+    set_scratch(sysctl, SCRATCH_KIND, panic->is_trap ? KIND_TRAP : KIND_ASSERT);
+    set_scratch(sysctl, SCRATCH_LINE, panic->line);
+    set_scratch64(sysctl, SCRATCH_MCAUSE, panic->mcause);
+    set_scratch64(sysctl, SCRATCH_MEPC, panic->mepc);
+    set_scratch64(sysctl, SCRATCH_MTVAL, panic->mtval);
+    for (unsigned int i = 0; i < SCRATCH_FILE_WORDS; i++) {
+        uint32_t word;
+
+        memcpy(&word, panic->file + 4 * i, sizeof(word));
+        set_scratch(sysctl, SCRATCH_FILE + i, word);
+    }
+    set_scratch(sysctl, SCRATCH_MAGIC, PANIC_MAGIC);
+}
+
+bool sysctl_take_panic(const struct sysctl *sysctl, struct sysctl_panic *panic)
+{
+    if (scratch(sysctl, SCRATCH_MAGIC) != PANIC_MAGIC) {
+        return false;
+    }
+    *panic = (struct sysctl_panic){
+        .is_trap = scratch(sysctl, SCRATCH_KIND) == KIND_TRAP,
+        .count = scratch(sysctl, SCRATCH_COUNT),
+        .line = scratch(sysctl, SCRATCH_LINE),
+        .mcause = scratch64(sysctl, SCRATCH_MCAUSE),
+        .mepc = scratch64(sysctl, SCRATCH_MEPC),
+        .mtval = scratch64(sysctl, SCRATCH_MTVAL),
+    };
+    for (unsigned int i = 0; i < SCRATCH_FILE_WORDS; i++) {
+        uint32_t word = scratch(sysctl, SCRATCH_FILE + i);
+
+        memcpy(panic->file + 4 * i, &word, sizeof(word));
+    }
+    set_scratch(sysctl, SCRATCH_MAGIC, 0);
+    return true;
+}
+
+void sysctl_reset(const struct sysctl *sysctl, enum sysctl_reset_cause cause)
+{
+    uint32_t v = 0;
+
+    v = FIELD_SET32(v, SYSCTL_RESET, CAUSE, cause);
+    v = FIELD_SET32(v, SYSCTL_RESET, KEY, SYSCTL_RESET_KEY);
+    mmio_write32(sysctl->base + A_SYSCTL_RESET, v);
+}

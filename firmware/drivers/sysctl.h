@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* System controller.  Reference: docs/hardware/sysctl.md */
+#ifndef ESSD_DRIVERS_SYSCTL_H
+#define ESSD_DRIVERS_SYSCTL_H
+
+#include "firmware/hal/regfields.h"
+#include "hw-model/regs/sysctl.h"
+#include "lib/util.h"
+
+struct sysctl {
+    uintptr_t base;
+};
+
+/* What the boot ROM found. */
+struct sysctl_boot {
+    bool is_done;
+    enum sysctl_boot_slot slot;
+    enum sysctl_boot_verdict verdict[2]; /* slots A and B */
+};
+
+/*
+ * Why the firmware stopped itself, kept in scratch words over the reset.
+ * A failed assertion has file and line, a trap the hart's registers.
+ */
+struct sysctl_panic {
+    bool is_trap;
+    uint32_t count;     /* panics since power-on, this one included */
+    uint32_t line;
+    uint64_t mcause;
+    uint64_t mepc;      /* or who called assert_failed() */
+    uint64_t mtval;
+    char file[21];      /* the end of its name */
+};
+
+/* @return false when this is not our chip */
+MUST_USE bool sysctl_init(struct sysctl *sysctl, uintptr_t base);
+
+enum sysctl_reset_cause sysctl_reset_cause(const struct sysctl *sysctl);
+const char *sysctl_reset_cause_name(enum sysctl_reset_cause cause);
+
+struct sysctl_boot sysctl_boot(const struct sysctl *sysctl);
+void sysctl_set_boot(const struct sysctl *sysctl,
+                     const struct sysctl_boot *boot);
+const char *sysctl_boot_verdict_name(enum sysctl_boot_verdict verdict);
+
+uint64_t sysctl_random64(const struct sysctl *sysctl);
+size_t sysctl_dram_bytes(const struct sysctl *sysctl);
+uint32_t sysctl_harts(const struct sysctl *sysctl);
+
+/* Where parked harts go; wake one by its MSIP afterwards. */
+void sysctl_set_hart_entry(const struct sysctl *sysctl, uintptr_t entry);
+
+/* Keep `panic` over the coming reset; its count is set here. */
+void sysctl_store_panic(const struct sysctl *sysctl,
+                        const struct sysctl_panic *panic);
+
+/* The panic that led to the last reset, once. @return false: there is none */
+MUST_USE bool sysctl_take_panic(const struct sysctl *sysctl,
+                                struct sysctl_panic *panic);
+
+/* Reset the machine, now. @param cause  SOFTWARE or PANIC */
+void sysctl_reset(const struct sysctl *sysctl, enum sysctl_reset_cause cause);
+
+#endif

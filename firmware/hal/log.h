@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The log on the UART console: lines with a time stamp, in a ring that
+ * log_poll() empties as fast as the UART takes characters.  Nothing blocks
+ * but log_flush(); what finds the ring full is dropped and counted.
+ *
+ * Formats: %s %c %d %u %x %lu %ld %lx %zu %p %%, with width, 0 and -; %s with
+ * a precision.
+ */
+#ifndef ESSD_HAL_LOG_H
+#define ESSD_HAL_LOG_H
+
+#include "firmware/drivers/uart.h"
+#include "lib/util.h"
+
+#include <stdarg.h>
+
+#define LOG_RING_BYTES 8192 /* a power of two */
+
+struct log {
+    struct uart *uart;
+    uint32_t head;         /* next byte to write, counts on */
+    uint32_t tail;         /* next byte to send, counts on */
+    uint32_t dropped;      /* bytes that found the ring full */
+    char ring[LOG_RING_BYTES];
+};
+
+void log_init(struct log *log, struct uart *uart);
+
+/* One line: "[seconds.microseconds] text" and a line end. */
+void log_line(struct log *log, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void log_vline(struct log *log, const char *format, va_list args);
+
+/* Hand what the UART takes now to it. @return true when nothing is left. */
+bool log_poll(struct log *log);
+
+/* Wait until everything has left. */
+void log_flush(struct log *log);
+
+/**
+ * The formatter behind it, for other texts: writes at most size - 1 bytes and
+ * a zero byte.
+ *
+ * @param size  at least 1
+ * @return the length of the text without the zero byte, cut to size - 1
+ */
+size_t log_format(char *buf, size_t size, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Sleep until something happens.  Interrupts are never taken: mstatus.MIE
+ * stays clear, a pending one only ends the sleep.  Who wakes up looks at the
+ * PLIC (drivers/plic.h) and at its rings.
+ */
+#ifndef ESSD_HAL_WAIT_H
+#define ESSD_HAL_WAIT_H
+
+#include <stdint.h>
+
+/* Once, before the first hal_wait_until(): which interrupts end a sleep. */
+void hal_wait_init(void);
+
+/* Return at `deadline_us` (hal_now_us() time), or before that as soon as an
+ * external or software interrupt is pending; at once if one already is. */
+void hal_wait_until(uint64_t deadline_us);
+
+#endif

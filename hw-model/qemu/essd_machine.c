@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * essd: the drive as a machine.
+ * Reference: docs/hardware/soc.md
+ *
+ * QEMU interface (-M essd,...):
+ *  + "straps": level of the 8 strap pins, bit 0 is pin 0; default 0
+ *  + "flash": node name of the SPI flash; or -drive if=mtd,format=raw,file=F
+ *  + "media": node name of the storage behind the media engine
+ *  + "port0-netdev", "port1-netdev": id of a -netdev, one per port
+ *  + -serial: the UART console; -m: DRAM, 64 MiB to 2 GiB; -smp: 1 to 4 harts
+ *
+ * There is no -kernel and no -bios: the drive starts what is in its flash.
+ */
+#include "qemu/osdep.h"
+
+#include "exec/address-spaces.h"
+#include "hw/boards.h"
+#include "hw/char/serial-mm.h"
+#include "hw/core/split-irq.h"
+#include "hw/intc/riscv_aclint.h"
+#include "hw/intc/sifive_plic.h"
+#include "hw/misc/unimp.h"
+#include "hw/qdev-clock.h"
+#include "hw/qdev-properties.h"
+#include "hw/qdev-properties-system.h"
+#include "hw/riscv/riscv_hart.h"
+#include "hw/ssi/pl022.h"
+#include "hw/ssi/ssi.h"
+#include "hw/sysbus.h"
+#include "hw/watchdog/cmsdk-apb-watchdog.h"
+#include "qapi/error.h"
+#include "qapi/visitor.h"
+#include "qemu/error-report.h"
+#include "qemu/units.h"
+#include "system/block-backend.h"
+#include "system/blockdev.h"
+#include "system/system.h"
+#include "target/riscv/cpu.h"
+
+#include "essd_rom.h"
+#include "essd_sysctl.h"
+#include "hw-model/regs/soc.h"
+
+#define TYPE_ESSD_MACHINE MACHINE_TYPE_NAME("essd")
+OBJECT_DECLARE_SIMPLE_TYPE(EssdMachineState, ESSD_MACHINE)
+
+struct EssdMachineState {
+    MachineState parent_obj;
+
+    RISCVHartArrayState harts;
+    MemoryRegion rom;
+    MemoryRegion sram;
+    Clock *watchdog_clock;
+    DeviceState *plic;
+    DeviceState *port[SOC_PORTS];
+
+    uint8_t straps;
+    char *flash;
+    char *media;
+    char *port_netdev[SOC_PORTS];
+};
+
+static qemu_irq plic_irq(EssdMachineState *s, int source)
+{
+    return qdev_get_gpio_in(s->plic, source);
+}
+
+/* Realise a device the machine owns and place it in the map. */
+static void place(DeviceState *dev, hwaddr base)
+{
+    sysbus_realize_and_unref(SYS_BUS_DEVICE(dev), &error_fatal);
+    sysbus_mmio_map(SYS_BUS_DEVICE(dev), 0, base);
+}
+
+static DeviceState *new_child(EssdMachineState *s, const char *name,
+                              const char *type)
+{
+    DeviceState *dev = qdev_new(type);
+
+    object_property_add_child(OBJECT(s), name, OBJECT(dev));
+    return dev;
+}
+
+static void create_harts(EssdMachineState *s)
+{
+    MachineState *machine = MACHINE(s);
+
+    object_initialize_child(OBJECT(s), "harts", &s->harts,
+                            TYPE_RISCV_HART_ARRAY);
+    qdev_prop_set_string(DEVICE(&s->harts), "cpu-type", machine->cpu_type);
+    qdev_prop_set_uint32(DEVICE(&s->harts), "num-harts", machine->smp.cpus);
+    qdev_prop_set_uint64(DEVICE(&s->harts), "resetvec", SOC_ROM_BASE);
+    sysbus_realize(SYS_BUS_DEVICE(&s->harts), &error_fatal);
+
+    riscv_aclint_swi_create(SOC_CLINT_BASE, 0, machine->smp.cpus, false);
+    riscv_aclint_mtimer_create(SOC_CLINT_BASE + RISCV_ACLINT_SWI_SIZE,
+                               RISCV_ACLINT_DEFAULT_MTIMER_SIZE, 0,
+                               machine->smp.cpus,
+                               RISCV_ACLINT_DEFAULT_MTIMECMP,
+                               RISCV_ACLINT_DEFAULT_MTIME, SOC_TIMEBASE_HZ,
+                               true);
+}
+
+static void create_plic(EssdMachineState *s)
+{
+    unsigned int harts = MACHINE(s)->smp.cpus;
+    g_autoptr(GString) modes = g_string_new("M");
+
+    for (unsigned int i = 1; i < harts; i++) {
+        g_string_append(modes, ",M");
+    }
+    s->plic = sifive_plic_create(SOC_PLIC_BASE, g_strdup(modes->str), harts, 0,
+                                 SOC_IRQS, SOC_PLIC_PRIORITIES,
+                                 SOC_PLIC_PRIORITY, SOC_PLIC_PENDING,
+                                 SOC_PLIC_ENABLE, SOC_PLIC_ENABLE_STRIDE,
+                                 SOC_PLIC_CONTEXT, SOC_PLIC_CONTEXT_STRIDE,
+                                 SOC_PLIC_SIZE);
+}
+
+static void create_memory(EssdMachineState *s)
+{
+    MemoryRegion *sysmem = get_system_memory();
+
+    QEMU_BUILD_BUG_ON(sizeof(essd_rom) > SOC_ROM_SIZE);
+    memory_region_init_rom(&s->rom, NULL, "essd.rom", SOC_ROM_SIZE,
+                           &error_fatal);
+    memcpy(memory_region_get_ram_ptr(&s->rom), essd_rom, sizeof(essd_rom));
+    memory_region_add_subregion(sysmem, SOC_ROM_BASE, &s->rom);
+
+    memory_region_init_ram(&s->sram, NULL, "essd.sram", SOC_SRAM_SIZE,
+                           &error_fatal);
+    memory_region_add_subregion(sysmem, SOC_SRAM_BASE, &s->sram);
+    memory_region_add_subregion(sysmem, SOC_DRAM_BASE, MACHINE(s)->ram);
+}
+
+/* The watchdog's interrupt goes to the PLIC and tells sysctl who reset us. */
+static void create_watchdog(EssdMachineState *s, DeviceState *sysctl)
+{
+    DeviceState *split = new_child(s, "watchdog-split", TYPE_SPLIT_IRQ);
+    DeviceState *dev = new_child(s, "watchdog", TYPE_CMSDK_APB_WATCHDOG);
+
+    s->watchdog_clock = clock_new(OBJECT(s), "watchdog-clock");
+    clock_set_hz(s->watchdog_clock, SOC_WATCHDOG_HZ);
+    qdev_connect_clock_in(dev, "WDOGCLK", s->watchdog_clock);
+    place(dev, SOC_WATCHDOG_BASE);
+
+    qdev_prop_set_uint32(split, "num-lines", 2);
+    qdev_realize_and_unref(split, NULL, &error_fatal);
+    qdev_connect_gpio_out(split, 0, plic_irq(s, SOC_IRQ_WATCHDOG));
+    qdev_connect_gpio_out(split, 1,
+                          qdev_get_gpio_in_named(sysctl, "watchdog", 0));
+    sysbus_connect_irq(SYS_BUS_DEVICE(dev), 0, qdev_get_gpio_in(split, 0));
+}
+
+static void create_sysctl(EssdMachineState *s)
+{
+    DeviceState *sysctl = new_child(s, "sysctl", TYPE_ESSD_SYSCTL);
+    DeviceState *straps = new_child(s, "straps-gpio", "pl061");
+
+    qdev_prop_set_uint32(sysctl, "dram-mib", MACHINE(s)->ram_size / MiB);
+    qdev_prop_set_uint32(sysctl, "harts", MACHINE(s)->smp.cpus);
+    qdev_prop_set_uint8(sysctl, "straps", s->straps);
+    place(sysctl, SOC_SYSCTL_BASE);
+
+    place(straps, SOC_STRAPS_BASE);
+    sysbus_connect_irq(SYS_BUS_DEVICE(straps), 0, plic_irq(s, SOC_IRQ_STRAPS));
+    for (int i = 0; i < ESSD_STRAPS; i++) {
+        qdev_connect_gpio_out_named(sysctl, "strap", i,
+                                    qdev_get_gpio_in(straps, i));
+    }
+    create_watchdog(s, sysctl);
+}
+
+static void check_flash_size(BlockBackend *blk, const char *name)
+{
+    int64_t size = blk_getlength(blk);
+
+    if (size != SOC_FLASH_SIZE) {
+        error_report("essd: SPI flash %s has %" PRId64 " bytes, not %d",
+                     name, size, SOC_FLASH_SIZE);
+        exit(EXIT_FAILURE);
+    }
+}
+
+static void connect_flash_drive(EssdMachineState *s, DeviceState *flash)
+{
+    DriveInfo *info = drive_get(IF_MTD, 0, 0);
+
+    if (s->flash && info) {
+        error_report("essd: either flash= or -drive if=mtd, not both");
+        exit(EXIT_FAILURE);
+    }
+    if (s->flash) {
+        object_property_set_str(OBJECT(flash), "drive", s->flash,
+                                &error_fatal);
+    } else if (info) {
+        check_flash_size(blk_by_legacy_dinfo(info), "of -drive if=mtd");
+        qdev_prop_set_drive(flash, "drive", blk_by_legacy_dinfo(info));
+    } else {
+        error_report("essd: no SPI flash to boot from: add "
+                     "-drive if=mtd,format=raw,file=FILE");
+        exit(EXIT_FAILURE);
+    }
+}
+
+static void create_flash(EssdMachineState *s)
+{
+    DeviceState *spi = new_child(s, "spi", TYPE_PL022);
+    DeviceState *gpio = new_child(s, "gpio", "pl061");
+    DeviceState *flash = new_child(s, "spi-flash", SOC_FLASH_PART);
+
+    place(spi, SOC_SPI_BASE);
+    sysbus_connect_irq(SYS_BUS_DEVICE(spi), 0, plic_irq(s, SOC_IRQ_SPI));
+    place(gpio, SOC_GPIO_BASE);
+    sysbus_connect_irq(SYS_BUS_DEVICE(gpio), 0, plic_irq(s, SOC_IRQ_GPIO));
+
+    connect_flash_drive(s, flash);
+    ssi_realize_and_unref(flash, PL022(spi)->ssi, &error_fatal);
+    qdev_connect_gpio_out(gpio, SOC_GPIO_FLASH_SELECT,
+                          qdev_get_gpio_in_named(flash, SSI_GPIO_CS, 0));
+}
+
+/*
+ * A block that another source file of this directory provides.  Where it does
+ * not exist the addresses answer as unimplemented (-d unimp shows accesses).
+ */
+static DeviceState *new_block(EssdMachineState *s, const char *name,
+                              const char *type, hwaddr base, uint64_t size)
+{
+    if (!module_object_class_by_name(type)) {
+        create_unimplemented_device(type, base, size);
+        return NULL;
+    }
+    return new_child(s, name, type);
+}
+
+static void place_block(EssdMachineState *s, DeviceState *dev, hwaddr base,
+                        int irq)
+{
+    place(dev, base);
+    sysbus_connect_irq(SYS_BUS_DEVICE(dev), 0, plic_irq(s, irq));
+}
+
+static void create_ports(EssdMachineState *s)
+{
+    static const hwaddr base[SOC_PORTS] = { SOC_PORT0_BASE, SOC_PORT1_BASE };
+    static const int irq[SOC_PORTS] = { SOC_IRQ_PORT0, SOC_IRQ_PORT1 };
+
+    for (unsigned int i = 0; i < SOC_PORTS; i++) {
+        g_autofree char *name = g_strdup_printf("port%u", i);
+        DeviceState *dev = new_block(s, name, "essd-port", base[i],
+                                     SOC_PORT_SIZE);
+
+        if (dev) {
+            if (s->port_netdev[i]) {
+                object_property_set_str(OBJECT(dev), "netdev",
+                                        s->port_netdev[i], &error_fatal);
+            }
+            place_block(s, dev, base[i], irq[i]);
+        }
+        s->port[i] = dev;
+    }
+}
+
+static void create_rnic(EssdMachineState *s)
+{
+    DeviceState *dev = new_block(s, "rnic", "essd-rnic", SOC_RNIC_BASE,
+                                 SOC_RNIC_SIZE);
+
+    if (!dev) {
+        return;
+    }
+    for (unsigned int i = 0; i < SOC_PORTS; i++) {
+        g_autofree char *name = g_strdup_printf("port%u", i);
+
+        object_property_set_link(OBJECT(dev), name, OBJECT(s->port[i]),
+                                 &error_fatal);
+    }
+    place_block(s, dev, SOC_RNIC_BASE, SOC_IRQ_RNIC);
+}
+
+static void create_media(EssdMachineState *s)
+{
+    DeviceState *dev = new_block(s, "media-engine", "essd-media",
+                                 SOC_MEDIA_BASE, SOC_MEDIA_SIZE);
+
+    if (!dev) {
+        return;
+    }
+    if (s->media) {
+        object_property_set_str(OBJECT(dev), "drive", s->media, &error_fatal);
+    }
+    place_block(s, dev, SOC_MEDIA_BASE, SOC_IRQ_MEDIA);
+}
+
+static void check_command_line(const MachineState *machine)
+{
+    if (machine->kernel_filename || machine->firmware) {
+        error_report("essd: no -kernel and no -bios: the drive boots from its "
+                     "SPI flash");
+        exit(EXIT_FAILURE);
+    }
+    if (machine->ram_size < 64 * MiB || machine->ram_size > 2 * GiB ||
+        machine->ram_size % MiB != 0) {
+        error_report("essd: DRAM is 64 MiB to 2 GiB, in whole MiB");
+        exit(EXIT_FAILURE);
+    }
+}
+
+static void essd_machine_init_board(MachineState *machine)
+{
+    EssdMachineState *s = ESSD_MACHINE(machine);
+
+    check_command_line(machine);
+    create_harts(s);
+    create_plic(s);
+    create_memory(s);
+    create_sysctl(s);
+    serial_mm_init(get_system_memory(), SOC_UART_BASE, 0,
+                   plic_irq(s, SOC_IRQ_UART), SOC_UART_CLOCK_HZ / 16,
+                   serial_hd(0), DEVICE_LITTLE_ENDIAN);
+    create_flash(s);
+    create_ports(s);
+    create_rnic(s);
+    create_media(s);
+}
+
+static void get_straps(Object *obj, Visitor *v, const char *name, void *opaque,
+                       Error **errp)
+{
+    visit_type_uint8(v, name, &ESSD_MACHINE(obj)->straps, errp);
+}
+
+static void set_straps(Object *obj, Visitor *v, const char *name, void *opaque,
+                       Error **errp)
+{
+    visit_type_uint8(v, name, &ESSD_MACHINE(obj)->straps, errp);
+}
+
+#define STRING_PROPERTY(field, member)                                      \
+    static char *get_##field(Object *obj, Error **errp)                     \
+    {                                                                       \
+        return g_strdup(ESSD_MACHINE(obj)->member);                         \
+    }                                                                       \
+    static void set_##field(Object *obj, const char *value, Error **errp)   \
+    {                                                                       \
+        g_free(ESSD_MACHINE(obj)->member);                                  \
+        ESSD_MACHINE(obj)->member = g_strdup(value);                        \
+    }
+
+STRING_PROPERTY(flash, flash)
+STRING_PROPERTY(media, media)
+STRING_PROPERTY(port0_netdev, port_netdev[0])
+STRING_PROPERTY(port1_netdev, port_netdev[1])
+
+static void essd_machine_finalize(Object *obj)
+{
+    EssdMachineState *s = ESSD_MACHINE(obj);
+
+    g_free(s->flash);
+    g_free(s->media);
+    for (unsigned int i = 0; i < SOC_PORTS; i++) {
+        g_free(s->port_netdev[i]);
+    }
+}
+
+static void essd_machine_class_init(ObjectClass *oc, void *data)
+{
+    MachineClass *mc = MACHINE_CLASS(oc);
+
+    mc->desc = "Dual-port 25GbE NVMe-oF SSD";
+    mc->init = essd_machine_init_board;
+    mc->max_cpus = SOC_HARTS_MAX;
+    mc->default_cpu_type = TYPE_RISCV_CPU_BASE64;
+    mc->default_ram_id = "essd.dram";
+    mc->default_ram_size = 512 * MiB;
+    mc->block_default_type = IF_MTD;
+    mc->no_cdrom = 1;
+    mc->no_floppy = 1;
+    mc->no_parallel = 1;
+
+    object_class_property_add(oc, "straps", "uint8", get_straps, set_straps,
+                              NULL, NULL);
+    object_class_property_set_description(oc, "straps",
+        "levels of the 8 strap pins");
+    object_class_property_add_str(oc, "flash", get_flash, set_flash);
+    object_class_property_set_description(oc, "flash",
+        "node name of the SPI flash (32 MiB)");
+    object_class_property_add_str(oc, "media", get_media, set_media);
+    object_class_property_set_description(oc, "media",
+        "node name of the storage");
+    object_class_property_add_str(oc, "port0-netdev", get_port0_netdev,
+                                  set_port0_netdev);
+    object_class_property_set_description(oc, "port0-netdev",
+        "id of the netdev that port 0 is cabled to");
+    object_class_property_add_str(oc, "port1-netdev", get_port1_netdev,
+                                  set_port1_netdev);
+    object_class_property_set_description(oc, "port1-netdev",
+        "id of the netdev that port 1 is cabled to");
+}
+
+static const TypeInfo essd_machine_types[] = {
+    {
+        .name = TYPE_ESSD_MACHINE,
+        .parent = TYPE_MACHINE,
+        .instance_size = sizeof(EssdMachineState),
+        .instance_finalize = essd_machine_finalize,
+        .class_init = essd_machine_class_init,
+    },
+};
+
+DEFINE_TYPES(essd_machine_types)

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * essd-sysctl: chip identity, reset cause and software reset, what the boot
+ * ROM found, scratch words that outlive a reset, random numbers.
+ * Reference: docs/hardware/sysctl.md
+ *
+ * Not modelled: clocks, power domains, fuses, resets of single blocks.
+ */
+#include "qemu/osdep.h"
+#include "essd_sysctl.h"
+
+#include "hw/irq.h"
+#include "hw/qdev-properties.h"
+#include "migration/vmstate.h"
+#include "qemu/guest-random.h"
+#include "qemu/log.h"
+#include "qemu/module.h"
+#include "system/runstate.h"
+#include "trace.h"
+
+#define CHIP_VERSION_MAJOR 1
+#define CHIP_VERSION_MINOR 0
+
+static const char *const cause_name[] = {
+    [SYSCTL_RESET_POWER_ON] = "power-on",
+    [SYSCTL_RESET_PIN] = "pin",
+    [SYSCTL_RESET_WATCHDOG] = "watchdog",
+    [SYSCTL_RESET_SOFTWARE] = "software",
+    [SYSCTL_RESET_PANIC] = "panic",
+};
+
+static bool is_scratch(hwaddr offset)
+{
+    return offset >= A_SYSCTL_SCRATCH0 && offset <= A_SYSCTL_SCRATCH15;
+}
+
+static uint32_t random_word(void)
+{
+    uint32_t word;
+
+    qemu_guest_getrandom_nofail(&word, sizeof(word));
+    return word;
+}
+
+static uint64_t essd_sysctl_read(void *opaque, hwaddr offset, unsigned size)
+{
+    EssdSysctlState *s = ESSD_SYSCTL(opaque);
+    uint32_t value = 0;
+
+    switch (offset) {
+    case A_SYSCTL_CHIP_ID:
+        value = SYSCTL_CHIP_ID_VALUE;
+        break;
+    case A_SYSCTL_VERSION:
+        value = FIELD_DP32(value, SYSCTL_VERSION, MAJOR, CHIP_VERSION_MAJOR);
+        value = FIELD_DP32(value, SYSCTL_VERSION, MINOR, CHIP_VERSION_MINOR);
+        break;
+    case A_SYSCTL_RESET_CAUSE:
+        value = s->cause;
+        break;
+    case A_SYSCTL_BOOT_STATUS:
+        value = s->boot_status;
+        break;
+    case A_SYSCTL_RANDOM:
+        value = random_word();
+        break;
+    case A_SYSCTL_DRAM_MIB:
+        value = s->dram_mib;
+        break;
+    case A_SYSCTL_HARTS:
+        value = s->harts;
+        break;
+    case A_SYSCTL_HART_ENTRY_LO:
+        value = s->hart_entry[0];
+        break;
+    case A_SYSCTL_HART_ENTRY_HI:
+        value = s->hart_entry[1];
+        break;
+    default:
+        if (is_scratch(offset)) {
+            value = s->scratch[(offset - A_SYSCTL_SCRATCH0) / 4];
+            break;
+        }
+        qemu_log_mask(LOG_GUEST_ERROR,
+                      "essd-sysctl: read of offset 0x%" HWADDR_PRIx "\n",
+                      offset);
+        break;
+    }
+    trace_essd_sysctl_read(offset, value);
+    return value;
+}
+
+static void reset_machine(EssdSysctlState *s, uint32_t value)
+{
+    uint32_t cause = FIELD_EX32(value, SYSCTL_RESET, CAUSE);
+
+    if (FIELD_EX32(value, SYSCTL_RESET, KEY) != SYSCTL_RESET_KEY ||
+        (cause != SYSCTL_RESET_SOFTWARE && cause != SYSCTL_RESET_PANIC)) {
+        qemu_log_mask(LOG_GUEST_ERROR,
+                      "essd-sysctl: RESET written with 0x%08x\n", value);
+        return;
+    }
+    s->next_cause = cause;
+    qemu_system_reset_request(SHUTDOWN_CAUSE_GUEST_RESET);
+}
+
+static void essd_sysctl_write(void *opaque, hwaddr offset, uint64_t value,
+                              unsigned size)
+{
+    EssdSysctlState *s = ESSD_SYSCTL(opaque);
+
+    trace_essd_sysctl_write(offset, value);
+    switch (offset) {
+    case A_SYSCTL_BOOT_STATUS:
+        s->boot_status = value;
+        break;
+    case A_SYSCTL_RESET:
+        reset_machine(s, value);
+        break;
+    case A_SYSCTL_HART_ENTRY_LO:
+        s->hart_entry[0] = value;
+        break;
+    case A_SYSCTL_HART_ENTRY_HI:
+        s->hart_entry[1] = value;
+        break;
+    default:
+        if (is_scratch(offset)) {
+            s->scratch[(offset - A_SYSCTL_SCRATCH0) / 4] = value;
+            break;
+        }
+        qemu_log_mask(LOG_GUEST_ERROR,
+                      "essd-sysctl: write of 0x%" PRIx64 " to offset 0x%"
+                      HWADDR_PRIx "\n", value, offset);
+        break;
+    }
+}
+
+static const MemoryRegionOps essd_sysctl_ops = {
+    .read = essd_sysctl_read,
+    .write = essd_sysctl_write,
+    .endianness = DEVICE_LITTLE_ENDIAN,
+    .valid.min_access_size = 4,
+    .valid.max_access_size = 4,
+    .impl.min_access_size = 4,
+    .impl.max_access_size = 4,
+};
+
+static void watchdog_input(void *opaque, int n, int level)
+{
+    EssdSysctlState *s = ESSD_SYSCTL(opaque);
+
+    s->watchdog_pending = level;
+}
+
+static uint32_t cause_of_this_reset(const EssdSysctlState *s)
+{
+    if (!s->powered) {
+        return SYSCTL_RESET_POWER_ON;
+    }
+    if (s->next_cause != SYSCTL_RESET_POWER_ON) {
+        return s->next_cause;
+    }
+    /* The watchdog only resets the machine when its warning went unheard. */
+    return s->watchdog_pending ? SYSCTL_RESET_WATCHDOG : SYSCTL_RESET_PIN;
+}
+
+static void essd_sysctl_reset_enter(Object *obj, ResetType type)
+{
+    EssdSysctlState *s = ESSD_SYSCTL(obj);
+
+    if (type == RESET_TYPE_SNAPSHOT_LOAD) {
+        return;             /* loading fills every field */
+    }
+    s->cause = cause_of_this_reset(s);
+    if (s->cause == SYSCTL_RESET_POWER_ON) {
+        memset(s->scratch, 0, sizeof(s->scratch));
+    }
+    s->powered = true;
+    s->next_cause = SYSCTL_RESET_POWER_ON;
+    s->watchdog_pending = false;
+    s->boot_status = 0;
+    memset(s->hart_entry, 0, sizeof(s->hart_entry));
+    trace_essd_sysctl_reset(cause_name[s->cause], s->straps);
+}
+
+/* PL061 forgets its inputs in its own reset: drive the pins after that. */
+static void essd_sysctl_reset_exit(Object *obj, ResetType type)
+{
+    EssdSysctlState *s = ESSD_SYSCTL(obj);
+
+    for (int i = 0; i < ESSD_STRAPS; i++) {
+        qemu_set_irq(s->strap[i], extract32(s->straps, i, 1));
+    }
+}
+
+static int essd_sysctl_post_load(void *opaque, int version_id)
+{
+    EssdSysctlState *s = ESSD_SYSCTL(opaque);
+
+    return s->cause < ARRAY_SIZE(cause_name) &&
+           s->next_cause < ARRAY_SIZE(cause_name) ? 0 : -EINVAL;
+}
+
+static const VMStateDescription vmstate_essd_sysctl = {
+    .name = TYPE_ESSD_SYSCTL,
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .post_load = essd_sysctl_post_load,
+    .fields = (const VMStateField[]) {
+        VMSTATE_UINT32_EQUAL(dram_mib, EssdSysctlState, "DRAM size differs"),
+        VMSTATE_UINT32_EQUAL(harts, EssdSysctlState, "hart count differs"),
+        VMSTATE_BOOL(powered, EssdSysctlState),
+        VMSTATE_BOOL(watchdog_pending, EssdSysctlState),
+        VMSTATE_UINT32(cause, EssdSysctlState),
+        VMSTATE_UINT32(next_cause, EssdSysctlState),
+        VMSTATE_UINT32(boot_status, EssdSysctlState),
+        VMSTATE_UINT32_ARRAY(hart_entry, EssdSysctlState, 2),
+        VMSTATE_UINT32_ARRAY(scratch, EssdSysctlState, SYSCTL_SCRATCH_WORDS),
+        VMSTATE_END_OF_LIST()
+    }
+};
+
+static void essd_sysctl_init(Object *obj)
+{
+    EssdSysctlState *s = ESSD_SYSCTL(obj);
+
+    memory_region_init_io(&s->iomem, obj, &essd_sysctl_ops, s,
+                          TYPE_ESSD_SYSCTL, 0x1000);
+    sysbus_init_mmio(SYS_BUS_DEVICE(obj), &s->iomem);
+    qdev_init_gpio_in_named(DEVICE(obj), watchdog_input, "watchdog", 1);
+    qdev_init_gpio_out_named(DEVICE(obj), s->strap, "strap", ESSD_STRAPS);
+}
+
+static const Property essd_sysctl_properties[] = {
+    DEFINE_PROP_UINT32("dram-mib", EssdSysctlState, dram_mib, 0),
+    DEFINE_PROP_UINT32("harts", EssdSysctlState, harts, 1),
+    DEFINE_PROP_UINT8("straps", EssdSysctlState, straps, 0),
+};
+
+static void essd_sysctl_class_init(ObjectClass *klass, void *data)
+{
+    DeviceClass *dc = DEVICE_CLASS(klass);
+    ResettableClass *rc = RESETTABLE_CLASS(klass);
+
+    dc->desc = "Ethernet SSD system controller";
+    dc->vmsd = &vmstate_essd_sysctl;
+    dc->user_creatable = false;    /* part of the machine */
+    device_class_set_props(dc, essd_sysctl_properties);
+    rc->phases.enter = essd_sysctl_reset_enter;
+    rc->phases.exit = essd_sysctl_reset_exit;
+}
+
+static const TypeInfo essd_sysctl_types[] = {
+    {
+        .name = TYPE_ESSD_SYSCTL,
+        .parent = TYPE_SYS_BUS_DEVICE,
+        .instance_size = sizeof(EssdSysctlState),
+        .instance_init = essd_sysctl_init,
+        .class_init = essd_sysctl_class_init,
+    },
+};
+
+DEFINE_TYPES(essd_sysctl_types)

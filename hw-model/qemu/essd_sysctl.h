@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * essd-sysctl: system controller of the drive.
+ * Reference: docs/hardware/sysctl.md
+ *
+ * QEMU interface:
+ *  + sysbus MMIO region 0: the registers of hw-model/regs/sysctl.h
+ *  + named GPIO input "watchdog": the watchdog's interrupt; pending when the
+ *    machine is reset, it makes the reset cause WATCHDOG
+ *  + named GPIO outputs "strap" 0..7: the strap pins' levels, driven after
+ *    every reset
+ *  + properties "dram-mib", "harts", "straps" (8 bits)
+ */
+#ifndef ESSD_SYSCTL_H
+#define ESSD_SYSCTL_H
+
+#include "hw/sysbus.h"
+#include "qom/object.h"
+#include "hw/registerfields.h"
+#include "hw-model/regs/sysctl.h"
+
+#define TYPE_ESSD_SYSCTL "essd-sysctl"
+OBJECT_DECLARE_SIMPLE_TYPE(EssdSysctlState, ESSD_SYSCTL)
+
+#define ESSD_STRAPS 8
+
+struct EssdSysctlState {
+    SysBusDevice parent_obj;
+
+    MemoryRegion iomem;
+    qemu_irq strap[ESSD_STRAPS];
+
+    /* Properties. */
+    uint32_t dram_mib;
+    uint32_t harts;
+    uint8_t straps;
+
+    /* Saved with the machine. */
+    bool powered;           /* false until the first reset is over */
+    bool watchdog_pending;
+    uint32_t cause;         /* enum sysctl_reset_cause, of the last reset */
+    uint32_t next_cause;    /* of the reset under way; POWER_ON: not ours */
+    uint32_t boot_status;
+    uint32_t hart_entry[2];
+    uint32_t scratch[SYSCTL_SCRATCH_WORDS];
+};
+
+#endif

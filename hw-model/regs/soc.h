@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The drive's memory map and interrupt numbers.  Includes nothing: the QEMU
+ * machine, the firmware, its linker scripts and the tools all read it.
+ * Reference: docs/hardware/soc.md
+ */
+#ifndef ESSD_REGS_SOC_H
+#define ESSD_REGS_SOC_H
+
+/* clang-format off */
+#define SOC_ROM_BASE        0x00010000   /* mask ROM; harts reset here */
+#define SOC_ROM_SIZE        0x00010000
+#define SOC_CLINT_BASE      0x02000000   /* ACLINT: MSWI, then MTIMER */
+#define SOC_CLINT_SIZE      0x0000c000
+#define SOC_SRAM_BASE       0x08000000
+#define SOC_SRAM_SIZE       0x00020000
+#define SOC_PLIC_BASE       0x0c000000
+#define SOC_PLIC_SIZE       0x04000000
+#define SOC_UART_BASE       0x10000000   /* 16550, registers one byte apart */
+#define SOC_UART_SIZE       0x00000100
+#define SOC_SYSCTL_BASE     0x10001000
+#define SOC_SYSCTL_SIZE     0x00001000
+#define SOC_WATCHDOG_BASE   0x10002000   /* CMSDK APB watchdog */
+#define SOC_WATCHDOG_SIZE   0x00001000
+#define SOC_STRAPS_BASE     0x10003000   /* PL061, pins 0-7: straps */
+#define SOC_STRAPS_SIZE     0x00001000
+#define SOC_SPI_BASE        0x10004000   /* PL022, one flash on it */
+#define SOC_SPI_SIZE        0x00001000
+#define SOC_GPIO_BASE       0x10005000   /* PL061, pin 0: flash select */
+#define SOC_GPIO_SIZE       0x00001000
+#define SOC_PORT0_BASE      0x10100000
+#define SOC_PORT1_BASE      0x10110000
+#define SOC_PORT_SIZE       0x00010000
+#define SOC_RNIC_BASE       0x10200000
+#define SOC_RNIC_SIZE       0x00100000
+#define SOC_MEDIA_BASE      0x10300000
+#define SOC_MEDIA_SIZE      0x00010000
+#define SOC_DRAM_BASE       0x80000000
+
+/* PLIC sources. */
+#define SOC_IRQ_UART        1
+#define SOC_IRQ_WATCHDOG    2
+#define SOC_IRQ_STRAPS      3
+#define SOC_IRQ_SPI         4
+#define SOC_IRQ_GPIO        5
+#define SOC_IRQ_PORT0       8
+#define SOC_IRQ_PORT1       9
+#define SOC_IRQ_RNIC        10
+#define SOC_IRQ_MEDIA       11
+#define SOC_IRQS            32           /* sources 1..31 exist */
+
+/* PLIC register blocks; one machine-mode context per hart. */
+#define SOC_PLIC_PRIORITY        0x000000   /* + 4 * source */
+#define SOC_PLIC_PENDING         0x001000
+#define SOC_PLIC_ENABLE          0x002000   /* + stride * hart */
+#define SOC_PLIC_ENABLE_STRIDE   0x80
+#define SOC_PLIC_CONTEXT         0x200000   /* + stride * hart */
+#define SOC_PLIC_CONTEXT_STRIDE  0x1000
+#define SOC_PLIC_PRIORITIES      7
+
+#define SOC_GPIO_FLASH_SELECT    0          /* low: the flash listens */
+
+#define SOC_PORTS           2
+#define SOC_HARTS_MAX       4
+#define SOC_TIMEBASE_HZ     10000000
+#define SOC_WATCHDOG_HZ     1000000
+#define SOC_UART_CLOCK_HZ   1843200
+#define SOC_FLASH_PART      "w25q256"
+#define SOC_FLASH_SIZE      0x02000000
+/* clang-format on */
+
+#endif

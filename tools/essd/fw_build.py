@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Builds the boot ROM and the firmware for RV64."""
+
+import re
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from .paths import TOP, locked
+
+SOURCE = TOP / "firmware" / "rv64"
+BUILD = TOP / "build" / "rv64"
+VERSION_HEADER = TOP / "firmware" / "app" / "version.h"
+
+Progress = Callable[[str], None]
+
+
+class BuildError(Exception):
+    """Something could not be built; the text names the cause and the log."""
+
+
+@dataclass(frozen=True)
+class Firmware:
+    """What the build gives."""
+
+    rom: Path           # flat binary of the mask ROM
+    image: Path         # flat binary of the firmware, what a slot holds
+    rom_elf: Path       # the same with symbols, for gdb
+    elf: Path
+    version: str
+
+
+def version() -> str:
+    match = re.search(r'ESSD_FW_VERSION "([^"]+)"', VERSION_HEADER.read_text())
+    if not match or len(match[1]) > 8:
+        raise BuildError(f"{VERSION_HEADER}: no ESSD_FW_VERSION of 1 to 8 characters")
+    return match[1]
+
+
+def run_logged(command: list[str], log: Path, what: str) -> None:
+    """Run a command, everything it says into a log; raise with the first error."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with open(log, "ab") as file:
+        file.write(f"\n$ {' '.join(command)}\n".encode())
+        file.flush()
+        start = file.tell()
+        try:
+            status = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=file,
+                                    stderr=subprocess.STDOUT, check=False).returncode
+        except FileNotFoundError as error:
+            raise BuildError(f"{what}: {error.filename} is not installed") from error
+    if status != 0:
+        raise BuildError(f"{what} failed: {first_error(log, start)} (log: {log})")
+
+
+def first_error(log: Path, start: int = 0) -> str:
+    """The first line of a build log that looks like the cause, else the last."""
+    text = log.read_bytes()[start:].decode(errors="replace").splitlines()
+    lines = [line.strip() for line in text if line.strip()]
+    for line in lines:
+        if re.search(r"\b(error|ERROR|undefined reference|FAILED)\b", line):
+            return line
+    return lines[-1] if lines else "no output"
+
+
+def ensure_firmware(progress: Progress = lambda text: None) -> Firmware:
+    """Bring ROM and firmware up to date."""
+    build_targets(progress, BUILD, "gcc", "the firmware", "all")
+    return Firmware(BUILD / "rom.bin", BUILD / "firmware.bin", BUILD / "rom.elf",
+                    BUILD / "firmware.elf", version())
+
+
+def ensure_rom(progress: Progress = lambda text: None) -> Path:
+    """The mask ROM alone: QEMU's build does not wait for the application."""
+    build_targets(progress, BUILD, "gcc", "the boot ROM", "rom.elf")
+    return BUILD / "rom.bin"
+
+
+def compile_everything(compiler: str, progress: Progress = lambda text: None) -> None:
+    """Compile every source the firmware may be made of; "gcc" or "clang"."""
+    build_targets(progress, BUILD.with_name(f"rv64-{compiler}-check"), compiler,
+                  f"all firmware sources with {compiler}", "everything")
+
+
+def build_targets(progress: Progress, build: Path, compiler: str, what: str,
+                  target: str) -> None:
+    log = build / "build.log"
+    with locked(build / "lock"):
+        if not (build / "build.ninja").exists():
+            progress(f"configuring {what}")
+            log.unlink(missing_ok=True)
+            run_logged(["cmake", "-S", str(SOURCE), "-B", str(build), "-G", "Ninja",
+                        "--toolchain", str(SOURCE / f"toolchain-{compiler}.cmake")],
+                       log, f"configuring {what}")
+        progress(f"building {what}")
+        run_logged(["cmake", "--build", str(build), "--target", target], log,
+                   f"building {what}")

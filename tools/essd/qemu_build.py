@@ -1,0 +1,400 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Builds QEMU with the drive's machine in it.
+
+Two levels.  The stock part (QEMU's release, our patches, the configure line) is
+built once for each combination and takes minutes.  The drive's own sources are
+copied into that tree when their content differs and compile in seconds; the
+binary is kept under a hash of them, so that going back costs nothing and two
+checkouts never disturb each other.
+
+The release comes from Debian's source package, over the mirror this machine's
+own package sources name, into a private apt state: no root, no change to the
+system.
+"""
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import venv
+from dataclasses import dataclass
+from pathlib import Path
+
+from .fw_build import BuildError, Progress, ensure_rom, first_error, run_logged
+from .paths import TOP, cache, locked
+
+SUITE = "trixie"
+
+
+@dataclass(frozen=True)
+class Release:
+    """An upstream tarball that is known to work."""
+
+    version: str
+    file: str
+    sha256: str
+
+
+# Debian's pools drop what is superseded: keep those that a mirror still offers,
+# newest first.  To add one, take its checksum from `apt-cache showsrc qemu`, and
+# run every test.
+RELEASES = (
+    Release("10.0.13", "qemu_10.0.13+ds.orig.tar.xz",
+            "6a0888e806c2ffc0c5f0733e974f9aea55491950d3c47c98669c8b236dde59ae"),
+    Release("10.0.2", "qemu_10.0.2+ds.orig.tar.xz",
+            "0901da33844a331bf8b3602b9c1fbd178e60b737c8e3ade678255bd090c9b9f1"),
+)
+
+# QEMU wants them in a directory of its own tree when the system's are too old.
+WHEELS = (
+    "meson==1.5.0 --hash=sha256:"
+    "52b34f4903b882df52ad0d533146d4b992c018ea77399f825579737672ae7b20",
+    "pycotap==1.3.1 --hash=sha256:"
+    "1c3a25b3ff89e48f4e00f1f71dbbc1642b4f65c65d416524d07e73492fff25ea",
+)
+
+CONFIGURE = (
+    "--target-list=riscv64-softmmu",
+    "--without-default-features",
+    "--without-default-devices",
+    "--with-devices-riscv64=essd",
+    "--enable-system",
+    "--enable-tcg",
+    "--enable-fdt=system",
+    "--enable-tools",                   # qemu-img
+    "--enable-trace-backends=log",
+    "--enable-plugins",
+    "--disable-install-blobs",
+    "--disable-docs",
+    "--disable-debug-info",
+    "--extra-cflags=-Werror=implicit-function-declaration -Werror=int-conversion",
+)
+TARGETS = ("qemu-system-riscv64", "qemu-img")
+
+# Which sources a device of hw-model/qemu/ is made of.  Blocks whose wrapper does
+# not exist are left out, so that a half-written one breaks nobody's build.
+COMMON_CORE = ("lib", "hw-model/core")
+DEVICE_CORES = {
+    "essd_port.c": ("hw-model/port", "net/wire"),
+    "essd_rnic.c": ("hw-model/rnic", "net/wire", "net/verbs", "net/roce"),
+    "essd_media.c": ("hw-model/media",),
+}
+NOT_IN_QEMU = ("lib/crc32_small.c",)    # the firmware's variant
+
+COPIED = ("lib", "net/wire", "net/verbs", "net/roce", "hw-model")
+COPIED_KINDS = (".c", ".h", ".build", ".inc")
+COPIED_NAMES = ("Kconfig", "trace-events")
+KEPT_BINARIES = 6
+
+
+def ensure_qemu(progress: Progress = lambda text: None) -> Path:
+    """The path of an up-to-date qemu-system-riscv64; qemu-img is next to it."""
+    rom = ensure_rom(progress).read_bytes()
+    sources = our_sources(rom)
+    key = stock_key()
+    tree = cache() / "qemu" / key
+    found = binary(tree, sources)
+    if found.exists():
+        os.utime(found.parent)
+        return found
+    with locked(tree / "lock"):
+        if not found.exists():
+            build(tree, sources, progress)
+    return found
+
+
+def stock_key() -> str:
+    """What the stock part depends on, as a directory name."""
+    digest = hashlib.sha256()
+    for release in RELEASES[:1]:
+        digest.update(release.sha256.encode())
+    for patch in patches():
+        digest.update(patch.read_bytes())
+    digest.update("\0".join(CONFIGURE + WHEELS).encode())
+    return digest.hexdigest()[:16]
+
+
+def patches() -> list[Path]:
+    series = TOP / "qemu-patches" / "series"
+    lines = series.read_text(encoding="utf-8").splitlines()
+    return [series.parent / line for line in lines if line and line[0] != "#"]
+
+
+# The drive's own sources
+
+def our_sources(rom: bytes) -> dict[str, bytes]:
+    """Every file of the drive that QEMU's build reads, by its path in essd/."""
+    files: dict[str, bytes] = {}
+    for part in COPIED:
+        for path in sorted((TOP / part).rglob("*")):
+            if path.suffix in COPIED_KINDS or path.name in COPIED_NAMES:
+                files[path.relative_to(TOP).as_posix()] = path.read_bytes()
+    files["hw-model/qemu/sources.list"] = source_list(list(files)).encode()
+    files["hw-model/qemu/essd_rom.h"] = rom_header(rom).encode()
+    return files
+
+
+def source_list(names: list[str]) -> str:
+    """What meson.build compiles, one path a line."""
+    wrappers = [n for n in names if re.fullmatch(r"hw-model/qemu/[^/]+\.c", n)]
+    folders = set(COMMON_CORE)
+    for wrapper in wrappers:
+        folders.update(DEVICE_CORES.get(wrapper.rsplit("/", 1)[1], ()))
+    cores = [n for n in names if n.endswith(".c") and n not in NOT_IN_QEMU
+             and n.rsplit("/", 1)[0] in folders]
+    return "\n".join(sorted(wrappers) + sorted(cores)) + "\n"
+
+
+def rom_header(rom: bytes) -> str:
+    lines = [", ".join(f"0x{byte:02x}" for byte in rom[at:at + 12])
+             for at in range(0, len(rom), 12)]
+    return ("/* SPDX-License-Identifier: BSD-2-Clause */\n"
+            "/* Made from firmware/boot: the mask ROM's content. */\n"
+            "static const unsigned char essd_rom[] = {\n    "
+            + ",\n    ".join(lines) + ",\n};\n")
+
+
+def binary(tree: Path, sources: dict[str, bytes]) -> Path:
+    digest = hashlib.sha256()
+    for name, content in sorted(sources.items()):
+        digest.update(f"{name}\0{len(content)}\0".encode() + content)
+    return tree / "bin" / digest.hexdigest()[:16] / "qemu-system-riscv64"
+
+
+def copy_sources(sources: dict[str, bytes], to: Path) -> None:
+    """Make `to` hold exactly these; what is equal keeps its time stamp."""
+    for path in list(to.rglob("*")) if to.exists() else []:
+        if path.is_file() and path.relative_to(to).as_posix() not in sources:
+            path.unlink()
+    for name, content in sources.items():
+        path = to / name
+        if not path.exists() or path.read_bytes() != content:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+
+
+# Building
+
+def build(tree: Path, sources: dict[str, bytes], progress: Progress) -> None:
+    source, output, log = tree / "src", tree / "build", tree / "build.log"
+    if not (output / "build.ninja").exists():
+        log.unlink(missing_ok=True)
+        shutil.rmtree(output, ignore_errors=True)
+        prepare_source(source, log, progress)
+        copy_sources(sources, source / "essd")
+        progress("configuring QEMU")
+        configure(source, output, log)
+    else:
+        copy_sources(sources, source / "essd")
+    ninja(output, log, progress)
+    publish(output, binary(tree, sources))
+
+
+def prepare_source(source: Path, log: Path, progress: Progress) -> None:
+    """Unpack the release into `source` and patch it; all or nothing."""
+    if source.exists():
+        return
+    tarball = fetch_release(progress, log)
+    progress(f"unpacking {tarball.name}")
+    fresh = source.with_name("src.new")
+    shutil.rmtree(fresh, ignore_errors=True)
+    fresh.mkdir(parents=True)
+    run_logged(["tar", "-xf", str(tarball), "-C", str(fresh), "--strip-components=1"],
+               log, "unpacking QEMU")
+    for patch in patches():
+        run_logged(["patch", "-d", str(fresh), "-p1", "--forward", "-i", str(patch)],
+                   log, f"applying {patch.name} to QEMU")
+    progress("fetching meson for QEMU")
+    for wheel in fetch_wheels(log).iterdir():
+        (fresh / "python" / "wheels").mkdir(parents=True, exist_ok=True)
+        shutil.copy(wheel, fresh / "python" / "wheels")
+    fresh.rename(source)
+
+
+def configure(source: Path, output: Path, log: Path) -> None:
+    output.mkdir(parents=True)
+    compiler = "ccache cc" if shutil.which("ccache") else "cc"
+    script = ('cd "$0" && export CCACHE_BASEDIR="$1" && shift && '
+              'exec ../src/configure "$@"')
+    run_logged(["sh", "-c", script, str(output), str(source), f"--cc={compiler}",
+                f"--python={system_python()}", *CONFIGURE], log, "configuring QEMU")
+
+
+def system_python() -> str:
+    """Not the interpreter of a virtual environment that may go away."""
+    return shutil.which("python3", path="/usr/local/bin:/usr/bin") or sys.executable
+
+
+def ninja(output: Path, log: Path, progress: Progress) -> None:
+    """Build with progress in steps of ten per cent."""
+    command = ["ninja", "-C", str(output), "-j", str(os.cpu_count() or 1), *TARGETS]
+    tenth = 0
+    environment = os.environ | {"NINJA_STATUS": "[%f/%t] ",
+                                "CCACHE_BASEDIR": str(output.parent)}
+    with open(log, "ab") as file:
+        start = file.tell()
+        with subprocess.Popen(command, stdin=subprocess.DEVNULL, env=environment,
+                              stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT) as process:
+            assert process.stdout is not None
+            for line in process.stdout:
+                file.write(line)
+                match = re.match(rb"\[(\d+)/(\d+)\]", line)
+                if match and int(match[1]) * 10 // int(match[2]) > tenth:
+                    tenth = int(match[1]) * 10 // int(match[2])
+                    progress(f"compiling QEMU: {match[1].decode()} of "
+                             f"{match[2].decode()} files")
+    if process.returncode != 0:
+        text = first_error(log, start).replace("../src/essd/", "")
+        raise BuildError(f"building QEMU failed: {text} (log: {log})")
+
+
+def publish(output: Path, to: Path) -> None:
+    """Keep the binary where no later build touches it; drop the oldest ones."""
+    to.parent.mkdir(parents=True, exist_ok=True)
+    for name in reversed(TARGETS):      # the one that is looked for comes last
+        fresh = to.parent / f"{name}.new"
+        shutil.copy2(output / name, fresh)
+        fresh.rename(to.parent / name)
+    kept = sorted(to.parent.parent.iterdir(), key=lambda p: p.stat().st_mtime)
+    for old in kept[:-KEPT_BINARIES]:
+        shutil.rmtree(old, ignore_errors=True)
+
+
+# Fetching
+
+def sha256(path: Path) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def fetch_release(progress: Progress, log: Path) -> Path:
+    """An accepted tarball: one already there, or from Debian's pool."""
+    folder = cache() / "download"
+    folder.mkdir(parents=True, exist_ok=True)
+    for release in RELEASES:
+        path = folder / release.file
+        if path.exists() and sha256(path) == release.sha256:
+            return path
+    progress("looking for QEMU's source in Debian's pool")
+    apt = PrivateApt(cache() / "apt", log)
+    offered = apt.sources("qemu")
+    for release in RELEASES:
+        for package, checksums in offered.items():
+            if checksums.get(release.file) == release.sha256:
+                progress(f"downloading QEMU {release.version}")
+                if apt.download("qemu", package, folder) and \
+                        sha256(folder / release.file) == release.sha256:
+                    return folder / release.file
+    raise BuildError(
+        "no accepted QEMU release in Debian's pool: accepted are "
+        f"{', '.join(r.version for r in RELEASES)}, the pool offers "
+        f"{', '.join(offered) or 'none'}. Put one of "
+        f"{', '.join(r.file for r in RELEASES)} into {folder} and start again, or "
+        "add the new one to RELEASES in tools/essd/qemu_build.py")
+
+
+class PrivateApt:
+    """apt with a state of its own, which an ordinary user may have."""
+
+    def __init__(self, folder: Path, log: Path) -> None:
+        self.log = log
+        self.config = folder / "apt.conf"
+        for name in ("lists/partial", "archives/partial", "etc"):
+            (folder / name).mkdir(parents=True, exist_ok=True)
+        (folder / "etc" / "source.sources").write_text(self.source_lines(),
+                                                       encoding="utf-8")
+        self.config.write_text(
+            "#clear APT::Update::Pre-Invoke;\n"
+            "#clear APT::Update::Post-Invoke;\n"
+            "#clear APT::Update::Post-Invoke-Success;\n"
+            "#clear Acquire::IndexTargets::deb::DEP-11;\n"
+            f'Dir::State "{folder}";\n'
+            f'Dir::State::Lists "{folder}/lists";\n'
+            'Dir::State::status "/var/lib/dpkg/status";\n'
+            f'Dir::Cache "{folder}";\n'
+            f'Dir::Etc::sourcelist "{folder}/etc/source.sources";\n'
+            'Dir::Etc::sourceparts "/dev/null";\n'
+            f'APT::Sandbox::User "{"root" if os.getuid() == 0 else ""}";\n'
+            'Acquire::Languages "none";\n', encoding="utf-8")
+
+    @staticmethod
+    def source_lines() -> str:
+        """Debian 13's source packages on the mirror that is configured here."""
+        targets = subprocess.run(
+            ["apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE)",
+             "Created-By: Packages"], capture_output=True, text=True,
+            check=False).stdout.split("\n")
+        known = [line.split() for line in targets if len(line.split()) == 2]
+        names = {codename(), SUITE, "stable", "oldstable"} - {""}
+        main = [uri for uri, suite in known if suite in names]
+        security = [uri for uri, suite in known if suite.endswith("-security")
+                    and suite.removesuffix("-security") in names]
+        if not main:
+            raise BuildError("no Debian mirror in this machine's package sources: "
+                             "QEMU's source cannot be fetched")
+        text = stanza(main[0], f"{SUITE} {SUITE}-updates")
+        return text + (stanza(security[0], f"{SUITE}-security") if security else "")
+
+    def run(self, *words: str, folder: Path | None = None) -> str | None:
+        """Output of an apt command, None if it failed."""
+        result = subprocess.run([words[0], "-c", str(self.config), *words[1:]],
+                                cwd=folder, capture_output=True, text=True,
+                                stdin=subprocess.DEVNULL, check=False,
+                                env=os.environ | {"LC_ALL": "C"})
+        with open(self.log, "a", encoding="utf-8") as file:
+            file.write(f"\n$ {' '.join(words)}\n{result.stderr}")
+        return result.stdout if result.returncode == 0 else None
+
+    def sources(self, package: str) -> dict[str, dict[str, str]]:
+        """Versions on offer, each with its files' SHA-256."""
+        if self.run("apt-get", "update", "-q") is None:
+            raise BuildError(f"Debian's package lists cannot be fetched "
+                             f"(log: {self.log})")
+        text = self.run("apt-cache", "showsrc", package) or ""
+        versions = {}
+        for paragraph in text.split("\n\n"):
+            match = re.search(r"^Version: (\S+)", paragraph, re.M)
+            if match:
+                versions[match[1]] = {
+                    name: digest for digest, name in re.findall(
+                        r"^ ([0-9a-f]{64}) \d+ (\S+)", paragraph, re.M)}
+        return versions
+
+    def download(self, package: str, version: str, folder: Path) -> bool:
+        return self.run("apt-get", "source", "-q", "--download-only", "--tar-only",
+                        f"{package}={version}", folder=folder) is not None
+
+
+def stanza(uri: str, suites: str) -> str:
+    return (f"Types: deb-src\nURIs: {uri}\nSuites: {suites}\nComponents: main\n"
+            "Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg\n\n")
+
+
+def codename() -> str:
+    text = Path("/etc/os-release").read_text(encoding="utf-8")
+    match = re.search(r'^VERSION_CODENAME="?(\w+)', text, re.M)
+    return match[1] if match else ""
+
+
+def fetch_wheels(log: Path) -> Path:
+    """A folder with the Python packages QEMU's build needs."""
+    digest = hashlib.sha256("\n".join(WHEELS).encode()).hexdigest()[:16]
+    folder = cache() / "download" / f"wheels-{digest}"
+    if folder.exists():
+        return folder
+    fresh = folder.with_name("wheels.new")
+    shutil.rmtree(fresh, ignore_errors=True)
+    fresh.mkdir(parents=True)
+    pip = cache() / "pip-venv"
+    if not (pip / "bin" / "pip").exists():
+        venv.create(pip, with_pip=True, clear=True)
+    wanted = cache() / "download" / "wheels.txt"
+    wanted.write_text("\n".join(WHEELS) + "\n", encoding="utf-8")
+    run_logged([str(pip / "bin" / "pip"), "download", "--quiet", "--no-deps",
+                "--require-hashes", "--dest", str(fresh), "-r", str(wanted)],
+               log, "fetching meson for QEMU")
+    fresh.rename(folder)
+    return folder
