@@ -18,21 +18,16 @@ import re
 import shutil
 import stat
 import subprocess
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from . import paths
+from .fw_build import BuildError, Progress
 
 SUITE = "trixie"
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 SOURCE = paths.TOP / "guest"
-
-Progress = Callable[[str], None]
-
-
-class BuildError(Exception):
-    """The guest cannot be built; the text is for the user."""
 
 
 @dataclass(frozen=True)
@@ -391,16 +386,16 @@ def build(target: Path, progress: Progress) -> None:
     root.mkdir(parents=True)
     work.chmod(0o700)
 
-    progress("guest: reading the package lists")
+    progress("reading the package lists")
     apt = Apt(work / "apt", paths.cache() / "debs", log)
     apt.get("update")
     versions = apt.resolve(read_list("packages.txt"), read_list("skip.txt"))
-    progress(f"guest: fetching {len(versions)} packages")
+    progress(f"fetching {len(versions)} packages")
     archives = apt.fetch(versions)
-    progress("guest: unpacking")
+    progress("unpacking")
     unpack(archives, root, log)
 
-    progress("guest: kernel and modules")
+    progress("kernel and modules")
     kernel, = (root / "boot").glob("vmlinuz-*")
     kernel_elf(kernel.read_bytes(), work / "vmlinux", log)
     lines = [line.split() for line in read_list("modules.txt")]
@@ -409,7 +404,7 @@ def build(target: Path, progress: Progress) -> None:
     early = [words[0] for words in lines if "initrd" in words]
     (work / "initrd").write_bytes(initramfs(root, modules.load_order(early)))
 
-    progress("guest: root file system")
+    progress("root file system")
     finish_root(root, log)
     make_keys(work, root, log)
     run(log, "mksquashfs", root, work / "root.squashfs", "-all-root", "-noappend",
@@ -449,7 +444,7 @@ def ensure_sysroot(progress: Progress) -> Path:
     with paths.locked(folder / "lock"):
         if target.exists():
             return target
-        progress("sysroot: fetching the guest's headers and libraries")
+        progress("fetching the guest's headers and libraries")
         log = paths.cache() / "log" / "sysroot-build.log"
         log.parent.mkdir(exist_ok=True)
         log.write_text("")

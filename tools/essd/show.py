@@ -8,7 +8,7 @@ takes long; without one every line stands by itself and is flushed at once.
 import contextlib
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from rich.console import Console
 
@@ -47,24 +47,26 @@ class Progress:
         self.tasks: dict[str, str] = {}
         self.status = console.status("") if console.is_terminal else None
 
-    def __call__(self, text: str) -> None:
-        """A task says what it does now; its name is what precedes the colon."""
-        name = text.split(":")[0]
-        with self.lock:
-            if self.tasks.get(name) == text:
-                return
-            self.tasks[name] = text
-            if self.status is None:
-                line(f"[{time.monotonic() - self.begin:4.0f} s] {text}")
-            else:
-                self.status.update("; ".join(self.tasks.values()))
+    def task(self, name: str) -> Callable[[str], None]:
+        """What the task of this name calls with what it does now."""
+        def report(text: str) -> None:
+            with self.lock:
+                self.tasks[name] = text
+                self.say(f"{name}: {text}")
+        return report
 
     def done(self, name: str) -> None:
+        """The task has ended; silent if it never had anything to say."""
         with self.lock:
-            self.tasks.pop(name, None)
-            line(f"[{time.monotonic() - self.begin:4.0f} s] {name}: done")
-            if self.status is not None:
-                self.status.update("; ".join(self.tasks.values()))
+            if self.tasks.pop(name, None) is not None:
+                self.say(f"{name}: done", always=True)
+
+    def say(self, text: str, always: bool = False) -> None:
+        if self.status is None or always:
+            line(f"[{time.monotonic() - self.begin:4.0f} s] {text}")
+        if self.status is not None:
+            self.status.update("; ".join(
+                f"{name}: {now}" for name, now in self.tasks.items()))
 
     @contextlib.contextmanager
     def shown(self) -> Iterator["Progress"]:

@@ -26,6 +26,7 @@ BOOT_TIMEOUT_S = 120
 CABLE_OUT_S = 8
 
 Tell = Callable[[Result], None]
+Step = Callable[["Job"], object]
 
 
 @dataclass
@@ -43,10 +44,17 @@ class Job:
     @classmethod
     def of(cls, instance: Instance, tell: Tell = lambda result: None) -> "Job":
         config: Config = instance.config
-        part = config.drive or config.peer
+        target = "drive" if config.drive else "peer"
+        return cls.on(instance, target, tell)
+
+    @classmethod
+    def on(cls, instance: Instance, target: str,
+           tell: Tell = lambda result: None) -> "Job":
+        """The job on one of an instance's targets, "drive" or "peer"."""
+        config: Config = instance.config
+        part = config.drive if target == "drive" else config.peer
         if part is None or config.host is None:
             raise EssdError("this needs a host and a target: ./essd up")
-        target = "drive" if config.drive else "peer"
         return cls(instance, target, part.nqn,
                    [config.link(n).target_address for n in part.links],
                    persistent=target == "drive", tell=tell)
@@ -314,7 +322,7 @@ def clean_host(job: Job) -> None:
 
 
 # The steps of one sitting, in order, each with what it is called.
-JOB: list[tuple[str, Callable[[Job], object]]] = [
+JOB: list[tuple[str, Step]] = [
     ("Both ports answer", ping),
     ("Discovery", discover),
     ("Connect through port 0", connect),

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The drive and Linux nvmet side by side: same host guest, same kind of cable.
+
+Each workload runs on one target and then on the other, in turn, so that
+whatever else the machine does touches both.  The CPU time is that of the whole
+QEMU process of the target, and of the host, around each fio run.
+
+In an emulated host the host's own work is the limit.  The ceiling that a row
+states is what one host could do if it never waited: its virtual CPUs divided by
+the CPU seconds that one I/O costs it.
+"""
+
+import dataclasses
+import json
+import statistics
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from rich.table import Table
+
+from . import cpu, setup, show
+from .instance import EssdError, Instance
+from .setup import Wish
+from .steps import Job, wait_target
+
+NAMES = {"drive": "drive", "peer": "nvmet"}
+
+WORKLOADS = [
+    ("4K randread QD1", "--rw=randread --bs=4k --iodepth=1"),
+    ("4K randread QD64", "--rw=randread --bs=4k --iodepth=64"),
+    ("4K randwrite QD1", "--rw=randwrite --bs=4k --iodepth=1"),
+    ("4K randwrite QD64", "--rw=randwrite --bs=4k --iodepth=64"),
+    ("128K read QD64", "--rw=read --bs=128k --iodepth=64"),
+    ("128K write QD64", "--rw=write --bs=128k --iodepth=64"),
+]
+# The same queues for both targets.
+QUEUES = "-Q 64 -i 1"
+
+
+@dataclass(frozen=True)
+class Row:
+    workload: str
+    target: str
+    iops: float
+    mb_s: float
+    mean_us: float
+    p99_us: float
+    target_cpu: float           # CPU seconds per million I/Os
+    host_cpu: float             # the same, of the host guest's QEMU
+    host_cpus: int
+
+    @property
+    def ceiling(self) -> float:
+        """IOPS at which the host's virtual CPUs are all busy."""
+        return self.host_cpus * 1e6 / self.host_cpu if self.host_cpu else 0.0
+
+
+def process(instance: Instance, part: str) -> int:
+    pid = instance.status()["parts"][part]["pid"]
+    if pid is None:
+        instance.check()
+        raise EssdError(f"{part} is not running")
+    return int(pid)
+
+
+def measure(job: Job, workload: str, options: str, seconds: int) -> Row:
+    device = job.device()
+    target, host = (process(job.instance, p) for p in (job.target, "host"))
+    command = (f"fio --name=bench --filename={device} --ioengine=libaio --direct=1 "
+               f"--size=256m --time_based --runtime={seconds} "
+               f"--output-format=json {options}")
+    before = cpu.seconds(target), cpu.seconds(host)
+    output = job.instance.run(command, timeout_s=seconds * 4 + 120).output
+    after = cpu.seconds(target), cpu.seconds(host)
+    report: dict[str, Any] = json.loads(output[output.index("{"):])["jobs"][0]
+    side = report["read" if "read" in options else "write"]
+    if report["error"] or not side["total_ios"]:
+        raise EssdError(f"fio: {workload} on {job.target} ended with error "
+                        f"{report['error']}")
+    # No ramp: every I/O that cost CPU time is counted.  The host's time also
+    # holds fio's own start, about 0.3 s under emulation.
+    every = side["total_ios"]
+    return Row(workload, job.target, side["iops"], side["bw_bytes"] / 1e6,
+               side["clat_ns"]["mean"] / 1000,
+               side["clat_ns"]["percentile"]["99.000000"] / 1000,
+               (after[0] - before[0]) * 1e6 / every,
+               (after[1] - before[1]) * 1e6 / every,
+               job.instance.config.host.cpus if job.instance.config.host else 1)
+
+
+def fill(job: Job) -> None:
+    """Write what will be read, so that no read is of a hole."""
+    job.quiet(f"fio --name=fill --filename={job.device()} --ioengine=libaio "
+              "--direct=1 --rw=write --bs=128k --iodepth=16 --size=256m")
+
+
+def run(jobs: list[Job], seconds: int, rounds: int, only: str,
+        row_done: Callable[[Row], None]) -> list[Row]:
+    """All workloads on all targets in turn; the medians of the rounds."""
+    for job in jobs:
+        job.run(f"nvme connect -t rdma -a {job.addresses[0]} -s 4420 "
+                f"-n {job.nqn} {QUEUES}")
+        fill(job)
+    medians = []
+    for workload, options in WORKLOADS:
+        if only not in workload:
+            continue
+        rows: dict[str, list[Row]] = {job.target: [] for job in jobs}
+        for _ in range(rounds):
+            for job in jobs:
+                rows[job.target].append(measure(job, workload, options, seconds))
+        for job in jobs:
+            runs = rows[job.target]
+            middle = Row(workload, job.target, *(
+                statistics.median(getattr(r, name) for r in runs)
+                for name in ("iops", "mb_s", "mean_us", "p99_us", "target_cpu",
+                             "host_cpu")), host_cpus=runs[0].host_cpus)
+            medians.append(middle)
+            row_done(middle)
+    for job in jobs:
+        job.run(f"nvme disconnect -n {job.nqn}")
+    return medians
+
+
+def show_rows(rows: list[Row]) -> None:
+    table = Table(title="fio in one host guest", title_justify="left")
+    for heading in ("workload", "target", "IOPS", "MB/s", "mean us", "p99 us",
+                    "target CPU s/M", "host CPU s/M", "host's ceiling", "of it"):
+        table.add_column(heading, justify="left" if heading in
+                         ("workload", "target") else "right")
+    for row in rows:
+        table.add_row(row.workload, NAMES[row.target], f"{row.iops:.0f}",
+                      f"{row.mb_s:.1f}", f"{row.mean_us:.0f}", f"{row.p99_us:.0f}",
+                      f"{row.target_cpu:.1f}", f"{row.host_cpu:.1f}",
+                      f"{row.ceiling:.0f}", f"{100 * row.iops / row.ceiling:.0f}%")
+    show.console.print(table)
+
+
+def command(native: bool, seconds: int, rounds: int, only: str, mtu: int,
+            target: str, as_json: bool) -> None:
+    """What `essd bench` does."""
+    if target not in ("both", "drive", "nvmet"):
+        raise EssdError(f"--target {target}: it is both, drive or nvmet")
+    if native:
+        from . import bench_native
+        bench_native.command(seconds, only, mtu, as_json)
+        return
+    instance = Instance("bench")
+    instance.stop()
+    wish = Wish(name="bench", mtu=mtu, beside=target == "both",
+                target="nvmet" if target == "nvmet" else "drive")
+    if target == "nvmet":
+        wish.size = "8"
+    else:
+        setup.forget("bench")
+    try:
+        instance.start(setup.configure(wish))
+        instance.wait_ready("host")
+        names = {"both": ["drive", "peer"], "drive": ["drive"], "nvmet": ["peer"]}
+        jobs = [Job.on(instance, name) for name in names[target]]
+        for job in jobs:
+            wait_target(job)
+        rows = run(jobs, seconds, rounds, only, lambda row: show.line(
+            f"{row.workload}, {NAMES[row.target]}: {row.iops:.0f} IOPS"))
+    finally:
+        instance.stop()
+    if as_json:
+        print(json.dumps([dataclasses.asdict(row) for row in rows], indent=2))
+    else:
+        show_rows(rows)

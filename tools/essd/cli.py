@@ -1,0 +1,279 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The command line of essd."""
+
+import json
+import os
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from . import bench as bench_module
+from . import console as console_module
+from . import cpu, doctor as doctor_module, setup, show
+from .fw_build import BuildError
+from .instance import EssdError, Instance
+from .media import MediaError
+from .setup import Wish
+from .steps import Job, wait_target
+
+app = typer.Typer(
+    help="An Ethernet SSD, emulated down to its boot ROM, and a Linux host that "
+         "uses it.\n\nStart with [bold]essd demo[/bold], or [bold]essd up[/bold] "
+         "and then [bold]essd host[/bold].",
+    no_args_is_help=True, rich_markup_mode="rich", add_completion=False,
+    pretty_exceptions_enable=False)
+
+Name = Annotated[str, typer.Option("--name", metavar="NAME",
+                                   help="Which instance, if you run several.")]
+Port0 = Annotated[str, typer.Option(metavar="ADDR/LEN", help="Address of port 0.")]
+Port1 = Annotated[str, typer.Option(metavar="ADDR/LEN", help="Address of port 1.")]
+PARTS = "drive, host or peer"
+
+
+@app.command()
+def up(name: Name = "default",
+       port0: Port0 = setup.DEFAULT_PORTS[0],
+       port1: Port1 = setup.DEFAULT_PORTS[1],
+       nqn: Annotated[str | None, typer.Option(
+           help="Name of the subsystem; default: from the drive's identity.")] = None,
+       size: Annotated[str | None, typer.Option(
+           help="Capacity of a new drive, 64M to 16T.  [default: 8G]")] = None,
+       media: Annotated[Path | None, typer.Option(
+           help="File with the drive's data (raw or qcow2).")] = None,
+       mtu: Annotated[int, typer.Option(help="MTU of the links, 1500 to 9000.")] = 1500,
+       host: Annotated[bool, typer.Option(
+           help="Start the Linux host too, or the drive alone.")] = True,
+       new: Annotated[bool, typer.Option(
+           "--new", help="Throw the old drive and its data away first.")] = False,
+       capture: Annotated[bool, typer.Option(
+           "--capture", help="Record every frame of both cables (pcap).")] = False,
+       target: Annotated[str, typer.Option(
+           help="What is at the other end: drive, or nvmet (Linux's own "
+                "target, to compare with).")] = "drive",
+       cpus: Annotated[int, typer.Option(help="Virtual CPUs of the host.")] = 1,
+       ) -> None:
+    """Power the drive on, cabled to a Linux host."""
+    if target not in ("drive", "nvmet"):
+        raise EssdError(f"--target {target}: it is drive or nvmet")
+    instance = Instance(name)
+    if instance.is_running:
+        raise EssdError(f"instance {name} is running already: ./essd down ends it")
+    if new:
+        setup.forget(name)
+    wish = Wish(name=name, ports=[port0, port1], nqn=nqn, size=size, media=media,
+                mtu=mtu, host=host, target=target, capture=capture, cpus=cpus)
+    config = setup.configure(wish)
+    instance.start(config)
+    if host:
+        with show.console.status("starting the Linux host"):
+            instance.wait_ready("host")
+            wait_target(Job.of(instance))
+    print_status(instance.status())
+    show.line()
+    if host:
+        show.line("next: ./essd host                    a shell in the host")
+        address = config.links[0].target_address
+        show.line(f"      ./essd host -- nvme discover -t rdma -a {address} -s 4420")
+    show.line("      ./essd console                 the drive's UART")
+
+
+@app.command()
+def down(name: Name = "default",
+         every: Annotated[bool, typer.Option("--all", help="Every instance.")] = False,
+         ) -> None:
+    """End everything that `up` started.  The drive keeps its data."""
+    names = [name]
+    if every:
+        from . import paths
+        names = [p.name for p in paths.runtime().iterdir()
+                 if (p / "state.json").exists()]
+    for one in names:
+        if Instance(one).stop():
+            show.line(f"{one}: ended")
+        else:
+            show.line(f"{one}: nothing was running")
+
+
+def print_status(status: dict[str, Any]) -> None:
+    table = Table(box=None, pad_edge=False)
+    for heading in ("part", "state", "pid", "memory", "log"):
+        table.add_column(heading)
+    for part, facts in status["parts"].items():
+        state = facts["state"]
+        if part != "drive" and state == "running":
+            state = "ready" if facts["ready"] else "starting"
+        memory = f"{cpu.resident_mib(facts['pid']):.0f} MiB" if facts["pid"] else ""
+        table.add_row(part, f"{state} {facts['why']}".strip(),
+                      str(facts["pid"] or ""), memory, facts["console"])
+    show.console.print(table)
+    for number, cable in status["cables"].items():
+        words = ["plugged" if cable["plugged"] else "unplugged",
+                 "carrier" if cable["carrier"] else "no carrier"]
+        show.line(f"cable {number}: {', '.join(words)}")
+
+
+@app.command()
+def status(name: Name = "default",
+           as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+           ) -> None:
+    """What runs, and whether all of it does.  Status 1 if a part has crashed."""
+    facts = Instance(name).status()
+    if as_json:
+        print(json.dumps(facts, indent=2))
+    else:
+        print_status(facts)
+    if any(part["state"] == "crashed" for part in facts["parts"].values()):
+        raise typer.Exit(1)
+
+
+@app.command(context_settings={"ignore_unknown_options": True})
+def host(command: Annotated[list[str] | None, typer.Argument(
+             metavar="[-- COMMAND...]", help="Default: a shell.")] = None,
+         name: Name = "default",
+         part: Annotated[str, typer.Option(help="host or peer.")] = "host") -> None:
+    """A shell in the Linux host, or one command with its output and status."""
+    instance = Instance(name)
+    if not instance.status()["parts"].get(part, {}).get("ready"):
+        instance.wait_ready(part)
+    if not command:
+        words = instance.ssh(part, tty=sys.stdin.isatty())
+    else:
+        # One word may be a shell line; several are one command.
+        line = command[0] if len(command) == 1 else shlex.join(command)
+        words = [*instance.ssh(part), "--", line]
+    sys.stdout.flush()
+    os.execvp(words[0], words)
+
+
+@app.command()
+def console(name: Name = "default",
+            log: Annotated[bool, typer.Option(
+                "--log", help="Print what it has said so far, and end.")] = False,
+            ) -> None:
+    """The drive's UART.  Ctrl-] leaves."""
+    instance = Instance(name)
+    if log:
+        sys.stdout.write(console_module.log(instance).decode(errors="replace"))
+        return
+    instance.status()
+    show.line("[Ctrl-] leaves]")
+    console_module.attach(instance)
+
+
+@app.command("power-cut")
+def power_cut(name: Name = "default",
+              restart: Annotated[bool, typer.Option(
+                  "--restart", help="Power it on again at once.")] = False) -> None:
+    """Cut the drive's power at once: what was not flushed is lost."""
+    instance = Instance(name)
+    instance.ask("power-cut")
+    show.line("power is off")
+    if restart:
+        instance.ask("power-on")
+        show.line("power is on")
+
+
+@app.command("power-on")
+def power_on(name: Name = "default") -> None:
+    """Power the drive on after a power-cut."""
+    Instance(name).ask("power-on")
+    show.line("power is on")
+
+
+@app.command("power-cycle")
+def power_cycle(name: Name = "default") -> None:
+    """Power off and on again: the same as power-cut --restart."""
+    power_cut(name, restart=True)
+
+
+@app.command()
+def port(number: Annotated[int, typer.Argument(metavar="N", help="0 or 1.")],
+         plug: Annotated[bool, typer.Option(
+             "--plug/--unplug", help="Plug the cable in, or pull it.")],
+         name: Name = "default") -> None:
+    """Pull the cable of a port, or plug it in again."""
+    Instance(name).ask("port", port=number, plugged=plug)
+    show.line(f"cable {number}: {'plugged' if plug else 'unplugged'}")
+
+
+@app.command()
+def qmp(command: Annotated[str, typer.Argument(help="Such as query-status.")],
+        arguments: Annotated[str, typer.Argument(help="JSON.")] = "{}",
+        name: Name = "default",
+        part: Annotated[str, typer.Option(help=f"{PARTS}.")] = "drive") -> None:
+    """One command to a part's QEMU monitor."""
+    try:
+        data = json.loads(arguments)
+    except ValueError as error:
+        raise EssdError(f"arguments are no JSON: {error}") from None
+    reply = Instance(name).ask("qmp", part=part, execute=command, arguments=data)
+    print(json.dumps(reply, indent=2))
+
+
+@app.command()
+def doctor() -> None:
+    """What this machine lacks, and how to get it."""
+    findings = doctor_module.examine()
+    for finding in findings:
+        mark = "ok " if finding.ok else "NO "
+        show.line(f"{mark} {finding.subject}: {finding.text}",
+                  None if finding.ok else "bold red")
+        if finding.remedy:
+            show.line(f"      {finding.remedy}")
+    if not all(finding.ok for finding in findings):
+        raise typer.Exit(2)
+
+
+@app.command()
+def demo(keep: Annotated[bool, typer.Option(
+             "--keep", help="Leave everything running at the end.")] = False,
+         target: Annotated[str, typer.Option(help="drive or nvmet.")] = "drive",
+         ) -> None:
+    """Boot the drive and a Linux host, use the drive, report."""
+    from .demo import run_demo
+    run_demo(target, keep)
+
+
+@app.command()
+def test(every: Annotated[bool, typer.Option(
+             "--all", help="The long ones too.")] = False,
+         only: Annotated[list[str] | None, typer.Option(
+             "--only", metavar="STAGE", help="These stages only; repeatable.")] = None,
+         ) -> None:
+    """Every test, with the time that each stage took."""
+    from .testrun import run_tests
+    raise typer.Exit(run_tests(every, only or []))
+
+
+@app.command()
+def bench(native: Annotated[bool, typer.Option(
+              "--native", help="Our own initiator on the drive's link, where no "
+                               "Linux host is the limit.")] = False,
+          seconds: Annotated[int, typer.Option(help="Length of one run.")] = 10,
+          rounds: Annotated[int, typer.Option(help="Runs of each; medians.")] = 3,
+          only: Annotated[str, typer.Option(
+              help="Workloads whose name contains this.")] = "",
+          mtu: Annotated[int, typer.Option(help="MTU of the links.")] = 1500,
+          target: Annotated[str, typer.Option(
+              help="both, drive or nvmet.")] = "both",
+          as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+          ) -> None:
+    """The drive and Linux nvmet side by side."""
+    bench_module.command(native, seconds, rounds, only, mtu, target, as_json)
+
+
+def main() -> None:
+    try:
+        app(prog_name="essd")
+    except (EssdError, BuildError, MediaError) as error:
+        show.error(str(error))
+        sys.exit(1)
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+

@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""How much CPU time a process has used."""
+
+import os
+from pathlib import Path
+
+TICK = os.sysconf("SC_CLK_TCK")
+
+
+def seconds(pid: int) -> float:
+    """User and system time of all threads so far, children excluded."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICK
+
+
+def resident_mib(pid: int) -> float:
+    """Memory that the process has in RAM."""
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / (1 << 20)

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Everything that has to be built before something can be started.
+
+What takes long runs side by side; what has been built with the same inputs is
+taken from the cache.
+"""
+
+import hashlib
+import subprocess
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import fw_build, guest_build, paths, qemu_build, show, vm
+from .fw_build import Firmware, Progress
+from .guest_build import Guest
+from .instance import EssdError
+
+
+@dataclass
+class Built:
+    """What `prepare` was asked for."""
+
+    guest: Guest | None = None
+    qemu: Path | None = None
+    firmware: Firmware | None = None
+
+
+# field of Built: (name, how long it takes the first time, what builds it)
+TASKS: dict[str, tuple[str, str, Callable[[Progress], object]]] = {
+    "firmware": ("firmware", "seconds", fw_build.ensure_firmware),
+    "qemu": ("QEMU", "about 4 minutes, once", qemu_build.ensure_qemu),
+    "guest": ("Linux guest", "about 1 minute, once", guest_build.ensure_guest),
+}
+
+
+def prepare(guest: bool = True, drive: bool = True) -> Built:
+    """Build what is asked for and not there yet; a line for each stage of it."""
+    wanted = ["firmware", "qemu"] if drive else []
+    wanted += ["guest"] if guest else []
+    built = Built()
+    progress = show.Progress()
+    failed: Exception | None = None
+    with progress.shown(), ThreadPoolExecutor(len(wanted) or 1) as pool:
+        futures = {pool.submit(TASKS[field][2], progress.task(TASKS[field][0])): field
+                   for field in wanted}
+        for future in as_completed(futures):
+            field = futures[future]
+            try:
+                setattr(built, field, future.result())
+                progress.done(TASKS[field][0])
+            except Exception as error:
+                failed = failed or error
+    if failed is not None:
+        raise failed
+    return built
+
+
+def ensure_accel(guest: Guest) -> str:
+    """ "kvm" or "tcg", with a line for the user when it has to be found out."""
+    works, why = vm.kvm_verdict(guest)
+    if not works:
+        show.line(f"KVM is not used ({why}): the Linux guests are emulated")
+    return "kvm" if works else "tcg"
+
+
+def host_tests(progress: Progress) -> list[Path]:
+    """The programs of tests/host, compiled against the guest's own libraries."""
+    sysroot = guest_build.ensure_sysroot(progress)
+    sources = sorted((paths.TOP / "tests/host").glob("test_*.c"))
+    flags = ["-std=gnu11", "-O2", "-g", "-Wall", "-Wextra", "-Werror", f"-I{paths.TOP}",
+             "--target=x86_64-linux-gnu", f"--sysroot={sysroot}",
+             "-lnvme", "-lrdmacm", "-libverbs", "-lcmocka"]
+    programs = []
+    for source in sources:
+        key = hashlib.sha256(source.read_bytes() + " ".join(flags).encode())
+        program = (paths.cache() / "host-tests" / key.hexdigest()[:16]
+                   / source.stem)
+        if not program.exists():
+            progress(f"compiling {source.name}")
+            program.parent.mkdir(parents=True, exist_ok=True)
+            temporary = program.with_suffix(".new")
+            done = subprocess.run(
+                ["clang", "-o", temporary, source, *flags], check=False, text=True,
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            if done.returncode != 0:
+                raise EssdError(f"{source.name} does not compile:\n{done.stdout}")
+            temporary.rename(program)
+        programs.append(program)
+    return programs

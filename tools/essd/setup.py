@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""From what the user asks for to the configuration of an instance.
+
+A drive's flash and media are kept in a folder of their own, so that the drive
+keeps its identity and its data: $ESSD_DATA, else $XDG_DATA_HOME/essd/<name>.
+"""
+
+import ipaddress
+import os
+import shutil
+import uuid
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from . import media, prepare
+from .config import DEFAULT_PORTS, PEER_PORT, Config, Drive, Host, Link, Peer
+from .instance import EssdError
+
+MTUS = (1500, 9000)
+
+
+@dataclass
+class Wish:
+    """The options of `essd up`; None means: as it is, or the default."""
+
+    name: str = "default"
+    ports: list[str] = field(default_factory=lambda: list(DEFAULT_PORTS))
+    nqn: str | None = None
+    size: str | None = None
+    media: Path | None = None
+    mtu: int = 1500
+    host: bool = True
+    target: str = "drive"           # or "nvmet": Linux in the drive's place
+    beside: bool = False            # an nvmet guest too, on a cable of its own
+    capture: bool = False
+    memory_mib: int = 1024
+    cpus: int = 1
+    extra: list[str] = field(default_factory=list)
+
+
+def data_folder(name: str) -> Path:
+    chosen = os.environ.get("ESSD_DATA")
+    base = Path(chosen) if chosen else Path(
+        os.environ.get("XDG_DATA_HOME") or Path.home() / ".local/share") / "essd"
+    return base.absolute() / name
+
+
+def check_address(text: str) -> str:
+    try:
+        address = ipaddress.ip_interface(text)
+    except ValueError:
+        raise EssdError(f"{text!r} is no address: write ADDR/LEN, such as "
+                        f"{DEFAULT_PORTS[0]}") from None
+    network = address.network
+    if network.num_addresses < 4 or address.ip.is_multicast or (
+            address.ip in (network.network_address,)):
+        raise EssdError(f"{text}: no room for a drive and a host in that network")
+    return str(address)
+
+
+def links(wish: Wish) -> list[Link]:
+    if not MTUS[0] <= wish.mtu <= MTUS[1]:
+        raise EssdError(f"an MTU of {wish.mtu} is outside {MTUS[0]} to {MTUS[1]}")
+    ports = [check_address(p) for p in wish.ports]
+    networks = [ipaddress.ip_interface(p).network for p in ports]
+    if networks[0].version == networks[1].version and networks[0].overlaps(networks[1]):
+        raise EssdError("the two ports have to be in networks of their own: "
+                        f"{ports[0]} and {ports[1]} are not")
+    if wish.beside:
+        ports.append(PEER_PORT)
+    return [Link(n, p, wish.mtu, wish.capture) for n, p in enumerate(ports)]
+
+
+def drive_media(wish: Wish) -> media.Media:
+    """The media file, made first if it is the drive's own and not there yet."""
+    if wish.media is not None:
+        if wish.size is not None and not wish.media.exists():
+            media.create(wish.media, media.parse_size(wish.size))
+        found = media.check(wish.media.absolute())
+    else:
+        path = data_folder(wish.name) / "media.raw"
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not path.exists():
+            media.create(path, media.parse_size(wish.size) if wish.size
+                         else media.DEFAULT_SIZE)
+        found = media.check(path)
+    if wish.size is not None and found.size != media.parse_size(wish.size):
+        raise EssdError(f"media file {found.path} holds "
+                        f"{media.show_size(found.size)}, not {wish.size}: leave "
+                        "--size out, or make the drive anew (--new)")
+    return found
+
+
+def forget(name: str) -> None:
+    """Throw a drive away: its identity and its data."""
+    shutil.rmtree(data_folder(name), ignore_errors=True)
+
+
+def kept_uuid(name: str, part: str) -> str:
+    """The same host is the same host next time: its NQN comes from this."""
+    return str(uuid.uuid5(uuid.NAMESPACE_OID, f"essd {os.getuid()} {name} {part}"))
+
+
+def configure(wish: Wish) -> Config:
+    """Check everything, build what is missing, make the drive; starts nothing."""
+    cables = links(wish)
+    with_drive = wish.target == "drive"
+    # Complaints about the media come before minutes of building.
+    found = drive_media(wish) if with_drive else None
+    guests = wish.host or wish.beside or not with_drive
+    built = prepare.prepare(guest=guests, drive=with_drive)
+    config = Config(wish.name, str(built.guest.path) if built.guest else "",
+                    prepare.ensure_accel(built.guest) if built.guest else "tcg",
+                    cables)
+    if found is not None:
+        assert built.qemu is not None and built.firmware is not None
+        flash, nqn = drive_flash(wish, built)
+        config.drive = Drive(str(built.qemu), str(flash), str(found.path),
+                             found.format, nqn, extra=wish.extra)
+    if wish.host:
+        config.host = Host(wish.memory_mib, wish.cpus, kept_uuid(wish.name, "host"))
+    peer = kept_uuid(wish.name, "peer")
+    if not with_drive:
+        config.peer = Peer(size=wish.size or "512m", links=[0, 1], uuid=peer)
+        if wish.nqn:
+            config.peer.nqn = wish.nqn
+    elif wish.beside:
+        config.peer = Peer(links=[2], uuid=peer)
+    return config
+
+
+def drive_flash(wish: Wish, built: prepare.Built) -> tuple[Path, str]:
+    """The flash image as it is to be, and the NQN that is in it."""
+    raise NotImplementedError
