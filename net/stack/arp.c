@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * ARP: who has our addresses, and who has others.
+ * Spec: RFC 826, RFC 5227 (probes, announcements, conflicts).
+ */
+#include "net/stack/internal.h"
+
+#include "net/wire/arp.h"
+
+static const struct mac_addr broadcast = {{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}};
+
+static size_t emit(const struct net_stack *stack, uint8_t port, uint16_t vlan,
+                   uint8_t priority, const struct mac_addr *dst,
+                   const struct arp *arp, uint8_t *frame)
+{
+    size_t len =
+        net_eth_emit(stack, port, vlan, priority, dst, ETHERTYPE_ARP, frame);
+
+    arp_emit(arp, frame + len);
+    return len + ARP_LEN;
+}
+
+size_t net_arp_announce(const struct net_stack *stack, uint8_t local,
+                        uint8_t *frame)
+{
+    const struct net_address_config *own = &stack->addresses[local].config;
+    const struct arp arp = {
+        .operation = ARP_REQUEST,
+        .sender_mac = stack->config.ports[own->port].mac,
+        .sender_ip = own->ip,
+        .target_ip = own->ip,
+    };
+
+    return emit(stack, own->port, own->vlan, 0, &broadcast, &arp, frame);
+}
+
+size_t net_arp_ask(const struct net_stack *stack, uint8_t local,
+                   const struct ip_addr *ip, const struct mac_addr *unicast,
+                   uint8_t *frame)
+{
+    const struct net_address_config *own = &stack->addresses[local].config;
+    const struct arp arp = {
+        .operation = ARP_REQUEST,
+        .sender_mac = stack->config.ports[own->port].mac,
+        .sender_ip = own->ip,
+        .target_ip = *ip,
+    };
+
+    return emit(stack, own->port, own->vlan, 0,
+                unicast != NULL ? unicast : &broadcast, &arp, frame);
+}
+
+static void answer(struct net_stack *stack, struct net_rx *rx,
+                   const struct arp *asked)
+{
+    const struct arp arp = {
+        .operation = ARP_REPLY,
+        .sender_mac = stack->config.ports[rx->port].mac,
+        .sender_ip = asked->target_ip,
+        .target_mac = asked->sender_mac,
+        .target_ip = asked->sender_ip,
+    };
+    size_t len = emit(stack, rx->port, rx->vlan, rx->eth.priority,
+                      &asked->sender_mac, &arp, rx->answer);
+
+    net_count(stack, rx->port, NET_ARP_REPLIES);
+    net_tx_commit(stack, rx->port, len, rx->eth.priority);
+}
+
+void net_arp_input(struct net_stack *stack, struct net_rx *rx)
+{
+    struct neigh_heard heard = {.has_mac = true, .is_override = true};
+    bool for_us;
+    struct arp arp;
+    int local;
+
+    if (!arp_parse(&arp, rx->l3, rx->l3_len) ||
+        !net_mac_is_station(stack, rx->port, &arp.sender_mac) ||
+        ip_addr_is_multicast(&arp.sender_ip)) {
+        net_count(stack, rx->port, NET_DROP_ARP_MALFORMED);
+        return;
+    }
+    local = net_address_usable(stack, rx->port, rx->vlan, &arp.sender_ip);
+    if (local >= 0) {
+        net_address_conflict(stack, (uint8_t)local, &arp.sender_mac, rx->answer,
+                             rx->now_us);
+        return;
+    }
+    for_us = net_address_usable(stack, rx->port, rx->vlan, &arp.target_ip) >= 0;
+    if (!ip_addr_is_unspecified(&arp.sender_ip)) { /* not a probe */
+        heard.mac = arp.sender_mac;
+        heard.may_create = for_us && arp.operation == ARP_REQUEST;
+        heard.is_solicited = for_us && arp.operation == ARP_REPLY;
+        net_neigh_hear(stack, rx->port, rx->vlan, &arp.sender_ip, &heard,
+                       rx->now_us);
+    }
+    if (!for_us) {
+        net_count(stack, rx->port, NET_DROP_ARP_NOT_OURS);
+    } else if (arp.operation == ARP_REQUEST) {
+        answer(stack, rx, &arp);
+    }
+}

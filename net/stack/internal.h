@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the files of net/stack share; nobody else includes it.
+ */
+#ifndef ESSD_NET_STACK_INTERNAL_H
+#define ESSD_NET_STACK_INTERNAL_H
+
+#include "net/stack/stack.h"
+
+enum { NET_NOT_OURS = -1 };
+
+/* A received frame on its way up, and the buffer its answer may be built in. */
+struct net_rx {
+    struct eth eth;
+    const uint8_t *l3;
+    size_t l3_len; /* from IP on: the packet, without Ethernet's padding */
+    const uint8_t *l4;
+    size_t l4_len;
+    struct ip_addr src;
+    struct ip_addr dst;
+    uint8_t *answer;
+    uint64_t now_us;
+    uint16_t vlan;
+    uint8_t port;
+    uint8_t tos;       /* or traffic class */
+    uint8_t hop_limit; /* or TTL */
+    int local;         /* dst's index; NET_NOT_OURS: a group */
+};
+
+/* An IP packet to build: everything but its payload. */
+struct net_ip_out {
+    struct ip_addr src;
+    struct ip_addr dst;
+    const struct mac_addr *mac;
+    size_t payload_len;
+    uint16_t vlan;
+    uint8_t port;
+    uint8_t priority;
+    uint8_t protocol;
+    uint8_t tos;
+    uint8_t hop_limit;
+};
+
+static inline void net_count(struct net_stack *stack, uint8_t port,
+                             enum net_counter counter)
+{
+    stack->counters[port][counter]++;
+}
+
+/** Whether frames may go to `mac`: one station, and not ourselves. */
+static inline bool net_mac_is_station(const struct net_stack *stack,
+                                      uint8_t port, const struct mac_addr *mac)
+{
+    return !mac_addr_is_multicast(mac) && !mac_addr_is_zero(mac) &&
+           !mac_addr_equal(mac, &stack->config.ports[port].mac);
+}
+
+/* tx.c: building and sending frames */
+
+/** @return NULL when there is no room, which is counted */
+uint8_t *net_tx_begin(struct net_stack *stack, uint8_t port);
+void net_tx_commit(struct net_stack *stack, uint8_t port, size_t len,
+                   uint8_t priority);
+/** Write the Ethernet header. @return its length */
+size_t net_eth_emit(const struct net_stack *stack, uint8_t port, uint16_t vlan,
+                    uint8_t priority, const struct mac_addr *dst, uint16_t type,
+                    uint8_t *frame);
+/** Write Ethernet and IP headers. @return their length */
+size_t net_ip_emit(const struct net_stack *stack, const struct net_ip_out *out,
+                   uint8_t *frame);
+
+/* address.c: our own addresses */
+
+void net_address_init(struct net_stack *stack);
+void net_address_link(struct net_stack *stack, uint8_t port, bool is_up,
+                      uint64_t now_us);
+uint64_t net_address_timer(struct net_stack *stack, uint64_t now_us);
+/** Somebody else claims it. `frame`: a buffer for our objection. */
+void net_address_conflict(struct net_stack *stack, uint8_t local,
+                          const struct mac_addr *mac, uint8_t *frame,
+                          uint64_t now_us);
+/** The usable own address that `ip` is, on this port and VLAN, or -1. */
+int net_address_usable(const struct net_stack *stack, uint8_t port,
+                       uint16_t vlan, const struct ip_addr *ip);
+/** An address of this port and family whose prefix covers `ip`, or -1. */
+int net_address_on_link(const struct net_stack *stack, uint8_t port,
+                        uint16_t vlan, const struct ip_addr *ip);
+
+/* neigh.c */
+
+struct neigh_heard {
+    struct mac_addr mac;
+    bool has_mac;
+    bool is_solicited; /* it answers us */
+    bool is_override;  /* it knows better than what we have */
+    bool may_create;
+};
+
+void net_neigh_init(struct net_stack *stack);
+void net_neigh_link(struct net_stack *stack, uint8_t port, uint64_t now_us);
+uint64_t net_neigh_timer(struct net_stack *stack, uint64_t now_us);
+/** ARP or ND said something about `ip`. */
+void net_neigh_hear(struct net_stack *stack, uint8_t port, uint16_t vlan,
+                    const struct ip_addr *ip, const struct neigh_heard *heard,
+                    uint64_t now_us);
+
+/* arp.c, nd.c: the two protocols */
+
+void net_arp_input(struct net_stack *stack, struct net_rx *rx);
+size_t net_arp_announce(const struct net_stack *stack, uint8_t local,
+                        uint8_t *frame);
+size_t net_arp_ask(const struct net_stack *stack, uint8_t local,
+                   const struct ip_addr *ip, const struct mac_addr *unicast,
+                   uint8_t *frame);
+
+void net_nd_input(struct net_stack *stack, struct net_rx *rx);
+size_t net_nd_announce(const struct net_stack *stack, uint8_t local,
+                       uint8_t *frame);
+size_t net_nd_detect_duplicate(const struct net_stack *stack, uint8_t local,
+                               uint8_t *frame);
+size_t net_nd_ask(const struct net_stack *stack, uint8_t local,
+                  const struct ip_addr *ip, const struct mac_addr *unicast,
+                  uint8_t *frame);
+
+/* ip.c, icmp.c, udp.c */
+
+void net_ipv4_input(struct net_stack *stack, struct net_rx *rx);
+void net_ipv6_input(struct net_stack *stack, struct net_rx *rx);
+void net_icmp_input(struct net_stack *stack, struct net_rx *rx);
+void net_icmpv6_input(struct net_stack *stack, struct net_rx *rx);
+void net_udp_input(struct net_stack *stack, struct net_rx *rx);
+
+enum net_icmp_error { NET_PORT_UNREACHABLE, NET_PROTOCOL_UNREACHABLE };
+void net_icmp_error(struct net_stack *stack, struct net_rx *rx,
+                    enum net_icmp_error error);
+
+#endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Sizes of the control-traffic stack, from the data sheet.
+ */
+#ifndef ESSD_NET_STACK_LIMITS_H
+#define ESSD_NET_STACK_LIMITS_H
+
+enum {
+    NET_PORTS = 2,
+    NET_CONFIGURED = 8, /* addresses of the drive that are configured */
+    NET_ADDRESSES = NET_CONFIGURED + NET_PORTS, /* and a link-local a port */
+    NET_NEIGHBOURS = 1024, /* the RNIC's table has as many, index by index */
+    NET_NEIGH_BUCKETS = 1024,
+    NET_UDP_BINDINGS = 8,
+    NET_MULTICAST = 1 + NET_ADDRESSES, /* groups that a port listens to */
+    NET_MTU_MAX = 9000,
+    NET_FRAME_MAX = NET_MTU_MAX + 18, /* Ethernet and a tag, no FCS */
+};
+
+#endif

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the drive does about control traffic: everything on its two ports that
+ * the RNIC does not take.
+ *
+ *  + ARP: answers, learns, announces, defends its addresses (RFC 826, 5227)
+ *  + neighbour discovery: the same for IPv6 (RFC 4861), with optimistic
+ *    duplicate address detection (RFC 4862, 4429); a link-local address a port
+ *  + ICMP and ICMPv6 echo up to the MTU; port and protocol unreachable, limited
+ *  + UDP ports that somebody is bound to
+ *
+ * An address belongs to one port (and VLAN) and is answered for on that port
+ * alone.  IPv4 addresses are used without probing first: RFC 5227 would take
+ * up to 7 seconds, and a drive has to be there in one.
+ *
+ * All state is in struct net_stack; no heap, no clock, no randomness of its
+ * own.  One loop calls everything; callbacks run inside of input() and timer()
+ * and must not call back into input(), timer() or link(), nor into
+ * net_neigh_resolve() or net_neigh_learn().
+ *
+ * Left out: fragments, IPv4 options and IPv6 extension headers (dropped and
+ * counted); multicast listener reports (a snooping switch has to flood);
+ * router discovery (addresses and gateways are configured); redirects; UDP
+ * sending.
+ */
+#ifndef ESSD_NET_STACK_STACK_H
+#define ESSD_NET_STACK_STACK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/util.h"
+#include "net/stack/limits.h"
+#include "net/stack/neigh.h"
+#include "net/wire/eth.h"
+#include "net/wire/ip_addr.h"
+
+struct net_port_config {
+    struct mac_addr mac;
+    uint16_t mtu_bytes;      /* 1280..9000: the longest IP packet */
+    struct ip_addr gateway4; /* all zero: none */
+    struct ip_addr gateway6; /* all zero: none; a link-local one is usual */
+};
+
+struct net_address_config {
+    struct ip_addr ip;   /* all zero: this index is not used */
+    uint16_t vlan;       /* NET_VLAN_UNTAGGED, or 1..4094 */
+    uint8_t port;        /* 0..NET_PORTS - 1 */
+    uint8_t prefix_bits; /* IPv4 0..32, IPv6 0..128: what is on the link */
+};
+
+/* A datagram for a bound port; pointers are good during the call only. */
+struct net_udp_rx {
+    struct ip_addr src;
+    struct ip_addr dst; /* an address of ours, or a group */
+    const struct mac_addr *src_mac;
+    const uint8_t *payload;
+    size_t len_bytes;
+    uint64_t now_us;
+    uint16_t src_port;
+    uint16_t dst_port;
+    uint16_t vlan;
+    uint8_t port;
+};
+
+typedef void net_udp_handler(void *ctx, const struct net_udp_rx *udp);
+
+struct net_stack_config {
+    struct net_port_config ports[NET_PORTS];
+    /* Index i is the RNIC's local address i. */
+    struct net_address_config addresses[NET_CONFIGURED];
+    uint64_t random_seed; /* any value that differs from drive to drive */
+
+    void *ctx; /* of all callbacks */
+    /*
+     * The next transmit buffer of a port: NET_FRAME_MAX bytes, dirty.  NULL:
+     * no room now.  Without tx_commit() nothing is taken, and the next call
+     * may give the same buffer.
+     */
+    uint8_t *(*tx_begin)(void *ctx, uint8_t port);
+    /*
+     * Send the frame built there: `len` bytes without FCS, unpadded.  The
+     * buffer is the port's from here on.  Kick the hardware when input() or
+     * timer() has returned: one doorbell a burst.
+     */
+    void (*tx_commit)(void *ctx, uint8_t port, size_t len, uint8_t priority);
+
+    /* An exported entry has got an address, or another one.  May be NULL. */
+    void (*neigh_update)(void *ctx, uint16_t index,
+                         const struct neigh_info *info);
+    /* An exported entry is gone; nobody had it pinned.  May be NULL. */
+    void (*neigh_remove)(void *ctx, uint16_t index);
+    /* A PENDING net_neigh_resolve() has ended.  May be NULL. */
+    void (*neigh_resolved)(void *ctx, uint16_t index, bool is_ready);
+    /* Somebody else uses own address `local`.  May be NULL. */
+    void (*address_conflict)(void *ctx, uint8_t local,
+                             const struct mac_addr *mac);
+};
+
+/* By port.  The DROP ones each name why a frame went no further. */
+enum net_counter {
+    NET_RX_FRAMES,
+    NET_TX_FRAMES,
+    NET_TX_NO_BUFFER, /* times that we had to wait for one */
+    NET_ARP_REPLIES,
+    NET_ND_ADVERTS,
+    NET_ECHO_REPLIES,
+    NET_ICMP_ERRORS_SENT,
+    NET_ICMP_ERRORS_LIMITED,
+    NET_UDP_DELIVERED,
+    NET_ADDRESS_CONFLICTS,
+    NET_NEIGH_CREATED,
+    NET_NEIGH_EVICTED,
+    NET_NEIGH_REFUSED, /* table full of pinned entries */
+    NET_NEIGH_FAILED,  /* asked often enough, no answer */
+    NET_DROP_SHORT,
+    NET_DROP_SOURCE_MAC, /* a group, zero or our own */
+    NET_DROP_ETHERTYPE,
+    NET_DROP_ARP_MALFORMED,
+    NET_DROP_ARP_NOT_OURS,
+    NET_DROP_IPV4_HEADER,
+    NET_DROP_IPV4_OPTIONS,
+    NET_DROP_IPV4_FRAGMENT,
+    NET_DROP_IPV6_HEADER,
+    NET_DROP_IPV6_EXTENSION,
+    NET_DROP_SOURCE_IP, /* a group, nobody, or our own */
+    NET_DROP_NOT_OURS,  /* sent to an address that this port does not have */
+    NET_DROP_PROTOCOL,
+    NET_DROP_ICMP_MALFORMED,
+    NET_DROP_ICMP_TYPE,
+    NET_DROP_ECHO_TO_GROUP,
+    NET_DROP_ND_MALFORMED,
+    NET_DROP_ND_NOT_OURS,
+    NET_DROP_UDP_MALFORMED,
+    NET_DROP_UDP_CLOSED,
+    NET_DROP_TOO_LONG, /* the answer would not fit our MTU */
+    NET_COUNTERS,
+};
+
+enum address_state {
+    ADDRESS_UNUSED,     /* not configured */
+    ADDRESS_DOWN,       /* waits for its port's link */
+    ADDRESS_OPTIMISTIC, /* IPv6, usable: waits if somebody else has it */
+    ADDRESS_ANNOUNCING, /* usable: waits to announce itself (again) */
+    ADDRESS_READY,      /* usable: waits for nothing */
+    ADDRESS_DUPLICATE,  /* IPv6, not usable: waits for the link to go down */
+    ADDRESS_STATES,
+};
+
+enum {
+    ADDRESS_DAD_DELAY_US = 1000000, /* at most, before asking: RFC 4862 5.4.2 */
+    ADDRESS_DAD_US = 1000000,       /* then wait that long for an objection */
+    ADDRESS_ANNOUNCE_US = 2000000,  /* between announcements: RFC 5227 */
+    ADDRESS_ANNOUNCEMENTS = 2,
+    ADDRESS_DEFEND_US = 10000000, /* at most one defence in: RFC 5227 */
+};
+
+/* Opaque from here on. */
+struct net_address {
+    struct net_address_config config;
+    uint64_t deadline_us; /* OPTIMISTIC, ANNOUNCING */
+    uint64_t defended_us;
+    uint8_t state; /* enum address_state; address_enter() is the only writer */
+    uint8_t tries;
+    bool has_defended;
+};
+
+struct net_udp_binding {
+    net_udp_handler *handler; /* NULL: free */
+    void *ctx;
+    uint16_t port;
+};
+
+struct net_stack {
+    struct net_stack_config config;
+    struct net_address addresses[NET_ADDRESSES];
+    struct net_udp_binding udp[NET_UDP_BINDINGS];
+    struct neigh_table neigh;
+    uint64_t counters[NET_PORTS][NET_COUNTERS];
+    uint64_t icmp_refilled_us; /* ICMP errors: a bucket of tokens */
+    uint64_t random;
+    uint32_t icmp_tokens;
+    bool link_up[NET_PORTS];
+};
+
+/** Set the stack up; links are down.  Copies `config`. */
+void net_stack_init(struct net_stack *stack,
+                    const struct net_stack_config *config);
+
+/**
+ * One received frame, to the end: it is read during the call only.
+ *
+ * A transmit buffer is taken first, so that an answer never gets lost half
+ * way: at most one frame is sent, on the same port.
+ *
+ * @param frame  behind the MAC's filters, without FCS, padding and all
+ * @return false when there was no transmit buffer: nothing has happened, keep
+ *         the frame and try again when there is room
+ */
+MUST_USE bool net_stack_input(struct net_stack *stack, uint8_t port,
+                              const uint8_t *frame, size_t len,
+                              uint64_t now_us);
+
+/**
+ * Do what is due.  Cheap when nothing is: call it before every sleep.
+ *
+ * @return when to call it again, UINT64_MAX for never; it may be earlier after
+ *         any other call
+ */
+uint64_t net_stack_timer(struct net_stack *stack, uint64_t now_us);
+
+/** A port's link came up (announce our addresses) or went down. */
+void net_stack_link(struct net_stack *stack, uint8_t port, bool is_up,
+                    uint64_t now_us);
+
+/** @return false when it is taken or all bindings are */
+MUST_USE bool net_stack_udp_bind(struct net_stack *stack, uint16_t udp_port,
+                                 net_udp_handler *handler, void *ctx);
+
+/** The multicast MACs a port has to receive. @return how many of `macs` */
+size_t net_stack_multicast(const struct net_stack *stack, uint8_t port,
+                           struct mac_addr macs[NET_MULTICAST]);
+
+/** Index of the own address `ip` on that port and VLAN, or -1. */
+int net_stack_local(const struct net_stack *stack, uint8_t port, uint16_t vlan,
+                    const struct ip_addr *ip);
+
+static inline bool net_stack_is_usable(const struct net_stack *stack,
+                                       uint8_t local)
+{
+    uint8_t state = stack->addresses[local].state;
+
+    return state == ADDRESS_OPTIMISTIC || state == ADDRESS_ANNOUNCING ||
+           state == ADDRESS_READY;
+}
+
+static inline uint64_t net_stack_counter(const struct net_stack *stack,
+                                         uint8_t port, enum net_counter counter)
+{
+    return stack->counters[port][counter];
+}
+
+#endif
