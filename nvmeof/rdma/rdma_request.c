@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "nvmeof/rdma/rdma_state.h"
+
+/* A completion's cookie: what it belongs to, and which one. */
+enum cookie { COOKIE_CAPSULE, COOKIE_FETCH, COOKIE_RESPONSE };
+
+static uint64_t make_cookie(enum cookie kind, uint32_t index)
+{
+    return (uint64_t)kind << 32 | index;
+}
+
+static struct rdma_request *request_of(struct nvmf_request *nvmf)
+{
+    return container_of(nvmf, struct rdma_request, nvmf);
+}
+
+static uint8_t *capsule_ptr(const struct rdma_transport *rdma, uint32_t capsule)
+{
+    uint8_t *base = rdma->config.capsules;
+
+    return base + (size_t)capsule * RDMA_CAPSULE_STRIDE;
+}
+
+void rdma_request_init(struct rdma_transport *rdma)
+{
+    rdma->free_requests = NULL;
+    for (uint32_t i = RDMA_REQUESTS; i-- > 0;) {
+        rdma->requests[i] = (struct rdma_request){
+            .next = rdma->free_requests,
+            .capsule = RDMA_NO_CAPSULE,
+        };
+        rdma->free_requests = &rdma->requests[i];
+    }
+}
+
+/*
+ * A QP has at most two requests for each SQ entry, buffers at the RNIC counted
+ * as requests to come, so the pool never runs dry.
+ */
+static struct rdma_request *take_request(struct rdma_qp *qp)
+{
+    struct rdma_transport *rdma = qp->rdma;
+    struct rdma_request *req = rdma->free_requests;
+
+    ASSERT(req != NULL);
+    rdma->free_requests = req->next;
+    rdma->requests_in_use++;
+    req->prev = NULL;
+    req->next = qp->requests;
+    if (req->next != NULL) {
+        req->next->prev = req;
+    }
+    qp->requests = req;
+    qp->in_use++;
+    req->qp = qp;
+    return req;
+}
+
+static void give_request(struct rdma_request *req)
+{
+    struct rdma_qp *qp = req->qp;
+    struct rdma_transport *rdma = qp->rdma;
+
+    if (req->prev != NULL) {
+        req->prev->next = req->next;
+    } else {
+        qp->requests = req->next;
+    }
+    if (req->next != NULL) {
+        req->next->prev = req->prev;
+    }
+    qp->in_use--;
+    req->qp = NULL;
+    req->state = RDMA_REQUEST_FREE;
+    req->capsule = RDMA_NO_CAPSULE;
+    req->next = rdma->free_requests;
+    rdma->free_requests = req;
+    rdma->requests_in_use--;
+}
+
+void rdma_request_post_capsule(struct rdma_qp *qp, uint16_t capsule)
+{
+    const struct rdma_transport *rdma = qp->rdma;
+    struct verbs_sge sge = {
+        .addr = capsule_ptr(rdma, capsule),
+        .len_bytes =
+            qp->qid == 0 ? NVMF_ADMIN_CAPSULE_LEN : NVMF_IO_CAPSULE_LEN,
+        .lkey = rdma->lkey,
+    };
+    bool is_posted =
+        verbs_post_recv(rdma->config.verbs, qp->qpn,
+                        make_cookie(COOKIE_CAPSULE, capsule), &sge);
+
+    ASSERT(is_posted);
+    qp->posted++;
+}
+
+/* The command no longer needs its capsule: back to the RNIC if a request is
+ * left for what arrives in it; else that is done with the request's end. */
+static void repost_capsule(struct rdma_request *req)
+{
+    struct rdma_qp *qp = req->qp;
+
+    if (req->capsule == RDMA_NO_CAPSULE || qp->state >= RDMA_QP_FAILED ||
+        qp->posted + qp->in_use >= 2 * qp->depth) {
+        return;
+    }
+    rdma_request_post_capsule(qp, req->capsule);
+    req->capsule = RDMA_NO_CAPSULE;
+}
+
+/* The pieces from *piece on, at most VERBS_MAX_SGE, adding up to `rest`. */
+static uint32_t fill_sges(struct verbs_send_wr *wr,
+                          const struct nvmf_request *nvmf, uint8_t *piece,
+                          uint32_t rest)
+{
+    uint32_t total = 0;
+
+    while (total < rest && wr->num_sge < VERBS_MAX_SGE) {
+        const struct nvmf_piece *p = &nvmf->pieces[(*piece)++];
+        uint32_t len = MIN(p->len_bytes, rest - total);
+
+        wr->sge[wr->num_sge++] = (struct verbs_sge){p->ptr, len, p->handle};
+        total += len;
+    }
+    return total;
+}
+
+static void post(struct rdma_qp *qp, const struct verbs_send_wr *wr)
+{
+    bool is_posted = verbs_post_send(qp->rdma->config.verbs, qp->qpn, wr);
+
+    ASSERT(is_posted); /* the callers have looked for room */
+}
+
+/* Move len bytes between the pieces and the host, the last request signaled
+ * for a fetch. */
+static void post_data(struct rdma_request *req, enum verbs_wr_opcode opcode,
+                      uint32_t len, uint64_t fetch_cookie)
+{
+    uint8_t piece = 0;
+
+    for (uint32_t done = 0; done < len;) {
+        struct verbs_send_wr wr = {
+            .cookie = fetch_cookie,
+            .opcode = opcode,
+            .linked = done != 0,
+            .remote_addr = req->remote.addr + done,
+            .rkey = req->remote.rkey,
+        };
+
+        done += fill_sges(&wr, &req->nvmf, &piece, len - done);
+        wr.signaled = opcode == VERBS_WR_READ && done == len;
+        post(req->qp, &wr);
+    }
+}
+
+static void post_fetch(struct rdma_request *req, uint32_t index)
+{
+    req->state = RDMA_REQUEST_FETCHING;
+    post_data(req, VERBS_WR_READ, req->nvmf.fetch_len,
+              make_cookie(COOKIE_FETCH, index));
+}
+
+static void post_response(struct rdma_request *req, uint32_t index)
+{
+    struct verbs_send_wr wr = {
+        .cookie = make_cookie(COOKIE_RESPONSE, index),
+        .opcode = req->remote.invalidates ? VERBS_WR_SEND_INV : VERBS_WR_SEND,
+        .signaled = true,
+        .linked = req->nvmf.send_len != 0,
+        .inline_data = true,
+        .num_sge = 1,
+        .sge = {{req->nvmf.cqe, NVME_CQE_LEN, 0}},
+        .inv_rkey = req->remote.invalidates ? req->remote.rkey : 0,
+    };
+
+    req->state = RDMA_REQUEST_RESPONDING;
+    if (req->nvmf.send_len != 0) {
+        post_data(req, VERBS_WR_WRITE, req->nvmf.send_len, 0);
+    }
+    post(req->qp, &wr);
+}
+
+static void start(struct rdma_request *req)
+{
+    uint32_t index = (uint32_t)(req - req->qp->rdma->requests);
+
+    if (req->state == RDMA_REQUEST_FETCH_ROOM) {
+        post_fetch(req, index);
+    } else {
+        ASSERT(req->state == RDMA_REQUEST_RESPOND_ROOM);
+        post_response(req, index);
+    }
+}
+
+static bool has_room(const struct rdma_qp *qp)
+{
+    return verbs_send_room(qp->rdma->config.verbs, qp->qpn) >=
+           RDMA_WRS_PER_REQUEST;
+}
+
+/* Start now, or behind those that wait already. */
+static void start_or_wait(struct rdma_request *req)
+{
+    struct rdma_qp *qp = req->qp;
+
+    if (qp->state >= RDMA_QP_FAILED) {
+        rdma_qp_needs_step(qp); /* answered there, not in this call */
+        return;
+    }
+    if (qp->waiting == NULL && has_room(qp)) {
+        start(req);
+        return;
+    }
+    req->next_waiting = NULL;
+    if (qp->waiting == NULL) {
+        qp->waiting = req;
+    } else {
+        qp->last_waiting->next_waiting = req;
+    }
+    qp->last_waiting = req;
+}
+
+static void start_waiting(struct rdma_qp *qp)
+{
+    while (qp->waiting != NULL && has_room(qp)) {
+        struct rdma_request *req = qp->waiting;
+
+        qp->waiting = req->next_waiting;
+        start(req);
+    }
+}
+
+void rdma_request_fetch(void *ctx, struct nvmf_request *nvmf)
+{
+    struct rdma_request *req = request_of(nvmf);
+
+    (void)ctx;
+    ASSERT(req->state == RDMA_REQUEST_TARGET && req->remote.is_keyed);
+    req->state = RDMA_REQUEST_FETCH_ROOM;
+    start_or_wait(req);
+}
+
+void rdma_request_respond(void *ctx, struct nvmf_request *nvmf)
+{
+    struct rdma_request *req = request_of(nvmf);
+
+    (void)ctx;
+    ASSERT(req->state == RDMA_REQUEST_TARGET);
+    ASSERT(nvmf->send_len == 0 || req->remote.is_keyed);
+    req->state = RDMA_REQUEST_RESPOND_ROOM;
+    req->qp->responding++;
+    repost_capsule(req);
+    start_or_wait(req);
+}
+
+static void capsule_arrived(struct rdma_qp *qp, uint16_t capsule,
+                            uint32_t len_bytes)
+{
+    struct rdma_transport *rdma = qp->rdma;
+    uint8_t *ptr = capsule_ptr(rdma, capsule);
+    struct rdma_request *req;
+    struct nvmf_data data;
+
+    qp->posted--;
+    req = take_request(qp);
+    req->capsule = capsule;
+    req->state = RDMA_REQUEST_TARGET;
+    rdma_sgl_read(&req->remote, &data, ptr, len_bytes, rdma->lkey);
+    nvmf_capsule(rdma->config.target, qp->number, &req->nvmf, ptr, &data,
+                 rdma->now_us);
+}
+
+static void responded(struct rdma_request *req)
+{
+    struct rdma_qp *qp = req->qp;
+
+    qp->responding--;
+    nvmf_request_done(qp->rdma->config.target, &req->nvmf);
+    /* Between the two: the request counts until its capsule can go. */
+    if (req->capsule != RDMA_NO_CAPSULE && qp->state < RDMA_QP_FAILED) {
+        rdma_request_post_capsule(qp, req->capsule);
+    }
+    give_request(req);
+    if (qp->state == RDMA_QP_ENDING && qp->responding == 0) {
+        rdma_qp_needs_step(qp);
+    }
+}
+
+void rdma_request_completion(void *ctx, const struct verbs_wc *wc)
+{
+    struct rdma_qp *qp = ctx;
+    struct rdma_transport *rdma = qp->rdma;
+    uint32_t index = (uint32_t)wc->cookie;
+    struct rdma_request *req;
+
+    if (wc->status != VERBS_WC_SUCCESS) {
+        rdma_qp_fail(qp); /* what it was for is answered with the rest */
+        return;
+    }
+    if (qp->state >= RDMA_QP_FAILED) {
+        return;
+    }
+    switch ((enum cookie)(wc->cookie >> 32)) {
+    case COOKIE_CAPSULE:
+        if (qp->state == RDMA_QP_OPEN && wc->len_bytes >= NVME_SQE_LEN) {
+            capsule_arrived(qp, (uint16_t)index, wc->len_bytes);
+        } else if (qp->state == RDMA_QP_OPEN) {
+            rdma_qp_fail(qp); /* no command at all */
+        }
+        break;
+    case COOKIE_FETCH:
+        req = &rdma->requests[index];
+        ASSERT(req->state == RDMA_REQUEST_FETCHING);
+        req->state = RDMA_REQUEST_TARGET;
+        nvmf_request_fetched(rdma->config.target, &req->nvmf, true);
+        break;
+    case COOKIE_RESPONSE:
+        req = &rdma->requests[index];
+        ASSERT(req->state == RDMA_REQUEST_RESPONDING);
+        responded(req);
+        break;
+    }
+    if (qp->waiting != NULL) {
+        start_waiting(qp);
+    }
+}
+
+void rdma_request_fail_all(struct rdma_qp *qp)
+{
+    struct nvmf_target *target = qp->rdma->config.target;
+    struct rdma_request *next;
+
+    qp->waiting = NULL;
+    for (struct rdma_request *req = qp->requests;
+         req != NULL && qp->state != RDMA_QP_DRAINED; req = next) {
+        next = req->next;
+        switch ((enum rdma_request_state)req->state) {
+        case RDMA_REQUEST_FETCH_ROOM:
+        case RDMA_REQUEST_FETCHING:
+            req->state = RDMA_REQUEST_TARGET;
+            nvmf_request_fetched(target, &req->nvmf, false);
+            break;
+        case RDMA_REQUEST_RESPOND_ROOM:
+        case RDMA_REQUEST_RESPONDING:
+            responded(req);
+            break;
+        case RDMA_REQUEST_FREE:
+        case RDMA_REQUEST_TARGET:
+            break;
+        }
+    }
+}
+
+void rdma_request_release_all(struct rdma_qp *qp)
+{
+    while (qp->requests != NULL) {
+        give_request(qp->requests);
+    }
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The inside of the NVMe/RDMA binding: for its own files, and for the owner of
+ * struct rdma_transport, who needs its size.
+ */
+#ifndef ESSD_NVMEOF_RDMA_STATE_H
+#define ESSD_NVMEOF_RDMA_STATE_H
+
+#include "nvmeof/rdma/rdma_bufs.h"
+#include "nvmeof/rdma/rdma_sgl.h"
+#include "nvmeof/rdma/rdma_transport.h"
+
+enum { RDMA_NO_CAPSULE = 0xffff };
+_Static_assert((int)RDMA_CAPSULES < (int)RDMA_NO_CAPSULE,
+               "a capsule number is 16 bits");
+
+/* What a request waits for, seen from here. */
+enum rdma_request_state {
+    RDMA_REQUEST_FREE,
+    RDMA_REQUEST_TARGET,       /* the target: fetch() or respond() */
+    RDMA_REQUEST_FETCH_ROOM,   /* room in the send ring for the READ */
+    RDMA_REQUEST_FETCHING,     /* READ completion */
+    RDMA_REQUEST_RESPOND_ROOM, /* room in the send ring for the response */
+    RDMA_REQUEST_RESPONDING,   /* SEND completion */
+};
+
+struct rdma_request {
+    struct nvmf_request nvmf;
+    struct rdma_remote remote;
+    struct rdma_qp *qp;
+    struct rdma_request *next, *prev;  /* of the QP, or free */
+    struct rdma_request *next_waiting; /* for room in the send ring */
+    uint16_t capsule; /* held, RDMA_NO_CAPSULE once posted again */
+    uint8_t state;    /* enum rdma_request_state */
+};
+
+/* What a QP waits for. */
+enum rdma_qp_state {
+    RDMA_QP_FREE,
+    RDMA_QP_OPEN,          /* REP sent: capsules, or the end */
+    RDMA_QP_ENDING,        /* responses to be acknowledged, then DREQ */
+    RDMA_QP_DISCONNECTING, /* CM: the peer's DREP */
+    RDMA_QP_FAILED,        /* rdma_transport_step(), to be taken down */
+    RDMA_QP_DRAINING,      /* RNIC is done with it; the target: drained() */
+    RDMA_QP_DRAINED,       /* to be given back */
+};
+
+struct rdma_qp {
+    struct rdma_transport *rdma;
+    uint32_t qpn;
+    uint16_t number; /* the target's name for it */
+    uint16_t qid;
+    uint16_t depth;
+    uint16_t posted;     /* receive buffers at the RNIC */
+    uint16_t in_use;     /* requests */
+    uint16_t responding; /* of those, responses given and not acknowledged */
+    uint16_t first_capsule;
+    uint8_t state; /* enum rdma_qp_state */
+    bool needs_step;
+    bool is_in_step;
+    struct rdma_request *requests;
+    struct rdma_request *waiting, *last_waiting;
+    struct rdma_qp *next_step;
+    struct cm_conn *conn; /* NULL once the CM has let go of it */
+    struct rdma_notice notice;
+};
+
+struct rdma_transport {
+    struct rdma_transport_config config;
+    uint32_t lkey;
+    uint64_t now_us;
+    struct rdma_request *free_requests;
+    uint32_t requests_in_use;
+    uint32_t capsules_in_use;
+    uint32_t qpairs_in_use;
+    uint16_t free_capsule;
+    struct rdma_qp *step_first; /* QPs that need rdma_transport_step() */
+    struct rdma_bufs bufs;
+    struct rdma_qp qps[NVMF_MAX_QPAIRS]; /* by the target's number */
+    uint16_t next_capsule[RDMA_CAPSULES];
+    struct rdma_request requests[RDMA_REQUESTS];
+};
+
+/* ---- rdma_request.c: commands on their way through one QP. */
+
+/** Put every request on the free list. */
+void rdma_request_init(struct rdma_transport *rdma);
+
+/** Post a capsule buffer; the receive ring has room for all of a QP's. */
+void rdma_request_post_capsule(struct rdma_qp *qp, uint16_t capsule);
+
+/** The completion function of every QP of the binding. */
+void rdma_request_completion(void *ctx, const struct verbs_wc *wc);
+
+/* Two of the transport seam's functions. */
+void rdma_request_fetch(void *ctx, struct nvmf_request *nvmf);
+void rdma_request_respond(void *ctx, struct nvmf_request *nvmf);
+
+/** The RNIC is done with the QP: answer what the target still waits for. */
+void rdma_request_fail_all(struct rdma_qp *qp);
+
+/** The target is done with the QP: give its requests back. */
+void rdma_request_release_all(struct rdma_qp *qp);
+
+/* ---- rdma_transport.c */
+
+/** Have the QP looked at by rdma_transport_step(). */
+void rdma_qp_needs_step(struct rdma_qp *qp);
+
+/** The connection is of no use any more: take it down at the next step. */
+void rdma_qp_fail(struct rdma_qp *qp);
+
+#endif

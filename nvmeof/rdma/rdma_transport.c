@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "nvmeof/rdma/rdma_state.h"
+
+#include "net/wire/rdma_ip_cm.h"
+#include "nvmeof/wire/rdma_private.h"
+
+void rdma_qp_needs_step(struct rdma_qp *qp)
+{
+    if (!qp->needs_step) {
+        qp->needs_step = true;
+        qp->next_step = qp->rdma->step_first;
+        qp->rdma->step_first = qp;
+    }
+}
+
+void rdma_qp_fail(struct rdma_qp *qp)
+{
+    if (qp->state < RDMA_QP_FAILED) {
+        qp->state = RDMA_QP_FAILED;
+        rdma_qp_needs_step(qp);
+    }
+}
+
+static void qp_event(void *ctx, const struct verbs_event *event)
+{
+    struct rdma_qp *qp = ctx;
+
+    switch (event->type) {
+    case VERBS_EVENT_QP_FATAL:
+        rdma_qp_fail(qp);
+        break;
+    case VERBS_EVENT_QP_ESTABLISHED:
+        cm_data_received(qp->conn);
+        break;
+    case VERBS_EVENT_QP_DRAINED:
+        break;
+    }
+}
+
+static const struct verbs_qp_ops qp_ops = {
+    .completion = rdma_request_completion,
+    .event = qp_event,
+};
+
+/* ---- Capsule buffers: a list by number, for the free and for each QP. */
+
+static void capsules_init(struct rdma_transport *rdma)
+{
+    for (uint16_t i = 0; i < RDMA_CAPSULES; i++) {
+        rdma->next_capsule[i] = (uint16_t)(i + 1);
+    }
+    rdma->next_capsule[RDMA_CAPSULES - 1] = RDMA_NO_CAPSULE;
+    rdma->free_capsule = 0;
+}
+
+/* The target's budget says that there are enough. */
+static void capsules_take(struct rdma_qp *qp)
+{
+    struct rdma_transport *rdma = qp->rdma;
+
+    qp->first_capsule = RDMA_NO_CAPSULE;
+    for (uint16_t i = 0; i < qp->depth; i++) {
+        uint16_t capsule = rdma->free_capsule;
+
+        ASSERT(capsule != RDMA_NO_CAPSULE);
+        rdma->free_capsule = rdma->next_capsule[capsule];
+        rdma->next_capsule[capsule] = qp->first_capsule;
+        qp->first_capsule = capsule;
+    }
+    rdma->capsules_in_use += qp->depth;
+}
+
+static void capsules_give(struct rdma_qp *qp)
+{
+    struct rdma_transport *rdma = qp->rdma;
+
+    while (qp->first_capsule != RDMA_NO_CAPSULE) {
+        uint16_t capsule = qp->first_capsule;
+
+        qp->first_capsule = rdma->next_capsule[capsule];
+        rdma->next_capsule[capsule] = rdma->free_capsule;
+        rdma->free_capsule = capsule;
+    }
+    rdma->capsules_in_use -= qp->depth;
+}
+
+static void capsules_post(struct rdma_qp *qp)
+{
+    for (uint16_t capsule = qp->first_capsule; capsule != RDMA_NO_CAPSULE;
+         capsule = qp->rdma->next_capsule[capsule]) {
+        rdma_request_post_capsule(qp, capsule);
+    }
+}
+
+/* ---- The end of a QP. */
+
+static void notify(struct rdma_qp *qp, bool is_connected)
+{
+    const struct rdma_transport_config *config = &qp->rdma->config;
+
+    if (config->notice != NULL && qp->notice.is_connected != is_connected) {
+        qp->notice.is_connected = is_connected;
+        config->notice(config->notice_ctx, &qp->notice);
+    }
+}
+
+static void release(struct rdma_qp *qp)
+{
+    rdma_request_release_all(qp);
+    capsules_give(qp);
+    qp->state = RDMA_QP_FREE;
+    qp->rdma->qpairs_in_use--;
+}
+
+/* Neither RNIC nor CM know the QP after this; the target may. */
+static void take_down(struct rdma_qp *qp)
+{
+    struct rdma_transport *rdma = qp->rdma;
+
+    verbs_destroy_qp(rdma->config.verbs, qp->qpn);
+    cm_release(qp->conn);
+    qp->conn = NULL;
+    notify(qp, false);
+    qp->state = RDMA_QP_DRAINING;
+    if (nvmf_qpair_closed(rdma->config.target, qp->number)) {
+        release(qp);
+    } else {
+        rdma_request_fail_all(qp);
+    }
+}
+
+static void step_qp(struct rdma_qp *qp)
+{
+    qp->is_in_step = true;
+    switch ((enum rdma_qp_state)qp->state) {
+    case RDMA_QP_ENDING:
+        if (qp->responding == 0) {
+            qp->state = RDMA_QP_DISCONNECTING;
+            cm_disconnect(qp->conn);
+        }
+        break;
+    case RDMA_QP_FAILED:
+        take_down(qp);
+        break;
+    case RDMA_QP_DRAINING:
+        rdma_request_fail_all(qp);
+        break;
+    case RDMA_QP_FREE:
+    case RDMA_QP_OPEN:
+    case RDMA_QP_DISCONNECTING:
+    case RDMA_QP_DRAINED:
+        break;
+    }
+    qp->is_in_step = false;
+    if (qp->state == RDMA_QP_DRAINED) {
+        release(qp);
+    }
+}
+
+bool rdma_transport_step(struct rdma_transport *rdma)
+{
+    bool is_busy = rdma->step_first != NULL;
+
+    while (rdma->step_first != NULL) {
+        struct rdma_qp *qp = rdma->step_first;
+
+        rdma->step_first = qp->next_step;
+        qp->needs_step = false;
+        step_qp(qp);
+    }
+    return is_busy;
+}
+
+/* ---- A connection's beginning. */
+
+static void reject(struct cm_conn *conn, enum nvme_rdma_status status)
+{
+    uint8_t private_data[NVME_RDMA_REJ_LEN];
+
+    nvme_rdma_rej_emit(private_data, status);
+    cm_reject(conn, CM_REJ_CONSUMER, private_data, sizeof(private_data));
+}
+
+static enum nvme_rdma_status judge(struct rdma_transport *rdma,
+                                   const struct cm_request *request,
+                                   struct nvme_rdma_req *req, uint16_t *number)
+{
+    enum nvme_rdma_status status =
+        nvme_rdma_req_parse(req, request->private_data, request->private_len);
+    struct nvmf_qpair_params params;
+
+    if (status != NVME_RDMA_OK) {
+        return status;
+    }
+    if (request->responder_resources == 0) {
+        return NVME_RDMA_INVALID_IRD; /* we could not read its commands' data */
+    }
+    params = (struct nvmf_qpair_params){
+        .qid = req->qid,
+        .hsqsize = req->hsqsize,
+        .hrqsize = req->hrqsize,
+        .cntlid = req->cntlid,
+        .portid = request->laddr < NVMF_MAX_ADDRESSES
+                      ? rdma->config.portid[request->laddr]
+                      : 0,
+    };
+    return nvmf_qpair_reserve(rdma->config.target, &params, number);
+}
+
+/* Make the verbs QP, able to send and to receive. */
+static bool bring_up(struct rdma_qp *qp)
+{
+    struct verbs *verbs = qp->rdma->config.verbs;
+    struct verbs_qp_config config = {
+        .type = VERBS_QP_RC,
+        .sq_depth = RDMA_SQ_PER_ENTRY * qp->depth,
+        .rq_depth = qp->depth,
+        .ops = &qp_ops,
+        .ctx = qp,
+    };
+    struct verbs_qp_attr attr;
+
+    if (!verbs_create_qp(verbs, &config, &qp->qpn)) {
+        return false;
+    }
+    cm_qp_attr(qp->conn, &attr);
+    if (!verbs_modify_qp(verbs, qp->qpn, VERBS_QPS_INIT, &attr)) {
+        verbs_destroy_qp(verbs, qp->qpn);
+        return false;
+    }
+    capsules_take(qp);
+    capsules_post(qp);
+    if (!verbs_modify_qp(verbs, qp->qpn, VERBS_QPS_RTR, &attr) ||
+        !verbs_modify_qp(verbs, qp->qpn, VERBS_QPS_RTS, &attr)) {
+        verbs_destroy_qp(verbs, qp->qpn);
+        capsules_give(qp);
+        return false;
+    }
+    return true;
+}
+
+static void cm_requested(void *ctx, struct cm_conn *conn,
+                         const struct cm_request *request)
+{
+    struct rdma_transport *rdma = ctx;
+    uint8_t private_data[NVME_RDMA_REP_LEN];
+    struct nvme_rdma_req req;
+    struct rdma_qp *qp;
+    uint16_t number;
+    enum nvme_rdma_status status = judge(rdma, request, &req, &number);
+
+    if (status != NVME_RDMA_OK) {
+        reject(conn, status);
+        return;
+    }
+    qp = &rdma->qps[number];
+    ASSERT(qp->state == RDMA_QP_FREE);
+    /* It may still be on the list of those to be looked at: that stays. */
+    qp->rdma = rdma;
+    qp->number = number;
+    qp->qid = req.qid;
+    qp->depth = nvmf_qpair_depth(rdma->config.target, number);
+    qp->posted = 0;
+    qp->in_use = 0;
+    qp->responding = 0;
+    qp->waiting = NULL;
+    qp->conn = conn;
+    qp->notice = (struct rdma_notice){
+        .qpair = number,
+        .qid = req.qid,
+        .laddr = request->laddr,
+        .peer = request->peer_ip,
+    };
+    if (!bring_up(qp)) {
+        bool is_free = nvmf_qpair_closed(rdma->config.target, number);
+
+        ASSERT(is_free); /* nothing was ever received on it */
+        reject(conn, NVME_RDMA_NO_RESOURCES);
+        return;
+    }
+    qp->state = RDMA_QP_OPEN;
+    rdma->qpairs_in_use++;
+    cm_set_ctx(conn, qp);
+    nvmf_qpair_open(rdma->config.target, number, rdma->now_us);
+    nvme_rdma_rep_emit(private_data, qp->depth);
+    cm_accept(conn, qp->qpn, private_data, sizeof(private_data));
+}
+
+static void cm_established(void *ctx, struct cm_conn *conn)
+{
+    struct rdma_qp *qp = ctx;
+
+    (void)conn;
+    notify(qp, true);
+}
+
+static void cm_disconnected(void *ctx, struct cm_conn *conn,
+                            const struct cm_end *end)
+{
+    struct rdma_qp *qp = ctx;
+
+    (void)conn;
+    (void)end;
+    rdma_qp_fail(qp);
+}
+
+/* We never connect, so nothing is ever replied. */
+static const struct cm_ops cm_ops = {
+    .request = cm_requested,
+    .established = cm_established,
+    .disconnected = cm_disconnected,
+};
+
+/* ---- The rest of the transport seam. */
+
+static void disconnect(void *ctx, uint16_t qpair)
+{
+    struct rdma_transport *rdma = ctx;
+    struct rdma_qp *qp = &rdma->qps[qpair];
+
+    if (qp->state == RDMA_QP_OPEN) {
+        qp->state = RDMA_QP_ENDING;
+        rdma_qp_needs_step(qp);
+    }
+}
+
+static void drained(void *ctx, uint16_t qpair)
+{
+    struct rdma_transport *rdma = ctx;
+    struct rdma_qp *qp = &rdma->qps[qpair];
+
+    ASSERT(qp->state == RDMA_QP_DRAINING);
+    qp->state = RDMA_QP_DRAINED;
+    if (!qp->is_in_step) {
+        release(qp);
+    }
+}
+
+void rdma_transport_seams(struct rdma_transport *rdma,
+                          struct nvmf_transport *transport,
+                          struct nvmf_bufs *bufs)
+{
+    *transport = (struct nvmf_transport){
+        .ctx = rdma,
+        .fetch = rdma_request_fetch,
+        .respond = rdma_request_respond,
+        .disconnect = disconnect,
+        .drained = drained,
+    };
+    *bufs = (struct nvmf_bufs){
+        .ctx = &rdma->bufs,
+        .get = rdma_bufs_get,
+        .put = rdma_bufs_put,
+    };
+}
+
+bool rdma_transport_init(struct rdma_transport *rdma,
+                         const struct rdma_transport_config *config)
+{
+    rdma->config = *config;
+    rdma->lkey = verbs_local_key(config->verbs);
+    rdma->now_us = 0;
+    rdma->requests_in_use = 0;
+    rdma->capsules_in_use = 0;
+    rdma->qpairs_in_use = 0;
+    rdma->step_first = NULL;
+    for (unsigned int i = 0; i < NVMF_MAX_QPAIRS; i++) {
+        rdma->qps[i] = (struct rdma_qp){.rdma = rdma};
+    }
+    rdma_request_init(rdma);
+    capsules_init(rdma);
+    rdma_bufs_init(&rdma->bufs, config->bufs, rdma->lkey);
+    return cm_listen(config->cm, rdma_ip_cm_service_id(config->service_port),
+                     &cm_ops, rdma);
+}
+
+void rdma_transport_tick(struct rdma_transport *rdma, uint64_t now_us)
+{
+    rdma->now_us = now_us;
+}
+
+void rdma_transport_usage(const struct rdma_transport *rdma,
+                          struct rdma_usage *usage)
+{
+    *usage = (struct rdma_usage){
+        .qpairs = rdma->qpairs_in_use,
+        .capsules = rdma->capsules_in_use,
+        .requests = rdma->requests_in_use,
+        .buf_bytes = rdma_bufs_used_bytes(&rdma->bufs),
+    };
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * NVMe over RDMA: the target's transport on verbs and the connection manager.
+ *
+ * Follows NVMe over Fabrics 1.1, chapter 7.3.  One verbs QP for each NVMe
+ * queue pair, made at the CM request and destroyed when the connection ends.
+ *
+ *   RECV  -> nvmf_capsule()
+ *   fetch -> READ, then nvmf_request_fetched()
+ *   respond -> WRITE + SEND (with invalidate if the host asked), linked, then
+ *              nvmf_request_done() when the SEND is acknowledged
+ *
+ * A receive buffer goes back to the RNIC before the response that frees its
+ * SQ entry is posted, so that the host never finds none.
+ *
+ * Left out: shared receive queues, more than one listening port number.
+ */
+#ifndef ESSD_NVMEOF_RDMA_TRANSPORT_H
+#define ESSD_NVMEOF_RDMA_TRANSPORT_H
+
+#include "lib/util.h"
+#include "net/cm/cm.h"
+#include "net/verbs/verbs.h"
+#include "nvmeof/rdma/rdma_limits.h"
+#include "nvmeof/target/target.h"
+
+/* Defined in rdma_state.h, which only its owner includes, for its size. */
+struct rdma_transport;
+
+/* For the console: once a connection, never a command. */
+struct rdma_notice {
+    bool is_connected; /* else it has ended */
+    uint16_t qpair;
+    uint16_t qid;  /* 0: admin queue */
+    uint8_t laddr; /* where it came in */
+    struct ip_addr peer;
+};
+
+struct rdma_transport_config {
+    struct verbs *verbs;
+    struct cm *cm;
+    struct nvmf_target *target;
+    uint16_t service_port; /* 4420 */
+    /* portid of the discovery entry, by local address index */
+    uint16_t portid[NVMF_MAX_ADDRESSES];
+    void *capsules; /* RDMA_CAPSULE_BYTES of DRAM, 64-byte aligned */
+    void *bufs;     /* RDMA_BUF_BYTES of DRAM, 4096-byte aligned */
+    void (*notice)(void *ctx, const struct rdma_notice *notice); /* or NULL */
+    void *notice_ctx;
+};
+
+/**
+ * Start listening.  *config is copied; what it points to must be initialised
+ * and stay.
+ *
+ * @return false when the CM refuses the listener
+ */
+MUST_USE bool rdma_transport_init(struct rdma_transport *rdma,
+                                  const struct rdma_transport_config *config);
+
+/** The seams for nvmf_target_init(), which may come before or after init. */
+void rdma_transport_seams(struct rdma_transport *rdma,
+                          struct nvmf_transport *transport,
+                          struct nvmf_bufs *bufs);
+
+/** The time of the loop's present step, before verbs_poll() is called. */
+void rdma_transport_tick(struct rdma_transport *rdma, uint64_t now_us);
+
+/**
+ * Do what must not be done inside a callback: end connections, give back what
+ * they held.  After verbs_poll() and the media's completions, before
+ * verbs_flush().
+ *
+ * @return whether anything was done
+ */
+bool rdma_transport_step(struct rdma_transport *rdma);
+
+/* What is in use, for status lines and tests: all 0 without connections. */
+struct rdma_usage {
+    uint32_t qpairs;
+    uint32_t capsules;
+    uint32_t requests;
+    uint32_t buf_bytes;
+};
+void rdma_transport_usage(const struct rdma_transport *rdma,
+                          struct rdma_usage *usage);
+
+#endif

@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The data path of the binding: verbs and target are fakes, one QP by hand.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "fake_verbs.h"
+#include "nvmeof/rdma/rdma_state.h"
+#include "nvmeof/wire/sgl.h"
+
+enum { DEPTH = 4, LOG = 64 };
+
+/* What the fake target was told. */
+struct nvmf_target {
+    struct nvmf_request *capsule[LOG];
+    struct nvmf_data data[LOG];
+    uint8_t opcode[LOG];
+    unsigned int capsules;
+    struct nvmf_request *fetched[LOG];
+    bool fetched_ok[LOG];
+    unsigned int fetches;
+    struct nvmf_request *done[LOG];
+    unsigned int dones;
+};
+
+struct fixture {
+    struct verbs verbs;
+    struct nvmf_target target;
+    struct rdma_transport rdma;
+    struct rdma_qp *qp;
+    struct fake_qp *fake;
+    unsigned int steps_asked;
+};
+
+void nvmf_capsule(struct nvmf_target *target, uint16_t qpair,
+                  struct nvmf_request *req, const uint8_t *sqe,
+                  const struct nvmf_data *data, uint64_t now_us)
+{
+    assert_int_equal(qpair, 7);
+    assert_int_equal(now_us, 1234);
+    target->capsule[target->capsules] = req;
+    target->data[target->capsules] = *data;
+    target->opcode[target->capsules++] = sqe[SQE_OPCODE];
+}
+
+void nvmf_request_fetched(struct nvmf_target *target, struct nvmf_request *req,
+                          bool is_ok)
+{
+    target->fetched[target->fetches] = req;
+    target->fetched_ok[target->fetches++] = is_ok;
+}
+
+void nvmf_request_done(struct nvmf_target *target, struct nvmf_request *req)
+{
+    target->done[target->dones++] = req;
+}
+
+void rdma_qp_needs_step(struct rdma_qp *qp)
+{
+    qp->needs_step = true;
+}
+
+void rdma_qp_fail(struct rdma_qp *qp)
+{
+    qp->state = RDMA_QP_FAILED;
+    qp->needs_step = true;
+}
+
+static void event(void *ctx, const struct verbs_event *e)
+{
+    (void)ctx;
+    (void)e;
+}
+
+static int setup(void **state)
+{
+    static const struct verbs_qp_ops ops = {rdma_request_completion, event};
+    struct fixture *f = calloc(1, sizeof(*f));
+    struct verbs_qp_config config = {
+        .sq_depth = 4 * DEPTH,
+        .rq_depth = DEPTH,
+        .ops = &ops,
+    };
+
+    fake_verbs_init(&f->verbs);
+    f->rdma.config.verbs = &f->verbs;
+    f->rdma.config.target = &f->target;
+    f->rdma.config.capsules = calloc(DEPTH, RDMA_CAPSULE_STRIDE);
+    f->rdma.lkey = FAKE_LKEY;
+    f->rdma.now_us = 1234;
+    rdma_request_init(&f->rdma);
+    f->qp = &f->rdma.qps[7];
+    config.ctx = f->qp;
+    *f->qp = (struct rdma_qp){
+        .rdma = &f->rdma,
+        .number = 7,
+        .qid = 1,
+        .depth = DEPTH,
+        .state = RDMA_QP_OPEN,
+    };
+    assert_true(verbs_create_qp(&f->verbs, &config, &f->qp->qpn));
+    f->fake = fake_qp(&f->verbs, f->qp->qpn);
+    for (uint16_t i = 0; i < DEPTH; i++) {
+        rdma_request_post_capsule(f->qp, i);
+    }
+    *state = f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+
+    free(f->rdma.config.capsules);
+    free(f);
+    return 0;
+}
+
+/* A capsule with a keyed descriptor arrives. @return the target's request */
+static struct nvmf_request *command(struct fixture *f, enum sgl_kind kind,
+                                    uint32_t len_bytes)
+{
+    uint8_t capsule[NVME_SQE_LEN] = {[SQE_OPCODE] = 0x5a};
+    struct sgl sgl = {kind, 0x1122334455667788, len_bytes, 0xfeedbeef};
+
+    sgl_emit(capsule + SQE_SGL1, &sgl);
+    assert_true(fake_receive(&f->verbs, f->qp->qpn, capsule, sizeof(capsule)));
+    return f->target.capsule[f->target.capsules - 1];
+}
+
+static void set_pieces(struct nvmf_request *req, uint8_t count, uint32_t len,
+                       uint8_t *memory)
+{
+    req->piece_count = count;
+    for (uint8_t i = 0; i < count; i++) {
+        req->pieces[i] = (struct nvmf_piece){memory + i * len, len, FAKE_LKEY};
+    }
+}
+
+static const struct verbs_send_wr *last_send(const struct fixture *f,
+                                             uint32_t back)
+{
+    return &f->fake->send[(f->fake->send_put - 1 - back) % FAKE_LOG];
+}
+
+static void test_a_read_is_a_linked_pair_with_one_completion(void **state)
+{
+    struct fixture *f = *state;
+    struct nvmf_request *req = command(f, SGL_KEYED, 4096);
+    uint8_t data[4096];
+
+    assert_int_equal(f->target.opcode[0], 0x5a);
+    assert_int_equal(f->target.data[0].len_bytes, 4096);
+    set_pieces(req, 1, sizeof(data), data);
+    req->send_len = sizeof(data);
+    memset(req->cqe, 0x77, NVME_CQE_LEN);
+    rdma_request_respond(&f->rdma, req);
+
+    assert_int_equal(f->fake->send_put, 2);
+    assert_int_equal(last_send(f, 1)->opcode, VERBS_WR_WRITE);
+    assert_false(last_send(f, 1)->signaled);
+    assert_int_equal(last_send(f, 1)->remote_addr, 0x1122334455667788);
+    assert_int_equal(last_send(f, 1)->rkey, 0xfeedbeef);
+    assert_int_equal(last_send(f, 1)->num_sge, 1);
+    assert_ptr_equal(last_send(f, 1)->sge[0].addr, data);
+    assert_int_equal(last_send(f, 0)->opcode, VERBS_WR_SEND);
+    assert_true(last_send(f, 0)->signaled);
+    assert_true(last_send(f, 0)->linked);
+    assert_true(last_send(f, 0)->inline_data);
+    assert_int_equal(f->fake->inline_data[1][15], 0x77);
+
+    assert_int_equal(f->target.dones, 0);
+    fake_complete(&f->verbs, f->qp->qpn, 1, VERBS_WC_SUCCESS);
+    assert_int_equal(f->target.dones, 1);
+    assert_ptr_equal(f->target.done[0], req);
+    assert_int_equal(f->qp->in_use, 0);
+    assert_int_equal(f->rdma.requests_in_use, 0);
+}
+
+static void test_invalidate_only_if_asked(void **state)
+{
+    struct fixture *f = *state;
+
+    rdma_request_respond(&f->rdma, command(f, SGL_KEYED, 0));
+    assert_int_equal(last_send(f, 0)->opcode, VERBS_WR_SEND);
+    assert_false(last_send(f, 0)->linked);
+    rdma_request_respond(&f->rdma, command(f, SGL_KEYED_INVALIDATE, 8));
+    assert_int_equal(last_send(f, 0)->opcode, VERBS_WR_SEND_INV);
+    assert_int_equal(last_send(f, 0)->inv_rkey, 0xfeedbeef);
+}
+
+static void test_a_fetch_of_many_pieces_is_signaled_once(void **state)
+{
+    struct fixture *f = *state;
+    struct nvmf_request *req = command(f, SGL_KEYED, 8 * 512);
+    uint8_t data[8 * 512];
+
+    set_pieces(req, 8, 512, data);
+    req->fetch_len = 7 * 512 + 100;
+    rdma_request_fetch(&f->rdma, req);
+    assert_int_equal(f->fake->send_put, 2);
+    assert_int_equal(last_send(f, 1)->opcode, VERBS_WR_READ);
+    assert_int_equal(last_send(f, 1)->num_sge, 4);
+    assert_false(last_send(f, 1)->signaled);
+    assert_int_equal(last_send(f, 0)->remote_addr, 0x1122334455667788 + 2048);
+    assert_int_equal(last_send(f, 0)->num_sge, 4);
+    assert_int_equal(last_send(f, 0)->sge[3].len_bytes, 100);
+    assert_true(last_send(f, 0)->signaled);
+    fake_complete(&f->verbs, f->qp->qpn, 1, VERBS_WC_SUCCESS);
+    assert_int_equal(f->target.fetches, 1);
+    assert_true(f->target.fetched_ok[0]);
+}
+
+static void test_a_buffer_is_back_before_its_response(void **state)
+{
+    struct fixture *f = *state;
+
+    for (unsigned int i = 0; i < DEPTH; i++) {
+        command(f, SGL_KEYED, 0);
+    }
+    assert_int_equal(f->qp->posted, 0);
+    for (unsigned int i = 0; i < DEPTH; i++) {
+        rdma_request_respond(&f->rdma, f->target.capsule[i]);
+        assert_int_equal(f->qp->posted, i + 1);
+    }
+    /* All responses are still unacknowledged, and the next commands come. */
+    for (unsigned int i = 0; i < DEPTH; i++) {
+        command(f, SGL_KEYED, 0);
+    }
+    assert_int_equal(f->qp->in_use, 2 * DEPTH);
+    /* No request is left for what these buffers would receive: they wait. */
+    rdma_request_respond(&f->rdma, f->target.capsule[DEPTH]);
+    assert_int_equal(f->qp->posted, 0);
+    fake_complete(&f->verbs, f->qp->qpn, 0, VERBS_WC_SUCCESS);
+    assert_int_equal(f->qp->in_use + f->qp->posted, 2 * DEPTH - 1);
+    fake_complete(&f->verbs, f->qp->qpn, DEPTH, VERBS_WC_SUCCESS);
+    assert_int_equal(f->qp->posted, 1);
+}
+
+static void test_a_full_send_ring_is_waited_for_in_order(void **state)
+{
+    struct fixture *f = *state;
+    uint8_t data[4096];
+    unsigned int posted = 0;
+
+    /* Fill the ring to less than one request's room. */
+    for (unsigned int i = 0; i < DEPTH; i++) {
+        struct nvmf_request *req = command(f, SGL_KEYED, sizeof(data));
+
+        set_pieces(req, 8, 512, data);
+        req->send_len = 4096;
+        rdma_request_respond(&f->rdma, req);
+    }
+    posted = f->fake->send_put;
+    assert_int_equal(posted, 3 * DEPTH);
+    for (unsigned int i = 0; i < DEPTH; i++) {
+        rdma_request_respond(&f->rdma, command(f, SGL_KEYED, 0));
+    }
+    /* 16 - 12 = 4: two more single SENDs leave less than 3. */
+    assert_int_equal(f->fake->send_put, posted + 2);
+    fake_retire(&f->verbs, f->qp->qpn, 3);
+    fake_complete(&f->verbs, f->qp->qpn, 2, VERBS_WC_SUCCESS);
+    assert_int_equal(f->fake->send_put, posted + DEPTH);
+    assert_null(f->qp->waiting);
+    /* Still in the order in which they were given. */
+    for (unsigned int i = 0; i < DEPTH; i++) {
+        const struct rdma_request *req = container_of(
+            f->target.capsule[DEPTH + i], struct rdma_request, nvmf);
+
+        assert_int_equal((uint32_t)last_send(f, DEPTH - 1 - i)->cookie,
+                         (uint32_t)(req - f->rdma.requests));
+    }
+}
+
+static void test_when_it_fails_everything_is_answered_once(void **state)
+{
+    struct fixture *f = *state;
+    struct nvmf_request *fetching = command(f, SGL_KEYED, 512);
+    struct nvmf_request *responding = command(f, SGL_KEYED, 0);
+    struct nvmf_request *at_target = command(f, SGL_KEYED, 0);
+    uint8_t data[512];
+
+    (void)at_target;
+    set_pieces(fetching, 1, sizeof(data), data);
+    fetching->fetch_len = sizeof(data);
+    rdma_request_fetch(&f->rdma, fetching);
+    rdma_request_respond(&f->rdma, responding);
+    fake_complete(&f->verbs, f->qp->qpn, 0, VERBS_WC_RETRY_EXCEEDED);
+    assert_true(f->qp->needs_step);
+    assert_int_equal(f->target.fetches, 0);
+    fake_complete(&f->verbs, f->qp->qpn, 1, VERBS_WC_FLUSHED);
+    assert_int_equal(f->target.dones, 0);
+
+    rdma_request_fail_all(f->qp);
+    assert_int_equal(f->target.fetches, 1);
+    assert_false(f->target.fetched_ok[0]);
+    assert_int_equal(f->target.dones, 1);
+    assert_ptr_equal(f->target.done[0], responding);
+    rdma_request_fail_all(f->qp);
+    assert_int_equal(f->target.fetches, 1);
+    assert_int_equal(f->target.dones, 1);
+    rdma_request_release_all(f->qp);
+    assert_int_equal(f->rdma.requests_in_use, 0);
+    assert_int_equal(f->qp->in_use, 0);
+}
+
+static void test_a_short_capsule_ends_the_connection(void **state)
+{
+    struct fixture *f = *state;
+    uint8_t capsule[NVME_SQE_LEN] = {0};
+
+    assert_true(fake_receive(&f->verbs, f->qp->qpn, capsule, 63));
+    assert_int_equal(f->target.capsules, 0);
+    assert_int_equal(f->qp->state, RDMA_QP_FAILED);
+}
+
+static void test_a_response_after_the_end_is_answered_later(void **state)
+{
+    struct fixture *f = *state;
+    struct nvmf_request *req = command(f, SGL_KEYED, 0);
+
+    f->qp->state = RDMA_QP_DRAINING;
+    f->qp->needs_step = false;
+    rdma_request_respond(&f->rdma, req);
+    assert_int_equal(f->fake->send_put, 0);
+    assert_int_equal(f->target.dones, 0);
+    assert_true(f->qp->needs_step);
+    rdma_request_fail_all(f->qp);
+    assert_int_equal(f->target.dones, 1);
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        T(test_a_read_is_a_linked_pair_with_one_completion),
+        T(test_invalidate_only_if_asked),
+        T(test_a_fetch_of_many_pieces_is_signaled_once),
+        T(test_a_buffer_is_back_before_its_response),
+        T(test_a_full_send_ring_is_waited_for_in_order),
+        T(test_when_it_fails_everything_is_answered_once),
+        T(test_a_short_capsule_ends_the_connection),
+        T(test_a_response_after_the_end_is_answered_later),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
