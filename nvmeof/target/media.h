@@ -73,7 +73,7 @@ struct nvmf_media {
      */
     void (*set_volatile)(void *ctx, bool is_enabled);
 
-    /** What namespace ns is; asked in nvmf_target_init() only. */
+    /** What namespace ns is; asked at the start and after changes only. */
     void (*geometry)(void *ctx, uint32_t ns, struct media_geometry *geometry);
 };
 

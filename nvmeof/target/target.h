@@ -54,7 +54,6 @@ struct nvmf_health {
     uint64_t power_cycles;
     uint64_t power_on_hours;
     uint64_t unsafe_shutdowns;
-    uint64_t media_errors; /* before this power cycle */
 };
 
 /* Counters that the target keeps; the application saves and restores them. */
@@ -68,7 +67,11 @@ struct nvmf_counters {
 };
 
 struct nvmf_config {
-    char subnqn[224];    /* 11..223 characters, NUL terminated */
+    char subnqn[224];        /* 11..223 characters, NUL terminated */
+    char discovery_nqn[224]; /* unique name of the discovery subsystem, which
+                              * answers to the well-known one too; "": none */
+    uint64_t genctr;     /* first generation of the discovery log: a value that
+                          * restarts do not repeat, e.g. boot count << 16 */
     char sn[21];         /* serial number, at most 20 characters */
     char mn[41];         /* model */
     char fr[9];          /* firmware revision that runs */
@@ -184,6 +187,9 @@ void nvmf_target_set_addresses(struct nvmf_target *target,
 /** New health values; what got worse is reported to hosts that asked. */
 void nvmf_target_set_health(struct nvmf_target *target,
                             const struct nvmf_health *health);
+
+/** A namespace's size or attributes changed below: look again, tell hosts. */
+void nvmf_target_ns_changed(struct nvmf_target *target, uint32_t nsid);
 
 /**
  * Put an event that belongs to no command into the error log (a firmware image

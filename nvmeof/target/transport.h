@@ -28,6 +28,19 @@ enum nvmf_request_state {
     NVMF_REQUEST_STATES
 };
 
+struct nvmf_command;
+
+/* What the transport found in the command's data descriptor (SGL1). */
+struct nvmf_data {
+    uint32_t len_bytes; /* what the descriptor describes; 0 for none */
+    uint16_t status;    /* enum nvme_status, 0 if acceptable.  Reported only
+                         * if the command moves data */
+    struct nvmf_piece
+        in_capsule; /* the data itself, where it came with the
+                     * command (then len_bytes long); else
+                     * ptr is NULL.  Lives as long as the request */
+};
+
 /*
  * One command.  Embed it in the transport's own request (container_of() leads
  * back) and hand it in zeroed the first time.  From nvmf_capsule() to
@@ -44,29 +57,16 @@ struct nvmf_request {
     uint8_t cqe[NVME_CQE_LEN]; /* respond(): the response capsule */
 
     /* The target's own. */
-    bool owns_buffers; /* pieces are to be put() */
-    bool is_in_capsule;
-    uint16_t command; /* which row of a command table */
-    uint16_t status;
-    uint16_t error_location; /* of a bad field: byte 0..63, bit above */
-    uint16_t progress;       /* steps done of a command that takes several */
+    bool owns_buffers;       /* pieces are to be put() */
+    uint16_t error_location; /* of a bad field: byte in 7:0, bit in 10:8 */
+    uint16_t progress;       /* media operations done, of steps */
     uint16_t steps;
-    uint16_t data_status;
-    uint32_t data_len;
+    uint32_t data_len;  /* bytes the command moves */
     uint32_t result[2]; /* dwords 0 and 1 of the CQE */
+    const struct nvmf_command *command;
+    struct nvmf_data data;
     struct nvme_sqe sqe;
     struct nvmf_request *next;
-};
-
-/* What the transport found in the command's data descriptor (SGL1). */
-struct nvmf_data {
-    uint32_t len_bytes; /* what the descriptor describes; 0 for none */
-    uint16_t status;    /* enum nvme_status, 0 if acceptable.  Reported only
-                         * if the command moves data */
-    struct nvmf_piece
-        in_capsule; /* the data itself, where it came with the
-                     * command (then len_bytes long); else
-                     * ptr is NULL.  Lives as long as the request */
 };
 
 /*
@@ -102,6 +102,7 @@ struct nvmf_transport {
      * The target has let go of a queue pair whose nvmf_qpair_closed() returned
      * false: no request of it is known here any more, the number may come back
      * from the next nvmf_qpair_reserve(), and its share of the budget is free.
+     * Called from within whichever nvmf_ function ended the last request.
      */
     void (*drained)(void *ctx, uint16_t qpair);
 };

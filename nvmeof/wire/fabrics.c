@@ -6,9 +6,9 @@
 #include "lib/bytes.h"
 #include "nvmeof/wire/opcode.h"
 
-_Static_assert(CONNECT_RECFMT == SQE_CDW10, "RECFMT is in dword 10");
-_Static_assert(CONNECT_SQSIZE == SQE_CDW11, "SQSIZE is in dword 11");
-_Static_assert(CONNECT_KATO == SQE_CDW12, "KATO is in dword 12");
+_Static_assert((int)CONNECT_RECFMT == (int)SQE_CDW10, "RECFMT is in dword 10");
+_Static_assert((int)CONNECT_SQSIZE == (int)SQE_CDW11, "SQSIZE is in dword 11");
+_Static_assert((int)CONNECT_KATO == (int)SQE_CDW12, "KATO is in dword 12");
 _Static_assert(CONNECT_DATA_HOSTNQN + NVME_NQN_FIELD < CONNECT_DATA_LEN,
                "the rest of the data is reserved");
 

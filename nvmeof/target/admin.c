@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The admin command set.
+ * Spec: NVM Express Base 1.4 section 5.
+ *
+ * Left out, and refused as an invalid opcode: firmware download and commit,
+ * namespace management, Format, Sanitize, self-test, Security, Directives.
+ */
+#include "nvmeof/target/internal.h"
+
+enum { ABORT_NOT_DONE = 1 }; /* CQE dword 0 */
+
+static uint16_t keep_alive(struct nvmf_target *target, struct nvmf_request *req)
+{
+    (void)target;
+    (void)req;
+    return NVME_SC_SUCCESS; /* every command says that the host is alive */
+}
+
+/* Only what waits for an event or for buffers can be taken back. */
+static uint16_t abort_execute(struct nvmf_target *target,
+                              struct nvmf_request *req)
+{
+    struct nvmf_ctrl *ctrl = request_ctrl(target, req);
+    uint16_t sqid = (uint16_t)req->sqe.cdw10;
+    uint16_t cid = (uint16_t)(req->sqe.cdw10 >> 16);
+    bool is_done = false;
+
+    if (sqid == 0) {
+        is_done = event_abort(target, ctrl, cid);
+    }
+    if (!is_done && sqid < ARRAY_LEN(ctrl->qpair) &&
+        ctrl->qpair[sqid] != NO_QPAIR) {
+        is_done = request_abort_waiting(target, ctrl->qpair[sqid], cid);
+    }
+    req->result[0] = is_done ? 0 : ABORT_NOT_DONE;
+    return NVME_SC_SUCCESS;
+}
+
+const struct nvmf_command admin_commands[ADMIN_COMMANDS] = {
+    [ADMIN_GET_LOG_PAGE] = {.direction = DATA_TO_HOST,
+                            .flags = COMMAND_ON_DISCOVERY,
+                            .check = log_check,
+                            .execute = log_execute},
+    [ADMIN_IDENTIFY] = {.direction = DATA_TO_HOST,
+                        .flags = COMMAND_ON_DISCOVERY,
+                        .check = identify_check,
+                        .execute = identify_execute},
+    [ADMIN_ABORT] = {.execute = abort_execute},
+    [ADMIN_SET_FEATURES] = {.flags = COMMAND_ON_DISCOVERY,
+                            .check = feature_set_check,
+                            .execute = feature_set},
+    [ADMIN_GET_FEATURES] = {.direction = DATA_TO_HOST,
+                            .flags = COMMAND_ON_DISCOVERY,
+                            .check = feature_get_check,
+                            .execute = feature_get},
+    [ADMIN_ASYNC_EVENT_REQUEST] = {.flags = COMMAND_ON_DISCOVERY,
+                                   .execute = event_request},
+    [ADMIN_KEEP_ALIVE] = {.flags = COMMAND_ON_DISCOVERY, .execute = keep_alive},
+};

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Controllers: one for each association, made by the admin queue's Connect.
+ * Spec: NVM Express Base 1.4 sections 3.1, 7.3, 7.6 and 7.12; Fabrics 1.1
+ * sections 4.3 to 4.6.
+ *
+ * Left out: static controllers, deletion of single I/O queues by command.
+ */
+#include "nvmeof/target/internal.h"
+
+#include <string.h>
+
+enum {
+    DISCOVERY_KATO_MS = 120000, /* of a discovery host that set none */
+    CC_IOSQES = 6,
+    CC_IOCQES = 4,
+};
+
+static const uint8_t ctrl_next[CTRL_STATES] = {
+    [CTRL_FREE] = BIT(CTRL_DISABLED),
+    [CTRL_DISABLED] = BIT(CTRL_READY) | BIT(CTRL_FAILED) | BIT(CTRL_ENDING),
+    [CTRL_READY] = BIT(CTRL_DISABLED) | BIT(CTRL_RESETTING) | BIT(CTRL_FAILED) |
+                   BIT(CTRL_ENDING),
+    [CTRL_RESETTING] = BIT(CTRL_DISABLED) | BIT(CTRL_ENDING),
+    [CTRL_FAILED] = BIT(CTRL_DISABLED) | BIT(CTRL_RESETTING) | BIT(CTRL_ENDING),
+    [CTRL_ENDING] = BIT(CTRL_FREE),
+};
+
+/* The only writer of ctrl->state. */
+static void ctrl_enter(struct nvmf_ctrl *ctrl, enum ctrl_state next)
+{
+    ASSERT(ctrl_next[ctrl->state] & BIT(next));
+    ctrl->state = (uint8_t)next;
+}
+
+static void reset_features(const struct nvmf_target *target,
+                           struct nvmf_ctrl *ctrl)
+{
+    uint32_t queues = target->config.max_io_queues - 1u;
+
+    ctrl->features = (struct nvmf_features){
+        .number_of_queues = queues << 16 | queues,
+        .temperature_over_k = DEFAULT_WCTEMP_K,
+    };
+    ctrl->events_pending = 0;
+    ctrl->events_masked = 0;
+    ctrl->warnings_told = 0;
+    memset(ctrl->changed_ns, 0, sizeof(ctrl->changed_ns));
+}
+
+/* @return NO_CTRL when all are taken, some of them still ending. */
+uint8_t ctrl_create(struct nvmf_target *target, bool is_discovery,
+                    uint16_t portid, const struct connect_data *data,
+                    uint32_t kato_ms)
+{
+    struct nvmf_ctrl *ctrl;
+    uint8_t index = 0;
+
+    while (index < NVMF_MAX_HOSTS && target->ctrl[index].state != CTRL_FREE) {
+        index++;
+    }
+    if (index == NVMF_MAX_HOSTS) {
+        return NO_CTRL;
+    }
+    ctrl = &target->ctrl[index];
+    ctrl_enter(ctrl, CTRL_DISABLED);
+    /* A number comes back only after 254 others of the same index. */
+    ctrl->cntlid = (uint16_t)(ctrl->generation << 8 | (index + 1));
+    ctrl->generation = (uint8_t)((ctrl->generation + 1) % 0xff);
+    ctrl->is_discovery = is_discovery;
+    ctrl->portid = portid;
+    ctrl->shst = SHST_NORMAL;
+    ctrl->cc = 0;
+    ctrl->qpair_count = 0;
+    ctrl->io_count = 0;
+    ctrl->promised = 0;
+    ctrl->aer_count = 0;
+    memset(ctrl->qpair, 0xff, sizeof(ctrl->qpair));
+    memcpy(ctrl->hostid, data->hostid, sizeof(ctrl->hostid));
+    memcpy(ctrl->hostnqn, data->hostnqn, sizeof(ctrl->hostnqn));
+    reset_features(target, ctrl);
+    target->ctrl_count++;
+    ctrl_set_kato(target, index, kato_ms);
+    return index;
+}
+
+/* @return the controller of a live association, or NO_CTRL. */
+uint8_t ctrl_find(const struct nvmf_target *target, uint16_t cntlid)
+{
+    uint8_t index = (uint8_t)((cntlid & 0xff) - 1);
+    const struct nvmf_ctrl *ctrl;
+
+    if (index >= NVMF_MAX_HOSTS) {
+        return NO_CTRL;
+    }
+    ctrl = &target->ctrl[index];
+    if (ctrl->cntlid != cntlid || ctrl->state == CTRL_FREE ||
+        ctrl->state == CTRL_ENDING) {
+        return NO_CTRL;
+    }
+    return index;
+}
+
+/* How long the host may be silent; 0: for ever. */
+static uint64_t patience_us(const struct nvmf_ctrl *ctrl)
+{
+    uint32_t kato_ms = ctrl->kato_ms;
+
+    if (kato_ms == 0 && ctrl->is_discovery) {
+        kato_ms = DISCOVERY_KATO_MS;
+    }
+    return kato_ms * 1000ull;
+}
+
+/* Rounded up to the granularity that Identify KAS tells. */
+void ctrl_set_kato(struct nvmf_target *target, uint8_t index, uint32_t kato_ms)
+{
+    struct nvmf_ctrl *ctrl = &target->ctrl[index];
+    uint32_t unit_ms = KAS_100MS * 100;
+    uint32_t rest_ms = kato_ms % unit_ms;
+
+    if (rest_ms != 0 && kato_ms <= UINT32_MAX - unit_ms) {
+        kato_ms += unit_ms - rest_ms;
+    }
+    ctrl->kato_ms = kato_ms;
+    ctrl->seen_us = target->now_us;
+    wheel_stop(&target->wheel, (uint16_t)(WHEEL_CTRL + index));
+    if (patience_us(ctrl) != 0) {
+        wheel_start(&target->wheel, (uint16_t)(WHEEL_CTRL + index),
+                    target->now_us + patience_us(ctrl));
+    }
+}
+
+/* The timer fired: too early after a sign of life, which only notes the time.
+ */
+void ctrl_expired(struct nvmf_target *target, uint8_t index)
+{
+    struct nvmf_ctrl *ctrl = &target->ctrl[index];
+    uint64_t deadline_us = ctrl->seen_us + patience_us(ctrl);
+
+    if (target->now_us < deadline_us) {
+        wheel_start(&target->wheel, (uint16_t)(WHEEL_CTRL + index),
+                    deadline_us);
+        return;
+    }
+    nvmf_target_log_error(target, NVME_SC_KEEP_ALIVE_EXPIRED, 0, 0);
+    ctrl_end(target, index);
+}
+
+void ctrl_attach(struct nvmf_target *target, uint8_t index, uint16_t qid,
+                 uint16_t qpair)
+{
+    struct nvmf_ctrl *ctrl = &target->ctrl[index];
+
+    ctrl->qpair[qid] = qpair;
+    ctrl->qpair_count++;
+    ctrl->io_count = (uint16_t)(ctrl->io_count + (qid != 0));
+}
+
+void ctrl_forget_promise(struct nvmf_target *target, struct nvmf_ctrl *ctrl,
+                         uint16_t queues)
+{
+    ctrl->promised = (uint16_t)(ctrl->promised - queues);
+    target->queues_promised -= queues;
+}
+
+/*
+ * The association is over: everything it has is torn down, and its number stays
+ * taken until the last queue pair has drained.
+ */
+void ctrl_end(struct nvmf_target *target, uint8_t index)
+{
+    struct nvmf_ctrl *ctrl = &target->ctrl[index];
+
+    if (ctrl->state == CTRL_ENDING) {
+        return;
+    }
+    ctrl_enter(ctrl, CTRL_ENDING);
+    wheel_stop(&target->wheel, (uint16_t)(WHEEL_CTRL + index));
+    ctrl_forget_promise(target, ctrl, ctrl->promised);
+    for (size_t qid = 0; qid < ARRAY_LEN(ctrl->qpair); qid++) {
+        uint16_t qpair = ctrl->qpair[qid];
+
+        if (qpair != NO_QPAIR && target->qpair[qpair].state == QPAIR_LIVE) {
+            qpair_disconnect(target, qpair);
+        }
+    }
+    event_abort_all(target, ctrl);
+}
+
+/* A connection is gone, though perhaps not all of its requests. */
+void ctrl_detach(struct nvmf_target *target, uint8_t index, uint16_t qid)
+{
+    struct nvmf_ctrl *ctrl = &target->ctrl[index];
+
+    ctrl->qpair[qid] = NO_QPAIR;
+    if (qid == 0) {
+        ctrl_end(target, index);
+        return;
+    }
+    ctrl->io_count--;
+    if (ctrl->io_count == 0 && ctrl->state == CTRL_RESETTING) {
+        ctrl_enter(ctrl, CTRL_DISABLED);
+    }
+}
+
+/* A queue pair is free. */
+void ctrl_release(struct nvmf_target *target, uint8_t index)
+{
+    struct nvmf_ctrl *ctrl = &target->ctrl[index];
+
+    ctrl->qpair_count--;
+    if (ctrl->qpair_count == 0 && ctrl->state == CTRL_ENDING) {
+        ctrl_enter(ctrl, CTRL_FREE);
+        target->ctrl_count--;
+    }
+}
+
+/*
+ * How many I/O queues the association may have.  As far as the host names
+ * its controller when it connects them, that much of the budget is kept.
+ */
+uint16_t ctrl_grant_queues(struct nvmf_target *target, struct nvmf_ctrl *ctrl,
+                           uint16_t wanted)
+{
+    uint32_t free_depth;
+    uint32_t taken;
+    uint32_t room;
+
+    ctrl_forget_promise(target, ctrl, ctrl->promised);
+    taken = target->depth_used + target->queues_promised * NVMF_MAX_DEPTH;
+    free_depth =
+        taken < NVMF_TOTAL_DEPTH - 1 ? NVMF_TOTAL_DEPTH - 1 - taken : 0;
+    room = MIN(free_depth / NVMF_MAX_DEPTH, target->config.max_io_queues);
+    ctrl->promised = (uint16_t)MIN(room, wanted);
+    target->queues_promised += ctrl->promised;
+    return MAX(ctrl->promised, 1); /* none cannot be said */
+}
+
+static bool is_acceptable(const struct nvmf_ctrl *ctrl, uint32_t cc)
+{
+    bool has_entry_sizes = (cc >> CC_IOSQES_SHIFT & 0xf) == CC_IOSQES &&
+                           (cc >> CC_IOCQES_SHIFT & 0xf) == CC_IOCQES;
+
+    return (cc >> CC_CSS_SHIFT & 7) == 0 && (cc >> CC_MPS_SHIFT & 0xf) == 0 &&
+           (cc >> CC_AMS_SHIFT & 7) == 0 &&
+           (has_entry_sizes || ctrl->is_discovery);
+}
+
+/* CC.EN went from 1 to 0: a controller reset. */
+static void ctrl_reset(struct nvmf_target *target, struct nvmf_ctrl *ctrl)
+{
+    ctrl_enter(ctrl, ctrl->io_count > 0 ? CTRL_RESETTING : CTRL_DISABLED);
+    ctrl->shst = SHST_NORMAL;
+    ctrl_forget_promise(target, ctrl, ctrl->promised);
+    event_abort_all(target, ctrl);
+    reset_features(target, ctrl);
+    for (size_t qid = 1; qid < ARRAY_LEN(ctrl->qpair); qid++) {
+        uint16_t qpair = ctrl->qpair[qid];
+
+        if (qpair != NO_QPAIR && target->qpair[qpair].state == QPAIR_LIVE) {
+            qpair_disconnect(target, qpair);
+        }
+    }
+}
+
+/* Shutdown is the caller's: it takes time. */
+void ctrl_set_cc(struct nvmf_target *target, uint8_t index, uint32_t cc)
+{
+    struct nvmf_ctrl *ctrl = &target->ctrl[index];
+    bool was_enabled = ctrl->cc & CC_EN;
+    bool is_enabled = cc & CC_EN;
+
+    ctrl->cc = cc & CC_DEFINED;
+    if (was_enabled && !is_enabled) {
+        ctrl_reset(target, ctrl);
+    } else if (!was_enabled && is_enabled && ctrl->state == CTRL_DISABLED) {
+        ctrl->shst = SHST_NORMAL;
+        ctrl_enter(ctrl, is_acceptable(ctrl, cc) ? CTRL_READY : CTRL_FAILED);
+        event_check_health(target, ctrl);
+    }
+}
+
+uint32_t ctrl_csts(const struct nvmf_ctrl *ctrl)
+{
+    uint32_t csts = (uint32_t)ctrl->shst << CSTS_SHST_SHIFT;
+
+    if (ctrl->state == CTRL_READY || ctrl->state == CTRL_RESETTING) {
+        csts |= CSTS_RDY;
+    }
+    if (ctrl->state == CTRL_FAILED) {
+        csts |= CSTS_CFS;
+    }
+    return csts;
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Asynchronous events: raised, masked until the log that explains them is read.
+ * Spec: NVM Express Base 1.4 section 5.2.
+ */
+#include "nvmeof/target/internal.h"
+
+/* What each event tells, and which configuration bit asks for it. */
+static const struct {
+    uint32_t config_bits; /* of feature 0Bh */
+    uint8_t type;
+    uint8_t info;
+    uint8_t lid;
+} events[CTRL_EVENTS] = {
+    [CTRL_EVENT_SMART_RELIABILITY] = {SMART_WARN_RELIABILITY |
+                                          SMART_WARN_READ_ONLY |
+                                          SMART_WARN_VOLATILE_MEMORY,
+                                      EVENT_TYPE_SMART, EVENT_SMART_RELIABILITY,
+                                      LOG_SMART},
+    [CTRL_EVENT_SMART_TEMPERATURE] = {SMART_WARN_TEMPERATURE, EVENT_TYPE_SMART,
+                                      EVENT_SMART_TEMPERATURE, LOG_SMART},
+    [CTRL_EVENT_SMART_SPARE] = {SMART_WARN_SPARE, EVENT_TYPE_SMART,
+                                EVENT_SMART_SPARE, LOG_SMART},
+    [CTRL_EVENT_NS_CHANGED] = {1u << 8, EVENT_TYPE_NOTICE,
+                               EVENT_NOTICE_NS_CHANGED, LOG_CHANGED_NS_LIST},
+    [CTRL_EVENT_DISCOVERY_CHANGED] = {1u << 31, EVENT_TYPE_NOTICE,
+                                      EVENT_NOTICE_DISCOVERY_CHANGED,
+                                      LOG_DISCOVERY},
+};
+
+/* Report what is pending, as long as there are requests to report it with. */
+static void event_report(struct nvmf_target *target, struct nvmf_ctrl *ctrl)
+{
+    for (unsigned int i = 0; i < CTRL_EVENTS && ctrl->aer_count > 0; i++) {
+        struct nvmf_request *req;
+
+        if (!(ctrl->events_pending & ~ctrl->events_masked & BIT(i))) {
+            continue;
+        }
+        ctrl->events_pending &= (uint16_t)~BIT(i);
+        ctrl->events_masked |= (uint16_t)BIT(i);
+        req = ctrl->aer[--ctrl->aer_count];
+        req->result[0] = (uint32_t)events[i].lid << 16 |
+                         (uint32_t)events[i].info << 8 | events[i].type;
+        request_resume(req);
+        request_complete(target, req, NVME_SC_SUCCESS);
+    }
+}
+
+/* Something happened; told if the host asked, now or when it can be. */
+void event_raise(struct nvmf_target *target, struct nvmf_ctrl *ctrl,
+                 enum ctrl_event event)
+{
+    if (ctrl->state != CTRL_READY ||
+        !(ctrl->features.async_event_config & events[event].config_bits)) {
+        return;
+    }
+    ctrl->events_pending |= (uint16_t)BIT(event);
+    event_report(target, ctrl);
+}
+
+/* The log was read without Retain Asynchronous Event. */
+void event_log_read(struct nvmf_target *target, struct nvmf_ctrl *ctrl,
+                    uint8_t lid)
+{
+    for (unsigned int i = 0; i < CTRL_EVENTS; i++) {
+        if (events[i].lid == lid) {
+            ctrl->events_masked &= (uint16_t)~BIT(i);
+        }
+    }
+    event_report(target, ctrl);
+}
+
+/* Raise an event for each warning that was not there before. */
+void event_check_health(struct nvmf_target *target, struct nvmf_ctrl *ctrl)
+{
+    uint8_t warning = log_critical_warning(target, ctrl);
+    uint8_t wanted =
+        warning & (uint8_t)(ctrl->features.async_event_config & 0xff);
+    uint8_t worse = wanted & (uint8_t)~ctrl->warnings_told;
+
+    if (ctrl->is_discovery) {
+        return;
+    }
+    ctrl->warnings_told = wanted;
+    for (unsigned int i = 0; i <= CTRL_EVENT_SMART_SPARE; i++) {
+        if (worse & events[i].config_bits) {
+            event_raise(target, ctrl, (enum ctrl_event)i);
+        }
+    }
+}
+
+/* Asynchronous Event Request: kept until there is something to tell. */
+uint16_t event_request(struct nvmf_target *target, struct nvmf_request *req)
+{
+    struct nvmf_ctrl *ctrl = request_ctrl(target, req);
+
+    if (ctrl->aer_count == NVMF_MAX_AERS) {
+        return refuse(NVME_SC_AER_LIMIT);
+    }
+    request_wait_event(req);
+    ctrl->aer[ctrl->aer_count++] = req;
+    event_report(target, ctrl);
+    return NVMF_PENDING;
+}
+
+static void take_aer(struct nvmf_ctrl *ctrl, unsigned int i)
+{
+    ctrl->aer_count--;
+    ctrl->aer[i] = ctrl->aer[ctrl->aer_count];
+}
+
+bool event_abort(struct nvmf_target *target, struct nvmf_ctrl *ctrl,
+                 uint16_t cid)
+{
+    for (unsigned int i = 0; i < ctrl->aer_count; i++) {
+        struct nvmf_request *req = ctrl->aer[i];
+
+        if (req->sqe.cid == cid) {
+            take_aer(ctrl, i);
+            request_resume(req);
+            request_complete(target, req, NVME_SC_ABORT_REQUESTED);
+            return true;
+        }
+    }
+    return false;
+}
+
+/*
+ * A controller reset hands the requests back as aborted; at the end of the
+ * association, with its admin queue going, that becomes a drop.
+ */
+void event_abort_all(struct nvmf_target *target, struct nvmf_ctrl *ctrl)
+{
+    while (ctrl->aer_count > 0) {
+        struct nvmf_request *req = ctrl->aer[ctrl->aer_count - 1];
+
+        take_aer(ctrl, ctrl->aer_count - 1u);
+        request_resume(req);
+        request_complete(target, req, NVME_SC_ABORT_REQUESTED);
+    }
+}

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Fabrics commands: Connect, Property Get, Property Set.
+ * Spec: NVMe over Fabrics 1.1 section 3; NVM Express Base 1.4 section 3.1.
+ *
+ * Left out, and refused as an invalid opcode: Authentication Send and Receive,
+ * Disconnect.  Every host is allowed.
+ */
+#include "nvmeof/target/internal.h"
+
+#include <string.h>
+
+/* Which field of the SQE, or of the data with CONNECT_IATTR_DATA. */
+static uint16_t connect_invalid(struct nvmf_request *req, uint32_t field)
+{
+    req->result[0] = field;
+    return refuse(NVME_SC_CONNECT_INVALID);
+}
+
+static uint16_t connect_invalid_data(struct nvmf_request *req, uint32_t field)
+{
+    return connect_invalid(req, field | CONNECT_IATTR_DATA);
+}
+
+static uint16_t connect_check(struct nvmf_target *target,
+                              struct nvmf_request *req)
+{
+    const struct nvmf_qpair *qpair = request_qpair(target, req);
+    struct connect_command connect;
+
+    connect_command_parse(&connect, &req->sqe);
+    if (connect.recfmt != 0) {
+        return refuse_field(req, NVME_SC_CONNECT_FORMAT, CONNECT_RECFMT, 0);
+    }
+    if (connect.qid != qpair->qid) {
+        return connect_invalid(req, CONNECT_QID);
+    }
+    if (connect.sqsize == 0 || connect.sqsize >= qpair->depth) {
+        return connect_invalid(req, CONNECT_SQSIZE);
+    }
+    req->data_len = CONNECT_DATA_LEN;
+    return NVME_SC_SUCCESS;
+}
+
+static bool nqn_equal(const char *a, const char *b)
+{
+    size_t len = nvme_nqn_len(a);
+
+    return len != 0 && len == nvme_nqn_len(b) && memcmp(a, b, len) == 0;
+}
+
+static uint16_t connect_admin(struct nvmf_target *target,
+                              struct nvmf_request *req,
+                              const struct connect_command *connect,
+                              const struct connect_data *data, uint8_t *ctrl)
+{
+    const struct nvmf_config *config = &target->config;
+    char well_known[NVME_NQN_FIELD] = NVME_DISCOVERY_NQN;
+    bool is_discovery = nqn_equal(data->subnqn, well_known) ||
+                        nqn_equal(data->subnqn, config->discovery_nqn);
+
+    if (!is_discovery && !nqn_equal(data->subnqn, config->subnqn)) {
+        return connect_invalid_data(req, CONNECT_DATA_SUBNQN);
+    }
+    if (data->cntlid != NVME_CNTLID_DYNAMIC) {
+        return connect_invalid_data(req, CONNECT_DATA_CNTLID);
+    }
+    *ctrl =
+        ctrl_create(target, is_discovery, request_qpair(target, req)->portid,
+                    data, connect->kato_ms);
+    return *ctrl == NO_CTRL ? NVME_SC_CONNECT_BUSY : NVME_SC_SUCCESS;
+}
+
+/* An I/O queue joins the association that its data names. */
+static uint16_t connect_io(struct nvmf_target *target, struct nvmf_request *req,
+                           const struct connect_data *data, uint8_t *index)
+{
+    const struct nvmf_qpair *qpair = request_qpair(target, req);
+    const struct nvmf_ctrl *ctrl;
+
+    *index = ctrl_find(target, data->cntlid);
+    if (*index == NO_CTRL) {
+        return connect_invalid_data(req, CONNECT_DATA_CNTLID);
+    }
+    ctrl = &target->ctrl[*index];
+    if (ctrl->portid != qpair->portid) {
+        return connect_invalid_data(req, CONNECT_DATA_CNTLID);
+    }
+    if (ctrl->is_discovery || ctrl->state != CTRL_READY ||
+        ctrl->shst != SHST_NORMAL ||
+        qpair->qid > (ctrl->features.number_of_queues & 0xffff) + 1) {
+        return connect_invalid(req, CONNECT_QID);
+    }
+    if (!nqn_equal(data->subnqn, target->config.subnqn)) {
+        return connect_invalid_data(req, CONNECT_DATA_SUBNQN);
+    }
+    if (!nqn_equal(data->hostnqn, ctrl->hostnqn)) {
+        return connect_invalid_data(req, CONNECT_DATA_HOSTNQN);
+    }
+    if (memcmp(data->hostid, ctrl->hostid, NVME_HOSTID_LEN) != 0) {
+        return connect_invalid_data(req, CONNECT_DATA_HOSTID);
+    }
+    if (ctrl->qpair[qpair->qid] != NO_QPAIR) {
+        return refuse(NVME_SC_COMMAND_SEQUENCE);
+    }
+    return NVME_SC_SUCCESS;
+}
+
+static uint16_t connect_execute(struct nvmf_target *target,
+                                struct nvmf_request *req)
+{
+    struct nvmf_qpair *qpair = request_qpair(target, req);
+    uint8_t buf[CONNECT_DATA_LEN];
+    struct connect_command connect;
+    struct connect_data data;
+    uint16_t status;
+    uint8_t ctrl;
+
+    if (qpair->state != QPAIR_CONNECTING) { /* two at once */
+        return refuse(NVME_SC_COMMAND_SEQUENCE);
+    }
+    connect_command_parse(&connect, &req->sqe);
+    request_read_data(req, 0, buf, sizeof(buf));
+    if (!connect_data_parse(&data, buf, sizeof(buf))) {
+        return refuse(NVME_SC_SGL_INVALID_LENGTH);
+    }
+    if (nvme_nqn_len(data.hostnqn) == 0) {
+        return connect_invalid_data(req, CONNECT_DATA_HOSTNQN);
+    }
+    status = qpair->qid == 0
+                 ? connect_admin(target, req, &connect, &data, &ctrl)
+                 : connect_io(target, req, &data, &ctrl);
+    if (status != NVME_SC_SUCCESS) {
+        return status;
+    }
+    qpair->sqsize = (uint16_t)(connect.sqsize + 1);
+    qpair->has_sq_flow_control = connect.has_sq_flow_control;
+    qpair_connect(target, req->qpair, ctrl);
+    req->result[0] = target->ctrl[ctrl].cntlid;
+    return NVME_SC_SUCCESS;
+}
+
+static uint64_t cap_get(const struct nvmf_target *target,
+                        const struct nvmf_ctrl *ctrl)
+{
+    (void)target;
+    (void)ctrl;
+    return (NVMF_MAX_DEPTH - 1) | /* MQES */
+           1ull << 16 |           /* CQR: always over fabrics */
+           20ull << 24 |          /* TO: 10 s */
+           1ull << 36 |           /* NSSRS */
+           1ull << 37;            /* CSS: the NVM command set */
+}
+
+static uint64_t vs_get(const struct nvmf_target *target,
+                       const struct nvmf_ctrl *ctrl)
+{
+    (void)ctrl;
+    return target->config.vs;
+}
+
+static uint64_t cc_get(const struct nvmf_target *target,
+                       const struct nvmf_ctrl *ctrl)
+{
+    (void)target;
+    return ctrl->cc;
+}
+
+static uint64_t csts_get(const struct nvmf_target *target,
+                         const struct nvmf_ctrl *ctrl)
+{
+    (void)target;
+    return ctrl_csts(ctrl);
+}
+
+static uint64_t nssr_get(const struct nvmf_target *target,
+                         const struct nvmf_ctrl *ctrl)
+{
+    (void)target;
+    (void)ctrl;
+    return 0;
+}
+
+/* A normal or abrupt shutdown: everything is made durable first. */
+static uint16_t cc_set(struct nvmf_target *target, struct nvmf_request *req,
+                       uint64_t value)
+{
+    uint8_t index = request_qpair(target, req)->ctrl;
+    struct nvmf_ctrl *ctrl = &target->ctrl[index];
+    uint32_t was_shn = ctrl->cc >> CC_SHN_SHIFT & 3;
+    uint32_t shn = (uint32_t)value >> CC_SHN_SHIFT & 3;
+
+    ctrl_set_cc(target, index, (uint32_t)value);
+    if (shn == was_shn || shn == 0 || shn == 3) {
+        return NVME_SC_SUCCESS;
+    }
+    ctrl->shst = SHST_OCCURRING;
+    req->steps = ns_flush_steps(target);
+    if (req->steps == 0 || ctrl->is_discovery) {
+        ctrl->shst = SHST_COMPLETE;
+        return NVME_SC_SUCCESS;
+    }
+    return ns_flush_step(target, req);
+}
+
+/* Every association ends, this one too. */
+static uint16_t nssr_set(struct nvmf_target *target, struct nvmf_request *req,
+                         uint64_t value)
+{
+    (void)req;
+    if (value != NSSR_RESET) {
+        return NVME_SC_SUCCESS; /* any other value does nothing */
+    }
+    for (uint8_t i = 0; i < NVMF_MAX_HOSTS; i++) {
+        if (target->ctrl[i].state != CTRL_FREE) {
+            ctrl_end(target, i);
+        }
+    }
+    if (target->config.subsystem_reset != NULL) {
+        target->config.subsystem_reset(target->config.subsystem_reset_ctx);
+    }
+    return NVME_SC_SUCCESS;
+}
+
+static const struct {
+    uint8_t offset;
+    uint8_t size_bytes;
+    uint64_t (*get)(const struct nvmf_target *target,
+                    const struct nvmf_ctrl *ctrl);
+    uint16_t (*set)(struct nvmf_target *target, struct nvmf_request *req,
+                    uint64_t value);
+} properties[] = {
+    {PROPERTY_CAP, 8, cap_get, NULL},       {PROPERTY_VS, 4, vs_get, NULL},
+    {PROPERTY_CC, 4, cc_get, cc_set},       {PROPERTY_CSTS, 4, csts_get, NULL},
+    {PROPERTY_NSSR, 4, nssr_get, nssr_set},
+};
+
+/*
+ * Which property, ARRAY_LEN(properties) for an offset at which there is none.
+ *
+ * @return a status when an offset lies inside one or the size is wrong.
+ */
+static uint16_t find_property(struct nvmf_request *req,
+                              const struct property_command *property,
+                              size_t *index)
+{
+    if (property->size_bytes == 0) {
+        return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_CDW10, 0);
+    }
+    for (*index = 0; *index < ARRAY_LEN(properties); (*index)++) {
+        uint32_t inside = property->offset - properties[*index].offset;
+
+        if (inside >= properties[*index].size_bytes) {
+            continue;
+        }
+        if (inside != 0) {
+            return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_CDW11, 0);
+        }
+        if (property->size_bytes != properties[*index].size_bytes) {
+            return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_CDW10, 0);
+        }
+        return NVME_SC_SUCCESS;
+    }
+    return NVME_SC_SUCCESS;
+}
+
+static uint16_t property_check(struct nvmf_target *target,
+                               struct nvmf_request *req)
+{
+    if (request_qpair(target, req)->qid != 0) {
+        return refuse_field(req, NVME_SC_INVALID_OPCODE, SQE_FCTYPE, 0);
+    }
+    return NVME_SC_SUCCESS;
+}
+
+static uint16_t property_get(struct nvmf_target *target,
+                             struct nvmf_request *req)
+{
+    struct property_command property;
+    size_t index;
+    uint16_t status;
+    uint64_t value;
+
+    property_command_parse(&property, &req->sqe);
+    status = find_property(req, &property, &index);
+    if (status != NVME_SC_SUCCESS || index == ARRAY_LEN(properties)) {
+        return status; /* reserved offsets read as zero */
+    }
+    value = properties[index].get(target, request_ctrl(target, req));
+    req->result[0] = (uint32_t)value;
+    req->result[1] = (uint32_t)(value >> 32);
+    return NVME_SC_SUCCESS;
+}
+
+static uint16_t property_set(struct nvmf_target *target,
+                             struct nvmf_request *req)
+{
+    struct property_command property;
+    size_t index;
+    uint16_t status;
+
+    if (req->steps > 0) { /* a shutdown, waiting for room at the media */
+        return ns_flush_step(target, req);
+    }
+    property_command_parse(&property, &req->sqe);
+    status = find_property(req, &property, &index);
+    if (status != NVME_SC_SUCCESS) {
+        return status;
+    }
+    if (index == ARRAY_LEN(properties) || properties[index].set == NULL) {
+        return refuse(NVME_SC_CONNECT_INVALID); /* not writable */
+    }
+    return properties[index].set(target, req, property.value);
+}
+
+static void property_set_finish(struct nvmf_target *target,
+                                struct nvmf_request *req)
+{
+    request_ctrl(target, req)->shst = SHST_COMPLETE;
+}
+
+const struct nvmf_command fabrics_commands[FABRICS_COMMANDS] = {
+    [FABRICS_PROPERTY_SET] = {.check = property_check,
+                              .execute = property_set,
+                              .finish = property_set_finish},
+    [FABRICS_CONNECT] = {.direction = DATA_TO_CONTROLLER,
+                         .check = connect_check,
+                         .execute = connect_execute},
+    [FABRICS_PROPERTY_GET] = {.check = property_check, .execute = property_get},
+};

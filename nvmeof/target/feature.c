@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Get Features and Set Features.
+ * Spec: NVM Express Base 1.4 section 5.21; Fabrics 1.1 section 4.2.
+ *
+ * Nothing is saveable yet: Save is refused, and the saved value is the default.
+ * Values belong to a controller, except the write cache's, which is the
+ * drive's.
+ */
+#include "nvmeof/target/internal.h"
+#include "nvmeof/wire/identify.h"
+
+enum { /* Select, in dword 10 */
+       SELECT_CURRENT = 0,
+       SELECT_DEFAULT = 1, /* 2, saved: the default too */
+       SELECT_CAPABILITIES = 3,
+       SELECT_SHIFT = 8,
+       SAVE_BIT = 31,
+       CAPABILITY_CHANGEABLE = 0x4,
+};
+
+enum { /* temperature threshold, dword 11 */
+       TMPSEL_SHIFT = 16,
+       TMPSEL_COMPOSITE = 0,
+       TMPSEL_ALL = 0xf,
+       THSEL_SHIFT = 20,
+       THSEL_OVER = 0,
+       THSEL_UNDER = 1,
+};
+
+struct feature {
+    uint8_t fid;
+    bool is_on_discovery;
+    bool is_changeable;
+    bool decides_default; /* get() does, from the rest of the command */
+    uint8_t data_len;
+    uint32_t default_value;
+
+    /* Whether the command's fields are fine.  NULL: they are. */
+    uint16_t (*check_get)(const struct nvmf_target *target,
+                          struct nvmf_request *req);
+    /* The current value; with data_len, also the data. */
+    uint32_t (*get)(const struct nvmf_target *target,
+                    const struct nvmf_ctrl *ctrl, struct nvmf_request *req);
+    uint16_t (*set)(struct nvmf_target *target, struct nvmf_request *req);
+};
+
+static uint32_t arbitration_get(const struct nvmf_target *target,
+                                const struct nvmf_ctrl *ctrl,
+                                struct nvmf_request *req)
+{
+    (void)target;
+    (void)req;
+    return ctrl->features.arbitration;
+}
+
+static uint16_t arbitration_set(struct nvmf_target *target,
+                                struct nvmf_request *req)
+{
+    request_ctrl(target, req)->features.arbitration = req->sqe.cdw11;
+    return NVME_SC_SUCCESS;
+}
+
+static uint32_t power_get(const struct nvmf_target *target,
+                          const struct nvmf_ctrl *ctrl,
+                          struct nvmf_request *req)
+{
+    (void)target;
+    (void)req;
+    return ctrl->features.power_management;
+}
+
+static uint16_t power_set(struct nvmf_target *target, struct nvmf_request *req)
+{
+    if ((req->sqe.cdw11 & 0x1f) != 0) { /* there is one power state */
+        return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_CDW11, 0);
+    }
+    request_ctrl(target, req)->features.power_management =
+        req->sqe.cdw11 & 0xff;
+    return NVME_SC_SUCCESS;
+}
+
+static uint16_t temperature_check(const struct nvmf_target *target,
+                                  struct nvmf_request *req)
+{
+    uint32_t tmpsel = req->sqe.cdw11 >> TMPSEL_SHIFT & 0xf;
+
+    (void)target;
+    if (tmpsel != TMPSEL_COMPOSITE &&
+        (tmpsel != TMPSEL_ALL || req->sqe.opcode == ADMIN_GET_FEATURES)) {
+        return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_CDW11 + 2, 0);
+    }
+    if ((req->sqe.cdw11 >> THSEL_SHIFT & 3) > THSEL_UNDER) {
+        return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_CDW11 + 2, 4);
+    }
+    return NVME_SC_SUCCESS;
+}
+
+static uint32_t temperature_get(const struct nvmf_target *target,
+                                const struct nvmf_ctrl *ctrl,
+                                struct nvmf_request *req)
+{
+    bool is_over = (req->sqe.cdw11 >> THSEL_SHIFT & 3) == THSEL_OVER;
+    bool is_current = (req->sqe.cdw10 >> SELECT_SHIFT & 7) == SELECT_CURRENT;
+
+    (void)target;
+    if (!is_current) {
+        return is_over ? DEFAULT_WCTEMP_K : 0;
+    }
+    return is_over ? ctrl->features.temperature_over_k
+                   : ctrl->features.temperature_under_k;
+}
+
+static uint16_t temperature_set(struct nvmf_target *target,
+                                struct nvmf_request *req)
+{
+    struct nvmf_ctrl *ctrl = request_ctrl(target, req);
+    uint16_t status = temperature_check(target, req);
+
+    if (status != NVME_SC_SUCCESS) {
+        return status;
+    }
+    if ((req->sqe.cdw11 >> THSEL_SHIFT & 3) == THSEL_OVER) {
+        ctrl->features.temperature_over_k = (uint16_t)req->sqe.cdw11;
+    } else {
+        ctrl->features.temperature_under_k = (uint16_t)req->sqe.cdw11;
+    }
+    event_check_health(target, ctrl);
+    return NVME_SC_SUCCESS;
+}
+
+static uint32_t error_recovery_get(const struct nvmf_target *target,
+                                   const struct nvmf_ctrl *ctrl,
+                                   struct nvmf_request *req)
+{
+    (void)target;
+    (void)req;
+    return ctrl->features.error_recovery;
+}
+
+static uint16_t error_recovery_set(struct nvmf_target *target,
+                                   struct nvmf_request *req)
+{
+    if (req->sqe.cdw11 & BIT(16)) { /* DULBE: Identify does not claim it */
+        return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_CDW11 + 2, 0);
+    }
+    request_ctrl(target, req)->features.error_recovery =
+        req->sqe.cdw11 & 0xffff;
+    return NVME_SC_SUCCESS;
+}
+
+static uint16_t cache_check(const struct nvmf_target *target,
+                            struct nvmf_request *req)
+{
+    return target->has_volatile_cache
+               ? NVME_SC_SUCCESS
+               : refuse_field(req, NVME_SC_INVALID_FIELD, SQE_CDW10, 0);
+}
+
+static uint32_t cache_get(const struct nvmf_target *target,
+                          const struct nvmf_ctrl *ctrl,
+                          struct nvmf_request *req)
+{
+    (void)ctrl;
+    (void)req;
+    return target->is_cache_on;
+}
+
+/* Off is answered only after what the cache held is durable. */
+static uint16_t cache_set(struct nvmf_target *target, struct nvmf_request *req)
+{
+    bool is_on = req->sqe.cdw11 & 1;
+    uint16_t status = cache_check(target, req);
+
+    if (status != NVME_SC_SUCCESS) {
+        return status;
+    }
+    if (req->steps == 0) {
+        target->is_cache_on = is_on;
+        target->media.set_volatile(target->media.ctx, is_on);
+        req->steps = is_on ? 0 : ns_flush_steps(target);
+    }
+    return is_on ? NVME_SC_SUCCESS : ns_flush_step(target, req);
+}
+
+static uint32_t queues_get(const struct nvmf_target *target,
+                           const struct nvmf_ctrl *ctrl,
+                           struct nvmf_request *req)
+{
+    uint32_t most = target->config.max_io_queues - 1u;
+
+    if ((req->sqe.cdw10 >> SELECT_SHIFT & 7) != SELECT_CURRENT) {
+        return most << 16 | most;
+    }
+    return ctrl->features.number_of_queues;
+}
+
+static uint16_t queues_set(struct nvmf_target *target, struct nvmf_request *req)
+{
+    struct nvmf_ctrl *ctrl = request_ctrl(target, req);
+    uint32_t nsqr = req->sqe.cdw11 & 0xffff;
+    uint32_t ncqr = req->sqe.cdw11 >> 16;
+    uint32_t granted;
+
+    if (nsqr == 0xffff || ncqr == 0xffff) {
+        return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_CDW11, 0);
+    }
+    if (ctrl->io_count > 0) {
+        return refuse(NVME_SC_COMMAND_SEQUENCE);
+    }
+    granted =
+        ctrl_grant_queues(target, ctrl, (uint16_t)(MIN(nsqr, ncqr) + 1)) - 1u;
+    ctrl->features.number_of_queues = granted << 16 | granted;
+    req->result[0] = ctrl->features.number_of_queues;
+    return NVME_SC_SUCCESS;
+}
+
+static uint32_t atomicity_get(const struct nvmf_target *target,
+                              const struct nvmf_ctrl *ctrl,
+                              struct nvmf_request *req)
+{
+    (void)target;
+    (void)req;
+    return ctrl->features.write_atomicity;
+}
+
+static uint16_t atomicity_set(struct nvmf_target *target,
+                              struct nvmf_request *req)
+{
+    request_ctrl(target, req)->features.write_atomicity = req->sqe.cdw11 & 1;
+    return NVME_SC_SUCCESS;
+}
+
+static uint32_t events_get(const struct nvmf_target *target,
+                           const struct nvmf_ctrl *ctrl,
+                           struct nvmf_request *req)
+{
+    (void)target;
+    (void)req;
+    return ctrl->features.async_event_config;
+}
+
+/* What Identify OAES does not claim stays off. */
+static uint16_t events_set(struct nvmf_target *target, struct nvmf_request *req)
+{
+    struct nvmf_ctrl *ctrl = request_ctrl(target, req);
+    uint32_t known =
+        ctrl->is_discovery ? OAES_DISCOVERY_CHANGE : 0x1fu | OAES_NS_ATTRIBUTE;
+
+    ctrl->features.async_event_config = req->sqe.cdw11 & known;
+    event_check_health(target, ctrl);
+    return NVME_SC_SUCCESS;
+}
+
+static uint32_t kato_get(const struct nvmf_target *target,
+                         const struct nvmf_ctrl *ctrl, struct nvmf_request *req)
+{
+    (void)target;
+    (void)req;
+    return ctrl->kato_ms;
+}
+
+static uint16_t kato_set(struct nvmf_target *target, struct nvmf_request *req)
+{
+    ctrl_set_kato(target, request_qpair(target, req)->ctrl, req->sqe.cdw11);
+    return NVME_SC_SUCCESS;
+}
+
+static uint16_t hostid_check(const struct nvmf_target *target,
+                             struct nvmf_request *req)
+{
+    (void)target;
+    if (!(req->sqe.cdw11 & 1)) { /* EXHID: fabrics hosts have 128 bits */
+        return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_CDW11, 0);
+    }
+    return NVME_SC_SUCCESS;
+}
+
+static uint32_t hostid_get(const struct nvmf_target *target,
+                           const struct nvmf_ctrl *ctrl,
+                           struct nvmf_request *req)
+{
+    (void)target;
+    request_write_data(req, 0, ctrl->hostid, NVME_HOSTID_LEN);
+    return 0;
+}
+
+/* Connect said it. */
+static uint16_t hostid_set(struct nvmf_target *target, struct nvmf_request *req)
+{
+    (void)target;
+    (void)req;
+    return refuse(NVME_SC_COMMAND_SEQUENCE);
+}
+
+static const struct feature features[] = {
+    {.fid = FEATURE_ARBITRATION,
+     .is_changeable = true,
+     .get = arbitration_get,
+     .set = arbitration_set},
+    {.fid = FEATURE_POWER_MANAGEMENT,
+     .is_changeable = true,
+     .get = power_get,
+     .set = power_set},
+    {.fid = FEATURE_TEMPERATURE_THRESHOLD,
+     .is_changeable = true,
+     .decides_default = true,
+     .check_get = temperature_check,
+     .get = temperature_get,
+     .set = temperature_set},
+    {.fid = FEATURE_ERROR_RECOVERY,
+     .is_changeable = true,
+     .get = error_recovery_get,
+     .set = error_recovery_set},
+    {.fid = FEATURE_VOLATILE_WRITE_CACHE,
+     .is_changeable = true,
+     .default_value = 1,
+     .check_get = cache_check,
+     .get = cache_get,
+     .set = cache_set},
+    {.fid = FEATURE_NUMBER_OF_QUEUES,
+     .is_changeable = true,
+     .decides_default = true,
+     .get = queues_get,
+     .set = queues_set},
+    {.fid = FEATURE_WRITE_ATOMICITY,
+     .is_changeable = true,
+     .get = atomicity_get,
+     .set = atomicity_set},
+    {.fid = FEATURE_ASYNC_EVENT_CONFIG,
+     .is_on_discovery = true,
+     .is_changeable = true,
+     .get = events_get,
+     .set = events_set},
+    {.fid = FEATURE_KEEP_ALIVE_TIMER,
+     .is_on_discovery = true,
+     .is_changeable = true,
+     .get = kato_get,
+     .set = kato_set},
+    {.fid = FEATURE_HOST_IDENTIFIER,
+     .decides_default = true,
+     .data_len = NVME_HOSTID_LEN,
+     .check_get = hostid_check,
+     .get = hostid_get,
+     .set = hostid_set},
+};
+
+static const struct feature *find_feature(struct nvmf_target *target,
+                                          const struct nvmf_request *req)
+{
+    bool is_discovery = request_ctrl(target, req)->is_discovery;
+
+    for (size_t i = 0; i < ARRAY_LEN(features); i++) {
+        if (features[i].fid == (req->sqe.cdw10 & 0xff) &&
+            (!is_discovery || features[i].is_on_discovery)) {
+            return &features[i];
+        }
+    }
+    return NULL;
+}
+
+uint16_t feature_get_check(struct nvmf_target *target, struct nvmf_request *req)
+{
+    const struct feature *feature = find_feature(target, req);
+    uint32_t select = req->sqe.cdw10 >> SELECT_SHIFT & 7;
+
+    if (feature == NULL) {
+        return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_CDW10, 0);
+    }
+    if (select > SELECT_CAPABILITIES) {
+        return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_CDW10 + 1, 0);
+    }
+    if (select == SELECT_CAPABILITIES) {
+        return NVME_SC_SUCCESS;
+    }
+    req->data_len = feature->data_len;
+    return feature->check_get == NULL ? NVME_SC_SUCCESS
+                                      : feature->check_get(target, req);
+}
+
+uint16_t feature_get(struct nvmf_target *target, struct nvmf_request *req)
+{
+    const struct feature *feature = find_feature(target, req);
+    const struct nvmf_ctrl *ctrl = request_ctrl(target, req);
+    uint32_t select = req->sqe.cdw10 >> SELECT_SHIFT & 7;
+
+    if (select == SELECT_CAPABILITIES) {
+        req->result[0] = feature->is_changeable ? CAPABILITY_CHANGEABLE : 0;
+    } else if (select == SELECT_CURRENT || feature->decides_default) {
+        req->result[0] = feature->get(target, ctrl, req);
+    } else {
+        req->result[0] = feature->default_value;
+    }
+    return NVME_SC_SUCCESS;
+}
+
+uint16_t feature_set_check(struct nvmf_target *target, struct nvmf_request *req)
+{
+    if (find_feature(target, req) == NULL) {
+        return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_CDW10, 0);
+    }
+    if (req->sqe.cdw10 & BIT(SAVE_BIT)) {
+        return refuse_field(req, NVME_SC_FEATURE_NOT_SAVEABLE, SQE_CDW10 + 3,
+                            7);
+    }
+    if (req->sqe.nsid != 0 && req->sqe.nsid != NVME_NSID_ALL) {
+        return refuse_field(req, NVME_SC_FEATURE_NOT_NS_SPECIFIC, SQE_NSID, 0);
+    }
+    return NVME_SC_SUCCESS;
+}
+
+uint16_t feature_set(struct nvmf_target *target, struct nvmf_request *req)
+{
+    return find_feature(target, req)->set(target, req);
+}

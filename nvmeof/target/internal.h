@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the target's files offer each other.
+ */
+#ifndef ESSD_NVMEOF_TARGET_INTERNAL_H
+#define ESSD_NVMEOF_TARGET_INTERNAL_H
+
+#include "nvmeof/target/state.h"
+#include "nvmeof/wire/opcode.h"
+
+/* What a handler returns when the answer comes later. */
+#define NVMF_PENDING 0xffff
+
+enum data_direction { DATA_NONE, DATA_TO_CONTROLLER, DATA_TO_HOST };
+
+enum {                              /* nvmf_command.flags */
+       COMMAND_NEEDS_NS = 0x01,     /* NSID names an active namespace */
+       COMMAND_ON_DISCOVERY = 0x02, /* discovery controllers have it too */
+       COMMAND_WRITES = 0x04,       /* changes user data */
+       COMMAND_SGL_LONGER = 0x08, /* the SGL may describe more than is moved */
+};
+
+/*
+ * One row of a command table; the index is the opcode (fabrics: FCTYPE).
+ * A row without execute is a command that does not exist.
+ */
+struct nvmf_command {
+    uint8_t direction; /* enum data_direction */
+    uint8_t flags;
+
+    /* Look at the fields and set data_len and steps.  A status, or 0. */
+    uint16_t (*check)(struct nvmf_target *target, struct nvmf_request *req);
+
+    /*
+     * Data to the controller is there; buffers for data to the host are.
+     * A status, or NVMF_PENDING.  A command that uses the media is called
+     * once for each of its steps, and again if the media was full.
+     */
+    uint16_t (*execute)(struct nvmf_target *target, struct nvmf_request *req);
+
+    /* After the last step.  May be NULL. */
+    void (*finish)(struct nvmf_target *target, struct nvmf_request *req);
+};
+
+extern const struct nvmf_command fabrics_commands[];
+extern const struct nvmf_command admin_commands[];
+extern const struct nvmf_command io_commands[];
+enum {
+    FABRICS_COMMANDS = 0x09,
+    ADMIN_COMMANDS = 0x20,
+    IO_COMMANDS = 0x10,
+};
+
+/* A status that is not worth trying again. */
+static inline uint16_t refuse(enum nvme_status status)
+{
+    return (uint16_t)(status | NVME_STATUS_DNR);
+}
+
+/* As above, with the place of the field for the error log. */
+static inline uint16_t refuse_field(struct nvmf_request *req,
+                                    enum nvme_status status, uint16_t byte,
+                                    uint16_t bit)
+{
+    req->error_location = (uint16_t)(bit << 8 | byte);
+    return refuse(status);
+}
+
+static inline struct nvmf_qpair *request_qpair(struct nvmf_target *target,
+                                               const struct nvmf_request *req)
+{
+    return &target->qpair[req->qpair];
+}
+
+static inline struct nvmf_ctrl *request_ctrl(struct nvmf_target *target,
+                                             const struct nvmf_request *req)
+{
+    return &target->ctrl[target->qpair[req->qpair].ctrl];
+}
+
+/* request.c */
+void request_wait_event(struct nvmf_request *req);
+void request_resume(struct nvmf_request *req);
+void request_complete(struct nvmf_target *target, struct nvmf_request *req,
+                      uint16_t status);
+void request_drop(struct nvmf_target *target, struct nvmf_request *req);
+void request_drop_waiting(struct nvmf_target *target, uint16_t qpair);
+bool request_abort_waiting(struct nvmf_target *target, uint16_t qpair,
+                           uint16_t cid);
+MUST_USE uint16_t request_media(struct nvmf_target *target,
+                                struct nvmf_request *req, struct media_io *io);
+void request_write_data(struct nvmf_request *req, uint32_t offset,
+                        const uint8_t *data, uint32_t len);
+void request_read_data(const struct nvmf_request *req, uint32_t offset,
+                       uint8_t *data, uint32_t len);
+
+/* qpair.c */
+void qpair_connect(struct nvmf_target *target, uint16_t qpair, uint8_t ctrl);
+void qpair_disconnect(struct nvmf_target *target, uint16_t qpair);
+void qpair_request_ended(struct nvmf_target *target, uint16_t qpair);
+void qpair_expired(struct nvmf_target *target, uint16_t qpair);
+
+/* ctrl.c */
+uint8_t ctrl_create(struct nvmf_target *target, bool is_discovery,
+                    uint16_t portid, const struct connect_data *data,
+                    uint32_t kato_ms);
+uint8_t ctrl_find(const struct nvmf_target *target, uint16_t cntlid);
+void ctrl_attach(struct nvmf_target *target, uint8_t ctrl, uint16_t qid,
+                 uint16_t qpair);
+void ctrl_detach(struct nvmf_target *target, uint8_t ctrl, uint16_t qid);
+void ctrl_release(struct nvmf_target *target, uint8_t ctrl);
+void ctrl_end(struct nvmf_target *target, uint8_t ctrl);
+void ctrl_set_cc(struct nvmf_target *target, uint8_t ctrl, uint32_t cc);
+uint32_t ctrl_csts(const struct nvmf_ctrl *ctrl);
+void ctrl_set_kato(struct nvmf_target *target, uint8_t ctrl, uint32_t kato_ms);
+void ctrl_expired(struct nvmf_target *target, uint8_t ctrl);
+uint16_t ctrl_grant_queues(struct nvmf_target *target, struct nvmf_ctrl *ctrl,
+                           uint16_t wanted);
+void ctrl_forget_promise(struct nvmf_target *target, struct nvmf_ctrl *ctrl,
+                         uint16_t queues);
+
+/* event.c */
+void event_raise(struct nvmf_target *target, struct nvmf_ctrl *ctrl,
+                 enum ctrl_event event);
+void event_log_read(struct nvmf_target *target, struct nvmf_ctrl *ctrl,
+                    uint8_t lid);
+void event_check_health(struct nvmf_target *target, struct nvmf_ctrl *ctrl);
+uint16_t event_request(struct nvmf_target *target, struct nvmf_request *req);
+bool event_abort(struct nvmf_target *target, struct nvmf_ctrl *ctrl,
+                 uint16_t cid);
+void event_abort_all(struct nvmf_target *target, struct nvmf_ctrl *ctrl);
+
+/* ns.c */
+const struct nvmf_ns *ns_find(const struct nvmf_target *target, uint32_t nsid);
+uint16_t ns_check(const struct nvmf_target *target, struct nvmf_request *req);
+uint16_t ns_flush_steps(const struct nvmf_target *target);
+uint16_t ns_flush_step(struct nvmf_target *target, struct nvmf_request *req);
+
+/* identify.c, log.c, feature.c: rows of admin_commands */
+uint16_t identify_check(struct nvmf_target *target, struct nvmf_request *req);
+uint16_t identify_execute(struct nvmf_target *target, struct nvmf_request *req);
+uint16_t log_check(struct nvmf_target *target, struct nvmf_request *req);
+uint16_t log_execute(struct nvmf_target *target, struct nvmf_request *req);
+void log_record_error(struct nvmf_target *target,
+                      const struct nvmf_request *req, uint16_t status);
+uint8_t log_critical_warning(const struct nvmf_target *target,
+                             const struct nvmf_ctrl *ctrl);
+uint16_t feature_get_check(struct nvmf_target *target,
+                           struct nvmf_request *req);
+uint16_t feature_get(struct nvmf_target *target, struct nvmf_request *req);
+uint16_t feature_set_check(struct nvmf_target *target,
+                           struct nvmf_request *req);
+uint16_t feature_set(struct nvmf_target *target, struct nvmf_request *req);
+
+/* discovery.c */
+uint32_t discovery_log_len(const struct nvmf_target *target);
+void discovery_log_part(struct nvmf_target *target,
+                        const struct nvmf_ctrl *ctrl, uint32_t part);
+
+enum {
+    DEFAULT_WCTEMP_K = 343,
+    DEFAULT_CCTEMP_K = 353,
+    SPARE_THRESHOLD_PERCENT = 10,
+};
+
+#endif

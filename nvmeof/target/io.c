@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The NVM command set: Flush, Write, Read, Write Zeroes, Dataset Management.
+ * Spec: NVM Express Base 1.4 section 6.
+ *
+ * Left out, and refused as an invalid opcode: Write Uncorrectable, Compare,
+ * Verify, reservations.  Directives are refused; access hints are ignored.
+ */
+#include "nvmeof/target/internal.h"
+
+#include "lib/bytes.h"
+
+enum {
+    RW_FUA_BIT = 30, /* in dword 12 */
+    RW_DTYPE_SHIFT = 20,
+    WRITE_ZEROES_DEAC_BIT = 25,
+    DSM_ATTRIBUTE_DEALLOCATE = 0x4, /* in dword 11 */
+    DSM_RANGE_LEN = 16,
+    DSM_RANGE_COUNT = 4, /* in a range: length, then first LBA */
+    DSM_RANGE_SLBA = 8,
+};
+
+static uint64_t first_lba(const struct nvme_sqe *sqe)
+{
+    return (uint64_t)sqe->cdw11 << 32 | sqe->cdw10;
+}
+
+static uint32_t count_blocks(const struct nvme_sqe *sqe)
+{
+    return (sqe->cdw12 & 0xffff) + 1;
+}
+
+static bool is_in_range(const struct nvmf_ns *ns, uint64_t lba, uint32_t count)
+{
+    return lba <= ns->geometry.size_blocks &&
+           count <= ns->geometry.size_blocks - lba;
+}
+
+static const struct nvmf_ns *request_ns(const struct nvmf_target *target,
+                                        const struct nvmf_request *req)
+{
+    return &target->ns[req->sqe.nsid - 1];
+}
+
+static uint16_t check_writable(const struct nvmf_target *target,
+                               const struct nvmf_request *req)
+{
+    return request_ns(target, req)->geometry.is_read_only
+               ? refuse(NVME_SC_NS_WRITE_PROTECTED)
+               : NVME_SC_SUCCESS;
+}
+
+static uint16_t check_range(const struct nvmf_target *target,
+                            struct nvmf_request *req)
+{
+    if (!is_in_range(request_ns(target, req), first_lba(&req->sqe),
+                     count_blocks(&req->sqe))) {
+        return refuse_field(req, NVME_SC_LBA_RANGE, SQE_CDW10, 0);
+    }
+    return NVME_SC_SUCCESS;
+}
+
+static uint16_t read_check(struct nvmf_target *target, struct nvmf_request *req)
+{
+    uint8_t shift = request_ns(target, req)->geometry.block_shift;
+
+    req->data_len = count_blocks(&req->sqe) << shift;
+    if (req->data_len > NVMF_MAX_TRANSFER) {
+        return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_CDW12, 0);
+    }
+    return check_range(target, req);
+}
+
+static uint16_t write_check(struct nvmf_target *target,
+                            struct nvmf_request *req)
+{
+    uint16_t status = check_writable(target, req);
+
+    if (status != NVME_SC_SUCCESS) {
+        return status;
+    }
+    if ((req->sqe.cdw12 >> RW_DTYPE_SHIFT & 0xf) != 0) {
+        return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_CDW12 + 2, 4);
+    }
+    return read_check(target, req);
+}
+
+static uint16_t transfer(struct nvmf_target *target, struct nvmf_request *req,
+                         enum media_op op)
+{
+    struct media_io io = {
+        .op = op,
+        .fua = req->sqe.cdw12 >> RW_FUA_BIT & 1,
+        .piece_count = req->piece_count,
+        .ns = request_ns(target, req)->config.media_ns,
+        .first_lba = first_lba(&req->sqe),
+        .count_blocks = count_blocks(&req->sqe),
+        .pieces = req->pieces,
+    };
+
+    return request_media(target, req, &io);
+}
+
+static uint16_t read_execute(struct nvmf_target *target,
+                             struct nvmf_request *req)
+{
+    return transfer(target, req, MEDIA_READ);
+}
+
+static uint16_t write_execute(struct nvmf_target *target,
+                              struct nvmf_request *req)
+{
+    return transfer(target, req, MEDIA_WRITE);
+}
+
+static void read_finish(struct nvmf_target *target, struct nvmf_request *req)
+{
+    target->counters.host_reads++;
+    target->counters.read_blocks_512 += req->data_len / 512;
+}
+
+static void write_finish(struct nvmf_target *target, struct nvmf_request *req)
+{
+    target->counters.host_writes++;
+    target->counters.written_blocks_512 += req->data_len / 512;
+}
+
+static uint16_t write_zeroes_check(struct nvmf_target *target,
+                                   struct nvmf_request *req)
+{
+    uint16_t status = check_writable(target, req);
+
+    return status != NVME_SC_SUCCESS ? status : check_range(target, req);
+}
+
+/* Deallocated blocks read as zeroes: with DEAC they may become that. */
+static uint16_t write_zeroes_execute(struct nvmf_target *target,
+                                     struct nvmf_request *req)
+{
+    bool may_deallocate = req->sqe.cdw12 >> WRITE_ZEROES_DEAC_BIT & 1;
+    bool fua = req->sqe.cdw12 >> RW_FUA_BIT & 1;
+
+    return transfer(target, req,
+                    may_deallocate && !fua ? MEDIA_DEALLOCATE
+                                           : MEDIA_WRITE_ZEROES);
+}
+
+static uint16_t flush_check(struct nvmf_target *target,
+                            struct nvmf_request *req)
+{
+    if (req->sqe.nsid == NVME_NSID_ALL) {
+        req->steps = ns_flush_steps(target);
+        return NVME_SC_SUCCESS;
+    }
+    req->steps = 1;
+    return ns_check(target, req);
+}
+
+static uint16_t flush_execute(struct nvmf_target *target,
+                              struct nvmf_request *req)
+{
+    struct media_io io = {.op = MEDIA_FLUSH};
+
+    if (req->sqe.nsid == NVME_NSID_ALL) {
+        return ns_flush_step(target, req);
+    }
+    io.ns = request_ns(target, req)->config.media_ns;
+    return request_media(target, req, &io);
+}
+
+static uint16_t dsm_check(struct nvmf_target *target, struct nvmf_request *req)
+{
+    uint16_t ranges = (uint16_t)((req->sqe.cdw10 & 0xff) + 1);
+
+    req->steps = ranges;
+    req->data_len = (uint32_t)ranges * DSM_RANGE_LEN;
+    return check_writable(target, req);
+}
+
+struct dsm_range {
+    uint64_t first_lba;
+    uint32_t count_blocks;
+};
+
+static struct dsm_range dsm_range(const struct nvmf_request *req, uint16_t i)
+{
+    uint8_t buf[DSM_RANGE_LEN];
+
+    request_read_data(req, (uint32_t)i * DSM_RANGE_LEN, buf, sizeof(buf));
+    return (struct dsm_range){
+        .first_lba = get_le64(buf + DSM_RANGE_SLBA),
+        .count_blocks = get_le32(buf + DSM_RANGE_COUNT),
+    };
+}
+
+/* All ranges are looked at before the first is touched. */
+static uint16_t dsm_check_ranges(const struct nvmf_target *target,
+                                 struct nvmf_request *req)
+{
+    for (uint16_t i = 0; i < req->steps; i++) {
+        struct dsm_range range = dsm_range(req, i);
+
+        if (!is_in_range(request_ns(target, req), range.first_lba,
+                         range.count_blocks)) {
+            return refuse(NVME_SC_LBA_RANGE);
+        }
+    }
+    return NVME_SC_SUCCESS;
+}
+
+static uint16_t dsm_execute(struct nvmf_target *target,
+                            struct nvmf_request *req)
+{
+    uint16_t status;
+
+    if (req->progress == 0) {
+        status = dsm_check_ranges(target, req);
+        if (status != NVME_SC_SUCCESS) {
+            return status;
+        }
+    }
+    if (!(req->sqe.cdw11 & DSM_ATTRIBUTE_DEALLOCATE)) {
+        return NVME_SC_SUCCESS; /* the rest are hints */
+    }
+    for (; req->progress < req->steps; req->progress++) {
+        struct dsm_range range = dsm_range(req, req->progress);
+        struct media_io io = {
+            .op = MEDIA_DEALLOCATE,
+            .ns = request_ns(target, req)->config.media_ns,
+            .first_lba = range.first_lba,
+            .count_blocks = range.count_blocks,
+        };
+
+        if (range.count_blocks != 0) {
+            return request_media(target, req, &io);
+        }
+    }
+    return NVME_SC_SUCCESS;
+}
+
+const struct nvmf_command io_commands[IO_COMMANDS] = {
+    [NVM_FLUSH] = {.check = flush_check, .execute = flush_execute},
+    [NVM_WRITE] = {.direction = DATA_TO_CONTROLLER,
+                   .flags = COMMAND_NEEDS_NS | COMMAND_WRITES,
+                   .check = write_check,
+                   .execute = write_execute,
+                   .finish = write_finish},
+    [NVM_READ] = {.direction = DATA_TO_HOST,
+                  .flags = COMMAND_NEEDS_NS,
+                  .check = read_check,
+                  .execute = read_execute,
+                  .finish = read_finish},
+    [NVM_WRITE_ZEROES] = {.flags = COMMAND_NEEDS_NS | COMMAND_WRITES,
+                          .check = write_zeroes_check,
+                          .execute = write_zeroes_execute},
+    /* Linux always describes room for 256 ranges. */
+    [NVM_DATASET_MANAGEMENT] = {.direction = DATA_TO_CONTROLLER,
+                                .flags = COMMAND_NEEDS_NS | COMMAND_WRITES |
+                                         COMMAND_SGL_LONGER,
+                                .check = dsm_check,
+                                .execute = dsm_execute},
+};

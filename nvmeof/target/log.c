@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Get Log Page, and the error log.
+ * Spec: NVM Express Base 1.4 section 5.14.
+ *
+ * The error log is the drive's, not a controller's: what happened to an
+ * association that is gone can still be read.  Left out: its home in flash,
+ * telemetry, self-test, endurance groups.
+ */
+#include "nvmeof/wire/log.h"
+
+#include <string.h>
+
+#include "lib/bytes.h"
+#include "nvmeof/target/internal.h"
+#include "nvmeof/wire/discovery.h"
+
+enum {
+    LOG_RAE_BIT = 15, /* in dword 10 */
+    BLOCKS_IN_DATA_UNIT = 1000,
+};
+
+uint8_t log_critical_warning(const struct nvmf_target *target,
+                             const struct nvmf_ctrl *ctrl)
+{
+    const struct nvmf_health *health = &target->config.health;
+    const struct nvmf_features *features = &ctrl->features;
+    uint8_t warning = health->critical_warning;
+
+    if (health->available_spare_percent < SPARE_THRESHOLD_PERCENT) {
+        warning |= SMART_WARN_SPARE;
+    }
+    if (health->temperature_k >= features->temperature_over_k ||
+        (features->temperature_under_k != 0 &&
+         health->temperature_k <= features->temperature_under_k)) {
+        warning |= SMART_WARN_TEMPERATURE;
+    }
+    return warning;
+}
+
+/* Newest first. */
+static void build_error(struct nvmf_target *target,
+                        const struct nvmf_ctrl *ctrl, uint32_t part)
+{
+    uint64_t count = target->counters.error_log_entries;
+    uint8_t *entry = target->page;
+
+    (void)ctrl;
+    (void)part;
+    memset(entry, 0, NVMF_ERROR_LOG_ENTRIES * LOG_ERROR_ENTRY_LEN);
+    for (uint16_t i = 0; i < target->error_log_count; i++) {
+        count--;
+        log_error_emit(entry,
+                       &target->error_log[count % NVMF_ERROR_LOG_ENTRIES]);
+        entry += LOG_ERROR_ENTRY_LEN;
+    }
+}
+
+static void build_smart(struct nvmf_target *target,
+                        const struct nvmf_ctrl *ctrl, uint32_t part)
+{
+    const struct nvmf_counters *counters = &target->counters;
+    const struct nvmf_health *health = &target->config.health;
+    uint64_t round_up = BLOCKS_IN_DATA_UNIT - 1;
+
+    (void)part;
+    log_smart_emit(
+        target->page,
+        &(struct log_smart){
+            .critical_warning = log_critical_warning(target, ctrl),
+            .temperature_k = health->temperature_k,
+            .available_spare_percent = health->available_spare_percent,
+            .spare_threshold_percent = SPARE_THRESHOLD_PERCENT,
+            .percentage_used = health->percentage_used,
+            .data_units_read =
+                (counters->read_blocks_512 + round_up) / BLOCKS_IN_DATA_UNIT,
+            .data_units_written =
+                (counters->written_blocks_512 + round_up) / BLOCKS_IN_DATA_UNIT,
+            .host_reads = counters->host_reads,
+            .host_writes = counters->host_writes,
+            .power_cycles = health->power_cycles,
+            .power_on_hours = health->power_on_hours,
+            .unsafe_shutdowns = health->unsafe_shutdowns,
+            .media_errors = counters->media_errors,
+            .error_log_entries = counters->error_log_entries,
+        });
+}
+
+static void build_firmware_slot(struct nvmf_target *target,
+                                const struct nvmf_ctrl *ctrl, uint32_t part)
+{
+    const struct nvmf_config *config = &target->config;
+    const char *const slot[] = {config->slot_fr[0], config->slot_fr[1]};
+
+    (void)ctrl;
+    (void)part;
+    log_firmware_slot_emit(target->page, config->active_slot, slot,
+                           ARRAY_LEN(slot));
+}
+
+static void build_changed_ns(struct nvmf_target *target,
+                             const struct nvmf_ctrl *ctrl, uint32_t part)
+{
+    uint8_t *entry = target->page;
+
+    (void)part;
+    memset(entry, 0, LOG_CHANGED_NS_LIST_LEN);
+    for (uint32_t i = 0; i < NVMF_MAX_NAMESPACES; i++) {
+        if (ctrl->changed_ns[i / 32] & BIT(i % 32)) {
+            put_le32(entry, i + 1);
+            entry += 4;
+        }
+    }
+}
+
+static void put_effects(uint8_t *buf, const struct nvmf_command *commands,
+                        size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        uint32_t effects = COMMANDS_EFFECTS_CSUPP;
+
+        if (commands[i].flags & COMMAND_WRITES) {
+            effects |= COMMANDS_EFFECTS_LBCC;
+        }
+        if (commands[i].execute != NULL) {
+            put_le32(buf + 4 * i, effects);
+        }
+    }
+}
+
+static void build_effects(struct nvmf_target *target,
+                          const struct nvmf_ctrl *ctrl, uint32_t part)
+{
+    uint8_t *admin = target->page + COMMANDS_EFFECTS_ADMIN;
+    uint8_t *io = target->page + COMMANDS_EFFECTS_IO;
+
+    (void)ctrl;
+    (void)part;
+    memset(target->page, 0, LOG_COMMANDS_EFFECTS_LEN);
+    put_effects(admin, admin_commands, ADMIN_COMMANDS);
+    put_le32(admin + 4 * NVME_FABRICS, COMMANDS_EFFECTS_CSUPP);
+    put_effects(io, io_commands, IO_COMMANDS);
+}
+
+/* A log is built in parts of part_len; len 0: as long as the discovery log. */
+static const struct log_page {
+    uint8_t lid;
+    bool is_discovery;
+    uint16_t len;
+    uint16_t part_len;
+    void (*build)(struct nvmf_target *target, const struct nvmf_ctrl *ctrl,
+                  uint32_t part);
+} logs[] = {
+    {LOG_ERROR, false, NVMF_ERROR_LOG_ENTRIES *LOG_ERROR_ENTRY_LEN,
+     NVMF_ERROR_LOG_ENTRIES *LOG_ERROR_ENTRY_LEN, build_error},
+    {LOG_SMART, false, LOG_SMART_LEN, LOG_SMART_LEN, build_smart},
+    {LOG_FIRMWARE_SLOT, false, LOG_FIRMWARE_SLOT_LEN, LOG_FIRMWARE_SLOT_LEN,
+     build_firmware_slot},
+    {LOG_CHANGED_NS_LIST, false, LOG_CHANGED_NS_LIST_LEN,
+     LOG_CHANGED_NS_LIST_LEN, build_changed_ns},
+    {LOG_COMMANDS_EFFECTS, false, LOG_COMMANDS_EFFECTS_LEN,
+     LOG_COMMANDS_EFFECTS_LEN, build_effects},
+    {LOG_DISCOVERY, true, 0, DISCOVERY_ENTRY_LEN, discovery_log_part},
+};
+
+_Static_assert(NVMF_ERROR_LOG_ENTRIES *LOG_ERROR_ENTRY_LEN <=
+                   sizeof(((struct nvmf_target *)0)->page),
+               "the page holds the error log");
+_Static_assert((int)DISCOVERY_HEADER_LEN == (int)DISCOVERY_ENTRY_LEN,
+               "all parts of the discovery log have one length");
+
+/* @return NULL if this kind of controller has no such page. */
+static const struct log_page *find_log(const struct nvmf_ctrl *ctrl,
+                                       uint8_t lid)
+{
+    for (size_t i = 0; i < ARRAY_LEN(logs); i++) {
+        if (logs[i].lid == lid && logs[i].is_discovery == ctrl->is_discovery) {
+            return &logs[i];
+        }
+    }
+    return NULL;
+}
+
+static uint32_t log_len(const struct nvmf_target *target,
+                        const struct log_page *log)
+{
+    return log->len != 0 ? log->len : discovery_log_len(target);
+}
+
+static uint64_t log_offset(const struct nvme_sqe *sqe)
+{
+    return (uint64_t)sqe->cdw13 << 32 | sqe->cdw12;
+}
+
+uint16_t log_check(struct nvmf_target *target, struct nvmf_request *req)
+{
+    const struct nvme_sqe *sqe = &req->sqe;
+    uint32_t numd = (sqe->cdw11 & 0xffff) << 16 | sqe->cdw10 >> 16;
+    const struct log_page *log =
+        find_log(request_ctrl(target, req), (uint8_t)sqe->cdw10);
+
+    if (log == NULL) {
+        return refuse_field(req, NVME_SC_INVALID_LOG_PAGE, SQE_CDW10, 0);
+    }
+    if (sqe->nsid != 0 && sqe->nsid != NVME_NSID_ALL) {
+        return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_NSID, 0);
+    }
+    if (numd >= NVMF_MAX_TRANSFER / 4) {
+        return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_CDW10 + 2, 0);
+    }
+    if (log_offset(sqe) % 4 != 0 || log_offset(sqe) > log_len(target, log)) {
+        return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_CDW12, 0);
+    }
+    req->data_len = (numd + 1) * 4;
+    return NVME_SC_SUCCESS;
+}
+
+/* Copy what [from, from + data_len) has of each part; zeroes beyond. */
+static void copy_log(struct nvmf_target *target, struct nvmf_request *req,
+                     const struct log_page *log, uint32_t from)
+{
+    struct nvmf_ctrl *ctrl = request_ctrl(target, req);
+    uint32_t len = log_len(target, log);
+    uint32_t done = 0;
+
+    while (done < req->data_len && from + done < len) {
+        uint32_t part = (from + done) / log->part_len;
+        uint32_t skip = (from + done) % log->part_len;
+        uint32_t n = MIN(log->part_len - skip, req->data_len - done);
+
+        log->build(target, ctrl, part);
+        request_write_data(req, done, target->page + skip, n);
+        done += n;
+    }
+    if (done < req->data_len) {
+        request_write_data(req, done, NULL, req->data_len - done);
+    }
+}
+
+uint16_t log_execute(struct nvmf_target *target, struct nvmf_request *req)
+{
+    struct nvmf_ctrl *ctrl = request_ctrl(target, req);
+    const struct log_page *log = find_log(ctrl, (uint8_t)req->sqe.cdw10);
+    uint64_t from = MIN(log_offset(&req->sqe), log_len(target, log));
+
+    copy_log(target, req, log, (uint32_t)from);
+    if (!(req->sqe.cdw10 & BIT(LOG_RAE_BIT))) {
+        if (log->lid == LOG_CHANGED_NS_LIST) {
+            memset(ctrl->changed_ns, 0, sizeof(ctrl->changed_ns));
+        }
+        event_log_read(target, ctrl, log->lid);
+    }
+    return NVME_SC_SUCCESS;
+}
+
+static void append_error(struct nvmf_target *target, struct log_error error)
+{
+    uint64_t index = target->counters.error_log_entries++;
+
+    error.count = index + 1;
+    target->error_log[index % NVMF_ERROR_LOG_ENTRIES] = error;
+    if (target->error_log_count < NVMF_ERROR_LOG_ENTRIES) {
+        target->error_log_count++;
+    }
+}
+
+void log_record_error(struct nvmf_target *target,
+                      const struct nvmf_request *req, uint16_t status)
+{
+    bool is_fabrics = req->sqe.opcode == NVME_FABRICS;
+    uint16_t qid = target->qpair[req->qpair].qid;
+
+    append_error(target, (struct log_error){
+                             .sqid = qid,
+                             .cid = req->sqe.cid,
+                             .status = status,
+                             .location = req->error_location,
+                             .nsid = is_fabrics ? 0 : req->sqe.nsid,
+                             .lba = qid == 0 || is_fabrics
+                                        ? 0
+                                        : (uint64_t)req->sqe.cdw11 << 32 |
+                                              req->sqe.cdw10,
+                             .trtype = TRTYPE_RDMA,
+                         });
+}
+
+void nvmf_target_log_error(struct nvmf_target *target, uint16_t status,
+                           uint32_t nsid, uint64_t lba)
+{
+    append_error(target, (struct log_error){
+                             .sqid = 0xffff,
+                             .cid = 0xffff,
+                             .status = status,
+                             .location = 0xffff,
+                             .nsid = nsid,
+                             .lba = lba,
+                         });
+}

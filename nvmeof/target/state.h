@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Everything the target remembers.  For its owner's sizeof and for the target's
+ * own files; nobody else looks inside.
+ */
+#ifndef ESSD_NVMEOF_TARGET_STATE_H
+#define ESSD_NVMEOF_TARGET_STATE_H
+
+#include "nvmeof/target/target.h"
+#include "nvmeof/target/wheel.h"
+#include "nvmeof/wire/fabrics.h"
+#include "nvmeof/wire/log.h"
+
+enum qpair_state {
+    QPAIR_FREE,
+    QPAIR_RESERVED,   /* nvmf_qpair_open() */
+    QPAIR_CONNECTING, /* a Connect that succeeds, or the timeout */
+    QPAIR_LIVE,       /* commands */
+    QPAIR_CLOSING,    /* disconnect() was called: nvmf_qpair_closed() */
+    QPAIR_DRAINING,   /* the connection is gone: requests in flight */
+    QPAIR_STATES
+};
+
+enum ctrl_state {
+    CTRL_FREE,
+    CTRL_DISABLED,  /* CC.EN = 1 */
+    CTRL_READY,     /* commands; CSTS.RDY = 1 */
+    CTRL_RESETTING, /* CC.EN = 0: its I/O queues to close; CSTS.RDY = 1 */
+    CTRL_FAILED,    /* CC asked for what we lack: CSTS.CFS = 1, CC.EN = 0 */
+    CTRL_ENDING,    /* the association is over: its queue pairs to drain */
+    CTRL_STATES
+};
+
+enum shutdown_status { SHST_NORMAL, SHST_OCCURRING, SHST_COMPLETE };
+
+/* What an asynchronous event can tell; bits of events_pending and _masked. */
+enum ctrl_event {
+    CTRL_EVENT_SMART_RELIABILITY,
+    CTRL_EVENT_SMART_TEMPERATURE,
+    CTRL_EVENT_SMART_SPARE,
+    CTRL_EVENT_NS_CHANGED,
+    CTRL_EVENT_DISCOVERY_CHANGED,
+    CTRL_EVENTS
+};
+
+enum {
+    NO_CTRL = 0xff,
+    NO_QPAIR = 0xffff,
+    KAS_100MS = 10, /* keep-alive granularity: a second */
+};
+
+struct nvmf_qpair {
+    uint8_t state; /* enum qpair_state */
+    uint8_t ctrl;  /* index, NO_CTRL until Connect */
+    bool has_sq_flow_control;
+    uint16_t qid;
+    uint16_t portid;
+    uint16_t depth;  /* HSQSIZE + 1: capsules */
+    uint16_t charge; /* what it takes of the budget */
+    uint16_t sqsize; /* entries, as Connect said */
+    uint16_t sqhd;
+    uint16_t inflight; /* requests not handed back */
+    uint64_t opened_us;
+};
+
+/* Values of features that belong to a controller. */
+struct nvmf_features {
+    uint32_t arbitration;
+    uint32_t power_management;
+    uint32_t error_recovery;
+    uint32_t write_atomicity;
+    uint32_t async_event_config;
+    uint32_t number_of_queues; /* granted; both halves 0's based */
+    uint16_t temperature_over_k;
+    uint16_t temperature_under_k;
+};
+
+struct nvmf_ctrl {
+    uint8_t state;      /* enum ctrl_state */
+    uint8_t shst;       /* enum shutdown_status */
+    uint8_t generation; /* upper half of the next CNTLID */
+    bool is_discovery;
+    uint16_t cntlid;
+    uint16_t portid;
+    uint16_t promised;    /* I/O queues the budget still holds for it */
+    uint16_t qpair_count; /* queue pairs not yet free */
+    uint16_t io_count;    /* I/O queues not yet closed */
+    uint16_t qpair[NVMF_MAX_IO_QUEUES + 1]; /* by QID; NO_QPAIR */
+    uint32_t cc;
+    uint32_t kato_ms; /* 0: no keep-alive */
+    uint64_t seen_us; /* last sign of life */
+    uint8_t hostid[NVME_HOSTID_LEN];
+    char hostnqn[NVME_NQN_FIELD];
+    struct nvmf_features features;
+    uint8_t aer_count;
+    uint8_t warnings_told;   /* SMART warnings that events were made of */
+    uint16_t events_pending; /* BIT(enum ctrl_event) */
+    uint16_t events_masked;  /* reported; until the log is read */
+    struct nvmf_request *aer[NVMF_MAX_AERS];
+    uint32_t changed_ns[NVMF_MAX_NAMESPACES / 32];
+};
+
+struct nvmf_ns {
+    bool is_active;
+    struct nvmf_ns_config config;
+    struct media_geometry geometry;
+};
+
+/* First in, first out. */
+struct nvmf_queue {
+    struct nvmf_request *head, *tail;
+    bool is_retrying; /* requests are being taken from the head */
+};
+
+struct nvmf_target {
+    struct nvmf_config config;
+    struct nvmf_transport transport;
+    struct nvmf_bufs bufs;
+    struct nvmf_media media;
+    uint64_t now_us;
+
+    uint32_t depth_used;      /* of NVMF_TOTAL_DEPTH */
+    uint32_t queues_promised; /* I/O queues of full depth */
+    uint16_t ctrl_count;
+    uint16_t qpair_count;
+    uint16_t free_qpair[NVMF_MAX_QPAIRS]; /* a stack */
+    struct nvmf_qpair qpair[NVMF_MAX_QPAIRS];
+    struct nvmf_ctrl ctrl[NVMF_MAX_HOSTS];
+    struct wheel wheel;
+
+    bool is_cache_on;
+    bool has_volatile_cache;
+    struct nvmf_ns ns[NVMF_MAX_NAMESPACES]; /* by NSID - 1 */
+
+    uint64_t genctr;
+    uint8_t address_count;
+    struct nvmf_address address[NVMF_MAX_ADDRESSES];
+
+    struct nvmf_counters counters;
+    struct log_error error_log[NVMF_ERROR_LOG_ENTRIES]; /* a ring */
+    uint16_t error_log_count;
+
+    struct nvmf_queue wait_buffer;
+    struct nvmf_queue wait_media;
+    uint8_t page[4096]; /* where Identify and log pages are built */
+};
+
+#endif

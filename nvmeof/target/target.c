@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The target as a whole: start, time, health, namespaces that change.
+ */
+#include "nvmeof/target/target.h"
+
+#include <string.h>
+
+#include "nvmeof/target/internal.h"
+
+enum {
+    DEFAULT_VS = 0x00010400,
+    DEFAULT_IO_QUEUES = 16,
+    DEFAULT_CONNECT_TIMEOUT_MS = 30000,
+};
+
+static void read_geometry(struct nvmf_target *target, struct nvmf_ns *ns)
+{
+    target->media.geometry(target->media.ctx, ns->config.media_ns,
+                           &ns->geometry);
+    ASSERT(ns->geometry.block_shift >= 9 && ns->geometry.block_shift <= 12);
+    target->has_volatile_cache |= ns->geometry.has_volatile_cache;
+}
+
+static void add_namespace(struct nvmf_target *target,
+                          const struct nvmf_ns_config *config)
+{
+    static const uint8_t none[16];
+    struct nvmf_ns *ns;
+
+    ASSERT(config->nsid >= 1 && config->nsid <= NVMF_MAX_NAMESPACES);
+    ns = &target->ns[config->nsid - 1];
+    ASSERT(!ns->is_active);
+    ns->is_active = true;
+    ns->config = *config;
+    if (memcmp(config->nguid, none, sizeof(none)) == 0) {
+        memcpy(ns->config.nguid, config->uuid, sizeof(ns->config.nguid));
+    }
+    read_geometry(target, ns);
+}
+
+static void set_defaults(struct nvmf_config *config)
+{
+    if (config->vs == 0) {
+        config->vs = DEFAULT_VS;
+    }
+    if (config->max_io_queues == 0) {
+        config->max_io_queues = DEFAULT_IO_QUEUES;
+    }
+    if (config->connect_timeout_ms == 0) {
+        config->connect_timeout_ms = DEFAULT_CONNECT_TIMEOUT_MS;
+    }
+    ASSERT(config->max_io_queues <= NVMF_MAX_IO_QUEUES);
+}
+
+void nvmf_target_init(struct nvmf_target *target,
+                      const struct nvmf_config *config, uint64_t now_us)
+{
+    memset(target, 0, sizeof(*target));
+    target->config = *config;
+    set_defaults(&target->config);
+    target->transport = config->transport;
+    target->bufs = config->bufs;
+    target->media = config->media;
+    target->counters = config->counters;
+    target->genctr = config->genctr;
+    target->now_us = now_us;
+    wheel_init(&target->wheel, now_us);
+    for (uint16_t i = 0; i < NVMF_MAX_QPAIRS; i++) {
+        target->free_qpair[NVMF_MAX_QPAIRS - 1 - i] = i;
+    }
+    for (uint16_t i = 0; i < config->namespace_count; i++) {
+        add_namespace(target, &config->namespaces[i]);
+    }
+    nvmf_target_set_addresses(target, config->addresses, config->address_count);
+    /* What they point to need not outlive this call. */
+    target->config.namespaces = NULL;
+    target->config.addresses = NULL;
+    target->is_cache_on = target->has_volatile_cache;
+    target->media.set_volatile(target->media.ctx, target->is_cache_on);
+}
+
+uint64_t nvmf_target_timer(struct nvmf_target *target, uint64_t now_us)
+{
+    uint16_t timer;
+
+    target->now_us = now_us;
+    while ((timer = wheel_expire(&target->wheel, now_us)) != WHEEL_NONE) {
+        if (timer >= WHEEL_QPAIR) {
+            qpair_expired(target, (uint16_t)(timer - WHEEL_QPAIR));
+        } else {
+            ctrl_expired(target, (uint8_t)(timer - WHEEL_CTRL));
+        }
+    }
+    return wheel_next_us(&target->wheel);
+}
+
+void nvmf_target_set_health(struct nvmf_target *target,
+                            const struct nvmf_health *health)
+{
+    target->config.health = *health;
+    for (uint8_t i = 0; i < NVMF_MAX_HOSTS; i++) {
+        if (target->ctrl[i].state == CTRL_READY) {
+            event_check_health(target, &target->ctrl[i]);
+        }
+    }
+}
+
+void nvmf_target_ns_changed(struct nvmf_target *target, uint32_t nsid)
+{
+    uint32_t i = nsid - 1;
+
+    ASSERT(ns_find(target, nsid) != NULL);
+    read_geometry(target, &target->ns[i]);
+    for (uint8_t c = 0; c < NVMF_MAX_HOSTS; c++) {
+        struct nvmf_ctrl *ctrl = &target->ctrl[c];
+
+        if (ctrl->state == CTRL_READY && !ctrl->is_discovery) {
+            ctrl->changed_ns[i / 32] |= BIT(i % 32);
+            event_raise(target, ctrl, CTRL_EVENT_NS_CHANGED);
+        }
+    }
+}
+
+const struct nvmf_counters *nvmf_target_counters(
+    const struct nvmf_target *target)
+{
+    return &target->counters;
+}
+
+void nvmf_target_census(const struct nvmf_target *target, uint16_t *controllers,
+                        uint16_t *qpairs)
+{
+    *controllers = target->ctrl_count;
+    *qpairs = target->qpair_count;
+}

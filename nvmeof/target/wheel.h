@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A timer wheel: starting, stopping and expiring a timer cost the same however
+ * many there are.
+ *
+ * Timers beyond the wheel's reach (33 s) fire early: whoever owns one knows its
+ * real deadline and starts it again.
+ */
+#ifndef ESSD_NVMEOF_TARGET_WHEEL_H
+#define ESSD_NVMEOF_TARGET_WHEEL_H
+
+#include <stdint.h>
+
+#include "nvmeof/limits.h"
+
+enum {
+    WHEEL_TICK_SHIFT = 17, /* 131 ms */
+    WHEEL_BUCKETS = 256,
+    WHEEL_CTRL = 0, /* timers of controllers, then of queue pairs */
+    WHEEL_QPAIR = NVMF_MAX_HOSTS,
+    WHEEL_TIMERS = WHEEL_QPAIR + NVMF_MAX_QPAIRS,
+    WHEEL_NONE = 0xffff,
+};
+
+struct wheel {
+    uint64_t tick; /* everything up to here has fired */
+    uint64_t occupied[WHEEL_BUCKETS / 64];
+    uint16_t head[WHEEL_BUCKETS];
+    uint16_t next[WHEEL_TIMERS];
+    uint16_t prev[WHEEL_TIMERS];
+    uint16_t bucket[WHEEL_TIMERS]; /* WHEEL_NONE: not running */
+};
+
+void wheel_init(struct wheel *wheel, uint64_t now_us);
+
+/** Start, or start again.  Fires at the first tick at or after deadline_us. */
+void wheel_start(struct wheel *wheel, uint16_t timer, uint64_t deadline_us);
+
+void wheel_stop(struct wheel *wheel, uint16_t timer);
+
+/**
+ * Take one timer that has fired by now_us.  It is stopped.
+ *
+ * @return the timer; WHEEL_NONE when there are no more.
+ */
+uint16_t wheel_expire(struct wheel *wheel, uint64_t now_us);
+
+/** When the next timer fires; UINT64_MAX if none runs. */
+uint64_t wheel_next_us(const struct wheel *wheel);
+
+#endif

@@ -1,0 +1,489 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "fake.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void fetch(void *ctx, struct nvmf_request *req)
+{
+    struct fake *fake = ctx;
+
+    assert_int_equal(req->state, NVMF_REQUEST_FETCHING);
+    assert_true(fake->fetch_count < FAKE_REQUESTS);
+    fake->fetch[fake->fetch_count++] = req;
+}
+
+static void respond(void *ctx, struct nvmf_request *req)
+{
+    struct fake *fake = ctx;
+
+    assert_int_equal(req->state, NVMF_REQUEST_RESPONDING);
+    assert_true(fake->respond_count < FAKE_REQUESTS);
+    fake->respond[fake->respond_count++] = req;
+}
+
+static void disconnect(void *ctx, uint16_t qpair)
+{
+    struct fake *fake = ctx;
+
+    fake->disconnected[fake->disconnect_count++ % 64] = qpair;
+}
+
+static void drained(void *ctx, uint16_t qpair)
+{
+    struct fake *fake = ctx;
+
+    fake->drained[fake->drained_count++ % 64] = qpair;
+}
+
+static bool buf_get(void *ctx, uint32_t len_bytes, struct nvmf_piece *pieces,
+                    uint8_t *count)
+{
+    struct fake *fake = ctx;
+
+    assert_in_range(len_bytes, 1, NVMF_MAX_TRANSFER);
+    if (fake->buffers_free < len_bytes) {
+        return false;
+    }
+    fake->buffers_free -= len_bytes;
+    for (*count = 0; len_bytes > 0; (*count)++) {
+        uint32_t n = MIN(len_bytes, FAKE_PIECE);
+
+        pieces[*count] = (struct nvmf_piece){
+            .ptr = malloc(n), .len_bytes = n, .handle = 0xb0f};
+        memset(pieces[*count].ptr, 0xa5, n);
+        len_bytes -= n;
+        fake->buffers_out++;
+    }
+    return true;
+}
+
+static void buf_put(void *ctx, const struct nvmf_piece *pieces, uint8_t count)
+{
+    struct fake *fake = ctx;
+
+    for (uint8_t i = 0; i < count; i++) {
+        fake->buffers_free += pieces[i].len_bytes;
+        fake->buffers_out--;
+        free(pieces[i].ptr);
+    }
+}
+
+static bool media_submit(void *ctx, const struct media_io *io)
+{
+    struct fake *fake = ctx;
+
+    if (fake->media_count >= fake->media_room) {
+        return false;
+    }
+    assert_true(fake->history_count < FAKE_OPS);
+    fake->media[fake->media_count++] = *io;
+    fake->history[fake->history_count++] = *io;
+    return true;
+}
+
+static void set_volatile(void *ctx, bool is_enabled)
+{
+    struct fake *fake = ctx;
+
+    fake->cache_calls++;
+    fake->cache_on = is_enabled;
+}
+
+static void geometry(void *ctx, uint32_t ns, struct media_geometry *geometry)
+{
+    struct fake *fake = ctx;
+
+    assert_in_range(ns, 70, 70 + FAKE_NAMESPACES - 1);
+    *geometry = (struct media_geometry){
+        .size_blocks = (uint64_t)FAKE_BLOCKS * 512 >> fake->block_shift,
+        .block_shift = fake->block_shift,
+        .is_read_only = fake->is_read_only,
+        .has_volatile_cache = fake->has_cache,
+    };
+}
+
+static void subsystem_reset(void *ctx)
+{
+    ((struct fake *)ctx)->subsystem_resets++;
+}
+
+struct fake *fake_new(void)
+{
+    struct fake *fake = calloc(1, sizeof(*fake));
+
+    fake->target = malloc(sizeof(*fake->target));
+    memset(fake->target, 0xa5, sizeof(*fake->target));
+    fake->now_us = 1000000;
+    fake->media_room = FAKE_OPS;
+    fake->buffers_free = 64 * NVMF_MAX_TRANSFER;
+    fake->block_shift = 9;
+    fake->has_cache = true;
+    for (unsigned int i = 0; i < FAKE_NAMESPACES; i++) {
+        fake->blocks[i] = calloc(FAKE_BLOCKS, 512);
+        fake->ns[i].nsid = i + 1;
+        fake->ns[i].media_ns = 70 + i;
+        memset(fake->ns[i].uuid, 0x11 * (int)(i + 1), 16);
+    }
+    fake->address[0] = (struct nvmf_address){
+        .adrfam = 1, .portid = 1, .traddr = "192.0.2.1", .trsvcid = "4420"};
+    fake->address[1] = (struct nvmf_address){
+        .adrfam = 2, .portid = 2, .traddr = "2001:db8::2", .trsvcid = "4420"};
+    fake->config = (struct nvmf_config){
+        .subnqn = FAKE_SUBNQN,
+        .sn = "SN0001",
+        .mn = "essd",
+        .fr = "1.0",
+        .slot_fr = {"1.0", "0.9"},
+        .active_slot = 1,
+        .vid = 0x1234,
+        .namespaces = fake->ns,
+        .namespace_count = FAKE_NAMESPACES,
+        .addresses = fake->address,
+        .address_count = 2,
+        .health = {.temperature_k = 313,
+                   .available_spare_percent = 100,
+                   .power_cycles = 7,
+                   .power_on_hours = 8,
+                   .unsafe_shutdowns = 9},
+        .transport = {fake, fetch, respond, disconnect, drained},
+        .bufs = {fake, buf_get, buf_put},
+        .media = {fake, media_submit, set_volatile, geometry},
+        .subsystem_reset = subsystem_reset,
+        .subsystem_reset_ctx = fake,
+    };
+    return fake;
+}
+
+void fake_start(struct fake *fake)
+{
+    nvmf_target_init(fake->target, &fake->config, fake->now_us);
+}
+
+void fake_free(struct fake *fake)
+{
+    for (unsigned int i = 0; i < fake->request_count; i++) {
+        struct nvmf_request *req = &fake->request[i]->req;
+
+        if (req->owns_buffers) {
+            buf_put(fake, req->pieces, req->piece_count);
+        }
+        free(fake->request[i]->in_capsule);
+        free(fake->request[i]);
+    }
+    assert_int_equal(fake->buffers_out, 0);
+    for (unsigned int i = 0; i < FAKE_NAMESPACES; i++) {
+        free(fake->blocks[i]);
+    }
+    free(fake->target);
+    free(fake);
+}
+
+int fake_setup(void **state)
+{
+    struct fake *fake = fake_new();
+
+    fake_start(fake);
+    *state = fake;
+    return 0;
+}
+
+int fake_teardown(void **state)
+{
+    fake_free(*state);
+    return 0;
+}
+
+uint16_t fake_open(struct fake *fake, uint16_t qid, uint16_t hsqsize)
+{
+    uint16_t qpair = 0xffff;
+    struct nvmf_qpair_params params = {.qid = qid,
+                                       .hsqsize = hsqsize,
+                                       .hrqsize = (uint16_t)(hsqsize + 1),
+                                       .portid = 1};
+
+    assert_int_equal(nvmf_qpair_reserve(fake->target, &params, &qpair),
+                     NVME_RDMA_OK);
+    assert_int_equal(nvmf_qpair_depth(fake->target, qpair), hsqsize + 1);
+    nvmf_qpair_open(fake->target, qpair, fake->now_us);
+    return qpair;
+}
+
+static struct fake_request *new_request(struct fake *fake)
+{
+    struct fake_request *request;
+
+    for (unsigned int i = 0; i < fake->request_count; i++) {
+        if (fake->request[i]->is_done) { /* as capsule buffers are reused */
+            request = fake->request[i];
+            free(request->in_capsule);
+            request->in_capsule = NULL;
+            request->is_done = false;
+            request->is_answered = false;
+            fake->request[i] = fake->request[--fake->request_count];
+            fake->request[fake->request_count++] = request;
+            return request;
+        }
+    }
+    assert_true(fake->request_count < FAKE_REQUESTS);
+    request = calloc(1, sizeof(*request));
+    fake->request[fake->request_count++] = request;
+    return request;
+}
+
+static struct fake_request *send(struct fake *fake, uint16_t qpair,
+                                 const struct nvme_sqe *sqe,
+                                 const struct nvmf_data *data,
+                                 struct fake_request *request)
+{
+    uint8_t bytes[NVME_SQE_LEN];
+    struct nvme_sqe copy = *sqe;
+
+    copy.psdt = sqe->psdt ^ SQE_PSDT_SGL; /* 0 in a test means right */
+    copy.cid = fake->next_cid++;
+    nvme_sqe_emit(bytes, &copy);
+    nvmf_capsule(fake->target, qpair, &request->req, bytes, data, fake->now_us);
+    return request;
+}
+
+struct fake_request *fake_send(struct fake *fake, uint16_t qpair,
+                               const struct nvme_sqe *sqe, void *data,
+                               uint32_t len)
+{
+    struct fake_request *request = new_request(fake);
+
+    request->host = data;
+    request->host_len = len;
+    return send(fake, qpair, sqe, &(struct nvmf_data){.len_bytes = len},
+                request);
+}
+
+struct fake_request *fake_send_in_capsule(struct fake *fake, uint16_t qpair,
+                                          const struct nvme_sqe *sqe,
+                                          const void *data, uint32_t len)
+{
+    struct fake_request *request = new_request(fake);
+
+    request->in_capsule = malloc(len);
+    memcpy(request->in_capsule, data, len);
+    return send(
+        fake, qpair, sqe,
+        &(struct nvmf_data){.len_bytes = len,
+                            .in_capsule = {request->in_capsule, len, 0xca}},
+        request);
+}
+
+static void run_fetch(struct fake *fake)
+{
+    struct nvmf_request *req = fake->fetch[0];
+    struct fake_request *request = container_of(req, struct fake_request, req);
+    uint32_t at = 0;
+
+    fake->fetch_count--;
+    memmove(fake->fetch, fake->fetch + 1,
+            fake->fetch_count * sizeof(fake->fetch[0]));
+    assert_true(req->fetch_len <= request->host_len);
+    for (uint8_t i = 0; i < req->piece_count && !fake->fail_fetch; i++) {
+        memcpy(req->pieces[i].ptr, request->host + at,
+               req->pieces[i].len_bytes);
+        at += req->pieces[i].len_bytes;
+    }
+    nvmf_request_fetched(fake->target, req, !fake->fail_fetch);
+}
+
+static void run_media(struct fake *fake)
+{
+    struct media_io io = fake->media[0];
+    uint8_t *at;
+
+    fake->media_count--;
+    memmove(fake->media, fake->media + 1,
+            fake->media_count * sizeof(fake->media[0]));
+    assert_in_range(io.ns, 70, 70 + FAKE_NAMESPACES - 1);
+    at = fake->blocks[io.ns - 70] + (io.first_lba << fake->block_shift);
+    assert_true((io.first_lba + io.count_blocks) << fake->block_shift <=
+                FAKE_BLOCKS * 512);
+    for (uint8_t i = 0; i < io.piece_count; i++) {
+        if (io.op == MEDIA_READ) {
+            memcpy(io.pieces[i].ptr, at, io.pieces[i].len_bytes);
+        } else {
+            memcpy(at, io.pieces[i].ptr, io.pieces[i].len_bytes);
+        }
+        at += io.pieces[i].len_bytes;
+    }
+    if (io.op == MEDIA_WRITE_ZEROES || io.op == MEDIA_DEALLOCATE) {
+        memset(at, 0, (size_t)io.count_blocks << fake->block_shift);
+    }
+    nvmf_media_done(fake->target, io.cookie, fake->media_status);
+}
+
+static void run_respond(struct fake *fake)
+{
+    struct nvmf_request *req = fake->respond[0];
+    struct fake_request *request = container_of(req, struct fake_request, req);
+    uint32_t at = 0;
+
+    fake->respond_count--;
+    memmove(fake->respond, fake->respond + 1,
+            fake->respond_count * sizeof(fake->respond[0]));
+    assert_true(req->send_len <= request->host_len);
+    for (uint8_t i = 0; at < req->send_len; i++) {
+        assert_true(i < req->piece_count);
+        memcpy(request->host + at, req->pieces[i].ptr,
+               req->pieces[i].len_bytes);
+        at += req->pieces[i].len_bytes;
+    }
+    nvme_cqe_parse(&request->cqe, req->cqe);
+    assert_int_equal(request->cqe.cid, req->sqe.cid);
+    request->is_answered = true;
+    request->is_done = true;
+    nvmf_request_done(fake->target, req);
+}
+
+void fake_run(struct fake *fake)
+{
+    for (bool has_moved = true; has_moved;) {
+        has_moved = false;
+        if (fake->fetch_count > 0 && !fake->hold_fetch) {
+            run_fetch(fake);
+            has_moved = true;
+        }
+        if (fake->media_count > 0 && !fake->hold_media) {
+            run_media(fake);
+            has_moved = true;
+        }
+        if (fake->respond_count > 0 && !fake->hold_done) {
+            run_respond(fake);
+            has_moved = true;
+        }
+    }
+}
+
+struct nvme_cqe fake_exec(struct fake *fake, uint16_t qpair,
+                          const struct nvme_sqe *sqe, void *data, uint32_t len)
+{
+    struct fake_request *request = fake_send(fake, qpair, sqe, data, len);
+
+    fake_run(fake);
+    assert_true(request->is_answered);
+    return request->cqe;
+}
+
+void fake_connect_data(struct connect_data *data, uint16_t cntlid,
+                       const char *subnqn)
+{
+    memset(data, 0, sizeof(*data));
+    memset(data->hostid, 0x42, sizeof(data->hostid));
+    data->cntlid = cntlid;
+    strcpy(data->subnqn, subnqn);
+    strcpy(data->hostnqn, FAKE_HOSTNQN);
+}
+
+struct nvme_cqe fake_connect_with(struct fake *fake, uint16_t qpair,
+                                  const struct connect_command *command,
+                                  const struct connect_data *data)
+{
+    uint8_t bytes[CONNECT_DATA_LEN];
+    struct nvme_sqe sqe = {0};
+
+    connect_command_build(&sqe, command);
+    sqe.psdt = 0; /* send() turns it round */
+    connect_data_emit(bytes, data);
+    return fake_exec(fake, qpair, &sqe, bytes, sizeof(bytes));
+}
+
+uint16_t fake_connect(struct fake *fake, uint16_t qpair, uint16_t qid,
+                      uint16_t sqsize, uint16_t cntlid, uint32_t kato_ms,
+                      const char *subnqn)
+{
+    struct connect_command command = {.qid = qid,
+                                      .sqsize = sqsize,
+                                      .has_sq_flow_control = true,
+                                      .kato_ms = kato_ms};
+    struct connect_data data;
+    struct nvme_cqe cqe;
+
+    fake_connect_data(&data, cntlid, subnqn);
+    cqe = fake_connect_with(fake, qpair, &command, &data);
+    assert_int_equal(cqe.status, 0);
+    return (uint16_t)cqe.dw0;
+}
+
+uint64_t fake_property_get(struct fake *fake, uint16_t qpair, uint32_t offset,
+                           uint8_t size)
+{
+    struct nvme_sqe sqe = {.fctype = FABRICS_PROPERTY_GET};
+    struct nvme_cqe cqe;
+
+    property_command_build(
+        &sqe, &(struct property_command){.size_bytes = size, .offset = offset});
+    sqe.psdt = 0;
+    cqe = fake_exec(fake, qpair, &sqe, NULL, 0);
+    assert_int_equal(cqe.status, 0);
+    return (uint64_t)cqe.dw1 << 32 | cqe.dw0;
+}
+
+struct nvme_cqe fake_property_set(struct fake *fake, uint16_t qpair,
+                                  uint32_t offset, uint64_t value)
+{
+    struct nvme_sqe sqe = {.fctype = FABRICS_PROPERTY_SET};
+
+    property_command_build(&sqe, &(struct property_command){.size_bytes = 4,
+                                                            .offset = offset,
+                                                            .value = value});
+    sqe.psdt = 0;
+    return fake_exec(fake, qpair, &sqe, NULL, 0);
+}
+
+static uint16_t admin_of(struct fake *fake, uint32_t kato_ms,
+                         const char *subnqn)
+{
+    uint16_t qpair = fake_open(fake, 0, 31);
+
+    fake_connect(fake, qpair, 0, 31, 0xffff, kato_ms, subnqn);
+    fake_property_set(fake, qpair, PROPERTY_CC, CC_ENABLE);
+    assert_int_equal(fake_property_get(fake, qpair, PROPERTY_CSTS, 4), 1);
+    return qpair;
+}
+
+uint16_t fake_host(struct fake *fake, uint32_t kato_ms)
+{
+    return admin_of(fake, kato_ms, FAKE_SUBNQN);
+}
+
+uint16_t fake_discovery_host(struct fake *fake)
+{
+    return admin_of(fake, 0, NVME_DISCOVERY_NQN);
+}
+
+uint16_t fake_io_queue(struct fake *fake, uint16_t admin, uint16_t qid)
+{
+    uint16_t cntlid =
+        fake->target->ctrl[fake->target->qpair[admin].ctrl].cntlid;
+    uint16_t qpair = fake_open(fake, qid, 63);
+
+    assert_int_equal(fake_connect(fake, qpair, qid, 63, cntlid, 0, FAKE_SUBNQN),
+                     cntlid);
+    return qpair;
+}
+
+struct nvme_sqe fake_admin(uint8_t opcode, uint32_t nsid, uint32_t cdw10,
+                           uint32_t cdw11)
+{
+    return (struct nvme_sqe){
+        .opcode = opcode, .nsid = nsid, .cdw10 = cdw10, .cdw11 = cdw11};
+}
+
+struct nvme_sqe fake_rw(uint8_t opcode, uint64_t lba, uint32_t blocks)
+{
+    return (struct nvme_sqe){.opcode = opcode,
+                             .nsid = 1,
+                             .cdw10 = (uint32_t)lba,
+                             .cdw11 = (uint32_t)(lba >> 32),
+                             .cdw12 = blocks - 1};
+}
+
+void fake_close(struct fake *fake, uint16_t qpair)
+{
+    assert_true(nvmf_qpair_closed(fake->target, qpair));
+}

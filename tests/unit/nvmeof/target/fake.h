@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A fake transport, media and buffer pool around one target, and a small host.
+ *
+ * Nothing is answered by itself: fake_run() plays the main loop until nothing
+ * moves, leaving alone what a test holds back.
+ */
+#ifndef TESTS_NVMEOF_TARGET_FAKE_H
+#define TESTS_NVMEOF_TARGET_FAKE_H
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include "nvmeof/target/state.h"
+#include "nvmeof/wire/fabrics.h"
+#include "nvmeof/wire/identify.h"
+#include "nvmeof/wire/opcode.h"
+
+#define FAKE_SUBNQN  "nqn.2014-08.org.example:drive"
+#define FAKE_HOSTNQN "nqn.2014-08.org.example:host"
+
+enum {
+    FAKE_REQUESTS = 512,
+    FAKE_BLOCKS = 2048, /* of 512 bytes, in each namespace */
+    FAKE_NAMESPACES = 2,
+    FAKE_OPS = 1024,
+    FAKE_PIECE = 48 * 1024,
+    DNR = NVME_STATUS_DNR,
+    MORE = NVME_STATUS_MORE,
+};
+
+struct fake_request {
+    struct nvmf_request req;
+    uint8_t *host; /* the host's buffer */
+    uint32_t host_len;
+    bool is_done; /* answered and acknowledged */
+    bool is_answered;
+    struct nvme_cqe cqe;
+    uint8_t *in_capsule; /* a copy of the host's buffer */
+};
+
+struct fake {
+    struct nvmf_target *target;
+    struct nvmf_config config;
+    struct nvmf_ns_config ns[FAKE_NAMESPACES];
+    struct nvmf_address address[NVMF_MAX_ADDRESSES];
+    uint64_t now_us;
+
+    struct fake_request *request[FAKE_REQUESTS];
+    unsigned int request_count;
+
+    struct nvmf_request *fetch[FAKE_REQUESTS];
+    unsigned int fetch_count;
+    struct nvmf_request *respond[FAKE_REQUESTS];
+    unsigned int respond_count;
+    bool hold_fetch, hold_done, hold_media;
+    bool fail_fetch;
+
+    uint8_t *blocks[FAKE_NAMESPACES];
+    uint8_t block_shift;
+    bool is_read_only, has_cache;
+    struct media_io media[FAKE_OPS]; /* in flight */
+    unsigned int media_count;
+    unsigned int media_room;
+    struct media_io history[FAKE_OPS]; /* everything submitted */
+    unsigned int history_count;
+    enum media_status media_status;
+    int cache_calls, cache_on;
+
+    uint32_t buffers_free; /* bytes */
+    unsigned int buffers_out;
+
+    uint16_t disconnected[64];
+    unsigned int disconnect_count;
+    uint16_t drained[64];
+    unsigned int drained_count;
+    unsigned int subsystem_resets;
+
+    uint16_t next_cid;
+    uint8_t data[NVMF_MAX_TRANSFER]; /* the usual host buffer */
+};
+
+/* Two namespaces of 1 MiB, two addresses, VS 1.4; not started. */
+struct fake *fake_new(void);
+void fake_start(struct fake *fake);
+void fake_free(struct fake *fake);
+
+int fake_setup(void **state); /* new and started */
+int fake_teardown(void **state);
+
+/* A connection that is ready for Connect; the test fails if refused. */
+uint16_t fake_open(struct fake *fake, uint16_t qid, uint16_t hsqsize);
+
+/* Start one command; len 0: no data.  The request knows how it ends. */
+struct fake_request *fake_send(struct fake *fake, uint16_t qpair,
+                               const struct nvme_sqe *sqe, void *data,
+                               uint32_t len);
+struct fake_request *fake_send_in_capsule(struct fake *fake, uint16_t qpair,
+                                          const struct nvme_sqe *sqe,
+                                          const void *data, uint32_t len);
+void fake_run(struct fake *fake);
+
+/* Send, run, and return the answer; the test fails if there is none. */
+struct nvme_cqe fake_exec(struct fake *fake, uint16_t qpair,
+                          const struct nvme_sqe *sqe, void *data, uint32_t len);
+
+/* Fill in what Connect needs for a queue. */
+void fake_connect_data(struct connect_data *data, uint16_t cntlid,
+                       const char *subnqn);
+struct nvme_cqe fake_connect_with(struct fake *fake, uint16_t qpair,
+                                  const struct connect_command *command,
+                                  const struct connect_data *data);
+
+/* The same, expected to succeed.  @return the CNTLID. */
+uint16_t fake_connect(struct fake *fake, uint16_t qpair, uint16_t qid,
+                      uint16_t sqsize, uint16_t cntlid, uint32_t kato_ms,
+                      const char *subnqn);
+
+uint64_t fake_property_get(struct fake *fake, uint16_t qpair, uint32_t offset,
+                           uint8_t size);
+struct nvme_cqe fake_property_set(struct fake *fake, uint16_t qpair,
+                                  uint32_t offset, uint64_t value);
+
+/* Admin queue, Connect, CC.EN, RDY. */
+uint16_t fake_host(struct fake *fake, uint32_t kato_ms);
+uint16_t fake_discovery_host(struct fake *fake);
+/* An I/O queue of full depth for that host. */
+uint16_t fake_io_queue(struct fake *fake, uint16_t admin, uint16_t qid);
+
+/* Commands with the fields that tests vary. */
+struct nvme_sqe fake_admin(uint8_t opcode, uint32_t nsid, uint32_t cdw10,
+                           uint32_t cdw11);
+struct nvme_sqe fake_rw(uint8_t opcode, uint64_t lba, uint32_t blocks);
+
+/* End the connection as a host does, and expect it to be free at once. */
+void fake_close(struct fake *fake, uint16_t qpair);
+
+#define CC_ENABLE ((6u << CC_IOSQES_SHIFT) | (4u << CC_IOCQES_SHIFT) | CC_EN)
+
+#endif

@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "fake.h"
+
+#include <string.h>
+
+#include "lib/bytes.h"
+
+static void pattern(uint8_t *data, uint32_t len, uint8_t seed)
+{
+    for (uint32_t i = 0; i < len; i++) {
+        data[i] = (uint8_t)(seed + i + (i >> 8));
+    }
+}
+
+static void test_written_data_is_read_back_in_every_size(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t io = fake_io_queue(fake, fake_host(fake, 0), 1);
+    static const uint32_t sizes[] = {1, 7, 8, 95, 96, 97, 192, 255, 256};
+    static uint8_t data[NVMF_MAX_TRANSFER], back[NVMF_MAX_TRANSFER];
+
+    for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
+        uint32_t len = sizes[i] * 512;
+        struct nvme_sqe write = fake_rw(NVM_WRITE, 100 * i, sizes[i]);
+        struct nvme_sqe read = fake_rw(NVM_READ, 100 * i, sizes[i]);
+
+        pattern(data, len, (uint8_t)i);
+        memset(back, 0xa5, sizeof(back));
+        assert_int_equal(fake_exec(fake, io, &write, data, len).status, 0);
+        assert_int_equal(fake_exec(fake, io, &read, back, len).status, 0);
+        assert_memory_equal(data, back, len);
+    }
+    assert_int_equal(fake->buffers_out, 0);
+}
+
+static void test_in_capsule_data_is_written_without_a_buffer(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t io = fake_io_queue(fake, fake_host(fake, 0), 1);
+    struct nvme_sqe write = fake_rw(NVM_WRITE, 5, 8);
+    struct fake_request *request;
+    uint8_t data[4096];
+
+    pattern(data, sizeof(data), 3);
+    fake->buffers_free = 0;
+    request = fake_send_in_capsule(fake, io, &write, data, sizeof(data));
+    assert_int_equal(fake->fetch_count, 0);
+    assert_int_equal(fake->media[0].pieces[0].handle, 0xca);
+    fake_run(fake);
+    assert_int_equal(request->cqe.status, 0);
+    assert_memory_equal(fake->blocks[0] + 5 * 512, data, sizeof(data));
+}
+
+static void test_in_capsule_data_of_the_wrong_kind_is_refused(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t io = fake_io_queue(fake, fake_host(fake, 0), 1);
+    struct nvme_sqe read = fake_rw(NVM_READ, 0, 8);
+    struct nvme_sqe write = fake_rw(NVM_WRITE, 0, 8);
+    struct fake_request *request;
+    uint8_t data[4096] = {0};
+
+    request = fake_send_in_capsule(fake, io, &read, data, sizeof(data));
+    fake_run(fake);
+    assert_int_equal(request->cqe.status, NVME_SC_INVALID_FIELD | DNR | MORE);
+    request = fake_send_in_capsule(fake, io, &write, data, 2048);
+    fake_run(fake);
+    assert_int_equal(request->cqe.status,
+                     NVME_SC_SGL_INVALID_LENGTH | DNR | MORE);
+}
+
+/* A refused command: what is changed in a good one, and the status. */
+static const struct refused {
+    const char *what;
+    struct nvme_sqe sqe;
+    uint32_t len;
+    uint16_t status;
+} refused[] = {
+    {"Write Uncorrectable", {.opcode = 0x04, .nsid = 1}, 0, 0x001},
+    {"Compare", {.opcode = 0x05, .nsid = 1}, 512, 0x001},
+    {"Verify", {.opcode = 0x0c, .nsid = 1}, 0, 0x001},
+    {"Reservation Register", {.opcode = 0x0d, .nsid = 1}, 16, 0x001},
+    {"Reservation Release", {.opcode = 0x15, .nsid = 1}, 8, 0x001},
+    {"vendor opcode", {.opcode = 0xc0, .nsid = 1}, 0, 0x001},
+    {"Read of NSID 0", {.opcode = 2}, 512, 0x00b},
+    {"Read of NSID 129", {.opcode = 2, .nsid = 129}, 512, 0x00b},
+    {"Read of all", {.opcode = 2, .nsid = ~0u}, 512, 0x00b},
+    {"Read of inactive", {.opcode = 2, .nsid = 3}, 512, 0x002},
+    {"Write of NSID 0", {.opcode = 1}, 512, 0x00b},
+    {"Flush of NSID 0", {.opcode = 0}, 0, 0x00b},
+    {"Flush of inactive", {.opcode = 0, .nsid = 128}, 0, 0x002},
+    {"Write Zeroes of NSID 0", {.opcode = 8}, 0, 0x00b},
+    {"DSM of NSID 0", {.opcode = 9}, 16, 0x00b},
+    {"fused first", {.opcode = 2, .nsid = 1, .fuse = 1}, 512, 0x002},
+    {"fused second", {.opcode = 2, .nsid = 1, .fuse = 2}, 512, 0x002},
+    {"PRPs", {.opcode = 2, .nsid = 1, .psdt = 1}, 512, 0x002},
+    {"SGL metadata", {.opcode = 2, .nsid = 1, .psdt = 3}, 512, 0x002},
+    {"reserved PSDT", {.opcode = 2, .nsid = 1, .psdt = 2}, 512, 0x002},
+    {"last LBA + 1", {.opcode = 2, .nsid = 1, .cdw10 = 2048}, 512, 0x080},
+    {"across the end",
+     {.opcode = 2, .nsid = 1, .cdw10 = 2047, .cdw12 = 1},
+     1024,
+     0x080},
+    {"LBA of 33 bits", {.opcode = 2, .nsid = 1, .cdw11 = 1}, 512, 0x080},
+    {"LBA that wraps",
+     {.opcode = 1, .nsid = 1, .cdw10 = ~0u, .cdw11 = ~0u, .cdw12 = 1},
+     1024,
+     0x080},
+    {"Write Zeroes across the end",
+     {.opcode = 8, .nsid = 1, .cdw12 = 2048},
+     0,
+     0x080},
+    {"above MDTS", {.opcode = 2, .nsid = 1, .cdw12 = 256}, 0, 0x002},
+    {"SGL too short", {.opcode = 2, .nsid = 1, .cdw12 = 1}, 512, 0x00f},
+    {"SGL too long", {.opcode = 2, .nsid = 1}, 1024, 0x00f},
+    {"no SGL", {.opcode = 1, .nsid = 1}, 0, 0x00f},
+    {"directive", {.opcode = 1, .nsid = 1, .cdw12 = 1 << 20}, 512, 0x002},
+    {"DSM, SGL too short", {.opcode = 9, .nsid = 1, .cdw10 = 1}, 16, 0x00f},
+};
+
+static void test_every_refused_field_gets_its_status(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t io = fake_io_queue(fake, fake_host(fake, 0), 1);
+
+    for (size_t i = 0; i < ARRAY_LEN(refused); i++) {
+        struct nvme_cqe cqe =
+            fake_exec(fake, io, &refused[i].sqe, fake->data, refused[i].len);
+
+        if (cqe.status != (refused[i].status | DNR | MORE)) {
+            fail_msg("%s: status %x", refused[i].what, cqe.status);
+        }
+    }
+    assert_int_equal(fake->history_count, 0);
+    assert_int_equal(fake->buffers_out, 0);
+    assert_int_equal(nvmf_target_counters(fake->target)->error_log_entries,
+                     ARRAY_LEN(refused));
+}
+
+static void test_bad_descriptor_matters_only_with_data(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t io = fake_io_queue(fake, fake_host(fake, 0), 1);
+    struct nvmf_data bad = {.status = NVME_SC_SGL_INVALID_TYPE};
+    struct nvmf_request flush = {0}, read = {0};
+    uint8_t sqe[NVME_SQE_LEN] = {NVM_FLUSH, 0x40, 1, 0, 1};
+    struct nvme_cqe cqe;
+
+    nvmf_capsule(fake->target, io, &flush, sqe, &bad, fake->now_us);
+    assert_int_equal(flush.state, NVMF_REQUEST_MEDIA);
+    fake->media_count = 0;
+    nvmf_media_done(fake->target, &flush, MEDIA_OK);
+    sqe[0] = NVM_READ;
+    nvmf_capsule(fake->target, io, &read, sqe, &bad, fake->now_us);
+    nvme_cqe_parse(&cqe, read.cqe);
+    assert_int_equal(cqe.status, NVME_SC_SGL_INVALID_TYPE | DNR | MORE);
+    fake->respond_count = 0;
+}
+
+static void test_fua_reaches_the_media(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t io = fake_io_queue(fake, fake_host(fake, 0), 1);
+
+    for (uint32_t fua = 0; fua < 2; fua++) {
+        static const uint8_t opcodes[] = {NVM_WRITE, NVM_READ,
+                                          NVM_WRITE_ZEROES};
+
+        for (size_t i = 0; i < ARRAY_LEN(opcodes); i++) {
+            struct nvme_sqe sqe = fake_rw(opcodes[i], 0, 1);
+            uint32_t len = opcodes[i] == NVM_WRITE_ZEROES ? 0 : 512;
+
+            sqe.cdw12 |= fua << 30;
+            assert_int_equal(fake_exec(fake, io, &sqe, fake->data, len).status,
+                             0);
+            assert_int_equal(fake->history[fake->history_count - 1].fua, fua);
+        }
+    }
+}
+
+static void test_flush_of_one_and_of_all(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t io = fake_io_queue(fake, fake_host(fake, 0), 1);
+    struct nvme_sqe flush = {.opcode = NVM_FLUSH, .nsid = 2};
+
+    assert_int_equal(fake_exec(fake, io, &flush, NULL, 0).status, 0);
+    assert_int_equal(fake->history_count, 1);
+    assert_int_equal(fake->history[0].op, MEDIA_FLUSH);
+    assert_int_equal(fake->history[0].ns, 71);
+
+    flush.nsid = NVME_NSID_ALL;
+    assert_int_equal(fake_exec(fake, io, &flush, NULL, 0).status, 0);
+    assert_int_equal(fake->history_count, 3);
+    assert_int_equal(fake->history[1].ns, 70);
+    assert_int_equal(fake->history[2].ns, 71);
+}
+
+static void test_write_zeroes_and_deac(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t io = fake_io_queue(fake, fake_host(fake, 0), 1);
+    struct nvme_sqe sqe = fake_rw(NVM_WRITE_ZEROES, 8, 16);
+
+    memset(fake->blocks[0], 0xff, 32 * 512);
+    assert_int_equal(fake_exec(fake, io, &sqe, NULL, 0).status, 0);
+    assert_int_equal(fake->history[0].op, MEDIA_WRITE_ZEROES);
+    assert_int_equal(fake->blocks[0][8 * 512 - 1], 0xff);
+    assert_int_equal(fake->blocks[0][8 * 512], 0);
+    assert_int_equal(fake->blocks[0][24 * 512 - 1], 0);
+    assert_int_equal(fake->blocks[0][24 * 512], 0xff);
+    sqe.cdw12 |= 1u << 25;
+    assert_int_equal(fake_exec(fake, io, &sqe, NULL, 0).status, 0);
+    assert_int_equal(fake->history[1].op, MEDIA_DEALLOCATE);
+    sqe.cdw12 |= 1u << 30;
+    assert_int_equal(fake_exec(fake, io, &sqe, NULL, 0).status, 0);
+    assert_int_equal(fake->history[2].op, MEDIA_WRITE_ZEROES);
+}
+
+static void put_range(uint8_t *data, unsigned int i, uint32_t count,
+                      uint64_t lba)
+{
+    memset(data + 16 * i, 0, 16);
+    put_le32(data + 16 * i + 4, count);
+    put_le64(data + 16 * i + 8, lba);
+}
+
+static void test_dsm_deallocates_each_range(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t io = fake_io_queue(fake, fake_host(fake, 0), 1);
+    struct nvme_sqe sqe = {
+        .opcode = NVM_DATASET_MANAGEMENT, .nsid = 1, .cdw10 = 3, .cdw11 = 4};
+    uint8_t data[4096]; /* room for 256 ranges, as Linux describes it */
+
+    put_range(data, 0, 10, 100);
+    put_range(data, 1, 0, 5);
+    put_range(data, 2, 1, 2047);
+    put_range(data, 3, 0, 2048);
+    assert_int_equal(fake_exec(fake, io, &sqe, data, 4096).status, 0);
+    assert_int_equal(fake->history_count, 2);
+    assert_int_equal(fake->history[0].first_lba, 100);
+    assert_int_equal(fake->history[0].count_blocks, 10);
+    assert_int_equal(fake->history[1].first_lba, 2047);
+
+    /* One range too far: nothing happens. */
+    put_range(data, 3, 1, 2048);
+    assert_int_equal(fake_exec(fake, io, &sqe, data, 64).status,
+                     NVME_SC_LBA_RANGE | DNR | MORE);
+    assert_int_equal(fake->history_count, 2);
+
+    /* Without AD all is a hint. */
+    put_range(data, 3, 1, 0);
+    sqe.cdw11 = 3;
+    assert_int_equal(fake_exec(fake, io, &sqe, data, 64).status, 0);
+    assert_int_equal(fake->history_count, 2);
+}
+
+static void test_media_errors_become_statuses(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t io = fake_io_queue(fake, fake_host(fake, 0), 1);
+    struct nvme_sqe sqe = fake_rw(NVM_READ, 0, 1);
+    static const uint16_t status[MEDIA_STATUSES] = {
+        [MEDIA_OK] = 0,
+        [MEDIA_LBA_RANGE] = 0x080 | DNR | MORE,
+        [MEDIA_READ_ERROR] = 0x281 | MORE,
+        [MEDIA_WRITE_ERROR] = 0x280 | MORE,
+        [MEDIA_READ_ONLY] = 0x020 | DNR | MORE,
+        [MEDIA_INTERNAL_ERROR] = 0x006 | MORE,
+        [MEDIA_ABORTED] = 0x007,
+    };
+
+    for (int i = 0; i < MEDIA_STATUSES; i++) {
+        fake->media_status = (enum media_status)i;
+        assert_int_equal(fake_exec(fake, io, &sqe, fake->data, 512).status,
+                         status[i]);
+        assert_int_equal(fake->buffers_out, 0);
+    }
+    assert_int_equal(nvmf_target_counters(fake->target)->media_errors, 2);
+    assert_int_equal(nvmf_target_counters(fake->target)->host_reads, 1);
+}
+
+static void test_read_only_namespace_refuses_writes(void **state)
+{
+    struct fake *fake = fake_new();
+    struct nvme_sqe sqe;
+    uint16_t io;
+
+    (void)state;
+    fake->is_read_only = true;
+    fake_start(fake);
+    io = fake_io_queue(fake, fake_host(fake, 0), 1);
+    sqe = fake_rw(NVM_WRITE, 0, 1);
+    assert_int_equal(fake_exec(fake, io, &sqe, fake->data, 512).status,
+                     NVME_SC_NS_WRITE_PROTECTED | DNR | MORE);
+    sqe = fake_rw(NVM_WRITE_ZEROES, 0, 1);
+    assert_int_equal(fake_exec(fake, io, &sqe, NULL, 0).status,
+                     NVME_SC_NS_WRITE_PROTECTED | DNR | MORE);
+    sqe = fake_rw(NVM_DATASET_MANAGEMENT, 0, 1);
+    assert_int_equal(fake_exec(fake, io, &sqe, fake->data, 16).status,
+                     NVME_SC_NS_WRITE_PROTECTED | DNR | MORE);
+    sqe = fake_rw(NVM_READ, 0, 1);
+    assert_int_equal(fake_exec(fake, io, &sqe, fake->data, 512).status, 0);
+    fake_free(fake);
+}
+
+static void test_blocks_of_4096(void **state)
+{
+    struct fake *fake = fake_new();
+    struct nvme_sqe sqe;
+    uint16_t io;
+
+    (void)state;
+    fake->block_shift = 12;
+    fake_start(fake);
+    io = fake_io_queue(fake, fake_host(fake, 0), 1);
+    sqe = fake_rw(NVM_READ, 255, 1);
+    assert_int_equal(fake_exec(fake, io, &sqe, fake->data, 4096).status, 0);
+    sqe = fake_rw(NVM_READ, 256, 1);
+    assert_int_equal(fake_exec(fake, io, &sqe, fake->data, 4096).status,
+                     NVME_SC_LBA_RANGE | DNR | MORE);
+    sqe = fake_rw(NVM_READ, 0, 33);
+    assert_int_equal(fake_exec(fake, io, &sqe, fake->data, 33 * 4096).status,
+                     NVME_SC_INVALID_FIELD | DNR | MORE);
+    fake_free(fake);
+}
+
+static void test_requests_wait_for_buffers_in_order(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t io = fake_io_queue(fake, fake_host(fake, 0), 1);
+    struct nvme_sqe big = fake_rw(NVM_READ, 0, 256);
+    struct nvme_sqe small = fake_rw(NVM_READ, 0, 1);
+    struct nvme_sqe write = fake_rw(NVM_WRITE, 0, 1);
+    struct fake_request *first, *second, *third, *fourth;
+
+    fake->buffers_free = NVMF_MAX_TRANSFER;
+    fake->hold_done = true;
+    first = fake_send(fake, io, &big, fake->data, NVMF_MAX_TRANSFER);
+    second = fake_send(fake, io, &big, fake->data, NVMF_MAX_TRANSFER);
+    third = fake_send(fake, io, &small, fake->data, 512);
+    fourth = fake_send(fake, io, &write, fake->data, 512);
+    fake_run(fake);
+    assert_int_equal(first->req.state, NVMF_REQUEST_RESPONDING);
+    assert_int_equal(second->req.state, NVMF_REQUEST_WAIT_BUFFER);
+    assert_int_equal(third->req.state, NVMF_REQUEST_WAIT_BUFFER);
+    assert_int_equal(fourth->req.state, NVMF_REQUEST_WAIT_BUFFER);
+    fake->hold_done = false;
+    fake_run(fake);
+    assert_true(first->is_done && second->is_done && third->is_done &&
+                fourth->is_done);
+    assert_int_equal(fake->history[1].cookie == &second->req, 1);
+    assert_int_equal(fake->history[2].cookie == &third->req, 1);
+    assert_int_equal(fake->history[3].cookie == &fourth->req, 1);
+    assert_null(fake->target->wait_buffer.head);
+    assert_null(fake->target->wait_buffer.tail);
+}
+
+static void test_a_full_media_is_retried_in_order(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t io = fake_io_queue(fake, fake_host(fake, 0), 1);
+    struct fake_request *requests[20];
+
+    fake->media_room = 1;
+    fake->hold_media = true;
+    for (uint64_t i = 0; i < ARRAY_LEN(requests); i++) {
+        struct nvme_sqe sqe = fake_rw(NVM_READ, i, 1);
+
+        requests[i] = fake_send(fake, io, &sqe, fake->data, 512);
+        assert_int_equal(requests[i]->req.state,
+                         i == 0 ? NVMF_REQUEST_MEDIA : NVMF_REQUEST_WAIT_MEDIA);
+    }
+    fake->hold_media = false;
+    fake_run(fake);
+    for (unsigned int i = 0; i < ARRAY_LEN(requests); i++) {
+        assert_true(requests[i]->is_done);
+        assert_int_equal(fake->history[i].first_lba, i);
+    }
+    assert_int_equal(fake->history_count, ARRAY_LEN(requests));
+}
+
+static void test_a_failed_fetch_ends_the_connection(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t io = fake_io_queue(fake, fake_host(fake, 0), 1);
+    struct nvme_sqe write = fake_rw(NVM_WRITE, 0, 8);
+    struct fake_request *request;
+
+    fake->fail_fetch = true;
+    request = fake_send(fake, io, &write, fake->data, 4096);
+    fake_run(fake);
+    assert_int_equal(request->req.state, NVMF_REQUEST_FREE);
+    assert_int_equal(fake->disconnect_count, 1);
+    assert_int_equal(fake->disconnected[0], io);
+    assert_int_equal(fake->history_count, 0);
+    assert_int_equal(fake->buffers_out, 0);
+    fake_close(fake, io);
+}
+
+static void test_sqhd_follows_the_answers_and_wraps(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t io = fake_io_queue(fake, fake_host(fake, 0), 1);
+    struct nvme_sqe read = fake_rw(NVM_READ, 0, 1);
+
+    for (unsigned int i = 2; i < 200; i++) { /* Connect was the first */
+        assert_int_equal(fake_exec(fake, io, &read, fake->data, 512).sqhd,
+                         i % 64);
+    }
+}
+
+int main(void)
+{
+#define TEST(t) cmocka_unit_test_setup_teardown(t, fake_setup, fake_teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(test_written_data_is_read_back_in_every_size),
+        TEST(test_in_capsule_data_is_written_without_a_buffer),
+        TEST(test_in_capsule_data_of_the_wrong_kind_is_refused),
+        TEST(test_every_refused_field_gets_its_status),
+        TEST(test_bad_descriptor_matters_only_with_data),
+        TEST(test_fua_reaches_the_media),
+        TEST(test_flush_of_one_and_of_all),
+        TEST(test_write_zeroes_and_deac),
+        TEST(test_dsm_deallocates_each_range),
+        TEST(test_media_errors_become_statuses),
+        cmocka_unit_test(test_read_only_namespace_refuses_writes),
+        cmocka_unit_test(test_blocks_of_4096),
+        TEST(test_requests_wait_for_buffers_in_order),
+        TEST(test_a_full_media_is_retried_in_order),
+        TEST(test_a_failed_fetch_ends_the_connection),
+        TEST(test_sqhd_follows_the_answers_and_wraps),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
