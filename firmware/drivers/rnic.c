@@ -399,6 +399,9 @@ void verbs_destroy_qp(struct verbs *verbs, uint32_t qpn)
     rnic_must_execute(verbs);
     (void)rnic_command(verbs, RNIC_CMD_RQ_DESTROY, slot);
     rnic_must_execute(verbs);
+    if (slot == MAD_SLOT) {
+        rnic_forget(verbs, qpn);
+    }
 
     rest = &verbs->resting[verbs->rest_put++ % RNIC_QP_SLOTS];
     *rest = (struct rnic_resting){

@@ -130,4 +130,10 @@ void rnic_must_execute(struct verbs *verbs);
 /* Write KICK if the RNIC sleeps; what it shall see is published. */
 void rnic_kick_sleeper(struct verbs *verbs);
 
+/*
+ * Disown the entries of a destroyed QP that wait to be read.  For the one
+ * number that is used again at once; others are told from newer ones by it.
+ */
+void rnic_forget(struct verbs *verbs, uint32_t qpn);
+
 #endif

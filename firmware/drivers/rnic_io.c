@@ -347,6 +347,33 @@ static void rest_over(struct verbs *verbs)
     }
 }
 
+void rnic_forget(struct verbs *verbs, uint32_t qpn)
+{
+    for (unsigned int i = 0; i < ARRAY_LEN(verbs->cq); i++) {
+        struct rnic_cq cq = verbs->cq[i]; /* walk ahead with a copy */
+
+        for (; cq_has_entry(&cq) && cq.ci - verbs->cq[i].ci <= cq.mask;
+             cq.ci++) {
+            uint8_t *cqe = cq.ring + (size_t)(cq.ci & cq.mask) * RNIC_CQE_LEN;
+
+            if (load32(cqe, RNIC_CQE_QPN) == qpn) {
+                store32(cqe, RNIC_CQE_QPN, 0);
+            }
+        }
+    }
+    for (uint32_t n = 0, ci = verbs->eq_ci; n < 1u << EQ_LOG2; n++, ci++) {
+        uint32_t mask = (1u << EQ_LOG2) - 1;
+        uint8_t *eqe = verbs->events + (size_t)(ci & mask) * RNIC_EQE_LEN;
+
+        if (!phase_is_new(shared_load8(eqe, RNIC_EQE_FLAGS), ci, mask)) {
+            break;
+        }
+        if (load32(eqe, RNIC_EQE_INDEX) == qpn) {
+            store32(eqe, RNIC_EQE_INDEX, 0);
+        }
+    }
+}
+
 unsigned int verbs_poll(struct verbs *verbs, unsigned int budget)
 {
     unsigned int delivered;

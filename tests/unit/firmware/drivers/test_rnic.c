@@ -803,8 +803,15 @@ static void test_the_mad_qp_is_number_1_and_can_be_made_again(void **state)
         assert_int_equal(get_le32(rnic.last_cmd + RNIC_CMD_INDEX), 1);
         assert_int_equal(rnic.last_cmd[RNIC_MOD_STATE], RNIC_QPS_RTS);
         assert_int_equal(get_le32(rnic.last_cmd + RNIC_MOD_QKEY), 0x80010000);
+        /* What the old one has left is not taken for the new one's. */
+        write_cqe(0, 1, 1, RNIC_WR_SEND, RNIC_WC_FLUSHED, 0, 0, 0);
+        write_cqe(1, 1, 1, RNIC_WR_RECV, RNIC_WC_FLUSHED, 0, 0, 0);
+        write_eqe(RNIC_EVENT_QP_FATAL, 1, RNIC_WC_LOCAL_OPERATION);
         verbs_destroy_qp(&rnic.verbs, 1);
-        verbs_poll(&rnic.verbs, 1);
+        assert_true(verbs_create_mad_qp(&rnic.verbs, &config));
+        verbs_poll(&rnic.verbs, 8);
+        assert_int_equal(seen.completions + seen.events, 0);
+        verbs_destroy_qp(&rnic.verbs, 1);
     }
 }
 

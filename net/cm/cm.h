@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Connection manager: makes and ends reliable connections by exchanging
+ * management datagrams over the UD queue pair 1.  Passive side (listen, accept)
+ * and active side (connect) in one.
+ * Spec: IBTA Vol 1 chapter 12; annex A11 (RDMA IP CM service) for addresses.
+ *
+ * What a user does:
+ *  passive: ops.request -> cm_qp_attr(), move the QP to RTS, cm_accept()
+ *           -> ops.established ... ops.disconnected -> destroy QP, cm_release()
+ *  active:  cm_connect() -> ops.replied -> cm_qp_attr(), move the QP to RTS,
+ *           cm_confirm() ... ops.disconnected -> destroy QP, cm_release()
+ *
+ * Context: the main loop of one hart.  Time, randomness and memory are handed
+ * in.  Messages are posted with verbs_post_send(): the caller's verbs_flush()
+ * sends them.
+ *
+ * Left out: alternate paths (LAP, APR), SIDR, redirection, unreliable and
+ * datagram transports, RDMA port spaces other than TCP.
+ */
+#ifndef ESSD_NET_CM_CM_H
+#define ESSD_NET_CM_CM_H
+
+#include "lib/util.h"
+#include "net/verbs/verbs.h"
+#include "net/wire/cm_msg.h"
+#include "net/wire/ip_addr.h"
+#include "net/wire/mad.h"
+
+enum {
+    CM_CONNS = 2048, /* 1024 live ones, as many that rest */
+    CM_LISTENERS = 4,
+    CM_SEND_BUFFERS = 256,
+    CM_RECV_BUFFERS = 512,
+    CM_PRIVATE_MAX = 56, /* what we send; all that fits behind a REQ's
+                          * IP header */
+
+    /* Bytes of DRAM that cm_init() wants, 64-byte aligned. */
+    CM_MEMORY_LEN = CM_SEND_BUFFERS * MAD_LEN +
+                    CM_RECV_BUFFERS * (VERBS_UD_HEADER + MAD_LEN),
+};
+#define CM_NO_DEADLINE UINT64_MAX
+
+struct cm;
+struct cm_conn;
+
+/* What a connection waits for. */
+enum cm_conn_state {
+    CM_CONN_FREE,        /* to be used */
+    CM_CONN_REQ_SENT,    /* active: REP or REJ */
+    CM_CONN_REP_RCVD,    /* active: the user, cm_confirm() or cm_reject() */
+    CM_CONN_REQ_RCVD,    /* passive: the user, cm_accept() or cm_reject() */
+    CM_CONN_REP_SENT,    /* passive: RTU, or data, which says the same */
+    CM_CONN_ESTABLISHED, /* a DREQ of either side */
+    CM_CONN_DREQ_SENT,   /* DREP */
+    CM_CONN_TIMEWAIT,    /* late messages, and the user's cm_release() */
+    CM_CONN_STATES,
+};
+
+/* A request as the user sees it; valid during ops.request only. */
+struct cm_request {
+    uint64_t service_id;
+    struct ip_addr peer_ip;
+    struct ip_addr local_ip;
+    uint16_t peer_port;
+    uint8_t laddr;               /* which of our addresses, by index */
+    uint8_t path_mtu;            /* enum ib_mtu */
+    uint8_t responder_resources; /* READs that the peer can serve at once */
+    uint8_t initiator_depth;     /* READs that the peer wants to issue */
+    uint64_t peer_ca_guid;
+    const uint8_t *private_data; /* behind the IP header */
+    size_t private_len;          /* always 56: the field's length */
+};
+
+enum cm_end_reason {
+    CM_END_DREQ,    /* the peer disconnected */
+    CM_END_DREP,    /* the peer agreed to our cm_disconnect() */
+    CM_END_TIMEOUT, /* the peer is silent */
+    CM_END_REJ,     /* the peer refused; `rej_reason` and private data */
+    CM_END_STALE,   /* the peer has started over: a new REQ names its QP */
+};
+
+/* Why a connection ended; valid during ops.disconnected only. */
+struct cm_end {
+    enum cm_end_reason reason;
+    uint16_t rej_reason;         /* enum cm_rej_reason */
+    const uint8_t *private_data; /* of the REJ, else NULL */
+    size_t private_len;
+};
+
+/*
+ * All are called from verbs_poll() or cm_poll(), none from inside a call of
+ * the user's own.  `ctx` is the listener's in request, then the connection's
+ * (cm_set_ctx(), the listener's until then).
+ */
+struct cm_ops {
+    /* Passive.  Answer with cm_accept() or cm_reject(), now or later. */
+    void (*request)(void *ctx, struct cm_conn *conn,
+                    const struct cm_request *request);
+    /* Active: the peer's REP.  Answer with cm_confirm() or cm_reject(). */
+    void (*replied)(void *ctx, struct cm_conn *conn,
+                    const uint8_t *private_data, size_t private_len);
+    /* Passive: RTU or data has arrived. */
+    void (*established)(void *ctx, struct cm_conn *conn);
+    /*
+     * It is over; nothing more is called for `conn`.  Call cm_release() when
+     * the QP is gone, here or later.
+     */
+    void (*disconnected)(void *ctx, struct cm_conn *conn,
+                         const struct cm_end *end);
+};
+
+/* The way to a peer. */
+struct cm_path {
+    uint16_t neigh; /* neighbour index */
+    uint8_t laddr;  /* local address index */
+    uint8_t mtu;    /* enum ib_mtu: the largest that the port carries */
+};
+
+/* The neighbour table's side of the bargain. */
+struct cm_path_ops {
+    /**
+     * Where to answer what has come from `from`.  The source MAC is there, so
+     * that the neighbour can be learned at once.
+     *
+     * @return false when there is no room; the message then is dropped
+     */
+    bool (*resolve)(void *ctx, const struct verbs_ud_info *from,
+                    struct cm_path *path);
+    /* While pinned (counted), the index names the same neighbour. */
+    void (*pin)(void *ctx, uint16_t neigh);
+    void (*unpin)(void *ctx, uint16_t neigh);
+};
+
+struct cm_config {
+    struct verbs *verbs;
+    const struct cm_path_ops *path_ops;
+    void *path_ctx;
+    uint8_t *memory;             /* CM_MEMORY_LEN bytes of DRAM, see there */
+    uint64_t ca_guid;            /* stable, not 0, no other drive's */
+    uint32_t generation;         /* boot counter: ids of two boots differ */
+    uint64_t random_seed;        /* for PSNs and hashes */
+    uint8_t initiator_depth;     /* READs of ours outstanding, 1..128 */
+    uint8_t responder_resources; /* READs of the peer's, 0..16 */
+    uint8_t response_timeout;    /* active, ib_time code; 0: 20 (4.3 s) */
+    uint8_t max_retries;         /* active, 0..15 */
+};
+
+struct cm_counters {
+    uint64_t received[8]; /* REQ, MRA, REJ, REP, RTU, DREQ, DREP */
+    uint64_t sent[8];
+    uint64_t bad_mad;       /* short, base version, or a field overflows */
+    uint64_t bad_class;     /* class, class version or method */
+    uint64_t bad_attribute; /* not one of the seven */
+    uint64_t unexpected;    /* not in this state, or of no connection */
+    uint64_t duplicates;    /* REQs and REPs answered again */
+    uint64_t stale;         /* connections torn down for a newer REQ */
+    uint64_t no_path;       /* nowhere to send the answer */
+    uint64_t no_buffer;     /* send pool empty */
+    uint64_t no_conn;       /* REQs refused: pool full */
+    uint64_t retransmits;
+    uint64_t timeouts;
+    uint64_t restarts; /* QP 1 failed and was made again */
+};
+
+/* One connection.  Treat as opaque. */
+struct cm_conn {
+    uint8_t state; /* enum cm_conn_state */
+    bool is_active;
+    bool is_released; /* no user any more */
+    uint8_t retries_left;
+    uint8_t max_retries;
+    uint8_t laddr;
+    uint16_t neigh; /* pinned until FREE */
+    uint8_t path_mtu;
+    uint8_t ack_timeout;
+    uint8_t retry_count, rnr_retry_count;
+    uint8_t reads_out, reads_in;
+    uint8_t traffic_class;
+    uint8_t private_len;
+    uint32_t local_comm_id, remote_comm_id;
+    uint32_t local_qpn, remote_qpn;
+    uint32_t local_psn, remote_psn;
+    uint64_t remote_ca_guid;
+    uint64_t service_id;
+    uint64_t tid;        /* of the exchange under way */
+    uint64_t timeout_us; /* for an answer */
+    uint64_t deadline_us;
+    struct ip_addr local_ip, peer_ip;
+    uint16_t local_port;
+    uint16_t heap_at;    /* CM_NONE: no timer runs */
+    uint16_t next, prev; /* in the free or the resting list */
+    uint16_t next_by_id, next_by_qpn;
+    bool in_by_id, in_by_qpn;
+    const struct cm_ops *ops;
+    void *ctx;
+    struct cm *cm;
+    uint8_t private_data[CM_PRIVATE_MAX]; /* of the message we may resend */
+};
+
+struct cm_listener {
+    uint64_t service_id; /* 0: unused */
+    const struct cm_ops *ops;
+    void *ctx;
+};
+
+struct cm_list {
+    uint16_t head, tail;
+};
+
+enum cm_qp_state {
+    CM_QP_LIVE,
+    CM_QP_FAILED, /* cm_poll() will destroy it and make it again */
+    CM_QP_ABSENT, /* cm_poll() will try to make it */
+};
+
+/* Treat as opaque, but for reading the counters. */
+struct cm {
+    struct cm_config config;
+    uint64_t now_us;
+    uint64_t psn_count;
+    uint32_t tid_count;
+    uint8_t qp; /* enum cm_qp_state */
+    uint16_t heap_len;
+    struct cm_list free, resting;
+    struct cm_listener listeners[CM_LISTENERS];
+    uint16_t send_free[CM_SEND_BUFFERS];
+    uint16_t send_free_count;
+    uint16_t send_neigh[CM_SEND_BUFFERS]; /* pinned while it is under way */
+    struct cm_conn conns[CM_CONNS];
+    uint16_t heap[CM_CONNS];
+    uint16_t by_id[CM_CONNS], by_qpn[CM_CONNS];
+    struct cm_counters counters;
+};
+
+/**
+ * Set up QP 1 and its receive buffers.  Waits.
+ *
+ * @return false when the RNIC refused
+ */
+MUST_USE bool cm_init(struct cm *cm, const struct cm_config *config);
+
+/**
+ * Tell the time and run what is due.  Call it every turn of the main loop,
+ * before verbs_poll().
+ *
+ * @param now_us  never goes backwards
+ * @return the next time at which there is something to do, or CM_NO_DEADLINE
+ */
+uint64_t cm_poll(struct cm *cm, uint64_t now_us);
+
+/* @return false when all CM_LISTENERS are taken or the service has one */
+MUST_USE bool cm_listen(struct cm *cm, uint64_t service_id,
+                        const struct cm_ops *ops, void *ctx);
+
+void cm_set_ctx(struct cm_conn *conn, void *ctx);
+
+/**
+ * What verbs_modify_qp() wants for every move up to RTS: in or after
+ * ops.request (passive) or ops.replied (active).  The path MTU is the REQ's,
+ * the PSN one that has not been used lately.  Access is left 0.
+ */
+void cm_qp_attr(const struct cm_conn *conn, struct verbs_qp_attr *attr);
+
+/**
+ * Answer a request with REP.  The QP must be able to receive by now.
+ *
+ * @param len  0..CM_PRIVATE_MAX
+ */
+void cm_accept(struct cm_conn *conn, uint32_t qpn, const void *private_data,
+               size_t len);
+
+/**
+ * Refuse, in REQ_RCVD or REP_RCVD.  `conn` is gone on return; nothing is
+ * called for it any more.
+ *
+ * @param reason  enum cm_rej_reason
+ * @param len     0..CM_PRIVATE_MAX
+ */
+void cm_reject(struct cm_conn *conn, uint16_t reason, const void *private_data,
+               size_t len);
+
+/**
+ * The QP has received (VERBS_EVENT_QP_ESTABLISHED or a completion): where an
+ * RTU is still missing this is one, and ops.established follows at once.
+ */
+void cm_data_received(struct cm_conn *conn);
+
+/* End a connection: DREQ.  ops.disconnected follows.  Again: nothing. */
+void cm_disconnect(struct cm_conn *conn);
+
+/**
+ * `conn` is not used any more and its QP is destroyed.  In any state; what the
+ * peer has to be told is told, nothing is called any more.
+ */
+void cm_release(struct cm_conn *conn);
+
+struct cm_connect_param {
+    uint64_t service_id; /* rdma_ip_cm_service_id() of a port */
+    struct ip_addr local_ip, peer_ip;
+    uint16_t local_port;
+    struct cm_path path; /* its mtu is what the connection uses */
+    uint32_t qpn;
+    uint8_t ack_timeout;     /* ib_time code, for both sides */
+    uint8_t retry_count;     /* 0..7, for both sides */
+    uint8_t rnr_retry_count; /* 0..7, the peer's */
+    const void *private_data;
+    size_t private_len;       /* 0..CM_PRIVATE_MAX */
+    const struct cm_ops *ops; /* replied and disconnected */
+    void *ctx;
+};
+
+/* Send a REQ.  @return NULL when no connection is free */
+MUST_USE struct cm_conn *cm_connect(struct cm *cm,
+                                    const struct cm_connect_param *param);
+
+/* Active: answer REP with RTU.  The QP must be in RTS by now. */
+void cm_confirm(struct cm_conn *conn);
+
+#endif

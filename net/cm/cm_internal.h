@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the files of the connection manager share; nobody else includes it. */
+#ifndef ESSD_NET_CM_CM_INTERNAL_H
+#define ESSD_NET_CM_CM_INTERNAL_H
+
+#include <string.h>
+
+#include "net/cm/cm.h"
+#include "net/wire/ib_time.h"
+#include "net/wire/rdma_ip_cm.h"
+
+enum {
+    CM_NONE = 0xffff,   /* no index */
+    CM_INDEX_BITS = 11, /* of a communication id */
+    CM_INDEX_MASK = CM_CONNS - 1,
+
+    CM_RNR_RETRY = 7,  /* for ever: flow control is the user's */
+    CM_RNR_TIMER = 12, /* 0.64 ms, when we have no receive posted */
+    CM_ACK_DELAY = 15, /* target ACK delay of our REP: as rxe's */
+    CM_HOP_LIMIT = 64,
+    CM_SERVICE_TIMEOUT = 20,     /* of our MRA: 4.3 s */
+    CM_MAX_SERVICE_TIMEOUT = 24, /* of a peer's wishes: 69 s */
+    CM_BUFFER_WAIT_US = 1000,    /* send pool was empty: try again after */
+};
+_Static_assert(1 << CM_INDEX_BITS == CM_CONNS, "a comm id's low bits");
+
+/* ---- cm_pool.c: connections, their state, look-ups and timers */
+
+void cm_pool_init(struct cm *cm);
+
+/*
+ * A connection in FREE that is nobody's yet, or NULL: a free one, else the one
+ * that has rested longest.  It gets a communication id that rests as long.
+ */
+struct cm_conn *cm_pool_take(struct cm *cm);
+
+/* The only writer of conn->state.  Keeps indexes, timer and pins in step. */
+void cm_conn_enter(struct cm_conn *conn, enum cm_conn_state next);
+
+/* Free a connection that its user has let go and that has rested enough. */
+void cm_conn_settle(struct cm_conn *conn);
+
+/* Its user lets go.  The connection may be FREE on return. */
+void cm_conn_disown(struct cm_conn *conn);
+
+struct cm_conn *cm_by_local_id(struct cm *cm, uint32_t local_comm_id);
+struct cm_conn *cm_by_remote_id(struct cm *cm, uint64_t guid,
+                                uint32_t remote_comm_id);
+struct cm_conn *cm_by_remote_qpn(struct cm *cm, uint64_t guid, uint32_t qpn);
+/* The peer's numbers are known now: make them findable. */
+void cm_index_remote(struct cm_conn *conn);
+
+void cm_timer_set(struct cm_conn *conn, uint64_t deadline_us);
+void cm_timer_stop(struct cm_conn *conn);
+struct cm_conn *cm_timer_first(struct cm *cm);
+
+uint64_t cm_mix(uint64_t x);
+
+/* ---- cm_send.c: messages out */
+
+/* Where an answer goes, and to what. */
+struct cm_answer {
+    struct cm_path path;
+    uint64_t tid;
+    uint32_t local_comm_id, remote_comm_id;
+};
+
+bool cm_send_req(struct cm_conn *conn);
+bool cm_send_rep(struct cm_conn *conn);
+bool cm_send_dreq(struct cm_conn *conn);
+void cm_send_rtu(struct cm_conn *conn);
+void cm_send_mra(const struct cm_conn *conn, enum cm_answered message);
+void cm_send_drep(struct cm *cm, const struct cm_answer *answer);
+void cm_send_rej(struct cm *cm, const struct cm_answer *answer,
+                 enum cm_answered message, uint16_t reason, const void *ari,
+                 size_t ari_len, const void *private_data, size_t len);
+/* The same within a connection. */
+struct cm_answer cm_conn_answer(const struct cm_conn *conn);
+void cm_send_rej_timeout(struct cm_conn *conn, enum cm_answered message);
+uint64_t cm_new_tid(struct cm *cm);
+
+void cm_send_init(struct cm *cm);
+void cm_send_done(struct cm *cm, uint16_t buffer);
+/* QP 1 is gone: nothing is under way any more. */
+void cm_send_reset(struct cm *cm);
+
+/* ---- cm_recv.c: messages in */
+
+void cm_recv(struct cm *cm, const uint8_t *buffer, size_t len);
+
+/* The connection is over: TIMEWAIT, and tell the user. */
+void cm_conn_end(struct cm_conn *conn, const struct cm_end *end);
+void cm_conn_establish(struct cm_conn *conn);
+
+#endif

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Connection manager: the pool of connections, the one writer of their state,
+ * look-ups by what messages carry, and timers.
+ * Spec: IBTA Vol 1 sections 12.9.5 to 12.9.7 (states), 12.9.8.3.1 (stale).
+ */
+#include "net/cm/cm_internal.h"
+
+/* Where each state may go. */
+static const uint16_t next_states[CM_CONN_STATES] = {
+    [CM_CONN_FREE] = BIT(CM_CONN_REQ_SENT) | BIT(CM_CONN_REQ_RCVD),
+    [CM_CONN_REQ_SENT] = BIT(CM_CONN_REP_RCVD) | BIT(CM_CONN_TIMEWAIT),
+    [CM_CONN_REP_RCVD] = BIT(CM_CONN_ESTABLISHED) | BIT(CM_CONN_TIMEWAIT),
+    [CM_CONN_REQ_RCVD] = BIT(CM_CONN_REP_SENT) | BIT(CM_CONN_TIMEWAIT),
+    [CM_CONN_REP_SENT] = BIT(CM_CONN_ESTABLISHED) | BIT(CM_CONN_DREQ_SENT) |
+                         BIT(CM_CONN_TIMEWAIT),
+    [CM_CONN_ESTABLISHED] = BIT(CM_CONN_DREQ_SENT) | BIT(CM_CONN_TIMEWAIT),
+    [CM_CONN_DREQ_SENT] = BIT(CM_CONN_TIMEWAIT),
+    [CM_CONN_TIMEWAIT] = BIT(CM_CONN_FREE),
+};
+
+static uint16_t index_of(const struct cm_conn *conn)
+{
+    return (uint16_t)(conn - conn->cm->conns);
+}
+
+/* splitmix64: every bit of the result depends on every bit of `x`. */
+uint64_t cm_mix(uint64_t x)
+{
+    x += 0x9e3779b97f4a7c15;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
+    x = (x ^ x >> 27) * 0x94d049bb133111eb;
+    return x ^ x >> 31;
+}
+
+/* ---- Lists: first in, first out; removal from anywhere */
+
+static void list_append(struct cm *cm, struct cm_list *list, uint16_t i)
+{
+    struct cm_conn *conn = &cm->conns[i];
+
+    conn->next = CM_NONE;
+    conn->prev = list->tail;
+    if (list->tail == CM_NONE) {
+        list->head = i;
+    } else {
+        cm->conns[list->tail].next = i;
+    }
+    list->tail = i;
+}
+
+static void list_remove(struct cm *cm, struct cm_list *list, uint16_t i)
+{
+    struct cm_conn *conn = &cm->conns[i];
+
+    if (conn->prev == CM_NONE) {
+        list->head = conn->next;
+    } else {
+        cm->conns[conn->prev].next = conn->next;
+    }
+    if (conn->next == CM_NONE) {
+        list->tail = conn->prev;
+    } else {
+        cm->conns[conn->next].prev = conn->prev;
+    }
+}
+
+/* ---- Look-ups.  Peers choose the keys, hence the seed. */
+
+static uint16_t hash(const struct cm *cm, uint64_t guid, uint32_t number)
+{
+    return cm_mix(cm_mix(guid ^ cm->config.random_seed) ^ number) &
+           CM_INDEX_MASK;
+}
+
+struct cm_conn *cm_by_local_id(struct cm *cm, uint32_t local_comm_id)
+{
+    struct cm_conn *conn = &cm->conns[local_comm_id & CM_INDEX_MASK];
+
+    if (conn->state == CM_CONN_FREE || conn->local_comm_id != local_comm_id) {
+        return NULL;
+    }
+    return conn;
+}
+
+struct cm_conn *cm_by_remote_id(struct cm *cm, uint64_t guid,
+                                uint32_t remote_comm_id)
+{
+    uint16_t i = cm->by_id[hash(cm, guid, remote_comm_id)];
+
+    while (i != CM_NONE && (cm->conns[i].remote_ca_guid != guid ||
+                            cm->conns[i].remote_comm_id != remote_comm_id)) {
+        i = cm->conns[i].next_by_id;
+    }
+    return i == CM_NONE ? NULL : &cm->conns[i];
+}
+
+struct cm_conn *cm_by_remote_qpn(struct cm *cm, uint64_t guid, uint32_t qpn)
+{
+    uint16_t i = cm->by_qpn[hash(cm, guid, qpn)];
+
+    while (i != CM_NONE && (cm->conns[i].remote_ca_guid != guid ||
+                            cm->conns[i].remote_qpn != qpn)) {
+        i = cm->conns[i].next_by_qpn;
+    }
+    return i == CM_NONE ? NULL : &cm->conns[i];
+}
+
+void cm_index_remote(struct cm_conn *conn)
+{
+    struct cm *cm = conn->cm;
+    uint16_t *id =
+        &cm->by_id[hash(cm, conn->remote_ca_guid, conn->remote_comm_id)];
+    uint16_t *qpn =
+        &cm->by_qpn[hash(cm, conn->remote_ca_guid, conn->remote_qpn)];
+
+    ASSERT(!conn->in_by_id && !conn->in_by_qpn);
+    conn->next_by_id = *id;
+    *id = index_of(conn);
+    conn->in_by_id = true;
+    conn->next_by_qpn = *qpn;
+    *qpn = index_of(conn);
+    conn->in_by_qpn = true;
+}
+
+static void unindex_id(struct cm_conn *conn)
+{
+    struct cm *cm = conn->cm;
+    uint16_t *link =
+        &cm->by_id[hash(cm, conn->remote_ca_guid, conn->remote_comm_id)];
+
+    if (!conn->in_by_id) {
+        return;
+    }
+    while (*link != index_of(conn)) {
+        link = &cm->conns[*link].next_by_id;
+    }
+    *link = conn->next_by_id;
+    conn->in_by_id = false;
+}
+
+static void unindex_qpn(struct cm_conn *conn)
+{
+    struct cm *cm = conn->cm;
+    uint16_t *link =
+        &cm->by_qpn[hash(cm, conn->remote_ca_guid, conn->remote_qpn)];
+
+    if (!conn->in_by_qpn) {
+        return;
+    }
+    while (*link != index_of(conn)) {
+        link = &cm->conns[*link].next_by_qpn;
+    }
+    *link = conn->next_by_qpn;
+    conn->in_by_qpn = false;
+}
+
+/* ---- Timers: a binary heap by deadline */
+
+static void heap_put(struct cm *cm, uint32_t at, uint16_t i)
+{
+    cm->heap[at] = i;
+    cm->conns[i].heap_at = (uint16_t)at;
+}
+
+static uint64_t heap_key(const struct cm *cm, uint32_t at)
+{
+    return cm->conns[cm->heap[at]].deadline_us;
+}
+
+static void heap_up(struct cm *cm, uint32_t at)
+{
+    uint16_t i = cm->heap[at];
+
+    while (at > 0 && heap_key(cm, (at - 1) / 2) > cm->conns[i].deadline_us) {
+        heap_put(cm, at, cm->heap[(at - 1) / 2]);
+        at = (at - 1) / 2;
+    }
+    heap_put(cm, at, i);
+}
+
+static void heap_down(struct cm *cm, uint32_t at)
+{
+    uint16_t i = cm->heap[at];
+
+    for (uint32_t child; (child = 2 * at + 1) < cm->heap_len; at = child) {
+        if (child + 1 < cm->heap_len &&
+            heap_key(cm, child + 1) < heap_key(cm, child)) {
+            child++;
+        }
+        if (heap_key(cm, child) >= cm->conns[i].deadline_us) {
+            break;
+        }
+        heap_put(cm, at, cm->heap[child]);
+    }
+    heap_put(cm, at, i);
+}
+
+void cm_timer_stop(struct cm_conn *conn)
+{
+    struct cm *cm = conn->cm;
+    uint32_t at = conn->heap_at;
+    uint16_t last;
+
+    if (at == CM_NONE) {
+        return;
+    }
+    conn->heap_at = CM_NONE;
+    last = cm->heap[--cm->heap_len];
+    if (at != cm->heap_len) {
+        heap_put(cm, at, last);
+        heap_up(cm, at);
+        heap_down(cm, cm->conns[last].heap_at);
+    }
+}
+
+void cm_timer_set(struct cm_conn *conn, uint64_t deadline_us)
+{
+    struct cm *cm = conn->cm;
+
+    cm_timer_stop(conn);
+    conn->deadline_us = deadline_us;
+    cm->heap[cm->heap_len] = index_of(conn);
+    heap_up(cm, cm->heap_len++);
+}
+
+struct cm_conn *cm_timer_first(struct cm *cm)
+{
+    return cm->heap_len == 0 ? NULL : &cm->conns[cm->heap[0]];
+}
+
+/* ---- The pool */
+
+void cm_pool_init(struct cm *cm)
+{
+    /* As for QPNs: boots stay far apart in the 21 bits above the index. */
+    uint32_t generation = cm->config.generation * 1296145u << CM_INDEX_BITS;
+
+    cm->free = (struct cm_list){CM_NONE, CM_NONE};
+    cm->resting = (struct cm_list){CM_NONE, CM_NONE};
+    for (uint16_t i = 0; i < CM_CONNS; i++) {
+        cm->conns[i] = (struct cm_conn){
+            .cm = cm,
+            .local_comm_id = generation | i,
+            .heap_at = CM_NONE,
+        };
+        cm->by_id[i] = CM_NONE;
+        cm->by_qpn[i] = CM_NONE;
+        list_append(cm, &cm->free, i);
+    }
+}
+
+struct cm_conn *cm_pool_take(struct cm *cm)
+{
+    struct cm_conn *conn;
+    uint32_t id;
+
+    if (cm->free.head == CM_NONE && cm->resting.head != CM_NONE) {
+        cm_conn_enter(&cm->conns[cm->resting.head], CM_CONN_FREE);
+    }
+    if (cm->free.head == CM_NONE) {
+        return NULL;
+    }
+    conn = &cm->conns[cm->free.head];
+    list_remove(cm, &cm->free, cm->free.head);
+    id = conn->local_comm_id + CM_CONNS;
+    if (id == 0) {
+        id = CM_CONNS; /* 0 is no communication id */
+    }
+    *conn = (struct cm_conn){
+        .cm = cm,
+        .local_comm_id = id,
+        .heap_at = CM_NONE,
+        .neigh = CM_NONE,
+        .local_psn =
+            cm_mix(cm->config.random_seed ^
+                   (uint64_t)cm->config.generation << 40 ^ cm->psn_count++) &
+            0xffffff,
+    };
+    return conn;
+}
+
+static bool is_resting(const struct cm_conn *conn)
+{
+    return conn->state == CM_CONN_TIMEWAIT && conn->is_released;
+}
+
+void cm_conn_enter(struct cm_conn *conn, enum cm_conn_state next)
+{
+    struct cm *cm = conn->cm;
+
+    ASSERT(next_states[conn->state] & BIT(next));
+    if (is_resting(conn)) {
+        list_remove(cm, &cm->resting, index_of(conn));
+    }
+    conn->state = (uint8_t)next;
+    cm_timer_stop(conn);
+    if (next == CM_CONN_TIMEWAIT) {
+        unindex_qpn(conn); /* the peer may use its QPN again */
+        if (conn->is_released) {
+            list_append(cm, &cm->resting, index_of(conn));
+        }
+    } else if (next == CM_CONN_FREE) {
+        unindex_id(conn);
+        if (conn->neigh != CM_NONE) {
+            cm->config.path_ops->unpin(cm->config.path_ctx, conn->neigh);
+        }
+        list_append(cm, &cm->free, index_of(conn));
+    }
+}
+
+void cm_conn_settle(struct cm_conn *conn)
+{
+    if (is_resting(conn) && conn->heap_at == CM_NONE) {
+        cm_conn_enter(conn, CM_CONN_FREE);
+    }
+}
+
+void cm_conn_disown(struct cm_conn *conn)
+{
+    ASSERT(!conn->is_released);
+    conn->is_released = true;
+    if (is_resting(conn)) {
+        list_append(conn->cm, &conn->cm->resting, index_of(conn));
+    }
+    cm_conn_settle(conn);
+}
