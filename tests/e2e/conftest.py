@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What the end-to-end tests share: a drive cabled to a Linux host.
+
+`job` is one pair of them, kept for the whole session; `booted` makes another
+with options of its own.  Every test starts with the power on, the cables
+plugged and nothing connected.  With `--target nvmet` a Linux nvmet guest takes
+the drive's place: the tests of these tests.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from essd import setup, steps
+from essd.instance import Instance
+from essd.setup import Wish
+from essd.steps import Job
+
+SESSION = "e2e"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--target", default="drive", choices=["drive", "nvmet"],
+                     help="what the host is cabled to")
+
+
+def pytest_collection_modifyitems(config: pytest.Config,
+                                  items: list[pytest.Item]) -> None:
+    if config.getoption("--target") == "nvmet":
+        skip = pytest.mark.skip(reason="needs the drive itself")
+        for item in items:
+            if item.get_closest_marker("drive"):
+                item.add_marker(skip)
+
+
+@pytest.fixture(scope="session")
+def target(pytestconfig: pytest.Config) -> str:
+    return str(pytestconfig.getoption("--target"))
+
+
+def boot(wish: Wish) -> Job:
+    """A new drive and a host, both ready."""
+    instance = Instance(wish.name)
+    instance.stop()
+    setup.forget(wish.name)
+    instance.start(setup.configure(wish))
+    instance.wait_ready("host")
+    job = Job.of(instance)
+    steps.wait_target(job)
+    return job
+
+
+@pytest.fixture(scope="session")
+def session_job(target: str) -> Iterator[Job]:
+    job = boot(Wish(name=SESSION, target=target,
+                    size="1G" if target == "drive" else None))
+    yield job
+    job.instance.stop()
+
+
+@pytest.fixture
+def job(session_job: Job) -> Iterator[Job]:
+    """The session's pair, in order before the test and checked after it."""
+    set_right(session_job)
+    yield session_job
+    session_job.instance.check()
+
+
+def set_right(job: Job) -> None:
+    status = job.instance.status()
+    if status["parts"][job.target]["state"] != "running":
+        job.instance.ask("power-on", part=job.target)
+    for number, cable in status["cables"].items():
+        if not cable["plugged"]:
+            job.instance.ask("port", port=int(number), plugged=True)
+    steps.clean_host(job)
+    steps.wait_target(job)
+
+
+@pytest.fixture
+def connected(job: Job) -> Iterator[Job]:
+    """The session's pair, connected through port 0."""
+    steps.connect(job)
+    yield job
+    steps.clean_host(job)
+
+
+@pytest.fixture
+def booted(target: str) -> Iterator[Callable[..., Job]]:
+    """Makes a pair of its own: booted(nqn=..., mtu=...)."""
+    instances = []
+
+    def make(**options: object) -> Job:
+        wish = Wish(name=f"{SESSION}-own", target=target,
+                    size="512M" if target == "drive" else None)
+        for key, value in options.items():
+            assert hasattr(wish, key), key
+            setattr(wish, key, value)
+        instances.append(Instance(wish.name))
+        return boot(wish)
+
+    yield make
+    for instance in instances:
+        instance.stop()
+        setup.forget(instance.name)
+
+
+@pytest.fixture(scope="session")
+def host_programs() -> dict[str, Path]:
+    """The programs of tests/host by name."""
+    from essd import prepare
+    return {path.name: path for path in prepare.host_tests(lambda text: None)}

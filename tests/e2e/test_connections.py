@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Connecting often, and right after a reset."""
+
+import time
+
+import pytest
+
+from essd import steps
+from essd.steps import Job
+
+
+def cycles(job: Job, count: int) -> None:
+    job.instance.run(
+        f"for i in $(seq {count}); do "
+        f"nvme connect -t rdma -a {job.addresses[0]} -s 4420 -n {job.nqn} >/dev/null && "
+        f"nvme disconnect -n {job.nqn} >/dev/null || {{ echo cycle $i; exit 1; }}; done",
+        timeout_s=60 + count * 5)
+
+
+def test_twenty_connect_cycles_succeed(job: Job) -> None:
+    cycles(job, 20)
+
+
+@pytest.mark.long
+def test_two_hundred_connect_cycles_succeed(job: Job) -> None:
+    cycles(job, 200)
+
+
+@pytest.mark.drive
+def test_connect_right_after_a_reset_with_live_associations(job: Job) -> None:
+    """The host still thinks it is connected: the drive's QPNs are stale."""
+    steps.connect(job, port=0)
+    job.instance.run(f"nvme connect -t rdma -a {job.addresses[1]} -s 4420 -n {job.nqn} "
+                     f"-D")
+    job.instance.ask("power-cut")
+    job.instance.ask("power-on")
+    steps.clean_host(job)
+    deadline = time.monotonic() + 30
+    while job.instance.run(f"ping -c 1 -W 1 {job.addresses[0]}", check=False).status:
+        assert time.monotonic() < deadline
+    steps.connect(job)
+
+
+@pytest.mark.drive
+def test_wrong_subsystem_name_is_refused(job: Job) -> None:
+    result = job.instance.run(
+        f"nvme connect -t rdma -a {job.addresses[0]} -s 4420 -n {job.nqn}x", check=False)
+    assert result.status != 0
+    log = job.instance.run("dmesg | tail -n 5").output
+    assert "subsysnqn" in log or "Connect" in log, log

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The job end to end, as `essd demo` shows it."""
+
+from collections.abc import Callable
+
+from essd import steps
+from essd.steps import Job
+
+
+def test_both_ports_answer_a_ping(job: Job) -> None:
+    steps.ping(job)
+
+
+def test_discovery_names_the_subsystem_on_both_ports(job: Job) -> None:
+    steps.discover(job)
+
+
+def test_host_identifies_controller_and_namespace(connected: Job) -> None:
+    steps.identify(connected)
+
+
+def test_fio_reads_back_what_it_wrote(connected: Job) -> None:
+    steps.fio_verify(connected)
+
+
+def test_files_survive_the_other_port_and_a_power_cycle(connected: Job) -> None:
+    steps.file_system(connected)
+    steps.other_port(connected)
+    steps.power_cycle(connected)
+
+
+def test_pulled_cable_is_survived_under_verified_io(connected: Job) -> None:
+    steps.cable_pull(connected)
+
+
+def test_datasheet_commands_work_word_for_word(booted: Callable[..., Job]) -> None:
+    steps.datasheet_commands(booted(nqn="testsubsystem"))

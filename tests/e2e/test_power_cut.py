@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A power cut loses exactly what the specification allows.
+
+The volatile write cache is real: what was acknowledged but neither flushed nor
+written with FUA is at risk.  NVMe Base Specification, "Flush command" and
+"Volatile Write Cache".
+"""
+
+import pytest
+
+from essd import steps
+from essd.steps import Job
+
+MIB = 1 << 20
+AREA_MIB = 4
+
+
+def fill(job: Job, device: str, at_mib: int, byte: str, how: str = "") -> None:
+    job.instance.run(
+        f"tr '\\0' '{byte}' < /dev/zero | dd of={device} bs=1M seek={at_mib} "
+        f"count={AREA_MIB} iflag=fullblock oflag=direct {how} status=none")
+
+
+def bytes_of(job: Job, device: str, at_mib: int, byte: str) -> int:
+    """How many bytes of an area are this one."""
+    output = job.instance.run(
+        f"dd if={device} bs=1M skip={at_mib} count={AREA_MIB} iflag=direct "
+        f"status=none | tr -cd '{byte}' | wc -c").output
+    return int(output)
+
+
+@pytest.mark.drive
+def test_power_cut_loses_unflushed_and_keeps_flushed(connected: Job) -> None:
+    job = connected
+    device = job.device()
+    for area in (16, 32, 48):
+        fill(job, device, area, "o", "conv=fsync")
+    fill(job, device, 16, "f", "conv=fsync")            # flushed
+    block = int(job.quiet(f"cat /sys/block/{device[5:]}/queue/logical_block_size"))
+    size = 65536
+    job.instance.run(f"tr '\\0' 'u' < /dev/zero | head -c {size} > /tmp/fua")
+    job.instance.run(
+        f"nvme write {device} --force-unit-access --start-block={32 * MIB // block} "
+        f"--block-count={size // block - 1} --data-size={size} --data=/tmp/fua")
+    fill(job, device, 48, "n")                          # acknowledged, no more
+    job.instance.ask("power-cut")
+    steps.clean_host(job)
+    job.instance.ask("power-on")
+    steps.wait_target(job)
+    device = steps.connect(job)
+    assert bytes_of(job, device, 16, "f") == AREA_MIB * MIB
+    assert bytes_of(job, device, 32, "u") == size
+    unflushed = bytes_of(job, device, 48, "n")
+    old = bytes_of(job, device, 48, "o")
+    assert unflushed + old == AREA_MIB * MIB, "neither old nor new data"
+    assert unflushed < AREA_MIB * MIB, "nothing was lost: is the cache real?"

@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`essd test`: every check and test, stage by stage, with the time of each.
+
+QEMU and the Linux guest build in the background while the native stages run.
+Every stage runs whatever became of those before it, except where it needs what
+one of them was to build.  Output is plain lines; all of it is also kept in
+build/test/<stage>.log.
+"""
+
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from . import fw_build, guest_build, paths, prepare, qemu_build, show
+from .fw_build import BuildError
+from .instance import EssdError
+
+LOGS = paths.TOP / "build" / "test"
+TAIL_LINES = 40
+# What each runner says at the end; shown again as the last lines of all.
+SUMMARY = re.compile(
+    r"\d+% tests passed|tests failed out of|^=+ .*(passed|failed|error|no tests).* =+$|"
+    r"^\d+ (passed|failed)")
+
+
+class StageError(Exception):
+    """A stage has failed; the text says how."""
+
+
+@dataclass
+class Run:
+    """What the stages share."""
+
+    every: bool
+    background: dict[str, Future[object]] = field(default_factory=dict)
+    summaries: list[str] = field(default_factory=list)
+    stage: str = ""
+
+    @property
+    def log(self) -> Path:
+        return LOGS / f"{self.stage}.log"
+
+    def command(self, *words: str | Path, quiet: bool = False,
+                env: dict[str, str] | None = None) -> None:
+        """Run a command of this stage; its output goes to screen and log."""
+        with open(self.log, "a", encoding="utf-8") as log:
+            log.write("$ " + " ".join(map(str, words)) + "\n")
+            with subprocess.Popen(
+                    [str(w) for w in words], cwd=paths.TOP, text=True,
+                    errors="replace", stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                    env={**os.environ, **(env or {})}) as process:
+                assert process.stdout is not None
+                lines = list(self.copy(process.stdout, log, quiet))
+        if process.returncode != 0:
+            if quiet:
+                for line in lines[-TAIL_LINES:]:
+                    show.line(line)
+            raise StageError(f"{Path(words[0]).name}: status {process.returncode}; "
+                             f"see {self.log}")
+
+    def copy(self, source: Iterator[str], log: object, quiet: bool) -> Iterator[str]:
+        for text in source:
+            line = text.rstrip("\n")
+            log.write(text)     # type: ignore[attr-defined]
+            log.flush()         # type: ignore[attr-defined]
+            if not quiet:
+                show.line(line)
+            plain = re.sub(r"\x1b\[[0-9;]*m", "", line)
+            if SUMMARY.search(plain):
+                self.summaries.append(f"{self.stage}: {plain.strip('= ')}")
+            yield line
+
+    def need(self, name: str) -> None:
+        """Wait for a background build."""
+        try:
+            self.background[name].result()
+        except (BuildError, OSError) as error:
+            raise StageError(str(error)) from None
+
+
+def tracked(*patterns: str) -> list[str]:
+    """Files of the project; all files when it is no git checkout."""
+    done = subprocess.run(["git", "ls-files", "--", *patterns], cwd=paths.TOP,
+                          check=False, text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL)
+    names = done.stdout.splitlines()
+    if done.returncode != 0:
+        names = [str(p.relative_to(paths.TOP)) for pattern in patterns or ("*",)
+                 for p in paths.TOP.rglob(pattern) if p.is_file()]
+    return [name for name in names if (paths.TOP / name).is_file()
+            and not name.startswith("build/")]
+
+
+def licence_of(name: str) -> str:
+    gpl = name.startswith(("hw-model/qemu/", "qemu-patches/"))
+    return "GPL-2.0-or-later" if gpl else "BSD-2-Clause"
+
+
+NO_LICENCE_LINE = ("LICENSES/", ".json", ".bin", ".pcap", ".png", ".svg", ".md",
+                   ".gitignore", "series")
+
+
+def check_licences() -> None:
+    wrong = []
+    for name in tracked():
+        if name.startswith(NO_LICENCE_LINE[0]) or name.endswith(NO_LICENCE_LINE[1:]):
+            continue
+        head = (paths.TOP / name).read_bytes()[:1500].decode(errors="replace")
+        if name.endswith(".patch"):
+            continue            # a patch has the licence of what it changes
+        if f"SPDX-License-Identifier: {licence_of(name)}" not in head:
+            wrong.append(name)
+    if wrong:
+        raise StageError("no (or another) SPDX line than the folder's licence in: "
+                         + " ".join(wrong))
+
+
+def lint(run: Run) -> None:
+    python = sys.executable
+    bin_folder = Path(python).parent
+    for check in sorted((paths.TOP / "tools").glob("check_*.py")):
+        run.command(python, check)
+    check_licences()
+    run.command("sh", "-n", "essd")
+    run.command(bin_folder / "codespell", "-q", "3", "-L", CODESPELL_WORDS,
+                *[n for n in tracked() if not n.startswith("LICENSES/")])
+    run.command(bin_folder / "ruff", "check", "--quiet", "--line-length", "100",
+                "tools", "tests")
+    show.line("lint: no complaint")
+
+
+# Words of the trade that codespell takes for others.
+CODESPELL_WORDS = "nd,fpr,ser,te,ro,wit,inout,hsi"
+
+
+def python_tests(run: Run) -> None:
+    pytest(run, "tests/py")
+
+
+def pytest(run: Run, *words: str) -> None:
+    marks = [] if run.every else ["-m", "not long"]
+    run.command(sys.executable, "-m", "pytest", "-v", "--color=no", "-p",
+                "no:cacheprovider", "-c", "tests/pytest.ini", *marks, *words,
+                env={"PYTHONUNBUFFERED": "1"})
+
+
+def native(run: Run) -> None:
+    jobs = str(os.cpu_count() or 1)
+    run.command("cmake", "--preset", "native", quiet=True)
+    run.command("cmake", "--build", "build/native", "-j", jobs, quiet=True)
+    labels = [] if run.every else ["-LE", "long"]
+    run.command("ctest", "--preset", "native", "-j", jobs, *labels)
+
+
+def clang(run: Run) -> None:
+    run.command("cmake", "--preset", "clang", quiet=True)
+    run.command("cmake", "--build", "build/clang", "-j", str(os.cpu_count() or 1),
+                quiet=True)
+
+
+def firmware(run: Run) -> None:
+    fw_build.ensure_firmware(lambda text: None)
+    for compiler in ("gcc", "clang"):
+        fw_build.compile_everything(compiler, lambda text: None)
+    show.line("firmware: built; all sources compile with gcc and clang")
+
+
+def qemu(run: Run) -> None:
+    run.need("qemu")
+    path = qemu_build.ensure_qemu(lambda text: None)
+    symbols = subprocess.run(["nm", path], check=True, text=True,
+                             stdout=subprocess.PIPE).stdout
+    ours = re.findall(r"\b\S*nvmeof\S*", symbols)
+    if ours:
+        raise StageError(f"QEMU holds NVMe-oF code: {ours[0]}")
+    show.line(f"QEMU: built, holds no NVMe-oF symbol: {path}")
+
+
+def guest(run: Run) -> None:
+    run.need("guest")
+    run.need("host-tests")
+    built = guest_build.ensure_guest(lambda text: None)
+    show.line(f"Linux guest: built: {built.path}")
+
+
+def e2e(run: Run) -> None:
+    run.need("qemu")
+    run.need("guest")
+    run.need("host-tests")
+    pytest(run, "tests/e2e")
+
+
+Stage = Callable[[Run], None]
+STAGES: dict[str, Stage] = {
+    "lint": lint, "python": python_tests, "native": native, "clang": clang,
+    "firmware": firmware, "qemu": qemu, "guest": guest, "e2e": e2e,
+}
+BACKGROUND: dict[str, tuple[tuple[str, ...], Callable[[fw_build.Progress], object]]] = {
+    # name: (stages that need it, what builds it)
+    "qemu": (("qemu", "e2e"), qemu_build.ensure_qemu),
+    "guest": (("guest", "e2e"), guest_build.ensure_guest),
+    "host-tests": (("guest", "e2e"), prepare.host_tests),
+}
+
+
+def run_stage(run: Run, name: str) -> str:
+    """Run one stage; an empty string, or why it failed."""
+    run.stage = name
+    run.log.write_text("")
+    show.heading(name)
+    try:
+        STAGES[name](run)
+    except (StageError, BuildError, EssdError, OSError,
+            subprocess.CalledProcessError) as error:
+        show.error(f"{name}: {error}")
+        return str(error)
+    return ""
+
+
+def run_tests(every: bool, only: list[str]) -> int:
+    """Run the stages; the process's exit status."""
+    for name in only:
+        if name not in STAGES:
+            raise EssdError(f"no stage {name}: there are {', '.join(STAGES)}")
+    names = only or list(STAGES)
+    LOGS.mkdir(parents=True, exist_ok=True)
+    run = Run(every)
+    times: dict[str, float] = {}
+    failures: dict[str, str] = {}
+    begin = time.monotonic()
+    progress = show.Progress()
+    progress.status = None      # plain lines: the stages print too
+    # One after the other, so that the native stages keep a core to themselves.
+    with ThreadPoolExecutor(1) as pool:
+        for name, (stages, build) in BACKGROUND.items():
+            if set(stages) & set(names):
+                run.background[name] = pool.submit(build, progress.task(name))
+        for name in names:
+            start = time.monotonic()
+            why = run_stage(run, name)
+            times[name] = time.monotonic() - start
+            if why:
+                failures[name] = why
+            show.line(f"-- {name}: {'FAILED' if why else 'passed'} "
+                      f"in {times[name]:.0f} s")
+        pool.shutdown(cancel_futures=True)
+    show.heading(f"{time.monotonic() - begin:.0f} s in all")
+    for name in names:
+        show.line(f"{name:9} {times[name]:6.0f} s  "
+                  f"{'FAILED: ' + failures[name].splitlines()[0] if name in failures else 'passed'}")
+    for line in run.summaries:
+        show.line(line)
+    return 1 if failures else 0
