@@ -12,6 +12,8 @@
 #include "firmware/drivers/watchdog.h"
 #include "firmware/hal/dram.h"
 #include "firmware/hal/log.h"
+#include "firmware/store/config.h"
+#include "firmware/store/identity.h"
 
 struct drive {
     struct uart uart;
@@ -24,7 +26,11 @@ struct drive {
     struct flash flash;
     struct plic plic;
     struct dram dram;
-    uint64_t kick_us;       /* when the watchdog is due */
+    struct identity identity;
+    struct config config;
+    uint32_t generation; /* of this boot, never one twice */
+    bool has_identity;
+    uint64_t kick_us; /* when the watchdog is due */
 };
 
 /**

@@ -17,6 +17,10 @@
     })
 
 #define csr_write(name, value)                                                 \
-    __asm__ volatile("csrw " #name ", %0" : : "r"((uint64_t)(value)) : "memory")
+    __asm__ volatile("csrw " #name ", %0"                                      \
+                     :                                                         \
+                     : "r"((uint64_t)(value))                                  \
+                     : "memor"                                                 \
+                       "y")
 
 #endif

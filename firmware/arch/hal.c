@@ -8,8 +8,8 @@
 #include "firmware/hal/wait.h"
 #include "hw-model/regs/soc.h"
 
-#define NS_PER_TICK (1000000000u / SOC_TIMEBASE_HZ)
-#define TICKS_PER_US (SOC_TIMEBASE_HZ / 1000000u)
+#define NS_PER_TICK    (1000000000u / SOC_TIMEBASE_HZ)
+#define TICKS_PER_US   (SOC_TIMEBASE_HZ / 1000000u)
 #define CLINT_MTIMECMP (SOC_CLINT_BASE + 0x4000) /* 8 bytes a hart */
 
 extern uint8_t __free_memory[];
@@ -68,9 +68,9 @@ void hal_wait_init(void)
 void hal_wait_until(uint64_t deadline_us)
 {
     uintptr_t mtimecmp = CLINT_MTIMECMP + 8 * csr_read(mhartid);
-    uint64_t deadline = deadline_us > UINT64_MAX / TICKS_PER_US ?
-                            UINT64_MAX :
-                            deadline_us * TICKS_PER_US;
+    uint64_t deadline = deadline_us > UINT64_MAX / TICKS_PER_US
+                            ? UINT64_MAX
+                            : deadline_us * TICKS_PER_US;
 
     mmio_write64(mtimecmp, deadline);
     __asm__ volatile("wfi" : : : "memory");

@@ -18,7 +18,7 @@ void trap_panic(const uint64_t *x);
 
 static void say(const char *text, size_t len)
 {
-    struct uart uart = { .base = SOC_UART_BASE };
+    struct uart uart = {.base = SOC_UART_BASE};
 
     while (len > 0) {
         size_t sent = uart_write(&uart, text, len);
@@ -31,7 +31,7 @@ static void say(const char *text, size_t len)
 
 __attribute__((noreturn)) static void reset(const struct sysctl_panic *panic)
 {
-    struct sysctl sysctl = { .base = SOC_SYSCTL_BASE };
+    struct sysctl sysctl = {.base = SOC_SYSCTL_BASE};
 
     sysctl_store_panic(&sysctl, panic);
     sysctl_reset(&sysctl, SYSCTL_RESET_PANIC);
@@ -49,9 +49,10 @@ void assert_failed(const char *expression, const char *file, int line)
     char text[256];
 
     memcpy(panic.file, file + len - keep, keep);
-    len = log_format(text, sizeof(text),
-                     "\r\npanic: %s:%d: assertion failed: %s, called from %p\r\n",
-                     file, line, expression, __builtin_return_address(0));
+    len =
+        log_format(text, sizeof(text),
+                   "\r\npanic: %s:%d: assertion failed: %s, called from %p\r\n",
+                   file, line, expression, __builtin_return_address(0));
     say(text, len);
     reset(&panic);
 }

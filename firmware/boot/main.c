@@ -20,7 +20,7 @@
 #include "hw-model/regs/soc.h"
 #include "lib/crc32.h"
 
-#define SLOTS 2
+#define SLOTS              2
 #define WATCHDOG_PERIOD_US 5000000
 
 struct slot {
@@ -39,8 +39,7 @@ struct boot {
     struct slot slot[SLOTS];
 };
 
-static const uint32_t slot_addr[SLOTS] = { FLASH_SLOT_A_ADDR,
-                                           FLASH_SLOT_B_ADDR };
+static const uint32_t slot_addr[SLOTS] = {FLASH_SLOT_A_ADDR, FLASH_SLOT_B_ADDR};
 
 static enum sysctl_boot_verdict verdict_of(enum image_check check)
 {
@@ -77,9 +76,9 @@ static void load(struct boot *boot, unsigned int i)
     flash_read(&boot->flash, slot_addr[i] + FLASH_SLOT_IMAGE_OFFSET, to,
                slot->header.len_bytes);
     slot->verdict =
-        crc32_update(0, to, slot->header.len_bytes) == slot->header.image_crc ?
-            SYSCTL_VERDICT_GOOD :
-            SYSCTL_VERDICT_IMAGE_CRC;
+        crc32_update(0, to, slot->header.len_bytes) == slot->header.image_crc
+            ? SYSCTL_VERDICT_GOOD
+            : SYSCTL_VERDICT_IMAGE_CRC;
 }
 
 static void report(struct boot *boot, unsigned int i)
@@ -94,8 +93,9 @@ static void report(struct boot *boot, unsigned int i)
         log_line(&boot->log, "boot: slot %c: %s", name, verdict);
         return;
     }
-    log_line(&boot->log, "boot: slot %c: firmware %s, sequence %u, %u bytes: %s",
-             name, slot->header.version, slot->header.sequence,
+    log_line(&boot->log,
+             "boot: slot %c: firmware %s, sequence %u, %u bytes: %s", name,
+             slot->header.version, slot->header.sequence,
              slot->header.len_bytes, verdict);
 }
 
@@ -135,9 +135,10 @@ static void record(struct boot *boot, int chosen)
 {
     struct sysctl_boot status = {
         .is_done = true,
-        .slot = chosen < 0 ? SYSCTL_SLOT_NONE :
-                chosen == 0 ? SYSCTL_SLOT_A : SYSCTL_SLOT_B,
-        .verdict = { boot->slot[0].verdict, boot->slot[1].verdict },
+        .slot = chosen < 0    ? SYSCTL_SLOT_NONE
+                : chosen == 0 ? SYSCTL_SLOT_A
+                              : SYSCTL_SLOT_B,
+        .verdict = {boot->slot[0].verdict, boot->slot[1].verdict},
     };
 
     sysctl_set_boot(&boot->sysctl, &status);

@@ -23,7 +23,7 @@ enum {
 
     STATUS_BUSY = 0x01,
 
-    CAPACITY_CODE = 2,      /* third byte of the ID: log2 of the size */
+    CAPACITY_CODE = 2, /* third byte of the ID: log2 of the size */
     RESET_US = 50,
     BUSY_LIMIT_US = 500000, /* the slowest sector erase takes 400 ms */
 };
@@ -83,9 +83,7 @@ bool flash_init(struct flash *flash, const struct spi *spi,
 {
     uint8_t id[3];
 
-    *flash = (struct flash){
-        .spi = spi, .gpio = gpio, .select_pin = select_pin
-    };
+    *flash = (struct flash){.spi = spi, .gpio = gpio, .select_pin = select_pin};
     gpio_set_output(gpio, select_pin, true);
     /* We may have been reset in the middle of a command. */
     command(flash, FLASH_RESET_ENABLE, NULL, 0);

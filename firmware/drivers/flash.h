@@ -14,7 +14,7 @@
 #include "lib/util.h"
 
 #define FLASH_SECTOR_BYTES 4096u
-#define FLASH_PAGE_BYTES 256u
+#define FLASH_PAGE_BYTES   256u
 
 struct flash {
     const struct spi *spi;

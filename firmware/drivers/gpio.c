@@ -5,7 +5,7 @@
 #include "firmware/hal/mmio.h"
 
 enum {
-    GPIO_DATA = 0x000,  /* address bits 9:2 say which pins an access means */
+    GPIO_DATA = 0x000, /* address bits 9:2 say which pins an access means */
     GPIO_DIR = 0x400,
     GPIO_IE = 0x410,
     GPIO_ALL_PINS = 0xff,

@@ -24,7 +24,7 @@ static uintptr_t enable_addr(const struct plic *plic)
 
 void plic_init(struct plic *plic, uintptr_t base, uint32_t hart)
 {
-    *plic = (struct plic){ .base = base, .hart = hart };
+    *plic = (struct plic){.base = base, .hart = hart};
     mmio_write32(enable_addr(plic), 0);
     mmio_write32(context(plic) + CONTEXT_THRESHOLD, 0);
 }

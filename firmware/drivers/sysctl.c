@@ -8,10 +8,10 @@
 /* Scratch words of a panic record; docs/hardware/sysctl.md has the table. */
 enum {
     SCRATCH_MAGIC = 0,
-    SCRATCH_COUNT = 1,   /* outlives the record */
+    SCRATCH_COUNT = 1, /* outlives the record */
     SCRATCH_KIND = 2,
     SCRATCH_LINE = 3,
-    SCRATCH_MCAUSE = 4,  /* 64-bit values: low word first */
+    SCRATCH_MCAUSE = 4, /* 64-bit values: low word first */
     SCRATCH_MEPC = 6,
     SCRATCH_MTVAL = 8,
     SCRATCH_FILE = 10,
@@ -84,12 +84,13 @@ struct sysctl_boot sysctl_boot(const struct sysctl *sysctl)
     return (struct sysctl_boot){
         .is_done = FIELD_GET32(v, SYSCTL_BOOT_STATUS, DONE) != 0,
         .slot = (enum sysctl_boot_slot)FIELD_GET32(v, SYSCTL_BOOT_STATUS, SLOT),
-        .verdict = {
-            (enum sysctl_boot_verdict)FIELD_GET32(v, SYSCTL_BOOT_STATUS,
-                                                  SLOT_A),
-            (enum sysctl_boot_verdict)FIELD_GET32(v, SYSCTL_BOOT_STATUS,
-                                                  SLOT_B),
-        },
+        .verdict =
+            {
+                (enum sysctl_boot_verdict)FIELD_GET32(v, SYSCTL_BOOT_STATUS,
+                                                      SLOT_A),
+                (enum sysctl_boot_verdict)FIELD_GET32(v, SYSCTL_BOOT_STATUS,
+                                                      SLOT_B),
+            },
     };
 }
 

@@ -24,12 +24,12 @@ struct sysctl_boot {
  */
 struct sysctl_panic {
     bool is_trap;
-    uint32_t count;     /* panics since power-on, this one included */
+    uint32_t count; /* panics since power-on, this one included */
     uint32_t line;
     uint64_t mcause;
-    uint64_t mepc;      /* or who called assert_failed() */
+    uint64_t mepc; /* or who called assert_failed() */
     uint64_t mtval;
-    char file[21];      /* the end of its name */
+    char file[21]; /* the end of its name */
 };
 
 /* @return false when this is not our chip */

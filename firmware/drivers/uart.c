@@ -5,28 +5,28 @@
 #include "firmware/hal/mmio.h"
 #include "hw-model/regs/soc.h"
 
-enum {              /* byte registers */
-    UART_RBR = 0,   /* read: received byte */
-    UART_THR = 0,   /* write: byte to send */
-    UART_IER = 1,
-    UART_FCR = 2,
-    UART_LCR = 3,
-    UART_MCR = 4,
-    UART_LSR = 5,
-    UART_DLL = 0,   /* while LCR_DLAB */
-    UART_DLM = 1,
+enum {               /* byte registers */
+       UART_RBR = 0, /* read: received byte */
+       UART_THR = 0, /* write: byte to send */
+       UART_IER = 1,
+       UART_FCR = 2,
+       UART_LCR = 3,
+       UART_MCR = 4,
+       UART_LSR = 5,
+       UART_DLL = 0, /* while LCR_DLAB */
+       UART_DLM = 1,
 
-    FCR_ENABLE = 0x01,
-    FCR_CLEAR = 0x06,
-    LCR_8N1 = 0x03,
-    LCR_DLAB = 0x80,
-    LSR_DATA_READY = 0x01,
-    LSR_THR_EMPTY = 0x20,   /* with FIFOs: all 16 places are free */
-    LSR_IDLE = 0x40,
+       FCR_ENABLE = 0x01,
+       FCR_CLEAR = 0x06,
+       LCR_8N1 = 0x03,
+       LCR_DLAB = 0x80,
+       LSR_DATA_READY = 0x01,
+       LSR_THR_EMPTY = 0x20, /* with FIFOs: all 16 places are free */
+       LSR_IDLE = 0x40,
 
-    UART_FIFO_BYTES = 16,
-    UART_BAUD = 115200,
-    UART_DIVISOR = SOC_UART_CLOCK_HZ / 16 / UART_BAUD,
+       UART_FIFO_BYTES = 16,
+       UART_BAUD = 115200,
+       UART_DIVISOR = SOC_UART_CLOCK_HZ / 16 / UART_BAUD,
 };
 
 static bool has_status(const struct uart *uart, uint8_t bit)

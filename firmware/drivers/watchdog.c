@@ -11,7 +11,7 @@ enum {
     WDOG_INTCLR = 0x00c,
     WDOG_LOCK = 0xc00,
 
-    CONTROL_COUNT = 0x1,    /* counts, and raises the interrupt */
+    CONTROL_COUNT = 0x1, /* counts, and raises the interrupt */
     CONTROL_RESET = 0x2,
 
     TICKS_PER_US = SOC_WATCHDOG_HZ / 1000000,

@@ -5,7 +5,7 @@
 
 void dram_init(struct dram *dram, void *base, size_t size_bytes)
 {
-    *dram = (struct dram){ .base = base, .size_bytes = size_bytes };
+    *dram = (struct dram){.base = base, .size_bytes = size_bytes};
 }
 
 void *dram_alloc(struct dram *dram, size_t len_bytes, size_t align_bytes)

@@ -18,7 +18,7 @@ struct spec {
     bool left;
     bool is_long;
     size_t width;
-    size_t precision;   /* SIZE_MAX: none */
+    size_t precision; /* SIZE_MAX: none */
 };
 
 static void put(struct out *out, char c)
@@ -78,7 +78,7 @@ static void put_string(struct out *out, const char *s, const struct spec *spec)
 
 static const char *parse_spec(struct spec *spec, const char *f, va_list *args)
 {
-    *spec = (struct spec){ .precision = SIZE_MAX };
+    *spec = (struct spec){.precision = SIZE_MAX};
     for (; *f == '0' || *f == '-'; f++) {
         spec->zero |= *f == '0';
         spec->left |= *f == '-';
@@ -111,8 +111,8 @@ static void put_signed(struct out *out, const struct spec *spec, va_list *args)
 static void put_unsigned(struct out *out, const struct spec *spec,
                          uint32_t base, va_list *args)
 {
-    uint64_t v = spec->is_long ? va_arg(*args, unsigned long) :
-                                 va_arg(*args, unsigned int);
+    uint64_t v = spec->is_long ? va_arg(*args, unsigned long)
+                               : va_arg(*args, unsigned int);
 
     put_number(out, v, base, false, spec);
 }
@@ -141,7 +141,7 @@ static void put_conversion(struct out *out, char c, const struct spec *spec,
         put(out, 'x');
         put_number(out, (uintptr_t)va_arg(*args, void *), 16, false, spec);
         break;
-    default:            /* '%', and what we do not know, as it stands */
+    default: /* '%', and what we do not know, as it stands */
         put(out, c);
         break;
     }
@@ -178,7 +178,7 @@ static void ring_write(struct log *log, const char *text, size_t len)
 
 size_t log_format(char *buf, size_t size, const char *format, ...)
 {
-    struct out out = { .buf = buf, .size = size };
+    struct out out = {.buf = buf, .size = size};
     va_list args;
 
     va_start(args, format);
@@ -199,7 +199,7 @@ void log_vline(struct log *log, const char *format, va_list args)
 {
     uint64_t us = hal_now_us();
     char line[LINE_BYTES];
-    struct out out = { .buf = line, .size = sizeof(line) - 2 };
+    struct out out = {.buf = line, .size = sizeof(line) - 2};
     va_list copy;
 
     out.len = log_format(line, sizeof(line), "[%4lu.%06lu] ",

@@ -19,9 +19,9 @@
 
 struct log {
     struct uart *uart;
-    uint32_t head;         /* next byte to write, counts on */
-    uint32_t tail;         /* next byte to send, counts on */
-    uint32_t dropped;      /* bytes that found the ring full */
+    uint32_t head;    /* next byte to write, counts on */
+    uint32_t tail;    /* next byte to send, counts on */
+    uint32_t dropped; /* bytes that found the ring full */
     char ring[LOG_RING_BYTES];
 };
 

@@ -7,22 +7,22 @@
 
 #include <string.h>
 
-enum {                      /* byte offsets; little-endian */
-    IMAGE_MAGIC = 0,        /* 8 bytes */
-    IMAGE_FORMAT = 8,
-    IMAGE_SEQUENCE = 12,
-    IMAGE_LOAD_ADDR = 16,
-    IMAGE_ENTRY = 24,
-    IMAGE_LENGTH = 32,
-    IMAGE_CRC = 36,
-    IMAGE_NAME = 40,        /* IMAGE_VERSION_LEN bytes, zero-padded */
-    IMAGE_RESERVED = 72,    /* zero */
-    IMAGE_HEADER_CRC_AT = 124,
+enum {                  /* byte offsets; little-endian */
+       IMAGE_MAGIC = 0, /* 8 bytes */
+       IMAGE_FORMAT = 8,
+       IMAGE_SEQUENCE = 12,
+       IMAGE_LOAD_ADDR = 16,
+       IMAGE_ENTRY = 24,
+       IMAGE_LENGTH = 32,
+       IMAGE_CRC = 36,
+       IMAGE_NAME = 40,     /* IMAGE_VERSION_LEN bytes, zero-padded */
+       IMAGE_RESERVED = 72, /* zero */
+       IMAGE_HEADER_CRC_AT = 124,
 };
 _Static_assert(IMAGE_NAME + IMAGE_VERSION_LEN == IMAGE_RESERVED, "no gap");
 _Static_assert(IMAGE_HEADER_CRC_AT + 4 == IMAGE_HEADER_LEN, "CRC comes last");
 
-static const uint8_t magic[8] = { 'E', 'S', 'S', 'D', '-', 'I', 'M', 'G' };
+static const uint8_t magic[8] = {'E', 'S', 'S', 'D', '-', 'I', 'M', 'G'};
 
 #define FORMAT 1
 
@@ -75,8 +75,7 @@ bool image_header_fits(const struct image_header *header, uint64_t dram_addr,
            header->len_bytes <= FLASH_SLOT_SIZE - FLASH_SLOT_IMAGE_OFFSET &&
            header->load_addr >= dram_addr &&
            header->load_addr - dram_addr <= dram_bytes &&
-           header->len_bytes <=
-               dram_bytes - (header->load_addr - dram_addr) &&
+           header->len_bytes <= dram_bytes - (header->load_addr - dram_addr) &&
            header->entry >= header->load_addr &&
            header->entry - header->load_addr < header->len_bytes &&
            header->entry % 4 == 0;

@@ -8,11 +8,11 @@
 
 #include "lib/util.h"
 
-#define IMAGE_HEADER_LEN 128
+#define IMAGE_HEADER_LEN  128
 #define IMAGE_VERSION_LEN 32
 
 struct image_header {
-    uint32_t sequence;      /* the higher one is newer */
+    uint32_t sequence; /* the higher one is newer */
     uint64_t load_addr;
     uint64_t entry;
     uint32_t len_bytes;
@@ -22,9 +22,9 @@ struct image_header {
 
 enum image_check {
     IMAGE_OK,
-    IMAGE_EMPTY,        /* no magic number: nothing was ever written here */
-    IMAGE_HEADER_CRC,   /* damaged, or shorter than a header */
-    IMAGE_VERSION,      /* intact, but of a version we do not know */
+    IMAGE_EMPTY,      /* no magic number: nothing was ever written here */
+    IMAGE_HEADER_CRC, /* damaged, or shorter than a header */
+    IMAGE_VERSION,    /* intact, but of a version we do not know */
 };
 
 MUST_USE enum image_check image_header_parse(struct image_header *header,

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "firmware/store/config.h"
+
+#include "lib/bytes.h"
+#include "lib/crc32.h"
+
+#include <string.h>
+
+enum {                   /* byte offsets; little-endian */
+       CONFIG_MAGIC = 0, /* 8 bytes */
+       CONFIG_VERSION =
+           8, /* 16 bits; changes when old firmware must not read */
+       CONFIG_BODY_LENGTH = 10,
+       CONFIG_SEQUENCE = 12,
+       CONFIG_RESERVED = 16,
+       CONFIG_CRC = 20, /* over all before it and the body */
+
+       PORT_FLAGS = 0, /* 8 bits, PORT_HAS_... */
+       PORT_SPEED = 1,
+       PORT_FEC = 2,
+       PORT_RESERVED = 3,
+       PORT_MTU = 4, /* 16 bits */
+       PORT_IPV4_PREFIX = 6,
+       PORT_IPV6_PREFIX = 7,
+       PORT_IPV4 = 8, /* addresses as on the wire */
+       PORT_IPV4_GATEWAY = 12,
+       PORT_IPV6 = 16,
+       PORT_IPV6_GATEWAY = 32,
+       PORT_RESERVED_2 = 48,
+
+       PORT_HAS_IPV4 = 0x01,
+       PORT_HAS_IPV6 = 0x02,
+       PORT_HAS_ALL = PORT_HAS_IPV4 | PORT_HAS_IPV6,
+};
+_Static_assert(CONFIG_CRC + 4 == CONFIG_HEADER_LEN, "CRC ends the header");
+_Static_assert(PORT_IPV6_GATEWAY + 16 == PORT_RESERVED_2, "");
+
+static const uint8_t magic[8] = {'E', 'S', 'S', 'D', '-', 'C', 'F', 'G'};
+
+#define VERSION 1
+#define MTU_MIN 1280
+#define MTU_MAX 9000
+
+static uint32_t block_crc(const uint8_t *buf, size_t body_len)
+{
+    uint32_t crc = crc32_update(0, buf, CONFIG_CRC);
+
+    return crc32_update(crc, buf + CONFIG_HEADER_LEN, body_len);
+}
+
+static bool port_is_valid(const struct config_port *port)
+{
+    return (port->speed_gbps == 10 || port->speed_gbps == 25) &&
+           port->fec <= CONFIG_FEC_RS && port->mtu_bytes >= MTU_MIN &&
+           port->mtu_bytes <= MTU_MAX && port->ipv4_prefix <= 32 &&
+           port->ipv6_prefix <= 128;
+}
+
+static bool port_parse(struct config_port *port, const uint8_t *buf)
+{
+    if (buf[PORT_FLAGS] & ~PORT_HAS_ALL) {
+        return false;
+    }
+    *port = (struct config_port){
+        .has_ipv4 = buf[PORT_FLAGS] & PORT_HAS_IPV4,
+        .has_ipv6 = buf[PORT_FLAGS] & PORT_HAS_IPV6,
+        .speed_gbps = buf[PORT_SPEED],
+        .fec = (enum config_fec)buf[PORT_FEC],
+        .mtu_bytes = get_le16(buf + PORT_MTU),
+        .ipv4_prefix = buf[PORT_IPV4_PREFIX],
+        .ipv6_prefix = buf[PORT_IPV6_PREFIX],
+    };
+    memcpy(port->ipv4, buf + PORT_IPV4, 4);
+    memcpy(port->ipv4_gateway, buf + PORT_IPV4_GATEWAY, 4);
+    memcpy(port->ipv6, buf + PORT_IPV6, 16);
+    memcpy(port->ipv6_gateway, buf + PORT_IPV6_GATEWAY, 16);
+    return port_is_valid(port);
+}
+
+static void port_emit(const struct config_port *port, uint8_t *buf)
+{
+    memset(buf, 0, CONFIG_PORT_LEN);
+    buf[PORT_FLAGS] = (uint8_t)((port->has_ipv4 ? PORT_HAS_IPV4 : 0) |
+                                (port->has_ipv6 ? PORT_HAS_IPV6 : 0));
+    buf[PORT_SPEED] = port->speed_gbps;
+    buf[PORT_FEC] = (uint8_t)port->fec;
+    put_le16(buf + PORT_MTU, port->mtu_bytes);
+    buf[PORT_IPV4_PREFIX] = port->ipv4_prefix;
+    buf[PORT_IPV6_PREFIX] = port->ipv6_prefix;
+    memcpy(buf + PORT_IPV4, port->ipv4, 4);
+    memcpy(buf + PORT_IPV4_GATEWAY, port->ipv4_gateway, 4);
+    memcpy(buf + PORT_IPV6, port->ipv6, 16);
+    memcpy(buf + PORT_IPV6_GATEWAY, port->ipv6_gateway, 16);
+}
+
+void config_default(struct config *config)
+{
+    *config = (struct config){0};
+    for (size_t i = 0; i < CONFIG_PORTS; i++) {
+        config->port[i].mtu_bytes = 1500;
+        config->port[i].speed_gbps = 25;
+        config->port[i].fec = CONFIG_FEC_FC;
+    }
+}
+
+bool config_parse(struct config *config, const uint8_t *buf, size_t len)
+{
+    struct config c = {0};
+    size_t body_len;
+
+    if (len < CONFIG_LEN ||
+        memcmp(buf + CONFIG_MAGIC, magic, sizeof(magic)) != 0 ||
+        get_le16(buf + CONFIG_VERSION) != VERSION) {
+        return false;
+    }
+    body_len = get_le16(buf + CONFIG_BODY_LENGTH);
+    if (body_len < CONFIG_BODY_LEN || body_len > len - CONFIG_HEADER_LEN ||
+        block_crc(buf, body_len) != get_le32(buf + CONFIG_CRC)) {
+        return false;
+    }
+    c.sequence = get_le32(buf + CONFIG_SEQUENCE);
+    for (size_t i = 0; i < CONFIG_PORTS; i++) {
+        if (!port_parse(&c.port[i],
+                        buf + CONFIG_HEADER_LEN + i * CONFIG_PORT_LEN)) {
+            return false;
+        }
+    }
+    *config = c;
+    return true;
+}
+
+void config_emit(const struct config *config, uint8_t *buf)
+{
+    memset(buf, 0, CONFIG_HEADER_LEN);
+    memcpy(buf + CONFIG_MAGIC, magic, sizeof(magic));
+    put_le16(buf + CONFIG_VERSION, VERSION);
+    put_le16(buf + CONFIG_BODY_LENGTH, CONFIG_BODY_LEN);
+    put_le32(buf + CONFIG_SEQUENCE, config->sequence);
+    for (size_t i = 0; i < CONFIG_PORTS; i++) {
+        port_emit(&config->port[i],
+                  buf + CONFIG_HEADER_LEN + i * CONFIG_PORT_LEN);
+    }
+    put_le32(buf + CONFIG_CRC, block_crc(buf, CONFIG_BODY_LEN));
+}

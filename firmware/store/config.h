@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The configuration block: what its owner may change about a drive.  Two
+ * copies, the intact one with the higher sequence counts; a change is written
+ * over the other.
+ * Reference: docs/hardware/flash.md, "Configuration block"
+ */
+#ifndef ESSD_STORE_CONFIG_H
+#define ESSD_STORE_CONFIG_H
+
+#include "lib/util.h"
+
+#define CONFIG_PORTS      2
+#define CONFIG_HEADER_LEN 24
+#define CONFIG_PORT_LEN   64
+#define CONFIG_BODY_LEN   (CONFIG_PORTS * CONFIG_PORT_LEN) /* of version 1 */
+#define CONFIG_LEN        (CONFIG_HEADER_LEN + CONFIG_BODY_LEN)
+#define CONFIG_LEN_MAX    2048 /* of later minor versions, which we also read */
+
+enum config_fec { CONFIG_FEC_NONE = 0, CONFIG_FEC_FC = 1, CONFIG_FEC_RS = 2 };
+
+struct config_port {
+    bool has_ipv4;
+    uint8_t ipv4[4];
+    uint8_t ipv4_prefix;     /* 0..32 */
+    uint8_t ipv4_gateway[4]; /* 0.0.0.0: none */
+    bool has_ipv6;           /* besides the link-local one */
+    uint8_t ipv6[16];
+    uint8_t ipv6_prefix;      /* 0..128 */
+    uint8_t ipv6_gateway[16]; /* ::: none */
+    uint16_t mtu_bytes;       /* IP packet: 1280..9000 */
+    uint8_t speed_gbps;       /* 10 or 25 */
+    enum config_fec fec;
+};
+
+struct config {
+    uint32_t sequence;
+    struct config_port port[CONFIG_PORTS];
+};
+
+/* No addresses, 25 Gb/s, FC-FEC, MTU 1500; sequence 0. */
+void config_default(struct config *config);
+
+/**
+ * A block longer than ours has fields of a later version behind those we know:
+ * they are skipped.
+ *
+ * @return false when it is short, damaged, of another major version, or a value
+ *         is outside its range
+ */
+MUST_USE bool config_parse(struct config *config, const uint8_t *buf,
+                           size_t len);
+
+/* Write all CONFIG_LEN bytes of `buf`. */
+void config_emit(const struct config *config, uint8_t *buf);
+
+#endif

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The flash image writer, and that the firmware's readers agree with it."""
+
+import ipaddress
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TOP = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(TOP / "tools"))
+
+from essd import flash as fl  # noqa: E402
+from essd.fw_build import Firmware  # noqa: E402
+
+READERS = ["tests/py/flash_dump.c", "firmware/store/identity.c",
+           "firmware/store/config.c", "firmware/store/image.c", "lib/crc32_small.c"]
+
+
+@pytest.fixture(scope="session")
+def dump(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The C readers as a program."""
+    program = tmp_path_factory.mktemp("flash") / "flash_dump"
+    subprocess.run(["cc", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-I", TOP,
+                    *(TOP / name for name in READERS), "-o", program], check=True)
+    return program
+
+
+@pytest.fixture
+def firmware(tmp_path: Path) -> Firmware:
+    image = tmp_path / "firmware.bin"
+    image.write_bytes(bytes(range(256)) * 40)
+    return Firmware(image, image, image, image, "9.8.7")
+
+
+PORTS = (fl.Port.of("10.1.2.3/24", "fd00::5/64", mtu=4200, fec="rs"),
+         fl.Port.of("192.168.0.9/30", mtu=9000, fec="none", speed=10))
+
+
+def read(dump: Path, path: Path) -> list[str]:
+    return subprocess.run([dump, path], check=True, capture_output=True,
+                          text=True).stdout.splitlines()
+
+
+def test_firmware_reads_what_is_written(dump, firmware, tmp_path):
+    path = tmp_path / "drive" / "flash.bin"
+    identity = fl.ensure_flash(path, firmware, PORTS)
+    lines = read(dump, path)
+    one = [f"serial={identity.serial}", f"model={identity.model}",
+           f"nqn={identity.nqn}", f"mac0={identity.macs[0].hex()}",
+           f"mac7={identity.macs[7].hex()}", f"guid={identity.ca_guid.hex()}",
+           f"uuid={identity.uuid.hex}", f"uuid3={identity.namespace_uuid(3).hex}",
+           f"nguid={identity.nguid.hex()}"]
+    ports = ["port0=1 1 4200 25 2 24 64", "ipv4=0a010203",
+             "ipv6=" + ipaddress.ip_address("fd00::5").packed.hex(),
+             "port1=1 0 9000 10 0 30 0", "ipv4=c0a80009", "ipv6=" + "0" * 32]
+    assert lines == one + one + ["config=2", *ports, "config=1", *ports,
+                                 "slot=0 2 10240 9.8.7 fits good",
+                                 "slot=0 1 10240 9.8.7 fits good"]
+
+
+def test_python_reads_its_own(firmware):
+    identity = fl.Identity.random("testsubsystem")
+    flash = fl.new_flash(firmware, identity, fl.Config(PORTS))
+    assert flash.identity == identity
+    assert flash.config.ports == PORTS
+    assert flash.image("A").sequence > flash.image("B").sequence
+
+
+@pytest.mark.parametrize("what, seen", [("image", "damaged"), ("header", "slot=2"),
+                                        ("magic", "slot=1")])
+def test_a_damaged_slot_is_seen(dump, firmware, tmp_path, what, seen):
+    flash = fl.new_flash(firmware, fl.Identity.random(), fl.Config(PORTS))
+    flash.corrupt_slot("B", what)
+    flash.save(tmp_path / "flash.bin")
+    lines = read(dump, tmp_path / "flash.bin")
+    assert seen in lines[-1]
+    assert lines[-2].endswith("fits good")
+    assert flash.image("B") is None
+
+
+def test_every_drive_is_another(firmware):
+    drives = [fl.Identity.random() for _ in range(50)]
+    for name in ("serial", "uuid", "nqn", "nguid"):
+        assert len({getattr(d, name) for d in drives}) == 50
+    for drive in drives:
+        assert len(set(drive.macs)) == 8
+        assert all(mac[0] & 3 == 2 for mac in drive.macs)   # local, unicast
+
+
+def test_an_existing_drive_keeps_its_identity(firmware, tmp_path):
+    path = tmp_path / "flash.bin"
+    first = fl.ensure_flash(path, firmware, PORTS)
+    stamp = path.stat().st_mtime_ns
+    assert fl.ensure_flash(path, firmware, PORTS) == first
+    assert path.stat().st_mtime_ns == stamp     # nothing to do, nothing written
+    firmware.image.write_bytes(b"\0" * 100)
+    second = fl.ensure_flash(path, firmware, (PORTS[1], PORTS[0]), "testsubsystem")
+    assert (second.serial, second.macs) == (first.serial, first.macs)
+    assert second.nqn == "testsubsystem"
+    flash = fl.FlashImage.load(path)
+    assert flash.config.ports == (PORTS[1], PORTS[0])
+    assert flash.image("A").data == flash.image("B").data == b"\0" * 100
+
+
+@pytest.mark.parametrize("port, why", [
+    (fl.Port(mtu=1279), "MTU"), (fl.Port(mtu=9001), "MTU"),
+    (fl.Port(fec="lfec"), "FEC"), (fl.Port(speed=40), "speed")])
+def test_impossible_ports_are_refused(port, why):
+    with pytest.raises(fl.FlashError, match=why):
+        port.pack()
+
+
+def test_impossible_texts_are_refused():
+    for text in ("", "x" * 224, "nqn\n", "nqn\u00e9"):
+        with pytest.raises(fl.FlashError):
+            fl.Identity.random().__class__(**{
+                **fl.Identity.random().__dict__, "nqn": text}).pack()
+    with pytest.raises(fl.FlashError):
+        fl.Port.of("10.0.0.256/24")
+
+
+def test_a_file_of_the_wrong_size_is_refused(tmp_path):
+    path = tmp_path / "flash.bin"
+    path.write_bytes(b"\xff" * 4096)
+    with pytest.raises(fl.FlashError, match="4096"):
+        fl.FlashImage.load(path)

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include "firmware/store/config.h"
+#include "lib/bytes.h"
+#include "lib/crc32.h"
+
+#include <string.h>
+
+static const struct config sample = {
+    .sequence = 41,
+    .port =
+        {
+            {
+                .has_ipv4 = true,
+                .ipv4 = {10, 0, 0, 10},
+                .ipv4_prefix = 24,
+                .ipv4_gateway = {10, 0, 0, 1},
+                .has_ipv6 = true,
+                .ipv6 = {0xfd, [15] = 9},
+                .ipv6_prefix = 64,
+                .ipv6_gateway = {0xfe, 0x80, [15] = 1},
+                .mtu_bytes = 4200,
+                .speed_gbps = 25,
+                .fec = CONFIG_FEC_RS,
+            },
+            {.mtu_bytes = 1500, .speed_gbps = 10, .fec = CONFIG_FEC_NONE},
+        },
+};
+
+static void emit(uint8_t *buf)
+{
+    memset(buf, 0xa5, CONFIG_LEN);
+    config_emit(&sample, buf);
+}
+
+static void seal(uint8_t *buf, size_t body_len)
+{
+    uint32_t crc = crc32_update(0, buf, 20);
+
+    put_le32(buf + 20, crc32_update(crc, buf + CONFIG_HEADER_LEN, body_len));
+}
+
+static void test_config_survives_the_round_trip(void **state)
+{
+    uint8_t buf[CONFIG_LEN];
+    struct config config;
+
+    (void)state;
+    emit(buf);
+    assert_true(config_parse(&config, buf, sizeof(buf)));
+    assert_memory_equal(&config, &sample, sizeof(config));
+}
+
+static void test_config_default_is_valid(void **state)
+{
+    uint8_t buf[CONFIG_LEN];
+    struct config out, in;
+
+    (void)state;
+    config_default(&out);
+    config_emit(&out, buf);
+    assert_true(config_parse(&in, buf, sizeof(buf)));
+    assert_false(in.port[0].has_ipv4);
+    assert_int_equal(in.port[1].fec, CONFIG_FEC_FC);
+    assert_int_equal(in.port[1].mtu_bytes, 1500);
+}
+
+static void test_config_skips_fields_of_later_versions(void **state)
+{
+    uint8_t buf[CONFIG_LEN + 100];
+    struct config config;
+
+    (void)state;
+    emit(buf);
+    memset(buf + CONFIG_LEN, 0x77, 100);
+    put_le16(buf + 10, CONFIG_BODY_LEN + 100);
+    seal(buf, CONFIG_BODY_LEN + 100);
+    assert_true(config_parse(&config, buf, sizeof(buf)));
+    assert_memory_equal(&config, &sample, sizeof(config));
+    assert_false(config_parse(&config, buf, sizeof(buf) - 1));
+}
+
+static void test_config_refuses_every_truncation(void **state)
+{
+    uint8_t buf[CONFIG_LEN];
+    struct config config;
+
+    (void)state;
+    emit(buf);
+    for (size_t len = 0; len < sizeof(buf); len++) {
+        assert_false(config_parse(&config, buf, len));
+    }
+}
+
+static void test_config_refuses_every_bit_flip(void **state)
+{
+    uint8_t buf[CONFIG_LEN];
+    struct config config;
+
+    (void)state;
+    emit(buf);
+    for (size_t bit = 0; bit < 8 * sizeof(buf); bit++) {
+        buf[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        assert_false(config_parse(&config, buf, sizeof(buf)));
+        buf[bit / 8] ^= (uint8_t)(1u << bit % 8);
+    }
+}
+
+static void test_config_refuses_what_is_well_sealed_but_wrong(void **state)
+{
+    static const struct {
+        size_t at;
+        uint8_t value;
+    } row[] = {
+        {8, 2},         /* version */
+        {10, 127},      /* body shorter than ours */
+        {24 + 0, 0x04}, /* unknown flag */
+        {24 + 1, 40},   /* speed */
+        {24 + 2, 3},    /* FEC */
+        {24 + 5, 0},    /* MTU 104 */
+        {24 + 5, 0x24}, /* MTU 9320 */
+        {24 + 6, 33},   /* IPv4 prefix */
+        {24 + 7, 129},  /* IPv6 prefix */
+        {88 + 1, 0},    /* the second port's speed */
+    };
+    uint8_t buf[CONFIG_LEN];
+    struct config config;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(row); i++) {
+        emit(buf);
+        buf[row[i].at] = row[i].value;
+        seal(buf, get_le16(buf + 10));
+        assert_false(config_parse(&config, buf, sizeof(buf)));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_config_survives_the_round_trip),
+        cmocka_unit_test(test_config_default_is_valid),
+        cmocka_unit_test(test_config_skips_fields_of_later_versions),
+        cmocka_unit_test(test_config_refuses_every_truncation),
+        cmocka_unit_test(test_config_refuses_every_bit_flip),
+        cmocka_unit_test(test_config_refuses_what_is_well_sealed_but_wrong),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,382 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""SPI flash images: made, read, changed and, for tests, damaged.
+
+The formats are those of docs/hardware/flash.md; the addresses are read from
+firmware/store/flash_layout.h, so that there is one list of them.
+"""
+
+import ipaddress
+import os
+import re
+import secrets
+import struct
+import uuid
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from .fw_build import Firmware
+from .paths import TOP
+
+SLOTS = ("A", "B")
+FECS = ("none", "fc", "rs")
+MODEL = "essd dual 25GbE NVMe-oF SSD"
+LOAD_ADDR = 0x80000000
+DEFAULT_MTU = 1500
+
+
+def _layout() -> dict[str, int]:
+    text = (TOP / "firmware/store/flash_layout.h").read_text(encoding="utf-8")
+    text += (TOP / "hw-model/regs/soc.h").read_text(encoding="utf-8")
+    return {name: int(value, 16) for name, value in re.findall(
+        r"^#define ((?:SOC_)?FLASH_\w+)\s+(0x[0-9a-f]+)", text, re.M)}
+
+
+LAYOUT = _layout()
+SIZE = LAYOUT["SOC_FLASH_SIZE"]
+SECTOR = 4096
+SLOT_ADDR = {"A": LAYOUT["FLASH_SLOT_A_ADDR"], "B": LAYOUT["FLASH_SLOT_B_ADDR"]}
+IMAGE_OFFSET = LAYOUT["FLASH_SLOT_IMAGE_OFFSET"]
+IMAGE_MAX = LAYOUT["FLASH_SLOT_SIZE"] - IMAGE_OFFSET
+
+
+class FlashError(Exception):
+    """A flash image cannot be made or read as asked; the text says why."""
+
+
+# Identity block
+
+IDENTITY_MAGIC = b"ESSD-ID1"
+IDENTITY_FORMAT = "<8sHH20s40s48s8s16s16s224s60x"
+IDENTITY_LEN = struct.calcsize(IDENTITY_FORMAT) + 4
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What makes one drive different from every other."""
+
+    serial: str
+    model: str
+    macs: tuple[bytes, ...]
+    ca_guid: bytes
+    uuid: uuid.UUID
+    nguid: bytes
+    nqn: str
+
+    @classmethod
+    def random(cls, nqn: str | None = None, serial: str | None = None,
+               model: str = MODEL,
+               random_bytes: Callable[[int], bytes] = secrets.token_bytes,
+               ) -> "Identity":
+        """A new drive: everything follows from one random number."""
+        # 24 bits below a locally administered prefix, in blocks of 8 addresses.
+        block = int.from_bytes(random_bytes(3)) & ~7
+        macs = tuple(b"\x02\xe5\x5d" + (block + n).to_bytes(3) for n in range(8))
+        # Modified EUI-64 of the first address, RFC 4291 appendix A.
+        guid = bytes([macs[0][0] ^ 2]) + macs[0][1:3] + b"\xff\xfe" + macs[0][3:]
+        drive = uuid.UUID(bytes=random_bytes(16), version=4)
+        # The last four bytes are the namespace's: see flash.md.
+        nguid = random_bytes(8) + guid[:4] + bytes(4)
+        return cls(
+            serial=serial or "ESSD" + random_bytes(6).hex().upper(), model=model,
+            macs=macs, ca_guid=guid, uuid=drive, nguid=nguid,
+            nqn=nqn or f"nqn.2014-08.org.nvmexpress:uuid:{drive}")
+
+    def namespace_uuid(self, nsid: int) -> uuid.UUID:
+        return uuid.UUID(int=self.uuid.int ^ nsid)
+
+    def pack(self) -> bytes:
+        body = struct.pack(
+            IDENTITY_FORMAT, IDENTITY_MAGIC, 1, IDENTITY_LEN,
+            _text(self.serial, 20, "serial number"), _text(self.model, 40, "model"),
+            b"".join(self.macs), self.ca_guid, self.uuid.bytes, self.nguid,
+            _text(self.nqn, 223, "NQN"))
+        return body + struct.pack("<I", zlib.crc32(body))
+
+    @classmethod
+    def unpack(cls, data: bytes) -> "Identity | None":
+        block = data[:IDENTITY_LEN]
+        if len(block) < IDENTITY_LEN or block[:8] != IDENTITY_MAGIC or \
+                zlib.crc32(block[:-4]) != int.from_bytes(block[-4:], "little"):
+            return None
+        (_, _, _, serial, model, macs, guid, drive, nguid,
+         nqn) = struct.unpack(IDENTITY_FORMAT, block[:-4])
+        return cls(_untext(serial), _untext(model),
+                   tuple(macs[n:n + 6] for n in range(0, 48, 6)), guid,
+                   uuid.UUID(bytes=drive), nguid, _untext(nqn))
+
+
+def _text(value: str, size: int, what: str) -> bytes:
+    if not value or not value.isascii() or not value.isprintable():
+        raise FlashError(f"{what} {value!r} is not printable ASCII")
+    if len(value) > size:
+        raise FlashError(f"{what} {value!r} is longer than {size} characters")
+    return value.encode()
+
+
+def _untext(data: bytes) -> str:
+    return data.rstrip(b"\0").decode("ascii")
+
+
+# Configuration block
+
+CONFIG_MAGIC = b"ESSD-CFG"
+CONFIG_HEADER = "<8sHHI4x"
+CONFIG_PORT = "<BBBxHBB4s4s16s16s16x"
+
+
+@dataclass(frozen=True)
+class Port:
+    """One port's settings."""
+
+    ipv4: ipaddress.IPv4Interface | None = None
+    ipv6: ipaddress.IPv6Interface | None = None
+    ipv4_gateway: ipaddress.IPv4Address = ipaddress.IPv4Address(0)
+    ipv6_gateway: ipaddress.IPv6Address = ipaddress.IPv6Address(0)
+    mtu: int = DEFAULT_MTU
+    fec: str = "fc"
+    speed: int = 25                     # Gb/s
+
+    @classmethod
+    def of(cls, *addresses: str, mtu: int = DEFAULT_MTU, fec: str = "fc",
+           speed: int = 25) -> "Port":
+        """From ADDR/LEN texts, at most one IPv4 and one IPv6 address."""
+        port = cls(mtu=mtu, fec=fec, speed=speed)
+        for text in addresses:
+            try:
+                address = ipaddress.ip_interface(text)
+            except ValueError as error:
+                raise FlashError(f"{text!r} is not ADDR/LEN") from error
+            if isinstance(address, ipaddress.IPv4Interface):
+                port = replace(port, ipv4=address)
+            else:
+                port = replace(port, ipv6=address)
+        return port
+
+    def pack(self) -> bytes:
+        if not 1280 <= self.mtu <= 9000:
+            raise FlashError(f"MTU {self.mtu} is outside 1280 to 9000")
+        if self.fec not in FECS:
+            raise FlashError(f"FEC {self.fec!r} is none of {', '.join(FECS)}")
+        if self.speed not in (10, 25):
+            raise FlashError(f"speed {self.speed} is neither 10 nor 25 Gb/s")
+        flags = (1 if self.ipv4 else 0) | (2 if self.ipv6 else 0)
+        return struct.pack(
+            CONFIG_PORT, flags, self.speed, FECS.index(self.fec), self.mtu,
+            self.ipv4.network.prefixlen if self.ipv4 else 0,
+            self.ipv6.network.prefixlen if self.ipv6 else 0,
+            self.ipv4.packed if self.ipv4 else bytes(4), self.ipv4_gateway.packed,
+            self.ipv6.packed if self.ipv6 else bytes(16), self.ipv6_gateway.packed)
+
+    @classmethod
+    def unpack(cls, data: bytes) -> "Port":
+        (flags, speed, fec, mtu, prefix4, prefix6, ipv4, gateway4, ipv6,
+         gateway6) = struct.unpack(CONFIG_PORT, data)
+        return cls(
+            ipaddress.IPv4Interface((ipv4, prefix4)) if flags & 1 else None,
+            ipaddress.IPv6Interface((ipv6, prefix6)) if flags & 2 else None,
+            ipaddress.IPv4Address(gateway4), ipaddress.IPv6Address(gateway6),
+            mtu, FECS[fec], speed)
+
+
+@dataclass(frozen=True)
+class Config:
+    """What the owner may change."""
+
+    ports: tuple[Port, Port] = (Port(), Port())
+    sequence: int = 1
+
+    def pack(self) -> bytes:
+        body = b"".join(port.pack() for port in self.ports)
+        header = struct.pack(CONFIG_HEADER, CONFIG_MAGIC, 1, len(body), self.sequence)
+        return header + struct.pack("<I", zlib.crc32(body, zlib.crc32(header))) + body
+
+    @classmethod
+    def unpack(cls, data: bytes) -> "Config | None":
+        size = struct.calcsize(CONFIG_HEADER)
+        magic, version, length, sequence = struct.unpack(CONFIG_HEADER, data[:size])
+        body = data[size + 4:size + 4 + length]
+        crc = zlib.crc32(body, zlib.crc32(data[:size]))
+        if magic != CONFIG_MAGIC or version != 1 or length < 128 or \
+                crc != int.from_bytes(data[size:size + 4], "little"):
+            return None
+        return cls((Port.unpack(body[:64]), Port.unpack(body[64:128])), sequence)
+
+
+# Boot counter
+
+COUNT_MAGIC = b"ESSD-CNT"
+
+
+def boot_count_header(base: int) -> bytes:
+    """Begin a sector of the boot counter: the next boot is number base + 1."""
+    head = COUNT_MAGIC + struct.pack("<I", base)
+    return head + struct.pack("<I", zlib.crc32(head))
+
+
+# Image slots
+
+IMAGE_MAGIC = b"ESSD-IMG"
+IMAGE_HEADER = "<8sIIQQII32s52x"
+IMAGE_HEADER_LEN = 128
+
+
+@dataclass(frozen=True)
+class Image:
+    """A firmware image as a slot holds it."""
+
+    data: bytes = field(repr=False)
+    version: str
+    sequence: int
+    load_addr: int = LOAD_ADDR
+    entry: int = LOAD_ADDR
+
+    def header(self) -> bytes:
+        if not 0 < len(self.data) <= IMAGE_MAX:
+            raise FlashError(f"a firmware image of {len(self.data)} bytes does not "
+                             f"fit a slot ({IMAGE_MAX} bytes)")
+        head = struct.pack(IMAGE_HEADER, IMAGE_MAGIC, 1, self.sequence,
+                           self.load_addr, self.entry, len(self.data),
+                           zlib.crc32(self.data), _text(self.version, 32, "version"))
+        return head + struct.pack("<I", zlib.crc32(head))
+
+
+class FlashImage:
+    """A whole flash part in memory."""
+
+    def __init__(self, data: bytes | None = None) -> None:
+        self.data = bytearray(data if data is not None else b"\xff" * SIZE)
+        if len(self.data) != SIZE:
+            raise FlashError(f"a flash image has {SIZE} bytes, not {len(self.data)}")
+
+    @classmethod
+    def load(cls, path: Path) -> "FlashImage":
+        try:
+            return cls(path.read_bytes())
+        except FlashError as error:
+            raise FlashError(f"{path}: {error}") from None
+
+    def save(self, path: Path) -> None:
+        """Replace the file in one step."""
+        fresh = path.with_name(path.name + ".new")
+        fresh.write_bytes(self.data)
+        os.replace(fresh, path)
+
+    def write(self, addr: int, data: bytes) -> None:
+        """Erase the sectors that hold the range and program it."""
+        end = addr + len(data)
+        first, last = addr // SECTOR * SECTOR, -(-end // SECTOR) * SECTOR
+        self.data[first:last] = b"\xff" * (last - first)
+        self.data[addr:end] = data
+
+    # Identity and configuration
+
+    @property
+    def identity(self) -> Identity | None:
+        for name in ("FLASH_IDENTITY_ADDR", "FLASH_IDENTITY_COPY_ADDR"):
+            found = Identity.unpack(self.data[LAYOUT[name]:][:IDENTITY_LEN])
+            if found:
+                return found
+        return None
+
+    @identity.setter
+    def identity(self, identity: Identity) -> None:
+        for name in ("FLASH_IDENTITY_ADDR", "FLASH_IDENTITY_COPY_ADDR"):
+            self.write(LAYOUT[name], identity.pack())
+
+    @property
+    def config(self) -> Config | None:
+        copies = [Config.unpack(self.data[LAYOUT[name]:][:SECTOR])
+                  for name in ("FLASH_CONFIG_A_ADDR", "FLASH_CONFIG_B_ADDR")]
+        return max((c for c in copies if c), key=lambda c: c.sequence, default=None)
+
+    @config.setter
+    def config(self, config: Config) -> None:
+        """Set both copies, the first one step ahead."""
+        old = self.config
+        sequence = old.sequence if old else 0
+        self.write(LAYOUT["FLASH_CONFIG_B_ADDR"],
+                   replace(config, sequence=sequence + 1).pack())
+        self.write(LAYOUT["FLASH_CONFIG_A_ADDR"],
+                   replace(config, sequence=sequence + 2).pack())
+
+    # Slots
+
+    def image(self, slot: str) -> Image | None:
+        """What a slot's header says, with the image behind it, if both are good."""
+        addr = SLOT_ADDR[slot]
+        head = bytes(self.data[addr:addr + IMAGE_HEADER_LEN])
+        if head[:8] != IMAGE_MAGIC or \
+                zlib.crc32(head[:-4]) != int.from_bytes(head[-4:], "little"):
+            return None
+        (_, _, sequence, load_addr, entry, length, crc,
+         version) = struct.unpack(IMAGE_HEADER, head[:-4])
+        data = bytes(self.data[addr + IMAGE_OFFSET:addr + IMAGE_OFFSET + length])
+        if length > IMAGE_MAX or zlib.crc32(data) != crc:
+            return None
+        return Image(data, _untext(version), sequence, load_addr, entry)
+
+    def set_image(self, slot: str, image: Image) -> None:
+        addr = SLOT_ADDR[slot]
+        self.write(addr + IMAGE_OFFSET, image.data)
+        self.write(addr, image.header())
+
+    def erase_slot(self, slot: str) -> None:
+        self.write(SLOT_ADDR[slot], b"\xff" * SECTOR)
+
+    def corrupt_slot(self, slot: str, what: str = "image") -> None:
+        """Flip one bit of a slot's "image", "header" or "magic"."""
+        at = {"image": IMAGE_OFFSET, "header": 40, "magic": 0}[what]
+        if what == "image":
+            image = self.image(slot)
+            at += len(image.data) // 2 if image else 0
+        self.data[SLOT_ADDR[slot] + at] ^= 0x10
+
+    def set_firmware(self, data: bytes, version: str) -> None:
+        """The same firmware in both slots; slot A is the newer one."""
+        self.set_image("B", Image(data, version, 1))
+        self.set_image("A", Image(data, version, 2))
+
+
+def new_flash(firmware: Firmware, identity: Identity, config: Config) -> FlashImage:
+    """The flash of a new drive."""
+    flash = FlashImage()
+    flash.identity = identity
+    flash.config = config
+    flash.write(LAYOUT["FLASH_BOOT_COUNT_A_ADDR"], boot_count_header(0))
+    flash.set_firmware(firmware.image.read_bytes(), firmware.version)
+    return flash
+
+
+def ensure_flash(path: Path, firmware: Firmware, ports: tuple[Port, Port],
+                 nqn: str | None = None) -> Identity:
+    """Make the drive's flash file, or bring an old one up to date.
+
+    An existing drive keeps its identity, its boot count and its logs; firmware,
+    port settings and, if one is given, NQN become what is asked for.
+    """
+    if not path.exists():
+        identity = Identity.random(nqn)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        new_flash(firmware, identity, Config(ports)).save(path)
+        return identity
+    flash = FlashImage.load(path)
+    before = bytes(flash.data)
+    old = flash.identity
+    if old is None:
+        raise FlashError(f"{path} has no good identity block: it is no drive's flash")
+    identity = replace(old, nqn=nqn) if nqn else old
+    if identity != old:
+        flash.identity = identity
+    if flash.config is None or flash.config.ports != ports:
+        flash.config = Config(ports)
+    data = firmware.image.read_bytes()
+    for slot in SLOTS:
+        image = flash.image(slot)
+        if image is None or image.data != data or image.version != firmware.version:
+            flash.set_firmware(data, firmware.version)
+            break
+    if flash.data != before:
+        flash.save(path)
+    return identity
