@@ -8,11 +8,10 @@ void dram_init(struct dram *dram, void *base, size_t size_bytes)
     *dram = (struct dram){.base = base, .size_bytes = size_bytes};
 }
 
-void *dram_alloc(struct dram *dram, size_t len_bytes, size_t align_bytes)
+void *dram_reserve(struct dram *dram, size_t len_bytes, size_t align_bytes)
 {
     uintptr_t base = (uintptr_t)dram->base;
     uintptr_t start = base + dram->used_bytes;
-    void *p;
 
     ASSERT(IS_POW2(align_bytes));
     start = (start + align_bytes - 1) & ~(uintptr_t)(align_bytes - 1);
@@ -20,8 +19,16 @@ void *dram_alloc(struct dram *dram, size_t len_bytes, size_t align_bytes)
         len_bytes > dram->size_bytes - (start - base)) {
         return NULL;
     }
-    p = dram->base + (start - base);
     dram->used_bytes = start - base + len_bytes;
-    memset(p, 0, len_bytes);
+    return dram->base + (start - base);
+}
+
+void *dram_alloc(struct dram *dram, size_t len_bytes, size_t align_bytes)
+{
+    void *p = dram_reserve(dram, len_bytes, align_bytes);
+
+    if (p != NULL) {
+        memset(p, 0, len_bytes);
+    }
     return p;
 }

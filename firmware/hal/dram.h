@@ -25,6 +25,13 @@ void dram_init(struct dram *dram, void *base, size_t size_bytes);
 MUST_USE void *dram_alloc(struct dram *dram, size_t len_bytes,
                           size_t align_bytes);
 
+/**
+ * The same, dirty: for large buffers that are written before they are read.
+ * Memory that nothing has touched costs the emulator's host nothing.
+ */
+MUST_USE void *dram_reserve(struct dram *dram, size_t len_bytes,
+                            size_t align_bytes);
+
 /* The address a device uses for what `ptr` points to, and the way back. */
 uint64_t hal_dma_addr(const void *ptr);
 void *hal_dma_ptr(uint64_t addr);
