@@ -14,6 +14,7 @@ from rich.table import Table
 from . import bench as bench_module
 from . import console as console_module
 from . import cpu, doctor as doctor_module, setup, show
+from .flash import FlashError
 from .fw_build import BuildError
 from .instance import EssdError, Instance
 from .media import MediaError
@@ -29,7 +30,8 @@ app = typer.Typer(
 
 Name = Annotated[str, typer.Option("--name", metavar="NAME",
                                    help="Which instance, if you run several.")]
-Port0 = Annotated[str, typer.Option(metavar="ADDR/LEN", help="Address of port 0.")]
+Port0 = Annotated[str, typer.Option(metavar="ADDR/LEN", help="Address of port 0; IPv4, "
+                                                               "IPv6 or both (A,B).")]
 Port1 = Annotated[str, typer.Option(metavar="ADDR/LEN", help="Address of port 1.")]
 PARTS = "drive, host or peer"
 
@@ -269,7 +271,7 @@ def bench(native: Annotated[bool, typer.Option(
 def main() -> None:
     try:
         app(prog_name="essd")
-    except (EssdError, BuildError, MediaError) as error:
+    except (EssdError, BuildError, FlashError, MediaError) as error:
         show.error(str(error))
         sys.exit(1)
     except KeyboardInterrupt:

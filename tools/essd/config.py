@@ -18,28 +18,33 @@ DEFAULT_PORTS = ("10.0.0.10/24", "10.0.1.10/24")
 PEER_PORT = "10.0.2.10/24"
 
 
+def host_address(target: str) -> str:
+    """The first ADDR/LEN of a network that its other end has not taken."""
+    there = ipaddress.ip_interface(target)
+    here = there.network.network_address + 1
+    if here == there.ip:
+        here += 1
+    return f"{here}/{there.network.prefixlen}"
+
+
 @dataclass
 class Link:
     """One cable: a card of the host, and what is at its other end."""
 
     number: int
-    target: str             # address of the far end, ADDR/LEN
+    targets: list[str]      # addresses of the far end, ADDR/LEN
     mtu: int = 1500
     capture: bool = False   # write <instance>/link<number>.pcap
 
     @property
     def target_address(self) -> str:
-        return str(ipaddress.ip_interface(self.target).ip)
+        """The far end's first address, without its length."""
+        return str(ipaddress.ip_interface(self.targets[0]).ip)
 
     @property
-    def host(self) -> str:
-        """The host's own ADDR/LEN: the network's first that is not taken."""
-        there = ipaddress.ip_interface(self.target)
-        for offset in (1, 2):
-            here = there.network.network_address + offset
-            if here != there.ip:
-                return f"{here}/{there.network.prefixlen}"
-        raise AssertionError("unreachable")
+    def hosts(self) -> list[str]:
+        """The host's own ADDR/LEN in each of these networks."""
+        return [host_address(target) for target in self.targets]
 
     def socket(self, folder: Path) -> Path:
         return folder / f"port{self.number}.sock"

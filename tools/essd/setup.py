@@ -12,8 +12,9 @@ import uuid
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from . import media, prepare
+from . import flash, media, prepare
 from .config import DEFAULT_PORTS, PEER_PORT, Config, Drive, Host, Link, Peer
+from .fw_build import Firmware
 from .instance import EssdError
 
 MTUS = (1500, 9000)
@@ -45,29 +46,38 @@ def data_folder(name: str) -> Path:
     return base.absolute() / name
 
 
-def check_address(text: str) -> str:
-    try:
-        address = ipaddress.ip_interface(text)
-    except ValueError:
-        raise EssdError(f"{text!r} is no address: write ADDR/LEN, such as "
-                        f"{DEFAULT_PORTS[0]}") from None
-    network = address.network
-    if network.num_addresses < 4 or address.ip.is_multicast or (
-            address.ip in (network.network_address,)):
-        raise EssdError(f"{text}: no room for a drive and a host in that network")
-    return str(address)
+def parse_addresses(text: str) -> list[str]:
+    """One or two ADDR/LEN, IPv4 and IPv6, separated by a comma."""
+    found = []
+    for part in text.split(","):
+        try:
+            address = ipaddress.ip_interface(part.strip())
+        except ValueError:
+            raise EssdError(f"{part!r} is no address: write ADDR/LEN, such as "
+                            f"{DEFAULT_PORTS[0]}") from None
+        network = address.network
+        if network.num_addresses < 4 or address.ip == network.network_address or (
+                network.version == 4 and address.ip == network.broadcast_address):
+            raise EssdError(f"{part}: no room for a drive and a host in that network")
+        if address.ip.is_multicast or address.ip.is_loopback:
+            raise EssdError(f"{part}: no address that a port could have")
+        found.append(address)
+    if len({x.version for x in found}) != len(found):
+        raise EssdError(f"{text}: at most one IPv4 and one IPv6 address a port")
+    return [str(x) for x in found]
 
 
 def links(wish: Wish) -> list[Link]:
     if not MTUS[0] <= wish.mtu <= MTUS[1]:
         raise EssdError(f"an MTU of {wish.mtu} is outside {MTUS[0]} to {MTUS[1]}")
-    ports = [check_address(p) for p in wish.ports]
-    networks = [ipaddress.ip_interface(p).network for p in ports]
-    if networks[0].version == networks[1].version and networks[0].overlaps(networks[1]):
-        raise EssdError("the two ports have to be in networks of their own: "
-                        f"{ports[0]} and {ports[1]} are not")
+    ports = [parse_addresses(p) for p in wish.ports]
+    for one in map(ipaddress.ip_interface, ports[0]):
+        for other in map(ipaddress.ip_interface, ports[1]):
+            if one.version == other.version and one.network.overlaps(other.network):
+                raise EssdError("the two ports have to be in networks of their own: "
+                                f"{one} and {other} are not")
     if wish.beside:
-        ports.append(PEER_PORT)
+        ports.append([PEER_PORT])
     return [Link(n, p, wish.mtu, wish.capture) for n, p in enumerate(ports)]
 
 
@@ -114,8 +124,8 @@ def configure(wish: Wish) -> Config:
                     cables)
     if found is not None:
         assert built.qemu is not None and built.firmware is not None
-        flash, nqn = drive_flash(wish, built)
-        config.drive = Drive(str(built.qemu), str(flash), str(found.path),
+        image, nqn = drive_flash(wish, cables, built.firmware)
+        config.drive = Drive(str(built.qemu), str(image), str(found.path),
                              found.format, nqn, extra=wish.extra)
     if wish.host:
         config.host = Host(wish.memory_mib, wish.cpus, kept_uuid(wish.name, "host"))
@@ -129,6 +139,10 @@ def configure(wish: Wish) -> Config:
     return config
 
 
-def drive_flash(wish: Wish, built: prepare.Built) -> tuple[Path, str]:
-    """The flash image as it is to be, and the NQN that is in it."""
-    raise NotImplementedError
+def drive_flash(wish: Wish, cables: list[Link],
+                firmware: Firmware) -> tuple[Path, str]:
+    """The flash file brought up to date, and the NQN that is in it."""
+    path = data_folder(wish.name) / "flash.img"
+    first, second = (flash.Port.of(*x.targets, mtu=x.mtu) for x in cables[:2])
+    identity = flash.ensure_flash(path, firmware, (first, second), wish.nqn)
+    return path, identity.nqn

@@ -91,9 +91,10 @@ def guest_command(config: Config, part: str, folder: Path) -> list[str]:
         words.append("essd.role=host")
     for number in numbers:
         link = config.link(number)
-        address = link.host if side == 1 else link.target
+        addresses = link.hosts if side == 1 else link.targets
         command += card(side, link, folder, server=side == 1)
-        words.append(f"essd.nic={mac(side, number)},eth{number},{link.mtu},{address}")
+        words.append("essd.nic=" + ",".join(
+            [mac(side, number), f"eth{number}", str(link.mtu), *addresses]))
     # The way in for ssh, from this machine only and with the key only.
     words.append(f"essd.mgmt={mac(side, 255)}")
     command += ["-netdev", "user,id=mgmt,restrict=on,net=192.168.76.0/24,"
