@@ -213,7 +213,7 @@ void request_complete(struct nvmf_target *target, struct nvmf_request *req,
     if (status != NVME_SC_SUCCESS &&
         (status & NVME_SC_MASK) != NVME_SC_ABORT_REQUESTED) {
         log_record_error(target, req, status);
-        if (req->sqe.opcode != NVME_FABRICS &&
+        if (req->sqe.opcode != NVME_FABRICS && qpair->ctrl != NO_CTRL &&
             !target->ctrl[qpair->ctrl].is_discovery) {
             status |= NVME_STATUS_MORE; /* hosts compare Connect's exactly */
         }

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "fake.h"
+
+#include <string.h>
+
+enum { IATTR = 0x10000 };
+
+/* What is wrong with an otherwise good Connect, and how it is refused. */
+struct refused {
+    const char *what;
+    uint16_t status; /* without DNR */
+    uint32_t dw0;
+    void (*spoil)(struct connect_command *command, struct connect_data *data);
+};
+
+static void recfmt_1(struct connect_command *command, struct connect_data *data)
+{
+    (void)data;
+    command->recfmt = 1;
+}
+
+static void other_qid(struct connect_command *command,
+                      struct connect_data *data)
+{
+    (void)data;
+    command->qid++;
+}
+
+static void sqsize_0(struct connect_command *command, struct connect_data *data)
+{
+    (void)data;
+    command->sqsize = 0;
+}
+
+static void sqsize_above_hsqsize(struct connect_command *command,
+                                 struct connect_data *data)
+{
+    (void)data;
+    command->sqsize++;
+}
+
+static void cntlid_static(struct connect_command *command,
+                          struct connect_data *data)
+{
+    (void)command;
+    data->cntlid = 0xfff0;
+}
+
+static void cntlid_0(struct connect_command *command, struct connect_data *data)
+{
+    (void)command;
+    data->cntlid = 0;
+}
+
+static void cntlid_other_generation(struct connect_command *command,
+                                    struct connect_data *data)
+{
+    (void)command;
+    data->cntlid = (uint16_t)(data->cntlid + 0x100);
+}
+
+static void subnqn_other(struct connect_command *command,
+                         struct connect_data *data)
+{
+    (void)command;
+    strcpy(data->subnqn, FAKE_SUBNQN "x");
+}
+
+static void subnqn_shorter(struct connect_command *command,
+                           struct connect_data *data)
+{
+    (void)command;
+    data->subnqn[strlen(FAKE_SUBNQN) - 1] = '\0';
+}
+
+static void subnqn_empty(struct connect_command *command,
+                         struct connect_data *data)
+{
+    (void)command;
+    data->subnqn[0] = '\0';
+}
+
+static void subnqn_endless(struct connect_command *command,
+                           struct connect_data *data)
+{
+    (void)command;
+    memset(data->subnqn, 'n', sizeof(data->subnqn));
+}
+
+static void subnqn_discovery(struct connect_command *command,
+                             struct connect_data *data)
+{
+    (void)command;
+    strcpy(data->subnqn, NVME_DISCOVERY_NQN);
+}
+
+static void hostnqn_empty(struct connect_command *command,
+                          struct connect_data *data)
+{
+    (void)command;
+    data->hostnqn[0] = '\0';
+}
+
+static void hostnqn_endless(struct connect_command *command,
+                            struct connect_data *data)
+{
+    (void)command;
+    memset(data->hostnqn, 'n', sizeof(data->hostnqn));
+}
+
+static void hostnqn_other(struct connect_command *command,
+                          struct connect_data *data)
+{
+    (void)command;
+    data->hostnqn[3]++;
+}
+
+static void hostid_other(struct connect_command *command,
+                         struct connect_data *data)
+{
+    (void)command;
+    data->hostid[15]++;
+}
+
+static const struct refused admin_refused[] = {
+    {"RECFMT", 0x180, 0, recfmt_1},
+    {"QID", 0x182, 42, other_qid},
+    {"SQSIZE 0", 0x182, 44, sqsize_0},
+    {"SQSIZE", 0x182, 44, sqsize_above_hsqsize},
+    {"static CNTLID", 0x182, IATTR | 16, cntlid_static},
+    {"CNTLID 0", 0x182, IATTR | 16, cntlid_0},
+    {"SUBNQN", 0x182, IATTR | 256, subnqn_other},
+    {"SUBNQN cut", 0x182, IATTR | 256, subnqn_shorter},
+    {"SUBNQN empty", 0x182, IATTR | 256, subnqn_empty},
+    {"SUBNQN without end", 0x182, IATTR | 256, subnqn_endless},
+    {"HOSTNQN empty", 0x182, IATTR | 512, hostnqn_empty},
+    {"HOSTNQN without end", 0x182, IATTR | 512, hostnqn_endless},
+};
+
+static const struct refused io_refused[] = {
+    {"RECFMT", 0x180, 0, recfmt_1},
+    {"QID", 0x182, 42, other_qid},
+    {"SQSIZE 0", 0x182, 44, sqsize_0},
+    {"SQSIZE", 0x182, 44, sqsize_above_hsqsize},
+    {"CNTLID 0", 0x182, IATTR | 16, cntlid_0},
+    {"CNTLID FFF0h", 0x182, IATTR | 16, cntlid_static},
+    {"CNTLID of before", 0x182, IATTR | 16, cntlid_other_generation},
+    {"SUBNQN", 0x182, IATTR | 256, subnqn_other},
+    {"SUBNQN discovery", 0x182, IATTR | 256, subnqn_discovery},
+    {"HOSTNQN", 0x182, IATTR | 512, hostnqn_other},
+    {"HOSTNQN empty", 0x182, IATTR | 512, hostnqn_empty},
+    {"HOSTID", 0x182, IATTR | 0, hostid_other},
+};
+
+static void refuse_each(struct fake *fake, const struct refused *rows,
+                        size_t count, uint16_t qid, uint16_t size,
+                        uint16_t cntlid)
+{
+    uint16_t qpair = fake_open(fake, qid, size);
+
+    for (size_t i = 0; i < count; i++) {
+        struct connect_command command = {
+            .qid = qid, .sqsize = size, .has_sq_flow_control = true};
+        struct connect_data data;
+        struct nvme_cqe cqe;
+
+        fake_connect_data(&data, cntlid, FAKE_SUBNQN);
+        rows[i].spoil(&command, &data);
+        cqe = fake_connect_with(fake, qpair, &command, &data);
+        if (cqe.status != (rows[i].status | DNR) || cqe.dw0 != rows[i].dw0) {
+            fail_msg("%s: status %x dw0 %x", rows[i].what, cqe.status, cqe.dw0);
+        }
+    }
+    /* None of this has done any harm. */
+    fake_connect(fake, qpair, qid, size, cntlid, 0, FAKE_SUBNQN);
+}
+
+static void test_every_refused_field_of_an_admin_connect(void **state)
+{
+    refuse_each(*state, admin_refused, ARRAY_LEN(admin_refused), 0, 31, 0xffff);
+}
+
+static void test_every_refused_field_of_an_io_connect(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    uint16_t cntlid =
+        fake->target->ctrl[fake->target->qpair[admin].ctrl].cntlid;
+
+    refuse_each(fake, io_refused, ARRAY_LEN(io_refused), 1, 63, cntlid);
+}
+
+static void test_connect_data_must_be_1024_bytes(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t qpair = fake_open(fake, 0, 31);
+    struct connect_command command = {.sqsize = 31};
+    struct nvme_sqe sqe = {0};
+
+    connect_command_build(&sqe, &command);
+    sqe.psdt = 0;
+    assert_int_equal(fake_exec(fake, qpair, &sqe, fake->data, 1023).status,
+                     NVME_SC_SGL_INVALID_LENGTH | DNR);
+    assert_int_equal(fake_exec(fake, qpair, &sqe, fake->data, 0).status,
+                     NVME_SC_SGL_INVALID_LENGTH | DNR);
+    assert_int_equal(fake->fetch_count, 0);
+}
+
+static void test_only_connect_comes_first_and_only_once(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t qpair = fake_open(fake, 0, 31);
+    struct nvme_sqe identify = fake_admin(ADMIN_IDENTIFY, 0, 1, 0);
+    struct connect_command command = {.sqsize = 31};
+    struct connect_data data;
+
+    assert_int_equal(fake_exec(fake, qpair, &identify, fake->data, 4096).status,
+                     NVME_SC_COMMAND_SEQUENCE | DNR);
+    fake_connect(fake, qpair, 0, 31, 0xffff, 0, FAKE_SUBNQN);
+    fake_connect_data(&data, 0xffff, FAKE_SUBNQN);
+    assert_int_equal(fake_connect_with(fake, qpair, &command, &data).status,
+                     NVME_SC_COMMAND_SEQUENCE | DNR);
+}
+
+static void test_two_connects_at_once_make_one_controller(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t qpair = fake_open(fake, 0, 31), controllers, qpairs;
+    struct connect_command command = {.sqsize = 31};
+    uint8_t bytes[CONNECT_DATA_LEN];
+    struct fake_request *first, *second;
+    struct connect_data data;
+    struct nvme_sqe sqe = {0};
+
+    connect_command_build(&sqe, &command);
+    sqe.psdt = 0;
+    fake_connect_data(&data, 0xffff, FAKE_SUBNQN);
+    connect_data_emit(bytes, &data);
+    first = fake_send(fake, qpair, &sqe, bytes, sizeof(bytes));
+    second = fake_send(fake, qpair, &sqe, bytes, sizeof(bytes));
+    fake_run(fake);
+    assert_int_equal(first->cqe.status, 0);
+    assert_int_equal(second->cqe.status, NVME_SC_COMMAND_SEQUENCE | DNR);
+    nvmf_target_census(fake->target, &controllers, &qpairs);
+    assert_int_equal(controllers, 1);
+}
+
+static void test_a_queue_that_exists_is_not_connected_again(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    uint16_t io = fake_io_queue(fake, admin, 1);
+    uint16_t again = fake_open(fake, 1, 63);
+    uint16_t cntlid =
+        fake->target->ctrl[fake->target->qpair[admin].ctrl].cntlid;
+    struct connect_command command = {.qid = 1, .sqsize = 63};
+    struct connect_data data;
+
+    fake_connect_data(&data, cntlid, FAKE_SUBNQN);
+    assert_int_equal(fake_connect_with(fake, again, &command, &data).status,
+                     NVME_SC_COMMAND_SEQUENCE | DNR);
+    /* Once it has gone, it is. */
+    fake_close(fake, io);
+    assert_int_equal(fake_connect_with(fake, again, &command, &data).status, 0);
+}
+
+static void test_io_connect_needs_an_enabled_controller(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_open(fake, 0, 31);
+    uint16_t cntlid = fake_connect(fake, admin, 0, 31, 0xffff, 0, FAKE_SUBNQN);
+    uint16_t io = fake_open(fake, 1, 63);
+    struct connect_command command = {.qid = 1, .sqsize = 63};
+    struct connect_data data;
+    struct nvme_cqe cqe;
+
+    fake_connect_data(&data, cntlid, FAKE_SUBNQN);
+    cqe = fake_connect_with(fake, io, &command, &data);
+    assert_int_equal(cqe.status, 0x182 | DNR);
+    assert_int_equal(cqe.dw0, 42);
+    fake_property_set(fake, admin, PROPERTY_CC, CC_ENABLE);
+    assert_int_equal(fake_connect_with(fake, io, &command, &data).status, 0);
+}
+
+static void test_an_io_queue_stays_on_its_port(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0), io;
+    struct nvmf_qpair_params params = {
+        .qid = 1, .hsqsize = 63, .hrqsize = 64, .portid = 2};
+    struct connect_command command = {.qid = 1, .sqsize = 63};
+    struct connect_data data;
+    struct nvme_cqe cqe;
+
+    assert_int_equal(nvmf_qpair_reserve(fake->target, &params, &io), 0);
+    nvmf_qpair_open(fake->target, io, fake->now_us);
+    fake_connect_data(
+        &data, fake->target->ctrl[fake->target->qpair[admin].ctrl].cntlid,
+        FAKE_SUBNQN);
+    cqe = fake_connect_with(fake, io, &command, &data);
+    assert_int_equal(cqe.status, 0x182 | DNR);
+    assert_int_equal(cqe.dw0, IATTR | 16);
+}
+
+static void test_sq_flow_control_can_be_off(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t qpair = fake_open(fake, 0, 31);
+    struct connect_command command = {.sqsize = 31};
+    struct nvme_sqe keep_alive = {.opcode = ADMIN_KEEP_ALIVE};
+    struct connect_data data;
+
+    fake_connect_data(&data, 0xffff, FAKE_SUBNQN);
+    assert_int_equal(fake_connect_with(fake, qpair, &command, &data).sqhd,
+                     0xffff);
+    assert_int_equal(
+        fake_property_set(fake, qpair, PROPERTY_CC, CC_ENABLE).sqhd, 0xffff);
+    assert_int_equal(fake_exec(fake, qpair, &keep_alive, NULL, 0).sqhd, 0xffff);
+}
+
+static void test_cntlids_do_not_come_back_soon(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t last = 0;
+
+    for (unsigned int i = 0; i < 600; i++) {
+        uint16_t qpair = fake_open(fake, 0, 31);
+        uint16_t cntlid =
+            fake_connect(fake, qpair, 0, 31, 0xffff, 0, FAKE_SUBNQN);
+
+        assert_in_range(cntlid, 1, 0xffef);
+        assert_int_not_equal(cntlid, last);
+        last = cntlid;
+        fake_close(fake, qpair);
+    }
+}
+
+/* The last capsule of a queue may be Connect itself. */
+static void test_sqhd_of_connect_wraps_in_the_smallest_queue(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t qpair = fake_open(fake, 0, 31);
+    struct connect_command command = {.sqsize = 1, .has_sq_flow_control = true};
+    struct connect_data data;
+
+    fake_connect_data(&data, 0xffff, FAKE_SUBNQN);
+    assert_int_equal(fake_connect_with(fake, qpair, &command, &data).sqhd, 1);
+    assert_int_equal(
+        fake_property_set(fake, qpair, PROPERTY_CC, CC_ENABLE).sqhd, 0);
+}
+
+int main(void)
+{
+#define TEST(t) cmocka_unit_test_setup_teardown(t, fake_setup, fake_teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(test_every_refused_field_of_an_admin_connect),
+        TEST(test_every_refused_field_of_an_io_connect),
+        TEST(test_connect_data_must_be_1024_bytes),
+        TEST(test_only_connect_comes_first_and_only_once),
+        TEST(test_two_connects_at_once_make_one_controller),
+        TEST(test_a_queue_that_exists_is_not_connected_again),
+        TEST(test_io_connect_needs_an_enabled_controller),
+        TEST(test_an_io_queue_stays_on_its_port),
+        TEST(test_sq_flow_control_can_be_off),
+        TEST(test_cntlids_do_not_come_back_soon),
+        TEST(test_sqhd_of_connect_wraps_in_the_smallest_queue),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

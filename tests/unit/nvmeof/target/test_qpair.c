@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "fake.h"
+
+#include <string.h>
+
+static enum nvme_rdma_status reserve(struct fake *fake, uint16_t qid,
+                                     uint16_t depth, uint16_t cntlid,
+                                     uint16_t *qpair)
+{
+    struct nvmf_qpair_params params = {.qid = qid,
+                                       .hsqsize = (uint16_t)(depth - 1),
+                                       .hrqsize = depth,
+                                       .cntlid = cntlid,
+                                       .portid = 1};
+
+    return nvmf_qpair_reserve(fake->target, &params, qpair);
+}
+
+static void test_private_data_that_is_refused(void **state)
+{
+    struct fake *fake = *state;
+    static const struct {
+        struct nvmf_qpair_params params;
+        enum nvme_rdma_status status;
+    } rows[] = {
+        {{.qid = 17, .hsqsize = 63, .hrqsize = 64}, NVME_RDMA_INVALID_QID},
+        {{.qid = 0xffff, .hsqsize = 63, .hrqsize = 64}, NVME_RDMA_INVALID_QID},
+        {{.qid = 0, .hsqsize = 32, .hrqsize = 33}, NVME_RDMA_INVALID_HSQSIZE},
+        {{.qid = 0, .hsqsize = 0, .hrqsize = 1}, NVME_RDMA_INVALID_HSQSIZE},
+        {{.qid = 1, .hsqsize = 64, .hrqsize = 65}, NVME_RDMA_INVALID_HSQSIZE},
+        {{.qid = 1, .hsqsize = 0xffff, .hrqsize = 65},
+         NVME_RDMA_INVALID_HSQSIZE},
+        {{.qid = 0, .hsqsize = 31, .hrqsize = 0}, NVME_RDMA_INVALID_HRQSIZE},
+        {{.qid = 1, .hsqsize = 63, .hrqsize = 64, .cntlid = 1},
+         NVME_RDMA_INVALID_CNTLID},
+        {{.qid = 1, .hsqsize = 63, .hrqsize = 64, .cntlid = 0xffff},
+         NVME_RDMA_INVALID_CNTLID},
+        {{.qid = 1, .hsqsize = 63, .hrqsize = 64, .cntlid = 0x0100},
+         NVME_RDMA_INVALID_CNTLID},
+        {{.qid = 16, .hsqsize = 63, .hrqsize = 64}, NVME_RDMA_OK},
+        {{.qid = 0, .hsqsize = 31, .hrqsize = 32}, NVME_RDMA_OK},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        uint16_t qpair;
+
+        assert_int_equal(
+            nvmf_qpair_reserve(fake->target, &rows[i].params, &qpair),
+            rows[i].status);
+    }
+}
+
+static void test_the_sum_of_depths_stays_below_8192(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t qpair[128], extra;
+
+    for (unsigned int i = 0; i < 127; i++) {
+        assert_int_equal(reserve(fake, 1, 64, 0, &qpair[i]), NVME_RDMA_OK);
+    }
+    assert_int_equal(reserve(fake, 1, 64, 0, &extra), NVME_RDMA_NO_RESOURCES);
+    assert_int_equal(reserve(fake, 1, 63, 0, &qpair[127]), NVME_RDMA_OK);
+    assert_int_equal(fake->target->depth_used, 8191);
+    assert_int_equal(reserve(fake, 1, 2, 0, &extra), NVME_RDMA_NO_RESOURCES);
+    /* What one gives back, another may have. */
+    assert_true(nvmf_qpair_closed(fake->target, qpair[127]));
+    assert_int_equal(reserve(fake, 0, 32, 0, &extra), NVME_RDMA_OK);
+    assert_int_equal(reserve(fake, 0, 32, 0, &extra), NVME_RDMA_NO_RESOURCES);
+}
+
+static void test_255_admin_queues_fit_and_no_more(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t qpair, controllers, qpairs;
+
+    for (unsigned int i = 0; i < 255; i++) {
+        qpair = fake_open(fake, 0, 1); /* a small one counts in full */
+        fake_connect(fake, qpair, 0, 1, 0xffff, 0, FAKE_SUBNQN);
+    }
+    assert_int_equal(reserve(fake, 0, 2, 0, &qpair), NVME_RDMA_NO_RESOURCES);
+    nvmf_target_census(fake->target, &controllers, &qpairs);
+    assert_int_equal(controllers, 255);
+    assert_int_equal(qpairs, 255);
+    assert_int_equal(reserve(fake, 1, 31, 0, &qpair), NVME_RDMA_OK);
+    assert_int_equal(reserve(fake, 1, 2, 0, &qpair), NVME_RDMA_NO_RESOURCES);
+}
+
+static void test_1024_queue_pairs_and_no_more(void **state)
+{
+    struct fake *fake = *state;
+    static bool seen[NVMF_MAX_QPAIRS];
+    uint16_t qpair;
+
+    memset(seen, 0, sizeof(seen));
+    for (unsigned int i = 0; i < 1024; i++) {
+        assert_int_equal(reserve(fake, 1, 2, 0, &qpair), NVME_RDMA_OK);
+        assert_true(qpair < NVMF_MAX_QPAIRS && !seen[qpair]);
+        seen[qpair] = true;
+    }
+    assert_int_equal(reserve(fake, 1, 2, 0, &qpair), NVME_RDMA_NO_RESOURCES);
+    assert_true(nvmf_qpair_closed(fake->target, 500));
+    assert_int_equal(reserve(fake, 1, 2, 0, &qpair), NVME_RDMA_OK);
+    assert_int_equal(qpair, 500);
+}
+
+static uint16_t number_of_queues(struct fake *fake, uint16_t admin,
+                                 uint16_t wanted)
+{
+    struct nvme_sqe set =
+        fake_admin(ADMIN_SET_FEATURES, 0, FEATURE_NUMBER_OF_QUEUES,
+                   (wanted - 1u) << 16 | (wanted - 1u));
+    struct nvme_cqe cqe = fake_exec(fake, admin, &set, NULL, 0);
+
+    assert_int_equal(cqe.status, 0);
+    assert_int_equal(cqe.dw0 >> 16, cqe.dw0 & 0xffff);
+    return (uint16_t)((cqe.dw0 & 0xffff) + 1);
+}
+
+static void test_what_set_features_grants_is_kept_for_the_host(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin[16], other, cntlid, qpair;
+
+    /* 15 hosts with 8 queues: 15 * (32 + 512) = 8160. */
+    for (unsigned int i = 0; i < 15; i++) {
+        admin[i] = fake_host(fake, 0);
+        assert_int_equal(number_of_queues(fake, admin[i], 8), 8);
+    }
+    assert_int_equal(reserve(fake, 0, 32, 0, &other), NVME_RDMA_NO_RESOURCES);
+    for (unsigned int i = 0; i < 15; i++) {
+        cntlid = fake->target->ctrl[fake->target->qpair[admin[i]].ctrl].cntlid;
+        for (uint16_t qid = 1; qid <= 8; qid++) {
+            assert_int_equal(reserve(fake, qid, 64, cntlid, &qpair),
+                             NVME_RDMA_OK);
+        }
+        assert_int_equal(reserve(fake, 1, 64, cntlid, &qpair),
+                         NVME_RDMA_NO_RESOURCES);
+    }
+    assert_int_equal(fake->target->depth_used, 8160);
+    assert_int_equal(fake->target->queues_promised, 0);
+}
+
+static void test_grants_shrink_with_the_budget(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin, qpair;
+
+    assert_int_equal(number_of_queues(fake, fake_host(fake, 0), 100), 16);
+    admin = fake_host(fake, 0);
+    for (unsigned int i = 0; i < 108; i++) {
+        assert_int_equal(reserve(fake, 1, 64, 0, &qpair), NVME_RDMA_OK);
+    }
+    /* 8191 - 2 * 32 - 16 * 64 - 108 * 64 = 191 */
+    assert_int_equal(number_of_queues(fake, admin, 16), 2);
+    assert_int_equal(number_of_queues(fake, admin, 1), 1);
+    /* The grant is the limit at Connect too. */
+    qpair = fake_open(fake, 2, 1);
+    {
+        struct connect_command command = {.qid = 2, .sqsize = 1};
+        struct connect_data data;
+        struct nvme_cqe cqe;
+
+        fake_connect_data(
+            &data, fake->target->ctrl[fake->target->qpair[admin].ctrl].cntlid,
+            FAKE_SUBNQN);
+        cqe = fake_connect_with(fake, qpair, &command, &data);
+        assert_int_equal(cqe.status, 0x182 | DNR);
+        assert_int_equal(cqe.dw0, 42);
+    }
+    /* What was promised goes back with the association. */
+    fake_close(fake, admin);
+    assert_int_equal(fake->target->queues_promised, 16);
+}
+
+static void test_closing_waits_for_the_media(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t io = fake_io_queue(fake, fake_host(fake, 0), 1);
+    struct nvme_sqe read = fake_rw(NVM_READ, 0, 8);
+
+    fake->hold_media = true;
+    fake_send(fake, io, &read, fake->data, 4096);
+    fake_send(fake, io, &read, fake->data, 4096);
+    assert_false(nvmf_qpair_closed(fake->target, io));
+    assert_int_equal(fake->drained_count, 0);
+    fake->hold_media = false;
+    fake_run(fake);
+    assert_int_equal(fake->drained_count, 1);
+    assert_int_equal(fake->drained[0], io);
+    assert_int_equal(fake->respond_count, 0);
+    assert_int_equal(fake->buffers_out, 0);
+}
+
+static void test_closing_drops_what_only_waits(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    uint16_t io = fake_io_queue(fake, admin, 1);
+    struct nvme_sqe read = fake_rw(NVM_READ, 0, 8);
+    struct fake_request *waiting;
+
+    fake->hold_done = true;
+    fake->buffers_free = 4096;
+    fake_send(fake, io, &read, fake->data, 4096);
+    fake_run(fake);
+    waiting = fake_send(fake, io, &read, fake->data, 4096);
+    assert_int_equal(waiting->req.state, NVMF_REQUEST_WAIT_BUFFER);
+    assert_false(nvmf_qpair_closed(fake->target, io)); /* one to acknowledge */
+    assert_int_equal(waiting->req.state, NVMF_REQUEST_FREE);
+    fake->hold_done = false;
+    fake_run(fake);
+    assert_int_equal(fake->drained_count, 1);
+    assert_int_equal(fake->buffers_out, 0);
+}
+
+static void test_closing_frees_buffers_that_others_wait_for(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    uint16_t one = fake_io_queue(fake, admin, 1);
+    uint16_t two = fake_io_queue(fake, admin, 2);
+    struct nvme_sqe read = fake_rw(NVM_READ, 0, 8);
+    struct fake_request *other;
+
+    fake->buffers_free = 4096;
+    fake->media_room = 0;
+    fake_send(fake, one, &read, fake->data, 4096); /* waits for the media */
+    fake_send(fake, one, &read, fake->data, 4096); /* for a buffer */
+    other = fake_send(fake, two, &read, fake->data, 4096);
+    fake->media_room = 10;
+    assert_true(nvmf_qpair_closed(fake->target, one));
+    fake_run(fake);
+    assert_true(other->is_answered);
+    assert_int_equal(other->cqe.status, 0);
+    assert_null(fake->target->wait_media.head);
+}
+
+static void test_the_admin_queue_takes_the_association_with_it(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    uint16_t io = fake_io_queue(fake, admin, 1);
+    struct nvme_sqe aer = {.opcode = ADMIN_ASYNC_EVENT_REQUEST};
+    struct fake_request *request = fake_send(fake, admin, &aer, NULL, 0);
+    struct nvme_sqe read = fake_rw(NVM_READ, 0, 8);
+    uint16_t controllers, qpairs;
+
+    assert_true(nvmf_qpair_closed(fake->target, admin));
+    assert_int_equal(request->req.state, NVMF_REQUEST_FREE);
+    assert_int_equal(fake->disconnect_count, 1);
+    assert_int_equal(fake->disconnected[0], io);
+    nvmf_target_census(fake->target, &controllers, &qpairs);
+    assert_int_equal(controllers, 1);
+
+    /* What still arrives meanwhile is dropped. */
+    request = fake_send(fake, io, &read, fake->data, 4096);
+    assert_int_equal(request->req.state, NVMF_REQUEST_FREE);
+    fake_run(fake);
+    assert_false(request->is_answered);
+    fake_close(fake, io);
+    nvmf_target_census(fake->target, &controllers, &qpairs);
+    assert_int_equal(controllers, 0);
+    assert_int_equal(qpairs, 0);
+    assert_int_equal(fake->target->depth_used, 0);
+}
+
+static void test_an_io_queue_goes_alone(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    uint16_t io = fake_io_queue(fake, admin, 1);
+    struct nvme_sqe keep_alive = {.opcode = ADMIN_KEEP_ALIVE};
+
+    fake_close(fake, io);
+    assert_int_equal(fake->disconnect_count, 0);
+    assert_int_equal(fake_exec(fake, admin, &keep_alive, NULL, 0).status, 0);
+    io = fake_io_queue(fake, admin, 1);
+}
+
+/* Each state of a connection, with up to three commands in flight. */
+static void test_every_way_through_a_connections_life(void **state)
+{
+    (void)state;
+    for (unsigned int in_flight = 0; in_flight < 4; in_flight++) {
+        for (unsigned int depth = 0; depth < 4; depth++) {
+            struct fake *fake = fake_new();
+            struct nvme_sqe read = fake_rw(NVM_READ, 0, 8);
+            uint16_t admin, io, controllers, qpairs;
+
+            fake_start(fake);
+            admin = fake_host(fake, 0);
+            assert_int_equal(reserve(fake, 1, 64, 0, &io), NVME_RDMA_OK);
+            if (depth > 0) {
+                nvmf_qpair_open(fake->target, io, fake->now_us);
+            }
+            if (depth > 1) {
+                fake_connect(
+                    fake, io, 1, 63,
+                    fake->target->ctrl[fake->target->qpair[admin].ctrl].cntlid,
+                    0, FAKE_SUBNQN);
+            }
+            fake->hold_media = fake->hold_done = fake->hold_fetch = true;
+            for (unsigned int i = 0; i < in_flight && depth > 0; i++) {
+                if (i == 1) {
+                    read.opcode = NVM_WRITE;
+                }
+                if (i == 2) {
+                    read.opcode = 0xff;
+                }
+                fake_send(fake, io, &read, fake->data, 4096);
+            }
+            if (depth > 2) {
+                (void)!nvmf_qpair_closed(fake->target, admin);
+                assert_int_equal(fake->disconnect_count, 1);
+            }
+            if (nvmf_qpair_closed(fake->target, io)) {
+                fake->drained_count++;
+            }
+            assert_int_equal(fake->drained_count, in_flight == 0 || depth == 0);
+            fake->hold_media = fake->hold_done = fake->hold_fetch = false;
+            fake_run(fake);
+            assert_int_equal(fake->drained_count, 1);
+            assert_int_equal(fake->buffers_out, 0);
+            nvmf_target_census(fake->target, &controllers, &qpairs);
+            assert_int_equal(controllers, depth > 2 ? 0 : 1);
+            assert_int_equal(qpairs, depth > 2 ? 0 : 1);
+            fake_free(fake);
+        }
+    }
+}
+
+static void test_silence_instead_of_connect_ends_the_connection(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t silent = fake_open(fake, 0, 31);
+    uint16_t busy = fake_open(fake, 0, 31);
+    uint64_t end_us = fake->now_us + 30000000;
+
+    fake_connect(fake, busy, 0, 31, 0xffff, 0, FAKE_SUBNQN);
+    while (fake->now_us < end_us) {
+        fake->now_us += 100000;
+        nvmf_target_timer(fake->target, fake->now_us);
+        assert_int_equal(fake->disconnect_count,
+                         fake->disconnect_count > 0 ? 1 : 0);
+        assert_true(fake->disconnect_count == 0 || fake->now_us >= end_us);
+    }
+    nvmf_target_timer(fake->target, end_us + 200000);
+    assert_int_equal(fake->disconnect_count, 1);
+    assert_int_equal(fake->disconnected[0], silent);
+    fake_close(fake, silent);
+    assert_int_equal(nvmf_target_timer(fake->target, end_us + 900000000),
+                     NVMF_NO_DEADLINE);
+}
+
+int main(void)
+{
+#define TEST(t) cmocka_unit_test_setup_teardown(t, fake_setup, fake_teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(test_private_data_that_is_refused),
+        TEST(test_the_sum_of_depths_stays_below_8192),
+        TEST(test_255_admin_queues_fit_and_no_more),
+        TEST(test_1024_queue_pairs_and_no_more),
+        TEST(test_what_set_features_grants_is_kept_for_the_host),
+        TEST(test_grants_shrink_with_the_budget),
+        TEST(test_closing_waits_for_the_media),
+        TEST(test_closing_drops_what_only_waits),
+        TEST(test_closing_frees_buffers_that_others_wait_for),
+        TEST(test_the_admin_queue_takes_the_association_with_it),
+        TEST(test_an_io_queue_goes_alone),
+        cmocka_unit_test(test_every_way_through_a_connections_life),
+        TEST(test_silence_instead_of_connect_ends_the_connection),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
