@@ -80,7 +80,8 @@ static void echo(struct net_stack *stack, struct net_rx *rx,
         net_count(stack, rx->port, NET_DROP_TOO_LONG);
         return;
     }
-    if (local < 0 || ip_addr_is_unspecified(&rx->src)) {
+    if (local < 0 || ip_addr_is_unspecified(&rx->src) ||
+        net_stack_local(stack, rx->port, rx->vlan, &rx->src) >= 0) {
         net_count(stack, rx->port, NET_DROP_SOURCE_IP);
         return;
     }

@@ -22,12 +22,28 @@ static bool is_subnet_broadcast(const struct net_stack *stack, uint8_t local,
                0xffffffff;
 }
 
-/* A source nobody may answer to, or that cannot be. */
-static bool is_bad_source(const struct net_stack *stack,
-                          const struct net_rx *rx)
+static bool is_ours(const struct net_stack *stack, const struct net_rx *rx)
+{
+    return net_stack_local(stack, rx->port, rx->vlan, &rx->src) >= 0;
+}
+
+/* Sources nobody may answer to, or that cannot be. */
+
+static bool is_bad_ipv4_source(const struct net_stack *stack,
+                               const struct net_rx *rx)
+{
+    return ip_addr_is_multicast(&rx->src) || ip_addr_is_unspecified(&rx->src) ||
+           rx->src.bytes[12] == 127 || is_ours(stack, rx);
+}
+
+/* Neighbour discovery is sent from nobody, and tells who has our address. */
+static bool is_bad_ipv6_source(const struct net_stack *stack,
+                               const struct net_rx *rx, bool is_icmp)
 {
     return ip_addr_is_multicast(&rx->src) ||
-           net_stack_local(stack, rx->port, rx->vlan, &rx->src) >= 0;
+           ip_addr_equal(&rx->src, &loopback6) ||
+           (!is_icmp &&
+            (ip_addr_is_unspecified(&rx->src) || is_ours(stack, rx)));
 }
 
 /*
@@ -87,8 +103,7 @@ void net_ipv4_input(struct net_stack *stack, struct net_rx *rx)
     rx->l3_len = ip.total_len_bytes;
     rx->l4 = rx->l3 + IPV4_LEN;
     rx->l4_len = rx->l3_len - IPV4_LEN;
-    if (is_bad_source(stack, rx) || ip_addr_is_unspecified(&ip.src) ||
-        ip.src.bytes[12] == 127) {
+    if (is_bad_ipv4_source(stack, rx)) {
         net_count(stack, rx->port, NET_DROP_SOURCE_IP);
     } else if (!is_for_us(stack, rx)) {
         net_count(stack, rx->port, NET_DROP_NOT_OURS);
@@ -142,9 +157,7 @@ void net_ipv6_input(struct net_stack *stack, struct net_rx *rx)
     rx->l3_len = IPV6_LEN + ip.payload_len_bytes;
     rx->l4 = rx->l3 + IPV6_LEN;
     rx->l4_len = ip.payload_len_bytes;
-    if (is_bad_source(stack, rx) || ip_addr_equal(&ip.src, &loopback6) ||
-        (ip_addr_is_unspecified(&ip.src) &&
-         ip.next_header != IP_PROTOCOL_ICMPV6)) {
+    if (is_bad_ipv6_source(stack, rx, ip.next_header == IP_PROTOCOL_ICMPV6)) {
         net_count(stack, rx->port, NET_DROP_SOURCE_IP);
     } else if (!is_for_us(stack, rx)) {
         net_count(stack, rx->port, NET_DROP_NOT_OURS);

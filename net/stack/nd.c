@@ -172,11 +172,15 @@ static void advertised(struct net_stack *stack, struct net_rx *rx,
 
 void net_nd_input(struct net_stack *stack, struct net_rx *rx)
 {
+    int claimed = net_stack_local(stack, rx->port, rx->vlan, &rx->src);
     struct nd_neighbor nd;
 
     if (!nd_neighbor_parse(&nd, rx->l4, rx->l4_len) ||
         !is_valid(stack, rx, &nd)) {
         net_count(stack, rx->port, NET_DROP_ND_MALFORMED);
+    } else if (claimed >= 0) { /* somebody speaks from our address */
+        net_address_conflict(stack, (uint8_t)claimed, &rx->eth.src, rx->answer,
+                             rx->now_us);
     } else if (nd.type == ND_NEIGHBOR_SOLICIT) {
         solicited(stack, rx, &nd);
     } else {
