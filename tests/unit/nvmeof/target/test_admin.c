@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "fake.h"
+
+#include <string.h>
+
+#include "lib/bytes.h"
+#include "nvmeof/wire/discovery.h"
+
+static struct nvme_cqe identify(struct fake *fake, uint16_t admin, uint8_t cns,
+                                uint32_t nsid)
+{
+    struct nvme_sqe sqe = fake_admin(ADMIN_IDENTIFY, nsid, cns, 0);
+
+    memset(fake->data, 0xa5, 4096);
+    return fake_exec(fake, admin, &sqe, fake->data, 4096);
+}
+
+/* What a Linux host insists on before it uses a controller. */
+static void test_identify_controller_passes_the_gates_of_linux(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    const uint8_t *id = fake->data;
+
+    assert_int_equal(identify(fake, admin, CNS_CONTROLLER, 0).status, 0);
+    assert_int_equal(
+        get_le16(id + 78),
+        fake->target->ctrl[fake->target->qpair[admin].ctrl].cntlid);
+    assert_int_not_equal(get_le16(id + 320), 0);    /* KAS */
+    assert_int_equal(get_le32(id + 1792), 260);     /* IOCCSZ */
+    assert_int_equal(get_le32(id + 1796), 1);       /* IORCSZ */
+    assert_int_equal(get_le16(id + 514), 64);       /* MAXCMD */
+    assert_int_equal(get_le16(id + 1800), 0);       /* ICDOFF */
+    assert_int_equal(id[1803], 1);                  /* MSDBD */
+    assert_int_equal(get_le32(id + 536), 0x100005); /* SGLS */
+    assert_string_equal((const char *)id + 768, FAKE_SUBNQN);
+    assert_int_equal(id[77], 5);                  /* MDTS */
+    assert_int_equal(id[76], 3);                  /* CMIC */
+    assert_int_equal(id[111], 1);                 /* CNTRLTYPE */
+    assert_int_equal(get_le32(id + 80), 0x10400); /* VER */
+    assert_int_equal(get_le32(id + 516), 128);    /* NN */
+    assert_int_equal(get_le16(id + 520), 0x1c);   /* ONCS */
+    assert_int_equal(get_le16(id + 256), 0);      /* OACS */
+    assert_int_equal(id[525], 7);                 /* VWC */
+    assert_int_equal(id[259], 3);                 /* AERL */
+    assert_int_equal(id[512], 0x66);
+    assert_int_equal(id[513], 0x44);
+    assert_memory_equal(id + 4, "SN0001              ", 20);
+    assert_memory_equal(id + 64, "1.0     ", 8);
+    assert_int_equal(id[4095], 0);
+}
+
+static void test_the_data_sheet_profile_reports_1_2_1(void **state)
+{
+    struct fake *fake = fake_new();
+    uint16_t admin;
+
+    (void)state;
+    fake->config.vs = 0x00010201;
+    fake->has_cache = false;
+    fake_start(fake);
+    admin = fake_host(fake, 0);
+    assert_int_equal(fake_property_get(fake, admin, PROPERTY_VS, 4), 0x10201);
+    identify(fake, admin, CNS_CONTROLLER, 0);
+    assert_int_equal(get_le32(fake->data + 80), 0x10201);
+    assert_int_equal(fake->data[111], 0);
+    assert_int_equal(fake->data[525], 6); /* no volatile write cache */
+    assert_int_equal(fake->cache_on, 0);
+    fake_free(fake);
+}
+
+static void test_identify_namespaces(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    const uint8_t *id = fake->data;
+
+    assert_int_equal(identify(fake, admin, CNS_NAMESPACE, 2).status, 0);
+    assert_int_equal(get_le64(id), FAKE_BLOCKS);
+    assert_int_equal(get_le64(id + 8), FAKE_BLOCKS);
+    assert_int_equal(id[25], 0);                         /* NLBAF */
+    assert_int_equal(id[30], 1);                         /* NMIC: shared */
+    assert_int_equal(get_le32(id + 128), 9 << 16);       /* LBAF0 */
+    assert_memory_equal(id + 104, fake->ns[1].uuid, 16); /* NGUID */
+
+    assert_int_equal(identify(fake, admin, CNS_NAMESPACE, 3).status, 0);
+    for (unsigned int i = 0; i < 4096; i++) {
+        assert_int_equal(id[i], 0);
+    }
+    assert_int_equal(identify(fake, admin, CNS_NS_DESCRIPTORS, 1).status, 0);
+    assert_int_equal(id[0], 2);  /* NGUID */
+    assert_int_equal(id[20], 3); /* UUID */
+    assert_int_equal(id[21], 16);
+    assert_memory_equal(id + 24, fake->ns[0].uuid, 16);
+    assert_int_equal(get_le32(id + 40), 0);
+}
+
+static void test_active_namespace_list_starts_above_nsid(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+
+    assert_int_equal(identify(fake, admin, CNS_ACTIVE_NS_LIST, 0).status, 0);
+    assert_int_equal(get_le32(fake->data), 1);
+    assert_int_equal(get_le32(fake->data + 4), 2);
+    assert_int_equal(get_le32(fake->data + 8), 0);
+    identify(fake, admin, CNS_ACTIVE_NS_LIST, 1);
+    assert_int_equal(get_le32(fake->data), 2);
+    assert_int_equal(get_le32(fake->data + 4), 0);
+    identify(fake, admin, CNS_ACTIVE_NS_LIST, 2);
+    assert_int_equal(get_le32(fake->data), 0);
+    identify(fake, admin, CNS_ACTIVE_NS_LIST, 0xfffffffd);
+    assert_int_equal(get_le32(fake->data), 0);
+}
+
+static void test_admin_commands_that_are_refused(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    static const struct {
+        const char *what;
+        struct nvme_sqe sqe;
+        uint32_t len;
+        uint16_t status;
+    } rows[] = {
+        {"Delete I/O SQ", {.opcode = 0x00}, 0, 0x001},
+        {"Create I/O SQ", {.opcode = 0x01}, 0, 0x001},
+        {"Create I/O CQ", {.opcode = 0x05}, 0, 0x001},
+        {"Namespace Management", {.opcode = 0x0d}, 4096, 0x001},
+        {"Firmware Commit", {.opcode = 0x10}, 0, 0x001},
+        {"Firmware Download", {.opcode = 0x11}, 4, 0x001},
+        {"Device Self-test", {.opcode = 0x14}, 0, 0x001},
+        {"opcode 1Fh", {.opcode = 0x1f}, 0, 0x001},
+        {"Doorbell Buffer", {.opcode = 0x7c}, 0, 0x001},
+        {"Format NVM", {.opcode = 0x80, .nsid = 1}, 0, 0x001},
+        {"Security Send", {.opcode = 0x81}, 0, 0x001},
+        {"vendor", {.opcode = 0xff}, 0, 0x001},
+        {"CNS 05h", {.opcode = 6, .cdw10 = 5}, 4096, 0x002},
+        {"CNS 06h", {.opcode = 6, .cdw10 = 6}, 4096, 0x002},
+        {"CNS 10h", {.opcode = 6, .cdw10 = 0x10}, 4096, 0x002},
+        {"CNS 13h", {.opcode = 6, .cdw10 = 0x13}, 4096, 0x002},
+        {"CNS FFh", {.opcode = 6, .cdw10 = 0xff}, 4096, 0x002},
+        {"Identify NSID 0", {.opcode = 6}, 4096, 0x00b},
+        {"Identify NSID 129", {.opcode = 6, .nsid = 129}, 4096, 0x00b},
+        {"Identify all", {.opcode = 6, .nsid = ~0u}, 4096, 0x00b},
+        {"list above FFFFFFFEh",
+         {.opcode = 6, .nsid = ~0u - 1, .cdw10 = 2},
+         4096,
+         0x00b},
+        {"descriptors of 0", {.opcode = 6, .cdw10 = 3}, 4096, 0x00b},
+        {"descriptors of inactive",
+         {.opcode = 6, .nsid = 3, .cdw10 = 3},
+         4096,
+         0x00b},
+        {"Identify, short SGL", {.opcode = 6, .cdw10 = 1}, 4095, 0x00f},
+        {"Identify, long SGL", {.opcode = 6, .cdw10 = 1}, 8192, 0x00f},
+        {"fused", {.opcode = 6, .cdw10 = 1, .fuse = 1}, 4096, 0x002},
+        {"PRPs", {.opcode = 6, .cdw10 = 1, .psdt = 1}, 4096, 0x002},
+        {"LID 00h", {.opcode = 2, .cdw10 = 0x00}, 4, 0x109},
+        {"LID 06h", {.opcode = 2, .cdw10 = 0x06}, 4, 0x109},
+        {"LID 0Ch", {.opcode = 2, .cdw10 = 0x0c}, 4, 0x109},
+        {"LID 70h", {.opcode = 2, .cdw10 = 0x70}, 4, 0x109},
+        {"LID C0h", {.opcode = 2, .cdw10 = 0xc0}, 4, 0x109},
+        {"log of a namespace", {.opcode = 2, .nsid = 1, .cdw10 = 2}, 4, 0x002},
+        {"log offset of 2", {.opcode = 2, .cdw10 = 2, .cdw12 = 2}, 4, 0x002},
+        {"log offset beyond",
+         {.opcode = 2, .cdw10 = 2, .cdw12 = 516},
+         4,
+         0x002},
+        {"log offset of 33 bits",
+         {.opcode = 2, .cdw10 = 2, .cdw13 = 1},
+         4,
+         0x002},
+        {"log longer than MDTS",
+         {.opcode = 2, .cdw10 = 2 | 0x8000u << 16},
+         0,
+         0x002},
+        {"log of 16 GiB",
+         {.opcode = 2, .cdw10 = 2 | 0xffffu << 16, .cdw11 = 0xffff},
+         0,
+         0x002},
+        {"log, short SGL", {.opcode = 2, .cdw10 = 2 | 1u << 16}, 4, 0x00f},
+        {"Get Features 00h", {.opcode = 0x0a}, 0, 0x002},
+        {"Get Features 03h", {.opcode = 0x0a, .cdw10 = 3}, 0, 0x002},
+        {"Get Features 08h", {.opcode = 0x0a, .cdw10 = 8}, 0, 0x002},
+        {"Get Features 0Eh", {.opcode = 0x0a, .cdw10 = 0xe}, 8, 0x002},
+        {"Get Features C0h", {.opcode = 0x0a, .cdw10 = 0xc0}, 0, 0x002},
+        {"Select 4", {.opcode = 0x0a, .cdw10 = 0x401}, 0, 0x002},
+        {"sensor 1", {.opcode = 0x0a, .cdw10 = 4, .cdw11 = 1 << 16}, 0, 0x002},
+        {"threshold type 2",
+         {.opcode = 0x0a, .cdw10 = 4, .cdw11 = 2 << 20},
+         0,
+         0x002},
+        {"64-bit host id", {.opcode = 0x0a, .cdw10 = 0x81}, 8, 0x002},
+        {"Set Features 00h", {.opcode = 9}, 0, 0x002},
+        {"Set Features 08h", {.opcode = 9, .cdw10 = 8}, 0, 0x002},
+        {"Save", {.opcode = 9, .cdw10 = 1u << 31 | 1}, 0, 0x10d},
+        {"of a namespace", {.opcode = 9, .nsid = 1, .cdw10 = 1}, 0, 0x10f},
+        {"power state 1", {.opcode = 9, .cdw10 = 2, .cdw11 = 1}, 0, 0x002},
+        {"set sensor 1", {.opcode = 9, .cdw10 = 4, .cdw11 = 1 << 16}, 0, 0x002},
+        {"DULBE", {.opcode = 9, .cdw10 = 5, .cdw11 = 1 << 16}, 0, 0x002},
+        {"65536 SQs", {.opcode = 9, .cdw10 = 7, .cdw11 = 0xffff}, 0, 0x002},
+        {"65536 CQs", {.opcode = 9, .cdw10 = 7, .cdw11 = 0xffff0000}, 0, 0x002},
+        {"set host id", {.opcode = 9, .cdw10 = 0x81, .cdw11 = 1}, 16, 0x00c},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct nvme_cqe cqe =
+            fake_exec(fake, admin, &rows[i].sqe, fake->data, rows[i].len);
+
+        if (cqe.status != (rows[i].status | DNR | MORE)) {
+            fail_msg("%s: status %x", rows[i].what, cqe.status);
+        }
+    }
+    assert_int_equal(fake->buffers_out, 0);
+}
+
+static void test_what_a_discovery_controller_refuses(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_discovery_host(fake);
+    static const struct {
+        struct nvme_sqe sqe;
+        uint32_t len;
+        uint16_t status;
+    } rows[] = {
+        {{.opcode = 0x08}, 0, 0x001},
+        {{.opcode = 6, .cdw10 = 0, .nsid = 1}, 4096, 0x002},
+        {{.opcode = 6, .cdw10 = 2}, 4096, 0x002},
+        {{.opcode = 2, .cdw10 = 1}, 4, 0x109},
+        {{.opcode = 2, .cdw10 = 2}, 4, 0x109},
+        {{.opcode = 0x0a, .cdw10 = 7}, 0, 0x002},
+        {{.opcode = 9, .cdw10 = 7}, 0, 0x002},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        assert_int_equal(
+            fake_exec(fake, admin, &rows[i].sqe, fake->data, rows[i].len)
+                .status,
+            rows[i].status | DNR);
+    }
+    assert_int_equal(identify(fake, admin, CNS_CONTROLLER, 0).status, 0);
+    assert_int_equal(fake->data[111], 2);
+    assert_string_equal((const char *)fake->data + 768, NVME_DISCOVERY_NQN);
+    assert_int_equal(get_le32(fake->data + 516), 0);
+}
+
+static uint32_t feature(struct fake *fake, uint16_t admin, uint8_t fid,
+                        uint32_t select, uint32_t cdw11)
+{
+    struct nvme_sqe get =
+        fake_admin(ADMIN_GET_FEATURES, 0, select << 8 | fid, cdw11);
+    struct nvme_cqe cqe = fake_exec(fake, admin, &get, NULL, 0);
+
+    assert_int_equal(cqe.status, 0);
+    return cqe.dw0;
+}
+
+static void set_feature(struct fake *fake, uint16_t admin, uint8_t fid,
+                        uint32_t cdw11)
+{
+    struct nvme_sqe set = fake_admin(ADMIN_SET_FEATURES, 0, fid, cdw11);
+
+    assert_int_equal(fake_exec(fake, admin, &set, NULL, 0).status, 0);
+}
+
+static void test_features_keep_what_is_set(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    static const struct {
+        uint8_t fid;
+        uint32_t initial, set, then;
+    } rows[] = {
+        {0x01, 0, 0x07060504, 0x07060504},
+        {0x02, 0, 0x20, 0x20},
+        {0x04, 343, 350, 350},
+        {0x05, 0, 0x1234, 0x1234},
+        {0x06, 1, 0, 0},
+        {0x07, 0xf000f, 0x00070003, 0x30003},
+        {0x0a, 0, 1, 1},
+        {0x0b, 0, 0xffffffff, 0x11f},
+        {0x0f, 0, 4500, 5000},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        uint8_t fid = rows[i].fid;
+
+        assert_int_equal(feature(fake, admin, fid, 0, 0), rows[i].initial);
+        set_feature(fake, admin, fid, rows[i].set);
+        assert_int_equal(feature(fake, admin, fid, 0, 0), rows[i].then);
+        assert_int_equal(feature(fake, admin, fid, 1, 0), rows[i].initial);
+        assert_int_equal(feature(fake, admin, fid, 2, 0), rows[i].initial);
+        assert_int_equal(feature(fake, admin, fid, 3, 0), 4); /* changeable */
+    }
+    assert_int_equal(feature(fake, admin, 0x81, 3, 1), 0);
+    /* A reset makes the controller's own forget. */
+    fake_property_set(fake, admin, PROPERTY_CC, 0);
+    fake_property_set(fake, admin, PROPERTY_CC, CC_ENABLE);
+    assert_int_equal(feature(fake, admin, 0x04, 0, 0), 343);
+    assert_int_equal(feature(fake, admin, 0x0b, 0, 0), 0);
+}
+
+static void test_under_temperature_threshold(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+
+    assert_int_equal(feature(fake, admin, 4, 0, 1 << 20), 0);
+    set_feature(fake, admin, 4, 1 << 20 | 0xf << 16 | 280);
+    assert_int_equal(feature(fake, admin, 4, 0, 1 << 20), 280);
+    assert_int_equal(feature(fake, admin, 4, 1, 1 << 20), 0);
+    assert_int_equal(feature(fake, admin, 4, 0, 0), 343);
+}
+
+static void test_cache_goes_off_only_when_flushed(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    struct nvme_sqe set = fake_admin(ADMIN_SET_FEATURES, 0, 6, 0);
+    struct fake_request *request;
+
+    assert_int_equal(fake->cache_on, 1);
+    fake->hold_media = true;
+    fake->media_room = 1;
+    request = fake_send(fake, admin, &set, NULL, 0);
+    fake_run(fake);
+    assert_int_equal(fake->cache_on, 0); /* new writes, from now on */
+    assert_false(request->is_answered);
+    fake->hold_media = false;
+    fake_run(fake);
+    assert_int_equal(fake->history_count, 2);
+    assert_int_equal(fake->history[0].op, MEDIA_FLUSH);
+    assert_int_equal(request->cqe.status, 0);
+    set_feature(fake, admin, 6, 1);
+    assert_int_equal(fake->cache_on, 1);
+    assert_int_equal(fake->history_count, 2);
+    assert_int_equal(fake->cache_calls, 3);
+}
+
+static void test_cache_feature_is_refused_without_a_cache(void **state)
+{
+    struct fake *fake = fake_new();
+    struct nvme_sqe set = fake_admin(ADMIN_SET_FEATURES, 0, 6, 1);
+    struct nvme_sqe get = fake_admin(ADMIN_GET_FEATURES, 0, 6, 0);
+    uint16_t admin;
+
+    (void)state;
+    fake->has_cache = false;
+    fake_start(fake);
+    admin = fake_host(fake, 0);
+    assert_int_equal(fake_exec(fake, admin, &set, NULL, 0).status,
+                     NVME_SC_INVALID_FIELD | DNR | MORE);
+    assert_int_equal(fake_exec(fake, admin, &get, NULL, 0).status,
+                     NVME_SC_INVALID_FIELD | DNR | MORE);
+    fake_free(fake);
+}
+
+static void test_number_of_queues_comes_before_the_queues(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    struct nvme_sqe set = fake_admin(ADMIN_SET_FEATURES, 0, 7, 0x10001);
+
+    fake_io_queue(fake, admin, 1);
+    assert_int_equal(fake_exec(fake, admin, &set, NULL, 0).status,
+                     NVME_SC_COMMAND_SEQUENCE | DNR | MORE);
+}
+
+static void test_host_identifier_is_that_of_connect(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    struct nvme_sqe get = fake_admin(ADMIN_GET_FEATURES, 0, 0x81, 1);
+    uint8_t hostid[16];
+
+    memset(hostid, 0x42, sizeof(hostid));
+    assert_int_equal(fake_exec(fake, admin, &get, fake->data, 16).status, 0);
+    assert_memory_equal(fake->data, hostid, sizeof(hostid));
+}
+
+static void test_aers_up_to_the_limit(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    struct nvme_sqe aer = {.opcode = ADMIN_ASYNC_EVENT_REQUEST};
+    struct fake_request *request[4];
+
+    for (unsigned int i = 0; i < 4; i++) {
+        request[i] = fake_send(fake, admin, &aer, NULL, 0);
+        assert_int_equal(request[i]->req.state, NVMF_REQUEST_AER);
+    }
+    assert_int_equal(fake_exec(fake, admin, &aer, NULL, 0).status,
+                     NVME_SC_AER_LIMIT | DNR | MORE);
+    fake_run(fake);
+    assert_false(request[3]->is_answered);
+}
+
+static void test_abort_takes_back_what_waits(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    uint16_t io = fake_io_queue(fake, admin, 3);
+    struct nvme_sqe aer = {.opcode = ADMIN_ASYNC_EVENT_REQUEST};
+    struct nvme_sqe read = fake_rw(NVM_READ, 0, 8);
+    struct nvme_sqe abort = {.opcode = ADMIN_ABORT};
+    struct fake_request *event = fake_send(fake, admin, &aer, NULL, 0);
+    struct fake_request *waiting, *running;
+
+    abort.cdw10 = (uint32_t)event->req.sqe.cid << 16;
+    assert_int_equal(fake_exec(fake, admin, &abort, NULL, 0).dw0, 0);
+    assert_int_equal(event->cqe.status, NVME_SC_ABORT_REQUESTED);
+    assert_int_equal(fake_exec(fake, admin, &abort, NULL, 0).dw0, 1);
+
+    fake->buffers_free = 4096;
+    fake->hold_media = true;
+    running = fake_send(fake, io, &read, fake->data, 4096);
+    waiting = fake_send(fake, io, &read, fake->data, 4096);
+    abort.cdw10 = (uint32_t)running->req.sqe.cid << 16 | 3;
+    assert_int_equal(fake_exec(fake, admin, &abort, NULL, 0).dw0, 1);
+    abort.cdw10 = (uint32_t)waiting->req.sqe.cid << 16 | 2;
+    assert_int_equal(fake_exec(fake, admin, &abort, NULL, 0).dw0, 1);
+    abort.cdw10 = (uint32_t)waiting->req.sqe.cid << 16 | 0xffff;
+    assert_int_equal(fake_exec(fake, admin, &abort, NULL, 0).dw0, 1);
+    abort.cdw10 = (uint32_t)waiting->req.sqe.cid << 16 | 3;
+    assert_int_equal(fake_exec(fake, admin, &abort, NULL, 0).dw0, 0);
+    assert_int_equal(waiting->cqe.status, NVME_SC_ABORT_REQUESTED);
+    fake->hold_media = false;
+    fake_run(fake);
+    assert_int_equal(running->cqe.status, 0);
+}
+
+int main(void)
+{
+#define TEST(t) cmocka_unit_test_setup_teardown(t, fake_setup, fake_teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(test_identify_controller_passes_the_gates_of_linux),
+        cmocka_unit_test(test_the_data_sheet_profile_reports_1_2_1),
+        TEST(test_identify_namespaces),
+        TEST(test_active_namespace_list_starts_above_nsid),
+        TEST(test_admin_commands_that_are_refused),
+        TEST(test_what_a_discovery_controller_refuses),
+        TEST(test_features_keep_what_is_set),
+        TEST(test_under_temperature_threshold),
+        TEST(test_cache_goes_off_only_when_flushed),
+        cmocka_unit_test(test_cache_feature_is_refused_without_a_cache),
+        TEST(test_number_of_queues_comes_before_the_queues),
+        TEST(test_host_identifier_is_that_of_connect),
+        TEST(test_aers_up_to_the_limit),
+        TEST(test_abort_takes_back_what_waits),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

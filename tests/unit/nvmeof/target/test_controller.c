@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "fake.h"
+
+#include <string.h>
+
+enum { SHN_NORMAL = 1 << CC_SHN_SHIFT, SHN_ABRUPT = 2 << CC_SHN_SHIFT };
+
+static uint32_t csts(struct fake *fake, uint16_t admin)
+{
+    return (uint32_t)fake_property_get(fake, admin, PROPERTY_CSTS, 4);
+}
+
+static uint16_t connected(struct fake *fake)
+{
+    uint16_t admin = fake_open(fake, 0, 31);
+
+    fake_connect(fake, admin, 0, 31, 0xffff, 0, FAKE_SUBNQN);
+    return admin;
+}
+
+static void test_properties_have_their_values(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = connected(fake);
+    uint64_t cap = fake_property_get(fake, admin, PROPERTY_CAP, 8);
+
+    assert_int_equal(cap & 0xffff, 63);         /* MQES */
+    assert_int_equal(cap >> 16 & 1, 1);         /* CQR */
+    assert_in_range(cap >> 24 & 0xff, 10, 255); /* TO */
+    assert_int_equal(cap >> 37 & 0xff, 1);      /* CSS */
+    assert_int_equal(cap >> 48, 0);             /* MPSMIN, MPSMAX: 4 KiB */
+    assert_int_equal(fake_property_get(fake, admin, PROPERTY_VS, 4), 0x10400);
+    assert_int_equal(fake_property_get(fake, admin, PROPERTY_CC, 4), 0);
+    assert_int_equal(fake_property_get(fake, admin, PROPERTY_CSTS, 4), 0);
+    assert_int_equal(fake_property_get(fake, admin, PROPERTY_NSSR, 4), 0);
+}
+
+static void test_reserved_properties_read_as_zero(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = connected(fake);
+    static const uint32_t offsets[] = {0x0c, 0x10,   0x18,       0x24, 0x38,
+                                       0x68, 0x1000, 0xfffffffc, 0x2f};
+
+    for (size_t i = 0; i < ARRAY_LEN(offsets); i++) {
+        assert_int_equal(fake_property_get(fake, admin, offsets[i], 4), 0);
+        assert_int_equal(fake_property_get(fake, admin, offsets[i], 8), 0);
+    }
+}
+
+static void test_property_commands_that_are_refused(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    uint16_t io = fake_io_queue(fake, admin, 1);
+    static const struct {
+        uint8_t fctype;
+        uint32_t attrib, offset;
+        uint16_t status;
+    } rows[] = {
+        {FABRICS_PROPERTY_GET, 0, 0x00, 0x002}, /* CAP is 8 bytes */
+        {FABRICS_PROPERTY_GET, 1, 0x14, 0x002},
+        {FABRICS_PROPERTY_GET, 1, 0x07, 0x002}, /* inside CAP */
+        {FABRICS_PROPERTY_GET, 0, 0x04, 0x002},
+        {FABRICS_PROPERTY_GET, 0, 0x15, 0x002},
+        {FABRICS_PROPERTY_GET, 2, 0x14, 0x002}, /* reserved size */
+        {FABRICS_PROPERTY_GET, 7, 0x14, 0x002},
+        {FABRICS_PROPERTY_SET, 1, 0x00, 0x182}, /* read-only */
+        {FABRICS_PROPERTY_SET, 0, 0x08, 0x182},
+        {FABRICS_PROPERTY_SET, 0, 0x1c, 0x182},
+        {FABRICS_PROPERTY_SET, 0, 0x40, 0x182},
+        {FABRICS_PROPERTY_SET, 1, 0x14, 0x002},
+        {FABRICS_PROPERTY_SET, 0, 0x17, 0x002},
+        {FABRICS_AUTH_SEND, 0, 0, 0x001},
+        {FABRICS_AUTH_RECEIVE, 0, 0, 0x001},
+        {FABRICS_DISCONNECT, 0, 0, 0x001},
+        {0x02, 0, 0, 0x001},
+        {0xc0, 0, 0, 0x001},
+    };
+    struct nvme_sqe sqe = {.opcode = NVME_FABRICS};
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        sqe.fctype = rows[i].fctype;
+        sqe.cdw10 = rows[i].attrib;
+        sqe.cdw11 = rows[i].offset;
+        assert_int_equal(fake_exec(fake, admin, &sqe, NULL, 0).status,
+                         rows[i].status | DNR);
+    }
+    /* Properties are the admin queue's. */
+    sqe = (struct nvme_sqe){.opcode = NVME_FABRICS,
+                            .fctype = FABRICS_PROPERTY_GET,
+                            .cdw11 = PROPERTY_CSTS};
+    assert_int_equal(fake_exec(fake, io, &sqe, NULL, 0).status,
+                     NVME_SC_INVALID_OPCODE | DNR);
+}
+
+static void test_commands_wait_for_enable(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = connected(fake);
+    struct nvme_sqe identify = fake_admin(ADMIN_IDENTIFY, 0, CNS_CONTROLLER, 0);
+
+    assert_int_equal(fake_exec(fake, admin, &identify, fake->data, 4096).status,
+                     NVME_SC_COMMAND_SEQUENCE | DNR | MORE);
+    fake_property_set(fake, admin, PROPERTY_CC, CC_ENABLE);
+    assert_int_equal(csts(fake, admin), 1);
+    assert_int_equal(fake_exec(fake, admin, &identify, fake->data, 4096).status,
+                     0);
+}
+
+static void test_configurations_we_lack_are_fatal(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = connected(fake);
+    static const uint32_t bad[] = {
+        CC_EN, /* entry sizes */
+        CC_EN | 6u << CC_IOSQES_SHIFT,
+        CC_EN | 4u << CC_IOCQES_SHIFT,
+        CC_ENABLE | 1u << CC_CSS_SHIFT,
+        CC_ENABLE | 6u << CC_CSS_SHIFT,
+        CC_ENABLE | 1u << CC_MPS_SHIFT,
+        CC_ENABLE | 1u << CC_AMS_SHIFT,
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        fake_property_set(fake, admin, PROPERTY_CC, bad[i]);
+        assert_int_equal(csts(fake, admin), CSTS_CFS);
+        fake_property_set(fake, admin, PROPERTY_CC, 0);
+        assert_int_equal(csts(fake, admin), 0);
+    }
+    fake_property_set(fake, admin, PROPERTY_CC, CC_ENABLE);
+    assert_int_equal(csts(fake, admin), CSTS_RDY);
+}
+
+static void test_reset_ends_io_queues_before_it_is_done(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    uint16_t io = fake_io_queue(fake, admin, 1);
+    struct nvme_sqe aer = {.opcode = ADMIN_ASYNC_EVENT_REQUEST};
+    struct fake_request *request = fake_send(fake, admin, &aer, NULL, 0);
+
+    fake_property_set(fake, admin, PROPERTY_CC, 0);
+    assert_int_equal(fake->disconnect_count, 1);
+    assert_int_equal(fake->disconnected[0], io);
+    assert_true(request->is_answered);
+    assert_int_equal(request->cqe.status, NVME_SC_ABORT_REQUESTED);
+    assert_int_equal(csts(fake, admin), CSTS_RDY);
+    fake_close(fake, io);
+    assert_int_equal(csts(fake, admin), 0);
+    /* And it can be used again. */
+    fake_property_set(fake, admin, PROPERTY_CC, CC_ENABLE);
+    io = fake_io_queue(fake, admin, 1);
+    assert_int_equal(csts(fake, admin), CSTS_RDY);
+}
+
+static void test_shutdown_flushes_then_reports(void **state)
+{
+    struct fake *fake = *state;
+    uint32_t kinds[] = {SHN_NORMAL, SHN_ABRUPT};
+
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+        uint16_t admin = fake_host(fake, 0);
+        struct nvme_sqe keep_alive = {.opcode = ADMIN_KEEP_ALIVE};
+        struct nvme_sqe set = {.opcode = NVME_FABRICS,
+                               .fctype = FABRICS_PROPERTY_SET,
+                               .cdw11 = PROPERTY_CC,
+                               .cdw12 = CC_ENABLE | kinds[i]};
+        struct fake_request *request;
+
+        fake->hold_media = true;
+        fake->history_count = 0;
+        request = fake_send(fake, admin, &set, NULL, 0);
+        fake_run(fake);
+        assert_false(request->is_answered);
+        assert_int_equal(csts(fake, admin), CSTS_RDY | 1 << CSTS_SHST_SHIFT);
+        fake->hold_media = false;
+        fake_run(fake);
+        assert_int_equal(fake->history_count, 2);
+        assert_int_equal(fake->history[0].op, MEDIA_FLUSH);
+        assert_int_equal(fake->history[1].ns, 71);
+        assert_true(request->is_answered);
+        assert_int_equal(csts(fake, admin), CSTS_RDY | 2 << CSTS_SHST_SHIFT);
+        /* Only fabrics commands from here on, until it is enabled again. */
+        assert_int_equal(fake_exec(fake, admin, &keep_alive, NULL, 0).status,
+                         NVME_SC_COMMAND_SEQUENCE | DNR | MORE);
+        fake_property_set(fake, admin, PROPERTY_CC, 0);
+        assert_int_equal(csts(fake, admin), 0);
+        fake_property_set(fake, admin, PROPERTY_CC, CC_ENABLE);
+        assert_int_equal(csts(fake, admin), CSTS_RDY);
+        fake_close(fake, admin);
+    }
+}
+
+static void test_shutdown_survives_a_lost_connection(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0), controllers, qpairs;
+    struct nvme_sqe set = {.opcode = NVME_FABRICS,
+                           .fctype = FABRICS_PROPERTY_SET,
+                           .cdw11 = PROPERTY_CC,
+                           .cdw12 = CC_ENABLE | SHN_NORMAL};
+
+    fake->hold_media = true;
+    fake_send(fake, admin, &set, NULL, 0);
+    assert_false(nvmf_qpair_closed(fake->target, admin));
+    fake->hold_media = false;
+    fake_run(fake);
+    assert_int_equal(fake->drained_count, 1);
+    nvmf_target_census(fake->target, &controllers, &qpairs);
+    assert_int_equal(controllers, 0);
+}
+
+static void test_shutdown_of_a_discovery_controller_is_immediate(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_discovery_host(fake);
+
+    fake_property_set(fake, admin, PROPERTY_CC, CC_ENABLE | SHN_NORMAL);
+    assert_int_equal(csts(fake, admin), CSTS_RDY | 2 << CSTS_SHST_SHIFT);
+    assert_int_equal(fake->history_count, 0);
+}
+
+static void test_subsystem_reset_ends_every_association(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t first = fake_host(fake, 0);
+    uint16_t io = fake_io_queue(fake, first, 1);
+    uint16_t second = fake_host(fake, 0);
+    struct nvme_sqe set = {.opcode = NVME_FABRICS,
+                           .fctype = FABRICS_PROPERTY_SET,
+                           .cdw11 = PROPERTY_NSSR,
+                           .cdw12 = NSSR_RESET};
+
+    assert_int_equal(
+        fake_property_set(fake, second, PROPERTY_NSSR, 0x4e564d66).status, 0);
+    assert_int_equal(fake->disconnect_count, 0);
+    fake_send(fake, second, &set, NULL, 0);
+    fake_run(fake);
+    assert_int_equal(fake->disconnect_count, 3);
+    assert_int_equal(fake->subsystem_resets, 1);
+    fake_close(fake, first);
+    fake_close(fake, io);
+    fake_close(fake, second);
+    assert_int_equal(fake->target->ctrl_count, 0);
+}
+
+/* Lets time pass in steps; returns when the first disconnect came. */
+static uint64_t time_to_disconnect_ms(struct fake *fake, uint64_t limit_ms)
+{
+    uint64_t start_us = fake->now_us;
+
+    while (fake->disconnect_count == 0 &&
+           fake->now_us < start_us + limit_ms * 1000) {
+        fake->now_us += 50000;
+        nvmf_target_timer(fake->target, fake->now_us);
+    }
+    return (fake->now_us - start_us) / 1000;
+}
+
+static void test_keep_alive_expires_in_its_time(void **state)
+{
+    static const struct {
+        uint32_t kato_ms, least_ms;
+    } rows[] = {
+        {1, 1000},      {1000, 1000},   {1001, 2000},     {5000, 5000},
+        {15000, 15000}, {33000, 33000}, {120000, 120000},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct fake *fake = fake_new();
+        uint16_t admin, io;
+        uint64_t took_ms;
+
+        fake_start(fake);
+        admin = fake_host(fake, rows[i].kato_ms);
+        io = fake_io_queue(fake, admin, 1);
+        took_ms = time_to_disconnect_ms(fake, 300000);
+        assert_in_range(took_ms, rows[i].least_ms, rows[i].least_ms + 300);
+        assert_int_equal(fake->disconnect_count, 2);
+        assert_int_equal(fake->target->error_log[0].status,
+                         NVME_SC_KEEP_ALIVE_EXPIRED);
+        fake_close(fake, admin);
+        fake_close(fake, io);
+        assert_int_equal(fake->target->ctrl_count, 0);
+        fake_free(fake);
+    }
+}
+
+static void test_any_command_keeps_an_association_alive(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 5000);
+    uint16_t io = fake_io_queue(fake, admin, 1);
+    struct nvme_sqe keep_alive = {.opcode = ADMIN_KEEP_ALIVE};
+    struct nvme_sqe flush = {.opcode = NVM_FLUSH, .nsid = 1};
+
+    for (unsigned int i = 0; i < 20; i++) {
+        time_to_disconnect_ms(fake, 4500);
+        assert_int_equal(fake->disconnect_count, 0);
+        assert_int_equal(fake_exec(fake, i % 2 ? io : admin,
+                                   i % 2 ? &flush : &keep_alive, NULL, 0)
+                             .status,
+                         0);
+    }
+    assert_in_range(time_to_disconnect_ms(fake, 60000), 5000, 5300);
+}
+
+static void test_keep_alive_zero_waits_for_ever_but_not_for_discovery(
+    void **state)
+{
+    struct fake *fake = *state;
+
+    fake_host(fake, 0);
+    assert_int_equal(time_to_disconnect_ms(fake, 600000), 600000);
+    assert_int_equal(nvmf_target_timer(fake->target, fake->now_us),
+                     NVMF_NO_DEADLINE);
+    fake_discovery_host(fake);
+    assert_in_range(time_to_disconnect_ms(fake, 600000), 120000, 120300);
+}
+
+static void test_keep_alive_can_be_changed(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 5000);
+    struct nvme_sqe set =
+        fake_admin(ADMIN_SET_FEATURES, 0, FEATURE_KEEP_ALIVE_TIMER, 60001);
+    struct nvme_sqe get =
+        fake_admin(ADMIN_GET_FEATURES, 0, FEATURE_KEEP_ALIVE_TIMER, 0);
+
+    assert_int_equal(fake_exec(fake, admin, &set, NULL, 0).status, 0);
+    assert_int_equal(fake_exec(fake, admin, &get, NULL, 0).dw0, 61000);
+    assert_int_equal(time_to_disconnect_ms(fake, 60000), 60000);
+    set.cdw11 = 0;
+    assert_int_equal(fake_exec(fake, admin, &set, NULL, 0).status, 0);
+    assert_int_equal(time_to_disconnect_ms(fake, 100000), 100000);
+    set.cdw11 = UINT32_MAX;
+    assert_int_equal(fake_exec(fake, admin, &set, NULL, 0).status, 0);
+    assert_int_equal(fake_exec(fake, admin, &get, NULL, 0).dw0, UINT32_MAX);
+}
+
+/* 255 hosts with different patience, and a clock that jumps. */
+static void test_many_timers_and_a_clock_that_jumps(void **state)
+{
+    struct fake *fake = *state;
+    uint64_t next_us;
+
+    for (unsigned int i = 0; i < 255; i++) {
+        fake_host(fake, 1000 * (i + 1));
+    }
+    next_us = nvmf_target_timer(fake->target, fake->now_us);
+    assert_in_range(next_us, fake->now_us + 1000000, fake->now_us + 1300000);
+    fake->now_us += 100500000;
+    nvmf_target_timer(fake->target, fake->now_us);
+    assert_int_equal(fake->disconnect_count, 100);
+    fake->now_us += 1000000000;
+    nvmf_target_timer(fake->target, fake->now_us);
+    assert_int_equal(fake->disconnect_count, 255);
+}
+
+int main(void)
+{
+#define TEST(t) cmocka_unit_test_setup_teardown(t, fake_setup, fake_teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(test_properties_have_their_values),
+        TEST(test_reserved_properties_read_as_zero),
+        TEST(test_property_commands_that_are_refused),
+        TEST(test_commands_wait_for_enable),
+        TEST(test_configurations_we_lack_are_fatal),
+        TEST(test_reset_ends_io_queues_before_it_is_done),
+        TEST(test_shutdown_flushes_then_reports),
+        TEST(test_shutdown_survives_a_lost_connection),
+        TEST(test_shutdown_of_a_discovery_controller_is_immediate),
+        TEST(test_subsystem_reset_ends_every_association),
+        cmocka_unit_test(test_keep_alive_expires_in_its_time),
+        TEST(test_any_command_keeps_an_association_alive),
+        TEST(test_keep_alive_zero_waits_for_ever_but_not_for_discovery),
+        TEST(test_keep_alive_can_be_changed),
+        TEST(test_many_timers_and_a_clock_that_jumps),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "fake.h"
+
+#include <string.h>
+
+#include "lib/bytes.h"
+#include "nvmeof/wire/discovery.h"
+
+enum { RAE = 1 << 15 };
+
+/* Reads into fake->data, which starts dirty. */
+static struct nvme_cqe get_log(struct fake *fake, uint16_t admin, uint32_t lid,
+                               uint64_t offset, uint32_t len)
+{
+    struct nvme_sqe sqe = {.opcode = ADMIN_GET_LOG_PAGE,
+                           .cdw10 = (len / 4 - 1) << 16 | lid,
+                           .cdw11 = (len / 4 - 1) >> 16,
+                           .cdw12 = (uint32_t)offset,
+                           .cdw13 = (uint32_t)(offset >> 32)};
+
+    memset(fake->data, 0xa5, sizeof(fake->data));
+    return fake_exec(fake, admin, &sqe, fake->data, len);
+}
+
+static void test_error_log_has_the_newest_first(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    uint16_t io = fake_io_queue(fake, admin, 2);
+    struct nvme_sqe read = fake_rw(NVM_READ, 0x123456789, 1);
+    struct nvme_sqe bad = {.opcode = 0xc1};
+    const uint8_t *entry = fake->data;
+
+    fake_exec(fake, io, &read, fake->data, 512);
+    fake_exec(fake, admin, &bad, NULL, 0);
+    assert_int_equal(get_log(fake, admin, LOG_ERROR, 0, 4096).status, 0);
+    assert_int_equal(get_le64(entry), 2);
+    assert_int_equal(get_le16(entry + 8), 0); /* SQID */
+    assert_int_equal(get_le16(entry + 12), (0x001 | DNR) << 1);
+    assert_int_equal(get_le16(entry + 14), 0); /* opcode */
+    entry += 64;
+    assert_int_equal(get_le64(entry), 1);
+    assert_int_equal(get_le16(entry + 8), 2);
+    assert_int_equal(get_le16(entry + 12), (0x080 | DNR) << 1);
+    assert_int_equal(get_le16(entry + 14), 40);
+    assert_int_equal(get_le64(entry + 16), 0x123456789);
+    assert_int_equal(get_le32(entry + 24), 1);
+    entry += 64;
+    assert_int_equal(get_le64(entry), 0);
+}
+
+static void test_error_log_keeps_the_last_64(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+
+    for (uint32_t i = 0; i < 100; i++) {
+        nvmf_target_log_error(fake->target, NVME_SC_INTERNAL, i, 1000 + i);
+    }
+    get_log(fake, admin, LOG_ERROR, 0, 4096);
+    for (uint32_t i = 0; i < 64; i++) {
+        const uint8_t *entry = fake->data + 64 * i;
+
+        assert_int_equal(get_le64(entry), 100 - i);
+        assert_int_equal(get_le16(entry + 8), 0xffff);
+        assert_int_equal(get_le64(entry + 16), 1099 - i);
+    }
+}
+
+static void test_smart_counts(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    uint16_t io = fake_io_queue(fake, admin, 1);
+    struct nvme_sqe read = fake_rw(NVM_READ, 0, 256);
+    struct nvme_sqe write = fake_rw(NVM_WRITE, 0, 1);
+    const uint8_t *smart = fake->data;
+
+    for (unsigned int i = 0; i < 5; i++) { /* 1280 blocks: two data units */
+        fake_exec(fake, io, &read, fake->data, NVMF_MAX_TRANSFER);
+    }
+    fake_exec(fake, io, &write, fake->data, 512);
+    fake->media_status = MEDIA_READ_ERROR;
+    fake_exec(fake, io, &read, fake->data, NVMF_MAX_TRANSFER);
+    assert_int_equal(get_log(fake, admin, LOG_SMART, 0, 512).status, 0);
+    assert_int_equal(smart[0], 0);
+    assert_int_equal(get_le16(smart + 1), 313);
+    assert_int_equal(smart[3], 100);
+    assert_int_equal(smart[4], 10);
+    assert_int_equal(get_le64(smart + 32), 2);
+    assert_int_equal(get_le64(smart + 48), 1);
+    assert_int_equal(get_le64(smart + 64), 5);
+    assert_int_equal(get_le64(smart + 80), 1);
+    assert_int_equal(get_le64(smart + 112), 7);
+    assert_int_equal(get_le64(smart + 128), 8);
+    assert_int_equal(get_le64(smart + 144), 9);
+    assert_int_equal(get_le64(smart + 160), 1);
+    assert_int_equal(get_le64(smart + 176), 1);
+}
+
+static void test_smart_counters_go_on_after_a_restart(void **state)
+{
+    struct fake *fake = fake_new();
+    uint16_t admin;
+
+    (void)state;
+    fake->config.counters = (struct nvmf_counters){
+        .read_blocks_512 = 5000,
+        .host_writes = 77,
+        .error_log_entries = 1234,
+    };
+    fake_start(fake);
+    admin = fake_host(fake, 0);
+    get_log(fake, admin, LOG_SMART, 0, 512);
+    assert_int_equal(get_le64(fake->data + 32), 5);
+    assert_int_equal(get_le64(fake->data + 80), 77);
+    assert_int_equal(get_le64(fake->data + 176), 1234);
+    get_log(fake, admin, LOG_ERROR, 0, 64);
+    assert_int_equal(get_le64(fake->data), 0); /* entries themselves are not */
+    fake_free(fake);
+}
+
+static void test_firmware_slots(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+
+    get_log(fake, admin, LOG_FIRMWARE_SLOT, 0, 512);
+    assert_int_equal(fake->data[0], 1);
+    assert_memory_equal(fake->data + 8, "1.0     ", 8);
+    assert_memory_equal(fake->data + 16, "0.9     ", 8);
+    assert_int_equal(get_le64(fake->data + 24), 0);
+}
+
+static void test_commands_effects_are_the_tables(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    static const uint8_t admin_supported[] = {0x02, 0x06, 0x08, 0x09,
+                                              0x0a, 0x0c, 0x18, 0x7f};
+    unsigned int count = 0;
+
+    get_log(fake, admin, LOG_COMMANDS_EFFECTS, 0, 4096);
+    for (unsigned int i = 0; i < 256; i++) {
+        count += get_le32(fake->data + 4 * i) != 0;
+    }
+    assert_int_equal(count, ARRAY_LEN(admin_supported));
+    for (size_t i = 0; i < ARRAY_LEN(admin_supported); i++) {
+        assert_int_equal(get_le32(fake->data + 4 * admin_supported[i]), 1);
+    }
+    assert_int_equal(get_le32(fake->data + 1024 + 4 * NVM_FLUSH), 1);
+    assert_int_equal(get_le32(fake->data + 1024 + 4 * NVM_READ), 1);
+    assert_int_equal(get_le32(fake->data + 1024 + 4 * NVM_WRITE), 3);
+    assert_int_equal(get_le32(fake->data + 1024 + 4 * NVM_WRITE_ZEROES), 3);
+    assert_int_equal(get_le32(fake->data + 1024 + 4 * NVM_COMPARE), 0);
+}
+
+static void test_logs_read_in_pieces_are_the_same(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    uint16_t discovery = fake_discovery_host(fake);
+    static const struct {
+        uint32_t lid, len;
+    } rows[] = {
+        {LOG_SMART, 512},
+        {LOG_FIRMWARE_SLOT, 512},
+        {LOG_COMMANDS_EFFECTS, 4096},
+        {LOG_DISCOVERY, 5 * 1024},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        uint16_t qpair = rows[i].lid == LOG_DISCOVERY ? discovery : admin;
+        uint8_t whole[5 * 1024];
+
+        get_log(fake, qpair, rows[i].lid, 0, rows[i].len);
+        memcpy(whole, fake->data, rows[i].len);
+        for (uint32_t at = 0; at < rows[i].len; at += 252) {
+            uint32_t n = MIN(252u, rows[i].len - at);
+
+            assert_int_equal(get_log(fake, qpair, rows[i].lid, at, n).status,
+                             0);
+            assert_memory_equal(fake->data, whole + at, n);
+        }
+        /* Beyond the end there are zeroes, as far as MDTS. */
+        get_log(fake, qpair, rows[i].lid, 0, NVMF_MAX_TRANSFER);
+        assert_memory_equal(fake->data, whole, rows[i].len);
+        for (uint32_t at = rows[i].len; at < NVMF_MAX_TRANSFER; at++) {
+            assert_int_equal(fake->data[at], 0);
+        }
+        assert_int_equal(
+            get_log(fake, qpair, rows[i].lid, rows[i].len, 4).status, 0);
+        assert_int_equal(get_le32(fake->data), 0);
+    }
+}
+
+static void test_discovery_names_both_ports_and_itself(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_discovery_host(fake);
+    const uint8_t *log = fake->data;
+
+    get_log(fake, admin, LOG_DISCOVERY, 0, 5 * 1024);
+    assert_int_equal(get_le64(log), 1);      /* GENCTR */
+    assert_int_equal(get_le64(log + 8), 4);  /* NUMREC */
+    assert_int_equal(get_le16(log + 16), 0); /* RECFMT */
+    for (unsigned int i = 0; i < 4; i++) {
+        const uint8_t *entry = log + 1024 * (i + 1);
+        const struct nvmf_address *address = &fake->address[i % 2];
+        bool is_nvm = i < 2;
+
+        assert_int_equal(entry[0], 1);
+        assert_int_equal(entry[1], address->adrfam);
+        assert_int_equal(entry[2], is_nvm ? 2 : 3);
+        assert_int_equal(get_le16(entry + 4), address->portid);
+        assert_int_equal(get_le16(entry + 6), 0xffff);
+        assert_int_equal(get_le16(entry + 8), 32);
+        assert_int_equal(get_le16(entry + 10), is_nvm ? 0 : 3);
+        assert_string_equal((const char *)entry + 32, "4420");
+        assert_string_equal((const char *)entry + 256,
+                            is_nvm ? FAKE_SUBNQN : NVME_DISCOVERY_NQN);
+        assert_string_equal((const char *)entry + 512, address->traddr);
+        assert_int_equal(entry[768], 1);
+        assert_int_equal(entry[769], 4);
+        assert_int_equal(entry[770], 1);
+    }
+}
+
+static void test_discovery_with_its_own_name(void **state)
+{
+    struct fake *fake = fake_new();
+    uint16_t admin = 0;
+
+    (void)state;
+    strcpy(fake->config.discovery_nqn, FAKE_SUBNQN ":discovery");
+    fake->config.genctr = 0x50000;
+    fake_start(fake);
+    fake_discovery_host(fake); /* the well-known name still works */
+    admin = fake_open(fake, 0, 31);
+    fake_connect(fake, admin, 0, 31, 0xffff, 0, FAKE_SUBNQN ":discovery");
+    fake_property_set(fake, admin, PROPERTY_CC, CC_ENABLE);
+    get_log(fake, admin, LOG_DISCOVERY, 0, 4096);
+    assert_int_equal(get_le64(fake->data), 0x50001);
+    assert_string_equal((const char *)fake->data + 3 * 1024 + 256,
+                        FAKE_SUBNQN ":discovery");
+    fake_free(fake);
+}
+
+static void test_discovery_that_changes_while_it_is_read(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_discovery_host(fake);
+    struct nvme_sqe set =
+        fake_admin(ADMIN_SET_FEATURES, 0, FEATURE_ASYNC_EVENT_CONFIG, 1u << 31);
+    struct nvme_sqe aer = {.opcode = ADMIN_ASYNC_EVENT_REQUEST};
+    struct fake_request *event;
+
+    assert_int_equal(fake_exec(fake, admin, &set, NULL, 0).status, 0);
+    event = fake_send(fake, admin, &aer, NULL, 0);
+    get_log(fake, admin, LOG_DISCOVERY, 0, 1024);
+    for (uint8_t i = 0; i < NVMF_MAX_ADDRESSES; i++) {
+        fake->address[i] = fake->address[0];
+        fake->address[i].portid = i;
+    }
+    nvmf_target_set_addresses(fake->target, fake->address, 8);
+    get_log(fake, admin, LOG_DISCOVERY, 0, 1024);
+    assert_int_equal(get_le64(fake->data), 2); /* the host starts again */
+    assert_int_equal(get_le64(fake->data + 8), 16);
+    fake_run(fake);
+    assert_true(event->is_answered);
+    assert_int_equal(event->cqe.dw0, 0x70f002);
+    get_log(fake, admin, LOG_DISCOVERY, 16 * 1024, 1024);
+    assert_int_equal(get_le16(fake->data + 4), 7);
+    assert_int_equal(fake->data[2], 3);
+
+    nvmf_target_set_addresses(fake->target, NULL, 0);
+    get_log(fake, admin, LOG_DISCOVERY, 0, 1024);
+    assert_int_equal(get_le64(fake->data + 8), 0);
+    assert_int_equal(get_log(fake, admin, LOG_DISCOVERY, 1028, 4).status,
+                     NVME_SC_INVALID_FIELD | DNR);
+}
+
+static void configure_events(struct fake *fake, uint16_t admin, uint32_t config)
+{
+    struct nvme_sqe set =
+        fake_admin(ADMIN_SET_FEATURES, 0, FEATURE_ASYNC_EVENT_CONFIG, config);
+
+    assert_int_equal(fake_exec(fake, admin, &set, NULL, 0).status, 0);
+}
+
+static struct fake_request *post_aer(struct fake *fake, uint16_t admin)
+{
+    struct nvme_sqe aer = {.opcode = ADMIN_ASYNC_EVENT_REQUEST};
+    struct fake_request *request = fake_send(fake, admin, &aer, NULL, 0);
+
+    fake_run(fake);
+    return request;
+}
+
+static void test_namespace_change_is_told_once_until_read(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    struct fake_request *event;
+
+    configure_events(fake, admin, 1 << 8);
+    event = post_aer(fake, admin);
+    nvmf_target_ns_changed(fake->target, 2);
+    fake_run(fake);
+    assert_true(event->is_answered);
+    assert_int_equal(event->cqe.dw0, 0x040002);
+
+    /* Masked now: a further change waits for the log to be read. */
+    event = post_aer(fake, admin);
+    nvmf_target_ns_changed(fake->target, 1);
+    fake_run(fake);
+    assert_false(event->is_answered);
+    get_log(fake, admin, LOG_CHANGED_NS_LIST | RAE, 0, 4096);
+    assert_int_equal(get_le32(fake->data), 1);
+    assert_int_equal(get_le32(fake->data + 4), 2);
+    assert_false(event->is_answered); /* Retain Asynchronous Event */
+    get_log(fake, admin, LOG_CHANGED_NS_LIST, 0, 4096);
+    assert_int_equal(get_le32(fake->data), 1);
+    fake_run(fake);
+    assert_true(event->is_answered);
+    get_log(fake, admin, LOG_CHANGED_NS_LIST, 0, 4096);
+    assert_int_equal(get_le32(fake->data), 0);
+}
+
+static void test_an_event_waits_for_its_request(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    struct fake_request *event;
+
+    nvmf_target_ns_changed(fake->target, 1); /* not asked for: forgotten */
+    configure_events(fake, admin, 1 << 8);
+    event = post_aer(fake, admin);
+    assert_false(event->is_answered);
+    fake_property_set(fake, admin, PROPERTY_CC, 0);
+    fake_property_set(fake, admin, PROPERTY_CC, CC_ENABLE);
+    configure_events(fake, admin, 1 << 8);
+    nvmf_target_ns_changed(fake->target, 1);
+    event = post_aer(fake, admin);
+    assert_true(event->is_answered);
+    assert_int_equal(event->cqe.status, 0);
+}
+
+static void test_health_events_come_when_it_gets_worse(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    struct nvmf_health health = fake->config.health;
+    struct fake_request *first, *second;
+
+    configure_events(fake, admin, 0x1f);
+    first = post_aer(fake, admin);
+    second = post_aer(fake, admin);
+    health.temperature_k = 343;
+    nvmf_target_set_health(fake->target, &health);
+    fake_run(fake);
+    assert_int_not_equal(first->is_answered, second->is_answered);
+    assert_int_equal(second->cqe.dw0 | first->cqe.dw0, 0x020101);
+    nvmf_target_set_health(fake->target, &health); /* nothing new */
+    health.available_spare_percent = 9;
+    nvmf_target_set_health(fake->target, &health);
+    fake_run(fake);
+    assert_true(first->is_answered && second->is_answered);
+    assert_int_equal(first->cqe.dw0, 0x020201);
+    get_log(fake, admin, LOG_SMART, 0, 512);
+    assert_int_equal(fake->data[0], 3);
+
+    /* Better, then worse again. */
+    health.temperature_k = 300;
+    nvmf_target_set_health(fake->target, &health);
+    first = post_aer(fake, admin);
+    assert_false(first->is_answered);
+    health.temperature_k = 350;
+    nvmf_target_set_health(fake->target, &health);
+    fake_run(fake);
+    assert_int_equal(first->cqe.dw0, 0x020101);
+
+    health.critical_warning = SMART_WARN_READ_ONLY;
+    nvmf_target_set_health(fake->target, &health);
+    first = post_aer(fake, admin);
+    assert_int_equal(first->cqe.dw0, 0x020001);
+}
+
+int main(void)
+{
+#define TEST(t) cmocka_unit_test_setup_teardown(t, fake_setup, fake_teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(test_error_log_has_the_newest_first),
+        TEST(test_error_log_keeps_the_last_64),
+        TEST(test_smart_counts),
+        cmocka_unit_test(test_smart_counters_go_on_after_a_restart),
+        TEST(test_firmware_slots),
+        TEST(test_commands_effects_are_the_tables),
+        TEST(test_logs_read_in_pieces_are_the_same),
+        TEST(test_discovery_names_both_ports_and_itself),
+        cmocka_unit_test(test_discovery_with_its_own_name),
+        TEST(test_discovery_that_changes_while_it_is_read),
+        TEST(test_namespace_change_is_told_once_until_read),
+        TEST(test_an_event_waits_for_its_request),
+        TEST(test_health_events_come_when_it_gets_worse),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
