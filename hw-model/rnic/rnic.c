@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The RNIC around its transport: see rnic.h. */
+#include "hw-model/rnic/rnic.h"
+
+#include "hw-model/core/regfields.h"
+#include "hw-model/regs/rnic.h"
+#include "hw-model/rnic/command.h"
+#include "lib/bytes.h"
+#include "net/verbs/rings.h"
+
+#include <string.h>
+
+enum {
+    ID_VALUE = 0x52444d01,
+    HART_END = A_RNIC_HART_PAGE_LO + RNIC_HARTS * RNIC_HART_STRIDE,
+    COUNTER_END = RNIC_COUNTER_BASE + 8 * RNIC_COUNTERS,
+    /* How much one run does before others of its context get their turn. */
+    COMMANDS_A_RUN = 64,
+    BURSTS_A_RUN = 16,
+};
+
+_Static_assert((int)RNIC_COUNTERS == (int)ROCE_COUNTERS, "one list of counters");
+_Static_assert((int)RNIC_COUNT_RX_CNP == (int)ROCE_RX_CNP &&
+                   (int)RNIC_COUNT_TX_RNR == (int)ROCE_TX_RNR &&
+                   (int)RNIC_COUNT_TIMEOUTS == (int)ROCE_TIMEOUTS,
+               "in one order");
+
+static void update_irq(struct rnic *rnic)
+{
+    rnic->env.set_irq(rnic->env.ctx, 0,
+                      (rnic->state.irq_status & rnic->state.irq_enable) != 0);
+}
+
+static struct rdma_dram *dram(struct rnic *rnic)
+{
+    return &rnic->roce.dram;
+}
+
+/* ---- Registers. */
+
+static uint64_t hart_address(const struct rnic_hart *hart, uint32_t lo)
+{
+    uint32_t i = (lo - A_RNIC_HART_PAGE_LO) / 4;
+
+    return (uint64_t)hart->regs[i + 1] << 32 | hart->regs[i];
+}
+
+static uint32_t hart_size(const struct rnic_hart *hart, uint32_t shift)
+{
+    return hart->regs[(A_RNIC_HART_SIZES - A_RNIC_HART_PAGE_LO) / 4] >> shift &
+           0xff;
+}
+
+static bool is_dma(struct rnic *rnic, uint64_t addr, uint64_t len)
+{
+    return addr % 64 == 0 && rdma_map(dram(rnic), addr, len) != NULL;
+}
+
+/* Latch a hart's rings.  An address that is refused leaves it disabled. */
+static void hart_enable(struct rnic *rnic, unsigned int h)
+{
+    struct rnic_hart *hart = &rnic->state.harts[h];
+    struct rdma_eq *eq = &rnic->state.roce.objects.eqs[h];
+    uint64_t page = hart_address(hart, A_RNIC_HART_PAGE_LO);
+    uint64_t cmd = hart_address(hart, A_RNIC_HART_CMD_LO);
+    uint64_t db = hart_address(hart, A_RNIC_HART_DB_LO);
+    uint64_t events = hart_address(hart, A_RNIC_HART_EQ_LO);
+    uint32_t cmd_size = hart_size(hart, R_RNIC_HART_SIZES_CMD_SHIFT);
+    uint32_t db_size = hart_size(hart, R_RNIC_HART_SIZES_DB_SHIFT);
+    uint32_t eq_size = hart_size(hart, R_RNIC_HART_SIZES_EQ_SHIFT);
+
+    if (cmd_size < 1 || cmd_size > 8 || db_size < 1 || db_size > 14 ||
+        eq_size < 1 || eq_size > 12 || !is_dma(rnic, page, RNIC_PAGE_LEN) ||
+        !is_dma(rnic, cmd, (uint64_t)RNIC_CMD_LEN << cmd_size) ||
+        !is_dma(rnic, db, UINT64_C(4) << db_size) ||
+        !is_dma(rnic, events, (uint64_t)RNIC_EQE_LEN << eq_size)) {
+        return;
+    }
+    hart->enabled = true;
+    hart->asleep = false;
+    hart->page = page;
+    hart->cmd = cmd;
+    hart->db = db;
+    hart->cmd_size_log2 = (uint8_t)cmd_size;
+    hart->db_size_log2 = (uint8_t)db_size;
+    hart->cmd_ci = hart->db_ci = 0;
+    *eq = (struct rdma_eq){
+        .exists = true,
+        .size_log2 = (uint8_t)eq_size,
+        .base = events,
+        .record = page + RNIC_PAGE_EQ_CI,
+    };
+}
+
+static void hart_disable(struct rnic *rnic, unsigned int h)
+{
+    rnic->state.harts[h].enabled = false;
+    rnic->state.roce.objects.eqs[h] = (struct rdma_eq){0};
+}
+
+static bool hart_write(struct rnic *rnic, uint32_t offset, uint32_t value)
+{
+    unsigned int h = (offset - A_RNIC_HART_PAGE_LO) / RNIC_HART_STRIDE;
+    uint32_t reg = offset - h * RNIC_HART_STRIDE;
+    struct rnic_hart *hart = &rnic->state.harts[h];
+
+    if (reg <= A_RNIC_HART_SIZES) {
+        hart->regs[(reg - A_RNIC_HART_PAGE_LO) / 4] = value;
+        return true;
+    }
+    if (reg == A_RNIC_HART_ENABLE) {
+        if ((value & 1) == 0) {
+            hart_disable(rnic, h);
+        } else if (!hart->enabled) {
+            hart_enable(rnic, h);
+            rnic->env.defer(rnic->env.ctx);
+        }
+        return true;
+    }
+    if (reg == A_RNIC_HART_KICK) {
+        rnic->env.defer(rnic->env.ctx);
+        return true;
+    }
+    return false;
+}
+
+static uint32_t hart_read(const struct rnic *rnic, uint32_t offset)
+{
+    unsigned int h = (offset - A_RNIC_HART_PAGE_LO) / RNIC_HART_STRIDE;
+    uint32_t reg = offset - h * RNIC_HART_STRIDE;
+    const struct rnic_hart *hart = &rnic->state.harts[h];
+
+    if (reg <= A_RNIC_HART_SIZES) {
+        return hart->regs[(reg - A_RNIC_HART_PAGE_LO) / 4];
+    }
+    return reg == A_RNIC_HART_ENABLE ? hart->enabled : 0;
+}
+
+uint32_t rnic_read(struct rnic *rnic, uint32_t offset)
+{
+    const struct rnic_state *s = &rnic->state;
+
+    if (offset >= A_RNIC_HART_PAGE_LO && offset < HART_END) {
+        return hart_read(rnic, offset);
+    }
+    if (offset >= RNIC_COUNTER_BASE && offset < COUNTER_END) {
+        uint64_t count = s->roce.counters[(offset - RNIC_COUNTER_BASE) / 8];
+
+        return (uint32_t)(offset & 4 ? count >> 32 : count);
+    }
+    switch (offset) {
+    case A_RNIC_ID:
+        return ID_VALUE;
+    case A_RNIC_LIMITS0:
+        return FIELD_MAKE(RNIC_LIMITS0, QPS, RDMA_QPS) |
+               FIELD_MAKE(RNIC_LIMITS0, CQS, RDMA_CQS) |
+               FIELD_MAKE(RNIC_LIMITS0, HARTS, RNIC_HARTS);
+    case A_RNIC_LIMITS1:
+        return FIELD_MAKE(RNIC_LIMITS1, REGIONS, RDMA_MRS) |
+               FIELD_MAKE(RNIC_LIMITS1, NEIGHBOURS, RDMA_NEIGHS);
+    case A_RNIC_CTRL:
+        return s->ctrl;
+    case A_RNIC_IRQ_STATUS:
+        return s->irq_status;
+    case A_RNIC_IRQ_ENABLE:
+        return s->irq_enable;
+    default:
+        return 0;
+    }
+}
+
+bool rnic_write(struct rnic *rnic, uint32_t offset, uint32_t value)
+{
+    if (offset >= A_RNIC_HART_PAGE_LO && offset < HART_END) {
+        return hart_write(rnic, offset, value);
+    }
+    switch (offset) {
+    case A_RNIC_CTRL:
+        if (value & R_RNIC_CTRL_RESET_MASK) {
+            rnic_reset(rnic);
+            return true;
+        }
+        rnic->state.ctrl = value & R_RNIC_CTRL_ENABLE_MASK;
+        rnic->env.defer(rnic->env.ctx);
+        return true;
+    case A_RNIC_IRQ_STATUS:
+        rnic->state.irq_status &= ~value;
+        update_irq(rnic);
+        return true;
+    case A_RNIC_IRQ_ENABLE:
+        rnic->state.irq_enable = value & R_RNIC_IRQ_ENABLE_HART_MASK;
+        update_irq(rnic);
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* ---- Rings of a hart. */
+
+static void memory_error(struct rnic *rnic, unsigned int h, uint32_t info)
+{
+    rdma_eq_write(&rnic->state.roce.objects, dram(rnic), (uint8_t)h,
+                  RDMA_EVENT_MEMORY_ERROR, h, info);
+}
+
+/*
+ * How many entries wait in one of a hart's rings.  More than it holds is an
+ * error of firmware's: they are all skipped.
+ */
+static uint32_t waiting(struct rnic *rnic, unsigned int h, uint32_t *ci,
+                        uint32_t pi_word, uint8_t size_log2)
+{
+    uint32_t pi =
+        rdma_read_word(dram(rnic), rnic->state.harts[h].page + pi_word);
+
+    if (pi - *ci > 1u << size_log2) {
+        *ci = pi;
+        memory_error(rnic, h, pi_word);
+    }
+    return pi - *ci;
+}
+
+static void run_command(struct rnic *rnic, unsigned int h)
+{
+    struct rnic_hart *hart = &rnic->state.harts[h];
+    uint32_t slot = hart->cmd_ci++ & ((1u << hart->cmd_size_log2) - 1);
+    uint8_t *buf = rdma_map(
+        dram(rnic), hart->cmd + (uint64_t)slot * RNIC_CMD_LEN, RNIC_CMD_LEN);
+    uint8_t copy[RNIC_CMD_LEN];
+    uint32_t result;
+    uint8_t status;
+
+    if (buf == NULL) {
+        memory_error(rnic, h, RNIC_PAGE_CMD_PI);
+        return;
+    }
+    memcpy(copy, buf, sizeof(copy));
+    status = rnic_execute(rnic, copy, &result);
+    put_le32(buf + RNIC_CMD_RESULT, result);
+    __atomic_store_n(buf + RNIC_CMD_STATUS, status, __ATOMIC_RELEASE);
+    rnic->state.roce.objects.harts_dirty |= BIT(h);
+}
+
+static bool run_commands(struct rnic *rnic, unsigned int h)
+{
+    struct rnic_hart *hart = &rnic->state.harts[h];
+
+    for (unsigned int n = 0; n < COMMANDS_A_RUN; n++) {
+        if (waiting(rnic, h, &hart->cmd_ci, RNIC_PAGE_CMD_PI,
+                    hart->cmd_size_log2) == 0) {
+            return false;
+        }
+        run_command(rnic, h);
+    }
+    return true;
+}
+
+static void take_doorbells(struct rnic *rnic, unsigned int h, uint64_t now_ns)
+{
+    struct rnic_hart *hart = &rnic->state.harts[h];
+    uint32_t count = waiting(rnic, h, &hart->db_ci, RNIC_PAGE_DB_PI,
+                             hart->db_size_log2);
+
+    if (count == 0) {
+        return;
+    }
+    while (count-- != 0) {
+        uint32_t slot = hart->db_ci++ & ((1u << hart->db_size_log2) - 1);
+
+        roce_doorbell(&rnic->roce,
+                      rdma_read_word(dram(rnic), hart->db + 4ul * slot),
+                      now_ns);
+    }
+    rdma_write_word(dram(rnic), hart->page + RNIC_PAGE_DB_CI, hart->db_ci);
+}
+
+/* ---- Sleeping and waking: docs/hardware/rnic.md, section 1. */
+
+static void wake(struct rnic *rnic)
+{
+    for (unsigned int h = 0; h < RNIC_HARTS; h++) {
+        struct rnic_hart *hart = &rnic->state.harts[h];
+
+        if (hart->enabled && hart->asleep) {
+            hart->asleep = false;
+            rdma_write_word(dram(rnic), hart->page + RNIC_PAGE_ASLEEP, 0);
+        }
+    }
+}
+
+/* Asleep only when nothing came in between; true when something did. */
+static bool fall_asleep(struct rnic *rnic)
+{
+    bool came = false;
+
+    for (unsigned int h = 0; h < RNIC_HARTS; h++) {
+        struct rnic_hart *hart = &rnic->state.harts[h];
+
+        if (!hart->enabled) {
+            continue;
+        }
+        hart->asleep = true;
+        rdma_write_word(dram(rnic), hart->page + RNIC_PAGE_ASLEEP, 1);
+        dev_mb();
+        came |= waiting(rnic, h, &hart->cmd_ci, RNIC_PAGE_CMD_PI,
+                        hart->cmd_size_log2) != 0;
+        came |= waiting(rnic, h, &hart->db_ci, RNIC_PAGE_DB_PI,
+                        hart->db_size_log2) != 0;
+    }
+    return came;
+}
+
+/* Interrupt the harts that sleep and have got something. */
+static void notify(struct rnic *rnic)
+{
+    uint32_t dirty = rnic->state.roce.objects.harts_dirty;
+    uint32_t before = rnic->state.irq_status;
+
+    if (dirty == 0) {
+        return;
+    }
+    rnic->state.roce.objects.harts_dirty = 0;
+    dev_mb();
+    for (unsigned int h = 0; h < RNIC_HARTS; h++) {
+        const struct rnic_hart *hart = &rnic->state.harts[h];
+        uint64_t armed = hart->page + RNIC_PAGE_ARMED;
+
+        if ((dirty & BIT(h)) != 0 && hart->enabled &&
+            rdma_read_word(dram(rnic), armed) == 1) {
+            rdma_write_word(dram(rnic), armed, 0);
+            rnic->state.irq_status |= BIT(h);
+        }
+    }
+    if (rnic->state.irq_status != before) {
+        update_irq(rnic);
+    }
+}
+
+static void set_timer(struct rnic *rnic)
+{
+    uint64_t deadline = roce_deadline(&rnic->roce);
+
+    if (deadline != rnic->timer_ns) {
+        rnic->timer_ns = deadline;
+        rnic->env.set_timer(rnic->env.ctx, deadline);
+    }
+}
+
+void rnic_run(struct rnic *rnic)
+{
+    uint64_t now_ns = rnic->env.now_ns(rnic->env.ctx);
+    bool more = false;
+
+    wake(rnic);
+    for (unsigned int h = 0; h < RNIC_HARTS; h++) {
+        if (rnic->state.harts[h].enabled) {
+            more |= run_commands(rnic, h);
+            take_doorbells(rnic, h, now_ns);
+        }
+    }
+    if (rnic->state.ctrl & R_RNIC_CTRL_ENABLE_MASK) {
+        more |= roce_transmit(&rnic->roce, BURSTS_A_RUN, now_ns);
+    }
+    if (more || fall_asleep(rnic)) {
+        rnic->env.defer(rnic->env.ctx);
+    }
+    notify(rnic);
+    set_timer(rnic);
+}
+
+void rnic_timer(struct rnic *rnic)
+{
+    rnic->timer_ns = DEV_NO_DEADLINE;
+    roce_timer(&rnic->roce, rnic->env.now_ns(rnic->env.ctx));
+    rnic_run(rnic);
+}
+
+void rnic_rx(struct rnic *rnic, unsigned int port,
+             const struct frame_rx *frames, unsigned int count)
+{
+    if ((rnic->state.ctrl & R_RNIC_CTRL_ENABLE_MASK) == 0) {
+        return;
+    }
+    roce_rx(&rnic->roce, port, frames, count,
+            rnic->env.now_ns(rnic->env.ctx));
+    rnic_run(rnic);
+}
+
+void rnic_port_ready(struct rnic *rnic, unsigned int port)
+{
+    roce_port_ready(&rnic->roce, port);
+    rnic->env.defer(rnic->env.ctx);
+}
+
+void rnic_link_changed(struct rnic *rnic, unsigned int port, bool is_up)
+{
+    for (unsigned int h = 0; h < RNIC_HARTS; h++) {
+        if (rnic->state.harts[h].enabled) {
+            rdma_eq_write(&rnic->state.roce.objects, dram(rnic), (uint8_t)h,
+                          RDMA_EVENT_LINK, port, is_up);
+        }
+    }
+    notify(rnic);
+}
+
+void rnic_reset(struct rnic *rnic)
+{
+    rnic->state.ctrl = 0;
+    rnic->state.irq_status = 0;
+    rnic->state.irq_enable = 0;
+    memset(rnic->state.harts, 0, sizeof(rnic->state.harts));
+    roce_reset(&rnic->roce);
+    rnic->timer_ns = DEV_NO_DEADLINE;
+    rnic->env.set_timer(rnic->env.ctx, DEV_NO_DEADLINE);
+    update_irq(rnic);
+}
+
+void rnic_init(struct rnic *rnic, const struct rnic_config *config)
+{
+    rnic->env = config->env;
+    rnic->roce.state = &rnic->state.roce;
+    rnic->roce.dram = (struct rdma_dram){
+        .ctx = config->env.ctx,
+        .map = config->env.dma,
+    };
+    memcpy(rnic->roce.sinks, config->ports, sizeof(rnic->roce.sinks));
+    rnic_reset(rnic);
+}
+
+static bool harts_valid(const struct rnic_state *state)
+{
+    for (unsigned int h = 0; h < RNIC_HARTS; h++) {
+        const struct rnic_hart *hart = &state->harts[h];
+
+        if (hart->cmd_size_log2 > 8 || hart->db_size_log2 > 14 ||
+            hart->page % 64 != 0 || hart->cmd % 64 != 0 ||
+            hart->db % 64 != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool rnic_state_loaded(struct rnic *rnic)
+{
+    if (!harts_valid(&rnic->state) || !roce_reload(&rnic->roce)) {
+        rnic_reset(rnic);
+        return false;
+    }
+    rnic->timer_ns = DEV_NO_DEADLINE;
+    update_irq(rnic);
+    set_timer(rnic);
+    rnic->env.defer(rnic->env.ctx);
+    return true;
+}

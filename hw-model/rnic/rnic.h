@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The RNIC: registers, hart pages and command rings around the transport of
+ * net/roce.
+ * Reference: docs/hardware/rnic.md; registers in hw-model/regs/rnic.h.
+ *
+ * Context: one.  Register accesses only change registers and ask for
+ * rnic_run(); everything else happens in rnic_run(), rnic_rx() and
+ * rnic_timer(), which must not be entered from inside a frame_sink.
+ */
+#ifndef ESSD_HW_RNIC_RNIC_H
+#define ESSD_HW_RNIC_RNIC_H
+
+#include "hw-model/core/env.h"
+#include "hw-model/core/frame.h"
+#include "net/roce/roce.h"
+
+enum { RNIC_HARTS = RDMA_EQS, RNIC_HART_REGS = 9 };
+
+struct rnic_hart {
+    bool enabled;
+    bool asleep;                  /* its ASLEEP word is 1 */
+    uint8_t cmd_size_log2, db_size_log2;
+    uint32_t regs[RNIC_HART_REGS]; /* as written: PAGE_LO .. SIZES */
+    uint64_t page, cmd, db;       /* latched by ENABLE */
+    uint32_t cmd_ci, db_ci;       /* entries taken, free-running */
+};
+
+/* Everything that is saved. */
+struct rnic_state {
+    uint32_t ctrl;
+    uint32_t irq_status;
+    uint32_t irq_enable;
+    struct rnic_hart harts[RNIC_HARTS];
+    struct roce_state roce;
+};
+
+struct rnic {
+    struct dev_env env;
+    struct roce roce;
+    uint64_t timer_ns;            /* what set_timer() was told last */
+    struct rnic_state state;
+};
+
+struct rnic_config {
+    struct dev_env env;           /* interrupt line 0; copied */
+    struct frame_sink ports[RDMA_PORTS]; /* where frames leave; copied */
+};
+
+/**
+ * Set up an RNIC in reset.  `rnic` may be moved no more.
+ */
+void rnic_init(struct rnic *rnic, const struct rnic_config *config);
+
+/** Reset: as after power-on.  Lowers the interrupt. */
+void rnic_reset(struct rnic *rnic);
+
+/** Read and write a register: aligned 32-bit accesses only. */
+uint32_t rnic_read(struct rnic *rnic, uint32_t offset);
+
+/** @return false when there is no such register, or it is read-only */
+bool rnic_write(struct rnic *rnic, uint32_t offset, uint32_t value);
+
+/** Do what is to be done.  Asked for with env.defer(). */
+void rnic_run(struct rnic *rnic);
+
+/** The deadline set with env.set_timer() has passed. */
+void rnic_timer(struct rnic *rnic);
+
+/** Take RoCE frames (UDP port 4791) that a port received; answers them. */
+void rnic_rx(struct rnic *rnic, unsigned int port,
+             const struct frame_rx *frames, unsigned int count);
+
+/** A sink that has taken fewer frames than offered has room again. */
+void rnic_port_ready(struct rnic *rnic, unsigned int port);
+
+/** Tell firmware of a port's link: event LINK to every enabled hart. */
+void rnic_link_changed(struct rnic *rnic, unsigned int port, bool is_up);
+
+/**
+ * Check a state that was loaded into rnic->state and go on with it.
+ *
+ * @return false when it makes no sense: the RNIC is in reset then
+ */
+MUST_USE bool rnic_state_loaded(struct rnic *rnic);
+
+#endif

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the parts of the transport know of each other.
+ *
+ *   rx.c         frames in: headers judged, QP found
+ *   responder.c  requests of the peer's (RC)
+ *   completer.c  responses to ours (RC)
+ *   requester.c  our requests (RC), and going back
+ *   ud.c         datagrams, both ways
+ *   transmit.c   whose turn it is, bursts, back-pressure
+ *   packet.c     headers and ICRC of what leaves
+ *   qp.c         a QP's life, its completions and its end
+ */
+#ifndef ESSD_NET_ROCE_INTERNAL_H
+#define ESSD_NET_ROCE_INTERNAL_H
+
+#include "lib/bytes.h"
+#include "net/roce/roce.h"
+#include "net/verbs/rings.h"
+#include "net/wire/bth.h"
+#include "net/wire/psn.h"
+#include "net/wire/roce_ext.h"
+#include "net/wire/roce_opcode.h"
+
+/* ---- Small things. */
+
+static inline struct rdma_qp *roce_rdma_qp(struct roce *roce, uint32_t slot)
+{
+    return &roce->state->objects.qps[slot];
+}
+
+static inline struct roce_qp *roce_qp(struct roce *roce, uint32_t slot)
+{
+    return &roce->state->qps[slot];
+}
+
+static inline void roce_count(struct roce *roce, enum roce_counter counter)
+{
+    roce->state->counters[counter]++;
+}
+
+static inline uint32_t roce_mtu(const struct roce_qp *qp)
+{
+    return 128u << qp->path.path_mtu;
+}
+
+/* How many packets a message takes: an empty one takes one. */
+static inline uint32_t roce_packets(uint32_t len_bytes, uint32_t mtu)
+{
+    return len_bytes == 0 ? 1 : (len_bytes - 1) / mtu + 1;
+}
+
+/* Bytes of a message that travel in its packet `k`. */
+static inline uint32_t roce_packet_len(uint32_t len_bytes, uint32_t mtu,
+                                       uint32_t k)
+{
+    return MIN(mtu, len_bytes - k * mtu);
+}
+
+/* ---- A received packet, judged up to its headers. */
+
+struct roce_rx {
+    uint8_t port;
+    uint32_t flags;               /* enum roce_op_flag of the opcode */
+    struct bth bth;
+    struct eth eth;
+    struct ip_addr src, dst;
+    const uint8_t *ext;           /* extended headers, whole */
+    const uint8_t *payload;
+    uint32_t payload_len;         /* without padding */
+};
+
+/* Offset of an extended header among those of the packet. */
+static inline const uint8_t *roce_rx_ieth(const struct roce_rx *rx)
+{
+    return rx->payload - IETH_LEN; /* always the last */
+}
+
+/* responder.c */
+void roce_responder_rx(struct roce *roce, uint32_t slot,
+                       const struct roce_rx *rx);
+bool roce_response_build(struct roce *roce, uint32_t slot, struct frame_tx *tx,
+                         struct roce_note *note);
+bool roce_reply_build(struct roce *roce, uint32_t slot, struct frame_tx *tx,
+                      struct roce_note *note);
+void roce_response_undo(struct roce *roce, uint32_t slot,
+                        const struct roce_note *note);
+
+void roce_reply_undo(struct roce *roce, uint32_t slot,
+                     const struct roce_note *note);
+
+static inline bool roce_reads_wait(const struct roce_qp *qp)
+{
+    return qp->resp.read_next != qp->resp.read_tail;
+}
+
+/* completer.c */
+void roce_completer_rx(struct roce *roce, uint32_t slot,
+                       const struct roce_rx *rx);
+void roce_completer_timer(struct roce *roce, uint32_t slot);
+/* Complete what needs no answer and is the oldest. */
+void roce_complete_ready(struct roce *roce, uint32_t slot);
+
+/* requester.c */
+bool roce_request_build(struct roce *roce, uint32_t slot, struct frame_tx *tx,
+                        struct roce_note *note);
+void roce_request_undo(struct roce *roce, uint32_t slot, uint32_t psn);
+/* Let `psn`, not before una, be the next to leave. */
+void roce_request_seek(struct roce_qp *qp, uint32_t psn);
+/* Scatter a READ's bytes; false when key, bounds or entry say no. */
+bool roce_request_place(struct roce *roce, uint32_t slot,
+                        const struct roce_sent *sent, uint32_t offset,
+                        const uint8_t *data, uint32_t len);
+
+/* ud.c */
+void roce_ud_rx(struct roce *roce, uint32_t slot, const struct roce_rx *rx);
+bool roce_ud_build(struct roce *roce, uint32_t slot, unsigned int port,
+                   struct frame_tx *tx, struct roce_note *note);
+void roce_ud_sent(struct roce *roce, uint32_t slot);
+void roce_ud_undo(struct roce *roce, uint32_t slot);
+/* The port that the next datagram leaves by. */
+unsigned int roce_ud_port(struct roce *roce, uint32_t slot);
+
+/* transmit.c */
+enum roce_note_kind {
+    ROCE_NOTE_REQUEST,
+    ROCE_NOTE_RESPONSE,
+    ROCE_NOTE_REPLY,
+    ROCE_NOTE_UD,
+};
+
+/** The QP has something to send: give it a turn. */
+void roce_schedule(struct roce *roce, uint32_t slot, enum roce_list list);
+
+/* packet.c */
+struct roce_route {
+    uint8_t laddr;
+    uint16_t neigh;
+    uint8_t priority, dscp, hop_limit;
+    uint16_t udp_sport;
+    uint32_t flow_label;
+};
+
+/**
+ * Begin a packet: everything up to the BTH, for `payload_len` bytes and
+ * padding to come.
+ *
+ * @return where the opcode's extended headers go; NULL when one of the two
+ *         addresses is gone
+ */
+uint8_t *roce_packet_begin(const struct rdma_objects *objects,
+                           const struct roce_route *route, struct bth *bth,
+                           uint32_t payload_len, struct frame_tx *tx);
+
+/** Add a piece of payload; empty ones take no room. */
+static inline void roce_packet_add(struct frame_tx *tx, const void *data,
+                                   uint32_t len)
+{
+    if (len != 0) {
+        tx->pieces[tx->num_pieces++] = (struct frame_piece){data, len};
+    }
+}
+
+/** Padding and ICRC, when headers and pieces are in place. */
+void roce_packet_end(const struct bth *bth, struct frame_tx *tx);
+
+void roce_route_of(const struct roce_qp *qp, struct roce_route *route);
+
+/* qp.c */
+/** Complete the oldest send request. */
+void roce_complete_send(struct roce *roce, uint32_t slot,
+                        const struct roce_sent *sent,
+                        enum verbs_wc_status status);
+void roce_complete_recv(struct roce *roce, uint32_t slot,
+                        struct rdma_completion *completion);
+/** To ERROR by itself: event, and everything that was posted is flushed. */
+void roce_qp_fail(struct roce *roce, uint32_t slot,
+                  enum verbs_wc_status status);
+/** The oldest request fails, and with it the QP. */
+void roce_send_fail(struct roce *roce, uint32_t slot,
+                    enum verbs_wc_status status);
+void roce_qp_event(struct roce *roce, uint32_t slot, enum rdma_event_type type,
+                   uint32_t info);
+/** Take one entry of a receive queue, telling of a low level. */
+void roce_rq_advance(struct roce *roce, uint32_t slot);
+/** CQs that overflowed since: their QPs go to ERROR. */
+void roce_settle(struct roce *roce);
+
+static inline void roce_timer_set(struct roce *roce, uint32_t slot,
+                                  uint64_t due_ns)
+{
+    timers_set(&roce->state->timers, (uint16_t)slot, due_ns);
+}
+
+static inline uint64_t roce_ack_due(const struct roce *roce,
+                                    const struct roce_qp *qp)
+{
+    return qp->path.ack_timeout == 0
+               ? TIMERS_NONE
+               : roce->now_ns + (UINT64_C(4096) << qp->path.ack_timeout);
+}
+
+#endif

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A queue pair's life: creation, stages, completions, and its end in ERROR.
+ * Spec: IBTA Vol 1 section 10.3.1 (states), 10.8 (completions), 9.9 (errors).
+ */
+#include "net/roce/internal.h"
+
+#include <string.h>
+
+void roce_qp_event(struct roce *roce, uint32_t slot, enum rdma_event_type type,
+                   uint32_t info)
+{
+    struct rdma_objects *o = &roce->state->objects;
+    const struct rdma_qp *qp = &o->qps[slot];
+
+    rdma_eq_write(o, &roce->dram, o->cqs[qp->send_cq].hart, type, qp->qpn,
+                  info);
+}
+
+static void write_completion(struct roce *roce, uint16_t cq,
+                             struct rdma_completion *completion)
+{
+    struct rdma_objects *o = &roce->state->objects;
+
+    completion->timestamp_ns = roce->now_ns;
+    if (rdma_cq_write(o, &roce->dram, cq, completion) ||
+        o->cqs[cq].overflowed) {
+        return;
+    }
+    o->cqs[cq].overflowed = true;
+    roce->state->cqs_overflowed |= UINT64_C(1) << cq;
+    roce_count(roce, ROCE_CQ_OVERFLOWS);
+    rdma_eq_write(o, &roce->dram, o->cqs[cq].hart, RDMA_EVENT_CQ_OVERFLOW, cq,
+                  0);
+}
+
+static void check_drained(struct roce *roce, uint32_t slot)
+{
+    struct rdma_qp *qp = roce_rdma_qp(roce, slot);
+
+    if (qp->drain_wanted && (int32_t)(qp->sq_done - qp->drain_at) >= 0) {
+        qp->drain_wanted = false;
+        roce_qp_event(roce, slot, RDMA_EVENT_QP_DRAINED, 0);
+    }
+}
+
+void roce_complete_send(struct roce *roce, uint32_t slot,
+                        const struct roce_sent *sent,
+                        enum verbs_wc_status status)
+{
+    struct rdma_qp *qp = roce_rdma_qp(roce, slot);
+
+    if (sent->signaled || status != VERBS_WC_SUCCESS) {
+        write_completion(roce, qp->send_cq,
+                         &(struct rdma_completion){
+                             .cookie = sent->cookie,
+                             .qpn = qp->qpn,
+                             .wqe = (uint16_t)qp->sq_done,
+                             .opcode = sent->opcode,
+                             .status = (uint8_t)status,
+                         });
+    }
+    qp->sq_done++;
+    check_drained(roce, slot);
+}
+
+void roce_complete_recv(struct roce *roce, uint32_t slot,
+                        struct rdma_completion *completion)
+{
+    const struct rdma_qp *qp = roce_rdma_qp(roce, slot);
+
+    completion->qpn = qp->qpn;
+    completion->opcode = RDMA_WC_RECV;
+    write_completion(roce, qp->recv_cq, completion);
+}
+
+void roce_rq_advance(struct roce *roce, uint32_t slot)
+{
+    struct rdma_objects *o = &roce->state->objects;
+    const struct rdma_qp *qp = &o->qps[slot];
+    struct rdma_rq *rq = &o->rqs[qp->rq];
+
+    rq->ci++;
+    if (rq->low == 0) {
+        return;
+    }
+    if (rdma_rq_waiting(rq, &roce->dram) >= rq->low) {
+        rq->low_raised = false;
+    } else if (!rq->low_raised) {
+        rq->low_raised = true;
+        rdma_eq_write(o, &roce->dram, o->cqs[qp->recv_cq].hart,
+                      RDMA_EVENT_RQ_LOW, qp->rq, 0);
+    }
+}
+
+/* Everything that was posted and has not completed, in order. */
+static void flush_sends(struct roce *roce, uint32_t slot)
+{
+    struct rdma_qp *qp = roce_rdma_qp(roce, slot);
+    struct rdma_wr wr;
+
+    while (qp->sq_done != qp->sq_pi) {
+        if (!rdma_sq_read(qp, &roce->dram, qp->sq_done, &wr)) {
+            qp->sq_done = qp->sq_pi;
+            break;
+        }
+        roce_complete_send(
+            roce, slot,
+            &(struct roce_sent){.cookie = wr.cookie, .opcode = wr.opcode},
+            VERBS_WC_FLUSHED);
+    }
+    qp->sq_next = qp->sq_pi;
+    check_drained(roce, slot);
+}
+
+static void flush_receives(struct roce *roce, uint32_t slot)
+{
+    const struct rdma_qp *qp = roce_rdma_qp(roce, slot);
+    struct rdma_rq *rq = &roce->state->objects.rqs[qp->rq];
+    struct roce_responder *resp = &roce_qp(roce, slot)->resp;
+    struct rdma_recv recv;
+
+    if (resp->message == ROCE_IN_SEND) {
+        resp->message = ROCE_BETWEEN;
+        roce_complete_recv(roce, slot,
+                           &(struct rdma_completion){
+                               .cookie = resp->recv_cookie,
+                               .status = VERBS_WC_FLUSHED,
+                           });
+    }
+    while (rq->users == 1 && rdma_rq_peek(rq, &roce->dram, &recv)) {
+        rq->ci++;
+        roce_complete_recv(roce, slot,
+                           &(struct rdma_completion){
+                               .cookie = recv.cookie,
+                               .status = VERBS_WC_FLUSHED,
+                           });
+    }
+}
+
+/* What the transport remembers of packets, both ways. */
+static void forget_packets(struct roce *roce, uint32_t slot)
+{
+    struct roce_qp *qp = roce_qp(roce, slot);
+
+    roce_timer_set(roce, slot, TIMERS_NONE);
+    qp->req.sent_head = qp->req.sent_tail = qp->req.sent_tx = 0;
+    qp->req.tx_psn = qp->req.high_psn = qp->req.una_psn = qp->req.next_psn;
+    qp->req.unacked = qp->req.since_ack_req = 0;
+    qp->req.reads = qp->req.retries = qp->req.rnr_retries = 0;
+    qp->req.rnr_waiting = qp->req.gap_seen = false;
+    qp->resp.read_head = qp->resp.read_next = qp->resp.read_tail = 0;
+    qp->resp.read_packet = 0;
+}
+
+static void enter_error(struct roce *roce, uint32_t slot)
+{
+    rdma_qp_enter(roce_rdma_qp(roce, slot), VERBS_QPS_ERROR);
+    forget_packets(roce, slot);
+    flush_sends(roce, slot);
+    flush_receives(roce, slot);
+}
+
+void roce_qp_fail(struct roce *roce, uint32_t slot, enum verbs_wc_status status)
+{
+    if (roce_rdma_qp(roce, slot)->state == VERBS_QPS_ERROR) {
+        return;
+    }
+    roce_qp_event(roce, slot, RDMA_EVENT_QP_FATAL, (uint32_t)status);
+    enter_error(roce, slot);
+}
+
+void roce_send_fail(struct roce *roce, uint32_t slot,
+                    enum verbs_wc_status status)
+{
+    struct roce_requester *req = &roce_qp(roce, slot)->req;
+
+    if (req->sent_head != req->sent_tail) {
+        roce_complete_send(roce, slot,
+                           &req->sent[req->sent_head % ROCE_INFLIGHT], status);
+    }
+    roce_qp_fail(roce, slot, status);
+}
+
+void roce_settle(struct roce *roce)
+{
+    uint64_t cqs = roce->state->cqs_overflowed;
+
+    if (cqs == 0) {
+        return;
+    }
+    roce->state->cqs_overflowed = 0;
+    for (uint32_t slot = 0; slot < RDMA_QPS; slot++) {
+        const struct rdma_qp *qp = roce_rdma_qp(roce, slot);
+
+        if (qp->exists && qp->state != VERBS_QPS_RESET &&
+            (cqs >> qp->send_cq & 1 || cqs >> qp->recv_cq & 1)) {
+            roce_qp_fail(roce, slot, VERBS_WC_LOCAL_OPERATION);
+        }
+    }
+    /* A flush may overflow further CQs; each does so once. */
+    roce_settle(roce);
+}
+
+void roce_qp_create(struct roce *roce, uint32_t slot)
+{
+    memset(roce_qp(roce, slot), 0, sizeof(struct roce_qp));
+    roce_timer_set(roce, slot, TIMERS_NONE);
+}
+
+static void release_neigh(struct roce *roce, struct roce_path *path)
+{
+    if (path->has_neigh) {
+        roce->state->objects.neighs[path->neigh].users--;
+        path->has_neigh = false;
+    }
+}
+
+static void take_route(struct roce *roce, struct roce_path *to,
+                       const struct roce_path *from)
+{
+    release_neigh(roce, to);
+    to->laddr = from->laddr;
+    to->neigh = from->neigh;
+    to->has_neigh = true;
+    to->priority = from->priority;
+    to->dscp = from->dscp;
+    to->rate_mbps = from->rate_mbps;
+    roce->state->objects.neighs[to->neigh].users++;
+}
+
+static void enter_rtr(struct roce *roce, uint32_t slot,
+                      const struct roce_path *path, uint32_t rq_psn)
+{
+    struct roce_qp *qp = roce_qp(roce, slot);
+
+    qp->path.qkey = path->qkey;
+    qp->path.path_mtu = path->path_mtu;
+    if (roce_rdma_qp(roce, slot)->type == VERBS_QP_UD) {
+        return;
+    }
+    take_route(roce, &qp->path, path);
+    qp->path.dest_qpn = path->dest_qpn;
+    qp->path.access = path->access;
+    qp->path.reads_in = path->reads_in;
+    qp->path.rnr_timer = path->rnr_timer;
+    qp->path.hop_limit = path->hop_limit;
+    qp->path.flow_label = path->flow_label;
+    qp->path.udp_sport = path->udp_sport;
+    qp->resp.epsn = rq_psn & PSN_MASK;
+}
+
+static void enter_rts(struct roce *roce, uint32_t slot,
+                      const struct roce_path *path, uint32_t sq_psn)
+{
+    struct roce_qp *qp = roce_qp(roce, slot);
+
+    qp->req.next_psn = sq_psn & PSN_MASK;
+    qp->req.una_psn = qp->req.tx_psn = qp->req.high_psn = qp->req.next_psn;
+    if (roce_rdma_qp(roce, slot)->type == VERBS_QP_UD) {
+        return;
+    }
+    qp->path.ack_timeout = path->ack_timeout;
+    qp->path.retries = path->retries;
+    qp->path.rnr_retries = path->rnr_retries;
+    qp->path.reads_out = path->reads_out;
+}
+
+/* Everything that was posted is forgotten; counts go on from where they are. */
+static void enter_reset(struct roce *roce, uint32_t slot)
+{
+    struct rdma_qp *rqp = roce_rdma_qp(roce, slot);
+
+    release_neigh(roce, &roce_qp(roce, slot)->path);
+    roce_qp_create(roce, slot);
+    rqp->sq_pi = rdma_read_word(&roce->dram, rqp->sq_record);
+    rqp->sq_next = rqp->sq_done = rqp->sq_pi;
+    rqp->drain_wanted = false;
+}
+
+bool roce_qp_modify(struct roce *roce, uint32_t slot, enum verbs_qp_state next,
+                    const struct roce_path *path, uint32_t sq_psn,
+                    uint32_t rq_psn, uint64_t now_ns)
+{
+    struct rdma_qp *rqp = roce_rdma_qp(roce, slot);
+    enum verbs_qp_state from = (enum verbs_qp_state)rqp->state;
+
+    roce->now_ns = now_ns;
+    if (!rdma_qp_may_enter(from, next)) {
+        return false;
+    }
+    if (next == VERBS_QPS_ERROR) {
+        enter_error(roce, slot);
+        return true;
+    }
+    rdma_qp_enter(rqp, next);
+    if (next == VERBS_QPS_RESET) {
+        enter_reset(roce, slot);
+    } else if (next == VERBS_QPS_RTR) {
+        enter_rtr(roce, slot, path, rq_psn);
+    } else if (next == VERBS_QPS_RTS && from == VERBS_QPS_RTR) {
+        enter_rts(roce, slot, path, sq_psn);
+        roce_doorbell(roce, rqp->qpn, now_ns);
+    } else if (next == VERBS_QPS_RTS && rqp->type == VERBS_QP_RC) {
+        take_route(roce, &roce_qp(roce, slot)->path, path);
+        roce_schedule(roce, slot, ROCE_LIST_DATA);
+    }
+    return true;
+}
+
+void roce_qp_destroy(struct roce *roce, uint32_t slot)
+{
+    struct rdma_objects *o = &roce->state->objects;
+    struct rdma_qp *rqp = roce_rdma_qp(roce, slot);
+
+    release_neigh(roce, &roce_qp(roce, slot)->path);
+    roce_qp_create(roce, slot);
+    o->pds[rqp->pd].users--;
+    o->cqs[rqp->send_cq].users--;
+    o->cqs[rqp->recv_cq].users--;
+    o->rqs[rqp->rq].users--;
+    *rqp = (struct rdma_qp){0};
+}
+
+void roce_qp_drain(struct roce *roce, uint32_t slot)
+{
+    struct rdma_qp *rqp = roce_rdma_qp(roce, slot);
+    uint32_t pi = rdma_read_word(&roce->dram, rqp->sq_record);
+
+    rqp->drain_at = pi - rqp->sq_done <= 1u << rqp->sq_size_log2 ? pi
+                                                                 : rqp->sq_pi;
+    rqp->drain_wanted = true;
+    check_drained(roce, slot);
+}
+
+void roce_doorbell(struct roce *roce, uint32_t qpn, uint64_t now_ns)
+{
+    int slot = rdma_qp_find(&roce->state->objects, qpn);
+    struct rdma_qp *rqp;
+    uint32_t pi;
+
+    roce->now_ns = now_ns;
+    if (slot < 0) {
+        return;
+    }
+    rqp = roce_rdma_qp(roce, (uint32_t)slot);
+    pi = rdma_read_word(&roce->dram, rqp->sq_record);
+    if (pi - rqp->sq_done > 1u << rqp->sq_size_log2) {
+        roce_qp_fail(roce, (uint32_t)slot, VERBS_WC_LOCAL_OPERATION);
+        return;
+    }
+    if (pi - rqp->sq_done < rqp->sq_pi - rqp->sq_done) {
+        return; /* went back: what is known stays posted */
+    }
+    rqp->sq_pi = pi;
+    if (rqp->state == VERBS_QPS_ERROR) {
+        flush_sends(roce, (uint32_t)slot);
+        flush_receives(roce, (uint32_t)slot);
+        roce_settle(roce);
+    } else if (rqp->state == VERBS_QPS_RTS) {
+        roce_schedule(roce, (uint32_t)slot, ROCE_LIST_DATA);
+    }
+}

@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Requester of a reliable connection: work requests become packets.
+ * Spec: IBTA Vol 1 section 9.7.2 (sequence numbers), 9.7.3 (requests),
+ * 10.8.3.3 (ordering), 9.7.7 (acknowledgement requests).
+ *
+ * A started request has a record in sent[] that says which PSNs are its own;
+ * its entry in DRAM is read again for every packet, so that nothing of it
+ * need be kept and going back is a matter of setting tx_psn.
+ */
+#include "net/roce/internal.h"
+
+#include <string.h>
+
+static struct roce_sent *sent_at(struct roce_requester *req, uint16_t i)
+{
+    return &req->sent[i % ROCE_INFLIGHT];
+}
+
+void roce_request_seek(struct roce_qp *qp, uint32_t psn)
+{
+    struct roce_requester *req = &qp->req;
+    uint16_t i = req->sent_head;
+
+    while (i != req->sent_tail) {
+        const struct roce_sent *sent = sent_at(req, i);
+
+        if (psn_diff(psn, psn_add(sent->first_psn, sent->packets)) < 0) {
+            break;
+        }
+        i++;
+    }
+    req->tx_psn = psn;
+    req->sent_tx = i;
+}
+
+void roce_request_undo(struct roce *roce, uint32_t slot, uint32_t psn)
+{
+    struct roce_qp *qp = roce_qp(roce, slot);
+
+    roce_request_seek(qp, psn);
+    if (qp->req.unacked > 0) {
+        qp->req.unacked--;
+    }
+    qp->req.since_ack_req = ROCE_ACK_EVERY; /* the next one asks */
+}
+
+/* ---- Work requests. */
+
+/* Its length, or one that no message may have. */
+static uint64_t wr_length(const struct rdma_wr *wr)
+{
+    uint64_t len = 0;
+
+    if (wr->opcode == VERBS_WR_LOCAL_INV) {
+        return 0;
+    }
+    if (wr->inline_data) {
+        return wr->inline_len;
+    }
+    for (uint32_t i = 0; i < wr->num_sge; i++) {
+        len += wr->sge[i].len_bytes;
+    }
+    return len;
+}
+
+/* What is wrong with an entry, whatever it asks for. */
+static enum verbs_wc_status wr_check(const struct rdma_wr *wr)
+{
+    if (wr->opcode > VERBS_WR_LOCAL_INV || wr->after_media != 0 ||
+        wr->pi_action != 0 || wr->num_sge > RDMA_SGES ||
+        wr->inline_len > RDMA_INLINE_MAX ||
+        (wr->inline_data && wr->opcode == VERBS_WR_READ)) {
+        return VERBS_WC_LOCAL_OPERATION;
+    }
+    return wr_length(wr) <= ROCE_MAX_MSG ? VERBS_WC_SUCCESS
+                                         : VERBS_WC_LOCAL_LENGTH;
+}
+
+/* LOCAL_INV is done when it is started. */
+static enum verbs_wc_status local_invalidate(struct roce *roce, uint32_t slot,
+                                             uint32_t key)
+{
+    struct rdma_objects *o = &roce->state->objects;
+    const struct rdma_mr *mr = rdma_mr_find(o, key);
+
+    if (mr == NULL || mr->pd != roce_rdma_qp(roce, slot)->pd) {
+        return VERBS_WC_LOCAL_PROTECTION;
+    }
+    return rdma_mr_destroy(o, key >> 8) ? VERBS_WC_SUCCESS
+                                        : VERBS_WC_LOCAL_PROTECTION;
+}
+
+/* Whether READs that are under way hold this one back. */
+static bool must_wait(const struct roce_qp *qp, const struct rdma_wr *wr)
+{
+    return (wr->fence && qp->req.reads != 0) ||
+           (wr->opcode == VERBS_WR_READ &&
+            qp->req.reads >= qp->path.reads_out);
+}
+
+/* A request that will fail in its turn: nothing behind it is started. */
+static bool has_failed(struct roce_requester *req)
+{
+    return req->sent_head != req->sent_tail &&
+           sent_at(req, (uint16_t)(req->sent_tail - 1))->status !=
+               VERBS_WC_SUCCESS;
+}
+
+/* Start the next work request, if there is one that may start. */
+static bool start_next(struct roce *roce, uint32_t slot)
+{
+    struct rdma_qp *rqp = roce_rdma_qp(roce, slot);
+    struct roce_qp *qp = roce_qp(roce, slot);
+    struct roce_requester *req = &qp->req;
+    struct rdma_wr wr;
+    struct roce_sent *sent;
+
+    if (rqp->sq_next == rqp->sq_pi ||
+        (uint16_t)(req->sent_tail - req->sent_head) == ROCE_INFLIGHT ||
+        has_failed(req)) {
+        return false;
+    }
+    if (!rdma_sq_read(rqp, &roce->dram, rqp->sq_next, &wr)) {
+        roce_qp_fail(roce, slot, VERBS_WC_LOCAL_OPERATION);
+        return false;
+    }
+    if (must_wait(qp, &wr)) {
+        return false;
+    }
+    sent = sent_at(req, req->sent_tail++);
+    *sent = (struct roce_sent){
+        .cookie = wr.cookie,
+        .first_psn = req->next_psn,
+        .wqe = (uint16_t)rqp->sq_next++,
+        .opcode = wr.opcode,
+        .status = (uint8_t)wr_check(&wr),
+        .signaled = wr.signaled,
+    };
+    if (sent->status != VERBS_WC_SUCCESS) {
+        return true;
+    }
+    if (wr.opcode == VERBS_WR_LOCAL_INV) {
+        sent->status = (uint8_t)local_invalidate(roce, slot, wr.inv_key);
+        return true;
+    }
+    sent->len_bytes = (uint32_t)wr_length(&wr);
+    sent->packets = roce_packets(sent->len_bytes, roce_mtu(qp));
+    req->next_psn = psn_add(req->next_psn, sent->packets);
+    req->reads = (uint8_t)(req->reads + (wr.opcode == VERBS_WR_READ));
+    return true;
+}
+
+/* ---- Pieces of a request's memory. */
+
+struct piece {
+    uint8_t *data;
+    uint32_t len_bytes;
+};
+
+/*
+ * Bytes [offset, offset + len) of a scatter list.
+ *
+ * @return how many pieces they take, -1 when a key, its bounds or rights say no
+ */
+static int map_pieces(const struct roce *roce, uint16_t pd,
+                      const struct rdma_wr *wr, unsigned int rights,
+                      uint32_t offset, uint32_t len,
+                      struct piece pieces[RDMA_SGES])
+{
+    int count = 0;
+
+    for (uint32_t i = 0; i < wr->num_sge && len != 0; i++) {
+        const struct rdma_sge *sge = &wr->sge[i];
+        uint32_t n;
+
+        if (offset >= sge->len_bytes) {
+            offset -= sge->len_bytes;
+            continue;
+        }
+        n = MIN(len, sge->len_bytes - offset);
+        pieces[count].data =
+            rdma_mr_map(&roce->state->objects, &roce->dram, pd, sge->lkey,
+                        rights, sge->addr + offset, n);
+        if (pieces[count].data == NULL) {
+            return -1;
+        }
+        pieces[count++].len_bytes = n;
+        offset = 0;
+        len -= n;
+    }
+    return len == 0 ? count : -1;
+}
+
+/* The entry of a started request, still what it was when it started. */
+static bool read_again(struct roce *roce, uint32_t slot,
+                       const struct roce_sent *sent, struct rdma_wr *wr)
+{
+    return rdma_sq_read(roce_rdma_qp(roce, slot), &roce->dram, sent->wqe, wr) &&
+           wr->opcode == sent->opcode && wr_check(wr) == VERBS_WC_SUCCESS &&
+           wr_length(wr) == sent->len_bytes;
+}
+
+bool roce_request_place(struct roce *roce, uint32_t slot,
+                        const struct roce_sent *sent, uint32_t offset,
+                        const uint8_t *data, uint32_t len)
+{
+    struct piece pieces[RDMA_SGES];
+    struct rdma_wr wr;
+    int count;
+
+    if (!read_again(roce, slot, sent, &wr)) {
+        return false;
+    }
+    count = map_pieces(roce, roce_rdma_qp(roce, slot)->pd, &wr,
+                       VERBS_ACCESS_LOCAL_WRITE, offset, len, pieces);
+    for (int i = 0; i < count; i++) {
+        memcpy(pieces[i].data, data, pieces[i].len_bytes);
+        data += pieces[i].len_bytes;
+    }
+    return count >= 0;
+}
+
+/* ---- Packets. */
+
+static uint8_t request_opcode(const struct roce_sent *sent, uint32_t k)
+{
+    static const uint8_t opcodes[][4] = {
+        /* middle, first, last, only */
+        [VERBS_WR_SEND] = {RC_SEND_MIDDLE, RC_SEND_FIRST, RC_SEND_LAST,
+                           RC_SEND_ONLY},
+        [VERBS_WR_SEND_INV] = {RC_SEND_MIDDLE, RC_SEND_FIRST,
+                               RC_SEND_LAST_INVALIDATE,
+                               RC_SEND_ONLY_INVALIDATE},
+        [VERBS_WR_WRITE] = {RC_WRITE_MIDDLE, RC_WRITE_FIRST, RC_WRITE_LAST,
+                            RC_WRITE_ONLY},
+        [VERBS_WR_READ] = {RC_READ_REQUEST, RC_READ_REQUEST, RC_READ_REQUEST,
+                           RC_READ_REQUEST},
+    };
+    unsigned int first = k == 0;
+    unsigned int last = k == sent->packets - 1;
+
+    return opcodes[sent->opcode][first | last << 1];
+}
+
+static void emit_extended(const struct bth *bth, const struct rdma_wr *wr,
+                          uint32_t skip, uint32_t len, uint8_t *ext)
+{
+    if (roce_opcode_is(bth->opcode, ROCE_RETH)) {
+        reth_emit(&(struct reth){.va = wr->remote_addr + skip,
+                                 .rkey = wr->rkey,
+                                 .dma_len_bytes = len},
+                  ext);
+    } else if (roce_opcode_is(bth->opcode, ROCE_IETH)) {
+        ieth_emit(wr->inv_key, ext);
+    }
+}
+
+/*
+ * Gather what packet `k` carries; for a READ see that its answer may land.
+ */
+static bool gather(struct roce *roce, uint32_t slot,
+                   const struct roce_sent *sent, const struct rdma_wr *wr,
+                   uint32_t offset, uint32_t len, struct piece *pieces,
+                   int *count)
+{
+    uint16_t pd = roce_rdma_qp(roce, slot)->pd;
+
+    if (wr->inline_data) {
+        pieces[0] = (struct piece){
+            (uint8_t *)(uintptr_t)wr->inline_bytes + offset, len};
+        *count = 1;
+        return true;
+    }
+    if (sent->opcode == VERBS_WR_READ) {
+        *count = map_pieces(roce, pd, wr, VERBS_ACCESS_LOCAL_WRITE, offset,
+                            sent->len_bytes - offset, pieces);
+    } else {
+        *count = map_pieces(roce, pd, wr, 0, offset, len, pieces);
+    }
+    return *count >= 0;
+}
+
+/* Build packet tx_psn of `sent`; a verdict other than SUCCESS fails it. */
+static enum verbs_wc_status build(struct roce *roce, uint32_t slot,
+                                  const struct roce_sent *sent,
+                                  struct frame_tx *tx, struct bth *bth,
+                                  bool *is_lost)
+{
+    struct roce_qp *qp = roce_qp(roce, slot);
+    uint32_t k = (qp->req.tx_psn - sent->first_psn) & PSN_MASK;
+    uint32_t offset = k * roce_mtu(qp);
+    bool is_read = sent->opcode == VERBS_WR_READ;
+    uint32_t len = roce_packet_len(sent->len_bytes, roce_mtu(qp), k);
+    struct piece pieces[RDMA_SGES];
+    struct roce_route route;
+    struct rdma_wr wr;
+    uint8_t *ext;
+    int count;
+
+    if (!read_again(roce, slot, sent, &wr)) {
+        return VERBS_WC_LOCAL_OPERATION;
+    }
+    if (!gather(roce, slot, sent, &wr, offset, len, pieces, &count)) {
+        return VERBS_WC_LOCAL_PROTECTION;
+    }
+    *bth = (struct bth){
+        .opcode = request_opcode(sent, k),
+        .solicited = wr.solicited && k == sent->packets - 1,
+        .pkey = BTH_PKEY_DEFAULT,
+        .dest_qp = qp->path.dest_qpn,
+        .psn = qp->req.tx_psn,
+        .ack_requested =
+            !is_read && (k == sent->packets - 1 ||
+                         qp->req.since_ack_req + 1 >=
+                             (int)MIN((uint32_t)ROCE_ACK_EVERY,
+                                      (roce->state->window + 1) / 2)),
+    };
+    roce_route_of(qp, &route);
+    ext = roce_packet_begin(&roce->state->objects, &route, bth,
+                            is_read ? 0 : len, tx);
+    *is_lost = ext == NULL;
+    if (ext == NULL) {
+        return VERBS_WC_SUCCESS;
+    }
+    emit_extended(bth, &wr, offset, sent->len_bytes - offset, ext);
+    for (int i = 0; i < count && !is_read; i++) {
+        roce_packet_add(tx, pieces[i].data, pieces[i].len_bytes);
+    }
+    roce_packet_end(bth, tx);
+    return VERBS_WC_SUCCESS;
+}
+
+/* The packet has left: on to the next one. */
+static void advance(struct roce_requester *req, const struct roce_sent *sent,
+                    const struct bth *bth)
+{
+    uint32_t end = psn_add(sent->first_psn, sent->packets);
+
+    req->tx_psn =
+        sent->opcode == VERBS_WR_READ ? end : psn_add(req->tx_psn, 1);
+    if (req->tx_psn == end) {
+        req->sent_tx++;
+    }
+    if (psn_diff(req->tx_psn, req->high_psn) > 0) {
+        req->high_psn = req->tx_psn;
+    }
+    req->unacked++;
+    req->since_ack_req =
+        bth->ack_requested ? 0 : (uint16_t)(req->since_ack_req + 1);
+}
+
+/* The request that the next packet is of, or NULL when nothing may leave. */
+static struct roce_sent *next_sent(struct roce *roce, uint32_t slot)
+{
+    struct roce_qp *qp = roce_qp(roce, slot);
+    struct roce_requester *req = &qp->req;
+
+    while (roce_rdma_qp(roce, slot)->state == VERBS_QPS_RTS &&
+           !req->rnr_waiting && req->unacked < roce->state->window) {
+        struct roce_sent *sent;
+
+        if (req->sent_tx == req->sent_tail && !start_next(roce, slot)) {
+            return NULL;
+        }
+        sent = sent_at(req, req->sent_tx);
+        if (sent->status != VERBS_WC_SUCCESS) {
+            roce_complete_ready(roce, slot);
+            return NULL;
+        }
+        if (sent->packets != 0) {
+            return sent;
+        }
+        req->sent_tx++;
+        roce_complete_ready(roce, slot);
+    }
+    return NULL;
+}
+
+bool roce_request_build(struct roce *roce, uint32_t slot, struct frame_tx *tx,
+                        struct roce_note *note)
+{
+    struct roce_requester *req = &roce_qp(roce, slot)->req;
+    struct roce_sent *sent = next_sent(roce, slot);
+    enum verbs_wc_status status;
+    bool is_lost = false;
+    struct bth bth;
+
+    if (sent == NULL) {
+        return false;
+    }
+    status = build(roce, slot, sent, tx, &bth, &is_lost);
+    if (status != VERBS_WC_SUCCESS) {
+        sent->status = (uint8_t)status;
+        roce_complete_ready(roce, slot);
+        return false;
+    }
+    *note = (struct roce_note){
+        .slot = (uint16_t)slot,
+        .kind = ROCE_NOTE_REQUEST,
+        .psn = bth.psn,
+        .again = psn_diff(bth.psn, req->high_psn) < 0,
+    };
+    if (is_lost) { /* no address: as if it were lost on the way */
+        roce_timer_set(roce, slot, roce_ack_due(roce, roce_qp(roce, slot)));
+        return false;
+    }
+    advance(req, sent, &bth);
+    return true;
+}

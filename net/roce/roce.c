@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The engine as a whole: reset, and checking a state that was loaded. */
+#include "net/roce/internal.h"
+
+#include <string.h>
+
+void roce_reset(struct roce *roce)
+{
+    memset(roce->state, 0, sizeof(*roce->state));
+    roce->state->window = ROCE_WINDOW;
+    timers_reset(&roce->state->timers);
+}
+
+static bool path_valid(const struct rdma_objects *o,
+                       const struct roce_path *path)
+{
+    return path->laddr < RDMA_LADDRS && path->neigh < RDMA_NEIGHS &&
+           (!path->has_neigh || o->neighs[path->neigh].exists) &&
+           path->path_mtu <= 5 && path->reads_out <= ROCE_READS_OUT &&
+           path->reads_in <= ROCE_READS_IN && path->ack_timeout <= 31 &&
+           path->rnr_timer <= 31;
+}
+
+/* The started requests follow each other without a hole, up to next_psn. */
+static bool sent_valid(const struct roce_requester *req, const uint32_t mtu)
+{
+    uint16_t count = (uint16_t)(req->sent_tail - req->sent_head);
+    uint32_t psn = req->next_psn;
+    unsigned int reads = 0;
+
+    if (count > ROCE_INFLIGHT ||
+        (uint16_t)(req->sent_tx - req->sent_head) > count) {
+        return false;
+    }
+    for (uint16_t i = req->sent_tail; i != req->sent_head; i--) {
+        const struct roce_sent *sent =
+            &req->sent[(uint16_t)(i - 1) % ROCE_INFLIGHT];
+
+        if (sent->opcode > VERBS_WR_LOCAL_INV &&
+            sent->status == VERBS_WC_SUCCESS) {
+            return false;
+        }
+        if (sent->packets != 0 &&
+            sent->packets != roce_packets(sent->len_bytes, mtu)) {
+            return false;
+        }
+        psn = psn_add(psn, 0u - sent->packets);
+        if (sent->first_psn != psn) {
+            return false;
+        }
+        reads += sent->opcode == VERBS_WR_READ && sent->packets != 0;
+    }
+    return reads == req->reads && psn_diff(req->una_psn, psn) >= 0 &&
+           psn_diff(req->tx_psn, req->una_psn) >= 0 &&
+           psn_diff(req->high_psn, req->tx_psn) >= 0 &&
+           psn_diff(req->next_psn, req->high_psn) >= 0;
+}
+
+/* tx_psn is in sent[sent_tx], or everything started has left. */
+static bool sent_tx_valid(const struct roce_requester *req)
+{
+    const struct roce_sent *sent = &req->sent[req->sent_tx % ROCE_INFLIGHT];
+
+    if (req->sent_tx == req->sent_tail) {
+        return req->tx_psn == req->next_psn;
+    }
+    return psn_diff(req->tx_psn, sent->first_psn) >= 0 &&
+           (sent->packets == 0 ||
+            psn_diff(req->tx_psn, psn_add(sent->first_psn, sent->packets)) < 0);
+}
+
+static bool responder_valid(const struct roce_responder *resp, uint32_t mtu)
+{
+    uint16_t count = (uint16_t)(resp->read_tail - resp->read_head);
+    uint16_t done = (uint16_t)(resp->read_next - resp->read_head);
+    const struct roce_read *read = &resp->reads[resp->read_next % ROCE_READS_IN];
+
+    if (count > ROCE_READS_IN || done > count || resp->epsn > PSN_MASK ||
+        resp->message > ROCE_IN_WRITE || resp->reply > ROCE_REPLY_NAK ||
+        resp->offset > resp->recv_len) {
+        return false;
+    }
+    for (uint16_t i = resp->read_head; i != resp->read_tail; i++) {
+        const struct roce_read *r = &resp->reads[i % ROCE_READS_IN];
+
+        if (r->packets != roce_packets(r->len_bytes, mtu)) {
+            return false;
+        }
+    }
+    return done == count ? resp->read_packet == 0
+                         : resp->read_packet < read->packets;
+}
+
+static bool qp_valid(const struct roce_state *state, uint32_t slot)
+{
+    const struct roce_qp *qp = &state->qps[slot];
+    bool has_path = state->objects.qps[slot].state >= VERBS_QPS_RTR;
+
+    if (!state->objects.qps[slot].exists) {
+        return true;
+    }
+    if (!path_valid(&state->objects, &qp->path)) {
+        return false;
+    }
+    if (state->objects.qps[slot].type == VERBS_QP_UD || !has_path) {
+        return qp->req.sent_head == qp->req.sent_tail;
+    }
+    return sent_valid(&qp->req, roce_mtu(qp)) && sent_tx_valid(&qp->req) &&
+           responder_valid(&qp->resp, roce_mtu(qp));
+}
+
+/* The queues and the heap follow from the QPs; a turn too many does no harm. */
+static void rebuild(struct roce *roce)
+{
+    struct roce_state *state = roce->state;
+    struct timers timers;
+
+    memcpy(timers.due, state->timers.due, sizeof(timers.due));
+    timers_reset(&state->timers);
+    memset(state->links, 0, sizeof(state->links));
+    memset(state->queues, 0, sizeof(state->queues));
+    memset(state->port_blocked, 0, sizeof(state->port_blocked));
+    for (uint32_t slot = 0; slot < RDMA_QPS; slot++) {
+        if (state->objects.qps[slot].exists) {
+            roce_timer_set(roce, slot, timers.due[slot]);
+            roce_schedule(roce, slot, ROCE_LIST_CONTROL);
+            roce_schedule(roce, slot, ROCE_LIST_DATA);
+        }
+    }
+}
+
+bool roce_reload(struct roce *roce)
+{
+    if (!rdma_objects_valid(&roce->state->objects) ||
+        roce->state->window == 0) {
+        return false;
+    }
+    for (uint32_t slot = 0; slot < RDMA_QPS; slot++) {
+        if (!qp_valid(roce->state, slot)) {
+            return false;
+        }
+    }
+    rebuild(roce);
+    return true;
+}

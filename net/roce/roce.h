@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The RoCEv2 transport: reliable connections as requester and responder, and
+ * unreliable datagrams, over IPv4 and IPv6.
+ * Spec: IBTA Vol 1 chapter 9, annex A17 (RoCEv2).
+ *
+ * Frames come in through roce_rx() and leave through one frame_sink a port,
+ * in bursts, from roce_transmit() only.  Payload is never copied on its way
+ * out and copied once, to where it belongs in DRAM, on its way in.
+ *
+ * Order of judgement and what is answered: docs/hardware/rnic.md, 5 and 6.
+ *
+ * Left out: RoCE v1, atomics, immediate data (both NAK invalid request), UC,
+ * XRC, automatic path migration, credits (end-to-end flow control: RNR NAKs do
+ * it), reaction to CNPs (counted), checksums of UDP (the ICRC covers more).
+ */
+#ifndef ESSD_NET_ROCE_ROCE_H
+#define ESSD_NET_ROCE_ROCE_H
+
+#include "hw-model/core/frame.h"
+#include "net/roce/timers.h"
+#include "net/verbs/objects.h"
+
+enum {
+    ROCE_INFLIGHT = 128,          /* work requests started and not completed */
+    ROCE_READS_IN = 16,           /* READs of a peer's that we answer */
+    ROCE_READS_OUT = 128,
+    ROCE_WINDOW = 128,            /* default: packets sent, not acknowledged */
+    ROCE_ACK_EVERY = 64,          /* AckReq at least every so many packets */
+    ROCE_BURST = 32,              /* frames handed to a port at once */
+    ROCE_QUANTUM = 8,             /* packets of one QP before the next's turn */
+    ROCE_MAX_MSG = 0x80000000u,   /* bytes: 2 GiB */
+};
+
+/* In the order of enum rnic_counter. */
+enum roce_counter {
+    ROCE_RX_PACKETS,
+    ROCE_TX_PACKETS,
+    ROCE_RX_BAD_ICRC,
+    ROCE_RX_MALFORMED,
+    ROCE_RX_NO_QP,
+    ROCE_RX_ADDRESS,
+    ROCE_RX_KEY,
+    ROCE_RX_DUPLICATE,
+    ROCE_RX_OUT_OF_ORDER,
+    ROCE_RX_DROPPED,
+    ROCE_TX_NAK_SEQUENCE,
+    ROCE_TX_NAK_OTHER,
+    ROCE_TX_RNR,
+    ROCE_RX_NAK,
+    ROCE_RX_RNR,
+    ROCE_TIMEOUTS,
+    ROCE_RETRANSMITTED,
+    ROCE_CQ_OVERFLOWS,
+    ROCE_RX_CNP,
+    ROCE_COUNTERS,
+};
+
+/* How a QP reaches its peer, and how often it tries. */
+struct roce_path {
+    uint8_t laddr;
+    uint8_t path_mtu;             /* 1..5 = 256..4096; 0: not set */
+    uint16_t neigh;
+    bool has_neigh;               /* counted in the neighbour's users */
+    uint8_t access;               /* enum verbs_access: the peer's rights */
+    uint8_t reads_out;
+    uint8_t reads_in;
+    uint8_t ack_timeout;          /* 4.096 us << n; 0: never */
+    uint8_t retries;
+    uint8_t rnr_retries;          /* 7: for ever */
+    uint8_t rnr_timer;
+    uint8_t priority, dscp, hop_limit;
+    uint16_t udp_sport;
+    uint32_t flow_label;
+    uint32_t rate_mbps;
+    uint32_t dest_qpn;
+    uint32_t qkey;
+};
+
+/* A work request that has been started: its place among the PSNs. */
+struct roce_sent {
+    uint64_t cookie;
+    uint32_t first_psn;
+    uint32_t packets;             /* PSNs it takes; 0: none */
+    uint32_t len_bytes;
+    uint16_t wqe;                 /* low bits of its count */
+    uint8_t opcode;               /* enum verbs_wr_opcode */
+    uint8_t status;               /* enum verbs_wc_status: fails at its turn */
+    bool signaled;
+};
+
+/* A READ of the peer's: answered, being answered or to be answered. */
+struct roce_read {
+    uint64_t va;
+    uint32_t first_psn;
+    uint32_t packets;
+    uint32_t len_bytes;
+    uint32_t rkey;
+};
+
+enum roce_message {               /* what the responder is in the middle of */
+    ROCE_BETWEEN,                 /* no message: FIRST or ONLY comes next */
+    ROCE_IN_SEND,
+    ROCE_IN_WRITE,
+};
+
+enum roce_reply {                 /* the acknowledgement that waits to leave */
+    ROCE_REPLY_NONE,
+    ROCE_REPLY_ACK,               /* of everything before epsn */
+    ROCE_REPLY_NAK,               /* syndrome and PSN as set */
+};
+
+struct roce_requester {
+    uint32_t next_psn;            /* first PSN no work request has */
+    uint32_t una_psn;             /* oldest that is not acknowledged */
+    uint32_t tx_psn;              /* next to leave; behind next_psn: resending */
+    uint32_t high_psn;            /* first that has never left */
+    uint16_t sent_head;           /* sent[]: next to complete, free-running */
+    uint16_t sent_tail;           /* sent[]: next to be started */
+    uint16_t sent_tx;             /* sent[]: the one tx_psn is in, or tail */
+    uint16_t unacked;             /* packets that left from una to tx */
+    uint16_t since_ack_req;       /* packets since the last AckReq */
+    uint8_t reads;                /* READs among sent[] */
+    uint8_t retries;              /* in a row, without progress */
+    uint8_t rnr_retries;
+    bool rnr_waiting;             /* nothing leaves until the timer */
+    bool gap_seen;                /* resending because a response was lost */
+    struct roce_sent sent[ROCE_INFLIGHT];
+};
+
+struct roce_responder {
+    uint32_t epsn;                /* expected next */
+    uint32_t msn;                 /* messages completed, 24 bits */
+    uint8_t message;              /* enum roce_message */
+    uint8_t reply;                /* enum roce_reply */
+    uint8_t reply_syndrome;       /* of a NAK */
+    bool nak_sent;                /* one NAK for a gap; cleared by progress */
+    bool heard;                   /* QP_ESTABLISHED has been raised */
+    uint32_t reply_psn;           /* of a NAK */
+    uint64_t recv_cookie;         /* SEND: the buffer */
+    uint64_t recv_addr;
+    uint32_t recv_len;
+    uint32_t recv_lkey;
+    uint32_t offset;              /* SEND: bytes so far */
+    uint64_t write_va;            /* WRITE: what is still to come */
+    uint32_t write_rkey;
+    uint32_t write_left;
+    /* reads[]: the last READs in PSN order; head <= next <= tail. */
+    uint16_t read_tail;           /* free-running */
+    uint16_t read_next;           /* next to be answered */
+    uint16_t read_head;           /* oldest that can be repeated */
+    uint32_t read_packet;         /* of reads[read_next]: packet to be sent */
+    uint32_t read_first;          /* the packet that its answer began with */
+    struct roce_read reads[ROCE_READS_IN];
+};
+
+struct roce_qp {
+    struct roce_path path;
+    struct roce_requester req;
+    struct roce_responder resp;
+};
+
+/* Who waits for a turn: queues of QP slots, linked by index. */
+enum roce_list { ROCE_LIST_CONTROL, ROCE_LIST_DATA, ROCE_LISTS };
+
+struct roce_link {
+    uint16_t next;
+    bool queued;
+};
+
+struct roce_queue {
+    uint16_t head, tail;          /* slots; valid while count != 0 */
+    uint16_t count;
+};
+
+struct roce_state {
+    struct rdma_objects objects;
+    struct roce_qp qps[RDMA_QPS];
+    uint64_t counters[ROCE_COUNTERS];
+    uint64_t cqs_overflowed;      /* BIT(cq): its QPs are to go to ERROR */
+    uint32_t window;              /* packets, 1..: default ROCE_WINDOW */
+    struct timers timers;         /* by QP slot */
+    /* All below follows from the above: roce_reload() builds it anew. */
+    struct roce_link links[ROCE_LISTS][RDMA_QPS];
+    struct roce_queue queues[RDMA_PORTS][ROCE_LISTS];
+    bool port_blocked[RDMA_PORTS];
+};
+
+/* What became of a frame of the burst, once the port has said how many. */
+struct roce_note {
+    uint16_t slot;
+    uint8_t kind;                 /* enum roce_note_kind, transmit.c */
+    uint8_t syndrome;
+    uint32_t psn;
+    bool again;                   /* REQUEST: sent before */
+    bool first;                   /* RESPONSE: the answer begins here */
+};
+
+/* The engine.  Only `state` is saved. */
+struct roce {
+    struct roce_state *state;
+    struct rdma_dram dram;
+    struct frame_sink sinks[RDMA_PORTS];
+    uint64_t now_ns;              /* of this run */
+    struct frame_tx burst[ROCE_BURST];
+    struct roce_note notes[ROCE_BURST];
+};
+
+/** Forget everything; `dram` and `sinks` stay. */
+void roce_reset(struct roce *roce);
+
+/**
+ * Take frames that `port` received: UDP to port 4791 over IPv4 or IPv6, tagged
+ * or not.  Anything else is counted as malformed.  Answers wait for
+ * roce_transmit().
+ */
+void roce_rx(struct roce *roce, unsigned int port, const struct frame_rx *frames,
+             unsigned int count, uint64_t now_ns);
+
+/** The send queue of `qpn` has grown: a doorbell. */
+void roce_doorbell(struct roce *roce, uint32_t qpn, uint64_t now_ns);
+
+/**
+ * Send what may be sent: acknowledgements first, then data, the QPs in turn.
+ *
+ * @param budget  bursts at most
+ * @return true when it stopped because of the budget: call again
+ */
+bool roce_transmit(struct roce *roce, unsigned int budget, uint64_t now_ns);
+
+/** The port takes frames again. */
+void roce_port_ready(struct roce *roce, unsigned int port);
+
+/** Act on deadlines that have passed. */
+void roce_timer(struct roce *roce, uint64_t now_ns);
+
+/** When roce_timer() is due next; UINT64_MAX: never. */
+uint64_t roce_deadline(const struct roce *roce);
+
+/* ---- What commands ask for; arguments are checked by the caller, except for
+ * what the comment says. */
+
+/** A QP in RESET, its rdma_qp filled in, starts its life. */
+void roce_qp_create(struct roce *roce, uint32_t slot);
+
+/**
+ * Move a QP, with the path of its next stage.
+ *
+ * @return false when it may not go there: nothing changed
+ */
+MUST_USE bool roce_qp_modify(struct roce *roce, uint32_t slot,
+                             enum verbs_qp_state next,
+                             const struct roce_path *path, uint32_t sq_psn,
+                             uint32_t rq_psn, uint64_t now_ns);
+
+/** Forget a QP and give back what it uses. */
+void roce_qp_destroy(struct roce *roce, uint32_t slot);
+
+/** Raise QP_DRAINED when everything posted so far has completed. */
+void roce_qp_drain(struct roce *roce, uint32_t slot);
+
+/**
+ * After loading `state`: check it, then build what follows from it.
+ *
+ * @return false when it makes no sense; only roce_reset() may follow
+ */
+MUST_USE bool roce_reload(struct roce *roce);
+
+#endif

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * One deadline a QP, the earliest first: a heap of slots.
+ *
+ * A deadline that moves later, as an ACK timer does with every packet, costs a
+ * store: the slot stays where it is and is looked at again when its old time
+ * has come.
+ */
+#ifndef ESSD_NET_ROCE_TIMERS_H
+#define ESSD_NET_ROCE_TIMERS_H
+
+#include "lib/util.h"
+
+#define TIMERS_NONE UINT64_MAX
+
+enum { TIMERS_MAX = 1024 };
+
+struct timers {
+    uint16_t count;
+    uint16_t heap[TIMERS_MAX];    /* slots; the first is due first */
+    uint16_t place[TIMERS_MAX];   /* where a slot is in heap, plus 1; 0: no */
+    uint64_t key[TIMERS_MAX];     /* by slot: when it is looked at */
+    uint64_t due[TIMERS_MAX];     /* by slot: its deadline, never before key */
+};
+
+void timers_reset(struct timers *timers);
+
+/** @param due_ns  TIMERS_NONE: no deadline */
+void timers_set(struct timers *timers, uint16_t slot, uint64_t due_ns);
+
+/** When timers_expired() is to be called next; TIMERS_NONE: never. */
+static inline uint64_t timers_next(const struct timers *timers)
+{
+    return timers->count != 0 ? timers->key[timers->heap[0]] : TIMERS_NONE;
+}
+
+/**
+ * Take one slot whose deadline has passed.
+ *
+ * @return false when there is none
+ */
+MUST_USE bool timers_expired(struct timers *timers, uint64_t now_ns,
+                             uint16_t *slot);
+
+#endif

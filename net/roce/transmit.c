@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Whose turn it is: each port has a queue of QPs that owe an acknowledgement
+ * and one of QPs that have data; the first goes first, and within a queue each
+ * QP gets ROCE_QUANTUM packets before it goes to the end.
+ *
+ * Frames are built into one burst and offered to the port.  What it does not
+ * take is undone, newest first: no frame is ever kept, so nothing of a QP
+ * remains here when it is destroyed, and a saved state has no frames.
+ */
+#include "net/roce/internal.h"
+
+#include <string.h>
+
+/* ---- Queues of slots. */
+
+static unsigned int port_of(struct roce *roce, uint32_t slot)
+{
+    const struct roce_qp *qp = roce_qp(roce, slot);
+
+    if (roce_rdma_qp(roce, slot)->type == VERBS_QP_UD) {
+        return roce_ud_port(roce, slot);
+    }
+    return roce->state->objects.neighs[qp->path.neigh].port;
+}
+
+static void push(struct roce_state *state, unsigned int port,
+                 enum roce_list list, uint16_t slot)
+{
+    struct roce_queue *queue = &state->queues[port][list];
+    struct roce_link *links = state->links[list];
+
+    links[slot].queued = true;
+    if (queue->count++ == 0) {
+        queue->head = slot;
+    } else {
+        links[queue->tail].next = slot;
+    }
+    queue->tail = slot;
+}
+
+static uint16_t pop(struct roce_state *state, unsigned int port,
+                    enum roce_list list)
+{
+    struct roce_queue *queue = &state->queues[port][list];
+    struct roce_link *links = state->links[list];
+    uint16_t slot = queue->head;
+
+    links[slot].queued = false;
+    queue->head = links[slot].next;
+    queue->count--;
+    return slot;
+}
+
+void roce_schedule(struct roce *roce, uint32_t slot, enum roce_list list)
+{
+    if (!roce->state->links[list][slot].queued) {
+        push(roce->state, port_of(roce, slot), list, (uint16_t)slot);
+    }
+}
+
+/* ---- Bursts. */
+
+struct burst {
+    unsigned int port;
+    unsigned int count;
+    struct frame_tx *frames;
+    struct roce_note *notes;
+};
+
+typedef bool build_function(struct roce *roce, uint32_t slot,
+                            struct frame_tx *tx, struct roce_note *note);
+
+/* Up to `max` frames of one kind; fewer when it has no more. */
+static unsigned int build_some(struct roce *roce, struct burst *burst,
+                               uint32_t slot, build_function *build,
+                               unsigned int max)
+{
+    unsigned int n = 0;
+
+    while (n < max && burst->count < ROCE_BURST &&
+           build(roce, slot, &burst->frames[burst->count],
+                 &burst->notes[burst->count])) {
+        burst->count++;
+        n++;
+    }
+    return n;
+}
+
+static void build_ud(struct roce *roce, struct burst *burst, uint32_t slot)
+{
+    unsigned int n = 0;
+
+    while (n < ROCE_QUANTUM && burst->count < ROCE_BURST &&
+           roce_ud_build(roce, slot, burst->port, &burst->frames[burst->count],
+                         &burst->notes[burst->count])) {
+        burst->count++;
+        n++;
+    }
+    if (roce_rdma_qp(roce, slot)->state == VERBS_QPS_RTS &&
+        roce_rdma_qp(roce, slot)->sq_next != roce_rdma_qp(roce, slot)->sq_pi) {
+        roce_schedule(roce, slot, ROCE_LIST_DATA);
+    }
+}
+
+static void build_rc(struct roce *roce, struct burst *burst, uint32_t slot)
+{
+    const struct roce_qp *qp = roce_qp(roce, slot);
+    unsigned int n;
+
+    (void)build_some(roce, burst, slot, roce_response_build, ROCE_QUANTUM);
+    (void)build_some(roce, burst, slot, roce_reply_build, 1);
+    n = build_some(roce, burst, slot, roce_request_build, ROCE_QUANTUM);
+    if (n == ROCE_QUANTUM || burst->count == ROCE_BURST ||
+        roce_reads_wait(qp)) {
+        roce_schedule(roce, slot, ROCE_LIST_DATA);
+    }
+}
+
+/* One QP's turn.  It may have moved to the other port, or be gone. */
+static void take_turn(struct roce *roce, struct burst *burst,
+                      enum roce_list list)
+{
+    uint32_t slot = pop(roce->state, burst->port, list);
+    const struct rdma_qp *rqp = roce_rdma_qp(roce, slot);
+
+    if (!rqp->exists) {
+        return;
+    }
+    if (port_of(roce, slot) != burst->port) {
+        roce_schedule(roce, slot, list);
+    } else if (rqp->type == VERBS_QP_UD) {
+        build_ud(roce, burst, slot);
+    } else if (list == ROCE_LIST_DATA) {
+        build_rc(roce, burst, slot);
+    } else if (roce_reads_wait(roce_qp(roce, slot))) {
+        roce_schedule(roce, slot, ROCE_LIST_DATA);
+    } else {
+        (void)build_some(roce, burst, slot, roce_reply_build, 1);
+    }
+}
+
+static void note_sent(struct roce *roce, const struct roce_note *note)
+{
+    const struct roce_qp *qp = roce_qp(roce, note->slot);
+
+    roce_count(roce, ROCE_TX_PACKETS);
+    switch (note->kind) {
+    case ROCE_NOTE_REQUEST:
+        if (note->again) {
+            roce_count(roce, ROCE_RETRANSMITTED);
+        }
+        if (roce->state->timers.due[note->slot] == TIMERS_NONE &&
+            roce_rdma_qp(roce, note->slot)->state == VERBS_QPS_RTS) {
+            roce_timer_set(roce, note->slot, roce_ack_due(roce, qp));
+        }
+        break;
+    case ROCE_NOTE_REPLY:
+        if (note->syndrome >> 5 == AETH_RNR_NAK) {
+            roce_count(roce, ROCE_TX_RNR);
+        } else if (note->syndrome >> 5 == AETH_NAK) {
+            roce_count(roce,
+                       (note->syndrome & 0x1f) == AETH_NAK_PSN_SEQUENCE
+                           ? ROCE_TX_NAK_SEQUENCE
+                           : ROCE_TX_NAK_OTHER);
+        }
+        break;
+    case ROCE_NOTE_UD:
+        roce_ud_sent(roce, note->slot);
+        break;
+    default:
+        break;
+    }
+}
+
+static void note_undo(struct roce *roce, const struct roce_note *note)
+{
+    uint8_t state = roce_rdma_qp(roce, note->slot)->state;
+
+    if (note->kind == ROCE_NOTE_REPLY) {
+        roce_reply_undo(roce, note->slot, note);
+        return;
+    }
+    if (state != VERBS_QPS_RTS &&
+        !(state == VERBS_QPS_RTR && note->kind == ROCE_NOTE_RESPONSE)) {
+        return; /* it failed while the burst was built: all is forgotten */
+    }
+    if (note->kind == ROCE_NOTE_RESPONSE) {
+        roce_response_undo(roce, note->slot, note);
+    } else if (note->kind == ROCE_NOTE_REQUEST) {
+        roce_request_undo(roce, note->slot, note->psn);
+    } else {
+        roce_ud_undo(roce, note->slot);
+    }
+    roce_schedule(roce, note->slot, ROCE_LIST_DATA);
+}
+
+/* Build one burst and offer it; false when there was nothing to send. */
+static bool send_burst(struct roce *roce, unsigned int port)
+{
+    struct roce_state *state = roce->state;
+    struct burst burst = {
+        .port = port, .frames = roce->burst, .notes = roce->notes};
+    const struct frame_sink *sink = &roce->sinks[port];
+    unsigned int turns = state->queues[port][ROCE_LIST_CONTROL].count +
+                         state->queues[port][ROCE_LIST_DATA].count;
+    unsigned int sent;
+
+    for (; turns != 0 && burst.count < ROCE_BURST; turns--) {
+        if (state->queues[port][ROCE_LIST_CONTROL].count != 0) {
+            take_turn(roce, &burst, ROCE_LIST_CONTROL);
+        } else if (state->queues[port][ROCE_LIST_DATA].count != 0) {
+            take_turn(roce, &burst, ROCE_LIST_DATA);
+        }
+    }
+    if (burst.count == 0) {
+        return false;
+    }
+    sent = sink->send != NULL ? sink->send(sink->ctx, burst.frames, burst.count)
+                              : burst.count;
+    ASSERT(sent <= burst.count);
+    state->port_blocked[port] = sent < burst.count;
+    for (unsigned int i = 0; i < sent; i++) {
+        note_sent(roce, &burst.notes[i]);
+    }
+    for (unsigned int i = burst.count; i > sent; i--) {
+        note_undo(roce, &burst.notes[i - 1]);
+    }
+    return true;
+}
+
+static bool has_work(const struct roce_state *state, unsigned int port)
+{
+    return !state->port_blocked[port] &&
+           (state->queues[port][ROCE_LIST_CONTROL].count != 0 ||
+            state->queues[port][ROCE_LIST_DATA].count != 0);
+}
+
+bool roce_transmit(struct roce *roce, unsigned int budget, uint64_t now_ns)
+{
+    bool more = true;
+
+    roce->now_ns = now_ns;
+    while (more) {
+        more = false;
+        for (unsigned int port = 0; port < RDMA_PORTS; port++) {
+            if (!has_work(roce->state, port)) {
+                continue;
+            }
+            if (budget-- == 0) {
+                roce_settle(roce);
+                return true;
+            }
+            (void)send_burst(roce, port);
+            more = true;
+        }
+        roce_settle(roce);
+    }
+    return false;
+}
+
+void roce_port_ready(struct roce *roce, unsigned int port)
+{
+    roce->state->port_blocked[port] = false;
+}
+
+void roce_timer(struct roce *roce, uint64_t now_ns)
+{
+    uint16_t slot;
+
+    roce->now_ns = now_ns;
+    while (timers_expired(&roce->state->timers, now_ns, &slot)) {
+        roce_completer_timer(roce, slot);
+    }
+    roce_settle(roce);
+}
+
+uint64_t roce_deadline(const struct roce *roce)
+{
+    return timers_next(&roce->state->timers);
+}

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Unreliable datagrams: MADs of QP1.
+ * Spec: IBTA Vol 1 section 9.8.3 (UD), 9.6.1.5 (Q_Key); docs/hardware/rnic.md,
+ * sections 4 and 5.
+ *
+ * A datagram to an address that is gone is lost, as it would be on a network.
+ */
+#include "net/roce/internal.h"
+
+#include <string.h>
+
+enum { MAD_LEN = 256 };
+
+static uint32_t ud_mtu(const struct roce_qp *qp)
+{
+    return qp->path.path_mtu != 0 ? roce_mtu(qp) : MAD_LEN;
+}
+
+static void fill_source(struct roce *roce, const struct roce_rx *rx,
+                        struct rdma_ud_source *source)
+{
+    const struct rdma_objects *o = &roce->state->objects;
+    struct deth deth = {0};
+
+    (void)!deth_parse(&deth, rx->ext, DETH_LEN);
+    *source = (struct rdma_ud_source){
+        .port = rx->port,
+        .priority = rx->eth.priority,
+        .vlan = rx->eth.tagged ? rx->eth.vlan : RDMA_NO_VLAN,
+        .qpn = deth.src_qp,
+        .mac = rx->eth.src,
+        .src_ip = rx->src,
+        .dst_ip = rx->dst,
+    };
+    for (uint8_t i = 0; i < RDMA_LADDRS; i++) {
+        if (o->laddrs[i].exists && o->laddrs[i].port == rx->port &&
+            ip_addr_equal(&o->laddrs[i].ip, &rx->dst)) {
+            source->laddr = i;
+            break;
+        }
+    }
+}
+
+/* The buffer for `len` bytes, or NULL: then the datagram is dropped. */
+static uint8_t *receive_buffer(struct roce *roce, uint32_t slot, uint32_t len,
+                               struct rdma_recv *recv)
+{
+    const struct rdma_objects *o = &roce->state->objects;
+    const struct rdma_qp *rqp = &o->qps[slot];
+
+    if (!rdma_rq_peek(&o->rqs[rqp->rq], &roce->dram, recv) ||
+        recv->len_bytes < len) {
+        return NULL;
+    }
+    return rdma_mr_map(o, &roce->dram, rqp->pd, recv->lkey,
+                       VERBS_ACCESS_LOCAL_WRITE, recv->addr, len);
+}
+
+void roce_ud_rx(struct roce *roce, uint32_t slot, const struct roce_rx *rx)
+{
+    struct rdma_ud_source source;
+    struct rdma_recv recv;
+    uint8_t *buf = receive_buffer(roce, slot, VERBS_UD_HEADER + rx->payload_len,
+                                  &recv);
+
+    if ((rx->flags & ROCE_IMMDT) || buf == NULL) {
+        roce_count(roce, ROCE_RX_DROPPED);
+        return;
+    }
+    fill_source(roce, rx, &source);
+    rdma_ud_source_emit(&source, buf);
+    if (rx->payload_len != 0) {
+        memcpy(buf + VERBS_UD_HEADER, rx->payload, rx->payload_len);
+    }
+    roce_rq_advance(roce, slot);
+    roce_complete_recv(roce, slot,
+                       &(struct rdma_completion){
+                           .cookie = recv.cookie,
+                           .len_bytes = VERBS_UD_HEADER + rx->payload_len,
+                           .status = VERBS_WC_SUCCESS,
+                       });
+}
+
+/* ---- Sending. */
+
+static enum verbs_wc_status check(const struct roce_qp *qp,
+                                  const struct rdma_wr *wr, uint32_t *len)
+{
+    uint64_t total = wr->inline_data ? wr->inline_len : 0;
+
+    if (wr->opcode != VERBS_WR_SEND || wr->after_media != 0 ||
+        wr->pi_action != 0 || wr->num_sge > RDMA_SGES ||
+        wr->inline_len > RDMA_INLINE_MAX || wr->ud_laddr >= RDMA_LADDRS ||
+        wr->ud_neigh >= RDMA_NEIGHS || wr->ud_qpn > 0xffffff) {
+        return VERBS_WC_LOCAL_OPERATION;
+    }
+    for (uint32_t i = 0; i < wr->num_sge && !wr->inline_data; i++) {
+        total += wr->sge[i].len_bytes;
+    }
+    *len = (uint32_t)total;
+    return total <= ud_mtu(qp) ? VERBS_WC_SUCCESS : VERBS_WC_LOCAL_LENGTH;
+}
+
+static bool add_payload(struct roce *roce, uint32_t slot,
+                        const struct rdma_wr *wr, struct frame_tx *tx)
+{
+    const struct rdma_objects *o = &roce->state->objects;
+
+    if (wr->inline_data) {
+        roce_packet_add(tx, wr->inline_bytes, wr->inline_len);
+        return true;
+    }
+    for (uint32_t i = 0; i < wr->num_sge; i++) {
+        const struct rdma_sge *sge = &wr->sge[i];
+        void *data = rdma_mr_map(o, &roce->dram, o->qps[slot].pd, sge->lkey, 0,
+                                 sge->addr, sge->len_bytes);
+
+        if (data == NULL && sge->len_bytes != 0) {
+            return false;
+        }
+        roce_packet_add(tx, data, sge->len_bytes);
+    }
+    return true;
+}
+
+/* Complete the oldest entry, which has been read into `wr`. */
+static void complete(struct roce *roce, uint32_t slot, const struct rdma_wr *wr,
+                     enum verbs_wc_status status)
+{
+    roce_complete_send(roce, slot,
+                       &(struct roce_sent){.cookie = wr->cookie,
+                                           .opcode = wr->opcode,
+                                           .signaled = wr->signaled},
+                       status);
+}
+
+static void fail(struct roce *roce, uint32_t slot, const struct rdma_wr *wr,
+                 enum verbs_wc_status status)
+{
+    complete(roce, slot, wr, status);
+    roce_qp_fail(roce, slot, status);
+}
+
+static bool has_next(struct roce *roce, uint32_t slot, struct rdma_wr *wr)
+{
+    struct rdma_qp *rqp = roce_rdma_qp(roce, slot);
+
+    return rqp->state == VERBS_QPS_RTS && rqp->sq_next != rqp->sq_pi &&
+           rdma_sq_read(rqp, &roce->dram, rqp->sq_next, wr);
+}
+
+unsigned int roce_ud_port(struct roce *roce, uint32_t slot)
+{
+    struct rdma_wr wr;
+
+    return has_next(roce, slot, &wr) && wr.ud_neigh < RDMA_NEIGHS
+               ? roce->state->objects.neighs[wr.ud_neigh].port
+               : 0;
+}
+
+bool roce_ud_build(struct roce *roce, uint32_t slot, unsigned int port,
+                   struct frame_tx *tx, struct roce_note *note)
+{
+    struct rdma_qp *rqp = roce_rdma_qp(roce, slot);
+    struct roce_qp *qp = roce_qp(roce, slot);
+    enum verbs_wc_status status;
+    struct roce_route route;
+    struct rdma_wr wr;
+    struct bth bth;
+    uint32_t len = 0;
+    uint8_t *ext;
+
+    while (has_next(roce, slot, &wr) && roce_ud_port(roce, slot) == port) {
+        bool is_oldest = rqp->sq_next == rqp->sq_done;
+
+        status = check(qp, &wr, &len);
+        route = (struct roce_route){.laddr = wr.ud_laddr,
+                                    .neigh = wr.ud_neigh,
+                                    .priority = qp->path.priority,
+                                    .dscp = qp->path.dscp,
+                                    .udp_sport = qp->path.udp_sport};
+        bth = (struct bth){.opcode = UD_SEND_ONLY,
+                           .solicited = wr.solicited,
+                           .pkey = BTH_PKEY_DEFAULT,
+                           .dest_qp = wr.ud_qpn,
+                           .psn = qp->req.next_psn};
+        ext = status == VERBS_WC_SUCCESS
+                  ? roce_packet_begin(&roce->state->objects, &route, &bth, len,
+                                      tx)
+                  : NULL;
+        if (ext != NULL && !add_payload(roce, slot, &wr, tx)) {
+            status = VERBS_WC_LOCAL_PROTECTION;
+        }
+        if ((status != VERBS_WC_SUCCESS || ext == NULL) && !is_oldest) {
+            return false; /* after those that are in this burst */
+        }
+        if (status != VERBS_WC_SUCCESS) {
+            rqp->sq_next++;
+            fail(roce, slot, &wr, status);
+            return false;
+        }
+        rqp->sq_next++;
+        if (ext == NULL) {
+            complete(roce, slot, &wr, VERBS_WC_SUCCESS);
+            continue;
+        }
+        deth_emit(&(struct deth){.qkey = wr.ud_qkey, .src_qp = rqp->qpn}, ext);
+        roce_packet_end(&bth, tx);
+        qp->req.next_psn = psn_add(qp->req.next_psn, 1);
+        *note = (struct roce_note){
+            .slot = (uint16_t)slot, .kind = ROCE_NOTE_UD, .psn = bth.psn};
+        return true;
+    }
+    return false;
+}
+
+void roce_ud_sent(struct roce *roce, uint32_t slot)
+{
+    struct rdma_qp *rqp = roce_rdma_qp(roce, slot);
+    struct rdma_wr wr;
+
+    if (rdma_sq_read(rqp, &roce->dram, rqp->sq_done, &wr)) {
+        complete(roce, slot, &wr, VERBS_WC_SUCCESS);
+    }
+}
+
+void roce_ud_undo(struct roce *roce, uint32_t slot)
+{
+    struct roce_qp *qp = roce_qp(roce, slot);
+
+    roce_rdma_qp(roce, slot)->sq_next--;
+    qp->req.next_psn = psn_add(qp->req.next_psn, PSN_MASK);
+}

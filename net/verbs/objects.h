@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The engine's side of the verbs: protection domains, memory regions,
+ * completion, receive and event queues, queue pairs, addresses, as both RDMA
+ * transports share them.  What they mean: docs/hardware/rnic.md, section 3.
+ *
+ * Every look-up is by index.  Nothing here holds a pointer, so the whole can be
+ * saved as it is; rdma_objects_valid() says whether a loaded one makes sense.
+ *
+ * Left out: memory windows, XRC, multicast.
+ */
+#ifndef ESSD_NET_VERBS_OBJECTS_H
+#define ESSD_NET_VERBS_OBJECTS_H
+
+#include "lib/util.h"
+#include "net/verbs/verbs.h"
+#include "net/wire/eth.h"
+#include "net/wire/ip_addr.h"
+
+enum {
+    RDMA_PDS = 256,
+    RDMA_MRS = 1024,
+    RDMA_CQS = 64,
+    RDMA_RQS = 1024,
+    RDMA_QPS = 1024,              /* slots; a QPN's low 10 bits */
+    RDMA_LADDRS = 8,
+    RDMA_NEIGHS = 1024,
+    RDMA_EQS = 4,                 /* one a hart */
+    RDMA_PORTS = 2,
+    RDMA_MAD_QPN = 1,
+    RDMA_NO_VLAN = 0xffff,
+};
+
+/* How to reach DRAM: a pointer to `len` bytes, or NULL (hw-model/core/env.h). */
+struct rdma_dram {
+    void *ctx;
+    void *(*map)(void *ctx, uint64_t addr, uint64_t len);
+};
+
+static inline void *rdma_map(const struct rdma_dram *dram, uint64_t addr,
+                             uint64_t len)
+{
+    return dram->map(dram->ctx, addr, len);
+}
+
+struct rdma_pd {
+    bool exists;
+    uint16_t users;               /* MRs, RQs, QPs */
+};
+
+struct rdma_mr {
+    bool exists;
+    uint8_t access;               /* enum verbs_access */
+    uint8_t variant;              /* key = index << 8 | variant */
+    uint16_t pd;
+    uint64_t va;
+    uint64_t len_bytes;
+    uint64_t dram;                /* where va is in DRAM */
+};
+
+struct rdma_cq {
+    bool exists;
+    bool overflowed;              /* CQ_OVERFLOW has been raised */
+    uint8_t hart;
+    uint8_t size_log2;
+    uint16_t users;               /* QPs; one that uses it twice counts twice */
+    uint32_t pi;                  /* entries written, free-running */
+    uint64_t base;
+    uint64_t record;              /* u32 consumer index, firmware's */
+};
+
+struct rdma_rq {
+    bool exists;
+    bool low_raised;              /* RQ_LOW raised and not above since */
+    uint8_t size_log2;
+    uint16_t pd;
+    uint16_t users;               /* QPs */
+    uint32_t low;                 /* event below this many entries; 0: never */
+    uint32_t ci;                  /* entries taken, free-running */
+    uint64_t base;
+    uint64_t record;              /* u32 producer index, firmware's */
+};
+
+struct rdma_eq {
+    bool exists;
+    uint8_t size_log2;
+    uint32_t pi;
+    uint32_t dropped;             /* events that found it full */
+    uint64_t base;
+    uint64_t record;              /* u32 consumer index, firmware's */
+};
+
+struct rdma_laddr {
+    bool exists;
+    uint8_t port;
+    struct mac_addr mac;
+    struct ip_addr ip;
+};
+
+struct rdma_neigh {
+    bool exists;
+    uint8_t port;                 /* where frames to it leave */
+    uint16_t vlan;                /* RDMA_NO_VLAN: untagged */
+    uint16_t users;               /* QPs */
+    struct mac_addr mac;
+    struct ip_addr ip;
+};
+
+/* What a QP is to any transport; the rest is the transport's own. */
+struct rdma_qp {
+    bool exists;
+    bool drain_wanted;            /* QP_DRAINED is due at drain_at */
+    uint8_t state;                /* enum verbs_qp_state; rdma_qp_enter() only */
+    uint8_t type;                 /* enum verbs_qp_type */
+    uint8_t sq_size_log2;
+    uint16_t pd;
+    uint16_t send_cq, recv_cq;
+    uint16_t rq;
+    uint32_t qpn;                 /* 24 bits; its slot is the low 10 */
+    uint32_t sq_pi;               /* posted, as last read from the record */
+    uint32_t sq_next;             /* next to start */
+    uint32_t sq_done;             /* next to complete */
+    uint32_t drain_at;            /* sq_done to be reached */
+    uint64_t sq_base;
+    uint64_t sq_record;           /* u32 producer index, firmware's */
+};
+
+struct rdma_objects {
+    struct rdma_pd pds[RDMA_PDS];
+    struct rdma_mr mrs[RDMA_MRS];
+    struct rdma_cq cqs[RDMA_CQS];
+    struct rdma_rq rqs[RDMA_RQS];
+    struct rdma_eq eqs[RDMA_EQS];
+    struct rdma_qp qps[RDMA_QPS];
+    struct rdma_laddr laddrs[RDMA_LADDRS];
+    struct rdma_neigh neighs[RDMA_NEIGHS];
+    uint32_t harts_dirty;         /* BIT(h): entries written for hart h since */
+};
+
+static inline uint32_t rdma_qp_slot(uint32_t qpn)
+{
+    return qpn & (RDMA_QPS - 1);
+}
+
+/* The slot of an existing QP, or -1. */
+static inline int rdma_qp_find(const struct rdma_objects *o, uint32_t qpn)
+{
+    uint32_t slot = rdma_qp_slot(qpn);
+
+    return o->qps[slot].exists && o->qps[slot].qpn == qpn ? (int)slot : -1;
+}
+
+/** Whether firmware, or an error, may move a QP from one state to another. */
+bool rdma_qp_may_enter(enum verbs_qp_state from, enum verbs_qp_state to);
+
+/* The only writer of a QP's state.  An illegal move is our bug. */
+void rdma_qp_enter(struct rdma_qp *qp, enum verbs_qp_state next);
+
+/** The region of a key, whoever may use it, or NULL. */
+const struct rdma_mr *rdma_mr_find(const struct rdma_objects *o, uint32_t key);
+
+/**
+ * Where `len` bytes at `va` of the region named `key` are in DRAM.
+ *
+ * @param pd      the protection domain that asks
+ * @param rights  enum verbs_access bits that are all needed; 0: local reading
+ * @return NULL when key, domain, rights, bounds or DRAM say no
+ */
+void *rdma_mr_map(const struct rdma_objects *o, const struct rdma_dram *dram,
+                  uint16_t pd, uint32_t key, unsigned int rights, uint64_t va,
+                  uint64_t len);
+
+/** Destroy a region: later uses of its key fail.  False when there is none. */
+bool rdma_mr_destroy(struct rdma_objects *o, uint32_t index);
+
+/** Whether every index and count of a loaded state is within its bounds. */
+bool rdma_objects_valid(const struct rdma_objects *o);
+
+#endif
