@@ -189,7 +189,7 @@ bool cm_listen(struct cm *cm, uint64_t service_id, const struct cm_ops *ops,
         struct cm_listener *listener = &cm->listeners[i];
 
         if (listener->ops == NULL) {
-            unused = listener;
+            unused = unused != NULL ? unused : listener;
         } else if (listener->service_id == service_id) {
             return false;
         }

@@ -1,0 +1,836 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a stock host meets: golden messages, refusals, stale connections. */
+#include "tests/unit/net/cm/cm_test.h"
+
+#include "lib/bytes.h"
+
+enum {
+    MSG = MAD_HEADER_LEN,
+    TIMEOUT_US = 4294968,
+    ACK_WAIT_US = 1073742, /* 4.096 us << 18: how long a connection rests */
+};
+
+static void expect_rej(struct side *side, uint16_t reason,
+                       enum cm_answered answered)
+{
+    const uint8_t *mad = side_sent(side, CM_REJ);
+
+    assert_int_equal(get_be64(mad + MAD_TRANSACTION_ID), 0x111223344);
+    assert_int_equal(get_be32(mad + MSG + CM_REJ_REMOTE_COMM_ID), 0xc0ffee01);
+    assert_int_equal(get_be16(mad + MSG + CM_REJ_REASON), reason);
+    assert_int_equal(mad[MSG + CM_REJ_MESSAGE] >> 6, answered);
+}
+
+static void send_req(struct side *side)
+{
+    side_input(side, 1, linux_req, MAD_LEN);
+}
+
+/* The same REQ with `len` bytes of it replaced. */
+static void send_changed(struct side *side, size_t offset, const void *bytes,
+                         size_t len)
+{
+    uint8_t mad[MAD_LEN];
+
+    memcpy(mad, linux_req, MAD_LEN);
+    memcpy(mad + offset, bytes, len);
+    side_input(side, 1, mad, MAD_LEN);
+}
+
+static void send_simple(struct side *side, enum cm_attribute attribute,
+                        uint32_t from_id, uint32_t to_id, uint32_t qpn)
+{
+    uint8_t mad[MAD_LEN] = {1, 7, 2, 3, [17] = (uint8_t)attribute};
+
+    mad[15] = 0x5a; /* transaction */
+    put_be32(mad + MSG, from_id);
+    put_be32(mad + MSG + 4, to_id);
+    put_be24(mad + MSG + 8, qpn);
+    side_input(side, 1, mad, MAD_LEN);
+}
+
+static struct side *established(void)
+{
+    struct side *side = side_new(2, 7);
+
+    send_req(side);
+    side_sent(side, CM_REP);
+    send_simple(side, CM_RTU, 0xc0ffee01, side->conn->local_comm_id, 0);
+    assert_int_equal(side->establishments, 1);
+    return side;
+}
+
+/* ---- Golden messages */
+
+static void test_the_user_sees_the_hosts_request(void **state)
+{
+    struct side *side = side_new(2, 7);
+    struct verbs_qp_attr attr;
+
+    (void)state;
+    side->answer = ANSWER_LATER;
+    send_req(side);
+    side_sent_nothing(side);
+    assert_int_equal(side->requests, 1);
+    assert_int_equal(ip_addr_to_v4(&side->request.peer_ip), 0x0a000001);
+    assert_int_equal(ip_addr_to_v4(&side->request.local_ip), 0x0a000002);
+    assert_int_equal(side->request.peer_port, 0xd431);
+    assert_int_equal(side->request.laddr, 3);
+    assert_int_equal(side->request.path_mtu, IB_MTU_4096);
+    assert_int_equal(side->request.responder_resources, 128);
+    assert_int_equal(side->request.initiator_depth, 0);
+    assert_int_equal(side->request.peer_ca_guid, 0x505400fffe123456);
+    assert_memory_equal(side->private_data, "\0\0\x01\0\x40\0\x3f\0\x01\0\0\0",
+                        12);
+
+    cm_qp_attr(side->conn, &attr);
+    assert_int_equal(attr.laddr, 3);
+    assert_int_equal(attr.neigh, 1);
+    assert_int_equal(attr.path_mtu, 5);
+    assert_int_equal(attr.dest_qpn, 0x11);
+    assert_int_equal(attr.rq_psn, 0xabcdef);
+    assert_int_equal(attr.sq_psn, side->conn->local_psn);
+    assert_int_equal(attr.ack_timeout, 17);
+    assert_int_equal(attr.retries, 7);
+    assert_int_equal(attr.rnr_retries, 7);
+    assert_int_equal(attr.reads_out, 16); /* ours; the host's are 128 */
+    assert_int_equal(attr.reads_in, 0);   /* the host wants none */
+    assert_int_equal(attr.access, 0);
+    assert_int_equal(attr.dscp, 26);
+    assert_in_range(attr.udp_sport, 0xc000, 0xffff);
+    side_free(side);
+}
+
+static void test_the_rep_is_exactly_this(void **state)
+{
+    struct side *side = side_new(2, 7);
+    const struct fake_mad *sent;
+    uint8_t expected[MAD_LEN] = {
+        /* clang-format off */
+        0x01, 0x07, 0x02, 0x03, 0, 0, 0, 0,
+        0x00, 0x00, 0x00, 0x01, 0x11, 0x22, 0x33, 0x44, /* the REQ's */
+        0x00, 0x13, 0, 0, 0, 0, 0, 0,
+        0xff, 0xff, 0xff, 0xff, /* 0: ours, below */
+        0xc0, 0xff, 0xee, 0x01, /* 4: the host's */
+        0, 0, 0, 0,             /* 8: Q_Key */
+        0x02, 0xa0, 0x02, 0,    /* 12: QPN */
+        0, 0, 0, 0,             /* 16: EECN */
+        0xff, 0xff, 0xff, 0,    /* 20: starting PSN, below */
+        0, 16,                  /* 24: responder resources, initiator depth */
+        0x7b,                   /* 26: ACK delay 15, no failover, flow control */
+        0xe0,                   /* 27: RNR retry 7, no SRQ */
+        0, 0, 0, 0, 0, 0, 0x10, 0x02, /* 28: CA GUID */
+        'R', 'E', 'P', ' ', 'd', 'a', 't', 'a',
+        /* clang-format on */
+    };
+
+    (void)state;
+    send_req(side);
+    sent = fake_take(&side->verbs);
+    assert_non_null(sent);
+    put_be32(expected + MSG, side->conn->local_comm_id);
+    put_be24(expected + MSG + 20, side->conn->local_psn);
+    assert_memory_equal(sent->bytes, expected, MAD_LEN);
+    assert_int_equal(sent->neigh, 1);
+    assert_int_equal(sent->laddr, 3);
+    side_free(side);
+}
+
+static void test_our_req_says_what_linux_would_read(void **state)
+{
+    struct side *side = side_new(2, 7);
+    struct cm_connect_param param = side_param(side, 2, 1);
+    struct rdma_ip_cm ip_cm;
+    const uint8_t *mad;
+    struct cm_req req;
+
+    (void)state;
+    assert_non_null(cm_connect(&side->cm, &param));
+    mad = side_sent(side, CM_REQ);
+    assert_true(cm_req_parse(&req, mad + MSG, MAD_DATA_LEN));
+    assert_int_equal(req.service_id, 0x1061144);
+    assert_int_equal(req.local_ca_guid, 0x1002);
+    assert_int_equal(req.local_qpn, 0x2a002);
+    assert_int_equal(req.transport_service_type, CM_TRANSPORT_RC);
+    assert_int_equal(req.path_mtu, IB_MTU_1024);
+    assert_int_equal(req.local_ack_timeout, 17);
+    assert_int_equal(req.retry_count, 7);
+    assert_int_equal(req.rnr_retry_count, 7);
+    assert_int_equal(req.initiator_depth, 16);
+    assert_int_equal(req.responder_resources, 4);
+    assert_int_equal(req.pkey, 0xffff);
+    assert_int_equal(ip_addr_to_v4(&req.local_gid), 0x0a000002);
+    assert_int_equal(ip_addr_to_v4(&req.remote_gid), 0x0a000001);
+    assert_true(rdma_ip_cm_parse(&ip_cm, req.private_data, req.private_len));
+    assert_int_equal(ip_addr_to_v4(&ip_cm.dst), 0x0a000001);
+    assert_int_equal(ip_cm.src_port, 0xd431);
+    assert_memory_equal(req.private_data + 36, "REQ data", 8);
+    side_free(side);
+}
+
+/* ---- Refusals */
+
+static void test_every_wrong_field_has_its_reason(void **state)
+{
+    static const struct {
+        size_t at;
+        uint8_t byte;
+        uint16_t reason;
+    } wrong[] = {
+        {MSG + 8, 1, CM_REJ_INVALID_SERVICE_ID},
+        {MSG + 15, 0x45, CM_REJ_INVALID_SERVICE_ID},
+        {MSG + 43, 0xa3, CM_REJ_INVALID_TRANSPORT_TYPE}, /* UC */
+        {MSG + 71, 7, CM_REJ_INVALID_GID},
+        {MSG + 87, 7, CM_REJ_INVALID_GID},
+        {MSG + 50, 0x07, CM_REJ_INVALID_MTU},
+        {MSG + 50, 0x67, CM_REJ_INVALID_MTU},
+        {MSG + 50, 0xf7, CM_REJ_INVALID_MTU},
+        {MSG + 34, 1, CM_REJ_UNSUPPORTED_REQUEST},     /* QPN 1 */
+        {MSG + 34, 0, CM_REJ_UNSUPPORTED_REQUEST},     /* QPN 0 */
+        {MSG + 49, 0xfe, CM_REJ_UNSUPPORTED_REQUEST},  /* P_Key */
+        {MSG + 140, 0x10, CM_REJ_UNSUPPORTED_REQUEST}, /* IP CM version */
+        {MSG + 141, 0x50, CM_REJ_UNSUPPORTED_REQUEST}, /* IP version 5 */
+    };
+
+    (void)state;
+    for (unsigned int i = 0; i < ARRAY_LEN(wrong); i++) {
+        struct side *side = side_new(2, 7);
+
+        send_changed(side, wrong[i].at, &wrong[i].byte, 1);
+        expect_rej(side, wrong[i].reason, CM_ANSWERS_REQ);
+        side_sent_nothing(side);
+        assert_int_equal(side->requests, 0);
+        assert_int_equal(side_pins(side), 0);
+        side_free(side);
+    }
+}
+
+static void test_an_mtu_too_large_is_told_ours(void **state)
+{
+    struct side *side = side_new(2, 7);
+    const uint8_t *mad;
+
+    (void)state;
+    side->paths.mtu = IB_MTU_1024;
+    send_req(side);
+    mad = side_sent(side, CM_REJ);
+    assert_int_equal(get_be16(mad + MSG + CM_REJ_REASON), CM_REJ_INVALID_MTU);
+    assert_int_equal(mad[MSG + CM_REJ_INFO_LEN] >> 1, 1);
+    assert_int_equal(mad[MSG + CM_REJ_ARI], IB_MTU_1024);
+    send_changed(side, MSG + 50, "\x37", 1); /* 1024: the other way round */
+    side_sent(side, CM_REP);
+    assert_int_equal(side->request.path_mtu, IB_MTU_1024);
+    side_free(side);
+}
+
+static void test_a_refusal_carries_the_users_words(void **state)
+{
+    struct side *side = side_new(2, 7);
+    const uint8_t *mad;
+
+    (void)state;
+    side->answer = ANSWER_REJECT;
+    for (unsigned int i = 0; i < 3000; i++) { /* more than the pool */
+        send_req(side);
+        mad = side_sent(side, CM_REJ);
+        assert_int_equal(get_be16(mad + MSG + CM_REJ_REASON), CM_REJ_CONSUMER);
+        assert_memory_equal(mad + MSG + CM_REJ_PRIVATE, "\0\0\6\0", 4);
+        side_sent_nothing(side);
+    }
+    assert_int_equal(side_pins(side), 0);
+    side_free(side);
+}
+
+static void test_every_truncation_is_silent(void **state)
+{
+    struct side *side = side_new(2, 7);
+
+    (void)state;
+    for (uint32_t len = 0; len < MAD_LEN; len++) {
+        side_input(side, 1, linux_req, len);
+        side_sent_nothing(side);
+    }
+    assert_int_equal(side->requests, 0);
+    assert_int_equal(side->cm.counters.bad_mad, MAD_LEN);
+    send_req(side);
+    side_sent(side, CM_REP);
+    side_free(side);
+}
+
+static void test_other_classes_and_attributes_are_silent(void **state)
+{
+    static const struct {
+        uint8_t at, byte;
+    } wrong[] = {{1, 3},  {2, 1},     {2, 3},     {3, 1},     {3, 0x83}, {0, 2},
+                 {16, 1}, {17, 0x0f}, {17, 0x17}, {17, 0x19}, {17, 0xff}};
+    struct side *side = side_new(2, 7);
+    const struct cm_counters *c = &side->cm.counters;
+
+    (void)state;
+    for (unsigned int i = 0; i < ARRAY_LEN(wrong); i++) {
+        send_changed(side, wrong[i].at, &wrong[i].byte, 1);
+        side_sent_nothing(side);
+    }
+    assert_int_equal(c->bad_class, 5);
+    assert_int_equal(c->bad_mad, 1);
+    assert_int_equal(c->bad_attribute, 5);
+    assert_int_equal(side->requests, 0);
+    side_free(side);
+}
+
+static void test_no_message_breaks_anything(void **state)
+{
+    struct side *side = side_new(2, 7);
+    uint64_t random = 1;
+
+    (void)state;
+    for (unsigned int n = 0; n < 60000; n++) {
+        uint8_t mad[MAD_LEN];
+
+        memcpy(mad, linux_req, MAD_LEN);
+        for (unsigned int i = 0; i < 4; i++) {
+            random = random * 6364136223846793005 + 1442695040888963407;
+            mad[random >> 40 & 0xff] = (uint8_t)(random >> 33);
+        }
+        memcpy(mad, linux_req, 16);
+        mad[17] = (uint8_t)(CM_REQ + (random >> 50) % 7);
+        put_be32(mad + MSG + 4 * (random >> 60 & 1),
+                 side->cm.conns[random >> 53 & 0x7ff].local_comm_id);
+        side_input(side, 1, mad, MAD_LEN);
+        fake_complete(&side->verbs);
+        cm_poll(&side->cm, side->cm.now_us + 5000);
+    }
+    for (unsigned int i = 0; i < CM_CONNS; i++) {
+        struct cm_conn *conn = &side->cm.conns[i];
+
+        if (conn->state != CM_CONN_FREE && !conn->is_released) {
+            cm_release(conn);
+        }
+    }
+    for (unsigned int i = 0; i < 100; i++) {
+        cm_poll(&side->cm, side->cm.now_us + 80000000);
+        fake_complete(&side->verbs);
+    }
+    assert_int_equal(side_pins(side), 0);
+    assert_int_equal(side->cm.heap_len, 0);
+    for (unsigned int i = 0; i < CM_CONNS; i++) {
+        assert_int_equal(side->cm.conns[i].state, CM_CONN_FREE);
+        assert_int_equal(side->cm.by_id[i], 0xffff);
+        assert_int_equal(side->cm.by_qpn[i], 0xffff);
+    }
+    side_free(side);
+}
+
+/* ---- Duplicates and retransmission */
+
+static void test_a_repeated_req_gets_the_same_rep(void **state)
+{
+    struct side *side = side_new(2, 7);
+    uint8_t first[MAD_LEN];
+
+    (void)state;
+    send_req(side);
+    memcpy(first, side_sent(side, CM_REP), MAD_LEN);
+    for (unsigned int i = 0; i < 5; i++) {
+        send_req(side);
+        assert_memory_equal(side_sent(side, CM_REP), first, MAD_LEN);
+    }
+    assert_int_equal(side->requests, 1);
+    side_free(side);
+}
+
+static void test_a_repeated_req_asks_for_patience_while_we_think(void **state)
+{
+    struct side *side = side_new(2, 7);
+    const uint8_t *mad;
+
+    (void)state;
+    side->answer = ANSWER_LATER;
+    send_req(side);
+    send_req(side);
+    mad = side_sent(side, CM_MRA);
+    assert_int_equal(mad[MSG + CM_MRA_MESSAGE], 0);
+    assert_int_equal(mad[MSG + CM_MRA_TIMEOUT] >> 3, 20);
+    cm_accept(side->conn, 5, NULL, 0);
+    side_sent(side, CM_REP);
+    assert_int_equal(side->requests, 1);
+    side_free(side);
+}
+
+static void test_the_rep_is_sent_16_times_then_given_up(void **state)
+{
+    struct side *side = side_new(2, 7);
+    uint8_t first[MAD_LEN];
+    uint64_t now = side->cm.now_us;
+    const uint8_t *mad;
+
+    (void)state;
+    send_req(side);
+    memcpy(first, side_sent(side, CM_REP), MAD_LEN);
+    for (unsigned int i = 1; i < 16; i++) {
+        cm_poll(&side->cm, now + i * (uint64_t)TIMEOUT_US - 1);
+        side_sent_nothing(side);
+        assert_int_equal(cm_poll(&side->cm, now + i * (uint64_t)TIMEOUT_US),
+                         now + (i + 1) * (uint64_t)TIMEOUT_US);
+        assert_memory_equal(side_sent(side, CM_REP), first, MAD_LEN);
+    }
+    assert_int_equal(side->ends, 0);
+    cm_poll(&side->cm, now + 16 * (uint64_t)TIMEOUT_US);
+    mad = side_sent(side, CM_REJ);
+    assert_int_equal(get_be16(mad + MSG + CM_REJ_REASON), CM_REJ_TIMEOUT);
+    assert_int_equal(mad[MSG + CM_REJ_MESSAGE] >> 6, CM_ANSWERS_REP);
+    assert_int_equal(get_be64(mad + MSG + CM_REJ_ARI), 0x1002);
+    assert_int_equal(side->ends, 1);
+    assert_int_equal(side->end.reason, CM_END_TIMEOUT);
+    assert_int_equal(side->cm.counters.retransmits, 15);
+    side_free(side);
+}
+
+static void test_an_mra_gives_the_peer_more_time(void **state)
+{
+    struct side *side = side_new(2, 7);
+    uint8_t mra[MAD_LEN] = {1, 7, 2, 3, [17] = CM_MRA};
+
+    (void)state;
+    send_req(side);
+    side_sent(side, CM_REP);
+    put_be32(mra + MSG, 0xc0ffee01);
+    put_be32(mra + MSG + 4, side->conn->local_comm_id);
+    mra[MSG + 8] = 1 << 6;
+    mra[MSG + 9] = 22 << 3;
+    side_input(side, 1, mra, MAD_LEN);
+    cm_poll(&side->cm, side->cm.now_us + 17179870 + TIMEOUT_US - 10);
+    side_sent_nothing(side);
+    cm_poll(&side->cm, side->cm.now_us + 10);
+    side_sent(side, CM_REP);
+    /* Two hours and a half are not for the peer to ask. */
+    mra[MSG + 9] = 31 << 3;
+    side_input(side, 1, mra, MAD_LEN);
+    cm_poll(&side->cm, side->cm.now_us + 75000000);
+    side_sent(side, CM_REP);
+    side_free(side);
+}
+
+static void test_data_is_an_rtu(void **state)
+{
+    struct side *side = side_new(2, 7);
+
+    (void)state;
+    send_req(side);
+    side_sent(side, CM_REP);
+    cm_data_received(side->conn);
+    assert_int_equal(side->establishments, 1);
+    send_simple(side, CM_RTU, 0xc0ffee01, side->conn->local_comm_id, 0);
+    cm_data_received(side->conn);
+    assert_int_equal(side->establishments, 1);
+    assert_int_equal(cm_poll(&side->cm, side->cm.now_us + 100000000),
+                     CM_NO_DEADLINE);
+    side_sent_nothing(side);
+    side_free(side);
+}
+
+/* ---- Disconnecting */
+
+static void test_an_unknown_dreq_gets_its_drep(void **state)
+{
+    struct side *side = side_new(2, 7);
+    const uint8_t *mad;
+
+    (void)state;
+    send_simple(side, CM_DREQ, 0xabcd, 0x1234, 0x777);
+    mad = side_sent(side, CM_DREP);
+    assert_int_equal(get_be32(mad + MSG), 0x1234);
+    assert_int_equal(get_be32(mad + MSG + 4), 0xabcd);
+    assert_int_equal(mad[15], 0x5a);
+    side_free(side);
+}
+
+static void test_a_dreq_for_another_qpn_ends_nothing(void **state)
+{
+    struct side *side = established();
+    uint32_t id = side->conn->local_comm_id;
+
+    (void)state;
+    send_simple(side, CM_DREQ, 0xc0ffee01, id, 0x2a003);
+    side_sent_nothing(side);
+    assert_int_equal(side->ends, 0);
+    send_simple(side, CM_DREQ, 0xc0ffee02, id, 0x2a002); /* a stranger's */
+    side_sent(side, CM_DREP);
+    assert_int_equal(side->ends, 0);
+    send_simple(side, CM_DREQ, 0xc0ffee01, id, 0x2a002);
+    side_sent(side, CM_DREP);
+    assert_int_equal(side->ends, 1);
+    assert_int_equal(side->end.reason, CM_END_DREQ);
+    /* Our DREP was lost. */
+    send_simple(side, CM_DREQ, 0xc0ffee01, id, 0x2a002);
+    side_sent(side, CM_DREP);
+    cm_poll(&side->cm, side->cm.now_us + ACK_WAIT_US);
+    send_simple(side, CM_DREQ, 0xc0ffee01, id, 0x2a002);
+    side_sent(side, CM_DREP);
+    assert_int_equal(side_pins(side), 0);
+    side_free(side);
+}
+
+static void test_our_dreq_is_repeated_and_given_up(void **state)
+{
+    struct side *side = established();
+    const uint8_t *mad;
+
+    (void)state;
+    cm_disconnect(side->conn);
+    cm_disconnect(side->conn);
+    mad = side_sent(side, CM_DREQ);
+    assert_int_equal(get_be32(mad + MSG), side->conn->local_comm_id);
+    assert_int_equal(get_be32(mad + MSG + 4), 0xc0ffee01);
+    assert_int_equal(get_be24(mad + MSG + 8), 0x11);
+    side_sent_nothing(side);
+    for (unsigned int i = 1; i < 16; i++) {
+        cm_poll(&side->cm, side->cm.now_us + TIMEOUT_US);
+        side_sent(side, CM_DREQ);
+        assert_int_equal(side->ends, 0);
+    }
+    cm_poll(&side->cm, side->cm.now_us + TIMEOUT_US);
+    side_sent_nothing(side);
+    assert_int_equal(side->ends, 1);
+    assert_int_equal(side->end.reason, CM_END_TIMEOUT);
+    side_free(side);
+}
+
+/* ---- Stale connections */
+
+static void test_a_req_with_a_live_qpn_tears_the_old_one_down(void **state)
+{
+    struct side *side = established();
+
+    (void)state;
+    /* The host has rebooted: another communication id, the same QPN. */
+    send_changed(side, MSG, "\xde\xad\xbe\xef", 4);
+    assert_int_equal(side->ends, 1);
+    assert_int_equal(side->end.reason, CM_END_STALE);
+    assert_int_equal(side->requests, 2);
+    side_sent(side, CM_REP);
+    side_sent_nothing(side);
+    assert_int_equal(side->cm.counters.stale, 1);
+    side_free(side);
+}
+
+static void test_a_req_with_a_live_comm_id_tears_the_old_one_down(void **state)
+{
+    struct side *side = established();
+
+    (void)state;
+    send_changed(side, MSG + 34, "\x22", 1); /* another QPN */
+    assert_int_equal(side->ends, 1);
+    assert_int_equal(side->requests, 2);
+    side_sent(side, CM_REP);
+    /* And once more while our own DREQ is out. */
+    cm_data_received(side->conn);
+    cm_disconnect(side->conn);
+    side_sent(side, CM_DREQ);
+    send_changed(side, MSG, "\xde\xad\xbe\xef", 4);
+    send_changed(side, MSG + 34, "\x33", 1);
+    assert_int_equal(side->requests, 4);
+    assert_int_equal(side->ends, 2);
+    side_free(side);
+}
+
+static void test_a_qpn_is_free_once_its_connection_rests(void **state)
+{
+    struct side *side = established();
+    uint32_t id = side->conn->local_comm_id;
+
+    (void)state;
+    send_simple(side, CM_DREQ, 0xc0ffee01, id, 0x2a002);
+    side_sent(side, CM_DREP);
+    send_changed(side, MSG, "\xde\xad\xbe\xef", 4);
+    side_sent(side, CM_REP);
+    assert_int_equal(side->cm.counters.stale, 0);
+    assert_int_equal(side->ends, 1);
+    assert_int_not_equal(side->conn->local_comm_id, id);
+    side_free(side);
+}
+
+static void test_a_late_copy_of_the_req_is_stale(void **state)
+{
+    struct side *side = established();
+
+    (void)state;
+    send_simple(side, CM_DREQ, 0xc0ffee01, side->conn->local_comm_id, 0x2a002);
+    side_sent(side, CM_DREP);
+    send_req(side);
+    expect_rej(side, CM_REJ_STALE_CONNECTION, CM_ANSWERS_REQ);
+    assert_int_equal(side->requests, 1);
+    cm_poll(&side->cm, side->cm.now_us + ACK_WAIT_US);
+    send_req(side);
+    side_sent(side, CM_REP);
+    side_free(side);
+}
+
+static void test_a_stale_rej_ends_the_attempt(void **state)
+{
+    struct side *side = side_new(2, 7);
+    uint8_t rej[MAD_LEN] = {1, 7, 2, 3, [17] = CM_REJ};
+
+    (void)state;
+    send_req(side);
+    side_sent(side, CM_REP);
+    put_be32(rej + MSG, 0xc0ffee01);
+    put_be32(rej + MSG + 4, side->conn->local_comm_id);
+    rej[MSG + 8] = 1 << 6;
+    rej[MSG + 11] = 10;
+    side_input(side, 1, rej, MAD_LEN);
+    assert_int_equal(side->ends, 1);
+    assert_int_equal(side->end.reason, CM_END_REJ);
+    assert_int_equal(side->end.rej_reason, 10);
+    cm_poll(&side->cm, side->cm.now_us + 100000000);
+    side_sent_nothing(side);
+    side_free(side);
+}
+
+static void test_a_timeout_rej_is_found_by_guid(void **state)
+{
+    struct side *side = side_new(2, 7);
+    uint8_t rej[MAD_LEN] = {1, 7, 2, 3, [17] = CM_REJ};
+
+    (void)state;
+    side->answer = ANSWER_LATER;
+    send_req(side);
+    put_be32(rej + MSG, 0xc0ffee01); /* it never learned ours */
+    rej[MSG + 9] = 8 << 1;
+    rej[MSG + 11] = CM_REJ_TIMEOUT;
+    put_be64(rej + MSG + CM_REJ_ARI, 0x505400fffe123457);
+    side_input(side, 1, rej, MAD_LEN);
+    assert_int_equal(side->ends, 0);
+    put_be64(rej + MSG + CM_REJ_ARI, 0x505400fffe123456);
+    side_input(side, 1, rej, MAD_LEN);
+    assert_int_equal(side->ends, 1);
+    side_free(side);
+}
+
+static void test_numbers_of_two_boots_differ(void **state)
+{
+    uint32_t ids[8], psns[8];
+
+    (void)state;
+    for (uint32_t boot = 0; boot < 8; boot++) {
+        struct side *side = side_new(2, boot);
+
+        send_req(side);
+        ids[boot] = side->conn->local_comm_id >> 11;
+        psns[boot] = side->conn->local_psn;
+        for (uint32_t i = 0; i < boot; i++) {
+            assert_in_range((ids[boot] - ids[i]) & 0x1fffff, 100000, 1997152);
+            assert_int_not_equal(psns[boot], psns[i]);
+        }
+        side_free(side);
+    }
+}
+
+/* ---- Pools */
+
+static void fill(struct side *side, uint32_t number)
+{
+    uint8_t mad[MAD_LEN];
+
+    memcpy(mad, linux_req, MAD_LEN);
+    put_be32(mad + MSG, number);
+    put_be24(mad + MSG + 32, number);
+    side_input(side, 1, mad, MAD_LEN);
+}
+
+static void test_a_full_pool_is_refused_and_recovers(void **state)
+{
+    struct side *side = side_new(2, 7);
+    uint32_t n = 100;
+
+    (void)state;
+    for (unsigned int i = 0; i < CM_CONNS; i++) {
+        fill(side, n++);
+        side_sent(side, CM_REP);
+    }
+    fill(side, n);
+    assert_int_equal(get_be16(side_sent(side, CM_REJ) + MSG + CM_REJ_REASON),
+                     CM_REJ_NO_RESOURCES);
+    assert_int_equal(side->cm.counters.no_conn, 1);
+    /* One that only rests makes room at once. */
+    send_simple(side, CM_DREQ, 150, side->cm.conns[50].local_comm_id,
+                side->cm.conns[50].local_qpn);
+    side_sent(side, CM_DREP);
+    assert_int_equal(side->cm.conns[50].state, CM_CONN_TIMEWAIT);
+    fill(side, n);
+    side_sent(side, CM_REP);
+    assert_int_equal(side_pins(side), CM_CONNS);
+    side_free(side);
+}
+
+static void test_communication_ids_rest_as_long_as_possible(void **state)
+{
+    struct side *side = side_new(2, 7);
+    uint32_t first = 0;
+
+    (void)state;
+    side->answer = ANSWER_REJECT;
+    for (uint32_t i = 0; i < 3 * CM_CONNS; i++) {
+        uint32_t id;
+
+        fill(side, 100 + i);
+        id = get_be32(side_sent(side, CM_REJ) + MSG);
+        if (i == 0) {
+            first = id;
+        }
+        assert_int_equal(id, first + i / CM_CONNS * CM_CONNS + i % CM_CONNS);
+    }
+    side_free(side);
+}
+
+static void test_without_a_buffer_requests_wait_and_answers_are_dropped(
+    void **state)
+{
+    struct side *side = side_new(2, 7);
+
+    (void)state;
+    side->verbs.hold_completions = true;
+    for (unsigned int i = 0; i < CM_SEND_BUFFERS; i++) {
+        send_simple(side, CM_DREQ, 1, 2, 3);
+        side_sent(side, CM_DREP);
+    }
+    send_simple(side, CM_DREQ, 1, 2, 3);
+    send_req(side);
+    side_sent_nothing(side);
+    assert_int_equal(side->requests, 1);
+    cm_poll(&side->cm, side->cm.now_us + 1000);
+    side_sent_nothing(side);
+    fake_complete(&side->verbs);
+    cm_poll(&side->cm, side->cm.now_us + 1000);
+    side_sent(side, CM_REP);
+    /* It counts as the first, not as a retransmission that was needed. */
+    assert_int_equal(side->conn->retries_left, 15);
+    side_free(side);
+}
+
+static void test_without_a_path_there_is_silence(void **state)
+{
+    struct side *side = side_new(2, 7);
+
+    (void)state;
+    side->paths.has_no_room = true;
+    send_req(side);
+    send_simple(side, CM_DREQ, 1, 2, 3);
+    side_sent_nothing(side);
+    assert_int_equal(side->cm.counters.no_path, 2);
+    assert_int_equal(side->requests, 0);
+    side_free(side);
+}
+
+static void test_a_broken_qp_is_made_again(void **state)
+{
+    struct side *side = side_new(2, 7);
+    struct verbs_ud_info from = side_from(1, 2);
+
+    (void)state;
+    side->verbs.hold_completions = true;
+    send_req(side);
+    side_sent(side, CM_REP);
+    fake_break(&side->verbs);
+    send_req(side); /* still delivered, but cannot be answered */
+    side_sent_nothing(side);
+    side->verbs.refuse_create = true;
+    assert_int_equal(cm_poll(&side->cm, 1000001), 1000001 + 1000);
+    assert_false(fake_deliver(&side->verbs, &from, linux_req, MAD_LEN));
+    assert_int_equal(side_pins(side), 1); /* the connection, no sends */
+    side->verbs.refuse_create = false;
+    cm_poll(&side->cm, side->cm.now_us + 1);
+    assert_int_equal(side->cm.counters.restarts, 1);
+    for (unsigned int i = 0; i < 2 * CM_RECV_BUFFERS; i++) {
+        send_req(side);
+        fake_complete(&side->verbs);
+        side_sent(side, CM_REP);
+    }
+    side_free(side);
+}
+
+static void test_listeners_are_few_and_do_not_collide(void **state)
+{
+    struct side *side = side_new(2, 7);
+    const struct cm_ops *ops = side->cm.listeners[0].ops;
+
+    (void)state;
+    assert_false(cm_listen(&side->cm, rdma_ip_cm_service_id(4420), ops, side));
+    for (uint16_t i = 1; i < CM_LISTENERS; i++) {
+        assert_true(cm_listen(
+            &side->cm, rdma_ip_cm_service_id((uint16_t)(4420 + i)), ops, side));
+    }
+    assert_false(cm_listen(&side->cm, 99, ops, side));
+    side_free(side);
+}
+
+static void test_timers_fire_in_order(void **state)
+{
+    struct side *side = side_new(2, 7);
+    uint64_t now = side->cm.now_us;
+    unsigned int sent = 0;
+
+    (void)state;
+    /* REPs at 1500 different times, answered in part. */
+    for (uint32_t i = 0; i < 1500; i++) {
+        cm_poll(&side->cm, now + i * 100);
+        fill(side, 100 + i * 7919 % 1500);
+        side_sent(side, CM_REP);
+    }
+    for (uint32_t i = 0; i < 1500; i += 3) {
+        cm_data_received(&side->cm.conns[i * 7 % 1500]);
+    }
+    for (uint32_t i = 0; i < 1500; i++) {
+        uint64_t next = cm_poll(&side->cm, now + i * 100 + TIMEOUT_US);
+        const struct fake_mad *mad = fake_take(&side->verbs);
+
+        assert_true(next > side->cm.now_us);
+        if (mad != NULL) {
+            assert_int_equal(get_be32(mad->bytes + MSG) & 0x7ff, i);
+            sent++;
+        }
+        assert_null(fake_take(&side->verbs));
+    }
+    assert_int_equal(sent, 1000);
+    side_free(side);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_user_sees_the_hosts_request),
+        cmocka_unit_test(test_the_rep_is_exactly_this),
+        cmocka_unit_test(test_our_req_says_what_linux_would_read),
+        cmocka_unit_test(test_every_wrong_field_has_its_reason),
+        cmocka_unit_test(test_an_mtu_too_large_is_told_ours),
+        cmocka_unit_test(test_a_refusal_carries_the_users_words),
+        cmocka_unit_test(test_every_truncation_is_silent),
+        cmocka_unit_test(test_other_classes_and_attributes_are_silent),
+        cmocka_unit_test(test_no_message_breaks_anything),
+        cmocka_unit_test(test_a_repeated_req_gets_the_same_rep),
+        cmocka_unit_test(test_a_repeated_req_asks_for_patience_while_we_think),
+        cmocka_unit_test(test_the_rep_is_sent_16_times_then_given_up),
+        cmocka_unit_test(test_an_mra_gives_the_peer_more_time),
+        cmocka_unit_test(test_data_is_an_rtu),
+        cmocka_unit_test(test_an_unknown_dreq_gets_its_drep),
+        cmocka_unit_test(test_a_dreq_for_another_qpn_ends_nothing),
+        cmocka_unit_test(test_our_dreq_is_repeated_and_given_up),
+        cmocka_unit_test(test_a_req_with_a_live_qpn_tears_the_old_one_down),
+        cmocka_unit_test(test_a_req_with_a_live_comm_id_tears_the_old_one_down),
+        cmocka_unit_test(test_a_qpn_is_free_once_its_connection_rests),
+        cmocka_unit_test(test_a_late_copy_of_the_req_is_stale),
+        cmocka_unit_test(test_a_stale_rej_ends_the_attempt),
+        cmocka_unit_test(test_a_timeout_rej_is_found_by_guid),
+        cmocka_unit_test(test_numbers_of_two_boots_differ),
+        cmocka_unit_test(test_a_full_pool_is_refused_and_recovers),
+        cmocka_unit_test(test_communication_ids_rest_as_long_as_possible),
+        cmocka_unit_test(
+            test_without_a_buffer_requests_wait_and_answers_are_dropped),
+        cmocka_unit_test(test_without_a_path_there_is_silence),
+        cmocka_unit_test(test_a_broken_qp_is_made_again),
+        cmocka_unit_test(test_listeners_are_few_and_do_not_collide),
+        cmocka_unit_test(test_timers_fire_in_order),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
