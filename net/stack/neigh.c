@@ -1,321 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * The neighbour table: see neigh.h.
- *
- * Every entry in use is in a hash chain, in at most one timer list, and, while
- * nobody has it pinned, in the list of use.  Each timer list has one timeout,
- * so that appending keeps it in order and only its head is ever looked at.
- */
-#include "net/stack/internal.h"
-
-#include "lib/bytes.h"
+/* Neighbours: asking, hearing, telling.  See neigh.h. */
+#include "net/stack/neigh_table.h"
 
 enum { TX_RETRY_US = 1000 };
-
-/* Where each state may go.  FREE is reachable from every one. */
-static const uint8_t neigh_next[NEIGH_STATES] = {
-    [NEIGH_FREE] = BIT(NEIGH_INCOMPLETE) | BIT(NEIGH_STALE),
-    [NEIGH_INCOMPLETE] =
-        BIT(NEIGH_INCOMPLETE) | BIT(NEIGH_REACHABLE) | BIT(NEIGH_STALE),
-    [NEIGH_REACHABLE] =
-        BIT(NEIGH_REACHABLE) | BIT(NEIGH_STALE) | BIT(NEIGH_PROBE),
-    [NEIGH_STALE] = BIT(NEIGH_REACHABLE) | BIT(NEIGH_STALE) | BIT(NEIGH_PROBE),
-    [NEIGH_PROBE] = BIT(NEIGH_REACHABLE) | BIT(NEIGH_STALE) | BIT(NEIGH_PROBE),
-};
-
-static const uint64_t timeout_us[NEIGH_TIMERS] = {
-    [NEIGH_TIMER_RETRANS] = NEIGH_RETRANS_US,
-    [NEIGH_TIMER_REACHABLE] = NEIGH_REACHABLE_US,
-    [NEIGH_TIMER_GC] = NEIGH_GC_US,
-};
-
-static struct neigh_entry *entry_of(struct net_stack *stack, uint16_t index)
-{
-    return &stack->neigh.entries[index];
-}
-
-/* ---- Lists of indices. */
-
-static void list_init(struct neigh_list *list)
-{
-    *list = (struct neigh_list){NEIGH_NONE, NEIGH_NONE};
-}
-
-static void list_insert(struct net_stack *stack, struct neigh_list *list,
-                        unsigned which, uint16_t index, bool at_front)
-{
-    struct neigh_link *link = &entry_of(stack, index)->link[which];
-
-    link->prev = at_front ? NEIGH_NONE : list->tail;
-    link->next = at_front ? list->head : NEIGH_NONE;
-    if (link->prev != NEIGH_NONE) {
-        entry_of(stack, link->prev)->link[which].next = index;
-    } else {
-        list->head = index;
-    }
-    if (link->next != NEIGH_NONE) {
-        entry_of(stack, link->next)->link[which].prev = index;
-    } else {
-        list->tail = index;
-    }
-}
-
-static void list_append(struct net_stack *stack, struct neigh_list *list,
-                        unsigned which, uint16_t index)
-{
-    list_insert(stack, list, which, index, false);
-}
-
-static void list_remove(struct net_stack *stack, struct neigh_list *list,
-                        unsigned which, uint16_t index)
-{
-    const struct neigh_link *link = &entry_of(stack, index)->link[which];
-
-    if (link->prev != NEIGH_NONE) {
-        entry_of(stack, link->prev)->link[which].next = link->next;
-    } else {
-        list->head = link->next;
-    }
-    if (link->next != NEIGH_NONE) {
-        entry_of(stack, link->next)->link[which].prev = link->prev;
-    } else {
-        list->tail = link->prev;
-    }
-}
-
-/* ---- The hash: seeded, so that nobody can choose addresses that collide. */
-
-static unsigned bucket_of(const struct net_stack *stack, uint8_t port,
-                          uint16_t vlan, const struct ip_addr *ip)
-{
-    uint64_t x = get_be64(ip->bytes) ^ stack->config.random_seed;
-
-    x = (x ^ x >> 32) * 0xbf58476d1ce4e5b9;
-    x ^= get_be64(ip->bytes + 8) ^ ((uint64_t)port << 16 | vlan);
-    x = (x ^ x >> 32) * 0x94d049bb133111eb;
-    return (unsigned)(x >> 40) % NET_NEIGH_BUCKETS;
-}
-
-uint16_t net_neigh_find(const struct net_stack *stack, uint8_t port,
-                        uint16_t vlan, const struct ip_addr *ip)
-{
-    uint16_t index = stack->neigh.buckets[bucket_of(stack, port, vlan, ip)];
-
-    while (index != NEIGH_NONE) {
-        const struct neigh_entry *e = &stack->neigh.entries[index];
-
-        if (e->port == port && e->vlan == vlan && ip_addr_equal(&e->ip, ip)) {
-            break;
-        }
-        index = e->hash_next;
-    }
-    return index;
-}
-
-static void hash_remove(struct net_stack *stack, uint16_t index)
-{
-    const struct neigh_entry *e = entry_of(stack, index);
-    uint16_t *at =
-        &stack->neigh.buckets[bucket_of(stack, e->port, e->vlan, &e->ip)];
-
-    while (*at != index) {
-        ASSERT(*at != NEIGH_NONE);
-        at = &entry_of(stack, *at)->hash_next;
-    }
-    *at = e->hash_next;
-}
-
-/* ---- States. */
-
-/* What a state waits for.  Remote entries are never asked themselves. */
-static enum neigh_timer timer_of(const struct neigh_entry *e)
-{
-    switch ((enum neigh_state)e->state) {
-    case NEIGH_INCOMPLETE:
-        return e->is_remote ? NEIGH_TIMERS : NEIGH_TIMER_RETRANS;
-    case NEIGH_PROBE:
-        return NEIGH_TIMER_RETRANS;
-    case NEIGH_REACHABLE:
-        return NEIGH_TIMER_REACHABLE;
-    case NEIGH_STALE:
-        if (e->pins == 0) {
-            return NEIGH_TIMER_GC;
-        }
-        /* Somebody uses it all the time, so it is probed when it is old. */
-        return e->is_remote ? NEIGH_TIMERS : NEIGH_TIMER_REACHABLE;
-    default:
-        return NEIGH_TIMERS;
-    }
-}
-
-static void timer_stop(struct net_stack *stack, uint16_t index)
-{
-    struct neigh_entry *e = entry_of(stack, index);
-
-    if (e->timer != NEIGH_TIMERS) {
-        list_remove(stack, &stack->neigh.timers[e->timer], NEIGH_BY_TIMER,
-                    index);
-        e->timer = NEIGH_TIMERS;
-    }
-}
-
-static void timer_start(struct net_stack *stack, uint16_t index,
-                        uint64_t now_us)
-{
-    struct neigh_entry *e = entry_of(stack, index);
-
-    timer_stop(stack, index);
-    e->timer = (uint8_t)timer_of(e);
-    if (e->timer != NEIGH_TIMERS) {
-        e->deadline_us = now_us + timeout_us[e->timer];
-        list_append(stack, &stack->neigh.timers[e->timer], NEIGH_BY_TIMER,
-                    index);
-    }
-}
-
-/* No room to send now: first in the list of those that are to send. */
-static void timer_now(struct net_stack *stack, uint16_t index, uint64_t now_us)
-{
-    struct neigh_entry *e = entry_of(stack, index);
-
-    timer_stop(stack, index);
-    e->timer = NEIGH_TIMER_RETRANS;
-    e->deadline_us = now_us;
-    list_insert(stack, &stack->neigh.timers[NEIGH_TIMER_RETRANS],
-                NEIGH_BY_TIMER, index, true);
-}
-
-/* The only writer of entry->state. */
-static void neigh_enter(struct net_stack *stack, uint16_t index,
-                        enum neigh_state next, uint64_t now_us)
-{
-    struct neigh_entry *e = entry_of(stack, index);
-
-    ASSERT((neigh_next[e->state] | BIT(NEIGH_FREE)) & BIT(next));
-    if (e->state != next) {
-        e->tries = 0;
-    }
-    e->state = (uint8_t)next;
-    timer_start(stack, index, now_us);
-}
-
-/* ---- Pins, use, birth and death. */
-
-static void pin(struct net_stack *stack, uint16_t index, uint64_t now_us)
-{
-    struct neigh_entry *e = entry_of(stack, index);
-
-    ASSERT(e->state != NEIGH_FREE && e->pins < UINT16_MAX);
-    if (e->pins++ != 0) {
-        return;
-    }
-    stack->neigh.pinned++;
-    list_remove(stack, &stack->neigh.unpinned, NEIGH_BY_USE, index);
-    if (e->state == NEIGH_STALE) {
-        timer_start(stack, index, now_us);
-    }
-}
-
-static void unpin(struct net_stack *stack, uint16_t index, uint64_t now_us)
-{
-    struct neigh_entry *e = entry_of(stack, index);
-
-    ASSERT(e->state != NEIGH_FREE && e->pins != 0);
-    if (--e->pins != 0) {
-        return;
-    }
-    stack->neigh.pinned--;
-    list_append(stack, &stack->neigh.unpinned, NEIGH_BY_USE, index);
-    if (e->state == NEIGH_STALE) {
-        timer_start(stack, index, now_us);
-    }
-}
-
-static void touch(struct net_stack *stack, uint16_t index)
-{
-    if (entry_of(stack, index)->pins == 0) {
-        list_remove(stack, &stack->neigh.unpinned, NEIGH_BY_USE, index);
-        list_append(stack, &stack->neigh.unpinned, NEIGH_BY_USE, index);
-    }
-}
-
-static bool has_mac(const struct neigh_entry *e)
-{
-    return e->state != NEIGH_FREE && e->state != NEIGH_INCOMPLETE;
-}
-
-/* Stop following the gateway. */
-static void detach(struct net_stack *stack, uint16_t index, uint64_t now_us)
-{
-    struct neigh_entry *e = entry_of(stack, index);
-
-    if (e->via != NEIGH_NONE) {
-        list_remove(stack, &entry_of(stack, e->via)->behind, NEIGH_BY_GATEWAY,
-                    index);
-        unpin(stack, e->via, now_us);
-        e->via = NEIGH_NONE;
-    }
-}
-
-/* Nobody has it pinned. */
-static void release(struct net_stack *stack, uint16_t index, uint64_t now_us)
-{
-    struct neigh_entry *e = entry_of(stack, index);
-    bool tell = e->is_exported && has_mac(e);
-
-    ASSERT(e->pins == 0 && e->behind.head == NEIGH_NONE);
-    detach(stack, index, now_us);
-    hash_remove(stack, index);
-    list_remove(stack, &stack->neigh.unpinned, NEIGH_BY_USE, index);
-    neigh_enter(stack, index, NEIGH_FREE, now_us);
-    list_append(stack, &stack->neigh.free, NEIGH_BY_USE, index);
-    stack->neigh.used--;
-    if (tell && stack->config.neigh_remove != NULL) {
-        stack->config.neigh_remove(stack->config.ctx, index);
-    }
-}
-
-/* A new entry, FREE still: the caller gives it its first state at once. */
-static uint16_t create(struct net_stack *stack, uint8_t local,
-                       const struct ip_addr *ip, bool is_remote,
-                       uint64_t now_us)
-{
-    const struct net_address_config *own = &stack->addresses[local].config;
-    struct neigh_table *table = &stack->neigh;
-    uint16_t *bucket =
-        &table->buckets[bucket_of(stack, own->port, own->vlan, ip)];
-    struct neigh_entry *e;
-    uint16_t index;
-
-    if (table->free.head == NEIGH_NONE) {
-        if (table->unpinned.head == NEIGH_NONE) {
-            net_count(stack, own->port, NET_NEIGH_REFUSED);
-            return NEIGH_NONE;
-        }
-        net_count(stack, own->port, NET_NEIGH_EVICTED);
-        release(stack, table->unpinned.head, now_us);
-    }
-    index = table->free.head;
-    list_remove(stack, &table->free, NEIGH_BY_USE, index);
-    e = entry_of(stack, index);
-    *e = (struct neigh_entry){
-        .ip = *ip,
-        .via = NEIGH_NONE,
-        .hash_next = *bucket,
-        .vlan = own->vlan,
-        .port = own->port,
-        .local = local,
-        .state = NEIGH_FREE,
-        .timer = NEIGH_TIMERS,
-        .is_remote = is_remote,
-    };
-    list_init(&e->behind);
-    *bucket = index;
-    list_append(stack, &table->unpinned, NEIGH_BY_USE, index);
-    table->used++;
-    net_count(stack, own->port, NET_NEIGH_CREATED);
-    return index;
-}
 
 /* ---- Telling others. */
 
@@ -323,7 +10,7 @@ static void publish(struct net_stack *stack, uint16_t index)
 {
     struct neigh_info info;
 
-    if (entry_of(stack, index)->is_exported &&
+    if (neigh_entry_of(stack, index)->is_exported &&
         stack->config.neigh_update != NULL &&
         net_neigh_info(stack, index, &info)) {
         stack->config.neigh_update(stack->config.ctx, index, &info);
@@ -332,7 +19,7 @@ static void publish(struct net_stack *stack, uint16_t index)
 
 static void export(struct net_stack *stack, uint16_t index)
 {
-    struct neigh_entry *e = entry_of(stack, index);
+    struct neigh_entry *e = neigh_entry_of(stack, index);
 
     if (!e->is_exported) {
         e->is_exported = true;
@@ -352,7 +39,7 @@ static void resolved(struct net_stack *stack, uint16_t index, bool is_ready)
 /* One request, unicast while we have a MAC that may still be right. */
 static bool ask(struct net_stack *stack, uint16_t index)
 {
-    struct neigh_entry *e = entry_of(stack, index);
+    struct neigh_entry *e = neigh_entry_of(stack, index);
     bool unicast = e->state == NEIGH_PROBE && e->tries < NEIGH_UNICAST_TRIES;
     const struct mac_addr *mac = unicast ? &e->mac : NULL;
     uint8_t *frame;
@@ -376,7 +63,7 @@ static bool ask_or_wait(struct net_stack *stack, uint16_t index,
                         uint64_t now_us)
 {
     if (!ask(stack, index)) {
-        timer_now(stack, index, now_us);
+        neigh_timer_now(stack, index, now_us);
         return false;
     }
     return true;
@@ -391,12 +78,12 @@ static bool probe(struct net_stack *stack, uint16_t index, uint64_t now_us)
 /* Somebody uses it: an old one is asked whether it is still there. */
 static void use(struct net_stack *stack, uint16_t index, uint64_t now_us)
 {
-    struct neigh_entry *e = entry_of(stack, index);
+    struct neigh_entry *e = neigh_entry_of(stack, index);
 
-    touch(stack, index);
+    neigh_touch(stack, index);
     if (e->via != NEIGH_NONE) {
         index = e->via;
-        e = entry_of(stack, index);
+        e = neigh_entry_of(stack, index);
     }
     if (e->state == NEIGH_STALE && !e->is_remote) {
         (void)probe(stack, index, now_us);
@@ -409,9 +96,9 @@ static void got_mac(struct net_stack *stack, uint16_t index,
                     const struct mac_addr *mac, enum neigh_state next,
                     uint64_t now_us)
 {
-    struct neigh_entry *e = entry_of(stack, index);
+    struct neigh_entry *e = neigh_entry_of(stack, index);
     bool was_waited_for = e->state == NEIGH_INCOMPLETE;
-    bool is_new = !has_mac(e) || !mac_addr_equal(&e->mac, mac);
+    bool is_new = !neigh_has_mac(e) || !mac_addr_equal(&e->mac, mac);
 
     e->mac = *mac;
     neigh_enter(stack, index, next, now_us);
@@ -419,7 +106,7 @@ static void got_mac(struct net_stack *stack, uint16_t index,
         return;
     }
     publish(stack, index);
-    if (was_waited_for && e->pins != 0) {
+    if (was_waited_for && e->pins != 0 && e->is_exported) {
         resolved(stack, index, true);
     }
 }
@@ -432,10 +119,10 @@ static void got_next_hop(struct net_stack *stack, uint16_t index,
     uint16_t behind;
 
     got_mac(stack, index, mac, next, now_us);
-    behind = entry_of(stack, index)->behind.head;
+    behind = neigh_entry_of(stack, index)->behind.head;
     while (behind != NEIGH_NONE) {
         uint16_t following =
-            entry_of(stack, behind)->link[NEIGH_BY_GATEWAY].next;
+            neigh_entry_of(stack, behind)->link[NEIGH_BY_GATEWAY].next;
 
         got_mac(stack, behind, mac, NEIGH_STALE, now_us);
         behind = following;
@@ -445,7 +132,7 @@ static void got_next_hop(struct net_stack *stack, uint16_t index,
 /* Nobody answered: those who wait lose their pins and hear of it. */
 static void give_up(struct net_stack *stack, uint16_t index, uint64_t now_us)
 {
-    struct neigh_entry *e = entry_of(stack, index);
+    struct neigh_entry *e = neigh_entry_of(stack, index);
 
     net_count(stack, e->port, NET_NEIGH_FAILED);
     while (e->behind.head != NEIGH_NONE) {
@@ -453,10 +140,10 @@ static void give_up(struct net_stack *stack, uint16_t index, uint64_t now_us)
     }
     if (e->pins != 0) {
         e->pins = 1;
-        unpin(stack, index, now_us);
+        neigh_unpin(stack, index, now_us);
         resolved(stack, index, false);
     }
-    release(stack, index, now_us);
+    neigh_release(stack, index, now_us);
 }
 
 static bool is_exhausted(const struct neigh_entry *e)
@@ -472,7 +159,7 @@ static bool is_exhausted(const struct neigh_entry *e)
  */
 static bool retransmit(struct net_stack *stack, uint16_t index, uint64_t now_us)
 {
-    struct neigh_entry *e = entry_of(stack, index);
+    struct neigh_entry *e = neigh_entry_of(stack, index);
 
     if (!is_exhausted(e)) {
         neigh_enter(stack, index, (enum neigh_state)e->state, now_us);
@@ -486,7 +173,7 @@ static bool retransmit(struct net_stack *stack, uint16_t index, uint64_t now_us)
     if (e->pins != 0) {
         neigh_enter(stack, index, NEIGH_STALE, now_us);
     } else {
-        release(stack, index, now_us);
+        neigh_release(stack, index, now_us);
     }
     return true;
 }
@@ -498,44 +185,24 @@ static bool expire(struct net_stack *stack, enum neigh_timer timer,
     case NEIGH_TIMER_RETRANS:
         return retransmit(stack, index, now_us);
     case NEIGH_TIMER_REACHABLE:
-        if (entry_of(stack, index)->pins != 0) {
+        if (neigh_entry_of(stack, index)->pins != 0) {
             return probe(stack, index, now_us);
         }
         neigh_enter(stack, index, NEIGH_STALE, now_us);
         return true;
     default:
-        release(stack, index, now_us);
+        neigh_release(stack, index, now_us);
         return true;
     }
 }
 
 /* ---- What the rest of net/stack calls. */
 
-void net_neigh_init(struct net_stack *stack)
-{
-    struct neigh_table *table = &stack->neigh;
-
-    for (size_t i = 0; i < NET_NEIGH_BUCKETS; i++) {
-        table->buckets[i] = NEIGH_NONE;
-    }
-    for (size_t i = 0; i < NEIGH_TIMERS; i++) {
-        list_init(&table->timers[i]);
-    }
-    list_init(&table->unpinned);
-    list_init(&table->free);
-    for (uint16_t i = 0; i < NET_NEIGHBOURS; i++) {
-        table->entries[i].timer = NEIGH_TIMERS;
-        table->entries[i].via = NEIGH_NONE;
-        list_init(&table->entries[i].behind);
-        list_append(stack, &table->free, NEIGH_BY_USE, i);
-    }
-}
-
 /* The cable may lead elsewhere now: what we knew is hearsay. */
 void net_neigh_link(struct net_stack *stack, uint8_t port, uint64_t now_us)
 {
     for (uint16_t i = 0; i < NET_NEIGHBOURS; i++) {
-        const struct neigh_entry *e = entry_of(stack, i);
+        const struct neigh_entry *e = neigh_entry_of(stack, i);
 
         if (e->port == port &&
             (e->state == NEIGH_REACHABLE || e->state == NEIGH_PROBE)) {
@@ -556,7 +223,7 @@ uint64_t net_neigh_timer(struct net_stack *stack, uint64_t now_us)
         const struct neigh_list *list = &stack->neigh.timers[order[i]];
 
         while (room && list->head != NEIGH_NONE &&
-               entry_of(stack, list->head)->deadline_us <= now_us) {
+               neigh_entry_of(stack, list->head)->deadline_us <= now_us) {
             room = expire(stack, order[i], list->head, now_us);
         }
     }
@@ -564,7 +231,7 @@ uint64_t net_neigh_timer(struct net_stack *stack, uint64_t now_us)
         uint16_t head = stack->neigh.timers[i].head;
 
         if (head != NEIGH_NONE) {
-            next_us = MIN(next_us, entry_of(stack, head)->deadline_us);
+            next_us = MIN(next_us, neigh_entry_of(stack, head)->deadline_us);
         }
     }
     return room ? next_us : MAX(next_us, now_us + TX_RETRY_US);
@@ -582,14 +249,14 @@ void net_neigh_hear(struct net_stack *stack, uint8_t port, uint16_t vlan,
         int local = net_address_on_link(stack, port, vlan, ip);
 
         if (heard->may_create && local >= 0) {
-            index = create(stack, (uint8_t)local, ip, false, now_us);
+            index = neigh_create(stack, (uint8_t)local, ip, false, now_us);
             if (index != NEIGH_NONE) {
                 got_mac(stack, index, &heard->mac, NEIGH_STALE, now_us);
             }
         }
         return;
     }
-    e = entry_of(stack, index);
+    e = neigh_entry_of(stack, index);
     if (e->is_remote) {
         return; /* what the link says about addresses elsewhere is no news */
     }
@@ -637,7 +304,7 @@ static bool is_on_link(const struct net_stack *stack, uint8_t local,
 static uint16_t seek(struct net_stack *stack, uint8_t local,
                      const struct ip_addr *ip, uint64_t now_us)
 {
-    uint16_t index = create(stack, local, ip, false, now_us);
+    uint16_t index = neigh_create(stack, local, ip, false, now_us);
 
     if (index != NEIGH_NONE) {
         neigh_enter(stack, index, NEIGH_INCOMPLETE, now_us);
@@ -661,16 +328,18 @@ static uint16_t seek_behind(struct net_stack *stack, uint8_t local,
             return NEIGH_NONE;
         }
     }
-    pin(stack, via, now_us); /* or it might be the one evicted for the other */
-    index = create(stack, local, ip, true, now_us);
+    neigh_pin(stack, via, now_us); /* or it may be evicted for the other */
+    index = neigh_create(stack, local, ip, true, now_us);
+    if (index != NEIGH_NONE) {
+        neigh_attach(stack, index, via, now_us);
+    }
+    neigh_unpin(stack, via, now_us);
     if (index == NEIGH_NONE) {
-        unpin(stack, via, now_us);
         return NEIGH_NONE;
     }
-    entry_of(stack, index)->via = via;
-    list_append(stack, &entry_of(stack, via)->behind, NEIGH_BY_GATEWAY, index);
-    if (has_mac(entry_of(stack, via))) {
-        got_mac(stack, index, &entry_of(stack, via)->mac, NEIGH_STALE, now_us);
+    if (neigh_has_mac(neigh_entry_of(stack, via))) {
+        got_mac(stack, index, &neigh_entry_of(stack, via)->mac, NEIGH_STALE,
+                now_us);
     } else {
         neigh_enter(stack, index, NEIGH_INCOMPLETE, now_us);
     }
@@ -704,10 +373,11 @@ enum neigh_result net_neigh_resolve(struct net_stack *stack, uint8_t local,
     if (*index == NEIGH_NONE) {
         return NEIGH_FULL;
     }
-    pin(stack, *index, now_us);
+    neigh_pin(stack, *index, now_us);
     export(stack, *index);
     use(stack, *index, now_us);
-    return has_mac(entry_of(stack, *index)) ? NEIGH_READY : NEIGH_PENDING;
+    return neigh_has_mac(neigh_entry_of(stack, *index)) ? NEIGH_READY
+                                                        : NEIGH_PENDING;
 }
 
 uint16_t net_neigh_learn(struct net_stack *stack, uint8_t local,
@@ -725,62 +395,41 @@ uint16_t net_neigh_learn(struct net_stack *stack, uint8_t local,
     }
     index = net_neigh_find(stack, own->port, own->vlan, ip);
     if (index == NEIGH_NONE) {
-        index = create(stack, local, ip, !is_on_link(stack, local, ip), now_us);
+        index = neigh_create(stack, local, ip, !is_on_link(stack, local, ip),
+                             now_us);
         if (index == NEIGH_NONE) {
             return NEIGH_NONE;
         }
     }
-    e = entry_of(stack, index);
-    if (!has_mac(e) || !mac_addr_equal(&e->mac, mac)) {
-        detach(stack, index, now_us); /* its packets come another way */
+    e = neigh_entry_of(stack, index);
+    if (!neigh_has_mac(e) || !mac_addr_equal(&e->mac, mac)) {
+        neigh_detach(stack, index, now_us); /* its packets come another way */
         got_next_hop(stack, index, mac, NEIGH_STALE, now_us);
     }
-    touch(stack, index);
+    neigh_touch(stack, index);
     export(stack, index);
     return index;
 }
 
 void net_neigh_pin(struct net_stack *stack, uint16_t index, uint64_t now_us)
 {
-    ASSERT(index < NET_NEIGHBOURS && has_mac(entry_of(stack, index)));
-    pin(stack, index, now_us);
+    ASSERT(index < NET_NEIGHBOURS &&
+           neigh_has_mac(neigh_entry_of(stack, index)));
+    neigh_pin(stack, index, now_us);
     export(stack, index);
 }
 
 void net_neigh_unpin(struct net_stack *stack, uint16_t index, uint64_t now_us)
 {
     ASSERT(index < NET_NEIGHBOURS);
-    unpin(stack, index, now_us);
+    neigh_unpin(stack, index, now_us);
 }
 
 void net_neigh_confirm(struct net_stack *stack, uint16_t index, uint64_t now_us)
 {
-    ASSERT(index < NET_NEIGHBOURS && has_mac(entry_of(stack, index)));
-    if (!entry_of(stack, index)->is_remote) {
+    ASSERT(index < NET_NEIGHBOURS &&
+           neigh_has_mac(neigh_entry_of(stack, index)));
+    if (!neigh_entry_of(stack, index)->is_remote) {
         neigh_enter(stack, index, NEIGH_REACHABLE, now_us);
     }
-}
-
-bool net_neigh_info(const struct net_stack *stack, uint16_t index,
-                    struct neigh_info *info)
-{
-    const struct neigh_entry *e = &stack->neigh.entries[index];
-
-    ASSERT(index < NET_NEIGHBOURS);
-    if (!has_mac(e)) {
-        return false;
-    }
-    *info = (struct neigh_info){
-        .ip = e->ip,
-        .mac = e->mac,
-        .vlan = e->vlan,
-        .port = e->port,
-    };
-    return true;
-}
-
-enum neigh_state net_neigh_state(const struct net_stack *stack, uint16_t index)
-{
-    ASSERT(index < NET_NEIGHBOURS);
-    return (enum neigh_state)stack->neigh.entries[index].state;
 }

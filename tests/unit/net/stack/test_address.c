@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The life of our own addresses: every state times every event. */
+#include "tests/unit/net/stack/net_test.h"
+
+#include "net/wire/arp.h"
+#include "tests/unit/net/stack/golden.h"
+
+enum { V4 = 0, V6 = 1 };
+
+enum event { LINK_UP, LINK_DOWN, TIMER, TIMERS, CONFLICT, EVENTS };
+
+static void reach(struct world *w, uint8_t local, enum address_state state)
+{
+    if (state != ADDRESS_DOWN) {
+        net_stack_link(&w->stack, 0, true, 0);
+    }
+    if (state == ADDRESS_ANNOUNCING) {
+        while (w->stack.addresses[local].state == ADDRESS_OPTIMISTIC) {
+            world_run(w, w->now_us + SECOND / 10);
+        }
+    } else if (state == ADDRESS_READY) {
+        world_run(w, 10 * SECOND);
+    } else if (state == ADDRESS_DUPLICATE) {
+        INPUT(w, na_claim);
+    }
+    assert_int_equal(w->stack.addresses[local].state, state);
+}
+
+static void happen(struct world *w, uint8_t local, enum event event)
+{
+    uint64_t due_us = w->stack.addresses[local].deadline_us;
+
+    switch (event) {
+    case LINK_UP:
+    case LINK_DOWN:
+        net_stack_link(&w->stack, 0, event == LINK_UP, w->now_us);
+        break;
+    case TIMER: /* once: the address' own next deadline */
+        if (due_us != UINT64_MAX) {
+            w->now_us = MAX(w->now_us, due_us);
+            (void)net_stack_timer(&w->stack, w->now_us);
+        }
+        break;
+    case TIMERS: /* as long as it takes */
+        world_run(w, w->now_us + 20 * SECOND);
+        break;
+    default:
+        if (local == V4) {
+            INPUT(w, arp_claim);
+        } else {
+            INPUT(w, na_claim);
+        }
+        break;
+    }
+}
+
+struct row {
+    enum address_state state;
+    enum address_state next[EVENTS];
+};
+
+static void walk(uint8_t local, const struct row *rows, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        for (enum event event = LINK_UP; event < EVENTS; event++) {
+            struct world *w = world_new();
+
+            reach(w, local, rows[i].state);
+            happen(w, local, event);
+            if (w->stack.addresses[local].state != rows[i].next[event]) {
+                fail_msg("state %d, event %d: %d", (int)rows[i].state,
+                         (int)event, w->stack.addresses[local].state);
+            }
+            world_free(w);
+        }
+    }
+}
+
+static void test_ipv4_address_every_state_and_event(void **state)
+{
+    static const struct row rows[] = {
+        {ADDRESS_DOWN,
+         {ADDRESS_ANNOUNCING, ADDRESS_DOWN, ADDRESS_DOWN, ADDRESS_DOWN,
+          ADDRESS_DOWN}},
+        {ADDRESS_ANNOUNCING,
+         {ADDRESS_ANNOUNCING, ADDRESS_DOWN, ADDRESS_ANNOUNCING, ADDRESS_READY,
+          ADDRESS_ANNOUNCING}},
+        {ADDRESS_READY,
+         {ADDRESS_READY, ADDRESS_DOWN, ADDRESS_READY, ADDRESS_READY,
+          ADDRESS_READY}},
+    };
+
+    (void)state;
+    walk(V4, rows, ARRAY_LEN(rows));
+}
+
+static void test_ipv6_address_every_state_and_event(void **state)
+{
+    static const struct row rows[] = {
+        {ADDRESS_DOWN,
+         {ADDRESS_OPTIMISTIC, ADDRESS_DOWN, ADDRESS_DOWN, ADDRESS_DOWN,
+          ADDRESS_DOWN}},
+        {ADDRESS_OPTIMISTIC,
+         {ADDRESS_OPTIMISTIC, ADDRESS_DOWN, ADDRESS_OPTIMISTIC, ADDRESS_READY,
+          ADDRESS_DUPLICATE}},
+        {ADDRESS_ANNOUNCING,
+         {ADDRESS_ANNOUNCING, ADDRESS_DOWN, ADDRESS_READY, ADDRESS_READY,
+          ADDRESS_ANNOUNCING}},
+        {ADDRESS_READY,
+         {ADDRESS_READY, ADDRESS_DOWN, ADDRESS_READY, ADDRESS_READY,
+          ADDRESS_READY}},
+        {ADDRESS_DUPLICATE,
+         {ADDRESS_DUPLICATE, ADDRESS_DOWN, ADDRESS_DUPLICATE, ADDRESS_DUPLICATE,
+          ADDRESS_DUPLICATE}},
+    };
+
+    (void)state;
+    walk(V6, rows, ARRAY_LEN(rows));
+}
+
+static unsigned count_sent(const struct world *w, const uint8_t *frame,
+                           size_t len)
+{
+    unsigned count = 0;
+
+    assert_true(w->sent_count <= SENT_MAX);
+    for (unsigned i = 0; i < w->sent_count; i++) {
+        count +=
+            w->sent[i].len == len && memcmp(w->sent[i].data, frame, len) == 0;
+    }
+    return count;
+}
+
+static void test_link_up_announces_every_address(void **state)
+{
+    struct world *w = world_new();
+
+    (void)state;
+    net_stack_link(&w->stack, 0, true, 0);
+    assert_int_equal(w->sent_count, 0); /* only timer() and input() send */
+    (void)net_stack_timer(&w->stack, 0);
+    assert_int_equal(count_sent(w, arp_announce, sizeof(arp_announce)), 1);
+    assert_int_equal(w->sent_count, 2); /* and 10.9.0.2 on its VLAN */
+    world_run(w, 10 * SECOND);
+    assert_int_equal(count_sent(w, arp_announce, sizeof(arp_announce)), 2);
+    assert_int_equal(count_sent(w, ns_dad_ours, sizeof(ns_dad_ours)), 1);
+    assert_int_equal(count_sent(w, na_to_all, sizeof(na_to_all)), 2);
+    assert_int_equal(w->sent_count, 2 * 2 + 2 * 3);
+    assert_true(net_stack_timer(&w->stack, w->now_us) == UINT64_MAX);
+    net_stack_link(&w->stack, 0, false, w->now_us);
+    net_stack_link(&w->stack, 0, true, w->now_us);
+    world_run(w, 20 * SECOND);
+    assert_int_equal(count_sent(w, arp_announce, sizeof(arp_announce)), 4);
+    world_free(w);
+}
+
+static void test_link_down_silences_an_address(void **state)
+{
+    struct world *w = world_ready();
+    unsigned since = w->sent_count;
+
+    (void)state;
+    net_stack_link(&w->stack, 0, false, w->now_us);
+    INPUT(w, arp_ask);
+    INPUT(w, ping4);
+    INPUT(w, ns);
+    INPUT(w, ping6);
+    world_run(w, w->now_us + 100 * SECOND);
+    assert_int_equal(w->sent_count, since);
+    world_free(w);
+}
+
+/* RFC 4429: usable at once, but changing nobody's mind. */
+static void test_an_optimistic_address_answers_without_override(void **state)
+{
+    struct world *w = world_new();
+
+    (void)state;
+    net_stack_link(&w->stack, 0, true, 0);
+    INPUT(w, ns);
+    expect_sent(w, 0, na_optimistic, sizeof(na_optimistic));
+    INPUT(w, ping6);
+    expect_sent(w, 1, pong6, sizeof(pong6));
+    world_free(w);
+}
+
+static void test_two_that_ask_for_one_address_both_leave_it(void **state)
+{
+    struct world *w = world_new();
+
+    (void)state;
+    net_stack_link(&w->stack, 0, true, 0);
+    INPUT(w, ns_dad);
+    assert_int_equal(w->conflicts, 1);
+    assert_int_equal(w->stack.addresses[V6].state, ADDRESS_DUPLICATE);
+    INPUT(w, ns);
+    INPUT(w, ping6);
+    assert_int_equal(w->sent_count, 0);
+    assert_int_equal(net_stack_counter(&w->stack, 0, NET_ADDRESS_CONFLICTS), 1);
+    world_free(w);
+}
+
+static void test_a_claimed_address_is_defended_once_in_ten_seconds(void **state)
+{
+    struct world *w = world_ready();
+    unsigned since = w->sent_count;
+
+    (void)state;
+    for (unsigned i = 0; i < 50; i++) { /* 25 seconds */
+        INPUT(w, arp_claim);
+        w->now_us += SECOND / 2;
+    }
+    assert_int_equal(w->sent_count, since + 3);
+    assert_int_equal(w->conflicts, 50);
+    assert_true(net_stack_is_usable(&w->stack, V4));
+    world_free(w);
+}
+
+static void test_announcements_wait_for_a_transmit_buffer(void **state)
+{
+    struct world *w = world_new();
+
+    (void)state;
+    w->no_room = true;
+    net_stack_link(&w->stack, 0, true, 0);
+    world_run(w, SECOND / 100);
+    assert_int_equal(w->stack.addresses[V4].state, ADDRESS_ANNOUNCING);
+    assert_true(net_stack_counter(&w->stack, 0, NET_TX_NO_BUFFER) > 1);
+    w->no_room = false;
+    world_run(w, 10 * SECOND);
+    assert_int_equal(count_sent(w, arp_announce, sizeof(arp_announce)), 2);
+    world_free(w);
+}
+
+/* A drive that is given its own link-local address has it once. */
+static void test_a_configured_link_local_is_not_doubled(void **state)
+{
+    struct world *w = world_new();
+    struct net_stack_config config = w->stack.config;
+    struct net_address_config *own = &config.addresses[7];
+
+    (void)state;
+    own->ip = w->stack.addresses[NET_CONFIGURED].config.ip;
+    own->vlan = NET_VLAN_UNTAGGED;
+    own->prefix_bits = 64;
+    net_stack_init(&w->stack, &config);
+    assert_int_equal(w->stack.addresses[NET_CONFIGURED].state, ADDRESS_UNUSED);
+    assert_int_equal(net_stack_local(&w->stack, 0, NET_VLAN_UNTAGGED, &own->ip),
+                     7);
+    world_free(w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_ipv4_address_every_state_and_event),
+        cmocka_unit_test(test_ipv6_address_every_state_and_event),
+        cmocka_unit_test(test_link_up_announces_every_address),
+        cmocka_unit_test(test_link_down_silences_an_address),
+        cmocka_unit_test(test_an_optimistic_address_answers_without_override),
+        cmocka_unit_test(test_two_that_ask_for_one_address_both_leave_it),
+        cmocka_unit_test(
+            test_a_claimed_address_is_defended_once_in_ten_seconds),
+        cmocka_unit_test(test_announcements_wait_for_a_transmit_buffer),
+        cmocka_unit_test(test_a_configured_link_local_is_not_doubled),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,720 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The neighbour table: every state times every event, full, and at random. */
+#include "tests/unit/net/stack/net_test.h"
+
+#include "net/wire/arp.h"
+#include "net/wire/icmp.h"
+#include "net/wire/ipv6.h"
+#include "net/wire/nd.h"
+#include "tests/unit/net/stack/golden.h"
+
+static const struct ip_addr drive4 = {{[10] = 0xff, 0xff, 10, 0, 0, 2}};
+
+static uint16_t find(const struct world *w, const struct ip_addr *ip)
+{
+    return net_neigh_find(&w->stack, 0, NET_VLAN_UNTAGGED, ip);
+}
+
+static enum neigh_state state_of(const struct world *w,
+                                 const struct ip_addr *ip)
+{
+    uint16_t index = find(w, ip);
+
+    return index == NEIGH_NONE ? NEIGH_FREE : net_neigh_state(&w->stack, index);
+}
+
+static uint16_t learn(struct world *w, const struct mac_addr *mac)
+{
+    return net_neigh_learn(&w->stack, 0, &host4, mac, w->now_us);
+}
+
+static enum neigh_result resolve(struct world *w, const struct ip_addr *ip,
+                                 uint16_t *index)
+{
+    return net_neigh_resolve(&w->stack, ip_addr_is_v4(ip) ? 0 : 1, ip,
+                             w->now_us, index);
+}
+
+static void arp(struct world *w, uint16_t operation, const struct mac_addr *mac)
+{
+    uint8_t frame[64];
+    size_t len = make_arp(frame, operation, mac, &host4, &drive4);
+
+    assert_true(world_input(w, 0, frame, len));
+}
+
+/* ---- Every state times every event, IPv4. */
+
+enum event {
+    RESOLVE,
+    LEARN_SAME,
+    LEARN_OTHER,
+    ANSWER_SAME,
+    ANSWER_OTHER,
+    HEARD_SAME, /* the host asks for us */
+    HEARD_OTHER,
+    TIMEOUT, /* the entry's own deadline */
+    SILENCE, /* nine seconds of it */
+    LINK_DOWN,
+    EVENTS,
+};
+
+static void reach(struct world *w, enum neigh_state state, bool is_pinned)
+{
+    uint16_t index = NEIGH_NONE;
+
+    if (state == NEIGH_INCOMPLETE || state == NEIGH_REACHABLE) {
+        assert_int_equal(resolve(w, &host4, &index), NEIGH_PENDING);
+    } else if (state != NEIGH_FREE) {
+        index = learn(w, &host_mac);
+        net_neigh_pin(&w->stack, index, w->now_us);
+    }
+    if (state == NEIGH_REACHABLE) {
+        arp(w, ARP_REPLY, &host_mac);
+    } else if (state == NEIGH_PROBE) {
+        assert_int_equal(resolve(w, &host4, &index), NEIGH_READY);
+        net_neigh_unpin(&w->stack, index, w->now_us);
+    }
+    if (index != NEIGH_NONE && !is_pinned) {
+        net_neigh_unpin(&w->stack, index, w->now_us);
+    }
+    assert_int_equal(state_of(w, &host4), state);
+}
+
+static void happen(struct world *w, enum event event)
+{
+    uint16_t index = find(w, &host4);
+
+    switch (event) {
+    case RESOLVE:
+        (void)resolve(w, &host4, &index);
+        break;
+    case LEARN_SAME:
+        (void)learn(w, &host_mac);
+        break;
+    case LEARN_OTHER:
+        (void)learn(w, &other_mac);
+        break;
+    case ANSWER_SAME:
+        arp(w, ARP_REPLY, &host_mac);
+        break;
+    case ANSWER_OTHER:
+        arp(w, ARP_REPLY, &other_mac);
+        break;
+    case HEARD_SAME:
+        arp(w, ARP_REQUEST, &host_mac);
+        break;
+    case HEARD_OTHER:
+        arp(w, ARP_REQUEST, &other_mac);
+        break;
+    case TIMEOUT:
+        if (index != NEIGH_NONE) {
+            w->now_us = w->stack.neigh.entries[index].deadline_us;
+            (void)net_stack_timer(&w->stack, w->now_us);
+        }
+        break;
+    case SILENCE:
+        world_run(w, w->now_us + 9 * SECOND);
+        break;
+    default:
+        net_stack_link(&w->stack, 0, false, w->now_us);
+        break;
+    }
+}
+
+/* f i r s p: the state's first letter; one column for each event, in order. */
+static const char letters[] = "firsp";
+
+static void walk(const char *const rows[NEIGH_STATES], bool is_pinned)
+{
+    for (enum neigh_state from = NEIGH_FREE; from < NEIGH_STATES; from++) {
+        for (enum event event = RESOLVE; event < EVENTS; event++) {
+            struct world *w = world_ready();
+
+            reach(w, from, is_pinned);
+            happen(w, event);
+            check_neigh(w);
+            if (letters[state_of(w, &host4)] != rows[from][event]) {
+                fail_msg("state %c, event %d: %c, not %c", letters[from],
+                         (int)event, letters[state_of(w, &host4)],
+                         rows[from][event]);
+            }
+            world_free(w);
+        }
+    }
+}
+
+static void test_neigh_pinned_every_state_and_event(void **state)
+{
+    static const char *const rows[NEIGH_STATES] = {
+        [NEIGH_FREE] = "issffssfff",      [NEIGH_INCOMPLETE] = "issrrssifi",
+        [NEIGH_REACHABLE] = "rrsrrrsprs", [NEIGH_STALE] = "pssrrsspss",
+        [NEIGH_PROBE] = "ppsrrpspss",
+    };
+
+    (void)state;
+    walk(rows, true);
+}
+
+static void test_neigh_unpinned_every_state_and_event(void **state)
+{
+    static const char *const rows[NEIGH_STATES] = {
+        [NEIGH_FREE] = "issffssfff",      [NEIGH_INCOMPLETE] = "issrrssifi",
+        [NEIGH_REACHABLE] = "rrsrrrssrs", [NEIGH_STALE] = "pssrrssfss",
+        [NEIGH_PROBE] = "ppsrrpspfs",
+    };
+
+    (void)state;
+    walk(rows, false);
+}
+
+/* ---- IPv6: what an advertisement may change.  RFC 4861 section 7.2.5. */
+
+static void advertise(struct world *w, bool solicited, bool override,
+                      const struct mac_addr *mac)
+{
+    struct nd_neighbor nd = {
+        .type = ND_NEIGHBOR_ADVERT,
+        .solicited = solicited,
+        .override = override,
+        .has_lladdr = mac != NULL,
+        .target = host6,
+    };
+    struct ip_addr dst = ip_addr_from_bytes(na_found + ETH_LEN + IPV6_DST);
+    uint8_t frame[sizeof(na_found)];
+
+    memcpy(frame, na_found, sizeof(frame));
+    if (mac != NULL) {
+        nd.lladdr = *mac;
+    } else {
+        frame[ETH_LEN + IPV6_PAYLOAD_LEN + 1] = ND_NEIGHBOR_OPTIONS;
+    }
+    (void)nd_neighbor_emit(&nd, &host6, &dst, frame + ETH_LEN + IPV6_LEN);
+    INPUT(w, frame);
+}
+
+static void reach6(struct world *w, enum neigh_state state)
+{
+    uint16_t index;
+
+    if (state == NEIGH_INCOMPLETE || state == NEIGH_REACHABLE) {
+        assert_int_equal(resolve(w, &host6, &index), NEIGH_PENDING);
+    } else {
+        index = net_neigh_learn(&w->stack, 1, &host6, &host_mac, w->now_us);
+    }
+    if (state == NEIGH_REACHABLE) {
+        INPUT(w, na_found);
+    } else if (state == NEIGH_PROBE) {
+        assert_int_equal(resolve(w, &host6, &index), NEIGH_READY);
+    }
+    assert_int_equal(state_of(w, &host6), state);
+}
+
+static void test_neigh_advertisements_as_in_rfc_4861(void **state)
+{
+    /* Columns: no MAC, same MAC, other MAC; in each, neither flag, solicited,
+     * override, both.  Upper case: the other MAC has been taken over. */
+    static const char *const rows[NEIGH_STATES] = {
+        [NEIGH_FREE] = "ffff"
+                       "ffff"
+                       "ffff",
+        [NEIGH_INCOMPLETE] = "iiii"
+                             "srsr"
+                             "SRSR",
+        [NEIGH_REACHABLE] = "rrrr"
+                            "rrrr"
+                            "ssSR",
+        [NEIGH_STALE] = "srsr"
+                        "srsr"
+                        "ssSR",
+        [NEIGH_PROBE] = "prpr"
+                        "prpr"
+                        "ppSR",
+    };
+    const struct mac_addr *const macs[] = {NULL, &host_mac, &other_mac};
+
+    (void)state;
+    for (enum neigh_state from = NEIGH_FREE; from < NEIGH_STATES; from++) {
+        for (unsigned column = 0; column < 12; column++) {
+            struct world *w = world_ready();
+            struct neigh_info info = {.port = 9};
+            char got;
+
+            if (from != NEIGH_FREE) {
+                reach6(w, from);
+            }
+            advertise(w, column & 1, column & 2, macs[column / 4]);
+            got = letters[state_of(w, &host6)];
+            if (find(w, &host6) != NEIGH_NONE &&
+                net_neigh_info(&w->stack, find(w, &host6), &info) &&
+                mac_addr_equal(&info.mac, &other_mac)) {
+                got = (char)(got - 'a' + 'A');
+            }
+            if (got != rows[from][column]) {
+                fail_msg("state %c, column %u: %c", letters[from], column, got);
+            }
+            world_free(w);
+        }
+    }
+}
+
+/* ---- What is sent, and what is told. */
+
+static void test_neigh_resolve_asks_and_tells(void **state)
+{
+    struct world *w = world_ready();
+    unsigned since = w->sent_count;
+    uint16_t index;
+
+    (void)state;
+    assert_int_equal(resolve(w, &host4, &index), NEIGH_PENDING);
+    expect_sent(w, since, arp_seek, sizeof(arp_seek));
+    assert_int_equal(w->updates, 0);
+    INPUT(w, arp_found);
+    assert_int_equal(w->updates, 1);
+    assert_int_equal(w->updated_index, index);
+    assert_true(ip_addr_equal(&w->updated.ip, &host4));
+    assert_true(mac_addr_equal(&w->updated.mac, &host_mac));
+    assert_int_equal(w->updated.port, 0);
+    assert_int_equal(w->updated.vlan, NET_VLAN_UNTAGGED);
+    assert_int_equal(w->resolved_yes, 1);
+    assert_int_equal(w->resolved_index, index);
+
+    since = w->sent_count;
+    assert_int_equal(resolve(w, &host6, &index), NEIGH_PENDING);
+    expect_sent(w, since, ns_seek, sizeof(ns_seek));
+    INPUT(w, na_found);
+    assert_int_equal(w->updates, 2);
+    assert_int_equal(w->resolved_index, index);
+    world_free(w);
+}
+
+static void test_neigh_probes_unicast_then_multicast(void **state)
+{
+    struct world *w = world_ready();
+    unsigned since = w->sent_count;
+    uint16_t index =
+        net_neigh_learn(&w->stack, 1, &host6, &host_mac, w->now_us);
+
+    (void)state;
+    assert_int_equal(resolve(w, &host6, &index), NEIGH_READY);
+    expect_sent(w, since, ns_probe, sizeof(ns_probe));
+    world_run(w, w->now_us + 20 * SECOND);
+    assert_int_equal(w->sent_count, since + 6);
+    for (unsigned i = 0; i < 6; i++) {
+        assert_memory_equal(w->sent[(since + i) % SENT_MAX].data,
+                            i < 3 ? ns_probe : ns_seek, sizeof(ns_seek));
+    }
+    assert_int_equal(net_neigh_state(&w->stack, index), NEIGH_STALE);
+    assert_int_equal(net_stack_counter(&w->stack, 0, NET_NEIGH_FAILED), 1);
+    assert_int_equal(w->removes, 0);       /* it is pinned */
+    world_run(w, w->now_us + 20 * SECOND); /* and is asked again */
+    assert_true(w->sent_count > since + 6);
+    world_free(w);
+}
+
+static void test_neigh_resolve_gives_up_and_says_so(void **state)
+{
+    struct world *w = world_ready();
+    unsigned since = w->sent_count;
+    uint16_t index, again;
+
+    (void)state;
+    assert_int_equal(resolve(w, &host4, &index), NEIGH_PENDING);
+    assert_int_equal(resolve(w, &host4, &again), NEIGH_PENDING);
+    assert_int_equal(index, again);
+    world_run(w, w->now_us + 3 * SECOND + 1);
+    assert_int_equal(w->sent_count, since + 3);
+    assert_int_equal(w->resolved_no, 1);
+    assert_int_equal(w->resolved_index, index);
+    assert_int_equal(w->stack.neigh.used, 0);
+    assert_int_equal(w->updates + w->removes, 0);
+    world_free(w);
+}
+
+static void test_neigh_overheard_entries_stay_with_us(void **state)
+{
+    struct world *w = world_ready();
+    uint16_t index;
+
+    (void)state;
+    INPUT(w, arp_ask);
+    INPUT(w, ns);
+    assert_int_equal(w->stack.neigh.used, 2);
+    assert_int_equal(w->updates, 0);
+    assert_int_equal(resolve(w, &host4, &index), NEIGH_READY);
+    assert_int_equal(w->updates, 1);
+    net_neigh_unpin(&w->stack, index, w->now_us);
+    world_run(w, w->now_us + 700ull * SECOND); /* both grow old and go */
+    assert_int_equal(w->stack.neigh.used, 0);
+    assert_int_equal(w->removes, 1);
+    assert_int_equal(w->removed_index, index);
+    world_free(w);
+}
+
+static void test_neigh_a_moved_host_is_told_at_once(void **state)
+{
+    struct world *w = world_ready();
+    uint16_t index = learn(w, &host_mac);
+
+    (void)state;
+    net_neigh_pin(&w->stack, index, w->now_us);
+    arp(w, ARP_REQUEST, &other_mac); /* gratuitous, say: a bond failed over */
+    assert_int_equal(w->updates, 2);
+    assert_int_equal(w->updated_index, index);
+    assert_true(mac_addr_equal(&w->updated.mac, &other_mac));
+    world_free(w);
+}
+
+static void test_neigh_confirm_spares_the_probe(void **state)
+{
+    struct world *w = world_ready();
+    unsigned since = w->sent_count;
+    uint16_t index = learn(w, &host_mac);
+
+    (void)state;
+    net_neigh_pin(&w->stack, index, w->now_us);
+    for (unsigned i = 0; i < 10; i++) {
+        net_neigh_confirm(&w->stack, index, w->now_us);
+        assert_int_equal(net_neigh_state(&w->stack, index), NEIGH_REACHABLE);
+        world_run(w, w->now_us + 20 * SECOND);
+    }
+    assert_int_equal(w->sent_count, since);
+    world_free(w);
+}
+
+static void test_neigh_questions_wait_for_a_transmit_buffer(void **state)
+{
+    struct world *w = world_ready();
+    unsigned since = w->sent_count;
+    uint16_t index;
+
+    (void)state;
+    w->no_room = true;
+    assert_int_equal(resolve(w, &host4, &index), NEIGH_PENDING);
+    world_run(w, w->now_us + 10 * SECOND); /* no question, no giving up */
+    assert_int_equal(w->resolved_no, 0);
+    check_neigh(w);
+    w->no_room = false;
+    world_run(w, w->now_us + SECOND / 100);
+    expect_sent(w, since, arp_seek, sizeof(arp_seek));
+    world_free(w);
+}
+
+static void test_neigh_learn_refuses_what_no_host_has(void **state)
+{
+    const struct mac_addr group = {{1}}, zero = {{0}};
+    const struct ip_addr multicast = ip_addr_from_v4(0xe0000001);
+    const struct ip_addr any = ip_addr_from_v4(0);
+    struct world *w = world_ready();
+
+    (void)state;
+    assert_int_equal(learn(w, &group), NEIGH_NONE);
+    assert_int_equal(learn(w, &zero), NEIGH_NONE);
+    assert_int_equal(learn(w, &w->stack.config.ports[0].mac), NEIGH_NONE);
+    assert_int_equal(net_neigh_learn(&w->stack, 0, &multicast, &host_mac, 0),
+                     NEIGH_NONE);
+    assert_int_equal(net_neigh_learn(&w->stack, 0, &any, &host_mac, 0),
+                     NEIGH_NONE);
+    assert_int_equal(net_neigh_learn(&w->stack, 0, &drive4, &host_mac, 0),
+                     NEIGH_NONE);
+    assert_int_equal(net_neigh_learn(&w->stack, 0, &host6, &host_mac, 0),
+                     NEIGH_NONE);
+    assert_int_equal(net_neigh_learn(&w->stack, 7, &host4, &host_mac, 0),
+                     NEIGH_NONE);
+    assert_int_equal(w->stack.neigh.used, 0);
+    world_free(w);
+}
+
+/* ---- Full. */
+
+static struct ip_addr nth(unsigned n)
+{
+    return ip_addr_from_v4(0x0a000100 + n);
+}
+
+static uint16_t learn_nth(struct world *w, unsigned n)
+{
+    const struct ip_addr ip = nth(n);
+
+    return net_neigh_learn(&w->stack, 0, &ip, &host_mac, ++w->now_us);
+}
+
+static void test_neigh_full_evicts_the_least_recently_used(void **state)
+{
+    struct world *w = world_ready();
+    uint16_t indices[NET_NEIGHBOURS];
+
+    (void)state;
+    for (unsigned n = 0; n < NET_NEIGHBOURS; n++) {
+        indices[n] = learn_nth(w, n);
+        assert_int_not_equal(indices[n], NEIGH_NONE);
+    }
+    check_neigh(w);
+    net_neigh_pin(&w->stack, indices[0], w->now_us);
+    assert_int_equal(learn_nth(w, 1), indices[1]); /* used just now */
+    assert_int_equal(w->removes, 0);
+    assert_int_equal(learn_nth(w, 5000), indices[2]);
+    assert_int_equal(w->removes, 1);
+    assert_int_equal(w->removed_index, indices[2]);
+    assert_int_equal(w->updated_index, indices[2]);
+    for (unsigned n = 0; n < NET_NEIGHBOURS; n++) { /* the rest stays put */
+        const struct ip_addr ip = nth(n);
+
+        assert_int_equal(find(w, &ip), n == 2 ? NEIGH_NONE : indices[n]);
+    }
+    assert_int_equal(net_stack_counter(&w->stack, 0, NET_NEIGH_EVICTED), 1);
+    world_free(w);
+}
+
+static void test_neigh_full_of_pinned_entries_refuses(void **state)
+{
+    struct world *w = world_ready();
+    uint16_t index;
+
+    (void)state;
+    for (unsigned n = 0; n < NET_NEIGHBOURS; n++) {
+        net_neigh_pin(&w->stack, learn_nth(w, n), w->now_us);
+    }
+    assert_int_equal(learn_nth(w, 5000), NEIGH_NONE);
+    assert_int_equal(resolve(w, &host4, &index), NEIGH_FULL);
+    assert_int_equal(resolve(w, &remote4, &index), NEIGH_FULL);
+    INPUT(w, arp_ask); /* still answered, just not remembered */
+    assert_int_equal(net_stack_counter(&w->stack, 0, NET_NEIGH_REFUSED), 4);
+    assert_int_equal(net_stack_counter(&w->stack, 0, NET_ARP_REPLIES), 1);
+    assert_int_equal(w->removes, 0);
+    net_neigh_unpin(&w->stack, 77, w->now_us);
+    assert_int_equal(learn_nth(w, 5000), 77);
+    assert_int_equal(w->removes, 1);
+    world_free(w);
+}
+
+static void test_neigh_table_outlives_a_flood_of_strangers(void **state)
+{
+    struct world *w = world_ready();
+    uint16_t index = learn(w, &host_mac);
+
+    (void)state;
+    net_neigh_pin(&w->stack, index, w->now_us);
+    for (unsigned n = 0; n < 5000; n++) {
+        const struct ip_addr ip = nth(n);
+        uint8_t frame[64];
+        size_t len = make_arp(frame, ARP_REQUEST, &other_mac, &ip, &drive4);
+
+        assert_true(world_input(w, 0, frame, len));
+    }
+    assert_int_equal(find(w, &host4), index);
+    assert_int_equal(w->updates, 1); /* none of them reached the RNIC */
+    assert_int_equal(w->stack.neigh.used, NET_NEIGHBOURS);
+    world_free(w);
+}
+
+/* ---- Behind a gateway. */
+
+static void gateway_arp(struct world *w, uint16_t operation,
+                        const struct mac_addr *mac)
+{
+    uint8_t frame[64];
+    size_t len = make_arp(frame, operation, mac, &gateway4, &drive4);
+
+    assert_true(world_input(w, 0, frame, len));
+}
+
+static void test_neigh_remote_peers_follow_their_gateway(void **state)
+{
+    const struct ip_addr second = ip_addr_from_v4(0xc0a80506);
+    struct world *w = world_ready();
+    unsigned since = w->sent_count;
+    uint16_t index, index2;
+
+    (void)state;
+    assert_int_equal(resolve(w, &remote4, &index), NEIGH_PENDING);
+    assert_int_equal(w->sent_count, since + 1);
+    assert_memory_equal(w->sent[since % SENT_MAX].data + 38,
+                        gateway4.bytes + 12, 4);
+    gateway_arp(w, ARP_REPLY, &host_mac);
+    assert_int_equal(w->resolved_yes, 1);
+    assert_int_equal(w->resolved_index, index);
+    assert_int_equal(w->updates, 1); /* the gateway itself nobody asked for */
+    assert_true(ip_addr_equal(&w->updated.ip, &remote4));
+    assert_true(mac_addr_equal(&w->updated.mac, &host_mac));
+    assert_int_equal(resolve(w, &second, &index2), NEIGH_READY);
+    assert_int_equal(w->updates, 2);
+    gateway_arp(w, ARP_REQUEST, &other_mac); /* another router takes over */
+    assert_int_equal(w->updates, 4);
+    assert_true(mac_addr_equal(&w->updated.mac, &other_mac));
+    check_neigh(w);
+
+    /* While they are used the gateway is probed; then all three go. */
+    since = w->sent_count;
+    world_run(w, w->now_us + 40 * SECOND);
+    assert_true(w->sent_count > since);
+    net_neigh_unpin(&w->stack, index, w->now_us);
+    net_neigh_unpin(&w->stack, index2, w->now_us);
+    world_run(w, w->now_us + 1300ull * SECOND);
+    assert_int_equal(w->stack.neigh.used, 0);
+    assert_int_equal(w->removes, 2);
+    world_free(w);
+}
+
+static void test_neigh_a_silent_gateway_fails_all_behind_it(void **state)
+{
+    struct world *w = world_ready();
+    uint16_t index;
+
+    (void)state;
+    for (uint32_t n = 0; n < 5; n++) {
+        const struct ip_addr ip = ip_addr_from_v4(0xc0a80500 + n);
+
+        assert_int_equal(resolve(w, &ip, &index), NEIGH_PENDING);
+    }
+    assert_int_equal(resolve(w, &gateway4, &index), NEIGH_PENDING);
+    world_run(w, w->now_us + 4 * SECOND);
+    assert_int_equal(w->resolved_no, 6);
+    assert_int_equal(w->stack.neigh.used, 0);
+    world_free(w);
+}
+
+static void test_neigh_no_gateway_no_route(void **state)
+{
+    struct world *w = world_ready();
+    uint16_t index;
+
+    (void)state;
+    assert_int_equal(
+        net_neigh_resolve(&w->stack, 3, &remote4, w->now_us, &index),
+        NEIGH_NO_ROUTE);
+    assert_int_equal(index, NEIGH_NONE);
+    /* But who comes from afar can be answered the way it came. */
+    index = net_neigh_learn(&w->stack, 3, &remote4, &host_mac, w->now_us);
+    assert_int_not_equal(index, NEIGH_NONE);
+    net_neigh_pin(&w->stack, index, w->now_us);
+    world_run(w, w->now_us + 3600ull * SECOND);
+    assert_int_equal(net_neigh_state(&w->stack, index), NEIGH_STALE);
+    assert_int_equal(
+        net_neigh_resolve(&w->stack, 3, &remote4, w->now_us, &index),
+        NEIGH_READY);
+    world_free(w);
+}
+
+static void test_neigh_a_learned_way_beats_the_gateway(void **state)
+{
+    struct world *w = world_ready();
+    uint16_t index, learned;
+
+    (void)state;
+    assert_int_equal(resolve(w, &remote4, &index), NEIGH_PENDING);
+    learned = net_neigh_learn(&w->stack, 0, &remote4, &other_mac, w->now_us);
+    assert_int_equal(learned, index);
+    assert_int_equal(w->resolved_yes, 1);
+    gateway_arp(w, ARP_REPLY, &host_mac);
+    assert_true(mac_addr_equal(&w->updated.mac, &other_mac));
+    check_neigh(w);
+    world_free(w);
+}
+
+/* ---- At random: whatever happens, the table agrees with itself. */
+
+static uint32_t next_random(uint32_t *seed)
+{
+    *seed = *seed * 1664525 + 1013904223;
+    return *seed >> 8;
+}
+
+static void random_step(struct world *w, uint32_t *seed, uint8_t *pins)
+{
+    uint32_t n = next_random(seed) % 1500;
+    struct ip_addr ip = n < 1300 ? nth(n) : ip_addr_from_v4(0xc0a80000 + n);
+    const struct mac_addr *mac =
+        next_random(seed) % 8 == 0 ? &other_mac : &host_mac;
+    uint16_t index = find(w, &ip);
+    uint8_t frame[64];
+
+    switch (next_random(seed) % 8) {
+    case 0:
+        index = net_neigh_learn(&w->stack, 0, &ip, mac, w->now_us);
+        assert_true(index < NET_NEIGHBOURS || w->stack.neigh.pinned != 0);
+        break;
+    case 1:
+        if (index != NEIGH_NONE && pins[index] < 3 &&
+            net_neigh_state(&w->stack, index) != NEIGH_INCOMPLETE) {
+            net_neigh_pin(&w->stack, index, w->now_us);
+            pins[index]++;
+        }
+        break;
+    case 2:
+    case 3:
+        if (index != NEIGH_NONE && pins[index] != 0) {
+            net_neigh_unpin(&w->stack, index, w->now_us);
+            pins[index]--;
+        }
+        break;
+    case 4:
+        if (resolve(w, &ip, &index) == NEIGH_READY) {
+            net_neigh_unpin(&w->stack, index, w->now_us);
+        } else if (index != NEIGH_NONE) {
+            net_neigh_unpin(&w->stack, index, w->now_us); /* not that keen */
+        }
+        break;
+    case 5:
+    case 6:
+        assert_true(
+            world_input(w, 0, frame,
+                        make_arp(frame, (uint16_t)(1 + next_random(seed) % 2),
+                                 mac, &ip, &drive4)));
+        break;
+    default:
+        w->no_room = next_random(seed) % 16 == 0;
+        w->now_us += next_random(seed) % (2 * SECOND);
+        (void)net_stack_timer(&w->stack, w->now_us);
+        w->no_room = false;
+        break;
+    }
+}
+
+static void test_neigh_at_random_agrees_with_itself(void **state)
+{
+    (void)state;
+    for (uint32_t start = 1; start <= 4; start++) {
+        struct world *w = world_ready();
+        uint8_t pins[NET_NEIGHBOURS] = {0};
+        uint32_t seed = start;
+
+        for (unsigned step = 0; step < 20000; step++) {
+            random_step(w, &seed, pins);
+            if (step % 500 == 0) {
+                gateway_arp(w, (uint16_t)(1 + step / 500 % 2),
+                            step % 1000 == 0 ? &host_mac : &other_mac);
+                check_neigh(w);
+            }
+        }
+        world_free(w);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_neigh_pinned_every_state_and_event),
+        cmocka_unit_test(test_neigh_unpinned_every_state_and_event),
+        cmocka_unit_test(test_neigh_advertisements_as_in_rfc_4861),
+        cmocka_unit_test(test_neigh_resolve_asks_and_tells),
+        cmocka_unit_test(test_neigh_probes_unicast_then_multicast),
+        cmocka_unit_test(test_neigh_resolve_gives_up_and_says_so),
+        cmocka_unit_test(test_neigh_overheard_entries_stay_with_us),
+        cmocka_unit_test(test_neigh_a_moved_host_is_told_at_once),
+        cmocka_unit_test(test_neigh_confirm_spares_the_probe),
+        cmocka_unit_test(test_neigh_questions_wait_for_a_transmit_buffer),
+        cmocka_unit_test(test_neigh_learn_refuses_what_no_host_has),
+        cmocka_unit_test(test_neigh_full_evicts_the_least_recently_used),
+        cmocka_unit_test(test_neigh_full_of_pinned_entries_refuses),
+        cmocka_unit_test(test_neigh_table_outlives_a_flood_of_strangers),
+        cmocka_unit_test(test_neigh_remote_peers_follow_their_gateway),
+        cmocka_unit_test(test_neigh_a_silent_gateway_fails_all_behind_it),
+        cmocka_unit_test(test_neigh_no_gateway_no_route),
+        cmocka_unit_test(test_neigh_a_learned_way_beats_the_gateway),
+        cmocka_unit_test(test_neigh_at_random_agrees_with_itself),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
