@@ -14,32 +14,32 @@
 #include "lib/util.h"
 
 struct media_config {
-    uintptr_t regs;        /* where the registers are */
-    struct dram *dram;     /* rings are allocated here, for good */
-    uint8_t queue;         /* 0..3; one per hart.  Queue 0 resets the engine */
-    uint8_t block_shift;   /* 9 or 12; the same for every queue */
-    uint16_t commands;     /* outstanding at once: a power of two, 2..4096 */
-    uint8_t max_pieces;    /* of one command, 1..64 */
+    uintptr_t regs;      /* where the registers are */
+    struct dram *dram;   /* rings are allocated here, for good */
+    uint8_t queue;       /* 0..3; one per hart.  Queue 0 resets the engine */
+    uint8_t block_shift; /* 9 or 12; the same for every queue */
+    uint16_t commands;   /* outstanding at once: a power of two, 2..4096 */
+    uint8_t max_pieces;  /* of one command, 1..64 */
 };
 
 struct media_info {
-    uint64_t size_blocks;  /* of 1 << block_shift bytes */
-    uint64_t cache_bytes;  /* 0: no volatile cache */
+    uint64_t size_blocks; /* of 1 << block_shift bytes */
+    uint64_t cache_bytes; /* 0: no volatile cache */
     uint8_t block_shift;
 };
 
 struct media_piece {
-    void *ptr;             /* in DRAM; any alignment */
-    uint32_t len_bytes;    /* 1 and more */
+    void *ptr;          /* in DRAM; any alignment */
+    uint32_t len_bytes; /* 1 and more */
 };
 
 struct media_command {
     enum media_opcode opcode;
     bool fua;
-    uint8_t piece_count;       /* READ and WRITE: 1..max_pieces; else 0 */
-    uint32_t count_blocks;     /* 1 and more; ignored for FLUSH and NOP */
+    uint8_t piece_count;   /* READ and WRITE: 1..max_pieces; else 0 */
+    uint32_t count_blocks; /* 1 and more; ignored for FLUSH and NOP */
     uint64_t first_lba;
-    uint64_t cookie;           /* comes back in media_done_fn */
+    uint64_t cookie;                  /* comes back in media_done_fn */
     const struct media_piece *pieces; /* count_blocks in total */
 };
 
@@ -49,12 +49,12 @@ struct media {
     uintptr_t queue_regs;
     uint8_t *page;
     uint8_t *commands;
-    uint8_t *lists;        /* one of max_pieces per command slot, or NULL */
+    uint8_t *lists; /* one of max_pieces per command slot, or NULL */
     uint8_t *completions;
-    uint32_t mask;         /* of both rings */
-    uint32_t cmd_pi;       /* written */
+    uint32_t mask;   /* of both rings */
+    uint32_t cmd_pi; /* written */
     uint32_t cmd_published;
-    uint32_t cmd_ci;       /* what we last read of the engine's */
+    uint32_t cmd_ci; /* what we last read of the engine's */
     uint32_t cq_ci;
     uint8_t queue;
     uint8_t max_pieces;

@@ -35,26 +35,26 @@ struct port {
     uint8_t *tx_ring;
     uint8_t *tx_buffers;
     uint32_t rx_mask, tx_mask;
-    uint32_t rx_ci;       /* published in the page as frames are popped */
-    uint32_t rx_pi;       /* what we last read of the port's */
-    uint32_t tx_pi;       /* slots committed */
+    uint32_t rx_ci; /* published in the page as frames are popped */
+    uint32_t rx_pi; /* what we last read of the port's */
+    uint32_t tx_pi; /* slots committed */
     uint32_t tx_published;
-    uint32_t tx_ci;       /* what we last read of the port's */
-    bool tx_wanted;       /* port_tx_begin() failed: arm for room */
+    uint32_t tx_ci; /* what we last read of the port's */
+    bool tx_wanted; /* port_tx_begin() failed: arm for room */
 };
 
 struct port_link {
     bool is_up;
-    bool has_signal;      /* a live cable, whether or not we enabled the link */
-    uint8_t fec;          /* enum port_fec in use */
-    uint32_t speed_mbps;  /* 0 while down */
+    bool has_signal;     /* a live cable, whether or not we enabled the link */
+    uint8_t fec;         /* enum port_fec in use */
+    uint32_t speed_mbps; /* 0 while down */
 };
 
 /* A received frame, in its slot's buffer. */
 struct port_frame {
-    const uint8_t *data;  /* from the destination address on, 4-byte aligned */
-    uint32_t len_bytes;   /* 60 and more, without FCS */
-    uint32_t flags;       /* enum port_rxd_flags */
+    const uint8_t *data;   /* from the destination address on, 4-byte aligned */
+    uint32_t len_bytes;    /* 60 and more, without FCS */
+    uint32_t flags;        /* enum port_rxd_flags */
     uint64_t timestamp_ns; /* the hardware's virtual time */
 };
 
@@ -149,7 +149,6 @@ void port_irq_enable(struct port *port);
 uint32_t port_irq_take(struct port *port);
 
 /** One of the port's counters. */
-uint64_t port_counter_read(const struct port *port,
-                           enum port_counter counter);
+uint64_t port_counter_read(const struct port *port, enum port_counter counter);
 
 #endif

@@ -29,7 +29,7 @@ REG32(MEDIA_BLOCK, 0x028)            /* rw, reset 9; while no queue is on */
     FIELD(MEDIA_BLOCK, SHIFT, 0, 8)          /* 9 or 12; else ignored */
 REG32(MEDIA_CACHE_CTRL, 0x030)       /* rw, reset 1 */
     FIELD(MEDIA_CACHE_CTRL, ENABLE, 0, 1)    /* 0: writes go through */
-REG32(MEDIA_CACHE_SIZE_KIB, 0x034)   /* ro */
+REG32(MEDIA_CACHE_SIZE_KIB, 0x034)   /* ro; 0: there is none */
 REG32(MEDIA_CACHE_DIRTY_KIB, 0x038)  /* ro: not yet on the medium */
 
 /* Queue q's block starts at MEDIA_QUEUE0 + q * MEDIA_QUEUE_STRIDE. */
@@ -43,6 +43,7 @@ REG32(MEDIA_QUEUE_SIZES, 0x118)      /* rw: log2 of the number of entries */
     FIELD(MEDIA_QUEUE_SIZES, CMD, 0, 8)      /* 1..12 */
     FIELD(MEDIA_QUEUE_SIZES, CQ, 8, 8)       /* 1..12 */
 REG32(MEDIA_QUEUE_ENABLE, 0x11c)     /* rw: 1 latches the four above */
+    FIELD(MEDIA_QUEUE_ENABLE, ON, 0, 1)
 REG32(MEDIA_QUEUE_KICK, 0x120)       /* wo: look at this queue's ring */
 
 enum {
@@ -53,6 +54,7 @@ enum {
     MEDIA_INLINE_PIECES = 6,
     MEDIA_COMMANDS_MAX = 512,
     MEDIA_QUEUE_LOG2_MAX = 12,
+    MEDIA_TRANSFER_MAX = 16 << 20, /* bytes of one READ or WRITE */
 };
 
 /* Counters: 64 bits each, as the port's. */

@@ -57,6 +57,7 @@ REG32(PORT_RING_SIZES, 0x118)        /* rw: log2 of the number of entries */
     FIELD(PORT_RING_SIZES, RX, 0, 8)         /* 1..12 */
     FIELD(PORT_RING_SIZES, TX, 8, 8)         /* 1..12 */
 REG32(PORT_RING_ENABLE, 0x11c)       /* rw: 1 latches the four above */
+    FIELD(PORT_RING_ENABLE, ON, 0, 1)
 REG32(PORT_KICK, 0x120)              /* wo: look at the transmit ring */
 
 /*

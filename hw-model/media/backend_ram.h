@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A medium in memory, for native programs: it completes when told to, loses
+ * with the power what no flush covered, and fails on request.
+ *
+ * Writes land in `written`; a flush copies what was written when it began to
+ * `stable`.  A power cut brings `stable` back.
+ */
+#ifndef ESSD_HW_MEDIA_BACKEND_RAM_H
+#define ESSD_HW_MEDIA_BACKEND_RAM_H
+
+#include "hw-model/media/media_backend.h"
+
+enum backend_ram_kind {
+    BACKEND_RAM_READ,
+    BACKEND_RAM_WRITE,
+    BACKEND_RAM_ZEROES,
+    BACKEND_RAM_FLUSH,
+};
+
+struct backend_ram_request {
+    enum backend_ram_kind kind;
+    uint32_t id;
+    unsigned int niov;
+    const struct iovec *iov;
+    uint64_t offset;
+    uint64_t len;
+};
+
+struct backend_ram {
+    uint8_t *written;
+    uint8_t *stable;
+    uint64_t size_bytes;
+
+    /* Called for each request that ends: hw_media_io_done(). */
+    void (*done)(void *ctx, uint32_t id, int result);
+    void *ctx;
+
+    int fail_writes; /* 0, or the errno that every write ends with */
+    int fail_reads;
+    int fail_flushes;
+    uint64_t requests; /* ever started */
+    uint32_t count;    /* under way */
+    struct backend_ram_request queue[HW_MEDIA_IO_IDS];
+};
+
+/** `written` and `stable` have size_bytes each. */
+void backend_ram_init(struct backend_ram *ram, uint8_t *written,
+                      uint8_t *stable, uint64_t size_bytes);
+
+/** What the engine is given. */
+struct media_backend backend_ram_backend(struct backend_ram *ram);
+
+/**
+ * End the request at `index` (0: the oldest) of those under way.
+ *
+ * @return false when there is none
+ */
+bool backend_ram_step(struct backend_ram *ram, uint32_t index);
+
+/** The power fails: requests under way and unflushed writes are lost. */
+void backend_ram_power_cut(struct backend_ram *ram);
+
+#endif

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the files of the media engine's core share; nobody else includes it. */
+#ifndef ESSD_HW_MEDIA_INTERNAL_H
+#define ESSD_HW_MEDIA_INTERNAL_H
+
+#include "hw-model/core/regfields.h"
+#include "hw-model/media/hw_media.h"
+#include "hw-model/regs/media.h"
+#include "lib/bytes.h"
+
+/* Requests to the back-end by id: whole commands, slices, batches, the flush */
+enum {
+    IO_SLICE0 = HW_MEDIA_OPS,
+    IO_BATCH0 = IO_SLICE0 + HW_MEDIA_SLICES,
+    IO_FLUSH = IO_BATCH0 + HW_MEDIA_BATCHES,
+};
+
+static inline uint32_t load32(const uint8_t *p)
+{
+    uint8_t bytes[4];
+    uint32_t v =
+        __atomic_load_n((const uint32_t *)(const void *)p, __ATOMIC_RELAXED);
+
+    __builtin_memcpy(bytes, &v, sizeof(bytes));
+    return get_le32(bytes);
+}
+
+static inline void store32(uint8_t *p, uint32_t value)
+{
+    uint8_t bytes[4];
+    uint32_t v;
+
+    put_le32(bytes, value);
+    __builtin_memcpy(&v, bytes, sizeof(v));
+    __atomic_store_n((uint32_t *)(void *)p, v, __ATOMIC_RELAXED);
+}
+
+static inline void *media_dma(const struct hw_media *media, uint64_t addr,
+                              uint64_t len)
+{
+    return media->config.env.dma(media->config.env.ctx, addr, len);
+}
+
+static inline void media_defer(const struct hw_media *media)
+{
+    media->config.env.defer(media->config.env.ctx);
+}
+
+static inline void media_count(struct hw_media *media,
+                               enum media_counter counter, uint64_t n)
+{
+    media->regs.counters[counter] += n;
+}
+
+static inline uint32_t media_op_index(const struct hw_media *media,
+                                      const struct hw_media_op *op)
+{
+    return (uint32_t)(op - media->ops);
+}
+
+/* ---- hw_media_list */
+static inline void media_list_init(struct hw_media_list *list)
+{
+    list->head = CACHE_NONE;
+    list->tail = CACHE_NONE;
+}
+
+static inline bool media_list_is_empty(const struct hw_media_list *list)
+{
+    return list->head == CACHE_NONE;
+}
+
+void media_list_put(struct hw_media *media, struct hw_media_list *list,
+                    struct hw_media_op *op);
+void media_list_put_first(struct hw_media *media, struct hw_media_list *list,
+                          struct hw_media_op *op);
+struct hw_media_op *media_list_take(struct hw_media *media,
+                                    struct hw_media_list *list);
+
+/* ---- hw_media.c */
+
+/* Write the completion of `op` and free it. */
+void media_complete(struct hw_media *media, struct hw_media_op *op);
+
+/* At the end of every entry into the core: tell firmware, take commands that
+ * had to wait. */
+void media_leave(struct hw_media *media);
+
+void media_irq_raise(struct hw_media *media, uint32_t bits);
+
+/* ---- hw_media_command.c */
+
+/* Take one command; `op` is free and becomes its operation. */
+void media_command_start(struct hw_media *media, struct hw_media_op *op,
+                         const uint8_t *command);
+
+/* ---- hw_media_op.c */
+
+/* Begin a checked command, whatever its opcode. */
+void media_op_begin(struct hw_media *media, struct hw_media_op *op);
+
+/* A request for `op` has ended. */
+void media_op_io_done(struct hw_media *media, struct hw_media_op *op,
+                      int result);
+void media_op_slice_done(struct hw_media *media, uint32_t slice, int result);
+
+/* The flush of the medium has ended. */
+void media_op_flush_done(struct hw_media *media, int result);
+
+/* Have the operations go on that waited for the cache to shrink, or fail. */
+void media_op_wake(struct hw_media *media);
+void media_op_fail_waiters(struct hw_media *media, uint8_t status);
+
+uint8_t media_status_of(const struct hw_media_op *op, int result);
+
+/* ---- hw_media_destage.c */
+
+/* Start requests as far as there is reason to. */
+void media_destage_pump(struct hw_media *media);
+
+/* Put `line` in flight. @return the batch's index, or CACHE_NONE when as many
+ * as may be are */
+uint32_t media_destage_line(struct hw_media *media, struct media_line *line);
+
+void media_destage_done(struct hw_media *media, uint32_t batch, int result);
+
+/* Something was written into the cache. */
+void media_destage_note_write(struct hw_media *media);
+
+#endif

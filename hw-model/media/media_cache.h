@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The volatile write cache: which blocks it holds, and their data.
+ *
+ * Lines of 4 KiB are found by hash and keep a bit for each sector of 512 bytes.
+ * A sector is dirty (not yet handed to the medium), in flight (in a request to
+ * the medium that has not completed), both (written again meanwhile), or not
+ * here.  A line in flight that is written again gets a page of its own first
+ * (copy on write), so a request's data never changes under it.
+ *
+ * Epochs order flushes: each dirty line and each line in flight belongs to the
+ * epoch in which it became dirty; everything before a flush is on the medium
+ * when all epochs up to the flush's have none left.
+ *
+ * No loops but along hash chains and over the lines of one request.
+ */
+#ifndef ESSD_HW_MEDIA_CACHE_H
+#define ESSD_HW_MEDIA_CACHE_H
+
+#include "lib/util.h"
+
+enum {
+    CACHE_SECTOR_SHIFT = 9,
+    CACHE_LINE_SHIFT = 12,
+    CACHE_LINE_BYTES = 1 << CACHE_LINE_SHIFT,
+    CACHE_SECTORS = CACHE_LINE_BYTES >> CACHE_SECTOR_SHIFT,
+    CACHE_EPOCHS = 1024,
+};
+#define CACHE_NONE UINT32_MAX
+
+struct media_line {
+    uint32_t key;       /* byte offset on the medium / 4096 */
+    uint32_t page;      /* index of its data */
+    uint32_t hash_next; /* or next free line */
+    uint32_t fifo_prev; /* dirty lines that are not in flight, oldest first */
+    uint32_t fifo_next;
+    uint32_t epoch; /* of its dirty sectors */
+    uint8_t dirty;  /* a bit for each sector */
+    uint8_t inflight;
+    bool is_shared; /* the request in flight reads this very page */
+};
+
+struct media_cache {
+    uint8_t *data;
+    struct media_line *lines;
+    uint32_t *buckets;
+    uint32_t *free_pages; /* a stack: pages used last are used first */
+    uint32_t line_count;  /* also pages; 0: no cache */
+    uint32_t bucket_shift;
+    uint32_t free_line;
+    uint32_t free_page_count;
+    uint32_t used_lines;
+    uint32_t fifo_head;
+    uint32_t fifo_tail;
+    uint32_t epoch;        /* lines that become dirty now belong to it */
+    uint32_t epoch_oldest; /* none before it has a line */
+    uint32_t epoch_lines[CACHE_EPOCHS];
+};
+
+/* One line's part of a request to the medium. */
+struct media_cache_part {
+    uint32_t line;
+    uint32_t page;
+    uint32_t epoch;
+    uint8_t mask; /* contiguous sectors */
+};
+
+/** Memory for a cache of `cache_bytes`, a multiple of 4096; 0 for none. */
+size_t media_cache_memory_bytes(uint64_t cache_bytes);
+
+/** An empty cache.  `memory` is aligned to 4096 and outlives it; it is touched
+ *  as it is used. */
+void media_cache_init(struct media_cache *cache, void *memory,
+                      uint64_t cache_bytes);
+
+/** The line of `key`, or NULL. */
+struct media_line *media_cache_find(const struct media_cache *cache,
+                                    uint32_t key);
+
+/** Does any line hold part of these sectors' lines? */
+bool media_cache_overlaps(const struct media_cache *cache, uint64_t first,
+                          uint64_t end);
+
+/**
+ * The line of `key`, there or new, ready to have the sectors `mask` written.
+ *
+ * @return NULL when there is no room; nothing changed
+ */
+MUST_USE struct media_line *media_cache_prepare(struct media_cache *cache,
+                                                uint32_t key, uint8_t mask);
+
+/** The sectors `mask` of a line from prepare() have been written. */
+void media_cache_mark_dirty(struct media_cache *cache, struct media_line *line,
+                            uint8_t mask);
+
+/** The sectors that the line holds the newest data of. */
+static inline uint8_t media_line_valid(const struct media_line *line)
+{
+    return line->dirty | line->inflight;
+}
+
+static inline uint8_t *media_line_data(const struct media_cache *cache,
+                                       const struct media_line *line)
+{
+    return cache->data + ((size_t)line->page << CACHE_LINE_SHIFT);
+}
+
+/**
+ * Put a run of dirty sectors around `line`, which is dirty and not in flight,
+ * in flight: contiguous, over at most `max` lines.
+ *
+ * @param offset  where the run begins on the medium, in bytes
+ * @return how many parts
+ */
+unsigned int media_cache_start(struct media_cache *cache,
+                               struct media_line *line,
+                               struct media_cache_part *parts, unsigned int max,
+                               uint64_t *offset);
+
+/** A part's request has completed: clean, or on failure dirty again. */
+void media_cache_finish(struct media_cache *cache,
+                        const struct media_cache_part *part, bool is_written);
+
+/**
+ * Begin a new epoch.
+ *
+ * @return what media_cache_is_drained() wants to know whether everything
+ *         written before is on the medium
+ */
+uint32_t media_cache_close_epoch(struct media_cache *cache);
+bool media_cache_is_drained(const struct media_cache *cache, uint32_t epoch);
+
+/** The oldest dirty line that is not in flight, or NULL. */
+static inline struct media_line *media_cache_oldest(
+    const struct media_cache *cache)
+{
+    return cache->fifo_head == CACHE_NONE ? NULL
+                                          : &cache->lines[cache->fifo_head];
+}
+
+/** Check every list and count against each other; for tests: it scans. */
+void media_cache_check(const struct media_cache *cache);
+
+#endif

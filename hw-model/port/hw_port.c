@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The port's registers, link and state: see hw_port.h. */
+#include "hw-model/port/hw_port_internal.h"
+
+#include <string.h>
+
+_Static_assert((int)HW_PORT_MACS == PORT_MACS, "see hw_port.h");
+_Static_assert((int)HW_PORT_MULTICASTS == PORT_MULTICASTS, "see hw_port.h");
+_Static_assert((int)HW_PORT_VLAN_WORDS == PORT_VLAN_WORDS, "see hw_port.h");
+_Static_assert((int)HW_PORT_COUNTERS == PORT_COUNTERS, "see hw_port.h");
+
+enum {
+    DEFAULT_MTU = 1500,
+    DEFAULT_SPEED_MBPS = 25000,
+    OTHER_SPEED_MBPS = 10000,
+    RING_ALIGN = 64,
+};
+
+static void update_irq(struct hw_port *port)
+{
+    port->config.env.set_irq(port->config.env.ctx, 0,
+                             (port->irq_status & port->irq_enable) != 0);
+}
+
+void port_irq_raise(struct hw_port *port, uint32_t bits)
+{
+    port->irq_status |= bits;
+    update_irq(port);
+}
+
+void port_ring_moved(struct hw_port *port, uint8_t *page, uint32_t armed)
+{
+    dev_mb();
+    if (load32(page + PORT_PAGE_ARMED) & armed) {
+        store32(page + PORT_PAGE_ARMED, 0);
+        port_irq_raise(port, R_PORT_IRQ_STATUS_RING_MASK);
+    }
+}
+
+/* ---- Link */
+
+static void update_link(struct hw_port *port)
+{
+    bool is_up =
+        port->has_cable && FIELD_GET(port->link_ctrl, PORT_LINK_CTRL, ENABLE);
+
+    if (is_up == port->link_up) {
+        return;
+    }
+    port->link_up = is_up;
+    port_count(port, PORT_COUNT_LINK_CHANGES, 1);
+    port_irq_raise(port, R_PORT_IRQ_STATUS_LINK_MASK);
+    port->config.ops.link_changed(port->config.ops.ctx, is_up);
+    port->config.env.defer(port->config.env.ctx); /* a dead link drops */
+}
+
+void hw_port_set_cable(struct hw_port *port, bool is_live)
+{
+    port->has_cable = is_live;
+    update_link(port);
+}
+
+static uint32_t link_status(const struct hw_port *port)
+{
+    uint32_t fec = FIELD_GET(port->link_ctrl, PORT_LINK_CTRL, FEC);
+    uint32_t speed = FIELD_GET(port->link_ctrl, PORT_LINK_CTRL, SPEED_MBPS);
+    uint32_t value = FIELD_MAKE(PORT_LINK_STATUS, SIGNAL, port->has_cable);
+
+    if (port->link_up) {
+        value |= FIELD_MAKE(PORT_LINK_STATUS, UP, 1) |
+                 FIELD_MAKE(PORT_LINK_STATUS, FEC, fec) |
+                 FIELD_MAKE(PORT_LINK_STATUS, SPEED_MBPS, speed);
+    }
+    return value;
+}
+
+static bool link_ctrl_is_possible(uint32_t value)
+{
+    uint32_t speed = FIELD_GET(value, PORT_LINK_CTRL, SPEED_MBPS);
+
+    return (speed == DEFAULT_SPEED_MBPS || speed == OTHER_SPEED_MBPS) &&
+           FIELD_GET(value, PORT_LINK_CTRL, FEC) <= PORT_FEC_RS;
+}
+
+static void write_link_ctrl(struct hw_port *port, uint32_t value)
+{
+    if (!link_ctrl_is_possible(value)) {
+        return;
+    }
+    port->link_ctrl =
+        value & (R_PORT_LINK_CTRL_ENABLE_MASK | R_PORT_LINK_CTRL_FEC_MASK |
+                 R_PORT_LINK_CTRL_SPEED_MBPS_MASK);
+    update_link(port);
+}
+
+/* ---- Reset */
+
+static void derive(struct hw_port *port)
+{
+    for (unsigned int i = 0; i < PORT_MACS; i++) {
+        uint32_t hi = port->mac[2 * i + 1];
+
+        port->mac_match[i] = FIELD_GET(hi, PORT_MAC_HI, VALID)
+                                 ? (uint64_t)FIELD_GET(hi, PORT_MAC_HI, ADDR)
+                                           << 32 |
+                                       port->mac[2 * i]
+                                 : UINT64_MAX;
+    }
+    port->multicast_hash = 0;
+    for (unsigned int i = 0; i < PORT_MULTICASTS; i++) {
+        if (FIELD_GET(port->multicast[2 * i + 1], PORT_MULTICAST_HI, VALID)) {
+            port->multicast_hash |= UINT64_C(1)
+                                    << (port->multicast[2 * i] & 63);
+        }
+    }
+}
+
+/* Registers as after power-on; says nothing to anyone. */
+static void clear(struct hw_port *port)
+{
+    struct hw_port_config config = port->config;
+    uint8_t has_cable = port->has_cable;
+    uint8_t link_blocked = port->link_blocked;
+
+    memset(port, 0, sizeof(*port));
+    port->config = config;
+    port->has_cable = has_cable;
+    port->link_blocked = link_blocked; /* the back-end's, not ours to forget */
+    port->mtu = DEFAULT_MTU;
+    port->link_ctrl =
+        FIELD_MAKE(PORT_LINK_CTRL, FEC, PORT_FEC_FC) |
+        FIELD_MAKE(PORT_LINK_CTRL, SPEED_MBPS, DEFAULT_SPEED_MBPS);
+    derive(port);
+}
+
+void hw_port_init(struct hw_port *port, const struct hw_port_config *config)
+{
+    memset(port, 0, sizeof(*port));
+    port->config = *config;
+    clear(port);
+}
+
+void hw_port_reset(struct hw_port *port)
+{
+    bool was_up = port->link_up;
+    bool rnic_waits = port->rnic_waiting;
+
+    clear(port);
+    update_irq(port);
+    if (was_up) {
+        port->config.ops.link_changed(port->config.ops.ctx, false);
+    }
+    if (rnic_waits) {
+        port->rnic_waiting = 1; /* its frames are dropped by the dead link */
+        port->config.env.defer(port->config.env.ctx);
+    }
+}
+
+/* ---- Rings */
+
+static uint64_t address(const uint32_t words[2])
+{
+    return (uint64_t)words[1] << 32 | words[0];
+}
+
+static bool ring_fits(const struct hw_port *port, uint64_t addr,
+                      uint32_t size_log2, uint32_t entry_len)
+{
+    return size_log2 >= 1 && size_log2 <= PORT_RING_LOG2_MAX &&
+           addr % RING_ALIGN == 0 &&
+           port_dma(port, addr, (uint64_t)entry_len << size_log2) != NULL;
+}
+
+static void enable_rings(struct hw_port *port)
+{
+    uint32_t rx_log2 = FIELD_GET(port->ring_sizes, PORT_RING_SIZES, RX);
+    uint32_t tx_log2 = FIELD_GET(port->ring_sizes, PORT_RING_SIZES, TX);
+
+    if (port->rings_on || address(port->page) % RING_ALIGN != 0 ||
+        port_dma(port, address(port->page), PORT_PAGE_LEN) == NULL ||
+        !ring_fits(port, address(port->rx), rx_log2, PORT_RXD_LEN) ||
+        !ring_fits(port, address(port->tx), tx_log2, PORT_TXD_LEN)) {
+        return;
+    }
+    port->page_addr = address(port->page);
+    port->rx_addr = address(port->rx);
+    port->tx_addr = address(port->tx);
+    port->rx_mask = (1u << rx_log2) - 1;
+    port->tx_mask = (1u << tx_log2) - 1;
+    port->rx_pi = 0;
+    port->tx_ci = 0;
+    port->raw_waiting = 0;
+    port->rings_on = 1;
+    port->config.env.defer(port->config.env.ctx);
+}
+
+static void write_ring_enable(struct hw_port *port, uint32_t value)
+{
+    if (FIELD_GET(value, PORT_RING_ENABLE, ON)) {
+        enable_rings(port);
+    } else {
+        port->rings_on = 0;
+        port->raw_waiting = 0;
+    }
+}
+
+/* ---- Registers */
+
+static bool is_in(uint32_t offset, uint32_t base, uint32_t words)
+{
+    return offset >= base && offset < base + 4 * words;
+}
+
+static uint32_t read_counter(struct hw_port *port, uint32_t word)
+{
+    uint64_t counter = port->counters[word / 2];
+
+    if (word % 2 == 1) {
+        return port->counter_high;
+    }
+    port->counter_high = (uint32_t)(counter >> 32);
+    return (uint32_t)counter;
+}
+
+/* The tables, or NULL. */
+static uint32_t *table_word(struct hw_port *port, uint32_t offset)
+{
+    if (is_in(offset, A_PORT_MAC_LO, 2 * PORT_MACS)) {
+        return &port->mac[(offset - A_PORT_MAC_LO) / 4];
+    }
+    if (is_in(offset, A_PORT_MULTICAST_LO, 2 * PORT_MULTICASTS)) {
+        return &port->multicast[(offset - A_PORT_MULTICAST_LO) / 4];
+    }
+    if (is_in(offset, A_PORT_VLAN, PORT_VLAN_WORDS)) {
+        return &port->vlan[(offset - A_PORT_VLAN) / 4];
+    }
+    return NULL;
+}
+
+/* Registers that only keep what is written, or NULL. */
+static uint32_t *plain_word(struct hw_port *port, uint32_t offset)
+{
+    switch (offset) {
+    case A_PORT_PAGE_LO:
+        return &port->page[0];
+    case A_PORT_PAGE_HI:
+        return &port->page[1];
+    case A_PORT_RX_LO:
+        return &port->rx[0];
+    case A_PORT_RX_HI:
+        return &port->rx[1];
+    case A_PORT_TX_LO:
+        return &port->tx[0];
+    case A_PORT_TX_HI:
+        return &port->tx[1];
+    case A_PORT_RING_SIZES:
+        return &port->ring_sizes;
+    default:
+        return NULL;
+    }
+}
+
+static uint32_t read_limits(const struct hw_port *port)
+{
+    return FIELD_MAKE(PORT_LIMITS, MACS, PORT_MACS) |
+           FIELD_MAKE(PORT_LIMITS, MULTICASTS, PORT_MULTICASTS) |
+           FIELD_MAKE(PORT_LIMITS, INDEX, port->config.index);
+}
+
+bool hw_port_read(struct hw_port *port, uint32_t offset, uint32_t *value)
+{
+    const uint32_t *word = table_word(port, offset);
+
+    if (word == NULL) {
+        word = plain_word(port, offset);
+    }
+    if (word != NULL) {
+        *value = *word;
+        return true;
+    }
+    if (is_in(offset, PORT_COUNTER_BASE, 2 * PORT_COUNTERS)) {
+        *value = read_counter(port, (offset - PORT_COUNTER_BASE) / 4);
+        return true;
+    }
+    switch (offset) {
+    case A_PORT_ID:
+        *value = PORT_ID_VALUE;
+        return true;
+    case A_PORT_LIMITS:
+        *value = read_limits(port);
+        return true;
+    case A_PORT_CTRL:
+        *value = port->ctrl;
+        return true;
+    case A_PORT_MTU:
+        *value = port->mtu;
+        return true;
+    case A_PORT_LINK_STATUS:
+        *value = link_status(port);
+        return true;
+    case A_PORT_LINK_CTRL:
+        *value = port->link_ctrl;
+        return true;
+    case A_PORT_IRQ_STATUS:
+        *value = port->irq_status;
+        return true;
+    case A_PORT_IRQ_ENABLE:
+        *value = port->irq_enable;
+        return true;
+    case A_PORT_RING_ENABLE:
+        *value = port->rings_on;
+        return true;
+    default:
+        *value = 0;
+        return offset == A_PORT_KICK || is_in(offset, 0x200, 0x40);
+    }
+}
+
+static void write_ctrl(struct hw_port *port, uint32_t value)
+{
+    if (FIELD_GET(value, PORT_CTRL, RESET)) {
+        hw_port_reset(port);
+        return;
+    }
+    port->ctrl =
+        value & (R_PORT_CTRL_RX_ENABLE_MASK | R_PORT_CTRL_TX_ENABLE_MASK |
+                 R_PORT_CTRL_UNICAST_ALL_MASK | R_PORT_CTRL_MULTICAST_ALL_MASK |
+                 R_PORT_CTRL_VLAN_FILTER_MASK | R_PORT_CTRL_ROCE_V2_MASK |
+                 R_PORT_CTRL_ROCE_V1_MASK);
+    port->config.env.defer(port->config.env.ctx); /* TX_ENABLE may be new */
+}
+
+static void write_mtu(struct hw_port *port, uint32_t value)
+{
+    uint32_t mtu = FIELD_GET(value, PORT_MTU, BYTES);
+
+    if (mtu >= PORT_MTU_MIN && mtu <= PORT_MTU_MAX) {
+        port->mtu = mtu;
+    }
+}
+
+bool hw_port_write(struct hw_port *port, uint32_t offset, uint32_t value)
+{
+    uint32_t *word = table_word(port, offset);
+
+    if (word != NULL) {
+        *word = value;
+        derive(port);
+        return true;
+    }
+    word = plain_word(port, offset);
+    if (word != NULL) {
+        *word = value;
+        return true;
+    }
+    switch (offset) {
+    case A_PORT_CTRL:
+        write_ctrl(port, value);
+        return true;
+    case A_PORT_MTU:
+        write_mtu(port, value);
+        return true;
+    case A_PORT_LINK_CTRL:
+        write_link_ctrl(port, value);
+        return true;
+    case A_PORT_IRQ_STATUS:
+        port->irq_status &= ~value;
+        update_irq(port);
+        return true;
+    case A_PORT_IRQ_ENABLE:
+        port->irq_enable =
+            value & (R_PORT_IRQ_STATUS_RING_MASK | R_PORT_IRQ_STATUS_LINK_MASK |
+                     R_PORT_IRQ_STATUS_DMA_ERROR_MASK);
+        update_irq(port);
+        return true;
+    case A_PORT_RING_ENABLE:
+        write_ring_enable(port, value);
+        return true;
+    case A_PORT_KICK:
+        port->config.env.defer(port->config.env.ctx);
+        return true;
+    default:
+        return false;
+    }
+}
+
+void hw_port_run(struct hw_port *port)
+{
+    port_tx_serve(port);
+}
+
+bool hw_port_loaded(struct hw_port *port)
+{
+    if (port->mtu < PORT_MTU_MIN || port->mtu > PORT_MTU_MAX ||
+        !link_ctrl_is_possible(port->link_ctrl) || port->rings_on > 1 ||
+        port->rnic_priority > 7) {
+        return false;
+    }
+    if (port->rings_on &&
+        (!IS_POW2((uint64_t)port->rx_mask + 1) ||
+         !IS_POW2((uint64_t)port->tx_mask + 1) ||
+         port->rx_mask >> PORT_RING_LOG2_MAX != 0 ||
+         port->tx_mask >> PORT_RING_LOG2_MAX != 0 ||
+         (port->page_addr | port->rx_addr | port->tx_addr) % RING_ALIGN != 0 ||
+         port_dma(port, port->page_addr, PORT_PAGE_LEN) == NULL ||
+         port_dma(port, port->rx_addr,
+                  (uint64_t)PORT_RXD_LEN * (port->rx_mask + 1)) == NULL ||
+         port_dma(port, port->tx_addr,
+                  (uint64_t)PORT_TXD_LEN * (port->tx_mask + 1)) == NULL)) {
+        return false;
+    }
+    derive(port);
+    update_irq(port);
+    port->config.env.defer(port->config.env.ctx);
+    return true;
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Core of one Ethernet port: MAC, receive filter, raw frame rings, and the
+ * path of RoCE frames to and from the RNIC.
+ * Reference: docs/hardware/port.md; registers in hw-model/regs/port.h.
+ *
+ * One execution context: register accesses and everything else come under the
+ * wrapper's lock.  All state is here, without pointers but for what the wrapper
+ * hands in, so that it can be saved field by field.
+ *
+ * Left out: what the guide lists as not modelled.
+ */
+#ifndef ESSD_HW_PORT_H
+#define ESSD_HW_PORT_H
+
+#include "hw-model/core/env.h"
+#include "hw-model/core/frame.h"
+#include "lib/util.h"
+
+/* Sizes that regs/port.h gives too; hw_port.c checks that they agree. */
+enum {
+    HW_PORT_MACS = 8,
+    HW_PORT_MULTICASTS = 64,
+    HW_PORT_VLAN_WORDS = 128,
+    HW_PORT_COUNTERS = 34,
+};
+
+/* What a port tells the rest of the hardware.  None may be NULL. */
+struct hw_port_ops {
+    void *ctx;
+
+    /* RoCE frames; read before it returns.  Never refuses. */
+    void (*rnic_rx)(void *ctx, const struct frame_rx *frames, unsigned int n);
+
+    /* hw_port_tx(), having taken fewer than offered, may take more.  It may be
+     * called from inside. */
+    void (*rnic_ready)(void *ctx);
+
+    /* The link went up or down. */
+    void (*link_changed)(void *ctx, bool is_up);
+};
+
+struct hw_port_config {
+    struct dev_env env; /* interrupt line 0; no timer */
+    struct hw_port_ops ops;
+    struct frame_sink link; /* where frames leave the drive */
+    uint8_t index;          /* which port of the drive */
+};
+
+struct hw_port {
+    struct hw_port_config config; /* not state */
+
+    /* Registers. */
+    uint32_t ctrl;
+    uint32_t mtu;
+    uint32_t link_ctrl;
+    uint32_t irq_status;
+    uint32_t irq_enable;
+    uint32_t mac[2 * HW_PORT_MACS];             /* LO, HI, LO, HI... */
+    uint32_t multicast[2 * HW_PORT_MULTICASTS]; /* likewise */
+    uint32_t vlan[HW_PORT_VLAN_WORDS];
+    uint32_t page[2]; /* low and high word of the address */
+    uint32_t rx[2];
+    uint32_t tx[2];
+    uint32_t ring_sizes;
+
+    /* Latched by RING_ENABLE. */
+    uint8_t rings_on;
+    uint64_t page_addr;
+    uint64_t rx_addr;
+    uint64_t tx_addr;
+    uint32_t rx_mask;
+    uint32_t tx_mask;
+
+    uint32_t rx_pi;        /* frames put into the raw ring */
+    uint32_t tx_ci;        /* frames taken from it */
+    uint8_t has_cable;     /* there is a live link partner */
+    uint8_t link_up;       /* enabled, and has_cable */
+    uint8_t link_blocked;  /* the link back-end took fewer than offered */
+    uint8_t raw_waiting;   /* the raw ring has frames that it did not take */
+    uint8_t rnic_waiting;  /* the RNIC has */
+    uint8_t rnic_priority; /* of the first of those */
+    uint8_t rnic_turn;     /* at equal priority the RNIC is next */
+    uint32_t counter_high; /* latched by reading a low word */
+    uint64_t counters[HW_PORT_COUNTERS];
+
+    /* Derived from the registers: not saved. */
+    uint64_t mac_match[HW_PORT_MACS]; /* UINT64_MAX: none */
+    uint64_t multicast_hash;          /* a bit for each address */
+};
+
+/** Power-on.  `config` is copied; there is no cable. */
+void hw_port_init(struct hw_port *port, const struct hw_port_config *config);
+
+/** Machine reset, or PORT_CTRL.RESET: as power-on, but the cable stays. */
+void hw_port_reset(struct hw_port *port);
+
+/** Registers; `offset` is a multiple of 4.  @return false: no such register */
+MUST_USE bool hw_port_read(struct hw_port *port, uint32_t offset,
+                           uint32_t *value);
+MUST_USE bool hw_port_write(struct hw_port *port, uint32_t offset,
+                            uint32_t value);
+
+/** The work that env.defer() asked for. */
+void hw_port_run(struct hw_port *port);
+
+/** Frames from the link; any number.  Never refuses: what has no place is
+ *  dropped and counted. */
+void hw_port_rx(struct hw_port *port, const struct frame_rx *frames,
+                unsigned int n);
+
+/** Frames from the RNIC: frame_sink.send with the port as ctx. */
+unsigned int hw_port_tx(void *port, const struct frame_tx *burst,
+                        unsigned int count);
+
+/** The link back-end, having taken fewer than offered, has room again. */
+void hw_port_link_ready(struct hw_port *port);
+
+/** A cable was plugged or pulled, or the far end came or went. */
+void hw_port_set_cable(struct hw_port *port, bool is_live);
+
+/**
+ * After the fields were loaded: derive what is not saved.
+ *
+ * @return false when they make no sense; the port is then unusable
+ */
+MUST_USE bool hw_port_loaded(struct hw_port *port);
+
+#endif

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the files of the port's core share; nobody else includes it. */
+#ifndef ESSD_HW_PORT_INTERNAL_H
+#define ESSD_HW_PORT_INTERNAL_H
+
+#include "hw-model/core/regfields.h"
+#include "hw-model/port/hw_port.h"
+#include "hw-model/regs/port.h"
+#include "lib/bytes.h"
+
+enum { PORT_FRAME_MIN = 60, PORT_FCS_LEN = 4 };
+
+static inline uint32_t load32(const uint8_t *p)
+{
+    uint8_t bytes[4];
+    uint32_t v =
+        __atomic_load_n((const uint32_t *)(const void *)p, __ATOMIC_RELAXED);
+
+    __builtin_memcpy(bytes, &v, sizeof(bytes));
+    return get_le32(bytes);
+}
+
+static inline void store32(uint8_t *p, uint32_t value)
+{
+    uint8_t bytes[4];
+    uint32_t v;
+
+    put_le32(bytes, value);
+    __builtin_memcpy(&v, bytes, sizeof(v));
+    __atomic_store_n((uint32_t *)(void *)p, v, __ATOMIC_RELAXED);
+}
+
+static inline void *port_dma(const struct hw_port *port, uint64_t addr,
+                             uint64_t len)
+{
+    return port->config.env.dma(port->config.env.ctx, addr, len);
+}
+
+/* The page while the rings are on, or NULL. */
+static inline uint8_t *port_page(const struct hw_port *port)
+{
+    return port->rings_on ? port_dma(port, port->page_addr, PORT_PAGE_LEN)
+                          : NULL;
+}
+
+static inline void port_count(struct hw_port *port, enum port_counter counter,
+                              uint64_t n)
+{
+    port->counters[counter] += n;
+}
+
+/* Set interrupt bits and the line. */
+void port_irq_raise(struct hw_port *port, uint32_t bits);
+
+/* An index has moved: interrupt if firmware armed one of `armed`. */
+void port_ring_moved(struct hw_port *port, uint8_t *page, uint32_t armed);
+
+/* Send what waits, raw or the RNIC's, as far as the link takes it. */
+void port_tx_serve(struct hw_port *port);
+
+#endif

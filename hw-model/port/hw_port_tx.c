@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The port's transmit path: raw ring and RNIC share the link.
+ * Reference: docs/hardware/port.md, section 5.
+ *
+ * The RNIC keeps its frames until we take them, so what we know of them is the
+ * priority of the first that we refused.
+ */
+#include "hw-model/port/hw_port_internal.h"
+
+#include <string.h>
+
+#include "net/wire/eth.h"
+
+enum {
+    RAW_QUANTUM = 8,   /* frames of the raw ring while the RNIC waits */
+    RNIC_QUANTUM = 32, /* and the other way round */
+};
+
+static uint32_t frame_len(const struct frame_tx *frame)
+{
+    uint32_t len = (uint32_t)frame->head_len + frame->tail_len;
+
+    for (unsigned int i = 0; i < frame->num_pieces; i++) {
+        len += frame->pieces[i].len_bytes;
+    }
+    return len;
+}
+
+/* A frame below 60 bytes, in one part and padded with zeroes. */
+static void pad_frame(struct frame_tx *padded, const struct frame_tx *frame)
+{
+    uint8_t *p = padded->head;
+
+    *padded = (struct frame_tx){
+        .departure_ns = frame->departure_ns,
+        .priority = frame->priority,
+        .head_len = PORT_FRAME_MIN,
+    };
+    memcpy(p, frame->head, frame->head_len);
+    p += frame->head_len;
+    for (unsigned int i = 0; i < frame->num_pieces; i++) {
+        memcpy(p, frame->pieces[i].data, frame->pieces[i].len_bytes);
+        p += frame->pieces[i].len_bytes;
+    }
+    memcpy(p, frame->tail, frame->tail_len);
+}
+
+static void count_sent(struct hw_port *port, const struct frame_tx *frame,
+                       uint32_t len)
+{
+    port_count(port, PORT_COUNT_FRAMES_TRANSMITTED_OK, 1);
+    port_count(port, PORT_COUNT_OCTETS_TRANSMITTED_OK,
+               MAX(len, PORT_FRAME_MIN) - ETH_LEN);
+    if (frame->head_len >= ETH_LEN && (frame->head[ETH_DST] & 1)) {
+        static const uint8_t broadcast[6] = {0xff, 0xff, 0xff,
+                                             0xff, 0xff, 0xff};
+        bool is_broadcast =
+            memcmp(frame->head + ETH_DST, broadcast, sizeof(broadcast)) == 0;
+
+        port_count(port,
+                   is_broadcast ? PORT_COUNT_BROADCAST_TRANSMITTED_OK
+                                : PORT_COUNT_MULTICAST_TRANSMITTED_OK,
+                   1);
+    }
+}
+
+/* Offer frames to the link. @return how many it took; fewer: it is blocked */
+static unsigned int emit(struct hw_port *port, const struct frame_tx *burst,
+                         unsigned int count)
+{
+    const struct frame_sink *link = &port->config.link;
+    unsigned int sent = 0;
+
+    while (sent < count && !port->link_blocked) {
+        unsigned int run = sent, taken;
+        struct frame_tx padded;
+
+        while (run < count && frame_len(&burst[run]) >= PORT_FRAME_MIN) {
+            run++;
+        }
+        if (run > sent) {
+            run -= sent;
+            taken = link->send(link->ctx, burst + sent, run);
+        } else {
+            run = 1;
+            pad_frame(&padded, &burst[sent]);
+            taken = link->send(link->ctx, &padded, 1);
+        }
+        port->link_blocked = taken < run;
+        for (unsigned int i = 0; i < taken; i++, sent++) {
+            count_sent(port, &burst[sent], frame_len(&burst[sent]));
+        }
+    }
+    return sent;
+}
+
+/* ---- Raw ring */
+
+/* Frames in the ring; 0 also when what firmware wrote makes no sense. */
+static uint32_t raw_pending(struct hw_port *port, const uint8_t *page)
+{
+    uint32_t pending = load32(page + PORT_PAGE_TX_PI) - port->tx_ci;
+
+    dev_rmb();
+    if (pending > port->tx_mask + 1) {
+        port_irq_raise(port, R_PORT_IRQ_STATUS_DMA_ERROR_MASK);
+        return 0;
+    }
+    return pending;
+}
+
+static const uint8_t *raw_slot(const struct hw_port *port, uint32_t index)
+{
+    return port_dma(
+        port, port->tx_addr + (uint64_t)(index & port->tx_mask) * PORT_TXD_LEN,
+        PORT_TXD_LEN);
+}
+
+static uint8_t raw_priority(const struct hw_port *port)
+{
+    const uint8_t *slot = raw_slot(port, port->tx_ci);
+
+    return slot != NULL ? slot[PORT_TXD_PRIORITY] & 7 : 0;
+}
+
+/* @return false when the descriptor makes no sense */
+static bool raw_frame(const struct hw_port *port, uint32_t index,
+                      struct frame_tx *frame)
+{
+    const uint8_t *slot = raw_slot(port, index);
+    const uint8_t *data;
+    uint32_t len;
+
+    if (slot == NULL) {
+        return false;
+    }
+    len = get_le32(slot + PORT_TXD_LENGTH);
+    if (len < ETH_LEN || len > port->mtu + ETH_TAGGED_LEN) {
+        return false;
+    }
+    data = port_dma(port, get_le64(slot + PORT_TXD_ADDR), len);
+    if (data == NULL) {
+        return false;
+    }
+    frame->departure_ns = 0;
+    frame->priority = slot[PORT_TXD_PRIORITY] & 7;
+    frame->flags = 0;
+    frame->tail_len = 0;
+    frame->head_len = (uint16_t)MIN(len, (uint32_t)ETH_TAGGED_LEN);
+    memcpy(frame->head, data, frame->head_len);
+    frame->num_pieces = len > frame->head_len;
+    frame->pieces[0] = (struct frame_piece){
+        .data = data + frame->head_len,
+        .len_bytes = len - frame->head_len,
+    };
+    return true;
+}
+
+static void raw_publish(struct hw_port *port, uint8_t *page)
+{
+    dev_wmb(); /* buffers are read before they are given back */
+    store32(page + PORT_PAGE_TX_CI, port->tx_ci);
+    port_ring_moved(port, page, PORT_ARMED_TX);
+}
+
+/* Take up to RAW_QUANTUM frames of the `pending` that there are. */
+static void raw_send(struct hw_port *port, uint8_t *page, uint32_t pending)
+{
+    struct frame_tx burst[RAW_QUANTUM];
+    uint32_t count = MIN(pending, (uint32_t)RAW_QUANTUM);
+    uint32_t first = port->tx_ci;
+    unsigned int n = 0, sent = 0;
+    bool is_bad = false;
+
+    while (n < count && !is_bad) {
+        if (raw_frame(port, port->tx_ci + n, &burst[n])) {
+            n++;
+        } else {
+            is_bad = true;
+        }
+    }
+    if (port->link_up) {
+        sent = emit(port, burst, n);
+        port_count(port, PORT_COUNT_TX_RAW, sent);
+    } else {
+        sent = n;
+        port_count(port, PORT_COUNT_TX_DROPPED_LINK, n);
+    }
+    port->tx_ci += sent;
+    if (is_bad && sent == n) {
+        port->tx_ci++;
+        port_count(port, PORT_COUNT_TX_DROPPED_ERROR, 1);
+        port_irq_raise(port, R_PORT_IRQ_STATUS_DMA_ERROR_MASK);
+    }
+    if (port->tx_ci != first) {
+        raw_publish(port, page);
+    }
+}
+
+/* Nothing left: sleep, unless firmware has just published more. */
+static uint32_t raw_sleep(struct hw_port *port, uint8_t *page)
+{
+    uint32_t pending;
+
+    store32(page + PORT_PAGE_ASLEEP, 1);
+    dev_mb();
+    pending = raw_pending(port, page);
+    if (pending > 0) {
+        store32(page + PORT_PAGE_ASLEEP, 0);
+    }
+    return pending;
+}
+
+/* ---- Both */
+
+static bool rnic_is_next(const struct hw_port *port, bool has_raw)
+{
+    uint8_t priority;
+
+    if (!port->rnic_waiting || !has_raw) {
+        return port->rnic_waiting;
+    }
+    priority = raw_priority(port);
+    return port->rnic_priority != priority ? port->rnic_priority > priority
+                                           : port->rnic_turn;
+}
+
+void port_tx_serve(struct hw_port *port)
+{
+    uint8_t *page = port_page(port);
+    uint32_t pending;
+
+    if (!FIELD_GET(port->ctrl, PORT_CTRL, TX_ENABLE)) {
+        if (!port->link_up && port->rnic_waiting) {
+            port->rnic_waiting = 0;
+            port->config.ops.rnic_ready(port->config.ops.ctx);
+        }
+        return;
+    }
+    if (page != NULL) {
+        store32(page + PORT_PAGE_ASLEEP, 0);
+    }
+    for (;;) {
+        if (port->link_blocked && port->link_up) {
+            port->raw_waiting = page != NULL && raw_pending(port, page) > 0;
+            return;
+        }
+        pending = page != NULL ? raw_pending(port, page) : 0;
+        if (pending == 0 && !port->rnic_waiting && page != NULL) {
+            pending = raw_sleep(port, page);
+        }
+        port->raw_waiting = pending > 0;
+        if (pending == 0 && !port->rnic_waiting) {
+            return;
+        }
+        if (rnic_is_next(port, pending > 0)) {
+            port->rnic_waiting = 0;
+            port->rnic_turn = 0;
+            port->config.ops.rnic_ready(port->config.ops.ctx);
+        } else {
+            raw_send(port, page, pending);
+            port->rnic_turn = 1;
+        }
+    }
+}
+
+static unsigned int refuse(struct hw_port *port, const struct frame_tx *first)
+{
+    port->rnic_waiting = 1;
+    port->rnic_priority = first->priority & 7;
+    return 0;
+}
+
+unsigned int hw_port_tx(void *ctx, const struct frame_tx *burst,
+                        unsigned int count)
+{
+    struct hw_port *port = ctx;
+    unsigned int offered = count, sent;
+
+    if (count == 0) {
+        return 0;
+    }
+    if (!port->link_up) {
+        port_count(port, PORT_COUNT_TX_DROPPED_LINK, count);
+        return count;
+    }
+    if (!FIELD_GET(port->ctrl, PORT_CTRL, TX_ENABLE) || port->link_blocked) {
+        return refuse(port, burst);
+    }
+    if (port->raw_waiting) {
+        uint8_t priority = raw_priority(port);
+
+        if (priority >= (burst[0].priority & 7)) {
+            /* It has been refused by a blocked link before; its turn comes. */
+            port->config.env.defer(port->config.env.ctx);
+            if (priority > (burst[0].priority & 7)) {
+                return refuse(port, burst);
+            }
+            offered = MIN(count, (unsigned int)RNIC_QUANTUM);
+        }
+    }
+    sent = emit(port, burst, offered);
+    port_count(port, PORT_COUNT_TX_RNIC, sent);
+    if (sent < count) {
+        refuse(port, &burst[sent]);
+    }
+    return sent;
+}
+
+void hw_port_link_ready(struct hw_port *port)
+{
+    port->link_blocked = 0;
+    port_tx_serve(port);
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A world for one device core in a test: DRAM, time, an interrupt line, and
+ * the work it put off.
+ */
+#ifndef ESSD_TEST_HW_ENV_H
+#define ESSD_TEST_HW_ENV_H
+
+#include "hw-model/core/env.h"
+#include "lib/util.h"
+
+#define TEST_DRAM_BASE UINT64_C(0x80000000)
+
+struct test_env {
+    uint8_t *dram;
+    uint64_t dram_bytes;
+    uint64_t now_ns;
+    uint64_t deadline_ns;
+    bool irq;
+    bool deferred;
+};
+
+static void *test_env_dma(void *ctx, uint64_t addr, uint64_t len)
+{
+    struct test_env *env = ctx;
+    uint64_t at = addr - TEST_DRAM_BASE;
+
+    return addr < TEST_DRAM_BASE || at > env->dram_bytes ||
+                   len > env->dram_bytes - at
+               ? NULL
+               : env->dram + at;
+}
+
+static uint64_t test_env_now(void *ctx)
+{
+    return ((struct test_env *)ctx)->now_ns;
+}
+
+static void test_env_set_timer(void *ctx, uint64_t deadline_ns)
+{
+    ((struct test_env *)ctx)->deadline_ns = deadline_ns;
+}
+
+static void test_env_set_irq(void *ctx, unsigned int line, bool level)
+{
+    ASSERT(line == 0);
+    ((struct test_env *)ctx)->irq = level;
+}
+
+static void test_env_defer(void *ctx)
+{
+    ((struct test_env *)ctx)->deferred = true;
+}
+
+static inline struct dev_env test_env_init(struct test_env *env, uint8_t *dram,
+                                           uint64_t dram_bytes)
+{
+    *env = (struct test_env){
+        .dram = dram,
+        .dram_bytes = dram_bytes,
+        .deadline_ns = DEV_NO_DEADLINE,
+    };
+    return (struct dev_env){
+        .ctx = env,
+        .dma = test_env_dma,
+        .now_ns = test_env_now,
+        .set_timer = test_env_set_timer,
+        .set_irq = test_env_set_irq,
+        .defer = test_env_defer,
+    };
+}
+
+#endif
