@@ -14,7 +14,7 @@
 #define TYPE_ESSD_RNIC "essd-rnic"
 OBJECT_DECLARE_SIMPLE_TYPE(EssdRnicState, ESSD_RNIC)
 
-/* Where frames of `port` (0, 1) leave.  Before realize; `sink` is copied. */
+/* Where frames of `port` (0, 1) leave.  Before the machine runs; copied. */
 void essd_rnic_attach_port(EssdRnicState *s, unsigned port,
                            const struct frame_sink *sink);
 
@@ -27,5 +27,8 @@ void essd_rnic_rx(EssdRnicState *s, unsigned port,
 
 /* The sink of `port`, having taken fewer frames than offered, has room. */
 void essd_rnic_port_ready(EssdRnicState *s, unsigned port);
+
+/* The link of `port` went up or down: firmware is told (event LINK). */
+void essd_rnic_link_changed(EssdRnicState *s, unsigned port, bool is_up);
 
 #endif

@@ -19,7 +19,8 @@ enum {
     BURSTS_A_RUN = 16,
 };
 
-_Static_assert((int)RNIC_COUNTERS == (int)ROCE_COUNTERS, "one list of counters");
+_Static_assert((int)RNIC_COUNTERS == (int)ROCE_COUNTERS,
+               "one list of counters");
 _Static_assert((int)RNIC_COUNT_RX_CNP == (int)ROCE_RX_CNP &&
                    (int)RNIC_COUNT_TX_RNR == (int)ROCE_TX_RNR &&
                    (int)RNIC_COUNT_TIMEOUTS == (int)ROCE_TIMEOUTS,
@@ -259,8 +260,8 @@ static bool run_commands(struct rnic *rnic, unsigned int h)
 static void take_doorbells(struct rnic *rnic, unsigned int h, uint64_t now_ns)
 {
     struct rnic_hart *hart = &rnic->state.harts[h];
-    uint32_t count = waiting(rnic, h, &hart->db_ci, RNIC_PAGE_DB_PI,
-                             hart->db_size_log2);
+    uint32_t count =
+        waiting(rnic, h, &hart->db_ci, RNIC_PAGE_DB_PI, hart->db_size_log2);
 
     if (count == 0) {
         return;
@@ -347,7 +348,7 @@ static void set_timer(struct rnic *rnic)
     }
 }
 
-void rnic_run(struct rnic *rnic)
+static void run(struct rnic *rnic)
 {
     uint64_t now_ns = rnic->env.now_ns(rnic->env.ctx);
     bool more = false;
@@ -369,6 +370,15 @@ void rnic_run(struct rnic *rnic)
     set_timer(rnic);
 }
 
+void rnic_run(struct rnic *rnic)
+{
+    if (!rnic->busy) {
+        rnic->busy = true;
+        run(rnic);
+        rnic->busy = false;
+    }
+}
+
 void rnic_timer(struct rnic *rnic)
 {
     rnic->timer_ns = DEV_NO_DEADLINE;
@@ -382,9 +392,14 @@ void rnic_rx(struct rnic *rnic, unsigned int port,
     if ((rnic->state.ctrl & R_RNIC_CTRL_ENABLE_MASK) == 0) {
         return;
     }
-    roce_rx(&rnic->roce, port, frames, count,
-            rnic->env.now_ns(rnic->env.ctx));
-    rnic_run(rnic);
+    if (rnic->busy) {
+        rnic->state.roce.counters[ROCE_RX_DROPPED] += count;
+        return;
+    }
+    rnic->busy = true;
+    roce_rx(&rnic->roce, port, frames, count, rnic->env.now_ns(rnic->env.ctx));
+    run(rnic);
+    rnic->busy = false;
 }
 
 void rnic_port_ready(struct rnic *rnic, unsigned int port)
@@ -416,6 +431,12 @@ void rnic_reset(struct rnic *rnic)
     update_irq(rnic);
 }
 
+void rnic_attach_port(struct rnic *rnic, unsigned int port,
+                      const struct frame_sink *sink)
+{
+    rnic->roce.sinks[port] = *sink;
+}
+
 void rnic_init(struct rnic *rnic, const struct rnic_config *config)
 {
     rnic->env = config->env;
@@ -425,6 +446,7 @@ void rnic_init(struct rnic *rnic, const struct rnic_config *config)
         .map = config->env.dma,
     };
     memcpy(rnic->roce.sinks, config->ports, sizeof(rnic->roce.sinks));
+    rnic->busy = false;
     rnic_reset(rnic);
 }
 
@@ -434,8 +456,7 @@ static bool harts_valid(const struct rnic_state *state)
         const struct rnic_hart *hart = &state->harts[h];
 
         if (hart->cmd_size_log2 > 8 || hart->db_size_log2 > 14 ||
-            hart->page % 64 != 0 || hart->cmd % 64 != 0 ||
-            hart->db % 64 != 0) {
+            hart->page % 64 != 0 || hart->cmd % 64 != 0 || hart->db % 64 != 0) {
             return false;
         }
     }

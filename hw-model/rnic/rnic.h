@@ -6,7 +6,9 @@
  *
  * Context: one.  Register accesses only change registers and ask for
  * rnic_run(); everything else happens in rnic_run(), rnic_rx() and
- * rnic_timer(), which must not be entered from inside a frame_sink.
+ * rnic_timer().  From inside a frame_sink only rnic_port_ready() may be called;
+ * frames that come back from there (a loop in the wire) are dropped and
+ * counted.
  */
 #ifndef ESSD_HW_RNIC_RNIC_H
 #define ESSD_HW_RNIC_RNIC_H
@@ -19,11 +21,11 @@ enum { RNIC_HARTS = RDMA_EQS, RNIC_HART_REGS = 9 };
 
 struct rnic_hart {
     bool enabled;
-    bool asleep;                  /* its ASLEEP word is 1 */
+    bool asleep; /* its ASLEEP word is 1 */
     uint8_t cmd_size_log2, db_size_log2;
     uint32_t regs[RNIC_HART_REGS]; /* as written: PAGE_LO .. SIZES */
-    uint64_t page, cmd, db;       /* latched by ENABLE */
-    uint32_t cmd_ci, db_ci;       /* entries taken, free-running */
+    uint64_t page, cmd, db;        /* latched by ENABLE */
+    uint32_t cmd_ci, db_ci;        /* entries taken, free-running */
 };
 
 /* Everything that is saved. */
@@ -38,12 +40,13 @@ struct rnic_state {
 struct rnic {
     struct dev_env env;
     struct roce roce;
-    uint64_t timer_ns;            /* what set_timer() was told last */
+    bool busy;         /* in one of the functions that work */
+    uint64_t timer_ns; /* what set_timer() was told last */
     struct rnic_state state;
 };
 
 struct rnic_config {
-    struct dev_env env;           /* interrupt line 0; copied */
+    struct dev_env env;                  /* interrupt line 0; copied */
     struct frame_sink ports[RDMA_PORTS]; /* where frames leave; copied */
 };
 
@@ -51,6 +54,10 @@ struct rnic_config {
  * Set up an RNIC in reset.  `rnic` may be moved no more.
  */
 void rnic_init(struct rnic *rnic, const struct rnic_config *config);
+
+/** Where frames of `port` leave from now on; copied. */
+void rnic_attach_port(struct rnic *rnic, unsigned int port,
+                      const struct frame_sink *sink);
 
 /** Reset: as after power-on.  Lowers the interrupt. */
 void rnic_reset(struct rnic *rnic);

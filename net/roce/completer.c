@@ -283,8 +283,7 @@ static void rx_acknowledge(struct roce *roce, uint32_t slot,
  */
 static bool is_outstanding(const struct roce_requester *req, uint32_t psn)
 {
-    return psn_diff(psn, req->una_psn) >= 0 &&
-           psn_diff(psn, req->high_psn) < 0;
+    return psn_diff(psn, req->una_psn) >= 0 && psn_diff(psn, req->high_psn) < 0;
 }
 
 void roce_completer_rx(struct roce *roce, uint32_t slot,

@@ -61,13 +61,13 @@ static inline uint32_t roce_packet_len(uint32_t len_bytes, uint32_t mtu,
 
 struct roce_rx {
     uint8_t port;
-    uint32_t flags;               /* enum roce_op_flag of the opcode */
+    uint32_t flags; /* enum roce_op_flag of the opcode */
     struct bth bth;
     struct eth eth;
     struct ip_addr src, dst;
-    const uint8_t *ext;           /* extended headers, whole */
+    const uint8_t *ext; /* extended headers, whole */
     const uint8_t *payload;
-    uint32_t payload_len;         /* without padding */
+    uint32_t payload_len; /* without padding */
 };
 
 /* Offset of an extended header among those of the packet. */

@@ -13,11 +13,13 @@
 enum { HOP_LIMIT_DEFAULT = 64, SPORT_DEFAULT = 0xc000 };
 
 _Static_assert(ETH_TAGGED_LEN + IPV6_LEN + UDP_LEN + BTH_LEN + RETH_LEN +
-                       AETH_LEN + IETH_LEN <= FRAME_HEAD_MAX,
+                       AETH_LEN + IETH_LEN <=
+                   FRAME_HEAD_MAX,
                "every header fits");
 
-static size_t emit_eth(const struct rdma_laddr *from, const struct rdma_neigh *to,
-                       uint8_t priority, uint16_t type, uint8_t *buf)
+static size_t emit_eth(const struct rdma_laddr *from,
+                       const struct rdma_neigh *to, uint8_t priority,
+                       uint16_t type, uint8_t *buf)
 {
     struct eth eth = {
         .dst = to->mac,
@@ -32,7 +34,8 @@ static size_t emit_eth(const struct rdma_laddr *from, const struct rdma_neigh *t
     return eth_header_len(&eth);
 }
 
-static void emit_ipv4(const struct rdma_laddr *from, const struct rdma_neigh *to,
+static void emit_ipv4(const struct rdma_laddr *from,
+                      const struct rdma_neigh *to,
                       const struct roce_route *route, size_t udp_len,
                       uint8_t *buf)
 {
@@ -49,7 +52,8 @@ static void emit_ipv4(const struct rdma_laddr *from, const struct rdma_neigh *to
     ipv4_emit(&ip, buf);
 }
 
-static void emit_ipv6(const struct rdma_laddr *from, const struct rdma_neigh *to,
+static void emit_ipv6(const struct rdma_laddr *from,
+                      const struct rdma_neigh *to,
                       const struct roce_route *route, size_t udp_len,
                       uint8_t *buf)
 {
@@ -104,9 +108,8 @@ uint8_t *roce_packet_begin(const struct rdma_objects *objects,
         emit_ipv6(from, to, route, udp_len, tx->head + at);
         at += IPV6_LEN;
     }
-    udp_emit(&(struct udp){.src_port = route->udp_sport != 0
-                                           ? route->udp_sport
-                                           : SPORT_DEFAULT,
+    udp_emit(&(struct udp){.src_port = route->udp_sport != 0 ? route->udp_sport
+                                                             : SPORT_DEFAULT,
                            .dst_port = UDP_PORT_ROCE,
                            .length_bytes = (uint16_t)udp_len},
              tx->head + at);
@@ -125,8 +128,7 @@ void roce_packet_end(const struct bth *bth, struct frame_tx *tx)
     const uint8_t *ext = tx->head + tx->head_len - ext_len;
     bool tagged = get_be16(tx->head + ETH_TYPE) == ETHERTYPE_VLAN;
     const uint8_t *ip = tx->head + (tagged ? ETH_TAGGED_LEN : ETH_LEN);
-    uint32_t icrc =
-        *ip >> 4 == 4 ? icrc_begin_ipv4(ip) : icrc_begin_ipv6(ip);
+    uint32_t icrc = *ip >> 4 == 4 ? icrc_begin_ipv4(ip) : icrc_begin_ipv6(ip);
 
     icrc = icrc_add(icrc, ext, ext_len);
     for (unsigned int i = 0; i < tx->num_pieces; i++) {

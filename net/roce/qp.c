@@ -327,8 +327,8 @@ void roce_qp_drain(struct roce *roce, uint32_t slot)
     struct rdma_qp *rqp = roce_rdma_qp(roce, slot);
     uint32_t pi = rdma_read_word(&roce->dram, rqp->sq_record);
 
-    rqp->drain_at = pi - rqp->sq_done <= 1u << rqp->sq_size_log2 ? pi
-                                                                 : rqp->sq_pi;
+    rqp->drain_at =
+        pi - rqp->sq_done <= 1u << rqp->sq_size_log2 ? pi : rqp->sq_pi;
     rqp->drain_wanted = true;
     check_drained(roce, slot);
 }

@@ -95,8 +95,7 @@ static enum verbs_wc_status local_invalidate(struct roce *roce, uint32_t slot,
 static bool must_wait(const struct roce_qp *qp, const struct rdma_wr *wr)
 {
     return (wr->fence && qp->req.reads != 0) ||
-           (wr->opcode == VERBS_WR_READ &&
-            qp->req.reads >= qp->path.reads_out);
+           (wr->opcode == VERBS_WR_READ && qp->req.reads >= qp->path.reads_out);
 }
 
 /* A request that will fail in its turn: nothing behind it is started. */
@@ -337,8 +336,7 @@ static void advance(struct roce_requester *req, const struct roce_sent *sent,
 {
     uint32_t end = psn_add(sent->first_psn, sent->packets);
 
-    req->tx_psn =
-        sent->opcode == VERBS_WR_READ ? end : psn_add(req->tx_psn, 1);
+    req->tx_psn = sent->opcode == VERBS_WR_READ ? end : psn_add(req->tx_psn, 1);
     if (req->tx_psn == end) {
         req->sent_tx++;
     }

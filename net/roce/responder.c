@@ -19,10 +19,10 @@ enum rx_verdict {
     RX_DUPLICATE,
     RX_AHEAD,
     RX_RNR,
-    RX_INVALID,                   /* NAK invalid request */
-    RX_TOO_LONG,                  /* the same, for a buffer too short */
-    RX_ACCESS,                    /* NAK remote access error */
-    RX_OPERATION,                 /* NAK remote operational error: our buffer */
+    RX_INVALID,   /* NAK invalid request */
+    RX_TOO_LONG,  /* the same, for a buffer too short */
+    RX_ACCESS,    /* NAK remote access error */
+    RX_OPERATION, /* NAK remote operational error: our buffer */
 };
 
 /* A request under judgement, and what judging it has found out. */
@@ -31,10 +31,10 @@ struct request {
     const struct rdma_qp *rqp;
     const struct roce_qp *qp;
     const struct roce_rx *rx;
-    struct rdma_recv recv;        /* SEND that starts: its buffer */
-    struct reth reth;             /* with ROCE_RETH */
-    uint32_t inv_key;             /* with ROCE_IETH */
-    uint8_t *dest;                /* where the payload goes */
+    struct rdma_recv recv; /* SEND that starts: its buffer */
+    struct reth reth;      /* with ROCE_RETH */
+    uint32_t inv_key;      /* with ROCE_IETH */
+    uint8_t *dest;         /* where the payload goes */
 };
 
 static bool starts(const struct request *r)
@@ -52,7 +52,7 @@ static enum rx_verdict check_psn(struct request *r)
 static enum rx_verdict check_opcode_order(struct request *r)
 {
     uint32_t flags = r->rx->flags;
-    enum roce_message expected = starts(r)            ? ROCE_BETWEEN
+    enum roce_message expected = starts(r)           ? ROCE_BETWEEN
                                  : flags & ROCE_SEND ? ROCE_IN_SEND
                                                      : ROCE_IN_WRITE;
 
@@ -98,8 +98,7 @@ static enum rx_verdict check_packet_length(const struct request *r)
 
 static enum rx_verdict check_write_length(const struct request *r)
 {
-    uint32_t left =
-        starts(r) ? r->reth.dma_len_bytes : r->qp->resp.write_left;
+    uint32_t left = starts(r) ? r->reth.dma_len_bytes : r->qp->resp.write_left;
     uint32_t len = r->rx->payload_len;
 
     if (r->rx->flags & ROCE_ENDS) {
@@ -144,8 +143,7 @@ static uint8_t *remote_map(const struct request *r, unsigned int right,
 static enum rx_verdict check_send_access(struct request *r)
 {
     const struct roce_responder *resp = &r->qp->resp;
-    uint64_t addr =
-        starts(r) ? r->recv.addr : resp->recv_addr + resp->offset;
+    uint64_t addr = starts(r) ? r->recv.addr : resp->recv_addr + resp->offset;
     uint32_t lkey = starts(r) ? r->recv.lkey : resp->recv_lkey;
 
     if (r->rx->payload_len != 0) {
@@ -376,9 +374,8 @@ static void repeat_read(struct roce *roce, uint32_t slot,
         const struct roce_read *read = &resp->reads[i % ROCE_READS_IN];
         uint32_t k = (r->rx->bth.psn - read->first_psn) & PSN_MASK;
         uint64_t skip = (uint64_t)k * roce_mtu(qp);
-        bool is_to_come =
-            (int16_t)(i - resp->read_next) > 0 ||
-            (i == resp->read_next && k >= resp->read_packet);
+        bool is_to_come = (int16_t)(i - resp->read_next) > 0 ||
+                          (i == resp->read_next && k >= resp->read_packet);
 
         if (k >= read->packets) {
             continue;
@@ -495,9 +492,9 @@ static uint8_t response_opcode(const struct roce_read *read, uint32_t k,
 {
     bool is_last = k == read->packets - 1;
 
-    return is_first ? (is_last ? RC_READ_RESPONSE_ONLY : RC_READ_RESPONSE_FIRST)
-                    : (is_last ? RC_READ_RESPONSE_LAST
-                               : RC_READ_RESPONSE_MIDDLE);
+    return is_first
+               ? (is_last ? RC_READ_RESPONSE_ONLY : RC_READ_RESPONSE_FIRST)
+               : (is_last ? RC_READ_RESPONSE_LAST : RC_READ_RESPONSE_MIDDLE);
 }
 
 static void next_read(struct roce_responder *resp, const struct roce_read *read)

@@ -73,7 +73,8 @@ static bool responder_valid(const struct roce_responder *resp, uint32_t mtu)
 {
     uint16_t count = (uint16_t)(resp->read_tail - resp->read_head);
     uint16_t done = (uint16_t)(resp->read_next - resp->read_head);
-    const struct roce_read *read = &resp->reads[resp->read_next % ROCE_READS_IN];
+    const struct roce_read *read =
+        &resp->reads[resp->read_next % ROCE_READS_IN];
 
     if (count > ROCE_READS_IN || done > count || resp->epsn > PSN_MASK ||
         resp->message > ROCE_IN_WRITE || resp->reply > ROCE_REPLY_NAK ||

@@ -22,14 +22,14 @@
 #include "net/verbs/objects.h"
 
 enum {
-    ROCE_INFLIGHT = 128,          /* work requests started and not completed */
-    ROCE_READS_IN = 16,           /* READs of a peer's that we answer */
+    ROCE_INFLIGHT = 128, /* work requests started and not completed */
+    ROCE_READS_IN = 16,  /* READs of a peer's that we answer */
     ROCE_READS_OUT = 128,
-    ROCE_WINDOW = 128,            /* default: packets sent, not acknowledged */
-    ROCE_ACK_EVERY = 64,          /* AckReq at least every so many packets */
-    ROCE_BURST = 32,              /* frames handed to a port at once */
-    ROCE_QUANTUM = 8,             /* packets of one QP before the next's turn */
-    ROCE_MAX_MSG = 0x80000000u,   /* bytes: 2 GiB */
+    ROCE_WINDOW = 128,          /* default: packets sent, not acknowledged */
+    ROCE_ACK_EVERY = 64,        /* AckReq at least every so many packets */
+    ROCE_BURST = 32,            /* frames handed to a port at once */
+    ROCE_QUANTUM = 8,           /* packets of one QP before the next's turn */
+    ROCE_MAX_MSG = 0x80000000u, /* bytes: 2 GiB */
 };
 
 /* In the order of enum rnic_counter. */
@@ -59,15 +59,15 @@ enum roce_counter {
 /* How a QP reaches its peer, and how often it tries. */
 struct roce_path {
     uint8_t laddr;
-    uint8_t path_mtu;             /* 1..5 = 256..4096; 0: not set */
+    uint8_t path_mtu; /* 1..5 = 256..4096; 0: not set */
     uint16_t neigh;
-    bool has_neigh;               /* counted in the neighbour's users */
-    uint8_t access;               /* enum verbs_access: the peer's rights */
+    bool has_neigh; /* counted in the neighbour's users */
+    uint8_t access; /* enum verbs_access: the peer's rights */
     uint8_t reads_out;
     uint8_t reads_in;
-    uint8_t ack_timeout;          /* 4.096 us << n; 0: never */
+    uint8_t ack_timeout; /* 4.096 us << n; 0: never */
     uint8_t retries;
-    uint8_t rnr_retries;          /* 7: for ever */
+    uint8_t rnr_retries; /* 7: for ever */
     uint8_t rnr_timer;
     uint8_t priority, dscp, hop_limit;
     uint16_t udp_sport;
@@ -81,11 +81,11 @@ struct roce_path {
 struct roce_sent {
     uint64_t cookie;
     uint32_t first_psn;
-    uint32_t packets;             /* PSNs it takes; 0: none */
+    uint32_t packets; /* PSNs it takes; 0: none */
     uint32_t len_bytes;
-    uint16_t wqe;                 /* low bits of its count */
-    uint8_t opcode;               /* enum verbs_wr_opcode */
-    uint8_t status;               /* enum verbs_wc_status: fails at its turn */
+    uint16_t wqe;   /* low bits of its count */
+    uint8_t opcode; /* enum verbs_wr_opcode */
+    uint8_t status; /* enum verbs_wc_status: fails at its turn */
     bool signaled;
 };
 
@@ -99,58 +99,58 @@ struct roce_read {
 };
 
 enum roce_message {               /* what the responder is in the middle of */
-    ROCE_BETWEEN,                 /* no message: FIRST or ONLY comes next */
-    ROCE_IN_SEND,
-    ROCE_IN_WRITE,
+                    ROCE_BETWEEN, /* no message: FIRST or ONLY comes next */
+                    ROCE_IN_SEND,
+                    ROCE_IN_WRITE,
 };
 
-enum roce_reply {                 /* the acknowledgement that waits to leave */
-    ROCE_REPLY_NONE,
-    ROCE_REPLY_ACK,               /* of everything before epsn */
-    ROCE_REPLY_NAK,               /* syndrome and PSN as set */
+enum roce_reply { /* the acknowledgement that waits to leave */
+                  ROCE_REPLY_NONE,
+                  ROCE_REPLY_ACK, /* of everything before epsn */
+                  ROCE_REPLY_NAK, /* syndrome and PSN as set */
 };
 
 struct roce_requester {
-    uint32_t next_psn;            /* first PSN no work request has */
-    uint32_t una_psn;             /* oldest that is not acknowledged */
-    uint32_t tx_psn;              /* next to leave; behind next_psn: resending */
-    uint32_t high_psn;            /* first that has never left */
-    uint16_t sent_head;           /* sent[]: next to complete, free-running */
-    uint16_t sent_tail;           /* sent[]: next to be started */
-    uint16_t sent_tx;             /* sent[]: the one tx_psn is in, or tail */
-    uint16_t unacked;             /* packets that left from una to tx */
-    uint16_t since_ack_req;       /* packets since the last AckReq */
-    uint8_t reads;                /* READs among sent[] */
-    uint8_t retries;              /* in a row, without progress */
+    uint32_t next_psn;      /* first PSN no work request has */
+    uint32_t una_psn;       /* oldest that is not acknowledged */
+    uint32_t tx_psn;        /* next to leave; behind next_psn: resending */
+    uint32_t high_psn;      /* first that has never left */
+    uint16_t sent_head;     /* sent[]: next to complete, free-running */
+    uint16_t sent_tail;     /* sent[]: next to be started */
+    uint16_t sent_tx;       /* sent[]: the one tx_psn is in, or tail */
+    uint16_t unacked;       /* packets that left from una to tx */
+    uint16_t since_ack_req; /* packets since the last AckReq */
+    uint8_t reads;          /* READs among sent[] */
+    uint8_t retries;        /* in a row, without progress */
     uint8_t rnr_retries;
-    bool rnr_waiting;             /* nothing leaves until the timer */
-    bool gap_seen;                /* resending because a response was lost */
+    bool rnr_waiting; /* nothing leaves until the timer */
+    bool gap_seen;    /* resending because a response was lost */
     struct roce_sent sent[ROCE_INFLIGHT];
 };
 
 struct roce_responder {
-    uint32_t epsn;                /* expected next */
-    uint32_t msn;                 /* messages completed, 24 bits */
-    uint8_t message;              /* enum roce_message */
-    uint8_t reply;                /* enum roce_reply */
-    uint8_t reply_syndrome;       /* of a NAK */
-    bool nak_sent;                /* one NAK for a gap; cleared by progress */
-    bool heard;                   /* QP_ESTABLISHED has been raised */
-    uint32_t reply_psn;           /* of a NAK */
-    uint64_t recv_cookie;         /* SEND: the buffer */
+    uint32_t epsn;          /* expected next */
+    uint32_t msn;           /* messages completed, 24 bits */
+    uint8_t message;        /* enum roce_message */
+    uint8_t reply;          /* enum roce_reply */
+    uint8_t reply_syndrome; /* of a NAK */
+    bool nak_sent;          /* one NAK for a gap; cleared by progress */
+    bool heard;             /* QP_ESTABLISHED has been raised */
+    uint32_t reply_psn;     /* of a NAK */
+    uint64_t recv_cookie;   /* SEND: the buffer */
     uint64_t recv_addr;
     uint32_t recv_len;
     uint32_t recv_lkey;
-    uint32_t offset;              /* SEND: bytes so far */
-    uint64_t write_va;            /* WRITE: what is still to come */
+    uint32_t offset;   /* SEND: bytes so far */
+    uint64_t write_va; /* WRITE: what is still to come */
     uint32_t write_rkey;
     uint32_t write_left;
     /* reads[]: the last READs in PSN order; head <= next <= tail. */
-    uint16_t read_tail;           /* free-running */
-    uint16_t read_next;           /* next to be answered */
-    uint16_t read_head;           /* oldest that can be repeated */
-    uint32_t read_packet;         /* of reads[read_next]: packet to be sent */
-    uint32_t read_first;          /* the packet that its answer began with */
+    uint16_t read_tail;   /* free-running */
+    uint16_t read_next;   /* next to be answered */
+    uint16_t read_head;   /* oldest that can be repeated */
+    uint32_t read_packet; /* of reads[read_next]: packet to be sent */
+    uint32_t read_first;  /* the packet that its answer began with */
     struct roce_read reads[ROCE_READS_IN];
 };
 
@@ -169,7 +169,7 @@ struct roce_link {
 };
 
 struct roce_queue {
-    uint16_t head, tail;          /* slots; valid while count != 0 */
+    uint16_t head, tail; /* slots; valid while count != 0 */
     uint16_t count;
 };
 
@@ -177,9 +177,9 @@ struct roce_state {
     struct rdma_objects objects;
     struct roce_qp qps[RDMA_QPS];
     uint64_t counters[ROCE_COUNTERS];
-    uint64_t cqs_overflowed;      /* BIT(cq): its QPs are to go to ERROR */
-    uint32_t window;              /* packets, 1..: default ROCE_WINDOW */
-    struct timers timers;         /* by QP slot */
+    uint64_t cqs_overflowed; /* BIT(cq): its QPs are to go to ERROR */
+    uint32_t window;         /* packets, 1..: default ROCE_WINDOW */
+    struct timers timers;    /* by QP slot */
     /* All below follows from the above: roce_reload() builds it anew. */
     struct roce_link links[ROCE_LISTS][RDMA_QPS];
     struct roce_queue queues[RDMA_PORTS][ROCE_LISTS];
@@ -189,11 +189,11 @@ struct roce_state {
 /* What became of a frame of the burst, once the port has said how many. */
 struct roce_note {
     uint16_t slot;
-    uint8_t kind;                 /* enum roce_note_kind, transmit.c */
+    uint8_t kind; /* enum roce_note_kind, transmit.c */
     uint8_t syndrome;
     uint32_t psn;
-    bool again;                   /* REQUEST: sent before */
-    bool first;                   /* RESPONSE: the answer begins here */
+    bool again; /* REQUEST: sent before */
+    bool first; /* RESPONSE: the answer begins here */
 };
 
 /* The engine.  Only `state` is saved. */
@@ -201,7 +201,7 @@ struct roce {
     struct roce_state *state;
     struct rdma_dram dram;
     struct frame_sink sinks[RDMA_PORTS];
-    uint64_t now_ns;              /* of this run */
+    uint64_t now_ns; /* of this run */
     struct frame_tx burst[ROCE_BURST];
     struct roce_note notes[ROCE_BURST];
 };
@@ -214,8 +214,9 @@ void roce_reset(struct roce *roce);
  * or not.  Anything else is counted as malformed.  Answers wait for
  * roce_transmit().
  */
-void roce_rx(struct roce *roce, unsigned int port, const struct frame_rx *frames,
-             unsigned int count, uint64_t now_ns);
+void roce_rx(struct roce *roce, unsigned int port,
+             const struct frame_rx *frames, unsigned int count,
+             uint64_t now_ns);
 
 /** The send queue of `qpn` has grown: a doorbell. */
 void roce_doorbell(struct roce *roce, uint32_t qpn, uint64_t now_ns);

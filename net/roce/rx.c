@@ -23,9 +23,12 @@ enum rx_verdict {
 };
 
 static const uint8_t verdict_counter[] = {
-    [RX_MALFORMED] = ROCE_RX_MALFORMED, [RX_BAD_ICRC] = ROCE_RX_BAD_ICRC,
-    [RX_NO_QP] = ROCE_RX_NO_QP,         [RX_KEY] = ROCE_RX_KEY,
-    [RX_ADDRESS] = ROCE_RX_ADDRESS,     [RX_DROPPED] = ROCE_RX_DROPPED,
+    [RX_MALFORMED] = ROCE_RX_MALFORMED,
+    [RX_BAD_ICRC] = ROCE_RX_BAD_ICRC,
+    [RX_NO_QP] = ROCE_RX_NO_QP,
+    [RX_KEY] = ROCE_RX_KEY,
+    [RX_ADDRESS] = ROCE_RX_ADDRESS,
+    [RX_DROPPED] = ROCE_RX_DROPPED,
     [RX_CNP] = ROCE_RX_CNP,
 };
 
@@ -212,8 +215,8 @@ static void rx_frame(struct roce *roce, unsigned int port,
     }
 }
 
-void roce_rx(struct roce *roce, unsigned int port, const struct frame_rx *frames,
-             unsigned int count, uint64_t now_ns)
+void roce_rx(struct roce *roce, unsigned int port,
+             const struct frame_rx *frames, unsigned int count, uint64_t now_ns)
 {
     roce->now_ns = now_ns;
     for (unsigned int i = 0; i < count; i++) {

@@ -17,10 +17,10 @@ enum { TIMERS_MAX = 1024 };
 
 struct timers {
     uint16_t count;
-    uint16_t heap[TIMERS_MAX];    /* slots; the first is due first */
-    uint16_t place[TIMERS_MAX];   /* where a slot is in heap, plus 1; 0: no */
-    uint64_t key[TIMERS_MAX];     /* by slot: when it is looked at */
-    uint64_t due[TIMERS_MAX];     /* by slot: its deadline, never before key */
+    uint16_t heap[TIMERS_MAX];  /* slots; the first is due first */
+    uint16_t place[TIMERS_MAX]; /* where a slot is in heap, plus 1; 0: no */
+    uint64_t key[TIMERS_MAX];   /* by slot: when it is looked at */
+    uint64_t due[TIMERS_MAX];   /* by slot: its deadline, never before key */
 };
 
 void timers_reset(struct timers *timers);

@@ -159,10 +159,9 @@ static void note_sent(struct roce *roce, const struct roce_note *note)
         if (note->syndrome >> 5 == AETH_RNR_NAK) {
             roce_count(roce, ROCE_TX_RNR);
         } else if (note->syndrome >> 5 == AETH_NAK) {
-            roce_count(roce,
-                       (note->syndrome & 0x1f) == AETH_NAK_PSN_SEQUENCE
-                           ? ROCE_TX_NAK_SEQUENCE
-                           : ROCE_TX_NAK_OTHER);
+            roce_count(roce, (note->syndrome & 0x1f) == AETH_NAK_PSN_SEQUENCE
+                                 ? ROCE_TX_NAK_SEQUENCE
+                                 : ROCE_TX_NAK_OTHER);
         }
         break;
     case ROCE_NOTE_UD:
@@ -216,10 +215,13 @@ static bool send_burst(struct roce *roce, unsigned int port)
     if (burst.count == 0) {
         return false;
     }
+    state->port_blocked[port] = true; /* roce_port_ready() may come meanwhile */
     sent = sink->send != NULL ? sink->send(sink->ctx, burst.frames, burst.count)
                               : burst.count;
     ASSERT(sent <= burst.count);
-    state->port_blocked[port] = sent < burst.count;
+    if (sent == burst.count) {
+        state->port_blocked[port] = false;
+    }
     for (unsigned int i = 0; i < sent; i++) {
         note_sent(roce, &burst.notes[i]);
     }

@@ -61,8 +61,8 @@ void roce_ud_rx(struct roce *roce, uint32_t slot, const struct roce_rx *rx)
 {
     struct rdma_ud_source source;
     struct rdma_recv recv;
-    uint8_t *buf = receive_buffer(roce, slot, VERBS_UD_HEADER + rx->payload_len,
-                                  &recv);
+    uint8_t *buf =
+        receive_buffer(roce, slot, VERBS_UD_HEADER + rx->payload_len, &recv);
 
     if ((rx->flags & ROCE_IMMDT) || buf == NULL) {
         roce_count(roce, ROCE_RX_DROPPED);

@@ -22,16 +22,17 @@ enum {
     RDMA_MRS = 1024,
     RDMA_CQS = 64,
     RDMA_RQS = 1024,
-    RDMA_QPS = 1024,              /* slots; a QPN's low 10 bits */
+    RDMA_QPS = 1024, /* slots; a QPN's low 10 bits */
     RDMA_LADDRS = 8,
     RDMA_NEIGHS = 1024,
-    RDMA_EQS = 4,                 /* one a hart */
+    RDMA_EQS = 4, /* one a hart */
     RDMA_PORTS = 2,
     RDMA_MAD_QPN = 1,
     RDMA_NO_VLAN = 0xffff,
 };
 
-/* How to reach DRAM: a pointer to `len` bytes, or NULL (hw-model/core/env.h). */
+/* How to reach DRAM: a pointer to `len` bytes, or NULL (hw-model/core/env.h).
+ */
 struct rdma_dram {
     void *ctx;
     void *(*map)(void *ctx, uint64_t addr, uint64_t len);
@@ -45,49 +46,49 @@ static inline void *rdma_map(const struct rdma_dram *dram, uint64_t addr,
 
 struct rdma_pd {
     bool exists;
-    uint16_t users;               /* MRs, RQs, QPs */
+    uint16_t users; /* MRs, RQs, QPs */
 };
 
 struct rdma_mr {
     bool exists;
-    uint8_t access;               /* enum verbs_access */
-    uint8_t variant;              /* key = index << 8 | variant */
+    uint8_t access;  /* enum verbs_access */
+    uint8_t variant; /* key = index << 8 | variant */
     uint16_t pd;
     uint64_t va;
     uint64_t len_bytes;
-    uint64_t dram;                /* where va is in DRAM */
+    uint64_t dram; /* where va is in DRAM */
 };
 
 struct rdma_cq {
     bool exists;
-    bool overflowed;              /* CQ_OVERFLOW has been raised */
+    bool overflowed; /* CQ_OVERFLOW has been raised */
     uint8_t hart;
     uint8_t size_log2;
-    uint16_t users;               /* QPs; one that uses it twice counts twice */
-    uint32_t pi;                  /* entries written, free-running */
+    uint16_t users; /* QPs; one that uses it twice counts twice */
+    uint32_t pi;    /* entries written, free-running */
     uint64_t base;
-    uint64_t record;              /* u32 consumer index, firmware's */
+    uint64_t record; /* u32 consumer index, firmware's */
 };
 
 struct rdma_rq {
     bool exists;
-    bool low_raised;              /* RQ_LOW raised and not above since */
+    bool low_raised; /* RQ_LOW raised and not above since */
     uint8_t size_log2;
     uint16_t pd;
-    uint16_t users;               /* QPs */
-    uint32_t low;                 /* event below this many entries; 0: never */
-    uint32_t ci;                  /* entries taken, free-running */
+    uint16_t users; /* QPs */
+    uint32_t low;   /* event below this many entries; 0: never */
+    uint32_t ci;    /* entries taken, free-running */
     uint64_t base;
-    uint64_t record;              /* u32 producer index, firmware's */
+    uint64_t record; /* u32 producer index, firmware's */
 };
 
 struct rdma_eq {
     bool exists;
     uint8_t size_log2;
     uint32_t pi;
-    uint32_t dropped;             /* events that found it full */
+    uint32_t dropped; /* events that found it full */
     uint64_t base;
-    uint64_t record;              /* u32 consumer index, firmware's */
+    uint64_t record; /* u32 consumer index, firmware's */
 };
 
 struct rdma_laddr {
@@ -99,9 +100,9 @@ struct rdma_laddr {
 
 struct rdma_neigh {
     bool exists;
-    uint8_t port;                 /* where frames to it leave */
-    uint16_t vlan;                /* RDMA_NO_VLAN: untagged */
-    uint16_t users;               /* QPs */
+    uint8_t port;   /* where frames to it leave */
+    uint16_t vlan;  /* RDMA_NO_VLAN: untagged */
+    uint16_t users; /* QPs */
     struct mac_addr mac;
     struct ip_addr ip;
 };
@@ -109,20 +110,20 @@ struct rdma_neigh {
 /* What a QP is to any transport; the rest is the transport's own. */
 struct rdma_qp {
     bool exists;
-    bool drain_wanted;            /* QP_DRAINED is due at drain_at */
-    uint8_t state;                /* enum verbs_qp_state; rdma_qp_enter() only */
-    uint8_t type;                 /* enum verbs_qp_type */
+    bool drain_wanted; /* QP_DRAINED is due at drain_at */
+    uint8_t state;     /* enum verbs_qp_state; rdma_qp_enter() only */
+    uint8_t type;      /* enum verbs_qp_type */
     uint8_t sq_size_log2;
     uint16_t pd;
     uint16_t send_cq, recv_cq;
     uint16_t rq;
-    uint32_t qpn;                 /* 24 bits; its slot is the low 10 */
-    uint32_t sq_pi;               /* posted, as last read from the record */
-    uint32_t sq_next;             /* next to start */
-    uint32_t sq_done;             /* next to complete */
-    uint32_t drain_at;            /* sq_done to be reached */
+    uint32_t qpn;      /* 24 bits; its slot is the low 10 */
+    uint32_t sq_pi;    /* posted, as last read from the record */
+    uint32_t sq_next;  /* next to start */
+    uint32_t sq_done;  /* next to complete */
+    uint32_t drain_at; /* sq_done to be reached */
     uint64_t sq_base;
-    uint64_t sq_record;           /* u32 producer index, firmware's */
+    uint64_t sq_record; /* u32 producer index, firmware's */
 };
 
 struct rdma_objects {
@@ -134,7 +135,7 @@ struct rdma_objects {
     struct rdma_qp qps[RDMA_QPS];
     struct rdma_laddr laddrs[RDMA_LADDRS];
     struct rdma_neigh neighs[RDMA_NEIGHS];
-    uint32_t harts_dirty;         /* BIT(h): entries written for hart h since */
+    uint32_t harts_dirty; /* BIT(h): entries written for hart h since */
 };
 
 static inline uint32_t rdma_qp_slot(uint32_t qpn)

@@ -146,9 +146,9 @@ bool rdma_cq_write(struct rdma_objects *o, const struct rdma_dram *dram,
     if (cq->pi - rdma_read_word(dram, cq->record) >= size) {
         return false;
     }
-    buf =
-        rdma_map(dram, cq->base + (uint64_t)(cq->pi & (size - 1)) * RNIC_CQE_LEN,
-                 RNIC_CQE_LEN);
+    buf = rdma_map(dram,
+                   cq->base + (uint64_t)(cq->pi & (size - 1)) * RNIC_CQE_LEN,
+                   RNIC_CQE_LEN);
     if (buf == NULL) {
         return false;
     }
@@ -161,10 +161,10 @@ bool rdma_cq_write(struct rdma_objects *o, const struct rdma_dram *dram,
     buf[RNIC_CQE_STATUS] = c->status;
     put_le32(buf + RNIC_CQE_TIMESTAMP, (uint32_t)c->timestamp_ns);
     put_le24(buf + RNIC_CQE_TIMESTAMP + 4, (uint32_t)(c->timestamp_ns >> 32));
-    publish_byte(buf + RNIC_CQE_FLAGS,
-                 (uint8_t)((phase_of(cq->pi, cq->size_log2) ? RNIC_CQE_PHASE
-                                                            : 0) |
-                           (c->with_inv ? RNIC_CQE_WITH_INV : 0)));
+    publish_byte(
+        buf + RNIC_CQE_FLAGS,
+        (uint8_t)((phase_of(cq->pi, cq->size_log2) ? RNIC_CQE_PHASE : 0) |
+                  (c->with_inv ? RNIC_CQE_WITH_INV : 0)));
     cq->pi++;
     o->harts_dirty |= BIT(cq->hart);
     return true;

@@ -21,10 +21,10 @@ struct rdma_sge {
 
 /* A send work queue entry. */
 struct rdma_wr {
-    uint8_t opcode;               /* enum verbs_wr_opcode, unchecked */
+    uint8_t opcode; /* enum verbs_wr_opcode, unchecked */
     bool signaled, fence, linked, inline_data, solicited;
-    uint8_t num_sge;              /* unchecked */
-    uint8_t inline_len;           /* unchecked */
+    uint8_t num_sge;    /* unchecked */
+    uint8_t inline_len; /* unchecked */
     uint8_t pi_action;
     uint8_t ud_laddr;
     uint16_t ud_neigh;
@@ -35,7 +35,7 @@ struct rdma_wr {
     uint32_t after_media;
     uint32_t ud_qpn;
     uint32_t ud_qkey;
-    const uint8_t *inline_bytes;  /* in DRAM: RDMA_INLINE_MAX of them */
+    const uint8_t *inline_bytes; /* in DRAM: RDMA_INLINE_MAX of them */
     struct rdma_sge sge[RDMA_SGES];
 };
 
@@ -52,9 +52,9 @@ struct rdma_completion {
     uint32_t qpn;
     uint32_t len_bytes;
     uint32_t inv_key;
-    uint16_t wqe;                 /* send: low bits of the entry's count */
-    uint8_t opcode;               /* enum verbs_wr_opcode, RDMA_WC_RECV */
-    uint8_t status;               /* enum verbs_wc_status */
+    uint16_t wqe;   /* send: low bits of the entry's count */
+    uint8_t opcode; /* enum verbs_wr_opcode, RDMA_WC_RECV */
+    uint8_t status; /* enum verbs_wc_status */
     bool with_inv;
     uint64_t timestamp_ns;
 };

@@ -17,7 +17,7 @@ enum {
     DOORBELLS = 0x4000,
     EVENTS = 0x5000,
     CQ_RECORD = 0x6000,
-    RECORDS = 0x7000,             /* 64 bytes a QP: SQ at 0, RQ at 4 */
+    RECORDS = 0x7000, /* 64 bytes a QP: SQ at 0, RQ at 4 */
     CQ = 0x10000,
     SQ = 0x20000,
     SQ_STRIDE = RNIC_SWQE_LEN << BED_SQ_LOG2,
@@ -187,17 +187,16 @@ struct bed *bed_new(void)
         side->rnic = calloc(1, sizeof(*side->rnic));
         side->dram = aligned_alloc(4096, BED_DRAM_LEN);
         memset(side->dram, 0, BED_DRAM_LEN);
-        rnic_init(side->rnic,
-                  &(struct rnic_config){
-                      .env = {.ctx = side,
-                              .dma = dma,
-                              .now_ns = now_ns,
-                              .set_timer = set_timer,
-                              .set_irq = set_irq,
-                              .defer = defer},
-                      .ports = {{.ctx = side, .send = send0},
-                                {.ctx = side, .send = send1}},
-                  });
+        rnic_init(side->rnic, &(struct rnic_config){
+                                  .env = {.ctx = side,
+                                          .dma = dma,
+                                          .now_ns = now_ns,
+                                          .set_timer = set_timer,
+                                          .set_irq = set_irq,
+                                          .defer = defer},
+                                  .ports = {{.ctx = side, .send = send0},
+                                            {.ctx = side, .send = send1}},
+                              });
     }
     return bed;
 }
@@ -285,8 +284,7 @@ static struct ip_addr address(const struct bed *bed, unsigned int side,
 {
     struct ip_addr v6 = {{0xfd, [14] = (uint8_t)port, [15] = (uint8_t)side}};
 
-    return bed->ipv6 ? v6
-                     : ip_addr_from_v4(0x0a000001 + (port << 8) + side);
+    return bed->ipv6 ? v6 : ip_addr_from_v4(0x0a000001 + (port << 8) + side);
 }
 
 static void set_addresses(struct bed_side *side)
@@ -346,8 +344,7 @@ static void start_side(struct bed_side *side)
     put_le64(args + RNIC_CQ_RECORD, BED_BASE + CQ_RECORD);
     must(bed_command(side, RNIC_CMD_CQ_CREATE, 0, args, NULL));
     set_addresses(side);
-    assert_true(
-        rnic_write(side->rnic, A_RNIC_CTRL, R_RNIC_CTRL_ENABLE_MASK));
+    assert_true(rnic_write(side->rnic, A_RNIC_CTRL, R_RNIC_CTRL_ENABLE_MASK));
     assert_true(rnic_write(side->rnic, A_RNIC_IRQ_ENABLE, 1));
 }
 
@@ -425,19 +422,21 @@ uint8_t bed_modify(struct bed_side *side, unsigned int n, uint8_t state,
     args[RNIC_MOD_LADDR] = (uint8_t)path->port;
     put_le16(args + RNIC_MOD_NEIGH, (uint16_t)path->port);
     args[RNIC_MOD_PATH_MTU] = path->mtu != 0 ? path->mtu : 5;
-    args[RNIC_MOD_ACCESS] =
-        path->no_access ? 0 : path->access != 0 ? path->access : 7;
+    args[RNIC_MOD_ACCESS] = path->no_access     ? 0
+                            : path->access != 0 ? path->access
+                                                : 7;
     args[RNIC_MOD_READS_OUT] = reads;
     args[RNIC_MOD_READS_IN] = reads;
-    put_le32(args + RNIC_MOD_DEST_QPN,
-             bed_qpn(&side->bed->side[!side->id], n));
+    put_le32(args + RNIC_MOD_DEST_QPN, bed_qpn(&side->bed->side[!side->id], n));
     put_le32(args + RNIC_MOD_SQ_PSN, first_psn(path, side->id));
     put_le32(args + RNIC_MOD_RQ_PSN, first_psn(path, side->id ^ 1));
     args[RNIC_MOD_ACK_TIMEOUT] = 8;
-    args[RNIC_MOD_RETRIES] =
-        path->no_retries ? 0 : path->retries != 0 ? path->retries : 7;
-    args[RNIC_MOD_RNR_RETRIES] =
-        path->no_retries ? 0 : path->rnr_retries != 0 ? path->rnr_retries : 7;
+    args[RNIC_MOD_RETRIES] = path->no_retries     ? 0
+                             : path->retries != 0 ? path->retries
+                                                  : 7;
+    args[RNIC_MOD_RNR_RETRIES] = path->no_retries         ? 0
+                                 : path->rnr_retries != 0 ? path->rnr_retries
+                                                          : 7;
     args[RNIC_MOD_RNR_TIMER] = path->rnr_timer != 0 ? path->rnr_timer : 1;
     put_le16(args + RNIC_MOD_UDP_SPORT, 0xc123);
     return bed_command(side, RNIC_CMD_QP_MODIFY, bed_qpn(side, n), args, NULL);
@@ -489,8 +488,7 @@ static void put_sges(uint8_t *wqe, const struct bed_wr *wr, uint8_t sges)
 
         put_le64(sge + RNIC_SGE_ADDR, BED_DATA_ADDR + wr->offset + at);
         put_le32(sge + RNIC_SGE_LENGTH, n);
-        put_le32(sge + RNIC_SGE_LKEY,
-                 wr->lkey != 0 ? wr->lkey : BED_LOCAL_KEY);
+        put_le32(sge + RNIC_SGE_LKEY, wr->lkey != 0 ? wr->lkey : BED_LOCAL_KEY);
         at += n;
     }
 }

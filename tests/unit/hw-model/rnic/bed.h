@@ -14,9 +14,9 @@
 
 enum {
     BED_DRAM_LEN = 4 << 20,
-    BED_DATA = 1 << 20,           /* offset of the data area; BED_DATA_LEN */
+    BED_DATA = 1 << 20, /* offset of the data area; BED_DATA_LEN */
     BED_DATA_LEN = 2 << 20,
-    BED_QPS = 8,                  /* RC QPs 0..7; BED_UD is QPN 1 */
+    BED_QPS = 8, /* RC QPs 0..7; BED_UD is QPN 1 */
     BED_UD = BED_QPS,
     BED_FRAMES = 8192,
     BED_SQ_LOG2 = 6,
@@ -25,11 +25,11 @@ enum {
     BED_CMD_LOG2 = 4,
     BED_DB_LOG2 = 4,
     BED_EQ_LOG2 = 6,
-    BED_SLOT = 5,                 /* of RC QP 0 */
-    BED_LOCAL_KEY = 0x000007,     /* all DRAM, local writing */
-    BED_REMOTE_KEY = 0x000142,    /* the data area, all rights */
+    BED_SLOT = 5,              /* of RC QP 0 */
+    BED_LOCAL_KEY = 0x000007,  /* all DRAM, local writing */
+    BED_REMOTE_KEY = 0x000142, /* the data area, all rights */
 };
-#define BED_BASE     UINT64_C(0x80000000)
+#define BED_BASE      UINT64_C(0x80000000)
 #define BED_DATA_ADDR (BED_BASE + BED_DATA)
 
 struct bed_frame {
@@ -52,12 +52,12 @@ struct bed_event {
 
 struct bed_side {
     struct bed *bed;
-    unsigned int id;              /* 0, 1 */
+    unsigned int id; /* 0, 1 */
     struct rnic *rnic;
     uint8_t *dram;
     bool deferred, irq;
     uint64_t timer_ns;
-    unsigned int tx_room;         /* frames the port takes; UINT_MAX: all */
+    unsigned int tx_room;            /* frames the port takes; UINT_MAX: all */
     struct bed_frame in[BED_FRAMES]; /* frames on their way to this side */
     unsigned int in_head, in_tail;
     unsigned int kicks;
@@ -71,12 +71,12 @@ enum bed_fault { BED_NONE, BED_DROP, BED_REPEAT, BED_SWAP, BED_SPOIL };
 struct bed {
     struct bed_side side[2];
     uint64_t now_ns;
-    unsigned int frames;          /* sent so far, both ways */
-    unsigned int batch;           /* frames a rnic_rx() */
+    unsigned int frames; /* sent so far, both ways */
+    unsigned int batch;  /* frames a rnic_rx() */
     enum bed_fault fault;
-    unsigned int fault_at;        /* frame number */
-    unsigned int fault_count;     /* how many in a row */
-    unsigned int loss_per_1000;   /* at random */
+    unsigned int fault_at;      /* frame number */
+    unsigned int fault_count;   /* how many in a row */
+    unsigned int loss_per_1000; /* at random */
     uint32_t random;
     void (*tap)(void *ctx, unsigned int from, const struct frame_tx *tx);
     void *tap_ctx;
@@ -85,28 +85,28 @@ struct bed {
 
 /* How bed_connect() sets up a pair; zero fields: the defaults in brackets. */
 struct bed_path {
-    uint8_t mtu;                  /* [5] */
-    uint8_t reads;                /* [4] both ways */
-    uint8_t access;               /* [all] */
+    uint8_t mtu;    /* [5] */
+    uint8_t reads;  /* [4] both ways */
+    uint8_t access; /* [all] */
     bool no_access;
-    uint8_t retries;              /* [7] */
-    uint8_t rnr_retries;          /* [7] */
+    uint8_t retries;     /* [7] */
+    uint8_t rnr_retries; /* [7] */
     bool no_retries;
-    uint8_t rnr_timer;            /* [1: 10 us] */
-    uint32_t psn;                 /* [0x1000], of side 0; side 1: half */
+    uint8_t rnr_timer; /* [1: 10 us] */
+    uint32_t psn;      /* [0x1000], of side 0; side 1: half */
     unsigned int port;
 };
 
 struct bed_wr {
     uint8_t opcode, flags;
     uint64_t cookie;
-    uint32_t offset, len;         /* in the data area */
-    uint32_t remote;              /* offset in the peer's */
-    uint32_t rkey;                /* 0: BED_REMOTE_KEY */
-    uint32_t lkey;                /* 0: BED_LOCAL_KEY */
+    uint32_t offset, len; /* in the data area */
+    uint32_t remote;      /* offset in the peer's */
+    uint32_t rkey;        /* 0: BED_REMOTE_KEY */
+    uint32_t lkey;        /* 0: BED_LOCAL_KEY */
     uint32_t inv_key;
     const uint8_t *inline_data;
-    uint8_t sges;                 /* 0: one; len is split among them */
+    uint8_t sges; /* 0: one; len is split among them */
 };
 
 struct bed *bed_new(void);

@@ -50,10 +50,11 @@ static void test_send_arrives_in_the_posted_buffer(void **state)
     bed_connect(bed, 0, &(struct bed_path){0});
     bed_fill(a, 0, 1000, 1);
     bed_recv(b, 0, 77, 0, 4096);
-    bed_send(a, 0, &(struct bed_wr){.opcode = RNIC_WR_SEND,
-                                    .flags = RNIC_WR_SIGNALED,
-                                    .cookie = 5,
-                                    .len = 1000});
+    bed_send(a, 0,
+             &(struct bed_wr){.opcode = RNIC_WR_SEND,
+                              .flags = RNIC_WR_SIGNALED,
+                              .cookie = 5,
+                              .len = 1000});
     bed_settle(bed);
     expect(a, 5, RNIC_WR_SEND, RNIC_WC_SUCCESS);
     assert_true(bed_poll(b, &wc));
@@ -75,17 +76,17 @@ static void test_write_and_read_move_a_megabyte(void **state)
     bed_connect(bed, 0, &(struct bed_path){.mtu = 3});
     bed_fill(a, 0, len, 2);
     bed_fill(b, 1 << 20, len, 3);
-    bed_post(a, 0, &(struct bed_wr){.opcode = RNIC_WR_WRITE,
-                                    .cookie = 1,
-                                    .len = len,
-                                    .sges = 3});
-    bed_send(a, 0, &(struct bed_wr){.opcode = RNIC_WR_READ,
-                                    .flags = RNIC_WR_SIGNALED,
-                                    .cookie = 2,
-                                    .offset = 1 << 20,
-                                    .remote = 1 << 20,
-                                    .len = len,
-                                    .sges = 4});
+    bed_post(a, 0,
+             &(struct bed_wr){
+                 .opcode = RNIC_WR_WRITE, .cookie = 1, .len = len, .sges = 3});
+    bed_send(a, 0,
+             &(struct bed_wr){.opcode = RNIC_WR_READ,
+                              .flags = RNIC_WR_SIGNALED,
+                              .cookie = 2,
+                              .offset = 1 << 20,
+                              .remote = 1 << 20,
+                              .len = len,
+                              .sges = 4});
     bed_settle(bed);
     expect(a, 2, RNIC_WR_READ, RNIC_WC_SUCCESS);
     assert_true(bed_same(bed, 0, 0, len));
@@ -100,10 +101,11 @@ static void test_rnr_waits_for_a_buffer(void **state)
     struct bed_side *a = &bed->side[0], *b = &bed->side[1];
 
     bed_connect(bed, 0, &(struct bed_path){0});
-    bed_send(a, 0, &(struct bed_wr){.opcode = RNIC_WR_SEND,
-                                    .flags = RNIC_WR_SIGNALED,
-                                    .cookie = 1,
-                                    .len = 64});
+    bed_send(a, 0,
+             &(struct bed_wr){.opcode = RNIC_WR_SEND,
+                              .flags = RNIC_WR_SIGNALED,
+                              .cookie = 1,
+                              .len = 64});
     bed_run(bed);
     expect_nothing(a);
     assert_int_equal(bed_counter(b, RNIC_COUNT_TX_RNR), 1);
@@ -124,11 +126,12 @@ static void test_send_with_invalidate_takes_the_region(void **state)
 
     bed_connect(bed, 0, &(struct bed_path){0});
     bed_recv(b, 0, 9, 0, 64);
-    bed_send(a, 0, &(struct bed_wr){.opcode = RNIC_WR_SEND_INV,
-                                    .flags = RNIC_WR_INLINE,
-                                    .inline_data = (const uint8_t *)"hello",
-                                    .inv_key = BED_REMOTE_KEY,
-                                    .len = 5});
+    bed_send(a, 0,
+             &(struct bed_wr){.opcode = RNIC_WR_SEND_INV,
+                              .flags = RNIC_WR_INLINE,
+                              .inline_data = (const uint8_t *)"hello",
+                              .inv_key = BED_REMOTE_KEY,
+                              .len = 5});
     bed_settle(bed);
     assert_true(bed_poll(b, &wc));
     assert_true(wc.flags & RNIC_CQE_WITH_INV);
@@ -149,9 +152,9 @@ static void test_retries_end_and_flush_in_order(void **state)
     bed_connect(bed, 0, &(struct bed_path){.retries = 3});
     bed->loss_per_1000 = 1000;
     for (uint64_t i = 0; i < 4; i++) {
-        bed_post(a, 0, &(struct bed_wr){.opcode = RNIC_WR_WRITE,
-                                        .cookie = i,
-                                        .len = 100});
+        bed_post(
+            a, 0,
+            &(struct bed_wr){.opcode = RNIC_WR_WRITE, .cookie = i, .len = 100});
     }
     bed_ring(a, 0);
     bed_recv(a, 0, 50, 0, 64);
