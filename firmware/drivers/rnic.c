@@ -31,7 +31,7 @@ static bool ring_class_init(struct rnic_ring_class *class, struct dram *dram,
     if (total == 0) {
         return true;
     }
-    class->base = dram_alloc(dram, total * len_bytes, 64);
+    class->base = dram_reserve(dram, total * len_bytes, 64);
     return class->base != NULL;
 }
 
@@ -153,19 +153,19 @@ static bool hart_enable(struct verbs *verbs)
 static bool objects_create(struct verbs *verbs,
                            const struct verbs_config *config)
 {
-    (void)rnic_command(verbs, RNIC_CMD_PD_CREATE, PD);
-    if (rnic_execute(verbs) != RNIC_CMD_OK) {
+    (void)rnic_cmd_begin(verbs, RNIC_CMD_PD_CREATE, PD);
+    if (rnic_cmd_run(verbs) != RNIC_CMD_OK) {
         return false;
     }
     for (unsigned int i = 0; i < ARRAY_LEN(verbs->cq); i++) {
         uint8_t *cmd =
-            rnic_command(verbs, RNIC_CMD_CQ_CREATE, 2u * verbs->hart + i);
+            rnic_cmd_begin(verbs, RNIC_CMD_CQ_CREATE, 2u * verbs->hart + i);
 
         store8(cmd, RNIC_CQ_HART, verbs->hart);
         store8(cmd, RNIC_CQ_SIZE, (uint8_t)cq_log2[i]);
         store64(cmd, RNIC_CQ_BASE, hal_dma_addr(verbs->cq[i].ring));
         store64(cmd, RNIC_CQ_RECORD, hal_dma_addr(verbs->cq[i].record));
-        if (rnic_execute(verbs) != RNIC_CMD_OK) {
+        if (rnic_cmd_run(verbs) != RNIC_CMD_OK) {
             return false;
         }
     }
@@ -232,16 +232,16 @@ static bool qp_command(struct verbs *verbs, const struct rnic_qp *qp,
                        enum verbs_qp_type type)
 {
     uint32_t slot = qp->qpn & SLOT_MASK;
-    uint8_t *cmd = rnic_command(verbs, RNIC_CMD_RQ_CREATE, slot);
+    uint8_t *cmd = rnic_cmd_begin(verbs, RNIC_CMD_RQ_CREATE, slot);
 
     store16(cmd, RNIC_RQ_PD, PD);
     store8(cmd, RNIC_RQ_SIZE, qp->rq_class);
     store64(cmd, RNIC_RQ_BASE, hal_dma_addr(qp->rq));
     store64(cmd, RNIC_RQ_RECORD, hal_dma_addr(qp->records + RECORD_RQ));
-    if (rnic_execute(verbs) != RNIC_CMD_OK) {
+    if (rnic_cmd_run(verbs) != RNIC_CMD_OK) {
         return false;
     }
-    cmd = rnic_command(verbs, RNIC_CMD_QP_CREATE, qp->qpn);
+    cmd = rnic_cmd_begin(verbs, RNIC_CMD_QP_CREATE, qp->qpn);
     store8(cmd, RNIC_QP_TYPE, type == VERBS_QP_UD ? RNIC_QP_UD : RNIC_QP_RC);
     store8(cmd, RNIC_QP_SQ_SIZE, qp->sq_class);
     store16(cmd, RNIC_QP_PD, PD);
@@ -250,9 +250,9 @@ static bool qp_command(struct verbs *verbs, const struct rnic_qp *qp,
     store16(cmd, RNIC_QP_RQ, (uint16_t)slot);
     store64(cmd, RNIC_QP_SQ_BASE, hal_dma_addr(qp->sq));
     store64(cmd, RNIC_QP_SQ_RECORD, hal_dma_addr(qp->records + RECORD_SQ));
-    if (rnic_execute(verbs) != RNIC_CMD_OK) {
-        (void)rnic_command(verbs, RNIC_CMD_RQ_DESTROY, slot);
-        rnic_must_execute(verbs);
+    if (rnic_cmd_run(verbs) != RNIC_CMD_OK) {
+        (void)rnic_cmd_begin(verbs, RNIC_CMD_RQ_DESTROY, slot);
+        rnic_cmd_must_run(verbs);
         return false;
     }
     return true;
@@ -364,7 +364,7 @@ bool verbs_modify_qp(struct verbs *verbs, uint32_t qpn,
     (void)qp_get(verbs, qpn);
     /* Requests that were posted before go before. */
     verbs_flush(verbs);
-    cmd = rnic_command(verbs, RNIC_CMD_QP_MODIFY, qpn);
+    cmd = rnic_cmd_begin(verbs, RNIC_CMD_QP_MODIFY, qpn);
     store8(cmd, RNIC_MOD_STATE, states[next]);
     if (attr != NULL) {
         store8(cmd, RNIC_MOD_LADDR, attr->laddr);
@@ -386,7 +386,7 @@ bool verbs_modify_qp(struct verbs *verbs, uint32_t qpn,
         store8(cmd, RNIC_MOD_HOP_LIMIT, attr->hop_limit);
         store16(cmd, RNIC_MOD_UDP_SPORT, attr->udp_sport);
     }
-    return rnic_execute(verbs) == RNIC_CMD_OK;
+    return rnic_cmd_run(verbs) == RNIC_CMD_OK;
 }
 
 void verbs_destroy_qp(struct verbs *verbs, uint32_t qpn)
@@ -395,10 +395,10 @@ void verbs_destroy_qp(struct verbs *verbs, uint32_t qpn)
     uint32_t slot = qpn & SLOT_MASK;
     struct rnic_resting *rest;
 
-    (void)rnic_command(verbs, RNIC_CMD_QP_DESTROY, qpn);
-    rnic_must_execute(verbs);
-    (void)rnic_command(verbs, RNIC_CMD_RQ_DESTROY, slot);
-    rnic_must_execute(verbs);
+    (void)rnic_cmd_begin(verbs, RNIC_CMD_QP_DESTROY, qpn);
+    rnic_cmd_must_run(verbs);
+    (void)rnic_cmd_begin(verbs, RNIC_CMD_RQ_DESTROY, slot);
+    rnic_cmd_must_run(verbs);
     if (slot == MAD_SLOT) {
         rnic_forget(verbs, qpn);
     }

@@ -14,8 +14,8 @@ static uint8_t *command_slot(struct verbs *verbs)
            (size_t)(verbs->cmd_pi & ((1u << CMD_LOG2) - 1)) * RNIC_CMD_LEN;
 }
 
-uint8_t *rnic_command(struct verbs *verbs, enum rnic_opcode opcode,
-                      uint32_t index)
+uint8_t *rnic_cmd_begin(struct verbs *verbs, enum rnic_opcode opcode,
+                        uint32_t index)
 {
     uint8_t *cmd = command_slot(verbs);
 
@@ -34,7 +34,7 @@ void rnic_kick_sleeper(struct verbs *verbs)
     }
 }
 
-enum rnic_cmd_status rnic_execute(struct verbs *verbs)
+enum rnic_cmd_status rnic_cmd_run(struct verbs *verbs)
 {
     const uint8_t *cmd = command_slot(verbs);
     uint8_t status;
@@ -52,9 +52,9 @@ enum rnic_cmd_status rnic_execute(struct verbs *verbs)
     return (enum rnic_cmd_status)status;
 }
 
-void rnic_must_execute(struct verbs *verbs)
+void rnic_cmd_must_run(struct verbs *verbs)
 {
-    enum rnic_cmd_status status = rnic_execute(verbs);
+    enum rnic_cmd_status status = rnic_cmd_run(verbs);
 
     ASSERT(status == RNIC_CMD_OK);
 }
@@ -69,14 +69,14 @@ uint32_t verbs_reg_mr(struct verbs *verbs, void *addr, uint64_t len_bytes,
         return VERBS_NO_MR;
     }
     index = verbs->free_mrs[verbs->mr_get % RNIC_MR_SLOTS];
-    cmd = rnic_command(verbs, RNIC_CMD_MR_CREATE, index);
+    cmd = rnic_cmd_begin(verbs, RNIC_CMD_MR_CREATE, index);
     store16(cmd, RNIC_MR_PD, PD);
     store8(cmd, RNIC_MR_ACCESS, (uint8_t)access);
     store8(cmd, RNIC_MR_VARIANT, verbs->mr_variant[index]);
     store64(cmd, RNIC_MR_VA, hal_dma_addr(addr));
     store64(cmd, RNIC_MR_LENGTH, len_bytes);
     store64(cmd, RNIC_MR_DRAM, hal_dma_addr(addr));
-    if (rnic_execute(verbs) != RNIC_CMD_OK) {
+    if (rnic_cmd_run(verbs) != RNIC_CMD_OK) {
         return VERBS_NO_MR;
     }
     verbs->mr_get++;
@@ -89,8 +89,8 @@ void verbs_dereg_mr(struct verbs *verbs, uint32_t key)
     enum rnic_cmd_status status;
 
     ASSERT(index < RNIC_MR_SLOTS && (key & 0xff) == verbs->mr_variant[index]);
-    (void)rnic_command(verbs, RNIC_CMD_MR_DESTROY, index);
-    status = rnic_execute(verbs);
+    (void)rnic_cmd_begin(verbs, RNIC_CMD_MR_DESTROY, index);
+    status = rnic_cmd_run(verbs);
     /* BAD_INDEX: a SEND with invalidate or LOCAL_INV was quicker. */
     ASSERT(status == RNIC_CMD_OK || status == RNIC_CMD_BAD_INDEX);
     verbs->mr_variant[index]++; /* an old key names nothing */
@@ -105,35 +105,35 @@ uint32_t verbs_local_key(const struct verbs *verbs)
 bool verbs_set_laddr(struct verbs *verbs, uint8_t index, uint8_t port,
                      const uint8_t mac[6], const struct verbs_gid *ip)
 {
-    uint8_t *cmd = rnic_command(verbs, RNIC_CMD_LADDR_SET, index);
+    uint8_t *cmd = rnic_cmd_begin(verbs, RNIC_CMD_LADDR_SET, index);
 
     store8(cmd, RNIC_LADDR_PORT, port);
     memcpy(cmd + RNIC_LADDR_MAC, mac, 6);
     memcpy(cmd + RNIC_LADDR_IP, ip->bytes, 16);
-    return rnic_execute(verbs) == RNIC_CMD_OK;
+    return rnic_cmd_run(verbs) == RNIC_CMD_OK;
 }
 
 void verbs_clear_laddr(struct verbs *verbs, uint8_t index)
 {
-    (void)rnic_command(verbs, RNIC_CMD_LADDR_CLEAR, index);
-    rnic_must_execute(verbs);
+    (void)rnic_cmd_begin(verbs, RNIC_CMD_LADDR_CLEAR, index);
+    rnic_cmd_must_run(verbs);
 }
 
 bool verbs_set_neigh(struct verbs *verbs, uint16_t index, uint8_t port,
                      const uint8_t mac[6], const struct verbs_gid *ip,
                      uint16_t vlan)
 {
-    uint8_t *cmd = rnic_command(verbs, RNIC_CMD_NEIGH_SET, index);
+    uint8_t *cmd = rnic_cmd_begin(verbs, RNIC_CMD_NEIGH_SET, index);
 
     store8(cmd, RNIC_NEIGH_PORT, port);
     memcpy(cmd + RNIC_NEIGH_MAC, mac, 6);
     memcpy(cmd + RNIC_NEIGH_IP, ip->bytes, 16);
     store16(cmd, RNIC_NEIGH_VLAN, vlan);
-    return rnic_execute(verbs) == RNIC_CMD_OK;
+    return rnic_cmd_run(verbs) == RNIC_CMD_OK;
 }
 
 void verbs_clear_neigh(struct verbs *verbs, uint16_t index)
 {
-    (void)rnic_command(verbs, RNIC_CMD_NEIGH_CLEAR, index);
-    rnic_must_execute(verbs);
+    (void)rnic_cmd_begin(verbs, RNIC_CMD_NEIGH_CLEAR, index);
+    rnic_cmd_must_run(verbs);
 }

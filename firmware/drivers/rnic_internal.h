@@ -118,14 +118,14 @@ static inline struct rnic_qp *qp_get(struct verbs *verbs, uint32_t qpn)
 }
 
 /* The next command: zeroed but for opcode and index, for args to be stored. */
-uint8_t *rnic_command(struct verbs *verbs, enum rnic_opcode opcode,
-                      uint32_t index);
+uint8_t *rnic_cmd_begin(struct verbs *verbs, enum rnic_opcode opcode,
+                        uint32_t index);
 
 /* Run the command just built; wait.  @return enum rnic_cmd_status */
-MUST_USE enum rnic_cmd_status rnic_execute(struct verbs *verbs);
+MUST_USE enum rnic_cmd_status rnic_cmd_run(struct verbs *verbs);
 
 /* The same for one that cannot be refused unless we are wrong. */
-void rnic_must_execute(struct verbs *verbs);
+void rnic_cmd_must_run(struct verbs *verbs);
 
 /* Write KICK if the RNIC sleeps; what it shall see is published. */
 void rnic_kick_sleeper(struct verbs *verbs);
