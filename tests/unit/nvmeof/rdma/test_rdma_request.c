@@ -32,7 +32,7 @@ struct fixture {
     struct verbs verbs;
     struct nvmf_target target;
     struct rdma_transport rdma;
-    struct rdma_qp *qp;
+    struct rdma_queue *qp;
     struct fake_qp *fake;
     unsigned int steps_asked;
 };
@@ -60,14 +60,14 @@ void nvmf_request_done(struct nvmf_target *target, struct nvmf_request *req)
     target->done[target->dones++] = req;
 }
 
-void rdma_qp_needs_step(struct rdma_qp *qp)
+void rdma_queue_needs_step(struct rdma_queue *qp)
 {
     qp->needs_step = true;
 }
 
-void rdma_qp_fail(struct rdma_qp *qp)
+void rdma_queue_fail(struct rdma_queue *qp)
 {
-    qp->state = RDMA_QP_FAILED;
+    qp->state = RDMA_QUEUE_FAILED;
     qp->needs_step = true;
 }
 
@@ -96,12 +96,12 @@ static int setup(void **state)
     rdma_request_init(&f->rdma);
     f->qp = &f->rdma.qps[7];
     config.ctx = f->qp;
-    *f->qp = (struct rdma_qp){
+    *f->qp = (struct rdma_queue){
         .rdma = &f->rdma,
         .number = 7,
         .qid = 1,
         .depth = DEPTH,
-        .state = RDMA_QP_OPEN,
+        .state = RDMA_QUEUE_OPEN,
     };
     assert_true(verbs_create_qp(&f->verbs, &config, &f->qp->qpn));
     f->fake = fake_qp(&f->verbs, f->qp->qpn);
@@ -316,7 +316,7 @@ static void test_a_short_capsule_ends_the_connection(void **state)
 
     assert_true(fake_receive(&f->verbs, f->qp->qpn, capsule, 63));
     assert_int_equal(f->target.capsules, 0);
-    assert_int_equal(f->qp->state, RDMA_QP_FAILED);
+    assert_int_equal(f->qp->state, RDMA_QUEUE_FAILED);
 }
 
 static void test_a_response_after_the_end_is_answered_later(void **state)
@@ -324,7 +324,7 @@ static void test_a_response_after_the_end_is_answered_later(void **state)
     struct fixture *f = *state;
     struct nvmf_request *req = command(f, SGL_KEYED, 0);
 
-    f->qp->state = RDMA_QP_DRAINING;
+    f->qp->state = RDMA_QUEUE_DRAINING;
     f->qp->needs_step = false;
     rdma_request_respond(&f->rdma, req);
     assert_int_equal(f->fake->send_put, 0);
