@@ -1,102 +1,232 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "firmware/app/drive.h"
 
-#include "firmware/app/version.h"
-#include "firmware/hal/time.h"
-#include "firmware/store/store.h"
+#include <string.h>
+
+#include "firmware/app/ip_text.h"
+#include "firmware/app/media_seam.h"
 #include "hw-model/regs/soc.h"
 
-#define WATCHDOG_PERIOD_US 2000000
-#define KICK_US            500000
+enum {
+    VERBS_BUDGET = 256, /* completions in one step */
+    MEDIA_BUDGET = 256,
+    MEDIA_COMMANDS = 512,
+    TEMPERATURE_K = 313,
+    SPARE_PERCENT = 100,
+};
 
-static void report_reset(struct drive *drive)
+static void media_completed(void *ctx, uint64_t cookie,
+                            enum media_cqe_status status)
 {
-    struct sysctl_boot boot = sysctl_boot(&drive->sysctl);
-    struct sysctl_panic panic;
+    struct drive *drive = ctx;
 
-    log_line(&drive->log, "drive: firmware %s, reset by %s, slot %c",
-             ESSD_FW_VERSION,
-             sysctl_reset_cause_name(sysctl_reset_cause(&drive->sysctl)),
-             "-AB"[boot.slot]);
-    if (sysctl_take_panic(&drive->sysctl, &panic)) {
-        log_line(&drive->log, "drive: panic %u before: %s %s:%u at 0x%lx",
-                 panic.count, panic.is_trap ? "trap" : "assertion", panic.file,
-                 panic.line, panic.mepc);
-    }
+    nvmf_media_done(&drive->target, (void *)(uintptr_t)cookie,
+                    media_seam_status(status));
 }
 
-static void report_port(struct drive *drive, unsigned int i)
+static bool media_start(struct drive *drive, const struct drive_config *config)
 {
-    static const char *const fec[] = {"no FEC", "FC-FEC", "RS-FEC"};
-    const struct config_port *port = &drive->config.port[i];
-    const uint8_t *mac = drive->identity.mac[i];
-    const uint8_t *ip = port->ipv4;
+    struct media_config media = {
+        .regs = config->media_regs,
+        .dram = config->dram,
+        .block_shift = config->block_shift,
+        .commands = MEDIA_COMMANDS,
+        .max_pieces = NVMF_MAX_PIECES,
+    };
+    struct media_info info;
 
-    log_line(&drive->log,
-             "port%u: %02x:%02x:%02x:%02x:%02x:%02x, %u.%u.%u.%u/%u%s, "
-             "MTU %u, %u Gb/s, %s",
-             i, mac[0], mac[1], mac[2], mac[3], mac[4], mac[5], ip[0], ip[1],
-             ip[2], ip[3], port->ipv4_prefix, port->has_ipv6 ? " and IPv6" : "",
-             port->mtu_bytes, port->speed_gbps, fec[port->fec]);
+    if (!media_init(&drive->media, &media)) {
+        log_line(drive->log, "media: does not start");
+        return false;
+    }
+    media_irq_enable(&drive->media);
+    media_info_get(&drive->media, &info);
+    log_line(drive->log, "media: %lu MiB, blocks of %u, %lu KiB of write cache",
+             (unsigned long)(info.size_blocks << info.block_shift >> 20),
+             1u << info.block_shift, (unsigned long)(info.cache_bytes >> 10));
+    return true;
 }
 
-/* Who we are and what we are to do, from flash. */
-static void read_flash(struct drive *drive)
+static uint16_t portid_of(uint8_t port)
 {
-    uint32_t fresh = (uint32_t)sysctl_random64(&drive->sysctl) >> 1;
-
-    if (!flash_init(&drive->flash, &drive->spi, &drive->gpio,
-                    SOC_GPIO_FLASH_SELECT)) {
-        log_line(&drive->log, "drive: no flash answers");
-        return;
-    }
-    if (!store_count_boot(&drive->flash, fresh, &drive->generation)) {
-        log_line(&drive->log, "drive: the boot count cannot be written");
-    }
-    if (!store_read_config(&drive->flash, &drive->config)) {
-        log_line(&drive->log, "drive: no good configuration: defaults");
-    }
-    drive->has_identity = store_read_identity(&drive->flash, &drive->identity);
-    if (!drive->has_identity) {
-        log_line(&drive->log, "drive: no good identity block");
-        return;
-    }
-    log_line(&drive->log, "drive: %s, serial %s, boot %u",
-             drive->identity.model, drive->identity.serial, drive->generation);
-    log_line(&drive->log, "drive: %s", drive->identity.subsystem_nqn);
-    for (unsigned int i = 0; i < CONFIG_PORTS; i++) {
-        report_port(drive, i);
-    }
+    return (uint16_t)(port + 1);
 }
 
-void drive_init(struct drive *drive, void *free_memory, size_t free_bytes)
+/* The drive's own addresses as the discovery log lists them. */
+static uint8_t list_addresses(const struct drive *drive,
+                              struct nvmf_address *addresses)
 {
-    *drive = (struct drive){0};
-    uart_init(&drive->uart, SOC_UART_BASE);
-    log_init(&drive->log, &drive->uart);
-    ASSERT(sysctl_init(&drive->sysctl, SOC_SYSCTL_BASE));
-    watchdog_init(&drive->watchdog, SOC_WATCHDOG_BASE);
-    watchdog_start(&drive->watchdog, WATCHDOG_PERIOD_US);
-    gpio_init(&drive->straps_gpio, SOC_STRAPS_BASE);
-    gpio_init(&drive->gpio, SOC_GPIO_BASE);
-    spi_init(&drive->spi, SOC_SPI_BASE);
-    plic_init(&drive->plic, SOC_PLIC_BASE, 0);
-    dram_init(&drive->dram, free_memory, free_bytes);
-    report_reset(drive);
-    log_line(&drive->log,
-             "drive: DRAM %zu MiB, %zu free, harts %u, straps %02x",
-             sysctl_dram_bytes(&drive->sysctl) >> 20, free_bytes >> 20,
-             sysctl_harts(&drive->sysctl), gpio_read_all(&drive->straps_gpio));
-    read_flash(drive);
+    uint8_t count = 0;
+
+    for (uint8_t i = 0; i < NET_CONFIGURED; i++) {
+        const struct net_address_config *own =
+            &drive->net.stack.config.addresses[i];
+        struct nvmf_address *address = &addresses[count];
+        struct ip_text text;
+
+        if (ip_addr_is_unspecified(&own->ip)) {
+            continue;
+        }
+        text = ip_text(&own->ip);
+        *address = (struct nvmf_address){
+            .adrfam = ip_addr_is_v4(&own->ip) ? 1 : 2,
+            .portid = portid_of(own->port),
+        };
+        memcpy(address->traddr, text.text, sizeof(text.text));
+        log_format(address->trsvcid, sizeof(address->trsvcid), "%u",
+                   DRIVE_SERVICE_PORT);
+        log_line(drive->log, "port %u: %s/%u", own->port, text.text,
+                 own->prefix_bits);
+        count++;
+    }
+    return count;
 }
 
-uint64_t drive_step(struct drive *drive)
+static void notice(void *ctx, const struct rdma_notice *what)
 {
-    uint64_t now_us = hal_now_us();
+    struct drive *drive = ctx;
+    struct ip_text text = ip_text(&what->peer);
+    uint16_t controllers, qpairs;
 
-    if (now_us >= drive->kick_us) {
-        watchdog_kick(&drive->watchdog);
-        drive->kick_us = now_us + KICK_US;
+    if (what->qid != 0) {
+        return; /* an association's admin queue says enough */
     }
-    return log_poll(&drive->log) ? drive->kick_us : now_us;
+    nvmf_target_census(&drive->target, &controllers, &qpairs);
+    log_line(drive->log, "nvme-of: %s %s, %u queue pairs in use", text.text,
+             what->is_connected ? "connects" : "is gone", qpairs);
+}
+
+static void copy_text(char *to, size_t size, const char *from)
+{
+    log_format(to, size, "%s", from);
+}
+
+static void target_start(struct drive *drive, const struct drive_config *config)
+{
+    const struct identity *identity = config->identity;
+    struct nvmf_address addresses[NET_CONFIGURED];
+    struct nvmf_ns_config ns = {.nsid = 1};
+    struct nvmf_config target = {
+        .genctr = (uint64_t)config->generation << 16,
+        .active_slot = config->active_slot,
+        .namespaces = &ns,
+        .namespace_count = 1,
+        .addresses = addresses,
+        .health =
+            {
+                .temperature_k = TEMPERATURE_K,
+                .available_spare_percent = SPARE_PERCENT,
+                .power_cycles = config->generation,
+            },
+        .media = media_seam(&drive->media),
+    };
+
+    copy_text(target.subnqn, sizeof(target.subnqn), identity->subsystem_nqn);
+    copy_text(target.sn, sizeof(target.sn), identity->serial);
+    copy_text(target.mn, sizeof(target.mn), identity->model);
+    copy_text(target.fr, sizeof(target.fr), config->version);
+    for (unsigned int i = 0; i < ARRAY_LEN(target.slot_fr); i++) {
+        copy_text(target.slot_fr[i], sizeof(target.slot_fr[i]),
+                  config->slot_version[i]);
+    }
+    identity_namespace_uuid(identity, ns.nsid, ns.uuid);
+    identity_namespace_nguid(identity, ns.nsid, ns.nguid);
+    target.address_count = list_addresses(drive, addresses);
+    rdma_transport_seams(&drive->rdma, &target.transport, &target.bufs);
+    nvmf_target_init(&drive->target, &target, drive->now_us);
+}
+
+static bool transport_start(struct drive *drive,
+                            const struct drive_config *config)
+{
+    struct rdma_transport_config rdma = {
+        .verbs = &drive->net.verbs,
+        .cm = &drive->net.cm,
+        .target = &drive->target,
+        .service_port = DRIVE_SERVICE_PORT,
+        .capsules = dram_reserve(config->dram, RDMA_CAPSULE_BYTES, 64),
+        .bufs = dram_reserve(config->dram, RDMA_BUF_BYTES, 4096),
+        .notice = notice,
+        .notice_ctx = drive,
+    };
+
+    for (uint8_t i = 0; i < NET_CONFIGURED; i++) {
+        rdma.portid[i] = portid_of(drive->net.stack.config.addresses[i].port);
+    }
+    if (rdma.capsules == NULL || rdma.bufs == NULL) {
+        log_line(drive->log, "nvme-of: DRAM does not suffice");
+        return false;
+    }
+    if (!rdma_transport_init(&drive->rdma, &rdma)) {
+        log_line(drive->log, "nvme-of: cannot listen");
+        return false;
+    }
+    log_line(drive->log, "nvme-of: listening on %u, %s", DRIVE_SERVICE_PORT,
+             config->identity->subsystem_nqn);
+    return true;
+}
+
+static bool net_start(struct drive *drive, const struct drive_config *config)
+{
+    struct drive_net_config net = {
+        .dram = config->dram,
+        .log = config->log,
+        .identity = config->identity,
+        .config = config->config,
+        .generation = config->generation,
+        .random_seed = config->random_seed,
+        .port_regs = {config->port_regs[0], config->port_regs[1]},
+        .rnic_regs = config->rnic_regs,
+        .initiator_depth = RDMA_READS_OUT,
+    };
+
+    return drive_net_init(&drive->net, &net, drive->now_us);
+}
+
+bool drive_init(struct drive *drive, const struct drive_config *config,
+                uint64_t now_us)
+{
+    drive->log = config->log;
+    drive->now_us = now_us;
+    if (!net_start(drive, config) || !media_start(drive, config)) {
+        return false;
+    }
+    target_start(drive, config);
+    if (!transport_start(drive, config)) {
+        return false;
+    }
+    drive_net_start(&drive->net);
+    return true;
+}
+
+bool drive_step(struct drive *drive, uint64_t now_us)
+{
+    uint64_t net_us, target_us;
+    bool is_busy;
+
+    drive->now_us = now_us;
+    rdma_transport_tick(&drive->rdma, now_us);
+    is_busy = drive_net_step(&drive->net, now_us, VERBS_BUDGET, &net_us);
+    is_busy |=
+        media_poll(&drive->media, MEDIA_BUDGET, media_completed, drive) != 0;
+    target_us = nvmf_target_timer(&drive->target, now_us);
+    is_busy |= rdma_transport_step(&drive->rdma);
+    drive_net_flush(&drive->net);
+    media_kick(&drive->media);
+    drive->deadline_us = MIN(net_us, target_us);
+    return is_busy;
+}
+
+bool drive_arm(struct drive *drive, uint64_t *deadline_us)
+{
+    *deadline_us = drive->deadline_us;
+    return drive_net_arm(&drive->net) && media_arm(&drive->media);
+}
+
+void drive_irqs(struct drive *drive, uint32_t irqs)
+{
+    drive_net_irqs(&drive->net, irqs);
+    if (irqs & BIT(SOC_IRQ_MEDIA)) {
+        media_irq_take(&drive->media);
+    }
 }

@@ -1,51 +1,79 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The whole drive's firmware: one context, set up once, then stepped. */
+/*
+ * The drive's firmware without the board it runs on: drivers, network,
+ * connection manager and NVMe-oF target in one context, set up once, then
+ * stepped.  main.c runs it on RV64, firmware/native/ in a process.
+ *
+ * Glue only: what is worth a test is below.
+ */
 #ifndef ESSD_APP_DRIVE_H
 #define ESSD_APP_DRIVE_H
 
-#include "firmware/drivers/flash.h"
-#include "firmware/drivers/gpio.h"
-#include "firmware/drivers/plic.h"
-#include "firmware/drivers/spi.h"
-#include "firmware/drivers/sysctl.h"
-#include "firmware/drivers/uart.h"
-#include "firmware/drivers/watchdog.h"
-#include "firmware/hal/dram.h"
-#include "firmware/hal/log.h"
-#include "firmware/store/config.h"
-#include "firmware/store/identity.h"
+#include "firmware/app/drive_net.h"
+#include "firmware/drivers/media.h"
+#include "nvmeof/rdma/rdma_state.h"
+#include "nvmeof/target/state.h"
 
+#define DRIVE_NO_DEADLINE UINT64_MAX
+
+enum { DRIVE_SERVICE_PORT = 4420 };
+
+struct drive_config {
+    struct dram *dram;
+    struct log *log;
+    const struct identity *identity; /* these two: during drive_init() only */
+    const struct config *config;
+    uint32_t generation;  /* boot counter: no two boots have the same */
+    uint64_t random_seed; /* differs from drive to drive and boot to boot */
+    uintptr_t port_regs[NET_PORTS];
+    uintptr_t rnic_regs;
+    uintptr_t media_regs;
+    uint8_t block_shift; /* 9 or 12 */
+    const char *version; /* of the firmware that runs, 8 characters */
+    const char *slot_version[2];
+    uint8_t active_slot; /* 1 or 2 */
+};
+
+/* Treat as opaque. */
 struct drive {
-    struct uart uart;
-    struct log log;
-    struct sysctl sysctl;
-    struct watchdog watchdog;
-    struct gpio straps_gpio;
-    struct gpio gpio;
-    struct spi spi;
-    struct flash flash;
-    struct plic plic;
-    struct dram dram;
-    struct identity identity;
-    struct config config;
-    uint32_t generation; /* of this boot, never one twice */
-    bool has_identity;
-    uint64_t kick_us; /* when the watchdog is due */
+    struct log *log;
+    uint64_t now_us;
+    uint64_t deadline_us; /* of what was done in the last step */
+    struct drive_net net;
+    struct media media;
+    struct nvmf_target target;
+    struct rdma_transport rdma;
 };
 
 /**
- * Bring the drive up.
+ * Bring the drive up.  `drive` must be zero.
  *
- * @param free_memory  DRAM the drive may use, `free_bytes` of it
+ * @param now_us  the time, of the same clock as in drive_step()
+ * @return false when it cannot work: the log says why
  */
-void drive_init(struct drive *drive, void *free_memory, size_t free_bytes);
+MUST_USE bool drive_init(struct drive *drive, const struct drive_config *config,
+                         uint64_t now_us);
 
 /**
  * Do what there is to do, without waiting.
  *
- * @return hal_now_us() time until which nothing needs doing unless an interrupt
- *         comes
+ * @return whether anything was done: if so, there may be more
  */
-uint64_t drive_step(struct drive *drive);
+bool drive_step(struct drive *drive, uint64_t now_us);
+
+/**
+ * Before sleeping, after a drive_step() that returned false: ask for an
+ * interrupt at whatever comes.
+ *
+ * @param deadline_us  when drive_step() is due even if nothing comes
+ * @return false when something came meanwhile: step again
+ */
+MUST_USE bool drive_arm(struct drive *drive, uint64_t *deadline_us);
+
+/**
+ * After sleeping: which interrupt lines are up, bits BIT(SOC_IRQ_...).  They
+ * are down on return, but for the RNIC's, which drive_arm() takes down.
+ */
+void drive_irqs(struct drive *drive, uint32_t irqs);
 
 #endif

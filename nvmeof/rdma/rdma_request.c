@@ -37,7 +37,7 @@ void rdma_request_init(struct rdma_transport *rdma)
  * A QP has at most two requests for each SQ entry, buffers at the RNIC counted
  * as requests to come, so the pool never runs dry.
  */
-static struct rdma_request *take_request(struct rdma_qp *qp)
+static struct rdma_request *take_request(struct rdma_queue *qp)
 {
     struct rdma_transport *rdma = qp->rdma;
     struct rdma_request *req = rdma->free_requests;
@@ -58,7 +58,7 @@ static struct rdma_request *take_request(struct rdma_qp *qp)
 
 static void give_request(struct rdma_request *req)
 {
-    struct rdma_qp *qp = req->qp;
+    struct rdma_queue *qp = req->qp;
     struct rdma_transport *rdma = qp->rdma;
 
     if (req->prev != NULL) {
@@ -78,7 +78,7 @@ static void give_request(struct rdma_request *req)
     rdma->requests_in_use--;
 }
 
-void rdma_request_post_capsule(struct rdma_qp *qp, uint16_t capsule)
+void rdma_request_post_capsule(struct rdma_queue *qp, uint16_t capsule)
 {
     const struct rdma_transport *rdma = qp->rdma;
     struct verbs_sge sge = {
@@ -99,9 +99,9 @@ void rdma_request_post_capsule(struct rdma_qp *qp, uint16_t capsule)
  * left for what arrives in it; else that is done with the request's end. */
 static void repost_capsule(struct rdma_request *req)
 {
-    struct rdma_qp *qp = req->qp;
+    struct rdma_queue *qp = req->qp;
 
-    if (req->capsule == RDMA_NO_CAPSULE || qp->state >= RDMA_QP_FAILED ||
+    if (req->capsule == RDMA_NO_CAPSULE || qp->state >= RDMA_QUEUE_FAILED ||
         qp->posted + qp->in_use >= 2 * qp->depth) {
         return;
     }
@@ -126,7 +126,7 @@ static uint32_t fill_sges(struct verbs_send_wr *wr,
     return total;
 }
 
-static void post(struct rdma_qp *qp, const struct verbs_send_wr *wr)
+static void post(struct rdma_queue *qp, const struct verbs_send_wr *wr)
 {
     bool is_posted = verbs_post_send(qp->rdma->config.verbs, qp->qpn, wr);
 
@@ -194,7 +194,7 @@ static void start(struct rdma_request *req)
     }
 }
 
-static bool has_room(const struct rdma_qp *qp)
+static bool has_room(const struct rdma_queue *qp)
 {
     return verbs_send_room(qp->rdma->config.verbs, qp->qpn) >=
            RDMA_WRS_PER_REQUEST;
@@ -203,10 +203,10 @@ static bool has_room(const struct rdma_qp *qp)
 /* Start now, or behind those that wait already. */
 static void start_or_wait(struct rdma_request *req)
 {
-    struct rdma_qp *qp = req->qp;
+    struct rdma_queue *qp = req->qp;
 
-    if (qp->state >= RDMA_QP_FAILED) {
-        rdma_qp_needs_step(qp); /* answered there, not in this call */
+    if (qp->state >= RDMA_QUEUE_FAILED) {
+        rdma_queue_needs_step(qp); /* answered there, not in this call */
         return;
     }
     if (qp->waiting == NULL && has_room(qp)) {
@@ -222,7 +222,7 @@ static void start_or_wait(struct rdma_request *req)
     qp->last_waiting = req;
 }
 
-static void start_waiting(struct rdma_qp *qp)
+static void start_waiting(struct rdma_queue *qp)
 {
     while (qp->waiting != NULL && has_room(qp)) {
         struct rdma_request *req = qp->waiting;
@@ -255,7 +255,7 @@ void rdma_request_respond(void *ctx, struct nvmf_request *nvmf)
     start_or_wait(req);
 }
 
-static void capsule_arrived(struct rdma_qp *qp, uint16_t capsule,
+static void capsule_arrived(struct rdma_queue *qp, uint16_t capsule,
                             uint32_t len_bytes)
 {
     struct rdma_transport *rdma = qp->rdma;
@@ -274,40 +274,40 @@ static void capsule_arrived(struct rdma_qp *qp, uint16_t capsule,
 
 static void responded(struct rdma_request *req)
 {
-    struct rdma_qp *qp = req->qp;
+    struct rdma_queue *qp = req->qp;
 
     qp->responding--;
     nvmf_request_done(qp->rdma->config.target, &req->nvmf);
     /* Between the two: the request counts until its capsule can go. */
-    if (req->capsule != RDMA_NO_CAPSULE && qp->state < RDMA_QP_FAILED) {
+    if (req->capsule != RDMA_NO_CAPSULE && qp->state < RDMA_QUEUE_FAILED) {
         rdma_request_post_capsule(qp, req->capsule);
     }
     give_request(req);
-    if (qp->state == RDMA_QP_ENDING && qp->responding == 0) {
-        rdma_qp_needs_step(qp);
+    if (qp->state == RDMA_QUEUE_ENDING && qp->responding == 0) {
+        rdma_queue_needs_step(qp);
     }
 }
 
 void rdma_request_completion(void *ctx, const struct verbs_wc *wc)
 {
-    struct rdma_qp *qp = ctx;
+    struct rdma_queue *qp = ctx;
     struct rdma_transport *rdma = qp->rdma;
     uint32_t index = (uint32_t)wc->cookie;
     struct rdma_request *req;
 
     if (wc->status != VERBS_WC_SUCCESS) {
-        rdma_qp_fail(qp); /* what it was for is answered with the rest */
+        rdma_queue_fail(qp); /* what it was for is answered with the rest */
         return;
     }
-    if (qp->state >= RDMA_QP_FAILED) {
+    if (qp->state >= RDMA_QUEUE_FAILED) {
         return;
     }
     switch ((enum cookie)(wc->cookie >> 32)) {
     case COOKIE_CAPSULE:
-        if (qp->state == RDMA_QP_OPEN && wc->len_bytes >= NVME_SQE_LEN) {
+        if (qp->state == RDMA_QUEUE_OPEN && wc->len_bytes >= NVME_SQE_LEN) {
             capsule_arrived(qp, (uint16_t)index, wc->len_bytes);
-        } else if (qp->state == RDMA_QP_OPEN) {
-            rdma_qp_fail(qp); /* no command at all */
+        } else if (qp->state == RDMA_QUEUE_OPEN) {
+            rdma_queue_fail(qp); /* no command at all */
         }
         break;
     case COOKIE_FETCH:
@@ -327,14 +327,14 @@ void rdma_request_completion(void *ctx, const struct verbs_wc *wc)
     }
 }
 
-void rdma_request_fail_all(struct rdma_qp *qp)
+void rdma_request_fail_all(struct rdma_queue *qp)
 {
     struct nvmf_target *target = qp->rdma->config.target;
     struct rdma_request *next;
 
     qp->waiting = NULL;
     for (struct rdma_request *req = qp->requests;
-         req != NULL && qp->state != RDMA_QP_DRAINED; req = next) {
+         req != NULL && qp->state != RDMA_QUEUE_DRAINED; req = next) {
         next = req->next;
         switch ((enum rdma_request_state)req->state) {
         case RDMA_REQUEST_FETCH_ROOM:
@@ -353,7 +353,7 @@ void rdma_request_fail_all(struct rdma_qp *qp)
     }
 }
 
-void rdma_request_release_all(struct rdma_qp *qp)
+void rdma_request_release_all(struct rdma_queue *qp)
 {
     while (qp->requests != NULL) {
         give_request(qp->requests);

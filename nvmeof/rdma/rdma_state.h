@@ -27,7 +27,7 @@ enum rdma_request_state {
 struct rdma_request {
     struct nvmf_request nvmf;
     struct rdma_remote remote;
-    struct rdma_qp *qp;
+    struct rdma_queue *qp;
     struct rdma_request *next, *prev;  /* of the QP, or free */
     struct rdma_request *next_waiting; /* for room in the send ring */
     uint16_t capsule; /* held, RDMA_NO_CAPSULE once posted again */
@@ -35,17 +35,17 @@ struct rdma_request {
 };
 
 /* What a QP waits for. */
-enum rdma_qp_state {
-    RDMA_QP_FREE,
-    RDMA_QP_OPEN,          /* REP sent: capsules, or the end */
-    RDMA_QP_ENDING,        /* responses to be acknowledged, then DREQ */
-    RDMA_QP_DISCONNECTING, /* CM: the peer's DREP */
-    RDMA_QP_FAILED,        /* rdma_transport_step(), to be taken down */
-    RDMA_QP_DRAINING,      /* RNIC is done with it; the target: drained() */
-    RDMA_QP_DRAINED,       /* to be given back */
+enum rdma_queue_state {
+    RDMA_QUEUE_FREE,
+    RDMA_QUEUE_OPEN,          /* REP sent: capsules, or the end */
+    RDMA_QUEUE_ENDING,        /* responses to be acknowledged, then DREQ */
+    RDMA_QUEUE_DISCONNECTING, /* CM: the peer's DREP */
+    RDMA_QUEUE_FAILED,        /* rdma_transport_step(), to be taken down */
+    RDMA_QUEUE_DRAINING,      /* RNIC is done with it; the target: drained() */
+    RDMA_QUEUE_DRAINED,       /* to be given back */
 };
 
-struct rdma_qp {
+struct rdma_queue {
     struct rdma_transport *rdma;
     uint32_t qpn;
     uint16_t number; /* the target's name for it */
@@ -55,12 +55,12 @@ struct rdma_qp {
     uint16_t in_use;     /* requests */
     uint16_t responding; /* of those, responses given and not acknowledged */
     uint16_t first_capsule;
-    uint8_t state; /* enum rdma_qp_state */
+    uint8_t state; /* enum rdma_queue_state */
     bool needs_step;
     bool is_in_step;
     struct rdma_request *requests;
     struct rdma_request *waiting, *last_waiting;
-    struct rdma_qp *next_step;
+    struct rdma_queue *next_step;
     struct cm_conn *conn; /* NULL once the CM has let go of it */
     struct rdma_notice notice;
 };
@@ -74,9 +74,9 @@ struct rdma_transport {
     uint32_t capsules_in_use;
     uint32_t qpairs_in_use;
     uint16_t free_capsule;
-    struct rdma_qp *step_first; /* QPs that need rdma_transport_step() */
+    struct rdma_queue *step_first; /* QPs that need rdma_transport_step() */
     struct rdma_bufs bufs;
-    struct rdma_qp qps[NVMF_MAX_QPAIRS]; /* by the target's number */
+    struct rdma_queue qps[NVMF_MAX_QPAIRS]; /* by the target's number */
     uint16_t next_capsule[RDMA_CAPSULES];
     struct rdma_request requests[RDMA_REQUESTS];
 };
@@ -87,7 +87,7 @@ struct rdma_transport {
 void rdma_request_init(struct rdma_transport *rdma);
 
 /** Post a capsule buffer; the receive ring has room for all of a QP's. */
-void rdma_request_post_capsule(struct rdma_qp *qp, uint16_t capsule);
+void rdma_request_post_capsule(struct rdma_queue *qp, uint16_t capsule);
 
 /** The completion function of every QP of the binding. */
 void rdma_request_completion(void *ctx, const struct verbs_wc *wc);
@@ -97,17 +97,17 @@ void rdma_request_fetch(void *ctx, struct nvmf_request *nvmf);
 void rdma_request_respond(void *ctx, struct nvmf_request *nvmf);
 
 /** The RNIC is done with the QP: answer what the target still waits for. */
-void rdma_request_fail_all(struct rdma_qp *qp);
+void rdma_request_fail_all(struct rdma_queue *qp);
 
 /** The target is done with the QP: give its requests back. */
-void rdma_request_release_all(struct rdma_qp *qp);
+void rdma_request_release_all(struct rdma_queue *qp);
 
 /* ---- rdma_transport.c */
 
 /** Have the QP looked at by rdma_transport_step(). */
-void rdma_qp_needs_step(struct rdma_qp *qp);
+void rdma_queue_needs_step(struct rdma_queue *qp);
 
 /** The connection is of no use any more: take it down at the next step. */
-void rdma_qp_fail(struct rdma_qp *qp);
+void rdma_queue_fail(struct rdma_queue *qp);
 
 #endif

@@ -4,7 +4,7 @@
 #include "net/wire/rdma_ip_cm.h"
 #include "nvmeof/wire/rdma_private.h"
 
-void rdma_qp_needs_step(struct rdma_qp *qp)
+void rdma_queue_needs_step(struct rdma_queue *qp)
 {
     if (!qp->needs_step) {
         qp->needs_step = true;
@@ -13,21 +13,21 @@ void rdma_qp_needs_step(struct rdma_qp *qp)
     }
 }
 
-void rdma_qp_fail(struct rdma_qp *qp)
+void rdma_queue_fail(struct rdma_queue *qp)
 {
-    if (qp->state < RDMA_QP_FAILED) {
-        qp->state = RDMA_QP_FAILED;
-        rdma_qp_needs_step(qp);
+    if (qp->state < RDMA_QUEUE_FAILED) {
+        qp->state = RDMA_QUEUE_FAILED;
+        rdma_queue_needs_step(qp);
     }
 }
 
 static void qp_event(void *ctx, const struct verbs_event *event)
 {
-    struct rdma_qp *qp = ctx;
+    struct rdma_queue *qp = ctx;
 
     switch (event->type) {
     case VERBS_EVENT_QP_FATAL:
-        rdma_qp_fail(qp);
+        rdma_queue_fail(qp);
         break;
     case VERBS_EVENT_QP_ESTABLISHED:
         cm_data_received(qp->conn);
@@ -54,7 +54,7 @@ static void capsules_init(struct rdma_transport *rdma)
 }
 
 /* The target's budget says that there are enough. */
-static void capsules_take(struct rdma_qp *qp)
+static void capsules_take(struct rdma_queue *qp)
 {
     struct rdma_transport *rdma = qp->rdma;
 
@@ -70,7 +70,7 @@ static void capsules_take(struct rdma_qp *qp)
     rdma->capsules_in_use += qp->depth;
 }
 
-static void capsules_give(struct rdma_qp *qp)
+static void capsules_give(struct rdma_queue *qp)
 {
     struct rdma_transport *rdma = qp->rdma;
 
@@ -84,7 +84,7 @@ static void capsules_give(struct rdma_qp *qp)
     rdma->capsules_in_use -= qp->depth;
 }
 
-static void capsules_post(struct rdma_qp *qp)
+static void capsules_post(struct rdma_queue *qp)
 {
     for (uint16_t capsule = qp->first_capsule; capsule != RDMA_NO_CAPSULE;
          capsule = qp->rdma->next_capsule[capsule]) {
@@ -94,7 +94,7 @@ static void capsules_post(struct rdma_qp *qp)
 
 /* ---- The end of a QP. */
 
-static void notify(struct rdma_qp *qp, bool is_connected)
+static void notify(struct rdma_queue *qp, bool is_connected)
 {
     const struct rdma_transport_config *config = &qp->rdma->config;
 
@@ -104,16 +104,16 @@ static void notify(struct rdma_qp *qp, bool is_connected)
     }
 }
 
-static void release(struct rdma_qp *qp)
+static void release(struct rdma_queue *qp)
 {
     rdma_request_release_all(qp);
     capsules_give(qp);
-    qp->state = RDMA_QP_FREE;
+    qp->state = RDMA_QUEUE_FREE;
     qp->rdma->qpairs_in_use--;
 }
 
 /* Neither RNIC nor CM know the QP after this; the target may. */
-static void take_down(struct rdma_qp *qp)
+static void take_down(struct rdma_queue *qp)
 {
     struct rdma_transport *rdma = qp->rdma;
 
@@ -121,7 +121,7 @@ static void take_down(struct rdma_qp *qp)
     cm_release(qp->conn);
     qp->conn = NULL;
     notify(qp, false);
-    qp->state = RDMA_QP_DRAINING;
+    qp->state = RDMA_QUEUE_DRAINING;
     if (nvmf_qpair_closed(rdma->config.target, qp->number)) {
         release(qp);
     } else {
@@ -129,30 +129,30 @@ static void take_down(struct rdma_qp *qp)
     }
 }
 
-static void step_qp(struct rdma_qp *qp)
+static void step_qp(struct rdma_queue *qp)
 {
     qp->is_in_step = true;
-    switch ((enum rdma_qp_state)qp->state) {
-    case RDMA_QP_ENDING:
+    switch ((enum rdma_queue_state)qp->state) {
+    case RDMA_QUEUE_ENDING:
         if (qp->responding == 0) {
-            qp->state = RDMA_QP_DISCONNECTING;
+            qp->state = RDMA_QUEUE_DISCONNECTING;
             cm_disconnect(qp->conn);
         }
         break;
-    case RDMA_QP_FAILED:
+    case RDMA_QUEUE_FAILED:
         take_down(qp);
         break;
-    case RDMA_QP_DRAINING:
+    case RDMA_QUEUE_DRAINING:
         rdma_request_fail_all(qp);
         break;
-    case RDMA_QP_FREE:
-    case RDMA_QP_OPEN:
-    case RDMA_QP_DISCONNECTING:
-    case RDMA_QP_DRAINED:
+    case RDMA_QUEUE_FREE:
+    case RDMA_QUEUE_OPEN:
+    case RDMA_QUEUE_DISCONNECTING:
+    case RDMA_QUEUE_DRAINED:
         break;
     }
     qp->is_in_step = false;
-    if (qp->state == RDMA_QP_DRAINED) {
+    if (qp->state == RDMA_QUEUE_DRAINED) {
         release(qp);
     }
 }
@@ -162,7 +162,7 @@ bool rdma_transport_step(struct rdma_transport *rdma)
     bool is_busy = rdma->step_first != NULL;
 
     while (rdma->step_first != NULL) {
-        struct rdma_qp *qp = rdma->step_first;
+        struct rdma_queue *qp = rdma->step_first;
 
         rdma->step_first = qp->next_step;
         qp->needs_step = false;
@@ -208,7 +208,7 @@ static enum nvme_rdma_status judge(struct rdma_transport *rdma,
 }
 
 /* Make the verbs QP, able to send and to receive. */
-static bool bring_up(struct rdma_qp *qp)
+static bool bring_up(struct rdma_queue *qp)
 {
     struct verbs *verbs = qp->rdma->config.verbs;
     struct verbs_qp_config config = {
@@ -245,7 +245,7 @@ static void cm_requested(void *ctx, struct cm_conn *conn,
     struct rdma_transport *rdma = ctx;
     uint8_t private_data[NVME_RDMA_REP_LEN];
     struct nvme_rdma_req req;
-    struct rdma_qp *qp;
+    struct rdma_queue *qp;
     uint16_t number;
     enum nvme_rdma_status status = judge(rdma, request, &req, &number);
 
@@ -254,7 +254,7 @@ static void cm_requested(void *ctx, struct cm_conn *conn,
         return;
     }
     qp = &rdma->qps[number];
-    ASSERT(qp->state == RDMA_QP_FREE);
+    ASSERT(qp->state == RDMA_QUEUE_FREE);
     /* It may still be on the list of those to be looked at: that stays. */
     qp->rdma = rdma;
     qp->number = number;
@@ -278,7 +278,7 @@ static void cm_requested(void *ctx, struct cm_conn *conn,
         reject(conn, NVME_RDMA_NO_RESOURCES);
         return;
     }
-    qp->state = RDMA_QP_OPEN;
+    qp->state = RDMA_QUEUE_OPEN;
     rdma->qpairs_in_use++;
     cm_set_ctx(conn, qp);
     nvmf_qpair_open(rdma->config.target, number, rdma->now_us);
@@ -288,7 +288,7 @@ static void cm_requested(void *ctx, struct cm_conn *conn,
 
 static void cm_established(void *ctx, struct cm_conn *conn)
 {
-    struct rdma_qp *qp = ctx;
+    struct rdma_queue *qp = ctx;
 
     (void)conn;
     notify(qp, true);
@@ -297,11 +297,11 @@ static void cm_established(void *ctx, struct cm_conn *conn)
 static void cm_disconnected(void *ctx, struct cm_conn *conn,
                             const struct cm_end *end)
 {
-    struct rdma_qp *qp = ctx;
+    struct rdma_queue *qp = ctx;
 
     (void)conn;
     (void)end;
-    rdma_qp_fail(qp);
+    rdma_queue_fail(qp);
 }
 
 /* We never connect, so nothing is ever replied. */
@@ -316,21 +316,21 @@ static const struct cm_ops cm_ops = {
 static void disconnect(void *ctx, uint16_t qpair)
 {
     struct rdma_transport *rdma = ctx;
-    struct rdma_qp *qp = &rdma->qps[qpair];
+    struct rdma_queue *qp = &rdma->qps[qpair];
 
-    if (qp->state == RDMA_QP_OPEN) {
-        qp->state = RDMA_QP_ENDING;
-        rdma_qp_needs_step(qp);
+    if (qp->state == RDMA_QUEUE_OPEN) {
+        qp->state = RDMA_QUEUE_ENDING;
+        rdma_queue_needs_step(qp);
     }
 }
 
 static void drained(void *ctx, uint16_t qpair)
 {
     struct rdma_transport *rdma = ctx;
-    struct rdma_qp *qp = &rdma->qps[qpair];
+    struct rdma_queue *qp = &rdma->qps[qpair];
 
-    ASSERT(qp->state == RDMA_QP_DRAINING);
-    qp->state = RDMA_QP_DRAINED;
+    ASSERT(qp->state == RDMA_QUEUE_DRAINING);
+    qp->state = RDMA_QUEUE_DRAINED;
     if (!qp->is_in_step) {
         release(qp);
     }
@@ -365,7 +365,7 @@ bool rdma_transport_init(struct rdma_transport *rdma,
     rdma->qpairs_in_use = 0;
     rdma->step_first = NULL;
     for (unsigned int i = 0; i < NVMF_MAX_QPAIRS; i++) {
-        rdma->qps[i] = (struct rdma_qp){.rdma = rdma};
+        rdma->qps[i] = (struct rdma_queue){.rdma = rdma};
     }
     rdma_request_init(rdma);
     capsules_init(rdma);

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "firmware/app/board.h"
+
+#include <string.h>
+
+#include "firmware/app/version.h"
+#include "firmware/hal/time.h"
+#include "firmware/store/flash_layout.h"
+#include "firmware/store/store.h"
+#include "hw-model/regs/soc.h"
+
+#define WATCHDOG_PERIOD_US 2000000
+#define KICK_US            500000
+
+static void report_reset(struct board *board)
+{
+    struct sysctl_boot boot = sysctl_boot(&board->sysctl);
+    struct sysctl_panic panic;
+
+    log_line(&board->log, "drive: firmware %s, reset by %s, slot %c",
+             ESSD_FW_VERSION,
+             sysctl_reset_cause_name(sysctl_reset_cause(&board->sysctl)),
+             "-AB"[boot.slot]);
+    if (sysctl_take_panic(&board->sysctl, &panic)) {
+        log_line(&board->log, "drive: panic %u before: %s %s:%u at 0x%lx",
+                 panic.count, panic.is_trap ? "trap" : "assertion", panic.file,
+                 panic.line, panic.mepc);
+    }
+}
+
+static void report_port(struct board *board, unsigned int i)
+{
+    static const char *const fec[] = {"no FEC", "FC-FEC", "RS-FEC"};
+    const struct config_port *port = &board->config.port[i];
+    const uint8_t *mac = board->identity.mac[i];
+    const uint8_t *ip = port->ipv4;
+
+    log_line(&board->log,
+             "port%u: %02x:%02x:%02x:%02x:%02x:%02x, %u.%u.%u.%u/%u%s, "
+             "MTU %u, %u Gb/s, %s",
+             i, mac[0], mac[1], mac[2], mac[3], mac[4], mac[5], ip[0], ip[1],
+             ip[2], ip[3], port->ipv4_prefix, port->has_ipv6 ? " and IPv6" : "",
+             port->mtu_bytes, port->speed_gbps, fec[port->fec]);
+}
+
+static void read_slots(struct board *board)
+{
+    static const uint32_t addr[] = {FLASH_SLOT_A_ADDR, FLASH_SLOT_B_ADDR};
+
+    for (unsigned int i = 0; i < ARRAY_LEN(addr); i++) {
+        uint8_t buf[IMAGE_HEADER_LEN];
+        struct image_header header;
+
+        flash_read(&board->flash, addr[i], buf, sizeof(buf));
+        if (image_header_parse(&header, buf, sizeof(buf)) == IMAGE_OK) {
+            memcpy(board->slot_version[i], header.version,
+                   sizeof(header.version));
+        }
+    }
+}
+
+/* Who we are and what we are to do, from flash. */
+static void read_flash(struct board *board)
+{
+    uint32_t fresh = (uint32_t)sysctl_random64(&board->sysctl) >> 1;
+
+    if (!flash_init(&board->flash, &board->spi, &board->gpio,
+                    SOC_GPIO_FLASH_SELECT)) {
+        log_line(&board->log, "drive: no flash answers");
+        return;
+    }
+    read_slots(board);
+    if (!store_count_boot(&board->flash, fresh, &board->generation)) {
+        log_line(&board->log, "drive: the boot count cannot be written");
+    }
+    if (!store_read_config(&board->flash, &board->config)) {
+        log_line(&board->log, "drive: no good configuration: defaults");
+    }
+    board->has_identity = store_read_identity(&board->flash, &board->identity);
+    if (!board->has_identity) {
+        log_line(&board->log, "drive: no good identity block");
+        return;
+    }
+    log_line(&board->log, "drive: %s, serial %s, boot %u",
+             board->identity.model, board->identity.serial, board->generation);
+    log_line(&board->log, "drive: %s", board->identity.subsystem_nqn);
+    for (unsigned int i = 0; i < CONFIG_PORTS; i++) {
+        report_port(board, i);
+    }
+}
+
+void board_init(struct board *board, void *free_memory, size_t free_bytes)
+{
+    uart_init(&board->uart, SOC_UART_BASE);
+    log_init(&board->log, &board->uart);
+    ASSERT(sysctl_init(&board->sysctl, SOC_SYSCTL_BASE));
+    watchdog_init(&board->watchdog, SOC_WATCHDOG_BASE);
+    watchdog_start(&board->watchdog, WATCHDOG_PERIOD_US);
+    gpio_init(&board->straps_gpio, SOC_STRAPS_BASE);
+    gpio_init(&board->gpio, SOC_GPIO_BASE);
+    spi_init(&board->spi, SOC_SPI_BASE);
+    plic_init(&board->plic, SOC_PLIC_BASE, 0);
+    dram_init(&board->dram, free_memory, free_bytes);
+    report_reset(board);
+    log_line(&board->log,
+             "drive: DRAM %zu MiB, %zu free, harts %u, straps %02x",
+             sysctl_dram_bytes(&board->sysctl) >> 20, free_bytes >> 20,
+             sysctl_harts(&board->sysctl), gpio_read_all(&board->straps_gpio));
+    read_flash(board);
+}
+
+uint64_t board_step(struct board *board)
+{
+    uint64_t now_us = hal_now_us();
+
+    if (now_us >= board->kick_us) {
+        watchdog_kick(&board->watchdog);
+        board->kick_us = now_us + KICK_US;
+    }
+    return log_poll(&board->log) ? board->kick_us : now_us;
+}

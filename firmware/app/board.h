@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The board that the firmware runs on: console, flash with identity and
+ * configuration, watchdog, interrupts.  The drive itself is in drive.h.
+ */
+#ifndef ESSD_APP_BOARD_H
+#define ESSD_APP_BOARD_H
+
+#include "firmware/drivers/flash.h"
+#include "firmware/drivers/gpio.h"
+#include "firmware/drivers/plic.h"
+#include "firmware/drivers/spi.h"
+#include "firmware/drivers/sysctl.h"
+#include "firmware/drivers/uart.h"
+#include "firmware/drivers/watchdog.h"
+#include "firmware/hal/dram.h"
+#include "firmware/hal/log.h"
+#include "firmware/store/config.h"
+#include "firmware/store/identity.h"
+#include "firmware/store/image.h"
+
+struct board {
+    struct uart uart;
+    struct log log;
+    struct sysctl sysctl;
+    struct watchdog watchdog;
+    struct gpio straps_gpio;
+    struct gpio gpio;
+    struct spi spi;
+    struct flash flash;
+    struct plic plic;
+    struct dram dram;
+    char slot_version[2][IMAGE_VERSION_LEN + 1]; /* in the image slots */
+    struct identity identity;
+    struct config config;
+    uint32_t generation; /* of this boot, never one twice */
+    bool has_identity;
+    uint64_t kick_us; /* when the watchdog is due */
+};
+
+/**
+ * Bring the board up and read who we are from the flash.  `board` must be zero.
+ *
+ * @param free_memory  DRAM the firmware may use, `free_bytes` of it
+ */
+void board_init(struct board *board, void *free_memory, size_t free_bytes);
+
+/**
+ * Kick the watchdog, empty the log.
+ *
+ * @return hal_now_us() time at which to call it again
+ */
+uint64_t board_step(struct board *board);
+
+#endif

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "firmware/app/drive_net.h"
+
+#include <string.h>
+
+#include "firmware/app/ip_text.h"
+#include "hw-model/regs/soc.h"
+
+enum {
+    RX_FRAMES = 128,
+    TX_FRAMES = 64,
+    RX_BUDGET = 32,     /* frames of one port in one step */
+    ROCE_OVERHEAD = 96, /* what path MTUs are reckoned with: as Linux does */
+};
+
+static struct drive_net *net_of(void *ctx)
+{
+    return ctx;
+}
+
+static struct verbs_gid gid_of(const struct ip_addr *ip)
+{
+    struct verbs_gid gid;
+
+    memcpy(gid.bytes, ip->bytes, sizeof(gid.bytes));
+    return gid;
+}
+
+/* ---- What the stack asks of us. */
+
+static uint8_t *tx_begin(void *ctx, uint8_t port)
+{
+    return port_tx_begin(&net_of(ctx)->ports[port].port);
+}
+
+static void tx_commit(void *ctx, uint8_t port, size_t len, uint8_t priority)
+{
+    port_tx_commit(&net_of(ctx)->ports[port].port, (uint32_t)len, priority);
+}
+
+static void neigh_update(void *ctx, uint16_t index,
+                         const struct neigh_info *info)
+{
+    struct drive_net *net = ctx;
+    struct verbs_gid gid = gid_of(&info->ip);
+
+    /* The RNIC's table has the stack's size and indices: it cannot refuse. */
+    ASSERT(verbs_set_neigh(&net->verbs, index, info->port, info->mac.bytes,
+                           &gid, info->vlan));
+}
+
+static void neigh_remove(void *ctx, uint16_t index)
+{
+    verbs_clear_neigh(&net_of(ctx)->verbs, index);
+}
+
+static void address_conflict(void *ctx, uint8_t local,
+                             const struct mac_addr *mac)
+{
+    struct drive_net *net = ctx;
+    const uint8_t *b = mac->bytes;
+    struct ip_text text = ip_text(&net->stack.addresses[local].config.ip);
+
+    log_line(net->log, "net: %s is also used by %02x:%02x:%02x:%02x:%02x:%02x",
+             text.text, b[0], b[1], b[2], b[3], b[4], b[5]);
+}
+
+/* ---- What the connection manager asks of us. */
+
+static bool path_resolve(void *ctx, const struct verbs_ud_info *from,
+                         struct cm_path *path)
+{
+    struct drive_net *net = ctx;
+    struct ip_addr ip = ip_addr_from_bytes(from->src_ip.bytes);
+    struct mac_addr mac;
+    uint16_t index;
+
+    memcpy(mac.bytes, from->src_mac, sizeof(mac.bytes));
+    index = net_neigh_learn(&net->stack, from->laddr, &ip, &mac, net->now_us);
+    if (index == NEIGH_NONE) {
+        return false;
+    }
+    *path = (struct cm_path){
+        .neigh = index,
+        .laddr = from->laddr,
+        .mtu = net->ports[from->port].path_mtu,
+    };
+    return true;
+}
+
+static void path_pin(void *ctx, uint16_t neigh)
+{
+    struct drive_net *net = ctx;
+
+    net_neigh_pin(&net->stack, neigh, net->now_us);
+}
+
+static void path_unpin(void *ctx, uint16_t neigh)
+{
+    struct drive_net *net = ctx;
+
+    net_neigh_unpin(&net->stack, neigh, net->now_us);
+}
+
+static const struct cm_path_ops path_ops = {path_resolve, path_pin, path_unpin};
+
+/* ---- Start. */
+
+static bool ports_init(struct drive_net *net,
+                       const struct drive_net_config *config)
+{
+    static const uint8_t fec[] = {
+        [CONFIG_FEC_NONE] = PORT_FEC_NONE,
+        [CONFIG_FEC_FC] = PORT_FEC_FC,
+        [CONFIG_FEC_RS] = PORT_FEC_RS,
+    };
+
+    for (uint8_t i = 0; i < NET_PORTS; i++) {
+        const struct config_port *settings = &config->config->port[i];
+        struct port *port = &net->ports[i].port;
+        struct port_config port_config = {
+            .regs = config->port_regs[i],
+            .dram = config->dram,
+            .rx_frames = RX_FRAMES,
+            .tx_frames = TX_FRAMES,
+            .mtu_bytes = settings->mtu_bytes,
+        };
+        uint32_t room = settings->mtu_bytes - ROCE_OVERHEAD;
+
+        if (!port_init(port, &port_config)) {
+            log_line(net->log, "port %u: does not start", i);
+            return false;
+        }
+        port_set_mac(port, 0, config->identity->mac[i]);
+        if (!port_link_enable(port, settings->speed_gbps * 1000u,
+                              (enum port_fec)fec[settings->fec])) {
+            log_line(net->log, "port %u: has no %u Gb/s with this FEC", i,
+                     settings->speed_gbps);
+        }
+        for (uint8_t code = IB_MTU_256; code <= IB_MTU_4096; code++) {
+            if (ib_mtu_bytes(code) <= room) {
+                net->ports[i].path_mtu = code;
+            }
+        }
+        net->ports[i].check_link = true;
+    }
+    return true;
+}
+
+/* Address i is the RNIC's local address i: IPv4 of both ports, then IPv6. */
+static void stack_init(struct drive_net *net,
+                       const struct drive_net_config *config)
+{
+    struct net_stack_config stack = {
+        .random_seed = config->random_seed,
+        .ctx = net,
+        .tx_begin = tx_begin,
+        .tx_commit = tx_commit,
+        .neigh_update = neigh_update,
+        .neigh_remove = neigh_remove,
+        .address_conflict = address_conflict,
+    };
+
+    for (uint8_t i = 0; i < NET_PORTS; i++) {
+        const struct config_port *settings = &config->config->port[i];
+        struct net_port_config *port = &stack.ports[i];
+
+        memcpy(port->mac.bytes, config->identity->mac[i],
+               sizeof(port->mac.bytes));
+        port->mtu_bytes = settings->mtu_bytes;
+        if (settings->has_ipv4) {
+            stack.addresses[i] = (struct net_address_config){
+                .ip = ip_addr_from_v4(get_be32(settings->ipv4)),
+                .vlan = NET_VLAN_UNTAGGED,
+                .port = i,
+                .prefix_bits = settings->ipv4_prefix,
+            };
+            if (get_be32(settings->ipv4_gateway) != 0) {
+                port->gateway4 =
+                    ip_addr_from_v4(get_be32(settings->ipv4_gateway));
+            }
+        }
+        if (settings->has_ipv6) {
+            stack.addresses[NET_PORTS + i] = (struct net_address_config){
+                .ip = ip_addr_from_bytes(settings->ipv6),
+                .vlan = NET_VLAN_UNTAGGED,
+                .port = i,
+                .prefix_bits = settings->ipv6_prefix,
+            };
+            port->gateway6 = ip_addr_from_bytes(settings->ipv6_gateway);
+        }
+    }
+    net_stack_init(&net->stack, &stack);
+}
+
+static void addresses_init(struct drive_net *net,
+                           const struct drive_net_config *config)
+{
+    for (uint8_t i = 0; i < NET_CONFIGURED; i++) {
+        const struct net_address_config *address =
+            &net->stack.config.addresses[i];
+        struct verbs_gid gid = gid_of(&address->ip);
+
+        if (!ip_addr_is_unspecified(&address->ip)) {
+            ASSERT(verbs_set_laddr(&net->verbs, i, address->port,
+                                   config->identity->mac[address->port], &gid));
+        }
+    }
+    for (uint8_t i = 0; i < NET_PORTS; i++) {
+        struct mac_addr groups[NET_MULTICAST];
+        size_t count = net_stack_multicast(&net->stack, i, groups);
+
+        for (size_t k = 0; k < count; k++) {
+            port_set_multicast(&net->ports[i].port, (unsigned int)k,
+                               groups[k].bytes);
+        }
+    }
+}
+
+static bool rdma_init(struct drive_net *net,
+                      const struct drive_net_config *config)
+{
+    struct verbs_config verbs = {
+        .regs = config->rnic_regs,
+        .dram = config->dram,
+        .generation = config->generation,
+    };
+
+    if (!verbs_init(&net->verbs, &verbs)) {
+        log_line(net->log, "rnic: does not start");
+        return false;
+    }
+    return true;
+}
+
+static bool cm_start(struct drive_net *net,
+                     const struct drive_net_config *config)
+{
+    struct cm_config cm = {
+        .verbs = &net->verbs,
+        .path_ops = &path_ops,
+        .path_ctx = net,
+        .memory = dram_alloc(config->dram, CM_MEMORY_LEN, 64),
+        .ca_guid = get_be64(config->identity->ca_guid),
+        .generation = config->generation,
+        .random_seed = config->random_seed,
+        .initiator_depth = config->initiator_depth,
+        .responder_resources = config->responder_resources,
+    };
+
+    if (cm.memory == NULL || !cm_init(&net->cm, &cm)) {
+        log_line(net->log, "cm: does not start");
+        return false;
+    }
+    return true;
+}
+
+bool drive_net_init(struct drive_net *net,
+                    const struct drive_net_config *config, uint64_t now_us)
+{
+    net->log = config->log;
+    net->now_us = now_us;
+    if (!ports_init(net, config) || !rdma_init(net, config)) {
+        return false;
+    }
+    stack_init(net, config);
+    addresses_init(net, config);
+    return cm_start(net, config);
+}
+
+void drive_net_start(struct drive_net *net)
+{
+    for (unsigned int i = 0; i < NET_PORTS; i++) {
+        port_irq_enable(&net->ports[i].port);
+    }
+}
+
+/* ---- Running. */
+
+static void check_link(struct drive_net *net, uint8_t index)
+{
+    struct drive_port *port = &net->ports[index];
+    struct port_link link;
+
+    port->check_link = false;
+    port_link_get(&port->port, &link);
+    if (link.is_up == port->is_up) {
+        return;
+    }
+    port->is_up = link.is_up;
+    if (link.is_up) {
+        static const char *const fec[] = {"no FEC", "FC-FEC", "RS-FEC"};
+
+        log_line(net->log, "port %u: link up, %u Mb/s, %s", index,
+                 link.speed_mbps, fec[link.fec]);
+    } else {
+        log_line(net->log, "port %u: link down", index);
+    }
+    net_stack_link(&net->stack, index, link.is_up, net->now_us);
+}
+
+static bool receive(struct drive_net *net, uint8_t index)
+{
+    struct port *port = &net->ports[index].port;
+    struct port_frame frame;
+    unsigned int n = 0;
+
+    while (n < RX_BUDGET && port_rx_peek(port, &frame) &&
+           net_stack_input(&net->stack, index, frame.data, frame.len_bytes,
+                           net->now_us)) {
+        port_rx_pop(port);
+        n++;
+    }
+    return n != 0;
+}
+
+bool drive_net_step(struct drive_net *net, uint64_t now_us, unsigned int budget,
+                    uint64_t *deadline_us)
+{
+    uint64_t cm_us, stack_us;
+    bool is_busy;
+
+    net->now_us = now_us;
+    cm_us = cm_poll(&net->cm, now_us);
+    is_busy = verbs_poll(&net->verbs, budget) != 0;
+    for (uint8_t i = 0; i < NET_PORTS; i++) {
+        if (net->ports[i].check_link) {
+            check_link(net, i);
+            is_busy = true;
+        }
+        is_busy |= receive(net, i);
+    }
+    stack_us = net_stack_timer(&net->stack, now_us);
+    *deadline_us = MIN(cm_us, stack_us);
+    return is_busy;
+}
+
+void drive_net_flush(struct drive_net *net)
+{
+    verbs_flush(&net->verbs);
+    for (uint8_t i = 0; i < NET_PORTS; i++) {
+        port_tx_kick(&net->ports[i].port);
+    }
+}
+
+bool drive_net_arm(struct drive_net *net)
+{
+    bool is_quiet = verbs_arm(&net->verbs);
+
+    for (uint8_t i = 0; i < NET_PORTS; i++) {
+        is_quiet &= port_arm(&net->ports[i].port);
+    }
+    return is_quiet;
+}
+
+void drive_net_irqs(struct drive_net *net, uint32_t irqs)
+{
+    static const uint8_t irq[NET_PORTS] = {SOC_IRQ_PORT0, SOC_IRQ_PORT1};
+
+    for (uint8_t i = 0; i < NET_PORTS; i++) {
+        if (irqs & BIT(irq[i])) {
+            uint32_t what = port_irq_take(&net->ports[i].port);
+
+            net->ports[i].check_link |=
+                FIELD_GET32(what, PORT_IRQ_STATUS, LINK) != 0;
+        }
+    }
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A node of the network: two ports, control-traffic stack, RNIC and connection
+ * manager, and what passes between them: frames, links, addresses, neighbours.
+ *
+ * The drive is one; so is the host that native tests drive it with.
+ */
+#ifndef ESSD_APP_DRIVE_NET_H
+#define ESSD_APP_DRIVE_NET_H
+
+#include "firmware/drivers/port.h"
+#include "firmware/drivers/rnic.h"
+#include "firmware/hal/dram.h"
+#include "firmware/hal/log.h"
+#include "firmware/store/config.h"
+#include "firmware/store/identity.h"
+#include "net/cm/cm.h"
+#include "net/stack/stack.h"
+
+struct drive_net_config {
+    struct dram *dram;
+    struct log *log;
+    const struct identity *identity; /* these two: during init() only */
+    const struct config *config;
+    uint32_t generation;
+    uint64_t random_seed;
+    uintptr_t port_regs[NET_PORTS];
+    uintptr_t rnic_regs;
+    uint8_t initiator_depth;     /* READs of ours outstanding */
+    uint8_t responder_resources; /* READs of a peer's */
+};
+
+struct drive_port {
+    struct port port;
+    uint8_t path_mtu; /* enum ib_mtu: the largest that the port carries */
+    bool is_up;
+    bool check_link;
+};
+
+/* Treat as opaque, but for verbs, stack and cm. */
+struct drive_net {
+    struct log *log;
+    uint64_t now_us;
+    struct drive_port ports[NET_PORTS];
+    struct verbs verbs;
+    struct net_stack stack;
+    struct cm cm;
+};
+
+/** @return false when it cannot work: the log says why */
+MUST_USE bool drive_net_init(struct drive_net *net,
+                             const struct drive_net_config *config,
+                             uint64_t now_us);
+
+/** From now on: interrupts of the ports. */
+void drive_net_start(struct drive_net *net);
+
+/**
+ * Completions and events of the RNIC, frames, links, timers.
+ *
+ * @param budget       completions at most
+ * @param deadline_us  when to call it again at the latest
+ * @return whether anything was done
+ */
+bool drive_net_step(struct drive_net *net, uint64_t now_us, unsigned int budget,
+                    uint64_t *deadline_us);
+
+/** Send what was posted since. */
+void drive_net_flush(struct drive_net *net);
+
+/** Before sleeping. @return false when something has come */
+MUST_USE bool drive_net_arm(struct drive_net *net);
+
+/** See drive_irqs(). */
+void drive_net_irqs(struct drive_net *net, uint32_t irqs);
+
+#endif

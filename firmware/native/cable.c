@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "firmware/native/cable.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "firmware/native/world.h"
+#include "lib/bytes.h"
+
+enum {
+    PCAP_HEADER_LEN = 24,
+    PCAP_RECORD_LEN = 16,
+    PCAP_LINKTYPE_ETHERNET = 1,
+    BURST = 32,
+};
+#define PCAP_MAGIC_NS 0xa1b23c4du
+
+void cable_init(struct cable *cable)
+{
+    *cable = (struct cable){0};
+    for (unsigned int i = 0; i < 2; i++) {
+        cable->lane[i] = (struct cable_lane){
+            .cable = cable,
+            .from = i,
+            .slots = calloc(CABLE_SLOTS, sizeof(struct cable_slot)),
+        };
+        ASSERT(cable->lane[i].slots != NULL);
+    }
+}
+
+void cable_end(struct cable *cable)
+{
+    free(cable->lane[0].slots);
+    free(cable->lane[1].slots);
+    free(cable->capture);
+}
+
+void cable_plug_in(struct cable *cable, unsigned int end,
+                   const struct cable_plug *plug)
+{
+    cable->plug[end] = *plug;
+}
+
+static void capture(struct cable *cable, const uint8_t *data,
+                    uint32_t len_bytes)
+{
+    uint64_t now_ns = native_world()->now_ns;
+    size_t need = cable->capture_len + PCAP_RECORD_LEN + len_bytes;
+    uint8_t *at;
+
+    if (need > cable->capture_room) {
+        cable->capture_room = 2 * need + 65536;
+        cable->capture = realloc(cable->capture, cable->capture_room);
+        ASSERT(cable->capture != NULL);
+    }
+    at = cable->capture + cable->capture_len;
+    put_le32(at, (uint32_t)(now_ns / 1000000000));
+    put_le32(at + 4, (uint32_t)(now_ns % 1000000000));
+    put_le32(at + 8, len_bytes);
+    put_le32(at + 12, len_bytes);
+    memcpy(at + PCAP_RECORD_LEN, data, len_bytes);
+    cable->capture_len = need;
+}
+
+bool cable_write_pcap(const struct cable *cable, const char *path)
+{
+    uint8_t header[PCAP_HEADER_LEN] = {0};
+    FILE *file = fopen(path, "wb");
+    bool is_ok;
+
+    if (file == NULL) {
+        return false;
+    }
+    put_le32(header, PCAP_MAGIC_NS);
+    put_le16(header + 4, 2);
+    put_le16(header + 6, 4);
+    put_le32(header + 16, FRAME_LEN_MAX);
+    put_le32(header + 20, PCAP_LINKTYPE_ETHERNET);
+    is_ok = fwrite(header, sizeof(header), 1, file) == 1;
+    if (cable->capture_len != 0) {
+        is_ok &= fwrite(cable->capture, cable->capture_len, 1, file) == 1;
+    }
+    return fclose(file) == 0 && is_ok;
+}
+
+static void gather(struct cable_slot *slot, const struct frame_tx *frame)
+{
+    uint8_t *at = slot->data;
+
+    memcpy(at, frame->head, frame->head_len);
+    at += frame->head_len;
+    for (unsigned int i = 0; i < frame->num_pieces; i++) {
+        memcpy(at, frame->pieces[i].data, frame->pieces[i].len_bytes);
+        at += frame->pieces[i].len_bytes;
+    }
+    memcpy(at, frame->tail, frame->tail_len);
+    at += frame->tail_len;
+    slot->len_bytes = (uint32_t)(at - slot->data);
+    slot->flags = frame->flags;
+    slot->is_later = false;
+}
+
+static struct cable_slot *slot_at(struct cable_lane *lane, uint32_t count)
+{
+    return &lane->slots[count % CABLE_SLOTS];
+}
+
+/* The frame that was just put is in its slot: judge it. */
+static void judge(struct cable_lane *lane, struct cable_slot *slot)
+{
+    struct cable *cable = lane->cable;
+    enum cable_verdict verdict = CABLE_PASS;
+    uint64_t number = cable->frames++;
+
+    if (cable->filter != NULL) {
+        verdict = cable->filter(cable->filter_ctx, lane->from, number,
+                                slot->data, &slot->len_bytes);
+    }
+    if (verdict == CABLE_DROP || cable->is_cut) {
+        return;
+    }
+    slot->is_later = verdict == CABLE_LATER;
+    lane->put++;
+    if (lane->put - lane->get >= 2) { /* swap with the one that waited */
+        struct cable_slot *before = slot_at(lane, lane->put - 2);
+
+        if (before->is_later && !slot->is_later) {
+            struct cable_slot swap = *before;
+
+            *before = *slot;
+            *slot = swap;
+            slot->is_later = false;
+        }
+    }
+    if (verdict == CABLE_TWICE) {
+        *slot_at(lane, lane->put) = *slot;
+        lane->put++;
+    }
+}
+
+static unsigned int send(void *ctx, const struct frame_tx *burst,
+                         unsigned int count)
+{
+    struct cable_lane *lane = ctx;
+
+    for (unsigned int i = 0; i < count; i++) {
+        struct cable_slot *slot = slot_at(lane, lane->put);
+
+        /* One slot more than needed: a frame may be doubled. */
+        if (lane->put - lane->get >= CABLE_SLOTS - 1) {
+            lane->was_full = true;
+            return i;
+        }
+        gather(slot, &burst[i]);
+        if (lane->cable->is_capturing) {
+            capture(lane->cable, slot->data, slot->len_bytes);
+        }
+        judge(lane, slot);
+    }
+    return count;
+}
+
+struct frame_sink cable_sink(struct cable *cable, unsigned int end)
+{
+    return (struct frame_sink){.ctx = &cable->lane[end], .send = send};
+}
+
+static bool deliver(struct cable_lane *lane)
+{
+    const struct cable_plug *from = &lane->cable->plug[lane->from];
+    const struct cable_plug *to = &lane->cable->plug[1 - lane->from];
+    struct frame_rx burst[BURST];
+    unsigned int n = 0;
+
+    while (lane->get + n != lane->put && n < BURST) {
+        struct cable_slot *slot = slot_at(lane, lane->get + n);
+
+        if (slot->is_later && lane->put - lane->get == n + 1) {
+            /* Nothing followed this time; it waits for one step only. */
+            slot->is_later = false;
+            if (n == 0) {
+                return true;
+            }
+            break;
+        }
+        burst[n++] = (struct frame_rx){
+            .data = slot->data,
+            .len_bytes = slot->len_bytes,
+            .flags = slot->flags,
+        };
+    }
+    if (n == 0) {
+        return false;
+    }
+    if (to->receive != NULL) {
+        to->receive(to->ctx, burst, n);
+    }
+    lane->get += n;
+    if (lane->was_full && from->room != NULL) {
+        lane->was_full = false;
+        from->room(from->ctx);
+    }
+    return true;
+}
+
+bool cable_step(struct cable *cable)
+{
+    bool is_busy = deliver(&cable->lane[0]);
+
+    return deliver(&cable->lane[1]) || is_busy;
+}

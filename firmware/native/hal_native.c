@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The firmware's hal in a native process: registers go to the device cores of
+ * the node that the address belongs to, time is the world's.
+ */
+#include "firmware/hal/barrier.h"
+#include "firmware/hal/dram.h"
+#include "firmware/hal/mmio.h"
+#include "firmware/hal/relax.h"
+#include "firmware/hal/time.h"
+#include "firmware/hal/wait.h"
+#include "firmware/native/world.h"
+
+static const struct native_node *node_of(uintptr_t addr)
+{
+    for (const struct native_node *node = native_world()->nodes; node != NULL;
+         node = node->next) {
+        if (addr - (uintptr_t)node->space < NATIVE_NODE_SPACE) {
+            return node;
+        }
+    }
+    ASSERT(!"address of no node");
+    return NULL;
+}
+
+uint8_t mmio_read8(uintptr_t addr)
+{
+    const struct native_node *node = node_of(addr);
+
+    return (uint8_t)node->ops->mmio_read(node->ctx, (uint32_t)addr);
+}
+
+uint32_t mmio_read32(uintptr_t addr)
+{
+    const struct native_node *node = node_of(addr);
+
+    ASSERT(addr % 4 == 0);
+    return node->ops->mmio_read(node->ctx, (uint32_t)addr);
+}
+
+uint64_t mmio_read64(uintptr_t addr)
+{
+    uint64_t low = mmio_read32(addr);
+
+    return (uint64_t)mmio_read32(addr + 4) << 32 | low;
+}
+
+void mmio_write8(uintptr_t addr, uint8_t value)
+{
+    const struct native_node *node = node_of(addr);
+
+    node->ops->mmio_write(node->ctx, (uint32_t)addr, value);
+}
+
+void mmio_write32(uintptr_t addr, uint32_t value)
+{
+    const struct native_node *node = node_of(addr);
+
+    ASSERT(addr % 4 == 0);
+    node->ops->mmio_write(node->ctx, (uint32_t)addr, value);
+}
+
+void mmio_write64(uintptr_t addr, uint64_t value)
+{
+    mmio_write32(addr, (uint32_t)value);
+    mmio_write32(addr + 4, (uint32_t)(value >> 32));
+}
+
+/* In its node's address space a pointer's lower half is the bus address. */
+uint64_t hal_dma_addr(const void *ptr)
+{
+    const struct native_node *node = node_of((uintptr_t)ptr);
+    uint64_t addr = (uint32_t)(uintptr_t)ptr;
+
+    ASSERT(native_node_dma(node, addr, 1) != NULL);
+    return addr;
+}
+
+uint64_t hal_now_ns(void)
+{
+    return native_world()->now_ns;
+}
+
+uint64_t hal_now_us(void)
+{
+    return native_world()->now_ns / 1000;
+}
+
+void hal_delay_us(uint32_t us)
+{
+    native_world()->now_ns += us * UINT64_C(1000);
+}
+
+void hal_relax(void)
+{
+    for (struct native_node *node = native_world()->nodes; node != NULL;
+         node = node->next) {
+        node->ops->relax(node->ctx);
+    }
+}
+
+/* One thread: program order is all the order there is. */
+void hal_dma_wmb(void)
+{
+}
+
+void hal_dma_rmb(void)
+{
+}
+
+void hal_dma_mb(void)
+{
+}

@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "firmware/native/machine.h"
+
+#include <stdlib.h>
+
+/* The 16550 as far as the firmware's driver goes: always ready to send. */
+enum { UART_THR = 0, UART_LSR = 5, UART_LSR_EMPTY = 0x60 };
+
+/* ---- What a core asks of its world. */
+
+static struct machine *machine_of(void *ctx)
+{
+    struct machine_slot *slot = ctx;
+
+    return slot->machine;
+}
+
+static void *core_dma(void *ctx, uint64_t addr, uint64_t len)
+{
+    return native_node_dma(&machine_of(ctx)->node, addr, len);
+}
+
+static uint64_t core_now_ns(void *ctx)
+{
+    return machine_of(ctx)->node.world->now_ns;
+}
+
+static void core_set_timer(void *ctx, uint64_t deadline_ns)
+{
+    struct machine_slot *slot = ctx;
+
+    slot->deadline_ns = deadline_ns;
+}
+
+static void core_set_irq(void *ctx, unsigned int line, bool level)
+{
+    struct machine_slot *slot = ctx;
+
+    ASSERT(line == 0);
+    if (level) {
+        slot->machine->irqs |= slot->irq;
+    } else {
+        slot->machine->irqs &= ~slot->irq;
+    }
+}
+
+static void core_defer(void *ctx)
+{
+    struct machine_slot *slot = ctx;
+
+    slot->is_deferred = true;
+}
+
+static struct dev_env env_of(struct machine *machine, enum machine_core core)
+{
+    return (struct dev_env){
+        .ctx = &machine->slots[core],
+        .dma = core_dma,
+        .now_ns = core_now_ns,
+        .set_timer = core_set_timer,
+        .set_irq = core_set_irq,
+        .defer = core_defer,
+    };
+}
+
+/* ---- Between the cores. */
+
+static unsigned int port_index(const struct machine_slot *slot)
+{
+    return (unsigned int)(slot - slot->machine->slots);
+}
+
+static void port_rnic_rx(void *ctx, const struct frame_rx *frames,
+                         unsigned int n)
+{
+    rnic_rx(&machine_of(ctx)->rnic, port_index(ctx), frames, n);
+}
+
+static void port_rnic_ready(void *ctx)
+{
+    machine_of(ctx)->port_room[port_index(ctx)] = true;
+}
+
+static void port_link_changed(void *ctx, bool is_up)
+{
+    rnic_link_changed(&machine_of(ctx)->rnic, port_index(ctx), is_up);
+}
+
+static unsigned int port_send(void *ctx, const struct frame_tx *burst,
+                              unsigned int count)
+{
+    struct machine_slot *slot = ctx;
+    struct cable *cable = slot->machine->cables[port_index(slot)];
+    unsigned int end = slot->machine->owns_cable[port_index(slot)] ? 0 : 1;
+    struct frame_sink sink;
+
+    if (cable == NULL) {
+        return count; /* into the open */
+    }
+    sink = cable_sink(cable, end);
+    return sink.send(sink.ctx, burst, count);
+}
+
+static void port_receive(void *ctx, const struct frame_rx *frames,
+                         unsigned int count)
+{
+    struct machine_slot *slot = ctx;
+
+    hw_port_rx(&slot->machine->ports[port_index(slot)], frames, count);
+}
+
+static void port_room(void *ctx)
+{
+    struct machine_slot *slot = ctx;
+
+    hw_port_link_ready(&slot->machine->ports[port_index(slot)]);
+}
+
+/* ---- Running them. */
+
+static void run_core(struct machine *machine, enum machine_core core)
+{
+    switch (core) {
+    case MACHINE_PORT0:
+    case MACHINE_PORT1:
+        hw_port_run(&machine->ports[core]);
+        break;
+    case MACHINE_RNIC:
+        rnic_run(&machine->rnic);
+        break;
+    case MACHINE_MEDIA:
+        hw_media_run(machine->media);
+        break;
+    case MACHINE_CORES:
+        break;
+    }
+}
+
+static void run_timer(struct machine *machine, enum machine_core core)
+{
+    if (core == MACHINE_RNIC) {
+        rnic_timer(&machine->rnic);
+    } else if (core == MACHINE_MEDIA) {
+        hw_media_timer(machine->media);
+    }
+}
+
+static bool step_cores(struct machine *machine)
+{
+    uint64_t now_ns = machine->node.world->now_ns;
+    struct medium_done done;
+    bool is_busy = false;
+
+    for (unsigned int i = 0; i < SOC_PORTS; i++) {
+        if (machine->port_room[i]) {
+            machine->port_room[i] = false;
+            rnic_port_ready(&machine->rnic, i);
+            is_busy = true;
+        }
+    }
+    for (unsigned int i = 0; i < MACHINE_CORES; i++) {
+        struct machine_slot *slot = &machine->slots[i];
+
+        if (slot->is_deferred) {
+            slot->is_deferred = false;
+            run_core(machine, (enum machine_core)i);
+            is_busy = true;
+        }
+        if (slot->deadline_ns <= now_ns) {
+            slot->deadline_ns = DEV_NO_DEADLINE;
+            run_timer(machine, (enum machine_core)i);
+            is_busy = true;
+        }
+    }
+    while (machine->media != NULL && medium_take_done(machine->medium, &done)) {
+        hw_media_io_done(machine->media, done.id, done.result);
+        is_busy = true;
+    }
+    return is_busy;
+}
+
+static bool node_step(void *ctx)
+{
+    struct machine *machine = ctx;
+    bool is_busy = step_cores(machine);
+
+    for (unsigned int i = 0; i < SOC_PORTS; i++) {
+        if (machine->owns_cable[i]) {
+            is_busy |= cable_step(machine->cables[i]);
+        }
+    }
+    return machine->software.step(machine->software.ctx) || is_busy;
+}
+
+static void node_relax(void *ctx)
+{
+    step_cores(ctx);
+}
+
+static uint64_t node_deadline_ns(void *ctx)
+{
+    struct machine *machine = ctx;
+    uint64_t first = machine->software.deadline_ns(machine->software.ctx);
+
+    for (unsigned int i = 0; i < MACHINE_CORES; i++) {
+        first = MIN(first, machine->slots[i].deadline_ns);
+    }
+    return first;
+}
+
+/* ---- Registers. */
+
+static uint32_t node_mmio_read(void *ctx, uint32_t addr)
+{
+    struct machine *machine = ctx;
+    uint32_t value = 0;
+
+    if (addr - SOC_PORT0_BASE < SOC_PORT_SIZE) {
+        ASSERT(hw_port_read(&machine->ports[0], addr - SOC_PORT0_BASE, &value));
+    } else if (addr - SOC_PORT1_BASE < SOC_PORT_SIZE) {
+        ASSERT(hw_port_read(&machine->ports[1], addr - SOC_PORT1_BASE, &value));
+    } else if (addr - SOC_RNIC_BASE < SOC_RNIC_SIZE) {
+        value = rnic_read(&machine->rnic, addr - SOC_RNIC_BASE);
+    } else if (addr - SOC_MEDIA_BASE < SOC_MEDIA_SIZE &&
+               machine->media != NULL) {
+        ASSERT(hw_media_read(machine->media, addr - SOC_MEDIA_BASE, &value));
+    } else if (addr - SOC_UART_BASE < SOC_UART_SIZE) {
+        value = addr - SOC_UART_BASE == UART_LSR ? UART_LSR_EMPTY : 0;
+    } else {
+        ASSERT(!"read of no register");
+    }
+    return value;
+}
+
+static void console_write(struct machine *machine, uint32_t offset,
+                          uint32_t value)
+{
+    /* The divisor latch shares THR's address; its bytes are not printable. */
+    if (offset == UART_THR &&
+        (value == '\n' || (value >= ' ' && value < 127)) &&
+        machine->console_len + 1 < sizeof(machine->console)) {
+        machine->console[machine->console_len++] = (char)value;
+        machine->console[machine->console_len] = '\0';
+    }
+}
+
+static void node_mmio_write(void *ctx, uint32_t addr, uint32_t value)
+{
+    struct machine *machine = ctx;
+
+    if (addr - SOC_PORT0_BASE < SOC_PORT_SIZE) {
+        ASSERT(hw_port_write(&machine->ports[0], addr - SOC_PORT0_BASE, value));
+    } else if (addr - SOC_PORT1_BASE < SOC_PORT_SIZE) {
+        ASSERT(hw_port_write(&machine->ports[1], addr - SOC_PORT1_BASE, value));
+    } else if (addr - SOC_RNIC_BASE < SOC_RNIC_SIZE) {
+        ASSERT(rnic_write(&machine->rnic, addr - SOC_RNIC_BASE, value));
+    } else if (addr - SOC_MEDIA_BASE < SOC_MEDIA_SIZE &&
+               machine->media != NULL) {
+        ASSERT(hw_media_write(machine->media, addr - SOC_MEDIA_BASE, value));
+    } else if (addr - SOC_UART_BASE < SOC_UART_SIZE) {
+        console_write(machine, addr - SOC_UART_BASE, value);
+    } else {
+        ASSERT(!"write of no register");
+    }
+}
+
+static const struct native_node_ops node_ops = {
+    .step = node_step,
+    .relax = node_relax,
+    .deadline_ns = node_deadline_ns,
+    .mmio_read = node_mmio_read,
+    .mmio_write = node_mmio_write,
+};
+
+/* ---- Making one. */
+
+static void create_ports(struct machine *machine)
+{
+    for (unsigned int i = 0; i < SOC_PORTS; i++) {
+        struct machine_slot *slot = &machine->slots[MACHINE_PORT0 + i];
+        struct hw_port_config config = {
+            .env = env_of(machine, (enum machine_core)(MACHINE_PORT0 + i)),
+            .ops =
+                {
+                    .ctx = slot,
+                    .rnic_rx = port_rnic_rx,
+                    .rnic_ready = port_rnic_ready,
+                    .link_changed = port_link_changed,
+                },
+            .link = {.ctx = slot, .send = port_send},
+            .index = (uint8_t)i,
+        };
+
+        hw_port_init(&machine->ports[i], &config);
+    }
+}
+
+static void create_rnic(struct machine *machine)
+{
+    struct rnic_config config = {.env = env_of(machine, MACHINE_RNIC)};
+
+    for (unsigned int i = 0; i < SOC_PORTS; i++) {
+        config.ports[i] =
+            (struct frame_sink){.ctx = &machine->ports[i], .send = hw_port_tx};
+    }
+    rnic_init(&machine->rnic, &config);
+}
+
+static void create_media(struct machine *machine,
+                         const struct machine_config *config)
+{
+    struct hw_media_config media = {
+        .env = env_of(machine, MACHINE_MEDIA),
+        .backend = medium_backend(config->medium),
+        .capacity_bytes = config->medium->capacity_bytes,
+        .cache_bytes = config->cache_bytes,
+    };
+
+    if (config->cache_bytes != 0) {
+        machine->cache_memory =
+            malloc(media_cache_memory_bytes(config->cache_bytes));
+        media.cache_memory = machine->cache_memory;
+    }
+    machine->medium = config->medium;
+    machine->media = calloc(1, sizeof(*machine->media));
+    ASSERT(machine->media != NULL);
+    hw_media_init(machine->media, &media);
+}
+
+void machine_init(struct machine *machine, struct native_world *world,
+                  const struct machine_config *config)
+{
+    static const uint8_t irq[MACHINE_CORES] = {SOC_IRQ_PORT0, SOC_IRQ_PORT1,
+                                               SOC_IRQ_RNIC, SOC_IRQ_MEDIA};
+
+    machine->software = config->software;
+    machine->irqs = 0;
+    machine->media = NULL;
+    machine->medium = NULL;
+    machine->cache_memory = NULL;
+    machine->console_len = 0;
+    machine->console[0] = '\0';
+    native_node_add(world, &machine->node, &node_ops, machine,
+                    config->dram_bytes);
+    dram_init(&machine->dram, machine->node.space + SOC_DRAM_BASE,
+              config->dram_bytes);
+    for (unsigned int i = 0; i < MACHINE_CORES; i++) {
+        machine->slots[i] = (struct machine_slot){
+            .machine = machine,
+            .deadline_ns = DEV_NO_DEADLINE,
+            .irq = BIT(irq[i]),
+        };
+    }
+    for (unsigned int i = 0; i < SOC_PORTS; i++) {
+        machine->port_room[i] = false;
+        machine->cables[i] = NULL;
+        machine->owns_cable[i] = false;
+    }
+    create_ports(machine);
+    create_rnic(machine);
+    if (config->medium != NULL) {
+        create_media(machine, config);
+    }
+}
+
+void machine_end(struct machine *machine)
+{
+    for (unsigned int i = 0; i < SOC_PORTS; i++) {
+        machine_plug(machine, i, NULL, 0);
+    }
+    free(machine->media);
+    free(machine->cache_memory);
+    native_node_remove(&machine->node);
+}
+
+void machine_plug(struct machine *machine, unsigned int port,
+                  struct cable *cable, unsigned int end)
+{
+    static const struct cable_plug nothing;
+    struct cable_plug plug = {
+        .ctx = &machine->slots[MACHINE_PORT0 + port],
+        .receive = port_receive,
+        .room = port_room,
+    };
+
+    if (machine->cables[port] != NULL) {
+        cable_plug_in(machine->cables[port], machine->owns_cable[port] ? 0 : 1,
+                      &nothing);
+    }
+    machine->cables[port] = cable;
+    machine->owns_cable[port] = cable != NULL && end == 0;
+    if (cable != NULL) {
+        cable_plug_in(cable, end, &plug);
+    }
+    hw_port_set_cable(&machine->ports[port], cable != NULL);
+}
+
+const char *machine_console(const struct machine *machine)
+{
+    return machine->console;
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The hardware of one node: two ports, an RNIC, for a drive a media engine, a
+ * console; wired as in the QEMU machine, their registers at the same addresses.
+ */
+#ifndef ESSD_NATIVE_MACHINE_H
+#define ESSD_NATIVE_MACHINE_H
+
+#include "firmware/hal/dram.h"
+#include "firmware/native/cable.h"
+#include "firmware/native/medium.h"
+#include "firmware/native/world.h"
+#include "hw-model/media/hw_media.h"
+#include "hw-model/port/hw_port.h"
+#include "hw-model/regs/soc.h"
+#include "hw-model/rnic/rnic.h"
+
+enum machine_core {
+    MACHINE_PORT0,
+    MACHINE_PORT1,
+    MACHINE_RNIC,
+    MACHINE_MEDIA,
+    MACHINE_CORES,
+};
+
+enum { MACHINE_CONSOLE_BYTES = 65536 };
+
+struct machine_slot { /* one core's ties to the machine */
+    struct machine *machine;
+    uint64_t deadline_ns;
+    uint32_t irq; /* its bit */
+    bool is_deferred;
+};
+
+/* What runs on it; ctx is the machine's owner. */
+struct machine_software {
+    void *ctx;
+    bool (*step)(void *ctx); /* a turn of its loop */
+    uint64_t (*deadline_ns)(void *ctx);
+};
+
+struct machine {
+    struct native_node node;
+    struct dram dram;
+    struct machine_software software;
+    struct machine_slot slots[MACHINE_CORES];
+    uint32_t irqs; /* lines that are up, BIT(SOC_IRQ_...) */
+    struct hw_port ports[SOC_PORTS];
+    bool port_room[SOC_PORTS]; /* tell the RNIC */
+    struct cable *cables[SOC_PORTS];
+    bool owns_cable[SOC_PORTS]; /* the end that moves its frames */
+    struct rnic rnic;
+    struct hw_media *media; /* NULL: none */
+    struct medium *medium;
+    void *cache_memory;
+    size_t console_len;
+    char console[MACHINE_CONSOLE_BYTES];
+};
+
+struct machine_config {
+    uint32_t dram_bytes;
+    struct medium *medium; /* NULL: no media engine */
+    uint64_t cache_bytes;
+    struct machine_software software;
+};
+
+void machine_init(struct machine *machine, struct native_world *world,
+                  const struct machine_config *config);
+void machine_end(struct machine *machine);
+
+/** Plug end `end` of the cable into a port; NULL pulls it. */
+void machine_plug(struct machine *machine, unsigned int port,
+                  struct cable *cable, unsigned int end);
+
+/** What the UART has printed so far, NUL terminated. */
+const char *machine_console(const struct machine *machine);
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Memory that stands for the medium, behind the media engine's core.  It
+ * outlives the drive, and loses on a power cut all that was not flushed: the
+ * worst that a medium may do.
+ */
+#ifndef ESSD_NATIVE_MEDIUM_H
+#define ESSD_NATIVE_MEDIUM_H
+
+#include "hw-model/media/media_backend.h"
+
+struct medium_done {
+    uint32_t id;
+    int result;
+};
+
+struct medium {
+    uint64_t capacity_bytes;
+    uint8_t *data;
+    uint8_t *durable;  /* as of the last flush */
+    uint8_t *is_dirty; /* by 4096 bytes: data and durable may differ */
+    uint32_t done_count;
+    struct medium_done done[HW_MEDIA_IO_IDS];
+    int fail_reads; /* -errno of every read from now on, or 0 */
+    int fail_writes;
+};
+
+/** @param capacity_bytes  a multiple of 4096 */
+void medium_init(struct medium *medium, uint64_t capacity_bytes);
+void medium_end(struct medium *medium);
+
+struct media_backend medium_backend(struct medium *medium);
+
+/** One request that has ended. @return false when there is none */
+MUST_USE bool medium_take_done(struct medium *medium, struct medium_done *done);
+
+/** What was not flushed is as it was before. */
+void medium_power_cut(struct medium *medium);
+
+#endif

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "firmware/native/native.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "firmware/app/version.h"
+#include "firmware/hal/time.h"
+
+enum {
+    CACHE_BYTES = 16 * 1024 * 1024,
+    MTU_BYTES = 1500,
+    PREFIX_V4 = 24,
+    PREFIX_V6 = 64,
+    SPEED_GBPS = 25,
+    BUDGET = 256,
+    READS = 16,
+};
+#define LINK_TIMEOUT_NS  UINT64_C(10000000000)
+#define NEIGH_TIMEOUT_NS UINT64_C(5000000000)
+
+/* ---- Who a node is. */
+
+static void make_identity(struct identity *identity, uint8_t number,
+                          const char *nqn)
+{
+    *identity = (struct identity){0};
+    log_format(identity->serial, sizeof(identity->serial), "NATIVE%04u",
+               number);
+    log_format(identity->model, sizeof(identity->model), "essd-native");
+    for (uint8_t i = 0; i < IDENTITY_MAC_COUNT; i++) {
+        const uint8_t mac[6] = {0x02, 0xe5, 0x5d, 0, number, i};
+
+        memcpy(identity->mac[i], mac, sizeof(mac));
+    }
+    identity->ca_guid[0] = 0x02;
+    identity->ca_guid[7] = number;
+    identity->uuid[6] = 0x40; /* version 4 */
+    identity->uuid[8] = 0x80;
+    identity->uuid[11] = number;
+    identity->nguid[0] = 0xe5;
+    identity->nguid[11] = number;
+    if (nqn != NULL) {
+        log_format(identity->subsystem_nqn, sizeof(identity->subsystem_nqn),
+                   "%s", nqn);
+    } else {
+        log_format(identity->subsystem_nqn, sizeof(identity->subsystem_nqn),
+                   "nqn.2026-01.net.example:native-%u", number);
+    }
+}
+
+static void make_config(struct config *config,
+                        const struct native_node_config *from)
+{
+    config_default(config);
+    for (uint8_t i = 0; i < CONFIG_PORTS; i++) {
+        struct config_port *port = &config->port[i];
+
+        port->mtu_bytes = from->mtu_bytes != 0 ? from->mtu_bytes : MTU_BYTES;
+        port->speed_gbps = SPEED_GBPS;
+        port->fec = CONFIG_FEC_FC;
+        port->has_ipv4 = from->ipv4[i] != 0;
+        put_be32(port->ipv4, from->ipv4[i]);
+        port->ipv4_prefix = PREFIX_V4;
+        port->has_ipv6 = from->has_ipv6;
+        port->ipv6[0] = 0xfd;
+        port->ipv6[7] = (uint8_t)(i + 1);
+        port->ipv6[15] = from->number;
+        port->ipv6_prefix = PREFIX_V6;
+    }
+}
+
+static uint32_t generation_of(const struct native_node_config *config)
+{
+    return config->generation != 0 ? config->generation : 1;
+}
+
+/* ---- Sleeping. */
+
+/* @return false: stay asleep */
+static bool wake(struct native_sleep *sleep, const struct machine *machine)
+{
+    if (sleep->is_asleep && machine->irqs == 0 &&
+        hal_now_us() < sleep->deadline_us) {
+        return false;
+    }
+    sleep->is_asleep = false;
+    return true;
+}
+
+static uint64_t sleep_deadline_ns(const struct native_sleep *sleep)
+{
+    if (!sleep->is_asleep || sleep->deadline_us > UINT64_MAX / 1000) {
+        return NATIVE_NO_DEADLINE;
+    }
+    return sleep->deadline_us * 1000;
+}
+
+/* ---- The drive. */
+
+static bool drive_turn(void *ctx)
+{
+    struct native_drive *drive = ctx;
+    bool is_busy;
+
+    if (!wake(&drive->sleep, &drive->machine)) {
+        return false;
+    }
+    drive_irqs(&drive->drive, drive->machine.irqs);
+    is_busy = drive_step(&drive->drive, hal_now_us());
+    log_poll(&drive->log);
+    if (!is_busy) {
+        drive->sleep.is_asleep =
+            drive_arm(&drive->drive, &drive->sleep.deadline_us);
+    }
+    return is_busy || !drive->sleep.is_asleep;
+}
+
+static uint64_t drive_deadline_ns(void *ctx)
+{
+    const struct native_drive *drive = ctx;
+
+    return sleep_deadline_ns(&drive->sleep);
+}
+
+static struct drive_config drive_config_of(
+    struct native_drive *drive, const struct native_drive_config *config)
+{
+    const struct native_node *node = &drive->machine.node;
+
+    return (struct drive_config){
+        .dram = &drive->machine.dram,
+        .log = &drive->log,
+        .identity = &drive->identity,
+        .config = &drive->config,
+        .generation = generation_of(&config->node),
+        .random_seed =
+            UINT64_C(0x9e3779b97f4a7c15) *
+            (config->node.number + 256u * generation_of(&config->node)),
+        .port_regs = {native_node_regs(node, SOC_PORT0_BASE),
+                      native_node_regs(node, SOC_PORT1_BASE)},
+        .rnic_regs = native_node_regs(node, SOC_RNIC_BASE),
+        .media_regs = native_node_regs(node, SOC_MEDIA_BASE),
+        .block_shift = 9,
+        .version = ESSD_FW_VERSION,
+        .slot_version = {ESSD_FW_VERSION, ""},
+        .active_slot = 1,
+    };
+}
+
+struct native_drive *native_drive_create(
+    struct native_world *world, const struct native_drive_config *config)
+{
+    struct native_drive *drive = calloc(1, sizeof(*drive));
+    struct machine_config machine = {
+        .dram_bytes = NATIVE_DRAM_BYTES,
+        .medium = config->medium,
+        .cache_bytes =
+            config->cache_bytes != 0 ? config->cache_bytes : CACHE_BYTES,
+        .software = {drive, drive_turn, drive_deadline_ns},
+    };
+    struct drive_config drive_config;
+
+    ASSERT(drive != NULL);
+    make_identity(&drive->identity, config->node.number, config->nqn);
+    make_config(&drive->config, &config->node);
+    machine_init(&drive->machine, world, &machine);
+    uart_init(&drive->uart,
+              native_node_regs(&drive->machine.node, SOC_UART_BASE));
+    log_init(&drive->log, &drive->uart);
+    drive_config = drive_config_of(drive, config);
+    ASSERT(drive_init(&drive->drive, &drive_config, hal_now_us()));
+    return drive;
+}
+
+void native_drive_destroy(struct native_drive *drive)
+{
+    machine_end(&drive->machine);
+    free(drive);
+}
+
+void native_drive_power_cut(struct native_drive *drive)
+{
+    medium_power_cut(drive->machine.medium);
+    native_drive_destroy(drive);
+}
+
+/* ---- The host. */
+
+static bool host_turn(void *ctx)
+{
+    struct native_host *host = ctx;
+    bool is_busy;
+
+    if (!wake(&host->sleep, &host->machine)) {
+        return false;
+    }
+    drive_net_irqs(&host->net, host->machine.irqs);
+    is_busy = drive_net_step(&host->net, hal_now_us(), BUDGET,
+                             &host->sleep.deadline_us);
+    drive_net_flush(&host->net);
+    log_poll(&host->log);
+    if (!is_busy) {
+        host->sleep.is_asleep = drive_net_arm(&host->net);
+    }
+    return is_busy || !host->sleep.is_asleep;
+}
+
+static uint64_t host_deadline_ns(void *ctx)
+{
+    const struct native_host *host = ctx;
+
+    return sleep_deadline_ns(&host->sleep);
+}
+
+static bool host_run(void *ctx, bool (*is_done)(void *done_ctx), void *done_ctx,
+                     uint64_t timeout_us)
+{
+    struct native_host *host = ctx;
+
+    /* What the caller posted may have changed the deadlines. */
+    host->sleep.is_asleep = false;
+    return native_world_run(host->machine.node.world, is_done, done_ctx,
+                            timeout_us * 1000);
+}
+
+static void host_start(struct native_host *host,
+                       const struct native_node_config *config)
+{
+    const struct native_node *node = &host->machine.node;
+    struct dram *dram = &host->machine.dram;
+    struct drive_net_config net = {
+        .dram = dram,
+        .log = &host->log,
+        .identity = &host->identity,
+        .config = &host->config,
+        .generation = generation_of(config),
+        .random_seed = config->number + UINT64_C(0xd1b54a32d192ed03),
+        .port_regs = {native_node_regs(node, SOC_PORT0_BASE),
+                      native_node_regs(node, SOC_PORT1_BASE)},
+        .rnic_regs = native_node_regs(node, SOC_RNIC_BASE),
+        .initiator_depth = 1,
+        .responder_resources = READS,
+    };
+    struct host_config host_config = {
+        .dram = dram_alloc(dram, HOST_DRAM_BYTES, 64),
+        .data = dram_alloc(dram, NATIVE_HOST_DATA_BYTES, 4096),
+        .data_len = NATIVE_HOST_DATA_BYTES,
+        .run = host_run,
+        .run_ctx = host,
+    };
+
+    ASSERT(host_config.dram != NULL && host_config.data != NULL);
+    ASSERT(drive_net_init(&host->net, &net, hal_now_us()));
+    drive_net_start(&host->net);
+    host->data = host_config.data;
+    host_config.verbs = &host->net.verbs;
+    host_config.cm = &host->net.cm;
+    host_config.dram_addr = hal_dma_addr(host_config.dram);
+    host_config.data_addr = hal_dma_addr(host_config.data);
+    ASSERT(host_init(&host->host, &host_config));
+}
+
+struct native_host *native_host_create(struct native_world *world,
+                                       const struct native_node_config *config)
+{
+    struct native_host *host = calloc(1, sizeof(*host));
+    struct machine_config machine = {
+        .dram_bytes = NATIVE_DRAM_BYTES,
+        .software = {host, host_turn, host_deadline_ns},
+    };
+
+    ASSERT(host != NULL);
+    make_identity(&host->identity, config->number, NULL);
+    make_config(&host->config, config);
+    machine_init(&host->machine, world, &machine);
+    uart_init(&host->uart,
+              native_node_regs(&host->machine.node, SOC_UART_BASE));
+    log_init(&host->log, &host->uart);
+    host_start(host, config);
+    return host;
+}
+
+void native_host_destroy(struct native_host *host)
+{
+    machine_end(&host->machine);
+    free(host);
+}
+
+/* ---- Between them. */
+
+struct link_wait {
+    const struct hw_port *a, *b;
+};
+
+static bool links_are_up(void *ctx)
+{
+    const struct link_wait *wait = ctx;
+
+    return wait->a->link_up && wait->b->link_up;
+}
+
+void native_connect(struct native_world *world, struct cable *cable,
+                    struct machine *a, unsigned int port_a, struct machine *b,
+                    unsigned int port_b)
+{
+    struct link_wait wait = {&a->ports[port_a], &b->ports[port_b]};
+
+    machine_plug(a, port_a, cable, 0);
+    machine_plug(b, port_b, cable, 1);
+    ASSERT(native_world_run(world, links_are_up, &wait, LINK_TIMEOUT_NS));
+}
+
+void native_disconnect(struct machine *a, unsigned int port_a,
+                       struct machine *b, unsigned int port_b)
+{
+    machine_plug(a, port_a, NULL, 0);
+    machine_plug(b, port_b, NULL, 0);
+}
+
+struct neigh_wait {
+    struct net_stack *stack;
+    uint16_t index;
+};
+
+static bool neigh_is_known(void *ctx)
+{
+    const struct neigh_wait *wait = ctx;
+    struct neigh_info info;
+
+    return net_neigh_info(wait->stack, wait->index, &info);
+}
+
+bool native_target(struct native_host *host, const struct native_drive *drive,
+                   uint8_t local, struct host_target *target)
+{
+    const struct net_address_config *own =
+        &host->net.stack.config.addresses[local];
+    const struct net_address_config *peer =
+        &drive->drive.net.stack.config.addresses[local];
+    struct neigh_wait wait = {.stack = &host->net.stack};
+    enum neigh_result result = net_neigh_resolve(
+        &host->net.stack, local, &peer->ip, hal_now_us(), &wait.index);
+
+    if ((result != NEIGH_READY && result != NEIGH_PENDING) ||
+        !host_run(host, neigh_is_known, &wait, NEIGH_TIMEOUT_NS / 1000)) {
+        return false;
+    }
+    *target = (struct host_target){
+        .path =
+            {
+                .neigh = wait.index,
+                .laddr = local,
+                .mtu = host->net.ports[own->port].path_mtu,
+            },
+        .local_ip = own->ip,
+        .peer_ip = peer->ip,
+        .service_port = DRIVE_SERVICE_PORT,
+        .io_queues = 1,
+        .depth = NVMF_MAX_DEPTH,
+    };
+    log_format(target->subnqn, sizeof(target->subnqn), "%s",
+               drive->identity.subsystem_nqn);
+    log_format(target->hostnqn, sizeof(target->hostnqn), "%s-host",
+               host->identity.subsystem_nqn);
+    memcpy(target->hostid, host->identity.uuid, sizeof(target->hostid));
+    return true;
+}

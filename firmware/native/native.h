@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * essd-native: the whole drive, device cores and firmware, in one process; and
+ * a host to use it with.  For tests and benchmarks.
+ *
+ *   struct native_world world;
+ *   native_world_init(&world);
+ *   drive = native_drive_create(&world, &drive_config);
+ *   host = native_host_create(&world, &host_config);
+ *   native_connect(&cable, drive, 0, host, 0);
+ *   ... host_connect(&host->host, ...), host_io() ...
+ *
+ * A drive sleeps like the real one: it is stepped only when an interrupt line
+ * is up or its deadline has come, so that a lost wake-up is a hang.
+ */
+#ifndef ESSD_NATIVE_NATIVE_H
+#define ESSD_NATIVE_NATIVE_H
+
+#include "firmware/app/drive.h"
+#include "firmware/drivers/uart.h"
+#include "firmware/native/machine.h"
+#include "nvmeof/host/host.h"
+
+enum {
+    NATIVE_DRAM_BYTES = 512 * 1024 * 1024,
+    NATIVE_HOST_DATA_BYTES = 16 * 1024 * 1024,
+};
+
+/* What both kinds of node need. */
+struct native_node_config {
+    uint8_t number;           /* identity, MACs: differs from node to node */
+    uint32_t ipv4[SOC_PORTS]; /* host order; 0: none */
+    bool has_ipv6;            /* fd00::<port>:<number> besides */
+    uint16_t mtu_bytes;       /* 0: 1500 */
+    uint32_t generation;      /* boot count; 0: 1 */
+};
+
+struct native_drive_config {
+    struct native_node_config node;
+    struct medium *medium;
+    uint64_t cache_bytes; /* 0: 16 MiB */
+    const char *nqn;      /* NULL: made from the number */
+};
+
+/* A loop that sleeps: common to drive and host. */
+struct native_sleep {
+    bool is_asleep;
+    uint64_t deadline_us;
+};
+
+struct native_drive {
+    struct machine machine;
+    struct uart uart;
+    struct log log;
+    struct identity identity;
+    struct config config;
+    struct native_sleep sleep;
+    struct drive drive;
+};
+
+struct native_host {
+    struct machine machine;
+    struct uart uart;
+    struct log log;
+    struct identity identity;
+    struct config config;
+    struct native_sleep sleep;
+    struct drive_net net;
+    struct nvme_host host;
+    uint8_t *data; /* NATIVE_HOST_DATA_BYTES */
+};
+
+struct native_drive *native_drive_create(
+    struct native_world *world, const struct native_drive_config *config);
+void native_drive_destroy(struct native_drive *drive);
+
+/** As if the power had gone: nothing is said to anybody; the medium keeps what
+ *  was flushed.  Then destroy. */
+void native_drive_power_cut(struct native_drive *drive);
+
+struct native_host *native_host_create(struct native_world *world,
+                                       const struct native_node_config *config);
+void native_host_destroy(struct native_host *host);
+
+/** Cable between two machines' ports, and wait until both links are up. */
+void native_connect(struct native_world *world, struct cable *cable,
+                    struct machine *a, unsigned int port_a, struct machine *b,
+                    unsigned int port_b);
+
+/** Pull it. */
+void native_disconnect(struct machine *a, unsigned int port_a,
+                       struct machine *b, unsigned int port_b);
+
+/**
+ * Fill in what host_connect() needs to reach an address of the drive's, its
+ * neighbour looked up by ARP or ND.
+ *
+ * @param local  the host's address index: 0 and 1 IPv4, 2 and 3 IPv6
+ * @return false when nobody answers
+ */
+MUST_USE bool native_target(struct native_host *host,
+                            const struct native_drive *drive, uint8_t local,
+                            struct host_target *target);
+
+#endif

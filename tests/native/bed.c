@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "bed.h"
+
+#include <string.h>
+
+#include "lib/bytes.h"
+
+static void power_on(struct bed *bed)
+{
+    struct native_drive_config config = {
+        .node =
+            {
+                .number = 1,
+                .ipv4 = {0x0a000001, 0x0a000101},
+                .has_ipv6 = true,
+                .mtu_bytes = bed->mtu_bytes,
+                .generation = ++bed->generation,
+            },
+        .medium = &bed->medium,
+    };
+
+    bed->drive = native_drive_create(&bed->world, &config);
+}
+
+static void plug_in(struct bed *bed)
+{
+    for (unsigned int i = 0; i < SOC_PORTS; i++) {
+        native_connect(&bed->world, &bed->cables[i], &bed->drive->machine, i,
+                       &bed->host->machine, i);
+    }
+}
+
+void bed_init(struct bed *bed, uint16_t mtu_bytes)
+{
+    struct native_node_config host = {
+        .number = 2,
+        .ipv4 = {0x0a000002, 0x0a000102},
+        .has_ipv6 = true,
+        .mtu_bytes = mtu_bytes,
+    };
+
+    memset(bed, 0, sizeof(*bed));
+    bed->mtu_bytes = mtu_bytes;
+    native_world_init(&bed->world);
+    medium_init(&bed->medium, BED_MEDIUM_BYTES);
+    for (unsigned int i = 0; i < SOC_PORTS; i++) {
+        cable_init(&bed->cables[i]);
+    }
+    power_on(bed);
+    bed->host = native_host_create(&bed->world, &host);
+    plug_in(bed);
+}
+
+void bed_end(struct bed *bed)
+{
+    native_drive_destroy(bed->drive);
+    native_host_destroy(bed->host);
+    for (unsigned int i = 0; i < SOC_PORTS; i++) {
+        cable_end(&bed->cables[i]);
+    }
+    medium_end(&bed->medium);
+    native_world_end(&bed->world);
+}
+
+void bed_power_cycle(struct bed *bed)
+{
+    native_drive_power_cut(bed->drive);
+    power_on(bed);
+    plug_in(bed);
+}
+
+void bed_connect(struct bed *bed, uint8_t local, uint16_t io_queues,
+                 uint16_t depth)
+{
+    struct host_target target;
+
+    assert_true(native_target(bed->host, bed->drive, local, &target));
+    target.io_queues = io_queues;
+    target.depth = depth;
+    assert_int_equal(host_connect(&bed->host->host, &target), 0);
+}
+
+void bed_fill(uint8_t *data, uint64_t lba, uint32_t blocks, uint32_t version)
+{
+    for (uint32_t i = 0; i < blocks; i++) {
+        uint8_t *block = data + (size_t)i * BED_BLOCK;
+        uint64_t x = (lba + i) * UINT64_C(0x9e3779b97f4a7c15) + version;
+
+        for (unsigned int k = 0; k < BED_BLOCK; k += 8) {
+            x ^= x << 13;
+            x ^= x >> 7;
+            x ^= x << 17;
+            put_le64(block + k, x);
+        }
+        put_le64(block, lba + i);
+    }
+}
+
+static uint16_t io(struct bed *bed, uint8_t opcode, uint16_t qid, uint64_t lba,
+                   uint32_t blocks, enum host_data kind, bool fua)
+{
+    struct host_io io = {
+        .qid = qid,
+        .opcode = opcode,
+        .fua = fua,
+        .kind = kind,
+        .nsid = BED_NSID,
+        .lba = lba,
+        .blocks = blocks,
+        .len_bytes = blocks * BED_BLOCK,
+    };
+    uint16_t status;
+
+    if (kind == HOST_DATA_INVALIDATE) {
+        io.key = host_map(&bed->host->host, 0, io.len_bytes);
+        assert_int_not_equal(io.key, VERBS_NO_MR);
+    }
+    status = host_io(&bed->host->host, &io);
+    if (kind == HOST_DATA_INVALIDATE) {
+        host_unmap(&bed->host->host, io.key);
+    }
+    return status;
+}
+
+uint16_t bed_write(struct bed *bed, uint16_t qid, uint64_t lba, uint32_t blocks,
+                   enum host_data kind, bool fua, uint32_t version)
+{
+    bed_fill(bed->host->data, lba, blocks, version);
+    return io(bed, NVM_WRITE, qid, lba, blocks, kind, fua);
+}
+
+uint16_t bed_read(struct bed *bed, uint16_t qid, uint64_t lba, uint32_t blocks,
+                  enum host_data kind)
+{
+    memset(bed->host->data, 0xa5, (size_t)blocks * BED_BLOCK);
+    return io(bed, NVM_READ, qid, lba, blocks, kind, false);
+}
+
+uint16_t bed_flush(struct bed *bed, uint16_t qid)
+{
+    return io(bed, NVM_FLUSH, qid, 0, 0, HOST_DATA_NONE, false);
+}
+
+void bed_expect(struct bed *bed, uint16_t qid, uint64_t lba, uint32_t blocks,
+                enum host_data kind, uint32_t version)
+{
+    static uint8_t expected[NVMF_MAX_TRANSFER];
+
+    assert_int_equal(bed_read(bed, qid, lba, blocks, kind), 0);
+    bed_fill(expected, lba, blocks, version);
+    assert_memory_equal(bed->host->data, expected, (size_t)blocks * BED_BLOCK);
+}
+
+void bed_expect_idle(struct bed *bed)
+{
+    struct rdma_usage usage;
+    uint16_t controllers, qpairs;
+
+    rdma_transport_usage(&bed->drive->drive.rdma, &usage);
+    nvmf_target_census(&bed->drive->drive.target, &controllers, &qpairs);
+    assert_int_equal(usage.qpairs, 0);
+    assert_int_equal(usage.capsules, 0);
+    assert_int_equal(usage.requests, 0);
+    assert_int_equal(usage.buf_bytes, 0);
+    assert_int_equal(controllers, 0);
+    assert_int_equal(qpairs, 0);
+}
