@@ -8,7 +8,7 @@
  *  + sysbus IRQ 0: level, high while an enabled RNIC_IRQ_STATUS bit is set
  *  + link "dram": the memory region that DMA reaches; default: the machine's
  *    RAM.  Bus addresses begin at SOC_DRAM_BASE
- *  + frames: essd_rnic.h
+ *  + links "port0", "port1": the ports, which essd_rnic.h ties to it
  *
  * Everything runs in the main loop, under the big lock, and not while the
  * machine is stopped.
@@ -44,6 +44,7 @@ struct EssdRnicState {
     QEMUTimer *timer;
     VMChangeStateEntry *vm_change;
     MemoryRegion *dram;
+    DeviceState *port[RDMA_PORTS];
     uint8_t *dram_ptr;
     uint64_t dram_size;
     uint32_t state_size;
@@ -282,6 +283,10 @@ static const VMStateDescription essd_rnic_vmstate = {
 static const Property essd_rnic_properties[] = {
     DEFINE_PROP_LINK("dram", EssdRnicState, dram, TYPE_MEMORY_REGION,
                      MemoryRegion *),
+    DEFINE_PROP_LINK("port0", EssdRnicState, port[0], TYPE_DEVICE,
+                     DeviceState *),
+    DEFINE_PROP_LINK("port1", EssdRnicState, port[1], TYPE_DEVICE,
+                     DeviceState *),
 };
 
 static void essd_rnic_class_init(ObjectClass *oc, void *data)
