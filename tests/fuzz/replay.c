@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Runs a fuzz target without libFuzzer, for ctest and for crashes:
+ *
+ *   fuzz_x               each seed, then each of them changed 200 times, the
+ *                        same changes in every run
+ *   fuzz_x FILE...       those inputs, once: a crash that libFuzzer wrote
+ *   fuzz_x --seeds DIR   write the seeds there, for libFuzzer to start from
+ */
+#include "tests/fuzz/replay.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { INPUT_MAX = 16384, CHANGES = 200 };
+
+static uint32_t next_random(uint32_t *seed)
+{
+    *seed = *seed * 1664525 + 1013904223;
+    return *seed >> 8;
+}
+
+/* One to four bytes: flipped, replaced by an extreme, cut off or doubled. */
+static size_t change(uint8_t *buf, size_t len, uint32_t *seed)
+{
+    static const uint8_t extremes[] = {0, 1, 0x7f, 0x80, 0xfe, 0xff};
+
+    for (uint32_t n = next_random(seed) % 4 + 1; n != 0 && len != 0; n--) {
+        size_t at = next_random(seed) % len;
+
+        switch (next_random(seed) % 5) {
+        case 0:
+            buf[at] ^= (uint8_t)(1 << next_random(seed) % 8);
+            break;
+        case 1:
+            buf[at] = extremes[next_random(seed) % sizeof(extremes)];
+            break;
+        case 2:
+            buf[at] = (uint8_t)next_random(seed);
+            break;
+        case 3:
+            len = at;
+            break;
+        default:
+            if (len + at <= INPUT_MAX) {
+                memcpy(buf + len, buf, at);
+                len += at;
+            }
+            break;
+        }
+    }
+    return len;
+}
+
+/* A heap copy of the right size, so that ASan sees every byte too far. */
+static void try(const uint8_t *data, size_t len)
+{
+    uint8_t *copy = malloc(len != 0 ? len : 1);
+
+    if (copy == NULL) {
+        abort();
+    }
+    memcpy(copy, data, len);
+    (void)LLVMFuzzerTestOneInput(copy, len);
+    free(copy);
+}
+
+static int replay_files(int count, char **names)
+{
+    static uint8_t buf[1 << 20];
+
+    for (int i = 0; i < count; i++) {
+        FILE *file = fopen(names[i], "rb");
+
+        if (file == NULL) {
+            perror(names[i]);
+            return 1;
+        }
+        try(buf, fread(buf, 1, sizeof(buf), file));
+        (void)fclose(file);
+    }
+    return 0;
+}
+
+static int write_seeds(const char *dir)
+{
+    uint8_t buf[INPUT_MAX];
+    size_t len;
+
+    for (size_t n = 0; (len = fuzz_seed(n, buf, sizeof(buf))) != 0; n++) {
+        char name[4096];
+        FILE *file;
+
+        (void)snprintf(name, sizeof(name), "%s/seed-%zu", dir, n);
+        file = fopen(name, "wb");
+        if (file == NULL || fwrite(buf, 1, len, file) != len ||
+            fclose(file) != 0) {
+            perror(name);
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static int mutate_seeds(void)
+{
+    uint8_t seed_buf[INPUT_MAX], buf[INPUT_MAX * 2];
+    uint32_t random = 1;
+    size_t len, n;
+
+    for (n = 0; (len = fuzz_seed(n, seed_buf, sizeof(seed_buf))) != 0; n++) {
+        try(seed_buf, len);
+        for (int i = 0; i < CHANGES; i++) {
+            memcpy(buf, seed_buf, len);
+            try(buf, change(buf, len, &random));
+        }
+    }
+    (void)printf("%zu seeds, %d changes of each\n", n, CHANGES);
+    return n == 0;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 3 && strcmp(argv[1], "--seeds") == 0) {
+        return write_seeds(argv[2]);
+    }
+    return argc > 1 ? replay_files(argc - 1, argv + 1) : mutate_seeds();
+}
