@@ -58,9 +58,10 @@ def first_error(log: Path, start: int = 0) -> str:
     """The first line of a build log that looks like the cause, else the last."""
     text = log.read_bytes()[start:].decode(errors="replace").splitlines()
     lines = [line.strip() for line in text if line.strip()]
-    for line in lines:
-        if re.search(r"\b(error|ERROR|undefined reference|FAILED)\b", line):
-            return line
+    for pattern in (r"\berror:|\bERROR\b|undefined reference", r"\bFAILED\b"):
+        for line in lines:
+            if re.search(pattern, line):
+                return line
     return lines[-1] if lines else "no output"
 
 
@@ -75,6 +76,13 @@ def ensure_rom(progress: Progress = lambda text: None) -> Path:
     """The mask ROM alone: QEMU's build does not wait for the application."""
     build_targets(progress, BUILD, "gcc", "the boot ROM", "rom.elf")
     return BUILD / "rom.bin"
+
+
+def ensure_soc_trial(progress: Progress = lambda text: None) -> Firmware:
+    """The image that tries the SoC out, in the real firmware's place."""
+    build_targets(progress, BUILD, "gcc", "the SoC trial", "soc_trial.elf")
+    return Firmware(BUILD / "rom.bin", BUILD / "soc_trial.bin", BUILD / "rom.elf",
+                    BUILD / "soc_trial.elf", version())
 
 
 def compile_everything(compiler: str, progress: Progress = lambda text: None) -> None:

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A firmware image that tries the SoC out.  It sits in an image slot as the
+ * real one does; the straps say what to try, the console what came of it, and
+ * tests/py/test_soc.py reads that.
+ */
+#include "firmware/arch/arch.h"
+#include "firmware/drivers/flash.h"
+#include "firmware/drivers/gpio.h"
+#include "firmware/drivers/plic.h"
+#include "firmware/drivers/spi.h"
+#include "firmware/drivers/sysctl.h"
+#include "firmware/drivers/uart.h"
+#include "firmware/drivers/watchdog.h"
+#include "firmware/hal/barrier.h"
+#include "firmware/hal/log.h"
+#include "firmware/hal/mmio.h"
+#include "firmware/hal/time.h"
+#include "firmware/hal/wait.h"
+#include "firmware/store/store.h"
+#include "hw-model/regs/soc.h"
+
+#include <string.h>
+
+enum trial { /* the straps */
+             TRY_IDLE = 0,
+             TRY_ASSERT = 1,
+             TRY_TRAP = 2,
+             TRY_HANG = 3,
+             TRY_RESET = 4,
+             TRY_HARTS = 5,
+             TRY_FLASH = 6,
+             TRY_INTERRUPT = 7,
+             TRY_RANDOM = 8,
+};
+
+#define WATCHDOG_PERIOD_US 300000
+#define KICK_US            100000
+#define SPARE_AREA         0x01800000u /* of the flash; nobody uses it */
+#define UART_IER           (SOC_UART_BASE + 1)
+#define UART_IIR           (SOC_UART_BASE + 2)
+#define HART_RUNNING       0x1a2b3c4d
+
+struct soc {
+    struct uart uart;
+    struct log log;
+    struct sysctl sysctl;
+    struct watchdog watchdog;
+    struct gpio straps;
+    struct gpio gpio;
+    struct spi spi;
+    struct flash flash;
+    struct plic plic;
+};
+
+void hart_main(uint64_t hart);
+void hart_start(void);
+
+static struct soc soc;
+static uint32_t hart_state[SOC_HARTS_MAX];
+uint8_t hart_stack[SOC_HARTS_MAX][4096] __attribute__((aligned(16)));
+
+/* Where woken harts come in: a0 is the hart's number. */
+__asm__(".text\n"
+        ".globl hart_start\n"
+        "hart_start:\n"
+        "    la sp, hart_stack\n"
+        "    addi t0, a0, 1\n"
+        "    slli t0, t0, 12\n"
+        "    add sp, sp, t0\n"
+        "    call hart_main\n"
+        "1:  wfi\n"
+        "    j 1b\n");
+
+void hart_main(uint64_t hart)
+{
+    hart_state[hart] = HART_RUNNING;
+    hal_dma_mb();
+}
+
+/* Wait for the main hart to see it; other harts write hart_state. */
+static bool hart_is_running(uint32_t hart)
+{
+    return mmio_read32((uintptr_t)&hart_state[hart]) == HART_RUNNING;
+}
+
+static void try_harts(void)
+{
+    uint32_t harts = sysctl_harts(&soc.sysctl);
+
+    sysctl_set_hart_entry(&soc.sysctl, (uintptr_t)hart_start);
+    for (uint32_t hart = 1; hart < harts; hart++) {
+        mmio_write32(SOC_CLINT_BASE + 4 * hart, 1);
+        for (int tries = 0; tries < 1000 && !hart_is_running(hart); tries++) {
+            hal_delay_us(100);
+        }
+        log_line(&soc.log, "soc: hart %u %s", hart,
+                 hart_is_running(hart) ? "runs" : "does not run");
+    }
+}
+
+static bool sector_works(uint32_t addr)
+{
+    uint8_t out[FLASH_PAGE_BYTES + 32];
+    uint8_t in[sizeof(out)];
+    uint8_t ones[sizeof(out)];
+
+    memset(ones, 0xff, sizeof(ones));
+    for (size_t i = 0; i < sizeof(out); i++) {
+        out[i] = (uint8_t)(i * 7 + addr / FLASH_SECTOR_BYTES);
+    }
+    if (!flash_erase_sector(&soc.flash, addr)) {
+        return false;
+    }
+    flash_read(&soc.flash, addr + 9, in, sizeof(in));
+    if (memcmp(in, ones, sizeof(in)) != 0) {
+        return false;
+    }
+    if (!flash_program(&soc.flash, addr + 9, out, sizeof(out))) {
+        return false;
+    }
+    flash_read(&soc.flash, addr + 9, in, sizeof(in));
+    return memcmp(in, out, sizeof(in)) == 0;
+}
+
+/* Reading across the end of what 3-byte addresses reach. */
+static bool boundary_works(void)
+{
+    const uint32_t boundary = 0x01000000;
+    uint8_t whole[64];
+    uint8_t parts[64];
+
+    flash_read(&soc.flash, boundary - 32, whole, sizeof(whole));
+    flash_read(&soc.flash, boundary - 32, parts, 32);
+    flash_read(&soc.flash, boundary, parts + 32, 32);
+    return memcmp(whole, parts, sizeof(whole)) == 0 &&
+           memcmp(whole + 32, "ESSD-IMG", 8) == 0;
+}
+
+static void try_flash(void)
+{
+    uint32_t generation = 0;
+
+    log_line(&soc.log, "soc: flash below 16 MiB %s",
+             sector_works(0x00f00000) ? "works" : "fails");
+    log_line(&soc.log, "soc: flash above 16 MiB %s",
+             sector_works(SPARE_AREA) ? "works" : "fails");
+    log_line(&soc.log, "soc: flash across 16 MiB %s",
+             boundary_works() ? "works" : "fails");
+    log_line(&soc.log, "soc: boot count %s",
+             store_count_boot(&soc.flash, 1, &generation) ? "works" : "fails");
+    log_line(&soc.log, "soc: boot number %u", generation);
+}
+
+/* The UART's transmitter is empty: its interrupt comes at once. */
+static void try_interrupt(void)
+{
+    uint64_t start_us;
+    uint64_t took_us;
+    uint32_t irqs;
+
+    log_flush(&soc.log);
+    start_us = hal_now_us();
+    hal_wait_until(start_us + 30000);
+    took_us = hal_now_us() - start_us;
+    log_line(&soc.log, "soc: timer %s",
+             took_us >= 30000 && took_us < 3000000 ? "works" : "fails");
+    log_flush(&soc.log);
+
+    plic_enable(&soc.plic, SOC_IRQ_UART);
+    mmio_write8(UART_IER, 2);
+    start_us = hal_now_us();
+    hal_wait_until(start_us + 5000000);
+    took_us = hal_now_us() - start_us;
+    irqs = plic_claim_all(&soc.plic);
+    mmio_write8(UART_IER, 0);
+    (void)mmio_read8(UART_IIR);
+    plic_complete(&soc.plic, irqs);
+    log_line(&soc.log, "soc: interrupt %s, sources %x",
+             took_us < 5000000 ? "works" : "fails", irqs);
+    log_line(&soc.log, "soc: claimed again %x", plic_claim_all(&soc.plic));
+}
+
+static void try_random(void)
+{
+    uint64_t first = sysctl_random64(&soc.sysctl);
+
+    log_line(&soc.log, "soc: random %s",
+             first != sysctl_random64(&soc.sysctl) ? "works" : "fails");
+}
+
+static void try_once(enum trial trial)
+{
+    switch (trial) {
+    case TRY_ASSERT:
+        log_flush(&soc.log);
+        ASSERT(trial == TRY_IDLE);
+        break;
+    case TRY_TRAP:
+        log_flush(&soc.log);
+        (void)mmio_read32(0);
+        break;
+    case TRY_HANG:
+        log_flush(&soc.log);
+        for (;;) {
+        }
+    case TRY_RESET:
+        log_flush(&soc.log);
+        sysctl_reset(&soc.sysctl, SYSCTL_RESET_SOFTWARE);
+        arch_stop();
+    default:
+        break;
+    }
+}
+
+static void report(void)
+{
+    struct sysctl_boot boot = sysctl_boot(&soc.sysctl);
+    struct sysctl_panic panic;
+
+    log_line(&soc.log, "soc: reset by %s, slot %d, A %s, B %s",
+             sysctl_reset_cause_name(sysctl_reset_cause(&soc.sysctl)),
+             boot.slot, sysctl_boot_verdict_name(boot.verdict[0]),
+             sysctl_boot_verdict_name(boot.verdict[1]));
+    if (sysctl_take_panic(&soc.sysctl, &panic)) {
+        log_line(&soc.log, "soc: panic %u: %s cause %lu value %lx file %s",
+                 panic.count, panic.is_trap ? "trap" : "assertion",
+                 panic.mcause, panic.mtval, panic.file);
+    }
+}
+
+static void init(void)
+{
+    uart_init(&soc.uart, SOC_UART_BASE);
+    log_init(&soc.log, &soc.uart);
+    ASSERT(sysctl_init(&soc.sysctl, SOC_SYSCTL_BASE));
+    watchdog_init(&soc.watchdog, SOC_WATCHDOG_BASE);
+    watchdog_start(&soc.watchdog, WATCHDOG_PERIOD_US);
+    gpio_init(&soc.straps, SOC_STRAPS_BASE);
+    gpio_init(&soc.gpio, SOC_GPIO_BASE);
+    spi_init(&soc.spi, SOC_SPI_BASE);
+    plic_init(&soc.plic, SOC_PLIC_BASE, 0);
+    hal_wait_init();
+    ASSERT(flash_init(&soc.flash, &soc.spi, &soc.gpio, SOC_GPIO_FLASH_SELECT));
+}
+
+void arch_main(uint64_t hart)
+{
+    enum sysctl_reset_cause cause;
+    enum trial trial;
+
+    (void)hart;
+    init();
+    report();
+    cause = sysctl_reset_cause(&soc.sysctl);
+    trial = (enum trial)gpio_read_all(&soc.straps);
+    log_line(&soc.log, "soc: trial %d, DRAM %zu MiB", trial,
+             sysctl_dram_bytes(&soc.sysctl) >> 20);
+    if (trial == TRY_HARTS) {
+        try_harts();
+    } else if (trial == TRY_FLASH) {
+        try_flash();
+    } else if (trial == TRY_INTERRUPT) {
+        try_interrupt();
+    } else if (trial == TRY_RANDOM) {
+        try_random();
+    } else if (cause == SYSCTL_RESET_POWER_ON || cause == SYSCTL_RESET_PIN) {
+        try_once(trial);
+    }
+    log_line(&soc.log, "soc: idle");
+    for (uint64_t kicks = 0;; kicks++) {
+        watchdog_kick(&soc.watchdog);
+        if (kicks % 20 == 19) {
+            log_line(&soc.log, "soc: alive");
+        }
+        log_flush(&soc.log);
+        hal_wait_until(hal_now_us() + KICK_US);
+    }
+}
