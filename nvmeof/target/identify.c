@@ -44,7 +44,6 @@ static uint16_t build_controller(struct nvmf_target *target,
     if (ctrl->is_discovery) {
         id.cntrltype = has_1_4 ? CNTRLTYPE_DISCOVERY : 0;
         id.oaes = OAES_DISCOVERY_CHANGE;
-        id.maxcmd = NVMF_ADMIN_DEPTH;
         id.subnqn = has_own_nqn ? config->discovery_nqn : NVME_DISCOVERY_NQN;
         identify_controller_emit(target->page, &id);
         return NVME_SC_SUCCESS;

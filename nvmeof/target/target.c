@@ -53,6 +53,15 @@ static void set_defaults(struct nvmf_config *config)
     ASSERT(config->max_io_queues <= NVMF_MAX_IO_QUEUES);
 }
 
+/*
+ * Linux refuses a controller whose CNTLID one of its own has, and those may be
+ * from before a restart: start somewhere else each time.
+ */
+static uint8_t first_generation(uint64_t genctr)
+{
+    return (uint8_t)((genctr >> 16) * 29 % 0xff);
+}
+
 void nvmf_target_init(struct nvmf_target *target,
                       const struct nvmf_config *config, uint64_t now_us)
 {
@@ -68,6 +77,9 @@ void nvmf_target_init(struct nvmf_target *target,
     wheel_init(&target->wheel, now_us);
     for (uint16_t i = 0; i < NVMF_MAX_QPAIRS; i++) {
         target->free_qpair[NVMF_MAX_QPAIRS - 1 - i] = i;
+    }
+    for (uint8_t i = 0; i < NVMF_MAX_HOSTS; i++) {
+        target->ctrl[i].generation = first_generation(config->genctr);
     }
     for (uint16_t i = 0; i < config->namespace_count; i++) {
         add_namespace(target, &config->namespaces[i]);

@@ -70,11 +70,11 @@ struct nvmf_config {
     char subnqn[224];        /* 11..223 characters, NUL terminated */
     char discovery_nqn[224]; /* unique name of the discovery subsystem, which
                               * answers to the well-known one too; "": none */
-    uint64_t genctr;     /* first generation of the discovery log: a value that
-                          * restarts do not repeat, e.g. boot count << 16 */
-    char sn[21];         /* serial number, at most 20 characters */
-    char mn[41];         /* model */
-    char fr[9];          /* firmware revision that runs */
+    uint64_t genctr; /* first generation of the discovery log, and where CNTLIDs
+                      * start: boot count << 16, so that neither repeats */
+    char sn[21];     /* serial number, at most 20 characters */
+    char mn[41];     /* model */
+    char fr[9];      /* firmware revision that runs */
     char slot_fr[2][9];  /* revision in each image slot; "" if empty */
     uint8_t active_slot; /* 1 or 2 */
     uint16_t vid, ssvid;

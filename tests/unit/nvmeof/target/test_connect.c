@@ -335,7 +335,25 @@ static void test_cntlids_do_not_come_back_soon(void **state)
     }
 }
 
-/* The last capsule of a queue may be Connect itself. */
+static void test_cntlids_differ_from_boot_to_boot(void **state)
+{
+    uint16_t seen[20];
+
+    (void)state;
+    for (unsigned int boot = 0; boot < ARRAY_LEN(seen); boot++) {
+        struct fake *fake = fake_new();
+
+        fake->config.genctr = (uint64_t)boot << 16;
+        fake_start(fake);
+        seen[boot] = fake_connect(fake, fake_open(fake, 0, 31), 0, 31, 0xffff,
+                                  0, FAKE_SUBNQN);
+        for (unsigned int i = 0; i < boot; i++) {
+            assert_int_not_equal(seen[i], seen[boot]);
+        }
+        fake_free(fake);
+    }
+}
+
 static void test_sqhd_of_connect_wraps_in_the_smallest_queue(void **state)
 {
     struct fake *fake = *state;
@@ -363,6 +381,7 @@ int main(void)
         TEST(test_an_io_queue_stays_on_its_port),
         TEST(test_sq_flow_control_can_be_off),
         TEST(test_cntlids_do_not_come_back_soon),
+        cmocka_unit_test(test_cntlids_differ_from_boot_to_boot),
         TEST(test_sqhd_of_connect_wraps_in_the_smallest_queue),
     };
 

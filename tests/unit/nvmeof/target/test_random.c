@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Hosts that do anything at any time: random commands with random fields on
+ * random queues, connections that come and go, answers that come late, a full
+ * media, too few buffers, time that passes.
+ *
+ * What must hold: no assertion, nothing for ASan or UBSan, every command
+ * answered or dropped with its connection, every buffer and queue back at the
+ * end.  The seed is in the name of what fails.
+ */
+#include "fake.h"
+
+#include <string.h>
+
+enum {
+    SEEDS = 60,
+    STEPS = 4000,
+    QPAIRS = 12,
+    GOOD_QPAIRS = 6, /* a host that mostly behaves: an admin queue, five more */
+};
+
+struct chaos {
+    struct fake *fake;
+    uint64_t random;
+    uint16_t qpair[QPAIRS]; /* NO_QPAIR: none */
+};
+
+static uint32_t rnd(struct chaos *chaos, uint32_t below)
+{
+    chaos->random = chaos->random * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(chaos->random >> 33) % below;
+}
+
+static uint32_t rnd_field(struct chaos *chaos)
+{
+    switch (rnd(chaos, 6)) {
+    case 0:
+        return 0;
+    case 1:
+        return ~0u;
+    case 2:
+        return rnd(chaos, 1u << 31) << 1;
+    case 3:
+        return BIT(rnd(chaos, 32));
+    default:
+        return rnd(chaos, 130);
+    }
+}
+
+static struct nvme_sqe random_sqe(struct chaos *chaos)
+{
+    static const uint8_t opcodes[] = {
+        0x00, 0x01, 0x02, 0x08, 0x09, 0x06, 0x08, 0x09,
+        0x0a, 0x0c, 0x18, 0x02, 0x01, 0x02, 0x7f, 0x7f,
+    };
+    static const uint8_t fids[] = {1, 2, 4, 5, 6, 7, 10, 11, 15, 0x81, 0x70};
+    struct nvme_sqe sqe = {
+        .opcode = opcodes[rnd(chaos, sizeof(opcodes))],
+        .nsid = 1 + rnd(chaos, 2),
+        .cdw10 = rnd(chaos, 200),
+        .cdw12 = rnd(chaos, 300),
+    };
+
+    if (rnd(chaos, 3) == 0) {
+        sqe.cdw10 = fids[rnd(chaos, sizeof(fids))];
+        sqe.nsid = 0;
+    }
+    switch (rnd(chaos, 12)) { /* most are fine, or nearly */
+    case 0:
+        sqe.opcode = (uint8_t)rnd(chaos, 256);
+        break;
+    case 1:
+        sqe.psdt = (uint8_t)rnd(chaos, 4);
+        sqe.fuse = (uint8_t)rnd(chaos, 4);
+        break;
+    case 2:
+        sqe.nsid = rnd_field(chaos);
+        break;
+    case 3:
+        sqe.cdw10 = rnd_field(chaos);
+        break;
+    case 4:
+        sqe.cdw11 = rnd_field(chaos);
+        break;
+    case 5:
+        sqe.cdw12 = rnd_field(chaos);
+        sqe.cdw13 = rnd_field(chaos);
+        break;
+    default:
+        break;
+    }
+    if (sqe.opcode == NVME_FABRICS) {
+        static const uint32_t offsets[] = {0, 8, 0x14, 0x14, 0x1c, 0x20, 0x30};
+
+        sqe.fctype = (uint8_t)rnd(chaos, 6);
+        sqe.cdw10 = rnd(chaos, 10) == 0;
+        sqe.cdw11 = offsets[rnd(chaos, ARRAY_LEN(offsets))];
+        sqe.cdw12 =
+            rnd(chaos, 3) == 0 ? CC_ENABLE | rnd(chaos, 4) << 14 : CC_ENABLE;
+        if (sqe.cdw11 == 0x14 && rnd(chaos, 4) == 0) {
+            sqe.cdw12 = rnd_field(chaos);
+        }
+    }
+    return sqe;
+}
+
+static void send_random(struct chaos *chaos, uint16_t qpair)
+{
+    struct fake *fake = chaos->fake;
+    struct nvme_sqe sqe = random_sqe(chaos);
+    static const uint32_t lens[] = {0,    4,    16,   512,   1024,
+                                    4096, 4096, 8192, 65536, NVMF_MAX_TRANSFER};
+    uint32_t len = lens[rnd(chaos, ARRAY_LEN(lens))];
+
+    if ((sqe.opcode == NVM_READ || sqe.opcode == NVM_WRITE) &&
+        rnd(chaos, 8) != 0) {
+        len = ((sqe.cdw12 & 0xffff) + 1) * 512;
+        len = MIN(len, (uint32_t)NVMF_MAX_TRANSFER);
+    }
+    if (fake->request_count >= FAKE_REQUESTS - 1) {
+        return;
+    }
+    if (len > 0 && len <= 4096 && rnd(chaos, 3) == 0) {
+        fake_send_in_capsule(fake, qpair, &sqe, fake->data, len);
+    } else {
+        fake_send(fake, qpair, &sqe, fake->data, len);
+    }
+}
+
+static void connect_random(struct chaos *chaos, uint16_t qpair)
+{
+    struct fake *fake = chaos->fake;
+    struct connect_command command = {
+        .qid = fake->target->qpair[qpair].qid,
+        .sqsize = (uint16_t)(fake->target->qpair[qpair].depth - 1),
+        .has_sq_flow_control = rnd(chaos, 2),
+        .kato_ms = rnd(chaos, 3) * 2000,
+    };
+    struct nvme_sqe sqe = {0};
+    struct connect_data data;
+
+    connect_command_build(&sqe, &command);
+    sqe.psdt = 0;
+    fake_connect_data(
+        &data,
+        command.qid == 0 ? 0xffff : fake->target->ctrl[rnd(chaos, 4)].cntlid,
+        rnd(chaos, 5) == 0 ? NVME_DISCOVERY_NQN : FAKE_SUBNQN);
+    data.hostid[0] = (uint8_t)(rnd(chaos, 20) == 0);
+    connect_data_emit(fake->data, &data);
+    fake_send(fake, qpair, &sqe, fake->data, CONNECT_DATA_LEN);
+    if (rnd(chaos, 4) != 0) {
+        fake_run(fake); /* or else the data is overwritten */
+    }
+}
+
+static void open_random(struct chaos *chaos, unsigned int slot)
+{
+    struct fake *fake = chaos->fake;
+    struct nvmf_qpair_params params = {
+        .qid = (uint16_t)(rnd(chaos, 2) ? 0 : 1 + rnd(chaos, 18)),
+        .hsqsize = (uint16_t)rnd(chaos, 40),
+        .hrqsize = 64,
+        .cntlid = rnd(chaos, 2) ? fake->target->ctrl[rnd(chaos, 3)].cntlid : 0,
+        .portid = 1,
+    };
+
+    if (nvmf_qpair_reserve(fake->target, &params, &chaos->qpair[slot]) !=
+        NVME_RDMA_OK) {
+        chaos->qpair[slot] = NO_QPAIR;
+        return;
+    }
+    if (rnd(chaos, 10) == 0) { /* the connection never comes to be */
+        assert_true(nvmf_qpair_closed(fake->target, chaos->qpair[slot]));
+        chaos->qpair[slot] = NO_QPAIR;
+        return;
+    }
+    nvmf_qpair_open(fake->target, chaos->qpair[slot], fake->now_us);
+}
+
+/* Whatever it takes for the host that behaves to get its queue going again. */
+static void go_on(struct chaos *chaos, unsigned int slot)
+{
+    struct fake *fake = chaos->fake;
+    uint16_t admin = chaos->qpair[0];
+    uint16_t qid = (uint16_t)slot;
+    struct nvmf_qpair_params params = {
+        .qid = qid, .hsqsize = 31, .hrqsize = 32, .portid = 1};
+    struct connect_command command = {.qid = qid,
+                                      .sqsize = 31,
+                                      .has_sq_flow_control = true,
+                                      .kato_ms = 30000};
+    struct nvme_sqe sqe = {0};
+    struct connect_data data;
+    uint16_t cntlid = 0xffff;
+
+    if (slot != 0) {
+        if (admin == NO_QPAIR || fake->target->qpair[admin].ctrl == NO_CTRL) {
+            return;
+        }
+        cntlid = fake->target->ctrl[fake->target->qpair[admin].ctrl].cntlid;
+        params.cntlid = cntlid;
+    }
+    if (nvmf_qpair_reserve(fake->target, &params, &chaos->qpair[slot]) !=
+        NVME_RDMA_OK) {
+        chaos->qpair[slot] = NO_QPAIR;
+        return;
+    }
+    nvmf_qpair_open(fake->target, chaos->qpair[slot], fake->now_us);
+    connect_command_build(&sqe, &command);
+    sqe.psdt = 0;
+    fake_connect_data(&data, cntlid, FAKE_SUBNQN);
+    connect_data_emit(fake->data, &data);
+    fake->hold_fetch = fake->fail_fetch = false;
+    fake_send(fake, chaos->qpair[slot], &sqe, fake->data, CONNECT_DATA_LEN);
+    fake_run(fake);
+    if (slot == 0) {
+        sqe = (struct nvme_sqe){
+            .opcode = NVME_FABRICS, .cdw11 = PROPERTY_CC, .cdw12 = CC_ENABLE};
+        fake_send(fake, chaos->qpair[slot], &sqe, NULL, 0);
+    }
+}
+
+static void send_good(struct chaos *chaos, unsigned int slot)
+{
+    struct fake *fake = chaos->fake;
+    struct nvme_sqe sqe;
+    uint32_t blocks = 1 + rnd(chaos, rnd(chaos, 2) ? 256 : 8);
+    uint32_t len = 0;
+
+    if (fake->request_count >= FAKE_REQUESTS - 1) {
+        return;
+    }
+    if (slot == 0) {
+        static const uint8_t opcodes[] = {ADMIN_KEEP_ALIVE, ADMIN_IDENTIFY,
+                                          ADMIN_ASYNC_EVENT_REQUEST};
+
+        sqe = fake_admin(opcodes[rnd(chaos, 3)], 0, 1, 0);
+        len = sqe.opcode == ADMIN_IDENTIFY ? 4096 : 0;
+    } else {
+        static const uint8_t opcodes[] = {NVM_READ,  NVM_WRITE,
+                                          NVM_READ,  NVM_WRITE,
+                                          NVM_FLUSH, NVM_WRITE_ZEROES};
+
+        sqe = fake_rw(opcodes[rnd(chaos, 6)], rnd(chaos, 1700), blocks);
+        if (sqe.opcode == NVM_READ || sqe.opcode == NVM_WRITE) {
+            len = blocks * 512;
+        }
+        if (sqe.opcode == NVM_WRITE && len <= 4096 && rnd(chaos, 2)) {
+            fake_send_in_capsule(fake, chaos->qpair[slot], &sqe, fake->data,
+                                 len);
+            return;
+        }
+    }
+    fake_send(fake, chaos->qpair[slot], &sqe, fake->data, len);
+}
+
+static void step(struct chaos *chaos)
+{
+    struct fake *fake = chaos->fake;
+    unsigned int slot = rnd(chaos, QPAIRS);
+    uint16_t qpair = chaos->qpair[slot];
+
+    switch (rnd(chaos, 24)) {
+    case 0:
+        fake->hold_media = rnd(chaos, 2);
+        fake->hold_fetch = rnd(chaos, 3) == 0;
+        fake->hold_done = rnd(chaos, 3) == 0;
+        fake->fail_fetch = rnd(chaos, 30) == 0;
+        break;
+    case 1:
+        fake->media_room = rnd(chaos, 2) ? 1 + rnd(chaos, 3) : 100;
+        fake->media_status = rnd(chaos, 4) == 0
+                                 ? (enum media_status)rnd(chaos, MEDIA_STATUSES)
+                                 : MEDIA_OK;
+        break;
+    case 2:
+        fake->now_us += 1u << rnd(chaos, 24);
+        nvmf_target_timer(fake->target, fake->now_us);
+        break;
+    case 3:
+        if (qpair != NO_QPAIR &&
+            (slot >= GOOD_QPAIRS || rnd(chaos, 20) == 0 ||
+             fake->target->qpair[qpair].state == QPAIR_CLOSING)) {
+            (void)!nvmf_qpair_closed(fake->target, qpair);
+            chaos->qpair[slot] = NO_QPAIR;
+        }
+        break;
+    case 4:
+        if (rnd(chaos, 4) == 0) {
+            nvmf_target_ns_changed(fake->target, 1 + rnd(chaos, 2));
+            nvmf_target_set_addresses(fake->target, fake->address,
+                                      (uint8_t)rnd(chaos, 3));
+        } else {
+            struct nvmf_health health = fake->config.health;
+
+            health.temperature_k = (uint16_t)(250 + rnd(chaos, 150));
+            nvmf_target_set_health(fake->target, &health);
+        }
+        break;
+    case 5:
+    case 6:
+        fake_run(fake);
+        break;
+    default:
+        if (slot < GOOD_QPAIRS && qpair == NO_QPAIR) {
+            go_on(chaos, slot);
+        } else if (slot < GOOD_QPAIRS && rnd(chaos, 50) != 0) {
+            send_good(chaos, slot);
+        } else if (qpair == NO_QPAIR) {
+            open_random(chaos, slot);
+        } else if (fake->target->qpair[qpair].state == QPAIR_CONNECTING &&
+                   rnd(chaos, 4) != 0) {
+            connect_random(chaos, qpair);
+        } else {
+            send_random(chaos, qpair);
+        }
+        break;
+    }
+    fake->history_count = 0;
+}
+
+/* Requests that their queue pair took along are free for new commands. */
+static void recycle(struct fake *fake)
+{
+    for (unsigned int i = 0; i < fake->request_count; i++) {
+        if (fake->request[i]->req.state == NVMF_REQUEST_FREE) {
+            fake->request[i]->is_done = true;
+        }
+    }
+}
+
+/* @return how many reads and writes went well. */
+static uint64_t run_seed(uint64_t seed)
+{
+    struct chaos chaos = {.fake = fake_new(), .random = seed};
+    struct fake *fake = chaos.fake;
+    uint16_t controllers, qpairs;
+    uint64_t done;
+
+    fake->buffers_free = 3 * NVMF_MAX_TRANSFER / 2;
+    fake_start(fake);
+    memset(chaos.qpair, 0xff, sizeof(chaos.qpair));
+    for (unsigned int i = 0; i < STEPS; i++) {
+        step(&chaos);
+        recycle(fake);
+    }
+    fake->hold_media = fake->hold_fetch = fake->hold_done = false;
+    fake->media_room = 100;
+    fake_run(fake);
+    for (unsigned int i = 0; i < QPAIRS; i++) {
+        if (chaos.qpair[i] != NO_QPAIR &&
+            !nvmf_qpair_closed(fake->target, chaos.qpair[i])) {
+            fail_msg("seed %u: a queue pair keeps requests", (unsigned)seed);
+        }
+    }
+    nvmf_target_census(fake->target, &controllers, &qpairs);
+    for (unsigned int i = 0; i < fake->request_count; i++) {
+        if (fake->request[i]->req.state != NVMF_REQUEST_FREE) {
+            fail_msg("seed %u: a request was forgotten", (unsigned)seed);
+        }
+    }
+    if (controllers != 0 || qpairs != 0 || fake->target->depth_used != 0 ||
+        fake->target->queues_promised != 0 || fake->buffers_out != 0) {
+        fail_msg("seed %u: %u controllers, %u queue pairs left", (unsigned)seed,
+                 controllers, qpairs);
+    }
+    assert_int_equal(nvmf_target_timer(fake->target, fake->now_us),
+                     NVMF_NO_DEADLINE);
+    done = nvmf_target_counters(fake->target)->host_reads +
+           nvmf_target_counters(fake->target)->host_writes;
+    fake_free(fake);
+    return done;
+}
+
+static void test_hosts_that_do_anything(void **state)
+{
+    uint64_t done = 0;
+
+    (void)state;
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        done += run_seed(seed);
+    }
+    assert_true(done > SEEDS * 100); /* or the chaos has become too much */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_hosts_that_do_anything),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
