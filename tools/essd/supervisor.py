@@ -19,6 +19,7 @@ import re
 import signal
 import sys
 import time
+import traceback
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -42,7 +43,8 @@ def start_time(pid: int) -> int:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
         return 0
-    return int(fields[19])
+    # A zombie has ended: only its parent has not looked yet.
+    return 0 if fields[0] == "Z" else int(fields[19])
 
 
 def die_with_parent() -> None:
@@ -103,8 +105,8 @@ class Part:
             listener = EventListener()
             client.register_listener(listener)
             if path.exists():
-                with contextlib.suppress(QMPError, OSError):
-                    await client.connect(str(path))
+                with contextlib.suppress(QMPError, OSError, asyncio.TimeoutError):
+                    await asyncio.wait_for(client.connect(str(path)), 10)
                     break
             await asyncio.sleep(0.02)
         else:
@@ -402,8 +404,11 @@ class Supervisor:
         try:
             request = json.loads(await reader.readline())
             reply = {"return": await self.command(request)}
-        except (ValueError, KeyError, QMPError, OSError) as error:
-            reply = {"error": str(error)}
+        except (ValueError, KeyError, TypeError, QMPError, OSError) as error:
+            reply = {"error": str(error) or type(error).__name__}
+        except Exception:
+            traceback.print_exc()
+            reply = {"error": f"the supervisor failed; see {self.folder}/supervisor.log"}
         with contextlib.suppress(OSError):
             writer.write(json.dumps(reply).encode() + b"\n")
             await writer.drain()

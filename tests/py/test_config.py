@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What the user asks for, checked and turned into addresses of two ends."""
+
+import pytest
+
+from essd import setup
+from essd.config import Config, Drive, Host, Link, Peer, host_address
+from essd.instance import EssdError, Instance
+from essd.setup import Wish
+
+
+@pytest.mark.parametrize(("target", "host"), [
+    ("10.0.0.10/24", "10.0.0.1/24"), ("10.0.0.1/24", "10.0.0.2/24"),
+    ("192.168.7.1/30", "192.168.7.2/30"), ("fd00::10/64", "fd00::1/64")])
+def test_host_takes_the_first_free_address(target: str, host: str) -> None:
+    assert host_address(target) == host
+
+
+def test_configuration_survives_json() -> None:
+    config = Config("x", "/guest", "tcg", [Link(0, ["10.0.0.10/24"], 9000, True)],
+                    Drive("q", "f", "m", "raw", "nqn.x"), Host(), Peer())
+    assert Config.from_json(config.to_json()) == config
+
+
+@pytest.mark.parametrize("text", [
+    "10.0.0.300/24", "10.0.0.1/33", "", "10.0.0.0/24", "10.0.0.255/24",
+    "10.0.0.1/31", "224.0.0.1/24", "127.0.0.1/8", "10.0.0.1/24,10.0.9.1/24",
+    "host/24"])
+def test_bad_addresses_are_refused(text: str) -> None:
+    with pytest.raises(EssdError):
+        setup.parse_addresses(text)
+
+
+def test_a_port_may_have_both_families() -> None:
+    assert setup.parse_addresses("10.0.0.10/24, fd00::10/64") == [
+        "10.0.0.10/24", "fd00::10/64"]
+
+
+@pytest.mark.parametrize("ports", [
+    ["10.0.0.10/24", "10.0.0.11/24"], ["10.0.0.10/16", "10.0.1.10/24"],
+    ["10.0.0.1/24,fd00::1/64", "10.0.1.1/24,fd00::2/64"]])
+def test_both_ports_in_one_network_are_refused(ports: list[str]) -> None:
+    with pytest.raises(EssdError, match="networks of their own"):
+        setup.links(Wish(ports=ports))
+
+
+@pytest.mark.parametrize("mtu", [0, 1499, 9001])
+def test_mtu_out_of_range_is_refused(mtu: int) -> None:
+    with pytest.raises(EssdError, match="MTU"):
+        setup.links(Wish(mtu=mtu))
+
+
+@pytest.mark.parametrize("name", ["", "../x", "a/b", "a b", "."])
+def test_names_that_are_paths_are_refused(name: str) -> None:
+    with pytest.raises(EssdError, match="no name"):
+        Instance(name)

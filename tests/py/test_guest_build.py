@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Formats that the guest's builder writes itself, read back by other programs."""
+
+import base64
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from essd import guest_build
+from essd.fw_build import BuildError
+
+
+def test_cpio_is_read_back_by_busybox_or_bsdtar(tmp_path: Path) -> None:
+    archive = guest_build.Cpio()
+    archive.folder("bin")
+    content = bytes(range(256)) * 5 + b"odd"
+    (tmp_path / "file").write_bytes(content)
+    archive.file("bin/file", tmp_path / "file")
+    data = archive.close()
+    assert len(data) % 4 == 0
+    # A reader of our own, from the format's description (newc, all hex fields).
+    seen = {}
+    at = 0
+    while True:
+        assert data[at:at + 6] == b"070701"
+        fields = [int(data[at + 6 + 8 * n:at + 14 + 8 * n], 16) for n in range(13)]
+        size, name_size = fields[6], fields[11]
+        name = data[at + 110:at + 110 + name_size - 1].decode()
+        at = (at + 110 + name_size + 3) & ~3
+        if name == "TRAILER!!!":
+            break
+        seen[name] = data[at:at + size]
+        at = (at + size + 3) & ~3
+    assert seen == {"bin": b"", "bin/file": content}
+
+
+def test_dropbear_key_holds_the_public_key_of_ssh_keygen(tmp_path: Path) -> None:
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f",
+                    tmp_path / "key"], check=True)
+    kind, secret = guest_build.ssh_fields(
+        guest_build.dropbear_key((tmp_path / "key").read_text()))
+    blob = base64.b64decode((tmp_path / "key.pub").read_text().split()[1])
+    assert kind == b"ssh-ed25519"
+    assert guest_build.ssh_fields(blob)[1] == secret[32:]
+
+
+def test_unknown_kernel_compression_is_named(tmp_path: Path) -> None:
+    image = bytearray(4096)
+    image[0x1f1] = 1
+    image[0x248:0x24c] = (0).to_bytes(4, "little")
+    image[0x24c:0x250] = (64).to_bytes(4, "little")
+    with pytest.raises(BuildError, match="unknown method"):
+        guest_build.kernel_elf(bytes(image), tmp_path / "vmlinux", tmp_path / "log")
+
+
+@pytest.mark.parametrize("name", ["packages.txt", "skip.txt", "sysroot.txt",
+                                  "modules.txt"])
+def test_lists_hold_words_only(name: str) -> None:
+    lines = guest_build.read_list(name)
+    assert lines
+    assert len(set(lines)) == len(lines)
+    assert not any(line.startswith("#") for line in lines)
+
+
+def test_other_content_is_another_guest(tmp_path: Path,
+                                        monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guest_build.paths, "TOP", tmp_path)
+    file = tmp_path / "file"
+    file.write_text("a")
+    first = guest_build.digest([file])
+    file.write_text("b")
+    assert guest_build.digest([file]) != first

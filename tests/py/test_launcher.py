@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The launcher on machines that lack things, played by programs in PATH."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from essd import doctor, paths
+
+LAUNCHER = paths.TOP / "essd"
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> dict[str, str]:
+    """A machine where dpkg-query knows no package and sudo asks for a password."""
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for name, body in (("dpkg-query", "exit 1"), ("sudo", "exit 1"),
+                       ("apt-get", f"echo $@ >> {tmp_path}/apt; exit 1"),
+                       ("id", "echo 1000")):
+        (tools / name).write_text(f"#!/bin/sh\n{body}\n")
+        (tools / name).chmod(0o755)
+    return {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}",
+            "ESSD_CACHE": str(tmp_path / "cache"), "LC_ALL": "C"}
+
+
+def start(machine: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([LAUNCHER, *words], env=machine, check=False, text=True,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE)
+
+
+def test_one_line_and_status_2_without_root_and_sudo(machine: dict[str, str]) -> None:
+    done = start(machine, "demo")
+    assert done.returncode == 2
+    assert done.stdout == ""
+    line = done.stderr.splitlines()[1]
+    assert line.startswith("sudo sh -c 'apt-get update && apt-get install ")
+    for name in doctor.wanted_packages():
+        assert f" {name}" in line
+    assert len(done.stderr.splitlines()) == 2
+
+
+def test_telling_commands_ask_for_python_alone(machine: dict[str, str]) -> None:
+    done = start(machine, "doctor")
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[1].endswith(
+        "--no-install-recommends python3 python3-venv'")
+
+
+def test_failing_installation_names_its_log(machine: dict[str, str]) -> None:
+    sudo = Path(machine["PATH"].split(":")[0]) / "sudo"
+    sudo.write_text('#!/bin/sh\nshift\n[ "$1" = true ] || exec "$@"\n')
+    done = start(machine, "demo")
+    assert done.returncode == 1
+    assert "installing packages failed" in done.stderr
+    assert "packages.log" in done.stderr
+
+
+def test_as_root_nothing_is_installed_against_the_users_wish(
+        machine: dict[str, str], tmp_path: Path) -> None:
+    identity = Path(machine["PATH"].split(":")[0]) / "id"
+    identity.write_text("#!/bin/sh\necho 0\n")
+    machine["ESSD_INSTALL"] = "no"
+    assert start(machine, "demo").returncode == 2
+    assert not (tmp_path / "apt").exists()

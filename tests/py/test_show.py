@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What is shown of long output."""
+
+from essd import show, steps
+
+FIO = """x: (g=0): rw=randwrite, bs=(R) 4096B-4096B
+fio-3.39
+x: (groupid=0, jobs=1): err= 0: pid=236: Sat Nov 21 02:52:22 2026
+  read: IOPS=1222, BW=4889KiB/s (5007kB/s)(16.0MiB/3351msec)
+    slat (usec): min=11, max=7160, avg=151.04, stdev=423.12
+  write: IOPS=1263, BW=5055KiB/s (5177kB/s)(16.0MiB/3241msec); 0 zone resets
+Run status group 0 (all jobs):
+   READ: bw=4889KiB/s (5007kB/s), io=16.0MiB (16.8MB), run=3351-3351msec
+"""
+
+
+def test_short_output_is_kept() -> None:
+    assert show.trim("a\nb\n", 4) == ["a", "b"]
+
+
+def test_long_output_loses_its_middle_only() -> None:
+    lines = [str(n) for n in range(100)]
+    shown = show.trim("\n".join(lines), 10)
+    assert shown == [*lines[:6], "... 91 more lines", *lines[-3:]]
+
+
+def test_fio_is_summed_up_by_result_and_rates() -> None:
+    assert [x.split()[0] for x in steps.fio_summary(FIO).splitlines()] == [
+        "x:", "read:", "write:"]

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A supervisor with programs of the test's in place of virtual machines."""
+
+import contextlib
+import json
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from essd import paths
+from essd.config import Config, Drive, Link
+from essd.instance import EssdError, Instance
+from essd.supervisor import Cable, start_time
+
+# Answers QMP's greeting and commands, as far as the supervisor asks.  Requests
+# come without line ends: QMP is a stream of JSON values.
+FAKE_QEMU = '''#!{python}
+import json, socket, sys
+path = next(a.split("path=")[1] for a in sys.argv if "id=qmp-drive," in a)
+server = socket.socket(socket.AF_UNIX)
+server.bind(path)
+server.listen()
+connection = server.accept()[0]
+version = {{"qemu": {{"micro": 0, "minor": 0, "major": 10}}, "package": ""}}
+greeting = {{"QMP": {{"version": version, "capabilities": []}}}}
+connection.sendall(json.dumps(greeting).encode() + b"\\n")
+text = ""
+while True:
+    text += connection.recv(65536).decode()
+    while text.strip():
+        try:
+            request, end = json.JSONDecoder().raw_decode(text.strip())
+        except ValueError:
+            break
+        text = text.strip()[end:]
+        if request["execute"] == "quit-badly":
+            print("drive: something broke")
+            sys.exit(3)
+        reply = {{"return": {{}}, "id": request.get("id")}}
+        connection.sendall(json.dumps(reply).encode() + b"\\n")
+'''
+
+
+@pytest.fixture
+def instance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Instance]:
+    import sys
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    fake = tmp_path / "qemu"
+    fake.write_text(FAKE_QEMU.format(python=sys.executable))
+    fake.chmod(0o755)
+    instance = Instance("unit")
+    instance.start(Config(
+        "unit", "", "tcg", [Link(0, ["10.0.0.10/24"]), Link(1, ["10.0.1.10/24"])],
+        drive=Drive(str(fake), "flash", "media", "raw", "nqn")))
+    wait_monitor(instance)
+    yield instance
+    instance.stop()
+
+
+def wait_monitor(instance: Instance) -> None:
+    for _ in range(100):
+        with contextlib.suppress(EssdError):
+            instance.ask("qmp", part="drive", execute="anything")
+            return
+        time.sleep(0.05)
+    raise AssertionError("no monitor")
+
+
+def wait_state(instance: Instance, state: str) -> dict[str, object]:
+    for _ in range(100):
+        drive = instance.status()["parts"]["drive"]
+        if drive["state"] == state:
+            return dict(drive)
+        time.sleep(0.05)
+    raise AssertionError(instance.status())
+
+
+def test_everything_is_private(instance: Instance) -> None:
+    wait_state(instance, "running")
+    assert instance.folder.stat().st_mode & 0o77 == 0
+    assert (instance.folder / "control.sock").stat().st_mode & 0o77 == 0
+
+
+def test_down_leaves_nothing_running(instance: Instance) -> None:
+    pids = [p["pid"] for p in json.loads((instance.folder / "state.json").read_text())]
+    assert len(pids) == 2
+    assert instance.stop()
+    assert not any(start_time(pid) for pid in pids)
+    assert not instance.is_running
+    assert not instance.stop()
+
+
+def test_drive_dies_with_its_supervisor(instance: Instance) -> None:
+    state = json.loads((instance.folder / "state.json").read_text())
+    os.kill(state[0]["pid"], signal.SIGKILL)
+    for _ in range(100):
+        if not start_time(state[1]["pid"]):
+            break
+        time.sleep(0.02)
+    else:
+        raise AssertionError("the drive lives on")
+    with pytest.raises(EssdError, match="nothing is running"):
+        instance.status()
+
+
+def test_crash_is_noticed_with_its_last_words(instance: Instance) -> None:
+    wait_state(instance, "running")
+    with pytest.raises(EssdError):
+        instance.ask("qmp", part="drive", execute="quit-badly")
+    drive = wait_state(instance, "crashed")
+    assert "status 3" in str(drive["why"])
+    assert "something broke" in str(drive["why"])
+    with pytest.raises(EssdError, match="something broke.*log"):
+        instance.check()
+
+
+def test_power_goes_off_and_on(instance: Instance) -> None:
+    first = wait_state(instance, "running")["pid"]
+    instance.ask("power-cut")
+    wait_state(instance, "off")
+    with pytest.raises(EssdError, match="not powered"):
+        instance.ask("power-cut")
+    instance.ask("power-on")
+    assert wait_state(instance, "running")["pid"] != first
+    with pytest.raises(EssdError, match="powered already"):
+        instance.ask("power-on")
+
+
+def test_unknown_port_is_refused(instance: Instance) -> None:
+    with pytest.raises(EssdError, match="no port 7"):
+        instance.ask("port", port=7, plugged=False)
+
+
+def test_nonsense_on_the_control_socket_is_answered(instance: Instance) -> None:
+    import socket
+    for line in (b"nonsense\n", b"{}\n", b'{"command": "no"}\n', b"[]\n"):
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(str(instance.folder / "control.sock"))
+            connection.sendall(line)
+            assert "error" in json.loads(connection.makefile("rb").readline()), line
+
+
+@pytest.mark.parametrize(("plugged", "connected", "port_up", "carrier"), [
+    (True, True, None, True), (True, True, True, True), (True, True, False, False),
+    (False, True, True, False), (True, False, True, False)])
+def test_carrier_needs_cable_peer_and_port(plugged: bool, connected: bool,
+                                           port_up: bool | None,
+                                           carrier: bool) -> None:
+    cable = Cable()
+    cable.plugged, cable.connected, cable.port_up = plugged, connected, port_up
+    assert cable.carrier == carrier
+
+
+def test_foreign_runtime_folder_is_refused(tmp_path: Path,
+                                           monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    (tmp_path / "essd").mkdir(mode=0o755)
+    (tmp_path / "essd").chmod(0o755)
+    with pytest.raises(PermissionError):
+        paths.runtime()
