@@ -1,0 +1,883 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The media engine's core: commands, cache behaviour, errors, power. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include <errno.h>
+
+#include "tests/unit/hw-model/media/media_world.h"
+
+enum { CACHE_BYTES = 1 << 20, CACHE_BLOCKS = CACHE_BYTES / 512 };
+
+static int setup(void **state)
+{
+    *state = w_new(CACHE_BYTES);
+    return 0;
+}
+
+static int setup_no_cache(void **state)
+{
+    *state = w_new(0);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct world *w = *state;
+
+    media_cache_check(&w->media.cache);
+    w_free(w);
+    return 0;
+}
+
+static void fill(struct world *w, uint32_t buf, uint8_t byte, uint32_t blocks)
+{
+    memset(w->dram + W_BUF + buf, byte, blocks * 512);
+}
+
+static uint8_t write_blocks(struct world *w, uint64_t lba, uint32_t count,
+                            uint8_t byte, uint8_t flags)
+{
+    fill(w, 0, byte, count);
+    return w_do(w, &(struct cmd){.opcode = MEDIA_CMD_WRITE,
+                                 .flags = flags,
+                                 .lba = lba,
+                                 .count = count,
+                                 .buf = W_BUF});
+}
+
+/* Read and compare; the status when it is not OK, 0xfe for wrong data. */
+static uint8_t expect_blocks(struct world *w, uint64_t lba, uint32_t count,
+                             uint8_t byte)
+{
+    const uint32_t buf = W_BUF + (2 << 20);
+    uint8_t status;
+
+    memset(w->dram + buf, 0xa5, count * 512);
+    status = w_do(w, &(struct cmd){.opcode = MEDIA_CMD_READ,
+                                   .lba = lba,
+                                   .count = count,
+                                   .buf = buf});
+    for (uint32_t i = 0; status == MEDIA_CQE_OK && i < count * 512; i++) {
+        if (w->dram[buf + i] != byte) {
+            return 0xfe;
+        }
+    }
+    return status;
+}
+
+static uint8_t flush(struct world *w)
+{
+    return w_do(w, &(struct cmd){.opcode = MEDIA_CMD_FLUSH});
+}
+
+static void power_cut(struct world *w)
+{
+    backend_ram_power_cut(&w->ram);
+    w_power_on(w, w->media.config.cache_bytes);
+}
+
+static void test_media_write_completes_in_the_cache(void **state)
+{
+    struct world *w = *state;
+
+    assert_int_equal(write_blocks(w, 8, 8, 0x11, 0), MEDIA_CQE_OK);
+    assert_int_equal(w->ram.requests, 0);
+    assert_int_equal(expect_blocks(w, 8, 8, 0x11), MEDIA_CQE_OK);
+    assert_int_equal(w->ram.requests, 0);
+    assert_int_equal(w_counter(w, MEDIA_COUNT_CACHE_WRITES), 1);
+    assert_int_equal(w_counter(w, MEDIA_COUNT_CACHE_READS), 1);
+    assert_int_equal(w_counter(w, MEDIA_COUNT_WRITE_BLOCKS), 8);
+    assert_int_equal(w_counter(w, MEDIA_COUNT_READ_BLOCKS), 8);
+    assert_int_equal(w_read(w, A_MEDIA_CACHE_DIRTY_KIB), 4);
+}
+
+static void test_media_read_past_the_cache_is_one_request(void **state)
+{
+    struct world *w = *state;
+    uint32_t len = 16;
+
+    memset(w->ram.written + 64 * 512, 0x22, len * 512);
+    assert_int_equal(expect_blocks(w, 64, len, 0x22), MEDIA_CQE_OK);
+    assert_int_equal(w->ram.requests, 1);
+    /* Something unrelated in the cache changes nothing. */
+    assert_int_equal(write_blocks(w, 8, 8, 0x11, 0), MEDIA_CQE_OK);
+    assert_int_equal(expect_blocks(w, 64, len, 0x22), MEDIA_CQE_OK);
+    assert_int_equal(w->ram.requests, 2);
+}
+
+static void test_media_read_is_put_together_from_both(void **state)
+{
+    struct world *w = *state;
+    const uint32_t buf = W_BUF + (1 << 20);
+
+    for (uint32_t i = 0; i < 64; i++) {
+        memset(w->ram.written + i * 512, (int)i, 512);
+    }
+    /* Blocks of odd size at odd places. */
+    assert_int_equal(write_blocks(w, 3, 1, 0x80, 0), MEDIA_CQE_OK);
+    assert_int_equal(write_blocks(w, 7, 11, 0x81, 0), MEDIA_CQE_OK);
+    assert_int_equal(write_blocks(w, 40, 2, 0x82, 0), MEDIA_CQE_OK);
+    assert_int_equal(w_do(w, &(struct cmd){.opcode = MEDIA_CMD_READ,
+                                           .flags = MEDIA_CMD_LIST_FLAG,
+                                           .lba = 1,
+                                           .count = 60,
+                                           .buf = buf,
+                                           .pieces = 40,
+                                           .piece_len = 768}),
+                     MEDIA_CQE_OK);
+    for (uint32_t i = 1; i < 61; i++) {
+        uint8_t want = (uint8_t)i;
+
+        want = i == 3 ? 0x80 : want;
+        want = i >= 7 && i < 18 ? 0x81 : want;
+        want = i >= 40 && i < 42 ? 0x82 : want;
+        assert_int_equal(w->dram[buf + (i - 1) * 512], want);
+        assert_int_equal(w->dram[buf + (i - 1) * 512 + 511], want);
+    }
+}
+
+static void test_media_power_cut_loses_unflushed_writes_only(void **state)
+{
+    struct world *w = *state;
+
+    assert_int_equal(write_blocks(w, 0, 8, 0x11, 0), MEDIA_CQE_OK);
+    assert_int_equal(flush(w), MEDIA_CQE_OK);
+    assert_int_equal(write_blocks(w, 0, 4, 0x22, 0), MEDIA_CQE_OK);
+    assert_int_equal(write_blocks(w, 100, 3, 0x33, MEDIA_CMD_FUA),
+                     MEDIA_CQE_OK);
+    assert_int_equal(write_blocks(w, 200, 3, 0x44, 0), MEDIA_CQE_OK);
+    power_cut(w);
+    assert_int_equal(expect_blocks(w, 0, 8, 0x11), MEDIA_CQE_OK);
+    assert_int_equal(expect_blocks(w, 100, 3, 0x33), MEDIA_CQE_OK);
+    assert_int_equal(expect_blocks(w, 200, 3, 0), MEDIA_CQE_OK);
+}
+
+static void test_media_flush_waits_for_the_medium(void **state)
+{
+    struct world *w = *state;
+    unsigned int before;
+
+    assert_int_equal(write_blocks(w, 0, 8, 0x11, 0), MEDIA_CQE_OK);
+    before = w->num_done;
+    w_put(w, &(struct cmd){.opcode = MEDIA_CMD_FLUSH});
+    w_kick(w);
+    assert_int_equal(w->ram.count, 1); /* the batch */
+    assert_int_equal(w->ram.queue[0].kind, BACKEND_RAM_WRITE);
+    assert_true(backend_ram_step(&w->ram, 0));
+    w_settle(w);
+    assert_int_equal(w->num_done, before);
+    assert_int_equal(w->ram.count, 1);
+    assert_int_equal(w->ram.queue[0].kind, BACKEND_RAM_FLUSH);
+    w_finish(w);
+    assert_int_equal(w->num_done, before + 1);
+    /* With nothing new there is nothing to do. */
+    assert_int_equal(flush(w), MEDIA_CQE_OK);
+    assert_int_equal(w_counter(w, MEDIA_COUNT_MEDIUM_FLUSHES), 1);
+}
+
+static void test_media_flushes_share_one_request(void **state)
+{
+    struct world *w = *state;
+
+    assert_int_equal(write_blocks(w, 0, 8, 0x11, 0), MEDIA_CQE_OK);
+    for (unsigned int i = 0; i < 8; i++) {
+        w_put(w, &(struct cmd){.opcode = MEDIA_CMD_FLUSH});
+    }
+    w_kick(w);
+    w_finish(w);
+    assert_int_equal(w->num_done, 9);
+    assert_int_equal(w_counter(w, MEDIA_COUNT_MEDIUM_FLUSHES), 1);
+}
+
+static void test_media_flush_does_not_wait_for_later_writes(void **state)
+{
+    struct world *w = *state;
+    unsigned int before;
+
+    assert_int_equal(write_blocks(w, 0, 8, 0x11, 0), MEDIA_CQE_OK);
+    w_put(w, &(struct cmd){.opcode = MEDIA_CMD_FLUSH, .cookie = 7});
+    w_kick(w);
+    before = w->num_done;
+    /* The line is in flight; write it again, and another one. */
+    fill(w, 0, 0x55, 8);
+    w_put(w,
+          &(struct cmd){.opcode = MEDIA_CMD_WRITE, .count = 8, .buf = W_BUF});
+    w_put(w,
+          &(struct cmd){
+              .opcode = MEDIA_CMD_WRITE, .lba = 64, .count = 8, .buf = W_BUF});
+    w_kick(w);
+    assert_int_equal(w->num_done, before + 2);
+    assert_int_equal(w->ram.count, 2); /* line 0, and 64 while draining */
+    assert_true(backend_ram_step(&w->ram, 0));
+    w_settle(w);
+    for (uint32_t i = 0; i < w->ram.count; i++) {
+        if (w->ram.queue[i].kind == BACKEND_RAM_FLUSH) {
+            assert_true(backend_ram_step(&w->ram, i));
+            break;
+        }
+    }
+    w_settle(w);
+    assert_int_equal(w->num_done, before + 3);
+    assert_int_equal(w->done[before + 2].cookie, 7);
+    assert_int_equal(w->ram.stable[0], 0x11);
+    assert_int_equal(expect_blocks(w, 0, 8, 0x55), MEDIA_CQE_OK);
+}
+
+static void test_media_fua_goes_past_the_cache_without_copies(void **state)
+{
+    struct world *w = *state;
+
+    fill(w, 0, 0x77, 8);
+    w_put(w, &(struct cmd){.opcode = MEDIA_CMD_WRITE,
+                           .flags = MEDIA_CMD_FUA,
+                           .count = 8,
+                           .buf = W_BUF});
+    w_kick(w);
+    assert_int_equal(w->ram.count, 1);
+    assert_ptr_equal(w->ram.queue[0].iov[0].iov_base, w->dram + W_BUF);
+    w_finish(w);
+    assert_int_equal(w->num_done, 1);
+    assert_int_equal(w->ram.stable[0], 0x77);
+    assert_int_equal(w->media.cache.used_lines, 0);
+}
+
+static void test_media_fua_over_cached_blocks_wins(void **state)
+{
+    struct world *w = *state;
+
+    assert_int_equal(write_blocks(w, 0, 16, 0x11, 0), MEDIA_CQE_OK);
+    assert_int_equal(write_blocks(w, 3, 2, 0x22, MEDIA_CMD_FUA), MEDIA_CQE_OK);
+    assert_int_equal(w->ram.stable[3 * 512], 0x22);
+    assert_int_equal(expect_blocks(w, 3, 2, 0x22), MEDIA_CQE_OK);
+    assert_int_equal(expect_blocks(w, 0, 3, 0x11), MEDIA_CQE_OK);
+    assert_int_equal(flush(w), MEDIA_CQE_OK);
+    assert_int_equal(w->ram.stable[3 * 512], 0x22);
+    assert_int_equal(w->ram.stable[15 * 512], 0x11);
+}
+
+static void test_media_fua_does_not_write_out_the_whole_cache(void **state)
+{
+    struct world *w = *state;
+
+    for (uint64_t i = 0; i < 32; i++) {
+        assert_int_equal(write_blocks(w, i * 64, 8, 0x11, 0), MEDIA_CQE_OK);
+    }
+    assert_int_equal(write_blocks(w, 0, 8, 0x22, MEDIA_CMD_FUA), MEDIA_CQE_OK);
+    assert_int_equal(w->media.cache.used_lines, 31);
+}
+
+static void test_media_fua_read_makes_what_it_reads_durable(void **state)
+{
+    struct world *w = *state;
+
+    assert_int_equal(write_blocks(w, 5, 2, 0x11, 0), MEDIA_CQE_OK);
+    assert_int_equal(w_do(w, &(struct cmd){.opcode = MEDIA_CMD_READ,
+                                           .flags = MEDIA_CMD_FUA,
+                                           .lba = 5,
+                                           .count = 2,
+                                           .buf = W_BUF + 8192}),
+                     MEDIA_CQE_OK);
+    assert_int_equal(w->dram[W_BUF + 8192], 0x11);
+    assert_int_equal(w->ram.stable[5 * 512], 0x11);
+}
+
+static void test_media_cache_off_is_write_through(void **state)
+{
+    struct world *w = *state;
+
+    assert_int_equal(write_blocks(w, 0, 8, 0x11, 0), MEDIA_CQE_OK);
+    w_write(w, A_MEDIA_CACHE_CTRL, 0);
+    assert_int_equal(write_blocks(w, 4, 8, 0x22, 0), MEDIA_CQE_OK);
+    assert_int_equal(w->ram.stable[4 * 512], 0x22);
+    assert_int_equal(write_blocks(w, 64, 8, 0x33, 0), MEDIA_CQE_OK);
+    assert_int_equal(w->ram.stable[64 * 512], 0x33);
+    /* What was in the cache before may still be there. */
+    assert_int_equal(expect_blocks(w, 0, 4, 0x11), MEDIA_CQE_OK);
+    w_write(w, A_MEDIA_CACHE_CTRL, 1);
+    assert_int_equal(flush(w), MEDIA_CQE_OK);
+    assert_int_equal(w->ram.stable[0], 0x11);
+}
+
+static void test_media_without_a_cache_works(void **state)
+{
+    struct world *w = *state;
+
+    assert_int_equal(w_read(w, A_MEDIA_CACHE_SIZE_KIB), 0);
+    assert_int_equal(write_blocks(w, 9, 5, 0x11, 0), MEDIA_CQE_OK);
+    assert_int_equal(w->ram.written[9 * 512], 0x11);
+    assert_int_equal(w->ram.stable[9 * 512], 0);
+    assert_int_equal(flush(w), MEDIA_CQE_OK);
+    assert_int_equal(w->ram.stable[9 * 512], 0x11);
+    assert_int_equal(expect_blocks(w, 9, 5, 0x11), MEDIA_CQE_OK);
+}
+
+static void test_media_zeroes_and_deallocates(void **state)
+{
+    static const uint8_t opcodes[] = {MEDIA_CMD_WRITE_ZEROES,
+                                      MEDIA_CMD_DEALLOCATE};
+    struct world *w = *state;
+
+    for (size_t i = 0; i < ARRAY_LEN(opcodes); i++) {
+        memset(w->ram.written, 0x99, 1 << 20);
+        assert_int_equal(write_blocks(w, 0, 32, 0x11, 0), MEDIA_CQE_OK);
+        assert_int_equal(
+            w_do(w, &(struct cmd){.opcode = opcodes[i], .lba = 5, .count = 20}),
+            MEDIA_CQE_OK);
+        assert_int_equal(expect_blocks(w, 5, 20, 0), MEDIA_CQE_OK);
+        assert_int_equal(expect_blocks(w, 0, 5, 0x11), MEDIA_CQE_OK);
+        assert_int_equal(expect_blocks(w, 25, 7, 0x11), MEDIA_CQE_OK);
+        assert_int_equal(expect_blocks(w, 32, 8, 0x99), MEDIA_CQE_OK);
+        assert_int_equal(flush(w), MEDIA_CQE_OK);
+        assert_int_equal(expect_blocks(w, 5, 20, 0), MEDIA_CQE_OK);
+    }
+    /* With FUA it is durable; the whole medium at once drains the cache. */
+    assert_int_equal(write_blocks(w, 0, 32, 0x11, 0), MEDIA_CQE_OK);
+    assert_int_equal(w_do(w, &(struct cmd){.opcode = MEDIA_CMD_DEALLOCATE,
+                                           .flags = MEDIA_CMD_FUA,
+                                           .count = W_MEDIUM_BYTES / 512}),
+                     MEDIA_CQE_OK);
+    power_cut(w);
+    assert_int_equal(expect_blocks(w, 0, 64, 0), MEDIA_CQE_OK);
+}
+
+static void test_media_long_writes_go_past_the_cache(void **state)
+{
+    struct world *w = *state;
+
+    assert_int_equal(write_blocks(w, 0, CACHE_BLOCKS / 2, 0x11, 0),
+                     MEDIA_CQE_OK);
+    assert_int_equal(w->media.cache.used_lines, 0);
+    assert_int_equal(w->ram.requests, 1);
+    assert_int_equal(w->ram.stable[0], 0);
+}
+
+static void test_media_full_cache_makes_writes_wait(void **state)
+{
+    struct world *w = *state;
+    uint64_t lba = 0;
+
+    /* Alternate lines: batches of one line each. */
+    for (;;) {
+        fill(w, 0, 0x11, 8);
+        w_put(w, &(struct cmd){.opcode = MEDIA_CMD_WRITE,
+                               .lba = lba,
+                               .count = 8,
+                               .buf = W_BUF});
+        w_kick(w);
+        if (w->media.active_ops > 0) {
+            break;
+        }
+        lba += 16;
+        assert_in_range(lba, 0, 2 * CACHE_BLOCKS);
+    }
+    assert_int_equal(w_counter(w, MEDIA_COUNT_CACHE_FULL), 1);
+    assert_int_equal(w->ram.count, HW_MEDIA_BATCHES);
+    assert_true(backend_ram_step(&w->ram, 0));
+    w_settle(w);
+    assert_int_equal(w->media.active_ops, 0);
+    media_cache_check(&w->media.cache);
+    w_finish(w);
+    assert_in_range(w->media.cache.used_lines, 1, CACHE_BYTES / 4096 / 8 + 8);
+}
+
+static void test_media_destages_when_idle_in_long_requests(void **state)
+{
+    struct world *w = *state;
+
+    for (uint64_t i = 0; i < 32; i++) {
+        assert_int_equal(write_blocks(w, (31 - i) * 8, 8, 0x11, 0),
+                         MEDIA_CQE_OK);
+    }
+    assert_int_equal(w->ram.requests, 0);
+    assert_true(w->env.deadline_ns != DEV_NO_DEADLINE);
+    for (unsigned int i = 0; i < 3 && w->ram.requests == 0; i++) {
+        w->env.now_ns = w->env.deadline_ns;
+        hw_media_timer(&w->media);
+        w_finish(w);
+    }
+    assert_int_equal(w->ram.requests, 1);
+    assert_int_equal(w->media.cache.used_lines, 0);
+    assert_int_equal(w_counter(w, MEDIA_COUNT_DESTAGED_BLOCKS), 256);
+}
+
+static void test_media_destage_failure_loses_nothing(void **state)
+{
+    struct world *w = *state;
+
+    w_write(w, A_MEDIA_IRQ_ENABLE, R_MEDIA_IRQ_STATUS_DESTAGE_FAILED_MASK);
+    assert_int_equal(write_blocks(w, 0, 8, 0x11, 0), MEDIA_CQE_OK);
+    w->ram.fail_writes = ENOSPC;
+    assert_int_equal(flush(w), MEDIA_CQE_NO_SPACE);
+    assert_true(w->env.irq);
+    assert_int_equal(w_read(w, A_MEDIA_STATUS), 1);
+    assert_int_equal(expect_blocks(w, 0, 8, 0x11), MEDIA_CQE_OK);
+    w->ram.fail_writes = EIO;
+    assert_int_equal(write_blocks(w, 0, 2, 0x22, MEDIA_CMD_FUA),
+                     MEDIA_CQE_WRITE_ERROR);
+    w->ram.fail_writes = 0;
+    w->env.now_ns = w->env.deadline_ns;
+    hw_media_timer(&w->media);
+    w_finish(w);
+    assert_int_equal(w_read(w, A_MEDIA_STATUS), 0);
+    assert_int_equal(w->media.cache.used_lines, 0);
+    assert_int_equal(w->ram.written[5 * 512], 0x11);
+}
+
+static void test_media_full_cache_and_failing_medium_refuses(void **state)
+{
+    struct world *w = *state;
+    uint8_t status = MEDIA_CQE_OK;
+
+    w->ram.fail_writes = ENOSPC;
+    for (uint64_t i = 0; i < CACHE_BLOCKS / 8 + 1; i++) {
+        status = write_blocks(w, i * 8, 8, 0x11, 0);
+        if (status != MEDIA_CQE_OK) {
+            break;
+        }
+    }
+    assert_int_equal(status, MEDIA_CQE_NO_SPACE);
+    assert_int_equal(w->media.active_ops, 0);
+    w->ram.fail_writes = 0;
+    assert_int_equal(flush(w), MEDIA_CQE_OK);
+    assert_int_equal(write_blocks(w, 0, 8, 0x22, 0), MEDIA_CQE_OK);
+}
+
+static void test_media_errors_of_the_medium_are_told_apart(void **state)
+{
+    struct world *w = *state;
+
+    w->ram.fail_reads = EIO;
+    assert_int_equal(expect_blocks(w, 0, 8, 0), MEDIA_CQE_READ_ERROR);
+    /* A read of which a part is cached. */
+    assert_int_equal(write_blocks(w, 4, 1, 0x11, 0), MEDIA_CQE_OK);
+    assert_int_equal(expect_blocks(w, 0, 32, 0), MEDIA_CQE_READ_ERROR);
+    w->ram.fail_reads = 0;
+    w->ram.fail_writes = EROFS;
+    assert_int_equal(write_blocks(w, 64, 8, 0x11, MEDIA_CMD_FUA),
+                     MEDIA_CQE_READ_ONLY);
+    w->ram.fail_writes = EIO;
+    assert_int_equal(w_do(w, &(struct cmd){.opcode = MEDIA_CMD_WRITE_ZEROES,
+                                           .lba = 64,
+                                           .count = 1}),
+                     MEDIA_CQE_WRITE_ERROR);
+    w->ram.fail_writes = 0;
+    w->ram.fail_flushes = EIO;
+    assert_int_equal(flush(w), MEDIA_CQE_WRITE_ERROR);
+    w->ram.fail_flushes = 0;
+    assert_int_equal(flush(w), MEDIA_CQE_OK);
+    assert_int_equal(w->ram.stable[4 * 512], 0x11);
+    assert_int_equal(w_counter(w, MEDIA_COUNT_ERRORS), 5);
+}
+
+static void test_media_judges_commands(void **state)
+{
+    const uint64_t blocks = W_MEDIUM_BYTES / 512;
+    const struct {
+        struct cmd cmd;
+        uint8_t status;
+    } rows[] = {
+        {{.opcode = MEDIA_CMD_NOP}, MEDIA_CQE_OK},
+        {{.opcode = 6}, MEDIA_CQE_BAD_OPCODE},
+        {{.opcode = 0xff}, MEDIA_CQE_BAD_OPCODE},
+        {{.opcode = MEDIA_CMD_READ, .count = 0, .buf = W_BUF},
+         MEDIA_CQE_BAD_ARGUMENT},
+        {{.opcode = MEDIA_CMD_WRITE_ZEROES}, MEDIA_CQE_BAD_ARGUMENT},
+        {{.opcode = MEDIA_CMD_WRITE_ZEROES, .count = 1, .pieces = 1},
+         MEDIA_CQE_BAD_ARGUMENT},
+        {{.opcode = MEDIA_CMD_FLUSH, .pieces = 1}, MEDIA_CQE_BAD_ARGUMENT},
+        {{.opcode = MEDIA_CMD_READ, .flags = 4, .count = 1, .buf = W_BUF},
+         MEDIA_CQE_BAD_ARGUMENT},
+        {{.opcode = MEDIA_CMD_READ,
+          .count = 7,
+          .buf = W_BUF,
+          .pieces = 7,
+          .piece_len = 512},
+         MEDIA_CQE_BAD_ARGUMENT},
+        {{.opcode = MEDIA_CMD_READ,
+          .count = 6,
+          .buf = W_BUF,
+          .pieces = 6,
+          .piece_len = 512},
+         MEDIA_CQE_OK},
+        {{.opcode = MEDIA_CMD_READ,
+          .flags = MEDIA_CMD_LIST_FLAG,
+          .count = 65,
+          .buf = W_BUF,
+          .pieces = 65,
+          .piece_len = 512},
+         MEDIA_CQE_BAD_ARGUMENT},
+        {{.opcode = MEDIA_CMD_READ,
+          .flags = MEDIA_CMD_LIST_FLAG,
+          .count = 64,
+          .buf = W_BUF,
+          .pieces = 64,
+          .piece_len = 512},
+         MEDIA_CQE_OK},
+        {{.opcode = MEDIA_CMD_READ,
+          .count = 2,
+          .buf = W_BUF,
+          .piece_len = 1023},
+         MEDIA_CQE_BAD_ARGUMENT},
+        {{.opcode = MEDIA_CMD_READ,
+          .count = 2,
+          .buf = W_BUF,
+          .piece_len = 1025},
+         MEDIA_CQE_BAD_ARGUMENT},
+        {{.opcode = MEDIA_CMD_READ, .count = 1, .buf = W_DRAM_BYTES - 511},
+         MEDIA_CQE_BAD_ADDRESS},
+        {{.opcode = MEDIA_CMD_READ, .count = 1, .buf = W_DRAM_BYTES - 512},
+         MEDIA_CQE_OK},
+        {{.opcode = MEDIA_CMD_READ, .lba = blocks, .count = 1, .buf = W_BUF},
+         MEDIA_CQE_LBA_RANGE},
+        {{.opcode = MEDIA_CMD_READ,
+          .lba = blocks - 1,
+          .count = 2,
+          .buf = W_BUF},
+         MEDIA_CQE_LBA_RANGE},
+        {{.opcode = MEDIA_CMD_READ,
+          .lba = blocks - 1,
+          .count = 1,
+          .buf = W_BUF},
+         MEDIA_CQE_OK},
+        {{.opcode = MEDIA_CMD_WRITE_ZEROES, .lba = UINT64_MAX, .count = 1},
+         MEDIA_CQE_LBA_RANGE},
+        {{.opcode = MEDIA_CMD_DEALLOCATE, .lba = 1, .count = UINT32_MAX},
+         MEDIA_CQE_LBA_RANGE},
+        {{.opcode = MEDIA_CMD_READ,
+          .count = (MEDIA_TRANSFER_MAX >> 9) + 1,
+          .buf = W_BUF},
+         MEDIA_CQE_BAD_ARGUMENT},
+    };
+    struct world *w = *state;
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        assert_int_equal(w_do(w, &rows[i].cmd), rows[i].status);
+    }
+}
+
+static void test_media_refuses_bad_lists(void **state)
+{
+    struct world *w = *state;
+    struct cmd cmd = {.opcode = MEDIA_CMD_READ,
+                      .flags = MEDIA_CMD_LIST_FLAG,
+                      .count = 1,
+                      .buf = W_BUF};
+    uint8_t *slot;
+
+    w_put(w, &cmd);
+    slot = w->dram + W_CMD;
+    put_le64(slot + MEDIA_CMD_LIST, TEST_DRAM_BASE + W_LIST + 8);
+    w_kick(w);
+    w_put(w, &cmd);
+    slot = w->dram + W_CMD + MEDIA_CMD_LEN;
+    put_le64(slot + MEDIA_CMD_LIST, TEST_DRAM_BASE + W_DRAM_BYTES);
+    w_kick(w);
+    assert_int_equal(w->num_done, 2);
+    assert_int_equal(w->done[0].status, MEDIA_CQE_BAD_ARGUMENT);
+    assert_int_equal(w->done[1].status, MEDIA_CQE_BAD_ADDRESS);
+}
+
+static void test_media_blocks_of_4096_bytes(void **state)
+{
+    struct world *w = *state;
+
+    w_write(w, A_MEDIA_BLOCK, 12);
+    assert_int_equal(w_read(w, A_MEDIA_BLOCK), 9); /* the queue is on */
+    w_write(w, A_MEDIA_QUEUE_ENABLE, 0);
+    w_write(w, A_MEDIA_BLOCK, 13);
+    assert_int_equal(w_read(w, A_MEDIA_BLOCK), 9);
+    w_write(w, A_MEDIA_BLOCK, 12);
+    assert_int_equal(w_read(w, A_MEDIA_BLOCK), 12);
+    w_enable_queue(w);
+    memset(w->dram + W_BUF, 0x44, 8192);
+    assert_int_equal(w_do(w, &(struct cmd){.opcode = MEDIA_CMD_WRITE,
+                                           .lba = 3,
+                                           .count = 2,
+                                           .buf = W_BUF}),
+                     MEDIA_CQE_OK);
+    assert_int_equal(flush(w), MEDIA_CQE_OK);
+    assert_int_equal(w->ram.stable[3 * 4096 - 1], 0);
+    assert_int_equal(w->ram.stable[3 * 4096], 0x44);
+    assert_int_equal(w->ram.stable[5 * 4096 - 1], 0x44);
+    assert_int_equal(w->ram.stable[5 * 4096], 0);
+    assert_int_equal(w_do(w, &(struct cmd){.opcode = MEDIA_CMD_READ,
+                                           .lba = W_MEDIUM_BYTES / 4096,
+                                           .count = 1,
+                                           .buf = W_BUF}),
+                     MEDIA_CQE_LBA_RANGE);
+}
+
+static void test_media_never_overfills_the_completion_ring(void **state)
+{
+    struct world *w = *state;
+
+    for (unsigned int i = 0; i < W_RING; i++) {
+        w_put(w, &(struct cmd){.opcode = MEDIA_CMD_NOP, .cookie = i});
+    }
+    put_le32(w->dram + W_PAGE + MEDIA_PAGE_CMD_PI, w->cmd_pi);
+    w->env.deferred = false;
+    hw_media_run(&w->media);
+    assert_int_equal(w->media.regs.queues[0].cq_pi, W_RING);
+    for (unsigned int i = 0; i < W_RING; i++) {
+        w_put(w, &(struct cmd){.opcode = MEDIA_CMD_NOP, .cookie = 100 + i});
+    }
+    put_le32(w->dram + W_PAGE + MEDIA_PAGE_CMD_PI, w->cmd_pi);
+    hw_media_run(&w->media);
+    assert_int_equal(w->media.regs.queues[0].cq_pi, W_RING);
+    assert_int_equal(get_le32(w->dram + W_PAGE + MEDIA_PAGE_ASLEEP), 1);
+    w_settle(w); /* takes 16, publishes CQ_CI */
+    w_kick(w);
+    assert_int_equal(w->num_done, 2 * W_RING);
+    assert_int_equal(w->done[2 * W_RING - 1].cookie, 100 + W_RING - 1);
+}
+
+static void test_media_takes_no_index_that_makes_no_sense(void **state)
+{
+    struct world *w = *state;
+
+    put_le32(w->dram + W_PAGE + MEDIA_PAGE_CMD_PI, W_RING + 1);
+    w_write(w, A_MEDIA_QUEUE_KICK, 1);
+    w_settle(w);
+    assert_int_equal(w->media.regs.queues[0].cmd_ci, 0);
+    put_le32(w->dram + W_PAGE + MEDIA_PAGE_CQ_CI, 1000);
+    w_put(w, &(struct cmd){.opcode = MEDIA_CMD_NOP});
+    w_kick(w);
+    assert_int_equal(w->media.regs.queues[0].cmd_ci, 0);
+    put_le32(w->dram + W_PAGE + MEDIA_PAGE_CQ_CI, 0);
+    w_kick(w);
+    assert_int_equal(w->num_done, 1);
+}
+
+static void test_media_interrupts_only_when_armed(void **state)
+{
+    struct world *w = *state;
+
+    w_write(w, A_MEDIA_IRQ_ENABLE, 1);
+    assert_int_equal(w_do(w, &(struct cmd){.opcode = MEDIA_CMD_NOP}),
+                     MEDIA_CQE_OK);
+    assert_false(w->env.irq);
+    put_le32(w->dram + W_PAGE + MEDIA_PAGE_ARMED, 1);
+    assert_int_equal(expect_blocks(w, 0, 1, 0), MEDIA_CQE_OK);
+    assert_true(w->env.irq);
+    assert_int_equal(get_le32(w->dram + W_PAGE + MEDIA_PAGE_ARMED), 0);
+    w_write(w, A_MEDIA_IRQ_STATUS, 1);
+    assert_false(w->env.irq);
+}
+
+static void test_media_completes_in_any_order(void **state)
+{
+    struct world *w = *state;
+
+    for (unsigned int i = 0; i < 4; i++) {
+        w_put(w, &(struct cmd){.opcode = MEDIA_CMD_READ,
+                               .lba = i * 100,
+                               .count = 1,
+                               .cookie = i,
+                               .buf = W_BUF + i * 512});
+    }
+    w_kick(w);
+    assert_int_equal(w->ram.count, 4);
+    for (uint32_t i = 4; i-- > 0;) {
+        assert_true(backend_ram_step(&w->ram, i));
+        w_settle(w);
+        assert_int_equal(w->done[3 - i].cookie, i);
+    }
+}
+
+static void test_media_reset_keeps_the_cache_and_waits_for_dma(void **state)
+{
+    struct world *w = *state;
+
+    assert_int_equal(write_blocks(w, 0, 8, 0x11, 0), MEDIA_CQE_OK);
+    w_put(w,
+          &(struct cmd){
+              .opcode = MEDIA_CMD_READ, .lba = 64, .count = 8, .buf = W_BUF});
+    w_kick(w);
+    w->num_done = 0;
+    w_write(w, A_MEDIA_CTRL, R_MEDIA_CTRL_RESET_MASK);
+    assert_int_equal(w_read(w, A_MEDIA_CTRL), R_MEDIA_CTRL_RESET_MASK);
+    w_finish(w);
+    assert_int_equal(w_read(w, A_MEDIA_CTRL), 0);
+    assert_int_equal(w->num_done, 0);
+    assert_int_equal(w_counter(w, MEDIA_COUNT_WRITES), 0);
+    w_enable_queue(w);
+    assert_int_equal(expect_blocks(w, 0, 8, 0x11), MEDIA_CQE_OK);
+}
+
+static void test_media_refuses_queues_outside_dram(void **state)
+{
+    static const uint32_t low[] = {A_MEDIA_QUEUE_PAGE_LO, A_MEDIA_QUEUE_CMD_LO,
+                                   A_MEDIA_QUEUE_CQ_LO};
+    struct world *w = *state;
+    const uint32_t q3 = 3 * MEDIA_QUEUE_STRIDE;
+
+    for (size_t i = 0; i <= ARRAY_LEN(low); i++) {
+        for (size_t j = 0; j < ARRAY_LEN(low); j++) {
+            w_write(w, q3 + low[j],
+                    i == j ? 0x1000 : (uint32_t)TEST_DRAM_BASE + W_BUF);
+        }
+        w_write(w, q3 + A_MEDIA_QUEUE_SIZES, 4 | 4 << 8);
+        w_write(w, q3 + A_MEDIA_QUEUE_ENABLE, 1);
+        assert_int_equal(w_read(w, q3 + A_MEDIA_QUEUE_ENABLE),
+                         i == ARRAY_LEN(low));
+    }
+}
+
+static void test_media_more_commands_than_operations_wait(void **state)
+{
+    struct world *w = *state;
+    const uint32_t rings = HW_MEDIA_OPS / W_RING;
+
+    /* A ring of 1024 in other DRAM, so that more than 512 are under way. */
+    w_write(w, A_MEDIA_QUEUE_ENABLE, 0);
+    w_write(w, A_MEDIA_QUEUE_CMD_LO, (uint32_t)TEST_DRAM_BASE + W_BUF);
+    w_write(w, A_MEDIA_QUEUE_CQ_LO,
+            (uint32_t)TEST_DRAM_BASE + W_BUF + (1 << 20));
+    w_write(w, A_MEDIA_QUEUE_SIZES, 10 | 10 << 8);
+    memset(w->dram + W_PAGE, 0, MEDIA_PAGE_LEN);
+    w_write(w, A_MEDIA_QUEUE_ENABLE, 1);
+    (void)rings;
+    for (uint32_t i = 0; i < 1024; i++) {
+        uint8_t *slot = w->dram + W_BUF + i * MEDIA_CMD_LEN;
+
+        slot[MEDIA_CMD_OPCODE] = MEDIA_CMD_READ;
+        slot[MEDIA_CMD_PIECES] = 1;
+        put_le32(slot + MEDIA_CMD_COUNT, 1);
+        put_le64(slot + MEDIA_CMD_PIECE + MEDIA_PIECE_ADDR,
+                 TEST_DRAM_BASE + W_BUF + (2 << 20));
+        put_le32(slot + MEDIA_CMD_PIECE + MEDIA_PIECE_LENGTH, 512);
+    }
+    put_le32(w->dram + W_PAGE + MEDIA_PAGE_CMD_PI, 1024);
+    w->env.deferred = true;
+    while (w->env.deferred) {
+        w->env.deferred = false;
+        hw_media_run(&w->media);
+    }
+    assert_int_equal(w->ram.count, HW_MEDIA_OPS);
+    assert_int_equal(get_le32(w->dram + W_PAGE + MEDIA_PAGE_ASLEEP), 0);
+    while (backend_ram_step(&w->ram, 0)) {
+        while (w->env.deferred) {
+            w->env.deferred = false;
+            hw_media_run(&w->media);
+        }
+    }
+    assert_int_equal(w->media.regs.queues[0].cq_pi, 1024);
+}
+
+static void test_media_stop_empties_the_cache_and_load_goes_on(void **state)
+{
+    struct world *w = *state;
+    struct hw_media_regs saved;
+
+    assert_int_equal(write_blocks(w, 0, 8, 0x11, 0), MEDIA_CQE_OK);
+    w_put(w, &(struct cmd){.opcode = MEDIA_CMD_READ,
+                           .lba = 64,
+                           .count = 8,
+                           .buf = W_BUF,
+                           .cookie = 1});
+    w_kick(w);
+    hw_media_quiesce(&w->media);
+    assert_false(hw_media_is_quiet(&w->media));
+    w_put(w, &(struct cmd){.opcode = MEDIA_CMD_NOP, .cookie = 2});
+    w_kick(w);
+    w_finish(w);
+    assert_true(hw_media_is_quiet(&w->media));
+    assert_int_equal(w->num_done, 2); /* the write and the read, not the NOP */
+    assert_int_equal(w->ram.stable[0], 0x11);
+
+    saved = w->media.regs;
+    {
+        struct hw_media_config config = w->media.config;
+
+        hw_media_init(&w->media, &config);
+    }
+    w->media.regs = saved;
+    assert_true(hw_media_loaded(&w->media));
+    w_settle(w);
+    assert_int_equal(w->num_done, 3);
+    assert_int_equal(w->done[2].cookie, 2);
+
+    w->media.regs.queues[0].cq_mask = 2;
+    assert_false(hw_media_loaded(&w->media));
+    w->media.regs = saved;
+    w->media.regs.block_shift = 10;
+    assert_false(hw_media_loaded(&w->media));
+    w->media.regs = saved;
+}
+
+static void test_media_stop_with_a_failing_medium_ends(void **state)
+{
+    struct world *w = *state;
+
+    assert_int_equal(write_blocks(w, 0, 8, 0x11, 0), MEDIA_CQE_OK);
+    w->ram.fail_writes = ENOSPC;
+    hw_media_quiesce(&w->media);
+    w_finish(w);
+    assert_true(hw_media_is_quiet(&w->media));
+    assert_int_equal(w->media.cache.used_lines, 1);
+    w->ram.fail_writes = 0;
+    hw_media_resume(&w->media);
+    w_settle(w);
+    assert_int_equal(flush(w), MEDIA_CQE_OK);
+    assert_int_equal(w->ram.stable[0], 0x11);
+}
+
+static void test_media_registers_that_do_not_exist(void **state)
+{
+    struct world *w = *state;
+    uint32_t value;
+
+    assert_false(hw_media_read(&w->media, 0x03c, &value));
+    assert_false(hw_media_read(&w->media, 0x200, &value));
+    assert_false(hw_media_write(&w->media, A_MEDIA_ID, 1));
+    assert_false(hw_media_write(&w->media, A_MEDIA_QUEUE_KICK + 4, 1));
+    assert_int_equal(w_read(w, A_MEDIA_ID), MEDIA_ID_VALUE);
+    assert_int_equal(w_read(w, A_MEDIA_CAPACITY_LO), W_MEDIUM_BYTES / 512);
+    assert_int_equal(w_read(w, A_MEDIA_CACHE_SIZE_KIB), CACHE_BYTES / 1024);
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(test_media_write_completes_in_the_cache),
+        TEST(test_media_read_past_the_cache_is_one_request),
+        TEST(test_media_read_is_put_together_from_both),
+        TEST(test_media_power_cut_loses_unflushed_writes_only),
+        TEST(test_media_flush_waits_for_the_medium),
+        TEST(test_media_flushes_share_one_request),
+        TEST(test_media_flush_does_not_wait_for_later_writes),
+        TEST(test_media_fua_goes_past_the_cache_without_copies),
+        TEST(test_media_fua_over_cached_blocks_wins),
+        TEST(test_media_fua_does_not_write_out_the_whole_cache),
+        TEST(test_media_fua_read_makes_what_it_reads_durable),
+        TEST(test_media_cache_off_is_write_through),
+        cmocka_unit_test_setup_teardown(test_media_without_a_cache_works,
+                                        setup_no_cache, teardown),
+        TEST(test_media_zeroes_and_deallocates),
+        TEST(test_media_long_writes_go_past_the_cache),
+        TEST(test_media_full_cache_makes_writes_wait),
+        TEST(test_media_destages_when_idle_in_long_requests),
+        TEST(test_media_destage_failure_loses_nothing),
+        TEST(test_media_full_cache_and_failing_medium_refuses),
+        TEST(test_media_errors_of_the_medium_are_told_apart),
+        TEST(test_media_judges_commands),
+        TEST(test_media_refuses_bad_lists),
+        TEST(test_media_blocks_of_4096_bytes),
+        TEST(test_media_never_overfills_the_completion_ring),
+        TEST(test_media_takes_no_index_that_makes_no_sense),
+        TEST(test_media_interrupts_only_when_armed),
+        TEST(test_media_completes_in_any_order),
+        TEST(test_media_reset_keeps_the_cache_and_waits_for_dma),
+        TEST(test_media_refuses_queues_outside_dram),
+        TEST(test_media_more_commands_than_operations_wait),
+        TEST(test_media_stop_empties_the_cache_and_load_goes_on),
+        TEST(test_media_stop_with_a_failing_medium_ends),
+        TEST(test_media_registers_that_do_not_exist),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
