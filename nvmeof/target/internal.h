@@ -78,6 +78,9 @@ static inline struct nvmf_ctrl *request_ctrl(struct nvmf_target *target,
     return &target->ctrl[target->qpair[req->qpair].ctrl];
 }
 
+/* check.c */
+uint16_t request_check(struct nvmf_target *target, struct nvmf_request *req);
+
 /* request.c */
 void request_wait_event(struct nvmf_request *req);
 void request_resume(struct nvmf_request *req);

@@ -27,7 +27,7 @@ enum {
     FAKE_BLOCKS = 2048, /* of 512 bytes, in each namespace */
     FAKE_NAMESPACES = 2,
     FAKE_OPS = 1024,
-    FAKE_PIECE = 48 * 1024,
+    FAKE_PIECE = 16 * 1024,
     DNR = NVME_STATUS_DNR,
     MORE = NVME_STATUS_MORE,
 };

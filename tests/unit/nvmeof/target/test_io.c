@@ -357,6 +357,33 @@ static void test_requests_wait_for_buffers_in_order(void **state)
     assert_null(fake->target->wait_buffer.tail);
 }
 
+/* What ends while it is being retried frees its buffer for the next. */
+static void test_a_retried_request_may_end_at_once(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    struct nvme_sqe good = fake_admin(ADMIN_IDENTIFY, 0, CNS_CONTROLLER, 0);
+    struct nvme_sqe bad = fake_admin(ADMIN_IDENTIFY, 200, CNS_NAMESPACE, 0);
+    struct fake_request *requests[5];
+
+    fake->buffers_free = 4096;
+    fake->hold_done = true;
+    for (size_t i = 0; i < ARRAY_LEN(requests); i++) {
+        requests[i] = fake_send(fake, admin, i == 0 || i == 4 ? &good : &bad,
+                                fake->data, 4096);
+    }
+    fake_run(fake);
+    assert_int_equal(requests[1]->req.state, NVMF_REQUEST_WAIT_BUFFER);
+    fake->hold_done = false;
+    fake_run(fake);
+    for (size_t i = 0; i < ARRAY_LEN(requests); i++) {
+        assert_true(requests[i]->is_done);
+        assert_int_equal(requests[i]->cqe.status & NVME_SC_MASK,
+                         i == 0 || i == 4 ? 0 : NVME_SC_INVALID_NS);
+    }
+    assert_int_equal(fake->buffers_free, 4096);
+}
+
 static void test_a_full_media_is_retried_in_order(void **state)
 {
     struct fake *fake = *state;
@@ -428,6 +455,7 @@ int main(void)
         cmocka_unit_test(test_read_only_namespace_refuses_writes),
         cmocka_unit_test(test_blocks_of_4096),
         TEST(test_requests_wait_for_buffers_in_order),
+        TEST(test_a_retried_request_may_end_at_once),
         TEST(test_a_full_media_is_retried_in_order),
         TEST(test_a_failed_fetch_ends_the_connection),
         TEST(test_sqhd_follows_the_answers_and_wraps),

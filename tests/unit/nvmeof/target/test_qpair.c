@@ -352,6 +352,24 @@ static void test_silence_instead_of_connect_ends_the_connection(void **state)
                      NVMF_NO_DEADLINE);
 }
 
+static void test_the_wait_for_connect_may_be_long(void **state)
+{
+    struct fake *fake = fake_new();
+
+    (void)state;
+    fake->config.connect_timeout_ms = 100000;
+    fake_start(fake);
+    fake_open(fake, 0, 31);
+    for (unsigned int s = 0; s < 100; s++) {
+        fake->now_us += 999999;
+        nvmf_target_timer(fake->target, fake->now_us);
+    }
+    assert_int_equal(fake->disconnect_count, 0);
+    nvmf_target_timer(fake->target, fake->now_us + 500000);
+    assert_int_equal(fake->disconnect_count, 1);
+    fake_free(fake);
+}
+
 int main(void)
 {
 #define TEST(t) cmocka_unit_test_setup_teardown(t, fake_setup, fake_teardown)
@@ -368,6 +386,7 @@ int main(void)
         TEST(test_the_admin_queue_takes_the_association_with_it),
         TEST(test_an_io_queue_goes_alone),
         cmocka_unit_test(test_every_way_through_a_connections_life),
+        cmocka_unit_test(test_the_wait_for_connect_may_be_long),
         TEST(test_silence_instead_of_connect_ends_the_connection),
     };
 

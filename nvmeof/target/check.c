@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What is looked at before a command may do anything: the state of its queue
+ * pair and controller, the fields that all commands have, its own, its data.
+ * Spec: NVM Express Base 1.4 section 4.2; Fabrics 1.1 sections 2 and 3.
+ *
+ * Left out: whether a command identifier is already in use.
+ */
+#include "nvmeof/target/internal.h"
+
+static const struct nvmf_command no_command = {0};
+
+/* Which row, or a row without execute. */
+static const struct nvmf_command *find_command(const struct nvmf_target *target,
+                                               const struct nvmf_qpair *qpair,
+                                               const struct nvme_sqe *sqe)
+{
+    if (sqe->opcode == NVME_FABRICS) {
+        return sqe->fctype < FABRICS_COMMANDS ? &fabrics_commands[sqe->fctype]
+                                              : &no_command;
+    }
+    if (qpair->qid != 0) {
+        return sqe->opcode < IO_COMMANDS ? &io_commands[sqe->opcode]
+                                         : &no_command;
+    }
+    if (sqe->opcode >= ADMIN_COMMANDS) {
+        return &no_command;
+    }
+    if (qpair->ctrl != NO_CTRL && target->ctrl[qpair->ctrl].is_discovery &&
+        !(admin_commands[sqe->opcode].flags & COMMAND_ON_DISCOVERY)) {
+        return &no_command;
+    }
+    return &admin_commands[sqe->opcode];
+}
+
+/* Whether a command may be executed now: states, in the order of 3.3. */
+static uint16_t check_state(const struct nvmf_target *target,
+                            const struct nvmf_qpair *qpair,
+                            const struct nvme_sqe *sqe)
+{
+    const struct nvmf_ctrl *ctrl;
+    bool is_fabrics = sqe->opcode == NVME_FABRICS;
+    bool is_connect = is_fabrics && sqe->fctype == FABRICS_CONNECT;
+
+    if (is_connect != (qpair->state == QPAIR_CONNECTING)) {
+        return refuse(NVME_SC_COMMAND_SEQUENCE);
+    }
+    if (is_fabrics) {
+        return NVME_SC_SUCCESS;
+    }
+    ctrl = &target->ctrl[qpair->ctrl];
+    if (ctrl->state != CTRL_READY || ctrl->shst != SHST_NORMAL) {
+        return refuse(NVME_SC_COMMAND_SEQUENCE);
+    }
+    return NVME_SC_SUCCESS;
+}
+
+/* What every command has in common. */
+static uint16_t check_common(const struct nvmf_target *target,
+                             struct nvmf_request *req)
+{
+    if (req->command->execute == NULL) {
+        return refuse_field(
+            req, NVME_SC_INVALID_OPCODE,
+            req->sqe.opcode == NVME_FABRICS ? SQE_FCTYPE : SQE_OPCODE, 0);
+    }
+    if (req->sqe.fuse != 0) {
+        return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_FLAGS, 0);
+    }
+    if (req->sqe.psdt != SQE_PSDT_SGL) {
+        return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_FLAGS, 6);
+    }
+    if (req->command->flags & COMMAND_NEEDS_NS) {
+        return ns_check(target, req);
+    }
+    return NVME_SC_SUCCESS;
+}
+
+/* Whether the host's descriptor fits what the command moves. */
+static uint16_t check_data(struct nvmf_request *req)
+{
+    const struct nvmf_data *data = &req->data;
+    bool may_be_longer = req->command->flags & COMMAND_SGL_LONGER;
+
+    if (req->data_len == 0) {
+        return NVME_SC_SUCCESS;
+    }
+    if (data->status != NVME_SC_SUCCESS) {
+        return refuse_field(req, (enum nvme_status)data->status, SQE_SGL1, 0);
+    }
+    if (data->len_bytes < req->data_len ||
+        (data->len_bytes != req->data_len && !may_be_longer)) {
+        return refuse_field(req, NVME_SC_SGL_INVALID_LENGTH, SQE_SGL1, 0);
+    }
+    if (data->in_capsule.ptr != NULL &&
+        req->command->direction == DATA_TO_HOST) {
+        return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_SGL1, 0);
+    }
+    return NVME_SC_SUCCESS;
+}
+
+/* Everything that can be said before data moves.  A status, or 0. */
+uint16_t request_check(struct nvmf_target *target, struct nvmf_request *req)
+{
+    struct nvmf_qpair *qpair = request_qpair(target, req);
+    uint16_t status = check_state(target, qpair, &req->sqe);
+
+    req->command = find_command(target, qpair, &req->sqe);
+    if (status == NVME_SC_SUCCESS) {
+        status = check_common(target, req);
+    }
+    if (status == NVME_SC_SUCCESS && req->command->check != NULL) {
+        status = req->command->check(target, req);
+    }
+    if (status == NVME_SC_SUCCESS) {
+        status = check_data(req);
+    }
+    return status;
+}
