@@ -87,6 +87,7 @@ COPIED = ("lib", "net/wire", "net/verbs", "net/roce", "hw-model")
 COPIED_KINDS = (".c", ".h", ".build", ".inc")
 COPIED_NAMES = ("Kconfig", "trace-events")
 KEPT_BINARIES = 6
+KEPT_TREES = 2                          # of about 700 MB each
 
 
 def ensure_qemu(progress: Progress = lambda text: None) -> Path:
@@ -102,7 +103,18 @@ def ensure_qemu(progress: Progress = lambda text: None) -> Path:
     with locked(tree / "lock"):
         if not found.exists():
             build(tree, sources, progress)
+            drop_old_trees(tree)
     return found
+
+
+def drop_old_trees(current: Path) -> None:
+    """Stock builds for earlier patches or options, but for the latest."""
+    others = [t for t in current.parent.iterdir()
+              if t != current and (t / "lock").exists()]
+    others.sort(key=lambda t: (t / "bin").stat().st_mtime
+                if (t / "bin").exists() else 0)
+    for old in others[:-(KEPT_TREES - 1)]:
+        shutil.rmtree(old, ignore_errors=True)
 
 
 def stock_key() -> str:

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The bytes the flash driver clocks out, on a part that is a list of them:
+ * `spi_transfer` and the chip select are the test's own.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include "firmware/drivers/flash.h"
+#include "firmware/hal/time.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static struct {
+    char text[4096]; /* "[" selects, "]" deselects, hex bytes sent */
+    size_t len;
+    uint8_t id[3];
+    unsigned int busy; /* status reads that still say so */
+    bool is_stuck;
+    bool is_selected;
+    uint8_t opcode;
+    uint64_t now_us;
+    uint64_t step_us; /* that every look at the clock takes */
+} part;
+
+static const struct spi spi;
+static const struct gpio gpio;
+
+static void note(const char *text)
+{
+    size_t len = strlen(text);
+
+    assert_true(part.len + len < sizeof(part.text));
+    memcpy(part.text + part.len, text, len + 1);
+    part.len += len;
+}
+
+static uint8_t answer(size_t at)
+{
+    if (part.opcode == 0x9f) {
+        return part.id[at];
+    }
+    if (part.opcode == 0x05) {
+        if (part.is_stuck || part.busy > 0) {
+            part.busy -= !part.is_stuck;
+            return 1;
+        }
+        return 0;
+    }
+    return (uint8_t)at;
+}
+
+void spi_transfer(const struct spi *bus, const uint8_t *tx, uint8_t *rx,
+                  size_t len)
+{
+    char hex[8];
+
+    assert_ptr_equal(bus, &spi);
+    assert_true(part.is_selected || len == 0);
+    for (size_t i = 0; i < len; i++) {
+        if (tx) {
+            if (part.text[part.len - 1] == '[') {
+                part.opcode = tx[i];
+            }
+            snprintf(hex, sizeof(hex), "%02x", tx[i]);
+            note(hex);
+        }
+        if (rx) {
+            rx[i] = answer(i);
+        }
+    }
+    if (rx) {
+        snprintf(hex, sizeof(hex), "<%zu", len);
+        note(hex);
+    }
+}
+
+void gpio_write(const struct gpio *pins, unsigned int pin, bool level)
+{
+    assert_ptr_equal(pins, &gpio);
+    assert_int_equal(pin, 5);
+    assert_int_equal(level, part.is_selected);
+    part.is_selected = !level;
+    note(level ? "]" : "[");
+}
+
+void gpio_set_output(const struct gpio *pins, unsigned int pin, bool level)
+{
+    (void)pins;
+    assert_int_equal(pin, 5);
+    assert_true(level);
+}
+
+uint64_t hal_now_us(void)
+{
+    return part.now_us += part.step_us;
+}
+
+void hal_delay_us(uint32_t us)
+{
+    part.now_us += us;
+}
+
+static struct flash start(void)
+{
+    struct flash flash;
+
+    memset(&part, 0, sizeof(part));
+    memcpy(part.id, "\xef\x40\x19", 3);
+    assert_true(flash_init(&flash, &spi, &gpio, 5));
+    assert_string_equal(part.text, "[66][99][9f<3]");
+    memset(part.text, 0, sizeof(part.text));
+    part.len = 0;
+    return flash;
+}
+
+static void test_flash_refuses_another_part(void **state)
+{
+    static const char *const id[] = {"\xef\x40\x18", "\xef\x40\x20",
+                                     "\xff\xff\xff", "\0\0\0"};
+    struct flash flash;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(id); i++) {
+        memset(&part, 0, sizeof(part));
+        memcpy(part.id, id[i], 3);
+        assert_false(flash_init(&flash, &spi, &gpio, 5));
+    }
+}
+
+static void test_flash_reads_with_as_many_address_bytes_as_it_takes(
+    void **state)
+{
+    struct flash flash = start();
+    uint8_t buf[32];
+
+    (void)state;
+    flash_read(&flash, 0x00fffff0, buf, 16);
+    assert_string_equal(part.text, "[03fffff0<16]");
+    part.len = 0;
+    flash_read(&flash, 0x01000000, buf, 4);
+    assert_string_equal(part.text, "[1301000000<4]");
+    part.len = 0;
+    flash_read(&flash, 0x00fffffc, buf, 6);
+    assert_string_equal(part.text, "[03fffffc<4][1301000000<2]");
+    assert_memory_equal(buf, "\0\1\2\3\0\1", 6);
+}
+
+static void test_flash_erases_and_waits(void **state)
+{
+    struct flash flash = start();
+
+    (void)state;
+    part.busy = 2;
+    assert_true(flash_erase_sector(&flash, 0x00123000));
+    assert_string_equal(part.text, "[06][20123000][05<1][05<1][05<1]");
+    part.len = 0;
+    assert_true(flash_erase_sector(&flash, 0x01fff000));
+    assert_string_equal(part.text, "[06][2101fff000][05<1]");
+}
+
+static void test_flash_programs_page_by_page(void **state)
+{
+    struct flash flash = start();
+
+    (void)state;
+    assert_true(flash_program(&flash, 0x0001fe, "\1\2\3\4", 4));
+    assert_string_equal(part.text,
+                        "[06][020001fe0102][05<1][06][020002000304][05<1]");
+    part.len = 0;
+    assert_true(flash_program(&flash, 0x01000000, "\7", 1));
+    assert_string_equal(part.text, "[06][120100000007][05<1]");
+}
+
+static void test_flash_gives_up_on_a_part_that_stays_busy(void **state)
+{
+    struct flash flash = start();
+    uint64_t start_us = part.now_us;
+
+    (void)state;
+    part.is_stuck = true;
+    part.step_us = 20000;
+    assert_false(flash_erase_sector(&flash, 0));
+    assert_true(part.now_us - start_us >= 500000);
+    assert_false(flash_program(&flash, 0, "\0", 1));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_flash_refuses_another_part),
+        cmocka_unit_test(
+            test_flash_reads_with_as_many_address_bytes_as_it_takes),
+        cmocka_unit_test(test_flash_erases_and_waits),
+        cmocka_unit_test(test_flash_programs_page_by_page),
+        cmocka_unit_test(test_flash_gives_up_on_a_part_that_stays_busy),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

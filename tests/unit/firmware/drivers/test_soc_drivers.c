@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The exact register accesses of the drivers of the SoC's stock parts. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include "fake_mmio.h"
+#include "firmware/drivers/gpio.h"
+#include "firmware/drivers/plic.h"
+#include "firmware/drivers/spi.h"
+#include "firmware/drivers/sysctl.h"
+#include "firmware/drivers/uart.h"
+#include "firmware/drivers/watchdog.h"
+
+#define BASE 0x1000u
+
+static void test_uart_fills_the_fifo_once_per_look(void **state)
+{
+    struct uart uart = {.base = BASE};
+
+    (void)state;
+    EXPECT({'R', BASE + 5, 0x20}, {'W', BASE, 'a'}, {'W', BASE, 'b'});
+    assert_int_equal(uart_write(&uart, "ab", 2), 2);
+    EXPECT({'R', BASE + 5, 0});
+    assert_int_equal(uart_write(&uart, "ab", 2), 0);
+    EXPECT({'R', BASE + 5, 0x20}, {'W', BASE, '0'}, {'W', BASE, '1'},
+           {'W', BASE, '2'}, {'W', BASE, '3'}, {'W', BASE, '4'},
+           {'W', BASE, '5'}, {'W', BASE, '6'}, {'W', BASE, '7'},
+           {'W', BASE, '8'}, {'W', BASE, '9'}, {'W', BASE, 'a'},
+           {'W', BASE, 'b'}, {'W', BASE, 'c'}, {'W', BASE, 'd'},
+           {'W', BASE, 'e'}, {'W', BASE, 'f'}, {'R', BASE + 5, 0});
+    assert_int_equal(uart_write(&uart, "0123456789abcdefXY", 18), 16);
+    fake_mmio_done();
+}
+
+static void test_uart_reads_only_what_is_there(void **state)
+{
+    struct uart uart = {.base = BASE};
+    char c = '-';
+
+    (void)state;
+    EXPECT({'R', BASE + 5, 0x60});
+    assert_false(uart_read(&uart, &c));
+    EXPECT({'R', BASE + 5, 0x01}, {'R', BASE, 'q'});
+    assert_true(uart_read(&uart, &c));
+    assert_int_equal(c, 'q');
+    fake_mmio_done();
+}
+
+static void test_spi_never_overruns_the_receive_fifo(void **state)
+{
+    struct spi spi = {.base = BASE};
+    const uint8_t tx[9] = {1, 2, 3, 4, 5, 6, 7, 8, 9};
+    uint8_t rx[9];
+
+    (void)state;
+    EXPECT({'w', BASE + 8, 1}, {'w', BASE + 8, 2}, {'w', BASE + 8, 3},
+           {'w', BASE + 8, 4}, {'w', BASE + 8, 5}, {'w', BASE + 8, 6},
+           {'w', BASE + 8, 7}, {'w', BASE + 8, 8}, {'r', BASE + 12, 4},
+           {'r', BASE + 12, 12}, {'r', BASE + 8, 11}, {'r', BASE + 8, 12},
+           {'r', BASE + 8, 13}, {'r', BASE + 8, 14}, {'r', BASE + 8, 15},
+           {'r', BASE + 8, 16}, {'r', BASE + 8, 17}, {'r', BASE + 8, 18},
+           {'w', BASE + 8, 9}, {'r', BASE + 12, 0}, {'r', BASE + 12, 4},
+           {'r', BASE + 8, 19});
+    spi_transfer(&spi, tx, rx, sizeof(tx));
+    for (size_t i = 0; i < sizeof(rx); i++) {
+        assert_int_equal(rx[i], 11 + i);
+    }
+    EXPECT({'w', BASE + 8, 0}, {'r', BASE + 12, 4}, {'r', BASE + 8, 5});
+    spi_transfer(&spi, NULL, NULL, 1);
+    fake_mmio_done();
+}
+
+static void test_gpio_touches_only_its_pin(void **state)
+{
+    struct gpio gpio = {.base = BASE};
+
+    (void)state;
+    EXPECT({'w', BASE + (1 << 3 << 2), 8});
+    gpio_write(&gpio, 3, true);
+    EXPECT({'w', BASE + (1 << 3 << 2), 0});
+    gpio_write(&gpio, 3, false);
+    EXPECT({'r', BASE + 0x400, 0x40}, {'w', BASE + 4, 1},
+           {'w', BASE + 0x400, 0x41}, {'w', BASE + 4, 1});
+    gpio_set_output(&gpio, 0, true);
+    EXPECT({'r', BASE + 0x3fc, 0xa5});
+    assert_int_equal(gpio_read_all(&gpio), 0xa5);
+    fake_mmio_done();
+}
+
+static void test_watchdog_is_locked_but_for_a_write(void **state)
+{
+    struct watchdog watchdog = {.base = BASE};
+
+    (void)state;
+    EXPECT({'w', BASE + 0xc00, 0x1acce551}, {'w', BASE, 250},
+           {'w', BASE + 0xc00, 0}, {'w', BASE + 0xc00, 0x1acce551},
+           {'w', BASE + 8, 3}, {'w', BASE + 0xc00, 0});
+    watchdog_start(&watchdog, 250);
+    EXPECT({'w', BASE + 0xc00, 0x1acce551}, {'w', BASE + 12, 1},
+           {'w', BASE + 0xc00, 0});
+    watchdog_kick(&watchdog);
+    EXPECT({'w', BASE + 0xc00, 0x1acce551}, {'w', BASE + 8, 0},
+           {'w', BASE + 0xc00, 0});
+    watchdog_stop(&watchdog);
+    fake_mmio_done();
+}
+
+static void test_plic_claims_until_nothing_is_pending(void **state)
+{
+    struct plic plic = {.base = BASE, .hart = 2};
+    const uintptr_t claim = BASE + 0x202004;
+
+    (void)state;
+    EXPECT({'r', claim, 10}, {'r', claim, 31}, {'r', claim, 0});
+    assert_int_equal(plic_claim_all(&plic), 1u << 31 | 1u << 10);
+    EXPECT({'w', claim, 10}, {'w', claim, 31});
+    plic_complete(&plic, 1u << 31 | 1u << 10);
+    EXPECT({'w', BASE + 4 * 9, 1}, {'r', BASE + 0x2100, 2},
+           {'w', BASE + 0x2100, 0x202});
+    plic_enable(&plic, 9);
+    EXPECT({'r', BASE + 0x2100, 0x202}, {'w', BASE + 0x2100, 2});
+    plic_disable(&plic, 9);
+    fake_mmio_done();
+}
+
+static void test_sysctl_boot_status_is_the_same_both_ways(void **state)
+{
+    struct sysctl sysctl = {.base = BASE};
+    struct sysctl_boot boot = {
+        .is_done = true,
+        .slot = SYSCTL_SLOT_B,
+        .verdict = {SYSCTL_VERDICT_IMAGE_CRC, SYSCTL_VERDICT_GOOD},
+    };
+    struct sysctl_boot back;
+
+    (void)state;
+    EXPECT({'w', BASE + 0xc, 0x80000162});
+    sysctl_set_boot(&sysctl, &boot);
+    EXPECT({'r', BASE + 0xc, 0x80000162});
+    back = sysctl_boot(&sysctl);
+    assert_memory_equal(&back, &boot, sizeof(back));
+    EXPECT({'w', BASE + 0x10, 0x5e7a0004});
+    sysctl_reset(&sysctl, SYSCTL_RESET_PANIC);
+    EXPECT({'r', BASE, 0x44535346});
+    assert_false(sysctl_init(&sysctl, BASE));
+    fake_mmio_done();
+}
+
+static void test_sysctl_takes_a_panic_once(void **state)
+{
+    struct sysctl sysctl = {.base = BASE};
+    struct sysctl_panic panic;
+
+    (void)state;
+    EXPECT({'r', BASE + 0x80, 0x434e4150}, {'r', BASE + 0x88, 2},
+           {'r', BASE + 0x84, 3}, {'r', BASE + 0x8c, 0}, {'r', BASE + 0x90, 5},
+           {'r', BASE + 0x94, 0}, {'r', BASE + 0x98, 0x80001234},
+           {'r', BASE + 0x9c, 1}, {'r', BASE + 0xa0, 0x10},
+           {'r', BASE + 0xa4, 0}, {'r', BASE + 0xa8, 0x00632e78},
+           {'r', BASE + 0xac, 0}, {'r', BASE + 0xb0, 0}, {'r', BASE + 0xb4, 0},
+           {'r', BASE + 0xb8, 0}, {'w', BASE + 0x80, 0});
+    assert_true(sysctl_take_panic(&sysctl, &panic));
+    assert_true(panic.is_trap);
+    assert_int_equal(panic.count, 3);
+    assert_int_equal(panic.mcause, 5);
+    assert_true(panic.mepc == 0x180001234ull);
+    assert_string_equal(panic.file, "x.c");
+    EXPECT({'r', BASE + 0x80, 0});
+    assert_false(sysctl_take_panic(&sysctl, &panic));
+    fake_mmio_done();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_uart_fills_the_fifo_once_per_look),
+        cmocka_unit_test(test_uart_reads_only_what_is_there),
+        cmocka_unit_test(test_spi_never_overruns_the_receive_fifo),
+        cmocka_unit_test(test_gpio_touches_only_its_pin),
+        cmocka_unit_test(test_watchdog_is_locked_but_for_a_write),
+        cmocka_unit_test(test_plic_claims_until_nothing_is_pending),
+        cmocka_unit_test(test_sysctl_boot_status_is_the_same_both_ways),
+        cmocka_unit_test(test_sysctl_takes_a_panic_once),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
