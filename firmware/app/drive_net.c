@@ -10,6 +10,7 @@ enum {
     RX_FRAMES = 128,
     TX_FRAMES = 64,
     RX_BUDGET = 32,     /* frames of one port in one step */
+    CM_RETRIES = 15,    /* as Linux does */
     ROCE_OVERHEAD = 96, /* what path MTUs are reckoned with: as Linux does */
 };
 
@@ -246,6 +247,7 @@ static bool cm_start(struct drive_net *net,
         .random_seed = config->random_seed,
         .initiator_depth = config->initiator_depth,
         .responder_resources = config->responder_resources,
+        .max_retries = CM_RETRIES,
     };
 
     if (cm.memory == NULL || !cm_init(&net->cm, &cm)) {

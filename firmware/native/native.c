@@ -243,8 +243,8 @@ static void host_start(struct native_host *host,
         .responder_resources = READS,
     };
     struct host_config host_config = {
-        .dram = dram_alloc(dram, HOST_DRAM_BYTES, 64),
-        .data = dram_alloc(dram, NATIVE_HOST_DATA_BYTES, 4096),
+        .dram = dram_reserve(dram, HOST_DRAM_BYTES, 64),
+        .data = dram_reserve(dram, NATIVE_HOST_DATA_BYTES, 4096),
         .data_len = NATIVE_HOST_DATA_BYTES,
         .run = host_run,
         .run_ctx = host,

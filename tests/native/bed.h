@@ -15,7 +15,7 @@
 #include "firmware/native/native.h"
 
 enum {
-    BED_MEDIUM_BYTES = 64 * 1024 * 1024,
+    BED_MEDIUM_BYTES = 8 * 1024 * 1024,
     BED_BLOCK = 512,
     BED_NSID = 1,
 };

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The volatile write cache: what a power cut takes and what it leaves. */
+#include "bed.h"
+
+#include <string.h>
+
+static struct bed bed;
+
+static int setup(void **state)
+{
+    (void)state;
+    bed_init(&bed, 1500);
+    bed_connect(&bed, 0, 1, 64);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    bed_end(&bed);
+    return 0;
+}
+
+static void cycle(void)
+{
+    bed_power_cycle(&bed);
+    host_vanish(&bed.host->host);
+    bed_connect(&bed, 0, 1, 64);
+}
+
+/* Whether block lba reads as version, or as never written. */
+static bool has_version(uint64_t lba, uint32_t version)
+{
+    uint8_t expected[BED_BLOCK];
+
+    assert_int_equal(bed_read(&bed, 1, lba, 1, HOST_DATA_KEYED), 0);
+    bed_fill(expected, lba, 1, version);
+    if (memcmp(bed.host->data, expected, BED_BLOCK) == 0) {
+        return true;
+    }
+    memset(expected, 0, sizeof(expected));
+    assert_memory_equal(bed.host->data, expected, BED_BLOCK);
+    return false;
+}
+
+static void test_unflushed_writes_are_at_risk(void **state)
+{
+    (void)state;
+    assert_int_equal(bed_write(&bed, 1, 8, 1, HOST_DATA_KEYED, false, 1), 0);
+    bed_expect(&bed, 1, 8, 1, HOST_DATA_KEYED, 1);
+    cycle();
+    assert_false(has_version(8, 1));
+}
+
+static void test_flushed_writes_stay(void **state)
+{
+    (void)state;
+    assert_int_equal(bed_write(&bed, 1, 8, 8, HOST_DATA_KEYED, false, 1), 0);
+    assert_int_equal(bed_write(&bed, 1, 99, 1, HOST_DATA_IN_CAPSULE, false, 1),
+                     0);
+    assert_int_equal(bed_flush(&bed, 1), 0);
+    assert_int_equal(bed_write(&bed, 1, 200, 1, HOST_DATA_KEYED, false, 1), 0);
+    cycle();
+    bed_expect(&bed, 1, 8, 8, HOST_DATA_KEYED, 1);
+    bed_expect(&bed, 1, 99, 1, HOST_DATA_KEYED, 1);
+    assert_false(has_version(200, 1));
+}
+
+static void test_fua_writes_stay(void **state)
+{
+    (void)state;
+    assert_int_equal(bed_write(&bed, 1, 16, 3, HOST_DATA_KEYED, false, 1), 0);
+    assert_int_equal(bed_write(&bed, 1, 17, 1, HOST_DATA_KEYED, true, 2), 0);
+    cycle();
+    bed_expect(&bed, 1, 17, 1, HOST_DATA_KEYED, 2);
+}
+
+static void test_without_the_cache_every_write_stays(void **state)
+{
+    (void)state;
+    assert_int_equal(
+        host_set_features(&bed.host->host, FEATURE_VOLATILE_WRITE_CACHE, 0), 0);
+    assert_int_equal(bed_write(&bed, 1, 30, 2, HOST_DATA_KEYED, false, 7), 0);
+    cycle();
+    bed_expect(&bed, 1, 30, 2, HOST_DATA_KEYED, 7);
+}
+
+static void test_a_media_error_is_the_hosts_to_know(void **state)
+{
+    (void)state;
+    assert_int_equal(bed_write(&bed, 1, 50, 1, HOST_DATA_KEYED, true, 1), 0);
+    cycle(); /* so that the block is in no cache */
+    bed.medium.fail_reads = -5;
+    assert_int_equal(bed_read(&bed, 1, 50, 1, HOST_DATA_KEYED) & NVME_SC_MASK,
+                     NVME_SC_READ_ERROR);
+    bed.medium.fail_reads = 0;
+    bed.medium.fail_writes = -5;
+    assert_int_equal(bed_write(&bed, 1, 50, 1, HOST_DATA_KEYED, true, 2) &
+                         NVME_SC_MASK,
+                     NVME_SC_WRITE_FAULT);
+    bed.medium.fail_writes = 0;
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        T(test_unflushed_writes_are_at_risk),
+        T(test_flushed_writes_stay),
+        T(test_fua_writes_stay),
+        T(test_without_the_cache_every_write_stays),
+        T(test_a_media_error_is_the_hosts_to_know),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
