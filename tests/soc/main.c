@@ -34,7 +34,7 @@ enum trial { /* the straps */
              TRY_RANDOM = 8,
 };
 
-#define WATCHDOG_PERIOD_US 300000
+#define WATCHDOG_PERIOD_US 1000000
 #define KICK_US            100000
 #define SPARE_AREA         0x01800000u /* of the flash; nobody uses it */
 #define UART_IER           (SOC_UART_BASE + 1)
