@@ -110,7 +110,7 @@ enum nvme_rdma_status nvmf_qpair_reserve(struct nvmf_target *target,
     qpair->sqsize = depth;
     qpair->sqhd = 0;
     qpair->has_sq_flow_control = true;
-    qpair->inflight = 0;
+    qpair->in_flight = 0;
     return NVME_RDMA_OK;
 }
 
@@ -180,9 +180,9 @@ void qpair_request_ended(struct nvmf_target *target, uint16_t index)
 {
     struct nvmf_qpair *qpair = &target->qpair[index];
 
-    ASSERT(qpair->inflight > 0);
-    qpair->inflight--;
-    if (qpair->inflight == 0 && qpair->state == QPAIR_DRAINING) {
+    ASSERT(qpair->in_flight > 0);
+    qpair->in_flight--;
+    if (qpair->in_flight == 0 && qpair->state == QPAIR_DRAINING) {
         qpair_free(target, index);
         target->transport.drained(target->transport.ctx, index);
     }
@@ -194,13 +194,13 @@ bool nvmf_qpair_closed(struct nvmf_target *target, uint16_t index)
 
     wheel_stop(&target->wheel, qpair_timer(index));
     qpair_enter(qpair, QPAIR_DRAINING);
-    qpair->inflight++; /* so that nothing below ends it */
+    qpair->in_flight++; /* so that nothing below ends it */
     request_drop_waiting(target, index);
     if (qpair->ctrl != NO_CTRL) {
         ctrl_detach(target, qpair->ctrl, qpair->qid);
     }
-    qpair->inflight--;
-    if (qpair->inflight > 0) {
+    qpair->in_flight--;
+    if (qpair->in_flight > 0) {
         return false;
     }
     qpair_free(target, index);

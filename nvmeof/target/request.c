@@ -251,7 +251,7 @@ void nvmf_capsule(struct nvmf_target *target, uint16_t qpair_index,
     req->result[0] = 0;
     req->result[1] = 0;
     req->data = *data;
-    qpair->inflight++;
+    qpair->in_flight++;
     ASSERT(qpair->state != QPAIR_FREE && qpair->state != QPAIR_RESERVED &&
            qpair->state != QPAIR_DRAINING);
     if (qpair->state == QPAIR_CLOSING) {
