@@ -153,6 +153,7 @@ static unsigned int send_frames(struct bed_side *side, unsigned int port,
     if (side->tx_room != UINT32_MAX) {
         side->tx_room -= n;
     }
+    side->blocked |= n < count;
     return n;
 }
 
@@ -170,6 +171,72 @@ static unsigned int send1(void *ctx, const struct frame_tx *burst,
 
 /* ---- Life. */
 
+/* Millions of bytes a side: kept for the next bed rather than given back. */
+static struct {
+    struct rnic *rnic;
+    uint8_t *dram;
+} spare[2];
+
+static void take_memory(struct bed_side *side)
+{
+    unsigned int i = side->id;
+
+    side->rnic = spare[i].rnic;
+    side->dram = spare[i].dram;
+    spare[i].rnic = NULL;
+    spare[i].dram = NULL;
+    if (side->rnic == NULL) {
+        side->rnic = malloc(sizeof(*side->rnic));
+        side->dram = aligned_alloc(4096, BED_DRAM_LEN);
+    }
+    memset(side->dram, 0, BED_DRAM_LEN);
+}
+
+static void give_memory(struct bed_side *side)
+{
+    unsigned int i = side->id;
+
+    free(spare[i].rnic);
+    free(spare[i].dram);
+    spare[i].rnic = side->rnic;
+    spare[i].dram = side->dram;
+}
+
+__attribute__((destructor)) static void free_spare(void)
+{
+    for (unsigned int i = 0; i < 2; i++) {
+        free(spare[i].rnic);
+        free(spare[i].dram);
+    }
+}
+
+static void init_rnic(struct bed_side *side)
+{
+    rnic_init(side->rnic, &(struct rnic_config){
+                              .env = {.ctx = side,
+                                      .dma = dma,
+                                      .now_ns = now_ns,
+                                      .set_timer = set_timer,
+                                      .set_irq = set_irq,
+                                      .defer = defer},
+                              .ports = {{.ctx = side, .send = send0},
+                                        {.ctx = side, .send = send1}},
+                          });
+}
+
+void bed_reload(struct bed_side *side)
+{
+    struct rnic_state *saved = malloc(sizeof(*saved));
+
+    memcpy(saved, &side->rnic->state, sizeof(*saved));
+    memset(side->rnic, 0x5a, sizeof(*side->rnic));
+    side->deferred = false;
+    init_rnic(side);
+    memcpy(&side->rnic->state, saved, sizeof(*saved));
+    assert_true(rnic_state_loaded(side->rnic));
+    free(saved);
+}
+
 struct bed *bed_new(void)
 {
     struct bed *bed = calloc(1, sizeof(*bed));
@@ -184,19 +251,8 @@ struct bed *bed_new(void)
         side->bed = bed;
         side->id = i;
         side->tx_room = UINT32_MAX;
-        side->rnic = calloc(1, sizeof(*side->rnic));
-        side->dram = aligned_alloc(4096, BED_DRAM_LEN);
-        memset(side->dram, 0, BED_DRAM_LEN);
-        rnic_init(side->rnic, &(struct rnic_config){
-                                  .env = {.ctx = side,
-                                          .dma = dma,
-                                          .now_ns = now_ns,
-                                          .set_timer = set_timer,
-                                          .set_irq = set_irq,
-                                          .defer = defer},
-                                  .ports = {{.ctx = side, .send = send0},
-                                            {.ctx = side, .send = send1}},
-                              });
+        take_memory(side);
+        init_rnic(side);
     }
     return bed;
 }
@@ -209,8 +265,7 @@ void bed_free(struct bed *bed)
         while (side->in_head != side->in_tail) {
             free(side->in[side->in_head++ % BED_FRAMES].data);
         }
-        free(side->rnic);
-        free(side->dram);
+        give_memory(side);
     }
     free(bed);
 }
@@ -321,8 +376,6 @@ static void start_side(struct bed_side *side)
 {
     uint8_t args[RNIC_CMD_LEN] = {0};
 
-    assert_true(rnic_write(side->rnic, A_RNIC_CTRL, R_RNIC_CTRL_RESET_MASK));
-    assert_int_equal(rnic_read(side->rnic, A_RNIC_CTRL), 0);
     write_address(side, A_RNIC_HART_PAGE_LO, PAGE);
     write_address(side, A_RNIC_HART_CMD_LO, COMMANDS);
     write_address(side, A_RNIC_HART_DB_LO, DOORBELLS);
@@ -628,12 +681,25 @@ static bool step(struct bed_side *side)
 {
     bool did = false;
 
+    if (side->bed->room != 0 &&
+        (side->blocked || side->tx_room > side->bed->room)) {
+        side->blocked = false;
+        side->tx_room = side->bed->room;
+        rnic_port_ready(side->rnic, 0);
+        rnic_port_ready(side->rnic, 1);
+    }
     if (side->deferred) {
         side->deferred = false;
         rnic_run(side->rnic);
         did = true;
     }
-    return deliver(side) || did;
+    if (deliver(side)) {
+        did = true;
+        if (side->bed->reload) {
+            bed_reload(side);
+        }
+    }
+    return did || side->blocked;
 }
 
 void bed_run(struct bed *bed)

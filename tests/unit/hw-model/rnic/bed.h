@@ -13,7 +13,7 @@
 #include "net/verbs/rings.h"
 
 enum {
-    BED_DRAM_LEN = 4 << 20,
+    BED_DRAM_LEN = 3 << 20,
     BED_DATA = 1 << 20, /* offset of the data area; BED_DATA_LEN */
     BED_DATA_LEN = 2 << 20,
     BED_QPS = 8, /* RC QPs 0..7; BED_UD is QPN 1 */
@@ -57,6 +57,7 @@ struct bed_side {
     uint8_t *dram;
     bool deferred, irq;
     uint64_t timer_ns;
+    bool blocked;
     unsigned int tx_room;            /* frames the port takes; UINT_MAX: all */
     struct bed_frame in[BED_FRAMES]; /* frames on their way to this side */
     unsigned int in_head, in_tail;
@@ -81,6 +82,8 @@ struct bed {
     void (*tap)(void *ctx, unsigned int from, const struct frame_tx *tx);
     void *tap_ctx;
     bool ipv6, vlan;
+    bool reload;       /* save and load each side after each step */
+    unsigned int room; /* frames a port takes before it blocks; 0: all */
 };
 
 /* How bed_connect() sets up a pair; zero fields: the defaults in brackets. */
@@ -147,6 +150,8 @@ bool bed_poll_event(struct bed_side *side, struct bed_event *event);
 void bed_run(struct bed *bed);
 /* The same, and deadlines pass until there is none (or 10000 have). */
 void bed_settle(struct bed *bed);
+/* Save a side's state, forget the RNIC, load it into a new one. */
+void bed_reload(struct bed_side *side);
 /* Let one deadline pass. */
 bool bed_tick(struct bed *bed);
 
