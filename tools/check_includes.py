@@ -32,8 +32,13 @@ MAY_INCLUDE = {
                       "hw-model/regs", "hw-model/core"],
     "hw-model/media": ["lib", "hw-model/regs", "hw-model/core"],
     "firmware/hal": ["lib"],
+    # The log's one outlet is the console.
+    "firmware/hal/log": ["lib", "firmware/hal", "firmware/drivers/uart.h"],
     "firmware/arch": ["lib", "firmware/hal", "hw-model/regs"],
-    "firmware/store": ["lib", "firmware/hal"],
+    # The end of a program: says why on the console, leaves a record, resets.
+    "firmware/arch/panic": ["lib", "firmware/hal", "firmware/arch",
+                            "firmware/drivers", "hw-model/regs"],
+    "firmware/store": ["lib", "firmware/hal", "firmware/drivers/flash.h"],
     "firmware/boot": ["lib", "firmware/hal", "firmware/arch",
                       "firmware/drivers", "firmware/store", "hw-model/regs"],
     "firmware/drivers": ["lib", "firmware/hal", "hw-model/regs"],
