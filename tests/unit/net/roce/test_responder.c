@@ -1,0 +1,525 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the responder of a reliable connection answers to each request. */
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "net/wire/psn.h"
+#include "raw.h"
+
+enum { MTU = 256 };
+
+static int setup(void **state)
+{
+    *state = raw_bed(&(struct bed_path){0});
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    bed_free(*state);
+    return 0;
+}
+
+static struct reth whole(uint32_t len)
+{
+    return (struct reth){
+        .va = BED_DATA_ADDR, .rkey = BED_REMOTE_KEY, .dma_len_bytes = len};
+}
+
+static void recv_buffers(struct bed *bed)
+{
+    for (uint64_t i = 0; i < 4; i++) {
+        bed_recv(&bed->side[1], 0, i, (uint32_t)i * 4096, 1000);
+    }
+}
+
+static void expect_error(struct bed *bed, uint8_t status)
+{
+    struct bed_event event;
+
+    assert_true(bed_poll_event(&bed->side[1], &event));
+    assert_int_equal(event.type, RNIC_EVENT_QP_FATAL);
+    assert_int_equal(event.info, status);
+    assert_int_equal(bed_state(&bed->side[1], 0), RNIC_QPS_ERROR);
+}
+
+/* ---- Every opcode in every place of a message. */
+
+enum place { BETWEEN, IN_SEND, IN_WRITE };
+
+static void enter_place(struct bed *bed, enum place place, uint32_t write_len)
+{
+    recv_buffers(bed);
+    if (place == IN_SEND) {
+        raw_send(bed, &(struct raw){
+                          .opcode = RC_SEND_FIRST, .psn = RAW_PSN, .len = MTU});
+    } else if (place == IN_WRITE) {
+        raw_send(bed, &(struct raw){.opcode = RC_WRITE_FIRST,
+                                    .psn = RAW_PSN,
+                                    .reth = whole(write_len),
+                                    .len = MTU});
+    }
+    raw_expect_silence(bed);
+}
+
+/* The specification's table 38 and section 9.7.4.1, said once more. */
+static bool fits(uint8_t opcode, enum place place)
+{
+    switch (opcode) {
+    case RC_SEND_FIRST:
+    case RC_SEND_ONLY:
+    case RC_SEND_ONLY_INVALIDATE:
+    case RC_WRITE_FIRST:
+    case RC_WRITE_ONLY:
+    case RC_READ_REQUEST:
+        return place == BETWEEN;
+    case RC_SEND_MIDDLE:
+    case RC_SEND_LAST:
+    case RC_SEND_LAST_INVALIDATE:
+        return place == IN_SEND;
+    case RC_WRITE_MIDDLE:
+    case RC_WRITE_LAST:
+        return place == IN_WRITE;
+    default:
+        return false;
+    }
+}
+
+static bool is_request(uint8_t opcode)
+{
+    return opcode <= RC_READ_REQUEST || opcode == RC_COMPARE_SWAP ||
+           opcode == RC_FETCH_ADD || opcode == RC_SEND_LAST_INVALIDATE ||
+           opcode == RC_SEND_ONLY_INVALIDATE;
+}
+
+static uint32_t natural_len(uint8_t opcode)
+{
+    uint32_t flags = roce_opcodes[opcode].flags;
+
+    return flags & (ROCE_READ_REQUEST | ROCE_ATOMIC) ? 0 : MTU;
+}
+
+static void check_opcode(uint8_t opcode, enum place place)
+{
+    struct bed *bed = raw_bed(&(struct bed_path){0});
+    uint32_t psn = RAW_PSN + (place != BETWEEN);
+    uint64_t malformed;
+    struct raw_reply reply;
+
+    enter_place(bed, place, opcode == RC_WRITE_MIDDLE ? 3 * MTU : 2 * MTU);
+    malformed = bed_counter(&bed->side[1], RNIC_COUNT_RX_MALFORMED);
+    raw_send(bed, &(struct raw){.opcode = opcode,
+                                .psn = psn,
+                                .ack_requested = true,
+                                .reth = whole(opcode == RC_WRITE_FIRST
+                                                  ? 2 * MTU
+                                                  : natural_len(opcode)),
+                                .len = natural_len(opcode)});
+    if (fits(opcode, place)) {
+        assert_true(raw_take(bed, &reply));
+        assert_int_equal(reply.aeth.kind, AETH_ACK);
+        assert_int_equal(reply.bth.psn, psn);
+    } else if (is_request(opcode)) {
+        raw_expect(bed, AETH_NAK, AETH_NAK_INVALID_REQUEST, psn);
+        expect_error(bed, RNIC_WC_REMOTE_INVALID);
+        assert_int_equal(bed_counter(&bed->side[1], RNIC_COUNT_TX_NAK_OTHER),
+                         1);
+    } else {
+        raw_expect_silence(bed);
+        assert_int_equal(bed_state(&bed->side[1], 0), RNIC_QPS_RTS);
+        if (opcode == CNP_NOTIFY) {
+            assert_int_equal(bed_counter(&bed->side[1], RNIC_COUNT_RX_CNP), 1);
+        } else if (!roce_opcode_is(opcode, ROCE_RESPONSE)) {
+            assert_int_equal(
+                bed_counter(&bed->side[1], RNIC_COUNT_RX_MALFORMED),
+                malformed + 1);
+        }
+    }
+    bed_free(bed);
+}
+
+static void test_every_opcode_in_every_place_of_a_message(void **state)
+{
+    (void)state;
+    for (unsigned int opcode = 0; opcode < 256; opcode++) {
+        check_opcode((uint8_t)opcode, BETWEEN);
+        check_opcode((uint8_t)opcode, IN_SEND);
+        check_opcode((uint8_t)opcode, IN_WRITE);
+    }
+}
+
+/* ---- Lengths.  Spec: 9.7.4.1.6, 9.7.4.1.7. */
+
+static void test_lengths_that_no_packet_may_have(void **state)
+{
+    static const struct {
+        enum place place;
+        struct raw raw;
+    } rows[] = {
+        {BETWEEN, {.opcode = RC_SEND_FIRST, .len = MTU - 4}},
+        {BETWEEN, {.opcode = RC_SEND_FIRST, .len = MTU + 4}},
+        {BETWEEN, {.opcode = RC_SEND_ONLY, .len = MTU + 4}},
+        {IN_SEND, {.opcode = RC_SEND_MIDDLE, .len = 4}},
+        {IN_SEND, {.opcode = RC_SEND_MIDDLE, .len = MTU - 1}},
+        {IN_SEND, {.opcode = RC_SEND_LAST, .len = 0}},
+        {IN_SEND, {.opcode = RC_SEND_LAST, .len = MTU + 4}},
+        {BETWEEN,
+         {.opcode = RC_WRITE_ONLY, .len = 8, .reth = {.dma_len_bytes = 4}}},
+        {BETWEEN,
+         {.opcode = RC_WRITE_ONLY, .len = 4, .reth = {.dma_len_bytes = 8}}},
+        {BETWEEN,
+         {.opcode = RC_WRITE_FIRST,
+          .len = MTU,
+          .reth = {.dma_len_bytes = MTU}}},
+        {IN_WRITE, {.opcode = RC_WRITE_MIDDLE, .len = MTU}},
+        {IN_WRITE, {.opcode = RC_WRITE_LAST, .len = MTU - 1}},
+        {BETWEEN, {.opcode = RC_READ_REQUEST, .len = 4}},
+        {BETWEEN,
+         {.opcode = RC_READ_REQUEST, .reth = {.dma_len_bytes = 0x80000001}}},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct bed *bed = raw_bed(&(struct bed_path){0});
+        struct raw raw = rows[i].raw;
+
+        enter_place(bed, rows[i].place, 2 * MTU);
+        raw.psn = RAW_PSN + (rows[i].place != BETWEEN);
+        raw.reth.va = BED_DATA_ADDR;
+        raw.reth.rkey = BED_REMOTE_KEY;
+        raw_send(bed, &raw);
+        raw_expect(bed, AETH_NAK, AETH_NAK_INVALID_REQUEST, raw.psn);
+        expect_error(bed, RNIC_WC_REMOTE_INVALID);
+        bed_free(bed);
+    }
+}
+
+static void test_a_message_longer_than_the_buffer_is_refused(void **state)
+{
+    struct bed *bed = *state;
+    struct bed_wc wc;
+
+    bed_recv(&bed->side[1], 0, 8, 0, MTU + 10);
+    raw_send(bed, &(struct raw){
+                      .opcode = RC_SEND_FIRST, .psn = RAW_PSN, .len = MTU});
+    raw_send(bed, &(struct raw){
+                      .opcode = RC_SEND_LAST, .psn = RAW_PSN + 1, .len = 11});
+    raw_expect(bed, AETH_NAK, AETH_NAK_INVALID_REQUEST, RAW_PSN + 1);
+    assert_true(bed_poll(&bed->side[1], &wc));
+    assert_int_equal(wc.cookie, 8);
+    assert_int_equal(wc.status, RNIC_WC_LOCAL_LENGTH);
+    assert_false(bed_poll(&bed->side[1], &wc));
+    expect_error(bed, RNIC_WC_LOCAL_LENGTH);
+    /* nothing beyond the buffer was touched */
+    assert_int_equal(*bed_data(&bed->side[1], MTU), 0);
+}
+
+/* ---- Rights and bounds. */
+
+static void test_what_a_key_does_not_give_is_refused(void **state)
+{
+    static const struct {
+        struct reth reth;
+        uint8_t access;
+    } rows[] = {
+        {{BED_DATA_ADDR, BED_REMOTE_KEY ^ 1, 100}, 7}, /* variant */
+        {{BED_DATA_ADDR, 0x3000042, 100}, 7},          /* no such index */
+        {{BED_DATA_ADDR, BED_LOCAL_KEY, 100}, 7},      /* local only */
+        {{BED_DATA_ADDR - 1, BED_REMOTE_KEY, 100}, 7},
+        {{BED_DATA_ADDR + BED_DATA_LEN - 99, BED_REMOTE_KEY, 100}, 7},
+        {{BED_DATA_ADDR + BED_DATA_LEN, BED_REMOTE_KEY, 100}, 7},
+        {{UINT64_MAX - 10, BED_REMOTE_KEY, 100}, 7},
+        {{BED_DATA_ADDR, BED_REMOTE_KEY, 100}, 1}, /* the QP's rights */
+    };
+
+    (void)state;
+    for (size_t i = 0; i < 2 * ARRAY_LEN(rows); i++) {
+        struct bed *bed =
+            raw_bed(&(struct bed_path){.access = rows[i / 2].access});
+        bool is_read = i % 2;
+
+        raw_send(bed, &(struct raw){.opcode = is_read ? RC_READ_REQUEST
+                                                      : RC_WRITE_ONLY,
+                                    .psn = RAW_PSN,
+                                    .reth = rows[i / 2].reth,
+                                    .len = is_read ? 0 : 100});
+        raw_expect(bed, AETH_NAK, AETH_NAK_REMOTE_ACCESS, RAW_PSN);
+        expect_error(bed, RNIC_WC_REMOTE_ACCESS);
+        bed_free(bed);
+    }
+}
+
+static void test_an_empty_write_needs_no_key(void **state)
+{
+    struct bed *bed = *state;
+
+    raw_send(bed, &(struct raw){.opcode = RC_WRITE_ONLY,
+                                .psn = RAW_PSN,
+                                .ack_requested = true});
+    raw_expect(bed, AETH_ACK, AETH_CREDIT_UNLIMITED, RAW_PSN);
+}
+
+static void test_a_peer_may_not_invalidate_what_is_not_its_own(void **state)
+{
+    struct bed *bed = *state;
+    uint8_t ext[IETH_LEN];
+
+    recv_buffers(bed);
+    ieth_emit(BED_LOCAL_KEY, ext);
+    raw_send(bed, &(struct raw){.opcode = RC_SEND_ONLY_INVALIDATE,
+                                .psn = RAW_PSN,
+                                .ext = ext,
+                                .len = 4});
+    raw_expect(bed, AETH_NAK, AETH_NAK_REMOTE_ACCESS, RAW_PSN);
+    expect_error(bed, RNIC_WC_REMOTE_ACCESS);
+}
+
+static void test_a_buffer_that_is_not_ours_is_an_operational_error(void **state)
+{
+    struct bed *bed = *state;
+    struct bed_wc wc;
+
+    bed_recv(&bed->side[1], 0, 3, BED_DATA_LEN, 1000); /* beyond DRAM */
+    raw_send(bed,
+             &(struct raw){.opcode = RC_SEND_ONLY, .psn = RAW_PSN, .len = 100});
+    raw_expect(bed, AETH_NAK, AETH_NAK_REMOTE_OPERATION, RAW_PSN);
+    assert_true(bed_poll(&bed->side[1], &wc));
+    assert_int_equal(wc.status, RNIC_WC_LOCAL_PROTECTION);
+    expect_error(bed, RNIC_WC_LOCAL_PROTECTION);
+}
+
+/* ---- Sequence numbers. */
+
+static void test_a_gap_gets_one_nak_until_it_is_filled(void **state)
+{
+    struct bed *bed = *state;
+    struct raw write = {
+        .opcode = RC_WRITE_ONLY, .psn = RAW_PSN + 2, .ack_requested = true};
+
+    raw_send(bed, &write);
+    raw_expect(bed, AETH_NAK, AETH_NAK_PSN_SEQUENCE, RAW_PSN);
+    write.psn++;
+    raw_send(bed, &write);
+    raw_expect_silence(bed);
+    write.psn = RAW_PSN;
+    raw_send(bed, &write);
+    raw_expect(bed, AETH_ACK, AETH_CREDIT_UNLIMITED, RAW_PSN);
+    write.psn = RAW_PSN + 2;
+    raw_send(bed, &write);
+    raw_expect(bed, AETH_NAK, AETH_NAK_PSN_SEQUENCE, RAW_PSN + 1);
+    assert_int_equal(bed_counter(&bed->side[1], RNIC_COUNT_RX_OUT_OF_ORDER), 3);
+    assert_int_equal(bed_counter(&bed->side[1], RNIC_COUNT_TX_NAK_SEQUENCE), 2);
+}
+
+static void test_a_duplicate_is_acknowledged_and_not_acted_on(void **state)
+{
+    struct bed *bed = *state;
+    struct bed_wc wc;
+    struct raw send = {.opcode = RC_SEND_ONLY, .psn = RAW_PSN, .len = 20};
+
+    recv_buffers(bed);
+    raw_send(bed, &send);
+    raw_expect_silence(bed); /* nobody asked */
+    send.fill = 0xff;
+    raw_send(bed, &send);
+    raw_expect(bed, AETH_ACK, AETH_CREDIT_UNLIMITED, RAW_PSN);
+    assert_true(bed_poll(&bed->side[1], &wc));
+    assert_false(bed_poll(&bed->side[1], &wc));
+    assert_int_equal(*bed_data(&bed->side[1], 0), 0);
+    assert_int_equal(bed_counter(&bed->side[1], RNIC_COUNT_RX_DUPLICATE), 1);
+}
+
+static void test_after_rnr_the_rest_is_dropped_in_silence(void **state)
+{
+    struct bed *bed = *state;
+    struct raw send = {.opcode = RC_SEND_ONLY, .psn = RAW_PSN, .len = 20};
+
+    raw_send(bed, &send);
+    raw_expect(bed, AETH_RNR_NAK, 1, RAW_PSN);
+    send.psn++;
+    raw_send(bed, &send);
+    raw_expect_silence(bed);
+    recv_buffers(bed);
+    send.psn = RAW_PSN;
+    send.ack_requested = true;
+    raw_send(bed, &send);
+    raw_expect(bed, AETH_ACK, AETH_CREDIT_UNLIMITED, RAW_PSN);
+    assert_int_equal(bed_counter(&bed->side[1], RNIC_COUNT_TX_RNR), 1);
+}
+
+/* ---- READs. */
+
+static void expect_read(struct bed *bed, uint32_t psn, uint32_t from,
+                        uint32_t packets, uint32_t last_len)
+{
+    struct raw_reply reply;
+
+    for (uint32_t k = from; k < packets; k++) {
+        bool first = k == from, last = k + 1 == packets;
+
+        assert_true(raw_take(bed, &reply));
+        assert_int_equal(reply.bth.psn, psn_add(psn, k));
+        assert_int_equal(reply.bth.opcode, first && last ? RC_READ_RESPONSE_ONLY
+                                           : first ? RC_READ_RESPONSE_FIRST
+                                           : last  ? RC_READ_RESPONSE_LAST
+                                                   : RC_READ_RESPONSE_MIDDLE);
+        assert_int_equal(reply.len, last ? last_len : MTU);
+        assert_memory_equal(reply.payload, bed_data(&bed->side[1], k * MTU),
+                            reply.len);
+    }
+}
+
+static void test_a_read_may_be_asked_for_again_from_any_packet(void **state)
+{
+    struct bed *bed = *state;
+    const uint32_t len = 5 * MTU + 3;
+    struct raw read = {
+        .opcode = RC_READ_REQUEST, .psn = RAW_PSN, .reth = whole(len)};
+
+    bed_fill(&bed->side[1], 0, len, 4);
+    raw_send(bed, &read);
+    expect_read(bed, RAW_PSN, 0, 6, 3);
+    raw_expect_silence(bed);
+    for (uint32_t k = 0; k < 6; k++) {
+        read.psn = RAW_PSN + k;
+        read.reth.va = BED_DATA_ADDR + k * MTU;
+        read.reth.dma_len_bytes = len - k * MTU;
+        raw_send(bed, &read);
+        expect_read(bed, RAW_PSN, k, 6, 3);
+        raw_expect_silence(bed);
+    }
+    /* what was not part of it is not given */
+    read.reth.dma_len_bytes++;
+    raw_send(bed, &read);
+    read.reth.dma_len_bytes--;
+    read.reth.va -= 8;
+    raw_send(bed, &read);
+    raw_expect_silence(bed);
+}
+
+static void test_an_acknowledgement_never_overtakes_a_read(void **state)
+{
+    struct bed *bed = *state;
+    struct raw_reply reply;
+    uint8_t frame[2][5000];
+    struct frame_rx rx[2];
+
+    bed_fill(&bed->side[1], 0, 100, 4);
+    rx[0] = (struct frame_rx){
+        .data = frame[0],
+        .len_bytes = raw_build(bed,
+                               &(struct raw){.opcode = RC_READ_REQUEST,
+                                             .psn = RAW_PSN,
+                                             .reth = whole(3 * MTU)},
+                               frame[0])};
+    rx[1] = (struct frame_rx){
+        .data = frame[1],
+        .len_bytes = raw_build(bed,
+                               &(struct raw){.opcode = RC_WRITE_ONLY,
+                                             .psn = RAW_PSN + 3,
+                                             .ack_requested = true},
+                               frame[1])};
+    rnic_rx(bed->side[1].rnic, 0, rx, 2);
+    expect_read(bed, RAW_PSN, 0, 3, MTU);
+    assert_true(raw_take(bed, &reply));
+    assert_int_equal(reply.bth.opcode, RC_ACKNOWLEDGE);
+    assert_int_equal(reply.bth.psn, RAW_PSN + 3);
+    assert_int_equal(reply.aeth.msn, 2);
+}
+
+static void test_more_reads_than_agreed_are_refused(void **state)
+{
+    struct bed *bed = *state;
+    struct frame_rx rx[5];
+    uint8_t frame[5][256];
+    struct raw_reply reply;
+
+    for (uint32_t i = 0; i < 5; i++) { /* 4 are agreed */
+        rx[i] = (struct frame_rx){
+            .data = frame[i],
+            .len_bytes = raw_build(bed,
+                                   &(struct raw){.opcode = RC_READ_REQUEST,
+                                                 .psn = RAW_PSN + i,
+                                                 .reth = whole(4)},
+                                   frame[i])};
+    }
+    rnic_rx(bed->side[1].rnic, 0, rx, 5);
+    do {
+        assert_true(raw_take(bed, &reply));
+    } while (reply.bth.opcode != RC_ACKNOWLEDGE);
+    assert_int_equal(reply.aeth.kind, AETH_NAK);
+    assert_int_equal(reply.aeth.value, AETH_NAK_INVALID_REQUEST);
+    expect_error(bed, RNIC_WC_REMOTE_INVALID);
+}
+
+static void test_acknowledgements_are_coalesced(void **state)
+{
+    struct bed *bed = *state;
+    struct frame_rx rx[20];
+    uint8_t frame[20][256];
+
+    for (uint32_t i = 0; i < 20; i++) {
+        rx[i] = (struct frame_rx){
+            .data = frame[i],
+            .len_bytes = raw_build(bed,
+                                   &(struct raw){.opcode = RC_WRITE_ONLY,
+                                                 .psn = RAW_PSN + i,
+                                                 .ack_requested = true},
+                                   frame[i])};
+    }
+    rnic_rx(bed->side[1].rnic, 0, rx, 20);
+    raw_expect(bed, AETH_ACK, AETH_CREDIT_UNLIMITED, RAW_PSN + 19);
+}
+
+static void test_the_first_packet_in_rtr_is_told_of_once(void **state)
+{
+    struct bed *bed = bed_new();
+    struct bed_event event;
+
+    (void)state;
+    bed_start(bed);
+    bed_create_qp(&bed->side[1], 0);
+    assert_int_equal(bed_modify(&bed->side[1], 0, RNIC_QPS_INIT,
+                                &(struct bed_path){.mtu = 1}),
+                     RNIC_CMD_OK);
+    assert_int_equal(bed_modify(&bed->side[1], 0, RNIC_QPS_RTR,
+                                &(struct bed_path){.mtu = 1}),
+                     RNIC_CMD_OK);
+    for (uint32_t i = 0; i < 2; i++) {
+        raw_send(bed, &(struct raw){.opcode = RC_WRITE_ONLY,
+                                    .psn = RAW_PSN + i,
+                                    .ack_requested = true});
+        raw_expect(bed, AETH_ACK, AETH_CREDIT_UNLIMITED, RAW_PSN + i);
+    }
+    assert_true(bed_poll_event(&bed->side[1], &event));
+    assert_int_equal(event.type, RNIC_EVENT_QP_ESTABLISHED);
+    assert_false(bed_poll_event(&bed->side[1], &event));
+    bed_free(bed);
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(test_every_opcode_in_every_place_of_a_message),
+        TEST(test_lengths_that_no_packet_may_have),
+        TEST(test_a_message_longer_than_the_buffer_is_refused),
+        TEST(test_what_a_key_does_not_give_is_refused),
+        TEST(test_an_empty_write_needs_no_key),
+        TEST(test_a_peer_may_not_invalidate_what_is_not_its_own),
+        TEST(test_a_buffer_that_is_not_ours_is_an_operational_error),
+        TEST(test_a_gap_gets_one_nak_until_it_is_filled),
+        TEST(test_a_duplicate_is_acknowledged_and_not_acted_on),
+        TEST(test_after_rnr_the_rest_is_dropped_in_silence),
+        TEST(test_a_read_may_be_asked_for_again_from_any_packet),
+        TEST(test_an_acknowledgement_never_overtakes_a_read),
+        TEST(test_more_reads_than_agreed_are_refused),
+        TEST(test_acknowledgements_are_coalesced),
+        TEST(test_the_first_packet_in_rtr_is_told_of_once),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
