@@ -397,6 +397,9 @@ bool verbs_arm(struct verbs *verbs)
         mmio_write32(verbs->regs + A_RNIC_IRQ_STATUS, BIT(verbs->hart));
         verbs->has_slept = false;
     }
+    if (verbs->dirty_count != 0) {
+        return false; /* not flushed, or the doorbell ring was full */
+    }
     shared_store32(verbs->page, RNIC_PAGE_ARMED, 1);
     hal_dma_mb();
     if (eq_has_entry(verbs) || cq_has_entry(&verbs->cq[CQ_SEND]) ||

@@ -92,16 +92,13 @@ static const uint8_t actions[EVENTS][CM_CONN_STATES] = {
 void cm_conn_end(struct cm_conn *conn, const struct cm_end *end)
 {
     bool is_known = conn->in_by_id; /* its peer has ever answered */
-    bool was_released = conn->is_released;
     uint64_t rest_us = ib_time_us((uint8_t)MIN(conn->ack_timeout + 1, 20));
 
     cm_conn_enter(conn, CM_CONN_TIMEWAIT);
     if (is_known) {
         cm_timer_set(conn, conn->cm->now_us + rest_us);
     }
-    if (was_released) {
-        cm_conn_settle(conn);
-    } else if (conn->ops->disconnected != NULL) {
+    if (!conn->is_released && conn->ops->disconnected != NULL) {
         conn->ops->disconnected(conn->ctx, conn, end);
     }
 }

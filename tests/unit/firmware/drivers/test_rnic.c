@@ -434,6 +434,7 @@ static void test_a_send_request_fills_every_field(void **state)
         .sge = {{rnic.arena, 4096, 3}, {rnic.arena + 8192, 512, 4}},
         .remote_addr = 0xffff888012345678,
         .rkey = 0xabcdef01,
+        .ud = {.neigh = 0x123, .laddr = 7, .dest_qpn = 0x456, .qkey = 0x789},
     };
 
     (void)state;
@@ -447,6 +448,10 @@ static void test_a_send_request_fills_every_field(void **state)
     assert_int_equal(get_le32(wqe + RNIC_SWQE_RKEY), wr.rkey);
     assert_int_equal(get_le32(wqe + RNIC_SWQE_AFTER_MEDIA), 0);
     assert_int_equal(wqe[RNIC_SWQE_PI_ACTION], 0);
+    assert_int_equal(get_le16(wqe + RNIC_SWQE_UD_NEIGH), 0x123);
+    assert_int_equal(wqe[RNIC_SWQE_UD_LADDR], 7);
+    assert_int_equal(get_le32(wqe + RNIC_SWQE_UD_QPN), 0x456);
+    assert_int_equal(get_le32(wqe + RNIC_SWQE_UD_QKEY), 0x789);
     assert_int_equal(get_le64(wqe + RNIC_SWQE_SGE + 16),
                      hal_dma_addr(rnic.arena + 8192));
     assert_int_equal(get_le32(wqe + RNIC_SWQE_SGE + 16 + RNIC_SGE_LENGTH), 512);
@@ -715,6 +720,107 @@ static void test_create_refuses_when_a_pool_is_empty(void **state)
     assert_false(verbs_create_qp(&rnic.verbs, &small, &qpn));
 }
 
+static void test_create_gives_back_half_of_a_pair_of_rings(void **state)
+{
+    const struct verbs_qp_config no_rq = {VERBS_QP_RC, 1024, 1 << 14, &ops,
+                                          &seen};
+    uint32_t qpn;
+
+    (void)state;
+    for (unsigned int i = 0; i < 10; i++) {
+        assert_false(verbs_create_qp(&rnic.verbs, &no_rq, &qpn));
+    }
+    for (unsigned int i = 0; i < 4; i++) {
+        (void)create(1024, 16);
+    }
+}
+
+static void test_create_tells_the_rnic_everything(void **state)
+{
+    uint32_t qpn = create(64, 32);
+    const struct rnic_qp *qp = &rnic.verbs.qps[qpn & 1023];
+    const uint8_t *c = rnic.last_cmd;
+
+    (void)state;
+    assert_int_equal(rnic.opcodes[(rnic.cmd_ci - 2) & 0xff],
+                     RNIC_CMD_RQ_CREATE);
+    assert_int_equal(c[RNIC_CMD_OPCODE], RNIC_CMD_QP_CREATE);
+    assert_int_equal(get_le32(c + RNIC_CMD_INDEX), qpn);
+    assert_int_equal(c[RNIC_QP_TYPE], RNIC_QP_RC);
+    assert_int_equal(c[RNIC_QP_SQ_SIZE], 6);
+    assert_int_equal(get_le16(c + RNIC_QP_SEND_CQ), 0);
+    assert_int_equal(get_le16(c + RNIC_QP_RECV_CQ), 1);
+    assert_int_equal(get_le16(c + RNIC_QP_RQ), qpn & 1023);
+    assert_int_equal(get_le64(c + RNIC_QP_SQ_BASE), hal_dma_addr(qp->sq));
+    assert_int_equal(get_le64(c + RNIC_QP_SQ_RECORD),
+                     hal_dma_addr(qp->records));
+    assert_int_equal(hal_dma_addr(qp->sq) % 64, 0);
+    assert_int_equal(hal_dma_addr(qp->rq) % 64, 0);
+}
+
+static void test_a_cq_is_never_promised_twice(void **state)
+{
+    const struct verbs_qp_config config = {VERBS_QP_RC, 256, 64, &ops, &seen};
+    const uint32_t *send = &rnic.verbs.cq[0].room;
+    const uint32_t *recv = &rnic.verbs.cq[1].room;
+    uint32_t qpn = create(256, 64);
+
+    (void)state;
+    assert_int_equal(*send, 65536 - 256);
+    assert_int_equal(*recv, 65536 - 64);
+    write_cqe(0, qpn, 0, RNIC_WR_SEND, 0, 0, 0, 0);
+    write_cqe(0, qpn, 0, RNIC_WR_SEND, 0, 1, 0, 0);
+    verbs_destroy_qp(&rnic.verbs, qpn);
+    verbs_poll(&rnic.verbs, 1);
+    assert_int_equal(*send, 65536 - 256); /* an old CQE still lies there */
+    assert_int_equal(*recv, 65536);
+    verbs_poll(&rnic.verbs, 1);
+    verbs_poll(&rnic.verbs, 1);
+    assert_int_equal(*send, 65536);
+    rnic.verbs.cq[0].room = 255;
+    assert_false(verbs_create_qp(&rnic.verbs, &config, &qpn));
+    rnic.verbs.cq[0].room = 256;
+    rnic.verbs.cq[1].room = 63;
+    assert_false(verbs_create_qp(&rnic.verbs, &config, &qpn));
+    rnic.verbs.cq[1].room = 64;
+    assert_true(verbs_create_qp(&rnic.verbs, &config, &qpn));
+}
+
+static void test_a_claim_ends_when_the_cq_is_once_around(void **state)
+{
+    uint32_t busy = create(16, 16);
+    uint32_t gone = create(16, 16);
+    uint32_t entries = rnic.cq_mask[1] + 1;
+
+    (void)state;
+    verbs_destroy_qp(&rnic.verbs, gone);
+    /* The CQ is never found empty. */
+    write_cqe(1, busy, 0, RNIC_WR_RECV, 0, 0, 0, 0);
+    for (uint32_t i = 0; i < entries + 1; i++) {
+        assert_int_equal(rnic.verbs.cq[1].room, entries - 32);
+        write_cqe(1, busy, 0, RNIC_WR_RECV, 0, 0, 0, 0);
+        assert_int_equal(verbs_poll(&rnic.verbs, 1), 1);
+    }
+    verbs_poll(&rnic.verbs, 1);
+    assert_int_equal(rnic.verbs.cq[1].room, entries - 16);
+}
+
+static void test_a_receive_makes_room_for_the_next(void **state)
+{
+    uint32_t qpn = create(16, 16);
+    const struct verbs_sge sge = {rnic.arena + 128, 64, 9};
+
+    (void)state;
+    for (uint64_t i = 0; i < 100; i++) {
+        assert_true(verbs_post_recv(&rnic.verbs, qpn, i, &sge));
+        if (i >= 15) {
+            assert_false(verbs_post_recv(&rnic.verbs, qpn, i, &sge));
+            write_cqe(1, qpn, i, RNIC_WR_RECV, 0, 0, 0, 0);
+            assert_int_equal(verbs_poll(&rnic.verbs, 4), 1);
+        }
+    }
+}
+
 static void test_create_cleans_up_after_a_refusal(void **state)
 {
     const struct verbs_qp_config config = {VERBS_QP_RC, 1024, 8, &ops, &seen};
@@ -725,6 +831,8 @@ static void test_create_cleans_up_after_a_refusal(void **state)
         rnic.refuse_opcode = i & 1 ? RNIC_CMD_RQ_CREATE : RNIC_CMD_QP_CREATE;
         rnic.refuse_status = RNIC_CMD_IN_USE;
         assert_false(verbs_create_qp(&rnic.verbs, &config, &qpn));
+        assert_int_equal(rnic.opcodes[(rnic.cmd_ci - 1) & 0xff],
+                         i & 1 ? RNIC_CMD_RQ_CREATE : RNIC_CMD_RQ_DESTROY);
     }
     rnic.refuse_opcode = 0;
     assert_true(verbs_create_qp(&rnic.verbs, &config, &qpn));
@@ -755,10 +863,14 @@ static void test_modify_hands_over_every_attribute(void **state)
         .hop_limit = 64,
         .udp_sport = 0xc123,
     };
+    const struct verbs_sge sge = {rnic.arena + 128, 64, 9};
     const uint8_t *c = rnic.last_cmd;
 
     (void)state;
+    assert_true(verbs_post_recv(&rnic.verbs, qpn, 0, &sge));
     assert_true(verbs_modify_qp(&rnic.verbs, qpn, VERBS_QPS_RTR, &attr));
+    /* Receives that were posted before are there when the peer may send. */
+    assert_int_equal(get_le32(rnic.verbs.qps[qpn & 1023].records + 4), 1);
     assert_int_equal(c[RNIC_CMD_OPCODE], RNIC_CMD_QP_MODIFY);
     assert_int_equal(get_le32(c + RNIC_CMD_INDEX), qpn);
     assert_int_equal(c[RNIC_MOD_STATE], RNIC_QPS_RTR);
@@ -837,8 +949,11 @@ static void test_events_come_before_the_completions_they_explain(void **state)
 static void test_arm_loses_no_wake_up(void **state)
 {
     uint32_t qpn = create(16, 16);
+    struct verbs_send_wr wr = send_wr(0);
 
     (void)state;
+    assert_true(verbs_post_send(&rnic.verbs, qpn, &wr));
+    verbs_flush(&rnic.verbs);
     rnic.log_len = 0;
     write_cqe(0, qpn, 0, RNIC_WR_SEND, 0, 0, 0, 0);
     assert_false(verbs_arm(&rnic.verbs));
@@ -855,6 +970,12 @@ static void test_arm_loses_no_wake_up(void **state)
     assert_true(verbs_arm(&rnic.verbs));
     assert_int_equal(get_le32(page(RNIC_PAGE_ARMED)), 1);
     assert_int_equal(rnic.log_len, 0);
+    /* What is not flushed yet is no reason to sleep. */
+    assert_true(verbs_post_send(&rnic.verbs, qpn, &wr));
+    rnic.verbs.has_slept = false;
+    assert_false(verbs_arm(&rnic.verbs));
+    verbs_flush(&rnic.verbs);
+    rnic.verbs.has_slept = true;
     /* After a sleep the level is taken back, once. */
     assert_true(verbs_arm(&rnic.verbs));
     assert_int_equal(rnic.log_len, 1);
@@ -902,6 +1023,8 @@ static void test_addresses_are_written_as_the_guide_says(void **state)
     assert_int_equal(get_le32(rnic.last_cmd + RNIC_CMD_INDEX), 700);
     assert_int_equal(get_le16(rnic.last_cmd + RNIC_NEIGH_VLAN), 0xffff);
     assert_memory_equal(rnic.last_cmd + RNIC_NEIGH_IP, ip.bytes, 16);
+    assert_memory_equal(rnic.last_cmd + RNIC_NEIGH_MAC, mac, 6);
+    assert_int_equal(rnic.last_cmd[RNIC_NEIGH_PORT], 1);
     verbs_clear_neigh(&rnic.verbs, 700);
     assert_int_equal(rnic.last_cmd[RNIC_CMD_OPCODE], RNIC_CMD_NEIGH_CLEAR);
     verbs_clear_laddr(&rnic.verbs, 5);
@@ -967,6 +1090,11 @@ int main(void)
         TEST(test_a_destroyed_qp_rings_no_doorbell),
         TEST(test_the_data_sheets_queues_fit_in_any_mix),
         TEST(test_create_refuses_when_a_pool_is_empty),
+        TEST(test_create_gives_back_half_of_a_pair_of_rings),
+        TEST(test_create_tells_the_rnic_everything),
+        TEST(test_a_cq_is_never_promised_twice),
+        TEST(test_a_claim_ends_when_the_cq_is_once_around),
+        TEST(test_a_receive_makes_room_for_the_next),
         TEST(test_create_cleans_up_after_a_refusal),
         TEST(test_modify_hands_over_every_attribute),
         TEST(test_the_mad_qp_is_number_1_and_can_be_made_again),

@@ -147,6 +147,7 @@ static void test_our_req_says_what_linux_would_read(void **state)
     (void)state;
     assert_non_null(cm_connect(&side->cm, &param));
     mad = side_sent(side, CM_REQ);
+    assert_int_equal(get_be64(mad + MAD_TRANSACTION_ID), 0x700000001);
     assert_true(cm_req_parse(&req, mad + MSG, MAD_DATA_LEN));
     assert_int_equal(req.service_id, 0x1061144);
     assert_int_equal(req.local_ca_guid, 0x1002);
@@ -483,6 +484,7 @@ static void test_our_dreq_is_repeated_and_given_up(void **state)
     assert_int_equal(get_be32(mad + MSG), side->conn->local_comm_id);
     assert_int_equal(get_be32(mad + MSG + 4), 0xc0ffee01);
     assert_int_equal(get_be24(mad + MSG + 8), 0x11);
+    assert_int_equal(get_be64(mad + MAD_TRANSACTION_ID), 0x700000001);
     side_sent_nothing(side);
     for (unsigned int i = 1; i < 16; i++) {
         cm_poll(&side->cm, side->cm.now_us + TIMEOUT_US);

@@ -371,6 +371,22 @@ static void test_release_in_every_state_leaves_nothing(void **state)
     }
 }
 
+static void test_the_rtu_answers_the_reps_transaction(void **state)
+{
+    struct side *side = side_new(2, 7);
+    struct cm_conn *conn = bring(side, REQ_SENT);
+    const uint8_t *mad;
+
+    (void)state;
+    side->confirm_later = false;
+    input(side, IN_REP, conn);
+    mad = side_sent(side, CM_RTU);
+    assert_int_equal(get_be64(mad + MAD_TRANSACTION_ID), 0x99);
+    assert_int_equal(get_be32(mad + MAD_HEADER_LEN), conn->local_comm_id);
+    assert_int_equal(get_be32(mad + MAD_HEADER_LEN + 4), PEER_ID);
+    side_free(side);
+}
+
 static void test_a_released_connection_still_agrees(void **state)
 {
     struct side *side = side_new(2, 7);
@@ -397,6 +413,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_state_times_every_event),
         cmocka_unit_test(test_release_in_every_state_leaves_nothing),
+        cmocka_unit_test(test_the_rtu_answers_the_reps_transaction),
         cmocka_unit_test(test_a_released_connection_still_agrees),
     };
 
