@@ -253,6 +253,7 @@ static void create_ports(EssdMachineState *s)
                                      SOC_PORT_SIZE);
 
         if (dev) {
+            qdev_prop_set_uint8(dev, "port", i);
             if (s->port_netdev[i]) {
                 object_property_set_str(OBJECT(dev), "netdev",
                                         s->port_netdev[i], &error_fatal);

@@ -1,0 +1,496 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * essd-media: the media engine of the drive; the core is hw-model/media.
+ * Reference: docs/hardware/media.md
+ *
+ * QEMU interface:
+ *  + sysbus MMIO region 0: the registers of hw-model/regs/media.h
+ *  + sysbus IRQ 0: level, high while an enabled MEDIA_IRQ_STATUS bit is set
+ *  + property "drive": the medium, 64 MiB to 16 TiB and writable; and QEMU's
+ *    other block device properties
+ *  + property "cache-size": volatile write cache in bytes, default 64 MiB; 0:
+ *    none
+ *  + link "dram": the memory region that DMA reaches; default: the machine's
+ *    RAM.  Bus addresses begin at SOC_DRAM_BASE
+ *
+ * The volatile write cache is this process's memory: SIGKILL is a power cut and
+ * loses what no flush covered.  A stop of the machine (QMP stop, savevm, quit,
+ * SIGTERM) lets every command under way complete, empties the cache and flushes
+ * the drive, so that a saved state holds no data.  A reset keeps it.
+ *
+ * Everything runs in the main loop, under the big lock.  The block layer reads
+ * and writes DRAM directly.
+ *
+ * Not modelled: what the guide lists; changes of the drive's size.  What is
+ * written to DRAM is not logged as dirty: a machine must be stopped before it
+ * is saved or migrated.
+ */
+#include "qemu/osdep.h"
+#include "essd_media.h"
+
+#include "block/aio.h"
+#include "hw/block/block.h"
+#include "hw/boards.h"
+#include "hw/irq.h"
+#include "hw/qdev-properties.h"
+#include "hw/qdev-properties-system.h"
+#include "hw/sysbus.h"
+#include "migration/vmstate.h"
+#include "qapi/error.h"
+#include "qemu/defer-call.h"
+#include "qemu/log.h"
+#include "qemu/main-loop.h"
+#include "qemu/module.h"
+#include "qemu/timer.h"
+#include "qemu/units.h"
+#include "system/block-backend.h"
+#include "system/runstate.h"
+#include "trace.h"
+
+#include "hw-model/media/hw_media.h"
+#include "hw-model/regs/soc.h"
+
+#define MEDIA_SIZE_MIN (64 * MiB)
+#define MEDIA_SIZE_MAX (16 * TiB)
+#define MEDIA_SIZE_UNIT 4096
+#define MEDIA_CACHE_MAX (4 * GiB)
+
+/* A request to the block layer: the core's id is its index. */
+typedef struct EssdMediaIo {
+    EssdMediaState *s;
+    QEMUIOVector qiov;
+} EssdMediaIo;
+
+struct EssdMediaState {
+    SysBusDevice parent_obj;
+
+    MemoryRegion mmio;
+    qemu_irq irq;
+    QEMUBH *bh;
+    QEMUTimer *timer;
+    VMChangeStateEntry *vm_change;
+    BlockConf conf;
+    uint64_t cache_size;
+    void *cache_memory;
+    size_t cache_memory_size;
+    MemoryRegion *dram;
+    uint8_t *dram_ptr;
+    uint64_t dram_size;
+    EssdMediaIo io[HW_MEDIA_IO_IDS];
+    struct hw_media media;
+};
+
+/* The core's world. */
+
+static void *essd_media_dma(void *ctx, uint64_t addr, uint64_t len)
+{
+    EssdMediaState *s = ctx;
+    uint64_t offset = addr - SOC_DRAM_BASE;
+
+    if (addr < SOC_DRAM_BASE || offset > s->dram_size ||
+        len > s->dram_size - offset) {
+        return NULL;
+    }
+    return s->dram_ptr + offset;
+}
+
+static uint64_t essd_media_now_ns(void *ctx)
+{
+    return qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL);
+}
+
+static void essd_media_set_timer(void *ctx, uint64_t deadline_ns)
+{
+    EssdMediaState *s = ctx;
+
+    if (deadline_ns == DEV_NO_DEADLINE) {
+        timer_del(s->timer);
+    } else {
+        timer_mod_ns(s->timer, MIN(deadline_ns, (uint64_t)INT64_MAX));
+    }
+}
+
+static void essd_media_set_irq(void *ctx, unsigned int line, bool level)
+{
+    EssdMediaState *s = ctx;
+
+    trace_essd_media_irq(level);
+    qemu_set_irq(s->irq, level);
+}
+
+static void essd_media_defer(void *ctx)
+{
+    EssdMediaState *s = ctx;
+
+    if (runstate_is_running()) {
+        qemu_bh_schedule(s->bh);
+    }
+}
+
+static void essd_media_bh(void *opaque)
+{
+    EssdMediaState *s = opaque;
+
+    if (runstate_is_running()) {
+        defer_call_begin();     /* one system call for all of them */
+        hw_media_run(&s->media);
+        defer_call_end();
+    }
+}
+
+static void essd_media_timer(void *opaque)
+{
+    EssdMediaState *s = opaque;
+
+    defer_call_begin();
+    hw_media_timer(&s->media);
+    defer_call_end();
+}
+
+/* The block layer below it. */
+
+static void essd_media_io_done(void *opaque, int ret)
+{
+    EssdMediaIo *io = opaque;
+    EssdMediaState *s = io->s;
+    uint32_t id = io - s->io;
+
+    trace_essd_media_io_done(id, ret);
+    hw_media_io_done(&s->media, id, ret);
+}
+
+static void essd_media_readv(void *ctx, uint32_t id, uint64_t offset,
+                             const struct iovec *iov, unsigned int niov)
+{
+    EssdMediaState *s = ctx;
+    EssdMediaIo *io = &s->io[id];
+
+    qemu_iovec_init_external(&io->qiov, (struct iovec *)iov, niov);
+    trace_essd_media_io(id, "read", offset, io->qiov.size);
+    blk_aio_preadv(s->conf.blk, offset, &io->qiov, 0, essd_media_io_done, io);
+}
+
+static void essd_media_writev(void *ctx, uint32_t id, uint64_t offset,
+                              const struct iovec *iov, unsigned int niov)
+{
+    EssdMediaState *s = ctx;
+    EssdMediaIo *io = &s->io[id];
+
+    qemu_iovec_init_external(&io->qiov, (struct iovec *)iov, niov);
+    trace_essd_media_io(id, "write", offset, io->qiov.size);
+    blk_aio_pwritev(s->conf.blk, offset, &io->qiov, 0, essd_media_io_done, io);
+}
+
+static void essd_media_write_zeroes(void *ctx, uint32_t id, uint64_t offset,
+                                    uint64_t len, bool may_unmap)
+{
+    EssdMediaState *s = ctx;
+
+    trace_essd_media_io(id, may_unmap ? "unmap" : "zero", offset, len);
+    blk_aio_pwrite_zeroes(s->conf.blk, offset, len,
+                          may_unmap ? BDRV_REQ_MAY_UNMAP : 0,
+                          essd_media_io_done, &s->io[id]);
+}
+
+static void essd_media_flush(void *ctx, uint32_t id)
+{
+    EssdMediaState *s = ctx;
+
+    trace_essd_media_io(id, "flush", 0, 0);
+    blk_aio_flush(s->conf.blk, essd_media_io_done, &s->io[id]);
+}
+
+/* Registers. */
+
+static uint64_t essd_media_read(void *opaque, hwaddr offset, unsigned size)
+{
+    EssdMediaState *s = opaque;
+    uint32_t value;
+
+    if (!hw_media_read(&s->media, offset, &value)) {
+        qemu_log_mask(LOG_GUEST_ERROR,
+                      "essd-media: read of offset 0x%" HWADDR_PRIx "\n",
+                      offset);
+    }
+    trace_essd_media_read(offset, value);
+    return value;
+}
+
+static void essd_media_write(void *opaque, hwaddr offset, uint64_t value,
+                             unsigned size)
+{
+    EssdMediaState *s = opaque;
+
+    trace_essd_media_write(offset, value);
+    if (!hw_media_write(&s->media, offset, value)) {
+        qemu_log_mask(LOG_GUEST_ERROR,
+                      "essd-media: write of 0x%08" PRIx64
+                      " to offset 0x%" HWADDR_PRIx "\n", value, offset);
+    }
+}
+
+static const MemoryRegionOps essd_media_ops = {
+    .read = essd_media_read,
+    .write = essd_media_write,
+    .endianness = DEVICE_LITTLE_ENDIAN,
+    .valid.min_access_size = 4,
+    .valid.max_access_size = 4,
+    .impl.min_access_size = 4,
+    .impl.max_access_size = 4,
+};
+
+/* Life. */
+
+/*
+ * The harts stand still by now; completions still reach the rings in DRAM.
+ */
+static void essd_media_vm_change(void *opaque, bool running, RunState state)
+{
+    EssdMediaState *s = opaque;
+
+    if (running) {
+        hw_media_resume(&s->media);
+        return;
+    }
+    qemu_bh_cancel(s->bh);
+    trace_essd_media_quiesce(s->media.active_ops, s->media.cache.used_lines);
+    hw_media_quiesce(&s->media);
+    while (!hw_media_is_quiet(&s->media)) {
+        aio_poll(qemu_get_aio_context(), true);
+    }
+}
+
+/* The next life of the firmware must not have DMA of this one in its DRAM. */
+static void essd_media_reset_hold(Object *obj, ResetType type)
+{
+    EssdMediaState *s = ESSD_MEDIA(obj);
+
+    qemu_bh_cancel(s->bh);
+    hw_media_reset(&s->media);
+    while (hw_media_has_dma(&s->media)) {
+        aio_poll(qemu_get_aio_context(), true);
+    }
+}
+
+static bool essd_media_find_dram(EssdMediaState *s, Error **errp)
+{
+    if (!s->dram) {
+        s->dram = MACHINE(qdev_get_machine())->ram;
+    }
+    if (!s->dram || !memory_region_is_ram(s->dram)) {
+        error_setg(errp, "essd-media: \"dram\" is not RAM");
+        return false;
+    }
+    s->dram_ptr = memory_region_get_ram_ptr(s->dram);
+    s->dram_size = memory_region_size(s->dram);
+    return true;
+}
+
+/* @return the medium's size in bytes, or 0 and *errp */
+static uint64_t essd_media_open(EssdMediaState *s, Error **errp)
+{
+    int64_t size;
+
+    if (!s->conf.blk) {
+        error_setg(errp, "essd-media: the drive has no media: name a block "
+                   "device with -M essd,media=NODE");
+        return 0;
+    }
+    if (!blk_supports_write_perm(s->conf.blk)) {
+        error_setg(errp, "essd-media: the media '%s' is read-only",
+                   blk_name(s->conf.blk));
+        return 0;
+    }
+    if (!blkconf_blocksizes(&s->conf, errp) ||
+        !blkconf_apply_backend_options(&s->conf, false, false, errp)) {
+        return 0;
+    }
+    size = blk_getlength(s->conf.blk);
+    if (size < 0) {
+        error_setg_errno(errp, -size, "essd-media: the media has no size");
+        return 0;
+    }
+    if (size < MEDIA_SIZE_MIN || size > MEDIA_SIZE_MAX ||
+        size % MEDIA_SIZE_UNIT != 0) {
+        error_setg(errp, "essd-media: the media has %" PRId64 " bytes, not 64 "
+                   "MiB to 16 TiB in units of 4 KiB", size);
+        return 0;
+    }
+    return size;
+}
+
+static bool essd_media_alloc_cache(EssdMediaState *s, Error **errp)
+{
+    if (s->cache_size > MEDIA_CACHE_MAX ||
+        s->cache_size % MEDIA_SIZE_UNIT != 0) {
+        error_setg(errp, "essd-media: \"cache-size\" is at most 4 GiB, in "
+                   "units of 4 KiB");
+        return false;
+    }
+    s->cache_memory_size = media_cache_memory_bytes(s->cache_size);
+    if (s->cache_memory_size > 0) {
+        /* Pages that are never used cost nothing. */
+        s->cache_memory = qemu_anon_ram_alloc(s->cache_memory_size, NULL,
+                                              false, true);
+        if (!s->cache_memory) {
+            error_setg(errp, "essd-media: no memory for the write cache");
+            return false;
+        }
+    }
+    return true;
+}
+
+static void essd_media_realize(DeviceState *dev, Error **errp)
+{
+    EssdMediaState *s = ESSD_MEDIA(dev);
+    uint64_t size;
+
+    if (!essd_media_find_dram(s, errp)) {
+        return;
+    }
+    size = essd_media_open(s, errp);
+    if (size == 0 || !essd_media_alloc_cache(s, errp)) {
+        return;
+    }
+    for (unsigned i = 0; i < HW_MEDIA_IO_IDS; i++) {
+        s->io[i].s = s;
+    }
+    s->bh = qemu_bh_new_guarded(essd_media_bh, s, &dev->mem_reentrancy_guard);
+    s->timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, essd_media_timer, s);
+    s->vm_change = qdev_add_vm_change_state_handler(dev, essd_media_vm_change,
+                                                    s);
+    hw_media_init(&s->media, &(struct hw_media_config) {
+        .env = {
+            .ctx = s,
+            .dma = essd_media_dma,
+            .now_ns = essd_media_now_ns,
+            .set_timer = essd_media_set_timer,
+            .set_irq = essd_media_set_irq,
+            .defer = essd_media_defer,
+        },
+        .backend = {
+            .ctx = s,
+            .readv = essd_media_readv,
+            .writev = essd_media_writev,
+            .write_zeroes = essd_media_write_zeroes,
+            .flush = essd_media_flush,
+        },
+        .capacity_bytes = size,
+        .cache_bytes = s->cache_size,
+        .cache_memory = s->cache_memory,
+    });
+}
+
+static void essd_media_unrealize(DeviceState *dev)
+{
+    EssdMediaState *s = ESSD_MEDIA(dev);
+
+    qemu_del_vm_change_state_handler(s->vm_change);
+    timer_free(s->timer);
+    qemu_bh_delete(s->bh);
+    if (s->cache_memory) {
+        qemu_anon_ram_free(s->cache_memory, s->cache_memory_size);
+    }
+}
+
+static void essd_media_init(Object *obj)
+{
+    EssdMediaState *s = ESSD_MEDIA(obj);
+
+    memory_region_init_io(&s->mmio, obj, &essd_media_ops, s, TYPE_ESSD_MEDIA,
+                          SOC_MEDIA_SIZE);
+    sysbus_init_mmio(SYS_BUS_DEVICE(obj), &s->mmio);
+    sysbus_init_irq(SYS_BUS_DEVICE(obj), &s->irq);
+}
+
+/* A medium that takes no writes keeps data in the cache: then do not save. */
+static int essd_media_pre_save(void *opaque)
+{
+    EssdMediaState *s = opaque;
+
+    return s->media.active_ops == 0 && s->media.cache.used_lines == 0 ? 0
+                                                                      : -EBUSY;
+}
+
+static int essd_media_post_load(void *opaque, int version_id)
+{
+    EssdMediaState *s = opaque;
+
+    return hw_media_loaded(&s->media) ? 0 : -EINVAL;
+}
+
+static const VMStateDescription essd_media_queue_vmstate = {
+    .name = TYPE_ESSD_MEDIA "-queue",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .fields = (const VMStateField[]) {
+        VMSTATE_UINT32_ARRAY(page, struct hw_media_queue, 2),
+        VMSTATE_UINT32_ARRAY(cmd, struct hw_media_queue, 2),
+        VMSTATE_UINT32_ARRAY(cq, struct hw_media_queue, 2),
+        VMSTATE_UINT32(sizes, struct hw_media_queue),
+        VMSTATE_UINT8(is_on, struct hw_media_queue),
+        VMSTATE_UINT64(page_addr, struct hw_media_queue),
+        VMSTATE_UINT64(cmd_addr, struct hw_media_queue),
+        VMSTATE_UINT64(cq_addr, struct hw_media_queue),
+        VMSTATE_UINT32(cmd_mask, struct hw_media_queue),
+        VMSTATE_UINT32(cq_mask, struct hw_media_queue),
+        VMSTATE_UINT32(cmd_ci, struct hw_media_queue),
+        VMSTATE_UINT32(cq_pi, struct hw_media_queue),
+        VMSTATE_END_OF_LIST()
+    }
+};
+
+static const VMStateDescription essd_media_vmstate = {
+    .name = TYPE_ESSD_MEDIA,
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .pre_save = essd_media_pre_save,
+    .post_load = essd_media_post_load,
+    .fields = (const VMStateField[]) {
+        VMSTATE_UINT32(media.regs.irq_status, EssdMediaState),
+        VMSTATE_UINT32(media.regs.irq_enable, EssdMediaState),
+        VMSTATE_UINT32(media.regs.block_shift, EssdMediaState),
+        VMSTATE_UINT32(media.regs.cache_ctrl, EssdMediaState),
+        VMSTATE_UINT32(media.regs.counter_high, EssdMediaState),
+        VMSTATE_UINT64_ARRAY(media.regs.counters, EssdMediaState,
+                             HW_MEDIA_COUNTERS),
+        VMSTATE_STRUCT_ARRAY(media.regs.queues, EssdMediaState,
+                             HW_MEDIA_QUEUES, 1, essd_media_queue_vmstate,
+                             struct hw_media_queue),
+        VMSTATE_END_OF_LIST()
+    }
+};
+
+static const Property essd_media_properties[] = {
+    DEFINE_BLOCK_PROPERTIES(EssdMediaState, conf),
+    DEFINE_PROP_SIZE("cache-size", EssdMediaState, cache_size, 64 * MiB),
+    DEFINE_PROP_LINK("dram", EssdMediaState, dram, TYPE_MEMORY_REGION,
+                     MemoryRegion *),
+};
+
+static void essd_media_class_init(ObjectClass *oc, void *data)
+{
+    DeviceClass *dc = DEVICE_CLASS(oc);
+    ResettableClass *rc = RESETTABLE_CLASS(oc);
+
+    dc->desc = "Media engine of the drive";
+    dc->realize = essd_media_realize;
+    dc->unrealize = essd_media_unrealize;
+    dc->vmsd = &essd_media_vmstate;
+    dc->user_creatable = false;
+    device_class_set_props(dc, essd_media_properties);
+    rc->phases.hold = essd_media_reset_hold;
+    set_bit(DEVICE_CATEGORY_STORAGE, dc->categories);
+}
+
+static const TypeInfo essd_media_types[] = {
+    {
+        .name = TYPE_ESSD_MEDIA,
+        .parent = TYPE_SYS_BUS_DEVICE,
+        .instance_size = sizeof(EssdMediaState),
+        .instance_init = essd_media_init,
+        .class_init = essd_media_class_init,
+    },
+};
+
+DEFINE_TYPES(essd_media_types)

@@ -1,0 +1,552 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * essd-port: one Ethernet port of the drive; the core is hw-model/port.
+ * Reference: docs/hardware/port.md
+ *
+ * QEMU interface:
+ *  + sysbus MMIO region 0: the registers of hw-model/regs/port.h
+ *  + sysbus IRQ 0: level, high while an enabled PORT_IRQ_STATUS bit is set
+ *  + properties "netdev" and "mac", as for every QEMU network card; the netdev
+ *    is the link partner.  "mac" only names the port to people: the firmware
+ *    takes its addresses from flash
+ *  + property "port": 0 or 1, which port of the drive this is
+ *  + link "rnic": where RoCE frames go; default: the machine's only essd-rnic
+ *  + link "dram": the memory region that DMA reaches; default: the machine's
+ *    RAM.  Bus addresses begin at SOC_DRAM_BASE
+ *  + property "link-up", read-only: the link as both ends see it: the firmware
+ *    has it enabled, and the cable is live (QMP set_link).  Each change sends
+ *    the QMP event ESSD_PORT_LINK: whoever cables two machines then sets the
+ *    link of the far end's card
+ *  + query-rx-filter, as for other cards
+ *
+ * Everything runs in the main loop, under the big lock.  Back-pressure of the
+ * netdev stops the transmitter; the receiver never exerts any: a full ring
+ * drops, as on the wire.  While the machine is stopped QEMU queues what comes.
+ *
+ * Not modelled: frame check sequences (netdevs carry none); what the guide
+ * lists.  What is written to DRAM is not logged as dirty: a machine must be
+ * stopped before it is saved or migrated.
+ */
+#include "qemu/osdep.h"
+#include "essd_port.h"
+
+#include "hw/boards.h"
+#include "hw/irq.h"
+#include "hw/qdev-properties.h"
+#include "hw/sysbus.h"
+#include "migration/vmstate.h"
+#include "net/net.h"
+#include "qapi/error.h"
+#include "qapi/qapi-events-essd.h"
+#include "qemu/log.h"
+#include "qemu/main-loop.h"
+#include "qemu/module.h"
+#include "qemu/timer.h"
+#include "system/runstate.h"
+#include "system/system.h"
+#include "trace.h"
+
+#include "essd_rnic.h"
+#include "hw-model/core/regfields.h"
+#include "hw-model/port/hw_port.h"
+#include "hw-model/regs/port.h"
+#include "hw-model/regs/soc.h"
+
+struct EssdPortState {
+    SysBusDevice parent_obj;
+
+    MemoryRegion mmio;
+    qemu_irq irq;
+    QEMUBH *bh;
+    VMChangeStateEntry *vm_change;
+    Notifier machine_done;
+    NICState *nic;
+    NICConf conf;
+    MemoryRegion *dram;
+    EssdRnicState *rnic;
+    uint8_t index;
+    uint8_t *dram_ptr;
+    uint64_t dram_size;
+    bool tx_waits;              /* the netdev has not taken our last frame */
+    struct hw_port port;
+};
+
+/* The core's world. */
+
+static void *essd_port_dma(void *ctx, uint64_t addr, uint64_t len)
+{
+    EssdPortState *s = ctx;
+    uint64_t offset = addr - SOC_DRAM_BASE;
+
+    if (addr < SOC_DRAM_BASE || offset > s->dram_size ||
+        len > s->dram_size - offset) {
+        return NULL;
+    }
+    return s->dram_ptr + offset;
+}
+
+static uint64_t essd_port_now_ns(void *ctx)
+{
+    return qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL);
+}
+
+static void essd_port_set_timer(void *ctx, uint64_t deadline_ns)
+{
+    g_assert_not_reached();     /* the core has none */
+}
+
+static void essd_port_set_irq(void *ctx, unsigned int line, bool level)
+{
+    EssdPortState *s = ctx;
+
+    trace_essd_port_irq(s->index, level);
+    qemu_set_irq(s->irq, level);
+}
+
+static void essd_port_defer(void *ctx)
+{
+    EssdPortState *s = ctx;
+
+    if (runstate_is_running()) {
+        qemu_bh_schedule(s->bh);
+    }
+}
+
+static void essd_port_bh(void *opaque)
+{
+    EssdPortState *s = opaque;
+
+    if (runstate_is_running()) {
+        hw_port_run(&s->port);
+    }
+}
+
+/* What was put off while the machine stood still is done when it goes on. */
+static void essd_port_vm_change(void *opaque, bool running, RunState state)
+{
+    EssdPortState *s = opaque;
+
+    if (!running) {
+        qemu_bh_cancel(s->bh);
+        return;
+    }
+    if (!s->tx_waits) {
+        s->port.link_blocked = 0;
+    }
+    qemu_bh_schedule(s->bh);
+}
+
+static void essd_port_rnic_rx(void *ctx, const struct frame_rx *frames,
+                              unsigned int n)
+{
+    EssdPortState *s = ctx;
+
+    if (s->rnic) {
+        essd_rnic_rx(s->rnic, s->index, frames, n);
+    }
+}
+
+static void essd_port_rnic_ready(void *ctx)
+{
+    EssdPortState *s = ctx;
+
+    if (s->rnic) {
+        essd_rnic_port_ready(s->rnic, s->index);
+    }
+}
+
+static void essd_port_link_changed(void *ctx, bool is_up)
+{
+    EssdPortState *s = ctx;
+
+    trace_essd_port_link(s->index, is_up);
+    if (s->rnic) {
+        essd_rnic_link_changed(s->rnic, s->index, is_up);
+    }
+    qapi_event_send_essd_port_link(s->index, is_up);
+}
+
+/* Transmit. */
+
+static void essd_port_sent(NetClientState *nc, ssize_t ret)
+{
+    EssdPortState *s = qemu_get_nic_opaque(nc);
+
+    s->tx_waits = false;
+    trace_essd_port_tx_ready(s->index);
+    if (runstate_is_running()) {
+        hw_port_link_ready(&s->port);
+    }
+}
+
+static unsigned essd_port_iov(const struct frame_tx *frame, struct iovec *iov)
+{
+    unsigned n = 0;
+
+    iov[n++] = (struct iovec) { (void *)frame->head, frame->head_len };
+    for (unsigned i = 0; i < frame->num_pieces; i++) {
+        iov[n++] = (struct iovec) { (void *)frame->pieces[i].data,
+                                    frame->pieces[i].len_bytes };
+    }
+    if (frame->tail_len > 0) {
+        iov[n++] = (struct iovec) { (void *)frame->tail, frame->tail_len };
+    }
+    return n;
+}
+
+/*
+ * A frame that the netdev cannot take now is copied into its queue, and counts
+ * as taken; the next one waits until that has left.
+ */
+static unsigned int essd_port_link_send(void *ctx, const struct frame_tx *burst,
+                                        unsigned int count)
+{
+    EssdPortState *s = ctx;
+    NetClientState *nc = qemu_get_queue(s->nic);
+    unsigned int n;
+
+    for (n = 0; n < count && !s->tx_waits; n++) {
+        struct iovec iov[FRAME_PIECES_MAX + 2];
+        unsigned parts = essd_port_iov(&burst[n], iov);
+
+        if (qemu_sendv_packet_async(nc, iov, parts, essd_port_sent) == 0) {
+            s->tx_waits = true;
+        }
+    }
+    trace_essd_port_tx(s->index, n, count);
+    return n;
+}
+
+/* Receive. */
+
+static bool essd_port_can_receive(NetClientState *nc)
+{
+    return runstate_is_running();
+}
+
+static ssize_t essd_port_receive(NetClientState *nc, const uint8_t *buf,
+                                 size_t size)
+{
+    EssdPortState *s = qemu_get_nic_opaque(nc);
+    struct frame_rx frame = { .data = buf, .len_bytes = size };
+
+    trace_essd_port_rx(s->index, size);
+    hw_port_rx(&s->port, &frame, 1);
+    return size;
+}
+
+static void essd_port_link_status_changed(NetClientState *nc)
+{
+    EssdPortState *s = qemu_get_nic_opaque(nc);
+
+    hw_port_set_cable(&s->port, nc->peer && !nc->link_down);
+}
+
+/* query-rx-filter. */
+
+static char *essd_port_mac_text(const uint32_t *words)
+{
+    uint8_t mac[6];
+
+    stw_be_p(mac, words[1]);
+    stl_be_p(mac + 2, words[0]);
+    return qemu_mac_strdup_printf(mac);
+}
+
+static strList *essd_port_mac_list(const uint32_t *table, unsigned entries)
+{
+    strList *list = NULL;
+
+    for (unsigned i = entries; i-- > 0;) {
+        if (FIELD_GET(table[2 * i + 1], PORT_MAC_HI, VALID)) {
+            QAPI_LIST_PREPEND(list, essd_port_mac_text(&table[2 * i]));
+        }
+    }
+    return list;
+}
+
+static intList *essd_port_vlan_list(const uint32_t *table)
+{
+    intList *list = NULL;
+
+    for (int vlan = 32 * PORT_VLAN_WORDS; vlan-- > 0;) {
+        if (table[vlan / 32] >> (vlan % 32) & 1) {
+            QAPI_LIST_PREPEND(list, vlan);
+        }
+    }
+    return list;
+}
+
+static RxFilterInfo *essd_port_query_rx_filter(NetClientState *nc)
+{
+    EssdPortState *s = qemu_get_nic_opaque(nc);
+    RxFilterInfo *info = g_new0(RxFilterInfo, 1);
+    uint32_t ctrl = s->port.ctrl;
+
+    info->name = g_strdup(nc->name);
+    info->promiscuous = FIELD_GET(ctrl, PORT_CTRL, UNICAST_ALL);
+    info->unicast = info->promiscuous ? RX_STATE_ALL : RX_STATE_NORMAL;
+    info->multicast = FIELD_GET(ctrl, PORT_CTRL, MULTICAST_ALL)
+                          ? RX_STATE_ALL : RX_STATE_NORMAL;
+    if (!s->port.link_up || !FIELD_GET(ctrl, PORT_CTRL, RX_ENABLE)) {
+        info->unicast = RX_STATE_NONE;
+        info->multicast = RX_STATE_NONE;
+    }
+    info->broadcast_allowed = info->unicast != RX_STATE_NONE;
+    info->vlan = FIELD_GET(ctrl, PORT_CTRL, VLAN_FILTER) ? RX_STATE_NORMAL
+                                                         : RX_STATE_ALL;
+    info->main_mac = essd_port_mac_text(s->port.mac);
+    info->unicast_table = essd_port_mac_list(s->port.mac, PORT_MACS);
+    info->multicast_table = essd_port_mac_list(s->port.multicast,
+                                               PORT_MULTICASTS);
+    info->vlan_table = essd_port_vlan_list(s->port.vlan);
+    return info;
+}
+
+static NetClientInfo essd_port_net_info = {
+    .type = NET_CLIENT_DRIVER_NIC,
+    .size = sizeof(NICState),
+    .can_receive = essd_port_can_receive,
+    .receive = essd_port_receive,
+    .link_status_changed = essd_port_link_status_changed,
+    .query_rx_filter = essd_port_query_rx_filter,
+};
+
+/* Registers. */
+
+static uint64_t essd_port_read(void *opaque, hwaddr offset, unsigned size)
+{
+    EssdPortState *s = opaque;
+    uint32_t value;
+
+    if (!hw_port_read(&s->port, offset, &value)) {
+        qemu_log_mask(LOG_GUEST_ERROR,
+                      "essd-port %u: read of offset 0x%" HWADDR_PRIx "\n",
+                      s->index, offset);
+    }
+    trace_essd_port_read(s->index, offset, value);
+    return value;
+}
+
+static void essd_port_write(void *opaque, hwaddr offset, uint64_t value,
+                            unsigned size)
+{
+    EssdPortState *s = opaque;
+
+    trace_essd_port_write(s->index, offset, value);
+    if (!hw_port_write(&s->port, offset, value)) {
+        qemu_log_mask(LOG_GUEST_ERROR,
+                      "essd-port %u: write of 0x%08" PRIx64
+                      " to offset 0x%" HWADDR_PRIx "\n", s->index, value,
+                      offset);
+    }
+}
+
+static const MemoryRegionOps essd_port_ops = {
+    .read = essd_port_read,
+    .write = essd_port_write,
+    .endianness = DEVICE_LITTLE_ENDIAN,
+    .valid.min_access_size = 4,
+    .valid.max_access_size = 4,
+    .impl.min_access_size = 4,
+    .impl.max_access_size = 4,
+};
+
+/* Life. */
+
+static void essd_port_reset_hold(Object *obj, ResetType type)
+{
+    EssdPortState *s = ESSD_PORT(obj);
+
+    qemu_bh_cancel(s->bh);
+    hw_port_reset(&s->port);
+}
+
+/* The RNIC is created after the ports. */
+static void essd_port_machine_done(Notifier *notifier, void *data)
+{
+    EssdPortState *s = container_of(notifier, EssdPortState, machine_done);
+
+    if (!s->rnic) {
+        Object *rnic = object_resolve_path_type("", TYPE_ESSD_RNIC, NULL);
+
+        s->rnic = rnic ? ESSD_RNIC(rnic) : NULL;
+    }
+    if (s->rnic) {
+        essd_rnic_attach_port(s->rnic, s->index, &(struct frame_sink) {
+            .ctx = &s->port,
+            .send = hw_port_tx,
+        });
+    }
+}
+
+static bool essd_port_find_dram(EssdPortState *s, Error **errp)
+{
+    if (!s->dram) {
+        s->dram = MACHINE(qdev_get_machine())->ram;
+    }
+    if (!s->dram || !memory_region_is_ram(s->dram)) {
+        error_setg(errp, "essd-port: \"dram\" is not RAM");
+        return false;
+    }
+    s->dram_ptr = memory_region_get_ram_ptr(s->dram);
+    s->dram_size = memory_region_size(s->dram);
+    return true;
+}
+
+static void essd_port_realize(DeviceState *dev, Error **errp)
+{
+    EssdPortState *s = ESSD_PORT(dev);
+
+    if (s->index >= SOC_PORTS) {
+        error_setg(errp, "essd-port: \"port\" is 0 or 1, not %u", s->index);
+        return;
+    }
+    if (!essd_port_find_dram(s, errp)) {
+        return;
+    }
+    qemu_macaddr_default_if_unset(&s->conf.macaddr);
+    s->nic = qemu_new_nic(&essd_port_net_info, &s->conf, TYPE_ESSD_PORT,
+                          dev->id, &dev->mem_reentrancy_guard, s);
+    qemu_format_nic_info_str(qemu_get_queue(s->nic), s->conf.macaddr.a);
+    s->bh = qemu_bh_new_guarded(essd_port_bh, s, &dev->mem_reentrancy_guard);
+    s->vm_change = qdev_add_vm_change_state_handler(dev, essd_port_vm_change,
+                                                    s);
+    hw_port_init(&s->port, &(struct hw_port_config) {
+        .env = {
+            .ctx = s,
+            .dma = essd_port_dma,
+            .now_ns = essd_port_now_ns,
+            .set_timer = essd_port_set_timer,
+            .set_irq = essd_port_set_irq,
+            .defer = essd_port_defer,
+        },
+        .ops = {
+            .ctx = s,
+            .rnic_rx = essd_port_rnic_rx,
+            .rnic_ready = essd_port_rnic_ready,
+            .link_changed = essd_port_link_changed,
+        },
+        .link = { .ctx = s, .send = essd_port_link_send },
+        .index = s->index,
+    });
+    essd_port_link_status_changed(qemu_get_queue(s->nic));
+    s->machine_done.notify = essd_port_machine_done;
+    qemu_add_machine_init_done_notifier(&s->machine_done);
+}
+
+static void essd_port_unrealize(DeviceState *dev)
+{
+    EssdPortState *s = ESSD_PORT(dev);
+
+    qemu_remove_machine_init_done_notifier(&s->machine_done);
+    qemu_del_vm_change_state_handler(s->vm_change);
+    qemu_bh_delete(s->bh);
+    qemu_del_nic(s->nic);
+}
+
+static bool essd_port_get_link_up(Object *obj, Error **errp)
+{
+    return ESSD_PORT(obj)->port.link_up;
+}
+
+static void essd_port_init(Object *obj)
+{
+    EssdPortState *s = ESSD_PORT(obj);
+
+    memory_region_init_io(&s->mmio, obj, &essd_port_ops, s, TYPE_ESSD_PORT,
+                          SOC_PORT_SIZE);
+    sysbus_init_mmio(SYS_BUS_DEVICE(obj), &s->mmio);
+    sysbus_init_irq(SYS_BUS_DEVICE(obj), &s->irq);
+}
+
+/* The cable and the netdev are the new machine's own, whatever was saved. */
+static int essd_port_post_load(void *opaque, int version_id)
+{
+    EssdPortState *s = opaque;
+
+    s->port.link_blocked = s->tx_waits;
+    if (!hw_port_loaded(&s->port)) {
+        return -EINVAL;
+    }
+    essd_port_link_status_changed(qemu_get_queue(s->nic));
+    return 0;
+}
+
+static const VMStateDescription essd_port_vmstate = {
+    .name = TYPE_ESSD_PORT,
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .post_load = essd_port_post_load,
+    .fields = (const VMStateField[]) {
+        VMSTATE_UINT32(port.ctrl, EssdPortState),
+        VMSTATE_UINT32(port.mtu, EssdPortState),
+        VMSTATE_UINT32(port.link_ctrl, EssdPortState),
+        VMSTATE_UINT32(port.irq_status, EssdPortState),
+        VMSTATE_UINT32(port.irq_enable, EssdPortState),
+        VMSTATE_UINT32_ARRAY(port.mac, EssdPortState, 2 * HW_PORT_MACS),
+        VMSTATE_UINT32_ARRAY(port.multicast, EssdPortState,
+                             2 * HW_PORT_MULTICASTS),
+        VMSTATE_UINT32_ARRAY(port.vlan, EssdPortState, HW_PORT_VLAN_WORDS),
+        VMSTATE_UINT32_ARRAY(port.page, EssdPortState, 2),
+        VMSTATE_UINT32_ARRAY(port.rx, EssdPortState, 2),
+        VMSTATE_UINT32_ARRAY(port.tx, EssdPortState, 2),
+        VMSTATE_UINT32(port.ring_sizes, EssdPortState),
+        VMSTATE_UINT8(port.rings_on, EssdPortState),
+        VMSTATE_UINT64(port.page_addr, EssdPortState),
+        VMSTATE_UINT64(port.rx_addr, EssdPortState),
+        VMSTATE_UINT64(port.tx_addr, EssdPortState),
+        VMSTATE_UINT32(port.rx_mask, EssdPortState),
+        VMSTATE_UINT32(port.tx_mask, EssdPortState),
+        VMSTATE_UINT32(port.rx_pi, EssdPortState),
+        VMSTATE_UINT32(port.tx_ci, EssdPortState),
+        VMSTATE_UINT8(port.has_cable, EssdPortState),
+        VMSTATE_UINT8(port.link_up, EssdPortState),
+        VMSTATE_UINT8(port.raw_waiting, EssdPortState),
+        VMSTATE_UINT8(port.rnic_waiting, EssdPortState),
+        VMSTATE_UINT8(port.rnic_priority, EssdPortState),
+        VMSTATE_UINT8(port.rnic_turn, EssdPortState),
+        VMSTATE_UINT32(port.counter_high, EssdPortState),
+        VMSTATE_UINT64_ARRAY(port.counters, EssdPortState, HW_PORT_COUNTERS),
+        VMSTATE_END_OF_LIST()
+    }
+};
+
+static const Property essd_port_properties[] = {
+    DEFINE_NIC_PROPERTIES(EssdPortState, conf),
+    DEFINE_PROP_UINT8("port", EssdPortState, index, 0),
+    DEFINE_PROP_LINK("rnic", EssdPortState, rnic, TYPE_ESSD_RNIC,
+                     EssdRnicState *),
+    DEFINE_PROP_LINK("dram", EssdPortState, dram, TYPE_MEMORY_REGION,
+                     MemoryRegion *),
+};
+
+static void essd_port_class_init(ObjectClass *oc, void *data)
+{
+    DeviceClass *dc = DEVICE_CLASS(oc);
+    ResettableClass *rc = RESETTABLE_CLASS(oc);
+
+    dc->desc = "Ethernet port of the drive";
+    dc->realize = essd_port_realize;
+    dc->unrealize = essd_port_unrealize;
+    dc->vmsd = &essd_port_vmstate;
+    dc->user_creatable = false;
+    device_class_set_props(dc, essd_port_properties);
+    object_class_property_add_bool(oc, "link-up", essd_port_get_link_up, NULL);
+    object_class_property_set_description(oc, "link-up",
+        "the link is enabled by the firmware and its cable is live");
+    rc->phases.hold = essd_port_reset_hold;
+    set_bit(DEVICE_CATEGORY_NETWORK, dc->categories);
+}
+
+static const TypeInfo essd_port_types[] = {
+    {
+        .name = TYPE_ESSD_PORT,
+        .parent = TYPE_SYS_BUS_DEVICE,
+        .instance_size = sizeof(EssdPortState),
+        .instance_init = essd_port_init,
+        .class_init = essd_port_class_init,
+    },
+};
+
+DEFINE_TYPES(essd_port_types)

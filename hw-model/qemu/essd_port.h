@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * essd-port: one Ethernet port of the drive; the core is hw-model/port.
+ * See essd_port.c for the QEMU interface.
+ */
+#ifndef ESSD_HW_QEMU_PORT_H
+#define ESSD_HW_QEMU_PORT_H
+
+#include "qom/object.h"
+
+#define TYPE_ESSD_PORT "essd-port"
+OBJECT_DECLARE_SIMPLE_TYPE(EssdPortState, ESSD_PORT)
+
+#endif
