@@ -22,6 +22,8 @@ from essd import flash as fl  # noqa: E402
 from essd import fw_build, qemu_build  # noqa: E402
 
 IDLE = "soc: idle"
+MEDIA = ["-blockdev", "driver=null-co,node-name=media,"
+         "size=67108864,read-zeroes=on"]
 
 
 @pytest.fixture(scope="session")
@@ -48,7 +50,7 @@ class Machine:
                 [qemu, "-M", machine, "-display", "none",
                  "-serial", f"file:{self.console}",
                  "-qmp", f"unix:{path},server=on,wait=off",
-                 "-drive", f"if=mtd,format=raw,file={flash}", *options],
+                 "-drive", f"if=mtd,format=raw,file={flash}", *MEDIA, *options],
                 stdin=subprocess.DEVNULL, stdout=errors, stderr=errors)
         deadline = time.monotonic() + 30
         self.socket = socket.socket(socket.AF_UNIX)
@@ -105,7 +107,7 @@ class Bench:
         if not self.path.exists():
             self.flash.save(self.path)
         machine = Machine(self.qemu, self.folder, self.path, *options,
-                          machine=f"essd,straps={straps}", name=name)
+                          machine=f"essd,media=media,straps={straps}", name=name)
         self.machines.append(machine)
         return machine
 
@@ -296,11 +298,12 @@ def test_a_saved_machine_goes_on_wherever_it_was(bench, delay_ms):
     (["-bios", "/dev/null"], "no -kernel and no -bios"),
     (["-m", "16M"], "DRAM is 64 MiB to 2 GiB"),
     (["-smp", "5"], "Invalid SMP CPUs 5"),
-    (["-M", "essd,straps=256"], "straps")])
+    (["-M", "essd,straps=256"], "straps"),
+    (["-M", "essd,media=other"], "other")])
 def test_impossible_options_are_refused_in_one_line(qemu, bench, options, said):
     bench.flash.save(bench.path)
     result = subprocess.run(
-        [qemu, "-M", "essd", "-display", "none", "-drive",
+        [qemu, "-M", "essd,media=media", "-display", "none", *MEDIA, "-drive",
          f"if=mtd,format=raw,file={bench.path}", *options],
         capture_output=True, text=True, timeout=30, check=False)
     assert result.returncode == 1
@@ -323,8 +326,8 @@ def test_flash_may_be_a_node(qemu, trial, bench):
     console = bench.folder / "console"
     with subprocess.Popen(
             [qemu, "-display", "none", "-serial", f"file:{console}", "-blockdev",
-             f"raw,node-name=nor,file.driver=file,file.filename={bench.path}",
-             "-M", "essd,flash=nor"]) as process:
+             f"driver=raw,node-name=nor,file.driver=file,file.filename={bench.path}",
+             *MEDIA, "-M", "essd,flash=nor,media=media"]) as process:
         deadline = time.monotonic() + 20
         while not console.exists() or IDLE not in console.read_text():
             assert time.monotonic() < deadline and process.poll() is None
