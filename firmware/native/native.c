@@ -224,6 +224,19 @@ static bool host_run(void *ctx, bool (*is_done)(void *done_ctx), void *done_ctx,
                             timeout_us * 1000);
 }
 
+void native_host_add(struct native_host *node, struct nvme_host *more,
+                     uint16_t max_io_queues)
+{
+    struct host_config config = node->host_config;
+
+    config.max_io_queues = max_io_queues;
+    config.dram =
+        dram_reserve(&node->machine.dram, HOST_DRAM_BYTES(max_io_queues), 64);
+    ASSERT(config.dram != NULL);
+    config.dram_addr = hal_dma_addr(config.dram);
+    ASSERT(host_init(more, &config));
+}
+
 static void host_start(struct native_host *host,
                        const struct native_node_config *config)
 {
@@ -242,23 +255,21 @@ static void host_start(struct native_host *host,
         .initiator_depth = 1,
         .responder_resources = READS,
     };
-    struct host_config host_config = {
-        .dram = dram_reserve(dram, HOST_DRAM_BYTES, 64),
-        .data = dram_reserve(dram, NATIVE_HOST_DATA_BYTES, 4096),
+
+    ASSERT(drive_net_init(&host->net, &net, hal_now_us()));
+    drive_net_start(&host->net);
+    host->data = dram_reserve(dram, NATIVE_HOST_DATA_BYTES, 4096);
+    ASSERT(host->data != NULL);
+    host->host_config = (struct host_config){
+        .verbs = &host->net.verbs,
+        .cm = &host->net.cm,
+        .data = host->data,
+        .data_addr = hal_dma_addr(host->data),
         .data_len = NATIVE_HOST_DATA_BYTES,
         .run = host_run,
         .run_ctx = host,
     };
-
-    ASSERT(host_config.dram != NULL && host_config.data != NULL);
-    ASSERT(drive_net_init(&host->net, &net, hal_now_us()));
-    drive_net_start(&host->net);
-    host->data = host_config.data;
-    host_config.verbs = &host->net.verbs;
-    host_config.cm = &host->net.cm;
-    host_config.dram_addr = hal_dma_addr(host_config.dram);
-    host_config.data_addr = hal_dma_addr(host_config.data);
-    ASSERT(host_init(&host->host, &host_config));
+    native_host_add(host, &host->host, HOST_MAX_IO_QUEUES);
 }
 
 struct native_host *native_host_create(struct native_world *world,

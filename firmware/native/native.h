@@ -67,7 +67,8 @@ struct native_host {
     struct native_sleep sleep;
     struct drive_net net;
     struct nvme_host host;
-    uint8_t *data; /* NATIVE_HOST_DATA_BYTES */
+    struct host_config host_config;
+    uint8_t *data; /* NATIVE_HOST_DATA_BYTES, of all its hosts */
 };
 
 struct native_drive *native_drive_create(
@@ -81,6 +82,13 @@ void native_drive_power_cut(struct native_drive *drive);
 struct native_host *native_host_create(struct native_world *world,
                                        const struct native_node_config *config);
 void native_host_destroy(struct native_host *host);
+
+/**
+ * One more host on the same node: an association of its own.  Its memory is
+ * never given back before the node is destroyed; *more is the caller's.
+ */
+void native_host_add(struct native_host *node, struct nvme_host *more,
+                     uint16_t max_io_queues);
 
 /** Cable between two machines' ports, and wait until both links are up. */
 void native_connect(struct native_world *world, struct cable *cable,

@@ -38,6 +38,7 @@ bool host_init(struct nvme_host *host, const struct host_config *config)
                                 VERBS_ACCESS_REMOTE_READ |
                                 VERBS_ACCESS_REMOTE_WRITE;
 
+    ASSERT(config->max_io_queues <= HOST_MAX_IO_QUEUES);
     *host = (struct nvme_host){
         .config = *config,
         .admin_data = config->dram,
@@ -306,7 +307,7 @@ uint16_t host_connect(struct nvme_host *host, const struct host_target *target)
 {
     uint16_t status;
 
-    ASSERT(target->io_queues <= HOST_MAX_IO_QUEUES);
+    ASSERT(target->io_queues <= host->config.max_io_queues);
     host->target = *target;
     host->io_queues = 0;
     status = host_connect_queue(host, 0, NVMF_ADMIN_DEPTH);

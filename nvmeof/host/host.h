@@ -30,7 +30,8 @@ struct host_config {
     struct verbs *verbs;
     struct cm *cm;
 
-    /* HOST_DRAM_BYTES, 64-byte aligned, at this bus address. */
+    /* HOST_DRAM_BYTES(max_io_queues), 64-byte aligned, at this bus address. */
+    uint16_t max_io_queues; /* 0..HOST_MAX_IO_QUEUES */
     void *dram;
     uint64_t dram_addr;
     /* Data for I/O: registered as one region with remote rights. */
@@ -94,8 +95,8 @@ struct nvme_host {
     struct host_conn conn[1 + HOST_MAX_IO_QUEUES];
 };
 
-#define HOST_DRAM_BYTES                                                        \
-    (HOST_ADMIN_DATA_LEN + (1 + HOST_MAX_IO_QUEUES) * HOST_QUEUE_BYTES)
+#define HOST_DRAM_BYTES(io_queues)                                             \
+    (HOST_ADMIN_DATA_LEN + (1 + (size_t)(io_queues)) * HOST_QUEUE_BYTES)
 
 /** @return false when no memory region is free */
 MUST_USE bool host_init(struct nvme_host *host,

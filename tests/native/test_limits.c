@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* As much as the data sheet allows, and one more. */
+#include "bed.h"
+
+#include <stdlib.h>
+static struct bed bed;
+
+static int setup(void **state)
+{
+    (void)state;
+    bed_init(&bed, 1500);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    bed_end(&bed);
+    return 0;
+}
+
+/* 255 associations are all that admin queues of 32 leave room for. */
+static void test_the_256th_host_is_refused(void **state)
+{
+    struct nvme_host *hosts = calloc(NVMF_MAX_HOSTS + 1, sizeof(*hosts));
+    struct host_target target;
+    struct nvme_host *last = &hosts[NVMF_MAX_HOSTS];
+
+    (void)state;
+    assert_true(native_target(bed.host, bed.drive, 0, &target));
+    target.io_queues = 0;
+    for (unsigned int i = 0; i < NVMF_MAX_HOSTS; i++) {
+        native_host_add(bed.host, &hosts[i], 0);
+        assert_int_equal(host_connect(&hosts[i], &target), 0);
+    }
+    native_host_add(bed.host, last, 0);
+    assert_int_equal(host_connect(last, &target), HOST_LOST);
+    assert_int_equal(last->conn[0].reject_reason, CM_REJ_CONSUMER);
+    assert_int_equal(last->conn[0].reject_status, NVME_RDMA_NO_RESOURCES);
+    host_vanish(last);
+    /* The others go on; one that leaves makes room. */
+    assert_int_equal(host_keep_alive(&hosts[0]), 0);
+    assert_int_equal(host_keep_alive(&hosts[NVMF_MAX_HOSTS - 1]), 0);
+    host_disconnect(&hosts[17]);
+    assert_int_equal(host_connect(last, &target), 0);
+    for (unsigned int i = 0; i <= NVMF_MAX_HOSTS; i++) {
+        host_disconnect(&hosts[i]);
+    }
+    bed_expect_idle(&bed);
+    free(hosts);
+}
+
+/* The sum of all depths stays below 8192. */
+static void test_the_sum_of_depths_is_bounded(void **state)
+{
+    enum { HOSTS = 16, QUEUES = 8 }; /* 32 + 8 * 64 = 544: fifteen fit */
+    struct nvme_host *hosts = calloc(HOSTS, sizeof(*hosts));
+    struct host_target target;
+    unsigned int connected = 0;
+
+    (void)state;
+    assert_true(native_target(bed.host, bed.drive, 0, &target));
+    target.io_queues = QUEUES;
+    for (unsigned int i = 0; i < HOSTS; i++) {
+        native_host_add(bed.host, &hosts[i], QUEUES);
+        if (host_connect(&hosts[i], &target) == 0 &&
+            hosts[i].io_queues == QUEUES) {
+            connected++;
+        }
+    }
+    assert_int_equal(connected, 15);
+    for (unsigned int i = 0; i < 15; i++) {
+        assert_int_equal(host_keep_alive(&hosts[i]), 0);
+    }
+    for (unsigned int i = 0; i < HOSTS; i++) {
+        host_disconnect(&hosts[i]);
+    }
+    bed_expect_idle(&bed);
+    free(hosts);
+}
+
+static void test_two_drives_in_one_process(void **state)
+{
+    struct medium medium;
+    struct cable cable;
+    struct native_drive_config config = {
+        .node = {.number = 9, .ipv4 = {0x0a000003, 0x0a000103}},
+        .medium = &medium,
+    };
+    struct native_drive *second;
+    struct nvme_host other;
+    struct host_target target;
+    struct host_io io = {
+        .qid = 1,
+        .opcode = NVM_WRITE,
+        .kind = HOST_DATA_KEYED,
+        .nsid = BED_NSID,
+        .lba = 77,
+        .blocks = 1,
+        .offset = 4096,
+        .len_bytes = BED_BLOCK,
+    };
+
+    (void)state;
+    medium_init(&medium, BED_MEDIUM_BYTES);
+    cable_init(&cable);
+    second = native_drive_create(&bed.world, &config);
+    native_disconnect(&bed.drive->machine, 1, &bed.host->machine, 1);
+    native_connect(&bed.world, &cable, &second->machine, 1, &bed.host->machine,
+                   1);
+    bed_connect(&bed, 0, 1, 64);
+    native_host_add(bed.host, &other, 1);
+    assert_true(native_target(bed.host, second, 1, &target));
+    assert_int_equal(host_connect(&other, &target), 0);
+
+    assert_int_equal(bed_write(&bed, 1, 77, 1, HOST_DATA_KEYED, false, 1), 0);
+    bed_fill(bed.host->data + 4096, 77, 1, 2);
+    assert_int_equal(host_io(&other, &io), 0);
+    bed_expect(&bed, 1, 77, 1, HOST_DATA_KEYED, 1);
+    /* The one dies, the other does not mind. */
+    native_drive_power_cut(second);
+    bed_expect(&bed, 1, 77, 1, HOST_DATA_KEYED, 1);
+    host_vanish(&other);
+    host_disconnect(&bed.host->host);
+    bed_expect_idle(&bed);
+    machine_plug(&bed.host->machine, 1, NULL, 0);
+    cable_end(&cable);
+    medium_end(&medium);
+}
+
+/* The firmware asks the RNIC's model for nothing that it refuses. */
+static void test_no_command_is_ever_refused(void **state)
+{
+    (void)state;
+    bed_connect(&bed, 0, 8, 64);
+    assert_int_equal(bed_write(&bed, 8, 0, 256, HOST_DATA_KEYED, true, 1), 0);
+    host_disconnect(&bed.host->host);
+    assert_int_equal(bed.drive->drive.net.verbs.counters.commands_refused, 0);
+    assert_int_equal(bed.host->net.verbs.counters.commands_refused, 0);
+}
+
+/* Once connected, a quiet drive sleeps: nothing polls. */
+static void test_an_idle_drive_sleeps(void **state)
+{
+    uint64_t frames;
+
+    (void)state;
+    bed_connect(&bed, 0, 1, 64);
+    native_world_pass(&bed.world, UINT64_C(60000000000));
+    frames = bed.cables[0].frames;
+    assert_true(bed.drive->sleep.is_asleep);
+    native_world_pass(&bed.world, UINT64_C(1000000000));
+    assert_true(bed.cables[0].frames - frames < 8);
+    assert_int_equal(bed_read(&bed, 1, 0, 1, HOST_DATA_KEYED), 0);
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        T(test_the_256th_host_is_refused), T(test_the_sum_of_depths_is_bounded),
+        T(test_two_drives_in_one_process), T(test_no_command_is_ever_refused),
+        T(test_an_idle_drive_sleeps),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
