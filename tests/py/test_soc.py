@@ -265,23 +265,33 @@ def test_an_idle_machine_sleeps(bench):
 
 # Saving and loading
 
+def save(machine: Machine, state: Path) -> str:
+    """Stop the machine, save it to a file, end it; what its console said."""
+    machine.ask("stop")
+    machine.ask("migrate", uri=f"file:{state}")
+    while machine.ask("query-migrate")["status"] != "completed":
+        time.sleep(0.02)
+    said = machine.log()
+    machine.close()
+    return said
+
+
+def load(bench: Bench, state: Path, *options: str) -> Machine:
+    machine = bench.start(*options, "-incoming", f"file:{state}", name="second")
+    while machine.ask("query-status")["status"] == "inmigrate":
+        time.sleep(0.02)
+    machine.ask("cont")
+    return machine
+
+
 @pytest.mark.parametrize("delay_ms", [0, 5, 10, 20, 500])
 def test_a_saved_machine_goes_on_wherever_it_was(bench, delay_ms):
     """Stopped in the ROM, while the image is loaded, or running: all the same."""
     first = bench.start("-S", "-smp", "2")
     first.ask("cont")
     time.sleep(delay_ms / 1000)
-    first.ask("stop")
-    state = bench.folder / "state"
-    first.ask("migrate", uri=f"file:{state}")
-    while first.ask("query-migrate")["status"] != "completed":
-        time.sleep(0.02)
-    said = first.log()
-    first.close()
-    second = bench.start("-smp", "2", "-incoming", f"file:{state}", name="second")
-    while second.ask("query-status")["status"] == "inmigrate":
-        time.sleep(0.02)
-    second.ask("cont")
+    said = save(first, bench.folder / "state")
+    second = load(bench, bench.folder / "state", "-smp", "2")
     second.wait_for("soc: alive")
     whole = said + second.log()
     assert whole.count("boot: mask ROM") == 1
@@ -289,6 +299,25 @@ def test_a_saved_machine_goes_on_wherever_it_was(bench, delay_ms):
     assert whole.count(IDLE) == 1
     second.ask("system_reset")
     second.wait_for("soc: reset by reset pin")
+
+
+def test_the_real_firmware_goes_on_after_loading(qemu, tmp_path):
+    """Saved with all of its devices running; the watchdog stays content."""
+    bench = Bench(qemu, fw_build.ensure_firmware(), tmp_path)
+    try:
+        first = bench.start()
+        first.wait_for("listening on 4420")
+        time.sleep(0.5)
+        save(first, tmp_path / "state")
+        second = load(bench, tmp_path / "state")
+        time.sleep(6)
+        assert second.log() == ""
+        second.ask("system_reset")
+        second.wait_for("listening on 4420")
+        assert "reset by reset pin" in second.log() and ", boot 2\r" in second.log()
+    finally:
+        for machine in bench.machines:
+            machine.close()
 
 
 # The command line

@@ -95,6 +95,11 @@ def build_targets(progress: Progress, build: Path, compiler: str, what: str,
                   target: str) -> None:
     log = build / "build.log"
     with locked(build / "lock"):
+        known = build / "CMakeCache.txt"
+        if known.exists() and f"={SOURCE}\n" not in known.read_text():
+            # The checkout was moved or copied: CMake would refuse.
+            known.unlink()
+            (build / "build.ninja").unlink(missing_ok=True)
         if not (build / "build.ninja").exists():
             progress(f"configuring {what}")
             log.unlink(missing_ok=True)

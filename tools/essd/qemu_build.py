@@ -293,6 +293,7 @@ def fetch_release(progress: Progress, log: Path) -> Path:
     progress("looking for QEMU's source in Debian's pool")
     apt = PrivateApt(cache() / "apt", log)
     offered = apt.sources("qemu")
+    failed = []
     for release in RELEASES:
         for package, checksums in offered.items():
             if checksums.get(release.file) == release.sha256:
@@ -300,6 +301,10 @@ def fetch_release(progress: Progress, log: Path) -> Path:
                 if apt.download("qemu", package, folder) and \
                         sha256(folder / release.file) == release.sha256:
                     return folder / release.file
+                failed.append(release.version)
+    if failed:
+        raise BuildError(f"QEMU {', '.join(failed)} is in Debian's pool but cannot be "
+                         f"downloaded (log: {log})")
     raise BuildError(
         "no accepted QEMU release in Debian's pool: accepted are "
         f"{', '.join(r.version for r in RELEASES)}, the pool offers "
