@@ -592,7 +592,9 @@ static void test_qpns_rest_as_long_as_possible(void **state)
 {
     uint32_t first = create(16, 16);
     uint32_t previous = first;
+    struct verbs_send_wr wr = send_wr(0);
     unsigned int rounds = 0;
+    unsigned int count;
 
     (void)state;
     assert_int_equal(first & 1023, 2);
@@ -601,6 +603,10 @@ static void test_qpns_rest_as_long_as_possible(void **state)
         verbs_destroy_qp(&rnic.verbs, previous);
         verbs_poll(&rnic.verbs, 1);
         previous = create(16, 16);
+        assert_int_equal(verbs_send_room(&rnic.verbs, previous), 32);
+        assert_true(verbs_post_send(&rnic.verbs, previous, &wr));
+        verbs_flush(&rnic.verbs);
+        take_doorbells(&count);
         rounds++;
     } while ((previous & 1023) != 2);
     assert_int_equal(rounds, 1022);

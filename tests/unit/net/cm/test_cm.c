@@ -665,6 +665,40 @@ static void test_a_full_pool_is_refused_and_recovers(void **state)
     side_free(side);
 }
 
+static void test_connections_rest_for_different_times(void **state)
+{
+    struct side *side = side_new(2, 7);
+    unsigned int free_count = 0;
+
+    (void)state;
+    for (uint32_t i = 0; i < 3000; i++) {
+        uint8_t mad[MAD_LEN];
+
+        memcpy(mad, linux_req, MAD_LEN);
+        put_be32(mad + MSG, 100 + i);
+        put_be24(mad + MSG + 32, 100 + i);
+        mad[MSG + 95] = (uint8_t)(i * 7 % 19 << 3); /* ACK timeout */
+        side_input(side, 1, mad, MAD_LEN);
+        side_sent(side, CM_REP);
+        send_simple(side, CM_DREQ, 100 + i, side->conn->local_comm_id,
+                    side->conn->local_qpn);
+        side_sent(side, CM_DREP);
+        cm_poll(&side->cm, side->cm.now_us + 100);
+    }
+    assert_int_equal(side->ends, 3000);
+    assert_int_equal(side->cm.counters.no_conn, 0);
+    assert_int_equal(cm_poll(&side->cm, side->cm.now_us + 10000000),
+                     CM_NO_DEADLINE);
+    assert_int_equal(side->cm.resting.head, 0xffff);
+    for (uint16_t i = side->cm.free.head; i != 0xffff;
+         i = side->cm.conns[i].next) {
+        free_count++;
+    }
+    assert_int_equal(free_count, CM_CONNS);
+    assert_int_equal(side_pins(side), 0);
+    side_free(side);
+}
+
 static void test_communication_ids_rest_as_long_as_possible(void **state)
 {
     struct side *side = side_new(2, 7);
@@ -825,6 +859,7 @@ int main(void)
         cmocka_unit_test(test_a_timeout_rej_is_found_by_guid),
         cmocka_unit_test(test_numbers_of_two_boots_differ),
         cmocka_unit_test(test_a_full_pool_is_refused_and_recovers),
+        cmocka_unit_test(test_connections_rest_for_different_times),
         cmocka_unit_test(test_communication_ids_rest_as_long_as_possible),
         cmocka_unit_test(
             test_without_a_buffer_requests_wait_and_answers_are_dropped),
