@@ -29,6 +29,7 @@
 #include "essd_media.h"
 
 #include "block/aio.h"
+#include "block/block.h"
 #include "hw/block/block.h"
 #include "hw/boards.h"
 #include "hw/irq.h"
@@ -298,7 +299,7 @@ static uint64_t essd_media_open(EssdMediaState *s, Error **errp)
     }
     if (!blk_supports_write_perm(s->conf.blk)) {
         error_setg(errp, "essd-media: the media '%s' is read-only",
-                   blk_name(s->conf.blk));
+                   bdrv_get_device_or_node_name(blk_bs(s->conf.blk)));
         return 0;
     }
     if (!blkconf_blocksizes(&s->conf, errp) ||

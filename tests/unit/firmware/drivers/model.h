@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A driver on the device core itself: registers lead to the core, DRAM is the
+ * core's, every register write is recorded.
+ */
+#ifndef ESSD_TEST_DRIVER_MODEL_H
+#define ESSD_TEST_DRIVER_MODEL_H
+
+#include <stdlib.h>
+
+#include "firmware/hal/barrier.h"
+#include "firmware/hal/dram.h"
+#include "firmware/hal/mmio.h"
+#include "firmware/hal/relax.h"
+#include "tests/unit/hw-model/test_env.h"
+
+enum {
+    MODEL_DRAM_BYTES = 8 << 20,
+    MODEL_REGS = 0x10000000,
+    MODEL_LOG = 256,
+};
+
+struct model_write {
+    uint32_t offset;
+    uint32_t value;
+};
+
+struct model {
+    struct test_env env;
+    uint8_t *dram_base;
+    struct dram dram;
+    bool (*read)(uint32_t offset, uint32_t *value);
+    bool (*write)(uint32_t offset, uint32_t value);
+    void (*run)(void);
+    bool is_held; /* the core does not run: it is asleep, or slow */
+    struct model_write log[MODEL_LOG];
+    unsigned int num_log;
+    unsigned int reads;
+};
+
+/* Registers are plain functions, so this is the one way to the core. */
+static struct model model;
+
+static void model_settle(void)
+{
+    while (model.env.deferred && !model.is_held) {
+        model.env.deferred = false;
+        model.run();
+    }
+}
+
+static void model_init(void)
+{
+    model = (struct model){.dram_base = calloc(1, MODEL_DRAM_BYTES)};
+    dram_init(&model.dram, model.dram_base, MODEL_DRAM_BYTES);
+}
+
+static void model_forget_log(void)
+{
+    model.num_log = 0;
+    model.reads = 0;
+}
+
+uint32_t mmio_read32(uintptr_t addr)
+{
+    uint32_t value = 0;
+
+    model.reads++;
+    ASSERT(model.read((uint32_t)(addr - MODEL_REGS), &value));
+    return value;
+}
+
+void mmio_write32(uintptr_t addr, uint32_t value)
+{
+    uint32_t offset = (uint32_t)(addr - MODEL_REGS);
+
+    ASSERT(model.num_log < MODEL_LOG);
+    model.log[model.num_log++] = (struct model_write){offset, value};
+    ASSERT(model.write(offset, value));
+    model_settle();
+}
+
+uint64_t hal_dma_addr(const void *ptr)
+{
+    return TEST_DRAM_BASE + (uint64_t)((const uint8_t *)ptr - model.dram_base);
+}
+
+void hal_dma_wmb(void)
+{
+    dev_wmb();
+}
+
+void hal_dma_rmb(void)
+{
+    dev_rmb();
+}
+
+void hal_dma_mb(void)
+{
+    dev_mb();
+}
+
+#endif

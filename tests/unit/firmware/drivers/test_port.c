@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The port's driver: its register writes, and together with the port's core. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "firmware/drivers/port.h"
+#include "hw-model/port/hw_port.h"
+#include "lib/bytes.h"
+#include "tests/unit/firmware/drivers/model.h"
+
+enum { RX_FRAMES = 4, TX_FRAMES = 4, MTU = 4200, SENT = 64, KEPT = 64 };
+
+static const uint8_t mac[6] = {0x02, 0x11, 0x22, 0x33, 0x44, 0x55};
+
+struct world {
+    struct hw_port core;
+    struct port port;
+    unsigned int link_room;
+    unsigned int num_sent;
+    uint32_t sent_len[SENT];
+    uint8_t sent[SENT][KEPT];
+};
+
+static struct world *world;
+
+static bool core_read(uint32_t offset, uint32_t *value)
+{
+    return hw_port_read(&world->core, offset, value);
+}
+
+static bool core_write(uint32_t offset, uint32_t value)
+{
+    return hw_port_write(&world->core, offset, value);
+}
+
+static void core_run(void)
+{
+    hw_port_run(&world->core);
+}
+
+static unsigned int link_send(void *ctx, const struct frame_tx *burst,
+                              unsigned int count)
+{
+    unsigned int n = MIN(count, world->link_room);
+
+    (void)ctx;
+    for (unsigned int i = 0; i < n; i++) {
+        uint8_t *to = world->sent[world->num_sent];
+        uint32_t rest =
+            burst[i].num_pieces > 0 ? burst[i].pieces[0].len_bytes : 0;
+
+        memcpy(to, burst[i].head, MIN(burst[i].head_len, (unsigned)KEPT));
+        if (rest > 0) {
+            memcpy(to + burst[i].head_len, burst[i].pieces[0].data,
+                   MIN(rest, (uint32_t)KEPT - burst[i].head_len));
+        }
+        world->sent_len[world->num_sent++] = burst[i].head_len + rest;
+    }
+    world->link_room -= n;
+    return n;
+}
+
+static void rnic_rx(void *ctx, const struct frame_rx *frames, unsigned int n)
+{
+    (void)ctx;
+    (void)frames;
+    (void)n;
+}
+
+static void rnic_ready(void *ctx)
+{
+    (void)ctx;
+}
+
+static void link_changed(void *ctx, bool is_up)
+{
+    (void)ctx;
+    (void)is_up;
+}
+
+static struct port_config config(void)
+{
+    return (struct port_config){
+        .regs = MODEL_REGS,
+        .dram = &model.dram,
+        .rx_frames = RX_FRAMES,
+        .tx_frames = TX_FRAMES,
+        .mtu_bytes = MTU,
+    };
+}
+
+static int setup(void **state)
+{
+    struct hw_port_config core = {
+        .ops = {.rnic_rx = rnic_rx,
+                .rnic_ready = rnic_ready,
+                .link_changed = link_changed},
+        .link = {.send = link_send},
+    };
+    struct port_config driver;
+
+    model_init();
+    model.read = core_read;
+    model.write = core_write;
+    model.run = core_run;
+    world = calloc(1, sizeof(*world));
+    world->link_room = SENT;
+    core.env = test_env_init(&model.env, model.dram_base, MODEL_DRAM_BYTES);
+    hw_port_init(&world->core, &core);
+    hw_port_set_cable(&world->core, true);
+    driver = config();
+    assert_true(port_init(&world->port, &driver));
+    port_set_mac(&world->port, 0, mac);
+    assert_true(port_link_enable(&world->port, 25000, PORT_FEC_FC));
+    port_irq_enable(&world->port);
+    (void)port_irq_take(&world->port);
+    model_forget_log();
+    *state = world;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    free(world);
+    free(model.dram_base);
+    return 0;
+}
+
+static void expect_log(const struct model_write *want, unsigned int n)
+{
+    assert_int_equal(model.num_log, n);
+    for (unsigned int i = 0; i < n; i++) {
+        assert_int_equal(model.log[i].offset, want[i].offset);
+        assert_int_equal(model.log[i].value, want[i].value);
+    }
+}
+
+static void receive(uint8_t mark, uint32_t len)
+{
+    uint8_t f[MTU + 18];
+    struct frame_rx frame = {.data = f, .len_bytes = len};
+
+    memset(f, mark, sizeof(f));
+    memcpy(f, mac, 6);
+    put_be16(f + 12, 0x0806);
+    hw_port_rx(&world->core, &frame, 1);
+}
+
+static void test_port_init_writes_in_this_order(void **state)
+{
+    uint32_t at[5];
+    struct port_config driver = config();
+    struct port port;
+    size_t used = (model.dram.used_bytes + 63) & ~(size_t)63;
+    struct model_write want[] = {
+        {A_PORT_CTRL, 1u << 31},
+        {A_PORT_PAGE_LO, 0},
+        {A_PORT_PAGE_HI, 0},
+        {A_PORT_RX_LO, 0},
+        {A_PORT_RX_HI, 0},
+        {A_PORT_TX_LO, 0},
+        {A_PORT_TX_HI, 0},
+        {A_PORT_RING_SIZES, 2 | 2 << 8},
+        {A_PORT_RING_ENABLE, 1},
+        {A_PORT_MTU, MTU},
+        {A_PORT_CTRL, 1 | 2 | 1 << 5},
+    };
+
+    (void)state;
+    at[0] = (uint32_t)(TEST_DRAM_BASE + used);
+    at[1] = at[0] + PORT_PAGE_LEN;
+    at[2] = at[1] + RX_FRAMES * PORT_RXD_LEN;
+    want[1].value = at[0];
+    want[3].value = at[1];
+    want[5].value = at[2];
+    assert_true(port_init(&port, &driver));
+    expect_log(want, ARRAY_LEN(want));
+}
+
+static void test_port_init_refuses_what_it_cannot_do(void **state)
+{
+    struct port_config good = config(), bad;
+    struct port port;
+
+    (void)state;
+    bad = good;
+    bad.rx_frames = 3;
+    assert_false(port_init(&port, &bad));
+    bad = good;
+    bad.tx_frames = 8192;
+    assert_false(port_init(&port, &bad));
+    bad = good;
+    bad.mtu_bytes = 9001;
+    assert_false(port_init(&port, &bad));
+    bad = good;
+    bad.rx_frames = 4096; /* 37 MB: more DRAM than there is */
+    assert_false(port_init(&port, &bad));
+    bad = good;
+    bad.regs = MODEL_REGS + A_PORT_CTRL - A_PORT_ID; /* no port here */
+    assert_false(port_init(&port, &bad));
+    assert_int_equal(model.num_log, 0);
+}
+
+static void test_port_filters_and_link_write_these(void **state)
+{
+    struct world *w = *state;
+    const struct model_write want[] = {
+        {A_PORT_MAC_HI + 8 * 7, 0},
+        {A_PORT_MAC_LO + 8 * 7, 0x22334455},
+        {A_PORT_MAC_HI + 8 * 7, 0x80000211},
+        {A_PORT_MAC_HI, 0},
+        {A_PORT_MULTICAST_HI + 8 * 63, 0},
+        {A_PORT_MULTICAST_LO + 8 * 63, 0x22334455},
+        {A_PORT_MULTICAST_HI + 8 * 63, 0x80000211},
+        {A_PORT_VLAN + 4 * 127, 1u << 30},
+        {A_PORT_VLAN + 4 * 127, 0},
+        {A_PORT_CTRL, 3 | 1 << 5 | 1 << 4},
+        {A_PORT_CTRL, 3 | 1 << 5 | 1 << 4 | 1 << 2},
+        {A_PORT_LINK_CTRL, 25000 << 8 | 1 << 4},
+        {A_PORT_LINK_CTRL, 10000 << 8 | 2 << 4 | 1},
+        {A_PORT_LINK_CTRL, 40000 << 8 | 2 << 4 | 1},
+        {A_PORT_MTU, 9000},
+    };
+    struct port_link link;
+
+    port_set_mac(&w->port, 7, mac);
+    port_set_mac(&w->port, 0, NULL);
+    port_set_multicast(&w->port, 63, mac);
+    port_set_vlan(&w->port, 4094, true);
+    port_set_vlan(&w->port, 4094, false);
+    port_set_vlan_filter(&w->port, true);
+    port_set_promiscuous(&w->port, true);
+    port_link_get(&w->port, &link);
+    assert_true(link.is_up && link.has_signal && link.speed_mbps == 25000);
+    port_link_disable(&w->port);
+    port_link_get(&w->port, &link);
+    assert_true(!link.is_up && link.has_signal && link.speed_mbps == 0);
+    assert_true(port_link_enable(&w->port, 10000, PORT_FEC_RS));
+    assert_false(port_link_enable(&w->port, 40000, PORT_FEC_RS));
+    assert_true(port_set_mtu(&w->port, 9000));
+    assert_false(port_set_mtu(&w->port, 67));
+    expect_log(want, ARRAY_LEN(want));
+    port_link_get(&w->port, &link);
+    assert_true(link.is_up && link.fec == PORT_FEC_RS &&
+                link.speed_mbps == 10000);
+}
+
+static void test_port_receives_in_place_around_the_ring(void **state)
+{
+    struct world *w = *state;
+    struct port_frame frame;
+
+    assert_false(port_rx_peek(&w->port, &frame));
+    for (uint8_t i = 0; i < 3 * RX_FRAMES; i++) {
+        model.env.now_ns = i;
+        receive(i, 100u + i);
+        assert_true(port_rx_peek(&w->port, &frame));
+        assert_true(port_rx_peek(&w->port, &frame)); /* still the same */
+        assert_int_equal(frame.len_bytes, 100 + i);
+        assert_int_equal(frame.timestamp_ns, i);
+        assert_int_equal(frame.data[99], i);
+        assert_int_equal(frame.flags, 0);
+        port_rx_pop(&w->port);
+        assert_false(port_rx_peek(&w->port, &frame));
+    }
+    /* Full: what comes is dropped, what is there stays. */
+    for (uint8_t i = 0; i < RX_FRAMES + 2; i++) {
+        receive(i, 100);
+    }
+    for (uint8_t i = 0; i < RX_FRAMES; i++) {
+        assert_true(port_rx_peek(&w->port, &frame));
+        assert_int_equal(frame.data[50], i);
+        port_rx_pop(&w->port);
+    }
+    assert_false(port_rx_peek(&w->port, &frame));
+    assert_int_equal(model.num_log, 0);
+    assert_int_equal(model.reads, 0);
+    assert_int_equal(port_counter_read(&w->port, PORT_COUNT_RX_DROPPED), 2);
+}
+
+static bool send_one(struct world *w, uint8_t mark, uint32_t len)
+{
+    uint8_t *buf = port_tx_begin(&w->port);
+
+    if (buf == NULL) {
+        return false;
+    }
+    assert_ptr_equal(buf, port_tx_begin(&w->port));
+    memset(buf, mark, len);
+    port_tx_commit(&w->port, len, 0);
+    return true;
+}
+
+static void test_port_sends_with_one_kick_a_burst(void **state)
+{
+    const struct model_write kick = {A_PORT_KICK, 1};
+    struct world *w = *state;
+
+    for (uint8_t burst = 0; burst < 5; burst++) {
+        assert_true(send_one(w, (uint8_t)(burst * 2), 60));
+        assert_true(send_one(w, (uint8_t)(burst * 2 + 1), MTU + 18));
+        assert_int_equal(w->num_sent, burst * 2);
+        model_forget_log();
+        port_tx_kick(&w->port);
+        expect_log(&kick, 1);
+        assert_int_equal(w->num_sent, burst * 2 + 2);
+        assert_int_equal(w->sent[burst * 2 + 1][59], burst * 2 + 1);
+        assert_int_equal(w->sent_len[burst * 2 + 1], MTU + 18);
+    }
+    model_forget_log();
+    port_tx_kick(&w->port); /* nothing new */
+    assert_int_equal(model.num_log, 0);
+}
+
+static void test_port_tx_full_then_room(void **state)
+{
+    struct world *w = *state;
+
+    w->link_room = 1;
+    for (uint8_t i = 0; i < TX_FRAMES; i++) {
+        assert_true(send_one(w, i, 60));
+    }
+    assert_false(send_one(w, 9, 60));
+    port_tx_kick(&w->port);
+    assert_true(send_one(w, 4, 60));
+    assert_false(send_one(w, 9, 60));
+    model_forget_log();
+    port_tx_kick(&w->port);
+    assert_int_equal(model.num_log, 0); /* blocked is not asleep */
+    assert_true(port_arm(&w->port));
+    assert_false(model.env.irq);
+    w->link_room = SENT;
+    hw_port_link_ready(&w->core);
+    assert_true(model.env.irq);
+    assert_int_equal(port_irq_take(&w->port), 1);
+    assert_false(model.env.irq);
+    assert_int_equal(w->num_sent, 5);
+    for (uint8_t i = 0; i < 5; i++) {
+        assert_int_equal(w->sent[i][30], i);
+    }
+    assert_true(send_one(w, 5, 60));
+}
+
+static void test_port_arm_loses_no_frame(void **state)
+{
+    struct world *w = *state;
+    struct port_frame frame;
+
+    receive(1, 100);
+    assert_false(port_arm(&w->port)); /* one is there already */
+    assert_true(port_rx_peek(&w->port, &frame));
+    port_rx_pop(&w->port);
+    assert_true(port_arm(&w->port));
+    assert_false(model.env.irq);
+    receive(2, 100);
+    assert_true(model.env.irq);
+    assert_int_equal(port_irq_take(&w->port), 1);
+    receive(3, 100);
+    assert_false(model.env.irq);
+}
+
+static void test_port_tells_link_changes(void **state)
+{
+    struct world *w = *state;
+
+    hw_port_set_cable(&w->core, false);
+    assert_true(model.env.irq);
+    assert_int_equal(port_irq_take(&w->port), 2);
+    assert_false(model.env.irq);
+    assert_int_equal(port_counter_read(&w->port, PORT_COUNT_LINK_CHANGES), 2);
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(test_port_init_writes_in_this_order),
+        TEST(test_port_init_refuses_what_it_cannot_do),
+        TEST(test_port_filters_and_link_write_these),
+        TEST(test_port_receives_in_place_around_the_ring),
+        TEST(test_port_sends_with_one_kick_a_burst),
+        TEST(test_port_tx_full_then_room),
+        TEST(test_port_arm_loses_no_frame),
+        TEST(test_port_tells_link_changes),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
