@@ -124,17 +124,19 @@ def run(jobs: list[Job], seconds: int, rounds: int, only: str,
 
 
 def show_rows(rows: list[Row]) -> None:
-    table = Table(title="fio in one host guest", title_justify="left")
+    table = Table(box=None, pad_edge=False)
     for heading in ("workload", "target", "IOPS", "MB/s", "mean us", "p99 us",
-                    "target CPU s/M", "host CPU s/M", "host's ceiling", "of it"):
-        table.add_column(heading, justify="left" if heading in
+                    "CPU", "host CPU", "ceiling", "of it"):
+        table.add_column(heading, no_wrap=True, justify="left" if heading in
                          ("workload", "target") else "right")
     for row in rows:
         table.add_row(row.workload, NAMES[row.target], f"{row.iops:.0f}",
                       f"{row.mb_s:.1f}", f"{row.mean_us:.0f}", f"{row.p99_us:.0f}",
-                      f"{row.target_cpu:.1f}", f"{row.host_cpu:.1f}",
+                      f"{row.target_cpu:.0f}", f"{row.host_cpu:.0f}",
                       f"{row.ceiling:.0f}", f"{100 * row.iops / row.ceiling:.0f}%")
     show.console.print(table)
+    show.line("CPU: seconds of the target's QEMU process per million I/Os; host CPU: "
+              "the same of the host's; ceiling: IOPS of a host that never waits")
 
 
 def command(native: bool, seconds: int, rounds: int, only: str, mtu: int,

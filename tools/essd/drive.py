@@ -46,6 +46,11 @@ def port_link_event(event: dict[str, Any]) -> tuple[int, bool] | None:
     return int(data["port"]), bool(data["up"])
 
 
+def port_link_query(port: int) -> tuple[str, dict[str, Any]]:
+    """The command that asks for what such an event would have said before."""
+    return "qom-get", {"path": f"/machine/port{port}", "property": "link-up"}
+
+
 def cable_command(port: int, plugged: bool) -> tuple[str, dict[str, Any]]:
     """What the drive is told when its cable is pulled or plugged."""
     return "set_link", {"name": f"port{port}", "up": plugged}

@@ -6,13 +6,17 @@ takes long; without one every line stands by itself and is flushed at once.
 """
 
 import contextlib
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 
 from rich.console import Console
 
-console = Console(highlight=False, soft_wrap=True)
+# Without a terminal nobody says how wide it is: a table is not to be cut.
+WIDTH = None if sys.stdout.isatty() else 140
+
+console = Console(highlight=False, soft_wrap=True, width=WIDTH)
 errors = Console(stderr=True, highlight=False, soft_wrap=True)
 
 

@@ -29,7 +29,7 @@ from qemu.qmp.error import QMPError
 
 from . import paths
 from .config import Config
-from .drive import cable_command, drive_command, port_link_event
+from .drive import cable_command, drive_command, port_link_event, port_link_query
 from .guest_build import Guest
 from .ssh import ssh_options
 from .vm import guest_command
@@ -233,6 +233,8 @@ class Supervisor:
             for number in self.cables:
                 await self.set_carrier(number)
         else:
+            if name == "drive":
+                await self.ask_links(part)
             for number in self.numbers_of(name):
                 if not self.cables[number].plugged:
                     await self.tell_drive(number)
@@ -288,6 +290,16 @@ class Supervisor:
             await asyncio.sleep(0.3)
 
     # Cables
+
+    async def ask_links(self, part: Part) -> None:
+        """A port may have come up before anybody listened for the event."""
+        for number in self.numbers_of("drive"):
+            with contextlib.suppress(QMPError, ValueError):
+                up = await part.execute(*port_link_query(number))
+                # An event that came meanwhile is the newer news.
+                if self.cables[number].port_up is None:
+                    self.cables[number].port_up = bool(up)
+            await self.set_carrier(number)
 
     async def set_carrier(self, number: int) -> None:
         """Make the host's card agree with the state of its cable."""
