@@ -104,7 +104,8 @@ void roce_complete_ready(struct roce *roce, uint32_t slot);
 /* requester.c */
 bool roce_request_build(struct roce *roce, uint32_t slot, struct frame_tx *tx,
                         struct roce_note *note);
-void roce_request_undo(struct roce *roce, uint32_t slot, uint32_t psn);
+void roce_request_undo(struct roce *roce, uint32_t slot,
+                       const struct roce_note *note);
 /* Let `psn`, not before una, be the next to leave. */
 void roce_request_seek(struct roce_qp *qp, uint32_t psn);
 /* Scatter a READ's bytes; false when key, bounds or entry say no. */

@@ -34,11 +34,15 @@ void roce_request_seek(struct roce_qp *qp, uint32_t psn)
     req->sent_tx = i;
 }
 
-void roce_request_undo(struct roce *roce, uint32_t slot, uint32_t psn)
+void roce_request_undo(struct roce *roce, uint32_t slot,
+                       const struct roce_note *note)
 {
     struct roce_qp *qp = roce_qp(roce, slot);
 
-    roce_request_seek(qp, psn);
+    roce_request_seek(qp, note->psn);
+    if (!note->again) {
+        qp->req.high_psn = note->psn;
+    }
     if (qp->req.unacked > 0) {
         qp->req.unacked--;
     }

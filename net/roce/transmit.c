@@ -187,7 +187,7 @@ static void note_undo(struct roce *roce, const struct roce_note *note)
     if (note->kind == ROCE_NOTE_RESPONSE) {
         roce_response_undo(roce, note->slot, note);
     } else if (note->kind == ROCE_NOTE_REQUEST) {
-        roce_request_undo(roce, note->slot, note->psn);
+        roce_request_undo(roce, note->slot, note);
     } else {
         roce_ud_undo(roce, note->slot);
     }

@@ -699,7 +699,7 @@ static bool step(struct bed_side *side)
             bed_reload(side);
         }
     }
-    return did || side->blocked;
+    return did || (side->blocked && side->bed->room != 0);
 }
 
 void bed_run(struct bed *bed)

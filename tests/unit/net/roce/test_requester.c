@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the requester sends, and what each answer makes it do. */
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "lib/bytes.h"
+#include "net/wire/psn.h"
+#include "raw.h"
+
+enum { MTU = 256, OUR_PSN = RAW_PSN ^ 0x800000 };
+
+static int setup(void **state)
+{
+    *state = raw_bed(&(struct bed_path){.retries = 2, .rnr_retries = 2});
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    bed_free(*state);
+    return 0;
+}
+
+static void run(struct bed *bed)
+{
+    while (bed->side[1].deferred) {
+        bed->side[1].deferred = false;
+        rnic_run(bed->side[1].rnic);
+    }
+}
+
+static void post(struct bed *bed, const struct bed_wr *wr)
+{
+    struct bed_wr signaled = *wr;
+
+    signaled.flags |= RNIC_WR_SIGNALED;
+    bed_send(&bed->side[1], 0, &signaled);
+    run(bed);
+}
+
+static void answer(struct bed *bed, enum aeth_kind kind, uint8_t value,
+                   uint32_t psn)
+{
+    uint8_t ext[AETH_LEN];
+
+    aeth_emit(&(struct aeth){.kind = kind, .value = value}, ext);
+    raw_send(bed,
+             &(struct raw){.opcode = RC_ACKNOWLEDGE, .psn = psn, .ext = ext});
+}
+
+/* Take what was sent; how many, and the opcode of the last. */
+static unsigned int drain(struct bed *bed, uint8_t *last)
+{
+    struct raw_reply reply;
+    unsigned int n = 0;
+
+    while (raw_take(bed, &reply)) {
+        n++;
+        if (last != NULL) {
+            *last = reply.bth.opcode;
+        }
+    }
+    return n;
+}
+
+static void expect(struct bed *bed, uint64_t cookie, uint8_t status)
+{
+    struct bed_wc wc;
+
+    assert_true(bed_poll(&bed->side[1], &wc));
+    assert_int_equal(wc.cookie, cookie);
+    assert_int_equal(wc.status, status);
+}
+
+static void expect_nothing(struct bed *bed)
+{
+    struct bed_wc wc;
+
+    assert_false(bed_poll(&bed->side[1], &wc));
+}
+
+static void tick(struct bed *bed)
+{
+    assert_int_not_equal(bed->side[1].timer_ns, DEV_NO_DEADLINE);
+    bed->now_ns = bed->side[1].timer_ns;
+    rnic_timer(bed->side[1].rnic);
+    run(bed);
+}
+
+static void test_only_as_many_reads_as_agreed_are_outstanding(void **state)
+{
+    struct bed *bed = *state;
+    uint8_t ext[AETH_LEN];
+
+    for (uint64_t i = 0; i < 6; i++) {
+        post(bed,
+             &(struct bed_wr){.opcode = RNIC_WR_READ, .cookie = i, .len = 4});
+    }
+    post(bed, &(struct bed_wr){.opcode = RNIC_WR_WRITE, .cookie = 6});
+    assert_int_equal(drain(bed, NULL), 4);
+    aeth_emit(&(struct aeth){.value = 31}, ext);
+    for (uint32_t i = 0; i < 6; i++) {
+        raw_send(bed, &(struct raw){.opcode = RC_READ_RESPONSE_ONLY,
+                                    .psn = OUR_PSN + i,
+                                    .ext = ext,
+                                    .len = 4});
+        /* the next READ, and behind the last the WRITE */
+        assert_int_equal(drain(bed, NULL), i == 0 ? 1 : i == 1 ? 2 : 0);
+        expect(bed, i, RNIC_WC_SUCCESS);
+    }
+    answer(bed, AETH_ACK, 31, OUR_PSN + 6);
+    expect(bed, 6, RNIC_WC_SUCCESS);
+}
+
+static void test_a_fence_waits_for_reads(void **state)
+{
+    struct bed *bed = *state;
+    uint8_t ext[AETH_LEN] = {0};
+
+    post(bed, &(struct bed_wr){.opcode = RNIC_WR_READ, .len = 4});
+    post(bed,
+         &(struct bed_wr){.opcode = RNIC_WR_WRITE, .flags = RNIC_WR_FENCE});
+    assert_int_equal(drain(bed, NULL), 1);
+    raw_send(bed, &(struct raw){.opcode = RC_READ_RESPONSE_ONLY,
+                                .psn = OUR_PSN,
+                                .ext = ext,
+                                .len = 4});
+    assert_int_equal(drain(bed, NULL), 1);
+}
+
+static void test_long_messages_ask_for_acknowledgements_on_the_way(void **state)
+{
+    struct bed *bed = *state;
+    struct raw_reply reply;
+    unsigned int sent = 0;
+
+    post(bed, &(struct bed_wr){.opcode = RNIC_WR_WRITE, .len = 300 * MTU});
+    for (uint32_t acked = 0; acked < 300; acked += 64) {
+        while (raw_take(bed, &reply)) {
+            sent++;
+            assert_int_equal(reply.bth.psn, OUR_PSN + sent - 1);
+            assert_int_equal(reply.bth.ack_requested,
+                             sent % 64 == 0 || sent == 300);
+            assert_int_equal(reply.bth.opcode, sent == 1     ? RC_WRITE_FIRST
+                                               : sent == 300 ? RC_WRITE_LAST
+                                                             : RC_WRITE_MIDDLE);
+        }
+        /* never more than the window */
+        assert_int_equal(sent, MIN(acked + 128, 300u));
+        answer(bed, AETH_ACK, 31, OUR_PSN + MIN(acked + 63, 299u));
+    }
+    expect(bed, 0, RNIC_WC_SUCCESS);
+}
+
+static void test_each_nak_has_its_status(void **state)
+{
+    static const uint8_t rows[][2] = {
+        {AETH_NAK_INVALID_REQUEST, RNIC_WC_REMOTE_INVALID},
+        {AETH_NAK_REMOTE_ACCESS, RNIC_WC_REMOTE_ACCESS},
+        {AETH_NAK_REMOTE_OPERATION, RNIC_WC_REMOTE_OPERATION},
+        {AETH_NAK_INVALID_RD_REQUEST, RNIC_WC_REMOTE_INVALID},
+        {17, RNIC_WC_BAD_RESPONSE},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct bed *bed = raw_bed(&(struct bed_path){0});
+
+        for (uint64_t n = 0; n < 3; n++) {
+            post(bed, &(struct bed_wr){.opcode = RNIC_WR_WRITE, .cookie = n});
+        }
+        answer(bed, AETH_NAK, rows[i][0], OUR_PSN + 1);
+        expect(bed, 0, RNIC_WC_SUCCESS); /* what is before is acknowledged */
+        expect(bed, 1, rows[i][1]);
+        expect(bed, 2, RNIC_WC_FLUSHED);
+        assert_int_equal(bed_counter(&bed->side[1], RNIC_COUNT_RX_NAK), 1);
+        assert_int_equal(bed_state(&bed->side[1], 0), RNIC_QPS_ERROR);
+        bed_free(bed);
+    }
+}
+
+static void test_a_sequence_nak_goes_back(void **state)
+{
+    struct bed *bed = *state;
+    struct raw_reply reply;
+
+    post(bed, &(struct bed_wr){.opcode = RNIC_WR_WRITE, .len = 5 * MTU});
+    assert_int_equal(drain(bed, NULL), 5);
+    answer(bed, AETH_NAK, AETH_NAK_PSN_SEQUENCE, OUR_PSN + 2);
+    assert_true(raw_take(bed, &reply));
+    assert_int_equal(reply.bth.psn, OUR_PSN + 2);
+    assert_int_equal(reply.bth.opcode, RC_WRITE_MIDDLE);
+    assert_int_equal(drain(bed, NULL), 2);
+    assert_int_equal(bed_counter(&bed->side[1], RNIC_COUNT_RETRANSMITTED), 3);
+    answer(bed, AETH_ACK, 31, OUR_PSN + 4);
+    expect(bed, 0, RNIC_WC_SUCCESS);
+    assert_int_equal(bed->side[1].timer_ns == DEV_NO_DEADLINE || bed_tick(bed),
+                     1);
+    assert_int_equal(bed_counter(&bed->side[1], RNIC_COUNT_TIMEOUTS), 0);
+}
+
+static void test_progress_gives_the_retries_back(void **state)
+{
+    struct bed *bed = *state;
+
+    post(bed, &(struct bed_wr){.opcode = RNIC_WR_WRITE, .len = 9 * MTU});
+    for (uint32_t i = 0; i < 8; i++) { /* 2 retries are allowed in a row */
+        tick(bed);
+        tick(bed);
+        answer(bed, AETH_ACK, 31, OUR_PSN + i);
+    }
+    expect_nothing(bed);
+    tick(bed);
+    tick(bed);
+    expect_nothing(bed);
+    tick(bed);
+    expect(bed, 0, RNIC_WC_RETRY_EXCEEDED);
+}
+
+static void test_rnr_waits_as_long_as_told_and_so_often(void **state)
+{
+    struct bed *bed = *state;
+
+    post(bed, &(struct bed_wr){.opcode = RNIC_WR_SEND, .len = 4});
+    for (unsigned int i = 0; i < 2; i++) { /* as often as agreed */
+        uint64_t start = bed->now_ns;
+
+        assert_int_equal(drain(bed, NULL), i + 1);
+        answer(bed, AETH_RNR_NAK, 14, OUR_PSN); /* 1.28 ms */
+        post(bed, &(struct bed_wr){.opcode = RNIC_WR_SEND, .len = 4});
+        while (bed->now_ns < start + 1280000) {
+            raw_expect_silence(bed);
+            tick(bed);
+        }
+        assert_int_equal(bed->now_ns, start + 1280000);
+    }
+    answer(bed, AETH_RNR_NAK, 14, OUR_PSN);
+    expect(bed, 0, RNIC_WC_RNR_EXCEEDED);
+    assert_int_equal(bed_counter(&bed->side[1], RNIC_COUNT_RX_RNR), 3);
+}
+
+static void test_answers_to_nothing_are_dropped(void **state)
+{
+    struct bed *bed = *state;
+
+    answer(bed, AETH_ACK, 31, OUR_PSN);
+    answer(bed, AETH_NAK, AETH_NAK_REMOTE_ACCESS, OUR_PSN);
+    post(bed, &(struct bed_wr){.opcode = RNIC_WR_WRITE});
+    answer(bed, AETH_ACK, 31, OUR_PSN + 1);
+    answer(bed, AETH_ACK, 31, psn_add(OUR_PSN, PSN_MASK));
+    expect_nothing(bed);
+    answer(bed, AETH_ACK, 31, OUR_PSN);
+    expect(bed, 0, RNIC_WC_SUCCESS);
+    assert_int_equal(bed_state(&bed->side[1], 0), RNIC_QPS_RTS);
+}
+
+static void test_a_response_that_fits_no_request_ends_it(void **state)
+{
+    static const struct raw rows[] = {
+        {.opcode = RC_READ_RESPONSE_ONLY, .len = 5},
+        {.opcode = RC_READ_RESPONSE_FIRST, .len = 4},
+        {.opcode = RC_READ_RESPONSE_MIDDLE, .len = 4},
+        {.opcode = RC_READ_RESPONSE_LAST, .len = 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < 2 * ARRAY_LEN(rows); i++) {
+        struct bed *bed = raw_bed(&(struct bed_path){0});
+        uint8_t ext[AETH_LEN] = {0};
+        struct raw raw = rows[i / 2];
+        bool is_read = i % 2;
+
+        post(bed,
+             &(struct bed_wr){.opcode = is_read ? RNIC_WR_READ : RNIC_WR_WRITE,
+                              .len = 4});
+        raw.psn = OUR_PSN;
+        raw.ext = ext;
+        raw_send(bed, &raw);
+        expect(bed, 0, RNIC_WC_BAD_RESPONSE);
+        bed_free(bed);
+    }
+}
+
+static void test_an_ack_beyond_a_lost_read_asks_for_it_again(void **state)
+{
+    struct bed *bed = *state;
+    uint8_t ext[AETH_LEN] = {0};
+    struct raw_reply reply;
+
+    post(bed, &(struct bed_wr){.opcode = RNIC_WR_READ, .len = 3 * MTU});
+    post(bed, &(struct bed_wr){.opcode = RNIC_WR_WRITE, .cookie = 1});
+    assert_int_equal(drain(bed, NULL), 2);
+    raw_send(bed, &(struct raw){.opcode = RC_READ_RESPONSE_FIRST,
+                                .psn = OUR_PSN,
+                                .ext = ext,
+                                .len = MTU});
+    answer(bed, AETH_ACK, 31, OUR_PSN + 3);
+    answer(bed, AETH_ACK, 31, OUR_PSN + 3); /* once is enough */
+    assert_true(raw_take(bed, &reply));
+    assert_int_equal(reply.bth.opcode, RC_READ_REQUEST);
+    assert_int_equal(reply.bth.psn, OUR_PSN + 1);
+    assert_int_equal(reply.reth.va, BED_DATA_ADDR + MTU);
+    assert_int_equal(reply.reth.dma_len_bytes, 2 * MTU);
+    assert_int_equal(drain(bed, NULL), 1);
+    raw_send(bed, &(struct raw){.opcode = RC_READ_RESPONSE_FIRST,
+                                .psn = OUR_PSN + 1,
+                                .ext = ext,
+                                .len = MTU});
+    raw_send(bed, &(struct raw){.opcode = RC_READ_RESPONSE_LAST,
+                                .psn = OUR_PSN + 2,
+                                .ext = ext,
+                                .len = MTU});
+    expect(bed, 0, RNIC_WC_SUCCESS);
+    answer(bed, AETH_ACK, 31, OUR_PSN + 3);
+    expect(bed, 1, RNIC_WC_SUCCESS);
+}
+
+/* ---- Entries that make no sense fail in their turn. */
+
+static uint8_t *last_wqe(struct bed *bed)
+{
+    uint32_t slot = (bed->side[1].sq_pi[0] - 1) & ((1u << BED_SQ_LOG2) - 1);
+
+    return bed->side[1].dram + 0x20000 + slot * RNIC_SWQE_LEN;
+}
+
+static void test_bad_entries_fail_after_those_before_them(void **state)
+{
+    static const struct {
+        uint8_t at, value, status;
+    } rows[] = {
+        {RNIC_SWQE_OPCODE, 5, RNIC_WC_LOCAL_OPERATION},
+        {RNIC_SWQE_SGES, 5, RNIC_WC_LOCAL_OPERATION},
+        {RNIC_SWQE_INLINE_LEN, 65, RNIC_WC_LOCAL_OPERATION},
+        {RNIC_SWQE_AFTER_MEDIA, 1, RNIC_WC_LOCAL_OPERATION},
+        {RNIC_SWQE_PI_ACTION, 1, RNIC_WC_LOCAL_OPERATION},
+        {RNIC_SWQE_SGE + RNIC_SGE_LENGTH + 3, 0x90, RNIC_WC_LOCAL_LENGTH},
+        {RNIC_SWQE_SGE + RNIC_SGE_LKEY, 0x99, RNIC_WC_LOCAL_PROTECTION},
+        {RNIC_SWQE_SGE + RNIC_SGE_ADDR + 7, 1, RNIC_WC_LOCAL_PROTECTION},
+        {RNIC_SWQE_SGE + RNIC_SGE_ADDR + 2, 0xff, RNIC_WC_LOCAL_PROTECTION},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct bed *bed = raw_bed(&(struct bed_path){0});
+        const struct bed_wr wr = {
+            .opcode = RNIC_WR_WRITE, .flags = RNIC_WR_SIGNALED, .len = 4};
+
+        bed_post(&bed->side[1], 0, &wr);
+        bed_post(&bed->side[1], 0, &wr);
+        put_le64(last_wqe(bed) + RNIC_SWQE_COOKIE, 1);
+        last_wqe(bed)[rows[i].at] = rows[i].value;
+        bed_post(&bed->side[1], 0, &wr);
+        bed_ring(&bed->side[1], 0);
+        run(bed);
+        assert_int_equal(drain(bed, NULL), 1);
+        expect_nothing(bed);
+        answer(bed, AETH_ACK, 31, OUR_PSN);
+        expect(bed, 0, RNIC_WC_SUCCESS);
+        expect(bed, 1, rows[i].status);
+        expect(bed, 0, RNIC_WC_FLUSHED);
+        bed_free(bed);
+    }
+}
+
+static void test_local_invalidate_takes_its_turn(void **state)
+{
+    struct bed *bed = *state;
+
+    post(bed, &(struct bed_wr){.opcode = RNIC_WR_WRITE, .cookie = 1});
+    post(bed, &(struct bed_wr){.opcode = RNIC_WR_LOCAL_INV,
+                               .cookie = 2,
+                               .inv_key = BED_REMOTE_KEY});
+    expect_nothing(bed);
+    answer(bed, AETH_ACK, 31, OUR_PSN);
+    expect(bed, 1, RNIC_WC_SUCCESS);
+    expect(bed, 2, RNIC_WC_SUCCESS);
+    post(bed, &(struct bed_wr){.opcode = RNIC_WR_LOCAL_INV,
+                               .cookie = 3,
+                               .inv_key = BED_REMOTE_KEY});
+    expect(bed, 3, RNIC_WC_LOCAL_PROTECTION); /* gone already */
+}
+
+static void test_a_send_queue_can_go_round_many_times(void **state)
+{
+    struct bed *bed = *state;
+    struct bed_wc wc;
+
+    for (uint32_t i = 0; i < 1000; i++) {
+        post(bed, &(struct bed_wr){.opcode = RNIC_WR_WRITE, .cookie = i});
+        answer(bed, AETH_ACK, 31, OUR_PSN + i);
+        assert_true(bed_poll(&bed->side[1], &wc));
+        assert_int_equal(wc.cookie, i);
+        assert_int_equal(wc.wqe, i);
+        (void)drain(bed, NULL);
+    }
+}
+
+static void test_an_overfull_send_queue_ends_the_pair(void **state)
+{
+    struct bed *bed = *state;
+
+    bed->side[1].sq_pi[0] = (1u << BED_SQ_LOG2) + 1;
+    bed_ring(&bed->side[1], 0);
+    run(bed);
+    assert_int_equal(bed_state(&bed->side[1], 0), RNIC_QPS_ERROR);
+    raw_expect_silence(bed);
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(test_only_as_many_reads_as_agreed_are_outstanding),
+        TEST(test_a_fence_waits_for_reads),
+        TEST(test_long_messages_ask_for_acknowledgements_on_the_way),
+        TEST(test_each_nak_has_its_status),
+        TEST(test_a_sequence_nak_goes_back),
+        TEST(test_progress_gives_the_retries_back),
+        TEST(test_rnr_waits_as_long_as_told_and_so_often),
+        TEST(test_answers_to_nothing_are_dropped),
+        TEST(test_a_response_that_fits_no_request_ends_it),
+        TEST(test_an_ack_beyond_a_lost_read_asks_for_it_again),
+        TEST(test_bad_entries_fail_after_those_before_them),
+        TEST(test_local_invalidate_takes_its_turn),
+        TEST(test_a_send_queue_can_go_round_many_times),
+        TEST(test_an_overfull_send_queue_ends_the_pair),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

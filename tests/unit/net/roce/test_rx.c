@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Headers are judged in order, and what does not fit moves one counter. */
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "raw.h"
+
+static int setup(void **state)
+{
+    struct bed *bed = raw_bed(&(struct bed_path){0});
+
+    bed_create_ud(&bed->side[1]);
+    *state = bed;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    bed_free(*state);
+    return 0;
+}
+
+static const struct raw good = {
+    .opcode = RC_WRITE_ONLY, .psn = RAW_PSN, .ack_requested = true};
+
+/* Exactly that counter has moved, besides RX_PACKETS. */
+static void expect_only(struct bed *bed, enum rnic_counter counter)
+{
+    for (unsigned int i = RNIC_COUNT_RX_BAD_ICRC; i <= RNIC_COUNT_RX_DROPPED;
+         i++) {
+        assert_int_equal(bed_counter(&bed->side[1], (enum rnic_counter)i),
+                         i == counter);
+    }
+    raw_expect_silence(bed);
+}
+
+static void test_each_misfit_moves_its_counter(void **state)
+{
+    static const struct {
+        struct raw raw;
+        uint8_t counter;
+    } rows[] = {
+        {{.bad_icrc = true}, RNIC_COUNT_RX_BAD_ICRC},
+        {{.qpn = 0x3fffff}, RNIC_COUNT_RX_NO_QP},
+        {{.qpn = 0xfc1006}, RNIC_COUNT_RX_NO_QP}, /* the slot's, not the QPN */
+        {{.opcode = UD_SEND_ONLY}, RNIC_COUNT_RX_MALFORMED},
+        {{.opcode = UC_SEND_ONLY}, RNIC_COUNT_RX_MALFORMED},
+        {{.opcode = 0x15}, RNIC_COUNT_RX_MALFORMED},
+        {{.qpn = 1}, RNIC_COUNT_RX_MALFORMED},
+        {{.more_pad = 1}, RNIC_COUNT_RX_MALFORMED}, /* pad of no payload */
+        {{.pkey = 0x1234}, RNIC_COUNT_RX_KEY},
+        {{.opcode = UD_SEND_ONLY, .qpn = 1}, RNIC_COUNT_RX_KEY},
+        {{.bad_src = 7}, RNIC_COUNT_RX_ADDRESS},
+        {{.bad_dst = 8}, RNIC_COUNT_RX_ADDRESS},
+        {{.port = 1}, RNIC_COUNT_RX_ADDRESS}, /* the other port's addresses */
+        {{.bad_icrc = true, .qpn = 5, .pkey = 1}, RNIC_COUNT_RX_BAD_ICRC},
+        {{.qpn = 5, .pkey = 1, .bad_src = 1}, RNIC_COUNT_RX_NO_QP},
+        {{.pkey = 1, .bad_src = 1}, RNIC_COUNT_RX_KEY},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct bed *bed = raw_bed(&(struct bed_path){0});
+        struct raw raw = rows[i].raw;
+
+        bed_create_ud(&bed->side[1]);
+        raw.opcode = raw.opcode != 0 ? raw.opcode : RC_WRITE_ONLY;
+        raw.psn = RAW_PSN;
+        raw_send(bed, &raw);
+        expect_only(bed, (enum rnic_counter)rows[i].counter);
+        assert_int_equal(bed_counter(&bed->side[1], RNIC_COUNT_RX_PACKETS), 1);
+        bed_free(bed);
+    }
+}
+
+static void test_every_truncation_is_refused(void **state)
+{
+    struct bed *bed = *state;
+    uint8_t frame[512];
+    struct raw raw = good;
+    uint32_t len;
+
+    raw.len = 40;
+    raw.reth = (struct reth){BED_DATA_ADDR, BED_REMOTE_KEY, 40};
+    len = raw_build(bed, &raw, frame);
+    for (uint32_t n = 0; n < len; n++) {
+        raw_give(bed, 0, frame, n);
+    }
+    raw_expect_silence(bed);
+    assert_int_equal(bed_counter(&bed->side[1], RNIC_COUNT_RX_MALFORMED), len);
+}
+
+static void test_every_spoiled_byte_is_noticed_or_harmless(void **state)
+{
+    struct bed *bed = *state;
+    uint8_t frame[512];
+    struct raw raw = good;
+    uint32_t len;
+    struct raw_reply reply;
+
+    raw.len = 8;
+    raw.reth = (struct reth){BED_DATA_ADDR, BED_REMOTE_KEY, 8};
+    raw.fill = 0x77;
+    len = raw_build(bed, &raw, frame);
+    for (uint32_t at = 0; at < len; at++) {
+        for (unsigned int bit = 0; bit < 8; bit++) {
+            frame[at] ^= (uint8_t)(1u << bit);
+            raw_give(bed, 0, frame, len);
+            frame[at] ^= (uint8_t)(1u << bit);
+        }
+    }
+    /* What the ICRC does not cover made it one good packet and duplicates. */
+    while (raw_take(bed, &reply)) {
+        assert_int_equal(reply.aeth.kind, AETH_ACK);
+        assert_int_equal(reply.bth.psn, RAW_PSN);
+    }
+    assert_int_equal(bed_state(&bed->side[1], 0), RNIC_QPS_RTS);
+    assert_int_equal(*bed_data(&bed->side[1], 7), 0x77);
+    assert_int_equal(*bed_data(&bed->side[1], 8), 0);
+}
+
+static void test_random_packets_do_no_harm(void **state)
+{
+    struct bed *bed = *state;
+    uint32_t seed = 12345;
+    struct raw_reply reply;
+
+    for (unsigned int i = 0; i < 20000; i++) {
+        uint8_t ext[64];
+        struct raw raw = {.ext = ext};
+
+        for (size_t n = 0; n < sizeof(ext); n++) {
+            seed = seed * 1664525 + 1013904223;
+            ext[n] = (uint8_t)(seed >> 24);
+        }
+        seed = seed * 1664525 + 1013904223;
+        raw.opcode = (uint8_t)(seed >> 24) & 0x1f;
+        raw.psn = RAW_PSN + (seed >> 8 & 7) - 3;
+        raw.len = seed >> 12 & 0x1ff;
+        raw.more_pad = seed >> 10 & 1;
+        raw.ack_requested = seed & 0x200;
+        raw_send(bed, &raw);
+        while (raw_take(bed, &reply)) {
+        }
+        if (bed_state(&bed->side[1], 0) == RNIC_QPS_ERROR) {
+            static const struct bed_path path = {.mtu = 1, .psn = RAW_PSN};
+
+            for (uint8_t next = RNIC_QPS_RESET; next <= RNIC_QPS_RTS; next++) {
+                assert_int_equal(bed_modify(&bed->side[1], 0, next, &path),
+                                 RNIC_CMD_OK);
+            }
+        }
+    }
+}
+
+static void test_a_disabled_rnic_hears_nothing(void **state)
+{
+    struct bed *bed = *state;
+
+    assert_true(rnic_write(bed->side[1].rnic, A_RNIC_CTRL, 0));
+    raw_send(bed, &good);
+    assert_int_equal(bed_counter(&bed->side[1], RNIC_COUNT_RX_PACKETS), 0);
+    raw_expect_silence(bed);
+}
+
+static void test_an_address_may_move_to_the_other_port(void **state)
+{
+    struct bed *bed = *state;
+    uint8_t frame[512], args[RNIC_CMD_LEN] = {0};
+    uint32_t len = raw_build(bed, &good, frame);
+    struct ip_addr ours = ip_addr_from_v4(0x0a000002);
+
+    raw_give(bed, 1, frame, len);
+    expect_only(bed, RNIC_COUNT_RX_ADDRESS);
+    args[RNIC_LADDR_PORT] = 1;
+    memcpy(args + RNIC_LADDR_IP, ours.bytes, 16);
+    assert_int_equal(
+        bed_command(&bed->side[1], RNIC_CMD_LADDR_SET, 5, args, NULL),
+        RNIC_CMD_OK);
+    raw_give(bed, 1, frame, len);
+    raw_expect(bed, AETH_ACK, AETH_CREDIT_UNLIMITED, RAW_PSN);
+}
+
+/* Every state of a QP, and a packet for it. */
+static void test_a_packet_in_every_state(void **state)
+{
+    static const uint8_t counter[] = {
+        [RNIC_QPS_RESET] = RNIC_COUNT_RX_NO_QP,
+        [RNIC_QPS_INIT] = RNIC_COUNT_RX_NO_QP,
+        [RNIC_QPS_ERROR] = RNIC_COUNT_RX_DROPPED,
+    };
+
+    (void)state;
+    for (uint8_t s = RNIC_QPS_RESET; s < RNIC_QP_STATES; s++) {
+        struct bed *bed = bed_new();
+
+        bed_start(bed);
+        bed_create_qp(&bed->side[1], 0);
+        for (uint8_t next = RNIC_QPS_INIT; next <= s; next++) {
+            assert_int_equal(bed_modify(&bed->side[1], 0, next,
+                                        &(struct bed_path){.mtu = 1}),
+                             RNIC_CMD_OK);
+        }
+        raw_send(bed, &good);
+        if (counter[s] != 0) {
+            expect_only(bed, (enum rnic_counter)counter[s]);
+        } else {
+            raw_expect(bed, AETH_ACK, AETH_CREDIT_UNLIMITED, RAW_PSN);
+        }
+        bed_free(bed);
+    }
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(test_each_misfit_moves_its_counter),
+        TEST(test_every_truncation_is_refused),
+        TEST(test_every_spoiled_byte_is_noticed_or_harmless),
+        TEST(test_random_packets_do_no_harm),
+        TEST(test_a_disabled_rnic_hears_nothing),
+        TEST(test_an_address_may_move_to_the_other_port),
+        TEST(test_a_packet_in_every_state),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

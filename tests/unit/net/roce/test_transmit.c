@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Whose turn it is, and what happens when a port is full. */
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "raw.h"
+
+enum { MTU = 256 };
+
+static int setup(void **state)
+{
+    struct bed *bed = bed_new();
+
+    bed_start(bed);
+    for (unsigned int n = 0; n < BED_QPS; n++) {
+        bed_connect(bed, n, &(struct bed_path){.mtu = 1});
+    }
+    *state = bed;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    bed_free(*state);
+    return 0;
+}
+
+static void run(struct bed_side *side)
+{
+    while (side->deferred) {
+        side->deferred = false;
+        rnic_run(side->rnic);
+    }
+}
+
+/* Every QP has the same to say: none is ever far ahead of another. */
+static void test_queue_pairs_share_a_port_fairly(void **state)
+{
+    struct bed *bed = *state;
+    unsigned int sent[BED_QPS] = {0};
+    struct raw_reply reply;
+
+    for (unsigned int n = 0; n < BED_QPS; n++) {
+        bed_send(&bed->side[1], n,
+                 &(struct bed_wr){.opcode = RNIC_WR_WRITE, .len = 100 * MTU});
+    }
+    run(&bed->side[1]);
+    while (raw_take(bed, &reply)) {
+        unsigned int min = UINT32_MAX, max = 0;
+
+        for (unsigned int n = 0; n < BED_QPS; n++) {
+            sent[n] += reply.bth.dest_qp == bed_qpn(&bed->side[0], n);
+            min = MIN(min, sent[n]);
+            max = MAX(max, sent[n]);
+        }
+        assert_true(max - min <= 2 * ROCE_QUANTUM);
+    }
+    for (unsigned int n = 0; n < BED_QPS; n++) {
+        assert_int_equal(sent[n], 100);
+    }
+}
+
+static void test_a_full_port_takes_up_where_it_stopped(void **state)
+{
+    struct bed *bed = *state;
+    struct bed_side *side = &bed->side[1];
+    struct raw_reply reply;
+    uint32_t psn = RAW_PSN ^ 0x800000;
+
+    side->tx_room = 5;
+    bed_send(side, 0,
+             &(struct bed_wr){.opcode = RNIC_WR_WRITE, .len = 50 * MTU});
+    run(side);
+    for (unsigned int n = 0; n < 50; n++) {
+        if (!raw_take(bed, &reply)) {
+            assert_int_equal(n % 5, 0);
+            assert_true(side->blocked);
+            side->tx_room = 5;
+            rnic_port_ready(side->rnic, 0);
+            run(side);
+            assert_true(raw_take(bed, &reply));
+        }
+        assert_int_equal(reply.bth.psn, psn + n);
+    }
+    assert_int_equal(bed_counter(side, RNIC_COUNT_TX_PACKETS), 50);
+    assert_int_equal(bed_counter(side, RNIC_COUNT_RETRANSMITTED), 0);
+}
+
+static void test_a_blocked_port_does_not_hold_up_the_other(void **state)
+{
+    struct bed *bed = bed_new();
+    struct bed_side *side = &bed->side[1];
+
+    (void)state;
+    bed_start(bed);
+    bed_connect(bed, 0, &(struct bed_path){.port = 0});
+    bed_connect(bed, 1, &(struct bed_path){.port = 1});
+    side->tx_room = 0;
+    bed_send(side, 0, &(struct bed_wr){.opcode = RNIC_WR_WRITE, .len = 4});
+    run(side);
+    raw_expect_silence(bed);
+    side->tx_room = UINT32_MAX;
+    bed_send(side, 1, &(struct bed_wr){.opcode = RNIC_WR_WRITE, .len = 4});
+    run(side);
+    assert_int_equal(bed->side[0].in_tail - bed->side[0].in_head, 1);
+    assert_int_equal(bed->side[0].in[bed->side[0].in_head].port, 1);
+    bed_free(bed);
+}
+
+static void test_no_time_runs_out_while_a_port_is_blocked(void **state)
+{
+    struct bed *bed = *state;
+    struct bed_side *side = &bed->side[1];
+
+    side->tx_room = 1;
+    bed_send(side, 0,
+             &(struct bed_wr){.opcode = RNIC_WR_WRITE, .len = 3 * MTU});
+    run(side);
+    for (unsigned int i = 0; i < 20; i++) {
+        assert_true(bed_tick(bed));
+    }
+    assert_int_equal(bed_counter(side, RNIC_COUNT_TIMEOUTS), 0);
+    side->tx_room = UINT32_MAX;
+    rnic_port_ready(side->rnic, 0);
+    bed_settle(bed);
+    assert_true(bed_same(bed, 0, 0, 3 * MTU));
+    assert_int_equal(bed_state(side, 0), RNIC_QPS_RTS);
+}
+
+static void test_acknowledgements_go_ahead_of_data(void **state)
+{
+    struct bed *bed = *state;
+    struct bed_side *side = &bed->side[1];
+    struct raw_reply reply;
+
+    side->tx_room = 0;
+    for (unsigned int n = 1; n < BED_QPS; n++) {
+        bed_send(side, n,
+                 &(struct bed_wr){.opcode = RNIC_WR_WRITE, .len = 9 * MTU});
+    }
+    run(side);
+    raw_send(bed, &(struct raw){.opcode = RC_WRITE_ONLY,
+                                .psn = RAW_PSN,
+                                .ack_requested = true});
+    raw_expect_silence(bed);
+    side->tx_room = UINT32_MAX;
+    rnic_port_ready(side->rnic, 0);
+    run(side);
+    assert_true(raw_take(bed, &reply));
+    assert_int_equal(reply.bth.opcode, RC_ACKNOWLEDGE);
+}
+
+static void test_nothing_of_a_destroyed_pair_leaves(void **state)
+{
+    struct bed *bed = *state;
+    struct bed_side *side = &bed->side[1];
+
+    side->tx_room = 0;
+    bed_send(side, 0,
+             &(struct bed_wr){.opcode = RNIC_WR_WRITE, .len = 9 * MTU});
+    run(side);
+    assert_int_equal(
+        bed_command(side, RNIC_CMD_QP_DESTROY, bed_qpn(side, 0), NULL, NULL),
+        RNIC_CMD_OK);
+    side->tx_room = UINT32_MAX;
+    rnic_port_ready(side->rnic, 0);
+    run(side);
+    while (bed_tick(bed)) {
+    }
+    raw_expect_silence(bed);
+}
+
+static void test_a_frame_that_comes_back_from_a_send_is_dropped(void **state)
+{
+    struct bed *bed = *state;
+    struct bed_side *side = &bed->side[1];
+    const uint8_t frame[64] = {0};
+
+    side->rnic->busy = true; /* as from inside a sink */
+    rnic_rx(side->rnic, 0,
+            &(struct frame_rx){.data = frame, .len_bytes = sizeof(frame)}, 1);
+    side->rnic->busy = false;
+    assert_int_equal(bed_counter(side, RNIC_COUNT_RX_DROPPED), 1);
+    assert_int_equal(bed_counter(side, RNIC_COUNT_RX_PACKETS), 0);
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(test_queue_pairs_share_a_port_fairly),
+        TEST(test_a_full_port_takes_up_where_it_stopped),
+        TEST(test_a_blocked_port_does_not_hold_up_the_other),
+        TEST(test_no_time_runs_out_while_a_port_is_blocked),
+        TEST(test_acknowledgements_go_ahead_of_data),
+        TEST(test_nothing_of_a_destroyed_pair_leaves),
+        TEST(test_a_frame_that_comes_back_from_a_send_is_dropped),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
