@@ -92,8 +92,11 @@ static unsigned int port_send(void *ctx, const struct frame_tx *burst,
     struct machine_slot *slot = ctx;
     struct cable *cable = slot->machine->cables[port_index(slot)];
     unsigned int end = slot->machine->owns_cable[port_index(slot)] ? 0 : 1;
-    struct frame_sink sink;
+    struct frame_sink sink = slot->machine->links[port_index(slot)];
 
+    if (sink.send != NULL) {
+        return sink.send(sink.ctx, burst, count);
+    }
     if (cable == NULL) {
         return count; /* into the open */
     }
@@ -355,6 +358,7 @@ void machine_init(struct machine *machine, struct native_world *world,
         machine->port_room[i] = false;
         machine->cables[i] = NULL;
         machine->owns_cable[i] = false;
+        machine->links[i] = (struct frame_sink){0};
     }
     create_ports(machine);
     create_rnic(machine);
@@ -393,6 +397,13 @@ void machine_plug(struct machine *machine, unsigned int port,
         cable_plug_in(cable, end, &plug);
     }
     hw_port_set_cable(&machine->ports[port], cable != NULL);
+}
+
+void machine_link(struct machine *machine, unsigned int port,
+                  const struct frame_sink *sink)
+{
+    machine->links[port] = sink != NULL ? *sink : (struct frame_sink){0};
+    hw_port_set_cable(&machine->ports[port], sink != NULL);
 }
 
 const char *machine_console(const struct machine *machine)

@@ -48,7 +48,8 @@ struct machine {
     struct hw_port ports[SOC_PORTS];
     bool port_room[SOC_PORTS]; /* tell the RNIC */
     struct cable *cables[SOC_PORTS];
-    bool owns_cable[SOC_PORTS]; /* the end that moves its frames */
+    bool owns_cable[SOC_PORTS];         /* the end that moves its frames */
+    struct frame_sink links[SOC_PORTS]; /* instead of a cable */
     struct rnic rnic;
     struct hw_media *media; /* NULL: none */
     struct medium *medium;
@@ -71,6 +72,13 @@ void machine_end(struct machine *machine);
 /** Plug end `end` of the cable into a port; NULL pulls it. */
 void machine_plug(struct machine *machine, unsigned int port,
                   struct cable *cable, unsigned int end);
+
+/**
+ * Instead of a cable: `sink` takes a port's frames, the caller hands what
+ * arrives to hw_port_rx().  NULL: nothing is plugged in.
+ */
+void machine_link(struct machine *machine, unsigned int port,
+                  const struct frame_sink *sink);
 
 /** What the UART has printed so far, NUL terminated. */
 const char *machine_console(const struct machine *machine);

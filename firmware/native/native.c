@@ -242,6 +242,9 @@ static void host_start(struct native_host *host,
 {
     const struct native_node *node = &host->machine.node;
     struct dram *dram = &host->machine.dram;
+    uint32_t data_bytes = config->data_bytes != 0
+                              ? config->data_bytes
+                              : (uint32_t)NATIVE_HOST_DATA_BYTES;
     struct drive_net_config net = {
         .dram = dram,
         .log = &host->log,
@@ -258,14 +261,14 @@ static void host_start(struct native_host *host,
 
     ASSERT(drive_net_init(&host->net, &net, hal_now_us()));
     drive_net_start(&host->net);
-    host->data = dram_reserve(dram, NATIVE_HOST_DATA_BYTES, 4096);
+    host->data = dram_reserve(dram, data_bytes, 4096);
     ASSERT(host->data != NULL);
     host->host_config = (struct host_config){
         .verbs = &host->net.verbs,
         .cm = &host->net.cm,
         .data = host->data,
         .data_addr = hal_dma_addr(host->data),
-        .data_len = NATIVE_HOST_DATA_BYTES,
+        .data_len = data_bytes,
         .run = host_run,
         .run_ctx = host,
     };

@@ -33,6 +33,7 @@ struct native_node_config {
     bool has_ipv6;            /* fd00::<port>:<number> besides */
     uint16_t mtu_bytes;       /* 0: 1500 */
     uint32_t generation;      /* boot count; 0: 1 */
+    uint32_t data_bytes;      /* of a host; 0: NATIVE_HOST_DATA_BYTES */
 };
 
 struct native_drive_config {
@@ -68,7 +69,7 @@ struct native_host {
     struct drive_net net;
     struct nvme_host host;
     struct host_config host_config;
-    uint8_t *data; /* NATIVE_HOST_DATA_BYTES, of all its hosts */
+    uint8_t *data; /* data_bytes, of all its hosts */
 };
 
 struct native_drive *native_drive_create(

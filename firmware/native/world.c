@@ -106,7 +106,7 @@ bool native_world_step(struct native_world *world)
     return is_busy;
 }
 
-static uint64_t next_deadline(const struct native_world *world)
+uint64_t native_world_deadline(const struct native_world *world)
 {
     uint64_t first = NATIVE_NO_DEADLINE;
 
@@ -120,7 +120,7 @@ static uint64_t next_deadline(const struct native_world *world)
 /* @return false when the next event is later than that, or there is none */
 static bool advance(struct native_world *world, uint64_t limit_ns)
 {
-    uint64_t next = next_deadline(world);
+    uint64_t next = native_world_deadline(world);
 
     if (next > limit_ns) {
         world->now_ns = limit_ns;

@@ -76,6 +76,9 @@ uintptr_t native_node_regs(const struct native_node *node, uint32_t addr);
 void *native_node_dma(const struct native_node *node, uint64_t addr,
                       uint64_t len_bytes);
 
+/** When something is due although nothing comes. */
+uint64_t native_world_deadline(const struct native_world *world);
+
 /** One round over the nodes. @return whether anything was done */
 bool native_world_step(struct native_world *world);
 

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "firmware/native/socket_link.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/bytes.h"
+
+enum {
+    PREFIX = 4,
+    BURST = 64,
+    LINKS_MAX = SOC_PORTS,
+    MS = 1000000, /* ns */
+};
+
+static int make_socket(const char *path, struct sockaddr_un *addr)
+{
+    *addr = (struct sockaddr_un){.sun_family = AF_UNIX};
+    if (strlen(path) >= sizeof(addr->sun_path)) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    memcpy(addr->sun_path, path, strlen(path));
+    return socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+}
+
+int socket_link_connect(const char *path)
+{
+    struct sockaddr_un addr;
+    int fd = make_socket(path, &addr);
+
+    if (fd >= 0 &&
+        connect(fd, (const struct sockaddr *)&addr, sizeof(addr)) != 0) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+int socket_link_accept(const char *path)
+{
+    struct sockaddr_un addr;
+    int listener = make_socket(path, &addr);
+    int fd = -1;
+
+    if (listener < 0) {
+        return -1;
+    }
+    unlink(path);
+    if (bind(listener, (const struct sockaddr *)&addr, sizeof(addr)) == 0 &&
+        listen(listener, 1) == 0) {
+        fd = accept(listener, NULL, NULL);
+    }
+    close(listener);
+    return fd;
+}
+
+static size_t frame_len(const struct frame_tx *frame)
+{
+    size_t len = (size_t)frame->head_len + frame->tail_len;
+
+    for (unsigned int i = 0; i < frame->num_pieces; i++) {
+        len += frame->pieces[i].len_bytes;
+    }
+    return len;
+}
+
+static uint8_t *append(uint8_t *at, const void *data, size_t len)
+{
+    memcpy(at, data, len);
+    return at + len;
+}
+
+/* The port's sink. */
+static unsigned int send_burst(void *ctx, const struct frame_tx *burst,
+                               unsigned int count)
+{
+    struct socket_link *link = ctx;
+
+    for (unsigned int i = 0; i < count; i++) {
+        const struct frame_tx *frame = &burst[i];
+        size_t len = frame_len(frame);
+        uint8_t *at = link->out + link->out_len;
+
+        if (link->out_len + PREFIX + len > SOCKET_LINK_BUFFER) {
+            link->was_full = true;
+            return i;
+        }
+        put_be32(at, (uint32_t)len);
+        at = append(at + PREFIX, frame->head, frame->head_len);
+        for (unsigned int k = 0; k < frame->num_pieces; k++) {
+            at = append(at, frame->pieces[k].data, frame->pieces[k].len_bytes);
+        }
+        append(at, frame->tail, frame->tail_len);
+        link->out_len += PREFIX + len;
+    }
+    return count;
+}
+
+void socket_link_init(struct socket_link *link, struct machine *machine,
+                      unsigned int port, int fd)
+{
+    struct frame_sink sink = {.ctx = link, .send = send_burst};
+
+    *link = (struct socket_link){
+        .machine = machine,
+        .port = port,
+        .fd = fd,
+        .out = malloc(SOCKET_LINK_BUFFER),
+        .in = malloc(SOCKET_LINK_BUFFER),
+    };
+    ASSERT(link->out != NULL && link->in != NULL);
+    ASSERT(fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) == 0);
+    machine_link(machine, port, &sink);
+}
+
+void socket_link_end(struct socket_link *link)
+{
+    machine_link(link->machine, link->port, NULL);
+    close(link->fd);
+    free(link->out);
+    free(link->in);
+}
+
+static bool would_block(const struct socket_link *link, ssize_t n)
+{
+    (void)link;
+    return n < 0 && (errno == EAGAIN || errno == EINTR);
+}
+
+static bool flush_out(struct socket_link *link)
+{
+    ssize_t n;
+
+    if (link->out_at == link->out_len) {
+        return false;
+    }
+    n = send(link->fd, link->out + link->out_at, link->out_len - link->out_at,
+             MSG_NOSIGNAL);
+    if (n <= 0) {
+        link->is_broken |= !would_block(link, n);
+        return false;
+    }
+    link->out_at += (size_t)n;
+    if (link->out_at == link->out_len) {
+        link->out_at = 0;
+        link->out_len = 0;
+        if (link->was_full) {
+            link->was_full = false;
+            hw_port_link_ready(&link->machine->ports[link->port]);
+        }
+    }
+    return true;
+}
+
+/* Hand whole frames to the port. @return how many bytes they took */
+static size_t take_frames(struct socket_link *link)
+{
+    struct frame_rx burst[BURST];
+    unsigned int n = 0;
+    size_t at = 0;
+
+    while (link->in_len - at >= PREFIX) {
+        uint32_t len = get_be32(link->in + at);
+
+        if (len > FRAME_LEN_MAX) {
+            link->is_broken = true; /* out of step: no way back */
+            break;
+        }
+        if (link->in_len - at - PREFIX < len) {
+            break;
+        }
+        burst[n++] = (struct frame_rx){
+            .data = link->in + at + PREFIX,
+            .len_bytes = len,
+        };
+        at += PREFIX + len;
+        if (n == BURST) {
+            hw_port_rx(&link->machine->ports[link->port], burst, n);
+            n = 0;
+        }
+    }
+    if (n != 0) {
+        hw_port_rx(&link->machine->ports[link->port], burst, n);
+    }
+    return at;
+}
+
+static bool read_in(struct socket_link *link)
+{
+    ssize_t n = recv(link->fd, link->in + link->in_len,
+                     SOCKET_LINK_BUFFER - link->in_len, 0);
+    size_t taken;
+
+    if (n <= 0) {
+        link->is_broken |= !would_block(link, n);
+        return false;
+    }
+    link->in_len += (size_t)n;
+    taken = take_frames(link);
+    link->in_len -= taken;
+    memmove(link->in, link->in + taken, link->in_len);
+    return true;
+}
+
+static uint64_t real_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static void wait_for_work(const struct native_world *world,
+                          const struct socket_link *links, unsigned int count)
+{
+    struct pollfd fds[LINKS_MAX];
+    uint64_t deadline_ns = native_world_deadline(world);
+    uint64_t now_ns = real_ns();
+    int timeout_ms = 1000;
+
+    for (unsigned int i = 0; i < count; i++) {
+        fds[i] = (struct pollfd){
+            .fd = links[i].fd,
+            .events =
+                (short)(POLLIN |
+                        (links[i].out_at != links[i].out_len ? POLLOUT : 0)),
+        };
+    }
+    if (deadline_ns <= now_ns) {
+        timeout_ms = 0;
+    } else if (deadline_ns - now_ns < 1000 * (uint64_t)MS) {
+        timeout_ms = (int)((deadline_ns - now_ns + MS - 1) / MS);
+    }
+    poll(fds, count, timeout_ms);
+}
+
+void socket_link_run_once(struct native_world *world, struct socket_link *links,
+                          unsigned int count)
+{
+    bool is_busy = false;
+
+    ASSERT(count <= LINKS_MAX);
+    world->now_ns = MAX(world->now_ns, real_ns());
+    for (unsigned int i = 0; i < count; i++) {
+        is_busy |= read_in(&links[i]);
+    }
+    is_busy |= native_world_step(world);
+    for (unsigned int i = 0; i < count; i++) {
+        is_busy |= flush_out(&links[i]);
+    }
+    if (!is_busy) {
+        wait_for_work(world, links, count);
+    }
+}

@@ -1,0 +1,555 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Load for a drive, straight on its link: a host of ours (RNIC model, CM,
+ * NVMe-oF host) on a QEMU stream socket, with no Linux in between.
+ *
+ *   native_initiator --socket PATH --peer 10.0.0.1 --local 10.0.0.2 --nqn NQN
+ *
+ * Prints JSON: IOPS, MB/s (10^6), mean and 99th percentile latency by workload,
+ * and the CPU time that this program itself took.
+ *
+ * With --verify the area is written first, every block with its own number and
+ * pattern, and every read is compared.
+ */
+#include <arpa/inet.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include "firmware/hal/time.h"
+#include "firmware/native/native.h"
+#include "firmware/native/socket_link.h"
+#include "lib/bytes.h"
+
+enum {
+    DEPTH_MAX = 512,
+    SLOT_BYTES = NVMF_MAX_TRANSFER,
+    DATA_BYTES = DEPTH_MAX * SLOT_BYTES,
+    BLOCK = 512,
+    HISTOGRAM = 4096, /* 64 linear steps in each power of two */
+    CONNECT_TIMEOUT_US = 20000000,
+};
+
+struct workload {
+    const char *name;
+    bool is_read;
+    bool is_random;
+    uint32_t len_bytes;
+    uint32_t depth;
+};
+
+static const struct workload workloads[] = {
+    {"4k-randread-qd1", true, true, 4096, 1},
+    {"4k-randread-qd64", true, true, 4096, 64},
+    {"4k-randwrite-qd1", false, true, 4096, 1},
+    {"4k-randwrite-qd64", false, true, 4096, 64},
+    {"128k-read-qd64", true, false, 131072, 64},
+    {"128k-write-qd64", false, false, 131072, 64},
+};
+
+struct options {
+    const char *socket;
+    struct ip_addr peer, local;
+    const char *nqn;
+    const char *only; /* one workload by name, or NULL */
+    uint16_t mtu;
+    uint16_t queues;
+    uint32_t nsid;
+    double seconds;
+    uint64_t span_mib; /* how much of the namespace is used */
+    bool verify;
+};
+
+struct slot {
+    struct bench *bench;
+    uint32_t index;
+    uint64_t lba;
+    uint64_t start_ns;
+    bool is_busy;
+};
+
+struct bench {
+    struct options options;
+    struct native_world world;
+    struct socket_link link;
+    struct native_host *host;
+    uint64_t size_blocks;
+    uint64_t random;
+
+    const struct workload *workload;
+    uint64_t stop_ns;
+    uint64_t next_lba;
+    uint32_t running;
+    uint32_t turn; /* which queue is next */
+    uint64_t done, errors, mismatches, latency_ns;
+    uint64_t histogram[HISTOGRAM];
+    struct slot slots[DEPTH_MAX];
+};
+
+static uint64_t real_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static uint64_t next_random(struct bench *bench)
+{
+    bench->random ^= bench->random << 13;
+    bench->random ^= bench->random >> 7;
+    bench->random ^= bench->random << 17;
+    return bench->random;
+}
+
+/* ---- Latencies. */
+
+static unsigned int bucket_of(uint64_t ns)
+{
+    unsigned int shift = 0;
+
+    while (ns >> shift >= 128) {
+        shift++;
+    }
+    return MIN((shift << 6) + (unsigned int)(ns >> shift), HISTOGRAM - 1u);
+}
+
+static uint64_t bucket_ns(unsigned int bucket)
+{
+    unsigned int shift = bucket < 128 ? 0 : (bucket >> 6) - 1;
+
+    return (uint64_t)(bucket - (shift << 6)) << shift;
+}
+
+static uint64_t percentile_ns(const struct bench *bench, double part)
+{
+    uint64_t want = (uint64_t)((double)bench->done * part);
+    uint64_t seen = 0;
+
+    for (unsigned int i = 0; i < HISTOGRAM; i++) {
+        seen += bench->histogram[i];
+        if (seen > want) {
+            return bucket_ns(i);
+        }
+    }
+    return 0;
+}
+
+/* ---- Data that knows where it belongs. */
+
+static void fill(uint8_t *data, uint64_t lba, uint32_t len_bytes)
+{
+    for (uint32_t at = 0; at < len_bytes; at += BLOCK, lba++) {
+        uint64_t x = lba * UINT64_C(0x9e3779b97f4a7c15) + 1;
+
+        for (unsigned int k = 0; k < BLOCK; k += 8) {
+            x ^= x << 13;
+            x ^= x >> 7;
+            x ^= x << 17;
+            put_le64(data + at + k, x);
+        }
+    }
+}
+
+static bool check(const uint8_t *data, uint64_t lba, uint32_t len_bytes)
+{
+    static uint8_t expected[SLOT_BYTES];
+
+    fill(expected, lba, len_bytes);
+    return memcmp(data, expected, len_bytes) == 0;
+}
+
+/* ---- The load. */
+
+static void io_done(void *ctx, const struct host_result *result)
+{
+    struct slot *slot = ctx;
+    struct bench *bench = slot->bench;
+    uint64_t ns = real_ns() - slot->start_ns;
+
+    slot->is_busy = false;
+    bench->running--;
+    if (result->is_lost || result->cqe.status != 0) {
+        bench->errors++;
+        return;
+    }
+    bench->done++;
+    bench->latency_ns += ns;
+    bench->histogram[bucket_of(ns)]++;
+    if (bench->options.verify && bench->workload->is_read &&
+        !check(bench->host->data + (size_t)slot->index * SLOT_BYTES, slot->lba,
+               bench->workload->len_bytes)) {
+        bench->mismatches++;
+    }
+}
+
+static uint64_t choose_lba(struct bench *bench)
+{
+    uint32_t blocks = bench->workload->len_bytes / BLOCK;
+    uint64_t places = bench->size_blocks / blocks;
+
+    if (bench->workload->is_random) {
+        return next_random(bench) % places * blocks;
+    }
+    return bench->next_lba++ % places * blocks;
+}
+
+static bool start_one(struct bench *bench, struct slot *slot)
+{
+    const struct workload *workload = bench->workload;
+    uint64_t lba = choose_lba(bench);
+    struct host_io io = {
+        .qid = (uint16_t)(1 + bench->turn++ % bench->host->host.io_queues),
+        .opcode = workload->is_read ? NVM_READ : NVM_WRITE,
+        .kind = HOST_DATA_KEYED,
+        .nsid = bench->options.nsid,
+        .lba = lba,
+        .blocks = workload->len_bytes / BLOCK,
+        .offset = slot->index * SLOT_BYTES,
+        .len_bytes = workload->len_bytes,
+        .done = io_done,
+        .ctx = slot,
+    };
+
+    if (!workload->is_read && bench->options.verify) {
+        fill(bench->host->data + io.offset, lba, io.len_bytes);
+    }
+    slot->lba = lba;
+    slot->start_ns = real_ns();
+    if (!host_io_submit(&bench->host->host, &io)) {
+        return false;
+    }
+    slot->is_busy = true;
+    bench->running++;
+    return true;
+}
+
+/* Until the time is up and everything that was started has come back. */
+static bool load_is_done(void *ctx)
+{
+    struct bench *bench = ctx;
+
+    if (real_ns() >= bench->stop_ns || host_is_broken(&bench->host->host)) {
+        return bench->running == 0 || host_is_broken(&bench->host->host);
+    }
+    for (uint32_t i = 0; i < bench->workload->depth; i++) {
+        if (!bench->slots[i].is_busy && !start_one(bench, &bench->slots[i])) {
+            break;
+        }
+    }
+    verbs_flush(&bench->host->net.verbs);
+    return false;
+}
+
+static bool run_real(void *ctx, bool (*is_done)(void *done_ctx), void *done_ctx,
+                     uint64_t timeout_us)
+{
+    struct bench *bench = ctx;
+    uint64_t end_ns = real_ns() + timeout_us * 1000;
+
+    bench->host->sleep.is_asleep = false;
+    while (!is_done(done_ctx)) {
+        if (real_ns() > end_ns || bench->link.is_broken) {
+            return false;
+        }
+        socket_link_run_once(&bench->world, &bench->link, 1);
+    }
+    return true;
+}
+
+static double cpu_seconds(void)
+{
+    struct rusage usage;
+
+    getrusage(RUSAGE_SELF, &usage);
+    return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+           (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
+}
+
+/* @return whether it went without an error */
+static bool run_workload(struct bench *bench, const struct workload *workload,
+                         bool is_first)
+{
+    double cpu = cpu_seconds(), seconds;
+    uint64_t start_ns = real_ns();
+
+    bench->workload = workload;
+    bench->stop_ns = start_ns + (uint64_t)(bench->options.seconds * 1e9);
+    bench->next_lba = 0;
+    bench->done = bench->errors = bench->mismatches = bench->latency_ns = 0;
+    memset(bench->histogram, 0, sizeof(bench->histogram));
+    if (!run_real(bench, load_is_done, bench,
+                  (uint64_t)(bench->options.seconds * 1e6) + 30000000)) {
+        bench->errors += bench->running;
+    }
+    seconds = (double)(real_ns() - start_ns) / 1e9;
+    printf("%s\n  {\"name\": \"%s\", \"ios\": %lu, \"iops\": %.0f, "
+           "\"mb_per_s\": %.1f, \"mean_us\": %.1f, \"p99_us\": %.1f, "
+           "\"errors\": %lu, \"mismatches\": %lu, \"cpu_s\": %.2f}",
+           is_first ? "" : ",", workload->name, (unsigned long)bench->done,
+           (double)bench->done / seconds,
+           (double)bench->done * workload->len_bytes / seconds / 1e6,
+           bench->done == 0
+               ? 0.0
+               : (double)bench->latency_ns / (double)bench->done / 1e3,
+           (double)percentile_ns(bench, 0.99) / 1e3,
+           (unsigned long)bench->errors, (unsigned long)bench->mismatches,
+           cpu_seconds() - cpu);
+    fflush(stdout);
+    return bench->errors == 0 && bench->mismatches == 0 && bench->done != 0;
+}
+
+/* Give every block its pattern, 128 KiB at a time. */
+static bool write_area(struct bench *bench)
+{
+    uint32_t blocks = SLOT_BYTES / BLOCK;
+
+    for (uint64_t lba = 0; lba + blocks <= bench->size_blocks; lba += blocks) {
+        struct host_io io = {
+            .qid = 1,
+            .opcode = NVM_WRITE,
+            .kind = HOST_DATA_KEYED,
+            .nsid = bench->options.nsid,
+            .lba = lba,
+            .blocks = blocks,
+            .len_bytes = SLOT_BYTES,
+        };
+
+        fill(bench->host->data, lba, SLOT_BYTES);
+        if (host_io(&bench->host->host, &io) != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- Start. */
+
+static bool link_is_up(void *ctx)
+{
+    const struct bench *bench = ctx;
+
+    return bench->host->net.ports[0].is_up;
+}
+
+struct neigh_wait {
+    struct net_stack *stack;
+    uint16_t index;
+};
+
+static bool neigh_is_known(void *ctx)
+{
+    const struct neigh_wait *wait = ctx;
+    struct neigh_info info;
+
+    return net_neigh_info(wait->stack, wait->index, &info);
+}
+
+static bool resolve(struct bench *bench, uint16_t *neigh)
+{
+    struct neigh_wait wait = {.stack = &bench->host->net.stack};
+    enum neigh_result result = net_neigh_resolve(
+        wait.stack, 0, &bench->options.peer, hal_now_us(), &wait.index);
+
+    *neigh = wait.index;
+    return (result == NEIGH_READY || result == NEIGH_PENDING) &&
+           run_real(bench, neigh_is_known, &wait, CONNECT_TIMEOUT_US);
+}
+
+static bool connect_drive(struct bench *bench)
+{
+    const struct options *options = &bench->options;
+    struct host_target target = {
+        .local_ip = options->local,
+        .peer_ip = options->peer,
+        .service_port = DRIVE_SERVICE_PORT,
+        .io_queues = options->queues,
+        .depth = NVMF_MAX_DEPTH,
+    };
+    uint8_t id[4096];
+    uint16_t status;
+
+    if (!run_real(bench, link_is_up, bench, CONNECT_TIMEOUT_US) ||
+        !resolve(bench, &target.path.neigh)) {
+        fprintf(stderr, "native_initiator: nobody answers for that address\n");
+        return false;
+    }
+    target.path.mtu = bench->host->net.ports[0].path_mtu;
+    snprintf(target.subnqn, sizeof(target.subnqn), "%s", options->nqn);
+    snprintf(target.hostnqn, sizeof(target.hostnqn),
+             "nqn.2026-01.net.example:native-initiator");
+    target.hostid[0] = 0xb5;
+    status = host_connect(&bench->host->host, &target);
+    if (status != 0) {
+        fprintf(stderr, "native_initiator: connect failed: %04x, REJ %u/%u\n",
+                status, bench->host->host.conn[0].reject_reason,
+                bench->host->host.conn[0].reject_status);
+        return false;
+    }
+    if (host_identify(&bench->host->host, CNS_NAMESPACE, options->nsid, id) !=
+        0) {
+        fprintf(stderr, "native_initiator: no namespace %u\n", options->nsid);
+        return false;
+    }
+    bench->size_blocks =
+        MIN(get_le64(id), options->span_mib * 1024 * 1024 / BLOCK);
+    return true;
+}
+
+static bool run(struct bench *bench)
+{
+    bool is_ok = connect_drive(bench);
+    bool is_first = true;
+
+    if (is_ok && bench->options.verify && !write_area(bench)) {
+        fprintf(stderr, "native_initiator: cannot write the area\n");
+        is_ok = false;
+    }
+    if (is_ok) {
+        printf("[");
+        for (unsigned int i = 0; i < ARRAY_LEN(workloads); i++) {
+            if (bench->options.only == NULL ||
+                strcmp(bench->options.only, workloads[i].name) == 0) {
+                is_ok &= run_workload(bench, &workloads[i], is_first);
+                is_first = false;
+            }
+        }
+        printf("\n]\n");
+    }
+    host_disconnect(&bench->host->host);
+    return is_ok;
+}
+
+static bool parse_ip(struct ip_addr *ip, const char *text)
+{
+    struct in_addr v4;
+
+    if (inet_pton(AF_INET, text, &v4) == 1) {
+        *ip = ip_addr_from_v4(ntohl(v4.s_addr));
+        return true;
+    }
+    return false; /* the bench has one IPv4 address */
+}
+
+static void usage(void)
+{
+    fprintf(stderr, "usage: native_initiator --socket PATH --nqn NQN\n"
+                    "  [--peer 10.0.0.1] [--local 10.0.0.2] [--mtu 1500]\n"
+                    "  [--queues 1] [--seconds 5] [--span-mib 256] [--nsid 1]\n"
+                    "  [--only WORKLOAD] [--verify]\n");
+    exit(2);
+}
+
+static void parse_options(struct options *options, int argc, char **argv)
+{
+    static const struct option longs[] = {
+        {"socket", required_argument, NULL, 's'},
+        {"nqn", required_argument, NULL, 'n'},
+        {"peer", required_argument, NULL, 'p'},
+        {"local", required_argument, NULL, 'l'},
+        {"mtu", required_argument, NULL, 'm'},
+        {"queues", required_argument, NULL, 'q'},
+        {"seconds", required_argument, NULL, 't'},
+        {"span-mib", required_argument, NULL, 'a'},
+        {"nsid", required_argument, NULL, 'i'},
+        {"only", required_argument, NULL, 'o'},
+        {"verify", no_argument, NULL, 'v'},
+        {NULL, 0, NULL, 0},
+    };
+    bool is_ok = true;
+    int c;
+
+    *options = (struct options){
+        .peer = ip_addr_from_v4(0x0a000001),
+        .local = ip_addr_from_v4(0x0a000002),
+        .mtu = 1500,
+        .queues = 1,
+        .nsid = 1,
+        .seconds = 5,
+        .span_mib = 256,
+    };
+    while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
+        switch (c) {
+        case 's':
+            options->socket = optarg;
+            break;
+        case 'n':
+            options->nqn = optarg;
+            break;
+        case 'p':
+            is_ok &= parse_ip(&options->peer, optarg);
+            break;
+        case 'l':
+            is_ok &= parse_ip(&options->local, optarg);
+            break;
+        case 'm':
+            options->mtu = (uint16_t)atoi(optarg);
+            break;
+        case 'q':
+            options->queues = (uint16_t)atoi(optarg);
+            break;
+        case 't':
+            options->seconds = atof(optarg);
+            break;
+        case 'a':
+            options->span_mib = (uint64_t)atoll(optarg);
+            break;
+        case 'i':
+            options->nsid = (uint32_t)atoi(optarg);
+            break;
+        case 'o':
+            options->only = optarg;
+            break;
+        case 'v':
+            options->verify = true;
+            break;
+        default:
+            usage();
+        }
+    }
+    if (!is_ok || options->socket == NULL || options->nqn == NULL ||
+        options->queues == 0 || options->queues > HOST_MAX_IO_QUEUES ||
+        options->mtu < 1280 || options->mtu > 9000) {
+        usage();
+    }
+}
+
+int main(int argc, char **argv)
+{
+    struct bench *bench = calloc(1, sizeof(*bench));
+    struct native_node_config node = {.number = 0xb5};
+    bool is_ok;
+    int fd;
+
+    ASSERT(bench != NULL);
+    parse_options(&bench->options, argc, argv);
+    bench->random = 88172645463325252;
+    for (uint32_t i = 0; i < DEPTH_MAX; i++) {
+        bench->slots[i] = (struct slot){.bench = bench, .index = i};
+    }
+    node.ipv4[0] = ip_addr_to_v4(&bench->options.local);
+    node.mtu_bytes = bench->options.mtu;
+    node.data_bytes = DATA_BYTES;
+    /* Communication ids and QPNs of two runs differ. */
+    node.generation = (uint32_t)(real_ns() / 1000000 % 100000) + 1;
+    fd = socket_link_connect(bench->options.socket);
+    if (fd < 0) {
+        perror("native_initiator: socket");
+        return 1;
+    }
+    native_world_init(&bench->world);
+    bench->world.now_ns = real_ns();
+    bench->host = native_host_create(&bench->world, &node);
+    bench->host->host.config.run = run_real;
+    bench->host->host.config.run_ctx = bench;
+    socket_link_init(&bench->link, &bench->host->machine, 0, fd);
+    is_ok = run(bench);
+    socket_link_end(&bench->link);
+    native_host_destroy(bench->host);
+    native_world_end(&bench->world);
+    free(bench);
+    return is_ok ? 0 : 1;
+}
