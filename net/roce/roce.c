@@ -94,19 +94,22 @@ static bool responder_valid(const struct roce_responder *resp, uint32_t mtu)
 
 static bool qp_valid(const struct roce_state *state, uint32_t slot)
 {
+    const struct rdma_qp *rqp = &state->objects.qps[slot];
     const struct roce_qp *qp = &state->qps[slot];
-    bool has_path = state->objects.qps[slot].state >= VERBS_QPS_RTR;
+    bool is_live = rqp->state == VERBS_QPS_RTR || rqp->state == VERBS_QPS_RTS;
 
-    if (!state->objects.qps[slot].exists) {
+    if (!rqp->exists) {
         return true;
     }
     if (!path_valid(&state->objects, &qp->path)) {
         return false;
     }
-    if (state->objects.qps[slot].type == VERBS_QP_UD || !has_path) {
-        return qp->req.sent_head == qp->req.sent_tail;
+    if (rqp->type == VERBS_QP_UD || !is_live) {
+        return qp->req.sent_head == qp->req.sent_tail &&
+               qp->resp.read_next == qp->resp.read_tail;
     }
-    return sent_valid(&qp->req, roce_mtu(qp)) && sent_tx_valid(&qp->req) &&
+    return qp->path.has_neigh && qp->path.path_mtu != 0 &&
+           sent_valid(&qp->req, roce_mtu(qp)) && sent_tx_valid(&qp->req) &&
            responder_valid(&qp->resp, roce_mtu(qp));
 }
 
