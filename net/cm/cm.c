@@ -216,8 +216,9 @@ void cm_qp_attr(const struct cm_conn *conn, struct verbs_qp_attr *attr)
         .reads_out = conn->reads_out,
         .reads_in = conn->reads_in,
         .dest_qpn = conn->remote_qpn,
-        .sq_psn = conn->local_psn,
-        .rq_psn = conn->remote_psn,
+        /* A starting PSN is where the *recipient* of it begins to send. */
+        .sq_psn = conn->remote_psn,
+        .rq_psn = conn->local_psn,
         .ack_timeout = conn->ack_timeout,
         .retries = conn->retry_count,
         .rnr_retries = conn->rnr_retry_count,

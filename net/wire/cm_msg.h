@@ -192,7 +192,7 @@ struct cm_req {
     uint32_t local_comm_id;
     uint32_t local_qkey;
     uint32_t local_qpn;    /* 24 bits */
-    uint32_t starting_psn; /* 24 bits: the first PSN that the sender uses */
+    uint32_t starting_psn; /* 24 bits: where the recipient begins to send */
     uint32_t flow_label;   /* 20 bits */
     uint16_t pkey;
     uint16_t local_lid; /* as the GIDs, of the primary path; 0 or ffff: RoCE */
@@ -249,7 +249,7 @@ struct cm_rep {
     uint32_t remote_comm_id;
     uint32_t local_qkey;
     uint32_t local_qpn;    /* 24 bits */
-    uint32_t starting_psn; /* 24 bits */
+    uint32_t starting_psn; /* 24 bits: as in the REQ */
     uint8_t responder_resources;
     uint8_t initiator_depth;
     uint8_t target_ack_delay;

@@ -88,8 +88,10 @@ static void test_the_user_sees_the_hosts_request(void **state)
     assert_int_equal(attr.neigh, 1);
     assert_int_equal(attr.path_mtu, 5);
     assert_int_equal(attr.dest_qpn, 0x11);
-    assert_int_equal(attr.rq_psn, 0xabcdef);
-    assert_int_equal(attr.sq_psn, side->conn->local_psn);
+    /* The REQ says where we begin to send (IBTA Vol 1 section 12.7.36): seen
+     * of Linux, which sends its first packet with the PSN of our REP. */
+    assert_int_equal(attr.sq_psn, 0xabcdef);
+    assert_int_equal(attr.rq_psn, side->conn->local_psn);
     assert_int_equal(attr.ack_timeout, 17);
     assert_int_equal(attr.retries, 7);
     assert_int_equal(attr.rnr_retries, 7);
