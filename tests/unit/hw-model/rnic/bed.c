@@ -706,7 +706,9 @@ void bed_run(struct bed *bed)
 {
     unsigned int left = 1000000;
 
-    while (step(&bed->side[0]) | step(&bed->side[1])) {
+    for (bool did = true; did;) {
+        did = step(&bed->side[0]);
+        did = step(&bed->side[1]) || did;
         assert_true(left-- != 0);
     }
 }
