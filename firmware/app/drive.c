@@ -13,6 +13,7 @@ enum {
     MEDIA_COMMANDS = 512,
     TEMPERATURE_K = 313,
     SPARE_PERCENT = 100,
+    STATUS_INVALID_IMAGE = 0x107, /* NVM Express Base 1.4, figure 128 */
 };
 
 static void media_completed(void *ctx, uint64_t cookie,
@@ -82,18 +83,16 @@ static uint8_t list_addresses(const struct drive *drive,
     return count;
 }
 
+/* Once an association: its admin queue speaks for the others. */
 static void notice(void *ctx, const struct rdma_notice *what)
 {
     struct drive *drive = ctx;
     struct ip_text text = ip_text(&what->peer);
-    uint16_t controllers, qpairs;
 
-    if (what->qid != 0) {
-        return; /* an association's admin queue says enough */
+    if (what->qid == 0) {
+        log_line(drive->log, "nvme-of: %s %s", text.text,
+                 what->is_connected ? "connects" : "is gone");
     }
-    nvmf_target_census(&drive->target, &controllers, &qpairs);
-    log_line(drive->log, "nvme-of: %s %s, %u queue pairs in use", text.text,
-             what->is_connected ? "connects" : "is gone", qpairs);
 }
 
 static void copy_text(char *to, size_t size, const char *from)
@@ -221,6 +220,12 @@ bool drive_arm(struct drive *drive, uint64_t *deadline_us)
 {
     *deadline_us = drive->deadline_us;
     return drive_net_arm(&drive->net) && media_arm(&drive->media);
+}
+
+void drive_report_image(struct drive *drive, uint8_t slot)
+{
+    log_line(drive->log, "drive: image slot %u is damaged", slot);
+    nvmf_target_log_error(&drive->target, STATUS_INVALID_IMAGE, 0, slot);
 }
 
 void drive_irqs(struct drive *drive, uint32_t irqs)

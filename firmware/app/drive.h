@@ -70,6 +70,9 @@ bool drive_step(struct drive *drive, uint64_t now_us);
  */
 MUST_USE bool drive_arm(struct drive *drive, uint64_t *deadline_us);
 
+/** An image slot (1 or 2) does not hold a good image: for the error log. */
+void drive_report_image(struct drive *drive, uint8_t slot);
+
 /**
  * After sleeping: which interrupt lines are up, bits BIT(SOC_IRQ_...).  They
  * are down on return, but for the RNIC's, which drive_arm() takes down.

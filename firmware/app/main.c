@@ -42,6 +42,19 @@ static bool start(void)
     return drive_init(&drive, &config, hal_now_us());
 }
 
+/* What the boot ROM held against the images, where a host can read it. */
+static void report_images(void)
+{
+    struct sysctl_boot boot = sysctl_boot(&board.sysctl);
+
+    for (uint8_t i = 0; i < ARRAY_LEN(boot.verdict); i++) {
+        if (boot.verdict[i] != SYSCTL_VERDICT_UNTRIED &&
+            boot.verdict[i] != SYSCTL_VERDICT_GOOD) {
+            drive_report_image(&drive, (uint8_t)(i + 1));
+        }
+    }
+}
+
 /* Until an interrupt or the earlier of two deadlines. */
 static void rest(uint64_t board_deadline_us)
 {
@@ -70,6 +83,9 @@ void arch_main(uint64_t hart)
     hal_wait_init();
     board_init(&board, free_memory, dram_end - (uintptr_t)free_memory);
     is_serving = start();
+    if (is_serving) {
+        report_images();
+    }
     for (;;) {
         bool is_busy = is_serving && drive_step(&drive, hal_now_us());
         uint64_t deadline_us = board_step(&board);

@@ -19,7 +19,7 @@ static const struct native_node *node_of(uintptr_t addr)
             return node;
         }
     }
-    ASSERT(!"address of no node");
+    ASSERT(false); /* an address of no node */
     return NULL;
 }
 

@@ -230,7 +230,7 @@ static uint32_t node_mmio_read(void *ctx, uint32_t addr)
     } else if (addr - SOC_UART_BASE < SOC_UART_SIZE) {
         value = addr - SOC_UART_BASE == UART_LSR ? UART_LSR_EMPTY : 0;
     } else {
-        ASSERT(!"read of no register");
+        ASSERT(false); /* no register */
     }
     return value;
 }
@@ -263,7 +263,7 @@ static void node_mmio_write(void *ctx, uint32_t addr, uint32_t value)
     } else if (addr - SOC_UART_BASE < SOC_UART_SIZE) {
         console_write(machine, addr - SOC_UART_BASE, value);
     } else {
-        ASSERT(!"write of no register");
+        ASSERT(false); /* no register */
     }
 }
 

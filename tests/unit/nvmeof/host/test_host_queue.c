@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "nvmeof/host/host_queue.h"
+#include "tests/unit/nvmeof/rdma/fake_verbs.h"
+
+enum { DEPTH = 4 };
+
+struct fixture {
+    struct verbs verbs;
+    struct host_queue queue;
+    struct fake_qp *fake;
+    uint8_t *dram;
+    unsigned int answers;
+    struct host_result last;
+};
+
+static void done(void *ctx, const struct host_result *result)
+{
+    struct fixture *f = ctx;
+
+    f->answers++;
+    f->last = *result;
+}
+
+static int setup(void **state)
+{
+    struct fixture *f = calloc(1, sizeof(*f));
+
+    fake_verbs_init(&f->verbs);
+    f->dram = aligned_alloc(64, HOST_QUEUE_BYTES);
+    assert_true(host_queue_init(&f->queue, &f->verbs, 1, DEPTH, f->dram));
+    f->fake = fake_qp(&f->verbs, f->queue.qpn);
+    host_queue_post_responses(&f->queue);
+    *state = f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+
+    free(f->dram);
+    free(f);
+    return 0;
+}
+
+static bool submit(struct fixture *f)
+{
+    struct host_command command = {
+        .sqe = {.opcode = 2},
+        .sgl = {.kind = SGL_KEYED},
+        .done = done,
+        .ctx = f,
+    };
+
+    return host_queue_submit(&f->queue, &command);
+}
+
+static void answer(struct fixture *f, uint16_t cid, uint16_t sqhd,
+                   uint16_t status)
+{
+    struct nvme_cqe cqe = {.sqhd = sqhd, .cid = cid, .status = status};
+    uint8_t buf[NVME_CQE_LEN];
+
+    nvme_cqe_emit(buf, &cqe);
+    assert_true(fake_receive(&f->verbs, f->queue.qpn, buf, sizeof(buf)));
+}
+
+static void test_one_entry_of_the_queue_stays_empty(void **state)
+{
+    struct fixture *f = *state;
+
+    for (unsigned int i = 0; i < DEPTH - 1; i++) {
+        assert_true(submit(f));
+    }
+    assert_false(submit(f));
+    answer(f, 0, 1, 0);
+    assert_true(submit(f));
+    assert_false(submit(f));
+}
+
+static void test_a_slot_without_a_head_is_not_enough(void **state)
+{
+    struct fixture *f = *state;
+
+    for (unsigned int i = 0; i < DEPTH - 1; i++) {
+        assert_true(submit(f));
+    }
+    /* Answered, but the controller has not moved its head. */
+    answer(f, 0, 0, 0);
+    assert_false(submit(f));
+    answer(f, 1, 2, 0);
+    assert_true(submit(f));
+}
+
+static void test_answers_find_their_command_in_any_order(void **state)
+{
+    struct fixture *f = *state;
+
+    assert_true(submit(f));
+    assert_true(submit(f));
+    answer(f, 1, 2, NVME_SC_LBA_RANGE);
+    assert_int_equal(f->answers, 1);
+    assert_int_equal(f->last.cqe.status, NVME_SC_LBA_RANGE);
+    answer(f, 0, 2, 0);
+    assert_int_equal(f->answers, 2);
+    assert_int_equal(f->queue.outstanding, 0);
+    assert_int_equal(f->queue.bad_responses, 0);
+}
+
+static void test_an_answer_to_no_command_is_counted(void **state)
+{
+    struct fixture *f = *state;
+
+    answer(f, 0, 0, 0);     /* nothing was asked */
+    answer(f, DEPTH, 0, 0); /* no such identifier */
+    assert_true(submit(f));
+    answer(f, 0, DEPTH, 0); /* no such head */
+    assert_int_equal(f->queue.bad_responses, 3);
+    assert_int_equal(f->answers, 0);
+}
+
+static void test_a_capsule_without_data_is_inline(void **state)
+{
+    struct fixture *f = *state;
+
+    assert_true(submit(f));
+    assert_true(f->fake->send[0].inline_data);
+    assert_int_equal(f->fake->send[0].sge[0].len_bytes, NVME_SQE_LEN);
+    assert_int_equal(f->fake->inline_data[0][SQE_OPCODE], 2);
+    assert_int_equal(f->fake->inline_data[0][SQE_FLAGS], 0x40);
+}
+
+static void test_data_in_the_capsule_follows_the_command(void **state)
+{
+    struct fixture *f = *state;
+    uint8_t data[512];
+    struct host_command command = {
+        .sgl = {.kind = SGL_IN_CAPSULE, .len_bytes = sizeof(data)},
+        .in_capsule = data,
+        .done = done,
+        .ctx = f,
+    };
+    const uint8_t *sent;
+
+    memset(data, 0x3c, sizeof(data));
+    assert_true(host_queue_submit(&f->queue, &command));
+    assert_false(f->fake->send[0].inline_data);
+    assert_int_equal(f->fake->send[0].sge[0].len_bytes, 64 + 512);
+    sent = f->fake->send[0].sge[0].addr;
+    assert_memory_equal(sent + 64, data, sizeof(data));
+}
+
+static void test_what_waits_at_the_end_is_lost(void **state)
+{
+    struct fixture *f = *state;
+
+    assert_true(submit(f));
+    assert_true(submit(f));
+    fake_complete(&f->verbs, f->queue.qpn, 0, VERBS_WC_RETRY_EXCEEDED);
+    assert_true(f->queue.is_failed);
+    assert_false(submit(f));
+    assert_int_equal(f->answers, 0);
+    host_queue_close(&f->queue);
+    assert_int_equal(f->answers, 2);
+    assert_true(f->last.is_lost);
+    host_queue_close(&f->queue);
+    assert_int_equal(f->answers, 2);
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        T(test_one_entry_of_the_queue_stays_empty),
+        T(test_a_slot_without_a_head_is_not_enough),
+        T(test_answers_find_their_command_in_any_order),
+        T(test_an_answer_to_no_command_is_counted),
+        T(test_a_capsule_without_data_is_inline),
+        T(test_data_in_the_capsule_follows_the_command),
+        T(test_what_waits_at_the_end_is_lost),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
