@@ -379,6 +379,7 @@ static uint8_t neigh_set(struct command *c)
         .vlan = get_le16(c->buf + RNIC_NEIGH_VLAN),
         .ip = ip_addr_from_bytes(c->buf + RNIC_NEIGH_IP),
     };
+    uint8_t before;
 
     if (c->index >= RDMA_NEIGHS) {
         return RNIC_CMD_BAD_INDEX;
@@ -388,8 +389,12 @@ static uint8_t neigh_set(struct command *c)
         return RNIC_CMD_BAD_ARGUMENT;
     }
     memcpy(neigh.mac.bytes, c->buf + RNIC_NEIGH_MAC, sizeof(neigh.mac.bytes));
+    before = c->objects->neighs[c->index].port;
     neigh.users = c->objects->neighs[c->index].users;
     c->objects->neighs[c->index] = neigh;
+    if (before != neigh.port) {
+        roce_port_left(&c->rnic->roce, before);
+    }
     return RNIC_CMD_OK;
 }
 

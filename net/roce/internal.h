@@ -3,7 +3,9 @@
  * What the parts of the transport know of each other.
  *
  *   rx.c         frames in: headers judged, QP found
- *   responder.c  requests of the peer's (RC)
+ *   judge.c      what may be wrong with a request of the peer's (RC)
+ *   responder.c  acting on it
+ *   response.c   READ responses and acknowledgements
  *   completer.c  responses to ours (RC)
  *   requester.c  our requests (RC), and going back
  *   ud.c         datagrams, both ways
@@ -79,6 +81,11 @@ static inline const uint8_t *roce_rx_ieth(const struct roce_rx *rx)
 /* responder.c */
 void roce_responder_rx(struct roce *roce, uint32_t slot,
                        const struct roce_rx *rx);
+/* Let a NAK for epsn leave, in place of what waits. */
+void roce_reply_nak(struct roce *roce, uint32_t slot, enum aeth_kind kind,
+                    uint8_t value);
+
+/* response.c */
 bool roce_response_build(struct roce *roce, uint32_t slot, struct frame_tx *tx,
                          struct roce_note *note);
 bool roce_reply_build(struct roce *roce, uint32_t slot, struct frame_tx *tx,

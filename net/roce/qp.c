@@ -302,7 +302,10 @@ bool roce_qp_modify(struct roce *roce, uint32_t slot, enum verbs_qp_state next,
         enter_rts(roce, slot, path, sq_psn);
         roce_doorbell(roce, rqp->qpn, now_ns);
     } else if (next == VERBS_QPS_RTS && rqp->type == VERBS_QP_RC) {
+        uint16_t neigh = roce_qp(roce, slot)->path.neigh;
+
         take_route(roce, &roce_qp(roce, slot)->path, path);
+        roce_port_left(roce, roce->state->objects.neighs[neigh].port);
         roce_schedule(roce, slot, ROCE_LIST_DATA);
     }
     return true;

@@ -17,17 +17,23 @@ static struct roce_sent *sent_at(struct roce_requester *req, uint16_t i)
     return &req->sent[i % ROCE_INFLIGHT];
 }
 
+/* The PSN after its last. */
+static uint32_t end_of(const struct roce_sent *sent)
+{
+    return psn_add(sent->first_psn, sent->packets);
+}
+
+/* From where we are: it is seldom far. */
 void roce_request_seek(struct roce_qp *qp, uint32_t psn)
 {
     struct roce_requester *req = &qp->req;
-    uint16_t i = req->sent_head;
+    uint16_t i = req->sent_tx;
 
-    while (i != req->sent_tail) {
-        const struct roce_sent *sent = sent_at(req, i);
-
-        if (psn_diff(psn, psn_add(sent->first_psn, sent->packets)) < 0) {
-            break;
-        }
+    while (i != req->sent_head &&
+           psn_diff(psn, end_of(sent_at(req, (uint16_t)(i - 1)))) < 0) {
+        i--;
+    }
+    while (i != req->sent_tail && psn_diff(psn, end_of(sent_at(req, i))) >= 0) {
         i++;
     }
     req->tx_psn = psn;
@@ -338,7 +344,7 @@ static enum verbs_wc_status build(struct roce *roce, uint32_t slot,
 static void advance(struct roce_requester *req, const struct roce_sent *sent,
                     const struct bth *bth)
 {
-    uint32_t end = psn_add(sent->first_psn, sent->packets);
+    uint32_t end = end_of(sent);
 
     req->tx_psn = sent->opcode == VERBS_WR_READ ? end : psn_add(req->tx_psn, 1);
     if (req->tx_psn == end) {

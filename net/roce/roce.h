@@ -232,6 +232,12 @@ bool roce_transmit(struct roce *roce, unsigned int budget, uint64_t now_ns);
 /** The port takes frames again. */
 void roce_port_ready(struct roce *roce, unsigned int port);
 
+/**
+ * QPs have moved away from a port (another neighbour, or the neighbour itself
+ * has moved): those that wait for it wait for their own port instead.
+ */
+void roce_port_left(struct roce *roce, unsigned int port);
+
 /** Act on deadlines that have passed. */
 void roce_timer(struct roce *roce, uint64_t now_ns);
 

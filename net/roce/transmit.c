@@ -266,6 +266,21 @@ void roce_port_ready(struct roce *roce, unsigned int port)
     roce->state->port_blocked[port] = false;
 }
 
+void roce_port_left(struct roce *roce, unsigned int port)
+{
+    for (unsigned int list = 0; list < ROCE_LISTS; list++) {
+        unsigned int count = roce->state->queues[port][list].count;
+
+        for (; count != 0; count--) {
+            uint16_t slot = pop(roce->state, port, (enum roce_list)list);
+
+            if (roce_rdma_qp(roce, slot)->exists) {
+                roce_schedule(roce, slot, (enum roce_list)list);
+            }
+        }
+    }
+}
+
 void roce_timer(struct roce *roce, uint64_t now_ns)
 {
     uint16_t slot;

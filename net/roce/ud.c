@@ -21,14 +21,11 @@ static void fill_source(struct roce *roce, const struct roce_rx *rx,
                         struct rdma_ud_source *source)
 {
     const struct rdma_objects *o = &roce->state->objects;
-    struct deth deth = {0};
-
-    (void)!deth_parse(&deth, rx->ext, DETH_LEN);
     *source = (struct rdma_ud_source){
         .port = rx->port,
         .priority = rx->eth.priority,
         .vlan = rx->eth.tagged ? rx->eth.vlan : RDMA_NO_VLAN,
-        .qpn = deth.src_qp,
+        .qpn = get_be24(rx->ext + DETH_SRC_QP),
         .mac = rx->eth.src,
         .src_ip = rx->src,
         .dst_ip = rx->dst,

@@ -7,8 +7,7 @@ import signal
 import struct
 from pathlib import Path
 
-from test_port_media import (  # noqa: F401
-    DRAM, MAC, PORT0, Machine, medium, qemu, start, start_port)
+from test_port_media import DRAM, MAC, PORT0, Machine, medium, qemu, start, start_port  # noqa: F401
 
 RNIC = 0x10200000
 

@@ -110,6 +110,30 @@ static void test_a_blocked_port_does_not_hold_up_the_other(void **state)
     bed_free(bed);
 }
 
+/* A neighbour that moves takes what waited for its old port along. */
+static void test_a_neighbour_may_move_while_its_port_is_blocked(void **state)
+{
+    struct bed *bed = *state;
+    struct bed_side *side = &bed->side[1];
+    struct ip_addr theirs = ip_addr_from_v4(0x0a000001);
+    uint8_t args[RNIC_CMD_LEN] = {0};
+    struct raw_reply reply;
+
+    side->tx_room = 0;
+    bed_send(side, 0, &(struct bed_wr){.opcode = RNIC_WR_WRITE, .len = 4});
+    run(side);
+    side->tx_room = UINT32_MAX;
+    args[RNIC_NEIGH_PORT] = 1;
+    args[RNIC_NEIGH_VLAN] = args[RNIC_NEIGH_VLAN + 1] = 0xff;
+    memcpy(args + RNIC_NEIGH_IP, theirs.bytes, 16);
+    assert_int_equal(bed_command(side, RNIC_CMD_NEIGH_SET, 0, args, NULL),
+                     RNIC_CMD_OK);
+    run(side);
+    assert_int_equal(bed->side[0].in[bed->side[0].in_head].port, 1);
+    assert_true(raw_take(bed, &reply));
+    assert_int_equal(reply.bth.opcode, RC_WRITE_ONLY);
+}
+
 static void test_no_time_runs_out_while_a_port_is_blocked(void **state)
 {
     struct bed *bed = *state;
@@ -194,6 +218,7 @@ int main(void)
         TEST(test_queue_pairs_share_a_port_fairly),
         TEST(test_a_full_port_takes_up_where_it_stopped),
         TEST(test_a_blocked_port_does_not_hold_up_the_other),
+        TEST(test_a_neighbour_may_move_while_its_port_is_blocked),
         TEST(test_no_time_runs_out_while_a_port_is_blocked),
         TEST(test_acknowledgements_go_ahead_of_data),
         TEST(test_nothing_of_a_destroyed_pair_leaves),

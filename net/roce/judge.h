@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The verdict on a request of the peer's.  Judging changes nothing; only
+ * ROCE_RSP_ACCEPT lets responder.c act on it.
+ */
+#ifndef ESSD_NET_ROCE_JUDGE_H
+#define ESSD_NET_ROCE_JUDGE_H
+
+#include "net/roce/internal.h"
+
+enum roce_verdict {
+    ROCE_RSP_ACCEPT,
+    ROCE_RSP_DUPLICATE,
+    ROCE_RSP_AHEAD,
+    ROCE_RSP_RNR,
+    ROCE_RSP_INVALID,   /* NAK invalid request */
+    ROCE_RSP_TOO_LONG,  /* the same, for a buffer too short */
+    ROCE_RSP_ACCESS,    /* NAK remote access error */
+    ROCE_RSP_OPERATION, /* NAK remote operational error: our buffer */
+};
+
+/* A request under judgement, and what judging it has found out. */
+struct roce_request {
+    const struct roce *roce;
+    const struct rdma_qp *rqp;
+    const struct roce_qp *qp;
+    const struct roce_rx *rx;
+    struct rdma_recv recv; /* SEND that starts: its buffer */
+    struct reth reth;      /* with ROCE_RETH */
+    uint32_t inv_key;      /* with ROCE_IETH */
+    uint8_t *dest;         /* where the payload goes */
+};
+
+static inline bool roce_starts(const struct roce_request *r)
+{
+    return r->rx->flags & ROCE_STARTS;
+}
+
+/** Judge `request`, filling in what judging finds out. */
+enum roce_verdict roce_judge(struct roce_request *request);
+
+#endif
