@@ -13,7 +13,7 @@ enum {
     MEDIA_COMMANDS = 512,
     TEMPERATURE_K = 313,
     SPARE_PERCENT = 100,
-    STATUS_INVALID_IMAGE = 0x107, /* NVM Express Base 1.4, figure 128 */
+    STATUS_INVALID_IMAGE = 0x107, /* NVM Express Base 1.4 section 4.6.1.2.2 */
 };
 
 static void media_completed(void *ctx, uint64_t cookie,

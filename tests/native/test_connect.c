@@ -194,23 +194,75 @@ static void test_a_host_that_vanishes_frees_everything(void **state)
     bed_expect_idle(&bed);
 }
 
+/*
+ * The host still believes in two associations with what the drive was before:
+ * none of the new numbers may be one of theirs.
+ */
 static void test_a_drive_that_was_reset_is_connected_to_within_a_second(
     void **state)
 {
-    struct nvme_host *host = &bed.host->host;
+    struct nvme_host second, third;
+    struct host_target target;
     uint64_t start_ns;
+    uint8_t id[NVME_IDENTIFY_LEN];
 
     (void)state;
+    native_host_add(bed.host, &second, 2);
+    native_host_add(bed.host, &third, 2);
     bed_connect(&bed, 0, 2, 64);
+    assert_true(native_target(bed.host, bed.drive, 1, &target));
+    target.io_queues = 2;
+    assert_int_equal(host_connect(&second, &target), 0);
     assert_int_equal(bed_write(&bed, 1, 5, 1, HOST_DATA_KEYED, true, 3), 0);
-    start_ns = bed.world.now_ns;
     bed_power_cycle(&bed);
-    /* The host still believes in its connections; another association. */
-    host_vanish(host);
-    bed_connect(&bed, 0, 2, 64);
+    start_ns = bed.world.now_ns;
+    assert_int_equal(host_connect(&third, &target), 0);
     assert_true(bed.world.now_ns - start_ns < 1000000000);
+    assert_int_equal(host_identify(&third, CNS_CONTROLLER, 0, id), 0);
+    /* What is left of the old ones ends without a word too many. */
+    host_disconnect(&bed.host->host);
+    host_disconnect(&second);
+    assert_int_equal(host_identify(&third, CNS_CONTROLLER, 0, id), 0);
+    host_disconnect(&third);
+    bed_expect_idle(&bed);
+    bed_connect(&bed, 0, 1, 64);
     bed_expect(&bed, 1, 5, 1, HOST_DATA_KEYED, 3);
-    host_disconnect(host);
+    host_disconnect(&bed.host->host);
+}
+
+static void test_a_queue_without_connect_is_ended(void **state)
+{
+    struct nvme_host *host = &bed.host->host;
+    struct nvme_rdma_req req = {.hrqsize = 32, .hsqsize = 31};
+
+    (void)state;
+    assert_true(native_target(bed.host, bed.drive, 0, &host->target));
+    assert_true(host_open_queue(host, 0, &req));
+    native_world_pass(&bed.world, UINT64_C(20000000000));
+    assert_int_equal(host->conn[0].state, HOST_CONN_LIVE);
+    native_world_pass(&bed.world, UINT64_C(40000000000));
+    assert_int_equal(host->conn[0].state, HOST_CONN_ENDED);
+    host_vanish(host);
+    bed_expect_idle(&bed);
+}
+
+static void test_without_keep_alive_an_association_ends(void **state)
+{
+    struct nvme_host *host = &bed.host->host;
+    struct host_target target;
+
+    (void)state;
+    assert_true(native_target(bed.host, bed.drive, 0, &target));
+    target.kato_ms = 5000;
+    target.io_queues = 2;
+    assert_int_equal(host_connect(host, &target), 0);
+    for (unsigned int i = 0; i < 10; i++) {
+        native_world_pass(&bed.world, UINT64_C(4000000000));
+        assert_int_equal(host_keep_alive(host), 0);
+    }
+    native_world_pass(&bed.world, UINT64_C(20000000000));
+    assert_true(host_is_broken(host));
+    host_vanish(host);
     bed_expect_idle(&bed);
 }
 
@@ -227,6 +279,8 @@ int main(void)
         T(test_two_hundred_times),
         T(test_a_host_that_vanishes_frees_everything),
         T(test_a_drive_that_was_reset_is_connected_to_within_a_second),
+        T(test_a_queue_without_connect_is_ended),
+        T(test_without_keep_alive_an_association_ends),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Cables: silent ones, pulled ones, and what the other port does meanwhile. */
+#include "bed.h"
+
+#include <string.h>
+
+static struct bed bed;
+
+static int setup(void **state)
+{
+    (void)state;
+    bed_init(&bed, 1500);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    bed_end(&bed);
+    return 0;
+}
+
+static bool console_says(const char *text)
+{
+    return strstr(machine_console(&bed.drive->machine), text) != NULL;
+}
+
+struct pending {
+    bool is_done;
+    struct host_result result;
+};
+
+static void pending_done(void *ctx, const struct host_result *result)
+{
+    struct pending *pending = ctx;
+
+    pending->is_done = true;
+    pending->result = *result;
+}
+
+static bool pending_is_done(void *ctx)
+{
+    const struct pending *pending = ctx;
+
+    return pending->is_done;
+}
+
+/* A silence that is shorter than the retries last is not noticed. */
+static void test_a_short_silence_is_survived(void **state)
+{
+    struct pending pending = {0};
+    struct host_io io = {
+        .qid = 1,
+        .opcode = NVM_READ,
+        .kind = HOST_DATA_KEYED,
+        .nsid = BED_NSID,
+        .lba = 0,
+        .blocks = 256,
+        .len_bytes = 256 * BED_BLOCK,
+        .done = pending_done,
+        .ctx = &pending,
+    };
+
+    (void)state;
+    bed_connect(&bed, 0, 1, 64);
+    assert_int_equal(bed_write(&bed, 1, 0, 256, HOST_DATA_KEYED, false, 1), 0);
+    assert_true(host_io_submit(&bed.host->host, &io));
+    verbs_flush(&bed.host->net.verbs);
+    bed.cables[0].is_cut = true;
+    native_world_pass(&bed.world, 200000000);
+    assert_false(pending.is_done);
+    bed.cables[0].is_cut = false;
+    assert_true(native_world_run(&bed.world, pending_is_done, &pending,
+                                 UINT64_C(5000000000)));
+    assert_false(pending.result.is_lost);
+    assert_int_equal(pending.result.cqe.status, 0);
+    host_disconnect(&bed.host->host);
+    bed_expect_idle(&bed);
+}
+
+static void test_a_pulled_cable_is_seen_and_comes_back(void **state)
+{
+    (void)state;
+    bed_connect(&bed, 0, 1, 64);
+    assert_int_equal(bed_write(&bed, 1, 7, 1, HOST_DATA_KEYED, false, 1), 0);
+    native_disconnect(&bed.drive->machine, 0, &bed.host->machine, 0);
+    native_world_pass(&bed.world, UINT64_C(8000000000));
+    assert_true(console_says("port 0: link down"));
+    assert_int_equal(bed_read(&bed, 1, 7, 1, HOST_DATA_KEYED), HOST_LOST);
+    host_vanish(&bed.host->host);
+    /* The other port does not mind. */
+    bed_connect(&bed, 1, 1, 64);
+    bed_expect(&bed, 1, 7, 1, HOST_DATA_KEYED, 1);
+    host_disconnect(&bed.host->host);
+
+    native_connect(&bed.world, &bed.cables[0], &bed.drive->machine, 0,
+                   &bed.host->machine, 0);
+    native_world_pass(&bed.world, UINT64_C(120000000000));
+    bed_expect_idle(&bed);
+    bed_connect(&bed, 0, 1, 64);
+    bed_expect(&bed, 1, 7, 1, HOST_DATA_KEYED, 1);
+    host_disconnect(&bed.host->host);
+    bed_expect_idle(&bed);
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        T(test_a_short_silence_is_survived),
+        T(test_a_pulled_cable_is_seen_and_comes_back),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
