@@ -28,18 +28,30 @@ enum {                   /* byte offsets; little-endian */
        PORT_IPV6_GATEWAY = 32,
        PORT_RESERVED_2 = 48,
 
+       SERVICES_DHCP = 0, /* 8 bits, one a port */
+       SERVICES_LLDP = 1, /* a byte a port */
+       SERVICES_LLDP_HOLD = 3,
+       SERVICES_LLDP_INTERVAL = 4, /* 16 bits */
+       SERVICES_SNTP_POLL = 6,     /* 16 bits */
+       SERVICES_SNTP_SERVER = 8,
+       SERVICES_NAME = 24,
+       SERVICES_RESERVED = 56,
+
        PORT_HAS_IPV4 = 0x01,
        PORT_HAS_IPV6 = 0x02,
        PORT_HAS_ALL = PORT_HAS_IPV4 | PORT_HAS_IPV6,
 };
 _Static_assert(CONFIG_CRC + 4 == CONFIG_HEADER_LEN, "CRC ends the header");
 _Static_assert(PORT_IPV6_GATEWAY + 16 == PORT_RESERVED_2, "");
+_Static_assert(SERVICES_NAME + CONFIG_NAME_LEN == SERVICES_RESERVED, "");
 
 static const uint8_t magic[8] = {'E', 'S', 'S', 'D', '-', 'C', 'F', 'G'};
 
-#define VERSION 1
-#define MTU_MIN 1280
-#define MTU_MAX 9000
+#define VERSION             1
+#define MTU_MIN             1280
+#define MTU_MAX             9000
+#define LLDP_HOLD_MAX       100
+#define LLDP_INTERVAL_MAX_S 3600
 
 static uint32_t block_crc(const uint8_t *buf, size_t body_len)
 {
@@ -93,6 +105,55 @@ static void port_emit(const struct config_port *port, uint8_t *buf)
     memcpy(buf + PORT_IPV6_GATEWAY, port->ipv6_gateway, 16);
 }
 
+static bool name_is_printable(const char *name)
+{
+    bool is_over = false;
+
+    for (size_t i = 0; i < CONFIG_NAME_LEN; i++) {
+        is_over = is_over || name[i] == '\0';
+        if (is_over ? name[i] != '\0' : name[i] <= ' ' || name[i] > '~') {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool services_parse(struct config_services *services, const uint8_t *buf)
+{
+    *services = (struct config_services){
+        .lldp_hold = buf[SERVICES_LLDP_HOLD],
+        .lldp_interval_s = get_le16(buf + SERVICES_LLDP_INTERVAL),
+        .sntp_poll_s = get_le16(buf + SERVICES_SNTP_POLL),
+    };
+    for (size_t i = 0; i < CONFIG_PORTS; i++) {
+        services->has_dhcp[i] = buf[SERVICES_DHCP] & BIT(i);
+        services->lldp[i] = (enum config_lldp)buf[SERVICES_LLDP + i];
+        if (buf[SERVICES_LLDP + i] > CONFIG_LLDP_RECEIVE) {
+            return false;
+        }
+    }
+    memcpy(services->sntp_server, buf + SERVICES_SNTP_SERVER, 16);
+    memcpy(services->name, buf + SERVICES_NAME, CONFIG_NAME_LEN);
+    return buf[SERVICES_DHCP] < BIT(CONFIG_PORTS) &&
+           services->lldp_hold <= LLDP_HOLD_MAX &&
+           services->lldp_interval_s <= LLDP_INTERVAL_MAX_S &&
+           name_is_printable(services->name);
+}
+
+static void services_emit(const struct config_services *services, uint8_t *buf)
+{
+    memset(buf, 0, CONFIG_SERVICES_LEN);
+    for (size_t i = 0; i < CONFIG_PORTS; i++) {
+        buf[SERVICES_DHCP] |= (uint8_t)(services->has_dhcp[i] ? BIT(i) : 0);
+        buf[SERVICES_LLDP + i] = (uint8_t)services->lldp[i];
+    }
+    buf[SERVICES_LLDP_HOLD] = services->lldp_hold;
+    put_le16(buf + SERVICES_LLDP_INTERVAL, services->lldp_interval_s);
+    put_le16(buf + SERVICES_SNTP_POLL, services->sntp_poll_s);
+    memcpy(buf + SERVICES_SNTP_SERVER, services->sntp_server, 16);
+    memcpy(buf + SERVICES_NAME, services->name, CONFIG_NAME_LEN);
+}
+
 void config_default(struct config *config)
 {
     *config = (struct config){0};
@@ -108,13 +169,13 @@ bool config_parse(struct config *config, const uint8_t *buf, size_t len)
     struct config c = {0};
     size_t body_len;
 
-    if (len < CONFIG_LEN ||
+    if (len < CONFIG_HEADER_LEN + CONFIG_BODY_MIN ||
         memcmp(buf + CONFIG_MAGIC, magic, sizeof(magic)) != 0 ||
         get_le16(buf + CONFIG_VERSION) != VERSION) {
         return false;
     }
     body_len = get_le16(buf + CONFIG_BODY_LENGTH);
-    if (body_len < CONFIG_BODY_LEN || body_len > len - CONFIG_HEADER_LEN ||
+    if (body_len < CONFIG_BODY_MIN || body_len > len - CONFIG_HEADER_LEN ||
         block_crc(buf, body_len) != get_le32(buf + CONFIG_CRC)) {
         return false;
     }
@@ -124,6 +185,11 @@ bool config_parse(struct config *config, const uint8_t *buf, size_t len)
                         buf + CONFIG_HEADER_LEN + i * CONFIG_PORT_LEN)) {
             return false;
         }
+    }
+    if (body_len >= CONFIG_BODY_LEN &&
+        !services_parse(&c.services,
+                        buf + CONFIG_HEADER_LEN + CONFIG_BODY_MIN)) {
+        return false;
     }
     *config = c;
     return true;
@@ -140,5 +206,6 @@ void config_emit(const struct config *config, uint8_t *buf)
         port_emit(&config->port[i],
                   buf + CONFIG_HEADER_LEN + i * CONFIG_PORT_LEN);
     }
+    services_emit(&config->services, buf + CONFIG_HEADER_LEN + CONFIG_BODY_MIN);
     put_le32(buf + CONFIG_CRC, block_crc(buf, CONFIG_BODY_LEN));
 }

@@ -10,12 +10,14 @@
 
 #include "lib/util.h"
 
-#define CONFIG_PORTS      2
-#define CONFIG_HEADER_LEN 24
-#define CONFIG_PORT_LEN   64
-#define CONFIG_BODY_LEN   (CONFIG_PORTS * CONFIG_PORT_LEN) /* of version 1 */
-#define CONFIG_LEN        (CONFIG_HEADER_LEN + CONFIG_BODY_LEN)
-#define CONFIG_LEN_MAX    2048 /* of later minor versions, which we also read */
+#define CONFIG_PORTS        2
+#define CONFIG_HEADER_LEN   24
+#define CONFIG_PORT_LEN     64
+#define CONFIG_BODY_MIN     (CONFIG_PORTS * CONFIG_PORT_LEN) /* the ports */
+#define CONFIG_SERVICES_LEN 64
+#define CONFIG_BODY_LEN     (CONFIG_BODY_MIN + CONFIG_SERVICES_LEN)
+#define CONFIG_LEN          (CONFIG_HEADER_LEN + CONFIG_BODY_LEN)
+#define CONFIG_LEN_MAX      2048 /* of later minor versions, which we also read */
 
 enum config_fec { CONFIG_FEC_NONE = 0, CONFIG_FEC_FC = 1, CONFIG_FEC_RS = 2 };
 
@@ -33,17 +35,38 @@ struct config_port {
     enum config_fec fec;
 };
 
+enum config_lldp {
+    CONFIG_LLDP_BOTH = 0, /* sends and receives */
+    CONFIG_LLDP_OFF = 1,
+    CONFIG_LLDP_SEND = 2,
+    CONFIG_LLDP_RECEIVE = 3,
+};
+
+#define CONFIG_NAME_LEN 32
+
+/* What the drive does on the network besides NVMe-oF.  Zeroes: defaults. */
+struct config_services {
+    bool has_dhcp[CONFIG_PORTS]; /* IPv4 address by DHCP, else link-local */
+    enum config_lldp lldp[CONFIG_PORTS];
+    uint8_t lldp_hold;              /* TTL in intervals, 1..100; 0: 4 */
+    uint16_t lldp_interval_s;       /* 1..3600; 0: 30 */
+    uint16_t sntp_poll_s;           /* 0: 1024 */
+    uint8_t sntp_server[16];        /* IPv4 as ::ffff:a.b.c.d; all zero: none */
+    char name[CONFIG_NAME_LEN + 1]; /* printable; "": made from the serial */
+};
+
 struct config {
     uint32_t sequence;
     struct config_port port[CONFIG_PORTS];
+    struct config_services services;
 };
 
-/* No addresses, 25 Gb/s, FC-FEC, MTU 1500; sequence 0. */
+/* No addresses, 25 Gb/s, FC-FEC, MTU 1500, LLDP; sequence 0. */
 void config_default(struct config *config);
 
 /**
  * A block longer than ours has fields of a later version behind those we know:
- * they are skipped.
+ * they are skipped.  One without the services has their defaults.
  *
  * @return false when it is short, damaged, of another major version, or a value
  *         is outside its range

@@ -59,6 +59,12 @@ static void dump_config(const uint8_t *flash, uint32_t addr)
         hex("ipv4", port->ipv4, 4);
         hex("ipv6", port->ipv6, 16);
     }
+    printf("services=%d%d %d%d %u %u %u %s\n", config.services.has_dhcp[0],
+           config.services.has_dhcp[1], config.services.lldp[0],
+           config.services.lldp[1], config.services.lldp_hold,
+           config.services.lldp_interval_s, config.services.sntp_poll_s,
+           config.services.name);
+    hex("sntp", config.services.sntp_server, 16);
 }
 
 static void dump_slot(const uint8_t *flash, uint32_t addr)

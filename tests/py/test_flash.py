@@ -38,6 +38,9 @@ PORTS = (fl.Port.of("10.1.2.3/24", "fd00::5/64", mtu=4200, fec="rs"),
          fl.Port.of("192.168.0.9/30", mtu=9000, fec="none", speed=10))
 
 
+SERVICES = fl.Services((False, True), ("send", "off"), 1, 2, "10.0.0.1", 16, "a-drive")
+
+
 def read(dump: Path, path: Path) -> list[str]:
     return subprocess.run([dump, path], check=True, capture_output=True,
                           text=True).stdout.splitlines()
@@ -45,7 +48,7 @@ def read(dump: Path, path: Path) -> list[str]:
 
 def test_firmware_reads_what_is_written(dump, firmware, tmp_path):
     path = tmp_path / "drive" / "flash.bin"
-    identity = fl.ensure_flash(path, firmware, PORTS)
+    identity = fl.ensure_flash(path, firmware, PORTS, services=SERVICES)
     lines = read(dump, path)
     one = [f"serial={identity.serial}", f"model={identity.model}",
            f"nqn={identity.nqn}", f"mac0={identity.macs[0].hex()}",
@@ -54,7 +57,9 @@ def test_firmware_reads_what_is_written(dump, firmware, tmp_path):
            f"nguid={identity.nguid.hex()}"]
     ports = ["port0=1 1 4200 25 2 24 64", "ipv4=0a010203",
              "ipv6=" + ipaddress.ip_address("fd00::5").packed.hex(),
-             "port1=1 0 9000 10 0 30 0", "ipv4=c0a80009", "ipv6=" + "0" * 32]
+             "port1=1 0 9000 10 0 30 0", "ipv4=c0a80009", "ipv6=" + "0" * 32,
+             "services=01 21 1 2 16 a-drive",
+             "sntp=" + "0" * 20 + "ffff0a000001"]
     assert lines == one + one + ["config=2", *ports, "config=1", *ports,
                                  "slot=0 2 10240 9.8.7 fits good",
                                  "slot=0 1 10240 9.8.7 fits good"]

@@ -180,15 +180,74 @@ class Port:
             mtu, FECS[fec], speed)
 
 
+CONFIG_SERVICES = "<BBBBHH16s32s8x"
+LLDP = ("both", "off", "send", "receive")
+
+
+@dataclass(frozen=True)
+class Services:
+    """What the drive does on the network besides NVMe-oF."""
+
+    dhcp: tuple[bool, bool] = (False, False)
+    lldp: tuple[str, str] = ("both", "both")
+    lldp_hold: int = 0                  # TTL in intervals; 0: 4
+    lldp_interval: int = 0              # seconds; 0: 30
+    sntp_server: str = ""
+    sntp_poll: int = 0                  # seconds; 0: 1024
+    name: str = ""
+
+    def pack(self) -> bytes:
+        for what, value, most in (("LLDP hold", self.lldp_hold, 100),
+                                  ("LLDP interval", self.lldp_interval, 3600),
+                                  ("SNTP poll interval", self.sntp_poll, 65535)):
+            if not 0 <= value <= most:
+                raise FlashError(f"{what} {value} is outside 0 to {most}")
+        for lldp in self.lldp:
+            if lldp not in LLDP:
+                raise FlashError(f"LLDP {lldp!r} is none of {', '.join(LLDP)}")
+        if " " in self.name:
+            raise FlashError(f"the name {self.name!r} has a space")
+        return struct.pack(
+            CONFIG_SERVICES, self.dhcp[0] | self.dhcp[1] << 1,
+            *(LLDP.index(x) for x in self.lldp), self.lldp_hold,
+            self.lldp_interval, self.sntp_poll, _gid(self.sntp_server),
+            _text(self.name, 32, "name") if self.name else b"")
+
+    @classmethod
+    def unpack(cls, data: bytes) -> "Services":
+        (dhcp, lldp0, lldp1, hold, interval, poll, server,
+         name) = struct.unpack(CONFIG_SERVICES, data)
+        return cls((bool(dhcp & 1), bool(dhcp & 2)), (LLDP[lldp0], LLDP[lldp1]),
+                   hold, interval, _ungid(server), poll, _untext(name))
+
+
+def _gid(text: str) -> bytes:
+    """An address as 16 bytes, IPv4 mapped into IPv6; "": zeroes."""
+    if not text:
+        return bytes(16)
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError as error:
+        raise FlashError(f"{text!r} is no address") from error
+    prefix = bytes(10) + b"\xff\xff" if address.version == 4 else b""
+    return prefix + address.packed
+
+
+def _ungid(data: bytes) -> str:
+    address = ipaddress.IPv6Address(data)
+    return str(address.ipv4_mapped or address) if any(data) else ""
+
+
 @dataclass(frozen=True)
 class Config:
     """What the owner may change."""
 
     ports: tuple[Port, Port] = (Port(), Port())
     sequence: int = 1
+    services: Services = Services()
 
     def pack(self) -> bytes:
-        body = b"".join(port.pack() for port in self.ports)
+        body = b"".join(port.pack() for port in self.ports) + self.services.pack()
         header = struct.pack(CONFIG_HEADER, CONFIG_MAGIC, 1, len(body), self.sequence)
         return header + struct.pack("<I", zlib.crc32(body, zlib.crc32(header))) + body
 
@@ -201,7 +260,9 @@ class Config:
         if magic != CONFIG_MAGIC or version != 1 or length < 128 or \
                 crc != int.from_bytes(data[size:size + 4], "little"):
             return None
-        return cls((Port.unpack(body[:64]), Port.unpack(body[64:128])), sequence)
+        services = Services.unpack(body[128:192]) if length >= 192 else Services()
+        return cls((Port.unpack(body[:64]), Port.unpack(body[64:128])), sequence,
+                   services)
 
 
 # Boot counter
@@ -350,7 +411,8 @@ def new_flash(firmware: Firmware, identity: Identity, config: Config) -> FlashIm
 
 
 def ensure_flash(path: Path, firmware: Firmware, ports: tuple[Port, Port],
-                 nqn: str | None = None) -> Identity:
+                 nqn: str | None = None,
+                 services: Services = Services()) -> Identity:
     """Make the drive's flash file, or bring an old one up to date.
 
     An existing drive keeps its identity, its boot count and its logs; firmware,
@@ -359,7 +421,7 @@ def ensure_flash(path: Path, firmware: Firmware, ports: tuple[Port, Port],
     if not path.exists():
         identity = Identity.random(nqn)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        new_flash(firmware, identity, Config(ports)).save(path)
+        new_flash(firmware, identity, Config(ports, services=services)).save(path)
         return identity
     flash = FlashImage.load(path)
     before = bytes(flash.data)
@@ -369,8 +431,9 @@ def ensure_flash(path: Path, firmware: Firmware, ports: tuple[Port, Port],
     identity = replace(old, nqn=nqn) if nqn else old
     if identity != old:
         flash.identity = identity
-    if flash.config is None or flash.config.ports != ports:
-        flash.config = Config(ports)
+    if flash.config is None or (flash.config.ports, flash.config.services) != \
+            (ports, services):
+        flash.config = Config(ports, services=services)
     data = firmware.image.read_bytes()
     for slot in SLOTS:
         image = flash.image(slot)

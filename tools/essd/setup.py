@@ -37,6 +37,7 @@ class Wish:
     memory_mib: int = 1024
     cpus: int = 1
     extra: list[str] = field(default_factory=list)
+    services: flash.Services = flash.Services()
 
 
 def data_folder(name: str) -> Path:
@@ -144,5 +145,6 @@ def drive_flash(wish: Wish, cables: list[Link],
     """The flash file brought up to date, and the NQN that is in it."""
     path = data_folder(wish.name) / "flash.img"
     first, second = (flash.Port.of(*x.targets, mtu=x.mtu) for x in cables[:2])
-    identity = flash.ensure_flash(path, firmware, (first, second), wish.nqn)
+    identity = flash.ensure_flash(path, firmware, (first, second), wish.nqn,
+                                  wish.services)
     return path, identity.nqn

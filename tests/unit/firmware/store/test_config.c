@@ -30,6 +30,16 @@ static const struct config sample = {
             },
             {.mtu_bytes = 1500, .speed_gbps = 10, .fec = CONFIG_FEC_NONE},
         },
+    .services =
+        {
+            .has_dhcp = {false, true},
+            .lldp = {CONFIG_LLDP_RECEIVE, CONFIG_LLDP_OFF},
+            .lldp_hold = 3,
+            .lldp_interval_s = 3600,
+            .sntp_poll_s = 64,
+            .sntp_server = {[10] = 0xff, 0xff, 10, 0, 0, 1},
+            .name = "exactly-thirty-two-characters-ok",
+        },
 };
 
 static void emit(uint8_t *buf)
@@ -85,6 +95,22 @@ static void test_config_skips_fields_of_later_versions(void **state)
     assert_false(config_parse(&config, buf, sizeof(buf) - 1));
 }
 
+static void test_config_without_services_has_their_defaults(void **state)
+{
+    static const struct config_services defaults;
+    uint8_t buf[CONFIG_LEN];
+    struct config config;
+
+    (void)state;
+    emit(buf);
+    put_le16(buf + 10, CONFIG_BODY_MIN);
+    seal(buf, CONFIG_BODY_MIN);
+    assert_true(
+        config_parse(&config, buf, CONFIG_HEADER_LEN + CONFIG_BODY_MIN));
+    assert_memory_equal(&config.services, &defaults, sizeof(defaults));
+    assert_memory_equal(&config.port, &sample.port, sizeof(config.port));
+}
+
 static void test_config_refuses_every_truncation(void **state)
 {
     uint8_t buf[CONFIG_LEN];
@@ -127,6 +153,13 @@ static void test_config_refuses_what_is_well_sealed_but_wrong(void **state)
         {24 + 6, 33},   /* IPv4 prefix */
         {24 + 7, 129},  /* IPv6 prefix */
         {88 + 1, 0},    /* the second port's speed */
+        {152 + 0, 4},   /* DHCP on a third port */
+        {152 + 1, 4},   /* LLDP */
+        {152 + 2, 4},   /* of the second port */
+        {152 + 3, 101}, /* hold */
+        {152 + 5, 15},  /* an interval of more than an hour */
+        {152 + 24, 0},  /* a name that begins after its end */
+        {152 + 25, 31}, /* a name that cannot be printed */
     };
     uint8_t buf[CONFIG_LEN];
     struct config config;
@@ -146,6 +179,7 @@ int main(void)
         cmocka_unit_test(test_config_survives_the_round_trip),
         cmocka_unit_test(test_config_default_is_valid),
         cmocka_unit_test(test_config_skips_fields_of_later_versions),
+        cmocka_unit_test(test_config_without_services_has_their_defaults),
         cmocka_unit_test(test_config_refuses_every_truncation),
         cmocka_unit_test(test_config_refuses_every_bit_flip),
         cmocka_unit_test(test_config_refuses_what_is_well_sealed_but_wrong),
