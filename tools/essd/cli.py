@@ -108,6 +108,8 @@ def print_status(status: dict[str, Any]) -> None:
         state = facts["state"]
         if part != "drive" and state == "running":
             state = "ready" if facts["ready"] else "starting"
+        if facts["restarts"]:
+            state += f", restarted by itself ({facts['restarts'][-1]})"
         memory = f"{cpu.resident_mib(facts['pid']):.0f} MiB" if facts["pid"] else ""
         table.add_row(part, f"{state} {facts['why']}".strip(),
                       str(facts["pid"] or ""), memory, facts["console"])
@@ -122,13 +124,14 @@ def print_status(status: dict[str, Any]) -> None:
 def status(name: Name = "default",
            as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
            ) -> None:
-    """What runs, and whether all of it does.  Status 1 if a part has crashed."""
+    """What runs, and whether all does.  Status 1 if a part crashed or restarted."""
     facts = Instance(name).status()
     if as_json:
         print(json.dumps(facts, indent=2))
     else:
         print_status(facts)
-    if any(part["state"] == "crashed" for part in facts["parts"].values()):
+    if any(part["state"] == "crashed" or part["restarts"]
+           for part in facts["parts"].values()):
         raise typer.Exit(1)
 
 
@@ -190,6 +193,27 @@ def power_on(name: Name = "default") -> None:
 def power_cycle(name: Name = "default") -> None:
     """Power off and on again: the same as power-cut --restart."""
     power_cut(name, restart=True)
+
+
+@app.command()
+def reset(name: Name = "default") -> None:
+    """Press the drive's reset button: a warm reset, nothing is lost."""
+    Instance(name).ask("reset")
+    show.line("reset")
+
+
+@app.command()
+def save(name: Name = "default") -> None:
+    """Stop the drive as it is and end its process; `load` goes on from there."""
+    size = Instance(name).ask("save")["bytes"]
+    show.line(f"saved: {size / 1e6:.1f} MB")
+
+
+@app.command()
+def load(name: Name = "default") -> None:
+    """Go on from where `save` stopped, in a new process."""
+    Instance(name).ask("load")
+    show.line("running")
 
 
 @app.command()

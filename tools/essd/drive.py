@@ -20,7 +20,7 @@ def drive_command(config: Config, folder: Path) -> list[str]:
     assert drive is not None
     command = [
         drive.qemu, "-nodefaults", "-no-user-config", "-display", "none",
-        "-no-reboot", "-M", ",".join(
+        "-M", ",".join(
             ["essd", "media=media",
              *(f"port{n}-netdev=port{n}" for n in drive.links)]),
         "-drive", f"if=mtd,format=raw,file={drive.flash}",
@@ -36,6 +36,24 @@ def drive_command(config: Config, folder: Path) -> list[str]:
                     f"addr.path={link.socket(folder)},"
                     f"reconnect-ms={CABLE_LOOK_MS}"]
     return [*command, *drive.extra]
+
+
+def loading(state: Path) -> list[str]:
+    """What the command needs besides, to go on where a saved machine was."""
+    return ["-incoming", f"file:{state}"]
+
+
+def restart_event(event: dict[str, Any]) -> str:
+    """Why the drive starts anew though nobody asked it to; "": it does not.
+
+    The watchdog is an event of its own, and comes first.
+    """
+    data = event.get("data") or {}
+    if event.get("event") == "WATCHDOG":
+        return "watchdog"
+    if event.get("event") == "RESET" and data.get("guest"):
+        return "firmware"
+    return ""
 
 
 def port_link_event(event: dict[str, Any]) -> tuple[int, bool] | None:

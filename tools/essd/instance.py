@@ -149,11 +149,14 @@ class Instance:
         return bool(ours)
 
     def check(self) -> None:
-        """Raise if a part has ended without having been asked to."""
+        """Raise if a part has ended or restarted without having been asked to."""
         for name, part in self.status()["parts"].items():
             if part["state"] == "crashed":
                 raise EssdError(f"{name} {part['why']}; see {part['log']} and "
                                 f"{part['console']}")
+            if part["restarts"]:
+                raise EssdError(f"{name} has restarted by itself "
+                                f"({part['restarts'][-1]}); see {part['console']}")
 
     def wait_ready(self, part: str = "host", timeout_s: float = 180) -> None:
         """Wait until commands can be run in a guest."""

@@ -29,7 +29,8 @@ from qemu.qmp.error import QMPError
 
 from . import paths
 from .config import Config
-from .drive import cable_command, drive_command, port_link_event, port_link_query
+from .drive import (cable_command, drive_command, loading, port_link_event,
+                    port_link_query, restart_event)
 from .guest_build import Guest
 from .ssh import ssh_options
 from .vm import guest_command
@@ -69,6 +70,9 @@ class Part:
         self.ssh_port = 0
         self.ready = False
         self.tasks: list[asyncio.Task[None]] = []
+        self.restarts: list[str] = []   # of its own accord, and why
+        self.bitten = False             # by its watchdog; the reset follows
+        self.saved: Path | None = None  # a state to go on from
 
     @property
     def folder(self) -> Path:
@@ -78,11 +82,12 @@ class Part:
     def log(self) -> Path:
         return self.folder / f"{self.name}.log"
 
-    async def start(self) -> None:
+    async def start(self, *more: str) -> None:
+        """Start the process; `more` are options besides the command's own."""
         for path in (self.folder / f"{self.name}.qmp",
                      self.folder / f"{self.name}-user.qmp"):
             path.unlink(missing_ok=True)
-        command = self.command()
+        command = [*self.command(), *more]
         with open(self.log, "a", encoding="utf-8") as log:
             log.write("$ " + " ".join(command) + "\n")
             log.flush()
@@ -136,7 +141,8 @@ class Part:
         console = self.folder / f"{self.name}.console"
         with contextlib.suppress(OSError):
             text = console.read_text(errors="replace")[-20000:]
-            found = re.findall(r"(?:Kernel panic|WARNING:|BUG:|ASSERT).*", text)
+            found = re.findall(r"(?:Kernel panic|WARNING:|BUG:|ASSERT|"
+                               r"panic: (?:trap|\S+\.[ch]:)).*", text)
             if found:
                 return str(found[0].strip())
         with contextlib.suppress(OSError):
@@ -168,6 +174,35 @@ class Part:
         await process.wait()
         await self.gone()
 
+    def restarted(self, why: str) -> None:
+        """It has started anew by itself: that works, and is a fault."""
+        if why == "watchdog":
+            self.bitten = True
+            return
+        cause = "watchdog" if self.bitten else why
+        words = "" if self.bitten else self.last_words()
+        self.bitten = False
+        self.restarts.append(f"{cause}: {words}" if words else cause)
+        self.supervisor.say(f"{self.name} restarted by itself: {self.restarts[-1]}")
+
+    async def save_state(self, path: Path) -> None:
+        """Stop the machine and write its state; it goes on if that fails."""
+        await self.execute("stop", {})
+        try:
+            await self.execute("migrate", {"uri": f"file:{path}"})
+            while True:
+                found = await self.execute("query-migrate", {})
+                assert isinstance(found, dict)
+                if found["status"] == "completed":
+                    return
+                if found["status"] in ("failed", "cancelled"):
+                    raise ValueError(found.get("error-desc", "saving failed"))
+                await asyncio.sleep(0.02)
+        except (QMPError, ValueError):
+            with contextlib.suppress(QMPError):
+                await self.execute("cont", {})
+            raise
+
     async def execute(self, command: str, arguments: dict[str, Any]) -> object:
         if self.qmp is None:
             raise ValueError(f"{self.name} is not running")
@@ -178,6 +213,7 @@ class Part:
                 "pid": self.process.pid if self.process else None,
                 "log": str(self.log),
                 "console": str(self.folder / f"{self.name}.console"),
+                "restarts": self.restarts, "saved": self.saved is not None,
                 **({"ssh_port": self.ssh_port} if self.ssh_port else {})}
 
 
@@ -217,7 +253,7 @@ class Supervisor:
 
     # Parts
 
-    async def start_part(self, name: str) -> None:
+    async def start_part(self, name: str, *more: str) -> None:
         part = self.parts[name]
         if part.state == "running":
             return
@@ -226,7 +262,7 @@ class Supervisor:
                 link.socket(self.folder).unlink(missing_ok=True)
         if name == "peer":
             await self.sockets_there()
-        await part.start()
+        await part.start(*more)
         if name in ("host", "peer"):
             part.tasks.append(asyncio.create_task(self.follow_guest(part)))
         if name == "host":
@@ -339,6 +375,9 @@ class Supervisor:
                 self.cables[link[0]].port_up = link[1]
                 await self.set_carrier(link[0])
                 self.say(f"port {link[0]} link {'up' if link[1] else 'down'}")
+            why = restart_event(event)
+            if why:
+                part.restarted(why)
 
     async def on_gone(self, part: Part) -> None:
         if part.name == "host":
@@ -355,6 +394,7 @@ class Supervisor:
         table: dict[str, Callable[[dict[str, Any]], Awaitable[object]]] = {
             "status": self.do_status, "stop": self.do_stop,
             "power-cut": self.do_power_cut, "power-on": self.do_power_on,
+            "save": self.do_save, "load": self.do_load, "reset": self.do_reset,
             "port": self.do_port, "qmp": self.do_qmp}
         if kind not in table:
             raise ValueError(f"unknown command {kind}")
@@ -393,8 +433,59 @@ class Supervisor:
         name = self.target(request)
         if self.parts[name].state == "running":
             raise ValueError(f"the {name} is powered already")
+        # What was saved belongs to media that now go on without it.
+        self.forget_saved(self.parts[name])
         await self.start_part(name)
         self.say(f"{name}: power on")
+        return None
+
+    def forget_saved(self, part: Part) -> None:
+        if part.saved is not None:
+            part.saved.unlink(missing_ok=True)
+            part.saved = None
+
+    async def do_save(self, _request: dict[str, Any]) -> object:
+        """Put the drive away as it is: state to a file, process ended."""
+        part = self.parts[self.target({"part": "drive"})]
+        if part.state != "running":
+            raise ValueError("the drive is not powered")
+        path = self.folder / "drive.state"
+        path.unlink(missing_ok=True)
+        await part.save_state(path)
+        part.saved = path
+        await part.kill()
+        self.say("drive: saved")
+        return {"bytes": path.stat().st_size}
+
+    async def do_load(self, _request: dict[str, Any]) -> object:
+        """A new process that goes on where the saved one was.  Once only."""
+        part = self.parts[self.target({"part": "drive"})]
+        if part.saved is None:
+            raise ValueError("nothing is saved")
+        await self.start_part(part.name, *loading(part.saved))
+        while part.state == "running":
+            found = await part.execute("query-status", {})
+            assert isinstance(found, dict)
+            if found["status"] != "inmigrate":
+                await part.execute("cont", {})
+                break
+            await asyncio.sleep(0.02)
+        if part.state != "running":
+            raise ValueError(f"the drive {part.why}")
+        self.forget_saved(part)
+        # A link that was up when saved comes without an event, and what was
+        # heard so far was said before the state was there.
+        for number in self.numbers_of(part.name):
+            self.cables[number].port_up = None
+        await self.ask_links(part)
+        self.say("drive: loaded")
+        return None
+
+    async def do_reset(self, _request: dict[str, Any]) -> object:
+        """The reset pin: a warm reset, the power stays on."""
+        part = self.parts[self.target({"part": "drive"})]
+        await part.execute("system_reset", {})
+        self.say("drive: reset")
         return None
 
     async def do_port(self, request: dict[str, Any]) -> object:
