@@ -70,26 +70,51 @@ static nvme_ctrl_t connect_to(struct fixture *f, const char *nqn)
     return ctrl;
 }
 
-/* The namespace's block device appears a little after the controller. */
-static int open_namespace(nvme_ctrl_t ctrl)
+/* Name of the first namespace of the subsystem; false if there is none yet. */
+static bool namespace_path(nvme_root_t root, char *path, size_t len)
+{
+    nvme_host_t host;
+    nvme_subsystem_t subsystem;
+
+    nvme_for_each_host(root, host) {
+        nvme_for_each_subsystem(host, subsystem) {
+            nvme_ns_t ns = nvme_subsystem_first_ns(subsystem);
+            nvme_ctrl_t ctrl = nvme_subsystem_first_ctrl(subsystem);
+
+            if (strcmp(nvme_subsystem_get_nqn(subsystem),
+                       wanted_env("DRIVE_NQN")) != 0) {
+                continue;
+            }
+            if (ns == NULL && ctrl != NULL) {
+                ns = nvme_ctrl_first_ns(ctrl);
+            }
+            if (ns != NULL) {
+                snprintf(path, len, "/dev/%s", nvme_ns_get_name(ns));
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/*
+ * The namespace's block device appears a little after the controller.  Looked
+ * for in a scan of its own each time: libnvme 1.13 dies in nvme_rescan_ctrl()
+ * when the controller was connected through the same tree.
+ */
+static int open_namespace(void)
 {
     for (int tenth = 0; tenth < TIMEOUT_S * 10; tenth++) {
-        nvme_ns_t ns;
+        nvme_root_t root = nvme_scan(NULL);
+        char path[64];
+        int fd = -1;
 
-        nvme_rescan_ctrl(ctrl);
-        ns = nvme_subsystem_first_ns(nvme_ctrl_get_subsystem(ctrl));
-        if (ns == NULL) {
-            ns = nvme_ctrl_first_ns(ctrl);
-        }
-        if (ns != NULL) {
-            char path[64];
-            int fd;
-
-            snprintf(path, sizeof(path), "/dev/%s", nvme_ns_get_name(ns));
+        if (root != NULL && namespace_path(root, path, sizeof(path))) {
             fd = open(path, O_RDWR);
-            if (fd >= 0) {
-                return fd;
-            }
+        }
+        nvme_free_tree(root);
+        if (fd >= 0) {
+            return fd;
         }
         usleep(100000);
     }
@@ -111,7 +136,7 @@ static int setup(void **state)
     assert_int_equal(posix_memalign((void **)&f->out, 4096, BUFFER_LEN), 0);
     assert_int_equal(posix_memalign((void **)&f->in, 4096, BUFFER_LEN), 0);
     f->ctrl = connect_to(f, wanted_env("DRIVE_NQN"));
-    f->ns_fd = open_namespace(f->ctrl);
+    f->ns_fd = open_namespace();
     assert_int_equal(nvme_identify_ns(f->ns_fd, 1, &ns), 0);
     f->block_len = 1u << ns.lbaf[ns.flbas & 15].ds;
     f->blocks = ns.nsze;
