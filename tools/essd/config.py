@@ -70,6 +70,7 @@ class Host:
     memory_mib: int = 1024
     cpus: int = 1
     uuid: str = field(default_factory=lambda: str(uuid.uuid4()))
+    kernel: list[str] = field(default_factory=list)  # more kernel parameters
 
 
 @dataclass

@@ -36,7 +36,8 @@ class Wish:
     capture: bool = False
     memory_mib: int = 1024
     cpus: int = 1
-    extra: list[str] = field(default_factory=list)
+    extra: list[str] = field(default_factory=list)      # for the drive's QEMU
+    kernel: list[str] = field(default_factory=list)     # for the host's kernel
     services: flash.Services = flash.Services()
 
 
@@ -129,7 +130,8 @@ def configure(wish: Wish) -> Config:
         config.drive = Drive(str(built.qemu), str(image), str(found.path),
                              found.format, nqn, extra=wish.extra)
     if wish.host:
-        config.host = Host(wish.memory_mib, wish.cpus, kept_uuid(wish.name, "host"))
+        config.host = Host(wish.memory_mib, wish.cpus, kept_uuid(wish.name, "host"),
+                           wish.kernel)
     peer = kept_uuid(wish.name, "peer")
     if not with_drive:
         config.peer = Peer(size=wish.size or "512m", links=[0, 1], uuid=peer)

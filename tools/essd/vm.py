@@ -20,7 +20,8 @@ from .config import Config, Host, Link, Peer
 from .guest_build import Guest
 
 QEMU = "qemu-system-x86_64"
-KERNEL = ("console=ttyS0 panic_on_warn=1 panic=-1 mitigations=off quiet "
+# A warning or an oops ends the guest at once, and with it the test.
+KERNEL = ("console=ttyS0 panic_on_warn=1 oops=panic panic=-1 mitigations=off quiet "
           "loglevel=6 random.trust_cpu=on tsc=reliable no_timer_check")
 # rxe computes over the frame as sent: nothing may be left to the "hardware".
 PLAIN_FRAMES = ("csum=off,gso=off,guest_csum=off,guest_tso4=off,guest_tso6=off,"
@@ -88,7 +89,7 @@ def guest_command(config: Config, part: str, folder: Path) -> list[str]:
     else:
         side = 1
         numbers = [link.number for link in config.links]
-        words.append("essd.role=host")
+        words += ["essd.role=host", *what.kernel]
     for number in numbers:
         link = config.link(number)
         addresses = link.hosts if side == 1 else link.targets
