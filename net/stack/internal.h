@@ -129,6 +129,7 @@ void net_ipv6_input(struct net_stack *stack, struct net_rx *rx);
 void net_icmp_input(struct net_stack *stack, struct net_rx *rx);
 void net_icmpv6_input(struct net_stack *stack, struct net_rx *rx);
 void net_udp_input(struct net_stack *stack, struct net_rx *rx);
+void net_ether_input(struct net_stack *stack, const struct net_rx *rx);
 
 enum net_icmp_error { NET_PORT_UNREACHABLE, NET_PROTOCOL_UNREACHABLE };
 void net_icmp_error(struct net_stack *stack, struct net_rx *rx,

@@ -12,7 +12,7 @@ enum {
     NET_NEIGHBOURS = 1024, /* the RNIC's table has as many, index by index */
     NET_NEIGH_BUCKETS = 1024,
     NET_UDP_BINDINGS = 8,
-    NET_MULTICAST = 1 + NET_ADDRESSES, /* groups that a port listens to */
+    NET_MULTICAST = 5 + NET_ADDRESSES, /* groups that a port listens to */
     NET_MTU_MAX = 9000,
     NET_FRAME_MAX = NET_MTU_MAX + 18, /* Ethernet and a tag, no FCS */
 };

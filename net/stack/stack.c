@@ -55,7 +55,7 @@ bool net_stack_input(struct net_stack *stack, uint8_t port,
         net_ipv6_input(stack, &rx);
         break;
     default:
-        net_count(stack, port, NET_DROP_ETHERTYPE);
+        net_ether_input(stack, &rx);
         break;
     }
     return true;
@@ -88,6 +88,11 @@ size_t net_stack_multicast(const struct net_stack *stack, uint8_t port,
     size_t count = 0;
 
     macs[count++] = nd_multicast_mac(&all_nodes);
+    for (size_t i = 0; i < NET_ETHER_BINDINGS; i++) {
+        if (stack->ether[i].handler != NULL) {
+            macs[count++] = stack->ether[i].group;
+        }
+    }
     for (size_t i = 0; i < NET_ADDRESSES; i++) {
         const struct net_address *own = &stack->addresses[i];
         struct ip_addr group = nd_solicited_node(&own->config.ip);

@@ -7,7 +7,7 @@
  *  + neighbour discovery: the same for IPv6 (RFC 4861), with optimistic
  *    duplicate address detection (RFC 4862, 4429); a link-local address a port
  *  + ICMP and ICMPv6 echo up to the MTU; port and protocol unreachable, limited
- *  + UDP ports that somebody is bound to
+ *  + UDP ports and EtherTypes that somebody is bound to
  *
  * An address belongs to one port (and VLAN) and is answered for on that port
  * alone.  IPv4 addresses are used without probing first: RFC 5227 would take
@@ -20,8 +20,7 @@
  *
  * Left out: fragments, IPv4 options and IPv6 extension headers (dropped and
  * counted); multicast listener reports (a snooping switch has to flood);
- * router discovery (addresses and gateways are configured); redirects; UDP
- * sending.
+ * router discovery (addresses and gateways are configured); redirects.
  */
 #ifndef ESSD_NET_STACK_STACK_H
 #define ESSD_NET_STACK_STACK_H
@@ -31,6 +30,7 @@
 #include <stdint.h>
 
 #include "lib/util.h"
+#include "net/stack/ether.h"
 #include "net/stack/limits.h"
 #include "net/stack/neigh.h"
 #include "net/wire/eth.h"
@@ -109,6 +109,7 @@ enum net_counter {
     NET_ICMP_ERRORS_SENT,
     NET_ICMP_ERRORS_LIMITED,
     NET_UDP_DELIVERED,
+    NET_ETHER_DELIVERED,
     NET_ADDRESS_CONFLICTS,
     NET_NEIGH_CREATED,
     NET_NEIGH_EVICTED,
@@ -176,6 +177,7 @@ struct net_stack {
     struct net_stack_config config;
     struct net_address addresses[NET_ADDRESSES];
     struct net_udp_binding udp[NET_UDP_BINDINGS];
+    struct net_ether_binding ether[NET_ETHER_BINDINGS];
     struct neigh_table neigh;
     uint64_t counters[NET_PORTS][NET_COUNTERS];
     uint64_t icmp_refilled_us; /* ICMP errors: a bucket of tokens */

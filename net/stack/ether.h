@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * EtherTypes that somebody is bound to, beside ARP and IP: LLDP, slow
+ * protocols.  Their frames go to groups that the ports then receive.
+ */
+#ifndef ESSD_NET_STACK_ETHER_H
+#define ESSD_NET_STACK_ETHER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/util.h"
+#include "net/wire/eth.h"
+
+struct net_stack;
+
+enum { NET_ETHER_BINDINGS = 4 };
+
+/* A frame of a bound type; pointers are good during the call only. */
+struct net_ether_rx {
+    const struct mac_addr *dst;
+    const struct mac_addr *src;
+    const uint8_t *payload; /* behind EtherType and tag, padding and all */
+    size_t len_bytes;
+    uint64_t now_us;
+    uint16_t vlan; /* NET_VLAN_UNTAGGED, or 1..4094 */
+    uint8_t port;
+};
+
+/* Runs inside of net_stack_input(): it must not send. */
+typedef void net_ether_handler(void *ctx, const struct net_ether_rx *rx);
+
+struct net_ether_binding {
+    net_ether_handler *handler; /* NULL: free */
+    void *ctx;
+    struct mac_addr group;
+    uint16_t type;
+};
+
+/**
+ * Have all frames of this EtherType, from both ports.
+ *
+ * @param group  is among what net_stack_multicast() tells from now on
+ * @return false when the type is taken, or all bindings are
+ */
+MUST_USE bool net_stack_ether_bind(struct net_stack *stack, uint16_t type,
+                                   const struct mac_addr *group,
+                                   net_ether_handler *handler, void *ctx);
+
+#endif

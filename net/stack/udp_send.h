@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Sending UDP datagrams: for clients of services, not for bulk data.
+ * Spec: RFC 768.
+ *
+ * Left out: fragments, so that payloads are limited by the MTU.
+ */
+#ifndef ESSD_NET_STACK_UDP_SEND_H
+#define ESSD_NET_STACK_UDP_SEND_H
+
+#include "net/stack/stack.h"
+
+struct net_udp_tx {
+    struct ip_addr dst;
+    const uint8_t *payload; /* copied */
+    size_t len_bytes;
+    uint16_t src_port;
+    uint16_t dst_port;
+    uint8_t local; /* own address that it comes from; of dst's family */
+};
+
+enum net_udp_sent {
+    NET_UDP_SENT,
+    NET_UDP_WAIT,     /* no room, or the neighbour is being asked for: again */
+    NET_UDP_NO_ROUTE, /* from `local`, or it cannot be used, or is too long */
+};
+
+/** Not from inside of callbacks. */
+MUST_USE enum net_udp_sent net_stack_udp_send(struct net_stack *stack,
+                                              const struct net_udp_tx *tx,
+                                              uint64_t now_us);
+
+/**
+ * The address of ours to send to `dst` from: one whose link `dst` is on, else
+ * one behind whose gateway it may be.
+ *
+ * @param skip  that many candidates are passed over, round and round: for
+ *              trying the other port when nothing comes back
+ * @return -1 when there is none now
+ */
+int net_stack_source(const struct net_stack *stack, const struct ip_addr *dst,
+                     unsigned int skip);
+
+#endif
