@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Our own addresses: whether they may be used, and telling the link about them.
- * Spec: RFC 5227 sections 2.3 and 2.4 (c), RFC 4862 section 5.4, RFC 4429.
+ * Spec: RFC 5227 sections 2.1, 2.3 and 2.4 (c), RFC 4862 section 5.4, RFC 4429.
  */
 #include "net/stack/internal.h"
 
@@ -9,25 +9,46 @@
 
 enum { TX_RETRY_US = 1000 };
 
-/* Where each state may go; DOWN is reachable from every one. */
+/* Where each state may go; DOWN and UNUSED are reachable from every one. */
 static const uint8_t address_next[ADDRESS_STATES] = {
-    [ADDRESS_DOWN] = BIT(ADDRESS_OPTIMISTIC) | BIT(ADDRESS_ANNOUNCING),
+    [ADDRESS_DOWN] = BIT(ADDRESS_TENTATIVE) | BIT(ADDRESS_OPTIMISTIC) |
+                     BIT(ADDRESS_ANNOUNCING),
+    [ADDRESS_TENTATIVE] = BIT(ADDRESS_ANNOUNCING) | BIT(ADDRESS_DUPLICATE),
     [ADDRESS_OPTIMISTIC] = BIT(ADDRESS_ANNOUNCING) | BIT(ADDRESS_DUPLICATE),
     [ADDRESS_ANNOUNCING] = BIT(ADDRESS_READY),
+    [ADDRESS_DUPLICATE] = BIT(ADDRESS_TENTATIVE),
 };
 
-/* The only writer of address->state. */
-static void address_enter(struct net_address *address, enum address_state next,
-                          uint64_t deadline_us)
+static void changed(struct net_stack *stack, uint8_t local)
 {
-    ASSERT((address_next[address->state] | BIT(ADDRESS_DOWN)) & BIT(next));
+    if (stack->config.address_changed != NULL) {
+        stack->config.address_changed(stack->config.ctx, local);
+    }
+}
+
+/* The only writer of address->state. */
+static void address_enter(struct net_stack *stack, uint8_t local,
+                          enum address_state next, uint64_t deadline_us)
+{
+    struct net_address *address = &stack->addresses[local];
+    uint8_t always = BIT(ADDRESS_DOWN) | BIT(ADDRESS_UNUSED);
+    bool was_assigned = address->is_assigned;
+
+    ASSERT((address_next[address->state] | always) & BIT(next));
     address->state = (uint8_t)next;
     address->tries = 0;
     address->deadline_us = deadline_us;
+    net_due(&stack->address_due_us, deadline_us);
+    address->is_assigned =
+        net_stack_is_usable(stack, local) ||
+        (was_assigned && next != ADDRESS_DUPLICATE && next != ADDRESS_UNUSED);
+    if (address->is_assigned != was_assigned) {
+        changed(stack, local);
+    }
 }
 
-/* splitmix64: spreads drives that were switched on together. */
-static uint64_t random_below(struct net_stack *stack, uint64_t limit)
+/* splitmix64 */
+uint64_t net_random_below(struct net_stack *stack, uint64_t limit)
 {
     uint64_t x = stack->random += 0x9e3779b97f4a7c15;
 
@@ -43,12 +64,13 @@ static void add(struct net_stack *stack, uint8_t local,
 
     ASSERT(config->port < NET_PORTS);
     ASSERT(config->prefix_bits <= (ip_addr_is_v4(&config->ip) ? 32 : 128));
-    address->config = *config;
-    address_enter(address, ADDRESS_DOWN, UINT64_MAX);
+    *address = (struct net_address){.config = *config};
+    address_enter(stack, local, ADDRESS_DOWN, UINT64_MAX);
 }
 
 void net_address_init(struct net_stack *stack)
 {
+    stack->address_due_us = UINT64_MAX;
     for (uint8_t local = 0; local < NET_CONFIGURED; local++) {
         if (!ip_addr_is_unspecified(&stack->config.addresses[local].ip)) {
             add(stack, local, &stack->config.addresses[local]);
@@ -121,6 +143,25 @@ static size_t announcement(const struct net_stack *stack, uint8_t local,
                : net_nd_announce(stack, local, frame);
 }
 
+/* The link is there: ask, or use it at once. */
+static void come_up(struct net_stack *stack, uint8_t local, uint64_t now_us)
+{
+    const struct net_address_config *own = &stack->addresses[local].config;
+    bool v4 = ip_addr_is_v4(&own->ip);
+
+    if (own->is_probed) {
+        address_enter(stack, local, ADDRESS_TENTATIVE,
+                      now_us +
+                          net_random_below(stack, v4 ? ADDRESS_PROBE_WAIT_US
+                                                     : ADDRESS_DAD_DELAY_US));
+    } else if (v4) {
+        address_enter(stack, local, ADDRESS_ANNOUNCING, now_us);
+    } else {
+        address_enter(stack, local, ADDRESS_OPTIMISTIC,
+                      now_us + net_random_below(stack, ADDRESS_DAD_DELAY_US));
+    }
+}
+
 void net_address_link(struct net_stack *stack, uint8_t port, bool is_up,
                       uint64_t now_us)
 {
@@ -130,18 +171,73 @@ void net_address_link(struct net_stack *stack, uint8_t port, bool is_up,
         if (address->state == ADDRESS_UNUSED || address->config.port != port) {
             continue;
         }
-        address_enter(address, ADDRESS_DOWN, UINT64_MAX);
+        address_enter(stack, local, ADDRESS_DOWN, UINT64_MAX);
         address->has_defended = false;
-        if (!is_up) {
-            continue;
-        }
-        if (ip_addr_is_v4(&address->config.ip)) {
-            address_enter(address, ADDRESS_ANNOUNCING, now_us);
-        } else {
-            address_enter(address, ADDRESS_OPTIMISTIC,
-                          now_us + random_below(stack, ADDRESS_DAD_DELAY_US));
+        if (is_up) {
+            come_up(stack, local, now_us);
         }
     }
+}
+
+int net_stack_address_add(struct net_stack *stack,
+                          const struct net_address_config *config,
+                          uint64_t now_us)
+{
+    if (net_stack_local(stack, config->port, config->vlan, &config->ip) >= 0) {
+        return NET_NOT_OURS;
+    }
+    for (uint8_t local = 0; local < NET_CONFIGURED; local++) {
+        if (stack->addresses[local].state == ADDRESS_UNUSED) {
+            add(stack, local, config);
+            changed(stack, local);
+            if (stack->link_up[config->port]) {
+                come_up(stack, local, now_us);
+            }
+            return local;
+        }
+    }
+    net_count(stack, config->port, NET_ADDRESS_REFUSED);
+    return NET_NOT_OURS;
+}
+
+void net_stack_address_remove(struct net_stack *stack, uint8_t local)
+{
+    struct net_address *address = &stack->addresses[local];
+    bool was_assigned = address->is_assigned;
+
+    ASSERT(local < NET_CONFIGURED && address->state != ADDRESS_UNUSED);
+    address_enter(stack, local, ADDRESS_UNUSED, UINT64_MAX);
+    if (!was_assigned) { /* or it has been told already */
+        changed(stack, local);
+    }
+    address->config = (struct net_address_config){.port = address->config.port};
+}
+
+/* One probe: RFC 5227 section 2.1.1, or RFC 4862 section 5.4.2. */
+static void ask(struct net_stack *stack, uint8_t local, uint8_t *frame,
+                uint64_t now_us)
+{
+    struct net_address *address = &stack->addresses[local];
+    bool v4 = ip_addr_is_v4(&address->config.ip);
+    size_t len = v4 ? net_arp_probe(stack, local, frame)
+                    : net_nd_detect_duplicate(stack, local, frame);
+
+    net_tx_commit(stack, address->config.port, len, 0);
+    address->tries++;
+    if (!v4) {
+        address->deadline_us = now_us + ADDRESS_DAD_US;
+    } else if (address->tries < ADDRESS_PROBES) {
+        address->deadline_us = now_us + ADDRESS_PROBE_US +
+                               net_random_below(stack, ADDRESS_PROBE_US);
+    } else {
+        address->deadline_us = now_us + ADDRESS_SETTLE_US;
+    }
+}
+
+static bool is_asked(const struct net_address *address)
+{
+    return address->tries >=
+           (ip_addr_is_v4(&address->config.ip) ? ADDRESS_PROBES : 1);
 }
 
 /* A deadline has passed; there is a buffer to send from. */
@@ -149,23 +245,23 @@ static void step(struct net_stack *stack, uint8_t local, uint8_t *frame,
                  uint64_t now_us)
 {
     struct net_address *address = &stack->addresses[local];
-    uint8_t port = address->config.port;
 
-    if (address->state == ADDRESS_OPTIMISTIC && address->tries == 0) {
-        net_tx_commit(stack, port, net_nd_detect_duplicate(stack, local, frame),
-                      0);
-        address->tries = 1;
-        address->deadline_us = now_us + ADDRESS_DAD_US;
-        return;
+    if (address->state == ADDRESS_DUPLICATE) {
+        address_enter(stack, local, ADDRESS_TENTATIVE, now_us);
     }
-    if (address->state == ADDRESS_OPTIMISTIC) {
-        address_enter(address, ADDRESS_ANNOUNCING, now_us);
+    if (address->state != ADDRESS_ANNOUNCING) {
+        if (!is_asked(address)) {
+            ask(stack, local, frame, now_us);
+            return;
+        }
+        address_enter(stack, local, ADDRESS_ANNOUNCING, now_us);
     }
-    net_tx_commit(stack, port, announcement(stack, local, frame), 0);
+    net_tx_commit(stack, address->config.port,
+                  announcement(stack, local, frame), 0);
     address->tries++;
     address->deadline_us = now_us + ADDRESS_ANNOUNCE_US;
     if (address->tries == ADDRESS_ANNOUNCEMENTS) {
-        address_enter(address, ADDRESS_READY, UINT64_MAX);
+        address_enter(stack, local, ADDRESS_READY, UINT64_MAX);
     }
 }
 
@@ -173,11 +269,13 @@ uint64_t net_address_timer(struct net_stack *stack, uint64_t now_us)
 {
     uint64_t next_us = UINT64_MAX;
 
+    if (now_us < stack->address_due_us) {
+        return stack->address_due_us;
+    }
     for (uint8_t local = 0; local < NET_ADDRESSES; local++) {
         struct net_address *address = &stack->addresses[local];
 
-        if (address->state != ADDRESS_OPTIMISTIC &&
-            address->state != ADDRESS_ANNOUNCING) {
+        if (address->state == ADDRESS_UNUSED) {
             continue;
         }
         if (address->deadline_us <= now_us) {
@@ -191,6 +289,7 @@ uint64_t net_address_timer(struct net_stack *stack, uint64_t now_us)
         }
         next_us = MIN(next_us, address->deadline_us);
     }
+    stack->address_due_us = next_us;
     return next_us;
 }
 
@@ -199,23 +298,27 @@ void net_address_conflict(struct net_stack *stack, uint8_t local,
                           uint64_t now_us)
 {
     struct net_address *address = &stack->addresses[local];
+    bool is_recent = address->has_defended &&
+                     now_us - address->defended_us < ADDRESS_DEFEND_US;
 
     net_count(stack, address->config.port, NET_ADDRESS_CONFLICTS);
-    if (stack->config.address_conflict != NULL) {
-        stack->config.address_conflict(stack->config.ctx, local, mac);
-    }
-    if (address->state == ADDRESS_OPTIMISTIC) {
-        address_enter(address, ADDRESS_DUPLICATE, UINT64_MAX);
-        return;
-    }
-    /* RFC 5227 section 2.4 (c): keep the address, object, but not for ever. */
-    if (!net_stack_is_usable(stack, local) ||
-        (address->has_defended &&
-         now_us - address->defended_us < ADDRESS_DEFEND_US)) {
-        return;
+    if (is_recent) {
+        return; /* and whoever floods us with claims hears no more */
     }
     address->has_defended = true;
     address->defended_us = now_us;
-    net_tx_commit(stack, address->config.port,
-                  announcement(stack, local, frame), 0);
+    if (address->state == ADDRESS_TENTATIVE ||
+        address->state == ADDRESS_OPTIMISTIC) {
+        address_enter(stack, local, ADDRESS_DUPLICATE,
+                      ip_addr_is_v4(&address->config.ip)
+                          ? now_us + ADDRESS_RETRY_US
+                          : UINT64_MAX);
+    } else if (net_stack_is_usable(stack, local)) {
+        /* RFC 5227 section 2.4 (c): keep the address and object. */
+        net_tx_commit(stack, address->config.port,
+                      announcement(stack, local, frame), 0);
+    }
+    if (stack->config.address_conflict != NULL) {
+        stack->config.address_conflict(stack->config.ctx, local, mac);
+    }
 }

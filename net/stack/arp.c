@@ -34,6 +34,20 @@ size_t net_arp_announce(const struct net_stack *stack, uint8_t local,
     return emit(stack, own->port, own->vlan, 0, &broadcast, &arp, frame);
 }
 
+size_t net_arp_probe(const struct net_stack *stack, uint8_t local,
+                     uint8_t *frame)
+{
+    const struct net_address_config *own = &stack->addresses[local].config;
+    const struct arp arp = {
+        .operation = ARP_REQUEST,
+        .sender_mac = stack->config.ports[own->port].mac,
+        .sender_ip = ip_addr_from_v4(0),
+        .target_ip = own->ip,
+    };
+
+    return emit(stack, own->port, own->vlan, 0, &broadcast, &arp, frame);
+}
+
 size_t net_arp_ask(const struct net_stack *stack, uint8_t local,
                    const struct ip_addr *ip, const struct mac_addr *unicast,
                    uint8_t *frame)
@@ -67,11 +81,26 @@ static void answer(struct net_stack *stack, struct net_rx *rx,
     net_tx_commit(stack, rx->port, len, rx->eth.priority);
 }
 
+/* Which of our addresses the sender means to have, or -1: RFC 5227 2.1.1. */
+static int claimed(const struct net_stack *stack, const struct net_rx *rx,
+                   const struct arp *arp)
+{
+    bool is_probe = ip_addr_is_unspecified(&arp->sender_ip);
+    int local = net_stack_local(stack, rx->port, rx->vlan,
+                                is_probe ? &arp->target_ip : &arp->sender_ip);
+
+    return local >= 0 &&
+                   (stack->addresses[local].state == ADDRESS_TENTATIVE ||
+                    (!is_probe && net_stack_is_usable(stack, (uint8_t)local)))
+               ? local
+               : NET_NOT_OURS;
+}
+
 void net_arp_input(struct net_stack *stack, struct net_rx *rx)
 {
     struct neigh_heard heard = {.has_mac = true, .is_override = true};
-    bool for_us;
     struct arp arp;
+    bool for_us;
     int local;
 
     if (!arp_parse(&arp, rx->l3, rx->l3_len) ||
@@ -80,7 +109,7 @@ void net_arp_input(struct net_stack *stack, struct net_rx *rx)
         net_count(stack, rx->port, NET_DROP_ARP_MALFORMED);
         return;
     }
-    local = net_address_usable(stack, rx->port, rx->vlan, &arp.sender_ip);
+    local = claimed(stack, rx, &arp);
     if (local >= 0) {
         net_address_conflict(stack, (uint8_t)local, &arp.sender_mac, rx->answer,
                              rx->now_us);

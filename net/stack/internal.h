@@ -69,7 +69,16 @@ size_t net_eth_emit(const struct net_stack *stack, uint8_t port, uint16_t vlan,
 size_t net_ip_emit(const struct net_stack *stack, const struct net_ip_out *out,
                    uint8_t *frame);
 
+/** The smaller of what is there and a new deadline. */
+static inline void net_due(uint64_t *due_us, uint64_t deadline_us)
+{
+    *due_us = MIN(*due_us, deadline_us);
+}
+
 /* address.c: our own addresses */
+
+/** Spreads drives that were switched on together. @return 0..limit - 1 */
+uint64_t net_random_below(struct net_stack *stack, uint64_t limit);
 
 void net_address_init(struct net_stack *stack);
 void net_address_link(struct net_stack *stack, uint8_t port, bool is_up,
@@ -109,6 +118,9 @@ void net_neigh_hear(struct net_stack *stack, uint8_t port, uint16_t vlan,
 void net_arp_input(struct net_stack *stack, struct net_rx *rx);
 size_t net_arp_announce(const struct net_stack *stack, uint8_t local,
                         uint8_t *frame);
+/** "Does anybody have it?", from nobody: RFC 5227. */
+size_t net_arp_probe(const struct net_stack *stack, uint8_t local,
+                     uint8_t *frame);
 size_t net_arp_ask(const struct net_stack *stack, uint8_t local,
                    const struct ip_addr *ip, const struct mac_addr *unicast,
                    uint8_t *frame);

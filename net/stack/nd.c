@@ -125,16 +125,17 @@ static bool is_valid(const struct net_stack *stack, const struct net_rx *rx,
 static void solicited(struct net_stack *stack, struct net_rx *rx,
                       const struct nd_neighbor *nd)
 {
-    int local = net_address_usable(stack, rx->port, rx->vlan, &nd->target);
+    int local = net_stack_local(stack, rx->port, rx->vlan, &nd->target);
 
-    if (local < 0) {
-        net_count(stack, rx->port, NET_DROP_ND_NOT_OURS);
-        return;
-    }
-    if (ip_addr_is_unspecified(&rx->src) &&
-        stack->addresses[local].state == ADDRESS_OPTIMISTIC) {
+    if (local >= 0 && ip_addr_is_unspecified(&rx->src) &&
+        (stack->addresses[local].state == ADDRESS_OPTIMISTIC ||
+         stack->addresses[local].state == ADDRESS_TENTATIVE)) {
         net_address_conflict(stack, (uint8_t)local, &rx->eth.src, rx->answer,
                              rx->now_us);
+        return;
+    }
+    if (local < 0 || !net_stack_is_usable(stack, (uint8_t)local)) {
+        net_count(stack, rx->port, NET_DROP_ND_NOT_OURS);
         return;
     }
     if (nd->has_lladdr) {

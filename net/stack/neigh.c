@@ -36,6 +36,16 @@ static void resolved(struct net_stack *stack, uint16_t index, bool is_ready)
 
 /* ---- Asking. */
 
+static bool can_ask_from(const struct net_stack *stack,
+                         const struct neigh_entry *e)
+{
+    const struct net_address_config *own = &stack->addresses[e->local].config;
+
+    return net_stack_is_usable(stack, e->local) && own->port == e->port &&
+           own->vlan == e->vlan &&
+           ip_addr_is_v4(&own->ip) == ip_addr_is_v4(&e->ip);
+}
+
 /* One request, unicast while we have a MAC that may still be right. */
 static bool ask(struct net_stack *stack, uint16_t index)
 {
@@ -45,7 +55,12 @@ static bool ask(struct net_stack *stack, uint16_t index)
     uint8_t *frame;
     size_t len;
 
-    if (net_stack_is_usable(stack, e->local)) {
+    if (!can_ask_from(stack, e)) { /* that address went: another one will do */
+        int local = net_address_on_link(stack, e->port, e->vlan, &e->ip);
+
+        e->local = local >= 0 ? (uint8_t)local : e->local;
+    }
+    if (can_ask_from(stack, e)) {
         frame = net_tx_begin(stack, e->port);
         if (frame == NULL) {
             return false;

@@ -10,8 +10,10 @@
  *  + UDP ports and EtherTypes that somebody is bound to
  *
  * An address belongs to one port (and VLAN) and is answered for on that port
- * alone.  IPv4 addresses are used without probing first: RFC 5227 would take
- * up to 7 seconds, and a drive has to be there in one.
+ * alone.  It may come and go while the drive runs.  Unless it is to be probed
+ * first (net_address_config), an IPv4 address is used at once and announced,
+ * an IPv6 address is optimistic: RFC 5227's probes take up to 7 seconds, and a
+ * drive has to be there in one.
  *
  * All state is in struct net_stack; no heap, no clock, no randomness of its
  * own.  One loop calls everything; callbacks run inside of input() and timer()
@@ -48,6 +50,7 @@ struct net_address_config {
     uint16_t vlan;       /* NET_VLAN_UNTAGGED, or 1..4094 */
     uint8_t port;        /* 0..NET_PORTS - 1 */
     uint8_t prefix_bits; /* IPv4 0..32, IPv6 0..128: what is on the link */
+    bool is_probed;      /* not used before others had time to object */
 };
 
 /* A datagram for a bound port; pointers are good during the call only. */
@@ -93,9 +96,19 @@ struct net_stack_config {
     void (*neigh_remove)(void *ctx, uint16_t index);
     /* A PENDING net_neigh_resolve() has ended.  May be NULL. */
     void (*neigh_resolved)(void *ctx, uint16_t index, bool is_ready);
-    /* Somebody else uses own address `local`.  May be NULL. */
+    /*
+     * Somebody else uses own address `local`; told at most once in
+     * ADDRESS_DEFEND_US.  May be NULL.
+     */
     void (*address_conflict)(void *ctx, uint8_t local,
                              const struct mac_addr *mac);
+    /*
+     * Own address `local` was added, became usable for the first time, was
+     * found to be somebody else's, or is being removed: look at
+     * net_stack_is_assigned() and net_stack_multicast().  Not told about link
+     * changes, nor from net_stack_init().  May be NULL.
+     */
+    void (*address_changed)(void *ctx, uint8_t local);
 };
 
 /* By port.  The DROP ones each name why a frame went no further. */
@@ -111,6 +124,7 @@ enum net_counter {
     NET_UDP_DELIVERED,
     NET_ETHER_DELIVERED,
     NET_ADDRESS_CONFLICTS,
+    NET_ADDRESS_REFUSED, /* the drive has as many as it can */
     NET_NEIGH_CREATED,
     NET_NEIGH_EVICTED,
     NET_NEIGH_REFUSED, /* table full of pinned entries */
@@ -142,17 +156,24 @@ enum net_counter {
 enum address_state {
     ADDRESS_UNUSED,     /* not configured */
     ADDRESS_DOWN,       /* waits for its port's link */
+    ADDRESS_TENTATIVE,  /* probed, not usable: waits for objections */
     ADDRESS_OPTIMISTIC, /* IPv6, usable: waits if somebody else has it */
     ADDRESS_ANNOUNCING, /* usable: waits to announce itself (again) */
     ADDRESS_READY,      /* usable: waits for nothing */
-    ADDRESS_DUPLICATE,  /* IPv6, not usable: waits for the link to go down */
+    ADDRESS_DUPLICATE,  /* not usable.  IPv4: waits to ask again; IPv6: for */
+                        /* the link to go down */
     ADDRESS_STATES,
 };
 
 enum {
     ADDRESS_DAD_DELAY_US = 1000000, /* at most, before asking: RFC 4862 5.4.2 */
     ADDRESS_DAD_US = 1000000,       /* then wait that long for an objection */
-    ADDRESS_ANNOUNCE_US = 2000000,  /* between announcements: RFC 5227 */
+    ADDRESS_PROBE_WAIT_US = 1000000, /* at most, before probing: RFC 5227 */
+    ADDRESS_PROBE_US = 1000000, /* to twice that between probes: RFC 5227 */
+    ADDRESS_PROBES = 3,
+    ADDRESS_SETTLE_US = 2000000,   /* after the last: RFC 5227 ANNOUNCE_WAIT */
+    ADDRESS_RETRY_US = 60000000,   /* after a conflict: RFC 5227 */
+    ADDRESS_ANNOUNCE_US = 2000000, /* between announcements: RFC 5227 */
     ADDRESS_ANNOUNCEMENTS = 2,
     ADDRESS_DEFEND_US = 10000000, /* at most one defence in: RFC 5227 */
 };
@@ -165,6 +186,7 @@ struct net_address {
     uint8_t state; /* enum address_state; address_enter() is the only writer */
     uint8_t tries;
     bool has_defended;
+    bool is_assigned; /* ours: was usable, and nobody else has it */
 };
 
 struct net_udp_binding {
@@ -179,6 +201,7 @@ struct net_stack {
     struct net_udp_binding udp[NET_UDP_BINDINGS];
     struct net_ether_binding ether[NET_ETHER_BINDINGS];
     struct neigh_table neigh;
+    uint64_t address_due_us; /* no address has anything to do before */
     uint64_t counters[NET_PORTS][NET_COUNTERS];
     uint64_t icmp_refilled_us; /* ICMP errors: a bucket of tokens */
     uint64_t random;
@@ -216,6 +239,20 @@ uint64_t net_stack_timer(struct net_stack *stack, uint64_t now_us);
 void net_stack_link(struct net_stack *stack, uint8_t port, bool is_up,
                     uint64_t now_us);
 
+/**
+ * One more address of our own, until it is removed.
+ *
+ * @param config  as in net_stack_config; a configured one may come back
+ * @return its index, 0..NET_CONFIGURED - 1, or -1: the drive has as many as it
+ *         can (counted), or has it already on that port and VLAN
+ */
+MUST_USE int net_stack_address_add(struct net_stack *stack,
+                                   const struct net_address_config *config,
+                                   uint64_t now_us);
+
+/** Forget own address `local` (0..NET_CONFIGURED - 1) at once. */
+void net_stack_address_remove(struct net_stack *stack, uint8_t local);
+
 /** @return false when it is taken or all bindings are */
 MUST_USE bool net_stack_udp_bind(struct net_stack *stack, uint16_t udp_port,
                                  net_udp_handler *handler, void *ctx);
@@ -235,6 +272,20 @@ static inline bool net_stack_is_usable(const struct net_stack *stack,
 
     return state == ADDRESS_OPTIMISTIC || state == ADDRESS_ANNOUNCING ||
            state == ADDRESS_READY;
+}
+
+/** Whether peers may be told of it: our own, though the link may be down. */
+static inline bool net_stack_is_assigned(const struct net_stack *stack,
+                                         uint8_t local)
+{
+    return stack->addresses[local].is_assigned;
+}
+
+/** What own address `local` is; all zero: there is none. */
+static inline const struct net_address_config *net_stack_address(
+    const struct net_stack *stack, uint8_t local)
+{
+    return &stack->addresses[local].config;
 }
 
 static inline uint64_t net_stack_counter(const struct net_stack *stack,

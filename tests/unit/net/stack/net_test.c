@@ -74,6 +74,14 @@ static void address_conflict(void *ctx, uint8_t local,
     w->conflicts++;
 }
 
+static void address_changed(void *ctx, uint8_t local)
+{
+    struct world *w = ctx;
+
+    assert_true(local < NET_ADDRESSES);
+    w->changes++;
+}
+
 struct world *world_new(void)
 {
     struct net_stack_config config = {
@@ -102,6 +110,7 @@ struct world *world_new(void)
         .neigh_remove = neigh_remove,
         .neigh_resolved = neigh_resolved,
         .address_conflict = address_conflict,
+        .address_changed = address_changed,
     };
     struct world *w = calloc(1, sizeof(*w));
 

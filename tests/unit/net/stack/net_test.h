@@ -35,7 +35,7 @@ struct world {
     unsigned sent_count; /* all; the last SENT_MAX are kept */
     bool no_room;
 
-    unsigned updates, removes, conflicts;
+    unsigned updates, removes, conflicts, changes;
     uint16_t updated_index, removed_index;
     struct neigh_info updated;
     unsigned resolved_yes, resolved_no;

@@ -211,7 +211,9 @@ static void test_a_claimed_address_is_defended_once_in_ten_seconds(void **state)
         w->now_us += SECOND / 2;
     }
     assert_int_equal(w->sent_count, since + 3);
-    assert_int_equal(w->conflicts, 50);
+    assert_int_equal(w->conflicts, 3); /* nor is anybody told more often */
+    assert_int_equal(net_stack_counter(&w->stack, 0, NET_ADDRESS_CONFLICTS),
+                     50);
     assert_true(net_stack_is_usable(&w->stack, V4));
     world_free(w);
 }
@@ -250,6 +252,144 @@ static void test_a_configured_link_local_is_not_doubled(void **state)
     world_free(w);
 }
 
+static unsigned count_probes(const struct world *w)
+{
+    unsigned count = 0;
+    struct arp arp;
+
+    for (unsigned i = 0; i < w->sent_count; i++) {
+        count += arp_parse(&arp, w->sent[i].data + 14, w->sent[i].len - 14) &&
+                 ip_addr_to_v4(&arp.sender_ip) == 0 &&
+                 ip_addr_to_v4(&arp.target_ip) == 0x0a000002;
+    }
+    return count;
+}
+
+static struct world *world_probing(void)
+{
+    struct world *w = world_new();
+    struct net_stack_config config = w->stack.config;
+
+    config.addresses[V4].is_probed = true;
+    config.addresses[V6].is_probed = true;
+    net_stack_init(&w->stack, &config);
+    net_stack_link(&w->stack, 0, true, 0);
+    return w;
+}
+
+/* RFC 5227 section 2.1.1; RFC 4862 section 5.4. */
+static void test_a_probed_address_is_silent_until_nobody_objected(void **state)
+{
+    struct world *w = world_probing();
+
+    (void)state;
+    INPUT(w, arp_ask);
+    INPUT(w, ping4);
+    INPUT(w, ns);
+    assert_int_equal(w->sent_count, 0);
+    assert_false(net_stack_is_assigned(&w->stack, V4));
+    world_run(w, 3 * SECOND);
+    assert_int_equal(w->stack.addresses[V4].state, ADDRESS_TENTATIVE);
+    assert_true(net_stack_is_assigned(&w->stack, V6));
+    world_run(w, 20 * SECOND);
+    assert_int_equal(count_probes(w), 3);
+    assert_int_equal(count_sent(w, arp_announce, sizeof(arp_announce)), 2);
+    assert_int_equal(count_sent(w, ns_dad_ours, sizeof(ns_dad_ours)), 1);
+    assert_int_equal(w->stack.addresses[V4].state, ADDRESS_READY);
+    assert_int_equal(w->stack.addresses[V6].state, ADDRESS_READY);
+    assert_true(net_stack_is_assigned(&w->stack, V4));
+    world_free(w);
+}
+
+/* By a claim, by an answer, or by somebody who probes for it as well. */
+static void test_a_probed_address_of_another_is_asked_for_again(void **state)
+{
+    (void)state;
+    for (int what = 0; what < 2; what++) {
+        struct world *w = world_probing();
+        unsigned since;
+
+        world_run(w, SECOND);
+        if (what == 0) {
+            INPUT(w, arp_claim);
+        } else {
+            INPUT(w, arp_probe);
+        }
+        assert_int_equal(w->stack.addresses[V4].state, ADDRESS_DUPLICATE);
+        assert_int_equal(w->conflicts, 1);
+        assert_false(net_stack_is_assigned(&w->stack, V4));
+        since = count_probes(w);
+        world_run(w, 60 * SECOND);
+        assert_int_equal(count_probes(w), since);
+        world_run(w, 80 * SECOND);
+        assert_int_equal(count_probes(w), since + 3);
+        assert_int_equal(w->stack.addresses[V4].state, ADDRESS_READY);
+        world_free(w);
+    }
+}
+
+/* What was ours stays ours while the link is out and we ask again. */
+static void test_a_probed_address_stays_assigned_over_link_changes(void **state)
+{
+    struct world *w = world_probing();
+    unsigned changes;
+
+    (void)state;
+    world_run(w, 20 * SECOND);
+    changes = w->changes;
+    net_stack_link(&w->stack, 0, false, w->now_us);
+    net_stack_link(&w->stack, 0, true, w->now_us);
+    assert_int_equal(w->stack.addresses[V4].state, ADDRESS_TENTATIVE);
+    assert_true(net_stack_is_assigned(&w->stack, V4));
+    assert_int_equal(w->changes, changes);
+    INPUT(w, arp_claim);
+    assert_false(net_stack_is_assigned(&w->stack, V4));
+    assert_int_equal(w->changes, changes + 1);
+    world_free(w);
+}
+
+static void test_addresses_come_and_go(void **state)
+{
+    struct world *w = world_ready();
+    struct net_address_config own = {.vlan = NET_VLAN_UNTAGGED,
+                                     .prefix_bits = 16};
+    unsigned changes = w->changes;
+    uint16_t index;
+    int first;
+
+    (void)state;
+    own.ip = ip_addr_from_v4(0x0a000002);
+    assert_int_equal(net_stack_address_add(&w->stack, &own, w->now_us), -1);
+    for (unsigned i = 4; i < NET_CONFIGURED; i++) {
+        own.ip = ip_addr_from_v4(0x0a000000 + (i << 8));
+        assert_int_equal(net_stack_address_add(&w->stack, &own, w->now_us), i);
+        assert_true(net_stack_is_assigned(&w->stack, (uint8_t)i));
+    }
+    assert_int_equal(w->changes, changes + 2 * (NET_CONFIGURED - 4));
+    own.ip = ip_addr_from_v4(0x0a000909);
+    assert_int_equal(net_stack_address_add(&w->stack, &own, w->now_us), -1);
+    assert_int_equal(net_stack_counter(&w->stack, 0, NET_ADDRESS_REFUSED), 1);
+
+    /* A neighbour asked for from an address that goes is asked from another. */
+    assert_int_equal(net_neigh_resolve(&w->stack, 4, &host4, w->now_us, &index),
+                     NEIGH_PENDING);
+    changes = w->changes;
+    net_stack_address_remove(&w->stack, 4);
+    assert_int_equal(w->changes, changes + 1);
+    assert_int_equal(net_stack_local(&w->stack, 0, NET_VLAN_UNTAGGED,
+                                     &w->stack.neigh.entries[index].ip),
+                     -1);
+    own.port = 1;
+    first = net_stack_address_add(&w->stack, &own, w->now_us);
+    assert_int_equal(first, 4);
+    world_run(w, w->now_us + SECOND);
+    assert_int_not_equal(w->stack.neigh.entries[index].local, 4);
+    INPUT(w, arp_found);
+    assert_int_equal(w->resolved_yes, 1);
+    net_neigh_unpin(&w->stack, index, w->now_us);
+    world_free(w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -261,6 +401,11 @@ int main(void)
         cmocka_unit_test(test_two_that_ask_for_one_address_both_leave_it),
         cmocka_unit_test(
             test_a_claimed_address_is_defended_once_in_ten_seconds),
+        cmocka_unit_test(test_a_probed_address_is_silent_until_nobody_objected),
+        cmocka_unit_test(test_a_probed_address_of_another_is_asked_for_again),
+        cmocka_unit_test(
+            test_a_probed_address_stays_assigned_over_link_changes),
+        cmocka_unit_test(test_addresses_come_and_go),
         cmocka_unit_test(test_announcements_wait_for_a_transmit_buffer),
         cmocka_unit_test(test_a_configured_link_local_is_not_doubled),
     };
