@@ -15,11 +15,13 @@
 #include "net/wire/icmp.h"
 #include "net/wire/ipv4.h"
 #include "net/wire/ipv6.h"
+#include "net/wire/lldp.h"
 #include "net/wire/nd.h"
 #include "net/wire/rdma_ip_cm.h"
 #include "net/wire/roce_ext.h"
 #include "net/wire/udp.h"
 #include "tests/unit/net/wire/golden.h"
+#include "tests/unit/net/wire/golden_services.h"
 
 enum { OUT_MAX = 512 };
 
@@ -117,6 +119,26 @@ static bool try_nd_router(const uint8_t *in, size_t len, uint8_t *out)
     return false;
 }
 
+/* What parse skips is not emitted, and an end always is. */
+static bool try_lldp(const uint8_t *in, size_t len, uint8_t *out)
+{
+    struct lldp lldp;
+
+    if (!lldp_parse(&lldp, in, len)) {
+        return false;
+    }
+    if (lldp.len_bytes > len) {
+        abort();
+    }
+    if (lldp_emit(&lldp, out, OUT_MAX) == 0) {
+        if (lldp.len_bytes + 2 <= OUT_MAX) { /* 2: an end */
+            abort();
+        }
+        return false;
+    }
+    return true;
+}
+
 #define SEED(name, golden) {try_##name, golden, sizeof(golden)}
 
 static const struct {
@@ -148,6 +170,7 @@ static const struct {
     SEED(cm_drep, cm_drep),
     SEED(rdma_ip_cm, rdma_ip_cm_v4),
     SEED(rdma_ip_cm, rdma_ip_cm_v6),
+    SEED(lldp, lldp_golden),
 };
 
 size_t fuzz_seed(size_t n, uint8_t *buf, size_t room)
