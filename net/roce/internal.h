@@ -128,6 +128,8 @@ void roce_ud_sent(struct roce *roce, uint32_t slot);
 void roce_ud_undo(struct roce *roce, uint32_t slot);
 /* The port that the next datagram leaves by. */
 unsigned int roce_ud_port(struct roce *roce, uint32_t slot);
+/* Datagrams were posted, or have waited: drop what holds up the others. */
+void roce_ud_make_way(struct roce *roce, uint32_t slot);
 
 /* transmit.c */
 enum roce_note_kind {

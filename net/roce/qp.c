@@ -361,6 +361,9 @@ void roce_doorbell(struct roce *roce, uint32_t qpn, uint64_t now_ns)
         flush_receives(roce, (uint32_t)slot);
         roce_settle(roce);
     } else if (rqp->state == VERBS_QPS_RTS) {
+        if (rqp->type == VERBS_QP_UD) {
+            roce_ud_make_way(roce, (uint32_t)slot);
+        }
         roce_schedule(roce, (uint32_t)slot, ROCE_LIST_DATA);
     }
 }

@@ -216,6 +216,7 @@ static bool send_burst(struct roce *roce, unsigned int port)
         return false;
     }
     state->port_blocked[port] = true; /* roce_port_ready() may come meanwhile */
+    roce->blocked_ns[port] = roce->now_ns;
     sent = sink->send != NULL ? sink->send(sink->ctx, burst.frames, burst.count)
                               : burst.count;
     ASSERT(sent <= burst.count);
@@ -287,7 +288,11 @@ void roce_timer(struct roce *roce, uint64_t now_ns)
 
     roce->now_ns = now_ns;
     while (timers_expired(&roce->state->timers, now_ns, &slot)) {
-        roce_completer_timer(roce, slot);
+        if (roce_rdma_qp(roce, slot)->type == VERBS_QP_UD) {
+            roce_ud_make_way(roce, slot);
+        } else {
+            roce_completer_timer(roce, slot);
+        }
     }
     roce_settle(roce);
 }

@@ -5,12 +5,16 @@
  * sections 4 and 5.
  *
  * A datagram to an address that is gone is lost, as it would be on a network.
+ * So is one to a port that has taken nothing for long: those behind it may be
+ * for the other port, whose connections are made and ended by them.
  */
 #include "net/roce/internal.h"
 
 #include <string.h>
 
 enum { MAD_LEN = 256 };
+
+#define STUCK_NS UINT64_C(500000000) /* a port that is blocked that long */
 
 static uint32_t ud_mtu(const struct roce_qp *qp)
 {
@@ -154,6 +158,31 @@ unsigned int roce_ud_port(struct roce *roce, uint32_t slot)
     return has_next(roce, slot, &wr) && wr.ud_neigh < RDMA_NEIGHS
                ? roce->state->objects.neighs[wr.ud_neigh].port
                : 0;
+}
+
+static bool is_stuck(const struct roce *roce, unsigned int port)
+{
+    return roce->state->port_blocked[port] &&
+           roce->now_ns - roce->blocked_ns[port] >= STUCK_NS;
+}
+
+void roce_ud_make_way(struct roce *roce, uint32_t slot)
+{
+    struct rdma_wr wr;
+
+    while (has_next(roce, slot, &wr)) {
+        unsigned int port = roce_ud_port(roce, slot);
+
+        if (!is_stuck(roce, port)) {
+            if (roce->state->timers.due[slot] == TIMERS_NONE) {
+                roce_timer_set(roce, slot, roce->now_ns + STUCK_NS);
+            }
+            return;
+        }
+        roce_rdma_qp(roce, slot)->sq_next++;
+        complete(roce, slot, &wr, VERBS_WC_SUCCESS);
+        roce_port_left(roce, port);
+    }
 }
 
 bool roce_ud_build(struct roce *roce, uint32_t slot, unsigned int port,

@@ -560,6 +560,7 @@ void bed_post(struct bed_side *side, unsigned int n, const struct bed_wr *wr)
     put_le32(wqe + RNIC_SWQE_RKEY, wr->rkey != 0 ? wr->rkey : BED_REMOTE_KEY);
     put_le32(wqe + RNIC_SWQE_INV_KEY, wr->inv_key);
     if (n == BED_UD) {
+        put_le16(wqe + RNIC_SWQE_UD_NEIGH, wr->neigh);
         put_le32(wqe + RNIC_SWQE_UD_QPN, 1);
         put_le32(wqe + RNIC_SWQE_UD_QKEY, 0x80010000);
     }

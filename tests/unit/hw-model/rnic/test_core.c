@@ -439,6 +439,61 @@ static void test_datagrams_wait_for_a_full_port(void **state)
     }
 }
 
+static unsigned int take_nothing(void *ctx, const struct frame_tx *burst,
+                                 unsigned int count)
+{
+    (void)burst;
+    (void)count;
+    ++*(unsigned int *)ctx;
+    return 0;
+}
+
+/* A port whose peer takes nothing for long does not cut off the other one. */
+static void test_datagrams_do_not_wait_for_a_stuck_port(void **state)
+{
+    struct bed *bed = *state;
+    struct bed_side *a = &bed->side[0], *b = &bed->side[1];
+    struct frame_sink port0 = a->rnic->roce.sinks[0];
+    unsigned int refused = 0;
+    struct frame_sink stuck = {.ctx = &refused, .send = take_nothing};
+    struct bed_wr to_0 = {
+        .opcode = RNIC_WR_SEND, .flags = RNIC_WR_SIGNALED, .len = 20};
+    struct bed_wr to_1 = to_0;
+    struct bed_wc wc;
+
+    to_1.neigh = 1;
+    bed_create_ud(a);
+    bed_create_ud(b);
+    for (uint64_t i = 0; i < 3; i++) {
+        bed_recv(b, BED_UD, i, 0, 512);
+    }
+    rnic_attach_port(a->rnic, 0, &stuck);
+    bed_send(a, BED_UD, &to_0);
+    bed_send(a, BED_UD, &to_1);
+    bed_run(bed);
+    assert_int_equal(refused, 1);
+    assert_false(bed_poll(b, &wc));
+    assert_true(bed_tick(bed));
+    bed_run(bed);
+    assert_int_equal(count_wc(a, RNIC_WC_SUCCESS), 2);
+    assert_true(bed_poll(b, &wc)); /* port 1's */
+    assert_false(bed_poll(b, &wc));
+    /* From then on nothing waits for it. */
+    bed_send(a, BED_UD, &to_0);
+    bed_send(a, BED_UD, &to_1);
+    bed_run(bed);
+    assert_int_equal(count_wc(a, RNIC_WC_SUCCESS), 2);
+    assert_true(bed_poll(b, &wc));
+    assert_int_equal(refused, 1);
+    /* Until it takes frames again. */
+    rnic_attach_port(a->rnic, 0, &port0);
+    rnic_port_ready(a->rnic, 0);
+    bed_send(a, BED_UD, &to_0);
+    bed_settle(bed);
+    assert_int_equal(count_wc(a, RNIC_WC_SUCCESS), 1);
+    assert_true(bed_poll(b, &wc));
+}
+
 static void test_what_no_datagram_may_be(void **state)
 {
     struct bed *bed = *state;
@@ -526,6 +581,7 @@ int main(void)
         TEST(test_datagrams_carry_their_source),
         TEST(test_a_datagram_without_a_buffer_is_dropped),
         TEST(test_datagrams_wait_for_a_full_port),
+        TEST(test_datagrams_do_not_wait_for_a_stuck_port),
         TEST(test_what_no_datagram_may_be),
         TEST(test_a_state_that_makes_no_sense_is_refused),
     };
