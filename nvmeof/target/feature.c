@@ -4,9 +4,10 @@
  * Spec: NVM Express Base 1.4 section 5.21; Fabrics 1.1 section 4.2.
  *
  * Nothing is saveable yet: Save is refused, and the saved value is the default.
- * Values belong to a controller, except the write cache's, which is the
- * drive's.
+ * Values belong to a controller, except the write cache's and the clock's,
+ * which are the drive's.
  */
+#include "lib/bytes.h"
 #include "nvmeof/target/internal.h"
 #include "nvmeof/wire/identify.h"
 
@@ -33,7 +34,8 @@ struct feature {
     bool is_on_discovery;
     bool is_changeable;
     bool decides_default; /* get() does, from the rest of the command */
-    uint8_t data_len;
+    uint8_t data_len;     /* of Get Features */
+    uint8_t set_len;      /* of Set Features */
     uint32_t default_value;
 
     /* Whether the command's fields are fine.  NULL: they are. */
@@ -293,6 +295,33 @@ static uint16_t hostid_set(struct nvmf_target *target, struct nvmf_request *req)
     return refuse(NVME_SC_COMMAND_SEQUENCE);
 }
 
+/* The drive's clock, which has one value for all controllers. */
+static uint32_t timestamp_get(const struct nvmf_target *target,
+                              const struct nvmf_ctrl *ctrl,
+                              struct nvmf_request *req)
+{
+    bool is_current = (req->sqe.cdw10 >> SELECT_SHIFT & 7) == SELECT_CURRENT;
+    uint8_t data[LOG_TIMESTAMP_LEN];
+    uint64_t epoch_ms = 0;
+    bool is_set = is_current && nvmf_target_time(target, &epoch_ms);
+
+    (void)ctrl;
+    log_timestamp_emit(data, epoch_ms, is_set);
+    request_write_data(req, 0, data, sizeof(data));
+    return 0;
+}
+
+static uint16_t timestamp_set(struct nvmf_target *target,
+                              struct nvmf_request *req)
+{
+    uint8_t data[LOG_TIMESTAMP_LEN];
+
+    request_read_data(req, 0, data, sizeof(data));
+    nvmf_target_set_time(target, get_le64(data) & LOG_TIMESTAMP_MASK,
+                         target->now_us);
+    return NVME_SC_SUCCESS;
+}
+
 static const struct feature features[] = {
     {.fid = FEATURE_ARBITRATION,
      .is_changeable = true,
@@ -332,6 +361,13 @@ static const struct feature features[] = {
      .is_changeable = true,
      .get = events_get,
      .set = events_set},
+    {.fid = FEATURE_TIMESTAMP,
+     .is_changeable = true,
+     .decides_default = true,
+     .data_len = LOG_TIMESTAMP_LEN,
+     .set_len = LOG_TIMESTAMP_LEN,
+     .get = timestamp_get,
+     .set = timestamp_set},
     {.fid = FEATURE_KEEP_ALIVE_TIMER,
      .is_on_discovery = true,
      .is_changeable = true,
@@ -396,7 +432,9 @@ uint16_t feature_get(struct nvmf_target *target, struct nvmf_request *req)
 
 uint16_t feature_set_check(struct nvmf_target *target, struct nvmf_request *req)
 {
-    if (find_feature(target, req) == NULL) {
+    const struct feature *feature = find_feature(target, req);
+
+    if (feature == NULL) {
         return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_CDW10, 0);
     }
     if (req->sqe.cdw10 & BIT(SAVE_BIT)) {
@@ -406,6 +444,7 @@ uint16_t feature_set_check(struct nvmf_target *target, struct nvmf_request *req)
     if (req->sqe.nsid != 0 && req->sqe.nsid != NVME_NSID_ALL) {
         return refuse_field(req, NVME_SC_FEATURE_NOT_NS_SPECIFIC, SQE_NSID, 0);
     }
+    req->data_len = feature->set_len;
     return NVME_SC_SUCCESS;
 }
 

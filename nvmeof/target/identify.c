@@ -60,7 +60,8 @@ static uint16_t build_controller(struct nvmf_target *target,
     id.sqes = 0x66;
     id.cqes = 0x44;
     id.nn = NVMF_MAX_NAMESPACES;
-    id.oncs = ONCS_DATASET_MANAGEMENT | ONCS_WRITE_ZEROES | ONCS_SAVE_SELECT;
+    id.oncs = ONCS_DATASET_MANAGEMENT | ONCS_WRITE_ZEROES | ONCS_SAVE_SELECT |
+              ONCS_TIMESTAMP;
     id.vwc = VWC_FLUSH_ALL | (target->has_volatile_cache ? VWC_PRESENT : 0);
     id.sgls |= SGLS_IN_CAPSULE;
     id.subnqn = config->subnqn;

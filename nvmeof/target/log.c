@@ -56,6 +56,24 @@ static void build_error(struct nvmf_target *target,
     }
 }
 
+/* When the errors were: in the order of the error log. */
+static void build_error_times(struct nvmf_target *target,
+                              const struct nvmf_ctrl *ctrl, uint32_t part)
+{
+    uint64_t count = target->counters.error_log_entries;
+    uint8_t *entry = target->page;
+
+    (void)ctrl;
+    (void)part;
+    memset(entry, 0, NVMF_ERROR_LOG_ENTRIES * LOG_ERROR_TIME_LEN);
+    for (uint16_t i = 0; i < target->error_log_count; i++) {
+        count--;
+        log_error_time_emit(entry,
+                            &target->error_log[count % NVMF_ERROR_LOG_ENTRIES]);
+        entry += LOG_ERROR_TIME_LEN;
+    }
+}
+
 static void build_smart(struct nvmf_target *target,
                         const struct nvmf_ctrl *ctrl, uint32_t part)
 {
@@ -143,24 +161,29 @@ static void build_effects(struct nvmf_target *target,
 }
 
 /* A log is built in parts of part_len; len 0: as long as the discovery log. */
-static const struct log_page {
+struct log_page {
     uint8_t lid;
     bool is_discovery;
     uint16_t len;
     uint16_t part_len;
     void (*build)(struct nvmf_target *target, const struct nvmf_ctrl *ctrl,
                   uint32_t part);
-} logs[] = {
+    const struct nvmf_vendor_log *vendor; /* builds instead */
+};
+
+static const struct log_page logs[] = {
     {LOG_ERROR, false, NVMF_ERROR_LOG_ENTRIES *LOG_ERROR_ENTRY_LEN,
-     NVMF_ERROR_LOG_ENTRIES *LOG_ERROR_ENTRY_LEN, build_error},
-    {LOG_SMART, false, LOG_SMART_LEN, LOG_SMART_LEN, build_smart},
+     NVMF_ERROR_LOG_ENTRIES *LOG_ERROR_ENTRY_LEN, build_error, NULL},
+    {LOG_SMART, false, LOG_SMART_LEN, LOG_SMART_LEN, build_smart, NULL},
     {LOG_FIRMWARE_SLOT, false, LOG_FIRMWARE_SLOT_LEN, LOG_FIRMWARE_SLOT_LEN,
-     build_firmware_slot},
+     build_firmware_slot, NULL},
     {LOG_CHANGED_NS_LIST, false, LOG_CHANGED_NS_LIST_LEN,
-     LOG_CHANGED_NS_LIST_LEN, build_changed_ns},
+     LOG_CHANGED_NS_LIST_LEN, build_changed_ns, NULL},
     {LOG_COMMANDS_EFFECTS, false, LOG_COMMANDS_EFFECTS_LEN,
-     LOG_COMMANDS_EFFECTS_LEN, build_effects},
-    {LOG_DISCOVERY, true, 0, DISCOVERY_ENTRY_LEN, discovery_log_part},
+     LOG_COMMANDS_EFFECTS_LEN, build_effects, NULL},
+    {LOG_ERROR_TIMES, false, NVMF_ERROR_LOG_ENTRIES *LOG_ERROR_TIME_LEN,
+     NVMF_ERROR_LOG_ENTRIES *LOG_ERROR_TIME_LEN, build_error_times, NULL},
+    {LOG_DISCOVERY, true, 0, DISCOVERY_ENTRY_LEN, discovery_log_part, NULL},
 };
 
 _Static_assert(NVMF_ERROR_LOG_ENTRIES *LOG_ERROR_ENTRY_LEN <=
@@ -169,16 +192,31 @@ _Static_assert(NVMF_ERROR_LOG_ENTRIES *LOG_ERROR_ENTRY_LEN <=
 _Static_assert((int)DISCOVERY_HEADER_LEN == (int)DISCOVERY_ENTRY_LEN,
                "all parts of the discovery log have one length");
 
-/* @return NULL if this kind of controller has no such page. */
-static const struct log_page *find_log(const struct nvmf_ctrl *ctrl,
-                                       uint8_t lid)
+/* @return false if this kind of controller has no such page. */
+static bool find_log(const struct nvmf_target *target,
+                     const struct nvmf_ctrl *ctrl, uint8_t lid,
+                     struct log_page *log)
 {
     for (size_t i = 0; i < ARRAY_LEN(logs); i++) {
         if (logs[i].lid == lid && logs[i].is_discovery == ctrl->is_discovery) {
-            return &logs[i];
+            *log = logs[i];
+            return true;
         }
     }
-    return NULL;
+    for (size_t i = 0; i < target->config.vendor_log_count; i++) {
+        const struct nvmf_vendor_log *vendor = &target->config.vendor_logs[i];
+
+        if (vendor->lid == lid && !ctrl->is_discovery) {
+            *log = (struct log_page){
+                .lid = lid,
+                .len = vendor->len_bytes,
+                .part_len = vendor->part_bytes,
+                .vendor = vendor,
+            };
+            return true;
+        }
+    }
+    return false;
 }
 
 static uint32_t log_len(const struct nvmf_target *target,
@@ -196,10 +234,10 @@ uint16_t log_check(struct nvmf_target *target, struct nvmf_request *req)
 {
     const struct nvme_sqe *sqe = &req->sqe;
     uint32_t numd = (sqe->cdw11 & 0xffff) << 16 | sqe->cdw10 >> 16;
-    const struct log_page *log =
-        find_log(request_ctrl(target, req), (uint8_t)sqe->cdw10);
+    struct log_page log;
 
-    if (log == NULL) {
+    if (!find_log(target, request_ctrl(target, req), (uint8_t)sqe->cdw10,
+                  &log)) {
         return refuse_field(req, NVME_SC_INVALID_LOG_PAGE, SQE_CDW10, 0);
     }
     if (sqe->nsid != 0 && sqe->nsid != NVME_NSID_ALL) {
@@ -208,7 +246,7 @@ uint16_t log_check(struct nvmf_target *target, struct nvmf_request *req)
     if (numd >= NVMF_MAX_TRANSFER / 4) {
         return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_CDW10 + 2, 0);
     }
-    if (log_offset(sqe) % 4 != 0 || log_offset(sqe) > log_len(target, log)) {
+    if (log_offset(sqe) % 4 != 0 || log_offset(sqe) > log_len(target, &log)) {
         return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_CDW12, 0);
     }
     req->data_len = (numd + 1) * 4;
@@ -228,7 +266,11 @@ static void copy_log(struct nvmf_target *target, struct nvmf_request *req,
         uint32_t skip = (from + done) % log->part_len;
         uint32_t n = MIN(log->part_len - skip, req->data_len - done);
 
-        log->build(target, ctrl, part);
+        if (log->vendor != NULL) {
+            log->vendor->build(log->vendor->ctx, part, target->page);
+        } else {
+            log->build(target, ctrl, part);
+        }
         request_write_data(req, done, target->page + skip, n);
         done += n;
     }
@@ -240,15 +282,17 @@ static void copy_log(struct nvmf_target *target, struct nvmf_request *req,
 uint16_t log_execute(struct nvmf_target *target, struct nvmf_request *req)
 {
     struct nvmf_ctrl *ctrl = request_ctrl(target, req);
-    const struct log_page *log = find_log(ctrl, (uint8_t)req->sqe.cdw10);
-    uint64_t from = MIN(log_offset(&req->sqe), log_len(target, log));
+    struct log_page log;
+    uint64_t from;
 
-    copy_log(target, req, log, (uint32_t)from);
+    ASSERT(find_log(target, ctrl, (uint8_t)req->sqe.cdw10, &log));
+    from = MIN(log_offset(&req->sqe), log_len(target, &log));
+    copy_log(target, req, &log, (uint32_t)from);
     if (!(req->sqe.cdw10 & BIT(LOG_RAE_BIT))) {
-        if (log->lid == LOG_CHANGED_NS_LIST) {
+        if (log.lid == LOG_CHANGED_NS_LIST) {
             memset(ctrl->changed_ns, 0, sizeof(ctrl->changed_ns));
         }
-        event_log_read(target, ctrl, log->lid);
+        event_log_read(target, ctrl, log.lid);
     }
     return NVME_SC_SUCCESS;
 }
@@ -258,6 +302,8 @@ static void append_error(struct nvmf_target *target, struct log_error error)
     uint64_t index = target->counters.error_log_entries++;
 
     error.count = index + 1;
+    error.vendor_log = LOG_ERROR_TIMES;
+    error.has_time = nvmf_target_time(target, &error.time_ms);
     target->error_log[index % NVMF_ERROR_LOG_ENTRIES] = error;
     if (target->error_log_count < NVMF_ERROR_LOG_ENTRIES) {
         target->error_log_count++;

@@ -118,6 +118,9 @@ struct nvmf_target {
     struct nvmf_bufs bufs;
     struct nvmf_media media;
     uint64_t now_us;
+    uint64_t clock_ms;     /* what the clock was set to, and when */
+    uint64_t clock_set_us; /* until then: 0 at power-on */
+    bool is_clock_set;
 
     uint32_t depth_used;      /* of NVMF_TOTAL_DEPTH */
     uint32_t queues_promised; /* I/O queues of full depth */

@@ -74,6 +74,7 @@ void nvmf_target_init(struct nvmf_target *target,
     target->counters = config->counters;
     target->genctr = config->genctr;
     target->now_us = now_us;
+    target->clock_set_us = now_us;
     wheel_init(&target->wheel, now_us);
     for (uint16_t i = 0; i < NVMF_MAX_QPAIRS; i++) {
         target->free_qpair[NVMF_MAX_QPAIRS - 1 - i] = i;
@@ -90,6 +91,24 @@ void nvmf_target_init(struct nvmf_target *target,
     target->config.addresses = NULL;
     target->is_cache_on = target->has_volatile_cache;
     target->media.set_volatile(target->media.ctx, target->is_cache_on);
+}
+
+void nvmf_target_set_time(struct nvmf_target *target, uint64_t epoch_ms,
+                          uint64_t now_us)
+{
+    target->clock_ms = epoch_ms;
+    target->clock_set_us = now_us;
+    target->is_clock_set = true;
+}
+
+bool nvmf_target_time(const struct nvmf_target *target, uint64_t *ms)
+{
+    uint64_t passed_us = target->now_us > target->clock_set_us
+                             ? target->now_us - target->clock_set_us
+                             : 0;
+
+    *ms = target->clock_ms + passed_us / 1000;
+    return target->is_clock_set;
 }
 
 uint64_t nvmf_target_timer(struct nvmf_target *target, uint64_t now_us)

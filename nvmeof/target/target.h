@@ -66,6 +66,15 @@ struct nvmf_counters {
     uint64_t error_log_entries;
 };
 
+/* A log page of LID C0h to FFh that somebody else knows how to build. */
+struct nvmf_vendor_log {
+    uint8_t lid;
+    uint16_t len_bytes;  /* a multiple of part_bytes */
+    uint16_t part_bytes; /* 4..4096 */
+    void (*build)(void *ctx, uint32_t part, uint8_t *page); /* all of a part */
+    void *ctx;
+};
+
 struct nvmf_config {
     char subnqn[224];        /* 11..223 characters, NUL terminated */
     char discovery_nqn[224]; /* unique name of the discovery subsystem, which
@@ -87,6 +96,9 @@ struct nvmf_config {
     uint16_t namespace_count;                /* 0..NVMF_MAX_NAMESPACES */
     const struct nvmf_address *addresses;
     uint8_t address_count; /* 0..NVMF_MAX_ADDRESSES */
+
+    const struct nvmf_vendor_log *vendor_logs; /* stay: not copied */
+    uint8_t vendor_log_count;
 
     struct nvmf_health health;
     struct nvmf_counters counters; /* as of the last power cycle */
@@ -197,6 +209,17 @@ void nvmf_target_ns_changed(struct nvmf_target *target, uint32_t nsid);
  */
 void nvmf_target_log_error(struct nvmf_target *target, uint16_t status,
                            uint32_t nsid, uint64_t lba);
+
+/** Set the drive's clock: Timestamp feature, times in the error log. */
+void nvmf_target_set_time(struct nvmf_target *target, uint64_t epoch_ms,
+                          uint64_t now_us);
+
+/**
+ * The drive's clock, in milliseconds.
+ *
+ * @return whether it was set: *ms counts from 1970-01-01; else from power-on
+ */
+bool nvmf_target_time(const struct nvmf_target *target, uint64_t *ms);
 
 /** The counters as they are now, for the application to save. */
 const struct nvmf_counters *nvmf_target_counters(

@@ -79,6 +79,7 @@ enum { /* Identify Controller bits */
        ONCS_DATASET_MANAGEMENT = 0x04,
        ONCS_WRITE_ZEROES = 0x08,
        ONCS_SAVE_SELECT = 0x10,
+       ONCS_TIMESTAMP = 0x40,
        VWC_PRESENT = 0x01,
        VWC_FLUSH_ALL = 0x06, /* Flush takes NSID FFFFFFFFh */
        SGLS_SUPPORTED = 0x1,

@@ -16,7 +16,21 @@ void log_error_emit(uint8_t *buf, const struct log_error *error)
     put_le16(buf + ERROR_LOCATION, error->location);
     put_le64(buf + ERROR_LBA, error->lba);
     put_le32(buf + ERROR_NSID, error->nsid);
+    buf[ERROR_VENDOR_LOG] = error->vendor_log;
     buf[ERROR_TRTYPE] = error->trtype;
+}
+
+void log_timestamp_emit(uint8_t *buf, uint64_t ms, bool is_set)
+{
+    put_le64(buf + TIMESTAMP_MS, ms & LOG_TIMESTAMP_MASK);
+    buf[TIMESTAMP_ORIGIN] = (uint8_t)(is_set ? 1 << 1 : 0);
+}
+
+void log_error_time_emit(uint8_t *buf, const struct log_error *error)
+{
+    put_le64(buf + ERROR_TIME_COUNT, error->count);
+    log_timestamp_emit(buf + ERROR_TIME_TIMESTAMP, error->time_ms,
+                       error->has_time);
 }
 
 void log_smart_emit(uint8_t *buf, const struct log_smart *smart)

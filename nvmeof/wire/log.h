@@ -6,6 +6,7 @@
 #ifndef ESSD_NVMEOF_WIRE_LOG_H
 #define ESSD_NVMEOF_WIRE_LOG_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { /* byte offsets in an error information entry; little-endian */
@@ -16,8 +17,22 @@ enum { /* byte offsets in an error information entry; little-endian */
        ERROR_LOCATION = 14, /* byte in bits 7:0, bit in 10:8 */
        ERROR_LBA = 16,
        ERROR_NSID = 24,
+       ERROR_VENDOR_LOG = 28, /* a log page that says more, 0: none */
        ERROR_TRTYPE = 29,
        LOG_ERROR_ENTRY_LEN = 64,
+};
+
+enum {                   /* the Timestamp data structure: section 5.21.1.14 */
+       TIMESTAMP_MS = 0, /* 48 bits: since 1970-01-01, or since reset */
+       TIMESTAMP_ORIGIN = 6, /* bits 3:1; 1: it was set.  bit 0: it stopped */
+       LOG_TIMESTAMP_LEN = 8,
+};
+#define LOG_TIMESTAMP_MASK 0xffffffffffffull
+
+enum { /* byte offsets in an entry of LOG_ERROR_TIMES; our own */
+       ERROR_TIME_COUNT = 0, /* as ERROR_COUNT */
+       ERROR_TIME_TIMESTAMP = 8,
+       LOG_ERROR_TIME_LEN = 16,
 };
 
 enum { /* byte offsets in SMART / health information */
@@ -69,6 +84,9 @@ struct log_error {
     uint64_t lba;
     uint32_t nsid;
     uint8_t trtype;
+    uint8_t vendor_log;
+    bool has_time;    /* the clock was set */
+    uint64_t time_ms; /* since 1970-01-01, or since reset */
 };
 
 struct log_smart {
@@ -85,6 +103,15 @@ struct log_smart {
 
 /** @param buf  LOG_ERROR_ENTRY_LEN bytes, all written. */
 void log_error_emit(uint8_t *buf, const struct log_error *error);
+
+/** @param buf  LOG_ERROR_TIME_LEN bytes, all written. */
+void log_error_time_emit(uint8_t *buf, const struct log_error *error);
+
+/**
+ * @param buf     LOG_TIMESTAMP_LEN bytes, all written.
+ * @param is_set  `ms` counts from 1970-01-01, not from a reset
+ */
+void log_timestamp_emit(uint8_t *buf, uint64_t ms, bool is_set);
 
 /** @param buf  LOG_SMART_LEN bytes, all written. */
 void log_smart_emit(uint8_t *buf, const struct log_smart *smart);

@@ -52,6 +52,8 @@ enum { /* log page identifiers */
        LOG_CHANGED_NS_LIST = 0x04,
        LOG_COMMANDS_EFFECTS = 0x05,
        LOG_DISCOVERY = 0x70,
+       LOG_NEIGHBOURS = 0xc0,  /* our own: docs/nvme.md */
+       LOG_ERROR_TIMES = 0xc1, /* our own: docs/nvme.md */
 };
 
 enum { /* feature identifiers */
@@ -63,6 +65,7 @@ enum { /* feature identifiers */
        FEATURE_NUMBER_OF_QUEUES = 0x07,
        FEATURE_WRITE_ATOMICITY = 0x0a,
        FEATURE_ASYNC_EVENT_CONFIG = 0x0b,
+       FEATURE_TIMESTAMP = 0x0e,
        FEATURE_KEEP_ALIVE_TIMER = 0x0f,
        FEATURE_HOST_IDENTIFIER = 0x81,
 };

@@ -39,7 +39,7 @@ static void test_identify_controller_passes_the_gates_of_linux(void **state)
     assert_int_equal(id[111], 1);                 /* CNTRLTYPE */
     assert_int_equal(get_le32(id + 80), 0x10400); /* VER */
     assert_int_equal(get_le32(id + 516), 128);    /* NN */
-    assert_int_equal(get_le16(id + 520), 0x1c);   /* ONCS */
+    assert_int_equal(get_le16(id + 520), 0x5c);   /* ONCS */
     assert_int_equal(get_le16(id + 256), 0);      /* OACS */
     assert_int_equal(id[525], 7);                 /* VWC */
     assert_int_equal(id[259], 3);                 /* AERL */
@@ -183,7 +183,9 @@ static void test_admin_commands_that_are_refused(void **state)
         {"Get Features 00h", {.opcode = 0x0a}, 0, 0x002},
         {"Get Features 03h", {.opcode = 0x0a, .cdw10 = 3}, 0, 0x002},
         {"Get Features 08h", {.opcode = 0x0a, .cdw10 = 8}, 0, 0x002},
-        {"Get Features 0Eh", {.opcode = 0x0a, .cdw10 = 0xe}, 8, 0x002},
+        {"Timestamp, short SGL", {.opcode = 0x0a, .cdw10 = 0xe}, 4, 0x00f},
+        {"set Timestamp, short", {.opcode = 9, .cdw10 = 0xe}, 4, 0x00f},
+        {"save Timestamp", {.opcode = 9, .cdw10 = 1u << 31 | 0xe}, 8, 0x10d},
         {"Get Features C0h", {.opcode = 0x0a, .cdw10 = 0xc0}, 0, 0x002},
         {"Select 4", {.opcode = 0x0a, .cdw10 = 0x401}, 0, 0x002},
         {"sensor 1", {.opcode = 0x0a, .cdw10 = 4, .cdw11 = 1 << 16}, 0, 0x002},

@@ -386,6 +386,93 @@ static void test_health_events_come_when_it_gets_worse(void **state)
     assert_int_equal(first->cqe.dw0, 0x020001);
 }
 
+static void build_vendor(void *ctx, uint32_t part, uint8_t *page)
+{
+    memset(page, (int)part + *(int *)ctx, 100);
+}
+
+static void test_vendor_logs_are_built_part_by_part(void **state)
+{
+    static int first = 1;
+    static const struct nvmf_vendor_log vendor = {
+        .lid = 0xc5,
+        .len_bytes = 300,
+        .part_bytes = 100,
+        .build = build_vendor,
+        .ctx = &first,
+    };
+    struct fake *fake = fake_new();
+    uint16_t admin, discovery;
+
+    (void)state;
+    fake->config.vendor_logs = &vendor;
+    fake->config.vendor_log_count = 1;
+    fake_start(fake);
+    admin = fake_host(fake, 0);
+    discovery = fake_discovery_host(fake);
+    assert_int_equal(get_log(fake, admin, 0xc5, 196, 112).status, 0);
+    assert_int_equal(fake->data[3], 2);
+    assert_int_equal(fake->data[4], 3);
+    assert_int_equal(fake->data[103], 3);
+    assert_int_equal(fake->data[104], 0); /* behind its end */
+    assert_int_equal(get_log(fake, admin, 0xc6, 0, 4).status,
+                     0x109 | DNR | MORE);
+    assert_int_equal(get_log(fake, discovery, 0xc5, 0, 4).status, 0x109 | DNR);
+    fake_free(fake);
+}
+
+static struct nvme_cqe timestamp(struct fake *fake, uint16_t admin, bool is_set,
+                                 uint32_t select)
+{
+    const struct nvme_sqe sqe = {
+        .opcode = is_set ? ADMIN_SET_FEATURES : ADMIN_GET_FEATURES,
+        .cdw10 = select << 8 | 0x0e,
+    };
+
+    return fake_exec(fake, admin, &sqe, fake->data, 8);
+}
+
+static void test_timestamp_counts_from_reset_until_it_is_set(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+
+    fake->now_us += 5000000;
+    memset(fake->data, 0xa5, 8);
+    assert_int_equal(timestamp(fake, admin, false, 0).status, 0);
+    assert_in_range(get_le64(fake->data), 5000, 5010); /* origin 0 */
+    put_le64(fake->data,
+             0xff00018f00000000); /* what is not the time: ignored */
+    assert_int_equal(timestamp(fake, admin, true, 0).status, 0);
+    fake->now_us += 2500000;
+    assert_int_equal(timestamp(fake, admin, false, 0).status, 0);
+    assert_in_range(get_le64(fake->data) - 0x0002000000000000,
+                    0x018f00000000 + 2500, 0x018f00000000 + 2510);
+    assert_int_equal(timestamp(fake, admin, false, 1).status, 0);
+    assert_int_equal(get_le64(fake->data), 0);
+}
+
+static void test_error_log_has_times_beside_it(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+
+    nvmf_target_log_error(fake->target, NVME_SC_INTERNAL, 0, 0);
+    nvmf_target_set_time(fake->target, 1700000000000, fake->now_us);
+    fake->now_us += 3000000;
+    get_log(fake, admin, LOG_SMART, 0, 4); /* it sees that time has passed */
+    nvmf_target_log_error(fake->target, NVME_SC_INTERNAL, 0, 0);
+    get_log(fake, admin, LOG_ERROR, 0, 128);
+    assert_int_equal(fake->data[28], LOG_ERROR_TIMES);
+    assert_int_equal(get_log(fake, admin, LOG_ERROR_TIMES, 0, 1024).status, 0);
+    assert_int_equal(get_le64(fake->data), 2);
+    assert_in_range(get_le64(fake->data + 8) - 0x0002000000000000,
+                    1700000003000, 1700000003010);
+    assert_int_equal(get_le64(fake->data + 16), 1);
+    assert_in_range(get_le64(fake->data + 24), 0, 100); /* since reset */
+    assert_int_equal(get_le64(fake->data + 32), 0);
+}
+
 int main(void)
 {
 #define TEST(t) cmocka_unit_test_setup_teardown(t, fake_setup, fake_teardown)
@@ -398,6 +485,9 @@ int main(void)
         TEST(test_commands_effects_are_the_tables),
         TEST(test_logs_read_in_pieces_are_the_same),
         TEST(test_discovery_names_both_ports_and_itself),
+        cmocka_unit_test(test_vendor_logs_are_built_part_by_part),
+        TEST(test_timestamp_counts_from_reset_until_it_is_set),
+        TEST(test_error_log_has_times_beside_it),
         cmocka_unit_test(test_discovery_with_its_own_name),
         TEST(test_discovery_that_changes_while_it_is_read),
         TEST(test_namespace_change_is_told_once_until_read),
