@@ -316,7 +316,11 @@ static uint16_t property_set(struct nvmf_target *target,
 static void property_set_finish(struct nvmf_target *target,
                                 struct nvmf_request *req)
 {
-    request_ctrl(target, req)->shst = SHST_COMPLETE;
+    struct nvmf_ctrl *ctrl = request_ctrl(target, req);
+
+    if (ctrl->shst == SHST_OCCURRING) { /* no reset came in between */
+        ctrl->shst = SHST_COMPLETE;
+    }
 }
 
 const struct nvmf_command fabrics_commands[FABRICS_COMMANDS] = {

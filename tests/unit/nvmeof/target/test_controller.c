@@ -192,6 +192,26 @@ static void test_shutdown_flushes_then_reports(void **state)
     }
 }
 
+static void test_a_reset_during_shutdown_leaves_a_usable_controller(
+    void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    struct nvme_sqe set = {.opcode = NVME_FABRICS,
+                           .fctype = FABRICS_PROPERTY_SET,
+                           .cdw11 = PROPERTY_CC,
+                           .cdw12 = CC_ENABLE | SHN_NORMAL};
+
+    fake->hold_media = true;
+    fake_send(fake, admin, &set, NULL, 0);
+    fake_property_set(fake, admin, PROPERTY_CC, 0);
+    fake_property_set(fake, admin, PROPERTY_CC, CC_ENABLE);
+    assert_int_equal(csts(fake, admin), CSTS_RDY);
+    fake->hold_media = false;
+    fake_run(fake);
+    assert_int_equal(csts(fake, admin), CSTS_RDY);
+}
+
 static void test_shutdown_survives_a_lost_connection(void **state)
 {
     struct fake *fake = *state;
@@ -371,6 +391,7 @@ int main(void)
         TEST(test_reset_ends_io_queues_before_it_is_done),
         TEST(test_shutdown_flushes_then_reports),
         TEST(test_shutdown_survives_a_lost_connection),
+        TEST(test_a_reset_during_shutdown_leaves_a_usable_controller),
         TEST(test_shutdown_of_a_discovery_controller_is_immediate),
         TEST(test_subsystem_reset_ends_every_association),
         cmocka_unit_test(test_keep_alive_expires_in_its_time),
