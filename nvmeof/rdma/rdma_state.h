@@ -38,6 +38,7 @@ struct rdma_request {
 enum rdma_queue_state {
     RDMA_QUEUE_FREE,
     RDMA_QUEUE_OPEN,          /* REP sent: capsules, or the end */
+    /* Both until the target's patience is at its end, too: */
     RDMA_QUEUE_ENDING,        /* responses to be acknowledged, then DREQ */
     RDMA_QUEUE_DISCONNECTING, /* CM: the peer's DREP */
     RDMA_QUEUE_FAILED,        /* rdma_transport_step(), to be taken down */

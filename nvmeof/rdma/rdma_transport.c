@@ -321,6 +321,8 @@ static void disconnect(void *ctx, uint16_t qpair)
     if (qp->state == RDMA_QUEUE_OPEN) {
         qp->state = RDMA_QUEUE_ENDING;
         rdma_queue_needs_step(qp);
+    } else {
+        rdma_queue_fail(qp); /* the peer has had its time */
     }
 }
 

@@ -6,6 +6,10 @@
  */
 #include "nvmeof/target/internal.h"
 
+/* A peer that is gone answers neither responses nor a request to disconnect:
+ * what it had comes back to the others after this, not when all retries end. */
+enum { CLOSE_TIMEOUT_MS = 5000 };
+
 static const uint8_t qpair_next[QPAIR_STATES] = {
     [QPAIR_FREE] = BIT(QPAIR_RESERVED),
     [QPAIR_RESERVED] = BIT(QPAIR_CONNECTING) | BIT(QPAIR_DRAINING),
@@ -26,6 +30,15 @@ static void qpair_enter(struct nvmf_qpair *qpair, enum qpair_state next)
 static uint16_t qpair_timer(uint16_t qpair)
 {
     return (uint16_t)(WHEEL_QPAIR + qpair);
+}
+
+static void timer_start(struct nvmf_target *target, uint16_t index,
+                        uint32_t timeout_ms)
+{
+    struct nvmf_qpair *qpair = &target->qpair[index];
+
+    qpair->deadline_us = target->now_us + timeout_ms * 1000ull;
+    wheel_start(&target->wheel, qpair_timer(index), qpair->deadline_us);
 }
 
 static enum nvme_rdma_status check_sizes(const struct nvmf_target *target,
@@ -126,22 +139,21 @@ void nvmf_qpair_open(struct nvmf_target *target, uint16_t index,
 
     target->now_us = now_us;
     qpair_enter(qpair, QPAIR_CONNECTING);
-    qpair->opened_us = now_us;
-    wheel_start(&target->wheel, qpair_timer(index),
-                now_us + target->config.connect_timeout_ms * 1000ull);
+    timer_start(target, index, target->config.connect_timeout_ms);
 }
 
-/* The timer fired: no Connect yet, though perhaps too early to say. */
+/* The timer fired: no Connect, or no end, though perhaps too early to say. */
 void qpair_expired(struct nvmf_target *target, uint16_t index)
 {
-    uint64_t deadline_us = target->qpair[index].opened_us +
-                           target->config.connect_timeout_ms * 1000ull;
+    struct nvmf_qpair *qpair = &target->qpair[index];
 
-    if (target->now_us < deadline_us) {
-        wheel_start(&target->wheel, qpair_timer(index), deadline_us);
-        return;
+    if (target->now_us < qpair->deadline_us) {
+        wheel_start(&target->wheel, qpair_timer(index), qpair->deadline_us);
+    } else if (qpair->state == QPAIR_CLOSING) {
+        target->transport.disconnect(target->transport.ctx, index);
+    } else {
+        qpair_disconnect(target, index);
     }
-    qpair_disconnect(target, index);
 }
 
 /* Connect succeeded. */
@@ -157,8 +169,8 @@ void qpair_connect(struct nvmf_target *target, uint16_t index, uint8_t ctrl)
 
 void qpair_disconnect(struct nvmf_target *target, uint16_t index)
 {
-    wheel_stop(&target->wheel, qpair_timer(index));
     qpair_enter(&target->qpair[index], QPAIR_CLOSING);
+    timer_start(target, index, CLOSE_TIMEOUT_MS);
     target->transport.disconnect(target->transport.ctx, index);
 }
 

@@ -16,7 +16,7 @@ enum qpair_state {
     QPAIR_RESERVED,   /* nvmf_qpair_open() */
     QPAIR_CONNECTING, /* a Connect that succeeds, or the timeout */
     QPAIR_LIVE,       /* commands */
-    QPAIR_CLOSING,    /* disconnect() was called: nvmf_qpair_closed() */
+    QPAIR_CLOSING,    /* disconnect(): nvmf_qpair_closed(), or the timeout */
     QPAIR_DRAINING,   /* the connection is gone: requests in flight */
     QPAIR_STATES
 };
@@ -60,7 +60,7 @@ struct nvmf_qpair {
     uint16_t sqsize; /* entries, as Connect said */
     uint16_t sqhd;
     uint16_t in_flight; /* requests not handed back */
-    uint64_t opened_us;
+    uint64_t deadline_us; /* of CONNECTING and CLOSING */
 };
 
 /* Values of features that belong to a controller. */

@@ -94,7 +94,8 @@ struct nvmf_transport {
     /**
      * End this queue pair's connection once responses given to respond()
      * so far are out.  nvmf_qpair_closed() follows, as after every other end of
-     * a connection.  Called at most once for a queue pair.
+     * a connection.  When that takes too long it is called once more: then the
+     * end must not wait for the peer any longer.
      */
     void (*disconnect)(void *ctx, uint16_t qpair);
 

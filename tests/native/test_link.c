@@ -78,6 +78,28 @@ static void test_a_short_silence_is_survived(void **state)
     bed_expect_idle(&bed);
 }
 
+/* What a host that is gone had is free long before its last DREQ is given up,
+ * which takes more than a minute. */
+static void test_a_silent_host_is_cleared_away(void **state)
+{
+    struct host_target target;
+
+    (void)state;
+    assert_true(native_target(bed.host, bed.drive, 0, &target));
+    target.io_queues = 4;
+    target.depth = 64;
+    target.kato_ms = 5000;
+    assert_int_equal(host_connect(&bed.host->host, &target), 0);
+    bed.cables[0].is_cut = true;
+    native_world_pass(&bed.world, UINT64_C(12000000000));
+    bed_expect_idle(&bed);
+    host_vanish(&bed.host->host);
+    bed.cables[0].is_cut = false;
+    bed_connect(&bed, 0, 1, 64);
+    host_disconnect(&bed.host->host);
+    bed_expect_idle(&bed);
+}
+
 static void test_a_pulled_cable_is_seen_and_comes_back(void **state)
 {
     (void)state;
@@ -108,6 +130,7 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         T(test_a_short_silence_is_survived),
+        T(test_a_silent_host_is_cleared_away),
         T(test_a_pulled_cable_is_seen_and_comes_back),
     };
 

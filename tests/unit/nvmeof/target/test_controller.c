@@ -376,7 +376,8 @@ static void test_many_timers_and_a_clock_that_jumps(void **state)
     assert_int_equal(fake->disconnect_count, 100);
     fake->now_us += 1000000000;
     nvmf_target_timer(fake->target, fake->now_us);
-    assert_int_equal(fake->disconnect_count, 255);
+    /* And again those of before, whose ends did not come. */
+    assert_int_equal(fake->disconnect_count, 255 + 100);
 }
 
 int main(void)

@@ -352,6 +352,30 @@ static void test_silence_instead_of_connect_ends_the_connection(void **state)
                      NVMF_NO_DEADLINE);
 }
 
+/* A peer that answers nothing keeps no share of the budget for long. */
+static void test_an_end_that_takes_too_long_is_asked_for_again(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t silent = fake_open(fake, 0, 31);
+
+    fake->now_us += 30200000;
+    nvmf_target_timer(fake->target, fake->now_us);
+    assert_int_equal(fake->disconnect_count, 1);
+    fake->now_us += 4900000;
+    nvmf_target_timer(fake->target, fake->now_us);
+    assert_int_equal(fake->disconnect_count, 1);
+    fake->now_us += 400000;
+    nvmf_target_timer(fake->target, fake->now_us);
+    assert_int_equal(fake->disconnect_count, 2);
+    assert_int_equal(fake->disconnected[1], silent);
+    fake->now_us += 100000000;
+    assert_int_equal(nvmf_target_timer(fake->target, fake->now_us),
+                     NVMF_NO_DEADLINE);
+    assert_int_equal(fake->disconnect_count, 2);
+    fake_close(fake, silent);
+    assert_int_equal(fake->target->depth_used, 0);
+}
+
 static void test_the_wait_for_connect_may_be_long(void **state)
 {
     struct fake *fake = fake_new();
@@ -388,6 +412,7 @@ int main(void)
         cmocka_unit_test(test_every_way_through_a_connections_life),
         cmocka_unit_test(test_the_wait_for_connect_may_be_long),
         TEST(test_silence_instead_of_connect_ends_the_connection),
+        TEST(test_an_end_that_takes_too_long_is_asked_for_again),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
