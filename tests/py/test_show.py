@@ -27,3 +27,9 @@ def test_long_output_loses_its_middle_only() -> None:
 def test_fio_is_summed_up_by_result_and_rates() -> None:
     assert [x.split()[0] for x in steps.fio_summary(FIO).splitlines()] == [
         "x:", "read:", "write:"]
+
+
+def test_addresses_are_not_taken_for_emoji() -> None:
+    with show.console.capture() as captured:
+        show.line("02:e5:5d:ab:31:90 [x]")
+    assert captured.get() == "02:e5:5d:ab:31:90 [x]\n"

@@ -16,8 +16,8 @@ from rich.console import Console
 # Without a terminal nobody says how wide it is: a table is not to be cut.
 WIDTH = None if sys.stdout.isatty() else 140
 
-console = Console(highlight=False, soft_wrap=True, width=WIDTH)
-errors = Console(stderr=True, highlight=False, soft_wrap=True)
+console = Console(highlight=False, emoji=False, soft_wrap=True, width=WIDTH)
+errors = Console(stderr=True, highlight=False, emoji=False, soft_wrap=True)
 
 
 def line(text: str = "", style: str | None = None) -> None:
