@@ -263,6 +263,9 @@ static void capsule_arrived(struct rdma_queue *qp, uint16_t capsule,
     struct rdma_request *req;
     struct nvmf_data data;
 
+    if (!qp->is_heard) {
+        rdma_queue_heard(qp);
+    }
     qp->posted--;
     req = take_request(qp);
     req->capsule = capsule;

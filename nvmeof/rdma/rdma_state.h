@@ -57,6 +57,7 @@ struct rdma_queue {
     uint16_t responding; /* of those, responses given and not acknowledged */
     uint16_t first_capsule;
     uint8_t state; /* enum rdma_queue_state */
+    bool is_heard;       /* a capsule has come: as good as an RTU */
     bool needs_step;
     bool is_in_step;
     struct rdma_request *requests;
@@ -107,6 +108,9 @@ void rdma_request_release_all(struct rdma_queue *qp);
 
 /** Have the QP looked at by rdma_transport_step(). */
 void rdma_queue_needs_step(struct rdma_queue *qp);
+
+/** The peer's first data is here, though its RTU may not be. */
+void rdma_queue_heard(struct rdma_queue *qp);
 
 /** The connection is of no use any more: take it down at the next step. */
 void rdma_queue_fail(struct rdma_queue *qp);

@@ -21,6 +21,12 @@ void rdma_queue_fail(struct rdma_queue *qp)
     }
 }
 
+void rdma_queue_heard(struct rdma_queue *qp)
+{
+    qp->is_heard = true;
+    cm_data_received(qp->conn);
+}
+
 static void qp_event(void *ctx, const struct verbs_event *event)
 {
     struct rdma_queue *qp = ctx;
@@ -30,7 +36,7 @@ static void qp_event(void *ctx, const struct verbs_event *event)
         rdma_queue_fail(qp);
         break;
     case VERBS_EVENT_QP_ESTABLISHED:
-        cm_data_received(qp->conn);
+        rdma_queue_heard(qp);
         break;
     case VERBS_EVENT_QP_DRAINED:
         break;
@@ -263,6 +269,7 @@ static void cm_requested(void *ctx, struct cm_conn *conn,
     qp->posted = 0;
     qp->in_use = 0;
     qp->responding = 0;
+    qp->is_heard = false;
     qp->waiting = NULL;
     qp->conn = conn;
     qp->notice = (struct rdma_notice){

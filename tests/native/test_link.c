@@ -78,6 +78,40 @@ static void test_a_short_silence_is_survived(void **state)
     bed_expect_idle(&bed);
 }
 
+/* Over IPv4: Ethernet 14, IP 20, UDP 8, BTH 12, DETH 8, attribute of MAD 16. */
+static enum cable_verdict lose_rtus(void *ctx, unsigned int from,
+                                    uint64_t number, uint8_t *data,
+                                    uint32_t *len_bytes)
+{
+    enum { OPCODE = 42, ATTRIBUTE = 78, RTU = 0x14 };
+    bool is_mad = *len_bytes > 300 && data[OPCODE] == 0x64;
+
+    (void)from;
+    (void)number;
+    if (is_mad && data[ATTRIBUTE] == 0 && data[ATTRIBUTE + 1] == RTU) {
+        ++*(unsigned int *)ctx;
+        return CABLE_DROP;
+    }
+    return CABLE_PASS;
+}
+
+/* The first command says as much as an RTU, and asks for none any more. */
+static void test_a_connection_stands_without_rtu(void **state)
+{
+    unsigned int lost = 0;
+
+    (void)state;
+    bed.cables[0].filter = lose_rtus;
+    bed.cables[0].filter_ctx = &lost;
+    bed_connect(&bed, 0, 1, 64);
+    assert_true(console_says("connects"));
+    native_world_pass(&bed.world, UINT64_C(100000000000));
+    assert_int_equal(lost, 2); /* admin and I/O queue, not asked for again */
+    assert_int_equal(bed_write(&bed, 1, 7, 1, HOST_DATA_KEYED, false, 1), 0);
+    host_disconnect(&bed.host->host);
+    bed_expect_idle(&bed);
+}
+
 /* What a host that is gone had is free long before its last DREQ is given up,
  * which takes more than a minute. */
 static void test_a_silent_host_is_cleared_away(void **state)
@@ -130,6 +164,7 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         T(test_a_short_silence_is_survived),
+        T(test_a_connection_stands_without_rtu),
         T(test_a_silent_host_is_cleared_away),
         T(test_a_pulled_cable_is_seen_and_comes_back),
     };

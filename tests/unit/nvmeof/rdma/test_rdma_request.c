@@ -37,6 +37,8 @@ struct fixture {
     unsigned int steps_asked;
 };
 
+static unsigned int times_heard;
+
 void nvmf_capsule(struct nvmf_target *target, uint16_t qpair,
                   struct nvmf_request *req, const uint8_t *sqe,
                   const struct nvmf_data *data, uint64_t now_us)
@@ -63,6 +65,12 @@ void nvmf_request_done(struct nvmf_target *target, struct nvmf_request *req)
 void rdma_queue_needs_step(struct rdma_queue *qp)
 {
     qp->needs_step = true;
+}
+
+void rdma_queue_heard(struct rdma_queue *qp)
+{
+    qp->is_heard = true;
+    times_heard++;
 }
 
 void rdma_queue_fail(struct rdma_queue *qp)
@@ -146,6 +154,17 @@ static const struct verbs_send_wr *last_send(const struct fixture *f,
                                              uint32_t back)
 {
     return &f->fake->send[(f->fake->send_put - 1 - back) % FAKE_LOG];
+}
+
+static void test_the_first_capsule_says_that_the_connection_stands(void **state)
+{
+    struct fixture *f = *state;
+
+    times_heard = 0;
+    command(f, SGL_KEYED, 4096);
+    assert_int_equal(times_heard, 1);
+    command(f, SGL_KEYED, 4096);
+    assert_int_equal(times_heard, 1);
 }
 
 static void test_a_read_is_a_linked_pair_with_one_completion(void **state)
@@ -338,6 +357,7 @@ int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
+        T(test_the_first_capsule_says_that_the_connection_stands),
         T(test_a_read_is_a_linked_pair_with_one_completion),
         T(test_invalidate_only_if_asked),
         T(test_a_fetch_of_many_pieces_is_signaled_once),
