@@ -181,10 +181,27 @@ bool port_set_mtu(struct port *port, uint16_t mtu_bytes)
     return true;
 }
 
+void port_pair(struct port *a, struct port *b)
+{
+    a->sibling = b;
+    b->sibling = a;
+}
+
+static bool speed_differs(const struct port *sibling, uint32_t speed_mbps)
+{
+    uint32_t ctrl = reg_read(sibling, A_PORT_LINK_CTRL);
+
+    return FIELD_GET32(ctrl, PORT_LINK_CTRL, ENABLE) &&
+           FIELD_GET32(ctrl, PORT_LINK_CTRL, SPEED_MBPS) != speed_mbps;
+}
+
 bool port_link_enable(struct port *port, uint32_t speed_mbps, enum port_fec fec)
 {
     uint32_t ctrl = FIELD_SET32(0, PORT_LINK_CTRL, ENABLE, 1);
 
+    if (port->sibling != NULL && speed_differs(port->sibling, speed_mbps)) {
+        return false;
+    }
     ctrl = FIELD_SET32(ctrl, PORT_LINK_CTRL, FEC, fec);
     ctrl = FIELD_SET32(ctrl, PORT_LINK_CTRL, SPEED_MBPS, speed_mbps);
     reg_write(port, A_PORT_LINK_CTRL, ctrl);
@@ -202,10 +219,14 @@ void port_link_disable(struct port *port)
 void port_link_get(const struct port *port, struct port_link *link)
 {
     uint32_t status = reg_read(port, A_PORT_LINK_STATUS);
+    uint32_t phy = reg_read(port, A_PORT_PHY_STATUS);
 
     *link = (struct port_link){
         .is_up = FIELD_GET(status, PORT_LINK_STATUS, UP),
         .has_signal = FIELD_GET(status, PORT_LINK_STATUS, SIGNAL),
+        .has_local_fault = FIELD_GET(phy, PORT_PHY_STATUS, LOCAL_FAULT),
+        .has_remote_fault = FIELD_GET(phy, PORT_PHY_STATUS, REMOTE_FAULT),
+        .reason = (uint8_t)FIELD_GET(phy, PORT_PHY_STATUS, REASON),
         .fec = (uint8_t)FIELD_GET(status, PORT_LINK_STATUS, FEC),
         .speed_mbps = FIELD_GET32(status, PORT_LINK_STATUS, SPEED_MBPS),
     };

@@ -39,15 +39,19 @@ struct port {
     uint32_t rx_pi; /* what we last read of the port's */
     uint32_t tx_pi; /* slots committed */
     uint32_t tx_published;
-    uint32_t tx_ci; /* what we last read of the port's */
-    bool tx_wanted; /* port_tx_begin() failed: arm for room */
+    uint32_t tx_ci;             /* what we last read of the port's */
+    bool tx_wanted;             /* port_tx_begin() failed: arm for room */
+    const struct port *sibling; /* NULL: none */
 };
 
 struct port_link {
     bool is_up;
-    bool has_signal;     /* a live cable, whether or not we enabled the link */
-    uint8_t fec;         /* enum port_fec in use */
-    uint32_t speed_mbps; /* 0 while down */
+    bool has_signal;       /* something is received */
+    bool has_local_fault;  /* enabled, but what is received makes no sense */
+    bool has_remote_fault; /* the partner says that of what we send */
+    uint8_t reason;        /* enum port_link_reason: why it is down */
+    uint8_t fec;           /* enum port_fec in use */
+    uint32_t speed_mbps;   /* 0 while down */
 };
 
 /* A received frame, in its slot's buffer. */
@@ -88,16 +92,23 @@ void port_set_vlan(struct port *port, unsigned int vlan, bool is_member);
 MUST_USE bool port_set_mtu(struct port *port, uint16_t mtu_bytes);
 
 /**
- * Switch the link on with this speed and FEC.
+ * Two ports of one drive: from now on neither is enabled with another speed
+ * than the other.  Both stay where they are.
+ */
+void port_pair(struct port *a, struct port *b);
+
+/**
+ * Switch the link on with this speed and FEC, or change them.
  *
- * @return false when the port does not have them: nothing changed
+ * @return false when the port does not have them, or its sibling is enabled
+ *         with another speed: nothing changed
  */
 MUST_USE bool port_link_enable(struct port *port, uint32_t speed_mbps,
                                enum port_fec fec);
 
 void port_link_disable(struct port *port);
 
-/** The link as it is now: one register read. */
+/** The link as it is now: two register reads. */
 void port_link_get(const struct port *port, struct port_link *link);
 
 /**

@@ -39,17 +39,33 @@ void port_ring_moved(struct hw_port *port, uint8_t *page, uint32_t armed)
 
 /* ---- Link */
 
+struct phy_link hw_port_link(const struct hw_port *port)
+{
+    uint32_t ctrl = port->link_ctrl;
+    struct phy_own own = {
+        .speed_mbps = FIELD_GET(ctrl, PORT_LINK_CTRL, SPEED_MBPS),
+        .fec = (uint8_t)FIELD_GET(ctrl, PORT_LINK_CTRL, FEC),
+        .is_enabled = FIELD_GET(ctrl, PORT_LINK_CTRL, ENABLE),
+        .has_cable = port->has_cable,
+    };
+
+    return phy_judge(&own, &port->partner);
+}
+
 static void update_link(struct hw_port *port)
 {
-    bool is_up =
-        port->has_cable && FIELD_GET(port->link_ctrl, PORT_LINK_CTRL, ENABLE);
+    struct phy_link link = hw_port_link(port);
+    bool is_up = link.reason == PORT_REASON_NONE;
 
+    if (link.reason != port->reason) {
+        port->reason = link.reason;
+        port_irq_raise(port, R_PORT_IRQ_STATUS_LINK_MASK);
+    }
     if (is_up == port->link_up) {
         return;
     }
     port->link_up = is_up;
     port_count(port, PORT_COUNT_LINK_CHANGES, 1);
-    port_irq_raise(port, R_PORT_IRQ_STATUS_LINK_MASK);
     port->config.ops.link_changed(port->config.ops.ctx, is_up);
     port->config.env.defer(port->config.env.ctx); /* a dead link drops */
 }
@@ -60,15 +76,48 @@ void hw_port_set_cable(struct hw_port *port, bool is_live)
     update_link(port);
 }
 
+void hw_port_set_partner(struct hw_port *port,
+                         const struct phy_partner *partner)
+{
+    port->partner = *partner;
+    update_link(port);
+}
+
+void hw_port_set_errors(struct hw_port *port, uint64_t seed, uint64_t ber_atto)
+{
+    fec_lane_init(&port->lane_rx, seed, ber_atto);
+    fec_lane_init(&port->lane_tx, ~seed, ber_atto);
+    port->tx_is_sound = 0;
+}
+
+static uint32_t phy_status(const struct hw_port *port)
+{
+    struct phy_link link = hw_port_link(port);
+
+    return FIELD_MAKE(PORT_PHY_STATUS, SIGNAL, link.has_signal) |
+           FIELD_MAKE(PORT_PHY_STATUS, LOCAL_FAULT, link.has_local_fault) |
+           FIELD_MAKE(PORT_PHY_STATUS, REMOTE_FAULT, link.has_remote_fault) |
+           FIELD_MAKE(PORT_PHY_STATUS, REASON, link.reason);
+}
+
+static uint32_t phy_an(const struct hw_port *port)
+{
+    struct phy_link link = hw_port_link(port);
+
+    return FIELD_MAKE(PORT_PHY_AN, OWN, link.own_an) |
+           FIELD_MAKE(PORT_PHY_AN, PARTNER, link.partner_an) |
+           FIELD_MAKE(PORT_PHY_AN, NEGOTIATED, link.is_negotiating);
+}
+
 static uint32_t link_status(const struct hw_port *port)
 {
-    uint32_t fec = FIELD_GET(port->link_ctrl, PORT_LINK_CTRL, FEC);
+    struct phy_link link = hw_port_link(port);
     uint32_t speed = FIELD_GET(port->link_ctrl, PORT_LINK_CTRL, SPEED_MBPS);
-    uint32_t value = FIELD_MAKE(PORT_LINK_STATUS, SIGNAL, port->has_cable);
+    uint32_t value = FIELD_MAKE(PORT_LINK_STATUS, SIGNAL, link.has_signal);
 
     if (port->link_up) {
         value |= FIELD_MAKE(PORT_LINK_STATUS, UP, 1) |
-                 FIELD_MAKE(PORT_LINK_STATUS, FEC, fec) |
+                 FIELD_MAKE(PORT_LINK_STATUS, FEC, link.fec) |
                  FIELD_MAKE(PORT_LINK_STATUS, SPEED_MBPS, speed);
     }
     return value;
@@ -77,9 +126,11 @@ static uint32_t link_status(const struct hw_port *port)
 static bool link_ctrl_is_possible(uint32_t value)
 {
     uint32_t speed = FIELD_GET(value, PORT_LINK_CTRL, SPEED_MBPS);
+    uint32_t fec = FIELD_GET(value, PORT_LINK_CTRL, FEC);
 
-    return (speed == DEFAULT_SPEED_MBPS || speed == OTHER_SPEED_MBPS) &&
-           FIELD_GET(value, PORT_LINK_CTRL, FEC) <= PORT_FEC_RS;
+    /* Clause 108 is for 25 Gb/s. */
+    return (speed == DEFAULT_SPEED_MBPS && fec <= PORT_FEC_RS) ||
+           (speed == OTHER_SPEED_MBPS && fec <= PORT_FEC_FC);
 }
 
 static void write_link_ctrl(struct hw_port *port, uint32_t value)
@@ -118,14 +169,17 @@ static void derive(struct hw_port *port)
 /* Registers as after power-on; says nothing to anyone. */
 static void clear(struct hw_port *port)
 {
-    struct hw_port_config config = port->config;
-    uint8_t has_cable = port->has_cable;
-    uint8_t link_blocked = port->link_blocked;
+    struct hw_port old = *port;
 
     memset(port, 0, sizeof(*port));
-    port->config = config;
-    port->has_cable = has_cable;
-    port->link_blocked = link_blocked; /* the back-end's, not ours to forget */
+    port->config = old.config;
+    port->has_cable = old.has_cable;
+    port->link_blocked = old.link_blocked; /* the back-end's, not ours */
+    port->partner = old.partner;
+    port->lane_rx = old.lane_rx;
+    port->lane_tx = old.lane_tx;
+    port->partner_lost = old.partner_lost;
+    port->reason = PORT_REASON_DISABLED;
     port->mtu = DEFAULT_MTU;
     port->link_ctrl =
         FIELD_MAKE(PORT_LINK_CTRL, FEC, PORT_FEC_FC) |
@@ -137,6 +191,12 @@ void hw_port_init(struct hw_port *port, const struct hw_port_config *config)
 {
     memset(port, 0, sizeof(*port));
     port->config = *config;
+    port->partner = (struct phy_partner){
+        .speed_mbps = DEFAULT_SPEED_MBPS,
+        .fec = PHY_PARTNER_AUTO,
+        .is_present = 1,
+    };
+    hw_port_set_errors(port, config->index, 0);
     clear(port);
 }
 
@@ -301,6 +361,12 @@ bool hw_port_read(struct hw_port *port, uint32_t offset, uint32_t *value)
     case A_PORT_LINK_CTRL:
         *value = port->link_ctrl;
         return true;
+    case A_PORT_PHY_STATUS:
+        *value = phy_status(port);
+        return true;
+    case A_PORT_PHY_AN:
+        *value = phy_an(port);
+        return true;
     case A_PORT_IRQ_STATUS:
         *value = port->irq_status;
         return true;
@@ -393,7 +459,10 @@ bool hw_port_loaded(struct hw_port *port)
 {
     if (port->mtu < PORT_MTU_MIN || port->mtu > PORT_MTU_MAX ||
         !link_ctrl_is_possible(port->link_ctrl) || port->rings_on > 1 ||
-        port->rnic_priority > 7) {
+        port->rnic_priority > 7 || port->reason >= PORT_REASONS ||
+        port->partner.fec > PHY_PARTNER_AUTO ||
+        port->lane_rx.ber_atto > FEC_BER_MAX ||
+        port->lane_tx.ber_atto > FEC_BER_MAX) {
         return false;
     }
     if (port->rings_on &&

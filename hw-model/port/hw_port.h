@@ -15,6 +15,8 @@
 
 #include "hw-model/core/env.h"
 #include "hw-model/core/frame.h"
+#include "hw-model/port/port_fec.h"
+#include "hw-model/port/port_phy.h"
 #include "lib/util.h"
 
 /* Sizes that regs/port.h gives too; hw_port.c checks that they agree. */
@@ -22,7 +24,7 @@ enum {
     HW_PORT_MACS = 8,
     HW_PORT_MULTICASTS = 64,
     HW_PORT_VLAN_WORDS = 128,
-    HW_PORT_COUNTERS = 34,
+    HW_PORT_COUNTERS = 36,
 };
 
 /* What a port tells the rest of the hardware.  None may be NULL. */
@@ -74,8 +76,9 @@ struct hw_port {
 
     uint32_t rx_pi;        /* frames put into the raw ring */
     uint32_t tx_ci;        /* frames taken from it */
-    uint8_t has_cable;     /* there is a live link partner */
-    uint8_t link_up;       /* enabled, and has_cable */
+    uint8_t has_cable;     /* it is plugged in */
+    uint8_t link_up;       /* both ends agree */
+    uint8_t reason;        /* enum port_link_reason, as last told */
     uint8_t link_blocked;  /* the link back-end took fewer than offered */
     uint8_t raw_waiting;   /* the raw ring has frames that it did not take */
     uint8_t rnic_waiting;  /* the RNIC has */
@@ -84,12 +87,22 @@ struct hw_port {
     uint32_t counter_high; /* latched by reading a low word */
     uint64_t counters[HW_PORT_COUNTERS];
 
+    /* The far end and the cable: not touched by a reset. */
+    struct phy_partner partner;
+    struct fec_lane lane_rx;
+    struct fec_lane lane_tx;
+    uint8_t tx_is_sound;   /* the next frame out has been through lane_tx */
+    uint64_t partner_lost; /* frames that the partner lost to bit errors */
+
     /* Derived from the registers: not saved. */
     uint64_t mac_match[HW_PORT_MACS]; /* UINT64_MAX: none */
     uint64_t multicast_hash;          /* a bit for each address */
 };
 
-/** Power-on.  `config` is copied; there is no cable. */
+/**
+ * Power-on.  `config` is copied; there is no cable.  The partner runs at 25
+ * Gb/s and negotiates FEC; there are no bit errors.
+ */
 void hw_port_init(struct hw_port *port, const struct hw_port_config *config);
 
 /** Machine reset, or PORT_CTRL.RESET: as power-on, but the cable stays. */
@@ -118,6 +131,16 @@ void hw_port_link_ready(struct hw_port *port);
 
 /** A cable was plugged or pulled, or the far end came or went. */
 void hw_port_set_cable(struct hw_port *port, bool is_live);
+
+/** The far end's settings. */
+void hw_port_set_partner(struct hw_port *port,
+                         const struct phy_partner *partner);
+
+/** Bit errors of both directions from now on: see fec_lane_init(). */
+void hw_port_set_errors(struct hw_port *port, uint64_t seed, uint64_t ber_atto);
+
+/** The link as it is. */
+struct phy_link hw_port_link(const struct hw_port *port);
 
 /**
  * After the fields were loaded: derive what is not saved.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The port's receive path: check, filter, classify, and the raw ring.
- * Reference: docs/hardware/port.md, section 4.
+ * Reference: docs/hardware/port.md, section 5.
  */
 #include "hw-model/port/hw_port_internal.h"
 
@@ -241,16 +241,13 @@ static void to_rnic(struct hw_port *port, const struct frame_rx *frames,
     }
 }
 
-void hw_port_rx(struct hw_port *port, const struct frame_rx *frames,
-                unsigned int n)
+static void receive(struct hw_port *port, const struct frame_rx *frames,
+                    unsigned int n)
 {
     uint8_t *page = port_page(port);
     uint32_t first_pi = port->rx_pi;
     unsigned int run = 0; /* first of the RNIC's frames not handed over yet */
 
-    if (!port->link_up || !FIELD_GET(port->ctrl, PORT_CTRL, RX_ENABLE)) {
-        return;
-    }
     for (unsigned int i = 0; i < n; i++) {
         int flags = 0;
         enum rx_verdict verdict = judge(port, &frames[i], &flags);
@@ -271,5 +268,40 @@ void hw_port_rx(struct hw_port *port, const struct frame_rx *frames,
     to_rnic(port, frames + run, n - run);
     if (page != NULL && port->rx_pi != first_pi) {
         raw_publish(port, page);
+    }
+}
+
+/* What the cable and the FEC make of a frame. */
+static void damage(struct hw_port *port, struct frame_rx *frame)
+{
+    uint32_t len = MAX(frame->len_bytes, PORT_FRAME_MIN) + PORT_FCS_LEN;
+    struct fec_verdict verdict =
+        fec_frame(&port->lane_rx, hw_port_link(port).fec, len);
+
+    port_count(port, PORT_COUNT_FEC_CORRECTED_BLOCKS, verdict.corrected);
+    port_count(port, PORT_COUNT_FEC_UNCORRECTABLE_BLOCKS,
+               verdict.uncorrectable);
+    if (verdict.is_lost) {
+        frame->flags |= FRAME_BAD_FCS;
+    } else if (verdict.corrected != 0) {
+        frame->flags |= FRAME_CORRECTED;
+    }
+}
+
+void hw_port_rx(struct hw_port *port, const struct frame_rx *frames,
+                unsigned int n)
+{
+    if (!port->link_up || !FIELD_GET(port->ctrl, PORT_CTRL, RX_ENABLE)) {
+        return;
+    }
+    if (port->lane_rx.ber_atto == 0) {
+        receive(port, frames, n);
+        return;
+    }
+    for (unsigned int i = 0; i < n; i++) {
+        struct frame_rx frame = frames[i];
+
+        damage(port, &frame);
+        receive(port, &frame, 1);
     }
 }

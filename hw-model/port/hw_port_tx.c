@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The port's transmit path: raw ring and RNIC share the link.
- * Reference: docs/hardware/port.md, section 5.
+ * Reference: docs/hardware/port.md, section 6.
  *
  * The RNIC keeps its frames until we take them, so what we know of them is the
  * priority of the first that we refused.
@@ -65,6 +65,47 @@ static void count_sent(struct hw_port *port, const struct frame_tx *frame,
     }
 }
 
+/* @return whether bit errors keep the partner from getting the next frame */
+static bool is_lost(struct hw_port *port, const struct frame_tx *frame)
+{
+    uint32_t len = MAX(frame_len(frame), PORT_FRAME_MIN) + PORT_FCS_LEN;
+
+    /* A frame that the link did not take has its luck behind it. */
+    port->tx_is_sound =
+        port->tx_is_sound ||
+        !fec_frame(&port->lane_tx, hw_port_link(port).fec, len).is_lost;
+    return !port->tx_is_sound;
+}
+
+/* Over a cable with bit errors: frame by frame.  As emit(). */
+static unsigned int emit_lossy(struct hw_port *port,
+                               const struct frame_tx *burst, unsigned int count)
+{
+    const struct frame_sink *link = &port->config.link;
+    unsigned int sent;
+
+    for (sent = 0; sent < count && !port->link_blocked; sent++) {
+        const struct frame_tx *frame = &burst[sent];
+        struct frame_tx padded;
+
+        if (is_lost(port, frame)) {
+            port->partner_lost++;
+        } else {
+            if (frame_len(frame) < PORT_FRAME_MIN) {
+                pad_frame(&padded, frame);
+                frame = &padded;
+            }
+            if (link->send(link->ctx, frame, 1) == 0) {
+                port->link_blocked = 1;
+                break;
+            }
+            port->tx_is_sound = 0;
+        }
+        count_sent(port, &burst[sent], frame_len(&burst[sent]));
+    }
+    return sent;
+}
+
 /* Offer frames to the link. @return how many it took; fewer: it is blocked */
 static unsigned int emit(struct hw_port *port, const struct frame_tx *burst,
                          unsigned int count)
@@ -72,6 +113,9 @@ static unsigned int emit(struct hw_port *port, const struct frame_tx *burst,
     const struct frame_sink *link = &port->config.link;
     unsigned int sent = 0;
 
+    if (port->lane_tx.ber_atto != 0) {
+        return emit_lossy(port, burst, count);
+    }
     while (sent < count && !port->link_blocked) {
         unsigned int run = sent, taken;
         struct frame_tx padded;

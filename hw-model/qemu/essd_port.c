@@ -14,9 +14,17 @@
  *  + link "dram": the memory region that DMA reaches; default: the machine's
  *    RAM.  Bus addresses begin at SOC_DRAM_BASE
  *  + property "link-up", read-only: the link as both ends see it: the firmware
- *    has it enabled, and the cable is live (QMP set_link).  Each change sends
+ *    has it enabled, the cable is plugged (QMP set_link), somebody is at its
+ *    far end, and speed and FEC agree.  Each change sends
  *    the QMP event ESSD_PORT_LINK: whoever cables two machines then sets the
  *    link of the far end's card
+ *  + the link partner, all changeable while running: "partner-speed" (10 or
+ *    25, in Gb/s; default 25), "partner-fec" ("none", "fc", "rs" or "auto", the
+ *    default), "present" (on: somebody is at the far end), "partner-fault" (off:
+ *    it receives what the drive sends)
+ *  + bit errors of the cable, both ways, changeable while running: "ber", a
+ *    number from 0 to 0.5, and "seed"; writing either one starts anew
+ *  + property "state", read-only: the link, the partner and the counters
  *  + query-rx-filter, as for other cards
  *
  * Everything runs in the main loop, under the big lock.  Back-pressure of the
@@ -38,6 +46,7 @@
 #include "net/net.h"
 #include "qapi/error.h"
 #include "qapi/qapi-events-essd.h"
+#include "qapi/visitor.h"
 #include "qemu/log.h"
 #include "qemu/main-loop.h"
 #include "qemu/module.h"
@@ -50,6 +59,7 @@
 #include "hw-model/core/regfields.h"
 #include "hw-model/port/hw_port.h"
 #include "hw-model/regs/port.h"
+#include "hw-model/regs/port_names.h"
 #include "hw-model/regs/soc.h"
 
 struct EssdPortState {
@@ -67,6 +77,7 @@ struct EssdPortState {
     uint8_t index;
     uint8_t *dram_ptr;
     uint64_t dram_size;
+    uint64_t seed;              /* of the bit errors */
     bool tx_waits;              /* the netdev has not taken our last frame */
     struct hw_port port;
 };
@@ -397,6 +408,8 @@ static bool essd_port_find_dram(EssdPortState *s, Error **errp)
 static void essd_port_realize(DeviceState *dev, Error **errp)
 {
     EssdPortState *s = ESSD_PORT(dev);
+    struct phy_partner partner = s->port.partner;   /* properties set them */
+    uint64_t ber_atto = s->port.lane_rx.ber_atto;
 
     if (s->index >= SOC_PORTS) {
         error_setg(errp, "essd-port: \"port\" is 0 or 1, not %u", s->index);
@@ -430,6 +443,8 @@ static void essd_port_realize(DeviceState *dev, Error **errp)
         .link = { .ctx = s, .send = essd_port_link_send },
         .index = s->index,
     });
+    hw_port_set_partner(&s->port, &partner);
+    hw_port_set_errors(&s->port, s->seed, ber_atto);
     essd_port_link_status_changed(qemu_get_queue(s->nic));
     s->machine_done.notify = essd_port_machine_done;
     qemu_add_machine_init_done_notifier(&s->machine_done);
@@ -450,9 +465,212 @@ static bool essd_port_get_link_up(Object *obj, Error **errp)
     return ESSD_PORT(obj)->port.link_up;
 }
 
+/* The link partner. */
+
+static const char *const essd_port_fec_name[] = {
+    [PORT_FEC_NONE] = "none",
+    [PORT_FEC_FC] = "fc",
+    [PORT_FEC_RS] = "rs",
+    [PHY_PARTNER_AUTO] = "auto",
+};
+
+static void essd_port_set_partner(EssdPortState *s,
+                                  const struct phy_partner *partner)
+{
+    if (DEVICE(s)->realized) {
+        hw_port_set_partner(&s->port, partner);
+    } else {
+        s->port.partner = *partner;
+    }
+}
+
+static void essd_port_set_errors(EssdPortState *s, uint64_t ber_atto)
+{
+    if (DEVICE(s)->realized) {
+        hw_port_set_errors(&s->port, s->seed, ber_atto);
+    } else {
+        s->port.lane_rx.ber_atto = ber_atto;
+    }
+}
+
+static void essd_port_get_speed(Object *obj, Visitor *v, const char *name,
+                                void *opaque, Error **errp)
+{
+    uint32_t gbps = ESSD_PORT(obj)->port.partner.speed_mbps / 1000;
+
+    visit_type_uint32(v, name, &gbps, errp);
+}
+
+static void essd_port_set_speed(Object *obj, Visitor *v, const char *name,
+                                void *opaque, Error **errp)
+{
+    EssdPortState *s = ESSD_PORT(obj);
+    struct phy_partner partner = s->port.partner;
+    uint32_t gbps;
+
+    if (!visit_type_uint32(v, name, &gbps, errp)) {
+        return;
+    }
+    if (gbps != 10 && gbps != 25) {
+        error_setg(errp, "\"%s\" is 10 or 25, not %u", name, gbps);
+        return;
+    }
+    partner.speed_mbps = gbps * 1000;
+    essd_port_set_partner(s, &partner);
+}
+
+static char *essd_port_get_partner_fec(Object *obj, Error **errp)
+{
+    return g_strdup(essd_port_fec_name[ESSD_PORT(obj)->port.partner.fec]);
+}
+
+static void essd_port_set_partner_fec(Object *obj, const char *value,
+                                      Error **errp)
+{
+    EssdPortState *s = ESSD_PORT(obj);
+    struct phy_partner partner = s->port.partner;
+
+    for (unsigned i = 0; i < ARRAY_SIZE(essd_port_fec_name); i++) {
+        if (g_str_equal(value, essd_port_fec_name[i])) {
+            partner.fec = i;
+            essd_port_set_partner(s, &partner);
+            return;
+        }
+    }
+    error_setg(errp, "\"partner-fec\" is none, fc, rs or auto, not \"%s\"",
+               value);
+}
+
+static bool essd_port_get_present(Object *obj, Error **errp)
+{
+    return ESSD_PORT(obj)->port.partner.is_present;
+}
+
+static void essd_port_set_present(Object *obj, bool value, Error **errp)
+{
+    EssdPortState *s = ESSD_PORT(obj);
+    struct phy_partner partner = s->port.partner;
+
+    partner.is_present = value;
+    essd_port_set_partner(s, &partner);
+}
+
+static bool essd_port_get_fault(Object *obj, Error **errp)
+{
+    return ESSD_PORT(obj)->port.partner.has_fault;
+}
+
+static void essd_port_set_fault(Object *obj, bool value, Error **errp)
+{
+    EssdPortState *s = ESSD_PORT(obj);
+    struct phy_partner partner = s->port.partner;
+
+    partner.has_fault = value;
+    essd_port_set_partner(s, &partner);
+}
+
+static void essd_port_get_ber(Object *obj, Visitor *v, const char *name,
+                              void *opaque, Error **errp)
+{
+    double ber = (double)ESSD_PORT(obj)->port.lane_rx.ber_atto / FEC_BER_ONE;
+
+    visit_type_number(v, name, &ber, errp);
+}
+
+static void essd_port_set_ber(Object *obj, Visitor *v, const char *name,
+                              void *opaque, Error **errp)
+{
+    double ber;
+
+    if (!visit_type_number(v, name, &ber, errp)) {
+        return;
+    }
+    if (!(ber >= 0 && ber <= 0.5)) {
+        error_setg(errp, "\"%s\" is a number from 0 to 0.5", name);
+        return;
+    }
+    essd_port_set_errors(ESSD_PORT(obj), (uint64_t)(ber * FEC_BER_ONE + 0.5));
+}
+
+static void essd_port_get_seed(Object *obj, Visitor *v, const char *name,
+                               void *opaque, Error **errp)
+{
+    visit_type_uint64(v, name, &ESSD_PORT(obj)->seed, errp);
+}
+
+static void essd_port_set_seed(Object *obj, Visitor *v, const char *name,
+                               void *opaque, Error **errp)
+{
+    EssdPortState *s = ESSD_PORT(obj);
+
+    if (visit_type_uint64(v, name, &s->seed, errp)) {
+        essd_port_set_errors(s, s->port.lane_rx.ber_atto);
+    }
+}
+
+/* Everything at once, for people and programs that look on. */
+
+static bool essd_port_visit_str(Visitor *v, const char *name, const char *text,
+                                Error **errp)
+{
+    g_autofree char *copy = g_strdup(text);
+
+    return visit_type_str(v, name, &copy, errp);
+}
+
+static bool essd_port_visit_counters(Visitor *v, EssdPortState *s, Error **errp)
+{
+    if (!visit_start_struct(v, "counters", NULL, 0, errp)) {
+        return false;
+    }
+    for (unsigned i = 0; i < PORT_COUNTERS; i++) {
+        if (!visit_type_uint64(v, port_counter_name[i], &s->port.counters[i],
+                               errp)) {
+            return false;
+        }
+    }
+    visit_end_struct(v, NULL);
+    return true;
+}
+
+static void essd_port_get_state(Object *obj, Visitor *v, const char *name,
+                                void *opaque, Error **errp)
+{
+    EssdPortState *s = ESSD_PORT(obj);
+    struct phy_link link = hw_port_link(&s->port);
+    uint32_t ctrl = s->port.link_ctrl;
+    uint32_t speed = FIELD_GET(ctrl, PORT_LINK_CTRL, SPEED_MBPS) / 1000;
+    const char *fec = essd_port_fec_name[FIELD_GET(ctrl, PORT_LINK_CTRL, FEC)];
+    bool up = link.reason == PORT_REASON_NONE;
+
+    if (!visit_start_struct(v, name, NULL, 0, errp)) {
+        return;
+    }
+    if (visit_type_bool(v, "up", &up, errp) &&
+        visit_type_uint32(v, "speed", &speed, errp) &&
+        essd_port_visit_str(v, "fec", fec, errp) &&
+        essd_port_visit_str(v, "fec-in-use",
+                            up ? essd_port_fec_name[link.fec] : "", errp) &&
+        essd_port_visit_str(v, "reason", port_reason_name[link.reason],
+                            errp) &&
+        visit_type_bool(v, "signal", &link.has_signal, errp) &&
+        visit_type_bool(v, "local-fault", &link.has_local_fault, errp) &&
+        visit_type_bool(v, "remote-fault", &link.has_remote_fault, errp) &&
+        essd_port_visit_counters(v, s, errp)) {
+        visit_type_uint64(v, "partner-lost", &s->port.partner_lost, errp);
+    }
+    visit_end_struct(v, NULL);
+}
+
 static void essd_port_init(Object *obj)
 {
     EssdPortState *s = ESSD_PORT(obj);
+
+    s->port.partner = (struct phy_partner) {
+        .speed_mbps = 25000,
+        .fec = PHY_PARTNER_AUTO,
+        .is_present = true,
+    };
 
     memory_region_init_io(&s->mmio, obj, &essd_port_ops, s, TYPE_ESSD_PORT,
                           SOC_PORT_SIZE);
@@ -475,8 +693,8 @@ static int essd_port_post_load(void *opaque, int version_id)
 
 static const VMStateDescription essd_port_vmstate = {
     .name = TYPE_ESSD_PORT,
-    .version_id = 1,
-    .minimum_version_id = 1,
+    .version_id = 2,
+    .minimum_version_id = 2,
     .post_load = essd_port_post_load,
     .fields = (const VMStateField[]) {
         VMSTATE_UINT32(port.ctrl, EssdPortState),
@@ -502,6 +720,20 @@ static const VMStateDescription essd_port_vmstate = {
         VMSTATE_UINT32(port.tx_ci, EssdPortState),
         VMSTATE_UINT8(port.has_cable, EssdPortState),
         VMSTATE_UINT8(port.link_up, EssdPortState),
+        VMSTATE_UINT8(port.reason, EssdPortState),
+        VMSTATE_UINT32(port.partner.speed_mbps, EssdPortState),
+        VMSTATE_UINT8(port.partner.fec, EssdPortState),
+        VMSTATE_UINT8(port.partner.is_present, EssdPortState),
+        VMSTATE_UINT8(port.partner.has_fault, EssdPortState),
+        VMSTATE_UINT64(seed, EssdPortState),
+        VMSTATE_UINT64(port.lane_rx.random, EssdPortState),
+        VMSTATE_UINT64(port.lane_rx.gap_bits, EssdPortState),
+        VMSTATE_UINT64(port.lane_rx.ber_atto, EssdPortState),
+        VMSTATE_UINT64(port.lane_tx.random, EssdPortState),
+        VMSTATE_UINT64(port.lane_tx.gap_bits, EssdPortState),
+        VMSTATE_UINT64(port.lane_tx.ber_atto, EssdPortState),
+        VMSTATE_UINT8(port.tx_is_sound, EssdPortState),
+        VMSTATE_UINT64(port.partner_lost, EssdPortState),
         VMSTATE_UINT8(port.raw_waiting, EssdPortState),
         VMSTATE_UINT8(port.rnic_waiting, EssdPortState),
         VMSTATE_UINT8(port.rnic_priority, EssdPortState),
@@ -534,7 +766,22 @@ static void essd_port_class_init(ObjectClass *oc, void *data)
     device_class_set_props(dc, essd_port_properties);
     object_class_property_add_bool(oc, "link-up", essd_port_get_link_up, NULL);
     object_class_property_set_description(oc, "link-up",
-        "the link is enabled by the firmware and its cable is live");
+        "the link is enabled by the firmware and both ends agree");
+    object_class_property_add(oc, "partner-speed", "uint32",
+                              essd_port_get_speed, essd_port_set_speed, NULL,
+                              NULL);
+    object_class_property_add_str(oc, "partner-fec", essd_port_get_partner_fec,
+                                  essd_port_set_partner_fec);
+    object_class_property_add_bool(oc, "present", essd_port_get_present,
+                                   essd_port_set_present);
+    object_class_property_add_bool(oc, "partner-fault", essd_port_get_fault,
+                                   essd_port_set_fault);
+    object_class_property_add(oc, "ber", "number", essd_port_get_ber,
+                              essd_port_set_ber, NULL, NULL);
+    object_class_property_add(oc, "seed", "uint64", essd_port_get_seed,
+                              essd_port_set_seed, NULL, NULL);
+    object_class_property_add(oc, "state", "struct", essd_port_get_state, NULL,
+                              NULL, NULL);
     rc->phases.hold = essd_port_reset_hold;
     set_bit(DEVICE_CATEGORY_NETWORK, dc->categories);
 }

@@ -28,16 +28,17 @@ REG32(PORT_MTU, 0x014)               /* rw, reset 1500: payload bytes */
     FIELD(PORT_MTU, BYTES, 0, 16)            /* 68..9000; else ignored */
 REG32(PORT_LINK_STATUS, 0x018)       /* ro */
     FIELD(PORT_LINK_STATUS, UP, 0, 1)        /* frames pass */
-    FIELD(PORT_LINK_STATUS, SIGNAL, 1, 1)    /* there is a live cable */
+    FIELD(PORT_LINK_STATUS, SIGNAL, 1, 1)    /* something is received */
     FIELD(PORT_LINK_STATUS, FEC, 4, 2)       /* enum port_fec in use */
     FIELD(PORT_LINK_STATUS, SPEED_MBPS, 8, 20) /* 0 while down */
 REG32(PORT_LINK_CTRL, 0x01c)         /* rw, reset: off, FC-FEC, 25000 */
     FIELD(PORT_LINK_CTRL, ENABLE, 0, 1)
     FIELD(PORT_LINK_CTRL, FEC, 4, 2)         /* enum port_fec; 3 ignored */
     FIELD(PORT_LINK_CTRL, SPEED_MBPS, 8, 20) /* 10000, 25000; else ignored */
+                                     /* RS-FEC at 10000: ignored too */
 REG32(PORT_IRQ_STATUS, 0x020)        /* w1c */
     FIELD(PORT_IRQ_STATUS, RING, 0, 1)       /* an armed ring has moved */
-    FIELD(PORT_IRQ_STATUS, LINK, 1, 1)       /* PORT_LINK_STATUS.UP changed */
+    FIELD(PORT_IRQ_STATUS, LINK, 1, 1)       /* UP or REASON changed */
     FIELD(PORT_IRQ_STATUS, DMA_ERROR, 2, 1)  /* a descriptor made no sense */
 REG32(PORT_IRQ_ENABLE, 0x024)        /* rw, reset 0: same bits */
 
@@ -60,10 +61,16 @@ REG32(PORT_RING_ENABLE, 0x11c)       /* rw: 1 latches the four above */
     FIELD(PORT_RING_ENABLE, ON, 0, 1)
 REG32(PORT_KICK, 0x120)              /* wo: look at the transmit ring */
 
-/*
- * 0x200..0x2ff: kept for the PHY: link partner, PCS and FEC status, error
- * injection.  Reads 0.
- */
+REG32(PORT_PHY_STATUS, 0x200)        /* ro */
+    FIELD(PORT_PHY_STATUS, SIGNAL, 0, 1)       /* signal detect */
+    FIELD(PORT_PHY_STATUS, LOCAL_FAULT, 1, 1)  /* enabled, but no lock */
+    FIELD(PORT_PHY_STATUS, REMOTE_FAULT, 2, 1) /* the partner has none */
+    FIELD(PORT_PHY_STATUS, REASON, 4, 4)       /* enum port_link_reason */
+REG32(PORT_PHY_AN, 0x204)            /* ro */
+    FIELD(PORT_PHY_AN, OWN, 0, 4)              /* enum port_an: we send */
+    FIELD(PORT_PHY_AN, PARTNER, 8, 4)          /* enum port_an: it sends */
+    FIELD(PORT_PHY_AN, NEGOTIATED, 15, 1)      /* it does send them */
+/* Up to 0x2ff: kept for the PHY.  Reads 0. */
 
 /* Multicast filter: entry n at + 8n, 0..63; as PORT_MAC_LO/HI. */
 REG32(PORT_MULTICAST_LO, 0x600)      /* rw */
@@ -88,6 +95,26 @@ enum port_fec {
     PORT_FEC_NONE = 0,
     PORT_FEC_FC = 1,              /* BASE-R, IEEE 802.3 clause 74 */
     PORT_FEC_RS = 2,              /* IEEE 802.3 clause 108 */
+};
+
+/* Why the link is down: the first that applies. */
+enum port_link_reason {
+    PORT_REASON_NONE = 0,         /* it is up */
+    PORT_REASON_DISABLED = 1,     /* PORT_LINK_CTRL.ENABLE is 0 */
+    PORT_REASON_CABLE = 2,        /* no cable */
+    PORT_REASON_NO_PARTNER = 3,   /* nobody sends at its other end */
+    PORT_REASON_SPEED = 4,        /* the partner runs at another speed */
+    PORT_REASON_FEC = 5,          /* the partner runs another FEC */
+    PORT_REASON_REMOTE_FAULT = 6, /* the partner receives nothing */
+    PORT_REASONS = 7,
+};
+
+/* IEEE 802.3 clause 73.6.5, F0 to F3 */
+enum port_an {
+    PORT_AN_10G_FEC_ABILITY = 1,
+    PORT_AN_10G_FEC_REQUEST = 2,
+    PORT_AN_25G_RS_REQUEST = 4,
+    PORT_AN_25G_BASER_REQUEST = 8,
 };
 
 /*
@@ -132,6 +159,9 @@ enum port_counter {
     PORT_COUNT_TX_DROPPED_ERROR,         /* length or address made no sense */
     PORT_COUNT_LINK_CHANGES,
     PORT_COUNT_FEC_CORRECTED,            /* frames the FEC repaired */
+    /* IEEE 802.3 clause 30.5.1.1: codewords with frames in them */
+    PORT_COUNT_FEC_CORRECTED_BLOCKS,     /* aFECCorrectedBlocks */
+    PORT_COUNT_FEC_UNCORRECTABLE_BLOCKS, /* aFECUncorrectableBlocks */
     PORT_COUNTERS,
 };
 enum { PORT_COUNTER_BASE = 0x400 };  /* counter n at + 8n */

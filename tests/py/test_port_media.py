@@ -309,6 +309,78 @@ def test_port_tells_its_link(start) -> None:
     assert machine.ask("qom-get", path="/machine/port0", property="link-up") is False
 
 
+def port_state(machine: Machine) -> dict:
+    return machine.ask("qom-get", path="/machine/port0", property="state")
+
+
+def set_partner(machine: Machine, **settings: object) -> None:
+    for name, value in settings.items():
+        machine.ask("qom-set", path="/machine/port0",
+                    property=name.replace("_", "-"), value=value)
+
+
+def test_port_link_needs_the_same_fec_and_speed(start) -> None:
+    machine = start()
+    start_port(machine)
+    assert port_state(machine)["up"]
+    set_partner(machine, partner_fec="rs")
+    state = port_state(machine)
+    assert (state["up"], state["reason"]) == (False, "FEC mismatch")
+    assert (state["signal"], state["local-fault"]) == (True, True)
+    assert machine.read32(PORT0 + 0x200) >> 4 & 15 == 5
+    machine.write32(PORT0 + 0x1c, 25000 << 8 | 2 << 4 | 1)  # the firmware's turn
+    assert port_state(machine)["fec-in-use"] == "rs"
+    set_partner(machine, partner_speed=10)
+    assert port_state(machine)["reason"] == "speed mismatch"
+    set_partner(machine, partner_speed=25, present=False)
+    state = port_state(machine)
+    assert (state["reason"], state["signal"]) == ("no partner", False)
+    set_partner(machine, present=True, partner_fault=True)
+    assert port_state(machine)["remote-fault"]
+    set_partner(machine, partner_fault=False)
+    assert machine.links() == [(0, n % 2 == 0) for n in range(9)]
+
+
+def test_port_bit_errors_lose_frames_and_repeat(start, tmp_path: Path) -> None:
+    machine = start()
+    start_port(machine)
+
+    def lost(seed: int, sent: int = 100) -> int:
+        before = port_state(machine)["counters"]
+        set_partner(machine, seed=seed, ber=3e-4)
+        for n in range(sent):
+            machine.cable.sendto(ARP, str(machine.folder / "near"))
+            machine.wait(lambda n=n: port_state(machine)["counters"]["etherStatsPkts"]
+                         == before["etherStatsPkts"] + n + 1, "frame")
+        set_partner(machine, ber=0)
+        after = port_state(machine)["counters"]
+        assert after["aFECCorrectedBlocks"] > before["aFECCorrectedBlocks"]
+        return (after["aFrameCheckSequenceErrors"]
+                - before["aFrameCheckSequenceErrors"])
+
+    first = lost(7)
+    assert 3 <= first <= 50         # 15 % of codewords, more than one a frame
+    assert lost(7) == first
+
+
+def test_port_partner_can_be_set_at_the_start_and_is_saved(start,
+                                                           tmp_path: Path) -> None:
+    machine = start("-global", "essd-port.partner-fec=rs",
+                    "-global", "essd-port.ber=1e-6")
+    start_port(machine)
+    assert port_state(machine)["reason"] == "FEC mismatch"
+    set_partner(machine, partner_fec="fc")
+    machine.ask("stop")
+    machine.ask("migrate", uri=f"file:{tmp_path}/state")
+    machine.wait(lambda: machine.ask("query-migrate").get("status") == "completed", "save")
+    machine.end(signal.SIGTERM)
+    machine = start("-incoming", f"file:{tmp_path}/state")
+    machine.wait(lambda: machine.ask("query-status")["status"] != "inmigrate", "load")
+    assert port_state(machine)["up"]
+    for name, value in (("partner-fec", "fc"), ("ber", 1e-6), ("partner-speed", 25)):
+        assert machine.ask("qom-get", path="/machine/port0", property=name) == value
+
+
 def test_saved_state_goes_on(start, tmp_path: Path) -> None:
     machine = start()
     queue = MediaQueue(machine)

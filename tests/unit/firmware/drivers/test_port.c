@@ -222,7 +222,7 @@ static void test_port_filters_and_link_write_these(void **state)
         {A_PORT_CTRL, 3 | 1 << 5 | 1 << 4},
         {A_PORT_CTRL, 3 | 1 << 5 | 1 << 4 | 1 << 2},
         {A_PORT_LINK_CTRL, 25000 << 8 | 1 << 4},
-        {A_PORT_LINK_CTRL, 10000 << 8 | 2 << 4 | 1},
+        {A_PORT_LINK_CTRL, 10000 << 8 | 1 << 4 | 1},
         {A_PORT_LINK_CTRL, 40000 << 8 | 2 << 4 | 1},
         {A_PORT_MTU, 9000},
     };
@@ -240,14 +240,49 @@ static void test_port_filters_and_link_write_these(void **state)
     port_link_disable(&w->port);
     port_link_get(&w->port, &link);
     assert_true(!link.is_up && link.has_signal && link.speed_mbps == 0);
-    assert_true(port_link_enable(&w->port, 10000, PORT_FEC_RS));
+    w->core.partner.speed_mbps = 10000;
+    assert_true(port_link_enable(&w->port, 10000, PORT_FEC_FC));
     assert_false(port_link_enable(&w->port, 40000, PORT_FEC_RS));
     assert_true(port_set_mtu(&w->port, 9000));
     assert_false(port_set_mtu(&w->port, 67));
     expect_log(want, ARRAY_LEN(want));
     port_link_get(&w->port, &link);
-    assert_true(link.is_up && link.fec == PORT_FEC_RS &&
+    assert_true(link.is_up && link.fec == PORT_FEC_FC &&
                 link.speed_mbps == 10000);
+}
+
+static void test_port_says_why_there_is_no_link(void **state)
+{
+    struct world *w = *state;
+    struct phy_partner partner = w->core.partner;
+    struct port_link link;
+
+    partner.fec = PORT_FEC_RS;
+    hw_port_set_partner(&w->core, &partner);
+    assert_int_equal(port_irq_take(&w->port), R_PORT_IRQ_STATUS_LINK_MASK);
+    port_link_get(&w->port, &link);
+    assert_true(!link.is_up && link.has_signal && link.has_local_fault &&
+                !link.has_remote_fault && link.reason == PORT_REASON_FEC);
+    assert_true(port_link_enable(&w->port, 25000, PORT_FEC_RS));
+    port_link_get(&w->port, &link);
+    assert_true(link.is_up && !link.has_local_fault &&
+                link.reason == PORT_REASON_NONE && link.fec == PORT_FEC_RS);
+}
+
+/* The other port's registers are the same core's here. */
+static void test_port_pair_has_one_speed(void **state)
+{
+    struct world *w = *state;
+    struct port other = {.regs = MODEL_REGS};
+
+    port_pair(&w->port, &other);
+    model_forget_log();
+    assert_false(port_link_enable(&w->port, 10000, PORT_FEC_FC));
+    assert_false(port_link_enable(&other, 10000, PORT_FEC_FC));
+    assert_int_equal(model.num_log, 0);
+    assert_true(port_link_enable(&w->port, 25000, PORT_FEC_RS));
+    port_link_disable(&other);
+    assert_true(port_link_enable(&w->port, 10000, PORT_FEC_FC));
 }
 
 static void test_port_receives_in_place_around_the_ring(void **state)
@@ -382,6 +417,8 @@ int main(void)
         TEST(test_port_init_writes_in_this_order),
         TEST(test_port_init_refuses_what_it_cannot_do),
         TEST(test_port_filters_and_link_write_these),
+        TEST(test_port_says_why_there_is_no_link),
+        TEST(test_port_pair_has_one_speed),
         TEST(test_port_receives_in_place_around_the_ring),
         TEST(test_port_sends_with_one_kick_a_burst),
         TEST(test_port_tx_full_then_room),

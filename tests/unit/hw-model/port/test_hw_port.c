@@ -942,8 +942,115 @@ static void test_port_refuses_speeds_and_fec_it_does_not_have(void **state)
     write_reg(w, A_PORT_LINK_CTRL,
               FIELD_MAKE(PORT_LINK_CTRL, SPEED_MBPS, 10000) |
                   FIELD_MAKE(PORT_LINK_CTRL, FEC, PORT_FEC_RS) | 1);
+    assert_int_equal(read_reg(w, A_PORT_LINK_CTRL), good);
+}
+
+/* ---- The far end, and what the cable does to frames */
+
+static uint32_t phy(struct world *w)
+{
+    return read_reg(w, A_PORT_PHY_STATUS);
+}
+
+static void test_port_fec_mismatch_is_no_link_and_says_why(void **state)
+{
+    struct world *w = *state;
+    struct phy_partner partner = w->port.partner;
+    uint8_t f[100];
+    uint32_t len = plain_frame(f, our_mac, 0x0800, 100);
+
+    assert_int_equal(phy(w), R_PORT_PHY_STATUS_SIGNAL_MASK);
+    assert_int_equal(read_reg(w, A_PORT_PHY_AN),
+                     PORT_AN_10G_FEC_ABILITY | PORT_AN_25G_BASER_REQUEST |
+                         PORT_AN_10G_FEC_ABILITY << 8 |
+                         R_PORT_PHY_AN_NEGOTIATED_MASK);
+    partner.fec = PORT_FEC_RS;
+    hw_port_set_partner(&w->port, &partner);
+    assert_false(w->link_is_up);
+    assert_int_equal(phy(w), R_PORT_PHY_STATUS_SIGNAL_MASK |
+                                 R_PORT_PHY_STATUS_LOCAL_FAULT_MASK |
+                                 PORT_REASON_FEC << 4);
     assert_int_equal(read_reg(w, A_PORT_LINK_STATUS),
-                     10000 << 8 | PORT_FEC_RS << 4 | 3);
+                     R_PORT_LINK_STATUS_SIGNAL_MASK);
+    assert_int_equal(read_reg(w, A_PORT_PHY_AN) >> 8, 0);
+    rx(w, f, len, 0);
+    assert_int_equal(counter(w, PORT_COUNT_PKTS), 0);
+
+    write_reg(w, A_PORT_LINK_CTRL,
+              FIELD_MAKE(PORT_LINK_CTRL, SPEED_MBPS, 25000) |
+                  FIELD_MAKE(PORT_LINK_CTRL, FEC, PORT_FEC_RS) | 1);
+    assert_true(w->link_is_up);
+    assert_int_equal(
+        FIELD_GET(read_reg(w, A_PORT_LINK_STATUS), PORT_LINK_STATUS, FEC),
+        PORT_FEC_RS);
+    rx(w, f, len, 0);
+    assert_int_equal(counter(w, PORT_COUNT_PKTS), 1);
+}
+
+/* A link that stays down for another reason interrupts too. */
+static void test_port_a_new_reason_interrupts(void **state)
+{
+    struct world *w = *state;
+    struct phy_partner partner = w->port.partner;
+
+    write_reg(w, A_PORT_IRQ_ENABLE, R_PORT_IRQ_STATUS_LINK_MASK);
+    partner.fec = PORT_FEC_NONE;
+    hw_port_set_partner(&w->port, &partner);
+    assert_true(w->env.irq);
+    write_reg(w, A_PORT_IRQ_STATUS, UINT32_MAX);
+    hw_port_set_partner(&w->port, &partner);
+    assert_false(w->env.irq);
+    partner.is_present = 0;
+    hw_port_set_partner(&w->port, &partner);
+    assert_true(w->env.irq);
+    assert_int_equal(FIELD_GET(phy(w), PORT_PHY_STATUS, REASON),
+                     PORT_REASON_NO_PARTNER);
+}
+
+static void test_port_bit_errors_lose_frames_both_ways(void **state)
+{
+    struct world *w = *state;
+    struct frame_tx frame = {.head_len = 100};
+    uint8_t f[100];
+    uint32_t len = plain_frame(f, our_mac, 0x0800, 100);
+    uint64_t lost = 0;
+
+    hw_port_set_errors(&w->port, 1, FEC_BER_ONE / 10000);
+    for (unsigned int i = 0; i < 4000; i++) {
+        rx(w, f, len, 0);
+        w->link_room = 1;
+        w->num_sent = 0;
+        assert_int_equal(hw_port_tx(&w->port, &frame, 1), 1);
+        lost += w->num_sent == 0;
+    }
+    /* FC-FEC at 10^-4: 2.4 % of the codewords are lost, 16.7 % repaired. */
+    assert_in_range(counter(w, PORT_COUNT_FCS_ERRORS), 80, 250);
+    assert_in_range(lost, 80, 250);
+    assert_int_equal(w->port.partner_lost, lost);
+    assert_in_range(counter(w, PORT_COUNT_FEC_UNCORRECTABLE_BLOCKS),
+                    counter(w, PORT_COUNT_FCS_ERRORS), 300);
+    assert_in_range(counter(w, PORT_COUNT_FEC_CORRECTED_BLOCKS), 700, 1200);
+    assert_in_range(counter(w, PORT_COUNT_FEC_CORRECTED), 600, 1200);
+    assert_int_equal(counter(w, PORT_COUNT_PKTS), 4000);
+}
+
+/* A frame that the link had no room for is not put at risk twice. */
+static void test_port_bit_errors_and_back_pressure(void **state)
+{
+    struct world *w = *state;
+    struct frame_tx frame = {.head_len = 100};
+
+    hw_port_set_errors(&w->port, 1, FEC_BER_ONE / 1000);
+    w->link_room = 0;
+    while (hw_port_tx(&w->port, &frame, 1) == 1) {
+    }
+    for (unsigned int i = 0; i < 100; i++) {
+        uint64_t before = w->port.partner_lost;
+
+        hw_port_link_ready(&w->port);
+        assert_int_equal(hw_port_tx(&w->port, &frame, 1), 0);
+        assert_int_equal(w->port.partner_lost, before);
+    }
 }
 
 /* ---- Registers */
@@ -1001,7 +1108,7 @@ static void test_port_registers_that_do_not_exist(void **state)
     assert_false(hw_port_read(&w->port, 0xa00, &value));
     assert_false(hw_port_write(&w->port, A_PORT_ID, 0));
     assert_false(hw_port_write(&w->port, PORT_COUNTER_BASE, 0));
-    assert_true(hw_port_read(&w->port, 0x200, &value)); /* kept for the PHY */
+    assert_true(hw_port_read(&w->port, 0x2fc, &value)); /* kept for the PHY */
     assert_int_equal(read_reg(w, A_PORT_ID), PORT_ID_VALUE);
     assert_int_equal(FIELD_GET(read_reg(w, A_PORT_LIMITS), PORT_LIMITS, INDEX),
                      1);
@@ -1078,6 +1185,10 @@ int main(void)
         TEST(test_port_link_changes_are_told),
         TEST(test_port_refuses_speeds_and_fec_it_does_not_have),
         TEST(test_port_refuses_rings_outside_dram),
+        TEST(test_port_fec_mismatch_is_no_link_and_says_why),
+        TEST(test_port_a_new_reason_interrupts),
+        TEST(test_port_bit_errors_lose_frames_both_ways),
+        TEST(test_port_bit_errors_and_back_pressure),
         TEST(test_port_reset_forgets_everything_but_the_cable),
         TEST(test_port_registers_that_do_not_exist),
         TEST(test_port_counter_high_word_is_latched),

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Bit errors of one direction of a cable, and what the FEC makes of them.
+ * Reference: docs/hardware/port.md, section 4, with the formulas.
+ * Spec: IEEE 802.3 clause 74 (2112,2080), clause 108 RS(528,514), clause 49.
+ *
+ * Errors are independent of each other.  They are drawn as distances from one
+ * to the next, so that a clean frame costs one subtraction.
+ *
+ * Left out: decoders that take a wrong codeword for a right one, bursts from
+ * equalisers and descramblers, codewords without frames in them.
+ */
+#ifndef ESSD_HW_PORT_FEC_H
+#define ESSD_HW_PORT_FEC_H
+
+#include "lib/util.h"
+
+/* Bit error ratios are counted in units of 10^-18. */
+#define FEC_BER_ONE UINT64_C(1000000000000000000)
+#define FEC_BER_MAX (FEC_BER_ONE / 2)
+
+enum {
+    FEC_BLOCK_BITS = 66, /* 64B/66B: 8 octets */
+
+    FEC_FC_BLOCKS = 32,     /* in a codeword, 65 bits each */
+    FEC_FC_BITS = 2112,     /* with parity */
+    FEC_FC_BURST_BITS = 11, /* corrected */
+
+    FEC_RS_BLOCKS = 80, /* as 20 blocks of 257 bits */
+    FEC_RS_SYMBOLS = 528,
+    FEC_RS_SYMBOL_BITS = 10,
+    FEC_RS_CORRECTED_SYMBOLS = 7,
+};
+
+struct fec_lane {      /* saved as it is */
+    uint64_t random;   /* the generator's state */
+    uint64_t gap_bits; /* right bits before the next wrong one */
+    uint64_t ber_atto; /* 10^-18; 0: none, up to FEC_BER_MAX */
+};
+
+struct fec_verdict {
+    bool is_lost;
+    uint32_t corrected;     /* codewords */
+    uint32_t uncorrectable; /* codewords */
+};
+
+/** The same seed and the same calls give the same errors. */
+void fec_lane_init(struct fec_lane *lane, uint64_t seed, uint64_t ber_atto);
+
+/** Blocks that a frame occupies: preamble, frame, terminating character. */
+uint32_t fec_frame_blocks(uint32_t len_octets);
+
+/**
+ * Send a frame over the lane.  With ber_atto 0 nothing happens to it.
+ *
+ * @param fec         enum port_fec
+ * @param len_octets  of the frame with FCS
+ */
+struct fec_verdict fec_frame(struct fec_lane *lane, uint8_t fec,
+                             uint32_t len_octets);
+
+#endif
