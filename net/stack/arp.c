@@ -74,9 +74,14 @@ static void answer(struct net_stack *stack, struct net_rx *rx,
         .target_mac = asked->sender_mac,
         .target_ip = asked->sender_ip,
     };
-    size_t len = emit(stack, rx->port, rx->vlan, rx->eth.priority,
-                      &asked->sender_mac, &arp, rx->answer);
+    size_t len;
 
+    if (!net_limit_take(stack, rx->port, NET_LIMIT_ARP, 1, rx->now_us)) {
+        net_count(stack, rx->port, NET_DROP_LIMITED);
+        return;
+    }
+    len = emit(stack, rx->port, rx->vlan, rx->eth.priority, &asked->sender_mac,
+               &arp, rx->answer);
     net_count(stack, rx->port, NET_ARP_REPLIES);
     net_tx_commit(stack, rx->port, len, rx->eth.priority);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * ICMP and ICMPv6: echo, and the errors that we send.
- * Spec: RFC 792, RFC 1122 section 3.2.2, RFC 4443 sections 2.4, 3.1, 3.4, 4.
+ * ICMP and ICMPv6: echo, the errors that we send, and those that we get.
+ * Spec: RFC 792, RFC 1122 section 3.2.2, RFC 1191, RFC 4443, RFC 8201.
  */
 #include "net/stack/internal.h"
 
@@ -9,17 +9,16 @@
 #include "net/wire/icmp.h"
 #include "net/wire/ipv4.h"
 #include "net/wire/ipv6.h"
+#include "net/wire/ipv6_ext.h"
 #include "net/wire/nd.h"
 
 enum {
     HOP_LIMIT = 64,
-    ERROR_BURST = 10, /* errors at once; then one each: */
-    ERROR_INTERVAL_US = 100000,
     ERROR_MAX_IPV4 = 576,  /* RFC 1122: no more of the packet than fits */
     ERROR_MAX_IPV6 = 1280, /* RFC 4443 */
-    PROTOCOL_UNREACHABLE = 2,
-    PARAMETER_PROBLEM = 4,
-    UNRECOGNIZED_NEXT_HEADER = 1,
+    QUOTED_MIN = 8,        /* both specifications: so much of it at least */
+    PATH_MTU_MIN_IPV4 = 576,
+    PATH_MTU_MIN_IPV6 = 1280,
 };
 
 /* Our address to answer from; for a group, the port's link-local or any. */
@@ -70,25 +69,104 @@ static void answer(struct net_stack *stack, struct net_rx *rx, uint8_t local,
     net_tx_commit(stack, rx->port, len + out.payload_len, rx->eth.priority);
 }
 
+static uint32_t count_frames(const struct net_rx *rx, uint16_t mtu_bytes)
+{
+    return rx->reassembly == NULL
+               ? 1
+               : (uint32_t)(rx->l4_len / (mtu_bytes - IPV6_LEN - 16u)) + 1;
+}
+
+/* Longer than the way back: fragment.c sends it, as there is room. */
+static void echo_in_fragments(struct net_stack *stack, struct net_rx *rx,
+                              const struct icmp *reply, uint8_t local)
+{
+    uint8_t *message = net_fragment_answer(stack, rx, local, rx->l4_len);
+    const struct ip_addr *own = &stack->addresses[local].config.ip;
+
+    if (message == NULL) {
+        net_count(stack, rx->port, NET_DROP_LIMITED);
+    } else if (ip_addr_is_v4(&rx->src)) {
+        icmp_emit(reply, message, rx->l4_len);
+    } else {
+        icmpv6_emit(reply, own, &rx->src, message, rx->l4_len);
+    }
+}
+
 static void echo(struct net_stack *stack, struct net_rx *rx,
                  const struct icmp *asked, uint8_t type)
 {
+    size_t header_len = ip_addr_is_v4(&rx->src) ? IPV4_LEN : IPV6_LEN;
     const struct icmp reply = {.type = type, .rest = asked->rest};
+    uint16_t mtu_bytes =
+        net_path_mtu(stack, rx->port, rx->vlan, &rx->src, rx->now_us);
     int local = source_of(stack, rx);
 
-    if (rx->l3_len > stack->config.ports[rx->port].mtu_bytes) {
-        net_count(stack, rx->port, NET_DROP_TOO_LONG);
-        return;
-    }
     if (local < 0 || ip_addr_is_unspecified(&rx->src) ||
-        net_stack_local(stack, rx->port, rx->vlan, &rx->src) >= 0) {
+        net_ip_is_from_us(stack, rx)) {
         net_count(stack, rx->port, NET_DROP_SOURCE_IP);
+    } else if (!net_limit_take(stack, rx->port, NET_LIMIT_ECHO,
+                               count_frames(rx, mtu_bytes), rx->now_us)) {
+        net_count(stack, rx->port, NET_DROP_LIMITED);
+    } else if (header_len + rx->l4_len > mtu_bytes) {
+        net_count(stack, rx->port, NET_ECHO_REPLIES);
+        echo_in_fragments(stack, rx, &reply, (uint8_t)local);
+    } else {
+        net_count(stack, rx->port, NET_ECHO_REPLIES);
+        answer(stack, rx, (uint8_t)local, &reply, rx->l4 + ICMP_LEN,
+               rx->l4_len - ICMP_LEN);
+    }
+}
+
+/* ---- Errors that others send. */
+
+/*
+ * A router says that a packet of ours is too long.  Believed for peers that we
+ * know, about packets that may be ours, within bounds, and for a while: at
+ * worst somebody makes our packets shorter (RFC 5927 section 7).
+ */
+static void too_big(struct net_stack *stack, struct net_rx *rx,
+                    uint32_t mtu_bytes)
+{
+    bool v4 = ip_addr_is_v4(&rx->src);
+    size_t header_len = v4 ? IPV4_LEN : IPV6_LEN;
+    const uint8_t *quoted = rx->l4 + ICMP_LEN;
+    struct ip_addr src, dst;
+    uint16_t index;
+
+    if (rx->l4_len - ICMP_LEN < header_len + QUOTED_MIN ||
+        quoted[0] >> 4 != (v4 ? 4 : 6)) {
         return;
     }
-    net_count(stack, rx->port, NET_ECHO_REPLIES);
-    answer(stack, rx, (uint8_t)local, &reply, rx->l4 + ICMP_LEN,
-           rx->l4_len - ICMP_LEN);
+    src = v4 ? ip_addr_from_v4(get_be32(quoted + IPV4_SRC))
+             : ip_addr_from_bytes(quoted + IPV6_SRC);
+    dst = v4 ? ip_addr_from_v4(get_be32(quoted + IPV4_DST))
+             : ip_addr_from_bytes(quoted + IPV6_DST);
+    index = net_neigh_find(stack, rx->port, rx->vlan, &dst);
+    if (v4 != ip_addr_is_v4(&src) || index == NEIGH_NONE ||
+        !ip_addr_equal(&src, &rx->dst)) {
+        return;
+    }
+    if (v4) { /* RFC 1191: 0 from routers that do not know better */
+        mtu_bytes = MAX(mtu_bytes, PATH_MTU_MIN_IPV4);
+    } else if (mtu_bytes < PATH_MTU_MIN_IPV6) {
+        return; /* RFC 8201 section 4 */
+    }
+    if (net_neigh_note_mtu(stack, index, mtu_bytes, rx->now_us)) {
+        net_count(stack, rx->port, NET_PATH_MTU_NOTED);
+    }
 }
+
+static void error_input(struct net_stack *stack, struct net_rx *rx,
+                        const struct icmp *icmp, bool is_too_big)
+{
+    net_count(stack, rx->port, NET_ICMP_ERRORS_RECEIVED);
+    if (is_too_big && rx->local >= 0) {
+        too_big(stack, rx,
+                ip_addr_is_v4(&rx->src) ? icmp->rest & 0xffff : icmp->rest);
+    }
+}
+
+/* ---- Messages. */
 
 void net_icmp_input(struct net_stack *stack, struct net_rx *rx)
 {
@@ -96,12 +174,30 @@ void net_icmp_input(struct net_stack *stack, struct net_rx *rx)
 
     if (!icmp_parse(&icmp, rx->l4, rx->l4_len)) {
         net_count(stack, rx->port, NET_DROP_ICMP_MALFORMED);
-    } else if (icmp.type != ICMP_ECHO_REQUEST) {
+        return;
+    }
+    switch (icmp.type) {
+    case ICMP_ECHO_REQUEST:
+        if (rx->local < 0) { /* RFC 1122 section 3.2.2.6: may be ignored */
+            net_count(stack, rx->port, NET_DROP_ECHO_TO_GROUP);
+        } else {
+            echo(stack, rx, &icmp, ICMP_ECHO_REPLY);
+        }
+        break;
+    case ICMP_UNREACHABLE:
+    case ICMP_SOURCE_QUENCH:
+    case ICMP_TIME_EXCEEDED:
+    case ICMP_PARAMETER_PROBLEM:
+        error_input(stack, rx, &icmp,
+                    icmp.type == ICMP_UNREACHABLE &&
+                        icmp.code == ICMP_CODE_FRAGMENTATION_NEEDED);
+        break;
+    case ICMP_REDIRECT:
+        net_count(stack, rx->port, NET_DROP_REDIRECT);
+        break;
+    default:
         net_count(stack, rx->port, NET_DROP_ICMP_TYPE);
-    } else if (rx->local < 0) { /* RFC 1122 section 3.2.2.6: may be ignored */
-        net_count(stack, rx->port, NET_DROP_ECHO_TO_GROUP);
-    } else {
-        echo(stack, rx, &icmp, ICMP_ECHO_REPLY);
+        break;
     }
 }
 
@@ -111,57 +207,109 @@ void net_icmpv6_input(struct net_stack *stack, struct net_rx *rx)
 
     if (!icmpv6_parse(&icmp, &rx->src, &rx->dst, rx->l4, rx->l4_len)) {
         net_count(stack, rx->port, NET_DROP_ICMP_MALFORMED);
-    } else if (icmp.type == ICMPV6_ECHO_REQUEST) {
+        return;
+    }
+    switch (icmp.type) {
+    case ICMPV6_ECHO_REQUEST:
         echo(stack, rx, &icmp, ICMPV6_ECHO_REPLY);
-    } else if (icmp.type == ND_NEIGHBOR_SOLICIT ||
-               icmp.type == ND_NEIGHBOR_ADVERT) {
-        net_nd_input(stack, rx);
-    } else {
+        break;
+    case ND_NEIGHBOR_SOLICIT:
+    case ND_NEIGHBOR_ADVERT:
+        if (rx->is_fragmented) { /* RFC 6980 */
+            net_count(stack, rx->port, NET_DROP_ND_MALFORMED);
+        } else {
+            net_nd_input(stack, rx);
+        }
+        break;
+    case ICMPV6_UNREACHABLE:
+    case ICMPV6_TOO_BIG:
+    case ICMPV6_TIME_EXCEEDED:
+    case ICMPV6_PARAMETER_PROBLEM:
+        error_input(stack, rx, &icmp, icmp.type == ICMPV6_TOO_BIG);
+        break;
+    case ND_REDIRECT:
+        net_count(stack, rx->port, NET_DROP_REDIRECT);
+        break;
+    default:
         net_count(stack, rx->port, NET_DROP_ICMP_TYPE);
+        break;
     }
 }
 
-static bool take_token(struct net_stack *stack, uint64_t now_us)
-{
-    uint64_t earned = (now_us - stack->icmp_refilled_us) / ERROR_INTERVAL_US;
+/* ---- Errors that we send. */
 
-    if (earned != 0) {
-        stack->icmp_tokens =
-            (uint32_t)MIN(stack->icmp_tokens + earned, ERROR_BURST);
-        stack->icmp_refilled_us += earned * ERROR_INTERVAL_US;
+/* RFC 1122 section 3.2.2, RFC 4443 section 2.4 (e): never about an error. */
+static bool is_about_error(const struct net_rx *rx)
+{
+    size_t at = IPV6_LEN;
+    uint8_t next = rx->l3[IPV6_NEXT_HEADER];
+
+    if (ip_addr_is_v4(&rx->src)) {
+        at = (size_t)(rx->l3[IPV4_VERSION_IHL] & 0xf) * 4;
+        return rx->l3[IPV4_PROTOCOL] == IP_PROTOCOL_ICMP &&
+               (at >= rx->l3_len || (rx->l3[at] != ICMP_ECHO_REQUEST &&
+                                     rx->l3[at] != ICMP_ECHO_REPLY));
     }
-    if (stack->icmp_tokens == 0) {
-        return false;
+    while (next == IPV6_EXT_HOP_BY_HOP || next == IPV6_EXT_ROUTING ||
+           next == IPV6_EXT_DESTINATION || next == IPV6_EXT_FRAGMENT) {
+        size_t len = next == IPV6_EXT_FRAGMENT && rx->l3_len - at >= 8
+                         ? IPV6_FRAGMENT_LEN
+                         : ipv6_ext_len(rx->l3 + at, rx->l3_len - at);
+
+        if (len == 0) {
+            return true; /* cannot tell */
+        }
+        next = rx->l3[at];
+        at += len;
     }
-    stack->icmp_tokens--;
-    return true;
+    return next == IP_PROTOCOL_ICMPV6 &&
+           (at >= rx->l3_len || rx->l3[at] < ICMPV6_ECHO_REQUEST ||
+            rx->l3[at] == ND_REDIRECT);
+}
+
+static bool may_be_told(const struct net_stack *stack, const struct net_rx *rx,
+                        enum net_icmp_error error)
+{
+    return (rx->local >= 0 || error == NET_OPTION_PROBLEM) &&
+           !ip_addr_is_unspecified(&rx->src) && !net_ip_is_from_us(stack, rx) &&
+           !is_about_error(rx);
 }
 
 void net_icmp_error(struct net_stack *stack, struct net_rx *rx,
                     enum net_icmp_error error)
 {
+    static const struct {
+        uint8_t type4, code4, type6, code6;
+    } kinds[NET_ICMP_ERROR_KINDS] = {
+        [NET_PORT_UNREACHABLE] = {ICMP_UNREACHABLE, ICMP_CODE_PORT_UNREACHABLE,
+                                  ICMPV6_UNREACHABLE,
+                                  ICMPV6_CODE_PORT_UNREACHABLE},
+        [NET_PROTOCOL_UNREACHABLE] = {ICMP_UNREACHABLE,
+                                      ICMP_CODE_PROTOCOL_UNREACHABLE,
+                                      ICMPV6_PARAMETER_PROBLEM, 1},
+        [NET_REASSEMBLY_TIME_EXCEEDED] = {ICMP_TIME_EXCEEDED, 1,
+                                          ICMPV6_TIME_EXCEEDED, 1},
+        [NET_HEADER_PROBLEM] = {0, 0, ICMPV6_PARAMETER_PROBLEM, 0},
+        [NET_OPTION_PROBLEM] = {0, 0, ICMPV6_PARAMETER_PROBLEM, 2},
+        [NET_OPTION_PROBLEM_UNICAST] = {0, 0, ICMPV6_PARAMETER_PROBLEM, 2},
+    };
     bool v4 = ip_addr_is_v4(&rx->src);
-    struct icmp icmp = {
-        .type = v4 ? ICMP_UNREACHABLE : ICMPV6_UNREACHABLE,
-        .code = v4 ? ICMP_CODE_PORT_UNREACHABLE : ICMPV6_CODE_PORT_UNREACHABLE,
+    const struct icmp icmp = {
+        .type = v4 ? kinds[error].type4 : kinds[error].type6,
+        .code = v4 ? kinds[error].code4 : kinds[error].code6,
+        .rest = v4 ? 0 : rx->pointer,
     };
     size_t room =
         (v4 ? ERROR_MAX_IPV4 - IPV4_LEN : ERROR_MAX_IPV6 - IPV6_LEN) - ICMP_LEN;
+    int local = source_of(stack, rx);
 
-    if (rx->local < 0) {
-        return; /* never in answer to a group */
+    if (local < 0 || !may_be_told(stack, rx, error)) {
+        return;
     }
-    if (!take_token(stack, rx->now_us)) {
+    if (!net_limit_take(stack, rx->port, NET_LIMIT_ICMP_ERROR, 1, rx->now_us)) {
         net_count(stack, rx->port, NET_ICMP_ERRORS_LIMITED);
         return;
     }
-    if (error == NET_PROTOCOL_UNREACHABLE && v4) {
-        icmp.code = PROTOCOL_UNREACHABLE;
-    } else if (error == NET_PROTOCOL_UNREACHABLE) {
-        icmp.type = PARAMETER_PROBLEM;
-        icmp.code = UNRECOGNIZED_NEXT_HEADER;
-        icmp.rest = IPV6_NEXT_HEADER;
-    }
     net_count(stack, rx->port, NET_ICMP_ERRORS_SENT);
-    answer(stack, rx, (uint8_t)rx->local, &icmp, rx->l3, MIN(rx->l3_len, room));
+    answer(stack, rx, (uint8_t)local, &icmp, rx->l3, MIN(rx->l3_len, room));
 }

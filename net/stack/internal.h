@@ -22,9 +22,12 @@ struct net_rx {
     uint64_t now_us;
     uint16_t vlan;
     uint8_t port;
-    uint8_t tos;       /* or traffic class */
-    uint8_t hop_limit; /* or TTL */
-    int local;         /* dst's index; NET_NOT_OURS: a group */
+    uint8_t tos;                       /* or traffic class */
+    uint8_t hop_limit;                 /* or TTL */
+    int local;                         /* dst's index; NET_NOT_OURS: a group */
+    uint16_t pointer;                  /* IPv6: offset of what is wrong */
+    bool is_fragmented;                /* it came in fragments, be it in one */
+    struct net_reassembly *reassembly; /* where l3 is then, or NULL */
 };
 
 /* An IP packet to build: everything but its payload. */
@@ -32,7 +35,11 @@ struct net_ip_out {
     struct ip_addr src;
     struct ip_addr dst;
     const struct mac_addr *mac;
-    size_t payload_len;
+    size_t payload_len; /* behind the fragment header, if there is one: too */
+    uint32_t fragment_id;
+    uint16_t fragment_offset_bytes;
+    bool is_fragment; /* these count then */
+    bool more_fragments;
     uint16_t vlan;
     uint8_t port;
     uint8_t priority;
@@ -134,7 +141,51 @@ size_t net_nd_ask(const struct net_stack *stack, uint8_t local,
                   const struct ip_addr *ip, const struct mac_addr *unicast,
                   uint8_t *frame);
 
-/* ip.c, icmp.c, udp.c */
+/* limit.c */
+
+void net_limit_init(struct net_stack *stack);
+/** May the port send `count` more frames of this kind now? */
+bool net_limit_take(struct net_stack *stack, uint8_t port, enum net_limit limit,
+                    uint32_t count, uint64_t now_us);
+
+/* fragment.c */
+
+struct net_fragment {
+    uint32_t id;
+    uint16_t offset_bytes; /* a multiple of 8 */
+    bool more_fragments;
+    uint8_t protocol;
+    const uint8_t *payload;
+};
+
+/**
+ * One fragment of `len` bytes, checked by itself: not 0, a multiple of 8 but
+ * for the last, and within what a packet may have.
+ *
+ * @return true when its packet is complete: `rx` is that packet then, and
+ *         wants net_fragment_done() when it has been dealt with
+ */
+bool net_fragment_input(struct net_stack *stack, struct net_rx *rx,
+                        const struct net_fragment *f, size_t len);
+void net_fragment_done(struct net_stack *stack, struct net_rx *rx);
+/**
+ * Answer the ICMP message `rx` with one as long, `len` bytes, in fragments.
+ *
+ * @return that message, to be changed before the call ends; NULL: no room
+ */
+uint8_t *net_fragment_answer(struct net_stack *stack, struct net_rx *rx,
+                             uint8_t local, size_t len);
+uint64_t net_fragment_timer(struct net_stack *stack, uint64_t now_us);
+
+/* ip.c, ip6.c, icmp.c, udp.c */
+
+/** The longest packet that gets from a port to `ip` in one piece. */
+uint16_t net_path_mtu(const struct net_stack *stack, uint8_t port,
+                      uint16_t vlan, const struct ip_addr *ip, uint64_t now_us);
+/** Whose the packet is: sets rx->local. @return false when not for us */
+bool net_ip_is_for_us(const struct net_stack *stack, struct net_rx *rx);
+/** Whether the sender claims to be us. */
+bool net_ip_is_from_us(const struct net_stack *stack, const struct net_rx *rx);
 
 void net_ipv4_input(struct net_stack *stack, struct net_rx *rx);
 void net_ipv6_input(struct net_stack *stack, struct net_rx *rx);
@@ -143,7 +194,16 @@ void net_icmpv6_input(struct net_stack *stack, struct net_rx *rx);
 void net_udp_input(struct net_stack *stack, struct net_rx *rx);
 void net_ether_input(struct net_stack *stack, const struct net_rx *rx);
 
-enum net_icmp_error { NET_PORT_UNREACHABLE, NET_PROTOCOL_UNREACHABLE };
+enum net_icmp_error {
+    NET_PORT_UNREACHABLE,
+    NET_PROTOCOL_UNREACHABLE,
+    NET_REASSEMBLY_TIME_EXCEEDED,
+    NET_HEADER_PROBLEM, /* IPv6, as the next two: rx->pointer says where */
+    NET_OPTION_PROBLEM, /* told even if it went to a group */
+    NET_OPTION_PROBLEM_UNICAST,
+    NET_ICMP_ERROR_KINDS,
+};
+/** Only if one may be sent, and not too many. */
 void net_icmp_error(struct net_stack *stack, struct net_rx *rx,
                     enum net_icmp_error error);
 

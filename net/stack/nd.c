@@ -95,6 +95,10 @@ static void answer(struct net_stack *stack, struct net_rx *rx, uint8_t local,
     const struct mac_addr *mac = NULL;
     size_t len;
 
+    if (!net_limit_take(stack, rx->port, NET_LIMIT_ND, 1, rx->now_us)) {
+        net_count(stack, rx->port, NET_DROP_LIMITED);
+        return;
+    }
     nd.solicited = !to_all;
     if (!to_all) {
         mac = asked->has_lladdr ? &asked->lladdr : &rx->eth.src;

@@ -44,6 +44,7 @@ enum neigh_state {
 enum {
     NEIGH_RETRANS_US = 1000000,    /* RFC 4861 RetransTimer */
     NEIGH_REACHABLE_US = 30000000, /* RFC 4861 ReachableTime, not randomised */
+    NEIGH_PATH_MTU_US = 600000000, /* RFC 8201: then try longer ones again */
     NEIGH_GC_US = 600000000,       /* a stale entry nobody uses is forgotten */
     NEIGH_MULTICAST_TRIES = 3,     /* INCOMPLETE; and PROBE after unicast */
     NEIGH_UNICAST_TRIES = 3,
@@ -81,7 +82,9 @@ struct neigh_entry {
     uint64_t deadline_us;
     struct neigh_link link[NEIGH_LINKS];
     struct neigh_list behind; /* entries whose next hop this is */
-    uint16_t via;             /* this one's next hop, or NEIGH_NONE */
+    uint64_t path_mtu_until_us;
+    uint16_t path_mtu_bytes; /* 0: nobody said that the link's is too long */
+    uint16_t via;            /* this one's next hop, or NEIGH_NONE */
     uint16_t hash_next;
     uint16_t vlan;
     uint16_t pins;
@@ -143,6 +146,14 @@ void net_neigh_pin(struct net_stack *stack, uint16_t index, uint64_t now_us);
 
 /** One user less.  The entry lives on until it is old or needed. */
 void net_neigh_unpin(struct net_stack *stack, uint16_t index, uint64_t now_us);
+
+/** The longest packet that is known to get there in one piece. */
+uint16_t net_neigh_path_mtu(const struct net_stack *stack, uint16_t index,
+                            uint64_t now_us);
+
+/** A router said so. @return false when it is no news */
+bool net_neigh_note_mtu(struct net_stack *stack, uint16_t index,
+                        uint32_t mtu_bytes, uint64_t now_us);
 
 /** The layer above hears from it: as good as an answer to a probe. */
 void net_neigh_confirm(struct net_stack *stack, uint16_t index,

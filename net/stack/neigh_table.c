@@ -356,3 +356,27 @@ enum neigh_state net_neigh_state(const struct net_stack *stack, uint16_t index)
     ASSERT(index < NET_NEIGHBOURS);
     return (enum neigh_state)stack->neigh.entries[index].state;
 }
+
+uint16_t net_neigh_path_mtu(const struct net_stack *stack, uint16_t index,
+                            uint64_t now_us)
+{
+    const struct neigh_entry *e = &stack->neigh.entries[index];
+
+    ASSERT(index < NET_NEIGHBOURS);
+    return e->path_mtu_bytes != 0 && now_us < e->path_mtu_until_us
+               ? e->path_mtu_bytes
+               : stack->config.ports[e->port].mtu_bytes;
+}
+
+bool net_neigh_note_mtu(struct net_stack *stack, uint16_t index,
+                        uint32_t mtu_bytes, uint64_t now_us)
+{
+    struct neigh_entry *e = neigh_entry_of(stack, index);
+
+    if (mtu_bytes >= net_neigh_path_mtu(stack, index, now_us)) {
+        return false;
+    }
+    e->path_mtu_bytes = (uint16_t)mtu_bytes;
+    e->path_mtu_until_us = now_us + NEIGH_PATH_MTU_US;
+    return true;
+}

@@ -4,7 +4,7 @@
 
 #include "net/wire/nd.h"
 
-enum { MTU_MIN = 1280, ICMP_BURST = 10 };
+enum { MTU_MIN = 1280 };
 
 void net_stack_init(struct net_stack *stack,
                     const struct net_stack_config *config)
@@ -17,7 +17,8 @@ void net_stack_init(struct net_stack *stack,
     memset(stack, 0, sizeof(*stack));
     stack->config = *config;
     stack->random = config->random_seed;
-    stack->icmp_tokens = ICMP_BURST;
+    stack->fragment_due_us = UINT64_MAX;
+    net_limit_init(stack);
     net_address_init(stack);
     net_neigh_init(stack);
 }
@@ -65,8 +66,9 @@ uint64_t net_stack_timer(struct net_stack *stack, uint64_t now_us)
 {
     uint64_t address_us = net_address_timer(stack, now_us);
     uint64_t neigh_us = net_neigh_timer(stack, now_us);
+    uint64_t fragment_us = net_fragment_timer(stack, now_us);
 
-    return MIN(address_us, neigh_us);
+    return MIN(MIN(address_us, neigh_us), fragment_us);
 }
 
 void net_stack_link(struct net_stack *stack, uint8_t port, bool is_up,

@@ -6,7 +6,11 @@
  *  + ARP: answers, learns, announces, defends its addresses (RFC 826, 5227)
  *  + neighbour discovery: the same for IPv6 (RFC 4861), with optimistic
  *    duplicate address detection (RFC 4862, 4429); a link-local address a port
- *  + ICMP and ICMPv6 echo up to the MTU; port and protocol unreachable, limited
+ *  + ICMP and ICMPv6 echo of up to 64 KiB, in fragments if need be; the errors
+ *    that the specifications ask for; a path's MTU is noted, if somebody says
+ *    that our packets are too long for it
+ *  + IPv6 extension headers; IPv4 options are skipped, source routes refused
+ *  + limits on all that a peer can make us send
  *  + UDP ports and EtherTypes that somebody is bound to
  *
  * An address belongs to one port (and VLAN) and is answered for on that port
@@ -20,8 +24,7 @@
  * and must not call back into input(), timer() or link(), nor into
  * net_neigh_resolve() or net_neigh_learn().
  *
- * Left out: fragments, IPv4 options and IPv6 extension headers (dropped and
- * counted); multicast listener reports (a snooping switch has to flood);
+ * Left out: multicast listener reports (a snooping switch has to flood);
  * router discovery (addresses and gateways are configured); redirects.
  */
 #ifndef ESSD_NET_STACK_STACK_H
@@ -33,6 +36,7 @@
 
 #include "lib/util.h"
 #include "net/stack/ether.h"
+#include "net/stack/fragment.h"
 #include "net/stack/limits.h"
 #include "net/stack/neigh.h"
 #include "net/wire/eth.h"
@@ -121,6 +125,11 @@ enum net_counter {
     NET_ECHO_REPLIES,
     NET_ICMP_ERRORS_SENT,
     NET_ICMP_ERRORS_LIMITED,
+    NET_ICMP_ERRORS_RECEIVED,
+    NET_PATH_MTU_NOTED, /* of them: led to smaller packets */
+    NET_FRAGMENTS_RECEIVED,
+    NET_FRAGMENTS_SENT,
+    NET_REASSEMBLED,
     NET_UDP_DELIVERED,
     NET_ETHER_DELIVERED,
     NET_ADDRESS_CONFLICTS,
@@ -136,20 +145,25 @@ enum net_counter {
     NET_DROP_ARP_NOT_OURS,
     NET_DROP_IPV4_HEADER,
     NET_DROP_IPV4_OPTIONS,
-    NET_DROP_IPV4_FRAGMENT,
     NET_DROP_IPV6_HEADER,
-    NET_DROP_IPV6_EXTENSION,
-    NET_DROP_SOURCE_IP, /* a group, nobody, or our own */
-    NET_DROP_NOT_OURS,  /* sent to an address that this port does not have */
+    NET_DROP_IPV6_EXTENSION, /* one we do not do, or in a wrong place */
+    NET_DROP_IPV6_OPTION,    /* unknown, and not to be skipped */
+    NET_DROP_FRAGMENT_MALFORMED,
+    NET_DROP_FRAGMENT_OVERLAP,
+    NET_DROP_FRAGMENT_EVICTED, /* packets: too many at a time */
+    NET_DROP_FRAGMENT_TIMEOUT, /* packets: never completed */
+    NET_DROP_SOURCE_IP,        /* a group, nobody, or our own */
+    NET_DROP_NOT_OURS, /* sent to an address that this port does not have */
     NET_DROP_PROTOCOL,
     NET_DROP_ICMP_MALFORMED,
     NET_DROP_ICMP_TYPE,
+    NET_DROP_REDIRECT, /* we never follow one */
     NET_DROP_ECHO_TO_GROUP,
     NET_DROP_ND_MALFORMED,
     NET_DROP_ND_NOT_OURS,
     NET_DROP_UDP_MALFORMED,
     NET_DROP_UDP_CLOSED,
-    NET_DROP_TOO_LONG, /* the answer would not fit our MTU */
+    NET_DROP_LIMITED, /* answered too many of its kind lately */
     NET_COUNTERS,
 };
 
@@ -189,6 +203,20 @@ struct net_address {
     bool is_assigned; /* ours: was usable, and nobody else has it */
 };
 
+/* What a peer can make us send, each within limits. */
+enum net_limit {
+    NET_LIMIT_ICMP_ERROR,
+    NET_LIMIT_ECHO,
+    NET_LIMIT_ARP,
+    NET_LIMIT_ND,
+    NET_LIMITS,
+};
+
+struct net_bucket {
+    uint64_t refilled_us;
+    uint32_t tokens;
+};
+
 struct net_udp_binding {
     net_udp_handler *handler; /* NULL: free */
     void *ctx;
@@ -203,9 +231,10 @@ struct net_stack {
     struct neigh_table neigh;
     uint64_t address_due_us; /* no address has anything to do before */
     uint64_t counters[NET_PORTS][NET_COUNTERS];
-    uint64_t icmp_refilled_us; /* ICMP errors: a bucket of tokens */
+    uint64_t fragment_due_us;
+    struct net_reassembly reassemblies[NET_REASSEMBLIES];
+    struct net_bucket limits[NET_PORTS][NET_LIMITS];
     uint64_t random;
-    uint32_t icmp_tokens;
     bool link_up[NET_PORTS];
 };
 

@@ -4,6 +4,7 @@
 
 #include "net/wire/ipv4.h"
 #include "net/wire/ipv6.h"
+#include "net/wire/ipv6_ext.h"
 
 uint8_t *net_tx_begin(struct net_stack *stack, uint8_t port)
 {
@@ -48,7 +49,12 @@ static size_t emit_ipv4(const struct net_ip_out *out, uint8_t *buf)
         .tos = out->tos,
         .ttl = out->hop_limit,
         .protocol = out->protocol,
-        .dont_fragment = true, /* so the identification may be 0: RFC 6864 */
+        /* Whole packets say so, and their identification is 0: RFC 6864. */
+        .dont_fragment = !out->is_fragment,
+        .id = (uint16_t)(out->is_fragment ? out->fragment_id : 0),
+        .fragment_offset_bytes =
+            out->is_fragment ? out->fragment_offset_bytes : 0,
+        .more_fragments = out->is_fragment && out->more_fragments,
     };
 
     ipv4_emit(&ip, buf);
@@ -62,12 +68,23 @@ static size_t emit_ipv6(const struct net_ip_out *out, uint8_t *buf)
         .dst = out->dst,
         .payload_len_bytes = (uint16_t)out->payload_len,
         .traffic_class = out->tos,
-        .next_header = out->protocol,
+        .next_header = out->is_fragment ? IPV6_EXT_FRAGMENT : out->protocol,
         .hop_limit = out->hop_limit,
     };
 
     ipv6_emit(&ip, buf);
-    return IPV6_LEN;
+    if (!out->is_fragment) {
+        return IPV6_LEN;
+    }
+    ipv6_fragment_emit(
+        &(struct ipv6_fragment){
+            .id = out->fragment_id,
+            .offset_bytes = out->fragment_offset_bytes,
+            .next_header = out->protocol,
+            .more_fragments = out->more_fragments,
+        },
+        buf + IPV6_LEN);
+    return IPV6_LEN + IPV6_FRAGMENT_LEN;
 }
 
 size_t net_ip_emit(const struct net_stack *stack, const struct net_ip_out *out,

@@ -25,6 +25,7 @@ enum {
     ND_ROUTER_ADVERT = 134,
     ND_NEIGHBOR_SOLICIT = 135,
     ND_NEIGHBOR_ADVERT = 136,
+    ND_REDIRECT = 137,
 };
 
 enum { ND_HOP_LIMIT = 255 }; /* anything else has crossed a router: drop */

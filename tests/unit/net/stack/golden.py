@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
 """Print what goes in and must come out of net/stack as C, made by scapy."""
-from scapy.all import (ARP, ICMP, UDP, Dot1Q, Ether, ICMPv6DestUnreach,
+from scapy.all import (ARP, ICMP, UDP, Dot1Q, Ether, HBHOptUnknown,
+                       ICMPv6DestUnreach,
                        ICMPv6EchoReply, ICMPv6EchoRequest, ICMPv6ND_NA,
                        ICMPv6ND_NS, ICMPv6NDOptDstLLAddr,
                        ICMPv6NDOptSrcLLAddr, ICMPv6ParamProblem, IP, IPv6,
-                       Raw)
+                       IPv6ExtHdrDestOpt, IPv6ExtHdrFragment,
+                       IPv6ExtHdrHopByHop, IPv6ExtHdrRouting, PadN, Raw,
+                       RouterAlert)
 
 DRIVE = "02:00:00:00:00:10"
 HOST = "52:54:00:12:34:56"
@@ -30,6 +33,24 @@ closed4 = V4_IN / UDP(sport=1000, dport=2000) / Raw(BODY)
 closed6 = V6_IN / UDP(sport=1000, dport=2000) / Raw(BODY)
 tcp4 = IP(src="10.0.0.1", dst="10.0.0.2", proto=6) / Raw(BODY)
 tcp6 = IPv6(src="2001:db8::1", dst="2001:db8::2", nh=6) / Raw(BODY)
+
+ASK6 = ICMPv6EchoRequest(id=7, seq=9, data=BODY)
+SKIP = HBHOptUnknown(otype=0x1E, optdata=b"1234")
+ALERT = RouterAlert(value=0)
+hops6 = (V6_IN / IPv6ExtHdrHopByHop(options=[ALERT, PadN(optdata=b"")]) /
+         IPv6ExtHdrDestOpt(options=[SKIP]) /
+         IPv6ExtHdrRouting(type=0, segleft=0, addresses=["2001:db8::9"]) / ASK6)
+route6 = V6_IN / IPv6ExtHdrRouting(type=0, segleft=1,
+                                   addresses=["2001:db8::9"]) / ASK6
+report6 = V6_IN / IPv6ExtHdrDestOpt(
+    options=[SKIP, HBHOptUnknown(otype=0xBE, optdata=b"12")]) / ASK6
+late6 = V6_IN / IPv6ExtHdrDestOpt(options=[SKIP]) / IPv6ExtHdrHopByHop() / ASK6
+
+
+def problem6(about, code, pointer):
+    return OUT / V6_OUT / ICMPv6ParamProblem(code=code, ptr=pointer) / Raw(
+        bytes(about))
+
 
 FRAMES = {
     "arp_ask": Ether(src=HOST, dst=ALL) / ARP(
@@ -99,6 +120,8 @@ FRAMES = {
         src="2001:db8::2", dst="ff02::1", **ND) / ICMPv6ND_NA(
             tgt="2001:db8::2", R=0, S=0, O=1) / ICMPv6NDOptDstLLAddr(
                 lladdr=HOST),
+    "na_fragment": IN / IPv6(src="2001:db8::1", dst="2001:db8::2", **ND) /
+    IPv6ExtHdrFragment(id=3) / ICMPv6ND_NA(tgt="2001:db8::1", R=0, S=1, O=1),
     "udp4": IN / closed4,
     "udp4_unreachable": OUT / V4_OUT / ICMP(type=3, code=3, unused=0) /
     Raw(bytes(closed4)),
@@ -110,6 +133,14 @@ FRAMES = {
                                  flags="DF", ttl=64) / ICMP(
         type=3, code=2, unused=0) / Raw(bytes(tcp4)),
     "tcp6_frame": IN / tcp6,
+    "hops6_frame": IN / hops6,
+    "route6_frame": IN / route6,
+    "route6_problem": problem6(route6, 0, 42),
+    "report6_frame": IN / report6,
+    "report6_problem": problem6(report6, 2, 48),
+    "late6_frame": IN / late6,
+    "late6_problem": problem6(late6, 1, 40),
+    "atomic6_frame": IN / V6_IN / IPv6ExtHdrFragment(id=77) / ASK6,
     "tcp6_problem": OUT / IPv6(src="2001:db8::2", dst="2001:db8::1",
                                hlim=64) / ICMPv6ParamProblem(
         code=1, ptr=6) / Raw(bytes(tcp6)),

@@ -5,6 +5,7 @@
 #include "net/wire/checksum.h"
 #include "net/wire/icmp.h"
 #include "net/wire/ipv4.h"
+#include "net/wire/ipv6.h"
 #include "net/wire/udp.h"
 #include "tests/unit/net/stack/golden.h"
 
@@ -36,6 +37,11 @@ static const struct pair answered[] = {
     PAIR(udp6, udp6_unreachable, 0),
     PAIR(tcp4_frame, tcp4_unreachable, 0),
     PAIR(tcp6_frame, tcp6_problem, 0),
+    PAIR(hops6_frame, pong6, 0),
+    PAIR(route6_frame, route6_problem, 0),
+    PAIR(report6_frame, report6_problem, 0),
+    PAIR(late6_frame, late6_problem, 0),
+    PAIR(atomic6_frame, pong6, 0),
 };
 
 static void test_answers_are_byte_exact(void **state)
@@ -177,8 +183,6 @@ static void test_echo_of_every_size_up_to_the_mtu(void **state)
             icmp_parse(&icmp, sent->data + ETH_LEN + IPV4_LEN, len - IPV4_LEN));
         assert_memory_equal(sent->data + 42, frame + 42, frame_len - 42);
     }
-    assert_true(world_input(w, 0, frame, make_ping(frame, 9001)));
-    assert_int_equal(net_stack_counter(&w->stack, 0, NET_DROP_TOO_LONG), 1);
     world_free(w);
 }
 
@@ -204,12 +208,45 @@ static const struct {
     {NET_DROP_IPV4_HEADER, ping4, sizeof(ping4), {{24, 0}}, 0},
     {NET_DROP_IPV4_HEADER, ping4, sizeof(ping4) - 1, {{0}}, 0},
     {NET_DROP_IPV4_OPTIONS, ping4, sizeof(ping4), {{14, 0x46}}, '4'},
-    {NET_DROP_IPV4_FRAGMENT, ping4, sizeof(ping4), {{20, 0x20}}, '4'},
-    {NET_DROP_IPV4_FRAGMENT, ping4, sizeof(ping4), {{21, 0x01}}, '4'},
+    {NET_DROP_IPV4_OPTIONS,
+     ping4,
+     sizeof(ping4),
+     {{14, 0x46}, {34, 131}, {35, 4}},
+     '4'},
+    {NET_DROP_FRAGMENT_MALFORMED, ping4, sizeof(ping4), {{20, 0x20}}, '4'},
+    {NET_DROP_FRAGMENT_MALFORMED,
+     ping4,
+     sizeof(ping4),
+     {{20, 0x1f}, {21, 0xff}},
+     '4'},
+    {NET_DROP_FRAGMENT_MALFORMED,
+     atomic6_frame,
+     sizeof(atomic6_frame),
+     {{57, 1}},
+     0},
+    {NET_DROP_FRAGMENT_MALFORMED,
+     atomic6_frame,
+     sizeof(atomic6_frame),
+     {{56, 0xff}, {57, 0xf8}},
+     0},
+    {NET_DROP_FRAGMENT_MALFORMED,
+     atomic6_frame,
+     sizeof(atomic6_frame),
+     {{54, 44}},
+     0},
     {NET_DROP_IPV6_HEADER, ping6, sizeof(ping6), {{14, 0x45}}, 0},
     {NET_DROP_IPV6_HEADER, ping6, sizeof(ping6) - 1, {{0}}, 0},
-    {NET_DROP_IPV6_EXTENSION, ping6, sizeof(ping6), {{20, 0}}, 0},
-    {NET_DROP_IPV6_EXTENSION, ping6, sizeof(ping6), {{20, 44}}, 0},
+    {NET_DROP_IPV6_EXTENSION, ping6, sizeof(ping6), {{20, 0}, {55, 9}}, 0},
+    {NET_DROP_IPV6_EXTENSION, hops6_frame, sizeof(hops6_frame), {{54, 0}}, 0},
+    {NET_DROP_IPV6_EXTENSION, hops6_frame, sizeof(hops6_frame), {{57, 9}}, 0},
+    {NET_DROP_IPV6_EXTENSION, route6_frame, sizeof(route6_frame), {{0}}, 0},
+    {NET_DROP_IPV6_OPTION, report6_frame, sizeof(report6_frame), {{0}}, 0},
+    {NET_DROP_IPV6_OPTION, hops6_frame, sizeof(hops6_frame), {{56, 0x45}}, 0},
+    {NET_DROP_IPV6_OPTION, hops6_frame, sizeof(hops6_frame), {{56, 0xc5}}, 0},
+    {NET_DROP_PROTOCOL, ping6, sizeof(ping6), {{20, 59}}, 0},
+    {NET_DROP_REDIRECT, ping4, sizeof(ping4), {{34, 5}}, 'i'},
+    {NET_DROP_REDIRECT, ns, sizeof(ns), {{54, 137}}, '6'},
+    {NET_DROP_ND_MALFORMED, na_fragment, sizeof(na_fragment), {{0}}, 0},
     {NET_DROP_SOURCE_IP, ping4, sizeof(ping4), {{26, 0xe0}}, '4'},
     {NET_DROP_SOURCE_IP, ping4, sizeof(ping4), {{26, 127}}, '4'},
     {NET_DROP_SOURCE_IP, ping4, sizeof(ping4), {{29, 2}}, '4'},
@@ -271,7 +308,11 @@ static void fix(uint8_t *frame, size_t len, char what)
 
 static void test_every_drop_has_its_counter(void **state)
 {
-    bool moved[NET_COUNTERS] = {[NET_DROP_TOO_LONG] = true}; /* above */
+    /* Those that take more than a frame: test_fragment.c, and below. */
+    bool moved[NET_COUNTERS] = {[NET_DROP_FRAGMENT_OVERLAP] = true,
+                                [NET_DROP_FRAGMENT_EVICTED] = true,
+                                [NET_DROP_FRAGMENT_TIMEOUT] = true,
+                                [NET_DROP_LIMITED] = true};
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(dropped); i++) {
@@ -324,6 +365,140 @@ static void test_icmp_errors_are_limited(void **state)
     assert_in_range(net_stack_counter(&w->stack, 0, NET_ICMP_ERRORS_SENT), 19,
                     20);
     world_free(w);
+}
+
+/* However much is asked: ARP, neighbour discovery, echo. */
+static void test_answers_are_limited(void **state)
+{
+    static const struct {
+        const uint8_t *frame;
+        size_t len;
+        unsigned burst, rate;
+    } rows[] = {
+        {arp_ask, sizeof(arp_ask), 2048, 2000},
+        {ns, sizeof(ns), 2048, 2000},
+        {ping4, sizeof(ping4), 512, 20000},
+        {ping6, sizeof(ping6), 512, 20000},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct world *w = world_ready();
+        unsigned since = w->sent_count;
+
+        for (unsigned n = 0; n < rows[i].burst + 100; n++) {
+            assert_true(world_input(w, 0, rows[i].frame, rows[i].len));
+        }
+        assert_int_equal(w->sent_count - since, rows[i].burst);
+        assert_int_equal(net_stack_counter(&w->stack, 0, NET_DROP_LIMITED),
+                         100);
+        w->now_us += SECOND / 100;
+        for (unsigned n = 0; n < 1000; n++) {
+            assert_true(world_input(w, 0, rows[i].frame, rows[i].len));
+        }
+        assert_int_equal(w->sent_count - since,
+                         rows[i].burst + rows[i].rate / 100);
+        world_free(w);
+    }
+}
+
+/* RFC 4443 section 2.4 (e): neither errors nor groups are answered. */
+static void test_errors_are_not_sent_about_errors(void **state)
+{
+    struct world *w = world_ready();
+    uint8_t frame[sizeof(route6_frame)];
+    unsigned since = w->sent_count;
+
+    (void)state;
+    memcpy(frame, route6_frame, sizeof(frame));
+    frame[54 + 24] = ICMPV6_UNREACHABLE;
+    INPUT(w, frame);
+    memcpy(frame, route6_frame, sizeof(frame));
+    memcpy(frame, "\x33\x33\0\0\0\1", 6);
+    memcpy(frame + 38, "\xff\2\0\0\0\0\0\0\0\0\0\0\0\0\0\1", 16);
+    INPUT(w, frame);
+    assert_int_equal(w->sent_count, since);
+    memcpy(frame, report6_frame, sizeof(report6_frame));
+    memcpy(frame, "\x33\x33\0\0\0\1", 6);
+    memcpy(frame + 38, "\xff\2\0\0\0\0\0\0\0\0\0\0\0\0\0\1", 16);
+    assert_true(world_input(w, 0, frame, sizeof(report6_frame)));
+    assert_int_equal(w->sent_count, since + 1); /* but this one is */
+    world_free(w);
+}
+
+/* RFC 1191, RFC 8201: the quoted packet is the answer to a ping of host4. */
+static size_t make_too_big(uint8_t *frame, uint16_t mtu_bytes, bool v4)
+{
+    size_t at = ETH_LEN + (v4 ? IPV4_LEN : IPV6_LEN);
+    struct icmp icmp = {.type = ICMP_UNREACHABLE,
+                        .code = ICMP_CODE_FRAGMENTATION_NEEDED,
+                        .rest = mtu_bytes};
+    struct ip_addr src, dst;
+
+    if (v4) {
+        struct ipv4 ip = {.src = gateway4,
+                          .dst = ip_addr_from_v4(0x0a000002),
+                          .total_len_bytes = IPV4_LEN + ICMP_LEN + 28,
+                          .ttl = 9,
+                          .protocol = IP_PROTOCOL_ICMP};
+
+        memcpy(frame, pong4, ETH_LEN);
+        ipv4_emit(&ip, frame + ETH_LEN);
+        memcpy(frame + at + ICMP_LEN, pong4 + ETH_LEN, 28);
+        icmp_emit(&icmp, frame + at, ICMP_LEN + 28);
+    } else {
+        memcpy(frame, ping6, at);
+        frame[ETH_LEN + 5] = ICMP_LEN + 48;
+        memcpy(frame + at + ICMP_LEN, pong6 + ETH_LEN, 48);
+        icmp.type = ICMPV6_TOO_BIG;
+        icmp.code = 0;
+        src = ip_addr_from_bytes(frame + 22);
+        dst = ip_addr_from_bytes(frame + 38);
+        icmpv6_emit(&icmp, &src, &dst, frame + at, ICMP_LEN + 48);
+    }
+    memcpy(frame, ping4, 12);
+    return at + ICMP_LEN + (v4 ? 28 : 48);
+}
+
+static void test_a_path_mtu_is_believed_within_bounds(void **state)
+{
+    static const struct {
+        bool v4;
+        uint16_t said, noted;
+    } rows[] = {
+        {true, 1400, 1400},  {true, 0, 576},      {true, 68, 576},
+        {true, 9000, 9000},  {false, 1400, 1400}, {false, 1279, 9000},
+        {false, 1280, 1280},
+    };
+    uint8_t frame[256];
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct world *w = world_ready();
+        size_t len = make_too_big(frame, rows[i].said, rows[i].v4);
+        const struct ip_addr *ip = rows[i].v4 ? &host4 : &host6;
+        uint16_t index;
+
+        assert_true(world_input(w, 0, frame, len)); /* nobody we know */
+        assert_int_equal(net_stack_counter(&w->stack, 0, NET_PATH_MTU_NOTED),
+                         0);
+        index = net_neigh_learn(&w->stack, rows[i].v4 ? 0 : 1, ip, &host_mac,
+                                w->now_us);
+        assert_true(world_input(w, 0, frame, len));
+        assert_int_equal(net_neigh_path_mtu(&w->stack, index, w->now_us),
+                         rows[i].noted);
+        assert_int_equal(net_stack_counter(&w->stack, 0, NET_PATH_MTU_NOTED),
+                         rows[i].noted != 9000);
+        assert_int_equal(
+            net_stack_counter(&w->stack, 0, NET_ICMP_ERRORS_RECEIVED), 2);
+        assert_int_equal(
+            net_neigh_path_mtu(&w->stack, index, w->now_us + NEIGH_PATH_MTU_US),
+            9000);
+        for (size_t cut = 0; cut < len; cut++) {
+            assert_true(world_input(w, 0, frame, cut));
+        }
+        world_free(w);
+    }
 }
 
 struct delivered {
@@ -426,6 +601,9 @@ int main(void)
         cmocka_unit_test(test_echo_of_every_size_up_to_the_mtu),
         cmocka_unit_test(test_every_drop_has_its_counter),
         cmocka_unit_test(test_icmp_errors_are_limited),
+        cmocka_unit_test(test_answers_are_limited),
+        cmocka_unit_test(test_errors_are_not_sent_about_errors),
+        cmocka_unit_test(test_a_path_mtu_is_believed_within_bounds),
         cmocka_unit_test(test_udp_reaches_who_is_bound),
         cmocka_unit_test(test_hostile_frames_do_no_harm),
         cmocka_unit_test(test_multicast_groups_of_a_port),

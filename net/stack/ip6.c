@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * IPv6: is the packet for us, what stands between its header and its payload,
+ * and who takes it.
+ * Spec: RFC 8200 section 4, RFC 5095 (no source routing), RFC 6946 (a packet in
+ * one fragment), RFC 6980 (no neighbour discovery in fragments).
+ *
+ * Left out: authentication and encryption (next header unknown, as to any
+ * node without them); what single options mean.
+ */
+#include "net/stack/internal.h"
+
+#include "net/wire/ipv4.h"
+#include "net/wire/ipv6.h"
+#include "net/wire/ipv6_ext.h"
+
+enum { HEADERS_MAX = 8 }; /* more of them are nobody's honest packet */
+
+static const struct ip_addr loopback6 = {{[15] = 1}};
+
+/* On the way from one header to the next. */
+struct walk {
+    size_t at;           /* where this header is, from the IPv6 header on */
+    uint16_t named_at;   /* where the header before it says what it is */
+    uint8_t next_header; /* what it is */
+};
+
+/* Neighbour discovery is sent from nobody, and tells who has our address. */
+static bool is_bad_source(const struct net_stack *stack,
+                          const struct net_rx *rx, bool is_icmp)
+{
+    return ip_addr_is_multicast(&rx->src) ||
+           ip_addr_equal(&rx->src, &loopback6) ||
+           (!is_icmp &&
+            (ip_addr_is_unspecified(&rx->src) || net_ip_is_from_us(stack, rx)));
+}
+
+static void refuse(struct net_stack *stack, struct net_rx *rx,
+                   enum net_counter counter, enum net_icmp_error error,
+                   size_t pointer)
+{
+    net_count(stack, rx->port, counter);
+    rx->pointer = (uint16_t)pointer;
+    net_icmp_error(stack, rx, error);
+}
+
+/* @return false when the packet goes no further */
+static bool options(struct net_stack *stack, struct net_rx *rx, size_t at,
+                    size_t len)
+{
+    size_t offset = 0;
+
+    switch (ipv6_options_check(rx->l3 + at, len, &offset)) {
+    case IPV6_OPTIONS_SKIP:
+        return true;
+    case IPV6_OPTIONS_MALFORMED:
+        refuse(stack, rx, NET_DROP_IPV6_EXTENSION, NET_HEADER_PROBLEM,
+               at + offset);
+        return false;
+    case IPV6_OPTIONS_REPORT:
+        refuse(stack, rx, NET_DROP_IPV6_OPTION, NET_OPTION_PROBLEM,
+               at + offset);
+        return false;
+    case IPV6_OPTIONS_REPORT_UNICAST:
+        refuse(stack, rx, NET_DROP_IPV6_OPTION, NET_OPTION_PROBLEM_UNICAST,
+               at + offset);
+        return false;
+    default:
+        net_count(stack, rx->port, NET_DROP_IPV6_OPTION);
+        return false;
+    }
+}
+
+/* RFC 8200 section 4.4: we know no type, so it must have come to its end. */
+static bool routing(struct net_stack *stack, struct net_rx *rx, size_t at)
+{
+    if (rx->l3[at + IPV6_ROUTING_SEGMENTS_LEFT] == 0) {
+        return true;
+    }
+    refuse(stack, rx, NET_DROP_IPV6_EXTENSION, NET_HEADER_PROBLEM,
+           at + IPV6_ROUTING_TYPE);
+    return false;
+}
+
+/*
+ * One header that is not a fragment header; on to the next.
+ *
+ * @return false when the packet goes no further
+ */
+static bool step(struct net_stack *stack, struct net_rx *rx, struct walk *walk)
+{
+    size_t len = ipv6_ext_len(rx->l3 + walk->at, rx->l3_len - walk->at);
+    bool ok;
+
+    if (len == 0) {
+        net_count(stack, rx->port, NET_DROP_IPV6_EXTENSION);
+        return false;
+    }
+    ok = walk->next_header == IPV6_EXT_ROUTING
+             ? routing(stack, rx, walk->at)
+             : options(stack, rx, walk->at, len);
+    walk->named_at = (uint16_t)(walk->at + IPV6_EXT_NEXT_HEADER);
+    walk->next_header = rx->l3[walk->named_at];
+    walk->at += len;
+    return ok;
+}
+
+/* @return true when there is a whole packet to go on with */
+static bool fragment(struct net_stack *stack, struct net_rx *rx,
+                     struct walk *walk)
+{
+    size_t at = walk->at + IPV6_FRAGMENT_LEN;
+    struct ipv6_fragment header;
+    struct net_fragment f;
+    size_t len;
+
+    if (rx->is_fragmented || rx->local < 0 ||
+        !ipv6_fragment_parse(&header, rx->l3 + walk->at,
+                             rx->l3_len - walk->at)) {
+        net_count(stack, rx->port, NET_DROP_FRAGMENT_MALFORMED);
+        return false;
+    }
+    rx->is_fragmented = true;
+    walk->named_at = (uint16_t)(walk->at + IPV6_EXT_NEXT_HEADER);
+    walk->next_header = header.next_header;
+    walk->at = at;
+    if (header.offset_bytes == 0 && !header.more_fragments) {
+        return true; /* RFC 6946: nothing to wait for */
+    }
+    len = rx->l3_len - at;
+    if (len == 0) {
+        net_count(stack, rx->port, NET_DROP_FRAGMENT_MALFORMED);
+        return false;
+    }
+    if (header.more_fragments && len % 8 != 0) {
+        refuse(stack, rx, NET_DROP_FRAGMENT_MALFORMED, NET_HEADER_PROBLEM,
+               IPV6_PAYLOAD_LEN);
+        return false;
+    }
+    if (header.offset_bytes + len > NET_PAYLOAD_MAX) {
+        refuse(stack, rx, NET_DROP_FRAGMENT_MALFORMED, NET_HEADER_PROBLEM,
+               at - IPV6_FRAGMENT_LEN + IPV6_FRAGMENT_OFFSET);
+        return false;
+    }
+    f = (struct net_fragment){
+        .id = header.id,
+        .offset_bytes = header.offset_bytes,
+        .more_fragments = header.more_fragments,
+        .protocol = header.next_header,
+        .payload = rx->l3 + at,
+    };
+    if (!net_fragment_input(stack, rx, &f, len)) {
+        return false;
+    }
+    *walk = (struct walk){
+        .at = IPV6_LEN,
+        .named_at = IPV6_NEXT_HEADER,
+        .next_header = rx->reassembly->protocol,
+    };
+    return true;
+}
+
+/* @return true when walk->next_header is what the payload is */
+static bool find_payload(struct net_stack *stack, struct net_rx *rx,
+                         struct walk *walk)
+{
+    for (unsigned count = 0; count <= HEADERS_MAX; count++) {
+        switch (walk->next_header) {
+        case IPV6_EXT_HOP_BY_HOP:
+            if (count != 0 || rx->is_fragmented) {
+                refuse(stack, rx, NET_DROP_IPV6_EXTENSION,
+                       NET_PROTOCOL_UNREACHABLE, walk->named_at);
+                return false;
+            }
+            if (!step(stack, rx, walk)) {
+                return false;
+            }
+            break;
+        case IPV6_EXT_ROUTING:
+        case IPV6_EXT_DESTINATION:
+            if (!step(stack, rx, walk)) {
+                return false;
+            }
+            break;
+        case IPV6_EXT_FRAGMENT:
+            if (!fragment(stack, rx, walk)) {
+                return false;
+            }
+            break;
+        default:
+            return true;
+        }
+    }
+    net_count(stack, rx->port, NET_DROP_IPV6_EXTENSION);
+    return false;
+}
+
+static void dispatch(struct net_stack *stack, struct net_rx *rx,
+                     const struct walk *walk)
+{
+    rx->l4 = rx->l3 + walk->at;
+    rx->l4_len = rx->l3_len - walk->at;
+    if (is_bad_source(stack, rx, walk->next_header == IP_PROTOCOL_ICMPV6)) {
+        net_count(stack, rx->port, NET_DROP_SOURCE_IP);
+    } else if (walk->next_header == IP_PROTOCOL_ICMPV6) {
+        net_icmpv6_input(stack, rx);
+    } else if (walk->next_header == IP_PROTOCOL_UDP) {
+        net_udp_input(stack, rx);
+    } else if (walk->next_header == IPV6_EXT_NONE) {
+        net_count(stack, rx->port, NET_DROP_PROTOCOL);
+    } else {
+        refuse(stack, rx, NET_DROP_PROTOCOL, NET_PROTOCOL_UNREACHABLE,
+               walk->named_at);
+    }
+}
+
+void net_ipv6_input(struct net_stack *stack, struct net_rx *rx)
+{
+    struct walk walk = {.at = IPV6_LEN, .named_at = IPV6_NEXT_HEADER};
+    struct ipv6 ip;
+
+    if (!ipv6_parse(&ip, rx->l3, rx->l3_len)) {
+        net_count(stack, rx->port, NET_DROP_IPV6_HEADER);
+        return;
+    }
+    rx->src = ip.src;
+    rx->dst = ip.dst;
+    rx->tos = ip.traffic_class;
+    rx->hop_limit = ip.hop_limit;
+    rx->l3_len = IPV6_LEN + ip.payload_len_bytes;
+    walk.next_header = ip.next_header;
+    if (is_bad_source(stack, rx, true)) {
+        net_count(stack, rx->port, NET_DROP_SOURCE_IP);
+    } else if (!net_ip_is_for_us(stack, rx)) {
+        net_count(stack, rx->port, NET_DROP_NOT_OURS);
+    } else if (find_payload(stack, rx, &walk)) {
+        dispatch(stack, rx, &walk);
+    }
+    if (rx->reassembly != NULL) {
+        net_fragment_done(stack, rx);
+    }
+}
