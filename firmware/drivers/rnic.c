@@ -12,12 +12,18 @@
  * serves NVMe depths above 2^(n-3), so there are at most 8192 / (2^(n-3) + 1)
  * of them; the smallest class takes everything below.  The last few are for
  * QP 1 and for users other than NVMe.
+ *
+ * A ring claims as many entries of its CQ as it has.  Send rings go down to
+ * the smallest depth, 2, so that none has 8 entries or more for each of depth:
+ * 1024 of them claim less than 8 * 8192, the CQ's size.  (Were 32 the least,
+ * 198 QPs of depth 33 and 826 of depth 2 would claim 77120.)
  */
 const uint16_t rnic_default_sq_rings[RNIC_SQ_CLASSES] = {
-    [5] = 1024, [6] = 911, [7] = 482, [8] = 250, [9] = 4, [10] = 4,
+    [3] = 1025, [4] = 1025, [5] = 1025, [6] = 911,
+    [7] = 482,  [8] = 250,  [9] = 4,    [10] = 4,
 };
 const uint16_t rnic_default_rq_rings[RNIC_RQ_CLASSES] = {
-    [4] = 1024, [5] = 911, [6] = 482, [7] = 250, [8] = 8, [9] = 4, [10] = 4,
+    [4] = 1025, [5] = 911, [6] = 482, [7] = 250, [8] = 8, [9] = 4, [10] = 4,
 };
 
 static const uint32_t cq_log2[2] = {SEND_CQ_LOG2, RECV_CQ_LOG2};
@@ -177,9 +183,9 @@ static bool objects_create(struct verbs *verbs,
 
 bool verbs_init(struct verbs *verbs, const struct verbs_config *config)
 {
-    /* An odd stride near 2^14 / golden ratio: boots stay far apart. */
+    /* An odd stride near 2^13 / golden ratio: boots stay far apart. */
     uint16_t generation =
-        (uint16_t)(config->generation * 10125u & GENERATION_MASK);
+        (uint16_t)(config->generation * 5063u & GENERATION_MASK);
 
     ASSERT(config->hart < 4);
     memset(verbs, 0, sizeof(*verbs));
@@ -316,7 +322,7 @@ bool verbs_create_qp(struct verbs *verbs, const struct verbs_qp_config *config,
     if (verbs->free_get == verbs->free_put) {
         return false;
     }
-    slot = verbs->free_slots[verbs->free_get % RNIC_QP_SLOTS];
+    slot = verbs->free_slots[verbs->free_get % RNIC_SLOT_FIFO];
     number = (uint32_t)verbs->qps[slot].generation << SLOT_BITS | slot;
     if (!qp_create(verbs, config, number)) {
         return false;
@@ -403,7 +409,7 @@ void verbs_destroy_qp(struct verbs *verbs, uint32_t qpn)
         rnic_forget(verbs, qpn);
     }
 
-    rest = &verbs->resting[verbs->rest_put++ % RNIC_QP_SLOTS];
+    rest = &verbs->resting[verbs->rest_put++ % RNIC_SLOT_FIFO];
     *rest = (struct rnic_resting){
         .slot = (uint16_t)slot,
         .claim = {qp->sq_mask + 1, qp->rq_mask + 1},

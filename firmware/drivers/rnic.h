@@ -18,7 +18,8 @@
 #include "net/verbs/verbs.h"
 
 enum {
-    RNIC_QP_SLOTS = 1024, /* slot 0 stays empty, slot 1 is QPN 1 */
+    RNIC_QP_SLOTS = 1026,  /* slot 0 stays empty, slot 1 is QPN 1 */
+    RNIC_SLOT_FIFO = 2048, /* a power of two: its counts run freely */
     RNIC_MR_SLOTS = 1024,
     RNIC_SQ_CLASSES = 11, /* rings of 1 << class entries */
     RNIC_RQ_CLASSES = 16,
@@ -110,9 +111,9 @@ struct verbs {
     struct rnic_ring_class rq_class[RNIC_RQ_CLASSES];
 
     struct rnic_qp qps[RNIC_QP_SLOTS];
-    uint16_t free_slots[RNIC_QP_SLOTS]; /* FIFO */
+    uint16_t free_slots[RNIC_SLOT_FIFO]; /* FIFO */
     uint32_t free_put, free_get;
-    struct rnic_resting resting[RNIC_QP_SLOTS]; /* FIFO, as free_slots */
+    struct rnic_resting resting[RNIC_SLOT_FIFO]; /* FIFO, as free_slots */
     uint32_t rest_put, rest_get;
     uint16_t dirty[RNIC_QP_SLOTS];
     uint32_t dirty_count;

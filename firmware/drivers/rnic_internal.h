@@ -21,10 +21,10 @@ enum {
     SEND_CQ_LOG2 = 16,
     RECV_CQ_LOG2 = 16,
 
-    SLOT_BITS = 10,
-    SLOT_MASK = RNIC_QP_SLOTS - 1,
-    MAD_SLOT = 1, /* QPN 1 */
-    GENERATION_MASK = 0x3fff,
+    SLOT_BITS = 11,
+    SLOT_MASK = (1 << SLOT_BITS) - 1,
+    MAD_SLOT = 1,             /* QPN 1 */
+    GENERATION_MASK = 0x1fff, /* the rest of a QPN's 24 bits */
 
     PD = 0, /* the drive trusts itself: one is enough */
     RECORD_SQ = 0,
@@ -37,7 +37,13 @@ enum {
 
     MAD_QKEY = 0x80010000,
 };
-_Static_assert(1 << SLOT_BITS == RNIC_QP_SLOTS, "a QPN's low bits are a slot");
+_Static_assert(RNIC_QP_SLOTS <= 1 << SLOT_BITS, "a QPN's low bits are a slot");
+_Static_assert((RNIC_SLOT_FIFO & (RNIC_SLOT_FIFO - 1)) == 0 &&
+                   RNIC_SLOT_FIFO >= RNIC_QP_SLOTS,
+               "counts may wrap; every slot has room");
+_Static_assert(1 << DB_LOG2 >= RNIC_QP_SLOTS &&
+                   1 << EQ_LOG2 > 3 * RNIC_QP_SLOTS,
+               "a doorbell and three events a QP");
 
 enum { CQ_SEND, CQ_RECV };
 
@@ -103,9 +109,12 @@ static inline void shared_store32(uint8_t *p, size_t at, uint32_t v)
     __atomic_store_n((uint32_t *)(void *)(p + at), v, __ATOMIC_RELAXED);
 }
 
+/* Of a number that names no slot: slot 0, where no QP ever is. */
 static inline struct rnic_qp *qp_slot(struct verbs *verbs, uint32_t qpn)
 {
-    return &verbs->qps[qpn & SLOT_MASK];
+    uint32_t slot = qpn & SLOT_MASK;
+
+    return &verbs->qps[slot < RNIC_QP_SLOTS ? slot : 0];
 }
 
 /* The QP of that number: it exists, or a caller of ours is confused. */

@@ -76,7 +76,8 @@ bool verbs_post_send(struct verbs *verbs, uint32_t qpn,
 
 uint32_t verbs_send_room(const struct verbs *verbs, uint32_t qpn)
 {
-    const struct rnic_qp *qp = &verbs->qps[qpn & SLOT_MASK];
+    uint32_t slot = qpn & SLOT_MASK;
+    const struct rnic_qp *qp = &verbs->qps[slot < RNIC_QP_SLOTS ? slot : 0];
 
     ASSERT(qpn != 0 && qp->qpn == qpn);
     return qp->sq_mask + 1 - (qp->sq_pi - qp->sq_ci);
@@ -327,7 +328,7 @@ static void rest_over(struct verbs *verbs)
 {
     while (verbs->rest_get != verbs->rest_put) {
         struct rnic_resting *rest =
-            &verbs->resting[verbs->rest_get % RNIC_QP_SLOTS];
+            &verbs->resting[verbs->rest_get % RNIC_SLOT_FIFO];
 
         for (unsigned int i = 0; i < ARRAY_LEN(verbs->cq); i++) {
             struct rnic_cq *cq = &verbs->cq[i];
@@ -342,7 +343,7 @@ static void rest_over(struct verbs *verbs)
         }
         verbs->rest_get++;
         if (rest->slot != MAD_SLOT) {
-            verbs->free_slots[verbs->free_put++ % RNIC_QP_SLOTS] = rest->slot;
+            verbs->free_slots[verbs->free_put++ % RNIC_SLOT_FIFO] = rest->slot;
         }
     }
 }

@@ -11,7 +11,7 @@
 
 REG32(RNIC_ID, 0x000)                /* ro: 0x52444d01, "RDM" and version 1 */
 REG32(RNIC_LIMITS0, 0x004)           /* ro */
-    FIELD(RNIC_LIMITS0, QPS, 0, 16)          /* 1024 */
+    FIELD(RNIC_LIMITS0, QPS, 0, 16)          /* 1026 slots, 0 and 1 too */
     FIELD(RNIC_LIMITS0, CQS, 16, 8)          /* 64 */
     FIELD(RNIC_LIMITS0, HARTS, 24, 8)        /* 4 */
 REG32(RNIC_LIMITS1, 0x008)           /* ro */
@@ -143,7 +143,7 @@ enum {                            /* CQ_CREATE; INDEX is 0..63 */
     RNIC_CQ_RECORD = 32,          /* u64: u32 consumer index, firmware's */
 };
 
-enum {                            /* RQ_CREATE; INDEX is 0..1023 */
+enum {                            /* RQ_CREATE; INDEX is 0..1025 */
     RNIC_RQ_PD = 16,              /* u16 */
     RNIC_RQ_SIZE = 18,            /* u8: log2 of entries, 0..15 */
     RNIC_RQ_LOW = 20,             /* u32: event below this many; 0: never */

@@ -218,7 +218,8 @@ static uint8_t qp_create(struct command *c)
         .sq_record = get_le64(c->buf + RNIC_QP_SQ_RECORD),
     };
 
-    if (c->index > 0xffffff || slot == 0 || !qp_refers_well(c, &qp)) {
+    if (c->index > 0xffffff || slot == 0 || slot >= RDMA_QPS ||
+        !qp_refers_well(c, &qp)) {
         return RNIC_CMD_BAD_INDEX;
     }
     if (o->qps[slot].exists) {

@@ -173,6 +173,8 @@ struct roce_queue {
     uint16_t count;
 };
 
+_Static_assert((int)TIMERS_MAX >= (int)RDMA_QPS, "a deadline a slot");
+
 struct roce_state {
     struct rdma_objects objects;
     struct roce_qp qps[RDMA_QPS];

@@ -13,7 +13,7 @@
 
 #define TIMERS_NONE UINT64_MAX
 
-enum { TIMERS_MAX = 1024 };
+enum { TIMERS_MAX = 1026 };
 
 struct timers {
     uint16_t count;

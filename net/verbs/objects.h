@@ -21,8 +21,9 @@ enum {
     RDMA_PDS = 256,
     RDMA_MRS = 1024,
     RDMA_CQS = 64,
-    RDMA_RQS = 1024,
-    RDMA_QPS = 1024, /* slots; a QPN's low 10 bits */
+    RDMA_RQS = 1026,         /* one a QP */
+    RDMA_QPS = 1026,         /* slots: 0 unused, 1 for MADs, 1024 RC pairs */
+    RDMA_QPN_SLOT_BITS = 11, /* a QPN's low bits; >= RDMA_QPS: no QP */
     RDMA_LADDRS = 8,
     RDMA_NEIGHS = 1024,
     RDMA_EQS = 4, /* one a hart */
@@ -117,7 +118,7 @@ struct rdma_qp {
     uint16_t pd;
     uint16_t send_cq, recv_cq;
     uint16_t rq;
-    uint32_t qpn;      /* 24 bits; its slot is the low 10 */
+    uint32_t qpn;      /* 24 bits; its slot is the low 11 */
     uint32_t sq_pi;    /* posted, as last read from the record */
     uint32_t sq_next;  /* next to start */
     uint32_t sq_done;  /* next to complete */
@@ -138,9 +139,13 @@ struct rdma_objects {
     uint32_t harts_dirty; /* BIT(h): entries written for hart h since */
 };
 
+_Static_assert(RDMA_QPS <= 1 << RDMA_QPN_SLOT_BITS && RDMA_RQS >= RDMA_QPS,
+               "every slot has a number, and may have a receive queue");
+
+/* The slot that a QPN names.  Not an index before it is below RDMA_QPS. */
 static inline uint32_t rdma_qp_slot(uint32_t qpn)
 {
-    return qpn & (RDMA_QPS - 1);
+    return qpn & ((1u << RDMA_QPN_SLOT_BITS) - 1);
 }
 
 /* The slot of an existing QP, or -1. */
@@ -148,7 +153,9 @@ static inline int rdma_qp_find(const struct rdma_objects *o, uint32_t qpn)
 {
     uint32_t slot = rdma_qp_slot(qpn);
 
-    return o->qps[slot].exists && o->qps[slot].qpn == qpn ? (int)slot : -1;
+    return slot < RDMA_QPS && o->qps[slot].exists && o->qps[slot].qpn == qpn
+               ? (int)slot
+               : -1;
 }
 
 /** Whether firmware, or an error, may move a QP from one state to another. */

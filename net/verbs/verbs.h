@@ -165,7 +165,7 @@ struct verbs_qp_attr {
  * calling hart's completion queue.  Waits.
  *
  * QPNs are never used again soon: generation (seeded from the boot counter)
- * << 10 | slot.  QPN 1 is made with verbs_create_mad_qp().
+ * << 11 | slot; 1024 at once.  QPN 1 is made with verbs_create_mad_qp().
  *
  * @param qpn  out: the number
  * @return false when no slot or no ring memory is free; nothing changed

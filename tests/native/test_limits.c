@@ -3,6 +3,8 @@
 #include "bed.h"
 
 #include <stdlib.h>
+#include <string.h>
+
 static struct bed bed;
 
 static int setup(void **state)
@@ -77,6 +79,143 @@ static void test_the_sum_of_depths_is_bounded(void **state)
     }
     bed_expect_idle(&bed);
     free(hosts);
+}
+
+/* ---- 1024 queue pairs, on hosts of 1 + 16 queues. */
+
+enum {
+    QP_HOSTS = 61,
+    QP_DEPTH = 5, /* 61 * 32 + 963 * 5 = 6767, below 8192 */
+    QP_LAST = NVMF_MAX_QPAIRS - (QP_HOSTS - 1) * (1 + HOST_MAX_IO_QUEUES) - 1,
+};
+
+static void census(uint16_t expected_controllers, uint16_t expected_qpairs)
+{
+    uint16_t controllers, qpairs;
+
+    nvmf_target_census(&bed.drive->drive.target, &controllers, &qpairs);
+    assert_int_equal(controllers, expected_controllers);
+    assert_int_equal(qpairs, expected_qpairs);
+}
+
+/* One block a queue, at `first` and beyond: written, or read and compared. */
+static void use_each_queue(struct nvme_host *host, uint64_t first, bool write,
+                           uint32_t version)
+{
+    uint8_t *data = host->config.data;
+    uint8_t expected[BED_BLOCK];
+
+    assert_int_equal(host_keep_alive(host), 0);
+    for (uint16_t qid = 1; qid <= host->io_queues; qid++) {
+        const struct host_io io = {
+            .qid = qid,
+            .opcode = write ? NVM_WRITE : NVM_READ,
+            .kind = HOST_DATA_KEYED,
+            .nsid = BED_NSID,
+            .lba = first + qid,
+            .blocks = 1,
+            .len_bytes = BED_BLOCK,
+        };
+
+        bed_fill(expected, io.lba, 1, version);
+        memset(data, 0xa5, BED_BLOCK);
+        if (write) {
+            memcpy(data, expected, BED_BLOCK);
+        }
+        assert_int_equal(host_io(host, &io), 0);
+        assert_memory_equal(data, expected, BED_BLOCK);
+    }
+}
+
+static void use_all_queues(struct nvme_host *hosts, bool write,
+                           uint32_t version)
+{
+    for (unsigned int i = 0; i < QP_HOSTS; i++) {
+        use_each_queue(&hosts[i], i * 32u, write, version);
+    }
+}
+
+static void expect_refusal(struct nvme_host *host,
+                           const struct host_target *target)
+{
+    assert_int_equal(host_connect(host, target), HOST_LOST);
+    assert_int_equal(host->conn[0].reject_reason, CM_REJ_CONSUMER);
+    assert_int_equal(host->conn[0].reject_status, NVME_RDMA_NO_RESOURCES);
+    host_vanish(host);
+}
+
+static void test_the_1025th_queue_pair_is_refused(void **state)
+{
+    struct nvme_host *hosts = calloc(QP_HOSTS, sizeof(*hosts));
+    struct native_node_config config = {.number = 3, .ipv4 = {0, 0x0a000103}};
+    struct cable cable;
+    struct native_host *other;
+    struct host_target target, there;
+
+    (void)state;
+    assert_int_equal(QP_LAST, 3);
+    cable_init(&cable);
+    other = native_host_create(&bed.world, &config);
+    native_disconnect(&bed.drive->machine, 1, &bed.host->machine, 1);
+    native_connect(&bed.world, &cable, &bed.drive->machine, 1, &other->machine,
+                   1);
+    assert_true(native_target(bed.host, bed.drive, 0, &target));
+    assert_true(native_target(other, bed.drive, 1, &there));
+    target.depth = QP_DEPTH;
+    there.depth = 2;
+    there.io_queues = QP_LAST;
+    for (unsigned int i = 0; i < QP_HOSTS; i++) {
+        target.io_queues = i < QP_HOSTS - 1 ? HOST_MAX_IO_QUEUES : QP_LAST;
+        native_host_add(bed.host, &hosts[i], target.io_queues);
+        assert_int_equal(host_connect(&hosts[i], &target), 0);
+        assert_int_equal(hosts[i].io_queues, target.io_queues);
+    }
+    census(QP_HOSTS, NVMF_MAX_QPAIRS);
+    use_all_queues(hosts, true, 1);
+
+    expect_refusal(&other->host, &there);
+    census(QP_HOSTS, NVMF_MAX_QPAIRS);
+    use_all_queues(hosts, false, 1);
+
+    /* One host leaves: as many again, and again not one more. */
+    host_disconnect(&hosts[QP_HOSTS - 1]);
+    census(QP_HOSTS - 1, NVMF_MAX_QPAIRS - 1 - QP_LAST);
+    assert_int_equal(host_connect(&other->host, &there), 0);
+    assert_int_equal(other->host.io_queues, QP_LAST);
+    census(QP_HOSTS, NVMF_MAX_QPAIRS);
+    expect_refusal(&hosts[QP_HOSTS - 1], &target);
+    use_each_queue(&other->host, QP_HOSTS * 32, true, 2);
+    use_each_queue(&other->host, QP_HOSTS * 32, false, 2);
+    for (unsigned int i = 0; i < QP_HOSTS - 1; i++) {
+        use_each_queue(&hosts[i], i * 32u, false, 1);
+        use_each_queue(&hosts[i], i * 32u, true, 3);
+    }
+    assert_int_equal(bed.drive->drive.net.verbs.counters.commands_refused, 0);
+
+    host_disconnect(&other->host);
+    for (unsigned int i = 0; i < QP_HOSTS - 1; i++) {
+        host_disconnect(&hosts[i]);
+    }
+    bed_expect_idle(&bed);
+    native_host_destroy(other);
+    cable_end(&cable);
+    free(hosts);
+}
+
+/* A depth of 2 has a send ring of 8 entries: everything fits through it. */
+static void test_the_shallowest_queues_carry_the_largest_commands(void **state)
+{
+    (void)state;
+    bed_connect(&bed, 0, 2, 2);
+    for (uint32_t i = 0; i < 20; i++) {
+        uint16_t qid = (uint16_t)(1 + i % 2);
+
+        assert_int_equal(
+            bed_write(&bed, qid, i * 256, 256, HOST_DATA_KEYED, false, i), 0);
+        bed_expect(&bed, qid, i * 256, 256, HOST_DATA_INVALIDATE, i);
+    }
+    host_disconnect(&bed.host->host);
+    bed_expect_idle(&bed);
 }
 
 static void test_two_drives_in_one_process(void **state)
@@ -158,8 +297,12 @@ int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        T(test_the_256th_host_is_refused), T(test_the_sum_of_depths_is_bounded),
-        T(test_two_drives_in_one_process), T(test_no_command_is_ever_refused),
+        T(test_the_256th_host_is_refused),
+        T(test_the_sum_of_depths_is_bounded),
+        T(test_the_1025th_queue_pair_is_refused),
+        T(test_the_shallowest_queues_carry_the_largest_commands),
+        T(test_two_drives_in_one_process),
+        T(test_no_command_is_ever_refused),
         T(test_an_idle_drive_sleeps),
     };
 

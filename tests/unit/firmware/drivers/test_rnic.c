@@ -364,7 +364,7 @@ static void test_one_doorbell_a_burst_and_queue_pair(void **state)
     assert_int_equal(take_doorbells(&count), qpns[2]);
     assert_int_equal(count, 3);
     for (unsigned int i = 0; i < 3; i++) {
-        assert_int_equal(get_le32(rnic.verbs.qps[qpns[i] & 1023].records), 5);
+        assert_int_equal(get_le32(rnic.verbs.qps[qpns[i] & 2047].records), 5);
     }
 }
 
@@ -372,8 +372,8 @@ static void test_receives_need_no_doorbell(void **state)
 {
     uint32_t qpn = create(16, 16);
     const struct verbs_sge sge = {rnic.arena + 128, 4096, 9};
-    const uint8_t *records = rnic.verbs.qps[qpn & 1023].records;
-    const uint8_t *rq = rnic.verbs.qps[qpn & 1023].rq;
+    const uint8_t *records = rnic.verbs.qps[qpn & 2047].records;
+    const uint8_t *rq = rnic.verbs.qps[qpn & 2047].rq;
     unsigned int count;
 
     (void)state;
@@ -407,7 +407,7 @@ static void test_a_full_doorbell_ring_waits_for_the_next_flush(void **state)
     for (uint32_t i = 0; i < 4096; i++) {
         assert_true(verbs_post_send(&rnic.verbs, qpn, &wr));
         verbs_flush(&rnic.verbs);
-        rnic.verbs.qps[qpn & 1023].sq_ci++;
+        rnic.verbs.qps[qpn & 2047].sq_ci++;
     }
     assert_true(verbs_post_send(&rnic.verbs, other, &wr));
     verbs_flush(&rnic.verbs);
@@ -424,7 +424,7 @@ static void test_a_full_doorbell_ring_waits_for_the_next_flush(void **state)
 static void test_a_send_request_fills_every_field(void **state)
 {
     uint32_t qpn = create(16, 16);
-    uint8_t *wqe = rnic.verbs.qps[qpn & 1023].sq;
+    uint8_t *wqe = rnic.verbs.qps[qpn & 2047].sq;
     struct verbs_send_wr wr = {
         .cookie = 0x1122334455667788,
         .opcode = VERBS_WR_WRITE,
@@ -575,7 +575,7 @@ static void test_poll_keeps_to_its_budget_and_starves_nobody(void **state)
     unsigned int sends = 0;
 
     (void)state;
-    rnic.verbs.qps[qpn & 1023].sq_pi = 40;
+    rnic.verbs.qps[qpn & 2047].sq_pi = 40;
     for (uint16_t i = 0; i < 40; i++) {
         write_cqe(0, qpn, 0, RNIC_WR_SEND, 0, i, 0, 0);
         write_cqe(1, qpn, 1, RNIC_WR_RECV, 0, 0, 0, 0);
@@ -597,20 +597,20 @@ static void test_qpns_rest_as_long_as_possible(void **state)
     unsigned int count;
 
     (void)state;
-    assert_int_equal(first & 1023, 2);
-    assert_int_equal(first >> 10, 7u * 10125u & 0x3fff);
+    assert_int_equal(first & 2047, 2);
+    assert_int_equal(first >> 11, 7u * 5063u & 0x1fff);
     do {
         verbs_destroy_qp(&rnic.verbs, previous);
         verbs_poll(&rnic.verbs, 1);
         previous = create(16, 16);
-        assert_int_equal(verbs_send_room(&rnic.verbs, previous), 32);
+        assert_int_equal(verbs_send_room(&rnic.verbs, previous), 16);
         assert_true(verbs_post_send(&rnic.verbs, previous, &wr));
         verbs_flush(&rnic.verbs);
         take_doorbells(&count);
         rounds++;
-    } while ((previous & 1023) != 2);
-    assert_int_equal(rounds, 1022);
-    assert_int_equal(previous >> 10, (first >> 10) + 1);
+    } while ((previous & 2047) != 2);
+    assert_int_equal(rounds, 1024);
+    assert_int_equal(previous >> 11, (first >> 11) + 1);
 }
 
 static void test_qpns_of_two_boots_differ(void **state)
@@ -620,11 +620,11 @@ static void test_qpns_of_two_boots_differ(void **state)
     (void)state;
     for (uint32_t boot = 0; boot < 8; boot++) {
         assert_true(start_with(boot));
-        qpns[boot] = create(16, 16) >> 10;
+        qpns[boot] = create(16, 16) >> 11;
         for (uint32_t i = 0; i < boot; i++) {
-            uint32_t apart = (qpns[boot] - qpns[i]) & 0x3fff;
+            uint32_t apart = (qpns[boot] - qpns[i]) & 0x1fff;
 
-            assert_in_range(apart, 1000, 0x4000 - 1000);
+            assert_in_range(apart, 500, 0x2000 - 500);
         }
     }
 }
@@ -680,24 +680,38 @@ static void test_a_destroyed_qp_rings_no_doorbell(void **state)
 static void test_the_data_sheets_queues_fit_in_any_mix(void **state)
 {
     static const struct {
-        uint32_t depth, count;
-    } mixes[] = {{64, 127}, {33, 248}, {32, 255}, {17, 481}, {16, 511},
-                 {9, 910},  {8, 1020}, {4, 1021}, {1, 1021}};
+        uint32_t depth, count, depth2, count2;
+    } mixes[] = {{64, 127, 2, 31}, {33, 248, 2, 3}, {33, 198, 2, 826},
+                 {32, 255, 2, 15}, {17, 481, 2, 7}, {17, 409, 2, 615},
+                 {16, 511, 2, 7},  {9, 910, 0, 0},  {9, 877, 2, 147},
+                 {8, 1023, 2, 1},  {7, 1024, 0, 0}, {5, 1024, 0, 0},
+                 {3, 1024, 0, 0},  {2, 1024, 0, 0}};
     const struct verbs_qp_config mad = {VERBS_QP_UD, 64, 512, &ops, &seen};
+    const struct verbs_qp_config more = {VERBS_QP_RC, 8, 4, &ops, &seen};
 
     (void)state;
     assert_true(verbs_create_mad_qp(&rnic.verbs, &mad));
     for (unsigned int lap = 0; lap < 3; lap++) {
         for (unsigned int m = 0; m < ARRAY_LEN(mixes); m++) {
-            uint32_t qpns[1024];
+            uint32_t all = mixes[m].count + mixes[m].count2;
+            uint32_t sum = mixes[m].count * mixes[m].depth +
+                           mixes[m].count2 * mixes[m].depth2;
+            uint32_t qpns[1024], qpn;
 
-            for (uint32_t i = 0; i < mixes[m].count; i++) {
-                qpns[i] = create(4 * mixes[m].depth, 2 * mixes[m].depth);
+            assert_true(all <= 1024 && sum < 8192);
+            for (uint32_t i = 0; i < all; i++) {
+                uint32_t depth =
+                    i < mixes[m].count ? mixes[m].depth : mixes[m].depth2;
+
+                qpns[i] = create(4 * depth, 2 * depth);
             }
-            for (uint32_t i = 0; i < mixes[m].count; i += 2) {
+            if (all == 1024) {
+                assert_false(verbs_create_qp(&rnic.verbs, &more, &qpn));
+            }
+            for (uint32_t i = 0; i < all; i += 2) {
                 verbs_destroy_qp(&rnic.verbs, qpns[i]);
             }
-            for (uint32_t i = 1; i < mixes[m].count; i += 2) {
+            for (uint32_t i = 1; i < all; i += 2) {
                 verbs_destroy_qp(&rnic.verbs, qpns[i]);
             }
             verbs_poll(&rnic.verbs, 1);
@@ -722,8 +736,84 @@ static void test_create_refuses_when_a_pool_is_empty(void **state)
     while (verbs_create_qp(&rnic.verbs, &small, &qpn)) {
         made++;
     }
-    assert_int_equal(made, 1022);
+    assert_int_equal(made, 1024);
     assert_false(verbs_create_qp(&rnic.verbs, &small, &qpn));
+}
+
+/* With QP 1 besides: 1024 of them, each with a number of its own. */
+static void test_the_1025th_is_refused_and_nothing_changes(void **state)
+{
+    const struct verbs_qp_config mad = {VERBS_QP_UD, 64, 512, &ops, &seen};
+    const struct verbs_qp_config small = {VERBS_QP_RC, 8, 8, &ops, &seen};
+    static bool is_used[2048];
+    static struct verbs before;
+    uint32_t qpn, last = 0, cmd_ci;
+
+    (void)state;
+    memset(is_used, 0, sizeof(is_used));
+    assert_true(verbs_create_mad_qp(&rnic.verbs, &mad));
+    for (unsigned int i = 0; i < 1024; i++) {
+        assert_true(verbs_create_qp(&rnic.verbs, &small, &last));
+        assert_in_range(last & 2047, 2, 1025);
+        assert_true(last <= 0xffffff && !is_used[last & 2047]);
+        is_used[last & 2047] = true;
+    }
+    before = rnic.verbs;
+    cmd_ci = rnic.cmd_ci;
+    qpn = 99;
+    assert_false(verbs_create_qp(&rnic.verbs, &small, &qpn));
+    assert_int_equal(qpn, 99);
+    assert_int_equal(rnic.cmd_ci, cmd_ci);
+    assert_memory_equal(&rnic.verbs, &before, sizeof(before));
+
+    verbs_destroy_qp(&rnic.verbs, last);
+    verbs_poll(&rnic.verbs, 1);
+    assert_true(verbs_create_qp(&rnic.verbs, &small, &qpn));
+    assert_int_equal(qpn, last + (1u << 11));
+    assert_false(verbs_create_qp(&rnic.verbs, &small, &qpn));
+}
+
+/* The rings of slots outlive the wrapping of their counts. */
+static void test_the_slots_outlive_their_counts(void **state)
+{
+    const struct verbs_qp_config small = {VERBS_QP_RC, 8, 8, &ops, &seen};
+    uint32_t shift = UINT32_MAX - rnic.verbs.free_put - 99;
+    uint32_t qpns[1024], extra;
+
+    (void)state;
+    /* As after 2^32 - 100 creations, a multiple of the FIFOs' size ago. */
+    shift &= ~(uint32_t)(RNIC_SLOT_FIFO - 1);
+    rnic.verbs.free_put += shift;
+    rnic.verbs.free_get += shift;
+    rnic.verbs.rest_put = rnic.verbs.rest_get = UINT32_MAX - 99;
+    for (unsigned int lap = 0; lap < 6; lap++) {
+        for (unsigned int i = 0; i < 1024; i++) {
+            assert_true(verbs_create_qp(&rnic.verbs, &small, &qpns[i]));
+        }
+        assert_false(verbs_create_qp(&rnic.verbs, &small, &extra));
+        for (unsigned int i = 0; i < 1024; i++) {
+            verbs_destroy_qp(&rnic.verbs, qpns[i]);
+        }
+        verbs_poll(&rnic.verbs, 1);
+    }
+    assert_true(rnic.verbs.free_put < UINT32_MAX / 2);
+    assert_true(rnic.verbs.rest_put < UINT32_MAX / 2);
+}
+
+/* Entries of the rings may name anything. */
+static void test_a_number_without_a_slot_is_stale(void **state)
+{
+    (void)state;
+    for (uint32_t slot = 1026; slot < 2048; slot++) {
+        write_cqe(0, 5u << 11 | slot, 1, RNIC_WR_SEND, 0, 0, 0, 0);
+        write_cqe(1, slot, 1, RNIC_WR_RECV, 0, 0, 0, 0);
+        write_eqe(RNIC_EVENT_QP_FATAL, slot, RNIC_WC_FLUSHED);
+        verbs_poll(&rnic.verbs, 8);
+    }
+    assert_int_equal(seen.completions, 0);
+    assert_int_equal(seen.events, 0);
+    assert_int_equal(rnic.verbs.counters.stale_completions, 2 * 1022);
+    assert_int_equal(rnic.verbs.counters.stale_events, 1022);
 }
 
 static void test_create_gives_back_half_of_a_pair_of_rings(void **state)
@@ -744,7 +834,7 @@ static void test_create_gives_back_half_of_a_pair_of_rings(void **state)
 static void test_create_tells_the_rnic_everything(void **state)
 {
     uint32_t qpn = create(64, 32);
-    const struct rnic_qp *qp = &rnic.verbs.qps[qpn & 1023];
+    const struct rnic_qp *qp = &rnic.verbs.qps[qpn & 2047];
     const uint8_t *c = rnic.last_cmd;
 
     (void)state;
@@ -756,7 +846,7 @@ static void test_create_tells_the_rnic_everything(void **state)
     assert_int_equal(c[RNIC_QP_SQ_SIZE], 6);
     assert_int_equal(get_le16(c + RNIC_QP_SEND_CQ), 0);
     assert_int_equal(get_le16(c + RNIC_QP_RECV_CQ), 1);
-    assert_int_equal(get_le16(c + RNIC_QP_RQ), qpn & 1023);
+    assert_int_equal(get_le16(c + RNIC_QP_RQ), qpn & 2047);
     assert_int_equal(get_le64(c + RNIC_QP_SQ_BASE), hal_dma_addr(qp->sq));
     assert_int_equal(get_le64(c + RNIC_QP_SQ_RECORD),
                      hal_dma_addr(qp->records));
@@ -842,7 +932,7 @@ static void test_create_cleans_up_after_a_refusal(void **state)
     }
     rnic.refuse_opcode = 0;
     assert_true(verbs_create_qp(&rnic.verbs, &config, &qpn));
-    assert_int_equal(qpn & 1023, 2);
+    assert_int_equal(qpn & 2047, 2);
     assert_int_equal(rnic.verbs.counters.commands_refused, 100);
 }
 
@@ -876,7 +966,7 @@ static void test_modify_hands_over_every_attribute(void **state)
     assert_true(verbs_post_recv(&rnic.verbs, qpn, 0, &sge));
     assert_true(verbs_modify_qp(&rnic.verbs, qpn, VERBS_QPS_RTR, &attr));
     /* Receives that were posted before are there when the peer may send. */
-    assert_int_equal(get_le32(rnic.verbs.qps[qpn & 1023].records + 4), 1);
+    assert_int_equal(get_le32(rnic.verbs.qps[qpn & 2047].records + 4), 1);
     assert_int_equal(c[RNIC_CMD_OPCODE], RNIC_CMD_QP_MODIFY);
     assert_int_equal(get_le32(c + RNIC_CMD_INDEX), qpn);
     assert_int_equal(c[RNIC_MOD_STATE], RNIC_QPS_RTR);
@@ -1096,6 +1186,9 @@ int main(void)
         TEST(test_a_destroyed_qp_rings_no_doorbell),
         TEST(test_the_data_sheets_queues_fit_in_any_mix),
         TEST(test_create_refuses_when_a_pool_is_empty),
+        TEST(test_the_1025th_is_refused_and_nothing_changes),
+        TEST(test_the_slots_outlive_their_counts),
+        TEST(test_a_number_without_a_slot_is_stale),
         TEST(test_create_gives_back_half_of_a_pair_of_rings),
         TEST(test_create_tells_the_rnic_everything),
         TEST(test_a_cq_is_never_promised_twice),

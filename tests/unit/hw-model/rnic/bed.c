@@ -412,7 +412,7 @@ void bed_start(struct bed *bed)
 uint32_t bed_qpn(const struct bed_side *side, unsigned int n)
 {
     return n == BED_UD ? 1
-                       : (side->generation + 3 + side->id) << 10 |
+                       : (side->generation + 3 + side->id) << 11 |
                              (BED_SLOT + n + side->id);
 }
 
@@ -575,12 +575,11 @@ void bed_post(struct bed_side *side, unsigned int n, const struct bed_wr *wr)
     }
 }
 
-void bed_ring(struct bed_side *side, unsigned int n)
+void bed_ring_number(struct bed_side *side, uint32_t qpn)
 {
     uint32_t slot = side->db_pi++ & ((1u << BED_DB_LOG2) - 1);
 
-    word_write(side, record(n), side->sq_pi[n]);
-    word_write(side, DOORBELLS + slot * 4, bed_qpn(side, n));
+    word_write(side, DOORBELLS + slot * 4, qpn);
     word_write(side, PAGE + RNIC_PAGE_DB_PI, side->db_pi);
     kick(side);
     if (side->db_pi - word_read(side, PAGE + RNIC_PAGE_DB_CI) ==
@@ -588,6 +587,12 @@ void bed_ring(struct bed_side *side, unsigned int n)
         side->deferred = false;
         rnic_run(side->rnic);
     }
+}
+
+void bed_ring(struct bed_side *side, unsigned int n)
+{
+    word_write(side, record(n), side->sq_pi[n]);
+    bed_ring_number(side, bed_qpn(side, n));
 }
 
 void bed_send(struct bed_side *side, unsigned int n, const struct bed_wr *wr)

@@ -140,6 +140,7 @@ bool bed_same(struct bed *bed, uint32_t offset0, uint32_t offset1,
 /* Post without and with ringing the doorbell. */
 void bed_post(struct bed_side *side, unsigned int n, const struct bed_wr *wr);
 void bed_ring(struct bed_side *side, unsigned int n);
+void bed_ring_number(struct bed_side *side, uint32_t qpn);
 void bed_send(struct bed_side *side, unsigned int n, const struct bed_wr *wr);
 void bed_recv(struct bed_side *side, unsigned int n, uint64_t cookie,
               uint32_t offset, uint32_t len);

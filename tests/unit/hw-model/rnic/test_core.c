@@ -58,7 +58,7 @@ static void test_registers_say_what_it_is(void **state)
 
     assert_int_equal(rnic_read(rnic, A_RNIC_ID), 0x52444d01);
     assert_int_equal(rnic_read(rnic, A_RNIC_LIMITS0),
-                     4 << 24 | 64 << 16 | 1024);
+                     4 << 24 | 64 << 16 | 1026);
     assert_int_equal(rnic_read(rnic, A_RNIC_LIMITS1), 1024 << 16 | 1024);
     assert_int_equal(rnic_read(rnic, 0xffc), 0);
     assert_false(rnic_write(rnic, A_RNIC_ID, 1));
@@ -518,6 +518,42 @@ static void test_what_no_datagram_may_be(void **state)
     assert_int_equal(bed_state(a, BED_UD), RNIC_QPS_ERROR);
 }
 
+/* Among them those of a pair that exists, in which nothing is lost. */
+static void test_doorbells_of_no_slot_are_skipped(void **state)
+{
+    struct bed *bed = *state;
+    struct bed_side *side = &bed->side[0];
+    struct bed_event event;
+    struct bed_wc wc;
+    struct rnic *rnic = side->rnic;
+    struct rdma_objects *before = malloc(sizeof(*before));
+
+    bed_connect(bed, 0, &plain);
+    bed_run(bed);
+    assert_non_null(before);
+    memcpy(before, &rnic->state.roce.objects, sizeof(*before));
+    for (uint32_t slot = RDMA_QPS; slot < 2048; slot++) {
+        bed_ring_number(side, slot);
+        bed_ring_number(side, (bed_qpn(side, 0) & ~2047u) | slot);
+        bed_ring_number(side, 0xff000000u | slot);
+    }
+    bed_run(bed);
+    assert_memory_equal(before, &rnic->state.roce.objects, sizeof(*before));
+    assert_false(bed_poll(side, &wc));
+    assert_false(bed_poll_event(side, &event));
+    bed_send(side, 0,
+             &(struct bed_wr){.opcode = RNIC_WR_WRITE,
+                              .flags = RNIC_WR_SIGNALED,
+                              .cookie = 5,
+                              .len = 64,
+                              .remote = 4096});
+    bed_run(bed);
+    assert_true(bed_poll(side, &wc));
+    assert_int_equal(wc.status, RNIC_WC_SUCCESS);
+    assert_int_equal(wc.cookie, 5);
+    free(before);
+}
+
 /* ---- Loading. */
 
 static void test_a_state_that_makes_no_sense_is_refused(void **state)
@@ -541,8 +577,10 @@ static void test_a_state_that_makes_no_sense_is_refused(void **state)
     REFUSES(roce.window, 0);
     REFUSES(roce.objects.qps[slot].state, 5);
     REFUSES(roce.objects.qps[slot].qpn, slot + 1);
+    REFUSES(roce.objects.qps[slot].qpn, slot | 1024);
     REFUSES(roce.objects.qps[slot].pd, 300);
-    REFUSES(roce.objects.qps[slot].rq, 1023);
+    REFUSES(roce.objects.qps[slot].rq, 1025);
+    REFUSES(roce.objects.qps[slot].rq, 1026);
     REFUSES(roce.objects.qps[slot].send_cq, 99);
     REFUSES(roce.objects.qps[slot].sq_pi, 5000);
     REFUSES(roce.objects.qps[slot].sq_next, 1);
@@ -583,6 +621,7 @@ int main(void)
         TEST(test_datagrams_wait_for_a_full_port),
         TEST(test_datagrams_do_not_wait_for_a_stuck_port),
         TEST(test_what_no_datagram_may_be),
+        TEST(test_doorbells_of_no_slot_are_skipped),
         TEST(test_a_state_that_makes_no_sense_is_refused),
     };
 

@@ -46,6 +46,11 @@ static void test_each_misfit_moves_its_counter(void **state)
         {{.bad_icrc = true}, RNIC_COUNT_RX_BAD_ICRC},
         {{.qpn = 0x3fffff}, RNIC_COUNT_RX_NO_QP},
         {{.qpn = 0xfc1006}, RNIC_COUNT_RX_NO_QP}, /* the slot's, not the QPN */
+        {{.qpn = 1026}, RNIC_COUNT_RX_NO_QP},     /* no slot: beyond the last */
+        {{.qpn = 2047}, RNIC_COUNT_RX_NO_QP},
+        {{.qpn = 0x400 | 0x2006}, RNIC_COUNT_RX_NO_QP},
+        {{.qpn = 0xffffff}, RNIC_COUNT_RX_NO_QP},
+        {{.opcode = UD_SEND_ONLY, .qpn = 0xffffff}, RNIC_COUNT_RX_NO_QP},
         {{.opcode = UD_SEND_ONLY}, RNIC_COUNT_RX_MALFORMED},
         {{.opcode = UC_SEND_ONLY}, RNIC_COUNT_RX_MALFORMED},
         {{.opcode = 0x15}, RNIC_COUNT_RX_MALFORMED},

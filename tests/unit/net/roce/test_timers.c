@@ -18,7 +18,7 @@ static void test_deadlines_come_in_order(void **state)
     (void)state;
     timers_reset(&timers);
     for (uint16_t i = 0; i < TIMERS_MAX; i++) {
-        timers_set(&timers, i, (i * 7919u) % 1024 + 1);
+        timers_set(&timers, i, (i * 7919u) % TIMERS_MAX + 1);
     }
     while (timers_next(&timers) != TIMERS_NONE) {
         uint64_t due = timers_next(&timers);
@@ -27,7 +27,7 @@ static void test_deadlines_come_in_order(void **state)
         last = due;
         assert_false(timers_expired(&timers, due - 1, &slot));
         assert_true(timers_expired(&timers, due, &slot));
-        assert_int_equal((slot * 7919u) % 1024 + 1, due);
+        assert_int_equal((slot * 7919u) % TIMERS_MAX + 1, due);
         n++;
     }
     assert_int_equal(n, TIMERS_MAX);

@@ -122,11 +122,17 @@ static void test_a_queue_pair_is_found_by_its_whole_number(void **state)
     struct rdma_objects *o = objects();
 
     (void)state;
-    o->qps[7] = (struct rdma_qp){.exists = true, .qpn = 3 << 10 | 7};
-    assert_int_equal(rdma_qp_find(o, 3 << 10 | 7), 7);
-    assert_int_equal(rdma_qp_find(o, 2 << 10 | 7), -1);
-    assert_int_equal(rdma_qp_find(o, 3 << 10 | 8), -1);
+    o->qps[7] = (struct rdma_qp){.exists = true, .qpn = 3 << 11 | 7};
+    assert_int_equal(rdma_qp_find(o, 3 << 11 | 7), 7);
+    assert_int_equal(rdma_qp_find(o, 2 << 11 | 7), -1);
+    assert_int_equal(rdma_qp_find(o, 3 << 11 | 8), -1);
     assert_int_equal(rdma_qp_find(o, 0), -1);
+    o->qps[1025] = (struct rdma_qp){.exists = true, .qpn = 8191u << 11 | 1025};
+    assert_int_equal(rdma_qp_find(o, 8191u << 11 | 1025), 1025);
+    for (uint32_t slot = RDMA_QPS; slot < 2048; slot++) {
+        assert_int_equal(rdma_qp_find(o, slot), -1);
+        assert_int_equal(rdma_qp_find(o, 8191u << 11 | slot), -1);
+    }
     free(o);
 }
 
