@@ -7,6 +7,7 @@ plugged and nothing connected.  With `--target nvmet` a Linux nvmet guest takes
 the drive's place: the tests of these tests.
 """
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -17,7 +18,8 @@ from essd.instance import Instance
 from essd.setup import Wish
 from essd.steps import Job
 
-SESSION = "e2e"
+# Instances are named after this: another one runs beside.
+SESSION = os.environ.get("ESSD_E2E", "e2e")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -92,8 +94,8 @@ def booted(target: str) -> Iterator[Callable[..., Job]]:
     instances = []
 
     def make(**options: object) -> Job:
-        wish = Wish(name=f"{SESSION}-own", target=target,
-                    size="512M" if target == "drive" else None)
+        wish = Wish(name=f"{SESSION}-own", target=target, size="512M" if
+                    target == "drive" and "media" not in options else None)
         for key, value in options.items():
             assert hasattr(wish, key), key
             setattr(wish, key, value)

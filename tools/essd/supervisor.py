@@ -269,7 +269,7 @@ class Supervisor:
             for number in self.cables:
                 await self.set_carrier(number)
         else:
-            if name == "drive":
+            if name == "drive" and not more:    # one that loads has no links yet
                 await self.ask_links(part)
             for number in self.numbers_of(name):
                 if not self.cables[number].plugged:
@@ -462,6 +462,10 @@ class Supervisor:
         part = self.parts[self.target({"part": "drive"})]
         if part.saved is None:
             raise ValueError("nothing is saved")
+        # A link that was up when saved comes without an event: it is asked for
+        # once the state is there.  Until then there is no carrier.
+        for number in self.numbers_of(part.name):
+            self.cables[number].port_up = False
         await self.start_part(part.name, *loading(part.saved))
         while part.state == "running":
             found = await part.execute("query-status", {})
@@ -473,8 +477,6 @@ class Supervisor:
         if part.state != "running":
             raise ValueError(f"the drive {part.why}")
         self.forget_saved(part)
-        # A link that was up when saved comes without an event, and what was
-        # heard so far was said before the state was there.
         for number in self.numbers_of(part.name):
             self.cables[number].port_up = None
         await self.ask_links(part)

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What a reset does to hosts that think that they are connected.
+
+The drive's queue pairs are gone and its numbers begin anew; a host's first
+connect has to succeed all the same, and those it had come back by themselves.
+"""
+
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from essd import steps
+from essd.steps import Job
+
+JUMP_TO_ITSELF = "01a0"     # c.j 0
+PC = "20"                   # number of pc in gdb's list, hexadecimal
+LONGEST_WAIT_S = 60
+
+
+def two_associations(job: Job) -> None:
+    """One through each port, the second of another host."""
+    steps.connect(job, port=0)
+    connect_as_other_host(job, port=1)
+
+
+def connect_as_other_host(job: Job, port: int) -> None:
+    other = "11111111-2222-4333-8444-555555555555"
+    job.run(f"nvme connect -t rdma -a {job.addresses[port]} -s 4420 -n {job.nqn} "
+            f"--hostid {other} --hostnqn nqn.2014-08.org.nvmexpress:uuid:{other}")
+
+
+def live_controllers(job: Job) -> int:
+    return job.quiet("cat /sys/class/nvme/nvme*/state").split().count("live")
+
+
+def wait_live(job: Job, count: int) -> None:
+    deadline = time.monotonic() + LONGEST_WAIT_S
+    while live_controllers(job) != count:
+        assert time.monotonic() < deadline, job.quiet("dmesg | tail -n 30")
+        time.sleep(0.3)
+
+
+def touch(job: Job) -> None:
+    """I/O through every controller, so that the host finds out."""
+    job.quiet("for d in /dev/nvme*n1; do dd if=$d of=/dev/null bs=4k count=1 "
+              "iflag=direct & done; wait")
+
+
+@pytest.mark.drive
+@pytest.mark.parametrize("how", ["reset", "power"])
+def test_first_connect_after_a_reset_succeeds(job: Job, how: str) -> None:
+    two_associations(job)
+    assert live_controllers(job) == 2
+    if how == "reset":
+        job.instance.ask("reset")
+    else:
+        job.instance.ask("power-cut")
+        job.instance.ask("power-on")
+    # One try, at once, while the old associations are what they were.
+    job.run(f"nvme connect -t rdma -a {job.addresses[0]} -s 4420 -n {job.nqn} -D")
+    assert live_controllers(job) >= 1
+    # The old ones recover without anybody's help.
+    touch(job)
+    wait_live(job, 3)
+    touch(job)
+    steps.clean_host(job)
+
+
+@contextmanager
+def debugger(job: Job) -> Iterator["Gdb"]:
+    path = job.instance.folder / "gdb.sock"
+    said = job.instance.ask(
+        "qmp", part="drive", execute="human-monitor-command", arguments={
+            "command-line": f"gdbserver unix:{path},server=on,wait=off"})
+    gdb = Gdb(str(path), str(said))
+    try:
+        yield gdb
+    finally:
+        gdb.socket.close()
+        path.unlink(missing_ok=True)
+
+
+class Gdb:
+    """As much of gdb's protocol as it takes to break the firmware."""
+
+    def __init__(self, path: str, said: str) -> None:
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.settimeout(10)
+        try:
+            self.socket.connect(path)
+        except OSError as error:
+            raise AssertionError(f"{error}: {said}") from None
+        self.file = self.socket.makefile("rb")
+
+    def ask(self, text: str) -> str:
+        data = text.encode()
+        self.socket.sendall(b"$%s#%02x" % (data, sum(data) & 255))
+        while self.file.read(1) != b"$":
+            pass
+        answer = b""
+        while (byte := self.file.read(1)) != b"#":
+            answer += byte
+        self.file.read(2)
+        self.socket.sendall(b"+")
+        return answer.decode()
+
+
+def restarts(job: Job, count: int) -> list[str]:
+    deadline = time.monotonic() + LONGEST_WAIT_S
+    while True:
+        found = job.instance.status()["parts"]["drive"]["restarts"]
+        if len(found) >= count:
+            return list(found)
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+@pytest.mark.drive
+def test_hanging_or_trapping_firmware_restarts_and_is_reported(booted) -> None:
+    """The host's I/O goes on over both, and nobody can overlook them."""
+    job = booted()
+    steps.connect(job)
+    with debugger(job) as gdb:
+        at = int.from_bytes(bytes.fromhex(gdb.ask("p" + PC)), "little")
+        assert gdb.ask(f"M{at:x},2:{JUMP_TO_ITSELF}") == "OK"
+        assert gdb.ask("D") == "OK"
+    assert restarts(job, 1) == ["watchdog"]
+    assert "reset by watchdog" in console(job)
+    touch(job)
+    wait_live(job, 1)
+    with debugger(job) as gdb:
+        at = int.from_bytes(bytes.fromhex(gdb.ask("p" + PC)), "little")
+        assert gdb.ask(f"M{at:x},2:0000") == "OK"       # an illegal instruction
+        assert gdb.ask("D") == "OK"
+    last = restarts(job, 2)[1]
+    assert last.startswith("firmware: panic: trap 2 at"), last
+    touch(job)
+    wait_live(job, 1)
+    assert "reset by panic" in console(job)
+    with pytest.raises(Exception, match="restarted by itself"):
+        job.instance.check()
+    steps.disconnect(job)
+
+
+def console(job: Job) -> str:
+    return (job.instance.folder / "drive.console").read_text(errors="replace")
