@@ -189,7 +189,7 @@ struct cm_conn {
     struct ip_addr local_ip, peer_ip;
     uint16_t local_port;
     uint16_t heap_at;    /* CM_NONE: no timer runs */
-    uint16_t next, prev; /* in the free or the resting list */
+    uint16_t next, prev; /* in the free, leaving or resting list */
     uint16_t next_by_id, next_by_qpn;
     bool in_by_id, in_by_qpn;
     const struct cm_ops *ops;
@@ -223,6 +223,7 @@ struct cm {
     uint8_t qp; /* enum cm_qp_state */
     uint16_t heap_len;
     struct cm_list free, resting;
+    struct cm_list leaving; /* released, and still asking for a DREP */
     struct cm_listener listeners[CM_LISTENERS];
     uint16_t send_free[CM_SEND_BUFFERS];
     uint16_t send_free_count;

@@ -30,7 +30,8 @@ void cm_pool_init(struct cm *cm);
 
 /*
  * A connection in FREE that is nobody's yet, or NULL: a free one, else the one
- * that has rested longest.  It gets a communication id that rests as long.
+ * that has rested longest, or the one that has waited longest for a DREP with
+ * nobody waiting for it.  It gets a communication id that rests as long.
  */
 struct cm_conn *cm_pool_take(struct cm *cm);
 

@@ -238,6 +238,7 @@ void cm_pool_init(struct cm *cm)
 
     cm->free = (struct cm_list){CM_NONE, CM_NONE};
     cm->resting = (struct cm_list){CM_NONE, CM_NONE};
+    cm->leaving = (struct cm_list){CM_NONE, CM_NONE};
     for (uint16_t i = 0; i < CM_CONNS; i++) {
         cm->conns[i] = (struct cm_conn){
             .cm = cm,
@@ -255,6 +256,11 @@ struct cm_conn *cm_pool_take(struct cm *cm)
     struct cm_conn *conn;
     uint32_t id;
 
+    if (cm->free.head == CM_NONE && cm->resting.head == CM_NONE &&
+        cm->leaving.head != CM_NONE) {
+        /* Its peer, if it lives, will have no DREP to wait for. */
+        cm_conn_enter(&cm->conns[cm->leaving.head], CM_CONN_TIMEWAIT);
+    }
     if (cm->free.head == CM_NONE && cm->resting.head != CM_NONE) {
         cm_conn_enter(&cm->conns[cm->resting.head], CM_CONN_FREE);
     }
@@ -285,6 +291,11 @@ static bool is_resting(const struct cm_conn *conn)
     return conn->state == CM_CONN_TIMEWAIT && conn->is_released;
 }
 
+static bool is_leaving(const struct cm_conn *conn)
+{
+    return conn->state == CM_CONN_DREQ_SENT && conn->is_released;
+}
+
 void cm_conn_enter(struct cm_conn *conn, enum cm_conn_state next)
 {
     struct cm *cm = conn->cm;
@@ -292,6 +303,8 @@ void cm_conn_enter(struct cm_conn *conn, enum cm_conn_state next)
     ASSERT(next_states[conn->state] & BIT(next));
     if (is_resting(conn)) {
         list_remove(cm, &cm->resting, index_of(conn));
+    } else if (is_leaving(conn)) {
+        list_remove(cm, &cm->leaving, index_of(conn));
     }
     conn->state = (uint8_t)next;
     cm_timer_stop(conn);
@@ -322,6 +335,8 @@ void cm_conn_disown(struct cm_conn *conn)
     conn->is_released = true;
     if (is_resting(conn)) {
         list_append(conn->cm, &conn->cm->resting, index_of(conn));
+    } else if (is_leaving(conn)) {
+        list_append(conn->cm, &conn->cm->leaving, index_of(conn));
     }
     cm_conn_settle(conn);
 }

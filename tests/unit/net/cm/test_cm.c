@@ -667,6 +667,36 @@ static void test_a_full_pool_is_refused_and_recovers(void **state)
     side_free(side);
 }
 
+/* Peers that are gone, whose REQs named long timeouts, bar nobody's way. */
+static void test_a_pool_full_of_unanswered_dreqs_has_room(void **state)
+{
+    struct side *side = side_new(2, 7);
+    uint32_t n = 100;
+
+    (void)state;
+    for (unsigned int i = 0; i < CM_CONNS; i++) {
+        fill(side, n++);
+        side_sent(side, CM_REP);
+        cm_release(side->conn);
+        side_sent(side, CM_DREQ);
+    }
+    assert_int_equal(side->cm.free.head, 0xffff);
+    for (unsigned int i = 0; i < 3; i++) {
+        fill(side, n++);
+        side_sent(side, CM_REP);
+        assert_ptr_equal(side->conn, &side->cm.conns[i]);
+    }
+    assert_int_equal(side->cm.counters.no_conn, 0);
+    assert_int_equal(side_pins(side), CM_CONNS);
+    /* A DREP takes one out of the middle. */
+    send_simple(side, CM_DREP, 150, side->cm.conns[50].local_comm_id, 0);
+    assert_int_equal(side->cm.conns[50].state, CM_CONN_TIMEWAIT);
+    fill(side, n++);
+    side_sent(side, CM_REP);
+    assert_ptr_equal(side->conn, &side->cm.conns[50]);
+    side_free(side);
+}
+
 static void test_connections_rest_for_different_times(void **state)
 {
     struct side *side = side_new(2, 7);
@@ -861,6 +891,7 @@ int main(void)
         cmocka_unit_test(test_a_timeout_rej_is_found_by_guid),
         cmocka_unit_test(test_numbers_of_two_boots_differ),
         cmocka_unit_test(test_a_full_pool_is_refused_and_recovers),
+        cmocka_unit_test(test_a_pool_full_of_unanswered_dreqs_has_room),
         cmocka_unit_test(test_connections_rest_for_different_times),
         cmocka_unit_test(test_communication_ids_rest_as_long_as_possible),
         cmocka_unit_test(
