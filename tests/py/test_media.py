@@ -84,6 +84,18 @@ def test_qcow2_has_the_size_its_header_says(tmp_path: Path) -> None:
     assert media.check(path) == media.Media(path, "qcow2", 1 << 30)
 
 
+def test_what_a_host_writes_does_not_make_raw_media_qcow2(tmp_path: Path) -> None:
+    header = struct.pack(">4sIQIIQ", b"QFI\xfb", 3, 0, 0, 16, 1 << 30)
+    for name in ("media.raw", "media.img"):
+        path = tmp_path / name
+        media.create(path, 64 << 20)
+        with open(path, "r+b") as file:
+            file.write(header)
+    assert media.check(tmp_path / "media.raw").format == "raw"
+    with pytest.raises(media.MediaError, match="begins like a qcow2 image"):
+        media.check(tmp_path / "media.img")
+
+
 def test_file_held_by_another_process_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "media.raw"
     media.create(path, 64 * MIB)

@@ -45,7 +45,7 @@ def up(name: Name = "default",
        size: Annotated[str | None, typer.Option(
            help="Capacity of a new drive, 64M to 16T.  [default: 8G]")] = None,
        media: Annotated[Path | None, typer.Option(
-           help="File with the drive's data (raw or qcow2).")] = None,
+           help="File with the drive's data: raw, or qcow2 named so.")] = None,
        mtu: Annotated[int, typer.Option(help="MTU of the links, 1500 to 9000.")] = 1500,
        host: Annotated[bool, typer.Option(
            help="Start the Linux host too, or the drive alone.")] = True,

@@ -89,7 +89,13 @@ def check(path: Path) -> Media:
         if is_locked(descriptor):
             raise MediaError(f"media file {path} is in use by another process")
         head = os.pread(descriptor, 32, 0)
-        if head[:4] == b"QFI\xfb":
+        # A host may write such a header, or a whole image, into a raw file:
+        # what it wrote must never decide how the file is read the next time.
+        looks_qcow2 = head[:4] == b"QFI\xfb"
+        if looks_qcow2 and path.suffix not in (".raw", ".qcow2"):
+            raise MediaError(f"media file {path} begins like a qcow2 image: name "
+                             "it .qcow2 if it is one, .raw if it is not")
+        if looks_qcow2 and path.suffix == ".qcow2":
             kind, size = "qcow2", int.from_bytes(head[24:32], "big")
         else:
             kind, size = "raw", os.fstat(descriptor).st_size
