@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What the user asks for, checked and turned into addresses of two ends."""
 
+from pathlib import Path
+
 import pytest
 
 from essd import setup
 from essd.config import Config, Drive, Host, Link, Peer, host_address
+from essd.drive import drive_command
 from essd.instance import EssdError, Instance
 from essd.setup import Wish
 
@@ -20,6 +23,14 @@ def test_configuration_survives_json() -> None:
     config = Config("x", "/guest", "tcg", [Link(0, ["10.0.0.10/24"], 9000, True)],
                     Drive("q", "f", "m", "raw", "nqn.x"), Host(), Peer())
     assert Config.from_json(config.to_json()) == config
+
+
+def test_a_comma_in_a_file_name_begins_no_option(tmp_path: Path) -> None:
+    config = Config("x", "/guest", "tcg", [],
+                    Drive("q", "/f,l", "/m,read-only=on", "raw", "nqn.x", []))
+    words = drive_command(config, tmp_path)
+    assert any("file=/f,,l" in word for word in words)
+    assert any("file.filename=/m,,read-only=on,file" in word for word in words)
 
 
 @pytest.mark.parametrize("text", [

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from .config import Config
-from .vm import qmp_options
+from .vm import option, qmp_options
 
 CABLE_LOOK_MS = 100
 
@@ -23,9 +23,10 @@ def drive_command(config: Config, folder: Path) -> list[str]:
         "-M", ",".join(
             ["essd", "media=media",
              *(f"port{n}-netdev=port{n}" for n in drive.links)]),
-        "-drive", f"if=mtd,format=raw,file={drive.flash}",
+        "-drive", f"if=mtd,format=raw,file={option(drive.flash)}",
         "-blockdev", f"driver={drive.media_format},node-name=media,discard=unmap,"
-        f"file.driver=file,file.filename={drive.media},file.discard=unmap",
+        f"file.driver=file,file.filename={option(drive.media)},"
+        "file.discard=unmap",
         # An earlier log is kept: a power cycle is part of the story.
         "-chardev", f"socket,id=console,path={folder}/console.sock,server=on,"
         f"wait=off,logfile={folder}/drive.console,logappend=on",

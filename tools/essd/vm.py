@@ -29,6 +29,11 @@ PLAIN_FRAMES = ("csum=off,gso=off,guest_csum=off,guest_tso4=off,guest_tso6=off,"
                 "host_ecn=off,host_ufo=off")
 
 
+def option(value: object) -> str:
+    """A value as QEMU's options take it: a comma would begin the next one."""
+    return str(value).replace(",", ",,")
+
+
 def qmp_options(folder: Path, part: str) -> list[str]:
     """Two monitors: one for the supervisor, one for whoever asks."""
     options = []
