@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import signal
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -128,6 +129,27 @@ def test_power_goes_off_and_on(instance: Instance) -> None:
     assert wait_state(instance, "running")["pid"] != first
     with pytest.raises(EssdError, match="powered already"):
         instance.ask("power-on")
+
+
+def test_of_two_starts_at_once_one_is_refused(instance: Instance) -> None:
+    config = instance.config
+    instance.stop()
+    said: list[str] = []
+
+    def start() -> None:
+        try:
+            Instance("unit").start(config)
+            said.append("")
+        except EssdError as error:
+            said.append(str(error))
+
+    threads = [threading.Thread(target=start) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(map(bool, said)) == [False, True]
+    assert any("running already" in text for text in said)
 
 
 def test_unknown_port_is_refused(instance: Instance) -> None:

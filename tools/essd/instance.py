@@ -94,6 +94,11 @@ class Instance:
 
     def start(self, config: Config) -> None:
         """Start the supervisor, which starts every part."""
+        # Of two that start the same instance at once, one comes too late.
+        with paths.locked(paths.runtime() / f".{self.name}.lock"):
+            self.start_alone(config)
+
+    def start_alone(self, config: Config) -> None:
         if self.is_running:
             raise EssdError(f"instance {self.name} is running already: "
                             "./essd down ends it")
