@@ -39,6 +39,9 @@ static void address_enter(struct net_stack *stack, uint8_t local,
     address->tries = 0;
     address->deadline_us = deadline_us;
     net_due(&stack->address_due_us, deadline_us);
+    if (next == ADDRESS_DOWN || next == ADDRESS_UNUSED) {
+        address->mld_left = 0;
+    }
     address->is_assigned =
         net_stack_is_usable(stack, local) ||
         (was_assigned && next != ADDRESS_DUPLICATE && next != ADDRESS_UNUSED);
@@ -128,7 +131,8 @@ int net_address_on_link(const struct net_stack *stack, uint8_t port,
         if (net_stack_is_usable(stack, (uint8_t)local) &&
             address->config.port == port && address->config.vlan == vlan &&
             ip_addr_is_v4(&address->config.ip) == v4 &&
-            ip_addr_prefix_equal(&address->config.ip, ip, bits)) {
+            (ip_addr_prefix_equal(&address->config.ip, ip, bits) ||
+             (!v4 && ip_addr_is_link_local(ip)))) {
             return local;
         }
     }
@@ -149,6 +153,9 @@ static void come_up(struct net_stack *stack, uint8_t local, uint64_t now_us)
     const struct net_address_config *own = &stack->addresses[local].config;
     bool v4 = ip_addr_is_v4(&own->ip);
 
+    if (!v4) { /* before the first question, or the answer may not reach us */
+        net_mld_join(stack, local, now_us);
+    }
     if (own->is_probed) {
         address_enter(stack, local, ADDRESS_TENTATIVE,
                       now_us +
@@ -277,6 +284,18 @@ uint64_t net_address_timer(struct net_stack *stack, uint64_t now_us)
 
         if (address->state == ADDRESS_UNUSED) {
             continue;
+        }
+        if (address->mld_left != 0 && address->mld_due_us <= now_us) {
+            uint8_t *frame = net_tx_begin(stack, address->config.port);
+
+            if (frame == NULL) {
+                next_us = MIN(next_us, now_us + TX_RETRY_US);
+                continue;
+            }
+            net_mld_report(stack, local, frame, now_us);
+        }
+        if (address->mld_left != 0) {
+            next_us = MIN(next_us, address->mld_due_us);
         }
         if (address->deadline_us <= now_us) {
             uint8_t *frame = net_tx_begin(stack, address->config.port);

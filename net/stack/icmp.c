@@ -10,6 +10,7 @@
 #include "net/wire/ipv4.h"
 #include "net/wire/ipv6.h"
 #include "net/wire/ipv6_ext.h"
+#include "net/wire/mld.h"
 #include "net/wire/nd.h"
 
 enum {
@@ -220,6 +221,16 @@ void net_icmpv6_input(struct net_stack *stack, struct net_rx *rx)
         } else {
             net_nd_input(stack, rx);
         }
+        break;
+    case ND_ROUTER_ADVERT:
+        if (rx->is_fragmented) {
+            net_count(stack, rx->port, NET_DROP_ND_MALFORMED);
+        } else {
+            net_router_input(stack, rx);
+        }
+        break;
+    case MLD_QUERY:
+        net_mld_input(stack, rx);
         break;
     case ICMPV6_UNREACHABLE:
     case ICMPV6_TOO_BIG:

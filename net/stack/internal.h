@@ -54,6 +54,15 @@ static inline void net_count(struct net_stack *stack, uint8_t port,
     stack->counters[port][counter]++;
 }
 
+/** The longest packet on a port's link: RFC 4861 section 6.3.4 for IPv6. */
+static inline uint16_t net_link_mtu(const struct net_stack *stack, uint8_t port,
+                                    bool v4)
+{
+    uint16_t told = stack->routers[port].mtu_bytes;
+
+    return v4 || told == 0 ? stack->config.ports[port].mtu_bytes : told;
+}
+
 /** Whether frames may go to `mac`: one station, and not ourselves. */
 static inline bool net_mac_is_station(const struct net_stack *stack,
                                       uint8_t port, const struct mac_addr *mac)
@@ -140,6 +149,28 @@ size_t net_nd_detect_duplicate(const struct net_stack *stack, uint8_t local,
 size_t net_nd_ask(const struct net_stack *stack, uint8_t local,
                   const struct ip_addr *ip, const struct mac_addr *unicast,
                   uint8_t *frame);
+
+/* mld.c */
+
+/** Say that we listen to the address' solicited-node group, from then on. */
+void net_mld_join(struct net_stack *stack, uint8_t local, uint64_t due_us);
+void net_mld_report(struct net_stack *stack, uint8_t local, uint8_t *frame,
+                    uint64_t now_us);
+void net_mld_input(struct net_stack *stack, struct net_rx *rx);
+
+/* router.c */
+
+void net_router_init(struct net_stack *stack);
+void net_router_link(struct net_stack *stack, uint8_t port, bool is_up,
+                     uint64_t now_us);
+uint64_t net_router_timer(struct net_stack *stack, uint64_t now_us);
+void net_router_input(struct net_stack *stack, struct net_rx *rx);
+/** Where packets to addresses elsewhere go; all zero: nowhere. */
+const struct ip_addr *net_gateway(const struct net_stack *stack, uint8_t port,
+                                  uint16_t vlan, bool v4, uint64_t now_us);
+/** It does not answer: try others first. */
+void net_router_failed(struct net_stack *stack, uint8_t port,
+                       const struct ip_addr *ip);
 
 /* limit.c */
 

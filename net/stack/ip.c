@@ -62,7 +62,7 @@ bool net_ip_is_for_us(const struct net_stack *stack, struct net_rx *rx)
 uint16_t net_path_mtu(const struct net_stack *stack, uint8_t port,
                       uint16_t vlan, const struct ip_addr *ip, uint64_t now_us)
 {
-    uint16_t mtu_bytes = stack->config.ports[port].mtu_bytes;
+    uint16_t mtu_bytes = net_link_mtu(stack, port, ip_addr_is_v4(ip));
     uint16_t index = net_neigh_find(stack, port, vlan, ip);
 
     return index == NEIGH_NONE

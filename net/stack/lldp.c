@@ -77,17 +77,18 @@ static void add_management(struct lldp *lldp, const struct net_stack *stack,
     }
 }
 
-/* This port's addresses: configured ones first, link-local ones behind. */
-static void add_managements(struct lldp *lldp, const struct net_stack *stack,
-                            uint8_t port)
+/*
+ * The drive's addresses: configured ones first, link-local ones behind.  The
+ * same on both ports, as lldpd keeps one list for a chassis.
+ */
+static void add_managements(struct lldp *lldp, const struct net_stack *stack)
 {
     for (unsigned int pass = 0; pass < 2; pass++) {
         for (uint8_t local = 0; local < NET_ADDRESSES; local++) {
-            const struct net_address_config *own =
-                &stack->addresses[local].config;
+            const struct ip_addr *ip = &stack->addresses[local].config.ip;
 
-            if (net_stack_is_usable(stack, local) && own->port == port &&
-                ip_addr_is_link_local(&own->ip) == (pass == 1)) {
+            if (net_stack_is_usable(stack, local) &&
+                ip_addr_is_link_local(ip) == (pass == 1)) {
                 add_management(lldp, stack, local);
             }
         }
@@ -171,7 +172,7 @@ static size_t build(const struct lldp_agent *agent, uint8_t index,
                             : LLDP_MAU_25GBASE_R;
         lldp.max_frame =
             (uint16_t)(stack->config.ports[index].mtu_bytes + FRAME_OVERHEAD);
-        add_managements(&lldp, stack, index);
+        add_managements(&lldp, stack);
         add_vlans(&lldp, stack, index, names);
     }
     return lldp_emit(&lldp, at, LLDP_PDU_MAX);

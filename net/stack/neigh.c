@@ -150,6 +150,7 @@ static void give_up(struct net_stack *stack, uint16_t index, uint64_t now_us)
     struct neigh_entry *e = neigh_entry_of(stack, index);
 
     net_count(stack, e->port, NET_NEIGH_FAILED);
+    net_router_failed(stack, e->port, &e->ip);
     while (e->behind.head != NEIGH_NONE) {
         give_up(stack, e->behind.head, now_us); /* takes itself off the list */
     }
@@ -185,6 +186,7 @@ static bool retransmit(struct net_stack *stack, uint16_t index, uint64_t now_us)
         return true;
     }
     net_count(stack, e->port, NET_NEIGH_FAILED);
+    net_router_failed(stack, e->port, &e->ip);
     if (e->pins != 0) {
         neigh_enter(stack, index, NEIGH_STALE, now_us);
     } else {
@@ -366,9 +368,8 @@ enum neigh_result net_neigh_resolve(struct net_stack *stack, uint8_t local,
                                     uint16_t *index)
 {
     const struct net_address_config *own = &stack->addresses[local].config;
-    const struct net_port_config *port = &stack->config.ports[own->port];
     const struct ip_addr *gateway =
-        ip_addr_is_v4(ip) ? &port->gateway4 : &port->gateway6;
+        net_gateway(stack, own->port, own->vlan, ip_addr_is_v4(ip), now_us);
 
     ASSERT(local < NET_ADDRESSES);
     *index = NEIGH_NONE;

@@ -365,7 +365,7 @@ uint16_t net_neigh_path_mtu(const struct net_stack *stack, uint16_t index,
     ASSERT(index < NET_NEIGHBOURS);
     return e->path_mtu_bytes != 0 && now_us < e->path_mtu_until_us
                ? e->path_mtu_bytes
-               : stack->config.ports[e->port].mtu_bytes;
+               : net_link_mtu(stack, e->port, ip_addr_is_v4(&e->ip));
 }
 
 bool net_neigh_note_mtu(struct net_stack *stack, uint16_t index,

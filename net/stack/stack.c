@@ -19,6 +19,7 @@ void net_stack_init(struct net_stack *stack,
     stack->random = config->random_seed;
     stack->fragment_due_us = UINT64_MAX;
     net_limit_init(stack);
+    net_router_init(stack);
     net_address_init(stack);
     net_neigh_init(stack);
 }
@@ -64,11 +65,13 @@ bool net_stack_input(struct net_stack *stack, uint8_t port,
 
 uint64_t net_stack_timer(struct net_stack *stack, uint64_t now_us)
 {
+    /* It may take addresses away: before they get their turn. */
+    uint64_t router_us = net_router_timer(stack, now_us);
     uint64_t address_us = net_address_timer(stack, now_us);
     uint64_t neigh_us = net_neigh_timer(stack, now_us);
     uint64_t fragment_us = net_fragment_timer(stack, now_us);
 
-    return MIN(MIN(address_us, neigh_us), fragment_us);
+    return MIN(MIN(router_us, address_us), MIN(neigh_us, fragment_us));
 }
 
 void net_stack_link(struct net_stack *stack, uint8_t port, bool is_up,
@@ -81,6 +84,7 @@ void net_stack_link(struct net_stack *stack, uint8_t port, bool is_up,
     stack->link_up[port] = is_up;
     net_address_link(stack, port, is_up, now_us);
     net_neigh_link(stack, port, now_us);
+    net_router_link(stack, port, is_up, now_us);
 }
 
 size_t net_stack_multicast(const struct net_stack *stack, uint8_t port,

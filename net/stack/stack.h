@@ -9,6 +9,8 @@
  *  + ICMP and ICMPv6 echo of up to 64 KiB, in fragments if need be; the errors
  *    that the specifications ask for; a path's MTU is noted, if somebody says
  *    that our packets are too long for it
+ *  + IPv6 routers: gateway, MTU, addresses of their prefixes (RFC 4862);
+ *    listener reports for the groups that we are asked in (RFC 3810)
  *  + IPv6 extension headers; IPv4 options are skipped, source routes refused
  *  + limits on all that a peer can make us send
  *  + UDP ports and EtherTypes that somebody is bound to
@@ -24,8 +26,7 @@
  * and must not call back into input(), timer() or link(), nor into
  * net_neigh_resolve() or net_neigh_learn().
  *
- * Left out: multicast listener reports (a snooping switch has to flood);
- * router discovery (addresses and gateways are configured); redirects.
+ * Left out: redirects; routes other than the gateway; what the files say.
  */
 #ifndef ESSD_NET_STACK_STACK_H
 #define ESSD_NET_STACK_STACK_H
@@ -39,6 +40,7 @@
 #include "net/stack/fragment.h"
 #include "net/stack/limits.h"
 #include "net/stack/neigh.h"
+#include "net/stack/router.h"
 #include "net/wire/eth.h"
 #include "net/wire/ip_addr.h"
 
@@ -46,7 +48,8 @@ struct net_port_config {
     struct mac_addr mac;
     uint16_t mtu_bytes;      /* 1280..9000: the longest IP packet */
     struct ip_addr gateway4; /* all zero: none */
-    struct ip_addr gateway6; /* all zero: none; a link-local one is usual */
+    struct ip_addr gateway6; /* all zero: what routers advertise; link-local */
+    bool has_slaac;          /* take IPv6 addresses of routers' prefixes */
 };
 
 struct net_address_config {
@@ -127,6 +130,7 @@ enum net_counter {
     NET_ICMP_ERRORS_LIMITED,
     NET_ICMP_ERRORS_RECEIVED,
     NET_PATH_MTU_NOTED, /* of them: led to smaller packets */
+    NET_ROUTER_ADVERTS, /* good ones */
     NET_FRAGMENTS_RECEIVED,
     NET_FRAGMENTS_SENT,
     NET_REASSEMBLED,
@@ -200,7 +204,12 @@ struct net_address {
     uint8_t state; /* enum address_state; address_enter() is the only writer */
     uint8_t tries;
     bool has_defended;
-    bool is_assigned; /* ours: was usable, and nobody else has it */
+    uint64_t valid_until_us; /* is_auto */
+    uint64_t mld_due_us;     /* of the next listener report */
+    uint8_t mld_left;        /* reports */
+    bool mld_is_change;      /* they tell news, and do not answer */
+    bool is_auto;            /* of a router's prefix */
+    bool is_assigned;        /* ours: was usable, and nobody else has it */
 };
 
 /* What a peer can make us send, each within limits. */
@@ -232,6 +241,8 @@ struct net_stack {
     uint64_t address_due_us; /* no address has anything to do before */
     uint64_t counters[NET_PORTS][NET_COUNTERS];
     uint64_t fragment_due_us;
+    uint64_t router_due_us;
+    struct net_port_routers routers[NET_PORTS];
     struct net_reassembly reassemblies[NET_REASSEMBLIES];
     struct net_bucket limits[NET_PORTS][NET_LIMITS];
     uint64_t random;

@@ -107,11 +107,14 @@ static const struct {
     const uint8_t *frame;
     uint8_t len;
 } seeds[] = {
-    SEED(arp_ask),    SEED(arp_probe), SEED(arp_claim),  SEED(arp_found),
-    SEED(ping4),      SEED(ping6),     SEED(ping4_vlan), SEED(ping6_all),
-    SEED(ns),         SEED(ns_plain),  SEED(ns_dad),     SEED(na_claim),
-    SEED(na_found),   SEED(udp4),      SEED(udp6),       SEED(tcp4_frame),
-    SEED(tcp6_frame),
+    SEED(arp_ask),       SEED(arp_probe),     SEED(arp_claim),
+    SEED(arp_found),     SEED(ping4),         SEED(ping6),
+    SEED(ping4_vlan),    SEED(ping6_all),     SEED(ns),
+    SEED(ns_plain),      SEED(ns_dad),        SEED(na_claim),
+    SEED(na_found),      SEED(udp4),          SEED(udp6),
+    SEED(tcp4_frame),    SEED(tcp6_frame),    SEED(hops6_frame),
+    SEED(route6_frame),  SEED(report6_frame), SEED(late6_frame),
+    SEED(atomic6_frame), SEED(mld_query_all), SEED(rs_ours),
 };
 
 static size_t add_frame(uint8_t *buf, size_t at, size_t seed, uint8_t parameter)

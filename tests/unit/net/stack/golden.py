@@ -3,7 +3,9 @@
 """Print what goes in and must come out of net/stack as C, made by scapy."""
 from scapy.all import (ARP, ICMP, UDP, Dot1Q, Ether, HBHOptUnknown,
                        ICMPv6DestUnreach,
-                       ICMPv6EchoReply, ICMPv6EchoRequest, ICMPv6ND_NA,
+                       ICMPv6EchoReply, ICMPv6EchoRequest,
+                       ICMPv6MLDMultAddrRec, ICMPv6MLQuery2,
+                       ICMPv6MLReport2, ICMPv6ND_NA, ICMPv6ND_RS,
                        ICMPv6ND_NS, ICMPv6NDOptDstLLAddr,
                        ICMPv6NDOptSrcLLAddr, ICMPv6ParamProblem, IP, IPv6,
                        IPv6ExtHdrDestOpt, IPv6ExtHdrFragment,
@@ -50,6 +52,14 @@ late6 = V6_IN / IPv6ExtHdrDestOpt(options=[SKIP]) / IPv6ExtHdrHopByHop() / ASK6
 def problem6(about, code, pointer):
     return OUT / V6_OUT / ICMPv6ParamProblem(code=code, ptr=pointer) / Raw(
         bytes(about))
+
+
+def query(group):
+    dst = "ff02::1" if group == "::" else group
+    return Ether(src=HOST, dst="33:33:00:00:00:01") / IPv6(
+        src=HOST_LL, dst=dst, hlim=1) / IPv6ExtHdrHopByHop(
+            options=[ALERT, PadN(optdata=b"")]) / ICMPv6MLQuery2(
+                mrd=1000, mladdr=group)
 
 
 FRAMES = {
@@ -122,6 +132,17 @@ FRAMES = {
                 lladdr=HOST),
     "na_fragment": IN / IPv6(src="2001:db8::1", dst="2001:db8::2", **ND) /
     IPv6ExtHdrFragment(id=3) / ICMPv6ND_NA(tgt="2001:db8::1", R=0, S=1, O=1),
+    "rs_ours": Ether(src=DRIVE, dst="33:33:00:00:00:02") / IPv6(
+        src=DRIVE_LL, dst="ff02::2", **ND) / ICMPv6ND_RS() /
+    ICMPv6NDOptSrcLLAddr(lladdr=DRIVE),
+    "mld_ours": Ether(src=DRIVE, dst="33:33:00:00:00:16") / IPv6(
+        src="::", dst="ff02::16", hlim=1) / IPv6ExtHdrHopByHop(
+            options=[ALERT, PadN(optdata=b"")]) / ICMPv6MLReport2(
+                records=[ICMPv6MLDMultAddrRec(
+                    rtype=4, dst="ff02::1:ff00:2")]),
+    "mld_query_all": query("::"),
+    "mld_query_one": query("ff02::1:ff00:2"),
+    "mld_query_other": query("ff02::1:ff00:3"),
     "udp4": IN / closed4,
     "udp4_unreachable": OUT / V4_OUT / ICMP(type=3, code=3, unused=0) /
     Raw(bytes(closed4)),

@@ -167,11 +167,13 @@ static void test_lldp_says_who_we_are(void **state)
     assert_memory_equal(lldp.system_description.bytes, "an essd", 7);
     assert_non_null(lldp.port_description.bytes);
     assert_int_equal(lldp.capabilities_enabled, LLDP_CAN_STATION);
-    /* 10.0.0.2, 2001:db8::2, 10.9.0.2; the link-local one is the last */
+    /* Those of both ports; there is no room for the link-local ones. */
     assert_int_equal(lldp.management_count, 4);
     assert_int_equal(ip_addr_to_v4(&lldp.management[0].ip), 0x0a000002);
-    assert_true(ip_addr_is_link_local(&lldp.management[3].ip));
-    assert_int_equal(lldp.management[3].interface, 1);
+    assert_int_equal(lldp.management[0].interface, 1);
+    assert_int_equal(lldp.management[1].ip.bytes[0], 0x20);
+    assert_int_equal(ip_addr_to_v4(&lldp.management[3].ip), 0x0a010002);
+    assert_int_equal(lldp.management[3].interface, 2);
     assert_int_equal(lldp.pvid, 1);
     assert_int_equal(lldp.vlan_count, 1);
     assert_int_equal(lldp.vlans[0].vlan, 9);

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Multicast listener discovery: see mld.h. */
+#include "net/wire/mld.h"
+
+#include "lib/bytes.h"
+#include "net/wire/icmp.h"
+
+_Static_assert(MLD_RECORD_GROUP + 16 == MLD_REPORT_LEN, "one record");
+
+/* RFC 3810 section 5.1.3: from 32768 on a small floating-point number. */
+static uint32_t response_ms(uint16_t code)
+{
+    return code < 0x8000 ? code
+                         : ((code & 0xfffu) | 0x1000) << ((code >> 12 & 7) + 3);
+}
+
+bool mld_query_parse(struct mld_query *query, const uint8_t *buf, size_t len)
+{
+    uint16_t code;
+
+    if ((len != MLD_QUERY_V1_LEN && len < MLD_QUERY_V2_LEN) ||
+        buf[ICMP_TYPE] != MLD_QUERY) {
+        return false;
+    }
+    code = get_be16(buf + MLD_MAX_RESPONSE);
+    *query = (struct mld_query){
+        .group = ip_addr_from_bytes(buf + MLD_GROUP),
+        .max_response_ms = len == MLD_QUERY_V1_LEN ? code : response_ms(code),
+    };
+    return true;
+}
+
+void mld_report_emit(enum mld_record record, const struct ip_addr *group,
+                     const struct ip_addr *src, const struct ip_addr *dst,
+                     uint8_t *buf)
+{
+    const struct icmp icmp = {.type = MLD_REPORT_V2, .rest = 1};
+
+    buf[MLD_RECORD] = (uint8_t)record;
+    buf[MLD_RECORD + 1] = 0;
+    put_be16(buf + MLD_RECORD_SOURCES, 0);
+    memcpy(buf + MLD_RECORD_GROUP, group->bytes, sizeof(group->bytes));
+    icmpv6_emit(&icmp, src, dst, buf, MLD_REPORT_LEN);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Multicast listener discovery: queries, and reports of one group.
+ * Spec: RFC 3810 sections 5.1 and 5.2; RFC 2710 (version 1 queries).
+ *
+ * Left out: sources; reports of others.
+ */
+#ifndef ESSD_NET_WIRE_MLD_H
+#define ESSD_NET_WIRE_MLD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/util.h"
+#include "net/wire/ip_addr.h"
+
+enum { MLD_QUERY = 130, MLD_REPORT_V2 = 143 };
+
+enum { /* query; offsets count from the ICMPv6 header */
+       MLD_MAX_RESPONSE = 4,
+       MLD_GROUP = 8,
+       MLD_QUERY_V1_LEN = 24,
+       MLD_QUERY_V2_LEN = 28,
+};
+
+enum { /* report with one record */
+       MLD_RECORD_COUNT = 6,
+       MLD_RECORD = 8, /* type, auxiliary length, sources, group */
+       MLD_RECORD_SOURCES = 10,
+       MLD_RECORD_GROUP = 12,
+       MLD_REPORT_LEN = 28,
+};
+
+enum mld_record {
+    MLD_MODE_IS_EXCLUDE = 2,   /* "I listen", in answer to a query */
+    MLD_CHANGE_TO_EXCLUDE = 4, /* "I listen from now on" */
+};
+
+struct mld_query {
+    struct ip_addr group;     /* ::: all of them */
+    uint32_t max_response_ms; /* answer within */
+};
+
+/** @return false when cut or another message */
+MUST_USE bool mld_query_parse(struct mld_query *query, const uint8_t *buf,
+                              size_t len);
+
+/** Write MLD_REPORT_LEN bytes: one group, from any source. */
+void mld_report_emit(enum mld_record record, const struct ip_addr *group,
+                     const struct ip_addr *src, const struct ip_addr *dst,
+                     uint8_t *buf);
+
+#endif
