@@ -11,6 +11,7 @@ enum {
     VERBS_BUDGET = 256, /* completions in one step */
     MEDIA_BUDGET = 256,
     MEDIA_COMMANDS = 512,
+    ACKS_WAIT_US = 4000, /* at most, before they are looked at */
     TEMPERATURE_K = 313,
     SPARE_PERCENT = 100,
     STATUS_INVALID_IMAGE = 0x107, /* NVM Express Base 1.4 section 4.6.1.2.2 */
@@ -218,8 +219,16 @@ bool drive_step(struct drive *drive, uint64_t now_us)
 
 bool drive_arm(struct drive *drive, uint64_t *deadline_us)
 {
+    /* Acknowledged responses give buffers back, which is urgent to no one as
+     * long as nobody waits for one. */
+    bool acks_wait = !rdma_transport_is_short(&drive->rdma) &&
+                     !nvmf_target_is_short(&drive->target);
+
     *deadline_us = drive->deadline_us;
-    return drive_net_arm(&drive->net) && media_arm(&drive->media);
+    if (acks_wait && rdma_transport_unacked(&drive->rdma) != 0) {
+        *deadline_us = MIN(*deadline_us, drive->now_us + ACKS_WAIT_US);
+    }
+    return drive_net_arm(&drive->net, acks_wait) && media_arm(&drive->media);
 }
 
 void drive_report_image(struct drive *drive, uint8_t slot)

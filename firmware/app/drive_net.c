@@ -345,9 +345,9 @@ void drive_net_flush(struct drive_net *net)
     }
 }
 
-bool drive_net_arm(struct drive_net *net)
+bool drive_net_arm(struct drive_net *net, bool sends_wait)
 {
-    bool is_quiet = verbs_arm(&net->verbs);
+    bool is_quiet = verbs_arm(&net->verbs, sends_wait);
 
     for (uint8_t i = 0; i < NET_PORTS; i++) {
         is_quiet &= port_arm(&net->ports[i].port);
@@ -359,6 +359,9 @@ void drive_net_irqs(struct drive_net *net, uint32_t irqs)
 {
     static const uint8_t irq[NET_PORTS] = {SOC_IRQ_PORT0, SOC_IRQ_PORT1};
 
+    if (irqs & BIT(SOC_IRQ_RNIC)) {
+        verbs_irq_take(&net->verbs);
+    }
     for (uint8_t i = 0; i < NET_PORTS; i++) {
         if (irqs & BIT(irq[i])) {
             uint32_t what = port_irq_take(&net->ports[i].port);

@@ -68,8 +68,8 @@ bool drive_net_step(struct drive_net *net, uint64_t now_us, unsigned int budget,
 /** Send what was posted since. */
 void drive_net_flush(struct drive_net *net);
 
-/** Before sleeping. @return false when something has come */
-MUST_USE bool drive_net_arm(struct drive_net *net);
+/** Before sleeping, see verbs_arm(). @return false when something has come */
+MUST_USE bool drive_net_arm(struct drive_net *net, bool sends_wait);
 
 /** See drive_irqs(). */
 void drive_net_irqs(struct drive_net *net, uint32_t irqs);

@@ -11,6 +11,7 @@
 /* The only ones: everything else is handed them. */
 static struct board board;
 static struct drive drive;
+static struct hal_wait sleep;
 
 static bool start(void)
 {
@@ -64,8 +65,8 @@ static void rest(uint64_t board_deadline_us)
     if (!drive_arm(&drive, &deadline_us)) {
         return;
     }
-    hal_wait_until(MIN(deadline_us, board_deadline_us));
-    irqs = plic_claim_all(&board.plic);
+    hal_wait_until(&sleep, MIN(deadline_us, board_deadline_us));
+    irqs = plic_claim(&board.plic);
     drive_irqs(&drive, irqs);
     plic_complete(&board.plic, irqs);
 }
@@ -80,7 +81,7 @@ void arch_main(uint64_t hart)
     (void)hart;
     ASSERT(sysctl_init(&sysctl, SOC_SYSCTL_BASE));
     dram_end = SOC_DRAM_BASE + sysctl_dram_bytes(&sysctl);
-    hal_wait_init();
+    hal_wait_init(&sleep);
     board_init(&board, free_memory, dram_end - (uintptr_t)free_memory);
     is_serving = start();
     if (is_serving) {
@@ -96,7 +97,7 @@ void arch_main(uint64_t hart)
         if (is_serving) {
             rest(deadline_us);
         } else {
-            hal_wait_until(deadline_us);
+            hal_wait_until(&sleep, deadline_us);
         }
     }
 }

@@ -60,18 +60,22 @@ void hal_delay_us(uint32_t us)
     }
 }
 
-void hal_wait_init(void)
+void hal_wait_init(struct hal_wait *wait)
 {
+    wait->deadline_ticks = 0;
     csr_write(mie, MIE_EXTERNAL | MIE_TIMER | MIE_SOFTWARE);
 }
 
-void hal_wait_until(uint64_t deadline_us)
+void hal_wait_until(struct hal_wait *wait, uint64_t deadline_us)
 {
-    uintptr_t mtimecmp = CLINT_MTIMECMP + 8 * csr_read(mhartid);
     uint64_t deadline = deadline_us > UINT64_MAX / TICKS_PER_US
                             ? UINT64_MAX
                             : deadline_us * TICKS_PER_US;
 
-    mmio_write64(mtimecmp, deadline);
+    if (deadline < wait->deadline_ticks ||
+        wait->deadline_ticks <= csr_read(time)) {
+        wait->deadline_ticks = deadline;
+        mmio_write64(CLINT_MTIMECMP + 8 * csr_read(mhartid), deadline);
+    }
     __asm__ volatile("wfi" : : : "memory");
 }

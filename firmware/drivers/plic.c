@@ -42,6 +42,13 @@ void plic_disable(const struct plic *plic, uint32_t irq)
     mmio_write32(enable_addr(plic), mmio_read32(enable_addr(plic)) & ~BIT(irq));
 }
 
+uint32_t plic_claim(const struct plic *plic)
+{
+    uint32_t irq = mmio_read32(context(plic) + CONTEXT_CLAIM);
+
+    return irq != 0 ? BIT(irq) : 0;
+}
+
 uint32_t plic_claim_all(const struct plic *plic)
 {
     uint32_t irqs = 0;

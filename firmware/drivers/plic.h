@@ -23,10 +23,13 @@ void plic_init(struct plic *plic, uintptr_t base, uint32_t hart);
 void plic_enable(const struct plic *plic, uint32_t irq);
 void plic_disable(const struct plic *plic, uint32_t irq);
 
+/* Claim one interrupt. @return its bit, 0 when none is pending */
+uint32_t plic_claim(const struct plic *plic);
+
 /* Claim all that is pending. @return one bit per source, bit n is source n */
 uint32_t plic_claim_all(const struct plic *plic);
 
-/* Let the sources in `irqs`, as plic_claim_all() returned them, come again. */
+/* Let the sources in `irqs`, as they were claimed them, come again. */
 void plic_complete(const struct plic *plic, uint32_t irqs);
 
 #endif

@@ -94,7 +94,6 @@ struct verbs {
     uintptr_t regs;
     uintptr_t hart_regs;
     uint8_t hart;
-    bool has_slept;     /* an interrupt may be pending */
     uint8_t poll_first; /* which CQ verbs_poll() begins with */
 
     uint8_t *page; /* hart page */

@@ -392,22 +392,23 @@ unsigned int verbs_poll(struct verbs *verbs, unsigned int budget)
     return delivered + taken;
 }
 
-bool verbs_arm(struct verbs *verbs)
+void verbs_irq_take(struct verbs *verbs)
 {
-    if (verbs->has_slept) {
-        mmio_write32(verbs->regs + A_RNIC_IRQ_STATUS, BIT(verbs->hart));
-        verbs->has_slept = false;
-    }
+    mmio_write32(verbs->regs + A_RNIC_IRQ_STATUS, BIT(verbs->hart));
+}
+
+bool verbs_arm(struct verbs *verbs, bool sends_wait)
+{
     if (verbs->dirty_count != 0) {
         return false; /* not flushed, or the doorbell ring was full */
     }
-    shared_store32(verbs->page, RNIC_PAGE_ARMED, 1);
+    shared_store32(verbs->page, RNIC_PAGE_ARMED,
+                   sends_wait ? RNIC_ARMED_URGENT : RNIC_ARMED_ALL);
     hal_dma_mb();
     if (eq_has_entry(verbs) || cq_has_entry(&verbs->cq[CQ_SEND]) ||
         cq_has_entry(&verbs->cq[CQ_RECV])) {
-        shared_store32(verbs->page, RNIC_PAGE_ARMED, 0);
+        shared_store32(verbs->page, RNIC_PAGE_ARMED, RNIC_ARMED_NOT);
         return false;
     }
-    verbs->has_slept = true;
     return true;
 }

@@ -9,11 +9,20 @@
 
 #include <stdint.h>
 
-/* Once, before the first hal_wait_until(): which interrupts end a sleep. */
-void hal_wait_init(void);
+/* What the hart's timer is set to. */
+struct hal_wait {
+    uint64_t deadline_ticks;
+};
 
-/* Return at `deadline_us` (hal_now_us() time), or before that as soon as an
- * external or software interrupt is pending; at once if one already is. */
-void hal_wait_until(uint64_t deadline_us);
+/* Once, before the first hal_wait_until(): which interrupts end a sleep. */
+void hal_wait_init(struct hal_wait *wait);
+
+/*
+ * Return at `deadline_us` (hal_now_us() time), or before that as soon as an
+ * external or software interrupt is pending; at once if one already is.  May
+ * also return at an earlier deadline of a call before: a timer that runs is not
+ * set anew only to run longer.
+ */
+void hal_wait_until(struct hal_wait *wait, uint64_t deadline_us);
 
 #endif

@@ -201,7 +201,7 @@ static bool host_turn(void *ctx)
     drive_net_flush(&host->net);
     log_poll(&host->log);
     if (!is_busy) {
-        host->sleep.is_asleep = drive_net_arm(&host->net);
+        host->sleep.is_asleep = drive_net_arm(&host->net, false);
     }
     return is_busy || !host->sleep.is_asleep;
 }

@@ -18,8 +18,10 @@
  * SIGTERM) lets every command under way complete, empties the cache and flushes
  * the drive, so that a saved state holds no data.  A reset keeps it.
  *
- * Everything runs in the main loop, under the big lock.  The block layer reads
- * and writes DRAM directly.
+ * Everything runs under the big lock: in the main loop, and what a register
+ * write asks for right after that write, in the hart's thread.  That saves waking
+ * the main loop for each doorbell; a write that the cache takes is complete when
+ * the hart goes on.  The block layer reads and writes DRAM directly.
  *
  * Not modelled: what the guide lists; changes of the drive's size.  What is
  * written to DRAM is not logged as dirty: a machine must be stopped before it
@@ -77,6 +79,8 @@ struct EssdMediaState {
     MemoryRegion *dram;
     uint8_t *dram_ptr;
     uint64_t dram_size;
+    bool in_write;              /* of a register: the work follows it */
+    bool run_follows;
     EssdMediaIo io[HW_MEDIA_IO_IDS];
     struct hw_media media;
 };
@@ -123,7 +127,9 @@ static void essd_media_defer(void *ctx)
 {
     EssdMediaState *s = ctx;
 
-    if (runstate_is_running()) {
+    if (s->in_write) {
+        s->run_follows = true;
+    } else if (runstate_is_running()) {
         qemu_bh_schedule(s->bh);
     }
 }
@@ -223,10 +229,16 @@ static void essd_media_write(void *opaque, hwaddr offset, uint64_t value,
     EssdMediaState *s = opaque;
 
     trace_essd_media_write(offset, value);
+    s->in_write = true;
     if (!hw_media_write(&s->media, offset, value)) {
         qemu_log_mask(LOG_GUEST_ERROR,
                       "essd-media: write of 0x%08" PRIx64
                       " to offset 0x%" HWADDR_PRIx "\n", value, offset);
+    }
+    s->in_write = false;
+    if (s->run_follows) {
+        s->run_follows = false;
+        essd_media_bh(s);
     }
 }
 

@@ -10,8 +10,9 @@
  *    RAM.  Bus addresses begin at SOC_DRAM_BASE
  *  + links "port0", "port1": the ports, which essd_rnic.h ties to it
  *
- * Everything runs in the main loop, under the big lock, and not while the
- * machine is stopped.
+ * Everything runs under the big lock, and not while the machine is stopped: in
+ * the main loop, and what a register write asks for right after that write, in
+ * the hart's thread.  That saves waking the main loop for each doorbell.
  *
  * Not modelled: DMA into anything but DRAM; dirty logging of what is written
  * there, so a machine must be stopped before it is saved or migrated.
@@ -48,6 +49,8 @@ struct EssdRnicState {
     uint8_t *dram_ptr;
     uint64_t dram_size;
     uint32_t state_size;
+    bool in_write;              /* of a register: the work follows it */
+    bool run_follows;
     struct rnic rnic;
 };
 
@@ -93,7 +96,9 @@ static void essd_rnic_defer(void *ctx)
 {
     EssdRnicState *s = ctx;
 
-    if (runstate_is_running()) {
+    if (s->in_write) {
+        s->run_follows = true;
+    } else if (runstate_is_running()) {
         qemu_bh_schedule(s->bh);
     }
 }
@@ -170,10 +175,16 @@ static void essd_rnic_write(void *opaque, hwaddr offset, uint64_t value,
     EssdRnicState *s = opaque;
 
     trace_essd_rnic_write(offset, value);
+    s->in_write = true;
     if (!rnic_write(&s->rnic, offset, value)) {
         qemu_log_mask(LOG_GUEST_ERROR,
                       "essd-rnic: write of 0x%08" PRIx64
                       " to offset 0x%" HWADDR_PRIx "\n", value, offset);
+    }
+    s->in_write = false;
+    if (s->run_follows) {
+        s->run_follows = false;
+        essd_rnic_bh(s);
     }
 }
 

@@ -75,8 +75,13 @@ enum {
     RNIC_PAGE_DB_CI = 0x080,      /* RNIC: doorbells taken */
     RNIC_PAGE_EQ_CI = 0x0c0,      /* firmware: events taken */
     RNIC_PAGE_ASLEEP = 0x100,     /* RNIC: 1 = write KICK after publishing */
-    RNIC_PAGE_ARMED = 0x140,      /* firmware: 1 = interrupt at next entry */
+    RNIC_PAGE_ARMED = 0x140,      /* firmware: interrupt, RNIC_ARMED_... */
     RNIC_PAGE_LEN = 0x180,
+};
+enum {
+    RNIC_ARMED_NOT = 0,
+    RNIC_ARMED_ALL = 1,           /* at the next entry */
+    RNIC_ARMED_URGENT = 2,        /* not for a SEND or WRITE that succeeded */
 };
 /* A doorbell is a 32-bit word: the QPN whose send queue has grown. */
 

@@ -241,6 +241,7 @@ static void run_command(struct rnic *rnic, unsigned int h)
     put_le32(buf + RNIC_CMD_RESULT, result);
     __atomic_store_n(buf + RNIC_CMD_STATUS, status, __ATOMIC_RELEASE);
     rnic->state.roce.objects.harts_dirty |= BIT(h);
+    rnic->state.roce.objects.harts_urgent |= BIT(h);
 }
 
 static bool run_commands(struct rnic *rnic, unsigned int h)
@@ -316,20 +317,27 @@ static bool fall_asleep(struct rnic *rnic)
 static void notify(struct rnic *rnic)
 {
     uint32_t dirty = rnic->state.roce.objects.harts_dirty;
+    uint32_t urgent = rnic->state.roce.objects.harts_urgent;
     uint32_t before = rnic->state.irq_status;
 
     if (dirty == 0) {
         return;
     }
     rnic->state.roce.objects.harts_dirty = 0;
+    rnic->state.roce.objects.harts_urgent = 0;
     dev_mb();
     for (unsigned int h = 0; h < RNIC_HARTS; h++) {
         const struct rnic_hart *hart = &rnic->state.harts[h];
-        uint64_t armed = hart->page + RNIC_PAGE_ARMED;
+        uint64_t word = hart->page + RNIC_PAGE_ARMED;
+        uint32_t armed;
 
-        if ((dirty & BIT(h)) != 0 && hart->enabled &&
-            rdma_read_word(dram(rnic), armed) == 1) {
-            rdma_write_word(dram(rnic), armed, 0);
+        if ((dirty & BIT(h)) == 0 || !hart->enabled) {
+            continue;
+        }
+        armed = rdma_read_word(dram(rnic), word);
+        if (armed == RNIC_ARMED_ALL ||
+            (armed == RNIC_ARMED_URGENT && (urgent & BIT(h)) != 0)) {
+            rdma_write_word(dram(rnic), word, 0);
             rnic->state.irq_status |= BIT(h);
         }
     }

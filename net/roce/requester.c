@@ -290,6 +290,43 @@ static bool gather(struct roce *roce, uint32_t slot,
     return *count >= 0;
 }
 
+/*
+ * Whether the request behind `sent` is posted, goes with it, and will be
+ * acknowledged for both.
+ */
+static bool next_asks_too(struct roce *roce, uint32_t slot,
+                          const struct roce_sent *sent)
+{
+    const struct rdma_qp *rqp = roce_rdma_qp(roce, slot);
+    uint16_t wqe = (uint16_t)(sent->wqe + 1);
+    struct rdma_wr next;
+
+    return !sent->signaled && wqe != (uint16_t)rqp->sq_pi &&
+           rdma_sq_read(rqp, &roce->dram, wqe, &next) && next.linked &&
+           (next.opcode == VERBS_WR_SEND || next.opcode == VERBS_WR_SEND_INV ||
+            next.opcode == VERBS_WR_WRITE) &&
+           wr_check(&next) == VERBS_WC_SUCCESS;
+}
+
+/*
+ * An acknowledgement costs the peer a packet: ask at the end of a request, but
+ * not in the middle of a group, and often enough for the window.  What is sent
+ * again always asks: something went wrong.
+ */
+static bool asks_for_ack(struct roce *roce, uint32_t slot,
+                         const struct roce_sent *sent, bool is_last)
+{
+    const struct roce_requester *req = &roce_qp(roce, slot)->req;
+    uint32_t window = roce->state->window;
+
+    if (req->since_ack_req + 1 >=
+        (int)MIN((uint32_t)ROCE_ACK_EVERY, (window + 1) / 2)) {
+        return true;
+    }
+    return is_last && (psn_diff(req->tx_psn, req->high_psn) < 0 ||
+                       !next_asks_too(roce, slot, sent));
+}
+
 /* Build packet tx_psn of `sent`; a verdict other than SUCCESS fails it. */
 static enum verbs_wc_status build(struct roce *roce, uint32_t slot,
                                   const struct roce_sent *sent,
@@ -320,10 +357,7 @@ static enum verbs_wc_status build(struct roce *roce, uint32_t slot,
         .dest_qp = qp->path.dest_qpn,
         .psn = qp->req.tx_psn,
         .ack_requested =
-            !is_read && (k == sent->packets - 1 ||
-                         qp->req.since_ack_req + 1 >=
-                             (int)MIN((uint32_t)ROCE_ACK_EVERY,
-                                      (roce->state->window + 1) / 2)),
+            !is_read && asks_for_ack(roce, slot, sent, k == sent->packets - 1),
     };
     roce_route_of(qp, &route);
     ext = roce_packet_begin(&roce->state->objects, &route, bth,

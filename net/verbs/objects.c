@@ -123,7 +123,8 @@ static bool qp_valid(const struct rdma_objects *o, const struct rdma_qp *qp,
 
 bool rdma_objects_valid(const struct rdma_objects *o)
 {
-    if (!queues_valid(o) || !addresses_valid(o) || o->harts_dirty >> RDMA_EQS) {
+    if (!queues_valid(o) || !addresses_valid(o) || o->harts_dirty >> RDMA_EQS ||
+        o->harts_urgent >> RDMA_EQS) {
         return false;
     }
     for (uint32_t i = 0; i < RDMA_MRS; i++) {

@@ -136,7 +136,9 @@ struct rdma_objects {
     struct rdma_qp qps[RDMA_QPS];
     struct rdma_laddr laddrs[RDMA_LADDRS];
     struct rdma_neigh neighs[RDMA_NEIGHS];
-    uint32_t harts_dirty; /* BIT(h): entries written for hart h since */
+    uint32_t harts_dirty;  /* BIT(h): entries written for hart h since */
+    uint32_t harts_urgent; /* BIT(h): one of them is not a mere SEND or WRITE
+                              that succeeded */
 };
 
 _Static_assert(RDMA_QPS <= 1 << RDMA_QPN_SLOT_BITS && RDMA_RQS >= RDMA_QPS,

@@ -136,6 +136,14 @@ static void publish_byte(uint8_t *byte, uint8_t value)
     __atomic_store_n(byte, value, __ATOMIC_RELEASE);
 }
 
+/* Somebody may wait for it: not only the buffers it was sent from. */
+static bool is_urgent(const struct rdma_completion *c)
+{
+    return c->status != RNIC_WC_SUCCESS ||
+           (c->opcode != RNIC_WR_SEND && c->opcode != RNIC_WR_SEND_INV &&
+            c->opcode != RNIC_WR_WRITE);
+}
+
 bool rdma_cq_write(struct rdma_objects *o, const struct rdma_dram *dram,
                    uint16_t cq_index, const struct rdma_completion *c)
 {
@@ -167,6 +175,9 @@ bool rdma_cq_write(struct rdma_objects *o, const struct rdma_dram *dram,
                   (c->with_inv ? RNIC_CQE_WITH_INV : 0)));
     cq->pi++;
     o->harts_dirty |= BIT(cq->hart);
+    if (is_urgent(c)) {
+        o->harts_urgent |= BIT(cq->hart);
+    }
     return true;
 }
 
@@ -194,6 +205,7 @@ void rdma_eq_write(struct rdma_objects *o, const struct rdma_dram *dram,
     publish_byte(buf + RNIC_EQE_FLAGS, phase_of(eq->pi, eq->size_log2));
     eq->pi++;
     o->harts_dirty |= BIT(hart);
+    o->harts_urgent |= BIT(hart);
 }
 
 void rdma_ud_source_emit(const struct rdma_ud_source *source, uint8_t *buf)

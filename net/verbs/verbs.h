@@ -236,9 +236,14 @@ unsigned int verbs_poll(struct verbs *verbs, unsigned int budget);
 /**
  * Ask for an interrupt at the next entry (docs/hardware/rnic.md, 1).
  *
+ * @param sends_wait  not for a SEND or WRITE that succeeded: the caller has a
+ *                    deadline by which it polls again
  * @return false when something arrived meanwhile: poll again, do not wait
  */
-MUST_USE bool verbs_arm(struct verbs *verbs);
+MUST_USE bool verbs_arm(struct verbs *verbs, bool sends_wait);
+
+/** The interrupt has come: take it back.  Before verbs_arm() is called again. */
+void verbs_irq_take(struct verbs *verbs);
 
 /**
  * Make a region of the firmware's DRAM known to the RNIC.  Waits.

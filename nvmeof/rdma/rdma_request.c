@@ -213,6 +213,7 @@ static void start_or_wait(struct rdma_request *req)
         start(req);
         return;
     }
+    qp->rdma->waiting++;
     req->next_waiting = NULL;
     if (qp->waiting == NULL) {
         qp->waiting = req;
@@ -228,6 +229,7 @@ static void start_waiting(struct rdma_queue *qp)
         struct rdma_request *req = qp->waiting;
 
         qp->waiting = req->next_waiting;
+        qp->rdma->waiting--;
         start(req);
     }
 }
@@ -251,6 +253,7 @@ void rdma_request_respond(void *ctx, struct nvmf_request *nvmf)
     ASSERT(nvmf->send_len == 0 || req->remote.is_keyed);
     req->state = RDMA_REQUEST_RESPOND_ROOM;
     req->qp->responding++;
+    req->qp->rdma->responding++;
     repost_capsule(req);
     start_or_wait(req);
 }
@@ -280,6 +283,7 @@ static void responded(struct rdma_request *req)
     struct rdma_queue *qp = req->qp;
 
     qp->responding--;
+    qp->rdma->responding--;
     nvmf_request_done(qp->rdma->config.target, &req->nvmf);
     /* Between the two: the request counts until its capsule can go. */
     if (req->capsule != RDMA_NO_CAPSULE && qp->state < RDMA_QUEUE_FAILED) {
@@ -330,12 +334,19 @@ void rdma_request_completion(void *ctx, const struct verbs_wc *wc)
     }
 }
 
+static void drop_waiting(struct rdma_queue *qp)
+{
+    for (; qp->waiting != NULL; qp->waiting = qp->waiting->next_waiting) {
+        qp->rdma->waiting--;
+    }
+}
+
 void rdma_request_fail_all(struct rdma_queue *qp)
 {
     struct nvmf_target *target = qp->rdma->config.target;
     struct rdma_request *next;
 
-    qp->waiting = NULL;
+    drop_waiting(qp);
     for (struct rdma_request *req = qp->requests;
          req != NULL && qp->state != RDMA_QUEUE_DRAINED; req = next) {
         next = req->next;
@@ -358,6 +369,9 @@ void rdma_request_fail_all(struct rdma_queue *qp)
 
 void rdma_request_release_all(struct rdma_queue *qp)
 {
+    drop_waiting(qp);
+    qp->rdma->responding -= qp->responding;
+    qp->responding = 0;
     while (qp->requests != NULL) {
         give_request(qp->requests);
     }

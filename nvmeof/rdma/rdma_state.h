@@ -73,6 +73,8 @@ struct rdma_transport {
     uint64_t now_us;
     struct rdma_request *free_requests;
     uint32_t requests_in_use;
+    uint32_t responding; /* of all QPs */
+    uint32_t waiting;    /* requests, for room in a send ring */
     uint32_t capsules_in_use;
     uint32_t qpairs_in_use;
     uint16_t free_capsule;

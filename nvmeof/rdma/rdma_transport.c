@@ -370,6 +370,8 @@ bool rdma_transport_init(struct rdma_transport *rdma,
     rdma->lkey = verbs_local_key(config->verbs);
     rdma->now_us = 0;
     rdma->requests_in_use = 0;
+    rdma->responding = 0;
+    rdma->waiting = 0;
     rdma->capsules_in_use = 0;
     rdma->qpairs_in_use = 0;
     rdma->step_first = NULL;
@@ -386,6 +388,16 @@ bool rdma_transport_init(struct rdma_transport *rdma,
 void rdma_transport_tick(struct rdma_transport *rdma, uint64_t now_us)
 {
     rdma->now_us = now_us;
+}
+
+uint32_t rdma_transport_unacked(const struct rdma_transport *rdma)
+{
+    return rdma->responding;
+}
+
+bool rdma_transport_is_short(const struct rdma_transport *rdma)
+{
+    return rdma->waiting != 0;
 }
 
 void rdma_transport_usage(const struct rdma_transport *rdma,

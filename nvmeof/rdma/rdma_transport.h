@@ -75,6 +75,12 @@ void rdma_transport_tick(struct rdma_transport *rdma, uint64_t now_us);
  */
 bool rdma_transport_step(struct rdma_transport *rdma);
 
+/** Responses that the host has not acknowledged. */
+uint32_t rdma_transport_unacked(const struct rdma_transport *rdma);
+
+/** A request waits for room that their acknowledgement will make. */
+bool rdma_transport_is_short(const struct rdma_transport *rdma);
+
 /* What is in use, for status lines and tests: all 0 without connections. */
 struct rdma_usage {
     uint32_t qpairs;

@@ -153,6 +153,11 @@ void nvmf_target_ns_changed(struct nvmf_target *target, uint32_t nsid)
     }
 }
 
+bool nvmf_target_is_short(const struct nvmf_target *target)
+{
+    return target->wait_buffer.head != NULL;
+}
+
 const struct nvmf_counters *nvmf_target_counters(
     const struct nvmf_target *target)
 {

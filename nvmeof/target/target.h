@@ -180,6 +180,9 @@ void nvmf_capsule(struct nvmf_target *target, uint16_t qpair,
                   struct nvmf_request *req, const uint8_t *sqe,
                   const struct nvmf_data *data, uint64_t now_us);
 
+/** A request waits for a buffer. */
+bool nvmf_target_is_short(const struct nvmf_target *target);
+
 /** The answer to transport.fetch(); is_ok false: the connection has failed. */
 void nvmf_request_fetched(struct nvmf_target *target, struct nvmf_request *req,
                           bool is_ok);

@@ -5,7 +5,9 @@
  *
  *   native_initiator --socket PATH --peer 10.0.0.1 --local 10.0.0.2 --nqn NQN
  *
- * Prints JSON: IOPS, MB/s (10^6), mean and 99th percentile latency by workload,
+ * With --listen PATH instead of --socket it waits there for the drive's QEMU.
+ *
+ * Prints JSON: when it was connected (CLOCK_MONOTONIC, seconds), and IOPS, MB/s (10^6), mean and 99th percentile latency by workload,
  * and the CPU time that this program itself took.
  *
  * With --verify the area is written first, every block with its own number and
@@ -52,6 +54,7 @@ static const struct workload workloads[] = {
 
 struct options {
     const char *socket;
+    bool listen;
     struct ip_addr peer, local;
     const char *nqn;
     const char *only; /* one workload by name, or NULL */
@@ -76,6 +79,7 @@ struct bench {
     struct native_world world;
     struct socket_link link;
     struct native_host *host;
+    uint64_t connected_ns;
     uint64_t size_blocks;
     uint64_t random;
 
@@ -389,6 +393,7 @@ static bool connect_drive(struct bench *bench)
                 bench->host->host.conn[0].reject_status);
         return false;
     }
+    bench->connected_ns = real_ns();
     if (host_identify(&bench->host->host, CNS_NAMESPACE, options->nsid, id) !=
         0) {
         fprintf(stderr, "native_initiator: no namespace %u\n", options->nsid);
@@ -409,7 +414,8 @@ static bool run(struct bench *bench)
         is_ok = false;
     }
     if (is_ok) {
-        printf("[");
+        printf("{\"connected_s\": %.3f, \"workloads\": [",
+               (double)bench->connected_ns / 1e9);
         for (unsigned int i = 0; i < ARRAY_LEN(workloads); i++) {
             if (bench->options.only == NULL ||
                 strcmp(bench->options.only, workloads[i].name) == 0) {
@@ -417,7 +423,7 @@ static bool run(struct bench *bench)
                 is_first = false;
             }
         }
-        printf("\n]\n");
+        printf("\n]}\n");
     }
     host_disconnect(&bench->host->host);
     return is_ok;
@@ -436,7 +442,7 @@ static bool parse_ip(struct ip_addr *ip, const char *text)
 
 static void usage(void)
 {
-    fprintf(stderr, "usage: native_initiator --socket PATH --nqn NQN\n"
+    fprintf(stderr, "usage: native_initiator --socket|--listen PATH --nqn NQN\n"
                     "  [--peer 10.0.0.1] [--local 10.0.0.2] [--mtu 1500]\n"
                     "  [--queues 1] [--seconds 5] [--span-mib 256] [--nsid 1]\n"
                     "  [--only WORKLOAD] [--verify]\n");
@@ -447,6 +453,7 @@ static void parse_options(struct options *options, int argc, char **argv)
 {
     static const struct option longs[] = {
         {"socket", required_argument, NULL, 's'},
+        {"listen", required_argument, NULL, 'L'},
         {"nqn", required_argument, NULL, 'n'},
         {"peer", required_argument, NULL, 'p'},
         {"local", required_argument, NULL, 'l'},
@@ -473,6 +480,10 @@ static void parse_options(struct options *options, int argc, char **argv)
     };
     while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
         switch (c) {
+        case 'L':
+            options->listen = true;
+            options->socket = optarg;
+            break;
         case 's':
             options->socket = optarg;
             break;
@@ -535,7 +546,8 @@ int main(int argc, char **argv)
     node.data_bytes = DATA_BYTES;
     /* Communication ids and QPNs of two runs differ. */
     node.generation = (uint32_t)(real_ns() / 1000000 % 100000) + 1;
-    fd = socket_link_connect(bench->options.socket);
+    fd = bench->options.listen ? socket_link_accept(bench->options.socket)
+                               : socket_link_connect(bench->options.socket);
     if (fd < 0) {
         perror("native_initiator: socket");
         return 1;

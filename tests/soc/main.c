@@ -51,6 +51,7 @@ struct soc {
     struct spi spi;
     struct flash flash;
     struct plic plic;
+    struct hal_wait wait;
 };
 
 void hart_main(uint64_t hart);
@@ -161,7 +162,7 @@ static void try_interrupt(void)
 
     log_flush(&soc.log);
     start_us = hal_now_us();
-    hal_wait_until(start_us + 30000);
+    hal_wait_until(&soc.wait, start_us + 30000);
     took_us = hal_now_us() - start_us;
     log_line(&soc.log, "soc: timer %s",
              took_us >= 30000 && took_us < 3000000 ? "works" : "fails");
@@ -170,7 +171,7 @@ static void try_interrupt(void)
     plic_enable(&soc.plic, SOC_IRQ_UART);
     mmio_write8(UART_IER, 2);
     start_us = hal_now_us();
-    hal_wait_until(start_us + 5000000);
+    hal_wait_until(&soc.wait, start_us + 5000000);
     took_us = hal_now_us() - start_us;
     irqs = plic_claim_all(&soc.plic);
     mmio_write8(UART_IER, 0);
@@ -240,7 +241,7 @@ static void init(void)
     gpio_init(&soc.gpio, SOC_GPIO_BASE);
     spi_init(&soc.spi, SOC_SPI_BASE);
     plic_init(&soc.plic, SOC_PLIC_BASE, 0);
-    hal_wait_init();
+    hal_wait_init(&soc.wait);
     ASSERT(flash_init(&soc.flash, &soc.spi, &soc.gpio, SOC_GPIO_FLASH_SELECT));
 }
 
@@ -274,6 +275,6 @@ void arch_main(uint64_t hart)
             log_line(&soc.log, "soc: alive");
         }
         log_flush(&soc.log);
-        hal_wait_until(hal_now_us() + KICK_US);
+        hal_wait_until(&soc.wait, hal_now_us() + KICK_US);
     }
 }

@@ -6,13 +6,15 @@ whatever else the machine does touches both.  The CPU time is that of the whole
 QEMU process of the target, and of the host, around each fio run.
 
 In an emulated host the host's own work is the limit.  The ceiling that a row
-states is what one host could do if it never waited: its virtual CPUs divided by
-the CPU seconds that one I/O costs it.
+states is what the host would do if it never waited for its target: the IOPS
+divided by the part of the time in which its virtual CPUs were busy, or ready and
+without a core of the machine.
 """
 
 import dataclasses
 import json
 import statistics
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -48,12 +50,12 @@ class Row:
     p99_us: float
     target_cpu: float           # CPU seconds per million I/Os
     host_cpu: float             # the same, of the host guest's QEMU
-    host_cpus: int
+    host_busy: float            # part of the time, 1: never waits
 
     @property
     def ceiling(self) -> float:
-        """IOPS at which the host's virtual CPUs are all busy."""
-        return self.host_cpus * 1e6 / self.host_cpu if self.host_cpu else 0.0
+        """IOPS at which the host's virtual CPUs are always busy."""
+        return self.iops / self.host_busy if self.host_busy else 0.0
 
 
 def process(instance: Instance, part: str) -> int:
@@ -64,15 +66,28 @@ def process(instance: Instance, part: str) -> int:
     return int(pid)
 
 
+def host_threads(job: Job) -> list[int]:
+    """Those that are the host's virtual CPUs."""
+    cpus = job.instance.ask("qmp", part="host", execute="query-cpus-fast",
+                            arguments={})
+    return [int(one["thread-id"]) for one in cpus]
+
+
 def measure(job: Job, workload: str, options: str, seconds: int) -> Row:
     device = job.device()
     target, host = (process(job.instance, p) for p in (job.target, "host"))
     command = (f"fio --name=bench --filename={device} --ioengine=libaio --direct=1 "
                f"--size=256m --time_based --runtime={seconds} "
                f"--output-format=json {options}")
-    before = cpu.seconds(target), cpu.seconds(host)
+    threads = host_threads(job)
+
+    def readings() -> tuple[float, float, float, float]:
+        return (cpu.seconds(target), cpu.seconds(host), time.monotonic(),
+                sum(cpu.thread_seconds(host, t) for t in threads))
+
+    before = readings()
     output = job.instance.run(command, timeout_s=seconds * 4 + 120).output
-    after = cpu.seconds(target), cpu.seconds(host)
+    after = readings()
     report: dict[str, Any] = json.loads(output[output.index("{"):])["jobs"][0]
     side = report["read" if "read" in options else "write"]
     if report["error"] or not side["total_ios"]:
@@ -86,7 +101,7 @@ def measure(job: Job, workload: str, options: str, seconds: int) -> Row:
                side["clat_ns"]["percentile"]["99.000000"] / 1000,
                (after[0] - before[0]) * 1e6 / every,
                (after[1] - before[1]) * 1e6 / every,
-               job.instance.config.host.cpus if job.instance.config.host else 1)
+               (after[3] - before[3]) / (after[2] - before[2]) / len(threads))
 
 
 def fill(job: Job) -> None:
@@ -115,7 +130,7 @@ def run(jobs: list[Job], seconds: int, rounds: int, only: str,
             middle = Row(workload, job.target, *(
                 statistics.median(getattr(r, name) for r in runs)
                 for name in ("iops", "mb_s", "mean_us", "p99_us", "target_cpu",
-                             "host_cpu")), host_cpus=runs[0].host_cpus)
+                             "host_cpu", "host_busy")))
             medians.append(middle)
             row_done(middle)
     for job in jobs:
@@ -136,7 +151,15 @@ def show_rows(rows: list[Row]) -> None:
                       f"{row.ceiling:.0f}", f"{100 * row.iops / row.ceiling:.0f}%")
     show.console.print(table)
     show.line("CPU: seconds of the target's QEMU process per million I/Os; host CPU: "
-              "the same of the host's; ceiling: IOPS of a host that never waits")
+              "the same of the host's; ceiling: IOPS of a host that never waits for "
+              "its target")
+    by_workload: dict[str, dict[str, float]] = {}
+    for row in rows:
+        by_workload.setdefault(row.workload, {})[row.target] = row.target_cpu
+    for workload, cost in by_workload.items():
+        if len(cost) == 2:
+            show.line(f"{workload}: the drive takes "
+                      f"{100 * cost['drive'] / cost['peer']:.0f}% of nvmet's CPU")
 
 
 def command(native: bool, seconds: int, rounds: int, only: str, mtu: int,

@@ -279,8 +279,8 @@ def test(every: Annotated[bool, typer.Option(
 def bench(native: Annotated[bool, typer.Option(
               "--native", help="Our own initiator on the drive's link, where no "
                                "Linux host is the limit.")] = False,
-          seconds: Annotated[int, typer.Option(help="Length of one run.")] = 10,
-          rounds: Annotated[int, typer.Option(help="Runs of each; medians.")] = 3,
+          seconds: Annotated[int, typer.Option(help="Length of one run.")] = 4,
+          rounds: Annotated[int, typer.Option(help="Runs of each; medians.")] = 2,
           only: Annotated[str, typer.Option(
               help="Workloads whose name contains this.")] = "",
           mtu: Annotated[int, typer.Option(help="MTU of the links.")] = 1500,

@@ -13,6 +13,12 @@ def seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / TICK
 
 
+def thread_seconds(pid: int, thread: int) -> float:
+    """Time that a thread has run or has been ready without getting a core."""
+    fields = Path(f"/proc/{pid}/task/{thread}/schedstat").read_text().split()
+    return (int(fields[0]) + int(fields[1])) / 1e9
+
+
 def resident_mib(pid: int) -> float:
     """Memory that the process has in RAM."""
     pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])

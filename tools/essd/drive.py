@@ -30,6 +30,9 @@ def drive_command(config: Config, folder: Path) -> list[str]:
         # An earlier log is kept: a power cycle is part of the story.
         "-chardev", f"socket,id=console,path={folder}/console.sock,server=on,"
         f"wait=off,logfile={folder}/drive.console,logappend=on",
+        # One thread for a flush, one for what goes on meanwhile: with more, each
+        # request wakes a thread of its own, which costs more than it does.
+        "-object", "main-loop,id=main-loop,thread-pool-max=2",
         "-serial", "chardev:console", *qmp_options(folder, "drive")]
     for number in drive.links:
         link = config.link(number)

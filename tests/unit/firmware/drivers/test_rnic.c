@@ -1052,28 +1052,29 @@ static void test_arm_loses_no_wake_up(void **state)
     verbs_flush(&rnic.verbs);
     rnic.log_len = 0;
     write_cqe(0, qpn, 0, RNIC_WR_SEND, 0, 0, 0, 0);
-    assert_false(verbs_arm(&rnic.verbs));
+    assert_false(verbs_arm(&rnic.verbs, false));
     assert_int_equal(get_le32(page(RNIC_PAGE_ARMED)), 0);
     verbs_poll(&rnic.verbs, 8);
     write_eqe(RNIC_EVENT_QP_DRAINED, qpn, 0);
-    assert_false(verbs_arm(&rnic.verbs));
+    assert_false(verbs_arm(&rnic.verbs, false));
     verbs_poll(&rnic.verbs, 8);
     write_cqe(1, qpn, 0, RNIC_WR_RECV, 0, 0, 0, 0);
-    assert_false(verbs_arm(&rnic.verbs));
+    assert_false(verbs_arm(&rnic.verbs, false));
     verbs_poll(&rnic.verbs, 8);
     assert_int_equal(rnic.log_len, 0);
 
-    assert_true(verbs_arm(&rnic.verbs));
+    assert_true(verbs_arm(&rnic.verbs, false));
     assert_int_equal(get_le32(page(RNIC_PAGE_ARMED)), 1);
     assert_int_equal(rnic.log_len, 0);
     /* What is not flushed yet is no reason to sleep. */
     assert_true(verbs_post_send(&rnic.verbs, qpn, &wr));
-    rnic.verbs.has_slept = false;
-    assert_false(verbs_arm(&rnic.verbs));
+    assert_false(verbs_arm(&rnic.verbs, false));
     verbs_flush(&rnic.verbs);
-    rnic.verbs.has_slept = true;
-    /* After a sleep the level is taken back, once. */
-    assert_true(verbs_arm(&rnic.verbs));
+    /* To sleep on over what only gives buffers back. */
+    assert_true(verbs_arm(&rnic.verbs, true));
+    assert_int_equal(get_le32(page(RNIC_PAGE_ARMED)), RNIC_ARMED_URGENT);
+    assert_int_equal(rnic.log_len, 0);
+    verbs_irq_take(&rnic.verbs);
     assert_int_equal(rnic.log_len, 1);
     assert_true(rnic.log[0].is_write);
     assert_int_equal(rnic.log[0].reg, A_RNIC_IRQ_STATUS);

@@ -566,8 +566,9 @@ static void test_a_sleeping_node_is_woken(void **state)
     verbs_flush(&drive->verbs);
     for (unsigned int i = 0; i < 3; i++) {
         irqs = world.irqs;
-        assert_true(verbs_arm(&drive->verbs));
+        verbs_irq_take(&drive->verbs);
         assert_false(drive->irq);
+        assert_true(verbs_arm(&drive->verbs, false));
         post_send(host, VERBS_WR_SEND, dram_alloc(&host->dram, 64, 64), 64, 0,
                   0);
         turn();

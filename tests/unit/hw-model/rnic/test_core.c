@@ -170,6 +170,36 @@ static void test_only_an_armed_hart_is_interrupted_once(void **state)
     assert_false(side->irq);
 }
 
+/* A hart that waits for more than its buffers only. */
+static void test_an_acknowledged_write_lets_a_hart_sleep_on(void **state)
+{
+    struct bed *bed = *state;
+    struct bed_side *side = &bed->side[0];
+
+    bed_connect(bed, 0, &plain);
+    put_le32(side->dram + PAGE + RNIC_PAGE_ARMED, RNIC_ARMED_URGENT);
+    write_one(side, 1);
+    bed_settle(bed);
+    assert_int_equal(count_wc(side, RNIC_WC_SUCCESS), 1);
+    assert_false(side->irq);
+    assert_int_equal(get_le32(side->dram + PAGE + RNIC_PAGE_ARMED),
+                     RNIC_ARMED_URGENT);
+    assert_int_equal(bed_command(side, RNIC_CMD_NOP, 0, NULL, NULL),
+                     RNIC_CMD_OK);
+    assert_true(side->irq);
+    assert_int_equal(get_le32(side->dram + PAGE + RNIC_PAGE_ARMED), 0);
+    /* what has failed is urgent */
+    assert_true(rnic_write(side->rnic, A_RNIC_IRQ_STATUS, 1));
+    put_le32(side->dram + PAGE + RNIC_PAGE_ARMED, RNIC_ARMED_URGENT);
+    bed_send(side, 0,
+             &(struct bed_wr){.opcode = RNIC_WR_WRITE,
+                              .flags = RNIC_WR_SIGNALED,
+                              .len = 8,
+                              .lkey = 0xffff00});
+    bed_settle(bed);
+    assert_true(side->irq);
+}
+
 static void test_rings_that_claim_too_much_are_skipped(void **state)
 {
     struct bed *bed = *state;
@@ -609,6 +639,7 @@ int main(void)
         TEST(test_reset_forgets_everything),
         TEST(test_only_a_sleeper_is_kicked),
         TEST(test_only_an_armed_hart_is_interrupted_once),
+        TEST(test_an_acknowledged_write_lets_a_hart_sleep_on),
         TEST(test_rings_that_claim_too_much_are_skipped),
         TEST(test_a_full_event_queue_drops_events),
         TEST(test_every_mtu_and_the_lengths_around_it),

@@ -155,6 +155,44 @@ static void test_long_messages_ask_for_acknowledgements_on_the_way(void **state)
     expect(bed, 0, RNIC_WC_SUCCESS);
 }
 
+/* A WRITE and the SEND that goes with it are acknowledged together. */
+static void test_a_group_asks_for_one_acknowledgement(void **state)
+{
+    struct bed *bed = *state;
+    struct raw_reply reply;
+    unsigned int sent = 0, asked = 0;
+
+    for (unsigned int again = 0; again < 2; again++) {
+        if (again == 0) {
+            bed_send(&bed->side[1], 0,
+                     &(struct bed_wr){.opcode = RNIC_WR_WRITE, .len = 2 * MTU});
+            post(bed, &(struct bed_wr){.opcode = RNIC_WR_SEND,
+                                       .flags = RNIC_WR_LINKED,
+                                       .len = 16});
+        } else {
+            /* sent again, each asks: something went wrong */
+            answer(bed, AETH_NAK, AETH_NAK_PSN_SEQUENCE, OUR_PSN);
+        }
+        for (sent = asked = 0; raw_take(bed, &reply); sent++) {
+            asked += reply.bth.ack_requested;
+        }
+        assert_true(reply.bth.ack_requested);
+        assert_int_equal(sent, 3);
+        assert_int_equal(asked, 1 + again);
+    }
+    answer(bed, AETH_ACK, 31, OUR_PSN + 2);
+    expect(bed, 0, RNIC_WC_SUCCESS);
+    /* one that stands alone is asked about */
+    bed_send(&bed->side[1], 0,
+             &(struct bed_wr){.opcode = RNIC_WR_WRITE, .len = 4});
+    post(bed, &(struct bed_wr){.opcode = RNIC_WR_WRITE, .len = 4});
+    for (sent = asked = 0; raw_take(bed, &reply); sent++) {
+        asked += reply.bth.ack_requested;
+    }
+    assert_int_equal(sent, 2);
+    assert_int_equal(asked, 2);
+}
+
 static void test_each_nak_has_its_status(void **state)
 {
     static const uint8_t rows[][2] = {
@@ -417,6 +455,7 @@ int main(void)
         TEST(test_only_as_many_reads_as_agreed_are_outstanding),
         TEST(test_a_fence_waits_for_reads),
         TEST(test_long_messages_ask_for_acknowledgements_on_the_way),
+        TEST(test_a_group_asks_for_one_acknowledgement),
         TEST(test_each_nak_has_its_status),
         TEST(test_a_sequence_nak_goes_back),
         TEST(test_progress_gives_the_retries_back),

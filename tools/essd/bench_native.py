@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The drive alone, loaded by our own initiator at the other end of its cable.
+
+No Linux host is the limit here.  The initiator (tests/bench) listens on the
+socket that the drive's netdev connects to, once for each workload.  Also shown:
+how long it takes from starting QEMU until a connection to port 4420 stands, and
+what a drive costs that has nothing to do.
+"""
+
+import contextlib
+import dataclasses
+import json
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from . import cpu, fw_build, paths, setup, show
+from .config import Config
+from .drive import drive_command
+from .instance import EssdError
+from .setup import Wish
+
+NAME = "bench-native"
+IDLE_S = 3.0
+SETTLE_S = 1.0
+FILL = "128k-write-qd64"
+WORKLOADS = ("4k-randread-qd1", "4k-randread-qd64", "4k-randwrite-qd1",
+             "4k-randwrite-qd64", "128k-read-qd64", "128k-write-qd64")
+
+
+@dataclass(frozen=True)
+class Row:
+    workload: str
+    iops: float
+    mb_s: float
+    mean_us: float
+    p99_us: float
+    drive_cpu: float            # CPU seconds per million I/Os
+    initiator_cpu: float
+
+
+@dataclass(frozen=True)
+class Facts:
+    power_on_s: float           # from starting QEMU to a connection on 4420
+    idle_mib: float
+    idle_cpu: float             # part of one core
+    loaded_mib: float
+
+
+def build_initiator() -> Path:
+    """Compiled without sanitizers, by the host's compiler."""
+    build = paths.TOP / "build" / "fast"
+    log = build / "build.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    program = build / "tests/bench/native_initiator"
+    with paths.locked(build / "lock"), show.console.status("building the initiator"):
+        log.write_text("")
+        fw_build.run_logged(["cmake", "-S", str(paths.TOP), "--preset", "fast",
+                             "-B", str(build)], log, "configuring the initiator")
+        fw_build.run_logged(["cmake", "--build", str(build), "--target",
+                             program.name], log, "building the initiator")
+    return program
+
+
+class Bench:
+    def __init__(self, config: Config, program: Path, folder: Path,
+                 mtu: int) -> None:
+        assert config.drive is not None
+        self.config = config
+        self.nqn = config.drive.nqn
+        self.link = config.link(0)
+        self.program = program
+        self.folder = folder
+        self.mtu = mtu
+
+    def initiator(self, workload: str, seconds: float) -> "subprocess.Popen[str]":
+        """Listening when this returns."""
+        socket = self.link.socket(self.folder)
+        socket.unlink(missing_ok=True)
+        process = subprocess.Popen(
+            [self.program, "--listen", socket, "--nqn", self.nqn,
+             "--peer", self.link.target_address,
+             "--local", self.link.hosts[0].partition("/")[0],
+             "--mtu", str(self.mtu), "--seconds", str(seconds),
+             "--only", workload],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True)
+        while not socket.exists() and process.poll() is None:
+            time.sleep(0.002)
+        return process
+
+    def result(self, process: "subprocess.Popen[str]", timeout_s: float) -> Any:
+        try:
+            output, errors = process.communicate(timeout=timeout_s)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+            raise EssdError("the initiator got no connection or no answer; see "
+                            f"{self.folder}/drive.console") from None
+        if process.returncode != 0:
+            last = (errors.strip() or output.strip()).splitlines()[-1:]
+            raise EssdError(f"the initiator failed: {''.join(last)}; see "
+                            f"{self.folder}/drive.console")
+        return json.loads(output)
+
+    def load(self, workload: str, seconds: float) -> Any:
+        return self.result(self.initiator(workload, seconds), seconds + 60)
+
+    @contextlib.contextmanager
+    def drive(self) -> Iterator["subprocess.Popen[bytes]"]:
+        """The drive's QEMU, ended whatever happens."""
+        with open(self.folder / "drive.log", "w", encoding="utf-8") as log:
+            process = subprocess.Popen(drive_command(self.config, self.folder),
+                                       stdin=subprocess.DEVNULL, stdout=log,
+                                       stderr=log)
+        try:
+            yield process
+        finally:
+            process.terminate()
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+    def measure(self, pid: int, workload: str, seconds: float) -> Row:
+        before = cpu.seconds(pid)
+        reply = self.load(workload, seconds)["workloads"][0]
+        spent = cpu.seconds(pid) - before
+        million = reply["ios"] / 1e6
+        return Row(workload, reply["iops"], reply["mb_per_s"], reply["mean_us"],
+                   reply["p99_us"], spent / million, reply["cpu_s"] / million)
+
+
+def run(bench: Bench, seconds: float, only: str) -> tuple[list[Row], Facts]:
+    wanted = [name for name in WORKLOADS if only.lower() in name]
+    if not wanted:
+        raise EssdError(f"--only {only}: there are {', '.join(WORKLOADS)}")
+    first = bench.initiator(FILL, 1.0)
+    power_on = time.monotonic()
+    with bench.drive() as process:
+        # Writes what will be read, so that no read is of a hole.
+        power_on_s = bench.result(first, 60)["connected_s"] - power_on
+        show.line(f"port 4420 answers {power_on_s:.2f} s after power on")
+        rows = []
+        for name in wanted:
+            rows.append(bench.measure(process.pid, name, seconds))
+            show.line(f"{name}: {rows[-1].iops:.0f} IOPS")
+        loaded_mib = cpu.resident_mib(process.pid)
+    with bench.drive() as process:
+        time.sleep(SETTLE_S)
+        before = cpu.seconds(process.pid)
+        time.sleep(IDLE_S)
+        idle = (cpu.seconds(process.pid) - before) / IDLE_S
+        idle_mib = cpu.resident_mib(process.pid)
+    return rows, Facts(power_on_s, idle_mib, idle, loaded_mib)
+
+
+def show_rows(rows: list[Row], facts: Facts) -> None:
+    table = Table(box=None, pad_edge=False)
+    for heading in ("workload", "IOPS", "MB/s", "mean us", "p99 us", "CPU",
+                    "initiator CPU"):
+        table.add_column(heading, no_wrap=True,
+                         justify="left" if heading == "workload" else "right")
+    for row in rows:
+        table.add_row(row.workload, f"{row.iops:.0f}", f"{row.mb_s:.1f}",
+                      f"{row.mean_us:.0f}", f"{row.p99_us:.0f}",
+                      f"{row.drive_cpu:.1f}", f"{row.initiator_cpu:.1f}")
+    show.console.print(table)
+    show.line("CPU: seconds of the drive's QEMU process per million I/Os, and of "
+              "the initiator")
+    show.line(f"power on to a connection on 4420: {facts.power_on_s:.2f} s; memory: "
+              f"{facts.idle_mib:.0f} MiB idle, {facts.loaded_mib:.0f} MiB after the "
+              f"load; idle CPU: {100 * facts.idle_cpu:.1f}% of a core")
+
+
+def command(seconds: int, only: str, mtu: int, as_json: bool) -> None:
+    """What `essd bench --native` does."""
+    program = build_initiator()
+    setup.forget(NAME)
+    config = setup.configure(Wish(name=NAME, mtu=mtu, host=False))
+    with tempfile.TemporaryDirectory(prefix="essd-bench-") as folder:
+        rows, facts = run(Bench(config, program, Path(folder), mtu), seconds, only)
+    setup.forget(NAME)
+    if as_json:
+        print(json.dumps({"workloads": [dataclasses.asdict(r) for r in rows],
+                          **dataclasses.asdict(facts)}, indent=2))
+    else:
+        show_rows(rows, facts)
