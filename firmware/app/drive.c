@@ -119,6 +119,8 @@ static void target_start(struct drive *drive, const struct drive_config *config)
                 .power_cycles = config->generation,
             },
         .media = media_seam(&drive->media),
+        .vendor_logs = drive->services.logs,
+        .vendor_log_count = SERVICES_LOGS,
     };
 
     copy_text(target.subnqn, sizeof(target.subnqn), identity->subsystem_nqn);
@@ -183,6 +185,21 @@ static bool net_start(struct drive *drive, const struct drive_config *config)
     return drive_net_init(&drive->net, &net, drive->now_us);
 }
 
+static void services_start(struct drive *drive,
+                           const struct drive_config *config)
+{
+    struct services_config services = {
+        .log = config->log,
+        .net = &drive->net,
+        .target = &drive->target,
+        .identity = config->identity,
+        .config = &config->config->services,
+        .version = config->version,
+    };
+
+    services_init(&drive->services, &services, drive->now_us);
+}
+
 bool drive_init(struct drive *drive, const struct drive_config *config,
                 uint64_t now_us)
 {
@@ -191,6 +208,7 @@ bool drive_init(struct drive *drive, const struct drive_config *config,
     if (!net_start(drive, config) || !media_start(drive, config)) {
         return false;
     }
+    services_start(drive, config);
     target_start(drive, config);
     if (!transport_start(drive, config)) {
         return false;
@@ -201,7 +219,7 @@ bool drive_init(struct drive *drive, const struct drive_config *config,
 
 bool drive_step(struct drive *drive, uint64_t now_us)
 {
-    uint64_t net_us, target_us;
+    uint64_t net_us, target_us, services_us;
     bool is_busy;
 
     drive->now_us = now_us;
@@ -209,11 +227,12 @@ bool drive_step(struct drive *drive, uint64_t now_us)
     is_busy = drive_net_step(&drive->net, now_us, VERBS_BUDGET, &net_us);
     is_busy |=
         media_poll(&drive->media, MEDIA_BUDGET, media_completed, drive) != 0;
+    services_us = services_step(&drive->services, now_us);
     target_us = nvmf_target_timer(&drive->target, now_us);
     is_busy |= rdma_transport_step(&drive->rdma);
     drive_net_flush(&drive->net);
     media_kick(&drive->media);
-    drive->deadline_us = MIN(net_us, target_us);
+    drive->deadline_us = MIN(net_us, MIN(target_us, services_us));
     return is_busy;
 }
 
@@ -229,6 +248,12 @@ bool drive_arm(struct drive *drive, uint64_t *deadline_us)
         *deadline_us = MIN(*deadline_us, drive->now_us + ACKS_WAIT_US);
     }
     return drive_net_arm(&drive->net, acks_wait) && media_arm(&drive->media);
+}
+
+void drive_stop(struct drive *drive)
+{
+    services_stop(&drive->services);
+    drive_net_flush(&drive->net);
 }
 
 void drive_report_image(struct drive *drive, uint8_t slot)

@@ -10,6 +10,7 @@
 #define ESSD_APP_DRIVE_H
 
 #include "firmware/app/drive_net.h"
+#include "firmware/app/services.h"
 #include "firmware/drivers/media.h"
 #include "nvmeof/rdma/rdma_state.h"
 #include "nvmeof/target/state.h"
@@ -40,6 +41,7 @@ struct drive {
     uint64_t now_us;
     uint64_t deadline_us; /* of what was done in the last step */
     struct drive_net net;
+    struct services services;
     struct media media;
     struct nvmf_target target;
     struct rdma_transport rdma;
@@ -69,6 +71,9 @@ bool drive_step(struct drive *drive, uint64_t now_us);
  * @return false when something came meanwhile: step again
  */
 MUST_USE bool drive_arm(struct drive *drive, uint64_t *deadline_us);
+
+/** Before a reset in good order: tell the neighbours. */
+void drive_stop(struct drive *drive);
 
 /** An image slot (1 or 2) does not hold a good image: for the error log. */
 void drive_report_image(struct drive *drive, uint8_t slot);

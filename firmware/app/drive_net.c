@@ -194,6 +194,19 @@ static void stack_init(struct drive_net *net,
     net_stack_init(&net->stack, &stack);
 }
 
+void drive_net_set_groups(struct drive_net *net)
+{
+    for (uint8_t i = 0; i < NET_PORTS; i++) {
+        struct mac_addr groups[NET_MULTICAST];
+        size_t count = net_stack_multicast(&net->stack, i, groups);
+
+        for (size_t k = 0; k < NET_MULTICAST; k++) {
+            port_set_multicast(&net->ports[i].port, (unsigned int)k,
+                               k < count ? groups[k].bytes : NULL);
+        }
+    }
+}
+
 static void addresses_init(struct drive_net *net,
                            const struct drive_net_config *config)
 {
@@ -207,15 +220,7 @@ static void addresses_init(struct drive_net *net,
                                    config->identity->mac[address->port], &gid));
         }
     }
-    for (uint8_t i = 0; i < NET_PORTS; i++) {
-        struct mac_addr groups[NET_MULTICAST];
-        size_t count = net_stack_multicast(&net->stack, i, groups);
-
-        for (size_t k = 0; k < count; k++) {
-            port_set_multicast(&net->ports[i].port, (unsigned int)k,
-                               groups[k].bytes);
-        }
-    }
+    drive_net_set_groups(net);
 }
 
 static bool rdma_init(struct drive_net *net,

@@ -52,6 +52,9 @@ MUST_USE bool drive_net_init(struct drive_net *net,
                              const struct drive_net_config *config,
                              uint64_t now_us);
 
+/** Let the ports receive the groups that the stack is in now. */
+void drive_net_set_groups(struct drive_net *net);
+
 /** From now on: interrupts of the ports. */
 void drive_net_start(struct drive_net *net);
 

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "firmware/app/services.h"
+
+#include "firmware/app/neighbour_log.h"
+#include "nvmeof/wire/opcode.h"
+
+enum { NAME_SHOWN = 64 };
+
+/* What a peer says about itself, as it may be shown. */
+struct shown {
+    char text[NAME_SHOWN + 1];
+};
+
+static struct shown show_text(const struct lldp_text *text)
+{
+    struct shown out;
+    size_t len = MIN((size_t)NAME_SHOWN, text->len_bytes);
+
+    for (size_t i = 0; i < len; i++) {
+        uint8_t byte = text->bytes[i];
+
+        out.text[i] = byte >= ' ' && byte <= '~' ? (char)byte : '?';
+    }
+    out.text[len] = '\0';
+    return out;
+}
+
+static struct shown show_id(const struct lldp_id *id, uint8_t mac_subtype)
+{
+    const uint8_t *b = id->value.bytes;
+    struct shown out;
+
+    if (id->subtype != mac_subtype || id->value.len_bytes != 6) {
+        return show_text(&id->value);
+    }
+    log_format(out.text, sizeof(out.text), "%02x:%02x:%02x:%02x:%02x:%02x",
+               b[0], b[1], b[2], b[3], b[4], b[5]);
+    return out;
+}
+
+static void neighbour(void *ctx, uint8_t port, enum lldp_event event,
+                      const struct lldp *lldp)
+{
+    static const char *const said[] = {
+        [LLDP_NEW] = "is there",
+        [LLDP_CHANGED] = "has changed",
+        [LLDP_GONE] = "is gone",
+    };
+    struct services *services = ctx;
+    struct shown name = show_text(&lldp->system_name);
+    struct shown chassis = show_id(&lldp->chassis, LLDP_CHASSIS_MAC);
+    struct shown port_id = show_id(&lldp->port, LLDP_PORT_MAC);
+
+    log_line(services->log, "lldp: port %u: %s%s%s, port %s %s", port,
+             name.text, name.text[0] != '\0' ? ", " : "", chassis.text,
+             port_id.text, said[event]);
+}
+
+static void build_neighbours(void *ctx, uint32_t part, uint8_t *page)
+{
+    const struct services *services = ctx;
+
+    neighbour_log_build(&services->lldp, services->now_us, part, page);
+}
+
+static void lldp_start(struct services *services,
+                       const struct services_config *config)
+{
+    const struct config_services *settings = config->config;
+    struct lldp_config lldp = {
+        .stack = &services->net->stack,
+        .interval_s = settings->lldp_interval_s,
+        .hold = settings->lldp_hold,
+        .system_name = services->name,
+        .system_description = services->description,
+        .ctx = services,
+        .neighbour = neighbour,
+    };
+
+    memcpy(lldp.chassis.bytes, config->identity->mac[0],
+           sizeof(lldp.chassis.bytes));
+    for (uint8_t i = 0; i < NET_PORTS; i++) {
+        lldp.ports[i] = (struct lldp_port_config){
+            .sends = settings->lldp[i] == CONFIG_LLDP_BOTH ||
+                     settings->lldp[i] == CONFIG_LLDP_SEND,
+            .receives = settings->lldp[i] == CONFIG_LLDP_BOTH ||
+                        settings->lldp[i] == CONFIG_LLDP_RECEIVE,
+        };
+    }
+    ASSERT(lldp_init(&services->lldp, &lldp)); /* the first to bind */
+    services->logs[0] = (struct nvmf_vendor_log){
+        .lid = LOG_NEIGHBOURS,
+        .len_bytes = NEIGHBOUR_LOG_LEN,
+        .part_bytes = NEIGHBOUR_LOG_PART,
+        .build = build_neighbours,
+        .ctx = services,
+    };
+}
+
+void services_init(struct services *services,
+                   const struct services_config *config, uint64_t now_us)
+{
+    const struct identity *identity = config->identity;
+    const char *name = config->config->name;
+
+    services->log = config->log;
+    services->net = config->net;
+    services->target = config->target;
+    services->now_us = now_us;
+    log_format(services->name, sizeof(services->name), "%s%s",
+               name[0] != '\0' ? "" : "essd-",
+               name[0] != '\0' ? name : identity->serial);
+    log_format(services->description, sizeof(services->description),
+               "%s, firmware %s, serial %s", identity->model, config->version,
+               identity->serial);
+    lldp_start(services, config);
+    drive_net_set_groups(services->net);
+}
+
+static void check_links(struct services *services)
+{
+    for (uint8_t i = 0; i < NET_PORTS; i++) {
+        const struct drive_port *port = &services->net->ports[i];
+        struct port_link link;
+
+        if (port->is_up == services->was_up[i]) {
+            continue;
+        }
+        services->was_up[i] = port->is_up;
+        port_link_get(&port->port, &link);
+        lldp_link(&services->lldp, i, port->is_up, link.speed_mbps,
+                  services->now_us);
+    }
+}
+
+uint64_t services_step(struct services *services, uint64_t now_us)
+{
+    services->now_us = now_us;
+    check_links(services);
+    return lldp_timer(&services->lldp, now_us);
+}
+
+void services_stop(struct services *services)
+{
+    for (uint8_t i = 0; i < NET_PORTS; i++) {
+        lldp_stop(&services->lldp, i);
+    }
+}

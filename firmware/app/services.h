@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the drive does on the network besides NVMe-oF: LLDP.  Glue between the
+ * agents of net/stack, the configuration, the log and the target.
+ */
+#ifndef ESSD_APP_SERVICES_H
+#define ESSD_APP_SERVICES_H
+
+#include "firmware/app/drive_net.h"
+#include "net/stack/lldp.h"
+#include "nvmeof/target/target.h"
+
+enum { SERVICES_LOGS = 1 };
+
+struct services_config {
+    struct log *log;
+    struct drive_net *net;           /* these two stay */
+    struct nvmf_target *target;      /* set up later, before services_step() */
+    const struct identity *identity; /* during services_init() only */
+    const struct config_services *config;
+    const char *version;
+};
+
+/* Treat as opaque. */
+struct services {
+    struct log *log;
+    struct drive_net *net;
+    struct nvmf_target *target;
+    uint64_t now_us;
+    bool was_up[NET_PORTS];
+    char name[64];
+    char description[128];
+    struct lldp_agent lldp;
+    struct nvmf_vendor_log logs[SERVICES_LOGS];
+};
+
+/** Behind drive_net_init(). */
+void services_init(struct services *services,
+                   const struct services_config *config, uint64_t now_us);
+
+/** Behind drive_net_step(). @return when to call it again at the latest */
+uint64_t services_step(struct services *services, uint64_t now_us);
+
+/** Before the drive goes down in good order: tell the neighbours. */
+void services_stop(struct services *services);
+
+#endif
