@@ -20,7 +20,7 @@ def test_host_takes_the_first_free_address(target: str, host: str) -> None:
 
 
 def test_configuration_survives_json() -> None:
-    config = Config("x", "/guest", "tcg", [Link(0, ["10.0.0.10/24"], 9000, True)],
+    config = Config("x", "/guest", "tcg", [Link(0, ["10.0.0.10/24"], 9000, 0, True)],
                     Drive("q", "f", "m", "raw", "nqn.x"), Host(), Peer())
     assert Config.from_json(config.to_json()) == config
 

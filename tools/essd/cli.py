@@ -47,6 +47,8 @@ def up(name: Name = "default",
        media: Annotated[Path | None, typer.Option(
            help="File with the drive's data: raw, or qcow2 named so.")] = None,
        mtu: Annotated[int, typer.Option(help="MTU of the links, 1500 to 9000.")] = 1500,
+       host_mtu: Annotated[int, typer.Option(
+           help="MTU of the host's cards, if it is another one.")] = 0,
        host: Annotated[bool, typer.Option(
            help="Start the Linux host too, or the drive alone.")] = True,
        new: Annotated[bool, typer.Option(
@@ -67,7 +69,8 @@ def up(name: Name = "default",
     if new:
         setup.forget(name)
     wish = Wish(name=name, ports=[port0, port1], nqn=nqn, size=size, media=media,
-                mtu=mtu, host=host, target=target, capture=capture, cpus=cpus)
+                mtu=mtu, host_mtu=host_mtu, host=host, target=target, capture=capture,
+                cpus=cpus)
     config = setup.configure(wish)
     instance.start(config)
     if host:

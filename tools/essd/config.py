@@ -34,6 +34,7 @@ class Link:
     number: int
     targets: list[str]      # addresses of the far end, ADDR/LEN
     mtu: int = 1500
+    host_mtu: int = 0       # of the host's card, if it is not the same
     capture: bool = False   # write <instance>/link<number>.pcap
 
     @property
@@ -45,6 +46,10 @@ class Link:
     def hosts(self) -> list[str]:
         """The host's own ADDR/LEN in each of these networks."""
         return [host_address(target) for target in self.targets]
+
+    def card_mtu(self, host: bool) -> int:
+        """What the card of a guest at one end is told."""
+        return self.host_mtu or self.mtu if host else self.mtu
 
     def socket(self, folder: Path) -> Path:
         return folder / f"port{self.number}.sock"

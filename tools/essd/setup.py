@@ -30,6 +30,7 @@ class Wish:
     size: str | None = None
     media: Path | None = None
     mtu: int = 1500
+    host_mtu: int = 0               # of the host's cards; 0: the same
     host: bool = True
     target: str = "drive"           # or "nvmet": Linux in the drive's place
     beside: bool = False            # an nvmet guest too, on a cable of its own
@@ -70,8 +71,9 @@ def parse_addresses(text: str) -> list[str]:
 
 
 def links(wish: Wish) -> list[Link]:
-    if not MTUS[0] <= wish.mtu <= MTUS[1]:
-        raise EssdError(f"an MTU of {wish.mtu} is outside {MTUS[0]} to {MTUS[1]}")
+    for mtu in (wish.mtu, wish.host_mtu or wish.mtu):
+        if not MTUS[0] <= mtu <= MTUS[1]:
+            raise EssdError(f"an MTU of {mtu} is outside {MTUS[0]} to {MTUS[1]}")
     ports = [parse_addresses(p) for p in wish.ports]
     for one in map(ipaddress.ip_interface, ports[0]):
         for other in map(ipaddress.ip_interface, ports[1]):
@@ -80,7 +82,8 @@ def links(wish: Wish) -> list[Link]:
                                 f"{one} and {other} are not")
     if wish.beside:
         ports.append([PEER_PORT])
-    return [Link(n, p, wish.mtu, wish.capture) for n, p in enumerate(ports)]
+    return [Link(n, p, wish.mtu, wish.host_mtu, wish.capture)
+            for n, p in enumerate(ports)]
 
 
 def drive_media(wish: Wish) -> media.Media:

@@ -66,7 +66,7 @@ def card(side: int, link: Link, folder: Path, server: bool) -> list[str]:
         "-netdev", f"stream,id=cable{number},server={mode},addr.type=unix,"
         f"addr.path={link.socket(folder)}",
         "-device", f"virtio-net-pci,id=port{number},netdev=cable{number},romfile=,"
-        f"mac={mac(side, number)},host_mtu={link.mtu},{PLAIN_FRAMES},"
+        f"mac={mac(side, number)},host_mtu={link.card_mtu(server)},{PLAIN_FRAMES},"
         "rx_queue_size=1024,speed=25000,duplex=full"]
     if server and link.capture:
         options += ["-object", f"filter-dump,id=dump{number},netdev=cable{number},"
@@ -100,7 +100,8 @@ def guest_command(config: Config, part: str, folder: Path) -> list[str]:
         addresses = link.hosts if side == 1 else link.targets
         command += card(side, link, folder, server=side == 1)
         words.append("essd.nic=" + ",".join(
-            [mac(side, number), f"eth{number}", str(link.mtu), *addresses]))
+            [mac(side, number), f"eth{number}", str(link.card_mtu(side == 1)),
+             *addresses]))
     # The way in for ssh, from this machine only and with the key only.
     words.append(f"essd.mgmt={mac(side, 255)}")
     command += ["-netdev", "user,id=mgmt,restrict=on,net=192.168.76.0/24,"

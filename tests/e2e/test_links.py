@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""IPv6, and links whose MTUs are not the usual ones."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+
+from essd import steps
+from essd.steps import Job
+
+VERIFIED = "--rw=randwrite --bsrange=4k-64k --iodepth=8 --size=6m"
+
+
+def verify(job: Job) -> None:
+    command = steps.FIO.format(device=job.device(), name="link", options=VERIFIED)
+    result = job.instance.run(command, timeout_s=300)
+    assert "err= 0" in result.output, result.output
+
+
+@pytest.mark.drive
+def test_ipv6_is_discovered_connected_and_verified(booted: Callable[..., Job]) -> None:
+    """One port with both families, the other with IPv6 alone."""
+    job = booted(ports=["10.0.0.10/24,fd00:0:0:1::10/64", "fd00:0:0:2::10/64"])
+    for via in ("10.0.0.10", "fd00:0:0:1::10", "fd00:0:0:2::10"):
+        log = job.run(f"nvme discover -t rdma -a {via} -s 4420")
+        found = re.findall(r"adrfam:\s+(\S+)\n.*?traddr:\s+(\S+)", log, re.S)
+        assert {("ipv4", "10.0.0.10"), ("ipv6", "fd00:0:0:1::10"),
+                ("ipv6", "fd00:0:0:2::10")} <= set(found), log
+    for via in ("fd00:0:0:1::10", "fd00:0:0:2::10"):
+        job.run(f"nvme connect -t rdma -a {via} -s 4420 -n {job.nqn}")
+        verify(job)
+        steps.disconnect(job)
+    # What discovery lists is what can be connected to.
+    job.run("nvme connect-all -t rdma -a fd00:0:0:2::10 -s 4420")
+    assert job.quiet("cat /sys/class/nvme/nvme*/state").split() == ["live"] * 3
+    steps.clean_host(job)
+
+
+def active_mtu(job: Job) -> int:
+    return int(re.search(r"active_mtu:\s+(\d+)",
+                         job.run("ibv_devinfo -d rxe0"))[1])  # type: ignore[index]
+
+
+@pytest.mark.drive
+@pytest.mark.parametrize("mtu, path", [(1500, 1024), (4200, 4096), (9000, 4096)])
+def test_path_mtu_follows_from_the_link_mtu(booted: Callable[..., Job], mtu: int,
+                                            path: int) -> None:
+    job = booted(mtu=mtu)
+    assert active_mtu(job) == path
+    steps.connect(job)
+    verify(job)
+    steps.disconnect(job)
+
+
+@pytest.mark.drive
+def test_host_with_the_smaller_mtu_is_served(booted: Callable[..., Job]) -> None:
+    """Drive 9000, host 1500: what the host asks for is what is used."""
+    job = booted(mtu=9000)
+    job.run("ip link set eth0 mtu 1500")
+    assert active_mtu(job) == 1024
+    steps.connect(job)
+    verify(job)
+    steps.disconnect(job)
+
+
+@pytest.mark.drive
+def test_host_with_the_larger_mtu_is_refused_with_the_reason(
+        booted: Callable[..., Job]) -> None:
+    """Drive 1500, host 9000: REJ 26, which a card with one frame size can mend."""
+    job = booted(mtu=1500, host_mtu=9000)
+    job.run(f"ping -c 1 -W 30 {job.addresses[0]}")
+    assert active_mtu(job) == 4096
+    job.quiet("dmesg -C")
+    result = job.instance.run(f"nvme connect -t rdma -a {job.addresses[0]} -s 4420 "
+                              f"-n {job.nqn}", check=False)
+    assert result.status != 0
+    log = job.quiet("dmesg")
+    assert re.search(r"status 26 \(invalid MTU\)", log), log
+    job.run("ip link set eth0 mtu 1500")
+    steps.connect(job)
+    verify(job)
+    steps.disconnect(job)
