@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "firmware/app/settings.h"
 #include "firmware/app/version.h"
 #include "firmware/hal/time.h"
 #include "firmware/store/flash_layout.h"
@@ -73,9 +74,11 @@ static void read_flash(struct board *board)
     if (!store_count_boot(&board->flash, fresh, &board->generation)) {
         log_line(&board->log, "drive: the boot count cannot be written");
     }
-    if (!store_read_config(&board->flash, &board->config)) {
+    if (!store_read_config(&board->flash, &board->saved_config)) {
         log_line(&board->log, "drive: no good configuration: defaults");
     }
+    board->config = board->saved_config;
+    settings_apply_straps(&board->config, gpio_read_all(&board->straps_gpio));
     board->has_identity = store_read_identity(&board->flash, &board->identity);
     if (!board->has_identity) {
         log_line(&board->log, "drive: no good identity block");
@@ -107,6 +110,14 @@ void board_init(struct board *board, void *free_memory, size_t free_bytes)
              sysctl_dram_bytes(&board->sysctl) >> 20, free_bytes >> 20,
              sysctl_harts(&board->sysctl), gpio_read_all(&board->straps_gpio));
     read_flash(board);
+}
+
+bool board_save_config(void *ctx, const struct config *config)
+{
+    struct board *board = ctx;
+    struct config copy = *config;
+
+    return store_write_config(&board->flash, &copy);
 }
 
 uint64_t board_step(struct board *board)

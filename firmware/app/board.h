@@ -32,8 +32,9 @@ struct board {
     struct dram dram;
     char slot_version[2][IMAGE_VERSION_LEN + 1]; /* in the image slots */
     struct identity identity;
-    struct config config;
-    uint32_t generation; /* of this boot, never one twice */
+    struct config config;       /* as the straps want it */
+    struct config saved_config; /* as it is in flash */
+    uint32_t generation;        /* of this boot, never one twice */
     bool has_identity;
     uint64_t kick_us; /* when the watchdog is due */
 };
@@ -44,6 +45,9 @@ struct board {
  * @param free_memory  DRAM the firmware may use, `free_bytes` of it
  */
 void board_init(struct board *board, void *free_memory, size_t free_bytes);
+
+/** Write `config` to flash: drive_config.save_config with the board. */
+MUST_USE bool board_save_config(void *board, const struct config *config);
 
 /**
  * Kick the watchdog, empty the log.

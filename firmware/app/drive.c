@@ -5,6 +5,7 @@
 
 #include "firmware/app/ip_text.h"
 #include "firmware/app/media_seam.h"
+#include "firmware/app/vendor_feature.h"
 #include "hw-model/regs/soc.h"
 
 enum {
@@ -24,6 +25,20 @@ static void media_completed(void *ctx, uint64_t cookie,
 
     nvmf_media_done(&drive->target, (void *)(uintptr_t)cookie,
                     media_seam_status(status));
+}
+
+static void settings_init(struct drive *drive,
+                          const struct drive_config *config)
+{
+    drive->settings = (struct settings){
+        .net = &drive->net,
+        .log = config->log,
+        .in_force = *config->config,
+        .saved = config->saved_config != NULL ? *config->saved_config
+                                              : *config->config,
+        .save = config->save_config,
+        .save_ctx = config->save_ctx,
+    };
 }
 
 static bool media_start(struct drive *drive, const struct drive_config *config)
@@ -121,6 +136,7 @@ static void target_start(struct drive *drive, const struct drive_config *config)
         .media = media_seam(&drive->media),
         .vendor_logs = drive->services.logs,
         .vendor_log_count = SERVICES_LOGS,
+        .vendor = vendor_features(&drive->settings),
     };
 
     copy_text(target.subnqn, sizeof(target.subnqn), identity->subsystem_nqn);
@@ -205,6 +221,7 @@ bool drive_init(struct drive *drive, const struct drive_config *config,
 {
     drive->log = config->log;
     drive->now_us = now_us;
+    settings_init(drive, config);
     if (!net_start(drive, config) || !media_start(drive, config)) {
         return false;
     }

@@ -11,6 +11,7 @@
 
 #include "firmware/app/drive_net.h"
 #include "firmware/app/services.h"
+#include "firmware/app/settings.h"
 #include "firmware/drivers/media.h"
 #include "nvmeof/rdma/rdma_state.h"
 #include "nvmeof/target/state.h"
@@ -22,8 +23,14 @@ enum { DRIVE_SERVICE_PORT = 4420 };
 struct drive_config {
     struct dram *dram;
     struct log *log;
-    const struct identity *identity; /* these two: during drive_init() only */
+    const struct identity *identity; /* these: during drive_init() only */
     const struct config *config;
+    const struct config *saved_config; /* in flash; NULL: the same */
+
+    /* Keep a changed configuration; NULL: it cannot be kept. */
+    bool (*save_config)(void *ctx, const struct config *config);
+    void *save_ctx;
+
     uint32_t generation;  /* boot counter: no two boots have the same */
     uint64_t random_seed; /* differs from drive to drive and boot to boot */
     uintptr_t port_regs[NET_PORTS];
@@ -42,6 +49,7 @@ struct drive {
     uint64_t deadline_us; /* of what was done in the last step */
     struct drive_net net;
     struct services services;
+    struct settings settings;
     struct media media;
     struct nvmf_target target;
     struct rdma_transport rdma;

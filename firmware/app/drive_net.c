@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "firmware/app/ip_text.h"
+#include "hw-model/regs/port_names.h"
 #include "hw-model/regs/soc.h"
 
 enum {
@@ -105,17 +106,50 @@ static void path_unpin(void *ctx, uint16_t neigh)
 
 static const struct cm_path_ops path_ops = {path_resolve, path_pin, path_unpin};
 
-/* ---- Start. */
+/* ---- Links. */
 
-static bool ports_init(struct drive_net *net,
-                       const struct drive_net_config *config)
+bool drive_net_set_link(struct drive_net *net, uint8_t port, uint8_t speed_gbps,
+                        enum config_fec fec)
 {
-    static const uint8_t fec[] = {
+    static const uint8_t port_fec[] = {
         [CONFIG_FEC_NONE] = PORT_FEC_NONE,
         [CONFIG_FEC_FC] = PORT_FEC_FC,
         [CONFIG_FEC_RS] = PORT_FEC_RS,
     };
 
+    if (!port_link_enable(&net->ports[port].port, speed_gbps * 1000u,
+                          (enum port_fec)port_fec[fec])) {
+        log_line(net->log,
+                 "port %u: %u Gb/s with this FEC is refused: the ports have "
+                 "one speed, and RS-FEC is for 25 Gb/s",
+                 port, speed_gbps);
+        return false;
+    }
+    return true;
+}
+
+void drive_net_disable_link(struct drive_net *net, uint8_t port)
+{
+    port_link_disable(&net->ports[port].port);
+}
+
+void drive_net_link(const struct drive_net *net, uint8_t port,
+                    struct port_link *link)
+{
+    port_link_get(&net->ports[port].port, link);
+}
+
+uint64_t drive_net_counter(const struct drive_net *net, uint8_t port,
+                           enum port_counter counter)
+{
+    return port_counter_read(&net->ports[port].port, counter);
+}
+
+/* ---- Start. */
+
+static bool ports_init(struct drive_net *net,
+                       const struct drive_net_config *config)
+{
     for (uint8_t i = 0; i < NET_PORTS; i++) {
         const struct config_port *settings = &config->config->port[i];
         struct port *port = &net->ports[i].port;
@@ -133,17 +167,19 @@ static bool ports_init(struct drive_net *net,
             return false;
         }
         port_set_mac(port, 0, config->identity->mac[i]);
-        if (!port_link_enable(port, settings->speed_gbps * 1000u,
-                              (enum port_fec)fec[settings->fec])) {
-            log_line(net->log, "port %u: has no %u Gb/s with this FEC", i,
-                     settings->speed_gbps);
-        }
         for (uint8_t code = IB_MTU_256; code <= IB_MTU_4096; code++) {
             if (ib_mtu_bytes(code) <= room) {
                 net->ports[i].path_mtu = code;
             }
         }
         net->ports[i].check_link = true;
+    }
+    port_pair(&net->ports[0].port, &net->ports[1].port);
+    for (uint8_t i = 0; i < NET_PORTS; i++) {
+        const struct config_port *settings = &config->config->port[i];
+
+        /* Refused: that port stays off, the log says why. */
+        (void)!drive_net_set_link(net, i, settings->speed_gbps, settings->fec);
     }
     return true;
 }
@@ -291,6 +327,11 @@ static void check_link(struct drive_net *net, uint8_t index)
 
     port->check_link = false;
     port_link_get(&port->port, &link);
+    if (!link.is_up && link.reason != port->reason) {
+        log_line(net->log, "port %u: link down: %s", index,
+                 port_reason_name[link.reason]);
+    }
+    port->reason = link.reason;
     if (link.is_up == port->is_up) {
         return;
     }
@@ -300,8 +341,6 @@ static void check_link(struct drive_net *net, uint8_t index)
 
         log_line(net->log, "port %u: link up, %u Mb/s, %s", index,
                  link.speed_mbps, fec[link.fec]);
-    } else {
-        log_line(net->log, "port %u: link down", index);
     }
     net_stack_link(&net->stack, index, link.is_up, net->now_us);
 }

@@ -35,6 +35,7 @@ struct drive_port {
     uint8_t path_mtu; /* enum ib_mtu: the largest that the port carries */
     bool is_up;
     bool check_link;
+    uint8_t reason; /* enum port_link_reason, as last logged */
 };
 
 /* Treat as opaque, but for verbs, stack and cm. */
@@ -54,6 +55,22 @@ MUST_USE bool drive_net_init(struct drive_net *net,
 
 /** Let the ports receive the groups that the stack is in now. */
 void drive_net_set_groups(struct drive_net *net);
+
+/**
+ * Enable a port with this speed and FEC.  The ports run at one speed.
+ *
+ * @return false when the port refuses: it goes on as it was
+ */
+MUST_USE bool drive_net_set_link(struct drive_net *net, uint8_t port,
+                                 uint8_t speed_gbps, enum config_fec fec);
+
+void drive_net_disable_link(struct drive_net *net, uint8_t port);
+
+void drive_net_link(const struct drive_net *net, uint8_t port,
+                    struct port_link *link);
+
+uint64_t drive_net_counter(const struct drive_net *net, uint8_t port,
+                           enum port_counter counter);
 
 /** From now on: interrupts of the ports. */
 void drive_net_start(struct drive_net *net);

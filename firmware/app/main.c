@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The firmware on its SoC: one context, one loop. */
 #include "firmware/app/board.h"
+#include "firmware/app/console.h"
 #include "firmware/app/drive.h"
 #include "firmware/app/version.h"
 #include "firmware/arch/arch.h"
@@ -12,6 +13,7 @@
 static struct board board;
 static struct drive drive;
 static struct hal_wait sleep;
+static struct console console;
 
 static bool start(void)
 {
@@ -20,6 +22,9 @@ static bool start(void)
         .log = &board.log,
         .identity = &board.identity,
         .config = &board.config,
+        .saved_config = &board.saved_config,
+        .save_config = board_save_config,
+        .save_ctx = &board,
         .generation = board.generation,
         .random_seed = sysctl_random64(&board.sysctl),
         .port_regs = {SOC_PORT0_BASE, SOC_PORT1_BASE},
@@ -31,7 +36,7 @@ static bool start(void)
         .active_slot = sysctl_boot(&board.sysctl).slot == SYSCTL_SLOT_B ? 2 : 1,
     };
     static const uint8_t irq[] = {SOC_IRQ_PORT0, SOC_IRQ_PORT1, SOC_IRQ_RNIC,
-                                  SOC_IRQ_MEDIA};
+                                  SOC_IRQ_MEDIA, SOC_IRQ_UART};
 
     if (!board.has_identity) {
         log_line(&board.log, "drive: without identity there is no service");
@@ -40,7 +45,11 @@ static bool start(void)
     for (unsigned int i = 0; i < ARRAY_LEN(irq); i++) {
         plic_enable(&board.plic, irq[i]);
     }
-    return drive_init(&drive, &config, hal_now_us());
+    if (!drive_init(&drive, &config, hal_now_us())) {
+        return false;
+    }
+    console_init(&console, &board.uart, &board.log, &drive);
+    return true;
 }
 
 /* What the boot ROM held against the images, where a host can read it. */
@@ -68,6 +77,9 @@ static void rest(uint64_t board_deadline_us)
     hal_wait_until(&sleep, MIN(deadline_us, board_deadline_us));
     irqs = plic_claim(&board.plic);
     drive_irqs(&drive, irqs);
+    if (irqs & BIT(SOC_IRQ_UART)) {
+        console_poll(&console);
+    }
     plic_complete(&board.plic, irqs);
 }
 
@@ -88,9 +100,11 @@ void arch_main(uint64_t hart)
         report_images();
     }
     for (;;) {
-        bool is_busy = is_serving && drive_step(&drive, hal_now_us());
+        uint64_t now_us = hal_now_us();
+        bool is_busy = is_serving && drive_step(&drive, now_us);
         uint64_t deadline_us = board_step(&board);
 
+        is_busy |= is_serving && console_step(&console, now_us);
         if (is_busy) {
             continue;
         }

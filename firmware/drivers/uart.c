@@ -16,6 +16,7 @@ enum {               /* byte registers */
        UART_DLL = 0, /* while LCR_DLAB */
        UART_DLM = 1,
 
+       IER_RECEIVED = 0x01,
        FCR_ENABLE = 0x01,
        FCR_CLEAR = 0x06,
        LCR_8N1 = 0x03,
@@ -65,6 +66,11 @@ void uart_drain(const struct uart *uart)
 {
     while (!has_status(uart, LSR_IDLE)) {
     }
+}
+
+void uart_irq_enable(const struct uart *uart)
+{
+    mmio_write8(uart->base + UART_IER, IER_RECEIVED);
 }
 
 bool uart_read(const struct uart *uart, char *c)

@@ -18,6 +18,9 @@ size_t uart_write(const struct uart *uart, const char *text, size_t len);
 /* Wait until the last bit of everything written is out. */
 void uart_drain(const struct uart *uart);
 
+/* From now on: an interrupt while there is a received character. */
+void uart_irq_enable(const struct uart *uart);
+
 /* One received character. @return false when there is none */
 MUST_USE bool uart_read(const struct uart *uart, char *c);
 

@@ -195,6 +195,25 @@ void log_init(struct log *log, struct uart *uart)
     log->dropped = 0;
 }
 
+void log_raw(struct log *log, const char *text, size_t len)
+{
+    ring_write(log, text, len);
+}
+
+void log_text(struct log *log, const char *format, ...)
+{
+    char line[LINE_BYTES];
+    struct out out = {.buf = line, .size = sizeof(line) - 2};
+    va_list args;
+
+    va_start(args, format);
+    format_args(&out, format, &args);
+    va_end(args);
+    line[out.len++] = '\r';
+    line[out.len++] = '\n';
+    ring_write(log, line, out.len);
+}
+
 void log_vline(struct log *log, const char *format, va_list args)
 {
     uint64_t us = hal_now_us();

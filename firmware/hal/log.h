@@ -32,6 +32,13 @@ void log_line(struct log *log, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void log_vline(struct log *log, const char *format, va_list args);
 
+/* The same without a time stamp: answers to whoever sits at the console. */
+void log_text(struct log *log, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Characters as they are; all or, when the ring is full, none. */
+void log_raw(struct log *log, const char *text, size_t len);
+
 /* Hand what the UART takes now to it. @return true when nothing is left. */
 bool log_poll(struct log *log);
 

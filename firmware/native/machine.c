@@ -4,7 +4,13 @@
 #include <stdlib.h>
 
 /* The 16550 as far as the firmware's driver goes: always ready to send. */
-enum { UART_THR = 0, UART_LSR = 5, UART_LSR_EMPTY = 0x60 };
+enum {
+    UART_THR = 0,
+    UART_RBR = 0,
+    UART_LSR = 5,
+    UART_LSR_EMPTY = 0x60,
+    UART_LSR_DATA = 0x01,
+};
 
 /* ---- What a core asks of its world. */
 
@@ -213,6 +219,21 @@ static uint64_t node_deadline_ns(void *ctx)
 
 /* ---- Registers. */
 
+static uint32_t console_read(struct machine *machine, uint32_t offset)
+{
+    uint32_t value = 0;
+
+    if (offset == UART_LSR) {
+        value = UART_LSR_EMPTY | (*machine->typed != '\0' ? UART_LSR_DATA : 0);
+    } else if (offset == UART_RBR && *machine->typed != '\0') {
+        value = (uint8_t)*machine->typed++;
+        if (*machine->typed == '\0') {
+            machine->irqs &= ~BIT(SOC_IRQ_UART);
+        }
+    }
+    return value;
+}
+
 static uint32_t node_mmio_read(void *ctx, uint32_t addr)
 {
     struct machine *machine = ctx;
@@ -228,7 +249,7 @@ static uint32_t node_mmio_read(void *ctx, uint32_t addr)
                machine->media != NULL) {
         ASSERT(hw_media_read(machine->media, addr - SOC_MEDIA_BASE, &value));
     } else if (addr - SOC_UART_BASE < SOC_UART_SIZE) {
-        value = addr - SOC_UART_BASE == UART_LSR ? UART_LSR_EMPTY : 0;
+        value = console_read(machine, addr - SOC_UART_BASE);
     } else {
         ASSERT(false); /* no register */
     }
@@ -343,6 +364,7 @@ void machine_init(struct machine *machine, struct native_world *world,
     machine->cache_memory = NULL;
     machine->console_len = 0;
     machine->console[0] = '\0';
+    machine->typed = "";
     native_node_add(world, &machine->node, &node_ops, machine,
                     config->dram_bytes);
     dram_init(&machine->dram, machine->node.space + SOC_DRAM_BASE,
@@ -409,4 +431,10 @@ void machine_link(struct machine *machine, unsigned int port,
 const char *machine_console(const struct machine *machine)
 {
     return machine->console;
+}
+
+void machine_type(struct machine *machine, const char *text)
+{
+    machine->typed = text;
+    machine->irqs |= BIT(SOC_IRQ_UART);
 }

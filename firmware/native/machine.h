@@ -56,6 +56,7 @@ struct machine {
     void *cache_memory;
     size_t console_len;
     char console[MACHINE_CONSOLE_BYTES];
+    const char *typed; /* what the UART has yet to receive */
 };
 
 struct machine_config {
@@ -79,6 +80,9 @@ void machine_plug(struct machine *machine, unsigned int port,
  */
 void machine_link(struct machine *machine, unsigned int port,
                   const struct frame_sink *sink);
+
+/** Type this on the console; `text` stays the caller's, until it is taken. */
+void machine_type(struct machine *machine, const char *text);
 
 /** What the UART has printed so far, NUL terminated. */
 const char *machine_console(const struct machine *machine);

@@ -107,7 +107,11 @@ static bool drive_turn(void *ctx)
         return false;
     }
     drive_irqs(&drive->drive, drive->machine.irqs);
+    if (drive->machine.irqs & BIT(SOC_IRQ_UART)) {
+        console_poll(&drive->console);
+    }
     is_busy = drive_step(&drive->drive, hal_now_us());
+    is_busy |= console_step(&drive->console, hal_now_us());
     log_poll(&drive->log);
     if (!is_busy) {
         drive->sleep.is_asleep =
@@ -123,6 +127,18 @@ static uint64_t drive_deadline_ns(void *ctx)
     return sleep_deadline_ns(&drive->sleep);
 }
 
+static bool save_config(void *ctx, const struct config *config)
+{
+    struct native_drive *drive = ctx;
+
+    if (drive->is_flash_broken) {
+        return false;
+    }
+    drive->flash = *config;
+    drive->saves++;
+    return true;
+}
+
 static struct drive_config drive_config_of(
     struct native_drive *drive, const struct native_drive_config *config)
 {
@@ -133,6 +149,8 @@ static struct drive_config drive_config_of(
         .log = &drive->log,
         .identity = &drive->identity,
         .config = &drive->config,
+        .save_config = save_config,
+        .save_ctx = drive,
         .generation = generation_of(&config->node),
         .random_seed =
             UINT64_C(0x9e3779b97f4a7c15) *
@@ -170,6 +188,7 @@ struct native_drive *native_drive_create(
     log_init(&drive->log, &drive->uart);
     drive_config = drive_config_of(drive, config);
     ASSERT(drive_init(&drive->drive, &drive_config, hal_now_us()));
+    console_init(&drive->console, &drive->uart, &drive->log, &drive->drive);
     return drive;
 }
 

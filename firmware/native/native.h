@@ -16,6 +16,7 @@
 #ifndef ESSD_NATIVE_NATIVE_H
 #define ESSD_NATIVE_NATIVE_H
 
+#include "firmware/app/console.h"
 #include "firmware/app/drive.h"
 #include "firmware/drivers/uart.h"
 #include "firmware/native/machine.h"
@@ -55,6 +56,10 @@ struct native_drive {
     struct log log;
     struct identity identity;
     struct config config;
+    struct config flash; /* the configuration as it was last saved */
+    unsigned int saves;
+    bool is_flash_broken;
+    struct console console;
     struct native_sleep sleep;
     struct drive drive;
 };

@@ -3,20 +3,20 @@
  * Get Features and Set Features.
  * Spec: NVM Express Base 1.4 section 5.21; Fabrics 1.1 section 4.2.
  *
- * Nothing is saveable yet: Save is refused, and the saved value is the default.
- * Values belong to a controller, except the write cache's and the clock's,
- * which are the drive's.
+ * Only what the vendor has (FID C0h and above) is saveable: elsewhere Save is
+ * refused, and the saved value is the default.  Values belong to a controller;
+ * the write cache's, the clock's and the vendor's are the drive's.
  */
 #include "lib/bytes.h"
 #include "nvmeof/target/internal.h"
 #include "nvmeof/wire/identify.h"
 
 enum { /* Select, in dword 10 */
-       SELECT_CURRENT = 0,
-       SELECT_DEFAULT = 1, /* 2, saved: the default too */
+       SELECT_CURRENT = NVMF_SELECT_CURRENT,
        SELECT_CAPABILITIES = 3,
        SELECT_SHIFT = 8,
        SAVE_BIT = 31,
+       CAPABILITY_SAVEABLE = 0x1,
        CAPABILITY_CHANGEABLE = 0x4,
 };
 
@@ -395,11 +395,58 @@ static const struct feature *find_feature(struct nvmf_target *target,
     return NULL;
 }
 
+/* ---- Vendor features: judged and done at once by who has them. */
+
+static bool is_vendor(struct nvmf_target *target,
+                      const struct nvmf_request *req)
+{
+    return (req->sqe.cdw10 & 0xff) >= FEATURE_VENDOR_FIRST &&
+           target->config.vendor.get != NULL &&
+           !request_ctrl(target, req)->is_discovery;
+}
+
+static uint16_t vendor_get(struct nvmf_target *target, struct nvmf_request *req)
+{
+    const struct nvmf_vendor *vendor = &target->config.vendor;
+    uint32_t select = req->sqe.cdw10 >> SELECT_SHIFT & 7;
+    bool is_capabilities = select == SELECT_CAPABILITIES;
+    uint16_t status;
+
+    if (select > SELECT_CAPABILITIES) {
+        return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_CDW10 + 1, 0);
+    }
+    status = vendor->get(vendor->ctx, req->sqe.cdw10 & 0xff,
+                         is_capabilities ? NVMF_SELECT_CURRENT
+                                         : (enum nvmf_select)select,
+                         req->sqe.cdw11, &req->result[0]);
+    if (status != NVME_SC_SUCCESS) {
+        return refuse_field(req, status, SQE_CDW11, 0);
+    }
+    if (is_capabilities) {
+        req->result[0] = CAPABILITY_SAVEABLE | CAPABILITY_CHANGEABLE;
+    }
+    return NVME_SC_SUCCESS;
+}
+
+static uint16_t vendor_set(struct nvmf_target *target, struct nvmf_request *req)
+{
+    const struct nvmf_vendor *vendor = &target->config.vendor;
+    uint16_t status =
+        vendor->set(vendor->ctx, req->sqe.cdw10 & 0xff,
+                    req->sqe.cdw10 & BIT(SAVE_BIT), req->sqe.cdw11);
+
+    return status == NVME_SC_SUCCESS ? NVME_SC_SUCCESS
+                                     : refuse_field(req, status, SQE_CDW11, 0);
+}
+
 uint16_t feature_get_check(struct nvmf_target *target, struct nvmf_request *req)
 {
     const struct feature *feature = find_feature(target, req);
     uint32_t select = req->sqe.cdw10 >> SELECT_SHIFT & 7;
 
+    if (is_vendor(target, req)) {
+        return NVME_SC_SUCCESS;
+    }
     if (feature == NULL) {
         return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_CDW10, 0);
     }
@@ -420,6 +467,9 @@ uint16_t feature_get(struct nvmf_target *target, struct nvmf_request *req)
     const struct nvmf_ctrl *ctrl = request_ctrl(target, req);
     uint32_t select = req->sqe.cdw10 >> SELECT_SHIFT & 7;
 
+    if (is_vendor(target, req)) {
+        return vendor_get(target, req);
+    }
     if (select == SELECT_CAPABILITIES) {
         req->result[0] = feature->is_changeable ? CAPABILITY_CHANGEABLE : 0;
     } else if (select == SELECT_CURRENT || feature->decides_default) {
@@ -434,21 +484,24 @@ uint16_t feature_set_check(struct nvmf_target *target, struct nvmf_request *req)
 {
     const struct feature *feature = find_feature(target, req);
 
-    if (feature == NULL) {
+    if (feature == NULL && !is_vendor(target, req)) {
         return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_CDW10, 0);
     }
-    if (req->sqe.cdw10 & BIT(SAVE_BIT)) {
+    if (!is_vendor(target, req) && (req->sqe.cdw10 & BIT(SAVE_BIT))) {
         return refuse_field(req, NVME_SC_FEATURE_NOT_SAVEABLE, SQE_CDW10 + 3,
                             7);
     }
     if (req->sqe.nsid != 0 && req->sqe.nsid != NVME_NSID_ALL) {
         return refuse_field(req, NVME_SC_FEATURE_NOT_NS_SPECIFIC, SQE_NSID, 0);
     }
-    req->data_len = feature->set_len;
+    req->data_len = feature != NULL ? feature->set_len : 0;
     return NVME_SC_SUCCESS;
 }
 
 uint16_t feature_set(struct nvmf_target *target, struct nvmf_request *req)
 {
+    if (is_vendor(target, req)) {
+        return vendor_set(target, req);
+    }
     return find_feature(target, req)->set(target, req);
 }

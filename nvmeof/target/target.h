@@ -75,6 +75,25 @@ struct nvmf_vendor_log {
     void *ctx;
 };
 
+/* Select, of Get Features. */
+enum nvmf_select {
+    NVMF_SELECT_CURRENT = 0,
+    NVMF_SELECT_DEFAULT = 1,
+    NVMF_SELECT_SAVED = 2,
+};
+
+/*
+ * Vendor specific features, FID C0h to FFh, of I/O controllers: values of 32
+ * bits, changeable and saveable, the drive's.  Both answer with a status:
+ * Invalid Field when there is no such feature, or dword 11 makes no sense.
+ */
+struct nvmf_vendor {
+    void *ctx;
+    uint16_t (*get)(void *ctx, uint8_t fid, enum nvmf_select select,
+                    uint32_t cdw11, uint32_t *value); /* NULL: none */
+    uint16_t (*set)(void *ctx, uint8_t fid, bool is_saved, uint32_t cdw11);
+};
+
 struct nvmf_config {
     char subnqn[224];        /* 11..223 characters, NUL terminated */
     char discovery_nqn[224]; /* unique name of the discovery subsystem, which
@@ -106,6 +125,7 @@ struct nvmf_config {
     struct nvmf_transport transport;
     struct nvmf_bufs bufs;
     struct nvmf_media media;
+    struct nvmf_vendor vendor;
 
     /* An NVM subsystem reset was written to NSSR: all connections are being
      * ended.  May be NULL. */

@@ -68,6 +68,7 @@ enum { /* feature identifiers */
        FEATURE_TIMESTAMP = 0x0e,
        FEATURE_KEEP_ALIVE_TIMER = 0x0f,
        FEATURE_HOST_IDENTIFIER = 0x81,
+       FEATURE_VENDOR_FIRST = 0xc0, /* up to FFh */
 };
 
 enum { /* asynchronous event types and information */

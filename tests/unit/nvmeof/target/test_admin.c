@@ -266,6 +266,75 @@ static void set_feature(struct fake *fake, uint16_t admin, uint8_t fid,
     assert_int_equal(fake_exec(fake, admin, &set, NULL, 0).status, 0);
 }
 
+/* ---- Vendor features: the fake has one, C1h. */
+
+struct vendor {
+    uint32_t value, saved;
+};
+
+static uint16_t vendor_get(void *ctx, uint8_t fid, enum nvmf_select select,
+                           uint32_t cdw11, uint32_t *value)
+{
+    struct vendor *vendor = ctx;
+
+    *value = select == NVMF_SELECT_CURRENT ? vendor->value + cdw11
+             : select == NVMF_SELECT_SAVED ? vendor->saved
+                                           : 0;
+    return fid == 0xc1 ? NVME_SC_SUCCESS : NVME_SC_INVALID_FIELD;
+}
+
+static uint16_t vendor_set(void *ctx, uint8_t fid, bool is_saved,
+                           uint32_t cdw11)
+{
+    struct vendor *vendor = ctx;
+
+    if (fid != 0xc1 || cdw11 == 13) {
+        return fid == 0xc1 ? NVME_SC_INTERNAL : NVME_SC_INVALID_FIELD;
+    }
+    vendor->value = cdw11;
+    vendor->saved = is_saved ? cdw11 : vendor->saved;
+    return NVME_SC_SUCCESS;
+}
+
+static uint16_t try_feature(struct fake *fake, uint16_t admin, uint8_t opcode,
+                            uint32_t cdw10, uint32_t cdw11)
+{
+    struct nvme_sqe sqe = fake_admin(opcode, 0, cdw10, cdw11);
+
+    return fake_exec(fake, admin, &sqe, NULL, 0).status & 0xfff;
+}
+
+static void test_vendor_features_are_passed_on(void **state)
+{
+    struct vendor vendor = {.value = 40};
+    struct fake *fake = fake_new();
+    uint16_t admin;
+
+    (void)state;
+    fake->config.vendor = (struct nvmf_vendor){&vendor, vendor_get, vendor_set};
+    fake_start(fake);
+    admin = fake_host(fake, 0);
+    assert_int_equal(feature(fake, admin, 0xc1, 0, 2), 42);
+    set_feature(fake, admin, 0xc1, 7);
+    assert_int_equal(feature(fake, admin, 0xc1, 0, 0), 7);
+    assert_int_equal(feature(fake, admin, 0xc1, 2, 0), 0);
+    assert_int_equal(
+        try_feature(fake, admin, ADMIN_SET_FEATURES, BIT(31) | 0xc1, 9), 0);
+    assert_int_equal(feature(fake, admin, 0xc1, 2, 0), 9);
+    assert_int_equal(feature(fake, admin, 0xc1, 1, 0), 0);
+    assert_int_equal(feature(fake, admin, 0xc1, 3, 0), 5);
+    assert_int_equal(try_feature(fake, admin, ADMIN_SET_FEATURES, 0xc1, 13), 6);
+    assert_int_equal(try_feature(fake, admin, ADMIN_SET_FEATURES, 0xc2, 1), 2);
+    assert_int_equal(try_feature(fake, admin, ADMIN_GET_FEATURES, 0xc2, 1), 2);
+    assert_int_equal(
+        try_feature(fake, admin, ADMIN_GET_FEATURES, 4 << 8 | 0xc1, 1), 2);
+    /* A discovery controller has none. */
+    assert_int_equal(try_feature(fake, fake_discovery_host(fake),
+                                 ADMIN_GET_FEATURES, 0xc1, 1),
+                     2);
+    fake_free(fake);
+}
+
 static void test_features_keep_what_is_set(void **state)
 {
     struct fake *fake = *state;
@@ -443,6 +512,7 @@ int main(void)
         TEST(test_admin_commands_that_are_refused),
         TEST(test_what_a_discovery_controller_refuses),
         TEST(test_features_keep_what_is_set),
+        cmocka_unit_test(test_vendor_features_are_passed_on),
         TEST(test_under_temperature_threshold),
         TEST(test_cache_goes_off_only_when_flushed),
         cmocka_unit_test(test_cache_feature_is_refused_without_a_cache),

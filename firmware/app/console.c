@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "firmware/app/console.h"
+
+#include <string.h>
+
+#include "firmware/app/ip_text.h"
+#include "hw-model/regs/port_names.h"
+#include "lib/bytes.h"
+
+enum {
+    POLL_US = 50000,
+    POLL_CHARACTERS = 64,
+    WORDS_MAX = 8,
+    BACKSPACE = '\b',
+    DELETE = 127,
+    CONTROL_C = 3,
+};
+
+static const char prompt[] = "essd> ";
+
+struct command {
+    const char *name;
+    const char *arguments;
+    const char *help;
+    uint8_t words_min; /* the name included */
+    uint8_t words_max;
+    void (*run)(struct console *console, char **words, unsigned int count);
+};
+
+#define say(console, ...) log_text((console)->log, __VA_ARGS__)
+
+/* ---- Words */
+
+static bool is_equal(const char *a, const char *b)
+{
+    while (*a != '\0' && *a == *b) {
+        a++;
+        b++;
+    }
+    return *a == *b;
+}
+
+static unsigned int split(char *line, char **words)
+{
+    unsigned int count = 0;
+
+    for (;;) {
+        while (*line == ' ') {
+            *line++ = '\0';
+        }
+        if (*line == '\0' || count == WORDS_MAX) {
+            return count;
+        }
+        words[count++] = line;
+        while (*line != ' ' && *line != '\0') {
+            line++;
+        }
+    }
+}
+
+/* "0" or "1". */
+static bool parse_port(struct console *console, const char *word, uint8_t *port)
+{
+    if (word[0] < '0' || word[0] >= '0' + NET_PORTS || word[1] != '\0') {
+        say(console, "error: no port %s: there are 0 and 1", word);
+        return false;
+    }
+    *port = (uint8_t)(word[0] - '0');
+    return true;
+}
+
+static void say_result(struct console *console, enum settings_result result)
+{
+    static const char *const text[] = {
+        [SETTINGS_OK] = "ok",
+        [SETTINGS_INVALID] = "error: the ports cannot do that",
+        [SETTINGS_NOT_SAVED] = "error: the flash did not take it",
+    };
+
+    say(console, "%s", text[result]);
+}
+
+/* ---- Commands */
+
+static void run_port(struct console *console, char **words, unsigned int count)
+{
+    struct drive *drive = console->drive;
+    uint8_t only = NET_PORTS;
+
+    if (count == 2 && !parse_port(console, words[1], &only)) {
+        return;
+    }
+    for (uint8_t i = 0; i < NET_PORTS; i++) {
+        const struct config_port *port = &drive->settings.in_force.port[i];
+        struct port_link link;
+
+        if (only != NET_PORTS && only != i) {
+            continue;
+        }
+        drive_net_link(&drive->net, i, &link);
+        say(console, "port %u: %s%s%s, %u Gb/s, FEC %s (saved: %s)", i,
+            link.is_up ? "up" : "down", link.is_up ? "" : ": ",
+            port_reason_name[link.reason], port->speed_gbps,
+            settings_fec_name(port->fec),
+            settings_fec_name(drive->settings.saved.port[i].fec));
+    }
+}
+
+static void run_fec(struct console *console, char **words, unsigned int count)
+{
+    enum config_fec fec;
+    uint8_t port;
+
+    if (!parse_port(console, words[1], &port)) {
+        return;
+    }
+    if (count == 2) {
+        say(console, "%s",
+            settings_fec_name(
+                console->drive->settings.in_force.port[port].fec));
+        return;
+    }
+    if (!settings_fec_parse(words[2], &fec)) {
+        say(console, "error: no FEC %s: there are none, fc and rs", words[2]);
+        return;
+    }
+    say_result(console,
+               settings_set_fec(&console->drive->settings, port, fec, true));
+}
+
+static void run_speed(struct console *console, char **words, unsigned int count)
+{
+    bool is_10g = is_equal(words[1], "10");
+
+    (void)count;
+    if (!is_10g && !is_equal(words[1], "25")) {
+        say(console, "error: no speed %s: there are 10 and 25", words[1]);
+        return;
+    }
+    say_result(console, settings_set_speed(&console->drive->settings,
+                                           is_10g ? 10 : 25, true));
+}
+
+static void run_counters(struct console *console, char **words,
+                         unsigned int count)
+{
+    uint8_t port;
+
+    (void)count;
+    if (!parse_port(console, words[1], &port)) {
+        return;
+    }
+    for (unsigned int i = 0; i < PORT_COUNTERS; i++) {
+        uint64_t value =
+            drive_net_counter(&console->drive->net, port, (enum port_counter)i);
+
+        if (value != 0) {
+            say(console, "%-28s %lu", port_counter_name[i],
+                (unsigned long)value);
+        }
+    }
+}
+
+static void say_addresses(struct console *console, unsigned int i)
+{
+    const struct config_port *port = &console->drive->settings.in_force.port[i];
+    struct ip_addr ip4 = ip_addr_from_v4(get_be32(port->ipv4));
+    struct ip_addr ip6 = ip_addr_from_bytes(port->ipv6);
+
+    if (port->has_ipv4) {
+        say(console, "port %u: address %s/%u", i, ip_text(&ip4).text,
+            port->ipv4_prefix);
+    }
+    if (port->has_ipv6) {
+        say(console, "port %u: address %s/%u", i, ip_text(&ip6).text,
+            port->ipv6_prefix);
+    }
+}
+
+static void run_config(struct console *console, char **words,
+                       unsigned int count)
+{
+    const struct settings *settings = &console->drive->settings;
+
+    (void)words;
+    (void)count;
+    for (unsigned int i = 0; i < CONFIG_PORTS; i++) {
+        const struct config_port *now = &settings->in_force.port[i];
+        const struct config_port *saved = &settings->saved.port[i];
+
+        say(console, "port %u: speed %u, saved %u", i, now->speed_gbps,
+            saved->speed_gbps);
+        say(console, "port %u: fec %s, saved %s", i,
+            settings_fec_name(now->fec), settings_fec_name(saved->fec));
+        say(console, "port %u: mtu %u", i, now->mtu_bytes);
+        say_addresses(console, i);
+    }
+}
+
+static void run_help(struct console *console, char **words, unsigned int count);
+
+static const struct command commands[] = {
+    {"help", "", "this list", 1, 1, run_help},
+    {"port", "[PORT]", "link, speed, FEC, and why there is no link", 1, 2,
+     run_port},
+    {"fec", "PORT [none|fc|rs]", "show, or set and save, a port's FEC", 2, 3,
+     run_fec},
+    {"speed", "10|25", "set and save both ports' speed", 2, 2, run_speed},
+    {"counters", "PORT", "those that are not 0", 2, 2, run_counters},
+    {"config", "", "what is set, and what is saved in flash", 1, 1, run_config},
+};
+
+static void run_help(struct console *console, char **words, unsigned int count)
+{
+    (void)words;
+    (void)count;
+    for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
+        say(console, "%-9s%-19s%s", commands[i].name, commands[i].arguments,
+            commands[i].help);
+    }
+}
+
+/* ---- Lines */
+
+static void run_line(struct console *console)
+{
+    char *words[WORDS_MAX] = {0};
+    unsigned int count = split(console->line, words);
+
+    if (count == 0) {
+        return;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
+        const struct command *command = &commands[i];
+
+        if (!is_equal(words[0], command->name)) {
+            continue;
+        }
+        if (count < command->words_min || count > command->words_max) {
+            say(console, "error: %s %s", command->name, command->arguments);
+            return;
+        }
+        command->run(console, words, count);
+        return;
+    }
+    say(console, "error: no command %s: try help", words[0]);
+}
+
+static void end_line(struct console *console)
+{
+    log_raw(console->log, "\r\n", 2);
+    console->line[console->len] = '\0';
+    if (console->is_too_long) {
+        say(console, "error: more than %u characters", CONSOLE_LINE_MAX);
+    } else {
+        run_line(console);
+    }
+    console->len = 0;
+    console->is_too_long = false;
+    log_raw(console->log, prompt, sizeof(prompt) - 1);
+}
+
+static void erase(struct console *console)
+{
+    if (console->len != 0) {
+        console->len--;
+        log_raw(console->log, "\b \b", 3);
+    }
+}
+
+static void take(struct console *console, char c)
+{
+    bool was_return = console->was_return;
+
+    console->was_return = c == '\r';
+    if (c == '\r' || (c == '\n' && !was_return)) {
+        end_line(console);
+    } else if (c == BACKSPACE || c == DELETE) {
+        erase(console);
+    } else if (c == CONTROL_C) {
+        console->len = 0;
+        end_line(console);
+    } else if (c >= ' ' && c < DELETE) {
+        console->is_too_long |= console->len == CONSOLE_LINE_MAX;
+        if (!console->is_too_long) {
+            console->line[console->len++] = c;
+            log_raw(console->log, &c, 1);
+        }
+    }
+}
+
+bool console_poll(struct console *console)
+{
+    char c;
+
+    for (unsigned int i = 0; i < POLL_CHARACTERS; i++) {
+        if (!uart_read(console->uart, &c)) {
+            return false;
+        }
+        take(console, c);
+    }
+    console->poll_us = 0; /* go on in the next turn */
+    return true;
+}
+
+bool console_step(struct console *console, uint64_t now_us)
+{
+    if (now_us < console->poll_us) {
+        return false;
+    }
+    console->poll_us = now_us + POLL_US;
+    return console_poll(console);
+}
+
+void console_init(struct console *console, struct uart *uart, struct log *log,
+                  struct drive *drive)
+{
+    *console = (struct console){.uart = uart, .log = log, .drive = drive};
+    uart_irq_enable(uart);
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The ports' settings while the drive runs: changed by the console, by a host
+ * or by the strap pins, kept in flash.
+ *
+ * There are two sets.  What is in force may differ from what is saved: straps
+ * and changes that nobody asked to keep last until the next start.
+ */
+#ifndef ESSD_APP_SETTINGS_H
+#define ESSD_APP_SETTINGS_H
+
+#include "firmware/app/drive_net.h"
+
+/* The strap pins: docs/hardware/soc.md, section 5. */
+enum {
+    STRAPS_FEC = 0x03, /* 0: as configured, else 1 + enum config_fec */
+    STRAPS_10G = 0x04,
+    STRAPS_DEFAULTS = 0x80, /* the configuration in flash is not used */
+};
+
+struct settings {
+    struct drive_net *net;
+    struct log *log;
+    struct config in_force;
+    struct config saved;
+    bool (*save)(void *ctx, const struct config *config); /* NULL: cannot */
+    void *save_ctx;
+};
+
+enum settings_result {
+    SETTINGS_OK,
+    SETTINGS_INVALID,   /* no such port or value; nothing changed */
+    SETTINGS_NOT_SAVED, /* flash did not take it; nothing changed */
+};
+
+/** What the pins ask for, on top of what was read from flash. */
+void settings_apply_straps(struct config *config, uint8_t straps);
+
+/** "none", "fc", "rs", as the console and the tools spell them. */
+const char *settings_fec_name(enum config_fec fec);
+
+/** @return false when `name` is none of them */
+MUST_USE bool settings_fec_parse(const char *name, enum config_fec *fec);
+
+/**
+ * A port's FEC, at once; the link goes down if its partner does not agree.
+ *
+ * @param save  over the next start too
+ */
+MUST_USE enum settings_result settings_set_fec(struct settings *settings,
+                                               uint8_t port,
+                                               enum config_fec fec, bool save);
+
+/** Both ports' speed, 10 or 25; not 10 while a port has RS-FEC. */
+MUST_USE enum settings_result settings_set_speed(struct settings *settings,
+                                                 uint8_t gbps, bool save);
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The drive's vendor specific NVMe features: docs/nvme.md, "Vendor features".
+ */
+#ifndef ESSD_APP_VENDOR_FEATURE_H
+#define ESSD_APP_VENDOR_FEATURE_H
+
+#include "firmware/app/settings.h"
+#include "nvmeof/target/target.h"
+
+enum {
+    VENDOR_FEATURE_PORT_FEC = 0xc0,
+
+    VENDOR_FEC_MODE = 0,    /* dword 11 and the answer, 8 bits each */
+    VENDOR_FEC_PORT = 8,    /* dword 11 */
+    VENDOR_FEC_IN_USE = 8,  /* the answer; VENDOR_FEC_NO_LINK: the link is */
+    VENDOR_FEC_REASON = 16, /* down, and enum port_link_reason says why */
+    VENDOR_FEC_NO_LINK = 0xff,
+};
+
+/** The seam for nvmf_config: they act on these settings. */
+struct nvmf_vendor vendor_features(struct settings *settings);
+
+#endif

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Speed and FEC: by console, by a host on the other port, by straps. */
+#include "bed.h"
+
+#include <string.h>
+
+#include "firmware/app/vendor_feature.h"
+#include "nvmeof/wire/opcode.h"
+
+static struct bed bed;
+
+static int setup(void **state)
+{
+    (void)state;
+    bed_init(&bed, 1500);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    bed_end(&bed);
+    return 0;
+}
+
+/* Type a line. @return what the console said since */
+static const char *type(const char *line)
+{
+    size_t before = strlen(machine_console(&bed.drive->machine));
+
+    machine_type(&bed.drive->machine, line);
+    native_world_pass(&bed.world, 1000000);
+    return machine_console(&bed.drive->machine) + before;
+}
+
+static bool says(const char *text, const char *what)
+{
+    if (strstr(text, what) == NULL) {
+        print_message("%s\n", text);
+        return false;
+    }
+    return true;
+}
+
+static void set_partner_fec(unsigned int port, uint8_t fec)
+{
+    struct hw_port *core = &bed.drive->machine.ports[port];
+    struct phy_partner partner = core->partner;
+
+    partner.fec = fec;
+    hw_port_set_partner(core, &partner);
+    native_world_pass(&bed.world, 1000000);
+}
+
+static bool is_up(unsigned int port)
+{
+    return bed.drive->machine.ports[port].link_up;
+}
+
+/* The data sheet's story: the switch runs RS-FEC, the drive FC-FEC. */
+static void test_console_changes_fec_and_saves_it(void **state)
+{
+    (void)state;
+    assert_true(says(type("fec 0\r"), "fc"));
+    set_partner_fec(0, PORT_FEC_RS);
+    assert_false(is_up(0));
+    assert_true(says(machine_console(&bed.drive->machine),
+                     "port 0: link down: FEC mismatch"));
+    assert_true(says(type("port 0\r"), "port 0: down: FEC mismatch"));
+    assert_true(is_up(1));
+
+    assert_true(says(type("fec 0 rs\r"), "ok"));
+    assert_true(is_up(0));
+    assert_int_equal(bed.drive->saves, 1);
+    assert_int_equal(bed.drive->flash.port[0].fec, CONFIG_FEC_RS);
+    assert_int_equal(bed.drive->flash.port[1].fec, CONFIG_FEC_FC);
+    assert_true(
+        says(type("port\r"), "port 0: up, 25 Gb/s, FEC rs (saved: rs)"));
+    bed_connect(&bed, 0, 1, 64);
+    host_disconnect(&bed.host->host);
+    bed_expect_idle(&bed);
+}
+
+static void test_console_refuses_and_goes_on(void **state)
+{
+    static const struct {
+        const char *line, *answer;
+    } rows[] = {
+        {"flash\r", "error: no command flash"},
+        {"fec\r", "error: fec PORT [none|fc|rs]"},
+        {"fec 2 rs\r", "error: no port 2"},
+        {"fec 00 rs\r", "error: no port 00"},
+        {"fec 0 kr\r", "error: no FEC kr"},
+        {"fec 0 rs now\r", "error: fec PORT"},
+        {"speed 40\r", "error: no speed 40"},
+        {"counters\r", "error: counters PORT"},
+        {"  port   1  \r\n", "port 1: up"},
+        {"porx\bt 1\n", "port 1: up"},
+        {"help\r", "counters"},
+        {"config\r", "port 0: address 10.0.0.1/24"},
+        {"counters 0\r", "aFramesReceivedOK"},
+    };
+    char long_line[CONSOLE_LINE_MAX + 3];
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        assert_true(says(type(rows[i].line), rows[i].answer));
+    }
+    memset(long_line, 'p', sizeof(long_line) - 2);
+    strcpy(long_line + sizeof(long_line) - 2, "\r");
+    assert_true(says(type(long_line), "error: more than 120 characters"));
+    assert_true(says(type("port 0\r"), "port 0: up"));
+    assert_int_equal(bed.drive->saves, 0);
+}
+
+static void test_console_says_when_the_flash_does_not_take_it(void **state)
+{
+    (void)state;
+    bed.drive->is_flash_broken = true;
+    assert_true(says(type("fec 1 none\r"), "error: the flash"));
+    assert_true(says(type("port 1\r"), "FEC fc (saved: fc)"));
+}
+
+static void test_both_ports_have_one_speed(void **state)
+{
+    (void)state;
+    assert_true(says(type("fec 1 rs\r"), "ok"));
+    assert_true(says(type("speed 10\r"), "error: the ports cannot"));
+    assert_true(says(type("fec 1 fc\r"), "ok"));
+    assert_true(says(type("speed 10\r"), "ok"));
+    assert_false(is_up(0) || is_up(1)); /* the partners run at 25 */
+    assert_true(says(type("port\r"), "port 1: down: speed mismatch, 10 Gb/s"));
+    assert_true(says(type("fec 0 rs\r"), "error: the ports cannot"));
+    assert_false(
+        drive_net_set_link(&bed.drive->drive.net, 0, 25, CONFIG_FEC_FC));
+    assert_true(says(type("speed 25\r"), "ok"));
+    assert_true(is_up(0) && is_up(1));
+}
+
+static uint16_t feature(uint8_t opcode, uint32_t cdw10, uint32_t cdw11,
+                        uint32_t *value)
+{
+    struct nvme_sqe sqe = {
+        .opcode = opcode,
+        .cdw10 = cdw10 | VENDOR_FEATURE_PORT_FEC,
+        .cdw11 = cdw11,
+    };
+    uint16_t status = host_command(&bed.host->host, 0, &sqe, NULL, 0);
+
+    *value = bed.host->host.last_dw0;
+    return status;
+}
+
+static uint32_t get_feature(uint32_t select, uint32_t port)
+{
+    uint32_t value;
+
+    assert_int_equal(
+        feature(ADMIN_GET_FEATURES, select << 8, port << 8, &value), 0);
+    return value;
+}
+
+static void test_a_host_changes_the_other_port(void **state)
+{
+    uint32_t value;
+
+    (void)state;
+    set_partner_fec(0, PORT_FEC_RS);
+    bed_connect(&bed, 1, 1, 64);
+    assert_int_equal(get_feature(0, 0),
+                     CONFIG_FEC_FC | 0xff << 8 | PORT_REASON_FEC << 16);
+    assert_int_equal(get_feature(0, 1), CONFIG_FEC_FC | PORT_FEC_FC << 8);
+    assert_int_equal(get_feature(3, 0), 5); /* saveable, changeable */
+
+    /* Until the next start only. */
+    assert_int_equal(feature(ADMIN_SET_FEATURES, 0, CONFIG_FEC_RS, &value), 0);
+    assert_true(is_up(0));
+    assert_int_equal(bed.drive->saves, 0);
+    assert_int_equal(get_feature(0, 0), CONFIG_FEC_RS | PORT_FEC_RS << 8);
+    assert_int_equal(get_feature(1, 0), CONFIG_FEC_FC);
+    assert_int_equal(get_feature(2, 0), CONFIG_FEC_FC);
+
+    assert_int_equal(
+        feature(ADMIN_SET_FEATURES, BIT(31), CONFIG_FEC_RS, &value), 0);
+    assert_int_equal(bed.drive->flash.port[0].fec, CONFIG_FEC_RS);
+    assert_int_equal(get_feature(2, 0), CONFIG_FEC_RS);
+
+    assert_int_equal(feature(ADMIN_SET_FEATURES, 0, 3, &value) & 0xff, 2);
+    assert_int_equal(feature(ADMIN_SET_FEATURES, 0, 2 << 8, &value) & 0xff, 2);
+    assert_int_equal(feature(ADMIN_GET_FEATURES, 0, 2 << 8, &value) & 0xff, 2);
+    assert_int_equal(feature(ADMIN_SET_FEATURES, 1, 0, &value) & 0xff, 2);
+    bed.drive->is_flash_broken = true;
+    assert_int_equal(feature(ADMIN_SET_FEATURES, BIT(31), 1, &value) & 0xff, 6);
+    assert_int_equal(get_feature(0, 0) & 0xff, CONFIG_FEC_RS);
+    host_disconnect(&bed.host->host);
+}
+
+static void test_straps_decide_over_the_configuration(void **state)
+{
+    static const enum config_fec fec[] = {CONFIG_FEC_FC, CONFIG_FEC_NONE,
+                                          CONFIG_FEC_FC, CONFIG_FEC_RS};
+    struct config config;
+
+    (void)state;
+    for (unsigned int straps = 0; straps < 256; straps++) {
+        config_default(&config);
+        config.port[0].mtu_bytes = 5000;
+        config.sequence = 7;
+        settings_apply_straps(&config, (uint8_t)straps);
+        for (unsigned int i = 0; i < CONFIG_PORTS; i++) {
+            assert_int_equal(config.port[i].fec, fec[straps & 3]);
+            assert_int_equal(config.port[i].speed_gbps, straps & 4 ? 10 : 25);
+        }
+        assert_int_equal(config.port[0].mtu_bytes, straps & 128 ? 1500 : 5000);
+        assert_int_equal(config.sequence, 7);
+    }
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        T(test_console_changes_fec_and_saves_it),
+        T(test_console_refuses_and_goes_on),
+        T(test_console_says_when_the_flash_does_not_take_it),
+        T(test_both_ports_have_one_speed),
+        T(test_a_host_changes_the_other_port),
+        cmocka_unit_test(test_straps_decide_over_the_configuration),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
