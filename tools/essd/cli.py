@@ -14,6 +14,7 @@ from rich.table import Table
 from . import bench as bench_module
 from . import console as console_module
 from . import cpu, doctor as doctor_module, setup, show
+from . import port as port_module
 from .flash import FlashError
 from .fw_build import BuildError
 from .instance import EssdError, Instance
@@ -220,13 +221,51 @@ def load(name: Name = "default") -> None:
 
 
 @app.command()
-def port(number: Annotated[int, typer.Argument(metavar="N", help="0 or 1.")],
-         plug: Annotated[bool, typer.Option(
-             "--plug/--unplug", help="Plug the cable in, or pull it.")],
-         name: Name = "default") -> None:
-    """Pull the cable of a port, or plug it in again."""
-    Instance(name).ask("port", port=number, plugged=plug)
-    show.line(f"cable {number}: {'plugged' if plug else 'unplugged'}")
+def port(number: Annotated[int | None, typer.Argument(
+             metavar="[N]", help="0 or 1.  Default: show both.")] = None,
+         name: Name = "default",
+         plug: Annotated[bool | None, typer.Option(
+             "--plug/--unplug", "--up/--down",
+             help="Plug the cable in, or pull it.")] = None,
+         flap: Annotated[int, typer.Option(
+             min=0, metavar="TIMES", help="Pull the cable and plug it in again.")] = 0,
+         partner_fec: Annotated[str | None, typer.Option(
+             metavar="none|fc|rs|auto", help="What the far end runs.")] = None,
+         partner_speed: Annotated[int | None, typer.Option(
+             metavar="10|25", help="The far end's speed in Gb/s.")] = None,
+         partner: Annotated[bool | None, typer.Option(
+             "--partner/--no-partner", help="Somebody is at the far end, or not.")]
+         = None,
+         partner_fault: Annotated[bool | None, typer.Option(
+             "--partner-fault/--no-partner-fault",
+             help="The far end does not receive what the drive sends.")] = None,
+         ber: Annotated[float | None, typer.Option(
+             metavar="RATIO", help="Bit errors of the cable, such as 1e-6.")] = None,
+         seed: Annotated[int | None, typer.Option(help="Of the bit errors.")] = None,
+         as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+         ) -> None:
+    """Show the drive's ports; change the cable and what is at its far end."""
+    instance = Instance(name)
+    instance.status()       # complains if nothing runs
+    wish = port_module.Wish(partner_fec, partner_speed, partner, partner_fault, ber, seed)
+    if number is not None:
+        port_module.number_of(instance, number)
+        wish.check()
+        if plug is not None:
+            instance.ask("port", port=number, plugged=plug)
+        port_module.change(instance, number, wish)
+        if flap:
+            port_module.flap(instance, number, flap)
+    elif plug is not None or flap or wish != port_module.Wish():
+        raise EssdError("which port? 0 or 1")
+    ports = port_module.states(instance, number)
+    if as_json:
+        print(json.dumps(ports, indent=2))
+        return
+    show.console.print(port_module.table(ports))
+    if number is not None:
+        show.line()
+        show.console.print(port_module.counters(ports[0]))
 
 
 @app.command()

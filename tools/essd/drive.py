@@ -73,6 +73,15 @@ def port_link_query(port: int) -> tuple[str, dict[str, Any]]:
     return "qom-get", {"path": f"/machine/port{port}", "property": "link-up"}
 
 
+def port_get(port: int, name: str) -> tuple[str, dict[str, Any]]:
+    """The command that reads a property of a port: docs/hardware/port.md."""
+    return "qom-get", {"path": f"/machine/port{port}", "property": name}
+
+
+def port_set(port: int, name: str, value: object) -> tuple[str, dict[str, Any]]:
+    return "qom-set", {**port_get(port, name)[1], "value": value}
+
+
 def cable_command(port: int, plugged: bool) -> tuple[str, dict[str, Any]]:
     """What the drive is told when its cable is pulled or plugged."""
     return "set_link", {"name": f"port{port}", "up": plugged}

@@ -415,8 +415,9 @@ def ensure_flash(path: Path, firmware: Firmware, ports: tuple[Port, Port],
                  services: Services = Services()) -> Identity:
     """Make the drive's flash file, or bring an old one up to date.
 
-    An existing drive keeps its identity, its boot count and its logs; firmware,
-    port settings and, if one is given, NQN become what is asked for.
+    An existing drive keeps its identity, its boot count, its logs, and the speed
+    and FEC that were saved in it; firmware, other port settings and, if one is
+    given, NQN become what is asked for.
     """
     if not path.exists():
         identity = Identity.random(nqn)
@@ -431,8 +432,12 @@ def ensure_flash(path: Path, firmware: Firmware, ports: tuple[Port, Port],
     identity = replace(old, nqn=nqn) if nqn else old
     if identity != old:
         flash.identity = identity
-    if flash.config is None or (flash.config.ports, flash.config.services) != \
-            (ports, services):
+    kept = flash.config
+    if kept is not None:
+        first, second = (replace(port, fec=old_port.fec, speed=old_port.speed)
+                         for port, old_port in zip(ports, kept.ports, strict=True))
+        ports = (first, second)
+    if kept is None or (kept.ports, kept.services) != (ports, services):
         flash.config = Config(ports, services=services)
     data = firmware.image.read_bytes()
     for slot in SLOTS:

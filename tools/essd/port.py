@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The drive's ports as seen from outside: link, partner, cable, counters."""
+
+import dataclasses
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from rich.table import Table
+
+from .drive import port_get, port_set
+from .instance import EssdError, Instance
+
+FECS = ("none", "fc", "rs", "auto")
+FEC_WORDS = {"none": "none", "fc": "FC-FEC", "rs": "RS-FEC", "auto": "auto"}
+SPEEDS = (10, 25)
+BER_MAX = 0.5
+FLAP_S = 0.5        # of each half: long enough for the host to notice
+LINK_S = 5.0
+
+
+@dataclass
+class Wish:
+    """What is to change about a port's far end; None: nothing."""
+
+    partner_fec: str | None = None
+    partner_speed: int | None = None
+    present: bool | None = None
+    partner_fault: bool | None = None
+    ber: float | None = None
+    seed: int | None = None
+
+    def check(self) -> None:
+        if self.partner_fec not in (None, *FECS):
+            raise EssdError(f"--partner-fec is {', '.join(FECS[:-1])} or {FECS[-1]}, "
+                            f"not {self.partner_fec}")
+        if self.partner_speed not in (None, *SPEEDS):
+            raise EssdError("--partner-speed is 10 or 25 (Gb/s), "
+                            f"not {self.partner_speed}")
+        if self.ber is not None and not 0 <= self.ber <= BER_MAX:
+            raise EssdError(f"--ber is a number from 0 to {BER_MAX}, such as 1e-6, "
+                            f"not {self.ber}")
+        if self.seed is not None and not 0 <= self.seed < 1 << 64:
+            raise EssdError("--seed is a number from 0 to 2^64 - 1")
+
+
+def number_of(instance: Instance, number: int) -> int:
+    links = instance.config.drive.links if instance.config.drive else []
+    if number not in links:
+        raise EssdError(f"no port {number}: there are "
+                        f"{' and '.join(map(str, links)) or 'none'}")
+    return number
+
+
+def get(instance: Instance, number: int, name: str) -> Any:
+    command, arguments = port_get(number, name)
+    return instance.ask("qmp", part="drive", execute=command, arguments=arguments)
+
+
+def change(instance: Instance, number: int, wish: Wish) -> None:
+    """Set what is wished for; the seed first, since the ratio starts it anew."""
+    wish.check()
+    settings = dataclasses.asdict(wish)
+    for name in ("seed", *(n for n in settings if n != "seed")):
+        if settings[name] is not None:
+            command, arguments = port_set(number, name.replace("_", "-"),
+                                          settings[name])
+            instance.ask("qmp", part="drive", execute=command, arguments=arguments)
+
+
+def state(instance: Instance, number: int) -> dict[str, Any]:
+    """Everything about one port, as `--json` shows it."""
+    cable = instance.status()["cables"][str(number)]
+    partner = {name: get(instance, number, name) for name in
+               ("partner-fec", "partner-speed", "present", "partner-fault", "ber",
+                "seed")}
+    return {"port": number, **get(instance, number, "state"), **partner,
+            "plugged": cable["plugged"], "carrier": cable["carrier"]}
+
+
+def states(instance: Instance, number: int | None) -> list[dict[str, Any]]:
+    drive = instance.config.drive
+    if drive is None:
+        raise EssdError("this instance has no drive")
+    if instance.status()["parts"]["drive"]["state"] != "running":
+        raise EssdError("the drive is not powered")
+    return [state(instance, n) for n in
+            (drive.links if number is None else [number_of(instance, number)])]
+
+
+def flap(instance: Instance, number: int, count: int) -> None:
+    """Pull and plug the cable; ends when the link is as it was."""
+    was_up = get(instance, number, "link-up")
+    for _ in range(count):
+        instance.ask("port", port=number, plugged=False)
+        time.sleep(FLAP_S)
+        instance.ask("port", port=number, plugged=True)
+        time.sleep(FLAP_S)
+    deadline = time.monotonic() + LINK_S
+    while was_up and not get(instance, number, "link-up"):
+        if time.monotonic() > deadline:
+            raise EssdError(f"port {number} did not come up again: "
+                            f"{get(instance, number, 'state')['reason']}")
+        time.sleep(0.05)
+
+
+def partner_words(port: dict[str, Any]) -> str:
+    if not port["present"]:
+        return "absent"
+    words = f"{port['partner-speed']} Gb/s, {FEC_WORDS[port['partner-fec']]}"
+    return words + (", fault" if port["partner-fault"] else "")
+
+
+def table(ports: list[dict[str, Any]]) -> Table:
+    found = Table(box=None, pad_edge=False)
+    for heading in ("port", "link", "speed", "FEC", "partner", "BER", "frames in",
+                    "frames out", "bad FCS", "corrected", "uncorrectable",
+                    "link changes"):
+        found.add_column(heading)
+    for port in ports:
+        count = port["counters"]
+        link = ("[green]up[/green]" if port["up"]
+                else f"[red]down[/red]: {port['reason']}")
+        found.add_row(
+            str(port["port"]), link, f"{port['speed']} Gb/s", FEC_WORDS[port["fec"]],
+            partner_words(port), f"{port['ber']:.3g}",
+            str(count["aFramesReceivedOK"]), str(count["aFramesTransmittedOK"]),
+            str(count["aFrameCheckSequenceErrors"]),
+            str(count["aFECCorrectedBlocks"]), str(count["aFECUncorrectableBlocks"]),
+            str(count["linkChanges"]))
+    return found
+
+
+def counters(port: dict[str, Any]) -> Table:
+    """Those that are not 0."""
+    found = Table(box=None, pad_edge=False, show_header=False)
+    found.add_column()
+    found.add_column(justify="right")
+    for name, value in port["counters"].items():
+        if value:
+            found.add_row(name, str(value))
+    return found
