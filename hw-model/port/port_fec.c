@@ -81,7 +81,7 @@ static void judge_fc(struct fec_lane *lane, struct fec_verdict *verdict)
         last = where;
         is_clean = false;
     }
-    if (last - first >= FEC_FC_BURST_BITS) {
+    if (!fec_fc_restores(first, last)) {
         verdict->uncorrectable++;
     } else {
         verdict->corrected += !is_clean;

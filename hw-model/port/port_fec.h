@@ -50,6 +50,12 @@ void fec_lane_init(struct fec_lane *lane, uint64_t seed, uint64_t ber_atto);
 /** Blocks that a frame occupies: preamble, frame, terminating character. */
 uint32_t fec_frame_blocks(uint32_t len_octets);
 
+/** Whether FC-FEC restores a codeword with these first and last wrong bits. */
+static inline bool fec_fc_restores(uint64_t first_bit, uint64_t last_bit)
+{
+    return last_bit - first_bit < FEC_FC_BURST_BITS;
+}
+
 /**
  * Send a frame over the lane.  With ber_atto 0 nothing happens to it.
  *

@@ -132,6 +132,18 @@ static void test_fec_loss_and_correction_follow_the_formula(void **state)
     }
 }
 
+/* Bursts are too rare among independent errors for statistics to tell. */
+static void test_fec_fc_restores_bursts_of_11_bits(void **state)
+{
+    (void)state;
+    assert_true(fec_fc_restores(0, 0));
+    assert_true(fec_fc_restores(0, 10));
+    assert_false(fec_fc_restores(0, 11));
+    assert_true(fec_fc_restores(2101, 2111));
+    assert_false(fec_fc_restores(2100, 2111));
+    assert_false(fec_fc_restores(0, 2111)); /* the code is not cyclic here */
+}
+
 /* The mode matters: at 10^-4 RS-FEC hides what FC-FEC cannot. */
 static void test_fec_codes_differ_as_they_should(void **state)
 {
@@ -196,6 +208,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fec_loss_and_correction_follow_the_formula),
+        cmocka_unit_test(test_fec_fc_restores_bursts_of_11_bits),
         cmocka_unit_test(test_fec_codes_differ_as_they_should),
         cmocka_unit_test(test_fec_same_seed_same_errors),
         cmocka_unit_test(test_fec_a_clean_cable_does_nothing),
