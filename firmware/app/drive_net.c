@@ -67,7 +67,58 @@ static void address_conflict(void *ctx, uint8_t local,
              text.text, b[0], b[1], b[2], b[3], b[4], b[5]);
 }
 
+void drive_net_set_groups(struct drive_net *net)
+{
+    for (uint8_t i = 0; i < NET_PORTS; i++) {
+        struct mac_addr groups[NET_MULTICAST];
+        size_t count = net_stack_multicast(&net->stack, i, groups);
+
+        for (size_t k = 0; k < NET_MULTICAST; k++) {
+            port_set_multicast(&net->ports[i].port, (unsigned int)k,
+                               k < count ? groups[k].bytes : NULL);
+        }
+    }
+}
+
+/* The RNIC knows the addresses that are ours, and the ports their groups. */
+static void address_changed(void *ctx, uint8_t local)
+{
+    struct drive_net *net = ctx;
+    const struct net_address_config *own =
+        net_stack_address(&net->stack, local);
+    const struct net_port_config *port = &net->stack.config.ports[own->port];
+    struct verbs_gid gid = gid_of(&own->ip);
+    bool is_assigned = net_stack_is_assigned(&net->stack, local);
+
+    if (local < NET_CONFIGURED && is_assigned != net->has_laddr[local]) {
+        if (is_assigned) {
+            ASSERT(verbs_set_laddr(&net->verbs, local, own->port,
+                                   port->mac.bytes, &gid));
+        } else {
+            verbs_clear_laddr(&net->verbs, local);
+        }
+        net->has_laddr[local] = is_assigned;
+    }
+    if (own->vlan != NET_VLAN_UNTAGGED) {
+        port_set_vlan(&net->ports[own->port].port, own->vlan, true);
+    }
+    drive_net_set_groups(net);
+}
+
 /* ---- What the connection manager asks of us. */
+
+/* The largest RoCE path MTU that a packet of so many bytes has room for. */
+static uint8_t path_mtu_of(uint16_t mtu_bytes)
+{
+    uint8_t found = IB_MTU_256;
+
+    for (uint8_t code = IB_MTU_256; code <= IB_MTU_4096; code++) {
+        if (ib_mtu_bytes(code) <= mtu_bytes - (uint32_t)ROCE_OVERHEAD) {
+            found = code;
+        }
+    }
+    return found;
+}
 
 static bool path_resolve(void *ctx, const struct verbs_ud_info *from,
                          struct cm_path *path)
@@ -85,7 +136,7 @@ static bool path_resolve(void *ctx, const struct verbs_ud_info *from,
     *path = (struct cm_path){
         .neigh = index,
         .laddr = from->laddr,
-        .mtu = net->ports[from->port].path_mtu,
+        .mtu = path_mtu_of(net_neigh_path_mtu(&net->stack, index, net->now_us)),
     };
     return true;
 }
@@ -167,6 +218,7 @@ static bool ports_init(struct drive_net *net,
             return false;
         }
         port_set_mac(port, 0, config->identity->mac[i]);
+        port_set_vlan_filter(port, true); /* address_changed() adds members */
         for (uint8_t code = IB_MTU_256; code <= IB_MTU_4096; code++) {
             if (ib_mtu_bytes(code) <= room) {
                 net->ports[i].path_mtu = code;
@@ -184,6 +236,11 @@ static bool ports_init(struct drive_net *net,
     return true;
 }
 
+static uint16_t vlan_of(const struct config_port *settings)
+{
+    return settings->vlan != 0 ? settings->vlan : NET_VLAN_UNTAGGED;
+}
+
 /* Address i is the RNIC's local address i: IPv4 of both ports, then IPv6. */
 static void stack_init(struct drive_net *net,
                        const struct drive_net_config *config)
@@ -196,6 +253,7 @@ static void stack_init(struct drive_net *net,
         .neigh_update = neigh_update,
         .neigh_remove = neigh_remove,
         .address_conflict = address_conflict,
+        .address_changed = address_changed,
     };
 
     for (uint8_t i = 0; i < NET_PORTS; i++) {
@@ -205,11 +263,14 @@ static void stack_init(struct drive_net *net,
         memcpy(port->mac.bytes, config->identity->mac[i],
                sizeof(port->mac.bytes));
         port->mtu_bytes = settings->mtu_bytes;
+        port->priority = settings->priority;
+        port->has_slaac = settings->has_slaac;
         if (settings->has_ipv4) {
             stack.addresses[i] = (struct net_address_config){
                 .ip = ip_addr_from_v4(get_be32(settings->ipv4)),
-                .vlan = NET_VLAN_UNTAGGED,
+                .vlan = vlan_of(settings),
                 .port = i,
+                .is_probed = settings->is_probed,
                 .prefix_bits = settings->ipv4_prefix,
             };
             if (get_be32(settings->ipv4_gateway) != 0) {
@@ -220,8 +281,9 @@ static void stack_init(struct drive_net *net,
         if (settings->has_ipv6) {
             stack.addresses[NET_PORTS + i] = (struct net_address_config){
                 .ip = ip_addr_from_bytes(settings->ipv6),
-                .vlan = NET_VLAN_UNTAGGED,
+                .vlan = vlan_of(settings),
                 .port = i,
+                .is_probed = settings->is_probed,
                 .prefix_bits = settings->ipv6_prefix,
             };
             port->gateway6 = ip_addr_from_bytes(settings->ipv6_gateway);
@@ -230,30 +292,15 @@ static void stack_init(struct drive_net *net,
     net_stack_init(&net->stack, &stack);
 }
 
-void drive_net_set_groups(struct drive_net *net)
-{
-    for (uint8_t i = 0; i < NET_PORTS; i++) {
-        struct mac_addr groups[NET_MULTICAST];
-        size_t count = net_stack_multicast(&net->stack, i, groups);
-
-        for (size_t k = 0; k < NET_MULTICAST; k++) {
-            port_set_multicast(&net->ports[i].port, (unsigned int)k,
-                               k < count ? groups[k].bytes : NULL);
-        }
-    }
-}
-
-static void addresses_init(struct drive_net *net,
-                           const struct drive_net_config *config)
+/* Those that may be used come when their link does: address_changed(). */
+static void filters_init(struct drive_net *net)
 {
     for (uint8_t i = 0; i < NET_CONFIGURED; i++) {
-        const struct net_address_config *address =
-            &net->stack.config.addresses[i];
-        struct verbs_gid gid = gid_of(&address->ip);
+        const struct net_address_config *own = &net->stack.config.addresses[i];
 
-        if (!ip_addr_is_unspecified(&address->ip)) {
-            ASSERT(verbs_set_laddr(&net->verbs, i, address->port,
-                                   config->identity->mac[address->port], &gid));
+        if (!ip_addr_is_unspecified(&own->ip) &&
+            own->vlan != NET_VLAN_UNTAGGED) {
+            port_set_vlan(&net->ports[own->port].port, own->vlan, true);
         }
     }
     drive_net_set_groups(net);
@@ -307,7 +354,7 @@ bool drive_net_init(struct drive_net *net,
         return false;
     }
     stack_init(net, config);
-    addresses_init(net, config);
+    filters_init(net);
     return cm_start(net, config);
 }
 

@@ -45,6 +45,7 @@ struct drive_net {
     struct drive_port ports[NET_PORTS];
     struct verbs verbs;
     struct net_stack stack;
+    bool has_laddr[NET_CONFIGURED]; /* the RNIC knows that address */
     struct cm cm;
 };
 

@@ -26,7 +26,9 @@ enum {                   /* byte offsets; little-endian */
        PORT_IPV4_GATEWAY = 12,
        PORT_IPV6 = 16,
        PORT_IPV6_GATEWAY = 32,
-       PORT_RESERVED_2 = 48,
+       PORT_VLAN = 48, /* 16 bits */
+       PORT_PRIORITY = 50,
+       PORT_RESERVED_2 = 51,
 
        SERVICES_DHCP = 0, /* 8 bits, one a port */
        SERVICES_LLDP = 1, /* a byte a port */
@@ -39,10 +41,13 @@ enum {                   /* byte offsets; little-endian */
 
        PORT_HAS_IPV4 = 0x01,
        PORT_HAS_IPV6 = 0x02,
-       PORT_HAS_ALL = PORT_HAS_IPV4 | PORT_HAS_IPV6,
+       PORT_HAS_SLAAC = 0x04,
+       PORT_IS_PROBED = 0x08,
+       PORT_FLAGS_ALL =
+           PORT_HAS_IPV4 | PORT_HAS_IPV6 | PORT_HAS_SLAAC | PORT_IS_PROBED,
 };
 _Static_assert(CONFIG_CRC + 4 == CONFIG_HEADER_LEN, "CRC ends the header");
-_Static_assert(PORT_IPV6_GATEWAY + 16 == PORT_RESERVED_2, "");
+_Static_assert(PORT_IPV6_GATEWAY + 16 == PORT_VLAN, "");
 _Static_assert(SERVICES_NAME + CONFIG_NAME_LEN == SERVICES_RESERVED, "");
 
 static const uint8_t magic[8] = {'E', 'S', 'S', 'D', '-', 'C', 'F', 'G'};
@@ -50,6 +55,8 @@ static const uint8_t magic[8] = {'E', 'S', 'S', 'D', '-', 'C', 'F', 'G'};
 #define VERSION             1
 #define MTU_MIN             1280
 #define MTU_MAX             9000
+#define VLAN_MAX            4094
+#define PRIORITY_MAX        7
 #define LLDP_HOLD_MAX       100
 #define LLDP_INTERVAL_MAX_S 3600
 
@@ -65,17 +72,22 @@ static bool port_is_valid(const struct config_port *port)
     return (port->speed_gbps == 10 || port->speed_gbps == 25) &&
            port->fec <= CONFIG_FEC_RS && port->mtu_bytes >= MTU_MIN &&
            port->mtu_bytes <= MTU_MAX && port->ipv4_prefix <= 32 &&
-           port->ipv6_prefix <= 128;
+           port->ipv6_prefix <= 128 && port->vlan <= VLAN_MAX &&
+           port->priority <= PRIORITY_MAX;
 }
 
 static bool port_parse(struct config_port *port, const uint8_t *buf)
 {
-    if (buf[PORT_FLAGS] & ~PORT_HAS_ALL) {
+    if (buf[PORT_FLAGS] & ~PORT_FLAGS_ALL) {
         return false;
     }
     *port = (struct config_port){
         .has_ipv4 = buf[PORT_FLAGS] & PORT_HAS_IPV4,
         .has_ipv6 = buf[PORT_FLAGS] & PORT_HAS_IPV6,
+        .has_slaac = buf[PORT_FLAGS] & PORT_HAS_SLAAC,
+        .is_probed = buf[PORT_FLAGS] & PORT_IS_PROBED,
+        .vlan = get_le16(buf + PORT_VLAN),
+        .priority = buf[PORT_PRIORITY],
         .speed_gbps = buf[PORT_SPEED],
         .fec = (enum config_fec)buf[PORT_FEC],
         .mtu_bytes = get_le16(buf + PORT_MTU),
@@ -93,7 +105,11 @@ static void port_emit(const struct config_port *port, uint8_t *buf)
 {
     memset(buf, 0, CONFIG_PORT_LEN);
     buf[PORT_FLAGS] = (uint8_t)((port->has_ipv4 ? PORT_HAS_IPV4 : 0) |
-                                (port->has_ipv6 ? PORT_HAS_IPV6 : 0));
+                                (port->has_ipv6 ? PORT_HAS_IPV6 : 0) |
+                                (port->has_slaac ? PORT_HAS_SLAAC : 0) |
+                                (port->is_probed ? PORT_IS_PROBED : 0));
+    put_le16(buf + PORT_VLAN, port->vlan);
+    buf[PORT_PRIORITY] = port->priority;
     buf[PORT_SPEED] = port->speed_gbps;
     buf[PORT_FEC] = (uint8_t)port->fec;
     put_le16(buf + PORT_MTU, port->mtu_bytes);

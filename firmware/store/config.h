@@ -29,7 +29,12 @@ struct config_port {
     bool has_ipv6;           /* besides the link-local one */
     uint8_t ipv6[16];
     uint8_t ipv6_prefix;      /* 0..128 */
-    uint8_t ipv6_gateway[16]; /* ::: none */
+    uint8_t ipv6_gateway[16]; /* ::: what routers advertise */
+    bool has_slaac;           /* IPv6 addresses of routers' prefixes, too */
+    bool is_probed;           /* addresses are not used before RFC 5227 probes
+                                 and duplicate address detection are over */
+    uint16_t vlan;            /* of all but the link-local one; 0: untagged */
+    uint8_t priority;         /* 802.1p of control traffic, 0..7 */
     uint16_t mtu_bytes;       /* IP packet: 1280..9000 */
     uint8_t speed_gbps;       /* 10 or 25 */
     enum config_fec fec;

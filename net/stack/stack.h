@@ -49,7 +49,9 @@ struct net_port_config {
     uint16_t mtu_bytes;      /* 1280..9000: the longest IP packet */
     struct ip_addr gateway4; /* all zero: none */
     struct ip_addr gateway6; /* all zero: what routers advertise; link-local */
-    bool has_slaac;          /* take IPv6 addresses of routers' prefixes */
+    uint8_t priority; /* 802.1p of what we begin, 0..7; if not 0, untagged */
+                      /* frames carry a priority tag */
+    bool has_slaac;   /* take IPv6 addresses of routers' prefixes */
 };
 
 struct net_address_config {

@@ -20,6 +20,7 @@ void net_tx_commit(struct net_stack *stack, uint8_t port, size_t len,
                    uint8_t priority)
 {
     net_count(stack, port, NET_TX_FRAMES);
+    priority = priority != 0 ? priority : stack->config.ports[port].priority;
     stack->config.tx_commit(stack->config.ctx, port, len, priority);
 }
 
@@ -27,13 +28,14 @@ size_t net_eth_emit(const struct net_stack *stack, uint8_t port, uint16_t vlan,
                     uint8_t priority, const struct mac_addr *dst, uint16_t type,
                     uint8_t *frame)
 {
+    uint8_t own = stack->config.ports[port].priority;
     const struct eth eth = {
         .dst = *dst,
         .src = stack->config.ports[port].mac,
         .type = type,
-        .tagged = vlan != NET_VLAN_UNTAGGED,
-        .priority = priority,
-        .vlan = vlan,
+        .tagged = vlan != NET_VLAN_UNTAGGED || own != 0,
+        .priority = priority != 0 ? priority : own,
+        .vlan = vlan != NET_VLAN_UNTAGGED ? vlan : 0,
     };
 
     eth_emit(&eth, frame);

@@ -115,6 +115,7 @@ def test_an_existing_drive_keeps_its_identity(firmware, tmp_path):
 
 @pytest.mark.parametrize("port, why", [
     (fl.Port(mtu=1279), "MTU"), (fl.Port(mtu=9001), "MTU"),
+    (fl.Port(vlan=4095), "VLAN"), (fl.Port(priority=8), "priority"),
     (fl.Port(fec="lfec"), "FEC"), (fl.Port(speed=40), "speed")])
 def test_impossible_ports_are_refused(port, why):
     with pytest.raises(fl.FlashError, match=why):

@@ -123,7 +123,7 @@ def _untext(data: bytes) -> str:
 
 CONFIG_MAGIC = b"ESSD-CFG"
 CONFIG_HEADER = "<8sHHI4x"
-CONFIG_PORT = "<BBBxHBB4s4s16s16s16x"
+CONFIG_PORT = "<BBBxHBB4s4s16s16sHB13x"
 
 
 @dataclass(frozen=True)
@@ -137,6 +137,10 @@ class Port:
     mtu: int = DEFAULT_MTU
     fec: str = "fc"
     speed: int = 25                     # Gb/s
+    vlan: int = 0                       # of the addresses; 0: untagged
+    priority: int = 0                   # 802.1p of control traffic
+    slaac: bool = False                 # IPv6 addresses of routers' prefixes
+    probe: bool = False                 # addresses before they are used
 
     @classmethod
     def of(cls, *addresses: str, mtu: int = DEFAULT_MTU, fec: str = "fc",
@@ -161,23 +165,29 @@ class Port:
             raise FlashError(f"FEC {self.fec!r} is none of {', '.join(FECS)}")
         if self.speed not in (10, 25):
             raise FlashError(f"speed {self.speed} is neither 10 nor 25 Gb/s")
-        flags = (1 if self.ipv4 else 0) | (2 if self.ipv6 else 0)
+        if not 0 <= self.vlan <= 4094:
+            raise FlashError(f"VLAN {self.vlan} is outside 1 to 4094")
+        if not 0 <= self.priority <= 7:
+            raise FlashError(f"priority {self.priority} is outside 0 to 7")
+        flags = ((1 if self.ipv4 else 0) | (2 if self.ipv6 else 0) |
+                 (4 if self.slaac else 0) | (8 if self.probe else 0))
         return struct.pack(
             CONFIG_PORT, flags, self.speed, FECS.index(self.fec), self.mtu,
             self.ipv4.network.prefixlen if self.ipv4 else 0,
             self.ipv6.network.prefixlen if self.ipv6 else 0,
             self.ipv4.packed if self.ipv4 else bytes(4), self.ipv4_gateway.packed,
-            self.ipv6.packed if self.ipv6 else bytes(16), self.ipv6_gateway.packed)
+            self.ipv6.packed if self.ipv6 else bytes(16), self.ipv6_gateway.packed,
+            self.vlan, self.priority)
 
     @classmethod
     def unpack(cls, data: bytes) -> "Port":
         (flags, speed, fec, mtu, prefix4, prefix6, ipv4, gateway4, ipv6,
-         gateway6) = struct.unpack(CONFIG_PORT, data)
+         gateway6, vlan, priority) = struct.unpack(CONFIG_PORT, data)
         return cls(
             ipaddress.IPv4Interface((ipv4, prefix4)) if flags & 1 else None,
             ipaddress.IPv6Interface((ipv6, prefix6)) if flags & 2 else None,
             ipaddress.IPv4Address(gateway4), ipaddress.IPv6Address(gateway6),
-            mtu, FECS[fec], speed)
+            mtu, FECS[fec], speed, vlan, priority, bool(flags & 4), bool(flags & 8))
 
 
 CONFIG_SERVICES = "<BBBBHH16s32s8x"

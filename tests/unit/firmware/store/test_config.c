@@ -24,6 +24,10 @@ static const struct config sample = {
                 .ipv6 = {0xfd, [15] = 9},
                 .ipv6_prefix = 64,
                 .ipv6_gateway = {0xfe, 0x80, [15] = 1},
+                .has_slaac = true,
+                .is_probed = true,
+                .vlan = 4094,
+                .priority = 5,
                 .mtu_bytes = 4200,
                 .speed_gbps = 25,
                 .fec = CONFIG_FEC_RS,
@@ -143,23 +147,25 @@ static void test_config_refuses_what_is_well_sealed_but_wrong(void **state)
         size_t at;
         uint8_t value;
     } row[] = {
-        {8, 2},         /* version */
-        {10, 127},      /* body shorter than ours */
-        {24 + 0, 0x04}, /* unknown flag */
-        {24 + 1, 40},   /* speed */
-        {24 + 2, 3},    /* FEC */
-        {24 + 5, 0},    /* MTU 104 */
-        {24 + 5, 0x24}, /* MTU 9320 */
-        {24 + 6, 33},   /* IPv4 prefix */
-        {24 + 7, 129},  /* IPv6 prefix */
-        {88 + 1, 0},    /* the second port's speed */
-        {152 + 0, 4},   /* DHCP on a third port */
-        {152 + 1, 4},   /* LLDP */
-        {152 + 2, 4},   /* of the second port */
-        {152 + 3, 101}, /* hold */
-        {152 + 5, 15},  /* an interval of more than an hour */
-        {152 + 24, 0},  /* a name that begins after its end */
-        {152 + 25, 31}, /* a name that cannot be printed */
+        {8, 2},          /* version */
+        {10, 127},       /* body shorter than ours */
+        {24 + 0, 0x10},  /* unknown flag */
+        {24 + 49, 0xff}, /* VLAN */
+        {24 + 50, 8},    /* priority */
+        {24 + 1, 40},    /* speed */
+        {24 + 2, 3},     /* FEC */
+        {24 + 5, 0},     /* MTU 104 */
+        {24 + 5, 0x24},  /* MTU 9320 */
+        {24 + 6, 33},    /* IPv4 prefix */
+        {24 + 7, 129},   /* IPv6 prefix */
+        {88 + 1, 0},     /* the second port's speed */
+        {152 + 0, 4},    /* DHCP on a third port */
+        {152 + 1, 4},    /* LLDP */
+        {152 + 2, 4},    /* of the second port */
+        {152 + 3, 101},  /* hold */
+        {152 + 5, 15},   /* an interval of more than an hour */
+        {152 + 24, 0},   /* a name that begins after its end */
+        {152 + 25, 31},  /* a name that cannot be printed */
     };
     uint8_t buf[CONFIG_LEN];
     struct config config;

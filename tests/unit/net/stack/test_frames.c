@@ -121,6 +121,25 @@ static void test_priority_tagged_frames_are_untagged_ones(void **state)
     world_free(w);
 }
 
+/* A port with a priority tags what it sends, in its VLANs and outside. */
+static void test_a_port_with_a_priority_tags_its_frames(void **state)
+{
+    struct world *w = world_ready();
+    unsigned since = w->sent_count;
+    const struct sent *sent = &w->sent[since % SENT_MAX];
+
+    (void)state;
+    w->stack.config.ports[0].priority = 4;
+    INPUT(w, ping4);
+    assert_int_equal(sent->len, sizeof(pong4) + 4);
+    assert_int_equal(sent->priority, 4);
+    assert_memory_equal(sent->data + 12, "\x81\x00\x80\x00\x08\x00", 6);
+    assert_memory_equal(sent->data + 18, pong4 + 14, sizeof(pong4) - 14);
+    INPUT(w, ping4_vlan); /* asked with a priority: answered with that */
+    expect_sent(w, since + 1, pong4_vlan, sizeof(pong4_vlan));
+    world_free(w);
+}
+
 static void test_without_a_transmit_buffer_nothing_happens(void **state)
 {
     (void)state;
@@ -599,6 +618,7 @@ int main(void)
         cmocka_unit_test(test_padding_is_not_part_of_the_packet),
         cmocka_unit_test(test_other_ports_and_vlans_hear_nothing),
         cmocka_unit_test(test_priority_tagged_frames_are_untagged_ones),
+        cmocka_unit_test(test_a_port_with_a_priority_tags_its_frames),
         cmocka_unit_test(test_without_a_transmit_buffer_nothing_happens),
         cmocka_unit_test(test_echo_of_every_size_up_to_the_mtu),
         cmocka_unit_test(test_every_drop_has_its_counter),
