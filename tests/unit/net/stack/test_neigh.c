@@ -692,6 +692,83 @@ static void test_neigh_at_random_agrees_with_itself(void **state)
     }
 }
 
+/* ---- The data sheet's 1024 sources, all alive at once. */
+
+static struct ip_addr source_of(unsigned i)
+{
+    return i % 2 == 0
+               ? ip_addr_from_v4(0x0a000100 + i)
+               : (struct ip_addr){
+                     {0x20, 0x01, 0x0d,
+                      0xb8, [14] = (uint8_t)(i >> 8), [15] = (uint8_t)(i + 3)}};
+}
+
+static struct mac_addr mac_of(unsigned i)
+{
+    return (struct mac_addr){{0x52, 0x54, 1, 0, (uint8_t)(i >> 8), (uint8_t)i}};
+}
+
+/* The odd ones, behind ::102 and so on, stay clear of the drive's own. */
+static uint16_t learn_source(struct world *w, unsigned i)
+{
+    struct ip_addr ip = source_of(i + 256);
+    struct mac_addr mac = mac_of(i);
+
+    return net_neigh_learn(&w->stack, i % 2, &ip, &mac, w->now_us);
+}
+
+static void test_neigh_1024_sources_are_alive_at_once(void **state)
+{
+    static bool seen[NET_NEIGHBOURS];
+    struct world *w = world_ready();
+    uint64_t end_us;
+
+    (void)state;
+    memset(seen, 0, sizeof(seen));
+    for (unsigned i = 0; i < NET_NEIGHBOURS; i++) {
+        uint16_t index = learn_source(w, i);
+
+        assert_in_range(index, 0, NET_NEIGHBOURS - 1);
+        assert_false(seen[index]);
+        seen[index] = true;
+        net_neigh_pin(&w->stack, index, w->now_us);
+    }
+    assert_int_equal(w->updates, NET_NEIGHBOURS);
+
+    /* Ten minutes in which each of them goes on being heard of. */
+    for (end_us = w->now_us + 600ull * SECOND; w->now_us < end_us;) {
+        world_run(w, w->now_us + 20 * SECOND);
+        for (unsigned i = 0; i < NET_NEIGHBOURS; i++) {
+            struct ip_addr ip = source_of(i + 256);
+            uint16_t index =
+                net_neigh_find(&w->stack, 0, NET_VLAN_UNTAGGED, &ip);
+            struct neigh_info info;
+            struct mac_addr mac = mac_of(i);
+
+            assert_int_not_equal(index, NEIGH_NONE);
+            assert_true(net_neigh_info(&w->stack, index, &info));
+            assert_true(mac_addr_equal(&info.mac, &mac));
+            net_neigh_confirm(&w->stack, index, w->now_us);
+        }
+    }
+    assert_int_equal(w->removes, 0);
+
+    /* One more is refused and counted; with one unpinned, takes its place. */
+    assert_int_equal(learn_source(w, NET_NEIGHBOURS), NEIGH_NONE);
+    assert_int_equal(net_stack_counter(&w->stack, 0, NET_NEIGH_REFUSED), 1);
+    net_neigh_unpin(&w->stack, 77, w->now_us);
+    assert_int_equal(learn_source(w, NET_NEIGHBOURS), 77);
+    assert_int_equal(w->removes, 1);
+    assert_int_equal(w->removed_index, 77);
+    assert_int_equal(net_stack_counter(&w->stack, 0, NET_NEIGH_EVICTED), 1);
+    for (uint16_t i = 0; i < NET_NEIGHBOURS; i++) {
+        if (i != 77) {
+            net_neigh_unpin(&w->stack, i, w->now_us);
+        }
+    }
+    world_free(w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -706,6 +783,7 @@ int main(void)
         cmocka_unit_test(test_neigh_confirm_spares_the_probe),
         cmocka_unit_test(test_neigh_questions_wait_for_a_transmit_buffer),
         cmocka_unit_test(test_neigh_learn_refuses_what_no_host_has),
+        cmocka_unit_test(test_neigh_1024_sources_are_alive_at_once),
         cmocka_unit_test(test_neigh_full_evicts_the_least_recently_used),
         cmocka_unit_test(test_neigh_full_of_pinned_entries_refuses),
         cmocka_unit_test(test_neigh_table_outlives_a_flood_of_strangers),

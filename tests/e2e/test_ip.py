@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Control traffic between the drive and Linux's own programs."""
+
+import re
+
+import pytest
+
+from essd.steps import Job
+
+pytestmark = pytest.mark.drive
+
+
+def link_local(job: Job, port: int = 0) -> str:
+    """The drive's link-local address, by EUI-64 of the MAC that ARP knows."""
+    job.run(f"ping -c 1 -W 2 {job.addresses[port]}")
+    output = job.run(f"/usr/sbin/ip neigh show {job.addresses[port]}")
+    match = re.search(r"lladdr (\S+)", output)
+    assert match, output
+    mac = [int(part, 16) for part in match[1].split(":")]
+    host = [mac[0] ^ 2, mac[1], mac[2], 0xff, 0xfe, *mac[3:]]
+    words = [f"{host[i] << 8 | host[i + 1]:x}" for i in range(0, 8, 2)]
+    return f"fe80::{':'.join(words)}"
+
+
+# One packet; exactly the MTU; two fragments; a last one of a byte; all of IP.
+@pytest.mark.parametrize("size", [56, 1472, 1473, 2953, 20000, 65507])
+def test_ping_of_every_size_is_answered(job: Job, size: int) -> None:
+    output = job.run(f"/usr/bin/ping -c 3 -i 0.2 -W 5 -s {size} {job.addresses[0]}")
+    assert "3 received" in output, output
+
+
+@pytest.mark.parametrize("size", [56, 1452, 1453, 65527])
+def test_ping6_of_every_size_is_answered(job: Job, size: int) -> None:
+    address = link_local(job)
+    output = job.run(f"/usr/bin/ping -6 -c 3 -i 0.2 -W 5 -s {size} {address}%eth0")
+    assert "3 received" in output, output
+
+
+def test_arping_is_answered_and_finds_a_duplicate(job: Job) -> None:
+    output = job.run(f"/usr/sbin/arping -c 2 -W 1 -I eth0 {job.addresses[0]}")
+    assert "2 packets received" in output, output
+    # -d: fails when two stations answer.
+    job.run(f"/usr/sbin/arping -d -c 2 -W 1 -I eth0 {job.addresses[0]}")
+    # A probe (from 0.0.0.0): the address is in use.
+    output = job.run(f"/usr/sbin/arping -0 -c 2 -W 1 -I eth0 {job.addresses[0]}")
+    assert "2 packets received" in output, output
+
+
+def test_ndisc6_finds_the_link_local_address(job: Job) -> None:
+    output = job.run(f"ndisc6 -r 2 -w 1000 {link_local(job)} eth0")
+    assert "Target link-layer address" in output, output
+
+
+def test_closed_ports_say_so(job: Job) -> None:
+    """Linux turns the ICMP error into "connection refused"."""
+    output = job.run(
+        f"bash -c 'exec 3<>/dev/udp/{job.addresses[0]}/9; echo x >&3; sleep 0.5; "
+        "echo y >&3' 2>&1", check=False)
+    assert "refused" in output, output
