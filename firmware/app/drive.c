@@ -211,6 +211,7 @@ static void services_start(struct drive *drive,
         .identity = config->identity,
         .config = &config->config->services,
         .version = config->version,
+        .random_seed = config->random_seed,
     };
 
     services_init(&drive->services, &services, drive->now_us);

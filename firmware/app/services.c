@@ -2,9 +2,13 @@
 #include "firmware/app/services.h"
 
 #include "firmware/app/neighbour_log.h"
+#include "lib/bytes.h"
 #include "nvmeof/wire/opcode.h"
 
 enum { NAME_SHOWN = 64 };
+
+/* Others draw from the same seed. */
+#define SNTP_SEED 0x736e7470736e7470u
 
 /* What a peer says about itself, as it may be shown. */
 struct shown {
@@ -97,6 +101,45 @@ static void lldp_start(struct services *services,
     };
 }
 
+static void set_time(void *ctx, uint64_t epoch_ms, const struct sntp *answer)
+{
+    struct services *services = ctx;
+
+    if (!services->is_synchronised) {
+        services->is_synchronised = true;
+        log_line(services->log, "sntp: %lu s since 1970, stratum %u",
+                 (unsigned long)(epoch_ms / 1000), answer->stratum);
+    }
+    nvmf_target_set_time(services->target, epoch_ms, services->now_us);
+}
+
+static void kissed(void *ctx, uint32_t code)
+{
+    struct services *services = ctx;
+    uint8_t bytes[4];
+    struct lldp_text text = {bytes, sizeof(bytes)};
+
+    put_be32(bytes, code);
+    log_line(services->log, "sntp: the server refuses: %s",
+             show_text(&text).text);
+}
+
+static void sntp_start(struct services *services,
+                       const struct services_config *config)
+{
+    const struct sntp_config sntp = {
+        .stack = &services->net->stack,
+        .server = ip_addr_from_bytes(config->config->sntp_server),
+        .poll_s = config->config->sntp_poll_s,
+        .random_seed = config->random_seed ^ SNTP_SEED,
+        .ctx = services,
+        .set_time = set_time,
+        .kissed = kissed,
+    };
+
+    ASSERT(sntp_init(&services->sntp, &sntp, services->now_us));
+}
+
 void services_init(struct services *services,
                    const struct services_config *config, uint64_t now_us)
 {
@@ -114,6 +157,7 @@ void services_init(struct services *services,
                "%s, firmware %s, serial %s", identity->model, config->version,
                identity->serial);
     lldp_start(services, config);
+    sntp_start(services, config);
     drive_net_set_groups(services->net);
 }
 
@@ -130,14 +174,21 @@ static void check_links(struct services *services)
         port_link_get(&port->port, &link);
         lldp_link(&services->lldp, i, port->is_up, link.speed_mbps,
                   services->now_us);
+        if (port->is_up) {
+            sntp_link_up(&services->sntp, services->now_us);
+        }
     }
 }
 
 uint64_t services_step(struct services *services, uint64_t now_us)
 {
+    uint64_t lldp_us, sntp_us;
+
     services->now_us = now_us;
     check_links(services);
-    return lldp_timer(&services->lldp, now_us);
+    lldp_us = lldp_timer(&services->lldp, now_us);
+    sntp_us = sntp_timer(&services->sntp, now_us);
+    return MIN(lldp_us, sntp_us);
 }
 
 void services_stop(struct services *services)

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the drive does on the network besides NVMe-oF: LLDP.  Glue between the
- * agents of net/stack, the configuration, the log and the target.
+ * What the drive does on the network besides NVMe-oF: LLDP, SNTP.  Glue between
+ * the agents of net/stack, the configuration, the log and the target.
  */
 #ifndef ESSD_APP_SERVICES_H
 #define ESSD_APP_SERVICES_H
 
 #include "firmware/app/drive_net.h"
 #include "net/stack/lldp.h"
+#include "net/stack/sntp.h"
 #include "nvmeof/target/target.h"
 
 enum { SERVICES_LOGS = 1 };
@@ -19,6 +20,7 @@ struct services_config {
     const struct identity *identity; /* during services_init() only */
     const struct config_services *config;
     const char *version;
+    uint64_t random_seed; /* differs from boot to boot */
 };
 
 /* Treat as opaque. */
@@ -31,6 +33,8 @@ struct services {
     char name[64];
     char description[128];
     struct lldp_agent lldp;
+    struct sntp_client sntp;
+    bool is_synchronised; /* said in the log */
     struct nvmf_vendor_log logs[SERVICES_LOGS];
 };
 

@@ -77,6 +77,7 @@ static bool is_candidate(const struct net_stack *stack, uint8_t local,
     const struct net_address *own = &stack->addresses[local];
     const struct net_port_config *port = &stack->config.ports[own->config.port];
     bool v4 = ip_addr_is_v4(dst);
+    const struct ip_addr *gateway = v4 ? &port->gateway4 : &port->gateway6;
 
     if (own->state == ADDRESS_UNUSED || !net_stack_is_usable(stack, local) ||
         ip_addr_is_v4(&own->config.ip) != v4 ||
@@ -86,7 +87,9 @@ static bool is_candidate(const struct net_stack *stack, uint8_t local,
     }
     return ip_addr_prefix_equal(&own->config.ip, dst,
                                 own->config.prefix_bits + (v4 ? 96u : 0u)) ||
-           !ip_addr_is_unspecified(v4 ? &port->gateway4 : &port->gateway6);
+           (!ip_addr_is_unspecified(gateway) &&
+            net_address_on_link(stack, own->config.port, own->config.vlan,
+                                gateway) >= 0);
 }
 
 int net_stack_source(const struct net_stack *stack, const struct ip_addr *dst,

@@ -19,6 +19,7 @@
 #include "net/wire/nd.h"
 #include "net/wire/rdma_ip_cm.h"
 #include "net/wire/roce_ext.h"
+#include "net/wire/sntp.h"
 #include "net/wire/udp.h"
 #include "tests/unit/net/wire/golden.h"
 #include "tests/unit/net/wire/golden_services.h"
@@ -54,6 +55,7 @@ FORMAT(cm_dreq)
 FORMAT(cm_drep)
 FORMAT(rdma_ip_cm)
 FORMAT(udp)
+FORMAT(sntp)
 
 static bool try_ipv4(const uint8_t *in, size_t len, uint8_t *out)
 {
@@ -171,6 +173,7 @@ static const struct {
     SEED(rdma_ip_cm, rdma_ip_cm_v4),
     SEED(rdma_ip_cm, rdma_ip_cm_v6),
     SEED(lldp, lldp_golden),
+    SEED(sntp, sntp_golden),
 };
 
 size_t fuzz_seed(size_t n, uint8_t *buf, size_t room)

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* SNTP client: see sntp.h. */
+#include "net/stack/sntp.h"
+
+#include "net/stack/udp_send.h"
+
+enum { SECOND_US = 1000000, KISS_FACTOR_MAX = 16, SNTP_WAITS = 40 };
+
+/* 2020-01-01 and 2100-01-01: a server that says else has no clock. */
+#define EPOCH_MS_MIN 1577836800000u
+#define EPOCH_MS_MAX 4102444800000u
+
+/* Where each state may go. */
+static const uint8_t sntp_next[SNTP_STATES] = {
+    [SNTP_IDLE] = BIT(SNTP_RESTING),
+    [SNTP_RESTING] = BIT(SNTP_RESTING) | BIT(SNTP_ASKING),
+    [SNTP_ASKING] = BIT(SNTP_RESTING) | BIT(SNTP_IDLE),
+};
+
+/* The only writer of client->state. */
+static void sntp_enter(struct sntp_client *client, enum sntp_state next,
+                       uint64_t due_us)
+{
+    ASSERT(sntp_next[client->state] & BIT(next));
+    client->state = (uint8_t)next;
+    client->due_us = due_us;
+}
+
+static void count(struct sntp_client *client, enum sntp_counter counter)
+{
+    client->counters[counter]++;
+}
+
+/* splitmix64; never 0, which says "no time". */
+static uint64_t next_random(struct sntp_client *client)
+{
+    uint64_t x = client->random += 0x9e3779b97f4a7c15;
+
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
+    x = (x ^ x >> 27) * 0x94d049bb133111eb;
+    x ^= x >> 31;
+    return x != 0 ? x : 1;
+}
+
+/* ---- Answers. */
+
+static bool is_expected(const struct sntp_client *client,
+                        const struct net_udp_rx *udp, struct sntp *answer)
+{
+    return client->state == SNTP_ASKING && udp->src_port == SNTP_PORT &&
+           ip_addr_equal(&udp->src, &client->config.server) &&
+           sntp_parse(answer, udp->payload, udp->len_bytes) &&
+           answer->mode == SNTP_SERVER &&
+           answer->originate_time == client->cookie;
+}
+
+static void kissed(struct sntp_client *client, uint32_t code, uint64_t now_us)
+{
+    uint32_t first_s = client->config.poll_s;
+
+    count(client, SNTP_KISSES);
+    if (code == SNTP_KISS_DENY || code == SNTP_KISS_RSTR) {
+        sntp_enter(client, SNTP_IDLE, UINT64_MAX);
+    } else {
+        if (code == SNTP_KISS_RATE) {
+            client->poll_s = MIN(client->poll_s * 2, first_s * KISS_FACTOR_MAX);
+        }
+        sntp_enter(client, SNTP_RESTING,
+                   now_us + (uint64_t)client->poll_s * SECOND_US);
+    }
+    if (client->config.kissed != NULL) {
+        client->config.kissed(client->config.ctx, code);
+    }
+}
+
+static void input(void *ctx, const struct net_udp_rx *udp)
+{
+    struct sntp_client *client = ctx;
+    struct sntp answer;
+    uint64_t epoch_ms;
+
+    if (!is_expected(client, udp, &answer)) {
+        count(client, SNTP_STRAY);
+        return;
+    }
+    if (answer.stratum == 0) {
+        kissed(client, answer.reference_id, udp->now_us);
+        return;
+    }
+    sntp_enter(client, SNTP_RESTING,
+               udp->now_us + (uint64_t)client->poll_s * SECOND_US);
+    client->retry_s = 1;
+    client->tries = 0;
+    epoch_ms = sntp_epoch_ms(answer.transmit_time);
+    if (answer.leap == SNTP_UNSYNCHRONISED ||
+        answer.stratum > SNTP_STRATUM_MAX || answer.transmit_time == 0 ||
+        epoch_ms < EPOCH_MS_MIN || epoch_ms >= EPOCH_MS_MAX) {
+        count(client, SNTP_UNUSABLE);
+        return;
+    }
+    count(client, SNTP_ANSWERS);
+    epoch_ms += (udp->now_us - client->asked_us) / 2 / 1000;
+    client->config.set_time(client->config.ctx, epoch_ms, &answer);
+}
+
+/* ---- Questions. */
+
+static void ask(struct sntp_client *client, uint64_t now_us)
+{
+    struct net_stack *stack = client->config.stack;
+    int local = net_stack_source(stack, &client->config.server, client->tries);
+    uint8_t packet[SNTP_LEN];
+    struct sntp question = {.version = SNTP_VERSION, .mode = SNTP_CLIENT};
+    struct net_udp_tx udp = {
+        .dst = client->config.server,
+        .payload = packet,
+        .len_bytes = sizeof(packet),
+        .src_port = SNTP_CLIENT_PORT,
+        .dst_port = SNTP_PORT,
+        .local = (uint8_t)local,
+    };
+    enum net_udp_sent sent = NET_UDP_NO_ROUTE;
+
+    question.transmit_time = next_random(client);
+    sntp_emit(&question, packet);
+    if (local >= 0) {
+        sent = net_stack_udp_send(stack, &udp, now_us);
+    }
+    if (sent == NET_UDP_SENT) {
+        count(client, SNTP_QUESTIONS);
+        client->cookie = question.transmit_time;
+        client->asked_us = now_us;
+        client->waits = 0;
+        sntp_enter(client, SNTP_ASKING, now_us + SNTP_ANSWER_US);
+        return;
+    }
+    if (++client->waits == SNTP_WAITS) { /* the other port may reach it */
+        client->waits = 0;
+        client->tries++;
+    }
+    sntp_enter(client, SNTP_RESTING,
+               now_us + (sent == NET_UDP_WAIT ? SNTP_WAIT_US : SECOND_US));
+}
+
+static void give_up(struct sntp_client *client, uint64_t now_us)
+{
+    count(client, SNTP_TIMEOUTS);
+    client->tries++;
+    sntp_enter(client, SNTP_RESTING,
+               now_us + (uint64_t)client->retry_s * SECOND_US);
+    client->retry_s = MIN(client->retry_s * 2, client->poll_s);
+}
+
+uint64_t sntp_timer(struct sntp_client *client, uint64_t now_us)
+{
+    if (client->due_us <= now_us) {
+        if (client->state == SNTP_ASKING) {
+            give_up(client, now_us);
+        } else {
+            ask(client, now_us);
+        }
+    }
+    return client->due_us;
+}
+
+void sntp_link_up(struct sntp_client *client, uint64_t now_us)
+{
+    if (client->state != SNTP_ASKING &&
+        !ip_addr_is_unspecified(&client->config.server)) {
+        sntp_enter(client, SNTP_RESTING, now_us);
+    }
+}
+
+bool sntp_init(struct sntp_client *client, const struct sntp_config *config,
+               uint64_t now_us)
+{
+    ASSERT(config->set_time != NULL);
+    memset(client, 0, sizeof(*client));
+    client->config = *config;
+    if (config->poll_s == 0) {
+        client->config.poll_s = SNTP_POLL_S;
+    }
+    client->random = config->random_seed;
+    client->poll_s = client->config.poll_s;
+    client->retry_s = 1;
+    client->due_us = UINT64_MAX;
+    if (ip_addr_is_unspecified(&config->server)) {
+        return true;
+    }
+    sntp_enter(client, SNTP_RESTING, now_us);
+    return net_stack_udp_bind(config->stack, SNTP_CLIENT_PORT, input, client);
+}

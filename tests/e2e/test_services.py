@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The drive's services against stock daemons in the host: lldpd, chronyd."""
+
+import json
+import re
+import struct
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from essd import pcap_check, steps
+from essd.flash import Services
+from essd.steps import Job
+
+pytestmark = pytest.mark.drive
+POLL_S = 0.5
+
+
+@pytest.fixture(scope="module")
+def serviced(request: pytest.FixtureRequest, target: str) -> Iterator[Job]:
+    """A drive with short timers, and a host whose lldpd runs."""
+    if target != "drive":
+        pytest.skip("needs the drive itself")
+    from conftest import boot
+    from essd import setup
+    from essd.setup import Wish
+    wish = Wish(name="e2e-services", size="512M", capture=True,
+                services=Services(lldp_interval=1, lldp_hold=1, name="rack7-slot3",
+                                  sntp_server="10.0.0.1", sntp_poll=2))
+    job = boot(wish)
+    job.quiet("mkdir -p /run/lldpd; lldpd; for i in 1 2 3 4 5 6 7 8; do "
+              "lldpcli configure lldp tx-interval 1 && break; sleep 1; done; "
+              "lldpcli configure lldp tx-hold 2")
+    yield job
+    job.instance.stop()
+    setup.forget(wish.name)
+
+
+def until(what: Callable[[], Any], timeout_s: float = 30) -> Any:
+    deadline = time.monotonic() + timeout_s
+    while True:
+        found = what()
+        if found:
+            return found
+        assert time.monotonic() < deadline
+        time.sleep(POLL_S)
+
+
+def console(job: Job) -> str:
+    return (job.instance.folder / "drive.console").read_text(errors="replace")
+
+
+def as_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def neighbours(job: Job) -> dict[str, dict[str, Any]]:
+    """What lldpd sees, by interface of the host."""
+    text = job.quiet("lldpcli show neighbors details -f json")
+    return {name: facts
+            for entry in as_list(json.loads(text)["lldp"].get("interface", []))
+            for name, facts in entry.items()}
+
+
+def test_lldpd_sees_the_drive(serviced: Job) -> None:
+    seen = until(lambda: len(found := neighbours(serviced)) == 2 and found)
+    for number, interface in enumerate(("eth0", "eth1")):
+        (name, chassis), = seen[interface]["chassis"].items()
+        port = seen[interface]["port"]
+        assert name == "rack7-slot3"
+        assert chassis["id"]["type"] == "mac"
+        assert chassis["id"]["value"].startswith("02:e5:5d:")
+        assert "firmware" in chassis["descr"] and "serial" in chassis["descr"]
+        assert set(serviced.addresses) <= set(as_list(chassis["mgmt-ip"]))
+        assert any(x.startswith("fe80:") for x in as_list(chassis["mgmt-ip"]))
+        station = [x for x in as_list(chassis["capability"]) if x["type"] == "Station"]
+        assert station and station[0]["enabled"]
+        assert port["id"] == {"type": "ifname", "value": f"port{number}"}
+        assert f"port {number}" in port["descr"]
+        assert port["ttl"] == "2"
+        assert port["mfs"] == "1522"
+        assert port["auto-negotiation"]["supported"] is False
+        assert "25GBASE-R" in port["auto-negotiation"]["current"]
+        assert as_list(seen[interface]["vlan"])[0]["vlan-id"] == "1"
+
+
+def test_the_drive_sees_its_neighbour(serviced: Job) -> None:
+    host = serviced.quiet("hostname").strip()
+    mac = serviced.quiet("cat /sys/class/net/eth1/address").strip()
+    until(lambda: f"lldp: port 0: {host}" in console(serviced))
+    device = steps.connect(serviced)
+    page = bytes.fromhex(serviced.quiet(
+        f"nvme get-log {device} --log-id=0xc0 --log-len=4608 --raw-binary | "
+        "od -An -v -tx1 | tr -d ' \\n'"))
+    steps.disconnect(serviced)
+    version, places, length = struct.unpack_from("<HHH", page)
+    assert (version, places, length) == (1, 8, 512)
+    sent, received = struct.unpack_from("<QQ", page, 64)
+    assert sent > 0 and received > 0
+    used = [page[at:at + 512] for at in range(512, 4608, 512) if page[at]]
+    assert [place[1] for place in used] == [0, 1]
+    second = used[1]
+    ttl_left, = struct.unpack_from("<H", second, 2)
+    assert 0 < ttl_left <= 3
+    assert second[6] == 3 and second[88:94].hex(":") == mac
+    assert second[216:280].rstrip(b"\0").decode().split(".")[0] == host
+
+
+def test_neighbours_are_forgotten(serviced: Job) -> None:
+    """Each way round: a daemon that ends says so, a drive without power cannot."""
+    before = console(serviced).count("is gone")
+    serviced.quiet("pkill -x lldpd; sleep 1; lldpd; for i in 1 2 3 4 5 6 7 8; do "
+                   "lldpcli configure lldp tx-interval 1 && break; sleep 1; done")
+    until(lambda: console(serviced).count("is gone") > before)
+    until(lambda: len(neighbours(serviced)) == 2)
+    serviced.instance.ask("power-cut")
+    try:
+        until(lambda: not neighbours(serviced), 15)
+    finally:
+        serviced.instance.ask("power-on")
+        steps.wait_target(serviced)
+    until(lambda: len(neighbours(serviced)) == 2)
+
+
+def timestamp_ms(job: Job, controller: str) -> int:
+    """What Get Features says: it has to say that the clock was set."""
+    data = bytes.fromhex(job.quiet(
+        f"nvme get-feature {controller} -f 0xe --data-len=8 --raw-binary | "
+        "od -An -v -tx1 | tr -d ' \\n'"))
+    assert data[6] == 2
+    return int.from_bytes(data[:6], "little")
+
+
+def test_chronyd_sets_the_drives_clock(serviced: Job) -> None:
+    """Linux sets it at connect, too: so it is put wrong first."""
+    serviced.quiet("printf 'local stratum 3\\nallow\\ncmdport 0\\nuser root\\n"
+                   "pidfile /run/chronyd.pid\\n' > /tmp/chrony.conf; "
+                   "chronyd -x -f /tmp/chrony.conf")
+    until(lambda: re.search(r"sntp: \d+ s since 1970, stratum 3", console(serviced)))
+    steps.connect(serviced)
+    controller = serviced.controller()
+    serviced.quiet(f"printf '\\0\\0\\0\\0\\1\\0\\0\\0' > /tmp/wrong; "
+                   f"nvme set-feature {controller} -f 0xe -l 8 -d /tmp/wrong")
+    until(lambda: abs(timestamp_ms(serviced, controller) -
+                      int(serviced.quiet("date +%s%3N"))) < 5000)
+    steps.disconnect(serviced)
+
+
+def test_wireshark_has_no_complaint(serviced: Job) -> None:
+    verdict = pcap_check.check(serviced.instance.folder / "link0.pcap")
+    assert not verdict.complaints, "\n".join(verdict.complaints[:10])

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The SNTP client: what it asks and when, and which answers count. */
+#include "tests/unit/net/stack/net_test.h"
+
+#include "net/stack/sntp.h"
+#include "net/wire/arp.h"
+#include "net/wire/ipv4.h"
+#include "net/wire/udp.h"
+
+enum { UDP_AT = ETH_LEN + IPV4_LEN, SNTP_AT = UDP_AT + UDP_LEN };
+
+#define TIME_2023 0xe8fe6f8080000000u /* 1700000000.5 */
+
+struct bed {
+    struct world *w;
+    struct sntp_client client;
+    unsigned times, kisses;
+    uint64_t epoch_ms;
+    uint32_t code;
+};
+
+static void set_time(void *ctx, uint64_t epoch_ms, const struct sntp *answer)
+{
+    struct bed *bed = ctx;
+
+    assert_int_equal(answer->mode, SNTP_SERVER);
+    bed->times++;
+    bed->epoch_ms = epoch_ms;
+}
+
+static void on_kiss(void *ctx, uint32_t code)
+{
+    struct bed *bed = ctx;
+
+    bed->kisses++;
+    bed->code = code;
+}
+
+static void run(struct bed *bed, uint64_t us)
+{
+    uint64_t until_us = bed->w->now_us + us;
+    uint64_t next_us = bed->w->now_us;
+
+    while (next_us <= until_us) {
+        bed->w->now_us = next_us;
+        next_us = MIN(sntp_timer(&bed->client, next_us),
+                      net_stack_timer(&bed->w->stack, next_us));
+        assert_true(next_us > bed->w->now_us);
+    }
+    bed->w->now_us = until_us;
+}
+
+/* @return the question that went out last */
+static struct sntp question(const struct bed *bed)
+{
+    const struct sent *frame =
+        &bed->w->sent[(bed->w->sent_count - 1) % SENT_MAX];
+    struct ip_addr src = ip_addr_from_v4(0x0a000002);
+    struct sntp sntp;
+    struct udp udp;
+
+    assert_int_equal(frame->len, SNTP_AT + SNTP_LEN);
+    assert_true(udp_parse(&udp, frame->data + UDP_AT, frame->len - UDP_AT));
+    assert_int_equal(udp.dst_port, SNTP_PORT);
+    assert_int_equal(udp.src_port, SNTP_CLIENT_PORT);
+    assert_int_equal(
+        udp_checksum(&src, &host4, frame->data + UDP_AT, udp.length_bytes),
+        0xffff);
+    assert_true(sntp_parse(&sntp, frame->data + SNTP_AT, SNTP_LEN));
+    assert_int_equal(sntp.mode, SNTP_CLIENT);
+    assert_int_equal(sntp.version, 4);
+    assert_int_not_equal(sntp.transmit_time, 0);
+    return sntp;
+}
+
+/* A client that has asked, and whose server's MAC address is known. */
+static struct bed *bed_asking(uint16_t poll_s)
+{
+    struct bed *bed = calloc(1, sizeof(*bed));
+    struct sntp_config config = {
+        .server = host4,
+        .poll_s = poll_s,
+        .random_seed = 7,
+        .set_time = set_time,
+        .kissed = on_kiss,
+        .ctx = bed,
+    };
+    uint8_t arp[64];
+    struct ip_addr us = ip_addr_from_v4(0x0a000002);
+
+    assert_non_null(bed);
+    bed->w = world_ready();
+    config.stack = &bed->w->stack;
+    assert_true(sntp_init(&bed->client, &config, bed->w->now_us));
+    run(bed, 1000);
+    assert_int_equal(bed->w->sent[(bed->w->sent_count - 1) % SENT_MAX].len,
+                     ETH_LEN + ARP_LEN);
+    assert_true(world_input(bed->w, 0, arp,
+                            make_arp(arp, ARP_REPLY, &host_mac, &host4, &us)));
+    run(bed, SNTP_WAIT_US);
+    question(bed);
+    assert_int_equal(bed->client.state, SNTP_ASKING);
+    return bed;
+}
+
+static void bed_free(struct bed *bed)
+{
+    world_free(bed->w);
+    free(bed);
+}
+
+struct reply {
+    uint64_t originate_time; /* 0: what was asked */
+    uint64_t transmit_time;
+    uint32_t reference_id;
+    uint16_t src_port;
+    uint8_t leap, stratum, mode;
+    bool is_elsewhere, is_cut;
+};
+
+static const struct reply good = {
+    .transmit_time = TIME_2023,
+    .src_port = SNTP_PORT,
+    .stratum = 2,
+    .mode = SNTP_SERVER,
+};
+
+static void answer(struct bed *bed, struct reply reply)
+{
+    const struct sntp sntp = {
+        .leap = reply.leap,
+        .version = 4,
+        .mode = reply.mode,
+        .stratum = reply.stratum,
+        .reference_id = reply.reference_id,
+        .originate_time = reply.originate_time != 0 ? reply.originate_time
+                                                    : bed->client.cookie,
+        .transmit_time = reply.transmit_time,
+    };
+    size_t len = reply.is_cut ? SNTP_LEN - 1 : SNTP_LEN;
+    const struct eth eth = {
+        .dst = {{2, 0, 0, 0, 0, 0x10}},
+        .src = host_mac,
+        .type = ETHERTYPE_IPV4,
+    };
+    const struct ipv4 ip = {
+        .src = reply.is_elsewhere ? gateway4 : host4,
+        .dst = ip_addr_from_v4(0x0a000002),
+        .total_len_bytes = (uint16_t)(IPV4_LEN + UDP_LEN + len),
+        .ttl = 64,
+        .protocol = IP_PROTOCOL_UDP,
+    };
+    const struct udp udp = {
+        .src_port = reply.src_port,
+        .dst_port = SNTP_CLIENT_PORT,
+        .length_bytes = (uint16_t)(UDP_LEN + len),
+    };
+    uint8_t frame[SNTP_AT + SNTP_LEN];
+
+    eth_emit(&eth, frame);
+    ipv4_emit(&ip, frame + ETH_LEN);
+    udp_emit(&udp, frame + UDP_AT);
+    sntp_emit(&sntp, frame + SNTP_AT);
+    assert_true(world_input(bed->w, 0, frame, SNTP_AT + len));
+}
+
+static uint64_t counter(const struct bed *bed, enum sntp_counter which)
+{
+    return sntp_counter_read(&bed->client, which);
+}
+
+static void test_sntp_sets_the_time_and_asks_again_later(void **state)
+{
+    struct bed *bed = bed_asking(16);
+    uint64_t first = question(bed).transmit_time;
+
+    (void)state;
+    run(bed, 8000);
+    answer(bed, good);
+    assert_int_equal(bed->times, 1);
+    assert_int_equal(bed->epoch_ms, 1700000000500 + 4); /* half way */
+    run(bed, 15 * SECOND);
+    assert_int_equal(counter(bed, SNTP_QUESTIONS), 1);
+    run(bed, SECOND);
+    assert_int_equal(counter(bed, SNTP_QUESTIONS), 2);
+    assert_int_not_equal(question(bed).transmit_time, first);
+    bed_free(bed);
+}
+
+static void test_sntp_takes_no_answer_but_the_right_one(void **state)
+{
+    struct bed *bed = bed_asking(16);
+    struct reply reply[6] = {good, good, good, good, good, good};
+
+    (void)state;
+    reply[0].originate_time = 12345;
+    reply[1].src_port = 124;
+    reply[2].mode = SNTP_CLIENT;
+    reply[3].mode = 5; /* broadcast */
+    reply[4].is_elsewhere = true;
+    reply[5].is_cut = true;
+    for (size_t i = 0; i < ARRAY_LEN(reply); i++) {
+        answer(bed, reply[i]);
+        assert_int_equal(counter(bed, SNTP_STRAY), i + 1);
+    }
+    answer(bed, good);
+    answer(bed, good); /* nobody asked twice */
+    assert_int_equal(counter(bed, SNTP_STRAY), ARRAY_LEN(reply) + 1);
+    assert_int_equal(bed->times, 1);
+    bed_free(bed);
+}
+
+static void test_sntp_takes_no_time_from_who_has_none(void **state)
+{
+    struct reply reply[5] = {good, good, good, good, good};
+
+    (void)state;
+    reply[0].leap = SNTP_UNSYNCHRONISED;
+    reply[1].stratum = 16;
+    reply[2].transmit_time = 0;
+    reply[3].transmit_time = (uint64_t)2208988800u << 32; /* 1970 */
+    reply[4].transmit_time = 0x7fffffff00000000;          /* 2104 */
+    for (size_t i = 0; i < ARRAY_LEN(reply); i++) {
+        struct bed *bed = bed_asking(16);
+
+        answer(bed, reply[i]);
+        assert_int_equal(bed->times, 0);
+        assert_int_equal(counter(bed, SNTP_UNUSABLE), 1);
+        assert_int_equal(bed->client.state, SNTP_RESTING);
+        bed_free(bed);
+    }
+}
+
+static void test_sntp_obeys_kisses_of_death(void **state)
+{
+    static const struct {
+        uint32_t code;
+        enum sntp_state state;
+        uint32_t poll_s;
+    } row[] = {
+        {SNTP_KISS_DENY, SNTP_IDLE, 16},
+        {SNTP_KISS_RSTR, SNTP_IDLE, 16},
+        {SNTP_KISS_RATE, SNTP_RESTING, 32},
+        {0x494e4954, SNTP_RESTING, 16}, /* INIT */
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(row); i++) {
+        struct bed *bed = bed_asking(16);
+        struct reply reply = good;
+
+        reply.stratum = 0;
+        reply.reference_id = row[i].code;
+        answer(bed, reply);
+        assert_int_equal(bed->times, 0);
+        assert_int_equal(bed->kisses, 1);
+        assert_int_equal(bed->code, row[i].code);
+        assert_int_equal(bed->client.state, row[i].state);
+        run(bed, (row[i].poll_s - 1) * (uint64_t)SECOND);
+        assert_int_equal(counter(bed, SNTP_QUESTIONS), 1);
+        run(bed, 3 * SECOND);
+        assert_int_equal(counter(bed, SNTP_QUESTIONS) > 1,
+                         row[i].state != SNTP_IDLE);
+        if (row[i].state == SNTP_IDLE) {
+            sntp_link_up(&bed->client, bed->w->now_us);
+            run(bed, SECOND);
+            assert_in_range(counter(bed, SNTP_QUESTIONS), 2, 3);
+        }
+        bed_free(bed);
+    }
+}
+
+/* 1 s for an answer, then a rest of 1, 2, 4, 4 ... s. */
+static void test_sntp_asks_less_often_who_does_not_answer(void **state)
+{
+    static const uint8_t asked_at_s[] = {0, 2, 5, 10, 15};
+    struct bed *bed = bed_asking(4);
+    uint64_t start_us = bed->w->now_us;
+
+    (void)state;
+    for (unsigned i = 0; i < ARRAY_LEN(asked_at_s); i++) {
+        run(bed, start_us + asked_at_s[i] * (uint64_t)SECOND + 100000 -
+                     bed->w->now_us);
+        assert_int_equal(counter(bed, SNTP_QUESTIONS), i + 1);
+    }
+    assert_int_equal(counter(bed, SNTP_TIMEOUTS), 4);
+    bed_free(bed);
+}
+
+static void test_sntp_without_server_does_nothing(void **state)
+{
+    struct world *w = world_ready();
+    struct sntp_config config = {.stack = &w->stack, .set_time = set_time};
+    struct sntp_client client;
+    unsigned start = w->sent_count;
+
+    (void)state;
+    assert_true(sntp_init(&client, &config, w->now_us));
+    sntp_link_up(&client, w->now_us);
+    assert_int_equal(sntp_timer(&client, w->now_us), UINT64_MAX);
+    assert_int_equal(w->sent_count, start);
+    world_free(w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sntp_sets_the_time_and_asks_again_later),
+        cmocka_unit_test(test_sntp_takes_no_answer_but_the_right_one),
+        cmocka_unit_test(test_sntp_takes_no_time_from_who_has_none),
+        cmocka_unit_test(test_sntp_obeys_kisses_of_death),
+        cmocka_unit_test(test_sntp_asks_less_often_who_does_not_answer),
+        cmocka_unit_test(test_sntp_without_server_does_nothing),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
