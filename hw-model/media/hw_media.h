@@ -41,6 +41,7 @@ struct hw_media_config {
     uint64_t capacity_bytes; /* a multiple of 4096 */
     uint64_t cache_bytes;    /* a multiple of 4096; 0: no cache */
     void *cache_memory;      /* media_cache_memory_bytes() of it */
+    bool keeps_dirty;        /* no write-out for idleness or age alone */
 };
 
 /* ---- State that is saved */

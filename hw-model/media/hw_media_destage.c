@@ -39,8 +39,9 @@ void hw_media_timer(struct hw_media *media)
         media->is_draining = true;
     } else if (media->cache.used_lines > 0) {
         media->timer_ticks++;
-        if (media->writes == media->writes_at_timer ||
-            media->timer_ticks >= BUSY_TICKS) {
+        if (!media->config.keeps_dirty &&
+            (media->writes == media->writes_at_timer ||
+             media->timer_ticks >= BUSY_TICKS)) {
             media->is_draining = true;
             media->timer_ticks = 0;
         }

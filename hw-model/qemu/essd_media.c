@@ -10,6 +10,10 @@
  *    other block device properties
  *  + property "cache-size": volatile write cache in bytes, default 64 MiB; 0:
  *    none
+ *  + property "write-out", also while running: whether the cache is written
+ *    out when the host is idle and when data grow old; default on.  Off keeps
+ *    what nobody flushed at risk for as long as there is room, for tests of
+ *    power cuts
  *  + link "dram": the memory region that DMA reaches; default: the machine's
  *    RAM.  Bus addresses begin at SOC_DRAM_BASE
  *
@@ -481,6 +485,16 @@ static const Property essd_media_properties[] = {
                      MemoryRegion *),
 };
 
+static bool essd_media_get_write_out(Object *obj, Error **errp)
+{
+    return !ESSD_MEDIA(obj)->media.config.keeps_dirty;
+}
+
+static void essd_media_set_write_out(Object *obj, bool value, Error **errp)
+{
+    ESSD_MEDIA(obj)->media.config.keeps_dirty = !value;
+}
+
 static void essd_media_class_init(ObjectClass *oc, void *data)
 {
     DeviceClass *dc = DEVICE_CLASS(oc);
@@ -492,6 +506,8 @@ static void essd_media_class_init(ObjectClass *oc, void *data)
     dc->vmsd = &essd_media_vmstate;
     dc->user_creatable = false;
     device_class_set_props(dc, essd_media_properties);
+    object_class_property_add_bool(oc, "write-out", essd_media_get_write_out,
+                                   essd_media_set_write_out);
     rc->phases.hold = essd_media_reset_hold;
     set_bit(DEVICE_CATEGORY_STORAGE, dc->categories);
 }

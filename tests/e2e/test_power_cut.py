@@ -42,6 +42,9 @@ def test_power_cut_loses_unflushed_and_keeps_flushed(connected: Job) -> None:
     job.instance.run(
         f"nvme write {device} --force-unit-access --start-block={32 * MIB // block} "
         f"--block-count={size // block - 1} --data-size={size} --data=/tmp/fua")
+    # What is at risk stays at risk, however slow this machine is just now.
+    job.instance.ask("qmp", part="drive", execute="qom-set", arguments={
+        "path": "/machine/media-engine", "property": "write-out", "value": False})
     fill(job, device, 48, "n")                          # acknowledged, no more
     job.instance.ask("power-cut")
     steps.clean_host(job)
@@ -53,4 +56,4 @@ def test_power_cut_loses_unflushed_and_keeps_flushed(connected: Job) -> None:
     unflushed = bytes_of(job, device, 48, "n")
     old = bytes_of(job, device, 48, "o")
     assert unflushed + old == AREA_MIB * MIB, "neither old nor new data"
-    assert unflushed < AREA_MIB * MIB, "nothing was lost: is the cache real?"
+    assert unflushed == 0, "the cut lost less than what nobody had flushed"

@@ -403,6 +403,22 @@ static void test_media_destages_when_idle_in_long_requests(void **state)
     assert_int_equal(w_counter(w, MEDIA_COUNT_DESTAGED_BLOCKS), 256);
 }
 
+static void test_media_keeps_dirty_data_when_told_to(void **state)
+{
+    struct world *w = *state;
+
+    w->media.config.keeps_dirty = true;
+    assert_int_equal(write_blocks(w, 0, 8, 0x11, 0), MEDIA_CQE_OK);
+    for (unsigned int i = 0; i < 200; i++) {
+        w->env.now_ns = w->env.deadline_ns;
+        hw_media_timer(&w->media);
+        w_finish(w);
+    }
+    assert_int_equal(w->ram.requests, 0);
+    assert_int_equal(flush(w), MEDIA_CQE_OK);
+    assert_int_equal(w->media.cache.used_lines, 0);
+}
+
 static void test_media_destage_failure_loses_nothing(void **state)
 {
     struct world *w = *state;
@@ -861,6 +877,7 @@ int main(void)
         TEST(test_media_long_writes_go_past_the_cache),
         TEST(test_media_full_cache_makes_writes_wait),
         TEST(test_media_destages_when_idle_in_long_requests),
+        TEST(test_media_keeps_dirty_data_when_told_to),
         TEST(test_media_destage_failure_loses_nothing),
         TEST(test_media_full_cache_and_failing_medium_refuses),
         TEST(test_media_errors_of_the_medium_are_told_apart),
