@@ -9,12 +9,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MUST_USE       __attribute__((warn_unused_result))
-#define BIT(n)         (1u << (n))
-#define ARRAY_LEN(a)   (sizeof(a) / sizeof((a)[0]))
-#define MIN(a, b)      ((a) < (b) ? (a) : (b))
-#define MAX(a, b)      ((a) > (b) ? (a) : (b))
-#define IS_POW2(n)     ((n) != 0 && ((n) & ((n) - 1)) == 0)
+#define MUST_USE     __attribute__((warn_unused_result))
+#define BIT(n)       (1u << (n))
+#define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
+#define MIN(a, b)    ((a) < (b) ? (a) : (b))
+#define MAX(a, b)    ((a) > (b) ? (a) : (b))
+#define IS_POW2(n)   ((n) != 0 && ((n) & ((n) - 1)) == 0)
 
 #define container_of(ptr, type, member)                                        \
     ((type *)(void *)((char *)(ptr) - offsetof(type, member)))

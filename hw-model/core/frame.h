@@ -11,17 +11,17 @@
 #include "lib/util.h"
 
 enum {
-    FRAME_HEAD_MAX = 160,         /* Ethernet .. last RoCE header */
+    FRAME_HEAD_MAX = 160, /* Ethernet .. last RoCE header */
     FRAME_PIECES_MAX = 6,
-    FRAME_TAIL_MAX = 8,           /* pad and ICRC */
+    FRAME_TAIL_MAX = 8, /* pad and ICRC */
     FRAME_MTU_MAX = 9000,
     FRAME_LEN_MAX = 14 + 4 + FRAME_MTU_MAX, /* without FCS */
 };
 
 enum frame_flags {
-    FRAME_BAD_FCS = 1,            /* native links only: sockets carry no FCS */
-    FRAME_RUNT = 2,               /* shorter than 60 bytes on the wire */
-    FRAME_CORRECTED = 4,          /* the FEC repaired it */
+    FRAME_BAD_FCS = 1,   /* native links only: sockets carry no FCS */
+    FRAME_RUNT = 2,      /* shorter than 60 bytes on the wire */
+    FRAME_CORRECTED = 4, /* the FEC repaired it */
 };
 
 struct frame_piece {
@@ -31,9 +31,9 @@ struct frame_piece {
 
 /* A frame to send: head, then pieces (in DRAM), then tail.  Without FCS. */
 struct frame_tx {
-    uint64_t departure_ns;        /* virtual time it may leave; 0: now */
-    uint8_t priority;             /* 802.1p, 0..7 */
-    uint8_t flags;                /* enum frame_flags */
+    uint64_t departure_ns; /* virtual time it may leave; 0: now */
+    uint8_t priority;      /* 802.1p, 0..7 */
+    uint8_t flags;         /* enum frame_flags */
     uint8_t tail_len;
     uint8_t num_pieces;
     uint16_t head_len;
@@ -57,7 +57,7 @@ struct frame_sink {
 struct frame_rx {
     const uint8_t *data;
     uint32_t len_bytes;
-    uint8_t flags;                /* enum frame_flags */
+    uint8_t flags; /* enum frame_flags */
 };
 
 #endif

@@ -96,8 +96,7 @@ static void create_harts(EssdMachineState *s)
     riscv_aclint_swi_create(SOC_CLINT_BASE, 0, machine->smp.cpus, false);
     riscv_aclint_mtimer_create(SOC_CLINT_BASE + RISCV_ACLINT_SWI_SIZE,
                                RISCV_ACLINT_DEFAULT_MTIMER_SIZE, 0,
-                               machine->smp.cpus,
-                               RISCV_ACLINT_DEFAULT_MTIMECMP,
+                               machine->smp.cpus, RISCV_ACLINT_DEFAULT_MTIMECMP,
                                RISCV_ACLINT_DEFAULT_MTIME, SOC_TIMEBASE_HZ,
                                true);
 }
@@ -110,12 +109,11 @@ static void create_plic(EssdMachineState *s)
     for (unsigned int i = 1; i < harts; i++) {
         g_string_append(modes, ",M");
     }
-    s->plic = sifive_plic_create(SOC_PLIC_BASE, g_strdup(modes->str), harts, 0,
-                                 SOC_IRQS, SOC_PLIC_PRIORITIES,
-                                 SOC_PLIC_PRIORITY, SOC_PLIC_PENDING,
-                                 SOC_PLIC_ENABLE, SOC_PLIC_ENABLE_STRIDE,
-                                 SOC_PLIC_CONTEXT, SOC_PLIC_CONTEXT_STRIDE,
-                                 SOC_PLIC_SIZE);
+    s->plic = sifive_plic_create(
+        SOC_PLIC_BASE, g_strdup(modes->str), harts, 0, SOC_IRQS,
+        SOC_PLIC_PRIORITIES, SOC_PLIC_PRIORITY, SOC_PLIC_PENDING,
+        SOC_PLIC_ENABLE, SOC_PLIC_ENABLE_STRIDE, SOC_PLIC_CONTEXT,
+        SOC_PLIC_CONTEXT_STRIDE, SOC_PLIC_SIZE);
 }
 
 static void create_memory(EssdMachineState *s)
@@ -177,8 +175,8 @@ static void check_flash_size(BlockBackend *blk, const char *name)
     int64_t size = blk_getlength(blk);
 
     if (size != SOC_FLASH_SIZE) {
-        error_report("essd: SPI flash %s has %" PRId64 " bytes, not %d",
-                     name, size, SOC_FLASH_SIZE);
+        error_report("essd: SPI flash %s has %" PRId64 " bytes, not %d", name,
+                     size, SOC_FLASH_SIZE);
         exit(EXIT_FAILURE);
     }
 }
@@ -192,8 +190,7 @@ static void connect_flash_drive(EssdMachineState *s, DeviceState *flash)
         exit(EXIT_FAILURE);
     }
     if (s->flash) {
-        object_property_set_str(OBJECT(flash), "drive", s->flash,
-                                &error_fatal);
+        object_property_set_str(OBJECT(flash), "drive", s->flash, &error_fatal);
     } else if (info) {
         check_flash_size(blk_by_legacy_dinfo(info), "of -drive if=mtd");
         qdev_prop_set_drive(flash, "drive", blk_by_legacy_dinfo(info));
@@ -244,13 +241,13 @@ static void place_block(EssdMachineState *s, DeviceState *dev, hwaddr base,
 
 static void create_ports(EssdMachineState *s)
 {
-    static const hwaddr base[SOC_PORTS] = { SOC_PORT0_BASE, SOC_PORT1_BASE };
-    static const int irq[SOC_PORTS] = { SOC_IRQ_PORT0, SOC_IRQ_PORT1 };
+    static const hwaddr base[SOC_PORTS] = {SOC_PORT0_BASE, SOC_PORT1_BASE};
+    static const int irq[SOC_PORTS] = {SOC_IRQ_PORT0, SOC_IRQ_PORT1};
 
     for (unsigned int i = 0; i < SOC_PORTS; i++) {
         g_autofree char *name = g_strdup_printf("port%u", i);
-        DeviceState *dev = new_block(s, name, "essd-port", base[i],
-                                     SOC_PORT_SIZE);
+        DeviceState *dev =
+            new_block(s, name, "essd-port", base[i], SOC_PORT_SIZE);
 
         if (dev) {
             qdev_prop_set_uint8(dev, "port", i);
@@ -266,8 +263,8 @@ static void create_ports(EssdMachineState *s)
 
 static void create_rnic(EssdMachineState *s)
 {
-    DeviceState *dev = new_block(s, "rnic", "essd-rnic", SOC_RNIC_BASE,
-                                 SOC_RNIC_SIZE);
+    DeviceState *dev =
+        new_block(s, "rnic", "essd-rnic", SOC_RNIC_BASE, SOC_RNIC_SIZE);
 
     if (!dev) {
         return;
@@ -339,15 +336,15 @@ static void set_straps(Object *obj, Visitor *v, const char *name, void *opaque,
     visit_type_uint8(v, name, &ESSD_MACHINE(obj)->straps, errp);
 }
 
-#define STRING_PROPERTY(field, member)                                      \
-    static char *get_##field(Object *obj, Error **errp)                     \
-    {                                                                       \
-        return g_strdup(ESSD_MACHINE(obj)->member);                         \
-    }                                                                       \
-    static void set_##field(Object *obj, const char *value, Error **errp)   \
-    {                                                                       \
-        g_free(ESSD_MACHINE(obj)->member);                                  \
-        ESSD_MACHINE(obj)->member = g_strdup(value);                        \
+#define STRING_PROPERTY(field, member)                                         \
+    static char *get_##field(Object *obj, Error **errp)                        \
+    {                                                                          \
+        return g_strdup(ESSD_MACHINE(obj)->member);                            \
+    }                                                                          \
+    static void set_##field(Object *obj, const char *value, Error **errp)      \
+    {                                                                          \
+        g_free(ESSD_MACHINE(obj)->member);                                     \
+        ESSD_MACHINE(obj)->member = g_strdup(value);                           \
     }
 
 STRING_PROPERTY(flash, flash)
@@ -384,21 +381,21 @@ static void essd_machine_class_init(ObjectClass *oc, void *data)
     object_class_property_add(oc, "straps", "uint8", get_straps, set_straps,
                               NULL, NULL);
     object_class_property_set_description(oc, "straps",
-        "levels of the 8 strap pins");
+                                          "levels of the 8 strap pins");
     object_class_property_add_str(oc, "flash", get_flash, set_flash);
-    object_class_property_set_description(oc, "flash",
-        "node name of the SPI flash (32 MiB)");
+    object_class_property_set_description(
+        oc, "flash", "node name of the SPI flash (32 MiB)");
     object_class_property_add_str(oc, "media", get_media, set_media);
     object_class_property_set_description(oc, "media",
-        "node name of the storage");
+                                          "node name of the storage");
     object_class_property_add_str(oc, "port0-netdev", get_port0_netdev,
                                   set_port0_netdev);
-    object_class_property_set_description(oc, "port0-netdev",
-        "id of the netdev that port 0 is cabled to");
+    object_class_property_set_description(
+        oc, "port0-netdev", "id of the netdev that port 0 is cabled to");
     object_class_property_add_str(oc, "port1-netdev", get_port1_netdev,
                                   set_port1_netdev);
-    object_class_property_set_description(oc, "port1-netdev",
-        "id of the netdev that port 1 is cabled to");
+    object_class_property_set_description(
+        oc, "port1-netdev", "id of the netdev that port 1 is cabled to");
 }
 
 static const TypeInfo essd_machine_types[] = {

@@ -23,9 +23,10 @@
  * the drive, so that a saved state holds no data.  A reset keeps it.
  *
  * Everything runs under the big lock: in the main loop, and what a register
- * write asks for right after that write, in the hart's thread.  That saves waking
- * the main loop for each doorbell; a write that the cache takes is complete when
- * the hart goes on.  The block layer reads and writes DRAM directly.
+ * write asks for right after that write, in the hart's thread.  That saves
+ * waking the main loop for each doorbell; a write that the cache takes is
+ * complete when the hart goes on.  The block layer reads and writes DRAM
+ * directly.
  *
  * Not modelled: what the guide lists; changes of the drive's size.  What is
  * written to DRAM is not logged as dirty: a machine must be stopped before it
@@ -57,8 +58,8 @@
 #include "hw-model/media/hw_media.h"
 #include "hw-model/regs/soc.h"
 
-#define MEDIA_SIZE_MIN (64 * MiB)
-#define MEDIA_SIZE_MAX (16 * TiB)
+#define MEDIA_SIZE_MIN  (64 * MiB)
+#define MEDIA_SIZE_MAX  (16 * TiB)
 #define MEDIA_SIZE_UNIT 4096
 #define MEDIA_CACHE_MAX (4 * GiB)
 
@@ -83,7 +84,7 @@ struct EssdMediaState {
     MemoryRegion *dram;
     uint8_t *dram_ptr;
     uint64_t dram_size;
-    bool in_write;              /* of a register: the work follows it */
+    bool in_write; /* of a register: the work follows it */
     bool run_follows;
     EssdMediaIo io[HW_MEDIA_IO_IDS];
     struct hw_media media;
@@ -143,7 +144,7 @@ static void essd_media_bh(void *opaque)
     EssdMediaState *s = opaque;
 
     if (runstate_is_running()) {
-        defer_call_begin();     /* one system call for all of them */
+        defer_call_begin(); /* one system call for all of them */
         hw_media_run(&s->media);
         defer_call_end();
     }
@@ -237,7 +238,8 @@ static void essd_media_write(void *opaque, hwaddr offset, uint64_t value,
     if (!hw_media_write(&s->media, offset, value)) {
         qemu_log_mask(LOG_GUEST_ERROR,
                       "essd-media: write of 0x%08" PRIx64
-                      " to offset 0x%" HWADDR_PRIx "\n", value, offset);
+                      " to offset 0x%" HWADDR_PRIx "\n",
+                      value, offset);
     }
     s->in_write = false;
     if (s->run_follows) {
@@ -310,7 +312,7 @@ static uint64_t essd_media_open(EssdMediaState *s, Error **errp)
 
     if (!s->conf.blk) {
         error_setg(errp, "essd-media: the drive has no media: name a block "
-                   "device with -M essd,media=NODE");
+                         "device with -M essd,media=NODE");
         return 0;
     }
     if (!blk_supports_write_perm(s->conf.blk)) {
@@ -329,8 +331,10 @@ static uint64_t essd_media_open(EssdMediaState *s, Error **errp)
     }
     if (size < MEDIA_SIZE_MIN || size > MEDIA_SIZE_MAX ||
         size % MEDIA_SIZE_UNIT != 0) {
-        error_setg(errp, "essd-media: the media has %" PRId64 " bytes, not 64 "
-                   "MiB to 16 TiB in units of 4 KiB", size);
+        error_setg(errp,
+                   "essd-media: the media has %" PRId64 " bytes, not 64 "
+                   "MiB to 16 TiB in units of 4 KiB",
+                   size);
         return 0;
     }
     return size;
@@ -341,14 +345,14 @@ static bool essd_media_alloc_cache(EssdMediaState *s, Error **errp)
     if (s->cache_size > MEDIA_CACHE_MAX ||
         s->cache_size % MEDIA_SIZE_UNIT != 0) {
         error_setg(errp, "essd-media: \"cache-size\" is at most 4 GiB, in "
-                   "units of 4 KiB");
+                         "units of 4 KiB");
         return false;
     }
     s->cache_memory_size = media_cache_memory_bytes(s->cache_size);
     if (s->cache_memory_size > 0) {
         /* Pages that are never used cost nothing. */
-        s->cache_memory = qemu_anon_ram_alloc(s->cache_memory_size, NULL,
-                                              false, true);
+        s->cache_memory =
+            qemu_anon_ram_alloc(s->cache_memory_size, NULL, false, true);
         if (!s->cache_memory) {
             error_setg(errp, "essd-media: no memory for the write cache");
             return false;
@@ -374,28 +378,31 @@ static void essd_media_realize(DeviceState *dev, Error **errp)
     }
     s->bh = qemu_bh_new_guarded(essd_media_bh, s, &dev->mem_reentrancy_guard);
     s->timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, essd_media_timer, s);
-    s->vm_change = qdev_add_vm_change_state_handler(dev, essd_media_vm_change,
-                                                    s);
-    hw_media_init(&s->media, &(struct hw_media_config) {
-        .env = {
-            .ctx = s,
-            .dma = essd_media_dma,
-            .now_ns = essd_media_now_ns,
-            .set_timer = essd_media_set_timer,
-            .set_irq = essd_media_set_irq,
-            .defer = essd_media_defer,
-        },
-        .backend = {
-            .ctx = s,
-            .readv = essd_media_readv,
-            .writev = essd_media_writev,
-            .write_zeroes = essd_media_write_zeroes,
-            .flush = essd_media_flush,
-        },
-        .capacity_bytes = size,
-        .cache_bytes = s->cache_size,
-        .cache_memory = s->cache_memory,
-    });
+    s->vm_change =
+        qdev_add_vm_change_state_handler(dev, essd_media_vm_change, s);
+    hw_media_init(&s->media,
+                  &(struct hw_media_config){
+                      .env =
+                          {
+                              .ctx = s,
+                              .dma = essd_media_dma,
+                              .now_ns = essd_media_now_ns,
+                              .set_timer = essd_media_set_timer,
+                              .set_irq = essd_media_set_irq,
+                              .defer = essd_media_defer,
+                          },
+                      .backend =
+                          {
+                              .ctx = s,
+                              .readv = essd_media_readv,
+                              .writev = essd_media_writev,
+                              .write_zeroes = essd_media_write_zeroes,
+                              .flush = essd_media_flush,
+                          },
+                      .capacity_bytes = size,
+                      .cache_bytes = s->cache_size,
+                      .cache_memory = s->cache_memory,
+                  });
 }
 
 static void essd_media_unrealize(DeviceState *dev)
@@ -440,7 +447,7 @@ static const VMStateDescription essd_media_queue_vmstate = {
     .name = TYPE_ESSD_MEDIA "-queue",
     .version_id = 1,
     .minimum_version_id = 1,
-    .fields = (const VMStateField[]) {
+    .fields = (const VMStateField[]){
         VMSTATE_UINT32_ARRAY(page, struct hw_media_queue, 2),
         VMSTATE_UINT32_ARRAY(cmd, struct hw_media_queue, 2),
         VMSTATE_UINT32_ARRAY(cq, struct hw_media_queue, 2),
@@ -452,10 +459,7 @@ static const VMStateDescription essd_media_queue_vmstate = {
         VMSTATE_UINT32(cmd_mask, struct hw_media_queue),
         VMSTATE_UINT32(cq_mask, struct hw_media_queue),
         VMSTATE_UINT32(cmd_ci, struct hw_media_queue),
-        VMSTATE_UINT32(cq_pi, struct hw_media_queue),
-        VMSTATE_END_OF_LIST()
-    }
-};
+        VMSTATE_UINT32(cq_pi, struct hw_media_queue), VMSTATE_END_OF_LIST()}};
 
 static const VMStateDescription essd_media_vmstate = {
     .name = TYPE_ESSD_MEDIA,
@@ -463,7 +467,7 @@ static const VMStateDescription essd_media_vmstate = {
     .minimum_version_id = 1,
     .pre_save = essd_media_pre_save,
     .post_load = essd_media_post_load,
-    .fields = (const VMStateField[]) {
+    .fields = (const VMStateField[]){
         VMSTATE_UINT32(media.regs.irq_status, EssdMediaState),
         VMSTATE_UINT32(media.regs.irq_enable, EssdMediaState),
         VMSTATE_UINT32(media.regs.block_shift, EssdMediaState),
@@ -471,12 +475,10 @@ static const VMStateDescription essd_media_vmstate = {
         VMSTATE_UINT32(media.regs.counter_high, EssdMediaState),
         VMSTATE_UINT64_ARRAY(media.regs.counters, EssdMediaState,
                              HW_MEDIA_COUNTERS),
-        VMSTATE_STRUCT_ARRAY(media.regs.queues, EssdMediaState,
-                             HW_MEDIA_QUEUES, 1, essd_media_queue_vmstate,
+        VMSTATE_STRUCT_ARRAY(media.regs.queues, EssdMediaState, HW_MEDIA_QUEUES,
+                             1, essd_media_queue_vmstate,
                              struct hw_media_queue),
-        VMSTATE_END_OF_LIST()
-    }
-};
+        VMSTATE_END_OF_LIST()}};
 
 static const Property essd_media_properties[] = {
     DEFINE_BLOCK_PROPERTIES(EssdMediaState, conf),

@@ -20,8 +20,8 @@
  *    link of the far end's card
  *  + the link partner, all changeable while running: "partner-speed" (10 or
  *    25, in Gb/s; default 25), "partner-fec" ("none", "fc", "rs" or "auto", the
- *    default), "present" (on: somebody is at the far end), "partner-fault" (off:
- *    it receives what the drive sends)
+ *    default), "present" (on: somebody is at the far end), "partner-fault"
+ * (off: it receives what the drive sends)
  *  + bit errors of the cable, both ways, changeable while running: "ber", a
  *    number from 0 to 0.5, and "seed"; writing either one starts anew
  *  + property "state", read-only: the link, the partner and the counters
@@ -77,8 +77,8 @@ struct EssdPortState {
     uint8_t index;
     uint8_t *dram_ptr;
     uint64_t dram_size;
-    uint64_t seed;              /* of the bit errors */
-    bool tx_waits;              /* the netdev has not taken our last frame */
+    uint64_t seed; /* of the bit errors */
+    bool tx_waits; /* the netdev has not taken our last frame */
     struct hw_port port;
 };
 
@@ -103,7 +103,7 @@ static uint64_t essd_port_now_ns(void *ctx)
 
 static void essd_port_set_timer(void *ctx, uint64_t deadline_ns)
 {
-    g_assert_not_reached();     /* the core has none */
+    g_assert_not_reached(); /* the core has none */
 }
 
 static void essd_port_set_irq(void *ctx, unsigned int line, bool level)
@@ -194,13 +194,13 @@ static unsigned essd_port_iov(const struct frame_tx *frame, struct iovec *iov)
 {
     unsigned n = 0;
 
-    iov[n++] = (struct iovec) { (void *)frame->head, frame->head_len };
+    iov[n++] = (struct iovec){(void *)frame->head, frame->head_len};
     for (unsigned i = 0; i < frame->num_pieces; i++) {
-        iov[n++] = (struct iovec) { (void *)frame->pieces[i].data,
-                                    frame->pieces[i].len_bytes };
+        iov[n++] = (struct iovec){(void *)frame->pieces[i].data,
+                                  frame->pieces[i].len_bytes};
     }
     if (frame->tail_len > 0) {
-        iov[n++] = (struct iovec) { (void *)frame->tail, frame->tail_len };
+        iov[n++] = (struct iovec){(void *)frame->tail, frame->tail_len};
     }
     return n;
 }
@@ -239,7 +239,7 @@ static ssize_t essd_port_receive(NetClientState *nc, const uint8_t *buf,
                                  size_t size)
 {
     EssdPortState *s = qemu_get_nic_opaque(nc);
-    struct frame_rx frame = { .data = buf, .len_bytes = size };
+    struct frame_rx frame = {.data = buf, .len_bytes = size};
 
     trace_essd_port_rx(s->index, size);
     hw_port_rx(&s->port, &frame, 1);
@@ -298,7 +298,8 @@ static RxFilterInfo *essd_port_query_rx_filter(NetClientState *nc)
     info->promiscuous = FIELD_GET(ctrl, PORT_CTRL, UNICAST_ALL);
     info->unicast = info->promiscuous ? RX_STATE_ALL : RX_STATE_NORMAL;
     info->multicast = FIELD_GET(ctrl, PORT_CTRL, MULTICAST_ALL)
-                          ? RX_STATE_ALL : RX_STATE_NORMAL;
+                          ? RX_STATE_ALL
+                          : RX_STATE_NORMAL;
     if (!s->port.link_up || !FIELD_GET(ctrl, PORT_CTRL, RX_ENABLE)) {
         info->unicast = RX_STATE_NONE;
         info->multicast = RX_STATE_NONE;
@@ -308,8 +309,8 @@ static RxFilterInfo *essd_port_query_rx_filter(NetClientState *nc)
                                                          : RX_STATE_ALL;
     info->main_mac = essd_port_mac_text(s->port.mac);
     info->unicast_table = essd_port_mac_list(s->port.mac, PORT_MACS);
-    info->multicast_table = essd_port_mac_list(s->port.multicast,
-                                               PORT_MULTICASTS);
+    info->multicast_table =
+        essd_port_mac_list(s->port.multicast, PORT_MULTICASTS);
     info->vlan_table = essd_port_vlan_list(s->port.vlan);
     return info;
 }
@@ -348,8 +349,8 @@ static void essd_port_write(void *opaque, hwaddr offset, uint64_t value,
     if (!hw_port_write(&s->port, offset, value)) {
         qemu_log_mask(LOG_GUEST_ERROR,
                       "essd-port %u: write of 0x%08" PRIx64
-                      " to offset 0x%" HWADDR_PRIx "\n", s->index, value,
-                      offset);
+                      " to offset 0x%" HWADDR_PRIx "\n",
+                      s->index, value, offset);
     }
 }
 
@@ -384,10 +385,11 @@ static void essd_port_machine_done(Notifier *notifier, void *data)
         s->rnic = rnic ? ESSD_RNIC(rnic) : NULL;
     }
     if (s->rnic) {
-        essd_rnic_attach_port(s->rnic, s->index, &(struct frame_sink) {
-            .ctx = &s->port,
-            .send = hw_port_tx,
-        });
+        essd_rnic_attach_port(s->rnic, s->index,
+                              &(struct frame_sink){
+                                  .ctx = &s->port,
+                                  .send = hw_port_tx,
+                              });
     }
 }
 
@@ -408,7 +410,7 @@ static bool essd_port_find_dram(EssdPortState *s, Error **errp)
 static void essd_port_realize(DeviceState *dev, Error **errp)
 {
     EssdPortState *s = ESSD_PORT(dev);
-    struct phy_partner partner = s->port.partner;   /* properties set them */
+    struct phy_partner partner = s->port.partner; /* properties set them */
     uint64_t ber_atto = s->port.lane_rx.ber_atto;
 
     if (s->index >= SOC_PORTS) {
@@ -423,26 +425,28 @@ static void essd_port_realize(DeviceState *dev, Error **errp)
                           dev->id, &dev->mem_reentrancy_guard, s);
     qemu_format_nic_info_str(qemu_get_queue(s->nic), s->conf.macaddr.a);
     s->bh = qemu_bh_new_guarded(essd_port_bh, s, &dev->mem_reentrancy_guard);
-    s->vm_change = qdev_add_vm_change_state_handler(dev, essd_port_vm_change,
-                                                    s);
-    hw_port_init(&s->port, &(struct hw_port_config) {
-        .env = {
-            .ctx = s,
-            .dma = essd_port_dma,
-            .now_ns = essd_port_now_ns,
-            .set_timer = essd_port_set_timer,
-            .set_irq = essd_port_set_irq,
-            .defer = essd_port_defer,
-        },
-        .ops = {
-            .ctx = s,
-            .rnic_rx = essd_port_rnic_rx,
-            .rnic_ready = essd_port_rnic_ready,
-            .link_changed = essd_port_link_changed,
-        },
-        .link = { .ctx = s, .send = essd_port_link_send },
-        .index = s->index,
-    });
+    s->vm_change =
+        qdev_add_vm_change_state_handler(dev, essd_port_vm_change, s);
+    hw_port_init(&s->port, &(struct hw_port_config){
+                               .env =
+                                   {
+                                       .ctx = s,
+                                       .dma = essd_port_dma,
+                                       .now_ns = essd_port_now_ns,
+                                       .set_timer = essd_port_set_timer,
+                                       .set_irq = essd_port_set_irq,
+                                       .defer = essd_port_defer,
+                                   },
+                               .ops =
+                                   {
+                                       .ctx = s,
+                                       .rnic_rx = essd_port_rnic_rx,
+                                       .rnic_ready = essd_port_rnic_ready,
+                                       .link_changed = essd_port_link_changed,
+                                   },
+                               .link = {.ctx = s, .send = essd_port_link_send},
+                               .index = s->index,
+                           });
     hw_port_set_partner(&s->port, &partner);
     hw_port_set_errors(&s->port, s->seed, ber_atto);
     essd_port_link_status_changed(qemu_get_queue(s->nic));
@@ -651,8 +655,7 @@ static void essd_port_get_state(Object *obj, Visitor *v, const char *name,
         essd_port_visit_str(v, "fec", fec, errp) &&
         essd_port_visit_str(v, "fec-in-use",
                             up ? essd_port_fec_name[link.fec] : "", errp) &&
-        essd_port_visit_str(v, "reason", port_reason_name[link.reason],
-                            errp) &&
+        essd_port_visit_str(v, "reason", port_reason_name[link.reason], errp) &&
         visit_type_bool(v, "signal", &link.has_signal, errp) &&
         visit_type_bool(v, "local-fault", &link.has_local_fault, errp) &&
         visit_type_bool(v, "remote-fault", &link.has_remote_fault, errp) &&
@@ -666,7 +669,7 @@ static void essd_port_init(Object *obj)
 {
     EssdPortState *s = ESSD_PORT(obj);
 
-    s->port.partner = (struct phy_partner) {
+    s->port.partner = (struct phy_partner){
         .speed_mbps = 25000,
         .fec = PHY_PARTNER_AUTO,
         .is_present = true,
@@ -696,7 +699,7 @@ static const VMStateDescription essd_port_vmstate = {
     .version_id = 2,
     .minimum_version_id = 2,
     .post_load = essd_port_post_load,
-    .fields = (const VMStateField[]) {
+    .fields = (const VMStateField[]){
         VMSTATE_UINT32(port.ctrl, EssdPortState),
         VMSTATE_UINT32(port.mtu, EssdPortState),
         VMSTATE_UINT32(port.link_ctrl, EssdPortState),
@@ -740,9 +743,7 @@ static const VMStateDescription essd_port_vmstate = {
         VMSTATE_UINT8(port.rnic_turn, EssdPortState),
         VMSTATE_UINT32(port.counter_high, EssdPortState),
         VMSTATE_UINT64_ARRAY(port.counters, EssdPortState, HW_PORT_COUNTERS),
-        VMSTATE_END_OF_LIST()
-    }
-};
+        VMSTATE_END_OF_LIST()}};
 
 static const Property essd_port_properties[] = {
     DEFINE_NIC_PROPERTIES(EssdPortState, conf),
@@ -765,7 +766,8 @@ static void essd_port_class_init(ObjectClass *oc, void *data)
     dc->user_creatable = false;
     device_class_set_props(dc, essd_port_properties);
     object_class_property_add_bool(oc, "link-up", essd_port_get_link_up, NULL);
-    object_class_property_set_description(oc, "link-up",
+    object_class_property_set_description(
+        oc, "link-up",
         "the link is enabled by the firmware and both ends agree");
     object_class_property_add(oc, "partner-speed", "uint32",
                               essd_port_get_speed, essd_port_set_speed, NULL,

@@ -49,7 +49,7 @@ struct EssdRnicState {
     uint8_t *dram_ptr;
     uint64_t dram_size;
     uint32_t state_size;
-    bool in_write;              /* of a register: the work follows it */
+    bool in_write; /* of a register: the work follows it */
     bool run_follows;
     struct rnic rnic;
 };
@@ -179,7 +179,8 @@ static void essd_rnic_write(void *opaque, hwaddr offset, uint64_t value,
     if (!rnic_write(&s->rnic, offset, value)) {
         qemu_log_mask(LOG_GUEST_ERROR,
                       "essd-rnic: write of 0x%08" PRIx64
-                      " to offset 0x%" HWADDR_PRIx "\n", value, offset);
+                      " to offset 0x%" HWADDR_PRIx "\n",
+                      value, offset);
     }
     s->in_write = false;
     if (s->run_follows) {
@@ -231,19 +232,21 @@ static void essd_rnic_realize(DeviceState *dev, Error **errp)
     }
     s->bh = qemu_bh_new_guarded(essd_rnic_bh, s, &dev->mem_reentrancy_guard);
     s->timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, essd_rnic_timer, s);
-    s->vm_change = qdev_add_vm_change_state_handler(dev, essd_rnic_vm_change,
-                                                    s);
-    rnic_init(&s->rnic, &(struct rnic_config) {
-        .env = {
-            .ctx = s,
-            .dma = essd_rnic_dma,
-            .now_ns = essd_rnic_now_ns,
-            .set_timer = essd_rnic_set_timer,
-            .set_irq = essd_rnic_set_irq,
-            .defer = essd_rnic_defer,
-        },
-        .ports = { s->rnic.roce.sinks[0], s->rnic.roce.sinks[1] },
-    });
+    s->vm_change =
+        qdev_add_vm_change_state_handler(dev, essd_rnic_vm_change, s);
+    rnic_init(&s->rnic,
+              &(struct rnic_config){
+                  .env =
+                      {
+                          .ctx = s,
+                          .dma = essd_rnic_dma,
+                          .now_ns = essd_rnic_now_ns,
+                          .set_timer = essd_rnic_set_timer,
+                          .set_irq = essd_rnic_set_irq,
+                          .defer = essd_rnic_defer,
+                      },
+                  .ports = {s->rnic.roce.sinks[0], s->rnic.roce.sinks[1]},
+              });
 }
 
 static void essd_rnic_unrealize(DeviceState *dev)
@@ -282,14 +285,12 @@ static const VMStateDescription essd_rnic_vmstate = {
     .version_id = 1,
     .minimum_version_id = 1,
     .post_load = essd_rnic_post_load,
-    .fields = (const VMStateField[]) {
+    .fields = (const VMStateField[]){
         VMSTATE_UINT32_EQUAL(state_size, EssdRnicState,
                              "the RNIC's state is laid out differently"),
         VMSTATE_BUFFER_UNSAFE(rnic.state, EssdRnicState, 1,
                               sizeof(struct rnic_state)),
-        VMSTATE_END_OF_LIST()
-    }
-};
+        VMSTATE_END_OF_LIST()}};
 
 static const Property essd_rnic_properties[] = {
     DEFINE_PROP_LINK("dram", EssdRnicState, dram, TYPE_MEMORY_REGION,

@@ -22,10 +22,8 @@
 #define CHIP_VERSION_MINOR 0
 
 static const char *const cause_name[] = {
-    [SYSCTL_RESET_POWER_ON] = "power-on",
-    [SYSCTL_RESET_PIN] = "pin",
-    [SYSCTL_RESET_WATCHDOG] = "watchdog",
-    [SYSCTL_RESET_SOFTWARE] = "software",
+    [SYSCTL_RESET_POWER_ON] = "power-on", [SYSCTL_RESET_PIN] = "pin",
+    [SYSCTL_RESET_WATCHDOG] = "watchdog", [SYSCTL_RESET_SOFTWARE] = "software",
     [SYSCTL_RESET_PANIC] = "panic",
 };
 
@@ -129,8 +127,9 @@ static void essd_sysctl_write(void *opaque, hwaddr offset, uint64_t value,
             break;
         }
         qemu_log_mask(LOG_GUEST_ERROR,
-                      "essd-sysctl: write of 0x%" PRIx64 " to offset 0x%"
-                      HWADDR_PRIx "\n", value, offset);
+                      "essd-sysctl: write of 0x%" PRIx64
+                      " to offset 0x%" HWADDR_PRIx "\n",
+                      value, offset);
         break;
     }
 }
@@ -169,7 +168,7 @@ static void essd_sysctl_reset_enter(Object *obj, ResetType type)
     EssdSysctlState *s = ESSD_SYSCTL(obj);
 
     if (type == RESET_TYPE_SNAPSHOT_LOAD) {
-        return;             /* loading fills every field */
+        return; /* loading fills every field */
     }
     s->cause = cause_of_this_reset(s);
     if (s->cause == SYSCTL_RESET_POWER_ON) {
@@ -198,7 +197,9 @@ static int essd_sysctl_post_load(void *opaque, int version_id)
     EssdSysctlState *s = ESSD_SYSCTL(opaque);
 
     return s->cause < ARRAY_SIZE(cause_name) &&
-           s->next_cause < ARRAY_SIZE(cause_name) ? 0 : -EINVAL;
+                   s->next_cause < ARRAY_SIZE(cause_name)
+               ? 0
+               : -EINVAL;
 }
 
 static const VMStateDescription vmstate_essd_sysctl = {
@@ -206,7 +207,7 @@ static const VMStateDescription vmstate_essd_sysctl = {
     .version_id = 1,
     .minimum_version_id = 1,
     .post_load = essd_sysctl_post_load,
-    .fields = (const VMStateField[]) {
+    .fields = (const VMStateField[]){
         VMSTATE_UINT32_EQUAL(dram_mib, EssdSysctlState, "DRAM size differs"),
         VMSTATE_UINT32_EQUAL(harts, EssdSysctlState, "hart count differs"),
         VMSTATE_BOOL(powered, EssdSysctlState),
@@ -216,16 +217,14 @@ static const VMStateDescription vmstate_essd_sysctl = {
         VMSTATE_UINT32(boot_status, EssdSysctlState),
         VMSTATE_UINT32_ARRAY(hart_entry, EssdSysctlState, 2),
         VMSTATE_UINT32_ARRAY(scratch, EssdSysctlState, SYSCTL_SCRATCH_WORDS),
-        VMSTATE_END_OF_LIST()
-    }
-};
+        VMSTATE_END_OF_LIST()}};
 
 static void essd_sysctl_init(Object *obj)
 {
     EssdSysctlState *s = ESSD_SYSCTL(obj);
 
-    memory_region_init_io(&s->iomem, obj, &essd_sysctl_ops, s,
-                          TYPE_ESSD_SYSCTL, 0x1000);
+    memory_region_init_io(&s->iomem, obj, &essd_sysctl_ops, s, TYPE_ESSD_SYSCTL,
+                          0x1000);
     sysbus_init_mmio(SYS_BUS_DEVICE(obj), &s->iomem);
     qdev_init_gpio_in_named(DEVICE(obj), watchdog_input, "watchdog", 1);
     qdev_init_gpio_out_named(DEVICE(obj), s->strap, "strap", ESSD_STRAPS);
@@ -244,7 +243,7 @@ static void essd_sysctl_class_init(ObjectClass *klass, void *data)
 
     dc->desc = "Ethernet SSD system controller";
     dc->vmsd = &vmstate_essd_sysctl;
-    dc->user_creatable = false;    /* part of the machine */
+    dc->user_creatable = false; /* part of the machine */
     device_class_set_props(dc, essd_sysctl_properties);
     rc->phases.enter = essd_sysctl_reset_enter;
     rc->phases.exit = essd_sysctl_reset_exit;

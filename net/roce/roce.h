@@ -203,7 +203,7 @@ struct roce {
     struct roce_state *state;
     struct rdma_dram dram;
     struct frame_sink sinks[RDMA_PORTS];
-    uint64_t now_ns; /* of this run */
+    uint64_t now_ns;                 /* of this run */
     uint64_t blocked_ns[RDMA_PORTS]; /* since when, if port_blocked */
     struct frame_tx burst[ROCE_BURST];
     struct roce_note notes[ROCE_BURST];

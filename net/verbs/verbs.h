@@ -15,7 +15,7 @@
 
 #include "lib/util.h"
 
-struct verbs;                     /* the driver's */
+struct verbs; /* the driver's */
 
 /* An address as a GID: IPv6 verbatim, IPv4 as ::ffff:a.b.c.d. */
 struct verbs_gid {
@@ -82,16 +82,16 @@ struct verbs_send_wr {
     enum verbs_wr_opcode opcode;
     bool signaled;
     bool fence;
-    bool linked;                  /* flushed when its predecessor failed */
-    bool inline_data;             /* copy sge[0] (<= VERBS_MAX_INLINE) now */
+    bool linked;      /* flushed when its predecessor failed */
+    bool inline_data; /* copy sge[0] (<= VERBS_MAX_INLINE) now */
     uint8_t num_sge;
     struct verbs_sge sge[VERBS_MAX_SGE];
-    uint64_t remote_addr;         /* WRITE, READ */
-    uint32_t rkey;                /* WRITE, READ */
-    uint32_t inv_rkey;            /* SEND_INV, LOCAL_INV */
-    struct {                      /* UD only */
-        uint16_t neigh;           /* neighbour index */
-        uint8_t laddr;            /* local address index */
+    uint64_t remote_addr; /* WRITE, READ */
+    uint32_t rkey;        /* WRITE, READ */
+    uint32_t inv_rkey;    /* SEND_INV, LOCAL_INV */
+    struct {              /* UD only */
+        uint16_t neigh;   /* neighbour index */
+        uint8_t laddr;    /* local address index */
         uint32_t dest_qpn;
         uint32_t qkey;
     } ud;
@@ -104,7 +104,7 @@ struct verbs_ud_info {
     uint8_t port;
     uint8_t laddr;
     uint32_t src_qpn;
-    uint16_t vlan;                /* 0xffff: untagged */
+    uint16_t vlan; /* 0xffff: untagged */
 };
 
 struct verbs_wc {
@@ -112,14 +112,14 @@ struct verbs_wc {
     uint32_t qpn;
     enum verbs_wc_opcode opcode;
     enum verbs_wc_status status;
-    uint32_t len_bytes;           /* RECV */
-    bool with_inv;                /* RECV: inv_rkey was invalidated */
+    uint32_t len_bytes; /* RECV */
+    bool with_inv;      /* RECV: inv_rkey was invalidated */
     uint32_t inv_rkey;
 };
 
 enum verbs_event_type {
-    VERBS_EVENT_QP_FATAL,         /* the QP is in ERROR; `status` says why */
-    VERBS_EVENT_QP_ESTABLISHED,   /* data before RTU */
+    VERBS_EVENT_QP_FATAL,       /* the QP is in ERROR; `status` says why */
+    VERBS_EVENT_QP_ESTABLISHED, /* data before RTU */
     VERBS_EVENT_QP_DRAINED,
 };
 
@@ -137,24 +137,24 @@ struct verbs_qp_ops {
 
 struct verbs_qp_config {
     enum verbs_qp_type type;
-    uint32_t sq_depth;            /* rounded up to a power of two, <= 1024 */
-    uint32_t rq_depth;            /* rounded up to a power of two */
+    uint32_t sq_depth; /* rounded up to a power of two, <= 1024 */
+    uint32_t rq_depth; /* rounded up to a power of two */
     const struct verbs_qp_ops *ops;
     void *ctx;
 };
 
 /* Stage arguments of verbs_qp_modify(); see docs/hardware/rnic.md, 3. */
 struct verbs_qp_attr {
-    uint8_t laddr;                /* index of our address */
-    uint16_t neigh;               /* index of the peer's neighbour entry */
-    uint8_t path_mtu;             /* 1..5 = 256..4096 */
-    uint8_t access;               /* enum verbs_access bits for the peer */
-    uint8_t reads_out;            /* >= 1 */
+    uint8_t laddr;     /* index of our address */
+    uint16_t neigh;    /* index of the peer's neighbour entry */
+    uint8_t path_mtu;  /* 1..5 = 256..4096 */
+    uint8_t access;    /* enum verbs_access bits for the peer */
+    uint8_t reads_out; /* >= 1 */
     uint8_t reads_in;
     uint32_t dest_qpn;
     uint32_t qkey;
     uint32_t sq_psn, rq_psn;
-    uint8_t ack_timeout;          /* 4.096 us << n */
+    uint8_t ack_timeout; /* 4.096 us << n */
     uint8_t retries, rnr_retries, rnr_timer;
     uint8_t priority, dscp, hop_limit;
     uint16_t udp_sport;
@@ -242,7 +242,8 @@ unsigned int verbs_poll(struct verbs *verbs, unsigned int budget);
  */
 MUST_USE bool verbs_arm(struct verbs *verbs, bool sends_wait);
 
-/** The interrupt has come: take it back.  Before verbs_arm() is called again. */
+/** The interrupt has come: take it back.  Before verbs_arm() is called again.
+ */
 void verbs_irq_take(struct verbs *verbs);
 
 /**

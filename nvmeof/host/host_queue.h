@@ -18,8 +18,8 @@
 enum {
     HOST_RESPONSE_STRIDE = 64,
     /* DRAM of one queue: a capsule and two response buffers an entry. */
-    HOST_QUEUE_BYTES = NVMF_MAX_DEPTH *
-        (NVMF_IO_CAPSULE_LEN + 2 * HOST_RESPONSE_STRIDE),
+    HOST_QUEUE_BYTES =
+        NVMF_MAX_DEPTH * (NVMF_IO_CAPSULE_LEN + 2 * HOST_RESPONSE_STRIDE),
 };
 
 /* One answer.  For a connection that was lost, is_lost and nothing else. */

@@ -25,7 +25,8 @@ enum {
 
     RDMA_CAPSULE_BYTES = RDMA_CAPSULES * RDMA_CAPSULE_STRIDE,
     RDMA_BUF_BYTES = RDMA_SMALL_LEN * RDMA_SMALL_COUNT +
-        RDMA_MEDIUM_LEN * RDMA_MEDIUM_COUNT + RDMA_LARGE_LEN * RDMA_LARGE_COUNT,
+                     RDMA_MEDIUM_LEN * RDMA_MEDIUM_COUNT +
+                     RDMA_LARGE_LEN * RDMA_LARGE_COUNT,
 
     RDMA_READS_OUT = 16, /* READs outstanding on one QP, if the peer agrees */
     /* Work requests of one command under way: its data in two of up to

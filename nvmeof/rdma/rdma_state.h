@@ -37,7 +37,7 @@ struct rdma_request {
 /* What a QP waits for. */
 enum rdma_queue_state {
     RDMA_QUEUE_FREE,
-    RDMA_QUEUE_OPEN,          /* REP sent: capsules, or the end */
+    RDMA_QUEUE_OPEN, /* REP sent: capsules, or the end */
     /* Both until the target's patience is at its end, too: */
     RDMA_QUEUE_ENDING,        /* responses to be acknowledged, then DREQ */
     RDMA_QUEUE_DISCONNECTING, /* CM: the peer's DREP */
@@ -57,7 +57,7 @@ struct rdma_queue {
     uint16_t responding; /* of those, responses given and not acknowledged */
     uint16_t first_capsule;
     uint8_t state; /* enum rdma_queue_state */
-    bool is_heard;       /* a capsule has come: as good as an RTU */
+    bool is_heard; /* a capsule has come: as good as an RTU */
     bool needs_step;
     bool is_in_step;
     struct rdma_request *requests;

@@ -59,7 +59,7 @@ struct nvmf_qpair {
     uint16_t charge; /* what it takes of the budget */
     uint16_t sqsize; /* entries, as Connect said */
     uint16_t sqhd;
-    uint16_t in_flight; /* requests not handed back */
+    uint16_t in_flight;   /* requests not handed back */
     uint64_t deadline_us; /* of CONNECTING and CLOSING */
 };
 

@@ -7,8 +7,9 @@
  *
  * With --listen PATH instead of --socket it waits there for the drive's QEMU.
  *
- * Prints JSON: when it was connected (CLOCK_MONOTONIC, seconds), and IOPS, MB/s (10^6), mean and 99th percentile latency by workload,
- * and the CPU time that this program itself took.
+ * Prints JSON: when it was connected (CLOCK_MONOTONIC, seconds), and IOPS, MB/s
+ * (10^6), mean and 99th percentile latency by workload, and the CPU time that
+ * this program itself took.
  *
  * With --verify the area is written first, every block with its own number and
  * pattern, and every read is compared.

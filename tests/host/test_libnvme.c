@@ -34,7 +34,7 @@ struct fixture {
     int ns_fd;
     uint32_t block_len;
     uint64_t blocks;
-    uint8_t *out, *in;            /* BUFFER_LEN each, page aligned */
+    uint8_t *out, *in; /* BUFFER_LEN each, page aligned */
 };
 
 static const char *wanted_env(const char *name)
@@ -57,9 +57,9 @@ static const char *drive_port(void)
 static nvme_ctrl_t connect_to(struct fixture *f, const char *nqn)
 {
     struct nvme_fabrics_config config;
-    nvme_ctrl_t ctrl = nvme_create_ctrl(f->root, nqn, "rdma",
-                                        wanted_env("DRIVE_ADDR"), NULL, NULL,
-                                        drive_port());
+    nvme_ctrl_t ctrl =
+        nvme_create_ctrl(f->root, nqn, "rdma", wanted_env("DRIVE_ADDR"), NULL,
+                         NULL, drive_port());
 
     assert_non_null(ctrl);
     nvmf_default_config(&config);
@@ -76,8 +76,10 @@ static bool namespace_path(nvme_root_t root, char *path, size_t len)
     nvme_host_t host;
     nvme_subsystem_t subsystem;
 
-    nvme_for_each_host(root, host) {
-        nvme_for_each_subsystem(host, subsystem) {
+    nvme_for_each_host(root, host)
+    {
+        nvme_for_each_subsystem(host, subsystem)
+        {
             nvme_ns_t ns = nvme_subsystem_first_ns(subsystem);
             nvme_ctrl_t ctrl = nvme_subsystem_first_ctrl(subsystem);
 
@@ -125,7 +127,7 @@ static int open_namespace(void)
 static int setup(void **state)
 {
     struct fixture *f = calloc(1, sizeof(*f));
-    struct nvme_id_ns ns = { 0 };
+    struct nvme_id_ns ns = {0};
 
     *state = f;
     f->root = nvme_create_root(stderr, LOG_ERR);
@@ -231,16 +233,19 @@ static void test_the_last_block_can_be_used_and_none_behind_it(void **state)
     assert_memory_equal(f->in, f->out, f->block_len);
     assert_int_equal(io(f, false, f->blocks, 1, 0, f->in) & GENERIC_DNR_MASK,
                      NVME_SC_LBA_RANGE);
-    assert_int_equal(
-        io(f, true, f->blocks - 1, 2, 0, f->out) & GENERIC_DNR_MASK,
-        NVME_SC_LBA_RANGE);
+    assert_int_equal(io(f, true, f->blocks - 1, 2, 0, f->out) &
+                         GENERIC_DNR_MASK,
+                     NVME_SC_LBA_RANGE);
 }
 
 static void test_write_zeroes_reads_as_zeroes(void **state)
 {
     struct fixture *f = *state;
     struct nvme_io_args args = {
-        .args_size = sizeof(args), .fd = f->ns_fd, .nsid = 1, .slba = 8,
+        .args_size = sizeof(args),
+        .fd = f->ns_fd,
+        .nsid = 1,
+        .slba = 8,
         .nlb = 7,
     };
 
@@ -291,7 +296,8 @@ static void test_number_of_queues_stays_within_the_drives_limit(void **state)
     struct fixture *f = *state;
     uint32_t queues = 0;
 
-    assert_int_equal(admin(f, 0x0a, 0, NVME_FEAT_FID_NUM_QUEUES, 0, &queues), 0);
+    assert_int_equal(admin(f, 0x0a, 0, NVME_FEAT_FID_NUM_QUEUES, 0, &queues),
+                     0);
     assert_in_range((queues & 0xffff) + 1, 1, 1023);
     assert_int_equal(queues & 0xffff, queues >> 16);
 }
@@ -333,11 +339,11 @@ static void test_the_namespace_has_a_uuid(void **state)
 {
     struct fixture *f = *state;
     struct nvme_ns_id_desc *desc;
-    uint8_t zero[16] = { 0 };
+    uint8_t zero[16] = {0};
     bool uuid = false;
 
-    assert_int_equal(nvme_identify_ns_descs(nvme_ctrl_get_fd(f->ctrl), 1,
-                                            (void *)f->in), 0);
+    assert_int_equal(
+        nvme_identify_ns_descs(nvme_ctrl_get_fd(f->ctrl), 1, (void *)f->in), 0);
     for (uint32_t at = 0; at + 4 <= 4096; at += 4u + desc->nidl) {
         desc = (void *)(f->in + at);
         if (desc->nidl == 0) {

@@ -54,7 +54,7 @@ struct connection {
     struct ibv_cq *cq;
     struct ibv_mr *mr;
     struct ibv_mr *data_mr;
-    int status;                   /* of a REJECTED event */
+    int status; /* of a REJECTED event */
     uint8_t private_data[256];
     uint8_t private_len;
     uint16_t cid;
@@ -64,8 +64,7 @@ struct connection {
 };
 
 static const struct request admin_request = {
-    .hrqsize = ADMIN_DEPTH, .hsqsize = ADMIN_DEPTH - 1, .len = 32
-};
+    .hrqsize = ADMIN_DEPTH, .hsqsize = ADMIN_DEPTH - 1, .len = 32};
 
 static const char *wanted_env(const char *name)
 {
@@ -121,7 +120,7 @@ static uint64_t get64(const uint8_t *p)
 /* Wait for one CM event; what a test needs of it is kept in `c`. */
 static enum rdma_cm_event_type next_event(struct connection *c)
 {
-    struct pollfd fd = { .fd = c->channel->fd, .events = POLLIN };
+    struct pollfd fd = {.fd = c->channel->fd, .events = POLLIN};
     struct rdma_cm_event *event;
     enum rdma_cm_event_type type;
 
@@ -133,8 +132,7 @@ static enum rdma_cm_event_type next_event(struct connection *c)
     c->status = event->status;
     c->private_len = event->param.conn.private_data_len;
     if (event->param.conn.private_data != NULL) {
-        memcpy(c->private_data, event->param.conn.private_data,
-               c->private_len);
+        memcpy(c->private_data, event->param.conn.private_data, c->private_len);
     }
     rdma_ack_cm_event(event);
     return type;
@@ -158,9 +156,9 @@ static void resolve(struct connection *c, const char *port)
 
 static void post_receive(struct connection *c)
 {
-    struct ibv_sge sge = { .addr = (uintptr_t)c->cqe, .length = CQE_LEN,
-                           .lkey = c->mr->lkey };
-    struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = 1 }, *bad;
+    struct ibv_sge sge = {
+        .addr = (uintptr_t)c->cqe, .length = CQE_LEN, .lkey = c->mr->lkey};
+    struct ibv_recv_wr wr = {.sg_list = &sge, .num_sge = 1}, *bad;
 
     assert_int_equal(ibv_post_recv(c->id->qp, &wr, &bad), 0);
 }
@@ -168,8 +166,10 @@ static void post_receive(struct connection *c)
 static void make_qp(struct connection *c)
 {
     struct ibv_qp_init_attr attr = {
-        .cap = { .max_send_wr = 8, .max_recv_wr = 8, .max_send_sge = 1,
-                 .max_recv_sge = 1 },
+        .cap = {.max_send_wr = 8,
+                .max_recv_wr = 8,
+                .max_send_sge = 1,
+                .max_recv_sge = 1},
         .qp_type = IBV_QPT_RC,
     };
 
@@ -192,7 +192,7 @@ static void make_qp(struct connection *c)
 static enum rdma_cm_event_type ask(struct connection *c,
                                    const struct request *request)
 {
-    uint8_t data[32] = { 0 };
+    uint8_t data[32] = {0};
     struct rdma_conn_param param = {
         .private_data = data,
         .private_data_len = request->len,
@@ -280,11 +280,13 @@ static void wait_completions(struct connection *c, int wanted)
 /* Send the SQE in c->sqe; return the status field of its CQE, phase removed. */
 static uint16_t run_command(struct connection *c)
 {
-    struct ibv_sge sge = { .addr = (uintptr_t)c->sqe, .length = SQE_LEN,
-                           .lkey = c->mr->lkey };
-    struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1,
-                              .opcode = IBV_WR_SEND,
-                              .send_flags = IBV_SEND_SIGNALED }, *bad;
+    struct ibv_sge sge = {
+        .addr = (uintptr_t)c->sqe, .length = SQE_LEN, .lkey = c->mr->lkey};
+    struct ibv_send_wr wr = {.sg_list = &sge,
+                             .num_sge = 1,
+                             .opcode = IBV_WR_SEND,
+                             .send_flags = IBV_SEND_SIGNALED},
+                       *bad;
 
     put16(c->sqe + 2, ++c->cid);
     assert_int_equal(ibv_post_send(c->id->qp, &wr, &bad), 0);
@@ -316,8 +318,8 @@ static uint16_t connect_admin(struct connection *c, const char *nqn)
     keyed_sgl(c, CONNECT_DATA_LEN, KEYED_SGL);
     put16(c->sqe + 44, ADMIN_DEPTH - 1);
     memset(c->data, 0, sizeof(c->data));
-    memset(c->data, 0x5a, 16);                /* HOSTID */
-    put16(c->data + 16, 0xffff);              /* CNTLID: any */
+    memset(c->data, 0x5a, 16);   /* HOSTID */
+    put16(c->data + 16, 0xffff); /* CNTLID: any */
     snprintf((char *)c->data + 256, 256, "%s", nqn);
     snprintf((char *)c->data + 512, 256,
              "nqn.2014-08.org.nvmexpress:uuid:"
@@ -395,7 +397,7 @@ static void test_an_io_queue_that_is_too_deep_is_rejected(void **state)
     struct request request = admin_request;
 
     request.qid = 1;
-    request.hsqsize = 64;                     /* 0's based: 65 entries */
+    request.hsqsize = 64; /* 0's based: 65 entries */
     request.hrqsize = 65;
     expect_reject(*state, request, 4);
 }
@@ -411,16 +413,16 @@ static void test_connect_then_enable_then_identify(void **state)
     assert_in_range(cntlid, 1, 0xffef);
 
     assert_int_equal(property_get(c, 0x00, true), 0);
-    assert_int_equal(get64(c->cqe) & 0xffff, 63);             /* MQES */
-    assert_int_equal(property_set(c, 0x14, 0x00460001), 0);   /* CC.EN */
+    assert_int_equal(get64(c->cqe) & 0xffff, 63);           /* MQES */
+    assert_int_equal(property_set(c, 0x14, 0x00460001), 0); /* CC.EN */
     assert_int_equal(property_get(c, 0x1c, false), 0);
-    assert_int_equal(c->cqe[0] & 1, 1);                       /* CSTS.RDY */
+    assert_int_equal(c->cqe[0] & 1, 1); /* CSTS.RDY */
 
     memset(c->sqe, 0, SQE_LEN);
     c->sqe[0] = 0x06;
     c->sqe[1] = 0x40;
     keyed_sgl(c, 4096, KEYED_SGL);
-    put32(c->sqe + 40, 1);                                    /* CNS 01h */
+    put32(c->sqe + 40, 1); /* CNS 01h */
     memset(c->data, 0xee, sizeof(c->data));
     assert_int_equal(run_command(c), 0);
     assert_int_equal(get16(c->data + 78), cntlid);
@@ -437,8 +439,8 @@ static void test_connect_to_another_nqn_says_where_the_mistake_is(void **state)
     open_connection(c);
     assert_int_equal(
         connect_admin(c, "nqn.2014-08.org.example:nothing") & 0x7ff, 0x182);
-    assert_int_equal(get16(c->cqe), 256);                     /* IPO: SUBNQN */
-    assert_int_equal(c->cqe[2] & 1, 1);                       /* in the data */
+    assert_int_equal(get16(c->cqe), 256); /* IPO: SUBNQN */
+    assert_int_equal(c->cqe[2] & 1, 1);   /* in the data */
 }
 
 static void test_identify_before_connect_is_a_sequence_error(void **state)
@@ -462,8 +464,10 @@ static void test_a_key_without_a_region_ends_the_connection(void **state)
 {
     struct connection *c = *state;
     struct ibv_sge sge;
-    struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1,
-                              .opcode = IBV_WR_SEND }, *bad;
+    struct ibv_send_wr wr = {.sg_list = &sge,
+                             .num_sge = 1,
+                             .opcode = IBV_WR_SEND},
+                       *bad;
 
     open_connection(c);
     assert_int_equal(connect_admin(c, wanted_env("DRIVE_NQN")), 0);
@@ -475,8 +479,8 @@ static void test_a_key_without_a_region_ends_the_connection(void **state)
     put32(c->sqe + 35, c->data_mr->rkey ^ 0x00ffff00);
     put32(c->sqe + 40, 1);
     memset(c->data, 0xee, sizeof(c->data));
-    sge = (struct ibv_sge){ .addr = (uintptr_t)c->sqe, .length = SQE_LEN,
-                            .lkey = c->mr->lkey };
+    sge = (struct ibv_sge){
+        .addr = (uintptr_t)c->sqe, .length = SQE_LEN, .lkey = c->mr->lkey};
     assert_int_equal(ibv_post_send(c->id->qp, &wr, &bad), 0);
     assert_int_equal(next_event(c), RDMA_CM_EVENT_DISCONNECTED);
     for (size_t i = 0; i < sizeof(c->data); i++) {

@@ -81,9 +81,9 @@ static void dump_slot(const uint8_t *flash, uint32_t addr)
            header.version,
            image_header_fits(&header, 0x80000000, 64 << 20) ? "fits" : "misfit",
            crc32_update(0, flash + addr + FLASH_SLOT_IMAGE_OFFSET,
-                        header.len_bytes) == header.image_crc ?
-               "good" :
-               "damaged");
+                        header.len_bytes) == header.image_crc
+               ? "good"
+               : "damaged");
 }
 
 int main(int argc, char **argv)

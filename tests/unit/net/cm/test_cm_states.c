@@ -59,21 +59,13 @@ struct outcome {
     enum { NOBODY, REQUEST, REPLIED, ESTABLISHED, DISCONNECTED } told;
 };
 
-#define SAME(s)                                                                \
-    {                                                                          \
-        CM_CONN_##s, 0, NOBODY                                                 \
-    }
-#define SAYS(s, m)                                                             \
-    {                                                                          \
-        CM_CONN_##s, CM_##m, NOBODY                                            \
-    }
-#define ENDS(m)                                                                \
-    {                                                                          \
-        CM_CONN_TIMEWAIT, m, DISCONNECTED                                      \
-    }
+#define SAME(s)    {CM_CONN_##s, 0, NOBODY}
+#define SAYS(s, m) {CM_CONN_##s, CM_##m, NOBODY}
+#define ENDS(m)    {CM_CONN_TIMEWAIT, m, DISCONNECTED}
 
-static const struct outcome outcomes[SITUATIONS][EVENTS] = {
-    /* clang-format off */
+static const struct outcome outcomes[SITUATIONS][EVENTS] =
+    {
+        /* clang-format off */
     [FREE] = {
         [IN_REQ] = {CM_CONN_REQ_RCVD, 0, REQUEST},
         [IN_REP] = SAME(FREE), [IN_RTU] = SAME(FREE),
@@ -148,7 +140,7 @@ static const struct outcome outcomes[SITUATIONS][EVENTS] = {
         [ON_TIMEOUT] = SAME(TIMEWAIT), [ON_LAST_TIMEOUT] = SAME(TIMEWAIT),
         [ON_DATA] = SAME(TIMEWAIT),
     },
-    /* clang-format on */
+        /* clang-format on */
 };
 
 /* ---- The peer's messages */
