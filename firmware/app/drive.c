@@ -15,6 +15,7 @@ enum {
     ACKS_WAIT_US = 4000, /* at most, before they are looked at */
     TEMPERATURE_K = 313,
     SPARE_PERCENT = 100,
+    VENDOR_QEMU = 0x1b36, /* an emulated drive is nobody else's product */
     STATUS_INVALID_IMAGE = 0x107, /* NVM Express Base 1.4 section 4.6.1.2.2 */
 };
 
@@ -122,6 +123,8 @@ static void target_start(struct drive *drive, const struct drive_config *config)
     struct nvmf_address addresses[NET_CONFIGURED];
     struct nvmf_ns_config ns = {.nsid = 1};
     struct nvmf_config target = {
+        .vid = VENDOR_QEMU,
+        .ssvid = VENDOR_QEMU,
         .genctr = (uint64_t)config->generation << 16,
         .active_slot = config->active_slot,
         .namespaces = &ns,

@@ -72,6 +72,8 @@ static void test_identify_says_who_it_is(void **state)
     (void)state;
     bed_connect(&bed, 0, 1, 64);
     assert_int_equal(host_identify(host, CNS_CONTROLLER, 0, id), 0);
+    assert_int_equal(get_le16(id + ID_CTRL_VID), 0x1b36);
+    assert_int_equal(get_le16(id + ID_CTRL_SSVID), 0x1b36);
     assert_memory_equal(id + ID_CTRL_SN, "NATIVE0001          ", 20);
     assert_int_equal(get_le16(id + ID_CTRL_CNTLID), host->cntlid);
     assert_string_equal((const char *)id + ID_CTRL_SUBNQN,

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A damaged firmware image: the other slot boots, and the host can find out."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from essd import steps
+from essd.flash import FlashImage
+from essd.steps import Job
+
+INVALID_FIRMWARE_IMAGE = 0x107      # command specific status 07h
+
+
+@pytest.mark.drive
+def test_host_reads_of_a_damaged_slot_in_the_error_log(
+        booted: Callable[..., Job]) -> None:
+    job = booted()
+    flash = Path(job.instance.config.drive.flash)
+    job.instance.ask("power-cut")
+    image = FlashImage.load(flash)
+    image.corrupt_slot("A")
+    image.save(flash)
+    job.instance.ask("power-on")
+    steps.wait_target(job)
+    console = (job.instance.folder / "drive.console").read_text(errors="replace")
+    assert "starting slot B" in console
+    assert "image slot 1 is damaged" in console
+    steps.connect(job)
+    log = json.loads(job.instance.run(
+        f"nvme error-log {job.controller()} -o json").output)
+    found = [entry for entry in log["errors"]
+             if entry["status_field"] & 0x7ff == INVALID_FIRMWARE_IMAGE]
+    assert found, log["errors"][:3]
+    slots = job.instance.run(f"nvme fw-log {job.controller()} -o json").output
+    assert '"Active Firmware Slot (afi)":2' in slots.replace(": ", ":"), slots
