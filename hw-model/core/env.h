@@ -3,9 +3,10 @@
  * A device core's world: everything a core may ask of whatever runs it, which
  * is a QOM wrapper in hw-model/qemu/ or the native process.
  *
- * A core is plain C in one execution context.  Register accesses may come from
- * another thread under the wrapper's lock: they only change registers and call
- * defer(); the work is done by the core's run function, in its context.
+ * A core is plain C in one execution context: a thread, or whichever thread
+ * holds the wrapper's lock.  Register accesses only change registers and call
+ * defer(); the work is done by the core's run function, which is never entered
+ * from inside another call of the core.
  */
 #ifndef ESSD_HW_CORE_ENV_H
 #define ESSD_HW_CORE_ENV_H
