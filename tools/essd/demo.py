@@ -67,7 +67,7 @@ def run_demo(target: str, keep: bool) -> None:
     instance.stop()
     wish = Wish(name=NAME, target=target)
     try:
-        show.heading("Building what is not built yet (5 to 10 minutes the first time), and starting")
+        show.heading("Building what is not built yet (5 to 10 minutes, once), starting")
         setup.forget(NAME)
         job = boot(instance, wish)
         show_boot_log(instance)
