@@ -15,6 +15,9 @@ enum {                   /* byte offsets; little-endian */
        CONFIG_RESERVED = 16,
        CONFIG_CRC = 20, /* over all before it and the body */
 
+       BODY_SERVICES = CONFIG_BODY_MIN, /* behind the ports */
+       BODY_NETWORK = BODY_SERVICES + CONFIG_SERVICES_LEN,
+
        PORT_FLAGS = 0, /* 8 bits, PORT_HAS_... */
        PORT_SPEED = 1,
        PORT_FEC = 2,
@@ -39,6 +42,32 @@ enum {                   /* byte offsets; little-endian */
        SERVICES_NAME = 24,
        SERVICES_RESERVED = 56,
 
+       NETWORK_ADDRESSES = 0, /* CONFIG_EXTRA_ADDRESSES of ADDRESS_LEN */
+       NETWORK_LAG = 80,
+       NETWORK_LAG_FLAGS = 81, /* LAG_... */
+       NETWORK_ON = 82,        /* ON_...: off by default */
+       NETWORK_OFF = 83,       /* OFF_...: on by default */
+       NETWORK_PFC_IGNORED = 84,
+       NETWORK_RESERVED = 85,
+
+       ADDRESS_PORT = 0, /* 0: unused, else 1 + port */
+       ADDRESS_PREFIX = 1,
+       ADDRESS_VLAN = 2, /* 16 bits */
+       ADDRESS_IP = 4,
+       ADDRESS_LEN = 20,
+
+       LAG_LACP_IS_FAST = 0x01,
+       LAG_PRIMARY = 0x02, /* the port's number */
+       LAG_HAS_REVERT = 0x04,
+       LAG_FLAGS_ALL = LAG_LACP_IS_FAST | LAG_PRIMARY | LAG_HAS_REVERT,
+       ON_ROCE_V1 = 0x01,
+       ON_ECHO = 0x02,
+       ON_FAST_DHCP = 0x04,
+       ON_ALL = ON_ROCE_V1 | ON_ECHO | ON_FAST_DHCP,
+       OFF_DCQCN = 0x01,
+       OFF_CNP = 0x02,
+       OFF_ALL = OFF_DCQCN | OFF_CNP,
+
        PORT_HAS_IPV4 = 0x01,
        PORT_HAS_IPV6 = 0x02,
        PORT_HAS_SLAAC = 0x04,
@@ -49,6 +78,9 @@ enum {                   /* byte offsets; little-endian */
 _Static_assert(CONFIG_CRC + 4 == CONFIG_HEADER_LEN, "CRC ends the header");
 _Static_assert(PORT_IPV6_GATEWAY + 16 == PORT_VLAN, "");
 _Static_assert(SERVICES_NAME + CONFIG_NAME_LEN == SERVICES_RESERVED, "");
+_Static_assert(ADDRESS_IP + 16 == ADDRESS_LEN, "");
+_Static_assert(CONFIG_EXTRA_ADDRESSES *ADDRESS_LEN == NETWORK_LAG, "");
+_Static_assert(NETWORK_RESERVED <= CONFIG_NETWORK_LEN, "");
 
 static const uint8_t magic[8] = {'E', 'S', 'S', 'D', '-', 'C', 'F', 'G'};
 
@@ -170,9 +202,105 @@ static void services_emit(const struct config_services *services, uint8_t *buf)
     memcpy(buf + SERVICES_NAME, services->name, CONFIG_NAME_LEN);
 }
 
+static bool is_v4_mapped(const uint8_t *ip)
+{
+    static const uint8_t prefix[12] = {[10] = 0xff, 0xff};
+
+    return memcmp(ip, prefix, sizeof(prefix)) == 0;
+}
+
+static bool is_zero(const uint8_t *ip)
+{
+    static const uint8_t zero[16];
+
+    return memcmp(ip, zero, sizeof(zero)) == 0;
+}
+
+static bool address_parse(struct config_address *address, const uint8_t *buf)
+{
+    *address = (struct config_address){0};
+    if (buf[ADDRESS_PORT] == 0) {
+        return true;
+    }
+    address->is_used = true;
+    address->port = buf[ADDRESS_PORT] - 1;
+    address->prefix = buf[ADDRESS_PREFIX];
+    address->vlan = get_le16(buf + ADDRESS_VLAN);
+    memcpy(address->ip, buf + ADDRESS_IP, 16);
+    return address->port < CONFIG_PORTS && address->vlan <= VLAN_MAX &&
+           address->prefix <= (is_v4_mapped(address->ip) ? 32 : 128) &&
+           !is_zero(address->ip);
+}
+
+static void address_emit(const struct config_address *address, uint8_t *buf)
+{
+    memset(buf, 0, ADDRESS_LEN);
+    if (!address->is_used) {
+        return;
+    }
+    buf[ADDRESS_PORT] = (uint8_t)(address->port + 1);
+    buf[ADDRESS_PREFIX] = address->prefix;
+    put_le16(buf + ADDRESS_VLAN, address->vlan);
+    memcpy(buf + ADDRESS_IP, address->ip, 16);
+}
+
+static bool network_parse(struct config_network *network, const uint8_t *buf)
+{
+    uint8_t lag = buf[NETWORK_LAG_FLAGS];
+    uint8_t on = buf[NETWORK_ON];
+    uint8_t off = buf[NETWORK_OFF];
+
+    for (size_t i = 0; i < CONFIG_EXTRA_ADDRESSES; i++) {
+        if (!address_parse(&network->extra[i],
+                           buf + NETWORK_ADDRESSES + i * ADDRESS_LEN)) {
+            return false;
+        }
+    }
+    network->lag = (enum config_lag)buf[NETWORK_LAG];
+    network->lacp_is_fast = lag & LAG_LACP_IS_FAST;
+    network->lag_primary = lag & LAG_PRIMARY ? 1 : 0;
+    network->lag_has_revert = lag & LAG_HAS_REVERT;
+    network->has_roce_v1 = on & ON_ROCE_V1;
+    network->has_echo = on & ON_ECHO;
+    network->dhcp_is_fast = on & ON_FAST_DHCP;
+    network->has_dcqcn = !(off & OFF_DCQCN);
+    network->has_cnp = !(off & OFF_CNP);
+    network->pfc_priorities = (uint8_t)~buf[NETWORK_PFC_IGNORED];
+    return buf[NETWORK_LAG] <= CONFIG_LAG_LACP && !(lag & ~LAG_FLAGS_ALL) &&
+           !(on & ~ON_ALL) && !(off & ~OFF_ALL);
+}
+
+static void network_emit(const struct config_network *network, uint8_t *buf)
+{
+    memset(buf, 0, CONFIG_NETWORK_LEN);
+    for (size_t i = 0; i < CONFIG_EXTRA_ADDRESSES; i++) {
+        address_emit(&network->extra[i],
+                     buf + NETWORK_ADDRESSES + i * ADDRESS_LEN);
+    }
+    buf[NETWORK_LAG] = (uint8_t)network->lag;
+    buf[NETWORK_LAG_FLAGS] =
+        (uint8_t)((network->lacp_is_fast ? LAG_LACP_IS_FAST : 0) |
+                  (network->lag_primary == 1 ? LAG_PRIMARY : 0) |
+                  (network->lag_has_revert ? LAG_HAS_REVERT : 0));
+    buf[NETWORK_ON] = (uint8_t)((network->has_roce_v1 ? ON_ROCE_V1 : 0) |
+                                (network->has_echo ? ON_ECHO : 0) |
+                                (network->dhcp_is_fast ? ON_FAST_DHCP : 0));
+    buf[NETWORK_OFF] = (uint8_t)((network->has_dcqcn ? 0 : OFF_DCQCN) |
+                                 (network->has_cnp ? 0 : OFF_CNP));
+    buf[NETWORK_PFC_IGNORED] = (uint8_t)~network->pfc_priorities;
+}
+
+static void network_default(struct config_network *network)
+{
+    network->has_dcqcn = true;
+    network->has_cnp = true;
+    network->pfc_priorities = 0xff;
+}
+
 void config_default(struct config *config)
 {
     *config = (struct config){0};
+    network_default(&config->network);
     for (size_t i = 0; i < CONFIG_PORTS; i++) {
         config->port[i].mtu_bytes = 1500;
         config->port[i].speed_gbps = 25;
@@ -202,9 +330,13 @@ bool config_parse(struct config *config, const uint8_t *buf, size_t len)
             return false;
         }
     }
+    if (body_len >= BODY_NETWORK &&
+        !services_parse(&c.services, buf + CONFIG_HEADER_LEN + BODY_SERVICES)) {
+        return false;
+    }
+    network_default(&c.network); /* overwritten, if there is that part */
     if (body_len >= CONFIG_BODY_LEN &&
-        !services_parse(&c.services,
-                        buf + CONFIG_HEADER_LEN + CONFIG_BODY_MIN)) {
+        !network_parse(&c.network, buf + CONFIG_HEADER_LEN + BODY_NETWORK)) {
         return false;
     }
     *config = c;
@@ -222,6 +354,7 @@ void config_emit(const struct config *config, uint8_t *buf)
         port_emit(&config->port[i],
                   buf + CONFIG_HEADER_LEN + i * CONFIG_PORT_LEN);
     }
-    services_emit(&config->services, buf + CONFIG_HEADER_LEN + CONFIG_BODY_MIN);
+    services_emit(&config->services, buf + CONFIG_HEADER_LEN + BODY_SERVICES);
+    network_emit(&config->network, buf + CONFIG_HEADER_LEN + BODY_NETWORK);
     put_le32(buf + CONFIG_CRC, block_crc(buf, CONFIG_BODY_LEN));
 }

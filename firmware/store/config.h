@@ -15,9 +15,11 @@
 #define CONFIG_PORT_LEN     64
 #define CONFIG_BODY_MIN     (CONFIG_PORTS * CONFIG_PORT_LEN) /* the ports */
 #define CONFIG_SERVICES_LEN 64
-#define CONFIG_BODY_LEN     (CONFIG_BODY_MIN + CONFIG_SERVICES_LEN)
-#define CONFIG_LEN          (CONFIG_HEADER_LEN + CONFIG_BODY_LEN)
-#define CONFIG_LEN_MAX      2048 /* of later minor versions, which we also read */
+#define CONFIG_NETWORK_LEN  96
+#define CONFIG_BODY_LEN                                                        \
+    (CONFIG_BODY_MIN + CONFIG_SERVICES_LEN + CONFIG_NETWORK_LEN)
+#define CONFIG_LEN     (CONFIG_HEADER_LEN + CONFIG_BODY_LEN)
+#define CONFIG_LEN_MAX 2048 /* of later minor versions, which we also read */
 
 enum config_fec { CONFIG_FEC_NONE = 0, CONFIG_FEC_FC = 1, CONFIG_FEC_RS = 2 };
 
@@ -60,18 +62,52 @@ struct config_services {
     char name[CONFIG_NAME_LEN + 1]; /* printable; "": made from the serial */
 };
 
+/* Own addresses besides the two of each port: with these, eight. */
+#define CONFIG_EXTRA_ADDRESSES 4
+
+struct config_address {
+    bool is_used; /* else the rest is zero */
+    uint8_t port;
+    uint8_t prefix; /* 0..32, or 0..128 */
+    uint8_t ip[16]; /* IPv4 as ::ffff:a.b.c.d */
+    uint16_t vlan;  /* 0: untagged */
+};
+
+enum config_lag {
+    CONFIG_LAG_OFF = 0,
+    CONFIG_LAG_ACTIVE_STANDBY = 1,
+    CONFIG_LAG_LACP = 2,
+};
+
+/* How the ports work together, and RoCE.  config_default() sets what is on. */
+struct config_network {
+    struct config_address extra[CONFIG_EXTRA_ADDRESSES];
+    enum config_lag lag;
+    bool lacp_is_fast;      /* an LACPDU a second, not one in 30 */
+    uint8_t lag_primary;    /* the port that active/standby prefers */
+    bool lag_has_revert;    /* back to the primary when it is up again */
+    bool has_roce_v1;       /* EtherType 0x8915 besides UDP port 4791 */
+    bool has_dcqcn;         /* a CNP slows its sender; on by default */
+    bool has_cnp;           /* an ECN mark is answered; on by default */
+    uint8_t pfc_priorities; /* whose pauses are honoured; 0xff by default */
+    bool has_echo;          /* the diagnostic service, RDMA CM port 7174 */
+    bool dhcp_is_fast;      /* asks again after a second or so: for tests */
+};
+
 struct config {
     uint32_t sequence;
     struct config_port port[CONFIG_PORTS];
     struct config_services services;
+    struct config_network network;
 };
 
-/* No addresses, 25 Gb/s, FC-FEC, MTU 1500, LLDP; sequence 0. */
+/* No addresses, 25 Gb/s, FC-FEC, MTU 1500, LLDP, ECN and PFC; sequence 0. */
 void config_default(struct config *config);
 
 /**
  * A block longer than ours has fields of a later version behind those we know:
- * they are skipped.  One without the services has their defaults.
+ * they are skipped.  One without the services or the network part has their
+ * defaults.
  *
  * @return false when it is short, damaged, of another major version, or a value
  *         is outside its range

@@ -41,6 +41,23 @@ static void dump_identity(const uint8_t *flash, uint32_t addr)
     hex("nguid", id.nguid, 16);
 }
 
+static void dump_network(const struct config_network *network)
+{
+    for (size_t i = 0; i < CONFIG_EXTRA_ADDRESSES; i++) {
+        const struct config_address *address = &network->extra[i];
+
+        if (address->is_used) {
+            printf("extra%zu=%u %u %u\n", i, address->port, address->prefix,
+                   address->vlan);
+            hex("ip", address->ip, 16);
+        }
+    }
+    printf("network=%d %d%u%d %d%d%d %d%d %02x\n", network->lag,
+           network->lacp_is_fast, network->lag_primary, network->lag_has_revert,
+           network->has_roce_v1, network->has_echo, network->dhcp_is_fast,
+           network->has_dcqcn, network->has_cnp, network->pfc_priorities);
+}
+
 static void dump_config(const uint8_t *flash, uint32_t addr)
 {
     struct config config;
@@ -65,6 +82,7 @@ static void dump_config(const uint8_t *flash, uint32_t addr)
            config.services.lldp_interval_s, config.services.sntp_poll_s,
            config.services.name);
     hex("sntp", config.services.sntp_server, 16);
+    dump_network(&config.network);
 }
 
 static void dump_slot(const uint8_t *flash, uint32_t addr)

@@ -40,6 +40,10 @@ PORTS = (fl.Port.of("10.1.2.3/24", "fd00::5/64", mtu=4200, fec="rs"),
 
 
 SERVICES = fl.Services((False, True), ("send", "off"), 1, 2, "10.0.0.1", 16, "a-drive")
+NETWORK = fl.Network(
+    (fl.Address(1, ipaddress.ip_interface("10.9.0.1/16"), 5),
+     fl.Address(0, ipaddress.ip_interface("fd00:9::1/48"))),
+    "lacp", True, 1, False, True, False, True, 0x0f, False, True)
 
 
 def read(dump: Path, path: Path) -> list[str]:
@@ -49,7 +53,7 @@ def read(dump: Path, path: Path) -> list[str]:
 
 def test_firmware_reads_what_is_written(dump, firmware, tmp_path):
     path = tmp_path / "drive" / "flash.bin"
-    identity = fl.ensure_flash(path, firmware, PORTS, services=SERVICES)
+    identity = fl.ensure_flash(path, firmware, PORTS, services=SERVICES, network=NETWORK)
     lines = read(dump, path)
     one = [f"serial={identity.serial}", f"model={identity.model}",
            f"nqn={identity.nqn}", f"mac0={identity.macs[0].hex()}",
@@ -60,7 +64,10 @@ def test_firmware_reads_what_is_written(dump, firmware, tmp_path):
              "ipv6=" + ipaddress.ip_address("fd00::5").packed.hex(),
              "port1=1 0 9000 10 0 30 0", "ipv4=c0a80009", "ipv6=" + "0" * 32,
              "services=01 21 1 2 16 a-drive",
-             "sntp=" + "0" * 20 + "ffff0a000001"]
+             "sntp=" + "0" * 20 + "ffff0a000001",
+             "extra0=1 16 5", "ip=" + "0" * 20 + "ffff0a090001", "extra1=0 48 0",
+             "ip=" + ipaddress.ip_address("fd00:9::1").packed.hex(),
+             "network=2 110 101 01 0f"]
     assert lines == one + one + ["config=2", *ports, "config=1", *ports,
                                  "slot=0 2 10240 9.8.7 fits good",
                                  "slot=0 1 10240 9.8.7 fits good"]
@@ -68,9 +75,12 @@ def test_firmware_reads_what_is_written(dump, firmware, tmp_path):
 
 def test_python_reads_its_own(firmware):
     identity = fl.Identity.random("testsubsystem")
-    flash = fl.new_flash(firmware, identity, fl.Config(PORTS))
+    flash = fl.new_flash(firmware, identity,
+                         fl.Config(PORTS, services=SERVICES, network=NETWORK))
     assert flash.identity == identity
     assert flash.config.ports == PORTS
+    assert flash.config.services == SERVICES
+    assert flash.config.network == NETWORK
     assert flash.image("A").sequence > flash.image("B").sequence
 
 
@@ -120,6 +130,14 @@ def test_an_existing_drive_keeps_its_identity(firmware, tmp_path):
 def test_impossible_ports_are_refused(port, why):
     with pytest.raises(fl.FlashError, match=why):
         port.pack()
+
+
+def test_a_ninth_address_is_refused():
+    extra = tuple(fl.Address(0, ipaddress.ip_interface(f"10.9.0.{n}/24"))
+                  for n in range(5))
+    fl.Network(extra[:4]).pack()
+    with pytest.raises(fl.FlashError, match="eight in all"):
+        fl.Network(extra).pack()
 
 
 def test_impossible_texts_are_refused():

@@ -231,6 +231,79 @@ class Services:
                    hold, interval, _ungid(server), poll, _untext(name))
 
 
+CONFIG_ADDRESS = "<BBH16s"
+CONFIG_NETWORK = "<80sBBBBB11x"
+LAGS = ("off", "active-standby", "lacp")
+EXTRA_MAX = 4
+
+
+@dataclass(frozen=True)
+class Address:
+    """An own address besides the two of each port."""
+
+    port: int
+    address: ipaddress.IPv4Interface | ipaddress.IPv6Interface
+    vlan: int = 0                       # 0: untagged
+
+    def pack(self) -> bytes:
+        if self.port not in (0, 1):
+            raise FlashError(f"port {self.port} is neither 0 nor 1")
+        if not 0 <= self.vlan <= 4094:
+            raise FlashError(f"VLAN {self.vlan} is outside 1 to 4094")
+        return struct.pack(CONFIG_ADDRESS, self.port + 1,
+                           self.address.network.prefixlen, self.vlan,
+                           _gid(str(self.address.ip)))
+
+    @classmethod
+    def unpack(cls, data: bytes) -> "Address | None":
+        port, prefix, vlan, ip = struct.unpack(CONFIG_ADDRESS, data)
+        if port == 0:
+            return None
+        return cls(port - 1, ipaddress.ip_interface(f"{_ungid(ip)}/{prefix}"), vlan)
+
+
+@dataclass(frozen=True)
+class Network:
+    """How the ports work together, and RoCE."""
+
+    extra: tuple[Address, ...] = ()
+    lag: str = "off"
+    lacp_fast: bool = False
+    lag_primary: int = 0
+    lag_revert: bool = False
+    roce_v1: bool = False
+    dcqcn: bool = True                  # CNPs slow their senders
+    cnp: bool = True                    # ECN marks are answered
+    pfc: int = 0xff                     # mask of priorities that are honoured
+    echo: bool = False                  # the diagnostic service
+    dhcp_fast: bool = False
+
+    def pack(self) -> bytes:
+        if len(self.extra) > EXTRA_MAX:
+            raise FlashError(f"{len(self.extra)} more addresses: a drive has room "
+                             f"for {EXTRA_MAX} besides two a port, eight in all")
+        if self.lag not in LAGS:
+            raise FlashError(f"LAG {self.lag!r} is none of {', '.join(LAGS)}")
+        if self.lag_primary not in (0, 1):
+            raise FlashError(f"port {self.lag_primary} is neither 0 nor 1")
+        if not 0 <= self.pfc <= 0xff:
+            raise FlashError(f"PFC priorities {self.pfc} are no mask of eight bits")
+        return struct.pack(
+            CONFIG_NETWORK, b"".join(x.pack() for x in self.extra),
+            LAGS.index(self.lag),
+            self.lacp_fast | self.lag_primary << 1 | self.lag_revert << 2,
+            self.roce_v1 | self.echo << 1 | self.dhcp_fast << 2,
+            (not self.dcqcn) | (not self.cnp) << 1, self.pfc ^ 0xff)
+
+    @classmethod
+    def unpack(cls, data: bytes) -> "Network":
+        extra, lag, flags, on, off, ignored = struct.unpack(CONFIG_NETWORK, data)
+        addresses = (Address.unpack(extra[n:n + 20]) for n in range(0, 80, 20))
+        return cls(tuple(x for x in addresses if x), LAGS[lag], bool(flags & 1),
+                   flags >> 1 & 1, bool(flags & 4), bool(on & 1), not off & 1,
+                   not off & 2, ignored ^ 0xff, bool(on & 2), bool(on & 4))
+
+
 def _gid(text: str) -> bytes:
     """An address as 16 bytes, IPv4 mapped into IPv6; "": zeroes."""
     if not text:
@@ -255,9 +328,11 @@ class Config:
     ports: tuple[Port, Port] = (Port(), Port())
     sequence: int = 1
     services: Services = Services()
+    network: Network = Network()
 
     def pack(self) -> bytes:
-        body = b"".join(port.pack() for port in self.ports) + self.services.pack()
+        body = b"".join(port.pack() for port in self.ports)
+        body += self.services.pack() + self.network.pack()
         header = struct.pack(CONFIG_HEADER, CONFIG_MAGIC, 1, len(body), self.sequence)
         return header + struct.pack("<I", zlib.crc32(body, zlib.crc32(header))) + body
 
@@ -271,8 +346,9 @@ class Config:
                 crc != int.from_bytes(data[size:size + 4], "little"):
             return None
         services = Services.unpack(body[128:192]) if length >= 192 else Services()
+        network = Network.unpack(body[192:288]) if length >= 288 else Network()
         return cls((Port.unpack(body[:64]), Port.unpack(body[64:128])), sequence,
-                   services)
+                   services, network)
 
 
 # Boot counter
@@ -422,7 +498,8 @@ def new_flash(firmware: Firmware, identity: Identity, config: Config) -> FlashIm
 
 def ensure_flash(path: Path, firmware: Firmware, ports: tuple[Port, Port],
                  nqn: str | None = None,
-                 services: Services = Services()) -> Identity:
+                 services: Services = Services(),
+                 network: Network = Network()) -> Identity:
     """Make the drive's flash file, or bring an old one up to date.
 
     An existing drive keeps its identity, its boot count, its logs, and the speed
@@ -432,7 +509,8 @@ def ensure_flash(path: Path, firmware: Firmware, ports: tuple[Port, Port],
     if not path.exists():
         identity = Identity.random(nqn)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        new_flash(firmware, identity, Config(ports, services=services)).save(path)
+        config = Config(ports, services=services, network=network)
+        new_flash(firmware, identity, config).save(path)
         return identity
     flash = FlashImage.load(path)
     before = bytes(flash.data)
@@ -447,8 +525,9 @@ def ensure_flash(path: Path, firmware: Firmware, ports: tuple[Port, Port],
         first, second = (replace(port, fec=old_port.fec, speed=old_port.speed)
                          for port, old_port in zip(ports, kept.ports, strict=True))
         ports = (first, second)
-    if kept is None or (kept.ports, kept.services) != (ports, services):
-        flash.config = Config(ports, services=services)
+    if kept is None or (kept.ports, kept.services,
+                        kept.network) != (ports, services, network):
+        flash.config = Config(ports, services=services, network=network)
     data = firmware.image.read_bytes()
     for slot in SLOTS:
         image = flash.image(slot)

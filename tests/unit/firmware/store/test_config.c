@@ -44,6 +44,22 @@ static const struct config sample = {
             .sntp_server = {[10] = 0xff, 0xff, 10, 0, 0, 1},
             .name = "exactly-thirty-two-characters-ok",
         },
+    .network =
+        {
+            .extra =
+                {
+                    {true, 1, 32, {[10] = 0xff, 0xff, 10, 0, 0, 11}, 7},
+                    {0},
+                    {true, 0, 128, {0xfd, [15] = 11}, 0},
+                    {true, 1, 0, {0xfd, [15] = 12}, 4094},
+                },
+            .lag = CONFIG_LAG_LACP,
+            .lacp_is_fast = true,
+            .lag_primary = 1,
+            .has_echo = true,
+            .has_cnp = true,
+            .pfc_priorities = 0x81,
+        },
 };
 
 static void emit(uint8_t *buf)
@@ -82,6 +98,11 @@ static void test_config_default_is_valid(void **state)
     assert_false(in.port[0].has_ipv4);
     assert_int_equal(in.port[1].fec, CONFIG_FEC_FC);
     assert_int_equal(in.port[1].mtu_bytes, 1500);
+    assert_true(in.network.has_dcqcn);
+    assert_true(in.network.has_cnp);
+    assert_int_equal(in.network.pfc_priorities, 0xff);
+    assert_int_equal(in.network.lag, CONFIG_LAG_OFF);
+    assert_false(in.network.has_echo);
 }
 
 static void test_config_skips_fields_of_later_versions(void **state)
@@ -99,20 +120,31 @@ static void test_config_skips_fields_of_later_versions(void **state)
     assert_false(config_parse(&config, buf, sizeof(buf) - 1));
 }
 
-static void test_config_without_services_has_their_defaults(void **state)
+/* Blocks of older firmware end behind the ports, or behind the services. */
+static void test_config_of_older_versions_has_defaults(void **state)
 {
-    static const struct config_services defaults;
     uint8_t buf[CONFIG_LEN];
-    struct config config;
+    struct config config, defaults;
 
     (void)state;
+    config_default(&defaults);
     emit(buf);
     put_le16(buf + 10, CONFIG_BODY_MIN);
     seal(buf, CONFIG_BODY_MIN);
     assert_true(
         config_parse(&config, buf, CONFIG_HEADER_LEN + CONFIG_BODY_MIN));
-    assert_memory_equal(&config.services, &defaults, sizeof(defaults));
+    assert_memory_equal(&config.services, &defaults.services,
+                        sizeof(config.services));
+    assert_memory_equal(&config.network, &defaults.network,
+                        sizeof(config.network));
     assert_memory_equal(&config.port, &sample.port, sizeof(config.port));
+    put_le16(buf + 10, CONFIG_BODY_MIN + CONFIG_SERVICES_LEN);
+    seal(buf, CONFIG_BODY_MIN + CONFIG_SERVICES_LEN);
+    assert_true(config_parse(&config, buf, sizeof(buf)));
+    assert_memory_equal(&config.services, &sample.services,
+                        sizeof(config.services));
+    assert_memory_equal(&config.network, &defaults.network,
+                        sizeof(config.network));
 }
 
 static void test_config_refuses_every_truncation(void **state)
@@ -166,6 +198,14 @@ static void test_config_refuses_what_is_well_sealed_but_wrong(void **state)
         {152 + 5, 15},   /* an interval of more than an hour */
         {152 + 24, 0},   /* a name that begins after its end */
         {152 + 25, 31},  /* a name that cannot be printed */
+        {216 + 0, 3},    /* an address of a third port */
+        {216 + 1, 33},   /* IPv4 prefix */
+        {216 + 3, 0xff}, /* VLAN */
+        {216 + 41, 129}, /* IPv6 prefix */
+        {216 + 20, 1},   /* an address that is all zero */
+        {216 + 80, 3},   /* aggregation */
+        {216 + 81, 8},   /* unknown flags */
+        {216 + 82, 8},   {216 + 83, 4},
     };
     uint8_t buf[CONFIG_LEN];
     struct config config;
@@ -185,7 +225,7 @@ int main(void)
         cmocka_unit_test(test_config_survives_the_round_trip),
         cmocka_unit_test(test_config_default_is_valid),
         cmocka_unit_test(test_config_skips_fields_of_later_versions),
-        cmocka_unit_test(test_config_without_services_has_their_defaults),
+        cmocka_unit_test(test_config_of_older_versions_has_defaults),
         cmocka_unit_test(test_config_refuses_every_truncation),
         cmocka_unit_test(test_config_refuses_every_bit_flip),
         cmocka_unit_test(test_config_refuses_what_is_well_sealed_but_wrong),
