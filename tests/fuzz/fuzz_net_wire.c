@@ -15,6 +15,7 @@
 #include "net/wire/icmp.h"
 #include "net/wire/ipv4.h"
 #include "net/wire/ipv6.h"
+#include "net/wire/lacp.h"
 #include "net/wire/lldp.h"
 #include "net/wire/nd.h"
 #include "net/wire/rdma_ip_cm.h"
@@ -22,6 +23,7 @@
 #include "net/wire/sntp.h"
 #include "net/wire/udp.h"
 #include "tests/unit/net/wire/golden.h"
+#include "tests/unit/net/wire/golden_lacp.h"
 #include "tests/unit/net/wire/golden_services.h"
 
 enum { OUT_MAX = 512 };
@@ -56,6 +58,8 @@ FORMAT(cm_drep)
 FORMAT(rdma_ip_cm)
 FORMAT(udp)
 FORMAT(sntp)
+FORMAT(lacp)
+FORMAT(marker)
 
 static bool try_ipv4(const uint8_t *in, size_t len, uint8_t *out)
 {
@@ -174,6 +178,8 @@ static const struct {
     SEED(rdma_ip_cm, rdma_ip_cm_v6),
     SEED(lldp, lldp_golden),
     SEED(sntp, sntp_golden),
+    SEED(lacp, lacp_golden),
+    SEED(marker, marker_golden),
 };
 
 size_t fuzz_seed(size_t n, uint8_t *buf, size_t room)
