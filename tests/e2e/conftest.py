@@ -49,7 +49,7 @@ def boot(wish: Wish) -> Job:
     instance.start(setup.configure(wish))
     instance.wait_ready("host")
     job = Job.of(instance)
-    if wish.host_mtu <= wish.mtu:       # else no connection is possible
+    if wish.host_mtu <= (wish.mtu or 1500):     # else no connection is possible
         steps.wait_target(job)
     return job
 

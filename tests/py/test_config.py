@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from essd import setup
+from essd import flash, setup
 from essd.config import Config, Drive, Host, Link, Peer, host_address
 from essd.drive import drive_command
 from essd.instance import EssdError, Instance
@@ -52,13 +52,30 @@ def test_a_port_may_have_both_families() -> None:
     ["10.0.0.1/24,fd00::1/64", "10.0.1.1/24,fd00::2/64"]])
 def test_both_ports_in_one_network_are_refused(ports: list[str]) -> None:
     with pytest.raises(EssdError, match="networks of their own"):
-        setup.links(Wish(ports=ports))
+        setup.far_ends(setup.wanted(Wish(ports=ports), None))
 
 
 @pytest.mark.parametrize("mtu", [0, 1499, 9001])
 def test_mtu_out_of_range_is_refused(mtu: int) -> None:
     with pytest.raises(EssdError, match="MTU"):
-        setup.links(Wish(mtu=mtu))
+        setup.wanted(Wish(mtu=mtu), None)
+
+
+def test_what_is_not_asked_for_stays_as_the_drive_has_it() -> None:
+    kept = flash.Config((flash.Port.of("10.7.0.9/24", mtu=9000, fec="rs"),
+                         flash.Port()), services=flash.Services(name="seven"))
+    assert setup.wanted(Wish(), kept) == kept
+    assert [x.targets for x in setup.links(Wish(), kept)] == [
+        ["10.7.0.9/24"], ["10.0.1.10/24"]]
+    other = setup.wanted(Wish(ports=[None, "10.8.0.1/24"], mtu=4200), kept)
+    assert [str(p.ipv4) for p in other.ports] == ["10.7.0.9/24", "10.8.0.1/24"]
+    assert [(p.mtu, p.fec) for p in other.ports] == [(4200, "rs"), (4200, "fc")]
+    assert other.services == kept.services
+
+
+def test_a_port_without_an_address_is_cabled_to_a_network_of_its_own() -> None:
+    kept = flash.Config((flash.Port(), flash.Port.of("10.0.0.1/8")))
+    assert setup.far_ends(kept)[0] == ["192.168.3.10/24"]
 
 
 @pytest.mark.parametrize("name", ["", "../x", "a/b", "a b", "."])

@@ -31,23 +31,28 @@ app = typer.Typer(
 
 Name = Annotated[str, typer.Option("--name", metavar="NAME",
                                    help="Which instance, if you run several.")]
-Port0 = Annotated[str, typer.Option(metavar="ADDR/LEN", help="Address of port 0; IPv4, "
-                                                               "IPv6 or both (A,B).")]
-Port1 = Annotated[str, typer.Option(metavar="ADDR/LEN", help="Address of port 1.")]
+Port0 = Annotated[str | None, typer.Option(
+    metavar="ADDR/LEN", help="Address of port 0; IPv4, IPv6 or both (A,B).  "
+    f"[default: what the drive has, {setup.DEFAULT_PORTS[0]} if it is new]")]
+Port1 = Annotated[str | None, typer.Option(
+    metavar="ADDR/LEN", help="Address of port 1.  [default: likewise, "
+    f"{setup.DEFAULT_PORTS[1]}]")]
 PARTS = "drive, host or peer"
 
 
 @app.command()
 def up(name: Name = "default",
-       port0: Port0 = setup.DEFAULT_PORTS[0],
-       port1: Port1 = setup.DEFAULT_PORTS[1],
+       port0: Port0 = None,
+       port1: Port1 = None,
        nqn: Annotated[str | None, typer.Option(
            help="Name of the subsystem; default: from the drive's identity.")] = None,
        size: Annotated[str | None, typer.Option(
            help="Capacity of a new drive, 64M to 16T.  [default: 8G]")] = None,
        media: Annotated[Path | None, typer.Option(
            help="File with the drive's data: raw, or qcow2 named so.")] = None,
-       mtu: Annotated[int, typer.Option(help="MTU of the links, 1500 to 9000.")] = 1500,
+       mtu: Annotated[int | None, typer.Option(
+           help="MTU of the links, 1500 to 9000.  [default: what the drive has, 1500 "
+                "if it is new]")] = None,
        host_mtu: Annotated[int, typer.Option(
            help="MTU of the host's cards, if it is another one.")] = 0,
        host: Annotated[bool, typer.Option(

@@ -330,6 +330,9 @@ class Config:
     services: Services = Services()
     network: Network = Network()
 
+    def says_the_same(self, other: "Config") -> bool:
+        return replace(self, sequence=other.sequence) == other
+
     def pack(self) -> bytes:
         body = b"".join(port.pack() for port in self.ports)
         body += self.services.pack() + self.network.pack()
@@ -496,20 +499,16 @@ def new_flash(firmware: Firmware, identity: Identity, config: Config) -> FlashIm
     return flash
 
 
-def ensure_flash(path: Path, firmware: Firmware, ports: tuple[Port, Port],
-                 nqn: str | None = None,
-                 services: Services = Services(),
-                 network: Network = Network()) -> Identity:
+def ensure_flash(path: Path, firmware: Firmware, config: Config,
+                 nqn: str | None = None) -> Identity:
     """Make the drive's flash file, or bring an old one up to date.
 
-    An existing drive keeps its identity, its boot count, its logs, and the speed
-    and FEC that were saved in it; firmware, other port settings and, if one is
-    given, NQN become what is asked for.
+    An existing drive keeps its identity, its boot count and its logs; firmware,
+    configuration and, if one is given, NQN become what is asked for.
     """
     if not path.exists():
         identity = Identity.random(nqn)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        config = Config(ports, services=services, network=network)
         new_flash(firmware, identity, config).save(path)
         return identity
     flash = FlashImage.load(path)
@@ -521,13 +520,8 @@ def ensure_flash(path: Path, firmware: Firmware, ports: tuple[Port, Port],
     if identity != old:
         flash.identity = identity
     kept = flash.config
-    if kept is not None:
-        first, second = (replace(port, fec=old_port.fec, speed=old_port.speed)
-                         for port, old_port in zip(ports, kept.ports, strict=True))
-        ports = (first, second)
-    if kept is None or (kept.ports, kept.services,
-                        kept.network) != (ports, services, network):
-        flash.config = Config(ports, services=services, network=network)
+    if kept is None or not kept.says_the_same(config):
+        flash.config = config
     data = firmware.image.read_bytes()
     for slot in SLOTS:
         image = flash.image(slot)

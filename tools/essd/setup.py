@@ -9,7 +9,8 @@ import ipaddress
 import os
 import shutil
 import uuid
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from . import flash, media, prepare
@@ -18,18 +19,22 @@ from .fw_build import Firmware
 from .instance import EssdError
 
 MTUS = (1500, 9000)
+SPARE_PORTS = ("10.0.3.10/24", "192.168.3.10/24")   # no network holds them all
 
 
 @dataclass
 class Wish:
-    """The options of `essd up`; None means: as it is, or the default."""
+    """The options of `essd up`; None means: as it is, or the default.
+
+    What a drive is told stays in its flash, so the next `up` need not say it.
+    """
 
     name: str = "default"
-    ports: list[str] = field(default_factory=lambda: list(DEFAULT_PORTS))
+    ports: Sequence[str | None] = (None, None)      # ADDR/LEN[,ADDR/LEN]
     nqn: str | None = None
     size: str | None = None
     media: Path | None = None
-    mtu: int = 1500
+    mtu: int | None = None
     host_mtu: int = 0               # of the host's cards; 0: the same
     host: bool = True
     target: str = "drive"           # or "nvmet": Linux in the drive's place
@@ -39,7 +44,9 @@ class Wish:
     cpus: int = 1
     extra: list[str] = field(default_factory=list)      # for the drive's QEMU
     kernel: list[str] = field(default_factory=list)     # for the host's kernel
-    services: flash.Services = flash.Services()
+    services: flash.Services | None = None
+    network: flash.Network | None = None
+    config: flash.Config | None = None      # instead of what the drive has
 
 
 def data_folder(name: str) -> Path:
@@ -70,19 +77,64 @@ def parse_addresses(text: str) -> list[str]:
     return [str(x) for x in found]
 
 
-def links(wish: Wish) -> list[Link]:
-    for mtu in (wish.mtu, wish.host_mtu or wish.mtu):
-        if not MTUS[0] <= mtu <= MTUS[1]:
-            raise EssdError(f"an MTU of {mtu} is outside {MTUS[0]} to {MTUS[1]}")
-    ports = [parse_addresses(p) for p in wish.ports]
-    for one in map(ipaddress.ip_interface, ports[0]):
-        for other in map(ipaddress.ip_interface, ports[1]):
+def wanted(wish: Wish, kept: flash.Config | None) -> flash.Config:
+    """What is to be in the drive's flash; `kept` is there now."""
+    config = wish.config or kept or flash.Config(
+        (flash.Port.of(DEFAULT_PORTS[0]), flash.Port.of(DEFAULT_PORTS[1])))
+    ports = list(config.ports)
+    for n, text in enumerate(wish.ports):
+        if text is not None:
+            asked = flash.Port.of(*parse_addresses(text))
+            if (asked.ipv4, asked.ipv6) != (ports[n].ipv4, ports[n].ipv6):
+                ports[n] = replace(
+                    ports[n], ipv4=asked.ipv4, ipv6=asked.ipv6,
+                    ipv4_gateway=asked.ipv4_gateway, ipv6_gateway=asked.ipv6_gateway)
+    if wish.mtu is not None:
+        check_mtu(wish.mtu)
+        ports = [replace(port, mtu=wish.mtu) for port in ports]
+    return replace(config, ports=(ports[0], ports[1]),
+                   services=wish.services or config.services,
+                   network=wish.network or config.network)
+
+
+def check_mtu(mtu: int) -> None:
+    if not MTUS[0] <= mtu <= MTUS[1]:
+        raise EssdError(f"an MTU of {mtu} is outside {MTUS[0]} to {MTUS[1]}")
+
+
+def overlaps(texts: Sequence[str], others: Sequence[str]) -> str:
+    """Two of them that are in one network, or nothing."""
+    for one in map(ipaddress.ip_interface, texts):
+        for other in map(ipaddress.ip_interface, others):
             if one.version == other.version and one.network.overlaps(other.network):
-                raise EssdError("the two ports have to be in networks of their own: "
-                                f"{one} and {other} are not")
+                return f"{one} and {other}"
+    return ""
+
+
+def far_ends(config: flash.Config) -> list[list[str]]:
+    """The ports' addresses; if one has none, what the host is to expect there."""
+    found = [parse_addresses(",".join(str(x) for x in (port.ipv4, port.ipv6) if x))
+             if port.ipv4 or port.ipv6 else [] for port in config.ports]
+    both = overlaps(found[0], found[1])
+    if both:
+        raise EssdError("the two ports have to be in networks of their own: "
+                        f"{both} are not")
+    for n, texts in enumerate(found):
+        if not texts:
+            found[n] = [next(text for text in (DEFAULT_PORTS[n], *SPARE_PORTS)
+                             if not overlaps([text], found[1 - n]))]
+    return found
+
+
+def links(wish: Wish, config: flash.Config) -> list[Link]:
+    if wish.host_mtu:
+        check_mtu(wish.host_mtu)
+    mtus = [max(port.mtu, MTUS[0]) for port in config.ports]
+    ports = far_ends(config)
     if wish.beside:
         ports.append([PEER_PORT])
-    return [Link(n, p, wish.mtu, wish.host_mtu, wish.capture)
+        mtus.append(max(mtus))
+    return [Link(n, p, mtus[n], wish.host_mtu, wish.capture)
             for n, p in enumerate(ports)]
 
 
@@ -118,8 +170,10 @@ def kept_uuid(name: str, part: str) -> str:
 
 def configure(wish: Wish) -> Config:
     """Check everything, build what is missing, make the drive; starts nothing."""
-    cables = links(wish)
     with_drive = wish.target == "drive"
+    settings = wanted(wish, kept_config(wish.name) if with_drive else None)
+    settings.pack()         # complains about what cannot be
+    cables = links(wish, settings)
     # Complaints about the media come before minutes of building.
     found = drive_media(wish) if with_drive else None
     guests = wish.host or wish.beside or not with_drive
@@ -129,7 +183,7 @@ def configure(wish: Wish) -> Config:
                     cables)
     if found is not None:
         assert built.qemu is not None and built.firmware is not None
-        image, nqn = drive_flash(wish, cables, built.firmware)
+        image, nqn = drive_flash(wish, settings, built.firmware)
         config.drive = Drive(str(built.qemu), str(image), str(found.path),
                              found.format, nqn, extra=wish.extra)
     if wish.host:
@@ -145,11 +199,18 @@ def configure(wish: Wish) -> Config:
     return config
 
 
-def drive_flash(wish: Wish, cables: list[Link],
+def flash_path(name: str) -> Path:
+    return data_folder(name) / "flash.img"
+
+
+def kept_config(name: str) -> flash.Config | None:
+    """What is in the flash of a drive, if there is that drive."""
+    path = flash_path(name)
+    return flash.FlashImage.load(path).config if path.exists() else None
+
+
+def drive_flash(wish: Wish, config: flash.Config,
                 firmware: Firmware) -> tuple[Path, str]:
     """The flash file brought up to date, and the NQN that is in it."""
-    path = data_folder(wish.name) / "flash.img"
-    first, second = (flash.Port.of(*x.targets, mtu=x.mtu) for x in cables[:2])
-    identity = flash.ensure_flash(path, firmware, (first, second), wish.nqn,
-                                  wish.services)
-    return path, identity.nqn
+    path = flash_path(wish.name)
+    return path, flash.ensure_flash(path, firmware, config, wish.nqn).nqn
