@@ -12,6 +12,7 @@
 #include "net/wire/arp.h"
 #include "net/wire/bth.h"
 #include "net/wire/cm_msg.h"
+#include "net/wire/dhcp.h"
 #include "net/wire/icmp.h"
 #include "net/wire/ipv4.h"
 #include "net/wire/ipv6.h"
@@ -145,6 +146,14 @@ static bool try_lldp(const uint8_t *in, size_t len, uint8_t *out)
     return true;
 }
 
+/* What parse skips is not emitted; both pad with what parse skips, too. */
+static bool try_dhcp(const uint8_t *in, size_t len, uint8_t *out)
+{
+    struct dhcp dhcp;
+
+    return dhcp_parse(&dhcp, in, len) && dhcp_emit(&dhcp, out, OUT_MAX) != 0;
+}
+
 #define SEED(name, golden) {try_##name, golden, sizeof(golden)}
 
 static const struct {
@@ -178,6 +187,8 @@ static const struct {
     SEED(rdma_ip_cm, rdma_ip_cm_v6),
     SEED(lldp, lldp_golden),
     SEED(sntp, sntp_golden),
+    SEED(dhcp, dhcp_ack),
+    SEED(dhcp, dhcp_discover),
     SEED(lacp, lacp_golden),
     SEED(marker, marker_golden),
 };
