@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "firmware/app/ip_text.h"
+#include "firmware/app/neighbour_text.h"
 #include "hw-model/regs/port_names.h"
 #include "lib/bytes.h"
 
@@ -197,6 +198,23 @@ static void run_config(struct console *console, char **words,
     }
 }
 
+static void run_neighbours(struct console *console, char **words,
+                           unsigned int count)
+{
+    const struct services *services = &console->drive->services;
+    uint8_t only = NET_PORTS;
+
+    if (count == 2 && !parse_port(console, words[1], &only)) {
+        return;
+    }
+    for (uint8_t i = 0; i < NET_PORTS; i++) {
+        if (only == NET_PORTS || only == i) {
+            neighbour_text_say(console->log, &services->lldp, i,
+                               services->now_us);
+        }
+    }
+}
+
 static void run_help(struct console *console, char **words, unsigned int count);
 
 static const struct command commands[] = {
@@ -207,6 +225,8 @@ static const struct command commands[] = {
      run_fec},
     {"speed", "10|25", "set and save both ports' speed", 2, 2, run_speed},
     {"counters", "PORT", "those that are not 0", 2, 2, run_counters},
+    {"neighbours", "[PORT]", "what is at the other end of the cable, by LLDP",
+     1, 2, run_neighbours},
     {"config", "", "what is set, and what is saved in flash", 1, 1, run_config},
 };
 
@@ -215,7 +235,7 @@ static void run_help(struct console *console, char **words, unsigned int count)
     (void)words;
     (void)count;
     for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
-        say(console, "%-9s%-19s%s", commands[i].name, commands[i].arguments,
+        say(console, "%-11s%-19s%s", commands[i].name, commands[i].arguments,
             commands[i].help);
     }
 }

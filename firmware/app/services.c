@@ -2,45 +2,12 @@
 #include "firmware/app/services.h"
 
 #include "firmware/app/neighbour_log.h"
+#include "firmware/app/neighbour_text.h"
 #include "lib/bytes.h"
 #include "nvmeof/wire/opcode.h"
 
-enum { NAME_SHOWN = 64 };
-
 /* Others draw from the same seed. */
 #define SNTP_SEED 0x736e7470736e7470u
-
-/* What a peer says about itself, as it may be shown. */
-struct shown {
-    char text[NAME_SHOWN + 1];
-};
-
-static struct shown show_text(const struct lldp_text *text)
-{
-    struct shown out;
-    size_t len = MIN((size_t)NAME_SHOWN, text->len_bytes);
-
-    for (size_t i = 0; i < len; i++) {
-        uint8_t byte = text->bytes[i];
-
-        out.text[i] = byte >= ' ' && byte <= '~' ? (char)byte : '?';
-    }
-    out.text[len] = '\0';
-    return out;
-}
-
-static struct shown show_id(const struct lldp_id *id, uint8_t mac_subtype)
-{
-    const uint8_t *b = id->value.bytes;
-    struct shown out;
-
-    if (id->subtype != mac_subtype || id->value.len_bytes != 6) {
-        return show_text(&id->value);
-    }
-    log_format(out.text, sizeof(out.text), "%02x:%02x:%02x:%02x:%02x:%02x",
-               b[0], b[1], b[2], b[3], b[4], b[5]);
-    return out;
-}
 
 static void neighbour(void *ctx, uint8_t port, enum lldp_event event,
                       const struct lldp *lldp)
@@ -51,9 +18,11 @@ static void neighbour(void *ctx, uint8_t port, enum lldp_event event,
         [LLDP_GONE] = "is gone",
     };
     struct services *services = ctx;
-    struct shown name = show_text(&lldp->system_name);
-    struct shown chassis = show_id(&lldp->chassis, LLDP_CHASSIS_MAC);
-    struct shown port_id = show_id(&lldp->port, LLDP_PORT_MAC);
+    struct neighbour_text name = neighbour_text(&lldp->system_name);
+    struct neighbour_text chassis =
+        neighbour_text_id(&lldp->chassis, LLDP_CHASSIS_MAC);
+    struct neighbour_text port_id =
+        neighbour_text_id(&lldp->port, LLDP_PORT_MAC);
 
     log_line(services->log, "lldp: port %u: %s%s%s, port %s %s", port,
              name.text, name.text[0] != '\0' ? ", " : "", chassis.text,
@@ -121,7 +90,7 @@ static void kissed(void *ctx, uint32_t code)
 
     put_be32(bytes, code);
     log_line(services->log, "sntp: the server refuses: %s",
-             show_text(&text).text);
+             neighbour_text(&text).text);
 }
 
 static void sntp_start(struct services *services,

@@ -4,13 +4,15 @@
 import json
 import re
 import struct
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
-from essd import pcap_check, steps
+from essd import neighbours as neighbours_module
+from essd import paths, pcap_check, steps
 from essd.flash import Services
 from essd.steps import Job
 
@@ -23,10 +25,10 @@ def serviced(request: pytest.FixtureRequest, target: str) -> Iterator[Job]:
     """A drive with short timers, and a host whose lldpd runs."""
     if target != "drive":
         pytest.skip("needs the drive itself")
-    from conftest import boot
+    from conftest import SESSION, boot
     from essd import setup
     from essd.setup import Wish
-    wish = Wish(name="e2e-services", size="512M", capture=True,
+    wish = Wish(name=f"{SESSION}-services", size="512M", capture=True,
                 services=Services(lldp_interval=1, lldp_hold=1, name="rack7-slot3",
                                   sntp_server="10.0.0.1", sntp_poll=2))
     job = boot(wish)
@@ -125,6 +127,35 @@ def test_the_drive_sees_its_neighbour(serviced: Job) -> None:
     second = used[1]
     assert second[6] == 3 and second[88:94].hex(":") == mac
     assert second[216:280].rstrip(b"\0").decode().split(".")[0] == host
+
+
+def test_essd_port_shows_the_neighbours(serviced: Job) -> None:
+    """The same, for people and programs, by the drive's console."""
+    def command(*words: str) -> str:
+        return subprocess.run(
+            [paths.TOP / "essd", "port", "--neighbours", "--name",
+             serviced.instance.name, *words],
+            check=True, text=True, stdout=subprocess.PIPE).stdout
+
+    until(lambda: all(entry["neighbours"] for entry in
+                      neighbours_module.read(serviced.instance, None)))
+    host = serviced.quiet("hostname").strip()
+    ports = json.loads(command("--json"))
+    assert [entry["port"] for entry in ports] == [0, 1]
+    for number, entry in enumerate(ports):
+        (seen,) = entry["neighbours"]
+        mac = serviced.quiet(f"cat /sys/class/net/eth{number}/address").strip()
+        assert seen["port"] == mac
+        assert seen["port-description"] == f"eth{number}"
+        assert seen["system"].split(".")[0] == host
+        assert "Linux" in seen["system-description"]
+        assert seen["addresses"] and "station" in seen["capabilities"]
+        assert 0 < seen["forgotten-in"] <= 121
+    rows = command().splitlines()
+    assert rows[0].startswith("port ") and "chassis" in rows[0]
+    assert sum("eth0" in row and host in row for row in rows) == 1
+    assert sum("eth1" in row and host in row for row in rows) == 1
+    assert "eth0" not in command("1") and "eth1" in command("1")
 
 
 def test_neighbours_are_forgotten(serviced: Job) -> None:

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from . import bench as bench_module
 from . import console as console_module
-from . import cpu, doctor as doctor_module, setup, show
+from . import cpu, doctor as doctor_module, neighbours as neighbours_module, setup, show
 from . import port as port_module
 from .flash import FlashError
 from .fw_build import BuildError
@@ -225,6 +225,16 @@ def load(name: Name = "default") -> None:
     show.line("running")
 
 
+def show_neighbours(ports: list[dict[str, Any]], as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(ports, indent=2))
+        return
+    if any(entry["neighbours"] for entry in ports):
+        show.console.print(neighbours_module.table(ports))
+    for line in neighbours_module.silences(ports):
+        show.line(line)
+
+
 @app.command()
 def port(number: Annotated[int | None, typer.Argument(
              metavar="[N]", help="0 or 1.  Default: show both.")] = None,
@@ -247,6 +257,8 @@ def port(number: Annotated[int | None, typer.Argument(
          ber: Annotated[float | None, typer.Option(
              metavar="RATIO", help="Bit errors of the cable, such as 1e-6.")] = None,
          seed: Annotated[int | None, typer.Option(help="Of the bit errors.")] = None,
+         neighbours: Annotated[bool, typer.Option(
+             "--neighbours", help="Show what the drive sees there by LLDP.")] = False,
          as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
          ) -> None:
     """Show the drive's ports; change the cable and what is at its far end."""
@@ -263,6 +275,9 @@ def port(number: Annotated[int | None, typer.Argument(
             port_module.flap(instance, number, flap)
     elif plug is not None or flap or wish != port_module.Wish():
         raise EssdError("which port? 0 or 1")
+    if neighbours:
+        show_neighbours(neighbours_module.read(instance, number), as_json)
+        return
     ports = port_module.states(instance, number)
     if as_json:
         print(json.dumps(ports, indent=2))

@@ -3,6 +3,7 @@
 
 import contextlib
 import os
+import re
 import select
 import socket
 import sys
@@ -11,10 +12,14 @@ import time
 import tty
 from collections.abc import Iterator
 
-from .instance import Instance
+from .instance import EssdError, Instance
 
 LEAVE = b"\x1d"         # Ctrl-]
 TAIL_BYTES = 4096
+PROMPT = b"essd> "
+FORGET = b"\x03"         # Ctrl-C: whatever has been typed
+ANSWER_S = 20.0
+LOG_LINE = re.compile(r"\[ *\d+\.\d+\] ")
 
 
 @contextlib.contextmanager
@@ -53,6 +58,44 @@ def log(instance: Instance) -> bytes:
     with contextlib.suppress(OSError):
         return (instance.folder / "drive.console").read_bytes()
     return b""
+
+
+def read_prompt(uart: socket.socket) -> str:
+    """What comes until the next prompt."""
+    said = b""
+    while PROMPT not in said:
+        more = uart.recv(4096)
+        if not more:
+            raise EssdError("the drive was powered off")
+        said += more
+    return said.partition(PROMPT)[0].decode(errors="replace")
+
+
+def ask(instance: Instance, command: str) -> list[str]:
+    """One command to the drive; the lines of its answer, without the log's."""
+    uart = dial(instance)
+    if uart is None:
+        raise EssdError("the drive is not running")
+    with uart:
+        uart.settimeout(ANSWER_S)
+        try:
+            uart.sendall(FORGET)
+            read_prompt(uart)
+            uart.sendall(command.encode() + b"\r")
+            said = read_prompt(uart)
+        except TimeoutError:
+            raise EssdError(
+                f"the drive's console did not answer within {ANSWER_S:.0f} s: it is "
+                "in use elsewhere (`essd console`), or the drive does not serve"
+            ) from None
+        except OSError as error:
+            raise EssdError(f"the drive's console is gone: {error}") from None
+    lines = [line for line in said.splitlines() if not LOG_LINE.match(line)]
+    answer = lines[1:]      # the first is the command's echo
+    for line in answer:
+        if line.startswith("error: "):
+            raise EssdError(f"the drive says: {line.removeprefix('error: ')}")
+    return answer
 
 
 def attach(instance: Instance) -> None:

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What is made of the console's answer about neighbours, and of its lines."""
+
+import json
+import socket
+import threading
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from essd import cli, console, neighbours, show
+from essd.instance import EssdError
+
+ANSWER = """port 0: neighbour 0: chassis 52:54:00:12:34:56
+port 0: neighbour 0: port 52:54:00:12:34:57
+port 0: neighbour 0: port-description Ethernet1/7: the drive's
+port 0: neighbour 0: system leaf3
+port 0: neighbour 0: address 10.0.0.1
+port 0: neighbour 0: address fe80::1
+port 0: neighbour 0: capabilities bridge router
+port 0: neighbour 0: vlan 100
+port 0: neighbour 0: forgotten-in 117
+port 0: neighbour 2: chassis phone
+port 0: neighbour 2: port 1
+port 0: neighbour 2: capabilities none
+port 0: neighbour 2: forgotten-in 3
+port 1: nothing heard yet""".splitlines()
+
+
+def test_facts_are_gathered_by_port_and_neighbour() -> None:
+    first, second = neighbours.parse(ANSWER)
+    assert first["port"] == 0 and len(first["neighbours"]) == 2
+    leaf, phone = first["neighbours"]
+    assert leaf["port-description"] == "Ethernet1/7: the drive's"
+    assert leaf["addresses"] == ["10.0.0.1", "fe80::1"]
+    assert leaf["capabilities"] == ["bridge", "router"]
+    assert (leaf["vlan"], leaf["forgotten-in"]) == (100, 117)
+    assert phone["capabilities"] == [] and "system" not in phone
+    assert second == {"port": 1, "neighbours": [], "why": "nothing heard yet"}
+
+
+def test_the_table_and_the_line_about_silence(
+        capsys: pytest.CaptureFixture[str]) -> None:
+    with show.console.capture() as captured:
+        cli.show_neighbours(neighbours.parse(ANSWER), False)
+    text = captured.get()
+    rows = [line.split() for line in text.splitlines()]
+    assert rows[0][:2] == ["port", "system"]
+    assert rows[1][:2] == ["0", "leaf3"] and "117" in rows[1]
+    assert "nothing heard on port 1 yet (LLDP: usually every 30 s)" in text
+    cli.show_neighbours(neighbours.parse(["port 1: nothing heard: the link is down"]),
+                        True)
+    assert json.loads(capsys.readouterr().out)[0]["why"] == (
+        "nothing heard: the link is down")
+
+
+def talk(folder: Path, *replies: bytes) -> SimpleNamespace:
+    """A console that says these, one at each thing typed."""
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(folder / "console.sock"))
+    listener.listen(1)
+
+    def run() -> None:
+        with listener, listener.accept()[0] as uart:
+            for reply in replies:
+                uart.recv(256)
+                uart.sendall(reply)
+            if replies:
+                uart.recv(1)
+
+    threading.Thread(target=run, daemon=True).start()
+    return SimpleNamespace(folder=folder, is_running=True)
+
+
+def test_an_answer_is_told_from_echo_log_and_prompts(tmp_path: Path) -> None:
+    instance = talk(tmp_path, b"half a li\r\nessd> ",
+                    b"port\r\n[  12.345678] lldp: port 0: x\r\nport 0: up\r\nessd> ")
+    assert console.ask(instance, "port") == ["port 0: up"]
+
+
+def test_a_refusal_is_an_error(tmp_path: Path) -> None:
+    instance = talk(tmp_path, b"\r\nessd> ", b"x\r\nerror: no command x\r\nessd> ")
+    with pytest.raises(EssdError, match="the drive says: no command x"):
+        console.ask(instance, "x")
+
+
+def test_an_end_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(EssdError, match="powered off|gone"):
+        console.ask(talk(tmp_path), "port")
+
+
+def test_silence_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(console, "ANSWER_S", 0.2)
+    with pytest.raises(EssdError, match="in use elsewhere"):
+        console.ask(talk(tmp_path, b"\r\n"), "port")
