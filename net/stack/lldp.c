@@ -254,25 +254,6 @@ void lldp_stop(struct lldp_agent *agent, uint8_t index)
     lldp_enter(port, LLDP_STOPPED);
 }
 
-void lldp_link(struct lldp_agent *agent, uint8_t index, bool is_up,
-               uint32_t speed_mbps, uint64_t now_us)
-{
-    struct lldp_port *port = &agent->ports[index];
-
-    ASSERT(index < NET_PORTS);
-    if (port->state != LLDP_DOWN) {
-        lldp_enter(port, LLDP_DOWN);
-    }
-    if (is_up) {
-        lldp_enter(port, LLDP_UP);
-        port->speed_mbps = speed_mbps;
-        port->credit = CREDIT_MAX;
-        port->filled_us = now_us;
-        port->due_us = now_us;
-        port->fast = 0;
-    }
-}
-
 void lldp_changed(struct lldp_agent *agent, uint64_t now_us)
 {
     for (uint8_t i = 0; i < NET_PORTS; i++) {
@@ -425,6 +406,31 @@ bool lldp_init(struct lldp_agent *agent, const struct lldp_config *config)
     }
     return net_stack_ether_bind(config->stack, ETHERTYPE_LLDP, &nearest_bridge,
                                 input, agent);
+}
+
+void lldp_link(struct lldp_agent *agent, uint8_t index, bool is_up,
+               uint32_t speed_mbps, uint64_t now_us)
+{
+    struct lldp_port *port = &agent->ports[index];
+
+    ASSERT(index < NET_PORTS);
+    if (port->state != LLDP_DOWN) {
+        lldp_enter(port, LLDP_DOWN);
+    }
+    if (is_up) {
+        lldp_enter(port, LLDP_UP);
+        port->speed_mbps = speed_mbps;
+        port->credit = CREDIT_MAX;
+        port->filled_us = now_us;
+        port->due_us = now_us;
+        port->fast = 0;
+        return;
+    }
+    for (size_t i = 0; i < LLDP_NEIGHBOURS; i++) { /* another cable, maybe */
+        if (port->neighbours[i].expires_us != 0) {
+            forget(agent, index, &port->neighbours[i]);
+        }
+    }
 }
 
 uint64_t lldp_timer(struct lldp_agent *agent, uint64_t now_us)

@@ -328,6 +328,24 @@ static void test_lldp_forgets_who_says_good_bye(void **state)
     bed_free(bed);
 }
 
+static void test_lldp_forgets_those_of_a_link_that_is_down(void **state)
+{
+    struct bed *bed = bed_new(30, 4);
+
+    (void)state;
+    lldp_link(&bed->agent, 0, true, 25000, bed->w->now_us);
+    lldp_link(&bed->agent, 1, true, 25000, bed->w->now_us);
+    hear(bed, (struct said){"switch", 10, .port_id = 1});
+    hear(bed, (struct said){"phone", 10, .port_id = 2});
+    hear(bed, (struct said){"switch", 10, .port = 1});
+    lldp_link(&bed->agent, 0, false, 0, bed->w->now_us);
+    assert_int_equal(neighbours(bed, 0), 0);
+    assert_int_equal(neighbours(bed, 1), 1);
+    assert_int_equal(bed->events[LLDP_GONE], 2);
+    assert_int_equal(lldp_counter_read(&bed->agent, 0, LLDP_AGEOUTS), 0);
+    bed_free(bed);
+}
+
 static void test_lldp_remembers_so_many_and_no_more(void **state)
 {
     struct bed *bed = bed_new(30, 4);
@@ -413,6 +431,7 @@ int main(void)
         cmocka_unit_test(test_lldp_says_good_bye_once),
         cmocka_unit_test(test_lldp_remembers_changes_and_forgets),
         cmocka_unit_test(test_lldp_forgets_who_says_good_bye),
+        cmocka_unit_test(test_lldp_forgets_those_of_a_link_that_is_down),
         cmocka_unit_test(test_lldp_remembers_so_many_and_no_more),
         cmocka_unit_test(test_lldp_ignores_what_is_not_for_it),
         cmocka_unit_test(test_lldp_states_and_events),
