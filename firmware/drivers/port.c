@@ -172,6 +172,13 @@ void port_set_vlan(struct port *port, unsigned int vlan, bool is_member)
     reg_write(port, offset, word | (is_member ? BIT(vlan % 32) : 0));
 }
 
+void port_set_pause(struct port *port, uint8_t priorities, bool link)
+{
+    uint32_t value = FIELD_SET32(0, PORT_PAUSE, PRIORITIES, priorities);
+
+    reg_write(port, A_PORT_PAUSE, FIELD_SET32(value, PORT_PAUSE, LINK, link));
+}
+
 bool port_set_mtu(struct port *port, uint16_t mtu_bytes)
 {
     if (mtu_bytes < PORT_MTU_MIN || mtu_bytes > PORT_MTU_MAX) {

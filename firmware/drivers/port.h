@@ -88,6 +88,12 @@ void port_set_vlan_filter(struct port *port, bool is_on);
 /** Make VLAN 1..4094 a member, or not. */
 void port_set_vlan(struct port *port, unsigned int vlan, bool is_member);
 
+/**
+ * What makes the port pause: PFC frames for these priorities, a bit each, and
+ * with `link` PAUSE frames, for all of them.  Nothing after init.
+ */
+void port_set_pause(struct port *port, uint8_t priorities, bool link);
+
 /** Longest payload of a frame. @return false when not 68..9000 */
 MUST_USE bool port_set_mtu(struct port *port, uint16_t mtu_bytes);
 

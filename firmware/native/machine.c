@@ -147,7 +147,9 @@ static void run_core(struct machine *machine, enum machine_core core)
 
 static void run_timer(struct machine *machine, enum machine_core core)
 {
-    if (core == MACHINE_RNIC) {
+    if (core == MACHINE_PORT0 || core == MACHINE_PORT1) {
+        hw_port_timer(&machine->ports[core]);
+    } else if (core == MACHINE_RNIC) {
         rnic_timer(&machine->rnic);
     } else if (core == MACHINE_MEDIA) {
         hw_media_timer(machine->media);
@@ -324,8 +326,11 @@ static void create_rnic(struct machine *machine)
     struct rnic_config config = {.env = env_of(machine, MACHINE_RNIC)};
 
     for (unsigned int i = 0; i < SOC_PORTS; i++) {
-        config.ports[i] =
-            (struct frame_sink){.ctx = &machine->ports[i], .send = hw_port_tx};
+        config.ports[i] = (struct frame_sink){
+            .ctx = &machine->ports[i],
+            .send = hw_port_tx,
+            .paused = &machine->ports[i].paused,
+        };
     }
     rnic_init(&machine->rnic, &config);
 }

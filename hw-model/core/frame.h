@@ -51,6 +51,11 @@ struct frame_sink {
     void *ctx;
     unsigned int (*send)(void *ctx, const struct frame_tx *burst,
                          unsigned int count);
+
+    /* Priorities that are not to be offered now, a bit each: they would only
+     * hold up the others.  That there is room again is said at every change.
+     * NULL: none, ever. */
+    const uint8_t *paused;
 };
 
 /* A received frame: contiguous, without FCS, valid during the call only. */

@@ -66,6 +66,7 @@ static void update_link(struct hw_port *port)
     }
     port->link_up = is_up;
     port_count(port, PORT_COUNT_LINK_CHANGES, 1);
+    port_pause_end(port, 0);
     port->config.ops.link_changed(port->config.ops.ctx, is_up);
     port->config.env.defer(port->config.env.ctx); /* a dead link drops */
 }
@@ -203,8 +204,9 @@ void hw_port_init(struct hw_port *port, const struct hw_port_config *config)
 void hw_port_reset(struct hw_port *port)
 {
     bool was_up = port->link_up;
-    bool rnic_waits = port->rnic_waiting;
+    bool rnic_waits = port->rnic_waiting || port->paused != 0;
 
+    port_pause_end(port, 0);
     clear(port);
     update_irq(port);
     if (was_up) {
@@ -250,6 +252,7 @@ static void enable_rings(struct hw_port *port)
     port->rx_pi = 0;
     port->tx_ci = 0;
     port->raw_waiting = 0;
+    port->tx_ahead = 0;
     port->rings_on = 1;
     port->config.env.defer(port->config.env.ctx);
 }
@@ -261,6 +264,7 @@ static void write_ring_enable(struct hw_port *port, uint32_t value)
     } else {
         port->rings_on = 0;
         port->raw_waiting = 0;
+        port->tx_ahead = 0;
     }
 }
 
@@ -373,6 +377,12 @@ bool hw_port_read(struct hw_port *port, uint32_t offset, uint32_t *value)
     case A_PORT_IRQ_ENABLE:
         *value = port->irq_enable;
         return true;
+    case A_PORT_PAUSE:
+        *value = port->pause;
+        return true;
+    case A_PORT_PAUSED:
+        *value = FIELD_MAKE(PORT_PAUSED, PRIORITIES, port->paused);
+        return true;
     case A_PORT_RING_ENABLE:
         *value = port->rings_on;
         return true;
@@ -403,6 +413,16 @@ static void write_mtu(struct hw_port *port, uint32_t value)
     if (mtu >= PORT_MTU_MIN && mtu <= PORT_MTU_MAX) {
         port->mtu = mtu;
     }
+}
+
+/* What is no longer honoured is over at once. */
+static void write_pause(struct hw_port *port, uint32_t value)
+{
+    port->pause =
+        value & (R_PORT_PAUSE_PRIORITIES_MASK | R_PORT_PAUSE_LINK_MASK);
+    port_pause_end(port, FIELD_GET(value, PORT_PAUSE, LINK)
+                             ? 0xff
+                             : FIELD_GET(value, PORT_PAUSE, PRIORITIES));
 }
 
 bool hw_port_write(struct hw_port *port, uint32_t offset, uint32_t value)
@@ -438,6 +458,9 @@ bool hw_port_write(struct hw_port *port, uint32_t offset, uint32_t value)
             value & (R_PORT_IRQ_STATUS_RING_MASK | R_PORT_IRQ_STATUS_LINK_MASK |
                      R_PORT_IRQ_STATUS_DMA_ERROR_MASK);
         update_irq(port);
+        return true;
+    case A_PORT_PAUSE:
+        write_pause(port, value);
         return true;
     case A_PORT_RING_ENABLE:
         write_ring_enable(port, value);
@@ -480,6 +503,7 @@ bool hw_port_loaded(struct hw_port *port)
     }
     derive(port);
     update_irq(port);
+    port_pause_loaded(port);
     port->config.env.defer(port->config.env.ctx);
     return true;
 }

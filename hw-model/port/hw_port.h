@@ -24,7 +24,9 @@ enum {
     HW_PORT_MACS = 8,
     HW_PORT_MULTICASTS = 64,
     HW_PORT_VLAN_WORDS = 128,
-    HW_PORT_COUNTERS = 36,
+    HW_PORT_COUNTERS = 57,
+    HW_PORT_PRIORITIES = 8,
+    HW_PORT_TX_AHEAD = 64, /* how far frames pass one that is paused */
 };
 
 /* What a port tells the rest of the hardware.  None may be NULL. */
@@ -34,8 +36,9 @@ struct hw_port_ops {
     /* RoCE frames; read before it returns.  Never refuses. */
     void (*rnic_rx)(void *ctx, const struct frame_rx *frames, unsigned int n);
 
-    /* hw_port_tx(), having taken fewer than offered, may take more.  It may be
-     * called from inside. */
+    /* hw_port_tx(), having taken fewer than offered, may take more, or the
+     * priorities that are paused have changed.  It may be called from inside.
+     */
     void (*rnic_ready)(void *ctx);
 
     /* The link went up or down. */
@@ -43,7 +46,7 @@ struct hw_port_ops {
 };
 
 struct hw_port_config {
-    struct dev_env env; /* interrupt line 0; no timer */
+    struct dev_env env; /* interrupt line 0; timer: hw_port_timer() */
     struct hw_port_ops ops;
     struct frame_sink link; /* where frames leave the drive */
     uint8_t index;          /* which port of the drive */
@@ -58,6 +61,7 @@ struct hw_port {
     uint32_t link_ctrl;
     uint32_t irq_status;
     uint32_t irq_enable;
+    uint32_t pause;                             /* what is honoured */
     uint32_t mac[2 * HW_PORT_MACS];             /* LO, HI, LO, HI... */
     uint32_t multicast[2 * HW_PORT_MULTICASTS]; /* likewise */
     uint32_t vlan[HW_PORT_VLAN_WORDS];
@@ -84,6 +88,10 @@ struct hw_port {
     uint8_t rnic_waiting;  /* the RNIC has */
     uint8_t rnic_priority; /* of the first of those */
     uint8_t rnic_turn;     /* at equal priority the RNIC is next */
+    uint8_t paused;        /* priorities that are silent, a bit each */
+    uint64_t pause_until_ns[HW_PORT_PRIORITIES]; /* while paused */
+    uint64_t pause_since_ns[HW_PORT_PRIORITIES]; /* not counted before */
+    uint64_t tx_ahead;     /* bit n: raw frame tx_ci + n has left already */
     uint32_t counter_high; /* latched by reading a low word */
     uint64_t counters[HW_PORT_COUNTERS];
 
@@ -117,12 +125,16 @@ MUST_USE bool hw_port_write(struct hw_port *port, uint32_t offset,
 /** The work that env.defer() asked for. */
 void hw_port_run(struct hw_port *port);
 
+/** The deadline set with env.set_timer() has passed: a pause is over. */
+void hw_port_timer(struct hw_port *port);
+
 /** Frames from the link; any number.  Never refuses: what has no place is
  *  dropped and counted. */
 void hw_port_rx(struct hw_port *port, const struct frame_rx *frames,
                 unsigned int n);
 
-/** Frames from the RNIC: frame_sink.send with the port as ctx. */
+/** Frames from the RNIC: frame_sink.send with the port as ctx.  `paused` of the
+ *  sink is that of struct hw_port. */
 unsigned int hw_port_tx(void *port, const struct frame_tx *burst,
                         unsigned int count);
 

@@ -55,6 +55,15 @@ void port_irq_raise(struct hw_port *port, uint32_t bits);
 /* An index has moved: interrupt if firmware armed one of `armed`. */
 void port_ring_moved(struct hw_port *port, uint8_t *page, uint32_t armed);
 
+/* A MAC Control frame, checked and counted as every frame is. */
+void port_pause_receive(struct hw_port *port, const uint8_t *data, size_t len);
+
+/* No priority is paused any more, but for those of `still`. */
+void port_pause_end(struct hw_port *port, uint8_t still);
+
+/* After loading: what has ended meanwhile ends, none lasts longer than any. */
+void port_pause_loaded(struct hw_port *port);
+
 /* Send what waits, raw or the RNIC's, as far as the link takes it. */
 void port_tx_serve(struct hw_port *port);
 

@@ -10,6 +10,7 @@
 #include "net/wire/eth.h"
 #include "net/wire/ipv4.h"
 #include "net/wire/ipv6.h"
+#include "net/wire/mac_control.h"
 #include "net/wire/udp.h"
 
 enum rx_verdict { RX_DROP, RX_RNIC, RX_RAW };
@@ -126,6 +127,16 @@ static bool vlan_passes(const struct hw_port *port, const struct eth *eth)
            (port->vlan[eth->vlan / 32] >> (eth->vlan % 32) & 1);
 }
 
+/* Spec: IEEE 802.3 clause 31.5.1: none of them goes further. */
+static bool is_mac_control(const struct hw_port *port,
+                           const struct frame_rx *frame, uint64_t mac)
+{
+    if (get_be16(frame->data + ETH_TYPE) != ETHERTYPE_MAC_CONTROL) {
+        return false;
+    }
+    return mac == MAC_CONTROL_GROUP || match_address(port, mac) >= 0;
+}
+
 static bool is_roce_udp(const uint8_t *udp, const uint8_t *end)
 {
     return end - udp >= UDP_LEN &&
@@ -136,7 +147,7 @@ static bool is_roce(const struct hw_port *port, const struct eth *eth,
                     const uint8_t *ip, const uint8_t *end)
 {
     if (eth->type == ETHERTYPE_ROCE_V1) {
-        return FIELD_GET(port->ctrl, PORT_CTRL, ROCE_V1);
+        return true;
     }
     if (!FIELD_GET(port->ctrl, PORT_CTRL, ROCE_V2)) {
         return false;
@@ -170,11 +181,18 @@ static enum rx_verdict judge(struct hw_port *port, const struct frame_rx *frame,
                              int *flags)
 {
     struct eth eth;
+    uint64_t mac;
 
     if (!check_frame(port, frame)) {
         return RX_DROP;
     }
-    *flags = match_address(port, mac_value(frame->data + ETH_DST));
+    mac = mac_value(frame->data + ETH_DST);
+    if (is_mac_control(port, frame, mac)) {
+        port_pause_receive(port, frame->data + ETH_LEN,
+                           frame->len_bytes - ETH_LEN);
+        return RX_DROP;
+    }
+    *flags = match_address(port, mac);
     if (*flags < 0) {
         port_count(port, PORT_COUNT_RX_FILTERED_ADDRESS, 1);
         return RX_DROP;
@@ -185,6 +203,11 @@ static enum rx_verdict judge(struct hw_port *port, const struct frame_rx *frame,
         return RX_DROP;
     }
     count_good(port, frame->len_bytes, *flags);
+    if (eth.type == ETHERTYPE_ROCE_V1 &&
+        !FIELD_GET(port->ctrl, PORT_CTRL, ROCE_V1)) {
+        port_count(port, PORT_COUNT_RX_ROCE_V1_DROPPED, 1);
+        return RX_DROP;
+    }
     return is_roce(port, &eth, frame->data + eth_header_len(&eth),
                    frame->data + frame->len_bytes)
                ? RX_RNIC

@@ -161,11 +161,35 @@ static const uint8_t *raw_slot(const struct hw_port *port, uint32_t index)
         PORT_TXD_LEN);
 }
 
-static uint8_t raw_priority(const struct hw_port *port)
+static uint8_t raw_priority(const struct hw_port *port, uint32_t ahead)
 {
-    const uint8_t *slot = raw_slot(port, port->tx_ci);
+    const uint8_t *slot = raw_slot(port, port->tx_ci + ahead);
 
     return slot != NULL ? slot[PORT_TXD_PRIORITY] & 7 : 0;
+}
+
+static bool is_paused(const struct hw_port *port, uint8_t priority)
+{
+    return port->paused >> (priority & 7) & 1;
+}
+
+/*
+ * Which of the `pending` frames may leave next, from tx_ci on; -1: none.  What
+ * is behind a paused one passes it unless it is of the same priority.
+ */
+static int raw_next(const struct hw_port *port, uint32_t pending)
+{
+    if (port->paused == 0 && port->tx_ahead == 0) {
+        return pending > 0 ? 0 : -1;
+    }
+    pending = MIN(pending, (uint32_t)HW_PORT_TX_AHEAD);
+    for (uint32_t i = 0; i < pending; i++) {
+        if (!(port->tx_ahead >> i & 1) &&
+            !is_paused(port, raw_priority(port, i))) {
+            return (int)i;
+        }
+    }
+    return -1;
 }
 
 /* @return false when the descriptor makes no sense */
@@ -208,6 +232,38 @@ static void raw_publish(struct hw_port *port, uint8_t *page)
     port_ring_moved(port, page, PORT_ARMED_TX);
 }
 
+/* As raw_send(), one by one, while there are paused frames among them. */
+static void raw_send_ahead(struct hw_port *port, uint8_t *page,
+                           uint32_t pending)
+{
+    uint32_t first = port->tx_ci;
+    int i;
+
+    for (unsigned int n = 0;
+         n < RAW_QUANTUM && (i = raw_next(port, pending)) >= 0; n++) {
+        struct frame_tx frame;
+
+        if (!raw_frame(port, port->tx_ci + (uint32_t)i, &frame)) {
+            port_count(port, PORT_COUNT_TX_DROPPED_ERROR, 1);
+            port_irq_raise(port, R_PORT_IRQ_STATUS_DMA_ERROR_MASK);
+        } else if (!port->link_up) {
+            port_count(port, PORT_COUNT_TX_DROPPED_LINK, 1);
+        } else if (emit(port, &frame, 1) == 1) {
+            port_count(port, PORT_COUNT_TX_RAW, 1);
+        } else {
+            break;
+        }
+        port->tx_ahead |= UINT64_C(1) << i;
+        for (; port->tx_ahead & 1; port->tx_ahead >>= 1) {
+            port->tx_ci++;
+            pending--;
+        }
+    }
+    if (port->tx_ci != first) {
+        raw_publish(port, page);
+    }
+}
+
 /* Take up to RAW_QUANTUM frames of the `pending` that there are. */
 static void raw_send(struct hw_port *port, uint8_t *page, uint32_t pending)
 {
@@ -217,6 +273,10 @@ static void raw_send(struct hw_port *port, uint8_t *page, uint32_t pending)
     unsigned int n = 0, sent = 0;
     bool is_bad = false;
 
+    if (port->paused != 0 || port->tx_ahead != 0) {
+        raw_send_ahead(port, page, pending);
+        return;
+    }
     while (n < count && !is_bad) {
         if (raw_frame(port, port->tx_ci + n, &burst[n])) {
             n++;
@@ -242,7 +302,7 @@ static void raw_send(struct hw_port *port, uint8_t *page, uint32_t pending)
     }
 }
 
-/* Nothing left: sleep, unless firmware has just published more. */
+/* Nothing may leave: sleep, unless firmware has just published more. */
 static uint32_t raw_sleep(struct hw_port *port, uint8_t *page)
 {
     uint32_t pending;
@@ -250,7 +310,7 @@ static uint32_t raw_sleep(struct hw_port *port, uint8_t *page)
     store32(page + PORT_PAGE_ASLEEP, 1);
     dev_mb();
     pending = raw_pending(port, page);
-    if (pending > 0) {
+    if (raw_next(port, pending) >= 0) {
         store32(page + PORT_PAGE_ASLEEP, 0);
     }
     return pending;
@@ -258,14 +318,21 @@ static uint32_t raw_sleep(struct hw_port *port, uint8_t *page)
 
 /* ---- Both */
 
-static bool rnic_is_next(const struct hw_port *port, bool has_raw)
+/* The RNIC waits for its turn, not for the end of a pause. */
+static bool has_rnic(const struct hw_port *port)
+{
+    return port->rnic_waiting && !is_paused(port, port->rnic_priority);
+}
+
+/* `raw`: what raw_next() says */
+static bool rnic_is_next(const struct hw_port *port, int raw)
 {
     uint8_t priority;
 
-    if (!port->rnic_waiting || !has_raw) {
-        return port->rnic_waiting;
+    if (!has_rnic(port) || raw < 0) {
+        return has_rnic(port);
     }
-    priority = raw_priority(port);
+    priority = raw_priority(port, (uint32_t)raw);
     return port->rnic_priority != priority ? port->rnic_priority > priority
                                            : port->rnic_turn;
 }
@@ -286,19 +353,23 @@ void port_tx_serve(struct hw_port *port)
         store32(page + PORT_PAGE_ASLEEP, 0);
     }
     for (;;) {
-        if (port->link_blocked && port->link_up) {
-            port->raw_waiting = page != NULL && raw_pending(port, page) > 0;
-            return;
-        }
+        int next;
+
         pending = page != NULL ? raw_pending(port, page) : 0;
-        if (pending == 0 && !port->rnic_waiting && page != NULL) {
-            pending = raw_sleep(port, page);
-        }
-        port->raw_waiting = pending > 0;
-        if (pending == 0 && !port->rnic_waiting) {
+        if (port->link_blocked && port->link_up) {
+            port->raw_waiting = raw_next(port, pending) >= 0;
             return;
         }
-        if (rnic_is_next(port, pending > 0)) {
+        next = raw_next(port, pending);
+        if (next < 0 && !has_rnic(port) && page != NULL) {
+            pending = raw_sleep(port, page);
+            next = raw_next(port, pending);
+        }
+        port->raw_waiting = next >= 0;
+        if (next < 0 && !has_rnic(port)) {
+            return;
+        }
+        if (rnic_is_next(port, next)) {
             port->rnic_waiting = 0;
             port->rnic_turn = 0;
             port->config.ops.rnic_ready(port->config.ops.ctx);
@@ -316,11 +387,38 @@ static unsigned int refuse(struct hw_port *port, const struct frame_tx *first)
     return 0;
 }
 
+/* How many of them come before the first that is paused. */
+static unsigned int before_paused(const struct hw_port *port,
+                                  const struct frame_tx *burst,
+                                  unsigned int count)
+{
+    unsigned int n = 0;
+
+    while (n < count && !is_paused(port, burst[n].priority)) {
+        n++;
+    }
+    return n;
+}
+
+/* The raw frame that waits for the link; false when none may leave. */
+static bool raw_waits(struct hw_port *port, uint8_t *priority)
+{
+    const uint8_t *page = port_page(port);
+    int next = page != NULL ? raw_next(port, raw_pending(port, page)) : -1;
+
+    if (next < 0) {
+        return false;
+    }
+    *priority = raw_priority(port, (uint32_t)next);
+    return true;
+}
+
 unsigned int hw_port_tx(void *ctx, const struct frame_tx *burst,
                         unsigned int count)
 {
     struct hw_port *port = ctx;
     unsigned int offered = count, sent;
+    uint8_t priority;
 
     if (count == 0) {
         return 0;
@@ -332,17 +430,20 @@ unsigned int hw_port_tx(void *ctx, const struct frame_tx *burst,
     if (!FIELD_GET(port->ctrl, PORT_CTRL, TX_ENABLE) || port->link_blocked) {
         return refuse(port, burst);
     }
-    if (port->raw_waiting) {
-        uint8_t priority = raw_priority(port);
-
-        if (priority >= (burst[0].priority & 7)) {
-            /* It has been refused by a blocked link before; its turn comes. */
-            port->config.env.defer(port->config.env.ctx);
-            if (priority > (burst[0].priority & 7)) {
-                return refuse(port, burst);
-            }
-            offered = MIN(count, (unsigned int)RNIC_QUANTUM);
+    if (port->paused != 0) {
+        offered = before_paused(port, burst, count);
+        if (offered == 0) {
+            return refuse(port, burst);
         }
+    }
+    if (port->raw_waiting && raw_waits(port, &priority) &&
+        priority >= (burst[0].priority & 7)) {
+        /* It has been refused by a blocked link before; its turn comes. */
+        port->config.env.defer(port->config.env.ctx);
+        if (priority > (burst[0].priority & 7)) {
+            return refuse(port, burst);
+        }
+        offered = MIN(offered, (unsigned int)RNIC_QUANTUM);
     }
     sent = emit(port, burst, offered);
     port_count(port, PORT_COUNT_TX_RNIC, sent);

@@ -68,6 +68,7 @@ struct EssdPortState {
     MemoryRegion mmio;
     qemu_irq irq;
     QEMUBH *bh;
+    QEMUTimer *timer;
     VMChangeStateEntry *vm_change;
     Notifier machine_done;
     NICState *nic;
@@ -103,7 +104,13 @@ static uint64_t essd_port_now_ns(void *ctx)
 
 static void essd_port_set_timer(void *ctx, uint64_t deadline_ns)
 {
-    g_assert_not_reached(); /* the core has none */
+    EssdPortState *s = ctx;
+
+    if (deadline_ns == DEV_NO_DEADLINE) {
+        timer_del(s->timer);
+    } else {
+        timer_mod_ns(s->timer, MIN(deadline_ns, (uint64_t)INT64_MAX));
+    }
 }
 
 static void essd_port_set_irq(void *ctx, unsigned int line, bool level)
@@ -130,6 +137,13 @@ static void essd_port_bh(void *opaque)
     if (runstate_is_running()) {
         hw_port_run(&s->port);
     }
+}
+
+static void essd_port_timer(void *opaque)
+{
+    EssdPortState *s = opaque;
+
+    hw_port_timer(&s->port);
 }
 
 /* What was put off while the machine stood still is done when it goes on. */
@@ -389,6 +403,7 @@ static void essd_port_machine_done(Notifier *notifier, void *data)
                               &(struct frame_sink){
                                   .ctx = &s->port,
                                   .send = hw_port_tx,
+                                  .paused = &s->port.paused,
                               });
     }
 }
@@ -425,6 +440,7 @@ static void essd_port_realize(DeviceState *dev, Error **errp)
                           dev->id, &dev->mem_reentrancy_guard, s);
     qemu_format_nic_info_str(qemu_get_queue(s->nic), s->conf.macaddr.a);
     s->bh = qemu_bh_new_guarded(essd_port_bh, s, &dev->mem_reentrancy_guard);
+    s->timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, essd_port_timer, s);
     s->vm_change =
         qdev_add_vm_change_state_handler(dev, essd_port_vm_change, s);
     hw_port_init(&s->port, &(struct hw_port_config){
@@ -460,6 +476,7 @@ static void essd_port_unrealize(DeviceState *dev)
 
     qemu_remove_machine_init_done_notifier(&s->machine_done);
     qemu_del_vm_change_state_handler(s->vm_change);
+    timer_free(s->timer);
     qemu_bh_delete(s->bh);
     qemu_del_nic(s->nic);
 }
@@ -696,8 +713,8 @@ static int essd_port_post_load(void *opaque, int version_id)
 
 static const VMStateDescription essd_port_vmstate = {
     .name = TYPE_ESSD_PORT,
-    .version_id = 2,
-    .minimum_version_id = 2,
+    .version_id = 3,
+    .minimum_version_id = 3,
     .post_load = essd_port_post_load,
     .fields = (const VMStateField[]){
         VMSTATE_UINT32(port.ctrl, EssdPortState),
@@ -705,6 +722,7 @@ static const VMStateDescription essd_port_vmstate = {
         VMSTATE_UINT32(port.link_ctrl, EssdPortState),
         VMSTATE_UINT32(port.irq_status, EssdPortState),
         VMSTATE_UINT32(port.irq_enable, EssdPortState),
+        VMSTATE_UINT32(port.pause, EssdPortState),
         VMSTATE_UINT32_ARRAY(port.mac, EssdPortState, 2 * HW_PORT_MACS),
         VMSTATE_UINT32_ARRAY(port.multicast, EssdPortState,
                              2 * HW_PORT_MULTICASTS),
@@ -741,6 +759,12 @@ static const VMStateDescription essd_port_vmstate = {
         VMSTATE_UINT8(port.rnic_waiting, EssdPortState),
         VMSTATE_UINT8(port.rnic_priority, EssdPortState),
         VMSTATE_UINT8(port.rnic_turn, EssdPortState),
+        VMSTATE_UINT8(port.paused, EssdPortState),
+        VMSTATE_UINT64_ARRAY(port.pause_until_ns, EssdPortState,
+                             HW_PORT_PRIORITIES),
+        VMSTATE_UINT64_ARRAY(port.pause_since_ns, EssdPortState,
+                             HW_PORT_PRIORITIES),
+        VMSTATE_UINT64(port.tx_ahead, EssdPortState),
         VMSTATE_UINT32(port.counter_high, EssdPortState),
         VMSTATE_UINT64_ARRAY(port.counters, EssdPortState, HW_PORT_COUNTERS),
         VMSTATE_END_OF_LIST()}};

@@ -41,6 +41,11 @@ REG32(PORT_IRQ_STATUS, 0x020)        /* w1c */
     FIELD(PORT_IRQ_STATUS, LINK, 1, 1)       /* UP or REASON changed */
     FIELD(PORT_IRQ_STATUS, DMA_ERROR, 2, 1)  /* a descriptor made no sense */
 REG32(PORT_IRQ_ENABLE, 0x024)        /* rw, reset 0: same bits */
+REG32(PORT_PAUSE, 0x028)             /* rw, reset 0: what is honoured */
+    FIELD(PORT_PAUSE, PRIORITIES, 0, 8)      /* PFC, one bit a priority */
+    FIELD(PORT_PAUSE, LINK, 8, 1)            /* PAUSE: the whole link */
+REG32(PORT_PAUSED, 0x02c)            /* ro: priorities that are silent now */
+    FIELD(PORT_PAUSED, PRIORITIES, 0, 8)
 
 /* Unicast filter: slot n at + 8n, 0..7. */
 REG32(PORT_MAC_LO, 0x040)            /* rw: bytes 2..5, byte 2 on top */
@@ -162,7 +167,15 @@ enum port_counter {
     /* IEEE 802.3 clause 30.5.1.1: codewords with frames in them */
     PORT_COUNT_FEC_CORRECTED_BLOCKS,     /* aFECCorrectedBlocks */
     PORT_COUNT_FEC_UNCORRECTABLE_BLOCKS, /* aFECUncorrectableBlocks */
-    PORT_COUNTERS,
+    /* MAC Control: IEEE 802.3 clauses 30.3.3 and 30.3.4, IEEE 802.1Q PFC */
+    PORT_COUNT_MAC_CONTROL_RECEIVED,     /* aMACControlFramesReceived */
+    PORT_COUNT_UNSUPPORTED_OPCODES,      /* aUnsupportedOpcodesReceived */
+    PORT_COUNT_PAUSE_RECEIVED,           /* aPAUSEMACCtrlFramesReceived */
+    PORT_COUNT_PFC_RECEIVED,             /* ieee8021PfcIndications */
+    PORT_COUNT_RX_ROCE_V1_DROPPED,       /* ROCE_V1 is 0 */
+    PORT_COUNT_PRIO_PAUSE,               /* +n: frames that paused priority n */
+    PORT_COUNT_PRIO_PAUSED_NS = PORT_COUNT_PRIO_PAUSE + 8, /* +n: how long */
+    PORT_COUNTERS = PORT_COUNT_PRIO_PAUSED_NS + 8,
 };
 enum { PORT_COUNTER_BASE = 0x400 };  /* counter n at + 8n */
 

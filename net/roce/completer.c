@@ -318,7 +318,7 @@ void roce_completer_rx(struct roce *roce, uint32_t slot,
 void roce_completer_timer(struct roce *roce, uint32_t slot)
 {
     struct roce_qp *qp = roce_qp(roce, slot);
-    uint16_t neigh = qp->path.neigh;
+    unsigned int port = roce->state->objects.neighs[qp->path.neigh].port;
 
     if (!roce_rdma_qp(roce, slot)->exists || !is_live(roce, slot)) {
         return;
@@ -328,7 +328,7 @@ void roce_completer_timer(struct roce *roce, uint32_t slot)
         roce_schedule(roce, slot, ROCE_LIST_DATA);
         return;
     }
-    if (roce->state->port_blocked[roce->state->objects.neighs[neigh].port]) {
+    if (roce->state->port_blocked[port] || roce_is_paused(roce, port, slot)) {
         /* Nothing leaves now: the peer is not to blame, nor the way there. */
         roce_timer_set(roce, slot, roce_ack_due(roce, qp));
         return;

@@ -59,6 +59,16 @@ static inline uint32_t roce_packet_len(uint32_t len_bytes, uint32_t mtu,
     return MIN(mtu, len_bytes - k * mtu);
 }
 
+/* Whether the port's partner wants the QP's priority to be silent now. */
+static inline bool roce_is_paused(const struct roce *roce, unsigned int port,
+                                  uint32_t slot)
+{
+    const uint8_t *paused = roce->sinks[port].paused;
+
+    return paused != NULL && *paused != 0 &&
+           *paused >> (roce->state->qps[slot].path.priority & 7) & 1;
+}
+
 /* ---- A received packet, judged up to its headers. */
 
 struct roce_rx {

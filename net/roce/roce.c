@@ -123,6 +123,7 @@ static void rebuild(struct roce *roce)
     timers_reset(&state->timers);
     memset(state->links, 0, sizeof(state->links));
     memset(state->queues, 0, sizeof(state->queues));
+    memset(state->parked, 0, sizeof(state->parked));
     memset(state->port_blocked, 0, sizeof(state->port_blocked));
     for (uint32_t slot = 0; slot < RDMA_QPS; slot++) {
         if (state->objects.qps[slot].exists) {

@@ -185,6 +185,7 @@ struct roce_state {
     /* All below follows from the above: roce_reload() builds it anew. */
     struct roce_link links[ROCE_LISTS][RDMA_QPS];
     struct roce_queue queues[RDMA_PORTS][ROCE_LISTS];
+    struct roce_queue parked[RDMA_PORTS][ROCE_LISTS]; /* priority is paused */
     bool port_blocked[RDMA_PORTS];
 };
 
@@ -205,6 +206,7 @@ struct roce {
     struct frame_sink sinks[RDMA_PORTS];
     uint64_t now_ns;                 /* of this run */
     uint64_t blocked_ns[RDMA_PORTS]; /* since when, if port_blocked */
+    uint64_t paused_ns[RDMA_PORTS];  /* since when, if datagrams are parked */
     struct frame_tx burst[ROCE_BURST];
     struct roce_note notes[ROCE_BURST];
 };
@@ -232,7 +234,7 @@ void roce_doorbell(struct roce *roce, uint32_t qpn, uint64_t now_ns);
  */
 bool roce_transmit(struct roce *roce, unsigned int budget, uint64_t now_ns);
 
-/** The port takes frames again. */
+/** The port takes frames again, or its paused priorities have changed. */
 void roce_port_ready(struct roce *roce, unsigned int port);
 
 /**

@@ -24,10 +24,10 @@ static unsigned int port_of(struct roce *roce, uint32_t slot)
     return roce->state->objects.neighs[qp->path.neigh].port;
 }
 
-static void push(struct roce_state *state, unsigned int port,
+/* `queue` is one of the queues of `list`: a slot is in one of them at most. */
+static void push(struct roce_state *state, struct roce_queue *queue,
                  enum roce_list list, uint16_t slot)
 {
-    struct roce_queue *queue = &state->queues[port][list];
     struct roce_link *links = state->links[list];
 
     links[slot].queued = true;
@@ -55,7 +55,29 @@ static uint16_t pop(struct roce_state *state, unsigned int port,
 void roce_schedule(struct roce *roce, uint32_t slot, enum roce_list list)
 {
     if (!roce->state->links[list][slot].queued) {
-        push(roce->state, port_of(roce, slot), list, (uint16_t)slot);
+        push(roce->state, &roce->state->queues[port_of(roce, slot)][list], list,
+             (uint16_t)slot);
+    }
+}
+
+/* Those that were parked take part again, behind those that were not. */
+static void unpark(struct roce_state *state, unsigned int port)
+{
+    for (unsigned int list = 0; list < ROCE_LISTS; list++) {
+        struct roce_queue *from = &state->parked[port][list];
+        struct roce_queue *to = &state->queues[port][list];
+
+        if (from->count == 0) {
+            continue;
+        }
+        if (to->count == 0) {
+            to->head = from->head;
+        } else {
+            state->links[list][to->tail].next = from->head;
+        }
+        to->tail = from->tail;
+        to->count = (uint16_t)(to->count + from->count);
+        from->count = 0;
     }
 }
 
@@ -129,6 +151,12 @@ static void take_turn(struct roce *roce, struct burst *burst,
     }
     if (port_of(roce, slot) != burst->port) {
         roce_schedule(roce, slot, list);
+    } else if (roce_is_paused(roce, burst->port, slot)) {
+        if (rqp->type == VERBS_QP_UD) {
+            roce->paused_ns[burst->port] = roce->now_ns;
+        }
+        push(roce->state, &roce->state->parked[burst->port][list], list,
+             (uint16_t)slot);
     } else if (rqp->type == VERBS_QP_UD) {
         build_ud(roce, burst, slot);
     } else if (list == ROCE_LIST_DATA) {
@@ -265,10 +293,12 @@ bool roce_transmit(struct roce *roce, unsigned int budget, uint64_t now_ns)
 void roce_port_ready(struct roce *roce, unsigned int port)
 {
     roce->state->port_blocked[port] = false;
+    unpark(roce->state, port);
 }
 
 void roce_port_left(struct roce *roce, unsigned int port)
 {
+    unpark(roce->state, port);
     for (unsigned int list = 0; list < ROCE_LISTS; list++) {
         unsigned int count = roce->state->queues[port][list].count;
 

@@ -160,10 +160,17 @@ unsigned int roce_ud_port(struct roce *roce, uint32_t slot)
                : 0;
 }
 
-static bool is_stuck(const struct roce *roce, unsigned int port)
+static bool is_stuck(const struct roce *roce, uint32_t slot, unsigned int port)
 {
-    return roce->state->port_blocked[port] &&
-           roce->now_ns - roce->blocked_ns[port] >= STUCK_NS;
+    uint64_t since_ns = roce->blocked_ns[port];
+
+    if (!roce->state->port_blocked[port]) {
+        if (!roce_is_paused(roce, port, slot)) {
+            return false;
+        }
+        since_ns = roce->paused_ns[port];
+    }
+    return roce->now_ns - since_ns >= STUCK_NS;
 }
 
 void roce_ud_make_way(struct roce *roce, uint32_t slot)
@@ -173,7 +180,7 @@ void roce_ud_make_way(struct roce *roce, uint32_t slot)
     while (has_next(roce, slot, &wr)) {
         unsigned int port = roce_ud_port(roce, slot);
 
-        if (!is_stuck(roce, port)) {
+        if (!is_stuck(roce, slot, port)) {
             if (roce->state->timers.due[slot] == TIMERS_NONE) {
                 roce_timer_set(roce, slot, roce->now_ns + STUCK_NS);
             }

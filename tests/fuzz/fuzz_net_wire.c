@@ -18,12 +18,14 @@
 #include "net/wire/ipv6.h"
 #include "net/wire/lacp.h"
 #include "net/wire/lldp.h"
+#include "net/wire/mac_control.h"
 #include "net/wire/nd.h"
 #include "net/wire/rdma_ip_cm.h"
 #include "net/wire/roce_ext.h"
 #include "net/wire/sntp.h"
 #include "net/wire/udp.h"
 #include "tests/unit/net/wire/golden.h"
+#include "tests/unit/net/wire/golden_mac_control.h"
 #include "tests/unit/net/wire/golden_lacp.h"
 #include "tests/unit/net/wire/golden_services.h"
 
@@ -59,6 +61,7 @@ FORMAT(cm_drep)
 FORMAT(rdma_ip_cm)
 FORMAT(udp)
 FORMAT(sntp)
+FORMAT(mac_control)
 FORMAT(lacp)
 FORMAT(marker)
 
@@ -187,6 +190,8 @@ static const struct {
     SEED(rdma_ip_cm, rdma_ip_cm_v6),
     SEED(lldp, lldp_golden),
     SEED(sntp, sntp_golden),
+    SEED(mac_control, mac_control_pause),
+    SEED(mac_control, mac_control_pfc),
     SEED(dhcp, dhcp_ack),
     SEED(dhcp, dhcp_discover),
     SEED(lacp, lacp_golden),

@@ -1,0 +1,605 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* PAUSE and PFC: the port's core, with the test as firmware, RNIC and link. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "hw-model/core/regfields.h"
+#include "hw-model/port/hw_port.h"
+#include "hw-model/regs/port.h"
+#include "lib/bytes.h"
+#include "net/wire/mac_control.h"
+#include "tests/unit/hw-model/test_env.h"
+#include "tests/unit/net/wire/golden_mac_control.h"
+
+enum {
+    DRAM_BYTES = 1 << 20,
+    PAGE = 0x0,
+    RX_RING = 0x1000,
+    TX_RING = 0x2000,
+    RX_BUF = 0x10000,
+    TX_BUF = 0x40000,
+    BUF = 0x1000,
+    RX_LOG2 = 2,
+    TX_LOG2 = 7,
+    MAX_SENT = 256,
+    MAX_QUEUED = 32,
+    FRAME = 64,
+    RAW = 0x11, /* marks */
+    RNIC = 0xee,
+};
+
+struct item {
+    uint8_t mark, priority, number;
+};
+
+struct world {
+    struct hw_port port;
+    struct test_env env;
+    uint8_t *dram;
+    struct item sent[MAX_SENT];
+    unsigned int num_sent, link_room;
+    /* The RNIC: what it has to send; it leaves out what is paused. */
+    struct item queue[MAX_QUEUED];
+    unsigned int num_queued;
+    bool is_heedless; /* it does not leave it out */
+    unsigned int rnic_ready, rnic_frames;
+    uint32_t tx_pi;
+};
+
+static unsigned int link_send(void *ctx, const struct frame_tx *burst,
+                              unsigned int count)
+{
+    struct world *w = ctx;
+    unsigned int n = MIN(count, w->link_room);
+
+    for (unsigned int i = 0; i < n; i++) {
+        const uint8_t *body = burst[i].num_pieces != 0 ? burst[i].pieces[0].data
+                                                       : burst[i].head + 18;
+
+        w->sent[w->num_sent++] =
+            (struct item){body[0], burst[i].priority, body[1]};
+    }
+    w->link_room -= n;
+    return n;
+}
+
+static void rnic_rx(void *ctx, const struct frame_rx *frames, unsigned int n)
+{
+    (void)frames;
+    ((struct world *)ctx)->rnic_frames += n;
+}
+
+static void rnic_offer(struct world *w)
+{
+    for (unsigned int i = 0; i < w->num_queued;) {
+        struct frame_tx frame = {
+            .priority = w->queue[i].priority,
+            .head_len = FRAME,
+        };
+
+        frame.head[18] = RNIC;
+        frame.head[19] = w->queue[i].number;
+        if (!w->is_heedless && w->port.paused >> frame.priority & 1) {
+            i++;
+        } else if (hw_port_tx(&w->port, &frame, 1) == 1) {
+            w->num_queued--;
+            memmove(&w->queue[i], &w->queue[i + 1],
+                    (w->num_queued - i) * sizeof(w->queue[0]));
+        } else {
+            return;
+        }
+    }
+}
+
+static void rnic_ready(void *ctx)
+{
+    struct world *w = ctx;
+
+    w->rnic_ready++;
+    rnic_offer(w);
+}
+
+static void link_changed(void *ctx, bool is_up)
+{
+    (void)ctx;
+    (void)is_up;
+}
+
+static uint32_t read_reg(struct world *w, uint32_t offset)
+{
+    uint32_t value;
+
+    assert_true(hw_port_read(&w->port, offset, &value));
+    return value;
+}
+
+static void settle(struct world *w)
+{
+    while (w->env.deferred) {
+        w->env.deferred = false;
+        hw_port_run(&w->port);
+    }
+}
+
+static void write_reg(struct world *w, uint32_t offset, uint32_t value)
+{
+    assert_true(hw_port_write(&w->port, offset, value));
+    settle(w);
+}
+
+static uint64_t counter(const struct world *w, unsigned int n)
+{
+    return w->port.counters[n];
+}
+
+static void speed(struct world *w, uint32_t mbps)
+{
+    struct phy_partner partner = w->port.partner;
+
+    partner.speed_mbps = mbps;
+    hw_port_set_partner(&w->port, &partner);
+    write_reg(w, A_PORT_LINK_CTRL,
+              FIELD_MAKE(PORT_LINK_CTRL, ENABLE, 1) |
+                  FIELD_MAKE(PORT_LINK_CTRL, FEC, PORT_FEC_FC) |
+                  FIELD_MAKE(PORT_LINK_CTRL, SPEED_MBPS, mbps));
+}
+
+static int setup(void **state)
+{
+    struct world *w = calloc(1, sizeof(*w));
+    struct hw_port_config config = {
+        .ops = {.ctx = w,
+                .rnic_rx = rnic_rx,
+                .rnic_ready = rnic_ready,
+                .link_changed = link_changed},
+        .link = {.ctx = w, .send = link_send},
+    };
+
+    w->dram = calloc(1, DRAM_BYTES);
+    w->link_room = MAX_SENT;
+    config.env = test_env_init(&w->env, w->dram, DRAM_BYTES);
+    w->env.now_ns = 1000000;
+    hw_port_init(&w->port, &config);
+    hw_port_set_cable(&w->port, true);
+    for (uint32_t i = 0; i < 1 << RX_LOG2; i++) {
+        uint8_t *slot = w->dram + RX_RING + i * PORT_RXD_LEN;
+
+        put_le64(slot + PORT_RXD_ADDR, TEST_DRAM_BASE + RX_BUF + i * BUF);
+        put_le32(slot + PORT_RXD_SIZE, BUF);
+    }
+    write_reg(w, A_PORT_PAGE_LO, (uint32_t)TEST_DRAM_BASE + PAGE);
+    write_reg(w, A_PORT_RX_LO, (uint32_t)TEST_DRAM_BASE + RX_RING);
+    write_reg(w, A_PORT_TX_LO, (uint32_t)TEST_DRAM_BASE + TX_RING);
+    write_reg(w, A_PORT_RING_SIZES, RX_LOG2 | TX_LOG2 << 8);
+    write_reg(w, A_PORT_RING_ENABLE, 1);
+    write_reg(w, A_PORT_CTRL,
+              R_PORT_CTRL_RX_ENABLE_MASK | R_PORT_CTRL_TX_ENABLE_MASK |
+                  R_PORT_CTRL_MULTICAST_ALL_MASK | R_PORT_CTRL_ROCE_V2_MASK);
+    speed(w, 25000);
+    write_reg(w, A_PORT_PAUSE, 0xff);
+    *state = w;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct world *w = *state;
+
+    free(w->dram);
+    free(w);
+    return 0;
+}
+
+/* ---- What happens to the port. */
+
+static void receive(struct world *w, const uint8_t *body, size_t len)
+{
+    uint8_t frame[64] = {0x01, 0x80, 0xc2, 0x00, 0x00, 0x01, 0x00,
+                         0x01, 0x01, 0x01, 0x01, 0x01, 0x88, 0x08};
+    struct frame_rx rx = {.data = frame, .len_bytes = (uint32_t)(14 + len)};
+
+    memcpy(frame + 14, body, len);
+    hw_port_rx(&w->port, &rx, 1);
+    settle(w);
+}
+
+static void pfc(struct world *w, uint8_t priorities, uint16_t quanta)
+{
+    struct mac_control control = {.opcode = MAC_CONTROL_OP_PFC,
+                                  .priorities = priorities};
+    uint8_t body[MAC_CONTROL_LEN];
+
+    for (unsigned int i = 0; i < 8; i++) {
+        control.quanta[i] = quanta;
+    }
+    mac_control_emit(&control, body);
+    receive(w, body, sizeof(body));
+}
+
+static void raw(struct world *w, uint8_t priority, uint8_t number)
+{
+    uint32_t slot = w->tx_pi & ((1u << TX_LOG2) - 1);
+    uint8_t *buf = w->dram + TX_BUF + slot * FRAME;
+    uint8_t *txd = w->dram + TX_RING + slot * PORT_TXD_LEN;
+
+    memset(buf, 0, FRAME);
+    buf[18] = RAW;
+    buf[19] = number;
+    put_le64(txd + PORT_TXD_ADDR, TEST_DRAM_BASE + TX_BUF + slot * FRAME);
+    put_le32(txd + PORT_TXD_LENGTH, FRAME);
+    txd[PORT_TXD_PRIORITY] = priority;
+    put_le32(w->dram + PAGE + PORT_PAGE_TX_PI, ++w->tx_pi);
+    if (get_le32(w->dram + PAGE + PORT_PAGE_ASLEEP) != 0) {
+        write_reg(w, A_PORT_KICK, 1);
+    }
+}
+
+static void rnic(struct world *w, uint8_t priority, uint8_t number)
+{
+    w->queue[w->num_queued++] = (struct item){RNIC, priority, number};
+    rnic_offer(w);
+    settle(w);
+}
+
+static void wait_until(struct world *w, uint64_t now_ns)
+{
+    w->env.now_ns = now_ns;
+    if (w->env.deadline_ns <= now_ns) {
+        w->env.deadline_ns = DEV_NO_DEADLINE;
+        hw_port_timer(&w->port);
+    }
+    settle(w);
+}
+
+static uint32_t tx_ci(const struct world *w)
+{
+    return get_le32(w->dram + PAGE + PORT_PAGE_TX_CI);
+}
+
+static void expect_sent(struct world *w, size_t count, const struct item *items)
+{
+    assert_int_equal(w->num_sent, count);
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(w->sent[i].mark, items[i].mark);
+        assert_int_equal(w->sent[i].priority, items[i].priority);
+        assert_int_equal(w->sent[i].number, items[i].number);
+    }
+    w->num_sent = 0;
+}
+
+/* ---- Tests. */
+
+static void test_pause_holds_a_priority_and_lets_others_pass(void **state)
+{
+    struct world *w = *state;
+
+    pfc(w, BIT(3), 100);
+    assert_int_equal(read_reg(w, A_PORT_PAUSED), BIT(3));
+    rnic(w, 3, 0);
+    rnic(w, 3, 1);
+    raw(w, 3, 0);
+    raw(w, 5, 1);
+    raw(w, 3, 2);
+    raw(w, 0, 3);
+    rnic(w, 4, 2);
+    expect_sent(w, 3, (struct item[]){{RAW, 5, 1}, {RAW, 0, 3}, {RNIC, 4, 2}});
+    assert_int_equal(tx_ci(w), 0); /* the first is still the port's */
+    pfc(w, BIT(3), 0);             /* XON */
+    assert_int_equal(read_reg(w, A_PORT_PAUSED), 0);
+    expect_sent(
+        w, 4,
+        (struct item[]){{RNIC, 3, 0}, {RNIC, 3, 1}, {RAW, 3, 0}, {RAW, 3, 2}});
+    assert_int_equal(tx_ci(w), 4);
+    assert_int_equal(w->env.deadline_ns, DEV_NO_DEADLINE);
+    assert_int_equal(counter(w, PORT_COUNT_TX_RAW), 4);
+    assert_int_equal(counter(w, PORT_COUNT_TX_RNIC), 3);
+}
+
+/* scapy's get_pause_time(): 0x1234 quanta are 0.238592 s at 10 Mb/s. */
+static void test_pause_lasts_its_quanta_at_the_port_s_speed(void **state)
+{
+    static const struct {
+        uint32_t mbps;
+        uint64_t ns;
+    } rows[] = {{10000, 238592}, {25000, 95437}};
+    struct world *w = *state;
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        uint64_t start_ns = w->env.now_ns;
+
+        speed(w, rows[i].mbps);
+        receive(w, mac_control_pfc, sizeof(mac_control_pfc));
+        assert_int_equal(read_reg(w, A_PORT_PAUSED), 0x21);
+        assert_int_equal(w->env.deadline_ns, start_ns + rows[i].ns);
+        rnic(w, 5, 0);
+        wait_until(w, start_ns + rows[i].ns - 1);
+        expect_sent(w, 0, NULL);
+        wait_until(w, start_ns + rows[i].ns);
+        assert_int_equal(read_reg(w, A_PORT_PAUSED), 0x01);
+        expect_sent(w, 1, (struct item[]){{RNIC, 5, 0}});
+        wait_until(w, start_ns + 1000000000);
+        assert_int_equal(read_reg(w, A_PORT_PAUSED), 0);
+    }
+    assert_int_equal(counter(w, PORT_COUNT_PRIO_PAUSED_NS + 5), 238592 + 95437);
+    assert_int_equal(counter(w, PORT_COUNT_PRIO_PAUSE + 5), 2);
+    assert_int_equal(counter(w, PORT_COUNT_PRIO_PAUSE + 1), 0);
+}
+
+static void test_pause_is_renewed_and_shortened(void **state)
+{
+    struct world *w = *state;
+    uint64_t start_ns = w->env.now_ns;
+
+    pfc(w, 0x01, 1000);
+    assert_int_equal(w->env.deadline_ns, start_ns + 20480);
+    wait_until(w, start_ns + 20000);
+    pfc(w, 0x01, 1000);
+    assert_int_equal(w->env.deadline_ns, start_ns + 40480);
+    wait_until(w, start_ns + 20480);
+    assert_int_equal(read_reg(w, A_PORT_PAUSED), 1);
+    pfc(w, 0x01, 1);
+    wait_until(w, start_ns + 20480 + 21);
+    assert_int_equal(read_reg(w, A_PORT_PAUSED), 0);
+    assert_int_equal(counter(w, PORT_COUNT_PRIO_PAUSED_NS), 20501);
+}
+
+/* Every way that two priorities can interleave: no loss, no reordering. */
+static void test_pause_keeps_the_order_inside_every_priority(void **state)
+{
+    struct world *w = *state;
+    uint8_t next[2][8] = {{0}};
+    uint32_t random = 1;
+
+    for (unsigned int round = 0; round < 20; round++) {
+        uint8_t number[2][8] = {{0}};
+
+        w->num_sent = 0;
+        w->link_room = MAX_SENT;
+        w->num_queued = 0;
+        memset(next, 0, sizeof(next));
+        for (unsigned int i = 0; i < 60; i++) {
+            uint8_t priority;
+
+            random = random * 1664525 + 1013904223;
+            priority = (uint8_t)(random >> 29);
+            if (i % 7 == 3) {
+                pfc(w, (uint8_t)(random >> 8), random >> 20 & 1 ? 500 : 0);
+            }
+            if (random >> 28 & 1 && w->num_queued < MAX_QUEUED) {
+                rnic(w, priority, number[1][priority]++);
+            } else {
+                raw(w, priority, number[0][priority]++);
+            }
+            wait_until(w, w->env.now_ns + (random >> 24) * 16);
+        }
+        wait_until(w, w->env.now_ns + 10000000);
+        assert_int_equal(w->num_sent, 60);
+        for (unsigned int i = 0; i < w->num_sent; i++) {
+            const struct item *item = &w->sent[i];
+
+            assert_int_equal(item->number,
+                             next[item->mark == RNIC][item->priority]++);
+        }
+        assert_int_equal(tx_ci(w), w->tx_pi);
+    }
+}
+
+static void test_pause_further_back_than_frames_can_pass_waits(void **state)
+{
+    struct world *w = *state;
+
+    pfc(w, BIT(1), 1000);
+    for (uint8_t i = 0; i < HW_PORT_TX_AHEAD; i++) {
+        raw(w, 1, i);
+    }
+    raw(w, 2, 99); /* the 65th: out of reach */
+    expect_sent(w, 0, NULL);
+    pfc(w, BIT(1), 0);
+    assert_int_equal(w->num_sent, HW_PORT_TX_AHEAD + 1);
+    assert_int_equal(tx_ci(w), HW_PORT_TX_AHEAD + 1);
+}
+
+static void test_pause_honours_what_firmware_says(void **state)
+{
+    struct world *w = *state;
+
+    write_reg(w, A_PORT_PAUSE, BIT(3));
+    pfc(w, 0xff, 1000);
+    assert_int_equal(read_reg(w, A_PORT_PAUSED), BIT(3));
+    receive(w, mac_control_pause, sizeof(mac_control_pause));
+    assert_int_equal(read_reg(w, A_PORT_PAUSED), BIT(3));
+    write_reg(w, A_PORT_PAUSE, 0);
+    assert_int_equal(read_reg(w, A_PORT_PAUSED), 0);
+    assert_int_equal(w->env.deadline_ns, DEV_NO_DEADLINE);
+    pfc(w, 0xff, 1000);
+    assert_int_equal(read_reg(w, A_PORT_PAUSED), 0);
+    write_reg(w, A_PORT_PAUSE, R_PORT_PAUSE_LINK_MASK);
+    pfc(w, 0xff, 1000);
+    assert_int_equal(read_reg(w, A_PORT_PAUSED), 0);
+    receive(w, mac_control_pause, sizeof(mac_control_pause));
+    assert_int_equal(read_reg(w, A_PORT_PAUSED), 0xff);
+    rnic(w, 7, 0);
+    raw(w, 0, 0);
+    expect_sent(w, 0, NULL);
+    receive(w, (const uint8_t[46]){0x00, 0x01}, 46);
+    assert_int_equal(w->num_sent, 2);
+    assert_int_equal(counter(w, PORT_COUNT_PAUSE_RECEIVED), 3);
+    assert_int_equal(counter(w, PORT_COUNT_PFC_RECEIVED), 3);
+    assert_int_equal(read_reg(w, A_PORT_PAUSE), R_PORT_PAUSE_LINK_MASK);
+}
+
+/* Not even with MULTICAST_ALL, nor what we do not know. */
+static void test_pause_frames_never_reach_firmware(void **state)
+{
+    static const uint8_t gate[46] = {0x00, 0x02};
+    struct world *w = *state;
+    uint8_t unicast[60] = {0x02, 0, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0x88, 0x08};
+    struct frame_rx rx = {.data = unicast, .len_bytes = sizeof(unicast)};
+
+    pfc(w, 1, 1);
+    receive(w, mac_control_pause, sizeof(mac_control_pause));
+    receive(w, gate, sizeof(gate));
+    receive(w, mac_control_pfc, 19); /* cut */
+    receive(w, mac_control_pfc, 1);
+    receive(w, mac_control_pfc, 0);
+    hw_port_rx(&w->port, &rx, 1); /* somebody else's */
+    assert_int_equal(counter(w, PORT_COUNT_MAC_CONTROL_RECEIVED), 6);
+    assert_int_equal(counter(w, PORT_COUNT_UNSUPPORTED_OPCODES), 4);
+    assert_int_equal(counter(w, PORT_COUNT_RX_FILTERED_ADDRESS), 1);
+    assert_int_equal(counter(w, PORT_COUNT_RX_RAW), 0);
+    assert_int_equal(counter(w, PORT_COUNT_RX_DROPPED), 0);
+    assert_int_equal(w->rnic_frames, 0);
+    assert_int_equal(get_le32(w->dram + PAGE + PORT_PAGE_RX_PI), 0);
+}
+
+static void test_pause_a_damaged_frame_pauses_nothing(void **state)
+{
+    struct world *w = *state;
+    uint8_t frame[60] = {0x01, 0x80, 0xc2, 0x00, 0x00, 0x01};
+    struct frame_rx rx = {
+        .data = frame, .len_bytes = sizeof(frame), .flags = FRAME_BAD_FCS};
+
+    put_be16(frame + 12, ETHERTYPE_MAC_CONTROL);
+    memcpy(frame + 14, mac_control_pfc, 46);
+    hw_port_rx(&w->port, &rx, 1);
+    assert_int_equal(read_reg(w, A_PORT_PAUSED), 0);
+    assert_int_equal(counter(w, PORT_COUNT_MAC_CONTROL_RECEIVED), 0);
+}
+
+/* What the RNIC offers all the same is refused until the change. */
+static void test_pause_refuses_an_rnic_that_does_not_look(void **state)
+{
+    struct world *w = *state;
+    struct frame_tx burst[3] = {{.priority = 2, .head_len = FRAME},
+                                {.priority = 3, .head_len = FRAME},
+                                {.priority = 2, .head_len = FRAME}};
+    unsigned int ready;
+
+    pfc(w, BIT(3), 100);
+    ready = w->rnic_ready;
+    assert_int_equal(hw_port_tx(&w->port, burst, 3), 1);
+    settle(w);
+    assert_int_equal(hw_port_tx(&w->port, burst + 1, 1), 0);
+    settle(w);
+    assert_int_equal(w->rnic_ready, ready);
+    raw(w, 0, 0); /* does not wait for it */
+    assert_int_equal(w->num_sent, 2);
+    pfc(w, BIT(3), 0);
+    assert_int_equal(w->rnic_ready, ready + 1);
+}
+
+static void test_pause_and_a_blocked_link(void **state)
+{
+    struct world *w = *state;
+
+    w->link_room = 0;
+    raw(w, 3, 0);
+    raw(w, 2, 1);
+    rnic(w, 3, 0);
+    rnic(w, 1, 1);
+    pfc(w, BIT(3), 100);
+    w->link_room = MAX_SENT;
+    hw_port_link_ready(&w->port);
+    settle(w);
+    expect_sent(w, 2, (struct item[]){{RAW, 2, 1}, {RNIC, 1, 1}});
+    pfc(w, BIT(3), 0);
+    assert_int_equal(w->num_sent, 2);
+    assert_int_equal(tx_ci(w), 2);
+}
+
+static void test_pause_bad_descriptors_behind_it_are_passed_too(void **state)
+{
+    struct world *w = *state;
+
+    pfc(w, BIT(3), 100);
+    raw(w, 3, 0);
+    put_le32(w->dram + TX_RING + PORT_TXD_LEN + PORT_TXD_ADDR + 4, 0xffff);
+    raw(w, 1, 1);
+    put_le32(w->dram + TX_RING + 2 * PORT_TXD_LEN + PORT_TXD_LENGTH, 5);
+    raw(w, 1, 2);
+    assert_int_equal(w->num_sent, 2);
+    pfc(w, BIT(3), 0);
+    assert_int_equal(w->num_sent, 3);
+    assert_int_equal(tx_ci(w), 3);
+}
+
+static void test_pause_ends_with_the_link_and_with_a_reset(void **state)
+{
+    struct world *w = *state;
+
+    pfc(w, 0xff, 65535);
+    rnic(w, 3, 0);
+    raw(w, 3, 0);
+    hw_port_set_cable(&w->port, false);
+    settle(w);
+    assert_int_equal(read_reg(w, A_PORT_PAUSED), 0);
+    assert_int_equal(w->env.deadline_ns, DEV_NO_DEADLINE);
+    assert_int_equal(w->num_queued, 0); /* dropped: nobody waits for ever */
+    assert_int_equal(counter(w, PORT_COUNT_TX_DROPPED_LINK), 2);
+    assert_int_equal(tx_ci(w), 1);
+    hw_port_set_cable(&w->port, true);
+    settle(w);
+    pfc(w, 0xff, 65535);
+    rnic(w, 3, 0);
+    hw_port_reset(&w->port);
+    settle(w);
+    assert_int_equal(read_reg(w, A_PORT_PAUSED), 0);
+    assert_int_equal(read_reg(w, A_PORT_PAUSE), 0);
+    assert_int_equal(w->env.deadline_ns, DEV_NO_DEADLINE);
+    assert_int_equal(w->num_queued, 0);
+}
+
+static void test_pause_goes_on_after_save_and_load(void **state)
+{
+    struct world *w = *state;
+    struct hw_port saved;
+    uint64_t start_ns = w->env.now_ns;
+
+    pfc(w, BIT(3), 1000);
+    raw(w, 3, 0);
+    raw(w, 2, 1);
+    saved = w->port;
+    memset(&w->port, 0xa5, sizeof(w->port));
+    w->port = saved;
+    w->env.deadline_ns = DEV_NO_DEADLINE;
+    w->env.deferred = false;
+    assert_true(hw_port_loaded(&w->port));
+    settle(w);
+    assert_int_equal(w->env.deadline_ns, start_ns + 20480);
+    expect_sent(w, 1, (struct item[]){{RAW, 2, 1}});
+    wait_until(w, start_ns + 20480);
+    expect_sent(w, 1, (struct item[]){{RAW, 3, 0}});
+    assert_int_equal(tx_ci(w), 2);
+    /* A state that makes no sense pauses no longer than any frame can. */
+    pfc(w, BIT(3), 1000);
+    w->port.pause_until_ns[3] = UINT64_MAX;
+    assert_true(hw_port_loaded(&w->port));
+    assert_int_equal(w->env.deadline_ns, w->env.now_ns + 1342157);
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(test_pause_holds_a_priority_and_lets_others_pass),
+        TEST(test_pause_lasts_its_quanta_at_the_port_s_speed),
+        TEST(test_pause_is_renewed_and_shortened),
+        TEST(test_pause_keeps_the_order_inside_every_priority),
+        TEST(test_pause_further_back_than_frames_can_pass_waits),
+        TEST(test_pause_honours_what_firmware_says),
+        TEST(test_pause_frames_never_reach_firmware),
+        TEST(test_pause_a_damaged_frame_pauses_nothing),
+        TEST(test_pause_refuses_an_rnic_that_does_not_look),
+        TEST(test_pause_and_a_blocked_link),
+        TEST(test_pause_bad_descriptors_behind_it_are_passed_too),
+        TEST(test_pause_ends_with_the_link_and_with_a_reset),
+        TEST(test_pause_goes_on_after_save_and_load),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
