@@ -187,6 +187,29 @@ static bool transport_start(struct drive *drive,
     return true;
 }
 
+static bool echo_start(struct drive *drive, const struct drive_config *config)
+{
+    const struct echo_config echo = {
+        .verbs = &drive->net.verbs,
+        .cm = &drive->net.cm,
+        .memory = dram_reserve(config->dram, ECHO_MEMORY_LEN, 4096),
+    };
+
+    if (echo.memory == NULL) {
+        log_line(drive->log, "echo: DRAM does not suffice");
+        return false;
+    }
+    echo_init(&drive->echo, &echo);
+    if (config->config->network.has_echo) {
+        if (!echo_switch(&drive->echo, true)) {
+            log_line(drive->log, "echo: cannot listen");
+            return false;
+        }
+        log_line(drive->log, "echo: listening on %u", ECHO_SERVICE_PORT);
+    }
+    return true;
+}
+
 static bool net_start(struct drive *drive, const struct drive_config *config)
 {
     struct drive_net_config net = {
@@ -231,7 +254,7 @@ bool drive_init(struct drive *drive, const struct drive_config *config,
     }
     services_start(drive, config);
     target_start(drive, config);
-    if (!transport_start(drive, config)) {
+    if (!transport_start(drive, config) || !echo_start(drive, config)) {
         return false;
     }
     drive_net_start(&drive->net);
@@ -240,20 +263,23 @@ bool drive_init(struct drive *drive, const struct drive_config *config,
 
 bool drive_step(struct drive *drive, uint64_t now_us)
 {
-    uint64_t net_us, target_us, services_us;
+    uint64_t net_us, target_us, services_us, echo_us;
     bool is_busy;
 
     drive->now_us = now_us;
     rdma_transport_tick(&drive->rdma, now_us);
+    echo_tick(&drive->echo, now_us);
     is_busy = drive_net_step(&drive->net, now_us, VERBS_BUDGET, &net_us);
     is_busy |=
         media_poll(&drive->media, MEDIA_BUDGET, media_completed, drive) != 0;
     services_us = services_step(&drive->services, now_us);
     target_us = nvmf_target_timer(&drive->target, now_us);
     is_busy |= rdma_transport_step(&drive->rdma);
+    is_busy |= echo_step(&drive->echo, &echo_us);
     drive_net_flush(&drive->net);
     media_kick(&drive->media);
-    drive->deadline_us = MIN(net_us, MIN(target_us, services_us));
+    drive->deadline_us =
+        MIN(MIN(net_us, echo_us), MIN(target_us, services_us));
     return is_busy;
 }
 
@@ -262,7 +288,8 @@ bool drive_arm(struct drive *drive, uint64_t *deadline_us)
     /* Acknowledged responses give buffers back, which is urgent to no one as
      * long as nobody waits for one. */
     bool acks_wait = !rdma_transport_is_short(&drive->rdma) &&
-                     !nvmf_target_is_short(&drive->target);
+                     !nvmf_target_is_short(&drive->target) &&
+                     !echo_awaits_write(&drive->echo);
 
     *deadline_us = drive->deadline_us;
     if (acks_wait && rdma_transport_unacked(&drive->rdma) != 0) {

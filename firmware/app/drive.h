@@ -10,6 +10,7 @@
 #define ESSD_APP_DRIVE_H
 
 #include "firmware/app/drive_net.h"
+#include "firmware/app/echo.h"
 #include "firmware/app/services.h"
 #include "firmware/app/settings.h"
 #include "firmware/drivers/media.h"
@@ -53,6 +54,7 @@ struct drive {
     struct media media;
     struct nvmf_target target;
     struct rdma_transport rdma;
+    struct echo echo;
 };
 
 /**

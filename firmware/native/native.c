@@ -182,6 +182,7 @@ struct native_drive *native_drive_create(
     ASSERT(drive != NULL);
     make_identity(&drive->identity, config->node.number, config->nqn);
     make_config(&drive->config, &config->node);
+    drive->config.network.has_echo = config->has_echo;
     machine_init(&drive->machine, world, &machine);
     uart_init(&drive->uart,
               native_node_regs(&drive->machine.node, SOC_UART_BASE));

@@ -42,6 +42,7 @@ struct native_drive_config {
     struct medium *medium;
     uint64_t cache_bytes; /* 0: 16 MiB */
     const char *nqn;      /* NULL: made from the number */
+    bool has_echo;        /* the diagnostic service */
 };
 
 /* A loop that sleeps: common to drive and host. */

@@ -231,6 +231,12 @@ void cm_qp_attr(const struct cm_conn *conn, struct verbs_qp_attr *attr)
     };
 }
 
+void cm_serve_reads(struct cm_conn *conn, uint8_t reads_in)
+{
+    ASSERT(conn->state == CM_CONN_REQ_RCVD);
+    conn->reads_in = reads_in;
+}
+
 static void keep_private_data(struct cm_conn *conn, const void *data,
                               size_t len)
 {

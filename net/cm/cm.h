@@ -264,6 +264,12 @@ void cm_set_ctx(struct cm_conn *conn, void *ctx);
 void cm_qp_attr(const struct cm_conn *conn, struct verbs_qp_attr *attr);
 
 /**
+ * Passive, in or after ops.request: serve up to `reads_in` READs of the peer's
+ * at once, at most its initiator_depth.  Else it is the CM's own setting.
+ */
+void cm_serve_reads(struct cm_conn *conn, uint8_t reads_in);
+
+/**
  * Answer a request with REP.  The QP must be able to receive by now.
  *
  * @param len  0..CM_PRIVATE_MAX

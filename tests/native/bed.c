@@ -17,6 +17,7 @@ static void power_on(struct bed *bed)
                 .generation = ++bed->generation,
             },
         .medium = &bed->medium,
+        .has_echo = bed->has_echo,
     };
 
     bed->drive = native_drive_create(&bed->world, &config);
@@ -30,7 +31,7 @@ static void plug_in(struct bed *bed)
     }
 }
 
-void bed_init(struct bed *bed, uint16_t mtu_bytes)
+void bed_init_echo(struct bed *bed, uint16_t mtu_bytes, bool has_echo)
 {
     struct native_node_config host = {
         .number = 2,
@@ -41,6 +42,7 @@ void bed_init(struct bed *bed, uint16_t mtu_bytes)
 
     memset(bed, 0, sizeof(*bed));
     bed->mtu_bytes = mtu_bytes;
+    bed->has_echo = has_echo;
     native_world_init(&bed->world);
     medium_init(&bed->medium, BED_MEDIUM_BYTES);
     for (unsigned int i = 0; i < SOC_PORTS; i++) {
@@ -49,6 +51,11 @@ void bed_init(struct bed *bed, uint16_t mtu_bytes)
     power_on(bed);
     bed->host = native_host_create(&bed->world, &host);
     plug_in(bed);
+}
+
+void bed_init(struct bed *bed, uint16_t mtu_bytes)
+{
+    bed_init_echo(bed, mtu_bytes, false);
 }
 
 void bed_end(struct bed *bed)
@@ -164,4 +171,5 @@ void bed_expect_idle(struct bed *bed)
     assert_int_equal(usage.buf_bytes, 0);
     assert_int_equal(controllers, 0);
     assert_int_equal(qpairs, 0);
+    assert_int_equal(echo_conns_used(&bed->drive->drive.echo), 0);
 }

@@ -28,10 +28,15 @@ struct bed {
     struct native_host *host;
     uint16_t mtu_bytes;
     uint32_t generation;
+    bool has_echo;
 };
 
 /* Everything powered and cabled, nothing connected. */
 void bed_init(struct bed *bed, uint16_t mtu_bytes);
+
+/* The same, with the diagnostic echo service. */
+void bed_init_echo(struct bed *bed, uint16_t mtu_bytes, bool has_echo);
+
 void bed_end(struct bed *bed);
 
 /* The power goes and comes back; the host does not notice. */
