@@ -308,9 +308,31 @@ void config_default(struct config *config)
     }
 }
 
+bool config_body_parse(struct config *config, const uint8_t *buf, size_t len)
+{
+    uint32_t sequence = config->sequence;
+
+    config_default(config);
+    config->sequence = sequence;
+    if (len < CONFIG_BODY_MIN) {
+        return false;
+    }
+    for (size_t i = 0; i < CONFIG_PORTS; i++) {
+        if (!port_parse(&config->port[i], buf + i * CONFIG_PORT_LEN)) {
+            return false;
+        }
+    }
+    if (len >= BODY_NETWORK &&
+        !services_parse(&config->services, buf + BODY_SERVICES)) {
+        return false;
+    }
+    return len < CONFIG_BODY_LEN ||
+           network_parse(&config->network, buf + BODY_NETWORK);
+}
+
 bool config_parse(struct config *config, const uint8_t *buf, size_t len)
 {
-    struct config c = {0};
+    struct config c;
     size_t body_len;
 
     if (len < CONFIG_HEADER_LEN + CONFIG_BODY_MIN ||
@@ -319,28 +341,25 @@ bool config_parse(struct config *config, const uint8_t *buf, size_t len)
         return false;
     }
     body_len = get_le16(buf + CONFIG_BODY_LENGTH);
-    if (body_len < CONFIG_BODY_MIN || body_len > len - CONFIG_HEADER_LEN ||
+    if (body_len > len - CONFIG_HEADER_LEN ||
         block_crc(buf, body_len) != get_le32(buf + CONFIG_CRC)) {
         return false;
     }
     c.sequence = get_le32(buf + CONFIG_SEQUENCE);
-    for (size_t i = 0; i < CONFIG_PORTS; i++) {
-        if (!port_parse(&c.port[i],
-                        buf + CONFIG_HEADER_LEN + i * CONFIG_PORT_LEN)) {
-            return false;
-        }
-    }
-    if (body_len >= BODY_NETWORK &&
-        !services_parse(&c.services, buf + CONFIG_HEADER_LEN + BODY_SERVICES)) {
-        return false;
-    }
-    network_default(&c.network); /* overwritten, if there is that part */
-    if (body_len >= CONFIG_BODY_LEN &&
-        !network_parse(&c.network, buf + CONFIG_HEADER_LEN + BODY_NETWORK)) {
+    if (!config_body_parse(&c, buf + CONFIG_HEADER_LEN, body_len)) {
         return false;
     }
     *config = c;
     return true;
+}
+
+void config_body_emit(const struct config *config, uint8_t *buf)
+{
+    for (size_t i = 0; i < CONFIG_PORTS; i++) {
+        port_emit(&config->port[i], buf + i * CONFIG_PORT_LEN);
+    }
+    services_emit(&config->services, buf + BODY_SERVICES);
+    network_emit(&config->network, buf + BODY_NETWORK);
 }
 
 void config_emit(const struct config *config, uint8_t *buf)
@@ -350,11 +369,6 @@ void config_emit(const struct config *config, uint8_t *buf)
     put_le16(buf + CONFIG_VERSION, VERSION);
     put_le16(buf + CONFIG_BODY_LENGTH, CONFIG_BODY_LEN);
     put_le32(buf + CONFIG_SEQUENCE, config->sequence);
-    for (size_t i = 0; i < CONFIG_PORTS; i++) {
-        port_emit(&config->port[i],
-                  buf + CONFIG_HEADER_LEN + i * CONFIG_PORT_LEN);
-    }
-    services_emit(&config->services, buf + CONFIG_HEADER_LEN + BODY_SERVICES);
-    network_emit(&config->network, buf + CONFIG_HEADER_LEN + BODY_NETWORK);
+    config_body_emit(config, buf + CONFIG_HEADER_LEN);
     put_le32(buf + CONFIG_CRC, block_crc(buf, CONFIG_BODY_LEN));
 }

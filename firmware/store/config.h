@@ -118,4 +118,17 @@ MUST_USE bool config_parse(struct config *config, const uint8_t *buf,
 /* Write all CONFIG_LEN bytes of `buf`. */
 void config_emit(const struct config *config, uint8_t *buf);
 
+/**
+ * The same for the body alone, as hosts read and write it.  The sequence is
+ * left as it is.
+ *
+ * @return false when it is short, or a value is outside its range: `config` may
+ *         be half written
+ */
+MUST_USE bool config_body_parse(struct config *config, const uint8_t *buf,
+                                size_t len);
+
+/* Write all CONFIG_BODY_LEN bytes of `buf`. */
+void config_body_emit(const struct config *config, uint8_t *buf);
+
 #endif
