@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Our own addresses: whether they may be used, and telling the link about them.
- * Spec: RFC 5227 sections 2.1, 2.3 and 2.4 (c), RFC 4862 section 5.4, RFC 4429.
+ * Spec: RFC 5227 sections 2.1, 2.3 and 2.4 (c), RFC 4862 section 5.4, RFC 4429;
+ * RFC 3927 section 2.5 for those that yield.
  */
 #include "net/stack/internal.h"
 
@@ -15,7 +16,8 @@ static const uint8_t address_next[ADDRESS_STATES] = {
                      BIT(ADDRESS_ANNOUNCING),
     [ADDRESS_TENTATIVE] = BIT(ADDRESS_ANNOUNCING) | BIT(ADDRESS_DUPLICATE),
     [ADDRESS_OPTIMISTIC] = BIT(ADDRESS_ANNOUNCING) | BIT(ADDRESS_DUPLICATE),
-    [ADDRESS_ANNOUNCING] = BIT(ADDRESS_READY),
+    [ADDRESS_ANNOUNCING] = BIT(ADDRESS_READY) | BIT(ADDRESS_DUPLICATE),
+    [ADDRESS_READY] = BIT(ADDRESS_DUPLICATE),
     [ADDRESS_DUPLICATE] = BIT(ADDRESS_TENTATIVE),
 };
 
@@ -321,6 +323,12 @@ void net_address_conflict(struct net_stack *stack, uint8_t local,
                      now_us - address->defended_us < ADDRESS_DEFEND_US;
 
     net_count(stack, address->config.port, NET_ADDRESS_CONFLICTS);
+    if (is_recent && address->config.is_yielding &&
+        net_stack_is_usable(stack, local)) {
+        address_enter(stack, local, ADDRESS_DUPLICATE,
+                      now_us + ADDRESS_RETRY_US);
+        return;
+    }
     if (is_recent) {
         return; /* and whoever floods us with claims hears no more */
     }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * ARP: who has our addresses, and who has others.
- * Spec: RFC 826, RFC 5227 (probes, announcements, conflicts).
+ * Spec: RFC 826, RFC 5227 (probes, announcements, conflicts), RFC 3927 section
+ * 2.5 (what is said of 169.254/16 is said to all).
  */
 #include "net/stack/internal.h"
 
@@ -13,8 +14,10 @@ static size_t emit(const struct net_stack *stack, uint8_t port, uint16_t vlan,
                    uint8_t priority, const struct mac_addr *dst,
                    const struct arp *arp, uint8_t *frame)
 {
+    const struct mac_addr *to =
+        ip_addr_is_link_local(&arp->sender_ip) ? &broadcast : dst;
     size_t len =
-        net_eth_emit(stack, port, vlan, priority, dst, ETHERTYPE_ARP, frame);
+        net_eth_emit(stack, port, vlan, priority, to, ETHERTYPE_ARP, frame);
 
     arp_emit(arp, frame + len);
     return len + ARP_LEN;

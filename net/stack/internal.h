@@ -58,9 +58,10 @@ static inline void net_count(struct net_stack *stack, uint8_t port,
 static inline uint16_t net_link_mtu(const struct net_stack *stack, uint8_t port,
                                     bool v4)
 {
-    uint16_t told = stack->routers[port].mtu_bytes;
+    uint16_t told =
+        v4 ? stack->mtu4_bytes[port] : stack->routers[port].mtu_bytes;
 
-    return v4 || told == 0 ? stack->config.ports[port].mtu_bytes : told;
+    return told == 0 ? stack->config.ports[port].mtu_bytes : told;
 }
 
 /** Whether frames may go to `mac`: one station, and not ourselves. */

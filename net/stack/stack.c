@@ -87,6 +87,17 @@ void net_stack_link(struct net_stack *stack, uint8_t port, bool is_up,
     net_router_link(stack, port, is_up, now_us);
 }
 
+void net_stack_set_link4(struct net_stack *stack, uint8_t port,
+                         const struct ip_addr *gateway, uint16_t mtu_bytes)
+{
+    struct net_port_config *config = &stack->config.ports[port];
+
+    ASSERT(mtu_bytes == 0 ||
+           (mtu_bytes >= MTU_MIN && mtu_bytes <= config->mtu_bytes));
+    config->gateway4 = *gateway;
+    stack->mtu4_bytes[port] = mtu_bytes;
+}
+
 size_t net_stack_multicast(const struct net_stack *stack, uint8_t port,
                            struct mac_addr macs[NET_MULTICAST])
 {

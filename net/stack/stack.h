@@ -60,6 +60,8 @@ struct net_address_config {
     uint8_t port;        /* 0..NET_PORTS - 1 */
     uint8_t prefix_bits; /* IPv4 0..32, IPv6 0..128: what is on the link */
     bool is_probed;      /* not used before others had time to object */
+    bool is_yielding;    /* IPv4: given up when somebody claims it a second */
+                         /* time in ADDRESS_DEFEND_US: RFC 3927 section 2.5 */
 };
 
 /* A datagram for a bound port; pointers are good during the call only. */
@@ -248,6 +250,7 @@ struct net_stack {
     struct net_reassembly reassemblies[NET_REASSEMBLIES];
     struct net_bucket limits[NET_PORTS][NET_LIMITS];
     uint64_t random;
+    uint16_t mtu4_bytes[NET_PORTS]; /* of IPv4 on the link; 0: not told */
     bool link_up[NET_PORTS];
 };
 
@@ -295,6 +298,15 @@ MUST_USE int net_stack_address_add(struct net_stack *stack,
 /** Forget own address `local` (0..NET_CONFIGURED - 1) at once. */
 void net_stack_address_remove(struct net_stack *stack, uint8_t local);
 
+/**
+ * What is known of a port's IPv4 link besides addresses, from now on.
+ *
+ * @param gateway    all zero: none
+ * @param mtu_bytes  1280 to the port's; 0: the port's
+ */
+void net_stack_set_link4(struct net_stack *stack, uint8_t port,
+                         const struct ip_addr *gateway, uint16_t mtu_bytes);
+
 /** @return false when it is taken or all bindings are */
 MUST_USE bool net_stack_udp_bind(struct net_stack *stack, uint16_t udp_port,
                                  net_udp_handler *handler, void *ctx);
@@ -314,6 +326,13 @@ static inline bool net_stack_is_usable(const struct net_stack *stack,
 
     return state == ADDRESS_OPTIMISTIC || state == ADDRESS_ANNOUNCING ||
            state == ADDRESS_READY;
+}
+
+/** Whether somebody else has it, and we do not use it. */
+static inline bool net_stack_is_duplicate(const struct net_stack *stack,
+                                          uint8_t local)
+{
+    return stack->addresses[local].state == ADDRESS_DUPLICATE;
 }
 
 /** Whether peers may be told of it: our own, though the link may be down. */

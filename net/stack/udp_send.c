@@ -9,17 +9,21 @@
 
 enum { HOP_LIMIT = 64 };
 
-static bool send(struct net_stack *stack, const struct net_udp_tx *tx,
-                 const struct mac_addr *mac)
+static size_t ip_len(const struct ip_addr *ip)
 {
-    const struct net_address_config *own = &stack->addresses[tx->local].config;
+    return ip_addr_is_v4(ip) ? IPV4_LEN : IPV6_LEN;
+}
+
+bool net_stack_udp_direct(struct net_stack *stack,
+                          const struct net_udp_direct *tx)
+{
     const struct net_ip_out out = {
-        .src = own->ip,
+        .src = tx->src,
         .dst = tx->dst,
-        .mac = mac,
+        .mac = &tx->mac,
         .payload_len = UDP_LEN + tx->len_bytes,
-        .vlan = own->vlan,
-        .port = own->port,
+        .vlan = tx->vlan,
+        .port = tx->port,
         .protocol = IP_PROTOCOL_UDP,
         .hop_limit = HOP_LIMIT,
     };
@@ -28,9 +32,12 @@ static bool send(struct net_stack *stack, const struct net_udp_tx *tx,
         .dst_port = tx->dst_port,
         .length_bytes = (uint16_t)(UDP_LEN + tx->len_bytes),
     };
-    uint8_t *frame = net_tx_begin(stack, own->port);
+    uint8_t *frame;
     size_t len;
 
+    ASSERT(ip_len(&tx->dst) + UDP_LEN + tx->len_bytes <=
+           stack->config.ports[tx->port].mtu_bytes);
+    frame = stack->link_up[tx->port] ? net_tx_begin(stack, tx->port) : NULL;
     if (frame == NULL) {
         return false;
     }
@@ -40,22 +47,40 @@ static bool send(struct net_stack *stack, const struct net_udp_tx *tx,
     udp.checksum =
         udp_checksum(&out.src, &out.dst, frame + len, udp.length_bytes);
     udp_emit(&udp, frame + len);
-    net_tx_commit(stack, own->port, len + udp.length_bytes, 0);
+    net_tx_commit(stack, tx->port, len + udp.length_bytes, 0);
     return true;
+}
+
+static bool send(struct net_stack *stack, const struct net_udp_tx *tx,
+                 const struct mac_addr *mac)
+{
+    const struct net_address_config *own = &stack->addresses[tx->local].config;
+    const struct net_udp_direct direct = {
+        .mac = *mac,
+        .src = own->ip,
+        .dst = tx->dst,
+        .payload = tx->payload,
+        .len_bytes = tx->len_bytes,
+        .src_port = tx->src_port,
+        .dst_port = tx->dst_port,
+        .vlan = own->vlan,
+        .port = own->port,
+    };
+
+    return net_stack_udp_direct(stack, &direct);
 }
 
 enum net_udp_sent net_stack_udp_send(struct net_stack *stack,
                                      const struct net_udp_tx *tx,
                                      uint64_t now_us)
 {
-    size_t ip_len = ip_addr_is_v4(&tx->dst) ? IPV4_LEN : IPV6_LEN;
     uint8_t port = stack->addresses[tx->local].config.port;
     struct neigh_info info;
     enum neigh_result result;
     uint16_t index;
     bool is_sent;
 
-    if (ip_len + UDP_LEN + tx->len_bytes >
+    if (ip_len(&tx->dst) + UDP_LEN + tx->len_bytes >
         stack->config.ports[port].mtu_bytes) {
         return NET_UDP_NO_ROUTE;
     }

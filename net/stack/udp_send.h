@@ -30,6 +30,27 @@ MUST_USE enum net_udp_sent net_stack_udp_send(struct net_stack *stack,
                                               const struct net_udp_tx *tx,
                                               uint64_t now_us);
 
+/* A datagram to a station whose MAC the caller knows, or to all of a link. */
+struct net_udp_direct {
+    struct mac_addr mac;
+    struct ip_addr src;     /* may be 0.0.0.0: whoever has no address yet */
+    struct ip_addr dst;     /* of the same family */
+    const uint8_t *payload; /* copied */
+    size_t len_bytes;       /* within the MTU */
+    uint16_t src_port;
+    uint16_t dst_port;
+    uint16_t vlan;
+    uint8_t port;
+};
+
+/**
+ * Send without neighbours and routes: for DHCP.  Not from inside of callbacks.
+ *
+ * @return false when there is no room, or the link is down
+ */
+MUST_USE bool net_stack_udp_direct(struct net_stack *stack,
+                                   const struct net_udp_direct *tx);
+
 /**
  * The address of ours to send to `dst` from: one whose link `dst` is on, else
  * one behind whose gateway it may be.
