@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Core of the link aggregation block, between the ports and the RNIC.
+ * Reference: docs/hardware/lag.md; registers in hw-model/regs/lag.h.
+ *
+ * One execution context, the ports' and the RNIC's.  It keeps no frames.
+ *
+ * Left out: what the guide lists as not modelled.
+ */
+#ifndef ESSD_HW_LAG_H
+#define ESSD_HW_LAG_H
+
+#include "hw-model/core/env.h"
+#include "hw-model/core/frame.h"
+#include "lib/util.h"
+
+/* Sizes that regs/lag.h gives too; hw_lag.c checks that they agree. */
+enum { HW_LAG_PORTS = 2, HW_LAG_COUNTERS = 6 };
+
+/* The RNIC, and the clock.  None may be NULL. */
+struct hw_lag_ops {
+    void *ctx;
+    uint64_t (*now_ns)(void *ctx); /* virtual */
+    void (*rnic_rx)(void *ctx, unsigned int port, const struct frame_rx *frames,
+                    unsigned int n);
+    /* The sink of that port of the RNIC's has room again, or its paused
+     * priorities have changed.  It may be called from inside of send(). */
+    void (*rnic_ready)(void *ctx, unsigned int port);
+    void (*link_changed)(void *ctx, unsigned int port, bool is_up);
+};
+
+struct hw_lag;
+
+/* What the RNIC sends by one of its ports comes here. */
+struct hw_lag_sink {
+    struct hw_lag *lag;
+    unsigned int port;
+};
+
+struct hw_lag {
+    struct hw_lag_ops ops;                  /* these three: not state */
+    struct frame_sink ports[HW_LAG_PORTS];  /* where members send */
+    struct hw_lag_sink sinks[HW_LAG_PORTS]; /* of the RNIC's ports */
+
+    uint32_t ctrl;
+    uint32_t members;
+    uint32_t active;
+    uint32_t quiet_ms;
+    uint32_t counter_high;
+    uint64_t counters[HW_LAG_COUNTERS];
+    uint64_t heard_ns[HW_LAG_PORTS]; /* a frame for our own address */
+    uint8_t links;                   /* a bit a port; not touched by a reset */
+    uint8_t paused[HW_LAG_PORTS];    /* of the RNIC's ports */
+};
+
+/** Power-on: off, both links down, nothing attached.  `lag` may not move. */
+void hw_lag_init(struct hw_lag *lag, const struct hw_lag_ops *ops);
+
+/** Where member `port` sends; copied. */
+void hw_lag_attach(struct hw_lag *lag, unsigned int port,
+                   const struct frame_sink *sink);
+
+/** The sink for the RNIC's port `port`. */
+struct frame_sink hw_lag_sink(struct hw_lag *lag, unsigned int port);
+
+/** Machine reset, or LAG_CTRL.RESET: as power-on, but for the links. */
+void hw_lag_reset(struct hw_lag *lag);
+
+/** Registers; `offset` is a multiple of 4.  @return false: no such register */
+MUST_USE bool hw_lag_read(struct hw_lag *lag, uint32_t offset, uint32_t *value);
+MUST_USE bool hw_lag_write(struct hw_lag *lag, uint32_t offset, uint32_t value);
+
+/** What a port tells, see struct hw_port_ops. */
+void hw_lag_rx(struct hw_lag *lag, unsigned int port,
+               const struct frame_rx *frames, unsigned int n);
+void hw_lag_ready(struct hw_lag *lag, unsigned int port);
+void hw_lag_link(struct hw_lag *lag, unsigned int port, bool is_up);
+
+/**
+ * After the fields were loaded.
+ *
+ * @return false when they make no sense; the block is then unusable
+ */
+MUST_USE bool hw_lag_loaded(struct hw_lag *lag);
+
+#endif

@@ -1,0 +1,493 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The aggregation block between two ports and an RNIC that are counters. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "hw-model/core/regfields.h"
+#include "hw-model/lag/hw_lag.h"
+#include "hw-model/regs/lag.h"
+#include "lib/bytes.h"
+#include "net/wire/bth.h"
+#include "net/wire/eth.h"
+#include "net/wire/ipv4.h"
+#include "net/wire/ipv6.h"
+#include "net/wire/udp.h"
+
+enum { BURST = 16, MS = 1000000 };
+
+struct member {
+    unsigned int taken;
+    unsigned int room; /* frames that it still takes */
+    uint32_t qps[64];  /* of those that it took */
+    uint8_t paused;
+};
+
+struct bed {
+    struct hw_lag lag;
+    struct member members[HW_LAG_PORTS];
+    uint64_t now_ns;
+    unsigned int received[HW_LAG_PORTS];
+    unsigned int ready[HW_LAG_PORTS];
+    unsigned int link_events;
+    bool link_up[HW_LAG_PORTS];
+};
+
+static uint64_t now_ns(void *ctx)
+{
+    return ((struct bed *)ctx)->now_ns;
+}
+
+static void rnic_rx(void *ctx, unsigned int port, const struct frame_rx *frames,
+                    unsigned int n)
+{
+    (void)frames;
+    ((struct bed *)ctx)->received[port] += n;
+}
+
+static void rnic_ready(void *ctx, unsigned int port)
+{
+    ((struct bed *)ctx)->ready[port]++;
+}
+
+static void link_changed(void *ctx, unsigned int port, bool is_up)
+{
+    struct bed *bed = ctx;
+
+    bed->link_events++;
+    bed->link_up[port] = is_up;
+}
+
+static unsigned int take(void *ctx, const struct frame_tx *burst,
+                         unsigned int count)
+{
+    struct member *member = ctx;
+    unsigned int n;
+
+    for (n = 0; n < count && member->room != 0; n++) {
+        const uint8_t *bth = burst[n].head + ETH_LEN + IPV4_LEN + UDP_LEN;
+
+        member->qps[member->taken++ % ARRAY_LEN(member->qps)] =
+            get_be24(bth + BTH_DEST_QP);
+        member->room--;
+    }
+    return n;
+}
+
+static uint32_t reg(struct bed *bed, uint32_t offset)
+{
+    uint32_t value;
+
+    assert_true(hw_lag_read(&bed->lag, offset, &value));
+    return value;
+}
+
+static void set(struct bed *bed, uint32_t offset, uint32_t value)
+{
+    assert_true(hw_lag_write(&bed->lag, offset, value));
+}
+
+static uint64_t counter(struct bed *bed, enum lag_counter which)
+{
+    uint32_t at = LAG_COUNTER_BASE + 8 * (uint32_t)which;
+    uint32_t low = reg(bed, at);
+
+    return (uint64_t)reg(bed, at + 4) << 32 | low;
+}
+
+static int setup(void **state)
+{
+    struct bed *bed = calloc(1, sizeof(*bed));
+    const struct hw_lag_ops ops = {
+        .ctx = bed,
+        .now_ns = now_ns,
+        .rnic_rx = rnic_rx,
+        .rnic_ready = rnic_ready,
+        .link_changed = link_changed,
+    };
+
+    assert_non_null(bed);
+    bed->now_ns = UINT64_C(1000) * MS;
+    hw_lag_init(&bed->lag, &ops);
+    for (unsigned int i = 0; i < HW_LAG_PORTS; i++) {
+        const struct frame_sink sink = {.ctx = &bed->members[i],
+                                        .send = take,
+                                        .paused = &bed->members[i].paused};
+
+        bed->members[i].room = UINT32_MAX;
+        hw_lag_attach(&bed->lag, i, &sink);
+        hw_lag_link(&bed->lag, i, true);
+    }
+    bed->link_events = 0;
+    *state = bed;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    free(*state);
+    return 0;
+}
+
+static void switch_on(struct bed *bed, enum lag_mode mode, bool follows)
+{
+    set(bed, A_LAG_MEMBERS,
+        FIELD_MAKE(LAG_MEMBERS, COLLECT, 3) |
+            FIELD_MAKE(LAG_MEMBERS, DISTRIBUTE, 3));
+    set(bed, A_LAG_CTRL,
+        FIELD_MAKE(LAG_CTRL, MODE, mode) |
+            FIELD_MAKE(LAG_CTRL, FOLLOW, follows));
+    assert_int_equal(FIELD_GET(reg(bed, A_LAG_CTRL), LAG_CTRL, MODE), mode);
+}
+
+/* A RoCEv2 frame of a QP's, IPv4. */
+static struct frame_tx frame_of(uint32_t qp)
+{
+    struct frame_tx frame = {.head_len =
+                                 ETH_LEN + IPV4_LEN + UDP_LEN + BTH_LEN};
+
+    put_be16(frame.head + ETH_TYPE, ETHERTYPE_IPV4);
+    put_be32(frame.head + ETH_LEN + IPV4_SRC, 0x0a000001);
+    put_be16(frame.head + ETH_LEN + IPV4_LEN + UDP_DST_PORT, UDP_PORT_ROCE);
+    put_be24(frame.head + ETH_LEN + IPV4_LEN + UDP_LEN + BTH_DEST_QP, qp);
+    return frame;
+}
+
+/* @return how many of `n` frames of QPs first... were taken */
+static unsigned int send(struct bed *bed, unsigned int port, uint32_t first,
+                         unsigned int n)
+{
+    struct frame_sink sink = hw_lag_sink(&bed->lag, port);
+    struct frame_tx burst[BURST];
+
+    assert_true(n <= BURST);
+    for (unsigned int i = 0; i < n; i++) {
+        burst[i] = frame_of(first + i);
+    }
+    return sink.send(sink.ctx, burst, n);
+}
+
+static void receive(struct bed *bed, unsigned int port, bool is_group)
+{
+    uint8_t data[64] = {is_group};
+    const struct frame_rx frame = {.data = data, .len_bytes = sizeof(data)};
+
+    hw_lag_rx(&bed->lag, port, &frame, 1);
+}
+
+static void test_lag_switched_off_is_not_there(void **state)
+{
+    struct bed *bed = *state;
+
+    for (unsigned int i = 0; i < HW_LAG_PORTS; i++) {
+        unsigned int ready = bed->ready[i];
+
+        assert_int_equal(send(bed, i, 1, 3), 3);
+        assert_int_equal(bed->members[i].taken, 3);
+        receive(bed, i, false);
+        assert_int_equal(bed->received[i], 1);
+        hw_lag_ready(&bed->lag, i);
+        assert_int_equal(bed->ready[i], ready + 1);
+        hw_lag_link(&bed->lag, i, false);
+        assert_false(bed->link_up[i]);
+        bed->members[i].paused = 1u << i;
+        hw_lag_ready(&bed->lag, i);
+        assert_int_equal(*hw_lag_sink(&bed->lag, i).paused, 1u << i);
+    }
+    assert_int_equal(bed->link_events, 2);
+}
+
+static void test_lag_registers_after_reset(void **state)
+{
+    struct bed *bed = *state;
+    uint32_t value;
+
+    switch_on(bed, LAG_MODE_DISTRIBUTE, true);
+    set(bed, A_LAG_ACTIVE, 1);
+    set(bed, A_LAG_QUIET, 5);
+    (void)send(bed, 0, 0, 4);
+    set(bed, A_LAG_CTRL, FIELD_MAKE(LAG_CTRL, RESET, 1));
+    assert_int_equal(reg(bed, A_LAG_ID), LAG_ID_VALUE);
+    assert_int_equal(reg(bed, A_LAG_CTRL), 0);
+    assert_int_equal(reg(bed, A_LAG_MEMBERS), 0);
+    assert_int_equal(reg(bed, A_LAG_ACTIVE), 0);
+    assert_int_equal(reg(bed, A_LAG_QUIET), LAG_QUIET_MS);
+    assert_int_equal(FIELD_GET(reg(bed, A_LAG_STATUS), LAG_STATUS, LINKS), 3);
+    for (unsigned int i = 0; i < LAG_COUNTERS; i++) {
+        assert_int_equal(counter(bed, (enum lag_counter)i), 0);
+    }
+    set(bed, A_LAG_CTRL, 3); /* no such mode */
+    assert_int_equal(reg(bed, A_LAG_CTRL), 0);
+    assert_false(hw_lag_read(&bed->lag, 0x030, &value));
+    assert_false(hw_lag_write(&bed->lag, A_LAG_STATUS, 0));
+    assert_false(hw_lag_write(&bed->lag, LAG_COUNTER_BASE, 0));
+}
+
+static void test_lag_active_member_alone_is_sent_to(void **state)
+{
+    struct bed *bed = *state;
+
+    switch_on(bed, LAG_MODE_STANDBY, false);
+    assert_int_equal(send(bed, 0, 1, BURST), BURST);
+    assert_int_equal(bed->members[0].taken, BURST);
+    set(bed, A_LAG_ACTIVE, 1);
+    assert_int_equal(send(bed, 0, 1, 2), 2);
+    assert_int_equal(bed->members[0].taken, BURST);
+    assert_int_equal(bed->members[1].taken, 2);
+    assert_int_equal(counter(bed, LAG_COUNT_TX0), BURST);
+    assert_int_equal(counter(bed, LAG_COUNT_TX1), 2);
+    assert_int_equal(counter(bed, LAG_COUNT_MOVES), 0);
+    /* Nothing is behind the other port of the RNIC's. */
+    assert_int_equal(send(bed, 1, 1, 2), 2);
+    assert_int_equal(counter(bed, LAG_COUNT_TX_DROPPED), 2);
+}
+
+static void test_lag_both_members_are_port_0(void **state)
+{
+    struct bed *bed = *state;
+
+    switch_on(bed, LAG_MODE_STANDBY, false);
+    receive(bed, 0, false);
+    receive(bed, 1, false);
+    assert_int_equal(bed->received[0], 2);
+    assert_int_equal(bed->received[1], 0);
+    set(bed, A_LAG_MEMBERS,
+        FIELD_MAKE(LAG_MEMBERS, COLLECT, 1) |
+            FIELD_MAKE(LAG_MEMBERS, DISTRIBUTE, 1));
+    receive(bed, 1, false);
+    assert_int_equal(bed->received[0], 2);
+    assert_int_equal(counter(bed, LAG_COUNT_RX_DROPPED1), 1);
+    assert_int_equal(counter(bed, LAG_COUNT_RX_DROPPED0), 0);
+}
+
+static void test_lag_dead_member_is_left_at_once_and_for_good(void **state)
+{
+    struct bed *bed = *state;
+
+    switch_on(bed, LAG_MODE_STANDBY, false);
+    hw_lag_link(&bed->lag, 0, false);
+    assert_int_equal(reg(bed, A_LAG_ACTIVE), 1);
+    assert_int_equal(counter(bed, LAG_COUNT_MOVES), 1);
+    assert_int_equal(bed->link_events, 0); /* the aggregate is up */
+    assert_int_equal(send(bed, 0, 1, 2), 2);
+    assert_int_equal(bed->members[1].taken, 2);
+    set(bed, A_LAG_ACTIVE, 0); /* not this one */
+    assert_int_equal(reg(bed, A_LAG_ACTIVE), 1);
+    hw_lag_link(&bed->lag, 0, true);
+    assert_int_equal(reg(bed, A_LAG_ACTIVE), 1);
+
+    hw_lag_link(&bed->lag, 0, false);
+    hw_lag_link(&bed->lag, 1, false);
+    assert_int_equal(bed->link_events, 1);
+    assert_false(bed->link_up[0]);
+    assert_int_equal(send(bed, 0, 1, 3), 3); /* a dead link drops */
+    assert_int_equal(counter(bed, LAG_COUNT_TX_DROPPED), 3);
+    hw_lag_link(&bed->lag, 0, true);
+    assert_int_equal(reg(bed, A_LAG_ACTIVE), 0);
+    assert_int_equal(bed->link_events, 2);
+    assert_true(bed->link_up[0]);
+}
+
+static void test_lag_follows_a_peer_that_speaks_elsewhere(void **state)
+{
+    struct bed *bed = *state;
+
+    switch_on(bed, LAG_MODE_STANDBY, true);
+    receive(bed, 0, false);
+    bed->now_ns += 99 * MS;
+    receive(bed, 1, false); /* the other one has just been heard */
+    assert_int_equal(reg(bed, A_LAG_ACTIVE), 0);
+    bed->now_ns += 1 * MS;
+    receive(bed, 1, true); /* a group's says nothing */
+    assert_int_equal(reg(bed, A_LAG_ACTIVE), 0);
+    receive(bed, 1, false);
+    assert_int_equal(reg(bed, A_LAG_ACTIVE), 1);
+    assert_int_equal(counter(bed, LAG_COUNT_MOVES), 1);
+    /* A flood on both stays where it is. */
+    for (unsigned int i = 0; i < 1000; i++) {
+        bed->now_ns += MS;
+        receive(bed, 0, false);
+        receive(bed, 1, false);
+    }
+    assert_int_equal(counter(bed, LAG_COUNT_MOVES), 1);
+    /* What firmware hears counts as much. */
+    bed->now_ns += 200 * MS;
+    set(bed, A_LAG_HEARD, 0);
+    assert_int_equal(reg(bed, A_LAG_ACTIVE), 0);
+}
+
+static void test_lag_follows_nobody_to_where_it_may_not_send(void **state)
+{
+    struct bed *bed = *state;
+
+    switch_on(bed, LAG_MODE_STANDBY, true);
+    set(bed, A_LAG_MEMBERS,
+        FIELD_MAKE(LAG_MEMBERS, COLLECT, 3) |
+            FIELD_MAKE(LAG_MEMBERS, DISTRIBUTE, 1));
+    receive(bed, 1, false);
+    assert_int_equal(reg(bed, A_LAG_ACTIVE), 0);
+    switch_on(bed, LAG_MODE_STANDBY, false);
+    receive(bed, 1, false);
+    assert_int_equal(reg(bed, A_LAG_ACTIVE), 0);
+    set(bed, A_LAG_HEARD, 1);
+    assert_int_equal(reg(bed, A_LAG_ACTIVE), 0);
+}
+
+/* Each QP keeps to its member, and both members have work. */
+static void test_lag_distributes_by_flow(void **state)
+{
+    struct bed *bed = *state;
+    unsigned int first = 0;
+
+    switch_on(bed, LAG_MODE_DISTRIBUTE, false);
+    for (uint32_t qp = 2; qp < 1026; qp++) {
+        unsigned int before[HW_LAG_PORTS] = {bed->members[0].taken,
+                                             bed->members[1].taken};
+        unsigned int got;
+
+        for (unsigned int i = 0; i < 3; i++) {
+            assert_int_equal(send(bed, 0, qp, 1), 1);
+        }
+        got = bed->members[0].taken - before[0];
+        assert_true(got == 0 || got == 3);
+        assert_int_equal(got + bed->members[1].taken - before[1], 3);
+        first += got == 3;
+    }
+    assert_in_range(first, 1024 * 4 / 10, 1024 * 6 / 10);
+}
+
+static void test_lag_moves_all_flows_to_the_member_that_is_left(void **state)
+{
+    struct bed *bed = *state;
+
+    switch_on(bed, LAG_MODE_DISTRIBUTE, false);
+    hw_lag_link(&bed->lag, 1, false);
+    assert_int_equal(send(bed, 0, 1, BURST), BURST);
+    assert_int_equal(bed->members[0].taken, BURST);
+    hw_lag_link(&bed->lag, 1, true);
+    set(bed, A_LAG_MEMBERS,
+        FIELD_MAKE(LAG_MEMBERS, COLLECT, 3) |
+            FIELD_MAKE(LAG_MEMBERS, DISTRIBUTE, 2));
+    assert_int_equal(send(bed, 0, 1, BURST), BURST);
+    assert_int_equal(bed->members[1].taken, BURST);
+}
+
+/* Order within a burst is kept over a member that is full. */
+static void test_lag_stops_where_a_member_is_full(void **state)
+{
+    struct bed *bed = *state;
+    unsigned int ready, sent, all = 0;
+
+    switch_on(bed, LAG_MODE_DISTRIBUTE, false);
+    bed->members[1].room = 1;
+    sent = send(bed, 0, 100, BURST);
+    assert_int_equal(sent, bed->members[0].taken + bed->members[1].taken);
+    assert_true(sent < BURST);
+    assert_int_equal(bed->members[1].taken, 1);
+    ready = bed->ready[0];
+    bed->members[1].room = UINT32_MAX;
+    hw_lag_ready(&bed->lag, 1);
+    assert_int_equal(bed->ready[0], ready + 1);
+    assert_int_equal(send(bed, 0, 100 + sent, BURST - sent), BURST - sent);
+    for (unsigned int i = 0; i < HW_LAG_PORTS; i++) {
+        for (unsigned int k = 1; k < bed->members[i].taken; k++) {
+            assert_true(bed->members[i].qps[k] > bed->members[i].qps[k - 1]);
+        }
+        all += bed->members[i].taken;
+    }
+    assert_int_equal(all, BURST);
+
+    /* A member that goes leaves nobody waiting for it. */
+    ready = bed->ready[0];
+    hw_lag_link(&bed->lag, 1, false);
+    assert_true(bed->ready[0] > ready);
+    ready = bed->ready[0];
+    hw_lag_link(&bed->lag, 1, true);
+    set(bed, A_LAG_MEMBERS, FIELD_MAKE(LAG_MEMBERS, DISTRIBUTE, 1));
+    assert_true(bed->ready[0] > ready);
+}
+
+static void test_lag_pauses_what_any_member_it_uses_pauses(void **state)
+{
+    struct bed *bed = *state;
+    const uint8_t *paused = hw_lag_sink(&bed->lag, 0).paused;
+
+    bed->members[0].paused = 0x01;
+    bed->members[1].paused = 0x80;
+    switch_on(bed, LAG_MODE_DISTRIBUTE, false);
+    assert_int_equal(*paused, 0x81);
+    switch_on(bed, LAG_MODE_STANDBY, false);
+    assert_int_equal(*paused, 0x01);
+    hw_lag_link(&bed->lag, 0, false);
+    assert_int_equal(*paused, 0x80);
+    bed->members[1].paused = 0;
+    hw_lag_ready(&bed->lag, 1);
+    assert_int_equal(*paused, 0);
+}
+
+/* Frames of any kind and length: nothing is read behind the head. */
+static void test_lag_hash_stays_within_the_head(void **state)
+{
+    static const uint16_t types[] = {ETHERTYPE_IPV4, ETHERTYPE_IPV6,
+                                     ETHERTYPE_ROCE_V1, ETHERTYPE_ARP};
+    struct bed *bed = *state;
+    struct frame_sink sink = hw_lag_sink(&bed->lag, 0);
+    unsigned int n = 0;
+
+    switch_on(bed, LAG_MODE_DISTRIBUTE, false);
+    for (unsigned int k = 0; k < 2 * ARRAY_LEN(types); k++) {
+        for (uint16_t len = ETH_LEN; len <= FRAME_HEAD_MAX; len++, n++) {
+            struct frame_tx frame = {.head_len = len};
+            bool is_tagged = k >= ARRAY_LEN(types);
+
+            put_be16(frame.head + ETH_TYPE, ETHERTYPE_VLAN);
+            put_be16(frame.head + (is_tagged ? ETH_TAGGED_TYPE : ETH_TYPE),
+                     types[k % ARRAY_LEN(types)]);
+            assert_int_equal(sink.send(sink.ctx, &frame, 1), 1);
+        }
+    }
+    assert_int_equal(counter(bed, LAG_COUNT_TX0) + counter(bed, LAG_COUNT_TX1),
+                     n);
+}
+
+static void test_lag_loaded_state_is_judged(void **state)
+{
+    struct bed *bed = *state;
+
+    assert_true(hw_lag_loaded(&bed->lag));
+    bed->lag.active = 2;
+    assert_false(hw_lag_loaded(&bed->lag));
+    bed->lag.active = 1;
+    bed->lag.ctrl = 3;
+    assert_false(hw_lag_loaded(&bed->lag));
+    bed->lag.ctrl = 2;
+    bed->lag.links = 4;
+    assert_false(hw_lag_loaded(&bed->lag));
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        T(test_lag_switched_off_is_not_there),
+        T(test_lag_registers_after_reset),
+        T(test_lag_active_member_alone_is_sent_to),
+        T(test_lag_both_members_are_port_0),
+        T(test_lag_dead_member_is_left_at_once_and_for_good),
+        T(test_lag_follows_a_peer_that_speaks_elsewhere),
+        T(test_lag_follows_nobody_to_where_it_may_not_send),
+        T(test_lag_distributes_by_flow),
+        T(test_lag_moves_all_flows_to_the_member_that_is_left),
+        T(test_lag_stops_where_a_member_is_full),
+        T(test_lag_pauses_what_any_member_it_uses_pauses),
+        T(test_lag_hash_stays_within_the_head),
+        T(test_lag_loaded_state_is_judged),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
