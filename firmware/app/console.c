@@ -215,6 +215,51 @@ static void run_neighbours(struct console *console, char **words,
     }
 }
 
+static void say_echo(struct console *console)
+{
+    const struct echo *echo = &console->drive->echo;
+    const struct {
+        const char *name;
+        uint64_t value;
+    } lines[] = {
+        {"connections", echo->counters.connections},
+        {"refused", echo->counters.refused},
+        {"messages", echo->counters.messages},
+        {"pings", echo->counters.pings},
+        {"ping-bytes", echo->counters.ping_bytes},
+        {"bad", echo->counters.bad},
+        {"failed", echo->counters.failed},
+        {"timeouts", echo->counters.timeouts},
+    };
+
+    say(console, "echo: %s, port %u, %u of %u connections",
+        echo->is_on ? "on" : "off", ECHO_SERVICE_PORT, echo_conns_used(echo),
+        ECHO_CONNS);
+    for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
+        say(console, "echo: %-12s %lu", lines[i].name,
+            (unsigned long)lines[i].value);
+    }
+}
+
+static void run_echo(struct console *console, char **words, unsigned int count)
+{
+    bool is_on = count == 2 && is_equal(words[1], "on");
+
+    if (count == 1) {
+        say_echo(console);
+        return;
+    }
+    if (!is_on && !is_equal(words[1], "off")) {
+        say(console, "error: echo is on or off, not %s", words[1]);
+        return;
+    }
+    if (!echo_switch(&console->drive->echo, is_on)) {
+        say(console, "error: too many services");
+        return;
+    }
+    say(console, "ok");
+}
+
 static void run_help(struct console *console, char **words, unsigned int count);
 
 static const struct command commands[] = {
@@ -227,6 +272,8 @@ static const struct command commands[] = {
     {"counters", "PORT", "those that are not 0", 2, 2, run_counters},
     {"neighbours", "[PORT]", "what is at the other end of the cable, by LLDP",
      1, 2, run_neighbours},
+    {"echo", "[on|off]", "the diagnostic echo service, until the next start", 1,
+     2, run_echo},
     {"config", "", "what is set, and what is saved in flash", 1, 1, run_config},
 };
 

@@ -103,6 +103,26 @@ static void test_the_user_sees_the_hosts_request(void **state)
     side_free(side);
 }
 
+/* A service that serves READs, beside those that serve none. */
+static void test_a_user_may_serve_reads(void **state)
+{
+    struct side *side = side_new(2, 7);
+    struct verbs_qp_attr attr;
+    struct cm_rep rep;
+
+    (void)state;
+    side->answer = ANSWER_LATER;
+    send_req(side);
+    cm_serve_reads(side->conn, 5);
+    cm_qp_attr(side->conn, &attr);
+    assert_int_equal(attr.reads_in, 5);
+    cm_accept(side->conn, 0x42, NULL, 0);
+    assert_true(
+        cm_rep_parse(&rep, side_sent(side, CM_REP) + MSG, MAD_DATA_LEN));
+    assert_int_equal(rep.responder_resources, 5);
+    side_free(side);
+}
+
 static void test_the_rep_is_exactly_this(void **state)
 {
     struct side *side = side_new(2, 7);
@@ -867,6 +887,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_user_sees_the_hosts_request),
+        cmocka_unit_test(test_a_user_may_serve_reads),
         cmocka_unit_test(test_the_rep_is_exactly_this),
         cmocka_unit_test(test_our_req_says_what_linux_would_read),
         cmocka_unit_test(test_every_wrong_field_has_its_reason),
