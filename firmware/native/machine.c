@@ -79,17 +79,38 @@ static unsigned int port_index(const struct machine_slot *slot)
 static void port_rnic_rx(void *ctx, const struct frame_rx *frames,
                          unsigned int n)
 {
-    rnic_rx(&machine_of(ctx)->rnic, port_index(ctx), frames, n);
+    hw_lag_rx(&machine_of(ctx)->lag, port_index(ctx), frames, n);
 }
 
 static void port_rnic_ready(void *ctx)
 {
-    machine_of(ctx)->port_room[port_index(ctx)] = true;
+    hw_lag_ready(&machine_of(ctx)->lag, port_index(ctx));
 }
 
 static void port_link_changed(void *ctx, bool is_up)
 {
-    rnic_link_changed(&machine_of(ctx)->rnic, port_index(ctx), is_up);
+    hw_lag_link(&machine_of(ctx)->lag, port_index(ctx), is_up);
+}
+
+static uint64_t lag_now_ns(void *ctx)
+{
+    return ((struct machine *)ctx)->node.world->now_ns;
+}
+
+static void lag_rnic_rx(void *ctx, unsigned int port,
+                        const struct frame_rx *frames, unsigned int n)
+{
+    rnic_rx(&((struct machine *)ctx)->rnic, port, frames, n);
+}
+
+static void lag_rnic_ready(void *ctx, unsigned int port)
+{
+    ((struct machine *)ctx)->port_room[port] = true;
+}
+
+static void lag_link_changed(void *ctx, unsigned int port, bool is_up)
+{
+    rnic_link_changed(&((struct machine *)ctx)->rnic, port, is_up);
 }
 
 static unsigned int port_send(void *ctx, const struct frame_tx *burst,
@@ -245,6 +266,8 @@ static uint32_t node_mmio_read(void *ctx, uint32_t addr)
         ASSERT(hw_port_read(&machine->ports[0], addr - SOC_PORT0_BASE, &value));
     } else if (addr - SOC_PORT1_BASE < SOC_PORT_SIZE) {
         ASSERT(hw_port_read(&machine->ports[1], addr - SOC_PORT1_BASE, &value));
+    } else if (addr - SOC_LAG_BASE < SOC_LAG_SIZE) {
+        ASSERT(hw_lag_read(&machine->lag, addr - SOC_LAG_BASE, &value));
     } else if (addr - SOC_RNIC_BASE < SOC_RNIC_SIZE) {
         value = rnic_read(&machine->rnic, addr - SOC_RNIC_BASE);
     } else if (addr - SOC_MEDIA_BASE < SOC_MEDIA_SIZE &&
@@ -278,6 +301,8 @@ static void node_mmio_write(void *ctx, uint32_t addr, uint32_t value)
         ASSERT(hw_port_write(&machine->ports[0], addr - SOC_PORT0_BASE, value));
     } else if (addr - SOC_PORT1_BASE < SOC_PORT_SIZE) {
         ASSERT(hw_port_write(&machine->ports[1], addr - SOC_PORT1_BASE, value));
+    } else if (addr - SOC_LAG_BASE < SOC_LAG_SIZE) {
+        ASSERT(hw_lag_write(&machine->lag, addr - SOC_LAG_BASE, value));
     } else if (addr - SOC_RNIC_BASE < SOC_RNIC_SIZE) {
         ASSERT(rnic_write(&machine->rnic, addr - SOC_RNIC_BASE, value));
     } else if (addr - SOC_MEDIA_BASE < SOC_MEDIA_SIZE &&
@@ -326,13 +351,31 @@ static void create_rnic(struct machine *machine)
     struct rnic_config config = {.env = env_of(machine, MACHINE_RNIC)};
 
     for (unsigned int i = 0; i < SOC_PORTS; i++) {
-        config.ports[i] = (struct frame_sink){
+        config.ports[i] = hw_lag_sink(&machine->lag, i);
+    }
+    rnic_init(&machine->rnic, &config);
+}
+
+static void create_lag(struct machine *machine)
+{
+    const struct hw_lag_ops ops = {
+        .ctx = machine,
+        .now_ns = lag_now_ns,
+        .rnic_rx = lag_rnic_rx,
+        .rnic_ready = lag_rnic_ready,
+        .link_changed = lag_link_changed,
+    };
+
+    hw_lag_init(&machine->lag, &ops);
+    for (unsigned int i = 0; i < SOC_PORTS; i++) {
+        const struct frame_sink sink = {
             .ctx = &machine->ports[i],
             .send = hw_port_tx,
             .paused = &machine->ports[i].paused,
         };
+
+        hw_lag_attach(&machine->lag, i, &sink);
     }
-    rnic_init(&machine->rnic, &config);
 }
 
 static void create_media(struct machine *machine,
@@ -387,6 +430,7 @@ void machine_init(struct machine *machine, struct native_world *world,
         machine->owns_cable[i] = false;
         machine->links[i] = (struct frame_sink){0};
     }
+    create_lag(machine);
     create_ports(machine);
     create_rnic(machine);
     if (config->medium != NULL) {

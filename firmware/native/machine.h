@@ -10,6 +10,7 @@
 #include "firmware/native/cable.h"
 #include "firmware/native/medium.h"
 #include "firmware/native/world.h"
+#include "hw-model/lag/hw_lag.h"
 #include "hw-model/media/hw_media.h"
 #include "hw-model/port/hw_port.h"
 #include "hw-model/regs/soc.h"
@@ -50,6 +51,7 @@ struct machine {
     struct cable *cables[SOC_PORTS];
     bool owns_cable[SOC_PORTS];         /* the end that moves its frames */
     struct frame_sink links[SOC_PORTS]; /* instead of a cable */
+    struct hw_lag lag;
     struct rnic rnic;
     struct hw_media *media; /* NULL: none */
     struct medium *medium;

@@ -31,6 +31,8 @@
 #define SOC_PORT0_BASE      0x10100000
 #define SOC_PORT1_BASE      0x10110000
 #define SOC_PORT_SIZE       0x00010000
+#define SOC_LAG_BASE        0x10120000   /* between ports and RNIC */
+#define SOC_LAG_SIZE        0x00001000
 #define SOC_RNIC_BASE       0x10200000
 #define SOC_RNIC_SIZE       0x00100000
 #define SOC_MEDIA_BASE      0x10300000
