@@ -1,0 +1,1122 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "conform.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "firmware/hal/time.h"
+#include "internal.h"
+#include "lib/bytes.h"
+#include "net/wire/nd.h"
+
+enum {
+    PCAP_MAGIC_LEN = 24,
+    PCAP_RECORD_LEN = 16,
+    PEER_HOST = 100,    /* host part of peer 0's address */
+    HOST_NUMBER = 2,    /* of conf_host() */
+    STRANGER_NET = 128, /* 10.0.0.x is the peers'; strangers have 10.x.0.0 */
+    DEFAULT_DEPTH = 32,
+    ALIVE_HOST_NUMBER = 0xee,
+};
+#define LATER_NS      UINT64_C(1000000)
+#define LINK_US       UINT64_C(20000000)
+#define PCAP_MAGIC_NS 0xa1b23c4du
+
+/* ---- The test's log. */
+
+static char *next_step(struct conf *conf)
+{
+    unsigned int at = conf->steps++;
+    unsigned int half = CONF_STEPS_MAX / 2;
+
+    /* The first half stays, the second is a ring of the latest. */
+    return conf->step[at < half ? at : half + (at - half) % half];
+}
+
+void conf_note(struct conf *conf, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(next_step(conf), CONF_STEP_LEN, format, args);
+    va_end(args);
+}
+
+void conf_note_packet(struct conf *conf, const char *what,
+                      const struct packet *packet)
+{
+    char text[CONF_STEP_LEN];
+
+    conf_note(conf, "%10.6f port %u %s %s", (double)packet->time_us / 1e6,
+              packet->port, what, packet_text(packet, text, sizeof(text)));
+}
+
+static void end_test(struct conf *conf, enum conf_outcome outcome,
+                     const char *format, va_list args)
+    __attribute__((noreturn));
+
+static void end_test(struct conf *conf, enum conf_outcome outcome,
+                     const char *format, va_list args)
+{
+    conf->outcome = outcome;
+    vsnprintf(conf->reason, sizeof(conf->reason), format, args);
+    if (outcome == CONF_NA) {
+        skip();
+    }
+    fail();
+    abort();
+}
+
+void conf_fail(struct conf *conf, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    end_test(conf, CONF_FAILED, format, args);
+}
+
+void conf_not_applicable(struct conf *conf, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    end_test(conf, CONF_NA, format, args);
+}
+
+void conf_not_run(struct conf *conf, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    end_test(conf, CONF_NOT_RUN, format, args);
+}
+
+void conf_check(struct conf *conf, bool is_true, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    if (!is_true) {
+        end_test(conf, CONF_FAILED, format, args);
+    }
+    va_end(args);
+}
+
+void conf_equal(struct conf *conf, const char *what, uint64_t got,
+                uint64_t expected)
+{
+    conf_check(conf, got == expected,
+               "%s: expected %llu (%llxh), got %llu (%llxh)", what,
+               (unsigned long long)expected, (unsigned long long)expected,
+               (unsigned long long)got, (unsigned long long)got);
+}
+
+void conf_same(struct conf *conf, const char *what, const void *got,
+               const void *expected, size_t len_bytes)
+{
+    const uint8_t *a = got, *b = expected;
+
+    for (size_t i = 0; i < len_bytes; i++) {
+        conf_check(conf, a[i] == b[i],
+                   "%s: byte %zu of %zu: expected %02x, got %02x", what, i,
+                   len_bytes, b[i], a[i]);
+    }
+}
+
+void conf_status(struct conf *conf, const char *what, uint16_t got,
+                 uint16_t expected)
+{
+    conf_check(conf, got != HOST_LOST,
+               "%s: expected status %03xh, but the connection was lost", what,
+               expected);
+    conf_check(conf, (got & NVME_SC_MASK) == expected,
+               "%s: expected status %03xh, got %03xh%s", what, expected,
+               got & NVME_SC_MASK, got & NVME_STATUS_DNR ? " (DNR)" : "");
+}
+
+/* ---- Time. */
+
+uint64_t conf_now_us(const struct conf *conf)
+{
+    return conf->world.now_ns / 1000;
+}
+
+static bool run(struct conf *conf, bool (*is_done)(void *ctx), void *ctx,
+                uint64_t timeout_us)
+{
+    uint64_t end_ns = conf->world.now_ns + timeout_us * 1000;
+
+    if (conf->host != NULL) {
+        conf->host->sleep.is_asleep = false; /* deadlines may have changed */
+    }
+    if (conf->dut->is_virtual) {
+        return native_world_run(&conf->world, is_done, ctx, timeout_us * 1000);
+    }
+    while (!is_done(ctx)) {
+        if (conf->world.now_ns > end_ns ||
+            !conf->dut->run_once(conf->dut->ctx, &conf->world)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool conf_wait(struct conf *conf, bool (*is_done)(void *ctx), void *ctx,
+               uint64_t timeout_us)
+{
+    double slow = conf->dut->is_virtual ? 1 : conf->options->slow;
+
+    return run(conf, is_done, ctx, (uint64_t)((double)timeout_us * slow));
+}
+
+struct moment {
+    const struct native_world *world;
+    uint64_t ns;
+};
+
+static bool has_come(void *ctx)
+{
+    const struct moment *moment = ctx;
+
+    return moment->world->now_ns >= moment->ns;
+}
+
+void conf_pass(struct conf *conf, uint64_t us)
+{
+    struct moment moment = {&conf->world, conf->world.now_ns + us * 1000};
+
+    if (conf->dut->is_virtual) {
+        if (conf->host != NULL) {
+            conf->host->sleep.is_asleep = false;
+        }
+        native_world_pass(&conf->world, us * 1000);
+        return;
+    }
+    conf->pass_until_ns = moment.ns; /* wakes the loop */
+    run(conf, has_come, &moment, us + 1000000);
+    conf->pass_until_ns = NATIVE_NO_DEADLINE;
+}
+
+void *conf_alloc(struct conf *conf, size_t bytes)
+{
+    struct conf_memory *memory = calloc(1, sizeof(*memory) + bytes);
+
+    ASSERT(memory != NULL);
+    memory->next = conf->memory;
+    conf->memory = memory;
+    return memory->data;
+}
+
+uint64_t conf_random(struct conf *conf)
+{
+    conf->random ^= conf->random << 13;
+    conf->random ^= conf->random >> 7;
+    conf->random ^= conf->random << 17;
+    return conf->random;
+}
+
+/* ---- Captures. */
+
+static void pcap_open(struct conf *conf)
+{
+    uint8_t header[PCAP_MAGIC_LEN] = {0};
+    char path[512];
+
+    conf->pcap = NULL;
+    if (conf->options->pcap_folder == NULL) {
+        return;
+    }
+    snprintf(path, sizeof(path), "%s/%s.%s.pcap", conf->options->pcap_folder,
+             conf->chapter, conf->test->id);
+    conf->pcap = fopen(path, "wb");
+    if (conf->pcap == NULL) {
+        fprintf(stderr, "essd_conform: cannot write %s\n", path);
+        exit(2);
+    }
+    put_le32(header, PCAP_MAGIC_NS);
+    put_le16(header + 4, 2);
+    put_le16(header + 6, 4);
+    put_le32(header + 16, FRAME_LEN_MAX);
+    put_le32(header + 20, 1); /* Ethernet */
+    fwrite(header, sizeof(header), 1, conf->pcap);
+}
+
+static void pcap_frame(struct conf *conf, const uint8_t *data, size_t len)
+{
+    uint8_t record[PCAP_RECORD_LEN];
+    uint64_t ns = conf->world.now_ns;
+
+    if (conf->pcap == NULL) {
+        return;
+    }
+    put_le32(record, (uint32_t)(ns / 1000000000));
+    put_le32(record + 4, (uint32_t)(ns % 1000000000));
+    put_le32(record + 8, (uint32_t)len);
+    put_le32(record + 12, (uint32_t)len);
+    fwrite(record, sizeof(record), 1, conf->pcap);
+    fwrite(data, len, 1, conf->pcap);
+}
+
+/* ---- Towards the target. */
+
+static struct conf_tx *keep(const uint8_t *data, size_t len, uint8_t flags)
+{
+    struct conf_tx *tx = malloc(sizeof(*tx) + len);
+
+    ASSERT(tx != NULL);
+    tx->next = NULL;
+    tx->len_bytes = len;
+    tx->flags = flags;
+    memcpy(tx->data, data, len);
+    return tx;
+}
+
+static void drain(struct conf_wire *wire)
+{
+    struct dut *dut = wire->conf->dut;
+
+    while (wire->out != NULL) {
+        struct conf_tx *tx = wire->out;
+
+        if (!dut->send(dut->ctx, wire->port, tx->data, tx->len_bytes,
+                       tx->flags)) {
+            return;
+        }
+        wire->out = tx->next;
+        if (wire->out == NULL) {
+            wire->out_tail = &wire->out;
+        }
+        free(tx);
+    }
+}
+
+static void put_out(struct conf_wire *wire, const uint8_t *data, size_t len,
+                    uint8_t flags)
+{
+    struct conf *conf = wire->conf;
+
+    pcap_frame(conf, data, len);
+    if (wire->out == NULL &&
+        conf->dut->send(conf->dut->ctx, wire->port, data, len, flags)) {
+        return;
+    }
+    *wire->out_tail = keep(data, len, flags);
+    wire->out_tail = &(*wire->out_tail)->next;
+}
+
+void conf_send_frame(struct conf *conf, unsigned int port, const uint8_t *frame,
+                     size_t len_bytes, uint8_t flags)
+{
+    struct packet packet;
+
+    packet_parse(&packet, frame, len_bytes);
+    packet.port = port;
+    packet.time_us = conf_now_us(conf);
+    conf_note_packet(conf, "sent", &packet);
+    put_out(&conf->wires[port], frame, len_bytes, flags);
+}
+
+/* ---- From the target. */
+
+static void answer_arp(struct conf *conf, const struct conf_peer *peer,
+                       const struct packet *packet)
+{
+    struct arp arp = {
+        .operation = ARP_REPLY,
+        .sender_mac = peer->mac,
+        .sender_ip = peer->ip4,
+        .target_mac = packet->arp.sender_mac,
+        .target_ip = packet->arp.sender_ip,
+    };
+    struct eth eth = {
+        .dst = packet->eth.src,
+        .src = peer->mac,
+        .type = ETHERTYPE_ARP,
+        .tagged = peer->vlan != 0,
+        .vlan = peer->vlan,
+        .priority = peer->priority,
+    };
+    uint8_t frame[ETH_TAGGED_LEN + ARP_LEN];
+
+    eth_emit(&eth, frame);
+    arp_emit(&arp, frame + eth_header_len(&eth));
+    put_out(&conf->wires[peer->port], frame, eth_header_len(&eth) + ARP_LEN, 0);
+}
+
+static void answer_nd(struct conf *conf, const struct conf_peer *peer,
+                      const struct packet *packet)
+{
+    struct nd_neighbor advert = {
+        .type = ND_NEIGHBOR_ADVERT,
+        .solicited = true,
+        .override = true,
+        .has_lladdr = true,
+        .lladdr = peer->mac,
+        .target = peer->ip6,
+    };
+    struct packet_path path = {
+        .src_mac = peer->mac,
+        .dst_mac = packet->eth.src,
+        .src = peer->ip6,
+        .dst = packet->src,
+        .vlan = peer->vlan,
+        .priority = peer->priority,
+        .ttl = 255,
+    };
+    uint8_t message[ND_NEIGHBOR_MAX_LEN], frame[128];
+    size_t len = nd_neighbor_emit(&advert, &path.src, &path.dst, message);
+
+    len = packet_ip(frame, &path, IP_PROTOCOL_ICMPV6, message, len);
+    put_out(&conf->wires[peer->port], frame, len, 0);
+}
+
+static void answer_for_peers(struct conf *conf, const struct packet *packet)
+{
+    struct nd_neighbor solicit;
+    bool is_arp = packet->has_arp && packet->arp.operation == ARP_REQUEST;
+    bool is_nd = packet->has_icmp && packet->is_v6 &&
+                 packet->icmp.type == ND_NEIGHBOR_SOLICIT &&
+                 nd_neighbor_parse(&solicit, packet->l4, packet->l4_len) &&
+                 !ip_addr_is_unspecified(&packet->src);
+
+    for (unsigned int i = 0; (is_arp || is_nd) && i < CONF_PEERS; i++) {
+        const struct conf_peer *peer = &conf->peers[packet->port][i];
+
+        if (!conf->has_peer[packet->port][i] || !peer->answers ||
+            peer->vlan != packet->eth.vlan) {
+            continue;
+        }
+        if (is_arp && ip_addr_equal(&packet->arp.target_ip, &peer->ip4)) {
+            answer_arp(conf, peer, packet);
+        } else if (is_nd && ip_addr_equal(&solicit.target, &peer->ip6)) {
+            answer_nd(conf, peer, packet);
+        }
+    }
+}
+
+static void take_in(struct conf *conf, unsigned int port, const uint8_t *data,
+                    size_t len)
+{
+    struct frame_rx frame = {.data = data, .len_bytes = (uint32_t)len};
+    struct conf_rx *rx = malloc(sizeof(*rx) + len);
+
+    ASSERT(rx != NULL);
+    rx->next = NULL;
+    rx->is_taken = false;
+    memcpy(rx->data, data, len);
+    if (!packet_parse(&rx->packet, rx->data, len)) {
+        conf_note(conf, "port %u got a frame of %zu bytes", port, len);
+    }
+    rx->packet.port = port;
+    rx->packet.time_us = conf_now_us(conf);
+    *conf->rx_tail = rx;
+    conf->rx_tail = &rx->next;
+    answer_for_peers(conf, &rx->packet);
+    for (unsigned int i = 0; i < CONF_LISTENERS; i++) {
+        if (conf->listeners[i].packet != NULL) {
+            conf->listeners[i].packet(conf->listeners[i].ctx, &rx->packet);
+        }
+    }
+    if (conf->host != NULL) {
+        hw_port_rx(&conf->host->machine.ports[port], &frame, 1);
+    }
+}
+
+/* ---- A hand on the wire. */
+
+static void go_on(struct conf_wire *wire, bool is_from_target,
+                  const uint8_t *data, size_t len)
+{
+    if (is_from_target) {
+        take_in(wire->conf, wire->port, data, len);
+    } else {
+        put_out(wire, data, len, 0);
+    }
+}
+
+static bool release_later(struct conf_wire *wire, bool is_from_target)
+{
+    struct conf_tx *tx = wire->later[is_from_target];
+
+    if (tx == NULL) {
+        return false;
+    }
+    wire->later[is_from_target] = NULL;
+    go_on(wire, is_from_target, tx->data, tx->len_bytes);
+    free(tx);
+    return true;
+}
+
+static void through_filter(struct conf_wire *wire, bool is_from_target,
+                           uint8_t *data, uint32_t len)
+{
+    struct conf *conf = wire->conf;
+    struct conf_frame frame = {
+        .port = wire->port,
+        .is_from_target = is_from_target,
+        .number = conf->frames++,
+        .data = data,
+        .len_bytes = &len,
+    };
+    enum conf_verdict verdict = CONF_PASS;
+
+    if (conf->filter != NULL) {
+        verdict = conf->filter(conf->filter_ctx, &frame);
+    }
+    switch (verdict) {
+    case CONF_DROP:
+        return;
+    case CONF_LATER:
+        release_later(wire, is_from_target);
+        wire->later[is_from_target] = keep(data, len, 0);
+        wire->later_until_ns[is_from_target] = conf->world.now_ns + LATER_NS;
+        return;
+    case CONF_TWICE:
+        go_on(wire, is_from_target, data, len);
+        break;
+    case CONF_PASS:
+        break;
+    }
+    go_on(wire, is_from_target, data, len);
+    release_later(wire, is_from_target);
+}
+
+static void on_receive(void *ctx, unsigned int port,
+                       const struct frame_rx *frames, unsigned int count)
+{
+    static uint8_t copy[FRAME_LEN_MAX];
+    struct conf *conf = ctx;
+
+    for (unsigned int i = 0; i < count; i++) {
+        pcap_frame(conf, frames[i].data, frames[i].len_bytes);
+        memcpy(copy, frames[i].data, frames[i].len_bytes);
+        through_filter(&conf->wires[port], true, copy, frames[i].len_bytes);
+    }
+}
+
+static void on_room(void *ctx, unsigned int port)
+{
+    struct conf *conf = ctx;
+
+    drain(&conf->wires[port]);
+}
+
+/* The host's port sends. */
+static unsigned int host_send(void *ctx, const struct frame_tx *burst,
+                              unsigned int count)
+{
+    static uint8_t copy[FRAME_LEN_MAX];
+    struct conf_wire *wire = ctx;
+
+    for (unsigned int i = 0; i < count; i++) {
+        const struct frame_tx *tx = &burst[i];
+        uint8_t *at = copy;
+
+        memcpy(at, tx->head, tx->head_len);
+        at += tx->head_len;
+        for (unsigned int k = 0; k < tx->num_pieces; k++) {
+            memcpy(at, tx->pieces[k].data, tx->pieces[k].len_bytes);
+            at += tx->pieces[k].len_bytes;
+        }
+        memcpy(at, tx->tail, tx->tail_len);
+        at += tx->tail_len;
+        through_filter(wire, false, copy, (uint32_t)(at - copy));
+    }
+    return count;
+}
+
+/* ---- The node that holds frames back. */
+
+static bool node_step(void *ctx)
+{
+    struct conf *conf = ctx;
+    bool is_busy = false;
+
+    for (unsigned int i = 0; i < CONF_PORTS; i++) {
+        struct conf_wire *wire = &conf->wires[i];
+
+        drain(wire);
+        for (unsigned int k = 0; k < 2; k++) {
+            if (wire->later_until_ns[k] <= conf->world.now_ns) {
+                wire->later_until_ns[k] = NATIVE_NO_DEADLINE;
+                is_busy |= release_later(wire, k == 1);
+            }
+        }
+    }
+    return is_busy;
+}
+
+static void node_relax(void *ctx)
+{
+    (void)ctx;
+}
+
+static uint64_t node_deadline_ns(void *ctx)
+{
+    const struct conf *conf = ctx;
+    uint64_t first = conf->pass_until_ns;
+
+    for (unsigned int i = 0; i < CONF_PORTS; i++) {
+        for (unsigned int k = 0; k < 2; k++) {
+            first = MIN(first, conf->wires[i].later_until_ns[k]);
+        }
+    }
+    return first;
+}
+
+static uint32_t no_register(void *ctx, uint32_t addr)
+{
+    (void)ctx;
+    (void)addr;
+    ASSERT(false);
+    return 0;
+}
+
+static void no_register_write(void *ctx, uint32_t addr, uint32_t value)
+{
+    (void)value;
+    no_register(ctx, addr);
+}
+
+static const struct native_node_ops node_ops = {
+    .step = node_step,
+    .relax = node_relax,
+    .deadline_ns = node_deadline_ns,
+    .mmio_read = no_register,
+    .mmio_write = no_register_write,
+};
+
+/* ---- A test's start and end. */
+
+bool conf_begin(struct conf *conf)
+{
+    struct dut_events events = {conf, on_receive, on_room};
+
+    native_world_init(&conf->world);
+    native_node_add(&conf->world, &conf->node, &node_ops, conf, 4096);
+    conf->rx = NULL;
+    conf->rx_tail = &conf->rx;
+    conf->frames = 0;
+    conf->filter = NULL;
+    conf->host = NULL;
+    conf->memory = NULL;
+    conf->num_rcs = 0;
+    conf->pass_until_ns = NATIVE_NO_DEADLINE;
+    conf->steps = 0;
+    conf->reason[0] = '\0';
+    conf->generation++;
+    memset(conf->listeners, 0, sizeof(conf->listeners));
+    memset(conf->has_peer, 0, sizeof(conf->has_peer));
+    for (unsigned int i = 0; i < CONF_PORTS; i++) {
+        conf->wires[i] = (struct conf_wire){
+            .conf = conf,
+            .port = i,
+            .later_until_ns = {NATIVE_NO_DEADLINE, NATIVE_NO_DEADLINE},
+        };
+        conf->wires[i].out_tail = &conf->wires[i].out;
+    }
+    pcap_open(conf);
+    if (!conf->dut->begin(conf->dut->ctx, &conf->world, &events)) {
+        return false;
+    }
+    conf->dut->describe(conf->dut->ctx, &conf->target);
+    conf->target.path_mtu = conf->target.mtu_bytes >= 4096 + 160 ? IB_MTU_4096
+                            : conf->target.mtu_bytes >= 2048 + 160
+                                ? IB_MTU_2048
+                                : IB_MTU_1024;
+    conf_flush(conf);
+    return true;
+}
+
+static void free_list(struct conf_tx *tx)
+{
+    while (tx != NULL) {
+        struct conf_tx *next = tx->next;
+
+        free(tx);
+        tx = next;
+    }
+}
+
+void conf_end(struct conf *conf)
+{
+    if (conf->host != NULL) {
+        if (!conf->dut->is_virtual) {
+            host_disconnect(&conf->host->host);
+        }
+        native_host_destroy(conf->host);
+        conf->host = NULL;
+    }
+    conf->dut->end_test(conf->dut->ctx);
+    for (unsigned int i = 0; i < CONF_PORTS; i++) {
+        free_list(conf->wires[i].out);
+        free_list(conf->wires[i].later[0]);
+        free_list(conf->wires[i].later[1]);
+    }
+    while (conf->rx != NULL) {
+        struct conf_rx *next = conf->rx->next;
+
+        free(conf->rx);
+        conf->rx = next;
+    }
+    while (conf->memory != NULL) {
+        struct conf_memory *next = conf->memory->next;
+
+        free(conf->memory);
+        conf->memory = next;
+    }
+    native_node_remove(&conf->node);
+    native_world_end(&conf->world);
+    if (conf->pcap != NULL) {
+        fclose(conf->pcap);
+        conf->pcap = NULL;
+    }
+}
+
+/* ---- What tests ask. */
+
+const struct conf_target *conf_target(const struct conf *conf)
+{
+    return &conf->target;
+}
+
+const struct ip_addr *conf_target_ip(const struct conf *conf, unsigned int port,
+                                     bool is_v6)
+{
+    return is_v6 ? &conf->target.ports[port].ip6
+                 : &conf->target.ports[port].ip4;
+}
+
+struct taking {
+    struct conf_rx **from;
+    conf_match *match;
+    const void *ctx;
+    struct conf_rx *found;
+};
+
+static bool look(void *ctx)
+{
+    struct taking *taking = ctx;
+
+    while (*taking->from != NULL) {
+        struct conf_rx *rx = *taking->from;
+
+        if (!rx->is_taken && taking->match(&rx->packet, taking->ctx)) {
+            taking->found = rx;
+            return true;
+        }
+        taking->from = &rx->next;
+    }
+    return false;
+}
+
+const struct packet *conf_take_within(struct conf *conf, conf_match *match,
+                                      const void *ctx, uint64_t timeout_us)
+{
+    struct taking taking = {&conf->rx, match, ctx, NULL};
+
+    if (!look(&taking) && !conf_wait(conf, look, &taking, timeout_us)) {
+        return NULL;
+    }
+    taking.found->is_taken = true;
+    conf_note_packet(conf, "got ", &taking.found->packet);
+    return &taking.found->packet;
+}
+
+/* For a failure: what came instead. */
+static void note_untaken(struct conf *conf)
+{
+    unsigned int count = 0;
+
+    for (struct conf_rx *rx = conf->rx; rx != NULL && count < 20;
+         rx = rx->next) {
+        if (!rx->is_taken) {
+            conf_note_packet(conf, "also", &rx->packet);
+            count++;
+        }
+    }
+}
+
+const struct packet *conf_take(struct conf *conf, const char *what,
+                               conf_match *match, const void *ctx)
+{
+    const struct packet *packet =
+        conf_take_within(conf, match, ctx, CONF_ANSWER_US);
+
+    if (packet == NULL) {
+        note_untaken(conf);
+        conf_fail(conf, "expected %s: nothing came", what);
+    }
+    return packet;
+}
+
+void conf_expect_none(struct conf *conf, const char *what, conf_match *match,
+                      const void *ctx, uint64_t for_us)
+{
+    if (conf_take_within(conf, match, ctx, for_us) != NULL) {
+        conf_fail(conf, "expected no %s, but there was one", what);
+    }
+}
+
+void conf_flush(struct conf *conf)
+{
+    for (struct conf_rx *rx = conf->rx; rx != NULL; rx = rx->next) {
+        rx->is_taken = true;
+    }
+}
+
+unsigned int conf_count(const struct conf *conf, conf_match *match,
+                        const void *ctx)
+{
+    unsigned int count = 0;
+
+    for (const struct conf_rx *rx = conf->rx; rx != NULL; rx = rx->next) {
+        count += match(&rx->packet, ctx);
+    }
+    return count;
+}
+
+void conf_set_filter(struct conf *conf, conf_filter_fn *filter, void *ctx)
+{
+    conf->filter = filter;
+    conf->filter_ctx = ctx;
+}
+
+void conf_listen(struct conf *conf, const struct conf_listener *listener)
+{
+    for (unsigned int i = 0; i < CONF_LISTENERS; i++) {
+        if (conf->listeners[i].packet == NULL) {
+            conf->listeners[i] = *listener;
+            return;
+        }
+    }
+    ASSERT(false); /* a test with that many: raise CONF_LISTENERS */
+}
+
+void conf_unlisten(struct conf *conf, void *ctx)
+{
+    for (unsigned int i = 0; i < CONF_LISTENERS; i++) {
+        if (conf->listeners[i].ctx == ctx) {
+            conf->listeners[i] = (struct conf_listener){0};
+        }
+    }
+}
+
+/* ---- Peers. */
+
+static struct ip_addr in_subnet(const struct ip_addr *target, uint8_t host)
+{
+    struct ip_addr ip = *target;
+
+    if (!ip_addr_is_unspecified(target)) {
+        ip.bytes[15] = host;
+    }
+    return ip;
+}
+
+struct conf_peer *conf_peer(struct conf *conf, unsigned int index,
+                            unsigned int port)
+{
+    struct conf_peer *peer = &conf->peers[port][index];
+    const struct conf_port *to = &conf->target.ports[port];
+
+    ASSERT(index < CONF_PEERS && port < CONF_PORTS);
+    if (!conf->has_peer[port][index]) {
+        conf->has_peer[port][index] = true;
+        *peer = (struct conf_peer){
+            .port = port,
+            .mac = {{0x02, 0xc0, 0x4f, (uint8_t)conf->generation, (uint8_t)port,
+                     (uint8_t)index}},
+            .ip4 = in_subnet(&to->ip4, (uint8_t)(PEER_HOST + index)),
+            .ip6 = in_subnet(&to->ip6, (uint8_t)(PEER_HOST + index)),
+            .answers = true,
+        };
+    }
+    return peer;
+}
+
+struct conf_peer conf_stranger(struct conf *conf, unsigned int number,
+                               unsigned int port)
+{
+    struct conf_peer peer = {
+        .port = port,
+        .mac = {{0x02, 0x57, (uint8_t)(number >> 16), (uint8_t)(number >> 8),
+                 (uint8_t)number, (uint8_t)port}},
+        .ip4 = ip_addr_from_v4(
+            (uint32_t)(10u << 24 | (uint32_t)STRANGER_NET << 16) + number),
+        .ip6 = conf->target.ports[port].ip6,
+    };
+
+    peer.ip6.bytes[12] = 1;
+    put_be24(peer.ip6.bytes + 13, number);
+    return peer;
+}
+
+/* ---- The host. */
+
+static bool host_run(void *ctx, bool (*is_done)(void *done_ctx), void *done_ctx,
+                     uint64_t timeout_us)
+{
+    struct conf *conf = ctx;
+
+    return conf_wait(conf, is_done, done_ctx, timeout_us);
+}
+
+static bool host_link_is_up(void *ctx)
+{
+    const struct native_host *host = ctx;
+
+    return host->net.ports[0].is_up && host->net.ports[1].is_up;
+}
+
+struct native_host *conf_host(struct conf *conf)
+{
+    struct native_node_config config = {
+        .number = HOST_NUMBER,
+        .has_ipv6 = true,
+        .mtu_bytes = conf->target.mtu_bytes,
+        .generation = conf->generation,
+    };
+
+    if (conf->host != NULL) {
+        return conf->host;
+    }
+    for (unsigned int i = 0; i < CONF_PORTS; i++) {
+        struct ip_addr own =
+            in_subnet(&conf->target.ports[i].ip4, (uint8_t)HOST_NUMBER);
+
+        config.ipv4[i] = ip_addr_is_unspecified(&own) ? 0 : ip_addr_to_v4(&own);
+    }
+    conf->host = native_host_create(&conf->world, &config);
+    conf->host->host_config.run = host_run;
+    conf->host->host_config.run_ctx = conf;
+    conf->host->host.config.run = host_run;
+    conf->host->host.config.run_ctx = conf;
+    for (unsigned int i = 0; i < CONF_PORTS; i++) {
+        struct frame_sink sink = {.ctx = &conf->wires[i], .send = host_send};
+
+        machine_link(&conf->host->machine, i, &sink);
+    }
+    conf_check(conf, conf_wait(conf, host_link_is_up, conf->host, LINK_US),
+               "the tester's own link did not come up");
+    return conf->host;
+}
+
+struct neigh_wait {
+    struct net_stack *stack;
+    uint16_t index;
+};
+
+static bool neigh_is_known(void *ctx)
+{
+    const struct neigh_wait *wait = ctx;
+    struct neigh_info info;
+
+    return net_neigh_info(wait->stack, wait->index, &info);
+}
+
+static void look_up(struct conf *conf, uint8_t local, const struct ip_addr *ip,
+                    uint16_t *neigh)
+{
+    struct native_host *host = conf_host(conf);
+    struct neigh_wait wait = {.stack = &host->net.stack};
+    enum neigh_result result = net_neigh_resolve(
+        wait.stack, local, ip, conf_now_us(conf), &wait.index);
+
+    conf_check(conf,
+               (result == NEIGH_READY || result == NEIGH_PENDING) &&
+                   conf_wait(conf, neigh_is_known, &wait, CONF_ANSWER_US * 2),
+               "the target does not answer ARP or ND for its address");
+    *neigh = wait.index;
+}
+
+void conf_resolve(struct conf *conf, const struct conf_session *session,
+                  struct host_target *target)
+{
+    struct native_host *host = conf_host(conf);
+    uint8_t local = (uint8_t)(session->port + (session->is_v6 ? 2 : 0));
+    const struct net_address_config *own =
+        net_stack_address(&host->net.stack, local);
+    struct ip_addr ip = session->target_ip;
+
+    if (ip_addr_is_unspecified(&ip)) {
+        ip = *conf_target_ip(conf, session->port, session->is_v6);
+    }
+    *target = (struct host_target){
+        .path = {.laddr = local,
+                 .mtu = host->net.ports[session->port].path_mtu},
+        .local_ip = own->ip,
+        .peer_ip = ip,
+        .service_port = DRIVE_SERVICE_PORT,
+        .io_queues = session->io_queues,
+        .depth = session->depth != 0 ? session->depth : (uint16_t)DEFAULT_DEPTH,
+        .kato_ms = session->kato_ms,
+    };
+    look_up(conf, local, &ip, &target->path.neigh);
+    snprintf(target->subnqn, sizeof(target->subnqn), "%s",
+             session->subnqn != NULL ? session->subnqn : conf->target.nqn);
+    if (session->hostnqn != NULL) {
+        snprintf(target->hostnqn, sizeof(target->hostnqn), "%s",
+                 session->hostnqn);
+    } else {
+        snprintf(target->hostnqn, sizeof(target->hostnqn),
+                 "nqn.2026-01.net.example:conform-%u", session->host_number);
+    }
+    target->hostid[0] = 0xc0;
+    target->hostid[15] = session->host_number;
+}
+
+static struct nvme_host *connect_to(struct conf *conf,
+                                    const struct conf_session *session)
+{
+    struct nvme_host *host =
+        session->on != NULL ? session->on : &conf_host(conf)->host;
+    struct host_target target;
+    uint16_t status;
+
+    conf_resolve(conf, session, &target);
+    status = host_connect(host, &target);
+    conf_check(conf, status != HOST_LOST,
+               "connect: no answer, or refused with REJ %u, NVMe status %u",
+               host->conn[0].reject_reason, host->conn[0].reject_status);
+    conf_status(conf, "connect", status, NVME_SC_SUCCESS);
+    return host;
+}
+
+struct nvme_host *conf_connect(struct conf *conf,
+                               const struct conf_session *session)
+{
+    return connect_to(conf, session);
+}
+
+struct nvme_host *conf_connect_discovery(struct conf *conf,
+                                         const struct conf_session *session)
+{
+    struct conf_session discovery = *session;
+
+    discovery.subnqn = NVME_DISCOVERY_NQN;
+    discovery.io_queues = 0;
+    return connect_to(conf, &discovery);
+}
+
+/* ---- Verified I/O. */
+
+void conf_fill(uint8_t *data, uint64_t lba, uint32_t blocks, uint32_t version)
+{
+    for (uint32_t i = 0; i < blocks; i++) {
+        uint8_t *block = data + (size_t)i * CONF_BLOCK;
+        uint64_t x = (lba + i) * UINT64_C(0x9e3779b97f4a7c15) + version;
+
+        for (unsigned int k = 0; k < CONF_BLOCK; k += 8) {
+            x ^= x << 13;
+            x ^= x >> 7;
+            x ^= x << 17;
+            put_le64(block + k, x);
+        }
+        put_le64(block, lba + i);
+        put_le32(block + 8, version);
+    }
+}
+
+static uint16_t io(struct conf *conf, struct nvme_host *host, uint8_t opcode,
+                   uint16_t qid, uint64_t lba, uint32_t blocks)
+{
+    struct host_io io = {
+        .qid = qid,
+        .opcode = opcode,
+        .kind = HOST_DATA_KEYED,
+        .nsid = conf->target.nsid,
+        .lba = lba,
+        .blocks = blocks,
+        .len_bytes = blocks * CONF_BLOCK,
+    };
+
+    return host_io(host, &io);
+}
+
+void conf_write(struct conf *conf, struct nvme_host *host, uint16_t qid,
+                uint64_t lba, uint32_t blocks, uint32_t version)
+{
+    conf_fill(conf->host->data, lba, blocks, version);
+    conf_status(conf, "write", io(conf, host, NVM_WRITE, qid, lba, blocks),
+                NVME_SC_SUCCESS);
+}
+
+void conf_verify(struct conf *conf, struct nvme_host *host, uint16_t qid,
+                 uint64_t lba, uint32_t blocks, uint32_t version)
+{
+    size_t len = (size_t)blocks * CONF_BLOCK;
+    uint8_t *expected = conf_alloc(conf, len);
+    size_t at;
+
+    conf_fill(expected, lba, blocks, version);
+    memset(conf->host->data, 0xa5, len);
+    conf_status(conf, "read", io(conf, host, NVM_READ, qid, lba, blocks),
+                NVME_SC_SUCCESS);
+    for (at = 0; at < len && conf->host->data[at] == expected[at]; at++) {
+    }
+    conf_check(conf, at == len, "read: byte %zu of block %llu differs",
+               at % CONF_BLOCK, (unsigned long long)(lba + at / CONF_BLOCK));
+}
+
+void conf_expect_alive(struct conf *conf)
+{
+    struct nvme_host *more = conf_alloc(conf, sizeof(*more));
+    struct conf_session session = {
+        .io_queues = 1,
+        .host_number = ALIVE_HOST_NUMBER,
+        .on = more,
+    };
+
+    conf_note(conf, "a well-behaved host connects and does verified I/O");
+    conf_set_filter(conf, NULL, NULL);
+    native_host_add(conf_host(conf), more, 1);
+    connect_to(conf, &session);
+    conf_write(conf, more, 1, 64, 8, 7);
+    conf_verify(conf, more, 1, 64, 8, 7);
+    host_disconnect(more);
+    host_end(more);
+}
+
+/* ---- Control. */
+
+void conf_partner(struct conf *conf, unsigned int port, const char *key,
+                  const char *value)
+{
+    conf_note(conf, "port %u's link partner: %s %s", port, key, value);
+    if (!conf->dut->partner(conf->dut->ctx, port, key, value)) {
+        conf_not_run(conf, "the link partner of port %u cannot be set: %s %s",
+                     port, key, value);
+    }
+}
+
+void conf_power_cut(struct conf *conf)
+{
+    conf_note(conf, "power off and on");
+    if (!conf->dut->power_cut(conf->dut->ctx)) {
+        conf_fail(conf, "the drive did not come back after a power cut");
+    }
+}
+
+void conf_reset(struct conf *conf)
+{
+    conf_note(conf, "warm reset");
+    if (!conf->dut->reset(conf->dut->ctx)) {
+        conf_fail(conf, "the drive did not come back after a reset");
+    }
+}
+
+const char *conf_console(struct conf *conf, const char *line)
+{
+    conf_note(conf, "console: %s", line);
+    if (!conf->dut->console(conf->dut->ctx, line, conf->console,
+                            sizeof(conf->console))) {
+        conf_not_run(conf, "the console does not answer \"%s\"", line);
+    }
+    return conf->console;
+}
+
+struct native_drive *conf_native_drive(struct conf *conf)
+{
+    return conf->dut->native != NULL ? conf->dut->native(conf->dut->ctx) : NULL;
+}

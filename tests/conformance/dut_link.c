@@ -1,0 +1,496 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A target on a link, in real time: QEMU's stream sockets (a 4-byte big-endian
+ * length before each frame) or a network interface (AF_PACKET, beside the
+ * kernel's own addresses).
+ *
+ * Control, for the drive in QEMU, is a UNIX socket with a line each way:
+ * docs/conformance.md, "Control".
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/if_packet.h>
+#include <net/if.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "dut.h"
+#include "firmware/native/socket_link.h"
+#include "internal.h"
+#include "lib/bytes.h"
+#include "target_info.h"
+
+enum {
+    EVERY_PROTOCOL = 3, /* ETH_P_ALL: its header clashes with ours */
+    PREFIX = 4,
+    BUFFER = 1024 * 1024,
+    BURST = 64,
+    MS = 1000000,
+    REPLY_LEN = 65536,
+    MAX_WAIT_MS = 50,
+    CONTROL_WORDS = 512,
+};
+
+struct link {
+    int fd;
+    size_t in_len, out_at, out_len;
+    bool was_full;
+    uint8_t *in, *out;
+};
+
+struct link_dut {
+    struct dut_link_config config;
+    struct native_world *world;
+    struct dut_events events;
+    struct link links[CONF_PORTS];
+    unsigned int num_links;
+    bool is_interface;
+    int control; /* -1: none */
+    char reply[REPLY_LEN];
+};
+
+/* ---- Links. */
+
+static bool open_socket(struct link *link, const char *path)
+{
+    link->fd = socket_link_connect(path);
+    link->in_len = link->out_at = link->out_len = 0;
+    return link->fd >= 0 &&
+           fcntl(link->fd, F_SETFL, fcntl(link->fd, F_GETFL) | O_NONBLOCK) == 0;
+}
+
+static bool open_links(struct link_dut *dut)
+{
+    for (unsigned int i = 0; i < CONF_PORTS; i++) {
+        const char *path = dut->config.sockets[i];
+
+        if (path == NULL) {
+            break;
+        }
+        if (!open_socket(&dut->links[i], path)) {
+            fprintf(stderr, "essd_conform: %s: %s\n", path, strerror(errno));
+            return false;
+        }
+        dut->num_links = i + 1;
+    }
+    return dut->num_links != 0;
+}
+
+static void close_links(struct link_dut *dut)
+{
+    for (unsigned int i = 0; i < dut->num_links; i++) {
+        close(dut->links[i].fd);
+        dut->links[i].in_len = 0;
+        dut->links[i].out_at = dut->links[i].out_len = 0;
+    }
+    dut->num_links = 0;
+}
+
+static bool open_interface(struct link_dut *dut)
+{
+    const char *name = dut->config.interface;
+    struct sockaddr_ll addr = {
+        .sll_family = AF_PACKET,
+        .sll_protocol = htons(EVERY_PROTOCOL),
+        .sll_ifindex = (int)if_nametoindex(name),
+    };
+    struct packet_mreq all = {
+        .mr_ifindex = addr.sll_ifindex,
+        .mr_type = PACKET_MR_PROMISC,
+    };
+    int fd;
+
+    if (addr.sll_ifindex == 0) {
+        fprintf(stderr, "essd_conform: there is no interface %s\n", name);
+        return false;
+    }
+    fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK,
+                htons(EVERY_PROTOCOL));
+    if (fd < 0) {
+        fprintf(stderr,
+                "essd_conform: raw frames on %s need CAP_NET_RAW: run as root, "
+                "or grant it with setcap cap_net_raw+ep (%s)\n",
+                name, strerror(errno));
+        return false;
+    }
+    if (bind(fd, (const struct sockaddr *)&addr, sizeof(addr)) != 0 ||
+        setsockopt(fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &all, sizeof(all)) !=
+            0) {
+        fprintf(stderr, "essd_conform: %s: %s\n", name, strerror(errno));
+        close(fd);
+        return false;
+    }
+    dut->links[0].fd = fd;
+    dut->num_links = 1;
+    dut->is_interface = true;
+    return true;
+}
+
+static bool would_block(ssize_t n)
+{
+    return n < 0 && (errno == EAGAIN || errno == EINTR || errno == ENOBUFS);
+}
+
+/* @return false: the other end is gone */
+static bool flush_out(struct link_dut *dut, unsigned int port)
+{
+    struct link *link = &dut->links[port];
+    ssize_t n;
+
+    if (link->out_at == link->out_len) {
+        return true;
+    }
+    n = send(link->fd, link->out + link->out_at, link->out_len - link->out_at,
+             MSG_NOSIGNAL);
+    if (n <= 0) {
+        return would_block(n);
+    }
+    link->out_at += (size_t)n;
+    if (link->out_at == link->out_len) {
+        link->out_at = link->out_len = 0;
+        if (link->was_full) {
+            link->was_full = false;
+            dut->events.room(dut->events.ctx, port);
+        }
+    }
+    return true;
+}
+
+static bool send_frame(void *ctx, unsigned int port, const uint8_t *frame,
+                       size_t len_bytes, uint8_t flags)
+{
+    struct link_dut *dut = ctx;
+    struct link *link = &dut->links[port];
+    uint8_t *at = link->out + link->out_len;
+
+    (void)flags; /* there is no way to send them: conform.h, CONF_NEEDS_FLAGS */
+    if (port >= dut->num_links) {
+        return true; /* nothing is plugged in there */
+    }
+    if (dut->is_interface) {
+        ssize_t n = send(link->fd, frame, len_bytes, 0);
+
+        link->was_full |= would_block(n);
+        return !would_block(n);
+    }
+    if (link->out_len + PREFIX + len_bytes > BUFFER) {
+        link->was_full = true;
+        return false;
+    }
+    put_be32(at, (uint32_t)len_bytes);
+    memcpy(at + PREFIX, frame, len_bytes);
+    link->out_len += PREFIX + len_bytes;
+    return true;
+}
+
+static bool take_frames(struct link_dut *dut, unsigned int port)
+{
+    struct link *link = &dut->links[port];
+    size_t at = 0;
+
+    while (link->in_len - at >= PREFIX) {
+        uint32_t len = get_be32(link->in + at);
+        struct frame_rx frame = {.data = link->in + at + PREFIX,
+                                 .len_bytes = len};
+
+        if (len > FRAME_LEN_MAX) {
+            return false; /* out of step: no way back */
+        }
+        if (link->in_len - at - PREFIX < len) {
+            break;
+        }
+        at += PREFIX + len;
+        dut->events.receive(dut->events.ctx, port, &frame, 1);
+    }
+    link->in_len -= at;
+    memmove(link->in, link->in + at, link->in_len);
+    return true;
+}
+
+/* @return false: the other end is gone */
+static bool read_stream(struct link_dut *dut, unsigned int port, bool *is_busy)
+{
+    struct link *link = &dut->links[port];
+    ssize_t n =
+        recv(link->fd, link->in + link->in_len, BUFFER - link->in_len, 0);
+
+    if (n <= 0) {
+        return would_block(n);
+    }
+    *is_busy = true;
+    link->in_len += (size_t)n;
+    return take_frames(dut, port);
+}
+
+static bool read_interface(struct link_dut *dut, bool *is_busy)
+{
+    struct link *link = &dut->links[0];
+    struct sockaddr_ll from;
+    socklen_t from_len = sizeof(from);
+    ssize_t n = recvfrom(link->fd, link->in, BUFFER, 0,
+                         (struct sockaddr *)&from, &from_len);
+    struct frame_rx frame = {.data = link->in, .len_bytes = (uint32_t)n};
+
+    if (n <= 0) {
+        return would_block(n);
+    }
+    *is_busy = true;
+    if (from.sll_pkttype != PACKET_OUTGOING && n <= FRAME_LEN_MAX) {
+        dut->events.receive(dut->events.ctx, 0, &frame, 1);
+    }
+    return true;
+}
+
+static uint64_t real_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static void wait_for_work(struct link_dut *dut,
+                          const struct native_world *world)
+{
+    struct pollfd fds[CONF_PORTS];
+    uint64_t deadline_ns = native_world_deadline(world), now_ns = real_ns();
+    int timeout_ms = MAX_WAIT_MS;
+
+    for (unsigned int i = 0; i < dut->num_links; i++) {
+        bool has_out = dut->links[i].out_at != dut->links[i].out_len ||
+                       (dut->is_interface && dut->links[i].was_full);
+
+        fds[i] = (struct pollfd){
+            .fd = dut->links[i].fd,
+            .events = (short)(POLLIN | (has_out ? POLLOUT : 0)),
+        };
+    }
+    if (deadline_ns <= now_ns) {
+        timeout_ms = 0;
+    } else if (deadline_ns - now_ns < (uint64_t)MAX_WAIT_MS * MS) {
+        timeout_ms = (int)((deadline_ns - now_ns + MS - 1) / MS);
+    }
+    poll(fds, dut->num_links, timeout_ms);
+    if (dut->is_interface && dut->links[0].was_full) {
+        dut->links[0].was_full = false;
+        dut->events.room(dut->events.ctx, 0);
+    }
+}
+
+static bool run_once(void *ctx, struct native_world *world)
+{
+    struct link_dut *dut = ctx;
+    bool is_busy = false, is_ok = true;
+
+    world->now_ns = MAX(world->now_ns, real_ns());
+    for (unsigned int i = 0; i < dut->num_links; i++) {
+        is_ok &= dut->is_interface ? read_interface(dut, &is_busy)
+                                   : read_stream(dut, i, &is_busy);
+    }
+    is_busy |= native_world_step(world);
+    for (unsigned int i = 0; i < dut->num_links; i++) {
+        is_ok &= dut->is_interface || flush_out(dut, i);
+    }
+    if (!is_busy && is_ok) {
+        wait_for_work(dut, world);
+    }
+    return is_ok;
+}
+
+/* ---- Control. */
+
+static bool read_reply(struct link_dut *dut)
+{
+    size_t len = 0;
+
+    while (len + 1 < REPLY_LEN) {
+        ssize_t n = recv(dut->control, dut->reply + len, 1, 0);
+
+        if (n <= 0) {
+            return false;
+        }
+        if (dut->reply[len] == '\n') {
+            dut->reply[len] = '\0';
+            return strncmp(dut->reply, "ok", 2) == 0;
+        }
+        len++;
+    }
+    return false;
+}
+
+static bool ask(struct link_dut *dut, const char *request)
+{
+    char line[CONTROL_WORDS];
+    int len = snprintf(line, sizeof(line), "%s\n", request);
+
+    return len > 0 && (size_t)len < sizeof(line) &&
+           send(dut->control, line, (size_t)len, MSG_NOSIGNAL) == len &&
+           read_reply(dut);
+}
+
+static bool partner(void *ctx, unsigned int port, const char *key,
+                    const char *value)
+{
+    char request[CONTROL_WORDS];
+
+    snprintf(request, sizeof(request), "partner %u %s %s", port, key, value);
+    return ask(ctx, request);
+}
+
+static bool power_cut(void *ctx)
+{
+    struct link_dut *dut = ctx;
+
+    close_links(dut);
+    return ask(dut, "power-cut") && open_links(dut);
+}
+
+static bool reset(void *ctx)
+{
+    return ask(ctx, "reset");
+}
+
+static unsigned int hex4(const char *text)
+{
+    char digits[5] = {0};
+
+    memcpy(digits, text, 4);
+    return (unsigned int)strtoul(digits, NULL, 16);
+}
+
+/* A JSON string's text. @return false when it is none or too long */
+static bool unquote(const char *from, char *to, size_t room)
+{
+    size_t len = 0;
+
+    if (*from++ != '"') {
+        return false;
+    }
+    while (*from != '"' && *from != '\0' && len + 1 < room) {
+        char c = *from++;
+
+        if (c == '\\') {
+            c = *from++;
+            if (c == 'n') {
+                c = '\n';
+            } else if (c == 'r') {
+                c = '\r';
+            } else if (c == 't') {
+                c = '\t';
+            } else if (c == 'u') {
+                c = (char)hex4(from);
+                from += 4;
+            }
+        }
+        to[len++] = c;
+    }
+    to[len] = '\0';
+    return *from == '"';
+}
+
+static bool console(void *ctx, const char *line, char *text, size_t room)
+{
+    struct link_dut *dut = ctx;
+    char request[CONTROL_WORDS];
+
+    snprintf(request, sizeof(request), "console %s", line);
+    return ask(dut, request) && strlen(dut->reply) > 3 &&
+           unquote(dut->reply + 3, text, room);
+}
+
+/* ---- A test's start and end. */
+
+static bool begin(void *ctx, struct native_world *world,
+                  const struct dut_events *events)
+{
+    struct link_dut *dut = ctx;
+
+    dut->world = world;
+    dut->events = *events;
+    world->now_ns = MAX(world->now_ns, real_ns());
+    return dut->num_links != 0;
+}
+
+static void end_test(void *ctx)
+{
+    (void)ctx;
+}
+
+static void describe(void *ctx, struct conf_target *target)
+{
+    const struct link_dut *dut = ctx;
+
+    *target = dut->config.target;
+    target->num_ports = dut->num_links;
+}
+
+static void end(void *ctx)
+{
+    struct link_dut *dut = ctx;
+
+    close_links(dut);
+    if (dut->control >= 0) {
+        close(dut->control);
+    }
+    for (unsigned int i = 0; i < CONF_PORTS; i++) {
+        free(dut->links[i].in);
+        free(dut->links[i].out);
+    }
+    free(dut);
+}
+
+struct dut dut_link_create(const struct dut_link_config *config)
+{
+    struct link_dut *dut = calloc(1, sizeof(*dut));
+    struct dut made = {
+        .ctx = dut,
+        .kind = config->control != NULL ? "qemu" : "link",
+        .has_control = config->control != NULL,
+        .begin = begin,
+        .end_test = end_test,
+        .end = end,
+        .describe = describe,
+        .send = send_frame,
+        .run_once = run_once,
+        .partner = partner,
+        .power_cut = power_cut,
+        .reset = reset,
+        .console = console,
+    };
+
+    ASSERT(dut != NULL);
+    dut->config = *config;
+    dut->control = -1;
+    for (unsigned int i = 0; i < CONF_PORTS; i++) {
+        dut->links[i].in = malloc(BUFFER);
+        dut->links[i].out = malloc(BUFFER);
+        ASSERT(dut->links[i].in != NULL && dut->links[i].out != NULL);
+    }
+    if (config->control != NULL) {
+        dut->control = socket_link_connect(config->control);
+        if (dut->control < 0) {
+            fprintf(stderr, "essd_conform: %s: %s\n", config->control,
+                    strerror(errno));
+            made.kind = NULL;
+            return made;
+        }
+        if (!ask(dut, "info") ||
+            !target_read_info(dut->reply, &dut->config.target)) {
+            fprintf(stderr,
+                    "essd_conform: control: no answer to \"info\": %s\n",
+                    dut->reply);
+            made.kind = NULL;
+            return made;
+        }
+    }
+    if (config->interface != NULL ? !open_interface(dut) : !open_links(dut)) {
+        made.kind = NULL;
+    }
+    return made;
+}

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The whole drive in this process: fresh for every test, in virtual time.
+ *
+ * Compiled twice: as dut_native_create(), and with the mutants' defects as
+ * dut_mutant_create() (tests/conformance/mutants).
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "dut.h"
+#include "hw-model/port/port_phy.h"
+
+enum {
+    MEDIUM_BYTES = 16 * 1024 * 1024,
+    DRIVE_NUMBER = 1,
+    LINE_MAX_LEN = 256,
+    CONSOLE_TIMEOUT_S = 10,
+    ATTO_DIGITS = 18,
+};
+#define NS_PER_S UINT64_C(1000000000)
+
+static const uint32_t addresses[CONF_PORTS] = {0x0a000001, 0x0a000101};
+
+struct native_dut {
+    struct native_world *world;
+    struct dut_events events;
+    struct medium medium;
+    struct cable cables[CONF_PORTS];
+    struct native_drive *drive;
+    struct native_dut_side {
+        struct native_dut *dut;
+        unsigned int port;
+    } sides[CONF_PORTS];
+    uint32_t generation;
+    char line[LINE_MAX_LEN];
+};
+
+static void receive(void *ctx, const struct frame_rx *frames,
+                    unsigned int count)
+{
+    struct native_dut_side *side = ctx;
+
+    side->dut->events.receive(side->dut->events.ctx, side->port, frames, count);
+}
+
+static void room(void *ctx)
+{
+    struct native_dut_side *side = ctx;
+
+    side->dut->events.room(side->dut->events.ctx, side->port);
+}
+
+static bool links_are_up(void *ctx)
+{
+    const struct native_dut *dut = ctx;
+
+    return dut->drive->machine.ports[0].link_up &&
+           dut->drive->machine.ports[1].link_up;
+}
+
+static bool power_on(struct native_dut *dut)
+{
+    struct native_drive_config config = {
+        .node =
+            {
+                .number = DRIVE_NUMBER,
+                .ipv4 = {addresses[0], addresses[1]},
+                .has_ipv6 = true,
+                .generation = ++dut->generation,
+            },
+        .medium = &dut->medium,
+        .has_echo = true,
+    };
+
+    dut->drive = native_drive_create(dut->world, &config);
+    for (unsigned int i = 0; i < CONF_PORTS; i++) {
+        machine_plug(&dut->drive->machine, i, &dut->cables[i], 0);
+    }
+    return native_world_run(dut->world, links_are_up, dut,
+                            CONSOLE_TIMEOUT_S * NS_PER_S);
+}
+
+static bool begin(void *ctx, struct native_world *world,
+                  const struct dut_events *events)
+{
+    struct native_dut *dut = ctx;
+
+    dut->world = world;
+    dut->events = *events;
+    dut->generation = 0;
+    medium_init(&dut->medium, MEDIUM_BYTES);
+    for (unsigned int i = 0; i < CONF_PORTS; i++) {
+        struct cable_plug plug = {&dut->sides[i], receive, room};
+
+        dut->sides[i] = (struct native_dut_side){dut, i};
+        cable_init(&dut->cables[i]);
+        cable_plug_in(&dut->cables[i], 1, &plug);
+    }
+    return power_on(dut);
+}
+
+static void end_test(void *ctx)
+{
+    struct native_dut *dut = ctx;
+
+    native_drive_destroy(dut->drive);
+    dut->drive = NULL;
+    for (unsigned int i = 0; i < CONF_PORTS; i++) {
+        cable_end(&dut->cables[i]);
+    }
+    medium_end(&dut->medium);
+}
+
+static void describe(void *ctx, struct conf_target *target)
+{
+    const struct native_dut *dut = ctx;
+    const struct drive_net *net = &dut->drive->drive.net;
+
+    *target = (struct conf_target){
+        .num_ports = CONF_PORTS,
+        .mtu_bytes = dut->drive->config.port[0].mtu_bytes,
+        .nsid = 1,
+        .is_ours = true,
+        .has_echo = dut->drive->config.network.has_echo,
+        .is_virtual = true,
+    };
+    for (unsigned int i = 0; i < CONF_PORTS; i++) {
+        memcpy(target->ports[i].mac.bytes, dut->drive->identity.mac[i], 6);
+        target->ports[i].ip4 = net->stack.config.addresses[i].ip;
+        target->ports[i].ip6 = net->stack.config.addresses[2 + i].ip;
+    }
+    memcpy(target->nqn, dut->drive->identity.subsystem_nqn,
+           sizeof(dut->drive->identity.subsystem_nqn));
+}
+
+static bool send(void *ctx, unsigned int port, const uint8_t *frame,
+                 size_t len_bytes, uint8_t flags)
+{
+    struct native_dut *dut = ctx;
+    struct frame_sink sink = cable_sink(&dut->cables[port], 1);
+    struct frame_tx tx = {
+        .flags = flags,
+        .num_pieces = 1,
+        .pieces = {{frame, (uint32_t)len_bytes}},
+    };
+
+    return sink.send(sink.ctx, &tx, 1) == 1;
+}
+
+/* ---- Control. */
+
+static bool parse_ber(const char *text, uint64_t *atto)
+{
+    char *end;
+    double value = strtod(text, &end);
+
+    if (*end != '\0' || value < 0 || value > 1) {
+        return false;
+    }
+    *atto = (uint64_t)(value * 1e18);
+    return true;
+}
+
+static bool partner(void *ctx, unsigned int port, const char *key,
+                    const char *value)
+{
+    static const char *const fecs[] = {"none", "fc", "rs"};
+    struct native_dut *dut = ctx;
+    struct hw_port *hw = &dut->drive->machine.ports[port];
+    struct phy_partner now = hw->partner;
+    uint64_t atto;
+
+    if (strcmp(key, "ber") == 0) {
+        if (!parse_ber(value, &atto)) {
+            return false;
+        }
+        hw_port_set_errors(hw, 1, atto);
+        return true;
+    }
+    if (strcmp(key, "speed") == 0) {
+        now.speed_mbps = (uint32_t)atoi(value) * 1000;
+    } else if (strcmp(key, "present") == 0) {
+        now.is_present = strcmp(value, "on") == 0;
+    } else if (strcmp(key, "fault") == 0) {
+        now.has_fault = strcmp(value, "on") == 0;
+    } else if (strcmp(key, "fec") == 0) {
+        now.fec = PHY_PARTNER_AUTO;
+        for (uint8_t i = 0; i < ARRAY_LEN(fecs); i++) {
+            now.fec = strcmp(value, fecs[i]) == 0 ? i : now.fec;
+        }
+    } else {
+        return false;
+    }
+    hw_port_set_partner(hw, &now);
+    return true;
+}
+
+static bool power_cut(void *ctx)
+{
+    struct native_dut *dut = ctx;
+
+    native_drive_power_cut(dut->drive);
+    return power_on(dut);
+}
+
+/* No reset line natively: what a warm reset leaves is what a start finds. */
+static bool reset(void *ctx)
+{
+    struct native_dut *dut = ctx;
+
+    native_drive_destroy(dut->drive);
+    return power_on(dut);
+}
+
+static bool has_prompt(void *ctx)
+{
+    const struct native_dut *dut = ctx;
+
+    return strstr(machine_console(&dut->drive->machine), "\nessd> ") != NULL;
+}
+
+static bool console(void *ctx, const char *line, char *text, size_t len)
+{
+    struct native_dut *dut = ctx;
+    struct machine *machine = &dut->drive->machine;
+    const char *said, *end;
+
+    if (strlen(line) + 2 > sizeof(dut->line)) {
+        return false;
+    }
+    strcpy(dut->line, line);
+    strcat(dut->line, "\r");
+    machine->console_len = 0;
+    machine->console[0] = '\0';
+    machine_type(machine, dut->line);
+    if (!native_world_run(dut->world, has_prompt, dut,
+                          CONSOLE_TIMEOUT_S * NS_PER_S)) {
+        return false;
+    }
+    said = strchr(machine_console(machine), '\n') + 1; /* behind the echo */
+    end = strstr(said - 1, "\nessd> ");
+    end = end >= said ? end : said;
+    if ((size_t)(end - said) >= len) {
+        return false;
+    }
+    memcpy(text, said, (size_t)(end - said));
+    text[end - said] = '\0';
+    return true;
+}
+
+static struct native_drive *native(void *ctx)
+{
+    struct native_dut *dut = ctx;
+
+    return dut->drive;
+}
+
+static void end(void *ctx)
+{
+    free(ctx);
+}
+
+struct dut dut_native_create(unsigned int defect)
+{
+    struct native_dut *dut = calloc(1, sizeof(*dut));
+
+    ASSERT(dut != NULL && defect == 0);
+    return (struct dut){
+        .ctx = dut,
+        .kind = "native",
+        .has_control = true,
+        .has_flags = true,
+        .is_virtual = true,
+        .begin = begin,
+        .end_test = end_test,
+        .end = end,
+        .describe = describe,
+        .send = send,
+        .partner = partner,
+        .power_cut = power_cut,
+        .reset = reset,
+        .console = console,
+        .native = native,
+    };
+}

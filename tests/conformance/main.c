@@ -1,0 +1,642 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * essd_conform: the conformance tests against one target; results as JSON
+ * lines for tools/essd/conform.py, which makes reports of them.
+ */
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "chapters.h"
+#include "internal.h"
+#include "target_info.h"
+
+enum {
+    ONLY_MAX = 64,
+    TESTS_MAX = 1024,
+    EXIT_USAGE = 2,
+    PREPARE_TRIES = 5,
+};
+
+struct options {
+    struct conf_options conf;
+    struct dut_link_config link;
+    struct ip_addr target, own;
+    bool is_native, is_listing, stops_at_first;
+    unsigned int defect; /* 0: none */
+    unsigned int num_sockets;
+    const char *first; /* chapter to begin with */
+    char *only[ONLY_MAX];
+    unsigned int num_only;
+    const char *results;
+};
+
+struct runner {
+    struct options options;
+    struct dut dut;
+    struct conf *conf;
+    FILE *results;
+    unsigned int count[4]; /* enum conf_outcome */
+    double start_s;
+    bool is_over;
+    char chapter[16];
+    unsigned int num;
+    struct entry {
+        const char *chapter;
+        const struct conf_test *test;
+        struct runner *runner;
+        char name[128];
+    } entries[TESTS_MAX];
+};
+
+static double real_s(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+/* ---- JSON lines. */
+
+static void put_string(FILE *file, const char *text)
+{
+    fputc('"', file);
+    for (; *text != '\0'; text++) {
+        unsigned char c = (unsigned char)*text;
+
+        if (c == '"' || c == '\\') {
+            fprintf(file, "\\%c", c);
+        } else if (c < ' ' || c >= 127) {
+            fprintf(file, "\\u%04x", c);
+        } else {
+            fputc(c, file);
+        }
+    }
+    fputc('"', file);
+}
+
+static void put_field(FILE *file, const char *key, const char *value)
+{
+    fprintf(file, "\"%s\":", key);
+    put_string(file, value);
+    fputc(',', file);
+}
+
+static const char *const outcomes[] = {
+    [CONF_PASSED] = "pass",
+    [CONF_FAILED] = "fail",
+    [CONF_NA] = "na",
+    [CONF_NOT_RUN] = "not-run",
+};
+
+static void put_steps(FILE *file, const struct conf *conf)
+{
+    unsigned int half = CONF_STEPS_MAX / 2;
+    unsigned int shown = MIN(conf->steps, (unsigned int)CONF_STEPS_MAX);
+    unsigned int lost = conf->steps - shown;
+
+    fputs("\"steps\":[", file);
+    for (unsigned int i = 0; i < shown; i++) {
+        unsigned int at = i < half ? i : half + (i - half + lost) % half;
+
+        if (i == half && lost != 0) {
+            fprintf(file, ",\"... %u more ...\"", lost);
+        }
+        if (i != 0) {
+            fputc(',', file);
+        }
+        put_string(file, conf->step[at]);
+    }
+    fputs("],", file);
+}
+
+static void report(struct runner *runner, const struct entry *entry,
+                   double seconds)
+{
+    const struct conf *conf = runner->conf;
+    FILE *file = runner->results;
+    char pcap[160] = "";
+
+    runner->count[conf->outcome]++;
+    if (runner->options.conf.pcap_folder != NULL) {
+        snprintf(pcap, sizeof(pcap), "%s.pcap", entry->name);
+    }
+    if (conf->outcome == CONF_FAILED || conf->outcome == CONF_NOT_RUN) {
+        printf("%s: %s: %s\n", entry->name, outcomes[conf->outcome],
+               conf->reason);
+    }
+    if (file == NULL) {
+        return;
+    }
+    fputs("{\"event\":\"test\",", file);
+    put_field(file, "id", entry->name);
+    put_field(file, "chapter", entry->chapter);
+    put_field(file, "clause", entry->test->clause);
+    put_field(file, "purpose", entry->test->purpose);
+    put_field(file, "verdict", outcomes[conf->outcome]);
+    put_field(file, "reason", conf->reason);
+    put_field(file, "pcap", pcap);
+    put_steps(file, conf);
+    fprintf(file, "\"malformed\":%s,",
+            entry->test->is_malformed ? "true" : "false");
+    fprintf(file, "\"seconds\":%.3f}\n", seconds);
+    fflush(file);
+}
+
+/* ---- Running one. */
+
+static bool can_run(struct conf *conf, const struct conf_test *test)
+{
+    const char *missing = NULL;
+
+    if ((test->needs & CONF_NEEDS_CONTROL) && !conf->dut->has_control) {
+        missing = "the target cannot be controlled (no --control)";
+    } else if ((test->needs & CONF_NEEDS_FLAGS) && !conf->dut->has_flags) {
+        missing =
+            "this link carries no FCS and pads short frames: run natively";
+    } else if ((test->needs & CONF_NEEDS_TWO_PORTS) &&
+               conf->target.num_ports < 2) {
+        missing = "one port is connected";
+    } else if ((test->needs & CONF_NEEDS_ECHO) && !conf->target.has_echo) {
+        missing = "the target has no diagnostic echo service, or it is off";
+    }
+    if (missing != NULL) {
+        conf->outcome = CONF_NA;
+        snprintf(conf->reason, sizeof(conf->reason), "%s", missing);
+    }
+    return missing == NULL;
+}
+
+static uint64_t seed_of(const struct runner *runner, const char *name)
+{
+    uint64_t x = runner->options.conf.seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
+
+    for (; *name != '\0'; name++) {
+        x = (x ^ (uint8_t)*name) * UINT64_C(0x100000001b3);
+    }
+    return x != 0 ? x : 1;
+}
+
+static int set_up(void **state)
+{
+    struct entry *entry = *state;
+    struct runner *runner = entry->runner;
+    struct conf *conf = runner->conf;
+
+    conf->test = entry->test;
+    conf->chapter = entry->chapter;
+    conf->random = seed_of(runner, entry->name);
+    conf->outcome = CONF_NOT_RUN;
+    runner->start_s = real_s();
+    if (!conf_begin(conf)) {
+        snprintf(conf->reason, sizeof(conf->reason),
+                 "the target could not be started");
+    }
+    return 0;
+}
+
+static void body(void **state)
+{
+    struct entry *entry = *state;
+    struct conf *conf = entry->runner->conf;
+
+    if (entry->runner->is_over || conf->reason[0] != '\0') {
+        fail();
+    }
+    if (!can_run(conf, entry->test)) {
+        skip();
+    }
+    conf->outcome = CONF_FAILED; /* for who leaves without a word */
+    snprintf(conf->reason, sizeof(conf->reason), "an assertion failed");
+    entry->test->run(conf);
+    conf->outcome = CONF_PASSED;
+    conf->reason[0] = '\0';
+}
+
+static int tear_down(void **state)
+{
+    struct entry *entry = *state;
+    struct runner *runner = entry->runner;
+    struct conf *conf = runner->conf;
+
+    if (runner->is_over) {
+        conf_end(conf);
+        return 0;
+    }
+    report(runner, entry, real_s() - runner->start_s);
+    conf_end(conf);
+    if (runner->options.stops_at_first && conf->outcome == CONF_FAILED) {
+        runner->is_over = true;
+    }
+    return 0;
+}
+
+/* ---- Which ones. */
+
+static bool is_wanted(const struct options *options, const char *name)
+{
+    for (unsigned int i = 0; i < options->num_only; i++) {
+        size_t len = strlen(options->only[i]);
+
+        if (strncmp(name, options->only[i], len) == 0 &&
+            (name[len] == '\0' || name[len] == '.' || name[len] == '-')) {
+            return true;
+        }
+    }
+    return options->num_only == 0;
+}
+
+static void add_tests(struct runner *runner, const struct conf_tests *tests)
+{
+    for (size_t i = 0; i < tests->count; i++) {
+        const struct conf_test *test = &tests->tests[i];
+        struct entry *entry = &runner->entries[runner->num];
+
+        snprintf(entry->name, sizeof(entry->name), "%s.%s", tests->chapter,
+                 test->id);
+        if (!is_wanted(&runner->options, entry->name) ||
+            ((test->needs & CONF_LONG) && !runner->options.conf.all &&
+             runner->options.num_only == 0)) {
+            continue;
+        }
+        ASSERT(runner->num < TESTS_MAX);
+        entry->chapter = tests->chapter;
+        entry->test = test;
+        entry->runner = runner;
+        runner->num++;
+    }
+}
+
+static void collect(struct runner *runner)
+{
+    const char *first = runner->options.first;
+
+    for (unsigned int pass = 0; pass < 2; pass++) {
+        for (unsigned int i = 0; i < num_conf_chapters; i++) {
+            const struct conf_tests *tests = conf_chapters[i];
+            bool is_first = first != NULL && strcmp(tests->chapter, first) == 0;
+
+            if (is_first == (pass == 0)) {
+                add_tests(runner, tests);
+            }
+        }
+    }
+}
+
+static void list(const struct runner *runner)
+{
+    for (unsigned int i = 0; i < runner->num; i++) {
+        const struct entry *entry = &runner->entries[i];
+
+        printf("%-44s %-28s %s\n", entry->name, entry->test->clause,
+               entry->test->purpose);
+    }
+}
+
+/* ---- A target that nobody told us about: ARP and discovery say the rest. */
+
+static bool is_arp_answer(const struct packet *packet, const void *ctx)
+{
+    return packet->has_arp && packet->arp.operation == ARP_REPLY &&
+           ip_addr_equal(&packet->arp.sender_ip, ctx);
+}
+
+static void find_mac(struct conf *conf)
+{
+    struct conf_target *to = &conf->target;
+    struct conf_peer *peer = conf_peer(conf, 0, 0);
+    struct arp arp = {
+        .operation = ARP_REQUEST,
+        .sender_mac = peer->mac,
+        .sender_ip = peer->ip4,
+        .target_ip = to->ports[0].ip4,
+    };
+    const struct packet *packet = NULL;
+    uint8_t frame[64];
+
+    for (unsigned int i = 0; i < PREPARE_TRIES && packet == NULL; i++) {
+        static const struct mac_addr all;
+
+        conf_send_frame(conf, 0, frame,
+                        packet_arp(frame, &all, &peer->mac, &arp), 0);
+        packet = conf_take_within(conf, is_arp_answer, &arp.target_ip, 1000000);
+    }
+    conf_check(conf, packet != NULL, "nobody answers ARP for that address");
+    to->ports[0].mac = packet->arp.sender_mac;
+}
+
+static void find_nqn(struct conf *conf)
+{
+    struct conf_session session = {0};
+    struct nvme_host *host = conf_connect_discovery(conf, &session);
+    uint8_t log[2048] = {0};
+
+    conf_status(conf, "Get Log Page (discovery)",
+                host_get_log(host, LOG_DISCOVERY, 0, log, sizeof(log)), 0);
+    memcpy(conf->target.nqn, log + 1024 + 256, NVME_NQN_FIELD);
+    conf->target.nqn[NVME_NQN_FIELD - 1] = '\0';
+    host_disconnect(host);
+    conf_check(conf, conf->target.nqn[0] != '\0',
+               "the discovery log is empty: give --nqn");
+}
+
+static void prepare(struct conf *conf)
+{
+    if (mac_addr_is_zero(&conf->target.ports[0].mac)) {
+        find_mac(conf);
+    }
+    if (conf->target.nqn[0] == '\0') {
+        find_nqn(conf);
+    }
+}
+
+static const struct conf_test preparation = {
+    .id = "target",
+    .clause = "",
+    .purpose = "find out what the target is",
+    .run = prepare,
+};
+
+/* ---- Start. */
+
+static void usage(const char *why)
+{
+    if (why != NULL) {
+        fprintf(stderr, "essd_conform: %s\n", why);
+    }
+    fprintf(stderr,
+            "usage: essd_conform --native | --socket PATH [--socket PATH] |\n"
+            "           --iface NAME  [--target IP] [--ip OWN] [--nqn NQN]\n"
+            "           [--nsid N] [--mtu N] [--control PATH] [--echo]\n"
+            "  [--list] [--only ID,...] [--first CHAPTER] [--stop-at-first]\n"
+            "  [--all] [--seed N] [--slow N] [--pcap FOLDER]\n"
+            "  [--results FILE] [--mutant N]\n");
+    exit(EXIT_USAGE);
+}
+
+static void add_only(struct options *options, char *text)
+{
+    for (char *word = strtok(text, ","); word != NULL;
+         word = strtok(NULL, ",")) {
+        if (options->num_only == ONLY_MAX) {
+            usage("too many --only");
+        }
+        options->only[options->num_only++] = word;
+    }
+}
+
+static void take_option(struct options *options, int c)
+{
+    switch (c) {
+    case 'n':
+        options->is_native = true;
+        break;
+    case 's':
+        if (options->num_sockets == CONF_PORTS) {
+            usage("--socket: two at most");
+        }
+        options->link.sockets[options->num_sockets++] = optarg;
+        break;
+    case 'i':
+        options->link.interface = optarg;
+        break;
+    case 't':
+        if (!target_parse_ip(&options->target, optarg) ||
+            !ip_addr_is_v4(&options->target)) {
+            usage("--target takes an IPv4 address");
+        }
+        break;
+    case 'I':
+        if (!target_parse_ip(&options->own, optarg) ||
+            !ip_addr_is_v4(&options->own)) {
+            usage("--ip takes an IPv4 address");
+        }
+        break;
+    case 'q':
+        snprintf(options->link.target.nqn, sizeof(options->link.target.nqn),
+                 "%s", optarg);
+        break;
+    case 'N':
+        options->link.target.nsid = (uint32_t)strtoul(optarg, NULL, 10);
+        break;
+    case 'm':
+        options->link.target.mtu_bytes = (uint16_t)atoi(optarg);
+        break;
+    case 'e':
+        options->link.target.has_echo = true;
+        break;
+    case 'c':
+        options->link.control = optarg;
+        break;
+    case 'l':
+        options->is_listing = true;
+        break;
+    case 'o':
+        add_only(options, optarg);
+        break;
+    case 'f':
+        options->first = optarg;
+        break;
+    case 'x':
+        options->stops_at_first = true;
+        break;
+    case 'a':
+        options->conf.all = true;
+        break;
+    case 'S':
+        options->conf.seed = strtoull(optarg, NULL, 0);
+        break;
+    case 'w':
+        options->conf.slow = atof(optarg);
+        break;
+    case 'p':
+        options->conf.pcap_folder = optarg;
+        break;
+    case 'r':
+        options->results = optarg;
+        break;
+    case 'd':
+        options->defect = (unsigned int)atoi(optarg);
+        break;
+    default:
+        usage(NULL);
+    }
+}
+
+static void parse_options(struct options *options, int argc, char **argv)
+{
+    static const struct option longs[] = {
+        {"native", no_argument, NULL, 'n'},
+        {"socket", required_argument, NULL, 's'},
+        {"iface", required_argument, NULL, 'i'},
+        {"target", required_argument, NULL, 't'},
+        {"ip", required_argument, NULL, 'I'},
+        {"nqn", required_argument, NULL, 'q'},
+        {"nsid", required_argument, NULL, 'N'},
+        {"mtu", required_argument, NULL, 'm'},
+        {"echo", no_argument, NULL, 'e'},
+        {"control", required_argument, NULL, 'c'},
+        {"list", no_argument, NULL, 'l'},
+        {"only", required_argument, NULL, 'o'},
+        {"first", required_argument, NULL, 'f'},
+        {"stop-at-first", no_argument, NULL, 'x'},
+        {"all", no_argument, NULL, 'a'},
+        {"seed", required_argument, NULL, 'S'},
+        {"slow", required_argument, NULL, 'w'},
+        {"pcap", required_argument, NULL, 'p'},
+        {"results", required_argument, NULL, 'r'},
+        {"mutant", required_argument, NULL, 'd'},
+        {NULL, 0, NULL, 0},
+    };
+    int c;
+
+    *options = (struct options){
+        .conf = {.seed = 1, .slow = 1},
+        .link = {.target = {.nsid = 1, .mtu_bytes = 1500}},
+    };
+    while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
+        take_option(options, c);
+    }
+    if (options->is_listing) {
+        return;
+    }
+    if (options->is_native + (options->num_sockets != 0) +
+            (options->link.interface != NULL) !=
+        1) {
+        usage("one of --native, --socket and --iface is needed");
+    }
+    if (options->conf.slow < 1) {
+        usage("--slow takes a factor of 1 or more");
+    }
+    if (!options->is_native && options->link.control == NULL &&
+        ip_addr_is_unspecified(&options->target)) {
+        usage("--target is needed without --control");
+    }
+}
+
+static bool open_target(struct runner *runner)
+{
+    struct options *options = &runner->options;
+
+    if (options->is_native) {
+        runner->dut = options->defect != 0 ? dut_mutant_create(options->defect)
+                                           : dut_native_create(0);
+        return true;
+    }
+    options->link.target.ports[0].ip4 = options->target;
+    runner->dut = dut_link_create(&options->link);
+    return runner->dut.kind != NULL;
+}
+
+static int run_entries(struct entry *entries, unsigned int num)
+{
+    struct CMUnitTest *tests = calloc(num + 1, sizeof(*tests));
+    int failed;
+
+    ASSERT(tests != NULL);
+    for (unsigned int i = 0; i < num; i++) {
+        tests[i] = (struct CMUnitTest){entries[i].name, body, set_up, tear_down,
+                                       &entries[i]};
+    }
+    failed = _cmocka_run_group_tests("conformance", tests, num, NULL, NULL);
+    free(tests);
+    return failed;
+}
+
+/* Learn what the options left open; not one of the tests. */
+static bool find_target(struct runner *runner)
+{
+    static struct entry entry;
+    FILE *results = runner->results;
+    bool is_found;
+
+    entry = (struct entry){"prepare", &preparation, runner, "prepare.target"};
+    runner->results = NULL;
+    is_found = run_entries(&entry, 1) == 0;
+    runner->results = results;
+    runner->options.link.target = runner->conf->target;
+    memset(runner->count, 0, sizeof(runner->count));
+    return is_found;
+}
+
+static void print_run(const struct runner *runner)
+{
+    FILE *file = runner->results;
+
+    if (file == NULL) {
+        return;
+    }
+    fputs("{\"event\":\"run\",", file);
+    put_field(file, "target", runner->dut.kind);
+    put_field(file, "nqn", runner->conf->target.nqn);
+    fprintf(file, "\"seed\":%llu,\"tests\":%u}\n",
+            (unsigned long long)runner->options.conf.seed, runner->num);
+    fflush(file);
+}
+
+static void print_end(const struct runner *runner, double seconds)
+{
+    const unsigned int *count = runner->count;
+
+    if (runner->results != NULL) {
+        fprintf(runner->results,
+                "{\"event\":\"end\",\"passed\":%u,\"failed\":%u,\"na\":%u,"
+                "\"not_run\":%u,\"seconds\":%.3f}\n",
+                count[CONF_PASSED], count[CONF_FAILED], count[CONF_NA],
+                count[CONF_NOT_RUN], seconds);
+        fflush(runner->results);
+    }
+    printf("%u passed, %u failed, %u not applicable, %u not run in %.1f s\n",
+           count[CONF_PASSED], count[CONF_FAILED], count[CONF_NA],
+           count[CONF_NOT_RUN], seconds);
+}
+
+int main(int argc, char **argv)
+{
+    struct runner *runner = calloc(1, sizeof(*runner));
+    double start_s;
+    int status;
+
+    ASSERT(runner != NULL);
+    runner->conf = calloc(1, sizeof(*runner->conf));
+    ASSERT(runner->conf != NULL);
+    parse_options(&runner->options, argc, argv);
+    collect(runner);
+    if (runner->options.is_listing) {
+        list(runner);
+        return 0;
+    }
+    if (runner->num == 0) {
+        usage("--only names no test: see --list");
+    }
+    if (!open_target(runner)) {
+        return EXIT_USAGE;
+    }
+    runner->conf->dut = &runner->dut;
+    runner->conf->options = &runner->options.conf;
+    if (runner->options.results != NULL) {
+        runner->results = fopen(runner->options.results, "w");
+        if (runner->results == NULL) {
+            usage("--results: the file cannot be written");
+        }
+    }
+    /* cmocka's own account goes nowhere: ours is on stdout and in the file. */
+    cmocka_set_message_output(CM_OUTPUT_STDOUT);
+    start_s = real_s();
+    if (!find_target(runner)) {
+        return 1;
+    }
+    print_run(runner);
+    run_entries(runner->entries, runner->num);
+    print_end(runner, real_s() - start_s);
+    status = runner->count[CONF_FAILED] + runner->count[CONF_NOT_RUN] != 0;
+    runner->dut.end(runner->dut.ctx);
+    if (runner->results != NULL) {
+        fclose(runner->results);
+    }
+    free(runner->conf);
+    free(runner);
+    return status;
+}
