@@ -20,7 +20,7 @@ from typing import Any
 
 from rich.table import Table
 
-from . import cpu, fw_build, paths, setup, show
+from . import cpu, prepare, setup, show
 from .config import Config
 from .drive import drive_command
 from .instance import EssdError
@@ -55,17 +55,8 @@ class Facts:
 
 def build_initiator() -> Path:
     """Compiled without sanitizers, by the host's compiler."""
-    build = paths.TOP / "build" / "fast"
-    log = build / "build.log"
-    log.parent.mkdir(parents=True, exist_ok=True)
-    program = build / "tests/bench/native_initiator"
-    with paths.locked(build / "lock"), show.console.status("building the initiator"):
-        log.write_text("")
-        fw_build.run_logged(["cmake", "-S", str(paths.TOP), "--preset", "fast",
-                             "-B", str(build)], log, "configuring the initiator")
-        fw_build.run_logged(["cmake", "--build", str(build), "--target",
-                             program.name], log, "building the initiator")
-    return program
+    return prepare.native_program("fast", "tests/bench/native_initiator",
+                                  "the initiator")
 
 
 class Bench:

@@ -354,6 +354,61 @@ def bench(native: Annotated[bool, typer.Option(
     bench_module.command(native, seconds, rounds, only, mtu, target, as_json)
 
 
+@app.command()
+def conform(native: Annotated[bool, typer.Option(
+                "--native", help="The whole drive in one process, in seconds; "
+                                 "default: a drive booted in QEMU.")] = False,
+            target: Annotated[str, typer.Option(
+                metavar="ADDR", help="Any NVMe-oF RoCEv2 target on a link.")] = "",
+            via: Annotated[str, typer.Option(
+                metavar="SOCKET|IFACE", help="That link: a QEMU stream socket, or an "
+                "interface (needs CAP_NET_RAW).")] = "",
+            ip: Annotated[str, typer.Option(
+                metavar="OWN", help="The suite's own address on that link.")] = "",
+            peer: Annotated[str, typer.Option(
+                metavar="nvmet", help="Linux's own target, in a guest.")] = "",
+            list_: Annotated[bool, typer.Option(
+                "--list", help="The tests, with clause and purpose.")] = False,
+            only: Annotated[list[str] | None, typer.Option(
+                metavar="A,B.C", help="Chapters, groups or tests; repeatable.")] = None,
+            every: Annotated[bool, typer.Option(
+                "--all", help="The long ones too.")] = False,
+            mutants: Annotated[bool, typer.Option(
+                "--mutants", help="Does the suite notice deliberate defects?")] = False,
+            seed: Annotated[int, typer.Option(
+                min=0, help="Of everything random in the tests.")] = 1,
+            slow: Annotated[int, typer.Option(
+                min=1, metavar="N", help="Time-outs N times as long.")] = 1,
+            junit: Annotated[Path | None, typer.Option(
+                metavar="FILE", help="Report for CI servers.")] = None,
+            html: Annotated[Path | None, typer.Option(
+                metavar="FILE", help="Report for people: one file.")] = None,
+            pcap: Annotated[Path | None, typer.Option(
+                metavar="DIR", help="A capture of each test.")] = None,
+            ) -> None:
+    """The conformance suite: does an Ethernet SSD do what the standards say?
+
+    Status 0: everything that applies was run and passed.
+    """
+    from . import conform as conform_module
+    options = conform_module.Options(
+        native=native, target=target, via=via, ip=ip, peer=peer,
+        only=[x for text in only or [] for x in text.split(",") if x], every=every,
+        seed=seed, slow=slow, junit=junit, html=html, pcap=pcap)
+    try:
+        options.check()
+        if list_:
+            raise typer.Exit(conform_module.list_tests(options))
+        if mutants:
+            from . import mutants as mutants_module
+            raise typer.Exit(mutants_module.command(options))
+        results = conform_module.run(options)
+    except conform_module.UsageError as error:
+        show.error(str(error))
+        raise typer.Exit(2) from None
+    raise typer.Exit(0 if results.is_conforming else 1)
+
+
 def main() -> None:
     try:
         app(prog_name="essd")

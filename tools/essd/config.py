@@ -66,6 +66,7 @@ class Drive:
     nqn: str
     links: list[int] = field(default_factory=lambda: [0, 1])
     extra: list[str] = field(default_factory=list)   # more QEMU options
+    listens: bool = False   # at its cables' sockets, else it connects to them
 
 
 @dataclass

@@ -35,10 +35,10 @@ def drive_command(config: Config, folder: Path) -> list[str]:
         "-object", "main-loop,id=main-loop,thread-pool-max=2",
         "-serial", "chardev:console", *qmp_options(folder, "drive")]
     for number in drive.links:
-        link = config.link(number)
-        command += ["-netdev", f"stream,id=port{number},server=off,addr.type=unix,"
-                    f"addr.path={link.socket(folder)},"
-                    f"reconnect-ms={CABLE_LOOK_MS}"]
+        role = "server=on" if drive.listens else (
+            f"server=off,reconnect-ms={CABLE_LOOK_MS}")
+        command += ["-netdev", f"stream,id=port{number},addr.type=unix,"
+                    f"addr.path={config.link(number).socket(folder)},{role}"]
     return [*command, *drive.extra]
 
 

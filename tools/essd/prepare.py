@@ -65,6 +65,19 @@ def ensure_accel(guest: Guest) -> str:
     return "kvm" if works else "tcg"
 
 
+def native_program(preset: str, program: str, what: str) -> Path:
+    """A program for this machine, brought up to date: one of the CMake presets."""
+    build = paths.TOP / "build" / preset
+    log = build / "build.log"
+    with paths.locked(build / "lock"), show.console.status(f"building {what}"):
+        log.write_text("")
+        fw_build.run_logged(["cmake", "-S", str(paths.TOP), "--preset", preset,
+                             "-B", str(build)], log, f"configuring {what}")
+        fw_build.run_logged(["cmake", "--build", str(build), "--target",
+                             Path(program).name], log, f"building {what}")
+    return build / program
+
+
 def host_tests(progress: Progress) -> list[Path]:
     """The programs of tests/host, compiled against the guest's own libraries."""
     sysroot = guest_build.ensure_sysroot(progress)

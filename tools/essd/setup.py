@@ -40,6 +40,7 @@ class Wish:
     target: str = "drive"           # or "nvmet": Linux in the drive's place
     beside: bool = False            # an nvmet guest too, on a cable of its own
     capture: bool = False
+    listens: bool = False           # the drive's end of the cables, not the host's
     memory_mib: int = 1024
     cpus: int = 1
     extra: list[str] = field(default_factory=list)      # for the drive's QEMU
@@ -185,7 +186,8 @@ def configure(wish: Wish) -> Config:
         assert built.qemu is not None and built.firmware is not None
         image, nqn = drive_flash(wish, settings, built.firmware)
         config.drive = Drive(str(built.qemu), str(image), str(found.path),
-                             found.format, nqn, extra=wish.extra)
+                             found.format, nqn, extra=wish.extra,
+                             listens=wish.listens)
     if wish.host:
         config.host = Host(wish.memory_mib, wish.cpus, kept_uuid(wish.name, "host"),
                            wish.kernel)

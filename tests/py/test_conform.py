@@ -1,0 +1,658 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`essd conform`: results, reports, options, and the control of a drive.
+
+A script takes the place of the conformance program and says what it is told to.
+"""
+
+import html.parser
+import json
+import os
+import re
+import signal
+import socket
+import stat
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from typer.testing import CliRunner
+
+from essd import (cli, conform, conform_control, conform_report, conform_screen,
+                  paths, show)
+from essd.conform_control import Control, ControlError, spoken
+from essd.conform_results import Results, ResultsError
+from essd.instance import EssdError
+
+DRIVE = {"mn": "A <drive> & more", "sn": "S1", "fr": "0.1", "subnqn": "nqn.x",
+         "ports": [{"mac": "02:00:00:00:00:01", "ipv4": "10.0.0.1", "ipv6": "fd00::1"},
+                   {"mac": "02:00:00:00:00:02", "ipv4": "10.0.1.1", "ipv6": ""}]}
+
+
+def run_event(tests: int) -> dict[str, Any]:
+    return {"event": "run", "target": "native", "seed": 7, "drive": DRIVE,
+            "tests": tests}
+
+
+def test_event(name: str, verdict: str = "pass", **more: object) -> dict[str, Any]:
+    return {"event": "test", "id": name, "chapter": name.partition(".")[0],
+            "clause": "IBTA 9.7.5", "purpose": f"purpose of {name}",
+            "verdict": verdict, "reason": "" if verdict == "pass" else "because",
+            "seconds": 0.25, "steps": ["sent SEND_ONLY psn 5", "got NAK psn 4"],
+            "pcap": f"{name}.pcap", **more}
+
+
+test_event.__test__ = False     # type: ignore[attr-defined]
+END = {"event": "end", "passed": 0, "failed": 0, "na": 0, "not_run": 0, "seconds": 2.5}
+
+
+def told(*events: dict[str, Any]) -> Results:
+    results = Results()
+    for event in events:
+        results.take(json.dumps(event))
+    return results
+
+
+MIXED = [run_event(5), test_event("eth.runt"),
+         test_event("eth.giant", "fail",
+                    reason="expected silence\ngot \x01 <b>an answer</b> \u2603"),
+         test_event("roce.responder.psn-gap"),
+         test_event("roce.v1", "na", reason="RoCE v1 is off"),
+         test_event("nvme.fused", "not-run", reason="no control"), END]
+
+
+# Results
+
+@pytest.mark.parametrize("events, conforming, verdict", [
+    ([run_event(1), test_event("a.x"), END], True, "conforming"),
+    ([run_event(2), test_event("a.x"), test_event("a.y", "na"), END], True,
+     "conforming"),
+    ([run_event(2), test_event("a.x"), test_event("a.y", "fail"), END], False,
+     "not conforming"),
+    ([run_event(2), test_event("a.x"), test_event("a.y", "not-run"), END], False,
+     "inconclusive"),
+    # Never by default: nothing ran, nothing applied, it broke off, some are lost.
+    ([run_event(0), END], False, "inconclusive"),
+    ([run_event(1), test_event("a.y", "na"), END], False, "inconclusive"),
+    ([run_event(1), test_event("a.x")], False, "inconclusive"),
+    ([run_event(2), test_event("a.x"), END], False, "inconclusive"),
+    ([], False, "inconclusive")])
+def test_conforming_only_when_all_that_applies_passed(events, conforming, verdict):
+    results = told(*events)
+    assert results.is_conforming is conforming
+    assert results.verdict == verdict
+
+
+def test_a_complaint_spoils_a_run_without_a_failure():
+    results = told(run_event(1), test_event("a.x"), END)
+    results.complaints.append("the drive restarted by itself")
+    assert not results.is_conforming
+
+
+def test_a_choice_of_tests_is_never_said_to_be_the_whole():
+    results = told(run_event(1), test_event("a.x"), END)
+    results.is_partial = True
+    assert results.verdict == "conforming in the chosen tests"
+
+
+def test_counts_by_chapter_and_in_the_last_line():
+    results = told(*MIXED)
+    assert {name: count.of for name, count in results.chapters.items()} == {
+        "eth": {"pass": 1, "fail": 1, "na": 0, "not-run": 0},
+        "roce": {"pass": 1, "fail": 0, "na": 1, "not-run": 0},
+        "nvme": {"pass": 0, "fail": 0, "na": 0, "not-run": 1}}
+    assert results.last_line == (
+        "2 passed, 1 failed, 1 not applicable, 1 not run: not conforming")
+
+
+def test_tests_that_did_not_come_count_as_not_run():
+    results = told(run_event(9), test_event("a.x"), END)
+    assert results.total.of["not-run"] == 8
+
+
+@pytest.mark.parametrize("line", [
+    "not json", "[]", "{}", '{"event": "test"}', '{"event": "run"}',
+    json.dumps(test_event("a.x", "maybe")),
+    json.dumps(test_event("a.x", seconds="soon"))])
+def test_a_line_that_is_no_result_is_an_error(line):
+    with pytest.raises(ResultsError):
+        Results().take(line)
+
+
+def test_unknown_events_are_passed_over():
+    assert Results().take('{"event": "note", "text": "hello"}') is None
+
+
+# JUnit
+
+# What Jenkins' schema (xunit plugin, junit-10.xsd) allows of what we write:
+# element: (attributes that must be, attributes that may be, children)
+JUNIT = {
+    "testsuites": (set(), {"name", "time", "tests", "failures", "errors"},
+                   {"testsuite"}),
+    "testsuite": ({"name", "tests", "failures", "errors"},
+                  {"group", "time", "skipped", "timestamp", "hostname", "id",
+                   "package", "file", "log", "url"},
+                  {"testsuite", "properties", "testcase", "system-out", "system-err"}),
+    "properties": (set(), set(), {"property"}),
+    "property": ({"name", "value"}, set(), set()),
+    "testcase": ({"name"}, {"time", "classname", "group"},
+                 {"skipped", "error", "failure", "system-out", "system-err"}),
+    "skipped": (set(), {"type", "message"}, set()),
+    "error": (set(), {"type", "message"}, set()),
+    "failure": (set(), {"type", "message"}, set()),
+}
+JUNIT_TIME = re.compile(r"(([0-9]{0,3},)*[0-9]{3}|[0-9]{0,3})*(\.[0-9]*)?")
+
+
+def check_junit(data: bytes) -> ElementTree.Element:
+    root = ElementTree.fromstring(data)
+    assert root.tag == "testsuites"
+    for element in root.iter():
+        must, may, children = JUNIT[element.tag]
+        assert must <= set(element.attrib) <= must | may, element.attrib
+        assert {child.tag for child in element} <= children
+        if element.tag in ("testsuites", "testsuite"):
+            assert JUNIT_TIME.fullmatch(element.get("time", ""))
+            assert not (element.text or "").strip()
+            cases = list(element.iter("testcase"))
+            for name, kind in (("failures", "failure"), ("errors", "error"),
+                               ("skipped", "skipped")):
+                if name in element.attrib:
+                    found = sum(1 for case in cases if case.find(kind) is not None)
+                    assert int(element.get(name, "")) == found, (element.attrib, name)
+            assert int(element.get("tests", "")) == len(cases)
+    return root
+
+
+def test_junit_is_what_the_schema_of_jenkins_allows():
+    facts = conform_report.Facts(command="./essd conform", versions={"suite": "v1"})
+    root = check_junit(conform_report.junit(told(*MIXED), facts))
+    assert root.get("tests") == "5"
+    cases = {(x.get("classname"), x.get("name")): x for x in root.iter("testcase")}
+    assert set(cases) == {
+        ("conform.eth", "runt"), ("conform.eth", "giant"),
+        ("conform.roce", "responder.psn-gap"), ("conform.roce", "v1"),
+        ("conform.nvme", "fused")}
+    failure = cases["conform.eth", "giant"].find("failure")
+    assert failure is not None
+    assert failure.get("message") == "expected silence"
+    text = failure.text or ""
+    assert "got \ufffd <b>an answer</b> \u2603" in text     # no U+0001 in XML
+    assert "sent SEND_ONLY psn 5\ngot NAK psn 4" in text
+    assert "capture: eth.giant.pcap" in text and "IBTA 9.7.5" in text
+    skipped = cases["conform.roce", "v1"].find("skipped")
+    assert skipped is not None and skipped.get("message") == "RoCE v1 is off"
+    assert cases["conform.nvme", "fused"].find("error") is not None
+    assert len(cases["conform.eth", "runt"]) == 0
+    pairs = {x.get("name"): x.get("value") for x in root.iter("property")}
+    assert pairs["seed"] == "7" and pairs["suite"] == "v1" and pairs["NQN"] == "nqn.x"
+
+
+def test_junit_of_a_run_that_broke_off_has_errors():
+    results = told(run_event(3), test_event("a.x"))
+    results.complaints.append("essd_conform ended with signal 6 after a.x")
+    root = check_junit(conform_report.junit(results, conform_report.Facts()))
+    assert [x.get("message") for x in root.iter("error")] == [
+        "essd_conform ended with signal 6 after a.x",
+        "2 tests were announced and did not come"]
+
+
+def test_junit_of_nothing_at_all_is_valid():
+    check_junit(conform_report.junit(Results(), conform_report.Facts()))
+
+
+# HTML
+
+VOID = {"meta", "input", "br"}
+
+
+class Page(html.parser.HTMLParser):
+    """Checks that elements nest, and that nothing is fetched from elsewhere."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.ids: set[str] = set()
+        self.links: set[str] = set()
+        self.seen: list[str] = []
+        self.words = ""
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.seen.append(tag)
+        if tag not in VOID:
+            self.open.append(tag)
+        for name, value in attrs:
+            assert name not in ("src", "srcset", "action", "onclick"), (tag, name)
+            if name == "href":
+                assert value.startswith("#"), value
+                self.links.add(value[1:])
+            if name == "id":
+                self.ids.add(value)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] not in ("style", "script"):
+            self.words += data
+        else:
+            assert "http" not in data and "@import" not in data
+            assert "url(" not in data
+
+
+def page(results: Results, **facts: Any) -> Page:
+    return Page(conform_report.html(results, conform_report.Facts(**facts)))
+
+
+def test_the_html_report_is_one_file_that_says_everything():
+    found = page(told(*MIXED), command="./essd conform --native",
+                 versions={"QEMU": "10.0.13"}, slow=3)
+    assert found.links <= found.ids
+    for text in ("not conforming", "A <drive> & more", "nqn.x", "10.0.13",
+                 "./essd conform --native", "7, time-outs × 3", "10.0.1.1",
+                 "got \x01 <b>an answer</b> \u2603", "sent SEND_ONLY psn 5",
+                 "purpose of roce.responder.psn-gap", "eth.runt.pcap",
+                 "RoCE v1 is off", "no control", "IBTA 9.7.5", "2.5 s"):
+        assert text in found.words, text
+    assert "meta" in found.seen         # the telephone's viewport
+
+
+def test_the_html_report_shows_failures_before_everything_that_passed():
+    words = page(told(*MIXED)).words
+    order = [words.index(x) for x in ("Chapters", "Failed", "purpose of eth.giant",
+                                      "Not run", "purpose of nvme.fused",
+                                      "Not applicable", "All tests",
+                                      "purpose of eth.runt")]
+    assert order == sorted(order)
+
+
+@pytest.mark.parametrize("results", [
+    Results(), told(run_event(3), test_event("a.x", steps=[], clause="", pcap=""))])
+def test_the_html_report_of_a_run_that_broke_off_says_so(results):
+    results.complaints.append("the program <died>")
+    found = page(results)
+    assert "the program <died>" in found.words
+    assert "inconclusive" in found.words
+
+
+def test_a_failure_is_told_with_its_steps():
+    test = told(*MIXED).tests[1]
+    assert conform_screen.failure_lines(test)[:4] == [
+        "FAILED eth.giant  [IBTA 9.7.5]", "    purpose of eth.giant",
+        "      sent SEND_ONLY psn 5", "      got NAK psn 4"]
+
+
+def test_of_many_steps_the_last_are_told():
+    event = test_event("a.x", "fail", steps=[f"step {n}" for n in range(500)])
+    lines = conform_screen.failure_lines(told(event).tests[0])
+    assert len(lines) < 70
+    assert "      ... 440 more steps" in lines and "      step 499" in lines
+
+
+# Running, with a script in the program's place
+
+FAKE = """#!{python}
+import json, os, signal, sys, time
+plan = json.load(open({plan!r}))
+words = sys.argv[1:]
+if "--list" in words:
+    print(plan.get("list", "eth.a  802.3  a frame"))
+    sys.exit(plan.get("list_status", 0))
+json.dump(words, open({args!r}, "w"))
+print(plan.get("says", ""), file=sys.stderr)
+if "--results" in words and "lines" in plan:
+    with open(words[words.index("--results") + 1], "w") as out:
+        for line in plan["lines"]:
+            out.write(line + "\\n")
+            out.flush()
+        time.sleep(plan.get("sleep", 0))
+if "signal" in plan:
+    os.kill(os.getpid(), plan["signal"])
+sys.exit(plan.get("status", 0))
+"""
+
+
+class Fake:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.program = folder / "essd_conform"
+        self.program.write_text(FAKE.format(
+            python=sys.executable, plan=str(folder / "plan.json"),
+            args=str(folder / "args.json")))
+        self.program.chmod(self.program.stat().st_mode | stat.S_IXUSR)
+        self.presets: list[str] = []
+
+    def build(self, preset: str) -> Path:
+        self.presets.append(preset)
+        return self.program
+
+    def plan(self, *events: dict[str, Any] | str, **more: object) -> None:
+        lines = [x if isinstance(x, str) else json.dumps(x) for x in events]
+        (self.folder / "plan.json").write_text(json.dumps({"lines": lines, **more}))
+
+    @property
+    def args(self) -> list[str]:
+        return list(json.loads((self.folder / "args.json").read_text()))
+
+
+@pytest.fixture
+def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fake:
+    fake = Fake(tmp_path)
+    monkeypatch.setattr(conform, "build", fake.build)
+    # The logs of real runs stay.
+    (tmp_path / "top").mkdir()
+    monkeypatch.setattr(paths, "TOP", tmp_path / "top")
+    return fake
+
+
+def command(*words: str) -> tuple[int, str]:
+    with show.console.capture() as captured, show.errors.capture() as errors:
+        done = CliRunner().invoke(cli.app, ["conform", *words])
+    if done.exception and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return done.exit_code, captured.get() + errors.get() + done.output
+
+
+GOOD = [run_event(2), test_event("eth.a"), test_event("net.b"), END]
+
+
+def test_a_good_run_ends_with_status_0_and_says_conforming(fake):
+    fake.plan(*GOOD, list="eth.a  clause  text\nnet.b  clause  text")
+    status, output = command("--native")
+    assert status == 0
+    assert output.splitlines()[-1] == (
+        "2 passed, 0 failed, 0 not applicable, 0 not run: conforming")
+    assert re.search(r"^eth +0\.2 s  1 passed$", output, re.M)
+    assert fake.presets == [conform.NATIVE_PRESET]
+
+
+def test_a_failure_is_told_at_once_and_ends_with_status_1(fake):
+    fake.plan(*MIXED, status=1)
+    status, output = command("--native")
+    assert status == 1
+    assert output.index("FAILED eth.giant") < output.index("roce   ")
+    assert "NOT RUN nvme.fused" in output and "1 RoCE v1 is off" in output
+    assert output.splitlines()[-1] == "logs: build/conform/native"
+    assert "5 not run" not in output
+    logs = paths.TOP / "build/conform/native"
+    assert len((logs / "results.jsonl").read_text().splitlines()) == len(MIXED)
+    assert "--native" in (logs / "program.log").read_text()
+
+
+def test_reports_are_written_whatever_the_verdict(fake, tmp_path):
+    fake.plan(*MIXED, status=1)
+    xml, page_file, captures = (tmp_path / x for x in ("a.xml", "a.html", "pcaps"))
+    status, _ = command("--native", "--junit", str(xml), "--html", str(page_file),
+                        "--pcap", str(captures))
+    assert status == 1
+    check_junit(xml.read_bytes())
+    assert "eth.giant" in Page(page_file.read_text()).words
+    assert captures.is_dir() and str(captures) in fake.args
+
+
+@pytest.mark.parametrize("plan, said", [
+    ({"signal": signal.SIGABRT, "says": "==9==ERROR: AddressSanitizer: heap\nmore"},
+     "essd_conform ended with signal 6 after net.b: ERROR: AddressSanitizer: heap"),
+    ({"status": 3}, "essd_conform ended with status 3 after net.b")])
+def test_a_program_that_breaks_off_is_no_success(fake, plan, said):
+    fake.plan(*GOOD[:-1], **plan)
+    status, output = command("--native")
+    assert status == 1 and said in output
+    assert "inconclusive" in output.splitlines()[-2]
+
+
+def test_a_program_that_only_claims_success_is_not_believed(fake):
+    fake.plan(*GOOD, status=1, says="a leak of 3 frames")
+    status, output = command("--native")
+    assert status == 1
+    assert "status 1 though no test failed: a leak of 3 frames" in output
+
+
+def test_what_is_no_result_ends_the_run(fake):
+    fake.plan(run_event(1), "{half a li", END, sleep=60)
+    status, output = command("--native")
+    assert status == 1 and "not a result: '{half a li'" in output
+
+
+def test_a_program_that_hangs_is_ended(fake, monkeypatch):
+    monkeypatch.setattr(conform, "SILENCE_S", 0.5)
+    fake.plan(*GOOD[:2], sleep=60)
+    status, output = command("--native")
+    assert status == 1
+    assert "no test ended in 0 s after eth.a: the program was ended" in output or (
+        "after eth.a: the program was ended" in output)
+
+
+def test_what_the_program_cannot_do_is_one_clear_line(fake):
+    fake.plan(status=2, list="eth.a", says="essd_conform: eth9: needs CAP_NET_RAW\nusage: x")
+    with pytest.raises(EssdError, match="^eth9: needs CAP_NET_RAW$"):
+        command("--target", "10.0.0.1", "--via", "eth9")
+
+
+@pytest.mark.parametrize("words", [
+    ("--target", "10.0.0.1"), ("--via", "eth0"), ("--native", "--ip", "10.0.0.2"),
+    ("--native", "--target", "10.0.0.1", "--via", "eth0"), ("--peer", "spdk"),
+    ("--native", "--peer", "nvmet"), ("--slow", "0", "--native"),
+    ("--native", "--junit", "/nowhere/at/all.xml")])
+def test_options_that_make_no_sense_end_with_status_2(fake, words):
+    fake.plan(*GOOD)
+    assert command(*words)[0] == 2
+    assert not (fake.folder / "args.json").exists()
+
+
+def test_a_target_that_is_not_there_is_one_clear_line(fake):
+    fake.plan(list="eth.a", status=1,
+              says="prepare.target: fail: nobody answers ARP\n1 failed")
+    with pytest.raises(EssdError, match="^nobody answers ARP$"):
+        command("--target", "10.0.0.1", "--via", "eth9")
+
+
+def test_a_choice_that_names_no_test_ends_with_status_2(fake):
+    fake.plan(*GOOD, list="")
+    status, output = command("--native", "--only", "frob")
+    assert status == 2 and "--only names no test" in output
+
+
+def test_a_test_that_does_not_exist_ends_with_status_2(fake):
+    fake.plan(*GOOD, list_status=2, list="no test is called frob")
+    status, output = command("--native", "--only", "frob")
+    assert status == 2 and "no test is called frob" in output
+
+
+@pytest.mark.parametrize("words, passed", [
+    (("--native",), ["--native", "--seed", "1", "--slow", "1"]),
+    (("--native", "--only", "eth,roce.a", "--only", "cm", "--all", "--seed", "9"),
+     ["--native", "--seed", "9", "--slow", "1", "--only", "eth,roce.a,cm", "--all"]),
+    (("--target", "10.0.0.1", "--via", "eth0", "--ip", "10.0.0.9", "--slow", "4"),
+     ["--iface", "eth0", "--target", "10.0.0.1", "--ip", "10.0.0.9", "--seed", "1",
+      "--slow", "4"]),
+    (("--target", "fd00::1", "--via", "/run/x.sock"),
+     ["--socket", "/run/x.sock", "--target", "fd00::1", "--seed", "1", "--slow",
+      "1"])])
+def test_options_reach_the_program(fake, words, passed):
+    fake.plan(*GOOD)
+    assert command(*words)[0] == 0
+    at = fake.args.index("--results")
+    assert fake.args[:at] == passed
+
+
+def test_list_is_the_programs_own(fake, capfd):
+    fake.plan(list="eth.a  802.3  a frame")
+    assert command("--list")[0] == 0
+    assert capfd.readouterr().out == "eth.a  802.3  a frame\n"
+
+
+# Control
+
+class Scripted:
+    """A drive that remembers what was asked of it."""
+
+    def __init__(self) -> None:
+        self.done: list[object] = []
+
+    def info(self) -> dict[str, Any]:
+        return {"nsid": 1}
+
+    def partner(self, port: int, name: str, value: object) -> None:
+        self.done.append((port, name, value))
+
+    def power_cut(self) -> None:
+        self.done.append("power-cut")
+
+    def reset(self) -> None:
+        raise EssdError("the drive is\nnot powered")
+
+    def console(self, text: str) -> str:
+        if text == "hang":
+            raise ControlError("no answer")
+        return f"said {text}\nand more"
+
+    def log(self) -> str:
+        return "[ 0.1] boot"
+
+
+@pytest.fixture
+def control(tmp_path: Path) -> Iterator[tuple[Scripted, Path]]:
+    drive = Scripted()
+    with Control(tmp_path / "c.sock", drive) as server:
+        yield drive, server.path
+    assert not server.thread.is_alive() and not server.path.exists()
+
+
+def ask(path: Path, *requests: str) -> list[str]:
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(10)
+        connection.connect(str(path))
+        with connection.makefile("rw") as lines:
+            replies = []
+            for request in requests:
+                lines.write(request + "\n")
+                lines.flush()
+                replies.append(lines.readline())
+    assert all(reply.endswith("\n") for reply in replies)
+    return [reply.rstrip("\n") for reply in replies]
+
+
+@pytest.mark.parametrize("request_line, reply", [
+    ("info", 'ok {"nsid": 1}'), ("log", 'ok "[ 0.1] boot"'),
+    ("power-cut", "ok"), ("reset", "error the drive is not powered"),
+    ("console fec 0 rs", 'ok "said fec 0 rs\\nand more"'),
+    ("console hang", "error no answer"),
+    ("info now", "error info takes no argument"),
+    ("partner 0", "error partner PORT KEY VALUE"),
+    ("partner 2 fec rs", "error no port 2: there are 0 and 1"),
+    ("partner 0 colour red", "error no 'colour': there are speed, fec, ber, seed, "
+                             "present, fault"),
+    ("partner 0 ber many", "error ber cannot be 'many'"),
+    ("partner 1 present maybe", "error present cannot be 'maybe'"),
+    ("explode", "error no request 'explode': there are partner, console, info, "
+                "power-cut, reset, log"),
+    ("", "error no request '': there are partner, console, info, power-cut, reset, "
+         "log")])
+def test_each_request_gets_one_line(control, request_line, reply):
+    assert ask(control[1], request_line, "info") == [reply, 'ok {"nsid": 1}']
+
+
+@pytest.mark.parametrize("words, change", [
+    ("0 speed 10", (0, "partner-speed", 10)), ("1 fec rs", (1, "partner-fec", "rs")),
+    ("0 ber 1e-6", (0, "ber", 1e-6)), ("0 seed 7", (0, "seed", 7)),
+    ("1 present 0", (1, "present", False)), ("1 present on", (1, "present", True)),
+    ("0 fault true", (0, "partner-fault", True))])
+def test_partner_requests_become_properties_of_the_port(control, words, change):
+    drive, path = control
+    assert ask(path, f"partner {words}") == ["ok"]
+    assert drive.done == [change]
+
+
+def test_control_serves_one_program_after_another_and_ends_while_one_is_connected(
+        tmp_path):
+    with Control(tmp_path / "c.sock", Scripted()) as server:
+        assert ask(server.path, "power-cut") == ["ok"]
+        assert ask(server.path, "power-cut") == ["ok"]
+        idle = socket.socket(socket.AF_UNIX)
+        idle.connect(str(server.path))
+    assert not server.thread.is_alive()
+    idle.close()
+
+
+@pytest.mark.parametrize("heard, reply", [
+    ("", None), ("essd> \r\nessd> ", None), ("port 0\r\n", None),
+    ("port 0\r\nport 0: up\r\nessd> ", "port 0: up"),
+    ("port 0\r\nessd> ", ""),
+    ("essd> port 0\r\na\r\n[ 1.0] log essd\r\nb\r\nessd> [ 2.0] late\r\n",
+     "a\n[ 1.0] log essd\nb"),
+    ("port 0\r\nessd> x\r\nport 0\r\nnew\r\nessd> ", "new")])
+def test_what_the_console_said_is_between_echo_and_prompt(heard, reply):
+    assert spoken(heard, "port 0") == reply
+
+
+# A drive in QEMU
+
+def take_frame(path: str) -> tuple[socket.socket, bytes]:
+    """Plug into a port; the first frame that comes out of it."""
+    cable = socket.socket(socket.AF_UNIX)
+    cable.settimeout(20)
+    cable.connect(path)
+    frames = cable.makefile("rb")
+    length = int.from_bytes(frames.read(4), "big")
+    return cable, frames.read(length)
+
+
+def test_a_booted_drive_is_controlled_through_the_socket():
+    with conform.emulated() as stand:
+        assert stand.words[::2] == ["--control", "--socket", "--socket"]
+        path, *sockets = map(Path, stand.words[1::2])
+        info = json.loads(ask(path, "info")[0].removeprefix("ok "))
+        assert [(x["ipv4"], x["ipv6"]) for x in info["ports"]] == [
+            ("10.0.0.1", "fd00:0:0:1::1"), ("10.0.1.1", "fd00:0:0:2::1")]
+        assert len(info["macs"]) == 8 and info["mtu"] == 1500 and info["echo"]
+        assert stand.drive["subnqn"] == info["nqn"]
+
+        cables = [take_frame(str(x)) for x in sockets]
+        for (_, frame), port in zip(cables, info["ports"], strict=True):
+            assert frame[6:12] == bytes.fromhex(port["mac"].replace(":", ""))
+        assert ask(path, "console port 0") == [
+            'ok "port 0: up, 25 Gb/s, FEC fc (saved: fc)"']
+        assert ask(path, "partner 0 present 0", "console port 0")[1] == (
+            'ok "port 0: down: no partner, 25 Gb/s, FEC fc (saved: fc)"')
+        assert ask(path, "partner 0 speed 40")[0].startswith("error ")
+        log = ask(path, "log", "log")
+        assert info["nqn"] in log[0] and log[1] == 'ok ""'
+
+        assert ask(path, "reset", "console port 1") == [
+            "ok", 'ok "port 1: up, 25 Gb/s, FEC fc (saved: fc)"']
+        assert ask(path, "power-cut") == ["ok"]
+        again = [take_frame(str(x)) for x in sockets]   # at once: it listens
+        for cable, _ in (*cables, *again):
+            cable.close()
+        assert "reset by power-on" in ask(path, "log")[0]
+        assert stand.complaints() == []
+        folder = path.parent
+    assert not folder.exists()
+
+
+def test_a_drive_that_dies_is_a_complaint():
+    with conform.emulated() as stand:
+        folder = Path(stand.words[1]).parent
+        for process in json.loads((folder / "state.json").read_text()):
+            comm = Path(f"/proc/{process['pid']}/comm").read_text()
+            if comm.startswith("qemu"):
+                os.kill(process["pid"], signal.SIGSEGV)
+        wait = threading.Event()
+        while not stand.complaints():
+            wait.wait(0.05)
+        assert "drive ended unexpectedly (signal 11)" in stand.complaints()[0]
+
+
+def test_conform_control_names_the_requests_of_the_document():
+    text = (Path(__file__).parents[2] / "docs/conformance.md").read_text()
+    for word in ("info", "partner", "console", "power-cut", "reset", "log",
+                 *conform_control.PARTNER):
+        assert f"`{word}" in text, word

@@ -1,0 +1,359 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`essd conform`: the conformance suite, against what one chooses.
+
+The tests are a program in C, tests/conformance.  This module builds it, gives
+it something to test - a drive that is booted in QEMU for it, the drive inside
+the program itself, or a target at the other end of a link - follows what it
+says, and writes the reports.  docs/conformance.md has the interface.
+"""
+
+import contextlib
+import os
+import re
+import selectors
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from . import conform_report, conform_screen, flash, paths, prepare, setup, show
+from .conform_control import Control, EmulatedDrive
+from .conform_results import Results, ResultsError
+from .instance import EssdError, Instance
+from .setup import Wish
+
+PROGRAM = "tests/conformance/essd_conform"
+# Found by measuring: docs/conformance.md, "Measured".
+NATIVE_PRESET = "native"    # with sanitizers
+LINK_PRESET = "fast"
+# The addresses that the native drive has too.
+PORTS = ("10.0.0.1/24,fd00:0:0:1::1/64", "10.0.1.1/24,fd00:0:0:2::1/64")
+SIZE = "1G"
+# No single test takes that long; one that hangs would stop a CI job for hours.
+SILENCE_S = 300.0
+SILENCE_ALL_S = 3600.0      # the long ones
+
+
+class UsageError(Exception):
+    """Options that do not go together; exit status 2."""
+
+
+@dataclass
+class Options:
+    """What the user asked for."""
+
+    native: bool = False
+    target: str = ""
+    via: str = ""
+    ip: str = ""
+    peer: str = ""
+    only: list[str] = field(default_factory=list)
+    every: bool = False
+    seed: int = 1
+    slow: int = 1
+    junit: Path | None = None
+    html: Path | None = None
+    pcap: Path | None = None
+
+    def check(self) -> None:
+        if bool(self.target) != bool(self.via):
+            raise UsageError("--target ADDR and --via SOCKET|IFACE go together")
+        if self.ip and not self.target:
+            raise UsageError("--ip is our own address on the link of --target")
+        if self.native + bool(self.target) + bool(self.peer) > 1:
+            raise UsageError("one of --native, --target and --peer")
+        if self.peer not in ("", "nvmet"):
+            raise UsageError(f"--peer {self.peer}: there is nvmet")
+        if self.slow < 1:
+            raise UsageError("--slow is a number from 1")
+
+    @property
+    def selection(self) -> list[str]:
+        words = ["--only", ",".join(self.only)] if self.only else []
+        return [*words, "--all"] if self.every else words
+
+    @property
+    def program(self) -> list[str]:
+        """The part that is the program's own."""
+        words = ["--seed", str(self.seed), "--slow", str(self.slow), *self.selection]
+        if self.pcap is not None:
+            words += ["--pcap", str(self.pcap.absolute())]
+        return words
+
+
+@dataclass
+class Stand:
+    """What the program is told about what it tests, and what is known besides."""
+
+    name: str                       # of the folder with its logs
+    words: list[str]
+    qemu: str | None = None
+    drive: dict[str, object] = field(default_factory=dict)  # what we know of it
+    # Called at the end: what the program cannot see, such as a crash.
+    complaints: Callable[[], list[str]] = lambda: []
+    logs: list[Path] = field(default_factory=list)
+
+
+def build(preset: str) -> Path:
+    return prepare.native_program(preset, PROGRAM, "the conformance suite")
+
+
+# What is under test
+
+@contextlib.contextmanager
+def emulated() -> Iterator[Stand]:
+    """A new drive, booted for this run and thrown away afterwards."""
+    name = f"conform-{os.getpid()}"
+    instance = Instance(name)
+    config = setup.configure(Wish(name=name, ports=list(PORTS), size=SIZE,
+                                  host=False, listens=True,
+                                  network=flash.Network(echo=True)))
+    assert config.drive is not None
+    drive = EmulatedDrive(instance, config)
+
+    def complaints() -> list[str]:
+        try:
+            instance.check()
+        except EssdError as error:
+            return [str(error)]
+        return []
+
+    try:
+        instance.start(config)
+        wait_for_drive(instance)
+        with Control(instance.folder / "conform.sock", drive) as control:
+            words = ["--control", str(control.path)]
+            for link in config.links:
+                words += ["--socket", str(link.socket(instance.folder))]
+            yield Stand("qemu", words, config.drive.qemu, drive.describe(), complaints,
+                        logs=[drive.console_log, instance.folder / "drive.log",
+                              instance.folder / "supervisor.log"])
+    finally:
+        instance.stop()
+        setup.forget(name)
+        shutil.rmtree(instance.folder, ignore_errors=True)
+
+
+def wait_for_drive(instance: Instance, timeout_s: float = 30) -> None:
+    """Until QEMU listens; booting is the program's to wait for."""
+    deadline = time.monotonic() + timeout_s
+    while instance.status()["parts"]["drive"]["state"] != "running" or not all(
+            link.socket(instance.folder).exists() for link in instance.config.links):
+        instance.check()
+        if time.monotonic() > deadline:
+            raise EssdError(f"the drive's QEMU did not start; see "
+                            f"{instance.folder}/drive.log")
+        time.sleep(0.05)
+
+
+@contextlib.contextmanager
+def native() -> Iterator[Stand]:
+    yield Stand("native", ["--native"])
+
+
+@contextlib.contextmanager
+def link(options: Options) -> Iterator[Stand]:
+    """Whatever there is at the other end of a socket or an interface."""
+    is_socket = "/" in options.via or Path(options.via).is_socket()
+    words = ["--socket" if is_socket else "--iface", options.via,
+             "--target", options.target]
+    if options.ip:
+        words += ["--ip", options.ip]
+    yield Stand("link", words)
+
+
+@contextlib.contextmanager
+def nvmet() -> Iterator[Stand]:
+    """Linux's own target in a guest."""
+    from . import conform_peer
+    with conform_peer.nvmet() as peer:
+        yield Stand("nvmet", ["--socket", str(peer.socket), "--target", peer.ip,
+                              "--nqn", peer.nqn, "--nsid", str(peer.nsid),
+                              "--mtu", str(peer.mtu)],
+                    drive={"mn": "Linux nvmet", "subnqn": peer.nqn})
+
+
+def stand_for(options: Options) -> contextlib.AbstractContextManager[Stand]:
+    if options.native:
+        return native()
+    if options.peer:
+        return nvmet()
+    return link(options) if options.target else emulated()
+
+
+# Running
+
+def test_ids(program: Path, options: Options) -> list[str]:
+    """What the program is going to run, for a bar that knows its end."""
+    done = subprocess.run([str(program), "--list", *options.selection], check=False,
+                          text=True, stdin=subprocess.DEVNULL, capture_output=True)
+    if done.returncode != 0:
+        raise UsageError(last_words(done.stderr or done.stdout)
+                         or f"{program.name} --list: status {done.returncode}")
+    ids = re.findall(r"^([a-z]+\.[a-z0-9._-]+)", done.stdout, re.M)
+    if not ids:
+        raise UsageError("--only names no test: see ./essd conform --list")
+    return ids
+
+
+# Of what a program says, the line that says why: first of these, else the last.
+CAUSES = (r"ERROR: \w+Sanitizer.*|.*runtime error:.*", r".*[Aa]ssertion .*",
+          r"(?<=^essd_conform: ).*", r"(?<=^prepare\.target: fail: ).*")
+
+
+def last_words(text: str) -> str:
+    for cause in CAUSES:
+        found = re.search(cause, text, re.M)
+        if found:
+            return found[0].strip()
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[-1] if lines else ""
+
+
+class Lines:
+    """Lines of a pipe, as they come; ends with it, or when nothing comes."""
+
+    def __init__(self, descriptor: int, silence_s: float) -> None:
+        self.descriptor = descriptor
+        self.silence_s = silence_s
+        self.timed_out = False
+
+    def __iter__(self) -> Iterator[str]:
+        rest = b""
+        with selectors.DefaultSelector() as selector:
+            selector.register(self.descriptor, selectors.EVENT_READ)
+            while True:
+                if not selector.select(self.silence_s):
+                    self.timed_out = True
+                    return
+                data = os.read(self.descriptor, 65536)
+                if not data:
+                    break
+                *lines, rest = (rest + data).split(b"\n")
+                for line in lines:
+                    yield line.decode(errors="replace")
+        if rest:
+            yield rest.decode(errors="replace")
+
+
+def run_program(program: Path, words: list[str], folder: Path, results: Results,
+                screen: conform_screen.Screen, silence_s: float) -> None:
+    """Run it to its end; what it finds goes to results and screen."""
+    reader, writer = os.pipe()
+    command = [str(program), *words, "--results", f"/dev/fd/{writer}"]
+    log = folder / "program.log"
+    with open(log, "w", encoding="utf-8") as output, \
+            open(folder / "results.jsonl", "w", encoding="utf-8") as copy:
+        output.write("$ " + shlex.join(command) + "\n")
+        output.flush()
+        with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output,
+                              stderr=output, pass_fds=[writer]) as process:
+            os.close(writer)
+            try:
+                lines = Lines(reader, silence_s)
+                for line in lines:
+                    copy.write(line + "\n")
+                    copy.flush()
+                    test = results.take(line)
+                    if test is not None:
+                        screen.test(test)
+                if lines.timed_out:
+                    process.kill()
+                    last = results.tests[-1].id if results.tests else "its start"
+                    results.complaints.append(
+                        f"no test ended in {silence_s:.0f} s after {last}: "
+                        "the program was ended")
+            except ResultsError as error:
+                process.kill()
+                results.complaints.append(str(error))
+            except BaseException:
+                process.kill()
+                raise
+            finally:
+                os.close(reader)
+    if not results.complaints:
+        judge(results, process.returncode, log)
+
+
+def judge(results: Results, status: int, log: Path) -> None:
+    """Does how the program ended agree with what it said?"""
+    said = last_words(log.read_text(errors="replace").partition("\n")[2])
+    if status == 2 or (status == 1 and not results.announced):
+        raise EssdError(said or f"essd_conform ended with status {status}; see {log}")
+    if not results.is_over:
+        how = f"signal {-status}" if status < 0 else f"status {status}"
+        last = results.tests[-1].id if results.tests else "its start"
+        results.complaints.append(f"essd_conform ended with {how} after {last}"
+                                  + (f": {said}" if said else ""))
+    elif status != 0 and results.is_conforming:
+        results.complaints.append(f"essd_conform ended with status {status} though "
+                                  "no test failed" + (f": {said}" if said else ""))
+
+
+def keep_logs(folder: Path, stand: Stand) -> Path:
+    """The logs of the last run of this kind."""
+    kept = paths.TOP / "build" / "conform" / stand.name
+    shutil.rmtree(kept, ignore_errors=True)
+    kept.mkdir(parents=True, exist_ok=True)
+    for path in (*folder.iterdir(), *stand.logs):
+        if path.exists():
+            shutil.copy(path, kept / path.name)
+    return kept
+
+
+def run(options: Options) -> Results:
+    """One run of the suite with its reports."""
+    options.check()
+    program = build(NATIVE_PRESET if options.native else LINK_PRESET)
+    ids = test_ids(program, options)
+    if options.pcap is not None:
+        options.pcap.mkdir(parents=True, exist_ok=True)
+    for report in (options.junit, options.html):
+        if report is not None and not report.absolute().parent.is_dir():
+            raise UsageError(f"{report}: there is no such folder")
+    results = Results(is_partial=bool(options.only))
+    facts = conform_report.Facts(
+        command=shlex.join(["./essd", *sys.argv[1:]]), slow=options.slow)
+    with tempfile.TemporaryDirectory(prefix="essd-conform-") as temporary:
+        folder = Path(temporary)
+        with stand_for(options) as stand:
+            results.drive = dict(stand.drive)
+            facts.versions = conform_report.versions(stand.qemu)
+            begin = time.monotonic()
+            try:
+                with conform_screen.Screen(ids) as screen:
+                    run_program(program, [*stand.words, *options.program], folder,
+                                results, screen,
+                                (SILENCE_ALL_S if options.every else SILENCE_S)
+                                * options.slow)
+                results.complaints += stand.complaints()
+            finally:
+                kept = keep_logs(folder, stand)
+            # By our own clock: the program's may be the drive's.
+            results.seconds = time.monotonic() - begin
+    conform_screen.summary(results)
+    write_reports(results, facts, options)
+    if not results.is_conforming:
+        show.line(f"logs: {kept.relative_to(paths.TOP)}")
+    return results
+
+
+def write_reports(results: Results, facts: conform_report.Facts,
+                  options: Options) -> None:
+    if options.junit is not None:
+        options.junit.write_bytes(conform_report.junit(results, facts))
+    if options.html is not None:
+        options.html.write_text(conform_report.html(results, facts), encoding="utf-8")
+
+
+def list_tests(options: Options) -> int:
+    """What `--list` does."""
+    program = build(LINK_PRESET)
+    sys.stdout.flush()
+    return subprocess.run([str(program), "--list", *options.selection],
+                          stdin=subprocess.DEVNULL, check=False).returncode

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A conformance run on the screen, while it goes on and when it is over.
+
+On a terminal each chapter has a line with a bar that fills; elsewhere it has a
+line once it is through.  What failed is told at once, with its steps.
+"""
+
+import textwrap
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.table import Table
+
+from . import show
+from .conform_results import VERDICT_WORDS, VERDICTS, Count, Results, Test
+
+COLOURS = {"pass": "green", "fail": "bold red", "na": "dim", "not-run": "yellow"}
+STEPS_SHOWN = 60        # the reports have all of them
+
+
+def chapter_words(count: Count) -> str:
+    """Without what there was none of."""
+    return ", ".join(f"{count.of[v]} {VERDICT_WORDS[v]}" for v in VERDICTS
+                     if count.of[v])
+
+
+def chapter_markup(count: Count) -> str:
+    return ", ".join(f"[{COLOURS[v]}]{count.of[v]} {VERDICT_WORDS[v]}[/]"
+                     for v in VERDICTS if count.of[v])
+
+
+def failure_lines(test: Test) -> list[str]:
+    """What is printed of a test that did not pass."""
+    lines = [f"{VERDICT_WORDS[test.verdict].upper()} {test.id}  [{test.clause}]"]
+    lines += textwrap.wrap(test.purpose, 76, initial_indent="    ",
+                           subsequent_indent="    ")
+    steps = list(test.steps)
+    if len(steps) > STEPS_SHOWN:
+        # How it began matters less than how it ended.
+        left_out = len(steps) - STEPS_SHOWN
+        steps = [*steps[:5], f"... {left_out} more steps", *steps[left_out + 5:]]
+    lines += [f"      {line}" for step in steps for line in step.splitlines()]
+    lines += [f"    {line}" for line in test.reason.splitlines()]
+    if test.pcap and test.verdict == "fail":
+        lines.append(f"    capture: {test.pcap}")
+    return lines
+
+
+class Screen:
+    """Told of each test as it ends."""
+
+    def __init__(self, ids: Sequence[str] = ()) -> None:
+        self.console = show.console
+        self.expected = Counter(one.partition(".")[0] for one in ids)
+        self.width = max(map(len, [*self.expected, "robust"]))
+        self.counts: dict[str, Count] = {}
+        self.current = ""
+        self.bars: dict[str, Any] = {}
+        self.progress = Progress(
+            TextColumn("{task.description}"), BarColumn(24), MofNCompleteColumn(),
+            TextColumn("{task.fields[words]}"), console=self.console
+        ) if self.console.is_terminal else None
+
+    def __enter__(self) -> "Screen":
+        if self.progress is not None:
+            self.progress.start()
+            for chapter in self.expected:
+                self.add_bar(chapter)
+        return self
+
+    def __exit__(self, *_details: object) -> None:
+        if self.progress is not None:
+            self.progress.stop()
+        else:
+            self.end_chapter()
+
+    def add_bar(self, chapter: str) -> None:
+        assert self.progress is not None
+        self.bars[chapter] = self.progress.add_task(
+            f"{chapter:{self.width}}", total=self.expected[chapter] or None, words="")
+
+    def test(self, test: Test) -> None:
+        if test.chapter != self.current:
+            self.end_chapter()
+            self.current = test.chapter
+        count = self.counts.setdefault(test.chapter, Count())
+        count.add(test)
+        if self.progress is not None:
+            if test.chapter not in self.bars:
+                self.add_bar(test.chapter)
+            self.progress.update(self.bars[test.chapter], completed=count.tests,
+                                 words=chapter_markup(count))
+        if test.verdict in ("fail", "not-run"):
+            first, *others = failure_lines(test)
+            show.line(first, COLOURS[test.verdict])
+            for line in others:
+                show.line(line)
+
+    def end_chapter(self) -> None:
+        if self.current and self.progress is None:
+            count = self.counts[self.current]
+            show.line(f"{self.current:{self.width}}  {count.seconds:7.1f} s  "
+                      + chapter_words(count))
+        self.current = ""
+
+
+def table(results: Results) -> Table:
+    found = Table(box=None, pad_edge=False)
+    for heading in ("chapter", "tests", *VERDICT_WORDS.values(), "seconds"):
+        found.add_column(heading, justify="left" if heading == "chapter" else "right")
+    chapters = results.chapters
+    for name, count in [*chapters.items(), ("all", results.total)]:
+        cells = [f"[{COLOURS[v]}]{count.of[v]}[/]" if count.of[v] else "0"
+                 for v in VERDICTS]
+        found.add_row(name, str(count.tests), *cells, f"{count.seconds:.1f}",
+                      style="bold" if name == "all" else None)
+    return found
+
+
+def summary(results: Results) -> None:
+    """The end of what is said: reasons, table, complaints, one line."""
+    reasons = Counter(test.reason or "no reason given"
+                      for test in results.of_verdict("na"))
+    if reasons:
+        show.line()
+        show.line("Not applicable:")
+        for reason, times in reasons.most_common():
+            show.line(f"  {times:4} {reason}")
+    show.line()
+    show.console.print(table(results))
+    show.line()
+    if results.missing:
+        show.line(f"{results.missing} tests were announced and did not come", "bold red")
+    for text in results.complaints:
+        show.line(text, "bold red")
+    show.line(results.last_line,
+              "bold green" if results.is_conforming else "bold red")
