@@ -17,7 +17,7 @@ static const uint8_t address_next[ADDRESS_STATES] = {
     [ADDRESS_TENTATIVE] = BIT(ADDRESS_ANNOUNCING) | BIT(ADDRESS_DUPLICATE),
     [ADDRESS_OPTIMISTIC] = BIT(ADDRESS_ANNOUNCING) | BIT(ADDRESS_DUPLICATE),
     [ADDRESS_ANNOUNCING] = BIT(ADDRESS_READY) | BIT(ADDRESS_DUPLICATE),
-    [ADDRESS_READY] = BIT(ADDRESS_DUPLICATE),
+    [ADDRESS_READY] = BIT(ADDRESS_ANNOUNCING) | BIT(ADDRESS_DUPLICATE),
     [ADDRESS_DUPLICATE] = BIT(ADDRESS_TENTATIVE),
 };
 
@@ -184,6 +184,28 @@ void net_address_link(struct net_stack *stack, uint8_t port, bool is_up,
         address->has_defended = false;
         if (is_up) {
             come_up(stack, local, now_us);
+        }
+    }
+}
+
+void net_stack_announce(struct net_stack *stack, uint8_t port, uint64_t now_us)
+{
+    for (uint8_t local = 0; local < NET_ADDRESSES; local++) {
+        struct net_address *address = &stack->addresses[local];
+
+        if (address->config.port != port ||
+            !net_stack_is_usable(stack, local)) {
+            continue;
+        }
+        if (!ip_addr_is_v4(&address->config.ip)) {
+            net_mld_join(stack, local, now_us);
+        }
+        if (address->state == ADDRESS_READY) {
+            address_enter(stack, local, ADDRESS_ANNOUNCING, now_us);
+        } else if (address->state == ADDRESS_ANNOUNCING) {
+            address->tries = 0;
+            address->deadline_us = now_us;
+            net_due(&stack->address_due_us, now_us);
         }
     }
 }

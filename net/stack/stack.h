@@ -285,6 +285,12 @@ void net_stack_link(struct net_stack *stack, uint8_t port, bool is_up,
                     uint64_t now_us);
 
 /**
+ * Announce the addresses of a port anew, as when its link came up: its frames
+ * leave by another way from now on, and switches have to learn it.
+ */
+void net_stack_announce(struct net_stack *stack, uint8_t port, uint64_t now_us);
+
+/**
  * One more address of our own, until it is removed.
  *
  * @param config  as in net_stack_config; a configured one may come back

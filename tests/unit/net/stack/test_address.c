@@ -220,6 +220,49 @@ static void test_a_claimed_address_is_defended_once_in_ten_seconds(void **state)
     world_free(w);
 }
 
+/* Frames of a port since `since` that tell where an IPv4 address is. */
+static unsigned announced(const struct world *w, unsigned since, uint8_t port,
+                          uint32_t ip)
+{
+    unsigned count = 0;
+
+    for (unsigned i = since; i < w->sent_count; i++) {
+        const struct sent *sent = &w->sent[i % SENT_MAX];
+        struct ip_addr own = ip_addr_from_v4(ip);
+        struct eth eth;
+        struct arp arp;
+
+        assert_true(eth_parse(&eth, sent->data, sent->len));
+        count += sent->port == port && eth.type == ETHERTYPE_ARP &&
+                 arp_parse(&arp, sent->data + eth_header_len(&eth),
+                           sent->len - eth_header_len(&eth)) &&
+                 ip_addr_equal(&arp.sender_ip, &own) &&
+                 ip_addr_equal(&arp.target_ip, &own);
+    }
+    return count;
+}
+
+static void test_addresses_of_a_port_are_announced_anew(void **state)
+{
+    struct world *w = world_ready();
+    unsigned before = w->sent_count;
+    uint64_t start_us = w->now_us;
+
+    (void)state;
+    net_stack_announce(&w->stack, 0, w->now_us);
+    world_run(w, start_us + SECOND);
+    assert_int_equal(announced(w, before, 0, 0x0a000002), 1);
+    assert_int_equal(announced(w, before, 0, 0x0a090002), 1);
+    net_stack_announce(&w->stack, 0, w->now_us); /* and from the beginning */
+    world_run(w, start_us + 10 * SECOND);
+    assert_int_equal(announced(w, before, 0, 0x0a000002), 3);
+    assert_int_equal(announced(w, before, 0, 0x0a090002), 3);
+    assert_int_equal(announced(w, before, 1, 0x0a010002), 0);
+    assert_int_equal(w->stack.addresses[V4].state, ADDRESS_READY);
+    assert_int_equal(w->stack.addresses[V6].state, ADDRESS_READY);
+    world_free(w);
+}
+
 static void test_announcements_wait_for_a_transmit_buffer(void **state)
 {
     struct world *w = world_new();
@@ -408,6 +451,7 @@ int main(void)
         cmocka_unit_test(
             test_a_probed_address_stays_assigned_over_link_changes),
         cmocka_unit_test(test_addresses_come_and_go),
+        cmocka_unit_test(test_addresses_of_a_port_are_announced_anew),
         cmocka_unit_test(test_announcements_wait_for_a_transmit_buffer),
         cmocka_unit_test(test_a_configured_link_local_is_not_doubled),
     };
