@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Runs sequences from files, each in a world of its own, without libFuzzer:
+ *
+ *   replay_sequence [-v] FILE|DIRECTORY...
+ *
+ * -v says each step, in the form in which test_hostile.c writes them.
+ */
+#include "tests/fuzz/sequence/sequence.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static unsigned int count;
+
+static int replay_file(const char *path)
+{
+    static uint8_t buf[SEQUENCE_STEPS_MAX * SEQUENCE_STEP_LEN];
+    FILE *file = fopen(path, "rb");
+    size_t len;
+
+    if (file == NULL) {
+        perror(path);
+        return 1;
+    }
+    len = fread(buf, 1, sizeof(buf), file);
+    (void)fclose(file);
+    (void)printf("%s\n", path); /* a crash is this one's */
+    (void)fflush(stdout);
+    sequence_end();
+    sequence_run(buf, len);
+    count++;
+    return 0;
+}
+
+static int replay(const char *path)
+{
+    struct dirent **entries = NULL;
+    int n = scandir(path, &entries, NULL, alphasort);
+    int failed = n < 0 ? replay_file(path) : 0;
+
+    for (int i = 0; i < n; i++) {
+        char name[4096];
+
+        (void)snprintf(name, sizeof(name), "%s/%s", path, entries[i]->d_name);
+        if (entries[i]->d_name[0] != '.') {
+            failed |= replay_file(name);
+        }
+        free(entries[i]);
+    }
+    free(entries);
+    return failed;
+}
+
+int main(int argc, char **argv)
+{
+    int failed = 0;
+
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "-v") == 0) {
+            sequence_be_verbose();
+        } else {
+            failed |= replay(argv[i]);
+        }
+    }
+    sequence_end();
+    (void)printf("%u sequences\n", count);
+    return failed != 0 || count == 0;
+}

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "tests/fuzz/sequence/witness.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/bytes.h"
+#include "net/wire/bth.h"
+#include "net/wire/cm_msg.h"
+#include "net/wire/eth.h"
+#include "net/wire/icrc.h"
+#include "net/wire/psn.h"
+#include "net/wire/roce_ext.h"
+#include "net/wire/roce_opcode.h"
+#include "nvmeof/wire/opcode.h"
+
+/* A RoCE packet, taken apart without asking whether it is right. */
+struct packet {
+    const uint8_t *eth, *ip;
+    bool is_v6;
+    const uint8_t *at; /* the BTH */
+    size_t len;        /* from there, without the ICRC */
+    struct bth bth;
+};
+
+void witness_fail(const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    (void)fprintf(stderr, "sequence: ");
+    (void)vfprintf(stderr, format, args);
+    (void)fputc('\n', stderr);
+    va_end(args);
+    abort();
+}
+
+void witness_init(struct witness *witness, const struct native_drive *drive)
+{
+    witness->drive = drive;
+    witness->conn_count = 0;
+}
+
+static bool packet_parse(struct packet *packet, const uint8_t *data, size_t len)
+{
+    const uint8_t *end = data + len;
+    const uint8_t *at = data + ETH_LEN;
+    uint16_t type;
+
+    if (len < ETH_LEN + IPV4_LEN + UDP_LEN + BTH_LEN + ICRC_LEN) {
+        return false;
+    }
+    type = get_be16(data + ETH_TYPE);
+    if (type == ETHERTYPE_VLAN) {
+        type = get_be16(data + ETH_TAGGED_TYPE);
+        at = data + ETH_TAGGED_LEN;
+    }
+    packet->eth = data;
+    packet->ip = at;
+    packet->is_v6 = type == ETHERTYPE_IPV6;
+    if (packet->is_v6) {
+        at += IPV6_LEN;
+    } else if (type == ETHERTYPE_IPV4) {
+        at += (size_t)(at[0] & 0xf) * 4;
+    } else {
+        return false;
+    }
+    if (end - at < UDP_LEN + BTH_LEN + ICRC_LEN ||
+        get_be16(at + UDP_DST_PORT) != UDP_PORT_ROCE) {
+        return false;
+    }
+    /* What the headers say, where they say less than the frame has. */
+    len = MIN((size_t)(end - at), (size_t)MAX(get_be16(at + UDP_LENGTH),
+                                              UDP_LEN + BTH_LEN + ICRC_LEN));
+    packet->at = at + UDP_LEN;
+    packet->len = len - UDP_LEN - ICRC_LEN;
+    return bth_parse(&packet->bth, packet->at, packet->len);
+}
+
+const struct roce_qp *witness_qp(const struct witness *witness,
+                                 const struct witness_conn *conn)
+{
+    const struct roce_state *roce = &witness->drive->machine.rnic.state.roce;
+    int slot = rdma_qp_find(&roce->objects, conn->drive_qpn);
+
+    return slot < 0 ? NULL : &roce->qps[slot];
+}
+
+/* The latest whose QP there still is. */
+static struct witness_conn *find(struct witness *witness, uint32_t qpn,
+                                 bool is_drives)
+{
+    for (uint32_t i = witness->conn_count; i-- > 0;) {
+        struct witness_conn *conn = &witness->conns[i % WITNESS_CONNS];
+
+        if (witness->conn_count - i > WITNESS_CONNS) {
+            break;
+        }
+        if ((is_drives ? conn->drive_qpn : conn->qpn) == qpn &&
+            witness_qp(witness, conn) != NULL) {
+            return conn;
+        }
+    }
+    return NULL;
+}
+
+/* ---- What the drive sends. */
+
+static void rep_seen(struct witness *witness, const struct packet *packet,
+                     const struct cm_rep *rep)
+{
+    struct witness_conn *conn = find(witness, rep->local_qpn, true);
+    const struct roce_qp *qp;
+
+    if (conn != NULL && conn->drive_comm_id == rep->local_comm_id) {
+        return; /* once more */
+    }
+    conn = &witness->conns[witness->conn_count++ % WITNESS_CONNS];
+    memset(conn, 0, sizeof(*conn));
+    conn->comm_id = rep->remote_comm_id;
+    conn->drive_comm_id = rep->local_comm_id;
+    conn->drive_qpn = rep->local_qpn;
+    memcpy(conn->mac, packet->eth + ETH_DST, sizeof(conn->mac));
+    conn->is_v6 = packet->is_v6;
+    memcpy(conn->ip, packet->ip + (conn->is_v6 ? IPV6_DST : IPV4_DST),
+           conn->is_v6 ? 16 : 4);
+    qp = witness_qp(witness, conn);
+    if (qp != NULL) {
+        conn->qpn = qp->path.dest_qpn;
+        conn->next_psn = qp->req.una_psn;
+    }
+}
+
+static void mad_seen(struct witness *witness, const struct packet *packet)
+{
+    const uint8_t *at = packet->at + BTH_LEN + DETH_LEN;
+    struct cm_rep rep;
+    struct mad mad;
+
+    if (packet->len < BTH_LEN + DETH_LEN + MAD_LEN ||
+        !mad_parse(&mad, at, MAD_LEN)) {
+        witness_fail("the drive sends a broken MAD");
+    }
+    if (mad.attribute_id == CM_REP &&
+        cm_rep_parse(&rep, at + MAD_HEADER_LEN, MAD_DATA_LEN)) {
+        rep_seen(witness, packet, &rep);
+    }
+}
+
+static uint32_t hash(const uint8_t *data, size_t len)
+{
+    uint32_t h = 2166136261u;
+
+    for (size_t i = 0; i < len; i++) {
+        h = (h ^ data[i]) * 16777619u;
+    }
+    return h;
+}
+
+static void answer_seen(struct witness_conn *conn, const struct packet *packet,
+                        bool is_new)
+{
+    size_t header_len = roce_opcodes[packet->bth.opcode].header_len_bytes;
+    const uint8_t *cqe = packet->at + header_len;
+    uint32_t h;
+    uint8_t cid;
+
+    if (packet->len != header_len + NVME_CQE_LEN) {
+        witness_fail("an answer of %zu bytes", packet->len - header_len);
+    }
+    h = hash(packet->at + BTH_LEN, packet->len - BTH_LEN);
+    if (!is_new) {
+        if (conn->hashes[packet->bth.psn % WITNESS_PSNS] != h) {
+            witness_fail("QP %x: answer %x sent again is another",
+                         (unsigned int)conn->drive_qpn,
+                         (unsigned int)packet->bth.psn);
+        }
+        return;
+    }
+    conn->hashes[packet->bth.psn % WITNESS_PSNS] = h;
+    conn->responses++;
+    cid = cqe[CQE_CID];
+    if (conn->cids[cid]-- == 0) {
+        witness_fail("QP %x: an answer, status %x, to no command: CID %x",
+                     (unsigned int)conn->drive_qpn,
+                     (unsigned int)get_le16(cqe + CQE_STATUS) >> 1,
+                     (unsigned int)get_le16(cqe + CQE_CID));
+    }
+}
+
+/* A WRITE or READ of the drive's stays inside what some command named. */
+static void access_seen(const struct witness_conn *conn,
+                        const struct packet *packet)
+{
+    uint32_t count = MIN(conn->sgl_count, (uint32_t)WITNESS_SGLS);
+    struct reth reth;
+
+    if (!reth_parse(&reth, packet->at + BTH_LEN, packet->len - BTH_LEN)) {
+        witness_fail("the drive sends a cut RETH");
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        const struct witness_sgl *sgl = &conn->sgls[i];
+
+        if (sgl->key == reth.rkey && reth.va - sgl->addr <= sgl->len_bytes &&
+            reth.dma_len_bytes <= sgl->len_bytes - (reth.va - sgl->addr)) {
+            return;
+        }
+    }
+    if (conn->sgl_count <= WITNESS_SGLS) {
+        witness_fail("QP %x: opcode %02x for %u bytes at %lx, key %x: no "
+                     "command asked for that",
+                     (unsigned int)conn->drive_qpn, packet->bth.opcode,
+                     (unsigned int)reth.dma_len_bytes, (unsigned long)reth.va,
+                     (unsigned int)reth.rkey);
+    }
+}
+
+static uint32_t psns_of(const struct witness *witness,
+                        const struct witness_conn *conn,
+                        const struct packet *packet)
+{
+    uint32_t mtu = ib_mtu_bytes(witness_qp(witness, conn)->path.path_mtu);
+    struct reth reth;
+
+    if (packet->bth.opcode != RC_READ_REQUEST ||
+        !reth_parse(&reth, packet->at + BTH_LEN, packet->len - BTH_LEN)) {
+        return 1;
+    }
+    return MAX(1, (reth.dma_len_bytes + mtu - 1) / mtu);
+}
+
+void witness_from_drive(struct witness *witness, const uint8_t *data,
+                        size_t len)
+{
+    struct witness_conn *conn;
+    struct packet packet;
+    bool is_new;
+
+    if (!packet_parse(&packet, data, len)) {
+        return;
+    }
+    if (packet.bth.dest_qp == GSI_QPN) {
+        mad_seen(witness, &packet);
+        return;
+    }
+    conn = find(witness, packet.bth.dest_qp, false);
+    if (conn == NULL || !roce_opcode_is(packet.bth.opcode, ROCE_REQUEST)) {
+        return;
+    }
+    packet.len -= packet.bth.pad_bytes;
+    is_new = psn_diff(packet.bth.psn, conn->next_psn) >= 0;
+    if (roce_opcode_is(packet.bth.opcode, ROCE_RETH)) {
+        access_seen(conn, &packet);
+    }
+    if (roce_opcode_is(packet.bth.opcode, ROCE_SEND)) {
+        answer_seen(conn, &packet, is_new);
+    }
+    if (is_new) {
+        conn->next_psn =
+            psn_add(packet.bth.psn, psns_of(witness, conn, &packet));
+    }
+}
+
+/* ---- What the peer sends. */
+
+static void command_seen(struct witness_conn *conn, const uint8_t *sqe)
+{
+    struct witness_sgl sgl = {
+        .addr = get_le64(sqe + SQE_SGL1 + SGL_ADDRESS),
+        .len_bytes = get_le24(sqe + SQE_SGL1 + SGL_KEYED_LENGTH),
+        .key = get_le32(sqe + SQE_SGL1 + SGL_KEYED_KEY),
+    };
+
+    conn->cids[sqe[SQE_CID]]++;
+    if (conn->sgl_count < WITNESS_SGLS) {
+        conn->sgls[conn->sgl_count] = sgl;
+    }
+    conn->sgl_count++;
+}
+
+bool witness_is_fatal(const uint8_t *data, size_t len)
+{
+    struct packet packet;
+    struct nvme_sqe sqe;
+    size_t header_len;
+
+    if (!packet_parse(&packet, data, len)) {
+        return false;
+    }
+    header_len = roce_opcodes[packet.bth.opcode].header_len_bytes;
+    if (!roce_opcode_is(packet.bth.opcode, ROCE_SEND) ||
+        packet.len < header_len + NVME_SQE_LEN) {
+        return false;
+    }
+    nvme_sqe_parse(&sqe, packet.at + header_len);
+    return (sqe.opcode == NVME_FABRICS && sqe.fctype == FABRICS_PROPERTY_SET &&
+            sqe.cdw11 == PROPERTY_NSSR) ||
+           (sqe.opcode == ADMIN_SET_FEATURES &&
+            (sqe.cdw10 & 0xff) >= FEATURE_VENDOR_FIRST);
+}
+
+void witness_from_peer(struct witness *witness, const uint8_t *data, size_t len)
+{
+    struct witness_conn *conn;
+    struct packet packet;
+    size_t header_len;
+
+    if (!packet_parse(&packet, data, len)) {
+        return;
+    }
+    conn = find(witness, packet.bth.dest_qp, true);
+    if (conn == NULL) {
+        return;
+    }
+    header_len = roce_opcodes[packet.bth.opcode].header_len_bytes;
+    if (roce_opcode_is(packet.bth.opcode,
+                       ROCE_WRITE | ROCE_READ_REQUEST | ROCE_ATOMIC)) {
+        conn->is_mixed = true;
+    } else if (roce_opcode_is(packet.bth.opcode, ROCE_SEND) &&
+               roce_opcode_is(packet.bth.opcode, ROCE_STARTS) &&
+               packet.len >= header_len + NVME_SQE_LEN) {
+        command_seen(conn, packet.at + header_len);
+    }
+}
