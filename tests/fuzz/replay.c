@@ -6,9 +6,11 @@
  *                        same changes in every run
  *   fuzz_x FILE...       those inputs, once: a crash that libFuzzer wrote
  *   fuzz_x --seeds DIR   write the seeds there, for libFuzzer to start from
+ *   fuzz_x --corpus DIR  the same as without, the seeds being its files
  */
 #include "tests/fuzz/replay.h"
 
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,6 +90,9 @@ static int write_seeds(const char *dir)
     uint8_t buf[INPUT_MAX];
     size_t len;
 
+    if (fuzz_seed == NULL) {
+        return 0;
+    }
     for (size_t n = 0; (len = fuzz_seed(n, buf, sizeof(buf))) != 0; n++) {
         char name[4096];
         FILE *file;
@@ -103,21 +108,73 @@ static int write_seeds(const char *dir)
     return 0;
 }
 
-static int mutate_seeds(void)
+/* Once as it is, then changed. */
+static void try_changes(const uint8_t *seed, size_t len, uint32_t *random)
 {
-    uint8_t seed_buf[INPUT_MAX], buf[INPUT_MAX * 2];
+    uint8_t buf[INPUT_MAX * 2];
+
+    try(seed, len);
+    for (int i = 0; i < CHANGES; i++) {
+        memcpy(buf, seed, len);
+        try(buf, change(buf, len, random));
+    }
+}
+
+static int report(size_t seeds)
+{
+    (void)printf("%zu seeds, %d changes of each\n", seeds, CHANGES);
+    return seeds == 0;
+}
+
+static int change_seeds(void)
+{
+    uint8_t seed[INPUT_MAX];
     uint32_t random = 1;
     size_t len, n;
 
-    for (n = 0; (len = fuzz_seed(n, seed_buf, sizeof(seed_buf))) != 0; n++) {
-        try(seed_buf, len);
-        for (int i = 0; i < CHANGES; i++) {
-            memcpy(buf, seed_buf, len);
-            try(buf, change(buf, len, &random));
-        }
+    if (fuzz_seed == NULL) {
+        (void)fprintf(stderr, "the seeds are files: --corpus DIR\n");
+        return 1;
     }
-    (void)printf("%zu seeds, %d changes of each\n", n, CHANGES);
-    return n == 0;
+    for (n = 0; (len = fuzz_seed(n, seed, sizeof(seed))) != 0; n++) {
+        try_changes(seed, len, &random);
+    }
+    return report(n);
+}
+
+static int is_no_dot_file(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.';
+}
+
+/* In the order of their names, so that all runs are the same. */
+static int change_files(const char *dir)
+{
+    static uint8_t seed[INPUT_MAX];
+    struct dirent **entries;
+    uint32_t random = 1;
+    int count = scandir(dir, &entries, is_no_dot_file, alphasort);
+
+    for (int i = 0; i < count; i++) {
+        char name[4096];
+        FILE *file;
+
+        (void)snprintf(name, sizeof(name), "%s/%s", dir, entries[i]->d_name);
+        file = fopen(name, "rb");
+        if (file == NULL) {
+            perror(name);
+            return 1;
+        }
+        try_changes(seed, fread(seed, 1, sizeof(seed), file), &random);
+        (void)fclose(file);
+        free(entries[i]);
+    }
+    if (count < 0) {
+        perror(dir);
+        return 1;
+    }
+    free(entries);
+    return report((size_t)count);
 }
 
 int main(int argc, char **argv)
@@ -125,5 +182,8 @@ int main(int argc, char **argv)
     if (argc == 3 && strcmp(argv[1], "--seeds") == 0) {
         return write_seeds(argv[2]);
     }
-    return argc > 1 ? replay_files(argc - 1, argv + 1) : mutate_seeds();
+    if (argc == 3 && strcmp(argv[1], "--corpus") == 0) {
+        return change_files(argv[2]);
+    }
+    return argc > 1 ? replay_files(argc - 1, argv + 1) : change_seeds();
 }

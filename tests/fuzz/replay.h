@@ -13,10 +13,10 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 /**
- * A good input to start from.
+ * A good input to start from; targets whose seeds are files do without.
  *
  * @return its length, at most `room`; 0: there is no seed `n`
  */
-size_t fuzz_seed(size_t n, uint8_t *buf, size_t room);
+size_t fuzz_seed(size_t n, uint8_t *buf, size_t room) __attribute__((weak));
 
 #endif

@@ -17,6 +17,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from . import fuzz as fuzzing
 from . import fw_build, guest_build, paths, prepare, qemu_build, show
 from .fw_build import BuildError
 from .instance import EssdError
@@ -76,6 +77,12 @@ class Run:
             if SUMMARY.search(plain):
                 self.summaries.append(f"{self.stage}: {plain.strip('= ')}")
             yield line
+
+    def say(self, line: str) -> None:
+        """A line of this stage's own, to screen and log."""
+        with open(self.log, "a", encoding="utf-8") as log:
+            log.write(line + "\n")
+        show.line(line)
 
     def need(self, name: str) -> None:
         """Wait for a background build."""
@@ -170,6 +177,23 @@ def clang(run: Run) -> None:
                 quiet=True)
 
 
+# Processor time of all fuzzers together.
+FUZZ_S, FUZZ_ALL_S = 60, 900
+
+
+def fuzz(run: Run) -> None:
+    clang(run)
+    names = fuzzing.targets()
+    if not names:
+        raise StageError("no fuzz target was built")
+    failed = fuzzing.run(FUZZ_ALL_S if run.every else FUZZ_S, run.say)
+    run.summaries.append(f"fuzz: {len(names) - len(failed)} of {len(names)} targets "
+                         "found nothing")
+    if failed:
+        raise StageError("; ".join(f"fuzz_{x.name}: status {x.status}, input in "
+                                   f"{fuzzing.WORK / x.name}" for x in failed))
+
+
 def firmware(run: Run) -> None:
     fw_build.ensure_firmware(lambda text: None)
     for compiler in ("gcc", "clang"):
@@ -209,7 +233,7 @@ def e2e(run: Run) -> None:
 
 Stage = Callable[[Run], None]
 STAGES: dict[str, Stage] = {
-    "lint": lint, "native": native, "clang": clang, "firmware": firmware,
+    "lint": lint, "native": native, "clang": clang, "fuzz": fuzz, "firmware": firmware,
     "qemu": qemu, "python": python_tests, "guest": guest, "e2e": e2e,
 }
 BACKGROUND: dict[str, tuple[tuple[str, ...], Callable[[fw_build.Progress], object]]] = {
