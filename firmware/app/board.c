@@ -29,19 +29,17 @@ static void report_reset(struct board *board)
     }
 }
 
+/* The addresses are told once they are in use: drive.c. */
 static void report_port(struct board *board, unsigned int i)
 {
     static const char *const fec[] = {"no FEC", "FC-FEC", "RS-FEC"};
     const struct config_port *port = &board->config.port[i];
     const uint8_t *mac = board->identity.mac[i];
-    const uint8_t *ip = port->ipv4;
 
     log_line(&board->log,
-             "port%u: %02x:%02x:%02x:%02x:%02x:%02x, %u.%u.%u.%u/%u%s, "
-             "MTU %u, %u Gb/s, %s",
-             i, mac[0], mac[1], mac[2], mac[3], mac[4], mac[5], ip[0], ip[1],
-             ip[2], ip[3], port->ipv4_prefix, port->has_ipv6 ? " and IPv6" : "",
-             port->mtu_bytes, port->speed_gbps, fec[port->fec]);
+             "port %u: %02x:%02x:%02x:%02x:%02x:%02x, MTU %u, %u Gb/s, %s", i,
+             mac[0], mac[1], mac[2], mac[3], mac[4], mac[5], port->mtu_bytes,
+             port->speed_gbps, fec[port->fec]);
 }
 
 static void read_slots(struct board *board)

@@ -3,10 +3,9 @@
 
 #include <string.h>
 
-#include "firmware/app/ip_text.h"
+#include "firmware/app/console_config.h"
 #include "firmware/app/neighbour_text.h"
 #include "hw-model/regs/port_names.h"
-#include "lib/bytes.h"
 
 enum {
     POLL_US = 50000,
@@ -162,40 +161,10 @@ static void run_counters(struct console *console, char **words,
     }
 }
 
-static void say_addresses(struct console *console, unsigned int i)
-{
-    const struct config_port *port = &console->drive->settings.in_force.port[i];
-    struct ip_addr ip4 = ip_addr_from_v4(get_be32(port->ipv4));
-    struct ip_addr ip6 = ip_addr_from_bytes(port->ipv6);
-
-    if (port->has_ipv4) {
-        say(console, "port %u: address %s/%u", i, ip_text(&ip4).text,
-            port->ipv4_prefix);
-    }
-    if (port->has_ipv6) {
-        say(console, "port %u: address %s/%u", i, ip_text(&ip6).text,
-            port->ipv6_prefix);
-    }
-}
-
 static void run_config(struct console *console, char **words,
                        unsigned int count)
 {
-    const struct settings *settings = &console->drive->settings;
-
-    (void)words;
-    (void)count;
-    for (unsigned int i = 0; i < CONFIG_PORTS; i++) {
-        const struct config_port *now = &settings->in_force.port[i];
-        const struct config_port *saved = &settings->saved.port[i];
-
-        say(console, "port %u: speed %u, saved %u", i, now->speed_gbps,
-            saved->speed_gbps);
-        say(console, "port %u: fec %s, saved %s", i,
-            settings_fec_name(now->fec), settings_fec_name(saved->fec));
-        say(console, "port %u: mtu %u", i, now->mtu_bytes);
-        say_addresses(console, i);
-    }
+    console_config(console->log, &console->drive->settings, words, count);
 }
 
 static void run_neighbours(struct console *console, char **words,
@@ -274,7 +243,8 @@ static const struct command commands[] = {
      1, 2, run_neighbours},
     {"echo", "[on|off]", "the diagnostic echo service, until the next start", 1,
      2, run_echo},
-    {"config", "", "what is set, and what is saved in flash", 1, 1, run_config},
+    {"config", "[get|set|...]", "the configuration: docs/configuration.md", 1,
+     4, run_config},
 };
 
 static void run_help(struct console *console, char **words, unsigned int count)

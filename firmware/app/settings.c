@@ -83,11 +83,21 @@ enum settings_result settings_set_fec(struct settings *settings, uint8_t port,
     }
     if (is_saved) {
         settings->saved = changed;
+        settings->staged.port[port].fec = fec;
     }
     settings->in_force.port[port].fec = fec;
     log_line(settings->log, "port %u: FEC set to %s%s", port, fec_names[fec],
              is_saved ? ", saved" : "");
     return apply(settings, port) ? SETTINGS_OK : SETTINGS_INVALID;
+}
+
+/* Neither port may run while the other still has the old speed. */
+static void set_speed(struct settings *settings, uint8_t gbps)
+{
+    for (uint8_t i = 0; i < CONFIG_PORTS; i++) {
+        drive_net_disable_link(settings->net, i);
+        settings->in_force.port[i].speed_gbps = gbps;
+    }
 }
 
 enum settings_result settings_set_speed(struct settings *settings, uint8_t gbps,
@@ -109,16 +119,125 @@ enum settings_result settings_set_speed(struct settings *settings, uint8_t gbps,
     }
     if (is_saved) {
         settings->saved = changed;
+        for (uint8_t i = 0; i < CONFIG_PORTS; i++) {
+            settings->staged.port[i].speed_gbps = gbps;
+        }
     }
     log_line(settings->log, "ports: %u Gb/s%s", gbps,
              is_saved ? ", saved" : "");
-    /* Neither port may run while the other still has the old speed. */
-    for (uint8_t i = 0; i < CONFIG_PORTS; i++) {
-        drive_net_disable_link(settings->net, i);
-        settings->in_force.port[i].speed_gbps = gbps;
-    }
+    set_speed(settings, gbps);
     for (uint8_t i = 0; i < CONFIG_PORTS; i++) {
         is_ok &= apply(settings, i);
     }
     return is_ok ? SETTINGS_OK : SETTINGS_INVALID;
+}
+
+/* ---- All of it */
+
+struct config *settings_stage(struct settings *settings)
+{
+    if (!settings->is_staged) {
+        settings->staged = settings->saved;
+    }
+    settings->is_staged = true;
+    return &settings->staged;
+}
+
+void settings_discard(struct settings *settings)
+{
+    settings->is_staged = false;
+}
+
+const struct config *settings_draft(const struct settings *settings)
+{
+    return settings->is_staged ? &settings->staged : &settings->saved;
+}
+
+static void copy_links(struct config *to, const struct config *from)
+{
+    for (size_t i = 0; i < CONFIG_PORTS; i++) {
+        to->port[i].speed_gbps = from->port[i].speed_gbps;
+        to->port[i].fec = from->port[i].fec;
+    }
+}
+
+/* What `config` wants now has to be what is in force, but for the links. */
+static unsigned int check_now(const struct settings *settings,
+                              const struct config *config, config_mistake *tell,
+                              void *ctx)
+{
+    struct config now = settings->in_force;
+    unsigned int mistakes = 0;
+
+    copy_links(&now, config);
+    for (unsigned int i = 0; i < config_text_count(); i++) {
+        struct config_line is, wanted;
+        struct config_error error;
+
+        config_text_get(&now, i, &is);
+        config_text_get(config, i, &wanted);
+        if (strcmp(is.value, wanted.value) != 0) {
+            log_format(error.text, sizeof(error.text),
+                       "%s: changes with the next start, so it has to be saved",
+                       is.key);
+            tell(ctx, error.text);
+            mistakes++;
+        }
+    }
+    return mistakes;
+}
+
+/*
+ * Bring up what differs between two sets; what straps decide and nobody has
+ * changed stays as it is.
+ */
+static void apply_links(struct settings *settings, const struct config *before,
+                        const struct config *after)
+{
+    uint8_t gbps = after->port[0].speed_gbps;
+    bool is_new_speed = gbps != before->port[0].speed_gbps &&
+                        gbps != settings->in_force.port[0].speed_gbps;
+
+    if (is_new_speed) {
+        set_speed(settings, gbps);
+    }
+    for (uint8_t i = 0; i < CONFIG_PORTS; i++) {
+        struct config_port *port = &settings->in_force.port[i];
+        enum config_fec fec = after->port[i].fec;
+        bool is_new_fec =
+            fec != before->port[i].fec && fec != port->fec &&
+            (fec != CONFIG_FEC_RS || port->speed_gbps == SPEED_25G);
+
+        if (is_new_fec) {
+            port->fec = fec;
+        }
+        if (is_new_speed || is_new_fec) {
+            (void)!apply(settings, i); /* refused: the log says so */
+        }
+    }
+}
+
+enum settings_result settings_replace(struct settings *settings,
+                                      const struct config *config,
+                                      bool is_saved, config_mistake *tell,
+                                      void *ctx)
+{
+    struct config before = is_saved ? settings->saved : settings->in_force;
+    struct config after = *config; /* it may be our draft */
+
+    if (config_check(&after, tell, ctx) != 0 ||
+        (!is_saved && check_now(settings, &after, tell, ctx) != 0)) {
+        return SETTINGS_INVALID;
+    }
+    if (is_saved && !save(settings, &after)) {
+        return SETTINGS_NOT_SAVED;
+    }
+    if (is_saved) {
+        settings->saved = after;
+        settings_discard(settings);
+    }
+    log_line(settings->log, "drive: another configuration%s",
+             is_saved ? ", saved" : "");
+    apply_links(settings, &before, &after);
+    return SETTINGS_OK;
 }

@@ -3,12 +3,14 @@
  * The ports' settings while the drive runs: changed by the console, by a host
  * or by the strap pins, kept in flash.
  *
- * There are two sets.  What is in force may differ from what is saved: straps
- * and changes that nobody asked to keep last until the next start.
+ * There are three sets.  What is in force may differ from what is saved: straps
+ * and changes that nobody asked to keep last until the next start, and most of
+ * what is saved waits for it.  What is staged is the console's draft.
  */
 #ifndef ESSD_APP_SETTINGS_H
 #define ESSD_APP_SETTINGS_H
 
+#include "firmware/app/config_check.h"
 #include "firmware/app/drive_net.h"
 
 /* The strap pins: docs/hardware/soc.md, section 5. */
@@ -23,6 +25,8 @@ struct settings {
     struct log *log;
     struct config in_force;
     struct config saved;
+    struct config staged; /* counts only if is_staged */
+    bool is_staged;
     bool (*save)(void *ctx, const struct config *config); /* NULL: cannot */
     void *save_ctx;
 };
@@ -54,5 +58,26 @@ MUST_USE enum settings_result settings_set_fec(struct settings *settings,
 /** Both ports' speed, 10 or 25; not 10 while a port has RS-FEC. */
 MUST_USE enum settings_result settings_set_speed(struct settings *settings,
                                                  uint8_t gbps, bool save);
+
+/** The draft, to be changed by the caller; it starts as what is saved. */
+struct config *settings_stage(struct settings *settings);
+
+/** The draft, or what is saved if there is none. */
+const struct config *settings_draft(const struct settings *settings);
+
+/** Forget the draft. */
+void settings_discard(struct settings *settings);
+
+/**
+ * All of it at once.  Speed and FEC are in force on return, the rest with the
+ * next start: what is not to be saved cannot have changes there.  A draft is
+ * forgotten.
+ *
+ * @param tell  is told what is wrong; then nothing has changed
+ */
+MUST_USE enum settings_result settings_replace(struct settings *settings,
+                                               const struct config *config,
+                                               bool save, config_mistake *tell,
+                                               void *ctx);
 
 #endif

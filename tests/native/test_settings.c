@@ -97,7 +97,7 @@ static void test_console_refuses_and_goes_on(void **state)
         {"  port   1  \r\n", "port 1: up"},
         {"porx\bt 1\n", "port 1: up"},
         {"help\r", "counters"},
-        {"config\r", "port 0: address 10.0.0.1/24"},
+        {"config\r", "port.0.ipv4 10.0.0.1/24"},
         {"counters 0\r", "aFramesReceivedOK"},
     };
     char long_line[CONSOLE_LINE_MAX + 3];
@@ -111,6 +111,69 @@ static void test_console_refuses_and_goes_on(void **state)
     assert_true(says(type(long_line), "error: more than 120 characters"));
     assert_true(says(type("port 0\r"), "port 0: up"));
     assert_int_equal(bed.drive->saves, 0);
+}
+
+static void test_console_changes_the_configuration(void **state)
+{
+    const char *said;
+
+    (void)state;
+    assert_true(says(type("config get port.1.mtu\r"), "\n1500\n"));
+    assert_true(says(type("config set port.1.mtu 9000\r"), "ok"));
+    assert_true(says(type("config set port.1.fec rs\r"), "ok"));
+    assert_true(says(type("config set address.3.ip fd00::7/64\r"), "ok"));
+    assert_int_equal(bed.drive->saves, 0);
+    said = type("config\r");
+    assert_true(
+        says(said, "port.1.mtu 9000 (saved: 1500) (in force: 1500)\n"));
+    assert_true(says(said, "port.0.mtu 1500\n"));
+    assert_true(says(said, "not saved yet"));
+
+    said = type("config save\r");
+    assert_true(says(said, "port.1.mtu: from the next start\n"));
+    assert_true(says(said, "ok\n"));
+    assert_null(strstr(said, "port.1.fec"));
+    assert_int_equal(bed.drive->saves, 1);
+    assert_int_equal(bed.drive->flash.port[1].mtu_bytes, 9000);
+    assert_int_equal(bed.drive->flash.network.extra[3].ip[15], 7);
+    assert_true(says(type("port 1\r"), "up, 25 Gb/s, FEC rs (saved: rs)"));
+    assert_true(says(type("config\r"), "port.1.mtu 9000 (in force: 1500)"));
+    assert_true(says(type("config save\r"), "nothing to save"));
+}
+
+static void test_console_checks_before_it_saves(void **state)
+{
+    const char *said;
+
+    (void)state;
+    assert_true(says(type("config set port.0.speed 10\r"), "ok"));
+    assert_true(says(type("config set port.0.fec rs\r"), "ok"));
+    said = type("config save\r");
+    assert_true(says(said, "error: port.0.fec: rs is for 25 Gb/s, not 10\n"));
+    assert_true(says(said, "error: port.1.speed: 25, but port.0.speed is 10"));
+    assert_int_equal(bed.drive->saves, 0);
+    assert_true(says(type("config discard\r"), "ok"));
+    assert_true(says(type("config get port.0.speed\r"), "\n25\n"));
+
+    assert_true(says(type("config set port.0.mtu 1\r"),
+                     "error: port.0.mtu: 1 is not a number from 1280 to 9000"));
+    assert_true(says(type("config set address.4.ip 10.0.0.9/24\r"),
+                     "error: address.4.ip: a drive has eight addresses"));
+    assert_true(says(type("config get mtu\r"), "error: there is no key mtu"));
+    assert_true(says(type("config set name\r"), "error: config [get KEY |"));
+    assert_true(says(type("config save now\r"), "error: config [get KEY |"));
+    assert_false(bed.drive->drive.settings.is_staged);
+
+    /* A draft keeps what is changed and saved beside it. */
+    assert_true(says(type("config set port.0.vlan 7\r"), "ok"));
+    assert_true(says(type("fec 0 none\r"), "ok"));
+    bed.drive->is_flash_broken = true;
+    assert_true(says(type("config save\r"), "error: the flash"));
+    assert_true(says(type("config get port.0.vlan\r"), "\n7\n"));
+    bed.drive->is_flash_broken = false;
+    assert_true(says(type("config save\r"), "ok"));
+    assert_int_equal(bed.drive->flash.port[0].fec, CONFIG_FEC_NONE);
+    assert_int_equal(bed.drive->flash.port[0].vlan, 7);
 }
 
 static void test_console_says_when_the_flash_does_not_take_it(void **state)
@@ -222,6 +285,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(test_console_changes_fec_and_saves_it),
         T(test_console_refuses_and_goes_on),
+        T(test_console_changes_the_configuration),
+        T(test_console_checks_before_it_saves),
         T(test_console_says_when_the_flash_does_not_take_it),
         T(test_both_ports_have_one_speed),
         T(test_a_host_changes_the_other_port),

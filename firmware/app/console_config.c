@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "firmware/app/console_config.h"
+
+#include <string.h>
+
+#define say(log, ...) log_text((log), __VA_ARGS__)
+
+static const char usage[] =
+    "error: config [get KEY | set KEY VALUE | save | discard]";
+
+/* " (what: VALUE)" behind a value that is another one elsewhere. */
+struct note {
+    char text[CONFIG_VALUE_MAX + 16];
+};
+
+static struct note note(const char *what, const struct config *config,
+                        unsigned int index, const struct config_line *shown)
+{
+    struct config_line line;
+    struct note out = {""};
+
+    config_text_get(config, index, &line);
+    if (strcmp(line.value, shown->value) != 0) {
+        log_format(out.text, sizeof(out.text), " (%s: %s)", what, line.value);
+    }
+    return out;
+}
+
+static void show_all(struct log *log, const struct settings *settings)
+{
+    for (unsigned int i = 0; i < config_text_count(); i++) {
+        struct config_line line;
+
+        config_text_get(settings_draft(settings), i, &line);
+        say(log, "%s %s%s%s", line.key, line.value,
+            note("saved", &settings->saved, i, &line).text,
+            note("in force", &settings->in_force, i, &line).text);
+    }
+    if (settings->is_staged) {
+        say(log, "not saved yet: config save, or config discard");
+    }
+}
+
+static void get(struct log *log, const struct settings *settings,
+                const char *key)
+{
+    struct config_line line;
+    struct config_error error;
+
+    if (config_text_find(settings_draft(settings), key, &line, &error)) {
+        say(log, "%s", line.value);
+    } else {
+        say(log, "error: %s", error.text);
+    }
+}
+
+static void set(struct log *log, struct settings *settings, const char *key,
+                const char *value)
+{
+    struct config changed = *settings_draft(settings);
+    struct config_error error;
+
+    if (!config_text_set(&changed, key, value, &error)) {
+        say(log, "error: %s", error.text);
+        return;
+    }
+    *settings_stage(settings) = changed;
+    say(log, "ok");
+}
+
+static void mistake(void *ctx, const char *text)
+{
+    say((struct log *)ctx, "error: %s", text);
+}
+
+/* What was changed, but waits. */
+static void say_later(struct log *log, const struct settings *settings,
+                      const struct config *before)
+{
+    for (unsigned int i = 0; i < config_text_count(); i++) {
+        struct config_line was, saved, in_force;
+
+        config_text_get(before, i, &was);
+        config_text_get(&settings->saved, i, &saved);
+        config_text_get(&settings->in_force, i, &in_force);
+        if (strcmp(was.value, saved.value) != 0 &&
+            strcmp(saved.value, in_force.value) != 0) {
+            say(log, "%s: from the next start", saved.key);
+        }
+    }
+}
+
+static void save(struct log *log, struct settings *settings)
+{
+    struct config before = settings->saved;
+
+    if (!settings->is_staged) {
+        say(log, "ok: nothing to save");
+        return;
+    }
+    switch (settings_replace(settings, &settings->staged, true, mistake, log)) {
+    case SETTINGS_OK:
+        say_later(log, settings, &before);
+        say(log, "ok");
+        break;
+    case SETTINGS_NOT_SAVED:
+        say(log, "error: the flash did not take it");
+        break;
+    default: /* each mistake has been told */
+        break;
+    }
+}
+
+void console_config(struct log *log, struct settings *settings, char **words,
+                    unsigned int count)
+{
+    const char *what = count > 1 ? words[1] : "";
+
+    if (count == 1) {
+        show_all(log, settings);
+    } else if (count == 3 && strcmp(what, "get") == 0) {
+        get(log, settings, words[2]);
+    } else if (count == 4 && strcmp(what, "set") == 0) {
+        set(log, settings, words[2], words[3]);
+    } else if (count == 2 && strcmp(what, "save") == 0) {
+        save(log, settings);
+    } else if (count == 2 && strcmp(what, "discard") == 0) {
+        settings_discard(settings);
+        say(log, "ok");
+    } else {
+        say(log, "%s", usage);
+    }
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The console's `config` command: docs/configuration.md, "On the console".
+ */
+#ifndef ESSD_APP_CONSOLE_CONFIG_H
+#define ESSD_APP_CONSOLE_CONFIG_H
+
+#include "firmware/app/settings.h"
+
+/** @param words  "config" and what stands behind it, `count` of them */
+void console_config(struct log *log, struct settings *settings, char **words,
+                    unsigned int count);
+
+#endif
