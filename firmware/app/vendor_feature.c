@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "firmware/app/vendor_feature.h"
 
+#include <string.h>
+
 #include "nvmeof/wire/cqe.h"
+
+_Static_assert(CONFIG_BODY_LEN <= VENDOR_CONFIG_LEN, "");
+_Static_assert(VENDOR_CONFIG_LEN <= (int)NVMF_VENDOR_DATA_MAX, "");
 
 static uint8_t byte_of(uint32_t value, unsigned int shift)
 {
@@ -64,7 +69,81 @@ static uint16_t set(void *ctx, uint8_t fid, bool is_saved, uint32_t cdw11)
     }
 }
 
+/* ---- The configuration */
+
+static uint16_t data_len(void *ctx, uint8_t fid)
+{
+    (void)ctx;
+    return fid == VENDOR_FEATURE_CONFIG ? VENDOR_CONFIG_LEN : 0;
+}
+
+static uint16_t get_data(void *ctx, uint8_t fid, enum nvmf_select select,
+                         uint32_t cdw11, uint8_t *data)
+{
+    const struct settings *settings = ctx;
+    struct config defaults;
+
+    if (fid != VENDOR_FEATURE_CONFIG || cdw11 != 0) {
+        return NVME_SC_INVALID_FIELD;
+    }
+    config_default(&defaults);
+    memset(data, 0, VENDOR_CONFIG_LEN);
+    config_body_emit(select == NVMF_SELECT_DEFAULT ? &defaults
+                     : select == NVMF_SELECT_SAVED ? &settings->saved
+                                                   : &settings->in_force,
+                     data);
+    return NVME_SC_SUCCESS;
+}
+
+/* The host gets a status only: the console says why. */
+static void log_mistake(void *ctx, const char *text)
+{
+    log_line(ctx, "nvme-of: a host's configuration is refused: %s", text);
+}
+
+static bool is_zero(const uint8_t *data, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        if (data[i] != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static uint16_t set_data(void *ctx, uint8_t fid, bool is_saved, uint32_t cdw11,
+                         const uint8_t *data)
+{
+    struct settings *settings = ctx;
+    struct config config = settings->saved; /* for the sequence */
+
+    if (fid != VENDOR_FEATURE_CONFIG || cdw11 != 0) {
+        return NVME_SC_INVALID_FIELD;
+    }
+    if (!config_body_parse(&config, data, CONFIG_BODY_LEN) ||
+        !is_zero(data + CONFIG_BODY_LEN, VENDOR_CONFIG_LEN - CONFIG_BODY_LEN)) {
+        log_mistake(settings->log, "a field is outside its range");
+        return NVME_SC_INVALID_FIELD;
+    }
+    switch (settings_replace(settings, &config, is_saved, log_mistake,
+                             settings->log)) {
+    case SETTINGS_OK:
+        return NVME_SC_SUCCESS;
+    case SETTINGS_NOT_SAVED:
+        return NVME_SC_INTERNAL;
+    default:
+        return NVME_SC_INVALID_FIELD;
+    }
+}
+
 struct nvmf_vendor vendor_features(struct settings *settings)
 {
-    return (struct nvmf_vendor){.ctx = settings, .get = get, .set = set};
+    return (struct nvmf_vendor){
+        .ctx = settings,
+        .get = get,
+        .set = set,
+        .data_len = data_len,
+        .get_data = get_data,
+        .set_data = set_data,
+    };
 }

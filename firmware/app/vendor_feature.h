@@ -10,6 +10,8 @@
 
 enum {
     VENDOR_FEATURE_PORT_FEC = 0xc0,
+    VENDOR_FEATURE_CONFIG = 0xc1, /* the configuration's body, then zeroes */
+    VENDOR_CONFIG_LEN = 512,
 
     VENDOR_FEC_MODE = 0,    /* dword 11 and the answer, 8 bits each */
     VENDOR_FEC_PORT = 8,    /* dword 11 */

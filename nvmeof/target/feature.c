@@ -405,24 +405,57 @@ static bool is_vendor(struct nvmf_target *target,
            !request_ctrl(target, req)->is_discovery;
 }
 
-static uint16_t vendor_get(struct nvmf_target *target, struct nvmf_request *req)
+static uint16_t vendor_len(const struct nvmf_target *target,
+                           const struct nvmf_request *req)
 {
     const struct nvmf_vendor *vendor = &target->config.vendor;
+    uint16_t len = vendor->data_len != NULL
+                       ? vendor->data_len(vendor->ctx, req->sqe.cdw10 & 0xff)
+                       : 0;
+
+    ASSERT(len <= NVMF_VENDOR_DATA_MAX);
+    return len;
+}
+
+static uint16_t vendor_get_check(struct nvmf_target *target,
+                                 struct nvmf_request *req)
+{
     uint32_t select = req->sqe.cdw10 >> SELECT_SHIFT & 7;
-    bool is_capabilities = select == SELECT_CAPABILITIES;
-    uint16_t status;
 
     if (select > SELECT_CAPABILITIES) {
         return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_CDW10 + 1, 0);
     }
-    status = vendor->get(vendor->ctx, req->sqe.cdw10 & 0xff,
-                         is_capabilities ? NVMF_SELECT_CURRENT
-                                         : (enum nvmf_select)select,
-                         req->sqe.cdw11, &req->result[0]);
+    req->data_len = select == SELECT_CAPABILITIES ? 0 : vendor_len(target, req);
+    return NVME_SC_SUCCESS;
+}
+
+static uint16_t vendor_get(struct nvmf_target *target, struct nvmf_request *req)
+{
+    const struct nvmf_vendor *vendor = &target->config.vendor;
+    uint32_t select = req->sqe.cdw10 >> SELECT_SHIFT & 7;
+    uint8_t fid = req->sqe.cdw10 & 0xff;
+    uint8_t data[NVMF_VENDOR_DATA_MAX];
+    uint16_t status;
+
+    if (req->data_len != 0) {
+        status = vendor->get_data(vendor->ctx, fid, (enum nvmf_select)select,
+                                  req->sqe.cdw11, data);
+        if (status == NVME_SC_SUCCESS) {
+            request_write_data(req, 0, data, req->data_len);
+        }
+    } else if (select == SELECT_CAPABILITIES && vendor_len(target, req) != 0) {
+        status = NVME_SC_SUCCESS;
+    } else {
+        status = vendor->get(vendor->ctx, fid,
+                             select == SELECT_CAPABILITIES
+                                 ? NVMF_SELECT_CURRENT
+                                 : (enum nvmf_select)select,
+                             req->sqe.cdw11, &req->result[0]);
+    }
     if (status != NVME_SC_SUCCESS) {
         return refuse_field(req, status, SQE_CDW11, 0);
     }
-    if (is_capabilities) {
+    if (select == SELECT_CAPABILITIES) {
         req->result[0] = CAPABILITY_SAVEABLE | CAPABILITY_CHANGEABLE;
     }
     return NVME_SC_SUCCESS;
@@ -431,10 +464,18 @@ static uint16_t vendor_get(struct nvmf_target *target, struct nvmf_request *req)
 static uint16_t vendor_set(struct nvmf_target *target, struct nvmf_request *req)
 {
     const struct nvmf_vendor *vendor = &target->config.vendor;
-    uint16_t status =
-        vendor->set(vendor->ctx, req->sqe.cdw10 & 0xff,
-                    req->sqe.cdw10 & BIT(SAVE_BIT), req->sqe.cdw11);
+    bool is_saved = req->sqe.cdw10 & BIT(SAVE_BIT);
+    uint8_t fid = req->sqe.cdw10 & 0xff;
+    uint8_t data[NVMF_VENDOR_DATA_MAX];
+    uint16_t status;
 
+    if (req->data_len != 0) {
+        request_read_data(req, 0, data, req->data_len);
+        status =
+            vendor->set_data(vendor->ctx, fid, is_saved, req->sqe.cdw11, data);
+    } else {
+        status = vendor->set(vendor->ctx, fid, is_saved, req->sqe.cdw11);
+    }
     return status == NVME_SC_SUCCESS ? NVME_SC_SUCCESS
                                      : refuse_field(req, status, SQE_CDW11, 0);
 }
@@ -445,7 +486,7 @@ uint16_t feature_get_check(struct nvmf_target *target, struct nvmf_request *req)
     uint32_t select = req->sqe.cdw10 >> SELECT_SHIFT & 7;
 
     if (is_vendor(target, req)) {
-        return NVME_SC_SUCCESS;
+        return vendor_get_check(target, req);
     }
     if (feature == NULL) {
         return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_CDW10, 0);
@@ -494,7 +535,8 @@ uint16_t feature_set_check(struct nvmf_target *target, struct nvmf_request *req)
     if (req->sqe.nsid != 0 && req->sqe.nsid != NVME_NSID_ALL) {
         return refuse_field(req, NVME_SC_FEATURE_NOT_NS_SPECIFIC, SQE_NSID, 0);
     }
-    req->data_len = feature != NULL ? feature->set_len : 0;
+    req->data_len =
+        feature != NULL ? feature->set_len : vendor_len(target, req);
     return NVME_SC_SUCCESS;
 }
 

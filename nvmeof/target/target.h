@@ -84,14 +84,25 @@ enum nvmf_select {
 
 /*
  * Vendor specific features, FID C0h to FFh, of I/O controllers: values of 32
- * bits, changeable and saveable, the drive's.  Both answer with a status:
- * Invalid Field when there is no such feature, or dword 11 makes no sense.
+ * bits or data, changeable and saveable, the drive's.  All answer with a
+ * status: Invalid Field when there is no such feature, or dword 11 or the data
+ * make no sense.
  */
+enum { NVMF_VENDOR_DATA_MAX = 512 };
+
 struct nvmf_vendor {
     void *ctx;
     uint16_t (*get)(void *ctx, uint8_t fid, enum nvmf_select select,
                     uint32_t cdw11, uint32_t *value); /* NULL: none */
     uint16_t (*set)(void *ctx, uint8_t fid, bool is_saved, uint32_t cdw11);
+
+    /* How much data a feature has, up to NVMF_VENDOR_DATA_MAX; 0: a value.
+     * NULL: none has. */
+    uint16_t (*data_len)(void *ctx, uint8_t fid);
+    uint16_t (*get_data)(void *ctx, uint8_t fid, enum nvmf_select select,
+                         uint32_t cdw11, uint8_t *data);
+    uint16_t (*set_data)(void *ctx, uint8_t fid, bool is_saved, uint32_t cdw11,
+                         const uint8_t *data);
 };
 
 struct nvmf_config {

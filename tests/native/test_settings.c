@@ -124,8 +124,7 @@ static void test_console_changes_the_configuration(void **state)
     assert_true(says(type("config set address.3.ip fd00::7/64\r"), "ok"));
     assert_int_equal(bed.drive->saves, 0);
     said = type("config\r");
-    assert_true(
-        says(said, "port.1.mtu 9000 (saved: 1500) (in force: 1500)\n"));
+    assert_true(says(said, "port.1.mtu 9000 (saved: 1500) (in force: 1500)\n"));
     assert_true(says(said, "port.0.mtu 1500\n"));
     assert_true(says(said, "not saved yet"));
 
@@ -251,10 +250,95 @@ static void test_a_host_changes_the_other_port(void **state)
     assert_int_equal(feature(ADMIN_SET_FEATURES, 0, 3, &value) & 0xff, 2);
     assert_int_equal(feature(ADMIN_SET_FEATURES, 0, 2 << 8, &value) & 0xff, 2);
     assert_int_equal(feature(ADMIN_GET_FEATURES, 0, 2 << 8, &value) & 0xff, 2);
-    assert_int_equal(feature(ADMIN_SET_FEATURES, 1, 0, &value) & 0xff, 2);
+    assert_int_equal(feature(ADMIN_SET_FEATURES, 0x3f, 0, &value) & 0xff, 2);
     bed.drive->is_flash_broken = true;
     assert_int_equal(feature(ADMIN_SET_FEATURES, BIT(31), 1, &value) & 0xff, 6);
     assert_int_equal(get_feature(0, 0) & 0xff, CONFIG_FEC_RS);
+    host_disconnect(&bed.host->host);
+}
+
+static uint16_t config_feature(uint8_t opcode, uint32_t select_or_save,
+                               uint8_t *data)
+{
+    struct nvme_sqe sqe = {
+        .opcode = opcode,
+        .cdw10 = select_or_save | VENDOR_FEATURE_CONFIG,
+    };
+
+    return host_command(&bed.host->host, 0, &sqe, data, VENDOR_CONFIG_LEN) &
+           0xff;
+}
+
+static void get_config(uint32_t select, struct config *config)
+{
+    uint8_t data[VENDOR_CONFIG_LEN];
+
+    assert_int_equal(config_feature(ADMIN_GET_FEATURES, select << 8, data), 0);
+    assert_true(config_body_parse(config, data, sizeof(data)));
+    for (size_t i = CONFIG_BODY_LEN; i < sizeof(data); i++) {
+        assert_int_equal(data[i], 0);
+    }
+}
+
+static uint16_t set_config(uint32_t save, const struct config *config)
+{
+    uint8_t data[VENDOR_CONFIG_LEN] = {0};
+
+    config_body_emit(config, data);
+    return config_feature(ADMIN_SET_FEATURES, save, data);
+}
+
+static void test_a_host_reads_and_writes_the_configuration(void **state)
+{
+    uint8_t data[VENDOR_CONFIG_LEN] = {0};
+    struct config config;
+
+    (void)state;
+    bed_connect(&bed, 1, 1, 64);
+    get_config(NVMF_SELECT_DEFAULT, &config);
+    assert_false(config.port[0].has_ipv4);
+    get_config(NVMF_SELECT_CURRENT, &config);
+    assert_int_equal(config.port[0].ipv4_prefix, 24);
+
+    /* To be kept: all of it; the link runs with it at once. */
+    set_partner_fec(0, PORT_FEC_RS);
+    config.port[0].fec = CONFIG_FEC_RS;
+    config.port[0].mtu_bytes = 9000;
+    strcpy(config.services.name, "rack7");
+    assert_int_equal(set_config(BIT(31), &config), 0);
+    assert_true(is_up(0));
+    assert_int_equal(bed.drive->saves, 1);
+    assert_int_equal(bed.drive->flash.port[0].mtu_bytes, 9000);
+    assert_string_equal(bed.drive->flash.services.name, "rack7");
+    get_config(NVMF_SELECT_SAVED, &config);
+    assert_int_equal(config.port[0].mtu_bytes, 9000);
+    get_config(NVMF_SELECT_CURRENT, &config);
+    assert_int_equal(config.port[0].mtu_bytes, 1500);
+    assert_int_equal(config.port[0].fec, CONFIG_FEC_RS);
+
+    /* For now: only what can be now. */
+    config.port[0].fec = CONFIG_FEC_FC;
+    assert_int_equal(set_config(0, &config), 0);
+    assert_false(is_up(0));
+    config.port[0].mtu_bytes = 9000;
+    assert_int_equal(set_config(0, &config), 2);
+    assert_true(says(machine_console(&bed.drive->machine),
+                     "refused: port.0.mtu: changes with the next start"));
+    assert_int_equal(bed.drive->saves, 1);
+
+    /* Mistakes: out of range, not together, behind the end. */
+    get_config(NVMF_SELECT_SAVED, &config);
+    config.port[1].speed_gbps = 10;
+    assert_int_equal(set_config(BIT(31), &config), 2);
+    config.port[1].speed_gbps = 40;
+    assert_int_equal(set_config(BIT(31), &config), 2);
+    get_config(NVMF_SELECT_SAVED, &config);
+    config_body_emit(&config, data);
+    data[CONFIG_BODY_LEN] = 1;
+    assert_int_equal(config_feature(ADMIN_SET_FEATURES, BIT(31), data), 2);
+    bed.drive->is_flash_broken = true;
+    assert_int_equal(set_config(BIT(31), &config), 6);
+    assert_int_equal(bed.drive->saves, 1);
     host_disconnect(&bed.host->host);
 }
 
@@ -290,6 +374,7 @@ int main(void)
         T(test_console_says_when_the_flash_does_not_take_it),
         T(test_both_ports_have_one_speed),
         T(test_a_host_changes_the_other_port),
+        T(test_a_host_reads_and_writes_the_configuration),
         cmocka_unit_test(test_straps_decide_over_the_configuration),
     };
 

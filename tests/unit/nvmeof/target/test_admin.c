@@ -296,6 +296,37 @@ static uint16_t vendor_set(void *ctx, uint8_t fid, bool is_saved,
     return NVME_SC_SUCCESS;
 }
 
+/* C4h has data: one byte that is saved, the rest says where it came from. */
+static uint16_t vendor_data_len(void *ctx, uint8_t fid)
+{
+    (void)ctx;
+    return fid == 0xc4 ? NVMF_VENDOR_DATA_MAX : 0;
+}
+
+static uint16_t vendor_get_data(void *ctx, uint8_t fid, enum nvmf_select select,
+                                uint32_t cdw11, uint8_t *data)
+{
+    struct vendor *vendor = ctx;
+
+    memset(data, 0x40 + (int)select, NVMF_VENDOR_DATA_MAX);
+    data[0] =
+        (uint8_t)(select == NVMF_SELECT_SAVED ? vendor->saved : vendor->value);
+    return fid == 0xc4 && cdw11 == 0 ? NVME_SC_SUCCESS : NVME_SC_INVALID_FIELD;
+}
+
+static uint16_t vendor_set_data(void *ctx, uint8_t fid, bool is_saved,
+                                uint32_t cdw11, const uint8_t *data)
+{
+    struct vendor *vendor = ctx;
+
+    if (fid != 0xc4 || cdw11 != 0 || data[NVMF_VENDOR_DATA_MAX - 1] != 0) {
+        return NVME_SC_INVALID_FIELD;
+    }
+    vendor->value = data[0];
+    vendor->saved = is_saved ? data[0] : vendor->saved;
+    return NVME_SC_SUCCESS;
+}
+
 static uint16_t try_feature(struct fake *fake, uint16_t admin, uint8_t opcode,
                             uint32_t cdw10, uint32_t cdw11)
 {
@@ -311,7 +342,8 @@ static void test_vendor_features_are_passed_on(void **state)
     uint16_t admin;
 
     (void)state;
-    fake->config.vendor = (struct nvmf_vendor){&vendor, vendor_get, vendor_set};
+    fake->config.vendor = (struct nvmf_vendor){
+        .ctx = &vendor, .get = vendor_get, .set = vendor_set};
     fake_start(fake);
     admin = fake_host(fake, 0);
     assert_int_equal(feature(fake, admin, 0xc1, 0, 2), 42);
@@ -332,6 +364,55 @@ static void test_vendor_features_are_passed_on(void **state)
     assert_int_equal(try_feature(fake, fake_discovery_host(fake),
                                  ADMIN_GET_FEATURES, 0xc1, 1),
                      2);
+    fake_free(fake);
+}
+
+static void test_vendor_features_may_have_data(void **state)
+{
+    struct vendor vendor = {.value = 40, .saved = 41};
+    struct fake *fake = fake_new();
+    uint8_t data[NVMF_VENDOR_DATA_MAX] = {7};
+    struct nvme_sqe get, set;
+    uint16_t admin;
+
+    (void)state;
+    fake->config.vendor =
+        (struct nvmf_vendor){&vendor,         vendor_get,      vendor_set,
+                             vendor_data_len, vendor_get_data, vendor_set_data};
+    fake_start(fake);
+    admin = fake_host(fake, 0);
+    set = fake_admin(ADMIN_SET_FEATURES, 0, 0xc4, 0);
+    assert_int_equal(fake_exec(fake, admin, &set, data, sizeof(data)).status,
+                     0);
+    assert_int_equal(vendor.value, 7);
+    assert_int_equal(vendor.saved, 41);
+    data[0] = 8;
+    set = fake_admin(ADMIN_SET_FEATURES, 0, BIT(31) | 0xc4, 0);
+    assert_int_equal(fake_exec(fake, admin, &set, data, sizeof(data)).status,
+                     0);
+    assert_int_equal(vendor.saved, 8);
+    data[sizeof(data) - 1] = 1;
+    assert_int_equal(
+        fake_exec(fake, admin, &set, data, sizeof(data)).status & 0xfff, 2);
+    /* All of the data, no more and no less. */
+    assert_int_equal(
+        fake_exec(fake, admin, &set, data, sizeof(data) - 4).status & 0xfff,
+        0xf);
+    assert_int_equal(fake_exec(fake, admin, &set, NULL, 0).status & 0xfff, 0xf);
+
+    for (uint32_t select = 0; select < 3; select++) {
+        get = fake_admin(ADMIN_GET_FEATURES, 0, select << 8 | 0xc4, 0);
+        memset(data, 0, sizeof(data));
+        assert_int_equal(
+            fake_exec(fake, admin, &get, data, sizeof(data)).status, 0);
+        assert_int_equal(data[0], 8);
+        assert_int_equal(data[sizeof(data) - 1], 0x40 + select);
+    }
+    get = fake_admin(ADMIN_GET_FEATURES, 0, 0xc4, 1);
+    assert_int_equal(
+        fake_exec(fake, admin, &get, data, sizeof(data)).status & 0xfff, 2);
+    assert_int_equal(feature(fake, admin, 0xc4, 3, 0), 5);
+    assert_int_equal(feature(fake, admin, 0xc1, 0, 0), 8);
     fake_free(fake);
 }
 
@@ -513,6 +594,7 @@ int main(void)
         TEST(test_what_a_discovery_controller_refuses),
         TEST(test_features_keep_what_is_set),
         cmocka_unit_test(test_vendor_features_are_passed_on),
+        cmocka_unit_test(test_vendor_features_may_have_data),
         TEST(test_under_temperature_threshold),
         TEST(test_cache_goes_off_only_when_flushed),
         cmocka_unit_test(test_cache_feature_is_refused_without_a_cache),
