@@ -93,7 +93,7 @@ static void address_changed(void *ctx, uint8_t local)
     if (local < NET_CONFIGURED && is_assigned != net->has_laddr[local]) {
         if (is_assigned) {
             ASSERT(verbs_set_laddr(&net->verbs, local, own->port,
-                                   port->mac.bytes, &gid));
+                                   port->mac.bytes, &gid, own->vlan));
         } else {
             verbs_clear_laddr(&net->verbs, local);
         }
@@ -136,6 +136,8 @@ static bool path_resolve(void *ctx, const struct verbs_ud_info *from,
     *path = (struct cm_path){
         .neigh = index,
         .laddr = from->laddr,
+        .is_v1 = from->is_v1,
+        .priority = from->priority, /* as it comes to us */
         .mtu = path_mtu_of(net_neigh_path_mtu(&net->stack, index, net->now_us)),
     };
     return true;
@@ -201,6 +203,8 @@ uint64_t drive_net_counter(const struct drive_net *net, uint8_t port,
 static bool ports_init(struct drive_net *net,
                        const struct drive_net_config *config)
 {
+    const struct config_network *network = &config->config->network;
+
     for (uint8_t i = 0; i < NET_PORTS; i++) {
         const struct config_port *settings = &config->config->port[i];
         struct port *port = &net->ports[i].port;
@@ -219,6 +223,8 @@ static bool ports_init(struct drive_net *net,
         }
         port_set_mac(port, 0, config->identity->mac[i]);
         port_set_vlan_filter(port, true); /* address_changed() adds members */
+        port_set_pause(port, network->pfc_priorities, false);
+        port_set_roce_v1(port, network->has_roce_v1);
         for (uint8_t code = IB_MTU_256; code <= IB_MTU_4096; code++) {
             if (ib_mtu_bytes(code) <= room) {
                 net->ports[i].path_mtu = code;

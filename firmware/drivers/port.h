@@ -94,6 +94,9 @@ void port_set_vlan(struct port *port, unsigned int vlan, bool is_member);
  */
 void port_set_pause(struct port *port, uint8_t priorities, bool link);
 
+/** Let the RNIC have RoCE v1 frames too, or drop them, as after init. */
+void port_set_roce_v1(struct port *port, bool is_on);
+
 /** Longest payload of a frame. @return false when not 68..9000 */
 MUST_USE bool port_set_mtu(struct port *port, uint16_t mtu_bytes);
 

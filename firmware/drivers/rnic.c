@@ -391,6 +391,7 @@ bool verbs_modify_qp(struct verbs *verbs, uint32_t qpn,
         store8(cmd, RNIC_MOD_DSCP, attr->dscp);
         store8(cmd, RNIC_MOD_HOP_LIMIT, attr->hop_limit);
         store16(cmd, RNIC_MOD_UDP_SPORT, attr->udp_sport);
+        store8(cmd, RNIC_MOD_ROCE, attr->is_v1 ? RNIC_ROCE_V1 : RNIC_ROCE_V2);
     }
     return rnic_cmd_run(verbs) == RNIC_CMD_OK;
 }

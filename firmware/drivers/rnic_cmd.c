@@ -103,13 +103,15 @@ uint32_t verbs_local_key(const struct verbs *verbs)
 }
 
 bool verbs_set_laddr(struct verbs *verbs, uint8_t index, uint8_t port,
-                     const uint8_t mac[6], const struct verbs_gid *ip)
+                     const uint8_t mac[6], const struct verbs_gid *ip,
+                     uint16_t vlan)
 {
     uint8_t *cmd = rnic_cmd_begin(verbs, RNIC_CMD_LADDR_SET, index);
 
     store8(cmd, RNIC_LADDR_PORT, port);
     memcpy(cmd + RNIC_LADDR_MAC, mac, 6);
     memcpy(cmd + RNIC_LADDR_IP, ip->bytes, 16);
+    store16(cmd, RNIC_LADDR_VLAN, vlan);
     return rnic_cmd_run(verbs) == RNIC_CMD_OK;
 }
 

@@ -56,6 +56,7 @@ bool verbs_post_send(struct verbs *verbs, uint32_t qpn,
     store32(wqe, RNIC_SWQE_AFTER_MEDIA, 0);
     store16(wqe, RNIC_SWQE_UD_NEIGH, wr->ud.neigh);
     store8(wqe, RNIC_SWQE_UD_LADDR, wr->ud.laddr);
+    store8(wqe, RNIC_SWQE_UD_ROCE, wr->ud.is_v1 ? RNIC_ROCE_V1 : RNIC_ROCE_V2);
     store8(wqe, RNIC_SWQE_PI_ACTION, 0);
     store32(wqe, RNIC_SWQE_UD_QPN, wr->ud.dest_qpn);
     store32(wqe, RNIC_SWQE_UD_QKEY, wr->ud.qkey);
@@ -108,6 +109,8 @@ void verbs_ud_info(struct verbs_ud_info *info, const void *buffer)
     info->port = ud[RNIC_UD_PORT];
     info->laddr = ud[RNIC_UD_LADDR];
     info->vlan = load16(ud, RNIC_UD_VLAN);
+    info->priority = ud[RNIC_UD_PRIORITY];
+    info->is_v1 = ud[RNIC_UD_ROCE] == RNIC_ROCE_V1;
     info->src_qpn = load32(ud, RNIC_UD_SRC_QPN);
     memcpy(info->src_mac, ud + RNIC_UD_SRC_MAC, sizeof(info->src_mac));
     memcpy(info->src_ip.bytes, ud + RNIC_UD_SRC_IP, 16);

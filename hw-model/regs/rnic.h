@@ -190,6 +190,11 @@ enum {                            /* QP_MODIFY; INDEX is the QPN */
     RNIC_MOD_FLOW_LABEL = 48,     /* u32: 20 bits */
     RNIC_MOD_UDP_SPORT = 52,      /* u16: source port, 0xc000 and above */
     RNIC_MOD_RATE_MBPS = 56,      /* u32: 0 = the link's */
+    RNIC_MOD_ROCE = 60,           /* u8: enum rnic_roce */
+};
+enum rnic_roce {
+    RNIC_ROCE_V2 = 0,             /* UDP */
+    RNIC_ROCE_V1 = 1,             /* EtherType 0x8915 and a GRH */
 };
 enum rnic_qp_state {
     RNIC_QPS_RESET = 0,
@@ -204,6 +209,7 @@ enum {                            /* LADDR_SET; INDEX is 0..7 */
     RNIC_LADDR_PORT = 16,         /* u8: 0 or 1 */
     RNIC_LADDR_MAC = 18,          /* 6 bytes: source MAC */
     RNIC_LADDR_IP = 24,           /* 16 bytes; IPv4 as ::ffff:a.b.c.d */
+    RNIC_LADDR_VLAN = 40,         /* u16: 0xffff, 0 = untagged */
 };
 
 enum {                            /* NEIGH_SET; INDEX is 0..1023 */
@@ -230,6 +236,7 @@ enum {
     RNIC_SWQE_PI_ACTION = 35,     /* u8: 0; anything else is refused */
     RNIC_SWQE_UD_QPN = 36,        /* u32: UD */
     RNIC_SWQE_UD_QKEY = 40,       /* u32: UD */
+    RNIC_SWQE_UD_ROCE = 44,       /* u8: UD, enum rnic_roce */
     RNIC_SWQE_SGE = 64,           /* 4 x 16 bytes, or up to 64 inline bytes */
 };
 enum {                            /* one scatter/gather entry */
@@ -268,6 +275,7 @@ enum {
     RNIC_UD_PORT = 0,             /* u8 */
     RNIC_UD_LADDR = 1,            /* u8: which of our addresses */
     RNIC_UD_PRIORITY = 2,         /* u8 */
+    RNIC_UD_ROCE = 3,             /* u8: enum rnic_roce */
     RNIC_UD_VLAN = 4,             /* u16: 0xffff = untagged */
     RNIC_UD_SRC_MAC = 6,          /* 6 bytes */
     RNIC_UD_SRC_QPN = 12,         /* u32 */

@@ -261,6 +261,7 @@ static void read_path(const uint8_t *buf, struct roce_path *path)
         .udp_sport = get_le16(buf + RNIC_MOD_UDP_SPORT),
         .flow_label = get_le32(buf + RNIC_MOD_FLOW_LABEL) & 0xfffff,
         .rate_mbps = get_le32(buf + RNIC_MOD_RATE_MBPS),
+        .is_v1 = buf[RNIC_MOD_ROCE] == RNIC_ROCE_V1,
         .dest_qpn = get_le32(buf + RNIC_MOD_DEST_QPN),
         .qkey = get_le32(buf + RNIC_MOD_QKEY),
     };
@@ -278,6 +279,9 @@ static bool route_fits(const struct command *c, const struct roce_path *path)
 static bool stage_fits(const struct command *c, const struct rdma_qp *qp,
                        uint8_t next, const struct roce_path *path)
 {
+    if (c->buf[RNIC_MOD_ROCE] > RNIC_ROCE_V1) {
+        return false;
+    }
     if (qp->type == RNIC_QP_UD) {
         return path->path_mtu <= 5;
     }
@@ -349,14 +353,19 @@ static uint8_t laddr_set(struct command *c)
     struct rdma_laddr laddr = {
         .exists = true,
         .port = c->buf[RNIC_LADDR_PORT],
+        .vlan = get_le16(c->buf + RNIC_LADDR_VLAN),
         .ip = ip_addr_from_bytes(c->buf + RNIC_LADDR_IP),
     };
 
     if (c->index >= RDMA_LADDRS) {
         return RNIC_CMD_BAD_INDEX;
     }
-    if (laddr.port >= RDMA_PORTS) {
+    if (laddr.port >= RDMA_PORTS ||
+        (laddr.vlan > 4095 && laddr.vlan != RDMA_NO_VLAN)) {
         return RNIC_CMD_BAD_ARGUMENT;
+    }
+    if (laddr.vlan == 0) {
+        laddr.vlan = RDMA_NO_VLAN;
     }
     memcpy(laddr.mac.bytes, c->buf + RNIC_LADDR_MAC, sizeof(laddr.mac.bytes));
     c->objects->laddrs[c->index] = laddr;

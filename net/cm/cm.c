@@ -211,6 +211,8 @@ void cm_qp_attr(const struct cm_conn *conn, struct verbs_qp_attr *attr)
     ASSERT(conn->in_by_id);
     *attr = (struct verbs_qp_attr){
         .laddr = conn->laddr,
+        .is_v1 = conn->is_v1,
+        .priority = conn->priority,
         .neigh = conn->neigh,
         .path_mtu = conn->path_mtu,
         .reads_out = conn->reads_out,
@@ -323,6 +325,8 @@ struct cm_conn *cm_connect(struct cm *cm, const struct cm_connect_param *param)
     conn->ctx = param->ctx;
     conn->neigh = param->path.neigh;
     conn->laddr = param->path.laddr;
+    conn->is_v1 = param->path.is_v1;
+    conn->priority = param->path.priority;
     conn->path_mtu = param->path.mtu;
     cm->config.path_ops->pin(cm->config.path_ctx, conn->neigh);
     conn->service_id = param->service_id;

@@ -112,9 +112,11 @@ struct cm_ops {
 
 /* The way to a peer. */
 struct cm_path {
-    uint16_t neigh; /* neighbour index */
-    uint8_t laddr;  /* local address index */
-    uint8_t mtu;    /* enum ib_mtu: the largest that the port carries */
+    uint16_t neigh;   /* neighbour index */
+    uint8_t laddr;    /* local address index */
+    bool is_v1;       /* RoCE v1 */
+    uint8_t priority; /* 802.1p of the connection's packets */
+    uint8_t mtu;      /* enum ib_mtu: the largest that the port carries */
 };
 
 /* The neighbour table's side of the bargain. */
@@ -171,7 +173,9 @@ struct cm_conn {
     uint8_t retries_left;
     uint8_t max_retries;
     uint8_t laddr;
-    uint16_t neigh; /* pinned until FREE */
+    bool is_v1;       /* RoCE v1 */
+    uint8_t priority; /* 802.1p of what it sends */
+    uint16_t neigh;   /* pinned until FREE */
     uint8_t path_mtu;
     uint8_t ack_timeout;
     uint8_t retry_count, rnr_retry_count;

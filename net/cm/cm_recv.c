@@ -205,6 +205,8 @@ static void adopt_req(struct cm_conn *conn, const struct message *m,
     const struct cm_config *config = &m->cm->config;
 
     conn->laddr = m->answer.path.laddr;
+    conn->is_v1 = m->answer.path.is_v1;
+    conn->priority = m->answer.path.priority;
     conn->neigh = m->answer.path.neigh;
     config->path_ops->pin(config->path_ctx, conn->neigh);
     conn->remote_ca_guid = req->local_ca_guid;

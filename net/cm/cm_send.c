@@ -70,7 +70,7 @@ static uint8_t *message(struct cm *cm, enum cm_attribute attribute,
 }
 
 /* Post what message() gave. */
-static void post(struct cm *cm, uint16_t neigh, uint8_t laddr)
+static void post(struct cm *cm, const struct cm_path *path)
 {
     uint16_t buffer = cm->send_free[--cm->send_free_count];
     const struct verbs_send_wr wr = {
@@ -85,24 +85,42 @@ static void post(struct cm *cm, uint16_t neigh, uint8_t laddr)
         }},
         .ud =
             {
-                .neigh = neigh,
-                .laddr = laddr,
+                .neigh = path->neigh,
+                .laddr = path->laddr,
+                .is_v1 = path->is_v1,
                 .dest_qpn = GSI_QPN,
                 .qkey = GSI_QKEY,
             },
     };
     bool posted;
 
-    cm->config.path_ops->pin(cm->config.path_ctx, neigh);
-    cm->send_neigh[buffer] = neigh;
+    cm->config.path_ops->pin(cm->config.path_ctx, path->neigh);
+    cm->send_neigh[buffer] = path->neigh;
     posted = verbs_post_send(cm->config.verbs, GSI_QPN, &wr);
     ASSERT(posted); /* message() has asked for room */
+}
+
+static struct cm_path path_of(const struct cm_conn *conn)
+{
+    return (struct cm_path){
+        .neigh = conn->neigh,
+        .laddr = conn->laddr,
+        .is_v1 = conn->is_v1,
+        .priority = conn->priority,
+    };
+}
+
+static void post_to_peer(const struct cm_conn *conn)
+{
+    struct cm_path path = path_of(conn);
+
+    post(conn->cm, &path);
 }
 
 struct cm_answer cm_conn_answer(const struct cm_conn *conn)
 {
     return (struct cm_answer){
-        .path = {.neigh = conn->neigh, .laddr = conn->laddr},
+        .path = path_of(conn),
         .tid = conn->tid,
         .local_comm_id = conn->local_comm_id,
         .remote_comm_id = conn->remote_comm_id,
@@ -153,7 +171,7 @@ bool cm_send_req(struct cm_conn *conn)
     rdma_ip_cm_emit(&ip_cm, data);
     memcpy(data + RDMA_IP_CM_LEN, conn->private_data, conn->private_len);
     cm_req_emit(&req, msg);
-    post(cm, conn->neigh, conn->laddr);
+    post_to_peer(conn);
     return true;
 }
 
@@ -181,7 +199,7 @@ bool cm_send_rep(struct cm_conn *conn)
         return false;
     }
     cm_rep_emit(&rep, msg);
-    post(cm, conn->neigh, conn->laddr);
+    post_to_peer(conn);
     return true;
 }
 
@@ -199,7 +217,7 @@ bool cm_send_dreq(struct cm_conn *conn)
         return false;
     }
     cm_dreq_emit(&dreq, msg);
-    post(cm, conn->neigh, conn->laddr);
+    post_to_peer(conn);
     return true;
 }
 
@@ -214,7 +232,7 @@ void cm_send_rtu(struct cm_conn *conn)
 
     if (msg != NULL) {
         cm_rtu_emit(&rtu, msg);
-        post(cm, conn->neigh, conn->laddr);
+        post_to_peer(conn);
     }
 }
 
@@ -231,7 +249,7 @@ void cm_send_mra(const struct cm_conn *conn, enum cm_answered answered)
 
     if (msg != NULL) {
         cm_mra_emit(&mra, msg);
-        post(cm, conn->neigh, conn->laddr);
+        post_to_peer(conn);
     }
 }
 
@@ -245,7 +263,7 @@ void cm_send_drep(struct cm *cm, const struct cm_answer *answer)
 
     if (msg != NULL) {
         cm_drep_emit(&drep, msg);
-        post(cm, answer->path.neigh, answer->path.laddr);
+        post(cm, &answer->path);
     }
 }
 
@@ -267,7 +285,7 @@ void cm_send_rej(struct cm *cm, const struct cm_answer *answer,
 
     if (msg != NULL) {
         cm_rej_emit(&rej, msg);
-        post(cm, answer->path.neigh, answer->path.laddr);
+        post(cm, &answer->path);
     }
 }
 

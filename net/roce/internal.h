@@ -77,10 +77,27 @@ struct roce_rx {
     struct bth bth;
     struct eth eth;
     struct ip_addr src, dst;
+    bool is_v1;
     const uint8_t *ext; /* extended headers, whole */
     const uint8_t *payload;
     uint32_t payload_len; /* without padding */
 };
+
+/* The VLAN that it came in; priority tags are none. */
+static inline uint16_t roce_rx_vlan(const struct roce_rx *rx)
+{
+    return rx->eth.tagged && rx->eth.vlan != 0 ? rx->eth.vlan
+                                               : (uint16_t)RDMA_NO_VLAN;
+}
+
+/* Whether the packet came to that address, which is one of its port's. */
+static inline bool roce_rx_is_to(const struct roce_rx *rx,
+                                 const struct rdma_laddr *laddr)
+{
+    return laddr->exists && laddr->port == rx->port &&
+           laddr->vlan == roce_rx_vlan(rx) &&
+           ip_addr_equal(&laddr->ip, &rx->dst);
+}
 
 /* Offset of an extended header among those of the packet. */
 static inline const uint8_t *roce_rx_ieth(const struct roce_rx *rx)
@@ -155,6 +172,7 @@ void roce_schedule(struct roce *roce, uint32_t slot, enum roce_list list);
 /* packet.c */
 struct roce_route {
     uint8_t laddr;
+    bool is_v1;
     uint16_t neigh;
     uint8_t priority, dscp, hop_limit;
     uint16_t udp_sport;

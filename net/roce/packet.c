@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Headers and ICRC of packets that leave.
- * Spec: IBTA annex A17.3 (RoCEv2 packet format), A17.4.5 (addresses).
+ * Spec: IBTA annex A17.3 (RoCEv2 packet format), A17.4.5 (addresses); A16.3
+ * (RoCE packet format).
  */
 #include "net/roce/internal.h"
 
+#include "net/wire/grh.h"
 #include "net/wire/icrc.h"
 #include "net/wire/ipv4.h"
 #include "net/wire/ipv6.h"
@@ -34,6 +36,12 @@ static size_t emit_eth(const struct rdma_laddr *from,
     return eth_header_len(&eth);
 }
 
+static uint8_t hop_limit_of(const struct roce_route *route)
+{
+    return route->hop_limit != 0 ? route->hop_limit
+                                 : (uint8_t)HOP_LIMIT_DEFAULT;
+}
+
 static void emit_ipv4(const struct rdma_laddr *from,
                       const struct rdma_neigh *to,
                       const struct roce_route *route, size_t udp_len,
@@ -44,7 +52,7 @@ static void emit_ipv4(const struct rdma_laddr *from,
         .dst = to->ip,
         .total_len_bytes = (uint16_t)(IPV4_LEN + udp_len),
         .tos = (uint8_t)(route->dscp << 2),
-        .ttl = route->hop_limit != 0 ? route->hop_limit : HOP_LIMIT_DEFAULT,
+        .ttl = hop_limit_of(route),
         .protocol = IP_PROTOCOL_UDP,
         .dont_fragment = true,
     };
@@ -64,17 +72,61 @@ static void emit_ipv6(const struct rdma_laddr *from,
         .payload_len_bytes = (uint16_t)udp_len,
         .traffic_class = (uint8_t)(route->dscp << 2),
         .next_header = IP_PROTOCOL_UDP,
-        .hop_limit =
-            route->hop_limit != 0 ? route->hop_limit : HOP_LIMIT_DEFAULT,
+        .hop_limit = hop_limit_of(route),
     };
 
     ipv6_emit(&ip, buf);
+}
+
+/* @return where the BTH goes, `len` bytes from it to the ICRC */
+static uint8_t *emit_v1(const struct rdma_laddr *from,
+                        const struct rdma_neigh *to,
+                        const struct roce_route *route, size_t len,
+                        uint8_t *head)
+{
+    uint8_t *at =
+        head + emit_eth(from, to, route->priority, ETHERTYPE_ROCE_V1, head);
+
+    grh_emit(&(struct grh){.sgid = from->ip,
+                           .dgid = to->ip,
+                           .flow_label = route->flow_label,
+                           .payload_len_bytes = (uint16_t)len,
+                           .traffic_class = (uint8_t)(route->dscp << 2),
+                           .hop_limit = hop_limit_of(route)},
+             at);
+    return at + GRH_LEN;
+}
+
+static uint8_t *emit_v2(const struct rdma_laddr *from,
+                        const struct rdma_neigh *to,
+                        const struct roce_route *route, size_t len,
+                        uint8_t *head)
+{
+    bool v4 = ip_addr_is_v4(&to->ip);
+    size_t udp_len = UDP_LEN + len;
+    uint8_t *at = head + emit_eth(from, to, route->priority,
+                                  v4 ? ETHERTYPE_IPV4 : ETHERTYPE_IPV6, head);
+
+    if (v4) {
+        emit_ipv4(from, to, route, udp_len, at);
+        at += IPV4_LEN;
+    } else {
+        emit_ipv6(from, to, route, udp_len, at);
+        at += IPV6_LEN;
+    }
+    udp_emit(&(struct udp){.src_port = route->udp_sport != 0 ? route->udp_sport
+                                                             : SPORT_DEFAULT,
+                           .dst_port = UDP_PORT_ROCE,
+                           .length_bytes = (uint16_t)udp_len},
+             at);
+    return at + UDP_LEN;
 }
 
 void roce_route_of(const struct roce_qp *qp, struct roce_route *route)
 {
     *route = (struct roce_route){
         .laddr = qp->path.laddr,
+        .is_v1 = qp->path.is_v1,
         .neigh = qp->path.neigh,
         .priority = qp->path.priority,
         .dscp = qp->path.dscp,
@@ -91,44 +143,46 @@ uint8_t *roce_packet_begin(const struct rdma_objects *objects,
     const struct rdma_laddr *from = &objects->laddrs[route->laddr];
     const struct rdma_neigh *to = &objects->neighs[route->neigh];
     size_t headers_len = roce_opcodes[bth->opcode].header_len_bytes;
-    bool v4 = ip_addr_is_v4(&to->ip);
-    size_t udp_len, at;
+    uint8_t *at;
+    size_t len;
 
-    if (!from->exists || !to->exists || v4 != ip_addr_is_v4(&from->ip)) {
+    if (!from->exists || !to->exists ||
+        ip_addr_is_v4(&to->ip) != ip_addr_is_v4(&from->ip)) {
         return NULL;
     }
     bth->pad_bytes = -payload_len & 3;
-    udp_len = UDP_LEN + headers_len + payload_len + bth->pad_bytes + ICRC_LEN;
-    at = emit_eth(from, to, route->priority,
-                  v4 ? ETHERTYPE_IPV4 : ETHERTYPE_IPV6, tx->head);
-    if (v4) {
-        emit_ipv4(from, to, route, udp_len, tx->head + at);
-        at += IPV4_LEN;
-    } else {
-        emit_ipv6(from, to, route, udp_len, tx->head + at);
-        at += IPV6_LEN;
-    }
-    udp_emit(&(struct udp){.src_port = route->udp_sport != 0 ? route->udp_sport
-                                                             : SPORT_DEFAULT,
-                           .dst_port = UDP_PORT_ROCE,
-                           .length_bytes = (uint16_t)udp_len},
-             tx->head + at);
-    bth_emit(bth, tx->head + at + UDP_LEN);
+    len = headers_len + payload_len + bth->pad_bytes + ICRC_LEN;
+    at = (route->is_v1 ? emit_v1 : emit_v2)(from, to, route, len, tx->head);
+    bth_emit(bth, at);
     tx->departure_ns = 0;
     tx->priority = route->priority;
     tx->flags = 0;
     tx->num_pieces = 0;
-    tx->head_len = (uint16_t)(at + UDP_LEN + headers_len);
-    return tx->head + at + UDP_LEN + BTH_LEN;
+    tx->head_len = (uint16_t)(at + headers_len - tx->head);
+    return at + BTH_LEN;
+}
+
+/* The ICRC of everything up to the BTH. */
+static uint32_t begin_icrc(const uint8_t *head)
+{
+    bool tagged = get_be16(head + ETH_TYPE) == ETHERTYPE_VLAN;
+    const uint8_t *ip = head + (tagged ? ETH_TAGGED_LEN : ETH_LEN);
+
+    switch (get_be16(ip - 2)) {
+    case ETHERTYPE_ROCE_V1:
+        return icrc_begin_grh(ip);
+    case ETHERTYPE_IPV4:
+        return icrc_begin_ipv4(ip);
+    default:
+        return icrc_begin_ipv6(ip);
+    }
 }
 
 void roce_packet_end(const struct bth *bth, struct frame_tx *tx)
 {
     size_t ext_len = roce_opcodes[bth->opcode].header_len_bytes - BTH_LEN;
     const uint8_t *ext = tx->head + tx->head_len - ext_len;
-    bool tagged = get_be16(tx->head + ETH_TYPE) == ETHERTYPE_VLAN;
-    const uint8_t *ip = tx->head + (tagged ? ETH_TAGGED_LEN : ETH_LEN);
-    uint32_t icrc = *ip >> 4 == 4 ? icrc_begin_ipv4(ip) : icrc_begin_ipv6(ip);
+    uint32_t icrc = begin_icrc(tx->head);
 
     icrc = icrc_add(icrc, ext, ext_len);
     for (unsigned int i = 0; i < tx->num_pieces; i++) {

@@ -223,6 +223,7 @@ static void take_route(struct roce *roce, struct roce_path *to,
     to->laddr = from->laddr;
     to->neigh = from->neigh;
     to->has_neigh = true;
+    to->is_v1 = from->is_v1;
     to->priority = from->priority;
     to->dscp = from->dscp;
     to->rate_mbps = from->rate_mbps;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The RoCEv2 transport: reliable connections as requester and responder, and
- * unreliable datagrams, over IPv4 and IPv6.
- * Spec: IBTA Vol 1 chapter 9, annex A17 (RoCEv2).
+ * The RoCE transport: reliable connections as requester and responder, and
+ * unreliable datagrams; v2 over IPv4 and IPv6, v1 over Ethernet alone.
+ * Spec: IBTA Vol 1 chapter 9, annexes A16 (RoCE) and A17 (RoCEv2).
  *
  * Frames come in through roce_rx() and leave through one frame_sink a port,
  * in bursts, from roce_transmit() only.  Payload is never copied on its way
@@ -10,7 +10,7 @@
  *
  * Order of judgement and what is answered: docs/hardware/rnic.md, 5 and 6.
  *
- * Left out: RoCE v1, atomics, immediate data (both NAK invalid request), UC,
+ * Left out: atomics, immediate data (both NAK invalid request), UC,
  * XRC, automatic path migration, credits (end-to-end flow control: RNR NAKs do
  * it), reaction to CNPs (counted), checksums of UDP (the ICRC covers more).
  */
@@ -62,6 +62,7 @@ struct roce_path {
     uint8_t path_mtu; /* 1..5 = 256..4096; 0: not set */
     uint16_t neigh;
     bool has_neigh; /* counted in the neighbour's users */
+    bool is_v1;     /* RoCE v1: no UDP, a GRH */
     uint8_t access; /* enum verbs_access: the peer's rights */
     uint8_t reads_out;
     uint8_t reads_in;
@@ -215,9 +216,9 @@ struct roce {
 void roce_reset(struct roce *roce);
 
 /**
- * Take frames that `port` received: UDP to port 4791 over IPv4 or IPv6, tagged
- * or not.  Anything else is counted as malformed.  Answers wait for
- * roce_transmit().
+ * Take frames that `port` received: UDP to port 4791 over IPv4 or IPv6, or
+ * EtherType 8915h, tagged or not.  Anything else is counted as malformed.
+ * Answers wait for roce_transmit().
  */
 void roce_rx(struct roce *roce, unsigned int port,
              const struct frame_rx *frames, unsigned int count,

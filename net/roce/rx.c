@@ -6,6 +6,7 @@
  */
 #include "net/roce/internal.h"
 
+#include "net/wire/grh.h"
 #include "net/wire/icrc.h"
 #include "net/wire/ipv4.h"
 #include "net/wire/ipv6.h"
@@ -89,36 +90,63 @@ static enum rx_verdict parse_transport(struct roce_rx *rx, const uint8_t *buf,
     return RX_ACCEPT;
 }
 
-static enum rx_verdict parse_frame(struct roce_rx *rx,
-                                   const struct frame_rx *frame)
+/* `len` bytes from the BTH to the ICRC; the ICRC has been begun. */
+static enum rx_verdict parse_packet(struct roce_rx *rx, const uint8_t *bth,
+                                    size_t len, uint32_t icrc)
 {
-    const uint8_t *ip, *udp_header, *icrc_at;
-    size_t ip_len, udp_len;
-    struct udp udp;
-    uint32_t icrc;
+    icrc = icrc_add(icrc, bth + BTH_LEN, len - BTH_LEN - ICRC_LEN);
+    if (!icrc_matches(icrc, bth + len - ICRC_LEN)) {
+        return RX_BAD_ICRC;
+    }
+    return parse_transport(rx, bth, len - ICRC_LEN);
+}
 
-    if ((frame->flags & FRAME_BAD_FCS) != 0 ||
-        !eth_parse(&rx->eth, frame->data, frame->len_bytes)) {
+static enum rx_verdict parse_v1(struct roce_rx *rx, const uint8_t *buf,
+                                size_t len)
+{
+    struct grh grh;
+
+    if (!grh_parse(&grh, buf, len) ||
+        grh.payload_len_bytes < BTH_LEN + ICRC_LEN) {
         return RX_MALFORMED;
     }
-    ip = frame->data + eth_header_len(&rx->eth);
-    ip_len = frame->len_bytes - eth_header_len(&rx->eth);
-    udp_header = parse_ip(rx, ip, ip_len, &udp_len);
+    rx->is_v1 = true;
+    rx->src = grh.sgid;
+    rx->dst = grh.dgid;
+    return parse_packet(rx, buf + GRH_LEN, grh.payload_len_bytes,
+                        icrc_begin_grh(buf));
+}
+
+static enum rx_verdict parse_v2(struct roce_rx *rx, const uint8_t *buf,
+                                size_t len)
+{
+    const uint8_t *udp_header;
+    size_t udp_len;
+    struct udp udp;
+
+    udp_header = parse_ip(rx, buf, len, &udp_len);
     if (udp_header == NULL || !udp_parse(&udp, udp_header, udp_len) ||
         udp.length_bytes != udp_len || udp.dst_port != UDP_PORT_ROCE ||
         udp_len < UDP_LEN + BTH_LEN + ICRC_LEN) {
         return RX_MALFORMED;
     }
-    icrc_at = udp_header + udp_len - ICRC_LEN;
-    icrc = rx->eth.type == ETHERTYPE_IPV4 ? icrc_begin_ipv4(ip)
-                                          : icrc_begin_ipv6(ip);
-    icrc = icrc_add(icrc, udp_header + UDP_LEN + BTH_LEN,
-                    udp_len - UDP_LEN - BTH_LEN - ICRC_LEN);
-    if (!icrc_matches(icrc, icrc_at)) {
-        return RX_BAD_ICRC;
+    return parse_packet(rx, udp_header + UDP_LEN, udp_len - UDP_LEN,
+                        rx->eth.type == ETHERTYPE_IPV4 ? icrc_begin_ipv4(buf)
+                                                       : icrc_begin_ipv6(buf));
+}
+
+static enum rx_verdict parse_frame(struct roce_rx *rx,
+                                   const struct frame_rx *frame)
+{
+    size_t eth_len;
+
+    if ((frame->flags & FRAME_BAD_FCS) != 0 ||
+        !eth_parse(&rx->eth, frame->data, frame->len_bytes)) {
+        return RX_MALFORMED;
     }
-    return parse_transport(rx, udp_header + UDP_LEN,
-                           udp_len - UDP_LEN - ICRC_LEN);
+    eth_len = eth_header_len(&rx->eth);
+    return (rx->eth.type == ETHERTYPE_ROCE_V1 ? parse_v1 : parse_v2)(
+        rx, frame->data + eth_len, frame->len_bytes - eth_len);
 }
 
 /* Membership counts on neither side: P_Key bit 15 is not compared. */
@@ -127,13 +155,11 @@ static bool pkey_fits(uint16_t pkey)
     return (pkey & 0x7fff) == (BTH_PKEY_DEFAULT & 0x7fff);
 }
 
-/* An address of ours that frames of this port may be sent to. */
-static bool is_ours(const struct rdma_objects *o, unsigned int port,
-                    const struct ip_addr *ip)
+/* An address of ours that frames of this port and VLAN may be sent to. */
+static bool is_ours(const struct rdma_objects *o, const struct roce_rx *rx)
 {
     for (uint32_t i = 0; i < RDMA_LADDRS; i++) {
-        if (o->laddrs[i].exists && o->laddrs[i].port == port &&
-            ip_addr_equal(&o->laddrs[i].ip, ip)) {
+        if (roce_rx_is_to(rx, &o->laddrs[i])) {
             return true;
         }
     }
@@ -146,10 +172,11 @@ static bool address_fits(const struct rdma_objects *o,
     const struct rdma_laddr *laddr = &o->laddrs[path->laddr];
     const struct rdma_neigh *neigh = &o->neighs[path->neigh];
 
-    return laddr->exists && neigh->exists &&
+    return laddr->exists && neigh->exists && rx->is_v1 == path->is_v1 &&
+           laddr->vlan == roce_rx_vlan(rx) &&
            ip_addr_equal(&laddr->ip, &rx->dst) &&
            ip_addr_equal(&neigh->ip, &rx->src) &&
-           (rx->port == neigh->port || is_ours(o, rx->port, &rx->dst));
+           (rx->port == neigh->port || is_ours(o, rx));
 }
 
 static bool qkey_fits(const struct roce_qp *qp, const struct roce_rx *rx)
@@ -185,8 +212,7 @@ static enum rx_verdict judge_qp(struct roce *roce, int slot,
     if (!pkey_fits(rx->bth.pkey) || (is_ud && !qkey_fits(qp, rx))) {
         return RX_KEY;
     }
-    if (is_ud ? !is_ours(o, rx->port, &rx->dst)
-              : !address_fits(o, &qp->path, rx)) {
+    if (is_ud ? !is_ours(o, rx) : !address_fits(o, &qp->path, rx)) {
         return RX_ADDRESS;
     }
     return rqp->state == VERBS_QPS_ERROR ? RX_DROPPED : RX_ACCEPT;

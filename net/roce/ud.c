@@ -28,15 +28,15 @@ static void fill_source(struct roce *roce, const struct roce_rx *rx,
     *source = (struct rdma_ud_source){
         .port = rx->port,
         .priority = rx->eth.priority,
-        .vlan = rx->eth.tagged ? rx->eth.vlan : RDMA_NO_VLAN,
+        .is_v1 = rx->is_v1,
+        .vlan = roce_rx_vlan(rx),
         .qpn = get_be24(rx->ext + DETH_SRC_QP),
         .mac = rx->eth.src,
         .src_ip = rx->src,
         .dst_ip = rx->dst,
     };
     for (uint8_t i = 0; i < RDMA_LADDRS; i++) {
-        if (o->laddrs[i].exists && o->laddrs[i].port == rx->port &&
-            ip_addr_equal(&o->laddrs[i].ip, &rx->dst)) {
+        if (roce_rx_is_to(rx, &o->laddrs[i])) {
             source->laddr = i;
             break;
         }
@@ -93,7 +93,8 @@ static enum verbs_wc_status check(const struct roce_qp *qp,
     if (wr->opcode != VERBS_WR_SEND || wr->after_media != 0 ||
         wr->pi_action != 0 || wr->num_sge > RDMA_SGES ||
         wr->inline_len > RDMA_INLINE_MAX || wr->ud_laddr >= RDMA_LADDRS ||
-        wr->ud_neigh >= RDMA_NEIGHS || wr->ud_qpn > 0xffffff) {
+        wr->ud_neigh >= RDMA_NEIGHS || wr->ud_roce > 1 ||
+        wr->ud_qpn > 0xffffff) {
         return VERBS_WC_LOCAL_OPERATION;
     }
     for (uint32_t i = 0; i < wr->num_sge && !wr->inline_data; i++) {
@@ -209,6 +210,7 @@ bool roce_ud_build(struct roce *roce, uint32_t slot, unsigned int port,
 
         status = check(qp, &wr, &len);
         route = (struct roce_route){.laddr = wr.ud_laddr,
+                                    .is_v1 = wr.ud_roce != 0,
                                     .neigh = wr.ud_neigh,
                                     .priority = qp->path.priority,
                                     .dscp = qp->path.dscp,

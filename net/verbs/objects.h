@@ -95,6 +95,7 @@ struct rdma_eq {
 struct rdma_laddr {
     bool exists;
     uint8_t port;
+    uint16_t vlan; /* RDMA_NO_VLAN: untagged */
     struct mac_addr mac;
     struct ip_addr ip;
 };

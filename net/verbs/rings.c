@@ -66,6 +66,7 @@ static void wr_parse(struct rdma_wr *wr, const uint8_t *buf)
     wr->inline_len = buf[RNIC_SWQE_INLINE_LEN];
     wr->pi_action = buf[RNIC_SWQE_PI_ACTION];
     wr->ud_laddr = buf[RNIC_SWQE_UD_LADDR];
+    wr->ud_roce = buf[RNIC_SWQE_UD_ROCE];
     wr->ud_neigh = get_le16(buf + RNIC_SWQE_UD_NEIGH);
     wr->inv_key = get_le32(buf + RNIC_SWQE_INV_KEY);
     wr->cookie = get_le64(buf + RNIC_SWQE_COOKIE);
@@ -214,6 +215,7 @@ void rdma_ud_source_emit(const struct rdma_ud_source *source, uint8_t *buf)
     buf[RNIC_UD_PORT] = source->port;
     buf[RNIC_UD_LADDR] = source->laddr;
     buf[RNIC_UD_PRIORITY] = source->priority;
+    buf[RNIC_UD_ROCE] = source->is_v1 ? RNIC_ROCE_V1 : RNIC_ROCE_V2;
     put_le16(buf + RNIC_UD_VLAN, source->vlan);
     memcpy(buf + RNIC_UD_SRC_MAC, source->mac.bytes, 6);
     put_le32(buf + RNIC_UD_SRC_QPN, source->qpn);

@@ -27,6 +27,7 @@ struct rdma_wr {
     uint8_t inline_len; /* unchecked */
     uint8_t pi_action;
     uint8_t ud_laddr;
+    uint8_t ud_roce; /* enum rnic_roce, unchecked */
     uint16_t ud_neigh;
     uint32_t inv_key;
     uint64_t cookie;
@@ -116,6 +117,7 @@ void rdma_eq_write(struct rdma_objects *o, const struct rdma_dram *dram,
 /* Where a UD message came from. */
 struct rdma_ud_source {
     uint8_t port, laddr, priority;
+    bool is_v1;
     uint16_t vlan;
     uint32_t qpn;
     struct mac_addr mac;

@@ -92,6 +92,7 @@ struct verbs_send_wr {
     struct {              /* UD only */
         uint16_t neigh;   /* neighbour index */
         uint8_t laddr;    /* local address index */
+        bool is_v1;       /* RoCE v1 */
         uint32_t dest_qpn;
         uint32_t qkey;
     } ud;
@@ -105,6 +106,8 @@ struct verbs_ud_info {
     uint8_t laddr;
     uint32_t src_qpn;
     uint16_t vlan; /* 0xffff: untagged */
+    uint8_t priority; /* 802.1p that it came with; 0 untagged */
+    bool is_v1;       /* RoCE v1 */
 };
 
 struct verbs_wc {
@@ -146,6 +149,7 @@ struct verbs_qp_config {
 /* Stage arguments of verbs_qp_modify(); see docs/hardware/rnic.md, 3. */
 struct verbs_qp_attr {
     uint8_t laddr;     /* index of our address */
+    bool is_v1;        /* RoCE v1: EtherType 8915h */
     uint16_t neigh;    /* index of the peer's neighbour entry */
     uint8_t path_mtu;  /* 1..5 = 256..4096 */
     uint8_t access;    /* enum verbs_access bits for the peer */
@@ -260,9 +264,11 @@ void verbs_dereg_mr(struct verbs *verbs, uint32_t key);
 /* The key of all DRAM, local rights only: for every SGE of the drive. */
 uint32_t verbs_local_key(const struct verbs *verbs);
 
-/* Address tables; indices are the caller's (net/stack's).  These wait. */
+/* Address tables; indices are the caller's (net/stack's).  VLAN ffffh is none.
+ * These wait. */
 MUST_USE bool verbs_set_laddr(struct verbs *verbs, uint8_t index, uint8_t port,
-                              const uint8_t mac[6], const struct verbs_gid *ip);
+                              const uint8_t mac[6], const struct verbs_gid *ip,
+                              uint16_t vlan);
 void verbs_clear_laddr(struct verbs *verbs, uint8_t index);
 MUST_USE bool verbs_set_neigh(struct verbs *verbs, uint16_t index, uint8_t port,
                               const uint8_t mac[6], const struct verbs_gid *ip,

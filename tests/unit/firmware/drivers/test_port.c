@@ -221,6 +221,10 @@ static void test_port_filters_and_link_write_these(void **state)
         {A_PORT_VLAN + 4 * 127, 0},
         {A_PORT_CTRL, 3 | 1 << 5 | 1 << 4},
         {A_PORT_CTRL, 3 | 1 << 5 | 1 << 4 | 1 << 2},
+        {A_PORT_CTRL, 3 | 1 << 5 | 1 << 4 | 1 << 2 | 1 << 6},
+        {A_PORT_CTRL, 3 | 1 << 5 | 1 << 4 | 1 << 2},
+        {A_PORT_PAUSE, 0x081},
+        {A_PORT_PAUSE, 0x100},
         {A_PORT_LINK_CTRL, 25000 << 8 | 1 << 4},
         {A_PORT_LINK_CTRL, 10000 << 8 | 1 << 4 | 1},
         {A_PORT_LINK_CTRL, 40000 << 8 | 2 << 4 | 1},
@@ -235,6 +239,10 @@ static void test_port_filters_and_link_write_these(void **state)
     port_set_vlan(&w->port, 4094, false);
     port_set_vlan_filter(&w->port, true);
     port_set_promiscuous(&w->port, true);
+    port_set_roce_v1(&w->port, true);
+    port_set_roce_v1(&w->port, false);
+    port_set_pause(&w->port, 0x81, false);
+    port_set_pause(&w->port, 0, true);
     port_link_get(&w->port, &link);
     assert_true(link.is_up && link.has_signal && link.speed_mbps == 25000);
     port_link_disable(&w->port);

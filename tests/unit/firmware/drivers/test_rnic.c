@@ -1110,12 +1110,13 @@ static void test_addresses_are_written_as_the_guide_says(void **state)
     const struct verbs_gid ip = {{[10] = 0xff, 0xff, 10, 0, 0, 1}};
 
     (void)state;
-    assert_true(verbs_set_laddr(&rnic.verbs, 5, 1, mac, &ip));
+    assert_true(verbs_set_laddr(&rnic.verbs, 5, 1, mac, &ip, 42));
     assert_int_equal(rnic.last_cmd[RNIC_CMD_OPCODE], RNIC_CMD_LADDR_SET);
     assert_int_equal(rnic.last_cmd[RNIC_CMD_INDEX], 5);
     assert_int_equal(rnic.last_cmd[RNIC_LADDR_PORT], 1);
     assert_memory_equal(rnic.last_cmd + RNIC_LADDR_MAC, mac, 6);
     assert_memory_equal(rnic.last_cmd + RNIC_LADDR_IP, ip.bytes, 16);
+    assert_int_equal(get_le16(rnic.last_cmd + RNIC_LADDR_VLAN), 42);
     assert_true(verbs_set_neigh(&rnic.verbs, 700, 1, mac, &ip, 0xffff));
     assert_int_equal(get_le32(rnic.last_cmd + RNIC_CMD_INDEX), 700);
     assert_int_equal(get_le16(rnic.last_cmd + RNIC_NEIGH_VLAN), 0xffff);

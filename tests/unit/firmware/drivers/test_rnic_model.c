@@ -372,7 +372,7 @@ static void node_start(struct node *node, unsigned int number,
     dram_init(&node->dram, node->arena, ARENA);
     rnic_init(&node->rnic, &rnic);
     assert_true(verbs_init(&node->verbs, &verbs));
-    assert_true(verbs_set_laddr(&node->verbs, LADDR, 0, mac, &ip));
+    assert_true(verbs_set_laddr(&node->verbs, LADDR, 0, mac, &ip, 0xffff));
     mac[5] = (uint8_t)(1 - number);
     ip.bytes[15] = (uint8_t)(2 - number);
     assert_true(verbs_set_neigh(&node->verbs, NEIGH, 0, mac, &ip, 0xffff));

@@ -353,6 +353,7 @@ static void set_addresses(struct bed_side *side)
         args[RNIC_LADDR_MAC] = 2;
         args[RNIC_LADDR_MAC + 5] = (uint8_t)(side->id * 16 + port);
         memcpy(args + RNIC_LADDR_IP, ours.bytes, 16);
+        put_le16(args + RNIC_LADDR_VLAN, side->bed->vlan ? 7 : 0xffff);
         must(bed_command(side, RNIC_CMD_LADDR_SET, port, args, NULL));
         memset(args, 0, sizeof(args));
         args[RNIC_NEIGH_PORT] = (uint8_t)port;
