@@ -593,17 +593,27 @@ static void print_end(const struct runner *runner, double seconds)
            count[CONF_NOT_RUN], seconds);
 }
 
-int main(int argc, char **argv)
+static int run_all(struct runner *runner)
 {
-    struct runner *runner = calloc(1, sizeof(*runner));
-    double start_s;
+    double start_s = real_s();
+
+    runner->conf->dut = &runner->dut;
+    runner->conf->options = &runner->options.conf;
+    /* cmocka's own account goes nowhere: ours is on stdout and in the file. */
+    cmocka_set_message_output(CM_OUTPUT_STDOUT);
+    if (!find_target(runner)) {
+        return 1;
+    }
+    print_run(runner);
+    run_entries(runner->entries, runner->num);
+    print_end(runner, real_s() - start_s);
+    return runner->count[CONF_FAILED] + runner->count[CONF_NOT_RUN] != 0;
+}
+
+static int run(struct runner *runner)
+{
     int status;
 
-    ASSERT(runner != NULL);
-    runner->conf = calloc(1, sizeof(*runner->conf));
-    ASSERT(runner->conf != NULL);
-    parse_options(&runner->options, argc, argv);
-    collect(runner);
     if (runner->options.is_listing) {
         list(runner);
         return 0;
@@ -614,28 +624,31 @@ int main(int argc, char **argv)
     if (!open_target(runner)) {
         return EXIT_USAGE;
     }
-    runner->conf->dut = &runner->dut;
-    runner->conf->options = &runner->options.conf;
     if (runner->options.results != NULL) {
         runner->results = fopen(runner->options.results, "w");
         if (runner->results == NULL) {
             usage("--results: the file cannot be written");
         }
     }
-    /* cmocka's own account goes nowhere: ours is on stdout and in the file. */
-    cmocka_set_message_output(CM_OUTPUT_STDOUT);
-    start_s = real_s();
-    if (!find_target(runner)) {
-        return 1;
-    }
-    print_run(runner);
-    run_entries(runner->entries, runner->num);
-    print_end(runner, real_s() - start_s);
-    status = runner->count[CONF_FAILED] + runner->count[CONF_NOT_RUN] != 0;
+    status = run_all(runner);
     runner->dut.end(runner->dut.ctx);
     if (runner->results != NULL) {
         fclose(runner->results);
     }
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    struct runner *runner = calloc(1, sizeof(*runner));
+    int status;
+
+    ASSERT(runner != NULL);
+    runner->conf = calloc(1, sizeof(*runner->conf));
+    ASSERT(runner->conf != NULL);
+    parse_options(&runner->options, argc, argv);
+    collect(runner);
+    status = run(runner);
     free(runner->conf);
     free(runner);
     return status;
