@@ -90,6 +90,8 @@ class Peer:
     cpus: int = 1
     uuid: str = field(default_factory=lambda: str(uuid.uuid4()))
     links: list[int] = field(default_factory=lambda: [2])
+    listens: bool = False   # at its cables' sockets, else it connects to them
+    kernel: list[str] = field(default_factory=list)  # more kernel parameters
 
 
 @dataclass

@@ -40,7 +40,7 @@ class Wish:
     target: str = "drive"           # or "nvmet": Linux in the drive's place
     beside: bool = False            # an nvmet guest too, on a cable of its own
     capture: bool = False
-    listens: bool = False           # the drive's end of the cables, not the host's
+    listens: bool = False           # the target's end of the cables, not the host's
     memory_mib: int = 1024
     cpus: int = 1
     extra: list[str] = field(default_factory=list)      # for the drive's QEMU
@@ -193,7 +193,8 @@ def configure(wish: Wish) -> Config:
                            wish.kernel)
     peer = kept_uuid(wish.name, "peer")
     if not with_drive:
-        config.peer = Peer(size=wish.size or "512m", links=[0, 1], uuid=peer)
+        config.peer = Peer(size=wish.size or "512m", links=[0, 1], uuid=peer,
+                           listens=wish.listens)
         if wish.nqn:
             config.peer.nqn = wish.nqn
     elif wish.beside:

@@ -257,10 +257,11 @@ class Supervisor:
         part = self.parts[name]
         if part.state == "running":
             return
-        if name == "host":
+        peer_listens = self.config.peer is not None and self.config.peer.listens
+        if name == "host" or (name == "peer" and peer_listens):
             for link in self.config.links:
                 link.socket(self.folder).unlink(missing_ok=True)
-        if name == "peer":
+        elif name == "peer":
             await self.sockets_there()
         await part.start(*more)
         if name in ("host", "peer"):

@@ -66,7 +66,7 @@ def card(side: int, link: Link, folder: Path, server: bool) -> list[str]:
         "-netdev", f"stream,id=cable{number},server={mode},addr.type=unix,"
         f"addr.path={link.socket(folder)}",
         "-device", f"virtio-net-pci,id=port{number},netdev=cable{number},romfile=,"
-        f"mac={mac(side, number)},host_mtu={link.card_mtu(server)},{PLAIN_FRAMES},"
+        f"mac={mac(side, number)},host_mtu={link.card_mtu(side == 1)},{PLAIN_FRAMES},"
         "rx_queue_size=1024,speed=25000,duplex=full"]
     if server and link.capture:
         options += ["-object", f"filter-dump,id=dump{number},netdev=cable{number},"
@@ -88,17 +88,19 @@ def guest_command(config: Config, part: str, folder: Path) -> list[str]:
     words = [KERNEL, f"essd.hostname={part}"]
     if isinstance(what, Peer):
         side = 2
+        listens = what.listens
         numbers = what.links
         words += ["essd.role=target", f"essd.nqn={what.nqn}",
-                  f"essd.size={what.size}"]
+                  f"essd.size={what.size}", *what.kernel]
     else:
         side = 1
+        listens = True
         numbers = [link.number for link in config.links]
         words += ["essd.role=host", *what.kernel]
     for number in numbers:
         link = config.link(number)
         addresses = link.hosts if side == 1 else link.targets
-        command += card(side, link, folder, server=side == 1)
+        command += card(side, link, folder, server=listens)
         words.append("essd.nic=" + ",".join(
             [mac(side, number), f"eth{number}", str(link.card_mtu(side == 1)),
              *addresses]))

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The far end of `essd conform --peer nvmet`, used by our own initiator."""
+
+import json
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from essd import conform_peer, prepare
+from essd.conform_peer import NvmetPeer
+
+pytestmark = pytest.mark.drive      # no use of --target
+
+
+@pytest.fixture(scope="module")
+def peer() -> Iterator[NvmetPeer]:
+    with conform_peer.nvmet() as found:
+        folder = found.instance.folder
+        assert found.socket.is_socket()
+        yield found
+    assert not folder.exists()
+    assert not found.instance.is_running
+
+
+@pytest.fixture(scope="module")
+def initiator() -> Path:
+    return prepare.native_program("fast", "tests/bench/native_initiator",
+                                  "the initiator")
+
+
+def run(program: Path, peer: NvmetPeer, workload: str) -> dict[str, object]:
+    done = subprocess.run(
+        [program, "--socket", peer.socket, "--peer", peer.ip, "--local", "10.0.0.7",
+         "--nqn", peer.nqn, "--nsid", str(peer.nsid), "--mtu", str(peer.mtu),
+         "--seconds", "1", "--span-mib", "16", "--verify", "--only", workload],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120,
+        check=False)
+    assert done.returncode == 0, done.stderr or done.stdout
+    reply = json.loads(done.stdout)
+    return dict(reply["workloads"][0])
+
+
+# Twice: QEMU goes on listening.
+@pytest.mark.parametrize("workload", ["4k-randwrite-qd64", "128k-read-qd64"])
+def test_our_initiator_uses_nvmet(peer: NvmetPeer, initiator: Path,
+                                  workload: str) -> None:
+    result = run(initiator, peer, workload)
+    assert result["ios"]
+    assert not peer.complaints()
+
+
+def test_it_serves_what_it_says(peer: NvmetPeer) -> None:
+    size = int(peer.run("blockdev --getsize64 /dev/nullb0"))
+    assert size == peer.size_mib << 20
+    assert peer.run("blockdev --getss /dev/nullb0").strip() == "512"
+    assert peer.kernel.startswith("6.")
+
+
+def test_a_warning_of_its_kernel_is_a_complaint(peer: NvmetPeer) -> None:
+    peer.run("echo '<3>WARNING: CPU: 0 PID: 1 at a test' > /dev/kmsg")
+    for _ in range(50):
+        if peer.complaints():
+            break
+        time.sleep(0.1)
+    assert peer.complaints() == [
+        "nvmet's kernel: WARNING: CPU: 0 PID: 1 at a test"]

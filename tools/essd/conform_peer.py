@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Linux's own NVMe-oF target, as something to test: `essd conform --peer nvmet`.
+
+A stock Debian guest whose card is on a UNIX stream socket.  QEMU listens there
+and goes on listening when a program has gone, so that one guest serves any
+number of runs.  The namespace is in the guest's memory and has blocks of 512
+bytes, as the drive's.
+"""
+
+import contextlib
+import os
+import re
+import shlex
+import shutil
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import setup
+from .instance import EssdError, Instance
+from .setup import Wish
+
+ADDRESSES = "10.0.0.1/24,fd00:0:0:1::1/64"
+NSID = 1
+SIZE_MIB = 256
+BLOCK = 512
+LISTENS_S = 10
+# A warning of Linux's is a finding about Linux, not the end of the run.
+KERNEL = ["panic_on_warn=0"]
+COMPLAINTS = re.compile(
+    r"(?:WARNING: |BUG: |Oops|general protection fault|Kernel panic|"
+    r"INFO: task .* blocked|refcount_t: ).*")
+
+
+@dataclass(frozen=True)
+class NvmetPeer:
+    """Where Linux nvmet is, and what it serves."""
+
+    socket: Path                # of its card; QEMU listens there
+    ip: str
+    nqn: str
+    nsid: int
+    mtu: int
+    size_mib: int
+    kernel: str                 # its version, for a report
+    instance: Instance
+
+    @property
+    def console_log(self) -> Path:
+        return self.instance.folder / "peer.console"
+
+    def run(self, command: str) -> str:
+        """One command in the guest."""
+        return self.instance.run(command, part="peer").output
+
+    def complaints(self) -> list[str]:
+        """What its kernel has complained about; and whether it still runs."""
+        found = [f"nvmet's kernel: {line[0]}" for line in COMPLAINTS.finditer(
+            self.console_log.read_text(errors="replace"))]
+        try:
+            self.instance.check()
+        except EssdError as error:
+            found.append(str(error))
+        return found
+
+
+def blocks_script(nqn: str) -> str:
+    """Serve blocks of BLOCK bytes: the guest's own script is made for speed."""
+    namespace = shlex.quote(
+        f"/sys/kernel/config/nvmet/subsystems/{nqn}/namespaces/{NSID}")
+    disk = "/sys/kernel/config/nullb/nullb0"
+    return (f"set -e; echo 0 > {namespace}/enable; echo 0 > {disk}/power; "
+            f"echo {BLOCK} > {disk}/blocksize; echo 1 > {disk}/power; "
+            f"echo 1 > {namespace}/enable; "
+            "cat /sys/block/nullb0/queue/logical_block_size")
+
+
+def wait_listener(socket: Path) -> None:
+    deadline = time.monotonic() + LISTENS_S
+    while not socket.exists():
+        if time.monotonic() > deadline:
+            raise EssdError(f"nvmet's QEMU does not listen at {socket}")
+        time.sleep(0.02)
+
+
+@contextlib.contextmanager
+def nvmet(mtu: int = 1500) -> Iterator[NvmetPeer]:
+    """Boot it; when this is over, nothing of it is left."""
+    name = f"conform-nvmet-{os.getpid()}"
+    instance = Instance(name)
+    config = setup.configure(Wish(name=name, target="nvmet", host=False, mtu=mtu,
+                                  ports=[ADDRESSES, None], size=f"{SIZE_MIB}m",
+                                  listens=True))
+    assert config.peer is not None
+    config.links = config.links[:1]
+    config.peer.links = [config.links[0].number]
+    config.peer.kernel = KERNEL
+    try:
+        instance.start(config)
+        instance.wait_ready("peer")
+        link = config.links[0]
+        wait_listener(link.socket(instance.folder))
+        block = instance.run(blocks_script(config.peer.nqn), part="peer").output
+        if block.strip() != str(BLOCK):
+            raise EssdError(f"nvmet's null block device has blocks of {block.strip()} "
+                            f"bytes, not {BLOCK}")
+        yield NvmetPeer(link.socket(instance.folder), link.target_address,
+                        config.peer.nqn, NSID, mtu, SIZE_MIB,
+                        instance.run("uname -r", part="peer").output.strip(), instance)
+    finally:
+        instance.stop()
+        shutil.rmtree(instance.folder, ignore_errors=True)
+
+
+def main() -> None:
+    """By itself: print where it is, and stay until Enter is pressed."""
+    with nvmet() as peer:
+        print(f"--socket {peer.socket} --target {peer.ip} --nqn {peer.nqn} "
+              f"--nsid {peer.nsid} --mtu {peer.mtu}", flush=True)
+        with contextlib.suppress(EOFError, KeyboardInterrupt):
+            input()
+
+
+if __name__ == "__main__":
+    main()
