@@ -57,10 +57,15 @@ struct dut_link_config {
     const char *sockets[CONF_PORTS]; /* QEMU stream sockets, or NULL */
     const char *interface;           /* instead of them */
     const char *control;             /* UNIX socket, or NULL */
-    struct conf_target target;       /* what the user said */
+    struct conf_target target;       /* what is known of it */
 };
 
-/** @return kind NULL, with the reason printed, when it cannot be reached */
-struct dut dut_link_create(const struct dut_link_config *config);
+/**
+ * *config stays the caller's: its target is what describe() says, filled in
+ * from `control` and by whoever learns more.
+ *
+ * @return kind NULL, with the reason printed, when it cannot be reached
+ */
+struct dut dut_link_create(struct dut_link_config *config);
 
 #endif

@@ -45,7 +45,7 @@ struct link {
 };
 
 struct link_dut {
-    struct dut_link_config config;
+    struct dut_link_config *config;
     struct native_world *world;
     struct dut_events events;
     struct link links[CONF_PORTS];
@@ -68,7 +68,7 @@ static bool open_socket(struct link *link, const char *path)
 static bool open_links(struct link_dut *dut)
 {
     for (unsigned int i = 0; i < CONF_PORTS; i++) {
-        const char *path = dut->config.sockets[i];
+        const char *path = dut->config->sockets[i];
 
         if (path == NULL) {
             break;
@@ -94,7 +94,7 @@ static void close_links(struct link_dut *dut)
 
 static bool open_interface(struct link_dut *dut)
 {
-    const char *name = dut->config.interface;
+    const char *name = dut->config->interface;
     struct sockaddr_ll addr = {
         .sll_family = AF_PACKET,
         .sll_protocol = htons(EVERY_PROTOCOL),
@@ -426,7 +426,7 @@ static void describe(void *ctx, struct conf_target *target)
 {
     const struct link_dut *dut = ctx;
 
-    *target = dut->config.target;
+    *target = dut->config->target;
     target->num_ports = dut->num_links;
 }
 
@@ -445,7 +445,7 @@ static void end(void *ctx)
     free(dut);
 }
 
-struct dut dut_link_create(const struct dut_link_config *config)
+struct dut dut_link_create(struct dut_link_config *config)
 {
     struct link_dut *dut = calloc(1, sizeof(*dut));
     struct dut made = {
@@ -465,7 +465,7 @@ struct dut dut_link_create(const struct dut_link_config *config)
     };
 
     ASSERT(dut != NULL);
-    dut->config = *config;
+    dut->config = config;
     dut->control = -1;
     for (unsigned int i = 0; i < CONF_PORTS; i++) {
         dut->links[i].in = malloc(BUFFER);
@@ -481,7 +481,7 @@ struct dut dut_link_create(const struct dut_link_config *config)
             return made;
         }
         if (!ask(dut, "info") ||
-            !target_read_info(dut->reply, &dut->config.target)) {
+            !target_read_info(dut->reply, &dut->config->target)) {
             fprintf(stderr,
                     "essd_conform: control: no answer to \"info\": %s\n",
                     dut->reply);

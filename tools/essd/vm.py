@@ -54,8 +54,10 @@ def machine(guest: Guest, accel: str, memory_mib: int, cpus: int) -> list[str]:
 
 
 def mac(side: int, number: int) -> str:
-    """Locally administered, so that no real vendor's is used."""
-    return f"02:e5:5d:00:{side:02x}:{number:02x}"
+    """Locally administered, so that no real vendor's is used; no drive's either,
+    and none of the programs' that speak Ethernet themselves.
+    """
+    return f"02:e5:5e:00:{side:02x}:{number:02x}"
 
 
 def card(side: int, link: Link, folder: Path, server: bool) -> list[str]:
