@@ -14,6 +14,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from scapy.contrib.lacp import LACP, MarkerProtocol, SlowProtocol
+from scapy.layers.dhcp import BOOTP, DHCP
 from scapy.layers.inet import ICMP, IP, UDP, IPOption
 from scapy.layers.inet6 import (
     ICMPv6DestUnreach, ICMPv6EchoRequest, ICMPv6MLQuery, ICMPv6ND_NA, ICMPv6ND_NS,
@@ -300,9 +302,85 @@ def sntp() -> dict[str, Seed]:
     }
 
 
+def dhcp() -> dict[str, Seed]:
+    def message(kind: str, *options: object, yours: str = "10.77.0.5",
+                **fields: object) -> Packet:
+        common = [("message-type", kind), ("server_id", "10.77.0.1"), *options]
+        return BOOTP(op=2, yiaddr=yours, **fields) / DHCP(options=[*common, "end"])
+
+    facts = (("lease_time", 3600), ("subnet_mask", "255.255.255.0"))
+    more = (("router", "10.77.0.254"), ("interface-mtu", 1400),
+            ("NTP_server", "10.77.0.1"), ("renewal_time", 5), ("rebinding_time", 9))
+    offer, ack = message("offer", *facts), message("ack", *facts, *more)
+    # The client asks within a tenth of a second, probes, and uses what it got.
+    wait: tuple[int, bytes] = (SECOND | RAW, b"")
+    return {
+        "lease": [wait, (SECOND, offer), (MINUTE, ack)],
+        "renewed": [wait, (0, offer), (MINUTE, ack), (MINUTE, ack)],
+        "refused": [wait, (0, offer), (SECOND, message("nak", yours="0.0.0.0")),
+                    (SECOND, offer), (MINUTE, ack)],
+        "forever": [wait, (0, offer), (MINUTE, message(
+            "ack", ("lease_time", 0xffffffff), ("subnet_mask", "255.255.255.0")))],
+        "short": [wait, (0, offer), (MINUTE, message(
+            "ack", ("lease_time", 1), ("subnet_mask", "255.255.255.0")))],
+        "incomplete": [wait, (SECOND, message("offer")),
+                       (SECOND, message("offer", ("lease_time", 60)))],
+        "masks": [wait, *[(SECOND, message("offer", ("lease_time", 60),
+                                           ("subnet_mask", mask)))
+                          for mask in ("0.0.0.0", "255.0.255.0", "255.255.255.255")]],
+        "absurd": [wait, *[(SECOND, message("offer", *facts, yours=address)) for address
+                           in ("0.0.0.0", "255.255.255.255", "224.0.0.1", "127.0.0.1",
+                               "10.0.0.2")]],
+        "taken": [wait, (0, offer), (MINUTE, message("ack", *facts, yours="10.0.0.2"))],
+        "timers": [wait, (0, offer), (MINUTE, message(
+            "ack", *facts, ("renewal_time", 9), ("rebinding_time", 5)))],
+        "overload": [wait, (0, message("offer", *facts, ("dhcp-option-overload", 3),
+                                       file=b"\x33\x04\0\0\0\x3c\xff"))],
+        "unicast": [wait, (OTHER, offer), (OTHER | MINUTE, ack)],
+        "stray": [wait, (RAW, offer), (0, message("discover"))],
+        "nocookie": [wait, (0, bytes(offer)[:236] + bytes(64))],
+        "cut": [wait, (0, bytes(offer)[:260]), (0, bytes(offer)[:100])],
+        "silence": [(MINUTE | RAW, b""), (MINUTE | RAW, b""), (SECOND, offer)],
+    }
+
+
+def lacp() -> dict[str, Seed]:
+    def pdu(state: int = 0x3d, key: int = 13, system: str = HOST_MAC,
+            **fields: object) -> Packet:
+        return SlowProtocol(subtype=1) / LACP(
+            actor_system_priority=0x8000, actor_system=system, actor_key=key,
+            actor_port_priority=255, actor_port_number=1, actor_state=state, **fields)
+
+    def both(state: int, **fields: object) -> Seed:
+        return [(OTHER, pdu(state, **fields)), (OTHER | PORT_1 | SECOND,
+                                                pdu(state, **fields))]
+
+    marker = SlowProtocol(subtype=2) / MarkerProtocol(
+        marker_type=1, requester_port=1, requester_system=HOST_MAC)
+    return {
+        "agreed": both(0x05) + both(0x0d) + both(0x3d) + both(0x3d),
+        "fast": both(0x0f) + both(0x3f) + both(0x3f),
+        "alone": [(SECOND, pdu()), (MINUTE, pdu())],
+        "passive": both(0x0c) + both(0x3c),
+        "individual": both(0x01) + both(0x39),
+        "expired": both(0x3f) + [(MINUTE, pdu(0xc7))],
+        "twosystems": [(OTHER, pdu()), (OTHER | PORT_1 | SECOND, pdu(system=OTHER_MAC))],
+        "keys": [(OTHER, pdu(key=1)), (OTHER | PORT_1 | SECOND, pdu(key=2))],
+        "changes": both(0x3d) + both(0x3d, key=14) + both(0x05),
+        "loop": [(OTHER, pdu(system=OWN_MAC))],
+        "marker": [(0, marker), (SECOND, marker)] + [(0, marker)] * 8,
+        "response": [(0, SlowProtocol(subtype=2) / MarkerProtocol(marker_type=2))],
+        "subtypes": [(0, bytes([n]) + bytes(109)) for n in (0, 3, 10, 255)],
+        "version": [(0, pdu(version=2)), (0, pdu(actor_length=19))],
+        "cut": [(0, bytes(pdu())[:109]), (0, b"")],
+        "unicast": [(RAW, pdu())],
+        "vlan": [(VLAN, pdu())],
+    }
+
+
 FORMATS: dict[str, Callable[[], dict[str, Seed]]] = {
     "arp": arp, "ipv4": ipv4, "ipv6": ipv6, "icmp": icmp, "icmpv6": icmpv6, "udp": udp,
-    "lldp": lldp, "sntp": sntp,
+    "lldp": lldp, "sntp": sntp, "dhcp": dhcp, "lacp": lacp,
 }
 
 

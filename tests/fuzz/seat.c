@@ -8,6 +8,7 @@
 #include "net/wire/ipv4.h"
 #include "net/wire/ipv6.h"
 #include "net/wire/ipv6_ext.h"
+#include "net/wire/lacp.h"
 #include "net/wire/lldp.h"
 #include "net/wire/nd.h"
 #include "net/wire/udp.h"
@@ -114,7 +115,9 @@ static void check_frame(const struct seat *seat, const struct sent *sent)
 {
     struct eth eth;
     struct arp arp;
+    struct lacp lacp;
     struct lldp lldp;
+    struct marker marker;
     const uint8_t *payload;
     uint16_t vlan;
     size_t len;
@@ -139,8 +142,12 @@ static void check_frame(const struct seat *seat, const struct sent *sent)
     case ETHERTYPE_LLDP:
         MUST(lldp_parse(&lldp, payload, len) && lldp.len_bytes == len);
         break;
-    default: /* slow protocols: the target's */
+    case ETHERTYPE_SLOW:
+        MUST(len == SLOW_LEN && (lacp_parse(&lacp, payload, len) ||
+                                 marker_parse(&marker, payload, len)));
         break;
+    default:
+        abort();
     }
 }
 
@@ -230,6 +237,8 @@ static void pass(struct seat *seat, const struct seat_format *format,
 
         if (format->timer != NULL) {
             next_us = MIN(next_us, format->timer(seat, w->now_us));
+            /* It may have given the stack something to do. */
+            next_us = MIN(next_us, net_stack_timer(&w->stack, w->now_us));
         }
         check_sent(seat);
         if (format->timer != NULL && w->sent_count != before) {
