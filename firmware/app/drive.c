@@ -65,39 +65,22 @@ static bool media_start(struct drive *drive, const struct drive_config *config)
     return true;
 }
 
-static uint16_t portid_of(uint8_t port)
+/* Who tells peers of the drive's addresses follows them. */
+static void follow_addresses(struct drive *drive)
 {
-    return (uint16_t)(port + 1);
-}
+    struct addresses *addresses = &drive->addresses;
 
-/* The drive's own addresses as the discovery log lists them. */
-static uint8_t list_addresses(const struct drive *drive,
-                              struct nvmf_address *addresses)
-{
-    uint8_t count = 0;
-
-    for (uint8_t i = 0; i < NET_CONFIGURED; i++) {
-        const struct net_address_config *own =
-            &drive->net.stack.config.addresses[i];
-        struct nvmf_address *address = &addresses[count];
-        struct ip_text text;
-
-        if (ip_addr_is_unspecified(&own->ip)) {
-            continue;
-        }
-        text = ip_text(&own->ip);
-        *address = (struct nvmf_address){
-            .adrfam = ip_addr_is_v4(&own->ip) ? 1 : 2,
-            .portid = portid_of(own->port),
-        };
-        memcpy(address->traddr, text.text, sizeof(text.text));
-        log_format(address->trsvcid, sizeof(address->trsvcid), "%u",
-                   DRIVE_SERVICE_PORT);
-        log_line(drive->log, "port %u: %s/%u", own->port, text.text,
-                 own->prefix_bits);
-        count++;
+    if (!addresses_update(addresses)) {
+        return;
     }
-    return count;
+    for (uint8_t i = 0; i < NET_CONFIGURED; i++) {
+        if (addresses->changed & BIT(i)) {
+            rdma_transport_set_address(&drive->rdma, i,
+                                       addresses_portid(addresses, i));
+        }
+    }
+    nvmf_target_set_addresses(&drive->target, addresses->list,
+                              addresses->count);
 }
 
 /* Once an association: its admin queue speaks for the others. */
@@ -120,7 +103,6 @@ static void copy_text(char *to, size_t size, const char *from)
 static void target_start(struct drive *drive, const struct drive_config *config)
 {
     const struct identity *identity = config->identity;
-    struct nvmf_address addresses[NET_CONFIGURED];
     struct nvmf_ns_config ns = {.nsid = 1};
     struct nvmf_config target = {
         .vid = VENDOR_QEMU,
@@ -129,7 +111,8 @@ static void target_start(struct drive *drive, const struct drive_config *config)
         .active_slot = config->active_slot,
         .namespaces = &ns,
         .namespace_count = 1,
-        .addresses = addresses,
+        .addresses = drive->addresses.list,
+        .address_count = drive->addresses.count,
         .health =
             {
                 .temperature_k = TEMPERATURE_K,
@@ -152,7 +135,6 @@ static void target_start(struct drive *drive, const struct drive_config *config)
     }
     identity_namespace_uuid(identity, ns.nsid, ns.uuid);
     identity_namespace_nguid(identity, ns.nsid, ns.nguid);
-    target.address_count = list_addresses(drive, addresses);
     rdma_transport_seams(&drive->rdma, &target.transport, &target.bufs);
     nvmf_target_init(&drive->target, &target, drive->now_us);
 }
@@ -172,7 +154,7 @@ static bool transport_start(struct drive *drive,
     };
 
     for (uint8_t i = 0; i < NET_CONFIGURED; i++) {
-        rdma.portid[i] = portid_of(drive->net.stack.config.addresses[i].port);
+        rdma.portid[i] = addresses_portid(&drive->addresses, i);
     }
     if (rdma.capsules == NULL || rdma.bufs == NULL) {
         log_line(drive->log, "nvme-of: DRAM does not suffice");
@@ -235,7 +217,7 @@ static void services_start(struct drive *drive,
         .net = &drive->net,
         .target = &drive->target,
         .identity = config->identity,
-        .config = &config->config->services,
+        .config = config->config,
         .version = config->version,
         .random_seed = config->random_seed,
     };
@@ -252,6 +234,8 @@ bool drive_init(struct drive *drive, const struct drive_config *config,
     if (!net_start(drive, config) || !media_start(drive, config)) {
         return false;
     }
+    addresses_init(&drive->addresses, config->log, &drive->net,
+                   DRIVE_SERVICE_PORT);
     services_start(drive, config);
     target_start(drive, config);
     if (!transport_start(drive, config) || !echo_start(drive, config)) {
@@ -273,13 +257,13 @@ bool drive_step(struct drive *drive, uint64_t now_us)
     is_busy |=
         media_poll(&drive->media, MEDIA_BUDGET, media_completed, drive) != 0;
     services_us = services_step(&drive->services, now_us);
+    follow_addresses(drive);
     target_us = nvmf_target_timer(&drive->target, now_us);
     is_busy |= rdma_transport_step(&drive->rdma);
     is_busy |= echo_step(&drive->echo, &echo_us);
     drive_net_flush(&drive->net);
     media_kick(&drive->media);
-    drive->deadline_us =
-        MIN(MIN(net_us, echo_us), MIN(target_us, services_us));
+    drive->deadline_us = MIN(MIN(net_us, echo_us), MIN(target_us, services_us));
     return is_busy;
 }
 

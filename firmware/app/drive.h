@@ -9,6 +9,7 @@
 #ifndef ESSD_APP_DRIVE_H
 #define ESSD_APP_DRIVE_H
 
+#include "firmware/app/addresses.h"
 #include "firmware/app/drive_net.h"
 #include "firmware/app/echo.h"
 #include "firmware/app/services.h"
@@ -49,6 +50,7 @@ struct drive {
     uint64_t now_us;
     uint64_t deadline_us; /* of what was done in the last step */
     struct drive_net net;
+    struct addresses addresses;
     struct services services;
     struct settings settings;
     struct media media;

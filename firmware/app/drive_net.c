@@ -99,6 +99,7 @@ static void address_changed(void *ctx, uint8_t local)
         }
         net->has_laddr[local] = is_assigned;
     }
+    net->address_changes++;
     if (own->vlan != NET_VLAN_UNTAGGED) {
         port_set_vlan(&net->ports[own->port].port, own->vlan, true);
     }
@@ -271,7 +272,7 @@ static void stack_init(struct drive_net *net,
         port->mtu_bytes = settings->mtu_bytes;
         port->priority = settings->priority;
         port->has_slaac = settings->has_slaac;
-        if (settings->has_ipv4) {
+        if (settings->has_ipv4 && !config->config->services.has_dhcp[i]) {
             stack.addresses[i] = (struct net_address_config){
                 .ip = ip_addr_from_v4(get_be32(settings->ipv4)),
                 .vlan = vlan_of(settings),
@@ -299,8 +300,13 @@ static void stack_init(struct drive_net *net,
 }
 
 /* Those that may be used come when their link does: address_changed(). */
-static void filters_init(struct drive_net *net)
+static void filters_init(struct drive_net *net, const struct config *config)
 {
+    for (uint8_t i = 0; i < NET_PORTS; i++) {
+        if (config->port[i].vlan != 0) { /* DHCP asks there, without any */
+            port_set_vlan(&net->ports[i].port, config->port[i].vlan, true);
+        }
+    }
     for (uint8_t i = 0; i < NET_CONFIGURED; i++) {
         const struct net_address_config *own = &net->stack.config.addresses[i];
 
@@ -360,7 +366,7 @@ bool drive_net_init(struct drive_net *net,
         return false;
     }
     stack_init(net, config);
-    filters_init(net);
+    filters_init(net, config->config);
     return cm_start(net, config);
 }
 

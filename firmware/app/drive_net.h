@@ -46,6 +46,7 @@ struct drive_net {
     struct verbs verbs;
     struct net_stack stack;
     bool has_laddr[NET_CONFIGURED]; /* the RNIC knows that address */
+    uint32_t address_changes;       /* so many: look at them again */
     struct cm cm;
 };
 

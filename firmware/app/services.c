@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "firmware/app/services.h"
 
+#include "firmware/app/ip_text.h"
 #include "firmware/app/neighbour_log.h"
 #include "firmware/app/neighbour_text.h"
 #include "lib/bytes.h"
@@ -8,6 +9,7 @@
 
 /* Others draw from the same seed. */
 #define SNTP_SEED 0x736e7470736e7470u
+#define DHCP_SEED 0x6468637064686370u
 
 static void neighbour(void *ctx, uint8_t port, enum lldp_event event,
                       const struct lldp *lldp)
@@ -39,7 +41,7 @@ static void build_neighbours(void *ctx, uint32_t part, uint8_t *page)
 static void lldp_start(struct services *services,
                        const struct services_config *config)
 {
-    const struct config_services *settings = config->config;
+    const struct config_services *settings = &config->config->services;
     struct lldp_config lldp = {
         .stack = &services->net->stack,
         .interval_s = settings->lldp_interval_s,
@@ -98,22 +100,68 @@ static void sntp_start(struct services *services,
 {
     const struct sntp_config sntp = {
         .stack = &services->net->stack,
-        .server = ip_addr_from_bytes(config->config->sntp_server),
-        .poll_s = config->config->sntp_poll_s,
+        .server = ip_addr_from_bytes(config->config->services.sntp_server),
+        .poll_s = config->config->services.sntp_poll_s,
         .random_seed = config->random_seed ^ SNTP_SEED,
         .ctx = services,
         .set_time = set_time,
         .kissed = kissed,
     };
 
+    services->has_sntp_server = !ip_addr_is_unspecified(&sntp.server);
     ASSERT(sntp_init(&services->sntp, &sntp, services->now_us));
+}
+
+static void leased(void *ctx, uint8_t port, const struct dhcp_lease *lease)
+{
+    static const struct ip_addr none;
+    struct services *services = ctx;
+
+    if (lease == NULL) {
+        log_line(services->log, "dhcp: port %u: the lease has ended", port);
+    } else if (lease->lease_s == DHCP_FOREVER) {
+        log_line(services->log, "dhcp: port %u: %s/%u for ever", port,
+                 ip_text(&lease->ip).text, lease->prefix_bits);
+    } else {
+        log_line(services->log, "dhcp: port %u: %s/%u for %u s", port,
+                 ip_text(&lease->ip).text, lease->prefix_bits, lease->lease_s);
+    }
+    services->ntp_server[port] = lease != NULL ? lease->ntp_server : none;
+    if (!services->has_sntp_server) {
+        bool is_first = !ip_addr_is_unspecified(&services->ntp_server[0]);
+
+        sntp_set_server(&services->sntp,
+                        &services->ntp_server[is_first ? 0 : 1],
+                        services->now_us);
+    }
+}
+
+static void dhcp_start(struct services *services,
+                       const struct services_config *config)
+{
+    struct dhcp_client_config dhcp = {
+        .stack = &services->net->stack,
+        .host_name = services->name,
+        .is_fast = config->config->network.dhcp_is_fast,
+        .random_seed = config->random_seed ^ DHCP_SEED,
+        .ctx = services,
+        .leased = leased,
+    };
+
+    for (uint8_t i = 0; i < NET_PORTS; i++) {
+        uint16_t vlan = config->config->port[i].vlan;
+
+        dhcp.ports[i].is_on = config->config->services.has_dhcp[i];
+        dhcp.ports[i].vlan = vlan != 0 ? vlan : NET_VLAN_UNTAGGED;
+    }
+    ASSERT(dhcp_client_init(&services->dhcp, &dhcp));
 }
 
 void services_init(struct services *services,
                    const struct services_config *config, uint64_t now_us)
 {
     const struct identity *identity = config->identity;
-    const char *name = config->config->name;
+    const char *name = config->config->services.name;
 
     services->log = config->log;
     services->net = config->net;
@@ -127,6 +175,8 @@ void services_init(struct services *services,
                identity->serial);
     lldp_start(services, config);
     sntp_start(services, config);
+    dhcp_start(services, config);
+    services->address_changes = services->net->address_changes;
     drive_net_set_groups(services->net);
 }
 
@@ -143,6 +193,7 @@ static void check_links(struct services *services)
         port_link_get(&port->port, &link);
         lldp_link(&services->lldp, i, port->is_up, link.speed_mbps,
                   services->now_us);
+        dhcp_client_link(&services->dhcp, i, port->is_up, services->now_us);
         if (port->is_up) {
             sntp_link_up(&services->sntp, services->now_us);
         }
@@ -151,13 +202,18 @@ static void check_links(struct services *services)
 
 uint64_t services_step(struct services *services, uint64_t now_us)
 {
-    uint64_t lldp_us, sntp_us;
+    uint64_t dhcp_us, lldp_us, sntp_us;
 
     services->now_us = now_us;
     check_links(services);
+    dhcp_us = dhcp_client_timer(&services->dhcp, now_us);
+    if (services->address_changes != services->net->address_changes) {
+        services->address_changes = services->net->address_changes;
+        lldp_changed(&services->lldp, now_us);
+    }
     lldp_us = lldp_timer(&services->lldp, now_us);
     sntp_us = sntp_timer(&services->sntp, now_us);
-    return MIN(lldp_us, sntp_us);
+    return MIN(dhcp_us, MIN(lldp_us, sntp_us));
 }
 
 void services_stop(struct services *services)
@@ -165,4 +221,5 @@ void services_stop(struct services *services)
     for (uint8_t i = 0; i < NET_PORTS; i++) {
         lldp_stop(&services->lldp, i);
     }
+    dhcp_client_stop(&services->dhcp, services->now_us);
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the drive does on the network besides NVMe-oF: LLDP, SNTP.  Glue between
- * the agents of net/stack, the configuration, the log and the target.
+ * What the drive does on the network besides NVMe-oF: LLDP, SNTP, DHCP.  Glue
+ * between the agents of net/stack, the configuration, the log and the target.
  */
 #ifndef ESSD_APP_SERVICES_H
 #define ESSD_APP_SERVICES_H
 
 #include "firmware/app/drive_net.h"
+#include "net/stack/dhcp.h"
 #include "net/stack/lldp.h"
 #include "net/stack/sntp.h"
 #include "nvmeof/target/target.h"
@@ -18,7 +19,7 @@ struct services_config {
     struct drive_net *net;           /* these two stay */
     struct nvmf_target *target;      /* set up later, before services_step() */
     const struct identity *identity; /* during services_init() only */
-    const struct config_services *config;
+    const struct config *config;
     const char *version;
     uint64_t random_seed; /* differs from boot to boot */
 };
@@ -34,6 +35,10 @@ struct services {
     char description[128];
     struct lldp_agent lldp;
     struct sntp_client sntp;
+    struct dhcp_client dhcp;
+    struct ip_addr ntp_server[NET_PORTS]; /* of leases */
+    bool has_sntp_server;                 /* of our own */
+    uint32_t address_changes;             /* that LLDP knows */
     bool is_synchronised; /* said in the log */
     struct nvmf_vendor_log logs[SERVICES_LOGS];
 };

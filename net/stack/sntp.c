@@ -13,7 +13,7 @@ enum { SECOND_US = 1000000, KISS_FACTOR_MAX = 16, SNTP_WAITS = 40 };
 /* Where each state may go. */
 static const uint8_t sntp_next[SNTP_STATES] = {
     [SNTP_IDLE] = BIT(SNTP_RESTING),
-    [SNTP_RESTING] = BIT(SNTP_RESTING) | BIT(SNTP_ASKING),
+    [SNTP_RESTING] = BIT(SNTP_RESTING) | BIT(SNTP_ASKING) | BIT(SNTP_IDLE),
     [SNTP_ASKING] = BIT(SNTP_RESTING) | BIT(SNTP_IDLE),
 };
 
@@ -171,6 +171,24 @@ void sntp_link_up(struct sntp_client *client, uint64_t now_us)
     }
 }
 
+void sntp_set_server(struct sntp_client *client, const struct ip_addr *server,
+                     uint64_t now_us)
+{
+    if (ip_addr_equal(server, &client->config.server)) {
+        return;
+    }
+    client->config.server = *server;
+    client->poll_s = client->config.poll_s;
+    client->retry_s = 1;
+    client->tries = 0;
+    client->waits = 0;
+    if (!ip_addr_is_unspecified(server)) {
+        sntp_enter(client, SNTP_RESTING, now_us);
+    } else if (client->state != SNTP_IDLE) {
+        sntp_enter(client, SNTP_IDLE, UINT64_MAX);
+    }
+}
+
 bool sntp_init(struct sntp_client *client, const struct sntp_config *config,
                uint64_t now_us)
 {
@@ -184,9 +202,8 @@ bool sntp_init(struct sntp_client *client, const struct sntp_config *config,
     client->poll_s = client->config.poll_s;
     client->retry_s = 1;
     client->due_us = UINT64_MAX;
-    if (ip_addr_is_unspecified(&config->server)) {
-        return true;
+    if (!ip_addr_is_unspecified(&config->server)) {
+        sntp_enter(client, SNTP_RESTING, now_us);
     }
-    sntp_enter(client, SNTP_RESTING, now_us);
     return net_stack_udp_bind(config->stack, SNTP_CLIENT_PORT, input, client);
 }

@@ -83,6 +83,10 @@ struct sntp_client {
 MUST_USE bool sntp_init(struct sntp_client *client,
                         const struct sntp_config *config, uint64_t now_us);
 
+/** Another server from now on, asked at once; all zero: none. */
+void sntp_set_server(struct sntp_client *client, const struct ip_addr *server,
+                     uint64_t now_us);
+
 /** A link came up: ask now. */
 void sntp_link_up(struct sntp_client *client, uint64_t now_us);
 

@@ -385,6 +385,22 @@ bool rdma_transport_init(struct rdma_transport *rdma,
                      &cm_ops, rdma);
 }
 
+void rdma_transport_set_address(struct rdma_transport *rdma, uint8_t laddr,
+                                uint16_t portid)
+{
+    ASSERT(laddr < NVMF_MAX_ADDRESSES);
+    rdma->config.portid[laddr] = portid;
+    for (unsigned int i = 0; i < NVMF_MAX_QPAIRS; i++) {
+        struct rdma_queue *qp = &rdma->qps[i];
+
+        if (qp->notice.laddr == laddr &&
+            (qp->state == RDMA_QUEUE_OPEN || qp->state == RDMA_QUEUE_ENDING ||
+             qp->state == RDMA_QUEUE_DISCONNECTING)) {
+            rdma_queue_fail(qp);
+        }
+    }
+}
+
 void rdma_transport_tick(struct rdma_transport *rdma, uint64_t now_us)
 {
     rdma->now_us = now_us;

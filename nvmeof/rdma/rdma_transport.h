@@ -63,6 +63,13 @@ void rdma_transport_seams(struct rdma_transport *rdma,
                           struct nvmf_transport *transport,
                           struct nvmf_bufs *bufs);
 
+/**
+ * Local address `laddr` is another one from now on, or none: connections to the
+ * one that it was end at the next step.
+ */
+void rdma_transport_set_address(struct rdma_transport *rdma, uint8_t laddr,
+                                uint16_t portid);
+
 /** The time of the loop's present step, before verbs_poll() is called. */
 void rdma_transport_tick(struct rdma_transport *rdma, uint64_t now_us);
 

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "firmware/app/addresses.h"
+
+#include <string.h>
+
+#include "firmware/app/ip_text.h"
+
+/*
+ * Those that peers may be told of.  A configured one that is used as soon as
+ * its link is there counts even before: the other port may tell of it.
+ */
+static bool serves(const struct net_stack *stack, uint8_t local)
+{
+    return net_stack_is_assigned(stack, local) ||
+           (stack->addresses[local].state == ADDRESS_DOWN &&
+            !net_stack_address(stack, local)->is_probed);
+}
+
+static void look(struct addresses *addresses)
+{
+    const struct net_stack *stack = &addresses->net->stack;
+
+    addresses->changed = 0;
+    for (uint8_t i = 0; i < NET_CONFIGURED; i++) {
+        const struct net_address_config *own = net_stack_address(stack, i);
+        struct ip_addr now = serves(stack, i) ? own->ip : (struct ip_addr){0};
+        struct ip_text text;
+
+        if (ip_addr_equal(&now, &addresses->ip[i]) &&
+            (ip_addr_is_unspecified(&now) || addresses->port[i] == own->port)) {
+            continue;
+        }
+        if (!ip_addr_is_unspecified(&addresses->ip[i])) {
+            text = ip_text(&addresses->ip[i]);
+            log_line(addresses->log, "port %u: %s is gone", addresses->port[i],
+                     text.text);
+        }
+        if (!ip_addr_is_unspecified(&now)) {
+            text = ip_text(&now);
+            log_line(addresses->log, "port %u: %s/%u", own->port, text.text,
+                     own->prefix_bits);
+        }
+        addresses->changed |= (uint8_t)BIT(i);
+        addresses->ip[i] = now;
+        addresses->port[i] = own->port;
+    }
+}
+
+uint16_t addresses_portid(const struct addresses *addresses, uint8_t local)
+{
+    return ip_addr_is_unspecified(&addresses->ip[local])
+               ? 0
+               : (uint16_t)(addresses->port[local] + 1);
+}
+
+static void list(struct addresses *addresses)
+{
+    addresses->count = 0;
+    for (uint8_t i = 0; i < NET_CONFIGURED; i++) {
+        struct nvmf_address *entry = &addresses->list[addresses->count];
+        struct ip_text text = ip_text(&addresses->ip[i]);
+
+        if (ip_addr_is_unspecified(&addresses->ip[i])) {
+            continue;
+        }
+        *entry = (struct nvmf_address){
+            .adrfam = ip_addr_is_v4(&addresses->ip[i]) ? 1 : 2,
+            .portid = addresses_portid(addresses, i),
+        };
+        memcpy(entry->traddr, text.text, sizeof(text.text));
+        log_format(entry->trsvcid, sizeof(entry->trsvcid), "%u",
+                   addresses->service_port);
+        addresses->count++;
+    }
+}
+
+void addresses_init(struct addresses *addresses, struct log *log,
+                    const struct drive_net *net, uint16_t service_port)
+{
+    memset(addresses, 0, sizeof(*addresses));
+    addresses->log = log;
+    addresses->net = net;
+    addresses->service_port = service_port;
+    addresses->changes = net->address_changes;
+    look(addresses);
+    list(addresses);
+}
+
+bool addresses_update(struct addresses *addresses)
+{
+    if (addresses->changes == addresses->net->address_changes) {
+        return false;
+    }
+    addresses->changes = addresses->net->address_changes;
+    look(addresses);
+    list(addresses);
+    return addresses->changed != 0;
+}
