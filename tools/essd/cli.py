@@ -15,6 +15,7 @@ from . import bench as bench_module
 from . import console as console_module
 from . import cpu, doctor as doctor_module, neighbours as neighbours_module, setup, show
 from . import port as port_module
+from . import settings_cmd, settings_yaml
 from .flash import FlashError
 from .fw_build import BuildError
 from .instance import EssdError, Instance
@@ -33,10 +34,10 @@ Name = Annotated[str, typer.Option("--name", metavar="NAME",
                                    help="Which instance, if you run several.")]
 Port0 = Annotated[str | None, typer.Option(
     metavar="ADDR/LEN", help="Address of port 0; IPv4, IPv6 or both (A,B).  "
-    f"[default: what the drive has, {setup.DEFAULT_PORTS[0]} if it is new]")]
+    f"Default: what the drive has, {setup.DEFAULT_PORTS[0]} if it is new.")]
 Port1 = Annotated[str | None, typer.Option(
-    metavar="ADDR/LEN", help="Address of port 1.  [default: likewise, "
-    f"{setup.DEFAULT_PORTS[1]}]")]
+    metavar="ADDR/LEN", help="Address of port 1.  Default: likewise, "
+    f"{setup.DEFAULT_PORTS[1]}.")]
 PARTS = "drive, host or peer"
 
 
@@ -47,12 +48,12 @@ def up(name: Name = "default",
        nqn: Annotated[str | None, typer.Option(
            help="Name of the subsystem; default: from the drive's identity.")] = None,
        size: Annotated[str | None, typer.Option(
-           help="Capacity of a new drive, 64M to 16T.  [default: 8G]")] = None,
+           help="Capacity of a new drive, 64M to 16T.  Default: 8G.")] = None,
        media: Annotated[Path | None, typer.Option(
            help="File with the drive's data: raw, or qcow2 named so.")] = None,
        mtu: Annotated[int | None, typer.Option(
-           help="MTU of the links, 1500 to 9000.  [default: what the drive has, 1500 "
-                "if it is new]")] = None,
+           help="MTU of the links, 1500 to 9000.  Default: what the drive has, 1500 "
+                "if it is new.")] = None,
        host_mtu: Annotated[int, typer.Option(
            help="MTU of the host's cards, if it is another one.")] = 0,
        host: Annotated[bool, typer.Option(
@@ -65,6 +66,9 @@ def up(name: Name = "default",
            help="What is at the other end: drive, or nvmet (Linux's own "
                 "target, to compare with).")] = "drive",
        cpus: Annotated[int, typer.Option(help="Virtual CPUs of the host.")] = 1,
+       config_file: Annotated[Path | None, typer.Option(
+           "--config", metavar="FILE", help="Configure the drive by this YAML file "
+                                            "(docs/configuration.md).")] = None,
        ) -> None:
     """Power the drive on, cabled to a Linux host."""
     if target not in ("drive", "nvmet"):
@@ -77,6 +81,8 @@ def up(name: Name = "default",
     wish = Wish(name=name, ports=[port0, port1], nqn=nqn, size=size, media=media,
                 mtu=mtu, host_mtu=host_mtu, host=host, target=target, capture=capture,
                 cpus=cpus)
+    if config_file is not None:
+        wish.config = settings_cmd.for_start(wish, config_file)
     config = setup.configure(wish)
     instance.start(config)
     if host:
@@ -289,6 +295,30 @@ def port(number: Annotated[int | None, typer.Argument(
 
 
 @app.command()
+def config(file: Annotated[Path | None, typer.Argument(
+               metavar="[FILE]", help="YAML with what is to change; - is standard "
+                                      "input.  Default: print everything.")] = None,
+           name: Name = "default",
+           words: Annotated[list[str] | None, typer.Option(
+               "--set", metavar="KEY=VALUE", help="Change one key; repeatable.")] = None,
+           check: Annotated[bool, typer.Option(
+               "--check", help="Say what would be wrong; change nothing.")] = False,
+           ) -> None:
+    """Show or change the drive's configuration: docs/configuration.md."""
+    instance = Instance(name)
+    changes = file is not None or bool(words)
+    base = settings_cmd.base(instance, check)
+    if changes:
+        wanted = settings_cmd.wanted(base, file, words or [])
+        if not check:
+            settings_cmd.report(settings_cmd.write(instance, wanted))
+    elif check:
+        settings_cmd.wanted(base, None)
+    else:
+        sys.stdout.write(settings_yaml.dump(base))
+
+
+@app.command()
 def qmp(command: Annotated[str, typer.Argument(help="Such as query-status.")],
         arguments: Annotated[str, typer.Argument(help="JSON.")] = "{}",
         name: Name = "default",
@@ -412,6 +442,10 @@ def conform(native: Annotated[bool, typer.Option(
 def main() -> None:
     try:
         app(prog_name="essd")
+    except settings_cmd.Mistakes as mistakes:
+        for text in mistakes.lines:
+            show.error(text)
+        sys.exit(1)
     except (EssdError, BuildError, FlashError, MediaError) as error:
         show.error(str(error))
         sys.exit(1)

@@ -266,7 +266,7 @@ class Address:
 class Network:
     """How the ports work together, and RoCE."""
 
-    extra: tuple[Address, ...] = ()
+    extra: tuple[Address | None, ...] = ()      # None: that place is free
     lag: str = "off"
     lacp_fast: bool = False
     lag_primary: int = 0
@@ -289,7 +289,7 @@ class Network:
         if not 0 <= self.pfc <= 0xff:
             raise FlashError(f"PFC priorities {self.pfc} are no mask of eight bits")
         return struct.pack(
-            CONFIG_NETWORK, b"".join(x.pack() for x in self.extra),
+            CONFIG_NETWORK, b"".join(x.pack() if x else bytes(20) for x in self.extra),
             LAGS.index(self.lag),
             self.lacp_fast | self.lag_primary << 1 | self.lag_revert << 2,
             self.roce_v1 | self.echo << 1 | self.dhcp_fast << 2,
@@ -298,8 +298,10 @@ class Network:
     @classmethod
     def unpack(cls, data: bytes) -> "Network":
         extra, lag, flags, on, off, ignored = struct.unpack(CONFIG_NETWORK, data)
-        addresses = (Address.unpack(extra[n:n + 20]) for n in range(0, 80, 20))
-        return cls(tuple(x for x in addresses if x), LAGS[lag], bool(flags & 1),
+        addresses = [Address.unpack(extra[n:n + 20]) for n in range(0, 80, 20)]
+        while addresses and addresses[-1] is None:
+            addresses.pop()
+        return cls(tuple(addresses), LAGS[lag], bool(flags & 1),
                    flags >> 1 & 1, bool(flags & 4), bool(on & 1), not off & 1,
                    not off & 2, ignored ^ 0xff, bool(on & 2), bool(on & 4))
 

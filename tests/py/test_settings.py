@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The configuration's keys, values and mistakes: as the firmware has them, as YAML."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from essd import flash, settings, settings_cmd, settings_yaml
+
+TOP = Path(__file__).resolve().parents[2]
+APP = "firmware/app"
+SOURCES = ["tests/py/config_say.c", "tests/unit/firmware/app/no_uart.c",
+           f"{APP}/config_check.c", f"{APP}/config_text.c", f"{APP}/config_value.c",
+           f"{APP}/ip_text.c", "firmware/hal/log.c", "firmware/store/config.c",
+           "lib/crc32_small.c", "lib/assert_native.c"]
+MIXED = {
+    "name": "rack7-slot3", "port.0.ipv4": "10.0.0.10/24",
+    "port.0.ipv4-gateway": "10.0.0.1", "port.1.ipv6": "fd00::10/64",
+    "port.1.ipv6-gateway": "fe80::1", "port.0.dhcp": "on", "port.1.slaac": "on",
+    "port.0.probe": "on", "port.1.vlan": "4094", "port.0.priority": "7",
+    "port.0.mtu": "9000", "port.1.fec": "rs", "port.0.fec": "none",
+    "port.1.lldp": "receive", "address.3.ip": "10.0.0.11/24", "address.3.port": "1",
+    "address.3.vlan": "5", "address.1.ip": "fd00::11/64", "dhcp.fast": "on",
+    "lldp.interval": "1", "lldp.hold": "2", "sntp.server": "10.0.0.9",
+    "sntp.poll": "64", "lag.mode": "active-standby", "port.1.mtu": "9000",
+    "lag.lacp-fast": "on", "lag.primary": "1", "lag.revert": "on", "roce.v1": "on",
+    "roce.cnp": "off", "roce.dcqcn": "off", "pfc": "0,3,7", "echo": "on",
+}
+
+
+@pytest.fixture(scope="session")
+def say(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    program = tmp_path_factory.mktemp("config") / "config_say"
+    subprocess.run(["cc", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-I", TOP,
+                    *(TOP / name for name in SOURCES), "-o", program], check=True)
+    return program
+
+
+def firmware(say: Path, lines: list[tuple[str, str]]) -> list[str]:
+    text = "".join(f"{key} {value}\n" for key, value in lines)
+    return subprocess.run([say], input=text, check=True, capture_output=True,
+                          text=True).stdout.splitlines()
+
+
+def tools(lines: list[tuple[str, str]]) -> list[str]:
+    """What config_say says, from our own list."""
+    said = []
+    values = dict(settings.DEFAULTS)
+    for key, value in lines:
+        try:
+            values[key] = settings.parse(key, value)
+        except settings.Refused as refused:
+            said.append(f"error: {refused}")
+    said += [f"mistake: {text}" for text in settings.check(values)]
+    return said + [f"{key} {value}" for key, value in values.items()]
+
+
+BAD = ["", "none", "all", "on", "off", "yes", "0", "1", "2", "3", "4", "7", "8", "10",
+       "25", "30", "100", "101", "1279", "1280", "1500", "3600", "3601", "4094", "4095",
+       "9000", "9001", "65535", "65536", "010", "-1", "+1", "1.0", "0x10", "99999999999",
+       "10.0.0.1", "10.0.0.1/24", "10.0.0.0/24", "10.0.0.255/24", "10.0.0.1/31",
+       "10.0.0.1/0", "10.0.0.1/33", "10.0.0.1/024", "10.0.0.1/", "10.0.0.256/24",
+       "0.0.0.0", "0.0.0.0/8", "127.0.0.1/8", "127.0.0.1", "224.0.0.1/4", "224.0.0.1",
+       "255.255.255.255", "240.0.0.1/8", "01.2.3.4", "fd00::1", "fd00::1/64",
+       "FD00::00A1/64", "fd00::1/0", "fd00::1/129", "fd00::/64", "fe80::1", "fe80::1/64",
+       "ff02::1", "ff02::1/64", "::", "::/64", "::1", "::1/128", "::ffff:10.0.0.1",
+       "::ffff:a00:1", "::ffff:a00:1/128", "fd00::1%eth0", "fd00:0:0:0:1:0:0:1/64",
+       "fd00:1:0:3:4:5:6:7", "1:2:3:4:5:6:7", "fc", "rs", "both", "send", "receive",
+       "lacp", "active-standby", "0,3,4", "3,0", "0,0", "0,", ",0", "0,1,2,3,4,5,6,7",
+       "0,8", "rack7", "x" * 32, "x" * 33, "x" * 90, "a/b", "~!", "None"]
+
+
+def test_each_key_takes_and_refuses_the_same(say: Path) -> None:
+    """Every key with every value, one by one, so that no value hides another."""
+    for key in settings.KEYS:
+        lines = [(key, value) for value in BAD]
+        assert firmware(say, lines)[:-1] == tools(lines), key
+
+
+@pytest.mark.parametrize("key", [
+    "mtu", "port", "port.0", "port.2.mtu", "port.9", "port.x.mtu", "port.0.mut",
+    "port.00.mtu", "port.10.mtu", "address.4.ip", "address.12.ip", "address.3",
+    "lag", "lag.", "k" * 90, "name.", "port.#.mtu", "addresses.0.ip"])
+def test_unknown_keys_are_refused_in_the_same_words(say: Path, key: str) -> None:
+    assert firmware(say, [(key, "1")])[0] == tools([(key, "1")])[0]
+
+
+@pytest.mark.parametrize("changes", [
+    {"port.0.ipv4": "10.0.0.1/24", "port.1.ipv4": "10.0.0.1/24"},
+    {"port.0.ipv4": "10.0.0.1/24", "address.0.ip": "10.0.0.1/8",
+     "address.1.ip": "10.0.0.1/9", "address.2.ip": "fd00::1/64",
+     "address.3.ip": "fd00::1/64"},
+    {"port.0.ipv4": "10.0.0.255/24", "port.0.ipv6": "ff02::1/64"},
+    {"port.0.ipv4": "10.0.0.0/31", "port.1.ipv4": "10.0.0.1/31"},
+    {"port.0.ipv4": "255.0.0.1/32", "port.1.ipv4": "223.255.255.255/32"},
+    {"port.0.ipv4-gateway": "10.0.0.1", "port.1.ipv6-gateway": "fe80::1"},
+    {"port.0.ipv4": "10.0.0.10/24", "port.0.ipv4-gateway": "10.0.1.1"},
+    {"port.0.ipv4": "10.0.0.10/24", "port.0.ipv4-gateway": "10.0.0.10"},
+    {"port.0.ipv4": "10.0.0.10/23", "port.0.ipv4-gateway": "10.0.1.255"},
+    {"port.0.ipv4": "10.0.0.10/24", "port.0.ipv4-gateway": "224.0.0.1"},
+    {"port.0.ipv6": "fd00::1/63", "port.0.ipv6-gateway": "fd00:0:0:1::1"},
+    {"port.0.ipv6": "fd00::1/64", "port.0.ipv6-gateway": "fd00:0:0:1::1"},
+    {"port.0.ipv6": "fd00::1/64", "port.0.ipv6-gateway": "febf::1"},
+    {"port.0.ipv6": "fd00::1/64", "port.0.ipv6-gateway": "fec0::1"},
+    {"port.0.speed": "10", "port.0.fec": "rs", "port.1.fec": "rs"},
+    {"port.0.speed": "10", "port.1.speed": "10", "port.1.fec": "rs"},
+    {"port.0.mtu": "9000", "lag.mode": "lacp"}, {"port.0.mtu": "9000"},
+    {"address.0.port": "1", "address.3.vlan": "7"},
+    {"sntp.server": "ff02::1"}, {"sntp.server": "127.0.0.1"}, MIXED,
+])
+def test_the_whole_is_judged_in_the_same_words(say: Path,
+                                               changes: dict[str, str]) -> None:
+    lines = list(changes.items())
+    assert firmware(say, lines)[:-1] == tools(lines)
+
+
+def test_flash_has_the_bytes_that_firmware_writes(say: Path) -> None:
+    assert settings.check(settings.DEFAULTS | MIXED) == []
+    config = settings.to_config(settings.DEFAULTS | MIXED)
+    # What the firmware leaves at 0, meaning its default, is spelt out here.
+    lines = list((settings.DEFAULTS | MIXED).items())
+    assert config.pack()[24:].hex() == firmware(say, lines)[-1]
+    assert settings.from_config(config) == settings.DEFAULTS | MIXED
+    back = flash.Config.unpack(config.pack())
+    assert back is not None and settings.from_config(back) == settings.DEFAULTS | MIXED
+
+
+def test_yaml_there_and_back() -> None:
+    for values in (settings.DEFAULTS, settings.DEFAULTS | MIXED):
+        text = settings_yaml.dump(values)
+        assert settings_yaml.load(text, "x") == (values, [])
+    assert "port:\n  0:\n    ipv4: 10.0.0.10/24\n" in settings_yaml.dump(
+        settings.DEFAULTS | MIXED)
+
+
+@pytest.mark.parametrize("name", ["-", "#1", "a:b", "a#b", "{x}", "[x", "&a", "*a", "!t",
+                                  "%d", "@x", "`x`", "'x'", '"x"', "null", "~", "yes",
+                                  "12", "0x1f", "1:30", "a,b", "|", ">", "?", "k:"])
+def test_yaml_keeps_strange_names(name: str) -> None:
+    text = settings_yaml.dump(settings.DEFAULTS | {"name": name})
+    values, mistakes = settings_yaml.load(text, "x")
+    if name in ("~", "null"):       # YAML's word for none
+        return
+    assert (values["name"], mistakes) == (name, [])
+
+
+def test_yaml_as_people_write_it() -> None:
+    values, mistakes = settings_yaml.load("""
+name: rack7      # a comment
+port:
+  - {ipv4: 10.0.0.10/24, dhcp: no, slaac: True}
+  - mtu: 9000
+    fec: none
+    ipv6: ~
+address: [{ip: fd00::1/64, vlan: 7}]
+pfc: [0, 3]
+lag.mode: lacp
+lldp: {interval: 1}
+echo: yes
+""", "x")
+    assert mistakes == []
+    assert values == {
+        "name": "rack7", "port.0.ipv4": "10.0.0.10/24", "port.0.dhcp": "off",
+        "port.0.slaac": "on", "port.1.mtu": "9000", "port.1.fec": "none",
+        "port.1.ipv6": "none", "address.0.ip": "fd00::1/64", "address.0.vlan": "7",
+        "pfc": "0,3", "lag.mode": "lacp", "lldp.interval": "1", "echo": "on"}
+
+
+def test_every_mistake_of_a_file_is_told_with_its_line() -> None:
+    _, mistakes = settings_yaml.load("""port:
+  0:
+    mut: 9000
+    mtu: 100
+    mtu: 1500
+  2: {mtu: 1500}
+address: [{ip: none}, {ip: none}, {ip: none}, {ip: none}, {ip: 10.0.0.9/24}]
+nmae: rack7
+echo: [on]
+lag: lacp
+? [a]
+: b
+sntp: {server: {ipv4: {a: {b: c}}}}
+""", "f.yaml")
+    assert mistakes == [
+        "f.yaml:3: there is no key port.0.mut; port.0.mtu is meant?",
+        "f.yaml:4: port.0.mtu: 100 is not a number from 1280 to 9000",
+        "f.yaml:5: port.0.mtu: is there twice",
+        "f.yaml:6: port.2.mtu: the ports are 0 and 1",
+        "f.yaml:7: address.4.ip: a drive has eight addresses: two of each port, and "
+        "address.0 to address.3",
+        "f.yaml:8: there is no key nmae; name is meant?",
+        "f.yaml:9: echo: a list is not what belongs here",
+        "f.yaml:10: there is no key lag; there is lag.mode, for one",
+        "f.yaml:11: a key is one word",
+        "f.yaml:13: sntp.server.ipv4.a.b: nothing is nested that deep",
+    ]
+
+
+@pytest.mark.parametrize("text", ["- 1", "x", "a: [", "a: b: c", "\t- x", "{", "&a [*a]",
+                                  "port: &a {0: *a}", "\x01"])
+def test_what_is_no_configuration_has_one_mistake_or_more(text: str) -> None:
+    values, mistakes = settings_yaml.load(text, "x")
+    assert mistakes and not values
+    assert all(m.startswith("x:") for m in mistakes)
+
+
+def test_an_empty_file_changes_nothing() -> None:
+    assert settings_yaml.load("", "x") == ({}, [])
+    assert settings_yaml.load("# nothing\n", "x") == ({}, [])
+
+
+def test_what_is_wanted_is_checked_as_a_whole(tmp_path: Path) -> None:
+    path = tmp_path / "f.yaml"
+    path.write_text("port: {0: {speed: 10}}\n")
+    with pytest.raises(settings_cmd.Mistakes, match="both ports have one speed"):
+        settings_cmd.wanted(settings.DEFAULTS, path)
+    whole = settings_cmd.wanted(settings.DEFAULTS, path, ["port.1.speed=10", "echo=on"])
+    assert (whole["port.0.speed"], whole["port.1.speed"], whole["echo"]) == (
+        "10", "10", "on")
+    with pytest.raises(settings_cmd.Mistakes) as caught:
+        settings_cmd.wanted(settings.DEFAULTS, None, ["eco=on", "echo", "echo=maybe"])
+    assert caught.value.lines == [
+        "there is no key eco; echo is meant?", "--set echo: write KEY=VALUE",
+        "echo: maybe is not on or off"]
+    with pytest.raises(settings_cmd.EssdError, match="No such file"):
+        settings_cmd.wanted(settings.DEFAULTS, tmp_path / "g.yaml")
+
+
+def test_the_consoles_answer_is_understood() -> None:
+    lines = [f"{key} {value}" for key, value in settings.DEFAULTS.items()]
+    lines[1] = "port.0.ipv4 10.0.0.9/24 (saved: none) (in force: 10.0.0.8/24)"
+    lines[2] = "port.0.ipv4-gateway 10.0.0.1 (in force: none)"
+    said = settings_cmd.parse_console([*lines, "not saved yet: config save"])
+    assert said.saved["port.0.ipv4"] == "none"
+    assert said.in_force["port.0.ipv4"] == "10.0.0.8/24"
+    assert said.saved["port.0.ipv4-gateway"] == "10.0.0.1"
+    assert said.in_force["port.0.ipv4-gateway"] == "none"
+    with pytest.raises(settings_cmd.EssdError, match="another version"):
+        settings_cmd.parse_console(lines[:-1])

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A drive's configuration as YAML: every mistake in a file is told, with its line.
+
+A file need not have every key; a key that it has not stays as it is.
+"""
+
+import difflib
+
+import yaml
+
+from .settings import KEYS, NONE, SWITCH, Refused, Values, explain, parse
+
+GROUPS = ("port", "address")    # may be lists, too
+DEPTH_MAX = 4
+SPELLINGS = {"true": "on", "yes": "on", "false": "off", "no": "off"}
+
+
+class Reader:
+    """Goes through the nodes of one file."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.values: Values = {}
+        self.lines: dict[str, int] = {}
+        self.mistakes: list[str] = []
+
+    def mistake(self, line: int, text: str) -> None:
+        self.mistakes.append(f"{self.name}:{line}: {text}")
+
+    def node(self, node: yaml.Node, path: tuple[str, ...]) -> None:
+        key = ".".join(path)
+        line = node.start_mark.line + 1
+        if len(path) > DEPTH_MAX:
+            self.mistake(line, f"{key}: nothing is nested that deep")
+        elif isinstance(node, yaml.MappingNode):
+            self.mapping(node, path)
+        elif isinstance(node, yaml.SequenceNode):
+            self.sequence(node, path)
+        elif not path:
+            if node.value:
+                self.mistake(line, "a configuration is keys and values, such as "
+                                   "name: rack7")
+        else:
+            self.value(key, str(node.value), line)
+
+    def mapping(self, node: yaml.MappingNode, path: tuple[str, ...]) -> None:
+        seen = set()
+        for name, value in node.value:
+            line = name.start_mark.line + 1
+            if not isinstance(name, yaml.ScalarNode):
+                self.mistake(line, "a key is one word")
+                continue
+            if name.value in seen:
+                self.mistake(line, f"{'.'.join((*path, name.value))}: is there twice")
+            seen.add(name.value)
+            self.node(value, (*path, *name.value.split(".")))
+
+    def sequence(self, node: yaml.SequenceNode, path: tuple[str, ...]) -> None:
+        line = node.start_mark.line + 1
+        key = ".".join(path)
+        if path in ((name,) for name in GROUPS):
+            for n, item in enumerate(node.value):
+                self.node(item, (*path, str(n)))
+        elif key == "pfc" and all(isinstance(x, yaml.ScalarNode) for x in node.value):
+            self.value(key, ",".join(x.value for x in node.value) or NONE, line)
+        else:
+            self.mistake(line, f"{key}: a list is not what belongs here"
+                         if key else "a configuration is keys and values, no list")
+
+    def value(self, key: str, text: str, line: int) -> None:
+        if KEYS.get(key) is SWITCH:
+            text = SPELLINGS.get(text.lower(), text)
+        try:
+            value = parse(key, NONE if text in ("", "~", "null") else text)
+        except Refused as refused:
+            self.mistake(line, f"{refused}{suggestion(key)}")
+            return
+        if self.values.get(key, value) != value:
+            self.mistake(line, f"{key}: is {self.values[key]} in line "
+                               f"{self.lines[key]}")
+        self.values[key] = value
+        self.lines[key] = line
+
+
+def suggestion(key: str) -> str:
+    """What was probably meant, if this is no key."""
+    if key in KEYS or not explain(key).startswith("there is no key"):
+        return ""
+    inside = [name for name in KEYS if name.startswith(f"{key}.")]
+    if inside:
+        return f"; there is {inside[0]}, for one"
+    near = difflib.get_close_matches(key, KEYS, 1, 0.6)
+    return f"; {near[0]} is meant?" if near else ""
+
+
+def load(text: str, name: str) -> tuple[Values, list[str]]:
+    """The values of the keys that are there, and what is wrong with the file."""
+    reader = Reader(name)
+    try:
+        root = yaml.compose(text, Loader=yaml.BaseLoader)
+    except (yaml.YAMLError, RecursionError) as error:
+        mark = getattr(error, "problem_mark", None)
+        reader.mistake(mark.line + 1 if mark else 1,
+                       f"no YAML: {getattr(error, 'problem', None) or error}")
+        return {}, reader.mistakes
+    if root is not None:
+        reader.node(root, ())
+    return reader.values, reader.mistakes
+
+
+def dump(values: Values) -> str:
+    """As a person would write it; load() gives the same values."""
+    lines: list[str] = []
+    path: list[str] = []
+    for key, value in values.items():
+        *groups, name = key.split(".")
+        shared = 0
+        while shared < min(len(groups), len(path)) and groups[shared] == path[shared]:
+            shared += 1
+        for depth in range(shared, len(groups)):
+            lines.append("  " * depth + groups[depth] + ":")
+        path = groups
+        lines.append("  " * len(groups) + f"{name}: {quoted(value)}")
+    return "\n".join(lines) + "\n"
+
+
+def quoted(value: str) -> str:
+    """With quotes if YAML would take it for something else."""
+    try:
+        node = yaml.compose(f"x: {value}", Loader=yaml.BaseLoader)
+        plain = isinstance(node, yaml.MappingNode) and \
+            node.value[0][1].value == value and node.value[0][1].style is None
+    except yaml.YAMLError:
+        plain = False
+    return value if plain else "'" + value.replace("'", "''") + "'"
