@@ -203,6 +203,7 @@ static bool net_start(struct drive *drive, const struct drive_config *config)
         .random_seed = config->random_seed,
         .port_regs = {config->port_regs[0], config->port_regs[1]},
         .rnic_regs = config->rnic_regs,
+        .lag_regs = config->lag_regs,
         .initiator_depth = RDMA_READS_OUT,
     };
 

@@ -37,6 +37,7 @@ struct drive_config {
     uint64_t random_seed; /* differs from drive to drive and boot to boot */
     uintptr_t port_regs[NET_PORTS];
     uintptr_t rnic_regs;
+    uintptr_t lag_regs;
     uintptr_t media_regs;
     uint8_t block_shift; /* 9 or 12 */
     const char *version; /* of the firmware that runs, 8 characters */

@@ -32,12 +32,45 @@ static struct verbs_gid gid_of(const struct ip_addr *ip)
 
 static uint8_t *tx_begin(void *ctx, uint8_t port)
 {
-    return port_tx_begin(&net_of(ctx)->ports[port].port);
+    struct drive_net *net = ctx;
+
+    if (drive_lag_is_on(&net->lag)) {
+        /* The stack's port 1 is its link alone: see drive_lag.h. */
+        net->tx_member[port] = port == 0 ? net->lag.active : port;
+        port = net->tx_member[port];
+    }
+    return port_tx_begin(&net->ports[port].port);
+}
+
+/* Of a link, and built in another one's buffer.  No room there: it is lost. */
+static void tx_elsewhere(struct port *port, const uint8_t *frame, size_t len,
+                         uint8_t priority)
+{
+    uint8_t *copy = port_tx_begin(port);
+
+    if (copy != NULL) {
+        memcpy(copy, frame, len);
+        port_tx_commit(port, (uint32_t)len, priority);
+    }
 }
 
 static void tx_commit(void *ctx, uint8_t port, size_t len, uint8_t priority)
 {
-    port_tx_commit(&net_of(ctx)->ports[port].port, (uint32_t)len, priority);
+    struct drive_net *net = ctx;
+
+    if (drive_lag_is_on(&net->lag) && net->tx_member[port] != port) {
+        struct port *member = &net->ports[net->tx_member[port]].port;
+        const uint8_t *frame = port_tx_begin(member); /* the same again */
+
+        ASSERT(frame != NULL);
+        if (drive_lag_is_of_link(frame)) {
+            tx_elsewhere(&net->ports[port].port, frame, len, priority);
+        } else {
+            port_tx_commit(member, (uint32_t)len, priority);
+        }
+        return;
+    }
+    port_tx_commit(&net->ports[port].port, (uint32_t)len, priority);
 }
 
 static void neigh_update(void *ctx, uint16_t index,
@@ -71,11 +104,21 @@ void drive_net_set_groups(struct drive_net *net)
 {
     for (uint8_t i = 0; i < NET_PORTS; i++) {
         struct mac_addr groups[NET_MULTICAST];
-        size_t count = net_stack_multicast(&net->stack, i, groups);
+        uint8_t at = drive_lag_is_on(&net->lag) ? 0 : i;
+        size_t count = net_stack_multicast(&net->stack, at, groups);
 
         for (size_t k = 0; k < NET_MULTICAST; k++) {
             port_set_multicast(&net->ports[i].port, (unsigned int)k,
                                k < count ? groups[k].bytes : NULL);
+        }
+    }
+}
+
+static void join_vlan(struct drive_net *net, uint8_t port, uint16_t vlan)
+{
+    for (uint8_t i = 0; i < NET_PORTS; i++) {
+        if (i == port || drive_lag_is_on(&net->lag)) {
+            port_set_vlan(&net->ports[i].port, vlan, true);
         }
     }
 }
@@ -101,7 +144,7 @@ static void address_changed(void *ctx, uint8_t local)
     }
     net->address_changes++;
     if (own->vlan != NET_VLAN_UNTAGGED) {
-        port_set_vlan(&net->ports[own->port].port, own->vlan, true);
+        join_vlan(net, own->port, own->vlan);
     }
     drive_net_set_groups(net);
 }
@@ -193,6 +236,14 @@ void drive_net_link(const struct drive_net *net, uint8_t port,
     port_link_get(&net->ports[port].port, link);
 }
 
+bool drive_net_is_up(const struct drive_net *net, uint8_t port)
+{
+    if (drive_lag_is_on(&net->lag)) {
+        return port == 0 && net->lag.is_up;
+    }
+    return net->ports[port].is_up;
+}
+
 uint64_t drive_net_counter(const struct drive_net *net, uint8_t port,
                            enum port_counter counter)
 {
@@ -201,13 +252,21 @@ uint64_t drive_net_counter(const struct drive_net *net, uint8_t port,
 
 /* ---- Start. */
 
+/* Of the aggregate, or of a port: MTU, VLAN, what else a network has. */
+static const struct config_port *settings_of(const struct config *config,
+                                             uint8_t port)
+{
+    return &config->port[config->network.lag != CONFIG_LAG_OFF ? 0 : port];
+}
+
 static bool ports_init(struct drive_net *net,
                        const struct drive_net_config *config)
 {
+    bool is_one = config->config->network.lag != CONFIG_LAG_OFF;
     const struct config_network *network = &config->config->network;
 
     for (uint8_t i = 0; i < NET_PORTS; i++) {
-        const struct config_port *settings = &config->config->port[i];
+        const struct config_port *settings = settings_of(config->config, i);
         struct port *port = &net->ports[i].port;
         struct port_config port_config = {
             .regs = config->port_regs[i],
@@ -222,7 +281,7 @@ static bool ports_init(struct drive_net *net,
             log_line(net->log, "port %u: does not start", i);
             return false;
         }
-        port_set_mac(port, 0, config->identity->mac[i]);
+        port_set_mac(port, 0, config->identity->mac[is_one ? 0 : i]);
         port_set_vlan_filter(port, true); /* address_changed() adds members */
         port_set_pause(port, network->pfc_priorities, false);
         port_set_roce_v1(port, network->has_roce_v1);
@@ -269,7 +328,7 @@ static void stack_init(struct drive_net *net,
 
         memcpy(port->mac.bytes, config->identity->mac[i],
                sizeof(port->mac.bytes));
-        port->mtu_bytes = settings->mtu_bytes;
+        port->mtu_bytes = settings_of(config->config, i)->mtu_bytes;
         port->priority = settings->priority;
         port->has_slaac = settings->has_slaac;
         if (settings->has_ipv4 && !config->config->services.has_dhcp[i]) {
@@ -296,6 +355,11 @@ static void stack_init(struct drive_net *net,
             port->gateway6 = ip_addr_from_bytes(settings->ipv6_gateway);
         }
     }
+    for (uint8_t i = 0; i < NET_CONFIGURED; i++) {
+        if (config->config->network.lag != CONFIG_LAG_OFF) {
+            stack.addresses[i].port = 0; /* all are the aggregate's */
+        }
+    }
     net_stack_init(&net->stack, &stack);
 }
 
@@ -312,10 +376,24 @@ static void filters_init(struct drive_net *net, const struct config *config)
 
         if (!ip_addr_is_unspecified(&own->ip) &&
             own->vlan != NET_VLAN_UNTAGGED) {
-            port_set_vlan(&net->ports[own->port].port, own->vlan, true);
+            join_vlan(net, own->port, own->vlan);
         }
     }
     drive_net_set_groups(net);
+}
+
+static bool lag_start(struct drive_net *net,
+                      const struct drive_net_config *config)
+{
+    const struct drive_lag_config lag = {
+        .log = config->log,
+        .stack = &net->stack,
+        .network = &config->config->network,
+        .mac = config->identity->mac[0],
+        .regs = config->lag_regs,
+    };
+
+    return drive_lag_init(&net->lag, &lag);
 }
 
 static bool rdma_init(struct drive_net *net,
@@ -366,6 +444,9 @@ bool drive_net_init(struct drive_net *net,
         return false;
     }
     stack_init(net, config);
+    if (!lag_start(net, config)) {
+        return false;
+    }
     filters_init(net, config->config);
     return cm_start(net, config);
 }
@@ -401,7 +482,11 @@ static void check_link(struct drive_net *net, uint8_t index)
         log_line(net->log, "port %u: link up, %u Mb/s, %s", index,
                  link.speed_mbps, fec[link.fec]);
     }
-    net_stack_link(&net->stack, index, link.is_up, net->now_us);
+    if (drive_lag_is_on(&net->lag)) {
+        drive_lag_link(&net->lag, index, link.is_up, net->now_us);
+    } else {
+        net_stack_link(&net->stack, index, link.is_up, net->now_us);
+    }
 }
 
 static bool receive(struct drive_net *net, uint8_t index)
@@ -410,11 +495,17 @@ static bool receive(struct drive_net *net, uint8_t index)
     struct port_frame frame;
     unsigned int n = 0;
 
-    while (n < RX_BUDGET && port_rx_peek(port, &frame) &&
-           net_stack_input(&net->stack, index, frame.data, frame.len_bytes,
-                           net->now_us)) {
+    for (; n < RX_BUDGET && port_rx_peek(port, &frame); n++) {
+        uint8_t at = index;
+        bool is_ours = !drive_lag_is_on(&net->lag) ||
+                       drive_lag_accept(&net->lag, index, frame.data,
+                                        frame.len_bytes, &at, net->now_us);
+
+        if (is_ours && !net_stack_input(&net->stack, at, frame.data,
+                                        frame.len_bytes, net->now_us)) {
+            break;
+        }
         port_rx_pop(port);
-        n++;
     }
     return n != 0;
 }
@@ -422,7 +513,7 @@ static bool receive(struct drive_net *net, uint8_t index)
 bool drive_net_step(struct drive_net *net, uint64_t now_us, unsigned int budget,
                     uint64_t *deadline_us)
 {
-    uint64_t cm_us, stack_us;
+    uint64_t cm_us, stack_us, lag_us = UINT64_MAX;
     bool is_busy;
 
     net->now_us = now_us;
@@ -435,8 +526,11 @@ bool drive_net_step(struct drive_net *net, uint64_t now_us, unsigned int budget,
         }
         is_busy |= receive(net, i);
     }
+    if (drive_lag_is_on(&net->lag)) {
+        lag_us = drive_lag_step(&net->lag, now_us);
+    }
     stack_us = net_stack_timer(&net->stack, now_us);
-    *deadline_us = MIN(cm_us, stack_us);
+    *deadline_us = MIN(lag_us, MIN(cm_us, stack_us));
     return is_busy;
 }
 

@@ -8,6 +8,7 @@
 #ifndef ESSD_APP_DRIVE_NET_H
 #define ESSD_APP_DRIVE_NET_H
 
+#include "firmware/app/drive_lag.h"
 #include "firmware/drivers/port.h"
 #include "firmware/drivers/rnic.h"
 #include "firmware/hal/dram.h"
@@ -26,6 +27,7 @@ struct drive_net_config {
     uint64_t random_seed;
     uintptr_t port_regs[NET_PORTS];
     uintptr_t rnic_regs;
+    uintptr_t lag_regs;
     uint8_t initiator_depth;     /* READs of ours outstanding */
     uint8_t responder_resources; /* READs of a peer's */
 };
@@ -45,6 +47,8 @@ struct drive_net {
     struct drive_port ports[NET_PORTS];
     struct verbs verbs;
     struct net_stack stack;
+    struct drive_lag lag;
+    uint8_t tx_member[NET_PORTS]; /* where the last buffer begun leaves */
     bool has_laddr[NET_CONFIGURED]; /* the RNIC knows that address */
     uint32_t address_changes;       /* so many: look at them again */
     struct cm cm;
@@ -70,6 +74,9 @@ void drive_net_disable_link(struct drive_net *net, uint8_t port);
 
 void drive_net_link(const struct drive_net *net, uint8_t port,
                     struct port_link *link);
+
+/** The stack's port: with link aggregation 0 is the aggregate, 1 is nothing. */
+bool drive_net_is_up(const struct drive_net *net, uint8_t port);
 
 uint64_t drive_net_counter(const struct drive_net *net, uint8_t port,
                            enum port_counter counter);

@@ -29,6 +29,7 @@ static bool start(void)
         .random_seed = sysctl_random64(&board.sysctl),
         .port_regs = {SOC_PORT0_BASE, SOC_PORT1_BASE},
         .rnic_regs = SOC_RNIC_BASE,
+        .lag_regs = SOC_LAG_BASE,
         .media_regs = SOC_MEDIA_BASE,
         .block_shift = 9,
         .version = ESSD_FW_VERSION,

@@ -53,6 +53,9 @@ static void make_config(struct config *config,
                         const struct native_node_config *from)
 {
     config_default(config);
+    config->network.lag = from->lag;
+    config->network.lacp_is_fast = true;
+    config->network.lag_has_revert = from->lag_has_revert;
     for (uint8_t i = 0; i < CONFIG_PORTS; i++) {
         struct config_port *port = &config->port[i];
 
@@ -158,6 +161,7 @@ static struct drive_config drive_config_of(
         .port_regs = {native_node_regs(node, SOC_PORT0_BASE),
                       native_node_regs(node, SOC_PORT1_BASE)},
         .rnic_regs = native_node_regs(node, SOC_RNIC_BASE),
+        .lag_regs = native_node_regs(node, SOC_LAG_BASE),
         .media_regs = native_node_regs(node, SOC_MEDIA_BASE),
         .block_shift = 9,
         .version = ESSD_FW_VERSION,
@@ -275,6 +279,7 @@ static void host_start(struct native_host *host,
         .port_regs = {native_node_regs(node, SOC_PORT0_BASE),
                       native_node_regs(node, SOC_PORT1_BASE)},
         .rnic_regs = native_node_regs(node, SOC_RNIC_BASE),
+        .lag_regs = native_node_regs(node, SOC_LAG_BASE),
         .initiator_depth = 1,
         .responder_resources = READS,
     };

@@ -34,6 +34,8 @@ struct native_node_config {
     bool has_ipv6;            /* fd00::<port>:<number> besides */
     uint16_t mtu_bytes;       /* 0: 1500 */
     uint32_t generation;      /* boot count; 0: 1 */
+    enum config_lag lag;      /* LACP is fast */
+    bool lag_has_revert;
     uint32_t data_bytes;      /* of a host; 0: NATIVE_HOST_DATA_BYTES */
 };
 

@@ -59,6 +59,7 @@ struct host_target {
     uint16_t io_queues; /* wanted; 0 for discovery */
     uint16_t depth;     /* of I/O queues, 2..64 */
     uint32_t kato_ms;
+    uint8_t ack_timeout; /* ib_time code; 0: 14, 67 ms */
     bool invalidates; /* admin commands ask for their key to be invalidated */
 };
 

@@ -15,6 +15,7 @@ static void power_on(struct bed *bed)
                 .has_ipv6 = true,
                 .mtu_bytes = bed->mtu_bytes,
                 .generation = ++bed->generation,
+                .lag = bed->lag,
             },
         .medium = &bed->medium,
         .has_echo = bed->has_echo,
@@ -31,18 +32,30 @@ static void plug_in(struct bed *bed)
     }
 }
 
-void bed_init_echo(struct bed *bed, uint16_t mtu_bytes, bool has_echo)
+static bool lag_is_up(const struct drive_net *net)
+{
+    return !drive_lag_is_on(&net->lag) ||
+           (net->lag.is_up && net->lag.links == 3 && net->lag.members == 3);
+}
+
+static bool lags_are_up(void *ctx)
+{
+    const struct bed *bed = ctx;
+
+    return lag_is_up(&bed->drive->drive.net) && lag_is_up(&bed->host->net);
+}
+
+/* Of a zeroed bed, but for what it is to be. */
+static void init(struct bed *bed)
 {
     struct native_node_config host = {
         .number = 2,
         .ipv4 = {0x0a000002, 0x0a000102},
         .has_ipv6 = true,
-        .mtu_bytes = mtu_bytes,
+        .mtu_bytes = bed->mtu_bytes,
+        .lag = bed->lag,
     };
 
-    memset(bed, 0, sizeof(*bed));
-    bed->mtu_bytes = mtu_bytes;
-    bed->has_echo = has_echo;
     native_world_init(&bed->world);
     medium_init(&bed->medium, BED_MEDIUM_BYTES);
     for (unsigned int i = 0; i < SOC_PORTS; i++) {
@@ -51,11 +64,26 @@ void bed_init_echo(struct bed *bed, uint16_t mtu_bytes, bool has_echo)
     power_on(bed);
     bed->host = native_host_create(&bed->world, &host);
     plug_in(bed);
+    assert_true(
+        native_world_run(&bed->world, lags_are_up, bed, UINT64_C(10000000000)));
 }
 
 void bed_init(struct bed *bed, uint16_t mtu_bytes)
 {
-    bed_init_echo(bed, mtu_bytes, false);
+    *bed = (struct bed){.mtu_bytes = mtu_bytes};
+    init(bed);
+}
+
+void bed_init_echo(struct bed *bed, uint16_t mtu_bytes, bool has_echo)
+{
+    *bed = (struct bed){.mtu_bytes = mtu_bytes, .has_echo = has_echo};
+    init(bed);
+}
+
+void bed_init_lag(struct bed *bed, uint16_t mtu_bytes, enum config_lag lag)
+{
+    *bed = (struct bed){.mtu_bytes = mtu_bytes, .lag = lag};
+    init(bed);
 }
 
 void bed_end(struct bed *bed)

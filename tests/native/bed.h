@@ -28,11 +28,14 @@ struct bed {
     struct native_host *host;
     uint16_t mtu_bytes;
     uint32_t generation;
+    enum config_lag lag; /* of both ends */
     bool has_echo;
 };
 
 /* Everything powered and cabled, nothing connected. */
 void bed_init(struct bed *bed, uint16_t mtu_bytes);
+/* The same, and both ends make one of their ports. */
+void bed_init_lag(struct bed *bed, uint16_t mtu_bytes, enum config_lag lag);
 
 /* The same, with the diagnostic echo service. */
 void bed_init_echo(struct bed *bed, uint16_t mtu_bytes, bool has_echo);

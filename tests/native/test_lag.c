@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Two ports that are one, on both ends: every way of losing one of them, with
+ * verified I/O under way.
+ */
+#include "bed.h"
+
+#include <string.h>
+
+enum {
+    QUEUES = 4,
+    WRITES = 8,
+    BLOCKS = 128,
+    ROUNDS = 24, /* of the world, before the cable is pulled: a write is over */
+};
+
+#define SECOND_NS UINT64_C(1000000000)
+
+static struct bed bed;
+
+static int setup_standby(void **state)
+{
+    (void)state;
+    bed_init_lag(&bed, 1500, CONFIG_LAG_ACTIVE_STANDBY);
+    return 0;
+}
+
+static int setup_lacp(void **state)
+{
+    (void)state;
+    bed_init_lag(&bed, 1500, CONFIG_LAG_LACP);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    bed_end(&bed);
+    return 0;
+}
+
+static struct drive_lag *lag_of_drive(void)
+{
+    return &bed.drive->drive.net.lag;
+}
+
+static struct drive_lag *lag_of_host(void)
+{
+    return &bed.host->net.lag;
+}
+
+static uint64_t drive_counter(enum lag_counter counter)
+{
+    return bed.drive->machine.lag.counters[counter];
+}
+
+static bool console_says(const char *text)
+{
+    return strstr(machine_console(&bed.drive->machine), text) != NULL;
+}
+
+/* ---- Ways to lose a port, and to get it back. */
+
+struct way {
+    void (*lose)(unsigned int port);
+    void (*restore)(unsigned int port);
+};
+
+static void pull(unsigned int port)
+{
+    native_disconnect(&bed.drive->machine, port, &bed.host->machine, port);
+}
+
+static void plug(unsigned int port)
+{
+    native_connect(&bed.world, &bed.cables[port], &bed.drive->machine, port,
+                   &bed.host->machine, port);
+}
+
+/* The drive keeps its link: only what it hears tells it. */
+static void host_off(unsigned int port)
+{
+    drive_net_disable_link(&bed.host->net, (uint8_t)port);
+}
+
+static void host_on(unsigned int port)
+{
+    assert_true(
+        drive_net_set_link(&bed.host->net, (uint8_t)port, 25, CONFIG_FEC_FC));
+}
+
+/* Nobody sees it. */
+static void cut(unsigned int port)
+{
+    bed.cables[port].is_cut = true;
+}
+
+static void mend(unsigned int port)
+{
+    bed.cables[port].is_cut = false;
+}
+
+static const struct way cable_pulled = {pull, plug};
+static const struct way host_side = {host_off, host_on};
+static const struct way silence = {cut, mend};
+
+/* ---- I/O. */
+
+struct pending {
+    unsigned int done;
+    unsigned int failed;
+};
+
+static void write_done(void *ctx, const struct host_result *result)
+{
+    struct pending *pending = ctx;
+
+    pending->done++;
+    pending->failed += result->is_lost || result->cqe.status != 0;
+}
+
+static bool all_are_done(void *ctx)
+{
+    return ((const struct pending *)ctx)->done == WRITES;
+}
+
+static void submit(struct pending *pending, uint32_t version)
+{
+    for (uint32_t i = 0; i < WRITES; i++) {
+        struct host_io io = {
+            .qid = (uint16_t)(1 + i % QUEUES),
+            .opcode = NVM_WRITE,
+            .kind = HOST_DATA_KEYED,
+            .nsid = BED_NSID,
+            .lba = (uint64_t)i * BLOCKS,
+            .blocks = BLOCKS,
+            .offset = i * BLOCKS * BED_BLOCK,
+            .len_bytes = BLOCKS * BED_BLOCK,
+            .done = write_done,
+            .ctx = pending,
+        };
+
+        bed_fill(bed.host->data + io.offset, io.lba, BLOCKS, version);
+        assert_true(host_io_submit(&bed.host->host, &io));
+    }
+    verbs_flush(&bed.host->net.verbs);
+}
+
+/* Written while a port is lost after so many rounds; read while it is away. */
+static void survive(const struct way *way, unsigned int port,
+                    unsigned int rounds, uint32_t version)
+{
+    struct pending pending = {0};
+
+    submit(&pending, version);
+    for (unsigned int i = 0; i < rounds; i++) {
+        (void)native_world_step(&bed.world);
+    }
+    way->lose(port);
+    assert_true(
+        native_world_run(&bed.world, all_are_done, &pending, 30 * SECOND_NS));
+    assert_int_equal(pending.failed, 0);
+    for (uint32_t i = 0; i < WRITES; i++) {
+        bed_expect(&bed, (uint16_t)(1 + i % QUEUES), (uint64_t)i * BLOCKS,
+                   BLOCKS, HOST_DATA_KEYED, version);
+    }
+    way->restore(port);
+    native_world_pass(&bed.world, 8 * SECOND_NS);
+    assert_false(host_is_broken(&bed.host->host));
+}
+
+/* As patient as Linux is: 7 retries of half a second. */
+static void connect(void)
+{
+    struct host_target target;
+
+    assert_true(native_target(bed.host, bed.drive, 0, &target));
+    target.io_queues = QUEUES;
+    target.depth = 16;
+    target.ack_timeout = 17;
+    assert_int_equal(host_connect(&bed.host->host, &target), 0);
+}
+
+static void sweep(const struct way *way)
+{
+    connect();
+    for (unsigned int rounds = 0; rounds < ROUNDS; rounds++) {
+        survive(way, rounds % SOC_PORTS, rounds, rounds + 1);
+    }
+    host_disconnect(&bed.host->host);
+    bed_expect_idle(&bed);
+}
+
+static void test_standby_survives_pulled_cables(void **state)
+{
+    (void)state;
+    sweep(&cable_pulled);
+    assert_true(console_says("lag: port 1 is active"));
+    assert_true(drive_counter(LAG_COUNT_TX0) != 0);
+    assert_true(drive_counter(LAG_COUNT_TX1) != 0);
+    assert_true(lag_of_drive()->is_up);
+}
+
+/* The drive has both links and hears the host on one of them. */
+static void test_standby_follows_a_host_that_has_lost_a_port(void **state)
+{
+    (void)state;
+    sweep(&host_side);
+    assert_true(drive_counter(LAG_COUNT_MOVES) != 0);
+    assert_int_equal(lag_of_drive()->links, 3);
+}
+
+static void test_lacp_survives_pulled_cables(void **state)
+{
+    (void)state;
+    sweep(&cable_pulled);
+    assert_true(drive_counter(LAG_COUNT_TX0) != 0);
+    assert_true(drive_counter(LAG_COUNT_TX1) != 0);
+    assert_int_equal(drive_counter(LAG_COUNT_TX_DROPPED), 0);
+    assert_int_equal(lag_of_drive()->members, 3);
+}
+
+static void test_lacp_survives_a_host_that_has_lost_a_port(void **state)
+{
+    (void)state;
+    sweep(&host_side);
+    assert_true(console_says("lag: port 0 is out"));
+    assert_true(console_says("lag: port 1 is out"));
+}
+
+static void test_lacp_survives_silent_cables(void **state)
+{
+    (void)state;
+    sweep(&silence);
+    assert_true(console_says("lag: port 0 is out"));
+    assert_true(console_says("lag: port 1 is out"));
+}
+
+/* Both links carry RoCE, and no QP uses two of them. */
+static void test_lacp_distributes_queues(void **state)
+{
+    (void)state;
+    bed_connect(&bed, 0, QUEUES, 16);
+    for (unsigned int i = 0; i < SOC_PORTS; i++) {
+        assert_true(lacp_is_working(&lag_of_drive()->lacp, (uint8_t)i));
+        assert_true(lacp_is_working(&lag_of_host()->lacp, (uint8_t)i));
+    }
+    for (uint32_t i = 0; i < 32; i++) {
+        uint16_t qid = (uint16_t)(1 + i % QUEUES);
+
+        assert_int_equal(
+            bed_write(&bed, qid, i, BLOCKS, HOST_DATA_KEYED, false, i), 0);
+        bed_expect(&bed, qid, i, BLOCKS, HOST_DATA_KEYED, i);
+    }
+    assert_true(drive_counter(LAG_COUNT_TX0) != 0);
+    assert_true(drive_counter(LAG_COUNT_TX1) != 0);
+    assert_int_equal(
+        bed.drive->machine.rnic.state.roce.counters[ROCE_TX_NAK_SEQUENCE], 0);
+    host_disconnect(&bed.host->host);
+    bed_expect_idle(&bed);
+}
+
+/* Either address of the drive's, both families, over the one that is left. */
+static void test_all_addresses_are_the_aggregates(void **state)
+{
+    (void)state;
+    for (unsigned int port = 0; port < SOC_PORTS; port++) {
+        pull(port);
+        for (uint8_t local = 0; local < 4; local++) {
+            bed_connect(&bed, local, 1, 16);
+            assert_int_equal(
+                bed_write(&bed, 1, local, 1, HOST_DATA_KEYED, false, local), 0);
+            bed_expect(&bed, 1, local, 1, HOST_DATA_KEYED, local);
+            host_disconnect(&bed.host->host);
+        }
+        plug(port);
+        native_world_pass(&bed.world, 5 * SECOND_NS);
+    }
+    bed_expect_idle(&bed);
+}
+
+/* Both gone is down; whichever comes back is enough. */
+static void test_aggregate_without_ports_comes_back(void **state)
+{
+    (void)state;
+    pull(0);
+    pull(1);
+    native_world_pass(&bed.world, SECOND_NS);
+    assert_false(lag_of_drive()->is_up);
+    assert_true(console_says("lag: down"));
+    plug(1);
+    native_world_pass(&bed.world, 5 * SECOND_NS);
+    assert_true(lag_of_drive()->is_up);
+    bed_connect(&bed, 0, 1, 16);
+    assert_int_equal(bed_write(&bed, 1, 0, 1, HOST_DATA_KEYED, false, 1), 0);
+    host_disconnect(&bed.host->host);
+    bed_expect_idle(&bed);
+}
+
+int main(void)
+{
+#define STANDBY(name)                                                          \
+    cmocka_unit_test_setup_teardown(name, setup_standby, teardown)
+#define LACP(name) cmocka_unit_test_setup_teardown(name, setup_lacp, teardown)
+    const struct CMUnitTest tests[] = {
+        STANDBY(test_standby_survives_pulled_cables),
+        STANDBY(test_standby_follows_a_host_that_has_lost_a_port),
+        STANDBY(test_all_addresses_are_the_aggregates),
+        STANDBY(test_aggregate_without_ports_comes_back),
+        LACP(test_lacp_survives_pulled_cables),
+        LACP(test_lacp_survives_a_host_that_has_lost_a_port),
+        LACP(test_lacp_survives_silent_cables),
+        LACP(test_lacp_distributes_queues),
+        LACP(test_all_addresses_are_the_aggregates),
+        LACP(test_aggregate_without_ports_comes_back),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
