@@ -54,6 +54,7 @@ struct EssdMachineState {
     Clock *watchdog_clock;
     DeviceState *plic;
     DeviceState *port[SOC_PORTS];
+    DeviceState *rnic;
 
     uint8_t straps;
     char *flash;
@@ -276,6 +277,19 @@ static void create_rnic(EssdMachineState *s)
                                  &error_fatal);
     }
     place_block(s, dev, SOC_RNIC_BASE, SOC_IRQ_RNIC);
+    s->rnic = dev;
+}
+
+static void create_lag(EssdMachineState *s)
+{
+    DeviceState *dev =
+        new_block(s, "lag", "essd-lag", SOC_LAG_BASE, SOC_LAG_SIZE);
+
+    if (dev) {
+        object_property_set_link(OBJECT(dev), "rnic", OBJECT(s->rnic),
+                                 &error_fatal);
+        place(dev, SOC_LAG_BASE);
+    }
 }
 
 static void create_media(EssdMachineState *s)
@@ -321,6 +335,7 @@ static void essd_machine_init_board(MachineState *machine)
     create_flash(s);
     create_ports(s);
     create_rnic(s);
+    create_lag(s);
     create_media(s);
 }
 

@@ -10,7 +10,7 @@
  *    is the link partner.  "mac" only names the port to people: the firmware
  *    takes its addresses from flash
  *  + property "port": 0 or 1, which port of the drive this is
- *  + link "rnic": where RoCE frames go; default: the machine's only essd-rnic
+ *  + link "lag": where RoCE frames go; default: the machine's only essd-lag
  *  + link "dram": the memory region that DMA reaches; default: the machine's
  *    RAM.  Bus addresses begin at SOC_DRAM_BASE
  *  + property "link-up", read-only: the link as both ends see it: the firmware
@@ -55,7 +55,7 @@
 #include "system/system.h"
 #include "trace.h"
 
-#include "essd_rnic.h"
+#include "essd_lag.h"
 #include "hw-model/core/regfields.h"
 #include "hw-model/port/hw_port.h"
 #include "hw-model/regs/port.h"
@@ -74,7 +74,7 @@ struct EssdPortState {
     NICState *nic;
     NICConf conf;
     MemoryRegion *dram;
-    EssdRnicState *rnic;
+    EssdLagState *lag;
     uint8_t index;
     uint8_t *dram_ptr;
     uint64_t dram_size;
@@ -166,8 +166,8 @@ static void essd_port_rnic_rx(void *ctx, const struct frame_rx *frames,
 {
     EssdPortState *s = ctx;
 
-    if (s->rnic) {
-        essd_rnic_rx(s->rnic, s->index, frames, n);
+    if (s->lag) {
+        essd_lag_rx(s->lag, s->index, frames, n);
     }
 }
 
@@ -175,8 +175,8 @@ static void essd_port_rnic_ready(void *ctx)
 {
     EssdPortState *s = ctx;
 
-    if (s->rnic) {
-        essd_rnic_port_ready(s->rnic, s->index);
+    if (s->lag) {
+        essd_lag_port_ready(s->lag, s->index);
     }
 }
 
@@ -185,8 +185,8 @@ static void essd_port_link_changed(void *ctx, bool is_up)
     EssdPortState *s = ctx;
 
     trace_essd_port_link(s->index, is_up);
-    if (s->rnic) {
-        essd_rnic_link_changed(s->rnic, s->index, is_up);
+    if (s->lag) {
+        essd_lag_link_changed(s->lag, s->index, is_up);
     }
     qapi_event_send_essd_port_link(s->index, is_up);
 }
@@ -388,23 +388,24 @@ static void essd_port_reset_hold(Object *obj, ResetType type)
     hw_port_reset(&s->port);
 }
 
-/* The RNIC is created after the ports. */
+/* The block is created after the ports. */
 static void essd_port_machine_done(Notifier *notifier, void *data)
 {
     EssdPortState *s = container_of(notifier, EssdPortState, machine_done);
 
-    if (!s->rnic) {
-        Object *rnic = object_resolve_path_type("", TYPE_ESSD_RNIC, NULL);
+    if (!s->lag) {
+        Object *lag = object_resolve_path_type("", TYPE_ESSD_LAG, NULL);
 
-        s->rnic = rnic ? ESSD_RNIC(rnic) : NULL;
+        s->lag = lag ? ESSD_LAG(lag) : NULL;
     }
-    if (s->rnic) {
-        essd_rnic_attach_port(s->rnic, s->index,
-                              &(struct frame_sink){
-                                  .ctx = &s->port,
-                                  .send = hw_port_tx,
-                                  .paused = &s->port.paused,
-                              });
+    if (s->lag) {
+        essd_lag_attach_port(s->lag, s->index,
+                             &(struct frame_sink){
+                                 .ctx = &s->port,
+                                 .send = hw_port_tx,
+                                 .paused = &s->port.paused,
+                             },
+                             &s->port.link_up);
     }
 }
 
@@ -772,8 +773,7 @@ static const VMStateDescription essd_port_vmstate = {
 static const Property essd_port_properties[] = {
     DEFINE_NIC_PROPERTIES(EssdPortState, conf),
     DEFINE_PROP_UINT8("port", EssdPortState, index, 0),
-    DEFINE_PROP_LINK("rnic", EssdPortState, rnic, TYPE_ESSD_RNIC,
-                     EssdRnicState *),
+    DEFINE_PROP_LINK("lag", EssdPortState, lag, TYPE_ESSD_LAG, EssdLagState *),
     DEFINE_PROP_LINK("dram", EssdPortState, dram, TYPE_MEMORY_REGION,
                      MemoryRegion *),
 };

@@ -78,6 +78,7 @@ TARGETS = ("qemu-system-riscv64", "qemu-img")
 COMMON_CORE = ("lib", "hw-model/core")
 DEVICE_CORES = {
     "essd_port.c": ("hw-model/port", "net/wire"),
+    "essd_lag.c": ("hw-model/lag", "net/wire"),
     "essd_rnic.c": ("hw-model/rnic", "net/wire", "net/verbs", "net/roce"),
     "essd_media.c": ("hw-model/media",),
 }
