@@ -645,6 +645,8 @@ uint16_t rc_send_capsule(struct rc *rc, const struct nvme_sqe *sqe,
                          const struct sgl *sgl, const void *data,
                          size_t len_bytes)
 {
+    /* As hosts do: Linux nvmet judges the SGL of commands without data, too. */
+    static const struct sgl nothing = {.kind = SGL_KEYED};
     uint8_t capsule[NVME_SQE_LEN + 8192] = {0};
     struct nvme_sqe entry = *sqe;
 
@@ -656,9 +658,7 @@ uint16_t rc_send_capsule(struct rc *rc, const struct nvme_sqe *sqe,
         entry.psdt = SQE_PSDT_SGL;
     }
     nvme_sqe_emit(capsule, &entry);
-    if (sgl != NULL) {
-        sgl_emit(capsule + SQE_SGL1, sgl);
-    }
+    sgl_emit(capsule + SQE_SGL1, sgl != NULL ? sgl : &nothing);
     if (len_bytes != 0) {
         memcpy(capsule + NVME_SQE_LEN, data, len_bytes);
     }

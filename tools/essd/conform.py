@@ -175,7 +175,9 @@ def nvmet() -> Iterator[Stand]:
         yield Stand("nvmet", ["--socket", str(peer.socket), "--target", peer.ip,
                               "--nqn", peer.nqn, "--nsid", str(peer.nsid),
                               "--mtu", str(peer.mtu)],
-                    drive={"mn": "Linux nvmet", "subnqn": peer.nqn})
+                    drive={"mn": "Linux nvmet", "fr": peer.kernel,
+                           "subnqn": peer.nqn},
+                    complaints=peer.complaints, logs=[peer.console_log])
 
 
 def stand_for(options: Options) -> contextlib.AbstractContextManager[Stand]:
