@@ -368,7 +368,7 @@ static void filters_init(struct drive_net *net, const struct config *config)
 {
     for (uint8_t i = 0; i < NET_PORTS; i++) {
         if (config->port[i].vlan != 0) { /* DHCP asks there, without any */
-            port_set_vlan(&net->ports[i].port, config->port[i].vlan, true);
+            join_vlan(net, i, config->port[i].vlan);
         }
     }
     for (uint8_t i = 0; i < NET_CONFIGURED; i++) {

@@ -193,8 +193,21 @@ static void check_links(struct services *services)
         port_link_get(&port->port, &link);
         lldp_link(&services->lldp, i, port->is_up, link.speed_mbps,
                   services->now_us);
-        dhcp_client_link(&services->dhcp, i, port->is_up, services->now_us);
-        if (port->is_up) {
+    }
+}
+
+/* What has to do with addresses goes by the stack's ports. */
+static void check_nets(struct services *services)
+{
+    for (uint8_t i = 0; i < NET_PORTS; i++) {
+        bool is_up = drive_net_is_up(services->net, i);
+
+        if (is_up == services->was_net_up[i]) {
+            continue;
+        }
+        services->was_net_up[i] = is_up;
+        dhcp_client_link(&services->dhcp, i, is_up, services->now_us);
+        if (is_up) {
             sntp_link_up(&services->sntp, services->now_us);
         }
     }
@@ -206,6 +219,7 @@ uint64_t services_step(struct services *services, uint64_t now_us)
 
     services->now_us = now_us;
     check_links(services);
+    check_nets(services);
     dhcp_us = dhcp_client_timer(&services->dhcp, now_us);
     if (services->address_changes != services->net->address_changes) {
         services->address_changes = services->net->address_changes;

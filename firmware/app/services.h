@@ -30,7 +30,8 @@ struct services {
     struct drive_net *net;
     struct nvmf_target *target;
     uint64_t now_us;
-    bool was_up[NET_PORTS];
+    bool was_up[NET_PORTS];     /* ports */
+    bool was_net_up[NET_PORTS]; /* the stack's: two, or the aggregate */
     char name[64];
     char description[128];
     struct lldp_agent lldp;
@@ -39,7 +40,7 @@ struct services {
     struct ip_addr ntp_server[NET_PORTS]; /* of leases */
     bool has_sntp_server;                 /* of our own */
     uint32_t address_changes;             /* that LLDP knows */
-    bool is_synchronised; /* said in the log */
+    bool is_synchronised;                 /* said in the log */
     struct nvmf_vendor_log logs[SERVICES_LOGS];
 };
 
