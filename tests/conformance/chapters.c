@@ -1,8 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "chapters.h"
 
-/* One line a file of tests; keep the chapters together. */
-#define CHAPTERS(X)   X(smoke)
+/* clang-format off */
+/* One line a file of tests, whose table is conf_tests_NAME; chapters stay
+ * together, in the order of the layers. */
+#define CHAPTERS(X) \
+    X(smoke) \
+    X(roce_order) \
+    X(roce_send) \
+    X(roce_rdma) \
+    X(roce_header) \
+    X(roce_requester)
+/* clang-format on */
 
 #define DECLARE(name) extern const struct conf_tests conf_tests_##name;
 CHAPTERS(DECLARE)

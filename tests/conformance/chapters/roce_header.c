@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a packet must be before a queue pair sees it, and what must not matter.
+ * Spec: IBTA Vol 1 9.6 (packet transport header validation), 9.9.3; annexes
+ * A16 and A17 (RoCE).
+ */
+#include <string.h>
+
+#include "lib/bytes.h"
+#include "roce_lib.h"
+
+/* A SEND that is right; tests bend it. */
+static struct packet_roce good(const struct rc *rc)
+{
+    return (struct packet_roce){
+        .bth = {.opcode = RC_SEND_ONLY, .psn = rc->psn, .ack_requested = true},
+        .data = "a message for the drive",
+        .data_len = 24,
+    };
+}
+
+static struct echo_rc *open_v(struct conf *conf, bool is_v6)
+{
+    return roce_echo(conf, &(struct rc_config){.is_v6 = is_v6}, 0, 0);
+}
+
+/* Dropped without a word, and without harm. */
+static void expect_dropped(struct echo_rc *echo)
+{
+    struct rc *rc = echo->rc;
+
+    rc_expect_silence(rc, ROCE_QUIET_US);
+    rc_send_message(rc, "still there", 11);
+    rc_expect_ack(rc, rc->psn - 1);
+    roce_expect_placed(echo, 0, "still there", 11);
+    rc_close(rc);
+}
+
+static void expect_taken(struct echo_rc *echo)
+{
+    struct rc *rc = echo->rc;
+
+    rc_expect_ack(rc, rc->psn);
+    rc->psn = (rc->psn + 1) & ROCE_PSN_MASK;
+    roce_expect_placed(echo, 0, "a message for the drive", 24);
+    rc_close(rc);
+}
+
+#define DROPPED(name, is_v6, change)                                           \
+    static void name(struct conf *conf)                                        \
+    {                                                                          \
+        struct echo_rc *echo = open_v(conf, is_v6);                            \
+        struct packet_roce packet = good(echo->rc);                            \
+                                                                               \
+        change;                                                                \
+        rc_send_packet(echo->rc, &packet);                                     \
+        expect_dropped(echo);                                                  \
+    }
+
+#define TAKEN(name, is_v6, change)                                             \
+    static void name(struct conf *conf)                                        \
+    {                                                                          \
+        struct echo_rc *echo = open_v(conf, is_v6);                            \
+        struct packet_roce packet = good(echo->rc);                            \
+                                                                               \
+        change;                                                                \
+        rc_send_packet(echo->rc, &packet);                                     \
+        expect_taken(echo);                                                    \
+    }
+
+DROPPED(icrc_one_bit, false, packet.icrc_xor = 1)
+DROPPED(icrc_inverted, false, packet.icrc_xor = 0xffffffff)
+DROPPED(icrc_v6, true, packet.icrc_xor = 0x00800000)
+DROPPED(qpn_unknown, false, packet.bth.dest_qp = echo->rc->target_qpn ^ 0x3)
+DROPPED(qpn_zero, false, packet.bth.dest_qp = 0xfffffe)
+DROPPED(pkey_other, false, packet.bth.pkey = 0x8001)
+DROPPED(pkey_zero, false, packet.is_pkey_zero = true)
+DROPPED(version, false, packet.transport_version = 1)
+DROPPED(pad_without_data, false, (packet.data_len = 0, packet.pad_xor = 3))
+DROPPED(udp_short, false, packet.udp_len_delta = -8)
+DROPPED(udp_long, false, packet.udp_len_delta = 8)
+DROPPED(ip_short, false, packet.ip_len_delta = -4)
+DROPPED(cut, false, packet.cut_bytes = 4)
+DROPPED(cut_in_bth, false, packet.cut_bytes = 24 + 4 + 6)
+DROPPED(uc_opcode, false, packet.bth.opcode = UC_SEND_ONLY)
+DROPPED(ud_opcode, false, packet.bth.opcode = UD_SEND_ONLY)
+
+TAKEN(source_port, false, packet.udp_src_port = 1)
+TAKEN(dscp, false, echo->rc->path.tos = 0x68)
+TAKEN(ttl, false, echo->rc->path.ttl = 1)
+TAKEN(fecn, false, packet.bth.fecn = true)
+TAKEN(migrated, false, packet.bth.migrated = true)
+TAKEN(solicited, false, packet.bth.solicited = true)
+TAKEN(pkey_limited, false, packet.bth.pkey = 0x7fff)
+TAKEN(v6, true, (void)0)
+TAKEN(traffic_class_v6, true, echo->rc->path.tos = 0x68)
+TAKEN(may_fragment, false, echo->rc->path.may_fragment = true)
+
+/* The path is bent for one packet only: the test needs it straight again. */
+static void from_a_stranger(struct conf *conf, bool is_v6)
+{
+    struct echo_rc *echo = open_v(conf, is_v6);
+    struct packet_roce packet = good(echo->rc);
+
+    echo->rc->path.src.bytes[15] ^= 0x40;
+    rc_send_packet(echo->rc, &packet);
+    echo->rc->path.src.bytes[15] ^= 0x40;
+    expect_dropped(echo);
+}
+
+static void stranger_v4(struct conf *conf)
+{
+    from_a_stranger(conf, false);
+}
+
+static void stranger_v6(struct conf *conf)
+{
+    from_a_stranger(conf, true);
+}
+
+/* To another address of the drive's than the connection's. */
+static void other_destination(struct conf *conf)
+{
+    struct echo_rc *echo = open_v(conf, false);
+    struct packet_roce packet = good(echo->rc);
+    struct ip_addr right = echo->rc->path.dst;
+
+    echo->rc->path.dst.bytes[15] ^= 0x20;
+    rc_send_packet(echo->rc, &packet);
+    echo->rc->path.dst = right;
+    expect_dropped(echo);
+}
+
+static void to_group(struct conf *conf)
+{
+    struct echo_rc *echo = open_v(conf, false);
+    struct packet_roce packet = good(echo->rc);
+    struct ip_addr right = echo->rc->path.dst;
+
+    echo->rc->path.dst = ip_addr_from_v4(0xe0000001);
+    rc_send_packet(echo->rc, &packet);
+    echo->rc->path.dst = right;
+    expect_dropped(echo);
+}
+
+/* A frame longer than its IP packet, as Ethernet's padding makes it. */
+static void trailer(struct conf *conf)
+{
+    struct echo_rc *echo = open_v(conf, false);
+    struct packet_roce packet = good(echo->rc);
+    uint8_t frame[FRAME_LEN_MAX];
+    size_t len;
+
+    packet.bth.dest_qp = echo->rc->target_qpn;
+    len = packet_roce(frame, &echo->rc->path, &packet);
+    memset(frame + len, 0xa5, 20);
+    conf_send_frame(conf, 0, frame, len + 20, 0);
+    expect_taken(echo);
+}
+
+/* ICRC covers neither TTL nor TOS nor checksums: what routers change. */
+static void router_changes(struct conf *conf)
+{
+    struct echo_rc *echo = open_v(conf, false);
+    struct packet_roce packet = good(echo->rc);
+    uint8_t frame[FRAME_LEN_MAX];
+    size_t len;
+    uint32_t sum = 0;
+
+    packet.bth.dest_qp = echo->rc->target_qpn;
+    len = packet_roce(frame, &echo->rc->path, &packet);
+    frame[ETH_LEN + IPV4_TTL] = 3;
+    frame[ETH_LEN + IPV4_TOS] = 0x08;
+    put_be16(frame + ETH_LEN + IPV4_CHECKSUM, 0);
+    for (unsigned int i = 0; i < IPV4_LEN; i += 2) {
+        sum += get_be16(frame + ETH_LEN + i);
+    }
+    sum = (sum & 0xffff) + (sum >> 16);
+    put_be16(frame + ETH_LEN + IPV4_CHECKSUM,
+             (uint16_t) ~((sum & 0xffff) + (sum >> 16)));
+    conf_send_frame(conf, 0, frame, len, 0);
+    expect_taken(echo);
+}
+
+static void ip_checksum(struct conf *conf)
+{
+    struct echo_rc *echo = open_v(conf, false);
+    struct packet_roce packet = good(echo->rc);
+    uint8_t frame[FRAME_LEN_MAX];
+    size_t len;
+
+    packet.bth.dest_qp = echo->rc->target_qpn;
+    len = packet_roce(frame, &echo->rc->path, &packet);
+    frame[ETH_LEN + IPV4_CHECKSUM] ^= 1;
+    conf_send_frame(conf, 0, frame, len, 0);
+    expect_dropped(echo);
+}
+
+/* ---- Opcodes that no requester of a reliable connection sends. */
+
+static void expect_invalid(struct conf *conf, uint8_t opcode, size_t len)
+{
+    static const uint8_t ext[64];
+    struct echo_rc *echo = open_v(conf, false);
+    struct rc *rc = echo->rc;
+
+    rc_send_packet(
+        rc,
+        &(struct packet_roce){
+            .bth = {.opcode = opcode, .psn = rc->psn, .ack_requested = true},
+            .ext = ext,
+            .ext_len = len,
+        });
+    rc_expect_nak(rc, AETH_NAK_INVALID_REQUEST, rc->psn);
+    roce_expect_dead(echo);
+}
+
+static void compare_swap(struct conf *conf)
+{
+    expect_invalid(conf, RC_COMPARE_SWAP, ATOMICETH_LEN);
+}
+
+static void fetch_add(struct conf *conf)
+{
+    expect_invalid(conf, RC_FETCH_ADD, ATOMICETH_LEN);
+}
+
+static void unasked_response(struct conf *conf)
+{
+    struct echo_rc *echo = open_v(conf, false);
+    struct rc *rc = echo->rc;
+
+    rc_send_packet(
+        rc, &(struct packet_roce){
+                .bth = {.opcode = RC_READ_RESPONSE_ONLY, .psn = rc->epsn},
+                .aeth = {AETH_ACK, 31, 0},
+                .data_len = 16,
+            });
+    expect_dropped(echo);
+}
+
+static void unasked_ack(struct conf *conf)
+{
+    struct echo_rc *echo = open_v(conf, false);
+    struct rc *rc = echo->rc;
+
+    rc_send_packet(rc, &(struct packet_roce){
+                           .bth = {.opcode = RC_ACKNOWLEDGE,
+                                   .psn = (rc->epsn + 1000) & ROCE_PSN_MASK},
+                           .aeth = {AETH_ACK, 31, 0},
+                       });
+    expect_dropped(echo);
+}
+
+/* ---- Management datagrams. */
+
+static void gsi(struct conf *conf, uint32_t qkey, uint32_t dest_qp)
+{
+    struct rc *rc = rc_new(conf, &(struct rc_config){0});
+    uint8_t private_data[CM_REQ_PRIVATE_LEN], payload[MAD_LEN];
+    struct cm_req req;
+    struct mad mad = {
+        .mgmt_class = MAD_CLASS_CM,
+        .class_version = MAD_CLASS_VERSION_CM,
+        .method = MAD_METHOD_SEND,
+        .attribute_id = CM_REQ,
+        .transaction_id = rc->tid,
+    };
+
+    rc_make_req(rc, &req, private_data);
+    mad_emit(&mad, payload);
+    cm_req_emit(&req, payload + MAD_HEADER_LEN);
+    rc_send_packet(rc, &(struct packet_roce){
+                           .bth = {.opcode = UD_SEND_ONLY, .dest_qp = dest_qp},
+                           .deth = {.qkey = qkey, .src_qp = GSI_QPN},
+                           .data = payload,
+                           .data_len = MAD_LEN,
+                       });
+    rc_expect_no_cm(rc, CM_REP, ROCE_QUIET_US);
+    rc_expect_no_cm(rc, CM_REJ, ROCE_QUIET_US);
+}
+
+static void qkey_wrong(struct conf *conf)
+{
+    gsi(conf, GSI_QKEY + 1, GSI_QPN);
+}
+
+static void smi(struct conf *conf)
+{
+    gsi(conf, GSI_QKEY, 0xfffffd);
+}
+
+/* ---- Congestion. */
+
+static bool is_cnp(const struct packet *packet, const void *ctx)
+{
+    const struct rc *rc = ctx;
+
+    return packet->has_bth && packet->bth.opcode == CNP_NOTIFY &&
+           packet->bth.dest_qp == rc->qpn;
+}
+
+static void ecn_marked(struct conf *conf)
+{
+    struct echo_rc *echo = open_v(conf, false);
+    struct packet_roce packet = good(echo->rc);
+    const struct packet *cnp;
+
+    echo->rc->path.tos = 0x03; /* congestion experienced */
+    rc_send_packet(echo->rc, &packet);
+    echo->rc->path.tos = 0;
+    cnp = conf_take_within(conf, is_cnp, echo->rc, ROCE_QUIET_US * 5);
+    if (cnp == NULL && !conf_target(conf)->is_ours) {
+        conf_not_applicable(conf, "the target sends no CNP (annex A17: may)");
+    }
+    conf_check(conf, cnp != NULL, "no CNP for a marked packet");
+    conf_check(conf, cnp->bth.becn, "BECN is not set in the CNP");
+    conf_equal(conf, "bytes behind BTH", cnp->data_len, 16);
+    expect_taken(echo);
+}
+
+static void ecn_capable(struct conf *conf)
+{
+    struct echo_rc *echo = open_v(conf, false);
+    struct packet_roce packet = good(echo->rc);
+
+    echo->rc->path.tos = 0x02; /* capable, not marked */
+    rc_send_packet(echo->rc, &packet);
+    echo->rc->path.tos = 0;
+    conf_expect_none(conf, "CNP", is_cnp, echo->rc, ROCE_QUIET_US);
+    expect_taken(echo);
+}
+
+static void cnp_received(struct conf *conf)
+{
+    static const uint8_t reserved[16];
+    struct echo_rc *echo = open_v(conf, false);
+    struct rc *rc = echo->rc;
+
+    for (unsigned int i = 0; i < 10; i++) {
+        rc_send_packet(rc, &(struct packet_roce){
+                               .bth = {.opcode = CNP_NOTIFY, .becn = true},
+                               .data = reserved,
+                               .data_len = sizeof(reserved),
+                           });
+    }
+    rc_expect_silence(rc, ROCE_QUIET_US);
+    rc_send_message(rc, "slower", 6);
+    rc_expect_ack(rc, rc->psn - 1);
+    roce_expect_placed(echo, 0, "slower", 6);
+    rc_close(rc);
+}
+
+#define TEST(id, clause, purpose, ...)                                         \
+    CONF_TEST(id, clause, purpose, __VA_ARGS__, .needs = CONF_NEEDS_ECHO)
+#define BAD(id, clause, purpose, ...)                                          \
+    CONF_TEST(id, clause, purpose, __VA_ARGS__, .needs = CONF_NEEDS_ECHO,      \
+              .is_malformed = true)
+
+static const struct conf_test tests[] = {
+    BAD("icrc.bit", "IBTA A17.3.3", "one wrong bit: dropped", icrc_one_bit),
+    BAD("icrc.inverted", "IBTA A17.3.3", "not complemented: dropped",
+        icrc_inverted),
+    BAD("icrc.v6", "IBTA A17.3.3", "IPv6, one wrong bit: dropped", icrc_v6),
+    TEST("icrc.router", "IBTA A17.3.3", "TTL, TOS and checksum are not in it",
+         router_changes),
+    BAD("header.qpn", "IBTA 9.6.1.2", "another queue pair: dropped",
+        qpn_unknown),
+    BAD("header.qpn-reserved", "IBTA 9.6.1.2", "no queue pair: dropped",
+        qpn_zero),
+    BAD("header.pkey", "IBTA 9.6.1.2.3", "another partition: dropped",
+        pkey_other),
+    BAD("header.pkey-zero", "IBTA 9.6.1.2.3", "P_Key 0: dropped", pkey_zero),
+    TEST("header.pkey-limited", "IBTA 9.6.1.2.3, 10.9.3",
+         "a limited member may talk to a full one", pkey_limited),
+    BAD("header.version", "IBTA 9.6.1.2.1", "transport version 1: dropped",
+        version),
+    BAD("header.pad", "IBTA 9.2.4", "more pad than payload: dropped",
+        pad_without_data),
+    BAD("header.udp-short", "RFC 768", "UDP length too small: dropped",
+        udp_short),
+    BAD("header.udp-long", "RFC 768", "UDP length too large: dropped",
+        udp_long),
+    BAD("header.ip-short", "RFC 791", "IP length too small: dropped", ip_short),
+    BAD("header.cut", "RFC 791", "the last bytes are missing: dropped", cut),
+    BAD("header.cut-bth", "IBTA 9.6.1", "ends inside BTH: dropped", cut_in_bth),
+    BAD("header.ip-checksum", "RFC 791", "wrong IP checksum: dropped",
+        ip_checksum),
+    TEST("header.trailer", "IBTA A17.3", "bytes behind the packet are ignored",
+         trailer),
+    BAD("header.uc", "IBTA 9.6.1.2.2", "UC opcode to an RC queue pair: dropped",
+        uc_opcode),
+    BAD("header.ud", "IBTA 9.6.1.2.2", "UD opcode to an RC queue pair: dropped",
+        ud_opcode),
+    BAD("header.source", "IBTA A17.4.3", "another source address: dropped",
+        stranger_v4),
+    BAD("header.source-v6", "IBTA A17.4.3", "the same with IPv6", stranger_v6),
+    BAD("header.destination", "IBTA A17.4.3",
+        "not the connection's own address: dropped", other_destination),
+    BAD("header.group", "IBTA A17.4.3", "sent to a group: dropped", to_group),
+    TEST("header.source-port", "IBTA A17.3.1", "any UDP source port",
+         source_port),
+    TEST("header.dscp", "IBTA A17.3.1", "any DSCP", dscp),
+    TEST("header.ttl", "IBTA A17.3.1", "any TTL", ttl),
+    TEST("header.may-fragment", "IBTA A17.3.1", "DF or not", may_fragment),
+    TEST("header.fecn", "IBTA 9.2.1", "FECN does not matter", fecn),
+    TEST("header.migrated", "IBTA 9.2.4", "MigReq does not matter", migrated),
+    TEST("header.solicited", "IBTA 9.2.3", "a solicited event is no error",
+         solicited),
+    TEST("header.v6", "IBTA A17.3", "IPv6", v6),
+    TEST("header.v6-class", "IBTA A17.3", "IPv6, any traffic class",
+         traffic_class_v6),
+    BAD("opcode.compare-swap", "IBTA 9.9.3.2", "no atomics: NAK invalid",
+        compare_swap),
+    BAD("opcode.fetch-add", "IBTA 9.9.3.2", "no atomics: NAK invalid",
+        fetch_add),
+    BAD("opcode.unasked-response", "IBTA 9.9.2.2",
+        "a READ response to no request: dropped", unasked_response),
+    BAD("opcode.unasked-ack", "IBTA 9.9.2.2", "an ACK of nothing: dropped",
+        unasked_ack),
+    CONF_TEST("gsi.qkey", "IBTA 10.2.5", "wrong Q_Key to QP 1: dropped",
+              qkey_wrong, .is_malformed = true),
+    CONF_TEST("gsi.qpn", "IBTA 9.6.1.2", "a MAD to no queue pair: dropped", smi,
+              .is_malformed = true),
+    TEST("cnp.marked", "IBTA A17.9.1", "CE is answered with a CNP", ecn_marked),
+    TEST("cnp.unmarked", "IBTA A17.9.1", "ECT alone is not", ecn_capable),
+    TEST("cnp.received", "IBTA A17.9.2", "a CNP breaks nothing", cnp_received),
+};
+CONF_TESTS(conf_tests_roce_header, "roce", tests);

@@ -1,0 +1,599 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * RDMA READ and WRITE requests to the drive: data, keys, bounds, lengths,
+ * depth, duplicates.
+ * Spec: IBTA Vol 1 9.4.3 (WRITE), 9.4.4 (READ), 9.7.4, 9.9.3.
+ */
+#include <string.h>
+
+#include "roce_lib.h"
+
+static struct echo_rc *open_mtu(struct conf *conf, uint8_t mtu)
+{
+    return roce_echo(conf, &(struct rc_config){.path_mtu = mtu}, 0, 0);
+}
+
+/* ---- WRITE. */
+
+/* A whole WRITE; the last packet's acknowledgement is taken. */
+static void write_all(struct echo_rc *echo, uint64_t va, const uint8_t *data,
+                      uint32_t len)
+{
+    struct rc *rc = echo->rc;
+    struct reth reth = {va, echo->rep.rkey, len};
+    uint32_t left = len;
+    bool is_first = true;
+
+    do {
+        uint32_t n = MIN(left, rc->mtu_bytes);
+        bool is_last = n == left;
+        uint8_t opcode = is_first ? (is_last ? RC_WRITE_ONLY : RC_WRITE_FIRST)
+                                  : (is_last ? RC_WRITE_LAST : RC_WRITE_MIDDLE);
+
+        rc_send_packet(rc, &(struct packet_roce){
+                               .bth = {.opcode = opcode,
+                                       .psn = rc->psn,
+                                       .ack_requested = is_last},
+                               .reth = reth,
+                               .data = data,
+                               .data_len = n,
+                           });
+        rc->psn = (rc->psn + 1) & ROCE_PSN_MASK;
+        data += n;
+        left -= n;
+        is_first = false;
+    } while (left != 0);
+    rc_expect_ack(rc, rc->psn - 1);
+}
+
+static void written(struct conf *conf, uint8_t mtu, uint32_t offset,
+                    uint32_t len)
+{
+    struct echo_rc *echo = open_mtu(conf, mtu);
+    uint8_t *data = conf_alloc(conf, ROCE_DATA_MAX);
+    uint8_t *got = conf_alloc(conf, ROCE_DATA_MAX);
+
+    roce_pattern(data, len, 9);
+    write_all(echo, echo->rep.addr + offset, data, len);
+    roce_read(echo->rc, echo->rep.addr + offset, echo->rep.rkey, len, got);
+    conf_same(conf, "what was written", got, data, len);
+    rc_close(echo->rc);
+}
+
+static void write_only(struct conf *conf)
+{
+    written(conf, 0, 0, 40);
+}
+
+static void write_odd(struct conf *conf)
+{
+    written(conf, 0, 13, 7);
+}
+
+static void write_many(struct conf *conf)
+{
+    written(conf, IB_MTU_256, 100, 256 * 5 + 3);
+}
+
+static void write_mtus(struct conf *conf)
+{
+    written(conf, IB_MTU_1024, 0, 4096);
+}
+
+static void write_all_of_it(struct conf *conf)
+{
+    written(conf, IB_MTU_1024, 0, 65536);
+}
+
+static void write_nothing(struct conf *conf)
+{
+    struct echo_rc *echo = open_mtu(conf, 0);
+    struct rc *rc = echo->rc;
+    struct reth nowhere = {0, 0, 0};
+
+    roce_write_packet(rc, RC_WRITE_ONLY, &nowhere, NULL, 0);
+    rc_expect_ack(rc, rc->psn - 1);
+    roce_expect_works(echo);
+    rc_close(rc);
+}
+
+static void write_once(struct conf *conf)
+{
+    struct echo_rc *echo = open_mtu(conf, 0);
+    struct rc *rc = echo->rc;
+    struct reth reth = {echo->rep.addr, echo->rep.rkey, 5};
+    uint8_t got[5];
+
+    roce_write_packet(rc, RC_WRITE_ONLY, &reth, "first", 5);
+    rc_expect_ack(rc, rc->psn - 1);
+    rc->psn--;
+    roce_write_packet(rc, RC_WRITE_ONLY, &reth, "again", 5);
+    rc_expect_ack(rc, rc->psn - 1);
+    roce_read(rc, reth.va, reth.rkey, 5, got);
+    conf_same(conf, "memory after a duplicate", got, "first", 5);
+    rc_close(rc);
+}
+
+static void write_refused(struct conf *conf, const struct reth *reth,
+                          enum aeth_nak nak)
+{
+    struct echo_rc *echo = open_mtu(conf, 0);
+    struct rc *rc = echo->rc;
+    struct reth own = *reth;
+
+    own.va += echo->rep.addr;
+    own.rkey += echo->rep.rkey;
+    roce_write_packet(rc, RC_WRITE_ONLY, &own, NULL, 8);
+    rc_expect_nak(rc, nak, rc->psn - 1);
+    roce_expect_dead(echo);
+}
+
+static void write_bad_key(struct conf *conf)
+{
+    write_refused(conf, &(struct reth){0, 0x01000000, 8},
+                  AETH_NAK_REMOTE_ACCESS);
+}
+
+static void write_stale_key(struct conf *conf)
+{
+    write_refused(conf, &(struct reth){0, 1, 8}, AETH_NAK_REMOTE_ACCESS);
+}
+
+static void write_beyond(struct conf *conf)
+{
+    write_refused(conf, &(struct reth){65536 - 7, 0, 8},
+                  AETH_NAK_REMOTE_ACCESS);
+}
+
+static void write_before(struct conf *conf)
+{
+    write_refused(conf, &(struct reth){-(uint64_t)1, 0, 8},
+                  AETH_NAK_REMOTE_ACCESS);
+}
+
+static void write_longer_than_said(struct conf *conf)
+{
+    write_refused(conf, &(struct reth){0, 0, 4}, AETH_NAK_INVALID_REQUEST);
+}
+
+static void write_shorter_than_said(struct conf *conf)
+{
+    write_refused(conf, &(struct reth){0, 0, 12}, AETH_NAK_INVALID_REQUEST);
+}
+
+static void write_read_only(struct conf *conf)
+{
+    struct echo_rc *echo = open_mtu(conf, 0);
+    struct rc *rc = echo->rc;
+    struct reth reth = {echo->rep.addr, echo->rep.read_rkey, 8};
+
+    roce_write_packet(rc, RC_WRITE_ONLY, &reth, NULL, 8);
+    rc_expect_nak(rc, AETH_NAK_REMOTE_ACCESS, rc->psn - 1);
+}
+
+/* All of it is checked with the first packet; nothing of it is written. */
+static void write_checked_first(struct conf *conf)
+{
+    struct echo_rc *echo = open_mtu(conf, IB_MTU_256);
+    struct echo_rc *other =
+        roce_echo(conf, &(struct rc_config){.peer = 1}, 0, 0);
+    struct rc *rc = echo->rc;
+    struct reth reth = {echo->rep.addr + 65536 - 256, echo->rep.rkey, 512};
+
+    roce_write_packet(rc, RC_WRITE_FIRST, &reth, NULL, 256);
+    rc_expect_nak(rc, AETH_NAK_REMOTE_ACCESS, rc->psn - 1);
+    roce_expect_works(other);
+    rc_close(other->rc);
+}
+
+static void first_of_length(struct conf *conf, uint8_t opcode, uint32_t len)
+{
+    struct echo_rc *echo = open_mtu(conf, IB_MTU_256);
+    struct rc *rc = echo->rc;
+    struct reth reth = {echo->rep.addr, echo->rep.rkey, 1024};
+
+    roce_write_packet(rc, opcode, &reth, NULL, len);
+    rc_expect_nak(rc, AETH_NAK_INVALID_REQUEST, rc->psn - 1);
+    roce_expect_dead(echo);
+}
+
+static void first_short(struct conf *conf)
+{
+    first_of_length(conf, RC_WRITE_FIRST, 252);
+}
+
+static void first_long(struct conf *conf)
+{
+    first_of_length(conf, RC_WRITE_FIRST, 260);
+}
+
+static void only_long(struct conf *conf)
+{
+    first_of_length(conf, RC_WRITE_ONLY, 512);
+}
+
+static void next_of_length(struct conf *conf, uint8_t opcode, uint32_t len)
+{
+    struct echo_rc *echo = open_mtu(conf, IB_MTU_256);
+    struct rc *rc = echo->rc;
+    struct reth reth = {echo->rep.addr, echo->rep.rkey, 1024};
+
+    roce_write_packet(rc, RC_WRITE_FIRST, &reth, NULL, 256);
+    rc_expect_ack(rc, rc->psn - 1);
+    roce_write_packet(rc, opcode, NULL, NULL, len);
+    rc_expect_nak(rc, AETH_NAK_INVALID_REQUEST, rc->psn - 1);
+}
+
+static void middle_short(struct conf *conf)
+{
+    next_of_length(conf, RC_WRITE_MIDDLE, 128);
+}
+
+static void last_empty(struct conf *conf)
+{
+    next_of_length(conf, RC_WRITE_LAST, 0);
+}
+
+static void last_too_early(struct conf *conf)
+{
+    next_of_length(conf, RC_WRITE_LAST, 256);
+}
+
+static void last_long(struct conf *conf)
+{
+    next_of_length(conf, RC_WRITE_LAST, 512);
+}
+
+/* ---- READ. */
+
+static void read_back(struct conf *conf, uint8_t mtu, uint32_t offset,
+                      uint32_t len)
+{
+    struct echo_rc *echo = open_mtu(conf, mtu);
+    uint8_t *data = conf_alloc(conf, ROCE_DATA_MAX);
+    uint8_t *got = conf_alloc(conf, ROCE_DATA_MAX);
+
+    roce_pattern(data, ROCE_DATA_MAX, 5);
+    write_all(echo, echo->rep.addr, data, 8192);
+    roce_read(echo->rc, echo->rep.addr + offset, echo->rep.read_rkey, len, got);
+    conf_same(conf, "READ data", got, data + offset, len);
+    rc_close(echo->rc);
+}
+
+static void read_only(struct conf *conf)
+{
+    read_back(conf, 0, 0, 64);
+}
+
+static void read_odd(struct conf *conf)
+{
+    read_back(conf, 0, 11, 13);
+}
+
+static void read_many(struct conf *conf)
+{
+    read_back(conf, IB_MTU_256, 3, 256 * 7 + 2);
+}
+
+static void read_mtu(struct conf *conf)
+{
+    read_back(conf, IB_MTU_512, 0, 512);
+}
+
+static void read_mtus(struct conf *conf)
+{
+    read_back(conf, IB_MTU_512, 0, 8192);
+}
+
+static void read_nothing(struct conf *conf)
+{
+    struct echo_rc *echo = open_mtu(conf, 0);
+    uint8_t none[1];
+
+    roce_read(echo->rc, 0, 0, 0, none);
+    rc_close(echo->rc);
+}
+
+static void read_aeth(struct conf *conf)
+{
+    struct echo_rc *echo = open_mtu(conf, IB_MTU_256);
+    struct rc *rc = echo->rc;
+
+    roce_request_read(rc, echo->rep.addr, echo->rep.rkey, 1024);
+    for (unsigned int i = 0; i < 4; i++) {
+        const struct packet *packet = rc_take(rc, "a READ response");
+
+        if (i == 0 || i == 3) {
+            conf_equal(conf, "AETH kind", packet->aeth.kind, AETH_ACK);
+            conf_equal(conf, "MSN", packet->aeth.msn, 1);
+        }
+        conf_check(conf, !packet->bth.ack_requested,
+                   "a response asks for an acknowledgement");
+    }
+    rc_close(rc);
+}
+
+static void read_refused(struct conf *conf, uint64_t offset, uint32_t key,
+                         uint32_t len, enum aeth_nak nak)
+{
+    struct echo_rc *echo = open_mtu(conf, 0);
+    struct rc *rc = echo->rc;
+    uint32_t psn = roce_request_read(rc, echo->rep.addr + offset,
+                                     echo->rep.rkey + key, len);
+
+    rc_expect_nak(rc, nak, psn);
+    rc->psn = (psn + 1) & ROCE_PSN_MASK;
+    roce_expect_dead(echo);
+}
+
+static void read_bad_key(struct conf *conf)
+{
+    read_refused(conf, 0, 0x01000000, 8, AETH_NAK_REMOTE_ACCESS);
+}
+
+static void read_beyond(struct conf *conf)
+{
+    read_refused(conf, 65536 - 4, 0, 8, AETH_NAK_REMOTE_ACCESS);
+}
+
+static void read_before(struct conf *conf)
+{
+    read_refused(conf, -(uint64_t)8, 0, 16, AETH_NAK_REMOTE_ACCESS);
+}
+
+static void read_wraps(struct conf *conf)
+{
+    struct echo_rc *echo = open_mtu(conf, 0);
+    uint32_t psn =
+        roce_request_read(echo->rc, UINT64_MAX - 3, echo->rep.rkey, 8);
+
+    rc_expect_nak(echo->rc, AETH_NAK_REMOTE_ACCESS, psn);
+}
+
+static void read_too_much(struct conf *conf)
+{
+    read_refused(conf, 0, 0, 0x80000001, AETH_NAK_INVALID_REQUEST);
+}
+
+static void read_write_only(struct conf *conf)
+{
+    struct echo_rc *echo = open_mtu(conf, 0);
+    uint32_t psn =
+        roce_request_read(echo->rc, echo->rep.addr, echo->rep.write_rkey, 8);
+
+    rc_expect_nak(echo->rc, AETH_NAK_REMOTE_ACCESS, psn);
+    roce_expect_dead(echo);
+}
+
+static void read_with_payload(struct conf *conf)
+{
+    struct echo_rc *echo = open_mtu(conf, 0);
+    struct rc *rc = echo->rc;
+
+    rc_send_packet(rc, &(struct packet_roce){
+                           .bth = {.opcode = RC_READ_REQUEST, .psn = rc->psn},
+                           .reth = {echo->rep.addr, echo->rep.rkey, 8},
+                           .data_len = 8,
+                       });
+    rc_expect_nak(rc, AETH_NAK_INVALID_REQUEST, rc->psn);
+}
+
+/* As many at once as the REP granted. */
+static void read_depth(struct conf *conf)
+{
+    struct echo_rc *echo = open_mtu(conf, IB_MTU_256);
+    struct rc *rc = echo->rc;
+    uint32_t psn[64];
+    unsigned int depth = rc->rep.responder_resources;
+    uint8_t got[600];
+
+    conf_check(conf, depth != 0 && depth <= ARRAY_LEN(psn),
+               "the REP grants %u READs", depth);
+    for (unsigned int i = 0; i < depth; i++) {
+        psn[i] = roce_request_read(rc, echo->rep.addr, echo->rep.rkey, 600);
+    }
+    for (unsigned int i = 0; i < depth; i++) {
+        roce_take_read(rc, psn[i], 600, got);
+    }
+    roce_expect_works(echo);
+    rc_close(rc);
+}
+
+static void read_depth_of_one(struct conf *conf)
+{
+    struct echo_rc *echo =
+        roce_echo(conf, &(struct rc_config){.initiator_depth = 1}, 0, 0);
+
+    conf_equal(conf, "responder resources in the REP",
+               echo->rc->rep.responder_resources, 1);
+    roce_expect_works(echo);
+    rc_close(echo->rc);
+}
+
+static void read_then_send(struct conf *conf)
+{
+    struct echo_rc *echo = open_mtu(conf, IB_MTU_256);
+    struct rc *rc = echo->rc;
+    uint8_t got[1024];
+    uint32_t psn =
+        roce_request_read(rc, echo->rep.addr, echo->rep.rkey, sizeof(got));
+
+    rc_send_message(rc, "behind the READ", 15);
+    roce_take_read(rc, psn, sizeof(got), got);
+    rc_expect_ack(rc, rc->psn - 1);
+    rc_close(rc);
+}
+
+static void write_then_read(struct conf *conf)
+{
+    struct echo_rc *echo = open_mtu(conf, 0);
+    struct rc *rc = echo->rc;
+    struct reth reth = {echo->rep.addr, echo->rep.rkey, 8};
+    const struct packet *packet;
+    uint32_t psn;
+
+    roce_write_packet(rc, RC_WRITE_ONLY, &reth, "ordering", 8);
+    psn = roce_request_read(rc, reth.va, reth.rkey, 8);
+    do {
+        packet = rc_take(rc, "a READ response");
+    } while (packet->bth.opcode == RC_ACKNOWLEDGE);
+    conf_equal(conf, "PSN of the response", packet->bth.psn, psn);
+    conf_same(conf, "a READ behind a WRITE", packet->data, "ordering", 8);
+    rc_close(rc);
+}
+
+static void read_duplicate(struct conf *conf)
+{
+    struct echo_rc *echo = open_mtu(conf, IB_MTU_256);
+    struct rc *rc = echo->rc;
+    uint8_t got[700], again[700];
+    uint32_t psn =
+        roce_request_read(rc, echo->rep.addr, echo->rep.rkey, sizeof(got));
+    uint32_t next = rc->psn;
+
+    roce_take_read(rc, psn, sizeof(got), got);
+    rc->psn = psn;
+    roce_request_read(rc, echo->rep.addr, echo->rep.rkey, sizeof(got));
+    roce_take_read(rc, psn, sizeof(again), again);
+    conf_equal(conf, "next PSN", rc->psn, next);
+    roce_expect_works(echo);
+    rc_close(rc);
+}
+
+/* A peer that missed the end asks for it alone. */
+static void read_duplicate_tail(struct conf *conf)
+{
+    struct echo_rc *echo = open_mtu(conf, IB_MTU_256);
+    struct rc *rc = echo->rc;
+    uint8_t data[1024], got[1024];
+    uint32_t psn;
+
+    roce_pattern(data, sizeof(data), 8);
+    write_all(echo, echo->rep.addr, data, sizeof(data));
+    psn = roce_request_read(rc, echo->rep.addr, echo->rep.rkey, 1024);
+    roce_take_read(rc, psn, 1024, got);
+    rc->psn = (psn + 2) & ROCE_PSN_MASK;
+    roce_request_read(rc, echo->rep.addr + 512, echo->rep.rkey, 512);
+    roce_take_read(rc, psn + 2, 512, got);
+    conf_same(conf, "the tail", got, data + 512, 512);
+    roce_expect_works(echo);
+    rc_close(rc);
+}
+
+static void keys_are_apart(struct conf *conf)
+{
+    struct echo_rc *one = open_mtu(conf, 0);
+    struct echo_rc *two = roce_echo(conf, &(struct rc_config){.peer = 1}, 0, 0);
+
+    conf_check(conf,
+               one->rep.rkey != two->rep.rkey &&
+                   one->rep.rkey != one->rep.read_rkey &&
+                   one->rep.rkey != one->rep.write_rkey,
+               "keys of different regions are the same");
+    write_all(one, one->rep.addr, (const uint8_t *)"one", 3);
+    write_all(two, two->rep.addr, (const uint8_t *)"two", 3);
+    roce_expect_works(one);
+    rc_close(one->rc);
+    roce_expect_works(two);
+    rc_close(two->rc);
+}
+
+/* A key of a connection that has gone opens nothing. */
+static void key_after_close(struct conf *conf)
+{
+    struct echo_rc *gone = open_mtu(conf, 0);
+    struct echo_rc *here;
+    uint32_t psn;
+
+    rc_close(gone->rc);
+    conf_pass(conf, 1000);
+    here = roce_echo(conf, &(struct rc_config){.peer = 1}, 0, 0);
+    psn = roce_request_read(here->rc, gone->rep.addr, gone->rep.rkey, 8);
+    rc_expect_nak(here->rc, AETH_NAK_REMOTE_ACCESS, psn);
+}
+
+#define TEST(id, clause, purpose, ...)                                         \
+    CONF_TEST(id, "IBTA Vol 1 " clause, purpose, __VA_ARGS__,                  \
+              .needs = CONF_NEEDS_ECHO)
+#define BAD(id, clause, purpose, ...)                                          \
+    CONF_TEST(id, "IBTA Vol 1 " clause, purpose, __VA_ARGS__,                  \
+              .needs = CONF_NEEDS_ECHO, .is_malformed = true)
+
+static const struct conf_test tests[] = {
+    TEST("write.only", "9.4.3", "WRITE Only is done", write_only),
+    TEST("write.odd", "9.4.3", "any address, any length", write_odd),
+    TEST("write.many", "9.4.3", "six packets are one WRITE", write_many),
+    TEST("write.mtus", "9.4.3", "Last of exactly the path MTU", write_mtus),
+    TEST("write.all", "9.4.3", "a whole region", write_all_of_it),
+    TEST("write.nothing", "9.7.4.1.4",
+         "no bytes: neither key nor address is looked at", write_nothing),
+    TEST("write.duplicate", "9.7.5.1.4", "a duplicate is not done again",
+         write_once),
+    BAD("write.bad-key", "9.7.4.1.3, 9.9.3.1", "unknown key: NAK remote access",
+        write_bad_key),
+    BAD("write.stale-key", "9.7.4.1.3",
+        "right index, wrong variant: NAK remote access", write_stale_key),
+    BAD("write.beyond", "9.7.4.1.3", "one byte too far: NAK remote access",
+        write_beyond),
+    BAD("write.before", "9.7.4.1.3", "one byte before: NAK remote access",
+        write_before),
+    BAD("write.read-only", "9.7.4.1.3", "a key for READ: NAK remote access",
+        write_read_only),
+    BAD("write.checked-first", "9.7.4.1.3",
+        "bounds are of the whole WRITE, by its first packet",
+        write_checked_first),
+    BAD("write.longer", "9.7.4.1.6", "more data than RETH says: NAK invalid",
+        write_longer_than_said),
+    BAD("write.shorter", "9.7.4.1.6", "less data than RETH says: NAK invalid",
+        write_shorter_than_said),
+    BAD("length.first-short", "9.7.4.1.6", "First below the path MTU",
+        first_short),
+    BAD("length.first-long", "9.7.4.1.6", "First above the path MTU",
+        first_long),
+    BAD("length.only-long", "9.7.4.1.6", "Only above the path MTU", only_long),
+    BAD("length.middle-short", "9.7.4.1.6", "Middle below the path MTU",
+        middle_short),
+    BAD("length.last-empty", "9.7.4.1.6", "Last without data", last_empty),
+    BAD("length.last-early", "9.7.4.1.6", "Last before RETH's length",
+        last_too_early),
+    BAD("length.last-long", "9.7.4.1.6", "Last above the path MTU", last_long),
+    TEST("read.only", "9.4.4", "one response", read_only),
+    TEST("read.odd", "9.4.4", "any address, any length", read_odd),
+    TEST("read.many", "9.4.4", "First, Middle, Last in order", read_many),
+    TEST("read.mtu", "9.4.4", "exactly the path MTU: one response", read_mtu),
+    TEST("read.mtus", "9.4.4", "Last of exactly the path MTU", read_mtus),
+    TEST("read.nothing", "9.7.4.1.4", "no bytes: one empty response",
+         read_nothing),
+    TEST("read.aeth", "9.7.5.1.1", "AETH in First and Last, with the MSN",
+         read_aeth),
+    BAD("read.bad-key", "9.7.4.1.3", "unknown key: NAK remote access",
+        read_bad_key),
+    BAD("read.beyond", "9.7.4.1.3", "beyond the end: NAK remote access",
+        read_beyond),
+    BAD("read.before", "9.7.4.1.3", "before the start: NAK remote access",
+        read_before),
+    BAD("read.wraps", "9.7.4.1.3", "around 2^64: NAK remote access",
+        read_wraps),
+    BAD("read.too-much", "9.7.4.1.6", "over 2^31 bytes: NAK invalid",
+        read_too_much),
+    BAD("read.write-only", "9.7.4.1.3", "a key for WRITE: NAK remote access",
+        read_write_only),
+    BAD("read.payload", "9.7.4.1.6", "a READ request with data: NAK invalid",
+        read_with_payload),
+    TEST("read.depth", "9.7.4.1.5", "as many at once as the REP grants",
+         read_depth),
+    TEST("read.depth-one", "12.7.30", "the REP grants no more than was asked",
+         read_depth_of_one),
+    TEST("read.then-send", "9.5", "an ACK does not overtake READ responses",
+         read_then_send),
+    TEST("read.after-write", "9.5", "a READ sees the WRITE before it",
+         write_then_read),
+    TEST("responder.duplicate-read", "9.7.5.1.4", "a READ is served again",
+         read_duplicate),
+    TEST("responder.duplicate-read-tail", "9.7.5.1.4",
+         "the rest of a READ is served alone", read_duplicate_tail),
+    TEST("key.apart", "10.6.3", "each region has its own key", keys_are_apart),
+    BAD("key.after-close", "10.6.3", "a closed connection's key opens nothing",
+        key_after_close),
+};
+CONF_TESTS(conf_tests_roce_rdma, "roce", tests);
