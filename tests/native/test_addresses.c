@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The data sheet's 8 addresses of the drive: each of them serves NVMe-oF. */
+#include "bed.h"
+
+#include <stdlib.h>
+
+#include "firmware/hal/time.h"
+
+enum { GIVEN = 4, V4_PREFIX = 24, V6_PREFIX = 64 };
+
+static struct bed bed;
+
+static int setup(void **state)
+{
+    (void)state;
+    bed_init(&bed, 1500);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    bed_end(&bed);
+    return 0;
+}
+
+static struct net_stack *drive_stack(void)
+{
+    return &bed.drive->drive.net.stack;
+}
+
+/* One more beside given address `like`, told apart by its last byte but one. */
+static int add_address(uint8_t like, uint8_t number)
+{
+    struct net_address_config own = *net_stack_address(drive_stack(), like);
+
+    own.ip.bytes[15] = (uint8_t)(own.ip.bytes[15] + 100 + number);
+    return net_stack_address_add(drive_stack(), &own, hal_now_us());
+}
+
+static bool is_known(void *ctx)
+{
+    const uint16_t *index = ctx;
+    struct neigh_info info;
+
+    return net_neigh_info(&bed.host->net.stack, *index, &info);
+}
+
+/* The way from the host's address on that port and of that family. */
+static struct host_target target_at(uint8_t index)
+{
+    const struct net_address_config *own =
+        net_stack_address(drive_stack(), index);
+    uint8_t local = (uint8_t)(own->port + (ip_addr_is_v4(&own->ip) ? 0 : 2));
+    struct host_target target;
+    uint16_t neigh;
+
+    assert_true(native_target(bed.host, bed.drive, local, &target));
+    assert_in_range(net_neigh_resolve(&bed.host->net.stack, local, &own->ip,
+                                      hal_now_us(), &neigh),
+                    NEIGH_READY, NEIGH_PENDING);
+    bed.host->sleep.is_asleep = false; /* there is a question to be sent */
+    assert_true(
+        native_world_run(&bed.world, is_known, &neigh, UINT64_C(5000000000)));
+    target.path.neigh = neigh;
+    target.peer_ip = own->ip;
+    target.io_queues = 1;
+    target.depth = 16;
+    return target;
+}
+
+static void fill_up(void)
+{
+    for (uint8_t i = GIVEN; i < NET_CONFIGURED; i++) {
+        assert_int_equal(add_address(i - GIVEN, i), i);
+    }
+    native_world_pass(&bed.world, UINT64_C(5000000000)); /* DAD */
+    for (uint8_t i = 0; i < NET_CONFIGURED; i++) {
+        assert_true(net_stack_is_assigned(drive_stack(), i));
+    }
+}
+
+static void test_each_of_8_addresses_serves_nvme_of(void **state)
+{
+    (void)state;
+    fill_up();
+    for (uint8_t i = 0; i < NET_CONFIGURED; i++) {
+        struct host_target target = target_at(i);
+
+        assert_int_equal(host_connect(&bed.host->host, &target), 0);
+        assert_int_equal(
+            bed_write(&bed, 1, i * 64, 64, HOST_DATA_KEYED, false, i), 0);
+        bed_expect(&bed, 1, i * 64, 64, HOST_DATA_KEYED, i);
+        host_disconnect(&bed.host->host);
+    }
+    bed_expect_idle(&bed);
+}
+
+static void test_all_8_serve_at_once(void **state)
+{
+    struct nvme_host *hosts = calloc(NET_CONFIGURED, sizeof(*hosts));
+
+    (void)state;
+    assert_non_null(hosts);
+    fill_up();
+    for (uint8_t i = 0; i < NET_CONFIGURED; i++) {
+        struct host_target target = target_at(i);
+
+        native_host_add(bed.host, &hosts[i], 1);
+        assert_int_equal(host_connect(&hosts[i], &target), 0);
+    }
+    for (uint8_t i = 0; i < NET_CONFIGURED; i++) {
+        assert_int_equal(host_keep_alive(&hosts[i]), 0);
+    }
+    for (uint8_t i = 0; i < NET_CONFIGURED; i++) {
+        host_disconnect(&hosts[i]);
+    }
+    bed_expect_idle(&bed);
+    free(hosts);
+}
+
+/* The ninth is refused and counted; one that goes makes room for it. */
+static void test_a_ninth_address_is_refused(void **state)
+{
+    struct host_target target;
+
+    (void)state;
+    fill_up();
+    assert_int_equal(add_address(0, 20), -1);
+    assert_int_equal(add_address(3, 20), -1);
+    assert_int_equal(net_stack_counter(drive_stack(), 0, NET_ADDRESS_REFUSED),
+                     1);
+    assert_int_equal(net_stack_counter(drive_stack(), 1, NET_ADDRESS_REFUSED),
+                     1);
+    target = target_at(7);
+    assert_int_equal(host_connect(&bed.host->host, &target), 0);
+    host_disconnect(&bed.host->host);
+
+    net_stack_address_remove(drive_stack(), 5);
+    assert_int_equal(add_address(0, 20), 5);
+    target = target_at(5);
+    assert_int_equal(host_connect(&bed.host->host, &target), 0);
+    host_disconnect(&bed.host->host);
+    bed_expect_idle(&bed);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(test_each_of_8_addresses_serves_nvme_of),
+        TEST(test_all_8_serve_at_once),
+        TEST(test_a_ninth_address_is_refused),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
