@@ -229,6 +229,15 @@ static void run_echo(struct console *console, char **words, unsigned int count)
     say(console, "ok");
 }
 
+static void run_shutdown(struct console *console, char **words,
+                         unsigned int count)
+{
+    (void)words;
+    (void)count;
+    drive_stop(console->drive);
+    say(console, "ok: the network knows, switch it off");
+}
+
 static void run_help(struct console *console, char **words, unsigned int count);
 
 static const struct command commands[] = {
@@ -245,6 +254,8 @@ static const struct command commands[] = {
      2, run_echo},
     {"config", "[get|set|...]", "the configuration: docs/configuration.md", 1,
      4, run_config},
+    {"shutdown", "", "tell the network that the drive is about to go", 1, 1,
+     run_shutdown},
 };
 
 static void run_help(struct console *console, char **words, unsigned int count)

@@ -108,7 +108,9 @@ def down(name: Name = "default",
         from . import paths
         names = [p.name for p in paths.runtime().iterdir()
                  if (p / "state.json").exists()]
+    from . import console
     for one in names:
+        console.shut_down(Instance(one))
         if Instance(one).stop():
             show.line(f"{one}: ended")
         else:

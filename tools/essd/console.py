@@ -19,6 +19,7 @@ TAIL_BYTES = 4096
 PROMPT = b"essd> "
 FORGET = b"\x03"         # Ctrl-C: whatever has been typed
 ANSWER_S = 20.0
+GOODBYE_S = 3.0
 LOG_LINE = re.compile(r"\[ *\d+\.\d+\] ")
 
 
@@ -71,13 +72,14 @@ def read_prompt(uart: socket.socket) -> str:
     return said.partition(PROMPT)[0].decode(errors="replace")
 
 
-def ask(instance: Instance, command: str) -> list[str]:
+def ask(instance: Instance, command: str,
+        timeout_s: float = ANSWER_S) -> list[str]:
     """One command to the drive; the lines of its answer, without the log's."""
     uart = dial(instance)
     if uart is None:
         raise EssdError("the drive is not running")
     with uart:
-        uart.settimeout(ANSWER_S)
+        uart.settimeout(timeout_s)
         try:
             uart.sendall(FORGET)
             read_prompt(uart)
@@ -85,7 +87,7 @@ def ask(instance: Instance, command: str) -> list[str]:
             said = read_prompt(uart)
         except TimeoutError:
             raise EssdError(
-                f"the drive's console did not answer within {ANSWER_S:.0f} s: it is "
+                f"the drive's console did not answer within {timeout_s:.0f} s: it is "
                 "in use elsewhere (`essd console`), or the drive does not serve"
             ) from None
         except OSError as error:
@@ -96,6 +98,14 @@ def ask(instance: Instance, command: str) -> list[str]:
         if line.startswith("error: "):
             raise EssdError(f"the drive says: {line.removeprefix('error: ')}")
     return answer
+
+
+def shut_down(instance: Instance) -> None:
+    """Have the drive say goodbye; one that does not answer goes without."""
+    if instance.is_running and \
+            instance.status()["parts"].get("drive", {}).get("state") == "running":
+        with contextlib.suppress(EssdError):
+            ask(instance, "shutdown", timeout_s=GOODBYE_S)
 
 
 def attach(instance: Instance) -> None:
