@@ -403,6 +403,8 @@ static bool rdma_init(struct drive_net *net,
         .regs = config->rnic_regs,
         .dram = config->dram,
         .generation = config->generation,
+        .has_cnp = config->config->network.has_cnp,
+        .has_dcqcn = config->config->network.has_dcqcn,
     };
 
     if (!verbs_init(&net->verbs, &verbs)) {
@@ -481,6 +483,7 @@ static void check_link(struct drive_net *net, uint8_t index)
 
         log_line(net->log, "port %u: link up, %u Mb/s, %s", index,
                  link.speed_mbps, fec[link.fec]);
+        rnic_set_line_rate(&net->verbs, link.speed_mbps);
     }
     if (drive_lag_is_on(&net->lag)) {
         drive_lag_link(&net->lag, index, link.is_up, net->now_us);

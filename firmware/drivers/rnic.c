@@ -181,6 +181,19 @@ static bool objects_create(struct verbs *verbs,
     return verbs->local_key != VERBS_NO_MR;
 }
 
+/* CNPs go as those of other adapters do. */
+static uint32_t ecn_of(const struct verbs_config *config)
+{
+    enum { ECT_0 = 2, CNP_DSCP = 48, CNP_PRIORITY = 6 };
+    uint32_t ecn = 0;
+
+    ecn = FIELD_SET32(ecn, RNIC_ECN, ANSWER, config->has_cnp);
+    ecn = FIELD_SET32(ecn, RNIC_ECN, OBEY, config->has_dcqcn);
+    ecn = FIELD_SET32(ecn, RNIC_ECN, CODEPOINT, config->has_dcqcn ? ECT_0 : 0);
+    ecn = FIELD_SET32(ecn, RNIC_ECN, CNP_DSCP, CNP_DSCP);
+    return FIELD_SET32(ecn, RNIC_ECN, CNP_PRIORITY, CNP_PRIORITY);
+}
+
 bool verbs_init(struct verbs *verbs, const struct verbs_config *config)
 {
     /* An odd stride near 2^13 / golden ratio: boots stay far apart. */
@@ -216,9 +229,15 @@ bool verbs_init(struct verbs *verbs, const struct verbs_config *config)
     if (!hart_enable(verbs) || !objects_create(verbs, config)) {
         return false;
     }
+    mmio_write32(verbs->regs + A_RNIC_ECN, ecn_of(config));
     mmio_write32(verbs->regs + A_RNIC_IRQ_ENABLE, BIT(verbs->hart));
     mmio_write32(verbs->regs + A_RNIC_CTRL, (uint32_t)R_RNIC_CTRL_ENABLE_MASK);
     return true;
+}
+
+void rnic_set_line_rate(struct verbs *verbs, uint32_t mbps)
+{
+    mmio_write32(verbs->regs + A_RNIC_LINE_RATE, mbps);
 }
 
 uint64_t rnic_counter_read(const struct verbs *verbs, unsigned int counter)

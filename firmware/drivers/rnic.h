@@ -30,6 +30,8 @@ struct verbs_config {
     struct dram *dram;   /* rings are allocated here, for good */
     uint8_t hart;        /* 0..3 */
     uint32_t generation; /* boot counter: QPNs of two boots differ */
+    bool has_cnp;        /* ECN marks are answered */
+    bool has_dcqcn;      /* CNPs slow a QP, whose packets may be marked */
 
     /*
      * How many rings of 1 << n entries, or NULL for rnic_default_sq_rings and
@@ -134,6 +136,9 @@ struct verbs {
  */
 MUST_USE bool verbs_init(struct verbs *verbs,
                          const struct verbs_config *config);
+
+/** What a queue pair that is not slowed down gets to: the ports' speed. */
+void rnic_set_line_rate(struct verbs *verbs, uint32_t mbps);
 
 /* One of the RNIC's own counters, enum rnic_counter. */
 uint64_t rnic_counter_read(const struct verbs *verbs, unsigned int counter);

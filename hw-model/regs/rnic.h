@@ -20,6 +20,14 @@ REG32(RNIC_LIMITS1, 0x008)           /* ro */
 REG32(RNIC_CTRL, 0x010)              /* rw, reset 0 */
     FIELD(RNIC_CTRL, ENABLE, 0, 1)           /* 0: every packet is dropped */
     FIELD(RNIC_CTRL, RESET, 31, 1)           /* self-clearing */
+REG32(RNIC_ECN, 0x014)               /* rw, reset: nothing, ECN 0, 48, 6 */
+    FIELD(RNIC_ECN, ANSWER, 0, 1)            /* marks with CNPs */
+    FIELD(RNIC_ECN, OBEY, 1, 1)              /* CNPs slow the QP */
+    FIELD(RNIC_ECN, CODEPOINT, 4, 2)         /* of RC packets; 3 is ignored */
+    FIELD(RNIC_ECN, CNP_DSCP, 8, 6)
+    FIELD(RNIC_ECN, CNP_PRIORITY, 16, 3)
+REG32(RNIC_LINE_RATE, 0x018)         /* rw, reset 25000; 0 is ignored */
+    FIELD(RNIC_LINE_RATE, MBPS, 0, 20)
 REG32(RNIC_IRQ_STATUS, 0x020)        /* w1c: one bit a hart */
     FIELD(RNIC_IRQ_STATUS, HART, 0, 4)
 REG32(RNIC_IRQ_ENABLE, 0x024)        /* rw, reset 0: one bit a hart */
@@ -63,7 +71,10 @@ enum rnic_counter {
     RNIC_COUNT_TIMEOUTS,
     RNIC_COUNT_RETRANSMITTED,     /* packets sent again */
     RNIC_COUNT_CQ_OVERFLOWS,
-    RNIC_COUNT_RX_CNP,
+    RNIC_COUNT_RX_CNP,            /* CNPs that a QP may believe */
+    RNIC_COUNT_RP_CNP_HANDLED,    /* rp_cnp_handled: have slowed it */
+    RNIC_COUNT_NP_CNP_SENT,       /* np_cnp_sent */
+    RNIC_COUNT_NP_ECN_MARKED,     /* np_ecn_marked_roce_packets */
     RNIC_COUNTERS,
 };
 enum { RNIC_COUNTER_BASE = 0x400 };  /* counter n at +8n */

@@ -22,6 +22,7 @@ enum {
 _Static_assert((int)RNIC_COUNTERS == (int)ROCE_COUNTERS,
                "one list of counters");
 _Static_assert((int)RNIC_COUNT_RX_CNP == (int)ROCE_RX_CNP &&
+                   (int)RNIC_COUNT_NP_ECN_MARKED == (int)ROCE_NP_ECN_MARKED &&
                    (int)RNIC_COUNT_TX_RNR == (int)ROCE_TX_RNR &&
                    (int)RNIC_COUNT_TIMEOUTS == (int)ROCE_TIMEOUTS,
                "in one order");
@@ -161,6 +162,14 @@ uint32_t rnic_read(struct rnic *rnic, uint32_t offset)
                FIELD_MAKE(RNIC_LIMITS1, NEIGHBOURS, RDMA_NEIGHS);
     case A_RNIC_CTRL:
         return s->ctrl;
+    case A_RNIC_ECN:
+        return FIELD_MAKE(RNIC_ECN, ANSWER, s->roce.ecn.is_answered) |
+               FIELD_MAKE(RNIC_ECN, OBEY, s->roce.ecn.is_obeyed) |
+               FIELD_MAKE(RNIC_ECN, CODEPOINT, s->roce.ecn.codepoint) |
+               FIELD_MAKE(RNIC_ECN, CNP_DSCP, s->roce.ecn.cnp_dscp) |
+               FIELD_MAKE(RNIC_ECN, CNP_PRIORITY, s->roce.ecn.cnp_priority);
+    case A_RNIC_LINE_RATE:
+        return FIELD_MAKE(RNIC_LINE_RATE, MBPS, s->roce.ecn.line_mbps);
     case A_RNIC_IRQ_STATUS:
         return s->irq_status;
     case A_RNIC_IRQ_ENABLE:
@@ -168,6 +177,18 @@ uint32_t rnic_read(struct rnic *rnic, uint32_t offset)
     default:
         return 0;
     }
+}
+
+static void write_ecn(struct roce_ecn *ecn, uint32_t value)
+{
+    if (FIELD_GET(value, RNIC_ECN, CODEPOINT) > 2) {
+        return;
+    }
+    ecn->is_answered = FIELD_GET(value, RNIC_ECN, ANSWER);
+    ecn->is_obeyed = FIELD_GET(value, RNIC_ECN, OBEY);
+    ecn->codepoint = (uint8_t)FIELD_GET(value, RNIC_ECN, CODEPOINT);
+    ecn->cnp_dscp = (uint8_t)FIELD_GET(value, RNIC_ECN, CNP_DSCP);
+    ecn->cnp_priority = (uint8_t)FIELD_GET(value, RNIC_ECN, CNP_PRIORITY);
 }
 
 bool rnic_write(struct rnic *rnic, uint32_t offset, uint32_t value)
@@ -183,6 +204,15 @@ bool rnic_write(struct rnic *rnic, uint32_t offset, uint32_t value)
         }
         rnic->state.ctrl = value & R_RNIC_CTRL_ENABLE_MASK;
         rnic->env.defer(rnic->env.ctx);
+        return true;
+    case A_RNIC_ECN:
+        write_ecn(&rnic->state.roce.ecn, value);
+        return true;
+    case A_RNIC_LINE_RATE:
+        if (FIELD_GET(value, RNIC_LINE_RATE, MBPS) != 0) {
+            rnic->state.roce.ecn.line_mbps =
+                FIELD_GET(value, RNIC_LINE_RATE, MBPS);
+        }
         return true;
     case A_RNIC_IRQ_STATUS:
         rnic->state.irq_status &= ~value;

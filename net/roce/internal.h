@@ -9,6 +9,8 @@
  *   completer.c  responses to ours (RC)
  *   requester.c  our requests (RC), and going back
  *   ud.c         datagrams, both ways
+ *   notify.c     congestion notifications, both ways
+ *   dcqcn.c      how fast a QP may send after them
  *   transmit.c   whose turn it is, bursts, back-pressure
  *   packet.c     headers and ICRC of what leaves
  *   qp.c         a QP's life, its completions and its end
@@ -78,6 +80,7 @@ struct roce_rx {
     struct eth eth;
     struct ip_addr src, dst;
     bool is_v1;
+    bool is_ce;         /* marked on its way */
     const uint8_t *ext; /* extended headers, whole */
     const uint8_t *payload;
     uint32_t payload_len; /* without padding */
@@ -147,6 +150,19 @@ bool roce_request_place(struct roce *roce, uint32_t slot,
                         const struct roce_sent *sent, uint32_t offset,
                         const uint8_t *data, uint32_t len);
 
+/* notify.c */
+enum { ROCE_CNP_RESERVED = 16 }; /* bytes behind the BTH */
+/* A packet that was marked has come. */
+void roce_marked(struct roce *roce, uint32_t slot, const struct roce_rx *rx);
+void roce_cnp_rx(struct roce *roce, uint32_t slot);
+bool roce_cnp_build(struct roce *roce, uint32_t slot, struct frame_tx *tx,
+                    struct roce_note *note);
+
+static inline uint32_t roce_line_kbps(const struct roce *roce)
+{
+    return roce->state->ecn.line_mbps * 1000;
+}
+
 /* ud.c */
 void roce_ud_rx(struct roce *roce, uint32_t slot, const struct roce_rx *rx);
 bool roce_ud_build(struct roce *roce, uint32_t slot, unsigned int port,
@@ -164,6 +180,7 @@ enum roce_note_kind {
     ROCE_NOTE_RESPONSE,
     ROCE_NOTE_REPLY,
     ROCE_NOTE_UD,
+    ROCE_NOTE_CNP,
 };
 
 /** The QP has something to send: give it a turn. */
@@ -175,6 +192,7 @@ struct roce_route {
     bool is_v1;
     uint16_t neigh;
     uint8_t priority, dscp, hop_limit;
+    uint8_t ecn;
     uint16_t udp_sport;
     uint32_t flow_label;
 };

@@ -206,6 +206,7 @@ void roce_qp_create(struct roce *roce, uint32_t slot)
 {
     memset(roce_qp(roce, slot), 0, sizeof(struct roce_qp));
     roce_timer_set(roce, slot, TIMERS_NONE);
+    timers_set(&roce->state->pacing, (uint16_t)slot, TIMERS_NONE);
 }
 
 static void release_neigh(struct roce *roce, struct roce_path *path)
@@ -248,6 +249,7 @@ static void enter_rtr(struct roce *roce, uint32_t slot,
     qp->path.hop_limit = path->hop_limit;
     qp->path.flow_label = path->flow_label;
     qp->path.udp_sport = path->udp_sport;
+    qp->path.ecn = roce->state->ecn.codepoint;
     qp->resp.epsn = rq_psn & PSN_MASK;
 }
 

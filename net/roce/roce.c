@@ -4,11 +4,31 @@
 
 #include <string.h>
 
+enum { /* after a reset: as mlx5 has them */
+       CNP_DSCP = 48,
+       CNP_PRIORITY = 6,
+       LINE_MBPS = 25000,
+       RATE_MAX_MBPS = 0xfffff, /* what the register holds */
+};
+
 void roce_reset(struct roce *roce)
 {
     memset(roce->state, 0, sizeof(*roce->state));
     roce->state->window = ROCE_WINDOW;
     timers_reset(&roce->state->timers);
+    timers_reset(&roce->state->pacing);
+    roce->state->ecn = (struct roce_ecn){
+        .cnp_dscp = CNP_DSCP,
+        .cnp_priority = CNP_PRIORITY,
+        .line_mbps = LINE_MBPS,
+    };
+}
+
+static bool ecn_valid(const struct roce_ecn *ecn)
+{
+    return ecn->codepoint < 3 && ecn->cnp_dscp <= 63 &&
+           ecn->cnp_priority <= 7 && ecn->line_mbps != 0 &&
+           ecn->line_mbps <= RATE_MAX_MBPS;
 }
 
 static bool path_valid(const struct rdma_objects *o,
@@ -18,7 +38,7 @@ static bool path_valid(const struct rdma_objects *o,
            (!path->has_neigh || o->neighs[path->neigh].exists) &&
            path->path_mtu <= 5 && path->reads_out <= ROCE_READS_OUT &&
            path->reads_in <= ROCE_READS_IN && path->ack_timeout <= 31 &&
-           path->rnr_timer <= 31;
+           path->rnr_timer <= 31 && path->priority <= 7 && path->ecn <= 3;
 }
 
 /* The started requests follow each other without a hole, up to next_psn. */
@@ -101,7 +121,7 @@ static bool qp_valid(const struct roce_state *state, uint32_t slot)
     if (!rqp->exists) {
         return true;
     }
-    if (!path_valid(&state->objects, &qp->path)) {
+    if (!path_valid(&state->objects, &qp->path) || !dcqcn_valid(&qp->dcqcn)) {
         return false;
     }
     if (rqp->type == VERBS_QP_UD || !is_live) {
@@ -121,6 +141,7 @@ static void rebuild(struct roce *roce)
 
     memcpy(timers.due, state->timers.due, sizeof(timers.due));
     timers_reset(&state->timers);
+    timers_reset(&state->pacing);
     memset(state->links, 0, sizeof(state->links));
     memset(state->queues, 0, sizeof(state->queues));
     memset(state->parked, 0, sizeof(state->parked));
@@ -137,7 +158,7 @@ static void rebuild(struct roce *roce)
 bool roce_reload(struct roce *roce)
 {
     if (!rdma_objects_valid(&roce->state->objects) ||
-        roce->state->window == 0) {
+        roce->state->window == 0 || !ecn_valid(&roce->state->ecn)) {
         return false;
     }
     for (uint32_t slot = 0; slot < RDMA_QPS; slot++) {

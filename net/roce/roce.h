@@ -12,12 +12,13 @@
  *
  * Left out: atomics, immediate data (both NAK invalid request), UC,
  * XRC, automatic path migration, credits (end-to-end flow control: RNR NAKs do
- * it), reaction to CNPs (counted), checksums of UDP (the ICRC covers more).
+ * it), checksums of UDP (the ICRC covers more).
  */
 #ifndef ESSD_NET_ROCE_ROCE_H
 #define ESSD_NET_ROCE_ROCE_H
 
 #include "hw-model/core/frame.h"
+#include "net/roce/dcqcn.h"
 #include "net/roce/timers.h"
 #include "net/verbs/objects.h"
 
@@ -53,6 +54,9 @@ enum roce_counter {
     ROCE_RETRANSMITTED,
     ROCE_CQ_OVERFLOWS,
     ROCE_RX_CNP,
+    ROCE_RP_CNP_HANDLED,
+    ROCE_NP_CNP_SENT,
+    ROCE_NP_ECN_MARKED,
     ROCE_COUNTERS,
 };
 
@@ -71,6 +75,7 @@ struct roce_path {
     uint8_t rnr_retries; /* 7: for ever */
     uint8_t rnr_timer;
     uint8_t priority, dscp, hop_limit;
+    uint8_t ecn; /* code point of what leaves */
     uint16_t udp_sport;
     uint32_t flow_label;
     uint32_t rate_mbps;
@@ -159,6 +164,18 @@ struct roce_qp {
     struct roce_path path;
     struct roce_requester req;
     struct roce_responder resp;
+    bool cnp_wanted;      /* a CNP is to leave */
+    uint64_t cnp_next_ns; /* and no other before then */
+    struct dcqcn dcqcn;
+};
+
+/* Congestion: what firmware wants. */
+struct roce_ecn {
+    bool is_answered; /* marks, with CNPs */
+    bool is_obeyed;   /* CNPs slow their queue pair */
+    uint8_t codepoint;
+    uint8_t cnp_dscp, cnp_priority;
+    uint32_t line_mbps; /* what a queue pair has without a limit */
 };
 
 /* Who waits for a turn: queues of QP slots, linked by index. */
@@ -183,10 +200,12 @@ struct roce_state {
     uint64_t cqs_overflowed; /* BIT(cq): its QPs are to go to ERROR */
     uint32_t window;         /* packets, 1..: default ROCE_WINDOW */
     struct timers timers;    /* by QP slot */
+    struct roce_ecn ecn;
     /* All below follows from the above: roce_reload() builds it anew. */
     struct roce_link links[ROCE_LISTS][RDMA_QPS];
     struct roce_queue queues[RDMA_PORTS][ROCE_LISTS];
     struct roce_queue parked[RDMA_PORTS][ROCE_LISTS]; /* priority is paused */
+    struct timers pacing; /* by QP slot: may send again */
     bool port_blocked[RDMA_PORTS];
 };
 
@@ -196,8 +215,10 @@ struct roce_note {
     uint8_t kind; /* enum roce_note_kind, transmit.c */
     uint8_t syndrome;
     uint32_t psn;
-    bool again; /* REQUEST: sent before */
-    bool first; /* RESPONSE: the answer begins here */
+    bool again;         /* REQUEST: sent before */
+    bool first;         /* RESPONSE: the answer begins here */
+    uint32_t len_bytes; /* of the frame, while limited */
+    uint32_t taken_ns;
 };
 
 /* The engine.  Only `state` is saved. */

@@ -12,6 +12,8 @@
 #include "net/wire/ipv6.h"
 #include "net/wire/udp.h"
 
+enum { IP_ECN_MASK = 3, IP_ECN_CE = 3 }; /* RFC 3168 */
+
 enum rx_verdict {
     RX_ACCEPT,
     RX_MALFORMED,
@@ -47,6 +49,7 @@ static const uint8_t *parse_ip(struct roce_rx *rx, const uint8_t *buf,
         }
         rx->src = ip.src;
         rx->dst = ip.dst;
+        rx->is_ce = (ip.tos & IP_ECN_MASK) == IP_ECN_CE;
         *udp_len = ip.total_len_bytes - (size_t)IPV4_LEN;
         return buf + IPV4_LEN;
     }
@@ -59,6 +62,7 @@ static const uint8_t *parse_ip(struct roce_rx *rx, const uint8_t *buf,
         }
         rx->src = ip.src;
         rx->dst = ip.dst;
+        rx->is_ce = (ip.traffic_class & IP_ECN_MASK) == IP_ECN_CE;
         *udp_len = ip.payload_len_bytes;
         return buf + IPV6_LEN;
     }
@@ -80,7 +84,8 @@ static enum rx_verdict parse_transport(struct roce_rx *rx, const uint8_t *buf,
         return RX_MALFORMED;
     }
     body = len - info->header_len_bytes;
-    if (body % 4 != 0 || body < rx->bth.pad_bytes) {
+    if (body % 4 != 0 || body < rx->bth.pad_bytes ||
+        ((info->flags & ROCE_NOTIFY) && body != ROCE_CNP_RESERVED)) {
         return RX_MALFORMED;
     }
     rx->flags = info->flags;
@@ -186,6 +191,21 @@ static bool qkey_fits(const struct roce_qp *qp, const struct roce_rx *rx)
     return deth_parse(&deth, rx->ext, DETH_LEN) && deth.qkey == qp->path.qkey;
 }
 
+/* Whoever may slow a QP down is its peer. */
+static enum rx_verdict judge_cnp(const struct rdma_objects *o,
+                                 const struct rdma_qp *rqp,
+                                 const struct roce_path *path,
+                                 const struct roce_rx *rx)
+{
+    if (rqp->type == VERBS_QP_UD) {
+        return RX_MALFORMED;
+    }
+    if (!pkey_fits(rx->bth.pkey)) {
+        return RX_KEY;
+    }
+    return address_fits(o, path, rx) ? RX_CNP : RX_ADDRESS;
+}
+
 static enum rx_verdict judge_qp(struct roce *roce, int slot,
                                 const struct roce_rx *rx)
 {
@@ -203,7 +223,7 @@ static enum rx_verdict judge_qp(struct roce *roce, int slot,
         return RX_NO_QP;
     }
     if (rx->flags & ROCE_NOTIFY) {
-        return RX_CNP;
+        return judge_cnp(o, rqp, &qp->path, rx);
     }
     if ((!is_ud && roce_opcode_transport(rx->bth.opcode) != ROCE_RC) ||
         is_ud != (rqp->type == VERBS_QP_UD)) {
@@ -230,8 +250,14 @@ static void rx_frame(struct roce *roce, unsigned int port,
         slot = rdma_qp_find(&roce->state->objects, rx.bth.dest_qp);
         verdict = judge_qp(roce, slot, &rx);
     }
+    if (rx.is_ce && verdict == RX_ACCEPT) {
+        roce_marked(roce, (uint32_t)slot, &rx);
+    }
     if (verdict != RX_ACCEPT) {
         roce_count(roce, (enum roce_counter)verdict_counter[verdict]);
+        if (verdict == RX_CNP) {
+            roce_cnp_rx(roce, (uint32_t)slot);
+        }
     } else if (rx.flags & ROCE_DETH) {
         roce_ud_rx(roce, (uint32_t)slot, &rx);
     } else if (rx.flags & ROCE_REQUEST) {

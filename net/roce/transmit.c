@@ -125,10 +125,61 @@ static void build_ud(struct roce *roce, struct burst *burst, uint32_t slot)
     }
 }
 
+static uint32_t frame_len(const struct frame_tx *tx)
+{
+    uint32_t len = (uint32_t)tx->head_len + tx->tail_len;
+
+    for (unsigned int i = 0; i < tx->num_pieces; i++) {
+        len += tx->pieces[i].len_bytes;
+    }
+    return len;
+}
+
+/*
+ * A QP whose rate is limited: as build_rc(), a packet at a time.  One that has
+ * to wait is given a turn when its next packet is due.
+ */
+static void build_paced(struct roce *roce, struct burst *burst, uint32_t slot)
+{
+    struct roce_qp *qp = roce_qp(roce, slot);
+    struct dcqcn *dcqcn = &qp->dcqcn;
+    unsigned int n = 0;
+
+    (void)build_some(roce, burst, slot, roce_reply_build, 1);
+    for (; n < ROCE_QUANTUM && burst->count < ROCE_BURST; n++) {
+        unsigned int at = burst->count;
+
+        if (!dcqcn_may_send(dcqcn, roce_line_kbps(roce), roce->now_ns)) {
+            timers_set(&roce->state->pacing, (uint16_t)slot, dcqcn->next_ns);
+            return;
+        }
+        if (build_some(roce, burst, slot, roce_response_build, 1) == 0 &&
+            build_some(roce, burst, slot, roce_request_build, 1) == 0) {
+            break;
+        }
+        if (dcqcn->is_limited) {
+            uint32_t len = frame_len(&burst->frames[at]);
+
+            burst->notes[at].len_bytes = len;
+            burst->notes[at].taken_ns = dcqcn_take(dcqcn, len, roce->now_ns);
+        }
+    }
+    (void)build_some(roce, burst, slot, roce_reply_build, 1);
+    if (n == ROCE_QUANTUM || burst->count == ROCE_BURST ||
+        roce_reads_wait(qp)) {
+        roce_schedule(roce, slot, ROCE_LIST_DATA);
+    }
+}
+
 static void build_rc(struct roce *roce, struct burst *burst, uint32_t slot)
 {
     const struct roce_qp *qp = roce_qp(roce, slot);
     unsigned int n;
+
+    if (qp->dcqcn.is_limited) {
+        build_paced(roce, burst, slot);
+        return;
+    }
 
     (void)build_some(roce, burst, slot, roce_response_build, ROCE_QUANTUM);
     (void)build_some(roce, burst, slot, roce_reply_build, 1);
@@ -151,7 +202,16 @@ static void take_turn(struct roce *roce, struct burst *burst,
     }
     if (port_of(roce, slot) != burst->port) {
         roce_schedule(roce, slot, list);
-    } else if (roce_is_paused(roce, burst->port, slot)) {
+        return;
+    }
+    if (roce_qp(roce, slot)->cnp_wanted) {
+        (void)build_some(roce, burst, slot, roce_cnp_build, 1);
+        if (burst->count == ROCE_BURST) {
+            roce_schedule(roce, slot, list); /* for what else it has */
+            return;
+        }
+    }
+    if (roce_is_paused(roce, burst->port, slot)) {
         if (rqp->type == VERBS_QP_UD) {
             roce->paused_ns[burst->port] = roce->now_ns;
         }
@@ -170,9 +230,12 @@ static void take_turn(struct roce *roce, struct burst *burst,
 
 static void note_sent(struct roce *roce, const struct roce_note *note)
 {
-    const struct roce_qp *qp = roce_qp(roce, note->slot);
+    struct roce_qp *qp = roce_qp(roce, note->slot);
 
     roce_count(roce, ROCE_TX_PACKETS);
+    if (note->len_bytes != 0) {
+        dcqcn_sent(&qp->dcqcn, roce_line_kbps(roce), note->len_bytes);
+    }
     switch (note->kind) {
     case ROCE_NOTE_REQUEST:
         if (note->again) {
@@ -195,6 +258,9 @@ static void note_sent(struct roce *roce, const struct roce_note *note)
     case ROCE_NOTE_UD:
         roce_ud_sent(roce, note->slot);
         break;
+    case ROCE_NOTE_CNP:
+        roce_count(roce, ROCE_NP_CNP_SENT);
+        break;
     default:
         break;
     }
@@ -207,6 +273,14 @@ static void note_undo(struct roce *roce, const struct roce_note *note)
     if (note->kind == ROCE_NOTE_REPLY) {
         roce_reply_undo(roce, note->slot, note);
         return;
+    }
+    if (note->kind == ROCE_NOTE_CNP) {
+        roce_qp(roce, note->slot)->cnp_wanted = true;
+        roce_schedule(roce, note->slot, ROCE_LIST_CONTROL);
+        return;
+    }
+    if (note->len_bytes != 0) {
+        dcqcn_undo(&roce_qp(roce, note->slot)->dcqcn, note->taken_ns);
     }
     if (state != VERBS_QPS_RTS &&
         !(state == VERBS_QPS_RTR && note->kind == ROCE_NOTE_RESPONSE)) {
@@ -324,10 +398,16 @@ void roce_timer(struct roce *roce, uint64_t now_ns)
             roce_completer_timer(roce, slot);
         }
     }
+    while (timers_expired(&roce->state->pacing, now_ns, &slot)) {
+        roce_schedule(roce, slot, ROCE_LIST_DATA);
+    }
     roce_settle(roce);
 }
 
 uint64_t roce_deadline(const struct roce *roce)
 {
-    return timers_next(&roce->state->timers);
+    uint64_t ack_ns = timers_next(&roce->state->timers);
+    uint64_t pacing_ns = timers_next(&roce->state->pacing);
+
+    return MIN(ack_ns, pacing_ns);
 }

@@ -105,7 +105,7 @@ struct verbs_ud_info {
     uint8_t port;
     uint8_t laddr;
     uint32_t src_qpn;
-    uint16_t vlan; /* 0xffff: untagged */
+    uint16_t vlan;    /* 0xffff: untagged */
     uint8_t priority; /* 802.1p that it came with; 0 untagged */
     bool is_v1;       /* RoCE v1 */
 };

@@ -288,6 +288,7 @@ static void test_init_writes_exactly_these_registers(void **state)
         {true, A_RNIC_HART_SIZES, 4 | 12 << 8 | 12 << 16},
         {true, A_RNIC_HART_ENABLE, 1},
         {false, A_RNIC_HART_ENABLE, 1},
+        {true, A_RNIC_ECN, 48 << 8 | 6 << 16},
         {true, A_RNIC_IRQ_ENABLE, 1},
         {true, A_RNIC_CTRL, 1},
     };

@@ -493,6 +493,7 @@ uint8_t bed_modify(struct bed_side *side, unsigned int n, uint8_t state,
                                                           : 7;
     args[RNIC_MOD_RNR_TIMER] = path->rnr_timer != 0 ? path->rnr_timer : 1;
     put_le16(args + RNIC_MOD_UDP_SPORT, 0xc123);
+    args[RNIC_MOD_ROCE] = side->bed->v1 ? RNIC_ROCE_V1 : RNIC_ROCE_V2;
     return bed_command(side, RNIC_CMD_QP_MODIFY, bed_qpn(side, n), args, NULL);
 }
 
@@ -556,6 +557,7 @@ void bed_post(struct bed_side *side, unsigned int n, const struct bed_wr *wr)
     memset(wqe, 0, RNIC_SWQE_LEN);
     wqe[RNIC_SWQE_OPCODE] = wr->opcode;
     wqe[RNIC_SWQE_FLAGS] = wr->flags;
+    wqe[RNIC_SWQE_UD_ROCE] = side->bed->v1 ? RNIC_ROCE_V1 : RNIC_ROCE_V2;
     put_le64(wqe + RNIC_SWQE_COOKIE, wr->cookie);
     put_le64(wqe + RNIC_SWQE_REMOTE_ADDR, BED_DATA_ADDR + wr->remote);
     put_le32(wqe + RNIC_SWQE_RKEY, wr->rkey != 0 ? wr->rkey : BED_REMOTE_KEY);

@@ -82,6 +82,7 @@ struct bed {
     void (*tap)(void *ctx, unsigned int from, const struct frame_tx *tx);
     void *tap_ctx;
     bool ipv6, vlan;
+    bool v1;           /* RoCE v1 */
     bool reload;       /* save and load each side after each step */
     unsigned int room; /* frames a port takes before it blocks; 0: all */
 };

@@ -16,7 +16,7 @@
 enum { LEN = 5000, RECVS = 24, STEP = 16384, ROUNDS = 3 };
 
 struct session {
-    bool ipv6, vlan;
+    bool ipv6, vlan, v1;
     uint8_t mtu;
     unsigned int batch;
     unsigned int room;
@@ -144,6 +144,7 @@ static unsigned int run_session(const struct session *session,
 
     bed->ipv6 = session->ipv6;
     bed->vlan = session->vlan;
+    bed->v1 = session->v1;
     bed->batch = session->batch;
     bed_start(bed);
     bed_connect(bed, 0,
@@ -191,6 +192,9 @@ static const struct session plain = {.mtu = 3, .batch = 8};
 static const struct session single = {.mtu = 3, .batch = 1};
 static const struct session tagged_v6 = {
     .mtu = 2, .batch = 64, .ipv6 = true, .vlan = true};
+static const struct session v1 = {.mtu = 3, .batch = 8, .v1 = true};
+static const struct session tagged_v1 = {
+    .mtu = 2, .batch = 8, .ipv6 = true, .vlan = true, .v1 = true};
 
 static void test_every_frame_may_be_lost(void **state)
 {
@@ -198,6 +202,7 @@ static void test_every_frame_may_be_lost(void **state)
     sweep(&plain, BED_DROP, 1);
     sweep(&single, BED_DROP, 1);
     sweep(&tagged_v6, BED_DROP, 1);
+    sweep(&v1, BED_DROP, 1);
 }
 
 static void test_every_five_frames_may_be_lost(void **state)
@@ -224,6 +229,7 @@ static void test_every_frame_may_be_spoiled(void **state)
 {
     (void)state;
     sweep(&plain, BED_SPOIL, 2);
+    sweep(&tagged_v1, BED_SPOIL, 2);
 }
 
 static void test_one_frame_in_twenty_is_lost(void **state)

@@ -32,7 +32,10 @@ uint32_t raw_build(struct bed *bed, const struct raw *raw, uint8_t *frame)
     uint32_t ext_len = header_len != 0 ? header_len - BTH_LEN : 0;
     uint32_t pad = -raw->len & 3;
     uint32_t udp_len = UDP_LEN + BTH_LEN + ext_len + raw->len + pad + ICRC_LEN;
-    uint8_t *ip = frame + ETH_LEN, *p = ip + IPV4_LEN + UDP_LEN + BTH_LEN;
+    struct eth eth = {
+        .type = ETHERTYPE_IPV4, .tagged = raw->is_tagged, .vlan = raw->vlan};
+    uint8_t *ip = frame + eth_header_len(&eth);
+    uint8_t *p = ip + IPV4_LEN + UDP_LEN + BTH_LEN;
     uint32_t icrc;
     struct bth bth = {
         .opcode = raw->opcode,
@@ -43,13 +46,14 @@ uint32_t raw_build(struct bed *bed, const struct raw *raw, uint8_t *frame)
         .psn = raw->psn,
     };
 
-    eth_emit(&(struct eth){.type = ETHERTYPE_IPV4}, frame);
+    eth_emit(&eth, frame);
     ipv4_emit(
         &(struct ipv4){.src = ip_addr_from_v4(
                            (0x0a000001u + (raw->port * 256u)) ^ raw->bad_src),
                        .dst = ip_addr_from_v4(
                            (0x0a000002u + (raw->port * 256u)) ^ raw->bad_dst),
                        .total_len_bytes = (uint16_t)(IPV4_LEN + udp_len),
+                       .tos = raw->tos,
                        .ttl = 64,
                        .protocol = IP_PROTOCOL_UDP},
         ip);
@@ -67,7 +71,7 @@ uint32_t raw_build(struct bed *bed, const struct raw *raw, uint8_t *frame)
     memset(p + ext_len + raw->len, 0, pad);
     icrc = icrc_add(icrc_begin_ipv4(ip), p, ext_len + raw->len + pad);
     icrc_emit(raw->bad_icrc ? ~icrc : icrc, p + ext_len + raw->len + pad);
-    return ETH_LEN + IPV4_LEN + udp_len;
+    return (uint32_t)eth_header_len(&eth) + IPV4_LEN + udp_len;
 }
 
 void raw_give(struct bed *bed, unsigned int port, const uint8_t *frame,

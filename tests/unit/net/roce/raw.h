@@ -25,6 +25,9 @@ struct raw {
     uint8_t bad_src, bad_dst; /* xored into the last address byte */
     uint8_t port;
     bool bad_icrc;
+    uint8_t tos;    /* DSCP and ECN */
+    bool is_tagged; /* with vlan */
+    uint16_t vlan;
 };
 
 struct raw_reply {

@@ -99,6 +99,9 @@ static uint32_t natural_len(uint8_t opcode)
 {
     uint32_t flags = roce_opcodes[opcode].flags;
 
+    if (flags & ROCE_NOTIFY) {
+        return 16; /* reserved bytes */
+    }
     return flags & (ROCE_READ_REQUEST | ROCE_ATOMIC) ? 0 : MTU;
 }
 

@@ -219,6 +219,152 @@ static void test_a_packet_in_every_state(void **state)
     }
 }
 
+/* A connection is of one VLAN: that of our address. */
+static void test_an_address_is_of_one_vlan(void **state)
+{
+    static const struct {
+        bool has_vlan, is_tagged; /* ours; the packet is */
+        uint16_t vlan;
+        bool fits;
+    } rows[] = {
+        {false, false, 0, true}, {false, true, 0, true}, /* priority tag */
+        {false, true, 7, false}, {true, false, 0, false},
+        {true, true, 0, false},  {true, true, 7, true},
+        {true, true, 8, false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct bed *bed = bed_new();
+        struct raw raw = good;
+
+        bed->vlan = rows[i].has_vlan;
+        bed_start(bed);
+        bed_connect(bed, 0, &(struct bed_path){.mtu = 1, .psn = RAW_PSN});
+        raw.is_tagged = rows[i].is_tagged;
+        raw.vlan = rows[i].vlan;
+        raw_send(bed, &raw);
+        assert_int_equal(bed_counter(&bed->side[1], RNIC_COUNT_RX_ADDRESS),
+                         !rows[i].fits);
+        assert_int_equal(bed->side[0].in_tail - bed->side[0].in_head,
+                         rows[i].fits);
+        bed_free(bed);
+    }
+}
+
+/* A QP hears its own kind only: v2 here, a v1 packet of the same QP there. */
+static void test_v1_and_v2_do_not_mix(void **state)
+{
+    (void)state;
+    for (unsigned int v1 = 0; v1 < 2; v1++) {
+        struct bed *bed = bed_new();
+        struct bed_wc wc;
+
+        bed->v1 = v1;
+        bed_start(bed);
+        bed_connect(bed, 0, &(struct bed_path){.retries = 1});
+        bed->side[1]
+            .rnic->state.roce.qps[bed_qpn(&bed->side[1], 0) & 0x7ff]
+            .path.is_v1 = !v1;
+        bed_send(&bed->side[0], 0,
+                 &(struct bed_wr){.opcode = RNIC_WR_WRITE, .len = 4});
+        bed_settle(bed);
+        assert_true(bed_poll(&bed->side[0], &wc));
+        assert_int_equal(wc.status, RNIC_WC_RETRY_EXCEEDED);
+        assert_int_equal(bed_counter(&bed->side[1], RNIC_COUNT_RX_ADDRESS), 2);
+        bed_free(bed);
+    }
+}
+
+/*
+ * The format: an Ethernet header, the GRH, and the BTH at byte 54; the GIDs of
+ * IPv4 addresses are IPv4-mapped (Linux: rdma_ip2gid()).
+ */
+static void check_v1_frame(void *ctx, unsigned int from,
+                           const struct frame_tx *tx)
+{
+    static const uint8_t grh[] = {
+        0x60, 0, 0, 0, 0,    32,   0x1b, 64,   0,  0, 0, 0, 0, 0,
+        0,    0, 0, 0, 0xff, 0xff, 10,   0,    0,  1, 0, 0, 0, 0,
+        0,    0, 0, 0, 0,    0,    0xff, 0xff, 10, 0, 0, 2};
+
+    if (from == 0) {
+        assert_int_equal(tx->head_len, 14 + 40 + BTH_LEN + RETH_LEN);
+        assert_int_equal(tx->head[12] << 8 | tx->head[13], 0x8915);
+        assert_int_equal(tx->head[14 + 5], 12 + 16 + 8 + 4);
+        assert_memory_equal(tx->head + 14, grh, 5);
+        assert_memory_equal(tx->head + 14 + 6, grh + 6, sizeof(grh) - 6);
+        assert_int_equal(tx->head[54], RC_WRITE_ONLY);
+        ++*(unsigned int *)ctx;
+    }
+}
+
+static void test_a_v1_frame_has_a_grh(void **state)
+{
+    struct bed *bed = bed_new();
+    unsigned int frames = 0;
+
+    (void)state;
+    bed->v1 = true;
+    bed->tap = check_v1_frame;
+    bed->tap_ctx = &frames;
+    bed_start(bed);
+    bed_connect(bed, 0, &(struct bed_path){0});
+    bed_fill(&bed->side[0], 0, 8, 1);
+    bed_send(&bed->side[0], 0,
+             &(struct bed_wr){.opcode = RNIC_WR_WRITE, .len = 8});
+    bed_settle(bed);
+    assert_int_equal(frames, 1);
+    assert_true(bed_same(bed, 0, 0, 8));
+    bed_free(bed);
+}
+
+/* Datagrams too; and whoever gets one learns of which kind it was. */
+static void test_v1_datagrams(void **state)
+{
+    (void)state;
+    for (unsigned int v1 = 0; v1 < 2; v1++) {
+        struct bed *bed = bed_new();
+        struct bed_wc wc;
+
+        bed->v1 = v1;
+        bed_start(bed);
+        bed_create_ud(&bed->side[0]);
+        bed_create_ud(&bed->side[1]);
+        bed_recv(&bed->side[1], BED_UD, 7, 0, 1000);
+        bed_fill(&bed->side[0], 0, 256, 3);
+        bed_send(&bed->side[0], BED_UD,
+                 &(struct bed_wr){.opcode = RNIC_WR_SEND, .len = 256});
+        bed_settle(bed);
+        assert_true(bed_poll(&bed->side[1], &wc));
+        assert_int_equal(wc.len, 64 + 256);
+        assert_true(bed_same(bed, 0, 64, 256));
+        assert_int_equal(*bed_data(&bed->side[1], RNIC_UD_ROCE), v1);
+        bed_free(bed);
+    }
+}
+
+static void test_every_truncated_v1_frame_is_refused(void **state)
+{
+    /* What test_a_v1_frame_has_a_grh() saw, cut: lengths are all that count. */
+    struct bed *bed = *state;
+    uint8_t frame[14 + 40 + 16] = {[12] = 0x89, 0x15, 0x60, [18] = 0, 16, 0x1b};
+
+    for (uint32_t len = 0; len <= sizeof(frame); len++) {
+        raw_give(bed, 0, frame, len);
+    }
+    frame[19] = 15; /* less than a BTH and an ICRC */
+    raw_give(bed, 0, frame, sizeof(frame));
+    frame[19] = 17; /* more than there is */
+    raw_give(bed, 0, frame, sizeof(frame));
+    frame[19] = 16;
+    frame[20] = 17; /* no BTH follows */
+    raw_give(bed, 0, frame, sizeof(frame));
+    assert_int_equal(bed_counter(&bed->side[1], RNIC_COUNT_RX_MALFORMED),
+                     sizeof(frame) + 3);
+    assert_int_equal(bed_counter(&bed->side[1], RNIC_COUNT_RX_BAD_ICRC), 1);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -230,6 +376,11 @@ int main(void)
         TEST(test_a_disabled_rnic_hears_nothing),
         TEST(test_an_address_may_move_to_the_other_port),
         TEST(test_a_packet_in_every_state),
+        TEST(test_an_address_is_of_one_vlan),
+        TEST(test_v1_and_v2_do_not_mix),
+        TEST(test_a_v1_frame_has_a_grh),
+        TEST(test_v1_datagrams),
+        TEST(test_every_truncated_v1_frame_is_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

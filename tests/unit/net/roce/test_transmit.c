@@ -211,6 +211,77 @@ static void test_a_frame_that_comes_back_from_a_send_is_dropped(void **state)
     assert_int_equal(bed_counter(side, RNIC_COUNT_RX_PACKETS), 0);
 }
 
+/* Its partner's PFC holds up one priority; the others do not notice. */
+static void test_a_paused_priority_waits_alone(void **state)
+{
+    struct bed *bed = *state;
+    struct bed_side *side = &bed->side[1];
+    uint8_t paused = BIT(3);
+    struct raw_reply reply;
+    unsigned int sent[2] = {0};
+
+    side->rnic->roce.sinks[0].paused = &paused;
+    for (unsigned int n = 0; n < 2; n++) {
+        uint32_t slot = bed_qpn(side, n) & 0x7ff;
+
+        side->rnic->state.roce.qps[slot].path.priority = n == 0 ? 3 : 4;
+        bed_send(side, n,
+                 &(struct bed_wr){.opcode = RNIC_WR_WRITE, .len = 40 * MTU});
+    }
+    run(side);
+    for (unsigned int i = 0; i < 40; i++) {
+        assert_true(raw_take(bed, &reply));
+        assert_int_equal(reply.bth.dest_qp, bed_qpn(&bed->side[0], 1));
+    }
+    raw_expect_silence(bed);
+    /* Its ACK timer does not run out, however long it takes. */
+    bed_send(side, 0, &(struct bed_wr){.opcode = RNIC_WR_WRITE, .len = 4});
+    for (unsigned int i = 0; i < 20 && side->timer_ns != UINT64_MAX; i++) {
+        assert_true(bed_tick(bed));
+        while (raw_take(bed, &reply)) {
+            assert_int_equal(reply.bth.dest_qp, bed_qpn(&bed->side[0], 1));
+        }
+    }
+    bed_reload(side);
+    side->rnic->roce.sinks[0].paused = &paused;
+    run(side);
+    while (raw_take(bed, &reply)) {
+        assert_int_equal(reply.bth.dest_qp, bed_qpn(&bed->side[0], 1));
+    }
+    assert_int_equal(bed_state(side, 0), RNIC_QPS_RTS);
+    paused = 0;
+    rnic_port_ready(side->rnic, 0);
+    run(side);
+    while (raw_take(bed, &reply)) {
+        sent[reply.bth.dest_qp != bed_qpn(&bed->side[0], 0)]++;
+    }
+    assert_int_equal(sent[0], 41);
+    side->rnic->roce.sinks[0].paused = NULL;
+}
+
+/* A queue pair that is destroyed while it waits leaves nothing behind. */
+static void test_a_paused_queue_pair_may_go(void **state)
+{
+    struct bed *bed = *state;
+    struct bed_side *side = &bed->side[1];
+    uint8_t paused = BIT(0);
+
+    side->rnic->roce.sinks[0].paused = &paused;
+    for (unsigned int n = 0; n < 3; n++) {
+        bed_send(side, n, &(struct bed_wr){.opcode = RNIC_WR_WRITE, .len = 4});
+    }
+    run(side);
+    raw_expect_silence(bed);
+    assert_int_equal(
+        bed_command(side, RNIC_CMD_QP_DESTROY, bed_qpn(side, 1), NULL, NULL),
+        RNIC_CMD_OK);
+    paused = 0;
+    rnic_port_ready(side->rnic, 0);
+    run(side);
+    assert_int_equal(bed->side[0].in_tail - bed->side[0].in_head, 2);
+    side->rnic->roce.sinks[0].paused = NULL;
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -223,6 +294,8 @@ int main(void)
         TEST(test_acknowledgements_go_ahead_of_data),
         TEST(test_nothing_of_a_destroyed_pair_leaves),
         TEST(test_a_frame_that_comes_back_from_a_send_is_dropped),
+        TEST(test_a_paused_priority_waits_alone),
+        TEST(test_a_paused_queue_pair_may_go),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

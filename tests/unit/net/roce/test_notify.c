@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Marks are answered with CNPs, and CNPs slow the queue pair that gets them. */
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "raw.h"
+
+enum { MTU = 256, CE = 3, ALL = 3 | 2 << 4 | 48 << 8 | 6 << 16 };
+
+static int setup(void **state)
+{
+    struct bed *bed = raw_bed(&(struct bed_path){0});
+
+    bed_create_ud(&bed->side[1]);
+    assert_true(rnic_write(bed->side[1].rnic, A_RNIC_ECN, ALL));
+    /* Nobody acknowledges here: no timeout is to disturb. */
+    bed->side[1].rnic->state.roce.qps[BED_SLOT + 1].path.ack_timeout = 0;
+    *state = bed;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    bed_free(*state);
+    return 0;
+}
+
+static uint64_t count(struct bed *bed, enum rnic_counter counter)
+{
+    return bed_counter(&bed->side[1], counter);
+}
+
+/* A WRITE of 8 bytes, its packet number `n` of the connection. */
+static struct raw write_of(uint32_t n, uint8_t tos)
+{
+    return (struct raw){.opcode = RC_WRITE_ONLY,
+                        .psn = RAW_PSN + n,
+                        .reth = {BED_DATA_ADDR, BED_REMOTE_KEY, 8},
+                        .len = 8,
+                        .tos = tos};
+}
+
+static void give(struct bed *bed, struct raw raw)
+{
+    raw_send(bed, &raw);
+}
+
+static void expect_cnp(struct bed *bed)
+{
+    struct raw_reply reply;
+
+    assert_true(raw_take(bed, &reply));
+    assert_int_equal(reply.bth.opcode, CNP_NOTIFY);
+    assert_int_equal(reply.bth.dest_qp, bed_qpn(&bed->side[0], 0));
+    raw_expect_silence(bed);
+}
+
+static void cnp(struct bed *bed)
+{
+    give(bed, (struct raw){.opcode = CNP_NOTIFY, .len = 16});
+}
+
+static void run(struct bed_side *side)
+{
+    while (side->deferred) {
+        side->deferred = false;
+        rnic_run(side->rnic);
+    }
+}
+
+static unsigned int take_all(struct bed *bed)
+{
+    struct raw_reply reply;
+    unsigned int n = 0;
+
+    while (raw_take(bed, &reply)) {
+        n++;
+    }
+    return n;
+}
+
+/*
+ * But for addresses, port and number it is what a ConnectX-4 Lx sends: scapy's
+ * test/contrib/roce.uts, "RoCE CNP captured on ConnectX-4 Lx".
+ */
+static void test_a_cnp_is_what_other_adapters_send(void **state)
+{
+    static const uint8_t connectx[] = {
+        0x45, 0xc2, 0x00, 0x3c, 0x71, 0x8c, 0x40, 0x00, 0x40, 0x11, 0x91, 0x61,
+        0x0a, 0x00, 0x11, 0x01, 0x0a, 0x00, 0x12, 0x01, 0x00, 0x00, 0x12, 0xb7,
+        0x00, 0x28, 0x00, 0x00, 0x81, 0x00, 0xff, 0xff, 0x40, 0x00, 0x01, 0x18,
+        0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+        0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00};
+    struct bed *bed = *state;
+    uint32_t qpn = bed_qpn(&bed->side[0], 0);
+    const struct bed_frame *frame;
+    uint8_t ip[sizeof(connectx)];
+
+    give(bed, write_of(0, CE));
+    assert_int_equal(bed->side[0].in_tail - bed->side[0].in_head, 1);
+    frame = &bed->side[0].in[bed->side[0].in_head % BED_FRAMES];
+    assert_int_equal(frame->len, 14 + sizeof(connectx) + 4);
+    memcpy(ip, frame->data + 14, sizeof(ip));
+    memcpy(ip + 4, connectx + 4, 2);    /* identification */
+    memcpy(ip + 10, connectx + 10, 12); /* checksum, addresses, port */
+    assert_int_equal(ip[33] << 16 | ip[34] << 8 | ip[35], qpn);
+    memcpy(ip + 33, connectx + 33, 3);
+    assert_memory_equal(ip, connectx, sizeof(connectx));
+    expect_cnp(bed);
+    assert_int_equal(count(bed, RNIC_COUNT_NP_CNP_SENT), 1);
+}
+
+static void test_marks_of_50_us_are_answered_with_one_cnp(void **state)
+{
+    struct bed *bed = *state;
+    uint64_t start_ns = bed->now_ns;
+
+    give(bed, write_of(0, CE));
+    expect_cnp(bed);
+    give(bed, write_of(1, CE));
+    bed->now_ns = start_ns + 49999;
+    give(bed, write_of(2, CE | 10 << 2));
+    raw_expect_silence(bed);
+    bed->now_ns = start_ns + 50000;
+    give(bed, write_of(3, 0));
+    give(bed, write_of(4, 1));
+    give(bed, write_of(5, 2));
+    raw_expect_silence(bed);
+    give(bed, write_of(6, CE));
+    expect_cnp(bed);
+    assert_int_equal(count(bed, RNIC_COUNT_NP_ECN_MARKED), 4);
+    assert_int_equal(count(bed, RNIC_COUNT_NP_CNP_SENT), 2);
+}
+
+/* A READ is answered by data, whose marks are the peer's to see. */
+static void test_only_what_carries_data_is_answered(void **state)
+{
+    struct bed *bed = *state;
+    struct raw_reply reply;
+
+    give(bed, (struct raw){.opcode = RC_READ_REQUEST,
+                           .psn = RAW_PSN,
+                           .reth = {BED_DATA_ADDR, BED_REMOTE_KEY, 8},
+                           .tos = CE});
+    assert_true(raw_take(bed, &reply));
+    assert_int_equal(reply.bth.opcode, RC_READ_RESPONSE_ONLY);
+    raw_expect_silence(bed);
+    assert_int_equal(count(bed, RNIC_COUNT_NP_ECN_MARKED), 1);
+    assert_int_equal(count(bed, RNIC_COUNT_NP_CNP_SENT), 0);
+}
+
+static void test_a_mark_out_of_order_is_answered_too(void **state)
+{
+    struct bed *bed = *state;
+    struct raw_reply reply;
+
+    give(bed, write_of(5, CE));
+    assert_true(raw_take(bed, &reply));
+    assert_int_equal(reply.bth.opcode, CNP_NOTIFY);
+    raw_expect(bed, AETH_NAK, AETH_NAK_PSN_SEQUENCE, RAW_PSN);
+}
+
+static void test_no_answers_when_they_are_off(void **state)
+{
+    struct bed *bed = *state;
+
+    assert_true(rnic_write(bed->side[1].rnic, A_RNIC_ECN, ALL & ~1));
+    give(bed, write_of(0, CE));
+    raw_expect_silence(bed);
+    assert_int_equal(count(bed, RNIC_COUNT_NP_ECN_MARKED), 1);
+}
+
+static void test_a_full_port_gets_the_cnp_once(void **state)
+{
+    struct bed *bed = *state;
+
+    bed->side[1].tx_room = 0;
+    give(bed, write_of(0, CE));
+    raw_expect_silence(bed);
+    assert_int_equal(count(bed, RNIC_COUNT_NP_CNP_SENT), 0);
+    bed->side[1].tx_room = UINT32_MAX;
+    rnic_port_ready(bed->side[1].rnic, 0);
+    run(&bed->side[1]);
+    expect_cnp(bed);
+    assert_int_equal(count(bed, RNIC_COUNT_NP_CNP_SENT), 1);
+}
+
+/* A paused queue pair's CNP has a priority of its own. */
+static void test_pauses_and_cnps(void **state)
+{
+    struct bed *bed = *state;
+    uint8_t paused = BIT(0);
+    struct raw raw = write_of(0, CE);
+
+    bed->side[1].rnic->roce.sinks[0].paused = &paused;
+    raw.ack_requested = true;
+    give(bed, raw);
+    expect_cnp(bed); /* the acknowledgement waits */
+    paused = BIT(6);
+    rnic_port_ready(bed->side[1].rnic, 0);
+    run(&bed->side[1]);
+    raw_expect(bed, AETH_ACK, AETH_CREDIT_UNLIMITED, RAW_PSN);
+    bed->now_ns += 60000;
+    give(bed, write_of(1, CE)); /* forgotten */
+    raw_expect_silence(bed);
+    paused = 0;
+    rnic_port_ready(bed->side[1].rnic, 0);
+    run(&bed->side[1]);
+    raw_expect_silence(bed);
+    bed->side[1].rnic->roce.sinks[0].paused = NULL;
+}
+
+/* ---- Received ones. */
+
+static void test_data_is_marked_as_ecn_capable(void **state)
+{
+    struct bed *bed = *state;
+    const struct bed_frame *frame;
+
+    /* A path has the code point of the time when it was made. */
+    assert_int_equal(
+        bed_modify(&bed->side[1], 0, RNIC_QPS_RESET, &(struct bed_path){0}),
+        RNIC_CMD_OK);
+    for (uint8_t next = RNIC_QPS_INIT; next <= RNIC_QPS_RTS; next++) {
+        assert_int_equal(
+            bed_modify(&bed->side[1], 0, next, &(struct bed_path){.mtu = 1}),
+            RNIC_CMD_OK);
+    }
+    bed_send(&bed->side[1], 0,
+             &(struct bed_wr){.opcode = RNIC_WR_WRITE, .len = 4});
+    run(&bed->side[1]);
+    frame = &bed->side[0].in[bed->side[0].in_head % BED_FRAMES];
+    assert_int_equal(frame->data[15], 2);
+    assert_int_equal(take_all(bed), 1);
+}
+
+static void test_a_cnp_slows_its_queue_pair(void **state)
+{
+    struct bed *bed = *state;
+    struct bed_side *side = &bed->side[1];
+    const uint64_t packet_ns = (14 + 28 + 12 + 256 + 4) * 8 * 100;
+    uint64_t start_ns;
+
+    for (unsigned int i = 0; i < 15; i++) { /* to the floor: 10 Mb/s */
+        cnp(bed);
+    }
+    assert_int_equal(count(bed, RNIC_COUNT_RX_CNP), 15);
+    assert_int_equal(count(bed, RNIC_COUNT_RP_CNP_HANDLED), 15);
+    start_ns = bed->now_ns;
+    bed_send(side, 0,
+             &(struct bed_wr){.opcode = RNIC_WR_WRITE, .len = 20 * MTU});
+    run(side);
+    assert_int_equal(take_all(bed), 1);
+    assert_in_range(side->timer_ns, start_ns + packet_ns,
+                    start_ns + packet_ns + 16 * 800);
+    for (unsigned int i = 0; i < 5; i++) { /* kept there */
+        bed->now_ns = side->timer_ns - 1;
+        rnic_timer(side->rnic);
+        raw_expect_silence(bed);
+        assert_true(bed_tick(bed));
+        cnp(bed);
+        assert_int_equal(take_all(bed), 1);
+    }
+    bed_reload(side); /* does not forget it */
+    run(side);
+    raw_expect_silence(bed);
+    assert_true(bed_tick(bed));
+    assert_int_equal(take_all(bed), 1);
+}
+
+/* 1000 packets of the floor's rate would take 265 ms. */
+static void test_without_further_cnps_it_recovers(void **state)
+{
+    struct bed *bed = *state;
+    struct bed_side *side = &bed->side[1];
+    uint64_t start_ns = bed->now_ns;
+    unsigned int sent = 0;
+
+    for (unsigned int i = 0; i < 15; i++) {
+        cnp(bed);
+    }
+    side->rnic->state.roce.window = 2000; /* nobody acknowledges them */
+    bed_send(side, 0,
+             &(struct bed_wr){.opcode = RNIC_WR_WRITE, .len = 1000 * MTU});
+    run(side);
+    for (sent = take_all(bed); sent < 1000; sent += take_all(bed)) {
+        assert_true(bed_tick(bed));
+        assert_true(bed->now_ns - start_ns < 10000000);
+    }
+    assert_true(bed->now_ns - start_ns > 1000000);
+    assert_int_equal(count(bed, RNIC_COUNT_RETRANSMITTED), 0);
+}
+
+static void test_read_responses_are_slowed_too(void **state)
+{
+    struct bed *bed = *state;
+
+    for (unsigned int i = 0; i < 15; i++) {
+        cnp(bed);
+    }
+    give(bed, (struct raw){.opcode = RC_READ_REQUEST,
+                           .psn = RAW_PSN,
+                           .reth = {BED_DATA_ADDR, BED_REMOTE_KEY, 4 * MTU}});
+    assert_int_equal(take_all(bed), 1);
+    for (unsigned int i = 0; i < 3; i++) {
+        assert_true(bed_tick(bed));
+        cnp(bed);
+        assert_int_equal(take_all(bed), 1);
+    }
+}
+
+/* What does not leave is not charged for. */
+static void test_a_full_port_does_not_slow_it_further(void **state)
+{
+    struct bed *bed = *state;
+    struct bed_side *side = &bed->side[1];
+    uint64_t next_ns;
+
+    for (unsigned int i = 0; i < 15; i++) {
+        cnp(bed);
+    }
+    next_ns = side->rnic->state.roce.qps[BED_SLOT + 1].dcqcn.next_ns;
+    side->tx_room = 0;
+    bed_send(side, 0, &(struct bed_wr){.opcode = RNIC_WR_WRITE, .len = MTU});
+    run(side);
+    raw_expect_silence(bed);
+    assert_int_equal(side->rnic->state.roce.qps[BED_SLOT + 1].dcqcn.next_ns,
+                     next_ns);
+    side->tx_room = UINT32_MAX;
+    rnic_port_ready(side->rnic, 0);
+    run(side);
+    assert_int_equal(take_all(bed), 1);
+}
+
+static void test_cnps_change_nothing_when_that_is_off(void **state)
+{
+    struct bed *bed = *state;
+    struct bed_side *side = &bed->side[1];
+
+    assert_true(rnic_write(side->rnic, A_RNIC_ECN, ALL & ~2));
+    cnp(bed);
+    assert_int_equal(count(bed, RNIC_COUNT_RX_CNP), 1);
+    assert_int_equal(count(bed, RNIC_COUNT_RP_CNP_HANDLED), 0);
+    bed_send(side, 0,
+             &(struct bed_wr){.opcode = RNIC_WR_WRITE, .len = 50 * MTU});
+    run(side);
+    assert_int_equal(take_all(bed), 50);
+}
+
+static void test_only_a_peer_s_cnp_counts(void **state)
+{
+    static const struct {
+        struct raw raw;
+        uint8_t counter;
+    } rows[] = {
+        {{.len = 16, .bad_src = 1}, RNIC_COUNT_RX_ADDRESS},
+        {{.len = 16, .bad_dst = 1}, RNIC_COUNT_RX_ADDRESS},
+        {{.len = 16, .pkey = 0x1234}, RNIC_COUNT_RX_KEY},
+        {{.len = 16, .qpn = 1}, RNIC_COUNT_RX_MALFORMED}, /* datagrams */
+        {{.len = 16, .qpn = 1000}, RNIC_COUNT_RX_NO_QP},
+        {{.len = 16, .bad_icrc = true}, RNIC_COUNT_RX_BAD_ICRC},
+        {{.len = 0}, RNIC_COUNT_RX_MALFORMED},
+        {{.len = 12}, RNIC_COUNT_RX_MALFORMED},
+        {{.len = 20}, RNIC_COUNT_RX_MALFORMED},
+    };
+    struct bed *bed = *state;
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct raw raw = rows[i].raw;
+        uint64_t before = count(bed, (enum rnic_counter)rows[i].counter);
+
+        raw.opcode = CNP_NOTIFY;
+        raw_send(bed, &raw);
+        assert_int_equal(count(bed, (enum rnic_counter)rows[i].counter),
+                         before + 1);
+    }
+    assert_int_equal(count(bed, RNIC_COUNT_RX_CNP), 0);
+    assert_int_equal(count(bed, RNIC_COUNT_RP_CNP_HANDLED), 0);
+}
+
+static void test_registers_keep_what_they_can(void **state)
+{
+    struct bed *bed = *state;
+    struct rnic *rnic = bed->side[1].rnic;
+
+    assert_int_equal(rnic_read(rnic, A_RNIC_ECN), ALL);
+    assert_true(rnic_write(rnic, A_RNIC_ECN, 3 << 4));
+    assert_int_equal(rnic_read(rnic, A_RNIC_ECN), ALL);
+    assert_true(rnic_write(rnic, A_RNIC_LINE_RATE, 10000));
+    assert_true(rnic_write(rnic, A_RNIC_LINE_RATE, 0));
+    assert_int_equal(rnic_read(rnic, A_RNIC_LINE_RATE), 10000);
+    assert_true(rnic_write(rnic, A_RNIC_CTRL, R_RNIC_CTRL_RESET_MASK));
+    assert_int_equal(rnic_read(rnic, A_RNIC_LINE_RATE), 25000);
+    assert_int_equal(rnic_read(rnic, A_RNIC_ECN), 48 << 8 | 6 << 16);
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(test_a_cnp_is_what_other_adapters_send),
+        TEST(test_marks_of_50_us_are_answered_with_one_cnp),
+        TEST(test_only_what_carries_data_is_answered),
+        TEST(test_a_mark_out_of_order_is_answered_too),
+        TEST(test_no_answers_when_they_are_off),
+        TEST(test_a_full_port_gets_the_cnp_once),
+        TEST(test_pauses_and_cnps),
+        TEST(test_data_is_marked_as_ecn_capable),
+        TEST(test_a_cnp_slows_its_queue_pair),
+        TEST(test_without_further_cnps_it_recovers),
+        TEST(test_read_responses_are_slowed_too),
+        TEST(test_a_full_port_does_not_slow_it_further),
+        TEST(test_cnps_change_nothing_when_that_is_off),
+        TEST(test_only_a_peer_s_cnp_counts),
+        TEST(test_registers_keep_what_they_can),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
