@@ -112,13 +112,17 @@ static void sntp_start(struct services *services,
     ASSERT(sntp_init(&services->sntp, &sntp, services->now_us));
 }
 
-static void leased(void *ctx, uint8_t port, const struct dhcp_lease *lease)
+/* A renewal that changes nothing is nothing to tell of. */
+static void log_lease(struct services *services, uint8_t port,
+                      const struct dhcp_lease *lease)
 {
-    static const struct ip_addr none;
-    struct services *services = ctx;
+    const struct dhcp_lease *was = &services->lease[port];
 
     if (lease == NULL) {
         log_line(services->log, "dhcp: port %u: the lease has ended", port);
+    } else if (ip_addr_equal(&lease->ip, &was->ip) &&
+               lease->lease_s == was->lease_s) {
+        return;
     } else if (lease->lease_s == DHCP_FOREVER) {
         log_line(services->log, "dhcp: port %u: %s/%u for ever", port,
                  ip_text(&lease->ip).text, lease->prefix_bits);
@@ -126,12 +130,22 @@ static void leased(void *ctx, uint8_t port, const struct dhcp_lease *lease)
         log_line(services->log, "dhcp: port %u: %s/%u for %u s", port,
                  ip_text(&lease->ip).text, lease->prefix_bits, lease->lease_s);
     }
-    services->ntp_server[port] = lease != NULL ? lease->ntp_server : none;
+}
+
+static void leased(void *ctx, uint8_t port, const struct dhcp_lease *lease)
+{
+    static const struct dhcp_lease none;
+    struct services *services = ctx;
+
+    log_lease(services, port, lease);
+    services->lease[port] = lease != NULL ? *lease : none;
     if (!services->has_sntp_server) {
-        bool is_first = !ip_addr_is_unspecified(&services->ntp_server[0]);
+        const struct ip_addr *first = &services->lease[0].ntp_server;
 
         sntp_set_server(&services->sntp,
-                        &services->ntp_server[is_first ? 0 : 1],
+                        !ip_addr_is_unspecified(first)
+                            ? first
+                            : &services->lease[1].ntp_server,
                         services->now_us);
     }
 }

@@ -37,7 +37,7 @@ struct services {
     struct lldp_agent lldp;
     struct sntp_client sntp;
     struct dhcp_client dhcp;
-    struct ip_addr ntp_server[NET_PORTS]; /* of leases */
+    struct dhcp_lease lease[NET_PORTS]; /* zero: none */
     bool has_sntp_server;                 /* of our own */
     uint32_t address_changes;             /* that LLDP knows */
     bool is_synchronised;                 /* said in the log */

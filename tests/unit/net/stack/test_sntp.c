@@ -302,6 +302,35 @@ static void test_sntp_without_server_does_nothing(void **state)
     world_free(w);
 }
 
+static void test_another_server_is_asked_at_once(void **state)
+{
+    struct bed *bed = bed_asking(64);
+    struct ip_addr other = ip_addr_from_v4(0x0a000007);
+    struct ip_addr us = ip_addr_from_v4(0x0a000002);
+    static const struct ip_addr none;
+    unsigned sent = bed->w->sent_count;
+    uint8_t arp[64];
+
+    (void)state;
+    sntp_set_server(&bed->client, &host4, bed->w->now_us); /* no other */
+    assert_int_equal(bed->client.state, SNTP_ASKING);
+    sntp_set_server(&bed->client, &other, bed->w->now_us);
+    run(bed, SNTP_WAIT_US);
+    assert_true(world_input(bed->w, 0, arp,
+                            make_arp(arp, ARP_REPLY, &other_mac, &other, &us)));
+    run(bed, SNTP_WAIT_US);
+    assert_int_equal(bed->w->sent_count, sent + 2); /* ARP, then the question */
+    assert_int_equal(bed->client.state, SNTP_ASKING);
+    sntp_set_server(&bed->client, &none, bed->w->now_us);
+    assert_int_equal(bed->client.state, SNTP_IDLE);
+    sntp_link_up(&bed->client, bed->w->now_us);
+    run(bed, 100 * (uint64_t)SECOND);
+    assert_int_equal(sntp_counter_read(&bed->client, SNTP_QUESTIONS), 2);
+    sntp_set_server(&bed->client, &host4, bed->w->now_us);
+    assert_int_equal(bed->client.state, SNTP_RESTING);
+    bed_free(bed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -311,6 +340,7 @@ int main(void)
         cmocka_unit_test(test_sntp_obeys_kisses_of_death),
         cmocka_unit_test(test_sntp_asks_less_often_who_does_not_answer),
         cmocka_unit_test(test_sntp_without_server_does_nothing),
+        cmocka_unit_test(test_another_server_is_asked_at_once),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
