@@ -10,7 +10,9 @@
     X(roce_send) \
     X(roce_rdma) \
     X(roce_header) \
-    X(roce_requester)
+    X(roce_requester) \
+    X(cm_req) \
+    X(cm_states)
 /* clang-format on */
 
 #define DECLARE(name) extern const struct conf_tests conf_tests_##name;

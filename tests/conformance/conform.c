@@ -412,10 +412,9 @@ static void take_in(struct conf *conf, unsigned int port, const uint8_t *data,
     *conf->rx_tail = rx;
     conf->rx_tail = &rx->next;
     answer_for_peers(conf, &rx->packet);
-    for (unsigned int i = 0; i < CONF_LISTENERS; i++) {
-        if (conf->listeners[i].packet != NULL) {
-            conf->listeners[i].packet(conf->listeners[i].ctx, &rx->packet);
-        }
+    for (struct conf_listener *to = conf->listeners; to != NULL;
+         to = to->next) {
+        to->packet(to->ctx, &rx->packet);
     }
     if (conf->host != NULL) {
         hw_port_rx(&conf->host->machine.ports[port], &frame, 1);
@@ -605,7 +604,7 @@ bool conf_begin(struct conf *conf)
     conf->steps = 0;
     conf->reason[0] = '\0';
     conf->generation++;
-    memset(conf->listeners, 0, sizeof(conf->listeners));
+    conf->listeners = NULL;
     memset(conf->has_peer, 0, sizeof(conf->has_peer));
     for (unsigned int i = 0; i < CONF_PORTS; i++) {
         conf->wires[i] = (struct conf_wire){
@@ -782,24 +781,14 @@ void conf_set_filter(struct conf *conf, conf_filter_fn *filter, void *ctx)
     conf->filter_ctx = ctx;
 }
 
-void conf_listen(struct conf *conf, const struct conf_listener *listener)
+void conf_listen(struct conf *conf,
+                 void (*packet)(void *ctx, const struct packet *packet),
+                 void *ctx)
 {
-    for (unsigned int i = 0; i < CONF_LISTENERS; i++) {
-        if (conf->listeners[i].packet == NULL) {
-            conf->listeners[i] = *listener;
-            return;
-        }
-    }
-    ASSERT(false); /* a test with that many: raise CONF_LISTENERS */
-}
+    struct conf_listener *listener = conf_alloc(conf, sizeof(*listener));
 
-void conf_unlisten(struct conf *conf, void *ctx)
-{
-    for (unsigned int i = 0; i < CONF_LISTENERS; i++) {
-        if (conf->listeners[i].ctx == ctx) {
-            conf->listeners[i] = (struct conf_listener){0};
-        }
-    }
+    *listener = (struct conf_listener){conf->listeners, packet, ctx};
+    conf->listeners = listener;
 }
 
 /* ---- Peers. */

@@ -12,7 +12,6 @@ enum {
     CONF_STEPS_MAX = 400, /* lines; the first and the last of them are kept */
     CONF_STEP_LEN = 240,
     CONF_CONSOLE_LEN = 32768,
-    CONF_LISTENERS = 16,
 };
 
 enum conf_outcome { CONF_PASSED, CONF_FAILED, CONF_NA, CONF_NOT_RUN };
@@ -43,6 +42,7 @@ struct conf_wire {
 
 /* Somebody who looks at each packet as it comes, before the queue. */
 struct conf_listener {
+    struct conf_listener *next;
     void (*packet)(void *ctx, const struct packet *packet);
     void *ctx;
 };
@@ -76,7 +76,7 @@ struct conf {
     uint64_t frames; /* through the filter */
     conf_filter_fn *filter;
     void *filter_ctx;
-    struct conf_listener listeners[CONF_LISTENERS];
+    struct conf_listener *listeners;
     unsigned int num_rcs;
     struct conf_peer peers[CONF_PORTS][CONF_PEERS];
     bool has_peer[CONF_PORTS][CONF_PEERS];
@@ -93,9 +93,10 @@ struct conf {
 MUST_USE bool conf_begin(struct conf *conf);
 void conf_end(struct conf *conf);
 
-/** Called for every packet until conf_unlisten(). */
-void conf_listen(struct conf *conf, const struct conf_listener *listener);
-void conf_unlisten(struct conf *conf, void *ctx);
+/** Called for every packet until the test's end. */
+void conf_listen(struct conf *conf,
+                 void (*packet)(void *ctx, const struct packet *packet),
+                 void *ctx);
 
 /** "sent" or "got" and the packet in words. */
 void conf_note_packet(struct conf *conf, const char *what,

@@ -135,10 +135,10 @@ struct packet_roce {
     uint8_t transport_version;
     bool is_pkey_zero;
     int udp_len_delta, ip_len_delta;
-    uint16_t udp_checksum;   /* IPv4: as is; 0: none */
-    size_t cut_bytes;        /* taken from the frame's end, lengths kept */
-    const uint8_t *ext;      /* instead of the headers above */
-    size_t ext_len;          /* with ext */
+    uint16_t udp_checksum; /* IPv4: as is; 0: none */
+    size_t cut_bytes;      /* taken from the frame's end, lengths kept */
+    const uint8_t *ext;    /* instead of the headers above */
+    size_t ext_len;        /* with ext */
 };
 
 size_t packet_roce(uint8_t *frame, const struct packet_path *path,

@@ -243,7 +243,7 @@ struct rc *rc_new(struct conf *conf, const struct rc_config *config)
     rc->rkey = MEMORY_KEY + number;
     rc->mem = conf_alloc(conf, RC_MEMORY);
     rc->cid = 1;
-    conf_listen(conf, &(struct conf_listener){on_packet, rc});
+    conf_listen(conf, on_packet, rc);
     return rc;
 }
 

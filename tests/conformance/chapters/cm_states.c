@@ -1,0 +1,582 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The life of a connection: each message lost, doubled, late, forged.
+ * Spec: IBTA Vol 1 12.9 (states), 12.9.8 (stale connections, time-outs).
+ */
+#include <string.h>
+
+#include "cm_lib.h"
+#include "lib/bytes.h"
+
+static struct rc_config plain(void)
+{
+    return (struct rc_config){0};
+}
+
+/* A REQ whose answers the target waits for 17 ms, `retries` times. */
+static struct cm_bent *impatient(struct conf *conf, uint8_t retries)
+{
+    struct cm_bent *bent = cm_bent_new(conf, &(struct rc_config){0});
+
+    bent->req.local_cm_timeout = CM_SHORT_TIMEOUT;
+    bent->req.max_cm_retries = retries;
+    return bent;
+}
+
+static struct nvme_sqe keep_alive(void)
+{
+    return (struct nvme_sqe){.opcode = ADMIN_KEEP_ALIVE};
+}
+
+/* The connection carries commands: any answer to one will do. */
+static void expect_works(struct rc *rc)
+{
+    struct nvme_sqe sqe = keep_alive();
+    uint16_t cid;
+
+    cid = rc_send_capsule(rc, &sqe, NULL, NULL, 0);
+    (void)cid;
+    rc_expect_ack(rc, rc->psn - 1);
+}
+
+/* ---- REQ and REP. */
+
+static void req_again(struct conf *conf)
+{
+    struct cm_bent *bent = cm_bent_new(conf, &(struct rc_config){0});
+    struct cm_rep first;
+
+    rc_send_req(bent->rc, &bent->req);
+    rc_take_rep(bent->rc);
+    first = bent->rc->rep;
+    rc_send_req(bent->rc, &bent->req);
+    rc_take_rep(bent->rc);
+    conf_equal(conf, "QPN of the second REP", bent->rc->rep.local_qpn,
+               first.local_qpn);
+    conf_equal(conf, "communication id", bent->rc->rep.local_comm_id,
+               first.local_comm_id);
+    conf_equal(conf, "starting PSN", bent->rc->rep.starting_psn,
+               first.starting_psn);
+    rc_send_rtu(bent->rc);
+    expect_works(bent->rc);
+    rc_close(bent->rc);
+}
+
+static void req_twice_at_once(struct conf *conf)
+{
+    struct cm_bent *bent = cm_bent_new(conf, &(struct rc_config){0});
+    struct cm_rep first;
+
+    rc_send_req(bent->rc, &bent->req);
+    rc_send_req(bent->rc, &bent->req);
+    rc_take_rep(bent->rc);
+    first = bent->rc->rep;
+    if (rc_take_cm_within(bent->rc, CM_REP, CM_QUIET_US) != NULL) {
+        conf_note(conf, "both were answered");
+    }
+    conf_equal(conf, "QPN", bent->rc->rep.local_qpn, first.local_qpn);
+    rc_send_rtu(bent->rc);
+    expect_works(bent->rc);
+    rc_close(bent->rc);
+}
+
+static void req_after_rtu(struct conf *conf)
+{
+    struct cm_bent *bent = cm_bent_new(conf, &(struct rc_config){0});
+
+    rc_send_req(bent->rc, &bent->req);
+    rc_take_rep(bent->rc);
+    rc_send_rtu(bent->rc);
+    expect_works(bent->rc);
+    rc_send_req(bent->rc, &bent->req); /* a late copy */
+    conf_pass(conf, CM_QUIET_US);
+    expect_works(bent->rc);
+    rc_close(bent->rc);
+}
+
+static void rep_again(struct conf *conf)
+{
+    struct cm_bent *bent = impatient(conf, 3);
+    const struct packet *first, *again;
+
+    rc_send_req(bent->rc, &bent->req);
+    first = rc_take_cm(bent->rc, CM_REP);
+    again = rc_take_cm(bent->rc, CM_REP);
+    conf_same(conf, "the REP sent again", again->cm, first->cm, MAD_DATA_LEN);
+    conf_check(conf,
+               again->time_us - first->time_us >= CM_SHORT_TIMEOUT_US * 9 / 10,
+               "sent again before our response timeout");
+    rc_send_rej(bent->rc, CM_ANSWERS_REP, CM_REJ_CONSUMER);
+}
+
+static void rep_retries(struct conf *conf)
+{
+    struct cm_bent *bent = impatient(conf, 2);
+    struct cm_rej rej;
+
+    rc_send_req(bent->rc, &bent->req);
+    for (unsigned int i = 0; i < 3; i++) {
+        rc_take_cm(bent->rc, CM_REP);
+    }
+    rc_take_rej(bent->rc, &rej);
+    conf_equal(conf, "REJ reason (4: time-out)", rej.reason, CM_REJ_TIMEOUT);
+    rc_expect_no_cm(bent->rc, CM_REP, CM_QUIET_US);
+    conf_expect_alive(conf);
+}
+
+static void rep_mra(struct conf *conf)
+{
+    struct cm_bent *bent = impatient(conf, 1);
+    struct cm_mra mra = {.message = CM_ANSWERS_REP, .service_timeout = 15};
+    uint8_t body[MAD_DATA_LEN];
+
+    rc_send_req(bent->rc, &bent->req);
+    rc_take_rep(bent->rc);
+    mra.local_comm_id = bent->rc->comm_id;
+    mra.remote_comm_id = bent->rc->target_comm_id;
+    cm_mra_emit(&mra, body);
+    rc_send_mad(bent->rc, CM_MRA, body);
+    /* 134 ms of patience: silence where a REP would have come. */
+    rc_expect_no_cm(bent->rc, CM_REP, 3 * CM_SHORT_TIMEOUT_US);
+    rc_send_rtu(bent->rc);
+    expect_works(bent->rc);
+    rc_close(bent->rc);
+}
+
+static void rep_rejected(struct conf *conf)
+{
+    struct cm_bent *bent = impatient(conf, 3);
+
+    rc_send_req(bent->rc, &bent->req);
+    rc_take_rep(bent->rc);
+    rc_send_rej(bent->rc, CM_ANSWERS_REP, CM_REJ_CONSUMER);
+    rc_expect_no_cm(bent->rc, CM_REP, 4 * CM_SHORT_TIMEOUT_US);
+    conf_expect_alive(conf);
+}
+
+static void data_before_rtu(struct conf *conf)
+{
+    struct cm_bent *bent = impatient(conf, 15);
+
+    rc_send_req(bent->rc, &bent->req);
+    rc_take_rep(bent->rc);
+    expect_works(bent->rc); /* the RTU was lost: data says it too */
+    conf_flush(conf);
+    rc_expect_no_cm(bent->rc, CM_REP, 4 * CM_SHORT_TIMEOUT_US);
+    rc_close(bent->rc);
+}
+
+static void rtu_twice(struct conf *conf)
+{
+    struct rc_config config = plain();
+    struct rc *rc = rc_open(conf, &config);
+
+    rc_send_rtu(rc);
+    rc_send_rtu(rc);
+    expect_works(rc);
+    rc_close(rc);
+}
+
+static void rtu_forged(struct conf *conf)
+{
+    struct cm_bent *bent = impatient(conf, 3);
+
+    rc_send_req(bent->rc, &bent->req);
+    rc_take_rep(bent->rc);
+    bent->rc->comm_id ^= 0x40; /* somebody else's */
+    rc_send_rtu(bent->rc);
+    bent->rc->comm_id ^= 0x40;
+    rc_take_cm(bent->rc, CM_REP); /* not established by it: sent again */
+    rc_send_rej(bent->rc, CM_ANSWERS_REP, CM_REJ_CONSUMER);
+}
+
+/* ---- Stale connections. */
+
+static void stale_qpn(struct conf *conf)
+{
+    struct rc_config config = plain();
+    struct rc *old = rc_open(conf, &config);
+    struct cm_bent *bent = cm_bent_new(conf, &config);
+    struct cm_rej rej;
+
+    /* The host has crashed and starts again with the queue pair it had. */
+    bent->req.local_qpn = old->qpn;
+    bent->req.local_ca_guid = (uint64_t)0x02 << 56 | old->qpn;
+    bent->rc->qpn = old->qpn;
+    rc_send_req(bent->rc, &bent->req);
+    if (rc_take_cm_within(bent->rc, CM_REP, CM_QUIET_US) != NULL) {
+        conf_note(conf, "the new connection takes the old one's place");
+    } else {
+        rc_take_rej(bent->rc, &rej);
+        conf_equal(conf, "REJ reason (10: stale)", rej.reason,
+                   CM_REJ_STALE_CONNECTION);
+    }
+    conf_expect_alive(conf);
+}
+
+static void stale_comm_id(struct conf *conf)
+{
+    struct rc_config config = plain();
+    struct rc *old = rc_open(conf, &config);
+    struct cm_bent *bent = cm_bent_new(conf, &config);
+
+    /* The same id for another connection: the old one is over. */
+    bent->req.local_comm_id = old->comm_id;
+    bent->req.local_ca_guid = (uint64_t)0x02 << 56 | old->qpn;
+    bent->rc->comm_id = old->comm_id;
+    rc_send_req(bent->rc, &bent->req);
+    conf_pass(conf, CM_QUIET_US);
+    conf_flush(conf);
+    old->answers = false;
+    rc_send(old, RC_SEND_ONLY, NULL, 64, true);
+    rc_expect_silence(old, CM_QUIET_US);
+    conf_expect_alive(conf);
+}
+
+static void other_host_same_id(struct conf *conf)
+{
+    struct rc_config config = plain(), other = {.peer = 1};
+    struct rc *a = rc_open(conf, &config);
+    struct cm_bent *bent = cm_bent_new(conf, &other);
+
+    /* Ids are the host's own: two hosts may have the same. */
+    bent->req.local_comm_id = a->comm_id;
+    bent->rc->comm_id = a->comm_id;
+    conf_flush(conf);
+    rc_send_req(bent->rc, &bent->req);
+    rc_take_rep(bent->rc);
+    rc_send_rtu(bent->rc);
+    expect_works(a);
+    expect_works(bent->rc);
+    rc_close(bent->rc);
+    rc_close(a);
+}
+
+/* ---- DREQ and DREP. */
+
+static void dreq(struct conf *conf)
+{
+    struct rc_config config = plain();
+    struct rc *rc = rc_open(conf, &config);
+    const struct packet *drep;
+
+    rc_send_dreq(rc);
+    drep = rc_take_cm(rc, CM_DREP);
+    conf_equal(conf, "local id of the DREP",
+               get_be32(drep->cm + CM_DREP_LOCAL_COMM_ID), rc->target_comm_id);
+    conf_equal(conf, "transaction id", drep->mad.transaction_id, rc->tid);
+    conf_flush(conf);
+    rc_send(rc, RC_SEND_ONLY, NULL, 64, true);
+    rc_expect_silence(rc, CM_QUIET_US);
+}
+
+static void dreq_again(struct conf *conf)
+{
+    struct rc_config config = plain();
+    struct rc *rc = rc_open(conf, &config);
+
+    for (unsigned int i = 0; i < 3; i++) {
+        rc_send_dreq(rc);
+        rc_take_cm(rc, CM_DREP);
+    }
+    conf_expect_alive(conf);
+}
+
+static void dreq_unknown(struct conf *conf)
+{
+    struct rc *rc = rc_new(conf, &(struct rc_config){0});
+
+    rc->target_comm_id = 0x12345678;
+    rc->target_qpn = 0x1234;
+    rc_send_dreq(rc);
+    /* A DREP frees a peer whose own DREP was lost; silence is allowed. */
+    if (rc_take_cm_within(rc, CM_DREP, CM_QUIET_US) == NULL) {
+        conf_note(conf, "not answered");
+    }
+    conf_expect_alive(conf);
+}
+
+static void dreq_other_qpn(struct conf *conf)
+{
+    struct rc_config config = plain();
+    struct rc *rc = rc_open(conf, &config);
+
+    rc->target_qpn ^= 1;
+    rc_send_dreq(rc);
+    rc->target_qpn ^= 1;
+    conf_pass(conf, CM_QUIET_US);
+    expect_works(rc);
+    rc_close(rc);
+}
+
+static void dreq_other_host(struct conf *conf)
+{
+    struct rc_config config = plain();
+    struct rc *rc = rc_open(conf, &config);
+    uint32_t own = rc->comm_id;
+
+    rc->comm_id ^= 0x1000;
+    rc_send_dreq(rc);
+    rc->comm_id = own;
+    conf_pass(conf, CM_QUIET_US);
+    expect_works(rc);
+    rc_close(rc);
+}
+
+static void dreq_before_rtu(struct conf *conf)
+{
+    struct cm_bent *bent = cm_bent_new(conf, &(struct rc_config){0});
+
+    rc_send_req(bent->rc, &bent->req);
+    rc_take_rep(bent->rc);
+    rc_close(bent->rc);
+    conf_expect_alive(conf);
+}
+
+static void rej_when_established(struct conf *conf)
+{
+    struct rc_config config = plain();
+    struct rc *rc = rc_open(conf, &config);
+
+    rc_send_rej(rc, CM_ANSWERS_OTHER, CM_REJ_TIMEOUT);
+    conf_pass(conf, CM_QUIET_US);
+    conf_expect_alive(conf);
+}
+
+/* The target's own DREQ: to a queue pair that it took down itself. */
+static struct rc *make_it_end(struct conf *conf, uint8_t retries)
+{
+    struct cm_bent *bent = impatient(conf, retries);
+
+    rc_send_req(bent->rc, &bent->req);
+    rc_take_rep(bent->rc);
+    rc_send_rtu(bent->rc);
+    /* A capsule shorter than an SQE ends the association: 2.1 of Fabrics. */
+    rc_send(bent->rc, RC_SEND_ONLY, "too short", 9, true);
+    return bent->rc;
+}
+
+static void dreq_from_target(struct conf *conf)
+{
+    struct rc *rc = make_it_end(conf, 15);
+    const struct packet *dreq = rc_take_cm(rc, CM_DREQ);
+    struct cm_dreq parsed;
+
+    conf_check(conf, cm_dreq_parse(&parsed, dreq->cm, MAD_DATA_LEN),
+               "the DREQ cannot be read");
+    conf_equal(conf, "remote QPN: ours", parsed.remote_qpn, rc->qpn);
+    conf_equal(conf, "local id", parsed.local_comm_id, rc->target_comm_id);
+    rc->tid = dreq->mad.transaction_id;
+    rc_send_drep(rc);
+    conf_flush(conf);
+    rc_expect_no_cm(rc, CM_DREQ, 3 * CM_SHORT_TIMEOUT_US);
+}
+
+static void dreq_repeated(struct conf *conf)
+{
+    struct rc *rc = make_it_end(conf, 3);
+    const struct packet *first = rc_take_cm(rc, CM_DREQ);
+    const struct packet *again = rc_take_cm(rc, CM_DREQ);
+
+    conf_same(conf, "the DREQ sent again", again->cm, first->cm, MAD_DATA_LEN);
+    rc->tid = first->mad.transaction_id;
+    rc_send_drep(rc);
+}
+
+static void dreq_retries(struct conf *conf)
+{
+    struct rc *rc = make_it_end(conf, 2);
+
+    for (unsigned int i = 0; i < 3; i++) {
+        rc_take_cm(rc, CM_DREQ);
+    }
+    rc_expect_no_cm(rc, CM_DREQ, 4 * CM_SHORT_TIMEOUT_US);
+    conf_expect_alive(conf);
+}
+
+static void dreq_crossing(struct conf *conf)
+{
+    struct rc *rc = make_it_end(conf, 15);
+
+    rc_take_cm(rc, CM_DREQ);
+    rc_send_dreq(rc); /* ours was under way */
+    rc_take_cm(rc, CM_DREP);
+    conf_flush(conf);
+    rc_expect_no_cm(rc, CM_DREQ, 3 * CM_SHORT_TIMEOUT_US);
+}
+
+/* ---- Afterwards. */
+
+static void qpn_not_reused(struct conf *conf)
+{
+    struct rc_config config = plain();
+    uint32_t before = 0;
+
+    for (unsigned int i = 0; i < 4; i++) {
+        struct rc *rc = rc_open(conf, &config);
+
+        conf_check(conf, rc->target_qpn != before,
+                   "queue pair %u was used again at once", before);
+        before = rc->target_qpn;
+        rc_close(rc);
+    }
+}
+
+static void psn_differs(struct conf *conf)
+{
+    struct rc_config config = plain();
+    struct rc *a = rc_open(conf, &config);
+    struct rc *b = rc_open(conf, &config);
+
+    conf_check(conf, a->rep.starting_psn != b->rep.starting_psn,
+               "two connections start with one PSN");
+    rc_close(a);
+    rc_close(b);
+}
+
+static void many_in_a_row(struct conf *conf)
+{
+    struct rc_config config = plain();
+
+    for (unsigned int i = 0; i < 40; i++) {
+        rc_close(rc_open(conf, &config));
+    }
+    conf_expect_alive(conf);
+}
+
+/* ---- Messages that are none. */
+
+static void send_mad_like(struct conf *conf, const struct mad *mad)
+{
+    struct rc *rc = rc_new(conf, &(struct rc_config){0});
+    uint8_t private_data[CM_REQ_PRIVATE_LEN], payload[MAD_LEN];
+    struct cm_req req;
+
+    rc_make_req(rc, &req, private_data);
+    mad_emit(mad, payload);
+    cm_req_emit(&req, payload + MAD_HEADER_LEN);
+    rc_send_packet(rc, &(struct packet_roce){
+                           .bth = {.opcode = UD_SEND_ONLY, .dest_qp = GSI_QPN},
+                           .deth = {.qkey = GSI_QKEY, .src_qp = GSI_QPN},
+                           .data = payload,
+                           .data_len = MAD_LEN,
+                       });
+    rc_expect_no_cm(rc, CM_REP, CM_QUIET_US);
+    conf_expect_alive(conf);
+}
+
+static struct mad request_mad(void)
+{
+    return (struct mad){
+        .mgmt_class = MAD_CLASS_CM,
+        .class_version = MAD_CLASS_VERSION_CM,
+        .method = MAD_METHOD_SEND,
+        .attribute_id = CM_REQ,
+        .transaction_id = 1,
+    };
+}
+
+#define NO_MAD(name, change)                                                   \
+    static void name(struct conf *conf)                                        \
+    {                                                                          \
+        struct mad mad = request_mad();                                        \
+                                                                               \
+        change;                                                                \
+        send_mad_like(conf, &mad);                                             \
+    }
+
+NO_MAD(mad_class, mad.mgmt_class = 0x03)
+NO_MAD(mad_version, mad.class_version = 1)
+NO_MAD(mad_method, mad.method = MAD_METHOD_GET)
+NO_MAD(mad_attribute, mad.attribute_id = 0x19)
+NO_MAD(mad_sidr, mad.attribute_id = 0x17)
+
+static void mad_short(struct conf *conf)
+{
+    struct rc *rc = rc_new(conf, &(struct rc_config){0});
+
+    rc_send_packet(rc, &(struct packet_roce){
+                           .bth = {.opcode = UD_SEND_ONLY, .dest_qp = GSI_QPN},
+                           .deth = {.qkey = GSI_QKEY, .src_qp = GSI_QPN},
+                           .data_len = MAD_LEN - 4,
+                       });
+    conf_expect_alive(conf);
+}
+
+static void rep_unasked(struct conf *conf)
+{
+    struct rc *rc = rc_new(conf, &(struct rc_config){0});
+    uint8_t body[MAD_DATA_LEN];
+    struct cm_rep rep = {
+        .local_comm_id = rc->comm_id,
+        .remote_comm_id = 0x7777,
+        .local_qpn = rc->qpn,
+    };
+
+    cm_rep_emit(&rep, body);
+    rc_send_mad(rc, CM_REP, body);
+    rc_expect_no_cm(rc, CM_RTU, CM_QUIET_US);
+    conf_expect_alive(conf);
+}
+
+#define TEST(id, clause, purpose, fn)                                          \
+    CONF_TEST(id, "IBTA Vol 1 " clause, purpose, fn)
+#define BAD(id, clause, purpose, fn)                                           \
+    CONF_TEST(id, "IBTA Vol 1 " clause, purpose, fn, .is_malformed = true)
+
+static const struct conf_test tests[] = {
+    TEST("req.again", "12.9.8.3", "a REQ again: the same REP again", req_again),
+    TEST("req.twice", "12.9.8.3", "two REQs at once are one connection",
+         req_twice_at_once),
+    TEST("req.late", "12.9.8.3", "a late copy disturbs no connection",
+         req_after_rtu),
+    TEST("rep.again", "12.9.8.7", "no RTU: the REP again, after our time-out",
+         rep_again),
+    TEST("rep.retries", "12.9.8.7",
+         "as often as Max CM Retries, then REJ time-out", rep_retries),
+    TEST("rep.mra", "12.6.6", "an MRA is waited for", rep_mra),
+    TEST("rep.rejected", "12.9.7", "a REJ to the REP ends it", rep_rejected),
+    TEST("rtu.lost", "12.9.7", "the first request is as good as the RTU",
+         data_before_rtu),
+    TEST("rtu.twice", "12.9.7", "more RTUs change nothing", rtu_twice),
+    TEST("rtu.forged", "12.7.1", "an RTU with another id is nobody's",
+         rtu_forged),
+    TEST("stale.qpn", "12.9.8.3.1",
+         "a REQ with a queue pair that is connected: stale", stale_qpn),
+    TEST("stale.comm-id", "12.9.8.3.1",
+         "a new REQ with an id in use ends the old connection", stale_comm_id),
+    TEST("stale.other-host", "12.7.1", "two hosts may use one id",
+         other_host_same_id),
+    TEST("dreq.drep", "12.6.10", "a DREQ is answered; the queue pair is gone",
+         dreq),
+    TEST("dreq.again", "12.9.8.5", "each DREQ has its DREP", dreq_again),
+    TEST("dreq.unknown", "12.9.8.5", "a DREQ for nothing does no harm",
+         dreq_unknown),
+    TEST("dreq.other-qpn", "12.6.10", "a DREQ for another queue pair",
+         dreq_other_qpn),
+    TEST("dreq.other-id", "12.6.10", "a DREQ with another's id",
+         dreq_other_host),
+    TEST("dreq.before-rtu", "12.9.7", "a DREQ ends a half open connection",
+         dreq_before_rtu),
+    TEST("rej.established", "12.9.7", "a late REJ ends the connection",
+         rej_when_established),
+    TEST("dreq.from-target", "12.6.10", "the target's DREQ names our QPN",
+         dreq_from_target),
+    TEST("dreq.repeated", "12.9.8.7", "no DREP: the DREQ again", dreq_repeated),
+    TEST("dreq.retries", "12.9.8.7", "as often as Max CM Retries",
+         dreq_retries),
+    TEST("dreq.crossing", "12.9.8.5", "two DREQs cross", dreq_crossing),
+    TEST("timewait.qpn", "12.9.8.4", "a queue pair is not used again at once",
+         qpn_not_reused),
+    TEST("rep.psn", "12.7.31", "starting PSNs differ", psn_differs),
+    TEST("conn.many", "12.9", "40 connections in a row", many_in_a_row),
+    BAD("mad.class", "13.4.2", "another management class", mad_class),
+    BAD("mad.version", "13.4.2", "another class version", mad_version),
+    BAD("mad.method", "13.4.2", "CommMgtGet is not CommMgtSend", mad_method),
+    BAD("mad.attribute", "12.6.1", "LAP: no path migration", mad_attribute),
+    BAD("mad.sidr", "12.11", "SIDR_REQ: no unreliable datagrams", mad_sidr),
+    BAD("mad.short", "13.4.2", "252 bytes are no MAD", mad_short),
+    BAD("rep.unasked", "12.9.6", "a REP to no REQ of the target's",
+        rep_unasked),
+};
+CONF_TESTS(conf_tests_cm_states, "cm", tests);
