@@ -9,7 +9,7 @@
  *
  * A run that fails prints what it was and writes sweep-<what>-<k>.pcap.
  */
-#include "tests/native/bed.h"
+#include "tests/native/echo_client.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,6 +38,7 @@ struct run {
 };
 
 static struct run run;
+static bool has_echo; /* the script is about the echo service */
 
 static uint64_t next_random(void)
 {
@@ -105,7 +106,7 @@ static void begin(enum fault fault, uint64_t k)
 {
     struct cable *cable = &run.bed.cables[0];
 
-    bed_init(&run.bed, 1500);
+    bed_init_echo(&run.bed, 1500, has_echo);
     run.fault = fault;
     run.k = k;
     run.is_done = false;
@@ -170,12 +171,39 @@ static void script(void)
     assert_true(bed->world.now_ns - start_ns < SCRIPT_LIMIT_NS + SETTLE_NS);
 }
 
+/* READs of the drive's and of the peer's, in several packets each. */
+static void echo_script(void)
+{
+    struct bed *bed = &run.bed;
+    uint64_t start_ns = bed->world.now_ns;
+    struct echo_client c;
+
+    echo_client_open(&c, bed, echo_client_memory(bed), 0);
+    assert_int_equal(c.state, ECHO_CLIENT_LIVE);
+    echo_client_ping(&c, 5000, 1);
+    echo_client_ping(&c, 64, 2);
+    assert_int_equal(echo_client_transfer(&c, VERBS_WR_WRITE, c.rep.write_rkey,
+                                          c.rep.addr + 7, 5000),
+                     VERBS_WC_SUCCESS);
+    memset(c.sink, 0xa5, 5000);
+    assert_int_equal(echo_client_transfer(&c, VERBS_WR_READ, c.rep.read_rkey,
+                                          c.rep.addr + 7, 5000),
+                     VERBS_WC_SUCCESS);
+    assert_memory_equal(c.source, c.sink, 5000);
+    echo_client_ping(&c, 1025, 3);
+    echo_client_close(&c);
+    native_world_pass(&bed->world, SETTLE_NS);
+    bed_expect_idle(bed);
+    assert_int_equal(bed->drive->drive.echo.counters.failed, 0);
+    assert_true(bed->world.now_ns - start_ns < SCRIPT_LIMIT_NS + SETTLE_NS);
+}
+
 static uint64_t count_frames(void)
 {
     uint64_t frames;
 
     begin(FAULT_NONE, 0);
-    script();
+    has_echo ? echo_script() : script();
     frames = run.bed.cables[0].frames;
     end();
     return frames;
@@ -190,7 +218,7 @@ static void sweep(enum fault fault)
     assert_true(frames > 50);
     for (uint64_t k = 0; k < frames; k++) {
         begin(fault, k);
-        script();
+        has_echo ? echo_script() : script();
         end();
     }
     print_message("%lu runs, each with another frame: %s\n",
@@ -219,6 +247,17 @@ static void test_every_frame_bent_once(void **state)
 {
     (void)state;
     sweep(FAULT_BEND);
+}
+
+static void test_echo_with_every_frame_lost_doubled_late_or_bent(void **state)
+{
+    (void)state;
+    has_echo = true;
+    sweep(FAULT_LOSE);
+    sweep(FAULT_DOUBLE);
+    sweep(FAULT_LATER);
+    sweep(FAULT_BEND);
+    has_echo = false;
 }
 
 /* ---- Many faults: connections may break, data may not. */
@@ -295,6 +334,7 @@ int main(void)
         T(test_every_frame_doubled_once),
         T(test_every_frame_behind_the_next_once),
         T(test_every_frame_bent_once),
+        T(test_echo_with_every_frame_lost_doubled_late_or_bent),
         T(test_hail),
     };
 
