@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "firmware/app/drive_address.h"
 #include "firmware/app/ip_text.h"
 #include "hw-model/regs/port_names.h"
 #include "hw-model/regs/soc.h"
@@ -164,6 +165,16 @@ static uint8_t path_mtu_of(uint16_t mtu_bytes)
     return found;
 }
 
+/* As they come to us; what comes without one is answered with our own. */
+static uint8_t priority_of(const struct drive_net *net,
+                           const struct verbs_ud_info *from)
+{
+    const struct net_stack_config *config = &net->stack.config;
+    uint8_t port = net_stack_address(&net->stack, from->laddr)->port;
+
+    return from->priority != 0 ? from->priority : config->ports[port].priority;
+}
+
 static bool path_resolve(void *ctx, const struct verbs_ud_info *from,
                          struct cm_path *path)
 {
@@ -181,7 +192,7 @@ static bool path_resolve(void *ctx, const struct verbs_ud_info *from,
         .neigh = index,
         .laddr = from->laddr,
         .is_v1 = from->is_v1,
-        .priority = from->priority, /* as it comes to us */
+        .priority = priority_of(net, from),
         .mtu = path_mtu_of(net_neigh_path_mtu(&net->stack, index, net->now_us)),
     };
     return true;
@@ -244,6 +255,12 @@ bool drive_net_is_up(const struct drive_net *net, uint8_t port)
     return net->ports[port].is_up;
 }
 
+void drive_net_set_addresses(struct drive_net *net, const struct config *before,
+                             const struct config *after)
+{
+    drive_address_change(&net->stack, before, after, net->now_us);
+}
+
 uint64_t drive_net_counter(const struct drive_net *net, uint8_t port,
                            enum port_counter counter)
 {
@@ -302,12 +319,7 @@ static bool ports_init(struct drive_net *net,
     return true;
 }
 
-static uint16_t vlan_of(const struct config_port *settings)
-{
-    return settings->vlan != 0 ? settings->vlan : NET_VLAN_UNTAGGED;
-}
-
-/* Address i is the RNIC's local address i: IPv4 of both ports, then IPv6. */
+/* Address i is the RNIC's local address i: see drive_address_list(). */
 static void stack_init(struct drive_net *net,
                        const struct drive_net_config *config)
 {
@@ -331,35 +343,15 @@ static void stack_init(struct drive_net *net,
         port->mtu_bytes = settings_of(config->config, i)->mtu_bytes;
         port->priority = settings->priority;
         port->has_slaac = settings->has_slaac;
-        if (settings->has_ipv4 && !config->config->services.has_dhcp[i]) {
-            stack.addresses[i] = (struct net_address_config){
-                .ip = ip_addr_from_v4(get_be32(settings->ipv4)),
-                .vlan = vlan_of(settings),
-                .port = i,
-                .is_probed = settings->is_probed,
-                .prefix_bits = settings->ipv4_prefix,
-            };
-            if (get_be32(settings->ipv4_gateway) != 0) {
-                port->gateway4 =
-                    ip_addr_from_v4(get_be32(settings->ipv4_gateway));
-            }
+        if (settings->has_ipv4 && !config->config->services.has_dhcp[i] &&
+            get_be32(settings->ipv4_gateway) != 0) {
+            port->gateway4 = ip_addr_from_v4(get_be32(settings->ipv4_gateway));
         }
         if (settings->has_ipv6) {
-            stack.addresses[NET_PORTS + i] = (struct net_address_config){
-                .ip = ip_addr_from_bytes(settings->ipv6),
-                .vlan = vlan_of(settings),
-                .port = i,
-                .is_probed = settings->is_probed,
-                .prefix_bits = settings->ipv6_prefix,
-            };
             port->gateway6 = ip_addr_from_bytes(settings->ipv6_gateway);
         }
     }
-    for (uint8_t i = 0; i < NET_CONFIGURED; i++) {
-        if (config->config->network.lag != CONFIG_LAG_OFF) {
-            stack.addresses[i].port = 0; /* all are the aggregate's */
-        }
-    }
+    drive_address_list(config->config, stack.addresses);
     net_stack_init(&net->stack, &stack);
 }
 

@@ -78,6 +78,10 @@ void drive_net_link(const struct drive_net *net, uint8_t port,
 /** The stack's port: with link aggregation 0 is the aggregate, 1 is nothing. */
 bool drive_net_is_up(const struct drive_net *net, uint8_t port);
 
+/** Go over from the addresses of one configuration to another one's. */
+void drive_net_set_addresses(struct drive_net *net, const struct config *before,
+                             const struct config *after);
+
 uint64_t drive_net_counter(const struct drive_net *net, uint8_t port,
                            enum port_counter counter);
 

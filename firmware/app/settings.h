@@ -69,9 +69,9 @@ const struct config *settings_draft(const struct settings *settings);
 void settings_discard(struct settings *settings);
 
 /**
- * All of it at once.  Speed and FEC are in force on return, the rest with the
- * next start: what is not to be saved cannot have changes there.  A draft is
- * forgotten.
+ * All of it at once.  Speed, FEC and addresses are in force on return, the rest
+ * with the next start: what is not to be saved cannot have changes there.  A
+ * draft is forgotten.
  *
  * @param tell  is told what is wrong; then nothing has changed
  */

@@ -342,6 +342,41 @@ static void test_a_host_reads_and_writes_the_configuration(void **state)
     host_disconnect(&bed.host->host);
 }
 
+/* Seven through the console: all eight serve at once, and go at once. */
+static void test_addresses_change_while_the_drive_runs(void **state)
+{
+    struct config config;
+    struct ip_addr ip;
+
+    (void)state;
+    bed_connect(&bed, 1, 1, 64);
+    assert_true(says(type("config set address.0.ip 10.0.0.77/24\r"), "ok"));
+    assert_true(says(type("config set address.1.ip 10.0.1.77/24\r"), "ok"));
+    assert_true(says(type("config set address.1.port 1\r"), "ok"));
+    assert_true(says(type("config set address.2.ip 10.9.0.1/16\r"), "ok"));
+    assert_true(says(type("config set address.2.vlan 9\r"), "ok"));
+    assert_true(says(type("config set address.3.ip fd09::1/64\r"), "ok"));
+    assert_true(says(type("config set port.0.mtu 2000\r"), "ok"));
+    assert_true(
+        says(type("config save\r"), "\nport.0.mtu: from the next start\nok\n"));
+    assert_true(
+        says(machine_console(&bed.drive->machine), "port 0: 10.9.0.1/16"));
+    ip = ip_addr_from_v4(0x0a00014d);
+    assert_true(net_stack_local(&bed.drive->drive.net.stack, 1,
+                                NET_VLAN_UNTAGGED, &ip) >= 0);
+    ip = ip_addr_from_v4(0x0a090001);
+    assert_true(net_stack_local(&bed.drive->drive.net.stack, 0, 9, &ip) >= 0);
+
+    /* The one that the host is connected through goes: the host survives it. */
+    get_config(NVMF_SELECT_CURRENT, &config);
+    config.port[1].has_ipv4 = false;
+    (void)set_config(BIT(31), &config);
+    native_world_pass(&bed.world, 1000000);
+    assert_true(
+        says(machine_console(&bed.drive->machine), "port 1: 10.0.1.1 is gone"));
+    assert_false(bed.drive->flash.port[1].has_ipv4);
+}
+
 static void test_straps_decide_over_the_configuration(void **state)
 {
     static const enum config_fec fec[] = {CONFIG_FEC_FC, CONFIG_FEC_NONE,
@@ -375,6 +410,7 @@ int main(void)
         T(test_both_ports_have_one_speed),
         T(test_a_host_changes_the_other_port),
         T(test_a_host_reads_and_writes_the_configuration),
+        T(test_addresses_change_while_the_drive_runs),
         cmocka_unit_test(test_straps_decide_over_the_configuration),
     };
 
