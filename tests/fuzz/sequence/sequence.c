@@ -18,7 +18,8 @@ enum {
     HOST_PORT = 1,
     HOST_NUMBER = 2,
     HOST_BLOCKS = 8, /* of one I/O */
-    RUNS_OF_A_WORLD = 500,
+    RUNS_OF_A_WORLD = 512,
+    RUNS_A_CONNECT = 8, /* the first in a world always does */
     DEFAULT_ADMIN_HSQSIZE = 31,
     DEFAULT_IO_HSQSIZE = 15,
     ACK_TIMEOUT = 14, /* 67 ms */
@@ -104,6 +105,11 @@ void sequence_end(void)
 const struct peer *sequence_peer(void)
 {
     return &bed.peer;
+}
+
+const struct native_host *sequence_host(void)
+{
+    return bed.host;
 }
 
 void sequence_be_verbose(void)
@@ -1035,9 +1041,11 @@ static void check_all(uint32_t *before)
     wait_for_pools(before);
     host_writes(&bed.host->host, ++bed.version);
     host_reads(&bed.host->host, bed.version, true);
-    second_begins(true);
-    second_ends();
-    wait_for_pools(before);
+    if (bed.runs % RUNS_A_CONNECT == 0) {
+        second_begins(true);
+        second_ends();
+        wait_for_pools(before);
+    }
     if (bed.drive->drive.net.verbs.counters.commands_refused != 0) {
         witness_fail("the RNIC has refused a command of the firmware's");
     }
@@ -1096,17 +1104,4 @@ void sequence_run(const uint8_t *data, size_t len)
         take_step(&step);
     }
     check_all(before);
-}
-
-void sequence_run_steps(const struct sequence_step *steps, size_t count)
-{
-    uint8_t data[SEQUENCE_STEPS_MAX * SEQUENCE_STEP_LEN];
-
-    ASSERT(count <= SEQUENCE_STEPS_MAX);
-    for (size_t i = 0; i < count; i++) {
-        sequence_step_emit(&steps[i], data + i * SEQUENCE_STEP_LEN);
-    }
-    sequence_end();
-    sequence_run(data, count * SEQUENCE_STEP_LEN);
-    sequence_end();
 }

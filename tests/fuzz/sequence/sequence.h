@@ -10,7 +10,8 @@
  * After each sequence:
  *  - Each command that was accepted on a connection that is still alive has
  *    been answered once, event requests excepted (and see witness.h).
- *  - The host writes, reads back what it wrote, and connects a second time.
+ *  - The host writes, reads back what it wrote, and, after the first sequence
+ *    in a world and now and then, connects a second time.
  *  - The peer's connections are ended, and every pool is as it was before.
  *  - The firmware has asked the RNIC for nothing that the RNIC refuses.
  *
@@ -119,16 +120,14 @@ void sequence_be_verbose(void);
 /** Run one; abort() when something does not hold. */
 void sequence_run(const uint8_t *data, size_t len);
 
-/** The same, of steps, in a world of its own. */
-void sequence_run_steps(const struct sequence_step *steps, size_t count);
-
 void sequence_step_emit(const struct sequence_step *step, uint8_t *buf);
 void sequence_step_parse(struct sequence_step *step, const uint8_t *buf);
 
 /** Forget the world; the next run makes it anew. */
 void sequence_end(void);
 
-/** What the peer has seen so far, for tests of this test. */
+/** What the peer has seen so far, and its victim, for named tests. */
 const struct peer *sequence_peer(void);
+const struct native_host *sequence_host(void);
 
 #endif

@@ -129,7 +129,6 @@ static void rep_seen(struct witness *witness, const struct packet *packet,
     qp = witness_qp(witness, conn);
     if (qp != NULL) {
         conn->qpn = qp->path.dest_qpn;
-        conn->next_psn = qp->req.una_psn;
     }
 }
 
@@ -159,9 +158,11 @@ static uint32_t hash(const uint8_t *data, size_t len)
     return h;
 }
 
-static void answer_seen(struct witness_conn *conn, const struct packet *packet,
-                        bool is_new)
+/* Perhaps again.  What was sent while the link was down nobody has seen. */
+static void answer_seen(struct witness_conn *conn, const struct packet *packet)
 {
+    struct witness_answer *answer =
+        &conn->answers[packet->bth.psn % WITNESS_PSNS];
     size_t header_len = roce_opcodes[packet->bth.opcode].header_len_bytes;
     const uint8_t *cqe = packet->at + header_len;
     uint32_t h;
@@ -171,15 +172,15 @@ static void answer_seen(struct witness_conn *conn, const struct packet *packet,
         witness_fail("an answer of %zu bytes", packet->len - header_len);
     }
     h = hash(packet->at + BTH_LEN, packet->len - BTH_LEN);
-    if (!is_new) {
-        if (conn->hashes[packet->bth.psn % WITNESS_PSNS] != h) {
+    if (answer->is_seen && answer->psn == packet->bth.psn) {
+        if (answer->hash != h) {
             witness_fail("QP %x: answer %x sent again is another",
                          (unsigned int)conn->drive_qpn,
                          (unsigned int)packet->bth.psn);
         }
         return;
     }
-    conn->hashes[packet->bth.psn % WITNESS_PSNS] = h;
+    *answer = (struct witness_answer){true, packet->bth.psn, h};
     conn->responses++;
     cid = cqe[CQE_CID];
     if (conn->cids[cid]-- == 0) {
@@ -217,26 +218,11 @@ static void access_seen(const struct witness_conn *conn,
     }
 }
 
-static uint32_t psns_of(const struct witness *witness,
-                        const struct witness_conn *conn,
-                        const struct packet *packet)
-{
-    uint32_t mtu = ib_mtu_bytes(witness_qp(witness, conn)->path.path_mtu);
-    struct reth reth;
-
-    if (packet->bth.opcode != RC_READ_REQUEST ||
-        !reth_parse(&reth, packet->at + BTH_LEN, packet->len - BTH_LEN)) {
-        return 1;
-    }
-    return MAX(1, (reth.dma_len_bytes + mtu - 1) / mtu);
-}
-
 void witness_from_drive(struct witness *witness, const uint8_t *data,
                         size_t len)
 {
     struct witness_conn *conn;
     struct packet packet;
-    bool is_new;
 
     if (!packet_parse(&packet, data, len)) {
         return;
@@ -250,16 +236,11 @@ void witness_from_drive(struct witness *witness, const uint8_t *data,
         return;
     }
     packet.len -= packet.bth.pad_bytes;
-    is_new = psn_diff(packet.bth.psn, conn->next_psn) >= 0;
     if (roce_opcode_is(packet.bth.opcode, ROCE_RETH)) {
         access_seen(conn, &packet);
     }
     if (roce_opcode_is(packet.bth.opcode, ROCE_SEND)) {
-        answer_seen(conn, &packet, is_new);
-    }
-    if (is_new) {
-        conn->next_psn =
-            psn_add(packet.bth.psn, psns_of(witness, conn, &packet));
+        answer_seen(conn, &packet);
     }
 }
 

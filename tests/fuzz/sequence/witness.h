@@ -28,6 +28,12 @@ struct witness_sgl {
     uint32_t key;
 };
 
+struct witness_answer {
+    bool is_seen;
+    uint32_t psn;
+    uint32_t hash;
+};
+
 /* A connection that the drive has sent a REP for. */
 struct witness_conn {
     uint32_t comm_id, drive_comm_id;
@@ -35,14 +41,12 @@ struct witness_conn {
     uint8_t mac[6]; /* where the REP went */
     bool is_v6;
     uint8_t ip[16];
-    uint32_t next_psn;  /* of the drive's first packet that it has not sent */
     uint32_t responses; /* sent, each counted once */
     bool is_mixed;      /* the peer sent other requests than SENDs */
     uint32_t sgl_count; /* above WITNESS_SGLS: not all are remembered */
     struct witness_sgl sgls[WITNESS_SGLS];
-    uint16_t cids[WITNESS_CIDS];   /* commands less answers */
-    uint32_t hashes[WITNESS_PSNS]; /* of answers, by PSN */
-    uint64_t write_va;             /* of a WRITE under way */
+    uint16_t cids[WITNESS_CIDS];                 /* commands less answers */
+    struct witness_answer answers[WITNESS_PSNS]; /* by PSN */
 };
 
 struct witness {
