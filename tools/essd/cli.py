@@ -363,10 +363,13 @@ def test(every: Annotated[bool, typer.Option(
              "--all", help="The long ones too.")] = False,
          only: Annotated[list[str] | None, typer.Option(
              "--only", metavar="STAGE", help="These stages only; repeatable.")] = None,
+         coverage: Annotated[bool, typer.Option(
+             "--coverage", help="Which lines and branches of the drive the native "
+             "tests reach, and no other stage.")] = False,
          ) -> None:
     """Every test, with the time that each stage took."""
     from .testrun import run_tests
-    raise typer.Exit(run_tests(every, only or []))
+    raise typer.Exit(run_tests(every, (only or []) + ["coverage"] * coverage))
 
 
 @app.command()

@@ -17,6 +17,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from . import coverage as coverage_report
 from . import fuzz as fuzzing
 from . import fw_build, guest_build, paths, prepare, qemu_build, show
 from .fw_build import BuildError
@@ -231,11 +232,17 @@ def e2e(run: Run) -> None:
     pytest(run, "tests/e2e")
 
 
+def coverage(run: Run) -> None:
+    coverage_report.measure(run.command)
+
+
 Stage = Callable[[Run], None]
 STAGES: dict[str, Stage] = {
     "lint": lint, "native": native, "clang": clang, "fuzz": fuzz, "firmware": firmware,
     "qemu": qemu, "python": python_tests, "guest": guest, "e2e": e2e,
+    "coverage": coverage,
 }
+ONLY_WITH_ALL = ("coverage",)
 BACKGROUND: dict[str, tuple[tuple[str, ...], Callable[[fw_build.Progress], object]]] = {
     # name: (stages that need it, what builds it)
     "qemu": (("qemu", "python", "e2e"), qemu_build.ensure_qemu),
@@ -263,7 +270,7 @@ def run_tests(every: bool, only: list[str]) -> int:
     for name in only:
         if name not in STAGES:
             raise EssdError(f"no stage {name}: there are {', '.join(STAGES)}")
-    names = only or list(STAGES)
+    names = only or [x for x in STAGES if every or x not in ONLY_WITH_ALL]
     LOGS.mkdir(parents=True, exist_ok=True)
     run = Run(every)
     times: dict[str, float] = {}
