@@ -54,12 +54,15 @@ static void make_config(struct config *config,
 {
     config_default(config);
     config->network.lag = from->lag;
+    config->network.has_roce_v1 = from->has_roce_v1;
     config->network.lacp_is_fast = true;
     config->network.lag_has_revert = from->lag_has_revert;
     for (uint8_t i = 0; i < CONFIG_PORTS; i++) {
         struct config_port *port = &config->port[i];
 
         port->mtu_bytes = from->mtu_bytes != 0 ? from->mtu_bytes : MTU_BYTES;
+        port->vlan = from->vlan;
+        port->priority = from->priority;
         port->speed_gbps = SPEED_GBPS;
         port->fec = CONFIG_FEC_FC;
         port->has_ipv4 = from->ipv4[i] != 0;
@@ -390,6 +393,7 @@ bool native_target(struct native_host *host, const struct native_drive *drive,
             {
                 .neigh = wait.index,
                 .laddr = local,
+                .priority = host->config.port[own->port].priority,
                 .mtu = host->net.ports[own->port].path_mtu,
             },
         .local_ip = own->ip,

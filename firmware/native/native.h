@@ -33,6 +33,9 @@ struct native_node_config {
     uint32_t ipv4[SOC_PORTS]; /* host order; 0: none */
     bool has_ipv6;            /* fd00::<port>:<number> besides */
     uint16_t mtu_bytes;       /* 0: 1500 */
+    uint16_t vlan;            /* 0: untagged */
+    uint8_t priority;         /* 802.1p, in a VLAN */
+    bool has_roce_v1;
     uint32_t generation;      /* boot count; 0: 1 */
     enum config_lag lag;      /* LACP is fast */
     bool lag_has_revert;

@@ -16,6 +16,9 @@ static void power_on(struct bed *bed)
                 .mtu_bytes = bed->mtu_bytes,
                 .generation = ++bed->generation,
                 .lag = bed->lag,
+                .vlan = bed->vlan,
+                .priority = bed->priority,
+                .has_roce_v1 = bed->has_roce_v1,
             },
         .medium = &bed->medium,
         .has_echo = bed->has_echo,
@@ -54,6 +57,9 @@ static void init(struct bed *bed)
         .has_ipv6 = true,
         .mtu_bytes = bed->mtu_bytes,
         .lag = bed->lag,
+        .vlan = bed->vlan,
+        .priority = bed->priority,
+        .has_roce_v1 = true,
     };
 
     native_world_init(&bed->world);
@@ -83,6 +89,17 @@ void bed_init_echo(struct bed *bed, uint16_t mtu_bytes, bool has_echo)
 void bed_init_lag(struct bed *bed, uint16_t mtu_bytes, enum config_lag lag)
 {
     *bed = (struct bed){.mtu_bytes = mtu_bytes, .lag = lag};
+    init(bed);
+}
+
+void bed_init_like(struct bed *bed, const struct bed *like)
+{
+    *bed = (struct bed){
+        .mtu_bytes = like->mtu_bytes,
+        .vlan = like->vlan,
+        .priority = like->priority,
+        .has_roce_v1 = like->has_roce_v1,
+    };
     init(bed);
 }
 

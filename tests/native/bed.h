@@ -27,6 +27,9 @@ struct bed {
     struct native_drive *drive;
     struct native_host *host;
     uint16_t mtu_bytes;
+    uint16_t vlan; /* of all addresses; 0: none */
+    uint8_t priority;
+    bool has_roce_v1; /* the drive */
     uint32_t generation;
     enum config_lag lag; /* of both ends */
     bool has_echo;
@@ -40,6 +43,8 @@ void bed_init_lag(struct bed *bed, uint16_t mtu_bytes, enum config_lag lag);
 /* The same, with the diagnostic echo service. */
 void bed_init_echo(struct bed *bed, uint16_t mtu_bytes, bool has_echo);
 
+/* As `like` says: its mtu_bytes, vlan, priority, has_roce_v1. */
+void bed_init_like(struct bed *bed, const struct bed *like);
 void bed_end(struct bed *bed);
 
 /* The power goes and comes back; the host does not notice. */

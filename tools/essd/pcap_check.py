@@ -8,8 +8,10 @@ import collections
 import dataclasses
 import pathlib
 import subprocess
+import zlib
 
 ROCE_PORT = 4791
+GRH_LEN = 40    # of RoCE v1, in place of IP and UDP
 
 
 @dataclasses.dataclass
@@ -67,13 +69,27 @@ def nvme_commands(capture: pathlib.Path) -> collections.Counter:
     return collections.Counter(row.strip() for row in rows)
 
 
+def icrc_v1(packet: bytes) -> bytes:
+    """The ICRC of a RoCE v1 packet: from its GRH to the ICRC, which is not read.
+
+    IBTA Vol 1 section 7.8.1: eight bytes FFh for the local route header; what
+    changes on the way counts as ones: traffic class, flow label, hop limit, and
+    the byte behind the P_Key.
+    """
+    masked = bytearray(packet[:-4])
+    masked[0] |= 0x0f
+    for at in (1, 2, 3, 7, GRH_LEN + 4):
+        masked[at] = 0xff
+    return zlib.crc32(b"\xff" * 8 + masked).to_bytes(4, "little")
+
+
 def icrc(capture: pathlib.Path) -> tuple[int, list[str]]:
-    """Compute each RoCE packet's ICRC with scapy and compare.
+    """Compute each RoCE packet's ICRC, with scapy for v2, and compare.
 
     Returns how many packets were compared, and one line for each that differs.
     """
     # Slow to import, and only the end-to-end tests need it.
-    from scapy.contrib.roce import BTH
+    from scapy.contrib.roce import BTH, GRH
     from scapy.layers.inet import UDP
     from scapy.layers.l2 import Ether
     from scapy.utils import RawPcapReader
@@ -82,6 +98,14 @@ def icrc(capture: pathlib.Path) -> tuple[int, list[str]]:
     with RawPcapReader(str(capture)) as packets:
         for number, (data, _) in enumerate(packets, 1):
             frame = Ether(data)
+            if GRH in frame:
+                packet = bytes(frame[GRH])[:GRH_LEN + frame[GRH].paylen]
+                checked += 1
+                if packet[-4:] != icrc_v1(packet):
+                    found.append(f"{capture.name}: packet {number}: ICRC "
+                                 f"{packet[-4:].hex()}, not "
+                                 f"{icrc_v1(packet).hex()}")
+                continue
             if BTH not in frame or frame[UDP].dport != ROCE_PORT:
                 continue
             bth = frame[BTH]
