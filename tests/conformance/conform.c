@@ -6,6 +6,7 @@
 
 #include "firmware/hal/time.h"
 #include "internal.h"
+#include "leave.h"
 #include "lib/bytes.h"
 #include "net/wire/nd.h"
 
@@ -639,10 +640,13 @@ static void free_list(struct conf_tx *tx)
 
 void conf_end(struct conf *conf)
 {
+    if (conf->host != NULL && !conf->dut->is_virtual) {
+        host_disconnect(&conf->host->host);
+    }
+    if (!conf->dut->is_virtual) {
+        leave(conf);
+    }
     if (conf->host != NULL) {
-        if (!conf->dut->is_virtual) {
-            host_disconnect(&conf->host->host);
-        }
         native_host_destroy(conf->host);
         conf->host = NULL;
     }

@@ -52,6 +52,7 @@ struct link_dut {
     unsigned int num_links;
     bool is_interface;
     int control; /* -1: none */
+    bool is_partner_changed[CONF_PORTS];
     char reply[REPLY_LEN];
 };
 
@@ -337,10 +338,26 @@ static bool ask(struct link_dut *dut, const char *request)
 static bool partner(void *ctx, unsigned int port, const char *key,
                     const char *value)
 {
+    struct link_dut *dut = ctx;
     char request[CONTROL_WORDS];
 
+    dut->is_partner_changed[port] = true;
     snprintf(request, sizeof(request), "partner %u %s %s", port, key, value);
-    return ask(ctx, request);
+    return ask(dut, request);
+}
+
+/* As it is when the machine starts. */
+static void restore_partner(struct link_dut *dut, unsigned int port)
+{
+    static const char *const usual[][2] = {
+        {"speed", "25"},  {"fec", "auto"}, {"ber", "0"},
+        {"present", "1"}, {"fault", "0"},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(usual); i++) {
+        (void)partner(dut, port, usual[i][0], usual[i][1]);
+    }
+    dut->is_partner_changed[port] = false;
 }
 
 static bool power_cut(void *ctx)
@@ -419,7 +436,13 @@ static bool begin(void *ctx, struct native_world *world,
 
 static void end_test(void *ctx)
 {
-    (void)ctx;
+    struct link_dut *dut = ctx;
+
+    for (unsigned int i = 0; i < CONF_PORTS; i++) {
+        if (dut->is_partner_changed[i]) {
+            restore_partner(dut, i);
+        }
+    }
 }
 
 static void describe(void *ctx, struct conf_target *target)
