@@ -13,6 +13,7 @@
 #include "net/wire/bth.h"
 #include "net/wire/cm_msg.h"
 #include "net/wire/dhcp.h"
+#include "net/wire/grh.h"
 #include "net/wire/icmp.h"
 #include "net/wire/ipv4.h"
 #include "net/wire/ipv6.h"
@@ -25,6 +26,7 @@
 #include "net/wire/sntp.h"
 #include "net/wire/udp.h"
 #include "tests/unit/net/wire/golden.h"
+#include "tests/unit/net/wire/golden_grh.h"
 #include "tests/unit/net/wire/golden_mac_control.h"
 #include "tests/unit/net/wire/golden_lacp.h"
 #include "tests/unit/net/wire/golden_services.h"
@@ -91,6 +93,19 @@ static bool try_ipv6(const uint8_t *in, size_t len, uint8_t *out)
 }
 
 static const struct ip_addr some_ip = {{0xfe, 0x80, [15] = 1}};
+
+static bool try_grh(const uint8_t *in, size_t len, uint8_t *out)
+{
+    struct grh grh;
+
+    if (!grh_parse(&grh, in, len)) {
+        return false;
+    }
+    grh.payload_len_bytes =
+        (uint16_t)MIN(grh.payload_len_bytes, OUT_MAX - GRH_LEN);
+    grh_emit(&grh, out);
+    return true;
+}
 
 /* These two return how long they are: what follows must not be parsed. */
 
@@ -192,6 +207,7 @@ static const struct {
     SEED(sntp, sntp_golden),
     SEED(mac_control, mac_control_pause),
     SEED(mac_control, mac_control_pfc),
+    SEED(grh, grh_golden),
     SEED(dhcp, dhcp_ack),
     SEED(dhcp, dhcp_discover),
     SEED(lacp, lacp_golden),
