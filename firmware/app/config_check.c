@@ -128,6 +128,18 @@ static void check_gateway(struct check *check, unsigned int port,
     }
 }
 
+/* What only bytes can say: IPv4 addresses where IPv6 ones belong. */
+static bool check_family(struct check *check, unsigned int port,
+                         const char *what, const struct ip_addr *ip)
+{
+    if (!ip_addr_is_v4(ip) || ip_addr_is_unspecified(ip)) {
+        return true;
+    }
+    MISTAKE(check, "port.%u.%s: %s is an IPv4 address", port, what,
+            ip_text(ip).text);
+    return false;
+}
+
 static void check_port(struct check *check, unsigned int i)
 {
     const struct config_port *port = &check->config->port[i];
@@ -143,12 +155,14 @@ static void check_port(struct check *check, unsigned int i)
     }
     check_gateway(check, i, "ipv4", &gateway4, &ipv4,
                   port->has_ipv4 ? port->ipv4_prefix : 0);
-    if (port->has_ipv6) {
+    if (port->has_ipv6 && check_family(check, i, "ipv6", &ipv6)) {
         log_format(key, sizeof(key), "port.%u.ipv6", i);
         check_own(check, key, &ipv6, port->ipv6_prefix);
     }
-    check_gateway(check, i, "ipv6", &gateway6, &ipv6,
-                  port->has_ipv6 ? port->ipv6_prefix : 0);
+    if (check_family(check, i, "ipv6-gateway", &gateway6)) {
+        check_gateway(check, i, "ipv6", &gateway6, &ipv6,
+                      port->has_ipv6 ? port->ipv6_prefix : 0);
+    }
     if (port->fec == CONFIG_FEC_RS && port->speed_gbps == SPEED_10G) {
         MISTAKE(check, "port.%u.fec: rs is for 25 Gb/s, not 10", i);
     }

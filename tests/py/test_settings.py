@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from essd import flash, settings, settings_cmd, settings_yaml
+from essd import flash, settings, settings_cmd, settings_yaml, setup
+from essd.instance import Instance
+from essd.setup import Wish
 
 TOP = Path(__file__).resolve().parents[2]
 APP = "firmware/app"
@@ -238,3 +240,37 @@ def test_the_consoles_answer_is_understood() -> None:
     assert said.in_force["port.0.ipv4-gateway"] == "none"
     with pytest.raises(settings_cmd.EssdError, match="another version"):
         settings_cmd.parse_console(lines[:-1])
+
+
+def test_a_drive_that_is_off_is_read_and_written_in_its_flash(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ESSD_DATA", str(tmp_path))
+    instance = Instance("test-settings")
+    with pytest.raises(settings_cmd.EssdError, match="there is no drive"):
+        settings_cmd.read(instance)
+    assert settings_cmd.base(instance, is_check=True) == settings.DEFAULTS
+    path = setup.flash_path(instance.name)
+    path.parent.mkdir()
+    image = flash.FlashImage()
+    image.config = flash.Config(sequence=7)
+    image.save(path)
+    assert settings_cmd.read(instance) == settings.DEFAULTS
+    assert settings_cmd.write(instance, settings.DEFAULTS | MIXED) == []
+    assert settings_cmd.read(instance) == settings.DEFAULTS | MIXED
+
+
+def test_up_starts_a_drive_with_a_file(tmp_path: Path,
+                                       monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ESSD_DATA", str(tmp_path))
+    path = tmp_path / "f.yaml"
+    path.write_text("name: filed\nport: {1: {ipv4: 10.5.0.1/16, mtu: 9000}}\n")
+    wish = Wish(name="test-settings", ports=["10.4.0.1/16", None])
+    wish.config = settings_cmd.for_start(wish, path)
+    config = setup.wanted(wish, None)
+    assert [str(port.ipv4) for port in config.ports] == ["10.4.0.1/16", "10.5.0.1/16"]
+    assert ([port.mtu for port in config.ports], config.services.name) == (
+        [1500, 9000], "filed")
+    assert [link.mtu for link in setup.links(wish, config)] == [1500, 9000]
+    path.write_text("port: {1: {ipv4: 10.4.0.1/16}}\n")
+    with pytest.raises(settings_cmd.Mistakes, match="too"):
+        settings_cmd.for_start(wish, path)

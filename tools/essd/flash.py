@@ -335,9 +335,21 @@ class Config:
     def says_the_same(self, other: "Config") -> bool:
         return replace(self, sequence=other.sequence) == other
 
+    def body(self) -> bytes:
+        """What the block holds behind its header, and NVMe feature C1h."""
+        return b"".join(port.pack() for port in self.ports) + \
+            self.services.pack() + self.network.pack()
+
+    @classmethod
+    def of_body(cls, body: bytes, sequence: int = 1) -> "Config":
+        """What a body of at least both ports says; the rest has defaults."""
+        services = Services.unpack(body[128:192]) if len(body) >= 192 else Services()
+        network = Network.unpack(body[192:288]) if len(body) >= 288 else Network()
+        return cls((Port.unpack(body[:64]), Port.unpack(body[64:128])), sequence,
+                   services, network)
+
     def pack(self) -> bytes:
-        body = b"".join(port.pack() for port in self.ports)
-        body += self.services.pack() + self.network.pack()
+        body = self.body()
         header = struct.pack(CONFIG_HEADER, CONFIG_MAGIC, 1, len(body), self.sequence)
         return header + struct.pack("<I", zlib.crc32(body, zlib.crc32(header))) + body
 
@@ -350,10 +362,7 @@ class Config:
         if magic != CONFIG_MAGIC or version != 1 or length < 128 or \
                 crc != int.from_bytes(data[size:size + 4], "little"):
             return None
-        services = Services.unpack(body[128:192]) if length >= 192 else Services()
-        network = Network.unpack(body[192:288]) if length >= 288 else Network()
-        return cls((Port.unpack(body[:64]), Port.unpack(body[64:128])), sequence,
-                   services, network)
+        return cls.of_body(body, sequence)
 
 
 # Boot counter

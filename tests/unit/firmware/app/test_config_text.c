@@ -321,6 +321,25 @@ static void test_every_mistake_is_told(void **state)
     assert_int_equal(said.count, 3);
 }
 
+/* Not in text, but in what a host writes. */
+static void test_ipv4_addresses_in_ipv6_fields_are_mistakes(void **state)
+{
+    static const uint8_t mapped[16] = {[10] = 0xff, 0xff, 10, 0, 0, 1};
+    struct said said = {0};
+
+    (void)state;
+    config.port[0].has_ipv6 = true;
+    config.port[0].ipv6_prefix = 100;
+    memcpy(config.port[0].ipv6, mapped, 16);
+    assert_string_equal(set("port.1.ipv6", "::5/64"), "");
+    memcpy(config.port[1].ipv6_gateway, mapped, 16);
+    assert_int_equal(config_check(&config, tell, &said), 2);
+    assert_string_equal(said.text[0],
+                        "port.0.ipv6: 10.0.0.1 is an IPv4 address");
+    assert_string_equal(said.text[1],
+                        "port.1.ipv6-gateway: 10.0.0.1 is an IPv4 address");
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup(name, defaults)
@@ -331,6 +350,7 @@ int main(void)
         T(test_what_is_no_key_is_refused),
         T(test_mistakes_of_the_whole),
         T(test_every_mistake_is_told),
+        T(test_ipv4_addresses_in_ipv6_fields_are_mistakes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
