@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "firmware/app/console_config.h"
+#include "firmware/app/lag_text.h"
 #include "firmware/app/neighbour_text.h"
 #include "hw-model/regs/port_names.h"
 
@@ -238,6 +239,13 @@ static void run_shutdown(struct console *console, char **words,
     say(console, "ok: the network knows, switch it off");
 }
 
+static void run_lag(struct console *console, char **words, unsigned int count)
+{
+    (void)words;
+    (void)count;
+    lag_text(console->log, &console->drive->net.lag);
+}
+
 static void run_help(struct console *console, char **words, unsigned int count);
 
 static const struct command commands[] = {
@@ -250,6 +258,8 @@ static const struct command commands[] = {
     {"counters", "PORT", "those that are not 0", 2, 2, run_counters},
     {"neighbours", "[PORT]", "what is at the other end of the cable, by LLDP",
      1, 2, run_neighbours},
+    {"lag", "", "both ports as one: who works, what the partner says", 1, 1,
+     run_lag},
     {"echo", "[on|off]", "the diagnostic echo service, until the next start", 1,
      2, run_echo},
     {"config", "[get|set|...]", "the configuration: docs/configuration.md", 1,

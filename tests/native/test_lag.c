@@ -236,6 +236,45 @@ static void test_lacp_survives_silent_cables(void **state)
     assert_true(console_says("lag: port 1 is out"));
 }
 
+static const char *typed(const char *line)
+{
+    size_t before = strlen(machine_console(&bed.drive->machine));
+
+    machine_type(&bed.drive->machine, line);
+    native_world_pass(&bed.world, SECOND_NS);
+    return machine_console(&bed.drive->machine) + before;
+}
+
+static void test_console_shows_members_and_partner(void **state)
+{
+    const char *said;
+
+    (void)state;
+    pull(1);
+    native_world_pass(&bed.world, 2 * SECOND_NS);
+    said = typed("lag\r");
+    assert_non_null(strstr(said, "lag: LACP, up\n"));
+    assert_non_null(strstr(said, "port 0: active\n"));
+    assert_non_null(
+        strstr(said, "port 0: LACP current, collecting, distributing, state "
+                     "3f\n"));
+    assert_non_null(strstr(said, "port 0: partner 02:e5:5d:00:02:00, priority "
+                                 "65535, key 1, port 1, state 3f\n"));
+    assert_non_null(strstr(said, "port 1: link down\n"));
+    assert_non_null(strstr(said, "port 1: LACP no link, detached"));
+}
+
+static void test_console_shows_the_standby_port(void **state)
+{
+    const char *said;
+
+    (void)state;
+    said = typed("lag\r");
+    assert_non_null(strstr(said, "lag: active/standby, up\n"));
+    assert_non_null(strstr(said, "port 0: active\n"));
+    assert_non_null(strstr(said, "port 1: standby\n"));
+}
+
 /* Both links carry RoCE, and no QP uses two of them. */
 static void test_lacp_distributes_queues(void **state)
 {
@@ -307,6 +346,8 @@ int main(void)
         STANDBY(test_standby_follows_a_host_that_has_lost_a_port),
         STANDBY(test_all_addresses_are_the_aggregates),
         STANDBY(test_aggregate_without_ports_comes_back),
+        STANDBY(test_console_shows_the_standby_port),
+        LACP(test_console_shows_members_and_partner),
         LACP(test_lacp_survives_pulled_cables),
         LACP(test_lacp_survives_a_host_that_has_lost_a_port),
         LACP(test_lacp_survives_silent_cables),

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "firmware/app/lag_text.h"
+
+static const char *mac_text(char text[18], const struct mac_addr *mac)
+{
+    const uint8_t *b = mac->bytes;
+
+    log_format(text, 18, "%02x:%02x:%02x:%02x:%02x:%02x", b[0], b[1], b[2],
+               b[3], b[4], b[5]);
+    return text;
+}
+
+static void lacp_text(struct log *log, const struct lacp_agent *agent,
+                      uint8_t index)
+{
+    static const char *const rx[] = {
+        [LACP_RX_DISABLED] = "no link",
+        [LACP_RX_EXPIRED] = "expired",
+        [LACP_RX_DEFAULTED] = "no partner",
+        [LACP_RX_CURRENT] = "current",
+    };
+    static const char *const mux[] = {
+        [LACP_MUX_DETACHED] = "detached",
+        [LACP_MUX_WAITING] = "waiting",
+        [LACP_MUX_ATTACHED] = "attached",
+        [LACP_MUX_WORKING] = "collecting, distributing",
+    };
+    const struct lacp_port *port = &agent->ports[index];
+    const struct lacp_info *partner = &port->partner;
+    char text[18];
+
+    log_text(log, "port %u: LACP %s, %s, state %02x", index, rx[port->rx],
+             mux[port->mux], lacp_actor(agent, index).state);
+    if (!mac_addr_is_zero(&partner->system)) {
+        log_text(log,
+                 "port %u: partner %s, priority %u, key %u, port %u, state "
+                 "%02x",
+                 index, mac_text(text, &partner->system),
+                 partner->system_priority, partner->key, partner->port,
+                 partner->state);
+    }
+    log_text(log, "port %u: LACPDUs %lu in, %lu out, %lu illegal", index,
+             (unsigned long)port->counters[LACP_PDUS_RX],
+             (unsigned long)port->counters[LACP_PDUS_TX],
+             (unsigned long)port->counters[LACP_ILLEGAL_RX]);
+}
+
+static void member_text(struct log *log, const struct drive_lag *lag,
+                        uint8_t port)
+{
+    bool is_usable = lag->members & lag->links & BIT(port);
+    bool is_active = lag->mode == CONFIG_LAG_LACP || port == lag->active;
+    const char *what = "link down";
+
+    if (is_usable) {
+        what = is_active ? "active" : "standby";
+    } else if (lag->links & BIT(port)) {
+        what = "out";
+    }
+    log_text(log, "port %u: %s", port, what);
+    if (lag->mode == CONFIG_LAG_LACP) {
+        lacp_text(log, &lag->lacp, port);
+    }
+    log_text(log, "port %u: RoCE frames %lu out, %lu dropped; raw %lu dropped",
+             port,
+             (unsigned long)lag_counter_read(
+                 &lag->lag, (enum lag_counter)(LAG_COUNT_TX0 + port)),
+             (unsigned long)lag_counter_read(
+                 &lag->lag, (enum lag_counter)(LAG_COUNT_RX_DROPPED0 + port)),
+             (unsigned long)lag->dropped[port]);
+}
+
+void lag_text(struct log *log, const struct drive_lag *lag)
+{
+    static const char *const mode[] = {
+        [CONFIG_LAG_ACTIVE_STANDBY] = "active/standby",
+        [CONFIG_LAG_LACP] = "LACP",
+    };
+
+    if (!drive_lag_is_on(lag)) {
+        log_text(log, "lag: off");
+        return;
+    }
+    log_text(log, "lag: %s, %s", mode[lag->mode], lag->is_up ? "up" : "down");
+    for (uint8_t i = 0; i < NET_PORTS; i++) {
+        member_text(log, lag, i);
+    }
+    log_text(log, "moved %lu times by itself, %lu frames had no port",
+             (unsigned long)lag_counter_read(&lag->lag, LAG_COUNT_MOVES),
+             (unsigned long)lag_counter_read(&lag->lag, LAG_COUNT_TX_DROPPED));
+}
