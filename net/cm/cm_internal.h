@@ -45,9 +45,15 @@ void cm_conn_settle(struct cm_conn *conn);
 void cm_conn_disown(struct cm_conn *conn);
 
 struct cm_conn *cm_by_local_id(struct cm *cm, uint32_t local_comm_id);
+/*
+ * The numbers are a peer's own, so its address is part of the key: nobody
+ * else's message finds the connection.
+ */
 struct cm_conn *cm_by_remote_id(struct cm *cm, uint64_t guid,
+                                const struct ip_addr *peer_ip,
                                 uint32_t remote_comm_id);
-struct cm_conn *cm_by_remote_qpn(struct cm *cm, uint64_t guid, uint32_t qpn);
+struct cm_conn *cm_by_remote_qpn(struct cm *cm, uint64_t guid,
+                                 const struct ip_addr *peer_ip, uint32_t qpn);
 /* The peer's numbers are known now: make them findable. */
 void cm_index_remote(struct cm_conn *conn);
 

@@ -84,23 +84,27 @@ struct cm_conn *cm_by_local_id(struct cm *cm, uint32_t local_comm_id)
 }
 
 struct cm_conn *cm_by_remote_id(struct cm *cm, uint64_t guid,
+                                const struct ip_addr *peer_ip,
                                 uint32_t remote_comm_id)
 {
     uint16_t i = cm->by_id[hash(cm, guid, remote_comm_id)];
 
     while (i != CM_NONE && (cm->conns[i].remote_ca_guid != guid ||
-                            cm->conns[i].remote_comm_id != remote_comm_id)) {
+                            cm->conns[i].remote_comm_id != remote_comm_id ||
+                            !ip_addr_equal(&cm->conns[i].peer_ip, peer_ip))) {
         i = cm->conns[i].next_by_id;
     }
     return i == CM_NONE ? NULL : &cm->conns[i];
 }
 
-struct cm_conn *cm_by_remote_qpn(struct cm *cm, uint64_t guid, uint32_t qpn)
+struct cm_conn *cm_by_remote_qpn(struct cm *cm, uint64_t guid,
+                                 const struct ip_addr *peer_ip, uint32_t qpn)
 {
     uint16_t i = cm->by_qpn[hash(cm, guid, qpn)];
 
     while (i != CM_NONE && (cm->conns[i].remote_ca_guid != guid ||
-                            cm->conns[i].remote_qpn != qpn)) {
+                            cm->conns[i].remote_qpn != qpn ||
+                            !ip_addr_equal(&cm->conns[i].peer_ip, peer_ip))) {
         i = cm->conns[i].next_by_qpn;
     }
     return i == CM_NONE ? NULL : &cm->conns[i];

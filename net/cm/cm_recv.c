@@ -133,6 +133,28 @@ static bool resolve(struct message *m)
     return true;
 }
 
+static struct ip_addr source_of(const struct message *m)
+{
+    return ip_addr_from_bytes(m->from.src_ip.bytes);
+}
+
+/*
+ * The connection of both numbers, the peer's as far as it is known (an active
+ * side learns it from the REP), if the message is the peer's at all.
+ */
+static struct cm_conn *conn_of(const struct message *m, uint32_t local_comm_id,
+                               uint32_t remote_comm_id)
+{
+    struct cm_conn *conn = cm_by_local_id(m->cm, local_comm_id);
+    struct ip_addr src = source_of(m);
+
+    if (conn == NULL || !ip_addr_equal(&conn->peer_ip, &src) ||
+        (conn->in_by_id && conn->remote_comm_id != remote_comm_id)) {
+        return NULL;
+    }
+    return conn;
+}
+
 /* What the table says, counted. */
 static enum action judge(struct cm *cm, const struct cm_conn *conn,
                          enum event event)
@@ -174,7 +196,7 @@ static const struct cm_listener *listener_of(const struct cm *cm,
 static uint16_t judge_req(const struct message *m, const struct cm_req *req,
                           const struct rdma_ip_cm *ip_cm)
 {
-    struct ip_addr src = ip_addr_from_bytes(m->from.src_ip.bytes);
+    struct ip_addr src = source_of(m);
     struct ip_addr dst = ip_addr_from_bytes(m->from.dst_ip.bytes);
 
     if (listener_of(m->cm, req->service_id) == NULL) {
@@ -269,6 +291,7 @@ static void recv_req(struct message *m)
     struct cm_request request;
     struct cm_conn *conn;
     struct cm_req req;
+    struct ip_addr src;
     uint16_t wrong;
     bool has_ip;
 
@@ -280,7 +303,8 @@ static void recv_req(struct message *m)
     if (!resolve(m)) {
         return;
     }
-    conn = cm_by_remote_id(cm, req.local_ca_guid, req.local_comm_id);
+    src = source_of(m);
+    conn = cm_by_remote_id(cm, req.local_ca_guid, &src, req.local_comm_id);
     if (conn != NULL && conn->remote_qpn == req.local_qpn &&
         conn->remote_psn == req.starting_psn) {
         req_again(m, conn);
@@ -294,7 +318,8 @@ static void recv_req(struct message *m)
         return;
     }
     tear_down_stale(cm, conn);
-    tear_down_stale(cm, cm_by_remote_qpn(cm, req.local_ca_guid, req.local_qpn));
+    tear_down_stale(
+        cm, cm_by_remote_qpn(cm, req.local_ca_guid, &src, req.local_qpn));
     conn = cm_pool_take(cm);
     if (conn == NULL) {
         cm->counters.no_conn++;
@@ -334,7 +359,8 @@ static void take_rep(struct message *m, struct cm_conn *conn,
 
     conn->remote_comm_id = rep->local_comm_id;
     conn->tid = m->mad.transaction_id;
-    if (cm_by_remote_qpn(cm, rep->local_ca_guid, rep->local_qpn) != NULL) {
+    if (cm_by_remote_qpn(cm, rep->local_ca_guid, &conn->peer_ip,
+                         rep->local_qpn) != NULL) {
         struct cm_answer answer = cm_conn_answer(conn);
 
         cm->counters.stale++;
@@ -365,10 +391,8 @@ static void recv_rep(struct message *m)
         m->cm->counters.bad_mad++;
         return;
     }
-    conn = cm_by_local_id(m->cm, rep.remote_comm_id);
-    if (conn != NULL &&
-        (!conn->is_active ||
-         (conn->in_by_id && conn->remote_comm_id != rep.local_comm_id))) {
+    conn = conn_of(m, rep.remote_comm_id, rep.local_comm_id);
+    if (conn != NULL && !conn->is_active) {
         conn = NULL;
     }
     switch (judge(m->cm, conn, EVENT_REP)) {
@@ -388,19 +412,6 @@ static void recv_rep(struct message *m)
 
 /* ---- RTU, MRA, REJ */
 
-/* The connection of both numbers; the peer's is not known before its REP. */
-static struct cm_conn *conn_of(struct cm *cm, uint32_t local_comm_id,
-                               uint32_t remote_comm_id)
-{
-    struct cm_conn *conn = cm_by_local_id(cm, local_comm_id);
-
-    if (conn != NULL && conn->in_by_id &&
-        conn->remote_comm_id != remote_comm_id) {
-        return NULL;
-    }
-    return conn;
-}
-
 static void recv_rtu(struct message *m)
 {
     struct cm_conn *conn;
@@ -410,7 +421,7 @@ static void recv_rtu(struct message *m)
         m->cm->counters.bad_mad++;
         return;
     }
-    conn = conn_of(m->cm, rtu.remote_comm_id, rtu.local_comm_id);
+    conn = conn_of(m, rtu.remote_comm_id, rtu.local_comm_id);
     if (judge(m->cm, conn, EVENT_RTU) == ESTABLISH) {
         cm_conn_establish(conn);
     }
@@ -426,7 +437,7 @@ static void recv_mra(struct message *m)
         m->cm->counters.bad_mad++;
         return;
     }
-    conn = conn_of(m->cm, mra.remote_comm_id, mra.local_comm_id);
+    conn = conn_of(m, mra.remote_comm_id, mra.local_comm_id);
     expected =
         conn != NULL && conn->is_active ? CM_ANSWERS_REQ : CM_ANSWERS_REP;
     if (mra.message != expected) {
@@ -443,6 +454,7 @@ static void recv_mra(struct message *m)
 
 static void recv_rej(struct message *m)
 {
+    struct ip_addr src = source_of(m);
     struct cm_conn *conn = NULL;
     struct cm_rej rej;
     struct cm_end end;
@@ -453,10 +465,11 @@ static void recv_rej(struct message *m)
     }
     if (rej.reason == CM_REJ_TIMEOUT && rej.ari_len >= 8) {
         /* From one that never learned our communication id. */
-        conn = cm_by_remote_id(m->cm, get_be64(rej.ari), rej.local_comm_id);
+        conn =
+            cm_by_remote_id(m->cm, get_be64(rej.ari), &src, rej.local_comm_id);
     }
     if (conn == NULL) {
-        conn = conn_of(m->cm, rej.remote_comm_id, rej.local_comm_id);
+        conn = conn_of(m, rej.remote_comm_id, rej.local_comm_id);
     }
     end = (struct cm_end){
         .reason = CM_END_REJ,
@@ -487,9 +500,8 @@ static void recv_dreq(struct message *m)
     if (!resolve(m)) {
         return;
     }
-    conn = cm_by_local_id(m->cm, dreq.remote_comm_id);
-    if (conn != NULL &&
-        (!conn->in_by_id || conn->remote_comm_id != dreq.local_comm_id)) {
+    conn = conn_of(m, dreq.remote_comm_id, dreq.local_comm_id);
+    if (conn != NULL && !conn->in_by_id) {
         conn = NULL;
     }
     if (conn != NULL) {
@@ -525,7 +537,7 @@ static void recv_drep(struct message *m)
         m->cm->counters.bad_mad++;
         return;
     }
-    conn = conn_of(m->cm, drep.remote_comm_id, drep.local_comm_id);
+    conn = conn_of(m, drep.remote_comm_id, drep.local_comm_id);
     if (judge(m->cm, conn, EVENT_DREP) == END) {
         cm_conn_end(conn, &end);
     }

@@ -11,9 +11,11 @@
 
 #include <cmocka.h>
 
+#include "lib/bytes.h"
 #include "nvmeof/wire/opcode.h"
 
-static void run(const struct sequence_step *steps, size_t count)
+/* In the world that there is. */
+static void run_on(const struct sequence_step *steps, size_t count)
 {
     uint8_t data[SEQUENCE_STEPS_MAX * SEQUENCE_STEP_LEN];
 
@@ -21,8 +23,13 @@ static void run(const struct sequence_step *steps, size_t count)
     for (size_t i = 0; i < count; i++) {
         sequence_step_emit(&steps[i], data + i * SEQUENCE_STEP_LEN);
     }
-    sequence_end();
     sequence_run(data, count * SEQUENCE_STEP_LEN);
+}
+
+static void run(const struct sequence_step *steps, size_t count)
+{
+    sequence_end();
+    run_on(steps, count);
 }
 
 #define RUN(steps) run(steps, ARRAY_LEN(steps))
@@ -108,6 +115,83 @@ static void test_event_requests_are_held(void **state)
     assert_int_equal(queue(0)->responses, 3);
 }
 
+/* ---- What once broke the drive. */
+
+enum { AT_MAD = PEER_LAYER_MAD, FOUR = 3, ONE = 1 };
+
+/* The numbers of a host's connection are no secret: they are on the wire. */
+struct victim {
+    uint32_t guid[2];
+    uint32_t comm_id, drive_comm_id;
+    uint32_t qpn, drive_qpn;
+};
+
+static struct victim find_victim(void)
+{
+    const struct native_host *host;
+    const struct cm_conn *cm;
+
+    sequence_end();
+    sequence_run(NULL, 0);
+    host = sequence_host();
+    cm = host->host.conn[1].cm;
+    return (struct victim){
+        .guid = {get_be32(host->identity.ca_guid),
+                 get_be32(host->identity.ca_guid + 4)},
+        .comm_id = cm->local_comm_id,
+        .drive_comm_id = cm->remote_comm_id,
+        .qpn = host->host.conn[1].queue.qpn,
+        .drive_qpn = cm->remote_qpn,
+    };
+}
+
+/* Stale connections were found by the peer's GUID and numbers, whoever said
+ * that they were its own. */
+static void test_a_request_in_a_hosts_name_does_not_end_its_connection(
+    void **state)
+{
+    struct victim v = find_victim();
+    const struct sequence_step by_qpn[] = {
+        {STEP_BEND, AT_MAD, FOUR, CM_REQ_LOCAL_CA_GUID, v.guid[0]},
+        {STEP_BEND, AT_MAD, FOUR, CM_REQ_LOCAL_CA_GUID + 4, v.guid[1]},
+        {STEP_BEND, AT_MAD, FOUR, CM_REQ_LOCAL_QPN, v.qpn << 8 | 4},
+        {STEP_REQ, 0, 0, 0, 0},
+    };
+    const struct sequence_step by_id[] = {
+        {STEP_BEND, AT_MAD, FOUR, CM_REQ_LOCAL_CA_GUID, v.guid[0]},
+        {STEP_BEND, AT_MAD, FOUR, CM_REQ_LOCAL_CA_GUID + 4, v.guid[1]},
+        {STEP_BEND, AT_MAD, FOUR, CM_REQ_LOCAL_COMM_ID, v.comm_id},
+        {STEP_REQ, 0, 0, 0, 0},
+    };
+
+    (void)state;
+    run_on(by_qpn, ARRAY_LEN(by_qpn));
+    run_on(by_id, ARRAY_LEN(by_id));
+}
+
+/* Nor was it asked who sends a REJ or a DREQ. */
+static void test_nobody_else_rejects_or_ends_a_hosts_connection(void **state)
+{
+    struct victim v = find_victim();
+    const struct sequence_step rej[] = {
+        {STEP_BEND, AT_MAD, FOUR, CM_REJ_LOCAL_COMM_ID, v.comm_id},
+        {STEP_BEND, AT_MAD, ONE, CM_REJ_INFO_LEN, 8 << 1},
+        {STEP_BEND, AT_MAD, FOUR, CM_REJ_ARI, v.guid[0]},
+        {STEP_BEND, AT_MAD, FOUR, CM_REJ_ARI + 4, v.guid[1]},
+        {STEP_CM, 0, 3, CM_ANSWERS_REP, CM_REJ_TIMEOUT},
+    };
+    const struct sequence_step dreq[] = {
+        {STEP_BEND, AT_MAD, FOUR, CM_DREQ_LOCAL_COMM_ID, v.comm_id},
+        {STEP_BEND, AT_MAD, FOUR, CM_DREQ_REMOTE_COMM_ID, v.drive_comm_id},
+        {STEP_BEND, AT_MAD, FOUR, CM_DREQ_REMOTE_QPN, v.drive_qpn << 8},
+        {STEP_CM, 0, 1, 0, 0},
+    };
+
+    (void)state;
+    run_on(rej, ARRAY_LEN(rej));
+    run_on(dreq, ARRAY_LEN(dreq));
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_teardown(name, teardown)
@@ -116,6 +200,8 @@ int main(void)
         T(test_a_peer_behaves_by_ipv6_too),
         T(test_a_bent_field_arrives_bent),
         T(test_event_requests_are_held),
+        T(test_a_request_in_a_hosts_name_does_not_end_its_connection),
+        T(test_nobody_else_rejects_or_ends_a_hosts_connection),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
