@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Floods of every kind from a host whose verified I/O goes on meanwhile.
+
+One fio runs all the time, reading back what it wrote.  Under each flood it has
+to make progress, afterwards its pace has to return to what it was: against
+the same run, a moment before.  That the flood was there is seen in the drive's
+own counters.
+"""
+
+import re
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import flood_frames
+import pytest
+from flood_frames import Ends
+
+from essd import port, steps
+from essd.steps import Job
+
+pytestmark = pytest.mark.drive
+
+FLOOD_S = 2
+RATE = 2000             # frames a second; emulated hosts send little more
+QUIET_S = 2
+WORK = "head -c 4000000 /dev/zero | sha256sum"
+BACK_S = 60.0           # patience until the pace is what it was ...
+BACK = 0.33             # ... but for what such measurements differ by
+FIO = ("fio --ioengine=libaio --direct=1 --verify=crc32c --verify_fatal=1 "
+       "--filename={device} --name=flooded --rw=randwrite --bs=4k --iodepth=4 "
+       "--size=8m --verify_backlog=64 --time_based --runtime=3600 "
+       "> /tmp/fio.txt 2>&1; echo $? > /tmp/fio.status")
+
+
+@dataclass
+class Flooded:
+    """A connected host with fio under way."""
+
+    job: Job
+    device: str
+    ends: Ends
+
+    def during(self, command: str) -> tuple[int, float, str]:
+        """What fio got done, in how many seconds of the host's, meanwhile."""
+        stamp = f"cat /sys/block/{self.device[5:]}/stat; cat /proc/uptime"
+        lines = self.job.quiet(f"{stamp}; {command}; {stamp}").splitlines()
+        (first, since), (last, until) = ([x.split() for x in lines[:2]],
+                                         [x.split() for x in lines[-2:]])
+        # Reads and writes that the kernel has seen the end of.
+        done = int(last[0]) + int(last[4]) - int(first[0]) - int(first[4])
+        return done, float(until[0]) - float(since[0]), "\n".join(lines[2:-2])
+
+    def pace(self) -> float:
+        """I/O done in the time that the host needs for a piece of work.
+
+        Both are slow on a slow machine, and slower while others use it.
+        """
+        done, seconds, _ = self.during(f"sleep {QUIET_S}")
+        _, work_s, _ = self.during(WORK)
+        return done / seconds * work_s
+
+    def expect_running(self) -> None:
+        status = self.job.quiet("cat /tmp/fio.status 2>/dev/null; true").strip()
+        assert status == "", self.job.quiet("tail -n 30 /tmp/fio.txt")
+        self.job.instance.check()
+
+    def frames_in(self) -> int:
+        counters = port.state(self.job.instance, 0)["counters"]
+        return int(counters["aFramesReceivedOK"])
+
+    def expect_back(self, before: float) -> float:
+        """Wait until the pace is what it was; that pace."""
+        deadline = time.monotonic() + BACK_S
+        while (now := self.pace()) < before * BACK:
+            self.expect_running()
+            assert time.monotonic() < deadline, (
+                f"a pace of {now:.0f}, {before:.0f} before the flood")
+        return now
+
+
+def link_local_of(mac: str) -> str:
+    part = [int(x, 16) for x in mac.split(":")]
+    words = [part[0] ^ 2, part[1], part[2], 0xff, 0xfe, *part[3:]]
+    return "fe80::" + ":".join(f"{words[i] << 8 | words[i + 1]:x}" for i in (0, 2, 4, 6))
+
+
+def ends_of(job: Job) -> Ends:
+    drive = job.addresses[0]
+    job.run(f"ping -c 1 -W 2 {drive}")
+    match = re.search(r"lladdr (\S+)", job.quiet(f"ip neigh show {drive}"))
+    own = re.search(r"inet (\S+)/", job.quiet("ip -4 addr show eth0"))
+    assert match and own
+    return Ends(job.quiet("cat /sys/class/net/eth0/address").strip(), own[1], match[1],
+                drive, link_local_of(match[1]))
+
+
+@pytest.fixture(scope="module")
+def flooded(session_job: Job, host_programs: dict[str, Path]) -> Iterator[Flooded]:
+    from conftest import set_right
+    job = session_job
+    set_right(job)
+    ends = ends_of(job)
+    job.instance.put(host_programs["flood"], "/tmp/flood")
+    device = steps.connect(job)
+    job.quiet("rm -f /tmp/fio.*")
+    job.quiet(f"(({FIO.format(device=device)}) &) </dev/null >/dev/null 2>&1")
+    pair = Flooded(job, device, ends)
+    deadline = time.monotonic() + 60
+    while pair.pace() == 0:
+        pair.expect_running()
+        assert time.monotonic() < deadline, "fio does not begin"
+    yield pair
+    job.quiet("pkill -INT -x fio; true", check=False)
+    steps.clean_host(job)
+
+
+@pytest.mark.parametrize("kind", flood_frames.KINDS, ids=lambda kind: kind.__name__)
+def test_io_goes_on_under_a_flood_of(
+        flooded: Flooded, kind: Callable[[Ends], list[bytes]], tmp_path: Path,
+        record_property: Callable[[str, Any], None]) -> None:
+    job = flooded.job
+    frames = tmp_path / "frames"
+    frames.write_bytes(flood_frames.to_file(kind(flooded.ends)))
+    job.instance.put(frames, "/tmp/frames")
+    before, seen = flooded.pace(), flooded.frames_in()
+    done, seconds, output = flooded.during(
+        f"/tmp/flood eth0 /tmp/frames {FLOOD_S} {RATE}")
+    sent, arrived = int(output), flooded.frames_in() - seen
+    flooded.expect_running()
+    assert sent > 200
+    # The drive may be slower than the host: what it has no room for is counted
+    # elsewhere.  Those of the I/O come on top.
+    assert arrived >= sent // 2, f"{arrived} frames came in of {sent}"
+    assert done > 0
+    after = flooded.expect_back(before)
+    text = (f"{kind.__name__}: {sent / seconds:.0f} frames and {done / seconds:.0f} I/O "
+            f"a second; pace {before:.0f} before, {after:.0f} after")
+    record_property("flood", text)
+    print(text)
+
+
+def test_io_goes_on_under_ping_f(flooded: Flooded) -> None:
+    """Linux's own flood, which asks again as soon as it is answered."""
+    before = flooded.pace()
+    done, _, output = flooded.during(
+        f"ping -f -w {FLOOD_S} -s 1000 {flooded.ends.drive}")
+    assert done > 0
+    match = re.search(r"(\d+) packets transmitted, (\d+) received", output)
+    assert match and int(match[2]) > 0, output
+    flooded.expect_running()
+    flooded.expect_back(before)
+
+
+def test_afterwards_everything_answers_and_fio_had_no_error(flooded: Flooded) -> None:
+    """The last one: fio is ended, a new connection has to be possible."""
+    job = flooded.job
+    flooded.expect_running()
+    job.quiet("pkill -INT -x fio")
+    deadline = time.monotonic() + 60
+    while not job.quiet("cat /tmp/fio.status 2>/dev/null; true").strip():
+        assert time.monotonic() < deadline, "fio does not end"
+        time.sleep(0.5)
+    report = job.quiet("cat /tmp/fio.txt")
+    assert "err= 0" in report and "bad magic" not in report, report
+    steps.disconnect(job)
+    steps.ping(job)
+    steps.discover(job)
+    steps.connect(job)
+    kernel = job.quiet("dmesg | grep -iE 'nvme.*(error|timeout|reconnect)'; true")
+    assert "I/O error" not in kernel and "reconnect" not in kernel, kernel
+    text = (job.instance.folder / "drive.console").read_text(errors="replace")
+    assert "assert" not in text.lower()
