@@ -72,6 +72,7 @@ static void read_flash(struct board *board)
     if (!store_count_boot(&board->flash, fresh, &board->generation)) {
         log_line(&board->log, "drive: the boot count cannot be written");
     }
+    store_read_usage(&board->flash, &board->usage_place, &board->usage);
     if (!store_read_config(&board->flash, &board->saved_config)) {
         log_line(&board->log, "drive: no good configuration: defaults");
     }
@@ -116,6 +117,13 @@ bool board_save_config(void *ctx, const struct config *config)
     struct config copy = *config;
 
     return store_write_config(&board->flash, &copy);
+}
+
+bool board_save_usage(void *ctx, const struct usage *usage)
+{
+    struct board *board = ctx;
+
+    return store_write_usage(&board->flash, &board->usage_place, usage);
 }
 
 uint64_t board_step(struct board *board)

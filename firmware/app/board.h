@@ -18,6 +18,7 @@
 #include "firmware/store/config.h"
 #include "firmware/store/identity.h"
 #include "firmware/store/image.h"
+#include "firmware/store/usage.h"
 
 struct board {
     struct uart uart;
@@ -34,7 +35,9 @@ struct board {
     struct identity identity;
     struct config config;       /* as the straps want it */
     struct config saved_config; /* as it is in flash */
-    uint32_t generation;        /* of this boot, never one twice */
+    struct usage usage;         /* as it was left */
+    struct usage_place usage_place;
+    uint32_t generation; /* of this boot, never one twice */
     bool has_identity;
     uint64_t kick_us; /* when the watchdog is due */
 };
@@ -48,6 +51,9 @@ void board_init(struct board *board, void *free_memory, size_t free_bytes);
 
 /** Write `config` to flash: drive_config.save_config with the board. */
 MUST_USE bool board_save_config(void *board, const struct config *config);
+
+/** Write a record to flash: usage_keeper_config.save with the board. */
+MUST_USE bool board_save_usage(void *board, const struct usage *usage);
 
 /**
  * Kick the watchdog, empty the log.

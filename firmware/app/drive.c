@@ -125,6 +125,7 @@ static void target_start(struct drive *drive, const struct drive_config *config)
         .vendor = vendor_features(&drive->settings),
     };
 
+    usage_keeper_fill(&drive->keeper, &target.health, &target.counters);
     copy_text(target.subnqn, sizeof(target.subnqn), identity->subsystem_nqn);
     copy_text(target.sn, sizeof(target.sn), identity->serial);
     copy_text(target.mn, sizeof(target.mn), identity->model);
@@ -137,6 +138,7 @@ static void target_start(struct drive *drive, const struct drive_config *config)
     identity_namespace_nguid(identity, ns.nsid, ns.nguid);
     rdma_transport_seams(&drive->rdma, &target.transport, &target.bufs);
     nvmf_target_init(&drive->target, &target, drive->now_us);
+    usage_keeper_start(&drive->keeper, &drive->target);
 }
 
 static bool transport_start(struct drive *drive,
@@ -232,6 +234,7 @@ bool drive_init(struct drive *drive, const struct drive_config *config,
     drive->log = config->log;
     drive->now_us = now_us;
     settings_init(drive, config);
+    usage_keeper_init(&drive->keeper, &config->usage, now_us);
     if (!net_start(drive, config) || !media_start(drive, config)) {
         return false;
     }
@@ -248,7 +251,7 @@ bool drive_init(struct drive *drive, const struct drive_config *config,
 
 bool drive_step(struct drive *drive, uint64_t now_us)
 {
-    uint64_t net_us, target_us, services_us, echo_us;
+    uint64_t net_us, target_us, services_us, echo_us, usage_us;
     bool is_busy;
 
     drive->now_us = now_us;
@@ -262,9 +265,11 @@ bool drive_step(struct drive *drive, uint64_t now_us)
     target_us = nvmf_target_timer(&drive->target, now_us);
     is_busy |= rdma_transport_step(&drive->rdma);
     is_busy |= echo_step(&drive->echo, &echo_us);
+    usage_us = usage_keeper_step(&drive->keeper, now_us);
     drive_net_flush(&drive->net);
     media_kick(&drive->media);
     drive->deadline_us = MIN(MIN(net_us, echo_us), MIN(target_us, services_us));
+    drive->deadline_us = MIN(drive->deadline_us, usage_us);
     return is_busy;
 }
 

@@ -14,6 +14,7 @@
 #include "firmware/app/echo.h"
 #include "firmware/app/services.h"
 #include "firmware/app/settings.h"
+#include "firmware/app/usage_keeper.h"
 #include "firmware/drivers/media.h"
 #include "nvmeof/rdma/rdma_state.h"
 #include "nvmeof/target/state.h"
@@ -32,6 +33,8 @@ struct drive_config {
     /* Keep a changed configuration; NULL: it cannot be kept. */
     bool (*save_config)(void *ctx, const struct config *config);
     void *save_ctx;
+
+    struct usage_keeper_config usage; /* during drive_init() only */
 
     uint32_t generation;  /* boot counter: no two boots have the same */
     uint64_t random_seed; /* differs from drive to drive and boot to boot */
@@ -54,6 +57,7 @@ struct drive {
     struct addresses addresses;
     struct services services;
     struct settings settings;
+    struct usage_keeper keeper;
     struct media media;
     struct nvmf_target target;
     struct rdma_transport rdma;

@@ -25,6 +25,14 @@ static bool start(void)
         .saved_config = &board.saved_config,
         .save_config = board_save_config,
         .save_ctx = &board,
+        .usage =
+            {
+                .usage = &board.usage,
+                .is_power_on =
+                    sysctl_reset_cause(&board.sysctl) == SYSCTL_RESET_POWER_ON,
+                .save = board_save_usage,
+                .save_ctx = &board,
+            },
         .generation = board.generation,
         .random_seed = sysctl_random64(&board.sysctl),
         .port_regs = {SOC_PORT0_BASE, SOC_PORT1_BASE},

@@ -145,6 +145,15 @@ static bool save_config(void *ctx, const struct config *config)
     return true;
 }
 
+static bool save_usage(void *ctx, const struct usage *usage)
+{
+    struct native_drive *drive = ctx;
+
+    *drive->usage = *usage;
+    drive->usage_saves++;
+    return true;
+}
+
 static struct drive_config drive_config_of(
     struct native_drive *drive, const struct native_drive_config *config)
 {
@@ -157,6 +166,13 @@ static struct drive_config drive_config_of(
         .config = &drive->config,
         .save_config = save_config,
         .save_ctx = drive,
+        .usage =
+            {
+                .usage = config->usage,
+                .is_power_on = true,
+                .save = config->usage != NULL ? save_usage : NULL,
+                .save_ctx = drive,
+            },
         .generation = generation_of(&config->node),
         .random_seed =
             UINT64_C(0x9e3779b97f4a7c15) *
@@ -189,6 +205,7 @@ struct native_drive *native_drive_create(
     ASSERT(drive != NULL);
     make_identity(&drive->identity, config->node.number, config->nqn);
     make_config(&drive->config, &config->node);
+    drive->usage = config->usage;
     drive->config.network.has_echo = config->has_echo;
     machine_init(&drive->machine, world, &machine);
     uart_init(&drive->uart,

@@ -39,7 +39,7 @@ struct native_node_config {
     uint32_t generation;      /* boot count; 0: 1 */
     enum config_lag lag;      /* LACP is fast */
     bool lag_has_revert;
-    uint32_t data_bytes;      /* of a host; 0: NATIVE_HOST_DATA_BYTES */
+    uint32_t data_bytes; /* of a host; 0: NATIVE_HOST_DATA_BYTES */
 };
 
 struct native_drive_config {
@@ -47,6 +47,7 @@ struct native_drive_config {
     struct medium *medium;
     uint64_t cache_bytes; /* 0: 16 MiB */
     const char *nqn;      /* NULL: made from the number */
+    struct usage *usage;  /* stays: what flash keeps of it; NULL: nothing */
     bool has_echo;        /* the diagnostic service */
 };
 
@@ -64,6 +65,8 @@ struct native_drive {
     struct config config;
     struct config flash; /* the configuration as it was last saved */
     unsigned int saves;
+    struct usage *usage;
+    unsigned int usage_saves;
     bool is_flash_broken;
     struct console console;
     struct native_sleep sleep;

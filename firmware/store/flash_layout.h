@@ -13,6 +13,8 @@
 #define FLASH_CONFIG_B_ADDR      0x00011000u
 #define FLASH_BOOT_COUNT_A_ADDR  0x00020000u  /* one sector each */
 #define FLASH_BOOT_COUNT_B_ADDR  0x00021000u
+#define FLASH_USAGE_A_ADDR       0x00022000u  /* one sector each */
+#define FLASH_USAGE_B_ADDR       0x00023000u
 #define FLASH_SLOT_A_ADDR        0x00100000u
 #define FLASH_ERROR_LOG_ADDR     0x00900000u
 #define FLASH_ERROR_LOG_SIZE     0x00100000u

@@ -158,6 +158,24 @@ bool nvmf_target_is_short(const struct nvmf_target *target)
     return target->wait_buffer.head != NULL;
 }
 
+void nvmf_target_set_power_on_hours(struct nvmf_target *target, uint64_t hours)
+{
+    target->config.health.power_on_hours = hours;
+}
+
+bool nvmf_target_is_in_use(const struct nvmf_target *target)
+{
+    for (uint8_t i = 0; i < NVMF_MAX_HOSTS && target->ctrl_count != 0; i++) {
+        const struct nvmf_ctrl *ctrl = &target->ctrl[i];
+
+        if ((ctrl->state == CTRL_READY || ctrl->state == CTRL_RESETTING) &&
+            !ctrl->is_discovery && ctrl->shst != SHST_COMPLETE) {
+            return true;
+        }
+    }
+    return false;
+}
+
 const struct nvmf_counters *nvmf_target_counters(
     const struct nvmf_target *target)
 {

@@ -255,6 +255,15 @@ void nvmf_target_set_time(struct nvmf_target *target, uint64_t epoch_ms,
  */
 bool nvmf_target_time(const struct nvmf_target *target, uint64_t *ms);
 
+/** Another hour is over. */
+void nvmf_target_set_power_on_hours(struct nvmf_target *target, uint64_t hours);
+
+/**
+ * Whether a host has an I/O controller enabled that it has not shut down: were
+ * the power to go now, that would be an unsafe shutdown.
+ */
+bool nvmf_target_is_in_use(const struct nvmf_target *target);
+
 /** The counters as they are now, for the application to save. */
 const struct nvmf_counters *nvmf_target_counters(
     const struct nvmf_target *target);

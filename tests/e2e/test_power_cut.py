@@ -6,6 +6,8 @@ written with FUA is at risk.  NVMe Base Specification, "Flush command" and
 "Volatile Write Cache".
 """
 
+import json
+
 import pytest
 
 from essd import steps
@@ -57,3 +59,37 @@ def test_power_cut_loses_unflushed_and_keeps_flushed(connected: Job) -> None:
     old = bytes_of(job, device, 48, "o")
     assert unflushed + old == AREA_MIB * MIB, "neither old nor new data"
     assert unflushed == 0, "the cut lost less than what nobody had flushed"
+
+
+def smart(job: Job) -> dict[str, int]:
+    return dict(json.loads(job.quiet(f"nvme smart-log {job.controller()} -o json")))
+
+
+def cut_power(job: Job) -> None:
+    job.instance.ask("power-cut")
+    steps.clean_host(job)
+    job.instance.ask("power-on")
+    steps.wait_target(job)
+
+
+@pytest.mark.drive
+def test_smart_counts_on_and_tells_unsafe_shutdowns(connected: Job) -> None:
+    job = connected
+    job.run(f"dd if=/dev/zero of={job.device()} bs=1M count=8 oflag=direct status=none")
+    steps.disconnect(job)               # CC.SHN: this one is safe
+    cut_power(job)
+    steps.connect(job)
+    first = smart(job)
+    assert first["data_units_written"] >= 8 * MIB // 512000
+    assert first["host_write_commands"] > 0
+    cut_power(job)                      # this one is not
+    steps.connect(job)
+    second = smart(job)
+    assert second["unsafe_shutdowns"] == first["unsafe_shutdowns"] + 1
+    assert second["data_units_written"] >= first["data_units_written"]
+    steps.disconnect(job)
+    cut_power(job)
+    steps.connect(job)
+    third = smart(job)
+    assert third["unsafe_shutdowns"] == second["unsafe_shutdowns"]
+    assert third["power_cycles"] == first["power_cycles"] + 2

@@ -22,6 +22,7 @@ static void power_on(struct bed *bed)
             },
         .medium = &bed->medium,
         .has_echo = bed->has_echo,
+        .usage = &bed->usage,
     };
 
     bed->drive = native_drive_create(&bed->world, &config);

@@ -31,6 +31,7 @@ struct bed {
     uint8_t priority;
     bool has_roce_v1; /* the drive */
     uint32_t generation;
+    struct usage usage;  /* what the drive's flash keeps of it */
     enum config_lag lag; /* of both ends */
     bool has_echo;
 };

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "firmware/app/usage_keeper.h"
+
+enum {
+    CHECK_US = 50000,
+    MINUTE_US = 60000000,
+    MINUTES_IN_HOUR = 60,
+};
+
+#define HOUR_US ((uint64_t)MINUTES_IN_HOUR * MINUTE_US)
+
+void usage_keeper_init(struct usage_keeper *keeper,
+                       const struct usage_keeper_config *config,
+                       uint64_t now_us)
+{
+    *keeper = (struct usage_keeper){
+        .save = config->save,
+        .save_ctx = config->save_ctx,
+        .start_us = now_us,
+        .hour_us = now_us + HOUR_US,
+    };
+    if (config->usage != NULL) {
+        keeper->usage = *config->usage;
+    }
+    keeper->start_minutes = keeper->usage.on_minutes;
+    if (keeper->usage.is_in_use && config->is_power_on) {
+        keeper->usage.unsafe_shutdowns++; /* written at the first check */
+    }
+}
+
+void usage_keeper_fill(const struct usage_keeper *keeper,
+                       struct nvmf_health *health,
+                       struct nvmf_counters *counters)
+{
+    const struct usage *usage = &keeper->usage;
+
+    health->power_on_hours = usage->on_minutes / MINUTES_IN_HOUR;
+    health->unsafe_shutdowns = usage->unsafe_shutdowns;
+    *counters = (struct nvmf_counters){
+        .read_blocks_512 = usage->read_blocks_512,
+        .written_blocks_512 = usage->written_blocks_512,
+        .host_reads = usage->host_reads,
+        .host_writes = usage->host_writes,
+        .media_errors = usage->media_errors,
+        .error_log_entries = usage->error_log_entries,
+    };
+}
+
+void usage_keeper_start(struct usage_keeper *keeper, struct nvmf_target *target)
+{
+    keeper->target = target;
+}
+
+static void save(struct usage_keeper *keeper, uint64_t now_us)
+{
+    const struct nvmf_counters *counters = nvmf_target_counters(keeper->target);
+    struct usage *usage = &keeper->usage;
+
+    usage->on_minutes = keeper->start_minutes +
+                        (uint32_t)((now_us - keeper->start_us) / MINUTE_US);
+    usage->read_blocks_512 = counters->read_blocks_512;
+    usage->written_blocks_512 = counters->written_blocks_512;
+    usage->host_reads = counters->host_reads;
+    usage->host_writes = counters->host_writes;
+    usage->media_errors = (uint32_t)counters->media_errors;
+    usage->error_log_entries = (uint32_t)counters->error_log_entries;
+    if (keeper->save != NULL) {
+        /* A flash that does not take it: the next one may get there. */
+        (void)keeper->save(keeper->save_ctx, usage);
+    }
+}
+
+uint64_t usage_keeper_step(struct usage_keeper *keeper, uint64_t now_us)
+{
+    bool is_hour = now_us >= keeper->hour_us;
+    bool is_in_use;
+
+    if (now_us < keeper->check_us && !is_hour) {
+        return MIN(keeper->check_us, keeper->hour_us);
+    }
+    keeper->check_us = now_us + CHECK_US;
+    is_in_use = nvmf_target_is_in_use(keeper->target);
+    if (is_in_use != keeper->usage.is_in_use || is_hour) {
+        keeper->usage.is_in_use = is_in_use;
+        save(keeper, now_us);
+    }
+    if (is_hour) {
+        keeper->hour_us += HOUR_US;
+        nvmf_target_set_power_on_hours(
+            keeper->target, keeper->usage.on_minutes / MINUTES_IN_HOUR);
+    }
+    return keeper->hour_us;
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* SMART's counters over power cycles: hours, unsafe shutdowns, data. */
+#include "bed.h"
+
+#include "lib/bytes.h"
+#include "nvmeof/wire/log.h"
+#include "nvmeof/wire/opcode.h"
+
+#define SECOND_NS UINT64_C(1000000000)
+#define MINUTE_NS (60 * SECOND_NS)
+
+static struct bed bed;
+
+static int setup(void **state)
+{
+    (void)state;
+    bed_init(&bed, 1500);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    bed_end(&bed);
+    return 0;
+}
+
+static struct nvmf_health *health(void)
+{
+    return &bed.drive->drive.target.config.health;
+}
+
+/* As `nvme disconnect` does: CC.SHN first. */
+static void shut_down(void)
+{
+    uint64_t cc;
+
+    assert_int_equal(host_property_get(&bed.host->host, 0x14, 4, &cc), 0);
+    assert_int_equal(host_property_set(&bed.host->host, 0x14, 4, cc | 1 << 14),
+                     0);
+    native_world_pass(&bed.world, SECOND_NS);
+    host_disconnect(&bed.host->host);
+}
+
+static void test_a_shutdown_that_was_announced_is_safe(void **state)
+{
+    (void)state;
+    native_world_pass(&bed.world, SECOND_NS);
+    assert_int_equal(bed.drive->usage_saves, 0); /* nothing to write down */
+    bed_connect(&bed, 0, 1, 64);
+    native_world_pass(&bed.world, SECOND_NS);
+    assert_true(bed.usage.is_in_use);
+    assert_int_equal(bed.drive->usage_saves, 1);
+    shut_down();
+    assert_false(bed.usage.is_in_use);
+    assert_int_equal(bed.drive->usage_saves, 2);
+    bed_power_cycle(&bed);
+    native_world_pass(&bed.world, SECOND_NS);
+    assert_int_equal(health()->unsafe_shutdowns, 0);
+    assert_int_equal(bed.drive->usage_saves, 0);
+}
+
+static void test_a_power_cut_under_a_host_is_unsafe_and_counted_once(
+    void **state)
+{
+    (void)state;
+    for (unsigned int n = 1; n <= 3; n++) {
+        bed_connect(&bed, 0, 1, 64);
+        native_world_pass(&bed.world, SECOND_NS);
+        bed_power_cycle(&bed);
+        assert_int_equal(health()->unsafe_shutdowns, n);
+        native_world_pass(&bed.world, SECOND_NS);
+        assert_int_equal(bed.usage.unsafe_shutdowns, n);
+        assert_false(bed.usage.is_in_use);
+        host_vanish(&bed.host->host);
+        /* Nobody was there: that one is safe. */
+        bed_power_cycle(&bed);
+        native_world_pass(&bed.world, SECOND_NS);
+        assert_int_equal(health()->unsafe_shutdowns, n);
+    }
+}
+
+static void test_hours_and_data_are_counted_on(void **state)
+{
+    const struct nvmf_counters *counters;
+
+    (void)state;
+    bed_connect(&bed, 0, 1, 64);
+    assert_int_equal(bed_write(&bed, 1, 0, 100, HOST_DATA_KEYED, false, 1), 0);
+    assert_int_equal(bed_read(&bed, 1, 0, 50, HOST_DATA_KEYED), 0);
+    native_world_pass(&bed.world, SECOND_NS);
+    shut_down();
+    native_world_pass(&bed.world, 61 * MINUTE_NS);
+    assert_int_equal(health()->power_on_hours, 1);
+    assert_int_equal(bed.usage.on_minutes, 60);
+    bed_power_cycle(&bed);
+    native_world_pass(&bed.world, SECOND_NS);
+    counters = nvmf_target_counters(&bed.drive->drive.target);
+    assert_int_equal(health()->power_on_hours, 1);
+    assert_int_equal(counters->written_blocks_512, 100);
+    assert_int_equal(counters->read_blocks_512, 50);
+    assert_int_equal(counters->host_writes, 1);
+    native_world_pass(&bed.world, 60 * MINUTE_NS);
+    assert_int_equal(health()->power_on_hours, 2);
+    assert_int_equal(bed.drive->usage_saves, 1); /* in an hour */
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(test_a_shutdown_that_was_announced_is_safe),
+        TEST(test_a_power_cut_under_a_host_is_unsafe_and_counted_once),
+        TEST(test_hours_and_data_are_counted_on),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* SMART's counters on a flash whose power can fail in the middle of a write. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include "firmware/store/flash_layout.h"
+#include "firmware/store/usage.h"
+
+#include <string.h>
+
+#define PART_BYTES 0x30000u
+#define NEVER      SIZE_MAX
+
+struct part {
+    struct flash flash;
+    size_t bytes_left; /* until the power fails */
+    unsigned int erasures;
+    uint8_t data[PART_BYTES];
+};
+
+static struct part part; /* tests run one after the other */
+
+static bool spend_byte(void)
+{
+    if (part.bytes_left == 0) {
+        return false;
+    }
+    part.bytes_left -= part.bytes_left != NEVER;
+    return true;
+}
+
+void flash_read(const struct flash *flash, uint32_t addr, void *buf,
+                size_t len_bytes)
+{
+    assert_ptr_equal(flash, &part.flash);
+    assert_true(addr + len_bytes <= PART_BYTES);
+    memcpy(buf, part.data + addr, len_bytes);
+}
+
+bool flash_erase_sector(const struct flash *flash, uint32_t addr)
+{
+    (void)flash;
+    assert_int_equal(addr % FLASH_SECTOR_BYTES, 0);
+    part.erasures++;
+    for (uint32_t i = 0; i < FLASH_SECTOR_BYTES; i++) {
+        if (!spend_byte()) {
+            return false;
+        }
+        part.data[addr + i] = 0xff;
+    }
+    return true;
+}
+
+bool flash_program(const struct flash *flash, uint32_t addr, const void *data,
+                   size_t len_bytes)
+{
+    const uint8_t *from = data;
+
+    (void)flash;
+    /* Within a page: a flash wraps at its end. */
+    assert_int_equal(addr / 256, (addr + len_bytes - 1) / 256);
+    for (size_t i = 0; i < len_bytes; i++) {
+        if (!spend_byte()) {
+            return false;
+        }
+        part.data[addr + i] &= from[i];
+    }
+    return true;
+}
+
+static int blank_part(void **state)
+{
+    (void)state;
+    memset(part.data, 0xff, sizeof(part.data));
+    part.bytes_left = NEVER;
+    part.erasures = 0;
+    return 0;
+}
+
+static struct usage usage_of(uint32_t n)
+{
+    return (struct usage){
+        .on_minutes = n,
+        .unsafe_shutdowns = n / 3,
+        .is_in_use = n & 1,
+        .read_blocks_512 = UINT64_C(0x100000000) + n,
+        .written_blocks_512 = UINT64_C(0x200000000) + n,
+        .host_reads = UINT64_C(0x300000000) + n,
+        .host_writes = UINT64_C(0x400000000) + n,
+        .media_errors = 7 * n,
+        .error_log_entries = 9 * n,
+    };
+}
+
+static void expect_last(uint32_t n)
+{
+    struct usage_place place;
+    struct usage usage, wanted = n == 0 ? (struct usage){0} : usage_of(n);
+
+    store_read_usage(&part.flash, &place, &usage);
+    assert_int_equal(usage.on_minutes, wanted.on_minutes);
+    assert_int_equal(usage.unsafe_shutdowns, wanted.unsafe_shutdowns);
+    assert_int_equal(usage.is_in_use, wanted.is_in_use);
+    assert_int_equal(usage.read_blocks_512, wanted.read_blocks_512);
+    assert_int_equal(usage.written_blocks_512, wanted.written_blocks_512);
+    assert_int_equal(usage.host_reads, wanted.host_reads);
+    assert_int_equal(usage.host_writes, wanted.host_writes);
+    assert_int_equal(usage.media_errors, wanted.media_errors);
+    assert_int_equal(usage.error_log_entries, wanted.error_log_entries);
+}
+
+static bool write_one(uint32_t n)
+{
+    struct usage_place place;
+    struct usage ignored, usage = usage_of(n);
+
+    store_read_usage(&part.flash, &place, &ignored);
+    return store_write_usage(&part.flash, &place, &usage);
+}
+
+static void test_a_new_drive_has_been_through_nothing(void **state)
+{
+    (void)state;
+    expect_last(0);
+}
+
+static void test_the_last_record_counts_over_full_sectors(void **state)
+{
+    (void)state;
+    for (uint32_t n = 1; n <= 300; n++) {
+        assert_true(write_one(n));
+        expect_last(n);
+    }
+    assert_int_equal(part.erasures, 5); /* 63 records each */
+}
+
+static void test_one_place_serves_many_records(void **state)
+{
+    struct usage_place place;
+    struct usage usage;
+
+    (void)state;
+    store_read_usage(&part.flash, &place, &usage);
+    for (uint32_t n = 1; n <= 200; n++) {
+        usage = usage_of(n);
+        assert_true(store_write_usage(&part.flash, &place, &usage));
+        expect_last(n);
+    }
+}
+
+/* After every byte of a record, and of the change to the other sector. */
+static void test_a_power_cut_leaves_the_old_values_or_the_new(void **state)
+{
+    static uint8_t before[PART_BYTES];
+
+    (void)state;
+    for (uint32_t first = 0; first <= 126; first += 63) {
+        blank_part(NULL);
+        for (uint32_t n = 1; n <= first; n++) {
+            assert_true(write_one(n));
+        }
+        memcpy(before, part.data, sizeof(before));
+        for (size_t cut = 0;; cut += cut > 200 && cut < 4000 ? 98 : 1) {
+            struct usage_place place;
+            struct usage usage;
+            bool is_written;
+
+            memcpy(part.data, before, sizeof(before));
+            part.bytes_left = cut;
+            is_written = write_one(first + 1);
+            part.bytes_left = NEVER;
+            store_read_usage(&part.flash, &place, &usage);
+            assert_true(usage.on_minutes == first + is_written);
+            /* And it goes on from there. */
+            assert_true(write_one(first + 2));
+            expect_last(first + 2);
+            if (is_written) {
+                break;
+            }
+        }
+    }
+}
+
+static void test_damaged_records_are_passed_over(void **state)
+{
+    (void)state;
+    assert_true(write_one(1));
+    assert_true(write_one(2));
+    part.data[FLASH_USAGE_A_ADDR + 64 + 64] ^= 1;
+    expect_last(1);
+    assert_true(write_one(3));
+    expect_last(3);
+    part.data[FLASH_USAGE_A_ADDR] ^= 1; /* no sector any more */
+    expect_last(0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_a_new_drive_has_been_through_nothing,
+                               blank_part),
+        cmocka_unit_test_setup(test_the_last_record_counts_over_full_sectors,
+                               blank_part),
+        cmocka_unit_test_setup(test_one_place_serves_many_records, blank_part),
+        cmocka_unit_test_setup(
+            test_a_power_cut_leaves_the_old_values_or_the_new, blank_part),
+        cmocka_unit_test_setup(test_damaged_records_are_passed_over,
+                               blank_part),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
