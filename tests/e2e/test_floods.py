@@ -130,7 +130,7 @@ def test_io_goes_on_under_a_flood_of(
         f"/tmp/flood eth0 /tmp/frames {FLOOD_S} {RATE}")
     sent, arrived = int(output), flooded.frames_in() - seen
     flooded.expect_running()
-    assert sent > 200
+    assert sent >= 50
     # The drive may be slower than the host: what it has no room for is counted
     # elsewhere.  Those of the I/O come on top.
     assert arrived >= sent // 2, f"{arrived} frames came in of {sent}"
