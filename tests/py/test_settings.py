@@ -177,7 +177,7 @@ def test_every_mistake_of_a_file_is_told_with_its_line() -> None:
     mtu: 1500
   2: {mtu: 1500}
 address: [{ip: none}, {ip: none}, {ip: none}, {ip: none}, {ip: 10.0.0.9/24}]
-nmae: rack7
+nome: rack7
 echo: [on]
 lag: lacp
 ? [a]
@@ -191,7 +191,7 @@ sntp: {server: {ipv4: {a: {b: c}}}}
         "f.yaml:6: port.2.mtu: the ports are 0 and 1",
         "f.yaml:7: address.4.ip: a drive has eight addresses: two of each port, and "
         "address.0 to address.3",
-        "f.yaml:8: there is no key nmae; name is meant?",
+        "f.yaml:8: there is no key nome; name is meant?",
         "f.yaml:9: echo: a list is not what belongs here",
         "f.yaml:10: there is no key lag; there is lag.mode, for one",
         "f.yaml:11: a key is one word",
