@@ -7,6 +7,7 @@
 #define ESSD_TEST_DRIVER_MODEL_H
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "firmware/hal/barrier.h"
 #include "firmware/hal/dram.h"
@@ -51,7 +52,10 @@ static void model_settle(void)
 
 static void model_init(void)
 {
-    model = (struct model){.dram_base = calloc(1, MODEL_DRAM_BYTES)};
+    /* Rings are aligned to as much as a page. */
+    model = (struct model){.dram_base = aligned_alloc(4096, MODEL_DRAM_BYTES)};
+    ASSERT(model.dram_base != NULL);
+    memset(model.dram_base, 0, MODEL_DRAM_BYTES);
     dram_init(&model.dram, model.dram_base, MODEL_DRAM_BYTES);
 }
 
