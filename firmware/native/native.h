@@ -36,8 +36,8 @@ struct native_node_config {
     uint16_t vlan;            /* 0: untagged */
     uint8_t priority;         /* 802.1p, in a VLAN */
     bool has_roce_v1;
-    uint32_t generation;      /* boot count; 0: 1 */
-    enum config_lag lag;      /* LACP is fast */
+    uint32_t generation; /* boot count; 0: 1 */
+    enum config_lag lag; /* LACP is fast */
     bool lag_has_revert;
     uint32_t data_bytes; /* of a host; 0: NATIVE_HOST_DATA_BYTES */
 };
