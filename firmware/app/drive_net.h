@@ -48,7 +48,7 @@ struct drive_net {
     struct verbs verbs;
     struct net_stack stack;
     struct drive_lag lag;
-    uint8_t tx_member[NET_PORTS]; /* where the last buffer begun leaves */
+    uint8_t tx_member[NET_PORTS];   /* where the last buffer begun leaves */
     bool has_laddr[NET_CONFIGURED]; /* the RNIC knows that address */
     uint32_t address_changes;       /* so many: look at them again */
     struct cm cm;
