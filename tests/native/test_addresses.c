@@ -3,8 +3,12 @@
 #include "bed.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "firmware/hal/time.h"
+#include "lib/bytes.h"
+#include "nvmeof/wire/discovery.h"
+#include "nvmeof/wire/opcode.h"
 
 enum { GIVEN = 4, V4_PREFIX = 24, V6_PREFIX = 64 };
 
@@ -144,6 +148,81 @@ static void test_a_ninth_address_is_refused(void **state)
     bed_expect_idle(&bed);
 }
 
+/* The generation counter, and whether the log page lists `traddr`. */
+static uint64_t discovered(struct nvme_host *host, const char *traddr,
+                           bool *is_listed)
+{
+    uint8_t header[DISCOVERY_HEADER_LEN], entry[DISCOVERY_ENTRY_LEN];
+    uint64_t count;
+
+    assert_int_equal(
+        host_get_log(host, LOG_DISCOVERY, 0, header, sizeof(header)), 0);
+    count = get_le64(header + DISCOVERY_NUMREC);
+    *is_listed = false;
+    for (uint64_t i = 0; i < count; i++) {
+        assert_int_equal(
+            host_get_log(host, LOG_DISCOVERY,
+                         DISCOVERY_HEADER_LEN + i * DISCOVERY_ENTRY_LEN, entry,
+                         sizeof(entry)),
+            0);
+        *is_listed |=
+            strcmp((const char *)entry + DISCOVERY_TRADDR, traddr) == 0;
+    }
+    return get_le64(header + DISCOVERY_GENCTR);
+}
+
+static uint32_t drive_qpairs(void)
+{
+    struct rdma_usage usage;
+
+    rdma_transport_usage(&bed.drive->drive.rdma, &usage);
+    return usage.qpairs;
+}
+
+/* An address goes and comes back: who lists addresses follows, connections to
+ * it end, those to others do not. */
+static void test_what_is_told_of_addresses_follows_them(void **state)
+{
+    static struct nvme_host discovery;
+    struct net_address_config own;
+    struct host_target target;
+    uint64_t genctr;
+    bool is_listed;
+
+    (void)state;
+    assert_true(native_target(bed.host, bed.drive, 1, &target));
+    strcpy(target.subnqn, NVME_DISCOVERY_NQN);
+    target.io_queues = 0;
+    native_host_add(bed.host, &discovery, 0);
+    assert_int_equal(host_connect(&discovery, &target), 0);
+    bed_connect(&bed, 0, 1, 16);
+    assert_int_equal(drive_qpairs(), 3);
+    genctr = discovered(&discovery, "10.0.0.1", &is_listed);
+    assert_true(is_listed);
+
+    own = *net_stack_address(drive_stack(), 0);
+    net_stack_address_remove(drive_stack(), 0);
+    bed.drive->sleep.is_asleep = false;
+    native_world_pass(&bed.world, 1000000);
+    assert_int_equal(drive_qpairs(), 1);
+    assert_int_equal(discovered(&discovery, "10.0.0.1", &is_listed),
+                     genctr + 1);
+    assert_false(is_listed);
+
+    assert_int_equal(net_stack_address_add(drive_stack(), &own, hal_now_us()),
+                     0);
+    bed.drive->sleep.is_asleep = false;
+    native_world_pass(&bed.world, 1000000);
+    assert_int_equal(discovered(&discovery, "10.0.0.1", &is_listed),
+                     genctr + 2);
+    assert_true(is_listed);
+    host_disconnect(&bed.host->host);
+    bed_connect(&bed, 0, 1, 16);
+    host_disconnect(&bed.host->host);
+    host_disconnect(&discovery);
+    bed_expect_idle(&bed);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -151,6 +230,7 @@ int main(void)
         TEST(test_each_of_8_addresses_serves_nvme_of),
         TEST(test_all_8_serve_at_once),
         TEST(test_a_ninth_address_is_refused),
+        TEST(test_what_is_told_of_addresses_follows_them),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
