@@ -46,6 +46,15 @@ def counters(job: Job) -> dict[str, int]:
     return {**found, "used": int(used[1])}
 
 
+# The first: a capture of everything takes minutes to judge.
+def test_the_capture_decodes(echoing: Job) -> None:
+    for address in ADDRESSES[:2]:
+        rping(echoing, "-C 10 -V -S 4096", address)
+    verdict = pcap_check.check(echoing.instance.folder / "link0.pcap")
+    assert not verdict.complaints, "\n".join(verdict.complaints[:10])
+    assert verdict.icrc_checked > 200
+
+
 # The least that rping takes; one packet; many; the most that it takes.
 @pytest.mark.parametrize("size", [64, 1023, 4096, 65535])
 def test_rping_gets_its_data_back(echoing: Job, size: int) -> None:
@@ -90,12 +99,6 @@ def test_it_is_switched_at_the_console(echoing: Job) -> None:
     assert "RDMA_CM_EVENT_REJECTED, error 8" in output, output
     console.ask(echoing.instance, "echo on")
     rping(echoing, "-C 5 -V")
-
-
-def test_the_capture_decodes(echoing: Job) -> None:
-    verdict = pcap_check.check(echoing.instance.folder / "link0.pcap")
-    assert not verdict.complaints, "\n".join(verdict.complaints[:10])
-    assert verdict.icrc_checked > 1000
 
 
 def test_it_is_off_by_default(job: Job) -> None:
