@@ -366,7 +366,8 @@ static void check_address(struct dhcp_client *client, uint8_t index,
     }
     if (net_stack_is_duplicate(stack, (uint8_t)port->local)) {
         if (send(client, index, &decline, now_us) != SENT) {
-            return; /* comes back: the stack waits for room, too */
+            port->due_us = MIN(port->due_us, now_us + ROOM_US);
+            return;
         }
         count(client, DHCP_SENT_DECLINE);
         restart(client, index,

@@ -509,7 +509,11 @@ static void test_an_address_that_somebody_has_is_declined(void **state)
     (void)state;
     step(bed, SECOND);
     claim(bed, &leased);
-    step(bed, 0);
+    bed->w->no_room = true;
+    step(bed, SECOND / 100);
+    assert_int_equal(bed->port->state, DHCP_PROBING);
+    bed->w->no_room = false;
+    step(bed, SECOND / 100);
     seen = expect(bed, DHCP_DECLINE);
     assert_true(ip_addr_equal(&seen.dhcp.requested, &leased));
     assert_true(ip_addr_equal(&seen.dhcp.server, &server));
