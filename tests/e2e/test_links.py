@@ -37,6 +37,19 @@ def test_ipv6_is_discovered_connected_and_verified(booted: Callable[..., Job]) -
     steps.clean_host(job)
 
 
+@pytest.mark.drive
+def test_a_configured_link_local_address_serves_nvme_of(
+        booted: Callable[..., Job]) -> None:
+    """One of the 8, if the user wants it; the one by EUI-64 only answers pings."""
+    job = booted(ports=["10.0.0.10/24,fe80::10/64", "10.0.1.10/24"])
+    job.run("ping -6 -c 1 -W 5 fe80::10%eth0")
+    log = job.run("nvme discover -t rdma -a fe80::10%eth0 -s 4420")
+    assert job.nqn in log
+    job.run(f"nvme connect -t rdma -a fe80::10%eth0 -s 4420 -n {job.nqn}")
+    verify(job)
+    steps.disconnect(job)
+
+
 def active_mtu(job: Job) -> int:
     return int(re.search(r"active_mtu:\s+(\d+)",
                          job.run("ibv_devinfo -d rxe0"))[1])  # type: ignore[index]
