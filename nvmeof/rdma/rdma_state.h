@@ -37,13 +37,12 @@ struct rdma_request {
 /* What a QP waits for. */
 enum rdma_queue_state {
     RDMA_QUEUE_FREE,
-    RDMA_QUEUE_OPEN, /* REP sent: capsules, or the end */
-    /* Both until the target's patience is at its end, too: */
-    RDMA_QUEUE_ENDING,        /* responses to be acknowledged, then DREQ */
-    RDMA_QUEUE_DISCONNECTING, /* CM: the peer's DREP */
-    RDMA_QUEUE_FAILED,        /* rdma_transport_step(), to be taken down */
-    RDMA_QUEUE_DRAINING,      /* RNIC is done with it; the target: drained() */
-    RDMA_QUEUE_DRAINED,       /* to be given back */
+    RDMA_QUEUE_OPEN,     /* REP sent: capsules, or the end */
+    RDMA_QUEUE_ENDING,   /* responses to be acknowledged, or the end of the */
+                         /* target's patience; then DREQ */
+    RDMA_QUEUE_FAILED,   /* rdma_transport_step(), to be taken down */
+    RDMA_QUEUE_DRAINING, /* RNIC is done with it; the target: drained() */
+    RDMA_QUEUE_DRAINED,  /* to be given back */
 };
 
 struct rdma_queue {

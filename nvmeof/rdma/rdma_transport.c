@@ -140,9 +140,10 @@ static void step_qp(struct rdma_queue *qp)
     qp->is_in_step = true;
     switch ((enum rdma_queue_state)qp->state) {
     case RDMA_QUEUE_ENDING:
+        /* The CM goes on alone: a peer that owes it a DREP keeps nothing of
+         * ours. */
         if (qp->responding == 0) {
-            qp->state = RDMA_QUEUE_DISCONNECTING;
-            cm_disconnect(qp->conn);
+            take_down(qp);
         }
         break;
     case RDMA_QUEUE_FAILED:
@@ -153,7 +154,6 @@ static void step_qp(struct rdma_queue *qp)
         break;
     case RDMA_QUEUE_FREE:
     case RDMA_QUEUE_OPEN:
-    case RDMA_QUEUE_DISCONNECTING:
     case RDMA_QUEUE_DRAINED:
         break;
     }
@@ -394,8 +394,7 @@ void rdma_transport_set_address(struct rdma_transport *rdma, uint8_t laddr,
         struct rdma_queue *qp = &rdma->qps[i];
 
         if (qp->notice.laddr == laddr &&
-            (qp->state == RDMA_QUEUE_OPEN || qp->state == RDMA_QUEUE_ENDING ||
-             qp->state == RDMA_QUEUE_DISCONNECTING)) {
+            (qp->state == RDMA_QUEUE_OPEN || qp->state == RDMA_QUEUE_ENDING)) {
             rdma_queue_fail(qp);
         }
     }

@@ -12,7 +12,9 @@
     X(roce_header) \
     X(roce_requester) \
     X(cm_req) \
-    X(cm_states)
+    X(cm_states) \
+    X(nvmf_connect) \
+    X(nvmf_property)
 /* clang-format on */
 
 #define DECLARE(name) extern const struct conf_tests conf_tests_##name;

@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The Connect command, field by field; controllers and their identifiers.
+ * Spec: NVMe over Fabrics 1.1 3.3 (Connect), 4.2 (controllers).
+ */
+#include <string.h>
+
+#include "lib/bytes.h"
+#include "nvmf_lib.h"
+
+static struct nvmf_bent *admin(struct conf *conf)
+{
+    return nvmf_bent_new(conf, &(struct rc_config){0});
+}
+
+static void accepted(struct conf *conf)
+{
+    struct nvmf_bent *bent = admin(conf);
+    struct nvme_cqe cqe;
+
+    conf_status(conf, "Connect", nvmf_bent_run(bent, &cqe), NVME_SC_SUCCESS);
+    conf_check(conf, (cqe.dw0 & 0xffff) != 0 && (cqe.dw0 & 0xffff) < 0xfff0,
+               "CNTLID %04xh", cqe.dw0 & 0xffff);
+    conf_equal(conf, "SQHD", cqe.sqhd, 1);
+    rc_close(bent->rc);
+}
+
+#define FIELD_REFUSED(name, field, change)                                     \
+    static void name(struct conf *conf)                                        \
+    {                                                                          \
+        struct nvmf_bent *bent = admin(conf);                                  \
+                                                                               \
+        change;                                                                \
+        nvmf_expect_invalid(bent, field);                                      \
+    }
+
+FIELD_REFUSED(qid_other, CONNECT_QID, bent->command.qid = 1)
+FIELD_REFUSED(sqsize_zero, CONNECT_SQSIZE, bent->command.sqsize = 0)
+FIELD_REFUSED(sqsize_above_hsqsize, CONNECT_SQSIZE, bent->command.sqsize = 32)
+FIELD_REFUSED(sqsize_max, CONNECT_SQSIZE, bent->command.sqsize = 0xffff)
+FIELD_REFUSED(cntlid_zero, CONNECT_IATTR_DATA | CONNECT_DATA_CNTLID,
+              bent->data.cntlid = 0)
+FIELD_REFUSED(cntlid_static, CONNECT_IATTR_DATA | CONNECT_DATA_CNTLID,
+              bent->data.cntlid = 0xfffe)
+FIELD_REFUSED(cntlid_chosen, CONNECT_IATTR_DATA | CONNECT_DATA_CNTLID,
+              bent->data.cntlid = 1)
+FIELD_REFUSED(subnqn_unknown, CONNECT_IATTR_DATA | CONNECT_DATA_SUBNQN,
+              strcpy(bent->data.subnqn, "nqn.2026-01.net.example:nobody"))
+FIELD_REFUSED(subnqn_empty, CONNECT_IATTR_DATA | CONNECT_DATA_SUBNQN,
+              memset(bent->data.subnqn, 0, sizeof(bent->data.subnqn)))
+FIELD_REFUSED(subnqn_endless, CONNECT_IATTR_DATA | CONNECT_DATA_SUBNQN,
+              memset(bent->data.subnqn, 'x', sizeof(bent->data.subnqn)))
+FIELD_REFUSED(subnqn_longer, CONNECT_IATTR_DATA | CONNECT_DATA_SUBNQN,
+              strcat(bent->data.subnqn, "x"))
+FIELD_REFUSED(subnqn_shorter, CONNECT_IATTR_DATA | CONNECT_DATA_SUBNQN,
+              bent->data.subnqn[strlen(bent->data.subnqn) - 1] = '\0')
+FIELD_REFUSED(hostnqn_empty, CONNECT_IATTR_DATA | CONNECT_DATA_HOSTNQN,
+              memset(bent->data.hostnqn, 0, sizeof(bent->data.hostnqn)))
+FIELD_REFUSED(hostnqn_endless, CONNECT_IATTR_DATA | CONNECT_DATA_HOSTNQN,
+              memset(bent->data.hostnqn, 'x', sizeof(bent->data.hostnqn)))
+
+static void recfmt(struct conf *conf)
+{
+    struct nvmf_bent *bent = admin(conf);
+    struct nvme_cqe cqe;
+
+    bent->command.recfmt = 1;
+    conf_status(conf, "Connect", nvmf_bent_run(bent, &cqe),
+                NVME_SC_CONNECT_FORMAT);
+    rc_close(bent->rc);
+}
+
+static void sqsize_smaller(struct conf *conf)
+{
+    struct nvmf_bent *bent = admin(conf);
+    struct nvme_cqe cqe;
+
+    bent->command.sqsize = 3; /* four entries of the 32 */
+    conf_status(conf, "Connect", nvmf_bent_run(bent, &cqe), NVME_SC_SUCCESS);
+    for (unsigned int i = 2; i < 10; i++) {
+        struct nvme_sqe get = {.opcode = ADMIN_KEEP_ALIVE};
+
+        rc_command(bent->rc, &get, NULL, NULL, 0, &cqe);
+        conf_equal(conf, "SQHD wraps at 4", cqe.sqhd, i % 4);
+    }
+    rc_close(bent->rc);
+}
+
+static void refused_then_right(struct conf *conf)
+{
+    struct nvmf_bent *bent = admin(conf);
+    struct nvme_cqe cqe;
+
+    bent->command.sqsize = 0;
+    conf_status(conf, "wrong Connect", nvmf_bent_run(bent, &cqe),
+                NVME_SC_CONNECT_INVALID);
+    bent->command.sqsize = 31;
+    conf_status(conf, "right Connect", nvmf_bent_run(bent, &cqe),
+                NVME_SC_SUCCESS);
+    rc_close(bent->rc);
+}
+
+static void data_short(struct conf *conf)
+{
+    struct nvmf_bent *bent = admin(conf);
+    struct nvme_cqe cqe;
+    uint16_t status;
+
+    bent->sgl.len_bytes = CONNECT_DATA_LEN / 2;
+    status = nvmf_bent_run(bent, &cqe);
+    conf_check(conf, status != HOST_LOST && (status & NVME_SC_MASK) != 0,
+               "Connect with 512 bytes of data was accepted");
+    rc_close(bent->rc);
+}
+
+static void data_key(struct conf *conf)
+{
+    struct nvmf_bent *bent = admin(conf);
+    struct nvme_sqe sqe = {0};
+
+    bent->sgl.key ^= 0x1;
+    connect_data_emit(bent->rc->mem, &bent->data);
+    connect_command_build(&sqe, &bent->command);
+    rc_send_capsule(bent->rc, &sqe, &bent->sgl, NULL, 0);
+    conf_pass(conf, NVMF_QUIET_US); /* our NAK takes its queue pair down */
+    conf_expect_alive(conf);
+}
+
+static void data_reserved(struct conf *conf)
+{
+    struct nvmf_bent *bent = admin(conf);
+    struct nvme_sqe sqe = {0};
+
+    connect_data_emit(bent->rc->mem, &bent->data);
+    memset(bent->rc->mem + 18, 0xa5, 256 - 18);
+    memset(bent->rc->mem + 768, 0x5a, 256);
+    connect_command_build(&sqe, &bent->command);
+    conf_status(conf, "Connect with reserved bytes set",
+                rc_command(bent->rc, &sqe, &bent->sgl, NULL, 0, NULL),
+                NVME_SC_SUCCESS);
+    rc_close(bent->rc);
+}
+
+/* ---- Out of turn. */
+
+static void sequence(struct rc *rc, const struct nvme_sqe *sqe)
+{
+    conf_status(rc->conf, "a command before Connect",
+                rc_command(rc, sqe, NULL, NULL, 0, NULL),
+                NVME_SC_COMMAND_SEQUENCE);
+    rc_close(rc);
+}
+
+static void property_before(struct conf *conf)
+{
+    struct property_command get = {.size_bytes = 4, .offset = PROPERTY_VS};
+    struct nvme_sqe sqe = {.fctype = FABRICS_PROPERTY_GET};
+
+    property_command_build(&sqe, &get);
+    sequence(rc_open(conf, &(struct rc_config){0}), &sqe);
+}
+
+static void admin_before(struct conf *conf)
+{
+    struct nvme_sqe sqe = {.opcode = ADMIN_KEEP_ALIVE};
+
+    sequence(rc_open(conf, &(struct rc_config){0}), &sqe);
+}
+
+static void io_before(struct conf *conf)
+{
+    struct rc *own = rc_open_controller(conf, &(struct rc_config){0});
+    struct rc_config config = {.qid = 1, .cntlid = own->config.cntlid};
+    struct nvme_sqe sqe = nvmf_io(conf, NVM_FLUSH, 0, 1);
+
+    sequence(rc_open(conf, &config), &sqe);
+    rc_close(own);
+}
+
+static void twice(struct conf *conf)
+{
+    struct nvmf_bent *bent = admin(conf);
+    struct nvme_cqe cqe;
+
+    conf_status(conf, "Connect", nvmf_bent_run(bent, &cqe), NVME_SC_SUCCESS);
+    conf_status(conf, "Connect again", nvmf_bent_run(bent, &cqe),
+                NVME_SC_COMMAND_SEQUENCE);
+    nvmf_expect_works(bent->rc);
+    rc_close(bent->rc);
+}
+
+static void not_enabled(struct conf *conf)
+{
+    struct nvmf_bent *bent = admin(conf);
+    struct nvme_sqe identify = {.opcode = ADMIN_IDENTIFY,
+                                .cdw10 = CNS_CONTROLLER};
+    struct nvme_cqe cqe;
+    struct sgl sgl;
+
+    nvmf_bent_run(bent, &cqe);
+    sgl = rc_keyed(bent->rc, 0, 4096);
+    conf_status(conf, "Identify before CC.EN",
+                rc_command(bent->rc, &identify, &sgl, NULL, 0, NULL),
+                NVME_SC_COMMAND_SEQUENCE);
+    rc_close(bent->rc);
+}
+
+/* ---- I/O queues. */
+
+static void io_refused(struct nvmf_bent *bent, struct rc *own, const char *what)
+{
+    struct conf *conf = bent->rc->conf;
+    struct nvme_cqe cqe;
+    uint16_t status = nvmf_bent_run(bent, &cqe);
+
+    conf_check(conf, (status & NVME_SC_MASK) != NVME_SC_SUCCESS,
+               "%s was accepted", what);
+    rc_close(bent->rc);
+    nvmf_expect_works(own);
+    rc_close(own);
+}
+
+static void io_accepted(struct conf *conf)
+{
+    struct rc *own = rc_open_controller(conf, &(struct rc_config){0});
+    struct nvmf_bent *bent = nvmf_bent_io(own, 1);
+    struct nvme_cqe cqe;
+
+    conf_status(conf, "Connect", nvmf_bent_run(bent, &cqe), NVME_SC_SUCCESS);
+    conf_equal(conf, "CNTLID", cqe.dw0 & 0xffff, own->config.cntlid);
+    rc_close(bent->rc);
+    rc_close(own);
+}
+
+#define IO_REFUSED(name, what, change)                                         \
+    static void name(struct conf *conf)                                        \
+    {                                                                          \
+        struct rc *own = rc_open_controller(conf, &(struct rc_config){0});     \
+        struct nvmf_bent *bent = nvmf_bent_io(own, 1);                         \
+                                                                               \
+        change;                                                                \
+        io_refused(bent, own, what);                                           \
+    }
+
+IO_REFUSED(io_hostnqn, "another host's NQN",
+           strcat(bent->data.hostnqn, "-other"))
+IO_REFUSED(io_hostid, "another host's identifier", bent->data.hostid[3] = 1)
+IO_REFUSED(io_subnqn, "another subsystem's NQN", strcat(bent->data.subnqn, "x"))
+IO_REFUSED(io_cntlid, "a controller that is not there",
+           bent->data.cntlid = (uint16_t)(bent->data.cntlid ^ 0x7))
+IO_REFUSED(io_dynamic, "a dynamic CNTLID", bent->data.cntlid = 0xffff)
+IO_REFUSED(io_qid, "a queue identifier other than the REQ's",
+           bent->command.qid = 2)
+
+static void io_not_enabled(struct conf *conf)
+{
+    struct rc *own = rc_open_nvme(conf, &(struct rc_config){0});
+
+    io_refused(nvmf_bent_io(own, 1), own, "an I/O queue before CC.EN");
+}
+
+static void io_twice(struct conf *conf)
+{
+    struct rc *own = rc_open_controller(conf, &(struct rc_config){0});
+    struct nvmf_bent *first = nvmf_bent_io(own, 1);
+    struct nvmf_bent *second = nvmf_bent_io(own, 1);
+    struct nvme_sqe flush = nvmf_io(conf, NVM_FLUSH, 0, 1);
+    struct nvme_cqe cqe;
+
+    conf_status(conf, "Connect of queue 1", nvmf_bent_run(first, &cqe),
+                NVME_SC_SUCCESS);
+    conf_check(conf,
+               (nvmf_bent_run(second, &cqe) & NVME_SC_MASK) != NVME_SC_SUCCESS,
+               "queue 1 was connected twice");
+    rc_close(second->rc);
+    conf_status(conf, "Flush on the first",
+                rc_command(first->rc, &flush, NULL, NULL, 0, NULL),
+                NVME_SC_SUCCESS);
+    rc_close(first->rc);
+    rc_close(own);
+}
+
+static void io_again(struct conf *conf)
+{
+    struct rc *own = rc_open_controller(conf, &(struct rc_config){0});
+    struct nvme_cqe cqe;
+
+    for (unsigned int i = 0; i < 3; i++) {
+        struct nvmf_bent *bent = nvmf_bent_io(own, 1);
+
+        conf_status(conf, "Connect", nvmf_bent_run(bent, &cqe),
+                    NVME_SC_SUCCESS);
+        rc_close(bent->rc);
+        conf_pass(conf, NVMF_QUIET_US);
+        if (nvmf_keep_alive(own) != NVME_SC_SUCCESS) {
+            conf_not_applicable(
+                conf, "losing an I/O queue ends the association (allowed)");
+        }
+    }
+    rc_close(own);
+}
+
+static void io_many(struct conf *conf)
+{
+    struct rc *own = rc_open_controller(conf, &(struct rc_config){0});
+    struct nvme_sqe set = {.opcode = ADMIN_SET_FEATURES,
+                           .cdw10 = FEATURE_NUMBER_OF_QUEUES,
+                           .cdw11 = 3u << 16 | 3};
+    struct nvmf_bent *bent[4];
+    struct nvme_cqe cqe;
+
+    conf_status(conf, "Set Features (number of queues)",
+                rc_command(own, &set, NULL, NULL, 0, &cqe), NVME_SC_SUCCESS);
+    for (unsigned int i = 0; i < MIN(4u, (cqe.dw0 & 0xffff) + 1); i++) {
+        bent[i] = nvmf_bent_io(own, (uint16_t)(4 - i)); /* in any order */
+        conf_status(conf, "Connect", nvmf_bent_run(bent[i], &cqe),
+                    NVME_SC_SUCCESS);
+    }
+    rc_close(own);
+}
+
+/* ---- Controllers. */
+
+static void cntlids_differ(struct conf *conf)
+{
+    struct rc *a = rc_open_nvme(conf, &(struct rc_config){0});
+    struct rc *b = rc_open_nvme(conf, &(struct rc_config){.peer = 1});
+
+    conf_check(conf, a->config.cntlid != b->config.cntlid,
+               "two associations have one controller");
+    rc_close(a);
+    rc_close(b);
+}
+
+static void cntlid_of_identify(struct conf *conf)
+{
+    struct rc *rc = rc_open_controller(conf, &(struct rc_config){0});
+    struct nvme_sqe identify = {.opcode = ADMIN_IDENTIFY,
+                                .cdw10 = CNS_CONTROLLER};
+    struct sgl sgl = rc_keyed(rc, 0, 4096);
+
+    conf_status(conf, "Identify",
+                rc_command(rc, &identify, &sgl, NULL, 0, NULL),
+                NVME_SC_SUCCESS);
+    conf_equal(conf, "CNTLID in Identify Controller", get_le16(rc->mem + 78),
+               rc->config.cntlid);
+    rc_close(rc);
+}
+
+static void both_ports(struct conf *conf)
+{
+    struct rc *a = rc_open_nvme(conf, &(struct rc_config){0});
+    struct rc *b = rc_open_nvme(conf, &(struct rc_config){.port = 1});
+
+    conf_check(conf, a->config.cntlid != b->config.cntlid,
+               "two associations have one controller");
+    rc_close(a);
+    nvmf_expect_works(b);
+    rc_close(b);
+}
+
+static void kato_returned(struct conf *conf)
+{
+    struct nvmf_bent *bent = admin(conf);
+    struct nvme_sqe get = {.opcode = ADMIN_GET_FEATURES,
+                           .cdw10 = FEATURE_KEEP_ALIVE_TIMER};
+    struct nvme_cqe cqe;
+
+    bent->command.kato_ms = 20000;
+    nvmf_bent_run(bent, &cqe);
+    conf_status(conf, "Property Set CC",
+                nvmf_set(bent->rc, PROPERTY_CC, 4, NVMF_CC_ENABLE),
+                NVME_SC_SUCCESS);
+    nvmf_wait_csts(bent->rc, CSTS_RDY, CSTS_RDY);
+    conf_status(conf, "Get Features (KATO)",
+                rc_command(bent->rc, &get, NULL, NULL, 0, &cqe),
+                NVME_SC_SUCCESS);
+    conf_check(conf, cqe.dw0 >= 20000 && cqe.dw0 <= 40000,
+               "KATO is %u ms; Connect asked for 20000", cqe.dw0);
+    rc_close(bent->rc);
+}
+
+#define TEST(id, clause, purpose, ...)                                         \
+    CONF_TEST(id, "NVMe-oF 1.1 " clause, purpose, __VA_ARGS__)
+
+static const struct conf_test tests[] = {
+    TEST("connect.admin", "3.3", "an admin queue; its CNTLID", accepted),
+    TEST("connect.recfmt", "3.3", "RECFMT 1: Incompatible Format", recfmt),
+    TEST("connect.qid", "3.3", "QID other than the REQ's", qid_other),
+    TEST("connect.sqsize-zero", "3.3", "SQSIZE 0", sqsize_zero),
+    TEST("connect.sqsize-hsqsize", "7.3.6.2", "SQSIZE above the REQ's HSQSIZE",
+         sqsize_above_hsqsize),
+    TEST("connect.sqsize-max", "3.3", "SQSIZE 65535", sqsize_max),
+    TEST("connect.sqsize-smaller", "3.3",
+         "SQSIZE below HSQSIZE: SQHD wraps there", sqsize_smaller),
+    TEST("connect.cntlid-zero", "3.3", "CNTLID 0 of a dynamic controller",
+         cntlid_zero),
+    TEST("connect.cntlid-static", "3.3", "CNTLID FFFEh: the static model",
+         cntlid_static),
+    TEST("connect.cntlid-chosen", "3.3", "CNTLID 1 of a dynamic controller",
+         cntlid_chosen),
+    TEST("connect.subnqn-unknown", "3.3", "a subsystem that is not there",
+         subnqn_unknown),
+    TEST("connect.subnqn-empty", "3.3", "no SUBNQN", subnqn_empty),
+    TEST("connect.subnqn-endless", "3.3", "SUBNQN without an end",
+         subnqn_endless),
+    TEST("connect.subnqn-longer", "3.3", "one character more", subnqn_longer),
+    TEST("connect.subnqn-shorter", "3.3", "one character less", subnqn_shorter),
+    TEST("connect.hostnqn-empty", "3.3", "no HOSTNQN", hostnqn_empty),
+    TEST("connect.hostnqn-endless", "3.3", "HOSTNQN without an end",
+         hostnqn_endless),
+    TEST("connect.refused-then-right", "3.3",
+         "after a refusal Connect may come again", refused_then_right),
+    TEST("connect.data-short", "3.3", "512 bytes of data", data_short),
+    TEST("connect.data-key", "7.3.3", "data that cannot be read", data_key),
+    TEST("connect.data-reserved", "3.3", "reserved bytes do not matter",
+         data_reserved),
+    TEST("connect.property-first", "3.3", "Property Get before Connect",
+         property_before),
+    TEST("connect.admin-first", "3.3", "Keep Alive before Connect",
+         admin_before),
+    TEST("connect.io-first", "3.3", "Flush before Connect", io_before),
+    TEST("connect.twice", "3.3", "Connect on a connected queue", twice),
+    TEST("connect.not-enabled", "4.4", "Identify before CC.EN", not_enabled),
+    TEST("connect.io", "3.3", "an I/O queue of the same controller",
+         io_accepted),
+    TEST("connect.io-hostnqn", "3.3", "I/O queue: another HOSTNQN", io_hostnqn),
+    TEST("connect.io-hostid", "3.3", "I/O queue: another HOSTID", io_hostid),
+    TEST("connect.io-subnqn", "3.3", "I/O queue: another SUBNQN", io_subnqn),
+    TEST("connect.io-cntlid", "3.3", "I/O queue: no such controller",
+         io_cntlid),
+    TEST("connect.io-dynamic", "3.3", "I/O queue: CNTLID FFFFh", io_dynamic),
+    TEST("connect.io-qid", "3.3", "I/O queue: QID other than the REQ's",
+         io_qid),
+    TEST("connect.io-not-enabled", "3.3", "I/O queue before CC.EN",
+         io_not_enabled),
+    TEST("connect.io-twice", "3.3", "one queue, two connections", io_twice),
+    TEST("connect.io-again", "3.3", "a queue that was closed, again", io_again),
+    TEST("connect.io-many", "3.3", "queues in any order", io_many),
+    TEST("cntlid.differ", "4.2", "each association has its controller",
+         cntlids_differ),
+    TEST("cntlid.identify", "4.2", "Identify Controller says the same",
+         cntlid_of_identify),
+    TEST("cntlid.ports", "4.2", "a controller on each port", both_ports,
+         .needs = CONF_NEEDS_TWO_PORTS),
+    TEST("connect.kato", "3.3", "KATO of Connect is the feature's value",
+         kato_returned),
+};
+CONF_TESTS(conf_tests_nvmf_connect, "nvmf", tests);

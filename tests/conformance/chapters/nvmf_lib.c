@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "nvmf_lib.h"
+
+#include <string.h>
+
+enum { HSQSIZE = 31, TRIES = 200, PAUSE_US = 10000 };
+
+struct nvmf_bent *nvmf_bent_new(struct conf *conf,
+                                const struct rc_config *config)
+{
+    struct nvmf_bent *bent = conf_alloc(conf, sizeof(*bent));
+    uint16_t hsqsize =
+        config->hsqsize != 0 ? config->hsqsize : (uint16_t)HSQSIZE;
+
+    bent->rc = rc_open(conf, config);
+    bent->command = (struct connect_command){
+        .qid = config->qid,
+        .sqsize = hsqsize,
+        .has_sq_flow_control = true,
+    };
+    bent->data.hostid[0] = 0xcf;
+    bent->data.cntlid =
+        config->qid != 0 ? config->cntlid : (uint16_t)NVME_CNTLID_DYNAMIC;
+    memcpy(bent->data.subnqn, conf_target(conf)->nqn,
+           sizeof(bent->data.subnqn));
+    strcpy(bent->data.hostnqn, "nqn.2026-01.net.example:conform-rc");
+    bent->sgl = rc_keyed(bent->rc, 0, CONNECT_DATA_LEN);
+    return bent;
+}
+
+uint16_t nvmf_bent_run(struct nvmf_bent *bent, struct nvme_cqe *cqe)
+{
+    struct nvme_sqe sqe = {0};
+
+    connect_data_emit(bent->rc->mem, &bent->data);
+    connect_command_build(&sqe, &bent->command);
+    sqe.cdw10 |= bent->command.recfmt;
+    return rc_command(bent->rc, &sqe, &bent->sgl, NULL, 0, cqe);
+}
+
+void nvmf_expect_invalid(struct nvmf_bent *bent, uint32_t field)
+{
+    struct nvme_cqe cqe;
+
+    conf_status(bent->rc->conf, "Connect", nvmf_bent_run(bent, &cqe),
+                NVME_SC_CONNECT_INVALID);
+    conf_equal(bent->rc->conf, "IATTR and IPO: the offending byte",
+               cqe.dw0 & 0x1ffff, field);
+    rc_close(bent->rc);
+}
+
+struct nvmf_bent *nvmf_bent_io(struct rc *admin, uint16_t qid)
+{
+    struct rc_config config = admin->config;
+
+    config.qid = qid;
+    return nvmf_bent_new(admin->conf, &config);
+}
+
+uint16_t nvmf_get(struct rc *rc, uint32_t offset, uint8_t size_bytes,
+                  uint64_t *value)
+{
+    struct property_command get = {.size_bytes = size_bytes, .offset = offset};
+    struct nvme_sqe sqe = {.fctype = FABRICS_PROPERTY_GET};
+    struct nvme_cqe cqe;
+    uint16_t status;
+
+    property_command_build(&sqe, &get);
+    status = rc_command(rc, &sqe, NULL, NULL, 0, &cqe);
+    *value = (uint64_t)cqe.dw1 << 32 | cqe.dw0;
+    return status;
+}
+
+uint16_t nvmf_set(struct rc *rc, uint32_t offset, uint8_t size_bytes,
+                  uint64_t value)
+{
+    struct property_command set = {
+        .size_bytes = size_bytes, .offset = offset, .value = value};
+    struct nvme_sqe sqe = {.fctype = FABRICS_PROPERTY_SET};
+
+    property_command_build(&sqe, &set);
+    return rc_command(rc, &sqe, NULL, NULL, 0, NULL);
+}
+
+void nvmf_wait_csts(struct rc *rc, uint32_t mask, uint32_t value)
+{
+    uint64_t csts = 0;
+
+    for (unsigned int i = 0; i < TRIES; i++) {
+        conf_status(rc->conf, "Property Get CSTS",
+                    nvmf_get(rc, PROPERTY_CSTS, 4, &csts), NVME_SC_SUCCESS);
+        if ((csts & mask) == value) {
+            return;
+        }
+        conf_pass(rc->conf, PAUSE_US);
+    }
+    conf_fail(rc->conf, "CSTS is %08x: bits %08x should be %08x",
+              (unsigned int)csts, mask, value);
+}
+
+uint16_t nvmf_keep_alive(struct rc *rc)
+{
+    struct nvme_sqe sqe = {.opcode = ADMIN_KEEP_ALIVE};
+
+    return rc_command(rc, &sqe, NULL, NULL, 0, NULL);
+}
+
+void nvmf_expect_works(struct rc *rc)
+{
+    uint64_t vs;
+
+    conf_status(rc->conf, "Property Get VS", nvmf_get(rc, PROPERTY_VS, 4, &vs),
+                NVME_SC_SUCCESS);
+}
+
+void nvmf_expect_gone(struct rc *rc)
+{
+    rc->answers = false;
+    conf_flush(rc->conf);
+    rc_send(rc, RC_SEND_ONLY, NULL, 64, true);
+    rc_expect_silence(rc, NVMF_QUIET_US);
+}
+
+struct nvme_sqe nvmf_io(struct conf *conf, uint8_t opcode, uint64_t lba,
+                        uint16_t blocks)
+{
+    return (struct nvme_sqe){
+        .opcode = opcode,
+        .nsid = conf_target(conf)->nsid,
+        .cdw10 = (uint32_t)lba,
+        .cdw11 = (uint32_t)(lba >> 32),
+        .cdw12 = blocks - 1u,
+    };
+}
+
+struct nvmf_pair nvmf_open_pair(struct conf *conf,
+                                const struct rc_config *config)
+{
+    struct nvmf_pair pair;
+    struct rc_config io = *config;
+
+    pair.admin =
+        rc_open_controller(conf, &(struct rc_config){.port = config->port,
+                                                     .peer = config->peer,
+                                                     .is_v6 = config->is_v6});
+    io.qid = 1;
+    io.cntlid = pair.admin->config.cntlid;
+    pair.io = rc_open_nvme(conf, &io);
+    return pair;
+}
+
+void nvmf_close_pair(struct nvmf_pair *pair)
+{
+    rc_close(pair->io);
+    rc_close(pair->admin);
+}

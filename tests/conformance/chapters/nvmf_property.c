@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Properties: what is there, what may be written, and what CC does.
+ * Spec: NVMe over Fabrics 1.1 3.4, 3.5; NVM Express 1.4 3.1.
+ */
+#include "nvmf_lib.h"
+
+static struct rc *admin(struct conf *conf)
+{
+    return rc_open_nvme(conf, &(struct rc_config){0});
+}
+
+static uint64_t get(struct rc *rc, uint32_t offset, uint8_t size_bytes)
+{
+    uint64_t value;
+
+    conf_status(rc->conf, "Property Get",
+                nvmf_get(rc, offset, size_bytes, &value), NVME_SC_SUCCESS);
+    return value;
+}
+
+static void cap(struct conf *conf)
+{
+    struct rc *rc = admin(conf);
+    uint64_t cap = get(rc, PROPERTY_CAP, 8);
+
+    conf_check(conf, (cap & 0xffff) >= 1, "CAP.MQES is 0");
+    conf_check(conf, cap >> 16 & 1, "CAP.CQR is 0: fabrics need 1");
+    conf_check(conf, cap >> 37 & 1, "CAP.CSS lacks the NVM command set");
+    conf_check(conf, (cap >> 24 & 0xff) != 0, "CAP.TO is 0");
+    conf_equal(conf, "CAP.DSTRD", cap >> 32 & 0xf, 0);
+    conf_equal(conf, "CAP.MPSMIN: 4 KiB", cap >> 48 & 0xf, 0);
+    conf_check(conf, (cap >> 52 & 0xf) >= (cap >> 48 & 0xf),
+               "CAP.MPSMAX is below MPSMIN");
+    rc_close(rc);
+}
+
+static void version(struct conf *conf)
+{
+    struct rc *rc = admin(conf);
+    uint64_t vs = get(rc, PROPERTY_VS, 4);
+
+    conf_check(conf, vs >> 16 >= 1 && vs >= 0x10201,
+               "VS %08x: fabrics begin with 1.2.1", (unsigned int)vs);
+    rc_close(rc);
+}
+
+static void cc_at_start(struct conf *conf)
+{
+    struct rc *rc = admin(conf);
+
+    conf_equal(conf, "CC.EN", get(rc, PROPERTY_CC, 4) & CC_EN, 0);
+    conf_equal(conf, "CSTS.RDY", get(rc, PROPERTY_CSTS, 4) & CSTS_RDY, 0);
+    rc_close(rc);
+}
+
+static void cc_kept(struct conf *conf)
+{
+    struct rc *rc = admin(conf);
+
+    conf_status(conf, "Property Set CC",
+                nvmf_set(rc, PROPERTY_CC, 4, NVMF_CC_ENABLE), NVME_SC_SUCCESS);
+    conf_equal(conf, "CC", get(rc, PROPERTY_CC, 4), NVMF_CC_ENABLE);
+    rc_close(rc);
+}
+
+static void enable_disable(struct conf *conf)
+{
+    struct rc *rc = admin(conf);
+
+    for (unsigned int i = 0; i < 3; i++) {
+        conf_status(conf, "CC.EN 1",
+                    nvmf_set(rc, PROPERTY_CC, 4, NVMF_CC_ENABLE),
+                    NVME_SC_SUCCESS);
+        nvmf_wait_csts(rc, CSTS_RDY, CSTS_RDY);
+        conf_status(conf, "CC.EN 0",
+                    nvmf_set(rc, PROPERTY_CC, 4, NVMF_CC_ENABLE - CC_EN),
+                    NVME_SC_SUCCESS);
+        nvmf_wait_csts(rc, CSTS_RDY, 0);
+    }
+    rc_close(rc);
+}
+
+/* A controller reset ends the I/O queues; the admin queue stays. */
+static void reset_ends_io(struct conf *conf)
+{
+    struct nvmf_pair pair = nvmf_open_pair(conf, &(struct rc_config){0});
+
+    conf_status(conf, "CC.EN 0",
+                nvmf_set(pair.admin, PROPERTY_CC, 4, NVMF_CC_ENABLE - CC_EN),
+                NVME_SC_SUCCESS);
+    nvmf_wait_csts(pair.admin, CSTS_RDY, 0);
+    conf_pass(conf, NVMF_QUIET_US);
+    nvmf_expect_gone(pair.io);
+    conf_equal(conf, "VS", get(pair.admin, PROPERTY_VS, 4) >> 16, 1);
+    rc_close(pair.admin);
+}
+
+static void shutdown_of_kind(struct conf *conf, uint32_t shn)
+{
+    struct nvmf_pair pair = nvmf_open_pair(conf, &(struct rc_config){0});
+    struct nvme_sqe write = nvmf_io(conf, NVM_WRITE, 8, 1);
+    struct sgl sgl = rc_keyed(pair.io, 0, 512);
+
+    conf_status(conf, "Write", rc_command(pair.io, &write, &sgl, NULL, 0, NULL),
+                NVME_SC_SUCCESS);
+    conf_status(conf, "Property Set CC.SHN",
+                nvmf_set(pair.admin, PROPERTY_CC, 4,
+                         NVMF_CC_ENABLE | shn << CC_SHN_SHIFT),
+                NVME_SC_SUCCESS);
+    nvmf_wait_csts(pair.admin, 3u << CSTS_SHST_SHIFT, 2u << CSTS_SHST_SHIFT);
+    rc_close(pair.admin);
+    conf_expect_alive(conf);
+}
+
+static void shutdown_normal(struct conf *conf)
+{
+    shutdown_of_kind(conf, 1);
+}
+
+static void shutdown_abrupt(struct conf *conf)
+{
+    shutdown_of_kind(conf, 2);
+}
+
+static void refused(struct conf *conf, bool is_set, uint32_t offset,
+                    uint8_t size_bytes)
+{
+    struct rc *rc = admin(conf);
+    uint64_t value;
+    uint16_t status = is_set ? nvmf_set(rc, offset, size_bytes, 0)
+                             : nvmf_get(rc, offset, size_bytes, &value);
+
+    conf_check(conf, (status & NVME_SC_MASK) != NVME_SC_SUCCESS,
+               "a property of %u bytes at %xh was taken", size_bytes, offset);
+    conf_equal(conf, "the queue works: VS", get(rc, PROPERTY_VS, 4) >> 16, 1);
+    rc_close(rc);
+}
+
+static void set_cap(struct conf *conf)
+{
+    refused(conf, true, PROPERTY_CAP, 8);
+}
+
+static void set_vs(struct conf *conf)
+{
+    refused(conf, true, PROPERTY_VS, 4);
+}
+
+static void set_csts(struct conf *conf)
+{
+    refused(conf, true, PROPERTY_CSTS, 4);
+}
+
+static void get_cap_half(struct conf *conf)
+{
+    refused(conf, false, PROPERTY_CAP, 4);
+}
+
+static void get_vs_eight(struct conf *conf)
+{
+    refused(conf, false, PROPERTY_VS, 8);
+}
+
+static void get_inside(struct conf *conf)
+{
+    refused(conf, false, PROPERTY_CAP + 2, 4);
+}
+
+static void set_nothing_there(struct conf *conf)
+{
+    refused(conf, true, 0x24, 4); /* AQA: not over fabrics */
+}
+
+/* Fabrics 1.1 3.4: a Get of a reserved property reads zero. */
+static void get_reserved(struct conf *conf)
+{
+    struct rc *rc = admin(conf);
+    uint64_t value = 1;
+    uint16_t status = nvmf_get(rc, 0x24, 4, &value);
+
+    conf_check(conf, (status & NVME_SC_MASK) != NVME_SC_SUCCESS || value == 0,
+               "a reserved property reads %llx", (unsigned long long)value);
+    rc_close(rc);
+}
+
+static void attrib_reserved(struct conf *conf)
+{
+    struct rc *rc = admin(conf);
+    struct property_command command = {.size_bytes = 4, .offset = PROPERTY_VS};
+    struct nvme_sqe sqe = {.fctype = FABRICS_PROPERTY_GET};
+
+    property_command_build(&sqe, &command);
+    sqe.cdw10 |= 7; /* ATTRIB: a size that is none */
+    conf_status(conf, "Property Get of a reserved size",
+                rc_command(rc, &sqe, NULL, NULL, 0, NULL),
+                NVME_SC_INVALID_FIELD);
+    rc_close(rc);
+}
+
+static void on_io_queue(struct conf *conf)
+{
+    struct nvmf_pair pair = nvmf_open_pair(conf, &(struct rc_config){0});
+    uint64_t value;
+
+    conf_check(conf,
+               (nvmf_get(pair.io, PROPERTY_VS, 4, &value) & NVME_SC_MASK) !=
+                   NVME_SC_SUCCESS,
+               "Property Get was taken on an I/O queue");
+    nvmf_close_pair(&pair);
+}
+
+static void fctype_unknown(struct conf *conf)
+{
+    struct rc *rc = admin(conf);
+    struct nvme_sqe sqe = {.opcode = NVME_FABRICS, .fctype = 0x3f};
+
+    conf_status(conf, "a Fabrics command that is none",
+                rc_command(rc, &sqe, NULL, NULL, 0, NULL),
+                NVME_SC_INVALID_OPCODE);
+    rc_close(rc);
+}
+
+static void nssr(struct conf *conf)
+{
+    struct rc *rc = admin(conf);
+    uint64_t cap = get(rc, PROPERTY_CAP, 8);
+
+    if (!(cap >> 36 & 1)) {
+        conf_not_applicable(conf, "CAP.NSSRS is 0");
+    }
+    conf_equal(conf, "NSSR reads", get(rc, PROPERTY_NSSR, 4), 0);
+    conf_status(conf, "a value other than \"NVMe\"",
+                nvmf_set(rc, PROPERTY_NSSR, 4, 0x12345678), NVME_SC_SUCCESS);
+    nvmf_expect_works(rc);
+    rc_close(rc);
+}
+
+#define TEST(id, clause, purpose, fn)                                          \
+    CONF_TEST(id, "NVMe-oF 1.1 " clause, purpose, fn)
+
+static const struct conf_test tests[] = {
+    TEST("property.cap", "3.5.1", "CAP has what fabrics need", cap),
+    TEST("property.vs", "3.5.1", "VS is 1.2.1 or later", version),
+    TEST("property.start", "4.4", "a new controller is not enabled",
+         cc_at_start),
+    TEST("property.cc", "3.5.1", "CC reads as written", cc_kept),
+    TEST("property.enable", "4.4", "CSTS.RDY follows CC.EN", enable_disable),
+    TEST("property.reset", "4.4", "CC.EN 0 ends I/O queues, not the admin one",
+         reset_ends_io),
+    TEST("property.shutdown", "4.4, NVMe 1.4 7.6.2",
+         "CC.SHN 1: CSTS.SHST becomes 2", shutdown_normal),
+    TEST("property.shutdown-abrupt", "4.4, NVMe 1.4 7.6.2",
+         "CC.SHN 2: CSTS.SHST becomes 2", shutdown_abrupt),
+    TEST("property.set-cap", "3.4", "CAP is not written", set_cap),
+    TEST("property.set-vs", "3.4", "VS is not written", set_vs),
+    TEST("property.set-csts", "3.4", "CSTS is not written", set_csts),
+    TEST("property.cap-half", "3.4", "4 bytes of an 8-byte property",
+         get_cap_half),
+    TEST("property.vs-eight", "3.4", "8 bytes of a 4-byte property",
+         get_vs_eight),
+    TEST("property.inside", "3.4", "an offset inside a property", get_inside),
+    TEST("property.set-reserved", "3.4", "a property that is not there",
+         set_nothing_there),
+    TEST("property.get-reserved", "3.4", "reserved properties read zero",
+         get_reserved),
+    TEST("property.attrib", "3.4", "a reserved size: Invalid Field",
+         attrib_reserved),
+    TEST("property.io-queue", "3.4", "not on I/O queues", on_io_queue),
+    TEST("property.fctype", "3", "an unknown FCTYPE: Invalid Opcode",
+         fctype_unknown),
+    TEST("property.nssr", "3.5.1, NVMe 1.4 3.1.11",
+         "only \"NVMe\" resets the subsystem", nssr),
+};
+CONF_TESTS(conf_tests_nvmf_property, "nvmf", tests);
