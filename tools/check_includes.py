@@ -30,6 +30,7 @@ MAY_INCLUDE = {
     "hw-model/port": ["lib", "net/wire", "hw-model/regs", "hw-model/core"],
     "hw-model/rnic": ["lib", "net/wire", "net/verbs", "net/roce",
                       "hw-model/regs", "hw-model/core"],
+    "hw-model/lag": ["lib", "net/wire", "hw-model/regs", "hw-model/core"],
     "hw-model/media": ["lib", "hw-model/regs", "hw-model/core"],
     "firmware/hal": ["lib"],
     # The log's one outlet is the console.
