@@ -59,6 +59,12 @@ def test_it_serves_what_it_says(peer: NvmetPeer) -> None:
     assert peer.kernel.startswith("6.")
 
 
+def test_its_echo_service_is_what_rping_expects(peer: NvmetPeer) -> None:
+    """Linux with Linux: the program has no other witness that is not ours."""
+    output = peer.run(f"timeout 60 rping -c -a {peer.ip} -p 7174 -C 5 -v -V -S 4096")
+    assert output.count("ping data: rdma-ping-") == 5, output
+
+
 def test_a_warning_of_its_kernel_is_a_complaint(peer: NvmetPeer) -> None:
     peer.run("echo '<3>WARNING: CPU: 0 PID: 1 at a test' > /dev/kmsg")
     for _ in range(50):

@@ -174,7 +174,8 @@ def nvmet() -> Iterator[Stand]:
     with conform_peer.nvmet() as peer:
         yield Stand("nvmet", ["--socket", str(peer.socket), "--target", peer.ip,
                               "--nqn", peer.nqn, "--nsid", str(peer.nsid),
-                              "--mtu", str(peer.mtu)],
+                              "--mtu", str(peer.mtu),
+                              *(["--echo"] if peer.has_echo else [])],
                     drive={"mn": "Linux nvmet", "fr": peer.kernel,
                            "subnqn": peer.nqn},
                     complaints=peer.complaints, logs=[peer.console_log])

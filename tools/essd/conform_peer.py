@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import setup
+from . import prepare, setup, show
 from .instance import EssdError, Instance
 from .setup import Wish
 
@@ -43,6 +43,7 @@ class NvmetPeer:
     nsid: int
     mtu: int
     size_mib: int
+    has_echo: bool              # the drive's diagnostic service, as a program
     kernel: str                 # its version, for a report
     instance: Instance
 
@@ -76,6 +77,16 @@ def blocks_script(nqn: str) -> str:
             "cat /sys/block/nullb0/queue/logical_block_size")
 
 
+def start_echo(instance: Instance) -> None:
+    """The drive's diagnostic echo service, on Linux's RDMA: docs/echo.md."""
+    program = next(path for path in prepare.host_tests(show.line)
+                   if path.name == "echo_server")
+    instance.put(program, "/tmp/echo_server", part="peer")
+    instance.run("/tmp/echo_server > /tmp/echo.log 2>&1 & for i in 1 2 3 4 5 6 7 8; do "
+                 "grep -q listening /tmp/echo.log && exit 0; sleep 1; done; "
+                 "cat /tmp/echo.log; exit 1", part="peer")
+
+
 def wait_listener(socket: Path) -> None:
     deadline = time.monotonic() + LISTENS_S
     while not socket.exists():
@@ -105,8 +116,9 @@ def nvmet(mtu: int = 1500) -> Iterator[NvmetPeer]:
         if block.strip() != str(BLOCK):
             raise EssdError(f"nvmet's null block device has blocks of {block.strip()} "
                             f"bytes, not {BLOCK}")
+        start_echo(instance)
         yield NvmetPeer(link.socket(instance.folder), link.target_address,
-                        config.peer.nqn, NSID, mtu, SIZE_MIB,
+                        config.peer.nqn, NSID, mtu, SIZE_MIB, True,
                         instance.run("uname -r", part="peer").output.strip(), instance)
     finally:
         instance.stop()
