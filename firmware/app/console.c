@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "firmware/app/console_config.h"
+#include "firmware/app/ip_text.h"
 #include "firmware/app/lag_text.h"
 #include "firmware/app/neighbour_text.h"
 #include "hw-model/regs/port_names.h"
@@ -168,6 +169,33 @@ static void run_config(struct console *console, char **words,
     console_config(console->log, &console->drive->settings, words, count);
 }
 
+static void run_addresses(struct console *console, char **words,
+                          unsigned int count)
+{
+    static const char *const text[ADDRESS_STATES] = {
+        [ADDRESS_UNUSED] = "",
+        [ADDRESS_DOWN] = "the link is down",
+        [ADDRESS_TENTATIVE] = "asks whether others have it",
+        [ADDRESS_OPTIMISTIC] = "in use, asks whether others have it",
+        [ADDRESS_ANNOUNCING] = "in use",
+        [ADDRESS_READY] = "in use",
+        [ADDRESS_DUPLICATE] = "somebody else has it",
+    };
+    const struct net_stack *stack = &console->drive->net.stack;
+
+    (void)words;
+    (void)count;
+    for (uint8_t i = 0; i < NET_ADDRESSES; i++) {
+        const struct net_address_config *own = net_stack_address(stack, i);
+
+        if (stack->addresses[i].state != ADDRESS_UNUSED) {
+            say(console, "port %u: %s/%u: %s", own->port,
+                ip_text(&own->ip).text, own->prefix_bits,
+                text[stack->addresses[i].state]);
+        }
+    }
+}
+
 static void run_neighbours(struct console *console, char **words,
                            unsigned int count)
 {
@@ -256,6 +284,8 @@ static const struct command commands[] = {
      run_fec},
     {"speed", "10|25", "set and save both ports' speed", 2, 2, run_speed},
     {"counters", "PORT", "those that are not 0", 2, 2, run_counters},
+    {"addresses", "", "the drive's own, wherever they come from", 1, 1,
+     run_addresses},
     {"neighbours", "[PORT]", "what is at the other end of the cable, by LLDP",
      1, 2, run_neighbours},
     {"lag", "", "both ports as one: who works, what the partner says", 1, 1,

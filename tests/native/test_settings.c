@@ -398,6 +398,20 @@ static void test_straps_decide_over_the_configuration(void **state)
     }
 }
 
+static void test_console_shows_the_addresses(void **state)
+{
+    const char *said;
+
+    (void)state;
+    native_world_pass(&bed.world, UINT64_C(5000000000)); /* announced */
+    said = type("addresses\r");
+    assert_true(says(said, "port 0: 10.0.0.1/24: in use"));
+    assert_true(says(said, "port 1: fd00:0:0:2::1/64: in use"));
+    assert_true(says(said, "port 1: fe80::"));
+    net_stack_address_remove(&bed.drive->drive.net.stack, 0);
+    assert_null(strstr(type("addresses\r"), "10.0.0.1/24"));
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -407,6 +421,7 @@ int main(void)
         T(test_console_changes_the_configuration),
         T(test_console_checks_before_it_saves),
         T(test_console_says_when_the_flash_does_not_take_it),
+        T(test_console_shows_the_addresses),
         T(test_both_ports_have_one_speed),
         T(test_a_host_changes_the_other_port),
         T(test_a_host_reads_and_writes_the_configuration),
