@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Runs sequences from files, each in a world of its own, without libFuzzer:
+ * Runs sequences from files without libFuzzer, each in a world of its own, or,
+ * those of a directory, FILES_OF_A_WORLD in one:
  *
  *   replay_sequence [-v] FILE|DIRECTORY...
  *
@@ -12,6 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { FILES_OF_A_WORLD = 32 };
 
 static unsigned int count;
 
@@ -29,7 +32,6 @@ static int replay_file(const char *path)
     (void)fclose(file);
     (void)printf("%s\n", path); /* a crash is this one's */
     (void)fflush(stdout);
-    sequence_end();
     sequence_run(buf, len);
     count++;
     return 0;
@@ -39,11 +41,16 @@ static int replay(const char *path)
 {
     struct dirent **entries = NULL;
     int n = scandir(path, &entries, NULL, alphasort);
-    int failed = n < 0 ? replay_file(path) : 0;
+    int failed;
 
+    sequence_end();
+    failed = n < 0 ? replay_file(path) : 0;
     for (int i = 0; i < n; i++) {
         char name[4096];
 
+        if (i % FILES_OF_A_WORLD == 0) {
+            sequence_end();
+        }
         (void)snprintf(name, sizeof(name), "%s/%s", path, entries[i]->d_name);
         if (entries[i]->d_name[0] != '.') {
             failed |= replay_file(name);
