@@ -155,7 +155,7 @@ def test_a_host_is_refused_what_cannot_be(drive: Job, tmp_path: Path) -> None:
 def test_changed_by_essd_config(drive: Job, tmp_path: Path) -> None:
     before = everywhere(drive)
     path = tmp_path / "drive.yaml"
-    path.write_text("name: by-essd\nport:\n  0: {mtu: 1500, priority: 3}\n"
+    path.write_text("name: by-essd\nport:\n  0: {mtu: 1500, lldp: send}\n"
                     "address:\n  - ip: none\n  - {ip: 10.0.1.77/24, port: 1}\n"
                     "lldp.interval: 30\n")
     said = essd_config(drive, str(path))
@@ -164,7 +164,7 @@ def test_changed_by_essd_config(drive: Job, tmp_path: Path) -> None:
     assert drive.instance.run("ping -c 1 -W 1 10.0.0.77", check=False).status != 0
     assert "1 received" in drive.quiet("ping -c 1 -W 5 10.0.1.77")
     power_cycle(drive)
-    expected = {"name": "by-essd", "port.0.mtu": "1500", "port.0.priority": "3",
+    expected = {"name": "by-essd", "port.0.mtu": "1500", "port.0.lldp": "send",
                 "address.0.ip": "none", "address.1.ip": "10.0.1.77/24",
                 "address.1.port": "1", "lldp.interval": "30"}
     assert settings.changed(before, everywhere(drive)) == expected
