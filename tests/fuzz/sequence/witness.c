@@ -88,9 +88,23 @@ const struct roce_qp *witness_qp(const struct witness *witness,
     return slot < 0 ? NULL : &roce->qps[slot];
 }
 
-/* The latest whose QP there still is. */
-static struct witness_conn *find(struct witness *witness, uint32_t qpn,
-                                 bool is_drives)
+static size_t ip_len(bool is_v6)
+{
+    return is_v6 ? sizeof(struct ip_addr) : 4;
+}
+
+static bool goes_to(const struct witness_conn *conn,
+                    const struct packet *packet)
+{
+    return conn->qpn == packet->bth.dest_qp && conn->is_v6 == packet->is_v6 &&
+           memcmp(conn->ip, packet->ip + (packet->is_v6 ? IPV6_DST : IPV4_DST),
+                  ip_len(packet->is_v6)) == 0;
+}
+
+/* The latest that meets it, and whose QP there still is. */
+static struct witness_conn *find(struct witness *witness,
+                                 const struct packet *packet,
+                                 uint32_t drive_qpn)
 {
     for (uint32_t i = witness->conn_count; i-- > 0;) {
         struct witness_conn *conn = &witness->conns[i % WITNESS_CONNS];
@@ -98,7 +112,8 @@ static struct witness_conn *find(struct witness *witness, uint32_t qpn,
         if (witness->conn_count - i > WITNESS_CONNS) {
             break;
         }
-        if ((is_drives ? conn->drive_qpn : conn->qpn) == qpn &&
+        if ((drive_qpn != 0 ? conn->drive_qpn == drive_qpn
+                            : goes_to(conn, packet)) &&
             witness_qp(witness, conn) != NULL) {
             return conn;
         }
@@ -111,7 +126,7 @@ static struct witness_conn *find(struct witness *witness, uint32_t qpn,
 static void rep_seen(struct witness *witness, const struct packet *packet,
                      const struct cm_rep *rep)
 {
-    struct witness_conn *conn = find(witness, rep->local_qpn, true);
+    struct witness_conn *conn = find(witness, packet, rep->local_qpn);
     const struct roce_qp *qp;
 
     if (conn != NULL && conn->drive_comm_id == rep->local_comm_id) {
@@ -125,7 +140,7 @@ static void rep_seen(struct witness *witness, const struct packet *packet,
     memcpy(conn->mac, packet->eth + ETH_DST, sizeof(conn->mac));
     conn->is_v6 = packet->is_v6;
     memcpy(conn->ip, packet->ip + (conn->is_v6 ? IPV6_DST : IPV4_DST),
-           conn->is_v6 ? 16 : 4);
+           ip_len(conn->is_v6));
     qp = witness_qp(witness, conn);
     if (qp != NULL) {
         conn->qpn = qp->path.dest_qpn;
@@ -231,7 +246,7 @@ void witness_from_drive(struct witness *witness, const uint8_t *data,
         mad_seen(witness, &packet);
         return;
     }
-    conn = find(witness, packet.bth.dest_qp, false);
+    conn = find(witness, &packet, 0);
     if (conn == NULL || !roce_opcode_is(packet.bth.opcode, ROCE_REQUEST)) {
         return;
     }
@@ -291,7 +306,7 @@ void witness_from_peer(struct witness *witness, const uint8_t *data, size_t len)
     if (!packet_parse(&packet, data, len)) {
         return;
     }
-    conn = find(witness, packet.bth.dest_qp, true);
+    conn = find(witness, &packet, packet.bth.dest_qp);
     if (conn == NULL) {
         return;
     }
