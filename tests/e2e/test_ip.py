@@ -2,6 +2,7 @@
 """Control traffic between the drive and Linux's own programs."""
 
 import re
+from collections.abc import Callable
 
 import pytest
 
@@ -34,6 +35,23 @@ def test_ping6_of_every_size_is_answered(job: Job, size: int) -> None:
     address = link_local(job)
     output = job.run(f"/usr/bin/ping -6 -c 3 -i 0.2 -W 5 -s {size} {address}%eth0")
     assert "3 received" in output, output
+
+
+@pytest.mark.parametrize("mtu", [1280, 9000])
+def test_other_mtus_carry_whole_packets_and_fragments(
+        booted: Callable[..., Job], mtu: int) -> None:
+    """Exactly the MTU, unfragmented; a byte more; all of IP; both families."""
+    job = booted(mtu=max(mtu, 1500))
+    if mtu < 1500:      # the host's choice; the drive's answers fit, too
+        job.run(f"ip link set eth0 mtu {mtu}")
+    address = link_local(job)
+    for size, how in ((mtu - 28, "-M do"), (mtu - 27, "-M dont"), (65507, "-M dont")):
+        output = job.run(f"/usr/bin/ping -c 3 -i 0.2 -W 5 {how} -s {size} "
+                         f"{job.addresses[0]}")
+        assert "3 received" in output, output
+    for size in (mtu - 48, mtu - 47, 65527):
+        output = job.run(f"/usr/bin/ping -6 -c 3 -i 0.2 -W 5 -s {size} {address}%eth0")
+        assert "3 received" in output, output
 
 
 def test_arping_is_answered_and_finds_a_duplicate(job: Job) -> None:
