@@ -368,8 +368,9 @@ static void usage(const char *why)
     }
     fprintf(stderr,
             "usage: essd_conform --native | --socket PATH [--socket PATH] |\n"
-            "           --iface NAME  [--target IP] [--ip OWN] [--nqn NQN]\n"
-            "           [--nsid N] [--mtu N] [--control PATH] [--echo]\n"
+            "           --iface NAME  [--target IP] [--target6 IP] [--ip OWN]\n"
+            "           [--nqn NQN] [--nsid N] [--mtu N] [--control PATH] "
+            "[--echo]\n"
             "  [--list] [--only ID,...] [--first CHAPTER] [--stop-at-first]\n"
             "  [--all] [--seed N] [--slow N] [--pcap FOLDER]\n"
             "  [--results FILE] [--mutant N]\n");
@@ -406,6 +407,12 @@ static void take_option(struct options *options, int c)
         if (!target_parse_ip(&options->target, optarg) ||
             !ip_addr_is_v4(&options->target)) {
             usage("--target takes an IPv4 address");
+        }
+        break;
+    case '6':
+        if (!target_parse_ip(&options->link.target.ports[0].ip6, optarg) ||
+            ip_addr_is_v4(&options->link.target.ports[0].ip6)) {
+            usage("--target6 takes an IPv6 address");
         }
         break;
     case 'I':
@@ -472,6 +479,7 @@ static void parse_options(struct options *options, int argc, char **argv)
         {"socket", required_argument, NULL, 's'},
         {"iface", required_argument, NULL, 'i'},
         {"target", required_argument, NULL, 't'},
+        {"target6", required_argument, NULL, '6'},
         {"ip", required_argument, NULL, 'I'},
         {"nqn", required_argument, NULL, 'q'},
         {"nsid", required_argument, NULL, 'N'},

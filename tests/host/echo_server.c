@@ -275,6 +275,13 @@ static bool make(struct conn *c)
     return true;
 }
 
+static uint8_t least(uint8_t a, uint8_t b)
+{
+    return a < b ? a : b;
+}
+
+/* The CM tells both depths from our side: what we serve, and what we may ask.
+ */
 static bool answer(struct conn *c, const struct rdma_conn_param *asked)
 {
     uint8_t rep[REP_LEN] = {'E', 'D', 'R', 1};
@@ -282,11 +289,8 @@ static bool answer(struct conn *c, const struct rdma_conn_param *asked)
     struct rdma_conn_param param = {
         .private_data = rep,
         .private_data_len = REP_LEN,
-        .responder_resources =
-            asked->initiator_depth < READS ? asked->initiator_depth : READS,
-        .initiator_depth = asked->responder_resources < READS
-                               ? asked->responder_resources
-                               : READS,
+        .responder_resources = least(asked->responder_resources, READS),
+        .initiator_depth = least(asked->initiator_depth, READS),
         .rnr_retry_count = 7,
     };
 
@@ -312,7 +316,7 @@ static void requested(struct rdma_cm_id *id,
     }
     if (c != NULL) {
         *c = (struct conn){.id = id, .buffers = BUFFERS};
-        c->can_read = asked->responder_resources != 0;
+        c->can_read = asked->initiator_depth != 0;
         if (asked->private_data_len >= REQ_LEN &&
             memcmp(req, "EDQ\1", 4) == 0) {
             c->buffers = req[4] != 0 ? req[4] : BUFFERS;

@@ -173,6 +173,7 @@ def nvmet() -> Iterator[Stand]:
     from . import conform_peer
     with conform_peer.nvmet() as peer:
         yield Stand("nvmet", ["--socket", str(peer.socket), "--target", peer.ip,
+                              "--target6", peer.ip6,
                               "--nqn", peer.nqn, "--nsid", str(peer.nsid),
                               "--mtu", str(peer.mtu),
                               *(["--echo"] if peer.has_echo else [])],

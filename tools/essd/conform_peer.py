@@ -8,6 +8,7 @@ bytes, as the drive's.
 """
 
 import contextlib
+import ipaddress
 import os
 import re
 import shlex
@@ -39,6 +40,7 @@ class NvmetPeer:
 
     socket: Path                # of its card; QEMU listens there
     ip: str
+    ip6: str
     nqn: str
     nsid: int
     mtu: int
@@ -75,6 +77,15 @@ def blocks_script(nqn: str) -> str:
             f"echo {BLOCK} > {disk}/blocksize; echo 1 > {disk}/power; "
             f"echo 1 > {namespace}/enable; "
             "cat /sys/block/nullb0/queue/logical_block_size")
+
+
+def ipv6_script(address: str) -> str:
+    """The guest's own script serves IPv4 addresses only."""
+    port = "/sys/kernel/config/nvmet/ports/6"
+    return (f"set -e; mkdir {port}; echo rdma > {port}/addr_trtype; "
+            f"echo ipv6 > {port}/addr_adrfam; echo {address} > {port}/addr_traddr; "
+            f"echo 4420 > {port}/addr_trsvcid; "
+            f"ln -s /sys/kernel/config/nvmet/subsystems/* {port}/subsystems/")
 
 
 def start_echo(instance: Instance) -> None:
@@ -117,9 +128,11 @@ def nvmet(mtu: int = 1500) -> Iterator[NvmetPeer]:
             raise EssdError(f"nvmet's null block device has blocks of {block.strip()} "
                             f"bytes, not {BLOCK}")
         start_echo(instance)
-        yield NvmetPeer(link.socket(instance.folder), link.target_address,
-                        config.peer.nqn, NSID, mtu, SIZE_MIB, True,
-                        instance.run("uname -r", part="peer").output.strip(), instance)
+        ip, ip6 = (str(ipaddress.ip_interface(text).ip) for text in link.targets)
+        instance.run(ipv6_script(ip6), part="peer")
+        kernel = instance.run("uname -r", part="peer").output.strip()
+        yield NvmetPeer(link.socket(instance.folder), ip, ip6, config.peer.nqn, NSID,
+                        mtu, SIZE_MIB, True, kernel, instance)
     finally:
         instance.stop()
         shutil.rmtree(instance.folder, ignore_errors=True)
