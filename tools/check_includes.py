@@ -28,7 +28,6 @@ MAY_INCLUDE = {
     "hw-model/regs": [],
     "hw-model/core": ["lib"],
     "hw-model/port": ["lib", "net/wire", "hw-model/regs", "hw-model/core"],
-    "hw-model/lag": ["lib", "net/wire", "hw-model/regs", "hw-model/core"],
     "hw-model/rnic": ["lib", "net/wire", "net/verbs", "net/roce",
                       "hw-model/regs", "hw-model/core"],
     "hw-model/lag": ["lib", "net/wire", "hw-model/regs", "hw-model/core"],

@@ -21,8 +21,8 @@ from xml.etree import ElementTree
 import pytest
 from typer.testing import CliRunner
 
-from essd import (cli, conform, conform_control, conform_report, conform_screen,
-                  paths, show)
+from essd import (cli, conform, conform_control, conform_dissect, conform_report,
+                  conform_screen, paths, show)
 from essd.conform_control import Control, ControlError, spoken
 from essd.conform_results import Results, ResultsError
 from essd.instance import EssdError
@@ -487,6 +487,54 @@ def test_list_is_the_programs_own(fake, capfd):
     fake.plan(list="eth.a  802.3  a frame")
     assert command("--list")[0] == 0
     assert capfd.readouterr().out == "eth.a  802.3  a frame\n"
+
+
+# What Wireshark says of the captures
+
+def frame(payload: bytes) -> bytes:
+    """UDP to RoCE's port."""
+    udp = (50000).to_bytes(2) + (4791).to_bytes(2) + (8 + len(payload)).to_bytes(2)
+    ip = (b"\x45\0" + (28 + len(payload)).to_bytes(2) + b"\0\0\x40\0\x40\x11\0\0"
+          + bytes([10, 0, 0, 1, 10, 0, 0, 2]))
+    return bytes(5) + b"\2" + bytes(5) + b"\1\x08\0" + ip + udp + b"\0\0" + payload
+
+
+def capture(path: Path, *frames: bytes) -> None:
+    header = bytes.fromhex("d4c3b2a1 0200 0400 00000000 00000000 00000400 01000000")
+    path.write_bytes(header + b"".join(
+        bytes(8) + len(x).to_bytes(4, "little") * 2 + x for x in frames))
+
+
+GSI = bytes.fromhex("6440ffff0000000100000000" "8001000000000001")
+MAD = bytes.fromhex("01070203" + "00" * 12 + "0015" + "00" * 6) + bytes(232)
+GOOD_FRAME = frame(GSI + MAD + bytes(4))
+CUT_FRAME = GOOD_FRAME[:120]
+
+
+def test_wireshark_names_the_packet_of_the_capture_that_is_wrong(tmp_path):
+    capture(tmp_path / "a.x.pcap", GOOD_FRAME, GOOD_FRAME)
+    capture(tmp_path / "a.y.pcap", GOOD_FRAME, CUT_FRAME, GOOD_FRAME)
+    for name in ("a.malformed", "a.failed"):
+        capture(tmp_path / f"{name}.pcap", CUT_FRAME)
+    results = tmp_path / "results.jsonl"
+    results.write_text("\n".join(map(json.dumps, [
+        run_event(5), test_event("a.x"), test_event("a.y"),
+        test_event("a.malformed", malformed=True), test_event("a.failed", "fail"),
+        test_event("a.none", pcap=""), END])))
+    files, packets, found = conform_dissect.complaints(results, tmp_path)
+    assert (files, packets) == (2, 5)
+    assert [text.partition(": eth")[0] for text in found] == ["a.y.pcap: packet 2"]
+
+
+def test_captures_that_are_none_are_refused(tmp_path):
+    capture(tmp_path / "a.x.pcap", GOOD_FRAME)
+    good = (tmp_path / "a.x.pcap").read_bytes()
+    results = tmp_path / "results.jsonl"
+    results.write_text(json.dumps(test_event("a.x")))
+    for bad in (good[:-1], b"", b"x" * 100):
+        (tmp_path / "a.x.pcap").write_bytes(bad)
+        with pytest.raises(conform_dissect.CaptureError):
+            conform_dissect.complaints(results, tmp_path)
 
 
 # Control

@@ -9,6 +9,7 @@ build/test/<stage>.log.
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -17,6 +18,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from . import conform_dissect
 from . import coverage as coverage_report
 from . import fuzz as fuzzing
 from . import fw_build, guest_build, paths, prepare, qemu_build, show
@@ -232,6 +234,47 @@ def e2e(run: Run) -> None:
     pytest(run, "tests/e2e")
 
 
+def conform(run: Run) -> None:
+    """In QEMU, which is what counts, and natively; the reports stay in build/test."""
+    run.need("qemu")
+    words = [sys.executable, "-m", "essd", "conform", *(["--all"] if run.every else [])]
+    captures = LOGS / "conform-pcap"
+    shutil.rmtree(captures, ignore_errors=True)
+    runs: dict[str, list[str | Path]] = {
+        "qemu": [], "native": ["--native", "--pcap", captures]}
+    for name, options in runs.items():
+        options += ["--junit", LOGS / f"conform-{name}.xml",
+                    "--html", LOGS / f"conform-{name}.html"]
+    if run.every:
+        runs["mutants"] = ["--mutants"]
+    complaints = []
+    for name, options in runs.items():
+        show.line(f"-- {name}")
+        try:
+            run.command(*words, *options)
+        except StageError as error:
+            complaints.append(f"{name}: {error}")
+    complaints += dissect(captures)
+    if complaints:
+        raise StageError("; ".join(complaints))
+
+
+def dissect(captures: Path) -> list[str]:
+    """Wireshark's opinion of the native run's captures, which then go."""
+    results = paths.TOP / "build/conform/native/results.jsonl"
+    try:
+        files, packets, found = conform_dissect.complaints(results, captures)
+    except (OSError, RuntimeError, conform_dissect.CaptureError) as error:
+        return [f"captures: {error}"]
+    if not found:
+        shutil.rmtree(captures, ignore_errors=True)
+    for text in found:
+        show.line(text)
+    show.line(f"Wireshark: {packets} packets of {files} captures, "
+              f"{len(found)} malformed")
+    return [f"{len(found)} malformed packets"] if found else []
+
+
 def coverage(run: Run) -> None:
     coverage_report.measure(run.command)
 
@@ -240,12 +283,13 @@ Stage = Callable[[Run], None]
 STAGES: dict[str, Stage] = {
     "lint": lint, "native": native, "clang": clang, "fuzz": fuzz, "firmware": firmware,
     "qemu": qemu, "python": python_tests, "guest": guest, "e2e": e2e,
-    "coverage": coverage,
+    "conform": conform, "coverage": coverage,
 }
-ONLY_WITH_ALL = ("coverage",)
+# Of "conform" not all chapters are there: without --all it is run by --only.
+ONLY_WITH_ALL = ("conform", "coverage")
 BACKGROUND: dict[str, tuple[tuple[str, ...], Callable[[fw_build.Progress], object]]] = {
     # name: (stages that need it, what builds it)
-    "qemu": (("qemu", "python", "e2e"), qemu_build.ensure_qemu),
+    "qemu": (("qemu", "python", "e2e", "conform"), qemu_build.ensure_qemu),
     "guest": (("guest", "e2e"), guest_build.ensure_guest),
     "host-tests": (("guest", "e2e"), prepare.host_tests),
 }
