@@ -14,7 +14,10 @@
     X(cm_req) \
     X(cm_states) \
     X(nvmf_connect) \
-    X(nvmf_property)
+    X(nvmf_property) \
+    X(nvmf_data) \
+    X(nvmf_life) \
+    X(nvme_io)
 /* clang-format on */
 
 #define DECLARE(name) extern const struct conf_tests conf_tests_##name;

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "nvme_lib.h"
+
+#include <string.h>
+
+enum {
+    MEMORY_BLOCKS_BYTES = RC_MEMORY - 65536, /* room for guards, too long */
+    PAGE_SHIFT = 12,
+};
+
+static void identify(struct nvme *nvme)
+{
+    struct conf *conf = nvme->conf;
+    unsigned int mdts, lbads;
+
+    conf_status(conf, "Identify Controller",
+                nvme_identify(nvme, CNS_CONTROLLER, 0), NVME_SC_SUCCESS);
+    memcpy(nvme->ctrl, nvme->admin->mem, NVME_IDENTIFY_LEN);
+    conf_status(conf, "Identify Namespace",
+                nvme_identify(nvme, CNS_NAMESPACE, nvme->nsid),
+                NVME_SC_SUCCESS);
+    memcpy(nvme->ns, nvme->admin->mem, NVME_IDENTIFY_LEN);
+    mdts = nvme->ctrl[ID_CTRL_MDTS];
+    lbads = nvme->ns[ID_NS_LBAF0 + 4 * (nvme->ns[ID_NS_FLBAS] & 0xf) + 2];
+    conf_check(conf, lbads >= 9 && lbads <= 16, "LBADS is %u", lbads);
+    nvme->num_ns = get_le32(nvme->ctrl + ID_CTRL_NN);
+    nvme->size_blocks = get_le64(nvme->ns + ID_NS_NSZE);
+    nvme->block_bytes = 1u << lbads;
+    nvme->max_blocks = MEMORY_BLOCKS_BYTES >> lbads;
+    if (mdts != 0 && mdts + PAGE_SHIFT < 20) {
+        nvme->max_blocks =
+            MIN(nvme->max_blocks, 1u << (mdts + PAGE_SHIFT - lbads));
+    }
+    conf_check(conf, nvme->size_blocks >= 8192, "a namespace of %llu blocks",
+               (unsigned long long)nvme->size_blocks);
+}
+
+struct nvme *nvme_open(struct conf *conf)
+{
+    struct nvme *nvme = conf_alloc(conf, sizeof(*nvme));
+
+    nvme->conf = conf;
+    nvme->nsid = conf_target(conf)->nsid;
+    nvme->pair = nvmf_open_pair(conf, &(struct rc_config){0});
+    nvme->admin = nvme->pair.admin;
+    nvme->io = nvme->pair.io;
+    identify(nvme);
+    return nvme;
+}
+
+void nvme_close(struct nvme *nvme)
+{
+    nvmf_close_pair(&nvme->pair);
+}
+
+/* ---- Responses, in whatever order. */
+
+static bool find_other(struct nvme *nvme, uint16_t cid, struct nvme_cqe *cqe)
+{
+    for (unsigned int i = 0; i < nvme->num_others; i++) {
+        if (nvme->others[i].cid == cid) {
+            *cqe = nvme->others[i];
+            nvme->others[i] = nvme->others[--nvme->num_others];
+            return true;
+        }
+    }
+    return false;
+}
+
+static void parse(struct nvme *nvme, const struct rc_message *message,
+                  struct nvme_cqe *cqe)
+{
+    conf_equal(nvme->conf, "length of the response capsule", message->len_bytes,
+               NVME_CQE_LEN);
+    nvme_cqe_parse(cqe, message->data);
+    conf_note(nvme->conf, "response: cid %u status %03xh%s dw0 %08x", cqe->cid,
+              cqe->status & NVME_SC_MASK,
+              cqe->status & NVME_STATUS_DNR ? " DNR" : "", cqe->dw0);
+}
+
+static void keep(struct nvme *nvme, const struct nvme_cqe *cqe)
+{
+    conf_check(nvme->conf, nvme->num_others < NVME_OTHERS,
+               "more responses than commands");
+    nvme->others[nvme->num_others++] = *cqe;
+}
+
+void nvme_take(struct nvme *nvme, struct rc *rc, uint16_t cid,
+               struct nvme_cqe *cqe)
+{
+    for (;;) {
+        parse(nvme, rc_take_message(rc, "a response capsule"), cqe);
+        if (cqe->cid == cid) {
+            return;
+        }
+        conf_check(nvme->conf, rc == nvme->admin,
+                   "a response with CID %u, which no command has", cqe->cid);
+        keep(nvme, cqe);
+    }
+}
+
+bool nvme_take_other(struct nvme *nvme, uint16_t cid, uint64_t timeout_us,
+                     struct nvme_cqe *cqe)
+{
+    const struct rc_message *message;
+
+    while (!find_other(nvme, cid, cqe)) {
+        message = rc_take_message_within(nvme->admin, timeout_us);
+        if (message == NULL) {
+            return false;
+        }
+        parse(nvme, message, cqe);
+        keep(nvme, cqe);
+    }
+    return true;
+}
+
+/* ---- Commands. */
+
+static void set_guard(struct rc *rc, uint32_t len_bytes)
+{
+    memset(rc->mem + len_bytes, NVME_GUARD_BYTE, NVME_GUARD);
+}
+
+static void check_guard(struct rc *rc, uint32_t len_bytes)
+{
+    for (uint32_t i = 0; i < NVME_GUARD; i++) {
+        conf_check(rc->conf, rc->mem[len_bytes + i] == NVME_GUARD_BYTE,
+                   "byte %u, behind the data, was written", len_bytes + i);
+    }
+}
+
+uint16_t nvme_run_sgl(struct nvme *nvme, struct rc *rc,
+                      const struct nvme_sqe *sqe, const struct sgl *sgl,
+                      struct nvme_cqe *cqe)
+{
+    struct nvme_cqe own;
+    struct nvme_cqe *to = cqe != NULL ? cqe : &own;
+
+    nvme_take(nvme, rc, rc_send_capsule(rc, sqe, sgl, NULL, 0), to);
+    return to->status & NVME_SC_MASK;
+}
+
+uint16_t nvme_run(struct nvme *nvme, struct rc *rc, const struct nvme_sqe *sqe,
+                  uint32_t len_bytes, struct nvme_cqe *cqe)
+{
+    struct sgl sgl = rc_keyed(rc, 0, len_bytes);
+    uint16_t status;
+
+    set_guard(rc, len_bytes);
+    status = nvme_run_sgl(nvme, rc, sqe, len_bytes != 0 ? &sgl : NULL, cqe);
+    check_guard(rc, len_bytes);
+    return status;
+}
+
+uint16_t nvme_run_capsule(struct nvme *nvme, struct rc *rc, uint8_t *capsule,
+                          size_t len_bytes, struct nvme_cqe *cqe)
+{
+    struct nvme_cqe own;
+    struct nvme_cqe *to = cqe != NULL ? cqe : &own;
+    uint16_t cid = rc->cid++;
+
+    put_le16(capsule + SQE_CID, cid);
+    rc_send_message(rc, capsule, len_bytes);
+    nvme_take(nvme, rc, cid, to);
+    return to->status & NVME_SC_MASK;
+}
+
+uint16_t nvme_identify(struct nvme *nvme, uint8_t cns, uint32_t nsid)
+{
+    struct nvme_sqe sqe = {
+        .opcode = ADMIN_IDENTIFY, .nsid = nsid, .cdw10 = cns};
+
+    return nvme_run(nvme, nvme->admin, &sqe, NVME_IDENTIFY_LEN, NULL);
+}
+
+uint16_t nvme_get_log(struct nvme *nvme, uint32_t dword10, uint64_t offset,
+                      uint32_t len_bytes)
+{
+    uint32_t numd = len_bytes / 4 - 1;
+    struct nvme_sqe sqe = {
+        .opcode = ADMIN_GET_LOG_PAGE,
+        .nsid = NVME_NSID_ALL,
+        .cdw10 = dword10 | numd << 16,
+        .cdw11 = numd >> 16,
+        .cdw12 = (uint32_t)offset,
+        .cdw13 = (uint32_t)(offset >> 32),
+    };
+
+    return nvme_run(nvme, nvme->admin, &sqe, len_bytes, NULL);
+}
+
+const uint8_t *nvme_log(struct nvme *nvme, uint8_t lid, uint32_t len_bytes)
+{
+    conf_status(nvme->conf, "Get Log Page",
+                nvme_get_log(nvme, lid, 0, len_bytes), NVME_SC_SUCCESS);
+    return nvme->admin->mem;
+}
+
+uint32_t nvme_error_log_len(const struct nvme *nvme)
+{
+    return (nvme->ctrl[ID_CTRL_ELPE] + 1u) * LOG_ERROR_ENTRY_LEN;
+}
+
+uint16_t nvme_get_feature(struct nvme *nvme, uint8_t fid, uint8_t select,
+                          uint32_t dword11, uint32_t *value)
+{
+    struct nvme_sqe sqe = {.opcode = ADMIN_GET_FEATURES,
+                           .cdw10 = (uint32_t)select << 8 | fid,
+                           .cdw11 = dword11};
+    struct nvme_cqe cqe;
+    uint16_t status = nvme_run(nvme, nvme->admin, &sqe, 0, &cqe);
+
+    *value = cqe.dw0;
+    return status;
+}
+
+uint16_t nvme_set_feature(struct nvme *nvme, uint8_t fid, uint32_t dword11)
+{
+    struct nvme_sqe sqe = {
+        .opcode = ADMIN_SET_FEATURES, .cdw10 = fid, .cdw11 = dword11};
+
+    return nvme_run(nvme, nvme->admin, &sqe, 0, NULL);
+}
+
+struct nvme_sqe nvme_rw_sqe(const struct nvme *nvme, uint8_t opcode,
+                            uint64_t lba, uint32_t blocks)
+{
+    struct nvme_sqe sqe = nvmf_io(nvme->conf, opcode, lba, 1);
+
+    sqe.cdw12 = blocks - 1;
+    return sqe;
+}
+
+uint16_t nvme_rw(struct nvme *nvme, uint8_t opcode, uint64_t lba,
+                 uint32_t blocks)
+{
+    struct nvme_sqe sqe = nvme_rw_sqe(nvme, opcode, lba, blocks);
+    bool has_data = opcode == NVM_READ || opcode == NVM_WRITE;
+
+    return nvme_run(nvme, nvme->io, &sqe,
+                    has_data ? blocks * nvme->block_bytes : 0, NULL);
+}
+
+static uint32_t units(const struct nvme *nvme, uint32_t blocks)
+{
+    return blocks * (nvme->block_bytes / CONF_BLOCK);
+}
+
+void nvme_write(struct nvme *nvme, uint64_t lba, uint32_t blocks,
+                uint32_t version)
+{
+    conf_fill(nvme->io->mem, lba * units(nvme, 1), units(nvme, blocks),
+              version);
+    conf_status(nvme->conf, "Write", nvme_rw(nvme, NVM_WRITE, lba, blocks),
+                NVME_SC_SUCCESS);
+}
+
+static void read_blocks(struct nvme *nvme, uint64_t lba, uint32_t blocks)
+{
+    memset(nvme->io->mem, NVME_GUARD_BYTE, (size_t)blocks * nvme->block_bytes);
+    conf_status(nvme->conf, "Read", nvme_rw(nvme, NVM_READ, lba, blocks),
+                NVME_SC_SUCCESS);
+}
+
+void nvme_verify(struct nvme *nvme, uint64_t lba, uint32_t blocks,
+                 uint32_t version)
+{
+    size_t len = (size_t)blocks * nvme->block_bytes;
+    uint8_t *expected = conf_alloc(nvme->conf, len);
+
+    conf_fill(expected, lba * units(nvme, 1), units(nvme, blocks), version);
+    read_blocks(nvme, lba, blocks);
+    conf_same(nvme->conf, "data read", nvme->io->mem, expected, len);
+}
+
+void nvme_verify_zeroes(struct nvme *nvme, uint64_t lba, uint32_t blocks)
+{
+    size_t len = (size_t)blocks * nvme->block_bytes;
+
+    read_blocks(nvme, lba, blocks);
+    conf_same(nvme->conf, "data read", nvme->io->mem,
+              conf_alloc(nvme->conf, len), len);
+}
+
+uint32_t nvme_inactive_nsid(struct nvme *nvme)
+{
+    uint32_t nsid = 1;
+
+    conf_status(nvme->conf, "Identify, active namespaces",
+                nvme_identify(nvme, CNS_ACTIVE_NS_LIST, 0), NVME_SC_SUCCESS);
+    for (uint32_t i = 0; i < NVME_IDENTIFY_LEN; i += 4) {
+        if (get_le32(nvme->admin->mem + i) != nsid) {
+            break; /* ascending: this number is left out */
+        }
+        nsid++;
+    }
+    return nsid <= nvme->num_ns ? nsid : 0;
+}
+
+void nvme_expect_works(struct nvme *nvme)
+{
+    conf_status(nvme->conf, "Keep Alive", nvmf_keep_alive(nvme->admin),
+                NVME_SC_SUCCESS);
+    conf_status(nvme->conf, "Read", nvme_rw(nvme, NVM_READ, 0, 1),
+                NVME_SC_SUCCESS);
+}

@@ -1,0 +1,501 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Discovery, keep-alive, and how associations end.
+ * Spec: NVMe over Fabrics 1.1 4.5 (association), 5 (discovery), 7.1.2
+ * (keep-alive); NVM Express 1.4 5.27.1.15.
+ */
+#include <string.h>
+
+#include "lib/bytes.h"
+#include "nvmeof/wire/discovery.h"
+#include "nvmf_lib.h"
+
+enum {
+    KATO_MS = 1000,
+    LOG_ROOM = 32768,
+    RECORDS_MAX = 16,
+};
+
+/* ---- Discovery. */
+
+static struct rc *open_discovery(struct conf *conf)
+{
+    struct nvmf_bent *bent = nvmf_bent_new(conf, &(struct rc_config){0});
+    struct nvme_cqe cqe;
+
+    memset(bent->data.subnqn, 0, sizeof(bent->data.subnqn));
+    strcpy(bent->data.subnqn, NVME_DISCOVERY_NQN);
+    conf_status(conf, "Connect to the discovery subsystem",
+                nvmf_bent_run(bent, &cqe), NVME_SC_SUCCESS);
+    bent->rc->config.cntlid = (uint16_t)cqe.dw0;
+    conf_status(conf, "Property Set CC",
+                nvmf_set(bent->rc, PROPERTY_CC, 4, NVMF_CC_ENABLE),
+                NVME_SC_SUCCESS);
+    nvmf_wait_csts(bent->rc, CSTS_RDY, CSTS_RDY);
+    return bent->rc;
+}
+
+static uint16_t read_log(struct rc *rc, uint64_t offset, uint32_t len,
+                         uint8_t *to)
+{
+    struct nvme_sqe get = {
+        .opcode = ADMIN_GET_LOG_PAGE,
+        .cdw10 = LOG_DISCOVERY | ((len / 4 - 1) & 0xffff) << 16,
+        .cdw11 = (len / 4 - 1) >> 16,
+        .cdw12 = (uint32_t)offset,
+        .cdw13 = (uint32_t)(offset >> 32),
+    };
+    struct sgl sgl = rc_keyed(rc, 0, len);
+    uint16_t status = rc_command(rc, &get, &sgl, NULL, 0, NULL);
+
+    memcpy(to, rc->mem, len);
+    return status;
+}
+
+/* All of it. @return number of records */
+static uint64_t whole_log(struct rc *rc, uint8_t *log)
+{
+    uint64_t records;
+
+    conf_status(rc->conf, "Get Log Page (discovery)",
+                read_log(rc, 0, DISCOVERY_HEADER_LEN, log), NVME_SC_SUCCESS);
+    records = get_le64(log + DISCOVERY_NUMREC);
+    conf_check(rc->conf, records != 0 && records <= RECORDS_MAX, "NUMREC %llu",
+               (unsigned long long)records);
+    conf_status(rc->conf, "Get Log Page (discovery)",
+                read_log(rc, 0,
+                         (uint32_t)(DISCOVERY_HEADER_LEN +
+                                    records * DISCOVERY_ENTRY_LEN),
+                         log),
+                NVME_SC_SUCCESS);
+    return records;
+}
+
+static void log_header(struct conf *conf)
+{
+    struct rc *rc = open_discovery(conf);
+    uint8_t *log = conf_alloc(conf, LOG_ROOM);
+
+    whole_log(rc, log);
+    conf_equal(conf, "RECFMT", get_le16(log + DISCOVERY_RECFMT), 0);
+    rc_close(rc);
+}
+
+static void log_stable(struct conf *conf)
+{
+    struct rc *rc = open_discovery(conf);
+    uint8_t *a = conf_alloc(conf, LOG_ROOM), *b = conf_alloc(conf, LOG_ROOM);
+    uint64_t records = whole_log(rc, a);
+
+    conf_equal(conf, "NUMREC", whole_log(rc, b), records);
+    conf_same(conf, "the log read twice", b, a,
+              DISCOVERY_HEADER_LEN + records * DISCOVERY_ENTRY_LEN);
+    rc_close(rc);
+}
+
+static void log_pieces(struct conf *conf)
+{
+    struct rc *rc = open_discovery(conf);
+    uint8_t *whole = conf_alloc(conf, LOG_ROOM);
+    uint8_t *piece = conf_alloc(conf, LOG_ROOM);
+    size_t len = DISCOVERY_HEADER_LEN +
+                 whole_log(rc, whole) * (size_t)DISCOVERY_ENTRY_LEN;
+
+    for (size_t at = 0; at < len; at += 516) {
+        uint32_t n = (uint32_t)MIN((size_t)516, len - at);
+
+        conf_status(conf, "Get Log Page with an offset",
+                    read_log(rc, at, n, piece), NVME_SC_SUCCESS);
+        conf_same(conf, "a piece of the log", piece, whole + at, n);
+    }
+    rc_close(rc);
+}
+
+static void log_offset_odd(struct conf *conf)
+{
+    struct rc *rc = open_discovery(conf);
+    uint8_t piece[64];
+
+    conf_status(conf, "Get Log Page, offset 2", read_log(rc, 2, 64, piece),
+                NVME_SC_INVALID_FIELD);
+    rc_close(rc);
+}
+
+/* Every NVM record: fields that a host's connect depends on. */
+static void log_records(struct conf *conf)
+{
+    struct rc *rc = open_discovery(conf);
+    uint8_t *log = conf_alloc(conf, LOG_ROOM);
+    uint64_t records = whole_log(rc, log);
+    unsigned int found = 0;
+
+    for (uint64_t i = 0; i < records; i++) {
+        const uint8_t *e = log + DISCOVERY_HEADER_LEN + i * DISCOVERY_ENTRY_LEN;
+
+        if (e[DISCOVERY_SUBTYPE] != SUBTYPE_NVM) {
+            continue;
+        }
+        found++;
+        conf_equal(conf, "TRTYPE", e[DISCOVERY_TRTYPE], TRTYPE_RDMA);
+        conf_check(conf, e[DISCOVERY_ADRFAM] == 1 || e[DISCOVERY_ADRFAM] == 2,
+                   "ADRFAM %u", e[DISCOVERY_ADRFAM]);
+        conf_equal(conf, "CNTLID: dynamic", get_le16(e + DISCOVERY_CNTLID),
+                   NVME_CNTLID_DYNAMIC);
+        conf_check(conf, get_le16(e + DISCOVERY_ASQSZ) >= 32,
+                   "ASQSZ %u: at least 32", get_le16(e + DISCOVERY_ASQSZ));
+        conf_same(conf, "TRSVCID", e + DISCOVERY_TRSVCID, "4420", 4);
+        conf_same(conf, "SUBNQN", e + DISCOVERY_SUBNQN, conf_target(conf)->nqn,
+                  strlen(conf_target(conf)->nqn));
+        conf_equal(conf, "RDMA_QPTYPE: reliable connected",
+                   e[DISCOVERY_RDMA_QPTYPE], RDMA_QPTYPE_RC);
+        conf_equal(conf, "RDMA_CMS", e[DISCOVERY_RDMA_CMS], RDMA_CMS_RDMA_CM);
+    }
+    conf_check(conf, found != 0, "the log names no NVM subsystem");
+    rc_close(rc);
+}
+
+static void log_same_on_both(struct conf *conf)
+{
+    struct rc *rc = open_discovery(conf);
+    uint8_t *a = conf_alloc(conf, LOG_ROOM), *b = conf_alloc(conf, LOG_ROOM);
+    uint64_t records = whole_log(rc, a);
+    struct nvmf_bent *bent =
+        nvmf_bent_new(conf, &(struct rc_config){.port = 1});
+    struct nvme_cqe cqe;
+
+    memset(bent->data.subnqn, 0, sizeof(bent->data.subnqn));
+    strcpy(bent->data.subnqn, NVME_DISCOVERY_NQN);
+    nvmf_bent_run(bent, &cqe);
+    nvmf_set(bent->rc, PROPERTY_CC, 4, NVMF_CC_ENABLE);
+    nvmf_wait_csts(bent->rc, CSTS_RDY, CSTS_RDY);
+    conf_check(conf, whole_log(bent->rc, b) != 0 && records != 0,
+               "an empty log");
+    conf_equal(conf, "GENCTR on both ports", get_le64(b), get_le64(a));
+    rc_close(bent->rc);
+    rc_close(rc);
+}
+
+static void discovery_io_queue(struct conf *conf)
+{
+    struct rc *rc = open_discovery(conf);
+    struct rc_config config = rc->config;
+    uint8_t private_data[CM_REQ_PRIVATE_LEN];
+    struct nvmf_bent *bent;
+    struct cm_req req;
+    struct nvme_cqe cqe;
+    struct rc *io;
+
+    config.qid = 1;
+    io = rc_new(conf, &config);
+    rc_make_req(io, &req, private_data);
+    rc_send_req(io, &req);
+    if (rc_take_cm_within(io, CM_REJ, NVMF_QUIET_US) == NULL) {
+        /* Left to Connect. */
+        rc_take_rep(io);
+        rc_send_rtu(io);
+        rc_close(io);
+        bent = nvmf_bent_new(conf, &config);
+        strcpy(bent->data.subnqn, NVME_DISCOVERY_NQN);
+        conf_check(
+            conf, (nvmf_bent_run(bent, &cqe) & NVME_SC_MASK) != NVME_SC_SUCCESS,
+            "a discovery controller has an I/O queue");
+        rc_close(bent->rc);
+    }
+    rc_close(rc);
+}
+
+static void discovery_identify(struct conf *conf)
+{
+    struct rc *rc = open_discovery(conf);
+    struct nvme_sqe identify = {.opcode = ADMIN_IDENTIFY,
+                                .cdw10 = CNS_CONTROLLER};
+    struct sgl sgl = rc_keyed(rc, 0, 4096);
+
+    conf_status(conf, "Identify",
+                rc_command(rc, &identify, &sgl, NULL, 0, NULL),
+                NVME_SC_SUCCESS);
+    conf_equal(conf, "CNTLID", get_le16(rc->mem + 78), rc->config.cntlid);
+    conf_check(conf, strncmp((const char *)rc->mem + 768, "nqn.", 4) == 0,
+               "SUBNQN is none");
+    conf_check(conf, rc->mem[261] & 0x4, "LPA: no offsets in log pages");
+    rc_close(rc);
+}
+
+static void discovery_no_namespace(struct conf *conf)
+{
+    struct rc *rc = open_discovery(conf);
+    struct nvme_sqe identify = {
+        .opcode = ADMIN_IDENTIFY, .nsid = 1, .cdw10 = CNS_NAMESPACE};
+    struct sgl sgl = rc_keyed(rc, 0, 4096);
+    uint16_t status = rc_command(rc, &identify, &sgl, NULL, 0, NULL);
+
+    conf_check(conf, (status & NVME_SC_MASK) != NVME_SC_SUCCESS,
+               "a discovery controller has a namespace");
+    rc_close(rc);
+}
+
+static void discovery_log_only(struct conf *conf)
+{
+    struct rc *rc = rc_open_controller(conf, &(struct rc_config){0});
+    uint8_t log[64];
+    uint16_t status = read_log(rc, 0, 64, log);
+
+    conf_check(conf, (status & NVME_SC_MASK) != NVME_SC_SUCCESS,
+               "an I/O controller has a discovery log");
+    rc_close(rc);
+}
+
+/* ---- Keep-alive. */
+
+static struct rc *open_kato(struct conf *conf, uint32_t kato_ms)
+{
+    struct nvmf_bent *bent = nvmf_bent_new(conf, &(struct rc_config){0});
+    struct nvme_cqe cqe;
+
+    bent->command.kato_ms = kato_ms;
+    conf_status(conf, "Connect", nvmf_bent_run(bent, &cqe), NVME_SC_SUCCESS);
+    bent->rc->config.cntlid = (uint16_t)cqe.dw0;
+    conf_status(conf, "Property Set CC",
+                nvmf_set(bent->rc, PROPERTY_CC, 4, NVMF_CC_ENABLE),
+                NVME_SC_SUCCESS);
+    nvmf_wait_csts(bent->rc, CSTS_RDY, CSTS_RDY);
+    return bent->rc;
+}
+
+/* What the target made of it, by its granularity KAS. */
+static uint32_t kato_in_force(struct rc *rc)
+{
+    struct nvme_sqe get = {.opcode = ADMIN_GET_FEATURES,
+                           .cdw10 = FEATURE_KEEP_ALIVE_TIMER};
+    struct nvme_cqe cqe;
+
+    conf_status(rc->conf, "Get Features (KATO)",
+                rc_command(rc, &get, NULL, NULL, 0, &cqe), NVME_SC_SUCCESS);
+    return cqe.dw0;
+}
+
+static void kato_expires(struct conf *conf)
+{
+    struct rc *rc = open_kato(conf, KATO_MS);
+    uint32_t kato_ms = kato_in_force(rc);
+
+    conf_check(conf, kato_ms >= KATO_MS, "KATO became %u ms", kato_ms);
+    conf_flush(conf);
+    conf_pass(conf, (uint64_t)kato_ms * 1000 * 9 / 10);
+    rc_expect_no_cm(rc, CM_DREQ, 0);
+    conf_pass(conf, (uint64_t)kato_ms * 1200);
+    nvmf_expect_gone(rc);
+    conf_expect_alive(conf);
+}
+
+static void kato_rearmed(struct conf *conf)
+{
+    struct rc *rc = open_kato(conf, KATO_MS);
+    uint32_t kato_ms = kato_in_force(rc);
+
+    for (unsigned int i = 0; i < 5; i++) {
+        conf_pass(conf, (uint64_t)kato_ms * 600);
+        conf_status(conf, "Keep Alive", nvmf_keep_alive(rc), NVME_SC_SUCCESS);
+    }
+    rc_close(rc);
+}
+
+static void kato_off(struct conf *conf)
+{
+    struct rc *rc = open_kato(conf, 0);
+
+    conf_equal(conf, "KATO", kato_in_force(rc), 0);
+    conf_pass(conf, 3000000);
+    nvmf_expect_works(rc);
+    rc_close(rc);
+}
+
+static void kato_set(struct conf *conf)
+{
+    struct rc *rc = open_kato(conf, 0);
+    struct nvme_sqe set = {.opcode = ADMIN_SET_FEATURES,
+                           .cdw10 = FEATURE_KEEP_ALIVE_TIMER,
+                           .cdw11 = KATO_MS};
+    uint32_t kato_ms;
+
+    conf_status(conf, "Set Features (KATO)",
+                rc_command(rc, &set, NULL, NULL, 0, NULL), NVME_SC_SUCCESS);
+    kato_ms = kato_in_force(rc);
+    conf_check(conf, kato_ms >= KATO_MS && kato_ms < 20 * KATO_MS,
+               "KATO became %u ms", kato_ms);
+    conf_pass(conf, (uint64_t)kato_ms * 2100);
+    nvmf_expect_gone(rc);
+}
+
+static void kato_takes_io(struct conf *conf)
+{
+    struct rc *admin = open_kato(conf, KATO_MS);
+    uint32_t kato_ms = kato_in_force(admin);
+    struct nvmf_bent *io = nvmf_bent_io(admin, 1);
+    struct nvme_cqe cqe;
+
+    conf_status(conf, "Connect of queue 1", nvmf_bent_run(io, &cqe),
+                NVME_SC_SUCCESS);
+    conf_pass(conf, (uint64_t)kato_ms * 2100);
+    nvmf_expect_gone(io->rc);
+    nvmf_expect_gone(admin);
+}
+
+static void kato_of_one(struct conf *conf)
+{
+    struct rc *rc = open_kato(conf, KATO_MS);
+    struct rc *other = rc_open_controller(conf, &(struct rc_config){.peer = 1});
+
+    conf_pass(conf, (uint64_t)kato_in_force(rc) * 2100);
+    nvmf_expect_gone(rc);
+    nvmf_expect_works(other);
+    rc_close(other);
+}
+
+static void kato_logged(struct conf *conf)
+{
+    struct rc *rc = open_kato(conf, 600000);
+
+    conf_status(conf, "Keep Alive of a long KATO", nvmf_keep_alive(rc),
+                NVME_SC_SUCCESS);
+    conf_check(conf, kato_in_force(rc) >= 600000, "KATO became shorter");
+    rc_close(rc);
+}
+
+/* ---- The end of an association. */
+
+static void admin_takes_io(struct conf *conf)
+{
+    struct nvmf_pair pair = nvmf_open_pair(conf, &(struct rc_config){0});
+
+    rc_close(pair.admin);
+    conf_pass(conf, NVMF_QUIET_US);
+    nvmf_expect_gone(pair.io);
+    conf_expect_alive(conf);
+}
+
+static void in_flight(struct conf *conf)
+{
+    struct nvmf_pair pair = nvmf_open_pair(conf, &(struct rc_config){0});
+    struct nvme_sqe read = nvmf_io(conf, NVM_READ, 0, 8);
+
+    for (unsigned int i = 0; i < 10; i++) {
+        struct sgl sgl = rc_keyed(pair.io, i * 4096, 4096);
+
+        rc_send_capsule(pair.io, &read, &sgl, NULL, 0);
+    }
+    pair.io->answers = false;
+    rc_send_dreq(pair.io);
+    rc_take_cm(pair.io, CM_DREP);
+    rc_close(pair.admin);
+    conf_expect_alive(conf);
+}
+
+static void writes_in_flight(struct conf *conf)
+{
+    struct nvmf_pair pair = nvmf_open_pair(conf, &(struct rc_config){0});
+    struct nvme_sqe write = nvmf_io(conf, NVM_WRITE, 128, 8);
+
+    pair.io->answers = false; /* its READs are never answered */
+    for (unsigned int i = 0; i < 10; i++) {
+        struct sgl sgl = rc_keyed(pair.io, i * 4096, 4096);
+
+        rc_send_capsule(pair.io, &write, &sgl, NULL, 0);
+    }
+    rc_send_dreq(pair.io);
+    rc_take_cm(pair.io, CM_DREP);
+    rc_close(pair.admin);
+    conf_expect_alive(conf);
+}
+
+static void aer_in_flight(struct conf *conf)
+{
+    struct rc *rc = rc_open_controller(conf, &(struct rc_config){0});
+    struct nvme_sqe aer = {.opcode = ADMIN_ASYNC_EVENT_REQUEST};
+
+    rc_send_capsule(rc, &aer, NULL, NULL, 0);
+    conf_check(conf, rc_take_message_within(rc, NVMF_QUIET_US) == NULL,
+               "an event request was answered without an event");
+    rc_close(rc);
+    conf_expect_alive(conf);
+}
+
+static void new_cntlid_works(struct conf *conf)
+{
+    for (unsigned int i = 0; i < 5; i++) {
+        struct nvmf_pair pair = nvmf_open_pair(conf, &(struct rc_config){0});
+
+        nvmf_close_pair(&pair);
+    }
+    conf_expect_alive(conf);
+}
+
+static void others_unharmed(struct conf *conf)
+{
+    struct nvmf_pair a = nvmf_open_pair(conf, &(struct rc_config){0});
+    struct nvmf_pair b = nvmf_open_pair(conf, &(struct rc_config){.peer = 1});
+    struct nvme_sqe flush = nvmf_io(conf, NVM_FLUSH, 0, 1);
+
+    rc_send(a.io, RC_SEND_LAST, NULL, 64, true); /* out of order: NAK, error */
+    conf_pass(conf, NVMF_QUIET_US);
+    conf_status(conf, "Flush of the other host",
+                rc_command(b.io, &flush, NULL, NULL, 0, NULL), NVME_SC_SUCCESS);
+    nvmf_close_pair(&b);
+}
+
+static void disconnect_command(struct conf *conf)
+{
+    struct nvmf_pair pair = nvmf_open_pair(conf, &(struct rc_config){0});
+    struct nvme_sqe sqe = {.opcode = NVME_FABRICS,
+                           .fctype = FABRICS_DISCONNECT};
+    uint16_t status = rc_command(pair.io, &sqe, NULL, NULL, 0, NULL);
+
+    conf_check(conf,
+               (status & NVME_SC_MASK) == NVME_SC_SUCCESS ||
+                   (status & NVME_SC_MASK) == NVME_SC_INVALID_OPCODE,
+               "Disconnect: status %03xh", status & NVME_SC_MASK);
+    nvmf_expect_works(pair.admin);
+    rc_close(pair.admin);
+}
+
+#define TEST(id, clause, purpose, ...)                                         \
+    CONF_TEST(id, "NVMe-oF 1.1 " clause, purpose, __VA_ARGS__)
+
+static const struct conf_test tests[] = {
+    TEST("discovery.header", "5.3", "RECFMT 0, records", log_header),
+    TEST("discovery.stable", "5.3", "nothing changed: the same log",
+         log_stable),
+    TEST("discovery.pieces", "5.3, NVMe 1.4 5.14",
+         "pieces by offset are the whole", log_pieces),
+    TEST("discovery.offset", "NVMe 1.4 5.14", "an offset is a multiple of 4",
+         log_offset_odd),
+    TEST("discovery.records", "5.3.1, 7.3.6", "fields of each NVM record",
+         log_records),
+    TEST("discovery.ports", "5.3", "both ports: one generation",
+         log_same_on_both, .needs = CONF_NEEDS_TWO_PORTS),
+    TEST("discovery.io-queue", "5.2", "no I/O queues", discovery_io_queue),
+    TEST("discovery.identify", "5.2", "Identify Controller",
+         discovery_identify),
+    TEST("discovery.namespace", "5.2", "no namespaces", discovery_no_namespace),
+    TEST("discovery.log-only", "5.3", "the log is the discovery controller's",
+         discovery_log_only),
+    TEST("kato.expires", "7.1.2", "KATO without a sign: the end", kato_expires),
+    TEST("kato.rearmed", "7.1.2", "Keep Alive starts it again", kato_rearmed),
+    TEST("kato.off", "7.1.2", "KATO 0: none", kato_off),
+    TEST("kato.set", "NVMe 1.4 5.21.1.15", "Set Features starts it", kato_set),
+    TEST("kato.io", "7.1.2", "it takes the I/O queues with it", kato_takes_io),
+    TEST("kato.one", "7.1.2", "and nobody else's", kato_of_one),
+    TEST("kato.long", "NVMe 1.4 5.21.1.15", "ten minutes", kato_logged),
+    TEST("end.admin", "4.5", "the admin queue's end is the association's",
+         admin_takes_io),
+    TEST("end.reads", "4.5", "DREQ with Reads in flight", in_flight),
+    TEST("end.writes", "4.5", "DREQ with Writes that wait for data",
+         writes_in_flight),
+    TEST("end.events", "4.5", "DREQ with an event request", aer_in_flight),
+    TEST("end.again", "4.5", "five associations in a row", new_cntlid_works),
+    TEST("end.others", "4.5", "one host's error is not another's",
+         others_unharmed),
+    TEST("end.disconnect", "3.6", "Disconnect: done, or an invalid opcode",
+         disconnect_command),
+};
+CONF_TESTS(conf_tests_nvmf_life, "nvmf", tests);
