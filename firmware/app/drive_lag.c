@@ -24,6 +24,19 @@ bool drive_lag_is_of_link(const uint8_t *frame)
 
 /* ---- Who is a member, and which one raw frames leave by. */
 
+static uint8_t collecting(const struct drive_lag *lag)
+{
+    uint8_t ports = 0;
+
+    if (lag->mode == CONFIG_LAG_ACTIVE_STANDBY) {
+        return ALL_PORTS;
+    }
+    for (uint8_t i = 0; i < NET_PORTS; i++) {
+        ports |= (uint8_t)(lacp_is_collecting(&lag->lacp, i) ? BIT(i) : 0);
+    }
+    return ports;
+}
+
 static uint8_t working(const struct drive_lag *lag)
 {
     uint8_t ports = 0;
@@ -39,9 +52,9 @@ static uint8_t working(const struct drive_lag *lag)
 
 static void update_members(struct drive_lag *lag)
 {
-    uint8_t members = working(lag);
+    uint8_t members = working(lag), collects = collecting(lag);
 
-    if (members == lag->members) {
+    if (members == lag->members && collects == lag->collects) {
         return;
     }
     for (uint8_t i = 0; i < NET_PORTS; i++) {
@@ -51,7 +64,8 @@ static void update_members(struct drive_lag *lag)
         }
     }
     lag->members = members;
-    lag_set_members(&lag->lag, members, members);
+    lag->collects = collects;
+    lag_set_members(&lag->lag, collects, members);
 }
 
 static uint8_t choose_active(const struct drive_lag *lag)
@@ -179,7 +193,7 @@ bool drive_lag_accept(struct drive_lag *lag, uint8_t port, const uint8_t *frame,
     if (is_of_link) {
         return true;
     }
-    if (!(lag->members & BIT(port))) {
+    if (!(lag->collects & BIT(port))) {
         lag->dropped[port]++;
         return false;
     }

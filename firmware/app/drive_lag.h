@@ -31,16 +31,17 @@ struct drive_lag {
     enum config_lag mode;
     uint8_t primary;
     bool has_revert;
-    bool is_up;      /* one member at least passes frames */
-    uint8_t links;   /* these two: a bit a port */
-    uint8_t members; /* whose frames count */
-    uint8_t active;  /* where raw frames leave */
-    uint8_t told;    /* the same, as last logged and announced */
-    uint8_t follow;  /* the port to go to at follow_us, unless... */
+    bool is_up;       /* one member at least passes frames */
+    uint8_t links;    /* these two: a bit a port */
+    uint8_t members;  /* sent to */
+    uint8_t collects; /* received from */
+    uint8_t active;   /* where raw frames leave */
+    uint8_t told;     /* the same, as last logged and announced */
+    uint8_t follow;   /* the port to go to at follow_us, unless... */
     uint64_t follow_us;
     uint64_t announced_us[NET_PORTS]; /* ...the other one hears it, too */
     uint32_t patience_us;             /* differs from drive to drive */
-    uint64_t dropped[NET_PORTS]; /* raw frames of those that are no members */
+    uint64_t dropped[NET_PORTS]; /* raw frames of ports not received from */
 };
 
 /**

@@ -23,6 +23,7 @@ static void lacp_text(struct log *log, const struct lacp_agent *agent,
         [LACP_MUX_DETACHED] = "detached",
         [LACP_MUX_WAITING] = "waiting",
         [LACP_MUX_ATTACHED] = "attached",
+        [LACP_MUX_COLLECTING] = "collecting",
         [LACP_MUX_WORKING] = "collecting, distributing",
     };
     const struct lacp_port *port = &agent->ports[index];

@@ -32,8 +32,9 @@ static const uint8_t rx_next[LACP_RX_STATES] = {
 static const uint8_t mux_next[LACP_MUX_STATES] = {
     [LACP_MUX_DETACHED] = BIT(LACP_MUX_WAITING),
     [LACP_MUX_WAITING] = BIT(LACP_MUX_ATTACHED),
-    [LACP_MUX_ATTACHED] = BIT(LACP_MUX_WORKING),
-    [LACP_MUX_WORKING] = BIT(LACP_MUX_ATTACHED),
+    [LACP_MUX_ATTACHED] = BIT(LACP_MUX_COLLECTING),
+    [LACP_MUX_COLLECTING] = BIT(LACP_MUX_ATTACHED) | BIT(LACP_MUX_WORKING),
+    [LACP_MUX_WORKING] = BIT(LACP_MUX_COLLECTING),
 };
 
 static void count(struct lacp_port *port, enum lacp_counter counter)
@@ -58,8 +59,8 @@ struct lacp_info lacp_actor(const struct lacp_agent *agent, uint8_t index)
 
     state |= agent->config.is_fast ? LACP_TIMEOUT : 0;
     state |= port->mux >= LACP_MUX_ATTACHED ? LACP_SYNCHRONIZATION : 0;
-    state |=
-        port->mux == LACP_MUX_WORKING ? LACP_COLLECTING | LACP_DISTRIBUTING : 0;
+    state |= port->mux >= LACP_MUX_COLLECTING ? LACP_COLLECTING : 0;
+    state |= port->mux == LACP_MUX_WORKING ? LACP_DISTRIBUTING : 0;
     state |= port->rx == LACP_RX_EXPIRED ? LACP_EXPIRED : 0;
     state |= has_partner(port) ? 0 : LACP_DEFAULTED;
     return (struct lacp_info){
@@ -256,7 +257,7 @@ static void select(struct lacp_agent *agent)
     }
 }
 
-/* ---- Mux machine, coupled control: clause 5.4.15. */
+/* ---- Mux machine, independent control: clause 5.4.15. */
 
 /* The only writer of port->mux. */
 static void mux_enter(struct lacp_port *port, enum lacp_mux_state next)
@@ -269,6 +270,7 @@ static void mux_enter(struct lacp_port *port, enum lacp_mux_state next)
 static void mux_step(struct lacp_port *port, uint64_t now_us)
 {
     bool is_in_sync = port->partner.state & LACP_SYNCHRONIZATION;
+    bool is_taken = is_in_sync && (port->partner.state & LACP_COLLECTING);
 
     if (!port->is_selected) {
         if (port->mux != LACP_MUX_DETACHED) {
@@ -283,10 +285,17 @@ static void mux_step(struct lacp_port *port, uint64_t now_us)
     if (port->mux == LACP_MUX_WAITING && port->wait_while_us <= now_us) {
         mux_enter(port, LACP_MUX_ATTACHED);
     }
-    if (port->mux == LACP_MUX_ATTACHED && is_in_sync) {
-        mux_enter(port, LACP_MUX_WORKING);
-    } else if (port->mux == LACP_MUX_WORKING && !is_in_sync) {
+    if (port->mux == LACP_MUX_WORKING && !is_taken) {
+        mux_enter(port, LACP_MUX_COLLECTING);
+    }
+    if (port->mux == LACP_MUX_COLLECTING && !is_in_sync) {
         mux_enter(port, LACP_MUX_ATTACHED);
+    }
+    if (port->mux == LACP_MUX_ATTACHED && is_in_sync) {
+        mux_enter(port, LACP_MUX_COLLECTING);
+    }
+    if (port->mux == LACP_MUX_COLLECTING && is_taken) {
+        mux_enter(port, LACP_MUX_WORKING);
     }
 }
 

@@ -12,7 +12,7 @@
  *  + answers markers, at most five a second on a port
  *
  * The machines are those of IEEE 802.1AX-2008 clause 5.4: receive (5.4.12),
- * periodic (5.4.13), selection (5.4.14), mux with coupled control (5.4.15),
+ * periodic (5.4.13), selection (5.4.14), mux with independent control (5.4.15),
  * transmit (5.4.16); marker responder (5.5.4).
  *
  * Left out: churn detection, passive LACP, the choice by port priority where a
@@ -33,10 +33,11 @@ enum lacp_rx_state {
 };
 
 enum lacp_mux_state {
-    LACP_MUX_DETACHED, /* waits to be selected */
-    LACP_MUX_WAITING,  /* waits for others that are to be attached, too */
-    LACP_MUX_ATTACHED, /* waits for the partner to be in step */
-    LACP_MUX_WORKING,  /* COLLECTING_DISTRIBUTING: frames pass */
+    LACP_MUX_DETACHED,   /* waits to be selected */
+    LACP_MUX_WAITING,    /* waits for others that are to be attached, too */
+    LACP_MUX_ATTACHED,   /* waits for the partner to be in step */
+    LACP_MUX_COLLECTING, /* waits for the partner to do so, too */
+    LACP_MUX_WORKING,    /* COLLECTING_DISTRIBUTING: frames pass */
     LACP_MUX_STATES,
 };
 
@@ -104,7 +105,17 @@ void lacp_link(struct lacp_agent *agent, uint8_t port, bool is_up,
  */
 uint64_t lacp_timer(struct lacp_agent *agent, uint64_t now_us);
 
-/** Whether frames may be received from this port, and sent to it. */
+/**
+ * Whether frames are received from this port: already when the partner has
+ * been told that it is one of ours.  It may send before we know.
+ */
+static inline bool lacp_is_collecting(const struct lacp_agent *agent,
+                                      uint8_t port)
+{
+    return agent->ports[port].mux >= LACP_MUX_ATTACHED;
+}
+
+/** Whether frames may be sent to this port, too: the partner takes them. */
 static inline bool lacp_is_working(const struct lacp_agent *agent, uint8_t port)
 {
     return agent->ports[port].mux == LACP_MUX_WORKING;
