@@ -21,7 +21,7 @@ KEPT = paths.TOP / "tests" / "fuzz" / "corpus"
 WORK = paths.TOP / "build" / "test" / "fuzz"
 SUFFIX = "_libfuzzer"
 INPUT_S = 10            # one that takes longer is a finding
-LATE_S = 60             # beyond its time: it hangs outside of an input
+LATE_S = 180            # beyond its time, for a grown corpus: it hangs outside of an input
 TAIL_LINES = 30
 # The whole drive, hundreds of runs a second instead of thousands: besides the
 # others' time it has this part of it for itself.
