@@ -319,6 +319,29 @@ static void test_lacp_partner_that_means_another_is_not_in_step(void **state)
     bed_free(bed);
 }
 
+/* Clause 5.4.15, independent control: nothing is sent to who does not listen.
+ */
+static void test_lacp_partner_that_does_not_collect_is_sent_nothing(
+    void **state)
+{
+    struct bed *bed = bed_working(true);
+    struct lacp lacp = pdu_from(bed, 0);
+
+    (void)state;
+    lacp.actor.state &= (uint8_t) ~(LACP_COLLECTING | LACP_DISTRIBUTING);
+    hear(bed, 0, &lacp);
+    (void)lacp_timer(&bed->ends[0].agent, bed->now_us);
+    assert_int_equal(port_of(bed, 0)->mux, LACP_MUX_COLLECTING);
+    assert_true(lacp_is_collecting(&bed->ends[0].agent, 0));
+    assert_false(lacp_is_working(&bed->ends[0].agent, 0));
+    assert_int_equal(lacp_actor(&bed->ends[0].agent, 0).state &
+                         (LACP_COLLECTING | LACP_DISTRIBUTING),
+                     LACP_COLLECTING);
+    run(bed, 3000);
+    assert_true(works(bed, 0));
+    bed_free(bed);
+}
+
 static void test_lacp_own_frames_make_no_aggregation(void **state)
 {
     struct bed *bed = bed_new(true, true);
@@ -471,6 +494,8 @@ int main(void)
         cmocka_unit_test(test_lacp_one_port_works_when_nobody_speaks_it),
         cmocka_unit_test(test_lacp_ports_of_two_partners_are_not_mixed),
         cmocka_unit_test(test_lacp_partner_that_means_another_is_not_in_step),
+        cmocka_unit_test(
+            test_lacp_partner_that_does_not_collect_is_sent_nothing),
         cmocka_unit_test(test_lacp_own_frames_make_no_aggregation),
         cmocka_unit_test(test_lacp_sends_three_a_second_at_most),
         cmocka_unit_test(test_lacp_waits_for_room),
