@@ -28,8 +28,9 @@ from .instance import EssdError, Instance
 from .setup import Wish
 
 PROGRAM = "tests/conformance/essd_conform"
-# Found by measuring: docs/conformance.md, "Measured".
-NATIVE_PRESET = "native"    # with sanitizers
+# With sanitizers it takes 1.7 times as long, which is worth it: 27 s and 16 s for
+# 245 tests on a machine with other things to do.
+NATIVE_PRESET = "native"
 LINK_PRESET = "fast"
 # The addresses that the native drive has too.
 PORTS = ("10.0.0.1/24,fd00:0:0:1::1/64", "10.0.1.1/24,fd00:0:0:2::1/64")
