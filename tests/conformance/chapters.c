@@ -17,7 +17,8 @@
     X(nvmf_property) \
     X(nvmf_data) \
     X(nvmf_life) \
-    X(nvme_io)
+    X(nvme_io) \
+    X(nvme_command)
 /* clang-format on */
 
 #define DECLARE(name) extern const struct conf_tests conf_tests_##name;
