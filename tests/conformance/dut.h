@@ -50,6 +50,10 @@ struct dut {
 
 struct dut dut_native_create(unsigned int defect);
 
+/* Which defect the native drive has from now on; 0: none.  dut_defect.c, or
+ * mutants/mutant.c in the copy that has some. */
+void dut_set_defect(unsigned int defect);
+
 /* The same, from the objects that have the mutants' defects. */
 struct dut dut_mutant_create(unsigned int defect);
 

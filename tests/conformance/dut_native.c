@@ -162,6 +162,11 @@ static bool parse_ber(const char *text, uint64_t *atto)
     return true;
 }
 
+static bool is_on(const char *value)
+{
+    return strcmp(value, "1") == 0 || strcmp(value, "on") == 0;
+}
+
 static bool partner(void *ctx, unsigned int port, const char *key,
                     const char *value)
 {
@@ -181,9 +186,9 @@ static bool partner(void *ctx, unsigned int port, const char *key,
     if (strcmp(key, "speed") == 0) {
         now.speed_mbps = (uint32_t)atoi(value) * 1000;
     } else if (strcmp(key, "present") == 0) {
-        now.is_present = strcmp(value, "on") == 0;
+        now.is_present = is_on(value);
     } else if (strcmp(key, "fault") == 0) {
-        now.has_fault = strcmp(value, "on") == 0;
+        now.has_fault = is_on(value);
     } else if (strcmp(key, "fec") == 0) {
         now.fec = PHY_PARTNER_AUTO;
         for (uint8_t i = 0; i < ARRAY_LEN(fecs); i++) {
@@ -265,7 +270,8 @@ struct dut dut_native_create(unsigned int defect)
 {
     struct native_dut *dut = calloc(1, sizeof(*dut));
 
-    ASSERT(dut != NULL && defect == 0);
+    ASSERT(dut != NULL);
+    dut_set_defect(defect);
     return (struct dut){
         .ctx = dut,
         .kind = "native",

@@ -15,6 +15,7 @@
 enum {
     ONLY_MAX = 64,
     TESTS_MAX = 1024,
+    EXIT_FAILED = 1,
     EXIT_USAGE = 2,
     PREPARE_TRIES = 5,
 };
@@ -37,9 +38,8 @@ struct runner {
     struct dut dut;
     struct conf *conf;
     FILE *results;
-    unsigned int count[4]; /* enum conf_outcome */
-    double start_s;
-    bool is_over;
+    unsigned int count[4];   /* enum conf_outcome */
+    double begin_s, start_s; /* of the run, of the test */
     char chapter[16];
     unsigned int num;
     struct entry {
@@ -202,7 +202,7 @@ static void body(void **state)
     struct entry *entry = *state;
     struct conf *conf = entry->runner->conf;
 
-    if (entry->runner->is_over || conf->reason[0] != '\0') {
+    if (conf->reason[0] != '\0') {
         fail();
     }
     if (!can_run(conf, entry->test)) {
@@ -215,20 +215,36 @@ static void body(void **state)
     conf->reason[0] = '\0';
 }
 
+static void print_end(const struct runner *runner)
+{
+    const unsigned int *count = runner->count;
+    double seconds = real_s() - runner->begin_s;
+
+    if (runner->results != NULL) {
+        fprintf(runner->results,
+                "{\"event\":\"end\",\"passed\":%u,\"failed\":%u,\"na\":%u,"
+                "\"not_run\":%u,\"seconds\":%.3f}\n",
+                count[CONF_PASSED], count[CONF_FAILED], count[CONF_NA],
+                count[CONF_NOT_RUN], seconds);
+        fflush(runner->results);
+    }
+    printf("%u passed, %u failed, %u not applicable, %u not run in %.1f s\n",
+           count[CONF_PASSED], count[CONF_FAILED], count[CONF_NA],
+           count[CONF_NOT_RUN], seconds);
+}
+
 static int tear_down(void **state)
 {
     struct entry *entry = *state;
     struct runner *runner = entry->runner;
     struct conf *conf = runner->conf;
 
-    if (runner->is_over) {
-        conf_end(conf);
-        return 0;
-    }
     report(runner, entry, real_s() - runner->start_s);
     conf_end(conf);
-    if (runner->options.stops_at_first && conf->outcome == CONF_FAILED) {
-        runner->is_over = true;
+    if (runner->options.stops_at_first && conf->outcome != CONF_PASSED &&
+        conf->outcome != CONF_NA) {
+        print_end(runner);
+        exit(EXIT_FAILED);
     }
     return 0;
 }
@@ -584,37 +600,19 @@ static void print_run(const struct runner *runner)
     fflush(file);
 }
 
-static void print_end(const struct runner *runner, double seconds)
-{
-    const unsigned int *count = runner->count;
-
-    if (runner->results != NULL) {
-        fprintf(runner->results,
-                "{\"event\":\"end\",\"passed\":%u,\"failed\":%u,\"na\":%u,"
-                "\"not_run\":%u,\"seconds\":%.3f}\n",
-                count[CONF_PASSED], count[CONF_FAILED], count[CONF_NA],
-                count[CONF_NOT_RUN], seconds);
-        fflush(runner->results);
-    }
-    printf("%u passed, %u failed, %u not applicable, %u not run in %.1f s\n",
-           count[CONF_PASSED], count[CONF_FAILED], count[CONF_NA],
-           count[CONF_NOT_RUN], seconds);
-}
-
 static int run_all(struct runner *runner)
 {
-    double start_s = real_s();
-
     runner->conf->dut = &runner->dut;
     runner->conf->options = &runner->options.conf;
     /* cmocka's own account goes nowhere: ours is on stdout and in the file. */
     cmocka_set_message_output(CM_OUTPUT_STDOUT);
     if (!find_target(runner)) {
-        return 1;
+        return EXIT_FAILED;
     }
+    runner->begin_s = real_s();
     print_run(runner);
     run_entries(runner->entries, runner->num);
-    print_end(runner, real_s() - start_s);
+    print_end(runner);
     return runner->count[CONF_FAILED] + runner->count[CONF_NOT_RUN] != 0;
 }
 

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The drive as it is has no defects to choose from: see mutants/. */
+#include "dut.h"
+
+void dut_set_defect(unsigned int defect)
+{
+    ASSERT(defect == 0);
+}
