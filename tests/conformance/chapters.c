@@ -6,6 +6,8 @@
  * together, in the order of the layers. */
 #define CHAPTERS(X) \
     X(smoke) \
+    X(net_arp) \
+    X(net_icmp) \
     X(roce_order) \
     X(roce_send) \
     X(roce_rdma) \
