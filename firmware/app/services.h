@@ -38,9 +38,9 @@ struct services {
     struct sntp_client sntp;
     struct dhcp_client dhcp;
     struct dhcp_lease lease[NET_PORTS]; /* zero: none */
-    bool has_sntp_server;                 /* of our own */
-    uint32_t address_changes;             /* that LLDP knows */
-    bool is_synchronised;                 /* said in the log */
+    bool has_sntp_server;               /* of our own */
+    uint32_t address_changes;           /* that LLDP knows */
+    bool is_synchronised;               /* said in the log */
     struct nvmf_vendor_log logs[SERVICES_LOGS];
 };
 

@@ -83,9 +83,8 @@ static bool start(struct nvme_host *host, struct host_conn *conn,
         .local_port = (uint16_t)(0xc000 + req->qid),
         .path = host->target.path,
         .qpn = conn->queue.qpn,
-        .ack_timeout = host->target.ack_timeout != 0
-                           ? host->target.ack_timeout
-                           : (uint8_t)ACK_TIMEOUT,
+        .ack_timeout = host->target.ack_timeout != 0 ? host->target.ack_timeout
+                                                     : (uint8_t)ACK_TIMEOUT,
         .retry_count = RETRIES,
         .rnr_retry_count = RNR_RETRIES,
         .private_data = private_data,

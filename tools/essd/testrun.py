@@ -156,7 +156,7 @@ def lint(run: Run) -> None:
 
 
 # Words of the trade that codespell takes for others.
-WORDS = "nd,aer,hart,wit,te,ser,memor,inout,hsi,fpr"
+WORDS = "nd,aer,hart,wit,te,ser,memor,inout,hsi,fpr,ect,nome"
 
 
 def pytest(run: Run, *words: str) -> None:
