@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Link aggregation against Linux's bonding driver.
+
+The host's two cards are slaves of bond0, rxe is on top.  Each port is lost in each
+way while fio writes and verifies: no error may reach it.
+"""
+
+import ipaddress
+import os
+import re
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from essd import flash, pcap_check, setup, steps
+from essd.instance import Instance
+from essd.setup import Wish
+from essd.steps import Job
+
+pytestmark = pytest.mark.drive
+
+NAME = os.environ.get("ESSD_E2E", "e2e") + "-lag"
+# Writes, and verifies what it has written all the time, until it is told to end.
+FIO = ("--rw=randwrite --bsrange=4k-16k --iodepth=8 --size=16m --rate_iops=150 "
+       "--verify_backlog=64 --time_based --runtime=900")
+STANDBY = "mode active-backup miimon 100"
+LACP = "mode 802.3ad miimon 100 lacp_rate fast xmit_hash_policy layer3+4"
+
+
+def wait(true: Callable[[], object], what: str, seconds: float = 30) -> None:
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.2)
+
+
+def bond(instance: Instance, mode: str, addresses: list[str]) -> None:
+    """The cards become slaves, and rxe stands on top of them.
+
+    Of an active-backup bond the kernel deletes the GIDs when it changes its
+    active slave (NETDEV_BONDING_FAILOVER in roce_gid_mgmt.c), and rxe's queue
+    pairs, the connection manager's too, end in error.  A bridge on the bond,
+    as hypervisors have it, keeps its GIDs, and passes the announcements on.
+    """
+    top = "bond0" if mode == LACP else "br0"
+    lines = ["rdma link delete rxe0", "rdma link delete rxe1",
+             "modprobe bonding max_bonds=0",
+             f"ip link add bond0 type bond {mode}"]
+    for number in (0, 1):
+        lines += [f"ip addr flush dev eth{number}", f"ip link set eth{number} down",
+                  f"ip link set eth{number} master bond0"]
+    lines += ["ip link set bond0 up"]
+    if top != "bond0":
+        lines += [f"ip link add {top} type bridge forward_delay 0",
+                  f"ip link set bond0 master {top}", f"ip link set {top} up"]
+    lines += [f"ip addr add {address} dev {top}" for address in addresses]
+    lines += [f"rdma link add rxe0 type rxe netdev {top}"]
+    instance.run("set -e; " + "; ".join(lines))
+
+
+def boot(lag: str, mode: str) -> Job:
+    instance = Instance(NAME)
+    instance.stop()
+    setup.forget(NAME)
+    config = setup.configure(Wish(
+        name=NAME, size="512M", capture=True,
+        network=flash.Network(lag=lag, lacp_fast=True)))
+    instance.start(config)
+    instance.wait_ready("host")
+    addresses = [host for link in config.links for host in link.hosts]
+    assert all(ipaddress.ip_interface(x).version == 4 for x in addresses)
+    bond(instance, mode, addresses)
+    job = Job.of(instance)
+    steps.wait_target(job)      # both addresses, whatever the active port is
+    return job
+
+
+@pytest.fixture
+def booted_lag() -> Iterator[Callable[[str, str], Job]]:
+    yield boot
+    Instance(NAME).stop()
+    setup.forget(NAME)
+
+
+def unplug(job: Job, port: int) -> None:
+    job.instance.ask("port", port=port, plugged=False)
+
+
+def plug(job: Job, port: int) -> None:
+    job.instance.ask("port", port=port, plugged=True)
+
+
+def host_down(job: Job, port: int) -> None:
+    """The drive keeps its link: QEMU tells it nothing."""
+    job.run(f"ip link set eth{port} down")
+
+
+def host_up(job: Job, port: int) -> None:
+    job.run(f"ip link set eth{port} up")
+
+
+def set_carrier(job: Job, port: int, up: bool) -> None:
+    job.instance.ask("qmp", part="host", execute="set_link",
+                     arguments={"name": f"port{port}", "up": up})
+
+
+def card_off(job: Job, port: int) -> None:
+    """The host's card has no carrier, the drive's port has."""
+    set_carrier(job, port, False)
+
+
+def card_on(job: Job, port: int) -> None:
+    set_carrier(job, port, True)
+
+
+Way = tuple[Callable[[Job, int], None], Callable[[Job, int], None]]
+CABLE: Way = (unplug, plug)
+SLAVE: Way = (host_down, host_up)
+CARD: Way = (card_off, card_on)
+
+
+def status(job: Job) -> str:
+    return job.quiet("cat /proc/net/bonding/bond0")
+
+
+def is_live(job: Job) -> bool:
+    return job.quiet("cat /sys/class/nvme/nvme*/state").strip() == "live"
+
+
+def written(job: Job, device: str) -> int:
+    """Writes that the device has completed."""
+    return int(job.quiet(f"cat /sys/block/{device[5:]}/stat").split()[4])
+
+
+def wait_io(job: Job, device: str, what: str) -> None:
+    before = written(job, device)
+    wait(lambda: written(job, device) > before + 50, f"{what}: I/O stands still", 60)
+
+
+def survive(job: Job, is_whole: Callable[[], bool], *ways: Way) -> None:
+    """Lose and restore each port in each way, with verified I/O under way."""
+    device = job.device()
+    command = steps.FIO.format(device=device, name="lag", options=FIO)
+    job.quiet("dmesg -C")
+    with ThreadPoolExecutor(1) as pool:
+        fio = pool.submit(job.instance.run, command, timeout_s=500, check=False)
+        time.sleep(3)
+        for lose, restore in ways:
+            for port in (0, 1):
+                assert not fio.done(), fio.result().output
+                lose(job, port)
+                time.sleep(6)
+                restore(job, port)
+                wait(is_whole, f"{lose.__name__} {port}")
+                wait(lambda: is_live(job), f"{lose.__name__} {port}: not live", 60)
+                wait_io(job, device, f"{lose.__name__} {port}")
+        assert not fio.done(), fio.result().output
+        job.quiet("pkill -INT -o -x fio")
+        result = fio.result()
+    assert "terminating on signal 2" in result.output, result.output
+    assert "err= 0" in result.output, result.output
+    assert not re.search(r"I/O error|verify", job.quiet("dmesg")), job.quiet("dmesg")
+
+
+def tx_frames(job: Job, port: int) -> int:
+    return int(job.quiet(f"cat /sys/class/net/eth{port}/statistics/rx_packets"))
+
+
+def test_standby_and_active_backup_lose_ports_under_io(
+        booted_lag: Callable[[str, str], Job]) -> None:
+    job = booted_lag("active-standby", STANDBY)
+    steps.discover(job)
+    steps.connect(job, options="--reconnect-delay=1")
+
+    def is_whole() -> bool:
+        return status(job).count("MII Status: up") == 3
+
+    assert is_whole()
+    survive(job, is_whole, CABLE, CARD)
+    steps.ping(job)
+    steps.disconnect(job)
+    assert status(job).count("Link Failure Count: 2") == 2, status(job)
+
+
+def test_lacp_and_802_3ad_lose_ports_under_io(
+        booted_lag: Callable[[str, str], Job]) -> None:
+    job = booted_lag("lacp", LACP)
+    steps.discover(job)
+    steps.connect(job, options="--nr-io-queues=4 --reconnect-delay=1")
+
+    def is_whole() -> bool:
+        """Both ports in one aggregator whose partner is the drive."""
+        text = status(job)
+        macs = set(re.findall(r"Partner Mac Address: (\S+)", text))
+        mine = re.findall(r"^Aggregator ID: (\d+)", text, re.M)
+        active = re.search(r"Active Aggregator Info:\s+Aggregator ID: (\d+)\s+"
+                           r"Number of ports: (\d+)", text)
+        states = re.findall(r"details partner lacp pdu:.*?port state: (\d+)", text,
+                            re.S)
+        return (active is not None and active[2] == "2"
+                and mine == [active[1]] * 2 and len(macs) == 1
+                and "00:00:00:00:00:00" not in macs
+                # Fast, in step, collecting and distributing, both of them.
+                and states == ["63", "63"])
+
+    wait(is_whole, status(job))
+    neighbour = job.quiet(f"ip neigh show {job.addresses[0]}")
+    assert re.search(r"Partner Mac Address: (\S+)", status(job))[1] in neighbour  # type: ignore[index]
+    before = [tx_frames(job, port) for port in (0, 1)]
+    survive(job, is_whole, CABLE, SLAVE)
+    for port in (0, 1):
+        assert tx_frames(job, port) - before[port] > 500, "a port had no part in it"
+    steps.ping(job)
+    steps.disconnect(job)
+    for number in (0, 1):
+        capture = job.instance.folder / f"link{number}.pcap"
+        assert not pcap_check.malformed(capture)
+        said = slow_protocols(capture)
+        assert len(said) > 50
+        assert all(int(version, 0) == 1 for version in said)
+
+
+def slow_protocols(capture: object) -> list[str]:
+    """The version of each LACPDU, as Wireshark reads it."""
+    return pcap_check._tshark(capture, "-Y", "lacp", "-T", "fields",  # type: ignore[arg-type]
+                              "-e", "lacp.version")
