@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`essd conform --mutants`: what becomes of each defect, with a script as program."""
+
+import stat
+import sys
+from pathlib import Path
+
+import pytest
+
+from essd import conform, mutants, paths, prepare
+from essd.instance import EssdError
+
+# What the drive does with defect N; the run of the sound one has no --first.
+FAKE = """#!{python}
+import json, os, signal, sys, time
+at = sys.argv.index
+number = int(sys.argv[at("--mutant") + 1])
+out = open(sys.argv[at("--results") + 1], "w")
+assert "--native" in sys.argv and "--stop-at-first" in sys.argv
+def say(**event):
+    print(json.dumps(event), file=out, flush=True)
+def test(name, verdict):
+    say(event="test", id=name, chapter=name.split(".")[0], verdict=verdict,
+        reason="" if verdict == "pass" else "another answer")
+say(event="run", target="native", seed=1, tests=2)
+if "--first" in sys.argv:
+    test(sys.argv[at("--first") + 1] + ".first", "pass")
+else:
+    number = {sound}
+if number == 1:
+    test("roce.ack.psn", "fail")
+elif number == 2:
+    print("x.c:3: Assertion `a == b' failed.")
+    sys.stdout.flush()
+    os.kill(os.getpid(), signal.SIGABRT)
+elif number == 3:
+    time.sleep(60)
+elif number == 5:
+    sys.exit(0)
+elif number == 6:
+    print("essd_conform: one of --native", file=sys.stderr)
+    sys.exit(2)
+elif number == 7:
+    test("cm.req.good", "not-run")
+else:
+    test("cm.req.good", "pass")
+say(event="end", passed=2, failed=0, na=0, not_run=0, seconds=0.1)
+sys.exit(number in (1, 7))
+"""
+
+DEFECT = """[[defect]]
+id = {0}
+chapter = "{1}"
+what = "what {0} is"
+file = "a.c"
+find = "x"
+replace = "DEFECT"
+"""
+
+
+@pytest.fixture
+def stand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Makes a program and defects: numbers with their chapters."""
+    def make(defects: dict[int, str], sound: int = 0) -> Path:
+        program = tmp_path / "program"
+        program.write_text(FAKE.format(python=sys.executable, sound=sound))
+        program.chmod(program.stat().st_mode | stat.S_IXUSR)
+        for chapter in set(defects.values()):
+            (tmp_path / f"{chapter}.toml").write_text("".join(
+                DEFECT.format(number, of) for number, of in defects.items()
+                if of == chapter))
+        monkeypatch.setattr(mutants, "DEFECTS", tmp_path)
+        monkeypatch.setattr(mutants, "HANG_LEAST_S", 3.0)
+        monkeypatch.setattr(mutants, "HANG_FACTOR", 0)
+        monkeypatch.setattr(prepare, "native_program", lambda *_: program)
+        return program
+    return make
+
+
+def lines_of(text: str) -> dict[str, str]:
+    """What is said of each number."""
+    return {line.split()[0]: line for line in text.splitlines()
+            if line[:4].strip().isdigit()}
+
+
+def test_each_end_of_a_run_has_its_word(stand, capsys: pytest.CaptureFixture):
+    stand({1: "roce", 2: "roce", 3: "cm", 4: "cm", 5: "cm"})
+    assert mutants.command(conform.Options()) == 1
+    said = capsys.readouterr().out
+    lines = lines_of(said)
+    assert lines["1"].split() == ["1", "roce", "what", "1", "is", "roce.ack.psn"]
+    assert "crash (signal SIGABRT after roce.first: x.c:3: Assertion" in lines["2"]
+    assert "hang (no end in 3 s, after cm.first)" in lines["3"]
+    assert lines["4"].endswith("SURVIVED")
+    # Status 0 without having come to the end is not a run that passed.
+    assert "crash (status 0 after cm.first" in lines["5"]
+    assert "4 of 5 mutants killed" in said
+
+
+def test_all_killed_is_status_0(stand, capsys: pytest.CaptureFixture):
+    stand({1: "roce", 2: "roce"})
+    assert mutants.command(conform.Options()) == 0
+    assert "2 of 2 mutants killed" in capsys.readouterr().out
+
+
+def test_only_takes_numbers_and_chapters(stand, capsys: pytest.CaptureFixture):
+    stand({1: "roce", 2: "roce", 4: "cm"})
+    assert mutants.command(conform.Options(only=["1"])) == 0
+    assert set(lines_of(capsys.readouterr().out)) == {"1"}
+    assert mutants.command(conform.Options(only=["cm", "2"])) == 1
+    assert set(lines_of(capsys.readouterr().out)) == {"2", "4"}
+    with pytest.raises(conform.UsageError, match="--only eth"):
+        mutants.command(conform.Options(only=["eth"]))
+
+
+def test_the_sound_drive_must_pass_first(stand):
+    stand({4: "cm"}, sound=7)
+    with pytest.raises(EssdError, match=r"without a defect .*cm\.req\.good"):
+        mutants.command(conform.Options())
+
+
+def test_a_program_called_wrongly_is_no_kill(stand):
+    stand({6: "cm"})
+    with pytest.raises(EssdError, match="one of --native"):
+        mutants.command(conform.Options())
+
+
+@pytest.mark.parametrize("options", [
+    conform.Options(target="10.0.0.1", via="eth0"), conform.Options(peer="nvmet"),
+    conform.Options(html=Path("x.html"))])
+def test_what_does_not_go_with_it_is_refused(options: conform.Options):
+    with pytest.raises(conform.UsageError, match="--mutants"):
+        mutants.command(options)
+
+
+def test_the_defects_of_the_tree_can_be_read():
+    """That they fit the sources is the build's to check."""
+    defects = mutants.read(paths.TOP / "tests/conformance/mutants/defects")
+    assert len({defect.number for defect in defects}) == len(defects) > 0
+    assert len({defect.what for defect in defects}) == len(defects)

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`essd conform --mutants`: does the suite notice deliberate defects?
+
+tests/conformance/mutants/defects/*.toml say what might be wrong with a drive.
+One program has all of them in its second copy of the drive, and `--mutant N`
+turns one on.  A run begins with the defect's own chapter and ends with the first
+test that does not pass.  docs/conformance.md says how to add one.
+"""
+
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import tomllib
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.table import Table
+
+from . import conform, paths, prepare, show
+from .conform_results import Results, ResultsError
+from .instance import EssdError
+
+PROGRAM = "tests/conformance/essd_conform_mutants"
+PRESET = "fast"
+DEFECTS = paths.TOP / "tests/conformance/mutants/defects"
+AT_ONCE = 2
+# A run that takes this many times as long as that of the sound drive hangs.
+HANG_FACTOR = 6
+HANG_LEAST_S = 45.0
+SOUND_MOST_S = 600.0
+SURVIVED = "SURVIVED"
+
+
+@dataclass(frozen=True)
+class Defect:
+    number: int
+    chapter: str
+    what: str
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of a run with one defect, or with none."""
+
+    by: str             # a test, "crash", "hang"; empty: nothing was noticed
+    reason: str = ""
+    seconds: float = 0.0
+
+    @property
+    def words(self) -> str:
+        return self.by or SURVIVED
+
+
+def read(folder: Path) -> list[Defect]:
+    """All of them, by number."""
+    found = []
+    for path in sorted(folder.glob("*.toml")):
+        for one in tomllib.loads(path.read_text(encoding="utf-8"))["defect"]:
+            found.append(Defect(int(one["id"]), str(one["chapter"]), str(one["what"])))
+    return sorted(found, key=lambda defect: defect.number)
+
+
+def chosen(defects: Sequence[Defect], only: Sequence[str]) -> list[Defect]:
+    """`--only` names numbers and chapters here."""
+    known = {str(d.number) for d in defects} | {d.chapter for d in defects}
+    for word in only:
+        if word not in known:
+            raise conform.UsageError(f"--only {word}: no defect has that number, and "
+                                     "no chapter of that name has one")
+    return [d for d in defects
+            if not only or str(d.number) in only or d.chapter in only]
+
+
+def check(options: conform.Options) -> None:
+    if options.target or options.peer:
+        raise conform.UsageError("--mutants has a drive of its own: it goes with "
+                                 "neither --target nor --peer")
+    if options.junit or options.html or options.pcap:
+        raise conform.UsageError("--mutants writes no reports and no captures; for "
+                                 "those of one: essd_conform_mutants --mutant N")
+
+
+# Running one
+
+def read_results(path: Path) -> Results:
+    """As far as it was written: whoever crashes does so in mid-line."""
+    results = Results()
+    if path.exists():
+        for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+            try:
+                results.take(line)
+            except ResultsError:
+                break
+    return results
+
+
+def judge(results: Results, status: int, said: str) -> Verdict:
+    """What a run that ended says; whoever does not say all of it has crashed."""
+    failed = [t for t in results.tests if t.verdict in ("fail", "not-run")]
+    if failed:
+        return Verdict(failed[0].id, failed[0].reason)
+    if status == 0 and results.is_over and results.total.of["pass"] > 0:
+        return Verdict("")
+    if status == 2:         # it was called wrongly: that says nothing of the drive
+        raise EssdError(f"{Path(PROGRAM).name}: {said or 'status 2'}")
+    how = (f"signal {signal.Signals(-status).name}" if status < 0
+           else f"status {status}")
+    after = results.tests[-1].id if results.tests else "its start"
+    return Verdict("crash", f"{how} after {after}" + (f": {said}" if said else ""))
+
+
+def run_one(program: Path, words: Sequence[str], timeout_s: float) -> Verdict:
+    """One process, to its end or to its time's."""
+    folder = Path(tempfile.mkdtemp(prefix="essd-mutant-"))
+    file = folder / "results.jsonl"
+    begin = time.monotonic()
+    try:
+        with open(folder / "log", "w+", encoding="utf-8", errors="replace") as log:
+            try:
+                status = subprocess.run(
+                    [str(program), "--native", *words, "--stop-at-first",
+                     "--results", str(file)], check=False, timeout=timeout_s,
+                    stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                    cwd=folder).returncode
+            except subprocess.TimeoutExpired:
+                done = read_results(file).tests
+                return Verdict("hang", f"no end in {timeout_s:.0f} s, after "
+                               + (done[-1].id if done else "its start"),
+                               time.monotonic() - begin)
+            log.seek(0)
+            said = conform.last_words(log.read())
+        verdict = judge(read_results(file), status, said)
+        return Verdict(verdict.by, verdict.reason, time.monotonic() - begin)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def run_sound(program: Path, defects: Sequence[Defect], words: Sequence[str]) -> float:
+    """The same copy of the drive with no defect on; what it takes, in seconds."""
+    none = max(defect.number for defect in defects) + 1
+    verdict = run_one(program, ["--mutant", str(none), *words], SOUND_MOST_S)
+    if verdict.by:
+        raise EssdError("the drive without a defect does not pass, so no verdict on "
+                        f"one that has one would mean anything: {verdict.by}: "
+                        f"{verdict.reason}")
+    return verdict.seconds
+
+
+def run_all(program: Path, defects: Sequence[Defect], words: Sequence[str],
+            timeout_s: float) -> Iterator[tuple[Defect, Verdict]]:
+    """In their order, each as soon as it and those before it are through."""
+    def one(defect: Defect) -> Verdict:
+        return run_one(program, ["--mutant", str(defect.number),
+                                 "--first", defect.chapter, *words], timeout_s)
+
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        try:
+            yield from zip(defects, pool.map(one, defects), strict=True)
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
+# What is said
+
+def say(defect: Defect, verdict: Verdict, width: int) -> None:
+    is_test = verdict.by not in ("", "crash", "hang")
+    show.line(f"{defect.number:4} {defect.chapter:7} {defect.what:{width}}  "
+              + verdict.words + ("" if is_test or not verdict.by
+                                 else f" ({verdict.reason})"),
+              None if verdict.by else "bold red")
+
+
+def table(found: Sequence[tuple[Defect, Verdict]]) -> Table:
+    """By chapter."""
+    lines = Table(box=None, pad_edge=False)
+    for heading in ("chapter", "defects", "killed", "by a crash or a hang"):
+        lines.add_column(heading, justify="left" if heading == "chapter" else "right")
+    for chapter in [*dict.fromkeys(defect.chapter for defect, _ in found), "all"]:
+        verdicts = [v for d, v in found if chapter in ("all", d.chapter)]
+        lines.add_row(chapter, str(len(verdicts)), str(sum(bool(v.by) for v in verdicts)),
+                      str(sum(v.by in ("crash", "hang") for v in verdicts)),
+                      style="bold" if chapter == "all" else None)
+    return lines
+
+
+def command(options: conform.Options) -> int:
+    """`--mutants`: status 0 when all are noticed."""
+    check(options)
+    defects = chosen(read(DEFECTS), options.only)
+    program = prepare.native_program(PRESET, PROGRAM, "the drive with defects")
+    words = ["--seed", str(options.seed), "--slow", str(options.slow),
+             *(["--all"] if options.every else [])]
+    begin = time.monotonic()
+    sound_s = run_sound(program, defects, words)
+    show.line(f"the drive without a defect passes, in {sound_s:.0f} s")
+    width = max(len(defect.what) for defect in defects)
+    found = []
+    for defect, verdict in run_all(program, defects, words,
+                                   max(HANG_LEAST_S, HANG_FACTOR * sound_s)):
+        say(defect, verdict, width)
+        found.append((defect, verdict))
+    show.line()
+    show.console.print(table(found))
+    show.line()
+    killed = sum(bool(verdict.by) for _, verdict in found)
+    is_all = killed == len(found)
+    show.line(f"{killed} of {len(found)} mutants killed, in "
+              f"{time.monotonic() - begin:.0f} s", "bold green" if is_all else "bold red")
+    return 0 if is_all else 1
