@@ -20,7 +20,9 @@
     X(nvmf_data) \
     X(nvmf_life) \
     X(nvme_io) \
-    X(nvme_command)
+    X(nvme_command) \
+    X(nvme_feature) \
+    X(nvme_value)
 /* clang-format on */
 
 #define DECLARE(name) extern const struct conf_tests conf_tests_##name;

@@ -47,7 +47,12 @@ struct nvme {
 
 /** Connected, enabled, one I/O queue; identified. */
 struct nvme *nvme_open(struct conf *conf);
+/** Without the I/O queue. */
+struct nvme *nvme_open_admin(struct conf *conf);
 void nvme_close(struct nvme *nvme);
+
+/** A controller reset, and enabled again: not with an I/O queue. */
+void nvme_reset(struct nvme *nvme);
 
 /**
  * A command whose data, `len_bytes` of it, is at the start of rc->mem; what

@@ -1,0 +1,543 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What single features mean: queues, time, temperatures, host identifier.
+ * Spec: NVM Express 1.4 5.21.1; NVMe over Fabrics 1.1 chapter 4.
+ */
+#include <string.h>
+
+#include "nvme_lib.h"
+
+enum {
+    HOSTID_BYTE0 = 0xcf, /* of rc_open_nvme() */
+    HOSTID_LEN = 16,
+    EXHID = 1,
+    ALL_QUEUES = 0xfffe,
+    THSEL_UNDER = 1 << 20,
+    TMPSEL = 16,
+    WITHIN_MS = 60000, /* a time just set */
+    SOME_TIME_BYTES = 6,
+};
+
+/* ---- 07h Number of Queues. */
+
+static uint16_t ask_queues(struct nvme *nvme, uint32_t dword11,
+                           uint32_t *granted)
+{
+    struct nvme_sqe sqe = {.opcode = ADMIN_SET_FEATURES,
+                           .cdw10 = FEATURE_NUMBER_OF_QUEUES,
+                           .cdw11 = dword11};
+    struct nvme_cqe cqe;
+    uint16_t status = nvme_run(nvme, nvme->admin, &sqe, 0, &cqe);
+
+    *granted = cqe.dw0;
+    return status;
+}
+
+static uint16_t connect_queue(struct nvme *nvme, uint16_t qid,
+                              struct nvmf_bent **bent)
+{
+    struct nvme_cqe cqe;
+
+    *bent = nvmf_bent_io(nvme->admin, qid);
+    return nvmf_bent_run(*bent, &cqe) & NVME_SC_MASK;
+}
+
+/* All that is granted connects, the next does not. */
+static void queues(struct conf *conf, uint16_t wanted)
+{
+    struct nvme *nvme = nvme_open_admin(conf);
+    struct nvmf_bent *bent;
+    uint32_t granted, value;
+    uint16_t count;
+
+    conf_status(conf, "Set Features",
+                ask_queues(nvme, (uint32_t)(wanted - 1) * 0x10001, &granted),
+                NVME_SC_SUCCESS);
+    conf_status(conf, "Get Features",
+                nvme_get_feature(nvme, FEATURE_NUMBER_OF_QUEUES, 0, 0, &value),
+                NVME_SC_SUCCESS);
+    conf_equal(conf, "the value is what was granted", value, granted);
+    count = (uint16_t)(MIN(granted & 0xffff, granted >> 16) + 1);
+    conf_check(conf, count < 1000, "%u queues were granted", count);
+    conf_status(conf, "Connect of queue 1", connect_queue(nvme, 1, &bent),
+                NVME_SC_SUCCESS);
+    rc_close(bent->rc);
+    if (count > 1) {
+        conf_status(conf, "Connect of the last queue",
+                    connect_queue(nvme, count, &bent), NVME_SC_SUCCESS);
+        rc_close(bent->rc);
+    }
+    nvme_close(nvme);
+}
+
+static void queues_one(struct conf *conf)
+{
+    queues(conf, 1);
+}
+
+static void queues_four(struct conf *conf)
+{
+    queues(conf, 4);
+}
+
+static void queues_most(struct conf *conf)
+{
+    queues(conf, ALL_QUEUES + 1);
+}
+
+static void queues_refused(struct conf *conf, uint32_t dword11)
+{
+    struct nvme *nvme = nvme_open_admin(conf);
+    uint32_t granted;
+
+    conf_status(conf, "Set Features", ask_queues(nvme, dword11, &granted),
+                NVME_SC_INVALID_FIELD);
+    nvme_close(nvme);
+}
+
+static void queues_sq_ffff(struct conf *conf)
+{
+    queues_refused(conf, 0x0000ffff);
+}
+
+static void queues_cq_ffff(struct conf *conf)
+{
+    queues_refused(conf, 0xffff0000);
+}
+
+static void queues_late(struct conf *conf)
+{
+    struct nvme *nvme = nvme_open(conf);
+    uint32_t granted;
+
+    conf_status(conf, "Set Features with an I/O queue",
+                ask_queues(nvme, 0x10001, &granted), NVME_SC_COMMAND_SEQUENCE);
+    nvme_expect_works(nvme);
+    nvme_close(nvme);
+}
+
+/* ---- 0Eh Timestamp. */
+
+static uint16_t timestamp(struct nvme *nvme, uint8_t opcode, uint32_t select,
+                          uint32_t len)
+{
+    struct nvme_sqe sqe = {.opcode = opcode,
+                           .cdw10 = FEATURE_TIMESTAMP | select << 8};
+
+    return nvme_run(nvme, nvme->admin, &sqe, len, NULL);
+}
+
+static struct nvme *timestamp_open(struct conf *conf)
+{
+    struct nvme *nvme = nvme_open_admin(conf);
+
+    if (!(get_le16(nvme->ctrl + ID_CTRL_ONCS) & ONCS_TIMESTAMP)) {
+        conf_not_applicable(conf, "ONCS bit 6 is 0");
+    }
+    return nvme;
+}
+
+static uint64_t get_time(struct nvme *nvme, unsigned int *origin)
+{
+    uint8_t *mem = nvme->admin->mem;
+
+    conf_status(nvme->conf, "Get Features",
+                timestamp(nvme, ADMIN_GET_FEATURES, 0, LOG_TIMESTAMP_LEN),
+                NVME_SC_SUCCESS);
+    *origin = mem[TIMESTAMP_ORIGIN] >> 1 & 7;
+    conf_equal(nvme->conf, "reserved bits of byte 6",
+               mem[TIMESTAMP_ORIGIN] & 0xf0, 0);
+    conf_equal(nvme->conf, "reserved byte 7", mem[7], 0);
+    return get_le64(mem) & LOG_TIMESTAMP_MASK;
+}
+
+static void set_time(struct nvme *nvme, uint64_t ms)
+{
+    put_le64(nvme->admin->mem, ms);
+    conf_status(nvme->conf, "Set Features",
+                timestamp(nvme, ADMIN_SET_FEATURES, 0, LOG_TIMESTAMP_LEN),
+                NVME_SC_SUCCESS);
+}
+
+static void check_time(struct nvme *nvme, uint64_t set_ms)
+{
+    unsigned int origin;
+    uint64_t ms = get_time(nvme, &origin);
+
+    conf_equal(nvme->conf, "origin: it was set", origin, 1);
+    conf_check(nvme->conf, ms >= set_ms && ms < set_ms + WITHIN_MS,
+               "%llu ms; %llu were set", (unsigned long long)ms,
+               (unsigned long long)set_ms);
+}
+
+static void time_set(struct conf *conf)
+{
+    struct nvme *nvme = timestamp_open(conf);
+
+    set_time(nvme, 1767225600000); /* 2026-01-01 */
+    check_time(nvme, 1767225600000);
+    set_time(nvme, 1000);
+    check_time(nvme, 1000);
+    nvme_close(nvme);
+}
+
+static void time_runs(struct conf *conf)
+{
+    struct nvme *nvme = timestamp_open(conf);
+    unsigned int origin;
+    uint64_t first, second;
+
+    set_time(nvme, 1767225600000);
+    first = get_time(nvme, &origin);
+    conf_pass(conf, 300000);
+    second = get_time(nvme, &origin);
+    conf_check(conf, second - first >= 290 && second - first < WITHIN_MS,
+               "300 ms are %llu", (unsigned long long)(second - first));
+    nvme_close(nvme);
+}
+
+static void time_reset(struct conf *conf)
+{
+    struct nvme *nvme = timestamp_open(conf);
+
+    set_time(nvme, 1767225600000);
+    nvme_reset(nvme);
+    check_time(nvme, 1767225600000);
+    nvme_close(nvme);
+}
+
+static void time_length(struct conf *conf, uint8_t opcode, uint32_t len)
+{
+    struct nvme *nvme = timestamp_open(conf);
+
+    set_time(nvme, 1767225600000);
+    memset(nvme->admin->mem, 0, LOG_TIMESTAMP_LEN);
+    conf_status(conf, "less data than the feature has",
+                timestamp(nvme, opcode, 0, len), NVME_SC_SGL_INVALID_LENGTH);
+    check_time(nvme, 1767225600000);
+    nvme_close(nvme);
+}
+
+static void time_get_short(struct conf *conf)
+{
+    time_length(conf, ADMIN_GET_FEATURES, SOME_TIME_BYTES);
+}
+
+static void time_set_short(struct conf *conf)
+{
+    time_length(conf, ADMIN_SET_FEATURES, SOME_TIME_BYTES);
+}
+
+static void time_set_nothing(struct conf *conf)
+{
+    time_length(conf, ADMIN_SET_FEATURES, 0);
+}
+
+static void time_capabilities(struct conf *conf)
+{
+    struct nvme *nvme = timestamp_open(conf);
+    uint32_t able;
+
+    conf_status(conf, "Get Features",
+                nvme_get_feature(nvme, FEATURE_TIMESTAMP,
+                                 FEATURE_SELECT_CAPABILITIES, 0, &able),
+                NVME_SC_SUCCESS);
+    conf_equal(conf, "changeable, of no namespace",
+               able & (FEATURE_CHANGEABLE | FEATURE_NS_SPECIFIC),
+               FEATURE_CHANGEABLE);
+    nvme_close(nvme);
+}
+
+/* ---- 0Fh Keep Alive Timer. */
+
+static void kato(struct conf *conf, uint32_t wanted)
+{
+    struct nvme *nvme = nvme_open_admin(conf);
+    uint32_t unit = get_le16(nvme->ctrl + ID_CTRL_KAS) * 100u;
+    uint32_t value;
+
+    conf_check(conf, unit != 0, "KAS is 0");
+    conf_status(conf, "Set Features",
+                nvme_set_feature(nvme, FEATURE_KEEP_ALIVE_TIMER, wanted),
+                NVME_SC_SUCCESS);
+    conf_status(conf, "Get Features",
+                nvme_get_feature(nvme, FEATURE_KEEP_ALIVE_TIMER, 0, 0, &value),
+                NVME_SC_SUCCESS);
+    conf_check(conf,
+               value == wanted ||
+                   (value == (wanted + unit - 1) / unit * unit && wanted != 0),
+               "KATO is %u ms; %u were asked for, KAS is %u ms", value, wanted,
+               unit);
+    nvme_expect_works(nvme);
+    nvme_close(nvme);
+}
+
+static void kato_off(struct conf *conf)
+{
+    kato(conf, 0);
+}
+
+static void kato_odd(struct conf *conf)
+{
+    kato(conf, 30001);
+}
+
+static void kato_exact(struct conf *conf)
+{
+    kato(conf, 120000);
+}
+
+static void kato_most(struct conf *conf)
+{
+    kato(conf, UINT32_MAX);
+}
+
+/* ---- 04h Temperature Threshold. */
+
+static void threshold_default(struct conf *conf)
+{
+    struct nvme *nvme = nvme_open_admin(conf);
+    uint32_t value;
+
+    nvme_get_feature(nvme, FEATURE_TEMPERATURE_THRESHOLD,
+                     FEATURE_SELECT_DEFAULT, 0, &value);
+    conf_equal(conf, "over temperature: WCTEMP", value & 0xffff,
+               get_le16(nvme->ctrl + ID_CTRL_WCTEMP));
+    nvme_get_feature(nvme, FEATURE_TEMPERATURE_THRESHOLD,
+                     FEATURE_SELECT_DEFAULT, THSEL_UNDER, &value);
+    conf_equal(conf, "under temperature", value & 0xffff, 0);
+    nvme_close(nvme);
+}
+
+static void threshold_two(struct conf *conf)
+{
+    struct nvme *nvme = nvme_open_admin(conf);
+    uint32_t value;
+
+    conf_status(conf, "Set Features, over",
+                nvme_set_feature(nvme, FEATURE_TEMPERATURE_THRESHOLD, 391),
+                NVME_SC_SUCCESS);
+    conf_status(conf, "Set Features, under",
+                nvme_set_feature(nvme, FEATURE_TEMPERATURE_THRESHOLD,
+                                 THSEL_UNDER | 201),
+                NVME_SC_SUCCESS);
+    nvme_get_feature(nvme, FEATURE_TEMPERATURE_THRESHOLD, 0, 0, &value);
+    conf_equal(conf, "over", value & 0xffff, 391);
+    nvme_get_feature(nvme, FEATURE_TEMPERATURE_THRESHOLD, 0, THSEL_UNDER,
+                     &value);
+    conf_equal(conf, "under", value & 0xffff, 201);
+    nvme_close(nvme);
+}
+
+static void threshold_refused(struct conf *conf, uint32_t select, bool is_get)
+{
+    struct nvme *nvme = nvme_open_admin(conf);
+    uint32_t value;
+
+    conf_status(conf, "Set Features",
+                is_get ? (uint16_t)NVME_SC_INVALID_FIELD
+                       : nvme_set_feature(nvme, FEATURE_TEMPERATURE_THRESHOLD,
+                                          select | 390),
+                NVME_SC_INVALID_FIELD);
+    conf_status(conf, "Get Features",
+                nvme_get_feature(nvme, FEATURE_TEMPERATURE_THRESHOLD, 0, select,
+                                 &value),
+                NVME_SC_INVALID_FIELD);
+    nvme_close(nvme);
+}
+
+static void threshold_sensor(struct conf *conf)
+{
+    struct nvme *nvme = nvme_open_admin(conf);
+    const uint8_t *log = nvme_log(nvme, LOG_SMART, LOG_SMART_LEN);
+    bool has = get_le16(log + 214) != 0; /* Temperature Sensor 8 */
+
+    nvme_close(nvme);
+    if (has) {
+        conf_not_applicable(conf, "SMART: there is a temperature sensor 8");
+    }
+    threshold_refused(conf, 8u << TMPSEL, false);
+}
+
+static void threshold_reserved(struct conf *conf)
+{
+    threshold_refused(conf, 9u << TMPSEL, false);
+}
+
+static void threshold_type(struct conf *conf)
+{
+    threshold_refused(conf, 2u << 20, false);
+}
+
+static void threshold_get_all(struct conf *conf)
+{
+    threshold_refused(conf, 0xfu << TMPSEL, true);
+}
+
+static void threshold_set_all(struct conf *conf)
+{
+    struct nvme *nvme = nvme_open_admin(conf);
+    uint32_t value;
+
+    conf_status(conf, "Set Features of all sensors",
+                nvme_set_feature(nvme, FEATURE_TEMPERATURE_THRESHOLD,
+                                 0xfu << TMPSEL | 392),
+                NVME_SC_SUCCESS);
+    nvme_get_feature(nvme, FEATURE_TEMPERATURE_THRESHOLD, 0, 0, &value);
+    conf_equal(conf, "the composite temperature's", value & 0xffff, 392);
+    nvme_close(nvme);
+}
+
+/* ---- 02h Power Management, 81h Host Identifier. */
+
+static void power_beyond(struct conf *conf)
+{
+    struct nvme *nvme = nvme_open_admin(conf);
+    uint32_t npss = nvme->ctrl[ID_CTRL_NPSS];
+    uint32_t value;
+
+    conf_status(conf, "the power state behind the last",
+                nvme_set_feature(nvme, FEATURE_POWER_MANAGEMENT, npss + 1),
+                NVME_SC_INVALID_FIELD);
+    nvme_get_feature(nvme, FEATURE_POWER_MANAGEMENT, 0, 0, &value);
+    conf_check(conf, (value & 0x1f) <= npss, "power state %u", value & 0x1f);
+    nvme_close(nvme);
+}
+
+static uint16_t hostid(struct nvme *nvme, uint8_t opcode, uint32_t dword11,
+                       uint32_t len)
+{
+    struct nvme_sqe sqe = {
+        .opcode = opcode, .cdw10 = FEATURE_HOST_IDENTIFIER, .cdw11 = dword11};
+
+    return nvme_run(nvme, nvme->admin, &sqe, len, NULL);
+}
+
+static void hostid_get(struct conf *conf)
+{
+    struct nvme *nvme = nvme_open_admin(conf);
+    const uint8_t expected[HOSTID_LEN] = {HOSTID_BYTE0};
+
+    conf_status(conf, "Get Features",
+                hostid(nvme, ADMIN_GET_FEATURES, EXHID, HOSTID_LEN),
+                NVME_SC_SUCCESS);
+    conf_same(conf, "what Connect said", nvme->admin->mem, expected,
+              HOSTID_LEN);
+    nvme_close(nvme);
+}
+
+static void hostid_short_form(struct conf *conf)
+{
+    struct nvme *nvme = nvme_open_admin(conf);
+
+    conf_status(conf, "Get Features, 64 bits",
+                hostid(nvme, ADMIN_GET_FEATURES, 0, 8), NVME_SC_INVALID_FIELD);
+    nvme_close(nvme);
+}
+
+static void hostid_length(struct conf *conf)
+{
+    struct nvme *nvme = nvme_open_admin(conf);
+
+    conf_status(conf, "Get Features, 128 bits into 8 bytes",
+                hostid(nvme, ADMIN_GET_FEATURES, EXHID, 8),
+                NVME_SC_SGL_INVALID_LENGTH);
+    nvme_close(nvme);
+}
+
+static void hostid_set(struct conf *conf)
+{
+    struct nvme *nvme = nvme_open_admin(conf);
+
+    memset(nvme->admin->mem, 1, HOSTID_LEN);
+    conf_status(conf, "Set Features",
+                hostid(nvme, ADMIN_SET_FEATURES, EXHID, HOSTID_LEN),
+                NVME_SC_COMMAND_SEQUENCE);
+    nvme_close(nvme);
+    hostid_get(conf);
+}
+
+/* ---- 06h Volatile Write Cache. */
+
+/* Data written with the cache on is there after it was turned off. */
+static void cache_off(struct conf *conf)
+{
+    struct nvme *nvme = nvme_open(conf);
+    uint32_t before, value;
+
+    if (!(nvme->ctrl[ID_CTRL_VWC] & VWC_PRESENT)) {
+        conf_not_applicable(conf, "VWC bit 0 is 0");
+    }
+    nvme_get_feature(nvme, FEATURE_VOLATILE_WRITE_CACHE, 0, 0, &before);
+    nvme_write(nvme, 0, 16, 21);
+    conf_status(conf, "Set Features, off",
+                nvme_set_feature(nvme, FEATURE_VOLATILE_WRITE_CACHE, 0),
+                NVME_SC_SUCCESS);
+    nvme_get_feature(nvme, FEATURE_VOLATILE_WRITE_CACHE, 0, 0, &value);
+    conf_equal(conf, "WCE", value, 0);
+    nvme_verify(nvme, 0, 16, 21);
+    nvme_write(nvme, 0, 16, 22);
+    conf_status(conf, "Set Features, as before",
+                nvme_set_feature(nvme, FEATURE_VOLATILE_WRITE_CACHE, before),
+                NVME_SC_SUCCESS);
+    nvme_verify(nvme, 0, 16, 22);
+    nvme_close(nvme);
+}
+
+#define TEST(id, clause, purpose, fn)                                          \
+    CONF_TEST("feature." id, "NVMe 1.4 " clause, purpose, fn)
+
+static const struct conf_test tests[] = {
+    TEST("queues-one", "5.21.1.7", "one queue: granted, and connects",
+         queues_one),
+    TEST("queues-four", "5.21.1.7", "four: the last that is granted connects",
+         queues_four),
+    TEST("queues-most", "5.21.1.7", "65535: what is granted connects",
+         queues_most),
+    TEST("queues-sq-ffff", "5.21.1.7", "NSQR FFFFh: Invalid Field",
+         queues_sq_ffff),
+    TEST("queues-cq-ffff", "5.21.1.7", "NCQR FFFFh: Invalid Field",
+         queues_cq_ffff),
+    TEST("queues-late", "5.21.1.7", "not with queues: Command Sequence Error",
+         queues_late),
+    TEST("timestamp-set", "5.21.1.14", "what is set is there, origin 1",
+         time_set),
+    TEST("timestamp-runs", "5.21.1.14", "it counts milliseconds", time_runs),
+    TEST("timestamp-reset", "5.21.1.14", "it survives a controller reset",
+         time_reset),
+    TEST("timestamp-get-short", "5.21.1.14, 4.4", "Get into 6 bytes",
+         time_get_short),
+    TEST("timestamp-set-short", "5.21.1.14, 4.4", "Set from 6 bytes",
+         time_set_short),
+    TEST("timestamp-set-nothing", "5.21.1.14, 4.4", "Set from no bytes",
+         time_set_nothing),
+    TEST("timestamp-capabilities", "5.13, 7.8", "changeable",
+         time_capabilities),
+    TEST("kato-off", "5.21.1.15", "0 is no timer", kato_off),
+    TEST("kato-odd", "5.21.1.15", "rounded up to KAS, or as it is", kato_odd),
+    TEST("kato-exact", "5.21.1.15", "a multiple of KAS", kato_exact),
+    TEST("kato-most", "5.21.1.15", "all ones", kato_most),
+    TEST("threshold-default", "5.21.1.4", "WCTEMP, and 0", threshold_default),
+    TEST("threshold-two", "5.21.1.4", "over and under are two values",
+         threshold_two),
+    TEST("threshold-sensor", "5.21.1.4", "a sensor that is not there",
+         threshold_sensor),
+    TEST("threshold-reserved", "5.21.1.4", "a reserved TMPSEL",
+         threshold_reserved),
+    TEST("threshold-type", "5.21.1.4", "a reserved THSEL", threshold_type),
+    TEST("threshold-get-all", "5.21.1.4", "Get of all sensors",
+         threshold_get_all),
+    TEST("threshold-set-all", "5.21.1.4", "Set of all sensors",
+         threshold_set_all),
+    TEST("power-beyond", "5.21.1.2", "a power state above NPSS", power_beyond),
+    TEST("host-id", "5.21.1; NVMe-oF 1.1 3.3", "it is what Connect said",
+         hostid_get),
+    TEST("host-id-64", "5.21.1; NVMe-oF 1.1 4.1", "fabrics have 128 bits",
+         hostid_short_form),
+    TEST("host-id-length", "5.21.1, 4.4", "Get into 8 bytes", hostid_length),
+    TEST("host-id-set", "5.21.1; NVMe-oF 1.1 3.3",
+         "Set: Command Sequence Error", hostid_set),
+    TEST("write-cache-off", "5.21.1.6", "turned off, nothing is lost",
+         cache_off),
+};
+CONF_TESTS(conf_tests_nvme_value, "nvme", tests);
