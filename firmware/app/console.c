@@ -7,6 +7,7 @@
 #include "firmware/app/ip_text.h"
 #include "firmware/app/lag_text.h"
 #include "firmware/app/neighbour_text.h"
+#include "firmware/app/pools_text.h"
 #include "hw-model/regs/port_names.h"
 
 enum {
@@ -274,6 +275,13 @@ static void run_lag(struct console *console, char **words, unsigned int count)
     lag_text(console->log, &console->drive->net.lag);
 }
 
+static void run_pools(struct console *console, char **words, unsigned int count)
+{
+    (void)words;
+    (void)count;
+    pools_text(console->drive);
+}
+
 static void run_help(struct console *console, char **words, unsigned int count);
 
 static const struct command commands[] = {
@@ -290,6 +298,7 @@ static const struct command commands[] = {
      1, 2, run_neighbours},
     {"lag", "", "both ports as one: who works, what the partner says", 1, 1,
      run_lag},
+    {"pools", "", "what is in use of what there is", 1, 1, run_pools},
     {"echo", "[on|off]", "the diagnostic echo service, until the next start", 1,
      2, run_echo},
     {"config", "[get|set|...]", "the configuration: docs/configuration.md", 1,
