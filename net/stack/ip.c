@@ -10,14 +10,20 @@
 
 static const struct ip_addr all_nodes = {{0xff, 0x02, [15] = 1}};
 
-static bool is_subnet_broadcast(const struct net_stack *stack, uint8_t local,
-                                const struct ip_addr *dst)
+/* All hosts of one of our subnets on that link, by IPv4. */
+static bool is_subnet_broadcast(const struct net_stack *stack,
+                                const struct net_rx *rx,
+                                const struct ip_addr *ip)
 {
-    const struct net_address_config *own = &stack->addresses[local].config;
+    int local = net_address_on_link(stack, rx->port, rx->vlan, ip);
+    uint8_t bits;
 
-    return own->prefix_bits < 31 &&
-           (ip_addr_to_v4(dst) | ~(0xffffffffu >> own->prefix_bits)) ==
-               0xffffffff;
+    if (local < 0) {
+        return false;
+    }
+    bits = stack->addresses[local].config.prefix_bits;
+    return bits < 31 &&
+           (ip_addr_to_v4(ip) | ~(0xffffffffu >> bits)) == 0xffffffff;
 }
 
 bool net_ip_is_from_us(const struct net_stack *stack, const struct net_rx *rx)
@@ -31,17 +37,13 @@ bool net_ip_is_from_us(const struct net_stack *stack, const struct net_rx *rx)
  */
 bool net_ip_is_for_us(const struct net_stack *stack, struct net_rx *rx)
 {
-    int local;
-
     rx->local = net_address_usable(stack, rx->port, rx->vlan, &rx->dst);
     if (rx->local >= 0) {
         return !mac_addr_is_multicast(&rx->eth.dst);
     }
     if (ip_addr_is_v4(&rx->dst)) {
-        local = net_address_on_link(stack, rx->port, rx->vlan, &rx->dst);
         return ip_addr_is_multicast(&rx->dst) ||
-               (local >= 0 &&
-                is_subnet_broadcast(stack, (uint8_t)local, &rx->dst));
+               is_subnet_broadcast(stack, rx, &rx->dst);
     }
     if (ip_addr_equal(&rx->dst, &all_nodes)) {
         return true;
@@ -79,7 +81,9 @@ static bool is_bad_source(const struct net_stack *stack,
                           const struct net_rx *rx)
 {
     return ip_addr_is_multicast(&rx->src) || ip_addr_is_unspecified(&rx->src) ||
-           rx->src.bytes[12] == 127 || net_ip_is_from_us(stack, rx);
+           rx->src.bytes[12] == 127 ||
+           is_subnet_broadcast(stack, rx, &rx->src) ||
+           net_ip_is_from_us(stack, rx);
 }
 
 /* RFC 1122: unknown options are skipped.  Nobody routes through us. */
