@@ -269,7 +269,7 @@ static const struct {
     {NET_DROP_SOURCE_IP, ping4, sizeof(ping4), {{26, 0xe0}}, '4'},
     {NET_DROP_SOURCE_IP, ping4, sizeof(ping4), {{26, 127}}, '4'},
     {NET_DROP_SOURCE_IP, ping4, sizeof(ping4), {{29, 2}}, '4'},
-    {NET_DROP_SOURCE_IP, ping4, sizeof(ping4), {{29, 255}}, '4'},
+    {NET_DROP_SOURCE_IP, ping4, sizeof(ping4), {{28, 255}, {29, 255}}, '4'},
     {NET_DROP_SOURCE_IP, ping4, sizeof(ping4), {{26, 0}, {29, 0}}, '4'},
     {NET_DROP_SOURCE_IP, ping6, sizeof(ping6), {{22, 0xff}}, '6'},
     {NET_DROP_SOURCE_IP, ping6, sizeof(ping6), {{37, 2}}, '6'},
