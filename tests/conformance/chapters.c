@@ -23,7 +23,8 @@
     X(nvme_io) \
     X(nvme_command) \
     X(nvme_feature) \
-    X(nvme_value)
+    X(nvme_value) \
+    X(limits_budget)
 /* clang-format on */
 
 #define DECLARE(name) extern const struct conf_tests conf_tests_##name;
