@@ -18,6 +18,7 @@ enum {
     STRANGER_NET = 128, /* 10.0.0.x is the peers'; strangers have 10.x.0.0 */
     DEFAULT_DEPTH = 32,
     ALIVE_HOST_NUMBER = 0xee,
+    REAL_PATIENCE = 3,
 };
 #define LATER_NS      UINT64_C(1000000)
 #define LINK_US       UINT64_C(20000000)
@@ -196,6 +197,32 @@ void conf_pass(struct conf *conf, uint64_t us)
     conf->pass_until_ns = moment.ns; /* wakes the loop */
     run(conf, has_come, &moment, us + 1000000);
     conf->pass_until_ns = NATIVE_NO_DEADLINE;
+}
+
+uint64_t conf_later_least_us(const struct packet *first,
+                             const struct packet *second)
+{
+    return second->since_us > first->time_us ? second->since_us - first->time_us
+                                             : 0;
+}
+
+uint64_t conf_later_most_us(const struct packet *first,
+                            const struct packet *second)
+{
+    return second->time_us - first->since_us;
+}
+
+uint8_t conf_patience(const struct conf *conf)
+{
+    uint8_t patience = REAL_PATIENCE;
+
+    if (conf->dut->is_virtual) {
+        return 0;
+    }
+    for (double slow = conf->options->slow; slow > 1; slow /= 2) {
+        patience++;
+    }
+    return patience;
 }
 
 void *conf_alloc(struct conf *conf, size_t bytes)
@@ -395,6 +422,13 @@ static void answer_for_peers(struct conf *conf, const struct packet *packet)
     }
 }
 
+static uint64_t empty_us(const struct conf *conf, unsigned int port)
+{
+    return conf->dut->is_virtual
+               ? conf_now_us(conf)
+               : conf->dut->empty_ns(conf->dut->ctx, port) / 1000;
+}
+
 static void take_in(struct conf *conf, unsigned int port, const uint8_t *data,
                     size_t len)
 {
@@ -410,6 +444,7 @@ static void take_in(struct conf *conf, unsigned int port, const uint8_t *data,
     }
     rx->packet.port = port;
     rx->packet.time_us = conf_now_us(conf);
+    rx->packet.since_us = empty_us(conf, port);
     *conf->rx_tail = rx;
     conf->rx_tail = &rx->next;
     answer_for_peers(conf, &rx->packet);

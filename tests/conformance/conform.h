@@ -158,6 +158,24 @@ void conf_pass(struct conf *conf, uint64_t us);
 bool conf_wait(struct conf *conf, bool (*is_done)(void *ctx), void *ctx,
                uint64_t timeout_us);
 
+/**
+ * How much later the second packet came than the first, at the least and at the
+ * most.  In virtual time both are the same; in real time a tester that had to
+ * wait for a processor knows only between which two looks each came.
+ */
+uint64_t conf_later_least_us(const struct packet *first,
+                             const struct packet *second);
+uint64_t conf_later_most_us(const struct packet *first,
+                            const struct packet *second);
+
+/**
+ * Time-outs that a test chooses for the target end while the tester waits for a
+ * processor, too: in real time they are longer.
+ *
+ * @return  what to add to a time-out's code, which is a power of two
+ */
+uint8_t conf_patience(const struct conf *conf);
+
 /** Memory until the test's end, zeroed: failing tests do not return. */
 void *conf_alloc(struct conf *conf, size_t bytes);
 

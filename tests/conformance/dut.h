@@ -37,6 +37,8 @@ struct dut {
                  size_t len_bytes, uint8_t flags);
     /** Real time only: move frames, sleep until the world's deadline. */
     bool (*run_once)(void *ctx, struct native_world *world);
+    /** Real time only: the last moment when nothing was there to be read. */
+    uint64_t (*empty_ns)(void *ctx, unsigned int port);
 
     /* With control; NULL otherwise. */
     bool (*partner)(void *ctx, unsigned int port, const char *key,

@@ -33,7 +33,7 @@ enum {
     BURST = 64,
     MS = 1000000,
     REPLY_LEN = 65536,
-    MAX_WAIT_MS = 50,
+    MAX_WAIT_MS = 2, /* how well packets' times are known */
     CONTROL_WORDS = 512,
 };
 
@@ -41,6 +41,7 @@ struct link {
     int fd;
     size_t in_len, out_at, out_len;
     bool was_full;
+    uint64_t empty_ns; /* when there was nothing to be read */
     uint8_t *in, *out;
 };
 
@@ -222,6 +223,7 @@ static bool read_stream(struct link_dut *dut, unsigned int port, bool *is_busy)
         recv(link->fd, link->in + link->in_len, BUFFER - link->in_len, 0);
 
     if (n <= 0) {
+        link->empty_ns = dut->world->now_ns;
         return would_block(n);
     }
     *is_busy = true;
@@ -239,6 +241,7 @@ static bool read_interface(struct link_dut *dut, bool *is_busy)
     struct frame_rx frame = {.data = link->in, .len_bytes = (uint32_t)n};
 
     if (n <= 0) {
+        link->empty_ns = dut->world->now_ns;
         return would_block(n);
     }
     *is_busy = true;
@@ -302,6 +305,13 @@ static bool run_once(void *ctx, struct native_world *world)
         wait_for_work(dut, world);
     }
     return is_ok;
+}
+
+static uint64_t empty_ns(void *ctx, unsigned int port)
+{
+    const struct link_dut *dut = ctx;
+
+    return dut->links[port].empty_ns;
 }
 
 /* ---- Control. */
@@ -481,6 +491,7 @@ struct dut dut_link_create(struct dut_link_config *config)
         .describe = describe,
         .send = send_frame,
         .run_once = run_once,
+        .empty_ns = empty_ns,
         .partner = partner,
         .power_cut = power_cut,
         .reset = reset,

@@ -23,7 +23,8 @@
 
 struct packet {
     unsigned int port;
-    uint64_t time_us;
+    uint64_t time_us; /* when it was read; it came after since_us */
+    uint64_t since_us;
     const uint8_t *frame;
     size_t len_bytes;
     const char *damage; /* NULL: none was found */

@@ -3,6 +3,11 @@
 
 #include "lib/bytes.h"
 
+uint64_t cm_short_timeout_us(const struct conf *conf)
+{
+    return (uint64_t)CM_SHORT_TIMEOUT_US << conf_patience(conf);
+}
+
 struct cm_bent *cm_bent_new(struct conf *conf, const struct rc_config *config)
 {
     struct cm_bent *bent = conf_alloc(conf, sizeof(*bent));

@@ -11,6 +11,9 @@ enum {
     CM_SHORT_TIMEOUT_US = 16777,
 };
 
+/** That, and longer in real time: conf_patience(). */
+uint64_t cm_short_timeout_us(const struct conf *conf);
+
 /* A REQ that a test bends: *req points to private_data. */
 struct cm_bent {
     struct rc *rc;

@@ -13,12 +13,12 @@ static struct rc_config plain(void)
     return (struct rc_config){0};
 }
 
-/* A REQ whose answers the target waits for 17 ms, `retries` times. */
+/* A REQ whose answers the target waits for a short time, `retries` times. */
 static struct cm_bent *impatient(struct conf *conf, uint8_t retries)
 {
     struct cm_bent *bent = cm_bent_new(conf, &(struct rc_config){0});
 
-    bent->req.local_cm_timeout = CM_SHORT_TIMEOUT;
+    bent->req.local_cm_timeout = CM_SHORT_TIMEOUT + conf_patience(conf);
     bent->req.max_cm_retries = retries;
     return bent;
 }
@@ -104,7 +104,8 @@ static void rep_again(struct conf *conf)
     again = rc_take_cm(bent->rc, CM_REP);
     conf_same(conf, "the REP sent again", again->cm, first->cm, MAD_DATA_LEN);
     conf_check(conf,
-               again->time_us - first->time_us >= CM_SHORT_TIMEOUT_US * 9 / 10,
+               conf_later_most_us(first, again) >=
+                   cm_short_timeout_us(conf) * 9 / 10,
                "sent again before our response timeout");
     rc_send_rej(bent->rc, CM_ANSWERS_REP, CM_REJ_CONSUMER);
 }
@@ -127,7 +128,8 @@ static void rep_retries(struct conf *conf)
 static void rep_mra(struct conf *conf)
 {
     struct cm_bent *bent = impatient(conf, 1);
-    struct cm_mra mra = {.message = CM_ANSWERS_REP, .service_timeout = 15};
+    struct cm_mra mra = {.message = CM_ANSWERS_REP,
+                         .service_timeout = 15 + conf_patience(conf)};
     uint8_t body[MAD_DATA_LEN];
 
     rc_send_req(bent->rc, &bent->req);
@@ -136,8 +138,8 @@ static void rep_mra(struct conf *conf)
     mra.remote_comm_id = bent->rc->target_comm_id;
     cm_mra_emit(&mra, body);
     rc_send_mad(bent->rc, CM_MRA, body);
-    /* 134 ms of patience: silence where a REP would have come. */
-    rc_expect_no_cm(bent->rc, CM_REP, 3 * CM_SHORT_TIMEOUT_US);
+    /* Eight times as long: silence where a REP would have come. */
+    rc_expect_no_cm(bent->rc, CM_REP, 3 * cm_short_timeout_us(conf));
     rc_send_rtu(bent->rc);
     expect_works(bent->rc);
     rc_close(bent->rc);
@@ -150,7 +152,7 @@ static void rep_rejected(struct conf *conf)
     rc_send_req(bent->rc, &bent->req);
     rc_take_rep(bent->rc);
     rc_send_rej(bent->rc, CM_ANSWERS_REP, CM_REJ_CONSUMER);
-    rc_expect_no_cm(bent->rc, CM_REP, 4 * CM_SHORT_TIMEOUT_US);
+    rc_expect_no_cm(bent->rc, CM_REP, 4 * cm_short_timeout_us(conf));
     conf_expect_alive(conf);
 }
 
@@ -162,7 +164,7 @@ static void data_before_rtu(struct conf *conf)
     rc_take_rep(bent->rc);
     expect_works(bent->rc); /* the RTU was lost: data says it too */
     conf_flush(conf);
-    rc_expect_no_cm(bent->rc, CM_REP, 4 * CM_SHORT_TIMEOUT_US);
+    rc_expect_no_cm(bent->rc, CM_REP, 4 * cm_short_timeout_us(conf));
     rc_close(bent->rc);
 }
 
@@ -369,7 +371,7 @@ static void dreq_from_target(struct conf *conf)
     rc->tid = dreq->mad.transaction_id;
     rc_send_drep(rc);
     conf_flush(conf);
-    rc_expect_no_cm(rc, CM_DREQ, 3 * CM_SHORT_TIMEOUT_US);
+    rc_expect_no_cm(rc, CM_DREQ, 3 * cm_short_timeout_us(conf));
 }
 
 static void dreq_repeated(struct conf *conf)
@@ -390,7 +392,7 @@ static void dreq_retries(struct conf *conf)
     for (unsigned int i = 0; i < 3; i++) {
         rc_take_cm(rc, CM_DREQ);
     }
-    rc_expect_no_cm(rc, CM_DREQ, 4 * CM_SHORT_TIMEOUT_US);
+    rc_expect_no_cm(rc, CM_DREQ, 4 * cm_short_timeout_us(conf));
     conf_expect_alive(conf);
 }
 
@@ -402,7 +404,7 @@ static void dreq_crossing(struct conf *conf)
     rc_send_dreq(rc); /* ours was under way */
     rc_take_cm(rc, CM_DREP);
     conf_flush(conf);
-    rc_expect_no_cm(rc, CM_DREQ, 3 * CM_SHORT_TIMEOUT_US);
+    rc_expect_no_cm(rc, CM_DREQ, 3 * cm_short_timeout_us(conf));
 }
 
 /* ---- Afterwards. */

@@ -344,10 +344,8 @@ static void conflict_on(struct conf *conf, unsigned int port,
     uint8_t frame[64];
     size_t len = packet_arp(frame, &to_all, &path.src_mac, &arp);
 
-    if (conf_target(conf)->is_virtual) { /* the announcements of its start */
-        conf_pass(conf, 2 * ANNOUNCE_US);
-        conf_flush(conf);
-    }
+    conf_pass(conf, 2 * ANNOUNCE_US); /* the announcements of its start */
+    conf_flush(conf);
     conf_send_frame(conf, port, frame, len, 0);
     defence = conf_take(conf, "an announcement that defends the address",
                         is_announcement, &path.dst);
@@ -399,9 +397,9 @@ static void announced(struct conf *conf)
     second = conf_take_within(conf, is_announcement, ip,
                               ANNOUNCE_US + ANNOUNCE_US / 2);
     conf_check(conf, second != NULL, "expected a second announcement");
-    conf_check(conf, second->time_us - first->time_us >= ANNOUNCE_US * 3 / 4,
+    conf_check(conf, conf_later_most_us(first, second) >= ANNOUNCE_US * 3 / 4,
                "the second announcement came after %llu us, 2 s are due",
-               (unsigned long long)(second->time_us - first->time_us));
+               (unsigned long long)conf_later_most_us(first, second));
     net_settle(conf, 0);
 }
 

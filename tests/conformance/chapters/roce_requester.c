@@ -9,13 +9,18 @@
 #include "roce_lib.h"
 
 enum {
-    TIMEOUT_CODE = 14, /* 4.096 us * 2^14: 67 ms */
-    TIMEOUT_US = 67109,
+    TIMEOUT_CODE = 13, /* 4.096 us * 2^13: 34 ms; longer in real time */
+    TIMEOUT_US = 33554,
     RNR_CODE = 18, /* 5.12 ms: IBTA table 45 */
     RNR_US = 5120,
     MTU = 256,
     READ_PACKETS = CONNECT_DATA_LEN / MTU,
 };
+
+static uint64_t timeout_us(const struct conf *conf)
+{
+    return (uint64_t)TIMEOUT_US << conf_patience(conf);
+}
 
 /* ---- A Connect command whose data the drive is about to READ. */
 
@@ -52,7 +57,7 @@ static struct reading start(struct conf *conf, const struct rc_config *config)
 
     own.is_mute = true;
     own.path_mtu = own.path_mtu != 0 ? own.path_mtu : (uint8_t)IB_MTU_256;
-    own.ack_timeout = TIMEOUT_CODE;
+    own.ack_timeout = TIMEOUT_CODE + conf_patience(conf);
     reading.rc = rc_open(conf, &own);
     fill_connect(reading.rc, &sqe);
     sgl = rc_keyed(reading.rc, 0, CONNECT_DATA_LEN);
@@ -149,7 +154,7 @@ static void expect_failed(struct reading *reading)
 {
     struct rc *rc = reading->rc;
     const struct packet *send =
-        conf_take_within(rc->conf, is_send, rc, TIMEOUT_US);
+        conf_take_within(rc->conf, is_send, rc, timeout_us(rc->conf));
     struct nvme_cqe cqe;
 
     if (send != NULL) {
@@ -206,13 +211,14 @@ static void read_lost(struct conf *conf)
     struct reading reading = start(conf, &(struct rc_config){0});
     const struct packet *first = take_read(&reading);
     const struct packet *again = take_read(&reading);
-    uint64_t after_us = again->time_us - first->time_us;
+    uint64_t after_us = conf_later_most_us(first, again);
 
     conf_equal(conf, "PSN of the repetition", again->bth.psn, first->bth.psn);
     conf_same(conf, "RETH of the repetition", again->ext, first->ext, RETH_LEN);
-    conf_check(conf, after_us >= TIMEOUT_US * 9 / 10,
-               "repeated after %llu us, before the REQ's time-out of %u us",
-               (unsigned long long)after_us, TIMEOUT_US);
+    conf_check(conf, after_us >= timeout_us(conf) * 9 / 10,
+               "repeated after %llu us, before the REQ's time-out of %llu us",
+               (unsigned long long)after_us,
+               (unsigned long long)timeout_us(conf));
     respond(&reading);
     finish(&reading);
 }
@@ -305,7 +311,7 @@ static void ack_lost(struct conf *conf)
     ack(rc, again->bth.psn);
     conf_flush(conf);
     conf_expect_none(conf, "repetition of what was acknowledged", is_send, rc,
-                     3 * TIMEOUT_US);
+                     3 * timeout_us(conf));
     rc_close(rc);
 }
 
@@ -319,7 +325,7 @@ static void nak_sequence(struct conf *conf)
     send_aeth(reading.rc, AETH_NAK, AETH_NAK_PSN_SEQUENCE, reading.psn);
     again = take_read(&reading);
     conf_equal(conf, "PSN of the repetition", again->bth.psn, first->bth.psn);
-    conf_check(conf, again->time_us - first->time_us < TIMEOUT_US,
+    conf_check(conf, conf_later_least_us(first, again) < timeout_us(conf),
                "the NAK was not acted upon before the time-out");
     respond(&reading);
     finish(&reading);
@@ -361,9 +367,9 @@ static void rnr(struct conf *conf)
     send_aeth(rc, AETH_RNR_NAK, RNR_CODE, first->bth.psn);
     again = rc_take_opcode(rc, RC_SEND_ONLY);
     conf_equal(conf, "PSN of the repetition", again->bth.psn, first->bth.psn);
-    conf_check(conf, again->time_us - first->time_us >= RNR_US * 9 / 10,
+    conf_check(conf, conf_later_most_us(first, again) >= RNR_US * 9 / 10,
                "repeated after %llu us; the NAK asked for %u",
-               (unsigned long long)(again->time_us - first->time_us), RNR_US);
+               (unsigned long long)conf_later_most_us(first, again), RNR_US);
     ack(rc, again->bth.psn);
     rc_close(rc);
 }
@@ -381,7 +387,7 @@ static void rnr_limit(struct conf *conf)
                   rc_take_opcode(rc, RC_SEND_ONLY)->bth.psn);
     }
     conf_expect_none(conf, "fourth SEND after RNR retry count 2", is_send, rc,
-                     2 * TIMEOUT_US);
+                     2 * timeout_us(conf));
     conf_expect_alive(conf);
 }
 
@@ -416,7 +422,7 @@ static void retry_limit(struct conf *conf)
         take_read(&reading);
     }
     conf_expect_none(conf, "fourth READ after retry count 2", is_read,
-                     reading.rc, 5 * TIMEOUT_US);
+                     reading.rc, 5 * timeout_us(conf));
     conf_expect_alive(conf);
 }
 
@@ -488,7 +494,7 @@ static void ack_instead(struct conf *conf)
     take_read(&reading);
     ack(reading.rc, reading.psn + READ_PACKETS - 1);
     conf_expect_none(conf, "response to a command without data", is_send,
-                     reading.rc, TIMEOUT_US / 2);
+                     reading.rc, timeout_us(conf) / 2);
     take_read(&reading);
     respond(&reading);
     finish(&reading);
@@ -565,7 +571,7 @@ static void write_refused(struct conf *conf)
     struct nvme_cqe cqe;
 
     rc_send_capsule(rc, &identify, &sgl, NULL, 0);
-    message = rc_take_message_within(rc, TIMEOUT_US);
+    message = rc_take_message_within(rc, timeout_us(conf));
     if (message != NULL) {
         nvme_cqe_parse(&cqe, message->data);
         conf_check(conf, (cqe.status & NVME_SC_MASK) != NVME_SC_SUCCESS,
@@ -578,7 +584,8 @@ static void write_refused(struct conf *conf)
 static void ack_coalesced(struct conf *conf)
 {
     struct rc *rc = rc_open_controller(
-        conf, &(struct rc_config){.ack_timeout = TIMEOUT_CODE});
+        conf,
+        &(struct rc_config){.ack_timeout = TIMEOUT_CODE + conf_patience(conf)});
     struct nvme_sqe keep_alive = {.opcode = ADMIN_KEEP_ALIVE};
     uint32_t psn = 0;
 
@@ -593,7 +600,7 @@ static void ack_coalesced(struct conf *conf)
     ack(rc, psn);
     conf_flush(conf);
     conf_expect_none(conf, "repetition of what was acknowledged", is_send, rc,
-                     3 * TIMEOUT_US);
+                     3 * timeout_us(conf));
     rc->epsn = (psn + 1) & ROCE_PSN_MASK;
     rc_close(rc);
 }
