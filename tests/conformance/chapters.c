@@ -24,7 +24,8 @@
     X(nvme_command) \
     X(nvme_feature) \
     X(nvme_value) \
-    X(limits_budget)
+    X(limits_budget) \
+    X(limits_queue)
 /* clang-format on */
 
 #define DECLARE(name) extern const struct conf_tests conf_tests_##name;
