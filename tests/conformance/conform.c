@@ -332,11 +332,29 @@ static void put_out(struct conf_wire *wire, const uint8_t *data, size_t len,
     wire->out_tail = &(*wire->out_tail)->next;
 }
 
+static void check_fits(struct conf *conf, const uint8_t *frame, size_t len)
+{
+    uint32_t mtu_bytes = conf->dut->mtu_bytes;
+    size_t header = ETH_LEN;
+
+    if (len >= ETH_TAGGED_LEN &&
+        get_be16(frame + ETH_LEN - 2) == ETHERTYPE_VLAN) {
+        header = ETH_TAGGED_LEN;
+    }
+    if (mtu_bytes != 0 && (len > header + mtu_bytes || len < ETH_LEN)) {
+        conf_not_run(conf,
+                     "an interface with an MTU of %u does not send a frame of "
+                     "%zu bytes",
+                     mtu_bytes, len);
+    }
+}
+
 void conf_send_frame(struct conf *conf, unsigned int port, const uint8_t *frame,
                      size_t len_bytes, uint8_t flags)
 {
     struct packet packet;
 
+    check_fits(conf, frame, len_bytes);
     packet_parse(&packet, frame, len_bytes);
     packet.port = port;
     packet.time_us = conf_now_us(conf);
@@ -725,6 +743,14 @@ const struct ip_addr *conf_target_ip(const struct conf *conf, unsigned int port,
                  : &conf->target.ports[port].ip4;
 }
 
+void conf_needs_ip(struct conf *conf, unsigned int port, bool is_v6)
+{
+    if (ip_addr_is_unspecified(conf_target_ip(conf, port, is_v6))) {
+        conf_not_applicable(conf, "the target has no %s address on port %u",
+                            is_v6 ? "IPv6" : "IPv4", port);
+    }
+}
+
 struct taking {
     struct conf_rx **from;
     conf_match *match;
@@ -842,6 +868,17 @@ static struct ip_addr in_subnet(const struct ip_addr *target, uint8_t host)
     return ip;
 }
 
+struct ip_addr conf_own_ip(const struct conf_target *target, unsigned int index,
+                           unsigned int port)
+{
+    if (port == 0 && !ip_addr_is_unspecified(&target->own)) {
+        return ip_addr_from_v4(ip_addr_to_v4(&target->own) + index);
+    }
+    return in_subnet(
+        &target->ports[port].ip4,
+        (uint8_t)(index == CONF_PEERS ? HOST_NUMBER : PEER_HOST + index));
+}
+
 struct conf_peer *conf_peer(struct conf *conf, unsigned int index,
                             unsigned int port)
 {
@@ -855,7 +892,7 @@ struct conf_peer *conf_peer(struct conf *conf, unsigned int index,
             .port = port,
             .mac = {{0x02, 0xc0, 0x4f, (uint8_t)conf->generation, (uint8_t)port,
                      (uint8_t)index}},
-            .ip4 = in_subnet(&to->ip4, (uint8_t)(PEER_HOST + index)),
+            .ip4 = conf_own_ip(&conf->target, index, port),
             .ip6 = in_subnet(&to->ip6, (uint8_t)(PEER_HOST + index)),
             .answers = true,
         };
@@ -910,8 +947,7 @@ struct native_host *conf_host(struct conf *conf)
         return conf->host;
     }
     for (unsigned int i = 0; i < CONF_PORTS; i++) {
-        struct ip_addr own =
-            in_subnet(&conf->target.ports[i].ip4, (uint8_t)HOST_NUMBER);
+        struct ip_addr own = conf_own_ip(&conf->target, CONF_PEERS, i);
 
         config.ipv4[i] = ip_addr_is_unspecified(&own) ? 0 : ip_addr_to_v4(&own);
     }
@@ -968,6 +1004,7 @@ void conf_resolve(struct conf *conf, const struct conf_session *session,
     struct ip_addr ip = session->target_ip;
 
     if (ip_addr_is_unspecified(&ip)) {
+        conf_needs_ip(conf, session->port, session->is_v6);
         ip = *conf_target_ip(conf, session->port, session->is_v6);
     }
     *target = (struct host_target){

@@ -131,6 +131,7 @@ struct conf_port {
 struct conf_target {
     unsigned int num_ports;
     struct conf_port ports[CONF_PORTS];
+    struct ip_addr own; /* the tester's first on port 0; all zero: see below */
     uint16_t mtu_bytes;
     uint8_t path_mtu; /* enum ib_mtu that goes with it */
     char nqn[NVME_NQN_FIELD];
@@ -141,6 +142,17 @@ struct conf_target {
 };
 
 const struct conf_target *conf_target(const struct conf *conf);
+
+/**
+ * The IPv4 address of the tester's peer `index`, or, CONF_PEERS, of its host:
+ * in a row from target->own on; if that is not given, 100 and on, and 2, in the
+ * target's /24.
+ */
+struct ip_addr conf_own_ip(const struct conf_target *target, unsigned int index,
+                           unsigned int port);
+
+/** The test is not applicable when the target has no such address. */
+void conf_needs_ip(struct conf *conf, unsigned int port, bool is_v6);
 
 /* The target's address on a port: IPv4 unless is_v6. */
 const struct ip_addr *conf_target_ip(const struct conf *conf, unsigned int port,

@@ -24,6 +24,7 @@ struct dut {
     void *ctx;
     const char *kind; /* "native", "qemu", "link" */
     bool has_control, has_flags, is_virtual;
+    uint32_t mtu_bytes; /* of the way to it; 0: any frame can be sent */
 
     /** Before a test: powered, links up, nothing known of earlier tests. */
     bool (*begin)(void *ctx, struct native_world *world,

@@ -1,21 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A target on a link, in real time: QEMU's stream sockets (a 4-byte big-endian
- * length before each frame) or a network interface (AF_PACKET, beside the
- * kernel's own addresses).
+ * length before each frame) or a network interface (raw_link.c).
  *
  * Control, for the drive in QEMU, is a UNIX socket with a line each way:
  * docs/conformance.md, "Control".
  */
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/if_packet.h>
-#include <net/if.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -24,10 +19,10 @@
 #include "firmware/native/socket_link.h"
 #include "internal.h"
 #include "lib/bytes.h"
+#include "raw_link.h"
 #include "target_info.h"
 
 enum {
-    EVERY_PROTOCOL = 3, /* ETH_P_ALL: its header clashes with ours */
     PREFIX = 4,
     BUFFER = 1024 * 1024,
     BURST = 64,
@@ -51,7 +46,8 @@ struct link_dut {
     struct dut_events events;
     struct link links[CONF_PORTS];
     unsigned int num_links;
-    bool is_interface;
+    struct raw_link raw; /* when is_interface */
+    bool is_interface, is_gone;
     int control; /* -1: none */
     bool is_partner_changed[CONF_PORTS];
     char reply[REPLY_LEN];
@@ -86,6 +82,10 @@ static bool open_links(struct link_dut *dut)
 
 static void close_links(struct link_dut *dut)
 {
+    if (dut->is_interface) {
+        raw_link_close(&dut->raw);
+        dut->num_links = 0;
+    }
     for (unsigned int i = 0; i < dut->num_links; i++) {
         close(dut->links[i].fd);
         dut->links[i].in_len = 0;
@@ -94,43 +94,44 @@ static void close_links(struct link_dut *dut)
     dut->num_links = 0;
 }
 
+/* The addresses that tests speak from are to be nobody else's. */
+static bool kernel_has_ours(const struct dut_link_config *config)
+{
+    for (unsigned int i = 0; i <= CONF_PEERS; i++) {
+        struct ip_addr ip = conf_own_ip(&config->target, i, 0);
+        const uint8_t *b = ip.bytes + 12;
+
+        if (raw_link_kernel_has(&ip)) {
+            fprintf(stderr,
+                    "essd_conform: this machine has %u.%u.%u.%u, which the "
+                    "tests need for themselves: give --ip one of %u addresses "
+                    "in a row that nobody has\n",
+                    b[0], b[1], b[2], b[3], CONF_PEERS + 1);
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool open_interface(struct link_dut *dut)
 {
-    const char *name = dut->config->interface;
-    struct sockaddr_ll addr = {
-        .sll_family = AF_PACKET,
-        .sll_protocol = htons(EVERY_PROTOCOL),
-        .sll_ifindex = (int)if_nametoindex(name),
-    };
-    struct packet_mreq all = {
-        .mr_ifindex = addr.sll_ifindex,
-        .mr_type = PACKET_MR_PROMISC,
-    };
-    int fd;
+    struct raw_link *raw = &dut->raw;
 
-    if (addr.sll_ifindex == 0) {
-        fprintf(stderr, "essd_conform: there is no interface %s\n", name);
+    if (kernel_has_ours(dut->config) ||
+        !raw_link_open(raw, dut->config->interface)) {
         return false;
     }
-    fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK,
-                htons(EVERY_PROTOCOL));
-    if (fd < 0) {
-        fprintf(stderr,
-                "essd_conform: raw frames on %s need CAP_NET_RAW: run as root, "
-                "or grant it with setcap cap_net_raw+ep (%s)\n",
-                name, strerror(errno));
-        return false;
-    }
-    if (bind(fd, (const struct sockaddr *)&addr, sizeof(addr)) != 0 ||
-        setsockopt(fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &all, sizeof(all)) !=
-            0) {
-        fprintf(stderr, "essd_conform: %s: %s\n", name, strerror(errno));
-        close(fd);
-        return false;
-    }
-    dut->links[0].fd = fd;
-    dut->num_links = 1;
     dut->is_interface = true;
+    dut->links[0].fd = raw->fd;
+    dut->num_links = 1;
+    if (raw->mtu_bytes < dut->config->target.mtu_bytes) {
+        fprintf(stderr,
+                "essd_conform: %s has an MTU of %u, the target one of %u: ip "
+                "link set %s mtu %u, or give --mtu\n",
+                raw->name, raw->mtu_bytes, dut->config->target.mtu_bytes,
+                raw->name, dut->config->target.mtu_bytes);
+        return false;
+    }
     return true;
 }
 
@@ -176,10 +177,11 @@ static bool send_frame(void *ctx, unsigned int port, const uint8_t *frame,
         return true; /* nothing is plugged in there */
     }
     if (dut->is_interface) {
-        ssize_t n = send(link->fd, frame, len_bytes, 0);
+        enum raw_result result = raw_link_send(&dut->raw, frame, len_bytes);
 
-        link->was_full |= would_block(n);
-        return !would_block(n);
+        dut->is_gone |= result == RAW_GONE;
+        link->was_full |= result == RAW_LATER;
+        return result != RAW_LATER;
     }
     if (link->out_len + PREFIX + len_bytes > BUFFER) {
         link->was_full = true;
@@ -233,19 +235,23 @@ static bool read_stream(struct link_dut *dut, unsigned int port, bool *is_busy)
 
 static bool read_interface(struct link_dut *dut, bool *is_busy)
 {
-    struct link *link = &dut->links[0];
-    struct sockaddr_ll from;
-    socklen_t from_len = sizeof(from);
-    ssize_t n = recvfrom(link->fd, link->in, BUFFER, 0,
-                         (struct sockaddr *)&from, &from_len);
-    struct frame_rx frame = {.data = link->in, .len_bytes = (uint32_t)n};
+    for (unsigned int i = 0; i < BURST; i++) {
+        uint8_t *data = NULL;
+        size_t len = 0;
+        struct frame_rx frame;
 
-    if (n <= 0) {
-        link->empty_ns = dut->world->now_ns;
-        return would_block(n);
-    }
-    *is_busy = true;
-    if (from.sll_pkttype != PACKET_OUTGOING && n <= FRAME_LEN_MAX) {
+        switch (raw_link_receive(&dut->raw, dut->links[0].in, FRAME_LEN_MAX,
+                                 &data, &len)) {
+        case RAW_GONE:
+            return false;
+        case RAW_LATER:
+            dut->links[0].empty_ns = dut->world->now_ns;
+            return true;
+        case RAW_DONE:
+            break;
+        }
+        *is_busy = true;
+        frame = (struct frame_rx){.data = data, .len_bytes = (uint32_t)len};
         dut->events.receive(dut->events.ctx, 0, &frame, 1);
     }
     return true;
@@ -290,7 +296,7 @@ static void wait_for_work(struct link_dut *dut,
 static bool run_once(void *ctx, struct native_world *world)
 {
     struct link_dut *dut = ctx;
-    bool is_busy = false, is_ok = true;
+    bool is_busy = false, is_ok = !dut->is_gone;
 
     world->now_ns = MAX(world->now_ns, real_ns());
     for (unsigned int i = 0; i < dut->num_links; i++) {
@@ -526,5 +532,6 @@ struct dut dut_link_create(struct dut_link_config *config)
     if (config->interface != NULL ? !open_interface(dut) : !open_links(dut)) {
         made.kind = NULL;
     }
+    made.mtu_bytes = dut->raw.mtu_bytes;
     return made;
 }

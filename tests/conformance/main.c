@@ -10,6 +10,7 @@
 
 #include "chapters.h"
 #include "internal.h"
+#include "rc.h"
 #include "target_info.h"
 
 enum {
@@ -358,6 +359,23 @@ static void find_nqn(struct conf *conf)
                "the discovery log is empty: give --nqn");
 }
 
+/* The diagnostic echo service is there when it takes a connection. */
+static void find_echo(struct conf *conf)
+{
+    struct rc *rc =
+        rc_new(conf, &(struct rc_config){.service = RC_SERVICE_ECHO});
+    uint8_t private_data[CM_REQ_PRIVATE_LEN];
+    struct cm_req req;
+
+    rc_make_req(rc, &req, private_data);
+    rc_send_req(rc, &req);
+    if (rc_take_answer(rc)) {
+        conf->target.has_echo = true;
+        rc_send_rtu(rc);
+        rc_close(rc);
+    }
+}
+
 static void prepare(struct conf *conf)
 {
     if (mac_addr_is_zero(&conf->target.ports[0].mac)) {
@@ -365,6 +383,9 @@ static void prepare(struct conf *conf)
     }
     if (conf->target.nqn[0] == '\0') {
         find_nqn(conf);
+    }
+    if (!conf->target.has_echo && !conf->target.is_ours) {
+        find_echo(conf);
     }
 }
 
@@ -550,6 +571,7 @@ static bool open_target(struct runner *runner)
         return true;
     }
     options->link.target.ports[0].ip4 = options->target;
+    options->link.target.own = options->own;
     runner->dut = dut_link_create(&options->link);
     return runner->dut.kind != NULL;
 }

@@ -208,6 +208,7 @@ static void set_path(struct rc *rc)
     struct conf_peer *peer = conf_peer(conf, rc->config.peer, rc->config.port);
     bool is_v6 = rc->config.is_v6;
 
+    conf_needs_ip(conf, rc->config.port, is_v6);
     rc->path = (struct packet_path){
         .src_mac = peer->mac,
         .dst_mac = conf->target.ports[rc->config.port].mac,
@@ -440,10 +441,8 @@ void rc_expect_no_cm(struct rc *rc, enum cm_attribute attribute,
                      for_us);
 }
 
-void rc_take_rep(struct rc *rc)
+static void take_rep(struct rc *rc, const struct packet *packet)
 {
-    const struct packet *packet = rc_take_cm(rc, CM_REP);
-
     conf_check(rc->conf, cm_rep_parse(&rc->rep, packet->cm, MAD_DATA_LEN),
                "the REP cannot be read");
     rc->target_comm_id = rc->rep.local_comm_id;
@@ -451,6 +450,34 @@ void rc_take_rep(struct rc *rc)
     rc->psn = rc->rep.starting_psn;
     memcpy(rc->rep_private, rc->rep.private_data, CM_REP_PRIVATE_LEN);
     rc->rep.private_data = rc->rep_private;
+}
+
+void rc_take_rep(struct rc *rc)
+{
+    take_rep(rc, rc_take_cm(rc, CM_REP));
+}
+
+static bool is_answer(const struct packet *packet, const void *ctx)
+{
+    struct cm_wanted wanted = {ctx, CM_REP};
+
+    if (is_cm(packet, &wanted)) {
+        return true;
+    }
+    wanted.attribute = CM_REJ;
+    return is_cm(packet, &wanted);
+}
+
+bool rc_take_answer(struct rc *rc)
+{
+    const struct packet *packet =
+        conf_take(rc->conf, "a CM REP or REJ", is_answer, rc);
+
+    if (packet->mad.attribute_id == CM_REJ) {
+        return false;
+    }
+    take_rep(rc, packet);
+    return true;
 }
 
 void rc_take_rej(struct rc *rc, struct cm_rej *rej)

@@ -161,8 +161,9 @@ def native() -> Iterator[Stand]:
 def link(options: Options) -> Iterator[Stand]:
     """Whatever there is at the other end of a socket or an interface."""
     is_socket = "/" in options.via or Path(options.via).is_socket()
-    words = ["--socket" if is_socket else "--iface", options.via,
-             "--target", options.target]
+    words = ["--socket" if is_socket else "--iface", options.via]
+    for address in options.target.split(","):
+        words += ["--target6" if ":" in address else "--target", address]
     if options.ip:
         words += ["--ip", options.ip]
     yield Stand("link", words)

@@ -25,10 +25,7 @@ struct packet_path net_path(struct conf *conf, const struct conf_peer *peer,
         .priority = peer->priority,
     };
 
-    if (ip_addr_is_unspecified(&path.dst)) {
-        conf_not_applicable(conf, "the target has no %s address on port %u",
-                            is_v6 ? "IPv6" : "IPv4", peer->port);
-    }
+    conf_needs_ip(conf, peer->port, is_v6);
     return path;
 }
 

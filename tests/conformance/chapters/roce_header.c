@@ -198,11 +198,9 @@ static void ip_checksum(struct conf *conf)
 
 /* ---- Opcodes that no requester of a reliable connection sends. */
 
-static void expect_invalid(struct conf *conf, uint8_t opcode, size_t len)
+static void send_ext(struct rc *rc, uint8_t opcode, size_t len)
 {
     static const uint8_t ext[64];
-    struct echo_rc *echo = open_v(conf, false);
-    struct rc *rc = echo->rc;
 
     rc_send_packet(
         rc,
@@ -211,18 +209,44 @@ static void expect_invalid(struct conf *conf, uint8_t opcode, size_t len)
             .ext = ext,
             .ext_len = len,
         });
+}
+
+/* What only a responder that has atomics can say: the result, or that it has
+ * looked at the key.  There is no bit on the wire that says so before. */
+static bool has_atomics(const struct packet *packet, const void *ctx)
+{
+    const struct rc *rc = ctx;
+
+    return packet->has_bth && packet->bth.dest_qp == rc->qpn &&
+           (packet->bth.opcode == RC_ATOMIC_ACKNOWLEDGE ||
+            (packet->bth.opcode == RC_ACKNOWLEDGE &&
+             packet->aeth.kind == AETH_NAK &&
+             packet->aeth.value == AETH_NAK_REMOTE_ACCESS));
+}
+
+/* A target that is not ours may have them. */
+static void expect_no_atomics(struct conf *conf, uint8_t opcode)
+{
+    struct echo_rc *echo = open_v(conf, false);
+    struct rc *rc = echo->rc;
+
+    send_ext(rc, opcode, ATOMICETH_LEN);
+    if (!conf_target(conf)->is_ours &&
+        conf_take_within(conf, has_atomics, rc, CONF_ANSWER_US) != NULL) {
+        conf_not_applicable(conf, "the target has atomic operations");
+    }
     rc_expect_nak(rc, AETH_NAK_INVALID_REQUEST, rc->psn);
     roce_expect_dead(echo);
 }
 
 static void compare_swap(struct conf *conf)
 {
-    expect_invalid(conf, RC_COMPARE_SWAP, ATOMICETH_LEN);
+    expect_no_atomics(conf, RC_COMPARE_SWAP);
 }
 
 static void fetch_add(struct conf *conf)
 {
-    expect_invalid(conf, RC_FETCH_ADD, ATOMICETH_LEN);
+    expect_no_atomics(conf, RC_FETCH_ADD);
 }
 
 static void unasked_response(struct conf *conf)

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Whole Ethernet frames on an interface of this machine, beside what its
+ * kernel sends and receives there.
+ */
+#ifndef ESSD_CONFORM_RAW_LINK_H
+#define ESSD_CONFORM_RAW_LINK_H
+
+#include <net/if.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/util.h"
+#include "net/wire/ip_addr.h"
+
+struct raw_link {
+    int fd;
+    char name[IF_NAMESIZE];
+    uint32_t mtu_bytes;
+    bool has_told; /* of frames that are too long */
+};
+
+enum raw_result {
+    RAW_DONE,
+    RAW_LATER, /* no room, or nothing there */
+    RAW_GONE,  /* the reason is printed */
+};
+
+/** @return false, with the reason in one line on stderr */
+MUST_USE bool raw_link_open(struct raw_link *link, const char *name);
+void raw_link_close(struct raw_link *link);
+
+enum raw_result raw_link_send(struct raw_link *link, const uint8_t *frame,
+                              size_t len_bytes);
+
+/**
+ * The next frame that others have sent, VLAN tag included.
+ *
+ * @param buf     room bytes
+ * @param frame   where in it the frame begins
+ */
+enum raw_result raw_link_receive(struct raw_link *link, uint8_t *buf,
+                                 size_t room, uint8_t **frame,
+                                 size_t *len_bytes);
+
+/** Does this machine's kernel answer for that IPv4 address? */
+bool raw_link_kernel_has(const struct ip_addr *ip);
+
+#endif
