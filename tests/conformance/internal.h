@@ -7,6 +7,7 @@
 
 #include "conform.h"
 #include "dut.h"
+#include "target_about.h"
 
 enum {
     CONF_STEPS_MAX = 400, /* lines; the first and the last of them are kept */
@@ -60,6 +61,7 @@ struct conf {
     const struct conf_options *options;
     struct dut *dut;
     struct conf_target target;
+    struct target_about about;
     struct native_world world;
     struct native_node node; /* holds back frames; has no software */
     struct conf_wire wires[CONF_PORTS];

@@ -11,6 +11,7 @@
 #include "chapters.h"
 #include "internal.h"
 #include "rc.h"
+#include "target_about.h"
 #include "target_info.h"
 
 enum {
@@ -61,27 +62,10 @@ static double real_s(void)
 
 /* ---- JSON lines. */
 
-static void put_string(FILE *file, const char *text)
-{
-    fputc('"', file);
-    for (; *text != '\0'; text++) {
-        unsigned char c = (unsigned char)*text;
-
-        if (c == '"' || c == '\\') {
-            fprintf(file, "\\%c", c);
-        } else if (c < ' ' || c >= 127) {
-            fprintf(file, "\\u%04x", c);
-        } else {
-            fputc(c, file);
-        }
-    }
-    fputc('"', file);
-}
-
 static void put_field(FILE *file, const char *key, const char *value)
 {
     fprintf(file, "\"%s\":", key);
-    put_string(file, value);
+    json_put_string(file, value);
     fputc(',', file);
 }
 
@@ -108,7 +92,7 @@ static void put_steps(FILE *file, const struct conf *conf)
         if (i != 0) {
             fputc(',', file);
         }
-        put_string(file, conf->step[at]);
+        json_put_string(file, conf->step[at]);
     }
     fputs("],", file);
 }
@@ -396,6 +380,18 @@ static const struct conf_test preparation = {
     .run = prepare,
 };
 
+static void identify(struct conf *conf)
+{
+    target_about_read(conf, &conf->about);
+}
+
+static const struct conf_test introduction = {
+    .id = "identify",
+    .clause = "",
+    .purpose = "ask the target what it is, for the report",
+    .run = identify,
+};
+
 /* ---- Start. */
 
 static void usage(const char *why)
@@ -601,8 +597,13 @@ static bool find_target(struct runner *runner)
     entry = (struct entry){"prepare", &preparation, runner, "prepare.target"};
     runner->results = NULL;
     is_found = run_entries(&entry, 1) == 0;
-    runner->results = results;
     runner->options.link.target = runner->conf->target;
+    if (is_found) { /* who does not say what it is can be tested, too */
+        entry.test = &introduction;
+        strcpy(entry.name, "prepare.identify");
+        run_entries(&entry, 1);
+    }
+    runner->results = results;
     memset(runner->count, 0, sizeof(runner->count));
     return is_found;
 }
@@ -617,6 +618,9 @@ static void print_run(const struct runner *runner)
     fputs("{\"event\":\"run\",", file);
     put_field(file, "target", runner->dut.kind);
     put_field(file, "nqn", runner->conf->target.nqn);
+    fputs("\"drive\":", file);
+    target_about_put(file, &runner->conf->about, &runner->conf->target);
+    fputc(',', file);
     fprintf(file, "\"seed\":%llu,\"tests\":%u}\n",
             (unsigned long long)runner->options.conf.seed, runner->num);
     fflush(file);

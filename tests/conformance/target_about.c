@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "target_about.h"
+
+#include <string.h>
+
+#include "firmware/app/ip_text.h"
+#include "nvmeof/wire/identify.h"
+
+enum { IDENTIFY_LEN = 4096 };
+
+/* A field of ASCII that ends in spaces, or with a zero. */
+static void take_text(char *text, const uint8_t *field, size_t len)
+{
+    memcpy(text, field, len);
+    text[len] = '\0';
+    for (len = strlen(text); len != 0 && text[len - 1] == ' '; len--) {
+        text[len - 1] = '\0';
+    }
+}
+
+void target_about_read(struct conf *conf, struct target_about *about)
+{
+    struct nvme_host *host = conf_connect(conf, &(struct conf_session){0});
+    uint8_t data[IDENTIFY_LEN] = {0};
+
+    conf_status(conf, "Identify Controller",
+                host_identify(host, CNS_CONTROLLER, 0, data), NVME_SC_SUCCESS);
+    take_text(about->mn, data + ID_CTRL_MN, sizeof(about->mn) - 1);
+    take_text(about->sn, data + ID_CTRL_SN, sizeof(about->sn) - 1);
+    take_text(about->fr, data + ID_CTRL_FR, sizeof(about->fr) - 1);
+    take_text(about->subnqn, data + ID_CTRL_SUBNQN, sizeof(about->subnqn) - 1);
+    host_disconnect(host);
+}
+
+void json_put_string(FILE *file, const char *text)
+{
+    fputc('"', file);
+    for (; *text != '\0'; text++) {
+        unsigned char c = (unsigned char)*text;
+
+        if (c == '"' || c == '\\') {
+            fprintf(file, "\\%c", c);
+        } else if (c < ' ' || c >= 127) {
+            fprintf(file, "\\u%04x", c);
+        } else {
+            fputc(c, file);
+        }
+    }
+    fputc('"', file);
+}
+
+static void put_ip(FILE *file, const char *key, const struct ip_addr *ip)
+{
+    if (!ip_addr_is_unspecified(ip)) {
+        fprintf(file, ",\"%s\":\"%s\"", key, ip_text(ip).text);
+    }
+}
+
+void target_about_put(FILE *file, const struct target_about *about,
+                      const struct conf_target *target)
+{
+    const struct {
+        const char *key, *value;
+    } texts[] = {{"mn", about->mn},
+                 {"sn", about->sn},
+                 {"fr", about->fr},
+                 {"subnqn", about->subnqn}};
+
+    fputc('{', file);
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+        fprintf(file, "\"%s\":", texts[i].key);
+        json_put_string(file, texts[i].value);
+        fputc(',', file);
+    }
+    fputs("\"ports\":[", file);
+    for (unsigned int i = 0; i < target->num_ports; i++) {
+        const struct conf_port *port = &target->ports[i];
+        const uint8_t *b = port->mac.bytes;
+
+        fprintf(file, "%s{\"mac\":\"%02x:%02x:%02x:%02x:%02x:%02x\"",
+                i != 0 ? "," : "", b[0], b[1], b[2], b[3], b[4], b[5]);
+        put_ip(file, "ipv4", &port->ip4);
+        put_ip(file, "ipv6", &port->ip6);
+        fputc('}', file);
+    }
+    fputs("]}", file);
+}

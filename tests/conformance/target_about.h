@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a target says it is, for the report's reader. */
+#ifndef ESSD_CONFORM_TARGET_ABOUT_H
+#define ESSD_CONFORM_TARGET_ABOUT_H
+
+#include <stdio.h>
+
+#include "conform.h"
+
+struct target_about { /* of Identify Controller; empty: not known */
+    char mn[41], sn[21], fr[9];
+    char subnqn[NVME_NQN_FIELD];
+};
+
+/** Connects and asks; ends like a test when that does not work. */
+void target_about_read(struct conf *conf, struct target_about *about);
+
+/** Write `text` as a JSON string. */
+void json_put_string(FILE *file, const char *text);
+
+/** As a JSON object, with the addresses of the target's ports. */
+void target_about_put(FILE *file, const struct target_about *about,
+                      const struct conf_target *target);
+
+#endif
