@@ -26,7 +26,10 @@
     X(nvme_feature) \
     X(nvme_value) \
     X(limits_budget) \
-    X(limits_queue)
+    X(limits_queue) \
+    X(nvme_identify) \
+    X(nvme_log) \
+    X(nvme_aer)
 /* clang-format on */
 
 #define DECLARE(name) extern const struct conf_tests conf_tests_##name;

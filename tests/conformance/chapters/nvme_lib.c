@@ -6,6 +6,8 @@
 enum {
     MEMORY_BLOCKS_BYTES = RC_MEMORY - 65536, /* room for guards, too long */
     PAGE_SHIFT = 12,
+    READY_TRIES = 200,
+    READY_PAUSE_US = 10000,
 };
 
 static void identify(struct nvme *nvme)
@@ -70,19 +72,6 @@ void nvme_close(struct nvme *nvme)
         rc_close(nvme->io);
     }
     rc_close(nvme->admin);
-}
-
-void nvme_reset(struct nvme *nvme)
-{
-    ASSERT(nvme->io == NULL);
-    conf_status(nvme->conf, "CC.EN 0",
-                nvmf_set(nvme->admin, PROPERTY_CC, 4, NVMF_CC_ENABLE - CC_EN),
-                NVME_SC_SUCCESS);
-    nvmf_wait_csts(nvme->admin, CSTS_RDY, 0);
-    conf_status(nvme->conf, "CC.EN 1",
-                nvmf_set(nvme->admin, PROPERTY_CC, 4, NVMF_CC_ENABLE),
-                NVME_SC_SUCCESS);
-    nvmf_wait_csts(nvme->admin, CSTS_RDY, CSTS_RDY);
 }
 
 /* ---- Responses, in whatever order. */
@@ -196,6 +185,46 @@ uint16_t nvme_run_capsule(struct nvme *nvme, struct rc *rc, uint8_t *capsule,
     rc_send_message(rc, capsule, len_bytes);
     nvme_take(nvme, rc, cid, to);
     return to->status & NVME_SC_MASK;
+}
+
+static void set_cc(struct nvme *nvme, uint32_t cc)
+{
+    struct property_command set = {
+        .size_bytes = 4, .offset = PROPERTY_CC, .value = cc};
+    struct nvme_sqe sqe = {.fctype = FABRICS_PROPERTY_SET};
+
+    property_command_build(&sqe, &set);
+    conf_status(nvme->conf, "Property Set CC",
+                nvme_run(nvme, nvme->admin, &sqe, 0, NULL), NVME_SC_SUCCESS);
+}
+
+/* Responses to commands that the reset ends may come in between. */
+static void wait_ready(struct nvme *nvme, bool is_ready)
+{
+    struct property_command get = {.size_bytes = 4, .offset = PROPERTY_CSTS};
+    struct nvme_sqe sqe = {.fctype = FABRICS_PROPERTY_GET};
+    struct nvme_cqe cqe;
+
+    property_command_build(&sqe, &get);
+    for (unsigned int i = 0; i < READY_TRIES; i++) {
+        conf_status(nvme->conf, "Property Get CSTS",
+                    nvme_run(nvme, nvme->admin, &sqe, 0, &cqe),
+                    NVME_SC_SUCCESS);
+        if (((cqe.dw0 & CSTS_RDY) != 0) == is_ready) {
+            return;
+        }
+        conf_pass(nvme->conf, READY_PAUSE_US);
+    }
+    conf_fail(nvme->conf, "CSTS.RDY did not become %d", is_ready);
+}
+
+void nvme_reset(struct nvme *nvme)
+{
+    ASSERT(nvme->io == NULL);
+    set_cc(nvme, NVMF_CC_ENABLE - CC_EN);
+    wait_ready(nvme, false);
+    set_cc(nvme, NVMF_CC_ENABLE);
+    wait_ready(nvme, true);
 }
 
 uint16_t nvme_identify(struct nvme *nvme, uint8_t cns, uint32_t nsid)
