@@ -6,6 +6,7 @@
  * together, in the order of the layers. */
 #define CHAPTERS(X) \
     X(smoke) \
+    X(net_nd) \
     X(net_ip6) \
     X(net_ip) \
     X(net_arp) \

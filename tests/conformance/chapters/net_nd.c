@@ -1,0 +1,795 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Neighbour discovery, duplicate address detection, router advertisements as
+ * far as their MTU shows them, multicast listener reports.
+ * Spec: RFC 4861, RFC 4862, RFC 6980, RFC 3810.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/bytes.h"
+#include "net/wire/mld.h"
+#include "net/wire/nd.h"
+#include "net_lib.h"
+#include "nvmeof/wire/opcode.h"
+#include "rc.h"
+
+enum {
+    HOP_LIMIT = 255,
+    LINK_MTU_MIN = 1280,
+    ECHO_LEN = 1400, /* fits the link, not an MTU of 1280 */
+    RA_MAX = 64,
+    BURST = 64,
+    SETTLE_US = 3000000, /* DAD, announcements */
+};
+
+/* A solicitation, and all that can be wrong with it. */
+struct question {
+    struct packet_path path;
+    uint8_t message[128];
+    size_t len_bytes;
+    uint32_t rest;
+};
+
+static struct question *question(struct conf *conf)
+{
+    struct question *q = conf_alloc(conf, sizeof(*q));
+    struct nd_neighbor nd = {.type = ND_NEIGHBOR_SOLICIT, .has_lladdr = true};
+
+    q->path = net_path0(conf, true);
+    nd.target = q->path.dst;
+    nd.lladdr = q->path.src_mac;
+    q->path.dst = nd_solicited_node(&nd.target);
+    q->path.dst_mac = nd_multicast_mac(&q->path.dst);
+    q->path.ttl = HOP_LIMIT;
+    q->len_bytes =
+        nd_neighbor_emit(&nd, &q->path.src, &q->path.dst, q->message);
+    return q;
+}
+
+static void ask(struct conf *conf, struct question *q)
+{
+    struct icmp icmp = {q->message[0], q->message[1], q->rest};
+    uint8_t *frame = conf_alloc(conf, FRAME_LEN_MAX);
+
+    icmpv6_emit(&icmp, &q->path.src, &q->path.dst, q->message, q->len_bytes);
+    net_send(conf, frame,
+             packet_ip(frame, &q->path, IP_PROTOCOL_ICMPV6, q->message,
+                       q->len_bytes));
+}
+
+/* ctx: the target */
+static bool is_advert(const struct packet *packet, const void *ctx)
+{
+    struct nd_neighbor nd;
+
+    return packet->has_icmp && packet->is_v6 &&
+           packet->icmp.type == ND_NEIGHBOR_ADVERT &&
+           nd_neighbor_parse(&nd, packet->l4, packet->l4_len) &&
+           ip_addr_equal(&nd.target, ctx);
+}
+
+static bool is_any_advert(const struct packet *packet, const void *ctx)
+{
+    (void)ctx;
+    return packet->has_icmp && packet->is_v6 &&
+           packet->icmp.type == ND_NEIGHBOR_ADVERT;
+}
+
+static const struct packet *take_advert(struct conf *conf, bool is_solicited)
+{
+    const struct conf_port *port = &conf_target(conf)->ports[0];
+    const struct packet *packet =
+        conf_take(conf, "a neighbour advertisement", is_advert, &port->ip6);
+    struct nd_neighbor nd;
+
+    ASSERT(nd_neighbor_parse(&nd, packet->l4, packet->l4_len));
+    conf_equal(conf, "hop limit", packet->ttl, HOP_LIMIT);
+    conf_equal(conf, "R", nd.router, false);
+    conf_equal(conf, "S", nd.solicited, is_solicited);
+    conf_equal(conf, "reserved bits", packet->icmp.rest & 0x1fffffff, 0);
+    conf_same(conf, "source MAC address", packet->eth.src.bytes,
+              port->mac.bytes, 6);
+    if (nd.has_lladdr) {
+        conf_same(conf, "target link-layer address", nd.lladdr.bytes,
+                  port->mac.bytes, 6);
+    }
+    return packet;
+}
+
+/* The announcements of a start are over: what comes now is an answer. */
+static void wait_for_start(struct conf *conf)
+{
+    if (conf_target(conf)->is_virtual) {
+        conf_pass(conf, SETTLE_US);
+    }
+    conf_flush(conf);
+}
+
+static void expect_no_advert(struct conf *conf, struct question *q)
+{
+    wait_for_start(conf);
+    ask(conf, q);
+    net_expect_none(conf, 0, "neighbour advertisement", is_any_advert, NULL);
+}
+
+static void solicited(struct conf *conf)
+{
+    struct question *q = question(conf);
+    const struct packet *advert;
+    struct nd_neighbor nd;
+
+    wait_for_start(conf);
+    ask(conf, q);
+    advert = take_advert(conf, true);
+    ASSERT(nd_neighbor_parse(&nd, advert->l4, advert->l4_len));
+    conf_check(conf, nd.override, "O is 0 for an address of one host");
+    conf_check(conf, nd.has_lladdr,
+               "no target link-layer address for a multicast question");
+    conf_same(conf, "destination MAC address", advert->eth.dst.bytes,
+              q->path.src_mac.bytes, 6);
+    conf_same(conf, "destination", advert->dst.bytes, q->path.src.bytes, 16);
+}
+
+static void unicast(struct conf *conf)
+{
+    struct question *q = question(conf);
+
+    wait_for_start(conf);
+    q->path.dst = conf_target(conf)->ports[0].ip6;
+    q->path.dst_mac = conf_target(conf)->ports[0].mac;
+    ask(conf, q);
+    take_advert(conf, true);
+}
+
+/* As NUD asks: RFC 4861 4.3 lets it go without the option. */
+static void no_lladdr(struct conf *conf)
+{
+    struct question *q = question(conf);
+
+    wait_for_start(conf);
+    q->path.dst = conf_target(conf)->ports[0].ip6;
+    q->path.dst_mac = conf_target(conf)->ports[0].mac;
+    q->len_bytes = ND_NEIGHBOR_OPTIONS;
+    ask(conf, q);
+    conf_same(conf, "destination MAC address",
+              take_advert(conf, true)->eth.dst.bytes, q->path.src_mac.bytes, 6);
+}
+
+static void other_options(struct conf *conf)
+{
+    static const uint8_t unknown[16] = {253, 2, 1, 2, 3};
+    struct question *q = question(conf);
+
+    wait_for_start(conf);
+    memcpy(q->message + q->len_bytes, unknown, sizeof(unknown));
+    q->len_bytes += sizeof(unknown);
+    ask(conf, q);
+    take_advert(conf, true);
+}
+
+static void reserved(struct conf *conf)
+{
+    struct question *q = question(conf);
+
+    wait_for_start(conf);
+    q->rest = 0xffffffff;
+    ask(conf, q);
+    take_advert(conf, true);
+}
+
+static void burst(struct conf *conf)
+{
+    struct question *q = question(conf);
+
+    wait_for_start(conf);
+    for (unsigned int i = 0; i < BURST; i++) {
+        q->path.src.bytes[14] = (uint8_t)(i + 1);
+        ask(conf, q);
+    }
+    for (unsigned int i = 0; i < BURST; i++) {
+        q->path.src.bytes[14] = (uint8_t)(i + 1);
+        conf_same(conf, "destination", take_advert(conf, true)->dst.bytes,
+                  q->path.src.bytes, 16);
+    }
+}
+
+/* ---- Duplicate address detection of others. */
+
+static struct question *probe(struct conf *conf)
+{
+    struct question *q = question(conf);
+
+    q->path.src = (struct ip_addr){{0}};
+    q->len_bytes = ND_NEIGHBOR_OPTIONS;
+    return q;
+}
+
+static void dad_defended(struct conf *conf)
+{
+    static const struct ip_addr all_nodes = {{0xff, 0x02, [15] = 1}};
+    struct question *q = probe(conf);
+    const struct packet *advert;
+
+    wait_for_start(conf);
+    ask(conf, q);
+    advert = take_advert(conf, false);
+    conf_same(conf, "destination", advert->dst.bytes, all_nodes.bytes, 16);
+}
+
+static void dad_with_lladdr(struct conf *conf)
+{
+    struct question *q = question(conf);
+
+    q->path.src = (struct ip_addr){{0}};
+    expect_no_advert(conf, q);
+}
+
+static void dad_unicast(struct conf *conf)
+{
+    struct question *q = probe(conf);
+
+    q->path.dst = conf_target(conf)->ports[0].ip6;
+    q->path.dst_mac = conf_target(conf)->ports[0].mac;
+    expect_no_advert(conf, q);
+}
+
+static void dad_for_another(struct conf *conf)
+{
+    struct question *q = probe(conf);
+
+    q->message[ND_TARGET + 15] ^= 0x55;
+    expect_no_advert(conf, q);
+}
+
+/* ---- What is no solicitation. */
+
+static void hop_limit(struct conf *conf)
+{
+    struct question *q = question(conf);
+
+    q->path.ttl = HOP_LIMIT - 1;
+    expect_no_advert(conf, q);
+}
+
+static void code(struct conf *conf)
+{
+    struct question *q = question(conf);
+
+    q->message[ICMP_CODE] = 1;
+    expect_no_advert(conf, q);
+}
+
+static void checksum(struct conf *conf)
+{
+    struct question *q = question(conf);
+    uint8_t frame[256];
+    size_t len;
+
+    wait_for_start(conf);
+    q->message[ICMP_CHECKSUM] ^= 1;
+    len = packet_ip(frame, &q->path, IP_PROTOCOL_ICMPV6, q->message,
+                    q->len_bytes);
+    net_send(conf, frame, len);
+    net_expect_none(conf, 0, "neighbour advertisement", is_any_advert, NULL);
+}
+
+static void cut(struct conf *conf)
+{
+    struct question *q = question(conf);
+
+    q->len_bytes = ND_NEIGHBOR_OPTIONS - 1;
+    expect_no_advert(conf, q);
+    q->len_bytes = ICMP_LEN;
+    expect_no_advert(conf, q);
+}
+
+static void option_zero(struct conf *conf)
+{
+    struct question *q = question(conf);
+
+    q->message[ND_NEIGHBOR_OPTIONS + ND_OPT_LENGTH] = 0;
+    expect_no_advert(conf, q);
+}
+
+static void option_long(struct conf *conf)
+{
+    struct question *q = question(conf);
+
+    q->message[ND_NEIGHBOR_OPTIONS + ND_OPT_LENGTH] = 2;
+    expect_no_advert(conf, q);
+}
+
+static void target_group(struct conf *conf)
+{
+    struct question *q = question(conf);
+
+    q->message[ND_TARGET] = 0xff;
+    expect_no_advert(conf, q);
+}
+
+static void for_another(struct conf *conf)
+{
+    struct question *q = question(conf);
+
+    q->message[ND_TARGET + 15] ^= 0x55;
+    expect_no_advert(conf, q);
+}
+
+static void fragmented(struct conf *conf)
+{
+    struct question *q = question(conf);
+    struct ipv6_fragment header = {
+        .id = (uint32_t)conf_random(conf),
+        .next_header = IP_PROTOCOL_ICMPV6,
+    };
+    uint8_t frame[256], body[IPV6_FRAGMENT_LEN + ND_NEIGHBOR_MAX_LEN];
+
+    wait_for_start(conf);
+    ipv6_fragment_emit(&header, body);
+    memcpy(body + IPV6_FRAGMENT_LEN, q->message, q->len_bytes);
+    net_send(conf, frame,
+             packet_ip(frame, &q->path, IPV6_EXT_FRAGMENT, body,
+                       IPV6_FRAGMENT_LEN + q->len_bytes));
+    net_expect_none(conf, 0, "neighbour advertisement", is_any_advert, NULL);
+}
+
+static void advert_unanswered(struct conf *conf)
+{
+    struct question *q = question(conf);
+    struct nd_neighbor nd = {
+        .type = ND_NEIGHBOR_ADVERT,
+        .override = true,
+        .has_lladdr = true,
+        .lladdr = q->path.src_mac,
+        .target = q->path.src,
+    };
+
+    q->path.dst = (struct ip_addr){{0xff, 0x02, [15] = 1}};
+    q->path.dst_mac = nd_multicast_mac(&q->path.dst);
+    q->len_bytes =
+        nd_neighbor_emit(&nd, &q->path.src, &q->path.dst, q->message);
+    q->rest = 1u << 29;
+    expect_no_advert(conf, q);
+}
+
+/* ---- Who has moved. */
+
+static void has_moved(struct conf *conf, bool has_override)
+{
+    struct rc *rc =
+        rc_open_controller(conf, &(struct rc_config){.is_v6 = true});
+    struct conf_peer *peer = conf_peer(conf, 0, 0);
+    struct mac_addr before = peer->mac, now = peer->mac;
+    struct nvme_sqe keep_alive = {.opcode = ADMIN_KEEP_ALIVE};
+    struct question *q = question(conf);
+    struct nd_neighbor nd = {
+        .type = ND_NEIGHBOR_ADVERT,
+        .override = has_override,
+        .has_lladdr = true,
+        .target = peer->ip6,
+    };
+
+    now.bytes[3] ^= 0x80;
+    nd.lladdr = q->path.src_mac = now;
+    q->path.dst = (struct ip_addr){{0xff, 0x02, [15] = 1}};
+    q->path.dst_mac = nd_multicast_mac(&q->path.dst);
+    q->len_bytes =
+        nd_neighbor_emit(&nd, &q->path.src, &q->path.dst, q->message);
+    q->rest = has_override ? 1u << 29 : 0;
+    ask(conf, q);
+    if (has_override) {
+        peer->mac = rc->path.src_mac = now;
+    }
+    net_settle(conf, 0);
+    conf_flush(conf);
+    rc_send_capsule(rc, &keep_alive, NULL, NULL, 0);
+    conf_take(conf, "a frame to the MAC address that counts", net_is_to,
+              has_override ? &now : &before);
+    conf_expect_none(conf, "frame to the other MAC address", net_is_to,
+                     has_override ? &before : &now, 5000);
+    rc_close(rc);
+}
+
+static void moved(struct conf *conf)
+{
+    has_moved(conf, true);
+}
+
+static void moved_without_override(struct conf *conf)
+{
+    has_moved(conf, false);
+}
+
+/* ---- Routers: the MTU they give is seen in how long an echo reply may be. */
+
+static const uint8_t router_ip[16] = {0xfe, 0x80, [8] = 2, [15] = 0x99};
+
+static struct question *router(struct conf *conf, uint32_t mtu_bytes)
+{
+    struct question *q = conf_alloc(conf, sizeof(*q));
+    uint8_t *option = q->message + ND_RA_OPTIONS;
+
+    q->path = net_path0(conf, true);
+    q->path.src = ip_addr_from_bytes(router_ip);
+    q->path.dst = (struct ip_addr){{0xff, 0x02, [15] = 1}};
+    q->path.dst_mac = nd_multicast_mac(&q->path.dst);
+    q->path.ttl = HOP_LIMIT;
+    q->message[ICMP_TYPE] = ND_ROUTER_ADVERT;
+    option[ND_OPT_TYPE] = ND_OPTION_MTU;
+    option[ND_OPT_LENGTH] = 1;
+    put_be32(option + ND_OPT_MTU, mtu_bytes);
+    q->len_bytes = ND_RA_OPTIONS + 8;
+    return q;
+}
+
+static bool is_piece(const struct packet *packet, const void *ctx)
+{
+    return packet->is_fragment && packet->is_v6 &&
+           ip_addr_equal(&packet->dst, ctx);
+}
+
+/* Does an echo of ECHO_LEN come back in fragments? */
+static bool is_narrow(struct conf *conf)
+{
+    struct packet_path path = net_path0(conf, true);
+    uint8_t *frame = conf_alloc(conf, FRAME_LEN_MAX);
+    uint8_t *data = conf_alloc(conf, ECHO_LEN);
+    uint32_t rest = net_rest(conf);
+    const struct packet *reply;
+
+    net_pattern(data, ECHO_LEN);
+    net_send(conf, frame, net_echo(frame, &path, rest, data, ECHO_LEN));
+    reply = conf_take_within(conf, net_is_reply, &rest, 200000);
+    if (reply != NULL) {
+        return false;
+    }
+    reply =
+        conf_take(conf, "a reply, whole or in fragments", is_piece, &path.src);
+    conf_check(conf, reply->len_bytes <= ETH_LEN + LINK_MTU_MIN,
+               "a fragment longer than the MTU of 1280");
+    return true;
+}
+
+/* Whatever it was, the link is as wide again as it was. */
+static bool heeds(struct conf *conf, struct question *q)
+{
+    uint16_t mtu_bytes = conf_target(conf)->mtu_bytes;
+    bool was_narrow;
+
+    if (mtu_bytes < ECHO_LEN + IPV6_LEN + ICMP_LEN) {
+        conf_not_applicable(conf, "the link's MTU is %u", mtu_bytes);
+    }
+    ask(conf, q);
+    net_settle(conf, 0);
+    was_narrow = is_narrow(conf);
+    ask(conf, router(conf, mtu_bytes));
+    net_settle(conf, 0);
+    conf_check(conf, !is_narrow(conf),
+               "a router's MTU of %u did not take back the one of 1280",
+               mtu_bytes);
+    return was_narrow;
+}
+
+static void router_heeded(struct conf *conf)
+{
+    conf_check(conf, heeds(conf, router(conf, LINK_MTU_MIN)),
+               "the MTU of a router advertisement is not heeded");
+}
+
+static void router_options(struct conf *conf)
+{
+    struct question *q = router(conf, LINK_MTU_MIN);
+    static const uint8_t unknown[8] = {253, 1};
+
+    memmove(q->message + ND_RA_OPTIONS + 8, q->message + ND_RA_OPTIONS, 8);
+    memcpy(q->message + ND_RA_OPTIONS, unknown, sizeof(unknown));
+    q->len_bytes += sizeof(unknown);
+    conf_check(conf, heeds(conf, q),
+               "the MTU behind an unknown option is not heeded");
+}
+
+static void expect_unheeded(struct conf *conf, struct question *q)
+{
+    conf_check(conf, !heeds(conf, q), "it is believed");
+}
+
+static void router_hop_limit(struct conf *conf)
+{
+    struct question *q = router(conf, LINK_MTU_MIN);
+
+    q->path.ttl = HOP_LIMIT - 1;
+    expect_unheeded(conf, q);
+}
+
+static void router_source(struct conf *conf)
+{
+    struct question *q = router(conf, LINK_MTU_MIN);
+
+    q->path.src = net_path0(conf, true).src;
+    expect_unheeded(conf, q);
+}
+
+static void router_code(struct conf *conf)
+{
+    struct question *q = router(conf, LINK_MTU_MIN);
+
+    q->message[ICMP_CODE] = 1;
+    expect_unheeded(conf, q);
+}
+
+static void router_option_zero(struct conf *conf)
+{
+    struct question *q = router(conf, LINK_MTU_MIN);
+
+    memset(q->message + q->len_bytes, 0, 8); /* a second one, without length */
+    q->message[q->len_bytes] = 253;
+    q->len_bytes += 8;
+    expect_unheeded(conf, q);
+}
+
+static void router_cut(struct conf *conf)
+{
+    struct question *q = router(conf, LINK_MTU_MIN);
+
+    q->len_bytes -= 1;
+    expect_unheeded(conf, q);
+}
+
+static void router_mtu_small(struct conf *conf)
+{
+    expect_unheeded(conf, router(conf, LINK_MTU_MIN - 1));
+    expect_unheeded(conf, router(conf, 0));
+}
+
+static void router_mtu_large(struct conf *conf)
+{
+    struct packet_path path = net_path0(conf, true);
+    struct net_whole *whole =
+        net_whole_echo(conf, true, conf_target(conf)->mtu_bytes);
+
+    ask(conf, router(conf, 65535));
+    net_settle(conf, 0);
+    net_send_piece(conf, whole, 0, 800, true);
+    net_send_piece(conf, whole, 800, whole->len_bytes - 800, false);
+    net_take_whole(conf, whole); /* in frames that the link carries */
+    net_ping(conf, &path, "alive", 5);
+}
+
+/* ---- Behind link up. */
+
+static bool is_dad(const struct packet *packet, const void *ctx)
+{
+    struct nd_neighbor nd;
+
+    return packet->has_icmp && packet->is_v6 &&
+           packet->icmp.type == ND_NEIGHBOR_SOLICIT &&
+           ip_addr_is_unspecified(&packet->src) &&
+           nd_neighbor_parse(&nd, packet->l4, packet->l4_len) &&
+           (ctx == NULL || ip_addr_equal(&nd.target, ctx));
+}
+
+static bool is_router_solicit(const struct packet *packet, const void *ctx)
+{
+    (void)ctx;
+    return packet->has_icmp && packet->is_v6 &&
+           packet->icmp.type == ND_ROUTER_SOLICIT;
+}
+
+static bool is_report(const struct packet *packet, const void *ctx)
+{
+    (void)ctx;
+    return packet->has_icmp && packet->is_v6 &&
+           packet->icmp.type == MLD_REPORT_V2;
+}
+
+static void flap(struct conf *conf)
+{
+    net_path0(conf, true);
+    conf_partner(conf, 0, "present", "0");
+    conf_pass(conf, 100000);
+    conf_flush(conf);
+    conf_partner(conf, 0, "present", "1");
+}
+
+static void dad_own(struct conf *conf)
+{
+    const struct ip_addr *ip = conf_target_ip(conf, 0, true);
+    const struct packet *dad;
+    struct ip_addr group;
+    struct nd_neighbor nd;
+
+    flap(conf);
+    dad = conf_take(conf, "a duplicate address detection", is_dad, ip);
+    ASSERT(nd_neighbor_parse(&nd, dad->l4, dad->l4_len));
+    group = nd_solicited_node(&nd.target);
+    conf_same(conf, "destination", dad->dst.bytes, group.bytes, 16);
+    conf_equal(conf, "hop limit", dad->ttl, HOP_LIMIT);
+    conf_check(conf, !nd.has_lladdr,
+               "a source link-layer address from the unspecified address");
+    net_settle(conf, 0);
+}
+
+static void router_solicited(struct conf *conf)
+{
+    static const struct ip_addr all_routers = {{0xff, 0x02, [15] = 2}};
+    const struct packet *rs;
+    struct nd_router_solicit parsed;
+
+    flap(conf);
+    rs = conf_take(conf, "a router solicitation", is_router_solicit, NULL);
+    conf_same(conf, "destination", rs->dst.bytes, all_routers.bytes, 16);
+    conf_equal(conf, "hop limit", rs->ttl, HOP_LIMIT);
+    conf_check(conf, nd_router_solicit_parse(&parsed, rs->l4, rs->l4_len),
+               "it is malformed");
+    conf_check(conf, !ip_addr_is_unspecified(&rs->src) || !parsed.has_lladdr,
+               "a source link-layer address from the unspecified address");
+    net_settle(conf, 0);
+}
+
+static void group_reported(struct conf *conf)
+{
+    struct ip_addr group = nd_solicited_node(conf_target_ip(conf, 0, true));
+    bool is_found = false;
+
+    flap(conf);
+    for (unsigned int i = 0; i < 16 && !is_found; i++) {
+        const struct packet *report =
+            conf_take(conf, "a listener report", is_report, NULL);
+
+        conf_equal(conf, "hop limit", report->ttl, 1);
+        for (size_t at = ICMP_LEN; at + 20 <= report->l4_len; at += 20) {
+            is_found =
+                is_found || memcmp(report->l4 + at + 4, group.bytes, 16) == 0;
+        }
+    }
+    conf_check(conf, is_found,
+               "no report for the address' solicited-node group");
+    net_settle(conf, 0);
+}
+
+/* An address that somebody else has is not used. */
+static void dad_lost(struct conf *conf)
+{
+    struct packet_path path = net_path0(conf, true);
+    struct question *q = question(conf);
+    struct nd_neighbor nd = {
+        .type = ND_NEIGHBOR_ADVERT,
+        .override = true,
+        .has_lladdr = true,
+        .lladdr = path.src_mac,
+        .target = path.dst,
+    };
+    const struct packet *answer;
+    char line[128];
+    const uint8_t *b = nd.target.bytes;
+
+    nd.target.bytes[15] ^= 0x30;
+    snprintf(line, sizeof(line), "config set address.3.ip %x:%x:%x:%x::%x/64",
+             get_be16(b), get_be16(b + 2), get_be16(b + 4), get_be16(b + 6),
+             get_be16(b + 14));
+    conf_console(conf, line);
+    conf_flush(conf);
+    conf_console(conf, "config save");
+    conf_take(conf, "a duplicate address detection", is_dad, &nd.target);
+    q->path.src = nd.target;
+    q->path.dst = (struct ip_addr){{0xff, 0x02, [15] = 1}};
+    q->path.dst_mac = nd_multicast_mac(&q->path.dst);
+    q->len_bytes =
+        nd_neighbor_emit(&nd, &q->path.src, &q->path.dst, q->message);
+    q->rest = 1u << 29;
+    ask(conf, q);
+    net_settle(conf, 0);
+    conf_flush(conf);
+    q = question(conf);
+    q->message[ND_TARGET + 15] ^= 0x30;
+    q->path.dst = nd_solicited_node(&nd.target);
+    q->path.dst_mac = nd_multicast_mac(&q->path.dst);
+    ask(conf, q);
+    net_settle(conf, 0);
+    answer = conf_take_within(conf, is_advert, &nd.target, 5000);
+    conf_console(conf, "config set address.3.ip none");
+    conf_console(conf, "config save");
+    conf_check(conf, answer == NULL,
+               "the drive answers for an address that another host has");
+    net_ping(conf, &path, "alive", 5);
+}
+
+static const struct conf_test tests[] = {
+    CONF_TEST("nd.solicited", "RFC 4861 7.2.4",
+              "a solicitation is answered: S, O, address, hop limit 255",
+              solicited),
+    CONF_TEST("nd.unicast", "RFC 4861 7.2.3", "also if it comes by unicast",
+              unicast),
+    CONF_TEST("nd.no-lladdr", "RFC 4861 4.3",
+              "a unicast one needs no source link-layer address", no_lladdr),
+    CONF_TEST("nd.other-options", "RFC 4861 7.1.1",
+              "unknown options are passed over", other_options,
+              .is_malformed = true),
+    CONF_TEST("nd.reserved", "RFC 4861 7.1.1",
+              "the reserved field is not looked at", reserved,
+              .is_malformed = true),
+    CONF_TEST("nd.burst", "RFC 4861 7.2.4",
+              "64 hosts that ask at once are all answered", burst),
+    CONF_TEST("nd.dad-defended", "RFC 4862 5.4.3, RFC 4861 7.2.4",
+              "who tries the drive's address is told, by all nodes",
+              dad_defended),
+    CONF_TEST("nd.dad-with-lladdr", "RFC 4861 7.1.1",
+              "from :: with a link-layer address: dropped", dad_with_lladdr,
+              .is_malformed = true),
+    CONF_TEST("nd.dad-unicast", "RFC 4861 7.1.1",
+              "from :: to another than the solicited-node group: dropped",
+              dad_unicast, .is_malformed = true),
+    CONF_TEST("nd.dad-for-another", "RFC 4862 5.4.3",
+              "another address is not defended", dad_for_another,
+              .is_malformed = true),
+    CONF_TEST("nd.hop-limit", "RFC 4861 7.1.1",
+              "a hop limit of 254 has crossed a router: dropped", hop_limit,
+              .is_malformed = true),
+    CONF_TEST("nd.code", "RFC 4861 7.1.1", "a code other than 0: dropped", code,
+              .is_malformed = true),
+    CONF_TEST("nd.checksum", "RFC 4861 7.1.1", "a wrong checksum: dropped",
+              checksum, .is_malformed = true),
+    CONF_TEST("nd.cut", "RFC 4861 7.1.1", "less than 24 bytes: dropped", cut,
+              .is_malformed = true),
+    CONF_TEST("nd.option-zero", "RFC 4861 4.6, 7.1.1",
+              "an option of length 0: dropped", option_zero,
+              .is_malformed = true),
+    CONF_TEST("nd.option-long", "RFC 4861 4.6",
+              "an option beyond the message: dropped", option_long,
+              .is_malformed = true),
+    CONF_TEST("nd.target-group", "RFC 4861 7.1.1",
+              "a group is nobody's target: dropped", target_group,
+              .is_malformed = true),
+    CONF_TEST("nd.for-another", "RFC 4861 7.2.3",
+              "another address is not answered for", for_another,
+              .is_malformed = true),
+    CONF_TEST("nd.fragmented", "RFC 6980 5",
+              "neighbour discovery with a fragment header: ignored", fragmented,
+              .is_malformed = true),
+    CONF_TEST("nd.advert-unanswered", "RFC 4861 7.2.5",
+              "advertisements are not answered", advert_unanswered),
+    CONF_TEST("nd.moved", "RFC 4861 7.2.5",
+              "with O a new link-layer address replaces the old one", moved),
+    CONF_TEST("nd.moved-without-override", "RFC 4861 7.2.5",
+              "without O it does not", moved_without_override),
+    CONF_TEST("nd.router", "RFC 4861 6.3.4",
+              "a router's MTU is heeded, and a later one, too", router_heeded),
+    CONF_TEST("nd.router-options", "RFC 4861 6.1.2",
+              "unknown options are passed over", router_options,
+              .is_malformed = true),
+    CONF_TEST("nd.router-hop-limit", "RFC 4861 6.1.2",
+              "a hop limit of 254 has crossed a router: ignored",
+              router_hop_limit, .is_malformed = true),
+    CONF_TEST("nd.router-source", "RFC 4861 6.1.2",
+              "routers speak from link-local addresses: others are ignored",
+              router_source, .is_malformed = true),
+    CONF_TEST("nd.router-code", "RFC 4861 6.1.2",
+              "a code other than 0: ignored", router_code,
+              .is_malformed = true),
+    CONF_TEST("nd.router-option-zero", "RFC 4861 6.1.2",
+              "an option of length 0: ignored as a whole", router_option_zero,
+              .is_malformed = true),
+    CONF_TEST("nd.router-cut", "RFC 4861 4.6",
+              "an option beyond the message: ignored", router_cut,
+              .is_malformed = true),
+    CONF_TEST("nd.router-mtu-small", "RFC 8200 5",
+              "no link has an MTU below 1280", router_mtu_small,
+              .is_malformed = true),
+    CONF_TEST("nd.router-mtu-large", "RFC 4861 6.3.4",
+              "nor one beyond what Ethernet carries", router_mtu_large,
+              .is_malformed = true),
+    CONF_TEST("nd.dad-own", "RFC 4862 5.4.2",
+              "the drive's address is tried behind link up", dad_own,
+              .needs = CONF_NEEDS_CONTROL),
+    CONF_TEST("nd.dad-lost", "RFC 4862 5.4.5",
+              "an address that somebody else has is not used", dad_lost,
+              .needs = CONF_NEEDS_CONTROL),
+    CONF_TEST("nd.router-solicited", "RFC 4861 6.3.7",
+              "routers are asked for behind link up", router_solicited,
+              .needs = CONF_NEEDS_CONTROL),
+    CONF_TEST("nd.group-reported", "RFC 3810 6.1, RFC 4861 7.2.1",
+              "the solicited-node group is reported behind link up",
+              group_reported, .needs = CONF_NEEDS_CONTROL),
+};
+CONF_TESTS(conf_tests_net_nd, "net", tests);
