@@ -35,6 +35,15 @@ FIO = ("fio --ioengine=libaio --direct=1 --verify=crc32c --verify_fatal=1 "
        "> /tmp/fio.txt 2>&1; echo $? > /tmp/fio.status")
 
 
+# One of each sort: the stack's own answers, the RNIC, the CM, no protocol at all.
+# The others are run by `essd test --all`: each takes a quarter of a minute.
+ALWAYS = (flood_frames.arp_requests, flood_frames.fragments,
+          flood_frames.roce_bad_icrc, flood_frames.cm_requests, flood_frames.noise)
+KINDS = [pytest.param(kind, id=kind.__name__,
+                      marks=() if kind in ALWAYS else pytest.mark.long)
+         for kind in flood_frames.KINDS]
+
+
 @dataclass
 class Flooded:
     """A connected host with fio under way."""
@@ -117,7 +126,7 @@ def flooded(session_job: Job, host_programs: dict[str, Path]) -> Iterator[Floode
     steps.clean_host(job)
 
 
-@pytest.mark.parametrize("kind", flood_frames.KINDS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", KINDS)
 def test_io_goes_on_under_a_flood_of(
         flooded: Flooded, kind: Callable[[Ends], list[bytes]], tmp_path: Path,
         record_property: Callable[[str, Any], None]) -> None:
