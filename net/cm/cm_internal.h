@@ -35,6 +35,12 @@ void cm_pool_init(struct cm *cm);
  */
 struct cm_conn *cm_pool_take(struct cm *cm);
 
+/*
+ * Let go of the connection that has rested longest, whose neighbour somebody
+ * needs more.  @return false when none rests
+ */
+bool cm_pool_forget(struct cm *cm);
+
 /* The only writer of conn->state.  Keeps indexes, timer and pins in step. */
 void cm_conn_enter(struct cm_conn *conn, enum cm_conn_state next);
 

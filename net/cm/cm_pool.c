@@ -255,6 +255,15 @@ void cm_pool_init(struct cm *cm)
     }
 }
 
+bool cm_pool_forget(struct cm *cm)
+{
+    if (cm->resting.head == CM_NONE) {
+        return false;
+    }
+    cm_conn_enter(&cm->conns[cm->resting.head], CM_CONN_FREE);
+    return true;
+}
+
 struct cm_conn *cm_pool_take(struct cm *cm)
 {
     struct cm_conn *conn;
@@ -265,10 +274,7 @@ struct cm_conn *cm_pool_take(struct cm *cm)
         /* Its peer, if it lives, will have no DREP to wait for. */
         cm_conn_enter(&cm->conns[cm->leaving.head], CM_CONN_TIMEWAIT);
     }
-    if (cm->free.head == CM_NONE && cm->resting.head != CM_NONE) {
-        cm_conn_enter(&cm->conns[cm->resting.head], CM_CONN_FREE);
-    }
-    if (cm->free.head == CM_NONE) {
+    if (cm->free.head == CM_NONE && !cm_pool_forget(cm)) {
         return NULL;
     }
     conn = &cm->conns[cm->free.head];

@@ -121,14 +121,17 @@ struct message {
     struct cm_answer answer; /* to be filled in as far as it is known */
 };
 
+/* Connections that only rest hold no neighbour's place against a new one. */
 static bool resolve(struct message *m)
 {
     const struct cm_config *config = &m->cm->config;
 
-    if (!config->path_ops->resolve(config->path_ctx, &m->from,
-                                   &m->answer.path)) {
-        m->cm->counters.no_path++;
-        return false;
+    while (!config->path_ops->resolve(config->path_ctx, &m->from,
+                                      &m->answer.path)) {
+        if (!cm_pool_forget(m->cm)) {
+            m->cm->counters.no_path++;
+            return false;
+        }
     }
     return true;
 }

@@ -144,7 +144,7 @@ static bool resolve(void *ctx, const struct verbs_ud_info *from,
 {
     struct fake_paths *paths = ctx;
 
-    if (paths->has_no_room) {
+    if (paths->has_no_room || paths->unpins_to_room > 0) {
         return false;
     }
     *path = (struct cm_path){
@@ -166,6 +166,9 @@ static void unpin(void *ctx, uint16_t neigh)
 
     ASSERT(*pins > 0);
     --*pins;
+    if (((struct fake_paths *)ctx)->unpins_to_room > 0) {
+        ((struct fake_paths *)ctx)->unpins_to_room--;
+    }
 }
 
 const struct cm_path_ops fake_path_ops = {resolve, pin, unpin};

@@ -39,6 +39,7 @@ struct fake_paths {
     int pins[FAKE_NEIGHS];
     uint8_t mtu; /* of the port */
     bool has_no_room;
+    unsigned int unpins_to_room; /* no room before so many unpins */
 };
 
 extern const struct cm_path_ops fake_path_ops;

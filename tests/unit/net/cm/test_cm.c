@@ -810,6 +810,38 @@ static void test_without_a_path_there_is_silence(void **state)
     side_free(side);
 }
 
+/* A full neighbour table: those whose connections only rest give way. */
+static void test_resting_connections_make_room_for_a_path(void **state)
+{
+    struct side *side = side_new(2, 7);
+
+    (void)state;
+    for (uint32_t i = 0; i < 3; i++) {
+        fill(side, 100 + i);
+        side_sent(side, CM_REP);
+        if (i < 2) {
+            send_simple(side, CM_DREQ, 100 + i, side->conn->local_comm_id,
+                        side->conn->local_qpn);
+            side_sent(side, CM_DREP);
+        }
+    }
+    assert_int_equal(side_pins(side), 3);
+    side->paths.unpins_to_room = 2;
+    fill(side, 200);
+    side_sent(side, CM_REP);
+    assert_int_equal(side_pins(side), 2);
+    assert_int_equal(side->cm.conns[0].state, CM_CONN_FREE);
+    assert_int_equal(side->cm.conns[2].state, CM_CONN_REP_SENT);
+    assert_int_equal(side->cm.counters.no_path, 0);
+    /* Those that live do not. */
+    side->paths.unpins_to_room = 1;
+    fill(side, 201);
+    side_sent_nothing(side);
+    assert_int_equal(side->cm.counters.no_path, 1);
+    assert_int_equal(side_pins(side), 2);
+    side_free(side);
+}
+
 static void test_a_broken_qp_is_made_again(void **state)
 {
     struct side *side = side_new(2, 7);
@@ -918,6 +950,7 @@ int main(void)
         cmocka_unit_test(
             test_without_a_buffer_requests_wait_and_answers_are_dropped),
         cmocka_unit_test(test_without_a_path_there_is_silence),
+        cmocka_unit_test(test_resting_connections_make_room_for_a_path),
         cmocka_unit_test(test_a_broken_qp_is_made_again),
         cmocka_unit_test(test_listeners_are_few_and_do_not_collide),
         cmocka_unit_test(test_timers_fire_in_order),
