@@ -28,6 +28,7 @@
     X(nvme_value) \
     X(limits_budget) \
     X(limits_queue) \
+    X(limits_peer) \
     X(nvme_identify) \
     X(nvme_log) \
     X(nvme_aer)
