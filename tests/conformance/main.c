@@ -350,10 +350,11 @@ static void find_echo(struct conf *conf)
         rc_new(conf, &(struct rc_config){.service = RC_SERVICE_ECHO});
     uint8_t private_data[CM_REQ_PRIVATE_LEN];
     struct cm_req req;
+    struct cm_rej rej;
 
     rc_make_req(rc, &req, private_data);
     rc_send_req(rc, &req);
-    if (rc_take_answer(rc)) {
+    if (rc_take_answer(rc, &rej)) {
         conf->target.has_echo = true;
         rc_send_rtu(rc);
         rc_close(rc);

@@ -457,6 +457,18 @@ void rc_take_rep(struct rc *rc)
     take_rep(rc, rc_take_cm(rc, CM_REP));
 }
 
+static void take_rej(const struct rc *rc, const struct packet *packet,
+                     struct cm_rej *rej)
+{
+    conf_check(rc->conf, cm_rej_parse(rej, packet->cm, MAD_DATA_LEN),
+               "the REJ cannot be read");
+}
+
+void rc_take_rej(struct rc *rc, struct cm_rej *rej)
+{
+    take_rej(rc, rc_take_cm(rc, CM_REJ), rej);
+}
+
 static bool is_answer(const struct packet *packet, const void *ctx)
 {
     struct cm_wanted wanted = {ctx, CM_REP};
@@ -468,24 +480,17 @@ static bool is_answer(const struct packet *packet, const void *ctx)
     return is_cm(packet, &wanted);
 }
 
-bool rc_take_answer(struct rc *rc)
+bool rc_take_answer(struct rc *rc, struct cm_rej *rej)
 {
     const struct packet *packet =
         conf_take(rc->conf, "a CM REP or REJ", is_answer, rc);
 
     if (packet->mad.attribute_id == CM_REJ) {
+        take_rej(rc, packet, rej);
         return false;
     }
     take_rep(rc, packet);
     return true;
-}
-
-void rc_take_rej(struct rc *rc, struct cm_rej *rej)
-{
-    const struct packet *packet = rc_take_cm(rc, CM_REJ);
-
-    conf_check(rc->conf, cm_rej_parse(rej, packet->cm, MAD_DATA_LEN),
-               "the REJ cannot be read");
 }
 
 struct rc *rc_open(struct conf *conf, const struct rc_config *config)

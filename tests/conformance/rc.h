@@ -123,8 +123,8 @@ void rc_expect_no_cm(struct rc *rc, enum cm_attribute attribute,
 /** Take the REP: target_qpn, psn and ids are known from here on. */
 void rc_take_rep(struct rc *rc);
 
-/** Take the answer to a REQ. @return false: it is a REJ */
-bool rc_take_answer(struct rc *rc);
+/** Take the answer to a REQ. @return false: it is a REJ, now in *rej */
+bool rc_take_answer(struct rc *rc, struct cm_rej *rej);
 
 /** Take a REJ. @param rej  its private data is good until the test's end */
 void rc_take_rej(struct rc *rc, struct cm_rej *rej);

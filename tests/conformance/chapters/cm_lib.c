@@ -30,17 +30,26 @@ void cm_expect_rej(struct cm_bent *bent, uint16_t reason, struct cm_rej *rej)
                bent->req.local_comm_id);
 }
 
+void cm_check_nvme_rej(struct cm_bent *bent, const struct cm_rej *rej,
+                       enum nvme_rdma_status status)
+{
+    uint16_t got;
+
+    conf_equal(bent->rc->conf, "reason of the REJ", rej->reason,
+               CM_REJ_CONSUMER);
+    conf_check(bent->rc->conf,
+               nvme_rdma_rej_parse(&got, rej->private_data, rej->private_len),
+               "the REJ's private data is not NVMe's: record format %u",
+               get_le16(rej->private_data));
+    conf_equal(bent->rc->conf, "NVMe status in the REJ", got, status);
+}
+
 void cm_expect_nvme_rej(struct cm_bent *bent, enum nvme_rdma_status status)
 {
     struct cm_rej rej;
-    uint16_t got;
 
     cm_expect_rej(bent, CM_REJ_CONSUMER, &rej);
-    conf_check(bent->rc->conf,
-               nvme_rdma_rej_parse(&got, rej.private_data, rej.private_len),
-               "the REJ's private data is not NVMe's: record format %u",
-               get_le16(rej.private_data));
-    conf_equal(bent->rc->conf, "NVMe status in the REJ", got, status);
+    cm_check_nvme_rej(bent, &rej, status);
 }
 
 void cm_expect_accepted(struct cm_bent *bent)

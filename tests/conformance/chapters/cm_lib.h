@@ -29,6 +29,9 @@ void cm_expect_rej(struct cm_bent *bent, uint16_t reason, struct cm_rej *rej);
 
 /** REJ 28 with that NVMe status. */
 void cm_expect_nvme_rej(struct cm_bent *bent, enum nvme_rdma_status status);
+/** One that has come already. */
+void cm_check_nvme_rej(struct cm_bent *bent, const struct cm_rej *rej,
+                       enum nvme_rdma_status status);
 
 /** Send it; a REP comes. RTU, DREQ and DREP follow. */
 void cm_expect_accepted(struct cm_bent *bent);

@@ -178,14 +178,19 @@ static void ip_cm_family(struct conf *conf)
 static void resources_zero(struct conf *conf)
 {
     struct cm_bent *bent = cm_bent_new(conf, &(struct rc_config){0});
+    struct cm_rej rej;
 
     bent->req.responder_resources = 0;
     if (conf_target(conf)->is_ours) {
         cm_expect_nvme_rej(bent, NVME_RDMA_INVALID_IRD);
-    } else {
-        rc_send_req(bent->rc, &bent->req);
-        rc_take_rep(bent->rc);
+        return;
+    }
+    /* A target that never READs a host's memory need not mind. */
+    rc_send_req(bent->rc, &bent->req);
+    if (rc_take_answer(bent->rc, &rej)) {
         rc_send_rej(bent->rc, CM_ANSWERS_REP, CM_REJ_CONSUMER);
+    } else {
+        cm_check_nvme_rej(bent, &rej, NVME_RDMA_INVALID_IRD);
     }
 }
 
