@@ -79,6 +79,19 @@ static bool is_in(const struct net_address_config *list,
     return false;
 }
 
+/* Its place, or -1: unknown, or a router's or a lease's own by now. */
+static int find_configured(const struct net_stack *stack,
+                           const struct net_address_config *own)
+{
+    int local = net_stack_local(stack, own->port, own->vlan, &own->ip);
+
+    return local >= 0 && local < NET_CONFIGURED &&
+                   !stack->addresses[local].is_auto &&
+                   !stack->addresses[local].config.is_leased
+               ? local
+               : -1;
+}
+
 void drive_address_change(struct net_stack *stack, const struct config *before,
                           const struct config *after, uint64_t now_us)
 {
@@ -87,10 +100,9 @@ void drive_address_change(struct net_stack *stack, const struct config *before,
     drive_address_list(before, old);
     drive_address_list(after, new);
     for (size_t i = 0; i < NET_CONFIGURED; i++) {
-        int local =
-            net_stack_local(stack, old[i].port, old[i].vlan, &old[i].ip);
+        int local = find_configured(stack, &old[i]);
 
-        if (local >= 0 && local < NET_CONFIGURED && !is_in(new, &old[i])) {
+        if (local >= 0 && !is_in(new, &old[i])) {
             net_stack_address_remove(stack, (uint8_t)local);
         }
     }

@@ -278,6 +278,7 @@ static void acked(struct dhcp_client *client, uint8_t index,
         .port = index,
         .prefix_bits = dhcp->prefix_bits,
         .is_probed = true,
+        .is_leased = true,
     };
 
     count(client, DHCP_GOT_ACK);
@@ -366,7 +367,7 @@ static void check_address(struct dhcp_client *client, uint8_t index,
     }
     if (net_stack_is_duplicate(stack, (uint8_t)port->local)) {
         if (send(client, index, &decline, now_us) != SENT) {
-            port->due_us = MIN(port->due_us, now_us + ROOM_US);
+            port->due_us = now_us + ROOM_US; /* nothing comes before it */
             return;
         }
         count(client, DHCP_SENT_DECLINE);

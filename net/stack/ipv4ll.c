@@ -67,6 +67,7 @@ static void try_candidate(struct ipv4ll *ll, uint64_t now_us)
         .prefix_bits = PREFIX_BITS,
         .is_probed = true,
         .is_yielding = true,
+        .is_leased = true,
     };
 
     ll->local = net_stack_address_add(ll->stack, &config, now_us);

@@ -62,6 +62,7 @@ struct net_address_config {
     bool is_probed;      /* not used before others had time to object */
     bool is_yielding;    /* IPv4: given up when somebody claims it a second */
                          /* time in ADDRESS_DEFEND_US: RFC 3927 section 2.5 */
+    bool is_leased;      /* dhcp.h's or ipv4ll.h's, for them to remove */
 };
 
 /* A datagram for a bound port; pointers are good during the call only. */
