@@ -27,7 +27,9 @@ static void look(struct addresses *addresses)
         struct ip_text text;
 
         if (ip_addr_equal(&now, &addresses->ip[i]) &&
-            (ip_addr_is_unspecified(&now) || addresses->port[i] == own->port)) {
+            (ip_addr_is_unspecified(&now) ||
+             (addresses->port[i] == own->port &&
+              addresses->vlan[i] == own->vlan))) {
             continue;
         }
         if (!ip_addr_is_unspecified(&addresses->ip[i])) {
@@ -43,6 +45,7 @@ static void look(struct addresses *addresses)
         addresses->changed |= (uint8_t)BIT(i);
         addresses->ip[i] = now;
         addresses->port[i] = own->port;
+        addresses->vlan[i] = own->vlan;
     }
 }
 

@@ -17,6 +17,7 @@ struct addresses {
     uint32_t changes; /* of the net, that this shows */
     uint16_t service_port;
     uint8_t port[NET_CONFIGURED];
+    uint16_t vlan[NET_CONFIGURED];
     struct ip_addr ip[NET_CONFIGURED]; /* that serve, by index; zero: none */
     uint8_t changed;                   /* a bit an index: of the last update */
     uint8_t count;

@@ -229,7 +229,7 @@ static void check_nets(struct services *services)
 
 uint64_t services_step(struct services *services, uint64_t now_us)
 {
-    uint64_t dhcp_us, lldp_us, sntp_us;
+    uint64_t dhcp_us, lldp_us, sntp_us, stack_us;
 
     services->now_us = now_us;
     check_links(services);
@@ -241,7 +241,9 @@ uint64_t services_step(struct services *services, uint64_t now_us)
     }
     lldp_us = lldp_timer(&services->lldp, now_us);
     sntp_us = sntp_timer(&services->sntp, now_us);
-    return MIN(dhcp_us, MIN(lldp_us, sntp_us));
+    /* They may have given the stack something to do: addresses to be probed. */
+    stack_us = net_stack_timer(&services->net->stack, now_us);
+    return MIN(MIN(dhcp_us, stack_us), MIN(lldp_us, sntp_us));
 }
 
 void services_stop(struct services *services)

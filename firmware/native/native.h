@@ -49,6 +49,7 @@ struct native_drive_config {
     const char *nqn;      /* NULL: made from the number */
     struct usage *usage;  /* stays: what flash keeps of it; NULL: nothing */
     bool has_echo;        /* the diagnostic service */
+    bool has_dhcp;        /* port 0 asks for its IPv4 address */
 };
 
 /* A loop that sleeps: common to drive and host. */

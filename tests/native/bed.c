@@ -22,6 +22,7 @@ static void power_on(struct bed *bed)
             },
         .medium = &bed->medium,
         .has_echo = bed->has_echo,
+        .has_dhcp = bed->has_dhcp,
         .usage = &bed->usage,
     };
 
@@ -100,6 +101,7 @@ void bed_init_like(struct bed *bed, const struct bed *like)
         .vlan = like->vlan,
         .priority = like->priority,
         .has_roce_v1 = like->has_roce_v1,
+        .has_dhcp = like->has_dhcp,
     };
     init(bed);
 }

@@ -34,6 +34,7 @@ struct bed {
     struct usage usage;  /* what the drive's flash keeps of it */
     enum config_lag lag; /* of both ends */
     bool has_echo;
+    bool has_dhcp; /* port 0 of the drive; nobody answers */
 };
 
 /* Everything powered and cabled, nothing connected. */
@@ -44,7 +45,7 @@ void bed_init_lag(struct bed *bed, uint16_t mtu_bytes, enum config_lag lag);
 /* The same, with the diagnostic echo service. */
 void bed_init_echo(struct bed *bed, uint16_t mtu_bytes, bool has_echo);
 
-/* As `like` says: its mtu_bytes, vlan, priority, has_roce_v1. */
+/* As `like` says: its mtu_bytes, vlan, priority, has_roce_v1, has_dhcp. */
 void bed_init_like(struct bed *bed, const struct bed *like);
 void bed_end(struct bed *bed);
 

@@ -2,9 +2,11 @@
 /* The data sheet's 8 addresses of the drive: each of them serves NVMe-oF. */
 #include "bed.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "firmware/app/ip_text.h"
 #include "firmware/hal/time.h"
 #include "lib/bytes.h"
 #include "nvmeof/wire/discovery.h"
@@ -223,6 +225,87 @@ static void test_what_is_told_of_addresses_follows_them(void **state)
     bed_expect_idle(&bed);
 }
 
+/* The same IP address in another VLAN is another one: its connections end. */
+static void test_an_address_that_changes_its_vlan_ends_connections(void **state)
+{
+    struct net_address_config own = *net_stack_address(drive_stack(), 0);
+
+    (void)state;
+    bed_connect(&bed, 0, 1, 16);
+    assert_int_equal(drive_qpairs(), 2);
+    own.vlan = 5;
+    net_stack_address_remove(drive_stack(), 0);
+    assert_int_equal(net_stack_address_add(drive_stack(), &own, hal_now_us()),
+                     0);
+    bed.drive->sleep.is_asleep = false;
+    native_world_pass(&bed.world, 1000000);
+    assert_int_equal(drive_qpairs(), 0);
+}
+
+/* ---- Nobody answers port 0: it falls back to 169.254/16. */
+
+static int setup_dhcp(void **state)
+{
+    const struct bed like = {.mtu_bytes = 1500, .has_dhcp = true};
+
+    (void)state;
+    bed_init_like(&bed, &like);
+    return 0;
+}
+
+static const struct ipv4ll *fallback(void)
+{
+    return &bed.drive->drive.services.dhcp.ports[0].fallback;
+}
+
+static void wait_for_fallback(void)
+{
+    for (unsigned int i = 0; i < 600 && fallback()->local < 0; i++) {
+        native_world_pass(&bed.world, UINT64_C(100000000));
+    }
+    assert_in_range(fallback()->local, 0, NET_CONFIGURED - 1);
+}
+
+/* Probing takes at most 7 s: nothing else wakes the drive so often. */
+static void test_a_fallback_address_is_not_slept_over(void **state)
+{
+    (void)state;
+    wait_for_fallback();
+    native_world_pass(&bed.world, UINT64_C(8000000000));
+    assert_true(net_stack_is_usable(drive_stack(), (uint8_t)fallback()->local));
+}
+
+static void type(const char *line)
+{
+    machine_type(&bed.drive->machine, line);
+    native_world_pass(&bed.world, 1000000);
+}
+
+/* The configuration names an address that is in use already, and drops it. */
+static void test_the_configuration_removes_its_own_addresses_only(void **state)
+{
+    struct ip_addr ip;
+    char line[80];
+
+    (void)state;
+    wait_for_fallback();
+    native_world_pass(&bed.world, UINT64_C(20000000000));
+    ip = net_stack_address(drive_stack(), (uint8_t)fallback()->local)->ip;
+    snprintf(line, sizeof(line), "config set address.0.ip %s/16\r",
+             ip_text(&ip).text);
+    type(line);
+    type("config save\r");
+    assert_int_equal(bed.drive->saves, 1);
+    type("config set address.0.ip none\r");
+    type("config save\r");
+    assert_int_equal(bed.drive->saves, 2);
+    assert_true(net_stack_is_usable(drive_stack(), (uint8_t)fallback()->local));
+    type("shutdown\r"); /* it gives back what it has */
+    assert_int_equal(fallback()->local, -1);
+    assert_int_equal(net_stack_local(drive_stack(), 0, NET_VLAN_UNTAGGED, &ip),
+                     -1);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -231,6 +314,12 @@ int main(void)
         TEST(test_all_8_serve_at_once),
         TEST(test_a_ninth_address_is_refused),
         TEST(test_what_is_told_of_addresses_follows_them),
+        TEST(test_an_address_that_changes_its_vlan_ends_connections),
+        cmocka_unit_test_setup_teardown(
+            test_a_fallback_address_is_not_slept_over, setup_dhcp, teardown),
+        cmocka_unit_test_setup_teardown(
+            test_the_configuration_removes_its_own_addresses_only, setup_dhcp,
+            teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
