@@ -70,8 +70,7 @@ def stand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
                 DEFECT.format(number, of) for number, of in defects.items()
                 if of == chapter))
         monkeypatch.setattr(mutants, "DEFECTS", tmp_path)
-        monkeypatch.setattr(mutants, "HANG_LEAST_S", 3.0)
-        monkeypatch.setattr(mutants, "HANG_FACTOR", 0)
+        monkeypatch.setattr(mutants, "HANG_S", 3.0)
         monkeypatch.setattr(prepare, "native_program", lambda *_: program)
         return program
     return make
@@ -90,7 +89,7 @@ def test_each_end_of_a_run_has_its_word(stand, capsys: pytest.CaptureFixture):
     lines = lines_of(said)
     assert lines["1"].split() == ["1", "roce", "what", "1", "is", "roce.ack.psn"]
     assert "crash (signal SIGABRT after roce.first: x.c:3: Assertion" in lines["2"]
-    assert "hang (no end in 3 s, after cm.first)" in lines["3"]
+    assert "hang (no test ended in 3 s after cm.first)" in lines["3"]
     assert lines["4"].endswith("SURVIVED")
     # Status 0 without having come to the end is not a run that passed.
     assert "crash (status 0 after cm.first" in lines["5"]
