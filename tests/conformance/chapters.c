@@ -22,6 +22,7 @@
     X(nvmf_property) \
     X(nvmf_data) \
     X(nvmf_life) \
+    X(nvmf_more) \
     X(nvme_io) \
     X(nvme_command) \
     X(nvme_feature) \

@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a fabrics target gets wrong at the edges: an identifier's last byte, a
+ * controller that was, another port's queue, a byte that was not sent, traffic
+ * that keeps an association, a discovery log that changes.
+ * Spec: NVMe over Fabrics 1.1 3.3, 4.5, 5.3, 7.1.2; NVM Express 1.4 5.21.1.15,
+ * 7.12.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/bytes.h"
+#include "nvmeof/wire/discovery.h"
+#include "nvmeof/wire/identify.h"
+#include "nvmf_lib.h"
+
+enum {
+    KATO_MS = 1000,
+    LBA = 64,
+    BLOCK = 512,
+    LOG_ROOM = 32768,
+    RECORDS_MAX = 31,
+    SETTLE_US = 100000,
+    EXTRA_ADDRESS = 222, /* last byte of the one that comes and goes */
+};
+
+/* ---- Connect. */
+
+/* That queue's Connect is refused, by the CM or by the controller. */
+static void expect_refused(struct rc *admin, const struct rc_config *config,
+                           const char *what)
+{
+    struct conf *conf = admin->conf;
+    struct rc *io = rc_new(conf, config);
+    uint8_t private_data[CM_REQ_PRIVATE_LEN];
+    struct nvmf_bent *bent;
+    struct nvme_cqe cqe;
+    struct cm_req req;
+
+    rc_make_req(io, &req, private_data);
+    rc_send_req(io, &req);
+    if (rc_take_cm_within(io, CM_REJ, NVMF_QUIET_US) != NULL) {
+        return;
+    }
+    rc_take_rep(io);
+    rc_send_rtu(io);
+    rc_close(io);
+    bent = nvmf_bent_new(conf, config);
+    conf_check(conf,
+               (nvmf_bent_run(bent, &cqe) & NVME_SC_MASK) != NVME_SC_SUCCESS,
+               "%s was accepted", what);
+    rc_close(bent->rc);
+}
+
+static void hostid_last_byte(struct conf *conf)
+{
+    struct rc *admin = rc_open_controller(conf, &(struct rc_config){0});
+    struct nvmf_bent *bent = nvmf_bent_io(admin, 1);
+
+    bent->data.hostid[NVME_HOSTID_LEN - 1] ^= 1;
+    nvmf_expect_invalid(bent, CONNECT_IATTR_DATA | CONNECT_DATA_HOSTID);
+    nvmf_expect_works(admin);
+    rc_close(admin);
+}
+
+/* The number of an association that is over names nobody, though another may
+ * have its place by now. */
+static void cntlid_gone(struct conf *conf)
+{
+    struct rc *first = rc_open_controller(conf, &(struct rc_config){0});
+    struct rc_config config = first->config;
+    struct rc *second;
+
+    rc_close(first);
+    conf_pass(conf, SETTLE_US);
+    second = rc_open_controller(conf, &(struct rc_config){0});
+    conf_check(conf, second->config.cntlid != config.cntlid,
+               "CNTLID %04xh is used again at once", config.cntlid);
+    config.qid = 1;
+    expect_refused(second, &config, "a queue of a controller that is gone");
+    nvmf_expect_works(second);
+    rc_close(second);
+}
+
+static void io_other_port(struct conf *conf)
+{
+    struct rc *admin = rc_open_controller(conf, &(struct rc_config){0});
+    struct rc_config config = admin->config;
+
+    config.qid = 1;
+    config.port = 1;
+    expect_refused(admin, &config, "a queue by another port");
+    nvmf_expect_works(admin);
+    rc_close(admin);
+}
+
+/* ---- Capsules. */
+
+static void capsule_byte_less(struct conf *conf)
+{
+    struct nvmf_pair pair = nvmf_open_pair(conf, &(struct rc_config){0});
+    struct nvme_sqe write = nvmf_io(conf, NVM_WRITE, LBA, 1);
+    struct sgl whole = {.kind = SGL_IN_CAPSULE, .len_bytes = BLOCK};
+    uint16_t status =
+        rc_command(pair.io, &write, &whole, pair.io->mem, BLOCK - 1, NULL);
+
+    conf_status(conf, "Write of 512 bytes from a capsule with 511", status,
+                NVME_SC_SGL_INVALID_LENGTH);
+    nvmf_close_pair(&pair);
+}
+
+/* ---- Keep-alive. */
+
+static uint16_t set_kato(struct rc *rc, uint32_t kato_ms)
+{
+    struct nvme_sqe set = {.opcode = ADMIN_SET_FEATURES,
+                           .cdw10 = FEATURE_KEEP_ALIVE_TIMER,
+                           .cdw11 = kato_ms};
+
+    return rc_command(rc, &set, NULL, NULL, 0, NULL);
+}
+
+static uint32_t kato_in_force(struct rc *rc)
+{
+    struct nvme_sqe get = {.opcode = ADMIN_GET_FEATURES,
+                           .cdw10 = FEATURE_KEEP_ALIVE_TIMER};
+    struct nvme_cqe cqe;
+
+    conf_status(rc->conf, "Get Features (KATO)",
+                rc_command(rc, &get, NULL, NULL, 0, &cqe), NVME_SC_SUCCESS);
+    return cqe.dw0;
+}
+
+/* Identify Controller into rc->mem. */
+static const uint8_t *identify(struct rc *rc)
+{
+    struct nvme_sqe sqe = {.opcode = ADMIN_IDENTIFY, .cdw10 = CNS_CONTROLLER};
+    struct sgl sgl = rc_keyed(rc, 0, NVME_IDENTIFY_LEN);
+
+    conf_status(rc->conf, "Identify", rc_command(rc, &sqe, &sgl, NULL, 0, NULL),
+                NVME_SC_SUCCESS);
+    return rc->mem;
+}
+
+static void read_block(struct rc *io)
+{
+    struct nvme_sqe read = nvmf_io(io->conf, NVM_READ, LBA, 1);
+    struct sgl sgl = rc_keyed(io, 0, BLOCK);
+
+    conf_status(io->conf, "Read", rc_command(io, &read, &sgl, NULL, 0, NULL),
+                NVME_SC_SUCCESS);
+}
+
+static void traffic_keeps(struct conf *conf)
+{
+    struct nvmf_pair pair = nvmf_open_pair(conf, &(struct rc_config){0});
+    uint32_t kato_ms;
+
+    if (!(get_le32(identify(pair.admin) + ID_CTRL_CTRATT) & CTRATT_TBKAS)) {
+        conf_not_applicable(conf, "Identify Controller CTRATT: no TBKAS");
+    }
+    conf_status(conf, "Set Features (KATO)", set_kato(pair.admin, KATO_MS),
+                NVME_SC_SUCCESS);
+    kato_ms = kato_in_force(pair.admin);
+    for (unsigned int i = 0; i < 6; i++) {
+        conf_pass(conf, kato_ms * 600ull);
+        read_block(pair.io);
+    }
+    nvmf_expect_works(pair.admin);
+    nvmf_close_pair(&pair);
+}
+
+static void kato_in_time(struct conf *conf)
+{
+    struct nvmf_pair pair = nvmf_open_pair(conf, &(struct rc_config){0});
+    uint32_t unit_ms = get_le16(identify(pair.admin) + ID_CTRL_KAS) * 100u;
+
+    if (unit_ms < 2) {
+        conf_not_applicable(conf, "Identify Controller KAS: %u ms", unit_ms);
+    }
+    conf_status(conf, "Set Features (KATO)", set_kato(pair.admin, unit_ms + 1),
+                NVME_SC_SUCCESS);
+    conf_check(conf, kato_in_force(pair.admin) > unit_ms,
+               "KATO %u ms became %u ms", unit_ms + 1,
+               kato_in_force(pair.admin));
+    conf_note(conf, "%u ms are not over in %u", unit_ms + 1, unit_ms + 1);
+    conf_pass(conf, (unit_ms + 1) * 1000ull - SETTLE_US / 4);
+    nvmf_expect_works(pair.admin);
+    nvmf_close_pair(&pair);
+}
+
+/* ---- The discovery log. */
+
+static struct rc *open_discovery(struct conf *conf)
+{
+    struct nvmf_bent *bent = nvmf_bent_new(conf, &(struct rc_config){0});
+    struct nvme_cqe cqe;
+
+    memset(bent->data.subnqn, 0, sizeof(bent->data.subnqn));
+    strcpy(bent->data.subnqn, NVME_DISCOVERY_NQN);
+    conf_status(conf, "Connect to the discovery subsystem",
+                nvmf_bent_run(bent, &cqe), NVME_SC_SUCCESS);
+    conf_status(conf, "Property Set CC",
+                nvmf_set(bent->rc, PROPERTY_CC, 4, NVMF_CC_ENABLE),
+                NVME_SC_SUCCESS);
+    nvmf_wait_csts(bent->rc, CSTS_RDY, CSTS_RDY);
+    return bent->rc;
+}
+
+/* Header and all records, in rc->mem. @return number of records */
+static uint64_t read_log(struct rc *rc)
+{
+    uint32_t len =
+        (uint32_t)(DISCOVERY_HEADER_LEN + RECORDS_MAX * DISCOVERY_ENTRY_LEN);
+    struct nvme_sqe get = {
+        .opcode = ADMIN_GET_LOG_PAGE,
+        .cdw10 = LOG_DISCOVERY | (len / 4 - 1) << 16,
+    };
+    struct sgl sgl = rc_keyed(rc, 0, len);
+    uint64_t records;
+
+    conf_status(rc->conf, "Get Log Page (discovery)",
+                rc_command(rc, &get, &sgl, NULL, 0, NULL), NVME_SC_SUCCESS);
+    records = get_le64(rc->mem + DISCOVERY_NUMREC);
+    conf_check(rc->conf, records <= RECORDS_MAX, "NUMREC %llu",
+               (unsigned long long)records);
+    return records;
+}
+
+static const uint8_t *record(const struct rc *rc, uint64_t i)
+{
+    return rc->mem + DISCOVERY_HEADER_LEN + i * DISCOVERY_ENTRY_LEN;
+}
+
+/* NUMREC is the truth: each record it counts is one. */
+static void log_count(struct conf *conf)
+{
+    struct rc *rc = open_discovery(conf);
+    uint64_t records = read_log(rc);
+
+    for (uint64_t i = 0; i < records; i++) {
+        conf_check(conf,
+                   record(rc, i)[DISCOVERY_TRTYPE] != 0 &&
+                       record(rc, i)[DISCOVERY_TRADDR] != '\0',
+                   "record %llu of %llu is empty", (unsigned long long)i,
+                   (unsigned long long)records);
+    }
+    rc_close(rc);
+}
+
+/* The address family is the address's. */
+static void log_families(struct conf *conf)
+{
+    struct rc *rc = open_discovery(conf);
+    uint64_t records = read_log(rc);
+
+    for (uint64_t i = 0; i < records; i++) {
+        const uint8_t *r = record(rc, i);
+        bool is_v6 = memchr(r + DISCOVERY_TRADDR, ':', 40) != NULL;
+
+        conf_equal(conf, "ADRFAM of a record", r[DISCOVERY_ADRFAM],
+                   is_v6 ? 2 : 1);
+    }
+    rc_close(rc);
+}
+
+/* @return PORTID of the record with the IPv4 address; fails without one */
+static uint16_t portid_of(struct rc *rc, const struct ip_addr *ip)
+{
+    uint64_t records = read_log(rc);
+    char text[40];
+
+    snprintf(text, sizeof(text), "%u.%u.%u.%u", ip->bytes[12], ip->bytes[13],
+             ip->bytes[14], ip->bytes[15]);
+    for (uint64_t i = 0; i < records; i++) {
+        const uint8_t *r = record(rc, i);
+
+        if (memcmp(r + DISCOVERY_TRADDR, text, strlen(text) + 1) == 0 ||
+            memcmp(r + DISCOVERY_TRADDR, text, strlen(text)) == 0) {
+            return get_le16(r + DISCOVERY_PORTID);
+        }
+    }
+    conf_fail(rc->conf, "the log has no record with %s", text);
+}
+
+static void log_portids(struct conf *conf)
+{
+    struct rc *rc = open_discovery(conf);
+    uint16_t portid[CONF_PORTS];
+
+    for (unsigned int port = 0; port < CONF_PORTS; port++) {
+        const struct ip_addr *ip = conf_target_ip(conf, port, false);
+
+        if (ip_addr_is_unspecified(ip)) {
+            conf_not_applicable(conf, "port %u has no IPv4 address", port);
+        }
+        portid[port] = portid_of(rc, ip);
+    }
+    conf_check(conf, portid[0] != portid[1], "both ports have PORTID %u",
+               portid[0]);
+    rc_close(rc);
+}
+
+static void set_extra(struct conf *conf, const struct ip_addr *ip)
+{
+    char line[80];
+
+    conf_console(conf, "config discard");
+    if (ip == NULL) {
+        snprintf(line, sizeof(line), "config set address.3.ip none");
+    } else {
+        snprintf(line, sizeof(line), "config set address.3.ip %u.%u.%u.%u/24",
+                 ip->bytes[12], ip->bytes[13], ip->bytes[14], ip->bytes[15]);
+    }
+    conf_console(conf, line);
+    conf_console(conf, "config save");
+    conf_pass(conf, SETTLE_US);
+}
+
+/* An address comes and goes: another generation each time, and the record with
+ * it. */
+static void log_generations(struct conf *conf)
+{
+    struct rc *rc = open_discovery(conf);
+    uint64_t records = read_log(rc);
+    uint64_t first = get_le64(rc->mem + DISCOVERY_GENCTR), second;
+    struct ip_addr ip = *conf_target_ip(conf, 0, false);
+    uint64_t with;
+
+    ip.bytes[15] = EXTRA_ADDRESS;
+    set_extra(conf, &ip);
+    with = read_log(rc);
+    second = get_le64(rc->mem + DISCOVERY_GENCTR);
+    if (with > records) {
+        portid_of(rc, &ip);
+    }
+    set_extra(conf, NULL);
+    conf_check(conf, with > records, "%llu records, with an address more %llu",
+               (unsigned long long)records, (unsigned long long)with);
+    conf_check(conf, second != first, "GENCTR stayed %llu",
+               (unsigned long long)first);
+    conf_equal(conf, "NUMREC without it", read_log(rc), records);
+    conf_check(conf, get_le64(rc->mem + DISCOVERY_GENCTR) != second,
+               "GENCTR stayed %llu", (unsigned long long)second);
+    rc_close(rc);
+}
+
+/* ---- The end. */
+
+/* An association that ends leaves its number and its queues to others, with
+ * event requests in flight and I/O queues open. */
+static void end_of_many(struct conf *conf)
+{
+    for (unsigned int i = 0; i < 20; i++) {
+        struct nvmf_pair pair = nvmf_open_pair(conf, &(struct rc_config){0});
+        struct nvme_sqe aer = {.opcode = ADMIN_ASYNC_EVENT_REQUEST};
+
+        rc_send_capsule(pair.admin, &aer, NULL, NULL, 0);
+        read_block(pair.io);
+        rc_close(pair.admin);
+        conf_pass(conf, NVMF_QUIET_US);
+    }
+    conf_expect_alive(conf);
+}
+
+static const struct conf_test tests[] = {
+    CONF_TEST("connect.io-hostid-end", "NVMe-oF 1.1 3.3",
+              "I/O queue: HOSTID differs in its last byte", hostid_last_byte),
+    CONF_TEST("connect.io-gone", "NVMe-oF 1.1 3.3, 4.2",
+              "I/O queue of a controller that is gone", cntlid_gone),
+    CONF_TEST("connect.io-port", "NVMe-oF 1.1 4.5",
+              "I/O queue by another port than the admin queue", io_other_port,
+              .needs = CONF_NEEDS_TWO_PORTS),
+    CONF_TEST("capsule.byte-less", "NVMe-oF 1.1 2.3.1",
+              "one byte more than was sent: Length Invalid", capsule_byte_less,
+              .is_malformed = true),
+    CONF_TEST("kato.traffic", "NVMe 1.4 7.12.2",
+              "with TBKAS, I/O commands keep the association", traffic_keeps),
+    CONF_TEST("kato.granularity", "NVMe 1.4 5.21.1.15",
+              "KATO is rounded up to KAS, never down", kato_in_time),
+    CONF_TEST("discovery.count", "NVMe-oF 1.1 5.3",
+              "NUMREC counts records that are there", log_count),
+    CONF_TEST("discovery.families", "NVMe-oF 1.1 5.3, 7.3.6",
+              "ADRFAM is the address's", log_families),
+    CONF_TEST("discovery.portid", "NVMe-oF 1.1 5.3", "PORTID tells ports apart",
+              log_portids, .needs = CONF_NEEDS_TWO_PORTS),
+    CONF_TEST("discovery.generation", "NVMe-oF 1.1 5.3",
+              "an address comes and goes: GENCTR changes", log_generations,
+              .needs = CONF_NEEDS_CONTROL),
+    CONF_TEST("end.many", "NVMe-oF 1.1 4.5",
+              "twenty associations with I/O queues and event requests",
+              end_of_many),
+};
+
+CONF_TESTS(conf_tests_nvmf_more, "nvmf", tests);
