@@ -125,15 +125,18 @@ void drive_lag_link(struct drive_lag *lag, uint8_t port, bool is_up,
 /*
  * "I am here now": a gratuitous ARP, an unsolicited neighbour advertisement.
  * What a bond that has changed its link says first, and maybe all that it says
- * while it waits for us.
+ * while it waits for us.  Our own come back where both ports are on one switch.
  */
-static bool is_announcement(const uint8_t *frame, size_t len)
+static bool is_announcement(const struct drive_lag *lag, const uint8_t *frame,
+                            size_t len)
 {
+    const struct mac_addr *own = &lag->stack->config.ports[AGGREGATE].mac;
     const uint8_t *l3, *icmp;
     struct arp arp;
     struct eth eth;
 
-    if (!eth_parse(&eth, frame, len) || !mac_addr_is_multicast(&eth.dst)) {
+    if (!eth_parse(&eth, frame, len) || !mac_addr_is_multicast(&eth.dst) ||
+        mac_addr_equal(&eth.src, own)) {
         return false;
     }
     l3 = frame + eth_header_len(&eth);
@@ -179,7 +182,7 @@ static void hear(struct drive_lag *lag, uint8_t port, const uint8_t *frame,
     if (!(frame[ETH_DST] & 1)) {
         lag_heard(&lag->lag, port);
         lag->active = lag_active(&lag->lag); /* the answer goes there */
-    } else if (is_announcement(frame, len)) {
+    } else if (is_announcement(lag, frame, len)) {
         hear_announcement(lag, port, now_us);
     }
 }

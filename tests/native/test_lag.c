@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#include "net/wire/arp.h"
+
 enum {
     QUEUES = 4,
     WRITES = 8,
@@ -336,6 +338,37 @@ static void test_aggregate_without_ports_comes_back(void **state)
     bed_expect_idle(&bed);
 }
 
+/* Both ports are on one switch, and what we say by one comes in by the other:
+ * nobody has moved. */
+static void test_standby_does_not_follow_itself(void **state)
+{
+    const struct net_stack *stack = &bed.drive->drive.net.stack;
+    const struct mac_addr *mac = &stack->config.ports[0].mac;
+    const struct eth eth = {
+        .dst = {{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}},
+        .src = *mac,
+        .type = ETHERTYPE_ARP,
+    };
+    const struct arp arp = {
+        .operation = ARP_REQUEST,
+        .sender_mac = *mac,
+        .sender_ip = net_stack_address(stack, 0)->ip,
+        .target_ip = net_stack_address(stack, 0)->ip,
+    };
+    uint8_t data[60] = {0};
+    const struct frame_rx frame = {.data = data, .len_bytes = sizeof(data)};
+
+    (void)state;
+    eth_emit(&eth, data);
+    arp_emit(&arp, data + ETH_LEN);
+    assert_int_equal(lag_of_drive()->active, 0);
+    native_world_pass(&bed.world, SECOND_NS);
+    hw_port_rx(&bed.drive->machine.ports[1], &frame, 1);
+    native_world_pass(&bed.world, SECOND_NS);
+    assert_int_equal(lag_of_drive()->active, 0);
+    assert_false(console_says("lag: port 1 is active"));
+}
+
 int main(void)
 {
 #define STANDBY(name)                                                          \
@@ -347,6 +380,7 @@ int main(void)
         STANDBY(test_all_addresses_are_the_aggregates),
         STANDBY(test_aggregate_without_ports_comes_back),
         STANDBY(test_console_shows_the_standby_port),
+        STANDBY(test_standby_does_not_follow_itself),
         LACP(test_console_shows_members_and_partner),
         LACP(test_lacp_survives_pulled_cables),
         LACP(test_lacp_survives_a_host_that_has_lost_a_port),
