@@ -20,6 +20,8 @@ enum {
     EXIT_FAILED = 1,
     EXIT_USAGE = 2,
     PREPARE_TRIES = 5,
+    /* Of RFC 4862, DAD with its random delay; of RFC 5227, announcements. */
+    CLAIM_US = 4000000,
 };
 
 struct options {
@@ -381,15 +383,20 @@ static const struct conf_test preparation = {
     .run = prepare,
 };
 
+/* A drive that was started for this run claims its addresses meanwhile: who
+ * says that he has them is right, or wrong, only behind that. */
 static void identify(struct conf *conf)
 {
     target_about_read(conf, &conf->about);
+    if (conf->dut->has_control && !conf->dut->is_virtual) {
+        conf_pass(conf, CLAIM_US);
+    }
 }
 
 static const struct conf_test introduction = {
     .id = "identify",
     .clause = "",
-    .purpose = "ask the target what it is, for the report",
+    .purpose = "ask the target what it is; let it come to rest",
     .run = identify,
 };
 
