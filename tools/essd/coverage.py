@@ -3,8 +3,8 @@
 
 The native programs are built once more with gcc's --coverage, without
 sanitizers; everything that ctest knows runs: unit and native tests, the kept
-corpora, the conformance suite against the drive in one process.  gcov's JSON is
-added up.
+corpora; and the conformance suite against the drive in one process.  gcov's JSON
+is added up.
 
 A branch of an ASSERT does not count: nothing of a peer's leads there.
 """
@@ -23,6 +23,7 @@ from pathlib import Path
 from . import paths, show
 
 BUILD = paths.TOP / "build" / "coverage"
+SUITE = "tests/conformance/essd_conform"
 DIRECTORIES = ("net/", "nvmeof/", "firmware/app/")
 FLAGS = "-Og --coverage -fprofile-abs-path"
 Command = Callable[..., None]
@@ -231,5 +232,6 @@ def measure(command: Command) -> None:
     try:
         command("ctest", "--test-dir", BUILD, "-j", str(os.cpu_count() or 1), "-LE",
                 "long", "--output-on-failure", quiet=True)
+        command(BUILD / SUITE, "--native", quiet=True)
     finally:
         report()            # of what has run, if a test fails
