@@ -244,6 +244,16 @@ void net_stack_address_remove(struct net_stack *stack, uint8_t local)
     address->config = (struct net_address_config){.port = address->config.port};
 }
 
+void net_stack_address_set_prefix(struct net_stack *stack, uint8_t local,
+                                  uint8_t prefix_bits)
+{
+    struct net_address *address = &stack->addresses[local];
+
+    ASSERT(local < NET_CONFIGURED && address->state != ADDRESS_UNUSED);
+    ASSERT(prefix_bits <= (ip_addr_is_v4(&address->config.ip) ? 32 : 128));
+    address->config.prefix_bits = prefix_bits;
+}
+
 /* One probe: RFC 5227 section 2.1.1, or RFC 4862 section 5.4.2. */
 static void ask(struct net_stack *stack, uint8_t local, uint8_t *frame,
                 uint64_t now_us)

@@ -286,6 +286,9 @@ static void acked(struct dhcp_client *client, uint8_t index,
     port->server_mac = *udp->src_mac;
     if (port->local < 0) {
         port->local = net_stack_address_add(stack, &address, udp->now_us);
+    } else {
+        net_stack_address_set_prefix(stack, (uint8_t)port->local,
+                                     dhcp->prefix_bits);
     }
     if (port->local < 0) { /* the stack has counted it */
         restart(client, index, NO_ADDRESS_US, udp->now_us);

@@ -305,6 +305,10 @@ MUST_USE int net_stack_address_add(struct net_stack *stack,
 /** Forget own address `local` (0..NET_CONFIGURED - 1) at once. */
 void net_stack_address_remove(struct net_stack *stack, uint8_t local);
 
+/** How much of own address `local` is its link's, from now on. */
+void net_stack_address_set_prefix(struct net_stack *stack, uint8_t local,
+                                  uint8_t prefix_bits);
+
 /**
  * What is known of a port's IPv4 link besides addresses, from now on.
  *

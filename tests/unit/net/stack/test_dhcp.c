@@ -598,6 +598,24 @@ static void test_a_lease_is_renewed_with_its_server(void **state)
     bed_free(bed);
 }
 
+/* RFC 2131 section 4.4.5: the parameters are those of the last ACK. */
+static void test_a_renewal_may_change_the_mask(void **state)
+{
+    struct bed *bed = bed_in(DHCP_REBINDING, false);
+    struct dhcp dhcp = reply(bed, DHCP_ACK);
+    uint8_t local = (uint8_t)bed->port->local;
+
+    (void)state;
+    assert_int_equal(net_stack_address(&bed->w->stack, local)->prefix_bits, 24);
+    dhcp.prefix_bits = 16;
+    deliver(bed, &dhcp);
+    assert_int_equal(bed->port->state, DHCP_BOUND);
+    assert_int_equal(bed->port->local, local);
+    assert_int_equal(bed->lease.prefix_bits, 16);
+    assert_int_equal(net_stack_address(&bed->w->stack, local)->prefix_bits, 16);
+    bed_free(bed);
+}
+
 static void test_without_its_server_anybody_may_renew(void **state)
 {
     struct bed *bed = bed_in(DHCP_REBINDING, false);
@@ -951,6 +969,7 @@ int main(void)
         cmocka_unit_test(test_an_address_that_somebody_has_is_declined),
         cmocka_unit_test(test_a_ninth_address_is_refused_and_asked_for_later),
         cmocka_unit_test(test_a_lease_is_renewed_with_its_server),
+        cmocka_unit_test(test_a_renewal_may_change_the_mask),
         cmocka_unit_test(test_without_its_server_anybody_may_renew),
         cmocka_unit_test(test_a_lease_ends),
         cmocka_unit_test(test_a_lease_ends_while_the_link_is_down),
