@@ -32,7 +32,11 @@
     X(limits_peer) \
     X(nvme_identify) \
     X(nvme_log) \
-    X(nvme_aer)
+    X(nvme_aer) \
+    X(nvme_namespace) \
+    X(nvme_page) \
+    X(nvme_sgl) \
+    X(nvme_more)
 /* clang-format on */
 
 #define DECLARE(name) extern const struct conf_tests conf_tests_##name;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What all commands have: opcode, flags, identifier, namespace, descriptor.
- * Spec: NVM Express 1.4 4.2, 4.4, 6.1, 6.2; NVMe over Fabrics 1.1 chapter 2.
+ * What all commands have: opcode, flags, identifier, namespace.
+ * Spec: NVM Express 1.4 4.2, 6.1, 6.2; NVMe over Fabrics 1.1 chapter 2.
  */
 #include <string.h>
 
@@ -10,45 +10,8 @@
 enum {
     FLAGS_PSDT_SGL = 0x40,
     AT = 16,
-    UNIT = 16, /* of IOCCSZ */
-    CAPSULE_MAX = NVME_SQE_LEN + 8192,
     PATTERN = 0x6c,
 };
-
-/* A whole capsule by hand; the descriptor is of `len` bytes of rc->mem. */
-static uint8_t *capsule_of(struct rc *rc, const struct nvme_sqe *sqe,
-                           uint32_t len)
-{
-    uint8_t *capsule = conf_alloc(rc->conf, CAPSULE_MAX);
-    struct nvme_sqe entry = *sqe;
-    struct sgl sgl = rc_keyed(rc, 0, len);
-
-    entry.psdt = SQE_PSDT_SGL;
-    nvme_sqe_emit(capsule, &entry);
-    sgl_emit(capsule + SQE_SGL1, &sgl);
-    return capsule;
-}
-
-static uint32_t data_len(const struct nvme *nvme, uint8_t opcode)
-{
-    switch (opcode) {
-    case NVM_READ:
-    case NVM_WRITE:
-        return nvme->block_bytes;
-    case NVM_DATASET_MANAGEMENT:
-        return 16;
-    default:
-        return 0;
-    }
-}
-
-/* A Read or the like of one block, right in every field. */
-static struct nvme_sqe right(const struct nvme *nvme, uint8_t opcode)
-{
-    return opcode == NVM_DATASET_MANAGEMENT
-               ? (struct nvme_sqe){.opcode = opcode, .nsid = nvme->nsid}
-               : nvme_rw_sqe(nvme, opcode, AT, 1);
-}
 
 /* ---- NSID. */
 
@@ -57,7 +20,7 @@ enum which { NSID_ZERO, NSID_ABOVE, NSID_LARGEST, NSID_INACTIVE, NSID_ALL };
 static void nsid(struct conf *conf, uint8_t opcode, enum which which)
 {
     struct nvme *nvme = nvme_open(conf);
-    struct nvme_sqe sqe = right(nvme, opcode);
+    struct nvme_sqe sqe = nvme_right(nvme, opcode);
     uint32_t inactive = nvme_inactive_nsid(nvme);
     const uint32_t nsids[] = {0, nvme->num_ns + 1, NVME_NSID_ALL - 1, inactive,
                               NVME_NSID_ALL};
@@ -69,7 +32,7 @@ static void nsid(struct conf *conf, uint8_t opcode, enum which which)
     nvme_write(nvme, AT, 1, 4);
     memset(nvme->io->mem, 0, nvme->block_bytes);
     sqe.nsid = nsids[which];
-    status = nvme_run(nvme, nvme->io, &sqe, data_len(nvme, opcode), NULL);
+    status = nvme_run(nvme, nvme->io, &sqe, nvme_data_len(nvme, opcode), NULL);
     if (which == NSID_ALL) { /* 1.4 leaves open which of the two */
         conf_check(conf,
                    status == NVME_SC_INVALID_NS ||
@@ -115,15 +78,15 @@ static void flags(struct conf *conf, bool is_io, uint8_t opcode, uint8_t value,
     struct nvme *nvme = nvme_open(conf);
     struct rc *rc = is_io ? nvme->io : nvme->admin;
     struct nvme_sqe sqe =
-        is_io ? right(nvme, opcode)
+        is_io ? nvme_right(nvme, opcode)
               : (struct nvme_sqe){.opcode = opcode,
                                   .cdw10 = opcode == ADMIN_IDENTIFY
                                                ? (uint32_t)CNS_CONTROLLER
                                                : 0};
     uint32_t len = opcode == ADMIN_IDENTIFY && !is_io
                        ? (uint32_t)NVME_IDENTIFY_LEN
-                       : data_len(nvme, opcode);
-    uint8_t *capsule = capsule_of(rc, &sqe, is_io || len != 0 ? len : 0);
+                       : nvme_data_len(nvme, opcode);
+    uint8_t *capsule = nvme_capsule_of(rc, &sqe, is_io || len != 0 ? len : 0);
 
     nvme_write(nvme, AT, 1, 4);
     memset(rc->mem, PATTERN, len);
@@ -197,7 +160,7 @@ static void reserved_flags_admin(struct conf *conf)
 static void metadata_pointer(struct conf *conf)
 {
     struct nvme *nvme = nvme_open(conf);
-    struct nvme_sqe sqe = right(nvme, NVM_READ);
+    struct nvme_sqe sqe = nvme_right(nvme, NVM_READ);
 
     nvme_write(nvme, AT, 1, 4);
     sqe.mptr = UINT64_MAX - 7;
@@ -208,185 +171,6 @@ static void metadata_pointer(struct conf *conf)
     nvme_close(nvme);
 }
 
-/* ---- Descriptors. */
-
-static void descriptor(struct conf *conf, uint8_t type)
-{
-    struct nvme *nvme = nvme_open(conf);
-    struct nvme_sqe sqe = right(nvme, NVM_READ);
-    uint8_t *capsule = capsule_of(nvme->io, &sqe, nvme->block_bytes);
-
-    memset(nvme->io->mem, PATTERN, nvme->block_bytes);
-    capsule[SQE_SGL1 + SGL_TYPE] = type;
-    conf_status(conf, "a descriptor that is not for this",
-                nvme_run_capsule(nvme, nvme->io, capsule, NVME_SQE_LEN, NULL),
-                NVME_SC_SGL_INVALID_TYPE);
-    conf_equal(conf, "a byte that must stay", nvme->io->mem[0], PATTERN);
-    nvme_expect_works(nvme);
-    nvme_close(nvme);
-}
-
-#define DESCRIPTORS(X)                                                         \
-    X(0x10, "sgl.bit-bucket", "a bit bucket")                                  \
-    X(0x20, "sgl.segment", "a segment")                                        \
-    X(0x30, "sgl.last-segment", "a last segment")                              \
-    X(0x50, "sgl.transport", "a transport data block")                         \
-    X(0x60, "sgl.type-6", "a reserved type")                                   \
-    X(0xf0, "sgl.vendor", "a vendor's type")
-#define DESCRIPTOR_FUNCTION(type, id, purpose)                                 \
-    static void descriptor_##type(struct conf *conf)                           \
-    {                                                                          \
-        descriptor(conf, type);                                                \
-    }
-DESCRIPTORS(DESCRIPTOR_FUNCTION)
-
-/* The key goes with the response, if it was asked for; never else. */
-static void invalidates(struct conf *conf, bool asked)
-{
-    struct nvme *nvme = nvme_open(conf);
-    struct nvme_sqe sqe = right(nvme, NVM_READ);
-    struct sgl sgl = rc_keyed(nvme->io, 0, nvme->block_bytes);
-    const struct rc_message *message;
-
-    sgl.kind = asked ? SGL_KEYED_INVALIDATE : SGL_KEYED;
-    rc_send_capsule(nvme->io, &sqe, &sgl, NULL, 0);
-    message = rc_take_message(nvme->io, "a response");
-    conf_equal(conf, "Send with Invalidate", message->has_invalidate, asked);
-    if (asked) {
-        conf_equal(conf, "the key", message->invalidate_rkey, sgl.key);
-    }
-    nvme_close(nvme);
-}
-
-static void invalidate_asked(struct conf *conf)
-{
-    invalidates(conf, true);
-}
-
-static void invalidate_not_asked(struct conf *conf)
-{
-    invalidates(conf, false);
-}
-
-/* ---- Data in the capsule. */
-
-struct in_capsule {
-    struct nvme *nvme;
-    uint32_t max_bytes; /* behind the SQE */
-    uint8_t *capsule;
-};
-
-static struct in_capsule in_capsule(struct conf *conf, uint8_t opcode)
-{
-    struct in_capsule in = {.nvme = nvme_open(conf)};
-    struct nvme_sqe sqe = right(in.nvme, opcode);
-
-    in.max_bytes =
-        get_le32(in.nvme->ctrl + ID_CTRL_IOCCSZ) * UNIT - NVME_SQE_LEN;
-    in.max_bytes = MIN(in.max_bytes, CAPSULE_MAX - NVME_SQE_LEN);
-    if (!(get_le32(in.nvme->ctrl + ID_CTRL_SGLS) & SGLS_IN_CAPSULE) ||
-        in.max_bytes < 2 * in.nvme->block_bytes) {
-        conf_not_applicable(conf, "SGLS bit 20 or IOCCSZ: %u bytes",
-                            in.max_bytes);
-    }
-    in.capsule = capsule_of(in.nvme->io, &sqe, 0);
-    return in;
-}
-
-static uint16_t in_run(struct in_capsule *in, uint64_t offset, uint32_t len,
-                       uint32_t sent)
-{
-    struct sgl sgl = {SGL_IN_CAPSULE, offset, len, 0};
-
-    sgl_emit(in->capsule + SQE_SGL1, &sgl);
-    return nvme_run_capsule(in->nvme, in->nvme->io, in->capsule,
-                            NVME_SQE_LEN + sent, NULL);
-}
-
-static void in_write(struct conf *conf, uint32_t blocks, uint32_t offset)
-{
-    struct in_capsule in = in_capsule(conf, NVM_WRITE);
-    uint32_t unit = in.nvme->block_bytes;
-    uint32_t most = (in.max_bytes - offset) / unit;
-    uint32_t count = MIN(blocks, most);
-
-    put_le16(in.capsule + SQE_CDW12, (uint16_t)(count - 1));
-    conf_fill(in.capsule + NVME_SQE_LEN + offset, AT * unit / CONF_BLOCK,
-              count * unit / CONF_BLOCK, 11);
-    conf_status(conf, "Write of what is in the capsule",
-                in_run(&in, offset, count * unit, offset + count * unit),
-                NVME_SC_SUCCESS);
-    nvme_verify(in.nvme, AT, count, 11);
-    nvme_close(in.nvme);
-}
-
-static void in_one(struct conf *conf)
-{
-    in_write(conf, 1, 0);
-}
-
-static void in_most(struct conf *conf)
-{
-    in_write(conf, UINT32_MAX, 0);
-}
-
-static void in_behind(struct conf *conf)
-{
-    in_write(conf, 1, CONF_BLOCK);
-}
-
-static void in_odd_offset(struct conf *conf)
-{
-    in_write(conf, 2, 4);
-}
-
-static void in_refused(struct conf *conf, uint64_t offset, uint32_t len,
-                       uint32_t sent, uint16_t expected)
-{
-    struct in_capsule in = in_capsule(conf, NVM_WRITE);
-
-    nvme_write(in.nvme, AT, 1, 12);
-    conf_status(conf, "Write of what is not in the capsule",
-                in_run(&in, offset, len, sent), expected);
-    nvme_verify(in.nvme, AT, 1, 12);
-    nvme_expect_works(in.nvme);
-    nvme_close(in.nvme);
-}
-
-static void in_less(struct conf *conf)
-{
-    in_refused(conf, 0, CONF_BLOCK, CONF_BLOCK - 4, NVME_SC_SGL_INVALID_LENGTH);
-}
-
-static void in_offset_beyond(struct conf *conf)
-{
-    in_refused(conf, 2 * CONF_BLOCK, CONF_BLOCK, CONF_BLOCK,
-               NVME_SC_SGL_INVALID_OFFSET);
-}
-
-static void in_offset_huge(struct conf *conf)
-{
-    in_refused(conf, UINT64_MAX - 3, CONF_BLOCK, CONF_BLOCK,
-               NVME_SC_SGL_INVALID_OFFSET);
-}
-
-static void in_longest(struct conf *conf)
-{
-    in_refused(conf, 0, UINT32_MAX, CONF_BLOCK, NVME_SC_SGL_INVALID_LENGTH);
-}
-
-static void in_read(struct conf *conf)
-{
-    struct in_capsule in = in_capsule(conf, NVM_READ);
-    uint16_t status =
-        in_run(&in, 0, in.nvme->block_bytes, in.nvme->block_bytes);
-
-    conf_check(conf, status != NVME_SC_SUCCESS,
-               "a Read into the capsule was accepted");
-    nvme_expect_works(in.nvme);
-    nvme_close(in.nvme);
-}
-
 /* ---- Opcodes. */
 
 /* ONCS says which of the optional commands there are; a command that is not
@@ -395,7 +179,7 @@ static void optional(struct conf *conf, uint8_t opcode, uint16_t oncs_bit,
                      uint32_t nsid)
 {
     struct nvme *nvme = nvme_open(conf);
-    struct nvme_sqe sqe = right(nvme, opcode);
+    struct nvme_sqe sqe = nvme_right(nvme, opcode);
     bool has = get_le16(nvme->ctrl + ID_CTRL_ONCS) & oncs_bit;
     uint16_t status;
 
@@ -485,15 +269,35 @@ static void nsid_before_lba(struct conf *conf)
     nvme_close(nvme);
 }
 
+/* What would be refused again says so: hosts would else try it again. */
+static void not_again(struct conf *conf)
+{
+    struct nvme *nvme = nvme_open(conf);
+    struct nvme_sqe sqe = {.opcode = 0x75, .nsid = nvme->nsid};
+    struct nvme_cqe cqe;
+
+    nvme_run(nvme, nvme->io, &sqe, 0, &cqe);
+    conf_check(conf, cqe.status & NVME_STATUS_DNR,
+               "Invalid Opcode without Do Not Retry");
+    sqe = nvme_rw_sqe(nvme, NVM_READ, nvme->size_blocks, 1);
+    nvme_run(nvme, nvme->io, &sqe, nvme->block_bytes, &cqe);
+    conf_check(conf, cqe.status & NVME_STATUS_DNR,
+               "LBA Out of Range without Do Not Retry");
+    sqe = nvme_right(nvme, NVM_READ);
+    nvme_run(nvme, nvme->io, &sqe, nvme->block_bytes, &cqe);
+    conf_equal(conf, "status field of a Read that works", cqe.status, 0);
+    nvme_close(nvme);
+}
+
 /* ---- Command identifiers. */
 
 static void cid_is(struct conf *conf, uint16_t cid)
 {
     struct nvme *nvme = nvme_open(conf);
-    struct nvme_sqe sqe = right(nvme, NVM_READ);
+    struct nvme_sqe sqe = nvme_right(nvme, NVM_READ);
 
     for (unsigned int i = 0; i < 2; i++) { /* free again when answered */
-        uint8_t *capsule = capsule_of(nvme->io, &sqe, nvme->block_bytes);
+        uint8_t *capsule = nvme_capsule_of(nvme->io, &sqe, nvme->block_bytes);
         struct nvme_cqe cqe;
 
         put_le16(capsule + SQE_CID, cid);
@@ -523,7 +327,7 @@ static void cid_none(struct conf *conf)
 static void cids_at_once(struct conf *conf)
 {
     struct nvme *nvme = nvme_open(conf);
-    struct nvme_sqe sqe = right(nvme, NVM_READ);
+    struct nvme_sqe sqe = nvme_right(nvme, NVM_READ);
     struct sgl sgl = rc_keyed(nvme->io, 0, nvme->block_bytes);
     enum { COUNT = 24, FIRST = 0x4000, STEP = 0x101 };
     bool seen[COUNT] = {false};
@@ -555,9 +359,6 @@ static void cids_at_once(struct conf *conf)
 #define FLAGS_TEST(name, id, purpose, is_io, opcode, value)                    \
     TEST(id, "4.2, 6.2; NVMe-oF 1.1 2.1", purpose ": Invalid Field", name,     \
          .is_malformed = true),
-#define DESCRIPTOR_TEST(type, id, purpose)                                     \
-    TEST(id, "4.4; NVMe-oF 1.1 2.3", purpose ": Descriptor Type Invalid",      \
-         descriptor_##type, .is_malformed = true),
 #define OPTIONAL_TEST(name, opcode, bit, id)                                   \
     TEST("opcode." id, "5.15.2.2, 6", "there or Invalid Opcode: as ONCS says", \
          optional_##name),
@@ -573,35 +374,6 @@ static const struct conf_test tests[] = {
          reserved_flags_admin),
     TEST("flags.metadata-pointer", "4.2", "MPTR without metadata",
          metadata_pointer),
-    DESCRIPTORS(DESCRIPTOR_TEST) /* */
-    TEST("sgl.invalidate", "4.4; NVMe-oF 1.1 7.3.5",
-         "the response invalidates the key", invalidate_asked),
-    TEST("sgl.no-invalidate", "4.4; NVMe-oF 1.1 7.3.5",
-         "the response invalidates nothing that was not asked for",
-         invalidate_not_asked),
-    TEST("capsule.one", "4.4; NVMe-oF 1.1 2.3", "a block in the capsule",
-         in_one),
-    TEST("capsule.most", "4.4; NVMe-oF 1.1 2.3", "as much as IOCCSZ has",
-         in_most),
-    TEST("capsule.behind", "4.4; NVMe-oF 1.1 2.3", "data behind an offset",
-         in_behind),
-    TEST("capsule.odd-offset", "4.4; NVMe-oF 1.1 2.3", "an offset of 4",
-         in_odd_offset),
-    TEST("capsule.less", "4.4; NVMe-oF 1.1 2.3",
-         "less in the capsule than described: Length Invalid", in_less,
-         .is_malformed = true),
-    TEST("capsule.longest", "4.4; NVMe-oF 1.1 2.3",
-         "a length of all ones: Length Invalid", in_longest,
-         .is_malformed = true),
-    TEST("capsule.beyond", "4.4; NVMe-oF 1.1 2.3",
-         "an offset behind the capsule: Offset Invalid", in_offset_beyond,
-         .is_malformed = true),
-    TEST("capsule.wrap", "4.4; NVMe-oF 1.1 2.3",
-         "offset and length wrap: Offset Invalid", in_offset_huge,
-         .is_malformed = true),
-    TEST("capsule.read", "4.4; NVMe-oF 1.1 2.3",
-         "a Read cannot put data into a capsule", in_read,
-         .is_malformed = true),
     OPTIONAL(OPTIONAL_TEST) /* */
     TEST("opcode.io-reserved", "6", "reserved opcodes: Invalid Opcode",
          opcodes_io),
@@ -613,6 +385,8 @@ static const struct conf_test tests[] = {
          opcode_before_nsid),
     TEST("nsid.before-lba", "6.1", "the namespace is judged before its blocks",
          nsid_before_lba),
+    TEST("status.dnr", "4.6.1", "a lasting refusal has Do Not Retry",
+         not_again),
     TEST("cid.zero", "4.2", "CID 0 is one like others", cid_zero),
     TEST("cid.largest", "4.2", "CID FFFEh", cid_largest),
     TEST("cid.none", "4.2", "CID FFFFh should not, but may be used", cid_none),

@@ -6,6 +6,7 @@
 enum {
     MEMORY_BLOCKS_BYTES = RC_MEMORY - 65536, /* room for guards, too long */
     PAGE_SHIFT = 12,
+    RIGHT_LBA = 16,
     READY_TRIES = 200,
     READY_PAUSE_US = 10000,
 };
@@ -263,6 +264,43 @@ uint32_t nvme_error_log_len(const struct nvme *nvme)
     return (nvme->ctrl[ID_CTRL_ELPE] + 1u) * LOG_ERROR_ENTRY_LEN;
 }
 
+uint32_t nvme_page_len(const struct nvme *nvme, uint8_t lid)
+{
+    switch (lid) {
+    case LOG_ERROR:
+        return nvme_error_log_len(nvme);
+    case LOG_SMART:
+    case LOG_FIRMWARE_SLOT:
+        return 512;
+    default:
+        return 4096;
+    }
+}
+
+struct nvme *nvme_open_page(struct conf *conf, uint8_t lid)
+{
+    struct nvme *nvme = nvme_open_admin(conf);
+    uint8_t lpa = nvme->ctrl[ID_CTRL_LPA];
+
+    if (lid == LOG_COMMANDS_EFFECTS && !(lpa & LPA_COMMANDS_EFFECTS)) {
+        conf_not_applicable(conf, "LPA bit 1 is 0");
+    }
+    if (lid == LOG_CHANGED_NS_LIST &&
+        !(get_le32(nvme->ctrl + ID_CTRL_OAES) & OAES_NS_ATTRIBUTE)) {
+        conf_not_applicable(conf, "OAES bit 8 is 0");
+    }
+    return nvme;
+}
+
+uint8_t *nvme_whole_page(struct nvme *nvme, uint8_t lid)
+{
+    uint32_t len = nvme_page_len(nvme, lid);
+    uint8_t *copy = conf_alloc(nvme->conf, len);
+
+    memcpy(copy, nvme_log(nvme, lid, len), len);
+    return copy;
+}
+
 uint16_t nvme_get_feature(struct nvme *nvme, uint8_t fid, uint8_t select,
                           uint32_t dword11, uint32_t *value)
 {
@@ -301,6 +339,39 @@ uint16_t nvme_rw(struct nvme *nvme, uint8_t opcode, uint64_t lba,
 
     return nvme_run(nvme, nvme->io, &sqe,
                     has_data ? blocks * nvme->block_bytes : 0, NULL);
+}
+
+uint8_t *nvme_capsule_of(struct rc *rc, const struct nvme_sqe *sqe,
+                         uint32_t len)
+{
+    uint8_t *capsule = conf_alloc(rc->conf, NVME_CAPSULE_MAX);
+    struct nvme_sqe entry = *sqe;
+    struct sgl sgl = rc_keyed(rc, 0, len);
+
+    entry.psdt = SQE_PSDT_SGL;
+    nvme_sqe_emit(capsule, &entry);
+    sgl_emit(capsule + SQE_SGL1, &sgl);
+    return capsule;
+}
+
+uint32_t nvme_data_len(const struct nvme *nvme, uint8_t opcode)
+{
+    switch (opcode) {
+    case NVM_READ:
+    case NVM_WRITE:
+        return nvme->block_bytes;
+    case NVM_DATASET_MANAGEMENT:
+        return 16;
+    default:
+        return 0;
+    }
+}
+
+struct nvme_sqe nvme_right(const struct nvme *nvme, uint8_t opcode)
+{
+    return opcode == NVM_DATASET_MANAGEMENT
+               ? (struct nvme_sqe){.opcode = opcode, .nsid = nvme->nsid}
+               : nvme_rw_sqe(nvme, opcode, RIGHT_LBA, 1);
 }
 
 static uint32_t units(const struct nvme *nvme, uint32_t blocks)

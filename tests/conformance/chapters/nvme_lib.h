@@ -15,6 +15,7 @@ enum {
     NVME_GUARD = 256, /* bytes behind the data, watched */
     NVME_GUARD_BYTE = 0xa5,
     NVME_OTHERS = 16,
+    NVME_CAPSULE_MAX = NVME_SQE_LEN + 8192,
     NVME_IDENTIFY_CNTID_SHIFT = 16,
 
     FEATURE_SELECT_CURRENT = 0,
@@ -97,6 +98,12 @@ const uint8_t *nvme_log(struct nvme *nvme, uint8_t lid, uint32_t len_bytes);
 /** Bytes of the error log: Identify's ELPE. */
 uint32_t nvme_error_log_len(const struct nvme *nvme);
 
+uint32_t nvme_page_len(const struct nvme *nvme, uint8_t lid);
+/** nvme_open_admin(), where there is such a page. */
+struct nvme *nvme_open_page(struct conf *conf, uint8_t lid);
+/** A copy of a page, until the test's end. */
+uint8_t *nvme_whole_page(struct nvme *nvme, uint8_t lid);
+
 /** Get and Set Features. @return status; *value is dword 0 */
 uint16_t nvme_get_feature(struct nvme *nvme, uint8_t fid, uint8_t select,
                           uint32_t dword11, uint32_t *value);
@@ -108,6 +115,15 @@ uint16_t nvme_rw(struct nvme *nvme, uint8_t opcode, uint64_t lba,
 
 struct nvme_sqe nvme_rw_sqe(const struct nvme *nvme, uint8_t opcode,
                             uint64_t lba, uint32_t blocks);
+
+/** A Read or the like of block 16, right in every field; what it moves. */
+struct nvme_sqe nvme_right(const struct nvme *nvme, uint8_t opcode);
+uint32_t nvme_data_len(const struct nvme *nvme, uint8_t opcode);
+
+/** NVME_CAPSULE_MAX bytes for nvme_run_capsule(); the descriptor is of `len`
+ *  bytes of rc->mem. */
+uint8_t *nvme_capsule_of(struct rc *rc, const struct nvme_sqe *sqe,
+                         uint32_t len);
 
 /** Fill blocks with what their numbers and `version` say, write them. */
 void nvme_write(struct nvme *nvme, uint64_t lba, uint32_t blocks,
@@ -122,5 +138,17 @@ uint32_t nvme_inactive_nsid(struct nvme *nvme);
 
 /** The target's queues work. */
 void nvme_expect_works(struct nvme *nvme);
+
+/* A test of an admin queue: name_of() between opening and closing it. */
+#define WITH_NVME(name)                                                        \
+    static void name##_of(struct conf *conf, struct nvme *nvme);               \
+    static void name(struct conf *conf)                                        \
+    {                                                                          \
+        struct nvme *nvme = nvme_open_admin(conf);                             \
+                                                                               \
+        name##_of(conf, nvme);                                                 \
+        nvme_close(nvme);                                                      \
+    }                                                                          \
+    static void name##_of(struct conf *conf, struct nvme *nvme)
 
 #endif

@@ -1,0 +1,478 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What log pages say: errors, health, firmware slots, commands and effects.
+ * Spec: NVM Express 1.4 5.14.1.
+ */
+#include "nvme_lib.h"
+
+enum {
+    BEYOND_BLOCKS = 1,
+    ERRORS_MORE = 10,
+    MORE_BIT = 0x2000,
+    DATA_UNIT_BLOCKS = 1000, /* of 512 bytes */
+};
+
+/* ---- Error information. */
+
+struct entry {
+    uint64_t count, lba;
+    uint32_t nsid;
+    uint16_t sqid, cid, status, location;
+};
+
+static struct entry entry_at(const uint8_t *at)
+{
+    return (struct entry){
+        .count = get_le64(at + ERROR_COUNT),
+        .lba = get_le64(at + ERROR_LBA),
+        .nsid = get_le32(at + ERROR_NSID),
+        .sqid = get_le16(at + ERROR_SQID),
+        .cid = get_le16(at + ERROR_CID),
+        .status = get_le16(at + ERROR_STATUS),
+        .location = get_le16(at + ERROR_LOCATION),
+    };
+}
+
+/* The newest entry is of that command: after a command that said More. */
+static struct entry newest(struct nvme *nvme, const struct nvme_cqe *cqe,
+                           uint16_t sqid)
+{
+    struct conf *conf = nvme->conf;
+    struct entry entry;
+
+    if (!(cqe->status & MORE_BIT)) {
+        conf_not_applicable(conf, "the status has no More bit");
+    }
+    entry = entry_at(nvme_log(nvme, LOG_ERROR, LOG_ERROR_ENTRY_LEN));
+    conf_check(conf, entry.count != 0, "More is set, the error log is empty");
+    conf_equal(conf, "SQID", entry.sqid, sqid);
+    conf_equal(conf, "CID", entry.cid, cqe->cid);
+    conf_equal(conf, "status", entry.status >> 1 & NVME_SC_MASK,
+               cqe->status & NVME_SC_MASK);
+    return entry;
+}
+
+/* A byte of the command, or none. */
+static void check_location(struct nvme *nvme, const struct entry *entry,
+                           unsigned int first, unsigned int end)
+{
+    conf_check(nvme->conf,
+               entry->location == 0xffff ||
+                   ((entry->location & 0xff) >= first &&
+                    (entry->location & 0xff) < end),
+               "parameter error location %04xh", entry->location);
+}
+
+static void error_lba(struct conf *conf)
+{
+    struct nvme *nvme = nvme_open(conf);
+    uint64_t lba = nvme->size_blocks + 0x1234;
+    struct nvme_sqe sqe = nvme_rw_sqe(nvme, NVM_READ, lba, 1);
+    struct nvme_cqe cqe;
+    struct entry entry;
+
+    sqe.cid = 0x5a5a;
+    conf_status(conf, "Read behind the end",
+                nvme_run(nvme, nvme->io, &sqe, nvme->block_bytes, &cqe),
+                NVME_SC_LBA_RANGE);
+    entry = newest(nvme, &cqe, 1);
+    conf_equal(conf, "LBA", entry.lba, lba);
+    conf_equal(conf, "namespace", entry.nsid, nvme->nsid);
+    check_location(nvme, &entry, SQE_CDW10, SQE_CDW13);
+    nvme_close(nvme);
+}
+
+static void error_nsid(struct conf *conf)
+{
+    struct nvme *nvme = nvme_open(conf);
+    struct nvme_sqe sqe = nvme_rw_sqe(nvme, NVM_WRITE, 7, 1);
+    struct nvme_cqe cqe;
+    struct entry entry;
+
+    sqe.nsid = nvme->num_ns + 1;
+    conf_status(conf, "Write to a namespace that is not there",
+                nvme_run(nvme, nvme->io, &sqe, nvme->block_bytes, &cqe),
+                NVME_SC_INVALID_NS);
+    entry = newest(nvme, &cqe, 1);
+    conf_equal(conf, "namespace", entry.nsid, nvme->num_ns + 1);
+    check_location(nvme, &entry, SQE_NSID, SQE_CDW2);
+    nvme_close(nvme);
+}
+
+static void error_admin(struct conf *conf, struct nvme_sqe sqe, uint32_t len,
+                        uint16_t expected, unsigned int first, unsigned int end)
+{
+    struct nvme *nvme = nvme_open_admin(conf);
+    struct nvme_cqe cqe;
+    struct entry entry;
+
+    conf_status(conf, "the command",
+                nvme_run(nvme, nvme->admin, &sqe, len, &cqe), expected);
+    entry = newest(nvme, &cqe, 0);
+    check_location(nvme, &entry, first, end);
+    nvme_close(nvme);
+}
+
+static void error_opcode(struct conf *conf)
+{
+    error_admin(conf, (struct nvme_sqe){.opcode = 0x75}, 0,
+                NVME_SC_INVALID_OPCODE, SQE_OPCODE, SQE_OPCODE + 1);
+}
+
+static void error_cns(struct conf *conf)
+{
+    error_admin(conf,
+                (struct nvme_sqe){.opcode = ADMIN_IDENTIFY, .cdw10 = 0xff},
+                NVME_IDENTIFY_LEN, NVME_SC_INVALID_FIELD, SQE_CDW10, SQE_CDW11);
+}
+
+static void error_sgl(struct conf *conf)
+{
+    error_admin(
+        conf,
+        (struct nvme_sqe){.opcode = ADMIN_IDENTIFY, .cdw10 = CNS_CONTROLLER},
+        16, NVME_SC_SGL_INVALID_LENGTH, SQE_SGL1, SQE_CDW10);
+}
+
+static void refuse_some(struct nvme *nvme, unsigned int count)
+{
+    for (unsigned int i = 0; i < count; i++) {
+        struct nvme_sqe sqe = {.opcode = ADMIN_IDENTIFY, .cdw10 = 0xff};
+
+        conf_status(nvme->conf, "Identify with CNS FFh",
+                    nvme_run(nvme, nvme->admin, &sqe, NVME_IDENTIFY_LEN, NULL),
+                    NVME_SC_INVALID_FIELD);
+    }
+}
+
+/* Newest first, each count one less than the one before it; then zeroes. */
+static void check_counts(struct nvme *nvme, unsigned int at_least)
+{
+    uint32_t len = nvme_error_log_len(nvme);
+    const uint8_t *log = nvme_log(nvme, LOG_ERROR, len);
+    uint64_t before = 0;
+    unsigned int used = 0;
+
+    for (uint32_t at = 0; at < len; at += LOG_ERROR_ENTRY_LEN) {
+        uint64_t count = get_le64(log + at + ERROR_COUNT);
+
+        conf_check(nvme->conf, at == 0 || count == before - 1 || count == 0,
+                   "error count %llu behind %llu", (unsigned long long)count,
+                   (unsigned long long)before);
+        if (count == 0) {
+            break;
+        }
+        used++;
+        before = count;
+    }
+    conf_check(nvme->conf, used >= at_least, "%u entries; %u errors were made",
+               used, at_least);
+}
+
+static void error_order(struct conf *conf)
+{
+    struct nvme *nvme = nvme_open_admin(conf);
+    unsigned int room = nvme->ctrl[ID_CTRL_ELPE] + 1u;
+
+    refuse_some(nvme, 3);
+    check_counts(nvme, MIN(3, room));
+    nvme_close(nvme);
+}
+
+static void error_overflow(struct conf *conf)
+{
+    struct nvme *nvme = nvme_open_admin(conf);
+    unsigned int room = nvme->ctrl[ID_CTRL_ELPE] + 1u;
+
+    refuse_some(nvme, room + ERRORS_MORE);
+    check_counts(nvme, room);
+    nvme_close(nvme);
+}
+
+static uint64_t smart(struct nvme *nvme, unsigned int field)
+{
+    return get_le64(nvme_log(nvme, LOG_SMART, LOG_SMART_LEN) + field);
+}
+
+/* SMART counts what the error log has had. */
+static void error_smart(struct conf *conf)
+{
+    struct nvme *nvme = nvme_open_admin(conf);
+    uint64_t before = smart(nvme, SMART_ERROR_LOG_ENTRIES);
+
+    refuse_some(nvme, 2);
+    conf_equal(conf, "number of error log entries",
+               smart(nvme, SMART_ERROR_LOG_ENTRIES), before + 2);
+    conf_equal(conf, "the newest one's count",
+               entry_at(nvme_log(nvme, LOG_ERROR, LOG_ERROR_ENTRY_LEN)).count,
+               before + 2);
+    nvme_close(nvme);
+}
+
+/* A command that works leaves nothing there. */
+static void error_none(struct conf *conf)
+{
+    struct nvme *nvme = nvme_open(conf);
+    uint64_t before = smart(nvme, SMART_ERROR_LOG_ENTRIES);
+
+    nvme_expect_works(nvme);
+    nvme_expect_works(nvme);
+    conf_equal(conf, "number of error log entries",
+               smart(nvme, SMART_ERROR_LOG_ENTRIES), before);
+    nvme_close(nvme);
+}
+
+/* ---- SMART / health. */
+
+static void smart_sane(struct conf *conf)
+{
+    struct nvme *nvme = nvme_open_admin(conf);
+    const uint8_t *log = nvme_log(nvme, LOG_SMART, LOG_SMART_LEN);
+    uint32_t kelvin = get_le16(log + SMART_TEMPERATURE);
+
+    conf_check(conf, kelvin > 253 && kelvin < 373, "%u K", kelvin);
+    conf_check(conf, log[SMART_AVAILABLE_SPARE] <= 100, "spare: %u %%",
+               log[SMART_AVAILABLE_SPARE]);
+    conf_check(conf, log[SMART_SPARE_THRESHOLD] <= 100, "threshold: %u %%",
+               log[SMART_SPARE_THRESHOLD]);
+    conf_equal(conf, "critical warning, reserved bits",
+               log[SMART_CRITICAL_WARNING] & 0xc0, 0);
+    conf_equal(conf, "critical warning: spare below its threshold",
+               log[SMART_CRITICAL_WARNING] & SMART_WARN_SPARE,
+               log[SMART_AVAILABLE_SPARE] < log[SMART_SPARE_THRESHOLD]);
+    conf_equal(conf, "byte 511, reserved", log[511], 0);
+    nvme_close(nvme);
+}
+
+static void smart_commands(struct conf *conf)
+{
+    struct nvme *nvme = nvme_open(conf);
+    uint64_t reads = smart(nvme, SMART_HOST_READS);
+    uint64_t writes = smart(nvme, SMART_HOST_WRITES);
+
+    nvme_write(nvme, 0, 1, 1);
+    nvme_verify(nvme, 0, 1, 1);
+    nvme_verify(nvme, 0, 1, 1);
+    conf_equal(conf, "host read commands", smart(nvme, SMART_HOST_READS),
+               reads + 2);
+    conf_equal(conf, "host write commands", smart(nvme, SMART_HOST_WRITES),
+               writes + 1);
+    nvme_close(nvme);
+}
+
+/* In thousands of 512 bytes, rounded up. */
+static void smart_units(struct conf *conf)
+{
+    struct nvme *nvme = nvme_open(conf);
+    uint64_t before = smart(nvme, SMART_DATA_UNITS_WRITTEN);
+    uint32_t step = nvme->max_blocks;
+    uint32_t each = step * (nvme->block_bytes / CONF_BLOCK);
+    uint32_t wanted = 2 * DATA_UNIT_BLOCKS, written = 0;
+    uint64_t now;
+
+    while (written < wanted) {
+        nvme_write(nvme, 0, step, 1);
+        written += each;
+    }
+    now = smart(nvme, SMART_DATA_UNITS_WRITTEN);
+    conf_check(conf,
+               now - before >= written / DATA_UNIT_BLOCKS &&
+                   now - before <= written / DATA_UNIT_BLOCKS + 1,
+               "%u blocks of 512 bytes are %llu data units", written,
+               (unsigned long long)(now - before));
+    nvme_close(nvme);
+}
+
+/* Refused commands are not counted. */
+static void smart_refused(struct conf *conf)
+{
+    struct nvme *nvme = nvme_open(conf);
+    uint64_t units = smart(nvme, SMART_DATA_UNITS_READ);
+
+    conf_status(conf, "Read behind the end",
+                nvme_rw(nvme, NVM_READ, nvme->size_blocks, BEYOND_BLOCKS),
+                NVME_SC_LBA_RANGE);
+    conf_equal(conf, "data units read", smart(nvme, SMART_DATA_UNITS_READ),
+               units);
+    conf_equal(conf, "media errors", smart(nvme, SMART_MEDIA_ERRORS), 0);
+    nvme_close(nvme);
+}
+
+/* ---- Firmware slots. */
+
+static void slots(struct conf *conf)
+{
+    struct nvme *nvme = nvme_open_admin(conf);
+    unsigned int count = nvme->ctrl[ID_CTRL_FRMW] >> 1 & 7;
+    const uint8_t *log =
+        nvme_log(nvme, LOG_FIRMWARE_SLOT, LOG_FIRMWARE_SLOT_LEN);
+    unsigned int active = log[FIRMWARE_SLOT_AFI] & 7;
+    unsigned int next = log[FIRMWARE_SLOT_AFI] >> 4 & 7;
+
+    conf_check(conf, active >= 1 && active <= count,
+               "slot %u of %u is the active one", active, count);
+    conf_check(conf, next <= count, "slot %u of %u is next", next, count);
+    conf_equal(conf, "AFI, reserved bits", log[FIRMWARE_SLOT_AFI] & 0x88, 0);
+    conf_same(conf, "the active slot's revision is FR",
+              log + FIRMWARE_SLOT_FRS1 + 8 * (size_t)(active - 1),
+              nvme->ctrl + ID_CTRL_FR, 8);
+    for (unsigned int slot = count; slot < 7; slot++) {
+        conf_equal(conf, "the revision in a slot that is not there",
+                   get_le64(log + FIRMWARE_SLOT_FRS1 + 8 * (size_t)slot), 0);
+    }
+    nvme_close(nvme);
+}
+
+/* ---- Commands supported and effects. */
+
+static void effects_required(struct conf *conf)
+{
+    static const uint8_t admin[] = {
+        ADMIN_GET_LOG_PAGE, ADMIN_IDENTIFY,     ADMIN_ABORT,
+        ADMIN_SET_FEATURES, ADMIN_GET_FEATURES, ADMIN_ASYNC_EVENT_REQUEST,
+        ADMIN_KEEP_ALIVE};
+    static const uint8_t io[] = {NVM_FLUSH, NVM_WRITE, NVM_READ};
+    struct nvme *nvme = nvme_open_page(conf, LOG_COMMANDS_EFFECTS);
+    const uint8_t *log = nvme_log(nvme, LOG_COMMANDS_EFFECTS, 4096);
+
+    for (unsigned int i = 0; i < ARRAY_LEN(admin); i++) {
+        conf_check(conf, log[4 * admin[i]] & COMMANDS_EFFECTS_CSUPP,
+                   "admin command %02xh: CSUPP is 0", admin[i]);
+    }
+    for (unsigned int i = 0; i < ARRAY_LEN(io); i++) {
+        conf_check(
+            conf, log[COMMANDS_EFFECTS_IO + 4 * io[i]] & COMMANDS_EFFECTS_CSUPP,
+            "I/O command %02xh: CSUPP is 0", io[i]);
+    }
+    conf_check(conf,
+               log[COMMANDS_EFFECTS_IO + 4 * NVM_WRITE] & COMMANDS_EFFECTS_LBCC,
+               "Write changes data, and LBCC is 0");
+    nvme_close(nvme);
+}
+
+/* Every opcode is there if, and only if, the page says so.  With the wrong
+ * namespace, so that none of them does anything. */
+static void effects_io(struct conf *conf)
+{
+    struct nvme *nvme;
+    uint8_t *log;
+
+    nvme_close(nvme_open_page(conf, LOG_COMMANDS_EFFECTS));
+    nvme = nvme_open(conf);
+    log = nvme_whole_page(nvme, LOG_COMMANDS_EFFECTS);
+    for (unsigned int opcode = 0; opcode < 0x100; opcode++) {
+        struct nvme_sqe sqe = {.opcode = (uint8_t)opcode,
+                               .nsid = NVME_NSID_ALL - 1};
+        bool is_there = log[COMMANDS_EFFECTS_IO + (size_t)4 * opcode] &
+                        COMMANDS_EFFECTS_CSUPP;
+        uint16_t status;
+
+        if (opcode == NVME_FABRICS) {
+            continue;
+        }
+        status = nvme_run(nvme, nvme->io, &sqe, 0, NULL);
+        conf_check(conf, is_there == (status != NVME_SC_INVALID_OPCODE),
+                   "I/O command %02xh: CSUPP is %d, status %03xh", opcode,
+                   is_there, status);
+    }
+    nvme_close(nvme);
+}
+
+static void effects_admin(struct conf *conf)
+{
+    struct nvme *nvme = nvme_open_page(conf, LOG_COMMANDS_EFFECTS);
+    uint8_t *log = nvme_whole_page(nvme, LOG_COMMANDS_EFFECTS);
+
+    for (unsigned int opcode = 0; opcode < 0x100; opcode++) {
+        struct nvme_sqe sqe = {.opcode = (uint8_t)opcode};
+
+        if (log[4 * opcode] & COMMANDS_EFFECTS_CSUPP ||
+            opcode == NVME_FABRICS) {
+            continue; /* some of them would do something */
+        }
+        conf_status(conf, "an admin command that is not there",
+                    nvme_run(nvme, nvme->admin, &sqe, 0, NULL),
+                    NVME_SC_INVALID_OPCODE);
+    }
+    nvme_close(nvme);
+}
+
+/* The page and ONCS say the same. */
+static void effects_oncs(struct conf *conf)
+{
+    static const struct {
+        uint8_t opcode;
+        uint16_t bit;
+    } commands[] = {
+        {NVM_COMPARE, 0x01},
+        {NVM_WRITE_UNCORRECTABLE, 0x02},
+        {NVM_DATASET_MANAGEMENT, ONCS_DATASET_MANAGEMENT},
+        {NVM_WRITE_ZEROES, ONCS_WRITE_ZEROES},
+        {0x0d, 0x20},
+        {0x0e, 0x20},
+        {0x11, 0x20},
+        {0x15, 0x20},
+        {NVM_VERIFY, 0x80},
+    };
+    struct nvme *nvme = nvme_open_page(conf, LOG_COMMANDS_EFFECTS);
+    const uint8_t *io =
+        nvme_log(nvme, LOG_COMMANDS_EFFECTS, 4096) + COMMANDS_EFFECTS_IO;
+    uint16_t oncs = get_le16(nvme->ctrl + ID_CTRL_ONCS);
+
+    for (unsigned int i = 0; i < ARRAY_LEN(commands); i++) {
+        conf_check(conf,
+                   (io[4 * commands[i].opcode] & COMMANDS_EFFECTS_CSUPP) ==
+                       !!(oncs & commands[i].bit),
+                   "I/O command %02xh: CSUPP %d, ONCS %04x", commands[i].opcode,
+                   io[4 * commands[i].opcode] & 1, oncs);
+    }
+    nvme_close(nvme);
+}
+
+static void changed_none(struct conf *conf)
+{
+    struct nvme *nvme = nvme_open_page(conf, LOG_CHANGED_NS_LIST);
+
+    conf_same(conf, "a new controller's list",
+              nvme_whole_page(nvme, LOG_CHANGED_NS_LIST),
+              conf_alloc(conf, 4096), 4096);
+    nvme_close(nvme);
+}
+
+#define TEST(id, clause, purpose, fn)                                          \
+    CONF_TEST("log." id, "NVMe 1.4 " clause, purpose, fn)
+
+static const struct conf_test tests[] = {
+    TEST("error-lba", "5.14.1.1", "a refused Read: all fields", error_lba),
+    TEST("error-nsid", "5.14.1.1", "a wrong NSID, and where it is", error_nsid),
+    TEST("error-opcode", "5.14.1.1", "a wrong opcode, and where it is",
+         error_opcode),
+    TEST("error-cns", "5.14.1.1", "a wrong dword 10, and where it is",
+         error_cns),
+    TEST("error-data", "5.14.1.1", "a wrong descriptor, and where it is",
+         error_sgl),
+    TEST("error-order", "5.14.1.1", "newest first, counts descend",
+         error_order),
+    TEST("error-overflow", "5.14.1.1", "the oldest entries go", error_overflow),
+    TEST("error-smart", "5.14.1.1, 5.14.1.2", "SMART counts the same",
+         error_smart),
+    TEST("error-none", "5.14.1.1", "what works leaves no entry", error_none),
+    TEST("smart-sane", "5.14.1.2", "values that can be", smart_sane),
+    TEST("smart-commands", "5.14.1.2", "Reads and Writes are counted",
+         smart_commands),
+    TEST("smart-units", "5.14.1.2", "data units of 1000 times 512 bytes",
+         smart_units),
+    TEST("smart-refused", "5.14.1.2", "refused commands are not counted",
+         smart_refused),
+    TEST("firmware-slots", "5.14.1.3", "the active slot runs what FR says",
+         slots),
+    TEST("changed-none", "5.14.1.4", "nothing has changed", changed_none),
+    TEST("effects-required", "5.14.1.5", "what must be there is",
+         effects_required),
+    TEST("effects-io", "5.14.1.5", "I/O opcodes: as the page says", effects_io),
+    TEST("effects-admin", "5.14.1.5", "admin opcodes: as the page says",
+         effects_admin),
+    TEST("effects-oncs", "5.14.1.5, 5.15.2.2", "the page agrees with ONCS",
+         effects_oncs),
+};
+CONF_TESTS(conf_tests_nvme_page, "nvme", tests);

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Descriptors: their types, keys that go with responses, data in the capsule.
+ * Spec: NVM Express 1.4 4.4; NVMe over Fabrics 1.1 2.3, 7.3.
+ */
+#include <string.h>
+
+#include "nvme_lib.h"
+
+enum {
+    AT = 16,
+    UNIT = 16, /* of IOCCSZ */
+    PATTERN = 0x6c,
+};
+
+static void descriptor(struct conf *conf, uint8_t type)
+{
+    struct nvme *nvme = nvme_open(conf);
+    struct nvme_sqe sqe = nvme_right(nvme, NVM_READ);
+    uint8_t *capsule = nvme_capsule_of(nvme->io, &sqe, nvme->block_bytes);
+
+    memset(nvme->io->mem, PATTERN, nvme->block_bytes);
+    capsule[SQE_SGL1 + SGL_TYPE] = type;
+    conf_status(conf, "a descriptor that is not for this",
+                nvme_run_capsule(nvme, nvme->io, capsule, NVME_SQE_LEN, NULL),
+                NVME_SC_SGL_INVALID_TYPE);
+    conf_equal(conf, "a byte that must stay", nvme->io->mem[0], PATTERN);
+    nvme_expect_works(nvme);
+    nvme_close(nvme);
+}
+
+#define DESCRIPTORS(X)                                                         \
+    X(0x10, "sgl.bit-bucket", "a bit bucket")                                  \
+    X(0x20, "sgl.segment", "a segment")                                        \
+    X(0x30, "sgl.last-segment", "a last segment")                              \
+    X(0x50, "sgl.transport", "a transport data block")                         \
+    X(0x60, "sgl.type-6", "a reserved type")                                   \
+    X(0xf0, "sgl.vendor", "a vendor's type")
+#define DESCRIPTOR_FUNCTION(type, id, purpose)                                 \
+    static void descriptor_##type(struct conf *conf)                           \
+    {                                                                          \
+        descriptor(conf, type);                                                \
+    }
+DESCRIPTORS(DESCRIPTOR_FUNCTION)
+
+/* The key goes with the response, if it was asked for; never else. */
+static void invalidates(struct conf *conf, bool asked)
+{
+    struct nvme *nvme = nvme_open(conf);
+    struct nvme_sqe sqe = nvme_right(nvme, NVM_READ);
+    struct sgl sgl = rc_keyed(nvme->io, 0, nvme->block_bytes);
+    const struct rc_message *message;
+
+    sgl.kind = asked ? SGL_KEYED_INVALIDATE : SGL_KEYED;
+    rc_send_capsule(nvme->io, &sqe, &sgl, NULL, 0);
+    message = rc_take_message(nvme->io, "a response");
+    conf_equal(conf, "Send with Invalidate", message->has_invalidate, asked);
+    if (asked) {
+        conf_equal(conf, "the key", message->invalidate_rkey, sgl.key);
+    }
+    nvme_close(nvme);
+}
+
+static void invalidate_asked(struct conf *conf)
+{
+    invalidates(conf, true);
+}
+
+static void invalidate_not_asked(struct conf *conf)
+{
+    invalidates(conf, false);
+}
+
+/* ---- Data in the capsule. */
+
+struct in_capsule {
+    struct nvme *nvme;
+    uint32_t max_bytes; /* behind the SQE */
+    uint8_t *capsule;
+};
+
+static struct in_capsule in_capsule(struct conf *conf, uint8_t opcode)
+{
+    struct in_capsule in = {.nvme = nvme_open(conf)};
+    struct nvme_sqe sqe = nvme_right(in.nvme, opcode);
+
+    in.max_bytes =
+        get_le32(in.nvme->ctrl + ID_CTRL_IOCCSZ) * UNIT - NVME_SQE_LEN;
+    in.max_bytes = MIN(in.max_bytes, NVME_CAPSULE_MAX - NVME_SQE_LEN);
+    if (!(get_le32(in.nvme->ctrl + ID_CTRL_SGLS) & SGLS_IN_CAPSULE) ||
+        in.max_bytes < 2 * in.nvme->block_bytes) {
+        conf_not_applicable(conf, "SGLS bit 20 or IOCCSZ: %u bytes",
+                            in.max_bytes);
+    }
+    in.capsule = nvme_capsule_of(in.nvme->io, &sqe, 0);
+    return in;
+}
+
+static uint16_t in_run(struct in_capsule *in, uint64_t offset, uint32_t len,
+                       uint32_t sent)
+{
+    struct sgl sgl = {SGL_IN_CAPSULE, offset, len, 0};
+
+    sgl_emit(in->capsule + SQE_SGL1, &sgl);
+    return nvme_run_capsule(in->nvme, in->nvme->io, in->capsule,
+                            NVME_SQE_LEN + sent, NULL);
+}
+
+static void in_write(struct conf *conf, uint32_t blocks, uint32_t offset)
+{
+    struct in_capsule in = in_capsule(conf, NVM_WRITE);
+    uint32_t unit = in.nvme->block_bytes;
+    uint32_t most = (in.max_bytes - offset) / unit;
+    uint32_t count = MIN(blocks, most);
+
+    put_le16(in.capsule + SQE_CDW12, (uint16_t)(count - 1));
+    conf_fill(in.capsule + NVME_SQE_LEN + offset, AT * unit / CONF_BLOCK,
+              count * unit / CONF_BLOCK, 11);
+    conf_status(conf, "Write of what is in the capsule",
+                in_run(&in, offset, count * unit, offset + count * unit),
+                NVME_SC_SUCCESS);
+    nvme_verify(in.nvme, AT, count, 11);
+    nvme_close(in.nvme);
+}
+
+static void in_one(struct conf *conf)
+{
+    in_write(conf, 1, 0);
+}
+
+static void in_most(struct conf *conf)
+{
+    in_write(conf, UINT32_MAX, 0);
+}
+
+static void in_behind(struct conf *conf)
+{
+    in_write(conf, 1, CONF_BLOCK);
+}
+
+static void in_odd_offset(struct conf *conf)
+{
+    in_write(conf, 2, 4);
+}
+
+static void in_refused(struct conf *conf, uint64_t offset, uint32_t len,
+                       uint32_t sent, uint16_t expected)
+{
+    struct in_capsule in = in_capsule(conf, NVM_WRITE);
+
+    nvme_write(in.nvme, AT, 1, 12);
+    conf_status(conf, "Write of what is not in the capsule",
+                in_run(&in, offset, len, sent), expected);
+    nvme_verify(in.nvme, AT, 1, 12);
+    nvme_expect_works(in.nvme);
+    nvme_close(in.nvme);
+}
+
+static void in_less(struct conf *conf)
+{
+    in_refused(conf, 0, CONF_BLOCK, CONF_BLOCK - 4, NVME_SC_SGL_INVALID_LENGTH);
+}
+
+static void in_offset_beyond(struct conf *conf)
+{
+    in_refused(conf, 2 * CONF_BLOCK, CONF_BLOCK, CONF_BLOCK,
+               NVME_SC_SGL_INVALID_OFFSET);
+}
+
+static void in_offset_huge(struct conf *conf)
+{
+    in_refused(conf, UINT64_MAX - 3, CONF_BLOCK, CONF_BLOCK,
+               NVME_SC_SGL_INVALID_OFFSET);
+}
+
+static void in_longest(struct conf *conf)
+{
+    in_refused(conf, 0, UINT32_MAX, CONF_BLOCK, NVME_SC_SGL_INVALID_LENGTH);
+}
+
+static void in_read(struct conf *conf)
+{
+    struct in_capsule in = in_capsule(conf, NVM_READ);
+    uint16_t status =
+        in_run(&in, 0, in.nvme->block_bytes, in.nvme->block_bytes);
+
+    conf_check(conf, status != NVME_SC_SUCCESS,
+               "a Read into the capsule was accepted");
+    nvme_expect_works(in.nvme);
+    nvme_close(in.nvme);
+}
+
+#define TEST(id, clause, purpose, ...)                                         \
+    CONF_TEST(id, "NVMe 1.4 " clause, purpose, __VA_ARGS__)
+#define DESCRIPTOR_TEST(type, id, purpose)                                     \
+    TEST(id, "4.4; NVMe-oF 1.1 2.3", purpose ": Descriptor Type Invalid",      \
+         descriptor_##type, .is_malformed = true),
+
+static const struct conf_test tests[] = {
+    DESCRIPTORS(DESCRIPTOR_TEST) /* */
+    TEST("sgl.invalidate", "4.4; NVMe-oF 1.1 7.3.5",
+         "the response invalidates the key", invalidate_asked),
+    TEST("sgl.no-invalidate", "4.4; NVMe-oF 1.1 7.3.5",
+         "the response invalidates nothing that was not asked for",
+         invalidate_not_asked),
+    TEST("capsule.one", "4.4; NVMe-oF 1.1 2.3", "a block in the capsule",
+         in_one),
+    TEST("capsule.most", "4.4; NVMe-oF 1.1 2.3", "as much as IOCCSZ has",
+         in_most),
+    TEST("capsule.behind", "4.4; NVMe-oF 1.1 2.3", "data behind an offset",
+         in_behind),
+    TEST("capsule.odd-offset", "4.4; NVMe-oF 1.1 2.3", "an offset of 4",
+         in_odd_offset),
+    TEST("capsule.less", "4.4; NVMe-oF 1.1 2.3",
+         "less in the capsule than described: Length Invalid", in_less,
+         .is_malformed = true),
+    TEST("capsule.longest", "4.4; NVMe-oF 1.1 2.3",
+         "a length of all ones: Length Invalid", in_longest,
+         .is_malformed = true),
+    TEST("capsule.beyond", "4.4; NVMe-oF 1.1 2.3",
+         "an offset behind the capsule: Offset Invalid", in_offset_beyond,
+         .is_malformed = true),
+    TEST("capsule.wrap", "4.4; NVMe-oF 1.1 2.3",
+         "offset and length wrap: Offset Invalid", in_offset_huge,
+         .is_malformed = true),
+    TEST("capsule.read", "4.4; NVMe-oF 1.1 2.3",
+         "a Read cannot put data into a capsule", in_read,
+         .is_malformed = true),
+};
+CONF_TESTS(conf_tests_nvme_sgl, "nvme", tests);
