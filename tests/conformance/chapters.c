@@ -6,11 +6,11 @@
  * together, in the order of the layers. */
 #define CHAPTERS(X) \
     X(smoke) \
-    X(net_nd) \
-    X(net_ip6) \
-    X(net_ip) \
     X(net_arp) \
     X(net_icmp) \
+    X(net_ip) \
+    X(net_ip6) \
+    X(net_nd) \
     X(roce_order) \
     X(roce_send) \
     X(roce_rdma) \
@@ -23,20 +23,19 @@
     X(nvmf_data) \
     X(nvmf_life) \
     X(nvmf_more) \
-    X(nvme_io) \
-    X(nvme_command) \
+    X(nvme_identify) \
+    X(nvme_namespace) \
     X(nvme_feature) \
     X(nvme_value) \
+    X(nvme_log) \
+    X(nvme_page) \
+    X(nvme_aer) \
+    X(nvme_command) \
+    X(nvme_sgl) \
+    X(nvme_io) \
     X(limits_budget) \
     X(limits_queue) \
-    X(limits_peer) \
-    X(nvme_identify) \
-    X(nvme_log) \
-    X(nvme_aer) \
-    X(nvme_namespace) \
-    X(nvme_page) \
-    X(nvme_sgl) \
-    X(nvme_more)
+    X(limits_peer)
 /* clang-format on */
 
 #define DECLARE(name) extern const struct conf_tests conf_tests_##name;
