@@ -201,6 +201,7 @@ def test_a_drive_without_power_is_configured_in_its_flash(drive: Job) -> None:
     assert settings.changed(before, everywhere(drive)) == expected
 
 
+@pytest.mark.long        # the whole pair starts again
 def test_up_keeps_what_was_configured(drive: Job) -> None:
     """`essd down` and `up` again, without a word about it."""
     name = drive.instance.name

@@ -37,7 +37,7 @@ def test_ping6_of_every_size_is_answered(job: Job, size: int) -> None:
     assert "3 received" in output, output
 
 
-@pytest.mark.parametrize("mtu", [1280, 9000])
+@pytest.mark.parametrize("mtu", [1280, pytest.param(9000, marks=pytest.mark.long)])
 def test_other_mtus_carry_whole_packets_and_fragments(
         booted: Callable[..., Job], mtu: int) -> None:
     """Exactly the MTU, unfragmented; a byte more; all of IP; both families."""

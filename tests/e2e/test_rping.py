@@ -47,6 +47,7 @@ def counters(job: Job) -> dict[str, int]:
 
 
 # The first: a capture of everything takes minutes to judge.
+@pytest.mark.long
 def test_the_capture_decodes(echoing: Job) -> None:
     for address in ADDRESSES[:2]:
         rping(echoing, "-C 10 -V -S 4096", address)
