@@ -242,6 +242,36 @@ static void test_an_address_that_changes_its_vlan_ends_connections(void **state)
     assert_int_equal(drive_qpairs(), 0);
 }
 
+/* A host that is cut off owes the DREP: nothing of its queues is left all the
+ * same, and the address they were on may go and come back. */
+static void test_an_address_goes_while_a_drep_is_owed(void **state)
+{
+    struct net_address_config own = *net_stack_address(drive_stack(), 0);
+    struct host_target target;
+
+    (void)state;
+    assert_true(native_target(bed.host, bed.drive, 0, &target));
+    target.io_queues = 2;
+    target.depth = 16;
+    target.kato_ms = 1000;
+    assert_int_equal(host_connect(&bed.host->host, &target), 0);
+    bed.cables[0].is_cut = true;
+    native_world_pass(&bed.world, UINT64_C(5000000000));
+    assert_int_equal(drive_qpairs(), 0);
+    net_stack_address_remove(drive_stack(), 0);
+    bed.drive->sleep.is_asleep = false;
+    native_world_pass(&bed.world, UINT64_C(1000000000));
+    assert_int_equal(net_stack_address_add(drive_stack(), &own, hal_now_us()),
+                     0);
+    bed.drive->sleep.is_asleep = false;
+    native_world_pass(&bed.world, UINT64_C(600000000000)); /* all retries */
+    bed.cables[0].is_cut = false;
+    host_disconnect(&bed.host->host);
+    bed_connect(&bed, 0, 1, 16);
+    host_disconnect(&bed.host->host);
+    bed_expect_idle(&bed);
+}
+
 /* ---- Nobody answers port 0: it falls back to 169.254/16. */
 
 static int setup_dhcp(void **state)
@@ -315,6 +345,7 @@ int main(void)
         TEST(test_a_ninth_address_is_refused),
         TEST(test_what_is_told_of_addresses_follows_them),
         TEST(test_an_address_that_changes_its_vlan_ends_connections),
+        TEST(test_an_address_goes_while_a_drep_is_owed),
         cmocka_unit_test_setup_teardown(
             test_a_fallback_address_is_not_slept_over, setup_dhcp, teardown),
         cmocka_unit_test_setup_teardown(
