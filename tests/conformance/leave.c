@@ -14,20 +14,23 @@
 #include "net/wire/cm_msg.h"
 
 enum {
-    LEAVE_US = 300000,
+    LEAVE_US = 300000, /* without a word: the target is not there any more */
+    TOGETHER = 16,     /* as many fit where a target keeps datagrams */
     CONNECTIONS_MAX = 2048,
 };
 
 struct connection {
     const struct packet *packet; /* the target's REP or DREQ */
     uint32_t target_id, own_id, target_qpn;
+    unsigned int round; /* in which it was asked to end; 0: not yet */
     bool is_closed;
 };
 
 struct leaving {
     struct conf *conf;
     const struct conf_rx *seen; /* the last that was looked at */
-    unsigned int num, open;
+    unsigned int num;
+    unsigned int round, awaited; /* DREQs of this round without an answer */
     struct connection connections[CONNECTIONS_MAX];
 };
 
@@ -127,7 +130,6 @@ static void see_rep(struct leaving *leaving, const struct packet *packet)
         .own_id = rep.remote_comm_id,
         .target_qpn = rep.local_qpn,
     };
-    leaving->open++;
 }
 
 static void see_closed(struct leaving *leaving, uint32_t target_id)
@@ -136,7 +138,7 @@ static void see_closed(struct leaving *leaving, uint32_t target_id)
 
     if (found != NULL && !found->is_closed) {
         found->is_closed = true;
-        leaving->open--;
+        leaving->awaited -= found->round == leaving->round;
     }
 }
 
@@ -181,29 +183,39 @@ static bool are_closed(void *ctx)
             leaving->seen != NULL ? leaving->seen->next : leaving->conf->rx;
 
         if (next == NULL) {
-            return leaving->open == 0;
+            return leaving->awaited == 0;
         }
         leaving->seen = next;
         see(leaving, &next->packet);
     }
 }
 
+static void ask_some(struct leaving *leaving, unsigned int *next)
+{
+    leaving->awaited = 0;
+    leaving->round++;
+    while (*next < leaving->num && leaving->awaited < TOGETHER) {
+        struct connection *connection = &leaving->connections[(*next)++];
+
+        if (!connection->is_closed) {
+            connection->round = leaving->round;
+            leaving->awaited++;
+            send_rtu(leaving->conf, connection);
+            send_dreq(leaving->conf, connection);
+        }
+    }
+}
+
 void leave(struct conf *conf)
 {
     struct leaving *leaving = conf_alloc(conf, sizeof(*leaving));
+    unsigned int next = 0;
 
     conf->filter = NULL;
     leaving->conf = conf;
-    if (are_closed(leaving)) {
-        return;
-    }
-    for (unsigned int i = 0; i < leaving->num; i++) {
-        const struct connection *connection = &leaving->connections[i];
-
-        if (!connection->is_closed) {
-            send_rtu(conf, connection);
-            send_dreq(conf, connection);
-        }
-    }
-    (void)conf_wait(conf, are_closed, leaving, LEAVE_US);
+    (void)are_closed(leaving); /* who is there? */
+    do {
+        ask_some(leaving, &next);
+        (void)conf_wait(conf, are_closed, leaving, LEAVE_US);
+    } while (next < leaving->num && leaving->awaited < TOGETHER);
 }
