@@ -430,17 +430,13 @@ void echo_tick(struct echo *echo, uint64_t now_us)
 static bool step_conn(struct echo_conn *c, uint64_t *deadline_us)
 {
     switch ((enum echo_state)c->state) {
-    case ECHO_ENDING:
-        c->state = ECHO_DISCONNECTING;
-        cm_disconnect(c->conn);
-        return true;
+    case ECHO_ENDING: /* The CM goes on alone: a DREP may be owed for long. */
     case ECHO_FAILED:
         take_down(c);
         return true;
     case ECHO_OPEN:
         break;
     case ECHO_FREE:
-    case ECHO_DISCONNECTING:
         return false;
     }
     if (c->echo->now_us - c->heard_us >= ECHO_IDLE_US) {

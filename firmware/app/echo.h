@@ -44,10 +44,9 @@ struct echo;
 /* What a connection waits for. */
 enum echo_state {
     ECHO_FREE,
-    ECHO_OPEN,          /* REP sent: messages, or the end */
-    ECHO_ENDING,        /* echo_step(), to send the DREQ */
-    ECHO_DISCONNECTING, /* CM: the peer's DREP */
-    ECHO_FAILED,        /* echo_step(), to be taken down */
+    ECHO_OPEN,   /* REP sent: messages, or the end */
+    ECHO_ENDING, /* echo_step(), to be taken down with a DREQ */
+    ECHO_FAILED, /* echo_step(), to be taken down */
 };
 
 /* What the next thing of a ping is. */

@@ -236,6 +236,24 @@ static void test_a_peer_that_vanishes_is_given_up(void **state)
     expect_no_leak();
 }
 
+/* It may do so for minutes, and there are four connections. */
+static void test_a_peer_that_owes_the_drep_keeps_nothing(void **state)
+{
+    struct echo_client c;
+
+    (void)state;
+    client_open(&c, 0, 0);
+    native_world_pass(&bed.world, NS(1)); /* its RTU */
+    bed.cables[0].is_cut = true;
+    native_world_pass(&bed.world, ECHO_IDLE_US * 1000 + NS(1));
+    assert_int_equal(counters().timeouts, 1);
+    assert_int_equal(echo_conns_used(&bed.drive->drive.echo), 0);
+    bed.cables[0].is_cut = false;
+    native_world_pass(&bed.world, NS(100));
+    echo_client_vanish(&c);
+    expect_no_leak();
+}
+
 /* ---- The memory that the REP offers. */
 
 static void test_the_region_is_read_and_written(void **state)
@@ -444,6 +462,7 @@ int main(void)
         T(test_a_ping_that_cannot_be_served_ends_the_connection),
         T(test_a_wrong_key_ends_the_connection),
         T(test_a_peer_that_vanishes_is_given_up),
+        T(test_a_peer_that_owes_the_drep_keeps_nothing),
         T(test_the_region_is_read_and_written),
         T(test_each_key_has_its_rights_and_bounds),
         T(test_messages_lie_where_the_rep_says),
