@@ -36,7 +36,8 @@
     X(nvme_io) \
     X(limits_budget) \
     X(limits_queue) \
-    X(limits_peer)
+    X(limits_peer) \
+    X(robust_loss)
 /* clang-format on */
 
 #define DECLARE(name) extern const struct conf_tests conf_tests_##name;
