@@ -34,6 +34,7 @@
     X(nvme_command) \
     X(nvme_sgl) \
     X(nvme_io) \
+    X(nvme_more) \
     X(limits_budget) \
     X(limits_queue) \
     X(limits_peer) \

@@ -94,6 +94,53 @@ static void io_other_port(struct conf *conf)
     rc_close(admin);
 }
 
+/* Whatever subsystem it names. */
+static void io_of_discovery(struct conf *conf)
+{
+    struct nvmf_bent *bent = nvmf_bent_new(conf, &(struct rc_config){0});
+    struct nvme_cqe cqe;
+
+    memset(bent->data.subnqn, 0, sizeof(bent->data.subnqn));
+    strcpy(bent->data.subnqn, NVME_DISCOVERY_NQN);
+    conf_status(conf, "Connect to the discovery subsystem",
+                nvmf_bent_run(bent, &cqe), NVME_SC_SUCCESS);
+    conf_status(conf, "Property Set CC",
+                nvmf_set(bent->rc, PROPERTY_CC, 4, NVMF_CC_ENABLE),
+                NVME_SC_SUCCESS);
+    nvmf_wait_csts(bent->rc, CSTS_RDY, CSTS_RDY);
+    bent->rc->config.cntlid = (uint16_t)cqe.dw0;
+    bent->rc->config.qid = 1;
+    expect_refused(bent->rc, &bent->rc->config,
+                   "an I/O queue of a discovery controller");
+    nvmf_expect_works(bent->rc);
+    rc_close(bent->rc);
+}
+
+/* ---- Properties. */
+
+static void property_inside(struct conf *conf)
+{
+    static const struct {
+        uint32_t offset;
+        uint8_t size_bytes;
+    } inside[] = {
+        {PROPERTY_CAP + 4, 8}, {PROPERTY_CAP + 4, 4},  {PROPERTY_VS + 2, 4},
+        {PROPERTY_CC + 1, 4},  {PROPERTY_CSTS + 3, 4},
+    };
+    struct rc *rc = rc_open_controller(conf, &(struct rc_config){0});
+    uint64_t value;
+
+    for (unsigned int i = 0; i < ARRAY_LEN(inside); i++) {
+        conf_note(conf, "%u bytes at %u", inside[i].size_bytes,
+                  inside[i].offset);
+        conf_status(
+            conf, "Property Get",
+            nvmf_get(rc, inside[i].offset, inside[i].size_bytes, &value),
+            NVME_SC_INVALID_FIELD);
+    }
+    rc_close(rc);
+}
+
 /* ---- Capsules. */
 
 static void capsule_byte_less(struct conf *conf)
@@ -371,6 +418,11 @@ static const struct conf_test tests[] = {
     CONF_TEST("connect.io-port", "NVMe-oF 1.1 4.5",
               "I/O queue by another port than the admin queue", io_other_port,
               .needs = CONF_NEEDS_TWO_PORTS),
+    CONF_TEST("discovery.io-queue-nvm", "NVMe-oF 1.1 5.2",
+              "no I/O queue, though it names the NVM subsystem",
+              io_of_discovery),
+    CONF_TEST("property.inside-any", "NVMe-oF 1.1 3.4",
+              "no property begins there: Invalid Field", property_inside),
     CONF_TEST("capsule.byte-less", "NVMe-oF 1.1 2.3.1",
               "one byte more than was sent: Length Invalid", capsule_byte_less,
               .is_malformed = true),

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a drive gets wrong where few look: what is durable when it says so, DNR,
+ * a range's upper half.
+ * Spec: NVM Express 1.4 4.6.1 (DNR), 5.21.1.6 (write cache), 6.7 (Dataset
+ * Management), 6.8 (Flush), 6.15 (Force Unit Access).
+ */
+#include <string.h>
+
+#include "nvme_lib.h"
+
+enum {
+    LBA = 512,
+    BLOCKS = 9, /* not a page's worth */
+    FUA = 1 << 30,
+    DEALLOCATE = 4,
+    RANGE_LEN = 16,
+    SETTLE_US = 200000,
+};
+
+/* ---- Durable. */
+
+/* The power goes at once: what was said to be durable is there afterwards. */
+static void expect_durable(struct nvme *nvme, uint32_t version)
+{
+    struct conf *conf = nvme->conf;
+
+    conf_note(conf, "the power goes");
+    conf_power_cut(conf);
+    nvme = nvme_open(conf);
+    nvme_verify(nvme, LBA, BLOCKS, version);
+    nvme_close(nvme);
+}
+
+static void fua_durable(struct conf *conf)
+{
+    struct nvme *nvme = nvme_open(conf);
+    struct nvme_sqe write = nvme_rw_sqe(nvme, NVM_WRITE, LBA, BLOCKS);
+
+    nvme_write(nvme, LBA, BLOCKS, 1);
+    conf_fill(nvme->io->mem, LBA, BLOCKS, 2);
+    write.cdw12 |= (uint32_t)FUA;
+    conf_status(
+        conf, "Write with FUA",
+        nvme_run(nvme, nvme->io, &write, BLOCKS * nvme->block_bytes, NULL),
+        NVME_SC_SUCCESS);
+    expect_durable(nvme, 2);
+}
+
+static void flush_durable(struct conf *conf)
+{
+    struct nvme *nvme = nvme_open(conf);
+    struct nvme_sqe flush = {.opcode = NVM_FLUSH, .nsid = nvme->nsid};
+
+    nvme_write(nvme, LBA, BLOCKS, 3);
+    conf_status(conf, "Flush", nvme_run(nvme, nvme->io, &flush, 0, NULL),
+                NVME_SC_SUCCESS);
+    expect_durable(nvme, 3);
+}
+
+static void need_cache(struct nvme *nvme)
+{
+    if (!(nvme->ctrl[ID_CTRL_VWC] & VWC_PRESENT)) {
+        conf_not_applicable(nvme->conf, "Identify Controller VWC: no cache");
+    }
+}
+
+static void cache_off_durable(struct conf *conf)
+{
+    struct nvme *nvme = nvme_open(conf);
+
+    need_cache(nvme);
+    conf_status(conf, "Set Features (write cache off)",
+                nvme_set_feature(nvme, FEATURE_VOLATILE_WRITE_CACHE, 0),
+                NVME_SC_SUCCESS);
+    nvme_write(nvme, LBA, BLOCKS, 4);
+    expect_durable(nvme, 4);
+}
+
+/* What was in it when it was turned off. */
+static void cache_emptied_durable(struct conf *conf)
+{
+    struct nvme *nvme = nvme_open(conf);
+
+    need_cache(nvme);
+    nvme_write(nvme, LBA, BLOCKS, 5);
+    conf_status(conf, "Set Features (write cache off)",
+                nvme_set_feature(nvme, FEATURE_VOLATILE_WRITE_CACHE, 0),
+                NVME_SC_SUCCESS);
+    expect_durable(nvme, 5);
+}
+
+static void shutdown_durable(struct conf *conf)
+{
+    struct nvme *nvme = nvme_open(conf);
+
+    nvme_write(nvme, LBA, BLOCKS, 6);
+    conf_status(conf, "Property Set CC (SHN 1)",
+                nvmf_set(nvme->admin, PROPERTY_CC, 4,
+                         NVMF_CC_ENABLE | 1u << CC_SHN_SHIFT),
+                NVME_SC_SUCCESS);
+    nvmf_wait_csts(nvme->admin, 3u << CSTS_SHST_SHIFT, 2u << CSTS_SHST_SHIFT);
+    expect_durable(nvme, 6);
+}
+
+/* ---- The cache says that it is there. */
+
+static void cache_told(struct conf *conf)
+{
+    struct nvme *nvme = nvme_open(conf);
+    bool is_present = nvme->ctrl[ID_CTRL_VWC] & VWC_PRESENT;
+    uint32_t value;
+    uint16_t status =
+        nvme_get_feature(nvme, FEATURE_VOLATILE_WRITE_CACHE, 0, 0, &value);
+
+    conf_check(conf, is_present == (status == NVME_SC_SUCCESS),
+               "VWC says %u, Get Features (write cache) status %03xh",
+               is_present, status);
+    nvme_close(nvme);
+}
+
+/* ---- Do Not Retry: sent again the same, it would fail again. */
+
+static void expect_dnr(struct nvme *nvme, struct rc *rc, const char *what,
+                       const struct nvme_sqe *sqe, uint32_t len)
+{
+    struct nvme_cqe cqe;
+
+    nvme_run(nvme, rc, sqe, len, &cqe);
+    conf_check(nvme->conf, (cqe.status & NVME_SC_MASK) != NVME_SC_SUCCESS,
+               "%s: success", what);
+    conf_check(nvme->conf, cqe.status & NVME_STATUS_DNR,
+               "%s: status %03xh without DNR", what, cqe.status);
+}
+
+static void dnr(struct conf *conf)
+{
+    struct nvme *nvme = nvme_open(conf);
+    struct nvme_sqe read = nvme_rw_sqe(nvme, NVM_READ, nvme->size_blocks, 1);
+    struct nvme_sqe opcode = {.opcode = 0x7e};
+    struct nvme_sqe cns = {.opcode = ADMIN_IDENTIFY, .cdw10 = 0xff};
+    struct nvme_sqe nsid = nvme_rw_sqe(nvme, NVM_READ, 0, 1);
+
+    nsid.nsid = nvme->num_ns + 1;
+    expect_dnr(nvme, nvme->io, "Read behind the end", &read, nvme->block_bytes);
+    expect_dnr(nvme, nvme->io, "a reserved opcode", &opcode, 0);
+    expect_dnr(nvme, nvme->admin, "Identify, CNS FFh", &cns, NVME_IDENTIFY_LEN);
+    expect_dnr(nvme, nvme->io, "Read of NSID NN + 1", &nsid, nvme->block_bytes);
+    nvme_close(nvme);
+}
+
+/* ---- Dataset Management. */
+
+static void dsm_high(struct conf *conf)
+{
+    struct nvme *nvme = nvme_open(conf);
+    struct nvme_sqe dsm = {.opcode = NVM_DATASET_MANAGEMENT,
+                           .nsid = nvme->nsid,
+                           .cdw11 = DEALLOCATE};
+    uint16_t status;
+
+    if (!(get_le16(nvme->ctrl + ID_CTRL_ONCS) & ONCS_DATASET_MANAGEMENT)) {
+        conf_not_applicable(conf, "Identify Controller ONCS bit 2");
+    }
+    if (nvme->size_blocks > UINT64_C(1) << 32) {
+        conf_not_applicable(conf, "NSZE is above 2^32 blocks");
+    }
+    nvme_write(nvme, LBA, BLOCKS, 7);
+    memset(nvme->io->mem, 0, RANGE_LEN);
+    put_le32(nvme->io->mem + 4, BLOCKS);
+    put_le64(nvme->io->mem + 8, (UINT64_C(1) << 32) + LBA);
+    status = nvme_run(nvme, nvme->io, &dsm, RANGE_LEN, NULL);
+    conf_status(conf, "a range at 2^32", status, NVME_SC_LBA_RANGE);
+    nvme_verify(nvme, LBA, BLOCKS, 7);
+    nvme_close(nvme);
+}
+
+static const struct conf_test tests[] = {
+    CONF_TEST("durable.fua", "NVMe 1.4 6.15",
+              "Write with FUA, then the power goes", fua_durable,
+              .needs = CONF_NEEDS_CONTROL),
+    CONF_TEST("durable.flush", "NVMe 1.4 6.8",
+              "Write, Flush, then the power goes", flush_durable,
+              .needs = CONF_NEEDS_CONTROL),
+    CONF_TEST("durable.cache-off", "NVMe 1.4 5.21.1.6",
+              "Write with the cache off, then the power goes",
+              cache_off_durable, .needs = CONF_NEEDS_CONTROL),
+    CONF_TEST("durable.cache-emptied", "NVMe 1.4 5.21.1.6",
+              "Write, the cache off, then the power goes",
+              cache_emptied_durable, .needs = CONF_NEEDS_CONTROL),
+    CONF_TEST("durable.shutdown", "NVMe 1.4 7.6.2",
+              "Write, shutdown, then the power goes", shutdown_durable,
+              .needs = CONF_NEEDS_CONTROL),
+    CONF_TEST("identify.cache", "NVMe 1.4 5.15.2.2, 5.21.1.6",
+              "VWC says whether there is the feature", cache_told),
+    CONF_TEST("status.dnr", "NVMe 1.4 4.6.1",
+              "what can never work is not to be retried", dnr),
+    CONF_TEST("io.dsm-high", "NVMe 1.4 6.7",
+              "a range beyond 2^32: LBA Out of Range, data stays", dsm_high),
+};
+
+CONF_TESTS(conf_tests_nvme_more, "nvme", tests);
