@@ -38,7 +38,8 @@
     X(limits_budget) \
     X(limits_queue) \
     X(limits_peer) \
-    X(robust_loss)
+    X(robust_loss) \
+    X(robust_mix)
 /* clang-format on */
 
 #define DECLARE(name) extern const struct conf_tests conf_tests_##name;

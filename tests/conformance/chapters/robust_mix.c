@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Faults at random, by the run's seed, under verified I/O; and floods of
+ * packets that make no sense, or not here, beside it.
+ */
+#include <string.h>
+
+#include "lib/bytes.h"
+#include "net_lib.h"
+#include "robust_lib.h"
+
+enum {
+    ROUNDS = 40,
+    BLOCKS_MAX = 64,
+    AREA = 4096, /* blocks */
+    FLOOD_ROUNDS = 8,
+    FLOOD_FRAMES = 60,
+    SESSIONS = 15,
+};
+
+/* ---- At random. */
+
+static void work(struct conf *conf, struct nvme_host *host, unsigned int rounds)
+{
+    for (uint32_t i = 0; i < rounds; i++) {
+        uint64_t random = conf_random(conf);
+        uint32_t blocks = 1 + (uint32_t)(random % BLOCKS_MAX);
+        uint64_t lba = (random >> 16) % (AREA - BLOCKS_MAX);
+
+        conf_write(conf, host, (uint16_t)(1 + i % 2), lba, blocks, i);
+        conf_verify(conf, host, (uint16_t)(1 + random / 7 % 2), lba, blocks, i);
+    }
+}
+
+static void mix(struct conf *conf, const uint16_t *chance, unsigned int rounds)
+{
+    struct robust_hand *hand = robust_hand_new(conf);
+    struct nvme_host *host = &robust_host(conf)->host;
+    struct host_target target;
+
+    robust_resolve(conf, &(struct conf_session){.io_queues = 2}, &target);
+    robust_connect(conf, host, &target);
+    memcpy(hand->chance, chance, sizeof(hand->chance));
+    hand->is_active = true;
+    work(conf, host, rounds);
+    hand->is_active = false;
+    conf_note(conf, "%u lost, %u doubled, %u late, %u bent", hand->hits[0],
+              hand->hits[1], hand->hits[2], hand->hits[3]);
+    for (unsigned int i = 0; i < ARRAY_LEN(hand->chance); i++) {
+        conf_check(conf, chance[i] == 0 || hand->hits[i] != 0,
+                   "the test had no fault of kind %u in it", i);
+    }
+    host_disconnect(host);
+    robust_expect_clean(conf);
+}
+
+#define MIX(name, rounds, ...)                                                 \
+    static void name(struct conf *conf)                                        \
+    {                                                                          \
+        static const uint16_t chance[4] = {__VA_ARGS__};                       \
+                                                                               \
+        mix(conf, chance, rounds);                                             \
+    }
+
+MIX(mix_lost, ROUNDS, 20, 0, 0, 0)
+MIX(mix_twice, ROUNDS, 0, 20, 0, 0)
+MIX(mix_late, ROUNDS, 0, 0, 20, 0)
+MIX(mix_bent, ROUNDS, 0, 0, 0, 20)
+MIX(mix_all, ROUNDS, 5, 5, 5, 5)
+MIX(mix_worse, ROUNDS / 2, 30, 30, 30, 30)
+MIX(mix_long, ROUNDS * 25, 10, 10, 10, 10)
+
+/* Whole sessions, CM and all. */
+static void mix_sessions(struct conf *conf)
+{
+    static const uint16_t chance[4] = {10, 10, 10, 10};
+    struct robust_hand *hand = robust_hand_new(conf);
+    struct nvme_host *host = &robust_host(conf)->host;
+    struct host_target target;
+
+    robust_resolve(conf, &(struct conf_session){.io_queues = 2}, &target);
+    memcpy(hand->chance, chance, sizeof(hand->chance));
+    hand->is_active = true;
+    for (unsigned int i = 0; i < SESSIONS; i++) {
+        robust_connect(conf, host, &target);
+        work(conf, host, 2);
+        host_disconnect(host);
+    }
+    hand->is_active = false;
+    robust_expect_clean(conf);
+}
+
+/* ---- Floods.  What is bent is a copy of what the host sent. */
+
+struct flood {
+    struct conf *conf;
+    struct nvme_host *host;
+    struct rc *rc;               /* what REQs are made of */
+    uint8_t last[FRAME_LEN_MAX]; /* the host's last RC request */
+    uint32_t last_len;
+};
+
+static enum conf_verdict listen(void *ctx, const struct conf_frame *frame)
+{
+    struct flood *flood = ctx;
+    struct packet packet;
+
+    if (!frame->is_from_target &&
+        packet_parse(&packet, frame->data, *frame->len_bytes) &&
+        packet.has_bth && packet.bth.dest_qp != GSI_QPN) {
+        memcpy(flood->last, frame->data, *frame->len_bytes);
+        flood->last_len = *frame->len_bytes;
+    }
+    return CONF_PASS;
+}
+
+typedef size_t make_fn(struct flood *flood, uint8_t *frame);
+
+static void flood(struct conf *conf, make_fn *make)
+{
+    struct flood *flood = conf_alloc(conf, sizeof(*flood));
+    uint8_t frame[FRAME_LEN_MAX];
+
+    flood->conf = conf;
+    flood->rc = rc_new(conf, &(struct rc_config){.peer = 2});
+    flood->host = conf_connect(conf, &(struct conf_session){.io_queues = 2});
+    conf_set_filter(conf, listen, flood);
+    for (unsigned int round = 0; round < FLOOD_ROUNDS; round++) {
+        conf_write(conf, flood->host, 1, round * 64, 64, round);
+        for (unsigned int i = 0; i < FLOOD_FRAMES; i++) {
+            conf_send_frame(conf, 0, frame, make(flood, frame), 0);
+        }
+        conf_verify(conf, flood->host, 2, round * 64, 64, round);
+        conf_status(conf, "Keep Alive", host_keep_alive(flood->host),
+                    NVME_SC_SUCCESS);
+    }
+    host_disconnect(flood->host);
+    robust_expect_clean(conf);
+}
+
+static void fill_random(struct conf *conf, uint8_t *data, size_t len_bytes)
+{
+    for (size_t i = 0; i < len_bytes; i++) {
+        data[i] = (uint8_t)(conf_random(conf) >> 11);
+    }
+}
+
+static size_t random_len(struct conf *conf, size_t max)
+{
+    return (size_t)(conf_random(conf) >> 20) % max;
+}
+
+static struct packet_path peer_path(struct conf *conf)
+{
+    const struct conf_peer *peer = conf_peer(conf, 2, 0);
+    const struct conf_port *to = &conf_target(conf)->ports[0];
+
+    return (struct packet_path){
+        .src_mac = peer->mac,
+        .dst_mac = to->mac,
+        .src = peer->ip4,
+        .dst = to->ip4,
+    };
+}
+
+/* Any EtherType, any bytes, to the target. */
+static size_t make_ethernet(struct flood *flood, uint8_t *frame)
+{
+    static const uint16_t types[] = {0x0800, 0x0806, 0x86dd, 0x8100,
+                                     0x8808, 0x8809, 0x8915, 0x88cc};
+    size_t len = 60 + random_len(flood->conf, 1400);
+
+    fill_random(flood->conf, frame, len);
+    memcpy(frame, conf_target(flood->conf)->ports[0].mac.bytes, 6);
+    frame[6] &= 0xfe;
+    put_be16(frame + 12, types[conf_random(flood->conf) % ARRAY_LEN(types)]);
+    if (frame[12] == 0x88 && frame[13] == 0x08) {
+        frame[13] = 0x07; /* no pause: that would be obeyed */
+    }
+    return len;
+}
+
+/* Random bytes to RoCE's UDP port. */
+static size_t make_udp(struct flood *flood, uint8_t *frame)
+{
+    struct packet_path path = peer_path(flood->conf);
+    uint8_t payload[1024];
+    size_t len = random_len(flood->conf, sizeof(payload));
+
+    fill_random(flood->conf, payload, len);
+    return packet_udp(frame, &path, 49152, UDP_PORT_ROCE, payload, len);
+}
+
+/* A right ICRC around any opcode, queue pair and PSN. */
+static size_t make_roce(struct flood *flood, uint8_t *frame)
+{
+    struct packet_path path = peer_path(flood->conf);
+    uint8_t payload[512];
+    struct packet_roce roce = {
+        .bth =
+            {
+                .opcode = (uint8_t)conf_random(flood->conf),
+                .dest_qp = 2 + (uint32_t)(conf_random(flood->conf) % 0xfffff0),
+                .psn = (uint32_t)conf_random(flood->conf) & 0xffffff,
+                .ack_requested = true,
+            },
+        .data = payload,
+        .data_len = random_len(flood->conf, sizeof(payload)),
+    };
+
+    fill_random(flood->conf, payload, sizeof(payload));
+    return packet_roce(frame, &path, &roce);
+}
+
+/* To the host's own queue pair, as if from the host, with a wrong ICRC. */
+static size_t make_icrc(struct flood *flood, uint8_t *frame)
+{
+    uint32_t len = flood->last_len;
+
+    memcpy(frame, flood->last, len);
+    frame[len - 1 - conf_random(flood->conf) % 4] ^=
+        (uint8_t)(1 + conf_random(flood->conf) % 255);
+    return len;
+}
+
+/* The same, cut anywhere behind the Ethernet header. */
+static size_t make_cut(struct flood *flood, uint8_t *frame)
+{
+    memcpy(frame, flood->last, flood->last_len);
+    return 14 + random_len(flood->conf, flood->last_len - 14);
+}
+
+static size_t make_mad_of(struct flood *flood, uint8_t *frame,
+                          const uint8_t *mad)
+{
+    struct packet_path path = peer_path(flood->conf);
+    struct packet_roce roce = {
+        .bth = {.opcode = UD_SEND_ONLY, .dest_qp = GSI_QPN},
+        .deth = {.qkey = GSI_QKEY, .src_qp = GSI_QPN},
+        .data = mad,
+        .data_len = MAD_LEN,
+    };
+
+    return packet_roce(frame, &path, &roce);
+}
+
+static size_t make_mad(struct flood *flood, uint8_t *frame)
+{
+    uint8_t mad[MAD_LEN];
+
+    fill_random(flood->conf, mad, sizeof(mad));
+    return make_mad_of(flood, frame, mad);
+}
+
+/* A CM message of each kind, its fields random; a REQ that is one but for its
+ * private data, which has NVMe's form in none. */
+static size_t make_cm(struct flood *flood, uint8_t *frame)
+{
+    static const uint16_t kinds[] = {CM_REQ, CM_MRA,  CM_REJ, CM_REP,
+                                     CM_RTU, CM_DREQ, CM_DREP};
+    struct mad header = {
+        .mgmt_class = MAD_CLASS_CM,
+        .class_version = MAD_CLASS_VERSION_CM,
+        .method = MAD_METHOD_SEND,
+        .attribute_id = kinds[conf_random(flood->conf) % ARRAY_LEN(kinds)],
+        .transaction_id = conf_random(flood->conf),
+    };
+    uint8_t mad[MAD_LEN];
+
+    fill_random(flood->conf, mad, sizeof(mad));
+    mad_emit(&header, mad);
+    return make_mad_of(flood, frame, mad);
+}
+
+static size_t make_req(struct flood *flood, uint8_t *frame)
+{
+    struct mad header = {
+        .mgmt_class = MAD_CLASS_CM,
+        .class_version = MAD_CLASS_VERSION_CM,
+        .method = MAD_METHOD_SEND,
+        .attribute_id = CM_REQ,
+        .transaction_id = conf_random(flood->conf),
+    };
+    uint8_t private_data[CM_REQ_PRIVATE_LEN], mad[MAD_LEN];
+    struct rc *rc = flood->rc;
+    struct cm_req req;
+
+    rc->qpn = 2 + (uint32_t)(conf_random(flood->conf) % 0xfffff0);
+    rc->comm_id = 1 + (uint32_t)(conf_random(flood->conf) >> 33);
+    rc_make_req(rc, &req, private_data);
+    /* RECFMT: no format that there is. */
+    private_data[RDMA_IP_CM_LEN] = (uint8_t)(1 + conf_random(flood->conf) % 99);
+    mad_emit(&header, mad);
+    cm_req_emit(&req, mad + MAD_HEADER_LEN);
+    return make_mad_of(flood, frame, mad);
+}
+
+/* ICMP of any type and code; the checksum is right. */
+static size_t make_icmp(struct flood *flood, uint8_t *frame)
+{
+    struct packet_path path = peer_path(flood->conf);
+    uint8_t data[256];
+
+    fill_random(flood->conf, data, sizeof(data));
+    return packet_icmp(frame, &path, (uint8_t)conf_random(flood->conf),
+                       (uint8_t)conf_random(flood->conf),
+                       (uint32_t)conf_random(flood->conf), data,
+                       random_len(flood->conf, sizeof(data)));
+}
+
+/* The first halves of datagrams whose rest never comes. */
+static size_t make_fragment(struct flood *flood, uint8_t *frame)
+{
+    struct packet_path path = peer_path(flood->conf);
+    uint8_t payload[512];
+    size_t len;
+
+    path.may_fragment = true;
+    path.ip_id = (uint16_t)conf_random(flood->conf);
+    fill_random(flood->conf, payload, sizeof(payload));
+    len = packet_ip(frame, &path, IP_PROTOCOL_UDP, payload, sizeof(payload));
+    net_ip(frame)[IPV4_FRAGMENT] |= 0x20; /* more fragments */
+    net_mend_ipv4(frame);
+    return len;
+}
+
+#define FLOOD(name, make)                                                      \
+    static void name(struct conf *conf)                                        \
+    {                                                                          \
+        flood(conf, make);                                                     \
+    }
+
+FLOOD(flood_ethernet, make_ethernet)
+FLOOD(flood_udp, make_udp)
+FLOOD(flood_roce, make_roce)
+FLOOD(flood_icrc, make_icrc)
+FLOOD(flood_cut, make_cut)
+FLOOD(flood_mad, make_mad)
+FLOOD(flood_cm, make_cm)
+FLOOD(flood_req, make_req)
+FLOOD(flood_icmp, make_icmp)
+FLOOD(flood_fragment, make_fragment)
+
+#define TEST(id, clause, purpose, fn, ...)                                     \
+    CONF_TEST(id, clause, purpose, fn,                                         \
+              .needs = CONF_NEEDS_CONTROL __VA_OPT__(|) __VA_ARGS__,           \
+              .is_malformed = true)
+
+static const struct conf_test tests[] = {
+    TEST("mix.lost", "IBTA Vol 1 9.7.5", "2% of all packets lost", mix_lost),
+    TEST("mix.twice", "IBTA Vol 1 9.7.5", "2% of all packets doubled",
+         mix_twice),
+    TEST("mix.late", "IBTA Vol 1 9.7.5", "2% of all packets out of order",
+         mix_late),
+    TEST("mix.bent", "IBTA A17.3.3", "2% of all packets bent", mix_bent),
+    TEST("mix.all", "IBTA Vol 1 9.7.5", "all of that", mix_all),
+    TEST("mix.worse", "IBTA Vol 1 9.7.5", "3% of each of them", mix_worse),
+    TEST("mix.sessions", "IBTA Vol 1 9.7.5, 12.9.8",
+         "sessions from REQ to DREP, 1% of each of them", mix_sessions),
+    TEST("mix.long", "IBTA Vol 1 9.7.5", "1000 rounds, 1% of each of them",
+         mix_long, CONF_LONG),
+    TEST("flood.ethernet", "IEEE 802.3 4", "frames of random bytes",
+         flood_ethernet),
+    TEST("flood.udp", "IBTA A17.3", "random bytes to RoCE's port", flood_udp),
+    TEST("flood.roce", "IBTA Vol 1 9.6.1", "packets to no queue pair",
+         flood_roce),
+    TEST("flood.icrc", "IBTA A17.3.3", "wrong ICRCs on a live queue pair",
+         flood_icrc),
+    TEST("flood.cut", "IBTA Vol 1 9.6.1", "what a host sent, cut anywhere",
+         flood_cut),
+    TEST("flood.mad", "IBTA Vol 1 13.4", "MADs of random bytes", flood_mad),
+    TEST("flood.cm", "IBTA Vol 1 12.6", "CM messages of random fields",
+         flood_cm),
+    TEST("flood.req", "NVMe-oF 1.1 7.3.6.2", "REQs that are refused",
+         flood_req),
+    TEST("flood.icmp", "RFC 792", "ICMP of any type", flood_icmp),
+    TEST("flood.fragment", "RFC 791 3.2", "fragments that never get whole",
+         flood_fragment),
+};
+CONF_TESTS(conf_tests_robust_mix, "robust", tests);
