@@ -39,7 +39,8 @@
     X(limits_queue) \
     X(limits_peer) \
     X(robust_loss) \
-    X(robust_mix)
+    X(robust_mix) \
+    X(robust_vanish)
 /* clang-format on */
 
 #define DECLARE(name) extern const struct conf_tests conf_tests_##name;
