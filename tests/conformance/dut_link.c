@@ -484,6 +484,33 @@ static void end(void *ctx)
     free(dut);
 }
 
+static bool open_control(struct link_dut *dut)
+{
+    struct dut_link_config *config = dut->config;
+
+    dut->control = socket_link_connect(config->control);
+    if (dut->control < 0) {
+        fprintf(stderr, "essd_conform: %s: %s\n", config->control,
+                strerror(errno));
+        return false;
+    }
+    if (!ask(dut, "info") || !target_read_info(dut->reply, &config->target)) {
+        fprintf(stderr, "essd_conform: control: no answer to \"info\": %s\n",
+                dut->reply);
+        return false;
+    }
+    return true;
+}
+
+static bool reach(struct link_dut *dut)
+{
+    if (dut->config->control != NULL && !open_control(dut)) {
+        return false;
+    }
+    return dut->config->interface != NULL ? open_interface(dut)
+                                          : open_links(dut);
+}
+
 struct dut dut_link_create(struct dut_link_config *config)
 {
     struct link_dut *dut = calloc(1, sizeof(*dut));
@@ -512,25 +539,10 @@ struct dut dut_link_create(struct dut_link_config *config)
         dut->links[i].out = malloc(BUFFER);
         ASSERT(dut->links[i].in != NULL && dut->links[i].out != NULL);
     }
-    if (config->control != NULL) {
-        dut->control = socket_link_connect(config->control);
-        if (dut->control < 0) {
-            fprintf(stderr, "essd_conform: %s: %s\n", config->control,
-                    strerror(errno));
-            made.kind = NULL;
-            return made;
-        }
-        if (!ask(dut, "info") ||
-            !target_read_info(dut->reply, &dut->config->target)) {
-            fprintf(stderr,
-                    "essd_conform: control: no answer to \"info\": %s\n",
-                    dut->reply);
-            made.kind = NULL;
-            return made;
-        }
-    }
-    if (config->interface != NULL ? !open_interface(dut) : !open_links(dut)) {
+    if (!reach(dut)) {
+        end(dut);
         made.kind = NULL;
+        return made;
     }
     made.mtu_bytes = dut->raw.mtu_bytes;
     return made;
