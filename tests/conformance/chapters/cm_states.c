@@ -342,6 +342,29 @@ static void rej_when_established(struct conf *conf)
 
     rc_send_rej(rc, CM_ANSWERS_OTHER, CM_REJ_TIMEOUT);
     conf_pass(conf, CM_QUIET_US);
+    conf_flush(conf);
+    rc_send(rc, RC_SEND_ONLY, NULL, 64, true);
+    rc_expect_silence(rc, CM_QUIET_US);
+    conf_expect_alive(conf);
+}
+
+/* A copy of the REQ that was on the way for long makes no connection. */
+static void req_in_timewait(struct conf *conf)
+{
+    struct rc_config config = plain();
+    struct cm_bent *bent = cm_bent_new(conf, &config);
+    struct cm_rej rej;
+
+    rc_send_req(bent->rc, &bent->req);
+    rc_take_rep(bent->rc);
+    rc_send_rtu(bent->rc);
+    rc_send_dreq(bent->rc);
+    rc_take_cm(bent->rc, CM_DREP);
+    conf_flush(conf);
+    rc_send_req(bent->rc, &bent->req);
+    rc_take_rej(bent->rc, &rej);
+    conf_equal(conf, "REJ reason (10: stale connection)", rej.reason,
+               CM_REJ_STALE_CONNECTION);
     conf_expect_alive(conf);
 }
 
@@ -568,6 +591,9 @@ static const struct conf_test tests[] = {
     TEST("dreq.retries", "12.9.8.7", "as often as Max CM Retries",
          dreq_retries),
     TEST("dreq.crossing", "12.9.8.5", "two DREQs cross", dreq_crossing),
+    TEST("timewait.req", "12.9.8.3.1",
+         "a REQ of a connection that is over makes no new one",
+         req_in_timewait),
     TEST("timewait.qpn", "12.9.8.4", "a queue pair is not used again at once",
          qpn_not_reused),
     TEST("rep.psn", "12.7.31", "starting PSNs differ", psn_differs),

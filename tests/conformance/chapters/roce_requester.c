@@ -486,6 +486,23 @@ static void ghost_ack(struct conf *conf)
     finish(&reading);
 }
 
+/* Nor do they acknowledge what was sent before. */
+static void ghost_ack_of_send(struct conf *conf)
+{
+    struct reading reading = start(conf, &(struct rc_config){0});
+    struct rc *rc = reading.rc;
+    const struct packet *first, *again;
+
+    take_read(&reading);
+    respond(&reading);
+    first = rc_take_opcode(rc, RC_SEND_ONLY);
+    ack(rc, first->bth.psn + 100);
+    again = rc_take_opcode(rc, RC_SEND_ONLY);
+    conf_equal(conf, "PSN of the repetition", again->bth.psn, first->bth.psn);
+    ack(rc, again->bth.psn);
+    rc_close(rc);
+}
+
 /* An ACK says nothing about a READ before it: that needs its responses. */
 static void ack_instead(struct conf *conf)
 {
@@ -706,6 +723,8 @@ static const struct conf_test tests[] = {
         "Last before First: no success", response_last_first),
     BAD("requester.ghost-ack", "9.7.5.1.2",
         "ACKs of what was never sent are ignored", ghost_ack),
+    BAD("requester.ghost-ack-send", "9.7.5.1.2",
+        "nor do they acknowledge anything", ghost_ack_of_send),
     BAD("requester.ack-instead", "9.7.5.1.2", "an ACK is no answer to a READ",
         ack_instead),
     BAD("requester.aeth-reserved", "9.7.5.2.1", "a reserved AETH is ignored",
