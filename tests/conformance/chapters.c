@@ -40,7 +40,8 @@
     X(limits_peer) \
     X(robust_loss) \
     X(robust_mix) \
-    X(robust_vanish)
+    X(robust_vanish) \
+    X(robust_cycle)
 /* clang-format on */
 
 #define DECLARE(name) extern const struct conf_tests conf_tests_##name;
