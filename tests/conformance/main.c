@@ -16,7 +16,7 @@
 
 enum {
     ONLY_MAX = 64,
-    TESTS_MAX = 1024,
+    TESTS_MAX = 4096,
     EXIT_FAILED = 1,
     EXIT_USAGE = 2,
     PREPARE_TRIES = 5,
@@ -257,6 +257,7 @@ static void add_tests(struct runner *runner, const struct conf_tests *tests)
         const struct conf_test *test = &tests->tests[i];
         struct entry *entry = &runner->entries[runner->num];
 
+        ASSERT(runner->num < TESTS_MAX);
         snprintf(entry->name, sizeof(entry->name), "%s.%s", tests->chapter,
                  test->id);
         if (!is_wanted(&runner->options, entry->name) ||
@@ -264,7 +265,6 @@ static void add_tests(struct runner *runner, const struct conf_tests *tests)
              runner->options.num_only == 0)) {
             continue;
         }
-        ASSERT(runner->num < TESTS_MAX);
         entry->chapter = tests->chapter;
         entry->test = test;
         entry->runner = runner;
@@ -293,7 +293,7 @@ static void list(const struct runner *runner)
     for (unsigned int i = 0; i < runner->num; i++) {
         const struct entry *entry = &runner->entries[i];
 
-        printf("%-44s %-28s %s\n", entry->name, entry->test->clause,
+        printf("%-43s  %-27s  %s\n", entry->name, entry->test->clause,
                entry->test->purpose);
     }
 }
