@@ -221,7 +221,10 @@ static bool node_step(void *ctx)
             is_busy |= cable_step(machine->cables[i]);
         }
     }
-    return machine->software.step(machine->software.ctx) || is_busy;
+    is_busy |= machine->software.step(machine->software.ctx);
+    /* What software did last, and sleeps on, is done now and not when it
+     * wakes up. */
+    return is_busy || step_cores(machine);
 }
 
 static void node_relax(void *ctx)
