@@ -6,6 +6,7 @@
  * together, in the order of the layers. */
 #define CHAPTERS(X) \
     X(smoke) \
+    X(eth_link) \
     X(net_lldp) \
     X(eth_frame) \
     X(net_arp) \

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The link: its partner goes, comes back and does not fit; bit errors.
+ * Spec: IEEE 802.3 clauses 46.3.4, 73, 74, 107, 108; docs/hardware/port.md.
+ */
+#include <string.h>
+
+#include "lib/bytes.h"
+#include "net_lib.h"
+
+enum {
+    FLAPS = 10,
+    DOWN_US = 100000,
+    PINGS = 100,
+    PING_BYTES = 1400,
+};
+
+static bool is_up(struct conf *conf, unsigned int port)
+{
+    return strstr(conf_console(conf, port == 0 ? "port 0" : "port 1"),
+                  ": up") != NULL;
+}
+
+static void expect_down(struct conf *conf, const char *reason)
+{
+    struct packet_path path = net_path0(conf, false);
+    uint32_t rest = net_rest(conf);
+    uint8_t frame[128];
+    const char *said;
+
+    conf_pass(conf, DOWN_US);
+    said = conf_console(conf, "port 0");
+    conf_check(conf, strstr(said, "down") != NULL && strstr(said, reason),
+               "expected down, %s; the console says: %s", reason, said);
+    net_send(conf, frame, net_echo(frame, &path, rest, "down", 4));
+    conf_expect_none(conf, "answer on a link that is down", net_is_reply, &rest,
+                     DOWN_US);
+}
+
+static void expect_up(struct conf *conf)
+{
+    struct packet_path path = net_path0(conf, false);
+
+    conf_pass(conf, DOWN_US);
+    conf_check(conf, is_up(conf, 0), "the link does not come back");
+    net_ping(conf, &path, "up", 2);
+}
+
+/* A change that ends the link, and what takes it back. */
+static void down_and_up(struct conf *conf, const char *key, const char *value,
+                        const char *reason, const char *usual)
+{
+    expect_up(conf);
+    conf_partner(conf, 0, key, value);
+    expect_down(conf, reason);
+    conf_partner(conf, 0, key, usual);
+    expect_up(conf);
+}
+
+static void no_partner(struct conf *conf)
+{
+    down_and_up(conf, "present", "0", "no partner", "1");
+}
+
+static void remote_fault(struct conf *conf)
+{
+    down_and_up(conf, "fault", "1", "remote fault", "0");
+}
+
+static void speed(struct conf *conf)
+{
+    down_and_up(conf, "speed", "10", "speed mismatch", "25");
+}
+
+static void fec_rs(struct conf *conf)
+{
+    down_and_up(conf, "fec", "rs", "FEC mismatch", "auto");
+}
+
+static void fec_none(struct conf *conf)
+{
+    down_and_up(conf, "fec", "none", "FEC mismatch", "auto");
+}
+
+static void fec_same(struct conf *conf)
+{
+    conf_partner(conf, 0, "fec", "fc");
+    expect_up(conf);
+    conf_partner(conf, 0, "fec", "auto");
+    expect_up(conf);
+}
+
+static void flaps(struct conf *conf)
+{
+    for (unsigned int i = 0; i < FLAPS; i++) {
+        conf_partner(conf, 0, "present", "0");
+        conf_pass(conf, DOWN_US / 10);
+        conf_partner(conf, 0, "present", "1");
+        expect_up(conf);
+    }
+}
+
+static void survives(struct conf *conf)
+{
+    struct nvme_host *host =
+        conf_connect(conf, &(struct conf_session){.io_queues = 1});
+
+    conf_write(conf, host, 1, 0, 16, 1);
+    conf_partner(conf, 0, "present", "0");
+    conf_pass(conf, DOWN_US);
+    conf_partner(conf, 0, "present", "1");
+    conf_pass(conf, DOWN_US);
+    conf_verify(conf, host, 1, 0, 16, 1);
+    conf_write(conf, host, 1, 16, 16, 2);
+    conf_verify(conf, host, 1, 16, 16, 2);
+    host_disconnect(host);
+}
+
+static void not_afterwards(struct conf *conf)
+{
+    struct packet_path path = net_path0(conf, false);
+    uint32_t rest = net_rest(conf);
+    uint8_t frame[128];
+
+    conf_partner(conf, 0, "present", "0");
+    conf_pass(conf, DOWN_US);
+    net_send(conf, frame, net_echo(frame, &path, rest, "lost", 4));
+    conf_pass(conf, DOWN_US);
+    conf_partner(conf, 0, "present", "1");
+    expect_up(conf);
+    conf_expect_none(conf, "answer to what was sent while it was down",
+                     net_is_reply, &rest, DOWN_US);
+}
+
+static void other_port_works(struct conf *conf)
+{
+    for (unsigned int down = 0; down < CONF_PORTS; down++) {
+        unsigned int up = 1 - down;
+
+        conf_partner(conf, down, "present", "0");
+        conf_pass(conf, DOWN_US);
+        conf_check(conf, !is_up(conf, down), "port %u is up without partner",
+                   down);
+        conf_check(conf, is_up(conf, up), "port %u went down, too", up);
+        net_settle(conf, up);
+        conf_partner(conf, down, "present", "1");
+        conf_pass(conf, DOWN_US);
+        net_settle(conf, down);
+    }
+}
+
+static void both_ports(struct conf *conf)
+{
+    for (unsigned int i = 0; i < 8; i++) {
+        net_settle(conf, i % CONF_PORTS);
+    }
+}
+
+/* ---- Bit errors. */
+
+static void pings(struct conf *conf)
+{
+    struct packet_path path = net_path0(conf, false);
+    uint8_t *data = conf_alloc(conf, PING_BYTES);
+
+    net_pattern(data, PING_BYTES);
+    for (unsigned int i = 0; i < PINGS; i++) {
+        net_ping(conf, &path, data, PING_BYTES);
+    }
+}
+
+static void no_errors(struct conf *conf)
+{
+    conf_partner(conf, 0, "ber", "0");
+    pings(conf);
+}
+
+/* FC-FEC: one frame in 10^7 is lost at that ratio, and none by design. */
+static void corrected(struct conf *conf)
+{
+    conf_partner(conf, 0, "ber", "1e-7");
+    pings(conf);
+    conf_partner(conf, 0, "ber", "0");
+}
+
+static void hopeless(struct conf *conf)
+{
+    struct packet_path path = net_path0(conf, false);
+    uint8_t *frame = conf_alloc(conf, FRAME_LEN_MAX);
+    uint8_t *data = conf_alloc(conf, PING_BYTES);
+    uint32_t rest = net_rest(conf);
+
+    net_pattern(data, PING_BYTES);
+    conf_partner(conf, 0, "ber", "0.1");
+    for (unsigned int i = 0; i < 8; i++) {
+        net_send(conf, frame, net_echo(frame, &path, rest, data, PING_BYTES));
+    }
+    conf_expect_none(conf, "answer to frames of which a tenth is wrong",
+                     net_is_reply, &rest, DOWN_US);
+    conf_partner(conf, 0, "ber", "0");
+    net_ping(conf, &path, data, PING_BYTES);
+}
+
+static const struct conf_test tests[] = {
+    CONF_TEST("link.both-ports", "IEEE 802.3 1.4",
+              "each port answers on its own wire", both_ports,
+              .needs = CONF_NEEDS_TWO_PORTS),
+    CONF_TEST("link.no-partner", "IEEE 802.3 46.3.4",
+              "without partner the link is down, and says why; then up",
+              no_partner, .needs = CONF_NEEDS_CONTROL),
+    CONF_TEST("link.remote-fault", "IEEE 802.3 46.3.4.3",
+              "with a remote fault nothing is sent; then the link is up",
+              remote_fault, .needs = CONF_NEEDS_CONTROL),
+    CONF_TEST("link.speed", "IEEE 802.3 107.1",
+              "another speed is a link that is down, and says why", speed,
+              .needs = CONF_NEEDS_CONTROL),
+    CONF_TEST("link.fec-rs", "IEEE 802.3 108.1",
+              "RS-FEC on one end alone is a link that is down", fec_rs,
+              .needs = CONF_NEEDS_CONTROL),
+    CONF_TEST("link.fec-none", "IEEE 802.3 74.1",
+              "no FEC on one end alone is one, too", fec_none,
+              .needs = CONF_NEEDS_CONTROL),
+    CONF_TEST("link.fec-same", "IEEE 802.3 74.1",
+              "a partner fixed to the same FEC is as good as one that "
+              "negotiates",
+              fec_same, .needs = CONF_NEEDS_CONTROL),
+    CONF_TEST("link.flaps", "IEEE 802.3 46.3.4", "the link comes back 10 times",
+              flaps, .needs = CONF_NEEDS_CONTROL),
+    CONF_TEST("link.connection-survives", "IBTA Vol 1 9.7.6.1.3",
+              "a connection outlives a link that is down for 0.1 s", survives,
+              .needs = CONF_NEEDS_CONTROL),
+    CONF_TEST("link.not-afterwards", "IEEE 802.3 46.3.4",
+              "what came while the link was down is not answered later",
+              not_afterwards, .needs = CONF_NEEDS_CONTROL),
+    CONF_TEST("link.other-port", "IEEE 802.3 1.4",
+              "a port whose link is down does not hinder the other",
+              other_port_works,
+              .needs = CONF_NEEDS_CONTROL | CONF_NEEDS_TWO_PORTS),
+    CONF_TEST("ber.none", "IEEE 802.3 107.1",
+              "without bit errors no frame is lost", no_errors,
+              .needs = CONF_NEEDS_CONTROL),
+    CONF_TEST("ber.corrected", "IEEE 802.3 74.7",
+              "FEC corrects one wrong bit in 10^7: no frame is lost", corrected,
+              .needs = CONF_NEEDS_CONTROL),
+    CONF_TEST("ber.hopeless", "IEEE 802.3 4A.2.9",
+              "of frames beyond correction nothing is received", hopeless,
+              .needs = CONF_NEEDS_CONTROL),
+};
+CONF_TESTS(conf_tests_eth_link, "eth", tests);
