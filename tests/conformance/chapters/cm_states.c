@@ -325,6 +325,23 @@ static void dreq_other_host(struct conf *conf)
     rc_close(rc);
 }
 
+/* All numbers are right, but another host sends them. */
+static void dreq_forged(struct conf *conf)
+{
+    struct rc_config config = plain(), other = {.peer = 1};
+    struct rc *rc = rc_open(conf, &config);
+    struct rc *forger = rc_new(conf, &other);
+
+    forger->comm_id = rc->comm_id;
+    forger->target_comm_id = rc->target_comm_id;
+    forger->target_qpn = rc->target_qpn;
+    rc_send_dreq(forger);
+    conf_pass(conf, CM_QUIET_US);
+    conf_flush(conf);
+    expect_works(rc);
+    rc_close(rc);
+}
+
 static void dreq_before_rtu(struct conf *conf)
 {
     struct cm_bent *bent = cm_bent_new(conf, &(struct rc_config){0});
@@ -581,6 +598,8 @@ static const struct conf_test tests[] = {
          dreq_other_qpn),
     TEST("dreq.other-id", "12.6.10", "a DREQ with another's id",
          dreq_other_host),
+    TEST("dreq.forged", "12.6.10", "a DREQ of a host that is not the peer",
+         dreq_forged),
     TEST("dreq.before-rtu", "12.9.7", "a DREQ ends a half open connection",
          dreq_before_rtu),
     TEST("rej.established", "12.9.7", "a late REJ ends the connection",
