@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Limits that only show when all of it is in use: every controller there can
+ * be, connected; every address in the discovery log.
+ * Spec: the data sheet; NVMe over Fabrics 1.1 4.2, 5.3.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/bytes.h"
+#include "limits_lib.h"
+#include "nvmeof/wire/discovery.h"
+
+enum {
+    ADDRESSES = 8,
+    EXTRA = 4, /* those that are configured here */
+    EXTRA_FIRST = 210,
+    RECORDS_MAX = 31,
+    SETTLE_US = 100000,
+};
+
+/* ---- Hosts. */
+
+static void hosts_connected(struct conf *conf)
+{
+    struct rc **rc = conf_alloc(conf, LIMITS_HOSTS * sizeof(struct rc *));
+    struct limits *limits = limits_new(conf);
+
+    for (unsigned int i = 0; i < LIMITS_HOSTS; i++) {
+        conf_note(conf, "association %u", i + 1);
+        rc[i] = rc_open_nvme(conf, &(struct rc_config){0});
+    }
+    limits_expect_pool(conf, "controllers", LIMITS_HOSTS);
+    limits_expect_full(limits, 0, LIMITS_ADMIN_DEPTH);
+    for (unsigned int i = 0; i < LIMITS_HOSTS; i++) {
+        nvmf_expect_works(rc[i]);
+        rc_close(rc[i]);
+    }
+    limits_expect_idle(conf, SETTLE_US);
+    conf_expect_alive(conf);
+}
+
+/* ---- Addresses. */
+
+static struct ip_addr extra(struct conf *conf, unsigned int i)
+{
+    struct ip_addr ip = *conf_target_ip(conf, i % CONF_PORTS, false);
+
+    ip.bytes[15] = (uint8_t)(EXTRA_FIRST + i);
+    return ip;
+}
+
+static void print(char *text, size_t room, const struct ip_addr *ip)
+{
+    snprintf(text, room, "%u.%u.%u.%u", ip->bytes[12], ip->bytes[13],
+             ip->bytes[14], ip->bytes[15]);
+}
+
+static void configure(struct conf *conf, bool is_on)
+{
+    char text[16], line[80];
+
+    conf_console(conf, "config discard");
+    for (unsigned int i = 0; i < EXTRA; i++) {
+        struct ip_addr ip = extra(conf, i);
+
+        print(text, sizeof(text), &ip);
+        snprintf(line, sizeof(line), "config set address.%u.ip %s%s", i,
+                 is_on ? text : "none", is_on ? "/24" : "");
+        conf_console(conf, line);
+        snprintf(line, sizeof(line), "config set address.%u.port %u", i,
+                 is_on ? i % CONF_PORTS : 0);
+        conf_console(conf, line);
+    }
+    conf_console(conf, "config save");
+    conf_pass(conf, SETTLE_US);
+}
+
+static struct rc *open_discovery(struct conf *conf)
+{
+    struct nvmf_bent *bent = nvmf_bent_new(conf, &(struct rc_config){0});
+    struct nvme_cqe cqe;
+
+    memset(bent->data.subnqn, 0, sizeof(bent->data.subnqn));
+    strcpy(bent->data.subnqn, NVME_DISCOVERY_NQN);
+    conf_status(conf, "Connect to the discovery subsystem",
+                nvmf_bent_run(bent, &cqe), NVME_SC_SUCCESS);
+    conf_status(conf, "Property Set CC",
+                nvmf_set(bent->rc, PROPERTY_CC, 4, NVMF_CC_ENABLE),
+                NVME_SC_SUCCESS);
+    nvmf_wait_csts(bent->rc, CSTS_RDY, CSTS_RDY);
+    return bent->rc;
+}
+
+/* Records of the NVM subsystem with that address, or of any. */
+static unsigned int count_records(struct rc *rc, const char *traddr)
+{
+    uint32_t len =
+        (uint32_t)(DISCOVERY_HEADER_LEN + RECORDS_MAX * DISCOVERY_ENTRY_LEN);
+    struct nvme_sqe get = {
+        .opcode = ADMIN_GET_LOG_PAGE,
+        .cdw10 = LOG_DISCOVERY | (len / 4 - 1) << 16,
+    };
+    struct sgl sgl = rc_keyed(rc, 0, len);
+    unsigned int found = 0;
+    uint64_t records;
+
+    conf_status(rc->conf, "Get Log Page (discovery)",
+                rc_command(rc, &get, &sgl, NULL, 0, NULL), NVME_SC_SUCCESS);
+    records = get_le64(rc->mem + DISCOVERY_NUMREC);
+    conf_check(rc->conf, records <= RECORDS_MAX, "NUMREC %llu",
+               (unsigned long long)records);
+    for (uint64_t i = 0; i < records; i++) {
+        const uint8_t *r =
+            rc->mem + DISCOVERY_HEADER_LEN + i * DISCOVERY_ENTRY_LEN;
+
+        found += r[DISCOVERY_SUBTYPE] == SUBTYPE_NVM &&
+                 (traddr == NULL || strncmp((const char *)r + DISCOVERY_TRADDR,
+                                            traddr, strlen(traddr)) == 0);
+    }
+    return found;
+}
+
+/* Eight addresses, four of them given here: the log has each of them. */
+static void addresses_told(struct conf *conf)
+{
+    unsigned int before, with, found = 0;
+    struct rc *rc = open_discovery(conf);
+    char text[16];
+
+    before = count_records(rc, NULL);
+    if (!conf_target(conf)->is_ours || before != ADDRESSES - EXTRA) {
+        conf_not_applicable(conf, "%u addresses to begin with, not %u", before,
+                            ADDRESSES - EXTRA);
+    }
+    configure(conf, true);
+    with = count_records(rc, NULL);
+    for (unsigned int i = 0; i < EXTRA; i++) {
+        struct ip_addr ip = extra(conf, i);
+
+        print(text, sizeof(text), &ip);
+        found += count_records(rc, text) == 1;
+    }
+    configure(conf, false);
+    conf_equal(conf, "records of the NVM subsystem", with, ADDRESSES);
+    conf_equal(conf, "records with the new addresses", found, EXTRA);
+    conf_equal(conf, "records without them", count_records(rc, NULL), before);
+    rc_close(rc);
+}
+
+static const struct conf_test tests[] = {
+    CONF_TEST("hosts.connected", "data sheet; NVMe-oF 1.1 4.2",
+              "255 associations at once, and all answer", hosts_connected),
+    CONF_TEST("addresses.told", "data sheet; NVMe-oF 1.1 5.3",
+              "eight addresses: the discovery log has all of them",
+              addresses_told, .needs = CONF_NEEDS_CONTROL),
+};
+
+CONF_TESTS(conf_tests_limits_more, "limits", tests);
