@@ -41,6 +41,7 @@
     X(limits_queue) \
     X(limits_peer) \
     X(limits_more) \
+    X(robust_more) \
     X(robust_loss) \
     X(robust_mix) \
     X(robust_vanish) \

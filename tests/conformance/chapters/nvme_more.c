@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a drive gets wrong where few look: what is durable when it says so, DNR,
- * a range's upper half.
- * Spec: NVM Express 1.4 4.6.1 (DNR), 5.21.1.6 (write cache), 6.7 (Dataset
+ * What a drive gets wrong where few look: what is durable when it says so, what
+ * the medium has beside a block, a range's upper half.
+ * Spec: NVM Express 1.4 5.21.1.6 (write cache), 6.7 (Dataset
  * Management), 6.8 (Flush), 6.15 (Force Unit Access).
  */
 #include <string.h>
@@ -119,33 +119,25 @@ static void cache_told(struct conf *conf)
     nvme_close(nvme);
 }
 
-/* ---- Do Not Retry: sent again the same, it would fail again. */
+/* ---- Neighbours that are on the medium, not in a cache. */
 
-static void expect_dnr(struct nvme *nvme, struct rc *rc, const char *what,
-                       const struct nvme_sqe *sqe, uint32_t len)
-{
-    struct nvme_cqe cqe;
-
-    nvme_run(nvme, rc, sqe, len, &cqe);
-    conf_check(nvme->conf, (cqe.status & NVME_SC_MASK) != NVME_SC_SUCCESS,
-               "%s: success", what);
-    conf_check(nvme->conf, cqe.status & NVME_STATUS_DNR,
-               "%s: status %03xh without DNR", what, cqe.status);
-}
-
-static void dnr(struct conf *conf)
+static void neighbours_on_medium(struct conf *conf)
 {
     struct nvme *nvme = nvme_open(conf);
-    struct nvme_sqe read = nvme_rw_sqe(nvme, NVM_READ, nvme->size_blocks, 1);
-    struct nvme_sqe opcode = {.opcode = 0x7e};
-    struct nvme_sqe cns = {.opcode = ADMIN_IDENTIFY, .cdw10 = 0xff};
-    struct nvme_sqe nsid = nvme_rw_sqe(nvme, NVM_READ, 0, 1);
+    struct nvme_sqe write = nvme_rw_sqe(nvme, NVM_WRITE, LBA, 2 * BLOCKS);
 
-    nsid.nsid = nvme->num_ns + 1;
-    expect_dnr(nvme, nvme->io, "Read behind the end", &read, nvme->block_bytes);
-    expect_dnr(nvme, nvme->io, "a reserved opcode", &opcode, 0);
-    expect_dnr(nvme, nvme->admin, "Identify, CNS FFh", &cns, NVME_IDENTIFY_LEN);
-    expect_dnr(nvme, nvme->io, "Read of NSID NN + 1", &nsid, nvme->block_bytes);
+    conf_fill(nvme->io->mem, LBA, 2 * BLOCKS, 8);
+    write.cdw12 |= (uint32_t)FUA;
+    conf_status(
+        conf, "Write with FUA",
+        nvme_run(nvme, nvme->io, &write, 2 * BLOCKS * nvme->block_bytes, NULL),
+        NVME_SC_SUCCESS);
+    for (uint64_t lba = LBA + 1; lba < LBA + 2 * BLOCKS; lba += 3) {
+        nvme_write(nvme, lba, 1, 9);
+        nvme_verify(nvme, lba - 1, 1, 8);
+        nvme_verify(nvme, lba, 1, 9);
+        nvme_verify(nvme, lba + 1, 1, 8);
+    }
     nvme_close(nvme);
 }
 
@@ -193,8 +185,9 @@ static const struct conf_test tests[] = {
               .needs = CONF_NEEDS_CONTROL),
     CONF_TEST("identify.cache", "NVMe 1.4 5.15.2.2, 5.21.1.6",
               "VWC says whether there is the feature", cache_told),
-    CONF_TEST("status.dnr", "NVMe 1.4 4.6.1",
-              "what can never work is not to be retried", dnr),
+    CONF_TEST("io.neighbours-medium", "NVMe 1.4 6.15",
+              "blocks beside what is written stay as the medium has them",
+              neighbours_on_medium),
     CONF_TEST("io.dsm-high", "NVMe 1.4 6.7",
               "a range beyond 2^32: LBA Out of Range, data stays", dsm_high),
 };
