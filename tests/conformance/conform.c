@@ -19,6 +19,7 @@ enum {
     DEFAULT_DEPTH = 32,
     ALIVE_HOST_NUMBER = 0xee,
     REAL_PATIENCE = 3,
+    LOOK_US = 100,
 };
 #define LATER_NS      UINT64_C(1000000)
 #define LINK_US       UINT64_C(20000000)
@@ -1040,6 +1041,9 @@ static struct nvme_host *connect_to(struct conf *conf,
     uint16_t status;
 
     conf_resolve(conf, session, &target);
+    if (!conf->dut->is_virtual) {
+        conf_pass(conf, LOOK_US); /* the host's RNIC frees what was destroyed */
+    }
     status = host_connect(host, &target);
     conf_check(conf, status != HOST_LOST,
                "connect: no answer, or refused with REJ %u, NVMe status %u",
