@@ -20,7 +20,7 @@ enum {
     ECHO_LEN = 1400, /* fits the link, not an MTU of 1280 */
     RA_MAX = 64,
     BURST = 64,
-    SETTLE_US = 3000000, /* DAD, announcements */
+    SETTLE_US = 10000000, /* DAD, announcements */
 };
 
 /* A solicitation, and all that can be wrong with it. */
