@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Which clauses the conformance suite has tests for: tables of docs/conformance.md.
+
+    PYTHONPATH=tools python3 -m essd.conform_clauses ESSD_CONFORM
+
+asks that program for its list and rewrites what is between the two marks.
+What has no test is written by hand, below them.
+"""
+
+import re
+import subprocess
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+
+DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "conformance.md"
+BEGIN = "<!-- clauses: made by tools/essd/conform_clauses.py -->"
+END = "<!-- clauses: end -->"
+CHAPTERS = ("smoke", "eth", "net", "roce", "cm", "nvmf", "nvme", "limits", "robust")
+
+# As the tests write it, and its name.
+SPECIFICATIONS = (
+    (r"IBTA(?: Vol 1)?", "IBTA Vol 1"),
+    (r"NVMe-oF(?: 1\.1)?", "NVMe-oF 1.1"),
+    (r"NVMe(?: 1\.4)?", "NVMe Base 1.4"),
+    (r"(RFC \d+|IEEE [\d.]+[A-Za-z]*)(?:-\d+)?", r"\1"),
+)
+CLAUSE = r"(?:[A-Z]{0,2}\d+[A-Z]?(?:\.\d+[a-z]?)*)"
+LINE = re.compile(r"^([a-z]+\.\S+) +(\S.*?)(?:  +|$)")
+
+
+def read_list(text: str) -> list[tuple[str, str]]:
+    """(identifier, clauses) of each test."""
+    found = [LINE.match(line) for line in text.splitlines() if line.strip()]
+    if None in found or not found:
+        raise SystemExit("that is not what essd_conform --list says")
+    return [(match[1], match[2]) for match in found if match]
+
+
+def clauses(text: str) -> Iterable[tuple[str, str]]:
+    """(specification, clause): "NVMe 1.4 4.2, 6.1; RFC 768 Length" has three."""
+    name = ""
+    for part in re.split(r"[,;] *", text):
+        words, is_named = part.strip(), False
+        for pattern, full in SPECIFICATIONS:
+            match = re.match(rf"{pattern}(?: |$)", words)
+            if match:
+                name, words, is_named = match.expand(full), words[match.end():], True
+        found = re.match(CLAUSE, words)
+        if name and found:
+            yield name, found[0]
+        elif is_named and name.startswith(("RFC", "IEEE")):
+            yield name, ""
+
+
+def order(clause: str) -> tuple[object, ...]:
+    parts = re.findall(r"[A-Z]+|\d+", clause)
+    return tuple((part.isalpha(), int(part) if part.isdigit() else 0, part)
+                 for part in parts)
+
+
+def tables(tests: list[tuple[str, str]]) -> str:
+    chapters = Counter(name.partition(".")[0] for name, _ in tests)
+    lines = ["| chapter | tests |", "| --- | --- |"]
+    lines += [f"| `{name}` | {chapters[name]} |"
+              for name in sorted(chapters, key=lambda c: (
+                  CHAPTERS.index(c) if c in CHAPTERS else 99, c))]
+    lines += [f"| all | {len(tests)} |", "",
+              "| specification | clauses with tests (how many) |", "| --- | --- |"]
+    found: dict[str, Counter[str]] = defaultdict(Counter)
+    for _, text in tests:
+        for name, clause in dict.fromkeys(clauses(text)):
+            found[name][clause] += 1
+    for name in sorted(found, key=lambda n: (n.split()[0], order(n))):
+        numbers = ", ".join(f"{clause or 'whole'} ({found[name][clause]})"
+                            for clause in sorted(found[name], key=order))
+        lines.append(f"| {name} | {numbers} |")
+    return "\n".join(lines)
+
+
+def main() -> int:
+    if len(sys.argv) != 2:
+        raise SystemExit("usage: conform_clauses ESSD_CONFORM")
+    done = subprocess.run([sys.argv[1], "--list", "--all"], check=True, text=True,
+                          stdin=subprocess.DEVNULL, capture_output=True)
+    text = DOCUMENT.read_text(encoding="utf-8")
+    head, begin, rest = text.partition(BEGIN)
+    _, end, tail = rest.partition(END)
+    if not (begin and end):
+        raise SystemExit(f"{DOCUMENT.name} has no {BEGIN} ... {END}")
+    DOCUMENT.write_text(f"{head}{BEGIN}\n{tables(read_list(done.stdout))}\n{END}{tail}",
+                        encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
