@@ -636,6 +636,8 @@ def test_control_serves_one_program_after_another_and_ends_while_one_is_connecte
     ("port 0\r\nessd> ", ""),
     ("essd> port 0\r\na\r\n[ 1.0] log essd\r\nb\r\nessd> [ 2.0] late\r\n",
      "a\n[ 1.0] log essd\nb"),
+    ("po[ 1.0] queue pair\r\n[ 2.0] ended\r\nrt 0[ 3.0] x\r\n\r\nup\r\nessd> ",
+     "up"),
     ("port 0\r\nessd> x\r\nport 0\r\nnew\r\nessd> ", "new")])
 def test_what_the_console_said_is_between_echo_and_prompt(heard, reply):
     assert spoken(heard, "port 0") == reply

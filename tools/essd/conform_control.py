@@ -151,13 +151,15 @@ class Control:
 def spoken(text: str, line: str) -> str | None:
     """What the console answered to a line; None: it has not finished.
 
-    Before the echo of the line there may be prompts and log lines.
+    Before the echo of the line there may be prompts and log lines, and log
+    lines between any two of its characters.
     """
     text = text.replace("\r\n", "\n").replace("\r", "\n")
-    at = text.rfind(line + "\n")
-    if at < 0:
+    log = r"(?:\[ *\d+\.\d+\] [^\n]*\n)*"
+    echoes = list(re.finditer(log.join(map(re.escape, line)) + log + r"\n", text))
+    if not echoes:
         return None
-    found = re.match(rf"(.*\n)?{PROMPT}", text[at + len(line) + 1:], re.S)
+    found = re.match(rf"(.*\n)?{PROMPT}", text[echoes[-1].end():], re.S)
     return (found[1] or "").rstrip("\n") if found else None
 
 
