@@ -17,6 +17,7 @@ enum {
     EXTRA_FIRST = 210,
     RECORDS_MAX = 31,
     SETTLE_US = 100000,
+    IDLE_US = 5000000,
 };
 
 /* ---- Hosts. */
@@ -36,7 +37,7 @@ static void hosts_connected(struct conf *conf)
         nvmf_expect_works(rc[i]);
         rc_close(rc[i]);
     }
-    limits_expect_idle(conf, SETTLE_US);
+    limits_expect_idle(conf, IDLE_US);
     conf_expect_alive(conf);
 }
 
