@@ -9,6 +9,7 @@ enum {
     MAC_BYTES = 12,
     CM_RETRIES = 1,
     RC_RETRIES = 1,
+    RETRIES_US = 400000,
     PERMILLE = 1000,
 };
 
@@ -194,6 +195,8 @@ struct nvmf_pair robust_pair(struct conf *conf)
 void robust_expect_clean(struct conf *conf)
 {
     conf_set_filter(conf, NULL, NULL);
+    /* Retries end first: nobody reads the wire while the console is asked. */
+    conf_pass(conf, RETRIES_US);
     limits_expect_idle(conf, ROBUST_IDLE_US);
     conf_expect_alive(conf);
     limits_expect_idle(conf, ROBUST_IDLE_US);
