@@ -6,14 +6,14 @@
  * together, in the order of the layers. */
 #define CHAPTERS(X) \
     X(smoke) \
-    X(eth_link) \
-    X(net_lldp) \
     X(eth_frame) \
+    X(eth_link) \
     X(net_arp) \
     X(net_icmp) \
     X(net_ip) \
     X(net_ip6) \
     X(net_nd) \
+    X(net_lldp) \
     X(roce_order) \
     X(roce_send) \
     X(roce_rdma) \
