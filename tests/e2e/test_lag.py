@@ -168,6 +168,7 @@ def tx_frames(job: Job, port: int) -> int:
     return int(job.quiet(f"cat /sys/class/net/eth{port}/statistics/rx_packets"))
 
 
+@pytest.mark.long        # a minute and a half, as the next one
 def test_standby_and_active_backup_lose_ports_under_io(
         booted_lag: Callable[[str, str], Job]) -> None:
     job = booted_lag("active-standby", STANDBY)
