@@ -18,6 +18,8 @@ enum {
     STRANGER_NET = 128, /* 10.0.0.x is the peers'; strangers have 10.x.0.0 */
     DEFAULT_DEPTH = 32,
     ALIVE_HOST_NUMBER = 0xee,
+    START_TRIES = 100,
+    START_PAUSE_US = 100000,
     REAL_PATIENCE = 3,
     LOOK_US = 100,
 };
@@ -1159,12 +1161,52 @@ void conf_partner(struct conf *conf, unsigned int port, const char *key,
     }
 }
 
+static bool is_arp_reply(const struct packet *packet, const void *ctx)
+{
+    return packet->has_arp && packet->arp.operation == ARP_REPLY &&
+           ip_addr_equal(&packet->arp.sender_ip, ctx);
+}
+
+/* In real time a drive takes a while to boot: until it answers on each port. */
+static void wait_for_start(struct conf *conf, unsigned int port)
+{
+    static const struct mac_addr everybody;
+    struct conf_peer *peer = conf_peer(conf, CONF_PEERS - 1, port);
+    struct arp arp = {
+        .operation = ARP_REQUEST,
+        .sender_mac = peer->mac,
+        .sender_ip = peer->ip4,
+        .target_ip = *conf_target_ip(conf, port, false),
+    };
+    uint8_t frame[ETH_LEN + ARP_LEN];
+
+    for (unsigned int i = 0; i < START_TRIES; i++) {
+        conf_send_frame(conf, port, frame,
+                        packet_arp(frame, &everybody, &peer->mac, &arp), 0);
+        if (conf_take_within(conf, is_arp_reply, &arp.target_ip,
+                             START_PAUSE_US) != NULL) {
+            return;
+        }
+    }
+    conf_fail(conf, "port %u does not answer ARP after a start", port);
+}
+
+static void wait_for_starts(struct conf *conf)
+{
+    conf_flush(conf);
+    for (unsigned int i = 0;
+         !conf->dut->is_virtual && i < conf->target.num_ports; i++) {
+        wait_for_start(conf, i);
+    }
+}
+
 void conf_power_cut(struct conf *conf)
 {
     conf_note(conf, "power off and on");
     if (!conf->dut->power_cut(conf->dut->ctx)) {
         conf_fail(conf, "the drive did not come back after a power cut");
     }
+    wait_for_starts(conf);
 }
 
 void conf_reset(struct conf *conf)
@@ -1173,6 +1215,7 @@ void conf_reset(struct conf *conf)
     if (!conf->dut->reset(conf->dut->ctx)) {
         conf_fail(conf, "the drive did not come back after a reset");
     }
+    wait_for_starts(conf);
 }
 
 const char *conf_console(struct conf *conf, const char *line)
