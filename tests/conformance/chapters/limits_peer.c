@@ -105,7 +105,7 @@ static void meet(struct conf *conf, unsigned int first, unsigned int count)
             conf_take(conf, "an echo reply", is_reply, &wanted);
         }
         conf_flush(conf);
-        conf_pass(conf, BURST * 600); /* replies are limited: 500 us each */
+        conf_pass(conf, BURST * 1000); /* replies are limited: 500 us each */
     }
 }
 
