@@ -474,7 +474,7 @@ def test_a_test_that_does_not_exist_ends_with_status_2(fake):
      ["--iface", "eth0", "--target", "10.0.0.1", "--ip", "10.0.0.9", "--seed", "1",
       "--slow", "4"]),
     (("--target", "fd00::1", "--via", "/run/x.sock"),
-     ["--socket", "/run/x.sock", "--target", "fd00::1", "--seed", "1", "--slow",
+     ["--socket", "/run/x.sock", "--target6", "fd00::1", "--seed", "1", "--slow",
       "1"])])
 def test_options_reach_the_program(fake, words, passed):
     fake.plan(*GOOD)
