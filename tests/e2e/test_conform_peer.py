@@ -12,7 +12,7 @@ import pytest
 from essd import conform_peer, prepare
 from essd.conform_peer import NvmetPeer
 
-pytestmark = pytest.mark.drive      # no use of --target
+pytestmark = [pytest.mark.drive, pytest.mark.long]
 
 
 @pytest.fixture(scope="module")

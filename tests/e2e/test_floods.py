@@ -21,7 +21,7 @@ from flood_frames import Ends
 from essd import port, steps
 from essd.steps import Job
 
-pytestmark = pytest.mark.drive
+pytestmark = [pytest.mark.drive, pytest.mark.long]
 
 FLOOD_S = 2
 RATE = 2000             # frames a second; emulated hosts send little more

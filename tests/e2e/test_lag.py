@@ -19,7 +19,7 @@ from essd.instance import Instance
 from essd.setup import Wish
 from essd.steps import Job
 
-pytestmark = pytest.mark.drive
+pytestmark = [pytest.mark.drive, pytest.mark.long]
 
 NAME = os.environ.get("ESSD_E2E", "e2e") + "-lag"
 # Writes, and verifies what it has written all the time, until it is told to end.
@@ -168,7 +168,6 @@ def tx_frames(job: Job, port: int) -> int:
     return int(job.quiet(f"cat /sys/class/net/eth{port}/statistics/rx_packets"))
 
 
-@pytest.mark.long        # a minute and a half, as the next one
 def test_standby_and_active_backup_lose_ports_under_io(
         booted_lag: Callable[[str, str], Job]) -> None:
     job = booted_lag("active-standby", STANDBY)

@@ -18,7 +18,7 @@ from essd import console as uart
 from essd import flash, pcap_check, steps
 from essd.steps import Job
 
-pytestmark = pytest.mark.drive
+pytestmark = [pytest.mark.drive, pytest.mark.long]
 POLL_S = 0.5
 VERIFIED = "--rw=randwrite --bsrange=4k-64k --iodepth=8 --size=1m"
 VLAN = 100
