@@ -345,7 +345,8 @@ static void node_start(struct node *node, unsigned int number,
     struct rnic_config rnic = {
         .env = {node, env_dma, env_now_ns, env_set_timer, env_set_irq,
                 env_defer},
-        .ports = {{node, sink_send}, {node, sink_send}},
+        .ports = {{.ctx = node, .send = sink_send},
+                  {.ctx = node, .send = sink_send}},
     };
     struct verbs_config verbs = {
         .regs = (number + 1) * NODE_STRIDE,

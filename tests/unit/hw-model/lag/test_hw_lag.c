@@ -195,7 +195,7 @@ static void test_lag_switched_off_is_not_there(void **state)
         assert_int_equal(bed->ready[i], ready + 1);
         hw_lag_link(&bed->lag, i, false);
         assert_false(bed->link_up[i]);
-        bed->members[i].paused = 1u << i;
+        bed->members[i].paused = (uint8_t)(1u << i);
         hw_lag_ready(&bed->lag, i);
         assert_int_equal(*hw_lag_sink(&bed->lag, i).paused, 1u << i);
     }
