@@ -9,7 +9,7 @@ from essd.steps import Job
 
 
 @pytest.mark.drive
-@pytest.mark.parametrize("name", ["test_libnvme", "test_rdma_cm"])
+@pytest.mark.parametrize("name", ["test_cpu", "test_libnvme", "test_rdma_cm"])
 def test_program(job: Job, host_programs: dict[str, Path], name: str) -> None:
     job.instance.put(host_programs[name], f"/tmp/{name}")
     result = job.instance.run(
