@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from essd import steps
+from essd import qemu_build, steps
 from essd.instance import Result
 from essd.steps import Job
 
@@ -72,7 +72,8 @@ def test_host_that_gave_up_meanwhile_comes_back(connected: Job) -> None:
 def test_drive_on_a_qcow2_image_is_saved_and_loaded(booted: Callable[..., Job],
                                                     tmp_path: Path) -> None:
     media = tmp_path / "media.qcow2"
-    subprocess.run(["qemu-img", "create", "-q", "-f", "qcow2", media, "256M"],
+    qemu_img = qemu_build.ensure_qemu().with_name("qemu-img")
+    subprocess.run([qemu_img, "create", "-q", "-f", "qcow2", media, "256M"],
                    check=True)
     job = booted(media=media)
     steps.connect(job)
