@@ -15,6 +15,7 @@ from . import bench as bench_module
 from . import console as console_module
 from . import cpu, doctor as doctor_module, neighbours as neighbours_module, setup, show
 from . import port as port_module
+from . import port_lag
 from . import settings_cmd, settings_yaml
 from .flash import FlashError
 from .fw_build import BuildError
@@ -135,6 +136,8 @@ def print_status(status: dict[str, Any]) -> None:
         words = ["plugged" if cable["plugged"] else "unplugged",
                  "carrier" if cable["carrier"] else "no carrier"]
         show.line(f"cable {number}: {', '.join(words)}")
+    if "lag" in status:
+        show.line(port_lag.line(status["lag"]))
 
 
 @app.command()
@@ -142,7 +145,10 @@ def status(name: Name = "default",
            as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
            ) -> None:
     """What runs, and whether all does.  Status 1 if a part crashed or restarted."""
-    facts = Instance(name).status()
+    instance = Instance(name)
+    facts = instance.status()
+    if facts["parts"].get("drive", {}).get("state") == "running":
+        facts["lag"] = port_lag.read(instance)
     if as_json:
         print(json.dumps(facts, indent=2))
     else:
@@ -233,6 +239,18 @@ def load(name: Name = "default") -> None:
     show.line("running")
 
 
+def show_ports(ports: list[dict[str, Any]], lag: dict[str, Any],
+               as_json: bool) -> None:
+    if as_json:
+        print(json.dumps([entry | {"lag": port_lag.of_port(lag, entry["port"])}
+                          for entry in ports], indent=2))
+        return
+    show.console.print(port_module.table(ports))
+    show.line(port_lag.line(lag))
+    if "ports" in lag:
+        show.console.print(port_lag.table(lag))
+
+
 def show_neighbours(ports: list[dict[str, Any]], as_json: bool) -> None:
     if as_json:
         print(json.dumps(ports, indent=2))
@@ -287,11 +305,8 @@ def port(number: Annotated[int | None, typer.Argument(
         show_neighbours(neighbours_module.read(instance, number), as_json)
         return
     ports = port_module.states(instance, number)
-    if as_json:
-        print(json.dumps(ports, indent=2))
-        return
-    show.console.print(port_module.table(ports))
-    if number is not None:
+    show_ports(ports, port_lag.read(instance), as_json)
+    if number is not None and not as_json:
         show.line()
         show.console.print(port_module.counters(ports[0]))
 
