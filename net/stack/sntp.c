@@ -31,6 +31,12 @@ static void count(struct sntp_client *client, enum sntp_counter counter)
     client->counters[counter]++;
 }
 
+/* The shortest time between two questions. */
+static uint32_t least_s(const struct sntp_client *client)
+{
+    return MIN((uint32_t)SNTP_LEAST_S, client->config.poll_s);
+}
+
 /* splitmix64; never 0, which says "no time". */
 static uint64_t next_random(struct sntp_client *client)
 {
@@ -89,7 +95,7 @@ static void input(void *ctx, const struct net_udp_rx *udp)
     }
     sntp_enter(client, SNTP_RESTING,
                udp->now_us + (uint64_t)client->poll_s * SECOND_US);
-    client->retry_s = 1;
+    client->retry_s = least_s(client);
     client->tries = 0;
     epoch_ms = sntp_epoch_ms(answer.transmit_time);
     if (answer.leap == SNTP_UNSYNCHRONISED ||
@@ -130,6 +136,7 @@ static void ask(struct sntp_client *client, uint64_t now_us)
         count(client, SNTP_QUESTIONS);
         client->cookie = question.transmit_time;
         client->asked_us = now_us;
+        client->rests_until_us = now_us + (uint64_t)least_s(client) * SECOND_US;
         client->waits = 0;
         sntp_enter(client, SNTP_ASKING, now_us + SNTP_ANSWER_US);
         return;
@@ -167,7 +174,7 @@ void sntp_link_up(struct sntp_client *client, uint64_t now_us)
 {
     if (client->state != SNTP_ASKING &&
         !ip_addr_is_unspecified(&client->config.server)) {
-        sntp_enter(client, SNTP_RESTING, now_us);
+        sntp_enter(client, SNTP_RESTING, MAX(now_us, client->rests_until_us));
     }
 }
 
@@ -179,7 +186,8 @@ void sntp_set_server(struct sntp_client *client, const struct ip_addr *server,
     }
     client->config.server = *server;
     client->poll_s = client->config.poll_s;
-    client->retry_s = 1;
+    client->retry_s = least_s(client);
+    client->rests_until_us = 0;
     client->tries = 0;
     client->waits = 0;
     if (!ip_addr_is_unspecified(server)) {
@@ -200,7 +208,7 @@ bool sntp_init(struct sntp_client *client, const struct sntp_config *config,
     }
     client->random = config->random_seed;
     client->poll_s = client->config.poll_s;
-    client->retry_s = 1;
+    client->retry_s = least_s(client);
     client->due_us = UINT64_MAX;
     if (!ip_addr_is_unspecified(&config->server)) {
         sntp_enter(client, SNTP_RESTING, now_us);

@@ -6,13 +6,15 @@
  *    has to bring it back, and nobody learns what time we think it is
  *  + an answer counts only from the server's address and port, in mode 4, of
  *    stratum 1 to 15, synchronised, and with a time in this century
- *  + no answer: asked again after 1, 2, 4 ... seconds up to the poll interval,
- *    each time from the next address of ours that reaches the server
+ *  + no answer: asked again after 15, 30, 60 ... seconds up to the poll
+ *    interval, each time from the next address of ours that reaches the server
+ *  + a server gets no two questions within 15 seconds, unless that is how it is
+ *    configured
  *  + kiss of death RATE: the interval doubles, up to 16 times what it was;
  *    DENY, RSTR: this server is not asked again before the link or the drive
  *    starts anew
  *
- * Spec: RFC 4330 section 5 (a unicast client), RFC 5905 section 7.4.
+ * Spec: RFC 4330 sections 5 (a unicast client), 8 and 10; RFC 5905 section 7.4.
  *
  * Left out: more than one server, broadcast mode, slewing and drift: the clock
  * is set, half of the round trip (at most 5 ms of error for 10) added.
@@ -25,6 +27,7 @@
 
 enum {
     SNTP_POLL_S = 1024, /* default */
+    SNTP_LEAST_S = 15,  /* RFC 4330 section 10 */
     SNTP_ANSWER_US = 1000000,
     SNTP_WAIT_US = 50000, /* for the neighbour, or for room */
     SNTP_CLIENT_PORT = 49123,
@@ -68,11 +71,12 @@ struct sntp_client {
     uint64_t cookie; /* in the question that is out */
     uint64_t asked_us;
     uint64_t due_us;
-    uint32_t poll_s;    /* after kisses */
-    uint32_t retry_s;   /* after the next timeout */
-    unsigned int tries; /* without an answer */
-    uint8_t waits;      /* for neighbour or room, in a row */
-    uint8_t state;      /* enum sntp_state; sntp_enter() is the only writer */
+    uint64_t rests_until_us; /* this server gets no question before */
+    uint32_t poll_s;         /* after kisses */
+    uint32_t retry_s;        /* after the next timeout */
+    unsigned int tries;      /* without an answer */
+    uint8_t waits;           /* for neighbour or room, in a row */
+    uint8_t state; /* enum sntp_state; sntp_enter() is the only writer */
 };
 
 /**
@@ -87,7 +91,7 @@ MUST_USE bool sntp_init(struct sntp_client *client,
 void sntp_set_server(struct sntp_client *client, const struct ip_addr *server,
                      uint64_t now_us);
 
-/** A link came up: ask now. */
+/** A link came up: ask as soon as this server may be asked. */
 void sntp_link_up(struct sntp_client *client, uint64_t now_us);
 
 /** Do what is due. @return when to call it again, UINT64_MAX for never */

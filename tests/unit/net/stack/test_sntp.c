@@ -270,20 +270,56 @@ static void test_sntp_obeys_kisses_of_death(void **state)
     }
 }
 
-/* 1 s for an answer, then a rest of 1, 2, 4, 4 ... s. */
-static void test_sntp_asks_less_often_who_does_not_answer(void **state)
+static void expect_questions(uint16_t poll_s, const uint8_t *at_s,
+                             unsigned count)
 {
-    static const uint8_t asked_at_s[] = {0, 2, 5, 10, 15};
-    struct bed *bed = bed_asking(4);
+    struct bed *bed = bed_asking(poll_s);
     uint64_t start_us = bed->w->now_us;
 
-    (void)state;
-    for (unsigned i = 0; i < ARRAY_LEN(asked_at_s); i++) {
-        run(bed, start_us + asked_at_s[i] * (uint64_t)SECOND + 100000 -
-                     bed->w->now_us);
+    for (unsigned i = 0; i < count; i++) {
+        uint64_t at_us = start_us + at_s[i] * (uint64_t)SECOND;
+
+        if (i != 0) {
+            run(bed, at_us - SECOND / 10 - bed->w->now_us);
+            assert_int_equal(counter(bed, SNTP_QUESTIONS), i);
+        }
+        run(bed, at_us + SECOND / 10 - bed->w->now_us);
         assert_int_equal(counter(bed, SNTP_QUESTIONS), i + 1);
     }
-    assert_int_equal(counter(bed, SNTP_TIMEOUTS), 4);
+    assert_int_equal(counter(bed, SNTP_TIMEOUTS), count - 1);
+    bed_free(bed);
+}
+
+/* 1 s for an answer, then a rest of 15, 30, 60, 64 ... s; or of the interval,
+ * if that is shorter. */
+static void test_sntp_asks_less_often_who_does_not_answer(void **state)
+{
+    static const uint8_t usual_s[] = {0, 16, 47, 108, 173, 238};
+    static const uint8_t fast_s[] = {0, 5, 10, 15};
+
+    (void)state;
+    expect_questions(64, usual_s, ARRAY_LEN(usual_s));
+    expect_questions(4, fast_s, ARRAY_LEN(fast_s));
+}
+
+/* RFC 4330 section 10: not within 15 s, however often the link comes. */
+static void test_sntp_waits_also_when_the_link_is_new(void **state)
+{
+    struct bed *bed = bed_asking(64);
+
+    (void)state;
+    answer(bed, good);
+    run(bed, 5 * SECOND);
+    sntp_link_up(&bed->client, bed->w->now_us);
+    run(bed, 9 * SECOND);
+    assert_int_equal(counter(bed, SNTP_QUESTIONS), 1);
+    run(bed, 2 * SECOND);
+    assert_int_equal(counter(bed, SNTP_QUESTIONS), 2);
+    answer(bed, good);
+    run(bed, 20 * SECOND);
+    sntp_link_up(&bed->client, bed->w->now_us);
+    run(bed, SECOND / 10);
+    assert_int_equal(counter(bed, SNTP_QUESTIONS), 3);
     bed_free(bed);
 }
 
@@ -339,6 +375,7 @@ int main(void)
         cmocka_unit_test(test_sntp_takes_no_time_from_who_has_none),
         cmocka_unit_test(test_sntp_obeys_kisses_of_death),
         cmocka_unit_test(test_sntp_asks_less_often_who_does_not_answer),
+        cmocka_unit_test(test_sntp_waits_also_when_the_link_is_new),
         cmocka_unit_test(test_sntp_without_server_does_nothing),
         cmocka_unit_test(test_another_server_is_asked_at_once),
     };
