@@ -175,18 +175,21 @@ static uint8_t priority_of(const struct drive_net *net,
     return from->priority != 0 ? from->priority : config->ports[port].priority;
 }
 
-static bool path_resolve(void *ctx, const struct verbs_ud_info *from,
-                         struct cm_path *path)
+static enum cm_path_result path_resolve(void *ctx,
+                                        const struct verbs_ud_info *from,
+                                        struct cm_path *path)
 {
     struct drive_net *net = ctx;
     struct ip_addr ip = ip_addr_from_bytes(from->src_ip.bytes);
+    enum neigh_result result;
     struct mac_addr mac;
     uint16_t index;
 
     memcpy(mac.bytes, from->src_mac, sizeof(mac.bytes));
-    index = net_neigh_learn(&net->stack, from->laddr, &ip, &mac, net->now_us);
-    if (index == NEIGH_NONE) {
-        return false;
+    result = net_neigh_learn(&net->stack, from->laddr, &ip, &mac, net->now_us,
+                             &index);
+    if (result != NEIGH_READY) {
+        return result == NEIGH_FULL ? CM_PATH_FULL : CM_PATH_NONE;
     }
     *path = (struct cm_path){
         .neigh = index,
@@ -195,7 +198,7 @@ static bool path_resolve(void *ctx, const struct verbs_ud_info *from,
         .priority = priority_of(net, from),
         .mtu = path_mtu_of(net_neigh_path_mtu(&net->stack, index, net->now_us)),
     };
-    return true;
+    return CM_PATH_READY;
 }
 
 static void path_pin(void *ctx, uint16_t neigh)

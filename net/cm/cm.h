@@ -119,16 +119,23 @@ struct cm_path {
     uint8_t mtu;      /* enum ib_mtu: the largest that the port carries */
 };
 
+enum cm_path_result {
+    CM_PATH_READY,
+    CM_PATH_FULL, /* no room for it while others are pinned */
+    CM_PATH_NONE, /* whoever it is cannot be answered, room or not */
+};
+
 /* The neighbour table's side of the bargain. */
 struct cm_path_ops {
     /**
      * Where to answer what has come from `from`.  The source MAC is there, so
      * that the neighbour can be learned at once.
      *
-     * @return false when there is no room; the message then is dropped
+     * When FULL, connections that only rest are let go for it; when there are
+     * none, and when NONE, the message is dropped.
      */
-    bool (*resolve)(void *ctx, const struct verbs_ud_info *from,
-                    struct cm_path *path);
+    enum cm_path_result (*resolve)(void *ctx, const struct verbs_ud_info *from,
+                                   struct cm_path *path);
     /* While pinned (counted), the index names the same neighbour. */
     void (*pin)(void *ctx, uint16_t neigh);
     void (*unpin)(void *ctx, uint16_t neigh);

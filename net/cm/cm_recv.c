@@ -125,15 +125,16 @@ struct message {
 static bool resolve(struct message *m)
 {
     const struct cm_config *config = &m->cm->config;
+    enum cm_path_result result;
 
-    while (!config->path_ops->resolve(config->path_ctx, &m->from,
-                                      &m->answer.path)) {
-        if (!cm_pool_forget(m->cm)) {
-            m->cm->counters.no_path++;
-            return false;
-        }
+    do {
+        result = config->path_ops->resolve(config->path_ctx, &m->from,
+                                           &m->answer.path);
+    } while (result == CM_PATH_FULL && cm_pool_forget(m->cm));
+    if (result != CM_PATH_READY) {
+        m->cm->counters.no_path++;
     }
-    return true;
+    return result == CM_PATH_READY;
 }
 
 static struct ip_addr source_of(const struct message *m)

@@ -216,6 +216,9 @@ uint16_t net_path_mtu(const struct net_stack *stack, uint8_t port,
                       uint16_t vlan, const struct ip_addr *ip, uint64_t now_us);
 /** Whose the packet is: sets rx->local. @return false when not for us */
 bool net_ip_is_for_us(const struct net_stack *stack, struct net_rx *rx);
+/** All hosts of one of our subnets on that link, by IPv4. */
+bool net_ip_is_subnet_broadcast(const struct net_stack *stack, uint8_t port,
+                                uint16_t vlan, const struct ip_addr *ip);
 /** Whether the sender claims to be us. */
 bool net_ip_is_from_us(const struct net_stack *stack, const struct net_rx *rx);
 

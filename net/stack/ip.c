@@ -10,15 +10,13 @@
 
 static const struct ip_addr all_nodes = {{0xff, 0x02, [15] = 1}};
 
-/* All hosts of one of our subnets on that link, by IPv4. */
-static bool is_subnet_broadcast(const struct net_stack *stack,
-                                const struct net_rx *rx,
-                                const struct ip_addr *ip)
+bool net_ip_is_subnet_broadcast(const struct net_stack *stack, uint8_t port,
+                                uint16_t vlan, const struct ip_addr *ip)
 {
-    int local = net_address_on_link(stack, rx->port, rx->vlan, ip);
+    int local = net_address_on_link(stack, port, vlan, ip);
     uint8_t bits;
 
-    if (local < 0) {
+    if (local < 0 || !ip_addr_is_v4(ip)) {
         return false;
     }
     bits = stack->addresses[local].config.prefix_bits;
@@ -43,7 +41,7 @@ bool net_ip_is_for_us(const struct net_stack *stack, struct net_rx *rx)
     }
     if (ip_addr_is_v4(&rx->dst)) {
         return ip_addr_is_multicast(&rx->dst) ||
-               is_subnet_broadcast(stack, rx, &rx->dst);
+               net_ip_is_subnet_broadcast(stack, rx->port, rx->vlan, &rx->dst);
     }
     if (ip_addr_equal(&rx->dst, &all_nodes)) {
         return true;
@@ -81,8 +79,8 @@ static bool is_bad_source(const struct net_stack *stack,
                           const struct net_rx *rx)
 {
     return ip_addr_is_multicast(&rx->src) || ip_addr_is_unspecified(&rx->src) ||
-           rx->src.bytes[12] == 127 ||
-           is_subnet_broadcast(stack, rx, &rx->src) ||
+           ip_addr_is_loopback(&rx->src) ||
+           net_ip_is_subnet_broadcast(stack, rx->port, rx->vlan, &rx->src) ||
            net_ip_is_from_us(stack, rx);
 }
 

@@ -16,8 +16,6 @@
 
 enum { HEADERS_MAX = 8 }; /* more of them are nobody's honest packet */
 
-static const struct ip_addr loopback6 = {{[15] = 1}};
-
 /* On the way from one header to the next. */
 struct walk {
     size_t at;           /* where this header is, from the IPv6 header on */
@@ -29,8 +27,7 @@ struct walk {
 static bool is_bad_source(const struct net_stack *stack,
                           const struct net_rx *rx, bool is_icmp)
 {
-    return ip_addr_is_multicast(&rx->src) ||
-           ip_addr_equal(&rx->src, &loopback6) ||
+    return ip_addr_is_multicast(&rx->src) || ip_addr_is_loopback(&rx->src) ||
            (!is_icmp &&
             (ip_addr_is_unspecified(&rx->src) || net_ip_is_from_us(stack, rx)));
 }

@@ -306,6 +306,8 @@ static bool is_host(const struct net_stack *stack, uint8_t local,
 
     return ip_addr_is_v4(ip) == ip_addr_is_v4(&own->ip) &&
            !ip_addr_is_unspecified(ip) && !ip_addr_is_multicast(ip) &&
+           !ip_addr_is_loopback(ip) &&
+           !net_ip_is_subnet_broadcast(stack, own->port, own->vlan, ip) &&
            net_stack_local(stack, own->port, own->vlan, ip) < 0;
 }
 
@@ -396,35 +398,36 @@ enum neigh_result net_neigh_resolve(struct net_stack *stack, uint8_t local,
                                                         : NEIGH_PENDING;
 }
 
-uint16_t net_neigh_learn(struct net_stack *stack, uint8_t local,
-                         const struct ip_addr *ip, const struct mac_addr *mac,
-                         uint64_t now_us)
+enum neigh_result net_neigh_learn(struct net_stack *stack, uint8_t local,
+                                  const struct ip_addr *ip,
+                                  const struct mac_addr *mac, uint64_t now_us,
+                                  uint16_t *index)
 {
     const struct net_address_config *own = &stack->addresses[local].config;
     struct neigh_entry *e;
-    uint16_t index;
 
     ASSERT(local < NET_ADDRESSES);
+    *index = NEIGH_NONE;
     if (!net_stack_is_usable(stack, local) || !is_host(stack, local, ip) ||
         !net_mac_is_station(stack, own->port, mac)) {
-        return NEIGH_NONE;
+        return NEIGH_NO_ROUTE;
     }
-    index = net_neigh_find(stack, own->port, own->vlan, ip);
-    if (index == NEIGH_NONE) {
-        index = neigh_create(stack, local, ip, !is_on_link(stack, local, ip),
-                             now_us);
-        if (index == NEIGH_NONE) {
-            return NEIGH_NONE;
+    *index = net_neigh_find(stack, own->port, own->vlan, ip);
+    if (*index == NEIGH_NONE) {
+        *index = neigh_create(stack, local, ip, !is_on_link(stack, local, ip),
+                              now_us);
+        if (*index == NEIGH_NONE) {
+            return NEIGH_FULL;
         }
     }
-    e = neigh_entry_of(stack, index);
+    e = neigh_entry_of(stack, *index);
     if (!neigh_has_mac(e) || !mac_addr_equal(&e->mac, mac)) {
-        neigh_detach(stack, index, now_us); /* its packets come another way */
-        got_next_hop(stack, index, mac, NEIGH_STALE, now_us);
+        neigh_detach(stack, *index, now_us); /* its packets come another way */
+        got_next_hop(stack, *index, mac, NEIGH_STALE, now_us);
     }
-    neigh_touch(stack, index);
-    export(stack, index);
-    return index;
+    neigh_touch(stack, *index);
+    export(stack, *index);
+    return NEIGH_READY;
 }
 
 void net_neigh_pin(struct net_stack *stack, uint16_t index, uint64_t now_us)

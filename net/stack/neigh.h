@@ -61,7 +61,7 @@ struct neigh_info {
 enum neigh_result {
     NEIGH_READY,    /* *index may be used now */
     NEIGH_PENDING,  /* net_stack_config.neigh_resolved tells */
-    NEIGH_NO_ROUTE, /* not on the link, and no gateway */
+    NEIGH_NO_ROUTE, /* no host's address, or no way there: not now, not later */
     NEIGH_FULL,     /* every entry is pinned: counted, try again later */
 };
 
@@ -134,12 +134,14 @@ MUST_USE enum neigh_result net_neigh_resolve(struct net_stack *stack,
  * the last to be evicted: pin it before the next call if it is to stay.
  *
  * @param local  index of our address that it was sent to
- * @return NEIGH_NONE when the table is full of pinned entries, when `mac` or
- *         `ip` is none that a host can have, or `local` is not usable
+ * @return READY; NO_ROUTE when `mac` or `ip` is none that a host can have, or
+ *         `local` is not usable; FULL.  *index is NEIGH_NONE unless READY
  */
-MUST_USE uint16_t net_neigh_learn(struct net_stack *stack, uint8_t local,
-                                  const struct ip_addr *ip,
-                                  const struct mac_addr *mac, uint64_t now_us);
+MUST_USE enum neigh_result net_neigh_learn(struct net_stack *stack,
+                                           uint8_t local,
+                                           const struct ip_addr *ip,
+                                           const struct mac_addr *mac,
+                                           uint64_t now_us, uint16_t *index);
 
 /** Keep the entry for one more user: a connection.  Not if INCOMPLETE. */
 void net_neigh_pin(struct net_stack *stack, uint16_t index, uint64_t now_us);

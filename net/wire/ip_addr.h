@@ -68,6 +68,15 @@ static inline bool ip_addr_is_multicast(const struct ip_addr *ip)
     return ip->bytes[0] == 0xff;
 }
 
+/** True for 127.0.0.0/8 and ::1. */
+static inline bool ip_addr_is_loopback(const struct ip_addr *ip)
+{
+    if (ip_addr_is_v4(ip)) {
+        return ip->bytes[12] == 127;
+    }
+    return get_be64(ip->bytes) == 0 && get_be64(ip->bytes + 8) == 1;
+}
+
 /** True for 169.254.0.0/16 and fe80::/10. */
 static inline bool ip_addr_is_link_local(const struct ip_addr *ip)
 {

@@ -74,8 +74,10 @@ int main(void)
     for (uint32_t fill = 1; fill <= NET_NEIGHBOURS; fill *= 4) {
         for (uint32_t i = 0; i < fill; i++) {
             struct ip_addr ip = ip_of(i);
+            uint16_t index;
 
-            if (net_neigh_learn(&stack, 0, &ip, &mac, 0) == NEIGH_NONE) {
+            if (net_neigh_learn(&stack, 0, &ip, &mac, 0, &index) !=
+                NEIGH_READY) {
                 return EXIT_FAILURE;
             }
         }

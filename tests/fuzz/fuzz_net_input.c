@@ -61,8 +61,8 @@ static void resolve_and_drop(struct world *w, uint8_t parameter)
 static void learn(struct world *w, uint8_t parameter)
 {
     struct ip_addr ip = peer(parameter);
-    uint16_t index = net_neigh_learn(
-        &w->stack, 0, &ip, parameter & 2 ? &host_mac : &other_mac, w->now_us);
+    uint16_t index =
+        world_learn(w, 0, &ip, parameter & 2 ? &host_mac : &other_mac);
 
     if (index != NEIGH_NONE && (parameter & 4) != 0) {
         net_neigh_confirm(&w->stack, index, w->now_us);

@@ -163,8 +163,9 @@ static unsigned int sink_send(void *ctx, const struct frame_tx *burst,
 
 /* ---- Users */
 
-static bool path_resolve(void *ctx, const struct verbs_ud_info *from,
-                         struct cm_path *path)
+static enum cm_path_result path_resolve(void *ctx,
+                                        const struct verbs_ud_info *from,
+                                        struct cm_path *path)
 {
     struct node *node = ctx;
     struct verbs_gid peer = {
@@ -175,7 +176,7 @@ static bool path_resolve(void *ctx, const struct verbs_ud_info *from,
     assert_int_equal(from->src_mac[5], 1 - node->number);
     assert_int_equal(from->vlan, 0xffff);
     *path = (struct cm_path){.neigh = NEIGH, .laddr = LADDR, .mtu = 5};
-    return true;
+    return CM_PATH_READY;
 }
 
 static void path_pin(void *ctx, uint16_t neigh)

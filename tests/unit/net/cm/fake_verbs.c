@@ -139,20 +139,23 @@ void fake_break(struct verbs *verbs)
     verbs->config.ops->event(verbs->config.ctx, &event);
 }
 
-static bool resolve(void *ctx, const struct verbs_ud_info *from,
-                    struct cm_path *path)
+static enum cm_path_result resolve(void *ctx, const struct verbs_ud_info *from,
+                                   struct cm_path *path)
 {
     struct fake_paths *paths = ctx;
 
+    if (paths->is_no_host) {
+        return CM_PATH_NONE;
+    }
     if (paths->has_no_room || paths->unpins_to_room > 0) {
-        return false;
+        return CM_PATH_FULL;
     }
     *path = (struct cm_path){
         .neigh = from->src_mac[5] % FAKE_NEIGHS,
         .laddr = from->laddr,
         .mtu = paths->mtu,
     };
-    return true;
+    return CM_PATH_READY;
 }
 
 static void pin(void *ctx, uint16_t neigh)

@@ -39,6 +39,7 @@ struct fake_paths {
     int pins[FAKE_NEIGHS];
     uint8_t mtu; /* of the port */
     bool has_no_room;
+    bool is_no_host; /* what comes is from nobody who can be answered */
     unsigned int unpins_to_room; /* no room before so many unpins */
 };
 

@@ -842,6 +842,31 @@ static void test_resting_connections_make_room_for_a_path(void **state)
     side_free(side);
 }
 
+/* No room would help one that cannot be answered: nobody gives way. */
+static void test_a_message_from_nobody_costs_nobody_anything(void **state)
+{
+    struct side *side = side_new(2, 7);
+
+    (void)state;
+    for (uint32_t i = 0; i < 3; i++) {
+        fill(side, 100 + i);
+        side_sent(side, CM_REP);
+        send_simple(side, CM_DREQ, 100 + i, side->conn->local_comm_id,
+                    side->conn->local_qpn);
+        side_sent(side, CM_DREP);
+    }
+    side->paths.is_no_host = true;
+    fill(side, 200);
+    send_simple(side, CM_DREQ, 1, 2, 3);
+    side_sent_nothing(side);
+    assert_int_equal(side->cm.counters.no_path, 2);
+    assert_int_equal(side_pins(side), 3);
+    for (uint32_t i = 0; i < 3; i++) {
+        assert_int_equal(side->cm.conns[i].state, CM_CONN_TIMEWAIT);
+    }
+    side_free(side);
+}
+
 static void test_a_broken_qp_is_made_again(void **state)
 {
     struct side *side = side_new(2, 7);
@@ -951,6 +976,7 @@ int main(void)
             test_without_a_buffer_requests_wait_and_answers_are_dropped),
         cmocka_unit_test(test_without_a_path_there_is_silence),
         cmocka_unit_test(test_resting_connections_make_room_for_a_path),
+        cmocka_unit_test(test_a_message_from_nobody_costs_nobody_anything),
         cmocka_unit_test(test_a_broken_qp_is_made_again),
         cmocka_unit_test(test_listeners_are_few_and_do_not_collide),
         cmocka_unit_test(test_timers_fire_in_order),

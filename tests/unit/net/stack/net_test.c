@@ -161,6 +161,18 @@ bool world_input(struct world *w, uint8_t port, const uint8_t *frame,
     return taken;
 }
 
+uint16_t world_learn(struct world *w, uint8_t local, const struct ip_addr *ip,
+                     const struct mac_addr *mac)
+{
+    uint16_t index = 0;
+    enum neigh_result result =
+        net_neigh_learn(&w->stack, local, ip, mac, w->now_us, &index);
+
+    assert_int_not_equal(result, NEIGH_PENDING);
+    assert_int_equal(result == NEIGH_READY, index != NEIGH_NONE);
+    return index;
+}
+
 void expect_sent(const struct world *w, unsigned since, const uint8_t *frame,
                  size_t len)
 {

@@ -59,6 +59,10 @@ bool world_input(struct world *w, uint8_t port, const uint8_t *frame,
 
 #define INPUT(w, frame) assert_true(world_input(w, 0, frame, sizeof(frame)))
 
+/** What net_neigh_learn() gives, as an index or NEIGH_NONE. */
+uint16_t world_learn(struct world *w, uint8_t local, const struct ip_addr *ip,
+                     const struct mac_addr *mac);
+
 /** The next frame out after `since` frames is exactly this one. */
 void expect_sent(const struct world *w, unsigned since, const uint8_t *frame,
                  size_t len);

@@ -263,8 +263,7 @@ static void test_answers_fit_the_path(void **state)
 {
     struct world *w = world_ready();
     unsigned since = w->sent_count;
-    uint16_t index =
-        net_neigh_learn(&w->stack, 0, &host4, &host_mac, w->now_us);
+    uint16_t index = world_learn(w, 0, &host4, &host_mac);
 
     (void)state;
     assert_true(net_neigh_note_mtu(&w->stack, index, 576, w->now_us));

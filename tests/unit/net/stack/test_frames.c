@@ -504,8 +504,7 @@ static void test_a_path_mtu_is_believed_within_bounds(void **state)
         assert_true(world_input(w, 0, frame, len)); /* nobody we know */
         assert_int_equal(net_stack_counter(&w->stack, 0, NET_PATH_MTU_NOTED),
                          0);
-        index = net_neigh_learn(&w->stack, rows[i].v4 ? 0 : 1, ip, &host_mac,
-                                w->now_us);
+        index = world_learn(w, rows[i].v4 ? 0 : 1, ip, &host_mac);
         assert_true(world_input(w, 0, frame, len));
         assert_int_equal(net_neigh_path_mtu(&w->stack, index, w->now_us),
                          rows[i].noted);

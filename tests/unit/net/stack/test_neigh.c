@@ -25,7 +25,7 @@ static enum neigh_state state_of(const struct world *w,
 
 static uint16_t learn(struct world *w, const struct mac_addr *mac)
 {
-    return net_neigh_learn(&w->stack, 0, &host4, mac, w->now_us);
+    return world_learn(w, 0, &host4, mac);
 }
 
 static enum neigh_result resolve(struct world *w, const struct ip_addr *ip,
@@ -200,7 +200,7 @@ static void reach6(struct world *w, enum neigh_state state)
     if (state == NEIGH_INCOMPLETE || state == NEIGH_REACHABLE) {
         assert_int_equal(resolve(w, &host6, &index), NEIGH_PENDING);
     } else {
-        index = net_neigh_learn(&w->stack, 1, &host6, &host_mac, w->now_us);
+        index = world_learn(w, 1, &host6, &host_mac);
     }
     if (state == NEIGH_REACHABLE) {
         INPUT(w, na_found);
@@ -293,8 +293,7 @@ static void test_neigh_probes_unicast_then_multicast(void **state)
 {
     struct world *w = world_ready();
     unsigned since = w->sent_count;
-    uint16_t index =
-        net_neigh_learn(&w->stack, 1, &host6, &host_mac, w->now_us);
+    uint16_t index = world_learn(w, 1, &host6, &host_mac);
 
     (void)state;
     assert_int_equal(resolve(w, &host6, &index), NEIGH_READY);
@@ -401,27 +400,40 @@ static void test_neigh_questions_wait_for_a_transmit_buffer(void **state)
     world_free(w);
 }
 
+/* Not for want of room: nothing has to give way for them. */
 static void test_neigh_learn_refuses_what_no_host_has(void **state)
 {
     const struct mac_addr group = {{1}}, zero = {{0}};
-    const struct ip_addr multicast = ip_addr_from_v4(0xe0000001);
     const struct ip_addr any = ip_addr_from_v4(0);
+    const struct ip_addr multicast = ip_addr_from_v4(0xe0000001);
+    const struct ip_addr broadcast = ip_addr_from_v4(0xffffffff);
+    const struct ip_addr our_subnet = ip_addr_from_v4(0x0a00ffff);
+    const struct ip_addr loopback4 = ip_addr_from_v4(0x7f000001);
+    const struct ip_addr loopback6 = {{[15] = 1}};
     struct world *w = world_ready();
+    const struct mac_addr *own = &w->stack.config.ports[0].mac;
+    const struct {
+        uint8_t local;
+        const struct ip_addr *ip;
+        const struct mac_addr *mac;
+    } rows[] = {
+        {0, &host4, &group},        {0, &host4, &zero},
+        {0, &host4, own},           {0, &multicast, &host_mac},
+        {0, &broadcast, &host_mac}, {0, &our_subnet, &host_mac},
+        {0, &loopback4, &host_mac}, {1, &loopback6, &host_mac},
+        {0, &any, &host_mac},       {0, &drive4, &host_mac},
+        {0, &host6, &host_mac},     {7, &host4, &host_mac},
+    };
 
     (void)state;
-    assert_int_equal(learn(w, &group), NEIGH_NONE);
-    assert_int_equal(learn(w, &zero), NEIGH_NONE);
-    assert_int_equal(learn(w, &w->stack.config.ports[0].mac), NEIGH_NONE);
-    assert_int_equal(net_neigh_learn(&w->stack, 0, &multicast, &host_mac, 0),
-                     NEIGH_NONE);
-    assert_int_equal(net_neigh_learn(&w->stack, 0, &any, &host_mac, 0),
-                     NEIGH_NONE);
-    assert_int_equal(net_neigh_learn(&w->stack, 0, &drive4, &host_mac, 0),
-                     NEIGH_NONE);
-    assert_int_equal(net_neigh_learn(&w->stack, 0, &host6, &host_mac, 0),
-                     NEIGH_NONE);
-    assert_int_equal(net_neigh_learn(&w->stack, 7, &host4, &host_mac, 0),
-                     NEIGH_NONE);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        uint16_t index = 0;
+
+        assert_int_equal(net_neigh_learn(&w->stack, rows[i].local, rows[i].ip,
+                                         rows[i].mac, 0, &index),
+                         NEIGH_NO_ROUTE);
+        assert_int_equal(index, NEIGH_NONE);
+    }
     assert_int_equal(w->stack.neigh.used, 0);
     world_free(w);
 }
@@ -437,7 +449,8 @@ static uint16_t learn_nth(struct world *w, unsigned n)
 {
     const struct ip_addr ip = nth(n);
 
-    return net_neigh_learn(&w->stack, 0, &ip, &host_mac, ++w->now_us);
+    w->now_us++;
+    return world_learn(w, 0, &ip, &host_mac);
 }
 
 static void test_neigh_full_evicts_the_least_recently_used(void **state)
@@ -476,7 +489,10 @@ static void test_neigh_full_of_pinned_entries_refuses(void **state)
     for (unsigned n = 0; n < NET_NEIGHBOURS; n++) {
         net_neigh_pin(&w->stack, learn_nth(w, n), w->now_us);
     }
-    assert_int_equal(learn_nth(w, 5000), NEIGH_NONE);
+    assert_int_equal(
+        net_neigh_learn(&w->stack, 0, &host4, &host_mac, w->now_us, &index),
+        NEIGH_FULL);
+    assert_int_equal(index, NEIGH_NONE);
     assert_int_equal(resolve(w, &host4, &index), NEIGH_FULL);
     assert_int_equal(resolve(w, &remote4, &index), NEIGH_FULL);
     INPUT(w, arp_ask); /* still answered, just not remembered */
@@ -586,7 +602,7 @@ static void test_neigh_no_gateway_no_route(void **state)
         NEIGH_NO_ROUTE);
     assert_int_equal(index, NEIGH_NONE);
     /* But who comes from afar can be answered the way it came. */
-    index = net_neigh_learn(&w->stack, 3, &remote4, &host_mac, w->now_us);
+    index = world_learn(w, 3, &remote4, &host_mac);
     assert_int_not_equal(index, NEIGH_NONE);
     net_neigh_pin(&w->stack, index, w->now_us);
     world_run(w, w->now_us + 3600ull * SECOND);
@@ -604,7 +620,7 @@ static void test_neigh_a_learned_way_beats_the_gateway(void **state)
 
     (void)state;
     assert_int_equal(resolve(w, &remote4, &index), NEIGH_PENDING);
-    learned = net_neigh_learn(&w->stack, 0, &remote4, &other_mac, w->now_us);
+    learned = world_learn(w, 0, &remote4, &other_mac);
     assert_int_equal(learned, index);
     assert_int_equal(w->resolved_yes, 1);
     gateway_arp(w, ARP_REPLY, &host_mac);
@@ -632,7 +648,7 @@ static void random_step(struct world *w, uint32_t *seed, uint8_t *pins)
 
     switch (next_random(seed) % 8) {
     case 0:
-        index = net_neigh_learn(&w->stack, 0, &ip, mac, w->now_us);
+        index = world_learn(w, 0, &ip, mac);
         assert_true(index < NET_NEIGHBOURS || w->stack.neigh.pinned != 0);
         break;
     case 1:
@@ -714,7 +730,7 @@ static uint16_t learn_source(struct world *w, unsigned i)
     struct ip_addr ip = source_of(i + 256);
     struct mac_addr mac = mac_of(i);
 
-    return net_neigh_learn(&w->stack, i % 2, &ip, &mac, w->now_us);
+    return world_learn(w, i % 2, &ip, &mac);
 }
 
 static void test_neigh_1024_sources_are_alive_at_once(void **state)

@@ -340,10 +340,10 @@ static void test_the_mtu_option_counts_within_bounds(void **state)
 
         a.mtu_bytes = rows[i].said;
         advertise(w, &a);
-        index = net_neigh_learn(&w->stack, 1, &host6, &host_mac, w->now_us);
+        index = world_learn(w, 1, &host6, &host_mac);
         assert_int_equal(net_neigh_path_mtu(&w->stack, index, w->now_us),
                          rows[i].is);
-        index = net_neigh_learn(&w->stack, 0, &host4, &host_mac, w->now_us);
+        index = world_learn(w, 0, &host4, &host_mac);
         assert_int_equal(net_neigh_path_mtu(&w->stack, index, w->now_us), 9000);
         world_free(w);
     }
