@@ -290,15 +290,16 @@ static void expect_questions(uint16_t poll_s, const uint8_t *at_s,
     bed_free(bed);
 }
 
-/* 1 s for an answer, then a rest of 15, 30, 60, 64 ... s; or of the interval,
- * if that is shorter. */
+/* 1 s for an answer, then a rest of 15, 30 ... s, up to the interval. */
 static void test_sntp_asks_less_often_who_does_not_answer(void **state)
 {
-    static const uint8_t usual_s[] = {0, 16, 47, 108, 173, 238};
+    static const uint8_t usual_s[] = {0, 16, 47};
+    static const uint8_t often_s[] = {0, 16, 37};
     static const uint8_t fast_s[] = {0, 5, 10, 15};
 
     (void)state;
     expect_questions(64, usual_s, ARRAY_LEN(usual_s));
+    expect_questions(20, often_s, ARRAY_LEN(often_s));
     expect_questions(4, fast_s, ARRAY_LEN(fast_s));
 }
 
