@@ -208,6 +208,9 @@ struct native_drive *native_drive_create(
     drive->usage = config->usage;
     drive->config.network.has_echo = config->has_echo;
     drive->config.services.has_dhcp[0] = config->has_dhcp;
+    if (config->saved != NULL) {
+        drive->config = *config->saved;
+    }
     machine_init(&drive->machine, world, &machine);
     uart_init(&drive->uart,
               native_node_regs(&drive->machine.node, SOC_UART_BASE));

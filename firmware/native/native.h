@@ -50,6 +50,7 @@ struct native_drive_config {
     struct usage *usage;  /* stays: what flash keeps of it; NULL: nothing */
     bool has_echo;        /* the diagnostic service */
     bool has_dhcp;        /* port 0 asks for its IPv4 address */
+    const struct config *saved; /* instead of all that; NULL: none was */
 };
 
 /* A loop that sleeps: common to drive and host. */

@@ -33,6 +33,8 @@ struct native_dut {
         unsigned int port;
     } sides[CONF_PORTS];
     uint32_t generation;
+    struct config saved; /* in flash, of this test */
+    bool has_saved;
     char line[LINE_MAX_LEN];
 };
 
@@ -71,6 +73,7 @@ static bool power_on(struct native_dut *dut)
             },
         .medium = &dut->medium,
         .has_echo = true,
+        .saved = dut->has_saved ? &dut->saved : NULL,
     };
 
     dut->drive = native_drive_create(dut->world, &config);
@@ -89,6 +92,7 @@ static bool begin(void *ctx, struct native_world *world,
     dut->world = world;
     dut->events = *events;
     dut->generation = 0;
+    dut->has_saved = false;
     medium_init(&dut->medium, MEDIUM_BYTES);
     for (unsigned int i = 0; i < CONF_PORTS; i++) {
         struct cable_plug plug = {&dut->sides[i], receive, room};
@@ -201,10 +205,19 @@ static bool partner(void *ctx, unsigned int port, const char *key,
     return true;
 }
 
+static void keep_flash(struct native_dut *dut)
+{
+    if (dut->drive->saves != 0) {
+        dut->saved = dut->drive->flash;
+        dut->has_saved = true;
+    }
+}
+
 static bool power_cut(void *ctx)
 {
     struct native_dut *dut = ctx;
 
+    keep_flash(dut);
     native_drive_power_cut(dut->drive);
     return power_on(dut);
 }
@@ -214,6 +227,7 @@ static bool reset(void *ctx)
 {
     struct native_dut *dut = ctx;
 
+    keep_flash(dut);
     native_drive_destroy(dut->drive);
     return power_on(dut);
 }
