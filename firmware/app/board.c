@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "firmware/app/config_flash.h"
 #include "firmware/app/settings.h"
 #include "firmware/app/version.h"
 #include "firmware/hal/time.h"
@@ -73,9 +74,7 @@ static void read_flash(struct board *board)
         log_line(&board->log, "drive: the boot count cannot be written");
     }
     store_read_usage(&board->flash, &board->usage_place, &board->usage);
-    if (!store_read_config(&board->flash, &board->saved_config)) {
-        log_line(&board->log, "drive: no good configuration: defaults");
-    }
+    config_flash_read(&board->flash, &board->log, &board->saved_config);
     board->config = board->saved_config;
     settings_apply_straps(&board->config, gpio_read_all(&board->straps_gpio));
     board->has_identity = store_read_identity(&board->flash, &board->identity);
@@ -114,9 +113,8 @@ void board_init(struct board *board, void *free_memory, size_t free_bytes)
 bool board_save_config(void *ctx, const struct config *config)
 {
     struct board *board = ctx;
-    struct config copy = *config;
 
-    return store_write_config(&board->flash, &copy);
+    return config_flash_write(&board->flash, config);
 }
 
 bool board_save_usage(void *ctx, const struct usage *usage)

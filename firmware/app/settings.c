@@ -61,6 +61,18 @@ static bool save(struct settings *settings, const struct config *config)
     return settings->save != NULL && settings->save(settings->save_ctx, config);
 }
 
+static void ignore(void *ctx, const char *text)
+{
+    (void)ctx;
+    (void)text;
+}
+
+/* Straps and what was not saved may hide that it does not go together. */
+static bool can_be_saved(const struct config *config)
+{
+    return config_check(config, ignore, NULL) == 0;
+}
+
 static bool apply(struct settings *settings, uint8_t port)
 {
     const struct config_port *config = &settings->in_force.port[port];
@@ -80,6 +92,9 @@ enum settings_result settings_set_fec(struct settings *settings, uint8_t port,
         return SETTINGS_INVALID;
     }
     changed.port[port].fec = fec;
+    if (is_saved && !can_be_saved(&changed)) {
+        return SETTINGS_INVALID;
+    }
     if (is_saved && !save(settings, &changed)) {
         return SETTINGS_NOT_SAVED;
     }
@@ -113,7 +128,7 @@ enum settings_result settings_set_speed(struct settings *settings, uint8_t gbps,
         is_ok = is_ok && (gbps == SPEED_25G ||
                           settings->in_force.port[i].fec != CONFIG_FEC_RS);
     }
-    if (!is_ok) {
+    if (!is_ok || (is_saved && !can_be_saved(&changed))) {
         return SETTINGS_INVALID;
     }
     if (is_saved && !save(settings, &changed)) {

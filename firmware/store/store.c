@@ -18,44 +18,77 @@ bool store_read_identity(const struct flash *flash, struct identity *identity)
     return false;
 }
 
-static const uint32_t config_addr[] = {FLASH_CONFIG_A_ADDR,
-                                       FLASH_CONFIG_B_ADDR};
+enum { CONFIG_COPIES = 2 };
 
-/* The copy that counts. @return its index, -1 when there is none */
-static int current_config(const struct flash *flash, struct config *config)
+static const uint32_t config_addr[CONFIG_COPIES] = {FLASH_CONFIG_A_ADDR,
+                                                    FLASH_CONFIG_B_ADDR};
+
+/* Read both copies. @return the highest sequence of an intact one, or 0 */
+static uint32_t read_configs(const struct flash *flash,
+                             struct config copy[CONFIG_COPIES],
+                             bool is_intact[CONFIG_COPIES])
 {
     uint8_t buf[CONFIG_LEN_MAX];
-    struct config copy;
-    int best = -1;
+    uint32_t newest = 0;
 
-    for (int i = 0; i < (int)ARRAY_LEN(config_addr); i++) {
+    for (unsigned int i = 0; i < CONFIG_COPIES; i++) {
         flash_read(flash, config_addr[i], buf, sizeof(buf));
-        if (config_parse(&copy, buf, sizeof(buf)) &&
-            (best < 0 || copy.sequence > config->sequence)) {
-            *config = copy;
-            best = i;
+        is_intact[i] = config_parse(&copy[i], buf, sizeof(buf));
+        if (is_intact[i]) {
+            newest = MAX(newest, copy[i].sequence);
         }
     }
-    return best;
+    return newest;
 }
 
-bool store_read_config(const struct flash *flash, struct config *config)
+/*
+ * The copy that counts: the newer one, if it is intact and good.
+ *
+ * @param newest  set to the highest sequence, of whichever copy
+ * @return its index, -1 when there is none
+ */
+static int current_config(const struct flash *flash, store_judge *judge,
+                          void *ctx, struct config *config, uint32_t *newest)
 {
-    if (current_config(flash, config) < 0) {
+    struct config copy[CONFIG_COPIES];
+    bool is_intact[CONFIG_COPIES];
+    int first;
+
+    *newest = read_configs(flash, copy, is_intact);
+    first = is_intact[0] && copy[0].sequence == *newest ? 0 : 1;
+    for (int n = 0; n < CONFIG_COPIES; n++) {
+        int i = n == 0 ? first : 1 - first;
+
+        if (is_intact[i] && (judge == NULL || judge(ctx, &copy[i]))) {
+            *config = copy[i];
+            return i;
+        }
+    }
+    return -1;
+}
+
+bool store_read_config(const struct flash *flash, store_judge *judge, void *ctx,
+                       struct config *config)
+{
+    uint32_t newest;
+
+    if (current_config(flash, judge, ctx, config, &newest) < 0) {
         config_default(config);
         return false;
     }
     return true;
 }
 
-bool store_write_config(const struct flash *flash, struct config *config)
+bool store_write_config(const struct flash *flash, store_judge *judge,
+                        void *ctx, struct config *config)
 {
     struct config old;
     uint8_t buf[CONFIG_LEN];
-    int current = current_config(flash, &old);
+    uint32_t newest;
+    int current = current_config(flash, judge, ctx, &old, &newest);
     uint32_t addr = config_addr[current == 0 ? 1 : 0];
 
-    config->sequence = current < 0 ? 1 : old.sequence + 1;
+    config->sequence = newest + 1;
     config_emit(config, buf);
     return flash_erase_sector(flash, addr) &&
            flash_program(flash, addr, buf, sizeof(buf));

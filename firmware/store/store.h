@@ -15,18 +15,29 @@
 MUST_USE bool store_read_identity(const struct flash *flash,
                                   struct identity *identity);
 
-/* @return false when neither copy is good: `config` has the defaults */
-MUST_USE bool store_read_config(const struct flash *flash,
-                                struct config *config);
+/* Whether an intact configuration can be used: its values go together. */
+typedef bool store_judge(void *ctx, const struct config *config);
+
+/**
+ * The newer copy that is intact and good counts.
+ *
+ * @param judge  asked about the newer intact copy, then about the other one;
+ *               NULL: every intact one is good
+ * @return false when neither copy counts: `config` has the defaults
+ */
+MUST_USE bool store_read_config(const struct flash *flash, store_judge *judge,
+                                void *ctx, struct config *config);
 
 /**
  * Write `config` over the copy that does not count now; its sequence becomes
- * one more than the other's.  A power cut leaves the old one or the new one.
+ * one more than the higher of both.  A power cut leaves the old one or the new
+ * one.
  *
+ * @param judge  as in store_read_config(): what is not good is written over
  * @return false when the flash does not take it; the old one still counts
  */
-MUST_USE bool store_write_config(const struct flash *flash,
-                                 struct config *config);
+MUST_USE bool store_write_config(const struct flash *flash, store_judge *judge,
+                                 void *ctx, struct config *config);
 
 /**
  * Count this boot, once after every reset.

@@ -257,6 +257,21 @@ static void test_a_host_changes_the_other_port(void **state)
     host_disconnect(&bed.host->host);
 }
 
+/* It would not be used at the next start: config_flash.h. */
+static void test_what_does_not_go_together_is_not_saved(void **state)
+{
+    uint32_t value;
+
+    (void)state;
+    assert_true(says(type("fec 0 rs\r"), "ok"));
+    bed_connect(&bed, 1, 1, 64);
+    assert_int_equal(feature(ADMIN_SET_FEATURES, 0, CONFIG_FEC_FC, &value), 0);
+    assert_true(says(type("speed 10\r"), "error: the ports cannot"));
+    assert_int_equal(bed.drive->saves, 1);
+    assert_int_equal(bed.drive->flash.port[0].speed_gbps, 25);
+    host_disconnect(&bed.host->host);
+}
+
 static uint16_t config_feature(uint8_t opcode, uint32_t select_or_save,
                                uint8_t *data)
 {
@@ -424,6 +439,7 @@ int main(void)
         T(test_console_shows_the_addresses),
         T(test_both_ports_have_one_speed),
         T(test_a_host_changes_the_other_port),
+        T(test_what_does_not_go_together_is_not_saved),
         T(test_a_host_reads_and_writes_the_configuration),
         T(test_addresses_change_while_the_drive_runs),
         cmocka_unit_test(test_straps_decide_over_the_configuration),

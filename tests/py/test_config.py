@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What the user asks for, checked and turned into addresses of two ends."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -76,6 +77,13 @@ def test_what_is_not_asked_for_stays_as_the_drive_has_it() -> None:
 def test_a_port_without_an_address_is_cabled_to_a_network_of_its_own() -> None:
     kept = flash.Config((flash.Port(), flash.Port.of("10.0.0.1/8")))
     assert setup.far_ends(kept)[0] == ["192.168.3.10/24"]
+
+
+def test_what_the_drive_would_not_use_is_refused() -> None:
+    kept = flash.Config((replace(flash.Port.of("10.0.0.10/24"), mtu=9000),
+                         flash.Port.of("10.0.1.10/24")))
+    with pytest.raises(EssdError, match="aggregated ports have one MTU"):
+        setup.wanted(Wish(network=flash.Network(lag="lacp")), kept)
 
 
 @pytest.mark.parametrize("name", ["", "../x", "a/b", "a b", "."])

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from . import flash, media, prepare
+from . import flash, media, prepare, settings
 from .config import DEFAULT_PORTS, PEER_PORT, Config, Drive, Host, Link, Peer
 from .fw_build import Firmware
 from .instance import EssdError
@@ -93,9 +93,14 @@ def wanted(wish: Wish, kept: flash.Config | None) -> flash.Config:
     if wish.mtu is not None:
         check_mtu(wish.mtu)
         ports = [replace(port, mtu=wish.mtu) for port in ports]
-    return replace(config, ports=(ports[0], ports[1]),
-                   services=wish.services or config.services,
-                   network=wish.network or config.network)
+    config = replace(config, ports=(ports[0], ports[1]),
+                     services=wish.services or config.services,
+                     network=wish.network or config.network)
+    # The drive would not use it: it judges what is in flash when it starts.
+    mistakes = settings.check(settings.from_config(config))
+    if mistakes:
+        raise EssdError("; ".join(mistakes))
+    return config
 
 
 def check_mtu(mtu: int) -> None:
@@ -172,9 +177,9 @@ def kept_uuid(name: str, part: str) -> str:
 def configure(wish: Wish) -> Config:
     """Check everything, build what is missing, make the drive; starts nothing."""
     with_drive = wish.target == "drive"
-    settings = wanted(wish, kept_config(wish.name) if with_drive else None)
-    settings.pack()         # complains about what cannot be
-    cables = links(wish, settings)
+    wishes = wanted(wish, kept_config(wish.name) if with_drive else None)
+    wishes.pack()           # complains about what cannot be
+    cables = links(wish, wishes)
     # Complaints about the media come before minutes of building.
     found = drive_media(wish) if with_drive else None
     guests = wish.host or wish.beside or not with_drive
@@ -184,7 +189,7 @@ def configure(wish: Wish) -> Config:
                     cables)
     if found is not None:
         assert built.qemu is not None and built.firmware is not None
-        image, nqn = drive_flash(wish, settings, built.firmware)
+        image, nqn = drive_flash(wish, wishes, built.firmware)
         config.drive = Drive(str(built.qemu), str(image), str(found.path),
                              found.format, nqn, extra=wish.extra,
                              listens=wish.listens)

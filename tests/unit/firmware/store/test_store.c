@@ -165,7 +165,7 @@ static void test_config_defaults_when_there_is_none(void **state)
     struct config config;
 
     (void)state;
-    assert_false(store_read_config(&part.flash, &config));
+    assert_false(store_read_config(&part.flash, NULL, NULL, &config));
     assert_int_equal(config.port[0].mtu_bytes, 1500);
 }
 
@@ -177,9 +177,9 @@ static void test_config_writes_go_to_the_other_copy(void **state)
     config_default(&config);
     for (uint16_t n = 1; n <= 5; n++) {
         config.port[0].mtu_bytes = (uint16_t)(2000 + n);
-        assert_true(store_write_config(&part.flash, &config));
+        assert_true(store_write_config(&part.flash, NULL, NULL, &config));
         assert_int_equal(config.sequence, n);
-        assert_true(store_read_config(&part.flash, &back));
+        assert_true(store_read_config(&part.flash, NULL, NULL, &back));
         assert_int_equal(back.port[0].mtu_bytes, 2000 + n);
     }
     assert_memory_equal(part.data + FLASH_CONFIG_A_ADDR, "ESSD-CFG", 8);
@@ -223,7 +223,7 @@ static void test_config_is_old_or_new_whenever_power_fails(void **state)
     (void)state;
     make_configs(&old, &new);
     for (unsigned int copy = 0; copy < 2; copy++) {
-        assert_true(store_write_config(&part.flash, &old));
+        assert_true(store_write_config(&part.flash, NULL, NULL, &old));
         for (size_t cut = 0; cut <= whole; cut++) {
             static uint8_t before[PART_BYTES];
             uint32_t sequence = old.sequence;
@@ -231,14 +231,14 @@ static void test_config_is_old_or_new_whenever_power_fails(void **state)
 
             memcpy(before, part.data, sizeof(before));
             part.bytes_left = cut;
-            is_done = store_write_config(&part.flash, &new);
+            is_done = store_write_config(&part.flash, NULL, NULL, &new);
             assert_int_equal(is_done, cut == whole);
             part.bytes_left = NEVER;
-            assert_true(store_read_config(&part.flash, &back));
+            assert_true(store_read_config(&part.flash, NULL, NULL, &back));
             assert_true(says_the_same(&back, is_done ? &new : &old));
             assert_int_equal(back.sequence, is_done ? sequence + 1 : sequence);
-            assert_true(store_write_config(&part.flash, &new));
-            assert_true(store_read_config(&part.flash, &back));
+            assert_true(store_write_config(&part.flash, NULL, NULL, &new));
+            assert_true(store_read_config(&part.flash, NULL, NULL, &back));
             assert_true(says_the_same(&back, &new));
             memcpy(part.data, before, sizeof(before));
         }
