@@ -58,6 +58,20 @@ def test_failing_installation_names_its_log(machine: dict[str, str]) -> None:
     assert "packages.log" in done.stderr
 
 
+def test_unreachable_mirror_is_named_in_the_one_line(machine: dict[str, str]) -> None:
+    tools = Path(machine["PATH"].split(":")[0])
+    (tools / "sudo").write_text('#!/bin/sh\nshift\n[ "$1" = true ] || exec "$@"\n')
+    (tools / "apt-get").write_text(
+        "#!/bin/sh\n[ $1 = install ] || {\n"
+        "echo 'W: Failed to fetch http://a.example/  Could not connect'; exit 0; }\n"
+        "echo 'E: Unable to locate package python3'; exit 100\n")
+    done = start(machine, "demo")
+    assert done.returncode == 1
+    assert len(done.stderr.splitlines()) == 2       # that it installs, and this one
+    assert ("E: Unable to locate package python3 W: Failed to fetch "
+            "http://a.example/  Could not connect; see ") in done.stderr
+
+
 def test_as_root_nothing_is_installed_against_the_users_wish(
         machine: dict[str, str], tmp_path: Path) -> None:
     identity = Path(machine["PATH"].split(":")[0]) / "id"

@@ -38,7 +38,10 @@ def missing_packages() -> list[str]:
 def install_line(packages: list[str]) -> str:
     command = ("apt-get update && apt-get install -y --no-install-recommends "
                + " ".join(packages))
-    return command if os.getuid() == 0 else f"sudo sh -c '{command}'"
+    if os.getuid() == 0:
+        return command
+    become = "sudo sh" if shutil.which("sudo") else "su -"
+    return f"{become} -c '{command}'"
 
 
 def packages() -> Finding:
