@@ -86,17 +86,7 @@ bool cable_write_pcap(const struct cable *cable, const char *path)
 
 static void gather(struct cable_slot *slot, const struct frame_tx *frame)
 {
-    uint8_t *at = slot->data;
-
-    memcpy(at, frame->head, frame->head_len);
-    at += frame->head_len;
-    for (unsigned int i = 0; i < frame->num_pieces; i++) {
-        memcpy(at, frame->pieces[i].data, frame->pieces[i].len_bytes);
-        at += frame->pieces[i].len_bytes;
-    }
-    memcpy(at, frame->tail, frame->tail_len);
-    at += frame->tail_len;
-    slot->len_bytes = (uint32_t)(at - slot->data);
+    slot->len_bytes = frame_tx_copy(slot->data, frame);
     slot->flags = frame->flags;
     slot->is_later = false;
 }

@@ -63,22 +63,6 @@ int socket_link_accept(const char *path)
     return fd;
 }
 
-static size_t frame_len(const struct frame_tx *frame)
-{
-    size_t len = (size_t)frame->head_len + frame->tail_len;
-
-    for (unsigned int i = 0; i < frame->num_pieces; i++) {
-        len += frame->pieces[i].len_bytes;
-    }
-    return len;
-}
-
-static uint8_t *append(uint8_t *at, const void *data, size_t len)
-{
-    memcpy(at, data, len);
-    return at + len;
-}
-
 /* The port's sink. */
 static unsigned int send_burst(void *ctx, const struct frame_tx *burst,
                                unsigned int count)
@@ -86,20 +70,15 @@ static unsigned int send_burst(void *ctx, const struct frame_tx *burst,
     struct socket_link *link = ctx;
 
     for (unsigned int i = 0; i < count; i++) {
-        const struct frame_tx *frame = &burst[i];
-        size_t len = frame_len(frame);
+        uint32_t len = frame_tx_len(&burst[i]);
         uint8_t *at = link->out + link->out_len;
 
         if (link->out_len + PREFIX + len > SOCKET_LINK_BUFFER) {
             link->was_full = true;
             return i;
         }
-        put_be32(at, (uint32_t)len);
-        at = append(at + PREFIX, frame->head, frame->head_len);
-        for (unsigned int k = 0; k < frame->num_pieces; k++) {
-            at = append(at, frame->pieces[k].data, frame->pieces[k].len_bytes);
-        }
-        append(at, frame->tail, frame->tail_len);
+        put_be32(at, len);
+        (void)frame_tx_copy(at + PREFIX, &burst[i]);
         link->out_len += PREFIX + len;
     }
     return count;

@@ -8,6 +8,8 @@
 #ifndef ESSD_HW_CORE_FRAME_H
 #define ESSD_HW_CORE_FRAME_H
 
+#include <string.h>
+
 #include "lib/util.h"
 
 enum {
@@ -41,6 +43,36 @@ struct frame_tx {
     struct frame_piece pieces[FRAME_PIECES_MAX];
     uint8_t tail[FRAME_TAIL_MAX];
 };
+
+static inline uint32_t frame_tx_len(const struct frame_tx *frame)
+{
+    uint32_t len = (uint32_t)frame->head_len + frame->tail_len;
+
+    for (unsigned int i = 0; i < frame->num_pieces; i++) {
+        len += frame->pieces[i].len_bytes;
+    }
+    return len;
+}
+
+/**
+ * Gather a frame in one place.
+ *
+ * @param to  has room for frame_tx_len() bytes
+ * @return frame_tx_len()
+ */
+static inline uint32_t frame_tx_copy(uint8_t *to, const struct frame_tx *frame)
+{
+    uint8_t *at = to;
+
+    memcpy(at, frame->head, frame->head_len);
+    at += frame->head_len;
+    for (unsigned int i = 0; i < frame->num_pieces; i++) {
+        memcpy(at, frame->pieces[i].data, frame->pieces[i].len_bytes);
+        at += frame->pieces[i].len_bytes;
+    }
+    memcpy(at, frame->tail, frame->tail_len);
+    return (uint32_t)(at - to) + frame->tail_len;
+}
 
 /**
  * Where frames go.  send() takes the first n frames of the burst, reads them

@@ -17,33 +17,15 @@ enum {
     RNIC_QUANTUM = 32, /* and the other way round */
 };
 
-static uint32_t frame_len(const struct frame_tx *frame)
-{
-    uint32_t len = (uint32_t)frame->head_len + frame->tail_len;
-
-    for (unsigned int i = 0; i < frame->num_pieces; i++) {
-        len += frame->pieces[i].len_bytes;
-    }
-    return len;
-}
-
 /* A frame below 60 bytes, in one part and padded with zeroes. */
 static void pad_frame(struct frame_tx *padded, const struct frame_tx *frame)
 {
-    uint8_t *p = padded->head;
-
     *padded = (struct frame_tx){
         .departure_ns = frame->departure_ns,
         .priority = frame->priority,
         .head_len = PORT_FRAME_MIN,
     };
-    memcpy(p, frame->head, frame->head_len);
-    p += frame->head_len;
-    for (unsigned int i = 0; i < frame->num_pieces; i++) {
-        memcpy(p, frame->pieces[i].data, frame->pieces[i].len_bytes);
-        p += frame->pieces[i].len_bytes;
-    }
-    memcpy(p, frame->tail, frame->tail_len);
+    (void)frame_tx_copy(padded->head, frame);
 }
 
 static void count_sent(struct hw_port *port, const struct frame_tx *frame,
@@ -68,7 +50,7 @@ static void count_sent(struct hw_port *port, const struct frame_tx *frame,
 /* @return whether bit errors keep the partner from getting the next frame */
 static bool is_lost(struct hw_port *port, const struct frame_tx *frame)
 {
-    uint32_t len = MAX(frame_len(frame), PORT_FRAME_MIN) + PORT_FCS_LEN;
+    uint32_t len = MAX(frame_tx_len(frame), PORT_FRAME_MIN) + PORT_FCS_LEN;
 
     /* A frame that the link did not take has its luck behind it. */
     port->tx_is_sound =
@@ -91,7 +73,7 @@ static unsigned int emit_lossy(struct hw_port *port,
         if (is_lost(port, frame)) {
             port->partner_lost++;
         } else {
-            if (frame_len(frame) < PORT_FRAME_MIN) {
+            if (frame_tx_len(frame) < PORT_FRAME_MIN) {
                 pad_frame(&padded, frame);
                 frame = &padded;
             }
@@ -101,7 +83,7 @@ static unsigned int emit_lossy(struct hw_port *port,
             }
             port->tx_is_sound = 0;
         }
-        count_sent(port, &burst[sent], frame_len(&burst[sent]));
+        count_sent(port, &burst[sent], frame_tx_len(&burst[sent]));
     }
     return sent;
 }
@@ -120,7 +102,7 @@ static unsigned int emit(struct hw_port *port, const struct frame_tx *burst,
         unsigned int run = sent, taken;
         struct frame_tx padded;
 
-        while (run < count && frame_len(&burst[run]) >= PORT_FRAME_MIN) {
+        while (run < count && frame_tx_len(&burst[run]) >= PORT_FRAME_MIN) {
             run++;
         }
         if (run > sent) {
@@ -133,7 +115,7 @@ static unsigned int emit(struct hw_port *port, const struct frame_tx *burst,
         }
         port->link_blocked = taken < run;
         for (unsigned int i = 0; i < taken; i++, sent++) {
-            count_sent(port, &burst[sent], frame_len(&burst[sent]));
+            count_sent(port, &burst[sent], frame_tx_len(&burst[sent]));
         }
     }
     return sent;

@@ -125,16 +125,6 @@ static void build_ud(struct roce *roce, struct burst *burst, uint32_t slot)
     }
 }
 
-static uint32_t frame_len(const struct frame_tx *tx)
-{
-    uint32_t len = (uint32_t)tx->head_len + tx->tail_len;
-
-    for (unsigned int i = 0; i < tx->num_pieces; i++) {
-        len += tx->pieces[i].len_bytes;
-    }
-    return len;
-}
-
 /*
  * A QP whose rate is limited: as build_rc(), a packet at a time.  One that has
  * to wait is given a turn when its next packet is due.
@@ -158,7 +148,7 @@ static void build_paced(struct roce *roce, struct burst *burst, uint32_t slot)
             break;
         }
         if (dcqcn->is_limited) {
-            uint32_t len = frame_len(&burst->frames[at]);
+            uint32_t len = frame_tx_len(&burst->frames[at]);
 
             burst->notes[at].len_bytes = len;
             burst->notes[at].taken_ns = dcqcn_take(dcqcn, len, roce->now_ns);

@@ -565,18 +565,7 @@ static unsigned int host_send(void *ctx, const struct frame_tx *burst,
     struct conf_wire *wire = ctx;
 
     for (unsigned int i = 0; i < count; i++) {
-        const struct frame_tx *tx = &burst[i];
-        uint8_t *at = copy;
-
-        memcpy(at, tx->head, tx->head_len);
-        at += tx->head_len;
-        for (unsigned int k = 0; k < tx->num_pieces; k++) {
-            memcpy(at, tx->pieces[k].data, tx->pieces[k].len_bytes);
-            at += tx->pieces[k].len_bytes;
-        }
-        memcpy(at, tx->tail, tx->tail_len);
-        at += tx->tail_len;
-        through_filter(wire, false, copy, (uint32_t)(at - copy));
+        through_filter(wire, false, copy, frame_tx_copy(copy, &burst[i]));
     }
     return count;
 }

@@ -703,23 +703,6 @@ static void frame_arrived(struct peer *peer, const struct peer_frame *frame)
 
 /* ---- Its link, and its place in the world. */
 
-static void gather(struct peer_frame *frame, const struct frame_tx *from)
-{
-    uint8_t *at = frame->data;
-
-    memcpy(at, from->head, from->head_len);
-    at += from->head_len;
-    for (unsigned int i = 0; i < from->num_pieces; i++) {
-        ASSERT(at + from->pieces[i].len_bytes <=
-               frame->data + sizeof(frame->data));
-        memcpy(at, from->pieces[i].data, from->pieces[i].len_bytes);
-        at += from->pieces[i].len_bytes;
-    }
-    ASSERT(at + from->tail_len <= frame->data + sizeof(frame->data));
-    memcpy(at, from->tail, from->tail_len);
-    frame->len_bytes = (uint16_t)(at + from->tail_len - frame->data);
-}
-
 /* From inside the port: only to be kept. */
 static unsigned int take(void *ctx, const struct frame_tx *burst,
                          unsigned int count)
@@ -737,7 +720,8 @@ static unsigned int take(void *ctx, const struct frame_tx *burst,
             peer->was_stalled = true;
             return i;
         }
-        gather(frame, &burst[i]);
+        ASSERT(frame_tx_len(&burst[i]) <= sizeof(frame->data));
+        frame->len_bytes = (uint16_t)frame_tx_copy(frame->data, &burst[i]);
         witness_from_drive(peer->witness, frame->data, frame->len_bytes);
         if (peer->lose != 0) {
             peer->lose--;

@@ -49,16 +49,11 @@ static unsigned int link_send(void *ctx, const struct frame_tx *burst,
 
     (void)ctx;
     for (unsigned int i = 0; i < n; i++) {
-        uint8_t *to = world->sent[world->num_sent];
-        uint32_t rest =
-            burst[i].num_pieces > 0 ? burst[i].pieces[0].len_bytes : 0;
+        uint8_t all[FRAME_LEN_MAX];
+        uint32_t len = frame_tx_copy(all, &burst[i]);
 
-        memcpy(to, burst[i].head, MIN(burst[i].head_len, (unsigned)KEPT));
-        if (rest > 0) {
-            memcpy(to + burst[i].head_len, burst[i].pieces[0].data,
-                   MIN(rest, (uint32_t)KEPT - burst[i].head_len));
-        }
-        world->sent_len[world->num_sent++] = burst[i].head_len + rest;
+        memcpy(world->sent[world->num_sent], all, MIN(len, (uint32_t)KEPT));
+        world->sent_len[world->num_sent++] = len;
     }
     world->link_room -= n;
     return n;

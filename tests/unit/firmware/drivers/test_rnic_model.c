@@ -148,15 +148,7 @@ static unsigned int sink_send(void *ctx, const struct frame_tx *burst,
     for (n = 0; n < count && node->wire_len < WIRE_FRAMES; n++) {
         struct wire_frame *frame = &node->wire[node->wire_len++];
 
-        memcpy(frame->bytes, burst[n].head, burst[n].head_len);
-        frame->len = burst[n].head_len;
-        for (unsigned int i = 0; i < burst[n].num_pieces; i++) {
-            memcpy(frame->bytes + frame->len, burst[n].pieces[i].data,
-                   burst[n].pieces[i].len_bytes);
-            frame->len += burst[n].pieces[i].len_bytes;
-        }
-        memcpy(frame->bytes + frame->len, burst[n].tail, burst[n].tail_len);
-        frame->len += burst[n].tail_len;
+        frame->len = frame_tx_copy(frame->bytes, &burst[n]);
     }
     return n;
 }

@@ -65,20 +65,11 @@ static unsigned int link_send(void *ctx, const struct frame_tx *burst,
 
     for (unsigned int i = 0; i < n; i++) {
         struct sent *sent = &w->sent[w->num_sent++];
-        uint8_t all[10000];
-        uint32_t len = burst[i].head_len;
+        uint8_t all[FRAME_LEN_MAX];
 
-        memcpy(all, burst[i].head, len);
-        for (unsigned int p = 0; p < burst[i].num_pieces; p++) {
-            memcpy(all + len, burst[i].pieces[p].data,
-                   burst[i].pieces[p].len_bytes);
-            len += burst[i].pieces[p].len_bytes;
-        }
-        memcpy(all + len, burst[i].tail, burst[i].tail_len);
-        len += burst[i].tail_len;
-        sent->len = len;
+        sent->len = frame_tx_copy(all, &burst[i]);
         sent->priority = burst[i].priority;
-        memcpy(sent->bytes, all, MIN(len, (uint32_t)sizeof(sent->bytes)));
+        memcpy(sent->bytes, all, MIN(sent->len, (uint32_t)sizeof(sent->bytes)));
     }
     w->link_room -= n;
     return n;

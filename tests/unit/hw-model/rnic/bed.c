@@ -69,22 +69,11 @@ static uint32_t next_random(struct bed *bed)
 
 static struct bed_frame flatten(const struct frame_tx *tx, unsigned int port)
 {
-    struct bed_frame frame = {.len = tx->head_len + tx->tail_len,
-                              .port = (uint8_t)port};
-    uint8_t *p;
+    struct bed_frame frame = {.len = frame_tx_len(tx), .port = (uint8_t)port};
 
     assert_true(tx->num_pieces <= FRAME_PIECES_MAX);
-    for (unsigned int i = 0; i < tx->num_pieces; i++) {
-        frame.len += tx->pieces[i].len_bytes;
-    }
-    p = frame.data = malloc(frame.len);
-    memcpy(p, tx->head, tx->head_len);
-    p += tx->head_len;
-    for (unsigned int i = 0; i < tx->num_pieces; i++) {
-        memcpy(p, tx->pieces[i].data, tx->pieces[i].len_bytes);
-        p += tx->pieces[i].len_bytes;
-    }
-    memcpy(p, tx->tail, tx->tail_len);
+    frame.data = malloc(frame.len);
+    (void)frame_tx_copy(frame.data, tx);
     return frame;
 }
 
