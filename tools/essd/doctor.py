@@ -7,7 +7,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import guest_build, paths, vm
+from . import guest_build, paths, prepare, vm
 
 NEEDED_BYTES = 6 << 30
 
@@ -87,9 +87,9 @@ def kvm() -> Finding:
 
 
 def built() -> list[Finding]:
-    guest = paths.cache() / "guest" / guest_build.guest_key()
-    text = "built" if guest.exists() else "will be built (about 1 minute)"
-    return [Finding("Linux guest", True, text)]
+    return [Finding(task.name, True, f"will be built ({task.first})"
+                    if task.is_first() else "built")
+            for task in (prepare.TASKS["qemu"], prepare.TASKS["guest"])]
 
 
 def runtime() -> Finding:

@@ -27,11 +27,24 @@ class Built:
     firmware: Firmware | None = None
 
 
-# field of Built: (name, how long it takes the first time, what builds it)
-TASKS: dict[str, tuple[str, str, Callable[[Progress], object]]] = {
-    "firmware": ("firmware", "seconds", fw_build.ensure_firmware),
-    "qemu": ("QEMU", "about 4 minutes, once", qemu_build.ensure_qemu),
-    "guest": ("Linux guest", "about 1 minute, once", guest_build.ensure_guest),
+@dataclass(frozen=True)
+class Task:
+    """What builds a field of Built."""
+
+    name: str
+    build: Callable[[Progress], object]
+    first: str                  # how long it takes the first time
+    is_first: Callable[[], bool]
+
+
+TASKS = {
+    "firmware": Task("firmware", fw_build.ensure_firmware, "seconds", lambda: False),
+    "qemu": Task("QEMU", qemu_build.ensure_qemu, "about 4 minutes, once",
+                 lambda: not (paths.cache() / "qemu" / qemu_build.stock_key()
+                              / "bin").exists()),
+    "guest": Task("Linux guest", guest_build.ensure_guest, "about 1 minute, once",
+                  lambda: not (paths.cache() / "guest"
+                               / guest_build.guest_key()).exists()),
 }
 
 
@@ -39,19 +52,23 @@ def prepare(guest: bool = True, drive: bool = True) -> Built:
     """Build what is asked for and not there yet; a line for each stage of it."""
     wanted = ["firmware", "qemu"] if drive else []
     wanted += ["guest"] if guest else []
+    for field in wanted:
+        if TASKS[field].is_first():
+            show.line(f"{TASKS[field].name}: will be built ({TASKS[field].first})")
     built = Built()
     progress = show.Progress()
     failed: Exception | None = None
     with progress.shown(), ThreadPoolExecutor(len(wanted) or 1) as pool:
-        futures = {pool.submit(TASKS[field][2], progress.task(TASKS[field][0])): field
-                   for field in wanted}
+        futures = {pool.submit(TASKS[field].build, progress.task(TASKS[field].name)):
+                   field for field in wanted}
         for future in as_completed(futures):
             field = futures[future]
             try:
                 setattr(built, field, future.result())
-                progress.done(TASKS[field][0])
+                progress.done(TASKS[field].name)
             except Exception as error:
                 failed = failed or error
+                progress.failed(TASKS[field].name)
     if failed is not None:
         raise failed
     return built

@@ -65,6 +65,14 @@ class Progress:
             if self.tasks.pop(name, None) is not None:
                 self.say(f"{name}: done", always=True)
 
+    def failed(self, name: str) -> None:
+        """The task has ended without success; why is told when all have ended."""
+        with self.lock:
+            self.tasks.pop(name, None)
+            rest = ", ".join(self.tasks)
+            self.say(f"{name}: failed" + (f"; waiting for {rest}" if rest else ""),
+                     always=True)
+
     def say(self, text: str, always: bool = False) -> None:
         if self.status is None or always:
             line(f"[{time.monotonic() - self.begin:4.0f} s] {text}")
