@@ -32,6 +32,7 @@ struct options {
     unsigned int defect; /* 0: none */
     unsigned int num_sockets;
     const char *first; /* chapter to begin with */
+    const char *after; /* the last test of those left out; NULL: none are */
     char *only[ONLY_MAX];
     unsigned int num_only;
     const char *results;
@@ -288,6 +289,23 @@ static void collect(struct runner *runner)
     }
 }
 
+/* A target that a test has killed was started again: go on behind that test. */
+static bool leave_out_up_to(struct runner *runner, const char *name)
+{
+    unsigned int i = 0;
+
+    while (i < runner->num && strcmp(runner->entries[i].name, name) != 0) {
+        i++;
+    }
+    if (i == runner->num) {
+        return false;
+    }
+    runner->num -= i + 1;
+    memmove(runner->entries, runner->entries + i + 1,
+            runner->num * sizeof(runner->entries[0]));
+    return true;
+}
+
 static void list(const struct runner *runner)
 {
     for (unsigned int i = 0; i < runner->num; i++) {
@@ -413,7 +431,7 @@ static void usage(const char *why)
             "           [--nqn NQN] [--nsid N] [--mtu N] [--control PATH] "
             "[--echo]\n"
             "  [--list] [--only ID,...] [--first CHAPTER] [--stop-at-first]\n"
-            "  [--all] [--seed N] [--slow N] [--pcap FOLDER]\n"
+            "  [--after TEST] [--all] [--seed N] [--slow N] [--pcap FOLDER]\n"
             "  [--results FILE] [--mutant N]\n");
     exit(EXIT_USAGE);
 }
@@ -487,6 +505,9 @@ static void take_option(struct options *options, int c)
     case 'f':
         options->first = optarg;
         break;
+    case 'b':
+        options->after = optarg;
+        break;
     case 'x':
         options->stops_at_first = true;
         break;
@@ -530,6 +551,7 @@ static void parse_options(struct options *options, int argc, char **argv)
         {"list", no_argument, NULL, 'l'},
         {"only", required_argument, NULL, 'o'},
         {"first", required_argument, NULL, 'f'},
+        {"after", required_argument, NULL, 'b'},
         {"stop-at-first", no_argument, NULL, 'x'},
         {"all", no_argument, NULL, 'a'},
         {"seed", required_argument, NULL, 'S'},
@@ -688,6 +710,10 @@ int main(int argc, char **argv)
     ASSERT(runner->conf != NULL);
     parse_options(&runner->options, argc, argv);
     collect(runner);
+    if (runner->options.after != NULL &&
+        !leave_out_up_to(runner, runner->options.after)) {
+        usage("--after names no test of this run: see --list");
+    }
     status = run(runner);
     free(runner->conf);
     free(runner);

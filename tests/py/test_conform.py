@@ -4,6 +4,7 @@
 A script takes the place of the conformance program and says what it is told to.
 """
 
+import contextlib
 import html.parser
 import json
 import os
@@ -413,6 +414,38 @@ def test_a_program_that_only_claims_success_is_not_believed(fake):
     status, output = command("--native")
     assert status == 1
     assert "status 1 though no test failed: a leak of 3 frames" in output
+
+
+def test_a_target_that_a_test_has_killed_is_started_again(fake, monkeypatch):
+    a, b, c = test_event("eth.a"), test_event("eth.b", "fail", reason="silence"), \
+        test_event("net.c")
+    starts: list[list[str]] = []
+
+    @contextlib.contextmanager
+    def stand_for(_options):
+        # What the first program says behind the death is not to be believed.
+        events = [run_event(1), c, END] if starts else [run_event(3), a, b, c, END]
+        fake.plan(*events, list="eth.a  x\neth.b  x\nnet.c  x",
+                  sleep=0 if starts else 60)
+        deaths = iter(["" if starts else "Oops: a test"])
+        yield conform.Stand("nvmet", ["--fake"], death=lambda: next(deaths),
+                            complaints=lambda: [] if len(starts) > 1 else ["Oops"])
+
+    def record(*arguments):
+        starts.append(arguments[1])
+        return run_program(*arguments)
+
+    run_program = conform.run_program
+    monkeypatch.setattr(conform, "stand_for", stand_for)
+    monkeypatch.setattr(conform, "run_program", record)
+    fake.plan(list="eth.a  x\neth.b  x\nnet.c  x")
+    status, output = command("--peer", "nvmet")
+    assert status == 1
+    assert "    the target died: Oops: a test\n    silence\n" in output
+    assert "--after" not in starts[0] and starts[1][-2:] == ["--after", "eth.b"]
+    assert output.splitlines()[-2] == (
+        "2 passed, 1 failed, 0 not applicable, 0 not run: not conforming")
+    assert output.splitlines()[-3] == "Oops"
 
 
 def test_what_is_no_result_ends_the_run(fake):

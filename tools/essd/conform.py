@@ -97,6 +97,8 @@ class Stand:
     drive: dict[str, object] = field(default_factory=dict)  # what we know of it
     # Called at the end: what the program cannot see, such as a crash.
     complaints: Callable[[], list[str]] = lambda: []
+    # What has killed the target, if it can be started again; else nothing.
+    death: Callable[[], str] = lambda: ""
     logs: list[Path] = field(default_factory=list)
 
 
@@ -181,7 +183,8 @@ def nvmet() -> Iterator[Stand]:
                               *(["--echo"] if peer.has_echo else [])],
                     drive={"mn": "Linux nvmet", "fr": peer.kernel,
                            "subnqn": peer.nqn},
-                    complaints=peer.complaints, logs=[peer.console_log])
+                    complaints=peer.complaints, death=peer.death,
+                    logs=[peer.console_log])
 
 
 def stand_for(options: Options) -> contextlib.AbstractContextManager[Stand]:
@@ -248,13 +251,16 @@ class Lines:
 
 
 def run_program(program: Path, words: list[str], folder: Path, results: Results,
-                screen: conform_screen.Screen, silence_s: float) -> None:
-    """Run it to its end; what it finds goes to results and screen."""
+                screen: conform_screen.Screen, silence_s: float,
+                death: Callable[[], str]) -> bool:
+    """Run it; what it finds goes to results and screen.  False when it was ended
+    because the last test has killed the target."""
     reader, writer = os.pipe()
     command = [str(program), *words, "--results", f"/dev/fd/{writer}"]
     log = folder / "program.log"
-    with open(log, "w", encoding="utf-8") as output, \
-            open(folder / "results.jsonl", "w", encoding="utf-8") as copy:
+    # Several times when the target is started again.
+    with open(log, "a", encoding="utf-8") as output, \
+            open(folder / "results.jsonl", "a", encoding="utf-8") as copy:
         output.write("$ " + shlex.join(command) + "\n")
         output.flush()
         with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output,
@@ -266,8 +272,15 @@ def run_program(program: Path, words: list[str], folder: Path, results: Results,
                     copy.write(line + "\n")
                     copy.flush()
                     test = results.take(line)
-                    if test is not None:
-                        screen.test(test)
+                    if test is None:
+                        continue
+                    cause = death() if test.verdict == "fail" else ""
+                    if cause:
+                        test = results.killed_by_last(cause)
+                    screen.test(test)
+                    if cause:
+                        process.kill()
+                        return False
                 if lines.timed_out:
                     process.kill()
                     last = results.tests[-1].id if results.tests else "its start"
@@ -284,6 +297,7 @@ def run_program(program: Path, words: list[str], folder: Path, results: Results,
                 os.close(reader)
     if not results.complaints:
         judge(results, process.returncode, log)
+    return True
 
 
 def judge(results: Results, status: int, log: Path) -> None:
@@ -312,6 +326,19 @@ def keep_logs(folder: Path, stand: Stand) -> Path:
     return kept
 
 
+def run_stand(program: Path, options: Options, stand: Stand, folder: Path,
+              results: Results, screen: conform_screen.Screen) -> bool:
+    """From behind the last test that was run on; false as run_program()."""
+    words = [*stand.words, *options.program]
+    if results.tests:
+        words += ["--after", results.tests[-1].id]
+    is_done = run_program(program, words, folder, results, screen,
+                          (SILENCE_ALL_S if options.every else SILENCE_S)
+                          * options.slow, stand.death)
+    results.complaints += stand.complaints()
+    return is_done
+
+
 def run(options: Options) -> Results:
     """One run of the suite with its reports."""
     options.check()
@@ -327,21 +354,22 @@ def run(options: Options) -> Results:
         command=shlex.join(["./essd", *sys.argv[1:]]), slow=options.slow)
     with tempfile.TemporaryDirectory(prefix="essd-conform-") as temporary:
         folder = Path(temporary)
-        with stand_for(options) as stand:
-            results.drive = dict(stand.drive)
-            facts.versions = conform_report.versions(stand.qemu)
-            begin = time.monotonic()
-            try:
-                with conform_screen.Screen(ids) as screen:
-                    run_program(program, [*stand.words, *options.program], folder,
-                                results, screen,
-                                (SILENCE_ALL_S if options.every else SILENCE_S)
-                                * options.slow)
-                results.complaints += stand.complaints()
-            finally:
-                kept = keep_logs(folder, stand)
-            # By our own clock: the program's may be the drive's.
-            results.seconds = time.monotonic() - begin
+        seconds = 0.0
+        is_done = False
+        with conform_screen.Screen(ids) as screen:
+            while not is_done and len(results.tests) < len(ids):
+                with stand_for(options) as stand:
+                    results.drive |= stand.drive
+                    facts.versions = conform_report.versions(stand.qemu)
+                    begin = time.monotonic()
+                    try:
+                        is_done = run_stand(program, options, stand, folder, results,
+                                            screen)
+                    finally:
+                        kept = keep_logs(folder, stand)
+                    # By our own clock: the program's may be the drive's.
+                    seconds += time.monotonic() - begin
+        results.seconds = seconds
     conform_screen.summary(results)
     write_reports(results, facts, options)
     if not results.is_conforming:

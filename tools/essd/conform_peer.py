@@ -67,6 +67,17 @@ class NvmetPeer:
             found.append(str(error))
         return found
 
+    def death(self) -> str:
+        """What its kernel died of; nothing while it runs."""
+        found = [line[0] for line in COMPLAINTS.finditer(
+            self.console_log.read_text(errors="replace"))]
+        # Its last words are there before the supervisor knows.
+        if any(line.startswith("Kernel panic") for line in found):
+            return found[0]
+        is_running = all(part["state"] == "running" and not part["restarts"]
+                         for part in self.instance.status()["parts"].values())
+        return "" if is_running else "its machine ended"
+
 
 def blocks_script(nqn: str) -> str:
     """Serve blocks of BLOCK bytes: the guest's own script is made for speed."""

@@ -2,7 +2,7 @@
 """What a run of the conformance program found, as it tells it line by line."""
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 VERDICTS = ("pass", "fail", "na", "not-run")
@@ -88,7 +88,8 @@ class Results:
                 self.drive |= {key: value for key, value in {
                     "subnqn": event.get("nqn"), **(event.get("drive") or {})
                 }.items() if value}
-                self.announced = int(event["tests"])
+                # Behind those of a target that had to be started again.
+                self.announced = len(self.tests) + int(event["tests"])
             elif kind == "test":
                 self.tests.append(Test.from_event(event))
                 return self.tests[-1]
@@ -99,6 +100,13 @@ class Results:
             raise ResultsError(f"not a result: {line.strip()[:200]!r} "
                                f"({type(error).__name__}: {error})") from None
         return None
+
+    def killed_by_last(self, cause: str) -> Test:
+        """The last test has killed the target: that is what is wrong."""
+        last = self.tests[-1]
+        self.tests[-1] = replace(last, verdict="fail", reason="\n".join(
+            filter(None, [f"the target died: {cause}", last.reason])))
+        return self.tests[-1]
 
     def of_verdict(self, verdict: str) -> list[Test]:
         return [test for test in self.tests if test.verdict == verdict]
