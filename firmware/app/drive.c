@@ -292,6 +292,7 @@ void drive_stop(struct drive *drive)
 {
     services_stop(&drive->services);
     drive_net_flush(&drive->net);
+    usage_keeper_stop(&drive->keeper, drive->now_us);
 }
 
 void drive_report_image(struct drive *drive, uint8_t slot)

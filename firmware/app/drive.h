@@ -89,7 +89,7 @@ bool drive_step(struct drive *drive, uint64_t now_us);
  */
 MUST_USE bool drive_arm(struct drive *drive, uint64_t *deadline_us);
 
-/** Before a reset in good order: tell the neighbours. */
+/** Before it is switched off: tell the neighbours, write the counters. */
 void drive_stop(struct drive *drive);
 
 /** An image slot (1 or 2) does not hold a good image: for the error log. */

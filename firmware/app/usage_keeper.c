@@ -8,6 +8,7 @@ enum {
 };
 
 #define HOUR_US ((uint64_t)MINUTES_IN_HOUR * MINUTE_US)
+#define PACE_US ((uint64_t)USAGE_PACE_MINUTES * MINUTE_US)
 
 void usage_keeper_init(struct usage_keeper *keeper,
                        const struct usage_keeper_config *config,
@@ -24,7 +25,8 @@ void usage_keeper_init(struct usage_keeper *keeper,
     }
     keeper->start_minutes = keeper->usage.on_minutes;
     if (keeper->usage.is_in_use && config->is_power_on) {
-        keeper->usage.unsafe_shutdowns++; /* written at the first check */
+        keeper->usage.unsafe_shutdowns++;
+        keeper->is_due = true; /* written at the first check */
     }
 }
 
@@ -64,15 +66,48 @@ static void save(struct usage_keeper *keeper, uint64_t now_us)
     usage->host_writes = counters->host_writes;
     usage->media_errors = (uint32_t)counters->media_errors;
     usage->error_log_entries = (uint32_t)counters->error_log_entries;
+    keeper->is_due = false;
     if (keeper->save != NULL) {
         /* A flash that does not take it: the next one may get there. */
         (void)keeper->save(keeper->save_ctx, usage);
     }
 }
 
+/*
+ * How many of the records that may be written at once have to be left for this
+ * one: the last is for a host that comes, so that no power cut under a host
+ * goes uncounted; errors wait for their turn.  0: there is nothing to write.
+ */
+static unsigned int records_needed(const struct usage_keeper *keeper,
+                                   bool is_in_use)
+{
+    uint64_t errors = nvmf_target_counters(keeper->target)->error_log_entries;
+
+    if (keeper->is_due || (is_in_use && !keeper->usage.is_in_use)) {
+        return 1;
+    }
+    if (is_in_use != keeper->usage.is_in_use) {
+        return 2;
+    }
+    return (uint32_t)errors != keeper->usage.error_log_entries
+               ? USAGE_RECORDS_AT_ONCE
+               : 0;
+}
+
+/* When that many records may be written; the pace gives back one at a time. */
+static uint64_t allowed_us(const struct usage_keeper *keeper,
+                           unsigned int records)
+{
+    uint64_t ahead_us = (USAGE_RECORDS_AT_ONCE - records) * PACE_US;
+
+    return keeper->pace_us > ahead_us ? keeper->pace_us - ahead_us : 0;
+}
+
 uint64_t usage_keeper_step(struct usage_keeper *keeper, uint64_t now_us)
 {
     bool is_hour = now_us >= keeper->hour_us;
+    uint64_t due_us = UINT64_MAX;
+    unsigned int records;
     bool is_in_use;
 
     if (now_us < keeper->check_us && !is_hour) {
@@ -80,8 +115,17 @@ uint64_t usage_keeper_step(struct usage_keeper *keeper, uint64_t now_us)
     }
     keeper->check_us = now_us + CHECK_US;
     is_in_use = nvmf_target_is_in_use(keeper->target);
-    if (is_in_use != keeper->usage.is_in_use || is_hour) {
-        keeper->usage.is_in_use = is_in_use;
+    records = records_needed(keeper, is_in_use);
+    if (records != 0) {
+        due_us = allowed_us(keeper, records);
+    }
+    if (due_us <= now_us) {
+        keeper->pace_us = MAX(keeper->pace_us, now_us) + PACE_US;
+    }
+    if (due_us <= now_us || is_hour) {
+        /* The hour's own record is not to spend one that a host needs. */
+        keeper->usage.is_in_use =
+            is_in_use || (due_us > now_us && keeper->usage.is_in_use);
         save(keeper, now_us);
     }
     if (is_hour) {
@@ -89,5 +133,11 @@ uint64_t usage_keeper_step(struct usage_keeper *keeper, uint64_t now_us)
         nvmf_target_set_power_on_hours(
             keeper->target, keeper->usage.on_minutes / MINUTES_IN_HOUR);
     }
-    return keeper->hour_us;
+    return due_us > now_us ? MIN(due_us, keeper->hour_us) : keeper->hour_us;
+}
+
+void usage_keeper_stop(struct usage_keeper *keeper, uint64_t now_us)
+{
+    keeper->usage.is_in_use = nvmf_target_is_in_use(keeper->target);
+    save(keeper, now_us);
 }

@@ -105,6 +105,64 @@ static void test_hours_and_data_are_counted_on(void **state)
     assert_int_equal(bed.drive->usage_saves, 1); /* in an hour */
 }
 
+static void come_and_go(void)
+{
+    bed_connect(&bed, 0, 1, 64);
+    native_world_pass(&bed.world, SECOND_NS);
+    shut_down();
+    native_world_pass(&bed.world, SECOND_NS);
+}
+
+/* A host that comes every few seconds does not wear the flash out. */
+static void test_hosts_that_come_and_go_cost_few_records(void **state)
+{
+    unsigned int before;
+
+    (void)state;
+    for (unsigned int n = 0; n < 20; n++) {
+        come_and_go();
+    }
+    assert_int_equal(bed.drive->usage_saves, USAGE_RECORDS_AT_ONCE - 1);
+    before = bed.drive->usage_saves;
+    for (unsigned int n = 0; n < 30; n++) { /* an hour */
+        come_and_go();
+        native_world_pass(&bed.world, 2 * MINUTE_NS);
+    }
+    assert_in_range(bed.drive->usage_saves - before, 10, 14);
+}
+
+/* Flash never says that nobody is there while somebody is. */
+static void test_no_unsafe_shutdown_goes_uncounted(void **state)
+{
+    (void)state;
+    for (unsigned int n = 0; n < 20; n++) {
+        bed_connect(&bed, 0, 1, 64);
+        native_world_pass(&bed.world, SECOND_NS);
+        assert_true(bed.usage.is_in_use);
+        shut_down();
+    }
+    native_world_pass(&bed.world, 11 * MINUTE_NS);
+    assert_false(bed.usage.is_in_use);
+    bed_power_cycle(&bed);
+    native_world_pass(&bed.world, SECOND_NS);
+    assert_int_equal(health()->unsafe_shutdowns, 0);
+}
+
+static void test_a_shutdown_writes_at_once(void **state)
+{
+    (void)state;
+    bed_connect(&bed, 0, 1, 64);
+    native_world_pass(&bed.world, 5 * MINUTE_NS);
+    assert_int_equal(bed_write(&bed, 1, 0, 100, HOST_DATA_KEYED, false, 1), 0);
+    native_world_pass(&bed.world, 10 * MINUTE_NS);
+    assert_int_equal(bed.usage.written_blocks_512, 0);
+    machine_type(&bed.drive->machine, "shutdown\r");
+    native_world_pass(&bed.world, SECOND_NS);
+    assert_int_equal(bed.usage.written_blocks_512, 100);
+    assert_int_equal(bed.usage.on_minutes, 15);
+    host_disconnect(&bed.host->host);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -112,6 +170,9 @@ int main(void)
         TEST(test_a_shutdown_that_was_announced_is_safe),
         TEST(test_a_power_cut_under_a_host_is_unsafe_and_counted_once),
         TEST(test_hours_and_data_are_counted_on),
+        TEST(test_hosts_that_come_and_go_cost_few_records),
+        TEST(test_no_unsafe_shutdown_goes_uncounted),
+        TEST(test_a_shutdown_writes_at_once),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
