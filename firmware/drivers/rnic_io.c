@@ -57,6 +57,8 @@ bool verbs_post_send(struct verbs *verbs, uint32_t qpn,
     store16(wqe, RNIC_SWQE_UD_NEIGH, wr->ud.neigh);
     store8(wqe, RNIC_SWQE_UD_LADDR, wr->ud.laddr);
     store8(wqe, RNIC_SWQE_UD_ROCE, wr->ud.is_v1 ? RNIC_ROCE_V1 : RNIC_ROCE_V2);
+    store8(wqe, RNIC_SWQE_UD_PRIORITY, wr->ud.priority);
+    store8(wqe, RNIC_SWQE_UD_DSCP, wr->ud.dscp);
     store8(wqe, RNIC_SWQE_PI_ACTION, 0);
     store32(wqe, RNIC_SWQE_UD_QPN, wr->ud.dest_qpn);
     store32(wqe, RNIC_SWQE_UD_QKEY, wr->ud.qkey);

@@ -248,6 +248,8 @@ enum {
     RNIC_SWQE_UD_QPN = 36,        /* u32: UD */
     RNIC_SWQE_UD_QKEY = 40,       /* u32: UD */
     RNIC_SWQE_UD_ROCE = 44,       /* u8: UD, enum rnic_roce */
+    RNIC_SWQE_UD_PRIORITY = 45,   /* u8: UD, 802.1p, 0..7 */
+    RNIC_SWQE_UD_DSCP = 46,       /* u8: UD, 0..63 */
     RNIC_SWQE_SGE = 64,           /* 4 x 16 bytes, or up to 64 inline bytes */
 };
 enum {                            /* one scatter/gather entry */

@@ -327,6 +327,7 @@ struct cm_conn *cm_connect(struct cm *cm, const struct cm_connect_param *param)
     conn->laddr = param->path.laddr;
     conn->is_v1 = param->path.is_v1;
     conn->priority = param->path.priority;
+    conn->traffic_class = (uint8_t)(param->path.dscp << 2);
     conn->path_mtu = param->path.mtu;
     cm->config.path_ops->pin(cm->config.path_ctx, conn->neigh);
     conn->service_id = param->service_id;

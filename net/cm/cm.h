@@ -115,7 +115,8 @@ struct cm_path {
     uint16_t neigh;   /* neighbour index */
     uint8_t laddr;    /* local address index */
     bool is_v1;       /* RoCE v1 */
-    uint8_t priority; /* 802.1p of the connection's packets */
+    uint8_t priority; /* 802.1p of the connection's packets and messages */
+    uint8_t dscp;     /* of the same; an answer's is the REQ's */
     uint8_t mtu;      /* enum ib_mtu: the largest that the port carries */
 };
 
@@ -181,13 +182,13 @@ struct cm_conn {
     uint8_t max_retries;
     uint8_t laddr;
     bool is_v1;       /* RoCE v1 */
-    uint8_t priority; /* 802.1p of what it sends */
+    uint8_t priority; /* 802.1p of its packets and messages */
     uint16_t neigh;   /* pinned until FREE */
     uint8_t path_mtu;
     uint8_t ack_timeout;
     uint8_t retry_count, rnr_retry_count;
     uint8_t reads_out, reads_in;
-    uint8_t traffic_class;
+    uint8_t traffic_class; /* the REQ's: DSCP of the same */
     uint8_t private_len;
     uint32_t local_comm_id, remote_comm_id;
     uint32_t local_qpn, remote_qpn;

@@ -307,6 +307,7 @@ static void recv_req(struct message *m)
     if (!resolve(m)) {
         return;
     }
+    m->answer.path.dscp = req.traffic_class >> 2;
     src = source_of(m);
     conn = cm_by_remote_id(cm, req.local_ca_guid, &src, req.local_comm_id);
     if (conn != NULL && conn->remote_qpn == req.local_qpn &&
@@ -513,6 +514,7 @@ static void recv_dreq(struct message *m)
             m->cm->counters.unexpected++;
             return;
         }
+        m->answer.path.dscp = conn->traffic_class >> 2;
         switch (judge(m->cm, conn, EVENT_DREQ)) {
         case END_AND_AGREE:
             /* The answer first: the user may take the connection with it. */

@@ -88,6 +88,8 @@ static void post(struct cm *cm, const struct cm_path *path)
                 .neigh = path->neigh,
                 .laddr = path->laddr,
                 .is_v1 = path->is_v1,
+                .priority = path->priority,
+                .dscp = path->dscp,
                 .dest_qpn = GSI_QPN,
                 .qkey = GSI_QKEY,
             },
@@ -107,6 +109,7 @@ static struct cm_path path_of(const struct cm_conn *conn)
         .laddr = conn->laddr,
         .is_v1 = conn->is_v1,
         .priority = conn->priority,
+        .dscp = conn->traffic_class >> 2,
     };
 }
 
@@ -158,7 +161,9 @@ bool cm_send_req(struct cm_conn *conn)
         .max_cm_retries = conn->max_retries,
         .path_mtu = conn->path_mtu,
         .packet_rate = 15, /* 25 Gb/s: IBTA table 153 */
+        .traffic_class = conn->traffic_class,
         .hop_limit = CM_HOP_LIMIT,
+        .sl = conn->priority,
         .local_ack_timeout = conn->ack_timeout,
         .end_to_end_flow_control = true,
         .private_data = data,

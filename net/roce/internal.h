@@ -61,14 +61,21 @@ static inline uint32_t roce_packet_len(uint32_t len_bytes, uint32_t mtu,
     return MIN(mtu, len_bytes - k * mtu);
 }
 
-/* Whether the port's partner wants the QP's priority to be silent now. */
-static inline bool roce_is_paused(const struct roce *roce, unsigned int port,
-                                  uint32_t slot)
+/* Whether the port's partner wants a priority to be silent now. */
+static inline bool roce_is_priority_paused(const struct roce *roce,
+                                           unsigned int port, uint8_t priority)
 {
     const uint8_t *paused = roce->sinks[port].paused;
 
-    return paused != NULL && *paused != 0 &&
-           *paused >> (roce->state->qps[slot].path.priority & 7) & 1;
+    return paused != NULL && *paused != 0 && *paused >> (priority & 7) & 1;
+}
+
+/* The same of an RC pair's. */
+static inline bool roce_is_paused(const struct roce *roce, unsigned int port,
+                                  uint32_t slot)
+{
+    return roce_is_priority_paused(roce, port,
+                                   roce->state->qps[slot].path.priority);
 }
 
 /* ---- A received packet, judged up to its headers. */
@@ -171,6 +178,8 @@ void roce_ud_sent(struct roce *roce, uint32_t slot);
 void roce_ud_undo(struct roce *roce, uint32_t slot);
 /* The port that the next datagram leaves by. */
 unsigned int roce_ud_port(struct roce *roce, uint32_t slot);
+/* Whether the next datagram's priority is to be silent on that port now. */
+bool roce_ud_is_paused(struct roce *roce, uint32_t slot, unsigned int port);
 /* Datagrams were posted, or have waited: drop what holds up the others. */
 void roce_ud_make_way(struct roce *roce, uint32_t slot);
 

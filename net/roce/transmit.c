@@ -186,6 +186,7 @@ static void take_turn(struct roce *roce, struct burst *burst,
 {
     uint32_t slot = pop(roce->state, burst->port, list);
     const struct rdma_qp *rqp = roce_rdma_qp(roce, slot);
+    bool is_ud = rqp->type == VERBS_QP_UD;
 
     if (!rqp->exists) {
         return;
@@ -201,13 +202,14 @@ static void take_turn(struct roce *roce, struct burst *burst,
             return;
         }
     }
-    if (roce_is_paused(roce, burst->port, slot)) {
-        if (rqp->type == VERBS_QP_UD) {
+    if (is_ud ? roce_ud_is_paused(roce, slot, burst->port)
+              : roce_is_paused(roce, burst->port, slot)) {
+        if (is_ud) {
             roce->paused_ns[burst->port] = roce->now_ns;
         }
         push(roce->state, &roce->state->parked[burst->port][list], list,
              (uint16_t)slot);
-    } else if (rqp->type == VERBS_QP_UD) {
+    } else if (is_ud) {
         build_ud(roce, burst, slot);
     } else if (list == ROCE_LIST_DATA) {
         build_rc(roce, burst, slot);

@@ -93,8 +93,8 @@ static enum verbs_wc_status check(const struct roce_qp *qp,
     if (wr->opcode != VERBS_WR_SEND || wr->after_media != 0 ||
         wr->pi_action != 0 || wr->num_sge > RDMA_SGES ||
         wr->inline_len > RDMA_INLINE_MAX || wr->ud_laddr >= RDMA_LADDRS ||
-        wr->ud_neigh >= RDMA_NEIGHS || wr->ud_roce > 1 ||
-        wr->ud_qpn > 0xffffff) {
+        wr->ud_neigh >= RDMA_NEIGHS || wr->ud_roce > 1 || wr->ud_priority > 7 ||
+        wr->ud_dscp > 63 || wr->ud_qpn > 0xffffff) {
         return VERBS_WC_LOCAL_OPERATION;
     }
     for (uint32_t i = 0; i < wr->num_sge && !wr->inline_data; i++) {
@@ -161,12 +161,22 @@ unsigned int roce_ud_port(struct roce *roce, uint32_t slot)
                : 0;
 }
 
-static bool is_stuck(const struct roce *roce, uint32_t slot, unsigned int port)
+bool roce_ud_is_paused(struct roce *roce, uint32_t slot, unsigned int port)
+{
+    struct rdma_wr wr;
+
+    return has_next(roce, slot, &wr) &&
+           roce_is_priority_paused(roce, port, wr.ud_priority);
+}
+
+/* Whether a datagram of that priority has no hope of leaving soon. */
+static bool is_stuck(const struct roce *roce, unsigned int port,
+                     uint8_t priority)
 {
     uint64_t since_ns = roce->blocked_ns[port];
 
     if (!roce->state->port_blocked[port]) {
-        if (!roce_is_paused(roce, port, slot)) {
+        if (!roce_is_priority_paused(roce, port, priority)) {
             return false;
         }
         since_ns = roce->paused_ns[port];
@@ -181,7 +191,7 @@ void roce_ud_make_way(struct roce *roce, uint32_t slot)
     while (has_next(roce, slot, &wr)) {
         unsigned int port = roce_ud_port(roce, slot);
 
-        if (!is_stuck(roce, slot, port)) {
+        if (!is_stuck(roce, port, wr.ud_priority)) {
             if (roce->state->timers.due[slot] == TIMERS_NONE) {
                 roce_timer_set(roce, slot, roce->now_ns + STUCK_NS);
             }
@@ -205,15 +215,16 @@ bool roce_ud_build(struct roce *roce, uint32_t slot, unsigned int port,
     uint32_t len = 0;
     uint8_t *ext;
 
-    while (has_next(roce, slot, &wr) && roce_ud_port(roce, slot) == port) {
+    while (has_next(roce, slot, &wr) && roce_ud_port(roce, slot) == port &&
+           !roce_is_priority_paused(roce, port, wr.ud_priority)) {
         bool is_oldest = rqp->sq_next == rqp->sq_done;
 
         status = check(qp, &wr, &len);
         route = (struct roce_route){.laddr = wr.ud_laddr,
                                     .is_v1 = wr.ud_roce != 0,
                                     .neigh = wr.ud_neigh,
-                                    .priority = qp->path.priority,
-                                    .dscp = qp->path.dscp,
+                                    .priority = wr.ud_priority,
+                                    .dscp = wr.ud_dscp,
                                     .udp_sport = qp->path.udp_sport};
         bth = (struct bth){.opcode = UD_SEND_ONLY,
                            .solicited = wr.solicited,

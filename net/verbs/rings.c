@@ -67,6 +67,8 @@ static void wr_parse(struct rdma_wr *wr, const uint8_t *buf)
     wr->pi_action = buf[RNIC_SWQE_PI_ACTION];
     wr->ud_laddr = buf[RNIC_SWQE_UD_LADDR];
     wr->ud_roce = buf[RNIC_SWQE_UD_ROCE];
+    wr->ud_priority = buf[RNIC_SWQE_UD_PRIORITY];
+    wr->ud_dscp = buf[RNIC_SWQE_UD_DSCP];
     wr->ud_neigh = get_le16(buf + RNIC_SWQE_UD_NEIGH);
     wr->inv_key = get_le32(buf + RNIC_SWQE_INV_KEY);
     wr->cookie = get_le64(buf + RNIC_SWQE_COOKIE);

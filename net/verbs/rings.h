@@ -27,7 +27,9 @@ struct rdma_wr {
     uint8_t inline_len; /* unchecked */
     uint8_t pi_action;
     uint8_t ud_laddr;
-    uint8_t ud_roce; /* enum rnic_roce, unchecked */
+    uint8_t ud_roce;     /* enum rnic_roce, unchecked */
+    uint8_t ud_priority; /* unchecked */
+    uint8_t ud_dscp;     /* unchecked */
     uint16_t ud_neigh;
     uint32_t inv_key;
     uint64_t cookie;

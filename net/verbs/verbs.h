@@ -93,6 +93,8 @@ struct verbs_send_wr {
         uint16_t neigh;   /* neighbour index */
         uint8_t laddr;    /* local address index */
         bool is_v1;       /* RoCE v1 */
+        uint8_t priority; /* 802.1p */
+        uint8_t dscp;
         uint32_t dest_qpn;
         uint32_t qkey;
     } ud;

@@ -25,9 +25,11 @@ static struct bed bed;
 /* What the hand on the cable has seen, and does. */
 static struct {
     unsigned int v1, v2, cnps, capable;
-    unsigned int wrong_tag; /* RoCE not in `vlan` with `priority` */
-    bool marks;             /* all data of the host's, on port 0 */
-    bool marks_drive;       /* of the drive's */
+    unsigned int wrong_tag;  /* RoCE not in `vlan` with `priority` */
+    unsigned int wrong_dscp; /* nor with `dscp` */
+    uint8_t dscp;
+    bool marks;       /* all data of the host's, on port 0 */
+    bool marks_drive; /* of the drive's */
 } seen;
 
 static FILE *pcap;
@@ -49,6 +51,7 @@ static void look_at_v2(uint8_t *ip, unsigned int from)
     seen.v2++;
     seen.cnps += opcode == 0x81;
     seen.capable += (ip[IPV4_TOS] & 3) == 2 && opcode != 0x81;
+    seen.wrong_dscp += ip[IPV4_TOS] >> 2 != seen.dscp && opcode != 0x81;
     if ((from == 0 ? seen.marks_drive : seen.marks) && opcode < 0x20 &&
         (ip[IPV4_TOS] & 3) == 2) {
         mark(ip);
@@ -78,7 +81,8 @@ static enum cable_verdict look(void *ctx, unsigned int from, uint64_t number,
     } else {
         look_at_v2(ip, from);
     }
-    seen.wrong_tag += eth.vlan != bed.vlan || eth.tagged != (bed.vlan != 0);
+    seen.wrong_tag += eth.vlan != bed.vlan || eth.tagged != (bed.vlan != 0) ||
+                      eth.priority != (bed.vlan != 0 ? bed.priority : 0);
     return CABLE_PASS;
 }
 
@@ -109,6 +113,7 @@ static int try_connect(uint8_t local, bool is_v1)
 
     assert_true(native_target(bed.host, bed.drive, local, &target));
     target.path.is_v1 = is_v1;
+    target.path.dscp = seen.dscp;
     target.io_queues = 1;
     target.depth = 64;
     return host_connect(&bed.host->host, &target);
@@ -192,10 +197,12 @@ static void test_v1_is_silence_when_it_is_off(void **state)
     stop();
 }
 
-static void test_v2_in_a_vlan_with_priority(void **state)
+/* From the first REQ to the last DREP. */
+static void test_v2_in_a_vlan_with_priority_and_dscp(void **state)
 {
     (void)state;
     start(&(struct bed){.mtu_bytes = 1500, .vlan = 100, .priority = 5});
+    seen.dscp = 26;
     assert_int_equal(try_connect(0, false), 0);
     do_io();
     assert_int_equal(seen.wrong_tag, 0);
@@ -205,9 +212,12 @@ static void test_v2_in_a_vlan_with_priority(void **state)
 
         if (drive->roce.objects.qps[i].state == RNIC_QPS_RTS && i > 1) {
             assert_int_equal(drive->roce.qps[i].path.priority, 5);
+            assert_int_equal(drive->roce.qps[i].path.dscp, 26);
         }
     }
     host_disconnect(&bed.host->host);
+    assert_int_equal(seen.wrong_tag, 0);
+    assert_int_equal(seen.wrong_dscp, 0);
     stop();
 }
 
@@ -341,7 +351,7 @@ int main(void)
         cmocka_unit_test(test_v1_serves_io_over_both_families),
         cmocka_unit_test(test_v1_in_a_vlan),
         cmocka_unit_test(test_v1_is_silence_when_it_is_off),
-        cmocka_unit_test(test_v2_in_a_vlan_with_priority),
+        cmocka_unit_test(test_v2_in_a_vlan_with_priority_and_dscp),
         cmocka_unit_test(test_marks_slow_the_drive),
         cmocka_unit_test(test_marks_slow_the_host),
         cmocka_unit_test(test_pfc_holds_the_drive_s_answers_back),

@@ -435,7 +435,13 @@ static void test_a_send_request_fills_every_field(void **state)
         .sge = {{rnic.arena, 4096, 3}, {rnic.arena + 8192, 512, 4}},
         .remote_addr = 0xffff888012345678,
         .rkey = 0xabcdef01,
-        .ud = {.neigh = 0x123, .laddr = 7, .dest_qpn = 0x456, .qkey = 0x789},
+        .ud = {.neigh = 0x123,
+               .laddr = 7,
+               .is_v1 = true,
+               .priority = 5,
+               .dscp = 46,
+               .dest_qpn = 0x456,
+               .qkey = 0x789},
     };
 
     (void)state;
@@ -451,6 +457,9 @@ static void test_a_send_request_fills_every_field(void **state)
     assert_int_equal(wqe[RNIC_SWQE_PI_ACTION], 0);
     assert_int_equal(get_le16(wqe + RNIC_SWQE_UD_NEIGH), 0x123);
     assert_int_equal(wqe[RNIC_SWQE_UD_LADDR], 7);
+    assert_int_equal(wqe[RNIC_SWQE_UD_ROCE], RNIC_ROCE_V1);
+    assert_int_equal(wqe[RNIC_SWQE_UD_PRIORITY], 5);
+    assert_int_equal(wqe[RNIC_SWQE_UD_DSCP], 46);
     assert_int_equal(get_le32(wqe + RNIC_SWQE_UD_QPN), 0x456);
     assert_int_equal(get_le32(wqe + RNIC_SWQE_UD_QKEY), 0x789);
     assert_int_equal(get_le64(wqe + RNIC_SWQE_SGE + 16),

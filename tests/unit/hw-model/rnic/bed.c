@@ -553,6 +553,8 @@ void bed_post(struct bed_side *side, unsigned int n, const struct bed_wr *wr)
     put_le32(wqe + RNIC_SWQE_INV_KEY, wr->inv_key);
     if (n == BED_UD) {
         put_le16(wqe + RNIC_SWQE_UD_NEIGH, wr->neigh);
+        wqe[RNIC_SWQE_UD_PRIORITY] = wr->priority;
+        wqe[RNIC_SWQE_UD_DSCP] = wr->dscp;
         put_le32(wqe + RNIC_SWQE_UD_QPN, 1);
         put_le32(wqe + RNIC_SWQE_UD_QKEY, 0x80010000);
     }

@@ -109,7 +109,8 @@ struct bed_wr {
     uint32_t rkey;        /* 0: BED_REMOTE_KEY */
     uint32_t lkey;        /* 0: BED_LOCAL_KEY */
     uint32_t inv_key;
-    uint16_t neigh; /* of a datagram; for QPs bed_path says it */
+    uint16_t neigh;         /* of a datagram; for QPs bed_path says it */
+    uint8_t priority, dscp; /* the same */
     const uint8_t *inline_data;
     uint8_t sges; /* 0: one; len is split among them */
 };

@@ -524,12 +524,76 @@ static void test_datagrams_do_not_wait_for_a_stuck_port(void **state)
     assert_true(bed_poll(b, &wc));
 }
 
+/* Each by its own priority, in turn; what waits too long makes way. */
+static void test_pfc_holds_up_datagrams_by_their_priority(void **state)
+{
+    struct bed *bed = *state;
+    struct bed_side *a = &bed->side[0], *b = &bed->side[1];
+    uint8_t paused = BIT(0) | BIT(3);
+    struct bed_wr wr = {
+        .opcode = RNIC_WR_SEND, .flags = RNIC_WR_SIGNALED, .len = 20};
+
+    bed_create_ud(a);
+    bed_create_ud(b);
+    for (uint64_t i = 0; i < 6; i++) {
+        bed_recv(b, BED_UD, i, 0, 512);
+    }
+    a->rnic->roce.sinks[0].paused = &paused;
+    for (uint8_t i = 0; i < 3; i++) {
+        wr.priority = i == 1 ? 3 : 4;
+        bed_post(a, BED_UD, &wr);
+    }
+    bed_ring(a, BED_UD);
+    bed_run(bed);
+    assert_int_equal(count_wc(b, RNIC_WC_SUCCESS), 1);
+    paused = 0;
+    rnic_port_ready(a->rnic, 0);
+    bed_run(bed);
+    assert_int_equal(count_wc(b, RNIC_WC_SUCCESS), 2);
+    assert_int_equal(count_wc(a, RNIC_WC_SUCCESS), 3);
+
+    paused = BIT(3);
+    for (uint8_t i = 0; i < 2; i++) {
+        wr.priority = i == 0 ? 3 : 4;
+        bed_send(a, BED_UD, &wr);
+    }
+    bed_run(bed);
+    assert_int_equal(count_wc(b, RNIC_WC_SUCCESS), 0);
+    assert_true(bed_tick(bed));
+    bed_run(bed);
+    assert_int_equal(count_wc(b, RNIC_WC_SUCCESS), 1); /* the other */
+    assert_int_equal(count_wc(a, RNIC_WC_SUCCESS), 2);
+    a->rnic->roce.sinks[0].paused = NULL;
+}
+
+static void refuse_datagram(uint8_t priority, uint8_t dscp)
+{
+    struct bed *bed = bed_new();
+    struct bed_side *a = &bed->side[0];
+    struct bed_wc wc;
+
+    bed_start(bed);
+    bed_create_ud(a);
+    bed_send(a, BED_UD,
+             &(struct bed_wr){.opcode = RNIC_WR_SEND,
+                              .len = 20,
+                              .priority = priority,
+                              .dscp = dscp});
+    bed_run(bed);
+    assert_true(bed_poll(a, &wc));
+    assert_int_equal(wc.status, RNIC_WC_LOCAL_OPERATION);
+    assert_int_equal(bed_state(a, BED_UD), RNIC_QPS_ERROR);
+    bed_free(bed);
+}
+
 static void test_what_no_datagram_may_be(void **state)
 {
     struct bed *bed = *state;
     struct bed_side *a = &bed->side[0];
     struct bed_wc wc;
 
+    refuse_datagram(8, 0);
+    refuse_datagram(0, 64);
     bed_create_ud(a);
     bed_post(a, BED_UD,
              &(struct bed_wr){.opcode = RNIC_WR_SEND,
@@ -651,6 +715,7 @@ int main(void)
         TEST(test_a_datagram_without_a_buffer_is_dropped),
         TEST(test_datagrams_wait_for_a_full_port),
         TEST(test_datagrams_do_not_wait_for_a_stuck_port),
+        TEST(test_pfc_holds_up_datagrams_by_their_priority),
         TEST(test_what_no_datagram_may_be),
         TEST(test_doorbells_of_no_slot_are_skipped),
         TEST(test_a_state_that_makes_no_sense_is_refused),

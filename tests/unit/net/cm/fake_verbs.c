@@ -51,6 +51,8 @@ bool verbs_post_send(struct verbs *verbs, uint32_t qpn,
     memset(wr->sge[0].addr, 0xa5, MAD_LEN); /* buffers come back dirty */
     mad->neigh = wr->ud.neigh;
     mad->laddr = wr->ud.laddr;
+    mad->priority = wr->ud.priority;
+    mad->dscp = wr->ud.dscp;
     verbs->sq_used++;
     verbs->done[verbs->done_put++ % FAKE_SQ] = wr->cookie;
     return true;
@@ -153,6 +155,7 @@ static enum cm_path_result resolve(void *ctx, const struct verbs_ud_info *from,
     *path = (struct cm_path){
         .neigh = from->src_mac[5] % FAKE_NEIGHS,
         .laddr = from->laddr,
+        .priority = paths->priority,
         .mtu = paths->mtu,
     };
     return CM_PATH_READY;

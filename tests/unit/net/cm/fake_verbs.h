@@ -15,6 +15,7 @@ struct fake_mad {
     uint8_t bytes[MAD_LEN];
     uint16_t neigh;
     uint8_t laddr;
+    uint8_t priority, dscp;
 };
 
 struct verbs {
@@ -38,6 +39,7 @@ struct verbs {
 struct fake_paths {
     int pins[FAKE_NEIGHS];
     uint8_t mtu; /* of the port */
+    uint8_t priority;
     bool has_no_room;
     bool is_no_host; /* what comes is from nobody who can be answered */
     unsigned int unpins_to_room; /* no room before so many unpins */

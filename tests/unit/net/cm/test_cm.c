@@ -191,6 +191,52 @@ static void test_our_req_says_what_linux_would_read(void **state)
     side_free(side);
 }
 
+static void expect_marked(struct side *side, enum cm_attribute attribute,
+                          uint8_t priority, uint8_t dscp)
+{
+    const struct fake_mad *sent = fake_take(&side->verbs);
+
+    assert_non_null(sent);
+    assert_int_equal(get_be16(sent->bytes + MAD_ATTRIBUTE_ID), attribute);
+    assert_int_equal(sent->priority, priority);
+    assert_int_equal(sent->dscp, dscp);
+}
+
+/* What a network does for the data it does for what makes and ends it. */
+static void test_messages_are_marked_as_the_data(void **state)
+{
+    struct side *side = side_new(2, 7);
+    struct cm_connect_param param = side_param(side, 2, 1);
+    struct verbs_qp_attr attr;
+    struct cm_req req;
+
+    (void)state;
+    side->paths.priority = 5;
+    send_req(side); /* its traffic class is 68h */
+    expect_marked(side, CM_REP, 5, 26);
+    cm_qp_attr(side->conn, &attr);
+    assert_int_equal(attr.priority, 5);
+    assert_int_equal(attr.dscp, 26);
+    send_simple(side, CM_DREQ, 0xc0ffee01, side->conn->local_comm_id,
+                side->conn->local_qpn);
+    expect_marked(side, CM_DREP, 5, 26);
+    send_simple(side, CM_DREQ, 1, 2, 3);
+    expect_marked(side, CM_DREP, 5, 0); /* of no connection: nobody has said */
+    send_changed(side, MSG + 15, "\x99", 1);
+    expect_marked(side, CM_REJ, 5, 26);
+
+    param.path.priority = 3;
+    param.path.dscp = 46;
+    assert_non_null(cm_connect(&side->cm, &param));
+    assert_true(cm_req_parse(
+        &req, side->verbs.sent[side->verbs.sent_get % FAKE_SENT].bytes + MSG,
+        MAD_DATA_LEN));
+    assert_int_equal(req.traffic_class, 46 << 2);
+    assert_int_equal(req.sl, 3);
+    expect_marked(side, CM_REQ, 3, 46);
+    side_free(side);
+}
+
 /* ---- Refusals */
 
 static void test_every_wrong_field_has_its_reason(void **state)
@@ -947,6 +993,7 @@ int main(void)
         cmocka_unit_test(test_a_user_may_serve_reads),
         cmocka_unit_test(test_the_rep_is_exactly_this),
         cmocka_unit_test(test_our_req_says_what_linux_would_read),
+        cmocka_unit_test(test_messages_are_marked_as_the_data),
         cmocka_unit_test(test_every_wrong_field_has_its_reason),
         cmocka_unit_test(test_an_mtu_too_large_is_told_ours),
         cmocka_unit_test(test_a_refusal_carries_the_users_words),
