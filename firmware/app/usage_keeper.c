@@ -73,27 +73,6 @@ static void save(struct usage_keeper *keeper, uint64_t now_us)
     }
 }
 
-/*
- * How many of the records that may be written at once have to be left for this
- * one: the last is for a host that comes, so that no power cut under a host
- * goes uncounted; errors wait for their turn.  0: there is nothing to write.
- */
-static unsigned int records_needed(const struct usage_keeper *keeper,
-                                   bool is_in_use)
-{
-    uint64_t errors = nvmf_target_counters(keeper->target)->error_log_entries;
-
-    if (keeper->is_due || (is_in_use && !keeper->usage.is_in_use)) {
-        return 1;
-    }
-    if (is_in_use != keeper->usage.is_in_use) {
-        return 2;
-    }
-    return (uint32_t)errors != keeper->usage.error_log_entries
-               ? USAGE_RECORDS_AT_ONCE
-               : 0;
-}
-
 /* When that many records may be written; the pace gives back one at a time. */
 static uint64_t allowed_us(const struct usage_keeper *keeper,
                            unsigned int records)
@@ -103,11 +82,35 @@ static uint64_t allowed_us(const struct usage_keeper *keeper,
     return keeper->pace_us > ahead_us ? keeper->pace_us - ahead_us : 0;
 }
 
+static bool has_errors(const struct usage_keeper *keeper)
+{
+    uint64_t errors = nvmf_target_counters(keeper->target)->error_log_entries;
+
+    return (uint32_t)errors != keeper->usage.error_log_entries;
+}
+
+/*
+ * When a record is due, UINT64_MAX: there is nothing to write.  The last one of
+ * those that may come at once is for a host that comes, so that no power cut
+ * under a host goes uncounted: one for a host that goes leaves it, one for
+ * errors leaves one more.
+ */
+static uint64_t due_us(const struct usage_keeper *keeper, bool is_in_use)
+{
+    if (keeper->is_due || (is_in_use && !keeper->usage.is_in_use)) {
+        return allowed_us(keeper, 1);
+    }
+    if (is_in_use != keeper->usage.is_in_use) {
+        return allowed_us(keeper, 2);
+    }
+    return has_errors(keeper) ? MAX(allowed_us(keeper, 3), keeper->errors_us)
+                              : UINT64_MAX;
+}
+
 uint64_t usage_keeper_step(struct usage_keeper *keeper, uint64_t now_us)
 {
     bool is_hour = now_us >= keeper->hour_us;
-    uint64_t due_us = UINT64_MAX;
-    unsigned int records;
+    uint64_t at_us;
     bool is_in_use;
 
     if (now_us < keeper->check_us && !is_hour) {
@@ -115,17 +118,15 @@ uint64_t usage_keeper_step(struct usage_keeper *keeper, uint64_t now_us)
     }
     keeper->check_us = now_us + CHECK_US;
     is_in_use = nvmf_target_is_in_use(keeper->target);
-    records = records_needed(keeper, is_in_use);
-    if (records != 0) {
-        due_us = allowed_us(keeper, records);
-    }
-    if (due_us <= now_us) {
+    at_us = due_us(keeper, is_in_use);
+    if (at_us <= now_us) {
         keeper->pace_us = MAX(keeper->pace_us, now_us) + PACE_US;
+        keeper->usage.is_in_use = is_in_use;
     }
-    if (due_us <= now_us || is_hour) {
-        /* The hour's own record is not to spend one that a host needs. */
-        keeper->usage.is_in_use =
-            is_in_use || (due_us > now_us && keeper->usage.is_in_use);
+    if (at_us <= now_us || is_hour) {
+        if (has_errors(keeper)) {
+            keeper->errors_us = now_us + PACE_US;
+        }
         save(keeper, now_us);
     }
     if (is_hour) {
@@ -133,7 +134,7 @@ uint64_t usage_keeper_step(struct usage_keeper *keeper, uint64_t now_us)
         nvmf_target_set_power_on_hours(
             keeper->target, keeper->usage.on_minutes / MINUTES_IN_HOUR);
     }
-    return due_us > now_us ? MIN(due_us, keeper->hour_us) : keeper->hour_us;
+    return at_us > now_us ? MIN(at_us, keeper->hour_us) : keeper->hour_us;
 }
 
 void usage_keeper_stop(struct usage_keeper *keeper, uint64_t now_us)

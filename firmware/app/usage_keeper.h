@@ -13,11 +13,12 @@
  * erasure (firmware/store/usage.h), of two sectors in turn, which take 100,000
  * each (the flash's data sheet): 12.6 million records, 110 years of that.
  *
- * What a power cut loses: data counters of the last hour at most; errors of the
- * last five minutes (the first after a quiet time is written at once); never an
- * unsafe shutdown.  After hosts have come and gone more often than that, up to
- * ten minutes may pass before flash knows that the last one is gone: a cut
- * within them is counted as unsafe though it was not.
+ * What a power cut loses: data counters of the last hour at most; the number of
+ * errors in the last five minutes (the first after a quiet time is written at
+ * once); never an unsafe shutdown.  After hosts have come and gone more often
+ * than the pace, up to ten minutes may pass before flash knows that the last
+ * one is gone, or of errors: a cut within them is counted as unsafe though it
+ * was not.
  */
 #ifndef ESSD_APP_USAGE_KEEPER_H
 #define ESSD_APP_USAGE_KEEPER_H
@@ -49,8 +50,9 @@ struct usage_keeper {
     uint32_t start_minutes;
     uint64_t check_us; /* whether hosts rely on us: not before */
     uint64_t hour_us;
-    uint64_t pace_us; /* when all records that come at once may come again */
-    bool is_due;      /* an unsafe shutdown has been counted, not written */
+    uint64_t pace_us;   /* when all records that come at once may come again */
+    uint64_t errors_us; /* what errors want written: not before */
+    bool is_due;        /* an unsafe shutdown has been counted, not written */
 };
 
 /** What was read; a power cut while in use is counted here. */

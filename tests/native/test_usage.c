@@ -163,6 +163,54 @@ static void test_a_shutdown_writes_at_once(void **state)
     host_disconnect(&bed.host->host);
 }
 
+/* A command that there is not. */
+static void make_error(void)
+{
+    struct nvme_sqe sqe = {.opcode = 0x7f};
+
+    assert_int_not_equal(host_command(&bed.host->host, 0, &sqe, NULL, 0), 0);
+}
+
+static void read_log(uint8_t lid, uint8_t *data, uint32_t len)
+{
+    struct nvme_sqe sqe = {
+        .opcode = ADMIN_GET_LOG_PAGE,
+        .nsid = 0xffffffff,
+        .cdw10 = lid | (len / 4 - 1) << 16,
+    };
+
+    assert_int_equal(host_command(&bed.host->host, 0, &sqe, data, len), 0);
+}
+
+/* Base 1.4: the count is "retained across power off conditions" (5.14.1.1), and
+ * SMART's number of entries is over the life of the controller (5.14.1.2). */
+static void test_the_error_count_goes_on_after_a_power_cut(void **state)
+{
+    uint8_t smart[LOG_SMART_LEN], entry[LOG_ERROR_ENTRY_LEN];
+
+    (void)state;
+    bed_connect(&bed, 0, 1, 64);
+    native_world_pass(&bed.world, SECOND_NS);
+    make_error(); /* written at once */
+    native_world_pass(&bed.world, SECOND_NS);
+    make_error(); /* waits */
+    make_error();
+    native_world_pass(&bed.world, SECOND_NS);
+    assert_int_equal(bed.usage.error_log_entries, 1);
+    native_world_pass(&bed.world, 5 * MINUTE_NS);
+    assert_int_equal(bed.usage.error_log_entries, 3);
+    assert_int_equal(bed.drive->usage_saves, 3);
+    bed_power_cycle(&bed);
+    host_vanish(&bed.host->host);
+    bed_connect(&bed, 0, 1, 64);
+    read_log(LOG_SMART, smart, sizeof(smart));
+    assert_int_equal(get_le64(smart + SMART_ERROR_LOG_ENTRIES), 3);
+    make_error();
+    read_log(LOG_ERROR, entry, sizeof(entry));
+    assert_int_equal(get_le64(entry), 4);
+    host_disconnect(&bed.host->host);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -173,6 +221,7 @@ int main(void)
         TEST(test_hosts_that_come_and_go_cost_few_records),
         TEST(test_no_unsafe_shutdown_goes_uncounted),
         TEST(test_a_shutdown_writes_at_once),
+        TEST(test_the_error_count_goes_on_after_a_power_cut),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
