@@ -292,6 +292,37 @@ struct nvme *nvme_open_page(struct conf *conf, uint8_t lid)
     return nvme;
 }
 
+struct nvme *nvme_open_clock(struct conf *conf)
+{
+    struct nvme *nvme = nvme_open_admin(conf);
+
+    if (!(get_le16(nvme->ctrl + ID_CTRL_ONCS) & ONCS_TIMESTAMP)) {
+        conf_not_applicable(conf, "ONCS bit 6 is 0");
+    }
+    return nvme;
+}
+
+uint16_t nvme_timestamp(struct nvme *nvme, uint8_t opcode, uint32_t len_bytes)
+{
+    struct nvme_sqe sqe = {.opcode = opcode, .cdw10 = FEATURE_TIMESTAMP};
+
+    return nvme_run(nvme, nvme->admin, &sqe, len_bytes, NULL);
+}
+
+uint64_t nvme_get_time(struct nvme *nvme, unsigned int *origin)
+{
+    uint8_t *mem = nvme->admin->mem;
+
+    conf_status(nvme->conf, "Get Features",
+                nvme_timestamp(nvme, ADMIN_GET_FEATURES, LOG_TIMESTAMP_LEN),
+                NVME_SC_SUCCESS);
+    *origin = mem[TIMESTAMP_ORIGIN] >> 1 & 7;
+    conf_equal(nvme->conf, "reserved bits of byte 6",
+               mem[TIMESTAMP_ORIGIN] & 0xf0, 0);
+    conf_equal(nvme->conf, "reserved byte 7", mem[7], 0);
+    return get_le64(mem) & LOG_TIMESTAMP_MASK;
+}
+
 uint8_t *nvme_whole_page(struct nvme *nvme, uint8_t lid)
 {
     uint32_t len = nvme_page_len(nvme, lid);

@@ -109,6 +109,13 @@ uint16_t nvme_get_feature(struct nvme *nvme, uint8_t fid, uint8_t select,
                           uint32_t dword11, uint32_t *value);
 uint16_t nvme_set_feature(struct nvme *nvme, uint8_t fid, uint32_t dword11);
 
+/** nvme_open_admin(), where there is a Timestamp. */
+struct nvme *nvme_open_clock(struct conf *conf);
+/** Get or Set Features of it, `len_bytes` at admin->mem. @return status */
+uint16_t nvme_timestamp(struct nvme *nvme, uint8_t opcode, uint32_t len_bytes);
+/** The time in ms since 1970, and its origin. */
+uint64_t nvme_get_time(struct nvme *nvme, unsigned int *origin);
+
 /** Read, Write or the like, its data exactly right. @return status */
 uint16_t nvme_rw(struct nvme *nvme, uint8_t opcode, uint64_t lba,
                  uint32_t blocks);

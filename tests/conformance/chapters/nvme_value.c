@@ -118,51 +118,18 @@ static void queues_late(struct conf *conf)
 
 /* ---- 0Eh Timestamp. */
 
-static uint16_t timestamp(struct nvme *nvme, uint8_t opcode, uint32_t select,
-                          uint32_t len)
-{
-    struct nvme_sqe sqe = {.opcode = opcode,
-                           .cdw10 = FEATURE_TIMESTAMP | select << 8};
-
-    return nvme_run(nvme, nvme->admin, &sqe, len, NULL);
-}
-
-static struct nvme *timestamp_open(struct conf *conf)
-{
-    struct nvme *nvme = nvme_open_admin(conf);
-
-    if (!(get_le16(nvme->ctrl + ID_CTRL_ONCS) & ONCS_TIMESTAMP)) {
-        conf_not_applicable(conf, "ONCS bit 6 is 0");
-    }
-    return nvme;
-}
-
-static uint64_t get_time(struct nvme *nvme, unsigned int *origin)
-{
-    uint8_t *mem = nvme->admin->mem;
-
-    conf_status(nvme->conf, "Get Features",
-                timestamp(nvme, ADMIN_GET_FEATURES, 0, LOG_TIMESTAMP_LEN),
-                NVME_SC_SUCCESS);
-    *origin = mem[TIMESTAMP_ORIGIN] >> 1 & 7;
-    conf_equal(nvme->conf, "reserved bits of byte 6",
-               mem[TIMESTAMP_ORIGIN] & 0xf0, 0);
-    conf_equal(nvme->conf, "reserved byte 7", mem[7], 0);
-    return get_le64(mem) & LOG_TIMESTAMP_MASK;
-}
-
 static void set_time(struct nvme *nvme, uint64_t ms)
 {
     put_le64(nvme->admin->mem, ms);
     conf_status(nvme->conf, "Set Features",
-                timestamp(nvme, ADMIN_SET_FEATURES, 0, LOG_TIMESTAMP_LEN),
+                nvme_timestamp(nvme, ADMIN_SET_FEATURES, LOG_TIMESTAMP_LEN),
                 NVME_SC_SUCCESS);
 }
 
 static void check_time(struct nvme *nvme, uint64_t set_ms)
 {
     unsigned int origin;
-    uint64_t ms = get_time(nvme, &origin);
+    uint64_t ms = nvme_get_time(nvme, &origin);
 
     conf_equal(nvme->conf, "origin: it was set", origin, 1);
     conf_check(nvme->conf, ms >= set_ms && ms < set_ms + WITHIN_MS,
@@ -172,7 +139,7 @@ static void check_time(struct nvme *nvme, uint64_t set_ms)
 
 static void time_set(struct conf *conf)
 {
-    struct nvme *nvme = timestamp_open(conf);
+    struct nvme *nvme = nvme_open_clock(conf);
 
     set_time(nvme, 1767225600000); /* 2026-01-01 */
     check_time(nvme, 1767225600000);
@@ -183,14 +150,14 @@ static void time_set(struct conf *conf)
 
 static void time_runs(struct conf *conf)
 {
-    struct nvme *nvme = timestamp_open(conf);
+    struct nvme *nvme = nvme_open_clock(conf);
     unsigned int origin;
     uint64_t first, second;
 
     set_time(nvme, 1767225600000);
-    first = get_time(nvme, &origin);
+    first = nvme_get_time(nvme, &origin);
     conf_pass(conf, 300000);
-    second = get_time(nvme, &origin);
+    second = nvme_get_time(nvme, &origin);
     conf_check(conf, second - first >= 290 && second - first < WITHIN_MS,
                "300 ms are %llu", (unsigned long long)(second - first));
     nvme_close(nvme);
@@ -198,7 +165,7 @@ static void time_runs(struct conf *conf)
 
 static void time_reset(struct conf *conf)
 {
-    struct nvme *nvme = timestamp_open(conf);
+    struct nvme *nvme = nvme_open_clock(conf);
 
     set_time(nvme, 1767225600000);
     nvme_reset(nvme);
@@ -208,12 +175,12 @@ static void time_reset(struct conf *conf)
 
 static void time_length(struct conf *conf, uint8_t opcode, uint32_t len)
 {
-    struct nvme *nvme = timestamp_open(conf);
+    struct nvme *nvme = nvme_open_clock(conf);
 
     set_time(nvme, 1767225600000);
     memset(nvme->admin->mem, 0, LOG_TIMESTAMP_LEN);
     conf_status(conf, "less data than the feature has",
-                timestamp(nvme, opcode, 0, len), NVME_SC_SGL_INVALID_LENGTH);
+                nvme_timestamp(nvme, opcode, len), NVME_SC_SGL_INVALID_LENGTH);
     check_time(nvme, 1767225600000);
     nvme_close(nvme);
 }
@@ -235,7 +202,7 @@ static void time_set_nothing(struct conf *conf)
 
 static void time_capabilities(struct conf *conf)
 {
-    struct nvme *nvme = timestamp_open(conf);
+    struct nvme *nvme = nvme_open_clock(conf);
     uint32_t able;
 
     conf_status(conf, "Get Features",
