@@ -14,6 +14,7 @@
     X(net_ip6) \
     X(net_nd) \
     X(net_lldp) \
+    X(net_sntp) \
     X(roce_order) \
     X(roce_send) \
     X(roce_rdma) \
