@@ -92,24 +92,33 @@ static int find_configured(const struct net_stack *stack,
                : -1;
 }
 
-void drive_address_change(struct net_stack *stack, const struct config *before,
-                          const struct config *after, uint64_t now_us)
+void drive_address_remove(struct net_stack *stack, const struct config *before,
+                          const struct net_address_config after[NET_CONFIGURED])
 {
-    struct net_address_config old[NET_CONFIGURED], new[NET_CONFIGURED];
+    struct net_address_config old[NET_CONFIGURED];
 
     drive_address_list(before, old);
-    drive_address_list(after, new);
     for (size_t i = 0; i < NET_CONFIGURED; i++) {
         int local = find_configured(stack, &old[i]);
 
-        if (local >= 0 && !is_in(new, &old[i])) {
+        if (local >= 0 && !is_in(after, &old[i])) {
             net_stack_address_remove(stack, (uint8_t)local);
         }
     }
+}
+
+bool drive_address_add(struct net_stack *stack,
+                       const struct net_address_config list[NET_CONFIGURED],
+                       uint64_t now_us)
+{
+    bool are_all_there = true;
+
     for (size_t i = 0; i < NET_CONFIGURED; i++) {
-        if (!ip_addr_is_unspecified(&new[i].ip) && !is_in(old, &new[i])) {
-            /* Counted, if those of DHCP and routers have left no place. */
-            (void)!net_stack_address_add(stack, &new[i], now_us);
+        if (!ip_addr_is_unspecified(&list[i].ip) &&
+            find_configured(stack, &list[i]) < 0 &&
+            net_stack_address_add(stack, &list[i], now_us) < 0) {
+            are_all_there = false;
         }
     }
+    return are_all_there;
 }

@@ -18,10 +18,20 @@ bool drive_address_is_same(const struct net_address_config *a,
                            const struct net_address_config *b);
 
 /**
- * Forget what is not in `after` any more, take what was not in `before`.  The
- * connections of an address that goes are lost, as when a cable is pulled.
+ * Forget what is not in `after` any more.  The connections of an address that
+ * goes are lost, as when a cable is pulled.
  */
-void drive_address_change(struct net_stack *stack, const struct config *before,
-                          const struct config *after, uint64_t now_us);
+void drive_address_remove(
+    struct net_stack *stack, const struct config *before,
+    const struct net_address_config after[NET_CONFIGURED]);
+
+/**
+ * Take those of `list` that are not there.
+ *
+ * @return false when one of them found no place, or is there by other means
+ */
+MUST_USE bool drive_address_add(
+    struct net_stack *stack,
+    const struct net_address_config list[NET_CONFIGURED], uint64_t now_us);
 
 #endif

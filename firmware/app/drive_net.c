@@ -115,11 +115,37 @@ void drive_net_set_groups(struct drive_net *net)
     }
 }
 
-static void join_vlan(struct drive_net *net, uint8_t port, uint16_t vlan)
+/* Frames of that VLAN have somewhere to go on that port of the stack. */
+static bool uses_vlan(const struct drive_net *net, uint8_t port, uint16_t vlan)
 {
     for (uint8_t i = 0; i < NET_PORTS; i++) {
+        if ((i == port || drive_lag_is_on(&net->lag)) &&
+            net->base_vlan[i] == vlan) {
+            return true;
+        }
+    }
+    for (uint8_t i = 0; i < NET_CONFIGURED; i++) {
+        const struct net_address *address = &net->stack.addresses[i];
+
+        if (address->state != ADDRESS_UNUSED && address->config.port == port &&
+            address->config.vlan == vlan) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Be a member of a VLAN for as long as it is used. */
+static void follow_vlan(struct drive_net *net, uint8_t port, uint16_t vlan)
+{
+    bool is_member = uses_vlan(net, port, vlan);
+
+    if (vlan == 0 || vlan == NET_VLAN_UNTAGGED) {
+        return;
+    }
+    for (uint8_t i = 0; i < NET_PORTS; i++) {
         if (i == port || drive_lag_is_on(&net->lag)) {
-            port_set_vlan(&net->ports[i].port, vlan, true);
+            port_set_vlan(&net->ports[i].port, vlan, is_member);
         }
     }
 }
@@ -144,9 +170,7 @@ static void address_changed(void *ctx, uint8_t local)
         net->has_laddr[local] = is_assigned;
     }
     net->address_changes++;
-    if (own->vlan != NET_VLAN_UNTAGGED) {
-        join_vlan(net, own->port, own->vlan);
-    }
+    follow_vlan(net, own->port, own->vlan);
     drive_net_set_groups(net);
 }
 
@@ -258,10 +282,41 @@ bool drive_net_is_up(const struct drive_net *net, uint8_t port)
     return net->ports[port].is_up;
 }
 
+/* What was refused may find a place now. @return whether none is missing */
+static bool add_missing(struct drive_net *net)
+{
+    net->has_refused =
+        !drive_address_add(&net->stack, net->configured, net->now_us);
+    net->refused_changes = net->address_changes;
+    return !net->has_refused;
+}
+
 void drive_net_set_addresses(struct drive_net *net, const struct config *before,
                              const struct config *after)
 {
-    drive_address_change(&net->stack, before, after, net->now_us);
+    drive_address_list(after, net->configured);
+    drive_address_remove(&net->stack, before, net->configured);
+    for (uint8_t i = 0; i < NET_PORTS; i++) {
+        uint16_t old = net->base_vlan[i];
+
+        if (!net->has_dhcp[i]) { /* its client stays where it is */
+            net->base_vlan[i] = after->port[i].vlan;
+            follow_vlan(net, i, old);
+            follow_vlan(net, i, net->base_vlan[i]);
+        }
+    }
+    if (!add_missing(net)) {
+        log_line(net->log,
+                 "net: an address of the configuration waits: the drive has "
+                 "it already, or eight others");
+    }
+}
+
+void drive_net_settle(struct drive_net *net)
+{
+    if (net->has_refused && net->refused_changes != net->address_changes) {
+        (void)add_missing(net);
+    }
 }
 
 uint64_t drive_net_counter(const struct drive_net *net, uint8_t port,
@@ -302,7 +357,7 @@ static bool ports_init(struct drive_net *net,
             return false;
         }
         port_set_mac(port, 0, config->identity->mac[is_one ? 0 : i]);
-        port_set_vlan_filter(port, true); /* address_changed() adds members */
+        port_set_vlan_filter(port, true); /* members: follow_vlan() */
         port_set_pause(port, network->pfc_priorities, false);
         port_set_roce_v1(port, network->has_roce_v1);
         for (uint8_t code = IB_MTU_256; code <= IB_MTU_4096; code++) {
@@ -362,16 +417,17 @@ static void stack_init(struct drive_net *net,
 static void filters_init(struct drive_net *net, const struct config *config)
 {
     for (uint8_t i = 0; i < NET_PORTS; i++) {
-        if (config->port[i].vlan != 0) { /* DHCP asks there, without any */
-            join_vlan(net, i, config->port[i].vlan);
-        }
+        /* DHCP asks there, and routers advertise, without any address. */
+        net->base_vlan[i] = config->port[i].vlan;
+        net->has_dhcp[i] = config->services.has_dhcp[i];
+        follow_vlan(net, i, net->base_vlan[i]);
     }
+    drive_address_list(config, net->configured);
     for (uint8_t i = 0; i < NET_CONFIGURED; i++) {
         const struct net_address_config *own = &net->stack.config.addresses[i];
 
-        if (!ip_addr_is_unspecified(&own->ip) &&
-            own->vlan != NET_VLAN_UNTAGGED) {
-            join_vlan(net, own->port, own->vlan);
+        if (!ip_addr_is_unspecified(&own->ip)) {
+            follow_vlan(net, own->port, own->vlan);
         }
     }
     drive_net_set_groups(net);

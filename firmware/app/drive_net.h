@@ -51,6 +51,11 @@ struct drive_net {
     uint8_t tx_member[NET_PORTS];   /* where the last buffer begun leaves */
     bool has_laddr[NET_CONFIGURED]; /* the RNIC knows that address */
     uint32_t address_changes;       /* so many: look at them again */
+    struct net_address_config configured[NET_CONFIGURED];
+    bool has_refused;              /* there was no room for one of those ... */
+    uint32_t refused_changes;      /* ... after so many changes */
+    uint16_t base_vlan[NET_PORTS]; /* besides the addresses'; 0: none */
+    bool has_dhcp[NET_PORTS];
     struct cm cm;
 };
 
@@ -78,9 +83,16 @@ void drive_net_link(const struct drive_net *net, uint8_t port,
 /** The stack's port: with link aggregation 0 is the aggregate, 1 is nothing. */
 bool drive_net_is_up(const struct drive_net *net, uint8_t port);
 
-/** Go over from the addresses of one configuration to another one's. */
+/**
+ * Go over from the addresses of one configuration to another one's.  One that
+ * the drive has already, by DHCP or of a router, or that finds eight others,
+ * waits until drive_net_settle() has a place for it.
+ */
 void drive_net_set_addresses(struct drive_net *net, const struct config *before,
                              const struct config *after);
+
+/** After the addresses may have changed: those that wait. */
+void drive_net_settle(struct drive_net *net);
 
 uint64_t drive_net_counter(const struct drive_net *net, uint8_t port,
                            enum port_counter counter);

@@ -235,6 +235,7 @@ uint64_t services_step(struct services *services, uint64_t now_us)
     check_links(services);
     check_nets(services);
     dhcp_us = dhcp_client_timer(&services->dhcp, now_us);
+    drive_net_settle(services->net);
     if (services->address_changes != services->net->address_changes) {
         services->address_changes = services->net->address_changes;
         lldp_changed(&services->lldp, now_us);

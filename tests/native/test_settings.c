@@ -392,6 +392,79 @@ static void test_addresses_change_while_the_drive_runs(void **state)
     assert_false(bed.drive->flash.port[1].has_ipv4);
 }
 
+static bool is_member(unsigned int port, unsigned int vlan)
+{
+    const struct hw_port *core = &bed.drive->machine.ports[port];
+
+    return core->vlan[vlan / 32] >> (vlan % 32) & 1;
+}
+
+static void test_a_vlan_that_nobody_uses_is_given_back(void **state)
+{
+    (void)state;
+    assert_true(says(type("config set address.2.ip 10.9.0.1/16\r"), "ok"));
+    assert_true(says(type("config set address.2.vlan 9\r"), "ok"));
+    assert_true(says(type("config set address.3.ip fd09::1/64\r"), "ok"));
+    assert_true(says(type("config set address.3.vlan 9\r"), "ok"));
+    assert_true(says(type("config set port.1.vlan 40\r"), "ok"));
+    assert_false(is_member(0, 9));
+    assert_true(says(type("config save\r"), "ok"));
+    assert_true(is_member(0, 9));
+    assert_false(is_member(1, 9));
+    assert_true(is_member(1, 40));
+
+    /* One of two in it goes: the other one still needs it. */
+    assert_true(says(type("config set address.2.vlan 10\r"), "ok"));
+    assert_true(says(type("config set port.1.vlan 41\r"), "ok"));
+    assert_true(says(type("config save\r"), "ok"));
+    assert_true(is_member(0, 9) && is_member(0, 10));
+    assert_false(is_member(1, 40));
+    assert_true(is_member(1, 41));
+    assert_true(says(type("config set address.3.vlan 0\r"), "ok"));
+    assert_true(says(type("config set port.1.vlan 0\r"), "ok"));
+    assert_true(says(type("config save\r"), "ok"));
+    assert_false(is_member(0, 9));
+    assert_true(is_member(0, 10));
+    assert_false(is_member(1, 41));
+}
+
+/* Eight are taken, four of them by DHCP or the like. */
+static void test_an_address_without_a_place_waits_for_one(void **state)
+{
+    struct net_stack *stack = &bed.drive->drive.net.stack;
+    struct net_address_config own = {
+        .vlan = NET_VLAN_UNTAGGED,
+        .prefix_bits = 24,
+        .is_leased = true,
+    };
+    struct ip_addr ip = ip_addr_from_v4(0x0a00004d);
+    int local[4];
+
+    (void)state;
+    for (uint32_t i = 0; i < 4; i++) {
+        own.ip = ip_addr_from_v4(0x0a000050 + i);
+        local[i] = net_stack_address_add(stack, &own, 0);
+        assert_true(local[i] >= 0);
+    }
+    assert_true(says(type("config set address.0.ip 10.0.0.77/24\r"), "ok"));
+    assert_true(says(type("config set address.1.ip 10.0.0.80/24\r"), "ok"));
+    assert_true(says(type("config save\r"), "waits: the drive has it already"));
+    assert_true(net_stack_local(stack, 0, NET_VLAN_UNTAGGED, &ip) < 0);
+
+    net_stack_address_remove(stack, (uint8_t)local[1]);
+    (void)type("\r"); /* a turn */
+    assert_true(says(type("addresses\r"), "10.0.0.77/24"));
+
+    /* The lease of the other one ends. */
+    net_stack_address_remove(stack, (uint8_t)local[0]);
+    (void)type("\r");
+    assert_true(says(type("addresses\r"), "10.0.0.80/24"));
+    ip = ip_addr_from_v4(0x0a000050);
+    local[0] = net_stack_local(stack, 0, NET_VLAN_UNTAGGED, &ip);
+    assert_true(local[0] >= 0);
+    assert_false(net_stack_address(stack, (uint8_t)local[0])->is_leased);
+}
+
 static void test_straps_decide_over_the_configuration(void **state)
 {
     static const enum config_fec fec[] = {CONFIG_FEC_FC, CONFIG_FEC_NONE,
@@ -442,6 +515,8 @@ int main(void)
         T(test_what_does_not_go_together_is_not_saved),
         T(test_a_host_reads_and_writes_the_configuration),
         T(test_addresses_change_while_the_drive_runs),
+        T(test_a_vlan_that_nobody_uses_is_given_back),
+        T(test_an_address_without_a_place_waits_for_one),
         cmocka_unit_test(test_straps_decide_over_the_configuration),
     };
 
