@@ -322,18 +322,6 @@ static void live_unharmed(struct conf *conf)
     end(limits);
 }
 
-static struct rc *discover(struct conf *conf)
-{
-    struct nvmf_bent *bent = nvmf_bent_new(conf, &(struct rc_config){0});
-    struct nvme_cqe cqe;
-
-    memset(bent->data.subnqn, 0, sizeof(bent->data.subnqn));
-    strcpy(bent->data.subnqn, NVME_DISCOVERY_NQN);
-    conf_status(conf, "Connect to the discovery subsystem",
-                nvmf_bent_run(bent, &cqe), NVME_SC_SUCCESS);
-    return bent->rc;
-}
-
 static void discovery_counts(struct conf *conf)
 {
     struct limits *limits = limits_new(conf);
@@ -342,7 +330,7 @@ static void discovery_counts(struct conf *conf)
     for (unsigned int i = 0; i < FILL_ADMIN - 1; i++) {
         limits_take_admin(limits);
     }
-    discovery = discover(conf);
+    discovery = nvmf_connect_discovery(conf, &(struct rc_config){0});
     limits_expect_pool(conf, "depth", FILL_ADMIN * LIMITS_ADMIN_DEPTH);
     limits_expect_full(limits, 0, 32);
     nvmf_expect_works(discovery);

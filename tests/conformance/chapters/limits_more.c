@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/bytes.h"
 #include "limits_lib.h"
 #include "nvmeof/wire/discovery.h"
 
@@ -15,7 +14,6 @@ enum {
     ADDRESSES = 8,
     EXTRA = 4, /* those that are configured here */
     EXTRA_FIRST = 210,
-    RECORDS_MAX = 31,
     SETTLE_US = 100000,
     IDLE_US = 5000000,
 };
@@ -77,43 +75,14 @@ static void configure(struct conf *conf, bool is_on)
     conf_pass(conf, SETTLE_US);
 }
 
-static struct rc *open_discovery(struct conf *conf)
-{
-    struct nvmf_bent *bent = nvmf_bent_new(conf, &(struct rc_config){0});
-    struct nvme_cqe cqe;
-
-    memset(bent->data.subnqn, 0, sizeof(bent->data.subnqn));
-    strcpy(bent->data.subnqn, NVME_DISCOVERY_NQN);
-    conf_status(conf, "Connect to the discovery subsystem",
-                nvmf_bent_run(bent, &cqe), NVME_SC_SUCCESS);
-    conf_status(conf, "Property Set CC",
-                nvmf_set(bent->rc, PROPERTY_CC, 4, NVMF_CC_ENABLE),
-                NVME_SC_SUCCESS);
-    nvmf_wait_csts(bent->rc, CSTS_RDY, CSTS_RDY);
-    return bent->rc;
-}
-
 /* Records of the NVM subsystem with that address, or of any. */
 static unsigned int count_records(struct rc *rc, const char *traddr)
 {
-    uint32_t len =
-        (uint32_t)(DISCOVERY_HEADER_LEN + RECORDS_MAX * DISCOVERY_ENTRY_LEN);
-    struct nvme_sqe get = {
-        .opcode = ADMIN_GET_LOG_PAGE,
-        .cdw10 = LOG_DISCOVERY | (len / 4 - 1) << 16,
-    };
-    struct sgl sgl = rc_keyed(rc, 0, len);
+    uint64_t records = nvmf_discovery_log(rc);
     unsigned int found = 0;
-    uint64_t records;
 
-    conf_status(rc->conf, "Get Log Page (discovery)",
-                rc_command(rc, &get, &sgl, NULL, 0, NULL), NVME_SC_SUCCESS);
-    records = get_le64(rc->mem + DISCOVERY_NUMREC);
-    conf_check(rc->conf, records <= RECORDS_MAX, "NUMREC %llu",
-               (unsigned long long)records);
     for (uint64_t i = 0; i < records; i++) {
-        const uint8_t *r =
-            rc->mem + DISCOVERY_HEADER_LEN + i * DISCOVERY_ENTRY_LEN;
+        const uint8_t *r = nvmf_record(rc, i);
 
         found += r[DISCOVERY_SUBTYPE] == SUBTYPE_NVM &&
                  (traddr == NULL || strncmp((const char *)r + DISCOVERY_TRADDR,
@@ -126,7 +95,7 @@ static unsigned int count_records(struct rc *rc, const char *traddr)
 static void addresses_told(struct conf *conf)
 {
     unsigned int before, with, found = 0;
-    struct rc *rc = open_discovery(conf);
+    struct rc *rc = nvmf_open_discovery(conf, &(struct rc_config){0});
     char text[16];
 
     before = count_records(rc, NULL);

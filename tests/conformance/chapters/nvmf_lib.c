@@ -3,6 +3,9 @@
 
 #include <string.h>
 
+#include "lib/bytes.h"
+#include "nvmeof/wire/discovery.h"
+
 enum { HSQSIZE = 31, TRIES = 200, PAUSE_US = 10000 };
 
 struct nvmf_bent *nvmf_bent_new(struct conf *conf,
@@ -131,6 +134,77 @@ struct nvme_sqe nvmf_io(struct conf *conf, uint8_t opcode, uint64_t lba,
         .cdw11 = (uint32_t)(lba >> 32),
         .cdw12 = blocks - 1u,
     };
+}
+
+/* ---- Discovery. */
+
+void nvmf_bent_to_discovery(struct nvmf_bent *bent)
+{
+    memset(bent->data.subnqn, 0, sizeof(bent->data.subnqn));
+    strcpy(bent->data.subnqn, NVME_DISCOVERY_NQN);
+}
+
+struct rc *nvmf_connect_discovery(struct conf *conf,
+                                  const struct rc_config *config)
+{
+    struct nvmf_bent *bent = nvmf_bent_new(conf, config);
+    struct nvme_cqe cqe;
+
+    nvmf_bent_to_discovery(bent);
+    conf_status(conf, "Connect to the discovery subsystem",
+                nvmf_bent_run(bent, &cqe), NVME_SC_SUCCESS);
+    bent->rc->config.cntlid = (uint16_t)cqe.dw0;
+    return bent->rc;
+}
+
+struct rc *nvmf_open_discovery(struct conf *conf,
+                               const struct rc_config *config)
+{
+    struct rc *rc = nvmf_connect_discovery(conf, config);
+
+    conf_status(conf, "Property Set CC",
+                nvmf_set(rc, PROPERTY_CC, 4, NVMF_CC_ENABLE), NVME_SC_SUCCESS);
+    nvmf_wait_csts(rc, CSTS_RDY, CSTS_RDY);
+    return rc;
+}
+
+uint16_t nvmf_read_discovery_log(struct rc *rc, uint64_t offset,
+                                 uint32_t len_bytes)
+{
+    struct nvme_sqe get = {
+        .opcode = ADMIN_GET_LOG_PAGE,
+        .cdw10 = LOG_DISCOVERY | ((len_bytes / 4 - 1) & 0xffff) << 16,
+        .cdw11 = (len_bytes / 4 - 1) >> 16,
+        .cdw12 = (uint32_t)offset,
+        .cdw13 = (uint32_t)(offset >> 32),
+    };
+    struct sgl sgl = rc_keyed(rc, 0, len_bytes);
+
+    return rc_command(rc, &get, &sgl, NULL, 0, NULL);
+}
+
+uint64_t nvmf_discovery_log(struct rc *rc)
+{
+    uint64_t records;
+
+    conf_status(rc->conf, "Get Log Page (discovery)",
+                nvmf_read_discovery_log(rc, 0, DISCOVERY_HEADER_LEN),
+                NVME_SC_SUCCESS);
+    records = get_le64(rc->mem + DISCOVERY_NUMREC);
+    conf_check(rc->conf, records <= NVMF_RECORDS_MAX, "NUMREC %llu",
+               (unsigned long long)records);
+    conf_status(
+        rc->conf, "Get Log Page (discovery)",
+        nvmf_read_discovery_log(
+            rc, 0,
+            (uint32_t)(DISCOVERY_HEADER_LEN + records * DISCOVERY_ENTRY_LEN)),
+        NVME_SC_SUCCESS);
+    return records;
+}
+
+const uint8_t *nvmf_record(const struct rc *rc, uint64_t i)
+{
+    return rc->mem + DISCOVERY_HEADER_LEN + i * DISCOVERY_ENTRY_LEN;
 }
 
 struct nvmf_pair nvmf_open_pair(struct conf *conf,

@@ -6,7 +6,7 @@
 #include "nvmeof/wire/opcode.h"
 #include "rc.h"
 
-enum { NVMF_QUIET_US = 50000 };
+enum { NVMF_QUIET_US = 50000, NVMF_RECORDS_MAX = 31 };
 
 /* A Connect command that a test bends. */
 struct nvmf_bent {
@@ -28,6 +28,24 @@ void nvmf_expect_invalid(struct nvmf_bent *bent, uint32_t field);
 
 /** An I/O queue's Connect, of the controller whose admin queue is given. */
 struct nvmf_bent *nvmf_bent_io(struct rc *admin, uint16_t qid);
+
+/** Its Connect names the discovery subsystem. */
+void nvmf_bent_to_discovery(struct nvmf_bent *bent);
+
+/** Admin queue of a discovery controller; not enabled yet. */
+struct rc *nvmf_connect_discovery(struct conf *conf,
+                                  const struct rc_config *config);
+/** The same, enabled. */
+struct rc *nvmf_open_discovery(struct conf *conf,
+                               const struct rc_config *config);
+
+/** A part of the discovery log, into rc->mem. @return status */
+uint16_t nvmf_read_discovery_log(struct rc *rc, uint64_t offset,
+                                 uint32_t len_bytes);
+/** Header and all records. @return how many, NVMF_RECORDS_MAX at most */
+uint64_t nvmf_discovery_log(struct rc *rc);
+/** One of them. */
+const uint8_t *nvmf_record(const struct rc *rc, uint64_t i);
 
 /** Property Get and Set. @return status */
 uint16_t nvmf_get(struct rc *rc, uint32_t offset, uint8_t size_bytes,

@@ -13,67 +13,23 @@
 enum {
     KATO_MS = 1000,
     LOG_ROOM = 32768,
-    RECORDS_MAX = 16,
 };
 
 /* ---- Discovery. */
 
-static struct rc *open_discovery(struct conf *conf)
-{
-    struct nvmf_bent *bent = nvmf_bent_new(conf, &(struct rc_config){0});
-    struct nvme_cqe cqe;
-
-    memset(bent->data.subnqn, 0, sizeof(bent->data.subnqn));
-    strcpy(bent->data.subnqn, NVME_DISCOVERY_NQN);
-    conf_status(conf, "Connect to the discovery subsystem",
-                nvmf_bent_run(bent, &cqe), NVME_SC_SUCCESS);
-    bent->rc->config.cntlid = (uint16_t)cqe.dw0;
-    conf_status(conf, "Property Set CC",
-                nvmf_set(bent->rc, PROPERTY_CC, 4, NVMF_CC_ENABLE),
-                NVME_SC_SUCCESS);
-    nvmf_wait_csts(bent->rc, CSTS_RDY, CSTS_RDY);
-    return bent->rc;
-}
-
-static uint16_t read_log(struct rc *rc, uint64_t offset, uint32_t len,
-                         uint8_t *to)
-{
-    struct nvme_sqe get = {
-        .opcode = ADMIN_GET_LOG_PAGE,
-        .cdw10 = LOG_DISCOVERY | ((len / 4 - 1) & 0xffff) << 16,
-        .cdw11 = (len / 4 - 1) >> 16,
-        .cdw12 = (uint32_t)offset,
-        .cdw13 = (uint32_t)(offset >> 32),
-    };
-    struct sgl sgl = rc_keyed(rc, 0, len);
-    uint16_t status = rc_command(rc, &get, &sgl, NULL, 0, NULL);
-
-    memcpy(to, rc->mem, len);
-    return status;
-}
-
 /* All of it. @return number of records */
 static uint64_t whole_log(struct rc *rc, uint8_t *log)
 {
-    uint64_t records;
+    uint64_t records = nvmf_discovery_log(rc);
 
-    conf_status(rc->conf, "Get Log Page (discovery)",
-                read_log(rc, 0, DISCOVERY_HEADER_LEN, log), NVME_SC_SUCCESS);
-    records = get_le64(log + DISCOVERY_NUMREC);
-    conf_check(rc->conf, records != 0 && records <= RECORDS_MAX, "NUMREC %llu",
-               (unsigned long long)records);
-    conf_status(rc->conf, "Get Log Page (discovery)",
-                read_log(rc, 0,
-                         (uint32_t)(DISCOVERY_HEADER_LEN +
-                                    records * DISCOVERY_ENTRY_LEN),
-                         log),
-                NVME_SC_SUCCESS);
+    conf_check(rc->conf, records != 0, "NUMREC 0");
+    memcpy(log, rc->mem, DISCOVERY_HEADER_LEN + records * DISCOVERY_ENTRY_LEN);
     return records;
 }
 
 static void log_header(struct conf *conf)
 {
-    struct rc *rc = open_discovery(conf);
+    struct rc *rc = nvmf_open_discovery(conf, &(struct rc_config){0});
     uint8_t *log = conf_alloc(conf, LOG_ROOM);
 
     whole_log(rc, log);
@@ -83,7 +39,7 @@ static void log_header(struct conf *conf)
 
 static void log_stable(struct conf *conf)
 {
-    struct rc *rc = open_discovery(conf);
+    struct rc *rc = nvmf_open_discovery(conf, &(struct rc_config){0});
     uint8_t *a = conf_alloc(conf, LOG_ROOM), *b = conf_alloc(conf, LOG_ROOM);
     uint64_t records = whole_log(rc, a);
 
@@ -95,9 +51,8 @@ static void log_stable(struct conf *conf)
 
 static void log_pieces(struct conf *conf)
 {
-    struct rc *rc = open_discovery(conf);
+    struct rc *rc = nvmf_open_discovery(conf, &(struct rc_config){0});
     uint8_t *whole = conf_alloc(conf, LOG_ROOM);
-    uint8_t *piece = conf_alloc(conf, LOG_ROOM);
     size_t len = DISCOVERY_HEADER_LEN +
                  whole_log(rc, whole) * (size_t)DISCOVERY_ENTRY_LEN;
 
@@ -105,32 +60,30 @@ static void log_pieces(struct conf *conf)
         uint32_t n = (uint32_t)MIN((size_t)516, len - at);
 
         conf_status(conf, "Get Log Page with an offset",
-                    read_log(rc, at, n, piece), NVME_SC_SUCCESS);
-        conf_same(conf, "a piece of the log", piece, whole + at, n);
+                    nvmf_read_discovery_log(rc, at, n), NVME_SC_SUCCESS);
+        conf_same(conf, "a piece of the log", rc->mem, whole + at, n);
     }
     rc_close(rc);
 }
 
 static void log_offset_odd(struct conf *conf)
 {
-    struct rc *rc = open_discovery(conf);
-    uint8_t piece[64];
+    struct rc *rc = nvmf_open_discovery(conf, &(struct rc_config){0});
 
-    conf_status(conf, "Get Log Page, offset 2", read_log(rc, 2, 64, piece),
-                NVME_SC_INVALID_FIELD);
+    conf_status(conf, "Get Log Page, offset 2",
+                nvmf_read_discovery_log(rc, 2, 64), NVME_SC_INVALID_FIELD);
     rc_close(rc);
 }
 
 /* Every NVM record: fields that a host's connect depends on. */
 static void log_records(struct conf *conf)
 {
-    struct rc *rc = open_discovery(conf);
-    uint8_t *log = conf_alloc(conf, LOG_ROOM);
-    uint64_t records = whole_log(rc, log);
+    struct rc *rc = nvmf_open_discovery(conf, &(struct rc_config){0});
+    uint64_t records = nvmf_discovery_log(rc);
     unsigned int found = 0;
 
     for (uint64_t i = 0; i < records; i++) {
-        const uint8_t *e = log + DISCOVERY_HEADER_LEN + i * DISCOVERY_ENTRY_LEN;
+        const uint8_t *e = nvmf_record(rc, i);
 
         if (e[DISCOVERY_SUBTYPE] != SUBTYPE_NVM) {
             continue;
@@ -156,28 +109,21 @@ static void log_records(struct conf *conf)
 
 static void log_same_on_both(struct conf *conf)
 {
-    struct rc *rc = open_discovery(conf);
+    struct rc *rc = nvmf_open_discovery(conf, &(struct rc_config){0});
     uint8_t *a = conf_alloc(conf, LOG_ROOM), *b = conf_alloc(conf, LOG_ROOM);
     uint64_t records = whole_log(rc, a);
-    struct nvmf_bent *bent =
-        nvmf_bent_new(conf, &(struct rc_config){.port = 1});
-    struct nvme_cqe cqe;
+    struct rc *other =
+        nvmf_open_discovery(conf, &(struct rc_config){.port = 1});
 
-    memset(bent->data.subnqn, 0, sizeof(bent->data.subnqn));
-    strcpy(bent->data.subnqn, NVME_DISCOVERY_NQN);
-    nvmf_bent_run(bent, &cqe);
-    nvmf_set(bent->rc, PROPERTY_CC, 4, NVMF_CC_ENABLE);
-    nvmf_wait_csts(bent->rc, CSTS_RDY, CSTS_RDY);
-    conf_check(conf, whole_log(bent->rc, b) != 0 && records != 0,
-               "an empty log");
+    conf_check(conf, whole_log(other, b) != 0 && records != 0, "an empty log");
     conf_equal(conf, "GENCTR on both ports", get_le64(b), get_le64(a));
-    rc_close(bent->rc);
+    rc_close(other);
     rc_close(rc);
 }
 
 static void discovery_io_queue(struct conf *conf)
 {
-    struct rc *rc = open_discovery(conf);
+    struct rc *rc = nvmf_open_discovery(conf, &(struct rc_config){0});
     struct rc_config config = rc->config;
     uint8_t private_data[CM_REQ_PRIVATE_LEN];
     struct nvmf_bent *bent;
@@ -195,7 +141,7 @@ static void discovery_io_queue(struct conf *conf)
         rc_send_rtu(io);
         rc_close(io);
         bent = nvmf_bent_new(conf, &config);
-        strcpy(bent->data.subnqn, NVME_DISCOVERY_NQN);
+        nvmf_bent_to_discovery(bent);
         conf_check(
             conf, (nvmf_bent_run(bent, &cqe) & NVME_SC_MASK) != NVME_SC_SUCCESS,
             "a discovery controller has an I/O queue");
@@ -206,7 +152,7 @@ static void discovery_io_queue(struct conf *conf)
 
 static void discovery_identify(struct conf *conf)
 {
-    struct rc *rc = open_discovery(conf);
+    struct rc *rc = nvmf_open_discovery(conf, &(struct rc_config){0});
     struct nvme_sqe identify = {.opcode = ADMIN_IDENTIFY,
                                 .cdw10 = CNS_CONTROLLER};
     struct sgl sgl = rc_keyed(rc, 0, 4096);
@@ -223,7 +169,7 @@ static void discovery_identify(struct conf *conf)
 
 static void discovery_no_namespace(struct conf *conf)
 {
-    struct rc *rc = open_discovery(conf);
+    struct rc *rc = nvmf_open_discovery(conf, &(struct rc_config){0});
     struct nvme_sqe identify = {
         .opcode = ADMIN_IDENTIFY, .nsid = 1, .cdw10 = CNS_NAMESPACE};
     struct sgl sgl = rc_keyed(rc, 0, 4096);
@@ -237,8 +183,7 @@ static void discovery_no_namespace(struct conf *conf)
 static void discovery_log_only(struct conf *conf)
 {
     struct rc *rc = rc_open_controller(conf, &(struct rc_config){0});
-    uint8_t log[64];
-    uint16_t status = read_log(rc, 0, 64, log);
+    uint16_t status = nvmf_read_discovery_log(rc, 0, 64);
 
     conf_check(conf, (status & NVME_SC_MASK) != NVME_SC_SUCCESS,
                "an I/O controller has a discovery log");

@@ -18,8 +18,6 @@ enum {
     KATO_MS = 1000,
     LBA = 64,
     BLOCK = 512,
-    LOG_ROOM = 32768,
-    RECORDS_MAX = 31,
     SETTLE_US = 100000,
     EXTRA_ADDRESS = 222, /* last byte of the one that comes and goes */
 };
@@ -99,23 +97,12 @@ static void io_other_port(struct conf *conf)
 /* Whatever subsystem it names. */
 static void io_of_discovery(struct conf *conf)
 {
-    struct nvmf_bent *bent = nvmf_bent_new(conf, &(struct rc_config){0});
-    struct nvme_cqe cqe;
+    struct rc *rc = nvmf_open_discovery(conf, &(struct rc_config){0});
 
-    memset(bent->data.subnqn, 0, sizeof(bent->data.subnqn));
-    strcpy(bent->data.subnqn, NVME_DISCOVERY_NQN);
-    conf_status(conf, "Connect to the discovery subsystem",
-                nvmf_bent_run(bent, &cqe), NVME_SC_SUCCESS);
-    conf_status(conf, "Property Set CC",
-                nvmf_set(bent->rc, PROPERTY_CC, 4, NVMF_CC_ENABLE),
-                NVME_SC_SUCCESS);
-    nvmf_wait_csts(bent->rc, CSTS_RDY, CSTS_RDY);
-    bent->rc->config.cntlid = (uint16_t)cqe.dw0;
-    bent->rc->config.qid = 1;
-    expect_refused(bent->rc, &bent->rc->config,
-                   "an I/O queue of a discovery controller");
-    nvmf_expect_works(bent->rc);
-    rc_close(bent->rc);
+    rc->config.qid = 1;
+    expect_refused(rc, &rc->config, "an I/O queue of a discovery controller");
+    nvmf_expect_works(rc);
+    rc_close(rc);
 }
 
 /* ---- Properties. */
@@ -240,57 +227,16 @@ static void kato_in_time(struct conf *conf)
 
 /* ---- The discovery log. */
 
-static struct rc *open_discovery(struct conf *conf)
-{
-    struct nvmf_bent *bent = nvmf_bent_new(conf, &(struct rc_config){0});
-    struct nvme_cqe cqe;
-
-    memset(bent->data.subnqn, 0, sizeof(bent->data.subnqn));
-    strcpy(bent->data.subnqn, NVME_DISCOVERY_NQN);
-    conf_status(conf, "Connect to the discovery subsystem",
-                nvmf_bent_run(bent, &cqe), NVME_SC_SUCCESS);
-    conf_status(conf, "Property Set CC",
-                nvmf_set(bent->rc, PROPERTY_CC, 4, NVMF_CC_ENABLE),
-                NVME_SC_SUCCESS);
-    nvmf_wait_csts(bent->rc, CSTS_RDY, CSTS_RDY);
-    return bent->rc;
-}
-
-/* Header and all records, in rc->mem. @return number of records */
-static uint64_t read_log(struct rc *rc)
-{
-    uint32_t len =
-        (uint32_t)(DISCOVERY_HEADER_LEN + RECORDS_MAX * DISCOVERY_ENTRY_LEN);
-    struct nvme_sqe get = {
-        .opcode = ADMIN_GET_LOG_PAGE,
-        .cdw10 = LOG_DISCOVERY | (len / 4 - 1) << 16,
-    };
-    struct sgl sgl = rc_keyed(rc, 0, len);
-    uint64_t records;
-
-    conf_status(rc->conf, "Get Log Page (discovery)",
-                rc_command(rc, &get, &sgl, NULL, 0, NULL), NVME_SC_SUCCESS);
-    records = get_le64(rc->mem + DISCOVERY_NUMREC);
-    conf_check(rc->conf, records <= RECORDS_MAX, "NUMREC %llu",
-               (unsigned long long)records);
-    return records;
-}
-
-static const uint8_t *record(const struct rc *rc, uint64_t i)
-{
-    return rc->mem + DISCOVERY_HEADER_LEN + i * DISCOVERY_ENTRY_LEN;
-}
-
 /* NUMREC is the truth: each record it counts is one. */
 static void log_count(struct conf *conf)
 {
-    struct rc *rc = open_discovery(conf);
-    uint64_t records = read_log(rc);
+    struct rc *rc = nvmf_open_discovery(conf, &(struct rc_config){0});
+    uint64_t records = nvmf_discovery_log(rc);
 
     for (uint64_t i = 0; i < records; i++) {
         conf_check(conf,
-                   record(rc, i)[DISCOVERY_TRTYPE] != 0 &&
-                       record(rc, i)[DISCOVERY_TRADDR] != '\0',
+                   nvmf_record(rc, i)[DISCOVERY_TRTYPE] != 0 &&
+                       nvmf_record(rc, i)[DISCOVERY_TRADDR] != '\0',
                    "record %llu of %llu is empty", (unsigned long long)i,
                    (unsigned long long)records);
     }
@@ -300,11 +246,11 @@ static void log_count(struct conf *conf)
 /* The address family is the address's. */
 static void log_families(struct conf *conf)
 {
-    struct rc *rc = open_discovery(conf);
-    uint64_t records = read_log(rc);
+    struct rc *rc = nvmf_open_discovery(conf, &(struct rc_config){0});
+    uint64_t records = nvmf_discovery_log(rc);
 
     for (uint64_t i = 0; i < records; i++) {
-        const uint8_t *r = record(rc, i);
+        const uint8_t *r = nvmf_record(rc, i);
         bool is_v6 = memchr(r + DISCOVERY_TRADDR, ':', 40) != NULL;
 
         conf_equal(conf, "ADRFAM of a record", r[DISCOVERY_ADRFAM],
@@ -316,13 +262,13 @@ static void log_families(struct conf *conf)
 /* @return PORTID of the record with the IPv4 address; fails without one */
 static uint16_t portid_of(struct rc *rc, const struct ip_addr *ip)
 {
-    uint64_t records = read_log(rc);
+    uint64_t records = nvmf_discovery_log(rc);
     char text[40];
 
     snprintf(text, sizeof(text), "%u.%u.%u.%u", ip->bytes[12], ip->bytes[13],
              ip->bytes[14], ip->bytes[15]);
     for (uint64_t i = 0; i < records; i++) {
-        const uint8_t *r = record(rc, i);
+        const uint8_t *r = nvmf_record(rc, i);
 
         if (memcmp(r + DISCOVERY_TRADDR, text, strlen(text) + 1) == 0 ||
             memcmp(r + DISCOVERY_TRADDR, text, strlen(text)) == 0) {
@@ -334,7 +280,7 @@ static uint16_t portid_of(struct rc *rc, const struct ip_addr *ip)
 
 static void log_portids(struct conf *conf)
 {
-    struct rc *rc = open_discovery(conf);
+    struct rc *rc = nvmf_open_discovery(conf, &(struct rc_config){0});
     uint16_t portid[CONF_PORTS];
 
     for (unsigned int port = 0; port < CONF_PORTS; port++) {
@@ -370,15 +316,15 @@ static void set_extra(struct conf *conf, const struct ip_addr *ip)
  * it. */
 static void log_generations(struct conf *conf)
 {
-    struct rc *rc = open_discovery(conf);
-    uint64_t records = read_log(rc);
+    struct rc *rc = nvmf_open_discovery(conf, &(struct rc_config){0});
+    uint64_t records = nvmf_discovery_log(rc);
     uint64_t first = get_le64(rc->mem + DISCOVERY_GENCTR), second;
     struct ip_addr ip = *conf_target_ip(conf, 0, false);
     uint64_t with;
 
     ip.bytes[15] = EXTRA_ADDRESS;
     set_extra(conf, &ip);
-    with = read_log(rc);
+    with = nvmf_discovery_log(rc);
     second = get_le64(rc->mem + DISCOVERY_GENCTR);
     if (with > records) {
         portid_of(rc, &ip);
@@ -388,7 +334,7 @@ static void log_generations(struct conf *conf)
                (unsigned long long)records, (unsigned long long)with);
     conf_check(conf, second != first, "GENCTR stayed %llu",
                (unsigned long long)first);
-    conf_equal(conf, "NUMREC without it", read_log(rc), records);
+    conf_equal(conf, "NUMREC without it", nvmf_discovery_log(rc), records);
     conf_check(conf, get_le64(rc->mem + DISCOVERY_GENCTR) != second,
                "GENCTR stayed %llu", (unsigned long long)second);
     rc_close(rc);
