@@ -150,41 +150,63 @@ NAMED(lag)
 
 /* ---- Addresses */
 
-/* "ADDR/LEN". */
-static bool net_parse(struct ip_addr *ip, uint8_t *prefix, const char *text)
+/* An address with its network, or none: all zero. */
+struct net {
+    bool is_there;
+    struct ip_addr ip;
+    uint8_t prefix;
+};
+
+/* Which of them a key takes. */
+enum family { IPV4_ONLY, IPV6_ONLY, EITHER };
+
+/* "ADDR/LEN", or "none". */
+static bool net_parse(struct net *net, enum family family, const char *text)
 {
     const char *slash = strchr(text, '/');
     uint32_t bits;
+    bool is_v4;
 
-    if (slash == NULL || !ip_text_parse(ip, text, (size_t)(slash - text)) ||
-        !number_parse(slash + 1, 1, ip_addr_is_v4(ip) ? 32 : 128, &bits)) {
+    *net = (struct net){0};
+    if (strcmp(text, none) == 0) {
+        return true;
+    }
+    if (slash == NULL ||
+        !ip_text_parse(&net->ip, text, (size_t)(slash - text))) {
         return false;
     }
-    *prefix = (uint8_t)bits;
+    is_v4 = ip_addr_is_v4(&net->ip);
+    if (family == (is_v4 ? IPV6_ONLY : IPV4_ONLY) ||
+        !number_parse(slash + 1, 1, is_v4 ? 32 : 128, &bits)) {
+        return false;
+    }
+    net->is_there = true;
+    net->prefix = (uint8_t)bits;
     return true;
 }
 
-static void net_format(const struct ip_addr *ip, uint8_t prefix,
-                       struct config_line *line)
+static void net_format(const struct net *net, struct config_line *line)
 {
-    VALUE(line, "%s/%u", ip_text(ip).text, prefix);
+    if (net->is_there) {
+        VALUE(line, "%s/%u", ip_text(&net->ip).text, net->prefix);
+    } else {
+        VALUE(line, "%s", none);
+    }
 }
 
 static bool port_ipv4_parse(const struct config_row *row, void *field,
                             const char *text)
 {
     struct config_port *port = field;
-    struct ip_addr ip = {0};
-    uint8_t prefix = 0;
-    bool is_none = strcmp(text, none) == 0;
+    struct net net;
 
     (void)row;
-    if (!is_none && (!net_parse(&ip, &prefix, text) || !ip_addr_is_v4(&ip))) {
+    if (!net_parse(&net, IPV4_ONLY, text)) {
         return false;
     }
-    port->has_ipv4 = !is_none;
-    port->ipv4_prefix = prefix;
-    memcpy(port->ipv4, ip.bytes + 12, 4);
+    port->has_ipv4 = net.is_there;
+    port->ipv4_prefix = net.prefix;
+    memcpy(port->ipv4, net.ip.bytes + 12, 4);
     return true;
 }
 
@@ -192,31 +214,27 @@ static void port_ipv4_format(const struct config_row *row, const void *field,
                              struct config_line *line)
 {
     const struct config_port *port = field;
-    struct ip_addr ip = ip_addr_from_v4(get_be32(port->ipv4));
 
     (void)row;
-    if (port->has_ipv4) {
-        net_format(&ip, port->ipv4_prefix, line);
-    } else {
-        VALUE(line, "%s", none);
-    }
+    net_format(&(struct net){port->has_ipv4,
+                             ip_addr_from_v4(get_be32(port->ipv4)),
+                             port->ipv4_prefix},
+               line);
 }
 
 static bool port_ipv6_parse(const struct config_row *row, void *field,
                             const char *text)
 {
     struct config_port *port = field;
-    struct ip_addr ip = {0};
-    uint8_t prefix = 0;
-    bool is_none = strcmp(text, none) == 0;
+    struct net net;
 
     (void)row;
-    if (!is_none && (!net_parse(&ip, &prefix, text) || ip_addr_is_v4(&ip))) {
+    if (!net_parse(&net, IPV6_ONLY, text)) {
         return false;
     }
-    port->has_ipv6 = !is_none;
-    port->ipv6_prefix = prefix;
-    memcpy(port->ipv6, ip.bytes, 16);
+    port->has_ipv6 = net.is_there;
+    port->ipv6_prefix = net.prefix;
+    memcpy(port->ipv6, net.ip.bytes, 16);
     return true;
 }
 
@@ -224,31 +242,26 @@ static void port_ipv6_format(const struct config_row *row, const void *field,
                              struct config_line *line)
 {
     const struct config_port *port = field;
-    struct ip_addr ip = ip_addr_from_bytes(port->ipv6);
 
     (void)row;
-    if (port->has_ipv6) {
-        net_format(&ip, port->ipv6_prefix, line);
-    } else {
-        VALUE(line, "%s", none);
-    }
+    net_format(&(struct net){port->has_ipv6, ip_addr_from_bytes(port->ipv6),
+                             port->ipv6_prefix},
+               line);
 }
 
 static bool extra_parse(const struct config_row *row, void *field,
                         const char *text)
 {
     struct config_address *address = field;
-    struct ip_addr ip = {0};
-    uint8_t prefix = 0;
-    bool is_none = strcmp(text, none) == 0;
+    struct net net;
 
     (void)row;
-    if (!is_none && !net_parse(&ip, &prefix, text)) {
+    if (!net_parse(&net, EITHER, text)) {
         return false;
     }
-    address->is_used = !is_none;
-    address->prefix = prefix;
-    memcpy(address->ip, ip.bytes, 16);
+    address->is_used = net.is_there;
+    address->prefix = net.prefix;
+    memcpy(address->ip, net.ip.bytes, 16);
     return true;
 }
 
@@ -256,14 +269,11 @@ static void extra_format(const struct config_row *row, const void *field,
                          struct config_line *line)
 {
     const struct config_address *address = field;
-    struct ip_addr ip = ip_addr_from_bytes(address->ip);
 
     (void)row;
-    if (address->is_used) {
-        net_format(&ip, address->prefix, line);
-    } else {
-        VALUE(line, "%s", none);
-    }
+    net_format(&(struct net){address->is_used, ip_addr_from_bytes(address->ip),
+                             address->prefix},
+               line);
 }
 
 /* Four bytes; 0.0.0.0: none. */
