@@ -29,15 +29,15 @@ _Static_assert(1 << CM_INDEX_BITS == CM_CONNS, "a comm id's low bits");
 void cm_pool_init(struct cm *cm);
 
 /*
- * A connection in FREE that is nobody's yet, or NULL: a free one, else the one
- * that has rested longest, or the one that has waited longest for a DREP with
- * nobody waiting for it.  It gets a communication id that rests as long.
+ * A connection in FREE that is nobody's yet, or NULL: a free one, else one that
+ * cm_pool_forget() gives.  It gets a communication id that rests as long.
  */
 struct cm_conn *cm_pool_take(struct cm *cm);
 
 /*
- * Let go of the connection that has rested longest, whose neighbour somebody
- * needs more.  @return false when none rests
+ * Let go of the connection that has rested longest, else of the one that has
+ * waited longest for a DREP with nobody waiting for it: somebody needs its
+ * place, or its neighbour's, more.  @return false when there is none
  */
 bool cm_pool_forget(struct cm *cm);
 
@@ -52,14 +52,13 @@ void cm_conn_disown(struct cm_conn *conn);
 
 struct cm_conn *cm_by_local_id(struct cm *cm, uint32_t local_comm_id);
 /*
- * The numbers are a peer's own, so its address is part of the key: nobody
- * else's message finds the connection.
+ * The numbers are a peer's own, so the neighbour (address, port and VLAN) is
+ * part of the key: nobody else's message finds the connection.
  */
-struct cm_conn *cm_by_remote_id(struct cm *cm, uint64_t guid,
-                                const struct ip_addr *peer_ip,
+struct cm_conn *cm_by_remote_id(struct cm *cm, uint64_t guid, uint16_t neigh,
                                 uint32_t remote_comm_id);
-struct cm_conn *cm_by_remote_qpn(struct cm *cm, uint64_t guid,
-                                 const struct ip_addr *peer_ip, uint32_t qpn);
+struct cm_conn *cm_by_remote_qpn(struct cm *cm, uint64_t guid, uint16_t neigh,
+                                 uint32_t qpn);
 /* The peer's numbers are known now: make them findable. */
 void cm_index_remote(struct cm_conn *conn);
 

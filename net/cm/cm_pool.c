@@ -83,28 +83,27 @@ struct cm_conn *cm_by_local_id(struct cm *cm, uint32_t local_comm_id)
     return conn;
 }
 
-struct cm_conn *cm_by_remote_id(struct cm *cm, uint64_t guid,
-                                const struct ip_addr *peer_ip,
+struct cm_conn *cm_by_remote_id(struct cm *cm, uint64_t guid, uint16_t neigh,
                                 uint32_t remote_comm_id)
 {
     uint16_t i = cm->by_id[hash(cm, guid, remote_comm_id)];
 
     while (i != CM_NONE && (cm->conns[i].remote_ca_guid != guid ||
                             cm->conns[i].remote_comm_id != remote_comm_id ||
-                            !ip_addr_equal(&cm->conns[i].peer_ip, peer_ip))) {
+                            cm->conns[i].neigh != neigh)) {
         i = cm->conns[i].next_by_id;
     }
     return i == CM_NONE ? NULL : &cm->conns[i];
 }
 
-struct cm_conn *cm_by_remote_qpn(struct cm *cm, uint64_t guid,
-                                 const struct ip_addr *peer_ip, uint32_t qpn)
+struct cm_conn *cm_by_remote_qpn(struct cm *cm, uint64_t guid, uint16_t neigh,
+                                 uint32_t qpn)
 {
     uint16_t i = cm->by_qpn[hash(cm, guid, qpn)];
 
-    while (i != CM_NONE && (cm->conns[i].remote_ca_guid != guid ||
-                            cm->conns[i].remote_qpn != qpn ||
-                            !ip_addr_equal(&cm->conns[i].peer_ip, peer_ip))) {
+    while (i != CM_NONE &&
+           (cm->conns[i].remote_ca_guid != guid ||
+            cm->conns[i].remote_qpn != qpn || cm->conns[i].neigh != neigh)) {
         i = cm->conns[i].next_by_qpn;
     }
     return i == CM_NONE ? NULL : &cm->conns[i];
@@ -257,6 +256,10 @@ void cm_pool_init(struct cm *cm)
 
 bool cm_pool_forget(struct cm *cm)
 {
+    if (cm->resting.head == CM_NONE && cm->leaving.head != CM_NONE) {
+        /* Its peer, if it lives, will have no DREP to wait for. */
+        cm_conn_enter(&cm->conns[cm->leaving.head], CM_CONN_TIMEWAIT);
+    }
     if (cm->resting.head == CM_NONE) {
         return false;
     }
@@ -269,11 +272,6 @@ struct cm_conn *cm_pool_take(struct cm *cm)
     struct cm_conn *conn;
     uint32_t id;
 
-    if (cm->free.head == CM_NONE && cm->resting.head == CM_NONE &&
-        cm->leaving.head != CM_NONE) {
-        /* Its peer, if it lives, will have no DREP to wait for. */
-        cm_conn_enter(&cm->conns[cm->leaving.head], CM_CONN_TIMEWAIT);
-    }
     if (cm->free.head == CM_NONE && !cm_pool_forget(cm)) {
         return NULL;
     }

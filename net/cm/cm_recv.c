@@ -121,8 +121,11 @@ struct message {
     struct cm_answer answer; /* to be filled in as far as it is known */
 };
 
-/* Connections that only rest hold no neighbour's place against a new one. */
-static bool resolve(struct message *m)
+/*
+ * Connections that only rest hold no neighbour's place against a new one, but
+ * keep it from messages that make none.
+ */
+static bool resolve(struct message *m, bool makes_room)
 {
     const struct cm_config *config = &m->cm->config;
     enum cm_path_result result;
@@ -130,7 +133,7 @@ static bool resolve(struct message *m)
     do {
         result = config->path_ops->resolve(config->path_ctx, &m->from,
                                            &m->answer.path);
-    } while (result == CM_PATH_FULL && cm_pool_forget(m->cm));
+    } while (result == CM_PATH_FULL && makes_room && cm_pool_forget(m->cm));
     if (result != CM_PATH_READY) {
         m->cm->counters.no_path++;
     }
@@ -152,7 +155,8 @@ static struct cm_conn *conn_of(const struct message *m, uint32_t local_comm_id,
     struct cm_conn *conn = cm_by_local_id(m->cm, local_comm_id);
     struct ip_addr src = source_of(m);
 
-    if (conn == NULL || !ip_addr_equal(&conn->peer_ip, &src) ||
+    if (conn == NULL || conn->laddr != m->from.laddr ||
+        !ip_addr_equal(&conn->peer_ip, &src) ||
         (conn->in_by_id && conn->remote_comm_id != remote_comm_id)) {
         return NULL;
     }
@@ -295,8 +299,7 @@ static void recv_req(struct message *m)
     struct cm_request request;
     struct cm_conn *conn;
     struct cm_req req;
-    struct ip_addr src;
-    uint16_t wrong;
+    uint16_t neigh, wrong;
     bool has_ip;
 
     if (!cm_req_parse(&req, m->data, MAD_DATA_LEN)) {
@@ -304,12 +307,12 @@ static void recv_req(struct message *m)
         return;
     }
     m->answer.remote_comm_id = req.local_comm_id;
-    if (!resolve(m)) {
+    if (!resolve(m, true)) {
         return;
     }
     m->answer.path.dscp = req.traffic_class >> 2;
-    src = source_of(m);
-    conn = cm_by_remote_id(cm, req.local_ca_guid, &src, req.local_comm_id);
+    neigh = m->answer.path.neigh;
+    conn = cm_by_remote_id(cm, req.local_ca_guid, neigh, req.local_comm_id);
     if (conn != NULL && conn->remote_qpn == req.local_qpn &&
         conn->remote_psn == req.starting_psn) {
         req_again(m, conn);
@@ -324,7 +327,7 @@ static void recv_req(struct message *m)
     }
     tear_down_stale(cm, conn);
     tear_down_stale(
-        cm, cm_by_remote_qpn(cm, req.local_ca_guid, &src, req.local_qpn));
+        cm, cm_by_remote_qpn(cm, req.local_ca_guid, neigh, req.local_qpn));
     conn = cm_pool_take(cm);
     if (conn == NULL) {
         cm->counters.no_conn++;
@@ -364,8 +367,8 @@ static void take_rep(struct message *m, struct cm_conn *conn,
 
     conn->remote_comm_id = rep->local_comm_id;
     conn->tid = m->mad.transaction_id;
-    if (cm_by_remote_qpn(cm, rep->local_ca_guid, &conn->peer_ip,
-                         rep->local_qpn) != NULL) {
+    if (cm_by_remote_qpn(cm, rep->local_ca_guid, conn->neigh, rep->local_qpn) !=
+        NULL) {
         struct cm_answer answer = cm_conn_answer(conn);
 
         cm->counters.stale++;
@@ -459,7 +462,6 @@ static void recv_mra(struct message *m)
 
 static void recv_rej(struct message *m)
 {
-    struct ip_addr src = source_of(m);
     struct cm_conn *conn = NULL;
     struct cm_rej rej;
     struct cm_end end;
@@ -468,10 +470,10 @@ static void recv_rej(struct message *m)
         m->cm->counters.bad_mad++;
         return;
     }
-    if (rej.reason == CM_REJ_TIMEOUT && rej.ari_len >= 8) {
+    if (rej.reason == CM_REJ_TIMEOUT && rej.ari_len >= 8 && resolve(m, false)) {
         /* From one that never learned our communication id. */
-        conn =
-            cm_by_remote_id(m->cm, get_be64(rej.ari), &src, rej.local_comm_id);
+        conn = cm_by_remote_id(m->cm, get_be64(rej.ari), m->answer.path.neigh,
+                               rej.local_comm_id);
     }
     if (conn == NULL) {
         conn = conn_of(m, rej.remote_comm_id, rej.local_comm_id);
@@ -502,7 +504,7 @@ static void recv_dreq(struct message *m)
     }
     m->answer.local_comm_id = dreq.remote_comm_id;
     m->answer.remote_comm_id = dreq.local_comm_id;
-    if (!resolve(m)) {
+    if (!resolve(m, false)) {
         return;
     }
     conn = conn_of(m, dreq.remote_comm_id, dreq.local_comm_id);

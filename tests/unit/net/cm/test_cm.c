@@ -540,6 +540,52 @@ static void test_a_dreq_for_another_qpn_ends_nothing(void **state)
     side_free(side);
 }
 
+/* On another link, to another of our addresses, but under the peer's own. */
+static void give_from_elsewhere(struct side *side, const uint8_t *mad)
+{
+    struct verbs_ud_info from = side_from(1, 2);
+
+    from.laddr = 4;
+    from.vlan = 9;
+    from.src_mac[5] = 9;
+    assert_true(fake_deliver(&side->verbs, &from, mad, MAD_LEN));
+    (void)fake_take(&side->verbs); /* it may be answered */
+}
+
+static void test_who_has_the_peers_address_on_another_link_is_a_stranger(
+    void **state)
+{
+    struct side *side = established();
+    uint8_t mad[MAD_LEN] = {1, 7, 2, 3};
+    static const uint8_t attributes[] = {CM_REJ, CM_DREQ, CM_DREQ, CM_REJ};
+
+    (void)state;
+    put_be32(mad + MSG, 0xc0ffee01);
+    put_be32(mad + MSG + 4, side->conn->local_comm_id);
+    put_be24(mad + MSG + 8, side->conn->local_qpn);
+    for (size_t i = 0; i < ARRAY_LEN(attributes); i++) {
+        mad[MAD_ATTRIBUTE_ID + 1] = attributes[i];
+        if (i == 3) { /* a time-out, by GUID */
+            put_be32(mad + MSG + 4, 0);
+            memset(mad + MSG + 8, 0, 8);
+            mad[MSG + CM_REJ_INFO_LEN] = 8 << 1;
+            mad[MSG + CM_REJ_REASON + 1] = CM_REJ_TIMEOUT;
+            memcpy(mad + MSG + CM_REJ_ARI, linux_req + MSG + 16, 8);
+        }
+        give_from_elsewhere(side, mad);
+        assert_int_equal(side->ends, 0);
+    }
+    memcpy(mad, linux_req, MAD_LEN); /* the same queue pair */
+    put_be32(mad + MSG, 0xdeadbeef);
+    give_from_elsewhere(side, mad);
+    memcpy(mad, linux_req, MAD_LEN); /* the same communication id */
+    put_be24(mad + MSG + 32, 0x12);
+    give_from_elsewhere(side, mad);
+    assert_int_equal(side->ends, 0);
+    assert_int_equal(side->requests, 3);
+    side_free(side);
+}
+
 static void test_our_dreq_is_repeated_and_given_up(void **state)
 {
     struct side *side = established();
@@ -888,6 +934,44 @@ static void test_resting_connections_make_room_for_a_path(void **state)
     side_free(side);
 }
 
+/* Nor do those whose user has gone and whose peer is silent, however long. */
+static void test_unanswered_dreqs_make_room_for_a_path(void **state)
+{
+    struct side *side = side_new(2, 7);
+
+    (void)state;
+    for (uint32_t i = 0; i < 2; i++) {
+        fill(side, 100 + i);
+        side_sent(side, CM_REP);
+        cm_release(side->conn);
+        side_sent(side, CM_DREQ);
+    }
+    side->paths.unpins_to_room = 1;
+    fill(side, 200);
+    side_sent(side, CM_REP);
+    assert_int_equal(side->cm.counters.no_path, 0);
+    assert_int_equal(side->cm.conns[0].state, CM_CONN_FREE); /* the older */
+    assert_int_equal(side->cm.conns[1].state, CM_CONN_DREQ_SENT);
+    side_free(side);
+}
+
+/* A DREP that nobody waits for is not worth a connection's rest. */
+static void test_an_unknown_dreq_takes_nobodys_place(void **state)
+{
+    struct side *side = established();
+
+    (void)state;
+    send_simple(side, CM_DREQ, 0xc0ffee01, side->conn->local_comm_id,
+                side->conn->local_qpn);
+    side_sent(side, CM_DREP);
+    side->paths.unpins_to_room = 1;
+    send_simple(side, CM_DREQ, 1, 2, 3);
+    side_sent_nothing(side);
+    assert_int_equal(side->cm.counters.no_path, 1);
+    assert_int_equal(side->cm.conns[0].state, CM_CONN_TIMEWAIT);
+    side_free(side);
+}
+
 /* No room would help one that cannot be answered: nobody gives way. */
 static void test_a_message_from_nobody_costs_nobody_anything(void **state)
 {
@@ -1007,6 +1091,8 @@ int main(void)
         cmocka_unit_test(test_data_is_an_rtu),
         cmocka_unit_test(test_an_unknown_dreq_gets_its_drep),
         cmocka_unit_test(test_a_dreq_for_another_qpn_ends_nothing),
+        cmocka_unit_test(
+            test_who_has_the_peers_address_on_another_link_is_a_stranger),
         cmocka_unit_test(test_our_dreq_is_repeated_and_given_up),
         cmocka_unit_test(test_a_req_with_a_live_qpn_tears_the_old_one_down),
         cmocka_unit_test(test_a_req_with_a_live_comm_id_tears_the_old_one_down),
@@ -1023,6 +1109,8 @@ int main(void)
             test_without_a_buffer_requests_wait_and_answers_are_dropped),
         cmocka_unit_test(test_without_a_path_there_is_silence),
         cmocka_unit_test(test_resting_connections_make_room_for_a_path),
+        cmocka_unit_test(test_unanswered_dreqs_make_room_for_a_path),
+        cmocka_unit_test(test_an_unknown_dreq_takes_nobodys_place),
         cmocka_unit_test(test_a_message_from_nobody_costs_nobody_anything),
         cmocka_unit_test(test_a_broken_qp_is_made_again),
         cmocka_unit_test(test_listeners_are_few_and_do_not_collide),
