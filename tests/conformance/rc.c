@@ -723,33 +723,53 @@ uint16_t rc_command(struct rc *rc, const struct nvme_sqe *sqe,
     return to->status;
 }
 
-struct rc *rc_open_nvme(struct conf *conf, const struct rc_config *config)
+void rc_make_connect(const struct rc *rc, struct connect_command *command,
+                     struct connect_data *data)
 {
-    struct rc *rc = rc_open(conf, config);
-    struct connect_command connect = {
+    const struct rc_config *config = &rc->config;
+
+    *command = (struct connect_command){
         .qid = config->qid,
         .sqsize = config->hsqsize != 0 ? config->hsqsize
                                        : (uint16_t)(QUEUE_ENTRIES - 1),
         .has_sq_flow_control = true,
     };
-    struct connect_data data = {
+    *data = (struct connect_data){
         .hostid = {[0] = 0xcf},
         .cntlid =
             config->qid != 0 ? config->cntlid : (uint16_t)NVME_CNTLID_DYNAMIC,
+        .hostnqn = "nqn.2026-01.net.example:conform-rc",
     };
+    memcpy(data->subnqn, conf_target(rc->conf)->nqn, sizeof(data->subnqn));
+}
+
+uint16_t rc_send_connect(struct rc *rc)
+{
     struct sgl sgl = rc_keyed(rc, 0, CONNECT_DATA_LEN);
+    struct connect_command command;
+    struct connect_data data;
     struct nvme_sqe sqe = {0};
+
+    rc_make_connect(rc, &command, &data);
+    connect_data_emit(rc->mem, &data);
+    connect_command_build(&sqe, &command);
+    return rc_send_capsule(rc, &sqe, &sgl, NULL, 0);
+}
+
+void rc_connect(struct rc *rc)
+{
     struct nvme_cqe cqe;
 
-    memcpy(data.subnqn, conf_target(conf)->nqn, sizeof(data.subnqn));
-    strcpy(data.hostnqn, "nqn.2026-01.net.example:conform-rc");
-    connect_data_emit(rc->mem, &data);
-    connect_command_build(&sqe, &connect);
-    conf_status(conf, "Connect", rc_command(rc, &sqe, &sgl, NULL, 0, &cqe),
-                NVME_SC_SUCCESS);
-    if (config->qid == 0) {
-        rc->config.cntlid = (uint16_t)cqe.dw0;
-    }
+    rc_take_response(rc, rc_send_connect(rc), &cqe);
+    conf_status(rc->conf, "Connect", cqe.status, NVME_SC_SUCCESS);
+    rc->config.cntlid = (uint16_t)cqe.dw0;
+}
+
+struct rc *rc_open_nvme(struct conf *conf, const struct rc_config *config)
+{
+    struct rc *rc = rc_open(conf, config);
+
+    rc_connect(rc);
     return rc;
 }
 

@@ -185,6 +185,18 @@ uint16_t rc_command(struct rc *rc, const struct nvme_sqe *sqe,
 /** Descriptor of `len_bytes` at `offset` of rc->mem. */
 struct sgl rc_keyed(const struct rc *rc, uint32_t offset, uint32_t len_bytes);
 
+/** The Connect command that goes with it and its data, all fields right: queue
+ *  and controller are rc->config's. */
+void rc_make_connect(const struct rc *rc, struct connect_command *command,
+                     struct connect_data *data);
+
+/** Send it. @return the CID */
+uint16_t rc_send_connect(struct rc *rc);
+
+/** The same, and it must succeed: the controller's number is left in
+ *  rc->config.cntlid. */
+void rc_connect(struct rc *rc);
+
 /**
  * Connection and Connect command: an admin queue (qid 0; the controller's
  * number is left in rc->config.cntlid) or an I/O queue of config.cntlid.

@@ -6,27 +6,15 @@
 #include "lib/bytes.h"
 #include "nvmeof/wire/discovery.h"
 
-enum { HSQSIZE = 31, TRIES = 200, PAUSE_US = 10000 };
+enum { TRIES = 200, PAUSE_US = 10000 };
 
 struct nvmf_bent *nvmf_bent_new(struct conf *conf,
                                 const struct rc_config *config)
 {
     struct nvmf_bent *bent = conf_alloc(conf, sizeof(*bent));
-    uint16_t hsqsize =
-        config->hsqsize != 0 ? config->hsqsize : (uint16_t)HSQSIZE;
 
     bent->rc = rc_open(conf, config);
-    bent->command = (struct connect_command){
-        .qid = config->qid,
-        .sqsize = hsqsize,
-        .has_sq_flow_control = true,
-    };
-    bent->data.hostid[0] = 0xcf;
-    bent->data.cntlid =
-        config->qid != 0 ? config->cntlid : (uint16_t)NVME_CNTLID_DYNAMIC;
-    memcpy(bent->data.subnqn, conf_target(conf)->nqn,
-           sizeof(bent->data.subnqn));
-    strcpy(bent->data.hostnqn, "nqn.2026-01.net.example:conform-rc");
+    rc_make_connect(bent->rc, &bent->command, &bent->data);
     bent->sgl = rc_keyed(bent->rc, 0, CONNECT_DATA_LEN);
     return bent;
 }

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "robust_lib.h"
 
-#include <string.h>
-
 #include "lib/bytes.h"
 
 enum {
@@ -151,27 +149,8 @@ struct rc *robust_rc(struct conf *conf, const struct rc_config *config)
 static struct rc *connected(struct conf *conf, const struct rc_config *config)
 {
     struct rc *rc = robust_rc(conf, config);
-    struct connect_command connect = {
-        .qid = config->qid,
-        .sqsize = 31,
-        .has_sq_flow_control = true,
-    };
-    struct connect_data data = {
-        .hostid = {[0] = 0xcf},
-        .cntlid =
-            config->qid != 0 ? config->cntlid : (uint16_t)NVME_CNTLID_DYNAMIC,
-    };
-    struct sgl sgl = rc_keyed(rc, 0, CONNECT_DATA_LEN);
-    struct nvme_sqe sqe = {0};
-    struct nvme_cqe cqe;
 
-    memcpy(data.subnqn, conf_target(conf)->nqn, sizeof(data.subnqn));
-    strcpy(data.hostnqn, "nqn.2026-01.net.example:conform-rc");
-    connect_data_emit(rc->mem, &data);
-    connect_command_build(&sqe, &connect);
-    conf_status(conf, "Connect", rc_command(rc, &sqe, &sgl, NULL, 0, &cqe),
-                NVME_SC_SUCCESS);
-    rc->config.cntlid = (uint16_t)cqe.dw0;
+    rc_connect(rc);
     return rc;
 }
 

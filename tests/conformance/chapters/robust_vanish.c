@@ -4,8 +4,6 @@
  * are not disturbed, and what the silent had comes back: queue pairs, capsules,
  * buffers, connections.
  */
-#include <string.h>
-
 #include "lib/bytes.h"
 #include "robust_lib.h"
 
@@ -62,27 +60,11 @@ static void after_rtu(struct conf *conf)
 
 /* ---- In Connect. */
 
-static void send_connect(struct rc *rc)
-{
-    struct connect_command connect = {.sqsize = 31,
-                                      .has_sq_flow_control = true};
-    struct connect_data data = {.hostid = {[0] = 0xcf},
-                                .cntlid = NVME_CNTLID_DYNAMIC};
-    struct sgl sgl = rc_keyed(rc, 0, CONNECT_DATA_LEN);
-    struct nvme_sqe sqe = {0};
-
-    memcpy(data.subnqn, conf_target(rc->conf)->nqn, sizeof(data.subnqn));
-    strcpy(data.hostnqn, "nqn.2026-01.net.example:conform-gone");
-    connect_data_emit(rc->mem, &data);
-    connect_command_build(&sqe, &connect);
-    rc_send_capsule(rc, &sqe, &sgl, NULL, 0);
-}
-
 static void connect_data_pending(struct conf *conf)
 {
     struct rc *rc = robust_rc(conf, &(struct rc_config){.is_mute = true});
 
-    send_connect(rc);
+    rc_send_connect(rc);
     rc_take_opcode(rc, RC_READ_REQUEST);
     robust_expect_clean(conf);
 }
@@ -103,7 +85,7 @@ static void connect_response_pending(struct conf *conf)
 {
     struct rc *rc = robust_rc(conf, &(struct rc_config){0});
 
-    send_connect(rc);
+    rc_send_connect(rc);
     conf_check(conf, conf_wait(conf, has_read, rc, CONF_ANSWER_US),
                "Connect's data are not read");
     robust_expect_clean(conf);

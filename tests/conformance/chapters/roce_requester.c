@@ -4,8 +4,6 @@
  * does when the answers are late, lost, doubled or wrong.
  * Spec: IBTA Vol 1 9.7.5 (responses), 9.7.6 (retries), 9.9.2 (errors).
  */
-#include <string.h>
-
 #include "roce_lib.h"
 
 enum {
@@ -30,19 +28,6 @@ struct reading {
     uint32_t psn; /* of the READ request */
 };
 
-static void fill_connect(struct rc *rc, struct nvme_sqe *sqe)
-{
-    struct connect_command connect = {.sqsize = 31,
-                                      .has_sq_flow_control = true};
-    struct connect_data data = {.hostid = {[0] = 0xcf},
-                                .cntlid = NVME_CNTLID_DYNAMIC};
-
-    memcpy(data.subnqn, conf_target(rc->conf)->nqn, sizeof(data.subnqn));
-    strcpy(data.hostnqn, "nqn.2026-01.net.example:conform-requester");
-    connect_data_emit(rc->mem, &data);
-    connect_command_build(sqe, &connect);
-}
-
 static const struct packet *take_read(struct reading *reading)
 {
     return rc_take_opcode(reading->rc, RC_READ_REQUEST);
@@ -52,16 +37,12 @@ static struct reading start(struct conf *conf, const struct rc_config *config)
 {
     struct rc_config own = *config;
     struct reading reading;
-    struct nvme_sqe sqe = {0};
-    struct sgl sgl;
 
     own.is_mute = true;
     own.path_mtu = own.path_mtu != 0 ? own.path_mtu : (uint8_t)IB_MTU_256;
     own.ack_timeout = TIMEOUT_CODE + conf_patience(conf);
     reading.rc = rc_open(conf, &own);
-    fill_connect(reading.rc, &sqe);
-    sgl = rc_keyed(reading.rc, 0, CONNECT_DATA_LEN);
-    reading.cid = rc_send_capsule(reading.rc, &sqe, &sgl, NULL, 0);
+    reading.cid = rc_send_connect(reading.rc);
     reading.psn = reading.rc->epsn;
     return reading;
 }
