@@ -271,6 +271,18 @@ struct conf_peer *conf_peer(struct conf *conf, unsigned int index,
 struct conf_peer conf_stranger(struct conf *conf, unsigned int number,
                                unsigned int port);
 
+/* An ARP reply of the address *ctx. */
+bool conf_is_arp_reply(const struct packet *packet, const void *ctx);
+
+/**
+ * Ask who has the target's IPv4 address on a port, up to `tries` times.
+ *
+ * @param peer  who asks, on that port
+ * @return the reply, or NULL when nobody answers
+ */
+const struct packet *conf_arp(struct conf *conf, const struct conf_peer *peer,
+                              unsigned int tries, uint64_t each_us);
+
 /* ---- A well-behaved host. */
 
 /**

@@ -20,6 +20,7 @@ enum {
     EXIT_FAILED = 1,
     EXIT_USAGE = 2,
     PREPARE_TRIES = 5,
+    PREPARE_PAUSE_US = 1000000,
     /* Of RFC 4862, DAD with its random delay; of RFC 5227, announcements. */
     CLAIM_US = 4000000,
 };
@@ -318,34 +319,13 @@ static void list(const struct runner *runner)
 
 /* ---- A target that nobody told us about: ARP and discovery say the rest. */
 
-static bool is_arp_answer(const struct packet *packet, const void *ctx)
-{
-    return packet->has_arp && packet->arp.operation == ARP_REPLY &&
-           ip_addr_equal(&packet->arp.sender_ip, ctx);
-}
-
 static void find_mac(struct conf *conf)
 {
-    struct conf_target *to = &conf->target;
-    struct conf_peer *peer = conf_peer(conf, 0, 0);
-    struct arp arp = {
-        .operation = ARP_REQUEST,
-        .sender_mac = peer->mac,
-        .sender_ip = peer->ip4,
-        .target_ip = to->ports[0].ip4,
-    };
-    const struct packet *packet = NULL;
-    uint8_t frame[64];
+    const struct packet *reply =
+        conf_arp(conf, conf_peer(conf, 0, 0), PREPARE_TRIES, PREPARE_PAUSE_US);
 
-    for (unsigned int i = 0; i < PREPARE_TRIES && packet == NULL; i++) {
-        static const struct mac_addr all;
-
-        conf_send_frame(conf, 0, frame,
-                        packet_arp(frame, &all, &peer->mac, &arp), 0);
-        packet = conf_take_within(conf, is_arp_answer, &arp.target_ip, 1000000);
-    }
-    conf_check(conf, packet != NULL, "nobody answers ARP for that address");
-    to->ports[0].mac = packet->arp.sender_mac;
+    conf_check(conf, reply != NULL, "nobody answers ARP for that address");
+    conf->target.ports[0].mac = reply->arp.sender_mac;
 }
 
 static void find_nqn(struct conf *conf)

@@ -112,12 +112,6 @@ static void nobody(struct conf *conf)
     expect_dropped(conf, frame);
 }
 
-static bool is_arp_reply(const struct packet *packet, const void *ctx)
-{
-    return packet->has_arp && packet->arp.operation == ARP_REPLY &&
-           ip_addr_equal(&packet->arp.sender_ip, ctx);
-}
-
 static size_t arp_request(struct conf *conf, uint8_t *bytes,
                           const struct mac_addr *dst, struct arp *arp)
 {
@@ -139,7 +133,7 @@ static void broadcast(struct conf *conf)
 
     net_send(conf, bytes,
              arp_request(conf, bytes, &(struct mac_addr){{0}}, &arp));
-    conf_take(conf, "an ARP reply", is_arp_reply, &arp.target_ip);
+    conf_take(conf, "an ARP reply", conf_is_arp_reply, &arp.target_ip);
 }
 
 /* As all but broadcast, with one bit less. */
@@ -150,7 +144,7 @@ static void almost_broadcast(struct conf *conf)
     uint8_t bytes[64];
 
     net_send(conf, bytes, arp_request(conf, bytes, &dst, &arp));
-    net_expect_none(conf, 0, "ARP reply", is_arp_reply, &arp.target_ip);
+    net_expect_none(conf, 0, "ARP reply", conf_is_arp_reply, &arp.target_ip);
 }
 
 static bool is_advert(const struct packet *packet, const void *ctx)

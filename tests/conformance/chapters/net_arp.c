@@ -43,13 +43,6 @@ static void send_arp(struct conf *conf, const struct mac_addr *dst,
              packet_arp(frame, dst, &conf_peer(conf, 0, 0)->mac, arp));
 }
 
-/* ctx: who says that it has its address */
-static bool is_reply(const struct packet *packet, const void *ctx)
-{
-    return packet->has_arp && packet->arp.operation == ARP_REPLY &&
-           ip_addr_equal(&packet->arp.sender_ip, ctx);
-}
-
 static bool is_any_reply(const struct packet *packet, const void *ctx)
 {
     (void)ctx;
@@ -69,7 +62,7 @@ static const struct packet *take_reply(struct conf *conf, const struct arp *arp)
 {
     const struct mac_addr *own = &conf_target(conf)->ports[0].mac;
     const struct packet *reply =
-        conf_take(conf, "an ARP reply", is_reply, &arp->target_ip);
+        conf_take(conf, "an ARP reply", conf_is_arp_reply, &arp->target_ip);
 
     conf_same(conf, "sender hardware address", reply->arp.sender_mac.bytes,
               own->bytes, 6);
