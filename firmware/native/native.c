@@ -15,9 +15,9 @@ enum {
     SPEED_GBPS = 25,
     BUDGET = 256,
     READS = 16,
+    NEIGH_TIMEOUT_US = 5000000,
 };
-#define LINK_TIMEOUT_NS  UINT64_C(10000000000)
-#define NEIGH_TIMEOUT_NS UINT64_C(5000000000)
+#define LINK_TIMEOUT_NS UINT64_C(10000000000)
 
 /* ---- Who a node is. */
 
@@ -394,6 +394,23 @@ static bool neigh_is_known(void *ctx)
     return net_neigh_info(wait->stack, wait->index, &info);
 }
 
+bool native_resolve(struct native_host *host, uint8_t local,
+                    const struct ip_addr *ip, uint64_t timeout_us,
+                    uint16_t *neigh)
+{
+    const struct host_config *config = &host->host.config;
+    struct neigh_wait wait = {.stack = &host->net.stack};
+    enum neigh_result result =
+        net_neigh_resolve(wait.stack, local, ip, hal_now_us(), &wait.index);
+
+    if ((result != NEIGH_READY && result != NEIGH_PENDING) ||
+        !config->run(config->run_ctx, neigh_is_known, &wait, timeout_us)) {
+        return false;
+    }
+    *neigh = wait.index;
+    return true;
+}
+
 bool native_target(struct native_host *host, const struct native_drive *drive,
                    uint8_t local, struct host_target *target)
 {
@@ -401,18 +418,15 @@ bool native_target(struct native_host *host, const struct native_drive *drive,
         &host->net.stack.config.addresses[local];
     const struct net_address_config *peer =
         &drive->drive.net.stack.config.addresses[local];
-    struct neigh_wait wait = {.stack = &host->net.stack};
-    enum neigh_result result = net_neigh_resolve(
-        &host->net.stack, local, &peer->ip, hal_now_us(), &wait.index);
+    uint16_t neigh;
 
-    if ((result != NEIGH_READY && result != NEIGH_PENDING) ||
-        !host_run(host, neigh_is_known, &wait, NEIGH_TIMEOUT_NS / 1000)) {
+    if (!native_resolve(host, local, &peer->ip, NEIGH_TIMEOUT_US, &neigh)) {
         return false;
     }
     *target = (struct host_target){
         .path =
             {
-                .neigh = wait.index,
+                .neigh = neigh,
                 .laddr = local,
                 .priority = host->config.port[own->port].priority,
                 .mtu = host->net.ports[own->port].path_mtu,

@@ -117,6 +117,17 @@ void native_disconnect(struct machine *a, unsigned int port_a,
                        struct machine *b, unsigned int port_b);
 
 /**
+ * Look a neighbour up by ARP or ND, and wait for its answer as the host waits
+ * for everything: by its config.run().
+ *
+ * @param local  the host's address index
+ * @return false when nobody answers; *neigh is as it was
+ */
+MUST_USE bool native_resolve(struct native_host *host, uint8_t local,
+                             const struct ip_addr *ip, uint64_t timeout_us,
+                             uint16_t *neigh);
+
+/**
  * Fill in what host_connect() needs to reach an address of the drive's, its
  * neighbour looked up by ARP or ND.
  *

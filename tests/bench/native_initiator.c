@@ -22,7 +22,6 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#include "firmware/hal/time.h"
 #include "firmware/native/native.h"
 #include "firmware/native/socket_link.h"
 #include "lib/bytes.h"
@@ -340,30 +339,6 @@ static bool link_is_up(void *ctx)
     return bench->host->net.ports[0].is_up;
 }
 
-struct neigh_wait {
-    struct net_stack *stack;
-    uint16_t index;
-};
-
-static bool neigh_is_known(void *ctx)
-{
-    const struct neigh_wait *wait = ctx;
-    struct neigh_info info;
-
-    return net_neigh_info(wait->stack, wait->index, &info);
-}
-
-static bool resolve(struct bench *bench, uint16_t *neigh)
-{
-    struct neigh_wait wait = {.stack = &bench->host->net.stack};
-    enum neigh_result result = net_neigh_resolve(
-        wait.stack, 0, &bench->options.peer, hal_now_us(), &wait.index);
-
-    *neigh = wait.index;
-    return (result == NEIGH_READY || result == NEIGH_PENDING) &&
-           run_real(bench, neigh_is_known, &wait, CONNECT_TIMEOUT_US);
-}
-
 static bool connect_drive(struct bench *bench)
 {
     const struct options *options = &bench->options;
@@ -378,7 +353,8 @@ static bool connect_drive(struct bench *bench)
     uint16_t status;
 
     if (!run_real(bench, link_is_up, bench, CONNECT_TIMEOUT_US) ||
-        !resolve(bench, &target.path.neigh)) {
+        !native_resolve(bench->host, 0, &options->peer, CONNECT_TIMEOUT_US,
+                        &target.path.neigh)) {
         fprintf(stderr, "native_initiator: nobody answers for that address\n");
         return false;
     }

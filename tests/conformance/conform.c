@@ -958,34 +958,6 @@ struct native_host *conf_host(struct conf *conf)
     return conf->host;
 }
 
-struct neigh_wait {
-    struct net_stack *stack;
-    uint16_t index;
-};
-
-static bool neigh_is_known(void *ctx)
-{
-    const struct neigh_wait *wait = ctx;
-    struct neigh_info info;
-
-    return net_neigh_info(wait->stack, wait->index, &info);
-}
-
-static void look_up(struct conf *conf, uint8_t local, const struct ip_addr *ip,
-                    uint16_t *neigh)
-{
-    struct native_host *host = conf_host(conf);
-    struct neigh_wait wait = {.stack = &host->net.stack};
-    enum neigh_result result = net_neigh_resolve(
-        wait.stack, local, ip, conf_now_us(conf), &wait.index);
-
-    conf_check(conf,
-               (result == NEIGH_READY || result == NEIGH_PENDING) &&
-                   conf_wait(conf, neigh_is_known, &wait, CONF_ANSWER_US * 2),
-               "the target does not answer ARP or ND for its address");
-    *neigh = wait.index;
-}
-
 void conf_resolve(struct conf *conf, const struct conf_session *session,
                   struct host_target *target)
 {
@@ -1009,7 +981,10 @@ void conf_resolve(struct conf *conf, const struct conf_session *session,
         .depth = session->depth != 0 ? session->depth : (uint16_t)DEFAULT_DEPTH,
         .kato_ms = session->kato_ms,
     };
-    look_up(conf, local, &ip, &target->path.neigh);
+    conf_check(conf,
+               native_resolve(host, local, &ip, CONF_ANSWER_US * 2,
+                              &target->path.neigh),
+               "the target does not answer ARP or ND for its address");
     snprintf(target->subnqn, sizeof(target->subnqn), "%s",
              session->subnqn != NULL ? session->subnqn : conf->target.nqn);
     if (session->hostnqn != NULL) {
