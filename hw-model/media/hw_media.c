@@ -88,8 +88,8 @@ static void notify_queue(struct hw_media *media, unsigned int q)
         return;
     }
     dev_mb();
-    if (load32(page + MEDIA_PAGE_ARMED)) {
-        store32(page + MEDIA_PAGE_ARMED, 0);
+    if (shared_load32(page + MEDIA_PAGE_ARMED)) {
+        shared_store32(page + MEDIA_PAGE_ARMED, 0);
         media_irq_raise(media, BIT(q));
     }
 }
@@ -183,7 +183,7 @@ static uint32_t completion_room(const struct hw_media *media,
                                 const struct hw_media_queue *queue,
                                 const uint8_t *page)
 {
-    uint32_t unread = queue->cq_pi - load32(page + MEDIA_PAGE_CQ_CI);
+    uint32_t unread = queue->cq_pi - shared_load32(page + MEDIA_PAGE_CQ_CI);
     uint32_t used = unread + media->outstanding[queue - media->regs.queues];
 
     return used > queue->cq_mask ? 0 : queue->cq_mask + 1 - used;
@@ -194,7 +194,7 @@ static uint32_t pending_commands(const struct hw_media *media,
                                  const struct hw_media_queue *queue,
                                  const uint8_t *page)
 {
-    uint32_t pending = load32(page + MEDIA_PAGE_CMD_PI) - queue->cmd_ci;
+    uint32_t pending = shared_load32(page + MEDIA_PAGE_CMD_PI) - queue->cmd_ci;
     uint32_t room = completion_room(media, queue, page);
 
     dev_rmb();
@@ -229,7 +229,7 @@ static void take_commands(struct hw_media *media, unsigned int q, uint8_t *page,
                                       MEDIA_CMD_LEN));
     }
     dev_wmb(); /* read before it is given back */
-    store32(page + MEDIA_PAGE_CMD_CI, queue->cmd_ci);
+    shared_store32(page + MEDIA_PAGE_CMD_CI, queue->cmd_ci);
 }
 
 /* @return whether the queue wants another turn */
@@ -242,16 +242,16 @@ static bool run_queue(struct hw_media *media, unsigned int q)
     if (page == NULL) {
         return false;
     }
-    store32(page + MEDIA_PAGE_ASLEEP, 0);
+    shared_store32(page + MEDIA_PAGE_ASLEEP, 0);
     pending = pending_commands(media, queue, page);
     if (pending == 0) {
-        store32(page + MEDIA_PAGE_ASLEEP, 1);
+        shared_store32(page + MEDIA_PAGE_ASLEEP, 1);
         dev_mb();
         pending = pending_commands(media, queue, page);
         if (pending == 0) {
             return false;
         }
-        store32(page + MEDIA_PAGE_ASLEEP, 0);
+        shared_store32(page + MEDIA_PAGE_ASLEEP, 0);
     }
     if (media->free_op == CACHE_NONE) {
         media->is_starved = true; /* awake: goes on when one is free */

@@ -4,6 +4,7 @@
 #define ESSD_HW_MEDIA_INTERNAL_H
 
 #include "hw-model/core/regfields.h"
+#include "hw-model/core/shared_word.h"
 #include "hw-model/media/hw_media.h"
 #include "hw-model/regs/media.h"
 #include "lib/bytes.h"
@@ -14,26 +15,6 @@ enum {
     IO_BATCH0 = IO_SLICE0 + HW_MEDIA_SLICES,
     IO_FLUSH = IO_BATCH0 + HW_MEDIA_BATCHES,
 };
-
-static inline uint32_t load32(const uint8_t *p)
-{
-    uint8_t bytes[4];
-    uint32_t v =
-        __atomic_load_n((const uint32_t *)(const void *)p, __ATOMIC_RELAXED);
-
-    __builtin_memcpy(bytes, &v, sizeof(bytes));
-    return get_le32(bytes);
-}
-
-static inline void store32(uint8_t *p, uint32_t value)
-{
-    uint8_t bytes[4];
-    uint32_t v;
-
-    put_le32(bytes, value);
-    __builtin_memcpy(&v, bytes, sizeof(v));
-    __atomic_store_n((uint32_t *)(void *)p, v, __ATOMIC_RELAXED);
-}
 
 static inline void *media_dma(const struct hw_media *media, uint64_t addr,
                               uint64_t len)

@@ -31,8 +31,8 @@ void port_irq_raise(struct hw_port *port, uint32_t bits)
 void port_ring_moved(struct hw_port *port, uint8_t *page, uint32_t armed)
 {
     dev_mb();
-    if (load32(page + PORT_PAGE_ARMED) & armed) {
-        store32(page + PORT_PAGE_ARMED, 0);
+    if (shared_load32(page + PORT_PAGE_ARMED) & armed) {
+        shared_store32(page + PORT_PAGE_ARMED, 0);
         port_irq_raise(port, R_PORT_IRQ_STATUS_RING_MASK);
     }
 }

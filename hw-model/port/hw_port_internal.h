@@ -4,31 +4,12 @@
 #define ESSD_HW_PORT_INTERNAL_H
 
 #include "hw-model/core/regfields.h"
+#include "hw-model/core/shared_word.h"
 #include "hw-model/port/hw_port.h"
 #include "hw-model/regs/port.h"
 #include "lib/bytes.h"
 
 enum { PORT_FRAME_MIN = 60, PORT_FCS_LEN = 4 };
-
-static inline uint32_t load32(const uint8_t *p)
-{
-    uint8_t bytes[4];
-    uint32_t v =
-        __atomic_load_n((const uint32_t *)(const void *)p, __ATOMIC_RELAXED);
-
-    __builtin_memcpy(bytes, &v, sizeof(bytes));
-    return get_le32(bytes);
-}
-
-static inline void store32(uint8_t *p, uint32_t value)
-{
-    uint8_t bytes[4];
-    uint32_t v;
-
-    put_le32(bytes, value);
-    __builtin_memcpy(&v, bytes, sizeof(v));
-    __atomic_store_n((uint32_t *)(void *)p, v, __ATOMIC_RELAXED);
-}
 
 static inline void *port_dma(const struct hw_port *port, uint64_t addr,
                              uint64_t len)

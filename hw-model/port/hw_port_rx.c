@@ -218,7 +218,7 @@ static enum rx_verdict judge(struct hw_port *port, const struct frame_rx *frame,
 static bool raw_store(struct hw_port *port, uint8_t *page,
                       const struct frame_rx *frame, int flags)
 {
-    uint32_t used = port->rx_pi - load32(page + PORT_PAGE_RX_CI);
+    uint32_t used = port->rx_pi - shared_load32(page + PORT_PAGE_RX_CI);
     uint32_t len = MAX(frame->len_bytes, PORT_FRAME_MIN);
     const struct dev_env *env = &port->config.env;
     uint8_t *slot, *buf;
@@ -251,7 +251,7 @@ static bool raw_store(struct hw_port *port, uint8_t *page,
 static void raw_publish(struct hw_port *port, uint8_t *page)
 {
     dev_wmb();
-    store32(page + PORT_PAGE_RX_PI, port->rx_pi);
+    shared_store32(page + PORT_PAGE_RX_PI, port->rx_pi);
     port_ring_moved(port, page, PORT_ARMED_RX);
 }
 

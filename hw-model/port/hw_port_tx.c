@@ -126,7 +126,7 @@ static unsigned int emit(struct hw_port *port, const struct frame_tx *burst,
 /* Frames in the ring; 0 also when what firmware wrote makes no sense. */
 static uint32_t raw_pending(struct hw_port *port, const uint8_t *page)
 {
-    uint32_t pending = load32(page + PORT_PAGE_TX_PI) - port->tx_ci;
+    uint32_t pending = shared_load32(page + PORT_PAGE_TX_PI) - port->tx_ci;
 
     dev_rmb();
     if (pending > port->tx_mask + 1) {
@@ -210,7 +210,7 @@ static bool raw_frame(const struct hw_port *port, uint32_t index,
 static void raw_publish(struct hw_port *port, uint8_t *page)
 {
     dev_wmb(); /* buffers are read before they are given back */
-    store32(page + PORT_PAGE_TX_CI, port->tx_ci);
+    shared_store32(page + PORT_PAGE_TX_CI, port->tx_ci);
     port_ring_moved(port, page, PORT_ARMED_TX);
 }
 
@@ -289,11 +289,11 @@ static uint32_t raw_sleep(struct hw_port *port, uint8_t *page)
 {
     uint32_t pending;
 
-    store32(page + PORT_PAGE_ASLEEP, 1);
+    shared_store32(page + PORT_PAGE_ASLEEP, 1);
     dev_mb();
     pending = raw_pending(port, page);
     if (raw_next(port, pending) >= 0) {
-        store32(page + PORT_PAGE_ASLEEP, 0);
+        shared_store32(page + PORT_PAGE_ASLEEP, 0);
     }
     return pending;
 }
@@ -332,7 +332,7 @@ void port_tx_serve(struct hw_port *port)
         return;
     }
     if (page != NULL) {
-        store32(page + PORT_PAGE_ASLEEP, 0);
+        shared_store32(page + PORT_PAGE_ASLEEP, 0);
     }
     for (;;) {
         int next;
