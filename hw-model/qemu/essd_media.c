@@ -38,7 +38,6 @@
 #include "block/aio.h"
 #include "block/block.h"
 #include "hw/block/block.h"
-#include "hw/boards.h"
 #include "hw/irq.h"
 #include "hw/qdev-properties.h"
 #include "hw/qdev-properties-system.h"
@@ -47,16 +46,14 @@
 #include "qapi/error.h"
 #include "qemu/defer-call.h"
 #include "qemu/log.h"
-#include "qemu/main-loop.h"
 #include "qemu/module.h"
-#include "qemu/timer.h"
 #include "qemu/units.h"
 #include "system/block-backend.h"
 #include "system/runstate.h"
 #include "trace.h"
 
+#include "essd_core.h"
 #include "hw-model/media/hw_media.h"
-#include "hw-model/regs/soc.h"
 
 #define MEDIA_SIZE_MIN  (64 * MiB)
 #define MEDIA_SIZE_MAX  (16 * TiB)
@@ -72,71 +69,26 @@ typedef struct EssdMediaIo {
 struct EssdMediaState {
     SysBusDevice parent_obj;
 
+    EssdCore core;
     MemoryRegion mmio;
     qemu_irq irq;
-    QEMUBH *bh;
-    QEMUTimer *timer;
     VMChangeStateEntry *vm_change;
     BlockConf conf;
     uint64_t cache_size;
     void *cache_memory;
     size_t cache_memory_size;
-    MemoryRegion *dram;
-    uint8_t *dram_ptr;
-    uint64_t dram_size;
-    bool in_write; /* of a register: the work follows it */
-    bool run_follows;
     EssdMediaIo io[HW_MEDIA_IO_IDS];
     struct hw_media media;
 };
 
 /* The core's world. */
 
-static void *essd_media_dma(void *ctx, uint64_t addr, uint64_t len)
-{
-    EssdMediaState *s = ctx;
-    uint64_t offset = addr - SOC_DRAM_BASE;
-
-    if (addr < SOC_DRAM_BASE || offset > s->dram_size ||
-        len > s->dram_size - offset) {
-        return NULL;
-    }
-    return s->dram_ptr + offset;
-}
-
-static uint64_t essd_media_now_ns(void *ctx)
-{
-    return qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL);
-}
-
-static void essd_media_set_timer(void *ctx, uint64_t deadline_ns)
-{
-    EssdMediaState *s = ctx;
-
-    if (deadline_ns == DEV_NO_DEADLINE) {
-        timer_del(s->timer);
-    } else {
-        timer_mod_ns(s->timer, MIN(deadline_ns, (uint64_t)INT64_MAX));
-    }
-}
-
 static void essd_media_set_irq(void *ctx, unsigned int line, bool level)
 {
-    EssdMediaState *s = ctx;
+    EssdMediaState *s = container_of(ctx, EssdMediaState, core);
 
     trace_essd_media_irq(level);
     qemu_set_irq(s->irq, level);
-}
-
-static void essd_media_defer(void *ctx)
-{
-    EssdMediaState *s = ctx;
-
-    if (s->in_write) {
-        s->run_follows = true;
-    } else if (runstate_is_running()) {
-        qemu_bh_schedule(s->bh);
-    }
 }
 
 static void essd_media_bh(void *opaque)
@@ -234,16 +186,14 @@ static void essd_media_write(void *opaque, hwaddr offset, uint64_t value,
     EssdMediaState *s = opaque;
 
     trace_essd_media_write(offset, value);
-    s->in_write = true;
+    essd_core_write_begins(&s->core);
     if (!hw_media_write(&s->media, offset, value)) {
         qemu_log_mask(LOG_GUEST_ERROR,
                       "essd-media: write of 0x%08" PRIx64
                       " to offset 0x%" HWADDR_PRIx "\n",
                       value, offset);
     }
-    s->in_write = false;
-    if (s->run_follows) {
-        s->run_follows = false;
+    if (essd_core_write_ends(&s->core)) {
         essd_media_bh(s);
     }
 }
@@ -271,7 +221,7 @@ static void essd_media_vm_change(void *opaque, bool running, RunState state)
         hw_media_resume(&s->media);
         return;
     }
-    qemu_bh_cancel(s->bh);
+    qemu_bh_cancel(s->core.bh);
     trace_essd_media_quiesce(s->media.active_ops, s->media.cache.used_lines);
     hw_media_quiesce(&s->media);
     while (!hw_media_is_quiet(&s->media)) {
@@ -284,25 +234,11 @@ static void essd_media_reset_hold(Object *obj, ResetType type)
 {
     EssdMediaState *s = ESSD_MEDIA(obj);
 
-    qemu_bh_cancel(s->bh);
+    qemu_bh_cancel(s->core.bh);
     hw_media_reset(&s->media);
     while (hw_media_has_dma(&s->media)) {
         aio_poll(qemu_get_aio_context(), true);
     }
-}
-
-static bool essd_media_find_dram(EssdMediaState *s, Error **errp)
-{
-    if (!s->dram) {
-        s->dram = MACHINE(qdev_get_machine())->ram;
-    }
-    if (!s->dram || !memory_region_is_ram(s->dram)) {
-        error_setg(errp, "essd-media: \"dram\" is not RAM");
-        return false;
-    }
-    s->dram_ptr = memory_region_get_ram_ptr(s->dram);
-    s->dram_size = memory_region_size(s->dram);
-    return true;
 }
 
 /* @return the medium's size in bytes, or 0 and *errp */
@@ -366,7 +302,7 @@ static void essd_media_realize(DeviceState *dev, Error **errp)
     EssdMediaState *s = ESSD_MEDIA(dev);
     uint64_t size;
 
-    if (!essd_media_find_dram(s, errp)) {
+    if (!essd_core_find_dram(&s->core, TYPE_ESSD_MEDIA, errp)) {
         return;
     }
     size = essd_media_open(s, errp);
@@ -376,21 +312,14 @@ static void essd_media_realize(DeviceState *dev, Error **errp)
     for (unsigned i = 0; i < HW_MEDIA_IO_IDS; i++) {
         s->io[i].s = s;
     }
-    s->bh = qemu_bh_new_guarded(essd_media_bh, s, &dev->mem_reentrancy_guard);
-    s->timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, essd_media_timer, s);
+    s->core.bh =
+        qemu_bh_new_guarded(essd_media_bh, s, &dev->mem_reentrancy_guard);
+    s->core.timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, essd_media_timer, s);
     s->vm_change =
         qdev_add_vm_change_state_handler(dev, essd_media_vm_change, s);
     hw_media_init(&s->media,
                   &(struct hw_media_config){
-                      .env =
-                          {
-                              .ctx = s,
-                              .dma = essd_media_dma,
-                              .now_ns = essd_media_now_ns,
-                              .set_timer = essd_media_set_timer,
-                              .set_irq = essd_media_set_irq,
-                              .defer = essd_media_defer,
-                          },
+                      .env = essd_core_env(&s->core, essd_media_set_irq),
                       .backend =
                           {
                               .ctx = s,
@@ -410,8 +339,7 @@ static void essd_media_unrealize(DeviceState *dev)
     EssdMediaState *s = ESSD_MEDIA(dev);
 
     qemu_del_vm_change_state_handler(s->vm_change);
-    timer_free(s->timer);
-    qemu_bh_delete(s->bh);
+    essd_core_end(&s->core);
     if (s->cache_memory) {
         qemu_anon_ram_free(s->cache_memory, s->cache_memory_size);
     }
@@ -483,7 +411,7 @@ static const VMStateDescription essd_media_vmstate = {
 static const Property essd_media_properties[] = {
     DEFINE_BLOCK_PROPERTIES(EssdMediaState, conf),
     DEFINE_PROP_SIZE("cache-size", EssdMediaState, cache_size, 64 * MiB),
-    DEFINE_PROP_LINK("dram", EssdMediaState, dram, TYPE_MEMORY_REGION,
+    DEFINE_PROP_LINK("dram", EssdMediaState, core.dram, TYPE_MEMORY_REGION,
                      MemoryRegion *),
 };
 

@@ -38,7 +38,6 @@
 #include "qemu/osdep.h"
 #include "essd_port.h"
 
-#include "hw/boards.h"
 #include "hw/irq.h"
 #include "hw/qdev-properties.h"
 #include "hw/sysbus.h"
@@ -48,36 +47,30 @@
 #include "qapi/qapi-events-essd.h"
 #include "qapi/visitor.h"
 #include "qemu/log.h"
-#include "qemu/main-loop.h"
 #include "qemu/module.h"
-#include "qemu/timer.h"
 #include "system/runstate.h"
 #include "system/system.h"
 #include "trace.h"
 
+#include "essd_core.h"
 #include "essd_lag.h"
 #include "hw-model/core/regfields.h"
 #include "hw-model/port/hw_port.h"
 #include "hw-model/regs/port.h"
 #include "hw-model/regs/port_names.h"
-#include "hw-model/regs/soc.h"
 
 struct EssdPortState {
     SysBusDevice parent_obj;
 
+    EssdCore core;
     MemoryRegion mmio;
     qemu_irq irq;
-    QEMUBH *bh;
-    QEMUTimer *timer;
     VMChangeStateEntry *vm_change;
     Notifier machine_done;
     NICState *nic;
     NICConf conf;
-    MemoryRegion *dram;
     EssdLagState *lag;
     uint8_t index;
-    uint8_t *dram_ptr;
-    uint64_t dram_size;
     uint64_t seed; /* of the bit errors */
     bool tx_waits; /* the netdev has not taken our last frame */
     struct hw_port port;
@@ -85,49 +78,12 @@ struct EssdPortState {
 
 /* The core's world. */
 
-static void *essd_port_dma(void *ctx, uint64_t addr, uint64_t len)
-{
-    EssdPortState *s = ctx;
-    uint64_t offset = addr - SOC_DRAM_BASE;
-
-    if (addr < SOC_DRAM_BASE || offset > s->dram_size ||
-        len > s->dram_size - offset) {
-        return NULL;
-    }
-    return s->dram_ptr + offset;
-}
-
-static uint64_t essd_port_now_ns(void *ctx)
-{
-    return qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL);
-}
-
-static void essd_port_set_timer(void *ctx, uint64_t deadline_ns)
-{
-    EssdPortState *s = ctx;
-
-    if (deadline_ns == DEV_NO_DEADLINE) {
-        timer_del(s->timer);
-    } else {
-        timer_mod_ns(s->timer, MIN(deadline_ns, (uint64_t)INT64_MAX));
-    }
-}
-
 static void essd_port_set_irq(void *ctx, unsigned int line, bool level)
 {
-    EssdPortState *s = ctx;
+    EssdPortState *s = container_of(ctx, EssdPortState, core);
 
     trace_essd_port_irq(s->index, level);
     qemu_set_irq(s->irq, level);
-}
-
-static void essd_port_defer(void *ctx)
-{
-    EssdPortState *s = ctx;
-
-    if (runstate_is_running()) {
-        qemu_bh_schedule(s->bh);
-    }
 }
 
 static void essd_port_bh(void *opaque)
@@ -152,13 +108,13 @@ static void essd_port_vm_change(void *opaque, bool running, RunState state)
     EssdPortState *s = opaque;
 
     if (!running) {
-        qemu_bh_cancel(s->bh);
+        qemu_bh_cancel(s->core.bh);
         return;
     }
     if (!s->tx_waits) {
         s->port.link_blocked = 0;
     }
-    qemu_bh_schedule(s->bh);
+    qemu_bh_schedule(s->core.bh);
 }
 
 static void essd_port_rnic_rx(void *ctx, const struct frame_rx *frames,
@@ -384,7 +340,7 @@ static void essd_port_reset_hold(Object *obj, ResetType type)
 {
     EssdPortState *s = ESSD_PORT(obj);
 
-    qemu_bh_cancel(s->bh);
+    qemu_bh_cancel(s->core.bh);
     hw_port_reset(&s->port);
 }
 
@@ -409,20 +365,6 @@ static void essd_port_machine_done(Notifier *notifier, void *data)
     }
 }
 
-static bool essd_port_find_dram(EssdPortState *s, Error **errp)
-{
-    if (!s->dram) {
-        s->dram = MACHINE(qdev_get_machine())->ram;
-    }
-    if (!s->dram || !memory_region_is_ram(s->dram)) {
-        error_setg(errp, "essd-port: \"dram\" is not RAM");
-        return false;
-    }
-    s->dram_ptr = memory_region_get_ram_ptr(s->dram);
-    s->dram_size = memory_region_size(s->dram);
-    return true;
-}
-
 static void essd_port_realize(DeviceState *dev, Error **errp)
 {
     EssdPortState *s = ESSD_PORT(dev);
@@ -433,37 +375,31 @@ static void essd_port_realize(DeviceState *dev, Error **errp)
         error_setg(errp, "essd-port: \"port\" is 0 or 1, not %u", s->index);
         return;
     }
-    if (!essd_port_find_dram(s, errp)) {
+    if (!essd_core_find_dram(&s->core, TYPE_ESSD_PORT, errp)) {
         return;
     }
     qemu_macaddr_default_if_unset(&s->conf.macaddr);
     s->nic = qemu_new_nic(&essd_port_net_info, &s->conf, TYPE_ESSD_PORT,
                           dev->id, &dev->mem_reentrancy_guard, s);
     qemu_format_nic_info_str(qemu_get_queue(s->nic), s->conf.macaddr.a);
-    s->bh = qemu_bh_new_guarded(essd_port_bh, s, &dev->mem_reentrancy_guard);
-    s->timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, essd_port_timer, s);
+    s->core.bh =
+        qemu_bh_new_guarded(essd_port_bh, s, &dev->mem_reentrancy_guard);
+    s->core.timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, essd_port_timer, s);
     s->vm_change =
         qdev_add_vm_change_state_handler(dev, essd_port_vm_change, s);
-    hw_port_init(&s->port, &(struct hw_port_config){
-                               .env =
-                                   {
-                                       .ctx = s,
-                                       .dma = essd_port_dma,
-                                       .now_ns = essd_port_now_ns,
-                                       .set_timer = essd_port_set_timer,
-                                       .set_irq = essd_port_set_irq,
-                                       .defer = essd_port_defer,
-                                   },
-                               .ops =
-                                   {
-                                       .ctx = s,
-                                       .rnic_rx = essd_port_rnic_rx,
-                                       .rnic_ready = essd_port_rnic_ready,
-                                       .link_changed = essd_port_link_changed,
-                                   },
-                               .link = {.ctx = s, .send = essd_port_link_send},
-                               .index = s->index,
-                           });
+    hw_port_init(&s->port,
+                 &(struct hw_port_config){
+                     .env = essd_core_env(&s->core, essd_port_set_irq),
+                     .ops =
+                         {
+                             .ctx = s,
+                             .rnic_rx = essd_port_rnic_rx,
+                             .rnic_ready = essd_port_rnic_ready,
+                             .link_changed = essd_port_link_changed,
+                         },
+                     .link = {.ctx = s, .send = essd_port_link_send},
+                     .index = s->index,
+                 });
     hw_port_set_partner(&s->port, &partner);
     hw_port_set_errors(&s->port, s->seed, ber_atto);
     essd_port_link_status_changed(qemu_get_queue(s->nic));
@@ -477,8 +413,7 @@ static void essd_port_unrealize(DeviceState *dev)
 
     qemu_remove_machine_init_done_notifier(&s->machine_done);
     qemu_del_vm_change_state_handler(s->vm_change);
-    timer_free(s->timer);
-    qemu_bh_delete(s->bh);
+    essd_core_end(&s->core);
     qemu_del_nic(s->nic);
 }
 
@@ -774,7 +709,7 @@ static const Property essd_port_properties[] = {
     DEFINE_NIC_PROPERTIES(EssdPortState, conf),
     DEFINE_PROP_UINT8("port", EssdPortState, index, 0),
     DEFINE_PROP_LINK("lag", EssdPortState, lag, TYPE_ESSD_LAG, EssdLagState *),
-    DEFINE_PROP_LINK("dram", EssdPortState, dram, TYPE_MEMORY_REGION,
+    DEFINE_PROP_LINK("dram", EssdPortState, core.dram, TYPE_MEMORY_REGION,
                      MemoryRegion *),
 };
 

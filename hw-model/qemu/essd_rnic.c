@@ -20,87 +20,39 @@
 #include "qemu/osdep.h"
 #include "essd_rnic.h"
 
-#include "hw/boards.h"
 #include "hw/irq.h"
 #include "hw/qdev-properties.h"
 #include "hw/sysbus.h"
 #include "migration/vmstate.h"
 #include "qapi/error.h"
 #include "qemu/log.h"
-#include "qemu/main-loop.h"
 #include "qemu/module.h"
-#include "qemu/timer.h"
 #include "system/runstate.h"
 #include "trace.h"
 
-#include "hw-model/regs/soc.h"
+#include "essd_core.h"
 #include "hw-model/rnic/rnic.h"
 
 struct EssdRnicState {
     SysBusDevice parent_obj;
 
+    EssdCore core;
     MemoryRegion mmio;
     qemu_irq irq;
-    QEMUBH *bh;
-    QEMUTimer *timer;
     VMChangeStateEntry *vm_change;
-    MemoryRegion *dram;
     DeviceState *port[RDMA_PORTS];
-    uint8_t *dram_ptr;
-    uint64_t dram_size;
     uint32_t state_size;
-    bool in_write; /* of a register: the work follows it */
-    bool run_follows;
     struct rnic rnic;
 };
 
 /* The core's world. */
 
-static void *essd_rnic_dma(void *ctx, uint64_t addr, uint64_t len)
-{
-    EssdRnicState *s = ctx;
-    uint64_t offset = addr - SOC_DRAM_BASE;
-
-    if (addr < SOC_DRAM_BASE || offset > s->dram_size ||
-        len > s->dram_size - offset) {
-        return NULL;
-    }
-    return s->dram_ptr + offset;
-}
-
-static uint64_t essd_rnic_now_ns(void *ctx)
-{
-    return qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL);
-}
-
-static void essd_rnic_set_timer(void *ctx, uint64_t deadline_ns)
-{
-    EssdRnicState *s = ctx;
-
-    if (deadline_ns == DEV_NO_DEADLINE) {
-        timer_del(s->timer);
-    } else {
-        timer_mod_ns(s->timer, MIN(deadline_ns, (uint64_t)INT64_MAX));
-    }
-}
-
 static void essd_rnic_set_irq(void *ctx, unsigned int line, bool level)
 {
-    EssdRnicState *s = ctx;
+    EssdRnicState *s = container_of(ctx, EssdRnicState, core);
 
     trace_essd_rnic_irq(level);
     qemu_set_irq(s->irq, level);
-}
-
-static void essd_rnic_defer(void *ctx)
-{
-    EssdRnicState *s = ctx;
-
-    if (s->in_write) {
-        s->run_follows = true;
-    } else if (runstate_is_running()) {
-        qemu_bh_schedule(s->bh);
-    }
 }
 
 static void essd_rnic_bh(void *opaque)
@@ -126,9 +78,9 @@ static void essd_rnic_vm_change(void *opaque, bool running, RunState state)
     EssdRnicState *s = opaque;
 
     if (running) {
-        qemu_bh_schedule(s->bh);
+        qemu_bh_schedule(s->core.bh);
     } else {
-        qemu_bh_cancel(s->bh);
+        qemu_bh_cancel(s->core.bh);
     }
 }
 
@@ -175,16 +127,14 @@ static void essd_rnic_write(void *opaque, hwaddr offset, uint64_t value,
     EssdRnicState *s = opaque;
 
     trace_essd_rnic_write(offset, value);
-    s->in_write = true;
+    essd_core_write_begins(&s->core);
     if (!rnic_write(&s->rnic, offset, value)) {
         qemu_log_mask(LOG_GUEST_ERROR,
                       "essd-rnic: write of 0x%08" PRIx64
                       " to offset 0x%" HWADDR_PRIx "\n",
                       value, offset);
     }
-    s->in_write = false;
-    if (s->run_follows) {
-        s->run_follows = false;
+    if (essd_core_write_ends(&s->core)) {
         essd_rnic_bh(s);
     }
 }
@@ -205,46 +155,25 @@ static void essd_rnic_reset_hold(Object *obj, ResetType type)
 {
     EssdRnicState *s = ESSD_RNIC(obj);
 
-    qemu_bh_cancel(s->bh);
+    qemu_bh_cancel(s->core.bh);
     rnic_reset(&s->rnic);
-}
-
-static bool essd_rnic_find_dram(EssdRnicState *s, Error **errp)
-{
-    if (!s->dram) {
-        s->dram = MACHINE(qdev_get_machine())->ram;
-    }
-    if (!s->dram || !memory_region_is_ram(s->dram)) {
-        error_setg(errp, "essd-rnic: \"dram\" is not RAM");
-        return false;
-    }
-    s->dram_ptr = memory_region_get_ram_ptr(s->dram);
-    s->dram_size = memory_region_size(s->dram);
-    return true;
 }
 
 static void essd_rnic_realize(DeviceState *dev, Error **errp)
 {
     EssdRnicState *s = ESSD_RNIC(dev);
 
-    if (!essd_rnic_find_dram(s, errp)) {
+    if (!essd_core_find_dram(&s->core, TYPE_ESSD_RNIC, errp)) {
         return;
     }
-    s->bh = qemu_bh_new_guarded(essd_rnic_bh, s, &dev->mem_reentrancy_guard);
-    s->timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, essd_rnic_timer, s);
+    s->core.bh =
+        qemu_bh_new_guarded(essd_rnic_bh, s, &dev->mem_reentrancy_guard);
+    s->core.timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, essd_rnic_timer, s);
     s->vm_change =
         qdev_add_vm_change_state_handler(dev, essd_rnic_vm_change, s);
     rnic_init(&s->rnic,
               &(struct rnic_config){
-                  .env =
-                      {
-                          .ctx = s,
-                          .dma = essd_rnic_dma,
-                          .now_ns = essd_rnic_now_ns,
-                          .set_timer = essd_rnic_set_timer,
-                          .set_irq = essd_rnic_set_irq,
-                          .defer = essd_rnic_defer,
-                      },
+                  .env = essd_core_env(&s->core, essd_rnic_set_irq),
                   .ports = {s->rnic.roce.sinks[0], s->rnic.roce.sinks[1]},
               });
 }
@@ -254,8 +183,7 @@ static void essd_rnic_unrealize(DeviceState *dev)
     EssdRnicState *s = ESSD_RNIC(dev);
 
     qemu_del_vm_change_state_handler(s->vm_change);
-    timer_free(s->timer);
-    qemu_bh_delete(s->bh);
+    essd_core_end(&s->core);
 }
 
 static void essd_rnic_init(Object *obj)
@@ -293,7 +221,7 @@ static const VMStateDescription essd_rnic_vmstate = {
         VMSTATE_END_OF_LIST()}};
 
 static const Property essd_rnic_properties[] = {
-    DEFINE_PROP_LINK("dram", EssdRnicState, dram, TYPE_MEMORY_REGION,
+    DEFINE_PROP_LINK("dram", EssdRnicState, core.dram, TYPE_MEMORY_REGION,
                      MemoryRegion *),
     DEFINE_PROP_LINK("port0", EssdRnicState, port[0], TYPE_DEVICE,
                      DeviceState *),

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the wrappers of the device cores that reach DRAM have in common: most of
+ * the world that hw-model/core/env.h asks for.
+ *
+ * A wrapper embeds an EssdCore, which is the ctx of its core's dev_env, and has
+ * a link property "dram" of its own for core.dram.  Everything runs under the
+ * big lock.
+ */
+#ifndef HW_ESSD_CORE_H
+#define HW_ESSD_CORE_H
+
+#include "hw/boards.h"
+#include "qapi/error.h"
+#include "qemu/main-loop.h"
+#include "qemu/timer.h"
+#include "system/runstate.h"
+
+#include "hw-model/core/env.h"
+#include "hw-model/regs/soc.h"
+
+typedef struct EssdCore {
+    QEMUBH *bh; /* calls the core's run function */
+    QEMUTimer *timer;
+    MemoryRegion *dram;
+    uint8_t *dram_ptr;
+    uint64_t dram_size;
+    bool in_write; /* of a register: the work follows it */
+    bool run_follows;
+} EssdCore;
+
+static inline void *essd_core_dma(void *ctx, uint64_t addr, uint64_t len)
+{
+    EssdCore *core = ctx;
+    uint64_t offset = addr - SOC_DRAM_BASE;
+
+    if (addr < SOC_DRAM_BASE || offset > core->dram_size ||
+        len > core->dram_size - offset) {
+        return NULL;
+    }
+    return core->dram_ptr + offset;
+}
+
+static inline uint64_t essd_core_now_ns(void *ctx)
+{
+    return qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL);
+}
+
+static inline void essd_core_set_timer(void *ctx, uint64_t deadline_ns)
+{
+    EssdCore *core = ctx;
+
+    if (deadline_ns == DEV_NO_DEADLINE) {
+        timer_del(core->timer);
+    } else {
+        timer_mod_ns(core->timer, MIN(deadline_ns, (uint64_t)INT64_MAX));
+    }
+}
+
+static inline void essd_core_defer(void *ctx)
+{
+    EssdCore *core = ctx;
+
+    if (core->in_write) {
+        core->run_follows = true;
+    } else if (runstate_is_running()) {
+        qemu_bh_schedule(core->bh);
+    }
+}
+
+/* @param set_irq  finds its wrapper by container_of() */
+static inline struct dev_env essd_core_env(
+    EssdCore *core, void (*set_irq)(void *ctx, unsigned int line, bool level))
+{
+    return (struct dev_env){
+        .ctx = core,
+        .dma = essd_core_dma,
+        .now_ns = essd_core_now_ns,
+        .set_timer = essd_core_set_timer,
+        .set_irq = set_irq,
+        .defer = essd_core_defer,
+    };
+}
+
+/* DRAM is what the link names, or the machine's RAM. */
+static inline bool essd_core_find_dram(EssdCore *core, const char *type,
+                                       Error **errp)
+{
+    if (!core->dram) {
+        core->dram = MACHINE(qdev_get_machine())->ram;
+    }
+    if (!core->dram || !memory_region_is_ram(core->dram)) {
+        error_setg(errp, "%s: \"dram\" is not RAM", type);
+        return false;
+    }
+    core->dram_ptr = memory_region_get_ram_ptr(core->dram);
+    core->dram_size = memory_region_size(core->dram);
+    return true;
+}
+
+/*
+ * Around a register write whose work is done right after it, in the hart's
+ * thread, rather than in the main loop.
+ */
+static inline void essd_core_write_begins(EssdCore *core)
+{
+    core->in_write = true;
+}
+
+/* @return whether there is work to be done now */
+static inline bool essd_core_write_ends(EssdCore *core)
+{
+    bool run_follows = core->run_follows;
+
+    core->in_write = false;
+    core->run_follows = false;
+    return run_follows;
+}
+
+static inline void essd_core_end(EssdCore *core)
+{
+    timer_free(core->timer);
+    qemu_bh_delete(core->bh);
+}
+
+#endif
