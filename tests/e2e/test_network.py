@@ -8,18 +8,16 @@ VLAN 100.  The tests are one story, in order.
 import ipaddress
 import re
 import subprocess
-import time
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
+from watching import console, until
 
 from essd import console as uart
 from essd import flash, pcap_check, steps
 from essd.steps import Job
 
 pytestmark = [pytest.mark.drive, pytest.mark.long]
-POLL_S = 0.5
 VERIFIED = "--rw=randwrite --bsrange=4k-64k --iodepth=8 --size=1m"
 VLAN = 100
 PRIORITY = 5
@@ -63,20 +61,6 @@ def net(target: str) -> Iterator[Job]:
     yield Job.of(instance)
     instance.stop()
     setup.forget(wish.name)
-
-
-def until(what: Callable[[], Any], timeout_s: float = 60) -> Any:
-    deadline = time.monotonic() + timeout_s
-    while True:
-        found = what()
-        if found:
-            return found
-        assert time.monotonic() < deadline
-        time.sleep(POLL_S)
-
-
-def console(job: Job) -> str:
-    return (job.instance.folder / "drive.console").read_text(errors="replace")
 
 
 def discovered(job: Job, via: str, options: str = "") -> set[str]:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from watching import console
 
 from essd import qemu_build, steps
 from essd.instance import Result
@@ -30,10 +31,6 @@ def verified_io(job: Job) -> Iterator["Future[Result]"]:
         yield fio
         result = fio.result()
     assert result.status == 0 and "err= 0" in result.output, result.output
-
-
-def console(job: Job) -> str:
-    return (job.instance.folder / "drive.console").read_text(errors="replace")
 
 
 @pytest.mark.drive

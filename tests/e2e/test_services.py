@@ -5,11 +5,11 @@ import json
 import re
 import struct
 import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from watching import console, until
 
 from essd import neighbours as neighbours_module
 from essd import paths, pcap_check, steps
@@ -17,7 +17,6 @@ from essd.flash import Services
 from essd.steps import Job
 
 pytestmark = pytest.mark.drive
-POLL_S = 0.5
 # The daemon reads its settings before it speaks for the first time: settings
 # that come later leave a first word behind that is good for two minutes.
 START_LLDPD = ("mkdir -p /run/lldpd; printf 'configure lldp tx-interval 1\n"
@@ -41,20 +40,6 @@ def serviced(request: pytest.FixtureRequest, target: str) -> Iterator[Job]:
     yield job
     job.instance.stop()
     setup.forget(wish.name)
-
-
-def until(what: Callable[[], Any], timeout_s: float = 30) -> Any:
-    deadline = time.monotonic() + timeout_s
-    while True:
-        found = what()
-        if found:
-            return found
-        assert time.monotonic() < deadline
-        time.sleep(POLL_S)
-
-
-def console(job: Job) -> str:
-    return (job.instance.folder / "drive.console").read_text(errors="replace")
 
 
 def as_list(value: Any) -> list[Any]:

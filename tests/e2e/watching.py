@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Waiting for what a drive or its host will say."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from essd.steps import Job
+
+POLL_S = 0.5
+
+
+def until(what: Callable[[], Any], timeout_s: float = 60) -> Any:
+    """The first thing that is true of what what() gives."""
+    deadline = time.monotonic() + timeout_s
+    while True:
+        found = what()
+        if found:
+            return found
+        assert time.monotonic() < deadline
+        time.sleep(POLL_S)
+
+
+def console(job: Job) -> str:
+    """All that the drive has said on its serial console."""
+    return (job.instance.folder / "drive.console").read_text(errors="replace")
