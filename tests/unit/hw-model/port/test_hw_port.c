@@ -12,17 +12,10 @@
 #include "hw-model/port/hw_port.h"
 #include "hw-model/regs/port.h"
 #include "lib/bytes.h"
-#include "tests/unit/hw-model/test_env.h"
+#include "tests/unit/hw-model/port/port_bed.h"
 
 enum {
-    DRAM_BYTES = 1 << 20,
-    PAGE = 0x0,
-    RX_RING = 0x1000,
-    TX_RING = 0x2000,
-    RX_BUF = 0x10000,
-    TX_BUF = 0x40000,
     BUF = 0x2800,
-    RX_LOG2 = 2,
     TX_LOG2 = 5,
     MAX_SENT = 128,
     UP_MTU = 4200,
@@ -123,28 +116,17 @@ static void link_changed(void *ctx, bool is_up)
 
 static uint32_t read_reg(struct world *w, uint32_t offset)
 {
-    uint32_t value;
-
-    assert_true(hw_port_read(&w->port, offset, &value));
-    return value;
+    return port_bed_read(&w->port, offset);
 }
 
 static void write_reg(struct world *w, uint32_t offset, uint32_t value)
 {
-    assert_true(hw_port_write(&w->port, offset, value));
-    /* Until it rests, as a bottom half would. */
-    while (w->env.deferred) {
-        w->env.deferred = false;
-        hw_port_run(&w->port);
-    }
+    port_bed_write(&w->port, &w->env, offset, value);
 }
 
 static void settle(struct world *w)
 {
-    while (w->env.deferred) {
-        w->env.deferred = false;
-        hw_port_run(&w->port);
-    }
+    port_bed_settle(&w->port, &w->env);
 }
 
 static uint64_t counter(struct world *w, enum port_counter n)
@@ -160,22 +142,6 @@ static void write_mac(struct world *w, uint32_t at, const uint8_t *mac)
 {
     write_reg(w, at, get_be32(mac + 2));
     write_reg(w, at + 4, get_be16(mac) | R_PORT_MAC_HI_VALID_MASK);
-}
-
-static void enable_rings(struct world *w)
-{
-    for (uint32_t i = 0; i < 1 << RX_LOG2; i++) {
-        uint8_t *slot = w->dram + RX_RING + i * PORT_RXD_LEN;
-
-        put_le64(slot + PORT_RXD_ADDR, TEST_DRAM_BASE + RX_BUF + i * BUF);
-        put_le32(slot + PORT_RXD_SIZE, BUF);
-    }
-    write_reg(w, A_PORT_PAGE_LO, (uint32_t)TEST_DRAM_BASE + PAGE);
-    write_reg(w, A_PORT_RX_LO, (uint32_t)TEST_DRAM_BASE + RX_RING);
-    write_reg(w, A_PORT_TX_LO, (uint32_t)TEST_DRAM_BASE + TX_RING);
-    write_reg(w, A_PORT_RING_SIZES, RX_LOG2 | TX_LOG2 << 8);
-    write_reg(w, A_PORT_RING_ENABLE, 1);
-    assert_int_equal(read_reg(w, A_PORT_RING_ENABLE), 1);
 }
 
 static void link_on(struct world *w)
@@ -202,7 +168,7 @@ static int setup(void **state)
     config.env = test_env_init(&w->env, w->dram, DRAM_BYTES);
     hw_port_init(&w->port, &config);
     hw_port_set_cable(&w->port, true);
-    enable_rings(w);
+    port_bed_rings(&w->port, &w->env, TX_LOG2, BUF);
     write_mac(w, A_PORT_MAC_LO, our_mac);
     write_reg(w, A_PORT_MTU, UP_MTU);
     write_reg(w, A_PORT_CTRL,

@@ -13,18 +13,11 @@
 #include "hw-model/regs/port.h"
 #include "lib/bytes.h"
 #include "net/wire/mac_control.h"
-#include "tests/unit/hw-model/test_env.h"
+#include "tests/unit/hw-model/port/port_bed.h"
 #include "tests/unit/net/wire/golden_mac_control.h"
 
 enum {
-    DRAM_BYTES = 1 << 20,
-    PAGE = 0x0,
-    RX_RING = 0x1000,
-    TX_RING = 0x2000,
-    RX_BUF = 0x10000,
-    TX_BUF = 0x40000,
     BUF = 0x1000,
-    RX_LOG2 = 2,
     TX_LOG2 = 7,
     MAX_SENT = 256,
     MAX_QUEUED = 32,
@@ -112,24 +105,17 @@ static void link_changed(void *ctx, bool is_up)
 
 static uint32_t read_reg(struct world *w, uint32_t offset)
 {
-    uint32_t value;
-
-    assert_true(hw_port_read(&w->port, offset, &value));
-    return value;
+    return port_bed_read(&w->port, offset);
 }
 
 static void settle(struct world *w)
 {
-    while (w->env.deferred) {
-        w->env.deferred = false;
-        hw_port_run(&w->port);
-    }
+    port_bed_settle(&w->port, &w->env);
 }
 
 static void write_reg(struct world *w, uint32_t offset, uint32_t value)
 {
-    assert_true(hw_port_write(&w->port, offset, value));
-    settle(w);
+    port_bed_write(&w->port, &w->env, offset, value);
 }
 
 static uint64_t counter(const struct world *w, unsigned int n)
@@ -166,17 +152,7 @@ static int setup(void **state)
     w->env.now_ns = 1000000;
     hw_port_init(&w->port, &config);
     hw_port_set_cable(&w->port, true);
-    for (uint32_t i = 0; i < 1 << RX_LOG2; i++) {
-        uint8_t *slot = w->dram + RX_RING + i * PORT_RXD_LEN;
-
-        put_le64(slot + PORT_RXD_ADDR, TEST_DRAM_BASE + RX_BUF + i * BUF);
-        put_le32(slot + PORT_RXD_SIZE, BUF);
-    }
-    write_reg(w, A_PORT_PAGE_LO, (uint32_t)TEST_DRAM_BASE + PAGE);
-    write_reg(w, A_PORT_RX_LO, (uint32_t)TEST_DRAM_BASE + RX_RING);
-    write_reg(w, A_PORT_TX_LO, (uint32_t)TEST_DRAM_BASE + TX_RING);
-    write_reg(w, A_PORT_RING_SIZES, RX_LOG2 | TX_LOG2 << 8);
-    write_reg(w, A_PORT_RING_ENABLE, 1);
+    port_bed_rings(&w->port, &w->env, TX_LOG2, BUF);
     write_reg(w, A_PORT_CTRL,
               R_PORT_CTRL_RX_ENABLE_MASK | R_PORT_CTRL_TX_ENABLE_MASK |
                   R_PORT_CTRL_MULTICAST_ALL_MASK | R_PORT_CTRL_ROCE_V2_MASK);
