@@ -6,8 +6,13 @@
 #ifndef ESSD_TEST_DRIVER_MODEL_H
 #define ESSD_TEST_DRIVER_MODEL_H
 
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <cmocka.h>
 
 #include "firmware/hal/barrier.h"
 #include "firmware/hal/dram.h"
@@ -63,6 +68,17 @@ static void model_forget_log(void)
 {
     model.num_log = 0;
     model.reads = 0;
+}
+
+/* The driver has made these writes, and no others. */
+static inline void model_expect_log(const struct model_write *want,
+                                    unsigned int n)
+{
+    assert_int_equal(model.num_log, n);
+    for (unsigned int i = 0; i < n; i++) {
+        assert_int_equal(model.log[i].offset, want[i].offset);
+        assert_int_equal(model.log[i].value, want[i].value);
+    }
 }
 
 uint32_t mmio_read32(uintptr_t addr)

@@ -169,11 +169,7 @@ static void test_media_init_writes_in_this_order(void **state)
 
     (void)state;
     assert_true(media_init(&media, &driver));
-    assert_int_equal(model.num_log, ARRAY_LEN(want));
-    for (unsigned int i = 0; i < ARRAY_LEN(want); i++) {
-        assert_int_equal(model.log[i].offset, want[i].offset);
-        assert_int_equal(model.log[i].value, want[i].value);
-    }
+    model_expect_log(want, ARRAY_LEN(want));
 }
 
 static void test_media_init_waits_for_an_earlier_life(void **state)

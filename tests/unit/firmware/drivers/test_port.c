@@ -126,15 +126,6 @@ static int teardown(void **state)
     return 0;
 }
 
-static void expect_log(const struct model_write *want, unsigned int n)
-{
-    assert_int_equal(model.num_log, n);
-    for (unsigned int i = 0; i < n; i++) {
-        assert_int_equal(model.log[i].offset, want[i].offset);
-        assert_int_equal(model.log[i].value, want[i].value);
-    }
-}
-
 static void receive(uint8_t mark, uint32_t len)
 {
     uint8_t f[MTU + 18];
@@ -174,7 +165,7 @@ static void test_port_init_writes_in_this_order(void **state)
     want[3].value = at[1];
     want[5].value = at[2];
     assert_true(port_init(&port, &driver));
-    expect_log(want, ARRAY_LEN(want));
+    model_expect_log(want, ARRAY_LEN(want));
 }
 
 static void test_port_init_refuses_what_it_cannot_do(void **state)
@@ -248,7 +239,7 @@ static void test_port_filters_and_link_write_these(void **state)
     assert_false(port_link_enable(&w->port, 40000, PORT_FEC_RS));
     assert_true(port_set_mtu(&w->port, 9000));
     assert_false(port_set_mtu(&w->port, 67));
-    expect_log(want, ARRAY_LEN(want));
+    model_expect_log(want, ARRAY_LEN(want));
     port_link_get(&w->port, &link);
     assert_true(link.is_up && link.fec == PORT_FEC_FC &&
                 link.speed_mbps == 10000);
@@ -345,7 +336,7 @@ static void test_port_sends_with_one_kick_a_burst(void **state)
         assert_int_equal(w->num_sent, burst * 2);
         model_forget_log();
         port_tx_kick(&w->port);
-        expect_log(&kick, 1);
+        model_expect_log(&kick, 1);
         assert_int_equal(w->num_sent, burst * 2 + 2);
         assert_int_equal(w->sent[burst * 2 + 1][59], burst * 2 + 1);
         assert_int_equal(w->sent_len[burst * 2 + 1], MTU + 18);
