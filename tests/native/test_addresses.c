@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The data sheet's 8 addresses of the drive: each of them serves NVMe-oF. */
-#include "bed.h"
+#include "bed_fixture.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,22 +13,6 @@
 #include "nvmeof/wire/opcode.h"
 
 enum { GIVEN = 4, V4_PREFIX = 24, V6_PREFIX = 64 };
-
-static struct bed bed;
-
-static int setup(void **state)
-{
-    (void)state;
-    bed_init(&bed, 1500);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    bed_end(&bed);
-    return 0;
-}
 
 static struct net_stack *drive_stack(void)
 {
@@ -303,12 +287,6 @@ static void test_a_fallback_address_is_not_slept_over(void **state)
     wait_for_fallback();
     native_world_pass(&bed.world, UINT64_C(8000000000));
     assert_true(net_stack_is_usable(drive_stack(), (uint8_t)fallback()->local));
-}
-
-static void type(const char *line)
-{
-    machine_type(&bed.drive->machine, line);
-    native_world_pass(&bed.world, 1000000);
 }
 
 /* The configuration names an address that is in use already, and drops it. */

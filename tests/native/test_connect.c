@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Connections: discovery, identity, refusals, limits, coming and going. */
-#include "bed.h"
+#include "bed_fixture.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -8,22 +8,6 @@
 #include "lib/bytes.h"
 #include "nvmeof/wire/discovery.h"
 #include "nvmeof/wire/identify.h"
-
-static struct bed bed;
-
-static int setup(void **state)
-{
-    (void)state;
-    bed_init(&bed, 1500);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    bed_end(&bed);
-    return 0;
-}
 
 static void test_discovery_lists_every_address(void **state)
 {

@@ -1,25 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* As much as the data sheet allows, and one more. */
-#include "bed.h"
+#include "bed_fixture.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-static struct bed bed;
-
-static int setup(void **state)
-{
-    (void)state;
-    bed_init(&bed, 1500);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    bed_end(&bed);
-    return 0;
-}
 
 /* 255 associations are all that admin queues of 32 leave room for. */
 static void test_the_256th_host_is_refused(void **state)

@@ -1,24 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Cables: silent ones, pulled ones, and what the other port does meanwhile. */
-#include "bed.h"
+#include "bed_fixture.h"
 
 #include <string.h>
-
-static struct bed bed;
-
-static int setup(void **state)
-{
-    (void)state;
-    bed_init(&bed, 1500);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    bed_end(&bed);
-    return 0;
-}
 
 static bool console_says(const char *text)
 {

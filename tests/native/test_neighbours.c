@@ -1,37 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What LLDP hears of the other end, as the console tells it. */
-#include "bed.h"
+#include "bed_fixture.h"
 
 #include <string.h>
 
 #include "tests/unit/net/wire/golden_services.h"
 
 enum { ETH_HEADER = 14, HOST_END = 1 };
-
-static struct bed bed;
-
-static int setup(void **state)
-{
-    (void)state;
-    bed_init(&bed, 1500);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    bed_end(&bed);
-    return 0;
-}
-
-static const char *type(const char *line)
-{
-    size_t before = strlen(machine_console(&bed.drive->machine));
-
-    machine_type(&bed.drive->machine, line);
-    native_world_pass(&bed.world, 1000000);
-    return machine_console(&bed.drive->machine) + before;
-}
 
 static void expect(const char *line, const char *answer)
 {

@@ -1,37 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Speed and FEC: by console, by a host on the other port, by straps. */
-#include "bed.h"
+#include "bed_fixture.h"
 
 #include <string.h>
 
 #include "firmware/app/vendor_feature.h"
 #include "nvmeof/wire/opcode.h"
-
-static struct bed bed;
-
-static int setup(void **state)
-{
-    (void)state;
-    bed_init(&bed, 1500);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    bed_end(&bed);
-    return 0;
-}
-
-/* Type a line. @return what the console said since */
-static const char *type(const char *line)
-{
-    size_t before = strlen(machine_console(&bed.drive->machine));
-
-    machine_type(&bed.drive->machine, line);
-    native_world_pass(&bed.world, 1000000);
-    return machine_console(&bed.drive->machine) + before;
-}
 
 static bool says(const char *text, const char *what)
 {

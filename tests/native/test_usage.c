@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* SMART's counters over power cycles: hours, unsafe shutdowns, data. */
-#include "bed.h"
+#include "bed_fixture.h"
 
 #include "lib/bytes.h"
 #include "nvmeof/wire/log.h"
@@ -8,22 +8,6 @@
 
 #define SECOND_NS UINT64_C(1000000000)
 #define MINUTE_NS (60 * SECOND_NS)
-
-static struct bed bed;
-
-static int setup(void **state)
-{
-    (void)state;
-    bed_init(&bed, 1500);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    bed_end(&bed);
-    return 0;
-}
 
 static struct nvmf_health *health(void)
 {

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * One bed for a whole program, made anew for each test: what cmocka is given as
+ * setup and teardown where a test wants nothing special, and a console to type
+ * on.
+ */
+#ifndef ESSD_TEST_NATIVE_BED_FIXTURE_H
+#define ESSD_TEST_NATIVE_BED_FIXTURE_H
+
+#include <string.h>
+
+#include "bed.h"
+
+static struct bed bed;
+
+static int setup(void **state)
+{
+    (void)state;
+    bed_init(&bed, 1500);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    bed_end(&bed);
+    return 0;
+}
+
+/* Type a line on the drive's console. @return what it said since */
+static inline const char *type(const char *line)
+{
+    size_t before = strlen(machine_console(&bed.drive->machine));
+
+    machine_type(&bed.drive->machine, line);
+    native_world_pass(&bed.world, 1000000);
+    return machine_console(&bed.drive->machine) + before;
+}
+
+#endif
