@@ -114,7 +114,7 @@ def flooded(session_job: Job, host_programs: dict[str, Path]) -> Iterator[Floode
     ends = ends_of(job)
     job.instance.put(host_programs["flood"], "/tmp/flood")
     device = steps.connect(job)
-    job.quiet("rm -f /tmp/fio.*")
+    job.quiet("dmesg -C; rm -f /tmp/fio.*")     # earlier tests pull cables
     job.quiet(f"(({FIO.format(device=device)}) &) </dev/null >/dev/null 2>&1")
     pair = Flooded(job, device, ends)
     deadline = time.monotonic() + 60
