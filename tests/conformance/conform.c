@@ -909,6 +909,34 @@ struct conf_peer conf_stranger(struct conf *conf, unsigned int number,
     return peer;
 }
 
+bool conf_is_arp_reply(const struct packet *packet, const void *ctx)
+{
+    return packet->has_arp && packet->arp.operation == ARP_REPLY &&
+           ip_addr_equal(&packet->arp.sender_ip, ctx);
+}
+
+const struct packet *conf_arp(struct conf *conf, const struct conf_peer *peer,
+                              unsigned int tries, uint64_t each_us)
+{
+    static const struct mac_addr everybody;
+    struct arp arp = {
+        .operation = ARP_REQUEST,
+        .sender_mac = peer->mac,
+        .sender_ip = peer->ip4,
+        .target_ip = *conf_target_ip(conf, peer->port, false),
+    };
+    const struct packet *reply = NULL;
+    uint8_t frame[ETH_LEN + ARP_LEN];
+
+    for (unsigned int i = 0; i < tries && reply == NULL; i++) {
+        conf_send_frame(conf, peer->port, frame,
+                        packet_arp(frame, &everybody, &peer->mac, &arp), 0);
+        reply =
+            conf_take_within(conf, conf_is_arp_reply, &arp.target_ip, each_us);
+    }
+    return reply;
+}
+
 /* ---- The host. */
 
 static bool host_run(void *ctx, bool (*is_done)(void *done_ctx), void *done_ctx,
@@ -1125,34 +1153,13 @@ void conf_partner(struct conf *conf, unsigned int port, const char *key,
     }
 }
 
-static bool is_arp_reply(const struct packet *packet, const void *ctx)
-{
-    return packet->has_arp && packet->arp.operation == ARP_REPLY &&
-           ip_addr_equal(&packet->arp.sender_ip, ctx);
-}
-
 /* In real time a drive takes a while to boot: until it answers on each port. */
 static void wait_for_start(struct conf *conf, unsigned int port)
 {
-    static const struct mac_addr everybody;
-    struct conf_peer *peer = conf_peer(conf, CONF_PEERS - 1, port);
-    struct arp arp = {
-        .operation = ARP_REQUEST,
-        .sender_mac = peer->mac,
-        .sender_ip = peer->ip4,
-        .target_ip = *conf_target_ip(conf, port, false),
-    };
-    uint8_t frame[ETH_LEN + ARP_LEN];
-
-    for (unsigned int i = 0; i < START_TRIES; i++) {
-        conf_send_frame(conf, port, frame,
-                        packet_arp(frame, &everybody, &peer->mac, &arp), 0);
-        if (conf_take_within(conf, is_arp_reply, &arp.target_ip,
-                             START_PAUSE_US) != NULL) {
-            return;
-        }
-    }
-    conf_fail(conf, "port %u does not answer ARP after a start", port);
+    conf_check(conf,
+               conf_arp(conf, conf_peer(conf, CONF_PEERS - 1, port),
+                        START_TRIES, START_PAUSE_US) != NULL,
+               "port %u does not answer ARP after a start", port);
 }
 
 static void wait_for_starts(struct conf *conf)
