@@ -323,26 +323,43 @@ static uint64_t window_opens(struct lacp_window *window, uint8_t limit,
     return window->count < limit ? now_us : window->from_us + SECOND_US;
 }
 
-/* @return a frame with its Ethernet header, or NULL */
-static uint8_t *begin(struct lacp_agent *agent, uint8_t index)
+/*
+ * @param payload  of a frame with its Ethernet header, to be filled in and
+ *                 committed; NULL: not now
+ * @return when to try again; UINT64_MAX with a frame
+ */
+static uint64_t begin(struct lacp_agent *agent, uint8_t index,
+                      struct lacp_window *window, uint8_t limit,
+                      uint64_t now_us, uint8_t **payload)
 {
     struct net_stack *stack = agent->config.stack;
-    uint8_t *frame = net_tx_begin(stack, index);
+    uint64_t when_us = window_opens(window, limit, now_us);
     struct eth eth = {
         .dst = slow_group,
         .src = stack->config.ports[index].mac,
         .type = ETHERTYPE_SLOW, /* never tagged */
     };
+    uint8_t *frame;
 
-    if (frame != NULL) {
-        eth_emit(&eth, frame);
+    *payload = NULL;
+    if (when_us > now_us) {
+        return when_us;
     }
-    return frame;
+    frame = net_tx_begin(stack, index);
+    if (frame == NULL) {
+        return now_us + TX_RETRY_US;
+    }
+    eth_emit(&eth, frame);
+    *payload = frame + ETH_LEN;
+    return UINT64_MAX;
 }
 
-static void commit(struct lacp_agent *agent, uint8_t index)
+static void commit(struct lacp_agent *agent, uint8_t index,
+                   struct lacp_window *window, enum lacp_counter counter)
 {
     net_tx_commit(agent->config.stack, index, ETH_LEN + SLOW_LEN, 0);
+    count(&agent->ports[index], counter);
+    window->count++;
 }
 
 /* @return when to try again; UINT64_MAX: all is said */
@@ -350,49 +367,37 @@ static uint64_t send_pdu(struct lacp_agent *agent, uint8_t index,
                          uint64_t now_us)
 {
     struct lacp_port *port = &agent->ports[index];
-    uint64_t when_us = window_opens(&port->sent, PDUS_A_SECOND, now_us);
     const struct lacp lacp = {
         .actor = lacp_actor(agent, index),
         .partner = port->partner,
     };
-    uint8_t *frame;
+    uint8_t *payload;
+    uint64_t when_us =
+        begin(agent, index, &port->sent, PDUS_A_SECOND, now_us, &payload);
 
-    if (when_us > now_us) {
-        return when_us;
+    if (payload != NULL) {
+        lacp_emit(&lacp, payload);
+        commit(agent, index, &port->sent, LACP_PDUS_TX);
+        port->needs_to_transmit = false;
     }
-    frame = begin(agent, index);
-    if (frame == NULL) {
-        return now_us + TX_RETRY_US;
-    }
-    lacp_emit(&lacp, frame + ETH_LEN);
-    commit(agent, index);
-    count(port, LACP_PDUS_TX);
-    port->sent.count++;
-    port->needs_to_transmit = false;
-    return UINT64_MAX;
+    return when_us;
 }
 
 static uint64_t answer_marker(struct lacp_agent *agent, uint8_t index,
                               uint64_t now_us)
 {
     struct lacp_port *port = &agent->ports[index];
-    uint64_t when_us = window_opens(&port->answered, ANSWERS_A_SECOND, now_us);
-    uint8_t *frame;
+    uint8_t *payload;
+    uint64_t when_us = begin(agent, index, &port->answered, ANSWERS_A_SECOND,
+                             now_us, &payload);
 
-    if (when_us > now_us) {
-        return when_us;
+    if (payload != NULL) {
+        port->marker.is_response = true;
+        marker_emit(&port->marker, payload);
+        commit(agent, index, &port->answered, LACP_MARKER_RESPONSES_TX);
+        port->has_marker = false;
     }
-    frame = begin(agent, index);
-    if (frame == NULL) {
-        return now_us + TX_RETRY_US;
-    }
-    port->marker.is_response = true;
-    marker_emit(&port->marker, frame + ETH_LEN);
-    commit(agent, index);
-    count(port, LACP_MARKER_RESPONSES_TX);
-    port->answered.count++;
-    port->has_marker = false;
-    return UINT64_MAX;
+    return when_us;
 }
 
 static uint64_t transmit(struct lacp_agent *agent, uint8_t index,

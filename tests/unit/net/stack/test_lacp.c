@@ -300,6 +300,59 @@ static void test_lacp_ports_of_two_partners_are_not_mixed(void **state)
     run(bed, 2500);
     assert_int_equal(port_of(bed, 1)->mux, LACP_MUX_DETACHED);
     assert_int_equal(port_of(bed, 0)->mux, LACP_MUX_WORKING);
+    /* So is a system of another priority: it is a part of its name. */
+    lacp = pdu_from(bed, 1);
+    lacp.actor.system_priority--;
+    hear(bed, 1, &lacp);
+    run(bed, 2500);
+    assert_int_equal(port_of(bed, 1)->mux, LACP_MUX_DETACHED);
+    assert_int_equal(port_of(bed, 0)->mux, LACP_MUX_WORKING);
+    bed_free(bed);
+}
+
+/* Clause 5.4.14: a partner that is individual is alone in its aggregation. */
+static void test_lacp_individual_partner_is_not_aggregated(void **state)
+{
+    struct bed *bed = bed_new(true, true);
+
+    (void)state;
+    bed->is_cut[0] = bed->is_cut[1] = true;
+    link(bed, 0, true);
+    link(bed, 1, true);
+    for (unsigned i = 0; i < 5; i++) {
+        for (uint8_t port = 0; port < NET_PORTS; port++) {
+            struct lacp lacp = pdu_from(bed, port);
+
+            lacp.actor.state = LACP_ACTIVITY | LACP_TIMEOUT |
+                               LACP_SYNCHRONIZATION | LACP_COLLECTING;
+            hear(bed, port, &lacp);
+        }
+        run(bed, 1000);
+    }
+    assert_int_equal(port_of(bed, 0)->mux, LACP_MUX_WORKING);
+    assert_int_equal(port_of(bed, 1)->mux, LACP_MUX_DETACHED);
+    bed_free(bed);
+}
+
+/* Clause 5.4.14.1: whoever it is, it has to come to terms with us first. */
+static void test_lacp_partner_of_another_name_starts_anew(void **state)
+{
+    struct bed *bed = bed_new(true, true);
+    struct lacp lacp;
+
+    (void)state;
+    link(bed, 0, true);
+    run(bed, 4000);
+    assert_true(works(bed, 0));
+    bed->is_cut[0] = true;
+    lacp = pdu_from(bed, 0);
+    lacp.actor.system.bytes[5] = 0x99;
+    hear(bed, 0, &lacp);
+    (void)lacp_timer(&bed->ends[0].agent, bed->now_us);
+    assert_int_equal(port_of(bed, 0)->mux, LACP_MUX_WAITING);
+    assert_false(lacp_is_collecting(&bed->ends[0].agent, 0));
+    run(bed, 2100);
+    assert_int_equal(port_of(bed, 0)->mux, LACP_MUX_WORKING);
     bed_free(bed);
 }
 
@@ -377,6 +430,44 @@ static void test_lacp_sends_three_a_second_at_most(void **state)
         run(bed, 100);
     }
     assert_in_range(bed->ends[0].frames[0] - before, 20, 33);
+    bed_free(bed);
+}
+
+/* update_NTT: it is told at once, not when half a minute is over. */
+static void test_lacp_partner_that_is_wrong_about_us_is_told(void **state)
+{
+    struct bed *bed = bed_working(false);
+    struct lacp lacp = pdu_from(bed, 0);
+    unsigned before;
+
+    (void)state;
+    run(bed, 1100);
+    before = bed->ends[0].frames[0];
+    hear(bed, 0, &lacp);
+    run(bed, 10);
+    assert_int_equal(bed->ends[0].frames[0], before);
+    lacp.partner.state ^= LACP_TIMEOUT;
+    hear(bed, 0, &lacp);
+    run(bed, 10);
+    assert_int_equal(bed->ends[0].frames[0], before + 1);
+    bed_free(bed);
+}
+
+/* Clause 5.4.12, EXPIRED: it is asked for an answer each second, whatever it
+ * wanted before. */
+static void test_lacp_silent_slow_partner_is_asked_fast(void **state)
+{
+    struct bed *bed = bed_working(false);
+    unsigned before;
+
+    (void)state;
+    bed->is_cut[0] = true;
+    bed->now_us = port_of(bed, 0)->current_while_us - 1;
+    run(bed, 1);
+    assert_int_equal(port_of(bed, 0)->rx, LACP_RX_EXPIRED);
+    before = bed->ends[0].frames[0];
+    run(bed, 2500);
+    assert_in_range(bed->ends[0].frames[0] - before, 2, 4);
     bed_free(bed);
 }
 
@@ -493,11 +584,15 @@ int main(void)
         cmocka_unit_test(test_lacp_silent_port_is_out_after_the_long_timeout),
         cmocka_unit_test(test_lacp_one_port_works_when_nobody_speaks_it),
         cmocka_unit_test(test_lacp_ports_of_two_partners_are_not_mixed),
+        cmocka_unit_test(test_lacp_individual_partner_is_not_aggregated),
+        cmocka_unit_test(test_lacp_partner_of_another_name_starts_anew),
         cmocka_unit_test(test_lacp_partner_that_means_another_is_not_in_step),
         cmocka_unit_test(
             test_lacp_partner_that_does_not_collect_is_sent_nothing),
         cmocka_unit_test(test_lacp_own_frames_make_no_aggregation),
         cmocka_unit_test(test_lacp_sends_three_a_second_at_most),
+        cmocka_unit_test(test_lacp_partner_that_is_wrong_about_us_is_told),
+        cmocka_unit_test(test_lacp_silent_slow_partner_is_asked_fast),
         cmocka_unit_test(test_lacp_waits_for_room),
         cmocka_unit_test(test_lacp_marker_is_answered_five_times_a_second),
         cmocka_unit_test(test_lacp_counts_what_makes_no_sense),
