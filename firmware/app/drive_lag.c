@@ -13,7 +13,10 @@ enum {
     SYSTEM_PRIORITY = 65535,
     KEY = 1, /* any: there is one aggregate */
     PATIENCE_US = 20000,
+    TELL_BURST = 8, /* changes that are logged at once... */
 };
+
+#define TELL_INTERVAL_US UINT64_C(10000000) /* ...then one in each of these */
 
 bool drive_lag_is_of_link(const uint8_t *frame)
 {
@@ -57,12 +60,6 @@ static void update_members(struct drive_lag *lag)
     if (members == lag->members && collects == lag->collects) {
         return;
     }
-    for (uint8_t i = 0; i < NET_PORTS; i++) {
-        if ((members ^ lag->members) & BIT(i)) {
-            log_line(lag->log, "lag: port %u %s", i,
-                     members & BIT(i) ? "works" : "is out");
-        }
-    }
     lag->members = members;
     lag->collects = collects;
     lag_set_members(&lag->lag, collects, members);
@@ -84,28 +81,78 @@ static uint8_t choose_active(const struct drive_lag *lag)
 static void update_active(struct drive_lag *lag, uint64_t now_us)
 {
     lag->active = choose_active(lag);
-    if (lag->active == lag->told) {
-        return;
-    }
-    lag->told = lag->active;
-    if (lag->mode == CONFIG_LAG_ACTIVE_STANDBY) {
-        log_line(lag->log, "lag: port %u is active", lag->active);
+    if (lag->mode == CONFIG_LAG_ACTIVE_STANDBY &&
+        lag->active != lag->announced) {
+        lag->announced = lag->active;
         net_stack_announce(lag->stack, AGGREGATE, now_us);
     }
 }
 
+/* ---- The log. */
+
+static bool may_tell(struct drive_lag_told *told, uint64_t now_us)
+{
+    uint64_t earned = (now_us - told->refilled_us) / TELL_INTERVAL_US;
+
+    told->tokens = (uint8_t)MIN(told->tokens + earned, (uint64_t)TELL_BURST);
+    told->refilled_us += earned * TELL_INTERVAL_US;
+    if (told->tokens == 0) {
+        return false;
+    }
+    told->tokens--;
+    return true;
+}
+
+static void tell_changes(struct drive_lag *lag)
+{
+    struct drive_lag_told *told = &lag->told;
+
+    for (uint8_t i = 0; i < NET_PORTS; i++) {
+        if ((lag->members ^ told->members) & BIT(i)) {
+            log_line(lag->log, "lag: port %u %s", i,
+                     lag->members & BIT(i) ? "works" : "is out");
+        }
+    }
+    if (lag->announced != told->active) {
+        log_line(lag->log, "lag: port %u is active", lag->announced);
+    }
+    if (lag->is_up != told->is_up) {
+        log_line(lag->log, "lag: %s", lag->is_up ? "up" : "down");
+    }
+    told->members = lag->members;
+    told->active = lag->announced;
+    told->is_up = lag->is_up;
+}
+
+/* Changes that come too fast are told as the last of them leaves it. */
+static void tell(struct drive_lag *lag, uint64_t now_us, bool had_to_wait)
+{
+    uint32_t changes = lag->told.changes;
+
+    if (changes == 0 || !may_tell(&lag->told, now_us)) {
+        return;
+    }
+    if (had_to_wait) {
+        log_line(lag->log, "lag: %u changes since", changes);
+    }
+    tell_changes(lag);
+    lag->told.changes = 0;
+}
+
 static void update(struct drive_lag *lag, uint64_t now_us)
 {
-    bool is_up;
+    const uint8_t members = lag->members, announced = lag->announced;
+    bool was_up = lag->is_up, has_to_wait = lag->told.changes != 0;
 
     update_members(lag);
     update_active(lag, now_us);
-    is_up = (lag->members & lag->links) != 0;
-    if (is_up != lag->is_up) {
-        lag->is_up = is_up;
-        log_line(lag->log, "lag: %s", is_up ? "up" : "down");
-        net_stack_link(lag->stack, AGGREGATE, is_up, now_us);
+    lag->is_up = (lag->members & lag->links) != 0;
+    if (lag->is_up != was_up) {
+        net_stack_link(lag->stack, AGGREGATE, lag->is_up, now_us);
     }
+    lag->told.changes += members != lag->members ||
+                         announced != lag->announced || was_up != lag->is_up;
+    tell(lag, now_us, has_to_wait);
 }
 
 /* ---- What happens. */
@@ -208,7 +255,7 @@ bool drive_lag_accept(struct drive_lag *lag, uint8_t port, const uint8_t *frame,
 
 uint64_t drive_lag_step(struct drive_lag *lag, uint64_t now_us)
 {
-    uint64_t lacp_us = UINT64_MAX;
+    uint64_t lacp_us = UINT64_MAX, told_us = UINT64_MAX;
 
     if (lag->mode == CONFIG_LAG_LACP) {
         lacp_us = lacp_timer(&lag->lacp, now_us);
@@ -216,7 +263,10 @@ uint64_t drive_lag_step(struct drive_lag *lag, uint64_t now_us)
         follow(lag, now_us);
     }
     update(lag, now_us);
-    return MIN(lacp_us, lag->follow_us);
+    if (lag->told.changes != 0) {
+        told_us = lag->told.refilled_us + TELL_INTERVAL_US;
+    }
+    return MIN(MIN(lacp_us, told_us), lag->follow_us);
 }
 
 /* ---- Start. */
@@ -269,7 +319,11 @@ bool drive_lag_init(struct drive_lag *lag,
     }
     lag_set_active(&lag->lag, lag->primary);
     lag->active = lag->primary;
-    lag->told = lag->primary;
+    lag->announced = lag->primary;
+    lag->told = (struct drive_lag_told){
+        .active = lag->primary,
+        .tokens = TELL_BURST,
+    };
     log_line(lag->log, "lag: both ports are one, %s",
              has_lacp ? "by LACP" : "active/standby");
     return true;

@@ -22,6 +22,17 @@ struct drive_lag_config {
     uintptr_t regs;
 };
 
+/* What the log was told last.  Peers make changes: told are so many at once,
+ * then one in each interval, and how many have passed meanwhile. */
+struct drive_lag_told {
+    uint8_t members;
+    uint8_t active;
+    bool is_up;
+    uint8_t tokens;
+    uint64_t refilled_us;
+    uint32_t changes; /* not told */
+};
+
 /* Treat as opaque, but for reading. */
 struct drive_lag {
     struct log *log;
@@ -31,13 +42,14 @@ struct drive_lag {
     enum config_lag mode;
     uint8_t primary;
     bool has_revert;
-    bool is_up;       /* one member at least passes frames */
-    uint8_t links;    /* these two: a bit a port */
-    uint8_t members;  /* sent to */
-    uint8_t collects; /* received from */
-    uint8_t active;   /* where raw frames leave */
-    uint8_t told;     /* the same, as last logged and announced */
-    uint8_t follow;   /* the port to go to at follow_us, unless... */
+    bool is_up;        /* one member at least passes frames */
+    uint8_t links;     /* these two: a bit a port */
+    uint8_t members;   /* sent to */
+    uint8_t collects;  /* received from */
+    uint8_t active;    /* where raw frames leave */
+    uint8_t announced; /* the same, as the network was told */
+    struct drive_lag_told told;
+    uint8_t follow; /* the port to go to at follow_us, unless... */
     uint64_t follow_us;
     uint64_t announced_us[NET_PORTS]; /* ...the other one hears it, too */
     uint32_t patience_us;             /* differs from drive to drive */

@@ -369,6 +369,68 @@ static void test_standby_does_not_follow_itself(void **state)
     assert_false(console_says("lag: port 1 is active"));
 }
 
+static unsigned int times_said(const char *text)
+{
+    const char *at = machine_console(&bed.drive->machine);
+    unsigned int n = 0;
+
+    while ((at = strstr(at, text)) != NULL) {
+        at += strlen(text);
+        n++;
+    }
+    return n;
+}
+
+/* What `host` would say of port 0, but for COLLECTING. */
+static void say_collecting(const struct lacp_info *host, bool is_collecting)
+{
+    struct lacp lacp = {
+        .actor = *host,
+        .partner = lacp_actor(&lag_of_drive()->lacp, 0),
+    };
+    const struct eth eth = {
+        .dst = slow_group,
+        .src = lacp.actor.system,
+        .type = ETHERTYPE_SLOW,
+    };
+    uint8_t data[ETH_LEN + SLOW_LEN];
+    const struct frame_rx frame = {.data = data, .len_bytes = sizeof(data)};
+
+    lacp.actor.state &= (uint8_t)~LACP_COLLECTING;
+    lacp.actor.state |= is_collecting ? LACP_COLLECTING : 0;
+    eth_emit(&eth, data);
+    lacp_emit(&lacp, data + ETH_LEN);
+    hw_port_rx(&bed.drive->machine.ports[0], &frame, 1);
+}
+
+/* It may do so as often as it likes: the log stays readable, and ends with what
+ * is. */
+static void test_lacp_partner_that_wavers_does_not_fill_the_log(void **state)
+{
+    enum { TIMES = 300, PERIOD_MS = 100 };
+    const struct lacp_info host = lacp_actor(&lag_of_host()->lacp, 0);
+    unsigned int lines;
+
+    (void)state;
+    native_world_pass(&bed.world, 100 * SECOND_NS);
+    lines = times_said("lag: ");
+    cut(0);
+    for (unsigned int i = 0; i < TIMES; i++) {
+        say_collecting(&host, i % 2 == 1);
+        native_world_pass(&bed.world, PERIOD_MS * SECOND_NS / 1000);
+        assert_int_equal(lag_of_drive()->members, i % 2 == 1 ? 3 : 2);
+    }
+    assert_in_range(times_said("lag: ") - lines, 8, 8 + 2 * 4);
+    assert_true(console_says("changes since"));
+    say_collecting(&host, false);
+    lines = times_said("lag: port 0 is out");
+    native_world_pass(&bed.world, 11 * SECOND_NS);
+    assert_int_equal(times_said("lag: port 0 is out"), lines + 1);
+    lines = times_said("lag: ");
+    native_world_pass(&bed.world, 30 * SECOND_NS);
+    assert_int_equal(times_said("lag: "), lines);
+}
+
 int main(void)
 {
 #define STANDBY(name)                                                          \
@@ -386,6 +448,7 @@ int main(void)
         LACP(test_lacp_survives_a_host_that_has_lost_a_port),
         LACP(test_lacp_survives_silent_cables),
         LACP(test_lacp_distributes_queues),
+        LACP(test_lacp_partner_that_wavers_does_not_fill_the_log),
         LACP(test_all_addresses_are_the_aggregates),
         LACP(test_aggregate_without_ports_comes_back),
     };
