@@ -415,6 +415,7 @@ bool hw_lag_loaded(struct hw_lag *lag)
         lag->active >= HW_LAG_PORTS || lag->links > ALL_PORTS) {
         return false;
     }
+    leave_unusable(lag); /* the cables are not those that were saved */
     update_paused(lag);
     return true;
 }

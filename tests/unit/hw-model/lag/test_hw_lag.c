@@ -361,6 +361,73 @@ static void test_lag_distributes_by_flow(void **state)
     assert_in_range(first, 1024 * 4 / 10, 1024 * 6 / 10);
 }
 
+/* A part of a frame, and whether frames that differ there are two flows. */
+struct part {
+    const char *name;
+    uint16_t type; /* of the frame */
+    uint16_t at;   /* its last byte, without tag */
+    bool is_flow;
+};
+
+enum {
+    V4_UDP = ETH_LEN + IPV4_LEN,
+    V6_UDP = ETH_LEN + IPV6_LEN,
+    V1_BTH = ETH_LEN + IPV6_LEN,
+};
+
+static const struct part parts[] = {
+    {"destination MAC", ETHERTYPE_IPV4, ETH_DST + 5, true},
+    {"its other end", ETHERTYPE_IPV4, ETH_DST + 1, true},
+    {"source MAC", ETHERTYPE_IPV4, ETH_SRC + 5, false},
+    {"IPv4 length", ETHERTYPE_IPV4, ETH_LEN + IPV4_TOTAL_LEN + 1, false},
+    {"IPv4 source", ETHERTYPE_IPV4, ETH_LEN + IPV4_SRC + 3, true},
+    {"IPv4 destination", ETHERTYPE_IPV4, ETH_LEN + IPV4_DST + 3, true},
+    {"UDP source port", ETHERTYPE_IPV4, V4_UDP + UDP_SRC_PORT + 1, true},
+    {"UDP length", ETHERTYPE_IPV4, V4_UDP + UDP_LENGTH + 1, false},
+    {"opcode", ETHERTYPE_IPV4, V4_UDP + UDP_LEN + BTH_OPCODE, false},
+    {"destination QP", ETHERTYPE_IPV4, V4_UDP + UDP_LEN + BTH_DEST_QP + 2,
+     true},
+    {"PSN", ETHERTYPE_IPV4, V4_UDP + UDP_LEN + BTH_PSN + 2, false},
+    {"IPv6 source", ETHERTYPE_IPV6, ETH_LEN + IPV6_SRC + 15, true},
+    {"IPv6 prefix", ETHERTYPE_IPV6, ETH_LEN + IPV6_SRC + 7, true},
+    {"IPv6 destination", ETHERTYPE_IPV6, ETH_LEN + IPV6_DST + 15, true},
+    {"UDP source port", ETHERTYPE_IPV6, V6_UDP + UDP_SRC_PORT + 1, true},
+    {"destination QP", ETHERTYPE_IPV6, V6_UDP + UDP_LEN + BTH_DEST_QP + 2,
+     true},
+    {"PSN", ETHERTYPE_IPV6, V6_UDP + UDP_LEN + BTH_PSN + 2, false},
+    {"GID", ETHERTYPE_ROCE_V1, ETH_LEN + IPV6_DST + 15, true},
+    {"destination QP", ETHERTYPE_ROCE_V1, V1_BTH + BTH_DEST_QP + 2, true},
+    {"PSN", ETHERTYPE_ROCE_V1, V1_BTH + BTH_PSN + 2, false},
+};
+
+/* What makes a flow chooses the member, and nothing else does. */
+static void test_lag_member_depends_on_all_that_makes_a_flow(void **state)
+{
+    struct bed *bed = *state;
+    struct frame_sink sink = hw_lag_sink(&bed->lag, 0);
+
+    switch_on(bed, LAG_MODE_DISTRIBUTE, false);
+    for (unsigned int k = 0; k < 2 * ARRAY_LEN(parts); k++) {
+        const struct part *part = &parts[k / 2];
+        unsigned int tag = k % 2 == 0 ? 0 : ETH_TAGGED_LEN - ETH_LEN;
+        unsigned int at = part->at + (part->at < ETH_TYPE ? 0 : tag);
+        struct frame_tx frame = {
+            .head_len = (uint16_t)(V6_UDP + UDP_LEN + BTH_LEN + tag)};
+
+        bed->members[0].taken = bed->members[1].taken = 0;
+        put_be16(frame.head + ETH_TYPE, ETHERTYPE_VLAN);
+        put_be16(frame.head + ETH_TYPE + tag, part->type);
+        for (unsigned int i = 0; i < 64; i++) {
+            frame.head[at] = (uint8_t)i;
+            assert_int_equal(sink.send(sink.ctx, &frame, 1), 1);
+        }
+        if ((bed->members[0].taken % 64 != 0) != part->is_flow) {
+            fail_msg("%s of type %04x, %u-byte tag: %u frames to port 0",
+                     part->name, part->type, tag, bed->members[0].taken);
+        }
+    }
+}
+
 static void test_lag_moves_all_flows_to_the_member_that_is_left(void **state)
 {
     struct bed *bed = *state;
@@ -470,6 +537,28 @@ static void test_lag_loaded_state_is_judged(void **state)
     assert_false(hw_lag_loaded(&bed->lag));
 }
 
+static void test_lag_loaded_state_goes_on(void **state)
+{
+    struct bed *bed = *state;
+    const uint8_t *paused = hw_lag_sink(&bed->lag, 0).paused;
+
+    switch_on(bed, LAG_MODE_STANDBY, false);
+    bed->members[0].paused = 0x04; /* as loaded with the port */
+    bed->members[1].paused = 0x08;
+    assert_true(hw_lag_loaded(&bed->lag));
+    assert_int_equal(*paused, 0x04);
+    assert_int_equal(reg(bed, A_LAG_ACTIVE), 0);
+    /* The cable of the active member is not there any more. */
+    bed->lag.links = BIT(1);
+    assert_true(hw_lag_loaded(&bed->lag));
+    assert_int_equal(reg(bed, A_LAG_ACTIVE), 1);
+    assert_int_equal(counter(bed, LAG_COUNT_MOVES), 1);
+    assert_int_equal(*paused, 0x08);
+    bed->lag.links = 0; /* no reason to move */
+    assert_true(hw_lag_loaded(&bed->lag));
+    assert_int_equal(reg(bed, A_LAG_ACTIVE), 1);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -482,11 +571,13 @@ int main(void)
         T(test_lag_follows_a_peer_that_speaks_elsewhere),
         T(test_lag_follows_nobody_to_where_it_may_not_send),
         T(test_lag_distributes_by_flow),
+        T(test_lag_member_depends_on_all_that_makes_a_flow),
         T(test_lag_moves_all_flows_to_the_member_that_is_left),
         T(test_lag_stops_where_a_member_is_full),
         T(test_lag_pauses_what_any_member_it_uses_pauses),
         T(test_lag_hash_stays_within_the_head),
         T(test_lag_loaded_state_is_judged),
+        T(test_lag_loaded_state_goes_on),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
