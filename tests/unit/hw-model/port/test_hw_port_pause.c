@@ -324,6 +324,26 @@ static void test_pause_is_renewed_and_shortened(void **state)
     assert_int_equal(counter(w, PORT_COUNT_PRIO_PAUSED_NS), 20501);
 }
 
+/* Each ends when it has to, whichever of them came first. */
+static void test_pause_of_two_priorities_ends_one_by_one(void **state)
+{
+    struct world *w = *state;
+    uint64_t start_ns = w->env.now_ns;
+
+    pfc(w, BIT(2), 1000);
+    pfc(w, BIT(5), 3000);
+    assert_int_equal(w->env.deadline_ns, start_ns + 20480);
+    wait_until(w, start_ns + 20480);
+    assert_int_equal(read_reg(w, A_PORT_PAUSED), BIT(5));
+    assert_int_equal(w->env.deadline_ns, start_ns + 61440);
+    pfc(w, BIT(7), 1000);
+    assert_int_equal(w->env.deadline_ns, start_ns + 40960);
+    wait_until(w, start_ns + 40960);
+    assert_int_equal(read_reg(w, A_PORT_PAUSED), BIT(5));
+    wait_until(w, start_ns + 61440);
+    assert_int_equal(read_reg(w, A_PORT_PAUSED), 0);
+}
+
 /* Every way that two priorities can interleave: no loss, no reordering. */
 static void test_pause_keeps_the_order_inside_every_priority(void **state)
 {
@@ -565,6 +585,7 @@ int main(void)
         TEST(test_pause_holds_a_priority_and_lets_others_pass),
         TEST(test_pause_lasts_its_quanta_at_the_port_s_speed),
         TEST(test_pause_is_renewed_and_shortened),
+        TEST(test_pause_of_two_priorities_ends_one_by_one),
         TEST(test_pause_keeps_the_order_inside_every_priority),
         TEST(test_pause_further_back_than_frames_can_pass_waits),
         TEST(test_pause_honours_what_firmware_says),

@@ -125,6 +125,36 @@ static void test_recovery_by_time_and_bytes_is_hyper(void **state)
     assert_int_equal(d.target_kbps, before + 3 * DCQCN_HAI_KBPS); /* i = 2 */
 }
 
+/* A CNP begins it all anew: F stages without increase, and whole byte stages.
+ */
+static void test_a_cnp_in_the_middle_of_recovery_begins_it_anew(void **state)
+{
+    struct dcqcn d = {0};
+    uint64_t now_ns = 1;
+    uint32_t target;
+
+    (void)state;
+    for (unsigned int i = 0; i < 12; i++) {
+        dcqcn_cnp(&d, LINE, now_ns);
+    }
+    for (unsigned int stage = 0; stage < DCQCN_F + 2; stage++) {
+        dcqcn_sent(&d, LINE, DCQCN_BYTES);
+        now_ns += DCQCN_TIME_NS;
+        (void)!dcqcn_may_send(&d, LINE, now_ns);
+    }
+    dcqcn_sent(&d, LINE, DCQCN_BYTES - 1);
+    dcqcn_cnp(&d, LINE, now_ns);
+    target = d.target_kbps;
+    dcqcn_sent(&d, LINE, DCQCN_BYTES - 1);
+    assert_int_equal(d.byte_stages, 0);
+    for (unsigned int stage = 1; stage < DCQCN_F; stage++) {
+        (void)!dcqcn_may_send(&d, LINE, now_ns + stage * DCQCN_TIME_NS);
+        assert_int_equal(d.target_kbps, target);
+    }
+    (void)!dcqcn_may_send(&d, LINE, now_ns + DCQCN_F * DCQCN_TIME_NS);
+    assert_int_equal(d.target_kbps, target + DCQCN_AI_KBPS);
+}
+
 static void test_the_limit_ends_at_the_line_s_rate(void **state)
 {
     struct dcqcn d = {0};
@@ -217,6 +247,7 @@ int main(void)
         cmocka_unit_test(test_alpha_falls_without_notifications),
         cmocka_unit_test(test_recovery_by_time_is_fast_then_additive),
         cmocka_unit_test(test_recovery_by_time_and_bytes_is_hyper),
+        cmocka_unit_test(test_a_cnp_in_the_middle_of_recovery_begins_it_anew),
         cmocka_unit_test(test_the_limit_ends_at_the_line_s_rate),
         cmocka_unit_test(test_packets_leave_at_the_rate),
         cmocka_unit_test(test_nothing_is_saved_up_while_idle),

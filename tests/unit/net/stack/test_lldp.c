@@ -328,6 +328,21 @@ static void test_lldp_forgets_who_says_good_bye(void **state)
     bed_free(bed);
 }
 
+/* Nobody reads of one whose time is over, also before the timer has come. */
+static void test_lldp_shows_nobody_whose_time_is_over(void **state)
+{
+    struct bed *bed = bed_new(30, 4);
+
+    (void)state;
+    lldp_link(&bed->agent, 0, true, 25000, bed->w->now_us);
+    hear(bed, (struct said){"switch", 10});
+    bed->w->now_us += 10 * (uint64_t)SECOND - 1;
+    assert_int_equal(neighbours(bed, 0), 1);
+    bed->w->now_us++;
+    assert_int_equal(neighbours(bed, 0), 0);
+    bed_free(bed);
+}
+
 static void test_lldp_forgets_those_of_a_link_that_is_down(void **state)
 {
     struct bed *bed = bed_new(30, 4);
@@ -431,6 +446,7 @@ int main(void)
         cmocka_unit_test(test_lldp_says_good_bye_once),
         cmocka_unit_test(test_lldp_remembers_changes_and_forgets),
         cmocka_unit_test(test_lldp_forgets_who_says_good_bye),
+        cmocka_unit_test(test_lldp_shows_nobody_whose_time_is_over),
         cmocka_unit_test(test_lldp_forgets_those_of_a_link_that_is_down),
         cmocka_unit_test(test_lldp_remembers_so_many_and_no_more),
         cmocka_unit_test(test_lldp_ignores_what_is_not_for_it),

@@ -148,8 +148,8 @@ static void test_neigh_pinned_every_state_and_event(void **state)
 {
     static const char *const rows[NEIGH_STATES] = {
         [NEIGH_FREE] = "issffssfff",      [NEIGH_INCOMPLETE] = "issrrssifi",
-        [NEIGH_REACHABLE] = "rrsrrrsprs", [NEIGH_STALE] = "pssrrsspss",
-        [NEIGH_PROBE] = "ppsrrpspss",
+        [NEIGH_REACHABLE] = "rrrrrrsprs", [NEIGH_STALE] = "psprrsspss",
+        [NEIGH_PROBE] = "ppprrpspss",
     };
 
     (void)state;
@@ -258,6 +258,24 @@ static void test_neigh_advertisements_as_in_rfc_4861(void **state)
     }
 }
 
+/* One address on two links is two hosts, also where the hash is the same. */
+static void test_neigh_is_found_on_its_own_link_alone(void **state)
+{
+    struct world *w = world_ready();
+    uint16_t index = world_learn(w, 0, &host4, &host_mac);
+
+    (void)state;
+    assert_int_equal(net_neigh_find(&w->stack, 0, NET_VLAN_UNTAGGED, &host4),
+                     index);
+    for (uint16_t vlan = 1; vlan < 4095; vlan++) {
+        assert_int_equal(net_neigh_find(&w->stack, 0, vlan, &host4),
+                         NEIGH_NONE);
+        assert_int_equal(net_neigh_find(&w->stack, 1, vlan, &host4),
+                         NEIGH_NONE);
+    }
+    world_free(w);
+}
+
 /* ---- What is sent, and what is told. */
 
 static void test_neigh_resolve_asks_and_tells(void **state)
@@ -362,6 +380,89 @@ static void test_neigh_a_moved_host_is_told_at_once(void **state)
     assert_int_equal(w->updates, 2);
     assert_int_equal(w->updated_index, index);
     assert_true(mac_addr_equal(&w->updated.mac, &other_mac));
+    world_free(w);
+}
+
+static bool has_mac(const struct world *w, uint16_t index,
+                    const struct mac_addr *mac)
+{
+    struct neigh_info info;
+
+    assert_true(net_neigh_info(&w->stack, index, &info));
+    return mac_addr_equal(&info.mac, mac);
+}
+
+/*
+ * A packet under a host's address, say from beyond a router, does not take the
+ * host's connections elsewhere: everybody is asked whose the address is.
+ */
+static void test_neigh_a_packet_moves_nobody_who_answers(void **state)
+{
+    struct world *w = world_ready();
+    uint16_t index = learn(w, &host_mac);
+    unsigned since;
+
+    (void)state;
+    net_neigh_pin(&w->stack, index, w->now_us);
+    arp(w, ARP_REPLY, &host_mac);
+    assert_int_equal(net_neigh_state(&w->stack, index), NEIGH_REACHABLE);
+    since = w->sent_count;
+    assert_int_equal(learn(w, &other_mac), index); /* it just answered */
+    assert_true(has_mac(w, index, &host_mac));
+    assert_int_equal(w->sent_count, since);
+
+    world_run(w, w->now_us + 2 * SECOND);
+    assert_int_equal(learn(w, &other_mac), index);
+    assert_int_equal(learn(w, &other_mac), index);
+    assert_true(has_mac(w, index, &host_mac));
+    expect_sent(w, since, arp_seek, sizeof(arp_seek));
+    assert_int_equal(w->sent_count, since + 1);
+    arp(w, ARP_REPLY, &host_mac);
+    assert_int_equal(net_neigh_state(&w->stack, index), NEIGH_REACHABLE);
+    assert_int_equal(w->updates, 1);
+
+    /* It has moved indeed. */
+    world_run(w, w->now_us + 2 * SECOND);
+    assert_int_equal(learn(w, &other_mac), index);
+    arp(w, ARP_REPLY, &other_mac);
+    assert_true(has_mac(w, index, &other_mac));
+    assert_int_equal(w->updates, 2);
+    world_free(w);
+}
+
+/* Nobody has confirmed either: the later one, until somebody answers. */
+static void test_neigh_a_packet_moves_who_never_answered(void **state)
+{
+    struct world *w = world_ready();
+    uint16_t index = learn(w, &host_mac);
+    unsigned since = w->sent_count;
+
+    (void)state;
+    net_neigh_pin(&w->stack, index, w->now_us);
+    assert_int_equal(learn(w, &other_mac), index);
+    assert_true(has_mac(w, index, &other_mac));
+    expect_sent(w, since, arp_seek, sizeof(arp_seek));
+    arp(w, ARP_REPLY, &host_mac);
+    assert_true(has_mac(w, index, &host_mac));
+    world_free(w);
+}
+
+/* Asked already, and silent: everybody is asked now, not three tries later. */
+static void test_neigh_a_packet_hastens_a_probe(void **state)
+{
+    struct world *w = world_ready();
+    unsigned since = w->sent_count;
+    uint16_t index;
+
+    (void)state;
+    reach(w, NEIGH_PROBE, true);
+    index = find(w, &host4);
+    assert_int_equal(w->sent_count, since + 1);
+    assert_int_equal(learn(w, &other_mac), index);
+    assert_int_equal(learn(w, &other_mac), index);
+    expect_sent(w, since + 1, arp_seek, sizeof(arp_seek));
+    assert_int_equal(w->sent_count, since + 2);
+    assert_true(has_mac(w, index, &host_mac));
     world_free(w);
 }
 
@@ -791,11 +892,15 @@ int main(void)
         cmocka_unit_test(test_neigh_pinned_every_state_and_event),
         cmocka_unit_test(test_neigh_unpinned_every_state_and_event),
         cmocka_unit_test(test_neigh_advertisements_as_in_rfc_4861),
+        cmocka_unit_test(test_neigh_is_found_on_its_own_link_alone),
         cmocka_unit_test(test_neigh_resolve_asks_and_tells),
         cmocka_unit_test(test_neigh_probes_unicast_then_multicast),
         cmocka_unit_test(test_neigh_resolve_gives_up_and_says_so),
         cmocka_unit_test(test_neigh_overheard_entries_stay_with_us),
         cmocka_unit_test(test_neigh_a_moved_host_is_told_at_once),
+        cmocka_unit_test(test_neigh_a_packet_moves_nobody_who_answers),
+        cmocka_unit_test(test_neigh_a_packet_moves_who_never_answered),
+        cmocka_unit_test(test_neigh_a_packet_hastens_a_probe),
         cmocka_unit_test(test_neigh_confirm_spares_the_probe),
         cmocka_unit_test(test_neigh_questions_wait_for_a_transmit_buffer),
         cmocka_unit_test(test_neigh_learn_refuses_what_no_host_has),
