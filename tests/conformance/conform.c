@@ -1026,8 +1026,8 @@ void conf_resolve(struct conf *conf, const struct conf_session *session,
     target->hostid[15] = session->host_number;
 }
 
-static struct nvme_host *connect_to(struct conf *conf,
-                                    const struct conf_session *session)
+struct nvme_host *conf_connect(struct conf *conf,
+                               const struct conf_session *session)
 {
     struct nvme_host *host =
         session->on != NULL ? session->on : &conf_host(conf)->host;
@@ -1046,12 +1046,6 @@ static struct nvme_host *connect_to(struct conf *conf,
     return host;
 }
 
-struct nvme_host *conf_connect(struct conf *conf,
-                               const struct conf_session *session)
-{
-    return connect_to(conf, session);
-}
-
 struct nvme_host *conf_connect_discovery(struct conf *conf,
                                          const struct conf_session *session)
 {
@@ -1059,7 +1053,7 @@ struct nvme_host *conf_connect_discovery(struct conf *conf,
 
     discovery.subnqn = NVME_DISCOVERY_NQN;
     discovery.io_queues = 0;
-    return connect_to(conf, &discovery);
+    return conf_connect(conf, &discovery);
 }
 
 /* ---- Verified I/O. */
@@ -1134,7 +1128,7 @@ void conf_expect_alive(struct conf *conf)
     conf_note(conf, "a well-behaved host connects and does verified I/O");
     conf_set_filter(conf, NULL, NULL);
     native_host_add(conf_host(conf), more, 1);
-    connect_to(conf, &session);
+    conf_connect(conf, &session);
     conf_write(conf, more, 1, 64, 8, 7);
     conf_verify(conf, more, 1, 64, 8, 7);
     host_disconnect(more);
