@@ -563,7 +563,9 @@ static void parse_options(struct options *options, int argc, char **argv)
     }
     if (!options->is_native && options->link.control == NULL &&
         ip_addr_is_unspecified(&options->target)) {
-        usage("--target is needed without --control");
+        usage(ip_addr_is_unspecified(&options->link.target.ports[0].ip6)
+                  ? "--target is needed without --control"
+                  : "--target6 goes with --target: most tests need IPv4");
     }
 }
 

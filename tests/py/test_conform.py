@@ -506,14 +506,20 @@ def test_a_test_that_does_not_exist_ends_with_status_2(fake):
     (("--target", "10.0.0.1", "--via", "eth0", "--ip", "10.0.0.9", "--slow", "4"),
      ["--iface", "eth0", "--target", "10.0.0.1", "--ip", "10.0.0.9", "--seed", "1",
       "--slow", "4"]),
-    (("--target", "fd00::1", "--via", "/run/x.sock"),
-     ["--socket", "/run/x.sock", "--target6", "fd00::1", "--seed", "1", "--slow",
-      "1"])])
+    (("--target", "10.0.0.1,fd00::1", "--via", "/run/x.sock"),
+     ["--socket", "/run/x.sock", "--target", "10.0.0.1", "--target6", "fd00::1",
+      "--seed", "1", "--slow", "1"])])
 def test_options_reach_the_program(fake, words, passed):
     fake.plan(*GOOD)
     assert command(*words)[0] == 0
     at = fake.args.index("--results")
     assert fake.args[:at] == passed
+
+
+def test_a_target_without_ipv4_ends_with_status_2(fake):
+    fake.plan(*GOOD)
+    status, output = command("--target", "fd00::1", "--via", "eth0")
+    assert status == 2 and "most tests need the IPv4 address" in output
 
 
 def test_list_is_the_programs_own(fake, capfd):

@@ -66,6 +66,8 @@ class Options:
             raise UsageError("--target ADDR and --via SOCKET|IFACE go together")
         if self.ip and not self.target:
             raise UsageError("--ip is our own address on the link of --target")
+        if self.target and all(":" in word for word in self.target.split(",")):
+            raise UsageError("--target ADDR,ADDR6: most tests need the IPv4 address")
         if self.native + bool(self.target) + bool(self.peer) > 1:
             raise UsageError("one of --native, --target and --peer")
         if self.peer not in ("", "nvmet"):
