@@ -23,6 +23,7 @@ struct bed {
     unsigned told, lost;
     struct dhcp_lease lease;
     unsigned seen; /* frames looked at */
+    uint16_t vlan; /* that the server is on; 0: untagged */
 };
 
 static void on_lease(void *ctx, uint8_t port, const struct dhcp_lease *lease)
@@ -172,7 +173,8 @@ static struct dhcp reply(const struct bed *bed, enum dhcp_type type)
 static void deliver_from(struct bed *bed, const struct dhcp *dhcp,
                          const struct ip_addr *dst, uint16_t src_port)
 {
-    uint8_t frame[DHCP_AT + 576];
+    enum { TAG_LEN = ETH_TAGGED_LEN - ETH_LEN };
+    uint8_t frame[DHCP_AT + 576 + TAG_LEN];
     size_t len = dhcp_emit(dhcp, frame + DHCP_AT, 576);
     struct eth eth = {
         .dst = to_all,
@@ -199,7 +201,15 @@ static void deliver_from(struct bed *bed, const struct dhcp *dhcp,
     eth_emit(&eth, frame);
     ipv4_emit(&ip, frame + ETH_LEN);
     udp_emit(&udp, frame + UDP_AT);
-    assert_true(world_input(bed->w, 0, frame, DHCP_AT + len));
+    len += DHCP_AT;
+    if (bed->vlan != 0) {
+        memmove(frame + ETH_TAGGED_LEN, frame + ETH_LEN, len - ETH_LEN);
+        eth.tagged = true;
+        eth.vlan = bed->vlan;
+        eth_emit(&eth, frame);
+        len += TAG_LEN;
+    }
+    assert_true(world_input(bed->w, 0, frame, len));
 }
 
 static void deliver(struct bed *bed, const struct dhcp *dhcp)
@@ -434,6 +444,22 @@ static void test_answers_for_others_do_not_count(void **state)
     dhcp = reply(bed, DHCP_ACK);
     dhcp.yiaddr = router;
     deliver(bed, &dhcp);
+    assert_int_equal(bed->port->state, DHCP_REQUESTING);
+    bed_free(bed);
+}
+
+/* The world has an address on VLAN 9 as well: its server is another one. */
+static void test_answers_from_another_vlan_do_not_count(void **state)
+{
+    struct bed *bed = bed_in(DHCP_SELECTING, false);
+
+    (void)state;
+    bed->vlan = 9;
+    answer(bed, DHCP_OFFER);
+    assert_int_equal(bed->port->state, DHCP_SELECTING);
+    assert_int_equal(dhcp_counter_read(&bed->client, DHCP_STRAY), 1);
+    bed->vlan = 0;
+    answer(bed, DHCP_OFFER);
     assert_int_equal(bed->port->state, DHCP_REQUESTING);
     bed_free(bed);
 }
@@ -755,6 +781,39 @@ static void test_short_leases_do_not_keep_us_busy(void **state)
     bed_free(bed);
 }
 
+/* A second at least, whatever part of a short lease T1 is. */
+static void test_a_lease_of_a_second_is_used_for_that_long(void **state)
+{
+    struct bed *bed = bed_in(DHCP_RENEWING, false);
+    struct dhcp dhcp = reply(bed, DHCP_ACK);
+
+    (void)state;
+    bed->port->asked_us = bed->w->now_us; /* by somebody who has the MAC */
+    dhcp.lease_s = 1;
+    deliver(bed, &dhcp);
+    step(bed, 0);
+    assert_int_equal(bed->port->state, DHCP_BOUND);
+    expect_nothing(bed);
+    bed_free(bed);
+}
+
+/* RFC 2131 section 4.4.5: the server's clock may have begun at the request. */
+static void test_a_lease_counts_from_the_request(void **state)
+{
+    struct bed *bed = bed_in(DHCP_REQUESTING, false);
+    uint64_t asked_us = bed->w->now_us;
+
+    (void)state;
+    step(bed, 2 * SECOND);
+    expect_nothing(bed);
+    answer(bed, DHCP_ACK);
+    step(bed, asked_us + 5 * MINUTE * (uint64_t)SECOND - 1 - bed->w->now_us);
+    assert_int_equal(bed->port->state, DHCP_BOUND);
+    step(bed, 1);
+    assert_int_equal(bed->port->state, DHCP_RENEWING);
+    bed_free(bed);
+}
+
 static void test_after_a_link_flap_the_lease_is_asked_for_again(void **state)
 {
     struct bed *bed = bed_in(DHCP_BOUND, false);
@@ -849,6 +908,60 @@ static void test_without_server_there_is_a_link_local_address(void **state)
     expect(bed, DHCP_DISCOVER);
     bed_free(bed);
     bed_free(again);
+}
+
+/* Servers that have failed before count no more once one has worked. */
+static void test_a_lease_ends_the_count_of_failures(void **state)
+{
+    struct bed *bed = bed_in(DHCP_REQUESTING, true);
+
+    (void)state;
+    answer(bed, DHCP_NAK);
+    step(bed, DHCP_REFUSED_US);
+    expect(bed, DHCP_DISCOVER);
+    answer(bed, DHCP_OFFER);
+    expect(bed, DHCP_REQUEST);
+    answer(bed, DHCP_NAK);
+    step(bed, DHCP_REFUSED_US);
+    expect(bed, DHCP_DISCOVER);
+    answer(bed, DHCP_OFFER);
+    expect(bed, DHCP_REQUEST);
+    assert_int_equal(bed->port->failures, DHCP_FAILURES - 1);
+    answer(bed, DHCP_ACK);
+    step(bed, 10 * SECOND);
+    assert_int_equal(bed->port->state, DHCP_BOUND);
+    step(bed, 5 * MINUTE * (uint64_t)SECOND);
+    assert_int_equal(bed->port->state, DHCP_RENEWING);
+    answer(bed, DHCP_NAK);
+    step(bed, 0);
+    assert_false(bed->port->fallback.is_wanted);
+    bed_free(bed);
+}
+
+/* RFC 3927 section 2.1: 169.254.0.x and 169.254.255.x are for later use. */
+static void test_no_candidate_is_in_a_reserved_block(void **state)
+{
+    struct world *w = world_ready();
+    unsigned last[256] = {0}, used = 0;
+    struct ipv4ll ll;
+
+    (void)state;
+    ipv4ll_init(&ll, &w->stack, 0, NET_VLAN_UNTAGGED);
+    for (unsigned i = 0; i < 4000; i++) {
+        uint32_t ip;
+
+        ll.candidate = i;
+        ipv4ll_start(&ll, w->now_us);
+        (void)ipv4ll_timer(&ll, w->now_us);
+        assert_true(ll.local >= 0);
+        ip =
+            ip_addr_to_v4(&net_stack_address(&w->stack, (uint8_t)ll.local)->ip);
+        assert_in_range(ip, 0xa9fe0100, 0xa9fefeff);
+        used += last[ip >> 8 & 0xff]++ == 0;
+        ipv4ll_stop(&ll);
+    }
+    assert_int_equal(used, 254);
+    world_free(w);
 }
 
 static void test_a_server_that_comes_takes_its_place(void **state)
@@ -962,6 +1075,7 @@ int main(void)
         cmocka_unit_test(test_an_mtu_that_the_port_has_not_is_passed_over),
         cmocka_unit_test(test_every_state_with_every_event),
         cmocka_unit_test(test_answers_for_others_do_not_count),
+        cmocka_unit_test(test_answers_from_another_vlan_do_not_count),
         cmocka_unit_test(test_malformed_answers_are_counted),
         cmocka_unit_test(test_questions_are_repeated_ever_more_slowly),
         cmocka_unit_test(test_requests_without_answer_end_in_a_new_discover),
@@ -977,10 +1091,14 @@ int main(void)
         cmocka_unit_test(test_a_lease_for_ever_is_not_renewed),
         cmocka_unit_test(test_the_servers_times_count_if_they_make_sense),
         cmocka_unit_test(test_short_leases_do_not_keep_us_busy),
+        cmocka_unit_test(test_a_lease_of_a_second_is_used_for_that_long),
+        cmocka_unit_test(test_a_lease_counts_from_the_request),
         cmocka_unit_test(test_after_a_link_flap_the_lease_is_asked_for_again),
         cmocka_unit_test(test_a_lease_outlives_a_server_that_is_not_there),
         cmocka_unit_test(test_a_stop_gives_the_lease_back),
         cmocka_unit_test(test_without_server_there_is_a_link_local_address),
+        cmocka_unit_test(test_a_lease_ends_the_count_of_failures),
+        cmocka_unit_test(test_no_candidate_is_in_a_reserved_block),
         cmocka_unit_test(test_a_server_that_comes_takes_its_place),
         cmocka_unit_test(test_a_link_local_address_that_is_taken_is_not_used),
         cmocka_unit_test(test_a_link_local_address_is_defended_once),
