@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .fw_build import BuildError, Progress, ensure_rom, first_error, run_logged
-from .paths import TOP, cache, locked
+from .paths import TOP, cache, is_locked, locked
 
 SUITE = "trixie"
 
@@ -109,9 +109,12 @@ def ensure_qemu(progress: Progress = lambda text: None) -> Path:
 
 
 def drop_old_trees(current: Path) -> None:
-    """Stock builds for earlier patches or options, but for the latest."""
+    """Stock builds for earlier patches or options, but for the latest.
+
+    One that is locked is being built, by another version of this program.
+    """
     others = [t for t in current.parent.iterdir()
-              if t != current and (t / "lock").exists()]
+              if t != current and (t / "lock").exists() and not is_locked(t / "lock")]
     others.sort(key=lambda t: (t / "bin").stat().st_mtime
                 if (t / "bin").exists() else 0)
     for old in others[:-(KEPT_TREES - 1)]:

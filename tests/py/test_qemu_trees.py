@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Which of QEMU's builds are thrown away when another one is done."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from essd import qemu_build
+from essd.paths import locked
+
+
+def tree(folder: Path, name: str, age_s: int | None) -> Path:
+    """One that was done so long ago, or never."""
+    made = folder / name
+    made.mkdir()
+    (made / "lock").touch()
+    if age_s is not None:
+        (made / "bin").mkdir()
+        os.utime(made / "bin", (10**9 - age_s, 10**9 - age_s))
+    return made
+
+
+def test_the_latest_are_kept_and_those_that_are_being_built(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(qemu_build, "KEPT_TREES", 2)
+    current = tree(tmp_path, "current", 0)
+    tree(tmp_path, "older", 1)
+    tree(tmp_path, "oldest", 2)
+    tree(tmp_path, "left-behind", None)
+    building = tree(tmp_path, "building", None)
+    (tmp_path / "no-tree").mkdir()
+    with locked(building / "lock"):
+        qemu_build.drop_old_trees(current)
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "current", "older", "building", "no-tree"}
+    qemu_build.drop_old_trees(current)
+    assert not building.exists()
