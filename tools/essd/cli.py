@@ -4,6 +4,7 @@
 import json
 import os
 import shlex
+import signal
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -87,7 +88,7 @@ def up(name: Name = "default",
     config = setup.configure(wish)
     instance.start(config)
     if host:
-        with show.console.status("starting the Linux host"):
+        with show.busy("starting the Linux host"):
             instance.wait_ready("host")
             wait_target(Job.of(instance))
     print_status(instance.status())
@@ -459,7 +460,13 @@ def conform(native: Annotated[bool, typer.Option(
     raise typer.Exit(0 if results.is_conforming else 1)
 
 
+def stop(*_: object) -> None:
+    """Ended from outside: what was started is ended, too."""
+    sys.exit(128 + signal.SIGTERM)
+
+
 def main() -> None:
+    signal.signal(signal.SIGTERM, stop)
     try:
         app(prog_name="essd")
     except settings_cmd.Mistakes as mistakes:

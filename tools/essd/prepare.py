@@ -5,9 +5,11 @@ What takes long runs side by side; what has been built with the same inputs is
 taken from the cache.
 """
 
+import contextlib
 import hashlib
+import signal
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,6 +50,16 @@ TASKS = {
 }
 
 
+@contextlib.contextmanager
+def killable() -> Iterator[None]:
+    """SIGTERM ends the process at once: nothing has been started that it must end."""
+    before = signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 def prepare(guest: bool = True, drive: bool = True) -> Built:
     """Build what is asked for and not there yet; a line for each stage of it."""
     wanted = ["firmware", "qemu"] if drive else []
@@ -58,7 +70,7 @@ def prepare(guest: bool = True, drive: bool = True) -> Built:
     built = Built()
     progress = show.Progress()
     failed: Exception | None = None
-    with progress.shown(), ThreadPoolExecutor(len(wanted) or 1) as pool:
+    with killable(), progress.shown(), ThreadPoolExecutor(len(wanted) or 1) as pool:
         futures = {pool.submit(TASKS[field].build, progress.task(TASKS[field].name)):
                    field for field in wanted}
         for future in as_completed(futures):
@@ -86,7 +98,7 @@ def native_program(preset: str, program: str, what: str) -> Path:
     """A program for this machine, brought up to date: one of the CMake presets."""
     build = paths.TOP / "build" / preset
     log = build / "build.log"
-    with paths.locked(build / "lock"), show.console.status(f"building {what}"):
+    with paths.locked(build / "lock"), show.busy(f"building {what}"):
         log.write_text("")
         fw_build.run_logged(["cmake", "-S", str(paths.TOP), "--preset", preset,
                              "-B", str(build)], log, f"configuring {what}")

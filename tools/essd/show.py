@@ -42,6 +42,26 @@ def trim(output: str, most: int = 14) -> list[str]:
     return [*lines[:head], f"... {len(lines) - head - 3} more lines", *lines[-3:]]
 
 
+def only_data() -> None:
+    """Standard output is for a program from now on: what people read goes elsewhere."""
+    console.stderr = True
+
+
+@contextlib.contextmanager
+def busy(text: str) -> Iterator[None]:
+    """While something takes long; without a terminal a line, after 3 s of it."""
+    if console.is_terminal:
+        with console.status(text):
+            yield
+        return
+    timer = threading.Timer(3, line, [f"{text} ..."])
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
 class Progress:
     """What several long tasks are doing at the moment."""
 
