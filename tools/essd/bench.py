@@ -167,10 +167,15 @@ def command(native: bool, seconds: int, rounds: int, only: str, mtu: int,
     """What `essd bench` does."""
     if target not in ("both", "drive", "nvmet"):
         raise EssdError(f"--target {target}: it is both, drive or nvmet")
+    if as_json:
+        show.only_data()
     if native:
         from . import bench_native
         bench_native.command(seconds, only, mtu, as_json)
         return
+    if not any(only in workload for workload, _ in WORKLOADS):
+        raise EssdError(f"--only {only}: there are "
+                        f"{', '.join(workload for workload, _ in WORKLOADS)}")
     instance = Instance("bench")
     instance.stop()
     wish = Wish(name="bench", mtu=mtu, beside=target == "both",
