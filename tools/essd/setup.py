@@ -62,6 +62,8 @@ def parse_addresses(text: str) -> list[str]:
     found = []
     for part in text.split(","):
         try:
+            if "/" not in part:
+                raise ValueError
             address = ipaddress.ip_interface(part.strip())
         except ValueError:
             raise EssdError(f"{part!r} is no address: write ADDR/LEN, such as "
