@@ -85,6 +85,17 @@ static struct media_config config(void)
     };
 }
 
+static struct media_command one_block(enum media_opcode opcode,
+                                      const struct media_piece *piece)
+{
+    return (struct media_command){
+        .opcode = opcode,
+        .piece_count = 1,
+        .count_blocks = 1,
+        .pieces = piece,
+    };
+}
+
 static int setup(void **state)
 {
     struct hw_media_config core = {
@@ -176,10 +187,7 @@ static void test_media_init_waits_for_an_earlier_life(void **state)
 {
     struct world *w = *state;
     struct media_piece piece = {w->buf, 512};
-    struct media_command read = {.opcode = MEDIA_CMD_READ,
-                                 .piece_count = 1,
-                                 .count_blocks = 1,
-                                 .pieces = &piece};
+    struct media_command read = one_block(MEDIA_CMD_READ, &piece);
     struct media_config driver = config();
 
     assert_true(media_submit(&w->media, &read));
@@ -310,10 +318,7 @@ static void test_media_full_ring_refuses_then_goes_on_around(void **state)
 {
     struct world *w = *state;
     struct media_piece piece = {w->buf, 512};
-    struct media_command read = {.opcode = MEDIA_CMD_READ,
-                                 .piece_count = 1,
-                                 .count_blocks = 1,
-                                 .pieces = &piece};
+    struct media_command read = one_block(MEDIA_CMD_READ, &piece);
 
     for (unsigned int lap = 0; lap < 5; lap++) {
         for (unsigned int i = 0; i < COMMANDS; i++) {
@@ -390,10 +395,7 @@ static void test_media_arm_loses_no_completion(void **state)
 {
     struct world *w = *state;
     struct media_piece piece = {w->buf, 512};
-    struct media_command read = {.opcode = MEDIA_CMD_READ,
-                                 .piece_count = 1,
-                                 .count_blocks = 1,
-                                 .pieces = &piece};
+    struct media_command read = one_block(MEDIA_CMD_READ, &piece);
 
     assert_true(media_submit(&w->media, &read));
     media_kick(&w->media);
@@ -412,10 +414,7 @@ static void test_media_cache_can_be_turned_off(void **state)
 {
     struct world *w = *state;
     struct media_piece piece = {w->buf, 512};
-    struct media_command write = {.opcode = MEDIA_CMD_WRITE,
-                                  .piece_count = 1,
-                                  .count_blocks = 1,
-                                  .pieces = &piece};
+    struct media_command write = one_block(MEDIA_CMD_WRITE, &piece);
 
     memset(w->buf, 0x5a, 512);
     media_set_cache(&w->media, false);
