@@ -13,6 +13,18 @@ static uint8_t byte_of(uint32_t value, unsigned int shift)
     return (uint8_t)(value >> shift & 0xff);
 }
 
+static uint16_t status_of(enum settings_result result)
+{
+    switch (result) {
+    case SETTINGS_OK:
+        return NVME_SC_SUCCESS;
+    case SETTINGS_NOT_SAVED:
+        return NVME_SC_INTERNAL;
+    default:
+        return NVME_SC_INVALID_FIELD;
+    }
+}
+
 static uint32_t fec_in_force(const struct settings *settings, uint8_t port)
 {
     struct port_link link;
@@ -58,15 +70,8 @@ static uint16_t set(void *ctx, uint8_t fid, bool is_saved, uint32_t cdw11)
         mode > CONFIG_FEC_RS) {
         return NVME_SC_INVALID_FIELD;
     }
-    switch (settings_set_fec(ctx, byte_of(cdw11, VENDOR_FEC_PORT),
-                             (enum config_fec)mode, is_saved)) {
-    case SETTINGS_OK:
-        return NVME_SC_SUCCESS;
-    case SETTINGS_NOT_SAVED:
-        return NVME_SC_INTERNAL;
-    default:
-        return NVME_SC_INVALID_FIELD;
-    }
+    return status_of(settings_set_fec(ctx, byte_of(cdw11, VENDOR_FEC_PORT),
+                                      (enum config_fec)mode, is_saved));
 }
 
 /* ---- The configuration */
@@ -125,15 +130,8 @@ static uint16_t set_data(void *ctx, uint8_t fid, bool is_saved, uint32_t cdw11,
         log_mistake(settings->log, "a field is outside its range");
         return NVME_SC_INVALID_FIELD;
     }
-    switch (settings_replace(settings, &config, is_saved, log_mistake,
-                             settings->log)) {
-    case SETTINGS_OK:
-        return NVME_SC_SUCCESS;
-    case SETTINGS_NOT_SAVED:
-        return NVME_SC_INTERNAL;
-    default:
-        return NVME_SC_INVALID_FIELD;
-    }
+    return status_of(settings_replace(settings, &config, is_saved, log_mistake,
+                                      settings->log));
 }
 
 struct nvmf_vendor vendor_features(struct settings *settings)
