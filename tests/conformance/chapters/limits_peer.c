@@ -413,7 +413,7 @@ static const struct conf_test tests[] = {
     CONF_TEST("echo.beside", "docs/echo.md",
               "a full budget does not keep the diagnostic service out",
               echo_beside, .needs = CONF_NEEDS_ECHO | CONF_NEEDS_CONTROL),
-    CONF_TEST("hosts.silent", "NVMe-oF 1.1 7.1.2",
+    CONF_TEST("hosts.silent", "NVMe 1.4 7.12.1",
               "100 hosts fall silent: all they had comes back", silent_hosts,
               .needs = CONF_NEEDS_CONTROL | CONF_LONG),
 };

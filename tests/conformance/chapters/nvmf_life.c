@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Discovery, keep-alive, and how associations end.
- * Spec: NVMe over Fabrics 1.1 4.5 (association), 5 (discovery), 7.1.2
- * (keep-alive); NVM Express 1.4 5.27.1.15.
+ * Spec: NVMe over Fabrics 1.1 3.4 (Disconnect), 4.5 (association), 5
+ * (discovery); NVM Express 1.4 5.21.1.15, 7.12.1 (keep-alive).
  */
 #include <string.h>
 
@@ -424,12 +424,15 @@ static const struct conf_test tests[] = {
     TEST("discovery.namespace", "5.2", "no namespaces", discovery_no_namespace),
     TEST("discovery.log-only", "5.3", "the log is the discovery controller's",
          discovery_log_only),
-    TEST("kato.expires", "7.1.2", "KATO without a sign: the end", kato_expires),
-    TEST("kato.rearmed", "7.1.2", "Keep Alive starts it again", kato_rearmed),
-    TEST("kato.off", "7.1.2", "KATO 0: none", kato_off),
+    TEST("kato.expires", "NVMe 1.4 7.12.1", "KATO without a sign: the end",
+         kato_expires),
+    TEST("kato.rearmed", "NVMe 1.4 7.12.1", "Keep Alive starts it again",
+         kato_rearmed),
+    TEST("kato.off", "NVMe 1.4 7.12.1", "KATO 0: none", kato_off),
     TEST("kato.set", "NVMe 1.4 5.21.1.15", "Set Features starts it", kato_set),
-    TEST("kato.io", "7.1.2", "it takes the I/O queues with it", kato_takes_io),
-    TEST("kato.one", "7.1.2", "and nobody else's", kato_of_one),
+    TEST("kato.io", "NVMe 1.4 7.12.1", "it takes the I/O queues with it",
+         kato_takes_io),
+    TEST("kato.one", "NVMe 1.4 7.12.1", "and nobody else's", kato_of_one),
     TEST("kato.long", "NVMe 1.4 5.21.1.15", "ten minutes", kato_logged),
     TEST("end.admin", "4.5", "the admin queue's end is the association's",
          admin_takes_io),
@@ -440,7 +443,7 @@ static const struct conf_test tests[] = {
     TEST("end.again", "4.5", "five associations in a row", new_cntlid_works),
     TEST("end.others", "4.5", "one host's error is not another's",
          others_unharmed),
-    TEST("end.disconnect", "3.6", "Disconnect: done, or an invalid opcode",
+    TEST("end.disconnect", "3.4", "Disconnect: done, or an invalid opcode",
          disconnect_command),
 };
 CONF_TESTS(conf_tests_nvmf_life, "nvmf", tests);

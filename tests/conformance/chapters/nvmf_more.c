@@ -3,7 +3,7 @@
  * What a fabrics target gets wrong at the edges: an identifier's last byte, a
  * controller that was, another port's queue, a byte that was not sent, traffic
  * that keeps an association, a discovery log that changes.
- * Spec: NVMe over Fabrics 1.1 3.3, 4.5, 5.3, 7.1.2; NVM Express 1.4 5.21.1.15,
+ * Spec: NVMe over Fabrics 1.1 3.3, 3.5, 4.5, 5.3; NVM Express 1.4 5.21.1.15,
  * 7.12.
  */
 #include <stdio.h>
@@ -369,7 +369,7 @@ static const struct conf_test tests[] = {
     CONF_TEST("discovery.io-queue-nvm", "NVMe-oF 1.1 5.2",
               "no I/O queue, though it names the NVM subsystem",
               io_of_discovery),
-    CONF_TEST("property.inside-any", "NVMe-oF 1.1 3.4",
+    CONF_TEST("property.inside-any", "NVMe-oF 1.1 3.5",
               "no property begins there: Invalid Field", property_inside),
     CONF_TEST("capsule.byte-less", "NVMe-oF 1.1 2.3.1",
               "one byte more than was sent: Length Invalid", capsule_byte_less,
