@@ -105,6 +105,24 @@ static void use(struct net_stack *stack, uint16_t index, uint64_t now_us)
     }
 }
 
+/*
+ * Two MACs claim an address that somebody uses: ask all whose it is, unless
+ * that has been asked, or answered within the last second.
+ */
+static void ask_all(struct net_stack *stack, uint16_t index, uint64_t now_us)
+{
+    struct neigh_entry *e = neigh_entry_of(stack, index);
+
+    if ((e->state == NEIGH_PROBE && e->tries >= NEIGH_UNICAST_TRIES) ||
+        (e->state == NEIGH_REACHABLE &&
+         e->deadline_us > now_us + NEIGH_REACHABLE_US - NEIGH_RETRANS_US)) {
+        return;
+    }
+    neigh_enter(stack, index, NEIGH_PROBE, now_us);
+    e->tries = NEIGH_UNICAST_TRIES;
+    (void)ask_or_wait(stack, index, now_us);
+}
+
 /* ---- Answers, and their absence. */
 
 static void got_mac(struct net_stack *stack, uint16_t index,
@@ -398,6 +416,26 @@ enum neigh_result net_neigh_resolve(struct net_stack *stack, uint8_t local,
                                                         : NEIGH_PENDING;
 }
 
+/*
+ * A packet says nothing about who may use its source address, and on our link
+ * there is somebody to ask.  So it does not take connections away from one who
+ * has answered; between two who have not it is the later one's for now.
+ */
+static void learn_mac(struct net_stack *stack, uint16_t index,
+                      const struct mac_addr *mac, uint64_t now_us)
+{
+    struct neigh_entry *e = neigh_entry_of(stack, index);
+    bool is_disputed = neigh_has_mac(e) && e->pins != 0 && !e->is_remote;
+
+    if (!is_disputed || e->state == NEIGH_STALE) {
+        neigh_detach(stack, index, now_us); /* its packets come another way */
+        got_next_hop(stack, index, mac, NEIGH_STALE, now_us);
+    }
+    if (is_disputed) {
+        ask_all(stack, index, now_us);
+    }
+}
+
 enum neigh_result net_neigh_learn(struct net_stack *stack, uint8_t local,
                                   const struct ip_addr *ip,
                                   const struct mac_addr *mac, uint64_t now_us,
@@ -422,8 +460,7 @@ enum neigh_result net_neigh_learn(struct net_stack *stack, uint8_t local,
     }
     e = neigh_entry_of(stack, *index);
     if (!neigh_has_mac(e) || !mac_addr_equal(&e->mac, mac)) {
-        neigh_detach(stack, *index, now_us); /* its packets come another way */
-        got_next_hop(stack, *index, mac, NEIGH_STALE, now_us);
+        learn_mac(stack, *index, mac, now_us);
     }
     neigh_touch(stack, *index);
     export(stack, *index);

@@ -133,6 +133,9 @@ MUST_USE enum neigh_result net_neigh_resolve(struct net_stack *stack,
  * A packet from `ip` came from `mac`: an answer may go there.  Not pinned, but
  * the last to be evicted: pin it before the next call if it is to stay.
  *
+ * A neighbour on the link that is pinned and has answered keeps its MAC until
+ * somebody answers that it is another's: that is asked at once.
+ *
  * @param local  index of our address that it was sent to
  * @return READY; NO_ROUTE when `mac` or `ip` is none that a host can have, or
  *         `local` is not usable; FULL.  *index is NEIGH_NONE unless READY
