@@ -385,6 +385,38 @@ static void req_in_timewait(struct conf *conf)
     conf_expect_alive(conf);
 }
 
+/* Who cannot be answered must not make the target forget who was here. */
+static void timewait_nobody(struct conf *conf)
+{
+    struct rc_config config = plain();
+    struct cm_bent *bent = cm_bent_new(conf, &config);
+    struct cm_bent *forged = cm_bent_new(conf, &config);
+    const struct ip_addr sources[] = {
+        ip_addr_from_v4(0xe0000001), ip_addr_from_v4(0xffffffff),
+        ip_addr_from_v4(0x7f000001), forged->rc->path.dst};
+    struct cm_rej rej;
+
+    rc_send_req(bent->rc, &bent->req);
+    rc_take_rep(bent->rc);
+    rc_send_rtu(bent->rc);
+    rc_send_dreq(bent->rc);
+    rc_take_cm(bent->rc, CM_DREP);
+    conf_flush(conf);
+    for (size_t i = 0; i < ARRAY_LEN(sources); i++) {
+        forged->rc->path.src = sources[i];
+        forged->req.local_gid = sources[i];
+        rc_send_req(forged->rc, &forged->req);
+        rc_send_dreq(forged->rc);
+    }
+    conf_pass(conf, CM_QUIET_US);
+    conf_flush(conf);
+    rc_send_req(bent->rc, &bent->req);
+    rc_take_rej(bent->rc, &rej);
+    conf_equal(conf, "REJ reason (10: stale connection)", rej.reason,
+               CM_REJ_STALE_CONNECTION);
+    conf_expect_alive(conf);
+}
+
 /* The target's own DREQ: to a queue pair that it took down itself. */
 static struct rc *make_it_end(struct conf *conf, uint8_t retries)
 {
@@ -613,6 +645,8 @@ static const struct conf_test tests[] = {
     TEST("timewait.req", "12.9.8.3.1",
          "a REQ of a connection that is over makes no new one",
          req_in_timewait),
+    BAD("timewait.nobody", "12.9.8.4",
+        "a group's or the target's own address is no peer's", timewait_nobody),
     TEST("timewait.qpn", "12.9.8.4", "a queue pair is not used again at once",
          qpn_not_reused),
     TEST("rep.psn", "12.7.31", "starting PSNs differ", psn_differs),
