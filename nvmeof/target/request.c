@@ -182,11 +182,15 @@ void request_drop(struct nvmf_target *target, struct nvmf_request *req)
     qpair_request_ended(target, qpair);
 }
 
-/* SQHD says how far the host may refill: one entry for each answer. */
-static uint16_t next_sqhd(struct nvmf_qpair *qpair)
+/*
+ * SQHD says how far the host may refill: one entry for each answer.  Without SQ
+ * flow control Connect's says so, and it is reserved from then on.
+ * Spec: NVMe-oF 1.1 2.2, 3.3
+ */
+static uint16_t next_sqhd(struct nvmf_qpair *qpair, bool is_connected)
 {
     if (!qpair->has_sq_flow_control) {
-        return 0xffff;
+        return is_connected ? 0xffff : 0;
     }
     qpair->sqhd++;
     if (qpair->sqhd >= qpair->sqsize) {
@@ -199,6 +203,9 @@ void request_complete(struct nvmf_target *target, struct nvmf_request *req,
                       uint16_t status)
 {
     struct nvmf_qpair *qpair = request_qpair(target, req);
+    bool is_connected = status == NVME_SC_SUCCESS &&
+                        req->sqe.opcode == NVME_FABRICS &&
+                        req->sqe.fctype == FABRICS_CONNECT;
     bool sends_data =
         status == NVME_SC_SUCCESS && req->command->direction == DATA_TO_HOST;
 
@@ -218,7 +225,7 @@ void request_complete(struct nvmf_target *target, struct nvmf_request *req,
     nvme_cqe_emit(req->cqe, &(struct nvme_cqe){
                                 .dw0 = req->result[0],
                                 .dw1 = req->result[1],
-                                .sqhd = next_sqhd(qpair),
+                                .sqhd = next_sqhd(qpair, is_connected),
                                 .cid = req->sqe.cid,
                                 .status = status,
                             });

@@ -313,9 +313,10 @@ static void test_sq_flow_control_can_be_off(void **state)
     fake_connect_data(&data, 0xffff, FAKE_SUBNQN);
     assert_int_equal(fake_connect_with(fake, qpair, &command, &data).sqhd,
                      0xffff);
+    /* From here on it is reserved. */
     assert_int_equal(
-        fake_property_set(fake, qpair, PROPERTY_CC, CC_ENABLE).sqhd, 0xffff);
-    assert_int_equal(fake_exec(fake, qpair, &keep_alive, NULL, 0).sqhd, 0xffff);
+        fake_property_set(fake, qpair, PROPERTY_CC, CC_ENABLE).sqhd, 0);
+    assert_int_equal(fake_exec(fake, qpair, &keep_alive, NULL, 0).sqhd, 0);
 }
 
 static void test_cntlids_do_not_come_back_soon(void **state)
