@@ -341,6 +341,26 @@ static bool answer(struct net_stack *stack, struct net_reassembly *r,
 
 /* ---- Time. */
 
+/*
+ * What is quoted of an IPv6 packet is its first fragment, as it came but for
+ * what stood between the two headers.
+ * Spec: RFC 4443 section 2.4 (c)
+ */
+static void unpack_first(struct net_reassembly *r)
+{
+    const struct ipv6_fragment fragment = {
+        .id = r->id,
+        .next_header = r->protocol,
+        .more_fragments = true,
+    };
+
+    memmove(r->payload + IPV6_FRAGMENT_LEN, r->payload, r->first_bytes);
+    ipv6_fragment_emit(&fragment, r->payload);
+    r->first_bytes += IPV6_FRAGMENT_LEN;
+    r->header[IPV6_NEXT_HEADER] = IPV6_EXT_FRAGMENT;
+    put_be16(r->header + IPV6_PAYLOAD_LEN, r->first_bytes);
+}
+
 /* RFC 1122 section 3.3.2, RFC 4443 section 3.3: told if the first has come. */
 static bool expire(struct net_stack *stack, struct net_reassembly *r,
                    uint64_t now_us)
@@ -364,6 +384,10 @@ static bool expire(struct net_stack *stack, struct net_reassembly *r,
         rx.answer = net_tx_begin(stack, r->port);
         if (rx.answer == NULL) {
             return false;
+        }
+        if (r->header_len == IPV6_LEN) {
+            unpack_first(r);
+            rx.l3_len += IPV6_FRAGMENT_LEN;
         }
         net_icmp_error(stack, &rx, NET_REASSEMBLY_TIME_EXCEEDED);
     }

@@ -329,6 +329,28 @@ static void test_teardrop(void **state)
     world_free(w);
 }
 
+/* The first fragment, as it came: RFC 792, RFC 4443 section 2.4 (c). */
+static void expect_quoted(const uint8_t *quoted, const struct packet *whole,
+                          size_t len)
+{
+    if (whole->v4) {
+        assert_int_equal(get_be16(quoted + IPV4_TOTAL_LEN), IPV4_LEN + len);
+        assert_int_equal(get_be16(quoted + IPV4_ID), (uint16_t)whole->id);
+        assert_int_equal(get_be16(quoted + IPV4_FRAGMENT), 0x2000);
+        assert_memory_equal(quoted + IPV4_LEN, whole->message, 8);
+        return;
+    }
+    assert_int_equal(get_be16(quoted + IPV6_PAYLOAD_LEN),
+                     IPV6_FRAGMENT_LEN + len);
+    assert_int_equal(quoted[IPV6_NEXT_HEADER], IPV6_EXT_FRAGMENT);
+    quoted += IPV6_LEN;
+    assert_int_equal(quoted[0], IP_PROTOCOL_ICMPV6);
+    assert_int_equal(get_be16(quoted + IPV6_FRAGMENT_OFFSET), 1);
+    assert_int_equal(get_be32(quoted + IPV6_FRAGMENT_ID), whole->id);
+    assert_memory_equal(quoted + IPV6_FRAGMENT_LEN, whole->message,
+                        1280 - 2 * IPV6_LEN - ICMP_LEN - IPV6_FRAGMENT_LEN);
+}
+
 /* RFC 1122 section 3.3.2, RFC 8200 section 4.5: only if the first has come. */
 static void test_packets_that_stay_incomplete_time_out(void **state)
 {
@@ -356,6 +378,7 @@ static void test_packets_that_stay_incomplete_time_out(void **state)
             assert_int_equal(sent->data[at], packet.v4 ? ICMP_TIME_EXCEEDED
                                                        : ICMPV6_TIME_EXCEEDED);
             assert_int_equal(sent->data[at + 1], 1);
+            expect_quoted(sent->data + at + ICMP_LEN, &packet, 1448);
         }
         world_free(w);
     }
