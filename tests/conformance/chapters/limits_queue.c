@@ -299,8 +299,11 @@ static void queues_granted(struct conf *conf, unsigned int wanted)
     unsigned int granted = grant(admin, wanted);
     struct rc *io[QUEUES_MAX];
 
-    conf_check(conf, granted <= wanted || wanted == 1,
-               "%u queues were asked for, %u granted", wanted, granted);
+    /* 5.21.1.7: not always what was asked for. */
+    conf_note(conf, "%u queues were asked for, %u granted", wanted, granted);
+    conf_check(conf, granted != 0, "no queue was granted");
+    conf_check(conf, granted <= wanted || !conf_target(conf)->is_ours,
+               "more than were asked for");
     granted = MIN(granted, (unsigned int)QUEUES_MAX);
     for (unsigned int i = 0; i < granted; i++) {
         io[i] = open_queue(admin, (uint16_t)(i + 1));
@@ -501,8 +504,13 @@ static void reads_out(struct conf *conf, uint8_t resources)
     conf_pass(conf, NVMF_QUIET_US);
     count = conf_count(conf, is_read_request, pair.io);
     /* Connect's data were one. */
-    conf_equal(conf, "READs under way", count - 1,
+    conf_check(conf, count - 1 <= pair.io->rep.initiator_depth,
+               "%u READs under way, %u were agreed", count - 1,
                pair.io->rep.initiator_depth);
+    conf_check(conf,
+               count - 1 == pair.io->rep.initiator_depth ||
+                   !conf_target(conf)->is_ours,
+               "%u READs under way only", count - 1);
     rc_close(pair.io);
     rc_close(pair.admin);
     conf_expect_alive(conf);

@@ -141,6 +141,13 @@ static bool is_lldp(const struct packet *packet, const void *ctx)
            packet->port == *(const unsigned int *)ctx;
 }
 
+static void needs_lldp(struct conf *conf, bool says_something)
+{
+    if (!says_something && !conf_target(conf)->is_ours) {
+        conf_not_applicable(conf, "the target sends no LLDP");
+    }
+}
+
 /* The LLDPDU that answers a new neighbour on a port; not applicable when the
  * target has no LLDP. */
 static const struct packet *said(struct conf *conf, unsigned int port)
@@ -150,9 +157,7 @@ static const struct packet *said(struct conf *conf, unsigned int port)
         conf_take_within(conf, is_lldp, &port, FIRST_US);
 
     leave(conf, pdu);
-    if (packet == NULL && !conf_target(conf)->is_ours) {
-        conf_not_applicable(conf, "the target sends no LLDP");
-    }
+    needs_lldp(conf, packet != NULL);
     conf_check(conf, packet != NULL, "expected an LLDPDU: nothing came");
     return packet;
 }
@@ -428,6 +433,7 @@ static void fast(struct conf *conf)
     conf_pass(conf, (FAST_FRAMES + 1) * SECOND_US);
     count = count_said(conf) - count;
     leave(conf, pdu);
+    needs_lldp(conf, count != 0);
     conf_equal(conf, "LLDPDUs for a new neighbour, a second apart", count,
                FAST_FRAMES);
 }
@@ -441,6 +447,7 @@ static void interval(struct conf *conf)
     conf_flush(conf);
     one = conf_take_within(conf, is_lldp, &(unsigned int){0},
                            (INTERVAL_S + 2) * UINT64_C(1000000));
+    needs_lldp(conf, one != NULL);
     conf_check(conf, one != NULL, "no LLDPDU within msgTxInterval");
     two = conf_take_within(conf, is_lldp, &(unsigned int){0},
                            (INTERVAL_S + 2) * UINT64_C(1000000));

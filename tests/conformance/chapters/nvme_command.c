@@ -175,16 +175,15 @@ static void metadata_pointer(struct conf *conf)
 
 /* ONCS says which of the optional commands there are; a command that is not
  * there is no opcode, whatever else is wrong. */
-static void optional(struct conf *conf, uint8_t opcode, uint16_t oncs_bit,
-                     uint32_t nsid)
+static void optional(struct conf *conf, uint8_t opcode, uint16_t oncs_bit)
 {
     struct nvme *nvme = nvme_open(conf);
     struct nvme_sqe sqe = nvme_right(nvme, opcode);
     bool has = get_le16(nvme->ctrl + ID_CTRL_ONCS) & oncs_bit;
     uint16_t status;
 
-    sqe.nsid = nsid != 0 ? nsid : nvme->nsid;
-    sqe.cdw10 = nsid != 0 ? UINT32_MAX : AT;
+    sqe.nsid = nvme->nsid;
+    sqe.cdw10 = AT;
     status = nvme_run(nvme, nvme->io, &sqe, 0, NULL);
     conf_check(conf, (status == NVME_SC_INVALID_OPCODE) == !has,
                "opcode %02xh: status %03xh, ONCS bit %04x is %d", opcode,
@@ -203,7 +202,7 @@ static void optional(struct conf *conf, uint8_t opcode, uint16_t oncs_bit,
 #define OPTIONAL_FUNCTION(name, opcode, bit, id)                               \
     static void optional_##name(struct conf *conf)                             \
     {                                                                          \
-        optional(conf, opcode, bit, 0);                                        \
+        optional(conf, opcode, bit);                                           \
     }
 OPTIONAL(OPTIONAL_FUNCTION)
 
@@ -214,8 +213,7 @@ static void reserved_opcodes(struct conf *conf, bool is_io, uint8_t first,
     struct rc *rc = is_io ? nvme->io : nvme->admin;
 
     for (unsigned int opcode = first; opcode <= last; opcode++) {
-        struct nvme_sqe sqe = {.opcode = (uint8_t)opcode,
-                               .nsid = NVME_NSID_ALL - 1};
+        struct nvme_sqe sqe = {.opcode = (uint8_t)opcode, .nsid = nvme->nsid};
         uint16_t status = nvme_run(nvme, rc, &sqe, 0, NULL);
 
         conf_check(conf, status == NVME_SC_INVALID_OPCODE,
@@ -252,9 +250,18 @@ static void queue_opcodes(struct conf *conf)
     nvme_close(nvme);
 }
 
-static void opcode_before_nsid(struct conf *conf)
+/* Two things are wrong, and 4.6.1 has no order of them. */
+static void opcode_and_nsid(struct conf *conf)
 {
-    optional(conf, 0x75, 0, NVME_NSID_ALL - 1);
+    struct nvme *nvme = nvme_open(conf);
+    struct nvme_sqe sqe = {
+        .opcode = 0x75, .nsid = NVME_NSID_ALL - 1, .cdw10 = UINT32_MAX};
+    uint16_t status = nvme_run(nvme, nvme->io, &sqe, 0, NULL);
+
+    conf_check(conf,
+               status == NVME_SC_INVALID_OPCODE || status == NVME_SC_INVALID_NS,
+               "opcode 75h, NSID FFFFFFFEh: status %03xh", status);
+    nvme_close(nvme);
 }
 
 static void nsid_before_lba(struct conf *conf)
@@ -381,8 +388,8 @@ static const struct conf_test tests[] = {
          opcodes_admin),
     TEST("opcode.queues", "5; NVMe-oF 1.1 1.4",
          "Create and Delete I/O Queue are not for fabrics", queue_opcodes),
-    TEST("opcode.before-nsid", "4.6.1", "the opcode is judged before the NSID",
-         opcode_before_nsid),
+    TEST("opcode.before-nsid", "4.6.1",
+         "a reserved opcode for no namespace: one is named", opcode_and_nsid),
     TEST("nsid.before-lba", "6.1", "the namespace is judged before its blocks",
          nsid_before_lba),
     TEST("status.dnr", "4.6.1", "a lasting refusal has Do Not Retry",

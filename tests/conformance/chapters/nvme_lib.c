@@ -463,7 +463,11 @@ uint32_t nvme_inactive_nsid(struct nvme *nvme)
 
 void nvme_expect_works(struct nvme *nvme)
 {
-    conf_status(nvme->conf, "Keep Alive", nvmf_keep_alive(nvme->admin),
+    uint32_t value;
+
+    /* Not Keep Alive, which a target may refuse while its timer is off. */
+    conf_status(nvme->conf, "Get Features, number of queues",
+                nvme_get_feature(nvme, FEATURE_NUMBER_OF_QUEUES, 0, 0, &value),
                 NVME_SC_SUCCESS);
     if (nvme->io != NULL) {
         conf_status(nvme->conf, "Read", nvme_rw(nvme, NVM_READ, 0, 1),
