@@ -871,6 +871,61 @@ struct ip_addr conf_own_ip(const struct conf_target *target, unsigned int index,
         (uint8_t)(index == CONF_PEERS ? HOST_NUMBER : PEER_HOST + index));
 }
 
+/* RFC 5227 3: sender and target the same, for whoever knew another MAC. */
+static void announce_v4(struct conf *conf, const struct conf_peer *peer)
+{
+    static const struct mac_addr everybody;
+    struct arp arp = {
+        .operation = ARP_REQUEST,
+        .sender_mac = peer->mac,
+        .sender_ip = peer->ip4,
+        .target_ip = peer->ip4,
+    };
+    uint8_t frame[ETH_LEN + ARP_LEN];
+
+    put_out(&conf->wires[peer->port], frame,
+            packet_arp(frame, &everybody, &peer->mac, &arp), 0);
+}
+
+/* RFC 4861 7.2.6: to all nodes, unsolicited, overriding. */
+static void announce_v6(struct conf *conf, const struct conf_peer *peer)
+{
+    struct nd_neighbor advert = {
+        .type = ND_NEIGHBOR_ADVERT,
+        .override = true,
+        .has_lladdr = true,
+        .lladdr = peer->mac,
+        .target = peer->ip6,
+    };
+    struct packet_path path = {
+        .src_mac = peer->mac,
+        .dst_mac = {{0x33, 0x33, 0, 0, 0, 1}},
+        .src = peer->ip6,
+        .dst = {{0xff, 0x02, [15] = 1}},
+        .ttl = 255,
+    };
+    uint8_t message[ND_NEIGHBOR_MAX_LEN], frame[128];
+    size_t len = nd_neighbor_emit(&advert, &path.src, &path.dst, message);
+
+    len = packet_ip(frame, &path, IP_PROTOCOL_ICMPV6, message, len);
+    put_out(&conf->wires[peer->port], frame, len, 0);
+}
+
+/* Each test's peers have the addresses of the one's before and MACs of their
+ * own: a target that did not start anew in between is to know. */
+static void announce(struct conf *conf, const struct conf_peer *peer)
+{
+    if (conf->dut->is_virtual) {
+        return;
+    }
+    if (!ip_addr_is_unspecified(&peer->ip4)) {
+        announce_v4(conf, peer);
+    }
+    if (!ip_addr_is_unspecified(&peer->ip6)) {
+        announce_v6(conf, peer);
+    }
+}
+
 struct conf_peer *conf_peer(struct conf *conf, unsigned int index,
                             unsigned int port)
 {
@@ -888,6 +943,7 @@ struct conf_peer *conf_peer(struct conf *conf, unsigned int index,
             .ip6 = in_subnet(&to->ip6, (uint8_t)(PEER_HOST + index)),
             .answers = true,
         };
+        announce(conf, peer);
     }
     return peer;
 }

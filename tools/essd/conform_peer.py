@@ -138,6 +138,8 @@ def nvmet(mtu: int = 1500) -> Iterator[NvmetPeer]:
         if block.strip() != str(BLOCK):
             raise EssdError(f"nvmet's null block device has blocks of {block.strip()} "
                             f"bytes, not {BLOCK}")
+        # Priority tags: QEMU's card drops VLAN 0 until Linux asks for it.
+        instance.run("modprobe 8021q", part="peer")
         start_echo(instance)
         ip, ip6 = (str(ipaddress.ip_interface(text).ip) for text in link.targets)
         instance.run(ipv6_script(ip6), part="peer")
