@@ -37,6 +37,10 @@ MUST_USE bool config_text_find(const struct config *config, const char *key,
                                struct config_line *line,
                                struct config_error *error);
 
+/** Whether a change of that key is in force at once, not with the next start.
+ */
+MUST_USE bool config_text_is_live(const char *key);
+
 /**
  * Each value by itself: what does not go together is config_check()'s.
  *

@@ -26,6 +26,7 @@ struct config_row {
     size_t stride;     /* from one number's field to the next one's */
     uint16_t min, max; /* of config_byte, _short and _speed */
     uint16_t zero;     /* what 0 in the field means to these */
+    bool is_live;      /* a change need not wait for the next start */
 };
 
 extern const struct config_kind config_byte, /* uint8_t */

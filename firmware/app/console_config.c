@@ -65,7 +65,8 @@ static void set(struct log *log, struct settings *settings, const char *key,
         return;
     }
     *settings_stage(settings) = changed;
-    say(log, "ok");
+    say(log, "ok: with config save, %s",
+        config_text_is_live(key) ? "at once" : "from the next start");
 }
 
 static void mistake(void *ctx, const char *text)

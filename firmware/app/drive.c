@@ -28,6 +28,20 @@ static void media_completed(void *ctx, uint64_t cookie,
                     media_seam_status(status));
 }
 
+/* Another configuration is in force, as far as it can be at once. */
+static void apply(void *ctx, const struct config *before,
+                  const struct config *after)
+{
+    struct drive *drive = ctx;
+
+    drive_net_apply(&drive->net, before, after);
+    services_apply(&drive->services, after, drive->now_us);
+    if (before->network.has_echo != after->network.has_echo &&
+        !echo_switch(&drive->echo, after->network.has_echo)) {
+        log_line(drive->log, "echo: cannot listen");
+    }
+}
+
 static void settings_init(struct drive *drive,
                           const struct drive_config *config)
 {
@@ -39,6 +53,8 @@ static void settings_init(struct drive *drive,
                                               : *config->config,
         .save = config->save_config,
         .save_ctx = config->save_ctx,
+        .apply = apply,
+        .apply_ctx = drive,
     };
 }
 

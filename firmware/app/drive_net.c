@@ -291,8 +291,8 @@ static bool add_missing(struct drive_net *net)
     return !net->has_refused;
 }
 
-void drive_net_set_addresses(struct drive_net *net, const struct config *before,
-                             const struct config *after)
+static void set_addresses(struct drive_net *net, const struct config *before,
+                          const struct config *after)
 {
     drive_address_list(after, net->configured);
     drive_address_remove(&net->stack, before, net->configured);
@@ -309,6 +309,43 @@ void drive_net_set_addresses(struct drive_net *net, const struct config *before,
         log_line(net->log,
                  "net: an address of the configuration waits: the drive has "
                  "it already, or eight others");
+    }
+}
+
+/* DHCP has its own. */
+static struct ip_addr gateway4_of(const struct config *config, uint8_t port)
+{
+    const struct config_port *settings = &config->port[port];
+    bool is_set = settings->has_ipv4 && get_be32(settings->ipv4_gateway) != 0;
+
+    return is_set ? ip_addr_from_v4(get_be32(settings->ipv4_gateway))
+                  : (struct ip_addr){0};
+}
+
+static struct ip_addr gateway6_of(const struct config *config, uint8_t port)
+{
+    const struct config_port *settings = &config->port[port];
+
+    return settings->has_ipv6 ? ip_addr_from_bytes(settings->ipv6_gateway)
+                              : (struct ip_addr){0};
+}
+
+void drive_net_apply(struct drive_net *net, const struct config *before,
+                     const struct config *after)
+{
+    const struct config_network *network = &after->network;
+
+    set_addresses(net, before, after);
+    for (uint8_t i = 0; i < NET_PORTS; i++) {
+        struct ip_addr gateway4 = gateway4_of(after, i);
+        struct ip_addr gateway6 = gateway6_of(after, i);
+
+        if (!net->has_dhcp[i]) {
+            net_stack_set_link4(&net->stack, i, &gateway4, 0);
+        }
+        net_stack_set_gateway6(&net->stack, i, &gateway6);
+        port_set_pause(&net->ports[i].port, network->pfc_priorities, false);
+        port_set_roce_v1(&net->ports[i].port, network->has_roce_v1);
     }
 }
 
@@ -401,13 +438,10 @@ static void stack_init(struct drive_net *net,
         port->mtu_bytes = settings_of(config->config, i)->mtu_bytes;
         port->priority = settings->priority;
         port->has_slaac = settings->has_slaac;
-        if (settings->has_ipv4 && !config->config->services.has_dhcp[i] &&
-            get_be32(settings->ipv4_gateway) != 0) {
-            port->gateway4 = ip_addr_from_v4(get_be32(settings->ipv4_gateway));
+        if (!config->config->services.has_dhcp[i]) {
+            port->gateway4 = gateway4_of(config->config, i);
         }
-        if (settings->has_ipv6) {
-            port->gateway6 = ip_addr_from_bytes(settings->ipv6_gateway);
-        }
+        port->gateway6 = gateway6_of(config->config, i);
     }
     drive_address_list(config->config, stack.addresses);
     net_stack_init(&net->stack, &stack);

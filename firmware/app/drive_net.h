@@ -84,12 +84,13 @@ void drive_net_link(const struct drive_net *net, uint8_t port,
 bool drive_net_is_up(const struct drive_net *net, uint8_t port);
 
 /**
- * Go over from the addresses of one configuration to another one's.  One that
- * the drive has already, by DHCP or of a router, or that finds eight others,
- * waits until drive_net_settle() has a place for it.
+ * Go over from one configuration to another one, as far as that can be at once:
+ * addresses, gateways, PFC, RoCE v1.  An address that the drive has already, by
+ * DHCP or of a router, or that finds eight others, waits until
+ * drive_net_settle() has a place for it.
  */
-void drive_net_set_addresses(struct drive_net *net, const struct config *before,
-                             const struct config *after);
+void drive_net_apply(struct drive_net *net, const struct config *before,
+                     const struct config *after);
 
 /** After the addresses may have changed: those that wait. */
 void drive_net_settle(struct drive_net *net);

@@ -38,6 +38,14 @@ static void build_neighbours(void *ctx, uint32_t part, uint8_t *page)
     neighbour_log_build(&services->lldp, services->now_us, part, page);
 }
 
+static struct lldp_port_config lldp_port_of(enum config_lldp lldp)
+{
+    return (struct lldp_port_config){
+        .sends = lldp == CONFIG_LLDP_BOTH || lldp == CONFIG_LLDP_SEND,
+        .receives = lldp == CONFIG_LLDP_BOTH || lldp == CONFIG_LLDP_RECEIVE,
+    };
+}
+
 static void lldp_start(struct services *services,
                        const struct services_config *config)
 {
@@ -55,12 +63,7 @@ static void lldp_start(struct services *services,
     memcpy(lldp.chassis.bytes, config->identity->mac[0],
            sizeof(lldp.chassis.bytes));
     for (uint8_t i = 0; i < NET_PORTS; i++) {
-        lldp.ports[i] = (struct lldp_port_config){
-            .sends = settings->lldp[i] == CONFIG_LLDP_BOTH ||
-                     settings->lldp[i] == CONFIG_LLDP_SEND,
-            .receives = settings->lldp[i] == CONFIG_LLDP_BOTH ||
-                        settings->lldp[i] == CONFIG_LLDP_RECEIVE,
-        };
+        lldp.ports[i] = lldp_port_of(settings->lldp[i]);
     }
     ASSERT(lldp_init(&services->lldp, &lldp)); /* the first to bind */
     services->logs[0] = (struct nvmf_vendor_log){
@@ -112,6 +115,17 @@ static void sntp_start(struct services *services,
     ASSERT(sntp_init(&services->sntp, &sntp, services->now_us));
 }
 
+/* Without a server of our own: a lease's. */
+static void set_lease_server(struct services *services)
+{
+    const struct ip_addr *first = &services->lease[0].ntp_server;
+
+    sntp_set_server(
+        &services->sntp,
+        !ip_addr_is_unspecified(first) ? first : &services->lease[1].ntp_server,
+        services->now_us);
+}
+
 /* A renewal that changes nothing is nothing to tell of. */
 static void log_lease(struct services *services, uint8_t port,
                       const struct dhcp_lease *lease)
@@ -140,13 +154,7 @@ static void leased(void *ctx, uint8_t port, const struct dhcp_lease *lease)
     log_lease(services, port, lease);
     services->lease[port] = lease != NULL ? *lease : none;
     if (!services->has_sntp_server) {
-        const struct ip_addr *first = &services->lease[0].ntp_server;
-
-        sntp_set_server(&services->sntp,
-                        !ip_addr_is_unspecified(first)
-                            ? first
-                            : &services->lease[1].ntp_server,
-                        services->now_us);
+        set_lease_server(services);
     }
 }
 
@@ -192,6 +200,28 @@ void services_init(struct services *services,
     dhcp_start(services, config);
     services->address_changes = services->net->address_changes;
     drive_net_set_groups(services->net);
+}
+
+void services_apply(struct services *services, const struct config *config,
+                    uint64_t now_us)
+{
+    const struct config_services *settings = &config->services;
+    struct ip_addr server = ip_addr_from_bytes(settings->sntp_server);
+    struct lldp_port_config ports[NET_PORTS];
+
+    services->now_us = now_us;
+    for (uint8_t i = 0; i < NET_PORTS; i++) {
+        ports[i] = lldp_port_of(settings->lldp[i]);
+    }
+    lldp_set(&services->lldp, ports, settings->lldp_interval_s,
+             settings->lldp_hold, now_us);
+    services->has_sntp_server = !ip_addr_is_unspecified(&server);
+    sntp_set_poll(&services->sntp, settings->sntp_poll_s, now_us);
+    if (services->has_sntp_server) {
+        sntp_set_server(&services->sntp, &server, now_us);
+    } else {
+        set_lease_server(services);
+    }
 }
 
 static void check_links(struct services *services)

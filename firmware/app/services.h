@@ -48,6 +48,10 @@ struct services {
 void services_init(struct services *services,
                    const struct services_config *config, uint64_t now_us);
 
+/** What need not wait for the next start: LLDP and SNTP. */
+void services_apply(struct services *services, const struct config *config,
+                    uint64_t now_us);
+
 /** Behind drive_net_step(). @return when to call it again at the latest */
 uint64_t services_step(struct services *services, uint64_t now_us);
 

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "firmware/app/drive_address.h"
-
 enum { SPEED_10G = 10, SPEED_25G = 25 };
 
 static const char *const fec_names[] = {
@@ -170,39 +168,19 @@ const struct config *settings_draft(const struct settings *settings)
     return settings->is_staged ? &settings->staged : &settings->saved;
 }
 
-/* The addresses of place `i` of drive_address_list(). */
-static void copy_address(struct config *to, const struct config *from,
-                         unsigned int i)
+/* What need not wait for the next start, where `after` is not as `before`. */
+static void copy_live(struct config *to, const struct config *before,
+                      const struct config *after)
 {
-    unsigned int n = i % CONFIG_PORTS;
+    for (unsigned int i = 0; i < config_text_count(); i++) {
+        struct config_line was, is;
+        struct config_error error;
 
-    if (i >= 2 * CONFIG_PORTS) {
-        i -= 2 * CONFIG_PORTS;
-        to->network.extra[i] = from->network.extra[i];
-        return;
-    }
-    to->port[n].vlan = from->port[n].vlan;
-    to->port[n].is_probed = from->port[n].is_probed;
-    if (i < CONFIG_PORTS) {
-        to->port[n].has_ipv4 = from->port[n].has_ipv4;
-        to->port[n].ipv4_prefix = from->port[n].ipv4_prefix;
-        memcpy(to->port[n].ipv4, from->port[n].ipv4, 4);
-    } else {
-        to->port[n].has_ipv6 = from->port[n].has_ipv6;
-        to->port[n].ipv6_prefix = from->port[n].ipv6_prefix;
-        memcpy(to->port[n].ipv6, from->port[n].ipv6, 16);
-    }
-}
-
-/* What need not wait for the next start: links and addresses. */
-static void copy_now(struct config *to, const struct config *from)
-{
-    for (size_t i = 0; i < CONFIG_PORTS; i++) {
-        to->port[i].speed_gbps = from->port[i].speed_gbps;
-        to->port[i].fec = from->port[i].fec;
-    }
-    for (unsigned int i = 0; i < NET_CONFIGURED; i++) {
-        copy_address(to, from, i);
+        config_text_get(before, i, &was);
+        config_text_get(after, i, &is);
+        if (config_text_is_live(is.key) && strcmp(was.value, is.value) != 0) {
+            ASSERT(config_text_set(to, is.key, is.value, &error));
+        }
     }
 }
 
@@ -214,7 +192,7 @@ static unsigned int check_now(const struct settings *settings,
     struct config now = settings->in_force;
     unsigned int mistakes = 0;
 
-    copy_now(&now, config);
+    copy_live(&now, &now, config);
     for (unsigned int i = 0; i < config_text_count(); i++) {
         struct config_line is, wanted;
         struct config_error error;
@@ -262,23 +240,22 @@ static void apply_links(struct settings *settings, const struct config *before,
     }
 }
 
-/* The same for addresses, place by place. */
-static void apply_addresses(struct settings *settings,
-                            const struct config *before,
-                            const struct config *after)
+/* The same for all that need not wait, but for speed and FEC. */
+static void apply_rest(struct settings *settings, const struct config *before,
+                       const struct config *after)
 {
-    struct net_address_config old[NET_CONFIGURED], new[NET_CONFIGURED];
-    struct config now = settings->in_force;
+    struct config was = settings->in_force;
+    struct config now = was;
 
-    drive_address_list(before, old);
-    drive_address_list(after, new);
-    for (unsigned int i = 0; i < NET_CONFIGURED; i++) {
-        if (!drive_address_is_same(&old[i], &new[i])) {
-            copy_address(&now, after, i);
-        }
+    copy_live(&now, before, after);
+    for (uint8_t i = 0; i < CONFIG_PORTS; i++) {
+        now.port[i].speed_gbps = was.port[i].speed_gbps;
+        now.port[i].fec = was.port[i].fec;
     }
-    drive_net_set_addresses(settings->net, &settings->in_force, &now);
     settings->in_force = now;
+    if (settings->apply != NULL) {
+        settings->apply(settings->apply_ctx, &was, &now);
+    }
 }
 
 enum settings_result settings_replace(struct settings *settings,
@@ -303,6 +280,6 @@ enum settings_result settings_replace(struct settings *settings,
     log_line(settings->log, "drive: another configuration%s",
              is_saved ? ", saved" : "");
     apply_links(settings, &before, &after);
-    apply_addresses(settings, &before, &after);
+    apply_rest(settings, &before, &after);
     return SETTINGS_OK;
 }

@@ -29,6 +29,12 @@ struct settings {
     bool is_staged;
     bool (*save)(void *ctx, const struct config *config); /* NULL: cannot */
     void *save_ctx;
+
+    /* Go over from one set to the other, but for speed and FEC, as far as that
+     * can be at once. */
+    void (*apply)(void *ctx, const struct config *before,
+                  const struct config *after);
+    void *apply_ctx;
 };
 
 enum settings_result {
@@ -69,9 +75,9 @@ const struct config *settings_draft(const struct settings *settings);
 void settings_discard(struct settings *settings);
 
 /**
- * All of it at once.  Speed, FEC and addresses are in force on return, the rest
- * with the next start: what is not to be saved cannot have changes there.  A
- * draft is forgotten.
+ * All of it at once.  Keys of which config_text_is_live() are in force on
+ * return, the rest with the next start: what is not to be saved cannot have
+ * changes there.  A draft is forgotten.
  *
  * @param tell  is told what is wrong; then nothing has changed
  */

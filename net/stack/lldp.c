@@ -392,18 +392,29 @@ static uint64_t age(struct lldp_agent *agent, uint8_t index, uint64_t now_us)
 
 /* ---- What everybody calls. */
 
+static void set_times(struct lldp_config *config, uint16_t interval_s,
+                      uint8_t hold)
+{
+    ASSERT(interval_s <= INTERVAL_MAX_S && hold <= HOLD_MAX);
+    config->interval_s = interval_s != 0 ? interval_s : LLDP_INTERVAL_S;
+    config->hold = hold != 0 ? hold : LLDP_HOLD;
+}
+
+static void forget_all(struct lldp_agent *agent, uint8_t index)
+{
+    for (size_t i = 0; i < LLDP_NEIGHBOURS; i++) {
+        if (agent->ports[index].neighbours[i].expires_us != 0) {
+            forget(agent, index, &agent->ports[index].neighbours[i]);
+        }
+    }
+}
+
 bool lldp_init(struct lldp_agent *agent, const struct lldp_config *config)
 {
-    ASSERT(config->interval_s <= INTERVAL_MAX_S && config->hold <= HOLD_MAX);
     ASSERT(is_text(config->system_name) && is_text(config->system_description));
     memset(agent, 0, sizeof(*agent));
     agent->config = *config;
-    if (config->interval_s == 0) {
-        agent->config.interval_s = LLDP_INTERVAL_S;
-    }
-    if (config->hold == 0) {
-        agent->config.hold = LLDP_HOLD;
-    }
+    set_times(&agent->config, config->interval_s, config->hold);
     return net_stack_ether_bind(config->stack, ETHERTYPE_LLDP, &nearest_bridge,
                                 input, agent);
 }
@@ -426,10 +437,32 @@ void lldp_link(struct lldp_agent *agent, uint8_t index, bool is_up,
         port->fast = 0;
         return;
     }
-    for (size_t i = 0; i < LLDP_NEIGHBOURS; i++) { /* another cable, maybe */
-        if (port->neighbours[i].expires_us != 0) {
-            forget(agent, index, &port->neighbours[i]);
+    forget_all(agent, index); /* another cable, maybe */
+}
+
+void lldp_set(struct lldp_agent *agent,
+              const struct lldp_port_config ports[NET_PORTS],
+              uint16_t interval_s, uint8_t hold, uint64_t now_us)
+{
+    struct lldp_config *config = &agent->config;
+    struct lldp_config old = *config;
+
+    set_times(config, interval_s, hold);
+    for (uint8_t i = 0; i < NET_PORTS; i++) {
+        struct lldp_port *port = &agent->ports[i];
+
+        if (may_send(agent, i) && !ports[i].sends) {
+            (void)send(agent, i, 0); /* no room: their TTL will do it */
         }
+        if (old.ports[i].receives && !ports[i].receives) {
+            forget_all(agent, i);
+        }
+        if (ports[i].sends &&
+            (!old.ports[i].sends || old.interval_s != config->interval_s ||
+             old.hold != config->hold)) {
+            port->due_us = MIN(port->due_us, now_us);
+        }
+        config->ports[i] = ports[i];
     }
 }
 

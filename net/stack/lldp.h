@@ -103,6 +103,15 @@ MUST_USE bool lldp_init(struct lldp_agent *agent,
 void lldp_link(struct lldp_agent *agent, uint8_t port, bool is_up,
                uint32_t speed_mbps, uint64_t now_us);
 
+/**
+ * Who sends and receives, and how often, from now on: see struct lldp_config.
+ * A port that does not send any more says good-bye; one that does not receive
+ * any more forgets its neighbours.
+ */
+void lldp_set(struct lldp_agent *agent,
+              const struct lldp_port_config ports[NET_PORTS],
+              uint16_t interval_s, uint8_t hold, uint64_t now_us);
+
 /** What we say has changed: addresses. */
 void lldp_changed(struct lldp_agent *agent, uint64_t now_us);
 

@@ -197,6 +197,22 @@ void sntp_set_server(struct sntp_client *client, const struct ip_addr *server,
     }
 }
 
+void sntp_set_poll(struct sntp_client *client, uint16_t poll_s, uint64_t now_us)
+{
+    poll_s = poll_s != 0 ? poll_s : SNTP_POLL_S;
+    if (poll_s == client->config.poll_s) {
+        return;
+    }
+    client->config.poll_s = poll_s;
+    client->poll_s = poll_s;
+    client->retry_s = least_s(client);
+    if (client->state == SNTP_RESTING) {
+        uint64_t due_us = now_us + (uint64_t)poll_s * SECOND_US;
+
+        sntp_enter(client, SNTP_RESTING, MIN(client->due_us, due_us));
+    }
+}
+
 bool sntp_init(struct sntp_client *client, const struct sntp_config *config,
                uint64_t now_us)
 {

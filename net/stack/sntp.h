@@ -91,6 +91,10 @@ MUST_USE bool sntp_init(struct sntp_client *client,
 void sntp_set_server(struct sntp_client *client, const struct ip_addr *server,
                      uint64_t now_us);
 
+/** Another interval from now on, in seconds; 0: 1024. */
+void sntp_set_poll(struct sntp_client *client, uint16_t poll_s,
+                   uint64_t now_us);
+
 /** A link came up: ask as soon as this server may be asked. */
 void sntp_link_up(struct sntp_client *client, uint64_t now_us);
 

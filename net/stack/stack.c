@@ -98,6 +98,13 @@ void net_stack_set_link4(struct net_stack *stack, uint8_t port,
     stack->mtu4_bytes[port] = mtu_bytes;
 }
 
+void net_stack_set_gateway6(struct net_stack *stack, uint8_t port,
+                            const struct ip_addr *gateway)
+{
+    ASSERT(port < NET_PORTS);
+    stack->config.ports[port].gateway6 = *gateway;
+}
+
 size_t net_stack_multicast(const struct net_stack *stack, uint8_t port,
                            struct mac_addr macs[NET_MULTICAST])
 {

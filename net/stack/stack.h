@@ -318,6 +318,10 @@ void net_stack_address_set_prefix(struct net_stack *stack, uint8_t local,
 void net_stack_set_link4(struct net_stack *stack, uint8_t port,
                          const struct ip_addr *gateway, uint16_t mtu_bytes);
 
+/** @param gateway  all zero: what routers advertise */
+void net_stack_set_gateway6(struct net_stack *stack, uint8_t port,
+                            const struct ip_addr *gateway);
+
 /** @return false when it is taken or all bindings are */
 MUST_USE bool net_stack_udp_bind(struct net_stack *stack, uint16_t udp_port,
                                  net_udp_handler *handler, void *ctx);

@@ -90,14 +90,18 @@ def everywhere(job: Job) -> Values:
 
 
 def test_changed_on_the_console(drive: Job) -> None:
-    for line in ("name rack7-slot3", "port.0.mtu 1400", "address.0.ip 10.0.0.77/24",
-                 "lldp.interval 5"):
-        assert console.ask(drive.instance, f"config set {line}") == ["ok"]
+    for line, when in (("name rack7-slot3", "from the next start"),
+                       ("port.0.mtu 1400", "from the next start"),
+                       ("address.0.ip 10.0.0.77/24", "at once"),
+                       ("lldp.interval 5", "at once")):
+        assert console.ask(drive.instance, f"config set {line}") == [
+            f"ok: with config save, {when}"]
     before = everywhere(drive)
     assert before["name"] == "none"             # a draft is nobody else's
     assert console.ask(drive.instance, "config save") == [
-        "name: from the next start", "port.0.mtu: from the next start",
-        "lldp.interval: from the next start", "ok"]
+        "name: from the next start", "port.0.mtu: from the next start", "ok"]
+    assert "# port.0.mtu is 1500 until the drive's next start" in essd_config(
+        drive).stdout.splitlines()
     # The address serves at once.
     assert "1 received" in drive.quiet("ping -c 1 -W 5 10.0.0.77")
     assert "traddr:  10.0.0.77" in drive.quiet(
@@ -128,7 +132,8 @@ def test_changed_by_a_host_through_the_other_port(drive: Job, tmp_path: Path) ->
                                        name="by-feature"))
     assert "set-feature" in write_feature(drive, tmp_path, changed)
     assert read_feature(drive, SAVED) == changed
-    assert read_feature(drive, CURRENT).ports[0].mtu == 1400
+    now = read_feature(drive, CURRENT)
+    assert now.ports[0].mtu == 1400 and now.services.sntp_server == "10.0.0.1"
     power_cycle(drive)
     expected = {"port.0.mtu": "4200", "sntp.server": "10.0.0.1", "name": "by-feature"}
     assert settings.changed(before, everywhere(drive)) == expected
@@ -160,7 +165,7 @@ def test_changed_by_essd_config(drive: Job, tmp_path: Path) -> None:
                     "lldp.interval: 30\n")
     said = essd_config(drive, str(path))
     assert said.returncode == 0, said.stderr
-    assert "port.0.mtu" in said.stdout and "next start" in said.stdout
+    assert "from the drive's next start: name, port.0.mtu\n" in said.stdout
     assert drive.instance.run("ping -c 1 -W 1 10.0.0.77", check=False).status != 0
     assert "1 received" in drive.quiet("ping -c 1 -W 5 10.0.1.77")
     power_cycle(drive)

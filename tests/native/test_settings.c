@@ -366,6 +366,75 @@ static void test_addresses_change_while_the_drive_runs(void **state)
     assert_false(bed.drive->flash.port[1].has_ipv4);
 }
 
+static struct ip_addr gateway(unsigned int port, bool is_v4)
+{
+    const struct net_port_config *config =
+        &bed.drive->drive.net.stack.config.ports[port];
+
+    return is_v4 ? config->gateway4 : config->gateway6;
+}
+
+/* LLDP, SNTP, gateways, PFC, RoCE v1, echo: nobody has to wait for them. */
+static void test_services_change_while_the_drive_runs(void **state)
+{
+    static const char *const lines[] = {
+        "config set port.0.ipv4-gateway 10.0.0.254\r",
+        "config set port.1.ipv6-gateway fe80::1\r",
+        "config set port.1.lldp receive\r",
+        "config set lldp.interval 7\r",
+        "config set lldp.hold 3\r",
+        "config set sntp.server 10.0.0.9\r",
+        "config set sntp.poll 20\r",
+        "config set pfc 3\r",
+        "config set roce.v1 on\r",
+        "config set echo on\r",
+    };
+    struct drive *drive = &bed.drive->drive;
+    const struct sntp_client *sntp = &drive->services.sntp;
+    const struct lldp_agent *lldp = &drive->services.lldp;
+    const struct ip_addr router = {{0xfe, 0x80, [15] = 1}};
+    struct ip_addr ip;
+    const char *said;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
+        assert_true(says(type(lines[i]), "ok: with config save, at once\n"));
+    }
+    assert_true(says(type("config set lag.mode lacp\r"),
+                     "ok: with config save, from the next start\n"));
+    assert_true(says(type("config set lag.mode off\r"), "ok"));
+    said = type("config save\r");
+    assert_true(says(said, "\nok\n"));
+    assert_null(strstr(said, "from the next start"));
+    assert_null(strstr(type("config\r"), "in force"));
+
+    ip = gateway(0, true);
+    assert_int_equal(ip_addr_to_v4(&ip), 0x0a0000fe);
+    ip = gateway(1, false);
+    assert_true(ip_addr_equal(&ip, &router));
+    assert_false(lldp->config.ports[1].sends);
+    assert_true(lldp->config.ports[0].sends && lldp->config.ports[1].receives);
+    assert_int_equal(lldp->config.interval_s, 7);
+    assert_int_equal(lldp->config.hold, 3);
+    assert_int_equal(ip_addr_to_v4(&sntp->config.server), 0x0a000009);
+    assert_int_equal(sntp->config.poll_s, 20);
+    for (unsigned int i = 0; i < SOC_PORTS; i++) {
+        assert_int_equal(bed.drive->machine.ports[i].pause & 0xff, 0x08);
+    }
+    assert_true(says(type("echo\r"), "on"));
+
+    /* And back: routers' and nobody's. */
+    assert_true(says(type("config set port.0.ipv4-gateway none\r"), "ok"));
+    assert_true(says(type("config set port.1.ipv6-gateway none\r"), "ok"));
+    assert_true(says(type("config set sntp.server none\r"), "ok"));
+    assert_true(says(type("config save\r"), "\nok\n"));
+    ip = gateway(0, true);
+    assert_true(ip_addr_is_unspecified(&ip));
+    ip = gateway(1, false);
+    assert_true(ip_addr_is_unspecified(&ip));
+    assert_int_equal(sntp->state, SNTP_IDLE);
+}
+
 static bool is_member(unsigned int port, unsigned int vlan)
 {
     const struct hw_port *core = &bed.drive->machine.ports[port];
@@ -489,6 +558,7 @@ int main(void)
         T(test_what_does_not_go_together_is_not_saved),
         T(test_a_host_reads_and_writes_the_configuration),
         T(test_addresses_change_while_the_drive_runs),
+        T(test_services_change_while_the_drive_runs),
         T(test_a_vlan_that_nobody_uses_is_given_back),
         T(test_an_address_without_a_place_waits_for_one),
         cmocka_unit_test(test_straps_decide_over_the_configuration),

@@ -2,6 +2,7 @@
 /*
  * What the firmware says to lines of "KEY VALUE" on its input, for
  * test_settings.py: the tools' list of keys and the firmware's have to agree.
+ * With an argument: the keys that need not wait for the next start.
  */
 #include "firmware/app/config_check.h"
 
@@ -14,14 +15,31 @@ static void mistake(void *ctx, const char *text)
     printf("mistake: %s\n", text);
 }
 
-int main(void)
+static void say_live(const struct config *config)
+{
+    for (unsigned int i = 0; i < config_text_count(); i++) {
+        struct config_line shown;
+
+        config_text_get(config, i, &shown);
+        if (config_text_is_live(shown.key)) {
+            printf("%s\n", shown.key);
+        }
+    }
+}
+
+int main(int argc, char **argv)
 {
     uint8_t body[CONFIG_BODY_LEN];
     struct config config;
     struct config_error error;
     char line[256];
 
+    (void)argv;
     config_default(&config);
+    if (argc > 1) {
+        say_live(&config);
+        return 0;
+    }
     while (fgets(line, sizeof(line), stdin) != NULL) {
         char *space = strchr(line, ' ');
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The configuration's keys, values and mistakes: as the firmware has them, as YAML."""
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -240,6 +241,17 @@ def test_the_consoles_answer_is_understood() -> None:
     assert said.in_force["port.0.ipv4-gateway"] == "none"
     with pytest.raises(settings_cmd.EssdError, match="another version"):
         settings_cmd.parse_console(lines[:-1])
+
+
+def test_the_manual_says_what_is_in_force_at_once(say: Path) -> None:
+    text = (TOP / "docs/configuration.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `([a-z0-9.-]+|[a-z]+\.N\.[a-z0-9-]+)`( •)? \|", text, re.M)
+    told = {re.sub(r"\.\d\.", ".N.", key) for key in settings.KEYS}
+    assert {key for key, _ in rows} == told
+    live = subprocess.run([say, "live"], check=True, capture_output=True,
+                          text=True).stdout.split()
+    assert {re.sub(r"\.\d\.", ".N.", key) for key in live} == {
+        key for key, dot in rows if dot}
 
 
 def test_a_drive_that_is_off_is_read_and_written_in_its_flash(

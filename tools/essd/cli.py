@@ -334,6 +334,8 @@ def config(file: Annotated[Path | None, typer.Argument(
         settings_cmd.wanted(base, None)
     else:
         sys.stdout.write(settings_yaml.dump(base))
+        for key, value in settings_cmd.waiting(instance).items():
+            sys.stdout.write(f"# {key} is {value} until the drive's next start\n")
 
 
 @app.command()

@@ -108,6 +108,14 @@ def read(instance: Instance) -> Values:
     return settings.from_config(stopped(instance.name)[1])
 
 
+def waiting(instance: Instance) -> Values:
+    """What is in force yet and will not be from the next start."""
+    if not is_running(instance):
+        return {}
+    said = parse_console(console.ask(instance, "config"))
+    return settings.changed(said.saved, said.in_force)
+
+
 def base(instance: Instance, is_check: bool) -> Values:
     """What changes start from; a file can be checked without any drive."""
     if is_check and not instance.is_running and \

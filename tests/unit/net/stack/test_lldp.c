@@ -286,6 +286,47 @@ static void test_lldp_says_good_bye_once(void **state)
     bed_free(bed);
 }
 
+static void test_lldp_is_set_anew_while_it_runs(void **state)
+{
+    static const struct lldp_port_config one[] = {{true, true}, {false, true}};
+    static const struct lldp_port_config other[] = {{false, false},
+                                                    {true, true}};
+    struct bed *bed = bed_new(5, 2);
+    unsigned start;
+
+    (void)state;
+    lldp_set(&bed->agent, one, 5, 2, bed->w->now_us); /* links are down */
+    lldp_link(&bed->agent, 0, true, 25000, bed->w->now_us);
+    lldp_link(&bed->agent, 1, true, 25000, bed->w->now_us);
+    hear(bed, (struct said){.name = "a", .ttl_s = 120});
+    run(bed, 6);
+
+    /* Nothing new is nothing to tell; another TTL is, at once. */
+    start = bed->w->sent_count;
+    lldp_set(&bed->agent, one, 5, 2, bed->w->now_us);
+    run(bed, 0);
+    assert_int_equal(bed->w->sent_count, start);
+    lldp_set(&bed->agent, one, 20, 3, bed->w->now_us);
+    run(bed, 0);
+    assert_int_equal(bed->w->sent_count, start + 1);
+    assert_int_equal(sent(bed).ttl_s, 61);
+
+    /* Port 0 says good-bye and forgets, port 1 begins. */
+    start = bed->w->sent_count;
+    assert_int_equal(neighbours(bed, 0), 1);
+    lldp_set(&bed->agent, other, 0, 0, bed->w->now_us);
+    assert_int_equal(bed->w->sent_count, start + 1);
+    assert_int_equal(sent(bed).ttl_s, 0);
+    assert_int_equal(neighbours(bed, 0), 0);
+    assert_int_equal(bed->events[LLDP_GONE], 1);
+    run(bed, 59);
+    assert_int_equal(bed->w->sent_count, start + 3);
+    assert_int_equal(sent(bed).ttl_s, 121);
+    hear(bed, (struct said){.name = "a", .ttl_s = 120});
+    assert_int_equal(neighbours(bed, 0), 0);
+    bed_free(bed);
+}
+
 static void test_lldp_remembers_changes_and_forgets(void **state)
 {
     struct bed *bed = bed_new(30, 4);
@@ -335,7 +376,7 @@ static void test_lldp_shows_nobody_whose_time_is_over(void **state)
 
     (void)state;
     lldp_link(&bed->agent, 0, true, 25000, bed->w->now_us);
-    hear(bed, (struct said){"switch", 10});
+    hear(bed, (struct said){.name = "switch", .ttl_s = 10});
     bed->w->now_us += 10 * (uint64_t)SECOND - 1;
     assert_int_equal(neighbours(bed, 0), 1);
     bed->w->now_us++;
@@ -444,6 +485,7 @@ int main(void)
         cmocka_unit_test(test_lldp_is_fast_for_a_new_neighbour),
         cmocka_unit_test(test_lldp_does_not_flood_when_much_changes),
         cmocka_unit_test(test_lldp_says_good_bye_once),
+        cmocka_unit_test(test_lldp_is_set_anew_while_it_runs),
         cmocka_unit_test(test_lldp_remembers_changes_and_forgets),
         cmocka_unit_test(test_lldp_forgets_who_says_good_bye),
         cmocka_unit_test(test_lldp_shows_nobody_whose_time_is_over),

@@ -270,6 +270,28 @@ static void test_sntp_obeys_kisses_of_death(void **state)
     }
 }
 
+/* RFC 4330 section 8: RATE slows down, but does not switch off. */
+static void test_sntp_many_kisses_slow_it_down_to_a_sixteenth(void **state)
+{
+    struct bed *bed = bed_asking(16);
+    struct reply reply = good;
+
+    (void)state;
+    reply.stratum = 0;
+    reply.reference_id = SNTP_KISS_RATE;
+    for (unsigned kisses = 1; kisses <= 6; kisses++) {
+        uint64_t poll_s = 16u << MIN(kisses, 4u);
+
+        answer(bed, reply);
+        assert_int_equal(bed->kisses, kisses);
+        run(bed, (poll_s - 1) * SECOND);
+        assert_int_equal(bed->client.state, SNTP_RESTING);
+        run(bed, SECOND);
+        assert_int_equal(bed->client.state, SNTP_ASKING);
+    }
+    bed_free(bed);
+}
+
 static void expect_questions(uint16_t poll_s, const uint8_t *at_s,
                              unsigned count)
 {
@@ -368,6 +390,29 @@ static void test_another_server_is_asked_at_once(void **state)
     bed_free(bed);
 }
 
+static void test_another_interval_counts_from_now_on(void **state)
+{
+    struct bed *bed = bed_asking(1000);
+    uint64_t due_us;
+
+    (void)state;
+    answer(bed, good);
+    run(bed, 10 * SECOND);
+    sntp_set_poll(&bed->client, 30, bed->w->now_us);
+    run(bed, 29 * SECOND);
+    assert_int_equal(counter(bed, SNTP_QUESTIONS), 1);
+    run(bed, 2 * SECOND);
+    assert_int_equal(counter(bed, SNTP_QUESTIONS), 2);
+    answer(bed, good);
+
+    /* A longer one does not put off the question that is due. */
+    due_us = bed->client.due_us;
+    sntp_set_poll(&bed->client, 0, bed->w->now_us);
+    assert_int_equal(bed->client.due_us, due_us);
+    assert_int_equal(bed->client.config.poll_s, SNTP_POLL_S);
+    bed_free(bed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -375,10 +420,12 @@ int main(void)
         cmocka_unit_test(test_sntp_takes_no_answer_but_the_right_one),
         cmocka_unit_test(test_sntp_takes_no_time_from_who_has_none),
         cmocka_unit_test(test_sntp_obeys_kisses_of_death),
+        cmocka_unit_test(test_sntp_many_kisses_slow_it_down_to_a_sixteenth),
         cmocka_unit_test(test_sntp_asks_less_often_who_does_not_answer),
         cmocka_unit_test(test_sntp_waits_also_when_the_link_is_new),
         cmocka_unit_test(test_sntp_without_server_does_nothing),
         cmocka_unit_test(test_another_server_is_asked_at_once),
+        cmocka_unit_test(test_another_interval_counts_from_now_on),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
