@@ -121,9 +121,12 @@ static void echo(struct net_stack *stack, struct net_rx *rx,
 /* ---- Errors that others send. */
 
 /*
- * A router says that a packet of ours is too long.  Believed for peers that we
- * know, about packets that may be ours, within bounds, and for a while: at
- * worst somebody makes our packets shorter (RFC 5927 section 7).
+ * A router says that a packet of ours is too long.  Believed for peers behind
+ * one that we know, about packets that may be ours, within bounds, and for a
+ * while: at worst somebody makes our packets to there shorter (RFC 5927
+ * section 7), and RoCE connections with longer ones are refused.  Not for peers
+ * on our link: what routers there are in between (ND proxies, RFC 4389) are
+ * none that a drive meets, and one forged packet would shut a host out.
  */
 static void too_big(struct net_stack *stack, struct net_rx *rx,
                     uint32_t mtu_bytes)
@@ -144,6 +147,7 @@ static void too_big(struct net_stack *stack, struct net_rx *rx,
              : ip_addr_from_bytes(quoted + IPV6_DST);
     index = net_neigh_find(stack, rx->port, rx->vlan, &dst);
     if (v4 != ip_addr_is_v4(&src) || index == NEIGH_NONE ||
+        net_address_on_link(stack, rx->port, rx->vlan, &dst) >= 0 ||
         !ip_addr_equal(&src, &rx->dst)) {
         return;
     }

@@ -448,9 +448,13 @@ static void test_errors_are_not_sent_about_errors(void **state)
     world_free(w);
 }
 
-/* RFC 1191, RFC 8201: the quoted packet is the answer to a ping of host4. */
-static size_t make_too_big(uint8_t *frame, uint16_t mtu_bytes, bool v4)
+static const struct ip_addr remote6 = {{0x20, 1, 0xd, 0xb8, 0, 5, [15] = 5}};
+
+/* RFC 1191, RFC 8201: the quoted packet is the answer to a ping of `to`. */
+static size_t make_too_big(uint8_t *frame, uint16_t mtu_bytes,
+                           const struct ip_addr *to)
 {
+    bool v4 = ip_addr_is_v4(to);
     size_t at = ETH_LEN + (v4 ? IPV4_LEN : IPV6_LEN);
     struct icmp icmp = {.type = ICMP_UNREACHABLE,
                         .code = ICMP_CODE_FRAGMENTATION_NEEDED,
@@ -467,11 +471,13 @@ static size_t make_too_big(uint8_t *frame, uint16_t mtu_bytes, bool v4)
         memcpy(frame, pong4, ETH_LEN);
         ipv4_emit(&ip, frame + ETH_LEN);
         memcpy(frame + at + ICMP_LEN, pong4 + ETH_LEN, 28);
+        put_be32(frame + at + ICMP_LEN + IPV4_DST, ip_addr_to_v4(to));
         icmp_emit(&icmp, frame + at, ICMP_LEN + 28);
     } else {
         memcpy(frame, ping6, at);
         frame[ETH_LEN + 5] = ICMP_LEN + 48;
         memcpy(frame + at + ICMP_LEN, pong6 + ETH_LEN, 48);
+        memcpy(frame + at + ICMP_LEN + IPV6_DST, to->bytes, 16);
         icmp.type = ICMPV6_TOO_BIG;
         icmp.code = 0;
         src = ip_addr_from_bytes(frame + 22);
@@ -497,8 +503,8 @@ static void test_a_path_mtu_is_believed_within_bounds(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct world *w = world_ready();
-        size_t len = make_too_big(frame, rows[i].said, rows[i].v4);
-        const struct ip_addr *ip = rows[i].v4 ? &host4 : &host6;
+        const struct ip_addr *ip = rows[i].v4 ? &remote4 : &remote6;
+        size_t len = make_too_big(frame, rows[i].said, ip);
         uint16_t index;
 
         assert_true(world_input(w, 0, frame, len)); /* nobody we know */
@@ -518,6 +524,26 @@ static void test_a_path_mtu_is_believed_within_bounds(void **state)
         for (size_t cut = 0; cut < len; cut++) {
             assert_true(world_input(w, 0, frame, cut));
         }
+        world_free(w);
+    }
+}
+
+/* No router is in between: whoever says so wants to do harm. */
+static void test_no_router_makes_the_way_to_a_neighbour_narrower(void **state)
+{
+    static const struct ip_addr *const ips[] = {&host4, &host6};
+    uint8_t frame[256];
+
+    (void)state;
+    for (uint8_t i = 0; i < ARRAY_LEN(ips); i++) {
+        struct world *w = world_ready();
+        uint16_t index = world_learn(w, i, ips[i], &host_mac);
+
+        assert_true(
+            world_input(w, 0, frame, make_too_big(frame, 1280, ips[i])));
+        assert_int_equal(net_neigh_path_mtu(&w->stack, index, w->now_us), 9000);
+        assert_int_equal(net_stack_counter(&w->stack, 0, NET_PATH_MTU_NOTED),
+                         0);
         world_free(w);
     }
 }
@@ -626,6 +652,7 @@ int main(void)
         cmocka_unit_test(test_answers_are_limited),
         cmocka_unit_test(test_errors_are_not_sent_about_errors),
         cmocka_unit_test(test_a_path_mtu_is_believed_within_bounds),
+        cmocka_unit_test(test_no_router_makes_the_way_to_a_neighbour_narrower),
         cmocka_unit_test(test_udp_reaches_who_is_bound),
         cmocka_unit_test(test_hostile_frames_do_no_harm),
         cmocka_unit_test(test_multicast_groups_of_a_port),
