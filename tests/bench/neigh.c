@@ -48,7 +48,7 @@ static double ns_each(const struct net_stack *stack, uint32_t first,
     }
     return ((double)(to.tv_sec - from.tv_sec) * 1e9 +
             (double)(to.tv_nsec - from.tv_nsec)) /
-           LOOKUPS;
+           (double)LOOKUPS;
 }
 
 int main(void)
