@@ -35,10 +35,12 @@ def step(name: str, action: "steps.Step", job: Job) -> None:
 
 def boot(instance: Instance, wish: Wish) -> Job:
     start = time.monotonic()
-    instance.start(setup.configure(wish))
-    instance.wait_ready("host")
-    job = Job.of(instance, tell)
-    steps.wait_target(job)
+    config = setup.configure(wish)
+    with show.busy("starting the drive and the host (half a minute)"):
+        instance.start(config)
+        instance.wait_ready("host")
+        job = Job.of(instance, tell)
+        steps.wait_target(job)
     show.line(f"drive and host are up after {time.monotonic() - start:.1f} s")
     return job
 
