@@ -27,6 +27,8 @@ from .instance import EssdError
 
 LOGS = paths.TOP / "build" / "test"
 TAIL_LINES = 40
+TELL_S = 30             # how long a build may say nothing
+NINJA = re.compile(r"\[(\d+)/(\d+)\]")
 # What each runner says at the end; shown again as the last lines of all.
 SUMMARY = re.compile(
     r"\d+% tests passed|tests failed out of|^=+ .*(passed|failed|error|no tests).* =+$|"
@@ -70,12 +72,16 @@ class Run:
                              f"see {self.log}")
 
     def copy(self, source: Iterator[str], log: object, quiet: bool) -> Iterator[str]:
+        told = time.monotonic()
         for text in source:
             line = text.rstrip("\n")
             log.write(text)     # type: ignore[attr-defined]
             log.flush()         # type: ignore[attr-defined]
             if not quiet:
                 show.line(line)
+            elif time.monotonic() - told > TELL_S and (at := NINJA.match(line)):
+                told = time.monotonic()
+                show.line(f"compiling: {at[1]} of {at[2]} files")
             plain = re.sub(r"\x1b\[[0-9;]*m", "", line)
             if SUMMARY.search(plain):
                 self.summaries.append(f"{self.stage}: {plain.strip('= ')}")
