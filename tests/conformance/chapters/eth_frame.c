@@ -314,6 +314,12 @@ static void length_is(struct conf *conf, size_t len, bool is_tagged,
         net_take_reply(conf, &frame->path, frame->rest, data, data_len);
     } else {
         net_send(conf, frame->bytes, frame->len_bytes);
+        if (!conf_target(conf)->is_ours &&
+            conf_take_within(conf, net_is_to, &frame->path.src_mac,
+                             CONF_SILENCE_US) != NULL) {
+            conf_not_applicable(conf, "the target receives more than its MTU, "
+                                      "which 4A.2.4.2.1 leaves to it");
+        }
         net_expect_none(conf, 0, "answer to a frame that is too long",
                         net_is_reply, &frame->rest);
         conf_expect_none(conf, "fragment of an answer to it", net_is_to,
