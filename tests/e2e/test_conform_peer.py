@@ -73,3 +73,14 @@ def test_a_warning_of_its_kernel_is_a_complaint(peer: NvmetPeer) -> None:
         time.sleep(0.1)
     assert peer.complaints() == [
         "nvmet's kernel: WARNING: CPU: 0 PID: 1 at a test"]
+
+
+def test_a_panic_is_its_death(peer: NvmetPeer) -> None:
+    """The last of this file: the peer is dead afterwards."""
+    assert not peer.death()
+    peer.run("(sleep 1; echo c > /proc/sysrq-trigger) > /dev/null 2>&1 &")
+    for _ in range(100):
+        if peer.death():
+            break
+        time.sleep(0.1)
+    assert "sysrq triggered crash" in peer.death()

@@ -73,7 +73,8 @@ class NvmetPeer:
     def death(self) -> str:
         """What its kernel died of; nothing while it runs."""
         found = [line[0] for line in COMPLAINTS.finditer(
-            self.console_log.read_text(errors="replace"))]
+            self.console_log.read_text(errors="replace"))
+            if not line[0].startswith("WARNING")]
         # Its last words are there before the supervisor knows.
         if any(line.startswith("Kernel panic") for line in found):
             return found[0]
