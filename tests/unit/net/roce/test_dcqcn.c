@@ -43,12 +43,13 @@ static void test_cnp_after_cnp_goes_down_to_the_floor(void **state)
 {
     struct dcqcn d = {0};
     uint64_t now_ns = 1;
+    const double least = DCQCN_MIN_KBPS;
     double current = LINE;
 
     (void)state;
     for (unsigned int i = 0; i < 40; i++, now_ns += DCQCN_CNP_NS) {
         dcqcn_cnp(&d, LINE, now_ns);
-        current = current / 2 > DCQCN_MIN_KBPS ? current / 2 : DCQCN_MIN_KBPS;
+        current = current / 2 > least ? current / 2 : least;
         near(d.current_kbps, current);
     }
     assert_int_equal(d.current_kbps, DCQCN_MIN_KBPS);
@@ -69,8 +70,8 @@ static void test_alpha_falls_without_notifications(void **state)
     (void)!dcqcn_may_send(&d, LINE, 1 + 2000 * DCQCN_TIME_NS);
     assert_false(d.is_limited); /* long back at the line's rate */
     dcqcn_cnp(&d, LINE, 1 + 300 * DCQCN_ALPHA_NS + 17);
-    near(d.current_kbps, LINE * (1 - alpha / 2));
-    near(d.alpha, (alpha * 255 / 256 + 1.0 / 256) * DCQCN_ALPHA_ONE);
+    near(d.current_kbps, (double)LINE * (1 - alpha / 2));
+    near(d.alpha, (alpha * 255 / 256 + 1.0 / 256) * (double)DCQCN_ALPHA_ONE);
 }
 
 /* (3), (4): fast recovery for F stages, then R_T grows by R_AI. */
@@ -92,7 +93,7 @@ static void test_recovery_by_time_is_fast_then_additive(void **state)
         near(d.current_kbps, current);
         (void)!dcqcn_may_send(&d, LINE, now_ns);
         if (stage >= DCQCN_F) {
-            target += DCQCN_AI_KBPS;
+            target += (double)DCQCN_AI_KBPS;
         }
         current = (target + current) / 2;
         near(d.target_kbps, target);
