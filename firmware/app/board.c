@@ -74,6 +74,7 @@ static void read_flash(struct board *board)
         log_line(&board->log, "drive: the boot count cannot be written");
     }
     store_read_usage(&board->flash, &board->usage_place, &board->usage);
+    store_read_errors(&board->flash, &board->error_place, &board->errors);
     config_flash_read(&board->flash, &board->log, &board->saved_config);
     board->config = board->saved_config;
     settings_apply_straps(&board->config, gpio_read_all(&board->straps_gpio));
@@ -122,6 +123,13 @@ bool board_save_usage(void *ctx, const struct usage *usage)
     struct board *board = ctx;
 
     return store_write_usage(&board->flash, &board->usage_place, usage);
+}
+
+bool board_save_error(void *ctx, const struct error_record *record)
+{
+    struct board *board = ctx;
+
+    return store_write_error(&board->flash, &board->error_place, record);
 }
 
 uint64_t board_step(struct board *board)

@@ -16,6 +16,7 @@
 #include "firmware/hal/dram.h"
 #include "firmware/hal/log.h"
 #include "firmware/store/config.h"
+#include "firmware/store/error_log.h"
 #include "firmware/store/identity.h"
 #include "firmware/store/image.h"
 #include "firmware/store/usage.h"
@@ -36,7 +37,9 @@ struct board {
     struct config config;       /* as the straps want it */
     struct config saved_config; /* as it is in flash */
     struct usage usage;         /* as it was left */
-    struct usage_place usage_place;
+    struct records_place usage_place;
+    struct error_records errors; /* as they were left */
+    struct records_place error_place;
     uint32_t generation; /* of this boot, never one twice */
     bool has_identity;
     uint64_t kick_us; /* when the watchdog is due */
@@ -54,6 +57,9 @@ MUST_USE bool board_save_config(void *board, const struct config *config);
 
 /** Write a record to flash: usage_keeper_config.save with the board. */
 MUST_USE bool board_save_usage(void *board, const struct usage *usage);
+
+/** The same: usage_keeper_config.save_error. */
+MUST_USE bool board_save_error(void *board, const struct error_record *record);
 
 /**
  * Kick the watchdog, empty the log.

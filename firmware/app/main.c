@@ -30,7 +30,9 @@ static bool start(void)
                 .usage = &board.usage,
                 .is_power_on =
                     sysctl_reset_cause(&board.sysctl) == SYSCTL_RESET_POWER_ON,
+                .errors = &board.errors,
                 .save = board_save_usage,
+                .save_error = board_save_error,
                 .save_ctx = &board,
             },
         .generation = board.generation,

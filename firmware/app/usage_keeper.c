@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "firmware/app/usage_keeper.h"
 
+#include "nvmeof/wire/log.h"
+
 enum {
     CHECK_US = 50000,
     MINUTE_US = 60000000,
@@ -16,6 +18,8 @@ void usage_keeper_init(struct usage_keeper *keeper,
 {
     *keeper = (struct usage_keeper){
         .save = config->save,
+        .save_error = config->save_error,
+        .errors = config->errors,
         .save_ctx = config->save_ctx,
         .start_us = now_us,
         .hour_us = now_us + HOUR_US,
@@ -48,9 +52,76 @@ void usage_keeper_fill(const struct usage_keeper *keeper,
     };
 }
 
+_Static_assert((int)STORE_ERRORS == (int)NVMF_ERROR_LOG_ENTRIES,
+               "flash gives back what a host can read");
+
+static struct log_error error_of(const struct error_record *record)
+{
+    return (struct log_error){
+        .count = record->count,
+        .sqid = record->sqid,
+        .cid = record->cid,
+        .status = record->status,
+        .location = record->location,
+        .lba = record->lba,
+        .nsid = record->nsid,
+        .trtype = record->trtype,
+        .vendor_log = record->vendor_log,
+        .has_time = record->has_time,
+        .time_ms = record->time_ms,
+    };
+}
+
+static struct error_record record_of(const struct log_error *error)
+{
+    return (struct error_record){
+        .count = error->count,
+        .lba = error->lba,
+        .time_ms = error->time_ms,
+        .nsid = error->nsid,
+        .sqid = error->sqid,
+        .cid = error->cid,
+        .status = error->status,
+        .location = error->location,
+        .trtype = error->trtype,
+        .vendor_log = error->vendor_log,
+        .has_time = error->has_time,
+    };
+}
+
 void usage_keeper_start(struct usage_keeper *keeper, struct nvmf_target *target)
 {
+    const struct error_records *errors = keeper->errors;
+
+    for (uint16_t i = 0; errors != NULL && i < errors->count; i++) {
+        struct log_error error = error_of(&errors->record[i]);
+
+        nvmf_target_restore_error(target, &error);
+    }
+    keeper->errors = NULL;
     keeper->target = target;
+    keeper->saved_errors = nvmf_target_counters(target)->error_log_entries;
+}
+
+/* Those that flash does not have, oldest first. */
+static void save_errors(struct usage_keeper *keeper, uint64_t last)
+{
+    uint64_t count = keeper->saved_errors;
+
+    if (last - count > NVMF_ERROR_LOG_ENTRIES) {
+        count = last - NVMF_ERROR_LOG_ENTRIES; /* the others are gone */
+    }
+    while (count != last) {
+        struct log_error error;
+
+        if (nvmf_target_error(keeper->target, ++count, &error) &&
+            keeper->save_error != NULL) {
+            struct error_record record = record_of(&error);
+
+            (void)keeper->save_error(keeper->save_ctx, &record);
+        }
+    }
+    keeper->saved_errors = last;
 }
 
 static void save(struct usage_keeper *keeper, uint64_t now_us)
@@ -67,6 +138,7 @@ static void save(struct usage_keeper *keeper, uint64_t now_us)
     usage->media_errors = (uint32_t)counters->media_errors;
     usage->error_log_entries = (uint32_t)counters->error_log_entries;
     keeper->is_due = false;
+    save_errors(keeper, counters->error_log_entries);
     if (keeper->save != NULL) {
         /* A flash that does not take it: the next one may get there. */
         (void)keeper->save(keeper->save_ctx, usage);
@@ -89,18 +161,25 @@ static bool has_errors(const struct usage_keeper *keeper)
     return (uint32_t)errors != keeper->usage.error_log_entries;
 }
 
+static bool has_media_errors(const struct usage_keeper *keeper)
+{
+    uint64_t errors = nvmf_target_counters(keeper->target)->media_errors;
+
+    return (uint32_t)errors != keeper->usage.media_errors;
+}
+
 /*
  * When a record is due, UINT64_MAX: there is nothing to write.  The last one of
  * those that may come at once is for a host that comes, so that no power cut
- * under a host goes uncounted: one for a host that goes leaves it, one for
- * errors leaves one more.
+ * under a host goes uncounted: one for a host that goes or for media errors
+ * leaves it, one for other errors leaves one more.
  */
 static uint64_t due_us(const struct usage_keeper *keeper, bool is_in_use)
 {
     if (keeper->is_due || (is_in_use && !keeper->usage.is_in_use)) {
         return allowed_us(keeper, 1);
     }
-    if (is_in_use != keeper->usage.is_in_use) {
+    if (is_in_use != keeper->usage.is_in_use || has_media_errors(keeper)) {
         return allowed_us(keeper, 2);
     }
     return has_errors(keeper) ? MAX(allowed_us(keeper, 3), keeper->errors_us)

@@ -154,6 +154,14 @@ static bool save_usage(void *ctx, const struct usage *usage)
     return true;
 }
 
+static bool save_error(void *ctx, const struct error_record *record)
+{
+    struct native_drive *drive = ctx;
+
+    error_records_add(drive->errors, record);
+    return true;
+}
+
 static struct drive_config drive_config_of(
     struct native_drive *drive, const struct native_drive_config *config)
 {
@@ -170,7 +178,9 @@ static struct drive_config drive_config_of(
             {
                 .usage = config->usage,
                 .is_power_on = true,
+                .errors = config->errors,
                 .save = config->usage != NULL ? save_usage : NULL,
+                .save_error = config->errors != NULL ? save_error : NULL,
                 .save_ctx = drive,
             },
         .generation = generation_of(&config->node),
@@ -206,6 +216,7 @@ struct native_drive *native_drive_create(
     make_identity(&drive->identity, config->node.number, config->nqn);
     make_config(&drive->config, &config->node);
     drive->usage = config->usage;
+    drive->errors = config->errors;
     drive->config.network.has_echo = config->has_echo;
     drive->config.services.has_dhcp[0] = config->has_dhcp;
     if (config->saved != NULL) {

@@ -48,9 +48,10 @@ struct native_drive_config {
     uint64_t cache_bytes; /* 0: 16 MiB */
     const char *nqn;      /* NULL: made from the number */
     struct usage *usage;  /* stays: what flash keeps of it; NULL: nothing */
-    bool has_echo;        /* the diagnostic service */
-    bool has_dhcp;        /* port 0 asks for its IPv4 address */
-    const struct config *saved; /* instead of all that; NULL: none was */
+    struct error_records *errors; /* the same */
+    bool has_echo;                /* the diagnostic service */
+    bool has_dhcp;                /* port 0 asks for its IPv4 address */
+    const struct config *saved;   /* instead of all that; NULL: none was */
 };
 
 /* A loop that sleeps: common to drive and host. */
@@ -68,6 +69,7 @@ struct native_drive {
     struct config flash; /* the configuration as it was last saved */
     unsigned int saves;
     struct usage *usage;
+    struct error_records *errors;
     unsigned int usage_saves;
     bool is_flash_broken;
     struct console console;

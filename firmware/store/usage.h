@@ -2,15 +2,13 @@
 /*
  * What a drive has been through, kept over power cycles: SMART's counters.
  *
- * Two sectors of 63 records; each record has all values, the last good one
- * counts.  When a sector is full the other one is begun: one erasure in 63
- * records.  A power cut in the middle of one leaves the record before.
- * Reference: docs/hardware/flash.md
+ * Each record has all values, the last good one counts.
+ * Reference: docs/hardware/flash.md, "Usage"
  */
 #ifndef ESSD_STORE_USAGE_H
 #define ESSD_STORE_USAGE_H
 
-#include "firmware/drivers/flash.h"
+#include "firmware/store/records.h"
 
 struct usage {
     uint32_t on_minutes;
@@ -24,19 +22,13 @@ struct usage {
     uint32_t error_log_entries;
 };
 
-/* Where the next record goes. */
-struct usage_place {
-    uint32_t sequence; /* of the sector, from 1; 0: there is none */
-    uint32_t used;     /* records */
-};
-
 /** What was written last; a new drive's is all zero. */
-void store_read_usage(const struct flash *flash, struct usage_place *place,
+void store_read_usage(const struct flash *flash, struct records_place *place,
                       struct usage *usage);
 
 /** @return false when the flash does not take it */
 MUST_USE bool store_write_usage(const struct flash *flash,
-                                struct usage_place *place,
+                                struct records_place *place,
                                 const struct usage *usage);
 
 #endif

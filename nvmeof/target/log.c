@@ -4,8 +4,10 @@
  * Spec: NVM Express Base 1.4 section 5.14.
  *
  * The error log is the drive's, not a controller's: what happened to an
- * association that is gone can still be read.  Left out: its home in flash,
- * telemetry, self-test, endurance groups.
+ * association that is gone can still be read, and what was before a reset or a
+ * power cycle, though "should" says otherwise (section 5.14.1.1): whoever looks
+ * for the reason of a failure comes afterwards.  The application keeps it.
+ * Left out: telemetry, self-test, endurance groups.
  */
 #include "nvmeof/wire/log.h"
 
@@ -38,21 +40,58 @@ uint8_t log_critical_warning(const struct nvmf_target *target,
     return warning;
 }
 
-/* Newest first. */
+static struct log_error *slot_of(struct nvmf_target *target, uint64_t count)
+{
+    return &target->error_log[(count - 1) % NVMF_ERROR_LOG_ENTRIES];
+}
+
+bool nvmf_target_error(const struct nvmf_target *target, uint64_t count,
+                       struct log_error *error)
+{
+    if (count == 0) {
+        return false;
+    }
+    *error = target->error_log[(count - 1) % NVMF_ERROR_LOG_ENTRIES];
+    return error->count == count;
+}
+
+void nvmf_target_restore_error(struct nvmf_target *target,
+                               const struct log_error *error)
+{
+    if (error->count == 0) {
+        return;
+    }
+    if (slot_of(target, error->count)->count < error->count) {
+        *slot_of(target, error->count) = *error;
+    }
+    target->counters.error_log_entries =
+        MAX(target->counters.error_log_entries, error->count);
+}
+
+/* Number `i` from the newest. @return false: there is none, or it is lost */
+static bool newest_error(const struct nvmf_target *target, uint64_t i,
+                         struct log_error *error)
+{
+    uint64_t count = target->counters.error_log_entries;
+
+    return i < count && nvmf_target_error(target, count - i, error);
+}
+
+/* Newest first; what was lost with the power leaves no hole. */
 static void build_error(struct nvmf_target *target,
                         const struct nvmf_ctrl *ctrl, uint32_t part)
 {
-    uint64_t count = target->counters.error_log_entries;
     uint8_t *entry = target->page;
+    struct log_error error;
 
     (void)ctrl;
     (void)part;
     memset(entry, 0, NVMF_ERROR_LOG_ENTRIES * LOG_ERROR_ENTRY_LEN);
-    for (uint16_t i = 0; i < target->error_log_count; i++) {
-        count--;
-        log_error_emit(entry,
-                       &target->error_log[count % NVMF_ERROR_LOG_ENTRIES]);
-        entry += LOG_ERROR_ENTRY_LEN;
+    for (uint64_t i = 0; i < NVMF_ERROR_LOG_ENTRIES; i++) {
+        if (newest_error(target, i, &error)) {
+            log_error_emit(entry, &error);
+            entry += LOG_ERROR_ENTRY_LEN;
+        }
     }
 }
 
@@ -60,17 +99,17 @@ static void build_error(struct nvmf_target *target,
 static void build_error_times(struct nvmf_target *target,
                               const struct nvmf_ctrl *ctrl, uint32_t part)
 {
-    uint64_t count = target->counters.error_log_entries;
     uint8_t *entry = target->page;
+    struct log_error error;
 
     (void)ctrl;
     (void)part;
     memset(entry, 0, NVMF_ERROR_LOG_ENTRIES * LOG_ERROR_TIME_LEN);
-    for (uint16_t i = 0; i < target->error_log_count; i++) {
-        count--;
-        log_error_time_emit(entry,
-                            &target->error_log[count % NVMF_ERROR_LOG_ENTRIES]);
-        entry += LOG_ERROR_TIME_LEN;
+    for (uint64_t i = 0; i < NVMF_ERROR_LOG_ENTRIES; i++) {
+        if (newest_error(target, i, &error)) {
+            log_error_time_emit(entry, &error);
+            entry += LOG_ERROR_TIME_LEN;
+        }
     }
 }
 
@@ -299,15 +338,10 @@ uint16_t log_execute(struct nvmf_target *target, struct nvmf_request *req)
 
 static void append_error(struct nvmf_target *target, struct log_error error)
 {
-    uint64_t index = target->counters.error_log_entries++;
-
-    error.count = index + 1;
+    error.count = ++target->counters.error_log_entries;
     error.vendor_log = LOG_ERROR_TIMES;
     error.has_time = nvmf_target_time(target, &error.time_ms);
-    target->error_log[index % NVMF_ERROR_LOG_ENTRIES] = error;
-    if (target->error_log_count < NVMF_ERROR_LOG_ENTRIES) {
-        target->error_log_count++;
-    }
+    *slot_of(target, error.count) = error;
 }
 
 void log_record_error(struct nvmf_target *target,

@@ -140,8 +140,7 @@ struct nvmf_target {
     struct nvmf_address address[NVMF_MAX_ADDRESSES];
 
     struct nvmf_counters counters;
-    struct log_error error_log[NVMF_ERROR_LOG_ENTRIES]; /* a ring */
-    uint16_t error_log_count;
+    struct log_error error_log[NVMF_ERROR_LOG_ENTRIES]; /* by count: a ring */
 
     struct nvmf_queue wait_buffer;
     struct nvmf_queue wait_media;

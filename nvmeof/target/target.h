@@ -244,6 +244,21 @@ void nvmf_target_ns_changed(struct nvmf_target *target, uint32_t nsid);
 void nvmf_target_log_error(struct nvmf_target *target, uint16_t status,
                            uint32_t nsid, uint64_t lba);
 
+struct log_error; /* nvmeof/wire/log.h */
+
+/**
+ * An entry of the error log, for the application to keep.
+ *
+ * @param count  1 is the first ever, the last is counters.error_log_entries
+ * @return false when it is not in the log any more
+ */
+MUST_USE bool nvmf_target_error(const struct nvmf_target *target,
+                                uint64_t count, struct log_error *error);
+
+/** Put an entry of an earlier power cycle back, before hosts come. */
+void nvmf_target_restore_error(struct nvmf_target *target,
+                               const struct log_error *error);
+
 /** Set the drive's clock: Timestamp feature, times in the error log. */
 void nvmf_target_set_time(struct nvmf_target *target, uint64_t epoch_ms,
                           uint64_t now_us);

@@ -93,3 +93,25 @@ def test_smart_counts_on_and_tells_unsafe_shutdowns(connected: Job) -> None:
     third = smart(job)
     assert third["unsafe_shutdowns"] == second["unsafe_shutdowns"]
     assert third["power_cycles"] == first["power_cycles"] + 2
+
+
+@pytest.mark.drive
+def test_the_error_log_survives_a_power_cut(connected: Job) -> None:
+    job = connected
+
+    def errors() -> list[dict[str, int]]:
+        said = job.quiet(f"nvme error-log {job.controller()} -o json")
+        return [entry for entry in json.loads(said)["errors"] if entry["error_count"]]
+
+    before = len(errors())
+    job.quiet(f"nvme admin-passthru {job.controller()} --opcode=0xc1", check=False)
+    steps.disconnect(job)
+    cut_power(job)
+    steps.connect(job)
+    told = errors()
+    assert len(told) > before
+    assert told[0]["error_count"] == smart(job)["num_err_log_entries"]
+    job.quiet(f"nvme admin-passthru {job.controller()} --opcode=0xc1", check=False)
+    assert errors()[0]["error_count"] > told[0]["error_count"]
+    assert told[0] in errors()
+    steps.disconnect(job)

@@ -24,6 +24,7 @@ static void power_on(struct bed *bed)
         .has_echo = bed->has_echo,
         .has_dhcp = bed->has_dhcp,
         .usage = &bed->usage,
+        .errors = &bed->errors,
     };
 
     bed->drive = native_drive_create(&bed->world, &config);

@@ -31,7 +31,8 @@ struct bed {
     uint8_t priority;
     bool has_roce_v1; /* the drive */
     uint32_t generation;
-    struct usage usage;  /* what the drive's flash keeps of it */
+    struct usage usage; /* what the drive's flash keeps of it */
+    struct error_records errors;
     enum config_lag lag; /* of both ends */
     bool has_echo;
     bool has_dhcp; /* port 0 of the drive; nobody answers */

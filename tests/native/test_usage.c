@@ -150,7 +150,7 @@ static void test_a_shutdown_writes_at_once(void **state)
 /* A command that there is not. */
 static void make_error(void)
 {
-    struct nvme_sqe sqe = {.opcode = 0x7f};
+    struct nvme_sqe sqe = {.opcode = 0xc1};
 
     assert_int_not_equal(host_command(&bed.host->host, 0, &sqe, NULL, 0), 0);
 }
@@ -195,6 +195,50 @@ static void test_the_error_count_goes_on_after_a_power_cut(void **state)
     host_disconnect(&bed.host->host);
 }
 
+/* The reason of a failure can still be read after the power has gone. */
+static void test_the_error_log_survives_a_power_cut(void **state)
+{
+    enum { ENTRIES = 3 };
+    uint8_t log[ENTRIES * LOG_ERROR_ENTRY_LEN], times[ENTRIES * 16];
+    const uint8_t *entry = log;
+
+    (void)state;
+    bed_connect(&bed, 0, 1, 64);
+    make_error();
+    native_world_pass(&bed.world, SECOND_NS);
+    nvmf_target_log_error(&bed.drive->drive.target, NVME_SC_INTERNAL, 0, 77);
+    native_world_pass(&bed.world, 5 * MINUTE_NS);
+    assert_int_equal(bed.errors.count, 2);
+    bed_power_cycle(&bed);
+    host_vanish(&bed.host->host);
+    bed_connect(&bed, 0, 1, 64);
+    make_error();
+    read_log(LOG_ERROR, log, sizeof(log));
+    assert_int_equal(get_le64(entry), 3);
+    entry += LOG_ERROR_ENTRY_LEN;
+    assert_int_equal(get_le64(entry), 2);
+    assert_int_equal(get_le16(entry + 8), 0xffff); /* SQID */
+    assert_int_equal(get_le64(entry + 16), 77);
+    entry += LOG_ERROR_ENTRY_LEN;
+    assert_int_equal(get_le64(entry), 1);
+    assert_int_equal(get_le16(entry + 8), 0);
+    assert_int_equal(get_le16(entry + 12) >> 1 & 0x7ff, 1); /* no such opcode */
+    read_log(LOG_ERROR_TIMES, times, sizeof(times));
+    for (unsigned int i = 0; i < ENTRIES; i++) {
+        assert_int_equal(get_le64(times + 16 * i), ENTRIES - i);
+    }
+
+    /* A flood: what a host can read is kept, and no more is written. */
+    for (unsigned int i = 0; i < 200; i++) {
+        make_error();
+    }
+    native_world_pass(&bed.world, 6 * MINUTE_NS);
+    assert_int_equal(bed.errors.count, STORE_ERRORS);
+    assert_int_equal(bed.errors.record[STORE_ERRORS - 1].count, 203);
+    assert_int_equal(bed.errors.record[0].count, 203 - STORE_ERRORS + 1);
+    host_disconnect(&bed.host->host);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -206,6 +250,7 @@ int main(void)
         TEST(test_no_unsafe_shutdown_goes_uncounted),
         TEST(test_a_shutdown_writes_at_once),
         TEST(test_the_error_count_goes_on_after_a_power_cut),
+        TEST(test_the_error_log_survives_a_power_cut),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -97,7 +97,7 @@ static struct usage usage_of(uint32_t n)
 
 static void expect_last(uint32_t n)
 {
-    struct usage_place place;
+    struct records_place place;
     struct usage usage, wanted = n == 0 ? (struct usage){0} : usage_of(n);
 
     store_read_usage(&part.flash, &place, &usage);
@@ -114,7 +114,7 @@ static void expect_last(uint32_t n)
 
 static bool write_one(uint32_t n)
 {
-    struct usage_place place;
+    struct records_place place;
     struct usage ignored, usage = usage_of(n);
 
     store_read_usage(&part.flash, &place, &ignored);
@@ -139,7 +139,7 @@ static void test_the_last_record_counts_over_full_sectors(void **state)
 
 static void test_one_place_serves_many_records(void **state)
 {
-    struct usage_place place;
+    struct records_place place;
     struct usage usage;
 
     (void)state;
@@ -164,7 +164,7 @@ static void test_a_power_cut_leaves_the_old_values_or_the_new(void **state)
         }
         memcpy(before, part.data, sizeof(before));
         for (size_t cut = 0;; cut += cut > 200 && cut < 4000 ? 98 : 1) {
-            struct usage_place place;
+            struct records_place place;
             struct usage usage;
             bool is_written;
 

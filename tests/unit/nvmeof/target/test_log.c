@@ -452,6 +452,42 @@ static void test_timestamp_counts_from_reset_until_it_is_set(void **state)
     assert_int_equal(get_le64(fake->data), 0);
 }
 
+/* Of an earlier power cycle; one in between was lost with the power. */
+static void test_error_log_goes_on_from_what_was_kept(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    struct log_error error = {.count = 7, .lba = 107};
+    static const uint64_t counts[] = {10, 9, 7, 0};
+
+    nvmf_target_restore_error(fake->target, &error);
+    error = (struct log_error){.count = 9, .lba = 109};
+    nvmf_target_restore_error(fake->target, &error);
+    error = (struct log_error){.count = 0, .lba = 1}; /* none */
+    nvmf_target_restore_error(fake->target, &error);
+    nvmf_target_log_error(fake->target, NVME_SC_INTERNAL, 0, 110);
+    get_log(fake, admin, LOG_ERROR, 0, 4096);
+    for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
+        assert_int_equal(get_le64(fake->data + 64 * i), counts[i]);
+        assert_int_equal(get_le64(fake->data + 64 * i + 16),
+                         counts[i] != 0 ? 100 + counts[i] : 0);
+    }
+    assert_true(nvmf_target_error(fake->target, 9, &error));
+    assert_int_equal(error.lba, 109);
+    assert_false(nvmf_target_error(fake->target, 8, &error));
+    assert_false(nvmf_target_error(fake->target, 0, &error));
+    assert_false(nvmf_target_error(fake->target, 7 + 64, &error));
+
+    /* A later one has its place already. */
+    for (uint32_t i = 0; i < 64; i++) {
+        nvmf_target_log_error(fake->target, NVME_SC_INTERNAL, 0, i);
+    }
+    error = (struct log_error){.count = 9, .lba = 109};
+    nvmf_target_restore_error(fake->target, &error);
+    assert_false(nvmf_target_error(fake->target, 9, &error));
+    assert_int_equal(nvmf_target_counters(fake->target)->error_log_entries, 74);
+}
+
 static void test_error_log_has_times_beside_it(void **state)
 {
     struct fake *fake = *state;
@@ -487,6 +523,7 @@ int main(void)
         TEST(test_discovery_names_both_ports_and_itself),
         cmocka_unit_test(test_vendor_logs_are_built_part_by_part),
         TEST(test_timestamp_counts_from_reset_until_it_is_set),
+        TEST(test_error_log_goes_on_from_what_was_kept),
         TEST(test_error_log_has_times_beside_it),
         cmocka_unit_test(test_discovery_with_its_own_name),
         TEST(test_discovery_that_changes_while_it_is_read),

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "firmware/store/records.h"
+
+#include "lib/bytes.h"
+#include "lib/crc32.h"
+
+#include <string.h>
+
+enum { /* byte offsets in a sector and its header; little-endian */
+       HEADER_MAGIC = 0, /* 8 bytes */
+       HEADER_SEQUENCE = 8,
+       HEADER_CRC = 12,
+       HEADER_LEN = 16,
+       RECORDS_AT = 64,
+       RECORD_CRC = RECORD_DATA_LEN,
+       RECORDS = (FLASH_SECTOR_BYTES - RECORDS_AT) / RECORD_LEN,
+};
+_Static_assert(RECORD_CRC + 4 == RECORD_LEN, "the CRC ends a record");
+
+static uint32_t sector_of(const struct records_area *area, uint32_t sequence)
+{
+    return area->addr + (sequence - 1) % area->sectors * FLASH_SECTOR_BYTES;
+}
+
+static uint32_t record_addr(const struct records_area *area, uint32_t sequence,
+                            uint32_t record)
+{
+    return sector_of(area, sequence) + RECORDS_AT + record * RECORD_LEN;
+}
+
+/* @return the sequence of the sector at `addr`, 0 when it is none */
+static uint32_t read_header(const struct flash *flash,
+                            const struct records_area *area, uint32_t addr)
+{
+    uint8_t header[HEADER_LEN];
+    uint32_t sequence;
+
+    flash_read(flash, addr, header, sizeof(header));
+    sequence = get_le32(header + HEADER_SEQUENCE);
+    if (memcmp(header + HEADER_MAGIC, area->magic, sizeof(area->magic)) != 0 ||
+        crc32_update(0, header, HEADER_CRC) != get_le32(header + HEADER_CRC) ||
+        sequence == 0 || sector_of(area, sequence) != addr) {
+        return 0;
+    }
+    return sequence;
+}
+
+static bool is_blank(const uint8_t *record)
+{
+    for (size_t i = 0; i < RECORD_LEN; i++) {
+        if (record[i] != 0xff) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* @return how many records of the sector are used */
+static uint32_t read_sector(const struct flash *flash,
+                            const struct records_area *area, uint32_t sequence,
+                            void (*each)(void *ctx, const uint8_t *data),
+                            void *ctx)
+{
+    uint32_t used = 0;
+
+    for (uint32_t i = 0; i < RECORDS; i++) {
+        uint8_t record[RECORD_LEN];
+
+        flash_read(flash, record_addr(area, sequence, i), record,
+                   sizeof(record));
+        if (is_blank(record)) {
+            continue; /* one behind it may have been torn */
+        }
+        used = i + 1;
+        if (crc32_update(0, record, RECORD_CRC) ==
+            get_le32(record + RECORD_CRC)) {
+            each(ctx, record);
+        }
+    }
+    return used;
+}
+
+void records_read(const struct flash *flash, const struct records_area *area,
+                  struct records_place *place,
+                  void (*each)(void *ctx, const uint8_t *data), void *ctx)
+{
+    uint32_t newest = 0;
+    uint32_t before;
+
+    for (uint32_t i = 0; i < area->sectors; i++) {
+        uint32_t addr = area->addr + i * FLASH_SECTOR_BYTES;
+
+        newest = MAX(newest, read_header(flash, area, addr));
+    }
+    *place = (struct records_place){.sequence = newest};
+    if (newest == 0) {
+        return;
+    }
+    before = newest - 1; /* in case the newest one was only begun */
+    if (before != 0 &&
+        read_header(flash, area, sector_of(area, before)) == before) {
+        (void)read_sector(flash, area, before, each, ctx);
+    }
+    place->used = read_sector(flash, area, newest, each, ctx);
+}
+
+static bool begin_sector(const struct flash *flash,
+                         const struct records_area *area, uint32_t sequence)
+{
+    uint32_t addr = sector_of(area, sequence);
+    uint8_t header[HEADER_LEN];
+
+    memcpy(header + HEADER_MAGIC, area->magic, sizeof(area->magic));
+    put_le32(header + HEADER_SEQUENCE, sequence);
+    put_le32(header + HEADER_CRC, crc32_update(0, header, HEADER_CRC));
+    return flash_erase_sector(flash, addr) &&
+           flash_program(flash, addr, header, sizeof(header));
+}
+
+bool records_write(const struct flash *flash, const struct records_area *area,
+                   struct records_place *place,
+                   const uint8_t data[RECORD_DATA_LEN])
+{
+    uint8_t record[RECORD_LEN];
+
+    if (place->sequence == 0 || place->used == RECORDS) {
+        if (!begin_sector(flash, area, place->sequence + 1)) {
+            return false;
+        }
+        place->sequence++;
+        place->used = 0;
+    }
+    memcpy(record, data, RECORD_DATA_LEN);
+    put_le32(record + RECORD_CRC, crc32_update(0, record, RECORD_CRC));
+    return flash_program(flash,
+                         record_addr(area, place->sequence, place->used++),
+                         record, sizeof(record));
+}
