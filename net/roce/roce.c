@@ -14,6 +14,7 @@ enum { /* after a reset: as mlx5 has them */
 void roce_reset(struct roce *roce)
 {
     memset(roce->state, 0, sizeof(*roce->state));
+    memset(roce->waited_for, 0, sizeof(roce->waited_for));
     roce->state->window = ROCE_WINDOW;
     timers_reset(&roce->state->timers);
     timers_reset(&roce->state->pacing);
@@ -146,6 +147,7 @@ static void rebuild(struct roce *roce)
     memset(state->queues, 0, sizeof(state->queues));
     memset(state->parked, 0, sizeof(state->parked));
     memset(state->port_blocked, 0, sizeof(state->port_blocked));
+    memset(roce->waited_for, 0, sizeof(roce->waited_for));
     for (uint32_t slot = 0; slot < RDMA_QPS; slot++) {
         if (state->objects.qps[slot].exists) {
             roce_timer_set(roce, slot, timers.due[slot]);

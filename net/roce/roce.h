@@ -209,6 +209,8 @@ struct roce_state {
     bool port_blocked[RDMA_PORTS];
 };
 
+enum { ROCE_PRIORITIES = 8 };
+
 /* What became of a frame of the burst, once the port has said how many. */
 struct roce_note {
     uint16_t slot;
@@ -228,7 +230,8 @@ struct roce {
     struct frame_sink sinks[RDMA_PORTS];
     uint64_t now_ns;                 /* of this run */
     uint64_t blocked_ns[RDMA_PORTS]; /* since when, if port_blocked */
-    uint64_t paused_ns[RDMA_PORTS];  /* since when, if datagrams are parked */
+    uint8_t waited_for[RDMA_PORTS];  /* pauses that datagrams have met */
+    uint64_t paused_ns[RDMA_PORTS][ROCE_PRIORITIES]; /* and since when */
     struct frame_tx burst[ROCE_BURST];
     struct roce_note notes[ROCE_BURST];
 };

@@ -204,9 +204,6 @@ static void take_turn(struct roce *roce, struct burst *burst,
     }
     if (is_ud ? roce_ud_is_paused(roce, slot, burst->port)
               : roce_is_paused(roce, burst->port, slot)) {
-        if (is_ud) {
-            roce->paused_ns[burst->port] = roce->now_ns;
-        }
         push(roce->state, &roce->state->parked[burst->port][list], list,
              (uint16_t)slot);
     } else if (is_ud) {
@@ -358,7 +355,10 @@ bool roce_transmit(struct roce *roce, unsigned int budget, uint64_t now_ns)
 
 void roce_port_ready(struct roce *roce, unsigned int port)
 {
+    const uint8_t *paused = roce->sinks[port].paused;
+
     roce->state->port_blocked[port] = false;
+    roce->waited_for[port] &= paused != NULL ? *paused : 0;
     unpark(roce->state, port);
 }
 

@@ -161,25 +161,40 @@ unsigned int roce_ud_port(struct roce *roce, uint32_t slot)
                : 0;
 }
 
+/* Since when datagrams wait for this pause: from now on, if none has yet. */
+static uint64_t paused_since(struct roce *roce, unsigned int port,
+                             unsigned int priority)
+{
+    if (!(roce->waited_for[port] & BIT(priority))) {
+        roce->waited_for[port] |= (uint8_t)BIT(priority);
+        roce->paused_ns[port][priority] = roce->now_ns;
+    }
+    return roce->paused_ns[port][priority];
+}
+
 bool roce_ud_is_paused(struct roce *roce, uint32_t slot, unsigned int port)
 {
     struct rdma_wr wr;
 
-    return has_next(roce, slot, &wr) &&
-           roce_is_priority_paused(roce, port, wr.ud_priority);
+    if (!has_next(roce, slot, &wr) ||
+        !roce_is_priority_paused(roce, port, wr.ud_priority)) {
+        return false;
+    }
+    (void)paused_since(roce, port, wr.ud_priority & 7);
+    return true;
 }
 
 /* Whether a datagram of that priority has no hope of leaving soon. */
-static bool is_stuck(const struct roce *roce, unsigned int port,
-                     uint8_t priority)
+static bool is_stuck(struct roce *roce, unsigned int port, uint8_t priority)
 {
-    uint64_t since_ns = roce->blocked_ns[port];
+    uint64_t since_ns;
 
-    if (!roce->state->port_blocked[port]) {
-        if (!roce_is_priority_paused(roce, port, priority)) {
-            return false;
-        }
-        since_ns = roce->paused_ns[port];
+    if (roce->state->port_blocked[port]) {
+        since_ns = roce->blocked_ns[port];
+    } else if (roce_is_priority_paused(roce, port, priority)) {
+        since_ns = paused_since(roce, port, priority & 7);
+    } else {
+        return false;
     }
     return roce->now_ns - since_ns >= STUCK_NS;
 }

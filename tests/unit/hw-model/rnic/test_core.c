@@ -566,6 +566,59 @@ static void test_pfc_holds_up_datagrams_by_their_priority(void **state)
     a->rnic->roce.sinks[0].paused = NULL;
 }
 
+/*
+ * Half a second of each pause: not of the time since the first, nor from the
+ * start again whenever the port says something.
+ */
+static void test_datagrams_wait_for_a_pause_but_not_for_ever(void **state)
+{
+    struct bed *bed = *state;
+    struct bed_side *a = &bed->side[0], *b = &bed->side[1];
+    uint8_t paused = 0;
+    struct bed_wr wr = {.opcode = RNIC_WR_SEND,
+                        .flags = RNIC_WR_SIGNALED,
+                        .len = 20,
+                        .priority = 3};
+
+    bed_create_ud(a);
+    bed_create_ud(b);
+    for (uint64_t i = 0; i < 6; i++) {
+        bed_recv(b, BED_UD, i, 0, 512);
+    }
+    a->rnic->roce.sinks[0].paused = &paused;
+    for (unsigned int i = 0; i < 3; i++) {
+        bed->now_ns += 2000000000;
+        paused = BIT(3);
+        bed_send(a, BED_UD, &wr);
+        bed_run(bed);
+        assert_int_equal(count_wc(a, RNIC_WC_SUCCESS), 0);
+        bed->now_ns += 1000;
+        paused = 0;
+        rnic_port_ready(a->rnic, 0);
+        bed_run(bed);
+        assert_int_equal(count_wc(b, RNIC_WC_SUCCESS), 1);
+        assert_int_equal(count_wc(a, RNIC_WC_SUCCESS), 1);
+    }
+    paused = BIT(3);
+    bed_send(a, BED_UD, &wr);
+    for (unsigned int i = 0; i < 11; i++) {
+        bed->now_ns += 100000000;
+        rnic_port_ready(a->rnic, 0);
+        bed_run(bed);
+        if (a->timer_ns <= bed->now_ns) {
+            assert_true(bed_tick(bed));
+        }
+    }
+    assert_int_equal(count_wc(a, RNIC_WC_SUCCESS), 1); /* lost */
+    assert_int_equal(count_wc(b, RNIC_WC_SUCCESS), 0);
+    wr.neigh = 1;
+    wr.priority = 0;
+    bed_send(a, BED_UD, &wr);
+    bed_run(bed);
+    assert_int_equal(count_wc(b, RNIC_WC_SUCCESS), 1);
+    a->rnic->roce.sinks[0].paused = NULL;
+}
+
 static void refuse_datagram(uint8_t priority, uint8_t dscp)
 {
     struct bed *bed = bed_new();
@@ -716,6 +769,7 @@ int main(void)
         TEST(test_datagrams_wait_for_a_full_port),
         TEST(test_datagrams_do_not_wait_for_a_stuck_port),
         TEST(test_pfc_holds_up_datagrams_by_their_priority),
+        TEST(test_datagrams_wait_for_a_pause_but_not_for_ever),
         TEST(test_what_no_datagram_may_be),
         TEST(test_doorbells_of_no_slot_are_skipped),
         TEST(test_a_state_that_makes_no_sense_is_refused),
