@@ -4,7 +4,8 @@
  * which answers set the clock.  The clock is seen through NVMe's Timestamp.
  *
  * A drive has no server until it is told one, which waits for its next start:
- * each test configures it, restarts it, and puts it back.
+ * each test configures it, restarts it, and puts the setting back; the last one
+ * restarts the drive without.
  *
  * Spec: RFC 4330, sections 3 (timestamps), 5 (client), 8 (kiss of death), 10
  * (best practices).
@@ -107,7 +108,6 @@ static void configure(struct conf *conf, const char *server,
     if (strstr(conf_console(conf, "config save"), "error") != NULL) {
         conf_not_run(conf, "the drive does not take the server's address");
     }
-    conf_reset(conf);
 }
 
 /* A drive that has just asked for the first time. */
@@ -123,6 +123,7 @@ static struct server *start(struct conf *conf, bool is_v6, unsigned int poll_s)
         conf_not_applicable(conf, "the console has no setting sntp.server");
     }
     configure(conf, ip_text(&server->ip).text, poll_s);
+    conf_reset(conf);
     next(server, START_US);
     return server;
 }
@@ -591,6 +592,23 @@ static void forged_kiss(struct conf *conf)
     behind(conf, &stray, 1, server);
 }
 
+/* ---- The end. */
+
+static bool is_to_server(const struct packet *packet, const void *ctx)
+{
+    (void)ctx;
+    return packet->has_udp && packet->udp.dst_port == SNTP_PORT;
+}
+
+static void none(struct conf *conf)
+{
+    struct server *server = start(conf, false, POLL_S);
+
+    configure(conf, "none", USUAL_S);
+    conf_reset(conf);
+    conf_expect_none(server->conf, "question", is_to_server, NULL, QUIET_US);
+}
+
 #define TEST(id, clause, purpose, ...)                                         \
     CONF_TEST("sntp." id, "RFC 4330 " clause, purpose, __VA_ARGS__)
 #define CONTROL .needs = CONF_NEEDS_CONTROL
@@ -634,5 +652,6 @@ static const struct conf_test tests[] = {
     TEST("kiss-forged", "5, 8",
          "a kiss of death from who does not know the question is none",
          forged_kiss, CONTROL),
+    TEST("none", "7", "without a server nobody is asked", none, CONTROL),
 };
 CONF_TESTS(conf_tests_net_sntp, "net", tests);
