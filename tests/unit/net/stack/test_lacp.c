@@ -356,6 +356,69 @@ static void test_lacp_partner_of_another_name_starts_anew(void **state)
     bed_free(bed);
 }
 
+/* Clause 5.4.14: what works is not given up for a newcomer of a lower number.
+ */
+static void test_lacp_newcomer_does_not_take_the_place_of_who_works(
+    void **state)
+{
+    struct bed *bed = bed_new(true, true);
+
+    (void)state;
+    link(bed, 1, true);
+    run(bed, 4000);
+    assert_true(works(bed, 1));
+    bed->is_cut[0] = true;
+    link(bed, 0, true);
+    for (unsigned i = 0; i < 5; i++) {
+        struct lacp lacp = pdu_from(bed, 0);
+
+        lacp.actor.system.bytes[5] = 0x99;
+        lacp.actor.state |= LACP_SYNCHRONIZATION | LACP_COLLECTING;
+        hear(bed, 0, &lacp);
+        run(bed, 1000);
+        assert_int_equal(port_of(bed, 0)->mux, LACP_MUX_DETACHED);
+        assert_int_equal(port_of(bed, 1)->mux, LACP_MUX_WORKING);
+    }
+    bed_free(bed);
+}
+
+/* recordPDU: one of the two has to speak without being asked. */
+static void test_lacp_passive_partner_of_a_passive_end_is_not_in_step(
+    void **state)
+{
+    struct bed *bed = bed_working(true);
+    struct lacp lacp = pdu_from(bed, 0);
+
+    (void)state;
+    lacp.actor.state &= (uint8_t)~LACP_ACTIVITY;
+    hear(bed, 0, &lacp);
+    (void)lacp_timer(&bed->ends[0].agent, bed->now_us);
+    assert_int_equal(port_of(bed, 0)->mux, LACP_MUX_WORKING);
+    lacp.partner.state &= (uint8_t)~LACP_ACTIVITY; /* so it thinks */
+    hear(bed, 0, &lacp);
+    (void)lacp_timer(&bed->ends[0].agent, bed->now_us);
+    assert_int_equal(port_of(bed, 0)->mux, LACP_MUX_ATTACHED);
+    bed_free(bed);
+}
+
+/* Clause 5.4.13: who wants to hear from us each second is not kept waiting. */
+static void test_lacp_partner_that_becomes_fast_hears_at_once(void **state)
+{
+    struct bed *bed = bed_working(false);
+    struct lacp lacp;
+    unsigned before;
+
+    (void)state;
+    run(bed, 1100);
+    lacp = pdu_from(bed, 0);
+    lacp.actor.state |= LACP_TIMEOUT;
+    before = bed->ends[0].frames[0];
+    hear(bed, 0, &lacp);
+    run(bed, 10);
+    assert_int_equal(bed->ends[0].frames[0], before + 1);
+    bed_free(bed);
+}
+
 /* What the partner says about us has to be true. */
 static void test_lacp_partner_that_means_another_is_not_in_step(void **state)
 {
@@ -586,6 +649,11 @@ int main(void)
         cmocka_unit_test(test_lacp_ports_of_two_partners_are_not_mixed),
         cmocka_unit_test(test_lacp_individual_partner_is_not_aggregated),
         cmocka_unit_test(test_lacp_partner_of_another_name_starts_anew),
+        cmocka_unit_test(
+            test_lacp_newcomer_does_not_take_the_place_of_who_works),
+        cmocka_unit_test(
+            test_lacp_passive_partner_of_a_passive_end_is_not_in_step),
+        cmocka_unit_test(test_lacp_partner_that_becomes_fast_hears_at_once),
         cmocka_unit_test(test_lacp_partner_that_means_another_is_not_in_step),
         cmocka_unit_test(
             test_lacp_partner_that_does_not_collect_is_sent_nothing),

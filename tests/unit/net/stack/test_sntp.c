@@ -73,6 +73,16 @@ static struct sntp question(const struct bed *bed)
     return sntp;
 }
 
+/* The server answers who asks for its MAC address. */
+static void be_found(struct bed *bed)
+{
+    struct ip_addr us = ip_addr_from_v4(0x0a000002);
+    uint8_t arp[64];
+
+    assert_true(world_input(bed->w, 0, arp,
+                            make_arp(arp, ARP_REPLY, &host_mac, &host4, &us)));
+}
+
 /* A client that has asked, and whose server's MAC address is known. */
 static struct bed *bed_asking(uint16_t poll_s)
 {
@@ -85,8 +95,6 @@ static struct bed *bed_asking(uint16_t poll_s)
         .kissed = on_kiss,
         .ctx = bed,
     };
-    uint8_t arp[64];
-    struct ip_addr us = ip_addr_from_v4(0x0a000002);
 
     assert_non_null(bed);
     bed->w = world_ready();
@@ -95,8 +103,7 @@ static struct bed *bed_asking(uint16_t poll_s)
     run(bed, 1000);
     assert_int_equal(bed->w->sent[(bed->w->sent_count - 1) % SENT_MAX].len,
                      ETH_LEN + ARP_LEN);
-    assert_true(world_input(bed->w, 0, arp,
-                            make_arp(arp, ARP_REPLY, &host_mac, &host4, &us)));
+    be_found(bed);
     run(bed, SNTP_WAIT_US);
     question(bed);
     assert_int_equal(bed->client.state, SNTP_ASKING);
@@ -287,8 +294,13 @@ static void test_sntp_many_kisses_slow_it_down_to_a_sixteenth(void **state)
         run(bed, (poll_s - 1) * SECOND);
         assert_int_equal(bed->client.state, SNTP_RESTING);
         run(bed, SECOND);
+        be_found(bed); /* it is asked for again after a minute */
+        run(bed, SNTP_WAIT_US);
         assert_int_equal(bed->client.state, SNTP_ASKING);
     }
+    /* Another server has said no such thing. */
+    sntp_set_server(&bed->client, &remote4, bed->w->now_us);
+    assert_int_equal(bed->client.poll_s, 16);
     bed_free(bed);
 }
 
