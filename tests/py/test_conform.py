@@ -455,12 +455,11 @@ def test_what_is_no_result_ends_the_run(fake):
 
 
 def test_a_program_that_hangs_is_ended(fake, monkeypatch):
-    monkeypatch.setattr(conform, "SILENCE_S", 0.5)
+    monkeypatch.setattr(conform, "SILENCE_S", 5)     # it has to start in that time
     fake.plan(*GOOD[:2], sleep=60)
     status, output = command("--native")
     assert status == 1
-    assert "no test ended in 0 s after eth.a: the program was ended" in output or (
-        "after eth.a: the program was ended" in output)
+    assert "no test ended in 5 s after eth.a: the program was ended" in output
 
 
 def test_what_the_program_cannot_do_is_one_clear_line(fake):
@@ -685,9 +684,12 @@ def test_what_the_console_said_is_between_echo_and_prompt(heard, reply):
 # A drive in QEMU
 
 def take_frame(path: str) -> tuple[socket.socket, bytes]:
-    """Plug into a port; the first frame that comes out of it."""
+    """Plug into a port; the first frame that comes out of it.
+
+    LLDP's, every 30 s, if what the drive says at its start was before.
+    """
     cable = socket.socket(socket.AF_UNIX)
-    cable.settimeout(20)
+    cable.settimeout(60)
     cable.connect(path)
     frames = cable.makefile("rb")
     length = int.from_bytes(frames.read(4), "big")
