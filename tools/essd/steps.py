@@ -265,7 +265,7 @@ def cable_pull(job: Job, seconds_out: float = CABLE_OUT_S) -> None:
     command = FIO.format(device=device, name="cable", options=(
         "--rw=randwrite --bs=4k --iodepth=8 --size=24m --rate_iops=300"))
     with ThreadPoolExecutor(1) as pool:
-        fio = pool.submit(job.instance.run, command, timeout_s=300, check=False)
+        fio = pool.submit(job.instance.run, command, timeout_s=900, check=False)
         time.sleep(4)
         if fio.done():
             raise EssdError("fio ended before the cable was pulled: "
