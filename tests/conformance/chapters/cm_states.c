@@ -357,7 +357,8 @@ static void rej_when_established(struct conf *conf)
     struct rc_config config = plain();
     struct rc *rc = rc_open(conf, &config);
 
-    rc_send_rej(rc, CM_ANSWERS_OTHER, CM_REJ_TIMEOUT);
+    /* A time-out would have to name our CA in its additional information. */
+    rc_send_rej(rc, CM_ANSWERS_OTHER, CM_REJ_CONSUMER);
     conf_pass(conf, CM_QUIET_US);
     conf_flush(conf);
     rc_send(rc, RC_SEND_ONLY, NULL, 64, true);

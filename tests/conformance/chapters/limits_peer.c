@@ -135,11 +135,15 @@ static void peers_1025(struct conf *conf)
 /* Connections keep their neighbours, whoever else comes by. */
 static void peers_beside(struct conf *conf)
 {
-    struct nvme_host *host =
-        conf_connect(conf, &(struct conf_session){.io_queues = 1});
-    struct rc *rc = rc_open_controller(conf, &(struct rc_config){.peer = 3});
+    struct nvme_host *host;
+    struct rc *rc;
 
     need_v6(conf);
+    if (!conf_target(conf)->is_ours) {
+        conf_not_applicable(conf, "the limits are this drive's own");
+    }
+    host = conf_connect(conf, &(struct conf_session){.io_queues = 1});
+    rc = rc_open_controller(conf, &(struct rc_config){.peer = 3});
     for (unsigned int round = 0; round < 2; round++) {
         conf_write(conf, host, 1, 0, 64, round);
         meet(conf, 1 + round * NEIGHBOURS, NEIGHBOURS + 16);
