@@ -338,12 +338,10 @@ static void test_aggregate_without_ports_comes_back(void **state)
     bed_expect_idle(&bed);
 }
 
-/* Both ports are on one switch, and what we say by one comes in by the other:
- * nobody has moved. */
-static void test_standby_does_not_follow_itself(void **state)
+/* "I am here", as a bond says it, in a frame of 60 bytes. */
+static void announce(unsigned int port, const struct mac_addr *mac,
+                     const struct ip_addr *ip)
 {
-    const struct net_stack *stack = &bed.drive->drive.net.stack;
-    const struct mac_addr *mac = &stack->config.ports[0].mac;
     const struct eth eth = {
         .dst = {{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}},
         .src = *mac,
@@ -352,21 +350,84 @@ static void test_standby_does_not_follow_itself(void **state)
     const struct arp arp = {
         .operation = ARP_REQUEST,
         .sender_mac = *mac,
-        .sender_ip = net_stack_address(stack, 0)->ip,
-        .target_ip = net_stack_address(stack, 0)->ip,
+        .sender_ip = *ip,
+        .target_ip = *ip,
     };
     uint8_t data[60] = {0};
     const struct frame_rx frame = {.data = data, .len_bytes = sizeof(data)};
 
-    (void)state;
     eth_emit(&eth, data);
     arp_emit(&arp, data + ETH_LEN);
+    hw_port_rx(&bed.drive->machine.ports[port], &frame, 1);
+    native_world_pass(&bed.world, SECOND_NS / 200); /* it is looked at now */
+}
+
+/* Both ports are on one switch, and what we say by one comes in by the other:
+ * nobody has moved. */
+static void test_standby_does_not_follow_itself(void **state)
+{
+    const struct net_stack *stack = &bed.drive->drive.net.stack;
+
+    (void)state;
     assert_int_equal(lag_of_drive()->active, 0);
     native_world_pass(&bed.world, SECOND_NS);
-    hw_port_rx(&bed.drive->machine.ports[1], &frame, 1);
+    announce(1, &stack->config.ports[0].mac, &net_stack_address(stack, 0)->ip);
     native_world_pass(&bed.world, SECOND_NS);
     assert_int_equal(lag_of_drive()->active, 0);
     assert_false(console_says("lag: port 1 is active"));
+}
+
+/* Behind switches both ports hear it, one a little later: nobody has moved. */
+static void test_standby_does_not_follow_what_both_ports_hear(void **state)
+{
+    static const struct mac_addr other = {{2, 9, 9, 9, 9, 9}};
+    const struct ip_addr ip = ip_addr_from_v4(0x0a0000fa);
+
+    (void)state;
+    native_world_pass(&bed.world, 20 * SECOND_NS); /* the host has said all */
+    announce(1, &other, &ip);
+    announce(0, &other, &ip);
+    native_world_pass(&bed.world, SECOND_NS);
+    assert_int_equal(lag_of_drive()->active, 0);
+    assert_false(console_says("lag: port 1 is active"));
+    announce(1, &other, &ip); /* alone, it is a move */
+    native_world_pass(&bed.world, SECOND_NS);
+    assert_true(console_says("lag: port 1 is active"));
+}
+
+/* lag.revert: a way back to the primary port, or none. */
+static void test_standby_reverts_if_told_to(void **state)
+{
+    (void)state;
+    for (unsigned int i = 0; i < 2; i++) {
+        lag_of_drive()->has_revert = i == 1;
+        lag_of_host()->has_revert = i == 1;
+        pull(0);
+        native_world_pass(&bed.world, SECOND_NS);
+        assert_int_equal(lag_of_drive()->active, 1);
+        plug(0);
+        native_world_pass(&bed.world, 2 * SECOND_NS);
+        assert_int_equal(lag_of_drive()->links, 3);
+        assert_int_equal(lag_of_drive()->active, 1 - i);
+    }
+}
+
+static void test_lacp_takes_nothing_from_a_port_that_is_out(void **state)
+{
+    static const struct mac_addr other = {{2, 9, 9, 9, 9, 9}};
+    const struct ip_addr ip = ip_addr_from_v4(0x0a0000fa);
+
+    (void)state;
+    cut(1);
+    native_world_pass(&bed.world, 7 * SECOND_NS);
+    assert_int_equal(lag_of_drive()->links, 3);
+    assert_int_equal(lag_of_drive()->collects, BIT(0));
+    announce(1, &other, &ip);
+    native_world_pass(&bed.world, SECOND_NS);
+    assert_int_equal(lag_of_drive()->dropped[1], 1);
+    announce(0, &other, &ip);
+    native_world_pass(&bed.world, SECOND_NS);
+    assert_int_equal(lag_of_drive()->dropped[0], 0);
 }
 
 static unsigned int times_said(const char *text)
@@ -431,6 +492,28 @@ static void test_lacp_partner_that_wavers_does_not_fill_the_log(void **state)
     assert_int_equal(times_said("lag: "), lines);
 }
 
+/* The last of many moves is told when its time has come, not with the next. */
+static void test_standby_tells_where_moves_have_led(void **state)
+{
+    enum { MOVES = 21 };
+    unsigned int lines;
+
+    (void)state;
+    native_world_pass(&bed.world, 100 * SECOND_NS);
+    lines = times_said("lag: port ");
+    for (unsigned int i = 0; i < MOVES; i++) {
+        pull(i % 2);
+        native_world_pass(&bed.world, SECOND_NS / 10);
+        plug(i % 2);
+        native_world_pass(&bed.world, SECOND_NS / 10);
+    }
+    assert_int_equal(lag_of_drive()->active, 1);
+    assert_in_range(times_said("lag: port ") - lines, 8, 12);
+    native_world_pass(&bed.world, 10 * SECOND_NS);
+    assert_int_equal(lag_of_drive()->told.changes, 0);
+    assert_int_equal(lag_of_drive()->told.active, 1);
+}
+
 int main(void)
 {
 #define STANDBY(name)                                                          \
@@ -443,11 +526,15 @@ int main(void)
         STANDBY(test_aggregate_without_ports_comes_back),
         STANDBY(test_console_shows_the_standby_port),
         STANDBY(test_standby_does_not_follow_itself),
+        STANDBY(test_standby_does_not_follow_what_both_ports_hear),
+        STANDBY(test_standby_reverts_if_told_to),
+        STANDBY(test_standby_tells_where_moves_have_led),
         LACP(test_console_shows_members_and_partner),
         LACP(test_lacp_survives_pulled_cables),
         LACP(test_lacp_survives_a_host_that_has_lost_a_port),
         LACP(test_lacp_survives_silent_cables),
         LACP(test_lacp_distributes_queues),
+        LACP(test_lacp_takes_nothing_from_a_port_that_is_out),
         LACP(test_lacp_partner_that_wavers_does_not_fill_the_log),
         LACP(test_all_addresses_are_the_aggregates),
         LACP(test_aggregate_without_ports_comes_back),
