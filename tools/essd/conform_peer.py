@@ -84,12 +84,14 @@ class NvmetPeer:
 
 
 def blocks_script(nqn: str) -> str:
-    """Serve blocks of BLOCK bytes: the guest's own script is made for speed."""
+    """Serve blocks of BLOCK bytes, which can be deallocated, as ONCS says: the
+    guest's own script is made for speed."""
     namespace = shlex.quote(
         f"/sys/kernel/config/nvmet/subsystems/{nqn}/namespaces/{NSID}")
     disk = "/sys/kernel/config/nullb/nullb0"
     return (f"set -e; echo 0 > {namespace}/enable; echo 0 > {disk}/power; "
-            f"echo {BLOCK} > {disk}/blocksize; echo 1 > {disk}/power; "
+            f"echo {BLOCK} > {disk}/blocksize; echo 1 > {disk}/discard; "
+            f"echo 1 > {disk}/power; "
             f"echo 1 > {namespace}/enable; "
             "cat /sys/block/nullb0/queue/logical_block_size")
 
