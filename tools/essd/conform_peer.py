@@ -28,9 +28,10 @@ SIZE_MIB = 256
 BLOCK = 512
 LISTENS_S = 10
 # A warning of Linux's is a finding about Linux, not the end of the run.  There
-# are two, both of what the suite sends: rxe_comp.c WARN_ON_ONCE() at an AETH of a
-# reserved kind (roce.requester.aeth-reserved), and page_alloc.c's at nvmet's
-# kcalloc() for an HSQSIZE of 65535 (limits.sq.endless).
+# are three, all of what the suite sends: rxe_comp.c's at an AETH of a reserved
+# kind (roce.requester.aeth-reserved), page_alloc.c's at nvmet's kcalloc() for an
+# HSQSIZE of 65535 (limits.sq.endless), and that of nvmet_rdma_queue_connect_fail()
+# at a REJ of a connection that is established (cm.rej.established).
 KERNEL = ["panic_on_warn=0"]
 COMPLAINTS = re.compile(
     r"(?:WARNING: |BUG: |Oops|general protection fault|Kernel panic|"

@@ -109,9 +109,18 @@ static void meet(struct conf *conf, unsigned int first, unsigned int count)
     }
 }
 
+/* How many neighbours are known at a time is the drive's promise. */
+static void need_ours(struct conf *conf)
+{
+    if (!conf_target(conf)->is_ours) {
+        conf_not_applicable(conf, "the limits are this drive's own");
+    }
+}
+
 static void peers_1024(struct conf *conf)
 {
     need_v6(conf);
+    need_ours(conf);
     meet(conf, 1, NEIGHBOURS);
     meet(conf, 1, NEIGHBOURS); /* each of them again */
     conf_expect_alive(conf);
@@ -120,6 +129,7 @@ static void peers_1024(struct conf *conf)
 static void peers_1025(struct conf *conf)
 {
     need_v6(conf);
+    need_ours(conf);
     meet(conf, 1, NEIGHBOURS);
     meet(conf, NEIGHBOURS + 1, 8); /* in the place of the oldest */
     meet(conf, 1, 8);
@@ -139,9 +149,7 @@ static void peers_beside(struct conf *conf)
     struct rc *rc;
 
     need_v6(conf);
-    if (!conf_target(conf)->is_ours) {
-        conf_not_applicable(conf, "the limits are this drive's own");
-    }
+    need_ours(conf);
     host = conf_connect(conf, &(struct conf_session){.io_queues = 1});
     rc = rc_open_controller(conf, &(struct rc_config){.peer = 3});
     for (unsigned int round = 0; round < 2; round++) {
