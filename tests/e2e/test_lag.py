@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from essd import flash, pcap_check, setup, steps
+from essd import flash, pcap_check, port_lag, setup, steps
 from essd.instance import Instance
 from essd.setup import Wish
 from essd.steps import Job
@@ -154,7 +154,7 @@ def survive(job: Job, is_whole: Callable[[], bool], *ways: Way) -> None:
                 time.sleep(6)
                 restore(job, port)
                 wait(is_whole, f"{lose.__name__} {port}")
-                wait(lambda: is_live(job), f"{lose.__name__} {port}: not live", 60)
+                wait(lambda: is_live(job), f"{lose.__name__} {port}: not live", 120)
                 wait_io(job, device, f"{lose.__name__} {port}")
         assert not fio.done(), fio.result().output
         job.quiet("pkill -INT -o -x fio")
@@ -162,6 +162,21 @@ def survive(job: Job, is_whole: Callable[[], bool], *ways: Way) -> None:
     assert "terminating on signal 2" in result.output, result.output
     assert "err= 0" in result.output, result.output
     assert not re.search(r"I/O error|verify", job.quiet("dmesg")), job.quiet("dmesg")
+
+
+def bonded(job: Job) -> bool:
+    """Both ports in one aggregator whose partner is the drive."""
+    text = status(job)
+    macs = set(re.findall(r"Partner Mac Address: (\S+)", text))
+    mine = re.findall(r"^Aggregator ID: (\d+)", text, re.M)
+    active = re.search(r"Active Aggregator Info:\s+Aggregator ID: (\d+)\s+"
+                       r"Number of ports: (\d+)", text)
+    states = re.findall(r"details partner lacp pdu:.*?port state: (\d+)", text, re.S)
+    return (active is not None and active[2] == "2"
+            and mine == [active[1]] * 2 and len(macs) == 1
+            and "00:00:00:00:00:00" not in macs
+            # Fast, in step, collecting and distributing, both of them.
+            and states == ["63", "63"])
 
 
 def tx_frames(job: Job, port: int) -> int:
@@ -190,26 +205,11 @@ def test_lacp_and_802_3ad_lose_ports_under_io(
     steps.discover(job)
     steps.connect(job, options="--nr-io-queues=4 --reconnect-delay=1")
 
-    def is_whole() -> bool:
-        """Both ports in one aggregator whose partner is the drive."""
-        text = status(job)
-        macs = set(re.findall(r"Partner Mac Address: (\S+)", text))
-        mine = re.findall(r"^Aggregator ID: (\d+)", text, re.M)
-        active = re.search(r"Active Aggregator Info:\s+Aggregator ID: (\d+)\s+"
-                           r"Number of ports: (\d+)", text)
-        states = re.findall(r"details partner lacp pdu:.*?port state: (\d+)", text,
-                            re.S)
-        return (active is not None and active[2] == "2"
-                and mine == [active[1]] * 2 and len(macs) == 1
-                and "00:00:00:00:00:00" not in macs
-                # Fast, in step, collecting and distributing, both of them.
-                and states == ["63", "63"])
-
-    wait(is_whole, status(job))
+    wait(lambda: bonded(job), status(job))
     neighbour = job.quiet(f"ip neigh show {job.addresses[0]}")
     assert re.search(r"Partner Mac Address: (\S+)", status(job))[1] in neighbour  # type: ignore[index]
     before = [tx_frames(job, port) for port in (0, 1)]
-    survive(job, is_whole, CABLE, SLAVE)
+    survive(job, lambda: bonded(job), CABLE, SLAVE)
     for port in (0, 1):
         assert tx_frames(job, port) - before[port] > 500, "a port had no part in it"
     steps.ping(job)
@@ -220,6 +220,62 @@ def test_lacp_and_802_3ad_lose_ports_under_io(
         said = slow_protocols(capture)
         assert len(said) > 50
         assert all(int(version, 0) == 1 for version in said)
+
+
+def save_and_load(job: Job, meanwhile: Callable[[], None] = lambda: None) -> None:
+    job.instance.ask("save")
+    meanwhile()
+    job.instance.ask("load")
+
+
+def test_lacp_is_saved_and_loaded_under_io(
+        booted_lag: Callable[[str, str], Job]) -> None:
+    """The drive goes on with both ports, or with the one that is left."""
+    job = booted_lag("lacp", LACP)
+    steps.discover(job)
+    steps.connect(job, options="--nr-io-queues=4 --reconnect-delay=1")
+    wait(lambda: bonded(job), status(job))
+    lag = port_lag.read(job.instance)
+    assert lag["aggregated"] and lag["active"] == [0, 1], lag
+    assert lag["partner-system"] == job.quiet("cat /sys/class/net/bond0/address").strip()
+    console = job.instance.folder / "drive.console"
+    before = len(console.read_text(errors="replace"))
+    survive(job, lambda: bonded(job),
+            (lambda job, _port: save_and_load(job), lambda _job, _port: None),
+            # Its cable is gone when it comes back.
+            (lambda job, port: save_and_load(job, lambda: unplug(job, port)), plug))
+    assert "boot:" not in console.read_text(errors="replace")[before:]
+    wait(lambda: port_lag.read(job.instance)["aggregated"], "not aggregated", 10)
+    steps.disconnect(job)
+
+
+def test_standby_is_saved_and_loaded_under_io(
+        booted_lag: Callable[[str, str], Job]) -> None:
+    job = booted_lag("active-standby", STANDBY)
+    steps.discover(job)
+    steps.connect(job, options="--reconnect-delay=1")
+
+    def is_whole() -> bool:
+        return status(job).count("MII Status: up") == 3
+
+    def is_agreed() -> bool:
+        """The host chooses anew when both of its links were gone."""
+        slave = job.quiet("cat /sys/class/net/bond0/bonding/active_slave").strip()
+        return [f"eth{n}" for n in port_lag.read(job.instance)["active"]] == [slave]
+
+    assert is_whole()
+    unplug(job, 0)
+    wait(lambda: port_lag.read(job.instance)["active"] == [1], "port 1 is not active")
+    plug(job, 0)
+    wait(is_whole, "port 0 is not back")
+    save_and_load(job)
+    wait(is_whole, "a port is not back")
+    wait(is_agreed, "the active ports differ")
+    survive(job, is_whole,
+            (lambda job, _port: save_and_load(job), lambda _job, _port: None),
+            (lambda job, port: save_and_load(job, lambda: unplug(job, port)), plug))
+    assert port_lag.read(job.instance)["aggregated"]
+    steps.disconnect(job)
 
 
 def slow_protocols(capture: object) -> list[str]:
