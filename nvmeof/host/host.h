@@ -129,6 +129,10 @@ void host_disconnect(struct nvme_host *host);
 /** Forget all connections without waiting for the target to agree. */
 void host_vanish(struct nvme_host *host);
 
+/** Say nothing any more, not even goodbye (DREQ): host_vanish() is to follow
+ * when the target has given up. */
+void host_fall_silent(struct nvme_host *host);
+
 /** True once any queue's connection has broken. */
 bool host_is_broken(const struct nvme_host *host);
 

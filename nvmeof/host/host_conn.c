@@ -178,3 +178,12 @@ void host_vanish(struct nvme_host *host)
         }
     }
 }
+
+void host_fall_silent(struct nvme_host *host)
+{
+    for (unsigned int i = 0; i <= HOST_MAX_IO_QUEUES; i++) {
+        if (host->conn[i].state != HOST_CONN_NONE) {
+            host_queue_close(&host->conn[i].queue);
+        }
+    }
+}

@@ -393,9 +393,12 @@ static void silent_hosts(struct conf *conf)
     }
     limits_expect_pool(conf, "controllers", SILENT_HOSTS);
     for (unsigned int i = 0; i < SILENT_HOSTS; i++) {
-        host_vanish(&hosts[i]);
+        host_fall_silent(&hosts[i]);
     }
     limits_expect_idle(conf, KATO_MS * UINT64_C(1000) * 3);
+    for (unsigned int i = 0; i < SILENT_HOSTS; i++) {
+        host_vanish(&hosts[i]);
+    }
     limits_fill_depth(limits, LIMITS_DEPTH);
     limits_expect_full(limits, 1, 2);
     limits_release_all(limits);
