@@ -182,6 +182,7 @@ static void test_the_1025th_queue_pair_is_refused(void **state)
     }
     bed_expect_idle(&bed);
     native_host_destroy(other);
+    machine_plug(&bed.drive->machine, 1, NULL, 0);
     cable_end(&cable);
     free(hosts);
 }
