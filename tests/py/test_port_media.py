@@ -70,7 +70,9 @@ class Machine:
         self.cable = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.cable.bind(str(folder / "far"))
         self.cable.settimeout(30)
-        self.qtest = listener.accept()[0].makefile("rw")
+        qtest = listener.accept()[0]
+        qtest.settimeout(60)
+        self.qtest = qtest.makefile("rw")
         self.qmp = self.connect("qmp").makefile("rw")
         json.loads(self.qmp.readline())
         self.ask("qmp_capabilities")
