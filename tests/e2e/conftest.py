@@ -18,8 +18,10 @@ from essd.instance import Instance
 from essd.setup import Wish
 from essd.steps import Job
 
-# Instances are named after this: another one runs beside.
-SESSION = os.environ.get("ESSD_E2E", "e2e")
+# Instances are named after this: another one runs beside, and so do the other
+# workers of this one.
+SESSION = (os.environ.get("ESSD_E2E", "e2e")
+           + os.environ.get("PYTEST_XDIST_WORKER", "").replace("gw", ""))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

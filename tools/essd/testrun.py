@@ -237,7 +237,8 @@ def e2e(run: Run) -> None:
     run.need("qemu")
     run.need("guest")
     run.need("host-tests")
-    pytest(run, "tests/e2e")
+    # A pair of machines waits more than it works: two at a time, file by file.
+    pytest(run, "-n", "2", "--dist", "loadfile", "tests/e2e")
 
 
 def conform(run: Run) -> None:
