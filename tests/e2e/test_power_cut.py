@@ -49,7 +49,7 @@ def test_power_cut_loses_unflushed_and_keeps_flushed(connected: Job) -> None:
         "path": "/machine/media-engine", "property": "write-out", "value": False})
     fill(job, device, 48, "n")                          # acknowledged, no more
     job.instance.ask("power-cut")
-    steps.clean_host(job)
+    steps.forget_target(job)
     job.instance.ask("power-on")
     steps.wait_target(job)
     device = steps.connect(job)
@@ -67,7 +67,7 @@ def smart(job: Job) -> dict[str, int]:
 
 def cut_power(job: Job) -> None:
     job.instance.ask("power-cut")
-    steps.clean_host(job)
+    steps.forget_target(job)
     job.instance.ask("power-on")
     steps.wait_target(job)
 

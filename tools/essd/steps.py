@@ -321,6 +321,20 @@ def clean_host(job: Job) -> None:
     job.quiet(f"umount {MOUNT} 2>/dev/null; nvme disconnect-all; true", check=False)
 
 
+def forget_target(job: Job) -> None:
+    """Disconnect from a target that is gone, as soon as the host knows.
+
+    One that does not know yet waits a minute for the answer to its good-bye.
+    """
+    deadline = time.monotonic() + 60
+    while "live" in job.quiet("cat /sys/class/nvme/nvme*/state 2>/dev/null; true"):
+        job.instance.check()
+        if time.monotonic() > deadline:
+            raise EssdError("the host does not notice that its target is gone")
+        time.sleep(0.2)
+    clean_host(job)
+
+
 # The steps of one sitting, in order, each with what it is called.
 JOB: list[tuple[str, Step]] = [
     ("Both ports answer", ping),
