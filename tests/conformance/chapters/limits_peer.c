@@ -13,7 +13,7 @@
 
 enum {
     NEIGHBOURS = 1024,
-    BURST = 64,
+    BURST = 32, /* two frames each: a ring of 128 takes them unread */
     ECHO_CONNECTIONS = 4,
     IDLE_US = 5000000,
     SILENT_HOSTS = 100,
