@@ -165,6 +165,10 @@ def lint(run: Run) -> None:
 WORDS = "nd,aer,hart,wit,te,ser,memor,inout,hsi,fpr,ect,nome"
 
 
+# A machine waits more than it works: two files of tests at a time.
+TWO_WORKERS = ("-n", "2", "--dist", "loadfile")
+
+
 def pytest(run: Run, *words: str) -> None:
     marks = [] if run.every else ["-m", "not long"]
     run.command(sys.executable, "-m", "pytest", "-v", "--color=no", "-p",
@@ -230,15 +234,14 @@ def guest(run: Run) -> None:
 
 def python_tests(run: Run) -> None:
     run.need("qemu")        # the machine without a host is tested from here too
-    pytest(run, "tests/py")
+    pytest(run, *TWO_WORKERS, "tests/py")
 
 
 def e2e(run: Run) -> None:
     run.need("qemu")
     run.need("guest")
     run.need("host-tests")
-    # A pair of machines waits more than it works: two at a time, file by file.
-    pytest(run, "-n", "2", "--dist", "loadfile", "tests/e2e")
+    pytest(run, *TWO_WORKERS, "tests/e2e")
 
 
 def conform(run: Run) -> None:
