@@ -3,7 +3,9 @@
  * essd_conform: the conformance tests against one target; results as JSON
  * lines for tools/essd/conform.py, which makes reports of them.
  */
+#include <errno.h>
 #include <getopt.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -19,6 +21,7 @@ enum {
     TESTS_MAX = 4096,
     EXIT_FAILED = 1,
     EXIT_USAGE = 2,
+    SLOW_MAX = 1000,
     PREPARE_TRIES = 5,
     PREPARE_PAUSE_US = 1000000,
     /* Of RFC 4862, DAD with its random delay; of RFC 5227, announcements. */
@@ -35,6 +38,7 @@ struct options {
     const char *first; /* chapter to begin with */
     const char *after; /* the last test of those left out; NULL: none are */
     char *only[ONLY_MAX];
+    bool is_there[ONLY_MAX]; /* the suite has something of that name */
     unsigned int num_only;
     const char *results;
 };
@@ -55,6 +59,22 @@ struct runner {
         char name[128];
     } entries[TESTS_MAX];
 };
+
+/* What is wrong with the options, in one line. */
+static void refuse(const char *format, ...)
+    __attribute__((format(printf, 1, 2), noreturn));
+
+static void refuse(const char *format, ...)
+{
+    va_list args;
+
+    fputs("essd_conform: ", stderr);
+    va_start(args, format);
+    vfprintf(stderr, format, args);
+    va_end(args);
+    fputc('\n', stderr);
+    exit(EXIT_USAGE);
+}
 
 static double real_s(void)
 {
@@ -240,17 +260,19 @@ static int tear_down(void **state)
 
 /* ---- Which ones. */
 
-static bool is_wanted(const struct options *options, const char *name)
+static bool is_wanted(struct options *options, const char *name)
 {
+    bool is_chosen = options->num_only == 0;
+
     for (unsigned int i = 0; i < options->num_only; i++) {
         size_t len = strlen(options->only[i]);
 
         if (strncmp(name, options->only[i], len) == 0 &&
             (name[len] == '\0' || name[len] == '.' || name[len] == '-')) {
-            return true;
+            options->is_there[i] = is_chosen = true;
         }
     }
-    return options->num_only == 0;
+    return is_chosen;
 }
 
 static void add_tests(struct runner *runner, const struct conf_tests *tests)
@@ -286,6 +308,18 @@ static void collect(struct runner *runner)
             if (is_first == (pass == 0)) {
                 add_tests(runner, tests);
             }
+        }
+    }
+}
+
+/* A name that is no test's would leave out what somebody relies upon. */
+static void expect_all_there(const struct options *options)
+{
+    for (unsigned int i = 0; i < options->num_only; i++) {
+        if (!options->is_there[i]) {
+            refuse("--only %s: no test, group or chapter has that name: see "
+                   "--list",
+                   options->only[i]);
         }
     }
 }
@@ -416,6 +450,41 @@ static void usage(const char *why)
     exit(EXIT_USAGE);
 }
 
+static unsigned long long number(const char *option, const char *text)
+{
+    char *end;
+    unsigned long long value;
+
+    errno = 0;
+    value = strtoull(text, &end, 0);
+    if (*text < '0' || *text > '9' || *end != '\0' || errno != 0) {
+        refuse("%s %s: that is no number", option, text);
+    }
+    return value;
+}
+
+static unsigned int number_to(const char *option, const char *text,
+                              unsigned int max)
+{
+    unsigned long long value = number(option, text);
+
+    if (value > max) {
+        refuse("%s %s: %u at most", option, text, max);
+    }
+    return (unsigned int)value;
+}
+
+static double factor(const char *text)
+{
+    char *end;
+    double value = strtod(text, &end);
+
+    if (end == text || *end != '\0' || !(value >= 1) || value > SLOW_MAX) {
+        refuse("--slow %s: it takes a factor from 1 to %u", text, SLOW_MAX);
+    }
+    return value;
+}
+
 static void add_only(struct options *options, char *text)
 {
     for (char *word = strtok(text, ","); word != NULL;
@@ -424,6 +493,9 @@ static void add_only(struct options *options, char *text)
             usage("too many --only");
         }
         options->only[options->num_only++] = word;
+    }
+    if (options->num_only == 0) {
+        refuse("--only names no test: see --list");
     }
 }
 
@@ -465,10 +537,11 @@ static void take_option(struct options *options, int c)
                  "%s", optarg);
         break;
     case 'N':
-        options->link.target.nsid = (uint32_t)strtoul(optarg, NULL, 10);
+        options->link.target.nsid = number_to("--nsid", optarg, UINT32_MAX);
         break;
     case 'm':
-        options->link.target.mtu_bytes = (uint16_t)atoi(optarg);
+        options->link.target.mtu_bytes =
+            (uint16_t)number_to("--mtu", optarg, UINT16_MAX);
         break;
     case 'e':
         options->link.target.has_echo = true;
@@ -495,10 +568,10 @@ static void take_option(struct options *options, int c)
         options->conf.all = true;
         break;
     case 'S':
-        options->conf.seed = strtoull(optarg, NULL, 0);
+        options->conf.seed = number("--seed", optarg);
         break;
     case 'w':
-        options->conf.slow = atof(optarg);
+        options->conf.slow = factor(optarg);
         break;
     case 'p':
         options->conf.pcap_folder = optarg;
@@ -507,7 +580,7 @@ static void take_option(struct options *options, int c)
         options->results = optarg;
         break;
     case 'd':
-        options->defect = (unsigned int)atoi(optarg);
+        options->defect = number_to("--mutant", optarg, UINT32_MAX);
         break;
     default:
         usage(NULL);
@@ -557,9 +630,6 @@ static void parse_options(struct options *options, int argc, char **argv)
             (options->link.interface != NULL) !=
         1) {
         usage("one of --native, --socket and --iface is needed");
-    }
-    if (options->conf.slow < 1) {
-        usage("--slow takes a factor of 1 or more");
     }
     if (!options->is_native && options->link.control == NULL &&
         ip_addr_is_unspecified(&options->target)) {
@@ -662,16 +732,14 @@ static int run(struct runner *runner)
         list(runner);
         return 0;
     }
-    if (runner->num == 0) {
-        usage("--only names no test: see --list");
-    }
     if (!open_target(runner)) {
         return EXIT_USAGE;
     }
     if (runner->options.results != NULL) {
         runner->results = fopen(runner->options.results, "w");
         if (runner->results == NULL) {
-            usage("--results: the file cannot be written");
+            refuse("--results %s: %s", runner->options.results,
+                   strerror(errno));
         }
     }
     status = run_all(runner);
@@ -692,6 +760,7 @@ int main(int argc, char **argv)
     ASSERT(runner->conf != NULL);
     parse_options(&runner->options, argc, argv);
     collect(runner);
+    expect_all_there(&runner->options);
     if (runner->options.after != NULL &&
         !leave_out_up_to(runner, runner->options.after)) {
         usage("--after names no test of this run: see --list");

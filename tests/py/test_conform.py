@@ -464,19 +464,33 @@ def test_a_program_that_hangs_is_ended(fake, monkeypatch):
 
 def test_what_the_program_cannot_do_is_one_clear_line(fake):
     fake.plan(status=2, list="eth.a", says="essd_conform: eth9: needs CAP_NET_RAW\nusage: x")
-    with pytest.raises(EssdError, match="^eth9: needs CAP_NET_RAW$"):
-        command("--target", "10.0.0.1", "--via", "eth9")
+    status, output = command("--target", "10.0.0.1", "--via", "eth9")
+    assert status == 2
+    assert output.splitlines()[-1] == "essd: eth9: needs CAP_NET_RAW"
 
 
 @pytest.mark.parametrize("words", [
     ("--target", "10.0.0.1"), ("--via", "eth0"), ("--native", "--ip", "10.0.0.2"),
     ("--native", "--target", "10.0.0.1", "--via", "eth0"), ("--peer", "spdk"),
     ("--native", "--peer", "nvmet"), ("--slow", "0", "--native"),
-    ("--native", "--junit", "/nowhere/at/all.xml")])
+    ("--native", "--junit", "/nowhere/at/all.xml"),
+    # Said before anything is run: a report that is lost was for nothing.
+    ("--native", "--junit", "/"), ("--native", "--html", "/proc/report.html"),
+    ("--native", "--pcap", "/proc/captures"), ("--native", "--pcap", "/etc/passwd"),
+    ("--native", "--pcap", "/proc"), ("--native", "--only", ",")])
 def test_options_that_make_no_sense_end_with_status_2(fake, words):
     fake.plan(*GOOD)
-    assert command(*words)[0] == 2
+    status, output = command(*words)
+    assert status == 2 and "Traceback" not in output
     assert not (fake.folder / "args.json").exists()
+
+
+def test_an_old_report_is_there_until_the_new_one_is(fake, tmp_path):
+    report = tmp_path / "a.html"
+    report.write_text("old")
+    fake.plan(list="eth.a", status=2, says="essd_conform: no")
+    assert command("--native", "--html", str(report))[0] == 2
+    assert report.read_text() == "old"
 
 
 def test_a_target_that_is_not_there_is_one_clear_line(fake):

@@ -449,6 +449,8 @@ def conform(native: Annotated[bool, typer.Option(
         only=[x for text in only or [] for x in text.split(",") if x], every=every,
         seed=seed, slow=slow, junit=junit, html=html, pcap=pcap)
     try:
+        if only and not options.only:
+            raise conform_module.UsageError("--only names no test: see --list")
         options.check()
         if list_:
             raise typer.Exit(conform_module.list_tests(options))

@@ -305,7 +305,9 @@ def run_program(program: Path, words: list[str], folder: Path, results: Results,
 def judge(results: Results, status: int, log: Path) -> None:
     """Does how the program ended agree with what it said?"""
     said = last_words(log.read_text(errors="replace").partition("\n")[2])
-    if status == 2 or (status == 1 and not results.announced):
+    if status == 2:
+        raise UsageError(said or f"essd_conform ended with status 2; see {log}")
+    if status == 1 and not results.announced:
         raise EssdError(said or f"essd_conform ended with status {status}; see {log}")
     if not results.is_over:
         how = f"signal {-status}" if status < 0 else f"status {status}"
@@ -341,16 +343,38 @@ def run_stand(program: Path, options: Options, stand: Stand, folder: Path,
     return is_done
 
 
+def check_places(options: Options) -> None:
+    """Can what was asked for be written?  Said before the run, not behind it."""
+    for report in (options.junit, options.html):
+        if report is None:
+            continue
+        if not report.absolute().parent.is_dir():
+            raise UsageError(f"{report}: there is no such folder")
+        try:
+            if report.exists():
+                with report.open("ab"):
+                    pass
+            else:
+                with tempfile.TemporaryFile(dir=report.absolute().parent):
+                    pass
+        except OSError as error:
+            raise UsageError(f"{report} cannot be written: {error.strerror}") from None
+    if options.pcap is not None:
+        try:
+            options.pcap.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=options.pcap):
+                pass
+        except OSError as error:
+            raise UsageError(f"{options.pcap}: captures cannot be written there: "
+                             f"{error.strerror}") from None
+
+
 def run(options: Options) -> Results:
     """One run of the suite with its reports."""
     options.check()
+    check_places(options)
     program = build(NATIVE_PRESET if options.native else LINK_PRESET)
     ids = test_ids(program, options)
-    if options.pcap is not None:
-        options.pcap.mkdir(parents=True, exist_ok=True)
-    for report in (options.junit, options.html):
-        if report is not None and not report.absolute().parent.is_dir():
-            raise UsageError(f"{report}: there is no such folder")
     results = Results(is_partial=bool(options.only))
     facts = conform_report.Facts(
         command=shlex.join(["./essd", *sys.argv[1:]]), slow=options.slow)
@@ -381,10 +405,14 @@ def run(options: Options) -> Results:
 
 def write_reports(results: Results, facts: conform_report.Facts,
                   options: Options) -> None:
-    if options.junit is not None:
-        options.junit.write_bytes(conform_report.junit(results, facts))
-    if options.html is not None:
-        options.html.write_text(conform_report.html(results, facts), encoding="utf-8")
+    try:
+        if options.junit is not None:
+            options.junit.write_bytes(conform_report.junit(results, facts))
+        if options.html is not None:
+            options.html.write_text(conform_report.html(results, facts),
+                                    encoding="utf-8")
+    except OSError as error:
+        raise EssdError(f"{error.filename}: {error.strerror}") from None
 
 
 def list_tests(options: Options) -> int:
