@@ -6,8 +6,8 @@
 void fake_verbs_init(struct verbs *verbs)
 {
     memset(verbs, 0, sizeof(*verbs));
-    verbs->next_qpn = 2;
-    verbs->qps_left = FAKE_QPS;
+    verbs->next_qpn = 1;
+    verbs->qps_left = FAKE_QPS - 1;
 }
 
 struct fake_qp *fake_qp(struct verbs *verbs, uint32_t qpn)
@@ -87,11 +87,14 @@ void fake_event(struct verbs *verbs, uint32_t qpn, enum verbs_event_type type,
 bool verbs_create_qp(struct verbs *verbs, const struct verbs_qp_config *config,
                      uint32_t *qpn)
 {
-    if (verbs->qps_left == 0 || verbs->next_qpn == FAKE_QPS) {
+    if (verbs->qps_left == 0) {
         return false;
     }
     verbs->qps_left--;
-    *qpn = verbs->next_qpn++;
+    do {
+        verbs->next_qpn = verbs->next_qpn % (FAKE_QPS - 1) + 1;
+    } while (verbs->qps[verbs->next_qpn].exists);
+    *qpn = verbs->next_qpn;
     verbs->qps[*qpn] = (struct fake_qp){.exists = true, .config = *config};
     return true;
 }
@@ -101,7 +104,7 @@ bool verbs_modify_qp(struct verbs *verbs, uint32_t qpn,
 {
     struct fake_qp *qp = fake_qp(verbs, qpn);
 
-    if (verbs->refuse_modify) {
+    if (verbs->refuse_modify == next) {
         return false;
     }
     qp->state = next;

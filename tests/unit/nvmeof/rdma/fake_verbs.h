@@ -21,6 +21,7 @@ struct fake_qp {
     struct verbs_qp_attr attr;
     uint32_t sends; /* posted and not completed */
     uint32_t send_put, recv_put, recv_get;
+    uint32_t send_get; /* for a test that plays the RNIC */
     struct verbs_send_wr send[FAKE_LOG];
     uint8_t inline_data[FAKE_LOG][VERBS_MAX_INLINE];
     struct fake_recv recv[FAKE_LOG];
@@ -28,9 +29,9 @@ struct fake_qp {
 
 struct verbs {
     struct fake_qp qps[FAKE_QPS]; /* the index is the QPN */
-    uint32_t next_qpn;
-    uint32_t qps_left; /* verbs_create_qp() fails at 0 */
-    bool refuse_modify;
+    uint32_t next_qpn;            /* the one before it; none comes back soon */
+    uint32_t qps_left;            /* verbs_create_qp() fails at 0 */
+    enum verbs_qp_state refuse_modify; /* RESET: none */
     unsigned int flushes;
 };
 

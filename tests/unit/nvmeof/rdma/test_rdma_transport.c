@@ -1,0 +1,930 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The end of a QP, with the real target behind it: commands that fetch, wait
+ * for room, for buffers or for the medium, are with the medium, or answered and
+ * not acknowledged.  What the medium still works on belongs to nobody else
+ * before it is done, and everything is given back in the end.
+ *
+ * Verbs and CM are fakes; the medium answers when a test says so, and touches
+ * the memory that it was given until then.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "fake_verbs.h"
+#include "net/cm/cm.h"
+#include "nvmeof/rdma/rdma_state.h"
+#include "nvmeof/target/state.h"
+#include "nvmeof/wire/fabrics.h"
+#include "nvmeof/wire/opcode.h"
+#include "nvmeof/wire/sgl.h"
+
+enum {
+    DEPTH = 16,
+    ADMIN_DEPTH = 32,
+    CONNS = 64,
+    BUSY = 1024,
+    HOLD = 4096, /* more than there are buffers of all sizes together */
+    BLOCKS = 1 << 20,
+    CONNECT_AT = NVMF_MAX_TRANSFER, /* in the host's memory */
+    HOST_BYTES = CONNECT_AT + CONNECT_DATA_LEN,
+    SEEDS = 40,
+    STEPS = 3000,
+};
+
+#define SUBNQN "nqn.2014-08.org.example:drive"
+
+struct busy {
+    struct media_io io;
+    uint64_t sum; /* of what is to be written */
+};
+
+struct held {
+    struct nvmf_piece pieces[NVMF_MAX_PIECES];
+    uint8_t count;
+};
+
+struct fixture {
+    struct verbs verbs;
+    struct cm cm;
+    struct nvmf_target target;
+    struct nvmf_ns_config ns;
+    struct nvmf_address address[2];
+    struct rdma_transport rdma;
+    struct busy busy[BUSY];
+    unsigned int busy_count, busy_room;
+    struct held held[HOLD]; /* buffers of somebody else's */
+    unsigned int held_count;
+    unsigned int connects, disconnects; /* notices */
+    uint16_t rejected;                  /* the last REJ's status */
+    struct nvme_cqe cqe;                /* the last that was sent */
+    uint16_t cntlid;
+    uint64_t now_us, random;
+    uint8_t host[HOST_BYTES]; /* what every key leads to */
+};
+
+/* ---- A CM that does as it is told. */
+
+bool cm_listen(struct cm *cm, uint64_t service_id, const struct cm_ops *ops,
+               void *ctx)
+{
+    cm->listeners[0] = (struct cm_listener){service_id, ops, ctx};
+    return true;
+}
+
+void cm_set_ctx(struct cm_conn *conn, void *ctx)
+{
+    conn->ctx = ctx;
+}
+
+void cm_qp_attr(const struct cm_conn *conn, struct verbs_qp_attr *attr)
+{
+    assert_int_equal(conn->state, CM_CONN_REQ_RCVD);
+    *attr = (struct verbs_qp_attr){.path_mtu = 3};
+}
+
+void cm_accept(struct cm_conn *conn, uint32_t qpn, const void *private_data,
+               size_t len)
+{
+    uint16_t crqsize;
+
+    assert_int_equal(conn->state, CM_CONN_REQ_RCVD);
+    assert_true(nvme_rdma_rep_parse(&crqsize, private_data, len));
+    conn->state = CM_CONN_REP_SENT;
+    conn->local_qpn = qpn;
+}
+
+void cm_reject(struct cm_conn *conn, uint16_t reason, const void *private_data,
+               size_t len)
+{
+    struct fixture *f = container_of(conn->cm, struct fixture, cm);
+
+    assert_int_equal(conn->state, CM_CONN_REQ_RCVD);
+    assert_int_equal(reason, CM_REJ_CONSUMER);
+    assert_true(nvme_rdma_rej_parse(&f->rejected, private_data, len));
+    conn->state = CM_CONN_FREE;
+}
+
+void cm_data_received(struct cm_conn *conn)
+{
+    if (conn->state == CM_CONN_REP_SENT) {
+        conn->state = CM_CONN_ESTABLISHED;
+        conn->cm->listeners[0].ops->established(conn->ctx, conn);
+    }
+}
+
+void cm_release(struct cm_conn *conn)
+{
+    assert_int_not_equal(conn->state, CM_CONN_FREE);
+    assert_false(conn->is_released);
+    conn->is_released = true;
+    conn->state = CM_CONN_FREE;
+}
+
+/* @return NULL when it was refused */
+static struct cm_conn *request(struct fixture *f, uint16_t qid, uint16_t depth,
+                               uint8_t laddr)
+{
+    const struct cm_listener *listener = &f->cm.listeners[0];
+    uint8_t private_data[56] = {0};
+    struct cm_request cm_request = {
+        .laddr = laddr,
+        .responder_resources = 16,
+        .private_data = private_data,
+        .private_len = sizeof(private_data),
+    };
+    struct cm_conn *conn = f->cm.conns;
+
+    while (conn->state != CM_CONN_FREE) {
+        conn++;
+        assert_true(conn < f->cm.conns + CONNS);
+    }
+    nvme_rdma_req_emit(private_data, &(struct nvme_rdma_req){
+                                         .qid = qid,
+                                         .hrqsize = depth,
+                                         .hsqsize = (uint16_t)(depth - 1),
+                                         .cntlid = qid == 0 ? 0 : f->cntlid,
+                                     });
+    *conn = (struct cm_conn){.state = CM_CONN_REQ_RCVD, .cm = &f->cm};
+    listener->ops->request(listener->ctx, conn, &cm_request);
+    return conn->state == CM_CONN_FREE ? NULL : conn;
+}
+
+static struct rdma_queue *queue_of(const struct cm_conn *conn)
+{
+    return conn->ctx;
+}
+
+/* ---- A medium that takes its time. */
+
+static uint32_t rnd(struct fixture *f, uint32_t below)
+{
+    f->random = f->random * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(f->random >> 33) % below;
+}
+
+static uint64_t sum_of(const struct media_io *io)
+{
+    uint64_t sum = 1;
+
+    for (uint8_t i = 0; i < io->piece_count; i++) {
+        const uint8_t *at = io->pieces[i].ptr;
+
+        for (uint32_t k = 0; k < io->pieces[i].len_bytes; k += 64) {
+            sum = sum * 31 + at[k];
+        }
+    }
+    return sum;
+}
+
+static bool submit(void *ctx, const struct media_io *io)
+{
+    struct fixture *f = ctx;
+
+    if (f->busy_count >= f->busy_room) {
+        return false;
+    }
+    f->busy[f->busy_count++] = (struct busy){*io, sum_of(io)};
+    return true;
+}
+
+/* It writes into a read's buffers to the last, and reads a write's. */
+static void finish(struct fixture *f, unsigned int at)
+{
+    struct busy busy = f->busy[at];
+
+    assert_true(at < f->busy_count);
+    memmove(f->busy + at, f->busy + at + 1,
+            (--f->busy_count - at) * sizeof(busy));
+    if (busy.io.op == MEDIA_WRITE) {
+        assert_int_equal(sum_of(&busy.io), busy.sum);
+    }
+    for (uint8_t i = 0; busy.io.op == MEDIA_READ && i < busy.io.piece_count;
+         i++) {
+        memset(busy.io.pieces[i].ptr, (int)rnd(f, 256),
+               busy.io.pieces[i].len_bytes);
+    }
+    nvmf_media_done(&f->target, busy.io.cookie, MEDIA_OK);
+}
+
+static void set_volatile(void *ctx, bool is_enabled)
+{
+    (void)ctx;
+    (void)is_enabled;
+}
+
+static void geometry(void *ctx, uint32_t ns, struct media_geometry *geometry)
+{
+    (void)ctx;
+    (void)ns;
+    *geometry = (struct media_geometry){
+        .size_blocks = BLOCKS, .block_shift = 9, .has_volatile_cache = true};
+}
+
+static void subsystem_reset(void *ctx)
+{
+    (void)ctx;
+    fail_msg("nobody asked for a reset");
+}
+
+static void notice(void *ctx, const struct rdma_notice *notice)
+{
+    struct fixture *f = ctx;
+
+    f->connects += notice->is_connected;
+    f->disconnects += !notice->is_connected;
+}
+
+/* ---- Everything, and a host. */
+
+static int setup(void **state)
+{
+    struct fixture *f = calloc(1, sizeof(*f));
+    struct rdma_transport_config rdma_config = {
+        .verbs = &f->verbs,
+        .cm = &f->cm,
+        .target = &f->target,
+        .service_port = 4420,
+        .portid = {1, 1}, /* two addresses of one port */
+        .capsules = calloc(1, RDMA_CAPSULE_BYTES),
+        .bufs = calloc(1, RDMA_BUF_BYTES),
+        .notice = notice,
+        .notice_ctx = f,
+    };
+    struct nvmf_config config = {
+        .subnqn = SUBNQN,
+        .sn = "SN0001",
+        .mn = "essd",
+        .fr = "1.0",
+        .slot_fr = {"1.0", "0.9"},
+        .active_slot = 1,
+        .vid = 0x1234,
+        .namespaces = &f->ns,
+        .namespace_count = 1,
+        .addresses = f->address,
+        .address_count = 2,
+        .health = {.temperature_k = 313, .available_spare_percent = 100},
+        .media = {f, submit, set_volatile, geometry},
+        .subsystem_reset = subsystem_reset,
+    };
+
+    f->ns = (struct nvmf_ns_config){.nsid = 1, .uuid = {1}};
+    f->address[0] = (struct nvmf_address){
+        .adrfam = 1, .portid = 1, .traddr = "192.0.2.1", .trsvcid = "4420"};
+    f->address[1] = (struct nvmf_address){
+        .adrfam = 1, .portid = 2, .traddr = "192.0.2.2", .trsvcid = "4420"};
+    f->now_us = 1000000;
+    f->busy_room = BUSY;
+    fake_verbs_init(&f->verbs);
+    assert_true(rdma_transport_init(&f->rdma, &rdma_config));
+    rdma_transport_seams(&f->rdma, &config.transport, &config.bufs);
+    rdma_transport_tick(&f->rdma, f->now_us);
+    nvmf_target_init(&f->target, &config, f->now_us);
+    *state = f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+
+    free(f->rdma.config.capsules);
+    free(f->rdma.config.bufs);
+    free(f);
+    return 0;
+}
+
+/* The RNIC does the oldest work request. @return false: there is none */
+static bool work(struct fixture *f, uint32_t qpn)
+{
+    struct fake_qp *fake = fake_qp(&f->verbs, qpn);
+    uint32_t index = fake->send_get;
+    const struct verbs_send_wr *wr = &fake->send[index % FAKE_LOG];
+    uint32_t at = 0;
+
+    if (index == fake->send_put) {
+        return false;
+    }
+    for (uint8_t i = 0; i < wr->num_sge && !wr->inline_data; i++) {
+        uint8_t *host = f->host + wr->remote_addr + at;
+
+        assert_in_range(wr->remote_addr + at, 0,
+                        HOST_BYTES - wr->sge[i].len_bytes);
+        if (wr->opcode == VERBS_WR_READ) {
+            memcpy(wr->sge[i].addr, host, wr->sge[i].len_bytes);
+        } else {
+            assert_int_equal(wr->opcode, VERBS_WR_WRITE);
+            memcpy(host, wr->sge[i].addr, wr->sge[i].len_bytes);
+        }
+        at += wr->sge[i].len_bytes;
+    }
+    if (wr->inline_data) {
+        nvme_cqe_parse(&f->cqe, fake->inline_data[index % FAKE_LOG]);
+    }
+    fake->send_get++;
+    fake_retire(&f->verbs, qpn, 1);
+    if (wr->signaled) {
+        fake_complete(&f->verbs, qpn, index, VERBS_WC_SUCCESS);
+    }
+    return true;
+}
+
+static void work_all(struct fixture *f, uint32_t qpn)
+{
+    while (work(f, qpn)) {
+    }
+}
+
+/* One command. @return NULL: the queue has no buffer for it (RNR) */
+static const struct rdma_request *send(struct fixture *f, struct rdma_queue *qp,
+                                       const struct nvme_sqe *sqe,
+                                       enum sgl_kind kind, uint32_t addr,
+                                       uint32_t len)
+{
+    uint8_t capsule[NVMF_IO_CAPSULE_LEN];
+    uint32_t capsule_len = NVME_SQE_LEN;
+
+    nvme_sqe_emit(capsule, sqe);
+    sgl_emit(capsule + SQE_SGL1, &(struct sgl){kind, addr, len, 0x77});
+    if (kind == SGL_IN_CAPSULE) {
+        memset(capsule + NVME_SQE_LEN, (int)rnd(f, 256), len);
+        capsule_len += len;
+    }
+    if (!fake_receive(&f->verbs, qp->qpn, capsule, capsule_len)) {
+        return NULL;
+    }
+    return qp->requests; /* the newest is the first, if it is still there */
+}
+
+static const struct rdma_request *send_io(struct fixture *f,
+                                          struct rdma_queue *qp, uint8_t opcode,
+                                          enum sgl_kind kind, uint32_t blocks)
+{
+    struct nvme_sqe sqe = {
+        .opcode = opcode,
+        .psdt = SQE_PSDT_SGL,
+        .nsid = 1,
+        .cdw10 = rnd(f, BLOCKS / 2),
+        .cdw12 = blocks - 1,
+    };
+
+    return send(f, qp, &sqe, kind, 0, blocks * 512);
+}
+
+/* A connection with Connect on its way: it may have to wait for a buffer. */
+static struct cm_conn *join(struct fixture *f, uint16_t qid, uint16_t depth,
+                            uint8_t laddr)
+{
+    struct cm_conn *conn = request(f, qid, depth, laddr);
+    struct connect_command command = {
+        .qid = qid,
+        .sqsize = (uint16_t)(depth - 1),
+        .has_sq_flow_control = true,
+    };
+    struct connect_data data = {
+        .hostid = {0x42},
+        .cntlid = qid == 0 ? 0xffff : f->cntlid,
+        .subnqn = SUBNQN,
+        .hostnqn = "nqn.2014-08.org.example:host",
+    };
+    struct nvme_sqe sqe = {0};
+
+    assert_non_null(conn);
+    connect_command_build(&sqe, &command);
+    connect_data_emit(f->host + CONNECT_AT, &data);
+    assert_non_null(
+        send(f, queue_of(conn), &sqe, SGL_KEYED, CONNECT_AT, CONNECT_DATA_LEN));
+    work_all(f, queue_of(conn)->qpn);
+    return conn;
+}
+
+static void set_cc(struct fixture *f, struct rdma_queue *admin, bool enabled)
+{
+    struct nvme_sqe sqe = {0};
+
+    property_command_build(&sqe, &(struct property_command){
+                                     .size_bytes = 4,
+                                     .offset = PROPERTY_CC,
+                                     .value = 6u << CC_IOSQES_SHIFT |
+                                              4u << CC_IOCQES_SHIFT |
+                                              (enabled ? CC_EN : 0),
+                                 });
+    f->cqe = (struct nvme_cqe){.status = 0xffff};
+    assert_non_null(send(f, admin, &sqe, SGL_KEYED, 0, 0));
+    work_all(f, admin->qpn);
+    assert_int_equal(f->cqe.status, 0);
+}
+
+static struct cm_conn *join_io(struct fixture *f, uint16_t qid, uint8_t laddr)
+{
+    struct cm_conn *conn;
+
+    f->cqe = (struct nvme_cqe){.status = 0xffff};
+    conn = join(f, qid, DEPTH, laddr);
+    assert_int_equal(f->cqe.status, 0);
+    return conn;
+}
+
+static struct cm_conn *join_admin(struct fixture *f)
+{
+    struct cm_conn *admin = join(f, 0, ADMIN_DEPTH, 0);
+
+    assert_int_equal(f->cqe.status, 0);
+    f->cntlid = (uint16_t)f->cqe.dw0;
+    set_cc(f, queue_of(admin), true);
+    return admin;
+}
+
+static void lose(struct cm_conn *conn)
+{
+    conn->cm->listeners[0].ops->disconnected(
+        conn->ctx, conn, &(struct cm_end){.reason = CM_END_DREQ});
+}
+
+/* Somebody else has these. */
+static bool hold(struct fixture *f, uint32_t len)
+{
+    struct held *held = &f->held[f->held_count];
+
+    assert_true(f->held_count < HOLD);
+    if (!rdma_bufs_get(&f->rdma.bufs, len, held->pieces, &held->count)) {
+        return false;
+    }
+    f->held_count++;
+    return true;
+}
+
+static void let_go(struct fixture *f)
+{
+    while (f->held_count > 0) {
+        const struct held *held = &f->held[--f->held_count];
+
+        rdma_bufs_put(&f->rdma.bufs, held->pieces, held->count);
+    }
+}
+
+static void expect_all_back(struct fixture *f)
+{
+    struct rdma_usage usage;
+    uint16_t controllers, qpairs;
+    unsigned int requests = 0, capsules = 0;
+
+    rdma_transport_usage(&f->rdma, &usage);
+    assert_int_equal(usage.qpairs, 0);
+    assert_int_equal(usage.capsules, 0);
+    assert_int_equal(usage.requests, 0);
+    assert_int_equal(usage.buf_bytes, 0);
+    assert_int_equal(rdma_transport_unacked(&f->rdma), 0);
+    assert_false(rdma_transport_is_short(&f->rdma));
+    nvmf_target_census(&f->target, &controllers, &qpairs);
+    assert_int_equal(controllers, 0);
+    assert_int_equal(qpairs, 0);
+    for (const struct rdma_request *req = f->rdma.free_requests; req != NULL;
+         req = req->next) {
+        assert_int_equal(req->state, RDMA_REQUEST_FREE);
+        assert_int_equal(req->capsule, RDMA_NO_CAPSULE);
+        requests++;
+    }
+    assert_int_equal(requests, RDMA_REQUESTS);
+    for (uint16_t i = f->rdma.free_capsule; i != RDMA_NO_CAPSULE;
+         i = f->rdma.next_capsule[i]) {
+        capsules++;
+    }
+    assert_int_equal(capsules, RDMA_CAPSULES);
+    assert_int_equal(f->verbs.qps_left, FAKE_QPS - 1);
+    assert_int_equal(f->connects, f->disconnects);
+    for (unsigned int i = 0; i < CONNS; i++) {
+        assert_int_equal(f->cm.conns[i].state, CM_CONN_FREE);
+    }
+}
+
+/* ---- A command of every kind, and the end. */
+
+struct crowd {
+    struct cm_conn *admin, *conn;
+    struct rdma_queue *qp;
+    const struct rdma_request *fetching, *reading, *writing, *respond_room,
+        *fetch_room, *wait_media, *wait_buffer;
+};
+
+static void expect_states(const struct rdma_request *req,
+                          enum nvmf_request_state nvmf,
+                          enum rdma_request_state rdma)
+{
+    assert_non_null(req);
+    assert_int_equal(req->nvmf.state, nvmf);
+    assert_int_equal(req->state, rdma);
+}
+
+/* Data of 20 KiB is in five pieces, a response with it in three requests. */
+static void make_crowd(struct fixture *f, struct crowd *crowd)
+{
+    struct rdma_queue *qp;
+    uint32_t blocks = 40;
+
+    crowd->admin = join_admin(f);
+    crowd->conn = join_io(f, 1, 1);
+    qp = crowd->qp = queue_of(crowd->conn);
+    while (f->rdma.bufs.classes[2].free_count > 0) {
+        assert_true(hold(f, RDMA_LARGE_LEN));
+    }
+    while (f->rdma.bufs.classes[1].free_count > 0) {
+        assert_true(hold(f, RDMA_MEDIUM_LEN));
+    }
+
+    crowd->reading = send_io(f, qp, NVM_READ, SGL_KEYED, blocks);
+    crowd->writing = send_io(f, qp, NVM_WRITE, SGL_KEYED, blocks);
+    work_all(f, qp->qpn);
+    crowd->fetching = send_io(f, qp, NVM_WRITE, SGL_KEYED, blocks);
+    for (unsigned int i = 0; i < 20; i++) {
+        crowd->respond_room = send_io(f, qp, NVM_READ, SGL_KEYED, blocks);
+        assert_non_null(crowd->respond_room);
+        finish(f, 2);
+    }
+    assert_int_equal(qp->responding, 20);
+    crowd->respond_room = send_io(f, qp, NVM_READ, SGL_KEYED, blocks);
+    finish(f, 2);
+    crowd->fetch_room = send_io(f, qp, NVM_WRITE, SGL_KEYED, blocks);
+    while (hold(f, RDMA_SMALL_LEN)) {
+    }
+    f->busy_room = 2;
+    crowd->wait_media = send_io(f, qp, NVM_WRITE, SGL_IN_CAPSULE, 8);
+    crowd->wait_buffer = send_io(f, qp, NVM_READ, SGL_KEYED, blocks);
+
+    expect_states(crowd->reading, NVMF_REQUEST_MEDIA, RDMA_REQUEST_TARGET);
+    expect_states(crowd->writing, NVMF_REQUEST_MEDIA, RDMA_REQUEST_TARGET);
+    expect_states(crowd->fetching, NVMF_REQUEST_FETCHING,
+                  RDMA_REQUEST_FETCHING);
+    expect_states(crowd->respond_room, NVMF_REQUEST_RESPONDING,
+                  RDMA_REQUEST_RESPOND_ROOM);
+    expect_states(crowd->fetch_room, NVMF_REQUEST_FETCHING,
+                  RDMA_REQUEST_FETCH_ROOM);
+    expect_states(crowd->wait_media, NVMF_REQUEST_WAIT_MEDIA,
+                  RDMA_REQUEST_TARGET);
+    expect_states(crowd->wait_buffer, NVMF_REQUEST_WAIT_BUFFER,
+                  RDMA_REQUEST_TARGET);
+    assert_true(rdma_transport_is_short(&f->rdma));
+}
+
+/* The RNIC is done with it; only what the medium works on is still out. */
+static void expect_draining(struct fixture *f, const struct crowd *crowd)
+{
+    uint32_t out = 0;
+
+    assert_int_equal(crowd->qp->state, RDMA_QUEUE_DRAINING);
+    assert_int_equal(crowd->conn->state, CM_CONN_FREE);
+    assert_false(rdma_transport_is_short(&f->rdma));
+    for (unsigned int i = 0; i < f->held_count; i++) {
+        for (uint8_t k = 0; k < f->held[i].count; k++) {
+            out += f->held[i].pieces[k].len_bytes;
+        }
+    }
+    assert_int_equal(rdma_bufs_used_bytes(&f->rdma.bufs),
+                     out + 2 * 5 * RDMA_SMALL_LEN);
+}
+
+/*
+ * Somebody takes all the memory that there is and writes in it; then the medium
+ * is done.
+ */
+static void drain(struct fixture *f, const struct crowd *crowd)
+{
+    expect_draining(f, crowd);
+    while (hold(f, RDMA_SMALL_LEN)) {
+        memset(f->held[f->held_count - 1].pieces[0].ptr, 0xee, RDMA_SMALL_LEN);
+    }
+    finish(f, 0);
+    assert_int_equal(crowd->qp->state, RDMA_QUEUE_DRAINING);
+    finish(f, 0); /* a write: its data is as it was */
+    rdma_transport_step(&f->rdma);
+    assert_int_equal(crowd->qp->state, RDMA_QUEUE_FREE);
+    for (unsigned int i = 0; i < f->held_count; i++) {
+        const uint8_t *at = f->held[i].pieces[0].ptr;
+
+        assert_true(f->held[i].pieces[0].len_bytes != RDMA_SMALL_LEN ||
+                    at[7] == 0 || at[7] == 0xee);
+    }
+    let_go(f);
+    lose(crowd->admin);
+    rdma_transport_step(&f->rdma);
+    expect_all_back(f);
+}
+
+static void test_the_peer_disconnects_with_commands_everywhere(void **state)
+{
+    struct fixture *f = *state;
+    struct crowd crowd;
+
+    make_crowd(f, &crowd);
+    lose(crowd.conn);
+    assert_int_equal(crowd.qp->state, RDMA_QUEUE_FAILED);
+    assert_true(rdma_transport_step(&f->rdma));
+    drain(f, &crowd);
+}
+
+static void test_the_qp_fails_with_commands_everywhere(void **state)
+{
+    struct fixture *f = *state;
+    struct crowd crowd;
+    uint32_t qpn;
+
+    make_crowd(f, &crowd);
+    qpn = crowd.qp->qpn;
+    fake_complete(&f->verbs, qpn, fake_qp(&f->verbs, qpn)->send_get,
+                  VERBS_WC_RETRY_EXCEEDED);
+    fake_event(&f->verbs, qpn, VERBS_EVENT_QP_FATAL, VERBS_WC_RETRY_EXCEEDED);
+    fake_event(&f->verbs, qpn, VERBS_EVENT_QP_DRAINED, VERBS_WC_SUCCESS);
+    rdma_transport_step(&f->rdma);
+    drain(f, &crowd);
+}
+
+static void test_its_address_goes_with_commands_everywhere(void **state)
+{
+    struct fixture *f = *state;
+    struct crowd crowd;
+
+    make_crowd(f, &crowd);
+    rdma_transport_set_address(&f->rdma, 1, 9);
+    rdma_transport_step(&f->rdma);
+    assert_int_equal(queue_of(crowd.admin)->state, RDMA_QUEUE_OPEN);
+    drain(f, &crowd);
+}
+
+/* A controller reset waits for what was answered, but not for ever. */
+static void test_the_target_ends_it_with_commands_everywhere(void **state)
+{
+    struct fixture *f = *state;
+    struct crowd crowd;
+
+    make_crowd(f, &crowd);
+    set_cc(f, queue_of(crowd.admin), false);
+    rdma_transport_step(&f->rdma);
+    assert_int_equal(crowd.qp->state, RDMA_QUEUE_ENDING);
+    f->now_us += 10000000;
+    rdma_transport_tick(&f->rdma, f->now_us);
+    nvmf_target_timer(&f->target, f->now_us);
+    rdma_transport_step(&f->rdma);
+    drain(f, &crowd);
+}
+
+static void test_the_target_ends_it_and_the_peer_acknowledges(void **state)
+{
+    struct fixture *f = *state;
+    struct crowd crowd;
+
+    make_crowd(f, &crowd);
+    set_cc(f, queue_of(crowd.admin), false);
+    rdma_transport_step(&f->rdma);
+    while (crowd.qp->responding > 0) {
+        assert_true(work(f, crowd.qp->qpn));
+        assert_int_equal(crowd.qp->state, RDMA_QUEUE_ENDING);
+    }
+    rdma_transport_step(&f->rdma);
+    drain(f, &crowd);
+}
+
+/* Its number may be given to the next at once, its memory not before. */
+static void test_a_host_comes_back_while_its_old_queue_drains(void **state)
+{
+    struct fixture *f = *state;
+    struct crowd crowd;
+    struct cm_conn *again;
+
+    make_crowd(f, &crowd);
+    lose(crowd.conn);
+    rdma_transport_step(&f->rdma);
+    f->busy_room = BUSY;
+    again = join_io(f, 2, 1);
+    assert_ptr_not_equal(queue_of(again), crowd.qp);
+    /* A command of 512 bytes with room for it, one without. */
+    assert_non_null(send_io(f, queue_of(again), NVM_WRITE, SGL_KEYED, 1));
+    assert_non_null(send_io(f, queue_of(again), NVM_WRITE, SGL_KEYED, 256));
+    work_all(f, queue_of(again)->qpn);
+    assert_int_equal(f->busy_count, 3);
+    lose(again);
+    rdma_transport_step(&f->rdma);
+    assert_int_equal(queue_of(again)->state, RDMA_QUEUE_DRAINING);
+    finish(f, 2);
+    assert_int_equal(queue_of(again)->state, RDMA_QUEUE_FREE);
+    drain(f, &crowd);
+}
+
+/* ---- The beginning. */
+
+static void test_no_qp_is_a_refusal(void **state)
+{
+    struct fixture *f = *state;
+
+    f->verbs.qps_left = 0;
+    assert_null(request(f, 0, ADMIN_DEPTH, 0));
+    assert_int_equal(f->rejected, NVME_RDMA_NO_RESOURCES);
+    f->verbs.qps_left = FAKE_QPS - 1;
+    expect_all_back(f);
+}
+
+static void test_a_qp_that_does_not_move_is_a_refusal(void **state)
+{
+    static const enum verbs_qp_state states[] = {VERBS_QPS_INIT, VERBS_QPS_RTR,
+                                                 VERBS_QPS_RTS};
+    struct fixture *f = *state;
+
+    for (size_t i = 0; i < ARRAY_LEN(states); i++) {
+        f->rejected = 0;
+        f->verbs.refuse_modify = states[i];
+        assert_null(request(f, 0, ADMIN_DEPTH, 0));
+        assert_int_equal(f->rejected, NVME_RDMA_NO_RESOURCES);
+        expect_all_back(f);
+    }
+    f->verbs.refuse_modify = VERBS_QPS_RESET;
+    lose(join_admin(f));
+    rdma_transport_step(&f->rdma);
+    expect_all_back(f);
+}
+
+static void test_data_before_rtu_is_an_rtu(void **state)
+{
+    struct fixture *f = *state;
+    struct cm_conn *conn = request(f, 0, ADMIN_DEPTH, 0);
+
+    assert_int_equal(conn->state, CM_CONN_REP_SENT);
+    assert_int_equal(f->connects, 0);
+    fake_event(&f->verbs, conn->local_qpn, VERBS_EVENT_QP_ESTABLISHED,
+               VERBS_WC_SUCCESS);
+    assert_int_equal(conn->state, CM_CONN_ESTABLISHED);
+    assert_int_equal(f->connects, 1);
+    lose(conn);
+    rdma_transport_step(&f->rdma);
+    expect_all_back(f);
+}
+
+/* ---- Hosts that do anything at any time. */
+
+enum { QUEUES = 12 };
+
+struct chaos {
+    struct fixture *f;
+    struct cm_conn *admin;
+    struct cm_conn *conn[QUEUES + 1]; /* by QID; NULL: none */
+};
+
+static bool is_open(const struct cm_conn *conn)
+{
+    return conn != NULL && conn->state != CM_CONN_FREE &&
+           queue_of(conn)->state == RDMA_QUEUE_OPEN;
+}
+
+static void any_command(struct chaos *chaos, struct rdma_queue *qp)
+{
+    struct fixture *f = chaos->f;
+    bool is_read = rnd(f, 2) == 0;
+    bool in_capsule = !is_read && rnd(f, 3) == 0;
+
+    for (uint32_t i = 0; i < CONNECT_AT; i += 64) {
+        f->host[i] = (uint8_t)rnd(f, 256);
+    }
+    send_io(f, qp, is_read ? NVM_READ : NVM_WRITE,
+            in_capsule ? SGL_IN_CAPSULE : SGL_KEYED,
+            1 + rnd(f, in_capsule ? 8 : 100));
+}
+
+static void any_end(struct chaos *chaos, struct cm_conn *conn)
+{
+    struct fixture *f = chaos->f;
+    uint32_t qpn = queue_of(conn)->qpn;
+    const struct fake_qp *fake = fake_qp(&f->verbs, qpn);
+
+    switch (rnd(f, 5)) {
+    case 0:
+        lose(conn);
+        break;
+    case 1:
+        fake_event(&f->verbs, qpn, VERBS_EVENT_QP_FATAL, VERBS_WC_SUCCESS);
+        break;
+    case 2:
+        fake_receive(&f->verbs, qpn, "short", 5);
+        break;
+    case 3:
+        if (fake->send_get != fake->send_put) {
+            fake_complete(&f->verbs, qpn, fake->send_get,
+                          VERBS_WC_RETRY_EXCEEDED);
+        }
+        break;
+    case 4:
+        if (rnd(f, 4) == 0) {
+            rdma_transport_set_address(&f->rdma, 1, 1);
+        }
+        break;
+    }
+}
+
+static void any_step(struct chaos *chaos)
+{
+    struct fixture *f = chaos->f;
+    uint16_t qid = (uint16_t)(1 + rnd(f, QUEUES));
+    struct cm_conn *conn = chaos->conn[qid];
+
+    if (!is_open(conn)) {
+        rdma_transport_step(&f->rdma); /* the CM has let go of it */
+        chaos->conn[qid] = join(f, qid, DEPTH, (uint8_t)rnd(f, 2));
+        return;
+    }
+    switch (rnd(f, 20)) {
+    case 0:
+        any_end(chaos, conn);
+        break;
+    case 1:
+        f->busy_room = rnd(f, 2) * 8 + 4; /* as many as there are, or none */
+        break;
+    case 2:
+    case 3:
+    case 4:
+    case 5:
+        for (uint32_t n = rnd(f, 12); n > 0; n--) {
+            work(f, queue_of(conn)->qpn);
+        }
+        break;
+    case 6:
+    case 7:
+    case 8:
+    case 9:
+        if (f->busy_count > 0) {
+            finish(f, rnd(f, f->busy_count));
+        }
+        break;
+    case 10:
+        rdma_transport_step(&f->rdma);
+        break;
+    default:
+        any_command(chaos, queue_of(conn));
+        break;
+    }
+}
+
+static void few_buffers(struct fixture *f)
+{
+    while (f->rdma.bufs.classes[2].free_count > 2) {
+        assert_true(hold(f, RDMA_LARGE_LEN));
+    }
+    while (f->rdma.bufs.classes[1].free_count > 6) {
+        assert_true(hold(f, RDMA_MEDIUM_LEN));
+    }
+    while (f->rdma.bufs.classes[0].free_count > 24) {
+        assert_true(hold(f, RDMA_SMALL_LEN));
+    }
+}
+
+static void play(struct fixture *f, unsigned int seed)
+{
+    struct chaos chaos = {.f = f};
+
+    f->random = seed;
+    f->busy_room = BUSY;
+    chaos.admin = join_admin(f);
+    few_buffers(f);
+    for (unsigned int i = 0; i < STEPS; i++) {
+        any_step(&chaos);
+    }
+    for (uint16_t qid = 1; qid <= QUEUES; qid++) {
+        if (is_open(chaos.conn[qid])) {
+            lose(chaos.conn[qid]);
+        }
+    }
+    rdma_transport_set_address(&f->rdma, 0, 1); /* the admin queue's */
+    rdma_transport_step(&f->rdma);
+    while (f->busy_count > 0) {
+        finish(f, f->busy_count - 1);
+    }
+    rdma_transport_step(&f->rdma);
+    let_go(f);
+    expect_all_back(f);
+}
+
+static void test_whatever_happens_all_is_given_back(void **state)
+{
+    for (unsigned int seed = 1; seed <= SEEDS; seed++) {
+        play(*state, seed);
+    }
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        T(test_the_peer_disconnects_with_commands_everywhere),
+        T(test_the_qp_fails_with_commands_everywhere),
+        T(test_its_address_goes_with_commands_everywhere),
+        T(test_the_target_ends_it_with_commands_everywhere),
+        T(test_the_target_ends_it_and_the_peer_acknowledges),
+        T(test_a_host_comes_back_while_its_old_queue_drains),
+        T(test_no_qp_is_a_refusal),
+        T(test_a_qp_that_does_not_move_is_a_refusal),
+        T(test_data_before_rtu_is_an_rtu),
+        T(test_whatever_happens_all_is_given_back),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
