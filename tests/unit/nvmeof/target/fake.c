@@ -47,8 +47,9 @@ static bool buf_get(void *ctx, uint32_t len_bytes, struct nvmf_piece *pieces,
     }
     fake->buffers_free -= len_bytes;
     for (*count = 0; len_bytes > 0; (*count)++) {
-        uint32_t n = MIN(len_bytes, FAKE_PIECE);
+        uint32_t n = MIN(len_bytes, fake->piece_bytes);
 
+        assert_in_range(*count, 0, NVMF_MAX_PIECES - 1);
         pieces[*count] = (struct nvmf_piece){
             .ptr = malloc(n), .len_bytes = n, .handle = 0xb0f};
         memset(pieces[*count].ptr, 0xa5, n);
@@ -117,6 +118,7 @@ struct fake *fake_new(void)
     fake->now_us = 1000000;
     fake->media_room = FAKE_OPS;
     fake->buffers_free = 64 * NVMF_MAX_TRANSFER;
+    fake->piece_bytes = FAKE_PIECE;
     fake->block_shift = 9;
     fake->has_cache = true;
     for (unsigned int i = 0; i < FAKE_NAMESPACES; i++) {

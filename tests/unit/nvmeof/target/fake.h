@@ -71,6 +71,7 @@ struct fake {
     int cache_calls, cache_on;
 
     uint32_t buffers_free; /* bytes */
+    uint32_t piece_bytes;  /* of a buffer; the last may be shorter */
     unsigned int buffers_out;
 
     uint16_t disconnected[64];

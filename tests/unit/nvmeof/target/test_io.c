@@ -256,6 +256,31 @@ static void test_dsm_deallocates_each_range(void **state)
     assert_int_equal(fake->history_count, 2);
 }
 
+/* As when only small buffers are left: a range begins in any of them. */
+static void test_dsm_ranges_lie_in_several_pieces(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t io = fake_io_queue(fake, fake_host(fake, 0), 1);
+    struct nvme_sqe sqe = {
+        .opcode = NVM_DATASET_MANAGEMENT, .nsid = 1, .cdw10 = 7, .cdw11 = 4};
+    uint8_t data[8 * 16];
+
+    for (unsigned int i = 0; i < 8; i++) {
+        put_range(data, i, 1 + i, 100 * i);
+    }
+    for (uint32_t piece = 16; piece <= 40; piece += 4) {
+        fake->piece_bytes = piece;
+        fake->history_count = 0;
+        assert_int_equal(fake_exec(fake, io, &sqe, data, sizeof(data)).status,
+                         0);
+        assert_int_equal(fake->history_count, 8);
+        for (unsigned int i = 0; i < 8; i++) {
+            assert_int_equal(fake->history[i].first_lba, 100 * i);
+            assert_int_equal(fake->history[i].count_blocks, 1 + i);
+        }
+    }
+}
+
 static void test_media_errors_become_statuses(void **state)
 {
     struct fake *fake = *state;
@@ -451,6 +476,7 @@ int main(void)
         TEST(test_flush_of_one_and_of_all),
         TEST(test_write_zeroes_and_deac),
         TEST(test_dsm_deallocates_each_range),
+        TEST(test_dsm_ranges_lie_in_several_pieces),
         TEST(test_media_errors_become_statuses),
         cmocka_unit_test(test_read_only_namespace_refuses_writes),
         cmocka_unit_test(test_blocks_of_4096),

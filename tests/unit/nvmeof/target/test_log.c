@@ -194,6 +194,31 @@ static void test_logs_read_in_pieces_are_the_same(void **state)
     }
 }
 
+/* As when only small buffers are left. */
+static void test_logs_in_pieces_of_memory_are_the_same(void **state)
+{
+    static const uint16_t piece_bytes[] = {512, 600, 1024, 1028, 3000, 4096};
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    uint8_t whole[4096];
+
+    get_log(fake, admin, LOG_COMMANDS_EFFECTS, 0, 4096);
+    memcpy(whole, fake->data, 4096);
+    for (size_t i = 0; i < ARRAY_LEN(piece_bytes); i++) {
+        fake->piece_bytes = piece_bytes[i];
+        memset(fake->data, 0x5a, 4096);
+        get_log(fake, admin, LOG_COMMANDS_EFFECTS, 0, 4096);
+        assert_memory_equal(fake->data, whole, 4096);
+        /* Zeroes begin in one of them, too. */
+        memset(fake->data, 0x5a, 4096);
+        get_log(fake, admin, LOG_COMMANDS_EFFECTS, 1000, 4096);
+        assert_memory_equal(fake->data, whole + 1000, 3096);
+        for (uint32_t at = 3096; at < 4096; at++) {
+            assert_int_equal(fake->data[at], 0);
+        }
+    }
+}
+
 static void test_discovery_names_both_ports_and_itself(void **state)
 {
     struct fake *fake = *state;
@@ -415,6 +440,12 @@ static void test_vendor_logs_are_built_part_by_part(void **state)
     assert_int_equal(fake->data[4], 3);
     assert_int_equal(fake->data[103], 3);
     assert_int_equal(fake->data[104], 0); /* behind its end */
+    fake->piece_bytes = 60; /* parts that begin behind the first */
+    memset(fake->data, 0x5a, 304);
+    assert_int_equal(get_log(fake, admin, 0xc5, 0, 304).status, 0);
+    for (uint32_t at = 0; at < 304; at++) {
+        assert_int_equal(fake->data[at], at < 300 ? 1 + at / 100 : 0);
+    }
     assert_int_equal(get_log(fake, admin, 0xc6, 0, 4).status,
                      0x109 | DNR | MORE);
     assert_int_equal(get_log(fake, discovery, 0xc5, 0, 4).status, 0x109 | DNR);
@@ -520,6 +551,7 @@ int main(void)
         TEST(test_firmware_slots),
         TEST(test_commands_effects_are_the_tables),
         TEST(test_logs_read_in_pieces_are_the_same),
+        TEST(test_logs_in_pieces_of_memory_are_the_same),
         TEST(test_discovery_names_both_ports_and_itself),
         cmocka_unit_test(test_vendor_logs_are_built_part_by_part),
         TEST(test_timestamp_counts_from_reset_until_it_is_set),
