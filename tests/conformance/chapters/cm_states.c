@@ -194,6 +194,16 @@ static void rtu_forged(struct conf *conf)
 
 /* ---- Stale connections. */
 
+/* It worked; from now on nothing is answered on it. */
+static void expect_over(struct rc *old)
+{
+    conf_pass(old->conf, CM_QUIET_US);
+    conf_flush(old->conf);
+    old->answers = false;
+    rc_send(old, RC_SEND_ONLY, NULL, 64, true);
+    rc_expect_silence(old, CM_QUIET_US);
+}
+
 static void stale_qpn(struct conf *conf)
 {
     struct rc_config config = plain();
@@ -201,6 +211,7 @@ static void stale_qpn(struct conf *conf)
     struct cm_bent *bent = cm_bent_new(conf, &config);
     struct cm_rej rej;
 
+    expect_works(old);
     /* The host has crashed and starts again with the queue pair it had. */
     bent->req.local_qpn = old->qpn;
     bent->req.local_ca_guid = (uint64_t)0x02 << 56 | old->qpn;
@@ -213,6 +224,7 @@ static void stale_qpn(struct conf *conf)
         conf_equal(conf, "REJ reason (10: stale)", rej.reason,
                    CM_REJ_STALE_CONNECTION);
     }
+    expect_over(old);
     conf_expect_alive(conf);
 }
 
@@ -222,16 +234,13 @@ static void stale_comm_id(struct conf *conf)
     struct rc *old = rc_open(conf, &config);
     struct cm_bent *bent = cm_bent_new(conf, &config);
 
+    expect_works(old);
     /* The same id for another connection: the old one is over. */
     bent->req.local_comm_id = old->comm_id;
     bent->req.local_ca_guid = (uint64_t)0x02 << 56 | old->qpn;
     bent->rc->comm_id = old->comm_id;
     rc_send_req(bent->rc, &bent->req);
-    conf_pass(conf, CM_QUIET_US);
-    conf_flush(conf);
-    old->answers = false;
-    rc_send(old, RC_SEND_ONLY, NULL, 64, true);
-    rc_expect_silence(old, CM_QUIET_US);
+    expect_over(old);
     conf_expect_alive(conf);
 }
 
@@ -262,14 +271,15 @@ static void dreq(struct conf *conf)
     struct rc *rc = rc_open(conf, &config);
     const struct packet *drep;
 
+    expect_works(rc);
     rc_send_dreq(rc);
     drep = rc_take_cm(rc, CM_DREP);
     conf_equal(conf, "local id of the DREP",
                get_be32(drep->cm + CM_DREP_LOCAL_COMM_ID), rc->target_comm_id);
+    conf_equal(conf, "remote id of the DREP",
+               get_be32(drep->cm + CM_DREP_REMOTE_COMM_ID), rc->comm_id);
     conf_equal(conf, "transaction id", drep->mad.transaction_id, rc->tid);
-    conf_flush(conf);
-    rc_send(rc, RC_SEND_ONLY, NULL, 64, true);
-    rc_expect_silence(rc, CM_QUIET_US);
+    expect_over(rc);
 }
 
 static void dreq_again(struct conf *conf)
@@ -357,12 +367,10 @@ static void rej_when_established(struct conf *conf)
     struct rc_config config = plain();
     struct rc *rc = rc_open(conf, &config);
 
+    expect_works(rc);
     /* A time-out would have to name our CA in its additional information. */
     rc_send_rej(rc, CM_ANSWERS_OTHER, CM_REJ_CONSUMER);
-    conf_pass(conf, CM_QUIET_US);
-    conf_flush(conf);
-    rc_send(rc, RC_SEND_ONLY, NULL, 64, true);
-    rc_expect_silence(rc, CM_QUIET_US);
+    expect_over(rc);
     conf_expect_alive(conf);
 }
 
@@ -521,7 +529,8 @@ static void many_in_a_row(struct conf *conf)
 
 /* ---- Messages that are none. */
 
-static void send_mad_like(struct conf *conf, const struct mad *mad)
+/* A right REQ but for that; nobody accepts it. */
+static void send_mad_of(struct conf *conf, const struct mad *mad, size_t len)
 {
     struct rc *rc = rc_new(conf, &(struct rc_config){0});
     uint8_t private_data[CM_REQ_PRIVATE_LEN], payload[MAD_LEN];
@@ -534,10 +543,15 @@ static void send_mad_like(struct conf *conf, const struct mad *mad)
                            .bth = {.opcode = UD_SEND_ONLY, .dest_qp = GSI_QPN},
                            .deth = {.qkey = GSI_QKEY, .src_qp = GSI_QPN},
                            .data = payload,
-                           .data_len = MAD_LEN,
+                           .data_len = len,
                        });
     rc_expect_no_cm(rc, CM_REP, CM_QUIET_US);
     conf_expect_alive(conf);
+}
+
+static void send_mad_like(struct conf *conf, const struct mad *mad)
+{
+    send_mad_of(conf, mad, MAD_LEN);
 }
 
 static struct mad request_mad(void)
@@ -568,14 +582,9 @@ NO_MAD(mad_sidr, mad.attribute_id = 0x17)
 
 static void mad_short(struct conf *conf)
 {
-    struct rc *rc = rc_new(conf, &(struct rc_config){0});
+    struct mad mad = request_mad();
 
-    rc_send_packet(rc, &(struct packet_roce){
-                           .bth = {.opcode = UD_SEND_ONLY, .dest_qp = GSI_QPN},
-                           .deth = {.qkey = GSI_QKEY, .src_qp = GSI_QPN},
-                           .data_len = MAD_LEN - 4,
-                       });
-    conf_expect_alive(conf);
+    send_mad_of(conf, &mad, MAD_LEN - 4);
 }
 
 static void rep_unasked(struct conf *conf)

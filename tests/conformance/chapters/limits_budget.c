@@ -188,6 +188,26 @@ static void counts_from_req(struct conf *conf)
     end(limits);
 }
 
+/* An admin queue, too: the last 32 entries are its from its REQ on. */
+static void admin_counts_from_req(struct conf *conf)
+{
+    struct limits *limits = limits_new(conf);
+    int half_open;
+
+    limits_fill_depth(limits, LIMITS_DEPTH - LIMITS_ADMIN_DEPTH);
+    limits->has_no_rtu = true;
+    half_open = limits_take_admin(limits);
+    limits_expect_pool(conf, "depth", LIMITS_DEPTH);
+    limits_expect_full(limits, 0, LIMITS_ADMIN_DEPTH);
+    limits_expect_full(limits, 1, 2);
+    limits_reject(limits, half_open);
+    limits_expect_pool(conf, "depth", LIMITS_DEPTH - LIMITS_ADMIN_DEPTH);
+    limits->has_no_rtu = false;
+    limits_take_admin(limits);
+    limits_expect_full(limits, 1, 2);
+    end(limits);
+}
+
 static void rej_gives_back(struct conf *conf)
 {
     struct limits *limits = limits_new(conf);
@@ -426,6 +446,8 @@ static const struct conf_test tests[] = {
          "each depth from 2 to 64 counts for what it is", depth_every_size),
     TEST("budget.from-req", "data sheet", "counted from the REQ, not the RTU",
          counts_from_req),
+    TEST("budget.admin-from-req", "data sheet",
+         "an admin queue counts from its REQ, too", admin_counts_from_req),
     TEST("budget.rej", "data sheet; IBTA Vol 1 12.9.7",
          "a REJ to the REP gives it back", rej_gives_back),
     TEST("budget.hosts", "data sheet", "255 admin queues, the 256th refused",

@@ -77,7 +77,8 @@ void limits_fill_depth(struct limits *limits, unsigned int depth);
 /** How many are in use, by the console's name for them. */
 unsigned long limits_pool(struct conf *conf, const char *name);
 
-/** So many are in use, or are so soon. */
+/** So many are in use, or are so soon.  This and limits_expect_idle() pass over
+ *  a target that is not ours, which nobody can ask. */
 void limits_expect_pool(struct conf *conf, const char *name,
                         unsigned long expected);
 

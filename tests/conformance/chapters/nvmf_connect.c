@@ -232,6 +232,18 @@ static void io_accepted(struct conf *conf)
     rc_close(own);
 }
 
+/* A parameter that is another's, or nobody's. */
+static void io_invalid(struct nvmf_bent *bent, struct rc *own)
+{
+    struct nvme_cqe cqe;
+
+    conf_status(own->conf, "Connect", nvmf_bent_run(bent, &cqe),
+                NVME_SC_CONNECT_INVALID);
+    rc_close(bent->rc);
+    nvmf_expect_works(own);
+    rc_close(own);
+}
+
 #define IO_REFUSED(name, what, change)                                         \
     static void name(struct conf *conf)                                        \
     {                                                                          \
@@ -239,7 +251,8 @@ static void io_accepted(struct conf *conf)
         struct nvmf_bent *bent = nvmf_bent_io(own, 1);                         \
                                                                                \
         change;                                                                \
-        io_refused(bent, own, what);                                           \
+        conf_note(conf, "%s", what);                                           \
+        io_invalid(bent, own);                                                 \
     }
 
 IO_REFUSED(io_hostnqn, "another host's NQN",

@@ -421,6 +421,7 @@ static void flow_control_off(struct conf *conf)
         conf_not_applicable(conf,
                             "the target insists on SQ flow control (TREQ)");
     }
+    conf_equal(conf, "SQHD of Connect's response", cqe.sqhd, 0xffff);
     for (unsigned int i = 0; i < 3; i++) {
         struct nvme_sqe keep_alive = {.opcode = ADMIN_KEEP_ALIVE};
 

@@ -13,6 +13,8 @@
 enum {
     KATO_MS = 1000,
     LOG_ROOM = 32768,
+    ACK_TIMEOUT = 12, /* 17 ms: what goes on is seen soon */
+    ON_THE_WIRE_US = 5000,
 };
 
 /* ---- Discovery. */
@@ -319,9 +321,25 @@ static void admin_takes_io(struct conf *conf)
     conf_expect_alive(conf);
 }
 
+/* With the DREP the queue pair is gone: what was under way is neither asked for
+ * nor sent again, however long nobody acknowledges it. */
+static void expect_over(struct nvmf_pair *pair)
+{
+    struct conf *conf = pair->io->conf;
+
+    rc_send_dreq(pair->io);
+    rc_take_cm(pair->io, CM_DREP);
+    conf_pass(conf, ON_THE_WIRE_US);
+    conf_flush(conf);
+    rc_expect_silence(pair->io, NVMF_QUIET_US);
+    rc_close(pair->admin);
+    conf_expect_alive(conf);
+}
+
 static void in_flight(struct conf *conf)
 {
-    struct nvmf_pair pair = nvmf_open_pair(conf, &(struct rc_config){0});
+    struct nvmf_pair pair =
+        nvmf_open_pair(conf, &(struct rc_config){.ack_timeout = ACK_TIMEOUT});
     struct nvme_sqe read = nvmf_io(conf, NVM_READ, 0, 8);
 
     for (unsigned int i = 0; i < 10; i++) {
@@ -330,15 +348,13 @@ static void in_flight(struct conf *conf)
         rc_send_capsule(pair.io, &read, &sgl, NULL, 0);
     }
     pair.io->answers = false;
-    rc_send_dreq(pair.io);
-    rc_take_cm(pair.io, CM_DREP);
-    rc_close(pair.admin);
-    conf_expect_alive(conf);
+    expect_over(&pair);
 }
 
 static void writes_in_flight(struct conf *conf)
 {
-    struct nvmf_pair pair = nvmf_open_pair(conf, &(struct rc_config){0});
+    struct nvmf_pair pair =
+        nvmf_open_pair(conf, &(struct rc_config){.ack_timeout = ACK_TIMEOUT});
     struct nvme_sqe write = nvmf_io(conf, NVM_WRITE, 128, 8);
 
     pair.io->answers = false; /* its READs are never answered */
@@ -347,10 +363,7 @@ static void writes_in_flight(struct conf *conf)
 
         rc_send_capsule(pair.io, &write, &sgl, NULL, 0);
     }
-    rc_send_dreq(pair.io);
-    rc_take_cm(pair.io, CM_DREP);
-    rc_close(pair.admin);
-    conf_expect_alive(conf);
+    expect_over(&pair);
 }
 
 static void aer_in_flight(struct conf *conf)

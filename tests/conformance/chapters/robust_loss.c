@@ -104,16 +104,14 @@ PHASE(io, PHASE_IO)
 PHASE(end, PHASE_END)
 
 #define TEST(id, clause, purpose, fn)                                          \
-    CONF_TEST(id, "IBTA Vol 1 " clause, purpose, fn,                           \
-              .needs = CONF_NEEDS_CONTROL)
+    CONF_TEST(id, "IBTA Vol 1 " clause, purpose, fn)
 #define TESTS(id, clause, what, name)                                          \
     TEST(id ".lost", clause, what ": each packet lost", name##_lost),          \
         TEST(id ".twice", clause, what ": each packet doubled", name##_twice), \
         TEST(id ".late", clause, what ": each packet out of order",            \
              name##_late),                                                     \
         CONF_TEST(id ".bent", "IBTA A17.3.3", what ": a bit of each packet",   \
-                  name##_bent, .needs = CONF_NEEDS_CONTROL,                    \
-                  .is_malformed = true)
+                  name##_bent, .is_malformed = true)
 
 static const struct conf_test tests[] = {
     TESTS("cm", "12.9.8", "REQ, REP, RTU", cm),
