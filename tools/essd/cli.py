@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+import typer.exceptions
 from rich.table import Table
 
 from . import bench as bench_module
@@ -54,7 +55,7 @@ def up(name: Name = "default",
        media: Annotated[Path | None, typer.Option(
            help="File with the drive's data: raw, or qcow2 named so.")] = None,
        mtu: Annotated[int | None, typer.Option(
-           help="MTU of the links, 1500 to 9000.  Default: what the drive has, 1500 "
+           help="MTU of the links, 1280 to 9000.  Default: what the drive has, 1500 "
                 "if it is new.")] = None,
        host_mtu: Annotated[int, typer.Option(
            help="MTU of the host's cards, if it is another one.")] = 0,
@@ -469,10 +470,21 @@ def stop(*_: object) -> None:
     sys.exit(128 + signal.SIGTERM)
 
 
+def usage_line(mistake: Any) -> str:
+    """What is wrong with the command line, in one of our lines."""
+    text = " ".join(mistake.format_message().split()).removesuffix(".")
+    command = mistake.ctx.command_path if getattr(mistake, "ctx", None) else "essd"
+    return f"{text[:1].lower()}{text[1:]}; see {command} --help"
+
+
 def main() -> None:
     signal.signal(signal.SIGTERM, stop)
     try:
-        app(prog_name="essd")
+        # Without any word it prints its help, which is not for us to say.
+        sys.exit(app(prog_name="essd", standalone_mode=not sys.argv[1:]) or 0)
+    except typer.exceptions.TyperException as mistake:
+        show.error(usage_line(mistake))
+        sys.exit(mistake.exit_code)     # type: ignore[attr-defined]
     except settings_cmd.Mistakes as mistakes:
         for text in mistakes.lines:
             show.error(text)

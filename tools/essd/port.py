@@ -132,11 +132,11 @@ def table(ports: list[dict[str, Any]]) -> Table:
 
 
 def counters(port: dict[str, Any]) -> Table:
-    """Those that are not 0."""
+    """Those that are not 0, by name."""
     found = Table(box=None, pad_edge=False, show_header=False)
     found.add_column()
     found.add_column(justify="right")
-    for name, value in port["counters"].items():
+    for name, value in sorted(port["counters"].items()):
         if value:
             found.add_row(name, str(value))
     return found

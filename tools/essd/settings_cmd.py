@@ -32,8 +32,10 @@ class Mistakes(EssdError):
 def read_file(path: Path) -> tuple[Values, list[str]]:
     try:
         text = sys.stdin.read() if str(path) == "-" else path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise EssdError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
+    except OSError as error:
+        raise EssdError(f"{path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise EssdError(f"{path}: no YAML: it is no text in UTF-8") from None
     return settings_yaml.load(text, "stdin" if str(path) == "-" else str(path))
 
 
@@ -43,7 +45,7 @@ def read_words(words: Sequence[str]) -> tuple[Values, list[str]]:
     for word in words:
         key, equals, value = word.partition("=")
         try:
-            if not equals:
+            if not equals or not value:
                 raise Refused(f"--set {word}: write KEY=VALUE")
             values[key] = settings.parse(key, value)
         except Refused as refused:
