@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Mistakes on the command line: one line each, and a status that is not 0."""
+
+import subprocess
+import sys
+
+import pytest
+
+from essd import paths
+
+
+def essd(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", "essd", *words], check=False,
+                          cwd=paths.TOP / "tools", text=True, capture_output=True,
+                          stdin=subprocess.DEVNULL)
+
+
+@pytest.mark.parametrize("words, said", [
+    (("port", "x"), "invalid value for '[N]'"),
+    (("port", "-1"), "no such option: -1"),
+    (("port", "0", "--ber", "foo"), "invalid value for '--ber'"),
+    (("port", "0", "--flap", "-1"), "invalid value for '--flap'"),
+    (("port", "0", "1"), "unexpected extra argument"),
+    (("ports",), "no such command 'ports'"),
+    (("qmp",), "missing argument"),
+    (("up", "--mtu", "1279"), "an MTU of 1279 is outside 1280 to 9000"),
+    (("port", "0", "--name", "nobody"), "nothing is running"),
+    (("config", "--name", "nobody"), "there is no drive nobody yet"),
+    (("config", "--check", "/nowhere.yaml"), "/nowhere.yaml: No such file"),
+    (("config", "--check", "/"), "/: Is a directory"),
+    (("config", "--check", "--set", "port.0.mtu="), "write KEY=VALUE"),
+    (("config", "--check", "--set", "name"), "write KEY=VALUE"),
+])
+def test_a_mistake_is_one_line(words: tuple[str, ...], said: str) -> None:
+    done = essd(*words)
+    assert done.returncode in (1, 2)
+    assert done.stdout == ""
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("essd: ") and said in line
+
+
+@pytest.mark.parametrize("text, said", [
+    (b"port:\n  0: {mtu: 1500\n", ":3: no YAML"),
+    (b"\tname: x\n", ":1: no YAML"),
+    (b"\xff\xfe\0", ": no YAML: it is no text in UTF-8"),
+    (b"only words", ":1: a configuration is keys and values"),
+    (b"name: a\n---\nname: b\n", ": no YAML"),
+    (b"port: {1: {speed: 10}}", ": port.1.speed: 10, but port.0.speed is 25"),
+])
+def test_a_file_that_is_no_configuration_is_one_line(tmp_path, text: bytes,
+                                                     said: str) -> None:
+    path = tmp_path / "drive.yaml"
+    path.write_bytes(text)
+    done = essd("config", "--check", "--name", "nobody", str(path))
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"essd: {path}") and said in line
+
+
+def test_without_a_word_there_is_help() -> None:
+    done = essd()
+    assert "Usage: essd" in done.stdout + done.stderr
