@@ -5,6 +5,7 @@ Every function returns some hundreds that differ where a real flood would.
 """
 
 import random
+import re
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ from scapy.layers.inet6 import (
     IPv6ExtHdrHopByHop)
 from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet, Raw
+
+from essd.steps import Job
 
 COUNT = 400
 ALL = "ff:ff:ff:ff:ff:ff"
@@ -44,6 +47,14 @@ class Ends:
     @property
     def ip(self) -> Packet:
         return self.eth / IP(src=self.host, dst=self.drive)
+
+
+def neighbour_mac(job: Job, address: str) -> str:
+    """Who the host's kernel has at that address."""
+    job.run(f"ping -c 1 -W 2 {address}")
+    match = re.search(r"lladdr (\S+)", job.quiet(f"ip neigh show {address}"))
+    assert match
+    return match[1]
 
 
 def pick() -> random.Random:

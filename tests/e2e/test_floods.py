@@ -98,12 +98,11 @@ def link_local_of(mac: str) -> str:
 
 def ends_of(job: Job) -> Ends:
     drive = job.addresses[0]
-    job.run(f"ping -c 1 -W 2 {drive}")
-    match = re.search(r"lladdr (\S+)", job.quiet(f"ip neigh show {drive}"))
+    mac = flood_frames.neighbour_mac(job, drive)
     own = re.search(r"inet (\S+)/", job.quiet("ip -4 addr show eth0"))
-    assert match and own
-    return Ends(job.quiet("cat /sys/class/net/eth0/address").strip(), own[1], match[1],
-                drive, link_local_of(match[1]))
+    assert own
+    return Ends(job.quiet("cat /sys/class/net/eth0/address").strip(), own[1], mac,
+                drive, link_local_of(mac))
 
 
 @pytest.fixture(scope="module")
