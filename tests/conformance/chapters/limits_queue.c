@@ -15,6 +15,9 @@ enum {
     ADMIN_MAX = 32, /* ASQSZ of the discovery log */
     FULL_MAX = 256,
     QUEUES_MAX = 64,
+    NS_LISTED = NVME_IDENTIFY_LEN / 4,
+    NS_LBA = 24,
+    LBAF_LBADS = 2, /* byte of a format */
 };
 
 static uint16_t max_entries(struct rc *admin)
@@ -474,6 +477,87 @@ static void namespaces(struct conf *conf)
     nvme_close(nvme);
 }
 
+/* One block of a namespace that need not be ours, at the start of io->mem. */
+static uint16_t read_of(struct nvme *nvme, uint32_t nsid, uint64_t lba,
+                        uint32_t block_bytes)
+{
+    struct nvme_sqe sqe = nvme_rw_sqe(nvme, NVM_READ, lba, 1);
+
+    sqe.nsid = nsid;
+    return nvme_run(nvme, nvme->io, &sqe, block_bytes, NULL);
+}
+
+struct namespace
+{
+    uint32_t nsid, block_bytes;
+    uint8_t before[CONF_BLOCK]; /* of block NS_LBA */
+};
+
+static void look_at(struct nvme *nvme, struct namespace *ns)
+{
+    struct conf *conf = nvme->conf;
+    const uint8_t *id = nvme->admin->mem;
+    unsigned int lbads;
+    uint64_t size;
+
+    conf_status(conf, "Identify of an active namespace",
+                nvme_identify(nvme, CNS_NAMESPACE, ns->nsid), NVME_SC_SUCCESS);
+    size = get_le64(id + ID_NS_NSZE);
+    lbads = id[ID_NS_LBAF0 + 4 * (id[ID_NS_FLBAS] & 0xf) + LBAF_LBADS];
+    conf_check(conf, lbads >= 9 && lbads <= 16, "LBADS is %u", lbads);
+    ns->block_bytes = 1u << lbads;
+    conf_check(conf, size > NS_LBA, "namespace %u: NSZE is %llu", ns->nsid,
+               (unsigned long long)size);
+    conf_status(conf, "Read of its last block",
+                read_of(nvme, ns->nsid, size - 1, ns->block_bytes),
+                NVME_SC_SUCCESS);
+    conf_status(conf, "Read behind it",
+                read_of(nvme, ns->nsid, size, ns->block_bytes),
+                NVME_SC_LBA_RANGE);
+    conf_status(conf, "Read", read_of(nvme, ns->nsid, NS_LBA, ns->block_bytes),
+                NVME_SC_SUCCESS);
+    memcpy(ns->before, nvme->io->mem, CONF_BLOCK);
+}
+
+/* All that the target has, 128 or one: each has its own size and blocks.  Only
+ * the one that we were given is written. */
+static void each_namespace(struct conf *conf)
+{
+    struct nvme *nvme = nvme_open(conf);
+    struct namespace *all = conf_alloc(conf, NS_LISTED * sizeof(*all));
+    uint32_t version = (uint32_t)conf_random(conf), count = 0;
+
+    conf_status(conf, "Identify, active namespaces",
+                nvme_identify(nvme, CNS_ACTIVE_NS_LIST, 0), NVME_SC_SUCCESS);
+    while (count < NS_LISTED &&
+           get_le32(nvme->admin->mem + 4 * (size_t)count) != 0) {
+        all[count].nsid = get_le32(nvme->admin->mem + 4 * (size_t)count);
+        count++;
+    }
+    conf_note(conf, "%u active namespaces, NN is %u", count, nvme->num_ns);
+    conf_check(conf, count >= 1 && count <= nvme->num_ns,
+               "%u active namespaces of %u", count, nvme->num_ns);
+    for (uint32_t i = 0; i < count; i++) {
+        look_at(nvme, &all[i]);
+    }
+    nvme_write(nvme, NS_LBA, 1, version);
+    for (uint32_t i = 0; i < count; i++) {
+        if (all[i].nsid != nvme->nsid) {
+            conf_status(conf, "Read",
+                        read_of(nvme, all[i].nsid, NS_LBA, all[i].block_bytes),
+                        NVME_SC_SUCCESS);
+            conf_same(conf, "the block of another namespace", nvme->io->mem,
+                      all[i].before, CONF_BLOCK);
+        }
+    }
+    nvme_verify(nvme, NS_LBA, 1, version);
+    conf_status(conf, "Read of namespace NN + 1",
+                read_of(nvme, nvme->num_ns + 1, NS_LBA, nvme->block_bytes),
+                NVME_SC_INVALID_NS);
+    nvme_verify(nvme, NS_LBA, 1, version);
+    nvme_close(nvme);
+}
+
 /* ---- READs under way. */
 
 static bool is_read_request(const struct packet *packet, const void *ctx)
@@ -558,6 +642,9 @@ static const struct conf_test tests[] = {
     TEST("io.mdts", "NVMe 1.4 5.15.2", "one block more than MDTS", mdts),
     TEST("io.end", "NVMe 1.4 6.9, 6.15", "blocks behind the last", last_block),
     TEST("ns.nn", "NVMe 1.4 6.1", "namespace identifiers above NN", namespaces),
+    TEST("ns.each", "NVMe 1.4 5.15.2.3, 6.1",
+         "each active namespace, of one or of 128, has its own size and blocks",
+         each_namespace),
     TEST("reads.16", "IBTA Vol 1 9.4.4, 12.7.30",
          "never more READs under way than the REQ says: 16", reads_16),
     TEST("reads.one", "IBTA Vol 1 9.4.4, 12.7.30",

@@ -9,6 +9,8 @@
 
 enum {
     FLAGS_PSDT_SGL = 0x40,
+    FLAGS_FUSE = 0x03,
+    ID_CTRL_FUSES = 522,
     AT = 16,
     PATTERN = 0x6c,
 };
@@ -88,6 +90,10 @@ static void flags(struct conf *conf, bool is_io, uint8_t opcode, uint8_t value,
                        : nvme_data_len(nvme, opcode);
     uint8_t *capsule = nvme_capsule_of(rc, &sqe, is_io || len != 0 ? len : 0);
 
+    if ((value & FLAGS_FUSE) != 0 &&
+        get_le16(nvme->ctrl + ID_CTRL_FUSES) != 0) {
+        conf_not_applicable(conf, "FUSES is not 0: there are fused commands");
+    }
     nvme_write(nvme, AT, 1, 4);
     memset(rc->mem, PATTERN, len);
     capsule[SQE_FLAGS] = value;

@@ -302,6 +302,10 @@ static void gsi(struct conf *conf, uint32_t qkey, uint32_t dest_qp)
                        });
     rc_expect_no_cm(rc, CM_REP, ROCE_QUIET_US);
     rc_expect_no_cm(rc, CM_REJ, ROCE_QUIET_US);
+    /* That was all that was wrong with it. */
+    rc_send_req(rc, &req);
+    rc_take_rep(rc);
+    rc_send_rej(rc, CM_ANSWERS_REP, CM_REJ_CONSUMER);
 }
 
 static void qkey_wrong(struct conf *conf)
