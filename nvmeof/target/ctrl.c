@@ -196,19 +196,23 @@ void ctrl_detach(struct nvmf_target *target, uint8_t index, uint16_t qid)
     ctrl->qpair[qid] = NO_QPAIR;
     if (qid == 0) {
         ctrl_end(target, index);
-        return;
-    }
-    ctrl->io_count--;
-    if (ctrl->io_count == 0 && ctrl->state == CTRL_RESETTING) {
-        ctrl_enter(ctrl, CTRL_DISABLED);
     }
 }
 
-/* A queue pair is free. */
-void ctrl_release(struct nvmf_target *target, uint8_t index)
+/*
+ * A queue pair is free.  A reset is done once nothing is with the medium any
+ * more: what the host writes afterwards is not overtaken by what it wrote
+ * before.
+ * Spec: NVMe 1.4 7.3.2
+ */
+void ctrl_release(struct nvmf_target *target, uint8_t index, uint16_t qid)
 {
     struct nvmf_ctrl *ctrl = &target->ctrl[index];
 
+    ctrl->io_count = (uint16_t)(ctrl->io_count - (qid != 0));
+    if (ctrl->io_count == 0 && ctrl->state == CTRL_RESETTING) {
+        ctrl_enter(ctrl, CTRL_DISABLED);
+    }
     ctrl->qpair_count--;
     if (ctrl->qpair_count == 0 && ctrl->state == CTRL_ENDING) {
         ctrl_enter(ctrl, CTRL_FREE);

@@ -111,7 +111,7 @@ uint8_t ctrl_find(const struct nvmf_target *target, uint16_t cntlid);
 void ctrl_attach(struct nvmf_target *target, uint8_t ctrl, uint16_t qid,
                  uint16_t qpair);
 void ctrl_detach(struct nvmf_target *target, uint8_t ctrl, uint16_t qid);
-void ctrl_release(struct nvmf_target *target, uint8_t ctrl);
+void ctrl_release(struct nvmf_target *target, uint8_t ctrl, uint16_t qid);
 void ctrl_end(struct nvmf_target *target, uint8_t ctrl);
 void ctrl_set_cc(struct nvmf_target *target, uint8_t ctrl, uint32_t cc);
 uint32_t ctrl_csts(const struct nvmf_ctrl *ctrl);

@@ -183,7 +183,7 @@ static void qpair_free(struct nvmf_target *target, uint16_t index)
     target->qpair_count--;
     target->free_qpair[NVMF_MAX_QPAIRS - 1 - target->qpair_count] = index;
     if (qpair->ctrl != NO_CTRL) {
-        ctrl_release(target, qpair->ctrl);
+        ctrl_release(target, qpair->ctrl, qpair->qid);
     }
 }
 

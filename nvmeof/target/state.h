@@ -25,7 +25,7 @@ enum ctrl_state {
     CTRL_FREE,
     CTRL_DISABLED,  /* CC.EN = 1 */
     CTRL_READY,     /* commands; CSTS.RDY = 1 */
-    CTRL_RESETTING, /* CC.EN = 0: its I/O queues to close; CSTS.RDY = 1 */
+    CTRL_RESETTING, /* CC.EN = 0: its I/O queues to drain; CSTS.RDY = 1 */
     CTRL_FAILED,    /* CC asked for what we lack: CSTS.CFS = 1, CC.EN = 0 */
     CTRL_ENDING,    /* the association is over: its queue pairs to drain */
     CTRL_STATES
@@ -84,7 +84,7 @@ struct nvmf_ctrl {
     uint16_t portid;
     uint16_t promised;    /* I/O queues the budget still holds for it */
     uint16_t qpair_count; /* queue pairs not yet free */
-    uint16_t io_count;    /* I/O queues not yet closed */
+    uint16_t io_count;    /* I/O queues of them */
     uint16_t qpair[NVMF_MAX_IO_QUEUES + 1]; /* by QID; NO_QPAIR */
     uint32_t cc;
     uint32_t kato_ms; /* 0: no keep-alive */

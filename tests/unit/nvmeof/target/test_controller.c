@@ -154,6 +154,36 @@ static void test_reset_ends_io_queues_before_it_is_done(void **state)
     assert_int_equal(csts(fake, admin), CSTS_RDY);
 }
 
+/* Else a write of before the reset could overtake one of after it. */
+static void test_a_reset_waits_for_the_medium(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    uint16_t io[] = {fake_io_queue(fake, admin, 1),
+                     fake_io_queue(fake, admin, 2)};
+    struct nvme_sqe write = fake_rw(NVM_WRITE, 5, 1);
+
+    for (size_t i = 0; i < ARRAY_LEN(io); i++) {
+        fake_send(fake, io[i], &write, fake->data, 512);
+    }
+    fake->hold_media = true;
+    fake_run(fake);
+    assert_int_equal(fake->media_count, 2);
+    /* As Linux does: its queues first, then the reset. */
+    assert_false(nvmf_qpair_closed(fake->target, io[0]));
+    fake_property_set(fake, admin, PROPERTY_CC, 0);
+    assert_int_equal(csts(fake, admin), CSTS_RDY);
+    assert_false(nvmf_qpair_closed(fake->target, io[1]));
+    assert_int_equal(csts(fake, admin), CSTS_RDY);
+    fake->hold_media = false;
+    fake_run(fake);
+    assert_int_equal(fake->drained_count, 2);
+    assert_int_equal(csts(fake, admin), 0);
+    fake_property_set(fake, admin, PROPERTY_CC, CC_ENABLE);
+    fake_io_queue(fake, admin, 1);
+    assert_int_equal(csts(fake, admin), CSTS_RDY);
+}
+
 static void test_shutdown_flushes_then_reports(void **state)
 {
     struct fake *fake = *state;
@@ -390,6 +420,7 @@ int main(void)
         TEST(test_commands_wait_for_enable),
         TEST(test_configurations_we_lack_are_fatal),
         TEST(test_reset_ends_io_queues_before_it_is_done),
+        TEST(test_a_reset_waits_for_the_medium),
         TEST(test_shutdown_flushes_then_reports),
         TEST(test_shutdown_survives_a_lost_connection),
         TEST(test_a_reset_during_shutdown_leaves_a_usable_controller),
