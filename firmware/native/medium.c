@@ -55,49 +55,6 @@ static void mark(struct medium *medium, uint64_t offset, uint64_t len)
     }
 }
 
-static void do_readv(void *ctx, uint32_t id, uint64_t offset,
-                     const struct iovec *iov, unsigned int niov)
-{
-    struct medium *medium = ctx;
-
-    ASSERT(in_range(medium, offset, total(iov, niov)));
-    for (unsigned int i = 0; i < niov && medium->fail_reads == 0; i++) {
-        memcpy(iov[i].iov_base, medium->data + offset, iov[i].iov_len);
-        offset += iov[i].iov_len;
-    }
-    done(medium, id, medium->fail_reads);
-}
-
-static void do_writev(void *ctx, uint32_t id, uint64_t offset,
-                      const struct iovec *iov, unsigned int niov)
-{
-    struct medium *medium = ctx;
-
-    ASSERT(in_range(medium, offset, total(iov, niov)));
-    if (medium->fail_writes == 0) {
-        mark(medium, offset, total(iov, niov));
-    }
-    for (unsigned int i = 0; i < niov && medium->fail_writes == 0; i++) {
-        memcpy(medium->data + offset, iov[i].iov_base, iov[i].iov_len);
-        offset += iov[i].iov_len;
-    }
-    done(medium, id, medium->fail_writes);
-}
-
-static void write_zeroes(void *ctx, uint32_t id, uint64_t offset, uint64_t len,
-                         bool may_unmap)
-{
-    struct medium *medium = ctx;
-
-    (void)may_unmap;
-    ASSERT(in_range(medium, offset, len));
-    if (medium->fail_writes == 0) {
-        mark(medium, offset, len);
-        memset(medium->data + offset, 0, len);
-    }
-    done(medium, id, medium->fail_writes);
-}
-
 /* Where data and durable differ, copy one way or the other. */
 static void settle(struct medium *medium, bool keep)
 {
@@ -112,10 +69,87 @@ static void settle(struct medium *medium, bool keep)
     }
 }
 
+/* Bytes between memory and the medium, one way or the other. */
+static void move(struct medium *medium, const struct medium_request *request)
+{
+    uint8_t *at = medium->data + request->offset;
+
+    for (unsigned int i = 0; i < request->niov; i++) {
+        const struct iovec *iov = &request->iov[i];
+
+        if (request->kind == MEDIUM_READ) {
+            memcpy(iov->iov_base, at, iov->iov_len);
+        } else {
+            memcpy(at, iov->iov_base, iov->iov_len);
+        }
+        at += iov->iov_len;
+    }
+}
+
+static void execute(struct medium *medium, const struct medium_request *request)
+{
+    int result = 0;
+
+    switch (request->kind) {
+    case MEDIUM_READ:
+        result = medium->fail_reads;
+        break;
+    case MEDIUM_WRITE:
+    case MEDIUM_ZEROES:
+        result = medium->fail_writes;
+        break;
+    case MEDIUM_FLUSH:
+        settle(medium, true);
+        break;
+    }
+    if (result == 0 &&
+        (request->kind == MEDIUM_WRITE || request->kind == MEDIUM_ZEROES)) {
+        mark(medium, request->offset, request->len);
+    }
+    if (result == 0 && request->kind == MEDIUM_ZEROES) {
+        memset(medium->data + request->offset, 0, request->len);
+    } else if (result == 0) {
+        move(medium, request);
+    }
+    done(medium, request->id, result);
+}
+
+static void begin(struct medium *medium, const struct medium_request *request)
+{
+    ASSERT(in_range(medium, request->offset, request->len));
+    if (medium->is_held) {
+        ASSERT(medium->held_count < ARRAY_LEN(medium->held));
+        medium->held[medium->held_count++] = *request;
+    } else {
+        execute(medium, request);
+    }
+}
+
+static void do_readv(void *ctx, uint32_t id, uint64_t offset,
+                     const struct iovec *iov, unsigned int niov)
+{
+    begin(ctx, &(struct medium_request){MEDIUM_READ, id, offset,
+                                        total(iov, niov), iov, niov});
+}
+
+static void do_writev(void *ctx, uint32_t id, uint64_t offset,
+                      const struct iovec *iov, unsigned int niov)
+{
+    begin(ctx, &(struct medium_request){MEDIUM_WRITE, id, offset,
+                                        total(iov, niov), iov, niov});
+}
+
+static void write_zeroes(void *ctx, uint32_t id, uint64_t offset, uint64_t len,
+                         bool may_unmap)
+{
+    (void)may_unmap;
+    begin(ctx,
+          &(struct medium_request){MEDIUM_ZEROES, id, offset, len, NULL, 0});
+}
+
 static void flush(void *ctx, uint32_t id)
 {
-    settle(ctx, true);
-    done(ctx, id, 0);
+    begin(ctx, &(struct medium_request){MEDIUM_FLUSH, id, 0, 0, NULL, 0});
 }
 
 struct media_backend medium_backend(struct medium *medium)
@@ -141,8 +175,18 @@ bool medium_take_done(struct medium *medium, struct medium_done *taken)
     return true;
 }
 
+void medium_release(struct medium *medium)
+{
+    medium->is_held = false;
+    for (uint32_t i = 0; i < medium->held_count; i++) {
+        execute(medium, &medium->held[i]);
+    }
+    medium->held_count = 0;
+}
+
 void medium_power_cut(struct medium *medium)
 {
     medium->done_count = 0;
+    medium->held_count = 0;
     settle(medium, false);
 }

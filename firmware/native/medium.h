@@ -14,6 +14,21 @@ struct medium_done {
     int result;
 };
 
+enum medium_kind {
+    MEDIUM_READ,
+    MEDIUM_WRITE,
+    MEDIUM_ZEROES,
+    MEDIUM_FLUSH,
+};
+
+struct medium_request {
+    enum medium_kind kind;
+    uint32_t id;
+    uint64_t offset, len;
+    const struct iovec *iov; /* of reads and writes */
+    unsigned int niov;
+};
+
 struct medium {
     uint64_t capacity_bytes;
     uint8_t *data;
@@ -23,6 +38,9 @@ struct medium {
     struct medium_done done[HW_MEDIA_IO_IDS];
     int fail_reads; /* -errno of every read from now on, or 0 */
     int fail_writes;
+    bool is_held; /* nothing is begun until medium_release() */
+    uint32_t held_count;
+    struct medium_request held[HW_MEDIA_IO_IDS];
 };
 
 /** @param capacity_bytes  a multiple of 4096 */
@@ -33,6 +51,9 @@ struct media_backend medium_backend(struct medium *medium);
 
 /** One request that has ended. @return false when there is none */
 MUST_USE bool medium_take_done(struct medium *medium, struct medium_done *done);
+
+/** Hold no more: what has been asked meanwhile is done now, in order. */
+void medium_release(struct medium *medium);
 
 /** What was not flushed is as it was before. */
 void medium_power_cut(struct medium *medium);
