@@ -4,6 +4,7 @@
 import contextlib
 import json
 import os
+import re
 import signal
 import threading
 import time
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from essd import paths
+from essd import paths, port
 from essd.config import Config, Drive, Link
 from essd.instance import EssdError, Instance
 from essd.supervisor import Cable, start_time
@@ -41,6 +42,9 @@ while True:
         if request["execute"] == "quit-badly":
             print("drive: something broke")
             sys.exit(3)
+        if request["execute"] == "qom-set":
+            told = request["arguments"]
+            print(told["path"], told["property"], told["value"], flush=True)
         reply = {{"return": {{}}, "id": request.get("id")}}
         connection.sendall(json.dumps(reply).encode() + b"\\n")
 '''
@@ -129,6 +133,20 @@ def test_power_goes_off_and_on(instance: Instance) -> None:
     assert wait_state(instance, "running")["pid"] != first
     with pytest.raises(EssdError, match="powered already"):
         instance.ask("power-on")
+
+
+def test_a_partner_stays_as_it_is_when_the_drive_is_off(instance: Instance) -> None:
+    wait_state(instance, "running")
+    port.change(instance, 1, port.Wish(partner_fec="rs", partner_speed=10))
+    instance.ask("power-cut")
+    wait_state(instance, "off")
+    with pytest.raises(EssdError, match="not powered"):
+        port.change(instance, 1, port.Wish(partner_fec="fc"))
+    instance.ask("power-on")
+    wait_monitor(instance)
+    log = (instance.folder / "drive.log").read_text()
+    assert re.findall(r"^/machine/(.*)$", log, re.M) == [
+        "port1 partner-fec rs", "port1 partner-speed 10"] * 2
 
 
 def test_of_two_starts_at_once_one_is_refused(instance: Instance) -> None:

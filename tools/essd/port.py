@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.table import Table
 
-from .drive import port_get, port_set
+from .drive import port_get
 from .instance import EssdError, Instance
 
 FECS = ("none", "fc", "rs", "auto")
@@ -61,11 +61,11 @@ def change(instance: Instance, number: int, wish: Wish) -> None:
     """Set what is wished for; the seed first, since the ratio starts it anew."""
     wish.check()
     settings = dataclasses.asdict(wish)
-    for name in ("seed", *(n for n in settings if n != "seed")):
-        if settings[name] is not None:
-            command, arguments = port_set(number, name.replace("_", "-"),
-                                          settings[name])
-            instance.ask("qmp", part="drive", execute=command, arguments=arguments)
+    wanted = {name.replace("_", "-"): settings[name]
+              for name in ("seed", *(n for n in settings if n != "seed"))
+              if settings[name] is not None}
+    if wanted:
+        instance.ask("partner", port=number, settings=wanted)
 
 
 def state(instance: Instance, number: int) -> dict[str, Any]:

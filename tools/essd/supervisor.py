@@ -30,7 +30,7 @@ from qemu.qmp.error import QMPError
 from . import paths
 from .config import Config
 from .drive import (cable_command, drive_command, loading, port_link_event,
-                    port_link_query, restart_event)
+                    port_link_query, port_set, restart_event)
 from .guest_build import Guest
 from .ssh import ssh_options
 from .vm import guest_command
@@ -224,6 +224,8 @@ class Cable:
         self.plugged = True
         self.connected = False
         self.port_up: bool | None = None    # as the drive says; None: it has not
+        # Who is at the far end does not change with the drive's power.
+        self.partner: dict[str, Any] = {}
 
     @property
     def carrier(self) -> bool:
@@ -271,6 +273,7 @@ class Supervisor:
                 await self.set_carrier(number)
         else:
             if name == "drive" and not more:    # one that loads has no links yet
+                await self.tell_partners(part)
                 await self.ask_links(part)
             for number in self.numbers_of(name):
                 if not self.cables[number].plugged:
@@ -338,6 +341,13 @@ class Supervisor:
                     self.cables[number].port_up = bool(up)
             await self.set_carrier(number)
 
+    async def tell_partners(self, part: Part) -> None:
+        """What was said of the far ends before the drive's process was started."""
+        for number in self.numbers_of("drive"):
+            for name, value in self.cables[number].partner.items():
+                with contextlib.suppress(QMPError):
+                    await part.execute(*port_set(number, name, value))
+
     async def set_carrier(self, number: int) -> None:
         """Make the host's card agree with the state of its cable."""
         host = self.parts.get("host")
@@ -396,7 +406,7 @@ class Supervisor:
             "status": self.do_status, "stop": self.do_stop,
             "power-cut": self.do_power_cut, "power-on": self.do_power_on,
             "save": self.do_save, "load": self.do_load, "reset": self.do_reset,
-            "port": self.do_port, "qmp": self.do_qmp}
+            "port": self.do_port, "partner": self.do_partner, "qmp": self.do_qmp}
         if kind not in table:
             raise ValueError(f"unknown command {kind}")
         return await table[kind](request)
@@ -497,6 +507,17 @@ class Supervisor:
             raise ValueError(f"no port {number}: there are "
                              f"{', '.join(map(str, self.cables))}")
         await self.plug(number, bool(request["plugged"]))
+        return None
+
+    async def do_partner(self, request: dict[str, Any]) -> object:
+        """Change the far end of a cable, for as long as the instance runs."""
+        number = int(request["port"])
+        part = self.parts[self.target({"part": "drive"})]
+        if part.state != "running":
+            raise ValueError("the drive is not powered")
+        for name, value in request["settings"].items():
+            await part.execute(*port_set(number, name, value))
+            self.cables[number].partner[name] = value
         return None
 
     async def do_qmp(self, request: dict[str, Any]) -> object:
