@@ -5,14 +5,16 @@ The data sheet's story: the switch runs RS-FEC, the drive comes with FC-FEC,
 there is no link; the drive is changed to RS-FEC, and there is one.
 """
 
+import json
 import re
 import socket
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 
 import pytest
 
-from essd import console, port, setup, steps
+from essd import console, paths, port, setup, steps
 from essd.instance import Instance
 from essd.setup import Wish
 from essd.steps import Job
@@ -45,6 +47,12 @@ def type_line(instance: Instance, line: str) -> str:
     return answer.decode()
 
 
+def wait_carrier(job: Job, number: int, is_there: bool) -> None:
+    """What the host's card says."""
+    wait(lambda: steps.carrier(job, number) == is_there,
+         f"port {number}: {'no' if is_there else 'still a'} carrier")
+
+
 def set_partner(job: Job, number: int, **wish: object) -> None:
     port.change(job.instance, number, port.Wish(**wish))    # type: ignore[arg-type]
 
@@ -58,12 +66,15 @@ def back_to_fc(job: Job) -> Iterator[Job]:
     yield job
     set_partner(job, 0, partner_fec="auto", partner_speed=25, ber=0.0)
     type_line(job.instance, "fec 0 fc")
+    if "25 Gb/s" not in type_line(job.instance, "port 0"):
+        set_partner(job, 1, partner_speed=25)
+        type_line(job.instance, "speed 25")
     steps.clean_host(job)
 
 
 def no_link_then_fixed_by(job: Job, fix: Callable[[], None]) -> None:
     set_partner(job, 0, partner_fec="rs")
-    wait(lambda: not steps.carrier(job, 0), "the host still sees a carrier")
+    wait_carrier(job, 0, False)
     state = link(job, 0)
     assert (state["up"], state["reason"]) == (False, "FEC mismatch")
     assert steps.carrier(job, 1)
@@ -71,11 +82,24 @@ def no_link_then_fixed_by(job: Job, fix: Callable[[], None]) -> None:
     assert result.status != 0
 
     fix()
-    wait(lambda: steps.carrier(job, 0), "no carrier though both ends run RS-FEC")
+    wait_carrier(job, 0, True)
     assert link(job, 0)["fec-in-use"] == "rs"
     steps.wait_target(job, 30)
     steps.discover(job)
     steps.connect(job, port=0)
+    # It is in the flash: a power cycle changes nothing.
+    steps.clean_host(job)
+    power_cycle(job)                    # of the drive: the switch stays as it is
+    assert port.state(job.instance, 0)["partner-fec"] == "rs"
+    wait(lambda: "FEC rs (saved: rs)" in type_line(job.instance, "port 0"),
+         "RS-FEC was not saved", 60)
+    assert link(job, 0)["fec-in-use"] == "rs"
+    assert "FEC fc (saved: fc)" in type_line(job.instance, "port 1")
+
+
+def power_cycle(job: Job) -> None:
+    job.instance.ask("power-cut")
+    job.instance.ask("power-on")
 
 
 def test_rs_switch_fc_drive_changed_on_the_console(back_to_fc: Job) -> None:
@@ -110,12 +134,6 @@ def test_rs_switch_fc_drive_changed_through_the_other_port(back_to_fc: Job) -> N
         steps.clean_host(job)
 
     no_link_then_fixed_by(job, fix)
-    # It is in the flash: a power cycle changes nothing.
-    steps.clean_host(job)
-    job.instance.ask("power-cut")
-    job.instance.ask("power-on")
-    wait(lambda: "FEC rs (saved: rs)" in type_line(job.instance, "port 0"),
-         "RS-FEC was not saved", 60)
 
 
 def test_bit_errors_are_corrected_or_survived(connected: Job,
@@ -139,15 +157,97 @@ def test_flaps_and_speed_are_noticed(back_to_fc: Job) -> None:
     port.flap(job.instance, 0, 2)
     assert link(job, 0)["counters"]["linkChanges"] == changes + 4
     set_partner(job, 0, partner_speed=10)
-    wait(lambda: not steps.carrier(job, 0), "the host still sees a carrier")
+    wait_carrier(job, 0, False)
     assert link(job, 0)["reason"] == "speed mismatch"
     set_partner(job, 0, partner_speed=25)
-    wait(lambda: steps.carrier(job, 0), "no carrier")
+    wait_carrier(job, 0, True)
+
+
+def test_both_ports_run_at_10_gigabits(back_to_fc: Job) -> None:
+    """The drive alone has no link; with its partners it has, and keeps it."""
+    job = back_to_fc
+    type_line(job.instance, "speed 10")
+    for number in (0, 1):
+        wait_carrier(job, number, False)
+        assert link(job, number)["reason"] == "speed mismatch"
+        set_partner(job, number, partner_speed=10)
+        wait_carrier(job, number, True)
+    # A port alone cannot have another.
+    assert "at once" in type_line(job.instance, "config set port.1.speed 25")
+    refused = type_line(job.instance, "config save")
+    assert "error: port.1.speed: 25, but port.0.speed is 10" in refused
+    type_line(job.instance, "config discard")
+    power_cycle(job)
+    steps.wait_target(job)
+    assert [(p["up"], p["speed"], p["fec-in-use"])
+            for p in port.states(job.instance, None)] == [(True, 10, "fc")] * 2
+    steps.discover(job)
+    device = steps.connect(job, port=1)
+    result = job.instance.run(steps.FIO.format(
+        device=device, name="slow", options="--rw=randwrite --bs=16k --size=2m"))
+    assert "err= 0" in result.output
+
+
+def test_faults_are_told_and_noticed(job: Job) -> None:
+    """Nobody at the far end is a local fault; one that hears nothing, a remote one."""
+    for wish, said in (({"partner_fault": True}, ("remote fault", False, True)),
+                       ({"present": False}, ("no partner", True, False))):
+        set_partner(job, 1, **wish)
+        try:
+            wait_carrier(job, 1, False)
+            state = link(job, 1)
+            assert (state["reason"], state["local-fault"],
+                    state["remote-fault"]) == said
+            told = type_line(job.instance, "port 1")
+            assert f"port 1: down: {said[0]}" in told, told
+            assert steps.carrier(job, 0)
+        finally:
+            set_partner(job, 1, partner_fault=False, present=True)
+        wait_carrier(job, 1, True)
+        state = link(job, 1)
+        assert (state["up"], state["local-fault"], state["remote-fault"]) == (
+            True, False, False)
+
+
+def test_essd_port_changes_and_shows(back_to_fc: Job) -> None:
+    """The commands of the README, and what the host says."""
+    job = back_to_fc
+
+    def essd(*words: str) -> str:
+        done = subprocess.run([paths.TOP / "essd", "port", *words, "--name",
+                               job.instance.name], text=True, capture_output=True,
+                              check=False)
+        assert (done.returncode, done.stderr) == (0, "")
+        return done.stdout
+
+    shown = essd("0", "--partner-fec", "rs")
+    assert re.search(r"^0 +down: FEC mismatch +25 Gb/s +FC-FEC +25 Gb/s, RS-FEC",
+                     shown, re.M), shown
+    wait_carrier(job, 0, False)
+    essd("0", "--partner-fec", "auto")
+    essd("1", "--down")
+    wait_carrier(job, 1, False)
+    first, second = json.loads(essd("--json"))
+    assert (first["port"], first["up"], first["reason"]) == (0, True, "")
+    assert (second["port"], second["up"], second["reason"]) == (1, False, "no cable")
+    assert second["counters"].keys() >= {
+        "aFramesReceivedOK", "aFrameCheckSequenceErrors", "aFECCorrectedBlocks",
+        "aFECUncorrectableBlocks", "etherStatsUndersizePkts", "etherStatsOversizePkts"}
+    essd("1", "--up")
+    wait_carrier(job, 1, True)
+    essd("0", "--flap", "2", "--ber", "1e-6")
+    (after,) = json.loads(essd("0", "--json"))
+    assert after["up"] and after["ber"] == 1e-6
+    assert after["counters"]["linkChanges"] == first["counters"]["linkChanges"] + 4
+    wait_carrier(job, 0, True)
+    steps.ping(job)
 
 
 def test_straps_choose_rs_fec() -> None:
-    wish = Wish(name="e2e-straps", host=False, size="512M",
-                extra=["-machine", "straps=3"])
+    """Both ports, whatever the flash says: a switch with RS-FEC has its link."""
+    from conftest import SESSION
+    wish = Wish(name=f"{SESSION}-straps", host=False, size="512M",
+                extra=["-machine", "straps=3", "-global", "essd-port.partner-fec=rs"])
     instance = Instance(wish.name)
     instance.stop()
     setup.forget(wish.name)
