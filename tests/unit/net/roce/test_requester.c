@@ -422,6 +422,169 @@ static void test_local_invalidate_takes_its_turn(void **state)
     expect(bed, 3, RNIC_WC_LOCAL_PROTECTION); /* gone already */
 }
 
+/* What a READ brings goes nowhere once its region is gone. */
+static void test_a_region_goes_while_it_is_read_into(void **state)
+{
+    struct bed *bed = *state;
+    struct bed_side *side = &bed->side[1];
+    uint8_t ext[AETH_LEN] = {0};
+
+    memset(bed_data(side, 0), 0x11, 3 * MTU);
+    post(bed, &(struct bed_wr){.opcode = RNIC_WR_READ,
+                               .len = 3 * MTU,
+                               .lkey = BED_REMOTE_KEY,
+                               .cookie = 5});
+    post(bed, &(struct bed_wr){.opcode = RNIC_WR_WRITE, .cookie = 6});
+    raw_send(bed, &(struct raw){.opcode = RC_READ_RESPONSE_FIRST,
+                                .psn = OUR_PSN,
+                                .ext = ext,
+                                .len = MTU,
+                                .fill = 0x22});
+    assert_int_equal(*bed_data(side, MTU - 1), 0x22);
+    assert_int_equal(
+        bed_command(side, RNIC_CMD_MR_DESTROY, BED_REMOTE_KEY >> 8, NULL, NULL),
+        RNIC_CMD_OK);
+    raw_send(bed, &(struct raw){.opcode = RC_READ_RESPONSE_MIDDLE,
+                                .psn = OUR_PSN + 1,
+                                .ext = ext,
+                                .len = MTU,
+                                .fill = 0x22});
+    assert_int_equal(*bed_data(side, MTU), 0x11);
+    expect(bed, 5, RNIC_WC_LOCAL_PROTECTION);
+    expect(bed, 6, RNIC_WC_FLUSHED);
+    assert_int_equal(bed_state(side, 0), RNIC_QPS_ERROR);
+}
+
+static void set_address(struct bed_side *side, bool is_set)
+{
+    struct ip_addr ours = ip_addr_from_v4(0x0a000002);
+    uint8_t args[RNIC_CMD_LEN] = {0};
+
+    args[RNIC_LADDR_MAC] = 2;
+    args[RNIC_LADDR_MAC + 5] = 16;
+    memcpy(args + RNIC_LADDR_IP, ours.bytes, 16);
+    put_le16(args + RNIC_LADDR_VLAN, 0xffff);
+    assert_int_equal(
+        bed_command(side, is_set ? RNIC_CMD_LADDR_SET : RNIC_CMD_LADDR_CLEAR, 0,
+                    args, NULL),
+        RNIC_CMD_OK);
+}
+
+/* Without an address it is as if all were lost on the way. */
+static void test_a_request_without_an_address_is_tried_again(void **state)
+{
+    struct bed *bed = *state;
+    struct raw_reply reply;
+
+    set_address(&bed->side[1], false);
+    post(bed, &(struct bed_wr){.opcode = RNIC_WR_WRITE, .len = 3 * MTU});
+    raw_expect_silence(bed);
+    tick(bed);
+    raw_expect_silence(bed);
+    set_address(&bed->side[1], true);
+    tick(bed);
+    for (uint32_t k = 0; k < 3; k++) {
+        assert_true(raw_take(bed, &reply));
+        assert_int_equal(reply.bth.psn, OUR_PSN + k);
+    }
+    answer(bed, AETH_ACK, 31, OUR_PSN + 2);
+    expect(bed, 0, RNIC_WC_SUCCESS);
+
+    set_address(&bed->side[1], false); /* for good, and twice tried again */
+    post(bed, &(struct bed_wr){.opcode = RNIC_WR_WRITE, .cookie = 1});
+    tick(bed);
+    tick(bed);
+    expect_nothing(bed);
+    tick(bed);
+    expect(bed, 1, RNIC_WC_RETRY_EXCEEDED);
+    assert_int_equal(bed_state(&bed->side[1], 0), RNIC_QPS_ERROR);
+}
+
+/* The answer to all of it comes while it goes back to the beginning. */
+static void test_an_answer_overtakes_what_is_sent_again(void **state)
+{
+    struct bed *bed = *state;
+    struct bed_side *side = &bed->side[1];
+    struct raw_reply reply;
+
+    post(bed, &(struct bed_wr){.opcode = RNIC_WR_WRITE, .len = 2 * MTU});
+    post(bed, &(struct bed_wr){
+                  .opcode = RNIC_WR_WRITE, .len = 2 * MTU, .cookie = 1});
+    assert_int_equal(drain(bed, NULL), 4);
+    side->tx_room = 0;
+    tick(bed); /* back to the first, and no room for it */
+    raw_expect_silence(bed);
+    answer(bed, AETH_ACK, 31, OUR_PSN + 2);
+    expect(bed, 0, RNIC_WC_SUCCESS);
+    expect_nothing(bed);
+    side->tx_room = UINT32_MAX;
+    rnic_port_ready(side->rnic, 0);
+    run(bed);
+    assert_true(raw_take(bed, &reply)); /* the other half of the second */
+    assert_int_equal(reply.bth.psn, OUR_PSN + 3);
+    assert_int_equal(reply.bth.opcode, RC_WRITE_LAST);
+    raw_expect_silence(bed);
+    answer(bed, AETH_ACK, 31, OUR_PSN + 3);
+    expect(bed, 1, RNIC_WC_SUCCESS);
+}
+
+/* ---- Datagrams. */
+
+static void test_inline_data_of_a_datagram(void **state)
+{
+    struct bed *bed = *state;
+    struct bed_wc wc;
+
+    bed_create_ud(&bed->side[0]);
+    bed_create_ud(&bed->side[1]);
+    bed_recv(&bed->side[1], BED_UD, 7, 0, 1000);
+    bed_recv(&bed->side[1], BED_UD, 8, 1000, 1000);
+    bed_send(&bed->side[0], BED_UD,
+             &(struct bed_wr){.opcode = RNIC_WR_SEND,
+                              .flags = RNIC_WR_SIGNALED | RNIC_WR_INLINE,
+                              .inline_data = (const uint8_t *)"hello",
+                              .len = 5,
+                              .cookie = 1});
+    bed_settle(bed);
+    assert_true(bed_poll(&bed->side[1], &wc));
+    assert_int_equal(wc.cookie, 7);
+    assert_int_equal(wc.len, 64 + 5);
+    assert_memory_equal(bed_data(&bed->side[1], 64), "hello", 5);
+    assert_true(bed_poll(&bed->side[0], &wc));
+    assert_int_equal(wc.status, RNIC_WC_SUCCESS);
+}
+
+/* It fails in its turn: those before it have left, those after it never do. */
+static void test_a_datagram_that_is_not_ours_to_send(void **state)
+{
+    struct bed *bed = *state;
+    struct bed_wc wc;
+
+    bed_create_ud(&bed->side[0]);
+    bed_create_ud(&bed->side[1]);
+    for (uint32_t i = 0; i < 3; i++) {
+        bed_recv(&bed->side[1], BED_UD, 7 + i, 1000 * i, 1000);
+        bed_post(&bed->side[0], BED_UD,
+                 &(struct bed_wr){.opcode = RNIC_WR_SEND,
+                                  .flags = RNIC_WR_SIGNALED,
+                                  .lkey = i == 1 ? 0x3000042 : 0,
+                                  .len = 100,
+                                  .cookie = i});
+    }
+    bed_ring(&bed->side[0], BED_UD);
+    bed_settle(bed);
+    assert_true(bed_poll(&bed->side[1], &wc));
+    assert_int_equal(wc.cookie, 7);
+    assert_false(bed_poll(&bed->side[1], &wc));
+    for (uint32_t i = 0; i < 3; i++) {
+        assert_true(bed_poll(&bed->side[0], &wc));
+        assert_int_equal(wc.cookie, i);
+        assert_int_equal(wc.status, i == 0   ? RNIC_WC_SUCCESS
+                                    : i == 1 ? RNIC_WC_LOCAL_PROTECTION
+                                             : RNIC_WC_FLUSHED);
+    }
+}
+
 static void test_a_send_queue_can_go_round_many_times(void **state)
 {
     struct bed *bed = *state;
@@ -465,6 +628,11 @@ int main(void)
         TEST(test_an_ack_beyond_a_lost_read_asks_for_it_again),
         TEST(test_bad_entries_fail_after_those_before_them),
         TEST(test_local_invalidate_takes_its_turn),
+        TEST(test_a_region_goes_while_it_is_read_into),
+        TEST(test_a_request_without_an_address_is_tried_again),
+        TEST(test_an_answer_overtakes_what_is_sent_again),
+        TEST(test_inline_data_of_a_datagram),
+        TEST(test_a_datagram_that_is_not_ours_to_send),
         TEST(test_a_send_queue_can_go_round_many_times),
         TEST(test_an_overfull_send_queue_ends_the_pair),
     };

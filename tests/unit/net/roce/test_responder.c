@@ -6,6 +6,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "lib/bytes.h"
 #include "net/wire/psn.h"
 #include "raw.h"
 
@@ -403,6 +404,148 @@ static void test_a_read_may_be_asked_for_again_from_any_packet(void **state)
     raw_expect_silence(bed);
 }
 
+static void unblock(struct bed *bed, unsigned int room)
+{
+    struct bed_side *side = &bed->side[1];
+
+    side->tx_room = room;
+    rnic_port_ready(side->rnic, 0);
+    while (side->deferred) {
+        side->deferred = false;
+        rnic_run(side->rnic);
+    }
+}
+
+static const struct raw read_of_10 = {
+    .opcode = RC_READ_REQUEST,
+    .psn = RAW_PSN,
+    .reth = {BED_DATA_ADDR, BED_REMOTE_KEY, 10 * MTU},
+};
+
+/* Nothing of it leaves after the key is gone, and the peer learns where. */
+static void test_a_region_goes_while_it_is_read(void **state)
+{
+    struct bed *bed = *state;
+    struct raw_reply reply;
+
+    bed_fill(&bed->side[1], 0, 10 * MTU, 4);
+    bed->side[1].tx_room = 4;
+    raw_send(bed, &read_of_10);
+    for (uint32_t k = 0; k < 4; k++) {
+        assert_true(raw_take(bed, &reply));
+        assert_memory_equal(reply.payload, bed_data(&bed->side[1], k * MTU),
+                            MTU);
+    }
+    raw_expect_silence(bed);
+    assert_int_equal(bed_command(&bed->side[1], RNIC_CMD_MR_DESTROY,
+                                 BED_REMOTE_KEY >> 8, NULL, NULL),
+                     RNIC_CMD_OK);
+    unblock(bed, 0); /* it is as full as it was: the NAK waits */
+    raw_expect_silence(bed);
+    unblock(bed, UINT32_MAX);
+    raw_expect(bed, AETH_NAK, AETH_NAK_REMOTE_ACCESS, RAW_PSN + 4);
+    expect_error(bed, RNIC_WC_REMOTE_ACCESS);
+    assert_int_equal(bed_counter(&bed->side[1], RNIC_COUNT_TX_PACKETS), 5);
+}
+
+/* It fails while a burst with its own responses is built, and half of that
+ * finds room. */
+static void test_what_a_full_port_gives_back_of_a_failed_pair_is_forgotten(
+    void **state)
+{
+    struct bed *bed = *state;
+    struct raw_reply reply;
+    uint8_t args[RNIC_CMD_LEN] = {0};
+    struct raw read = read_of_10;
+    uint32_t end = BED_DATA_LEN - 3 * MTU;
+
+    /* The region that it reads becomes shorter by the packets after two. */
+    bed->side[1].tx_room = 1;
+    read.reth.va = BED_DATA_ADDR + end - MTU;
+    read.reth.dma_len_bytes = 4 * MTU;
+    raw_send(bed, &read);
+    assert_true(raw_take(bed, &reply));
+    assert_int_equal(bed_command(&bed->side[1], RNIC_CMD_MR_DESTROY,
+                                 BED_REMOTE_KEY >> 8, NULL, NULL),
+                     RNIC_CMD_OK);
+    args[RNIC_MR_ACCESS] = RNIC_ACCESS_REMOTE_READ;
+    args[RNIC_MR_VARIANT] = (uint8_t)BED_REMOTE_KEY;
+    put_le64(args + RNIC_MR_VA, BED_DATA_ADDR);
+    put_le64(args + RNIC_MR_LENGTH, end + 2 * MTU);
+    put_le64(args + RNIC_MR_DRAM, BED_DATA_ADDR);
+    assert_int_equal(bed_command(&bed->side[1], RNIC_CMD_MR_CREATE,
+                                 BED_REMOTE_KEY >> 8, args, NULL),
+                     RNIC_CMD_OK);
+    unblock(bed, 1);
+    assert_true(raw_take(bed, &reply));
+    assert_int_equal(reply.bth.opcode, RC_READ_RESPONSE_MIDDLE);
+    assert_int_equal(reply.bth.psn, RAW_PSN + 1);
+    raw_expect_silence(bed);
+    unblock(bed, UINT32_MAX);
+    raw_expect(bed, AETH_NAK, AETH_NAK_REMOTE_ACCESS, RAW_PSN + 3);
+    expect_error(bed, RNIC_WC_REMOTE_ACCESS);
+}
+
+/* Nobody is told anything from an address that is gone; the peer asks again. */
+static void test_an_address_goes_while_it_is_read_from(void **state)
+{
+    struct bed *bed = *state;
+    struct bed_side *side = &bed->side[1];
+    struct ip_addr ours = ip_addr_from_v4(0x0a000002);
+    uint8_t args[RNIC_CMD_LEN] = {0};
+    struct raw_reply reply;
+    struct raw again = read_of_10;
+
+    bed_fill(side, 0, 10 * MTU, 4);
+    side->tx_room = 4;
+    raw_send(bed, &read_of_10);
+    for (uint32_t k = 0; k < 4; k++) {
+        assert_true(raw_take(bed, &reply));
+    }
+    assert_int_equal(bed_command(side, RNIC_CMD_LADDR_CLEAR, 0, NULL, NULL),
+                     RNIC_CMD_OK);
+    unblock(bed, UINT32_MAX);
+    raw_expect_silence(bed);
+    args[RNIC_LADDR_MAC] = 2;
+    args[RNIC_LADDR_MAC + 5] = 16;
+    memcpy(args + RNIC_LADDR_IP, ours.bytes, 16);
+    put_le16(args + RNIC_LADDR_VLAN, 0xffff);
+    assert_int_equal(bed_command(side, RNIC_CMD_LADDR_SET, 0, args, NULL),
+                     RNIC_CMD_OK);
+    unblock(bed, UINT32_MAX);
+    raw_expect_silence(bed);
+    /* Nor does it stand in the way of what is asked for later. */
+    raw_send(bed, &(struct raw){.opcode = RC_WRITE_ONLY,
+                                .psn = RAW_PSN + 10,
+                                .ack_requested = true});
+    raw_expect(bed, AETH_ACK, AETH_CREDIT_UNLIMITED, RAW_PSN + 10);
+    again.psn += 4;
+    again.reth.va += 4 * MTU;
+    again.reth.dma_len_bytes -= 4 * MTU;
+    raw_send(bed, &again);
+    expect_read(bed, RAW_PSN, 4, 10, MTU);
+    raw_expect_silence(bed);
+}
+
+/* The port is full when there is something to object to. */
+static void test_a_nak_waits_for_a_full_port(void **state)
+{
+    struct bed *bed = *state;
+    struct raw write = {.opcode = RC_WRITE_ONLY, .psn = RAW_PSN + 1};
+
+    bed->side[1].tx_room = 0;
+    raw_send(bed, &write);
+    raw_send(bed, &write); /* once is enough */
+    raw_expect_silence(bed);
+    assert_int_equal(bed_counter(&bed->side[1], RNIC_COUNT_TX_NAK_SEQUENCE), 0);
+    unblock(bed, 0);
+    unblock(bed, UINT32_MAX);
+    raw_expect(bed, AETH_NAK, AETH_NAK_PSN_SEQUENCE, RAW_PSN);
+    assert_int_equal(bed_counter(&bed->side[1], RNIC_COUNT_TX_NAK_SEQUENCE), 1);
+    unblock(bed, UINT32_MAX);
+    raw_expect_silence(bed);
+}
+
 static void test_an_acknowledgement_never_overtakes_a_read(void **state)
 {
     struct bed *bed = *state;
@@ -518,6 +661,10 @@ int main(void)
         TEST(test_a_duplicate_is_acknowledged_and_not_acted_on),
         TEST(test_after_rnr_the_rest_is_dropped_in_silence),
         TEST(test_a_read_may_be_asked_for_again_from_any_packet),
+        TEST(test_a_region_goes_while_it_is_read),
+        TEST(test_what_a_full_port_gives_back_of_a_failed_pair_is_forgotten),
+        TEST(test_an_address_goes_while_it_is_read_from),
+        TEST(test_a_nak_waits_for_a_full_port),
         TEST(test_an_acknowledgement_never_overtakes_a_read),
         TEST(test_more_reads_than_agreed_are_refused),
         TEST(test_acknowledgements_are_coalesced),

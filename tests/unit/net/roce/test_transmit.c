@@ -259,6 +259,47 @@ static void test_a_paused_priority_waits_alone(void **state)
     side->rnic->roce.sinks[0].paused = NULL;
 }
 
+/* Those that were paused come after those that only wait for room. */
+static void test_the_paused_go_on_behind_those_that_wait(void **state)
+{
+    static const unsigned int order[] = {2, 3, 0, 1};
+    struct bed *bed = *state;
+    struct bed_side *side = &bed->side[1];
+    uint8_t paused = BIT(3);
+    struct raw_reply reply;
+    unsigned int sent[4] = {0}, seen = 0;
+
+    side->rnic->roce.sinks[0].paused = &paused;
+    for (unsigned int n = 0; n < 4; n++) {
+        uint32_t slot = bed_qpn(side, n) & 0x7ff;
+
+        side->rnic->state.roce.qps[slot].path.priority = n < 2 ? 3 : 4;
+        side->tx_room = n < 2 ? UINT32_MAX : 0;
+        bed_send(side, n,
+                 &(struct bed_wr){.opcode = RNIC_WR_WRITE, .len = 40 * MTU});
+        run(side);
+    }
+    raw_expect_silence(bed);
+    paused = 0;
+    side->tx_room = UINT32_MAX;
+    rnic_port_ready(side->rnic, 0);
+    run(side);
+    while (raw_take(bed, &reply)) {
+        for (unsigned int n = 0; n < 4; n++) {
+            if (reply.bth.dest_qp != bed_qpn(&bed->side[0], n)) {
+                continue;
+            }
+            if (sent[n]++ == 0) {
+                assert_int_equal(order[seen++], n);
+            }
+        }
+    }
+    for (unsigned int n = 0; n < 4; n++) {
+        assert_int_equal(sent[n], 40);
+    }
+    side->rnic->roce.sinks[0].paused = NULL;
+}
+
 /* A queue pair that is destroyed while it waits leaves nothing behind. */
 static void test_a_paused_queue_pair_may_go(void **state)
 {
@@ -295,6 +336,7 @@ int main(void)
         TEST(test_nothing_of_a_destroyed_pair_leaves),
         TEST(test_a_frame_that_comes_back_from_a_send_is_dropped),
         TEST(test_a_paused_priority_waits_alone),
+        TEST(test_the_paused_go_on_behind_those_that_wait),
         TEST(test_a_paused_queue_pair_may_go),
     };
 
