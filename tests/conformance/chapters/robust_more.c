@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A host that takes its time: it sends commands up to its queue's depth, and
- * acknowledges nothing for a while.
- * Spec: IBTA Vol 1 9.7.5.1 (acknowledgements, retries); NVMe over Fabrics 1.1
- * 2.2 (one response for each command).
+ * acknowledges nothing for a while.  Peers that vanish in states that only a
+ * message of their own leads to: MRA, DREQ, RNR NAK.
+ * Spec: IBTA Vol 1 9.7.5.1 (acknowledgements, retries), 9.7.5.2.8 (RNR), 12.9
+ * (CM); NVMe over Fabrics 1.1 2.2 (one response for each command).
  */
-#include "nvmf_lib.h"
+#include "robust_lib.h"
 
 enum {
     DEPTH = 4,
@@ -15,6 +16,10 @@ enum {
     BLOCK = 512,
     READ_LEN = BLOCKS * BLOCK,
     PAUSE_US = 20000, /* below any acknowledgement timeout of ours */
+    IN_FLIGHT = 8,
+    RNR_CODE = 18, /* 5.12 ms */
+    RNR_NAKS = 3,
+    MRA_TIMEOUT = 15, /* 134 ms */
 };
 
 static void slow_to_acknowledge(struct conf *conf)
@@ -57,10 +62,98 @@ static void slow_to_acknowledge(struct conf *conf)
     conf_expect_alive(conf);
 }
 
+/* ---- Peers that vanish. */
+
+/* It asks for patience, and that was the last of it. */
+static void after_mra(struct conf *conf)
+{
+    struct rc *rc = robust_rc_half(conf, &(struct rc_config){.is_mute = true});
+    struct cm_mra mra = {
+        .message = CM_ANSWERS_REP,
+        .service_timeout = MRA_TIMEOUT,
+        .local_comm_id = rc->comm_id,
+        .remote_comm_id = rc->target_comm_id,
+    };
+    uint8_t body[MAD_DATA_LEN];
+
+    cm_mra_emit(&mra, body);
+    rc_send_mad(rc, CM_MRA, body);
+    conf_expect_alive(conf);
+    robust_expect_clean(conf);
+}
+
+/* The target ends the connection, and nobody agrees. */
+static void without_drep(struct conf *conf)
+{
+    struct rc *rc = robust_rc(conf, &(struct rc_config){.is_mute = true});
+
+    conf_pass(conf, PAUSE_US); /* the RTU comes first */
+    rc_send(rc, RC_SEND_ONLY, "no command", 10, true);
+    rc_take_cm(rc, CM_DREQ);
+    conf_expect_alive(conf);
+    robust_expect_clean(conf);
+}
+
+static void send_reads(struct rc *rc)
+{
+    for (unsigned int i = 0; i < IN_FLIGHT; i++) {
+        struct nvme_sqe read = nvmf_io(rc->conf, NVM_READ, i * BLOCKS, BLOCKS);
+        struct sgl sgl = rc_keyed(rc, i * READ_LEN, READ_LEN);
+
+        rc_send_capsule(rc, &read, &sgl, NULL, 0);
+    }
+}
+
+/* It says goodbye with Reads under way, and does not wait for the answer. */
+static void after_dreq(struct conf *conf)
+{
+    struct nvmf_pair pair = robust_pair(conf);
+
+    pair.io->answers = false;
+    pair.admin->answers = false;
+    send_reads(pair.io);
+    rc_send_dreq(pair.io);
+    rc_send_dreq(pair.admin);
+    conf_expect_alive(conf);
+    robust_expect_clean(conf);
+}
+
+/* It has no room for the response, says so a few times, and no more. */
+static void after_rnr(struct conf *conf)
+{
+    struct nvmf_pair pair = robust_pair(conf);
+    struct nvme_sqe flush = nvmf_io(conf, NVM_FLUSH, 0, 1);
+
+    pair.io->answers = false;
+    pair.admin->answers = false;
+    conf_flush(conf);
+    rc_send_capsule(pair.io, &flush, NULL, NULL, 0);
+    for (unsigned int i = 0; i < RNR_NAKS; i++) {
+        uint32_t psn = rc_take_opcode(pair.io, RC_SEND_ONLY)->bth.psn;
+
+        rc_send_packet(pair.io,
+                       &(struct packet_roce){
+                           .bth = {.opcode = RC_ACKNOWLEDGE, .psn = psn},
+                           .aeth = {AETH_RNR_NAK, RNR_CODE, 1},
+                       });
+    }
+    conf_expect_alive(conf);
+    rc_send_dreq(pair.admin);
+    robust_expect_clean(conf);
+}
+
 static const struct conf_test tests[] = {
     CONF_TEST("host.slow-acks", "IBTA Vol 1 9.7.5.1; NVMe-oF 1.1 2.2",
               "two queues' worth unacknowledged: each is answered once",
               slow_to_acknowledge),
+    CONF_TEST("vanish.mra", "IBTA Vol 1 12.6.6, 12.9.8", "MRA, and no RTU ever",
+              after_mra),
+    CONF_TEST("vanish.drep", "IBTA Vol 1 12.9.8.7",
+              "the target's DREQ not answered", without_drep),
+    CONF_TEST("vanish.dreq", "IBTA Vol 1 12.9.8.5",
+              "DREQ with Reads under way, and gone", after_dreq),
+    CONF_TEST("vanish.rnr", "IBTA Vol 1 9.7.5.2.8",
+              "RNR NAKs for a response, then silence", after_rnr),
 };
 
 CONF_TESTS(conf_tests_robust_more, "robust", tests);
