@@ -89,7 +89,8 @@ static void input(void *ctx, const struct net_udp_rx *udp)
         count(client, SNTP_STRAY);
         return;
     }
-    if (answer.stratum == 0) {
+    /* Without a code it is no kiss: so says who knows no time himself. */
+    if (answer.stratum == 0 && answer.reference_id != 0) {
         kissed(client, answer.reference_id, udp->now_us);
         return;
     }
@@ -98,7 +99,7 @@ static void input(void *ctx, const struct net_udp_rx *udp)
     client->retry_s = least_s(client);
     client->tries = 0;
     epoch_ms = sntp_epoch_ms(answer.transmit_time);
-    if (answer.leap == SNTP_UNSYNCHRONISED ||
+    if (answer.leap == SNTP_UNSYNCHRONISED || answer.stratum == 0 ||
         answer.stratum > SNTP_STRATUM_MAX || answer.transmit_time == 0 ||
         epoch_ms < EPOCH_MS_MIN || epoch_ms >= EPOCH_MS_MAX) {
         count(client, SNTP_UNUSABLE);

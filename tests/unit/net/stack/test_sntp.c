@@ -219,7 +219,7 @@ static void test_sntp_takes_no_answer_but_the_right_one(void **state)
 
 static void test_sntp_takes_no_time_from_who_has_none(void **state)
 {
-    struct reply reply[5] = {good, good, good, good, good};
+    struct reply reply[6] = {good, good, good, good, good, good};
 
     (void)state;
     reply[0].leap = SNTP_UNSYNCHRONISED;
@@ -227,11 +227,14 @@ static void test_sntp_takes_no_time_from_who_has_none(void **state)
     reply[2].transmit_time = 0;
     reply[3].transmit_time = (uint64_t)2208988800u << 32; /* 1970 */
     reply[4].transmit_time = 0x7fffffff00000000;          /* 2104 */
+    reply[5].stratum = 0; /* as chronyd says it, with its leap indicator */
+    reply[5].reference_id = 0;
     for (size_t i = 0; i < ARRAY_LEN(reply); i++) {
         struct bed *bed = bed_asking(16);
 
         answer(bed, reply[i]);
         assert_int_equal(bed->times, 0);
+        assert_int_equal(bed->kisses, 0);
         assert_int_equal(counter(bed, SNTP_UNUSABLE), 1);
         assert_int_equal(bed->client.state, SNTP_RESTING);
         bed_free(bed);
