@@ -9,6 +9,9 @@
 #include "firmware/app/ip_text.h"
 #include "firmware/hal/time.h"
 #include "lib/bytes.h"
+#include "net/wire/dhcp.h"
+#include "net/wire/ipv4.h"
+#include "net/wire/udp.h"
 #include "nvmeof/wire/discovery.h"
 #include "nvmeof/wire/opcode.h"
 
@@ -314,6 +317,136 @@ static void test_the_configuration_removes_its_own_addresses_only(void **state)
                      -1);
 }
 
+/* ---- A server answers. */
+
+enum { DHCP_AT = ETH_LEN + IPV4_LEN + UDP_LEN, HOST_END = 1 };
+
+static const struct ip_addr lease_ip = {{[10] = 0xff, 0xff, 10, 77, 0, 5}};
+static const struct ip_addr lease_ntp = {{[10] = 0xff, 0xff, 10, 77, 0, 9}};
+
+static struct services *services(void)
+{
+    return &bed.drive->drive.services;
+}
+
+static void serve(enum dhcp_type type, uint32_t lease_s)
+{
+    const struct ip_addr server = ip_addr_from_v4(0x0a4d0001);
+    struct frame_sink sink = cable_sink(&bed.cables[0], HOST_END);
+    struct dhcp dhcp = {
+        .type = (uint8_t)type,
+        .is_reply = true,
+        .xid = services()->dhcp.ports[0].xid,
+        .ciaddr = ip_addr_from_v4(0),
+        .yiaddr = lease_ip,
+        .server = server,
+        .ntp_server = lease_ntp,
+        .lease_s = lease_s,
+        .has_mask = true,
+        .prefix_bits = 24,
+    };
+    uint8_t frame[DHCP_AT + 576];
+    struct frame_tx tx = {.num_pieces = 1, .pieces = {{frame, 0}}};
+    size_t len;
+
+    memcpy(dhcp.chaddr.bytes, bed.drive->identity.mac[0], 6);
+    len = dhcp_emit(&dhcp, frame + DHCP_AT, 576);
+    assert_int_not_equal(len, 0);
+    eth_emit(&(struct eth){.dst = {{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}},
+                           .src = {{0x52, 0x54, 0, 0, 0, 1}},
+                           .type = ETHERTYPE_IPV4},
+             frame);
+    ipv4_emit(
+        &(struct ipv4){.src = server,
+                       .dst = ip_addr_from_v4(0xffffffff),
+                       .total_len_bytes = (uint16_t)(IPV4_LEN + UDP_LEN + len),
+                       .ttl = 64,
+                       .protocol = IP_PROTOCOL_UDP},
+        frame + ETH_LEN);
+    udp_emit(&(struct udp){.src_port = DHCP_SERVER_PORT,
+                           .dst_port = DHCP_CLIENT_PORT,
+                           .length_bytes = (uint16_t)(UDP_LEN + len)},
+             frame + ETH_LEN + IPV4_LEN);
+    tx.pieces[0].len_bytes = (uint32_t)(DHCP_AT + len);
+    assert_int_equal(sink.send(sink.ctx, &tx, 1), 1);
+    native_world_pass(&bed.world, UINT64_C(1000000));
+}
+
+static void wait_for_state(enum dhcp_state state)
+{
+    for (unsigned int i = 0;
+         i < 6000 && services()->dhcp.ports[0].state != state; i++) {
+        native_world_pass(&bed.world, UINT64_C(100000000));
+    }
+    assert_int_equal(services()->dhcp.ports[0].state, state);
+}
+
+static void lease(uint32_t lease_s)
+{
+    wait_for_state(DHCP_SELECTING);
+    serve(DHCP_OFFER, lease_s);
+    wait_for_state(DHCP_REQUESTING);
+    serve(DHCP_ACK, lease_s);
+    wait_for_state(DHCP_BOUND);
+}
+
+static unsigned int times_said(const char *what)
+{
+    const char *said = machine_console(&bed.drive->machine);
+    unsigned int n = 0;
+
+    while ((said = strstr(said, what)) != NULL) {
+        said++;
+        n++;
+    }
+    return n;
+}
+
+static bool serves_lease(void)
+{
+    int local = net_stack_local(drive_stack(), 0, NET_VLAN_UNTAGGED, &lease_ip);
+
+    return local >= 0 && net_stack_is_usable(drive_stack(), (uint8_t)local);
+}
+
+/* The lease's address serves, its server gives the time, until it ends. */
+static void test_a_lease_is_used_until_it_ends(void **state)
+{
+    (void)state;
+    lease(600);
+    assert_int_equal(times_said("dhcp: port 0: 10.77.0.5/24 for 600 s"), 1);
+    assert_true(serves_lease());
+    assert_true(ip_addr_equal(&services()->sntp.config.server, &lease_ntp));
+    /* Renewed, though its server's MAC is not known: nothing to tell of. */
+    wait_for_state(DHCP_REBINDING);
+    serve(DHCP_ACK, 600);
+    wait_for_state(DHCP_BOUND);
+    assert_int_equal(times_said("dhcp: port 0: "), 1);
+    assert_true(serves_lease());
+    /* And then nobody answers any more. */
+    native_world_pass(&bed.world, UINT64_C(601000000000));
+    assert_int_equal(times_said("dhcp: port 0: the lease has ended"), 1);
+    assert_false(serves_lease());
+    assert_true(ip_addr_is_unspecified(&services()->sntp.config.server));
+}
+
+static void test_a_lease_for_ever_and_a_server_of_our_own(void **state)
+{
+    const struct ip_addr own = ip_addr_from_v4(0x0a000109);
+
+    (void)state;
+    type("config set sntp.server 10.0.1.9\r");
+    type("config save\r");
+    assert_int_equal(bed.drive->saves, 1);
+    lease(DHCP_FOREVER);
+    assert_int_equal(times_said("dhcp: port 0: 10.77.0.5/24 for ever"), 1);
+    assert_true(ip_addr_equal(&services()->sntp.config.server, &own));
+    native_world_pass(&bed.world, UINT64_C(4000000000000));
+    assert_true(serves_lease());
+    type("shutdown\r");
+    assert_false(serves_lease());
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -326,6 +459,11 @@ int main(void)
         TEST(test_an_address_goes_while_a_drep_is_owed),
         cmocka_unit_test_setup_teardown(
             test_a_fallback_address_is_not_slept_over, setup_dhcp, teardown),
+        cmocka_unit_test_setup_teardown(test_a_lease_is_used_until_it_ends,
+                                        setup_dhcp, teardown),
+        cmocka_unit_test_setup_teardown(
+            test_a_lease_for_ever_and_a_server_of_our_own, setup_dhcp,
+            teardown),
         cmocka_unit_test_setup_teardown(
             test_the_configuration_removes_its_own_addresses_only, setup_dhcp,
             teardown),

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What LLDP hears of the other end, as the console tells it. */
+/* What LLDP hears of the other end, as console and log page C0h tell it. */
 #include "bed_fixture.h"
 
 #include <string.h>
 
+#include "lib/bytes.h"
 #include "tests/unit/net/wire/golden_services.h"
 
 enum { ETH_HEADER = 14, HOST_END = 1 };
@@ -86,6 +87,126 @@ static void test_neighbours_refuses_other_ports(void **state)
     expect("neighbours 0 1\r", "error: neighbours [PORT]");
 }
 
+/* Log page C0h: docs/nvme.md, "Log pages of our own". */
+enum { LOG_PART = 512, LOG_PLACES = 8 };
+
+static void read_page(uint8_t *page)
+{
+    memset(page, 0xa5, LOG_PART * (1 + LOG_PLACES));
+    assert_int_equal(host_get_log(&bed.host->host, 0xc0, 0, page,
+                                  LOG_PART * (1 + LOG_PLACES)),
+                     0);
+}
+
+static const uint8_t *place_of(const uint8_t *page, uint8_t port)
+{
+    const uint8_t *found = NULL;
+
+    for (unsigned int i = 1; i <= LOG_PLACES; i++) {
+        const uint8_t *place = page + i * LOG_PART;
+
+        if (place[0] == 1 && place[1] == port) {
+            assert_null(found);
+            found = place;
+        } else if (place[0] == 0) { /* nobody's: nothing in it */
+            for (unsigned int k = 0; k < LOG_PART; k++) {
+                assert_int_equal(place[k], 0);
+            }
+        }
+    }
+    return found;
+}
+
+static void test_log_page_has_what_was_heard(void **state)
+{
+    static const uint8_t mac[] = {0x52, 0x54, 0x00, 0x12, 0x34, 0x56, 0x57};
+    static const uint8_t ipv4[] = {[10] = 0xff, 0xff, 10, 0, 0, 1};
+    uint8_t page[LOG_PART * (1 + LOG_PLACES)];
+    const uint8_t *place;
+
+    (void)state;
+    bed_connect(&bed, 0, 1, 64);
+    read_page(page);
+    assert_int_equal(get_le16(page), 1);
+    assert_int_equal(get_le16(page + 2), LOG_PLACES);
+    assert_int_equal(get_le16(page + 4), LOG_PART);
+    assert_int_equal(get_le64(page + 64 + 8), 0); /* received, port 1 */
+    assert_null(place_of(page, 0));
+    assert_null(place_of(page, 1));
+
+    send_lldp(1, lldp_golden, sizeof(lldp_golden));
+    read_page(page);
+    assert_int_equal(get_le64(page + 16 + 8), 0);
+    assert_int_equal(get_le64(page + 64 + 8), 1);
+    assert_null(place_of(page, 0));
+    place = place_of(page, 1);
+    assert_non_null(place);
+    assert_in_range(get_le16(place + 2), 118, 120);
+    assert_int_equal(place[4], 4); /* chassis: a MAC */
+    assert_int_equal(place[5], 6);
+    assert_memory_equal(place + 24, mac, 6);
+    assert_int_equal(place[30], 0);
+    assert_int_equal(place[6], 3);
+    assert_int_equal(place[7], 6);
+    assert_memory_equal(place + 88, mac, 5);
+    assert_int_equal(get_le16(place + 8), 0x9c);
+    assert_int_equal(get_le16(place + 10), 0x80);
+    assert_int_equal(get_le16(place + 12), 1);
+    assert_int_equal(get_le16(place + 14), 1522);
+    assert_int_equal(get_le16(place + 16), 0x5c);
+    assert_int_equal(place[18], 0x03);
+    assert_int_equal(place[19], 2);
+    assert_string_equal((const char *)place + 152, "eth0");
+    assert_string_equal((const char *)place + 216, "host");
+    assert_string_equal((const char *)place + 280, "Linux");
+    assert_memory_equal(place + 440, ipv4, 16);
+    assert_int_equal(place[456], 0xfe);
+    host_disconnect(&bed.host->host);
+}
+
+static size_t put_tlv(uint8_t *at, unsigned int type, uint8_t subtype,
+                      unsigned int len)
+{
+    put_be16(at, (uint16_t)(type << 9 | len));
+    memset(at + 2, 'x', len);
+    if (subtype != 0) {
+        at[2] = subtype;
+    }
+    return 2 + len;
+}
+
+/* What is longer than its field is cut: the next is what it says. */
+static void test_log_page_cuts_what_is_too_long(void **state)
+{
+    uint8_t page[LOG_PART * (1 + LOG_PLACES)];
+    uint8_t pdu[1400];
+    const uint8_t *place;
+    size_t len = 0;
+
+    (void)state;
+    len += put_tlv(pdu + len, 1, 7, 256);
+    len += put_tlv(pdu + len, 2, 7, 256);
+    memcpy(pdu + len, "\x06\x02\x00\x78", 4);
+    len += 4;
+    len += put_tlv(pdu + len, 4, 0, 255);
+    len += put_tlv(pdu + len, 5, 0, 255);
+    len += put_tlv(pdu + len, 6, 0, 255);
+    memset(pdu + len, 0, 2);
+    len += 2;
+    send_lldp(0, pdu, len);
+    bed_connect(&bed, 0, 1, 64);
+    read_page(page);
+    place = place_of(page, 0);
+    assert_non_null(place);
+    assert_int_equal(place[5], 64);
+    assert_int_equal(place[7], 64);
+    assert_int_equal(get_le16(place + 12), 0);
+    for (unsigned int i = 24; i < LOG_PART; i++) {
+        assert_int_equal(place[i], i < 440 ? 'x' : 0);
+    }
+    host_disconnect(&bed.host->host);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -93,6 +214,8 @@ int main(void)
         TEST(test_console_tells_what_was_heard_fact_by_fact),
         TEST(test_a_name_cannot_write_on_the_terminal),
         TEST(test_neighbours_refuses_other_ports),
+        TEST(test_log_page_has_what_was_heard),
+        TEST(test_log_page_cuts_what_is_too_long),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -239,6 +239,24 @@ static void test_the_error_log_survives_a_power_cut(void **state)
     host_disconnect(&bed.host->host);
 }
 
+/* Hosts learn of it too, and which: the LBA is the slot. */
+static void test_a_damaged_image_is_in_the_error_log(void **state)
+{
+    uint8_t entry[LOG_ERROR_ENTRY_LEN];
+
+    (void)state;
+    drive_report_image(&bed.drive->drive, 2);
+    bed_connect(&bed, 0, 1, 64);
+    assert_non_null(strstr(machine_console(&bed.drive->machine),
+                           "drive: image slot 2 is damaged"));
+    read_log(LOG_ERROR, entry, sizeof(entry));
+    assert_int_equal(get_le64(entry), 1);
+    assert_int_equal(get_le16(entry + 8), 0xffff); /* of no queue */
+    assert_int_equal(get_le16(entry + 12) >> 1 & 0x7ff, 0x107);
+    assert_int_equal(get_le64(entry + 16), 2);
+    host_disconnect(&bed.host->host);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -249,6 +267,7 @@ int main(void)
         TEST(test_hosts_that_come_and_go_cost_few_records),
         TEST(test_no_unsafe_shutdown_goes_uncounted),
         TEST(test_a_shutdown_writes_at_once),
+        TEST(test_a_damaged_image_is_in_the_error_log),
         TEST(test_the_error_count_goes_on_after_a_power_cut),
         TEST(test_the_error_log_survives_a_power_cut),
     };
