@@ -2,6 +2,7 @@
 /* The diagnostic echo service: docs/echo.md. */
 #include "echo_client.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static struct bed bed;
@@ -340,6 +341,48 @@ static void test_each_key_has_its_rights_and_bounds(void **state)
     expect_no_leak();
 }
 
+/* As if others had taken them all but `left`. */
+static unsigned int take_keys(uint32_t *keys, unsigned int left)
+{
+    struct verbs *verbs = &bed.drive->drive.net.verbs;
+    unsigned int n = 0;
+
+    while ((keys[n] = verbs_reg_mr(verbs, memory[0], 64, 0)) != VERBS_NO_MR) {
+        n++;
+    }
+    assert_int_equal(n, RNIC_MR_SLOTS - 1); /* one is all of DRAM */
+    for (; left > 0; left--) {
+        verbs_dereg_mr(verbs, keys[--n]);
+    }
+    return n;
+}
+
+/* Three keys it needs: with fewer it refuses, and keeps none. */
+static void test_without_keys_it_refuses(void **state)
+{
+    struct verbs *verbs = &bed.drive->drive.net.verbs;
+    uint32_t *keys = calloc(RNIC_MR_SLOTS, sizeof(*keys));
+
+    (void)state;
+    for (unsigned int left = 0; left <= 3; left++) {
+        unsigned int n = take_keys(keys, left);
+        struct echo_client c;
+
+        if (left < 3) {
+            expect_refused(0, CM_REJ_NO_RESOURCES);
+        } else {
+            client_open(&c, 0, 0);
+            echo_client_ping(&c, 64, 1);
+            client_close(&c);
+        }
+        while (n > 0) {
+            verbs_dereg_mr(verbs, keys[--n]);
+        }
+        expect_no_leak();
+    }
+    free(keys);
+}
+
 static void test_messages_lie_where_the_rep_says(void **state)
 {
     struct echo_client c;
@@ -465,6 +508,7 @@ int main(void)
         T(test_a_peer_that_owes_the_drep_keeps_nothing),
         T(test_the_region_is_read_and_written),
         T(test_each_key_has_its_rights_and_bounds),
+        T(test_without_keys_it_refuses),
         T(test_messages_lie_where_the_rep_says),
         T(test_a_peer_may_take_its_keys_away),
         T(test_buffers_are_held_on_request),
