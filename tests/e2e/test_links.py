@@ -57,8 +57,8 @@ def active_mtu(job: Job) -> int:
 
 @pytest.mark.drive
 @pytest.mark.parametrize("mtu, path", [
-    (1500, 1024), pytest.param(4200, 4096, marks=pytest.mark.long),
-    (9000, 4096)])
+    pytest.param(1280, 1024, marks=pytest.mark.long), (1500, 1024),
+    pytest.param(4200, 4096, marks=pytest.mark.long), (9000, 4096)])
 def test_path_mtu_follows_from_the_link_mtu(booted: Callable[..., Job], mtu: int,
                                             path: int) -> None:
     job = booted(mtu=mtu)
