@@ -1133,6 +1133,41 @@ void conf_fill(uint8_t *data, uint64_t lba, uint32_t blocks, uint32_t version)
     }
 }
 
+static uint32_t block_bytes(const struct conf *conf)
+{
+    return conf->target.block_bytes != 0 ? conf->target.block_bytes
+                                         : (uint32_t)CONF_BLOCK;
+}
+
+void conf_needs_block(struct conf *conf)
+{
+    if (block_bytes(conf) != CONF_BLOCK) {
+        conf_not_run(conf,
+                     "the namespace has blocks of %u bytes: the data of this "
+                     "test are made for %u",
+                     block_bytes(conf), CONF_BLOCK);
+    }
+}
+
+static void fill_blocks(struct conf *conf, uint8_t *data, uint64_t lba,
+                        uint32_t blocks, uint32_t version)
+{
+    uint32_t units = block_bytes(conf) / CONF_BLOCK;
+
+    conf_fill(data, lba * units, blocks * units, version);
+}
+
+/* Tests know how much a command may have when blocks are small. */
+static void need_room(struct conf *conf, uint32_t blocks)
+{
+    uint64_t len_bytes = (uint64_t)blocks * block_bytes(conf);
+
+    if (len_bytes > NATIVE_HOST_DATA_BYTES ||
+        (conf->target.max_bytes != 0 && len_bytes > conf->target.max_bytes)) {
+        conf_needs_block(conf);
+    }
+}
+
 static uint16_t io(struct conf *conf, struct nvme_host *host, uint8_t opcode,
                    uint16_t qid, uint64_t lba, uint32_t blocks)
 {
@@ -1143,7 +1178,7 @@ static uint16_t io(struct conf *conf, struct nvme_host *host, uint8_t opcode,
         .nsid = conf->target.nsid,
         .lba = lba,
         .blocks = blocks,
-        .len_bytes = blocks * CONF_BLOCK,
+        .len_bytes = blocks * block_bytes(conf),
     };
 
     return host_io(host, &io);
@@ -1152,7 +1187,8 @@ static uint16_t io(struct conf *conf, struct nvme_host *host, uint8_t opcode,
 void conf_write(struct conf *conf, struct nvme_host *host, uint16_t qid,
                 uint64_t lba, uint32_t blocks, uint32_t version)
 {
-    conf_fill(conf->host->data, lba, blocks, version);
+    need_room(conf, blocks);
+    fill_blocks(conf, conf->host->data, lba, blocks, version);
     conf_status(conf, "write", io(conf, host, NVM_WRITE, qid, lba, blocks),
                 NVME_SC_SUCCESS);
 }
@@ -1160,18 +1196,20 @@ void conf_write(struct conf *conf, struct nvme_host *host, uint16_t qid,
 void conf_verify(struct conf *conf, struct nvme_host *host, uint16_t qid,
                  uint64_t lba, uint32_t blocks, uint32_t version)
 {
-    size_t len = (size_t)blocks * CONF_BLOCK;
+    size_t len = (size_t)blocks * block_bytes(conf);
     uint8_t *expected = conf_alloc(conf, len);
     size_t at;
 
-    conf_fill(expected, lba, blocks, version);
+    need_room(conf, blocks);
+    fill_blocks(conf, expected, lba, blocks, version);
     memset(conf->host->data, 0xa5, len);
     conf_status(conf, "read", io(conf, host, NVM_READ, qid, lba, blocks),
                 NVME_SC_SUCCESS);
     for (at = 0; at < len && conf->host->data[at] == expected[at]; at++) {
     }
     conf_check(conf, at == len, "read: byte %zu of block %llu differs",
-               at % CONF_BLOCK, (unsigned long long)(lba + at / CONF_BLOCK));
+               at % block_bytes(conf),
+               (unsigned long long)(lba + at / block_bytes(conf)));
 }
 
 void conf_expect_alive(struct conf *conf)

@@ -136,9 +136,11 @@ struct conf_target {
     uint8_t path_mtu; /* enum ib_mtu that goes with it */
     char nqn[NVME_NQN_FIELD];
     uint32_t nsid;
-    bool is_ours;    /* the drive of this project, with its console */
-    bool has_echo;   /* the diagnostic service is on */
-    bool is_virtual; /* time is: waiting costs nothing */
+    uint32_t block_bytes; /* of the namespace; 0: CONF_BLOCK */
+    uint32_t max_bytes;   /* of a command's data, by MDTS; 0: not limited */
+    bool is_ours;         /* the drive of this project, with its console */
+    bool has_echo;        /* the diagnostic service is on */
+    bool is_virtual;      /* time is: waiting costs nothing */
 };
 
 const struct conf_target *conf_target(const struct conf *conf);
@@ -318,8 +320,15 @@ struct nvme_host *conf_connect_discovery(struct conf *conf,
 /** The bytes of `blocks` blocks at `lba` in version `version`. */
 void conf_fill(uint8_t *data, uint64_t lba, uint32_t blocks, uint32_t version);
 
-/* Verified I/O through the host's data area, at `offset`; fails unless it
- * works and the data is right. */
+/* Blocks, in this file, are the namespace's, whatever their size; only
+ * conf_fill() has its own, of CONF_BLOCK bytes. */
+
+/** A test whose data are made for blocks of CONF_BLOCK bytes is not run with
+ *  others. */
+void conf_needs_block(struct conf *conf);
+
+/* Verified I/O through the host's data area; fails unless it works and the data
+ * is right. */
 void conf_write(struct conf *conf, struct nvme_host *host, uint16_t qid,
                 uint64_t lba, uint32_t blocks, uint32_t version);
 void conf_verify(struct conf *conf, struct nvme_host *host, uint16_t qid,

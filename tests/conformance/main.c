@@ -684,6 +684,9 @@ static bool find_target(struct runner *runner)
         entry.test = &introduction;
         strcpy(entry.name, "prepare.identify");
         run_entries(&entry, 1);
+        runner->options.link.target.block_bytes =
+            runner->conf->about.block_bytes;
+        runner->options.link.target.max_bytes = runner->conf->about.max_bytes;
     }
     runner->results = results;
     memset(runner->count, 0, sizeof(runner->count));

@@ -72,7 +72,10 @@ static uint8_t response_opcode(bool is_first, bool is_last)
     return is_last ? RC_READ_RESPONSE_LAST : RC_READ_RESPONSE_MIDDLE;
 }
 
-static void serve_read(struct rc *rc, const struct packet *packet)
+/* A duplicate is served again, and is no request of its own: what came behind
+ * it stays received. */
+static void serve_read(struct rc *rc, const struct packet *packet,
+                       bool is_duplicate)
 {
     const struct reth *reth = &packet->reth;
     uint8_t *from = memory_at(rc, reth->va, reth->rkey, reth->dma_len_bytes);
@@ -84,7 +87,9 @@ static void serve_read(struct rc *rc, const struct packet *packet)
         return;
     }
     rc->reads++;
-    rc->msn = (rc->msn + 1) & PSN_MASK;
+    if (!is_duplicate) {
+        rc->msn = (rc->msn + 1) & PSN_MASK;
+    }
     do {
         uint32_t len = MIN(left, rc->mtu_bytes);
 
@@ -100,7 +105,9 @@ static void serve_read(struct rc *rc, const struct packet *packet)
         psn = (psn + 1) & PSN_MASK;
         is_first = false;
     } while (left != 0);
-    rc->epsn = psn;
+    if (!is_duplicate) {
+        rc->epsn = psn;
+    }
 }
 
 static bool take_write(struct rc *rc, const struct packet *packet)
@@ -176,7 +183,7 @@ static void on_packet(void *ctx, const struct packet *packet)
     }
     if (packet->bth.opcode == RC_READ_REQUEST &&
         (ahead == 0 || ahead > PSN_MASK / 2)) {
-        serve_read(rc, packet); /* a duplicate is served again */
+        serve_read(rc, packet, ahead != 0);
         return;
     }
     if (ahead > PSN_MASK / 2) {

@@ -6,7 +6,34 @@
 #include "firmware/app/ip_text.h"
 #include "nvmeof/wire/identify.h"
 
-enum { IDENTIFY_LEN = 4096 };
+enum {
+    IDENTIFY_LEN = 4096,
+    PAGE_BYTES = 4096, /* CAP.MPSMIN of fabrics: nvmf.property.cap */
+    MDTS_MAX = 16,     /* more is no limit that a test could meet */
+    LBAF_LEN = 4,
+    LBAF_LBADS = 2,
+    LBADS_MIN = 9,
+    LBADS_MAX = 16,
+};
+
+/* A target may have no namespace of that number: its other sides can be tested.
+ */
+static void read_blocks(struct conf *conf, struct nvme_host *host,
+                        struct target_about *about)
+{
+    uint8_t data[IDENTIFY_LEN] = {0};
+    unsigned int lbads;
+
+    if (host_identify(host, CNS_NAMESPACE, conf_target(conf)->nsid, data) !=
+        NVME_SC_SUCCESS) {
+        return;
+    }
+    lbads =
+        data[ID_NS_LBAF0 + LBAF_LEN * (data[ID_NS_FLBAS] & 0xf) + LBAF_LBADS];
+    if (lbads >= LBADS_MIN && lbads <= LBADS_MAX) {
+        about->block_bytes = 1u << lbads;
+    }
+}
 
 /* A field of ASCII that ends in spaces, or with a zero. */
 static void take_text(char *text, const uint8_t *field, size_t len)
@@ -29,6 +56,10 @@ void target_about_read(struct conf *conf, struct target_about *about)
     take_text(about->sn, data + ID_CTRL_SN, sizeof(about->sn) - 1);
     take_text(about->fr, data + ID_CTRL_FR, sizeof(about->fr) - 1);
     take_text(about->subnqn, data + ID_CTRL_SUBNQN, sizeof(about->subnqn) - 1);
+    if (data[ID_CTRL_MDTS] != 0 && data[ID_CTRL_MDTS] <= MDTS_MAX) {
+        about->max_bytes = (uint32_t)PAGE_BYTES << data[ID_CTRL_MDTS];
+    }
+    read_blocks(conf, host, about);
     host_disconnect(host);
 }
 

@@ -10,6 +10,8 @@
 struct target_about { /* of Identify Controller; empty: not known */
     char mn[41], sn[21], fr[9];
     char subnqn[NVME_NQN_FIELD];
+    uint32_t block_bytes; /* of the namespace; 0: not known */
+    uint32_t max_bytes; /* of a command's data; 0: not limited, or not known */
 };
 
 /** Connects and asks; ends like a test when that does not work. */

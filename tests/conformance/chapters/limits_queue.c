@@ -195,6 +195,7 @@ static void fill_queue(struct conf *conf, uint16_t depth)
     uint8_t *expected = conf_alloc(conf, FULL_MAX * CONF_BLOCK);
     unsigned int at_once = depth - 1u;
 
+    conf_needs_block(conf);
     for (unsigned int round = 0; round < 6; round++) {
         bool is_write = round % 2 == 0;
         struct counted counted = {0};

@@ -356,10 +356,13 @@ uint16_t nvme_set_feature(struct nvme *nvme, uint8_t fid, uint32_t dword11)
 struct nvme_sqe nvme_rw_sqe(const struct nvme *nvme, uint8_t opcode,
                             uint64_t lba, uint32_t blocks)
 {
-    struct nvme_sqe sqe = nvmf_io(nvme->conf, opcode, lba, 1);
-
-    sqe.cdw12 = blocks - 1;
-    return sqe;
+    return (struct nvme_sqe){
+        .opcode = opcode,
+        .nsid = nvme->nsid,
+        .cdw10 = (uint32_t)lba,
+        .cdw11 = (uint32_t)(lba >> 32),
+        .cdw12 = blocks - 1,
+    };
 }
 
 uint16_t nvme_rw(struct nvme *nvme, uint8_t opcode, uint64_t lba,
@@ -410,11 +413,17 @@ static uint32_t units(const struct nvme *nvme, uint32_t blocks)
     return blocks * (nvme->block_bytes / CONF_BLOCK);
 }
 
-void nvme_write(struct nvme *nvme, uint64_t lba, uint32_t blocks,
-                uint32_t version)
+void nvme_fill(struct nvme *nvme, uint64_t lba, uint32_t blocks,
+               uint32_t version)
 {
     conf_fill(nvme->io->mem, lba * units(nvme, 1), units(nvme, blocks),
               version);
+}
+
+void nvme_write(struct nvme *nvme, uint64_t lba, uint32_t blocks,
+                uint32_t version)
+{
+    nvme_fill(nvme, lba, blocks, version);
     conf_status(nvme->conf, "Write", nvme_rw(nvme, NVM_WRITE, lba, blocks),
                 NVME_SC_SUCCESS);
 }

@@ -132,7 +132,10 @@ uint32_t nvme_data_len(const struct nvme *nvme, uint8_t opcode);
 uint8_t *nvme_capsule_of(struct rc *rc, const struct nvme_sqe *sqe,
                          uint32_t len);
 
-/** Fill blocks with what their numbers and `version` say, write them. */
+/** io->mem: what numbers of blocks and `version` say. */
+void nvme_fill(struct nvme *nvme, uint64_t lba, uint32_t blocks,
+               uint32_t version);
+/** Fill blocks with that, write them. */
 void nvme_write(struct nvme *nvme, uint64_t lba, uint32_t blocks,
                 uint32_t version);
 /** Read, and compare with that; with zeroes. */

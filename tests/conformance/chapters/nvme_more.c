@@ -38,7 +38,7 @@ static void fua_durable(struct conf *conf)
     struct nvme_sqe write = nvme_rw_sqe(nvme, NVM_WRITE, LBA, BLOCKS);
 
     nvme_write(nvme, LBA, BLOCKS, 1);
-    conf_fill(nvme->io->mem, LBA, BLOCKS, 2);
+    nvme_fill(nvme, LBA, BLOCKS, 2);
     write.cdw12 |= (uint32_t)FUA;
     conf_status(
         conf, "Write with FUA",
@@ -126,7 +126,7 @@ static void neighbours_on_medium(struct conf *conf)
     struct nvme *nvme = nvme_open(conf);
     struct nvme_sqe write = nvme_rw_sqe(nvme, NVM_WRITE, LBA, 2 * BLOCKS);
 
-    conf_fill(nvme->io->mem, LBA, 2 * BLOCKS, 8);
+    nvme_fill(nvme, LBA, 2 * BLOCKS, 8);
     write.cdw12 |= (uint32_t)FUA;
     conf_status(
         conf, "Write with FUA",

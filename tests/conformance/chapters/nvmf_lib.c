@@ -115,6 +115,9 @@ void nvmf_expect_gone(struct rc *rc)
 struct nvme_sqe nvmf_io(struct conf *conf, uint8_t opcode, uint64_t lba,
                         uint16_t blocks)
 {
+    if (opcode != NVM_FLUSH) {
+        conf_needs_block(conf);
+    }
     return (struct nvme_sqe){
         .opcode = opcode,
         .nsid = conf_target(conf)->nsid,

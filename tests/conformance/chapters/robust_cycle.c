@@ -195,6 +195,7 @@ static void busy(struct conf *conf)
 {
     struct before before = {0};
 
+    conf_needs_block(conf);
     for (unsigned int i = 0; i <= CYCLES / 8; i++) {
         struct nvme_host *host =
             conf_connect(conf, &(struct conf_session){.io_queues = 2});

@@ -238,6 +238,7 @@ static void host_gone(struct conf *conf)
     struct nvme_host *host = &robust_host(conf)->host;
     struct host_target target;
 
+    conf_needs_block(conf);
     robust_resolve(
         conf, &(struct conf_session){.io_queues = 4, .kato_ms = 1000}, &target);
     for (unsigned int i = 0; i < 2; i++) {
@@ -433,6 +434,7 @@ static void greedy(struct conf *conf)
         .ctx = &finished,
     };
 
+    conf_needs_block(conf);
     conf_write(conf, host, 1, 0, LARGE_BLOCKS, 1);
     open_deaf(conf, pairs, GREEDY_PEERS, LARGE_BLOCKS);
     conf_check(conf, host_io_submit(host, &io), "no room for a command");
