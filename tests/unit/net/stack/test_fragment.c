@@ -21,7 +21,8 @@ struct packet {
     bool v4;
     struct ip_addr src;
     uint32_t id;
-    size_t len; /* of the message */
+    uint8_t next_header; /* of IPv6; 0: ICMPv6 */
+    size_t len;          /* of the message */
     uint8_t message[MESSAGE_MAX];
 };
 
@@ -35,6 +36,7 @@ static void make_ping(struct packet *p, bool v4, size_t len)
     p->v4 = v4;
     p->src = v4 ? host4 : host6;
     p->id = 0x4242;
+    p->next_header = 0;
     p->len = len;
     for (size_t i = ICMP_LEN; i < len; i++) {
         p->message[i] = (uint8_t)(i * 31 + i / 251);
@@ -88,7 +90,8 @@ static void send(struct world *w, const struct packet *p, size_t offset,
             &(struct ipv6_fragment){
                 .id = p->id,
                 .offset_bytes = (uint16_t)offset,
-                .next_header = IP_PROTOCOL_ICMPV6,
+                .next_header =
+                    p->next_header != 0 ? p->next_header : IP_PROTOCOL_ICMPV6,
                 .more_fragments = more,
             },
             frame + at);
@@ -236,6 +239,60 @@ static void test_an_answer_that_fits_is_not_cut(void **state)
     assert_int_equal(w->sent_count, since + 1);
     assert_int_equal(w->sent[since % SENT_MAX].len, ETH_LEN + IPV4_LEN + 4000);
     assert_int_equal(in_use(w), 0);
+    world_free(w);
+}
+
+/* `count` headers of destination options, 8 bytes each, before the message. */
+static void put_options(struct packet *p, size_t count)
+{
+    static const uint8_t options[] = {
+        IPV6_EXT_DESTINATION, 0, 1, 4, 0, 0, 0, 0};
+
+    memmove(p->message + count * sizeof(options), p->message, p->len);
+    for (size_t i = 0; i < count; i++) {
+        memcpy(p->message + i * sizeof(options), options, sizeof(options));
+    }
+    p->message[(count - 1) * sizeof(options)] = IP_PROTOCOL_ICMPV6;
+    p->next_header = IPV6_EXT_DESTINATION;
+    p->len += count * sizeof(options);
+}
+
+/* The message is not at the payload's beginning; its answer is. */
+static void test_a_message_behind_options_is_answered(void **state)
+{
+    struct world *w = world_small(1500);
+    unsigned since = w->sent_count;
+
+    (void)state;
+    make_ping(&packet, false, 20000);
+    put_options(&packet, 3);
+    for (size_t n = 0; n < count_parts(&packet, 1448); n++) {
+        send_part(w, &packet, n, 1448);
+    }
+    world_run(w, w->now_us + SECOND);
+    make_ping(&packet, false, 20000);
+    expect_answer(w, since, &packet, 1500);
+    assert_int_equal(in_use(w), 0);
+    world_free(w);
+}
+
+static void test_too_many_headers_are_nobodys_honest_packet(void **state)
+{
+    enum { MOST = 8 }; /* the Fragment header counts */
+    struct world *w = world_small(1500);
+    unsigned since = w->sent_count;
+
+    (void)state;
+    for (size_t count = MOST - 1; count <= MOST; count++) {
+        make_ping(&packet, false, 100);
+        put_options(&packet, count);
+        send(w, &packet, 0, packet.len, false);
+        world_run(w, w->now_us + SECOND);
+        assert_int_equal(w->sent_count - since, 1);
+        assert_int_equal(
+            net_stack_counter(&w->stack, 0, NET_DROP_IPV6_EXTENSION),
+            count == MOST);
+    }
     world_free(w);
 }
 
@@ -466,6 +523,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_echoes_of_up_to_64_kb_are_answered),
         cmocka_unit_test(test_an_answer_that_fits_is_not_cut),
+        cmocka_unit_test(test_a_message_behind_options_is_answered),
+        cmocka_unit_test(test_too_many_headers_are_nobodys_honest_packet),
         cmocka_unit_test(test_fragments_of_an_answer_wait_for_room),
         cmocka_unit_test(test_answers_fit_the_path),
         cmocka_unit_test(test_overlapping_fragments_refuse_the_packet),

@@ -6,6 +6,7 @@
 #include "net/wire/icmp.h"
 #include "net/wire/ipv4.h"
 #include "net/wire/ipv6.h"
+#include "net/wire/ipv6_ext.h"
 #include "net/wire/mld.h"
 #include "net/wire/nd.h"
 #include "tests/unit/net/stack/golden.h"
@@ -293,6 +294,57 @@ static void test_advertisements_that_are_not_to_be_believed(void **state)
     world_free(w);
 }
 
+/* RFC 6980: whoever cuts one up wants it past those that filter them. */
+static void test_an_advertisement_in_a_fragment_is_not_to_be_believed(
+    void **state)
+{
+    struct world *w = world_auto();
+    const struct ip_addr *own = &w->stack.addresses[1].config.ip;
+    uint8_t whole[256], frame[256 + IPV6_FRAGMENT_LEN];
+    const size_t at = ETH_LEN + IPV6_LEN;
+    size_t len = make(whole, &usual) - at;
+    struct icmp icmp = {.type = ND_ROUTER_ADVERT, .rest = 64u << 24 | 1800};
+
+    (void)state;
+    assert_false(ip_addr_is_v4(own));
+    icmpv6_emit(&icmp, &router, own, whole + at, len);
+    eth_emit(&(struct eth){.dst = {{2, 0, 0, 0, 0, 0x10}},
+                           .src = host_mac,
+                           .type = ETHERTYPE_IPV6},
+             frame);
+    for (unsigned int in_two = 0; in_two < 2; in_two++) {
+        for (size_t from = 0; from < len; from += in_two ? 24 : len) {
+            size_t part = in_two ? MIN(24, len - from) : len;
+            struct ipv6 ip = {
+                .src = router,
+                .dst = *own,
+                .payload_len_bytes = (uint16_t)(IPV6_FRAGMENT_LEN + part),
+                .next_header = IPV6_EXT_FRAGMENT,
+                .hop_limit = ND_HOP_LIMIT,
+            };
+            struct ipv6_fragment fragment = {
+                .id = 7 + in_two,
+                .offset_bytes = (uint16_t)from,
+                .next_header = IP_PROTOCOL_ICMPV6,
+                .more_fragments = from + part != len,
+            };
+
+            ipv6_emit(&ip, frame + ETH_LEN);
+            ipv6_fragment_emit(&fragment, frame + at);
+            memcpy(frame + at + IPV6_FRAGMENT_LEN, whole + at + from, part);
+            assert_true(
+                world_input(w, 0, frame, at + IPV6_FRAGMENT_LEN + part));
+        }
+        assert_int_equal(net_stack_counter(&w->stack, 0, NET_DROP_ND_MALFORMED),
+                         in_two + 1);
+    }
+    assert_int_equal(net_stack_counter(&w->stack, 0, NET_REASSEMBLED), 1);
+    assert_int_equal(net_stack_counter(&w->stack, 0, NET_ROUTER_ADVERTS), 0);
+    assert_true(ip_addr_is_unspecified(&w->stack.routers[0].routers[0].ip));
+    assert_int_equal(find_auto(w), -1);
+    world_free(w);
+}
+
 /* Many prefixes, many routers: two of each, the rest is counted or passed. */
 static void test_a_flood_of_advertisements_is_bounded(void **state)
 {
@@ -381,6 +433,8 @@ int main(void)
         cmocka_unit_test(test_an_address_of_a_prefix_comes_and_goes),
         cmocka_unit_test(test_a_prefix_is_not_withdrawn_at_once),
         cmocka_unit_test(test_advertisements_that_are_not_to_be_believed),
+        cmocka_unit_test(
+            test_an_advertisement_in_a_fragment_is_not_to_be_believed),
         cmocka_unit_test(test_a_flood_of_advertisements_is_bounded),
         cmocka_unit_test(test_the_mtu_option_counts_within_bounds),
         cmocka_unit_test(test_queries_are_answered_for_each_group),
