@@ -171,21 +171,60 @@ def timestamp_ms(job: Job, controller: str) -> int:
     return int.from_bytes(data[:6], "little")
 
 
+def start_chronyd(job: Job, source: str) -> None:
+    """A server whose time comes from there, or from nowhere."""
+    job.quiet(f"printf '{source}\\nallow\\ncmdport 0\\nuser root\\n"
+              "pidfile /run/chronyd.pid\\n' > /tmp/chrony.conf; "
+              "chronyd -x -f /tmp/chrony.conf")
+
+
+def stop_chronyd(job: Job) -> None:
+    job.quiet("pkill -x chronyd; while pgrep -x chronyd; do sleep 0.1; done; true")
+
+
+def put_wrong(job: Job, controller: str) -> None:
+    job.quiet(f"printf '\\0\\0\\0\\0\\1\\0\\0\\0' > /tmp/wrong; "
+              f"nvme set-feature {controller} -f 0xe -l 8 -d /tmp/wrong")
+
+
+def is_right(job: Job, controller: str) -> bool:
+    return abs(timestamp_ms(job, controller) - int(job.quiet("date +%s%3N"))) < 5000
+
+
+def next_two(job: Job, what: str) -> str:
+    """Of the drive's questions or the answers, what tcpdump says at the cable."""
+    return job.quiet(f"timeout 60 tcpdump -n -v -i eth0 -c 2 '{what}' 2>/dev/null")
+
+
+def test_chronyd_without_a_source_sets_nothing(serviced: Job) -> None:
+    """It answers that it does not know; without it ICMP says that nobody is there."""
+    steps.connect(serviced)
+    try:
+        controller = serviced.controller()
+        put_wrong(serviced, controller)
+        assert next_two(serviced, "udp dst port 123").count("NTPv4, Client") == 2
+        start_chronyd(serviced, "")
+        said = next_two(serviced, "udp src port 123")
+        assert said.count("clock unsynchronized") == 2, said
+        assert not is_right(serviced, controller)
+        assert "s since 1970" not in console(serviced)
+    finally:
+        stop_chronyd(serviced)
+        steps.disconnect(serviced)
+
+
 def test_chronyd_sets_the_drives_clock(serviced: Job) -> None:
     """Linux sets it at connect, too: so it is put wrong first."""
-    serviced.quiet("printf 'local stratum 3\\nallow\\ncmdport 0\\nuser root\\n"
-                   "pidfile /run/chronyd.pid\\n' > /tmp/chrony.conf; "
-                   "chronyd -x -f /tmp/chrony.conf")
+    start_chronyd(serviced, "local stratum 3")
     until(lambda: re.search(r"sntp: \d+ s since 1970, stratum 3", console(serviced)))
     steps.connect(serviced)
     controller = serviced.controller()
-    serviced.quiet(f"printf '\\0\\0\\0\\0\\1\\0\\0\\0' > /tmp/wrong; "
-                   f"nvme set-feature {controller} -f 0xe -l 8 -d /tmp/wrong")
-    until(lambda: abs(timestamp_ms(serviced, controller) -
-                      int(serviced.quiet("date +%s%3N"))) < 5000)
+    put_wrong(serviced, controller)
+    until(lambda: is_right(serviced, controller))
     steps.disconnect(serviced)
 
 
 def test_wireshark_has_no_complaint(serviced: Job) -> None:
-    verdict = pcap_check.check(serviced.instance.folder / "link0.pcap")
-    assert not verdict.complaints, "\n".join(verdict.complaints[:10])
+    for link in (0, 1):
+        verdict = pcap_check.check(serviced.instance.folder / f"link{link}.pcap")
+        assert not verdict.complaints, "\n".join(verdict.complaints[:10])
