@@ -13,7 +13,7 @@ import pytest
 from essd import steps
 from essd.steps import Job
 
-pytestmark = pytest.mark.drive
+pytestmark = [pytest.mark.drive, pytest.mark.long]
 
 TOS = "/sys/kernel/config/rdma_cm/rxe0/ports/1/default_roce_tos"
 DSCP = 26
