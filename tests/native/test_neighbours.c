@@ -85,6 +85,9 @@ static void test_neighbours_refuses_other_ports(void **state)
     (void)state;
     expect("neighbours 2\r", "error: no port 2");
     expect("neighbours 0 1\r", "error: neighbours [PORT]");
+    type("config set port.1.lldp send\r");
+    expect("config save\r", "ok");
+    expect("neighbours\r", "port 1: does not listen to LLDP");
 }
 
 /* Log page C0h: docs/nvme.md, "Log pages of our own". */

@@ -70,6 +70,7 @@ static void test_console_refuses_and_goes_on(void **state)
         {"counters\r", "error: counters PORT"},
         {"counters 9\r", "error: no port 9"},
         {"port 2\r", "error: no port 2"},
+        {"lag\r", "lag: off"},
         {"echo maybe\r", "error: echo is on or off, not maybe"},
         {"echo on\r", "ok"},
         {"echo\r", "echo: on"},
@@ -202,6 +203,26 @@ static uint32_t get_feature(uint32_t select, uint32_t port)
     assert_int_equal(
         feature(ADMIN_GET_FEATURES, select << 8, port << 8, &value), 0);
     return value;
+}
+
+/* Both go down and come up again at the other, without a restart. */
+static void test_the_configuration_changes_the_speed(void **state)
+{
+    const struct config *in_force = &bed.drive->drive.settings.in_force;
+
+    (void)state;
+    assert_true(says(type("config set port.0.speed 10\r"), "ok"));
+    assert_true(says(type("config set port.1.speed 10\r"), "ok"));
+    assert_true(is_up(0) && is_up(1));
+    assert_true(says(type("config save\r"), "\nok\n"));
+    for (unsigned int i = 0; i < SOC_PORTS; i++) {
+        assert_false(is_up(i));
+        assert_int_equal(in_force->port[i].speed_gbps, 10);
+        assert_int_equal(bed.drive->flash.port[i].speed_gbps, 10);
+    }
+    assert_true(says(type("port\r"), "port 0: down: speed mismatch, 10 Gb/s"));
+    assert_true(says(type("speed 25\r"), "ok"));
+    assert_true(is_up(0) && is_up(1));
 }
 
 static void test_a_host_changes_the_other_port(void **state)
@@ -562,6 +583,7 @@ int main(void)
         T(test_console_says_when_the_flash_does_not_take_it),
         T(test_console_shows_the_addresses),
         T(test_both_ports_have_one_speed),
+        T(test_the_configuration_changes_the_speed),
         T(test_a_host_changes_the_other_port),
         T(test_what_does_not_go_together_is_not_saved),
         T(test_a_host_reads_and_writes_the_configuration),
