@@ -265,6 +265,16 @@ def test_the_html_report_is_one_file_that_says_everything():
     assert "meta" in found.seen         # the telephone's viewport
 
 
+def test_the_html_report_tells_all_steps_of_a_failure_and_some_of_the_others():
+    steps = [f"step {number} of many" for number in range(100)]
+    text = page(told(run_event(2), test_event("eth.long", steps=steps),
+                     test_event("eth.bad", "fail", steps=steps), END)).words
+    # The failure's twice: among the failures, and in its chapter.
+    assert text.count("step 99 of many") == 2
+    assert text.count("step 0 of many") == 3
+    assert "and 76 steps more" in text
+
+
 def test_the_html_report_shows_failures_before_everything_that_passed():
     words = page(told(*MIXED)).words
     order = [words.index(x) for x in ("Chapters", "Failed", "purpose of eth.giant",

@@ -19,6 +19,8 @@ from . import paths
 from .conform_results import VERDICT_WORDS, VERDICTS, Count, Results, Test
 
 TEMPLATE = "conform_report.html"
+# Of a test that passed: a telephone has to show the whole report.
+STEPS_SHOWN = 24
 # XML 1.0 has no way to write these.
 NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -161,6 +163,7 @@ def html(results: Results, facts: Facts) -> str:
     environment.filters["duration"] = duration
     return environment.get_template(TEMPLATE).render(
         results=results, facts=facts, total=results.total, verdicts=VERDICTS,
+        steps_shown=STEPS_SHOWN,
         words=VERDICT_WORDS, drive=drive_facts(results.drive),
         failures=results.of_verdict("fail"), not_run=results.of_verdict("not-run"),
         not_applicable=results.of_verdict("na"),
