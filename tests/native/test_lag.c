@@ -422,6 +422,7 @@ static void test_lacp_takes_nothing_from_a_port_that_is_out(void **state)
     native_world_pass(&bed.world, 7 * SECOND_NS);
     assert_int_equal(lag_of_drive()->links, 3);
     assert_int_equal(lag_of_drive()->collects, BIT(0));
+    assert_non_null(strstr(typed("lag\r"), "port 1: out\n"));
     announce(1, &other, &ip);
     native_world_pass(&bed.world, SECOND_NS);
     assert_int_equal(lag_of_drive()->dropped[1], 1);
