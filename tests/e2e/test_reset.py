@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
+from test_save_load import verified_io
 
 from essd import steps
 from essd.steps import Job
@@ -67,6 +68,18 @@ def test_first_connect_after_a_reset_succeeds(job: Job, how: str) -> None:
     wait_live(job, 3)
     touch(job)
     steps.clean_host(job)
+
+
+def test_io_outlives_the_hosts_own_resets_of_its_controller(connected: Job) -> None:
+    """The controller is disabled when no earlier write can take effect any more
+    (NVMe 1.4 7.3.2): what the host sends again afterwards is what is read back.
+    """
+    job = connected
+    with verified_io(job) as fio:
+        for _ in range(3):
+            assert not fio.done()
+            job.run(f"nvme reset {job.controller()}")
+            wait_live(job, 1)
 
 
 @contextmanager
