@@ -59,6 +59,9 @@
 #include "hw-model/regs/port.h"
 #include "hw-model/regs/port_names.h"
 
+/* Frames that go to the netdev, or come from it, at once. */
+enum { PORT_BURST = 32 };
+
 struct EssdPortState {
     SysBusDevice parent_obj;
 
@@ -73,6 +76,8 @@ struct EssdPortState {
     uint8_t index;
     uint64_t seed; /* of the bit errors */
     bool tx_waits; /* the netdev has not taken our last frame */
+    NetFrame tx_frames[PORT_BURST];
+    struct iovec tx_iov[PORT_BURST][FRAME_PIECES_MAX + 2];
     struct hw_port port;
 };
 
@@ -176,26 +181,32 @@ static unsigned essd_port_iov(const struct frame_tx *frame, struct iovec *iov)
 }
 
 /*
- * A frame that the netdev cannot take now is copied into its queue, and counts
- * as taken; the next one waits until that has left.
+ * As many at once as there are.  A frame that the netdev cannot take now is
+ * copied into its queue, and counts as taken; the next one waits until that has
+ * left.
  */
 static unsigned int essd_port_link_send(void *ctx, const struct frame_tx *burst,
                                         unsigned int count)
 {
     EssdPortState *s = ctx;
     NetClientState *nc = qemu_get_queue(s->nic);
-    unsigned int n;
+    unsigned int sent = 0;
 
-    for (n = 0; n < count && !s->tx_waits; n++) {
-        struct iovec iov[FRAME_PIECES_MAX + 2];
-        unsigned parts = essd_port_iov(&burst[n], iov);
+    while (sent < count && !s->tx_waits) {
+        unsigned int n = MIN(count - sent, (unsigned int)PORT_BURST);
+        unsigned int taken;
 
-        if (qemu_sendv_packet_async(nc, iov, parts, essd_port_sent) == 0) {
-            s->tx_waits = true;
+        for (unsigned int i = 0; i < n; i++) {
+            s->tx_frames[i].iov = s->tx_iov[i];
+            s->tx_frames[i].iovcnt =
+                essd_port_iov(&burst[sent + i], s->tx_iov[i]);
         }
+        taken = qemu_sendv_burst_async(nc, s->tx_frames, n, essd_port_sent);
+        s->tx_waits = taken < n;
+        sent += taken + s->tx_waits;
     }
-    trace_essd_port_tx(s->index, n, count);
-    return n;
+    trace_essd_port_tx(s->index, sent, count);
+    return sent;
 }
 
 /* Receive. */
@@ -214,6 +225,25 @@ static ssize_t essd_port_receive(NetClientState *nc, const uint8_t *buf,
     trace_essd_port_rx(s->index, size);
     hw_port_rx(&s->port, &frame, 1);
     return size;
+}
+
+/* One pass for all of them. */
+static int essd_port_receive_burst(NetClientState *nc, const NetFrame *frames,
+                                   int count)
+{
+    EssdPortState *s = qemu_get_nic_opaque(nc);
+    struct frame_rx burst[PORT_BURST];
+    int n;
+
+    for (n = 0; n < MIN(count, PORT_BURST) && frames[n].iovcnt == 1; n++) {
+        const struct iovec *iov = frames[n].iov;
+
+        trace_essd_port_rx(s->index, iov->iov_len);
+        burst[n] =
+            (struct frame_rx){.data = iov->iov_base, .len_bytes = iov->iov_len};
+    }
+    hw_port_rx(&s->port, burst, n);
+    return n;
 }
 
 static void essd_port_link_status_changed(NetClientState *nc)
@@ -290,6 +320,7 @@ static NetClientInfo essd_port_net_info = {
     .size = sizeof(NICState),
     .can_receive = essd_port_can_receive,
     .receive = essd_port_receive,
+    .receive_burst = essd_port_receive_burst,
     .link_status_changed = essd_port_link_status_changed,
     .query_rx_filter = essd_port_query_rx_filter,
 };
