@@ -125,7 +125,7 @@ def test_machine_that_stops_in_the_middle_of_a_frame_ends_it(
     machine, cable, sender, first = filled(start)
     begun = first + unread(cable) // (4 + LEN)
     machine.ask("stop")
-    # QEMU forgets what it has queued and not begun; see docs/hardware/port.md.
+    # QEMU purges what waits and has not begun: one frame at most.
     for number in range(first, begun + 1):
         assert cable.frame() == frame(number)
     machine.ask("cont")
