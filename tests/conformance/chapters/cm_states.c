@@ -128,17 +128,18 @@ static void rep_retries(struct conf *conf)
 static void rep_mra(struct conf *conf)
 {
     struct cm_bent *bent = impatient(conf, 1);
-    struct cm_mra mra = {.message = CM_ANSWERS_REP,
-                         .service_timeout = 15 + conf_patience(conf)};
+    struct cm_mra mra = {.message = CM_ANSWERS_REP};
     uint8_t body[MAD_DATA_LEN];
 
     rc_send_req(bent->rc, &bent->req);
     rc_take_rep(bent->rc);
     mra.local_comm_id = bent->rc->comm_id;
     mra.remote_comm_id = bent->rc->target_comm_id;
+    /* Twice the patience: what is waited below is multiplied by --slow, too. */
+    mra.service_timeout = (uint8_t)MIN(16 + 2 * conf_patience(conf), 31);
     cm_mra_emit(&mra, body);
     rc_send_mad(bent->rc, CM_MRA, body);
-    /* Eight times as long: silence where a REP would have come. */
+    /* 16 times as long at least: silence where a REP would have come. */
     rc_expect_no_cm(bent->rc, CM_REP, 3 * cm_short_timeout_us(conf));
     rc_send_rtu(bent->rc);
     expect_works(bent->rc);
