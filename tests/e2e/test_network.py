@@ -209,6 +209,27 @@ def test_a_host_behind_a_router_connects(net: Job) -> None:
     assert len(gone) > 100 and set(gone) == {mac}
 
 
+def test_a_host_behind_an_ipv6_router_connects(net: Job) -> None:
+    """The same router, which the drive knows by its advertisements: nothing was
+    configured.
+    """
+    drive = re.findall(r"port 0: (fd00:77:0:1:\S+)/64", console(net))[-1]
+    net.run("ip netns exec router sh -c 'echo 1 > /proc/sys/net/ipv6/conf/all/forwarding; "
+            "ip addr add fd00:77:0:1::1/64 dev eth0; "
+            "ip addr add fd00:99::1/64 dev front'")
+    net.run("ip addr add fd00:99::2/64 dev behind && "
+            "ip route add fd00:77:0:1::/64 via fd00:99::1 mtu 1400")
+    until(lambda: "1 received" in net.quiet(f"ping -c 1 -W 1 {drive}", check=False))
+    output = net.run(f"ping -c 1 {drive}")
+    assert "ttl=63" in output, output
+    assert drive in discovered(net, drive)
+    verify_through(net, drive)
+    mac = net.quiet("ip netns exec router cat /sys/class/net/eth0/address").strip()
+    gone = tshark(net, 0, "-Y", "ipv6.dst == fd00:99::2 && infiniband", "-T", "fields",
+                  "-e", "eth.dst")
+    assert len(gone) > 100 and set(gone) == {mac}
+
+
 def test_wireshark_has_no_complaint(net: Job) -> None:
     """ICRCs where the frames are tagged; those of others are checked elsewhere."""
     complaints = pcap_check.malformed(net.instance.folder / "link0.pcap")
