@@ -184,6 +184,19 @@ def test_a_shutdown_tells_servers_and_neighbours(net: Job) -> None:
     until(lambda: "1 received" in net.quiet(f"ping -c 1 -W 1 {LEASED}", check=False))
 
 
+def verify_behind(net: Job, drive: str, to_host: str) -> None:
+    """The drive is used from behind the router, and what it sends goes there."""
+    until(lambda: "1 received" in net.quiet(f"ping -c 1 -W 1 {drive}", check=False))
+    output = net.run(f"ping -c 1 {drive}")
+    assert "ttl=63" in output, output
+    assert drive in discovered(net, drive)
+    verify_through(net, drive)
+    mac = net.quiet("ip netns exec router cat /sys/class/net/eth0/address").strip()
+    gone = tshark(net, 0, "-Y", f"{to_host} && infiniband", "-T", "fields",
+                  "-e", "eth.dst")
+    assert len(gone) > 100 and set(gone) == {mac}
+
+
 def test_a_host_behind_a_router_connects(net: Job) -> None:
     """A network name space between the host's card and the drive's cable."""
     net.run("rdma link delete rxe0; ip netns add router && "
@@ -197,16 +210,7 @@ def test_a_host_behind_a_router_connects(net: Job) -> None:
             "ip route add 10.0.0.0/24 via 192.168.99.1 mtu 1400 && "
             "rdma link add rxe0 type rxe netdev behind")
     # Nobody renews the lease while its server cannot reach the drive: 2 minutes.
-    until(lambda: "1 received" in net.quiet(f"ping -c 1 -W 1 {LEASED}", check=False))
-    output = net.run(f"ping -c 1 {LEASED}")
-    assert "ttl=63" in output, output
-    assert LEASED in discovered(net, LEASED)
-    verify_through(net, LEASED)
-    # The drive's packets to it went to the router's MAC.
-    mac = net.quiet("ip netns exec router cat /sys/class/net/eth0/address").strip()
-    gone = tshark(net, 0, "-Y", "ip.dst == 192.168.99.2 && infiniband", "-T", "fields",
-                  "-e", "eth.dst")
-    assert len(gone) > 100 and set(gone) == {mac}
+    verify_behind(net, LEASED, "ip.dst == 192.168.99.2")
 
 
 def test_a_host_behind_an_ipv6_router_connects(net: Job) -> None:
@@ -219,15 +223,7 @@ def test_a_host_behind_an_ipv6_router_connects(net: Job) -> None:
             "ip addr add fd00:99::1/64 dev front'")
     net.run("ip addr add fd00:99::2/64 dev behind && "
             "ip route add fd00:77:0:1::/64 via fd00:99::1 mtu 1400")
-    until(lambda: "1 received" in net.quiet(f"ping -c 1 -W 1 {drive}", check=False))
-    output = net.run(f"ping -c 1 {drive}")
-    assert "ttl=63" in output, output
-    assert drive in discovered(net, drive)
-    verify_through(net, drive)
-    mac = net.quiet("ip netns exec router cat /sys/class/net/eth0/address").strip()
-    gone = tshark(net, 0, "-Y", "ipv6.dst == fd00:99::2 && infiniband", "-T", "fields",
-                  "-e", "eth.dst")
-    assert len(gone) > 100 and set(gone) == {mac}
+    verify_behind(net, drive, "ipv6.dst == fd00:99::2")
 
 
 def test_wireshark_has_no_complaint(net: Job) -> None:
