@@ -87,7 +87,7 @@ NOT_IN_QEMU = ("lib/crc32_small.c",)    # the firmware's variant
 COPIED = ("lib", "net/wire", "net/verbs", "net/roce", "hw-model")
 COPIED_KINDS = (".c", ".h", ".build", ".inc")
 COPIED_NAMES = ("Kconfig", "trace-events")
-KEPT_BINARIES = 6
+KEPT_BINARIES = 16
 KEPT_TREES = 2                          # of about 550 MB each
 
 
