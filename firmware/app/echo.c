@@ -208,7 +208,7 @@ static void completion(void *ctx, const struct verbs_wc *wc)
     c->heard_us = c->echo->now_us;
     switch (wc->opcode) {
     case VERBS_WC_RECV:
-        received(c, (uint8_t)wc->cookie, wc->len_bytes);
+        received(c, (uint8_t)wc->wr_id, wc->len_bytes);
         break;
     case VERBS_WC_READ:
     case VERBS_WC_WRITE:

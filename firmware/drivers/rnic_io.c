@@ -50,7 +50,7 @@ bool verbs_post_send(struct verbs *verbs, uint32_t qpn,
     store8(wqe, RNIC_SWQE_OPCODE, opcodes[wr->opcode]);
     store8(wqe, RNIC_SWQE_FLAGS, flags);
     store32(wqe, RNIC_SWQE_INV_KEY, wr->inv_rkey);
-    store64(wqe, RNIC_SWQE_COOKIE, wr->cookie);
+    store64(wqe, RNIC_SWQE_WR_ID, wr->wr_id);
     store64(wqe, RNIC_SWQE_REMOTE_ADDR, wr->remote_addr);
     store32(wqe, RNIC_SWQE_RKEY, wr->rkey);
     store32(wqe, RNIC_SWQE_AFTER_MEDIA, 0);
@@ -86,7 +86,7 @@ uint32_t verbs_send_room(const struct verbs *verbs, uint32_t qpn)
     return qp->sq_mask + 1 - (qp->sq_pi - qp->sq_ci);
 }
 
-bool verbs_post_recv(struct verbs *verbs, uint32_t qpn, uint64_t cookie,
+bool verbs_post_recv(struct verbs *verbs, uint32_t qpn, uint64_t wr_id,
                      const struct verbs_sge *sge)
 {
     struct rnic_qp *qp = qp_get(verbs, qpn);
@@ -95,7 +95,7 @@ bool verbs_post_recv(struct verbs *verbs, uint32_t qpn, uint64_t cookie,
     if (qp->rq_pi - qp->rq_ci > qp->rq_mask) {
         return false;
     }
-    store64(wqe, RNIC_RWQE_COOKIE, cookie);
+    store64(wqe, RNIC_RWQE_WR_ID, wr_id);
     store64(wqe, RNIC_RWQE_ADDR, hal_dma_addr(sge->addr));
     store32(wqe, RNIC_RWQE_LENGTH, sge->len_bytes);
     store32(wqe, RNIC_RWQE_LKEY, sge->lkey);
@@ -233,7 +233,7 @@ static void completion_deliver(struct verbs *verbs, const uint8_t *cqe)
     uint8_t opcode = cqe[RNIC_CQE_OPCODE];
     bool with_inv = cqe[RNIC_CQE_FLAGS] & RNIC_CQE_WITH_INV;
     const struct verbs_wc wc = {
-        .cookie = load64(cqe, RNIC_CQE_COOKIE),
+        .wr_id = load64(cqe, RNIC_CQE_WR_ID),
         .qpn = qpn,
         .opcode = wc_opcode(opcode),
         .status = (enum verbs_wc_status)cqe[RNIC_CQE_STATUS],

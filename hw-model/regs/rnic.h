@@ -238,7 +238,7 @@ enum {
     RNIC_SWQE_SGES = 2,           /* u8: 0..4 */
     RNIC_SWQE_INLINE_LEN = 3,     /* u8: 0..64, with RNIC_WR_INLINE */
     RNIC_SWQE_INV_KEY = 4,        /* u32: SEND with / local invalidate */
-    RNIC_SWQE_COOKIE = 8,         /* u64: comes back in the completion */
+    RNIC_SWQE_WR_ID = 8,          /* u64: comes back in the completion */
     RNIC_SWQE_REMOTE_ADDR = 16,   /* u64: WRITE, READ */
     RNIC_SWQE_RKEY = 24,          /* u32: WRITE, READ */
     RNIC_SWQE_AFTER_MEDIA = 28,   /* u32: 0; anything else is refused */
@@ -277,7 +277,7 @@ enum rnic_wr_flags {
 /* ---- Receive work queue entry: 32 bytes. */
 enum {
     RNIC_RWQE_LEN = 32,
-    RNIC_RWQE_COOKIE = 0,         /* u64 */
+    RNIC_RWQE_WR_ID = 0,          /* u64 */
     RNIC_RWQE_ADDR = 8,           /* u64 */
     RNIC_RWQE_LENGTH = 16,        /* u32 */
     RNIC_RWQE_LKEY = 20,          /* u32 */
@@ -300,7 +300,7 @@ enum {
 /* ---- Completion queue entry: 32 bytes. */
 enum {
     RNIC_CQE_LEN = 32,
-    RNIC_CQE_COOKIE = 0,          /* u64 */
+    RNIC_CQE_WR_ID = 0,           /* u64 */
     RNIC_CQE_QPN = 8,             /* u32 */
     RNIC_CQE_LENGTH = 12,         /* u32: bytes received */
     RNIC_CQE_INV_KEY = 16,        /* u32: with RNIC_CQE_WITH_INV */

@@ -2,7 +2,7 @@
 /* Connection manager: what its users call, timers, and QP 1. */
 #include "net/cm/cm_internal.h"
 
-enum { RECV_COOKIE = 0x10000 }; /* send buffers are numbered below */
+enum { RECV_WR_ID = 0x10000 }; /* send buffers are numbered below */
 
 /* ---- QP 1 */
 
@@ -20,7 +20,7 @@ static void post_recv(struct cm *cm, uint32_t i)
         .lkey = verbs_local_key(cm->config.verbs),
     };
     bool posted =
-        verbs_post_recv(cm->config.verbs, GSI_QPN, RECV_COOKIE + i, &sge);
+        verbs_post_recv(cm->config.verbs, GSI_QPN, RECV_WR_ID + i, &sge);
 
     ASSERT(posted); /* the ring has one entry for each buffer */
 }
@@ -33,15 +33,15 @@ static void on_completion(void *ctx, const struct verbs_wc *wc)
         cm->qp = CM_QP_FAILED; /* cm_poll() makes it again, buffers and all */
         return;
     }
-    if (wc->cookie >= RECV_COOKIE) {
-        uint32_t i = (uint32_t)wc->cookie - RECV_COOKIE;
+    if (wc->wr_id >= RECV_WR_ID) {
+        uint32_t i = (uint32_t)wc->wr_id - RECV_WR_ID;
 
         cm_recv(cm, recv_buffer(cm, i), wc->len_bytes);
         if (cm->qp == CM_QP_LIVE) {
             post_recv(cm, i);
         }
     } else {
-        cm_send_done(cm, (uint16_t)wc->cookie);
+        cm_send_done(cm, (uint16_t)wc->wr_id);
     }
 }
 

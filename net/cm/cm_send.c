@@ -74,7 +74,7 @@ static void post(struct cm *cm, const struct cm_path *path)
 {
     uint16_t buffer = cm->send_free[--cm->send_free_count];
     const struct verbs_send_wr wr = {
-        .cookie = buffer,
+        .wr_id = buffer,
         .opcode = VERBS_WR_SEND,
         .signaled = true,
         .num_sge = 1,

@@ -53,7 +53,7 @@ void roce_complete_send(struct roce *roce, uint32_t slot,
     if (sent->signaled || status != VERBS_WC_SUCCESS) {
         write_completion(roce, qp->send_cq,
                          &(struct rdma_completion){
-                             .cookie = sent->cookie,
+                             .wr_id = sent->wr_id,
                              .qpn = qp->qpn,
                              .wqe = (uint16_t)qp->sq_done,
                              .opcode = sent->opcode,
@@ -106,7 +106,7 @@ static void flush_sends(struct roce *roce, uint32_t slot)
         }
         roce_complete_send(
             roce, slot,
-            &(struct roce_sent){.cookie = wr.cookie, .opcode = wr.opcode},
+            &(struct roce_sent){.wr_id = wr.wr_id, .opcode = wr.opcode},
             VERBS_WC_FLUSHED);
     }
     qp->sq_next = qp->sq_pi;
@@ -124,7 +124,7 @@ static void flush_receives(struct roce *roce, uint32_t slot)
         resp->message = ROCE_BETWEEN;
         roce_complete_recv(roce, slot,
                            &(struct rdma_completion){
-                               .cookie = resp->recv_cookie,
+                               .wr_id = resp->recv_wr_id,
                                .status = VERBS_WC_FLUSHED,
                            });
     }
@@ -132,7 +132,7 @@ static void flush_receives(struct roce *roce, uint32_t slot)
         rq->ci++;
         roce_complete_recv(roce, slot,
                            &(struct rdma_completion){
-                               .cookie = recv.cookie,
+                               .wr_id = recv.wr_id,
                                .status = VERBS_WC_FLUSHED,
                            });
     }

@@ -139,7 +139,7 @@ static bool start_next(struct roce *roce, uint32_t slot)
     }
     sent = sent_at(req, req->sent_tail++);
     *sent = (struct roce_sent){
-        .cookie = wr.cookie,
+        .wr_id = wr.wr_id,
         .first_psn = req->next_psn,
         .wqe = (uint16_t)rqp->sq_next++,
         .opcode = wr.opcode,

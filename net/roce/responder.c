@@ -36,7 +36,7 @@ static void start_send(struct roce *roce, uint32_t slot,
 {
     struct roce_responder *resp = &roce_qp(roce, slot)->resp;
 
-    resp->recv_cookie = r->recv.cookie;
+    resp->recv_wr_id = r->recv.wr_id;
     resp->recv_addr = r->recv.addr;
     resp->recv_len = r->recv.len_bytes;
     resp->recv_lkey = r->recv.lkey;
@@ -68,7 +68,7 @@ static void accept_send(struct roce *roce, uint32_t slot,
     resp->message = ROCE_BETWEEN;
     roce_complete_recv(roce, slot,
                        &(struct rdma_completion){
-                           .cookie = resp->recv_cookie,
+                           .wr_id = resp->recv_wr_id,
                            .len_bytes = resp->offset,
                            .with_inv = with_inv,
                            .inv_key = r->inv_key,
@@ -212,7 +212,7 @@ static void refuse(struct roce *roce, uint32_t slot,
         resp->message = ROCE_BETWEEN;
         roce_complete_recv(roce, slot,
                            &(struct rdma_completion){
-                               .cookie = resp->recv_cookie,
+                               .wr_id = resp->recv_wr_id,
                                .status = (uint8_t)status,
                            });
     }

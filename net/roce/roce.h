@@ -85,7 +85,7 @@ struct roce_path {
 
 /* A work request that has been started: its place among the PSNs. */
 struct roce_sent {
-    uint64_t cookie;
+    uint64_t wr_id;
     uint32_t first_psn;
     uint32_t packets; /* PSNs it takes; 0: none */
     uint32_t len_bytes;
@@ -143,7 +143,7 @@ struct roce_responder {
     bool nak_sent;          /* one NAK for a gap; cleared by progress */
     bool heard;             /* QP_ESTABLISHED has been raised */
     uint32_t reply_psn;     /* of a NAK */
-    uint64_t recv_cookie;   /* SEND: the buffer */
+    uint64_t recv_wr_id;    /* SEND: the buffer */
     uint64_t recv_addr;
     uint32_t recv_len;
     uint32_t recv_lkey;

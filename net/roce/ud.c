@@ -77,7 +77,7 @@ void roce_ud_rx(struct roce *roce, uint32_t slot, const struct roce_rx *rx)
     roce_rq_advance(roce, slot);
     roce_complete_recv(roce, slot,
                        &(struct rdma_completion){
-                           .cookie = recv.cookie,
+                           .wr_id = recv.wr_id,
                            .len_bytes = VERBS_UD_HEADER + rx->payload_len,
                            .status = VERBS_WC_SUCCESS,
                        });
@@ -131,7 +131,7 @@ static void complete(struct roce *roce, uint32_t slot, const struct rdma_wr *wr,
                      enum verbs_wc_status status)
 {
     roce_complete_send(roce, slot,
-                       &(struct roce_sent){.cookie = wr->cookie,
+                       &(struct roce_sent){.wr_id = wr->wr_id,
                                            .opcode = wr->opcode,
                                            .signaled = wr->signaled},
                        status);

@@ -71,7 +71,7 @@ static void wr_parse(struct rdma_wr *wr, const uint8_t *buf)
     wr->ud_dscp = buf[RNIC_SWQE_UD_DSCP];
     wr->ud_neigh = get_le16(buf + RNIC_SWQE_UD_NEIGH);
     wr->inv_key = get_le32(buf + RNIC_SWQE_INV_KEY);
-    wr->cookie = get_le64(buf + RNIC_SWQE_COOKIE);
+    wr->wr_id = get_le64(buf + RNIC_SWQE_WR_ID);
     wr->remote_addr = get_le64(buf + RNIC_SWQE_REMOTE_ADDR);
     wr->rkey = get_le32(buf + RNIC_SWQE_RKEY);
     wr->after_media = get_le32(buf + RNIC_SWQE_AFTER_MEDIA);
@@ -119,7 +119,7 @@ bool rdma_rq_peek(const struct rdma_rq *rq, const struct rdma_dram *dram,
         return false;
     }
     *recv = (struct rdma_recv){
-        .cookie = get_le64(buf + RNIC_RWQE_COOKIE),
+        .wr_id = get_le64(buf + RNIC_RWQE_WR_ID),
         .addr = get_le64(buf + RNIC_RWQE_ADDR),
         .len_bytes = get_le32(buf + RNIC_RWQE_LENGTH),
         .lkey = get_le32(buf + RNIC_RWQE_LKEY),
@@ -163,7 +163,7 @@ bool rdma_cq_write(struct rdma_objects *o, const struct rdma_dram *dram,
     if (buf == NULL) {
         return false;
     }
-    put_le64(buf + RNIC_CQE_COOKIE, c->cookie);
+    put_le64(buf + RNIC_CQE_WR_ID, c->wr_id);
     put_le32(buf + RNIC_CQE_QPN, c->qpn);
     put_le32(buf + RNIC_CQE_LENGTH, c->len_bytes);
     put_le32(buf + RNIC_CQE_INV_KEY, c->inv_key);

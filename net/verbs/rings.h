@@ -32,7 +32,7 @@ struct rdma_wr {
     uint8_t ud_dscp;     /* unchecked */
     uint16_t ud_neigh;
     uint32_t inv_key;
-    uint64_t cookie;
+    uint64_t wr_id;
     uint64_t remote_addr;
     uint32_t rkey;
     uint32_t after_media;
@@ -44,14 +44,14 @@ struct rdma_wr {
 
 /* A receive work queue entry. */
 struct rdma_recv {
-    uint64_t cookie;
+    uint64_t wr_id;
     uint64_t addr;
     uint32_t len_bytes;
     uint32_t lkey;
 };
 
 struct rdma_completion {
-    uint64_t cookie;
+    uint64_t wr_id;
     uint32_t qpn;
     uint32_t len_bytes;
     uint32_t inv_key;

@@ -78,7 +78,7 @@ struct verbs_sge {
 };
 
 struct verbs_send_wr {
-    uint64_t cookie;
+    uint64_t wr_id;
     enum verbs_wr_opcode opcode;
     bool signaled;
     bool fence;
@@ -113,7 +113,7 @@ struct verbs_ud_info {
 };
 
 struct verbs_wc {
-    uint64_t cookie;
+    uint64_t wr_id;
     uint32_t qpn;
     enum verbs_wc_opcode opcode;
     enum verbs_wc_status status;
@@ -221,8 +221,8 @@ uint32_t verbs_send_room(const struct verbs *verbs, uint32_t qpn);
  *
  * @return false when the receive ring is full
  */
-MUST_USE bool verbs_post_recv(struct verbs *verbs, uint32_t qpn,
-                              uint64_t cookie, const struct verbs_sge *sge);
+MUST_USE bool verbs_post_recv(struct verbs *verbs, uint32_t qpn, uint64_t wr_id,
+                              const struct verbs_sge *sge);
 
 enum { VERBS_UD_HEADER = 64 };
 

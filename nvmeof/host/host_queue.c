@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum cookie { COOKIE_CAPSULE, COOKIE_RESPONSE };
+enum wr_id_kind { WR_ID_CAPSULE, WR_ID_RESPONSE };
 enum { NO_SLOT = 0xffff };
 
 static void post_response_buffer(struct host_queue *queue, uint32_t index)
@@ -15,7 +15,7 @@ static void post_response_buffer(struct host_queue *queue, uint32_t index)
     };
 
     if (!verbs_post_recv(queue->verbs, queue->qpn,
-                         (uint64_t)COOKIE_RESPONSE << 32 | index, &sge)) {
+                         (uint64_t)WR_ID_RESPONSE << 32 | index, &sge)) {
         queue->is_failed = true;
     }
 }
@@ -23,7 +23,7 @@ static void post_response_buffer(struct host_queue *queue, uint32_t index)
 static void response_arrived(struct host_queue *queue,
                              const struct verbs_wc *wc)
 {
-    uint32_t index = (uint32_t)wc->cookie;
+    uint32_t index = (uint32_t)wc->wr_id;
     struct host_result result = {
         .with_inv = wc->with_inv,
         .inv_rkey = wc->inv_rkey,

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "nvmeof/rdma/rdma_state.h"
 
-/* A completion's cookie: what it belongs to, and which one. */
-enum cookie { COOKIE_CAPSULE, COOKIE_FETCH, COOKIE_RESPONSE };
+/* The upper half of a wr_id says what the work request is for; the lower half
+ * is the number of the capsule or the request. */
+enum wr_id_kind { WR_ID_CAPSULE, WR_ID_FETCH, WR_ID_RESPONSE };
 
-static uint64_t make_cookie(enum cookie kind, uint32_t index)
+static uint64_t make_wr_id(enum wr_id_kind kind, uint32_t index)
 {
     return (uint64_t)kind << 32 | index;
 }
@@ -87,9 +88,8 @@ void rdma_request_post_capsule(struct rdma_queue *qp, uint16_t capsule)
             qp->qid == 0 ? NVMF_ADMIN_CAPSULE_LEN : NVMF_IO_CAPSULE_LEN,
         .lkey = rdma->lkey,
     };
-    bool is_posted =
-        verbs_post_recv(rdma->config.verbs, qp->qpn,
-                        make_cookie(COOKIE_CAPSULE, capsule), &sge);
+    bool is_posted = verbs_post_recv(rdma->config.verbs, qp->qpn,
+                                     make_wr_id(WR_ID_CAPSULE, capsule), &sge);
 
     ASSERT(is_posted);
     qp->posted++;
@@ -136,13 +136,13 @@ static void post(struct rdma_queue *qp, const struct verbs_send_wr *wr)
 /* Move len bytes between the pieces and the host, the last request signaled
  * for a fetch. */
 static void post_data(struct rdma_request *req, enum verbs_wr_opcode opcode,
-                      uint32_t len, uint64_t fetch_cookie)
+                      uint32_t len, uint64_t fetch_wr_id)
 {
     uint8_t piece = 0;
 
     for (uint32_t done = 0; done < len;) {
         struct verbs_send_wr wr = {
-            .cookie = fetch_cookie,
+            .wr_id = fetch_wr_id,
             .opcode = opcode,
             .linked = done != 0,
             .remote_addr = req->remote.addr + done,
@@ -159,13 +159,13 @@ static void post_fetch(struct rdma_request *req, uint32_t index)
 {
     req->state = RDMA_REQUEST_FETCHING;
     post_data(req, VERBS_WR_READ, req->nvmf.fetch_len,
-              make_cookie(COOKIE_FETCH, index));
+              make_wr_id(WR_ID_FETCH, index));
 }
 
 static void post_response(struct rdma_request *req, uint32_t index)
 {
     struct verbs_send_wr wr = {
-        .cookie = make_cookie(COOKIE_RESPONSE, index),
+        .wr_id = make_wr_id(WR_ID_RESPONSE, index),
         .opcode = req->remote.invalidates ? VERBS_WR_SEND_INV : VERBS_WR_SEND,
         .signaled = true,
         .linked = req->nvmf.send_len != 0,
@@ -299,7 +299,7 @@ void rdma_request_completion(void *ctx, const struct verbs_wc *wc)
 {
     struct rdma_queue *qp = ctx;
     struct rdma_transport *rdma = qp->rdma;
-    uint32_t index = (uint32_t)wc->cookie;
+    uint32_t index = (uint32_t)wc->wr_id;
     struct rdma_request *req;
 
     if (wc->status != VERBS_WC_SUCCESS) {
@@ -309,21 +309,21 @@ void rdma_request_completion(void *ctx, const struct verbs_wc *wc)
     if (qp->state >= RDMA_QUEUE_FAILED) {
         return;
     }
-    switch ((enum cookie)(wc->cookie >> 32)) {
-    case COOKIE_CAPSULE:
+    switch ((enum wr_id_kind)(wc->wr_id >> 32)) {
+    case WR_ID_CAPSULE:
         if (qp->state == RDMA_QUEUE_OPEN && wc->len_bytes >= NVME_SQE_LEN) {
             capsule_arrived(qp, (uint16_t)index, wc->len_bytes);
         } else if (qp->state == RDMA_QUEUE_OPEN) {
             rdma_queue_fail(qp); /* no command at all */
         }
         break;
-    case COOKIE_FETCH:
+    case WR_ID_FETCH:
         req = &rdma->requests[index];
         ASSERT(req->state == RDMA_REQUEST_FETCHING);
         req->state = RDMA_REQUEST_TARGET;
         nvmf_request_fetched(rdma->config.target, &req->nvmf, true);
         break;
-    case COOKIE_RESPONSE:
+    case WR_ID_RESPONSE:
         req = &rdma->requests[index];
         ASSERT(req->state == RDMA_REQUEST_RESPONDING);
         responded(req);

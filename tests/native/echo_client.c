@@ -40,7 +40,7 @@ static void completion(void *ctx, const struct verbs_wc *wc)
     } else if (wc->status == VERBS_WC_SUCCESS) {
         assert_int_equal(wc->len_bytes, PING_INFO_LEN);
         c->received++;
-        post_message(c, (unsigned int)wc->cookie);
+        post_message(c, (unsigned int)wc->wr_id);
     }
 }
 

@@ -101,7 +101,7 @@ class Rnic:
         self.kick()
 
     def completion(self) -> tuple[int, int]:
-        """Cookie and status of the next one, reflecting frames meanwhile."""
+        """wr_id and status of the next one, reflecting frames meanwhile."""
         at = CQ + self.taken % 32 * 32
         phase = self.taken // 32 % 2 == 0
         self.m.cable.settimeout(0.01)

@@ -132,7 +132,7 @@ void hal_relax(void)
     }
 }
 
-static void write_cqe(unsigned int cq, uint32_t qpn, uint64_t cookie,
+static void write_cqe(unsigned int cq, uint32_t qpn, uint64_t wr_id,
                       uint8_t opcode, uint8_t status, uint16_t wqe,
                       uint32_t length, uint8_t flags)
 {
@@ -141,7 +141,7 @@ static void write_cqe(unsigned int cq, uint32_t qpn, uint64_t cookie,
         rnic.cq_ring[cq] + (size_t)(pi & rnic.cq_mask[cq]) * RNIC_CQE_LEN;
 
     memset(cqe, 0xa5, RNIC_CQE_LEN - 1);
-    put_le64(cqe + RNIC_CQE_COOKIE, cookie);
+    put_le64(cqe + RNIC_CQE_WR_ID, wr_id);
     put_le32(cqe + RNIC_CQE_QPN, qpn);
     put_le32(cqe + RNIC_CQE_LENGTH, length);
     put_le32(cqe + RNIC_CQE_INV_KEY, 0x77);
@@ -251,10 +251,10 @@ static uint32_t create(uint32_t sq_depth, uint32_t rq_depth)
     return qpn;
 }
 
-static struct verbs_send_wr send_wr(uint64_t cookie)
+static struct verbs_send_wr send_wr(uint64_t wr_id)
 {
     return (struct verbs_send_wr){
-        .cookie = cookie,
+        .wr_id = wr_id,
         .opcode = VERBS_WR_SEND,
         .signaled = true,
         .num_sge = 1,
@@ -389,7 +389,7 @@ static void test_receives_need_no_doorbell(void **state)
     assert_int_equal(get_le32(records + 4), 16);
     assert_int_equal(take_doorbells(&count), 0);
     assert_int_equal(rnic.log_len, 0);
-    assert_int_equal(get_le64(rq + 5 * 32 + RNIC_RWQE_COOKIE), 5);
+    assert_int_equal(get_le64(rq + 5 * 32 + RNIC_RWQE_WR_ID), 5);
     assert_int_equal(get_le64(rq + 5 * 32 + RNIC_RWQE_ADDR),
                      hal_dma_addr(rnic.arena + 128));
     assert_int_equal(get_le32(rq + 5 * 32 + RNIC_RWQE_LENGTH), 4096);
@@ -427,7 +427,7 @@ static void test_a_send_request_fills_every_field(void **state)
     uint32_t qpn = create(16, 16);
     uint8_t *wqe = rnic.verbs.qps[qpn & 2047].sq;
     struct verbs_send_wr wr = {
-        .cookie = 0x1122334455667788,
+        .wr_id = 0x1122334455667788,
         .opcode = VERBS_WR_WRITE,
         .fence = true,
         .linked = true,
@@ -450,7 +450,7 @@ static void test_a_send_request_fills_every_field(void **state)
     assert_int_equal(wqe[RNIC_SWQE_OPCODE], RNIC_WR_WRITE);
     assert_int_equal(wqe[RNIC_SWQE_FLAGS], RNIC_WR_FENCE | RNIC_WR_LINKED);
     assert_int_equal(wqe[RNIC_SWQE_SGES], 2);
-    assert_int_equal(get_le64(wqe + RNIC_SWQE_COOKIE), wr.cookie);
+    assert_int_equal(get_le64(wqe + RNIC_SWQE_WR_ID), wr.wr_id);
     assert_int_equal(get_le64(wqe + RNIC_SWQE_REMOTE_ADDR), wr.remote_addr);
     assert_int_equal(get_le32(wqe + RNIC_SWQE_RKEY), wr.rkey);
     assert_int_equal(get_le32(wqe + RNIC_SWQE_AFTER_MEDIA), 0);
@@ -493,7 +493,7 @@ static void test_send_room_comes_back_with_a_completion(void **state)
     (void)state;
     for (uint64_t lap = 0; lap < 5; lap++) {
         for (uint64_t i = 0; i < 32; i++) {
-            wr.cookie = i;
+            wr.wr_id = i;
             wr.signaled = i % 4 == 3;
             assert_int_equal(verbs_send_room(&rnic.verbs, qpn), 32 - i);
             assert_true(verbs_post_send(&rnic.verbs, qpn, &wr));
@@ -544,7 +544,7 @@ static void test_completions_carry_what_the_rnic_wrote(void **state)
             assert_int_equal(verbs_poll(&rnic.verbs, 1), 1);
             assert_int_equal(seen.wc.opcode, opcodes[o][1]);
             assert_int_equal(seen.wc.status, statuses[s][1]);
-            assert_int_equal(seen.wc.cookie, 0x8000000000000000 + o);
+            assert_int_equal(seen.wc.wr_id, 0x8000000000000000 + o);
             assert_int_equal(seen.wc.qpn, qpn);
         }
     }
@@ -567,7 +567,7 @@ static void test_phase_bits_over_three_laps(void **state)
     for (uint32_t i = 0; i < total; i++) {
         write_cqe(1, qpn, i, RNIC_WR_RECV, 0, 0, 0, 0);
         assert_int_equal(verbs_poll(&rnic.verbs, 4), 1);
-        assert_int_equal(seen.wc.cookie, i);
+        assert_int_equal(seen.wc.wr_id, i);
         assert_int_equal(verbs_poll(&rnic.verbs, 4), 0);
     }
     for (uint32_t i = 0; i < 10000; i++) {

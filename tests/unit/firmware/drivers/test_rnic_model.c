@@ -435,7 +435,7 @@ static void post_send(struct node *node, enum verbs_wr_opcode opcode,
                       uint32_t rkey)
 {
     const struct verbs_send_wr wr = {
-        .cookie = 0x1000u + opcode,
+        .wr_id = 0x1000u + opcode,
         .opcode = opcode,
         .signaled = true,
         .num_sge = 1,
@@ -480,7 +480,7 @@ static void test_two_nodes_connect_and_move_data(void **state)
     assert_int_equal(host->wc[0].opcode, VERBS_WC_SEND);
     assert_int_equal(drive->wcs, 1);
     assert_int_equal(drive->wc[0].opcode, VERBS_WC_RECV);
-    assert_int_equal(drive->wc[0].cookie, 0x9999);
+    assert_int_equal(drive->wc[0].wr_id, 0x9999);
     assert_int_equal(drive->wc[0].len_bytes, 64);
     assert_memory_equal(ours, theirs, 64);
 
@@ -577,7 +577,7 @@ static void test_a_broken_mad_qp_comes_back(void **state)
 {
     struct node *host = &world.node[0], *drive = &world.node[1];
     const struct verbs_send_wr wrong = {
-        .cookie = 3,
+        .wr_id = 3,
         .opcode = VERBS_WR_READ, /* UD cannot */
         .signaled = true,
         .ud = {.neigh = NEIGH, .dest_qpn = 1, .qkey = 0x80010000},

@@ -547,7 +547,7 @@ void bed_post(struct bed_side *side, unsigned int n, const struct bed_wr *wr)
     wqe[RNIC_SWQE_OPCODE] = wr->opcode;
     wqe[RNIC_SWQE_FLAGS] = wr->flags;
     wqe[RNIC_SWQE_UD_ROCE] = side->bed->v1 ? RNIC_ROCE_V1 : RNIC_ROCE_V2;
-    put_le64(wqe + RNIC_SWQE_COOKIE, wr->cookie);
+    put_le64(wqe + RNIC_SWQE_WR_ID, wr->wr_id);
     put_le64(wqe + RNIC_SWQE_REMOTE_ADDR, BED_DATA_ADDR + wr->remote);
     put_le32(wqe + RNIC_SWQE_RKEY, wr->rkey != 0 ? wr->rkey : BED_REMOTE_KEY);
     put_le32(wqe + RNIC_SWQE_INV_KEY, wr->inv_key);
@@ -595,13 +595,13 @@ void bed_send(struct bed_side *side, unsigned int n, const struct bed_wr *wr)
     bed_ring(side, n);
 }
 
-void bed_recv(struct bed_side *side, unsigned int n, uint64_t cookie,
+void bed_recv(struct bed_side *side, unsigned int n, uint64_t wr_id,
               uint32_t offset, uint32_t len)
 {
     uint32_t slot = side->rq_pi[n]++ & ((1u << BED_RQ_LOG2) - 1);
     uint8_t *wqe = side->dram + RQ + n * RQ_STRIDE + slot * RNIC_RWQE_LEN;
 
-    put_le64(wqe + RNIC_RWQE_COOKIE, cookie);
+    put_le64(wqe + RNIC_RWQE_WR_ID, wr_id);
     put_le64(wqe + RNIC_RWQE_ADDR, BED_DATA_ADDR + offset);
     put_le32(wqe + RNIC_RWQE_LENGTH, len);
     put_le32(wqe + RNIC_RWQE_LKEY, BED_LOCAL_KEY);
@@ -620,7 +620,7 @@ bool bed_poll(struct bed_side *side, struct bed_wc *wc)
         return false;
     }
     *wc = (struct bed_wc){
-        .cookie = get_le64(cqe + RNIC_CQE_COOKIE),
+        .wr_id = get_le64(cqe + RNIC_CQE_WR_ID),
         .qpn = get_le32(cqe + RNIC_CQE_QPN),
         .len = get_le32(cqe + RNIC_CQE_LENGTH),
         .inv_key = get_le32(cqe + RNIC_CQE_INV_KEY),

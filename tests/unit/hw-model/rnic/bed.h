@@ -39,7 +39,7 @@ struct bed_frame {
 };
 
 struct bed_wc {
-    uint64_t cookie;
+    uint64_t wr_id;
     uint32_t qpn, len, inv_key;
     uint16_t wqe;
     uint8_t opcode, status, flags;
@@ -103,7 +103,7 @@ struct bed_path {
 
 struct bed_wr {
     uint8_t opcode, flags;
-    uint64_t cookie;
+    uint64_t wr_id;
     uint32_t offset, len; /* in the data area */
     uint32_t remote;      /* offset in the peer's */
     uint32_t rkey;        /* 0: BED_REMOTE_KEY */
@@ -144,7 +144,7 @@ void bed_post(struct bed_side *side, unsigned int n, const struct bed_wr *wr);
 void bed_ring(struct bed_side *side, unsigned int n);
 void bed_ring_number(struct bed_side *side, uint32_t qpn);
 void bed_send(struct bed_side *side, unsigned int n, const struct bed_wr *wr);
-void bed_recv(struct bed_side *side, unsigned int n, uint64_t cookie,
+void bed_recv(struct bed_side *side, unsigned int n, uint64_t wr_id,
               uint32_t offset, uint32_t len);
 
 bool bed_poll(struct bed_side *side, struct bed_wc *wc);

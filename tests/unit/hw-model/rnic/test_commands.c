@@ -228,7 +228,7 @@ static void test_every_state_times_every_event(void **state)
         bed->loss_per_1000 = 1000;
         bed_recv(&bed->side[0], 1, 7, 0, 64);
         bed_send(&bed->side[0], 1,
-                 &(struct bed_wr){.opcode = RNIC_WR_WRITE, .cookie = 8});
+                 &(struct bed_wr){.opcode = RNIC_WR_WRITE, .wr_id = 8});
         bed_run(bed);
         (void)bed_tick(bed);
         assert_int_equal(bed_command(&bed->side[0], RNIC_CMD_DRAIN,
@@ -237,9 +237,9 @@ static void test_every_state_times_every_event(void **state)
         assert_int_equal(bed_poll(&bed->side[0], &wc), flushed);
         if (flushed) {
             assert_int_equal(wc.status, RNIC_WC_FLUSHED);
-            assert_int_equal(wc.cookie, 8);
+            assert_int_equal(wc.wr_id, 8);
             assert_true(bed_poll(&bed->side[0], &wc));
-            assert_int_equal(wc.cookie, 7);
+            assert_int_equal(wc.wr_id, 7);
             assert_true(bed_poll_event(&bed->side[0], &event));
             assert_int_equal(event.type, RNIC_EVENT_QP_DRAINED);
         }

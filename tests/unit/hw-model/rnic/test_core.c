@@ -28,12 +28,12 @@ static int teardown(void **state)
 
 static const struct bed_path plain;
 
-static void write_one(struct bed_side *side, uint64_t cookie)
+static void write_one(struct bed_side *side, uint64_t wr_id)
 {
     bed_send(side, 0,
              &(struct bed_wr){.opcode = RNIC_WR_WRITE,
                               .flags = RNIC_WR_SIGNALED,
-                              .cookie = cookie,
+                              .wr_id = wr_id,
                               .len = 8});
 }
 
@@ -375,7 +375,7 @@ static void test_a_shared_receive_queue(void **state)
         bed_send(a, i % 2, &(struct bed_wr){.opcode = RNIC_WR_SEND, .len = 4});
         bed_settle(bed);
         assert_true(bed_poll(b, &wc));
-        assert_int_equal(wc.cookie, i);
+        assert_int_equal(wc.wr_id, i);
         assert_int_equal(wc.qpn, bed_qpn(b, i % 2));
         assert_int_equal(bed_poll_event(b, &event), i == 2);
     }
@@ -402,15 +402,15 @@ static void test_datagrams_carry_their_source(void **state)
     bed_send(a, BED_UD,
              &(struct bed_wr){.opcode = RNIC_WR_SEND,
                               .flags = RNIC_WR_SIGNALED,
-                              .cookie = 4,
+                              .wr_id = 4,
                               .offset = 8192,
                               .len = 256});
     bed_run(bed);
     assert_true(bed_poll(a, &wc));
-    assert_int_equal(wc.cookie, 4);
+    assert_int_equal(wc.wr_id, 4);
     assert_int_equal(wc.status, RNIC_WC_SUCCESS);
     assert_true(bed_poll(b, &wc));
-    assert_int_equal(wc.cookie, 5);
+    assert_int_equal(wc.wr_id, 5);
     assert_int_equal(wc.len, 64 + 256);
     assert_true(bed_same(bed, 8192, 64, 256));
     assert_int_equal(get_le32(buf + RNIC_UD_SRC_QPN), 1);
@@ -453,7 +453,7 @@ static void test_datagrams_wait_for_a_full_port(void **state)
         bed_post(a, BED_UD,
                  &(struct bed_wr){.opcode = RNIC_WR_SEND,
                                   .flags = RNIC_WR_SIGNALED,
-                                  .cookie = i,
+                                  .wr_id = i,
                                   .len = 20});
     }
     bed_ring(a, BED_UD);
@@ -465,7 +465,7 @@ static void test_datagrams_wait_for_a_full_port(void **state)
     assert_int_equal(count_wc(a, RNIC_WC_SUCCESS), 3);
     for (uint64_t i = 0; i < 5; i++) {
         assert_true(bed_poll(b, &wc));
-        assert_int_equal(wc.cookie, i);
+        assert_int_equal(wc.wr_id, i);
     }
 }
 
@@ -651,16 +651,16 @@ static void test_what_no_datagram_may_be(void **state)
     bed_post(a, BED_UD,
              &(struct bed_wr){.opcode = RNIC_WR_SEND,
                               .flags = RNIC_WR_SIGNALED,
-                              .cookie = 1,
+                              .wr_id = 1,
                               .len = 20});
     bed_send(a, BED_UD,
-             &(struct bed_wr){.opcode = RNIC_WR_SEND, .cookie = 2, .len = 257});
+             &(struct bed_wr){.opcode = RNIC_WR_SEND, .wr_id = 2, .len = 257});
     bed_run(bed);
     assert_true(bed_poll(a, &wc));
-    assert_int_equal(wc.cookie, 1);
+    assert_int_equal(wc.wr_id, 1);
     assert_int_equal(wc.status, RNIC_WC_SUCCESS);
     assert_true(bed_poll(a, &wc));
-    assert_int_equal(wc.cookie, 2);
+    assert_int_equal(wc.wr_id, 2);
     assert_int_equal(wc.status, RNIC_WC_LOCAL_LENGTH);
     assert_int_equal(bed_state(a, BED_UD), RNIC_QPS_ERROR);
 }
@@ -691,13 +691,13 @@ static void test_doorbells_of_no_slot_are_skipped(void **state)
     bed_send(side, 0,
              &(struct bed_wr){.opcode = RNIC_WR_WRITE,
                               .flags = RNIC_WR_SIGNALED,
-                              .cookie = 5,
+                              .wr_id = 5,
                               .len = 64,
                               .remote = 4096});
     bed_run(bed);
     assert_true(bed_poll(side, &wc));
     assert_int_equal(wc.status, RNIC_WC_SUCCESS);
-    assert_int_equal(wc.cookie, 5);
+    assert_int_equal(wc.wr_id, 5);
     free(before);
 }
 

@@ -32,11 +32,11 @@ static uint32_t place(unsigned int side, unsigned int r, unsigned int what)
 /* Each side writes to, reads from and sends to the other. */
 static void post_round(struct bed_side *side, unsigned int r)
 {
-    uint64_t cookie = r * 10;
+    uint64_t wr_id = r * 10;
 
     bed_post(side, 0,
              &(struct bed_wr){.opcode = RNIC_WR_WRITE,
-                              .cookie = cookie,
+                              .wr_id = wr_id,
                               .offset = place(side->id, r, 0),
                               .remote = place(side->id, r, 0),
                               .len = LEN + r,
@@ -45,13 +45,13 @@ static void post_round(struct bed_side *side, unsigned int r)
              &(struct bed_wr){.opcode = RNIC_WR_SEND,
                               .flags = RNIC_WR_LINKED | RNIC_WR_SIGNALED |
                                        RNIC_WR_INLINE,
-                              .cookie = cookie + 1,
+                              .wr_id = wr_id + 1,
                               .inline_data = (const uint8_t *)"0123456789abcde",
                               .len = 15});
     bed_post(side, 0,
              &(struct bed_wr){.opcode = RNIC_WR_READ,
                               .flags = RNIC_WR_SIGNALED,
-                              .cookie = cookie + 2,
+                              .wr_id = wr_id + 2,
                               .offset = place(side->id, r, 1),
                               .remote = place(side->id, r, 1),
                               .len = LEN - r,
@@ -59,17 +59,17 @@ static void post_round(struct bed_side *side, unsigned int r)
     bed_post(side, 0,
              &(struct bed_wr){.opcode = RNIC_WR_SEND,
                               .flags = RNIC_WR_SIGNALED | RNIC_WR_FENCE,
-                              .cookie = cookie + 3,
+                              .wr_id = wr_id + 3,
                               .offset = place(side->id, r, 2),
                               .len = 3 * 1024});
     bed_post(side, 0,
              &(struct bed_wr){.opcode = RNIC_WR_READ,
-                              .cookie = cookie + 4,
+                              .wr_id = wr_id + 4,
                               .remote = place(side->id, r, 1)});
     bed_send(side, 0,
              &(struct bed_wr){.opcode = RNIC_WR_WRITE,
                               .flags = RNIC_WR_SIGNALED,
-                              .cookie = cookie + 5,
+                              .wr_id = wr_id + 5,
                               .offset = place(side->id, r, 3),
                               .remote = place(side->id, r, 3),
                               .len = 1});
@@ -98,11 +98,11 @@ static void check_completions(struct bed_side *side)
     while (bed_poll(side, &wc)) {
         assert_int_equal(wc.status, RNIC_WC_SUCCESS);
         if (wc.opcode == RNIC_WR_RECV) {
-            assert_int_equal(wc.cookie, received);
+            assert_int_equal(wc.wr_id, received);
             assert_int_equal(wc.len, received % 2 == 0 ? 15 : 3 * 1024);
             received++;
         } else {
-            assert_int_equal(wc.cookie, sent / 4 * 10 + sends[sent % 4]);
+            assert_int_equal(wc.wr_id, sent / 4 * 10 + sends[sent % 4]);
             sent++;
         }
     }

@@ -23,13 +23,13 @@ static int teardown(void **state)
     return 0;
 }
 
-static void expect(struct bed_side *side, uint64_t cookie, uint8_t opcode,
+static void expect(struct bed_side *side, uint64_t wr_id, uint8_t opcode,
                    uint8_t status)
 {
     struct bed_wc wc;
 
     assert_true(bed_poll(side, &wc));
-    assert_int_equal(wc.cookie, cookie);
+    assert_int_equal(wc.wr_id, wr_id);
     assert_int_equal(wc.opcode, opcode);
     assert_int_equal(wc.status, status);
 }
@@ -53,12 +53,12 @@ static void test_send_arrives_in_the_posted_buffer(void **state)
     bed_send(a, 0,
              &(struct bed_wr){.opcode = RNIC_WR_SEND,
                               .flags = RNIC_WR_SIGNALED,
-                              .cookie = 5,
+                              .wr_id = 5,
                               .len = 1000});
     bed_settle(bed);
     expect(a, 5, RNIC_WR_SEND, RNIC_WC_SUCCESS);
     assert_true(bed_poll(b, &wc));
-    assert_int_equal(wc.cookie, 77);
+    assert_int_equal(wc.wr_id, 77);
     assert_int_equal(wc.len, 1000);
     assert_int_equal(wc.opcode, RNIC_WR_RECV);
     assert_int_equal(wc.qpn, bed_qpn(b, 0));
@@ -78,11 +78,11 @@ static void test_write_and_read_move_a_megabyte(void **state)
     bed_fill(b, 1 << 20, len, 3);
     bed_post(a, 0,
              &(struct bed_wr){
-                 .opcode = RNIC_WR_WRITE, .cookie = 1, .len = len, .sges = 3});
+                 .opcode = RNIC_WR_WRITE, .wr_id = 1, .len = len, .sges = 3});
     bed_send(a, 0,
              &(struct bed_wr){.opcode = RNIC_WR_READ,
                               .flags = RNIC_WR_SIGNALED,
-                              .cookie = 2,
+                              .wr_id = 2,
                               .offset = 1 << 20,
                               .remote = 1 << 20,
                               .len = len,
@@ -104,7 +104,7 @@ static void test_rnr_waits_for_a_buffer(void **state)
     bed_send(a, 0,
              &(struct bed_wr){.opcode = RNIC_WR_SEND,
                               .flags = RNIC_WR_SIGNALED,
-                              .cookie = 1,
+                              .wr_id = 1,
                               .len = 64});
     bed_run(bed);
     expect_nothing(a);
@@ -154,7 +154,7 @@ static void test_retries_end_and_flush_in_order(void **state)
     for (uint64_t i = 0; i < 4; i++) {
         bed_post(
             a, 0,
-            &(struct bed_wr){.opcode = RNIC_WR_WRITE, .cookie = i, .len = 100});
+            &(struct bed_wr){.opcode = RNIC_WR_WRITE, .wr_id = i, .len = 100});
     }
     bed_ring(a, 0);
     bed_recv(a, 0, 50, 0, 64);

@@ -54,18 +54,18 @@ bool verbs_post_send(struct verbs *verbs, uint32_t qpn,
     mad->priority = wr->ud.priority;
     mad->dscp = wr->ud.dscp;
     verbs->sq_used++;
-    verbs->done[verbs->done_put++ % FAKE_SQ] = wr->cookie;
+    verbs->done[verbs->done_put++ % FAKE_SQ] = wr->wr_id;
     return true;
 }
 
-bool verbs_post_recv(struct verbs *verbs, uint32_t qpn, uint64_t cookie,
+bool verbs_post_recv(struct verbs *verbs, uint32_t qpn, uint64_t wr_id,
                      const struct verbs_sge *sge)
 {
     ASSERT(qpn == GSI_QPN && verbs->exists);
     if (verbs->rq_put - verbs->rq_get == verbs->config.rq_depth) {
         return false;
     }
-    verbs->rq[verbs->rq_put % FAKE_RQ].cookie = cookie;
+    verbs->rq[verbs->rq_put % FAKE_RQ].wr_id = wr_id;
     verbs->rq[verbs->rq_put++ % FAKE_RQ].sge = *sge;
     return true;
 }
@@ -85,7 +85,7 @@ void fake_complete(struct verbs *verbs)
 {
     while (verbs->done_get != verbs->done_put) {
         const struct verbs_wc wc = {
-            .cookie = verbs->done[verbs->done_get++ % FAKE_SQ],
+            .wr_id = verbs->done[verbs->done_get++ % FAKE_SQ],
             .qpn = GSI_QPN,
             .opcode = VERBS_WC_SEND,
         };
@@ -112,7 +112,7 @@ bool fake_deliver(struct verbs *verbs, const struct verbs_ud_info *from,
     uint32_t i = verbs->rq_get % FAKE_RQ;
     const struct verbs_sge *sge = &verbs->rq[i].sge;
     const struct verbs_wc wc = {
-        .cookie = verbs->rq[i].cookie,
+        .wr_id = verbs->rq[i].wr_id,
         .qpn = GSI_QPN,
         .opcode = VERBS_WC_RECV,
         .len_bytes = VERBS_UD_HEADER + len,

@@ -29,7 +29,7 @@ struct verbs {
     uint32_t done_put, done_get;
     uint32_t sq_used, sq_depth;
     struct {
-        uint64_t cookie;
+        uint64_t wr_id;
         struct verbs_sge sge;
     } rq[FAKE_RQ];
     uint32_t rq_put, rq_get;

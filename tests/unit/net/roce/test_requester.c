@@ -66,12 +66,12 @@ static unsigned int drain(struct bed *bed, uint8_t *last)
     return n;
 }
 
-static void expect(struct bed *bed, uint64_t cookie, uint8_t status)
+static void expect(struct bed *bed, uint64_t wr_id, uint8_t status)
 {
     struct bed_wc wc;
 
     assert_true(bed_poll(&bed->side[1], &wc));
-    assert_int_equal(wc.cookie, cookie);
+    assert_int_equal(wc.wr_id, wr_id);
     assert_int_equal(wc.status, status);
 }
 
@@ -97,9 +97,9 @@ static void test_only_as_many_reads_as_agreed_are_outstanding(void **state)
 
     for (uint64_t i = 0; i < 6; i++) {
         post(bed,
-             &(struct bed_wr){.opcode = RNIC_WR_READ, .cookie = i, .len = 4});
+             &(struct bed_wr){.opcode = RNIC_WR_READ, .wr_id = i, .len = 4});
     }
-    post(bed, &(struct bed_wr){.opcode = RNIC_WR_WRITE, .cookie = 6});
+    post(bed, &(struct bed_wr){.opcode = RNIC_WR_WRITE, .wr_id = 6});
     assert_int_equal(drain(bed, NULL), 4);
     aeth_emit(&(struct aeth){.value = 31}, ext);
     for (uint32_t i = 0; i < 6; i++) {
@@ -208,7 +208,7 @@ static void test_each_nak_has_its_status(void **state)
         struct bed *bed = raw_bed(&(struct bed_path){0});
 
         for (uint64_t n = 0; n < 3; n++) {
-            post(bed, &(struct bed_wr){.opcode = RNIC_WR_WRITE, .cookie = n});
+            post(bed, &(struct bed_wr){.opcode = RNIC_WR_WRITE, .wr_id = n});
         }
         answer(bed, AETH_NAK, rows[i][0], OUR_PSN + 1);
         expect(bed, 0, RNIC_WC_SUCCESS); /* what is before is acknowledged */
@@ -329,7 +329,7 @@ static void test_an_ack_beyond_a_lost_read_asks_for_it_again(void **state)
     struct raw_reply reply;
 
     post(bed, &(struct bed_wr){.opcode = RNIC_WR_READ, .len = 3 * MTU});
-    post(bed, &(struct bed_wr){.opcode = RNIC_WR_WRITE, .cookie = 1});
+    post(bed, &(struct bed_wr){.opcode = RNIC_WR_WRITE, .wr_id = 1});
     assert_int_equal(drain(bed, NULL), 2);
     raw_send(bed, &(struct raw){.opcode = RC_READ_RESPONSE_FIRST,
                                 .psn = OUR_PSN,
@@ -389,7 +389,7 @@ static void test_bad_entries_fail_after_those_before_them(void **state)
 
         bed_post(&bed->side[1], 0, &wr);
         bed_post(&bed->side[1], 0, &wr);
-        put_le64(last_wqe(bed) + RNIC_SWQE_COOKIE, 1);
+        put_le64(last_wqe(bed) + RNIC_SWQE_WR_ID, 1);
         last_wqe(bed)[rows[i].at] = rows[i].value;
         bed_post(&bed->side[1], 0, &wr);
         bed_ring(&bed->side[1], 0);
@@ -408,16 +408,16 @@ static void test_local_invalidate_takes_its_turn(void **state)
 {
     struct bed *bed = *state;
 
-    post(bed, &(struct bed_wr){.opcode = RNIC_WR_WRITE, .cookie = 1});
+    post(bed, &(struct bed_wr){.opcode = RNIC_WR_WRITE, .wr_id = 1});
     post(bed, &(struct bed_wr){.opcode = RNIC_WR_LOCAL_INV,
-                               .cookie = 2,
+                               .wr_id = 2,
                                .inv_key = BED_REMOTE_KEY});
     expect_nothing(bed);
     answer(bed, AETH_ACK, 31, OUR_PSN);
     expect(bed, 1, RNIC_WC_SUCCESS);
     expect(bed, 2, RNIC_WC_SUCCESS);
     post(bed, &(struct bed_wr){.opcode = RNIC_WR_LOCAL_INV,
-                               .cookie = 3,
+                               .wr_id = 3,
                                .inv_key = BED_REMOTE_KEY});
     expect(bed, 3, RNIC_WC_LOCAL_PROTECTION); /* gone already */
 }
@@ -433,8 +433,8 @@ static void test_a_region_goes_while_it_is_read_into(void **state)
     post(bed, &(struct bed_wr){.opcode = RNIC_WR_READ,
                                .len = 3 * MTU,
                                .lkey = BED_REMOTE_KEY,
-                               .cookie = 5});
-    post(bed, &(struct bed_wr){.opcode = RNIC_WR_WRITE, .cookie = 6});
+                               .wr_id = 5});
+    post(bed, &(struct bed_wr){.opcode = RNIC_WR_WRITE, .wr_id = 6});
     raw_send(bed, &(struct raw){.opcode = RC_READ_RESPONSE_FIRST,
                                 .psn = OUR_PSN,
                                 .ext = ext,
@@ -491,7 +491,7 @@ static void test_a_request_without_an_address_is_tried_again(void **state)
     expect(bed, 0, RNIC_WC_SUCCESS);
 
     set_address(&bed->side[1], false); /* for good, and twice tried again */
-    post(bed, &(struct bed_wr){.opcode = RNIC_WR_WRITE, .cookie = 1});
+    post(bed, &(struct bed_wr){.opcode = RNIC_WR_WRITE, .wr_id = 1});
     tick(bed);
     tick(bed);
     expect_nothing(bed);
@@ -508,8 +508,8 @@ static void test_an_answer_overtakes_what_is_sent_again(void **state)
     struct raw_reply reply;
 
     post(bed, &(struct bed_wr){.opcode = RNIC_WR_WRITE, .len = 2 * MTU});
-    post(bed, &(struct bed_wr){
-                  .opcode = RNIC_WR_WRITE, .len = 2 * MTU, .cookie = 1});
+    post(bed,
+         &(struct bed_wr){.opcode = RNIC_WR_WRITE, .len = 2 * MTU, .wr_id = 1});
     assert_int_equal(drain(bed, NULL), 4);
     side->tx_room = 0;
     tick(bed); /* back to the first, and no room for it */
@@ -544,10 +544,10 @@ static void test_inline_data_of_a_datagram(void **state)
                               .flags = RNIC_WR_SIGNALED | RNIC_WR_INLINE,
                               .inline_data = (const uint8_t *)"hello",
                               .len = 5,
-                              .cookie = 1});
+                              .wr_id = 1});
     bed_settle(bed);
     assert_true(bed_poll(&bed->side[1], &wc));
-    assert_int_equal(wc.cookie, 7);
+    assert_int_equal(wc.wr_id, 7);
     assert_int_equal(wc.len, 64 + 5);
     assert_memory_equal(bed_data(&bed->side[1], 64), "hello", 5);
     assert_true(bed_poll(&bed->side[0], &wc));
@@ -569,16 +569,16 @@ static void test_a_datagram_that_is_not_ours_to_send(void **state)
                                   .flags = RNIC_WR_SIGNALED,
                                   .lkey = i == 1 ? 0x3000042 : 0,
                                   .len = 100,
-                                  .cookie = i});
+                                  .wr_id = i});
     }
     bed_ring(&bed->side[0], BED_UD);
     bed_settle(bed);
     assert_true(bed_poll(&bed->side[1], &wc));
-    assert_int_equal(wc.cookie, 7);
+    assert_int_equal(wc.wr_id, 7);
     assert_false(bed_poll(&bed->side[1], &wc));
     for (uint32_t i = 0; i < 3; i++) {
         assert_true(bed_poll(&bed->side[0], &wc));
-        assert_int_equal(wc.cookie, i);
+        assert_int_equal(wc.wr_id, i);
         assert_int_equal(wc.status, i == 0   ? RNIC_WC_SUCCESS
                                     : i == 1 ? RNIC_WC_LOCAL_PROTECTION
                                              : RNIC_WC_FLUSHED);
@@ -591,10 +591,10 @@ static void test_a_send_queue_can_go_round_many_times(void **state)
     struct bed_wc wc;
 
     for (uint32_t i = 0; i < 1000; i++) {
-        post(bed, &(struct bed_wr){.opcode = RNIC_WR_WRITE, .cookie = i});
+        post(bed, &(struct bed_wr){.opcode = RNIC_WR_WRITE, .wr_id = i});
         answer(bed, AETH_ACK, 31, OUR_PSN + i);
         assert_true(bed_poll(&bed->side[1], &wc));
-        assert_int_equal(wc.cookie, i);
+        assert_int_equal(wc.wr_id, i);
         assert_int_equal(wc.wqe, i);
         (void)drain(bed, NULL);
     }

@@ -213,7 +213,7 @@ static void test_a_message_longer_than_the_buffer_is_refused(void **state)
                       .opcode = RC_SEND_LAST, .psn = RAW_PSN + 1, .len = 11});
     raw_expect(bed, AETH_NAK, AETH_NAK_INVALID_REQUEST, RAW_PSN + 1);
     assert_true(bed_poll(&bed->side[1], &wc));
-    assert_int_equal(wc.cookie, 8);
+    assert_int_equal(wc.wr_id, 8);
     assert_int_equal(wc.status, RNIC_WC_LOCAL_LENGTH);
     assert_false(bed_poll(&bed->side[1], &wc));
     expect_error(bed, RNIC_WC_LOCAL_LENGTH);

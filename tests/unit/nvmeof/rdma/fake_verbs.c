@@ -39,7 +39,7 @@ bool fake_receive(struct verbs *verbs, uint32_t qpn, const void *data,
     ASSERT(len_bytes <= recv->sge.len_bytes);
     qp->recv_get++;
     memcpy(recv->sge.addr, data, len_bytes);
-    wc.cookie = recv->cookie;
+    wc.wr_id = recv->wr_id;
     qp->config.ops->completion(qp->config.ctx, &wc);
     return true;
 }
@@ -57,7 +57,7 @@ void fake_complete(struct verbs *verbs, uint32_t qpn, uint32_t index,
     struct fake_qp *qp = fake_qp(verbs, qpn);
     const struct verbs_send_wr *wr = &qp->send[index % FAKE_LOG];
     struct verbs_wc wc = {
-        .cookie = wr->cookie,
+        .wr_id = wr->wr_id,
         .qpn = qpn,
         .opcode = opcode[wr->opcode],
         .status = status,
@@ -145,7 +145,7 @@ uint32_t verbs_send_room(const struct verbs *verbs, uint32_t qpn)
     return qp->config.sq_depth - qp->sends;
 }
 
-bool verbs_post_recv(struct verbs *verbs, uint32_t qpn, uint64_t cookie,
+bool verbs_post_recv(struct verbs *verbs, uint32_t qpn, uint64_t wr_id,
                      const struct verbs_sge *sge)
 {
     struct fake_qp *qp = fake_qp(verbs, qpn);
@@ -153,7 +153,7 @@ bool verbs_post_recv(struct verbs *verbs, uint32_t qpn, uint64_t cookie,
     if (qp->recv_put - qp->recv_get >= qp->config.rq_depth) {
         return false;
     }
-    qp->recv[qp->recv_put++ % FAKE_LOG] = (struct fake_recv){cookie, *sge};
+    qp->recv[qp->recv_put++ % FAKE_LOG] = (struct fake_recv){wr_id, *sge};
     return true;
 }
 

@@ -10,7 +10,7 @@
 enum { FAKE_QPS = 48, FAKE_LOG = 512, FAKE_LKEY = 0x4c4b };
 
 struct fake_recv {
-    uint64_t cookie;
+    uint64_t wr_id;
     struct verbs_sge sge;
 };
 

@@ -291,7 +291,7 @@ static void test_a_full_send_ring_is_waited_for_in_order(void **state)
         const struct rdma_request *req = container_of(
             f->target.capsule[DEPTH + i], struct rdma_request, nvmf);
 
-        assert_int_equal((uint32_t)last_send(f, DEPTH - 1 - i)->cookie,
+        assert_int_equal((uint32_t)last_send(f, DEPTH - 1 - i)->wr_id,
                          (uint32_t)(req - f->rdma.requests));
     }
 }
