@@ -222,7 +222,7 @@ static bool net_start(struct drive *drive, const struct drive_config *config)
         .port_regs = {config->port_regs[0], config->port_regs[1]},
         .rnic_regs = config->rnic_regs,
         .lag_regs = config->lag_regs,
-        .initiator_depth = RDMA_READS_OUT,
+        .initiator_depth = RDMA_MAX_RD_ATOMIC,
     };
 
     return drive_net_init(&drive->net, &net, drive->now_us);

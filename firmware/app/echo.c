@@ -309,7 +309,7 @@ static bool bring_up(struct echo_conn *c, struct cm_conn *conn,
     c->held_first = 0;
     c->held_count = 0;
     c->heard_us = c->echo->now_us;
-    cm_serve_reads(conn, (uint8_t)MIN((unsigned int)ECHO_READS_IN,
+    cm_serve_reads(conn, (uint8_t)MIN((unsigned int)ECHO_MAX_DEST_RD_ATOMIC,
                                       request->initiator_depth));
     /* What another peer left is none of this one's business. */
     memset(c->region, 0, ECHO_REGION_LEN + ECHO_BUFFERS * ECHO_BUFFER_LEN);

@@ -29,7 +29,8 @@ enum {
     ECHO_REGION_LEN = 65536,
     ECHO_BUFFERS = 8, /* receive buffers of a connection */
     ECHO_BUFFER_LEN = 16384,
-    ECHO_READS_IN = 16, /* READs of the peer's at once, if it asks for them */
+    /* READs that a peer may have outstanding, if its request asks for them. */
+    ECHO_MAX_DEST_RD_ATOMIC = 16,
 
     /* Bytes of DRAM that echo_init() wants, 4096-byte aligned. */
     ECHO_CONN_LEN =

@@ -10,7 +10,7 @@ static void target_text(struct log *log, const struct nvmf_target *target)
 {
     uint16_t controllers, qpairs;
 
-    nvmf_target_census(target, &controllers, &qpairs);
+    nvmf_target_stats(target, &controllers, &qpairs);
     line(log, "queue-pairs", qpairs, NVMF_MAX_QPAIRS);
     line(log, "controllers", controllers, NVMF_MAX_HOSTS);
     line(log, "depth", target->depth_used, NVMF_TOTAL_DEPTH - 1);

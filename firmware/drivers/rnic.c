@@ -396,8 +396,8 @@ bool verbs_modify_qp(struct verbs *verbs, uint32_t qpn,
         store16(cmd, RNIC_MOD_NEIGH, attr->neigh);
         store8(cmd, RNIC_MOD_PATH_MTU, attr->path_mtu);
         store8(cmd, RNIC_MOD_ACCESS, attr->access);
-        store8(cmd, RNIC_MOD_READS_OUT, attr->reads_out);
-        store8(cmd, RNIC_MOD_READS_IN, attr->reads_in);
+        store8(cmd, RNIC_MOD_MAX_RD_ATOMIC, attr->max_rd_atomic);
+        store8(cmd, RNIC_MOD_MAX_DEST_RD_ATOMIC, attr->max_dest_rd_atomic);
         store32(cmd, RNIC_MOD_DEST_QPN, attr->dest_qpn);
         store32(cmd, RNIC_MOD_QKEY, attr->qkey);
         store32(cmd, RNIC_MOD_SQ_PSN, attr->sq_psn);

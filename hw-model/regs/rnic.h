@@ -185,8 +185,8 @@ enum {                            /* QP_MODIFY; INDEX is the QPN */
     RNIC_MOD_NEIGH = 18,          /* u16: neighbour index */
     RNIC_MOD_PATH_MTU = 20,       /* u8: 1..5 = 256..4096 */
     RNIC_MOD_ACCESS = 21,         /* u8: remote rights of incoming requests */
-    RNIC_MOD_READS_OUT = 22,      /* u8: READs of ours outstanding, 1..128 */
-    RNIC_MOD_READS_IN = 23,       /* u8: READs of the peer's, 0..16 */
+    RNIC_MOD_MAX_RD_ATOMIC = 22,  /* u8: READs of ours outstanding, 1..128 */
+    RNIC_MOD_MAX_DEST_RD_ATOMIC = 23, /* u8: READs of the peer's, 0..16 */
     RNIC_MOD_DEST_QPN = 24,       /* u32 */
     RNIC_MOD_QKEY = 28,           /* u32, UD */
     RNIC_MOD_SQ_PSN = 32,         /* u32: our first PSN */

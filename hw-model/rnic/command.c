@@ -249,8 +249,8 @@ static void read_path(const uint8_t *buf, struct roce_path *path)
         .path_mtu = buf[RNIC_MOD_PATH_MTU],
         .neigh = get_le16(buf + RNIC_MOD_NEIGH),
         .access = buf[RNIC_MOD_ACCESS],
-        .reads_out = buf[RNIC_MOD_READS_OUT],
-        .reads_in = buf[RNIC_MOD_READS_IN],
+        .max_rd_atomic = buf[RNIC_MOD_MAX_RD_ATOMIC],
+        .max_dest_rd_atomic = buf[RNIC_MOD_MAX_DEST_RD_ATOMIC],
         .ack_timeout = buf[RNIC_MOD_ACK_TIMEOUT],
         .retries = buf[RNIC_MOD_RETRIES],
         .rnr_retries = buf[RNIC_MOD_RNR_RETRIES],
@@ -288,10 +288,12 @@ static bool stage_fits(const struct command *c, const struct rdma_qp *qp,
     if (next == RNIC_QPS_RTR) {
         return route_fits(c, path) && path->path_mtu >= 1 &&
                path->path_mtu <= 5 && path->dest_qpn <= 0xffffff &&
-               path->reads_in <= ROCE_READS_IN && path->rnr_timer <= 31;
+               path->max_dest_rd_atomic <= ROCE_MAX_DEST_RD_ATOMIC &&
+               path->rnr_timer <= 31;
     }
     if (next == RNIC_QPS_RTS && qp->state == RNIC_QPS_RTR) {
-        return path->reads_out >= 1 && path->reads_out <= ROCE_READS_OUT &&
+        return path->max_rd_atomic >= 1 &&
+               path->max_rd_atomic <= ROCE_MAX_RD_ATOMIC &&
                path->ack_timeout <= 31 && path->retries <= 7 &&
                path->rnr_retries <= 7;
     }

@@ -215,8 +215,8 @@ void cm_qp_attr(const struct cm_conn *conn, struct verbs_qp_attr *attr)
         .priority = conn->priority,
         .neigh = conn->neigh,
         .path_mtu = conn->path_mtu,
-        .reads_out = conn->reads_out,
-        .reads_in = conn->reads_in,
+        .max_rd_atomic = conn->max_rd_atomic,
+        .max_dest_rd_atomic = conn->max_dest_rd_atomic,
         .dest_qpn = conn->remote_qpn,
         /* A starting PSN is where the *recipient* of it begins to send. */
         .sq_psn = conn->remote_psn,
@@ -233,10 +233,10 @@ void cm_qp_attr(const struct cm_conn *conn, struct verbs_qp_attr *attr)
     };
 }
 
-void cm_serve_reads(struct cm_conn *conn, uint8_t reads_in)
+void cm_serve_reads(struct cm_conn *conn, uint8_t max_dest_rd_atomic)
 {
     ASSERT(conn->state == CM_CONN_REQ_RCVD);
-    conn->reads_in = reads_in;
+    conn->max_dest_rd_atomic = max_dest_rd_atomic;
 }
 
 static void keep_private_data(struct cm_conn *conn, const void *data,

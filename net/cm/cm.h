@@ -187,7 +187,7 @@ struct cm_conn {
     uint8_t path_mtu;
     uint8_t ack_timeout;
     uint8_t retry_count, rnr_retry_count;
-    uint8_t reads_out, reads_in;
+    uint8_t max_rd_atomic, max_dest_rd_atomic;
     uint8_t traffic_class; /* the REQ's: DSCP of the same */
     uint8_t private_len;
     uint32_t local_comm_id, remote_comm_id;
@@ -276,10 +276,11 @@ void cm_set_ctx(struct cm_conn *conn, void *ctx);
 void cm_qp_attr(const struct cm_conn *conn, struct verbs_qp_attr *attr);
 
 /**
- * Passive, in or after ops.request: serve up to `reads_in` READs of the peer's
- * at once, at most its initiator_depth.  Else it is the CM's own setting.
+ * Passive, in or after ops.request: let the peer have max_dest_rd_atomic READs
+ * outstanding, at most its initiator_depth.  Without this call the limit is
+ * cm_config.responder_resources.
  */
-void cm_serve_reads(struct cm_conn *conn, uint8_t reads_in);
+void cm_serve_reads(struct cm_conn *conn, uint8_t max_dest_rd_atomic);
 
 /**
  * Answer a request with REP.  The QP must be able to receive by now.

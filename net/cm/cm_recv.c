@@ -253,9 +253,9 @@ static void adopt_req(struct cm_conn *conn, const struct message *m,
     conn->rnr_retry_count = req->rnr_retry_count;
     conn->traffic_class = req->traffic_class;
     /* At 0 outstanding READs some peers refuse even the first: at least 1. */
-    conn->reads_out =
+    conn->max_rd_atomic =
         (uint8_t)MAX(1, MIN(config->initiator_depth, req->responder_resources));
-    conn->reads_in =
+    conn->max_dest_rd_atomic =
         (uint8_t)MIN(config->responder_resources, req->initiator_depth);
     conn->max_retries = req->max_cm_retries;
     conn->timeout_us =
@@ -381,9 +381,9 @@ static void take_rep(struct message *m, struct cm_conn *conn,
     conn->remote_qpn = rep->local_qpn;
     conn->remote_psn = rep->starting_psn;
     conn->rnr_retry_count = rep->rnr_retry_count;
-    conn->reads_out =
+    conn->max_rd_atomic =
         (uint8_t)MAX(1, MIN(config->initiator_depth, rep->responder_resources));
-    conn->reads_in =
+    conn->max_dest_rd_atomic =
         (uint8_t)MIN(config->responder_resources, rep->initiator_depth);
     cm_conn_enter(conn, CM_CONN_REP_RCVD);
     cm_index_remote(conn);

@@ -190,8 +190,8 @@ bool cm_send_rep(struct cm_conn *conn)
         .remote_comm_id = conn->remote_comm_id,
         .local_qpn = conn->local_qpn,
         .starting_psn = conn->local_psn,
-        .responder_resources = conn->reads_in,
-        .initiator_depth = conn->reads_out,
+        .responder_resources = conn->max_dest_rd_atomic,
+        .initiator_depth = conn->max_rd_atomic,
         .target_ack_delay = CM_ACK_DELAY,
         .failover_accepted = 1, /* no: alternate paths are not supported */
         .rnr_retry_count = CM_RNR_RETRY,

@@ -33,7 +33,8 @@ static enum roce_verdict check_receive_buffer(struct roce_request *r)
     const struct roce_responder *resp = &r->qp->resp;
 
     if ((r->rx->flags & ROCE_READ_REQUEST) &&
-        (uint16_t)(resp->read_tail - resp->read_next) >= r->qp->path.reads_in &&
+        (uint16_t)(resp->read_tail - resp->read_next) >=
+            r->qp->path.max_dest_rd_atomic &&
         (r->qp->path.access & VERBS_ACCESS_REMOTE_READ)) {
         return ROCE_RSP_INVALID; /* more READs than agreed */
     }

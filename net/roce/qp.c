@@ -244,7 +244,7 @@ static void enter_rtr(struct roce *roce, uint32_t slot,
     take_route(roce, &qp->path, path);
     qp->path.dest_qpn = path->dest_qpn;
     qp->path.access = path->access;
-    qp->path.reads_in = path->reads_in;
+    qp->path.max_dest_rd_atomic = path->max_dest_rd_atomic;
     qp->path.rnr_timer = path->rnr_timer;
     qp->path.hop_limit = path->hop_limit;
     qp->path.flow_label = path->flow_label;
@@ -266,7 +266,7 @@ static void enter_rts(struct roce *roce, uint32_t slot,
     qp->path.ack_timeout = path->ack_timeout;
     qp->path.retries = path->retries;
     qp->path.rnr_retries = path->rnr_retries;
-    qp->path.reads_out = path->reads_out;
+    qp->path.max_rd_atomic = path->max_rd_atomic;
 }
 
 /* Everything that was posted is forgotten; counts go on from where they are. */

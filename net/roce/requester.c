@@ -105,7 +105,8 @@ static enum verbs_wc_status local_invalidate(struct roce *roce, uint32_t slot,
 static bool must_wait(const struct roce_qp *qp, const struct rdma_wr *wr)
 {
     return (wr->fence && qp->req.reads != 0) ||
-           (wr->opcode == VERBS_WR_READ && qp->req.reads >= qp->path.reads_out);
+           (wr->opcode == VERBS_WR_READ &&
+            qp->req.reads >= qp->path.max_rd_atomic);
 }
 
 /* A request that will fail in its turn: nothing behind it is started. */

@@ -101,16 +101,18 @@ static uint32_t accept_read(struct roce *roce, uint32_t slot,
     struct roce_responder *resp = &qp->resp;
     uint32_t packets = roce_packets(r->reth.dma_len_bytes, roce_mtu(qp));
 
-    if ((uint16_t)(resp->read_tail - resp->read_head) == ROCE_READS_IN) {
+    if ((uint16_t)(resp->read_tail - resp->read_head) ==
+        ROCE_MAX_DEST_RD_ATOMIC) {
         resp->read_head++;
     }
-    resp->reads[resp->read_tail++ % ROCE_READS_IN] = (struct roce_read){
-        .va = r->reth.va,
-        .first_psn = r->rx->bth.psn,
-        .packets = packets,
-        .len_bytes = r->reth.dma_len_bytes,
-        .rkey = r->reth.rkey,
-    };
+    resp->reads[resp->read_tail++ % ROCE_MAX_DEST_RD_ATOMIC] =
+        (struct roce_read){
+            .va = r->reth.va,
+            .first_psn = r->rx->bth.psn,
+            .packets = packets,
+            .len_bytes = r->reth.dma_len_bytes,
+            .rkey = r->reth.rkey,
+        };
     roce_schedule(roce, slot, ROCE_LIST_DATA);
     return packets;
 }
@@ -154,7 +156,8 @@ static void repeat_read(struct roce *roce, uint32_t slot,
         return;
     }
     for (uint16_t i = resp->read_head; i != resp->read_tail; i++) {
-        const struct roce_read *read = &resp->reads[i % ROCE_READS_IN];
+        const struct roce_read *read =
+            &resp->reads[i % ROCE_MAX_DEST_RD_ATOMIC];
         uint32_t k = (r->rx->bth.psn - read->first_psn) & PSN_MASK;
         uint64_t skip = (uint64_t)k * roce_mtu(qp);
         bool is_to_come = (int16_t)(i - resp->read_next) > 0 ||

@@ -31,7 +31,7 @@ bool roce_response_build(struct roce *roce, uint32_t slot, struct frame_tx *tx,
     struct roce_qp *qp = roce_qp(roce, slot);
     struct roce_responder *resp = &qp->resp;
     const struct roce_read *read =
-        &resp->reads[resp->read_next % ROCE_READS_IN];
+        &resp->reads[resp->read_next % ROCE_MAX_DEST_RD_ATOMIC];
     uint32_t k = resp->read_packet, len;
     struct roce_route route;
     struct bth bth;
@@ -93,7 +93,7 @@ void roce_response_undo(struct roce *roce, uint32_t slot,
 
     if (resp->read_packet == 0) {
         resp->read_next--;
-        read = &resp->reads[resp->read_next % ROCE_READS_IN];
+        read = &resp->reads[resp->read_next % ROCE_MAX_DEST_RD_ATOMIC];
         resp->read_packet = read->packets;
     }
     resp->read_packet--;

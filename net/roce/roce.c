@@ -37,9 +37,10 @@ static bool path_valid(const struct rdma_objects *o,
 {
     return path->laddr < RDMA_LADDRS && path->neigh < RDMA_NEIGHS &&
            (!path->has_neigh || o->neighs[path->neigh].exists) &&
-           path->path_mtu <= 5 && path->reads_out <= ROCE_READS_OUT &&
-           path->reads_in <= ROCE_READS_IN && path->ack_timeout <= 31 &&
-           path->rnr_timer <= 31 && path->priority <= 7 && path->ecn <= 3;
+           path->path_mtu <= 5 && path->max_rd_atomic <= ROCE_MAX_RD_ATOMIC &&
+           path->max_dest_rd_atomic <= ROCE_MAX_DEST_RD_ATOMIC &&
+           path->ack_timeout <= 31 && path->rnr_timer <= 31 &&
+           path->priority <= 7 && path->ecn <= 3;
 }
 
 /* The started requests follow each other without a hole, up to next_psn. */
@@ -95,15 +96,15 @@ static bool responder_valid(const struct roce_responder *resp, uint32_t mtu)
     uint16_t count = (uint16_t)(resp->read_tail - resp->read_head);
     uint16_t done = (uint16_t)(resp->read_next - resp->read_head);
     const struct roce_read *read =
-        &resp->reads[resp->read_next % ROCE_READS_IN];
+        &resp->reads[resp->read_next % ROCE_MAX_DEST_RD_ATOMIC];
 
-    if (count > ROCE_READS_IN || done > count || resp->epsn > PSN_MASK ||
-        resp->message > ROCE_IN_WRITE || resp->reply > ROCE_REPLY_NAK ||
-        resp->offset > resp->recv_len) {
+    if (count > ROCE_MAX_DEST_RD_ATOMIC || done > count ||
+        resp->epsn > PSN_MASK || resp->message > ROCE_IN_WRITE ||
+        resp->reply > ROCE_REPLY_NAK || resp->offset > resp->recv_len) {
         return false;
     }
     for (uint16_t i = resp->read_head; i != resp->read_tail; i++) {
-        const struct roce_read *r = &resp->reads[i % ROCE_READS_IN];
+        const struct roce_read *r = &resp->reads[i % ROCE_MAX_DEST_RD_ATOMIC];
 
         if (r->packets != roce_packets(r->len_bytes, mtu)) {
             return false;

@@ -23,14 +23,14 @@
 #include "net/verbs/objects.h"
 
 enum {
-    ROCE_INFLIGHT = 128, /* work requests started and not completed */
-    ROCE_READS_IN = 16,  /* READs of a peer's that we answer */
-    ROCE_READS_OUT = 128,
-    ROCE_WINDOW = 128,          /* default: packets sent, not acknowledged */
-    ROCE_ACK_EVERY = 64,        /* AckReq at least every so many packets */
-    ROCE_BURST = 32,            /* frames handed to a port at once */
-    ROCE_QUANTUM = 8,           /* packets of one QP before the next's turn */
-    ROCE_MAX_MSG = 0x80000000u, /* bytes: 2 GiB */
+    ROCE_INFLIGHT = 128,          /* work requests started and not completed */
+    ROCE_MAX_DEST_RD_ATOMIC = 16, /* READs of a peer's that we answer */
+    ROCE_MAX_RD_ATOMIC = 128,     /* READs of ours that a QP may ask for */
+    ROCE_WINDOW = 128,            /* default: packets sent, not acknowledged */
+    ROCE_ACK_EVERY = 64,          /* AckReq at least every so many packets */
+    ROCE_BURST = 32,              /* frames handed to a port at once */
+    ROCE_QUANTUM = 8,             /* packets of one QP before the next's turn */
+    ROCE_MAX_MSG = 0x80000000u,   /* bytes: 2 GiB */
 };
 
 /* In the order of enum rnic_counter. */
@@ -68,8 +68,8 @@ struct roce_path {
     bool has_neigh; /* counted in the neighbour's users */
     bool is_v1;     /* RoCE v1: no UDP, a GRH */
     uint8_t access; /* enum verbs_access: the peer's rights */
-    uint8_t reads_out;
-    uint8_t reads_in;
+    uint8_t max_rd_atomic;
+    uint8_t max_dest_rd_atomic;
     uint8_t ack_timeout; /* 4.096 us << n; 0: never */
     uint8_t retries;
     uint8_t rnr_retries; /* 7: for ever */
@@ -157,7 +157,7 @@ struct roce_responder {
     uint16_t read_head;   /* oldest that can be repeated */
     uint32_t read_packet; /* of reads[read_next]: packet to be sent */
     uint32_t read_first;  /* the packet that its answer began with */
-    struct roce_read reads[ROCE_READS_IN];
+    struct roce_read reads[ROCE_MAX_DEST_RD_ATOMIC];
 };
 
 struct roce_qp {

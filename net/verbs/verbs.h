@@ -150,13 +150,13 @@ struct verbs_qp_config {
 
 /* Stage arguments of verbs_qp_modify(); see docs/hardware/rnic.md, 3. */
 struct verbs_qp_attr {
-    uint8_t laddr;     /* index of our address */
-    bool is_v1;        /* RoCE v1: EtherType 8915h */
-    uint16_t neigh;    /* index of the peer's neighbour entry */
-    uint8_t path_mtu;  /* 1..5 = 256..4096 */
-    uint8_t access;    /* enum verbs_access bits for the peer */
-    uint8_t reads_out; /* >= 1 */
-    uint8_t reads_in;
+    uint8_t laddr;              /* index of our address */
+    bool is_v1;                 /* RoCE v1: EtherType 8915h */
+    uint16_t neigh;             /* index of the peer's neighbour entry */
+    uint8_t path_mtu;           /* 1..5 = 256..4096 */
+    uint8_t access;             /* enum verbs_access bits for the peer */
+    uint8_t max_rd_atomic;      /* READs of ours outstanding, 1 and more */
+    uint8_t max_dest_rd_atomic; /* READs of the peer's outstanding */
     uint32_t dest_qpn;
     uint32_t qkey;
     uint32_t sq_psn, rq_psn;

@@ -28,7 +28,8 @@ enum {
                      RDMA_MEDIUM_LEN * RDMA_MEDIUM_COUNT +
                      RDMA_LARGE_LEN * RDMA_LARGE_COUNT,
 
-    RDMA_READS_OUT = 16, /* READs outstanding on one QP, if the peer agrees */
+    RDMA_MAX_RD_ATOMIC =
+        16, /* READs outstanding on one QP, if the peer agrees */
     /* Work requests of one command under way: its data in two of up to
      * VERBS_MAX_SGE pieces, and the response. */
     RDMA_WRS_PER_REQUEST = 3,

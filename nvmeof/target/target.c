@@ -182,8 +182,8 @@ const struct nvmf_counters *nvmf_target_counters(
     return &target->counters;
 }
 
-void nvmf_target_census(const struct nvmf_target *target, uint16_t *controllers,
-                        uint16_t *qpairs)
+void nvmf_target_stats(const struct nvmf_target *target, uint16_t *controllers,
+                       uint16_t *qpairs)
 {
     *controllers = target->ctrl_count;
     *qpairs = target->qpair_count;

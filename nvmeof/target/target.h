@@ -284,7 +284,7 @@ const struct nvmf_counters *nvmf_target_counters(
     const struct nvmf_target *target);
 
 /** How many controllers (hosts) and queue pairs there are, for status lines. */
-void nvmf_target_census(const struct nvmf_target *target, uint16_t *controllers,
-                        uint16_t *qpairs);
+void nvmf_target_stats(const struct nvmf_target *target, uint16_t *controllers,
+                       uint16_t *qpairs);
 
 #endif

@@ -213,7 +213,7 @@ void bed_expect_idle(struct bed *bed)
     uint16_t controllers, qpairs;
 
     rdma_transport_usage(&bed->drive->drive.rdma, &usage);
-    nvmf_target_census(&bed->drive->drive.target, &controllers, &qpairs);
+    nvmf_target_stats(&bed->drive->drive.target, &controllers, &qpairs);
     assert_int_equal(usage.qpairs, 0);
     assert_int_equal(usage.capsules, 0);
     assert_int_equal(usage.requests, 0);

@@ -73,11 +73,12 @@ enum {
     QP_LAST = NVMF_MAX_QPAIRS - (QP_HOSTS - 1) * (1 + HOST_MAX_IO_QUEUES) - 1,
 };
 
-static void census(uint16_t expected_controllers, uint16_t expected_qpairs)
+static void expect_stats(uint16_t expected_controllers,
+                         uint16_t expected_qpairs)
 {
     uint16_t controllers, qpairs;
 
-    nvmf_target_census(&bed.drive->drive.target, &controllers, &qpairs);
+    nvmf_target_stats(&bed.drive->drive.target, &controllers, &qpairs);
     assert_int_equal(controllers, expected_controllers);
     assert_int_equal(qpairs, expected_qpairs);
 }
@@ -154,19 +155,19 @@ static void test_the_1025th_queue_pair_is_refused(void **state)
         assert_int_equal(host_connect(&hosts[i], &target), 0);
         assert_int_equal(hosts[i].io_queues, target.io_queues);
     }
-    census(QP_HOSTS, NVMF_MAX_QPAIRS);
+    expect_stats(QP_HOSTS, NVMF_MAX_QPAIRS);
     use_all_queues(hosts, true, 1);
 
     expect_refusal(&other->host, &there);
-    census(QP_HOSTS, NVMF_MAX_QPAIRS);
+    expect_stats(QP_HOSTS, NVMF_MAX_QPAIRS);
     use_all_queues(hosts, false, 1);
 
     /* One host leaves: as many again, and again not one more. */
     host_disconnect(&hosts[QP_HOSTS - 1]);
-    census(QP_HOSTS - 1, NVMF_MAX_QPAIRS - 1 - QP_LAST);
+    expect_stats(QP_HOSTS - 1, NVMF_MAX_QPAIRS - 1 - QP_LAST);
     assert_int_equal(host_connect(&other->host, &there), 0);
     assert_int_equal(other->host.io_queues, QP_LAST);
-    census(QP_HOSTS, NVMF_MAX_QPAIRS);
+    expect_stats(QP_HOSTS, NVMF_MAX_QPAIRS);
     expect_refusal(&hosts[QP_HOSTS - 1], &target);
     use_each_queue(&other->host, QP_HOSTS * 32, true, 2);
     use_each_queue(&other->host, QP_HOSTS * 32, false, 2);

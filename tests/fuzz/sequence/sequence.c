@@ -833,7 +833,7 @@ static const char *const pool_name[POOLS] = {
     "room in the receive CQ",
 };
 
-static void census_quick(uint32_t *pool)
+static void stats_read_quick(uint32_t *pool)
 {
     const struct drive *drive = &bed.drive->drive;
 
@@ -844,7 +844,7 @@ static void census_quick(uint32_t *pool)
     pool[POOL_CM_TIMERS] = drive->net.cm.heap_len;
 }
 
-static void census_rnic(uint32_t *pool)
+static void stats_read_rnic(uint32_t *pool)
 {
     const struct rdma_objects *objects =
         &bed.drive->machine.rnic.state.roce.objects;
@@ -868,13 +868,13 @@ static void census_rnic(uint32_t *pool)
     }
 }
 
-static void census(uint32_t *pool)
+static void stats_read(uint32_t *pool)
 {
     const struct drive *drive = &bed.drive->drive;
     struct rdma_usage usage;
 
     memset(pool, 0, POOLS * sizeof(*pool));
-    census_quick(pool);
+    stats_read_quick(pool);
     rdma_transport_usage(&drive->rdma, &usage);
     pool[POOL_CAPSULES] = usage.capsules;
     pool[POOL_BUFFERS] = usage.buf_bytes;
@@ -888,7 +888,7 @@ static void census(uint32_t *pool)
     pool[POOL_CM_SEND_BUFFERS] = drive->net.cm.send_free_count;
     pool[POOL_MEDIA] = media_outstanding(&drive->media);
     pool[POOL_NEIGH_PINS] = drive->net.stack.neigh.pinned;
-    census_rnic(pool);
+    stats_read_rnic(pool);
 }
 
 static bool quick_pools_are_back(void *ctx)
@@ -896,13 +896,13 @@ static bool quick_pools_are_back(void *ctx)
     const uint32_t *before = ctx;
     uint32_t now[POOLS];
 
-    census_quick(now);
+    stats_read_quick(now);
     return memcmp(now, before, POOLS_QUICK * sizeof(*now)) == 0;
 }
 
 static bool pools_are_back(const uint32_t *before, uint32_t *now)
 {
-    census(now);
+    stats_read(now);
     return memcmp(now, before, POOLS * sizeof(*now)) == 0;
 }
 
@@ -1097,7 +1097,7 @@ void sequence_run(const uint8_t *data, size_t len)
     }
     peer_reset(&bed.peer);
     witness_init(&bed.witness, bed.drive);
-    census(before);
+    stats_read(before);
     for (unsigned int i = 0; i < count; i++) {
         sequence_step_parse(&step, data + (size_t)i * SEQUENCE_STEP_LEN);
         say(i, &step);

@@ -954,8 +954,8 @@ static void test_modify_hands_over_every_attribute(void **state)
         .neigh = 0x204,
         .path_mtu = 5,
         .access = 2,
-        .reads_out = 16,
-        .reads_in = 4,
+        .max_rd_atomic = 16,
+        .max_dest_rd_atomic = 4,
         .dest_qpn = 0xabcde,
         .qkey = 0x11,
         .sq_psn = 0x123456,
@@ -984,8 +984,8 @@ static void test_modify_hands_over_every_attribute(void **state)
     assert_int_equal(get_le16(c + RNIC_MOD_NEIGH), 0x204);
     assert_int_equal(c[RNIC_MOD_PATH_MTU], 5);
     assert_int_equal(c[RNIC_MOD_ACCESS], 2);
-    assert_int_equal(c[RNIC_MOD_READS_OUT], 16);
-    assert_int_equal(c[RNIC_MOD_READS_IN], 4);
+    assert_int_equal(c[RNIC_MOD_MAX_RD_ATOMIC], 16);
+    assert_int_equal(c[RNIC_MOD_MAX_DEST_RD_ATOMIC], 4);
     assert_int_equal(get_le32(c + RNIC_MOD_DEST_QPN), 0xabcde);
     assert_int_equal(get_le32(c + RNIC_MOD_QKEY), 0x11);
     assert_int_equal(get_le32(c + RNIC_MOD_SQ_PSN), 0x123456);

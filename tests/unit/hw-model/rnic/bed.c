@@ -468,8 +468,8 @@ uint8_t bed_modify(struct bed_side *side, unsigned int n, uint8_t state,
     args[RNIC_MOD_ACCESS] = path->no_access     ? 0
                             : path->access != 0 ? path->access
                                                 : 7;
-    args[RNIC_MOD_READS_OUT] = reads;
-    args[RNIC_MOD_READS_IN] = reads;
+    args[RNIC_MOD_MAX_RD_ATOMIC] = reads;
+    args[RNIC_MOD_MAX_DEST_RD_ATOMIC] = reads;
     put_le32(args + RNIC_MOD_DEST_QPN, bed_qpn(&side->bed->side[!side->id], n));
     put_le32(args + RNIC_MOD_SQ_PSN, first_psn(path, side->id));
     put_le32(args + RNIC_MOD_RQ_PSN, first_psn(path, side->id ^ 1));

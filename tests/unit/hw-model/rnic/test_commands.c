@@ -262,13 +262,13 @@ static void test_arguments_of_a_stage_are_judged(void **state)
         {RNIC_QPS_INIT, RNIC_QPS_RTR, RNIC_MOD_NEIGH + 1, 5},
         {RNIC_QPS_INIT, RNIC_QPS_RTR, RNIC_MOD_PATH_MTU, 0},
         {RNIC_QPS_INIT, RNIC_QPS_RTR, RNIC_MOD_PATH_MTU, 6},
-        {RNIC_QPS_INIT, RNIC_QPS_RTR, RNIC_MOD_READS_IN, 17},
+        {RNIC_QPS_INIT, RNIC_QPS_RTR, RNIC_MOD_MAX_DEST_RD_ATOMIC, 17},
         {RNIC_QPS_INIT, RNIC_QPS_RTR, RNIC_MOD_DEST_QPN + 3, 1},
         {RNIC_QPS_INIT, RNIC_QPS_RTR, RNIC_MOD_RNR_TIMER, 32},
         {RNIC_QPS_INIT, RNIC_QPS_RTR, RNIC_MOD_PRIORITY, 8},
         {RNIC_QPS_INIT, RNIC_QPS_RTR, RNIC_MOD_DSCP, 64},
-        {RNIC_QPS_RTR, RNIC_QPS_RTS, RNIC_MOD_READS_OUT, 0},
-        {RNIC_QPS_RTR, RNIC_QPS_RTS, RNIC_MOD_READS_OUT, 129},
+        {RNIC_QPS_RTR, RNIC_QPS_RTS, RNIC_MOD_MAX_RD_ATOMIC, 0},
+        {RNIC_QPS_RTR, RNIC_QPS_RTS, RNIC_MOD_MAX_RD_ATOMIC, 129},
         {RNIC_QPS_RTR, RNIC_QPS_RTS, RNIC_MOD_ACK_TIMEOUT, 32},
         {RNIC_QPS_RTR, RNIC_QPS_RTS, RNIC_MOD_RETRIES, 8},
         {RNIC_QPS_RTR, RNIC_QPS_RTS, RNIC_MOD_RNR_RETRIES, 8},
@@ -282,7 +282,7 @@ static void test_arguments_of_a_stage_are_judged(void **state)
         enter(bed, 1, rows[i].from);
         args[RNIC_MOD_STATE] = rows[i].to;
         args[RNIC_MOD_PATH_MTU] = 1;
-        args[RNIC_MOD_READS_OUT] = 1;
+        args[RNIC_MOD_MAX_RD_ATOMIC] = 1;
         args[rows[i].at] = rows[i].value;
         assert_int_equal(bed_command(&bed->side[0], RNIC_CMD_QP_MODIFY,
                                      bed_qpn(&bed->side[0], 1), args, NULL),

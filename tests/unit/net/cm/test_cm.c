@@ -95,8 +95,8 @@ static void test_the_user_sees_the_hosts_request(void **state)
     assert_int_equal(attr.ack_timeout, 17);
     assert_int_equal(attr.retries, 7);
     assert_int_equal(attr.rnr_retries, 7);
-    assert_int_equal(attr.reads_out, 16); /* ours; the host's are 128 */
-    assert_int_equal(attr.reads_in, 0);   /* the host wants none */
+    assert_int_equal(attr.max_rd_atomic, 16);     /* ours; the host's are 128 */
+    assert_int_equal(attr.max_dest_rd_atomic, 0); /* the host wants none */
     assert_int_equal(attr.access, 0);
     assert_int_equal(attr.dscp, 26);
     assert_in_range(attr.udp_sport, 0xc000, 0xffff);
@@ -115,7 +115,7 @@ static void test_a_user_may_serve_reads(void **state)
     send_req(side);
     cm_serve_reads(side->conn, 5);
     cm_qp_attr(side->conn, &attr);
-    assert_int_equal(attr.reads_in, 5);
+    assert_int_equal(attr.max_dest_rd_atomic, 5);
     cm_accept(side->conn, 0x42, NULL, 0);
     assert_true(
         cm_rep_parse(&rep, side_sent(side, CM_REP) + MSG, MAD_DATA_LEN));

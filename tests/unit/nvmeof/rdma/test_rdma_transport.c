@@ -480,7 +480,7 @@ static void expect_all_back(struct fixture *f)
     assert_int_equal(usage.buf_bytes, 0);
     assert_int_equal(rdma_transport_unacked(&f->rdma), 0);
     assert_false(rdma_transport_is_short(&f->rdma));
-    nvmf_target_census(&f->target, &controllers, &qpairs);
+    nvmf_target_stats(&f->target, &controllers, &qpairs);
     assert_int_equal(controllers, 0);
     assert_int_equal(qpairs, 0);
     for (const struct rdma_request *req = f->rdma.free_requests; req != NULL;

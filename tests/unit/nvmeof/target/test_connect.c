@@ -241,7 +241,7 @@ static void test_two_connects_at_once_make_one_controller(void **state)
     fake_run(fake);
     assert_int_equal(first->cqe.status, 0);
     assert_int_equal(second->cqe.status, NVME_SC_COMMAND_SEQUENCE | DNR);
-    nvmf_target_census(fake->target, &controllers, &qpairs);
+    nvmf_target_stats(fake->target, &controllers, &qpairs);
     assert_int_equal(controllers, 1);
 }
 

@@ -257,7 +257,7 @@ static void test_shutdown_survives_a_lost_connection(void **state)
     fake->hold_media = false;
     fake_run(fake);
     assert_int_equal(fake->drained_count, 1);
-    nvmf_target_census(fake->target, &controllers, &qpairs);
+    nvmf_target_stats(fake->target, &controllers, &qpairs);
     assert_int_equal(controllers, 0);
 }
 

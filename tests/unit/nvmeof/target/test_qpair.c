@@ -78,7 +78,7 @@ static void test_255_admin_queues_fit_and_no_more(void **state)
         fake_connect(fake, qpair, 0, 1, 0xffff, 0, FAKE_SUBNQN);
     }
     assert_int_equal(reserve(fake, 0, 2, 0, &qpair), NVME_RDMA_NO_RESOURCES);
-    nvmf_target_census(fake->target, &controllers, &qpairs);
+    nvmf_target_stats(fake->target, &controllers, &qpairs);
     assert_int_equal(controllers, 255);
     assert_int_equal(qpairs, 255);
     assert_int_equal(reserve(fake, 1, 31, 0, &qpair), NVME_RDMA_OK);
@@ -249,7 +249,7 @@ static void test_the_admin_queue_takes_the_association_with_it(void **state)
     assert_int_equal(request->req.state, NVMF_REQUEST_FREE);
     assert_int_equal(fake->disconnect_count, 1);
     assert_int_equal(fake->disconnected[0], io);
-    nvmf_target_census(fake->target, &controllers, &qpairs);
+    nvmf_target_stats(fake->target, &controllers, &qpairs);
     assert_int_equal(controllers, 1);
 
     /* What still arrives meanwhile is dropped. */
@@ -258,7 +258,7 @@ static void test_the_admin_queue_takes_the_association_with_it(void **state)
     fake_run(fake);
     assert_false(request->is_answered);
     fake_close(fake, io);
-    nvmf_target_census(fake->target, &controllers, &qpairs);
+    nvmf_target_stats(fake->target, &controllers, &qpairs);
     assert_int_equal(controllers, 0);
     assert_int_equal(qpairs, 0);
     assert_int_equal(fake->target->depth_used, 0);
@@ -321,7 +321,7 @@ static void test_every_way_through_a_connections_life(void **state)
             fake_run(fake);
             assert_int_equal(fake->drained_count, 1);
             assert_int_equal(fake->buffers_out, 0);
-            nvmf_target_census(fake->target, &controllers, &qpairs);
+            nvmf_target_stats(fake->target, &controllers, &qpairs);
             assert_int_equal(controllers, depth > 2 ? 0 : 1);
             assert_int_equal(qpairs, depth > 2 ? 0 : 1);
             fake_free(fake);

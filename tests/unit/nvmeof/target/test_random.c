@@ -353,7 +353,7 @@ static uint64_t run_seed(uint64_t seed)
             fail_msg("seed %u: a queue pair keeps requests", (unsigned)seed);
         }
     }
-    nvmf_target_census(fake->target, &controllers, &qpairs);
+    nvmf_target_stats(fake->target, &controllers, &qpairs);
     for (unsigned int i = 0; i < fake->request_count; i++) {
         if (fake->request[i]->req.state != NVMF_REQUEST_FREE) {
             fail_msg("seed %u: a request was forgotten", (unsigned)seed);
