@@ -2,6 +2,7 @@
 """`essd conform --mutants`: what becomes of each defect, with a script as program."""
 
 import stat
+import subprocess
 import sys
 from pathlib import Path
 
@@ -133,7 +134,29 @@ def test_what_does_not_go_with_it_is_refused(options: conform.Options):
 
 
 def test_the_defects_of_the_tree_can_be_read():
-    """That they fit the sources is the build's to check."""
+    """Whether they fit the sources is checked by test_every_defect_applies."""
     defects = mutants.read(paths.TOP / "tests/conformance/mutants/defects")
     assert len({defect.number for defect in defects}) == len(defects) > 0
     assert len({defect.what for defect in defects}) == len(defects)
+
+
+GENERATE = paths.TOP / "tests/conformance/mutants/generate.py"
+
+
+def generate(root: Path, defects: Path, to: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, GENERATE, root, defects, to], text=True,
+                          capture_output=True, check=False)
+
+
+def test_every_defect_applies_to_the_sources(tmp_path: Path):
+    done = generate(paths.TOP, paths.TOP / "tests/conformance/mutants/defects", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "MUTANT(" in (tmp_path / "nvmeof/target/ctrl.c").read_text()
+
+
+def test_a_defect_whose_text_is_gone_is_refused(tmp_path: Path):
+    (tmp_path / "one.toml").write_text(DEFECT.format(7, "roce"))
+    (tmp_path / "a.c").write_text("y")
+    done = generate(tmp_path, tmp_path, tmp_path / "out")
+    assert done.returncode == 1
+    assert "defect 7: its text occurs 0 times in a.c" in done.stderr
