@@ -19,10 +19,9 @@ enum {
 static const uint8_t ctrl_next[CTRL_STATES] = {
     [CTRL_FREE] = BIT(CTRL_DISABLED),
     [CTRL_DISABLED] = BIT(CTRL_READY) | BIT(CTRL_FAILED) | BIT(CTRL_ENDING),
-    [CTRL_READY] = BIT(CTRL_DISABLED) | BIT(CTRL_RESETTING) | BIT(CTRL_FAILED) |
-                   BIT(CTRL_ENDING),
+    [CTRL_READY] = BIT(CTRL_DISABLED) | BIT(CTRL_RESETTING) | BIT(CTRL_ENDING),
     [CTRL_RESETTING] = BIT(CTRL_DISABLED) | BIT(CTRL_ENDING),
-    [CTRL_FAILED] = BIT(CTRL_DISABLED) | BIT(CTRL_RESETTING) | BIT(CTRL_ENDING),
+    [CTRL_FAILED] = BIT(CTRL_DISABLED) | BIT(CTRL_ENDING),
     [CTRL_ENDING] = BIT(CTRL_FREE),
 };
 
@@ -71,6 +70,7 @@ uint8_t ctrl_create(struct nvmf_target *target, bool is_discovery,
     ctrl->portid = portid;
     ctrl->shst = SHST_NORMAL;
     ctrl->cc = 0;
+    ctrl->shutdowns = 0;
     ctrl->qpair_count = 0;
     ctrl->io_count = 0;
     ctrl->promised = 0;
@@ -200,27 +200,6 @@ void ctrl_detach(struct nvmf_target *target, uint8_t index, uint16_t qid)
 }
 
 /*
- * A queue pair is free.  A reset is done once nothing is with the medium any
- * more: what the host writes afterwards is not overtaken by what it wrote
- * before.
- * Spec: NVMe 1.4 7.3.2
- */
-void ctrl_release(struct nvmf_target *target, uint8_t index, uint16_t qid)
-{
-    struct nvmf_ctrl *ctrl = &target->ctrl[index];
-
-    ctrl->io_count = (uint16_t)(ctrl->io_count - (qid != 0));
-    if (ctrl->io_count == 0 && ctrl->state == CTRL_RESETTING) {
-        ctrl_enter(ctrl, CTRL_DISABLED);
-    }
-    ctrl->qpair_count--;
-    if (ctrl->qpair_count == 0 && ctrl->state == CTRL_ENDING) {
-        ctrl_enter(ctrl, CTRL_FREE);
-        target->ctrl_count--;
-    }
-}
-
-/*
  * How many I/O queues the association may have.  As far as the host names
  * its controller when it connects them, that much of the budget is kept.
  */
@@ -251,7 +230,20 @@ static bool is_acceptable(const struct nvmf_ctrl *ctrl, uint32_t cc)
            (has_entry_sizes || ctrl->is_discovery);
 }
 
-/* CC.EN went from 1 to 0: a controller reset. */
+/*
+ * A DISABLED controller obeys CC.EN = 1.  A shutdown that the same CC asks for
+ * stays in force.
+ */
+static void ctrl_enable(struct nvmf_target *target, struct nvmf_ctrl *ctrl)
+{
+    if ((ctrl->cc >> CC_SHN_SHIFT & 3) == 0) {
+        ctrl->shst = SHST_NORMAL;
+    }
+    ctrl_enter(ctrl, is_acceptable(ctrl, ctrl->cc) ? CTRL_READY : CTRL_FAILED);
+    event_check_health(target, ctrl);
+}
+
+/* A controller reset: CC.EN = 0 while READY or FAILED. */
 static void ctrl_reset(struct nvmf_target *target, struct nvmf_ctrl *ctrl)
 {
     ctrl_enter(ctrl, ctrl->io_count > 0 ? CTRL_RESETTING : CTRL_DISABLED);
@@ -268,28 +260,104 @@ static void ctrl_reset(struct nvmf_target *target, struct nvmf_ctrl *ctrl)
     }
 }
 
-/* Shutdown is the caller's: it takes time. */
-void ctrl_set_cc(struct nvmf_target *target, uint8_t index, uint32_t cc)
+/*
+ * Do what CC.EN asks for in the state that the controller is in.  The CC that
+ * was written before does not matter: commands can be pipelined, and the state
+ * follows CC later when I/O queues have to drain first.
+ */
+static void ctrl_follow_cc(struct nvmf_target *target, struct nvmf_ctrl *ctrl)
 {
-    struct nvmf_ctrl *ctrl = &target->ctrl[index];
-    bool was_enabled = ctrl->cc & CC_EN;
-    bool is_enabled = cc & CC_EN;
+    bool is_enabled = ctrl->cc & CC_EN;
 
-    ctrl->cc = cc & CC_DEFINED;
-    if (was_enabled && !is_enabled) {
-        ctrl_reset(target, ctrl);
-    } else if (!was_enabled && is_enabled && ctrl->state == CTRL_DISABLED) {
-        ctrl->shst = SHST_NORMAL;
-        ctrl_enter(ctrl, is_acceptable(ctrl, cc) ? CTRL_READY : CTRL_FAILED);
-        event_check_health(target, ctrl);
+    switch ((enum ctrl_state)ctrl->state) {
+    case CTRL_DISABLED:
+        if (is_enabled) {
+            ctrl_enable(target, ctrl);
+        }
+        break;
+    case CTRL_READY:
+    case CTRL_FAILED:
+        if (!is_enabled) {
+            ctrl_reset(target, ctrl);
+        }
+        break;
+    case CTRL_RESETTING: /* ctrl_release() looks at CC again at the end */
+    case CTRL_ENDING:
+    case CTRL_FREE:
+    case CTRL_STATES:
+        break;
     }
 }
 
+/* The host wrote CC.  A shutdown is begun by the caller: it takes time. */
+void ctrl_set_cc(struct nvmf_target *target, uint8_t index, uint32_t cc)
+{
+    struct nvmf_ctrl *ctrl = &target->ctrl[index];
+
+    ctrl->cc = cc & CC_DEFINED;
+    ctrl_follow_cc(target, ctrl);
+}
+
+/*
+ * A queue pair is free.  A reset is done once nothing is with the medium any
+ * more: what the host writes afterwards is not overtaken by what it wrote
+ * before.
+ * Spec: NVMe 1.4 7.3.2
+ */
+void ctrl_release(struct nvmf_target *target, uint8_t index, uint16_t qid)
+{
+    struct nvmf_ctrl *ctrl = &target->ctrl[index];
+
+    ctrl->io_count = (uint16_t)(ctrl->io_count - (qid != 0));
+    if (ctrl->io_count == 0 && ctrl->state == CTRL_RESETTING) {
+        ctrl_enter(ctrl, CTRL_DISABLED);
+        ctrl_follow_cc(target, ctrl);
+    }
+    ctrl->qpair_count--;
+    if (ctrl->qpair_count == 0 && ctrl->state == CTRL_ENDING) {
+        ctrl_enter(ctrl, CTRL_FREE);
+        target->ctrl_count--;
+    }
+}
+
+/* Whether CC asks for a shutdown that is neither under way nor complete. */
+bool ctrl_wants_shutdown(const struct nvmf_ctrl *ctrl)
+{
+    uint32_t shn = ctrl->cc >> CC_SHN_SHIFT & 3;
+
+    return (shn == 1 || shn == 2) && ctrl->shst == SHST_NORMAL;
+}
+
+/* @return the shutdown's number, for ctrl_end_shutdown() */
+uint32_t ctrl_begin_shutdown(struct nvmf_ctrl *ctrl)
+{
+    ctrl->shst = SHST_OCCURRING;
+    return ++ctrl->shutdowns;
+}
+
+/*
+ * The flush of a shutdown has ended.  CSTS does not change if a reset has
+ * cancelled that shutdown meanwhile, nor if another shutdown has begun, whose
+ * own flush is still to come.  When the flush failed, the drive is not shut
+ * down: it takes commands, and the host may ask for a shutdown again.
+ */
+void ctrl_end_shutdown(struct nvmf_ctrl *ctrl, uint32_t shutdown, bool is_ok)
+{
+    if (ctrl->shst == SHST_OCCURRING && ctrl->shutdowns == shutdown) {
+        ctrl->shst = is_ok ? SHST_COMPLETE : SHST_NORMAL;
+    }
+}
+
+/*
+ * During a reset CSTS.RDY is whatever CC.EN is not, so that a host that waits
+ * for RDY to become equal to CC.EN waits until the reset is over.
+ */
 uint32_t ctrl_csts(const struct nvmf_ctrl *ctrl)
 {
     uint32_t csts = (uint32_t)ctrl->shst << CSTS_SHST_SHIFT;
 
-    if (ctrl->state == CTRL_READY || ctrl->state == CTRL_RESETTING) {
+    if (ctrl->state == CTRL_READY ||
+        (ctrl->state == CTRL_RESETTING && !(ctrl->cc & CC_EN))) {
         csts |= CSTS_RDY;
     }
     if (ctrl->state == CTRL_FAILED) {

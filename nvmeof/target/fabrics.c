@@ -181,23 +181,24 @@ static uint64_t nssr_get(const struct nvmf_target *target,
     return 0;
 }
 
-/* A normal or abrupt shutdown: everything is made durable first. */
+/*
+ * CC.EN is obeyed at once; a normal or abrupt shutdown makes everything durable
+ * before the command completes.
+ */
 static uint16_t cc_set(struct nvmf_target *target, struct nvmf_request *req,
                        uint64_t value)
 {
     uint8_t index = request_qpair(target, req)->ctrl;
     struct nvmf_ctrl *ctrl = &target->ctrl[index];
-    uint32_t was_shn = ctrl->cc >> CC_SHN_SHIFT & 3;
-    uint32_t shn = (uint32_t)value >> CC_SHN_SHIFT & 3;
 
     ctrl_set_cc(target, index, (uint32_t)value);
-    if (shn == was_shn || shn == 0 || shn == 3) {
+    if (!ctrl_wants_shutdown(ctrl)) {
         return NVME_SC_SUCCESS;
     }
-    ctrl->shst = SHST_OCCURRING;
+    req->shutdown = ctrl_begin_shutdown(ctrl);
     req->steps = ns_flush_steps(target);
     if (req->steps == 0 || ctrl->is_discovery) {
-        ctrl->shst = SHST_COMPLETE;
+        ctrl_end_shutdown(ctrl, req->shutdown, true);
         return NVME_SC_SUCCESS;
     }
     return ns_flush_step(target, req);
@@ -313,20 +314,24 @@ static uint16_t property_set(struct nvmf_target *target,
     return properties[index].set(target, req, property.value);
 }
 
+/* Only a shutdown has steps, so only a shutdown comes to one of these two. */
 static void property_set_finish(struct nvmf_target *target,
                                 struct nvmf_request *req)
 {
-    struct nvmf_ctrl *ctrl = request_ctrl(target, req);
+    ctrl_end_shutdown(request_ctrl(target, req), req->shutdown, true);
+}
 
-    if (ctrl->shst == SHST_OCCURRING) { /* no reset came in between */
-        ctrl->shst = SHST_COMPLETE;
-    }
+static void property_set_fail(struct nvmf_target *target,
+                              struct nvmf_request *req)
+{
+    ctrl_end_shutdown(request_ctrl(target, req), req->shutdown, false);
 }
 
 const struct nvmf_command fabrics_commands[FABRICS_COMMANDS] = {
     [FABRICS_PROPERTY_SET] = {.check = property_check,
                               .execute = property_set,
-                              .finish = property_set_finish},
+                              .finish = property_set_finish,
+                              .fail = property_set_fail},
     [FABRICS_CONNECT] = {.direction = DATA_TO_CONTROLLER,
                          .check = connect_check,
                          .execute = connect_execute},

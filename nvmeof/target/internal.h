@@ -40,6 +40,9 @@ struct nvmf_command {
 
     /* After the last step.  May be NULL. */
     void (*finish)(struct nvmf_target *target, struct nvmf_request *req);
+
+    /* A step failed at the media; no finish() follows.  May be NULL. */
+    void (*fail)(struct nvmf_target *target, struct nvmf_request *req);
 };
 
 extern const struct nvmf_command fabrics_commands[];
@@ -114,6 +117,9 @@ void ctrl_detach(struct nvmf_target *target, uint8_t ctrl, uint16_t qid);
 void ctrl_release(struct nvmf_target *target, uint8_t ctrl, uint16_t qid);
 void ctrl_end(struct nvmf_target *target, uint8_t ctrl);
 void ctrl_set_cc(struct nvmf_target *target, uint8_t ctrl, uint32_t cc);
+bool ctrl_wants_shutdown(const struct nvmf_ctrl *ctrl);
+uint32_t ctrl_begin_shutdown(struct nvmf_ctrl *ctrl);
+void ctrl_end_shutdown(struct nvmf_ctrl *ctrl, uint32_t shutdown, bool is_ok);
 uint32_t ctrl_csts(const struct nvmf_ctrl *ctrl);
 void ctrl_set_kato(struct nvmf_target *target, uint8_t ctrl, uint32_t kato_ms);
 void ctrl_expired(struct nvmf_target *target, uint8_t ctrl);

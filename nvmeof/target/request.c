@@ -365,6 +365,8 @@ void nvmf_media_done(struct nvmf_target *target, void *cookie,
     } else {
         if (status == NVME_SC_SUCCESS && req->command->finish != NULL) {
             req->command->finish(target, req);
+        } else if (status != NVME_SC_SUCCESS && req->command->fail != NULL) {
+            req->command->fail(target, req);
         }
         request_complete(target, req, status);
     }

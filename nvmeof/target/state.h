@@ -22,12 +22,15 @@ enum qpair_state {
 };
 
 enum ctrl_state {
-    CTRL_FREE,
-    CTRL_DISABLED,  /* CC.EN = 1 */
-    CTRL_READY,     /* commands; CSTS.RDY = 1 */
-    CTRL_RESETTING, /* CC.EN = 0: its I/O queues to drain; CSTS.RDY = 1 */
-    CTRL_FAILED,    /* CC asked for what we lack: CSTS.CFS = 1, CC.EN = 0 */
-    CTRL_ENDING,    /* the association is over: its queue pairs to drain */
+    CTRL_FREE,      /* Belongs to no association. */
+    CTRL_DISABLED,  /* Waits for CC.EN = 1. */
+    CTRL_READY,     /* Takes commands until CC.EN = 0. */
+    CTRL_RESETTING, /* Waits until its I/O queues have drained; then it does
+                     * what CC.EN asks for by that time. */
+    CTRL_FAILED,    /* Was enabled with a CC that is not supported: reports
+                     * CSTS.CFS = 1 until CC.EN = 0. */
+    CTRL_ENDING,    /* The association is over; waits until all its queue pairs
+                     * have drained. */
     CTRL_STATES
 };
 
@@ -86,9 +89,10 @@ struct nvmf_ctrl {
     uint16_t qpair_count; /* queue pairs not yet free */
     uint16_t io_count;    /* I/O queues of them */
     uint16_t qpair[NVMF_MAX_IO_QUEUES + 1]; /* by QID; NO_QPAIR */
-    uint32_t cc;
-    uint32_t kato_ms; /* 0: no keep-alive */
-    uint64_t seen_us; /* last sign of life */
+    uint32_t cc; /* as last written; the state may not have followed it yet */
+    uint32_t shutdowns; /* shutdowns begun so far: the present one's number */
+    uint32_t kato_ms;   /* 0: no keep-alive */
+    uint64_t seen_us;   /* last sign of life */
     uint8_t hostid[NVME_HOSTID_LEN];
     char hostnqn[NVME_NQN_FIELD];
     struct nvmf_features features;

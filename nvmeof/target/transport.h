@@ -63,6 +63,7 @@ struct nvmf_request {
     uint16_t steps;
     uint32_t data_len;  /* bytes the command moves */
     uint32_t result[2]; /* dwords 0 and 1 of the CQE */
+    uint32_t shutdown;  /* Property Set: number of the shutdown it began */
     const struct nvmf_command *command;
     struct nvmf_data data;
     struct nvme_sqe sqe;

@@ -293,7 +293,7 @@ static void run_fetch(struct fake *fake)
     nvmf_request_fetched(fake->target, req, !fake->fail_fetch);
 }
 
-static void run_media(struct fake *fake)
+void fake_run_media(struct fake *fake)
 {
     struct media_io io = fake->media[0];
     uint8_t *at;
@@ -351,7 +351,7 @@ void fake_run(struct fake *fake)
             has_moved = true;
         }
         if (fake->media_count > 0 && !fake->hold_media) {
-            run_media(fake);
+            fake_run_media(fake);
             has_moved = true;
         }
         if (fake->respond_count > 0 && !fake->hold_done) {

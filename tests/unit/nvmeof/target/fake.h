@@ -104,6 +104,9 @@ struct fake_request *fake_send_in_capsule(struct fake *fake, uint16_t qpair,
                                           const void *data, uint32_t len);
 void fake_run(struct fake *fake);
 
+/* End the oldest media operation, even if the media is held. */
+void fake_run_media(struct fake *fake);
+
 /* Send, run, and return the answer; the test fails if there is none. */
 struct nvme_cqe fake_exec(struct fake *fake, uint16_t qpair,
                           const struct nvme_sqe *sqe, void *data, uint32_t len);

@@ -184,6 +184,108 @@ static void test_a_reset_waits_for_the_medium(void **state)
     assert_int_equal(csts(fake, admin), CSTS_RDY);
 }
 
+static void close_if_disconnected(struct fake *fake, uint16_t qpair)
+{
+    if (qpair != NO_QPAIR &&
+        fake->target->qpair[qpair].state == QPAIR_CLOSING) {
+        fake_close(fake, qpair);
+    }
+}
+
+/*
+ * Every state of a controller times every value of CC, and then the end of the
+ * I/O queues, if they were still draining.
+ */
+enum { AT_DISABLED, AT_READY, AT_RESETTING, AT_REENABLING, AT_FAILED, ATS };
+
+static void test_every_controller_state_follows_every_cc(void **state)
+{
+    enum { BAD = CC_ENABLE | 1u << CC_CSS_SHIFT };
+    static const uint32_t ccs[] = {0, CC_ENABLE, BAD};
+    static const struct {
+        uint32_t csts;    /* after the Property Set */
+        uint32_t drained; /* after the I/O queues have drained, too */
+    } rows[ATS][ARRAY_LEN(ccs)] = {
+        [AT_DISABLED] = {{0, 0}, {CSTS_RDY, CSTS_RDY}, {CSTS_CFS, CSTS_CFS}},
+        [AT_READY] = {{CSTS_RDY, 0},
+                      {CSTS_RDY, CSTS_RDY},
+                      {CSTS_RDY, CSTS_RDY}},
+        [AT_RESETTING] = {{CSTS_RDY, 0}, {0, CSTS_RDY}, {0, CSTS_CFS}},
+        [AT_REENABLING] = {{CSTS_RDY, 0}, {0, CSTS_RDY}, {0, CSTS_CFS}},
+        [AT_FAILED] = {{0, 0}, {CSTS_CFS, CSTS_CFS}, {CSTS_CFS, CSTS_CFS}},
+    };
+
+    (void)state;
+    for (size_t at = 0; at < ATS; at++) {
+        for (size_t i = 0; i < ARRAY_LEN(ccs); i++) {
+            struct fake *fake = fake_new();
+            uint16_t admin, io = NO_QPAIR;
+
+            fake_start(fake);
+            admin = connected(fake);
+            if (at == AT_FAILED) {
+                fake_property_set(fake, admin, PROPERTY_CC, BAD);
+            } else if (at != AT_DISABLED) {
+                fake_property_set(fake, admin, PROPERTY_CC, CC_ENABLE);
+                io = fake_io_queue(fake, admin, 1);
+            }
+            if (at == AT_RESETTING || at == AT_REENABLING) {
+                fake_property_set(fake, admin, PROPERTY_CC, 0);
+            }
+            if (at == AT_REENABLING) {
+                fake_property_set(fake, admin, PROPERTY_CC, CC_ENABLE);
+            }
+            fake_property_set(fake, admin, PROPERTY_CC, ccs[i]);
+            assert_int_equal(csts(fake, admin), rows[at][i].csts);
+            close_if_disconnected(fake, io);
+            assert_int_equal(csts(fake, admin), rows[at][i].drained);
+            /* And whatever it was, it can be disabled and enabled again. */
+            fake_property_set(fake, admin, PROPERTY_CC, 0);
+            close_if_disconnected(fake, io);
+            assert_int_equal(csts(fake, admin), 0);
+            fake_property_set(fake, admin, PROPERTY_CC, CC_ENABLE);
+            assert_int_equal(csts(fake, admin), CSTS_RDY);
+            fake_io_queue(fake, admin, 2);
+            fake_free(fake);
+        }
+    }
+}
+
+/* What crashed the drive: CC.EN = 1 was forgotten, and its end asserted. */
+static void test_cc_en_written_0_1_0_before_io_queues_drain(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    uint16_t io = fake_io_queue(fake, admin, 1);
+
+    fake_property_set(fake, admin, PROPERTY_CC, 0);
+    fake_property_set(fake, admin, PROPERTY_CC, CC_ENABLE);
+    fake_property_set(fake, admin, PROPERTY_CC, 0);
+    assert_int_equal(csts(fake, admin), CSTS_RDY);
+    fake_close(fake, io);
+    assert_int_equal(csts(fake, admin), 0);
+}
+
+static void test_no_io_queue_joins_a_controller_that_is_resetting(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    uint16_t io = fake_io_queue(fake, admin, 1);
+    uint16_t late = fake_open(fake, 2, 63);
+    struct connect_command command = {.qid = 2, .sqsize = 63};
+    struct connect_data data;
+
+    fake_connect_data(
+        &data, fake->target->ctrl[fake->target->qpair[admin].ctrl].cntlid,
+        FAKE_SUBNQN);
+    fake_property_set(fake, admin, PROPERTY_CC, 0);
+    fake_property_set(fake, admin, PROPERTY_CC, CC_ENABLE);
+    assert_int_equal(fake_connect_with(fake, late, &command, &data).status,
+                     NVME_SC_CONNECT_INVALID | DNR);
+    fake_close(fake, io);
+    assert_int_equal(fake_connect_with(fake, late, &command, &data).status, 0);
+}
+
 static void test_shutdown_flushes_then_reports(void **state)
 {
     struct fake *fake = *state;
@@ -240,6 +342,113 @@ static void test_a_reset_during_shutdown_leaves_a_usable_controller(
     fake->hold_media = false;
     fake_run(fake);
     assert_int_equal(csts(fake, admin), CSTS_RDY);
+}
+
+static struct fake_request *send_cc(struct fake *fake, uint16_t admin,
+                                    uint32_t cc)
+{
+    struct nvme_sqe set = {.opcode = NVME_FABRICS,
+                           .fctype = FABRICS_PROPERTY_SET,
+                           .cdw11 = PROPERTY_CC,
+                           .cdw12 = cc};
+    struct fake_request *request = fake_send(fake, admin, &set, NULL, 0);
+
+    fake_run(fake);
+    return request;
+}
+
+/* The first shutdown's flush says nothing about what the second one's makes
+ * durable. */
+static void test_a_shutdown_is_complete_when_its_own_flush_is(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+
+    fake->hold_media = true;
+    fake->media_room = 1;
+    send_cc(fake, admin, CC_ENABLE | SHN_NORMAL);
+    send_cc(fake, admin, 0);
+    send_cc(fake, admin, CC_ENABLE);
+    send_cc(fake, admin, CC_ENABLE | SHN_NORMAL);
+    assert_int_equal(csts(fake, admin), CSTS_RDY | 1 << CSTS_SHST_SHIFT);
+    /* One media operation after the other: two flushes for each shutdown. */
+    for (unsigned int i = 1; i <= 4; i++) {
+        fake_run_media(fake);
+        assert_int_equal(fake->history_count, i < 4 ? i + 1 : 4);
+        assert_int_equal(csts(fake, admin), CSTS_RDY | (i < 4 ? 1u : 2u)
+                                                           << CSTS_SHST_SHIFT);
+    }
+    fake->hold_media = false;
+    fake_run(fake);
+    assert_int_equal(fake->history_count, 4);
+}
+
+static void test_shutdown_twice_flushes_once(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    struct fake_request *first, *second;
+
+    fake->hold_media = true;
+    first = send_cc(fake, admin, CC_ENABLE | SHN_NORMAL);
+    second = send_cc(fake, admin, CC_ENABLE | SHN_ABRUPT);
+    assert_true(second->is_answered);
+    assert_false(first->is_answered);
+    fake->hold_media = false;
+    fake_run(fake);
+    assert_true(first->is_answered);
+    assert_int_equal(fake->history_count, 2);
+    assert_int_equal(csts(fake, admin), CSTS_RDY | 2 << CSTS_SHST_SHIFT);
+}
+
+static void test_a_failed_flush_is_told_and_can_be_tried_again(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    struct nvme_sqe keep_alive = {.opcode = ADMIN_KEEP_ALIVE};
+
+    fake->media_status = MEDIA_WRITE_ERROR;
+    assert_int_equal(
+        fake_property_set(fake, admin, PROPERTY_CC, CC_ENABLE | SHN_NORMAL)
+            .status,
+        NVME_SC_WRITE_FAULT);
+    assert_int_equal(csts(fake, admin), CSTS_RDY);
+    assert_int_equal(fake_exec(fake, admin, &keep_alive, NULL, 0).status, 0);
+    fake->media_status = MEDIA_OK;
+    assert_int_equal(
+        fake_property_set(fake, admin, PROPERTY_CC, CC_ENABLE | SHN_NORMAL)
+            .status,
+        0);
+    assert_int_equal(csts(fake, admin), CSTS_RDY | 2 << CSTS_SHST_SHIFT);
+}
+
+/* CC.SHN still holds the value of an earlier shutdown: it asks again. */
+static void test_shutdown_after_a_reset_that_kept_shn(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+
+    fake_property_set(fake, admin, PROPERTY_CC, CC_ENABLE | SHN_NORMAL);
+    fake_property_set(fake, admin, PROPERTY_CC, SHN_NORMAL);
+    fake_property_set(fake, admin, PROPERTY_CC, CC_ENABLE | SHN_NORMAL);
+    assert_int_equal(csts(fake, admin), CSTS_RDY | 2 << CSTS_SHST_SHIFT);
+    fake_property_set(fake, admin, PROPERTY_CC, 0);
+    fake_property_set(fake, admin, PROPERTY_CC, CC_ENABLE);
+    assert_int_equal(csts(fake, admin), CSTS_RDY);
+}
+
+/* Enable and shut down in one write, while a reset is still under way. */
+static void test_shutdown_asked_for_during_a_reset_is_kept(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    uint16_t io = fake_io_queue(fake, admin, 1);
+
+    fake_property_set(fake, admin, PROPERTY_CC, 0);
+    fake_property_set(fake, admin, PROPERTY_CC, CC_ENABLE | SHN_NORMAL);
+    assert_int_equal(csts(fake, admin), 2 << CSTS_SHST_SHIFT);
+    fake_close(fake, io);
+    assert_int_equal(csts(fake, admin), CSTS_RDY | 2 << CSTS_SHST_SHIFT);
 }
 
 static void test_shutdown_survives_a_lost_connection(void **state)
@@ -421,7 +630,15 @@ int main(void)
         TEST(test_configurations_we_lack_are_fatal),
         TEST(test_reset_ends_io_queues_before_it_is_done),
         TEST(test_a_reset_waits_for_the_medium),
+        cmocka_unit_test(test_every_controller_state_follows_every_cc),
+        TEST(test_cc_en_written_0_1_0_before_io_queues_drain),
+        TEST(test_no_io_queue_joins_a_controller_that_is_resetting),
         TEST(test_shutdown_flushes_then_reports),
+        TEST(test_a_shutdown_is_complete_when_its_own_flush_is),
+        TEST(test_shutdown_twice_flushes_once),
+        TEST(test_a_failed_flush_is_told_and_can_be_tried_again),
+        TEST(test_shutdown_after_a_reset_that_kept_shn),
+        TEST(test_shutdown_asked_for_during_a_reset_is_kept),
         TEST(test_shutdown_survives_a_lost_connection),
         TEST(test_a_reset_during_shutdown_leaves_a_usable_controller),
         TEST(test_shutdown_of_a_discovery_controller_is_immediate),

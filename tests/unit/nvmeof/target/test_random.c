@@ -97,6 +97,9 @@ static struct nvme_sqe random_sqe(struct chaos *chaos)
         sqe.cdw11 = offsets[rnd(chaos, ARRAY_LEN(offsets))];
         sqe.cdw12 =
             rnd(chaos, 3) == 0 ? CC_ENABLE | rnd(chaos, 4) << 14 : CC_ENABLE;
+        if (rnd(chaos, 3) == 0) {
+            sqe.cdw12 &= ~(uint32_t)CC_EN;
+        }
         if (sqe.cdw11 == 0x14 && rnd(chaos, 4) == 0) {
             sqe.cdw12 = rnd_field(chaos);
         }
@@ -220,6 +223,17 @@ static void go_on(struct chaos *chaos, unsigned int slot)
     }
 }
 
+static void send_cc(struct chaos *chaos, unsigned int slot, uint32_t cc)
+{
+    struct fake *fake = chaos->fake;
+    struct nvme_sqe sqe = {
+        .opcode = NVME_FABRICS, .cdw11 = PROPERTY_CC, .cdw12 = cc};
+
+    if (fake->request_count < FAKE_REQUESTS - 1) {
+        fake_send(fake, chaos->qpair[slot], &sqe, NULL, 0);
+    }
+}
+
 static void send_good(struct chaos *chaos, unsigned int slot)
 {
     struct fake *fake = chaos->fake;
@@ -236,6 +250,15 @@ static void send_good(struct chaos *chaos, unsigned int slot)
 
         sqe = fake_admin(opcodes[rnd(chaos, 3)], 0, 1, 0);
         len = sqe.opcode == ADMIN_IDENTIFY ? 4096 : 0;
+        if (rnd(chaos, 40) == 0) { /* resets and shutdowns, one upon another */
+            for (unsigned int n = 1 + rnd(chaos, 5); n > 0; n--) {
+                send_cc(chaos, slot, rnd(chaos, 2) ? CC_ENABLE : 0);
+            }
+            send_cc(chaos, slot, CC_ENABLE | rnd(chaos, 2) << CC_SHN_SHIFT);
+            send_cc(chaos, slot, 0);
+            send_cc(chaos, slot, CC_ENABLE);
+            return;
+        }
     } else {
         static const uint8_t opcodes[] = {NVM_READ,  NVM_WRITE,
                                           NVM_READ,  NVM_WRITE,
