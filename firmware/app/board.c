@@ -6,7 +6,6 @@
 #include "firmware/app/config_flash.h"
 #include "firmware/app/settings.h"
 #include "firmware/app/version.h"
-#include "firmware/hal/time.h"
 #include "firmware/store/flash_layout.h"
 #include "firmware/store/store.h"
 #include "hw-model/regs/soc.h"
@@ -132,13 +131,24 @@ bool board_save_error(void *ctx, const struct error_record *record)
     return store_write_error(&board->flash, &board->error_place, record);
 }
 
-uint64_t board_step(struct board *board)
+static bool step_watchdog(void *ctx, struct loop_step *step)
 {
-    uint64_t now_us = hal_now_us();
+    struct board *board = ctx;
 
-    if (now_us >= board->kick_us) {
+    if (step->now_us >= board->kick_us) {
         watchdog_kick(&board->watchdog);
-        board->kick_us = now_us + KICK_US;
+        board->kick_us = step->now_us + KICK_US;
     }
-    return log_poll(&board->log) ? board->kick_us : now_us;
+    loop_call_at(step, board->kick_us);
+    return false;
+}
+
+void board_add_components(struct board *board, struct loop *loop)
+{
+    static const struct component watchdog = {
+        .name = "watchdog",
+        .step = step_watchdog,
+    };
+
+    loop_add(loop, &watchdog, board);
 }

@@ -15,6 +15,7 @@
 #include "firmware/drivers/watchdog.h"
 #include "firmware/hal/dram.h"
 #include "firmware/hal/log.h"
+#include "firmware/loop/loop.h"
 #include "firmware/store/config.h"
 #include "firmware/store/error_log.h"
 #include "firmware/store/identity.h"
@@ -61,11 +62,7 @@ MUST_USE bool board_save_usage(void *board, const struct usage *usage);
 /** The same: usage_keeper_config.save_error. */
 MUST_USE bool board_save_error(void *board, const struct error_record *record);
 
-/**
- * Kick the watchdog, empty the log.
- *
- * @return hal_now_us() time at which to call it again
- */
-uint64_t board_step(struct board *board);
+/** Have the main loop kick the watchdog, from this call on. */
+void board_add_components(struct board *board, struct loop *loop);
 
 #endif

@@ -12,7 +12,6 @@
 
 enum {
     POLL_US = 50000,
-    POLL_CHARACTERS = 64,
     WORDS_MAX = 8,
     BACKSPACE = '\b',
     DELETE = 127,
@@ -386,27 +385,26 @@ static void take(struct console *console, char c)
     }
 }
 
-bool console_poll(struct console *console)
+void console_wake(struct console *console)
+{
+    console->poll_us = 0;
+}
+
+bool console_step(struct console *console, uint64_t now_us, uint32_t budget)
 {
     char c;
 
-    for (unsigned int i = 0; i < POLL_CHARACTERS; i++) {
-        if (!uart_read(console->uart, &c)) {
-            return false;
-        }
-        take(console, c);
-    }
-    console->poll_us = 0; /* go on in the next turn */
-    return true;
-}
-
-bool console_step(struct console *console, uint64_t now_us)
-{
     if (now_us < console->poll_us) {
         return false;
     }
-    console->poll_us = now_us + POLL_US;
-    return console_poll(console);
+    for (uint32_t i = 0; i < budget; i++) {
+        if (!uart_read(console->uart, &c)) {
+            console->poll_us = now_us + POLL_US;
+            return i != 0;
+        }
+        take(console, c);
+    }
+    return true; /* the next turn goes on */
 }
 
 void console_init(struct console *console, struct uart *uart, struct log *log,

@@ -20,7 +20,7 @@ struct console {
     struct uart *uart;
     struct log *log;
     struct drive *drive;
-    uint64_t poll_us;
+    uint64_t poll_us; /* the UART is not looked at before */
     uint32_t len;
     bool is_too_long;
     bool was_return; /* a line feed behind it says nothing new */
@@ -32,13 +32,15 @@ void console_init(struct console *console, struct uart *uart, struct log *log,
                   struct drive *drive);
 
 /**
- * Take what has been typed, and do it.
+ * Take what has been typed, and do it.  The UART is looked at every 50 ms, and
+ * at once after console_wake(): reading its registers takes time.
  *
- * @return false when nothing is left to take; else console_step() goes on
+ * @param budget  characters at most
+ * @return whether anything had been typed
  */
-bool console_poll(struct console *console);
+bool console_step(struct console *console, uint64_t now_us, uint32_t budget);
 
-/** The same every now and then, for loops too busy for interrupts. */
-bool console_step(struct console *console, uint64_t now_us);
+/** The UART's interrupt says that there is a character. */
+void console_wake(struct console *console);
 
 #endif

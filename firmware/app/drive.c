@@ -6,27 +6,14 @@
 #include "firmware/app/ip_text.h"
 #include "firmware/app/media_seam.h"
 #include "firmware/app/vendor_feature.h"
-#include "hw-model/regs/soc.h"
 
 enum {
-    VERBS_BUDGET = 256, /* completions in one step */
-    MEDIA_BUDGET = 256,
     MEDIA_COMMANDS = 512,
-    ACKS_WAIT_US = 4000, /* at most, before they are looked at */
     TEMPERATURE_K = 313,
     SPARE_PERCENT = 100,
     VENDOR_QEMU = 0x1b36, /* an emulated drive is nobody else's product */
     STATUS_INVALID_IMAGE = 0x107, /* NVM Express Base 1.4 section 4.6.1.2.2 */
 };
-
-static void media_completed(void *ctx, uint64_t cookie,
-                            enum media_cqe_status status)
-{
-    struct drive *drive = ctx;
-
-    nvmf_media_done(&drive->target, (void *)(uintptr_t)cookie,
-                    media_seam_status(status));
-}
 
 /* Another configuration is in force, as far as it can be at once. */
 static void apply(void *ctx, const struct config *before,
@@ -81,8 +68,7 @@ static bool media_start(struct drive *drive, const struct drive_config *config)
     return true;
 }
 
-/* Who tells peers of the drive's addresses follows them. */
-static void follow_addresses(struct drive *drive)
+void drive_update_addresses(struct drive *drive)
 {
     struct addresses *addresses = &drive->addresses;
 
@@ -265,45 +251,6 @@ bool drive_init(struct drive *drive, const struct drive_config *config,
     return true;
 }
 
-bool drive_step(struct drive *drive, uint64_t now_us)
-{
-    uint64_t net_us, target_us, services_us, echo_us, usage_us;
-    bool is_busy;
-
-    drive->now_us = now_us;
-    rdma_transport_tick(&drive->rdma, now_us);
-    echo_tick(&drive->echo, now_us);
-    is_busy = drive_net_step(&drive->net, now_us, VERBS_BUDGET, &net_us);
-    is_busy |=
-        media_poll(&drive->media, MEDIA_BUDGET, media_completed, drive) != 0;
-    services_us = services_step(&drive->services, now_us);
-    follow_addresses(drive);
-    target_us = nvmf_target_timer(&drive->target, now_us);
-    is_busy |= rdma_transport_step(&drive->rdma);
-    is_busy |= echo_step(&drive->echo, &echo_us);
-    usage_us = usage_keeper_step(&drive->keeper, now_us);
-    drive_net_flush(&drive->net);
-    media_kick(&drive->media);
-    drive->deadline_us = MIN(MIN(net_us, echo_us), MIN(target_us, services_us));
-    drive->deadline_us = MIN(drive->deadline_us, usage_us);
-    return is_busy;
-}
-
-bool drive_arm(struct drive *drive, uint64_t *deadline_us)
-{
-    /* Acknowledged responses give buffers back, which is urgent to no one as
-     * long as nobody waits for one. */
-    bool acks_wait = !rdma_transport_is_short(&drive->rdma) &&
-                     !nvmf_target_is_short(&drive->target) &&
-                     !echo_awaits_write(&drive->echo);
-
-    *deadline_us = drive->deadline_us;
-    if (acks_wait && rdma_transport_unacked(&drive->rdma) != 0) {
-        *deadline_us = MIN(*deadline_us, drive->now_us + ACKS_WAIT_US);
-    }
-    return drive_net_arm(&drive->net, acks_wait) && media_arm(&drive->media);
-}
-
 void drive_stop(struct drive *drive)
 {
     services_stop(&drive->services);
@@ -315,12 +262,4 @@ void drive_report_image(struct drive *drive, uint8_t slot)
 {
     log_line(drive->log, "drive: image slot %u is damaged", slot);
     nvmf_target_log_error(&drive->target, STATUS_INVALID_IMAGE, 0, slot);
-}
-
-void drive_irqs(struct drive *drive, uint32_t irqs)
-{
-    drive_net_irqs(&drive->net, irqs);
-    if (irqs & BIT(SOC_IRQ_MEDIA)) {
-        media_irq_take(&drive->media);
-    }
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The drive's firmware without the board it runs on: drivers, network,
- * connection manager and NVMe-oF target in one context, set up once, then
- * stepped.  main.c runs it on RV64, firmware/native/ in a process.
+ * connection manager and NVMe-oF target in one context.  drive_init() sets it
+ * up; the main loop serves its components (components.h), which main.c runs on
+ * RV64 and firmware/native/ in a process.
  *
  * Glue only: what is worth a test is below.
  */
@@ -18,8 +19,6 @@
 #include "firmware/drivers/media.h"
 #include "nvmeof/rdma/rdma_state.h"
 #include "nvmeof/target/state.h"
-
-#define DRIVE_NO_DEADLINE UINT64_MAX
 
 enum { DRIVE_SERVICE_PORT = 4420 };
 
@@ -51,8 +50,7 @@ struct drive_config {
 /* Treat as opaque. */
 struct drive {
     struct log *log;
-    uint64_t now_us;
-    uint64_t deadline_us; /* of what was done in the last step */
+    uint64_t now_us; /* of the present turn of the main loop */
     struct drive_net net;
     struct addresses addresses;
     struct services services;
@@ -67,38 +65,22 @@ struct drive {
 /**
  * Bring the drive up.  `drive` must be zero.
  *
- * @param now_us  the time, of the same clock as in drive_step()
+ * @param now_us  the time, of the clock that the main loop uses
  * @return false when it cannot work: the log says why
  */
 MUST_USE bool drive_init(struct drive *drive, const struct drive_config *config,
                          uint64_t now_us);
 
 /**
- * Do what there is to do, without waiting.
- *
- * @return whether anything was done: if so, there may be more
+ * After the network's step: tell the target and the transport which addresses
+ * the drive has now, if they have changed.
  */
-bool drive_step(struct drive *drive, uint64_t now_us);
-
-/**
- * Before sleeping, after a drive_step() that returned false: ask for an
- * interrupt at whatever comes.
- *
- * @param deadline_us  when drive_step() is due even if nothing comes
- * @return false when something came meanwhile: step again
- */
-MUST_USE bool drive_arm(struct drive *drive, uint64_t *deadline_us);
+void drive_update_addresses(struct drive *drive);
 
 /** Before it is switched off: tell the neighbours, write the counters. */
 void drive_stop(struct drive *drive);
 
 /** An image slot (1 or 2) does not hold a good image: for the error log. */
 void drive_report_image(struct drive *drive, uint8_t slot);
-
-/**
- * After sleeping: which interrupt lines are up, bits BIT(SOC_IRQ_...).  They
- * are down on return, but for the RNIC's, which drive_arm() takes down.
- */
-void drive_irqs(struct drive *drive, uint32_t irqs);
 
 #endif

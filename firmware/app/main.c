@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The firmware on its SoC: one context, one loop. */
+/* The firmware on its SoC: it sets everything up and runs the main loop. */
 #include "firmware/app/board.h"
-#include "firmware/app/console.h"
-#include "firmware/app/drive.h"
+#include "firmware/app/components.h"
 #include "firmware/app/version.h"
 #include "firmware/arch/arch.h"
 #include "firmware/hal/time.h"
 #include "firmware/hal/wait.h"
 #include "hw-model/regs/soc.h"
 
-/* The only ones: everything else is handed them. */
+/* The firmware's only variables: everything else is handed its context. */
 static struct board board;
 static struct drive drive;
 static struct hal_wait sleep;
 static struct console console;
+static struct loop loop;
 
-static bool start(void)
+/* @return false when the drive cannot serve: the log says why */
+static bool start_drive(void)
 {
     struct drive_config config = {
         .dram = &board.dram,
@@ -76,21 +77,13 @@ static void report_images(void)
     }
 }
 
-/* Until an interrupt or the earlier of two deadlines. */
-static void rest(uint64_t board_deadline_us)
+static void sleep_until(uint64_t deadline_us)
 {
-    uint64_t deadline_us;
     uint32_t irqs;
 
-    if (!drive_arm(&drive, &deadline_us)) {
-        return;
-    }
-    hal_wait_until(&sleep, MIN(deadline_us, board_deadline_us));
+    hal_wait_until(&sleep, deadline_us);
     irqs = plic_claim(&board.plic);
-    drive_irqs(&drive, irqs);
-    if (irqs & BIT(SOC_IRQ_UART)) {
-        console_poll(&console);
-    }
+    loop_irqs(&loop, irqs);
     plic_complete(&board.plic, irqs);
 }
 
@@ -99,30 +92,24 @@ void arch_main(uint64_t hart)
     struct sysctl sysctl;
     uint8_t *free_memory = arch_free_memory();
     uintptr_t dram_end;
-    bool is_serving;
+    uint64_t deadline_us;
 
     (void)hart;
     ASSERT(sysctl_init(&sysctl, SOC_SYSCTL_BASE));
     dram_end = SOC_DRAM_BASE + sysctl_dram_bytes(&sysctl);
     hal_wait_init(&sleep);
+    loop_init(&loop);
     board_init(&board, free_memory, dram_end - (uintptr_t)free_memory);
-    is_serving = start();
-    if (is_serving) {
+    board_add_components(&board, &loop);
+    if (start_drive()) {
         report_images();
+        components_add_drive(&loop, &drive, &console);
+    } else {
+        components_add_log(&loop, &board.log);
     }
     for (;;) {
-        uint64_t now_us = hal_now_us();
-        bool is_busy = is_serving && drive_step(&drive, now_us);
-        uint64_t deadline_us = board_step(&board);
-
-        is_busy |= is_serving && console_step(&console, now_us);
-        if (is_busy) {
-            continue;
-        }
-        if (is_serving) {
-            rest(deadline_us);
-        } else {
-            hal_wait_until(&sleep, deadline_us);
+        if (!loop_turn(&loop, hal_now_us()) && loop_arm(&loop, &deadline_us)) {
+            sleep_until(deadline_us);
         }
     }
 }

@@ -241,24 +241,34 @@ void log_line(struct log *log, const char *format, ...)
     va_end(args);
 }
 
-bool log_poll(struct log *log)
+size_t log_poll(struct log *log, size_t max)
 {
-    while (log->tail != log->head) {
+    size_t total = 0;
+
+    while (log->tail != log->head && total < max) {
         uint32_t at = log->tail % LOG_RING_BYTES;
         uint32_t len = MIN(log->head - log->tail, LOG_RING_BYTES - at);
-        size_t sent = uart_write(log->uart, log->ring + at, len);
+        size_t wanted = MIN((size_t)len, max - total);
+        size_t sent = uart_write(log->uart, log->ring + at, wanted);
 
         log->tail += (uint32_t)sent;
-        if (sent < len) {
-            return false;
+        total += sent;
+        if (sent < wanted) {
+            break;
         }
     }
-    return true;
+    return total;
+}
+
+bool log_is_empty(const struct log *log)
+{
+    return log->tail == log->head;
 }
 
 void log_flush(struct log *log)
 {
-    while (!log_poll(log)) {
+    while (!log_is_empty(log)) {
+        (void)log_poll(log, LOG_RING_BYTES);
     }
     uart_drain(log->uart);
 }

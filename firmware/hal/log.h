@@ -39,8 +39,12 @@ void log_text(struct log *log, const char *format, ...)
 /* Characters as they are; all or, when the ring is full, none. */
 void log_raw(struct log *log, const char *text, size_t len);
 
-/* Hand what the UART takes now to it. @return true when nothing is left. */
-bool log_poll(struct log *log);
+/* Hand up to `max` characters to the UART, as many as it takes now.
+ * @return how many it took */
+size_t log_poll(struct log *log, size_t max);
+
+/* Everything has been handed to the UART. */
+bool log_is_empty(const struct log *log);
 
 /* Wait until everything has left. */
 void log_flush(struct log *log);

@@ -102,28 +102,30 @@ static uint64_t sleep_deadline_ns(const struct native_sleep *sleep)
     return sleep->deadline_us * 1000;
 }
 
+/* @return whether anything was done */
+static bool turn_or_sleep(struct loop *loop, struct native_sleep *sleep,
+                          const struct machine *machine)
+{
+    bool is_busy;
+
+    if (!wake(sleep, machine)) {
+        return false;
+    }
+    loop_irqs(loop, machine->irqs);
+    is_busy = loop_turn(loop, hal_now_us());
+    if (!is_busy) {
+        sleep->is_asleep = loop_arm(loop, &sleep->deadline_us);
+    }
+    return is_busy || !sleep->is_asleep;
+}
+
 /* ---- The drive. */
 
 static bool drive_turn(void *ctx)
 {
     struct native_drive *drive = ctx;
-    bool is_busy;
 
-    if (!wake(&drive->sleep, &drive->machine)) {
-        return false;
-    }
-    drive_irqs(&drive->drive, drive->machine.irqs);
-    if (drive->machine.irqs & BIT(SOC_IRQ_UART)) {
-        console_poll(&drive->console);
-    }
-    is_busy = drive_step(&drive->drive, hal_now_us());
-    is_busy |= console_step(&drive->console, hal_now_us());
-    log_poll(&drive->log);
-    if (!is_busy) {
-        drive->sleep.is_asleep =
-            drive_arm(&drive->drive, &drive->sleep.deadline_us);
-    }
-    return is_busy || !drive->sleep.is_asleep;
+    return turn_or_sleep(&drive->loop, &drive->sleep, &drive->machine);
 }
 
 static uint64_t drive_deadline_ns(void *ctx)
@@ -229,6 +231,8 @@ struct native_drive *native_drive_create(
     drive_config = drive_config_of(drive, config);
     ASSERT(drive_init(&drive->drive, &drive_config, hal_now_us()));
     console_init(&drive->console, &drive->uart, &drive->log, &drive->drive);
+    loop_init(&drive->loop);
+    components_add_drive(&drive->loop, &drive->drive, &drive->console);
     return drive;
 }
 
@@ -246,23 +250,53 @@ void native_drive_power_cut(struct native_drive *drive)
 
 /* ---- The host. */
 
+static bool host_step(void *ctx, struct loop_step *step)
+{
+    struct native_host *host = ctx;
+    uint64_t deadline_us;
+    bool is_busy =
+        drive_net_step(&host->net, step->now_us, step->budget, &deadline_us);
+
+    loop_call_at(step, deadline_us);
+    return is_busy;
+}
+
+static void host_flush(void *ctx)
+{
+    struct native_host *host = ctx;
+
+    drive_net_flush(&host->net);
+}
+
+static bool host_arm(void *ctx, uint64_t *deadline_us)
+{
+    struct native_host *host = ctx;
+
+    (void)deadline_us;
+    return drive_net_arm(&host->net, false);
+}
+
+static void host_take_irqs(void *ctx, uint32_t irqs)
+{
+    struct native_host *host = ctx;
+
+    drive_net_irqs(&host->net, irqs);
+}
+
+static const struct component host_component = {
+    .name = "network",
+    .budget = BUDGET,
+    .step = host_step,
+    .flush = host_flush,
+    .arm = host_arm,
+    .irqs = host_take_irqs,
+};
+
 static bool host_turn(void *ctx)
 {
     struct native_host *host = ctx;
-    bool is_busy;
 
-    if (!wake(&host->sleep, &host->machine)) {
-        return false;
-    }
-    drive_net_irqs(&host->net, host->machine.irqs);
-    is_busy = drive_net_step(&host->net, hal_now_us(), BUDGET,
-                             &host->sleep.deadline_us);
-    drive_net_flush(&host->net);
-    log_poll(&host->log);
-    if (!is_busy) {
-        host->sleep.is_asleep = drive_net_arm(&host->net, false);
-    }
-    return is_busy || !host->sleep.is_asleep;
+    return turn_or_sleep(&host->loop, &host->sleep, &host->machine);
 }
 
 static uint64_t host_deadline_ns(void *ctx)
@@ -352,6 +386,9 @@ struct native_host *native_host_create(struct native_world *world,
               native_node_regs(&host->machine.node, SOC_UART_BASE));
     log_init(&host->log, &host->uart);
     host_start(host, config);
+    loop_init(&host->loop);
+    loop_add(&host->loop, &host_component, host);
+    components_add_log(&host->loop, &host->log);
     return host;
 }
 

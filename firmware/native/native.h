@@ -16,8 +16,7 @@
 #ifndef ESSD_NATIVE_NATIVE_H
 #define ESSD_NATIVE_NATIVE_H
 
-#include "firmware/app/console.h"
-#include "firmware/app/drive.h"
+#include "firmware/app/components.h"
 #include "firmware/drivers/uart.h"
 #include "firmware/native/machine.h"
 #include "nvmeof/host/host.h"
@@ -74,6 +73,7 @@ struct native_drive {
     bool is_flash_broken;
     struct console console;
     struct native_sleep sleep;
+    struct loop loop;
     struct drive drive;
 };
 
@@ -84,6 +84,7 @@ struct native_host {
     struct identity identity;
     struct config config;
     struct native_sleep sleep;
+    struct loop loop;
     struct drive_net net;
     struct nvme_host host;
     struct host_config host_config;

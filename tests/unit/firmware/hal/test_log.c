@@ -94,7 +94,8 @@ static void test_log_line_has_time_and_end(void **state)
     world.now_us = 12000345;
     log_line(&log, "hello %u", 5u);
     assert_int_equal(world.len, 0);
-    assert_true(log_poll(&log));
+    assert_int_equal(log_poll(&log, SIZE_MAX), world.len);
+    assert_true(log_is_empty(&log));
     assert_string_equal(world.text, "[  12.000345] hello 5\r\n");
 }
 
@@ -108,7 +109,8 @@ static void test_log_line_that_is_too_long_still_ends(void **state)
     text[sizeof(text) - 1] = '\0';
     log_init(&log, NULL);
     log_line(&log, "%s", text);
-    assert_true(log_poll(&log));
+    (void)log_poll(&log, SIZE_MAX);
+    assert_true(log_is_empty(&log));
     assert_true(world.len <= 256);
     assert_memory_equal(world.text + world.len - 3, "x\r\n", 3);
 }
@@ -124,10 +126,11 @@ static void test_log_waits_for_the_uart_in_order(void **state)
     for (unsigned int i = 0; i < 500; i++) {
         world.room = 7;
         log_line(&log, "line %u", i);
-        (void)log_poll(&log);
+        assert_int_equal(log_poll(&log, SIZE_MAX), 7);
         world.room = SIZE_MAX;
         if (i % 50 == 49) {
-            assert_true(log_poll(&log));
+            (void)log_poll(&log, SIZE_MAX);
+            assert_true(log_is_empty(&log));
         }
     }
     assert_int_equal(log.dropped, 0);
@@ -136,6 +139,26 @@ static void test_log_waits_for_the_uart_in_order(void **state)
         assert_memory_equal(at, all, strlen(all));
     }
     assert_int_equal(lines, 500);
+}
+
+static void test_log_hands_over_no_more_than_it_is_told_to(void **state)
+{
+    static struct log log;
+    size_t total = 0;
+
+    (void)state;
+    log_init(&log, NULL);
+    for (unsigned int i = 0; i < 600; i++) { /* the ring wraps */
+        log_line(&log, "0123456789");
+        while (!log_is_empty(&log)) {
+            size_t sent = log_poll(&log, 10);
+
+            assert_in_range(sent, 1, 10);
+            total += sent;
+        }
+    }
+    assert_int_equal(log_poll(&log, 10), 0);
+    assert_int_equal(total, 600 * strlen("[   0.000000] 0123456789\r\n"));
 }
 
 static void test_log_drops_whole_lines_when_full(void **state)
@@ -149,7 +172,8 @@ static void test_log_drops_whole_lines_when_full(void **state)
         log_line(&log, "0123456789");
     }
     assert_true(log.dropped > 0);
-    assert_false(log_poll(&log));
+    assert_int_equal(log_poll(&log, SIZE_MAX), 0);
+    assert_false(log_is_empty(&log));
     world.room = SIZE_MAX;
     log_flush(&log);
     assert_true(world.is_drained);
@@ -168,6 +192,8 @@ int main(void)
         cmocka_unit_test_setup(test_log_line_that_is_too_long_still_ends,
                                new_world),
         cmocka_unit_test_setup(test_log_waits_for_the_uart_in_order, new_world),
+        cmocka_unit_test_setup(test_log_hands_over_no_more_than_it_is_told_to,
+                               new_world),
         cmocka_unit_test_setup(test_log_drops_whole_lines_when_full, new_world),
     };
 

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "firmware/app/components.h"
+
+#include "firmware/app/media_seam.h"
+#include "hw-model/regs/soc.h"
+
+enum {
+    VERBS_BUDGET = 256, /* completions of the RNIC */
+    MEDIA_BUDGET = 256, /* completions of the media engine */
+    CONSOLE_BUDGET = 64,
+    LOG_BUDGET = 512,
+    LOG_RETRY_US = 1000, /* until the UART's FIFO has room again */
+    ACKS_WAIT_US = 4000, /* an acknowledgement is looked at after so long */
+};
+
+/* ---- Time, network and media. */
+
+/* The callbacks of the steps that follow use the time of this turn. */
+static bool step_clock(void *ctx, struct loop_step *step)
+{
+    struct drive *drive = ctx;
+
+    drive->now_us = step->now_us;
+    rdma_transport_tick(&drive->rdma, step->now_us);
+    echo_tick(&drive->echo, step->now_us);
+    return false;
+}
+
+static bool step_network(void *ctx, struct loop_step *step)
+{
+    struct drive *drive = ctx;
+    uint64_t deadline_us;
+    bool is_busy =
+        drive_net_step(&drive->net, step->now_us, step->budget, &deadline_us);
+
+    loop_call_at(step, deadline_us);
+    return is_busy;
+}
+
+static void flush_network(void *ctx)
+{
+    struct drive *drive = ctx;
+
+    drive_net_flush(&drive->net);
+}
+
+/*
+ * An acknowledged response gives its buffer back.  As long as nobody waits for
+ * a buffer, that is not worth an interrupt each: the loop wakes up for all of
+ * them after ACKS_WAIT_US.
+ */
+static bool arm_network(void *ctx, uint64_t *deadline_us)
+{
+    struct drive *drive = ctx;
+    bool acks_wait = !rdma_transport_is_short(&drive->rdma) &&
+                     !nvmf_target_is_short(&drive->target) &&
+                     !echo_awaits_write(&drive->echo);
+
+    if (acks_wait && rdma_transport_unacked(&drive->rdma) != 0) {
+        *deadline_us = MIN(*deadline_us, drive->now_us + ACKS_WAIT_US);
+    }
+    return drive_net_arm(&drive->net, acks_wait);
+}
+
+static void take_network_irqs(void *ctx, uint32_t irqs)
+{
+    struct drive *drive = ctx;
+
+    drive_net_irqs(&drive->net, irqs);
+}
+
+static void media_completed(void *ctx, uint64_t cookie,
+                            enum media_cqe_status status)
+{
+    struct drive *drive = ctx;
+
+    nvmf_media_done(&drive->target, (void *)(uintptr_t)cookie,
+                    media_seam_status(status));
+}
+
+static bool step_media(void *ctx, struct loop_step *step)
+{
+    struct drive *drive = ctx;
+
+    return media_poll(&drive->media, step->budget, media_completed, drive) != 0;
+}
+
+static void flush_media(void *ctx)
+{
+    struct drive *drive = ctx;
+
+    media_kick(&drive->media);
+}
+
+static bool arm_media(void *ctx, uint64_t *deadline_us)
+{
+    struct drive *drive = ctx;
+
+    (void)deadline_us;
+    return media_arm(&drive->media);
+}
+
+static void take_media_irq(void *ctx, uint32_t irqs)
+{
+    struct drive *drive = ctx;
+
+    if (irqs & BIT(SOC_IRQ_MEDIA)) {
+        media_irq_take(&drive->media);
+    }
+}
+
+/* ---- What works on what they brought. */
+
+static bool step_services(void *ctx, struct loop_step *step)
+{
+    struct drive *drive = ctx;
+
+    loop_call_at(step, services_step(&drive->services, step->now_us));
+    return false;
+}
+
+/* The target and the transport tell peers where the drive is to be found. */
+static bool step_addresses(void *ctx, struct loop_step *step)
+{
+    (void)step;
+    drive_update_addresses(ctx);
+    return false;
+}
+
+static bool step_target(void *ctx, struct loop_step *step)
+{
+    struct drive *drive = ctx;
+
+    loop_call_at(step, nvmf_target_timer(&drive->target, step->now_us));
+    return false;
+}
+
+static bool step_transport(void *ctx, struct loop_step *step)
+{
+    struct drive *drive = ctx;
+
+    (void)step;
+    return rdma_transport_step(&drive->rdma);
+}
+
+static bool step_echo(void *ctx, struct loop_step *step)
+{
+    struct drive *drive = ctx;
+    uint64_t deadline_us;
+    bool is_busy = echo_step(&drive->echo, &deadline_us);
+
+    loop_call_at(step, deadline_us);
+    return is_busy;
+}
+
+static bool step_usage(void *ctx, struct loop_step *step)
+{
+    struct drive *drive = ctx;
+
+    loop_call_at(step, usage_keeper_step(&drive->keeper, step->now_us));
+    return false;
+}
+
+/* ---- Console and log. */
+
+static bool step_console(void *ctx, struct loop_step *step)
+{
+    return console_step(ctx, step->now_us, step->budget);
+}
+
+static void take_console_irq(void *ctx, uint32_t irqs)
+{
+    if (irqs & BIT(SOC_IRQ_UART)) {
+        console_wake(ctx);
+    }
+}
+
+static bool step_log(void *ctx, struct loop_step *step)
+{
+    size_t sent = log_poll(ctx, step->budget);
+
+    if (sent == 0 && !log_is_empty(ctx)) {
+        loop_call_at(step, step->now_us + LOG_RETRY_US);
+    }
+    return sent != 0;
+}
+
+/* ---- The table. */
+
+static const struct component console_component = {
+    .name = "console",
+    .budget = CONSOLE_BUDGET,
+    .step = step_console,
+    .irqs = take_console_irq,
+};
+
+/*
+ * In the order of a turn: completions and frames bring work, the components
+ * after them do it, the flushes send its results.
+ */
+static const struct component drive_components[] = {
+    {.name = "clock", .step = step_clock},
+    {
+        .name = "network",
+        .budget = VERBS_BUDGET,
+        .step = step_network,
+        .flush = flush_network,
+        .arm = arm_network,
+        .irqs = take_network_irqs,
+    },
+    {
+        .name = "media",
+        .budget = MEDIA_BUDGET,
+        .step = step_media,
+        .flush = flush_media,
+        .arm = arm_media,
+        .irqs = take_media_irq,
+    },
+    {.name = "services", .step = step_services},
+    {.name = "addresses", .step = step_addresses},
+    {.name = "target", .step = step_target},
+    {.name = "transport", .step = step_transport},
+    {.name = "echo", .step = step_echo},
+    {.name = "usage", .step = step_usage},
+};
+
+static const struct component log_component = {
+    .name = "log",
+    .budget = LOG_BUDGET,
+    .step = step_log,
+};
+
+void components_add_log(struct loop *loop, struct log *log)
+{
+    loop_add(loop, &log_component, log);
+}
+
+void components_add_drive(struct loop *loop, struct drive *drive,
+                          struct console *console)
+{
+    /* First: a command may change what the others are about to do. */
+    loop_add(loop, &console_component, console);
+    for (unsigned int i = 0; i < ARRAY_LEN(drive_components); i++) {
+        loop_add(loop, &drive_components[i], drive);
+    }
+    components_add_log(loop, drive->log); /* last: it prints what they said */
+}
