@@ -36,6 +36,16 @@ MAY_INCLUDE = {
     # The log's one outlet is the console.
     "firmware/hal/log": ["lib", "firmware/hal", "firmware/drivers/uart.h"],
     "firmware/loop": ["lib"],
+    "firmware/text": ["lib", "firmware/hal", "net/wire", "net/stack"],
+    "firmware/settings": ["lib", "firmware/hal", "firmware/store",
+                          "firmware/text", "firmware/net"],
+    "firmware/usage": ["lib", "firmware/store", "nvmeof/target/target.h",
+                       "nvmeof/wire"],
+    "firmware/echo": ["lib", "firmware/hal", "net/cm", "net/verbs",
+                      "net/wire"],
+    "firmware/net": ["lib", "firmware/hal", "firmware/drivers",
+                     "firmware/store", "firmware/text", "hw-model/regs",
+                     "net"],
     "firmware/arch": ["lib", "firmware/hal", "hw-model/regs"],
     # The end of a program: says why on the console, leaves a record, resets.
     "firmware/arch/panic": ["lib", "firmware/hal", "firmware/arch",

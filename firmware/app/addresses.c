@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "firmware/app/ip_text.h"
+#include "firmware/text/ip_text.h"
 
 /*
  * Those that peers may be told of.  A configured one that is used as soon as

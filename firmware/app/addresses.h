@@ -7,7 +7,7 @@
 #ifndef ESSD_APP_ADDRESSES_H
 #define ESSD_APP_ADDRESSES_H
 
-#include "firmware/app/drive_net.h"
+#include "firmware/net/drive_net.h"
 #include "nvmeof/target/target.h"
 
 /* Treat as opaque, but for the last three. */

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "firmware/app/config_flash.h"
-#include "firmware/app/settings.h"
+#include "firmware/settings/config_flash.h"
+#include "firmware/settings/settings.h"
 #include "firmware/app/version.h"
 #include "firmware/store/flash_layout.h"
 #include "firmware/store/store.h"

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "firmware/app/console_config.h"
-#include "firmware/app/ip_text.h"
+#include "firmware/text/ip_text.h"
 #include "firmware/app/lag_text.h"
-#include "firmware/app/neighbour_text.h"
+#include "firmware/text/neighbour_text.h"
 #include "firmware/app/pools_text.h"
 #include "hw-model/regs/port_names.h"
 

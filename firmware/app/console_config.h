@@ -5,7 +5,7 @@
 #ifndef ESSD_APP_CONSOLE_CONFIG_H
 #define ESSD_APP_CONSOLE_CONFIG_H
 
-#include "firmware/app/settings.h"
+#include "firmware/settings/settings.h"
 
 /** @param words  "config" and what stands behind it, `count` of them */
 void console_config(struct log *log, struct settings *settings, char **words,

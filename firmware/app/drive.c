@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "firmware/app/ip_text.h"
+#include "firmware/text/ip_text.h"
 #include "firmware/app/media_seam.h"
 #include "firmware/app/vendor_feature.h"
 

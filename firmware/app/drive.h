@@ -11,11 +11,11 @@
 #define ESSD_APP_DRIVE_H
 
 #include "firmware/app/addresses.h"
-#include "firmware/app/drive_net.h"
-#include "firmware/app/echo.h"
+#include "firmware/net/drive_net.h"
+#include "firmware/echo/echo.h"
 #include "firmware/app/services.h"
-#include "firmware/app/settings.h"
-#include "firmware/app/usage_keeper.h"
+#include "firmware/settings/settings.h"
+#include "firmware/usage/usage_keeper.h"
 #include "firmware/drivers/media.h"
 #include "nvmeof/rdma/rdma_state.h"
 #include "nvmeof/target/state.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "firmware/app/services.h"
 
-#include "firmware/app/ip_text.h"
+#include "firmware/text/ip_text.h"
 #include "firmware/app/neighbour_log.h"
-#include "firmware/app/neighbour_text.h"
+#include "firmware/text/neighbour_text.h"
 #include "lib/bytes.h"
 #include "nvmeof/wire/opcode.h"
 

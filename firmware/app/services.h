@@ -6,7 +6,7 @@
 #ifndef ESSD_APP_SERVICES_H
 #define ESSD_APP_SERVICES_H
 
-#include "firmware/app/drive_net.h"
+#include "firmware/net/drive_net.h"
 #include "net/stack/dhcp.h"
 #include "net/stack/lldp.h"
 #include "net/stack/sntp.h"

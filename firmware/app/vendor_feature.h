@@ -5,7 +5,7 @@
 #ifndef ESSD_APP_VENDOR_FEATURE_H
 #define ESSD_APP_VENDOR_FEATURE_H
 
-#include "firmware/app/settings.h"
+#include "firmware/settings/settings.h"
 #include "nvmeof/target/target.h"
 
 enum {

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "firmware/app/ip_text.h"
+#include "firmware/text/ip_text.h"
 #include "nvmeof/wire/identify.h"
 
 enum {

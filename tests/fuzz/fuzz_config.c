@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "firmware/app/config_check.h"
+#include "firmware/settings/config_check.h"
 
 enum { LINE_MAX_ = 120, HOW_BODY = 0, HOW_LINES = 1 };
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "firmware/app/echo_wire.h"
+#include "firmware/echo/echo_wire.h"
 
 static const uint8_t ping[PING_INFO_LEN] = {[6] = 0x10, [11] = 7, [15] = 64};
 static const uint8_t req[ECHO_REQ_LEN] = {'E', 'D', 'Q', 1, 2, 0, 1, 0xf4};

@@ -9,7 +9,7 @@
 
 #include "bed.h"
 
-#include "firmware/app/echo.h"
+#include "firmware/echo/echo.h"
 
 enum {
     ECHO_CLIENT_MESSAGES = 8,

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "firmware/app/ip_text.h"
+#include "firmware/text/ip_text.h"
 #include "firmware/hal/time.h"
 #include "lib/bytes.h"
 #include "net/wire/dhcp.h"

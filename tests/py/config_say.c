@@ -4,7 +4,7 @@
  * test_settings.py: the tools' list of keys and the firmware's have to agree.
  * With an argument: the keys that need not wait for the next start.
  */
-#include "firmware/app/config_check.h"
+#include "firmware/settings/config_check.h"
 
 #include <stdio.h>
 #include <string.h>

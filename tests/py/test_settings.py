@@ -12,11 +12,11 @@ from essd.instance import Instance
 from essd.setup import Wish
 
 TOP = Path(__file__).resolve().parents[2]
-APP = "firmware/app"
+LAYER = "firmware/settings"
 SOURCES = ["tests/py/config_say.c", "tests/unit/firmware/app/no_uart.c",
-           f"{APP}/config_check.c", f"{APP}/config_text.c", f"{APP}/config_value.c",
-           f"{APP}/ip_text.c", "firmware/hal/log.c", "firmware/store/config.c",
-           "lib/crc32_small.c", "lib/assert_native.c"]
+           f"{LAYER}/config_check.c", f"{LAYER}/config_text.c",
+           f"{LAYER}/config_value.c", "firmware/text/ip_text.c", "firmware/hal/log.c",
+           "firmware/store/config.c", "lib/crc32_small.c", "lib/assert_native.c"]
 MIXED = {
     "name": "rack7-slot3", "port.0.ipv4": "10.0.0.10/24",
     "port.0.ipv4-gateway": "10.0.0.1", "port.1.ipv6": "fd00::10/64",

@@ -24,7 +24,9 @@ from . import paths, show
 
 BUILD = paths.TOP / "build" / "coverage"
 SUITE = "tests/conformance/essd_conform"
-DIRECTORIES = ("net/", "nvmeof/", "firmware/app/")
+DIRECTORIES = ("net/", "nvmeof/", "firmware/app/", "firmware/echo/",
+               "firmware/loop/", "firmware/net/", "firmware/settings/",
+               "firmware/text/", "firmware/usage/")
 FLAGS = "-Og --coverage -fprofile-abs-path"
 Command = Callable[..., None]
 

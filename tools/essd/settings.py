@@ -2,7 +2,7 @@
 """A drive's configuration as keys and values, and what goes together.
 
 The same keys, values and messages as on the drive's console
-(firmware/app/config_text.c, config_check.c): tests/py/test_settings.py holds them
+(firmware/settings/config_text.c, config_check.c): tests/py/test_settings.py holds them
 to each other.  docs/configuration.md is the list for people.
 """
 

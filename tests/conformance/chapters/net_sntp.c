@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "firmware/app/ip_text.h"
+#include "firmware/text/ip_text.h"
 #include "net/wire/sntp.h"
 #include "net_lib.h"
 #include "nvme_lib.h"

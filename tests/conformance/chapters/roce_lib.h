@@ -3,7 +3,7 @@
 #ifndef ESSD_CONFORM_ROCE_LIB_H
 #define ESSD_CONFORM_ROCE_LIB_H
 
-#include "firmware/app/echo_wire.h"
+#include "firmware/echo/echo_wire.h"
 #include "rc.h"
 
 enum {

@@ -1,0 +1,485 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "firmware/echo/echo.h"
+
+#include <string.h>
+
+#include "firmware/hal/dram.h"
+#include "net/wire/rdma_ip_cm.h"
+
+enum {
+    SQ_DEPTH = 8, /* a READ or WRITE, and the SENDs before and after it */
+    READ_WRITE = VERBS_ACCESS_REMOTE_READ | VERBS_ACCESS_REMOTE_WRITE,
+};
+
+/* ---- One connection's memory. */
+
+static uint8_t *buffer_of(const struct echo_conn *c, uint8_t buffer)
+{
+    return c->region + ECHO_REGION_LEN + (size_t)buffer * ECHO_BUFFER_LEN;
+}
+
+static uint32_t readable_len(const struct echo_conn *c)
+{
+    return ECHO_REGION_LEN + c->buffers * (uint32_t)ECHO_BUFFER_LEN;
+}
+
+static void give_keys(struct echo_conn *c)
+{
+    struct verbs *verbs = c->echo->config.verbs;
+    uint32_t *keys[] = {&c->key, &c->read_key, &c->write_key};
+
+    for (unsigned int i = 0; i < ARRAY_LEN(keys); i++) {
+        if (*keys[i] != VERBS_NO_MR) {
+            verbs_dereg_mr(verbs, *keys[i]);
+            *keys[i] = VERBS_NO_MR;
+        }
+    }
+}
+
+static bool take_keys(struct echo_conn *c)
+{
+    struct verbs *verbs = c->echo->config.verbs;
+
+    c->key = verbs_reg_mr(verbs, c->region, ECHO_REGION_LEN, READ_WRITE);
+    c->read_key = verbs_reg_mr(verbs, c->region, readable_len(c),
+                               VERBS_ACCESS_REMOTE_READ);
+    c->write_key = verbs_reg_mr(verbs, c->region, ECHO_REGION_LEN,
+                                VERBS_ACCESS_REMOTE_WRITE);
+    if (c->key == VERBS_NO_MR || c->read_key == VERBS_NO_MR ||
+        c->write_key == VERBS_NO_MR) {
+        give_keys(c);
+        return false;
+    }
+    return true;
+}
+
+static void post_buffer(struct echo_conn *c, uint8_t buffer)
+{
+    struct verbs *verbs = c->echo->config.verbs;
+    const struct verbs_sge sge = {
+        .addr = buffer_of(c, buffer),
+        .len_bytes = ECHO_BUFFER_LEN,
+        .lkey = verbs_local_key(verbs),
+    };
+    bool posted = verbs_post_recv(verbs, c->qpn, buffer, &sge);
+
+    ASSERT(posted); /* the ring has one entry for each buffer */
+}
+
+/* In the order of the messages, so that a peer knows where its next one is. */
+static void give_buffer(struct echo_conn *c, uint8_t buffer)
+{
+    uint64_t due_us = c->echo->now_us + c->hold_ms * UINT64_C(1000);
+
+    if (c->hold_ms == 0) {
+        post_buffer(c, buffer);
+        return;
+    }
+    ASSERT(c->held_count < ECHO_BUFFERS);
+    c->held[(c->held_first + c->held_count++) % ECHO_BUFFERS] =
+        (struct echo_held){buffer, due_us};
+}
+
+static void post_due_buffers(struct echo_conn *c)
+{
+    while (c->held_count != 0 &&
+           c->held[c->held_first].due_us <= c->echo->now_us) {
+        post_buffer(c, c->held[c->held_first].buffer);
+        c->held_first = (uint8_t)((c->held_first + 1) % ECHO_BUFFERS);
+        c->held_count--;
+    }
+}
+
+/* ---- Pings. */
+
+static void fail(struct echo_conn *c)
+{
+    c->state = ECHO_FAILED;
+}
+
+static void end(struct echo_conn *c)
+{
+    if (c->state == ECHO_OPEN) {
+        c->state = ECHO_ENDING;
+    }
+}
+
+static void post(struct echo_conn *c, const struct verbs_send_wr *wr)
+{
+    bool posted = verbs_post_send(c->echo->config.verbs, c->qpn, wr);
+
+    ASSERT(posted); /* SQ_DEPTH says why */
+}
+
+static void transfer(struct echo_conn *c, enum verbs_wr_opcode opcode,
+                     const struct ping_info *info)
+{
+    const struct verbs_send_wr wr = {
+        .opcode = opcode,
+        .signaled = true,
+        .num_sge = 1,
+        .sge = {{c->ping, c->ping_bytes,
+                 verbs_local_key(c->echo->config.verbs)}},
+        .remote_addr = info->addr,
+        .rkey = info->rkey,
+    };
+
+    post(c, &wr);
+}
+
+/* rping looks at its length only. */
+static void send_go_ahead(struct echo_conn *c)
+{
+    uint8_t message[PING_INFO_LEN] = {0};
+    const struct verbs_send_wr wr = {
+        .opcode = VERBS_WR_SEND,
+        .inline_data = true,
+        .num_sge = 1,
+        .sge = {{message, sizeof(message), 0}},
+    };
+
+    post(c, &wr);
+}
+
+static void take_info(struct echo_conn *c, const struct ping_info *info)
+{
+    switch ((enum echo_phase)c->phase) {
+    case ECHO_SOURCE:
+        if (!c->can_read || info->size_bytes == 0 ||
+            info->size_bytes > ECHO_PING_MAX) {
+            break;
+        }
+        c->ping_bytes = info->size_bytes;
+        c->phase = ECHO_READING;
+        transfer(c, VERBS_WR_READ, info);
+        return;
+    case ECHO_SINK:
+        if (info->size_bytes < c->ping_bytes) {
+            break;
+        }
+        c->phase = ECHO_WRITING;
+        transfer(c, VERBS_WR_WRITE, info);
+        return;
+    case ECHO_READING:
+    case ECHO_WRITING:
+        break; /* nothing has been said that asks for it */
+    }
+    c->echo->counters.bad++;
+    end(c);
+}
+
+static void transferred(struct echo_conn *c)
+{
+    struct echo_counters *counters = &c->echo->counters;
+
+    if (c->phase == ECHO_READING) {
+        c->phase = ECHO_SINK;
+    } else {
+        c->phase = ECHO_SOURCE;
+        counters->pings++;
+        counters->ping_bytes += c->ping_bytes;
+    }
+    send_go_ahead(c);
+}
+
+static void received(struct echo_conn *c, uint8_t buffer, uint32_t len_bytes)
+{
+    struct ping_info info;
+
+    c->echo->counters.messages++;
+    cm_data_received(c->conn);
+    if (ping_info_parse(&info, buffer_of(c, buffer), len_bytes)) {
+        take_info(c, &info);
+    }
+    give_buffer(c, buffer);
+}
+
+static void completion(void *ctx, const struct verbs_wc *wc)
+{
+    struct echo_conn *c = ctx;
+
+    if (wc->status != VERBS_WC_SUCCESS) {
+        fail(c);
+        return;
+    }
+    if (c->state != ECHO_OPEN) {
+        return; /* on its way down: buffers and all */
+    }
+    c->heard_us = c->echo->now_us;
+    switch (wc->opcode) {
+    case VERBS_WC_RECV:
+        received(c, (uint8_t)wc->wr_id, wc->len_bytes);
+        break;
+    case VERBS_WC_READ:
+    case VERBS_WC_WRITE:
+        transferred(c);
+        break;
+    case VERBS_WC_SEND:
+    case VERBS_WC_LOCAL_INV:
+        break;
+    }
+}
+
+static void event(void *ctx, const struct verbs_event *event)
+{
+    struct echo_conn *c = ctx;
+
+    switch (event->type) {
+    case VERBS_EVENT_QP_FATAL:
+        c->echo->counters.failed++;
+        fail(c);
+        break;
+    case VERBS_EVENT_QP_ESTABLISHED:
+        cm_data_received(c->conn);
+        break;
+    case VERBS_EVENT_QP_DRAINED:
+        break;
+    }
+}
+
+static const struct verbs_qp_ops qp_ops = {completion, event};
+
+/* ---- Beginning and end. */
+
+/* Neither RNIC nor CM know the connection after this. */
+static void take_down(struct echo_conn *c)
+{
+    verbs_destroy_qp(c->echo->config.verbs, c->qpn);
+    give_keys(c);
+    cm_release(c->conn);
+    c->conn = NULL;
+    c->state = ECHO_FREE;
+}
+
+static bool make_qp(struct echo_conn *c)
+{
+    static const enum verbs_qp_state way[] = {
+        VERBS_QPS_INIT,
+        VERBS_QPS_RTR,
+        VERBS_QPS_RTS,
+    };
+    struct verbs *verbs = c->echo->config.verbs;
+    const struct verbs_qp_config config = {
+        .type = VERBS_QP_RC,
+        .sq_depth = SQ_DEPTH,
+        .rq_depth = ECHO_BUFFERS,
+        .ops = &qp_ops,
+        .ctx = c,
+    };
+    struct verbs_qp_attr attr;
+
+    if (!verbs_create_qp(verbs, &config, &c->qpn)) {
+        return false;
+    }
+    cm_qp_attr(c->conn, &attr);
+    attr.access = READ_WRITE;
+    for (unsigned int i = 0; i < ARRAY_LEN(way); i++) {
+        if (!verbs_modify_qp(verbs, c->qpn, way[i], &attr)) {
+            verbs_destroy_qp(verbs, c->qpn);
+            return false;
+        }
+        if (way[i] == VERBS_QPS_INIT) {
+            for (uint8_t k = 0; k < c->buffers; k++) {
+                post_buffer(c, k);
+            }
+        }
+    }
+    return true;
+}
+
+static struct echo_conn *conn_find_free(struct echo *echo)
+{
+    for (unsigned int i = 0; i < ECHO_CONNS; i++) {
+        if (echo->conns[i].state == ECHO_FREE) {
+            return &echo->conns[i];
+        }
+    }
+    return NULL;
+}
+
+static bool bring_up(struct echo_conn *c, struct cm_conn *conn,
+                     const struct echo_req *req,
+                     const struct cm_request *request)
+{
+    c->conn = conn;
+    c->phase = ECHO_SOURCE;
+    c->can_read = request->responder_resources != 0;
+    c->buffers = req->buffers != 0 ? req->buffers : (uint8_t)ECHO_BUFFERS;
+    c->hold_ms = req->hold_ms;
+    c->held_first = 0;
+    c->held_count = 0;
+    c->heard_us = c->echo->now_us;
+    cm_serve_reads(conn, (uint8_t)MIN((unsigned int)ECHO_MAX_DEST_RD_ATOMIC,
+                                      request->initiator_depth));
+    /* What another peer left is none of this one's business. */
+    memset(c->region, 0, ECHO_REGION_LEN + ECHO_BUFFERS * ECHO_BUFFER_LEN);
+    if (!take_keys(c)) {
+        return false;
+    }
+    if (!make_qp(c)) {
+        give_keys(c);
+        return false;
+    }
+    return true;
+}
+
+static void accept(struct echo_conn *c)
+{
+    const struct echo_rep rep = {
+        .addr = hal_dma_addr(c->region),
+        .rkey = c->key,
+        .size_bytes = ECHO_REGION_LEN,
+        .read_addr = hal_dma_addr(c->region),
+        .read_rkey = c->read_key,
+        .read_size_bytes = readable_len(c),
+        .write_rkey = c->write_key,
+        .buffers = c->buffers,
+        .buffer_size_bytes = ECHO_BUFFER_LEN,
+    };
+    uint8_t private_data[ECHO_REP_LEN];
+
+    echo_rep_emit(&rep, private_data);
+    cm_accept(c->conn, c->qpn, private_data, sizeof(private_data));
+}
+
+static void cm_requested(void *ctx, struct cm_conn *conn,
+                         const struct cm_request *request)
+{
+    struct echo *echo = ctx;
+    struct echo_conn *c = conn_find_free(echo);
+    struct echo_req req;
+
+    if (!echo->is_on) {
+        cm_reject(conn, CM_REJ_INVALID_SERVICE_ID, NULL, 0);
+        return;
+    }
+    if (!echo_req_parse(&req, request->private_data, request->private_len)) {
+        req = (struct echo_req){0};
+    }
+    if (req.buffers > ECHO_BUFFERS) {
+        echo->counters.refused++;
+        cm_reject(conn, CM_REJ_CONSUMER, NULL, 0);
+        return;
+    }
+    if (c == NULL || !bring_up(c, conn, &req, request)) {
+        echo->counters.refused++;
+        cm_reject(conn, CM_REJ_NO_RESOURCES, NULL, 0);
+        return;
+    }
+    c->state = ECHO_OPEN;
+    echo->counters.connections++;
+    cm_set_ctx(conn, c);
+    accept(c);
+}
+
+static void cm_disconnected(void *ctx, struct cm_conn *conn,
+                            const struct cm_end *why)
+{
+    (void)conn;
+    (void)why;
+    fail(ctx);
+}
+
+/* We never connect, so nothing is ever replied. */
+static const struct cm_ops cm_ops = {
+    .request = cm_requested,
+    .disconnected = cm_disconnected,
+};
+
+void echo_init(struct echo *echo, const struct echo_config *config)
+{
+    *echo = (struct echo){.config = *config};
+    for (unsigned int i = 0; i < ECHO_CONNS; i++) {
+        uint8_t *memory = (uint8_t *)config->memory + (size_t)i * ECHO_CONN_LEN;
+
+        echo->conns[i] = (struct echo_conn){
+            .echo = echo,
+            .key = VERBS_NO_MR,
+            .read_key = VERBS_NO_MR,
+            .write_key = VERBS_NO_MR,
+            .ping = memory,
+            .region = memory + ECHO_PING_MAX,
+        };
+    }
+}
+
+bool echo_switch(struct echo *echo, bool is_on)
+{
+    if (is_on && !echo->is_listening) {
+        if (!cm_listen(echo->config.cm,
+                       rdma_ip_cm_service_id(ECHO_SERVICE_PORT), &cm_ops,
+                       echo)) {
+            return false;
+        }
+        echo->is_listening = true;
+    }
+    echo->is_on = is_on;
+    for (unsigned int i = 0; !is_on && i < ECHO_CONNS; i++) {
+        end(&echo->conns[i]);
+    }
+    return true;
+}
+
+void echo_tick(struct echo *echo, uint64_t now_us)
+{
+    echo->now_us = now_us;
+}
+
+/* ---- Running. */
+
+static bool step_conn(struct echo_conn *c, uint64_t *deadline_us)
+{
+    switch ((enum echo_state)c->state) {
+    case ECHO_ENDING: /* The CM goes on alone: a DREP may be owed for long. */
+    case ECHO_FAILED:
+        take_down(c);
+        return true;
+    case ECHO_OPEN:
+        break;
+    case ECHO_FREE:
+        return false;
+    }
+    if (c->echo->now_us - c->heard_us >= ECHO_IDLE_US) {
+        c->echo->counters.timeouts++;
+        end(c);
+        return step_conn(c, deadline_us);
+    }
+    post_due_buffers(c);
+    *deadline_us = MIN(*deadline_us, c->heard_us + ECHO_IDLE_US);
+    if (c->held_count != 0) {
+        *deadline_us = MIN(*deadline_us, c->held[c->held_first].due_us);
+    }
+    return false;
+}
+
+bool echo_step(struct echo *echo, uint64_t *deadline_us)
+{
+    bool is_busy = false;
+
+    *deadline_us = ECHO_NO_DEADLINE;
+    for (unsigned int i = 0; i < ECHO_CONNS; i++) {
+        is_busy |= step_conn(&echo->conns[i], deadline_us);
+    }
+    return is_busy;
+}
+
+bool echo_awaits_write(const struct echo *echo)
+{
+    for (unsigned int i = 0; i < ECHO_CONNS; i++) {
+        if (echo->conns[i].state == ECHO_OPEN &&
+            echo->conns[i].phase == ECHO_WRITING) {
+            return true;
+        }
+    }
+    return false;
+}
+
+unsigned int echo_conns_used(const struct echo *echo)
+{
+    unsigned int used = 0;
+
+    for (unsigned int i = 0; i < ECHO_CONNS; i++) {
+        used += echo->conns[i].state != ECHO_FREE;
+    }
+    return used;
+}

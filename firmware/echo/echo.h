@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The diagnostic echo service: RDMA CM port 7174, off unless it is switched
+ * on.  docs/echo.md.
+ *
+ * It is the server of rdma-core's `rping`: the client SENDs where its buffer
+ * is, we READ it and SEND a go-ahead; the client SENDs where its sink is, we
+ * WRITE the same bytes there and SEND; and so on.  A conformance suite finds
+ * memory to READ and to WRITE in the REP's private data: struct echo_rep of
+ * firmware/echo/echo_wire.h.  Messages that are not 16 bytes long are placed,
+ * counted and otherwise passed over.
+ *
+ * All connections share one protection domain, so whoever learns another's
+ * keys can use them: a service for a laboratory, hence off by default.
+ *
+ * Left out: rping's other direction (we never connect), immediate data.
+ */
+#ifndef ESSD_ECHO_ECHO_H
+#define ESSD_ECHO_ECHO_H
+
+#include "firmware/echo/echo_wire.h"
+#include "net/cm/cm.h"
+#include "net/verbs/verbs.h"
+
+enum {
+    ECHO_SERVICE_PORT = 7174,
+    ECHO_CONNS = 4,
+    ECHO_PING_MAX = 65536, /* bytes of one ping: rping's own limit */
+    ECHO_REGION_LEN = 65536,
+    ECHO_BUFFERS = 8, /* receive buffers of a connection */
+    ECHO_BUFFER_LEN = 16384,
+    /* READs that a peer may have outstanding, if its request asks for them. */
+    ECHO_MAX_DEST_RD_ATOMIC = 16,
+
+    /* Bytes of DRAM that echo_init() wants, 4096-byte aligned. */
+    ECHO_CONN_LEN =
+        ECHO_PING_MAX + ECHO_REGION_LEN + ECHO_BUFFERS * ECHO_BUFFER_LEN,
+    ECHO_MEMORY_LEN = ECHO_CONNS * ECHO_CONN_LEN,
+};
+#define ECHO_IDLE_US     UINT64_C(120000000) /* silence that ends it */
+#define ECHO_NO_DEADLINE UINT64_MAX
+
+struct echo;
+
+/* What a connection waits for. */
+enum echo_state {
+    ECHO_FREE,
+    ECHO_OPEN,   /* REP sent: messages, or the end */
+    ECHO_ENDING, /* echo_step(), to be taken down with a DREQ */
+    ECHO_FAILED, /* echo_step(), to be taken down */
+};
+
+/* What the next thing of a ping is. */
+enum echo_phase {
+    ECHO_SOURCE,  /* a message: where to read */
+    ECHO_READING, /* READ completion */
+    ECHO_SINK,    /* a message: where to write */
+    ECHO_WRITING, /* WRITE completion */
+};
+
+struct echo_config {
+    struct verbs *verbs;
+    struct cm *cm;
+    void *memory; /* ECHO_MEMORY_LEN bytes of DRAM, see there */
+};
+
+struct echo_counters {
+    uint64_t connections;
+    uint64_t refused;  /* all connections in use, or nothing to make one of */
+    uint64_t messages; /* SENDs received */
+    uint64_t pings;    /* read and written back */
+    uint64_t ping_bytes;
+    uint64_t bad;      /* pings that we cannot serve: the connection ended */
+    uint64_t failed;   /* QPs that went to ERROR */
+    uint64_t timeouts; /* connections that were silent for too long */
+};
+
+/* A receive buffer that waits to be posted again. */
+struct echo_held {
+    uint8_t buffer;
+    uint64_t due_us;
+};
+
+/* Treat as opaque. */
+struct echo_conn {
+    struct echo *echo;
+    struct cm_conn *conn;
+    uint32_t qpn;
+    uint8_t state; /* enum echo_state */
+    uint8_t phase; /* enum echo_phase */
+    bool can_read; /* the peer serves READs */
+    uint8_t buffers;
+    uint8_t held_first, held_count;
+    uint16_t hold_ms;
+    uint32_t ping_bytes; /* of the ping under way */
+    uint32_t key, read_key, write_key;
+    uint64_t heard_us;
+    uint8_t *ping;   /* ECHO_PING_MAX bytes, the peer cannot reach them */
+    uint8_t *region; /* ECHO_REGION_LEN bytes, the receive buffers behind */
+    struct echo_held held[ECHO_BUFFERS];
+};
+
+/* Treat as opaque, but for the counters. */
+struct echo {
+    struct echo_config config;
+    uint64_t now_us;
+    bool is_on;
+    bool is_listening;
+    struct echo_counters counters;
+    struct echo_conn conns[ECHO_CONNS];
+};
+
+/** Off.  What *config points to must be initialised and stay. */
+void echo_init(struct echo *echo, const struct echo_config *config);
+
+/**
+ * On: take connections.  Off: refuse them as if nobody listened (REJ, invalid
+ * service ID) and end those there are.
+ *
+ * @return false when the CM has no room for a listener: it stays off
+ */
+MUST_USE bool echo_switch(struct echo *echo, bool is_on);
+
+/** The time of the loop's present step, before verbs_poll() is called. */
+void echo_tick(struct echo *echo, uint64_t now_us);
+
+/**
+ * Do what must not be done inside a callback, and what is due.  After
+ * verbs_poll(), before verbs_flush().
+ *
+ * @param deadline_us  when to call it again at the latest
+ * @return whether anything was done
+ */
+bool echo_step(struct echo *echo, uint64_t *deadline_us);
+
+/** It matters soon that a WRITE completes: see verbs_arm(). */
+bool echo_awaits_write(const struct echo *echo);
+
+/** Connections in use: each has a QP and three memory regions. */
+unsigned int echo_conns_used(const struct echo *echo);
+
+#endif

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "firmware/net/drive_lag.h"
+
+#include "net/wire/arp.h"
+#include "net/wire/icmp.h"
+#include "net/wire/ipv4.h"
+#include "net/wire/ipv6.h"
+#include "net/wire/nd.h"
+
+enum {
+    AGGREGATE = 0, /* the stack's port */
+    ALL_PORTS = BIT(NET_PORTS) - 1,
+    SYSTEM_PRIORITY = 65535,
+    KEY = 1, /* any: there is one aggregate */
+    PATIENCE_US = 20000,
+    TELL_BURST = 8, /* changes that are logged at once... */
+};
+
+#define TELL_INTERVAL_US UINT64_C(10000000) /* ...then one in each of these */
+
+bool drive_lag_is_of_link(const uint8_t *frame)
+{
+    static const uint8_t prefix[] = {0x01, 0x80, 0xc2, 0x00, 0x00};
+
+    return memcmp(frame, prefix, sizeof(prefix)) == 0 && frame[5] < 0x10;
+}
+
+/* ---- Who is a member, and which one raw frames leave by. */
+
+static uint8_t collecting(const struct drive_lag *lag)
+{
+    uint8_t ports = 0;
+
+    if (lag->mode == CONFIG_LAG_ACTIVE_STANDBY) {
+        return ALL_PORTS;
+    }
+    for (uint8_t i = 0; i < NET_PORTS; i++) {
+        ports |= (uint8_t)(lacp_is_collecting(&lag->lacp, i) ? BIT(i) : 0);
+    }
+    return ports;
+}
+
+static uint8_t working(const struct drive_lag *lag)
+{
+    uint8_t ports = 0;
+
+    if (lag->mode == CONFIG_LAG_ACTIVE_STANDBY) {
+        return ALL_PORTS;
+    }
+    for (uint8_t i = 0; i < NET_PORTS; i++) {
+        ports |= (uint8_t)(lacp_is_working(&lag->lacp, i) ? BIT(i) : 0);
+    }
+    return ports;
+}
+
+static void update_members(struct drive_lag *lag)
+{
+    uint8_t members = working(lag), collects = collecting(lag);
+
+    if (members == lag->members && collects == lag->collects) {
+        return;
+    }
+    lag->members = members;
+    lag->collects = collects;
+    lag_set_members(&lag->lag, collects, members);
+}
+
+static uint8_t choose_active(const struct drive_lag *lag)
+{
+    uint8_t usable = lag->members & lag->links;
+
+    if (lag->mode == CONFIG_LAG_ACTIVE_STANDBY) {
+        return lag_active(&lag->lag);
+    }
+    if (usable == 0 || (usable & BIT(lag->active))) {
+        return lag->active;
+    }
+    return (uint8_t)__builtin_ctz(usable);
+}
+
+static void update_active(struct drive_lag *lag, uint64_t now_us)
+{
+    lag->active = choose_active(lag);
+    if (lag->mode == CONFIG_LAG_ACTIVE_STANDBY &&
+        lag->active != lag->announced) {
+        lag->announced = lag->active;
+        net_stack_announce(lag->stack, AGGREGATE, now_us);
+    }
+}
+
+/* ---- The log. */
+
+static bool may_tell(struct drive_lag_told *told, uint64_t now_us)
+{
+    uint64_t earned = (now_us - told->refilled_us) / TELL_INTERVAL_US;
+
+    told->tokens = (uint8_t)MIN(told->tokens + earned, (uint64_t)TELL_BURST);
+    told->refilled_us += earned * TELL_INTERVAL_US;
+    if (told->tokens == 0) {
+        return false;
+    }
+    told->tokens--;
+    return true;
+}
+
+static void tell_changes(struct drive_lag *lag)
+{
+    struct drive_lag_told *told = &lag->told;
+
+    for (uint8_t i = 0; i < NET_PORTS; i++) {
+        if ((lag->members ^ told->members) & BIT(i)) {
+            log_line(lag->log, "lag: port %u %s", i,
+                     lag->members & BIT(i) ? "works" : "is out");
+        }
+    }
+    if (lag->announced != told->active) {
+        log_line(lag->log, "lag: port %u is active", lag->announced);
+    }
+    if (lag->is_up != told->is_up) {
+        log_line(lag->log, "lag: %s", lag->is_up ? "up" : "down");
+    }
+    told->members = lag->members;
+    told->active = lag->announced;
+    told->is_up = lag->is_up;
+}
+
+/* Changes that come too fast are told as the last of them leaves it. */
+static void tell(struct drive_lag *lag, uint64_t now_us, bool had_to_wait)
+{
+    uint32_t changes = lag->told.changes;
+
+    if (changes == 0 || !may_tell(&lag->told, now_us)) {
+        return;
+    }
+    if (had_to_wait) {
+        log_line(lag->log, "lag: %u changes since", changes);
+    }
+    tell_changes(lag);
+    lag->told.changes = 0;
+}
+
+static void update(struct drive_lag *lag, uint64_t now_us)
+{
+    const uint8_t members = lag->members, announced = lag->announced;
+    bool was_up = lag->is_up, has_to_wait = lag->told.changes != 0;
+
+    update_members(lag);
+    update_active(lag, now_us);
+    lag->is_up = (lag->members & lag->links) != 0;
+    if (lag->is_up != was_up) {
+        net_stack_link(lag->stack, AGGREGATE, lag->is_up, now_us);
+    }
+    lag->told.changes += members != lag->members ||
+                         announced != lag->announced || was_up != lag->is_up;
+    tell(lag, now_us, has_to_wait);
+}
+
+/* ---- What happens. */
+
+void drive_lag_link(struct drive_lag *lag, uint8_t port, bool is_up,
+                    uint64_t now_us)
+{
+    lag->links = (uint8_t)((lag->links & ~BIT(port)) | (is_up ? BIT(port) : 0));
+    if (lag->mode == CONFIG_LAG_LACP) {
+        lacp_link(&lag->lacp, port, is_up, now_us);
+    } else if (is_up && port == lag->primary && lag->has_revert) {
+        lag_set_active(&lag->lag, port);
+    }
+    update(lag, now_us);
+}
+
+/*
+ * "I am here now": a gratuitous ARP, an unsolicited neighbour advertisement.
+ * What a bond that has changed its link says first, and maybe all that it says
+ * while it waits for us.  Our own come back where both ports are on one switch.
+ */
+static bool is_announcement(const struct drive_lag *lag, const uint8_t *frame,
+                            size_t len)
+{
+    const struct mac_addr *own = &lag->stack->config.ports[AGGREGATE].mac;
+    const uint8_t *l3, *icmp;
+    struct arp arp;
+    struct eth eth;
+
+    if (!eth_parse(&eth, frame, len) || !mac_addr_is_multicast(&eth.dst) ||
+        mac_addr_equal(&eth.src, own)) {
+        return false;
+    }
+    l3 = frame + eth_header_len(&eth);
+    len -= eth_header_len(&eth);
+    if (eth.type == ETHERTYPE_ARP) {
+        return arp_parse(&arp, l3, len) &&
+               ip_addr_equal(&arp.sender_ip, &arp.target_ip);
+    }
+    icmp = l3 + IPV6_LEN;
+    return eth.type == ETHERTYPE_IPV6 && len > IPV6_LEN &&
+           l3[IPV6_NEXT_HEADER] == IP_PROTOCOL_ICMPV6 &&
+           icmp[ICMP_TYPE] == ND_NEIGHBOR_ADVERT;
+}
+
+/*
+ * Behind switches both ports hear it, and there is nothing to follow.  Of two
+ * that follow each other, one is faster.
+ */
+static void hear_announcement(struct drive_lag *lag, uint8_t port,
+                              uint64_t now_us)
+{
+    lag->announced_us[port] = now_us;
+    if (port == lag->active) {
+        lag->follow_us = UINT64_MAX;
+    } else if (now_us - lag->announced_us[lag->active] > PATIENCE_US &&
+               lag->follow_us == UINT64_MAX) {
+        lag->follow = port;
+        lag->follow_us = now_us + lag->patience_us;
+    }
+}
+
+static void follow(struct drive_lag *lag, uint64_t now_us)
+{
+    if (now_us >= lag->follow_us) {
+        lag->follow_us = UINT64_MAX;
+        lag_set_active(&lag->lag, lag->follow);
+    }
+}
+
+static void hear(struct drive_lag *lag, uint8_t port, const uint8_t *frame,
+                 size_t len, uint64_t now_us)
+{
+    if (!(frame[ETH_DST] & 1)) {
+        lag_heard(&lag->lag, port);
+        lag->active = lag_active(&lag->lag); /* the answer goes there */
+    } else if (is_announcement(lag, frame, len)) {
+        hear_announcement(lag, port, now_us);
+    }
+}
+
+bool drive_lag_accept(struct drive_lag *lag, uint8_t port, const uint8_t *frame,
+                      size_t len, uint8_t *at, uint64_t now_us)
+{
+    bool is_of_link = drive_lag_is_of_link(frame);
+
+    *at = is_of_link ? port : (uint8_t)AGGREGATE;
+    if (is_of_link) {
+        return true;
+    }
+    if (!(lag->collects & BIT(port))) {
+        lag->dropped[port]++;
+        return false;
+    }
+    if (lag->mode == CONFIG_LAG_ACTIVE_STANDBY) {
+        hear(lag, port, frame, len, now_us);
+    }
+    return true;
+}
+
+uint64_t drive_lag_step(struct drive_lag *lag, uint64_t now_us)
+{
+    uint64_t lacp_us = UINT64_MAX, told_us = UINT64_MAX;
+
+    if (lag->mode == CONFIG_LAG_LACP) {
+        lacp_us = lacp_timer(&lag->lacp, now_us);
+    } else {
+        follow(lag, now_us);
+    }
+    update(lag, now_us);
+    if (lag->told.changes != 0) {
+        told_us = lag->told.refilled_us + TELL_INTERVAL_US;
+    }
+    return MIN(MIN(lacp_us, told_us), lag->follow_us);
+}
+
+/* ---- Start. */
+
+static bool lacp_start(struct drive_lag *lag,
+                       const struct drive_lag_config *config)
+{
+    struct lacp_config lacp = {
+        .stack = config->stack,
+        .system_priority = SYSTEM_PRIORITY,
+        .key = KEY,
+        .is_fast = config->network->lacp_is_fast,
+    };
+
+    memcpy(lacp.system.bytes, config->mac, sizeof(lacp.system.bytes));
+    return lacp_init(&lag->lacp, &lacp);
+}
+
+static uint32_t patience_us(const uint8_t *mac)
+{
+    uint32_t sum = 0;
+
+    for (unsigned int i = 0; i < sizeof(struct mac_addr); i++) {
+        sum += mac[i];
+    }
+    return PATIENCE_US + sum % 64 * 1000;
+}
+
+bool drive_lag_init(struct drive_lag *lag,
+                    const struct drive_lag_config *config)
+{
+    bool has_lacp = config->network->lag == CONFIG_LAG_LACP;
+
+    lag->mode = config->network->lag;
+    if (!drive_lag_is_on(lag)) {
+        return true;
+    }
+    lag->log = config->log;
+    lag->stack = config->stack;
+    lag->follow_us = UINT64_MAX;
+    lag->patience_us = patience_us(config->mac);
+    lag->primary = config->network->lag_primary;
+    lag->has_revert = config->network->lag_has_revert;
+    if (!lag_init(&lag->lag, config->regs,
+                  has_lacp ? LAG_MODE_DISTRIBUTE : LAG_MODE_STANDBY,
+                  !has_lacp) ||
+        (has_lacp && !lacp_start(lag, config))) {
+        log_line(lag->log, "lag: does not start");
+        return false;
+    }
+    lag_set_active(&lag->lag, lag->primary);
+    lag->active = lag->primary;
+    lag->announced = lag->primary;
+    lag->told = (struct drive_lag_told){
+        .active = lag->primary,
+        .tokens = TELL_BURST,
+    };
+    log_line(lag->log, "lag: both ports are one, %s",
+             has_lacp ? "by LACP" : "active/standby");
+    return true;
+}

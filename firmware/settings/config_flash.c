@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "firmware/settings/config_flash.h"
+
+#include "firmware/settings/config_check.h"
+
+/* The first mistake that config_check() tells, and no more. */
+static void keep_first(void *ctx, const char *text)
+{
+    struct config_error *first = ctx;
+
+    if (first->text[0] == '\0') {
+        log_format(first->text, sizeof(first->text), "%s", text);
+    }
+}
+
+/* @param ctx  the log; NULL: silently */
+static bool judge(void *ctx, const struct config *config)
+{
+    struct log *log = ctx;
+    struct config_error first = {""};
+
+    if (config_check(config, keep_first, &first) == 0) {
+        return true;
+    }
+    if (log != NULL) {
+        log_line(log, "drive: configuration %u in flash is not used: %s",
+                 config->sequence, first.text);
+    }
+    return false;
+}
+
+void config_flash_read(const struct flash *flash, struct log *log,
+                       struct config *config)
+{
+    if (!store_read_config(flash, judge, log, config)) {
+        log_line(log, "drive: no good configuration: defaults");
+    }
+}
+
+bool config_flash_write(const struct flash *flash, const struct config *config)
+{
+    struct config copy = *config;
+
+    return store_write_config(flash, judge, NULL, &copy);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The kinds of values that a configuration has, as text: how config_text.c's
+ * keys are parsed and formatted.
+ */
+#ifndef ESSD_SETTINGS_CONFIG_VALUE_H
+#define ESSD_SETTINGS_CONFIG_VALUE_H
+
+#include "firmware/settings/config_text.h"
+
+struct config_row;
+
+struct config_kind {
+    /* @return false when `text` is no such value: `field` is as it was */
+    bool (*parse)(const struct config_row *row, void *field, const char *text);
+    void (*format)(const struct config_row *row, const void *field,
+                   struct config_line *line);
+};
+
+/* A key, or those that differ in a number only. */
+struct config_row {
+    const char *name; /* '#' is the number of the port or address */
+    const struct config_kind *kind;
+    size_t at; /* the field in struct config */
+    const char *allowed;
+    size_t stride;     /* from one number's field to the next one's */
+    uint16_t min, max; /* of config_byte, _short and _speed */
+    uint16_t zero;     /* what 0 in the field means to these */
+    bool is_live;      /* a change need not wait for the next start */
+};
+
+extern const struct config_kind config_byte, /* uint8_t */
+    config_short,                            /* uint16_t */
+    config_speed,                            /* uint8_t, 10 or 25 */
+    config_switch,                           /* bool */
+    config_fec,                              /* enum config_fec */
+    config_lldp,                             /* enum config_lldp */
+    config_lag,                              /* enum config_lag */
+    config_port_ipv4, /* of struct config_port, with its length */
+    config_port_ipv6, /* likewise */
+    config_extra,     /* of struct config_address, with its length */
+    config_ipv4,      /* 4 bytes */
+    config_ipv6,      /* 16 bytes */
+    config_server,    /* 16 bytes, of either family */
+    config_word,      /* a name */
+    config_mask;      /* uint8_t, a bit a priority */
+
+#endif

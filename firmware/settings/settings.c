@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "firmware/settings/settings.h"
+
+#include <string.h>
+
+enum { SPEED_10G = 10, SPEED_25G = 25 };
+
+static const char *const fec_names[] = {
+    [CONFIG_FEC_NONE] = "none",
+    [CONFIG_FEC_FC] = "fc",
+    [CONFIG_FEC_RS] = "rs",
+};
+
+const char *settings_fec_name(enum config_fec fec)
+{
+    return fec_names[fec];
+}
+
+static bool is_equal(const char *a, const char *b)
+{
+    while (*a != '\0' && *a == *b) {
+        a++;
+        b++;
+    }
+    return *a == *b;
+}
+
+bool settings_fec_parse(const char *name, enum config_fec *fec)
+{
+    for (size_t i = 0; i < ARRAY_LEN(fec_names); i++) {
+        if (is_equal(name, fec_names[i])) {
+            *fec = (enum config_fec)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+void settings_apply_straps(struct config *config, uint8_t straps)
+{
+    if (straps & STRAPS_DEFAULTS) {
+        uint32_t sequence = config->sequence;
+
+        config_default(config);
+        config->sequence = sequence;
+    }
+    for (size_t i = 0; i < CONFIG_PORTS; i++) {
+        if (straps & STRAPS_FEC) {
+            config->port[i].fec = (enum config_fec)((straps & STRAPS_FEC) - 1);
+        }
+        if (straps & STRAPS_10G) {
+            config->port[i].speed_gbps = SPEED_10G;
+        }
+    }
+}
+
+static bool save(struct settings *settings, const struct config *config)
+{
+    return settings->save != NULL && settings->save(settings->save_ctx, config);
+}
+
+static void ignore(void *ctx, const char *text)
+{
+    (void)ctx;
+    (void)text;
+}
+
+/* Straps and what was not saved may hide that it does not go together. */
+static bool can_be_saved(const struct config *config)
+{
+    return config_check(config, ignore, NULL) == 0;
+}
+
+static bool apply(struct settings *settings, uint8_t port)
+{
+    const struct config_port *config = &settings->in_force.port[port];
+
+    return drive_net_set_link(settings->net, port, config->speed_gbps,
+                              config->fec);
+}
+
+enum settings_result settings_set_fec(struct settings *settings, uint8_t port,
+                                      enum config_fec fec, bool is_saved)
+{
+    struct config changed = settings->saved;
+
+    if (port >= CONFIG_PORTS || fec > CONFIG_FEC_RS ||
+        (fec == CONFIG_FEC_RS &&
+         settings->in_force.port[port].speed_gbps != SPEED_25G)) {
+        return SETTINGS_INVALID;
+    }
+    changed.port[port].fec = fec;
+    if (is_saved && !can_be_saved(&changed)) {
+        return SETTINGS_INVALID;
+    }
+    if (is_saved && !save(settings, &changed)) {
+        return SETTINGS_NOT_SAVED;
+    }
+    if (is_saved) {
+        settings->saved = changed;
+        settings->staged.port[port].fec = fec;
+    }
+    settings->in_force.port[port].fec = fec;
+    log_line(settings->log, "port %u: FEC set to %s%s", port, fec_names[fec],
+             is_saved ? ", saved" : "");
+    return apply(settings, port) ? SETTINGS_OK : SETTINGS_INVALID;
+}
+
+/* Neither port may run while the other still has the old speed. */
+static void set_speed(struct settings *settings, uint8_t gbps)
+{
+    for (uint8_t i = 0; i < CONFIG_PORTS; i++) {
+        drive_net_disable_link(settings->net, i);
+        settings->in_force.port[i].speed_gbps = gbps;
+    }
+}
+
+enum settings_result settings_set_speed(struct settings *settings, uint8_t gbps,
+                                        bool is_saved)
+{
+    struct config changed = settings->saved;
+    bool is_ok = gbps == SPEED_10G || gbps == SPEED_25G;
+
+    for (uint8_t i = 0; i < CONFIG_PORTS; i++) {
+        changed.port[i].speed_gbps = gbps;
+        is_ok = is_ok && (gbps == SPEED_25G ||
+                          settings->in_force.port[i].fec != CONFIG_FEC_RS);
+    }
+    if (!is_ok || (is_saved && !can_be_saved(&changed))) {
+        return SETTINGS_INVALID;
+    }
+    if (is_saved && !save(settings, &changed)) {
+        return SETTINGS_NOT_SAVED;
+    }
+    if (is_saved) {
+        settings->saved = changed;
+        for (uint8_t i = 0; i < CONFIG_PORTS; i++) {
+            settings->staged.port[i].speed_gbps = gbps;
+        }
+    }
+    log_line(settings->log, "ports: %u Gb/s%s", gbps,
+             is_saved ? ", saved" : "");
+    set_speed(settings, gbps);
+    for (uint8_t i = 0; i < CONFIG_PORTS; i++) {
+        is_ok &= apply(settings, i);
+    }
+    return is_ok ? SETTINGS_OK : SETTINGS_INVALID;
+}
+
+/* ---- All of it */
+
+struct config *settings_stage(struct settings *settings)
+{
+    if (!settings->is_staged) {
+        settings->staged = settings->saved;
+    }
+    settings->is_staged = true;
+    return &settings->staged;
+}
+
+void settings_discard(struct settings *settings)
+{
+    settings->is_staged = false;
+}
+
+const struct config *settings_draft(const struct settings *settings)
+{
+    return settings->is_staged ? &settings->staged : &settings->saved;
+}
+
+/* What need not wait for the next start, where `after` is not as `before`. */
+static void copy_live(struct config *to, const struct config *before,
+                      const struct config *after)
+{
+    for (unsigned int i = 0; i < config_text_count(); i++) {
+        struct config_line was, is;
+        struct config_error error;
+
+        config_text_get(before, i, &was);
+        config_text_get(after, i, &is);
+        if (config_text_is_live(is.key) && strcmp(was.value, is.value) != 0) {
+            ASSERT(config_text_set(to, is.key, is.value, &error));
+        }
+    }
+}
+
+/* What `config` wants has to be in force, but for what can be at once. */
+static unsigned int check_now(const struct settings *settings,
+                              const struct config *config, config_mistake *tell,
+                              void *ctx)
+{
+    struct config now = settings->in_force;
+    unsigned int mistakes = 0;
+
+    copy_live(&now, &now, config);
+    for (unsigned int i = 0; i < config_text_count(); i++) {
+        struct config_line is, wanted;
+        struct config_error error;
+
+        config_text_get(&now, i, &is);
+        config_text_get(config, i, &wanted);
+        if (strcmp(is.value, wanted.value) != 0) {
+            log_format(error.text, sizeof(error.text),
+                       "%s: changes with the next start, so it has to be saved",
+                       is.key);
+            tell(ctx, error.text);
+            mistakes++;
+        }
+    }
+    return mistakes;
+}
+
+/*
+ * Bring up what differs between two sets; what straps decide and nobody has
+ * changed stays as it is.
+ */
+static void apply_links(struct settings *settings, const struct config *before,
+                        const struct config *after)
+{
+    uint8_t gbps = after->port[0].speed_gbps;
+    bool is_new_speed = gbps != before->port[0].speed_gbps &&
+                        gbps != settings->in_force.port[0].speed_gbps;
+
+    if (is_new_speed) {
+        set_speed(settings, gbps);
+    }
+    for (uint8_t i = 0; i < CONFIG_PORTS; i++) {
+        struct config_port *port = &settings->in_force.port[i];
+        enum config_fec fec = after->port[i].fec;
+        bool is_new_fec =
+            fec != before->port[i].fec && fec != port->fec &&
+            (fec != CONFIG_FEC_RS || port->speed_gbps == SPEED_25G);
+
+        if (is_new_fec) {
+            port->fec = fec;
+        }
+        if (is_new_speed || is_new_fec) {
+            (void)!apply(settings, i); /* refused: the log says so */
+        }
+    }
+}
+
+/* The same for all that need not wait, but for speed and FEC. */
+static void apply_rest(struct settings *settings, const struct config *before,
+                       const struct config *after)
+{
+    struct config was = settings->in_force;
+    struct config now = was;
+
+    copy_live(&now, before, after);
+    for (uint8_t i = 0; i < CONFIG_PORTS; i++) {
+        now.port[i].speed_gbps = was.port[i].speed_gbps;
+        now.port[i].fec = was.port[i].fec;
+    }
+    settings->in_force = now;
+    if (settings->apply != NULL) {
+        settings->apply(settings->apply_ctx, &was, &now);
+    }
+}
+
+enum settings_result settings_replace(struct settings *settings,
+                                      const struct config *config,
+                                      bool is_saved, config_mistake *tell,
+                                      void *ctx)
+{
+    struct config before = is_saved ? settings->saved : settings->in_force;
+    struct config after = *config; /* it may be our draft */
+
+    if (config_check(&after, tell, ctx) != 0 ||
+        (!is_saved && check_now(settings, &after, tell, ctx) != 0)) {
+        return SETTINGS_INVALID;
+    }
+    if (is_saved && !save(settings, &after)) {
+        return SETTINGS_NOT_SAVED;
+    }
+    if (is_saved) {
+        settings->saved = after;
+        settings_discard(settings);
+    }
+    log_line(settings->log, "drive: another configuration%s",
+             is_saved ? ", saved" : "");
+    apply_links(settings, &before, &after);
+    apply_rest(settings, &before, &after);
+    return SETTINGS_OK;
+}

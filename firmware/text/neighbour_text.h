@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What LLDP knows of the other end of each cable, in words: docs/console.md,
+ * "Neighbours".  A peer's text is shown with '?' for what is no printable
+ * ASCII, cut to NEIGHBOUR_TEXT_MAX characters.
+ */
+#ifndef ESSD_TEXT_NEIGHBOUR_TEXT_H
+#define ESSD_TEXT_NEIGHBOUR_TEXT_H
+
+#include "firmware/hal/log.h"
+#include "net/stack/lldp.h"
+
+enum { NEIGHBOUR_TEXT_MAX = 64 };
+
+struct neighbour_text {
+    char text[NEIGHBOUR_TEXT_MAX + 1];
+};
+
+struct neighbour_text neighbour_text(const struct lldp_text *text);
+
+/** An ID of 6 bytes is a MAC address if it is of subtype `mac_subtype`. */
+struct neighbour_text neighbour_text_id(const struct lldp_id *id,
+                                        uint8_t mac_subtype);
+
+/** Answer on the console what is known of one port's neighbours. */
+void neighbour_text_say(struct log *log, const struct lldp_agent *agent,
+                        uint8_t port, uint64_t now_us);
+
+#endif

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "firmware/usage/usage_keeper.h"
+
+#include "nvmeof/wire/log.h"
+
+enum {
+    CHECK_US = 50000,
+    MINUTE_US = 60000000,
+    MINUTES_IN_HOUR = 60,
+};
+
+#define HOUR_US ((uint64_t)MINUTES_IN_HOUR * MINUTE_US)
+#define PACE_US ((uint64_t)USAGE_PACE_MINUTES * MINUTE_US)
+
+void usage_keeper_init(struct usage_keeper *keeper,
+                       const struct usage_keeper_config *config,
+                       uint64_t now_us)
+{
+    *keeper = (struct usage_keeper){
+        .save = config->save,
+        .save_error = config->save_error,
+        .errors = config->errors,
+        .save_ctx = config->save_ctx,
+        .start_us = now_us,
+        .hour_us = now_us + HOUR_US,
+    };
+    if (config->usage != NULL) {
+        keeper->usage = *config->usage;
+    }
+    keeper->start_minutes = keeper->usage.on_minutes;
+    if (keeper->usage.is_in_use && config->is_power_on) {
+        keeper->usage.unsafe_shutdowns++;
+        keeper->is_due = true; /* written at the first check */
+    }
+}
+
+void usage_keeper_fill(const struct usage_keeper *keeper,
+                       struct nvmf_health *health,
+                       struct nvmf_counters *counters)
+{
+    const struct usage *usage = &keeper->usage;
+
+    health->power_on_hours = usage->on_minutes / MINUTES_IN_HOUR;
+    health->unsafe_shutdowns = usage->unsafe_shutdowns;
+    *counters = (struct nvmf_counters){
+        .read_blocks_512 = usage->read_blocks_512,
+        .written_blocks_512 = usage->written_blocks_512,
+        .host_reads = usage->host_reads,
+        .host_writes = usage->host_writes,
+        .media_errors = usage->media_errors,
+        .error_log_entries = usage->error_log_entries,
+    };
+}
+
+_Static_assert((int)STORE_ERRORS == (int)NVMF_ERROR_LOG_ENTRIES,
+               "flash gives back what a host can read");
+
+static struct log_error error_of(const struct error_record *record)
+{
+    return (struct log_error){
+        .count = record->count,
+        .sqid = record->sqid,
+        .cid = record->cid,
+        .status = record->status,
+        .location = record->location,
+        .lba = record->lba,
+        .nsid = record->nsid,
+        .trtype = record->trtype,
+        .vendor_log = record->vendor_log,
+        .has_time = record->has_time,
+        .time_ms = record->time_ms,
+    };
+}
+
+static struct error_record record_of(const struct log_error *error)
+{
+    return (struct error_record){
+        .count = error->count,
+        .lba = error->lba,
+        .time_ms = error->time_ms,
+        .nsid = error->nsid,
+        .sqid = error->sqid,
+        .cid = error->cid,
+        .status = error->status,
+        .location = error->location,
+        .trtype = error->trtype,
+        .vendor_log = error->vendor_log,
+        .has_time = error->has_time,
+    };
+}
+
+void usage_keeper_start(struct usage_keeper *keeper, struct nvmf_target *target)
+{
+    const struct error_records *errors = keeper->errors;
+
+    for (uint16_t i = 0; errors != NULL && i < errors->count; i++) {
+        struct log_error error = error_of(&errors->record[i]);
+
+        nvmf_target_restore_error(target, &error);
+    }
+    keeper->errors = NULL;
+    keeper->target = target;
+    keeper->saved_errors = nvmf_target_counters(target)->error_log_entries;
+}
+
+/* Those that flash does not have, oldest first. */
+static void save_errors(struct usage_keeper *keeper, uint64_t last)
+{
+    uint64_t count = keeper->saved_errors;
+
+    if (last - count > NVMF_ERROR_LOG_ENTRIES) {
+        count = last - NVMF_ERROR_LOG_ENTRIES; /* the others are gone */
+    }
+    while (count != last) {
+        struct log_error error;
+
+        if (nvmf_target_error(keeper->target, ++count, &error) &&
+            keeper->save_error != NULL) {
+            struct error_record record = record_of(&error);
+
+            (void)keeper->save_error(keeper->save_ctx, &record);
+        }
+    }
+    keeper->saved_errors = last;
+}
+
+static void save(struct usage_keeper *keeper, uint64_t now_us)
+{
+    const struct nvmf_counters *counters = nvmf_target_counters(keeper->target);
+    struct usage *usage = &keeper->usage;
+
+    usage->on_minutes = keeper->start_minutes +
+                        (uint32_t)((now_us - keeper->start_us) / MINUTE_US);
+    usage->read_blocks_512 = counters->read_blocks_512;
+    usage->written_blocks_512 = counters->written_blocks_512;
+    usage->host_reads = counters->host_reads;
+    usage->host_writes = counters->host_writes;
+    usage->media_errors = (uint32_t)counters->media_errors;
+    usage->error_log_entries = (uint32_t)counters->error_log_entries;
+    keeper->is_due = false;
+    save_errors(keeper, counters->error_log_entries);
+    if (keeper->save != NULL) {
+        /* A flash that does not take it: the next one may get there. */
+        (void)keeper->save(keeper->save_ctx, usage);
+    }
+}
+
+/* When that many records may be written; the pace gives back one at a time. */
+static uint64_t allowed_us(const struct usage_keeper *keeper,
+                           unsigned int records)
+{
+    uint64_t ahead_us = (USAGE_RECORDS_AT_ONCE - records) * PACE_US;
+
+    return keeper->pace_us > ahead_us ? keeper->pace_us - ahead_us : 0;
+}
+
+static bool has_errors(const struct usage_keeper *keeper)
+{
+    uint64_t errors = nvmf_target_counters(keeper->target)->error_log_entries;
+
+    return (uint32_t)errors != keeper->usage.error_log_entries;
+}
+
+static bool has_media_errors(const struct usage_keeper *keeper)
+{
+    uint64_t errors = nvmf_target_counters(keeper->target)->media_errors;
+
+    return (uint32_t)errors != keeper->usage.media_errors;
+}
+
+/*
+ * When a record is due, UINT64_MAX: there is nothing to write.  The last one of
+ * those that may come at once is for a host that comes, so that no power cut
+ * under a host goes uncounted: one for a host that goes or for media errors
+ * leaves it, one for other errors leaves one more.
+ */
+static uint64_t due_us(const struct usage_keeper *keeper, bool is_in_use)
+{
+    if (keeper->is_due || (is_in_use && !keeper->usage.is_in_use)) {
+        return allowed_us(keeper, 1);
+    }
+    if (is_in_use != keeper->usage.is_in_use || has_media_errors(keeper)) {
+        return allowed_us(keeper, 2);
+    }
+    return has_errors(keeper) ? MAX(allowed_us(keeper, 3), keeper->errors_us)
+                              : UINT64_MAX;
+}
+
+uint64_t usage_keeper_step(struct usage_keeper *keeper, uint64_t now_us)
+{
+    bool is_hour = now_us >= keeper->hour_us;
+    uint64_t at_us;
+    bool is_in_use;
+
+    if (now_us < keeper->check_us && !is_hour) {
+        return MIN(keeper->check_us, keeper->hour_us);
+    }
+    keeper->check_us = now_us + CHECK_US;
+    is_in_use = nvmf_target_is_in_use(keeper->target);
+    at_us = due_us(keeper, is_in_use);
+    if (at_us <= now_us) {
+        keeper->pace_us = MAX(keeper->pace_us, now_us) + PACE_US;
+        keeper->usage.is_in_use = is_in_use;
+    }
+    if (at_us <= now_us || is_hour) {
+        if (has_errors(keeper)) {
+            keeper->errors_us = now_us + PACE_US;
+        }
+        save(keeper, now_us);
+    }
+    if (is_hour) {
+        keeper->hour_us += HOUR_US;
+        nvmf_target_set_power_on_hours(
+            keeper->target, keeper->usage.on_minutes / MINUTES_IN_HOUR);
+    }
+    return at_us > now_us ? MIN(at_us, keeper->hour_us) : keeper->hour_us;
+}
+
+void usage_keeper_stop(struct usage_keeper *keeper, uint64_t now_us)
+{
+    keeper->usage.is_in_use = nvmf_target_is_in_use(keeper->target);
+    save(keeper, now_us);
+}

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Intact configurations in flash that must not be used. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "firmware/settings/config_flash.h"
+#include "firmware/hal/time.h"
+#include "firmware/store/flash_layout.h"
+
+enum { PART_BYTES = FLASH_CONFIG_B_ADDR + FLASH_SECTOR_BYTES };
+
+static struct flash flash;
+static uint8_t part[PART_BYTES];
+static struct log board_log;
+
+void flash_read(const struct flash *of, uint32_t addr, void *buf,
+                size_t len_bytes)
+{
+    assert_ptr_equal(of, &flash);
+    assert_true(addr + len_bytes <= PART_BYTES);
+    memcpy(buf, part + addr, len_bytes);
+}
+
+bool flash_erase_sector(const struct flash *of, uint32_t addr)
+{
+    assert_ptr_equal(of, &flash);
+    memset(part + addr, 0xff, FLASH_SECTOR_BYTES);
+    return true;
+}
+
+bool flash_program(const struct flash *of, uint32_t addr, const void *data,
+                   size_t len_bytes)
+{
+    assert_ptr_equal(of, &flash);
+    assert_true(addr + len_bytes <= PART_BYTES);
+    memcpy(part + addr, data, len_bytes);
+    return true;
+}
+
+uint64_t hal_now_us(void)
+{
+    return 0;
+}
+
+size_t uart_write(const struct uart *uart, const char *text, size_t len)
+{
+    (void)uart;
+    (void)text;
+    return len;
+}
+
+void uart_drain(const struct uart *uart)
+{
+    (void)uart;
+}
+
+static int blank_part(void **state)
+{
+    (void)state;
+    memset(part, 0xff, sizeof(part));
+    return 0;
+}
+
+/* Read, and count the lines of the log. @return the log */
+static const char *boot(struct config *config, unsigned int *lines)
+{
+    struct uart uart = {0};
+
+    memset(&board_log, 0, sizeof(board_log));
+    log_init(&board_log, &uart);
+    memset(config, 0xa5, sizeof(*config));
+    config_flash_read(&flash, &board_log, config);
+    *lines = 0;
+    for (uint32_t i = 0; i < board_log.head; i++) {
+        *lines += board_log.ring[i] == '\n';
+    }
+    return board_log.ring;
+}
+
+static void put(uint32_t addr, uint32_t sequence, const struct config *config)
+{
+    struct config copy = *config;
+
+    copy.sequence = sequence;
+    config_emit(&copy, part + addr);
+}
+
+static void good(struct config *config)
+{
+    config_default(config);
+    config->port[1].mtu_bytes = 4242;
+}
+
+/* An IPv4 address in the place of an IPv6 one, with 64 bits of prefix. */
+static void mapped(struct config *config)
+{
+    config->port[0].has_ipv6 = true;
+    config->port[0].ipv6_prefix = 64;
+    memset(config->port[0].ipv6 + 10, 0xff, 2);
+    config->port[0].ipv6[12] = 10;
+}
+
+static void gateway_elsewhere(struct config *config)
+{
+    config->port[1].has_ipv4 = true;
+    config->port[1].ipv4_prefix = 24;
+    memcpy(config->port[1].ipv4, (uint8_t[]){10, 0, 1, 10}, 4);
+    memcpy(config->port[1].ipv4_gateway, (uint8_t[]){10, 0, 2, 1}, 4);
+}
+
+static void no_prefix(struct config *config)
+{
+    config->port[0].has_ipv4 = true;
+    config->port[0].ipv4[0] = 10;
+    config->port[0].ipv4[3] = 10;
+}
+
+static void rs_at_10g(struct config *config)
+{
+    for (unsigned int i = 0; i < CONFIG_PORTS; i++) {
+        config->port[i].speed_gbps = 10;
+    }
+    config->port[1].fec = CONFIG_FEC_RS;
+}
+
+static const struct row {
+    void (*spoil)(struct config *config);
+    const char *said;
+} rows[] = {
+    {mapped, "configuration 7 in flash is not used: port.0.ipv6: 10.0.0.0 is "
+             "an IPv4 address"},
+    {gateway_elsewhere, "configuration 7 in flash is not used: "
+                        "port.1.ipv4-gateway: 10.0.2.1 is not in the port's "
+                        "network"},
+    {no_prefix, "configuration 7 in flash is not used: port.0.ipv4: "
+                "10.0.0.10/0 is no address of a host"},
+    {rs_at_10g, "configuration 7 in flash is not used: port.1.fec: rs is for "
+                "25 Gb/s, not 10"},
+};
+
+static void test_the_other_copy_is_used_instead(void **state)
+{
+    static const uint32_t addr[] = {FLASH_CONFIG_A_ADDR, FLASH_CONFIG_B_ADDR};
+    struct config fine, bad, read;
+    unsigned int lines;
+
+    (void)state;
+    good(&fine);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        for (unsigned int at = 0; at < 2; at++) {
+            const char *said;
+
+            bad = fine;
+            rows[i].spoil(&bad);
+            put(addr[at], 7, &bad);
+            put(addr[1 - at], 6, &fine);
+            said = boot(&read, &lines);
+            assert_non_null(strstr(said, rows[i].said));
+            assert_int_equal(lines, 1);
+            assert_int_equal(read.sequence, 6);
+            assert_int_equal(read.port[1].mtu_bytes, 4242);
+        }
+    }
+}
+
+static void test_the_defaults_are_used_when_there_is_no_good_copy(void **state)
+{
+    struct config defaults, bad, read;
+    uint8_t a[CONFIG_BODY_LEN], b[CONFIG_BODY_LEN];
+    unsigned int lines;
+
+    (void)state;
+    config_default(&defaults);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        const char *said;
+
+        good(&bad);
+        rows[i].spoil(&bad);
+        memset(part, 0xff, sizeof(part));
+        put(FLASH_CONFIG_B_ADDR, 7, &bad);
+        said = boot(&read, &lines);
+        assert_non_null(strstr(said, rows[i].said));
+        assert_non_null(strstr(said, "no good configuration: defaults"));
+        assert_int_equal(lines, 2);
+        config_body_emit(&defaults, a);
+        config_body_emit(&read, b);
+        assert_memory_equal(a, b, sizeof(a));
+    }
+}
+
+/* Nobody is told of what is older than the one that counts. */
+static void test_an_old_copy_is_not_judged(void **state)
+{
+    struct config fine, bad, read;
+    unsigned int lines;
+
+    (void)state;
+    good(&fine);
+    bad = fine;
+    mapped(&bad);
+    put(FLASH_CONFIG_A_ADDR, 7, &bad);
+    put(FLASH_CONFIG_B_ADDR, 8, &fine);
+    boot(&read, &lines);
+    assert_int_equal(lines, 0);
+    assert_int_equal(read.sequence, 8);
+}
+
+/* The one that serves is not in danger while the next is written. */
+static void test_a_change_is_written_over_the_bad_copy(void **state)
+{
+    struct config fine, bad, read;
+    unsigned int lines;
+
+    (void)state;
+    good(&fine);
+    bad = fine;
+    mapped(&bad);
+    put(FLASH_CONFIG_A_ADDR, 7, &bad);
+    put(FLASH_CONFIG_B_ADDR, 6, &fine);
+    fine.port[1].mtu_bytes = 5000;
+    assert_true(config_flash_write(&flash, &fine));
+    boot(&read, &lines);
+    assert_int_equal(lines, 0);
+    assert_int_equal(read.sequence, 8);
+    assert_int_equal(read.port[1].mtu_bytes, 5000);
+    memset(part + FLASH_CONFIG_A_ADDR, 0xff, FLASH_SECTOR_BYTES);
+    boot(&read, &lines);
+    assert_int_equal(read.sequence, 6);
+    assert_int_equal(read.port[1].mtu_bytes, 4242);
+
+    /* Two bad ones: what is written is newer than both. */
+    put(FLASH_CONFIG_A_ADDR, 11, &bad);
+    put(FLASH_CONFIG_B_ADDR, 12, &bad);
+    assert_true(config_flash_write(&flash, &fine));
+    boot(&read, &lines);
+    assert_int_equal(lines, 0);
+    assert_int_equal(read.sequence, 13);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup(name, blank_part)
+    const struct CMUnitTest tests[] = {
+        TEST(test_the_other_copy_is_used_instead),
+        TEST(test_the_defaults_are_used_when_there_is_no_good_copy),
+        TEST(test_an_old_copy_is_not_judged),
+        TEST(test_a_change_is_written_over_the_bad_copy),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

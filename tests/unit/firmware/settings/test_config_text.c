@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "firmware/settings/config_check.h"
+
+static struct config config;
+
+static int defaults(void **state)
+{
+    (void)state;
+    config_default(&config);
+    return 0;
+}
+
+/* @return what was said about it, "" when it was taken */
+static const char *set(const char *key, const char *value)
+{
+    static struct config_error error;
+
+    error.text[0] = '\0';
+    if (config_text_set(&config, key, value, &error)) {
+        assert_string_equal(error.text, "");
+    } else {
+        assert_string_not_equal(error.text, "");
+    }
+    return error.text;
+}
+
+static const char *get(const char *key)
+{
+    static struct config_line line;
+    struct config_error error;
+
+    assert_true(config_text_find(&config, key, &line, &error));
+    assert_string_equal(line.key, key);
+    return line.value;
+}
+
+static void test_every_key_is_found_and_has_a_default(void **state)
+{
+    struct config_error error;
+    struct config_line line, found;
+
+    (void)state;
+    assert_int_equal(config_text_count(), 1 + 2 * 13 + 4 * 3 + 14);
+    for (unsigned int i = 0; i < config_text_count(); i++) {
+        config_text_get(&config, i, &line);
+        assert_true(config_text_find(&config, line.key, &found, &error));
+        assert_string_equal(found.key, line.key);
+        assert_string_equal(found.value, line.value);
+        assert_string_not_equal(line.value, "");
+        assert_null(strchr(line.value, ' '));
+        assert_string_equal(set(line.key, line.value), "");
+    }
+    assert_string_equal(get("port.1.mtu"), "1500");
+    assert_string_equal(get("lldp.interval"), "30");
+    assert_string_equal(get("pfc"), "all");
+    assert_string_equal(get("roce.cnp"), "on");
+    assert_string_equal(get("name"), "none");
+}
+
+static void test_values_are_taken_and_shown(void **state)
+{
+    static const char *const rows[][2] = {
+        {"name", "rack7-slot3"},
+        {"name", "exactly-thirty-two-characters-ok"},
+        {"name", "none"},
+        {"port.0.ipv4", "10.0.0.10/24"},
+        {"port.1.ipv4", "255.254.253.252/32"},
+        {"port.1.ipv4", "none"},
+        {"port.0.ipv4-gateway", "10.0.0.1"},
+        {"port.0.ipv6", "fd00::10/64"},
+        {"port.1.ipv6", "1234:5678:9abc:def0:1234:5678:9abc:def0/128"},
+        {"port.1.ipv6-gateway", "fe80::1"},
+        {"port.1.ipv6-gateway", "none"},
+        {"port.0.dhcp", "on"},
+        {"port.1.slaac", "on"},
+        {"port.1.probe", "on"},
+        {"port.0.vlan", "4094"},
+        {"port.1.priority", "7"},
+        {"port.0.mtu", "9000"},
+        {"port.0.mtu", "1280"},
+        {"port.0.speed", "10"},
+        {"port.1.fec", "rs"},
+        {"port.0.fec", "none"},
+        {"port.1.lldp", "receive"},
+        {"port.0.lldp", "off"},
+        {"address.0.ip", "10.0.0.11/24"},
+        {"address.3.ip", "fd00::11/64"},
+        {"address.3.port", "1"},
+        {"address.1.vlan", "5"},
+        {"dhcp.fast", "on"},
+        {"lldp.interval", "3600"},
+        {"lldp.hold", "100"},
+        {"sntp.server", "10.0.0.9"},
+        {"sntp.server", "fd00::9"},
+        {"sntp.poll", "65535"},
+        {"lag.mode", "active-standby"},
+        {"lag.mode", "lacp"},
+        {"lag.lacp-fast", "on"},
+        {"lag.primary", "1"},
+        {"lag.revert", "on"},
+        {"roce.v1", "on"},
+        {"roce.cnp", "off"},
+        {"roce.dcqcn", "off"},
+        {"pfc", "0,3,7"},
+        {"pfc", "none"},
+        {"pfc", "5"},
+        {"echo", "on"},
+    };
+    uint8_t body[CONFIG_BODY_LEN];
+    struct config back;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        assert_string_equal(set(rows[i][0], rows[i][1]), "");
+        assert_string_equal(get(rows[i][0]), rows[i][1]);
+    }
+    config_body_emit(&config, body);
+    config_default(&back);
+    assert_true(config_body_parse(&back, body, sizeof(body)));
+    config = back;
+    assert_string_equal(get("address.3.ip"), "fd00::11/64");
+    assert_string_equal(get("pfc"), "5");
+    assert_string_equal(get("lag.primary"), "1");
+}
+
+static void test_what_is_no_value_is_refused_with_what_is(void **state)
+{
+    static const char *const rows[][3] = {
+        {"name", "a\tb", "printable"},
+        {"name", "thirty-three-characters-are-1-many", "32"},
+        {"name", "", "printable"},
+        {"port.0.ipv4", "10.0.0.10", "10.0.0.10/24"},
+        {"port.0.ipv4", "10.0.0.10/", "prefix"},
+        {"port.0.ipv4", "10.0.0.10/33", "prefix"},
+        {"port.0.ipv4", "10.0.0.10/0", "prefix"},
+        {"port.0.ipv4", "10.0.0.10/024", "prefix"},
+        {"port.0.ipv4", "10.0.0.10/24/24", "prefix"},
+        {"port.0.ipv4", "fd00::1/64", "IPv4"},
+        {"port.0.ipv6", "10.0.0.1/24", "IPv6"},
+        {"port.0.ipv6", "fd00::1/129", "prefix"},
+        {"port.0.ipv6", "::ffff:a00:1/64", "IPv6"},
+        {"port.0.ipv4-gateway", "fd00::1", "IPv4"},
+        {"port.0.ipv6-gateway", "10.0.0.1", "IPv6"},
+        {"port.0.dhcp", "yes", "on or off"},
+        {"port.0.vlan", "4095", "0 to 4094"},
+        {"port.0.vlan", "-1", "0 to 4094"},
+        {"port.0.vlan", "0x10", "0 to 4094"},
+        {"port.0.vlan", "99999999999", "0 to 4094"},
+        {"port.0.priority", "8", "0 to 7"},
+        {"port.0.mtu", "1279", "1280 to 9000"},
+        {"port.0.mtu", "9001", "1280 to 9000"},
+        {"port.0.mtu", "66836", "1280 to 9000"},
+        {"port.0.speed", "11", "10 or 25"},
+        {"port.0.fec", "kr", "none, fc or rs"},
+        {"port.0.lldp", "on", "both, send, receive or off"},
+        {"address.0.ip", "10.0.0.11", "prefix"},
+        {"address.0.port", "2", "0 or 1"},
+        {"lldp.interval", "0", "1 to 3600"},
+        {"lldp.hold", "101", "1 to 100"},
+        {"sntp.server", "ntp.example", "address"},
+        {"sntp.poll", "65536", "1 to 65535"},
+        {"lag.mode", "on", "off, active-standby or lacp"},
+        {"pfc", "8", "0,3,4"},
+        {"pfc", "3,0", "0,3,4"},
+        {"pfc", "0,", "0,3,4"},
+        {"pfc", "1,1", "0,3,4"},
+        {"pfc", "01", "0,3,4"},
+        {"pfc", "", "0,3,4"},
+    };
+    struct config before = config;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        const char *said = set(rows[i][0], rows[i][1]);
+        size_t len = strlen(rows[i][0]);
+
+        if (strncmp(said, rows[i][0], len) != 0 || said[len] != ':' ||
+            strstr(said, rows[i][2]) == NULL) {
+            fail_msg("%s %s: %s", rows[i][0], rows[i][1], said);
+        }
+        assert_memory_equal(&config, &before, sizeof(config));
+    }
+}
+
+static void test_what_is_no_key_is_refused(void **state)
+{
+    char long_key[200];
+
+    (void)state;
+    memset(long_key, 'k', sizeof(long_key) - 1);
+    long_key[sizeof(long_key) - 1] = '\0';
+    assert_string_equal(set("mtu", "1500"), "there is no key mtu");
+    assert_string_equal(set("", "1500"), "there is no key ");
+    assert_string_equal(set("port.0", "1500"), "there is no key port.0");
+    assert_string_equal(set("port.#.mtu", "1500"),
+                        "there is no key port.#.mtu");
+    assert_string_equal(set("port.2.mtu", "1500"),
+                        "port.2.mtu: the ports are 0 and 1");
+    assert_string_equal(set("address.4.ip", "10.0.0.1/24"),
+                        "address.4.ip: a drive has eight addresses: two of "
+                        "each port, and address.0 to address.3");
+    assert_non_null(strstr(set("address.10.ip", "none"), "eight addresses"));
+    assert_string_equal(strstr(set(long_key, "1"), "kkk"),
+                        long_key + sizeof(long_key) - 1 - 40);
+}
+
+/* ---- What goes together */
+
+struct said {
+    unsigned int count;
+    char text[8][CONFIG_ERROR_MAX + 1];
+};
+
+static void tell(void *ctx, const char *text)
+{
+    struct said *said = ctx;
+
+    assert_true(said->count < ARRAY_LEN(said->text));
+    strcpy(said->text[said->count++], text);
+}
+
+static void test_mistakes_of_the_whole(void **state)
+{
+    static const struct {
+        const char *set[4][2]; /* on top of the defaults */
+        const char *said;
+    } rows[] = {
+        {{{"port.0.ipv4", "10.0.0.10/24"}, {"port.1.ipv4", "10.0.1.10/24"}},
+         NULL},
+        {{{"port.0.ipv4", "10.0.0.10/24"}, {"port.1.ipv4", "10.0.0.10/16"}},
+         "port.1.ipv4: 10.0.0.10 is port.0.ipv4, too"},
+        {{{"port.0.ipv6", "fd00::1/64"}, {"address.2.ip", "fd00::1/64"}},
+         "address.2.ip: fd00::1 is port.0.ipv6, too"},
+        {{{"port.0.ipv4", "10.0.0.0/24"}},
+         "port.0.ipv4: 10.0.0.0/24 is no address of a host"},
+        {{{"port.0.ipv4", "10.0.0.255/24"}},
+         "port.0.ipv4: 10.0.0.255/24 is no address of a host"},
+        {{{"port.0.ipv4", "10.0.0.0/31"}}, NULL},
+        {{{"port.0.ipv4", "10.0.0.255/32"}}, NULL},
+        {{{"port.0.ipv4", "127.0.0.1/8"}},
+         "port.0.ipv4: 127.0.0.1/8 is no address of a host"},
+        {{{"port.0.ipv4", "224.0.0.9/4"}},
+         "port.0.ipv4: 224.0.0.9/4 is no address of a host"},
+        {{{"port.0.ipv4", "0.0.0.1/24"}},
+         "port.0.ipv4: 0.0.0.1/24 is no address of a host"},
+        {{{"port.1.ipv6", "ff02::1/64"}},
+         "port.1.ipv6: ff02::1/64 is no address of a host"},
+        {{{"port.1.ipv6", "::1/128"}},
+         "port.1.ipv6: ::1/128 is no address of a host"},
+        {{{"address.0.ip", "::/64"}},
+         "address.0.ip: ::/64 is no address of a host"},
+        {{{"address.1.port", "1"}},
+         "address.1.ip: none, but its port or VLAN is set"},
+        {{{"address.1.vlan", "1"}},
+         "address.1.ip: none, but its port or VLAN is set"},
+        {{{"port.0.ipv4-gateway", "10.0.0.1"}},
+         "port.0.ipv4-gateway: there is no port.0.ipv4"},
+        {{{"port.0.ipv4", "10.0.0.10/24"}, {"port.0.ipv4-gateway", "10.0.0.1"}},
+         NULL},
+        {{{"port.0.ipv4", "10.0.0.10/24"}, {"port.0.ipv4-gateway", "10.0.1.1"}},
+         "port.0.ipv4-gateway: 10.0.1.1 is not in the port's network"},
+        {{{"port.0.ipv4", "10.0.0.10/23"}, {"port.0.ipv4-gateway", "10.0.1.1"}},
+         NULL},
+        {{{"port.0.ipv4", "10.0.0.10/24"},
+          {"port.0.ipv4-gateway", "10.0.0.10"}},
+         "port.0.ipv4-gateway: 10.0.0.10 is the port itself"},
+        {{{"port.1.ipv4", "10.0.0.10/8"}, {"port.1.ipv4-gateway", "127.0.0.1"}},
+         "port.1.ipv4-gateway: 127.0.0.1 is no address of a host"},
+        {{{"port.1.ipv6", "fd00::1/64"}, {"port.1.ipv6-gateway", "fe80::1"}},
+         NULL},
+        {{{"port.1.ipv6", "fd00::1/64"},
+          {"port.1.ipv6-gateway", "fd00:0:0:1::1"}},
+         "port.1.ipv6-gateway: fd00:0:0:1::1 is not in the port's network"},
+        {{{"port.0.speed", "10"}, {"port.1.speed", "10"}, {"port.1.fec", "rs"}},
+         "port.1.fec: rs is for 25 Gb/s, not 10"},
+        {{{"port.0.speed", "10"}},
+         "port.1.speed: 25, but port.0.speed is 10: both ports have one speed"},
+        {{{"port.0.mtu", "9000"}}, NULL},
+        {{{"port.0.mtu", "9000"}, {"lag.mode", "lacp"}},
+         "port.1.mtu: 1500, but port.0.mtu is 9000: aggregated ports have one "
+         "MTU"},
+        {{{"sntp.server", "224.0.1.1"}},
+         "sntp.server: 224.0.1.1 is no address of a host"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct said said = {0};
+
+        config_default(&config);
+        for (size_t k = 0; k < 4 && rows[i].set[k][0] != NULL; k++) {
+            assert_string_equal(set(rows[i].set[k][0], rows[i].set[k][1]), "");
+        }
+        assert_int_equal(config_check(&config, tell, &said),
+                         rows[i].said != NULL);
+        assert_int_equal(said.count, rows[i].said != NULL);
+        if (rows[i].said != NULL) {
+            assert_string_equal(said.text[0], rows[i].said);
+        }
+    }
+}
+
+static void test_every_mistake_is_told(void **state)
+{
+    struct said said = {0};
+
+    (void)state;
+    assert_string_equal(set("port.0.speed", "10"), "");
+    assert_string_equal(set("port.0.fec", "rs"), "");
+    assert_string_equal(set("address.0.ip", "10.0.0.1/24"), "");
+    assert_string_equal(set("address.3.ip", "10.0.0.1/8"), "");
+    assert_int_equal(config_check(&config, tell, &said), 3);
+    assert_int_equal(said.count, 3);
+}
+
+/* Not in text, but in what a host writes. */
+static void test_ipv4_addresses_in_ipv6_fields_are_mistakes(void **state)
+{
+    static const uint8_t mapped[16] = {[10] = 0xff, 0xff, 10, 0, 0, 1};
+    struct said said = {0};
+
+    (void)state;
+    config.port[0].has_ipv6 = true;
+    config.port[0].ipv6_prefix = 100;
+    memcpy(config.port[0].ipv6, mapped, 16);
+    assert_string_equal(set("port.1.ipv6", "::5/64"), "");
+    memcpy(config.port[1].ipv6_gateway, mapped, 16);
+    assert_int_equal(config_check(&config, tell, &said), 2);
+    assert_string_equal(said.text[0],
+                        "port.0.ipv6: 10.0.0.1 is an IPv4 address");
+    assert_string_equal(said.text[1],
+                        "port.1.ipv6-gateway: 10.0.0.1 is an IPv4 address");
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup(name, defaults)
+    const struct CMUnitTest tests[] = {
+        T(test_every_key_is_found_and_has_a_default),
+        T(test_values_are_taken_and_shown),
+        T(test_what_is_no_value_is_refused_with_what_is),
+        T(test_what_is_no_key_is_refused),
+        T(test_mistakes_of_the_whole),
+        T(test_every_mistake_is_told),
+        T(test_ipv4_addresses_in_ipv6_fields_are_mistakes),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
