@@ -5,7 +5,6 @@
 
 #include "firmware/text/ip_text.h"
 #include "firmware/app/media_seam.h"
-#include "firmware/app/vendor_feature.h"
 
 enum {
     MEDIA_COMMANDS = 512,
@@ -15,9 +14,25 @@ enum {
     STATUS_INVALID_IMAGE = 0x107, /* NVM Express Base 1.4 section 4.6.1.2.2 */
 };
 
-/* Another configuration is in force, as far as it can be at once. */
-static void apply(void *ctx, const struct config *before,
-                  const struct config *after)
+/* ---- What settings change. */
+
+static bool set_link(void *ctx, uint8_t port, uint8_t speed_gbps,
+                     enum config_fec fec)
+{
+    struct drive *drive = ctx;
+
+    return drive_net_set_link(&drive->net, port, speed_gbps, fec);
+}
+
+static void disable_link(void *ctx, uint8_t port)
+{
+    struct drive *drive = ctx;
+
+    drive_net_disable_link(&drive->net, port);
+}
+
+static void apply_config(void *ctx, const struct config *before,
+                         const struct config *after)
 {
     struct drive *drive = ctx;
 
@@ -29,21 +44,26 @@ static void apply(void *ctx, const struct config *before,
     }
 }
 
-static void settings_init(struct drive *drive,
-                          const struct drive_config *config)
+static void settings_start(struct drive *drive,
+                           const struct drive_config *config)
 {
-    drive->settings = (struct settings){
-        .net = &drive->net,
+    static const struct settings_ops ops = {set_link, disable_link,
+                                            apply_config};
+    const struct settings_config settings = {
         .log = config->log,
-        .in_force = *config->config,
-        .saved = config->saved_config != NULL ? *config->saved_config
-                                              : *config->config,
+        .in_force = config->config,
+        .saved = config->saved_config,
+        .ops = &ops,
+        .ops_ctx = drive,
         .save = config->save_config,
         .save_ctx = config->save_ctx,
-        .apply = apply,
-        .apply_ctx = drive,
     };
+
+    settings_init(&drive->settings, &settings);
+    drive->vendor = (struct vendor_feature){&drive->settings, &drive->net};
 }
+
+/* ---- Bringing the parts up. */
 
 static bool media_start(struct drive *drive, const struct drive_config *config)
 {
@@ -124,7 +144,7 @@ static void target_start(struct drive *drive, const struct drive_config *config)
         .media = media_seam(&drive->media),
         .vendor_logs = drive->services.logs,
         .vendor_log_count = SERVICES_LOGS,
-        .vendor = vendor_features(&drive->settings),
+        .vendor = vendor_features(&drive->vendor),
     };
 
     usage_keeper_fill(&drive->keeper, &target.health, &target.counters);
@@ -235,7 +255,7 @@ bool drive_init(struct drive *drive, const struct drive_config *config,
 {
     drive->log = config->log;
     drive->now_us = now_us;
-    settings_init(drive, config);
+    settings_start(drive, config);
     usage_keeper_init(&drive->keeper, &config->usage, now_us);
     if (!net_start(drive, config) || !media_start(drive, config)) {
         return false;

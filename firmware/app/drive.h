@@ -14,6 +14,7 @@
 #include "firmware/net/drive_net.h"
 #include "firmware/echo/echo.h"
 #include "firmware/app/services.h"
+#include "firmware/app/vendor_feature.h"
 #include "firmware/settings/settings.h"
 #include "firmware/usage/usage_keeper.h"
 #include "firmware/drivers/media.h"
@@ -55,6 +56,7 @@ struct drive {
     struct addresses addresses;
     struct services services;
     struct settings settings;
+    struct vendor_feature vendor;
     struct usage_keeper keeper;
     struct media media;
     struct nvmf_target target;

@@ -25,11 +25,12 @@ static uint16_t status_of(enum settings_result result)
     }
 }
 
-static uint32_t fec_in_force(const struct settings *settings, uint8_t port)
+static uint32_t fec_in_force(const struct vendor_feature *feature, uint8_t port)
 {
+    const struct settings *settings = feature->settings;
     struct port_link link;
 
-    drive_net_link(settings->net, port, &link);
+    drive_net_link(feature->net, port, &link);
     return (uint32_t)settings->in_force.port[port].fec << VENDOR_FEC_MODE |
            (link.is_up ? (uint32_t)link.fec : (uint32_t)VENDOR_FEC_NO_LINK)
                << VENDOR_FEC_IN_USE |
@@ -39,7 +40,7 @@ static uint32_t fec_in_force(const struct settings *settings, uint8_t port)
 static uint16_t get(void *ctx, uint8_t fid, enum nvmf_select select,
                     uint32_t cdw11, uint32_t *value)
 {
-    const struct settings *settings = ctx;
+    const struct vendor_feature *feature = ctx;
     uint8_t port = byte_of(cdw11, VENDOR_FEC_PORT);
     struct config defaults;
 
@@ -53,10 +54,10 @@ static uint16_t get(void *ctx, uint8_t fid, enum nvmf_select select,
         *value = defaults.port[port].fec;
         break;
     case NVMF_SELECT_SAVED:
-        *value = settings->saved.port[port].fec;
+        *value = feature->settings->saved.port[port].fec;
         break;
     default:
-        *value = fec_in_force(settings, port);
+        *value = fec_in_force(feature, port);
         break;
     }
     return NVME_SC_SUCCESS;
@@ -64,13 +65,15 @@ static uint16_t get(void *ctx, uint8_t fid, enum nvmf_select select,
 
 static uint16_t set(void *ctx, uint8_t fid, bool is_saved, uint32_t cdw11)
 {
+    const struct vendor_feature *feature = ctx;
     uint8_t mode = byte_of(cdw11, VENDOR_FEC_MODE);
 
     if (fid != VENDOR_FEATURE_PORT_FEC || cdw11 >> 16 != 0 ||
         mode > CONFIG_FEC_RS) {
         return NVME_SC_INVALID_FIELD;
     }
-    return status_of(settings_set_fec(ctx, byte_of(cdw11, VENDOR_FEC_PORT),
+    return status_of(settings_set_fec(feature->settings,
+                                      byte_of(cdw11, VENDOR_FEC_PORT),
                                       (enum config_fec)mode, is_saved));
 }
 
@@ -85,7 +88,8 @@ static uint16_t data_len(void *ctx, uint8_t fid)
 static uint16_t get_data(void *ctx, uint8_t fid, enum nvmf_select select,
                          uint32_t cdw11, uint8_t *data)
 {
-    const struct settings *settings = ctx;
+    const struct vendor_feature *feature = ctx;
+    const struct settings *settings = feature->settings;
     struct config defaults;
 
     if (fid != VENDOR_FEATURE_CONFIG || cdw11 != 0) {
@@ -119,7 +123,8 @@ static bool is_zero(const uint8_t *data, size_t len)
 static uint16_t set_data(void *ctx, uint8_t fid, bool is_saved, uint32_t cdw11,
                          const uint8_t *data)
 {
-    struct settings *settings = ctx;
+    const struct vendor_feature *feature = ctx;
+    struct settings *settings = feature->settings;
     struct config config = settings->saved; /* for the sequence */
 
     if (fid != VENDOR_FEATURE_CONFIG || cdw11 != 0) {
@@ -134,10 +139,10 @@ static uint16_t set_data(void *ctx, uint8_t fid, bool is_saved, uint32_t cdw11,
                                       settings->log));
 }
 
-struct nvmf_vendor vendor_features(struct settings *settings)
+struct nvmf_vendor vendor_features(struct vendor_feature *feature)
 {
     return (struct nvmf_vendor){
-        .ctx = settings,
+        .ctx = feature,
         .get = get,
         .set = set,
         .data_len = data_len,

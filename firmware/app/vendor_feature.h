@@ -5,6 +5,7 @@
 #ifndef ESSD_APP_VENDOR_FEATURE_H
 #define ESSD_APP_VENDOR_FEATURE_H
 
+#include "firmware/net/drive_net.h"
 #include "firmware/settings/settings.h"
 #include "nvmeof/target/target.h"
 
@@ -20,7 +21,13 @@ enum {
     VENDOR_FEC_NO_LINK = 0xff,
 };
 
-/** The seam for nvmf_config: they act on these settings. */
-struct nvmf_vendor vendor_features(struct settings *settings);
+/* What the features show and change. */
+struct vendor_feature {
+    struct settings *settings;
+    const struct drive_net *net;
+};
+
+/** The seam for nvmf_config. @param feature  stays */
+struct nvmf_vendor vendor_features(struct vendor_feature *feature);
 
 #endif

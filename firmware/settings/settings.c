@@ -54,6 +54,20 @@ void settings_apply_straps(struct config *config, uint8_t straps)
     }
 }
 
+void settings_init(struct settings *settings,
+                   const struct settings_config *config)
+{
+    *settings = (struct settings){
+        .log = config->log,
+        .ops = config->ops,
+        .ops_ctx = config->ops_ctx,
+        .save = config->save,
+        .save_ctx = config->save_ctx,
+        .in_force = *config->in_force,
+        .saved = config->saved != NULL ? *config->saved : *config->in_force,
+    };
+}
+
 static bool save(struct settings *settings, const struct config *config)
 {
     return settings->save != NULL && settings->save(settings->save_ctx, config);
@@ -71,12 +85,12 @@ static bool can_be_saved(const struct config *config)
     return config_check(config, ignore, NULL) == 0;
 }
 
-static bool apply(struct settings *settings, uint8_t port)
+static bool apply_link(struct settings *settings, uint8_t port)
 {
     const struct config_port *config = &settings->in_force.port[port];
 
-    return drive_net_set_link(settings->net, port, config->speed_gbps,
-                              config->fec);
+    return settings->ops->set_link(settings->ops_ctx, port, config->speed_gbps,
+                                   config->fec);
 }
 
 enum settings_result settings_set_fec(struct settings *settings, uint8_t port,
@@ -103,14 +117,14 @@ enum settings_result settings_set_fec(struct settings *settings, uint8_t port,
     settings->in_force.port[port].fec = fec;
     log_line(settings->log, "port %u: FEC set to %s%s", port, fec_names[fec],
              is_saved ? ", saved" : "");
-    return apply(settings, port) ? SETTINGS_OK : SETTINGS_INVALID;
+    return apply_link(settings, port) ? SETTINGS_OK : SETTINGS_INVALID;
 }
 
 /* Neither port may run while the other still has the old speed. */
 static void set_speed(struct settings *settings, uint8_t gbps)
 {
     for (uint8_t i = 0; i < CONFIG_PORTS; i++) {
-        drive_net_disable_link(settings->net, i);
+        settings->ops->disable_link(settings->ops_ctx, i);
         settings->in_force.port[i].speed_gbps = gbps;
     }
 }
@@ -142,7 +156,7 @@ enum settings_result settings_set_speed(struct settings *settings, uint8_t gbps,
              is_saved ? ", saved" : "");
     set_speed(settings, gbps);
     for (uint8_t i = 0; i < CONFIG_PORTS; i++) {
-        is_ok &= apply(settings, i);
+        is_ok &= apply_link(settings, i);
     }
     return is_ok ? SETTINGS_OK : SETTINGS_INVALID;
 }
@@ -235,7 +249,7 @@ static void apply_links(struct settings *settings, const struct config *before,
             port->fec = fec;
         }
         if (is_new_speed || is_new_fec) {
-            (void)!apply(settings, i); /* refused: the log says so */
+            (void)!apply_link(settings, i); /* refused: the log says so */
         }
     }
 }
@@ -253,9 +267,7 @@ static void apply_rest(struct settings *settings, const struct config *before,
         now.port[i].fec = was.port[i].fec;
     }
     settings->in_force = now;
-    if (settings->apply != NULL) {
-        settings->apply(settings->apply_ctx, &was, &now);
-    }
+    settings->ops->apply_config(settings->ops_ctx, &was, &now);
 }
 
 enum settings_result settings_replace(struct settings *settings,

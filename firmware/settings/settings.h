@@ -11,7 +11,8 @@
 #define ESSD_SETTINGS_SETTINGS_H
 
 #include "firmware/settings/config_check.h"
-#include "firmware/net/drive_net.h"
+#include "firmware/hal/log.h"
+#include "firmware/store/config.h"
 
 /* The strap pins: docs/hardware/soc.md, section 5. */
 enum {
@@ -20,21 +21,40 @@ enum {
     STRAPS_DEFAULTS = 0x80, /* the configuration in flash is not used */
 };
 
-struct settings {
-    struct drive_net *net;
+/* What settings change in the drive. */
+struct settings_ops {
+    /* Enable a port with this speed and FEC.
+     * @return false when the port refuses them: it goes on as it was */
+    bool (*set_link)(void *ctx, uint8_t port, uint8_t speed_gbps,
+                     enum config_fec fec);
+    void (*disable_link)(void *ctx, uint8_t port);
+
+    /* Go over from one set to the other, as far as that can be at once; all
+     * but speed and FEC. */
+    void (*apply_config)(void *ctx, const struct config *before,
+                         const struct config *after);
+};
+
+struct settings_config {
     struct log *log;
+    const struct config *in_force; /* these two: during settings_init() only */
+    const struct config *saved;    /* in flash; NULL: the same */
+    const struct settings_ops *ops;
+    void *ops_ctx;
+    bool (*save)(void *ctx, const struct config *config); /* NULL: cannot */
+    void *save_ctx;
+};
+
+struct settings {
+    struct log *log;
+    const struct settings_ops *ops;
+    void *ops_ctx;
+    bool (*save)(void *ctx, const struct config *config);
+    void *save_ctx;
     struct config in_force;
     struct config saved;
     struct config staged; /* counts only if is_staged */
     bool is_staged;
-    bool (*save)(void *ctx, const struct config *config); /* NULL: cannot */
-    void *save_ctx;
-
-    /* Go over from one set to the other, but for speed and FEC, as far as that
-     * can be at once. */
-    void (*apply)(void *ctx, const struct config *before,
-                  const struct config *after);
-    void *apply_ctx;
 };
 
 enum settings_result {
@@ -42,6 +62,9 @@ enum settings_result {
     SETTINGS_INVALID,   /* no such port or value; nothing changed */
     SETTINGS_NOT_SAVED, /* flash did not take it; nothing changed */
 };
+
+void settings_init(struct settings *settings,
+                   const struct settings_config *config);
 
 /** What the pins ask for, on top of what was read from flash. */
 void settings_apply_straps(struct config *config, uint8_t straps);
