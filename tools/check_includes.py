@@ -33,12 +33,10 @@ MAY_INCLUDE = {
     "hw-model/lag": ["lib", "net/wire", "hw-model/regs", "hw-model/core"],
     "hw-model/media": ["lib", "hw-model/regs", "hw-model/core"],
     "firmware/hal": ["lib"],
-    # The log's one outlet is the console.
-    "firmware/hal/log": ["lib", "firmware/hal", "firmware/drivers/uart.h"],
     "firmware/loop": ["lib"],
     "firmware/text": ["lib", "firmware/hal", "net/wire", "net/stack"],
     "firmware/settings": ["lib", "firmware/hal", "firmware/store",
-                          "firmware/text", "firmware/net"],
+                          "firmware/text"],
     "firmware/usage": ["lib", "firmware/store", "nvmeof/target/target.h",
                        "nvmeof/wire"],
     "firmware/echo": ["lib", "firmware/hal", "net/cm", "net/verbs",

@@ -93,7 +93,7 @@ static void read_flash(struct board *board)
 void board_init(struct board *board, void *free_memory, size_t free_bytes)
 {
     uart_init(&board->uart, SOC_UART_BASE);
-    log_init(&board->log, &board->uart);
+    log_init(&board->log, uart_log_sink(&board->uart));
     ASSERT(sysctl_init(&board->sysctl, SOC_SYSCTL_BASE));
     watchdog_init(&board->watchdog, SOC_WATCHDOG_BASE);
     watchdog_start(&board->watchdog, WATCHDOG_PERIOD_US);

@@ -157,7 +157,7 @@ static void init(struct boot *boot)
     bool is_our_chip = sysctl_init(&boot->sysctl, SOC_SYSCTL_BASE);
 
     uart_init(&boot->uart, SOC_UART_BASE);
-    log_init(&boot->log, &boot->uart);
+    log_init(&boot->log, uart_log_sink(&boot->uart));
     if (!is_our_chip) {
         stop(boot, "unknown chip");
     }

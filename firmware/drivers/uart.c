@@ -81,3 +81,18 @@ bool uart_read(const struct uart *uart, char *c)
     *c = (char)mmio_read8(uart->base + UART_RBR);
     return true;
 }
+
+static size_t sink_write(void *ctx, const char *text, size_t len)
+{
+    return uart_write(ctx, text, len);
+}
+
+static void sink_drain(void *ctx)
+{
+    uart_drain(ctx);
+}
+
+struct log_sink uart_log_sink(struct uart *uart)
+{
+    return (struct log_sink){uart, sink_write, sink_drain};
+}

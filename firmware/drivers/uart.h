@@ -3,6 +3,7 @@
 #ifndef ESSD_DRIVERS_UART_H
 #define ESSD_DRIVERS_UART_H
 
+#include "firmware/hal/log.h"
 #include "lib/util.h"
 
 struct uart {
@@ -17,6 +18,9 @@ size_t uart_write(const struct uart *uart, const char *text, size_t len);
 
 /* Wait until the last bit of everything written is out. */
 void uart_drain(const struct uart *uart);
+
+/* The UART as the log's sink; `uart` must outlive the log. */
+struct log_sink uart_log_sink(struct uart *uart);
 
 /* From now on: an interrupt while there is a received character. */
 void uart_irq_enable(const struct uart *uart);

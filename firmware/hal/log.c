@@ -6,164 +6,7 @@
 #include <string.h>
 
 #define LINE_BYTES 256
-
-struct out {
-    char *buf;
-    size_t size;
-    size_t len;
-};
-
-struct spec {
-    bool zero;
-    bool left;
-    bool is_long;
-    size_t width;
-    size_t precision; /* SIZE_MAX: none */
-};
-
-static void put(struct out *out, char c)
-{
-    if (out->len + 1 < out->size) {
-        out->buf[out->len++] = c;
-    }
-}
-
-static void put_padded(struct out *out, const char *s, size_t len,
-                       const struct spec *spec)
-{
-    size_t pad = spec->width > len ? spec->width - len : 0;
-
-    if (!spec->left) {
-        if (spec->zero && len > 0 && s[0] == '-') {
-            put(out, *s++);
-            len--;
-        }
-        for (; pad > 0; pad--) {
-            put(out, spec->zero ? '0' : ' ');
-        }
-    }
-    for (size_t i = 0; i < len; i++) {
-        put(out, s[i]);
-    }
-    for (; pad > 0; pad--) {
-        put(out, ' ');
-    }
-}
-
-static void put_number(struct out *out, uint64_t value, uint32_t base,
-                       bool negative, const struct spec *spec)
-{
-    char digits[24];
-    size_t at = sizeof(digits);
-
-    do {
-        digits[--at] = "0123456789abcdef"[value % base];
-        value /= base;
-    } while (value != 0);
-    if (negative) {
-        digits[--at] = '-';
-    }
-    put_padded(out, digits + at, sizeof(digits) - at, spec);
-}
-
-static void put_string(struct out *out, const char *s, const struct spec *spec)
-{
-    size_t len = 0;
-
-    while (len < spec->precision && s[len] != '\0') {
-        len++;
-    }
-    put_padded(out, s, len, spec);
-}
-
-static const char *parse_spec(struct spec *spec, const char *f, va_list *args)
-{
-    *spec = (struct spec){.precision = SIZE_MAX};
-    for (; *f == '0' || *f == '-'; f++) {
-        spec->zero |= *f == '0';
-        spec->left |= *f == '-';
-    }
-    for (; *f >= '0' && *f <= '9'; f++) {
-        spec->width = spec->width * 10 + (size_t)(*f - '0');
-    }
-    if (*f == '.' && f[1] == '*') {
-        spec->precision = (size_t)va_arg(*args, int);
-        f += 2;
-    } else if (*f == '.') {
-        spec->precision = 0;
-        for (f++; *f >= '0' && *f <= '9'; f++) {
-            spec->precision = spec->precision * 10 + (size_t)(*f - '0');
-        }
-    }
-    for (; *f == 'l' || *f == 'z'; f++) {
-        spec->is_long = true;
-    }
-    return f;
-}
-
-static void put_signed(struct out *out, const struct spec *spec, va_list *args)
-{
-    int64_t v = spec->is_long ? va_arg(*args, long) : va_arg(*args, int);
-
-    put_number(out, v < 0 ? -(uint64_t)v : (uint64_t)v, 10, v < 0, spec);
-}
-
-static void put_unsigned(struct out *out, const struct spec *spec,
-                         uint32_t base, va_list *args)
-{
-    uint64_t v = spec->is_long ? va_arg(*args, unsigned long)
-                               : va_arg(*args, unsigned int);
-
-    put_number(out, v, base, false, spec);
-}
-
-static void put_conversion(struct out *out, char c, const struct spec *spec,
-                           va_list *args)
-{
-    switch (c) {
-    case 's':
-        put_string(out, va_arg(*args, const char *), spec);
-        break;
-    case 'c':
-        put(out, (char)va_arg(*args, int));
-        break;
-    case 'd':
-        put_signed(out, spec, args);
-        break;
-    case 'u':
-        put_unsigned(out, spec, 10, args);
-        break;
-    case 'x':
-        put_unsigned(out, spec, 16, args);
-        break;
-    case 'p':
-        put(out, '0');
-        put(out, 'x');
-        put_number(out, (uintptr_t)va_arg(*args, void *), 16, false, spec);
-        break;
-    default: /* '%', and what we do not know, as it stands */
-        put(out, c);
-        break;
-    }
-}
-
-static void format_args(struct out *out, const char *f, va_list *args)
-{
-    struct spec spec;
-
-    while (*f != '\0') {
-        if (*f != '%') {
-            put(out, *f++);
-            continue;
-        }
-        f = parse_spec(&spec, f + 1, args);
-        if (*f == '\0') {
-            break;
-        }
-        put_conversion(out, *f++, &spec, args);
-    }
-    out->buf[out->len] = '\0';
-}
+#define TEXT_BYTES (LINE_BYTES - 2) /* a line without its end */
 
 static void ring_write(struct log *log, const char *text, size_t len)
 {
@@ -176,20 +19,9 @@ static void ring_write(struct log *log, const char *text, size_t len)
     }
 }
 
-size_t log_format(char *buf, size_t size, const char *format, ...)
+void log_init(struct log *log, struct log_sink sink)
 {
-    struct out out = {.buf = buf, .size = size};
-    va_list args;
-
-    va_start(args, format);
-    format_args(&out, format, &args);
-    va_end(args);
-    return out.len;
-}
-
-void log_init(struct log *log, struct uart *uart)
-{
-    log->uart = uart;
+    log->sink = sink;
     log->head = 0;
     log->tail = 0;
     log->dropped = 0;
@@ -200,36 +32,36 @@ void log_raw(struct log *log, const char *text, size_t len)
     ring_write(log, text, len);
 }
 
+/* `line` has room for a line end after `len` characters. */
+static void write_line(struct log *log, char *line, size_t len)
+{
+    line[len++] = '\r';
+    line[len++] = '\n';
+    ring_write(log, line, len);
+}
+
 void log_text(struct log *log, const char *format, ...)
 {
     char line[LINE_BYTES];
-    struct out out = {.buf = line, .size = sizeof(line) - 2};
     va_list args;
+    size_t len;
 
     va_start(args, format);
-    format_args(&out, format, &args);
+    len = log_vformat(line, TEXT_BYTES, format, args);
     va_end(args);
-    line[out.len++] = '\r';
-    line[out.len++] = '\n';
-    ring_write(log, line, out.len);
+    write_line(log, line, len);
 }
 
 void log_vline(struct log *log, const char *format, va_list args)
 {
     uint64_t us = hal_now_us();
     char line[LINE_BYTES];
-    struct out out = {.buf = line, .size = sizeof(line) - 2};
-    va_list copy;
+    size_t len = log_format(line, TEXT_BYTES, "[%4lu.%06lu] ",
+                            (unsigned long)(us / 1000000),
+                            (unsigned long)(us % 1000000));
 
-    out.len = log_format(line, sizeof(line), "[%4lu.%06lu] ",
-                         (unsigned long)(us / 1000000),
-                         (unsigned long)(us % 1000000));
-    va_copy(copy, args);
-    format_args(&out, format, &copy);
-    va_end(copy);
-    line[out.len++] = '\r';
-    line[out.len++] = '\n';
-    ring_write(log, line, out.len);
+    len += log_vformat(line + len, TEXT_BYTES - len, format, args);
+    write_line(log, line, len);
 }
 
 void log_line(struct log *log, const char *format, ...)
@@ -249,7 +81,7 @@ size_t log_poll(struct log *log, size_t max)
         uint32_t at = log->tail % LOG_RING_BYTES;
         uint32_t len = MIN(log->head - log->tail, LOG_RING_BYTES - at);
         size_t wanted = MIN((size_t)len, max - total);
-        size_t sent = uart_write(log->uart, log->ring + at, wanted);
+        size_t sent = log->sink.write(log->sink.ctx, log->ring + at, wanted);
 
         log->tail += (uint32_t)sent;
         total += sent;
@@ -270,5 +102,5 @@ void log_flush(struct log *log)
     while (!log_is_empty(log)) {
         (void)log_poll(log, LOG_RING_BYTES);
     }
-    uart_drain(log->uart);
+    log->sink.drain(log->sink.ctx);
 }

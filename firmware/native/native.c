@@ -227,7 +227,7 @@ struct native_drive *native_drive_create(
     machine_init(&drive->machine, world, &machine);
     uart_init(&drive->uart,
               native_node_regs(&drive->machine.node, SOC_UART_BASE));
-    log_init(&drive->log, &drive->uart);
+    log_init(&drive->log, uart_log_sink(&drive->uart));
     drive_config = drive_config_of(drive, config);
     ASSERT(drive_init(&drive->drive, &drive_config, hal_now_us()));
     console_init(&drive->console, &drive->uart, &drive->log, &drive->drive);
@@ -384,7 +384,7 @@ struct native_host *native_host_create(struct native_world *world,
     machine_init(&host->machine, world, &machine);
     uart_init(&host->uart,
               native_node_regs(&host->machine.node, SOC_UART_BASE));
-    log_init(&host->log, &host->uart);
+    log_init(&host->log, uart_log_sink(&host->uart));
     host_start(host, config);
     loop_init(&host->loop);
     loop_add(&host->loop, &host_component, host);

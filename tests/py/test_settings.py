@@ -13,9 +13,9 @@ from essd.setup import Wish
 
 TOP = Path(__file__).resolve().parents[2]
 LAYER = "firmware/settings"
-SOURCES = ["tests/py/config_say.c", "tests/unit/firmware/app/no_uart.c",
-           f"{LAYER}/config_check.c", f"{LAYER}/config_text.c",
-           f"{LAYER}/config_value.c", "firmware/text/ip_text.c", "firmware/hal/log.c",
+SOURCES = ["tests/py/config_say.c", f"{LAYER}/config_check.c",
+           f"{LAYER}/config_text.c", f"{LAYER}/config_value.c",
+           "firmware/text/ip_text.c", "firmware/hal/log_format.c",
            "firmware/store/config.c", "lib/crc32_small.c", "lib/assert_native.c"]
 MIXED = {
     "name": "rack7-slot3", "port.0.ipv4": "10.0.0.10/24",

@@ -233,7 +233,7 @@ static void report(void)
 static void init(void)
 {
     uart_init(&soc.uart, SOC_UART_BASE);
-    log_init(&soc.log, &soc.uart);
+    log_init(&soc.log, uart_log_sink(&soc.uart));
     ASSERT(sysctl_init(&soc.sysctl, SOC_SYSCTL_BASE));
     watchdog_init(&soc.watchdog, SOC_WATCHDOG_BASE);
     watchdog_start(&soc.watchdog, WATCHDOG_PERIOD_US);

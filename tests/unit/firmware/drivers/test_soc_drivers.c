@@ -13,8 +13,15 @@
 #include "firmware/drivers/sysctl.h"
 #include "firmware/drivers/uart.h"
 #include "firmware/drivers/watchdog.h"
+#include "firmware/hal/time.h"
 
 #define BASE 0x1000u
+
+/* For the log's time stamps: the UART is tested as its sink. */
+uint64_t hal_now_us(void)
+{
+    return 0;
+}
 
 static void test_uart_fills_the_fifo_once_per_look(void **state)
 {
@@ -32,6 +39,20 @@ static void test_uart_fills_the_fifo_once_per_look(void **state)
            {'W', BASE, 'b'}, {'W', BASE, 'c'}, {'W', BASE, 'd'},
            {'W', BASE, 'e'}, {'W', BASE, 'f'}, {'R', BASE + 5, 0});
     assert_int_equal(uart_write(&uart, "0123456789abcdefXY", 18), 16);
+    fake_mmio_done();
+}
+
+static void test_uart_takes_what_a_log_writes(void **state)
+{
+    struct uart uart = {.base = BASE};
+    static struct log log;
+
+    (void)state;
+    log_init(&log, uart_log_sink(&uart));
+    log_raw(&log, "ab", 2);
+    EXPECT({'R', BASE + 5, 0x20}, {'W', BASE, 'a'}, {'W', BASE, 'b'},
+           {'R', BASE + 5, 0}, {'R', BASE + 5, 0x40});
+    log_flush(&log); /* waits until the transmitter is idle */
     fake_mmio_done();
 }
 
@@ -177,6 +198,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_uart_fills_the_fifo_once_per_look),
+        cmocka_unit_test(test_uart_takes_what_a_log_writes),
         cmocka_unit_test(test_uart_reads_only_what_is_there),
         cmocka_unit_test(test_spi_never_overruns_the_receive_fifo),
         cmocka_unit_test(test_gpio_touches_only_its_pin),
