@@ -127,6 +127,9 @@ bool roce_response_build(struct roce *roce, uint32_t slot, struct frame_tx *tx,
                          struct roce_note *note);
 bool roce_reply_build(struct roce *roce, uint32_t slot, struct frame_tx *tx,
                       struct roce_note *note);
+/* The port has taken a packet of a response. */
+void roce_response_sent(struct roce *roce, uint32_t slot,
+                        const struct roce_note *note);
 void roce_response_undo(struct roce *roce, uint32_t slot,
                         const struct roce_note *note);
 
@@ -136,6 +139,15 @@ void roce_reply_undo(struct roce *roce, uint32_t slot,
 static inline bool roce_reads_wait(const struct roce_qp *qp)
 {
     return qp->resp.read_next != qp->resp.read_tail;
+}
+
+/*
+ * READs of the peer's that count against what was agreed.  Those that are
+ * answered again do not: the peer may have had the first answer.
+ */
+static inline uint16_t roce_reads_fresh(const struct roce_responder *resp)
+{
+    return (uint16_t)(resp->read_tail - resp->read_fresh);
 }
 
 /* completer.c */

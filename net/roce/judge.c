@@ -33,8 +33,7 @@ static enum roce_verdict check_receive_buffer(struct roce_request *r)
     const struct roce_responder *resp = &r->qp->resp;
 
     if ((r->rx->flags & ROCE_READ_REQUEST) &&
-        (uint16_t)(resp->read_tail - resp->read_next) >=
-            r->qp->path.max_dest_rd_atomic &&
+        roce_reads_fresh(resp) >= r->qp->path.max_dest_rd_atomic &&
         (r->qp->path.access & VERBS_ACCESS_REMOTE_READ)) {
         return ROCE_RSP_INVALID; /* more READs than agreed */
     }

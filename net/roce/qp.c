@@ -149,7 +149,8 @@ static void forget_packets(struct roce *roce, uint32_t slot)
     qp->req.unacked = qp->req.since_ack_req = 0;
     qp->req.reads = qp->req.retries = qp->req.rnr_retries = 0;
     qp->req.rnr_waiting = qp->req.gap_seen = false;
-    qp->resp.read_head = qp->resp.read_next = qp->resp.read_tail = 0;
+    qp->resp.read_head = qp->resp.read_next = 0;
+    qp->resp.read_fresh = qp->resp.read_tail = 0;
     qp->resp.read_packet = 0;
 }
 

@@ -103,6 +103,14 @@ static uint32_t accept_read(struct roce *roce, uint32_t slot,
 
     if ((uint16_t)(resp->read_tail - resp->read_head) ==
         ROCE_MAX_DEST_RD_ATOMIC) {
+        if (resp->read_next == resp->read_head) {
+            /*
+             * The oldest is being answered again.  A peer that had no first
+             * answer to it could not have sent this one: stop repeating.
+             */
+            resp->read_next++;
+            resp->read_packet = resp->read_first = 0;
+        }
         resp->read_head++;
     }
     resp->reads[resp->read_tail++ % ROCE_MAX_DEST_RD_ATOMIC] =

@@ -70,7 +70,7 @@ bool roce_response_build(struct roce *roce, uint32_t slot, struct frame_tx *tx,
     roce_route_of(qp, &route);
     ext = roce_packet_begin(&roce->state->objects, &route, &bth, len, tx);
     if (ext == NULL) { /* no address, no answers */
-        resp->read_next = resp->read_tail;
+        resp->read_next = resp->read_fresh = resp->read_tail;
         resp->read_packet = resp->read_first = 0;
         return false;
     }
@@ -83,6 +83,19 @@ bool roce_response_build(struct roce *roce, uint32_t slot, struct frame_tx *tx,
     roce_packet_add(tx, data, len);
     roce_packet_end(&bth, tx);
     return true;
+}
+
+void roce_response_sent(struct roce *roce, uint32_t slot,
+                        const struct roce_note *note)
+{
+    struct roce_responder *resp = &roce_qp(roce, slot)->resp;
+    const struct roce_read *read =
+        &resp->reads[resp->read_fresh % ROCE_MAX_DEST_RD_ATOMIC];
+
+    if (resp->read_fresh != resp->read_tail &&
+        note->psn == psn_add(read->first_psn, read->packets - 1)) {
+        resp->read_fresh++;
+    }
 }
 
 void roce_response_undo(struct roce *roce, uint32_t slot,

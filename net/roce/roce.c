@@ -95,10 +95,11 @@ static bool responder_valid(const struct roce_responder *resp, uint32_t mtu)
 {
     uint16_t count = (uint16_t)(resp->read_tail - resp->read_head);
     uint16_t done = (uint16_t)(resp->read_next - resp->read_head);
+    uint16_t fresh = (uint16_t)(resp->read_fresh - resp->read_head);
     const struct roce_read *read =
         &resp->reads[resp->read_next % ROCE_MAX_DEST_RD_ATOMIC];
 
-    if (count > ROCE_MAX_DEST_RD_ATOMIC || done > count ||
+    if (count > ROCE_MAX_DEST_RD_ATOMIC || fresh > count || done > fresh ||
         resp->epsn > PSN_MASK || resp->message > ROCE_IN_WRITE ||
         resp->reply > ROCE_REPLY_NAK || resp->offset > resp->recv_len) {
         return false;

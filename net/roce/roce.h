@@ -151,9 +151,10 @@ struct roce_responder {
     uint64_t write_va; /* WRITE: what is still to come */
     uint32_t write_rkey;
     uint32_t write_left;
-    /* reads[]: the last READs in PSN order; head <= next <= tail. */
+    /* reads[]: the last READs in PSN order; head <= next <= fresh <= tail. */
     uint16_t read_tail;   /* free-running */
-    uint16_t read_next;   /* next to be answered */
+    uint16_t read_fresh;  /* first whose answer has never left as a whole */
+    uint16_t read_next;   /* next to be answered; before fresh: repeated */
     uint16_t read_head;   /* oldest that can be repeated */
     uint32_t read_packet; /* of reads[read_next]: packet to be sent */
     uint32_t read_first;  /* the packet that its answer began with */

@@ -235,6 +235,9 @@ static void note_sent(struct roce *roce, const struct roce_note *note)
             roce_timer_set(roce, note->slot, roce_ack_due(roce, qp));
         }
         break;
+    case ROCE_NOTE_RESPONSE:
+        roce_response_sent(roce, note->slot, note);
+        break;
     case ROCE_NOTE_REPLY:
         if (note->syndrome >> 5 == AETH_RNR_NAK) {
             roce_count(roce, ROCE_TX_RNR);

@@ -460,6 +460,33 @@ static void read_duplicate(struct conf *conf)
     rc_close(rc);
 }
 
+/*
+ * The network delivers a READ request twice.  The second copy arrives after the
+ * answer has left, just before the next READ, which the agreed depth of one
+ * allows.
+ */
+static void read_after_duplicate(struct conf *conf)
+{
+    struct echo_rc *echo = roce_echo(
+        conf, &(struct rc_config){.path_mtu = IB_MTU_256, .initiator_depth = 1},
+        0, 0);
+    struct rc *rc = echo->rc;
+    uint8_t got[700];
+    uint32_t first =
+        roce_request_read(rc, echo->rep.addr, echo->rep.rkey, sizeof(got));
+    uint32_t second = rc->psn;
+
+    roce_take_read(rc, first, sizeof(got), got);
+    rc->psn = first;
+    roce_request_read(rc, echo->rep.addr, echo->rep.rkey, sizeof(got));
+    conf_equal(conf, "next PSN", rc->psn, second);
+    roce_request_read(rc, echo->rep.addr, echo->rep.rkey, sizeof(got));
+    roce_take_read(rc, first, sizeof(got), got);
+    roce_take_read(rc, second, sizeof(got), got);
+    roce_expect_works(echo);
+    rc_close(rc);
+}
+
 /* A peer that missed the end asks for it alone. */
 static void read_duplicate_tail(struct conf *conf)
 {
@@ -592,6 +619,9 @@ static const struct conf_test tests[] = {
          read_duplicate),
     TEST("responder.duplicate-read-tail", "9.7.5.1.4",
          "the rest of a READ is served alone", read_duplicate_tail),
+    TEST("responder.read-after-duplicate", "9.7.4.1.5",
+         "a READ served again does not count against the depth",
+         read_after_duplicate),
     TEST("key.apart", "10.6.3", "each region has its own key", keys_are_apart),
     BAD("key.after-close", "10.6.3", "a closed connection's key opens nothing",
         key_after_close),

@@ -601,6 +601,94 @@ static void test_more_reads_than_agreed_are_refused(void **state)
     expect_error(bed, RNIC_WC_REMOTE_INVALID);
 }
 
+/* `count` READs of one packet each, from RAW_PSN on; all are answered. */
+static void reads_answered(struct bed *bed, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        raw_send(bed, &(struct raw){.opcode = RC_READ_REQUEST,
+                                    .psn = RAW_PSN + i,
+                                    .reth = whole(4)});
+        expect_read(bed, RAW_PSN + i, 0, 1, 4);
+    }
+    raw_expect_silence(bed);
+}
+
+/* READs of 4 bytes with these PSNs arrive while the port takes nothing. */
+static void reads_arrive_blocked(struct bed *bed, const uint32_t *psns,
+                                 uint32_t count)
+{
+    bed->side[1].tx_room = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        raw_send(bed, &(struct raw){.opcode = RC_READ_REQUEST,
+                                    .psn = psns[i],
+                                    .reth = whole(4)});
+    }
+    raw_expect_silence(bed);
+}
+
+static void test_a_repeated_read_does_not_count_against_the_depth(void **state)
+{
+    struct bed *bed = *state;
+    const uint32_t psns[] = {RAW_PSN,     RAW_PSN + 4, RAW_PSN + 5,
+                             RAW_PSN + 6, RAW_PSN + 7, RAW_PSN + 8};
+
+    bed_fill(&bed->side[1], 0, 4, 4);
+    reads_answered(bed, 4);
+    reads_arrive_blocked(bed, psns, 5); /* the first again, and 4 new ones */
+    assert_int_equal(bed_state(&bed->side[1], 0), RNIC_QPS_RTS);
+    bed_reload(&bed->side[1]); /* the count is saved */
+    unblock(bed, UINT32_MAX);
+    for (uint32_t i = 0; i < 8; i++) {
+        expect_read(bed, RAW_PSN + i, 0, 1, 4);
+    }
+    raw_expect_silence(bed);
+    /* A fifth new one is too many, repeated READs or not. */
+    reads_arrive_blocked(bed,
+                         (const uint32_t[]){RAW_PSN, RAW_PSN + 8, RAW_PSN + 9,
+                                            RAW_PSN + 10, RAW_PSN + 11,
+                                            RAW_PSN + 12},
+                         6);
+    expect_error(bed, RNIC_WC_REMOTE_INVALID);
+}
+
+/* The port takes a part of the burst: what it took counts as answered. */
+static void test_a_read_given_back_by_the_port_still_counts(void **state)
+{
+    struct bed *bed = *state;
+    const uint32_t psns[] = {RAW_PSN, RAW_PSN + 1, RAW_PSN + 2, RAW_PSN + 3};
+    const uint32_t more[] = {RAW_PSN + 4, RAW_PSN + 5};
+
+    bed_fill(&bed->side[1], 0, 4, 4);
+    reads_arrive_blocked(bed, psns, 4);
+    unblock(bed, 1);
+    expect_read(bed, RAW_PSN, 0, 1, 4);
+    reads_arrive_blocked(bed, more, 1);
+    assert_int_equal(bed_state(&bed->side[1], 0), RNIC_QPS_RTS);
+    reads_arrive_blocked(bed, more + 1, 1);
+    expect_error(bed, RNIC_WC_REMOTE_INVALID);
+}
+
+/* All 16 places are taken, and the oldest is being answered again. */
+static void test_a_new_read_ends_the_repetition_of_the_oldest(void **state)
+{
+    struct bed *bed =
+        raw_bed(&(struct bed_path){.reads = ROCE_MAX_DEST_RD_ATOMIC});
+    const uint32_t psns[] = {RAW_PSN, RAW_PSN + ROCE_MAX_DEST_RD_ATOMIC};
+
+    (void)state;
+    bed_fill(&bed->side[1], 0, 4, 4);
+    reads_answered(bed, ROCE_MAX_DEST_RD_ATOMIC);
+    reads_arrive_blocked(bed, psns, 2);
+    assert_int_equal(bed_state(&bed->side[1], 0), RNIC_QPS_RTS);
+    bed_reload(&bed->side[1]);
+    unblock(bed, UINT32_MAX);
+    for (uint32_t i = 1; i <= ROCE_MAX_DEST_RD_ATOMIC; i++) {
+        expect_read(bed, RAW_PSN + i, 0, 1, 4);
+    }
+    raw_expect_silence(bed);
+    bed_free(bed);
+}
+
 static void test_acknowledgements_are_coalesced(void **state)
 {
     struct bed *bed = *state;
@@ -667,6 +755,9 @@ int main(void)
         TEST(test_a_nak_waits_for_a_full_port),
         TEST(test_an_acknowledgement_never_overtakes_a_read),
         TEST(test_more_reads_than_agreed_are_refused),
+        TEST(test_a_repeated_read_does_not_count_against_the_depth),
+        TEST(test_a_read_given_back_by_the_port_still_counts),
+        cmocka_unit_test(test_a_new_read_ends_the_repetition_of_the_oldest),
         TEST(test_acknowledgements_are_coalesced),
         TEST(test_the_first_packet_in_rtr_is_told_of_once),
     };
