@@ -15,6 +15,7 @@
 enum {
     RAW_QUANTUM = 8,   /* frames of the raw ring while the RNIC waits */
     RNIC_QUANTUM = 32, /* and the other way round */
+    TURNS_A_RUN = 32,  /* before others of the port's context get theirs */
 };
 
 /* A frame below 60 bytes, in one part and padded with zeroes. */
@@ -334,7 +335,7 @@ void port_tx_serve(struct hw_port *port)
     if (page != NULL) {
         shared_store32(page + PORT_PAGE_ASLEEP, 0);
     }
-    for (;;) {
+    for (unsigned int turns = 0; turns < TURNS_A_RUN; turns++) {
         int next;
 
         pending = page != NULL ? raw_pending(port, page) : 0;
@@ -360,6 +361,7 @@ void port_tx_serve(struct hw_port *port)
             port->rnic_turn = 1;
         }
     }
+    port->config.env.defer(port->config.env.ctx);
 }
 
 static unsigned int refuse(struct hw_port *port, const struct frame_tx *first)

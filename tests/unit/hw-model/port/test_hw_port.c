@@ -40,6 +40,7 @@ struct world {
     struct sent sent[MAX_SENT]; /* what the link took */
     unsigned int num_sent;
     unsigned int link_room; /* frames that it will take */
+    bool is_endless;        /* firmware publishes as fast as the link takes */
 
     unsigned int rnic_frames; /* what the RNIC was handed */
     unsigned int rnic_bursts;
@@ -56,6 +57,12 @@ static unsigned int link_send(void *ctx, const struct frame_tx *burst,
     struct world *w = ctx;
     unsigned int n = MIN(count, w->link_room);
 
+    if (w->is_endless) {
+        uint8_t *pi = w->dram + PAGE + PORT_PAGE_TX_PI;
+
+        put_le32(pi, get_le32(pi) + count);
+        return count;
+    }
     for (unsigned int i = 0; i < n; i++) {
         struct sent *sent = &w->sent[w->num_sent++];
         uint8_t all[FRAME_LEN_MAX];
@@ -699,6 +706,31 @@ static void test_port_keeps_what_the_link_does_not_take(void **state)
     }
 }
 
+/* Firmware that never stops sending must not hold the main loop. */
+static void test_port_sends_a_bounded_number_of_frames_a_run(void **state)
+{
+    struct world *w = *state;
+    uint32_t before;
+
+    for (uint32_t i = 0; i < 32; i++) {
+        put_tx(w, i, 100, 0);
+    }
+    w->is_endless = true;
+    put_le32(w->dram + PAGE + PORT_PAGE_TX_PI, 32);
+    for (unsigned int run = 0; run < 4; run++) {
+        before = tx_ci(w);
+        w->env.deferred = false;
+        hw_port_run(&w->port);
+        assert_in_range(tx_ci(w) - before, 32, 256);
+        assert_true(w->env.deferred);
+        assert_int_equal(get_le32(w->dram + PAGE + PORT_PAGE_ASLEEP), 0);
+    }
+    w->is_endless = false;
+    settle(w); /* no kick is needed for the rest */
+    assert_int_equal(tx_ci(w), get_le32(w->dram + PAGE + PORT_PAGE_TX_PI));
+    assert_int_equal(get_le32(w->dram + PAGE + PORT_PAGE_ASLEEP), 1);
+}
+
 static void test_port_passes_and_pads_rnic_frames(void **state)
 {
     struct world *w = *state;
@@ -1130,6 +1162,7 @@ int main(void)
         TEST(test_port_ignores_a_tx_index_that_makes_no_sense),
         TEST(test_port_wraps_the_tx_ring_and_interrupts_when_armed),
         TEST(test_port_keeps_what_the_link_does_not_take),
+        TEST(test_port_sends_a_bounded_number_of_frames_a_run),
         TEST(test_port_passes_and_pads_rnic_frames),
         TEST(test_port_tells_the_rnic_when_there_is_room),
         TEST(test_port_higher_raw_priority_goes_first),
