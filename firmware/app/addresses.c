@@ -67,6 +67,7 @@ static void list(struct addresses *addresses)
             continue;
         }
         *entry = (struct nvmf_address){
+            .trtype = TRTYPE_RDMA,
             .adrfam = ip_addr_is_v4(&addresses->ip[i]) ? 1 : 2,
             .portid = addresses_portid(addresses, i),
         };

@@ -158,7 +158,7 @@ static void target_start(struct drive *drive, const struct drive_config *config)
     }
     identity_namespace_uuid(identity, ns.nsid, ns.uuid);
     identity_namespace_nguid(identity, ns.nsid, ns.nguid);
-    rdma_transport_seams(&drive->rdma, &target.transport, &target.bufs);
+    rdma_transport_bufs(&drive->rdma, &target.bufs);
     nvmf_target_init(&drive->target, &target, drive->now_us);
     usage_keeper_start(&drive->keeper, &drive->target);
 }

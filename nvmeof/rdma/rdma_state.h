@@ -68,6 +68,7 @@ struct rdma_queue {
 
 struct rdma_transport {
     struct rdma_transport_config config;
+    struct nvmf_transport transport; /* what the target calls */
     uint32_t lkey;
     uint64_t now_us;
     struct rdma_request *free_requests;

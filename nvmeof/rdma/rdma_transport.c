@@ -2,6 +2,7 @@
 #include "nvmeof/rdma/rdma_state.h"
 
 #include "net/wire/rdma_ip_cm.h"
+#include "nvmeof/wire/identify.h"
 #include "nvmeof/wire/rdma_private.h"
 
 void rdma_queue_needs_step(struct rdma_queue *qp)
@@ -179,6 +180,20 @@ bool rdma_transport_step(struct rdma_transport *rdma)
 
 /* ---- A connection's beginning. */
 
+/* The status of NVMe/RDMA for why the target cannot reserve a queue pair. */
+static enum nvme_rdma_status reserve_status(enum nvmf_reserve_status status)
+{
+    static const uint8_t map[NVMF_RESERVE_STATUSES] = {
+        [NVMF_RESERVE_OK] = NVME_RDMA_OK,
+        [NVMF_RESERVE_INVALID_QID] = NVME_RDMA_INVALID_QID,
+        [NVMF_RESERVE_INVALID_SQSIZE] = NVME_RDMA_INVALID_HSQSIZE,
+        [NVMF_RESERVE_INVALID_CNTLID] = NVME_RDMA_INVALID_CNTLID,
+        [NVMF_RESERVE_NO_RESOURCES] = NVME_RDMA_NO_RESOURCES,
+    };
+
+    return (enum nvme_rdma_status)map[status];
+}
+
 static void reject(struct cm_conn *conn, enum nvme_rdma_status status)
 {
     uint8_t private_data[NVME_RDMA_REJ_LEN];
@@ -193,7 +208,14 @@ static enum nvme_rdma_status judge(struct rdma_transport *rdma,
 {
     enum nvme_rdma_status status =
         nvme_rdma_req_parse(req, request->private_data, request->private_len);
-    struct nvmf_qpair_params params;
+    struct nvmf_qpair_hints hints;
+    const struct nvmf_qpair_params params = {
+        .transport = &rdma->transport,
+        .portid = request->laddr < NVMF_MAX_ADDRESSES
+                      ? rdma->config.portid[request->laddr]
+                      : 0,
+        .hints = &hints,
+    };
 
     if (status != NVME_RDMA_OK) {
         return status;
@@ -201,16 +223,16 @@ static enum nvme_rdma_status judge(struct rdma_transport *rdma,
     if (request->responder_resources == 0) {
         return NVME_RDMA_INVALID_IRD; /* we could not read its commands' data */
     }
-    params = (struct nvmf_qpair_params){
+    if (req->hrqsize == 0) {
+        return NVME_RDMA_INVALID_HRQSIZE; /* nowhere to send responses to */
+    }
+    hints = (struct nvmf_qpair_hints){
         .qid = req->qid,
-        .hsqsize = req->hsqsize,
-        .hrqsize = req->hrqsize,
+        .sqsize = req->hsqsize,
         .cntlid = req->cntlid,
-        .portid = request->laddr < NVMF_MAX_ADDRESSES
-                      ? rdma->config.portid[request->laddr]
-                      : 0,
     };
-    return nvmf_qpair_reserve(rdma->config.target, &params, number);
+    return reserve_status(
+        nvmf_qpair_reserve(rdma->config.target, &params, number));
 }
 
 /* Make the verbs QP, able to send and to receive. */
@@ -345,17 +367,8 @@ static void drained(void *ctx, uint16_t qpair)
     }
 }
 
-void rdma_transport_seams(struct rdma_transport *rdma,
-                          struct nvmf_transport *transport,
-                          struct nvmf_bufs *bufs)
+void rdma_transport_bufs(struct rdma_transport *rdma, struct nvmf_bufs *bufs)
 {
-    *transport = (struct nvmf_transport){
-        .ctx = rdma,
-        .fetch = rdma_request_fetch,
-        .respond = rdma_request_respond,
-        .disconnect = disconnect,
-        .drained = drained,
-    };
     *bufs = (struct nvmf_bufs){
         .ctx = &rdma->bufs,
         .get = rdma_bufs_get,
@@ -367,6 +380,16 @@ bool rdma_transport_init(struct rdma_transport *rdma,
                          const struct rdma_transport_config *config)
 {
     rdma->config = *config;
+    rdma->transport = (struct nvmf_transport){
+        .ctx = rdma,
+        .trtype = TRTYPE_RDMA,
+        .sgls = SGLS_SUPPORTED | SGLS_KEYED,
+        .in_capsule_len = NVMF_IN_CAPSULE_LEN,
+        .fetch = rdma_request_fetch,
+        .respond = rdma_request_respond,
+        .disconnect = disconnect,
+        .drained = drained,
+    };
     rdma->lkey = verbs_local_key(config->verbs);
     rdma->now_us = 0;
     rdma->requests_in_use = 0;

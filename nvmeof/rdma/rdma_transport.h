@@ -58,10 +58,11 @@ struct rdma_transport_config {
 MUST_USE bool rdma_transport_init(struct rdma_transport *rdma,
                                   const struct rdma_transport_config *config);
 
-/** The seams for nvmf_target_init(), which may come before or after init. */
-void rdma_transport_seams(struct rdma_transport *rdma,
-                          struct nvmf_transport *transport,
-                          struct nvmf_bufs *bufs);
+/**
+ * The data buffers for nvmf_target_init(), which may be called before or after
+ * rdma_transport_init().
+ */
+void rdma_transport_bufs(struct rdma_transport *rdma, struct nvmf_bufs *bufs);
 
 /**
  * Local address `laddr` is another one from now on, or none: connections to the

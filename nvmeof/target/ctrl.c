@@ -49,8 +49,8 @@ static void reset_features(const struct nvmf_target *target,
 
 /* @return NO_CTRL when all are taken, some of them still ending. */
 uint8_t ctrl_create(struct nvmf_target *target, bool is_discovery,
-                    uint16_t portid, const struct connect_data *data,
-                    uint32_t kato_ms)
+                    const struct nvmf_qpair *admin,
+                    const struct connect_data *data, uint32_t kato_ms)
 {
     struct nvmf_ctrl *ctrl;
     uint8_t index = 0;
@@ -67,7 +67,8 @@ uint8_t ctrl_create(struct nvmf_target *target, bool is_discovery,
     ctrl->cntlid = (uint16_t)(ctrl->generation << 8 | (index + 1));
     ctrl->generation = (uint8_t)((ctrl->generation + 1) % 0xff);
     ctrl->is_discovery = is_discovery;
-    ctrl->portid = portid;
+    ctrl->portid = admin->portid;
+    ctrl->transport = admin->transport;
     ctrl->shst = SHST_NORMAL;
     ctrl->cc = 0;
     ctrl->shutdowns = 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The discovery log: for each address of the drive one way to the NVM subsystem
- * and one to the discovery subsystem that is being read.
+ * The discovery log: for each address of the drive, whatever its transport, an
+ * entry for the NVM subsystem and one for the discovery subsystem that is being
+ * read.
  * Spec: NVMe over Fabrics 1.1 section 5.3.
  *
  * Left out: referrals, and views that differ from host to host.
@@ -28,6 +29,7 @@ void discovery_log_part(struct nvmf_target *target,
     const struct nvmf_config *config = &target->config;
     const struct nvmf_address *address;
     bool is_nvm = part <= target->address_count;
+    bool is_rdma;
     bool has_own_nqn = config->discovery_nqn[0] != '\0';
     const char *discovery_nqn =
         has_own_nqn ? config->discovery_nqn : NVME_DISCOVERY_NQN;
@@ -39,10 +41,11 @@ void discovery_log_part(struct nvmf_target *target,
         return;
     }
     address = &target->address[(part - 1) % target->address_count];
+    is_rdma = address->trtype == TRTYPE_RDMA;
     discovery_entry_emit(
         target->page,
         &(struct discovery_entry){
-            .trtype = TRTYPE_RDMA,
+            .trtype = address->trtype,
             .adrfam = address->adrfam,
             .subtype = is_nvm ? SUBTYPE_NVM : SUBTYPE_CURRENT_DISCOVERY,
             .treq = TREQ_NOT_REQUIRED | TREQ_SQ_FLOW_CONTROL_OPTIONAL,
@@ -53,9 +56,9 @@ void discovery_log_part(struct nvmf_target *target,
             .trsvcid = address->trsvcid,
             .subnqn = is_nvm ? config->subnqn : discovery_nqn,
             .traddr = address->traddr,
-            .rdma_qptype = RDMA_QPTYPE_RC,
-            .rdma_prtype = RDMA_PRTYPE_ROCEV2,
-            .rdma_cms = RDMA_CMS_RDMA_CM,
+            .rdma_qptype = is_rdma ? RDMA_QPTYPE_RC : 0,
+            .rdma_prtype = is_rdma ? RDMA_PRTYPE_ROCEV2 : 0,
+            .rdma_cms = is_rdma ? RDMA_CMS_RDMA_CM : 0,
         });
 }
 

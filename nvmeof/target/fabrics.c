@@ -27,15 +27,18 @@ static uint16_t connect_check(struct nvmf_target *target,
 {
     const struct nvmf_qpair *qpair = request_qpair(target, req);
     struct connect_command connect;
+    uint16_t max_depth;
 
     connect_command_parse(&connect, &req->sqe);
     if (connect.recfmt != 0) {
         return refuse_field(req, NVME_SC_CONNECT_FORMAT, CONNECT_RECFMT, 0);
     }
-    if (connect.qid != qpair->qid) {
+    if (qpair->has_hints ? connect.qid != qpair->qid
+                         : connect.qid > target->config.max_io_queues) {
         return connect_invalid(req, CONNECT_QID);
     }
-    if (connect.sqsize == 0 || connect.sqsize >= qpair->depth) {
+    max_depth = qpair->has_hints ? qpair->depth : qpair_max_depth(connect.qid);
+    if (connect.sqsize == 0 || connect.sqsize >= max_depth) {
         return connect_invalid(req, CONNECT_SQSIZE);
     }
     req->data_len = CONNECT_DATA_LEN;
@@ -65,30 +68,34 @@ static uint16_t connect_admin(struct nvmf_target *target,
     if (data->cntlid != NVME_CNTLID_DYNAMIC) {
         return connect_invalid_data(req, CONNECT_DATA_CNTLID);
     }
-    *ctrl =
-        ctrl_create(target, is_discovery, request_qpair(target, req)->portid,
-                    data, connect->kato_ms);
+    if (!qpair_size_from_connect(target, req->qpair, 0,
+                                 (uint16_t)(connect->sqsize + 1), NULL)) {
+        return NVME_SC_CONNECT_BUSY;
+    }
+    *ctrl = ctrl_create(target, is_discovery, request_qpair(target, req), data,
+                        connect->kato_ms);
     return *ctrl == NO_CTRL ? NVME_SC_CONNECT_BUSY : NVME_SC_SUCCESS;
 }
 
 /* An I/O queue joins the association that its data names. */
 static uint16_t connect_io(struct nvmf_target *target, struct nvmf_request *req,
+                           const struct connect_command *connect,
                            const struct connect_data *data, uint8_t *index)
 {
     const struct nvmf_qpair *qpair = request_qpair(target, req);
-    const struct nvmf_ctrl *ctrl;
+    struct nvmf_ctrl *ctrl;
 
     *index = ctrl_find(target, data->cntlid);
     if (*index == NO_CTRL) {
         return connect_invalid_data(req, CONNECT_DATA_CNTLID);
     }
     ctrl = &target->ctrl[*index];
-    if (ctrl->portid != qpair->portid) {
+    if (ctrl->transport != qpair->transport || ctrl->portid != qpair->portid) {
         return connect_invalid_data(req, CONNECT_DATA_CNTLID);
     }
     if (ctrl->is_discovery || ctrl->state != CTRL_READY ||
         ctrl->shst != SHST_NORMAL ||
-        qpair->qid > (ctrl->features.number_of_queues & 0xffff) + 1) {
+        connect->qid > (ctrl->features.number_of_queues & 0xffff) + 1) {
         return connect_invalid(req, CONNECT_QID);
     }
     if (!nqn_equal(data->subnqn, target->config.subnqn)) {
@@ -100,10 +107,13 @@ static uint16_t connect_io(struct nvmf_target *target, struct nvmf_request *req,
     if (memcmp(data->hostid, ctrl->hostid, NVME_HOSTID_LEN) != 0) {
         return connect_invalid_data(req, CONNECT_DATA_HOSTID);
     }
-    if (ctrl->qpair[qpair->qid] != NO_QPAIR) {
+    if (ctrl->qpair[connect->qid] != NO_QPAIR) {
         return refuse(NVME_SC_COMMAND_SEQUENCE);
     }
-    return NVME_SC_SUCCESS;
+    return qpair_size_from_connect(target, req->qpair, connect->qid,
+                                   (uint16_t)(connect->sqsize + 1), ctrl)
+               ? NVME_SC_SUCCESS
+               : NVME_SC_CONNECT_BUSY;
 }
 
 static uint16_t connect_execute(struct nvmf_target *target,
@@ -127,9 +137,9 @@ static uint16_t connect_execute(struct nvmf_target *target,
     if (nvme_nqn_len(data.hostnqn) == 0) {
         return connect_invalid_data(req, CONNECT_DATA_HOSTNQN);
     }
-    status = qpair->qid == 0
+    status = connect.qid == 0
                  ? connect_admin(target, req, &connect, &data, &ctrl)
-                 : connect_io(target, req, &data, &ctrl);
+                 : connect_io(target, req, &connect, &data, &ctrl);
     if (status != NVME_SC_SUCCESS) {
         return status;
     }

@@ -35,7 +35,7 @@ static uint16_t build_controller(struct nvmf_target *target,
         .lpa = LPA_EXTENDED_DATA,
         .kas = KAS_100MS,
         .maxcmd = NVMF_MAX_DEPTH,
-        .sgls = SGLS_SUPPORTED | SGLS_KEYED,
+        .sgls = ctrl->transport->sgls,
         .icdoff = 0,
         .fcatt = 0, /* dynamic controllers */
         .msdbd = 1,
@@ -63,9 +63,11 @@ static uint16_t build_controller(struct nvmf_target *target,
     id.oncs = ONCS_DATASET_MANAGEMENT | ONCS_WRITE_ZEROES | ONCS_SAVE_SELECT |
               ONCS_TIMESTAMP;
     id.vwc = VWC_FLUSH_ALL | (target->has_volatile_cache ? VWC_PRESENT : 0);
-    id.sgls |= SGLS_IN_CAPSULE;
+    if (ctrl->transport->in_capsule_len != 0) {
+        id.sgls |= SGLS_IN_CAPSULE;
+    }
     id.subnqn = config->subnqn;
-    id.ioccsz = NVMF_IO_CAPSULE_LEN / 16;
+    id.ioccsz = (NVME_SQE_LEN + ctrl->transport->in_capsule_len) / 16;
     id.iorcsz = NVME_CQE_LEN / 16;
     id.power_cw = 2500;
     identify_controller_emit(target->page, &id);

@@ -101,6 +101,18 @@ void request_read_data(const struct nvmf_request *req, uint32_t offset,
                        uint8_t *data, uint32_t len);
 
 /* qpair.c */
+uint16_t qpair_max_depth(uint16_t qid);
+
+/*
+ * Connect has named QID and size of a queue that was reserved without hints:
+ * charge it to the queue budget.  ctrl is NULL for an admin queue.
+ *
+ * @return false when too little is left.  Always true for a queue that was
+ *         reserved with hints.
+ */
+MUST_USE bool qpair_size_from_connect(struct nvmf_target *target,
+                                      uint16_t qpair, uint16_t qid,
+                                      uint16_t depth, struct nvmf_ctrl *ctrl);
 void qpair_connect(struct nvmf_target *target, uint16_t qpair, uint8_t ctrl);
 void qpair_disconnect(struct nvmf_target *target, uint16_t qpair);
 void qpair_request_ended(struct nvmf_target *target, uint16_t qpair);
@@ -108,8 +120,8 @@ void qpair_expired(struct nvmf_target *target, uint16_t qpair);
 
 /* ctrl.c */
 uint8_t ctrl_create(struct nvmf_target *target, bool is_discovery,
-                    uint16_t portid, const struct connect_data *data,
-                    uint32_t kato_ms);
+                    const struct nvmf_qpair *admin,
+                    const struct connect_data *data, uint32_t kato_ms);
 uint8_t ctrl_find(const struct nvmf_target *target, uint16_t cntlid);
 void ctrl_attach(struct nvmf_target *target, uint8_t ctrl, uint16_t qid,
                  uint16_t qpair);

@@ -348,7 +348,8 @@ void log_record_error(struct nvmf_target *target,
                       const struct nvmf_request *req, uint16_t status)
 {
     bool is_fabrics = req->sqe.opcode == NVME_FABRICS;
-    uint16_t qid = target->qpair[req->qpair].qid;
+    const struct nvmf_qpair *qpair = request_qpair(target, req);
+    uint16_t qid = qpair->qid;
 
     append_error(target, (struct log_error){
                              .sqid = qid,
@@ -360,7 +361,7 @@ void log_record_error(struct nvmf_target *target,
                                         ? 0
                                         : (uint64_t)req->sqe.cdw11 << 32 |
                                               req->sqe.cdw10,
-                             .trtype = TRTYPE_RDMA,
+                             .trtype = qpair->transport->trtype,
                          });
 }
 

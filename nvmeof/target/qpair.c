@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Queue pairs: the budget, and a connection's life from CM REQ to the last
- * request.
+ * Queue pairs: the queue budget, and a connection's life from its reservation
+ * to its last request.
  * Spec: NVMe over Fabrics 1.1 sections 2.2, 4.3 and 7.3.6.
  */
 #include "nvmeof/target/internal.h"
 
-/* A peer that is gone answers neither responses nor a request to disconnect:
- * what it had comes back to the others after this, not when all retries end. */
+/* A host that has vanished acknowledges nothing.  What it held is given to the
+ * others after this time, long before the transport's retries end. */
 enum { CLOSE_TIMEOUT_MS = 5000 };
 
 static const uint8_t qpair_next[QPAIR_STATES] = {
@@ -41,90 +41,126 @@ static void timer_start(struct nvmf_target *target, uint16_t index,
     wheel_start(&target->wheel, qpair_timer(index), qpair->deadline_us);
 }
 
-static enum nvme_rdma_status check_sizes(const struct nvmf_target *target,
-                                         const struct nvmf_qpair_params *params)
+uint16_t qpair_max_depth(uint16_t qid)
 {
-    uint16_t max_depth = params->qid == 0 ? NVMF_ADMIN_DEPTH : NVMF_MAX_DEPTH;
+    return qid == 0 ? NVMF_ADMIN_DEPTH : NVMF_MAX_DEPTH;
+}
 
-    if (params->qid > target->config.max_io_queues) {
-        return NVME_RDMA_INVALID_QID;
+/* What the hints say, and the controller that they name, or NULL. */
+static enum nvmf_reserve_status check_hints(
+    struct nvmf_target *target, const struct nvmf_qpair_hints *hints,
+    struct nvmf_ctrl **ctrl)
+{
+    if (hints->qid > target->config.max_io_queues) {
+        return NVMF_RESERVE_INVALID_QID;
     }
-    if (params->hsqsize == 0 || params->hsqsize >= max_depth) {
-        return NVME_RDMA_INVALID_HSQSIZE;
+    if (hints->sqsize == 0 || hints->sqsize >= qpair_max_depth(hints->qid)) {
+        return NVMF_RESERVE_INVALID_SQSIZE;
     }
-    if (params->hrqsize == 0) {
-        return NVME_RDMA_INVALID_HRQSIZE;
+    if (hints->qid != 0 && hints->cntlid != 0) {
+        uint8_t found = ctrl_find(target, hints->cntlid);
+
+        if (found == NO_CTRL) {
+            return NVMF_RESERVE_INVALID_CNTLID;
+        }
+        *ctrl = &target->ctrl[found];
     }
-    return NVME_RDMA_OK;
+    return NVMF_RESERVE_OK;
 }
 
 /*
- * The sum of all depths, and of what Set Features promised to associations,
- * stays below the total.  An admin queue counts in full even if the host wants
- * less: so there are never more of them than controllers.
+ * Charge a queue pair to the queue budget: the sum of all depths, and of what
+ * Set Features promised to controllers, stays below the total.  An admin queue
+ * counts in full even if the host wants a smaller one, so that there are never
+ * more of them than controllers.
+ *
+ * @param ctrl  the controller of an I/O queue; NULL for an admin queue, or when
+ *              the host did not name it
+ * @return false when too little is left: nothing was charged
  */
-static enum nvme_rdma_status charge(struct nvmf_target *target,
-                                    const struct nvmf_qpair_params *params,
-                                    uint16_t depth, struct nvmf_ctrl *ctrl)
+static bool charge_budget(struct nvmf_target *target, struct nvmf_qpair *qpair,
+                          uint16_t qid, uint16_t depth, struct nvmf_ctrl *ctrl)
 {
     uint32_t promised = target->queues_promised;
+    uint16_t charge = qid == 0 ? NVMF_ADMIN_DEPTH : depth;
 
     if (ctrl != NULL && ctrl->promised > 0) {
-        promised--; /* its own */
-    } else if (params->qid != 0 && params->cntlid == 0) {
-        promised = 0; /* an older host, which may well own some */
+        promised--; /* this queue is one of those promised to its controller */
+    } else if (qid != 0 && ctrl == NULL) {
+        promised = 0; /* an older host, to which any of them may belong */
     }
-    if (target->qpair_count >= NVMF_MAX_QPAIRS ||
-        target->depth_used + depth + promised * NVMF_MAX_DEPTH >=
-            NVMF_TOTAL_DEPTH) {
-        return NVME_RDMA_NO_RESOURCES;
+    if (target->depth_used + charge + promised * NVMF_MAX_DEPTH >=
+        NVMF_TOTAL_DEPTH) {
+        return false;
     }
     if (ctrl != NULL && ctrl->promised > 0) {
         ctrl_forget_promise(target, ctrl, 1);
     }
-    target->depth_used += depth;
-    return NVME_RDMA_OK;
+    target->depth_used += charge;
+    qpair->qid = qid;
+    qpair->depth = depth;
+    qpair->charge = charge;
+    return true;
 }
 
-enum nvme_rdma_status nvmf_qpair_reserve(struct nvmf_target *target,
-                                         const struct nvmf_qpair_params *params,
-                                         uint16_t *index)
+static void release_budget(struct nvmf_target *target, struct nvmf_qpair *qpair)
 {
-    enum nvme_rdma_status status = check_sizes(target, params);
+    target->depth_used -= qpair->charge;
+    qpair->charge = 0;
+}
+
+bool qpair_size_from_connect(struct nvmf_target *target, uint16_t index,
+                             uint16_t qid, uint16_t depth,
+                             struct nvmf_ctrl *ctrl)
+{
+    struct nvmf_qpair *qpair = &target->qpair[index];
+
+    if (qpair->has_hints) {
+        return true; /* charged when it was reserved */
+    }
+    release_budget(target, qpair); /* of an earlier Connect that failed */
+    return charge_budget(target, qpair, qid, depth, ctrl);
+}
+
+enum nvmf_reserve_status nvmf_qpair_reserve(
+    struct nvmf_target *target, const struct nvmf_qpair_params *params,
+    uint16_t *index)
+{
+    const struct nvmf_qpair_hints *hints = params->hints;
     struct nvmf_ctrl *ctrl = NULL;
     struct nvmf_qpair *qpair;
-    uint16_t depth = (uint16_t)(params->hsqsize + 1);
-    uint16_t cost = params->qid == 0 ? NVMF_ADMIN_DEPTH : depth;
 
-    if (status != NVME_RDMA_OK) {
-        return status;
-    }
-    if (params->qid != 0 && params->cntlid != 0) {
-        uint8_t found = ctrl_find(target, params->cntlid);
+    if (hints != NULL) {
+        enum nvmf_reserve_status status = check_hints(target, hints, &ctrl);
 
-        if (found == NO_CTRL) {
-            return NVME_RDMA_INVALID_CNTLID;
+        if (status != NVMF_RESERVE_OK) {
+            return status;
         }
-        ctrl = &target->ctrl[found];
     }
-    status = charge(target, params, cost, ctrl);
-    if (status != NVME_RDMA_OK) {
-        return status;
+    if (target->qpair_count >= NVMF_MAX_QPAIRS) {
+        return NVMF_RESERVE_NO_RESOURCES;
     }
     *index = target->free_qpair[NVMF_MAX_QPAIRS - 1 - target->qpair_count];
-    target->qpair_count++;
     qpair = &target->qpair[*index];
+    ASSERT(qpair->state == QPAIR_FREE);
+    qpair->qid = 0;
+    qpair->depth = 1;
+    qpair->charge = 0;
+    if (hints != NULL && !charge_budget(target, qpair, hints->qid,
+                                        (uint16_t)(hints->sqsize + 1), ctrl)) {
+        return NVMF_RESERVE_NO_RESOURCES;
+    }
+    target->qpair_count++;
     qpair_enter(qpair, QPAIR_RESERVED);
+    qpair->transport = params->transport;
     qpair->ctrl = NO_CTRL;
-    qpair->qid = params->qid;
+    qpair->has_hints = hints != NULL;
     qpair->portid = params->portid;
-    qpair->depth = depth;
-    qpair->charge = cost;
-    qpair->sqsize = depth;
+    qpair->sqsize = hints != NULL ? qpair->depth : UINT16_MAX;
     qpair->sqhd = 0;
     qpair->has_sq_flow_control = true;
     qpair->in_flight = 0;
-    return NVME_RDMA_OK;
+    return NVMF_RESERVE_OK;
 }
 
 uint16_t nvmf_qpair_depth(const struct nvmf_target *target, uint16_t index)
@@ -142,7 +178,7 @@ void nvmf_qpair_open(struct nvmf_target *target, uint16_t index,
     timer_start(target, index, target->config.connect_timeout_ms);
 }
 
-/* The timer fired: no Connect, or no end, though perhaps too early to say. */
+/* The timer of CONNECTING or CLOSING fired; it may have fired too early. */
 void qpair_expired(struct nvmf_target *target, uint16_t index)
 {
     struct nvmf_qpair *qpair = &target->qpair[index];
@@ -150,7 +186,7 @@ void qpair_expired(struct nvmf_target *target, uint16_t index)
     if (target->now_us < qpair->deadline_us) {
         wheel_start(&target->wheel, qpair_timer(index), qpair->deadline_us);
     } else if (qpair->state == QPAIR_CLOSING) {
-        target->transport.disconnect(target->transport.ctx, index);
+        qpair->transport->disconnect(qpair->transport->ctx, index);
     } else {
         qpair_disconnect(target, index);
     }
@@ -169,9 +205,11 @@ void qpair_connect(struct nvmf_target *target, uint16_t index, uint8_t ctrl)
 
 void qpair_disconnect(struct nvmf_target *target, uint16_t index)
 {
-    qpair_enter(&target->qpair[index], QPAIR_CLOSING);
+    struct nvmf_qpair *qpair = &target->qpair[index];
+
+    qpair_enter(qpair, QPAIR_CLOSING);
     timer_start(target, index, CLOSE_TIMEOUT_MS);
-    target->transport.disconnect(target->transport.ctx, index);
+    qpair->transport->disconnect(qpair->transport->ctx, index);
 }
 
 static void qpair_free(struct nvmf_target *target, uint16_t index)
@@ -179,7 +217,7 @@ static void qpair_free(struct nvmf_target *target, uint16_t index)
     struct nvmf_qpair *qpair = &target->qpair[index];
 
     qpair_enter(qpair, QPAIR_FREE);
-    target->depth_used -= qpair->charge;
+    release_budget(target, qpair);
     target->qpair_count--;
     target->free_qpair[NVMF_MAX_QPAIRS - 1 - target->qpair_count] = index;
     if (qpair->ctrl != NO_CTRL) {
@@ -196,7 +234,7 @@ void qpair_request_ended(struct nvmf_target *target, uint16_t index)
     qpair->in_flight--;
     if (qpair->in_flight == 0 && qpair->state == QPAIR_DRAINING) {
         qpair_free(target, index);
-        target->transport.drained(target->transport.ctx, index);
+        qpair->transport->drained(qpair->transport->ctx, index);
     }
 }
 

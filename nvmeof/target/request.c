@@ -124,6 +124,8 @@ static bool take_buffers(struct nvmf_target *target, struct nvmf_request *req)
 /* Checked: give it its data, then execute it. */
 static void request_start(struct nvmf_target *target, struct nvmf_request *req)
 {
+    const struct nvmf_transport *transport;
+
     if (req->data_len == 0) {
         request_execute(target, req);
         return;
@@ -144,7 +146,8 @@ static void request_start(struct nvmf_target *target, struct nvmf_request *req)
     }
     req->fetch_len = req->data_len;
     request_enter(req, NVMF_REQUEST_FETCHING);
-    target->transport.fetch(target->transport.ctx, req);
+    transport = request_qpair(target, req)->transport;
+    transport->fetch(transport->ctx, req);
 }
 
 static void release_buffers(struct nvmf_target *target,
@@ -230,7 +233,7 @@ void request_complete(struct nvmf_target *target, struct nvmf_request *req,
                                 .status = status,
                             });
     request_enter(req, NVMF_REQUEST_RESPONDING);
-    target->transport.respond(target->transport.ctx, req);
+    qpair->transport->respond(qpair->transport->ctx, req);
     if (!sends_data) {
         release_buffers(target, req);
     }

@@ -11,13 +11,16 @@
 #include "nvmeof/wire/fabrics.h"
 #include "nvmeof/wire/log.h"
 
+/* What a queue pair does. */
 enum qpair_state {
-    QPAIR_FREE,
-    QPAIR_RESERVED,   /* nvmf_qpair_open() */
-    QPAIR_CONNECTING, /* a Connect that succeeds, or the timeout */
-    QPAIR_LIVE,       /* commands */
-    QPAIR_CLOSING,    /* disconnect(): nvmf_qpair_closed(), or the timeout */
-    QPAIR_DRAINING,   /* the connection is gone: requests in flight */
+    QPAIR_FREE,       /* Unused; waits for nvmf_qpair_reserve(). */
+    QPAIR_RESERVED,   /* Waits for nvmf_qpair_open(). */
+    QPAIR_CONNECTING, /* Waits for a Connect that succeeds, or the timeout. */
+    QPAIR_LIVE,       /* Takes commands, until either side ends it. */
+    QPAIR_CLOSING,    /* disconnect() was called: waits for
+                       * nvmf_qpair_closed(), or the timeout. */
+    QPAIR_DRAINING,   /* The connection has ended: waits until no request is
+                       * in flight. */
     QPAIR_STATES
 };
 
@@ -56,14 +59,16 @@ struct nvmf_qpair {
     uint8_t state; /* enum qpair_state */
     uint8_t ctrl;  /* index, NO_CTRL until Connect */
     bool has_sq_flow_control;
-    uint16_t qid;
+    bool has_hints; /* QID and depth were known before Connect */
+    uint16_t qid;   /* 0 until it is known */
     uint16_t portid;
-    uint16_t depth;  /* HSQSIZE + 1: capsules */
-    uint16_t charge; /* what it takes of the budget */
+    uint16_t depth;  /* capsules of the transport; 1 until it is known */
+    uint16_t charge; /* its share of the queue budget; 0 until it is known */
     uint16_t sqsize; /* entries, as Connect said */
     uint16_t sqhd;
     uint16_t in_flight;   /* requests not handed back */
     uint64_t deadline_us; /* of CONNECTING and CLOSING */
+    const struct nvmf_transport *transport;
 };
 
 /* Values of features that belong to a controller. */
@@ -85,6 +90,7 @@ struct nvmf_ctrl {
     bool is_discovery;
     uint16_t cntlid;
     uint16_t portid;
+    const struct nvmf_transport *transport; /* of its admin queue */
     uint16_t promised;    /* I/O queues the budget still holds for it */
     uint16_t qpair_count; /* queue pairs not yet free */
     uint16_t io_count;    /* I/O queues of them */
@@ -118,7 +124,6 @@ struct nvmf_queue {
 
 struct nvmf_target {
     struct nvmf_config config;
-    struct nvmf_transport transport;
     struct nvmf_bufs bufs;
     struct nvmf_media media;
     uint64_t now_us;

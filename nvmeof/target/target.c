@@ -68,7 +68,6 @@ void nvmf_target_init(struct nvmf_target *target,
     memset(target, 0, sizeof(*target));
     target->config = *config;
     set_defaults(&target->config);
-    target->transport = config->transport;
     target->bufs = config->bufs;
     target->media = config->media;
     target->counters = config->counters;

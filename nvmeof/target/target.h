@@ -9,12 +9,17 @@
  *   media:     nvmf_media_done() -> transport.respond
  *   transport: nvmf_request_done() -> bufs.put
  *
- * How a connection goes (RDMA):
+ * How a connection goes:
  *
- *   CM REQ:  nvmf_qpair_reserve(); refused: REJ 28 with the status returned
- *   CM REP sent, QP able to receive: nvmf_qpair_open()
- *   capsules: nvmf_capsule()
- *   DREQ, QP error, or after transport.disconnect(): nvmf_qpair_closed()
+ *   A host asks for it: nvmf_qpair_reserve(), with hints if the transport knows
+ *       what the queue will be before Connect (RDMA: the CM REQ says it)
+ *   The queue pair can receive capsules: nvmf_qpair_open()
+ *   A capsule has arrived: nvmf_capsule(), beginning with Connect
+ *   It ended, for any reason or after transport.disconnect():
+ *       nvmf_qpair_closed()
+ *
+ * Several transports can serve one target at the same time.  A controller
+ * belongs to the transport through which its admin queue was connected.
  *
  * What the target implements and how it refuses the rest: docs/nvme.md.
  */
@@ -25,7 +30,6 @@
 #include "nvmeof/limits.h"
 #include "nvmeof/target/media.h"
 #include "nvmeof/target/transport.h"
-#include "nvmeof/wire/rdma_private.h"
 
 #define NVMF_NO_DEADLINE UINT64_MAX
 
@@ -39,7 +43,8 @@ struct nvmf_ns_config {
 
 /* One address at which the drive serves hosts, as the discovery log says it. */
 struct nvmf_address {
-    uint8_t adrfam; /* 1 IPv4, 2 IPv6 */
+    uint8_t trtype; /* enum nvme_trtype */
+    uint8_t adrfam; /* 1 IPv4, 2 IPv6, 254 intra-host */
     uint16_t portid;
     char traddr[64]; /* ASCII, no padding */
     char trsvcid[8]; /* "4420" */
@@ -133,7 +138,6 @@ struct nvmf_config {
     struct nvmf_health health;
     struct nvmf_counters counters; /* as of the last power cycle */
 
-    struct nvmf_transport transport;
     struct nvmf_bufs bufs;
     struct nvmf_media media;
     struct nvmf_vendor vendor;
@@ -161,29 +165,52 @@ void nvmf_target_init(struct nvmf_target *target,
  */
 uint64_t nvmf_target_timer(struct nvmf_target *target, uint64_t now_us);
 
-/* What the transport knows of a connection when it is asked for. */
+/*
+ * What the host said of a queue before its Connect command.  Connect must then
+ * name the same QID and no larger SQSIZE.
+ */
+struct nvmf_qpair_hints {
+    uint16_t qid;    /* 0: admin queue */
+    uint16_t sqsize; /* entries of the submission queue, 0's based */
+    uint16_t cntlid; /* controller of an I/O queue; 0: the host did not say */
+};
+
 struct nvmf_qpair_params {
-    uint16_t qid;     /* 0: admin queue */
-    uint16_t hsqsize; /* 0's based */
-    uint16_t hrqsize; /* 1's based */
-    uint16_t cntlid;  /* of an I/O queue; 0 if the host did not say */
-    uint16_t portid;  /* where it came in */
+    const struct nvmf_transport *transport; /* outlives the queue pair */
+    uint16_t portid; /* of the address at which the host asked */
+    const struct nvmf_qpair_hints *hints; /* NULL: nothing is known yet */
+};
+
+/* Why a queue pair cannot be reserved; each transport has codes of its own. */
+enum nvmf_reserve_status {
+    NVMF_RESERVE_OK,
+    NVMF_RESERVE_INVALID_QID,    /* hints.qid exceeds the highest QID */
+    NVMF_RESERVE_INVALID_SQSIZE, /* hints.sqsize is 0 or too large */
+    NVMF_RESERVE_INVALID_CNTLID, /* no controller has hints.cntlid */
+    NVMF_RESERVE_NO_RESOURCES,   /* no queue pair or no queue budget is left */
+    NVMF_RESERVE_STATUSES
 };
 
 /**
- * Reserve a queue pair and its share of the queue budget (CM REQ).
+ * Reserve a queue pair.
+ *
+ * With hints, the queue pair's share of the queue budget is reserved, too.
+ * Without hints it is charged when Connect names the queue's size, and Connect
+ * is refused with Controller Busy when too little is left.
  *
  * @param qpair  on success the number of the queue pair, 0..NVMF_MAX_QPAIRS-1,
  *               until nvmf_qpair_closed() returned true or drained() was
- * called.
- * @return NVME_RDMA_OK; else the status for the REJ's private data, and nothing
- *         is reserved.
+ *               called.
+ * @return NVMF_RESERVE_OK; else the reason, and nothing is reserved.
  */
-MUST_USE enum nvme_rdma_status nvmf_qpair_reserve(
+MUST_USE enum nvmf_reserve_status nvmf_qpair_reserve(
     struct nvmf_target *target, const struct nvmf_qpair_params *params,
     uint16_t *qpair);
 
-/** How many capsules (requests) the transport holds for this queue pair. */
+/**
+ * How many capsules (requests) the transport must be able to hold for this
+ * queue pair: the queue's entries, or 1 (for Connect) while they are not known.
+ */
 uint16_t nvmf_qpair_depth(const struct nvmf_target *target, uint16_t qpair);
 
 /** The connection is established; the wait for Connect is bounded from now. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The transport seam: requests, and what the target asks of its transport.
+ * The transport seam: requests, and what the target asks of its transports.
  *
- * What the target offers to the transport is in target.h.  A transport owns the
+ * What the target offers to a transport is in target.h.  A transport owns the
  * memory of its requests, one for each capsule buffer, and keeps the host's
  * data descriptor (for RDMA: the keyed SGL) beside each; the target never sees
  * an address or a key.
@@ -13,18 +13,19 @@
 #include "nvmeof/limits.h"
 #include "nvmeof/target/piece.h"
 #include "nvmeof/wire/cqe.h"
+#include "nvmeof/wire/discovery.h"
 #include "nvmeof/wire/sqe.h"
 
-/* What a request waits for. */
+/* What a request does. */
 enum nvmf_request_state {
-    NVMF_REQUEST_FREE,        /* the transport's: no command in it */
-    NVMF_REQUEST_EXECUTING,   /* inside a call of the target */
-    NVMF_REQUEST_WAIT_BUFFER, /* data buffers, in order of arrival */
-    NVMF_REQUEST_FETCHING,    /* nvmf_request_fetched() */
-    NVMF_REQUEST_WAIT_MEDIA,  /* room at the media, in order of arrival */
-    NVMF_REQUEST_MEDIA,       /* nvmf_media_done() */
-    NVMF_REQUEST_AER,         /* an event to report */
-    NVMF_REQUEST_RESPONDING,  /* nvmf_request_done() */
+    NVMF_REQUEST_FREE,        /* Holds no command; belongs to the transport. */
+    NVMF_REQUEST_EXECUTING,   /* Runs inside a call of the target. */
+    NVMF_REQUEST_WAIT_BUFFER, /* Waits for data buffers, in arrival order. */
+    NVMF_REQUEST_FETCHING,    /* Waits for nvmf_request_fetched(). */
+    NVMF_REQUEST_WAIT_MEDIA,  /* Waits for room at the media, in order. */
+    NVMF_REQUEST_MEDIA,       /* Waits for nvmf_media_done(). */
+    NVMF_REQUEST_AER,         /* Waits for an event to report. */
+    NVMF_REQUEST_RESPONDING,  /* Waits for nvmf_request_done(). */
     NVMF_REQUEST_STATES
 };
 
@@ -71,40 +72,49 @@ struct nvmf_request {
 };
 
 /*
- * None of these calls back into the target before it returns.
+ * One transport.  The target may have several at the same time: each queue pair
+ * points to the one that it was reserved with, so this struct must outlive all
+ * queue pairs of the transport.
+ *
+ * None of the functions may call back into the target before it returns.
  */
 struct nvmf_transport {
-    void *ctx;
+    void *ctx;      /* handed to every function below */
+    uint8_t trtype; /* enum nvme_trtype: what logs call the transport */
+    uint32_t sgls;  /* descriptors that it reads: bits of Identify SGLS */
+    uint32_t in_capsule_len; /* data in an I/O command's capsule, bytes; it
+                              * begins right after the SQE; 0: none */
 
     /**
-     * Bring the host's data (RDMA READ): the first req->fetch_len bytes of
-     * what the command's descriptor describes, into req->pieces.  Answered by
-     * nvmf_request_fetched(), also if the queue pair fails meanwhile.  Never
-     * called for data in the capsule.
+     * Bring the first req->fetch_len bytes of what the command's descriptor
+     * describes from the host into req->pieces (RDMA: a READ).  The transport
+     * calls nvmf_request_fetched() afterwards, also if the queue pair fails.
+     * Never called for data in the capsule.
      */
     void (*fetch)(void *ctx, struct nvmf_request *req);
 
     /**
-     * Send req->send_len bytes from req->pieces to the host (RDMA WRITE), then
-     * req->cqe (SEND, with invalidate if the descriptor asked), as one linked
-     * pair.  Answered by nvmf_request_done() when the peer has acknowledged
-     * both, or when the queue pair failed.
+     * Send req->send_len bytes from req->pieces to the host, then req->cqe.
+     * The transport calls nvmf_request_done() when the peer has acknowledged
+     * both, or when the queue pair has failed.  (RDMA: a WRITE and a SEND, with
+     * invalidate if the descriptor asked for it, as one linked pair.)
      */
     void (*respond)(void *ctx, struct nvmf_request *req);
 
     /**
-     * End this queue pair's connection once responses given to respond()
-     * so far are out.  nvmf_qpair_closed() follows, as after every other end of
-     * a connection.  When that takes too long it is called once more: then the
-     * end must not wait for the peer any longer.
+     * End this queue pair's connection after the responses given to respond()
+     * so far have been sent.  The transport calls nvmf_qpair_closed() then, as
+     * after every other end of a connection.  When that takes too long, the
+     * target calls disconnect() once more: the transport must then end the
+     * connection without waiting for the peer.
      */
     void (*disconnect)(void *ctx, uint16_t qpair);
 
     /**
-     * The target has let go of a queue pair whose nvmf_qpair_closed() returned
-     * false: no request of it is known here any more, the number may come back
-     * from the next nvmf_qpair_reserve(), and its share of the budget is free.
-     * Called from within whichever nvmf_ function ended the last request.
+     * The target no longer uses a queue pair whose nvmf_qpair_closed() returned
+     * false.  It holds none of its requests, the next nvmf_qpair_reserve() may
+     * return the same number, and its share of the budget is free.  Called from
+     * inside whichever nvmf_ function ended the last request.
      */
     void (*drained)(void *ctx, uint16_t qpair);
 };

@@ -35,8 +35,13 @@ enum { /* byte offsets in an entry */
        DISCOVERY_ENTRY_LEN = 1024,
 };
 
-enum {
+enum nvme_trtype {
     TRTYPE_RDMA = 1,
+    TRTYPE_TCP = 3,
+    TRTYPE_INTRA_HOST = 254,
+};
+
+enum {
     SUBTYPE_NVM = 2,
     SUBTYPE_CURRENT_DISCOVERY = 3,
     TREQ_NOT_REQUIRED = 0x2,
@@ -49,14 +54,15 @@ enum {
 };
 
 struct discovery_entry {
-    uint8_t trtype, adrfam, subtype, treq;
+    uint8_t trtype; /* enum nvme_trtype */
+    uint8_t adrfam, subtype, treq;
     uint16_t portid, cntlid;
     uint16_t asqsz; /* 1's based */
     uint16_t eflags;
-    const char *trsvcid; /* at most 32 characters */
-    const char *subnqn;  /* at most 223 */
-    const char *traddr;  /* at most 256 */
-    uint8_t rdma_qptype, rdma_prtype, rdma_cms;
+    const char *trsvcid;                        /* at most 32 characters */
+    const char *subnqn;                         /* at most 223 */
+    const char *traddr;                         /* at most 256 */
+    uint8_t rdma_qptype, rdma_prtype, rdma_cms; /* 0 unless RDMA */
 };
 
 /** @param buf  DISCOVERY_HEADER_LEN bytes, all written; RECFMT is 0. */

@@ -21,6 +21,7 @@
 #include "nvmeof/target/state.h"
 #include "nvmeof/wire/fabrics.h"
 #include "nvmeof/wire/opcode.h"
+#include "nvmeof/wire/rdma_private.h"
 #include "nvmeof/wire/sgl.h"
 
 enum {
@@ -126,8 +127,9 @@ void cm_release(struct cm_conn *conn)
 }
 
 /* @return NULL when it was refused */
-static struct cm_conn *request(struct fixture *f, uint16_t qid, uint16_t depth,
-                               uint8_t laddr)
+static struct cm_conn *request_with(struct fixture *f,
+                                    const struct nvme_rdma_req *req,
+                                    uint8_t laddr)
 {
     const struct cm_listener *listener = &f->cm.listeners[0];
     uint8_t private_data[56] = {0};
@@ -143,15 +145,23 @@ static struct cm_conn *request(struct fixture *f, uint16_t qid, uint16_t depth,
         conn++;
         assert_true(conn < f->cm.conns + CONNS);
     }
-    nvme_rdma_req_emit(private_data, &(struct nvme_rdma_req){
-                                         .qid = qid,
-                                         .hrqsize = depth,
-                                         .hsqsize = (uint16_t)(depth - 1),
-                                         .cntlid = qid == 0 ? 0 : f->cntlid,
-                                     });
+    nvme_rdma_req_emit(private_data, req);
     *conn = (struct cm_conn){.state = CM_CONN_REQ_RCVD, .cm = &f->cm};
     listener->ops->request(listener->ctx, conn, &cm_request);
     return conn->state == CM_CONN_FREE ? NULL : conn;
+}
+
+static struct cm_conn *request(struct fixture *f, uint16_t qid, uint16_t depth,
+                               uint8_t laddr)
+{
+    const struct nvme_rdma_req req = {
+        .qid = qid,
+        .hrqsize = depth,
+        .hsqsize = (uint16_t)(depth - 1),
+        .cntlid = qid == 0 ? 0 : f->cntlid,
+    };
+
+    return request_with(f, &req, laddr);
 }
 
 static struct rdma_queue *queue_of(const struct cm_conn *conn)
@@ -273,15 +283,21 @@ static int setup(void **state)
     };
 
     f->ns = (struct nvmf_ns_config){.nsid = 1, .uuid = {1}};
-    f->address[0] = (struct nvmf_address){
-        .adrfam = 1, .portid = 1, .traddr = "192.0.2.1", .trsvcid = "4420"};
-    f->address[1] = (struct nvmf_address){
-        .adrfam = 1, .portid = 2, .traddr = "192.0.2.2", .trsvcid = "4420"};
+    f->address[0] = (struct nvmf_address){.trtype = TRTYPE_RDMA,
+                                          .adrfam = 1,
+                                          .portid = 1,
+                                          .traddr = "192.0.2.1",
+                                          .trsvcid = "4420"};
+    f->address[1] = (struct nvmf_address){.trtype = TRTYPE_RDMA,
+                                          .adrfam = 1,
+                                          .portid = 2,
+                                          .traddr = "192.0.2.2",
+                                          .trsvcid = "4420"};
     f->now_us = 1000000;
     f->busy_room = BUSY;
     fake_verbs_init(&f->verbs);
     assert_true(rdma_transport_init(&f->rdma, &rdma_config));
-    rdma_transport_seams(&f->rdma, &config.transport, &config.bufs);
+    rdma_transport_bufs(&f->rdma, &config.bufs);
     rdma_transport_tick(&f->rdma, f->now_us);
     nvmf_target_init(&f->target, &config, f->now_us);
     *state = f;
@@ -726,6 +742,29 @@ static void test_no_qp_is_a_refusal(void **state)
     expect_all_back(f);
 }
 
+static void test_a_refusal_carries_the_status_of_nvme_rdma(void **state)
+{
+    static const struct {
+        struct nvme_rdma_req req;
+        enum nvme_rdma_status status;
+    } rows[] = {
+        {{.qid = 17, .hrqsize = 64, .hsqsize = 63}, NVME_RDMA_INVALID_QID},
+        {{.qid = 0, .hrqsize = 64, .hsqsize = 32}, NVME_RDMA_INVALID_HSQSIZE},
+        {{.qid = 1, .hrqsize = 64, .hsqsize = 0}, NVME_RDMA_INVALID_HSQSIZE},
+        {{.qid = 0, .hrqsize = 0, .hsqsize = 31}, NVME_RDMA_INVALID_HRQSIZE},
+        {{.qid = 1, .hrqsize = 64, .hsqsize = 63, .cntlid = 0x1234},
+         NVME_RDMA_INVALID_CNTLID},
+    };
+    struct fixture *f = *state;
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        f->rejected = 0;
+        assert_null(request_with(f, &rows[i].req, 0));
+        assert_int_equal(f->rejected, rows[i].status);
+        expect_all_back(f);
+    }
+}
+
 static void test_a_qp_that_does_not_move_is_a_refusal(void **state)
 {
     static const enum verbs_qp_state states[] = {VERBS_QPS_INIT, VERBS_QPS_RTR,
@@ -921,6 +960,7 @@ int main(void)
         T(test_the_target_ends_it_and_the_peer_acknowledges),
         T(test_a_host_comes_back_while_its_old_queue_drains),
         T(test_no_qp_is_a_refusal),
+        T(test_a_refusal_carries_the_status_of_nvme_rdma),
         T(test_a_qp_that_does_not_move_is_a_refusal),
         T(test_data_before_rtu_is_an_rtu),
         T(test_whatever_happens_all_is_given_back),

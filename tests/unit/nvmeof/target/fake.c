@@ -127,10 +127,26 @@ struct fake *fake_new(void)
         fake->ns[i].media_ns = 70 + i;
         memset(fake->ns[i].uuid, 0x11 * (int)(i + 1), 16);
     }
-    fake->address[0] = (struct nvmf_address){
-        .adrfam = 1, .portid = 1, .traddr = "192.0.2.1", .trsvcid = "4420"};
-    fake->address[1] = (struct nvmf_address){
-        .adrfam = 2, .portid = 2, .traddr = "2001:db8::2", .trsvcid = "4420"};
+    fake->address[0] = (struct nvmf_address){.trtype = TRTYPE_RDMA,
+                                             .adrfam = 1,
+                                             .portid = 1,
+                                             .traddr = "192.0.2.1",
+                                             .trsvcid = "4420"};
+    fake->address[1] = (struct nvmf_address){.trtype = TRTYPE_RDMA,
+                                             .adrfam = 2,
+                                             .portid = 2,
+                                             .traddr = "2001:db8::2",
+                                             .trsvcid = "4420"};
+    fake->transport = (struct nvmf_transport){
+        .ctx = fake,
+        .trtype = TRTYPE_RDMA,
+        .sgls = SGLS_SUPPORTED | SGLS_KEYED,
+        .in_capsule_len = NVMF_IN_CAPSULE_LEN,
+        .fetch = fetch,
+        .respond = respond,
+        .disconnect = disconnect,
+        .drained = drained,
+    };
     fake->config = (struct nvmf_config){
         .subnqn = FAKE_SUBNQN,
         .sn = "SN0001",
@@ -148,7 +164,6 @@ struct fake *fake_new(void)
                    .power_cycles = 7,
                    .power_on_hours = 8,
                    .unsafe_shutdowns = 9},
-        .transport = {fake, fetch, respond, disconnect, drained},
         .bufs = {fake, buf_get, buf_put},
         .media = {fake, media_submit, set_volatile, geometry},
         .subsystem_reset = subsystem_reset,
@@ -199,13 +214,12 @@ int fake_teardown(void **state)
 uint16_t fake_open(struct fake *fake, uint16_t qid, uint16_t hsqsize)
 {
     uint16_t qpair = 0xffff;
-    struct nvmf_qpair_params params = {.qid = qid,
-                                       .hsqsize = hsqsize,
-                                       .hrqsize = (uint16_t)(hsqsize + 1),
-                                       .portid = 1};
+    const struct nvmf_qpair_hints hints = {.qid = qid, .sqsize = hsqsize};
+    const struct nvmf_qpair_params params = {
+        .transport = &fake->transport, .portid = 1, .hints = &hints};
 
     assert_int_equal(nvmf_qpair_reserve(fake->target, &params, &qpair),
-                     NVME_RDMA_OK);
+                     NVMF_RESERVE_OK);
     assert_int_equal(nvmf_qpair_depth(fake->target, qpair), hsqsize + 1);
     nvmf_qpair_open(fake->target, qpair, fake->now_us);
     return qpair;

@@ -45,6 +45,7 @@ struct fake_request {
 struct fake {
     struct nvmf_target *target;
     struct nvmf_config config;
+    struct nvmf_transport transport;
     struct nvmf_ns_config ns[FAKE_NAMESPACES];
     struct nvmf_address address[NVMF_MAX_ADDRESSES];
     uint64_t now_us;

@@ -286,8 +286,9 @@ static void test_an_io_queue_stays_on_its_port(void **state)
 {
     struct fake *fake = *state;
     uint16_t admin = fake_host(fake, 0), io;
-    struct nvmf_qpair_params params = {
-        .qid = 1, .hsqsize = 63, .hrqsize = 64, .portid = 2};
+    const struct nvmf_qpair_hints hints = {.qid = 1, .sqsize = 63};
+    const struct nvmf_qpair_params params = {
+        .transport = &fake->transport, .portid = 2, .hints = &hints};
     struct connect_command command = {.qid = 1, .sqsize = 63};
     struct connect_data data;
     struct nvme_cqe cqe;

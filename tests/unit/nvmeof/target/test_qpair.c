@@ -3,50 +3,52 @@
 
 #include <string.h>
 
-static enum nvme_rdma_status reserve(struct fake *fake, uint16_t qid,
-                                     uint16_t depth, uint16_t cntlid,
-                                     uint16_t *qpair)
+static enum nvmf_reserve_status reserve_with(
+    struct fake *fake, const struct nvmf_qpair_hints *hints, uint16_t *qpair)
 {
-    struct nvmf_qpair_params params = {.qid = qid,
-                                       .hsqsize = (uint16_t)(depth - 1),
-                                       .hrqsize = depth,
-                                       .cntlid = cntlid,
-                                       .portid = 1};
+    const struct nvmf_qpair_params params = {
+        .transport = &fake->transport, .portid = 1, .hints = hints};
 
     return nvmf_qpair_reserve(fake->target, &params, qpair);
 }
 
-static void test_private_data_that_is_refused(void **state)
+static enum nvmf_reserve_status reserve(struct fake *fake, uint16_t qid,
+                                        uint16_t depth, uint16_t cntlid,
+                                        uint16_t *qpair)
+{
+    const struct nvmf_qpair_hints hints = {
+        .qid = qid, .sqsize = (uint16_t)(depth - 1), .cntlid = cntlid};
+
+    return reserve_with(fake, &hints, qpair);
+}
+
+static void test_hints_that_are_refused(void **state)
 {
     struct fake *fake = *state;
     static const struct {
-        struct nvmf_qpair_params params;
-        enum nvme_rdma_status status;
+        struct nvmf_qpair_hints hints;
+        enum nvmf_reserve_status status;
     } rows[] = {
-        {{.qid = 17, .hsqsize = 63, .hrqsize = 64}, NVME_RDMA_INVALID_QID},
-        {{.qid = 0xffff, .hsqsize = 63, .hrqsize = 64}, NVME_RDMA_INVALID_QID},
-        {{.qid = 0, .hsqsize = 32, .hrqsize = 33}, NVME_RDMA_INVALID_HSQSIZE},
-        {{.qid = 0, .hsqsize = 0, .hrqsize = 1}, NVME_RDMA_INVALID_HSQSIZE},
-        {{.qid = 1, .hsqsize = 64, .hrqsize = 65}, NVME_RDMA_INVALID_HSQSIZE},
-        {{.qid = 1, .hsqsize = 0xffff, .hrqsize = 65},
-         NVME_RDMA_INVALID_HSQSIZE},
-        {{.qid = 0, .hsqsize = 31, .hrqsize = 0}, NVME_RDMA_INVALID_HRQSIZE},
-        {{.qid = 1, .hsqsize = 63, .hrqsize = 64, .cntlid = 1},
-         NVME_RDMA_INVALID_CNTLID},
-        {{.qid = 1, .hsqsize = 63, .hrqsize = 64, .cntlid = 0xffff},
-         NVME_RDMA_INVALID_CNTLID},
-        {{.qid = 1, .hsqsize = 63, .hrqsize = 64, .cntlid = 0x0100},
-         NVME_RDMA_INVALID_CNTLID},
-        {{.qid = 16, .hsqsize = 63, .hrqsize = 64}, NVME_RDMA_OK},
-        {{.qid = 0, .hsqsize = 31, .hrqsize = 32}, NVME_RDMA_OK},
+        {{.qid = 17, .sqsize = 63}, NVMF_RESERVE_INVALID_QID},
+        {{.qid = 0xffff, .sqsize = 63}, NVMF_RESERVE_INVALID_QID},
+        {{.qid = 0, .sqsize = 32}, NVMF_RESERVE_INVALID_SQSIZE},
+        {{.qid = 0, .sqsize = 0}, NVMF_RESERVE_INVALID_SQSIZE},
+        {{.qid = 1, .sqsize = 64}, NVMF_RESERVE_INVALID_SQSIZE},
+        {{.qid = 1, .sqsize = 0xffff}, NVMF_RESERVE_INVALID_SQSIZE},
+        {{.qid = 1, .sqsize = 63, .cntlid = 1}, NVMF_RESERVE_INVALID_CNTLID},
+        {{.qid = 1, .sqsize = 63, .cntlid = 0xffff},
+         NVMF_RESERVE_INVALID_CNTLID},
+        {{.qid = 1, .sqsize = 63, .cntlid = 0x0100},
+         NVMF_RESERVE_INVALID_CNTLID},
+        {{.qid = 16, .sqsize = 63}, NVMF_RESERVE_OK},
+        {{.qid = 0, .sqsize = 31}, NVMF_RESERVE_OK},
     };
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         uint16_t qpair;
 
-        assert_int_equal(
-            nvmf_qpair_reserve(fake->target, &rows[i].params, &qpair),
-            rows[i].status);
+        assert_int_equal(reserve_with(fake, &rows[i].hints, &qpair),
+                         rows[i].status);
     }
 }
 
@@ -56,16 +58,18 @@ static void test_the_sum_of_depths_stays_below_8192(void **state)
     uint16_t qpair[128], extra;
 
     for (unsigned int i = 0; i < 127; i++) {
-        assert_int_equal(reserve(fake, 1, 64, 0, &qpair[i]), NVME_RDMA_OK);
+        assert_int_equal(reserve(fake, 1, 64, 0, &qpair[i]), NVMF_RESERVE_OK);
     }
-    assert_int_equal(reserve(fake, 1, 64, 0, &extra), NVME_RDMA_NO_RESOURCES);
-    assert_int_equal(reserve(fake, 1, 63, 0, &qpair[127]), NVME_RDMA_OK);
+    assert_int_equal(reserve(fake, 1, 64, 0, &extra),
+                     NVMF_RESERVE_NO_RESOURCES);
+    assert_int_equal(reserve(fake, 1, 63, 0, &qpair[127]), NVMF_RESERVE_OK);
     assert_int_equal(fake->target->depth_used, 8191);
-    assert_int_equal(reserve(fake, 1, 2, 0, &extra), NVME_RDMA_NO_RESOURCES);
+    assert_int_equal(reserve(fake, 1, 2, 0, &extra), NVMF_RESERVE_NO_RESOURCES);
     /* What one gives back, another may have. */
     assert_true(nvmf_qpair_closed(fake->target, qpair[127]));
-    assert_int_equal(reserve(fake, 0, 32, 0, &extra), NVME_RDMA_OK);
-    assert_int_equal(reserve(fake, 0, 32, 0, &extra), NVME_RDMA_NO_RESOURCES);
+    assert_int_equal(reserve(fake, 0, 32, 0, &extra), NVMF_RESERVE_OK);
+    assert_int_equal(reserve(fake, 0, 32, 0, &extra),
+                     NVMF_RESERVE_NO_RESOURCES);
 }
 
 static void test_255_admin_queues_fit_and_no_more(void **state)
@@ -77,12 +81,12 @@ static void test_255_admin_queues_fit_and_no_more(void **state)
         qpair = fake_open(fake, 0, 1); /* a small one counts in full */
         fake_connect(fake, qpair, 0, 1, 0xffff, 0, FAKE_SUBNQN);
     }
-    assert_int_equal(reserve(fake, 0, 2, 0, &qpair), NVME_RDMA_NO_RESOURCES);
+    assert_int_equal(reserve(fake, 0, 2, 0, &qpair), NVMF_RESERVE_NO_RESOURCES);
     nvmf_target_stats(fake->target, &controllers, &qpairs);
     assert_int_equal(controllers, 255);
     assert_int_equal(qpairs, 255);
-    assert_int_equal(reserve(fake, 1, 31, 0, &qpair), NVME_RDMA_OK);
-    assert_int_equal(reserve(fake, 1, 2, 0, &qpair), NVME_RDMA_NO_RESOURCES);
+    assert_int_equal(reserve(fake, 1, 31, 0, &qpair), NVMF_RESERVE_OK);
+    assert_int_equal(reserve(fake, 1, 2, 0, &qpair), NVMF_RESERVE_NO_RESOURCES);
 }
 
 static void test_1024_queue_pairs_and_no_more(void **state)
@@ -93,13 +97,13 @@ static void test_1024_queue_pairs_and_no_more(void **state)
 
     memset(seen, 0, sizeof(seen));
     for (unsigned int i = 0; i < 1024; i++) {
-        assert_int_equal(reserve(fake, 1, 2, 0, &qpair), NVME_RDMA_OK);
+        assert_int_equal(reserve(fake, 1, 2, 0, &qpair), NVMF_RESERVE_OK);
         assert_true(qpair < NVMF_MAX_QPAIRS && !seen[qpair]);
         seen[qpair] = true;
     }
-    assert_int_equal(reserve(fake, 1, 2, 0, &qpair), NVME_RDMA_NO_RESOURCES);
+    assert_int_equal(reserve(fake, 1, 2, 0, &qpair), NVMF_RESERVE_NO_RESOURCES);
     assert_true(nvmf_qpair_closed(fake->target, 500));
-    assert_int_equal(reserve(fake, 1, 2, 0, &qpair), NVME_RDMA_OK);
+    assert_int_equal(reserve(fake, 1, 2, 0, &qpair), NVMF_RESERVE_OK);
     assert_int_equal(qpair, 500);
 }
 
@@ -126,15 +130,16 @@ static void test_what_set_features_grants_is_kept_for_the_host(void **state)
         admin[i] = fake_host(fake, 0);
         assert_int_equal(number_of_queues(fake, admin[i], 8), 8);
     }
-    assert_int_equal(reserve(fake, 0, 32, 0, &other), NVME_RDMA_NO_RESOURCES);
+    assert_int_equal(reserve(fake, 0, 32, 0, &other),
+                     NVMF_RESERVE_NO_RESOURCES);
     for (unsigned int i = 0; i < 15; i++) {
         cntlid = fake->target->ctrl[fake->target->qpair[admin[i]].ctrl].cntlid;
         for (uint16_t qid = 1; qid <= 8; qid++) {
             assert_int_equal(reserve(fake, qid, 64, cntlid, &qpair),
-                             NVME_RDMA_OK);
+                             NVMF_RESERVE_OK);
         }
         assert_int_equal(reserve(fake, 1, 64, cntlid, &qpair),
-                         NVME_RDMA_NO_RESOURCES);
+                         NVMF_RESERVE_NO_RESOURCES);
     }
     assert_int_equal(fake->target->depth_used, 8160);
     assert_int_equal(fake->target->queues_promised, 0);
@@ -148,7 +153,7 @@ static void test_grants_shrink_with_the_budget(void **state)
     assert_int_equal(number_of_queues(fake, fake_host(fake, 0), 100), 16);
     admin = fake_host(fake, 0);
     for (unsigned int i = 0; i < 108; i++) {
-        assert_int_equal(reserve(fake, 1, 64, 0, &qpair), NVME_RDMA_OK);
+        assert_int_equal(reserve(fake, 1, 64, 0, &qpair), NVMF_RESERVE_OK);
     }
     /* 8191 - 2 * 32 - 16 * 64 - 108 * 64 = 191 */
     assert_int_equal(number_of_queues(fake, admin, 16), 2);
@@ -289,7 +294,7 @@ static void test_every_way_through_a_connections_life(void **state)
 
             fake_start(fake);
             admin = fake_host(fake, 0);
-            assert_int_equal(reserve(fake, 1, 64, 0, &io), NVME_RDMA_OK);
+            assert_int_equal(reserve(fake, 1, 64, 0, &io), NVMF_RESERVE_OK);
             if (depth > 0) {
                 nvmf_qpair_open(fake->target, io, fake->now_us);
             }
@@ -398,7 +403,7 @@ int main(void)
 {
 #define TEST(t) cmocka_unit_test_setup_teardown(t, fake_setup, fake_teardown)
     const struct CMUnitTest tests[] = {
-        TEST(test_private_data_that_is_refused),
+        TEST(test_hints_that_are_refused),
         TEST(test_the_sum_of_depths_stays_below_8192),
         TEST(test_255_admin_queues_fit_and_no_more),
         TEST(test_1024_queue_pairs_and_no_more),

@@ -159,16 +159,19 @@ static void connect_random(struct chaos *chaos, uint16_t qpair)
 static void open_random(struct chaos *chaos, unsigned int slot)
 {
     struct fake *fake = chaos->fake;
-    struct nvmf_qpair_params params = {
+    const struct nvmf_qpair_hints hints = {
         .qid = (uint16_t)(rnd(chaos, 2) ? 0 : 1 + rnd(chaos, 18)),
-        .hsqsize = (uint16_t)rnd(chaos, 40),
-        .hrqsize = 64,
+        .sqsize = (uint16_t)rnd(chaos, 40),
         .cntlid = rnd(chaos, 2) ? fake->target->ctrl[rnd(chaos, 3)].cntlid : 0,
+    };
+    const struct nvmf_qpair_params params = {
+        .transport = &fake->transport,
         .portid = 1,
+        .hints = rnd(chaos, 4) != 0 ? &hints : NULL,
     };
 
     if (nvmf_qpair_reserve(fake->target, &params, &chaos->qpair[slot]) !=
-        NVME_RDMA_OK) {
+        NVMF_RESERVE_OK) {
         chaos->qpair[slot] = NO_QPAIR;
         return;
     }
@@ -186,8 +189,9 @@ static void go_on(struct chaos *chaos, unsigned int slot)
     struct fake *fake = chaos->fake;
     uint16_t admin = chaos->qpair[0];
     uint16_t qid = (uint16_t)slot;
-    struct nvmf_qpair_params params = {
-        .qid = qid, .hsqsize = 31, .hrqsize = 32, .portid = 1};
+    struct nvmf_qpair_hints hints = {.qid = qid, .sqsize = 31};
+    const struct nvmf_qpair_params params = {
+        .transport = &fake->transport, .portid = 1, .hints = &hints};
     struct connect_command command = {.qid = qid,
                                       .sqsize = 31,
                                       .has_sq_flow_control = true,
@@ -201,10 +205,10 @@ static void go_on(struct chaos *chaos, unsigned int slot)
             return;
         }
         cntlid = fake->target->ctrl[fake->target->qpair[admin].ctrl].cntlid;
-        params.cntlid = cntlid;
+        hints.cntlid = cntlid;
     }
     if (nvmf_qpair_reserve(fake->target, &params, &chaos->qpair[slot]) !=
-        NVME_RDMA_OK) {
+        NVMF_RESERVE_OK) {
         chaos->qpair[slot] = NO_QPAIR;
         return;
     }
