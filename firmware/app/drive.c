@@ -105,15 +105,15 @@ void drive_update_addresses(struct drive *drive)
                               addresses->count);
 }
 
-/* Once an association: its admin queue speaks for the others. */
-static void notice(void *ctx, const struct rdma_notice *what)
+/* Log one line for each association: that of its admin queue. */
+static void log_conn_event(void *ctx, const struct rdma_conn_event *event)
 {
     struct drive *drive = ctx;
-    struct ip_text text = ip_text(&what->peer);
+    struct ip_text text = ip_text(&event->peer);
 
-    if (what->qid == 0) {
-        log_line(drive->log, "nvme-of: %s %s", text.text,
-                 what->is_connected ? "connects" : "is gone");
+    if (event->qid == 0) {
+        log_line(drive->log, "nvme-of: RDMA host %s %s", text.text,
+                 event->is_connected ? "connected" : "disconnected");
     }
 }
 
@@ -173,8 +173,8 @@ static bool transport_start(struct drive *drive,
         .service_port = DRIVE_SERVICE_PORT,
         .capsules = dram_reserve(config->dram, RDMA_CAPSULE_BYTES, 64),
         .bufs = dram_reserve(config->dram, RDMA_BUF_BYTES, 4096),
-        .notice = notice,
-        .notice_ctx = drive,
+        .conn_event = log_conn_event,
+        .conn_event_ctx = drive,
     };
 
     for (uint8_t i = 0; i < NET_CONFIGURED; i++) {

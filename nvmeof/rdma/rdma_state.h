@@ -62,8 +62,8 @@ struct rdma_queue {
     struct rdma_request *requests;
     struct rdma_request *waiting, *last_waiting;
     struct rdma_queue *next_step;
-    struct cm_conn *conn; /* NULL once the CM has let go of it */
-    struct rdma_notice notice;
+    struct cm_conn *conn;         /* NULL once the CM has let go of it */
+    struct rdma_conn_event event; /* the last that was reported */
 };
 
 struct rdma_transport {

@@ -101,13 +101,13 @@ static void capsules_post(struct rdma_queue *qp)
 
 /* ---- The end of a QP. */
 
-static void notify(struct rdma_queue *qp, bool is_connected)
+static void report_conn_event(struct rdma_queue *qp, bool is_connected)
 {
     const struct rdma_transport_config *config = &qp->rdma->config;
 
-    if (config->notice != NULL && qp->notice.is_connected != is_connected) {
-        qp->notice.is_connected = is_connected;
-        config->notice(config->notice_ctx, &qp->notice);
+    if (config->conn_event != NULL && qp->event.is_connected != is_connected) {
+        qp->event.is_connected = is_connected;
+        config->conn_event(config->conn_event_ctx, &qp->event);
     }
 }
 
@@ -127,7 +127,7 @@ static void take_down(struct rdma_queue *qp)
     verbs_destroy_qp(rdma->config.verbs, qp->qpn);
     cm_release(qp->conn);
     qp->conn = NULL;
-    notify(qp, false);
+    report_conn_event(qp, false);
     qp->state = RDMA_QUEUE_DRAINING;
     if (nvmf_qpair_closed(rdma->config.target, qp->number)) {
         release(qp);
@@ -294,7 +294,7 @@ static void cm_requested(void *ctx, struct cm_conn *conn,
     qp->is_heard = false;
     qp->waiting = NULL;
     qp->conn = conn;
-    qp->notice = (struct rdma_notice){
+    qp->event = (struct rdma_conn_event){
         .qpair = number,
         .qid = req.qid,
         .laddr = request->laddr,
@@ -320,7 +320,7 @@ static void cm_established(void *ctx, struct cm_conn *conn)
     struct rdma_queue *qp = ctx;
 
     (void)conn;
-    notify(qp, true);
+    report_conn_event(qp, true);
 }
 
 static void cm_disconnected(void *ctx, struct cm_conn *conn,
@@ -416,7 +416,7 @@ void rdma_transport_set_address(struct rdma_transport *rdma, uint8_t laddr,
     for (unsigned int i = 0; i < NVMF_MAX_QPAIRS; i++) {
         struct rdma_queue *qp = &rdma->qps[i];
 
-        if (qp->notice.laddr == laddr &&
+        if (qp->event.laddr == laddr &&
             (qp->state == RDMA_QUEUE_OPEN || qp->state == RDMA_QUEUE_ENDING)) {
             rdma_queue_fail(qp);
         }

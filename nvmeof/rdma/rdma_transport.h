@@ -27,12 +27,12 @@
 /* Defined in rdma_state.h, which only its owner includes, for its size. */
 struct rdma_transport;
 
-/* For the console: once a connection, never a command. */
-struct rdma_notice {
-    bool is_connected; /* else it has ended */
-    uint16_t qpair;
-    uint16_t qid;  /* 0: admin queue */
-    uint8_t laddr; /* where it came in */
+/* A connection event, for the log: one when it is made, one when it ends. */
+struct rdma_conn_event {
+    bool is_connected; /* false: it has ended */
+    uint16_t qpair;    /* the target's number of the queue pair */
+    uint16_t qid;      /* 0: admin queue */
+    uint8_t laddr;     /* index of the local address that the host used */
     struct ip_addr peer;
 };
 
@@ -45,8 +45,8 @@ struct rdma_transport_config {
     uint16_t portid[NVMF_MAX_ADDRESSES];
     void *capsules; /* RDMA_CAPSULE_BYTES of DRAM, 64-byte aligned */
     void *bufs;     /* RDMA_BUF_BYTES of DRAM, 4096-byte aligned */
-    void (*notice)(void *ctx, const struct rdma_notice *notice); /* or NULL */
-    void *notice_ctx;
+    void (*conn_event)(void *ctx, const struct rdma_conn_event *event);
+    void *conn_event_ctx; /* conn_event may be NULL */
 };
 
 /**

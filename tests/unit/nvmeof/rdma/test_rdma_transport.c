@@ -60,7 +60,7 @@ struct fixture {
     unsigned int busy_count, busy_room;
     struct held held[HOLD]; /* buffers of somebody else's */
     unsigned int held_count;
-    unsigned int connects, disconnects; /* notices */
+    unsigned int connects, disconnects; /* connection events */
     uint16_t rejected;                  /* the last REJ's status */
     struct nvme_cqe cqe;                /* the last that was sent */
     uint16_t cntlid;
@@ -241,12 +241,12 @@ static void subsystem_reset(void *ctx)
     fail_msg("nobody asked for a reset");
 }
 
-static void notice(void *ctx, const struct rdma_notice *notice)
+static void count_conn_event(void *ctx, const struct rdma_conn_event *event)
 {
     struct fixture *f = ctx;
 
-    f->connects += notice->is_connected;
-    f->disconnects += !notice->is_connected;
+    f->connects += event->is_connected;
+    f->disconnects += !event->is_connected;
 }
 
 /* ---- Everything, and a host. */
@@ -262,8 +262,8 @@ static int setup(void **state)
         .portid = {1, 1}, /* two addresses of one port */
         .capsules = calloc(1, RDMA_CAPSULE_BYTES),
         .bufs = calloc(1, RDMA_BUF_BYTES),
-        .notice = notice,
-        .notice_ctx = f,
+        .conn_event = count_conn_event,
+        .conn_event_ctx = f,
     };
     struct nvmf_config config = {
         .subnqn = SUBNQN,
