@@ -64,6 +64,7 @@ CONFIGURE = (
     "--enable-tcg",
     "--enable-fdt=system",
     "--enable-tools",                   # qemu-img
+    "--enable-seccomp",                 # -sandbox: see tools/essd/drive.py
     "--enable-trace-backends=log",
     "--enable-plugins",
     "--disable-install-blobs",
