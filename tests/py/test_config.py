@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What the user asks for, checked and turned into addresses of two ends."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from essd import flash, setup
+from essd import flash, setup, vm
 from essd.config import Config, Drive, Host, Link, Peer, host_address
 from essd.drive import drive_command
 from essd.instance import EssdError, Instance
 from essd.setup import Wish
+from essd.vm import guest_command
 
 
 @pytest.mark.parametrize(("target", "host"), [
@@ -30,8 +32,37 @@ def test_a_comma_in_a_file_name_begins_no_option(tmp_path: Path) -> None:
     config = Config("x", "/guest", "tcg", [],
                     Drive("q", "/f,l", "/m,read-only=on", "raw", "nqn.x", []))
     words = drive_command(config, tmp_path)
-    assert any("file=/f,,l" in word for word in words)
-    assert any("file.filename=/m,,read-only=on,file" in word for word in words)
+    assert any("file.filename=/f,,l" in word for word in words)
+    node = json.loads(words[words.index("-blockdev") + 1])
+    assert node["file"] == {"driver": "file", "filename": "/m,read-only=on",
+                            "discard": "unmap"}
+    assert "backing" not in node
+
+
+def test_qemu_is_told_every_format_and_opens_no_backing_file(tmp_path: Path) -> None:
+    config = Config("x", "/guest", "tcg", [],
+                    Drive("q", "/flash", "/media", "qcow2", "nqn.x", []))
+    words = drive_command(config, tmp_path)
+    node = json.loads(words[words.index("-blockdev") + 1])
+    assert (node["driver"], node["backing"]) == ("qcow2", None)
+    assert node["file"]["driver"] == "file"
+    drives = [words[n + 1] for n, word in enumerate(words) if word == "-drive"]
+    drives += [one for one in guest_command(
+        replace(config, host=Host()), "host", tmp_path) if one.startswith("if=")]
+    assert len(drives) == 2
+    for one in drives:
+        assert "driver=raw,file.driver=file," in one.replace("readonly=on,", "")
+
+
+@pytest.mark.parametrize("has_seccomp", [True, False])
+def test_qemu_is_confined_where_the_kernel_can(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_seccomp: bool) -> None:
+    monkeypatch.setattr(vm, "has_seccomp", lambda: has_seccomp)
+    config = Config("x", "/guest", "tcg", [], Drive("q", "f", "m", "raw", "nqn.x", []),
+                    Host())
+    for words in (drive_command(config, tmp_path),
+                  guest_command(config, "host", tmp_path)):
+        assert ("-sandbox" in words) == has_seccomp
 
 
 @pytest.mark.parametrize("text", [

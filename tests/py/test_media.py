@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from essd import media
+from essd import media, setup
+from essd.instance import EssdError
 from essd.media import MediaError
+from essd.setup import Wish
 
 MIB = 1 << 20
 
@@ -32,7 +34,8 @@ def test_bad_size_is_refused(text: str) -> None:
 def test_new_file_is_sparse_and_good(tmp_path: Path) -> None:
     path = tmp_path / "media.raw"
     media.create(path, 1 << 30)
-    assert media.check(path) == media.Media(path, "raw", 1 << 30)
+    assert media.recorded_format(path) == "raw"
+    assert media.check(path, "raw") == media.Media(path, "raw", 1 << 30)
     assert path.stat().st_blocks * 512 < MIB
 
 
@@ -41,22 +44,23 @@ def test_existing_file_is_not_overwritten(tmp_path: Path) -> None:
     path.write_bytes(b"data")
     with pytest.raises(MediaError):
         media.create(path, 64 * MIB)
-    assert not path.exists() or path.read_bytes() == b"data"
+    assert path.read_bytes() == b"data"
+    assert media.recorded_format(path) is None
 
 
 def test_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(MediaError, match="does not exist"):
-        media.check(tmp_path / "none")
+        media.check(tmp_path / "none", "raw")
 
 
 def test_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(MediaError, match="folder"):
-        media.check(tmp_path)
+        media.check(tmp_path, "raw")
 
 
 def test_device_is_refused() -> None:
     with pytest.raises(MediaError, match="not an ordinary file"):
-        media.check(Path("/dev/null"))
+        media.check(Path("/dev/null"), "raw")
 
 
 @pytest.mark.skipif(os.getuid() == 0, reason="root may write everything")
@@ -65,7 +69,7 @@ def test_read_only_file_is_refused(tmp_path: Path) -> None:
     media.create(path, 64 * MIB)
     path.chmod(0o400)
     with pytest.raises(MediaError, match="may not be written"):
-        media.check(path)
+        media.check(path, "raw")
 
 
 @pytest.mark.parametrize(("size", "why"), [
@@ -74,26 +78,104 @@ def test_odd_sizes_are_refused(tmp_path: Path, size: int, why: str) -> None:
     path = tmp_path / "media.raw"
     media.create(path, size)
     with pytest.raises(MediaError, match=why):
-        media.check(path)
+        media.check(path, "raw")
+
+
+def qcow2_header(size: int = 1 << 30, backing: int = 0, features: int = 0) -> bytes:
+    return struct.pack(">4sIQIIQ40xQ", b"QFI\xfb", 3, backing, 0, 16, size, features)
+
+
+def qcow2_file(path: Path, **fields: int) -> Path:
+    path.write_bytes(qcow2_header(**fields) + bytes(MIB))
+    return path
 
 
 def test_qcow2_has_the_size_its_header_says(tmp_path: Path) -> None:
+    path = qcow2_file(tmp_path / "media.img")
+    assert media.check(path, "qcow2") == media.Media(path, "qcow2", 1 << 30)
+
+
+@pytest.mark.parametrize(("fields", "why"), [
+    ({"backing": 104}, "backing file"), ({"features": 4}, "data in another file")])
+def test_qcow2_image_that_refers_to_another_file_is_refused(
+        tmp_path: Path, fields: dict[str, int], why: str) -> None:
+    path = qcow2_file(tmp_path / "media.qcow2", **fields)
+    with pytest.raises(MediaError, match=why):
+        media.check(path, "qcow2")
+
+
+def test_file_that_is_no_qcow2_image_is_refused_as_one(tmp_path: Path) -> None:
     path = tmp_path / "media.qcow2"
-    path.write_bytes(struct.pack(">4sIQIIQ", b"QFI\xfb", 3, 0, 0, 16, 1 << 30)
-                     + bytes(MIB))
-    assert media.check(path) == media.Media(path, "qcow2", 1 << 30)
+    media.create(path, 64 * MIB)
+    with pytest.raises(MediaError, match="is no qcow2 image"):
+        media.check(path, "qcow2")
 
 
-def test_what_a_host_writes_does_not_make_raw_media_qcow2(tmp_path: Path) -> None:
-    header = struct.pack(">4sIQIIQ", b"QFI\xfb", 3, 0, 0, 16, 1 << 30)
-    for name in ("media.raw", "media.img"):
-        path = tmp_path / name
-        media.create(path, 64 << 20)
-        with open(path, "r+b") as file:
-            file.write(header)
-    assert media.check(tmp_path / "media.raw").format == "raw"
-    with pytest.raises(media.MediaError, match="begins like a qcow2 image"):
-        media.check(tmp_path / "media.img")
+def wish_for(path: Path, **options: str) -> Wish:
+    return Wish(name="x", media=path, **options)
+
+
+@pytest.mark.parametrize("name", ["media.raw", "media.img", "media.qcow2"])
+def test_what_a_host_writes_does_not_make_raw_media_qcow2(tmp_path: Path,
+                                                          name: str) -> None:
+    path = tmp_path / name
+    assert setup.drive_media(wish_for(path, size="64M")).format == "raw"
+    with open(path, "r+b") as file:
+        file.write(qcow2_header(backing=104))
+    assert setup.drive_media(wish_for(path)) == media.Media(path, "raw", 64 * MIB)
+
+
+@pytest.mark.parametrize("name", ["media.raw", "media.img", "media.qcow2"])
+def test_file_without_a_record_needs_a_format_once(tmp_path: Path, name: str) -> None:
+    path = qcow2_file(tmp_path / name)
+    with pytest.raises(MediaError, match="--media-format"):
+        setup.drive_media(wish_for(path))
+    assert media.recorded_format(path) is None
+    asked = setup.drive_media(wish_for(path, media_format="qcow2"))
+    assert asked.format == "qcow2"
+    assert setup.drive_media(wish_for(path)) == asked
+
+
+def test_format_that_was_refused_is_not_recorded(tmp_path: Path) -> None:
+    path = qcow2_file(tmp_path / "media.qcow2", backing=104)
+    with pytest.raises(MediaError, match="backing file"):
+        setup.drive_media(wish_for(path, media_format="qcow2"))
+    assert media.recorded_format(path) is None
+
+
+def test_recorded_format_is_not_changed_by_an_option(tmp_path: Path) -> None:
+    path = tmp_path / "media.qcow2"
+    media.create(path, 64 * MIB)
+    with pytest.raises(MediaError, match="is recorded as raw"):
+        setup.drive_media(wish_for(path, media_format="qcow2"))
+    with pytest.raises(MediaError, match="it is raw or qcow2"):
+        setup.drive_media(wish_for(path, media_format="vmdk"))
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", '{"format": "vmdk"}'])
+def test_damaged_record_decides_nothing(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "media.raw"
+    media.create(path, 64 * MIB)
+    media.record_path(path).write_text(text)
+    with pytest.raises(MediaError, match="the record"):
+        setup.drive_media(wish_for(path))
+
+
+def test_new_qcow2_file_is_not_made(tmp_path: Path) -> None:
+    path = tmp_path / "media.qcow2"
+    with pytest.raises(EssdError, match="qemu-img create"):
+        setup.drive_media(wish_for(path, size="64M", media_format="qcow2"))
+    assert not path.exists()
+
+
+def test_drive_of_an_earlier_version_keeps_its_own_media_raw(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ESSD_DATA", str(tmp_path))
+    path = tmp_path / "x" / "media.raw"
+    path.parent.mkdir()
+    path.write_bytes(qcow2_header(backing=104).ljust(64 * MIB, b"\0"))
+    assert setup.drive_media(Wish(name="x")).format == "raw"
+    assert media.recorded_format(path) == "raw"
 
 
 def test_file_held_by_another_process_is_refused(tmp_path: Path) -> None:
@@ -111,7 +193,7 @@ def test_file_held_by_another_process_is_refused(tmp_path: Path) -> None:
     try:
         assert holder.stdout is not None and holder.stdout.readline() == b"held\n"
         with pytest.raises(MediaError, match="in use"):
-            media.check(path)
+            media.check(path, "raw")
     finally:
         holder.communicate()
-    media.check(path)
+    media.check(path, "raw")

@@ -53,7 +53,11 @@ def up(name: Name = "default",
        size: Annotated[str | None, typer.Option(
            help="Capacity of a new drive, 64M to 16T.  Default: 8G.")] = None,
        media: Annotated[Path | None, typer.Option(
-           help="File with the drive's data: raw, or qcow2 named so.")] = None,
+           help="File with the drive's data; made (raw) if it does not exist and "
+                "--size is given.")] = None,
+       media_format: Annotated[str | None, typer.Option(
+           metavar="raw|qcow2", help="Format of an existing --media file; asked for "
+           "once, then recorded beside the file.")] = None,
        mtu: Annotated[int | None, typer.Option(
            help="MTU of the links, 1280 to 9000.  Default: what the drive has, 1500 "
                 "if it is new.")] = None,
@@ -82,8 +86,8 @@ def up(name: Name = "default",
     if new:
         setup.forget(name)
     wish = Wish(name=name, ports=[port0, port1], nqn=nqn, size=size, media=media,
-                mtu=mtu, host_mtu=host_mtu, host=host, target=target, capture=capture,
-                cpus=cpus)
+                media_format=media_format, mtu=mtu, host_mtu=host_mtu, host=host,
+                target=target, capture=capture, cpus=cpus)
     if config_file is not None:
         wish.config = settings_cmd.for_start(wish, config_file)
     config = setup.configure(wish)

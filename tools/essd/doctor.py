@@ -86,6 +86,13 @@ def kvm() -> Finding:
                    f"not used: {why}; the guests are emulated, which works, slower")
 
 
+def sandbox() -> Finding:
+    if vm.has_seccomp():
+        return Finding("QEMU's sandbox", True, "used: the kernel filters system calls")
+    return Finding("QEMU's sandbox", True, "not used: this kernel has no seccomp, so "
+                   "every QEMU may make any system call")
+
+
 def built() -> list[Finding]:
     return [Finding(task.name, True, f"will be built ({task.first})"
                     if task.is_first() else "built")
@@ -106,4 +113,5 @@ def runtime() -> Finding:
 
 
 def examine() -> list[Finding]:
-    return [packages(), disk(), memory(), runtime(), kvm(), *built()]
+    return [packages(), disk(), memory(), runtime(), kvm(), sandbox(),
+            *built()]

@@ -5,13 +5,28 @@ The only module that knows the machine's properties and events: see
 docs/hardware/soc.md.
 """
 
+import json
 from pathlib import Path
 from typing import Any
 
-from .config import Config
-from .vm import option, qmp_options
+from .config import Config, Drive
+from .vm import option, qmp_options, sandbox_options
 
 CABLE_LOOK_MS = 100
+
+
+def media_node_json(drive: Drive) -> str:
+    """The block node of the media, as -blockdev takes it.
+
+    Every format is named, so that QEMU probes nothing, and a qcow2 image gets no
+    backing file whatever its header says: hosts write what they like.
+    """
+    node: dict[str, Any] = {
+        "driver": drive.media_format, "node-name": "media", "discard": "unmap",
+        "file": {"driver": "file", "filename": drive.media, "discard": "unmap"}}
+    if drive.media_format == "qcow2":
+        node["backing"] = None
+    return json.dumps(node)
 
 
 def drive_command(config: Config, folder: Path) -> list[str]:
@@ -23,10 +38,10 @@ def drive_command(config: Config, folder: Path) -> list[str]:
         "-M", ",".join(
             ["essd", "media=media",
              *(f"port{n}-netdev=port{n}" for n in drive.links)]),
-        "-drive", f"if=mtd,format=raw,file={option(drive.flash)}",
-        "-blockdev", f"driver={drive.media_format},node-name=media,discard=unmap,"
-        f"file.driver=file,file.filename={option(drive.media)},"
-        "file.discard=unmap",
+        *sandbox_options(),
+        "-drive", "if=mtd,driver=raw,file.driver=file,"
+        f"file.filename={option(drive.flash)}",
+        "-blockdev", media_node_json(drive),
         # An earlier log is kept: a power cycle is part of the story.
         "-chardev", f"socket,id=console,path={folder}/console.sock,server=on,"
         f"wait=off,logfile={folder}/drive.console,logappend=on",

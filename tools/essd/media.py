@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The file behind the drive's media: made, measured and checked before use."""
+"""The file that holds the drive's media: how it is made, and checked before use."""
 
 import fcntl
+import json
 import os
 import re
 import stat
@@ -13,6 +14,15 @@ SMALLEST = 64 << 20
 LARGEST = 16 << 40
 DEFAULT_SIZE = 8 << 30
 SECTOR = 4096
+
+FORMATS = ("raw", "qcow2")
+RECORD_SUFFIX = ".essd.json"
+
+QCOW2_MAGIC = b"QFI\xfb"
+# Magic, version, backing file (offset, length), cluster bits, size; from version
+# 3 on the incompatible features are at byte 72.
+QCOW2_HEADER = struct.Struct(">4sIQIIQ40xQ")
+QCOW2_EXTERNAL_DATA = 1 << 2
 
 # QEMU holds its locks on these bytes (block/file-posix.c, RAW_LOCK_*_BASE).
 LOCK_FIRST = 100
@@ -53,14 +63,21 @@ def show_size(size: int) -> str:
 
 
 def create(path: Path, size: int) -> None:
-    """A raw file without any blocks yet; it takes room as it is written."""
+    """Make a raw file without any blocks; it takes room as it is written."""
     try:
         with open(path, "xb") as file:
             file.truncate(size)
+    except FileExistsError:
+        raise MediaError(f"cannot make {path}: it exists already") from None
     except OSError as error:
         path.unlink(missing_ok=True)
         raise MediaError(f"cannot make {path} of {show_size(size)}: "
                          f"{error.strerror}") from None
+    try:
+        record_format(path, "raw")
+    except MediaError:
+        path.unlink()
+        raise
 
 
 def is_locked(descriptor: int) -> bool:
@@ -71,8 +88,86 @@ def is_locked(descriptor: int) -> bool:
     return bool(answer[0] != fcntl.F_UNLCK)
 
 
-def check(path: Path) -> Media:
-    """The file as media, or MediaError with the reason why not."""
+# The format
+#
+# A host may write anything to its drive, a qcow2 header that names another file
+# of the user included.  Neither a file's content nor its name therefore decides
+# how the file is read: the format is decided once and kept in a record beside
+# the file.
+
+def record_path(path: Path) -> Path:
+    return path.with_name(path.name + RECORD_SUFFIX)
+
+
+def recorded_format(path: Path) -> str | None:
+    """The format that was decided for this file, or None without a record."""
+    record = record_path(path)
+    try:
+        found = json.loads(record.read_text(encoding="utf-8"))["format"]
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise MediaError(f"the record {record} of the format of {path.name} cannot be "
+                         f"read ({error}): remove it and give --media-format "
+                         "once more") from None
+    if found not in FORMATS:
+        raise MediaError(f"the record {record} names the format {found!r}, which is "
+                         f"none of {', '.join(FORMATS)}")
+    return str(found)
+
+
+def record_format(path: Path, kind: str) -> None:
+    """Decide the format of a file for good."""
+    record = record_path(path)
+    fresh = record.with_name(record.name + ".new")
+    try:
+        fresh.write_text(json.dumps({"format": kind}) + "\n", encoding="utf-8")
+        fresh.replace(record)
+    except OSError as error:
+        raise MediaError(f"the format of {path.name} cannot be recorded in {record}: "
+                         f"{error.strerror}") from None
+
+
+def decide_format(path: Path, asked: str | None) -> str:
+    """The format of an existing file: as recorded, else as the user says."""
+    if asked is not None and asked not in FORMATS:
+        raise MediaError(f"--media-format {asked}: it is {' or '.join(FORMATS)}")
+    recorded = recorded_format(path)
+    if recorded is None and asked is None:
+        raise MediaError(
+            f"there is no record whether media file {path} is raw or a qcow2 image: "
+            "say it once with --media-format raw or --media-format qcow2 (qcow2 only "
+            "if no host has ever written to the file as raw media)")
+    if recorded is not None and asked not in (None, recorded):
+        raise MediaError(
+            f"media file {path} is recorded as {recorded}, not {asked}: if it is "
+            f"another file now, remove {record_path(path)} first")
+    return recorded or str(asked)
+
+
+def qcow2_size(path: Path, descriptor: int) -> int:
+    """The size that a qcow2 image has for the drive.
+
+    Hosts cannot change this header: in an image of this format they only reach
+    the clusters.  The user may have got the image from somebody else, though.
+    """
+    head = os.pread(descriptor, QCOW2_HEADER.size, 0)
+    if len(head) < QCOW2_HEADER.size or head[:4] != QCOW2_MAGIC:
+        raise MediaError(f"media file {path} is no qcow2 image")
+    _, version, backing, _, _, size, features = QCOW2_HEADER.unpack(head)
+    if backing:
+        raise MediaError(f"media file {path} has a backing file, and a drive opens no "
+                         "file but its own: make a whole image of it with qemu-img "
+                         "convert -O qcow2")
+    if version >= 3 and features & QCOW2_EXTERNAL_DATA:
+        raise MediaError(f"media file {path} keeps its data in another file, and a "
+                         "drive opens no file but its own: make a whole image of it "
+                         "with qemu-img convert -O qcow2")
+    return int(size)
+
+
+def check(path: Path, kind: str) -> Media:
+    """The file as media of this format, or MediaError with the reason why not."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -88,24 +183,15 @@ def check(path: Path) -> Media:
             raise MediaError(f"media file {path} is not an ordinary file")
         if is_locked(descriptor):
             raise MediaError(f"media file {path} is in use by another process")
-        head = os.pread(descriptor, 32, 0)
-        # A host may write such a header, or a whole image, into a raw file:
-        # what it wrote must never decide how the file is read the next time.
-        looks_qcow2 = head[:4] == b"QFI\xfb"
-        if looks_qcow2 and path.suffix not in (".raw", ".qcow2"):
-            raise MediaError(f"media file {path} begins like a qcow2 image: name "
-                             "it .qcow2 if it is one, .raw if it is not")
-        if looks_qcow2 and path.suffix == ".qcow2":
-            kind, size = "qcow2", int.from_bytes(head[24:32], "big")
-        else:
-            kind, size = "raw", os.fstat(descriptor).st_size
+        size = (qcow2_size(path, descriptor) if kind == "qcow2"
+                else os.fstat(descriptor).st_size)
     finally:
         os.close(descriptor)
     if size < SMALLEST:
-        raise MediaError(f"media file {path} holds {show_size(size)}: "
+        raise MediaError(f"media file {path} holds {show_size(size)} as {kind}: "
                          "too small, the least is 64 MiB")
     if size > LARGEST:
-        raise MediaError(f"media file {path} holds {show_size(size)}: "
+        raise MediaError(f"media file {path} holds {show_size(size)} as {kind}: "
                          "too large, the most is 16 TiB")
     if size % SECTOR:
         raise MediaError(f"media file {path}: its size, {size} bytes, is no "

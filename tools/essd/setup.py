@@ -34,6 +34,7 @@ class Wish:
     nqn: str | None = None
     size: str | None = None
     media: Path | None = None
+    media_format: str | None = None     # of an existing file without a record
     mtu: int | None = None
     host_mtu: int = 0               # of the host's cards; 0: the same
     host: bool = True
@@ -147,18 +148,31 @@ def links(wish: Wish, config: flash.Config) -> list[Link]:
 
 
 def drive_media(wish: Wish) -> media.Media:
-    """The media file, made first if it is the drive's own and not there yet."""
+    """The media file, made first if it is not there yet and its size is known."""
     if wish.media is not None:
-        if wish.size is not None and not wish.media.exists():
-            media.create(wish.media, media.parse_size(wish.size))
-        found = media.check(wish.media.absolute())
+        path = wish.media.absolute()
+        is_new = wish.size is not None and not path.exists()
+        asked = wish.media_format
     else:
+        if wish.media_format is not None:
+            raise EssdError("--media-format is about a file that --media names")
         path = data_folder(wish.name) / "media.raw"
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not path.exists():
-            media.create(path, media.parse_size(wish.size) if wish.size
-                         else media.DEFAULT_SIZE)
-        found = media.check(path)
+        is_new = not path.exists()
+        asked = "raw"       # this program has never made anything else here
+    if is_new:
+        if asked == "qcow2":
+            raise EssdError(f"a new media file is raw: make {path} with qemu-img "
+                            "create -f qcow2 if it is to be a qcow2 image")
+        media.create(path, media.parse_size(wish.size) if wish.size
+                     else media.DEFAULT_SIZE)
+    if not path.exists():
+        raise media.MediaError(f"media file {path} does not exist: give its --size "
+                               "to make it")
+    kind = media.decide_format(path, asked)
+    found = media.check(path, kind)
+    if media.recorded_format(path) is None:
+        media.record_format(path, kind)
     if wish.size is not None and found.size != media.parse_size(wish.size):
         raise EssdError(f"media file {found.path} holds "
                         f"{media.show_size(found.size)}, not {wish.size}: leave "

@@ -44,6 +44,22 @@ def qmp_options(folder: Path, part: str) -> list[str]:
     return options
 
 
+# System calls that no QEMU here needs: to start a program, to change to another
+# user, to raise its own priority, and those that nobody uses any more.
+SANDBOX = ("on,obsolete=deny,elevateprivileges=deny,spawn=deny,"
+           "resourcecontrol=deny")
+SECCOMP = Path("/proc/sys/kernel/seccomp/actions_avail")
+
+
+def has_seccomp() -> bool:
+    """Whether this machine's kernel can filter system calls."""
+    return SECCOMP.exists()
+
+
+def sandbox_options() -> list[str]:
+    return ["-sandbox", SANDBOX] if has_seccomp() else []
+
+
 # QEMU 7.2 (Debian 12) leaves EFLAGS a stray pointer's low half after cmpxchg16b,
 # and an interrupt at that place returns with it: single steps, or string
 # instructions that run backwards through the kernel's lists.  Without the
@@ -61,7 +77,7 @@ def machine(guest: Guest, accel: str, memory_mib: int, cpus: int) -> list[str]:
                   else (EMULATED_MACHINE, EMULATED_CPU))
     accel = "tcg,thread=multi" if accel == "tcg" else accel
     return [QEMU, "-nodefaults", "-no-user-config", "-display", "none",
-            "-no-reboot", "-M", board, "-accel", accel, "-cpu", cpu,
+            *sandbox_options(), "-no-reboot", "-M", board, "-accel", accel, "-cpu", cpu,
             "-smp", str(cpus), "-m", str(memory_mib),
             "-kernel", str(guest.kernel), "-initrd", str(guest.initrd)]
 
@@ -96,8 +112,8 @@ def guest_command(config: Config, part: str, folder: Path) -> list[str]:
     assert what is not None
     command = machine(guest, config.accel, what.memory_mib, what.cpus)
     command += ["-uuid", what.uuid, "-serial", f"file:{folder}/{part}.console",
-                "-drive", "if=none,id=root,format=raw,readonly=on,"
-                f"file.locking=off,file={guest.root}",
+                "-drive", "if=none,id=root,driver=raw,readonly=on,file.driver=file,"
+                f"file.locking=off,file.filename={option(guest.root)}",
                 "-device", "virtio-blk-pci,drive=root",
                 "-device", "virtio-rng-pci", *qmp_options(folder, part)]
     words = [KERNEL, f"essd.hostname={part}"]
