@@ -1,7 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What is shown of long output."""
 
-from essd import show, steps
+import io
+
+import pytest
+from rich.table import Table
+
+from essd import neighbours, show, steps
 
 FIO = """x: (g=0): rw=randwrite, bs=(R) 4096B-4096B
 fio-3.39
@@ -33,3 +38,43 @@ def test_addresses_are_not_taken_for_emoji() -> None:
     with show.console.capture() as captured:
         show.line("02:e5:5d:ab:31:90 [x]")
     assert captured.get() == "02:e5:5d:ab:31:90 [x]\n"
+
+
+HOSTILE = "[red]leaf[/red] [/nothing] \x1b[2J\r\u202eessd"
+SHOWN = "[red]leaf[/red] [/nothing] ?[2J??essd"
+
+
+def test_texts_of_others_are_neither_markup_nor_controls(
+        capsys: pytest.CaptureFixture[str]) -> None:
+    table = Table(HOSTILE, box=None)
+    table.add_row(HOSTILE)
+    with show.console.capture() as captured:
+        show.line(HOSTILE)
+        show.console.print(table)
+    lines = [line.strip() for line in captured.get().splitlines()]
+    assert lines == [SHOWN] * 3
+    show.error(HOSTILE)
+    assert SHOWN in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", [HOSTILE, "[/]"])
+def test_progress_texts_are_neither_markup_nor_controls(
+        monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    terminal = show.PlainConsole(force_terminal=True, file=io.StringIO(), width=100)
+    monkeypatch.setattr(show, "console", terminal)
+    with show.busy(text):
+        pass
+    progress = show.Progress()
+    progress.task("QEMU")(text)
+    assert progress.status is not None
+    assert str(progress.status.renderable.text) == f"QEMU: {show.printable(text)}"
+
+
+def test_hostile_neighbour_is_shown_as_it_calls_itself() -> None:
+    ports = neighbours.parse([
+        "port 0: neighbour 0: chassis [bold]x", "port 0: neighbour 0: port [/red]",
+        "port 0: neighbour 0: system essd> ", "port 0: neighbour 0: forgotten-in 9"])
+    with show.console.capture() as captured:
+        show.console.print(neighbours.table(ports))
+    assert "essd> " in captured.get() and "[bold]x" in captured.get()
+    assert "[/red]" in captured.get()

@@ -12,6 +12,7 @@ from typing import Any
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
+from rich.text import Text
 
 from . import show
 from .conform_results import VERDICT_WORDS, VERDICTS, Count, Results, Test
@@ -59,7 +60,7 @@ class Screen:
         self.current = ""
         self.bars: dict[str, Any] = {}
         self.progress = Progress(
-            TextColumn("{task.description}"), BarColumn(24), MofNCompleteColumn(),
+            TextColumn("{task.description}", markup=False), BarColumn(24), MofNCompleteColumn(),
             TextColumn("{task.fields[words]}"), console=self.console
         ) if self.console.is_terminal else None
 
@@ -112,7 +113,7 @@ def table(results: Results) -> Table:
         found.add_column(heading, justify="left" if heading == "chapter" else "right")
     chapters = results.chapters
     for name, count in [*chapters.items(), ("all", results.total)]:
-        cells = [f"[{COLOURS[v]}]{count.of[v]}[/]" if count.of[v] else "0"
+        cells = [Text(str(count.of[v]), COLOURS[v] if count.of[v] else "")
                  for v in VERDICTS]
         found.add_row(name, str(count.tests), *cells, f"{count.seconds:.1f}",
                       style="bold" if name == "all" else None)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rich.table import Table
+from rich.text import Text
 
 from .drive import port_get
 from .instance import EssdError, Instance
@@ -119,8 +120,8 @@ def table(ports: list[dict[str, Any]]) -> Table:
         found.add_column(heading)
     for port in ports:
         count = port["counters"]
-        link = ("[green]up[/green]" if port["up"]
-                else f"[red]down[/red]: {port['reason']}")
+        link = (Text("up", "green") if port["up"]
+                else Text.assemble(("down", "red"), f": {port['reason']}"))
         found.add_row(
             str(port["port"]), link, f"{port['speed']} Gb/s", FEC_WORDS[port["fec"]],
             partner_words(port), f"{port['ber']:.3g}",

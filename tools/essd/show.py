@@ -3,6 +3,10 @@
 
 With a terminal there are colours and a line that is rewritten while something
 takes long; without one every line stands by itself and is flushed at once.
+
+Much of what is printed comes from others: a neighbour's name from the network, a
+guest's last line, a file.  No text is therefore read as Rich's markup (what has a
+colour is a Text), and no character of it reaches the terminal as a control.
 """
 
 import contextlib
@@ -10,18 +14,38 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from rich.console import Console
+from rich.text import Text
 
 # Without a terminal nobody says how wide it is: a table is not to be cut.
 WIDTH = None if sys.stdout.isatty() else 140
 
-console = Console(highlight=False, emoji=False, soft_wrap=True, width=WIDTH)
-errors = Console(stderr=True, highlight=False, emoji=False, soft_wrap=True)
+
+
+def printable(text: str) -> str:
+    """The text with "?" for each character that would control the terminal."""
+    return "".join(c if c.isprintable() or c in "\n\t" else "?" for c in text)
+
+
+class PlainConsole(Console):
+    """A console that prints every string as it stands, in tables too."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(markup=False, highlight=False, emoji=False, soft_wrap=True,
+                         **options)
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        return super().render_str(printable(text), **options)
+
+
+console = PlainConsole(width=WIDTH)
+errors = PlainConsole(stderr=True)
 
 
 def line(text: str = "", style: str | None = None) -> None:
-    console.print(text, style=style, markup=False)
+    console.print(text, style=style)
 
 
 def heading(text: str) -> None:
@@ -30,7 +54,7 @@ def heading(text: str) -> None:
 
 
 def error(text: str) -> None:
-    errors.print(f"essd: {text}", style="bold red", markup=False)
+    errors.print(f"essd: {text}", style="bold red")
 
 
 def trim(output: str, most: int = 14) -> list[str]:
@@ -51,7 +75,8 @@ def only_data() -> None:
 def busy(text: str) -> Iterator[None]:
     """While something takes long; without a terminal a line, after 3 s of it."""
     if console.is_terminal:
-        with console.status(text):
+        # A string would be read as markup here.
+        with console.status(Text(printable(text))):
             yield
         return
     timer = threading.Timer(3, line, [f"{text} ..."])
@@ -97,8 +122,8 @@ class Progress:
         if self.status is None or always:
             line(f"[{time.monotonic() - self.begin:4.0f} s] {text}")
         if self.status is not None:
-            self.status.update("; ".join(
-                f"{name}: {now}" for name, now in self.tasks.items()))
+            self.status.update(Text(printable("; ".join(
+                f"{name}: {now}" for name, now in self.tasks.items()))))
 
     @contextlib.contextmanager
     def shown(self) -> Iterator["Progress"]:
