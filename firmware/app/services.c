@@ -11,24 +11,12 @@
 #define SNTP_SEED 0x736e7470736e7470u
 #define DHCP_SEED 0x6468637064686370u
 
-static void neighbour(void *ctx, uint8_t port, enum lldp_event event,
-                      const struct lldp *lldp)
+static void log_neighbour(void *ctx, uint8_t port, enum lldp_event event,
+                          const struct lldp *lldp)
 {
-    static const char *const said[] = {
-        [LLDP_NEW] = "is there",
-        [LLDP_CHANGED] = "has changed",
-        [LLDP_GONE] = "is gone",
-    };
     struct services *services = ctx;
-    struct neighbour_text name = neighbour_text(&lldp->system_name);
-    struct neighbour_text chassis =
-        neighbour_text_id(&lldp->chassis, LLDP_CHASSIS_MAC);
-    struct neighbour_text port_id =
-        neighbour_text_id(&lldp->port, LLDP_PORT_MAC);
 
-    log_line(services->log, "lldp: port %u: %s%s%s, port %s %s", port,
-             name.text, name.text[0] != '\0' ? ", " : "", chassis.text,
-             port_id.text, said[event]);
+    lldp_log_change(&services->lldp_log, port, event, lldp, services->now_us);
 }
 
 static void build_neighbours(void *ctx, uint32_t part, uint8_t *page)
@@ -57,7 +45,7 @@ static void lldp_start(struct services *services,
         .system_name = services->name,
         .system_description = services->description,
         .ctx = services,
-        .neighbour = neighbour,
+        .neighbour = log_neighbour,
     };
 
     memcpy(lldp.chassis.bytes, config->identity->mac[0],
@@ -189,6 +177,7 @@ void services_init(struct services *services,
     services->net = config->net;
     services->target = config->target;
     services->now_us = now_us;
+    lldp_log_init(&services->lldp_log, config->log);
     log_format(services->name, sizeof(services->name), "%s%s",
                name[0] != '\0' ? "" : "essd-",
                name[0] != '\0' ? name : identity->serial);
@@ -259,7 +248,7 @@ static void check_nets(struct services *services)
 
 uint64_t services_step(struct services *services, uint64_t now_us)
 {
-    uint64_t dhcp_us, lldp_us, sntp_us, stack_us;
+    uint64_t dhcp_us, lldp_us, log_us, sntp_us, stack_us;
 
     services->now_us = now_us;
     check_links(services);
@@ -271,10 +260,11 @@ uint64_t services_step(struct services *services, uint64_t now_us)
         lldp_changed(&services->lldp, now_us);
     }
     lldp_us = lldp_timer(&services->lldp, now_us);
+    log_us = lldp_log_timer(&services->lldp_log, now_us);
     sntp_us = sntp_timer(&services->sntp, now_us);
     /* They may have given the stack something to do: addresses to be probed. */
     stack_us = net_stack_timer(&services->net->stack, now_us);
-    return MIN(MIN(dhcp_us, stack_us), MIN(lldp_us, sntp_us));
+    return MIN(MIN(dhcp_us, stack_us), MIN(MIN(lldp_us, log_us), sntp_us));
 }
 
 void services_stop(struct services *services)

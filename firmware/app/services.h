@@ -7,6 +7,7 @@
 #define ESSD_APP_SERVICES_H
 
 #include "firmware/net/drive_net.h"
+#include "firmware/text/lldp_log.h"
 #include "net/stack/dhcp.h"
 #include "net/stack/lldp.h"
 #include "net/stack/sntp.h"
@@ -35,6 +36,7 @@ struct services {
     char name[64];
     char description[128];
     struct lldp_agent lldp;
+    struct lldp_log lldp_log;
     struct sntp_client sntp;
     struct dhcp_client dhcp;
     struct dhcp_lease lease[NET_PORTS]; /* zero: none */

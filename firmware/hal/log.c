@@ -17,6 +17,9 @@ static void ring_write(struct log *log, const char *text, size_t len)
     for (size_t i = 0; i < len; i++) {
         log->ring[log->head++ % LOG_RING_BYTES] = text[i];
     }
+    if (len != 0) {
+        log->is_mid_line = text[len - 1] != '\n';
+    }
 }
 
 void log_init(struct log *log, struct log_sink sink)
@@ -25,6 +28,7 @@ void log_init(struct log *log, struct log_sink sink)
     log->head = 0;
     log->tail = 0;
     log->dropped = 0;
+    log->is_mid_line = false;
 }
 
 void log_raw(struct log *log, const char *text, size_t len)
@@ -56,9 +60,9 @@ void log_vline(struct log *log, const char *format, va_list args)
 {
     uint64_t us = hal_now_us();
     char line[LINE_BYTES];
-    size_t len = log_format(line, TEXT_BYTES, "[%4lu.%06lu] ",
-                            (unsigned long)(us / 1000000),
-                            (unsigned long)(us % 1000000));
+    size_t len = log_format(
+        line, TEXT_BYTES, "%s[%4lu.%06lu] ", log->is_mid_line ? "\r\n" : "",
+        (unsigned long)(us / 1000000), (unsigned long)(us % 1000000));
 
     len += log_vformat(line + len, TEXT_BYTES - len, format, args);
     write_line(log, line, len);

@@ -30,12 +30,17 @@ struct log {
     uint32_t head;    /* next byte to write, counts on */
     uint32_t tail;    /* next byte to send, counts on */
     uint32_t dropped; /* bytes that found the ring full */
+    bool is_mid_line; /* the last character was not a line end */
     char ring[LOG_RING_BYTES];
 };
 
 void log_init(struct log *log, struct log_sink sink);
 
-/* One line: "[seconds.microseconds] text" and a line end. */
+/*
+ * One line: "[seconds.microseconds] text" and a line end.  It begins at the
+ * beginning of a line, even if the console's prompt or half of a typed line
+ * stands there: the terminal goes to a new line first.
+ */
 void log_line(struct log *log, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void log_vline(struct log *log, const char *format, va_list args);

@@ -80,6 +80,52 @@ static void test_a_name_cannot_write_on_the_terminal(void **state)
     expect("neighbours 0\r", "neighbour 0: system x???\n");
 }
 
+static unsigned int count_of(const char *text, const char *part)
+{
+    unsigned int count = 0;
+
+    for (const char *at = text; (at = strstr(at, part)) != NULL; at++) {
+        count++;
+    }
+    return count;
+}
+
+/* A neighbour of port 0 whose name is one character. */
+static void send_name(char name)
+{
+    const uint8_t pdu[] = {
+        0x02, 0x02, 0x07, 'a',  0x04, 0x02,          0x07, 'b',  0x06,
+        0x02, 0x00, 0x78, 0x0a, 0x01, (uint8_t)name, 0x00, 0x00,
+    };
+
+    send_lldp(0, pdu, sizeof(pdu));
+}
+
+static void test_changing_neighbour_fills_a_limited_part_of_the_log(
+    void **state)
+{
+    const char *log = machine_console(&bed.drive->machine);
+    size_t before = strlen(log);
+
+    (void)state;
+    for (unsigned int i = 0; i < 100; i++) {
+        send_name((char)('a' + i % 2));
+    }
+    send_lldp(1, lldp_golden, sizeof(lldp_golden)); /* has a limit of its own */
+    log = machine_console(&bed.drive->machine) + before;
+    assert_int_equal(count_of(log, "lldp: port 0: "), 10);
+    assert_int_equal(count_of(log, "lldp: port 1: "), 1);
+    native_world_pass(&bed.world, 61000000000);
+    log = machine_console(&bed.drive->machine) + before;
+    assert_int_equal(count_of(log, "lldp: port 0: "), 11);
+    assert_non_null(strstr(log, "lldp: port 0: 90 more neighbour changes were "
+                                "not logged (at most 10 a minute are)"));
+    send_name('c'); /* a new period: it is logged, and nothing was left out */
+    native_world_pass(&bed.world, 61000000000);
+    log = machine_console(&bed.drive->machine) + before;
+    assert_int_equal(count_of(log, "lldp: port 0: "), 12);
+}
+
 static void test_neighbours_refuses_other_ports(void **state)
 {
     (void)state;
@@ -216,6 +262,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_console_tells_what_was_heard_fact_by_fact),
         TEST(test_a_name_cannot_write_on_the_terminal),
+        TEST(test_changing_neighbour_fills_a_limited_part_of_the_log),
         TEST(test_neighbours_refuses_other_ports),
         TEST(test_log_page_has_what_was_heard),
         TEST(test_log_page_cuts_what_is_too_long),

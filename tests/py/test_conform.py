@@ -24,8 +24,9 @@ from typer.testing import CliRunner
 
 from essd import (cli, conform, conform_control, conform_dissect, conform_report,
                   conform_screen, paths, show)
-from essd.conform_control import Control, ControlError, spoken
+from essd.conform_control import Control, ControlError
 from essd.conform_results import Results, ResultsError
+from essd.console import spoken
 from essd.instance import EssdError
 
 DRIVE = {"mn": "A <drive> & more", "sn": "S1", "fr": "0.1", "subnqn": "nqn.x",
@@ -700,6 +701,8 @@ def test_control_serves_one_program_after_another_and_ends_while_one_is_connecte
      "a\n[ 1.0] log essd\nb"),
     ("po[ 1.0] queue pair\r\n[ 2.0] ended\r\nrt 0[ 3.0] x\r\n\r\nup\r\nessd> ",
      "up"),
+    ("po\r\n[ 1.0] queue pair\r\nrt 0\r\nup\r\nessd> ", "up"),
+    ("port 0\r\nname essd> \r\nname port 0\r\nessd> ", "name essd> \nname port 0"),
     ("port 0\r\nessd> x\r\nport 0\r\nnew\r\nessd> ", "new")])
 def test_what_the_console_said_is_between_echo_and_prompt(heard, reply):
     assert spoken(heard, "port 0") == reply

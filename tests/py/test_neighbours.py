@@ -56,15 +56,16 @@ def test_the_table_and_the_line_about_silence(
 
 
 def talk(folder: Path, *replies: bytes) -> SimpleNamespace:
-    """A console that says these, one at each thing typed."""
+    """A console that says these: one when Ctrl-C is typed, one for the command."""
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(str(folder / "console.sock"))
     listener.listen(1)
 
     def run() -> None:
         with listener, listener.accept()[0] as uart:
-            for reply in replies:
-                uart.recv(256)
+            for number, reply in enumerate(replies):
+                if number < 2:      # the rest comes without being asked for
+                    uart.recv(256)
                 uart.sendall(reply)
             if replies:
                 uart.recv(1)
@@ -76,6 +77,29 @@ def talk(folder: Path, *replies: bytes) -> SimpleNamespace:
 def test_an_answer_is_told_from_echo_log_and_prompts(tmp_path: Path) -> None:
     instance = talk(tmp_path, b"half a li\r\nessd> ",
                     b"port\r\n[  12.345678] lldp: port 0: x\r\nport 0: up\r\nessd> ")
+    assert console.ask(instance, "port") == ["port 0: up"]
+
+
+def test_what_somebody_left_typed_is_forgotten_and_its_answer_skipped(
+        tmp_path: Path) -> None:
+    instance = talk(tmp_path, b"essd> config set x\r\nessd> ",
+                    b"config\r\na 1\r\nessd> port\r\nport 0: up\r\nessd> ")
+    assert console.ask(instance, "port") == ["port 0: up"]
+
+
+def test_neighbour_named_like_the_prompt_or_a_command_ends_no_answer(
+        tmp_path: Path) -> None:
+    name = b"port 0: neighbour 0: system essd> neighbours\r\n"
+    instance = talk(
+        tmp_path, b"\r\nessd> ", b"neighbours\r\n" + name,
+        b"[   1.000000] lldp: port 0: essd> neighbours\r\n" + name + b"essd> ")
+    assert console.ask(instance, "neighbours") == [
+        "port 0: neighbour 0: system essd> neighbours"] * 2
+
+
+def test_log_line_in_the_middle_of_the_echo_is_left_out(tmp_path: Path) -> None:
+    instance = talk(tmp_path, b"\r\nessd> ",
+                    b"po\r\n[   1.000000] x\r\nrt\r\nport 0: up\r\nessd> ")
     assert console.ask(instance, "port") == ["port 0: up"]
 
 

@@ -9,7 +9,6 @@ requests; what they do to a drive in QEMU is `EmulatedDrive`.
 import contextlib
 import ipaddress
 import json
-import re
 import socket
 import threading
 import time
@@ -18,13 +17,13 @@ from typing import Any, Protocol
 
 from . import drive as drive_module
 from .config import Config
+from .console import FORGET, PROMPT, spoken
 from .flash import FlashImage
 from .instance import EssdError, Instance
 
-PROMPT = "essd> "
 CONSOLE_S = 10.0
 BOOT_S = 20.0
-NUDGE_S = 0.25      # how often Enter is pressed until the console answers
+NUDGE_S = 0.25      # how often Ctrl-C is pressed until the console answers
 NSID = 1            # the namespace that a new drive has
 
 # What a request calls it: (the port's property, how its value is read)
@@ -148,21 +147,6 @@ class Control:
 
 # A drive in QEMU
 
-def spoken(text: str, line: str) -> str | None:
-    """What the console answered to a line; None: it has not finished.
-
-    Before the echo of the line there may be prompts and log lines, and log
-    lines between any two of its characters.
-    """
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
-    log = r"(?:\[ *\d+\.\d+\] [^\n]*\n)*"
-    echoes = list(re.finditer(log.join(map(re.escape, line)) + log + r"\n", text))
-    if not echoes:
-        return None
-    found = re.match(rf"(.*\n)?{PROMPT}", text[echoes[-1].end():], re.S)
-    return (found[1] or "").rstrip("\n") if found else None
-
-
 class EmulatedDrive:
     """An instance's drive; its cables' sockets are new after a power cut."""
 
@@ -245,12 +229,12 @@ class EmulatedDrive:
         """The firmware may be booting, and what is typed then is lost."""
         heard = news = ""
         deadline = time.monotonic() + BOOT_S
-        while PROMPT not in heard:
+        while f"\n{PROMPT}" not in heard:
             if time.monotonic() > deadline:
                 raise ControlError(f"the drive's console gives no prompt; see "
                                    f"{self.console_log}")
             if not news:
-                uart.sendall(b"\r")
+                uart.sendall(FORGET)
             news = self.receive(uart)
             heard += news
 

@@ -16,8 +16,8 @@ from .instance import EssdError, Instance
 
 LEAVE = b"\x1d"         # Ctrl-]
 TAIL_BYTES = 4096
-PROMPT = b"essd> "
-FORGET = b"\x03"         # Ctrl-C: whatever has been typed
+PROMPT = "essd> "
+FORGET = b"\x03"         # Ctrl-C: the drive drops the line typed so far
 ANSWER_S = 20.0
 GOODBYE_S = 3.0
 LOG_LINE = re.compile(r"\[ *\d+\.\d+\] ")
@@ -61,30 +61,53 @@ def log(instance: Instance) -> bytes:
     return b""
 
 
-def read_prompt(uart: socket.socket) -> str:
-    """What comes until the next prompt."""
-    said = b""
-    while PROMPT not in said:
-        more = uart.recv(4096)
-        if not more:
-            raise EssdError("the drive was powered off")
-        said += more
-    return said.partition(PROMPT)[0].decode(errors="replace")
+def spoken(text: str, line: str) -> str | None:
+    """What the console answered to a line, or None while the answer goes on.
+
+    The echo and the prompt count at the beginning of a line only: what the drive
+    repeats of the network, a neighbour's name for example, never stands there.
+    Log lines may come before the echo and between any two of its characters.
+    """
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    log = r"(?:\n?\[ *\d+\.\d+\] [^\n]*\n)*"
+    echo = rf"(?:\A|\n)(?:{PROMPT})*{log}{log.join(map(re.escape, line))}{log}\n"
+    echoes = list(re.finditer(echo, text))
+    if not echoes:
+        return None
+    found = re.match(rf"(.*\n)?{PROMPT}", text[echoes[-1].end():], re.S)
+    return (found[1] or "").rstrip("\n") if found else None
+
+
+def receive(uart: socket.socket) -> str:
+    more = uart.recv(4096)
+    if not more:
+        raise EssdError("the drive was powered off")
+    return more.decode(errors="replace")
+
+
+def exchange(uart: socket.socket, command: str) -> str:
+    """Forget what somebody has typed and left there, then ask."""
+    uart.sendall(FORGET)
+    heard = ""
+    while f"\n{PROMPT}" not in heard:
+        heard += receive(uart)
+    uart.sendall(command.encode() + b"\r")
+    while (answer := spoken(heard, command)) is None:
+        heard += receive(uart)
+    return answer
 
 
 def ask(instance: Instance, command: str,
-        timeout_s: float = ANSWER_S) -> list[str]:
+        timeout_s: float | None = None) -> list[str]:
     """One command to the drive; the lines of its answer, without the log's."""
+    timeout_s = ANSWER_S if timeout_s is None else timeout_s
     uart = dial(instance)
     if uart is None:
         raise EssdError("the drive is not running")
     with uart:
         uart.settimeout(timeout_s)
         try:
-            uart.sendall(FORGET)
-            read_prompt(uart)
-            uart.sendall(command.encode() + b"\r")
-            said = read_prompt(uart)
+            said = exchange(uart, command)
         except TimeoutError:
             raise EssdError(
                 f"the drive's console did not answer within {timeout_s:.0f} s: it is "
@@ -92,8 +115,7 @@ def ask(instance: Instance, command: str,
             ) from None
         except OSError as error:
             raise EssdError(f"the drive's console is gone: {error}") from None
-    lines = [line for line in said.splitlines() if not LOG_LINE.match(line)]
-    answer = lines[1:]      # the first is the command's echo
+    answer = [line for line in said.splitlines() if line and not LOG_LINE.match(line)]
     for line in answer:
         if line.startswith("error: "):
             raise EssdError(f"the drive says: {line.removeprefix('error: ')}")

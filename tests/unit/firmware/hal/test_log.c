@@ -101,6 +101,25 @@ static void test_log_line_has_time_and_end(void **state)
     assert_string_equal(world.text, "[  12.000345] hello 5\r\n");
 }
 
+static void test_log_line_begins_a_new_line_after_a_prompt(void **state)
+{
+    static struct log log;
+
+    (void)state;
+    log_init(&log, sink);
+    log_line(&log, "a");
+    log_raw(&log, "essd> ", 6);
+    log_raw(&log, "po", 2);
+    log_line(&log, "b");
+    log_raw(&log, "rt", 2);
+    log_raw(&log, "\r\n", 2);
+    log_line(&log, "c");
+    (void)log_poll(&log, SIZE_MAX);
+    assert_string_equal(world.text, "[   0.000000] a\r\nessd> po\r\n"
+                                    "[   0.000000] b\r\nrt\r\n"
+                                    "[   0.000000] c\r\n");
+}
+
 static void test_log_line_that_is_too_long_still_ends(void **state)
 {
     static struct log log;
@@ -191,6 +210,8 @@ int main(void)
         cmocka_unit_test_setup(test_log_format_cuts_and_ends_the_text,
                                new_world),
         cmocka_unit_test_setup(test_log_line_has_time_and_end, new_world),
+        cmocka_unit_test_setup(test_log_line_begins_a_new_line_after_a_prompt,
+                               new_world),
         cmocka_unit_test_setup(test_log_line_that_is_too_long_still_ends,
                                new_world),
         cmocka_unit_test_setup(test_log_waits_for_its_sink_in_order, new_world),
