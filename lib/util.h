@@ -20,16 +20,16 @@
     ((type *)(void *)((char *)(ptr) - offsetof(type, member)))
 
 /**
- * Something of ours is broken: say what and where, keep what a debugger needs,
- * stop.  Firmware prints on the UART, records the reason and lets the watchdog
- * reset the machine; native programs and the QEMU models abort().
+ * Report a broken invariant and stop.  Firmware prints on the UART, records the
+ * reason and lets the watchdog reset the machine; native programs and the QEMU
+ * models call abort().
  *
  * Each program links its own version.
  */
 __attribute__((noreturn)) void assert_failed(const char *expression,
                                              const char *file, int line);
 
-/* For our own mistakes only; what a peer sends never fails an ASSERT. */
+/* For our own mistakes only: nothing that a peer sends may fail an ASSERT. */
 #define ASSERT(e) ((e) ? (void)0 : assert_failed(#e, __FILE__, __LINE__))
 
 #endif

@@ -37,7 +37,7 @@ struct arp {
     struct ip_addr target_ip;
 };
 
-/** @return false when cut, or for anything but Ethernet and IPv4 */
+/** @return false when cut short, or when not for Ethernet and IPv4 */
 MUST_USE bool arp_parse(struct arp *arp, const uint8_t *buf, size_t len);
 
 /** Write ARP_LEN bytes. */

@@ -27,7 +27,7 @@ enum { BTH_PKEY_DEFAULT = 0xffff };
 
 struct bth {
     uint8_t opcode;
-    uint8_t pad_bytes; /* 0..3 bytes between the payload and the ICRC */
+    uint8_t pad_bytes; /* 0..3 zero bytes between payload and ICRC */
     bool solicited;
     bool migrated; /* MigReq: the path state is "migrated" */
     bool fecn;
@@ -38,7 +38,7 @@ struct bth {
     uint32_t psn;     /* 24 bits, wraps: compare with psn_diff() only */
 };
 
-/** @return false when cut, or for a transport version that is not 0 */
+/** @return false when cut short, or when the transport version is not 0 */
 MUST_USE bool bth_parse(struct bth *bth, const uint8_t *buf, size_t len);
 
 /** Write BTH_LEN bytes. */

@@ -4,7 +4,7 @@
 
 #include "lib/bytes.h"
 
-static uint32_t fold(uint64_t sum)
+static uint32_t fold_sum(uint64_t sum)
 {
     while (sum >> 16 != 0) {
         sum = (sum & 0xffff) + (sum >> 16);
@@ -16,7 +16,7 @@ uint32_t checksum_add(uint32_t sum, const uint8_t *buf, size_t len)
 {
     uint64_t total = sum;
 
-    /* 2^32 is 1 modulo 2^16 - 1: four bytes a step fold to the same sum. */
+    /* 2^32 is 1 modulo 2^16 - 1, so adding 32-bit words gives the same sum. */
     for (; len >= 4; buf += 4, len -= 4) {
         total += get_be32(buf);
     }
@@ -28,7 +28,7 @@ uint32_t checksum_add(uint32_t sum, const uint8_t *buf, size_t len)
     if (len == 1) {
         total += (uint32_t)buf[0] << 8;
     }
-    return fold(total);
+    return fold_sum(total);
 }
 
 uint32_t checksum_pseudo(const struct ip_addr *src, const struct ip_addr *dst,
@@ -38,5 +38,5 @@ uint32_t checksum_pseudo(const struct ip_addr *src, const struct ip_addr *dst,
     uint32_t sum = checksum_add(0, src->bytes + skip, 16 - skip);
 
     sum = checksum_add(sum, dst->bytes + skip, 16 - skip);
-    return fold((uint64_t)sum + protocol + len);
+    return fold_sum((uint64_t)sum + protocol + len);
 }

@@ -20,11 +20,11 @@
  */
 uint32_t checksum_add(uint32_t sum, const uint8_t *buf, size_t len);
 
-/** Start a sum with a pseudo header, IPv4 or IPv6 by what the addresses are. */
+/** Start a sum with the IPv4 or IPv6 pseudo header of these addresses. */
 uint32_t checksum_pseudo(const struct ip_addr *src, const struct ip_addr *dst,
                          uint8_t protocol, size_t len);
 
-/** The value for the header: 0 when the checksum just summed was correct. */
+/** The value for the header field; 0 when a received checksum was correct. */
 static inline uint16_t checksum_finish(uint32_t sum)
 {
     return (uint16_t)~sum;

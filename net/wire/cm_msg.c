@@ -15,7 +15,7 @@ _Static_assert(CM_RTU_PRIVATE + CM_RTU_PRIVATE_LEN == MAD_DATA_LEN, "RTU");
 _Static_assert(CM_DREQ_PRIVATE + CM_DREQ_PRIVATE_LEN == MAD_DATA_LEN, "DREQ");
 _Static_assert(CM_DREP_PRIVATE + CM_DREP_PRIVATE_LEN == MAD_DATA_LEN, "DREP");
 
-/* `bits` bits of a byte, `from` counted from its top as in the tables. */
+/* `bits` bits of a byte; `from` counts from the top bit, as in the tables. */
 static uint8_t get_bits(uint8_t byte, unsigned from, unsigned bits)
 {
     return (uint8_t)((uint32_t)byte >> (8 - from - bits) & ((1u << bits) - 1));
@@ -26,7 +26,7 @@ static uint8_t to_bits(unsigned value, unsigned from, unsigned bits)
     return (uint8_t)((value & ((1u << bits) - 1)) << (8 - from - bits));
 }
 
-/* Start a message: all of it zero, then the private data. */
+/* Zero the whole message, then write its private data. */
 static void emit_private(uint8_t *msg, size_t offset, const uint8_t *data,
                          size_t len)
 {

@@ -7,8 +7,9 @@
  * from the top bit.  Every message is MAD_DATA_LEN (232) bytes; parse refuses
  * less, emit writes all of it, private data padded with zeros.
  *
- * Left out: LAP, APR, SIDR (NVMe needs none); the alternate path of a REQ is
- * noticed, not read, and sent as zeros; so are EE contexts (reliable datagram).
+ * Left out: LAP, APR and SIDR, which NVMe does not need.  Parsing a REQ only
+ * records whether it names an alternate path; emit writes that path and the EE
+ * context (reliable datagram) as zeros.
  */
 #ifndef ESSD_NET_WIRE_CM_MSG_H
 #define ESSD_NET_WIRE_CM_MSG_H
@@ -128,7 +129,7 @@ enum ib_mtu {
     IB_MTU_4096 = 5,
 };
 
-/** @return bytes, or 0 for a code that is none */
+/** @return the MTU in bytes, or 0 for a code that is not defined */
 static inline uint32_t ib_mtu_bytes(uint8_t code)
 {
     return code >= IB_MTU_256 && code <= IB_MTU_4096 ? 128u << code : 0;
@@ -146,10 +147,10 @@ enum {
 enum cm_answered {
     CM_ANSWERS_REQ = 0,
     CM_ANSWERS_REP = 1,
-    CM_ANSWERS_OTHER = 2, /* MRA: LAP; REJ: no message, or another */
+    CM_ANSWERS_OTHER = 2, /* in an MRA: LAP; in a REJ: any other, or none */
 };
 
-/* Spec: table 108, the ones that can occur here. */
+/* The reject reasons of table 108 that this drive can send or receive. */
 enum cm_rej_reason {
     CM_REJ_NO_QP = 1,
     CM_REJ_NO_EEC = 2,
@@ -181,9 +182,9 @@ enum cm_rej_reason {
 };
 
 /*
- * In every struct: private_data points into the buffer that was parsed and
- * private_len is the field's full length; for emit, any length up to that.
- * Timeouts and delays are ib_time.h codes.
+ * In every struct, parse lets private_data point into the parsed buffer and
+ * sets private_len to the field's full length; emit takes any shorter length
+ * too.  Timeouts and delays are codes of ib_time.h.
  */
 
 struct cm_req {
@@ -192,7 +193,7 @@ struct cm_req {
     uint32_t local_comm_id;
     uint32_t local_qkey;
     uint32_t local_qpn;    /* 24 bits */
-    uint32_t starting_psn; /* 24 bits: where the recipient begins to send */
+    uint32_t starting_psn; /* 24 bits; first PSN that the recipient sends */
     uint32_t flow_label;   /* 20 bits */
     uint16_t pkey;
     uint16_t local_lid; /* as the GIDs, of the primary path; 0 or ffff: RoCE */
@@ -249,7 +250,7 @@ struct cm_rep {
     uint32_t remote_comm_id;
     uint32_t local_qkey;
     uint32_t local_qpn;    /* 24 bits */
-    uint32_t starting_psn; /* 24 bits: as in the REQ */
+    uint32_t starting_psn; /* 24 bits; first PSN that the recipient sends */
     uint8_t responder_resources;
     uint8_t initiator_depth;
     uint8_t target_ack_delay;
@@ -261,7 +262,7 @@ struct cm_rep {
     size_t private_len;
 };
 
-/* RTU and DREP: nothing but the two identifiers. */
+/* RTU and DREP consist of the two communication identifiers alone. */
 struct cm_rtu {
     uint32_t local_comm_id;
     uint32_t remote_comm_id;
@@ -286,7 +287,8 @@ struct cm_drep {
 
 /*
  * @param msg  what follows the MAD header, MAD_DATA_LEN bytes
- * parse: false when cut.  emit: asserts that private (and ARI) lengths fit.
+ * parse returns false when the message is cut short.  emit asserts that the
+ * lengths of private data and ARI fit their fields.
  */
 MUST_USE bool cm_req_parse(struct cm_req *req, const uint8_t *msg, size_t len);
 void cm_req_emit(const struct cm_req *req, uint8_t *msg);
@@ -294,7 +296,7 @@ void cm_req_emit(const struct cm_req *req, uint8_t *msg);
 MUST_USE bool cm_mra_parse(struct cm_mra *mra, const uint8_t *msg, size_t len);
 void cm_mra_emit(const struct cm_mra *mra, uint8_t *msg);
 
-/** Also false when the reject information is longer than its field. */
+/** Returns false also when the reject information exceeds its field. */
 MUST_USE bool cm_rej_parse(struct cm_rej *rej, const uint8_t *msg, size_t len);
 void cm_rej_emit(const struct cm_rej *rej, uint8_t *msg);
 

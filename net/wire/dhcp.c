@@ -15,7 +15,7 @@ enum {
     HTYPE_ETHERNET = 1,
     HLEN_ETHERNET = 6,
     BROADCAST = 0x8000,
-    OVERLOAD_FILE = 1, /* what else has options in it */
+    OVERLOAD_FILE = 1, /* further fields that hold options */
     OVERLOAD_SNAME = 2,
 };
 
@@ -25,12 +25,14 @@ enum {
 
 struct reader {
     struct dhcp *dhcp;
-    uint32_t seen[8]; /* a bit an option */
+    uint32_t seen[8]; /* one bit per option code */
     uint8_t overload;
 };
 
-/* All but lists of addresses: once.  RFC 3396 puts pieces together, and then
- * these are too long. */
+/*
+ * Every option but an address list may come once: RFC 3396 would join a second
+ * one to the first, which would then be too long.
+ */
 static bool is_first(struct reader *r, uint8_t code)
 {
     uint32_t bit = 1u << code % 32;
@@ -155,7 +157,7 @@ static bool read_option(struct reader *r, uint8_t code, const uint8_t *data,
     }
 }
 
-/* One field of options. @return false when one is wrong, or there is no end */
+/* @return false when an option is malformed or the end option is missing */
 static bool read_options(struct reader *r, const uint8_t *buf, size_t len)
 {
     size_t at = 0;
@@ -213,7 +215,8 @@ struct writer {
     bool is_short;
 };
 
-static void put(struct writer *w, uint8_t code, const void *data, size_t len)
+static void put_option(struct writer *w, uint8_t code, const void *data,
+                       size_t len)
 {
     if (w->room - w->len < len + 2) {
         w->is_short = true;
@@ -231,7 +234,7 @@ static void put_u16(struct writer *w, uint8_t code, uint16_t value)
 
     if (value != 0) {
         put_be16(data, value);
-        put(w, code, data, sizeof(data));
+        put_option(w, code, data, sizeof(data));
     }
 }
 
@@ -241,7 +244,7 @@ static void put_u32(struct writer *w, uint8_t code, uint32_t value)
 
     if (value != 0) {
         put_be32(data, value);
-        put(w, code, data, sizeof(data));
+        put_option(w, code, data, sizeof(data));
     }
 }
 
@@ -254,13 +257,13 @@ static void put_bytes(struct writer *w, uint8_t code,
                       const struct dhcp_bytes *bytes)
 {
     if (bytes->len_bytes != 0) {
-        put(w, code, bytes->bytes, bytes->len_bytes);
+        put_option(w, code, bytes->bytes, bytes->len_bytes);
     }
 }
 
 static void put_options(struct writer *w, const struct dhcp *dhcp)
 {
-    put(w, DHCP_OPTION_TYPE, &dhcp->type, 1);
+    put_option(w, DHCP_OPTION_TYPE, &dhcp->type, 1);
     put_bytes(w, DHCP_OPTION_CLIENT, &dhcp->client);
     put_ip(w, DHCP_OPTION_REQUESTED, &dhcp->requested);
     put_ip(w, DHCP_OPTION_SERVER, &dhcp->server);
@@ -274,7 +277,7 @@ static void put_options(struct writer *w, const struct dhcp *dhcp)
         uint8_t mask[4];
 
         put_be32(mask, (uint32_t) ~(0xffffffffull >> dhcp->prefix_bits));
-        put(w, DHCP_OPTION_MASK, mask, sizeof(mask));
+        put_option(w, DHCP_OPTION_MASK, mask, sizeof(mask));
     }
     put_ip(w, DHCP_OPTION_ROUTER, &dhcp->router);
     put_ip(w, DHCP_OPTION_NTP, &dhcp->ntp_server);
@@ -288,7 +291,7 @@ size_t dhcp_emit(const struct dhcp *dhcp, uint8_t *buf, size_t room)
     if (room < DHCP_LEN_MIN) {
         return 0;
     }
-    w.room = room - 1; /* for the end */
+    w.room = room - 1; /* keep one byte for the end option */
     memset(buf, 0, DHCP_LEN_MIN);
     buf[DHCP_OP] = dhcp->is_reply ? OP_REPLY : OP_REQUEST;
     buf[DHCP_HTYPE] = HTYPE_ETHERNET;

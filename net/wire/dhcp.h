@@ -3,10 +3,10 @@
  * DHCP messages for IPv4 over Ethernet, as much as a client needs.
  * Spec: RFC 2131 section 2; RFC 2132; RFC 3396 (options in pieces).
  *
- * Left out: BOOTP without a message type; siaddr, giaddr, sname and file but
- * for the options that may be in them; options that struct dhcp does not name
- * are skipped; of lists of addresses, all but the first; options in pieces,
- * other than such lists, are refused.
+ * Left out: BOOTP messages without a message type; siaddr and giaddr; sname and
+ * file, unless option overload says that they hold options.  Options that
+ * struct dhcp does not name are skipped.  Of a list of addresses only the first
+ * is kept.  A split option that is not a list is refused.
  */
 #ifndef ESSD_NET_WIRE_DHCP_H
 #define ESSD_NET_WIRE_DHCP_H
@@ -36,7 +36,7 @@ enum { /* byte offsets; fields of more than one byte big-endian */
        DHCP_FILE = 108,
        DHCP_COOKIE = 236,
        DHCP_OPTIONS = 240,
-       DHCP_LEN_MIN = 300, /* that is sent: what BOOTP relays expect */
+       DHCP_LEN_MIN = 300, /* of a sent message: BOOTP relays expect it */
 };
 
 enum {
@@ -55,7 +55,7 @@ enum dhcp_type {
     DHCP_INFORM = 8,
 };
 
-/* Those that we know. */
+/* The options that struct dhcp holds. */
 enum dhcp_option {
     DHCP_OPTION_PAD = 0,
     DHCP_OPTION_MASK = 1,
@@ -76,28 +76,28 @@ enum dhcp_option {
     DHCP_OPTION_END = 255,
 };
 
-#define DHCP_FOREVER UINT32_MAX /* a lease */
+#define DHCP_FOREVER UINT32_MAX /* a lease time that never ends */
 
 struct dhcp_bytes {
-    const uint8_t *bytes; /* of the caller, or of what was parsed */
-    uint8_t len_bytes;    /* 0: not there */
+    const uint8_t *bytes; /* the caller's, or inside the parsed buffer */
+    uint8_t len_bytes;    /* 0: the option is absent */
 };
 
 struct dhcp {
     uint8_t type; /* enum dhcp_type */
     bool is_reply;
-    bool is_broadcast; /* the answer shall be */
+    bool is_broadcast; /* the reply has to be broadcast */
     uint16_t secs;
     uint32_t xid;
     struct ip_addr ciaddr, yiaddr; /* ::ffff:a.b.c.d; 0.0.0.0: none */
     struct mac_addr chaddr;
 
-    /* Options.  Zero: not there. */
+    /* Options; zero means that the option is absent. */
     struct ip_addr server, requested, router, ntp_server;
     uint32_t lease_s, t1_s, t2_s;
     uint16_t mtu_bytes; /* 68.. */
     uint16_t max_len_bytes;
-    uint8_t prefix_bits; /* of the mask */
+    uint8_t prefix_bits; /* length of the subnet mask */
     bool has_mask;
     struct dhcp_bytes host_name;
     struct dhcp_bytes client;     /* type and identifier */
@@ -105,14 +105,14 @@ struct dhcp {
 };
 
 /**
- * @param len  there may be padding behind the options' end
- * @return false when cut, not for Ethernet, without cookie, message type or
- *         end; when an option is there twice or not as long as it has to be,
- *         or the mask has holes
+ * @param len  of the message; padding may follow the end option
+ * @return false when the message is cut short or not for Ethernet, lacks the
+ *         cookie, the message type or the end option, has an option twice or
+ *         with a wrong length, or a subnet mask with holes
  */
 MUST_USE bool dhcp_parse(struct dhcp *dhcp, const uint8_t *buf, size_t len);
 
-/** @return bytes written, DHCP_LEN_MIN or more; 0: `room` does not do */
+/** @return bytes written, DHCP_LEN_MIN or more; 0 when `room` is too small */
 MUST_USE size_t dhcp_emit(const struct dhcp *dhcp, uint8_t *buf, size_t room);
 
 #endif

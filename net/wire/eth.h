@@ -43,11 +43,11 @@ struct mac_addr {
 struct eth {
     struct mac_addr dst;
     struct mac_addr src;
-    uint16_t type; /* the EtherType behind the tag, if there is one */
+    uint16_t type; /* EtherType; in a tagged frame the one after the tag */
     bool tagged;
     bool dei;
     uint8_t priority; /* 0..7; 0 when untagged */
-    uint16_t vlan;    /* 0..4095; 0 is no VLAN, tagged or not */
+    uint16_t vlan;    /* 0..4095; 0: no VLAN (untagged, or a priority tag) */
 };
 
 static inline bool mac_addr_equal(const struct mac_addr *a,
@@ -56,7 +56,7 @@ static inline bool mac_addr_equal(const struct mac_addr *a,
     return memcmp(a->bytes, b->bytes, sizeof(a->bytes)) == 0;
 }
 
-/** Group addresses: broadcast included. */
+/** True for every group address, which includes broadcast. */
 static inline bool mac_addr_is_multicast(const struct mac_addr *mac)
 {
     return mac->bytes[0] & 1;
@@ -69,7 +69,7 @@ static inline bool mac_addr_is_zero(const struct mac_addr *mac)
     return mac_addr_equal(mac, &zero);
 }
 
-/** Bytes that this header takes: ETH_LEN or ETH_TAGGED_LEN. */
+/** The length of this header: ETH_LEN or ETH_TAGGED_LEN. */
 static inline size_t eth_header_len(const struct eth *eth)
 {
     return eth->tagged ? ETH_TAGGED_LEN : ETH_LEN;

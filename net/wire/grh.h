@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Global Route Header: what RoCE v1 (EtherType 8915h) has in place of IP and
- * UDP.  It looks like an IPv6 header, its addresses are GIDs.
+ * Global Route Header: RoCE v1 (EtherType 8915h) uses it in place of IP and
+ * UDP.  It has the layout of an IPv6 header; its addresses are GIDs.
  * Spec: IBTA Vol 1 section 8.3; annex A16 (RoCE).
  *
- * A GID that stands for an IPv4 address is ::ffff:a.b.c.d, as Linux makes them
- * (rdma_ip2gid(), ib_addr.h), and so may be in this header.
+ * The GID of an IPv4 address is ::ffff:a.b.c.d, as Linux forms it
+ * (rdma_ip2gid() in ib_addr.h), so such GIDs occur in this header.
  */
 #ifndef ESSD_NET_WIRE_GRH_H
 #define ESSD_NET_WIRE_GRH_H
@@ -33,15 +33,15 @@ struct grh {
     struct ip_addr sgid;
     struct ip_addr dgid;
     uint32_t flow_label;        /* 20 bits */
-    uint16_t payload_len_bytes; /* from the BTH to the ICRC, both included */
+    uint16_t payload_len_bytes; /* BTH to ICRC, both included */
     uint8_t traffic_class;
     uint8_t hop_limit;
 };
 
 /**
- * @param len  bytes that there are: the frame may be longer than the packet
- * @return false when cut, when the version is not 6, or when something else
- *         than a BTH follows
+ * @param len  bytes in `buf`: the frame may be longer than the packet
+ * @return false when the header is cut short, its version is not 6, or its next
+ *         header is not a BTH
  */
 MUST_USE bool grh_parse(struct grh *grh, const uint8_t *buf, size_t len);
 

@@ -9,8 +9,8 @@
 #include <stdint.h>
 
 /**
- * @param code  0..31.  For an ACK timeout, 0 means "never": not this
- *              function's business.
+ * @param code  0..31.  The caller handles code 0 of an ACK timeout, which
+ *              means "no timeout".
  * @return microseconds, rounded up: 5 .. 8796093023 (2.4 hours)
  */
 static inline uint64_t ib_time_us(uint8_t code)

@@ -8,8 +8,8 @@
 
 _Static_assert(ICMP_REST + 4 == ICMP_LEN, "the ICMP header is 8 bytes");
 
-static bool parse(struct icmp *icmp, uint32_t sum, const uint8_t *buf,
-                  size_t len)
+static bool icmp_parse_sum(struct icmp *icmp, uint32_t sum, const uint8_t *buf,
+                           size_t len)
 {
     if (len < ICMP_LEN || checksum_finish(checksum_add(sum, buf, len)) != 0) {
         return false;
@@ -22,8 +22,8 @@ static bool parse(struct icmp *icmp, uint32_t sum, const uint8_t *buf,
     return true;
 }
 
-static void emit(const struct icmp *icmp, uint32_t sum, uint8_t *buf,
-                 size_t len)
+static void icmp_emit_sum(const struct icmp *icmp, uint32_t sum, uint8_t *buf,
+                          size_t len)
 {
     buf[ICMP_TYPE] = icmp->type;
     buf[ICMP_CODE] = icmp->code;
@@ -34,23 +34,24 @@ static void emit(const struct icmp *icmp, uint32_t sum, uint8_t *buf,
 
 bool icmp_parse(struct icmp *icmp, const uint8_t *buf, size_t len)
 {
-    return parse(icmp, 0, buf, len);
+    return icmp_parse_sum(icmp, 0, buf, len);
 }
 
 bool icmpv6_parse(struct icmp *icmp, const struct ip_addr *src,
                   const struct ip_addr *dst, const uint8_t *buf, size_t len)
 {
-    return parse(icmp, checksum_pseudo(src, dst, IP_PROTOCOL_ICMPV6, len), buf,
-                 len);
+    return icmp_parse_sum(
+        icmp, checksum_pseudo(src, dst, IP_PROTOCOL_ICMPV6, len), buf, len);
 }
 
 void icmp_emit(const struct icmp *icmp, uint8_t *buf, size_t len)
 {
-    emit(icmp, 0, buf, len);
+    icmp_emit_sum(icmp, 0, buf, len);
 }
 
 void icmpv6_emit(const struct icmp *icmp, const struct ip_addr *src,
                  const struct ip_addr *dst, uint8_t *buf, size_t len)
 {
-    emit(icmp, checksum_pseudo(src, dst, IP_PROTOCOL_ICMPV6, len), buf, len);
+    icmp_emit_sum(icmp, checksum_pseudo(src, dst, IP_PROTOCOL_ICMPV6, len), buf,
+                  len);
 }

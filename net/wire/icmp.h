@@ -56,7 +56,7 @@ struct icmp {
  */
 MUST_USE bool icmp_parse(struct icmp *icmp, const uint8_t *buf, size_t len);
 
-/** The same, with the pseudo header that ICMPv6 adds. */
+/** icmp_parse() for ICMPv6, whose checksum covers a pseudo header too. */
 MUST_USE bool icmpv6_parse(struct icmp *icmp, const struct ip_addr *src,
                            const struct ip_addr *dst, const uint8_t *buf,
                            size_t len);

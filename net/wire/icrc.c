@@ -7,7 +7,7 @@
 /* The CRC-32 of eight bytes FFh, the stand-in for the local route header. */
 #define ICRC_SEED 0x2144df1cu
 
-/* Fields that switches and routers change count as all ones. */
+/* Set the fields that switches and routers may change to all ones. */
 
 static void mask_ipv4(uint8_t *ip)
 {

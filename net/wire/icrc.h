@@ -2,9 +2,9 @@
 /*
  * Invariant CRC: the last 4 bytes of every RoCE packet.
  *
- * It covers everything from the network header to the padding, with the fields
- * that a switch may change taken as all ones, and eight bytes FFh in front in
- * place of the InfiniBand local route header.
+ * It covers eight bytes of FFh in place of the InfiniBand local route header,
+ * then everything from the network header to the padding, where every field
+ * that a switch or router may change counts as all ones.
  * Spec: IBTA Vol 1 section 7.8.1; annex A16.5 (v1), A17.3.3 (v2).
  *
  * Left out: IPv4 with options.
@@ -25,7 +25,7 @@
 
 enum { ICRC_LEN = 4 };
 
-/* What is masked: everything up to and including the BTH. */
+/* Lengths of the headers that have masked fields: all up to the BTH. */
 enum {
     ICRC_IPV4_HEADERS_LEN = IPV4_LEN + UDP_LEN + BTH_LEN,
     ICRC_IPV6_HEADERS_LEN = IPV6_LEN + UDP_LEN + BTH_LEN,
@@ -34,8 +34,7 @@ enum {
 
 /**
  * Start an ICRC with the headers as they are on the wire.  Continue with
- * icrc_add() over what follows the BTH: extended headers, payload pieces,
- * padding; the payload is not copied.
+ * icrc_add() over extended headers, payload and padding, piece by piece.
  *
  * @param headers  the network header, UDP, BTH: ICRC_..._HEADERS_LEN bytes
  */
@@ -49,7 +48,7 @@ static inline uint32_t icrc_add(uint32_t icrc, const void *piece, size_t len)
     return len != 0 ? crc32_update(icrc, piece, len) : icrc;
 }
 
-/** Write ICRC_LEN bytes.  The one little-endian field of the packet. */
+/** Write ICRC_LEN bytes; the ICRC is the packet's only little-endian field. */
 static inline void icrc_emit(uint32_t icrc, uint8_t *buf)
 {
     put_le32(buf, icrc);

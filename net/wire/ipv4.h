@@ -3,8 +3,8 @@
  * IPv4 header.
  * Spec: RFC 791; RFC 6864 (the identification of unfragmented packets).
  *
- * Left out: options are skipped by parse (header_len tells that there are
- * any) and never emitted.
+ * Left out: options.  parse skips them (header_len_bytes above 20 shows that
+ * there are some), emit never writes any.
  */
 #ifndef ESSD_NET_WIRE_IPV4_H
 #define ESSD_NET_WIRE_IPV4_H
@@ -40,7 +40,7 @@ enum {
 struct ipv4 {
     struct ip_addr src; /* ::ffff:a.b.c.d */
     struct ip_addr dst;
-    uint16_t total_len_bytes; /* header and payload; the frame may be longer */
+    uint16_t total_len_bytes; /* header and payload, without padding */
     uint16_t id;
     uint16_t fragment_offset_bytes; /* a multiple of 8 */
     uint8_t header_len_bytes;       /* 20..60; emit always writes 20 */
@@ -52,8 +52,9 @@ struct ipv4 {
 };
 
 /**
- * @param len  bytes that there are: total_len_bytes or more (Ethernet padding)
- * @return false when the header is cut, inconsistent or its checksum is wrong
+ * @param len  bytes in `buf`: total_len_bytes, or more with Ethernet padding
+ * @return false when the header is cut short, inconsistent, or has a wrong
+ *         checksum
  */
 MUST_USE bool ipv4_parse(struct ipv4 *ip, const uint8_t *buf, size_t len);
 

@@ -3,7 +3,7 @@
  * IPv6 fixed header.
  * Spec: RFC 8200 section 3.
  *
- * Left out: extension headers; next_header is the first one, if there are any.
+ * Left out: extension headers (ipv6_ext.h); next_header names the first one.
  */
 #ifndef ESSD_NET_WIRE_IPV6_H
 #define ESSD_NET_WIRE_IPV6_H
@@ -36,10 +36,10 @@ struct ipv6 {
 };
 
 /**
- * @param len  bytes that there are: the frame may be longer than the packet
- * @return false when cut, when the version is not 6, or when an address is an
- *         IPv4-mapped one, which never stands in an IPv6 header (RFC 4942
- *         section 2.2) and would be taken for IPv4 above this layer
+ * @param len  bytes in `buf`: the frame may be longer than the packet
+ * @return false when the header is cut short, its version is not 6, or an
+ *         address is IPv4-mapped: no IPv6 header may carry one (RFC 4942
+ *         section 2.2), and upper layers would take it for IPv4
  */
 MUST_USE bool ipv6_parse(struct ipv6 *ip, const uint8_t *buf, size_t len);
 

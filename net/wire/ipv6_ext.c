@@ -51,7 +51,7 @@ size_t ipv6_ext_len(const uint8_t *buf, size_t len)
 enum ipv6_options ipv6_options_check(const uint8_t *buf, size_t len,
                                      size_t *offset)
 {
-    static const uint8_t unknown[] = {/* by the type's two highest bits */
+    static const uint8_t unknown[] = {/* indexed by the type's top two bits */
                                       IPV6_OPTIONS_SKIP, IPV6_OPTIONS_DISCARD,
                                       IPV6_OPTIONS_REPORT,
                                       IPV6_OPTIONS_REPORT_UNICAST};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * IPv6 extension headers: options, routing and fragment.
- * Spec: RFC 8200 section 4; RFC 5095 (routing type 0 is no more).
+ * Spec: RFC 8200 section 4; RFC 5095 (routing type 0 is deprecated).
  *
- * Left out: what single options mean; authentication and ESP.
+ * Left out: the meaning of single options; authentication and ESP.
  */
 #ifndef ESSD_NET_WIRE_IPV6_EXT_H
 #define ESSD_NET_WIRE_IPV6_EXT_H
@@ -44,30 +44,30 @@ struct ipv6_fragment {
     bool more_fragments;
 };
 
-/** @return false when cut */
+/** @return false when the header is cut short */
 MUST_USE bool ipv6_fragment_parse(struct ipv6_fragment *fragment,
                                   const uint8_t *buf, size_t len);
 
 /** Write IPV6_FRAGMENT_LEN bytes. */
 void ipv6_fragment_emit(const struct ipv6_fragment *fragment, uint8_t *buf);
 
-/** Bytes of a header other than the fragment header; 0: cut. */
+/** Length of any header but the fragment header; 0 when it is cut short. */
 size_t ipv6_ext_len(const uint8_t *buf, size_t len);
 
-/* What the options of a header ask of a node that knows none of them. */
+/* What a node has to do that understands no option of the header. */
 enum ipv6_options {
     IPV6_OPTIONS_SKIP,
     IPV6_OPTIONS_MALFORMED,
     IPV6_OPTIONS_DISCARD,
-    IPV6_OPTIONS_REPORT,         /* discard, and tell whoever sent it */
-    IPV6_OPTIONS_REPORT_UNICAST, /* unless it was sent to a group */
+    IPV6_OPTIONS_REPORT,         /* discard, and send an ICMPv6 error */
+    IPV6_OPTIONS_REPORT_UNICAST, /* the same, but no error for a multicast */
 };
 
 /**
  * Look through a hop-by-hop or destination options header.
  *
- * @param len     what ipv6_ext_len() said
- * @param offset  of the option that decided, from `buf`
+ * @param len     the header's length, from ipv6_ext_len()
+ * @param offset  set to the offset in `buf` of the option that decided
  */
 enum ipv6_options ipv6_options_check(const uint8_t *buf, size_t len,
                                      size_t *offset);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Slow protocols: the LACPDU, and the marker PDU of the same aggregations.
- * Behind Ethernet's header with type 0x8809, to 01:80:c2:00:00:02.
+ * Slow protocols: the LACPDU, and the marker PDU of link aggregation.  Both
+ * follow an Ethernet header of type 0x8809, sent to 01:80:c2:00:00:02.
  * Spec: IEEE 802.1AX-2008 clauses 5.4.2 and 5.5.2 (IEEE 802.3-2005 clause 43).
  *
- * A receiver judges subtype and lengths, neither version nor TLV types: clause
- * 5.4.12, so that later versions are understood as far as this one goes.
+ * A receiver checks subtype and lengths, but neither version nor TLV types, so
+ * that it can read the common part of later versions (clause 5.4.12).
  *
- * Left out: what version 2 adds behind the first 110 bytes.
+ * Left out: what version 2 adds after the first 110 bytes.
  */
 #ifndef ESSD_NET_WIRE_LACP_H
 #define ESSD_NET_WIRE_LACP_H
@@ -39,17 +39,17 @@ enum {
 };
 
 enum lacp_state_bits {
-    LACP_ACTIVITY = 0x01, /* sends unasked */
+    LACP_ACTIVITY = 0x01, /* active: sends without being asked */
     LACP_TIMEOUT = 0x02,  /* short: wants to hear once a second */
     LACP_AGGREGATION = 0x04,
     LACP_SYNCHRONIZATION = 0x08,
     LACP_COLLECTING = 0x10,
     LACP_DISTRIBUTING = 0x20,
-    LACP_DEFAULTED = 0x40, /* what it says of its partner is made up */
+    LACP_DEFAULTED = 0x40, /* its partner information is a default */
     LACP_EXPIRED = 0x80,
 };
 
-/* One end of a link, as either end sees it. */
+/* What a LACPDU says about one end of a link. */
 struct lacp_info {
     uint16_t system_priority;
     struct mac_addr system;
@@ -60,14 +60,14 @@ struct lacp_info {
 };
 
 struct lacp {
-    struct lacp_info actor; /* who sends */
+    struct lacp_info actor; /* the sender */
     struct lacp_info partner;
-    uint16_t max_delay; /* of the collector, 10 us each */
+    uint16_t max_delay; /* of the collector, in units of 10 us */
 };
 
 struct marker {
     bool is_response;
-    uint16_t port; /* these three: whose question it is */
+    uint16_t port; /* port, system and transaction identify the request */
     struct mac_addr system;
     uint32_t transaction;
 };
@@ -75,13 +75,13 @@ struct marker {
 /** 01:80:c2:00:00:02, which no bridge forwards. */
 extern const struct mac_addr slow_group;
 
-/** @return false when cut, another subtype, or a length is wrong */
+/** @return false when cut short, of another subtype, or with a wrong length */
 MUST_USE bool lacp_parse(struct lacp *lacp, const uint8_t *buf, size_t len);
 
 /** Write SLOW_LEN bytes. */
 void lacp_emit(const struct lacp *lacp, uint8_t *buf);
 
-/** @return false when cut, another subtype, or neither marker nor response */
+/** @return false when cut short, or neither a marker nor its response */
 MUST_USE bool marker_parse(struct marker *marker, const uint8_t *buf,
                            size_t len);
 

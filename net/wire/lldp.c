@@ -46,7 +46,7 @@ static void parse_management(struct lldp *lldp, const struct tlv *tlv)
 {
     const uint8_t *value = tlv->value;
     struct lldp_management *to = &lldp->management[lldp->management_count];
-    uint8_t len = tlv->len != 0 ? value[0] : 0; /* family and address */
+    uint8_t len = tlv->len != 0 ? value[0] : 0; /* of family and address */
 
     if (lldp->management_count == LLDP_MANAGEMENTS || len < 2 ||
         1 + len + INTERFACE_LEN > tlv->len ||
@@ -58,7 +58,7 @@ static void parse_management(struct lldp *lldp, const struct tlv *tlv)
     } else if (value[1] == FAMILY_IPV6 && len == 1 + 16) {
         to->ip = ip_addr_from_bytes(value + 2);
         if (ip_addr_is_v4(&to->ip)) {
-            return; /* no host is called so on a link */
+            return; /* an IPv4-mapped address is not used on a link */
         }
     } else {
         return;
@@ -182,7 +182,7 @@ bool lldp_parse(struct lldp *lldp, const uint8_t *buf, size_t len)
         bool is_mandatory = n <= LLDP_TTL;
 
         if (!is_mandatory && at == len) {
-            break; /* the end of the frame will do, too */
+            break; /* the frame may end without an End TLV */
         }
         if (!next_tlv(&tlv, buf + at, len - at)) {
             return false;
@@ -198,7 +198,7 @@ bool lldp_parse(struct lldp *lldp, const uint8_t *buf, size_t len)
             }
             break;
         } else if (tlv.type <= LLDP_TTL) {
-            return false; /* a second one */
+            return false; /* a mandatory TLV came twice */
         } else {
             parse_optional(lldp, &tlv);
         }
@@ -216,7 +216,7 @@ struct writer {
     bool is_full;
 };
 
-/* Room for one TLV. @return where its value goes, NULL when there is none */
+/* Begin a TLV. @return where its value goes, or NULL when it does not fit */
 static uint8_t *put_tlv(struct writer *w, enum lldp_tlv type, size_t len)
 {
     uint8_t *at = w->buf + w->len;
@@ -274,7 +274,7 @@ static void put_management(struct writer *w, const struct lldp_management *m)
     at[7 + len] = 0; /* no OID */
 }
 
-/* @return where the value behind OUI and subtype goes */
+/* @return where the value that follows OUI and subtype goes */
 static uint8_t *put_organisation(struct writer *w, uint32_t oui,
                                  uint8_t subtype, size_t len)
 {

@@ -4,8 +4,9 @@
  * Spec: IEEE 802.1AB-2016 clauses 8 and 9.2.7; IEEE 802.1Q annex D.2 (VLANs);
  * IEEE 802.3 clause 79.3 (MAC/PHY, frame size).
  *
- * Left out: TLVs other than those of struct lldp are skipped; management
- * addresses other than IPv4 and IPv6, and their OIDs; power and aggregation.
+ * Left out: every TLV that struct lldp has no field for is skipped, power and
+ * aggregation among them, and so are management addresses other than IPv4 and
+ * IPv6 and the OIDs of management addresses.
  */
 #ifndef ESSD_NET_WIRE_LLDP_H
 #define ESSD_NET_WIRE_LLDP_H
@@ -57,13 +58,13 @@ enum { /* operational MAU type: IANA-MAU-MIB, dot3MauType */
 };
 
 enum {
-    LLDP_MANAGEMENTS = 4, /* more of them are skipped */
+    LLDP_MANAGEMENTS = 4, /* addresses kept; further ones are skipped */
     LLDP_VLANS = 4,
 };
 
-/* A piece of the buffer that was parsed, or of whoever emits. */
+/* Text inside the parsed buffer, or the caller's when emitting. */
 struct lldp_text {
-    const uint8_t *bytes; /* NULL: no such TLV */
+    const uint8_t *bytes; /* NULL when the TLV is absent */
     uint16_t len_bytes;
 };
 
@@ -92,11 +93,11 @@ struct lldp {
     struct lldp_management management[LLDP_MANAGEMENTS];
     struct lldp_vlan vlans[LLDP_VLANS];
     size_t len_bytes; /* of all TLVs, the end included */
-    uint16_t ttl_s;   /* 0: forget me */
+    uint16_t ttl_s;   /* 0: the receiver has to forget this neighbour */
     uint16_t capabilities;
     uint16_t capabilities_enabled;
-    uint16_t pvid;      /* 0: not said */
-    uint16_t max_frame; /* bytes with header and FCS; 0: not said */
+    uint16_t pvid;      /* 0 when absent */
+    uint16_t max_frame; /* bytes with header and FCS; 0 when absent */
     uint16_t pmd;       /* advertised, as in the TLV */
     uint16_t mau_type;
     uint8_t autoneg; /* bit 0 supported, bit 1 enabled */
@@ -107,19 +108,19 @@ struct lldp {
 };
 
 /**
- * @param len   what follows Ethernet's header, padding and all
+ * @param len   bytes after the Ethernet header, padding included
  * @param lldp  points into `buf`
  * @return false when the three mandatory TLVs do not come first, each once and
- *         of a right length, or a TLV runs over the end (clause 9.2.7.7.1).
- *         Optional TLVs of a wrong length, and a second one of a kind, are
- *         skipped.
+ *         with a valid length, or when a TLV exceeds the buffer (clause
+ *         9.2.7.7.1).  An optional TLV with a wrong length is skipped, and so
+ *         is the second TLV of one type.
  */
 MUST_USE bool lldp_parse(struct lldp *lldp, const uint8_t *buf, size_t len);
 
 /**
- * Write an LLDPDU; `len_bytes` is not looked at.
+ * Write an LLDPDU.  lldp->len_bytes is ignored.
  *
- * @return its length, 0 when it does not fit `room`
+ * @return its length, or 0 when it does not fit into `room` bytes
  */
 size_t lldp_emit(const struct lldp *lldp, uint8_t *buf, size_t room);
 

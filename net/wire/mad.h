@@ -26,7 +26,7 @@ enum { /* byte offsets; fields of more than one byte big-endian */
        MAD_RESERVED = 18,
        MAD_ATTRIBUTE_MODIFIER = 20,
        MAD_HEADER_LEN = 24,
-       MAD_LEN = 256, /* always, whatever the message */
+       MAD_LEN = 256, /* of every MAD */
        MAD_DATA_LEN = MAD_LEN - MAD_HEADER_LEN,
 };
 
@@ -38,7 +38,7 @@ enum {
     MAD_METHOD_GET_RESP = 0x81,
 };
 
-/* A MAD's way through a queue pair. */
+/* The queue pair and the Q_Key that MADs of the CM use (QP1). */
 enum {
     GSI_QPN = 1,
     GSI_QKEY = 0x80010000,

@@ -7,7 +7,7 @@
 
 _Static_assert(MLD_RECORD_GROUP + 16 == MLD_REPORT_LEN, "one record");
 
-/* RFC 3810 section 5.1.3: from 32768 on a small floating-point number. */
+/* Codes from 32768 on are floating-point numbers: RFC 3810 section 5.1.3. */
 static uint32_t response_ms(uint16_t code)
 {
     return code < 0x8000 ? code

@@ -3,7 +3,7 @@
  * Multicast listener discovery: queries, and reports of one group.
  * Spec: RFC 3810 sections 5.1 and 5.2; RFC 2710 (version 1 queries).
  *
- * Left out: sources; reports of others.
+ * Left out: source lists; reports that other listeners send.
  */
 #ifndef ESSD_NET_WIRE_MLD_H
 #define ESSD_NET_WIRE_MLD_H
@@ -33,20 +33,20 @@ enum { /* report with one record */
 };
 
 enum mld_record {
-    MLD_MODE_IS_EXCLUDE = 2,   /* "I listen", in answer to a query */
-    MLD_CHANGE_TO_EXCLUDE = 4, /* "I listen from now on" */
+    MLD_MODE_IS_EXCLUDE = 2,   /* answers a query: listening to the group */
+    MLD_CHANGE_TO_EXCLUDE = 4, /* sent unasked: begins to listen */
 };
 
 struct mld_query {
-    struct ip_addr group;     /* ::: all of them */
-    uint32_t max_response_ms; /* answer within */
+    struct ip_addr group;     /* ::, the unspecified address: all groups */
+    uint32_t max_response_ms; /* time within which to answer */
 };
 
-/** @return false when cut or another message */
+/** @return false when cut short or not a query */
 MUST_USE bool mld_query_parse(struct mld_query *query, const uint8_t *buf,
                               size_t len);
 
-/** Write MLD_REPORT_LEN bytes: one group, from any source. */
+/** Write MLD_REPORT_LEN bytes: a report of one group, from any source. */
 void mld_report_emit(enum mld_record record, const struct ip_addr *group,
                      const struct ip_addr *src, const struct ip_addr *dst,
                      uint8_t *buf);

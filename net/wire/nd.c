@@ -16,7 +16,8 @@ struct option {
 /*
  * Take the option at *offset.
  *
- * @return false at the end; *ok says whether that is a proper one
+ * @return false when there is none; *ok is then true if the options ended
+ *         exactly there, false if the last one is cut short
  */
 static bool next_option(struct option *option, const uint8_t *buf, size_t len,
                         size_t *offset, bool *ok)

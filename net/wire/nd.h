@@ -3,8 +3,8 @@
  * IPv6 neighbour discovery: four kinds of ICMPv6 message and their options.
  * Spec: RFC 4861 sections 4.1 to 4.4, 4.6.
  *
- * Offsets count from the ICMPv6 header.  parse does not look at the checksum
- * (icmpv6_parse() did), emit writes it.
+ * Offsets count from the ICMPv6 header.  parse relies on icmpv6_parse() for
+ * the checksum; emit writes it.
  *
  * Left out: Redirect; options other than link-layer address, prefix and MTU
  * are skipped.
@@ -28,7 +28,8 @@ enum {
     ND_REDIRECT = 137,
 };
 
-enum { ND_HOP_LIMIT = 255 }; /* anything else has crossed a router: drop */
+/* A message with any other hop limit has crossed a router: drop it. */
+enum { ND_HOP_LIMIT = 255 };
 
 enum {               /* neighbour solicitation and advertisement */
        ND_FLAGS = 4, /* R:1 S:1 O:1 reserved:29, advertisement only */
@@ -49,7 +50,7 @@ enum { /* router advertisement */
        ND_RA_REACHABLE = 8,
        ND_RA_RETRANS = 12,
        ND_RA_OPTIONS = 16,
-       ND_RA_MAX_PREFIXES = 4, /* further ones are skipped */
+       ND_RA_MAX_PREFIXES = 4, /* prefixes kept; further ones are skipped */
 };
 
 enum { /* options: type, length in units of 8 bytes */
@@ -73,10 +74,11 @@ enum nd_option {
 
 struct nd_neighbor {
     uint8_t type; /* ND_NEIGHBOR_SOLICIT or ND_NEIGHBOR_ADVERT */
-    bool router;  /* these three: advertisement only */
+    bool router;  /* R, S and O flags, of an advertisement only */
     bool solicited;
     bool override;
-    bool has_lladdr; /* source's in a solicitation, target's in the other */
+    bool has_lladdr; /* of the source (solicitation) or the target
+                        (advertisement) */
     struct mac_addr lladdr;
     struct ip_addr target;
 };
@@ -88,7 +90,7 @@ struct nd_router_solicit {
 
 struct nd_prefix {
     struct ip_addr prefix;
-    uint32_t valid_s; /* ffffffff: for ever */
+    uint32_t valid_s; /* ffffffffh: without end */
     uint32_t preferred_s;
     uint8_t prefix_bits; /* 0..128 */
     bool on_link;
@@ -96,10 +98,11 @@ struct nd_prefix {
 };
 
 struct nd_router_advert {
-    uint8_t hop_limit; /* 0: not given; as reachable_ms, retrans_ms, mtu */
+    /* hop_limit, reachable_ms, retrans_ms, mtu: 0 when not specified. */
+    uint8_t hop_limit;
     bool managed;
     bool other;
-    uint16_t router_lifetime_s; /* 0: not a default router */
+    uint16_t router_lifetime_s; /* 0: must not be used as default router */
     uint32_t reachable_ms;
     uint32_t retrans_ms;
     uint32_t mtu_bytes;
@@ -109,7 +112,7 @@ struct nd_router_advert {
     struct nd_prefix prefixes[ND_RA_MAX_PREFIXES];
 };
 
-/** The multicast group in which the owner of `ip` is asked for it. */
+/** The solicited-node multicast address of `ip` (RFC 4291 section 2.7.1). */
 struct ip_addr nd_solicited_node(const struct ip_addr *ip);
 
 /** The Ethernet group of an IPv6 multicast address (RFC 2464 section 7). */
@@ -119,10 +122,10 @@ struct mac_addr nd_multicast_mac(const struct ip_addr *group);
 struct ip_addr nd_link_local(const struct mac_addr *mac);
 
 /*
- * Each parse: false when cut, when the code is not 0, when an option is cut or
- * has no length, or when the type is another one.
+ * Each parse returns false for another message type, for a code other than 0,
+ * and when the message or an option is cut short or an option's length is 0.
  */
-/** Also false when the target is a multicast or an IPv4-mapped address. */
+/** Returns false also for a multicast or an IPv4-mapped target. */
 MUST_USE bool nd_neighbor_parse(struct nd_neighbor *nd, const uint8_t *buf,
                                 size_t len);
 MUST_USE bool nd_router_solicit_parse(struct nd_router_solicit *rs,

@@ -10,14 +10,15 @@
 
 #define PSN_MASK 0xffffffu
 
-/** `psn` moved by `count` packets, which may be negative when cast. */
+/** `psn` advanced by `count` packets; cast a negative count to uint32_t. */
 static inline uint32_t psn_add(uint32_t psn, uint32_t count)
 {
     return (psn + count) & PSN_MASK;
 }
 
 /**
- * How far `a` is ahead of `b`: -2^23 .. 2^23 - 1.  Only the low 24 bits count.
+ * How many packets `a` is ahead of `b`: -2^23 .. 2^23 - 1.  Only the low 24
+ * bits of both are used.
  */
 static inline int32_t psn_diff(uint32_t a, uint32_t b)
 {

@@ -3,8 +3,8 @@
  * RDMA IP CM: how IP addresses and ports travel in a CM REQ.
  * Spec: IBTA Vol 1 annex A11 ("RDMA IP CM Service").
  *
- * The first 36 bytes of the REQ's private data; the consumer's own follow.
- * REP, REJ and the others carry no such header.
+ * This header is the first 36 bytes of a REQ's private data; the consumer's
+ * own private data follows.  REP, REJ and the other messages do not have it.
  */
 #ifndef ESSD_NET_WIRE_RDMA_IP_CM_H
 #define ESSD_NET_WIRE_RDMA_IP_CM_H
@@ -20,7 +20,7 @@ enum {                            /* byte offsets; big-endian */
        RDMA_IP_CM_VERSION = 0,    /* major:4 minor:4, 0.0 */
        RDMA_IP_CM_IP_VERSION = 1, /* 4 or 6:4 reserved:4 */
        RDMA_IP_CM_SRC_PORT = 2,
-       RDMA_IP_CM_SRC = 4, /* IPv4: in the last four of 16 bytes */
+       RDMA_IP_CM_SRC = 4, /* an IPv4 address is the last 4 of the 16 bytes */
        RDMA_IP_CM_DST = 20,
        RDMA_IP_CM_LEN = 36,
 };
@@ -43,11 +43,11 @@ static inline uint64_t rdma_ip_cm_service_id(uint16_t port)
     return (uint64_t)RDMA_IP_CM_PS_TCP << 16 | port;
 }
 
-/** @return false when cut, of another version, or neither IPv4 nor IPv6 */
+/** @return false when cut short, or of another version or address family */
 MUST_USE bool rdma_ip_cm_parse(struct rdma_ip_cm *ip_cm, const uint8_t *buf,
                                size_t len);
 
-/** Write RDMA_IP_CM_LEN bytes; IPv4 or IPv6 by what `dst` is. */
+/** Write RDMA_IP_CM_LEN bytes; `dst` decides whether as IPv4 or as IPv6. */
 void rdma_ip_cm_emit(const struct rdma_ip_cm *ip_cm, uint8_t *buf);
 
 #endif

@@ -97,7 +97,7 @@ void immdt_emit(uint32_t data, uint8_t *buf)
 
 uint32_t rnr_timer_us(uint8_t code)
 {
-    /* From code 2 on, each pair of codes doubles: 20, 30, 40, 60, 80, ... */
+    /* From code 2 on the values are 20, 30, 40, 60, 80, 120, ... */
     static const uint32_t first[] = {655360, 10};
 
     code &= 31;

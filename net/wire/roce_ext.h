@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The extended transport headers that may follow a BTH.  Which ones do, and
- * in which order, is roce_opcode.h's to say.
+ * The extended transport headers that may follow a BTH; roce_opcode.h gives
+ * the ones that each opcode has, and their order.
  * Spec: IBTA Vol 1 sections 9.3 (DETH, RETH, AETH, ImmDt, IETH).
  *
- * Left out: RDETH (reliable datagram), XRCETH, and the atomics' headers, which
- * have a length only: the drive refuses atomics.
+ * Left out: RDETH (reliable datagram) and XRCETH.  Of the headers of atomics
+ * only the length is known, because the drive refuses atomics.
  */
 #ifndef ESSD_NET_WIRE_ROCE_EXT_H
 #define ESSD_NET_WIRE_ROCE_EXT_H
@@ -45,7 +45,7 @@ enum { /* invalidate; immediate data; atomics */
        ATOMICACKETH_LEN = 8,
 };
 
-/* What an AETH says: syndrome bits 6:5.  Spec: 9.7.5.2.1, table 47. */
+/* Kind of an AETH: bits 6:5 of its syndrome.  Spec: 9.7.5.2.1, table 47. */
 enum aeth_kind {
     AETH_ACK = 0,      /* value: credit count code, 31 is "not limited" */
     AETH_RNR_NAK = 1,  /* value: RNR timer code */
@@ -80,11 +80,12 @@ struct deth {
     uint32_t src_qp; /* 24 bits */
 };
 
-/* Each parse: false when cut.  Each emit: writes the header's *_LEN bytes. */
+/* Each parse returns false when the header is cut short; each emit writes the
+ * header's *_LEN bytes. */
 MUST_USE bool reth_parse(struct reth *reth, const uint8_t *buf, size_t len);
 void reth_emit(const struct reth *reth, uint8_t *buf);
 
-/** Also false when bit 7 of the syndrome, which is reserved, is set. */
+/** Returns false also when the reserved bit 7 of the syndrome is set. */
 MUST_USE bool aeth_parse(struct aeth *aeth, const uint8_t *buf, size_t len);
 void aeth_emit(const struct aeth *aeth, uint8_t *buf);
 
@@ -98,7 +99,7 @@ MUST_USE bool immdt_parse(uint32_t *data, const uint8_t *buf, size_t len);
 void immdt_emit(uint32_t data, uint8_t *buf);
 
 /**
- * How long an RNR NAK asks to wait.  Spec: 9.7.5.2.8, table 45.
+ * The wait that an RNR NAK asks for.  Spec: 9.7.5.2.8, table 45.
  *
  * @param code  0..31; 0 is the longest
  * @return microseconds, 10..655360

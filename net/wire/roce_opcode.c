@@ -5,7 +5,7 @@
 #include "net/wire/bth.h"
 #include "net/wire/roce_ext.h"
 
-/* Header lengths are a consequence of the flags, worked out by the compiler. */
+/* The compiler computes each header length from the flags. */
 #define PART(f, flag, len) (((f) & (flag)) != 0 ? (len) : 0)
 #define ROW(f)                                                                 \
     {                                                                          \

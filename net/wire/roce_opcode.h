@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What each of the 256 BTH opcodes means: one fact row each, the rest derived.
+ * What each of the 256 BTH opcodes means: a table with one row of flags for
+ * each; everything else is derived from the flags.
  * Spec: IBTA Vol 1 section 9.2.1 (table 38) and 9.3; CNP: annex A17.9.3.
  *
- * Left out, and so "not known" (flags 0): reliable datagram, XRC, resync, and
- * manufacturer defined opcodes.
+ * Left out: reliable datagram, XRC, resync and manufacturer defined opcodes;
+ * their flags are 0, as for unassigned opcodes.
  */
 #ifndef ESSD_NET_WIRE_ROCE_OPCODE_H
 #define ESSD_NET_WIRE_ROCE_OPCODE_H
@@ -65,9 +66,12 @@ enum roce_opcode {
     CNP_NOTIFY = 0x81,
 };
 
-/* What a row says.  The extended headers follow the BTH in this bits' order. */
+/*
+ * The flags of an opcode.  Its extended headers follow the BTH in the order of
+ * their bits here.
+ */
 enum roce_op_flag {
-    /* which headers */
+    /* Extended headers that the packet has. */
     ROCE_DETH = 0x0001,
     ROCE_RETH = 0x0002,
     ROCE_ATOMICETH = 0x0004,
@@ -75,12 +79,12 @@ enum roce_op_flag {
     ROCE_ATOMICACKETH = 0x0010,
     ROCE_IMMDT = 0x0020,
     ROCE_IETH = 0x0040,
-    /* where in its message, exactly one */
+    /* Place of the packet in its message; exactly one is set. */
     ROCE_FIRST = 0x0080,
     ROCE_MIDDLE = 0x0100,
     ROCE_LAST = 0x0200,
     ROCE_ONLY = 0x0400,
-    /* what it is, exactly one */
+    /* Kind of the packet; exactly one is set. */
     ROCE_SEND = 0x0800,
     ROCE_WRITE = 0x1000,
     ROCE_READ_REQUEST = 0x2000,
@@ -99,8 +103,8 @@ enum roce_op_flag {
 };
 
 struct roce_opcode_info {
-    uint32_t flags;           /* enum roce_op_flag; 0: not known */
-    uint8_t header_len_bytes; /* BTH and extended headers; 0: not known */
+    uint32_t flags;           /* enum roce_op_flag; 0: unknown opcode */
+    uint8_t header_len_bytes; /* BTH and extended headers; 0 when unknown */
 };
 
 extern const struct roce_opcode_info roce_opcodes[256];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * NTP packets, as much of them as a simple client needs.
+ * NTP packets: the fields that an SNTP client needs.
  * Spec: RFC 5905 section 7.3; RFC 4330 sections 4 and 5.
  *
  * Left out: extension fields and authenticators, which are skipped.
@@ -47,7 +47,7 @@ struct sntp {
     uint8_t leap;
     uint8_t version;
     uint8_t mode;
-    uint8_t stratum; /* 0: kiss of death */
+    uint8_t stratum; /* 0: kiss-o'-death, the code is in reference_id */
     int8_t poll;     /* log2 of seconds */
     int8_t precision;
     uint32_t root_delay;
@@ -59,15 +59,15 @@ struct sntp {
     uint64_t transmit_time;
 };
 
-/** @return false when cut */
+/** @return false when the packet is cut short */
 MUST_USE bool sntp_parse(struct sntp *sntp, const uint8_t *buf, size_t len);
 
 /** Write SNTP_LEN bytes. */
 void sntp_emit(const struct sntp *sntp, uint8_t *buf);
 
 /**
- * An NTP time as milliseconds since 1970-01-01.  Seconds below 2^31 belong to
- * the era that begins in 2036: RFC 4330 section 3.
+ * Convert an NTP time to milliseconds since 1970-01-01.  Seconds below 2^31
+ * belong to the era that begins in 2036 (RFC 4330 section 3).
  */
 uint64_t sntp_epoch_ms(uint64_t time);
 

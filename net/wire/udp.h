@@ -27,21 +27,21 @@ struct udp {
     uint16_t src_port;
     uint16_t dst_port;
     uint16_t length_bytes; /* header and payload */
-    uint16_t checksum;     /* as on the wire; 0: none */
+    uint16_t checksum;     /* 0: the sender computed none */
 };
 
 /** @return false when cut, or when length_bytes is below 8 or above `len` */
 MUST_USE bool udp_parse(struct udp *udp, const uint8_t *buf, size_t len);
 
-/** Write UDP_LEN bytes, the checksum as it is in `udp`. */
+/** Write UDP_LEN bytes, with the checksum that `udp` holds. */
 void udp_emit(const struct udp *udp, uint8_t *buf);
 
 /**
- * The checksum of a datagram whose header and payload are in place.
+ * Compute the checksum of a datagram whose header and payload are in place.
  *
  * @param len  header and payload
- * @return for emitting (checksum field zero in `buf`): the value to put, never
- *         0.  For checking (field as received): 0xffff when it is right.
+ * @return when the checksum field in `buf` is zero: the value to send, never 0.
+ *         When the field is as received: 0xffff if it is correct.
  */
 uint16_t udp_checksum(const struct ip_addr *src, const struct ip_addr *dst,
                       const uint8_t *buf, size_t len);
