@@ -21,7 +21,7 @@ static const uint8_t address_next[ADDRESS_STATES] = {
     [ADDRESS_DUPLICATE] = BIT(ADDRESS_TENTATIVE),
 };
 
-static void changed(struct net_stack *stack, uint8_t local)
+static void report_change(struct net_stack *stack, uint8_t local)
 {
     if (stack->config.address_changed != NULL) {
         stack->config.address_changed(stack->config.ctx, local);
@@ -48,7 +48,7 @@ static void address_enter(struct net_stack *stack, uint8_t local,
         net_stack_is_usable(stack, local) ||
         (was_assigned && next != ADDRESS_DUPLICATE && next != ADDRESS_UNUSED);
     if (address->is_assigned != was_assigned) {
-        changed(stack, local);
+        report_change(stack, local);
     }
 }
 
@@ -62,8 +62,8 @@ uint64_t net_random_below(struct net_stack *stack, uint64_t limit)
     return (x ^ x >> 31) % limit;
 }
 
-static void add(struct net_stack *stack, uint8_t local,
-                const struct net_address_config *config)
+static void address_add(struct net_stack *stack, uint8_t local,
+                        const struct net_address_config *config)
 {
     struct net_address *address = &stack->addresses[local];
 
@@ -78,7 +78,7 @@ void net_address_init(struct net_stack *stack)
     stack->address_due_us = UINT64_MAX;
     for (uint8_t local = 0; local < NET_CONFIGURED; local++) {
         if (!ip_addr_is_unspecified(&stack->config.addresses[local].ip)) {
-            add(stack, local, &stack->config.addresses[local]);
+            address_add(stack, local, &stack->config.addresses[local]);
         }
     }
     for (uint8_t port = 0; port < NET_PORTS; port++) {
@@ -91,7 +91,7 @@ void net_address_init(struct net_stack *stack)
 
         if (net_stack_local(stack, port, NET_VLAN_UNTAGGED, &link_local.ip) <
             0) {
-            add(stack, (uint8_t)(NET_CONFIGURED + port), &link_local);
+            address_add(stack, (uint8_t)(NET_CONFIGURED + port), &link_local);
         }
     }
 }
@@ -141,8 +141,8 @@ int net_address_on_link(const struct net_stack *stack, uint8_t port,
     return NET_NOT_OURS;
 }
 
-static size_t announcement(const struct net_stack *stack, uint8_t local,
-                           uint8_t *frame)
+static size_t announcement_emit(const struct net_stack *stack, uint8_t local,
+                                uint8_t *frame)
 {
     return ip_addr_is_v4(&stack->addresses[local].config.ip)
                ? net_arp_announce(stack, local, frame)
@@ -219,8 +219,8 @@ int net_stack_address_add(struct net_stack *stack,
     }
     for (uint8_t local = 0; local < NET_CONFIGURED; local++) {
         if (stack->addresses[local].state == ADDRESS_UNUSED) {
-            add(stack, local, config);
-            changed(stack, local);
+            address_add(stack, local, config);
+            report_change(stack, local);
             if (stack->link_up[config->port]) {
                 come_up(stack, local, now_us);
             }
@@ -239,7 +239,7 @@ void net_stack_address_remove(struct net_stack *stack, uint8_t local)
     ASSERT(local < NET_CONFIGURED && address->state != ADDRESS_UNUSED);
     address_enter(stack, local, ADDRESS_UNUSED, UINT64_MAX);
     if (!was_assigned) { /* or it has been told already */
-        changed(stack, local);
+        report_change(stack, local);
     }
     address->config = (struct net_address_config){.port = address->config.port};
 }
@@ -255,8 +255,8 @@ void net_stack_address_set_prefix(struct net_stack *stack, uint8_t local,
 }
 
 /* One probe: RFC 5227 section 2.1.1, or RFC 4862 section 5.4.2. */
-static void ask(struct net_stack *stack, uint8_t local, uint8_t *frame,
-                uint64_t now_us)
+static void address_probe(struct net_stack *stack, uint8_t local,
+                          uint8_t *frame, uint64_t now_us)
 {
     struct net_address *address = &stack->addresses[local];
     bool v4 = ip_addr_is_v4(&address->config.ip);
@@ -282,8 +282,8 @@ static bool is_asked(const struct net_address *address)
 }
 
 /* A deadline has passed; there is a buffer to send from. */
-static void step(struct net_stack *stack, uint8_t local, uint8_t *frame,
-                 uint64_t now_us)
+static void address_step(struct net_stack *stack, uint8_t local, uint8_t *frame,
+                         uint64_t now_us)
 {
     struct net_address *address = &stack->addresses[local];
 
@@ -292,13 +292,13 @@ static void step(struct net_stack *stack, uint8_t local, uint8_t *frame,
     }
     if (address->state != ADDRESS_ANNOUNCING) {
         if (!is_asked(address)) {
-            ask(stack, local, frame, now_us);
+            address_probe(stack, local, frame, now_us);
             return;
         }
         address_enter(stack, local, ADDRESS_ANNOUNCING, now_us);
     }
     net_tx_commit(stack, address->config.port,
-                  announcement(stack, local, frame), 0);
+                  announcement_emit(stack, local, frame), 0);
     address->tries++;
     address->deadline_us = now_us + ADDRESS_ANNOUNCE_US;
     if (address->tries == ADDRESS_ANNOUNCEMENTS) {
@@ -338,7 +338,7 @@ uint64_t net_address_timer(struct net_stack *stack, uint64_t now_us)
                 next_us = MIN(next_us, now_us + TX_RETRY_US);
                 continue;
             }
-            step(stack, local, frame, now_us);
+            address_step(stack, local, frame, now_us);
         }
         next_us = MIN(next_us, address->deadline_us);
     }
@@ -375,7 +375,7 @@ void net_address_conflict(struct net_stack *stack, uint8_t local,
     } else if (net_stack_is_usable(stack, local)) {
         /* RFC 5227 section 2.4 (c): keep the address and object. */
         net_tx_commit(stack, address->config.port,
-                      announcement(stack, local, frame), 0);
+                      announcement_emit(stack, local, frame), 0);
     }
     if (stack->config.address_conflict != NULL) {
         stack->config.address_conflict(stack->config.ctx, local, mac);

@@ -10,9 +10,10 @@
 
 static const struct mac_addr broadcast = {{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}};
 
-static size_t emit(const struct net_stack *stack, uint8_t port, uint16_t vlan,
-                   uint8_t priority, const struct mac_addr *dst,
-                   const struct arp *arp, uint8_t *frame)
+static size_t arp_frame_emit(const struct net_stack *stack, uint8_t port,
+                             uint16_t vlan, uint8_t priority,
+                             const struct mac_addr *dst, const struct arp *arp,
+                             uint8_t *frame)
 {
     const struct mac_addr *to =
         ip_addr_is_link_local(&arp->sender_ip) ? &broadcast : dst;
@@ -34,7 +35,8 @@ size_t net_arp_announce(const struct net_stack *stack, uint8_t local,
         .target_ip = own->ip,
     };
 
-    return emit(stack, own->port, own->vlan, 0, &broadcast, &arp, frame);
+    return arp_frame_emit(stack, own->port, own->vlan, 0, &broadcast, &arp,
+                          frame);
 }
 
 size_t net_arp_probe(const struct net_stack *stack, uint8_t local,
@@ -48,7 +50,8 @@ size_t net_arp_probe(const struct net_stack *stack, uint8_t local,
         .target_ip = own->ip,
     };
 
-    return emit(stack, own->port, own->vlan, 0, &broadcast, &arp, frame);
+    return arp_frame_emit(stack, own->port, own->vlan, 0, &broadcast, &arp,
+                          frame);
 }
 
 size_t net_arp_ask(const struct net_stack *stack, uint8_t local,
@@ -63,12 +66,12 @@ size_t net_arp_ask(const struct net_stack *stack, uint8_t local,
         .target_ip = *ip,
     };
 
-    return emit(stack, own->port, own->vlan, 0,
-                unicast != NULL ? unicast : &broadcast, &arp, frame);
+    return arp_frame_emit(stack, own->port, own->vlan, 0,
+                          unicast != NULL ? unicast : &broadcast, &arp, frame);
 }
 
-static void answer(struct net_stack *stack, struct net_rx *rx,
-                   const struct arp *asked)
+static void arp_answer(struct net_stack *stack, struct net_rx *rx,
+                       const struct arp *asked)
 {
     const struct arp arp = {
         .operation = ARP_REPLY,
@@ -83,15 +86,15 @@ static void answer(struct net_stack *stack, struct net_rx *rx,
         net_count(stack, rx->port, NET_DROP_LIMITED);
         return;
     }
-    len = emit(stack, rx->port, rx->vlan, rx->eth.priority, &asked->sender_mac,
-               &arp, rx->answer);
+    len = arp_frame_emit(stack, rx->port, rx->vlan, rx->eth.priority,
+                         &asked->sender_mac, &arp, rx->answer);
     net_count(stack, rx->port, NET_ARP_REPLIES);
     net_tx_commit(stack, rx->port, len, rx->eth.priority);
 }
 
 /* Which of our addresses the sender means to have, or -1: RFC 5227 2.1.1. */
-static int claimed(const struct net_stack *stack, const struct net_rx *rx,
-                   const struct arp *arp)
+static int claimed_address(const struct net_stack *stack,
+                           const struct net_rx *rx, const struct arp *arp)
 {
     bool is_probe = ip_addr_is_unspecified(&arp->sender_ip);
     int local = net_stack_local(stack, rx->port, rx->vlan,
@@ -117,7 +120,7 @@ void net_arp_input(struct net_stack *stack, struct net_rx *rx)
         net_count(stack, rx->port, NET_DROP_ARP_MALFORMED);
         return;
     }
-    local = claimed(stack, rx, &arp);
+    local = claimed_address(stack, rx, &arp);
     if (local >= 0) {
         net_address_conflict(stack, (uint8_t)local, &arp.sender_mac, rx->answer,
                              rx->now_us);
@@ -134,6 +137,6 @@ void net_arp_input(struct net_stack *stack, struct net_rx *rx)
     if (!for_us) {
         net_count(stack, rx->port, NET_DROP_ARP_NOT_OURS);
     } else if (arp.operation == ARP_REQUEST) {
-        answer(stack, rx, &arp);
+        arp_answer(stack, rx, &arp);
     }
 }

@@ -39,7 +39,7 @@ static void dhcp_enter(struct dhcp_port *port, enum dhcp_state next,
     port->due_us = due_us;
 }
 
-static void count(struct dhcp_client *client, enum dhcp_counter counter)
+static void dhcp_count(struct dhcp_client *client, enum dhcp_counter counter)
 {
     client->counters[counter]++;
 }
@@ -55,7 +55,7 @@ static uint64_t next_random(struct dhcp_client *client)
 }
 
 /* How long to wait for an answer: RFC 2131 section 4.1. */
-static uint64_t patience(struct dhcp_client *client, unsigned int tries)
+static uint64_t answer_wait_us(struct dhcp_client *client, unsigned int tries)
 {
     bool is_fast = client->config.is_fast;
     uint64_t wait_us = is_fast ? DHCP_FAST_FIRST_US : DHCP_FIRST_US;
@@ -80,8 +80,8 @@ struct message {
     bool is_farewell; /* to its MAC: no time to ask for it */
 };
 
-static enum sent send(struct dhcp_client *client, uint8_t index,
-                      const struct message *message, uint64_t now_us)
+static enum sent send_message(struct dhcp_client *client, uint8_t index,
+                              const struct message *message, uint64_t now_us)
 {
     static const uint8_t parameters[] = {
         DHCP_OPTION_MASK,  DHCP_OPTION_ROUTER, DHCP_OPTION_MTU, DHCP_OPTION_NTP,
@@ -156,8 +156,8 @@ static enum sent send(struct dhcp_client *client, uint8_t index,
 
 /* ---- The lease. */
 
-static void tell(struct dhcp_client *client, uint8_t index,
-                 const struct dhcp_lease *lease)
+static void report_lease(struct dhcp_client *client, uint8_t index,
+                         const struct dhcp_lease *lease)
 {
     client->ports[index].is_told = lease != NULL;
     if (client->config.leased != NULL) {
@@ -166,7 +166,7 @@ static void tell(struct dhcp_client *client, uint8_t index,
 }
 
 /* There is no lease any more. */
-static void lose(struct dhcp_client *client, uint8_t index)
+static void drop_lease(struct dhcp_client *client, uint8_t index)
 {
     static const struct ip_addr none;
     struct dhcp_port *port = &client->ports[index];
@@ -178,11 +178,12 @@ static void lose(struct dhcp_client *client, uint8_t index)
         port->expire_us = UINT64_MAX;
     }
     if (port->is_told) {
-        tell(client, index, NULL);
+        report_lease(client, index, NULL);
     }
 }
 
-static void fail(struct dhcp_client *client, uint8_t index, uint64_t now_us)
+static void note_failure(struct dhcp_client *client, uint8_t index,
+                         uint64_t now_us)
 {
     if (++client->ports[index].failures >= DHCP_FAILURES) {
         ipv4ll_start(&client->ports[index].fallback, now_us);
@@ -190,11 +191,11 @@ static void fail(struct dhcp_client *client, uint8_t index, uint64_t now_us)
 }
 
 /* Begin anew: without lease. */
-static void restart(struct dhcp_client *client, uint8_t index, uint64_t wait_us,
-                    uint64_t now_us)
+static void dhcp_restart(struct dhcp_client *client, uint8_t index,
+                         uint64_t wait_us, uint64_t now_us)
 {
-    lose(client, index);
-    fail(client, index, now_us);
+    drop_lease(client, index);
+    note_failure(client, index, now_us);
     dhcp_enter(&client->ports[index], DHCP_INIT, now_us + wait_us);
 }
 
@@ -265,8 +266,8 @@ static bool may_be_acked(const struct dhcp_port *port, const struct dhcp *dhcp)
            port->state == DHCP_REBINDING;
 }
 
-static void acked(struct dhcp_client *client, uint8_t index,
-                  const struct dhcp *dhcp, const struct net_udp_rx *udp)
+static void take_ack(struct dhcp_client *client, uint8_t index,
+                     const struct dhcp *dhcp, const struct net_udp_rx *udp)
 {
     struct net_stack *stack = client->config.stack;
     struct dhcp_port *port = &client->ports[index];
@@ -281,7 +282,7 @@ static void acked(struct dhcp_client *client, uint8_t index,
         .is_leased = true,
     };
 
-    count(client, DHCP_GOT_ACK);
+    dhcp_count(client, DHCP_GOT_ACK);
     port->lease = lease_of(client, index, dhcp);
     port->server_mac = *udp->src_mac;
     if (port->local < 0) {
@@ -291,7 +292,7 @@ static void acked(struct dhcp_client *client, uint8_t index,
                                      dhcp->prefix_bits);
     }
     if (port->local < 0) { /* the stack has counted it */
-        restart(client, index, NO_ADDRESS_US, udp->now_us);
+        dhcp_restart(client, index, NO_ADDRESS_US, udp->now_us);
         return;
     }
     set_times(port, dhcp);
@@ -299,36 +300,36 @@ static void acked(struct dhcp_client *client, uint8_t index,
                         port->lease.mtu_bytes);
     if (is_renewal) {
         dhcp_enter(port, DHCP_BOUND, port->renew_us);
-        tell(client, index, &port->lease);
+        report_lease(client, index, &port->lease);
     } else {
         dhcp_enter(port, DHCP_PROBING, UINT64_MAX); /* see check_address() */
     }
 }
 
-static void answered(struct dhcp_client *client, uint8_t index,
-                     const struct dhcp *dhcp, const struct net_udp_rx *udp)
+static void take_reply(struct dhcp_client *client, uint8_t index,
+                       const struct dhcp *dhcp, const struct net_udp_rx *udp)
 {
     struct dhcp_port *port = &client->ports[index];
 
     if (dhcp->type == DHCP_OFFER && port->state == DHCP_SELECTING &&
         is_lease(dhcp)) {
-        count(client, DHCP_GOT_OFFER);
+        dhcp_count(client, DHCP_GOT_OFFER);
         port->lease = lease_of(client, index, dhcp);
         dhcp_enter(port, DHCP_REQUESTING, udp->now_us);
     } else if (dhcp->type == DHCP_ACK && may_be_acked(port, dhcp) &&
                is_lease(dhcp) &&
                ip_addr_equal(&dhcp->yiaddr, &port->lease.ip)) {
-        acked(client, index, dhcp, udp);
+        take_ack(client, index, dhcp, udp);
     } else if (dhcp->type == DHCP_NAK && may_be_acked(port, dhcp) &&
                is_host(&dhcp->server)) {
-        count(client, DHCP_GOT_NAK);
-        restart(client, index, DHCP_REFUSED_US, udp->now_us);
+        dhcp_count(client, DHCP_GOT_NAK);
+        dhcp_restart(client, index, DHCP_REFUSED_US, udp->now_us);
     } else {
-        count(client, DHCP_STRAY);
+        dhcp_count(client, DHCP_STRAY);
     }
 }
 
-static void input(void *ctx, const struct net_udp_rx *udp)
+static void dhcp_input(void *ctx, const struct net_udp_rx *udp)
 {
     struct dhcp_client *client = ctx;
     const struct mac_addr *mac =
@@ -337,7 +338,7 @@ static void input(void *ctx, const struct net_udp_rx *udp)
 
     if (!ip_addr_is_v4(&udp->src) ||
         !dhcp_parse(&dhcp, udp->payload, udp->len_bytes)) {
-        count(client, DHCP_MALFORMED);
+        dhcp_count(client, DHCP_MALFORMED);
         return;
     }
     if (!client->config.ports[udp->port].is_on ||
@@ -345,10 +346,10 @@ static void input(void *ctx, const struct net_udp_rx *udp)
         udp->src_port != DHCP_SERVER_PORT || !dhcp.is_reply ||
         dhcp.xid != client->ports[udp->port].xid ||
         !mac_addr_equal(&dhcp.chaddr, mac)) {
-        count(client, DHCP_STRAY);
+        dhcp_count(client, DHCP_STRAY);
         return;
     }
-    answered(client, udp->port, &dhcp, udp);
+    take_reply(client, udp->port, &dhcp, udp);
 }
 
 /* ---- What is due. */
@@ -369,25 +370,26 @@ static void check_address(struct dhcp_client *client, uint8_t index,
         return;
     }
     if (net_stack_is_duplicate(stack, (uint8_t)port->local)) {
-        if (send(client, index, &decline, now_us) != SENT) {
+        if (send_message(client, index, &decline, now_us) != SENT) {
             port->due_us = now_us + ROOM_US; /* nothing comes before it */
             return;
         }
-        count(client, DHCP_SENT_DECLINE);
-        restart(client, index,
-                client->config.is_fast ? DHCP_FAST_DECLINED_US
-                                       : DHCP_DECLINED_US,
-                now_us);
+        dhcp_count(client, DHCP_SENT_DECLINE);
+        dhcp_restart(client, index,
+                     client->config.is_fast ? DHCP_FAST_DECLINED_US
+                                            : DHCP_DECLINED_US,
+                     now_us);
     } else if (port->state == DHCP_PROBING &&
                net_stack_is_usable(stack, (uint8_t)port->local)) {
         port->failures = 0;
         dhcp_enter(port, DHCP_BOUND, port->renew_us);
         ipv4ll_stop(&port->fallback);
-        tell(client, index, &port->lease);
+        report_lease(client, index, &port->lease);
     }
 }
 
-static void discover(struct dhcp_client *client, uint8_t index, uint64_t now_us)
+static void send_discover(struct dhcp_client *client, uint8_t index,
+                          uint64_t now_us)
 {
     static const struct message message = {.type = DHCP_DISCOVER};
     struct dhcp_port *port = &client->ports[index];
@@ -397,19 +399,20 @@ static void discover(struct dhcp_client *client, uint8_t index, uint64_t now_us)
         port->xid = (uint32_t)next_random(client);
         port->began_us = now_us;
     } else if (port->tries != 0) {
-        fail(client, index, now_us);
+        note_failure(client, index, now_us);
     }
-    if (send(client, index, &message, now_us) != SENT) {
+    if (send_message(client, index, &message, now_us) != SENT) {
         port->due_us = now_us + ROOM_US;
         return;
     }
-    count(client, DHCP_SENT_DISCOVER);
-    port->due_us = now_us + patience(client, port->tries);
+    dhcp_count(client, DHCP_SENT_DISCOVER);
+    port->due_us = now_us + answer_wait_us(client, port->tries);
     port->tries = (uint8_t)MIN(port->tries + 1, UINT8_MAX);
 }
 
 /* REQUESTING and REBOOTING. */
-static void request(struct dhcp_client *client, uint8_t index, uint64_t now_us)
+static void send_request(struct dhcp_client *client, uint8_t index,
+                         uint64_t now_us)
 {
     struct dhcp_port *port = &client->ports[index];
     const struct message message = {
@@ -422,22 +425,23 @@ static void request(struct dhcp_client *client, uint8_t index, uint64_t now_us)
         if (port->state == DHCP_REBOOTING) { /* it may be used to its end */
             dhcp_enter(port, DHCP_PROBING, UINT64_MAX);
         } else {
-            restart(client, index, 0, now_us);
+            dhcp_restart(client, index, 0, now_us);
         }
         return;
     }
-    if (send(client, index, &message, now_us) != SENT) {
+    if (send_message(client, index, &message, now_us) != SENT) {
         port->due_us = now_us + ROOM_US;
         return;
     }
-    count(client, DHCP_SENT_REQUEST);
+    dhcp_count(client, DHCP_SENT_REQUEST);
     port->asked_us = now_us;
-    port->due_us = now_us + patience(client, port->tries);
+    port->due_us = now_us + answer_wait_us(client, port->tries);
     port->tries++;
 }
 
 /* RENEWING and REBINDING: half of the time that is left, then again. */
-static void renew(struct dhcp_client *client, uint8_t index, uint64_t now_us)
+static void send_renewal(struct dhcp_client *client, uint8_t index,
+                         uint64_t now_us)
 {
     struct dhcp_port *port = &client->ports[index];
     bool is_rebinding = port->state == DHCP_REBINDING;
@@ -455,9 +459,9 @@ static void renew(struct dhcp_client *client, uint8_t index, uint64_t now_us)
         port->xid = (uint32_t)next_random(client);
         port->began_us = now_us;
     }
-    switch (send(client, index, &message, now_us)) {
+    switch (send_message(client, index, &message, now_us)) {
     case SENT:
-        count(client, DHCP_SENT_REQUEST);
+        dhcp_count(client, DHCP_SENT_REQUEST);
         port->asked_us = now_us;
         break;
     case SENT_LATER:
@@ -473,18 +477,19 @@ static void renew(struct dhcp_client *client, uint8_t index, uint64_t now_us)
     port->due_us = MIN(now_us + wait_us, end_us);
 }
 
-static void step(struct dhcp_client *client, uint8_t index, uint64_t now_us)
+static void dhcp_step(struct dhcp_client *client, uint8_t index,
+                      uint64_t now_us)
 {
     struct dhcp_port *port = &client->ports[index];
 
     switch ((enum dhcp_state)port->state) {
     case DHCP_INIT:
     case DHCP_SELECTING:
-        discover(client, index, now_us);
+        send_discover(client, index, now_us);
         break;
     case DHCP_REQUESTING:
     case DHCP_REBOOTING:
-        request(client, index, now_us);
+        send_request(client, index, now_us);
         break;
     case DHCP_BOUND:
         dhcp_enter(port, DHCP_RENEWING, now_us);
@@ -493,11 +498,11 @@ static void step(struct dhcp_client *client, uint8_t index, uint64_t now_us)
         if (port->rebind_us <= now_us) {
             dhcp_enter(port, DHCP_REBINDING, now_us);
         } else {
-            renew(client, index, now_us);
+            send_renewal(client, index, now_us);
         }
         break;
     case DHCP_REBINDING:
-        renew(client, index, now_us);
+        send_renewal(client, index, now_us);
         break;
     case DHCP_OFF:
     case DHCP_PROBING:
@@ -507,12 +512,13 @@ static void step(struct dhcp_client *client, uint8_t index, uint64_t now_us)
     }
 }
 
-static void expire(struct dhcp_client *client, uint8_t index, uint64_t now_us)
+static void expire_lease(struct dhcp_client *client, uint8_t index,
+                         uint64_t now_us)
 {
     struct dhcp_port *port = &client->ports[index];
 
-    count(client, DHCP_EXPIRED);
-    lose(client, index);
+    dhcp_count(client, DHCP_EXPIRED);
+    drop_lease(client, index);
     if (port->state != DHCP_OFF) {
         dhcp_enter(port, DHCP_INIT, now_us);
     }
@@ -530,10 +536,10 @@ uint64_t dhcp_client_timer(struct dhcp_client *client, uint64_t now_us)
         }
         check_address(client, i, now_us);
         if (port->local >= 0 && port->expire_us <= now_us) {
-            expire(client, i, now_us);
+            expire_lease(client, i, now_us);
         }
         while (port->due_us <= now_us) { /* through states that do not wait */
-            step(client, i, now_us);
+            dhcp_step(client, i, now_us);
         }
         next_us = MIN(next_us, port->due_us);
         next_us = MIN(next_us, port->expire_us);
@@ -581,10 +587,11 @@ void dhcp_client_stop(struct dhcp_client *client, uint64_t now_us)
         if (!client->config.ports[i].is_on) {
             continue;
         }
-        if (port->local >= 0 && send(client, i, &release, now_us) == SENT) {
-            count(client, DHCP_SENT_RELEASE);
+        if (port->local >= 0 &&
+            send_message(client, i, &release, now_us) == SENT) {
+            dhcp_count(client, DHCP_SENT_RELEASE);
         }
-        lose(client, i);
+        drop_lease(client, i);
         ipv4ll_stop(&port->fallback);
         dhcp_enter(port, DHCP_OFF, UINT64_MAX);
     }
@@ -608,6 +615,6 @@ bool dhcp_client_init(struct dhcp_client *client,
         ipv4ll_init(&port->fallback, config->stack, i, config->ports[i].vlan);
         is_on |= config->ports[i].is_on;
     }
-    return !is_on ||
-           net_stack_udp_bind(config->stack, DHCP_CLIENT_PORT, input, client);
+    return !is_on || net_stack_udp_bind(config->stack, DHCP_CLIENT_PORT,
+                                        dhcp_input, client);
 }

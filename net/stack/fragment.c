@@ -22,8 +22,8 @@ static const uint8_t next_states[REASSEMBLY_STATES] = {
 };
 
 /* The only writer of r->state. */
-static void enter(struct net_stack *stack, struct net_reassembly *r,
-                  enum reassembly_state next, uint64_t deadline_us)
+static void reassembly_enter(struct net_stack *stack, struct net_reassembly *r,
+                             enum reassembly_state next, uint64_t deadline_us)
 {
     ASSERT((next_states[r->state] | BIT(REASSEMBLY_FREE)) & BIT(next));
     r->state = (uint8_t)next;
@@ -49,8 +49,8 @@ static bool is_same(const struct net_reassembly *r, const struct net_rx *rx,
  *
  * @return NULL when all hold answers that wait to be sent
  */
-static struct net_reassembly *take(struct net_stack *stack,
-                                   const struct net_rx *rx)
+static struct net_reassembly *take_reassembly(struct net_stack *stack,
+                                              const struct net_rx *rx)
 {
     struct net_reassembly *oldest = NULL, *own = NULL;
     unsigned count = 0;
@@ -77,12 +77,12 @@ static struct net_reassembly *take(struct net_stack *stack,
     }
     if (oldest != NULL && oldest->state != REASSEMBLY_FREE) {
         net_count(stack, rx->port, NET_DROP_FRAGMENT_EVICTED);
-        enter(stack, oldest, REASSEMBLY_FREE, UINT64_MAX);
+        reassembly_enter(stack, oldest, REASSEMBLY_FREE, UINT64_MAX);
     }
     return oldest;
 }
 
-static void begin(struct net_reassembly *r, const struct net_rx *rx)
+static void begin_reassembly(struct net_reassembly *r, const struct net_rx *rx)
 {
     r->src = rx->src;
     r->dst = rx->dst;
@@ -97,9 +97,9 @@ static void begin(struct net_reassembly *r, const struct net_rx *rx)
     r->header_len = ip_addr_is_v4(&rx->src) ? IPV4_LEN : IPV6_LEN;
 }
 
-static struct net_reassembly *find(struct net_stack *stack,
-                                   const struct net_rx *rx,
-                                   const struct net_fragment *f)
+static struct net_reassembly *find_reassembly(struct net_stack *stack,
+                                              const struct net_rx *rx,
+                                              const struct net_fragment *f)
 {
     struct net_reassembly *r;
 
@@ -108,16 +108,17 @@ static struct net_reassembly *find(struct net_stack *stack,
             return &stack->reassemblies[i];
         }
     }
-    r = take(stack, rx);
+    r = take_reassembly(stack, rx);
     if (r == NULL) {
         net_count(stack, rx->port, NET_DROP_FRAGMENT_EVICTED);
         return NULL;
     }
-    begin(r, rx);
+    begin_reassembly(r, rx);
     r->id = f->id;
     r->protocol = f->protocol;
     memset(r->blocks, 0, sizeof(r->blocks));
-    enter(stack, r, REASSEMBLY_COLLECTING, rx->now_us + NET_REASSEMBLY_US);
+    reassembly_enter(stack, r, REASSEMBLY_COLLECTING,
+                     rx->now_us + NET_REASSEMBLY_US);
     return r;
 }
 
@@ -149,8 +150,8 @@ static void set_blocks(struct net_reassembly *r, size_t first, size_t end)
 
 enum verdict { NEW, DUPLICATE, OVERLAP };
 
-static enum verdict judge(const struct net_reassembly *r,
-                          const struct net_fragment *f, size_t len)
+static enum verdict judge_fragment(const struct net_reassembly *r,
+                                   const struct net_fragment *f, size_t len)
 {
     size_t end = f->offset_bytes + len;
     size_t first = f->offset_bytes / BLOCK_LEN;
@@ -172,8 +173,8 @@ static enum verdict judge(const struct net_reassembly *r,
                : OVERLAP;
 }
 
-static void keep(struct net_reassembly *r, const struct net_rx *rx,
-                 const struct net_fragment *f, size_t len)
+static void keep_fragment(struct net_reassembly *r, const struct net_rx *rx,
+                          const struct net_fragment *f, size_t len)
 {
     size_t end = f->offset_bytes + len;
 
@@ -225,21 +226,22 @@ bool net_fragment_input(struct net_stack *stack, struct net_rx *rx,
     struct net_reassembly *r;
 
     net_count(stack, rx->port, NET_FRAGMENTS_RECEIVED);
-    r = find(stack, rx, f);
+    r = find_reassembly(stack, rx, f);
     if (r == NULL) {
         return false;
     }
-    switch (r->state == REASSEMBLY_REFUSED ? OVERLAP : judge(r, f, len)) {
+    switch (r->state == REASSEMBLY_REFUSED ? OVERLAP
+                                           : judge_fragment(r, f, len)) {
     case DUPLICATE:
         return false; /* RFC 8200: may be ignored, and changes nothing */
     case OVERLAP:
         net_count(stack, rx->port, NET_DROP_FRAGMENT_OVERLAP);
         if (r->state == REASSEMBLY_COLLECTING) {
-            enter(stack, r, REASSEMBLY_REFUSED, r->deadline_us);
+            reassembly_enter(stack, r, REASSEMBLY_REFUSED, r->deadline_us);
         }
         return false;
     default:
-        keep(r, rx, f, len);
+        keep_fragment(r, rx, f, len);
         break;
     }
     if (r->total_bytes == 0 || r->received_bytes != r->total_bytes) {
@@ -259,7 +261,7 @@ bool net_fragment_input(struct net_stack *stack, struct net_rx *rx,
 void net_fragment_done(struct net_stack *stack, struct net_rx *rx)
 {
     if (rx->reassembly->state != REASSEMBLY_ANSWERING) {
-        enter(stack, rx->reassembly, REASSEMBLY_FREE, UINT64_MAX);
+        reassembly_enter(stack, rx->reassembly, REASSEMBLY_FREE, UINT64_MAX);
     }
 }
 
@@ -272,11 +274,11 @@ uint8_t *net_fragment_answer(struct net_stack *stack, struct net_rx *rx,
 
     ASSERT(len <= rx->l4_len);
     if (r == NULL) { /* came in one piece, but the way back is narrower */
-        r = take(stack, rx);
+        r = take_reassembly(stack, rx);
         if (r == NULL) {
             return NULL;
         }
-        begin(r, rx);
+        begin_reassembly(r, rx);
         memcpy(r->payload, rx->l4, len);
     } else if (rx->l4 != r->payload) { /* behind options */
         memmove(r->payload, rx->l4, len);
@@ -285,12 +287,12 @@ uint8_t *net_fragment_answer(struct net_stack *stack, struct net_rx *rx,
     r->local = local;
     r->total_bytes = (uint32_t)len;
     r->id = (uint32_t)net_random_below(stack, UINT32_MAX) + 1;
-    enter(stack, r, REASSEMBLY_ANSWERING, rx->now_us);
+    reassembly_enter(stack, r, REASSEMBLY_ANSWERING, rx->now_us);
     return r->payload;
 }
 
-static void send(struct net_stack *stack, struct net_reassembly *r,
-                 uint16_t mtu_bytes, uint8_t *frame)
+static void send_fragment(struct net_stack *stack, struct net_reassembly *r,
+                          uint16_t mtu_bytes, uint8_t *frame)
 {
     bool v4 = ip_addr_is_v4(&r->src);
     size_t room =
@@ -322,8 +324,8 @@ static void send(struct net_stack *stack, struct net_reassembly *r,
 }
 
 /* @return false when there was no room */
-static bool answer(struct net_stack *stack, struct net_reassembly *r,
-                   uint64_t now_us)
+static bool send_answer(struct net_stack *stack, struct net_reassembly *r,
+                        uint64_t now_us)
 {
     uint16_t mtu_bytes = net_path_mtu(stack, r->port, r->vlan, &r->src, now_us);
 
@@ -333,9 +335,9 @@ static bool answer(struct net_stack *stack, struct net_reassembly *r,
         if (frame == NULL) {
             return false;
         }
-        send(stack, r, mtu_bytes, frame);
+        send_fragment(stack, r, mtu_bytes, frame);
     }
-    enter(stack, r, REASSEMBLY_FREE, UINT64_MAX);
+    reassembly_enter(stack, r, REASSEMBLY_FREE, UINT64_MAX);
     return true;
 }
 
@@ -362,8 +364,8 @@ static void unpack_first(struct net_reassembly *r)
 }
 
 /* RFC 1122 section 3.3.2, RFC 4443 section 3.3: told if the first has come. */
-static bool expire(struct net_stack *stack, struct net_reassembly *r,
-                   uint64_t now_us)
+static bool expire_reassembly(struct net_stack *stack, struct net_reassembly *r,
+                              uint64_t now_us)
 {
     struct net_rx rx = {
         .eth = {.src = r->mac, .priority = r->priority},
@@ -392,7 +394,7 @@ static bool expire(struct net_stack *stack, struct net_reassembly *r,
         net_icmp_error(stack, &rx, NET_REASSEMBLY_TIME_EXCEEDED);
     }
     net_count(stack, r->port, NET_DROP_FRAGMENT_TIMEOUT);
-    enter(stack, r, REASSEMBLY_FREE, UINT64_MAX);
+    reassembly_enter(stack, r, REASSEMBLY_FREE, UINT64_MAX);
     return true;
 }
 
@@ -407,8 +409,9 @@ uint64_t net_fragment_timer(struct net_stack *stack, uint64_t now_us)
         struct net_reassembly *r = &stack->reassemblies[i];
 
         if (r->state != REASSEMBLY_FREE && r->deadline_us <= now_us &&
-            !(r->state == REASSEMBLY_ANSWERING ? answer(stack, r, now_us)
-                                               : expire(stack, r, now_us))) {
+            !(r->state == REASSEMBLY_ANSWERING
+                  ? send_answer(stack, r, now_us)
+                  : expire_reassembly(stack, r, now_us))) {
             r->deadline_us = now_us + TX_RETRY_US;
         }
         if (r->state != REASSEMBLY_FREE) {

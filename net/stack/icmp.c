@@ -41,9 +41,9 @@ static int source_of(const struct net_stack *stack, const struct net_rx *rx)
 }
 
 /* Send what follows an ICMP header at `body`, which is copied. */
-static void answer(struct net_stack *stack, struct net_rx *rx, uint8_t local,
-                   const struct icmp *icmp, const uint8_t *body,
-                   size_t body_len)
+static void icmp_send(struct net_stack *stack, struct net_rx *rx, uint8_t local,
+                      const struct icmp *icmp, const uint8_t *body,
+                      size_t body_len)
 {
     bool v4 = ip_addr_is_v4(&rx->src);
     const struct net_ip_out out = {
@@ -93,8 +93,8 @@ static void echo_in_fragments(struct net_stack *stack, struct net_rx *rx,
     }
 }
 
-static void echo(struct net_stack *stack, struct net_rx *rx,
-                 const struct icmp *asked, uint8_t type)
+static void echo_reply(struct net_stack *stack, struct net_rx *rx,
+                       const struct icmp *asked, uint8_t type)
 {
     size_t header_len = ip_addr_is_v4(&rx->src) ? IPV4_LEN : IPV6_LEN;
     const struct icmp reply = {.type = type, .rest = asked->rest};
@@ -113,8 +113,8 @@ static void echo(struct net_stack *stack, struct net_rx *rx,
         echo_in_fragments(stack, rx, &reply, (uint8_t)local);
     } else {
         net_count(stack, rx->port, NET_ECHO_REPLIES);
-        answer(stack, rx, (uint8_t)local, &reply, rx->l4 + ICMP_LEN,
-               rx->l4_len - ICMP_LEN);
+        icmp_send(stack, rx, (uint8_t)local, &reply, rx->l4 + ICMP_LEN,
+                  rx->l4_len - ICMP_LEN);
     }
 }
 
@@ -186,7 +186,7 @@ void net_icmp_input(struct net_stack *stack, struct net_rx *rx)
         if (rx->local < 0) { /* RFC 1122 section 3.2.2.6: may be ignored */
             net_count(stack, rx->port, NET_DROP_ECHO_TO_GROUP);
         } else {
-            echo(stack, rx, &icmp, ICMP_ECHO_REPLY);
+            echo_reply(stack, rx, &icmp, ICMP_ECHO_REPLY);
         }
         break;
     case ICMP_UNREACHABLE:
@@ -216,7 +216,7 @@ void net_icmpv6_input(struct net_stack *stack, struct net_rx *rx)
     }
     switch (icmp.type) {
     case ICMPV6_ECHO_REQUEST:
-        echo(stack, rx, &icmp, ICMPV6_ECHO_REPLY);
+        echo_reply(stack, rx, &icmp, ICMPV6_ECHO_REPLY);
         break;
     case ND_NEIGHBOR_SOLICIT:
     case ND_NEIGHBOR_ADVERT:
@@ -326,5 +326,5 @@ void net_icmp_error(struct net_stack *stack, struct net_rx *rx,
         return;
     }
     net_count(stack, rx->port, NET_ICMP_ERRORS_SENT);
-    answer(stack, rx, (uint8_t)local, &icmp, rx->l3, MIN(rx->l3_len, room));
+    icmp_send(stack, rx, (uint8_t)local, &icmp, rx->l3, MIN(rx->l3_len, room));
 }

@@ -103,8 +103,8 @@ static bool has_good_options(const uint8_t *options, size_t len)
     return true;
 }
 
-static void dispatch(struct net_stack *stack, struct net_rx *rx,
-                     uint8_t protocol)
+static void ipv4_dispatch(struct net_stack *stack, struct net_rx *rx,
+                          uint8_t protocol)
 {
     if (protocol == IP_PROTOCOL_ICMP) {
         net_icmp_input(stack, rx);
@@ -132,7 +132,7 @@ static void fragment_input(struct net_stack *stack, struct net_rx *rx,
         f.offset_bytes + rx->l4_len > NET_PAYLOAD_MAX - IPV4_LEN) {
         net_count(stack, rx->port, NET_DROP_FRAGMENT_MALFORMED);
     } else if (net_fragment_input(stack, rx, &f, rx->l4_len)) {
-        dispatch(stack, rx, ip->protocol);
+        ipv4_dispatch(stack, rx, ip->protocol);
         net_fragment_done(stack, rx);
     }
 }
@@ -164,6 +164,6 @@ void net_ipv4_input(struct net_stack *stack, struct net_rx *rx)
     } else if (ip.more_fragments || ip.fragment_offset_bytes != 0) {
         fragment_input(stack, rx, &ip);
     } else {
-        dispatch(stack, rx, ip.protocol);
+        ipv4_dispatch(stack, rx, ip.protocol);
     }
 }

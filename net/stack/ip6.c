@@ -32,9 +32,9 @@ static bool is_bad_source(const struct net_stack *stack,
             (ip_addr_is_unspecified(&rx->src) || net_ip_is_from_us(stack, rx)));
 }
 
-static void refuse(struct net_stack *stack, struct net_rx *rx,
-                   enum net_counter counter, enum net_icmp_error error,
-                   size_t pointer)
+static void refuse_packet(struct net_stack *stack, struct net_rx *rx,
+                          enum net_counter counter, enum net_icmp_error error,
+                          size_t pointer)
 {
     net_count(stack, rx->port, counter);
     rx->pointer = (uint16_t)pointer;
@@ -42,8 +42,8 @@ static void refuse(struct net_stack *stack, struct net_rx *rx,
 }
 
 /* @return false when the packet goes no further */
-static bool options(struct net_stack *stack, struct net_rx *rx, size_t at,
-                    size_t len)
+static bool check_options(struct net_stack *stack, struct net_rx *rx, size_t at,
+                          size_t len)
 {
     size_t offset = 0;
 
@@ -51,16 +51,16 @@ static bool options(struct net_stack *stack, struct net_rx *rx, size_t at,
     case IPV6_OPTIONS_SKIP:
         return true;
     case IPV6_OPTIONS_MALFORMED:
-        refuse(stack, rx, NET_DROP_IPV6_EXTENSION, NET_HEADER_PROBLEM,
-               at + offset);
+        refuse_packet(stack, rx, NET_DROP_IPV6_EXTENSION, NET_HEADER_PROBLEM,
+                      at + offset);
         return false;
     case IPV6_OPTIONS_REPORT:
-        refuse(stack, rx, NET_DROP_IPV6_OPTION, NET_OPTION_PROBLEM,
-               at + offset);
+        refuse_packet(stack, rx, NET_DROP_IPV6_OPTION, NET_OPTION_PROBLEM,
+                      at + offset);
         return false;
     case IPV6_OPTIONS_REPORT_UNICAST:
-        refuse(stack, rx, NET_DROP_IPV6_OPTION, NET_OPTION_PROBLEM_UNICAST,
-               at + offset);
+        refuse_packet(stack, rx, NET_DROP_IPV6_OPTION,
+                      NET_OPTION_PROBLEM_UNICAST, at + offset);
         return false;
     default:
         net_count(stack, rx->port, NET_DROP_IPV6_OPTION);
@@ -69,13 +69,13 @@ static bool options(struct net_stack *stack, struct net_rx *rx, size_t at,
 }
 
 /* RFC 8200 section 4.4: we know no type, so it must have come to its end. */
-static bool routing(struct net_stack *stack, struct net_rx *rx, size_t at)
+static bool check_routing(struct net_stack *stack, struct net_rx *rx, size_t at)
 {
     if (rx->l3[at + IPV6_ROUTING_SEGMENTS_LEFT] == 0) {
         return true;
     }
-    refuse(stack, rx, NET_DROP_IPV6_EXTENSION, NET_HEADER_PROBLEM,
-           at + IPV6_ROUTING_TYPE);
+    refuse_packet(stack, rx, NET_DROP_IPV6_EXTENSION, NET_HEADER_PROBLEM,
+                  at + IPV6_ROUTING_TYPE);
     return false;
 }
 
@@ -84,7 +84,8 @@ static bool routing(struct net_stack *stack, struct net_rx *rx, size_t at)
  *
  * @return false when the packet goes no further
  */
-static bool step(struct net_stack *stack, struct net_rx *rx, struct walk *walk)
+static bool skip_header(struct net_stack *stack, struct net_rx *rx,
+                        struct walk *walk)
 {
     size_t len = ipv6_ext_len(rx->l3 + walk->at, rx->l3_len - walk->at);
     bool ok;
@@ -94,8 +95,8 @@ static bool step(struct net_stack *stack, struct net_rx *rx, struct walk *walk)
         return false;
     }
     ok = walk->next_header == IPV6_EXT_ROUTING
-             ? routing(stack, rx, walk->at)
-             : options(stack, rx, walk->at, len);
+             ? check_routing(stack, rx, walk->at)
+             : check_options(stack, rx, walk->at, len);
     walk->named_at = (uint16_t)(walk->at + IPV6_EXT_NEXT_HEADER);
     walk->next_header = rx->l3[walk->named_at];
     walk->at += len;
@@ -103,8 +104,8 @@ static bool step(struct net_stack *stack, struct net_rx *rx, struct walk *walk)
 }
 
 /* @return true when there is a whole packet to go on with */
-static bool fragment(struct net_stack *stack, struct net_rx *rx,
-                     struct walk *walk)
+static bool take_fragment(struct net_stack *stack, struct net_rx *rx,
+                          struct walk *walk)
 {
     size_t at = walk->at + IPV6_FRAGMENT_LEN;
     struct ipv6_fragment header;
@@ -130,13 +131,14 @@ static bool fragment(struct net_stack *stack, struct net_rx *rx,
         return false;
     }
     if (header.more_fragments && len % 8 != 0) {
-        refuse(stack, rx, NET_DROP_FRAGMENT_MALFORMED, NET_HEADER_PROBLEM,
-               IPV6_PAYLOAD_LEN);
+        refuse_packet(stack, rx, NET_DROP_FRAGMENT_MALFORMED,
+                      NET_HEADER_PROBLEM, IPV6_PAYLOAD_LEN);
         return false;
     }
     if (header.offset_bytes + len > NET_PAYLOAD_MAX) {
-        refuse(stack, rx, NET_DROP_FRAGMENT_MALFORMED, NET_HEADER_PROBLEM,
-               at - IPV6_FRAGMENT_LEN + IPV6_FRAGMENT_OFFSET);
+        refuse_packet(stack, rx, NET_DROP_FRAGMENT_MALFORMED,
+                      NET_HEADER_PROBLEM,
+                      at - IPV6_FRAGMENT_LEN + IPV6_FRAGMENT_OFFSET);
         return false;
     }
     f = (struct net_fragment){
@@ -165,22 +167,22 @@ static bool find_payload(struct net_stack *stack, struct net_rx *rx,
         switch (walk->next_header) {
         case IPV6_EXT_HOP_BY_HOP:
             if (count != 0 || rx->is_fragmented) {
-                refuse(stack, rx, NET_DROP_IPV6_EXTENSION,
-                       NET_PROTOCOL_UNREACHABLE, walk->named_at);
+                refuse_packet(stack, rx, NET_DROP_IPV6_EXTENSION,
+                              NET_PROTOCOL_UNREACHABLE, walk->named_at);
                 return false;
             }
-            if (!step(stack, rx, walk)) {
+            if (!skip_header(stack, rx, walk)) {
                 return false;
             }
             break;
         case IPV6_EXT_ROUTING:
         case IPV6_EXT_DESTINATION:
-            if (!step(stack, rx, walk)) {
+            if (!skip_header(stack, rx, walk)) {
                 return false;
             }
             break;
         case IPV6_EXT_FRAGMENT:
-            if (!fragment(stack, rx, walk)) {
+            if (!take_fragment(stack, rx, walk)) {
                 return false;
             }
             break;
@@ -192,8 +194,8 @@ static bool find_payload(struct net_stack *stack, struct net_rx *rx,
     return false;
 }
 
-static void dispatch(struct net_stack *stack, struct net_rx *rx,
-                     const struct walk *walk)
+static void ipv6_dispatch(struct net_stack *stack, struct net_rx *rx,
+                          const struct walk *walk)
 {
     rx->l4 = rx->l3 + walk->at;
     rx->l4_len = rx->l3_len - walk->at;
@@ -206,8 +208,8 @@ static void dispatch(struct net_stack *stack, struct net_rx *rx,
     } else if (walk->next_header == IPV6_EXT_NONE) {
         net_count(stack, rx->port, NET_DROP_PROTOCOL);
     } else {
-        refuse(stack, rx, NET_DROP_PROTOCOL, NET_PROTOCOL_UNREACHABLE,
-               walk->named_at);
+        refuse_packet(stack, rx, NET_DROP_PROTOCOL, NET_PROTOCOL_UNREACHABLE,
+                      walk->named_at);
     }
 }
 
@@ -231,7 +233,7 @@ void net_ipv6_input(struct net_stack *stack, struct net_rx *rx)
     } else if (!net_ip_is_for_us(stack, rx)) {
         net_count(stack, rx->port, NET_DROP_NOT_OURS);
     } else if (find_payload(stack, rx, &walk)) {
-        dispatch(stack, rx, &walk);
+        ipv6_dispatch(stack, rx, &walk);
     }
     if (rx->reassembly != NULL) {
         net_fragment_done(stack, rx);

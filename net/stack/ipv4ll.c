@@ -43,7 +43,7 @@ void ipv4ll_start(struct ipv4ll *ll, uint64_t now_us)
     }
 }
 
-static void drop(struct ipv4ll *ll)
+static void address_drop(struct ipv4ll *ll)
 {
     if (ll->local >= 0) {
         net_stack_address_remove(ll->stack, (uint8_t)ll->local);
@@ -53,7 +53,7 @@ static void drop(struct ipv4ll *ll)
 
 void ipv4ll_stop(struct ipv4ll *ll)
 {
-    drop(ll);
+    address_drop(ll);
     ll->is_wanted = false;
     ll->due_us = UINT64_MAX;
 }
@@ -81,7 +81,7 @@ uint64_t ipv4ll_timer(struct ipv4ll *ll, uint64_t now_us)
     }
     if (ll->local >= 0 &&
         net_stack_is_duplicate(ll->stack, (uint8_t)ll->local)) {
-        drop(ll);
+        address_drop(ll);
         ll->candidate++;
         ll->conflicts++;
         ll->due_us = ll->conflicts < IPV4LL_MAX_CONFLICTS

@@ -37,7 +37,7 @@ static const uint8_t mux_next[LACP_MUX_STATES] = {
     [LACP_MUX_WORKING] = BIT(LACP_MUX_COLLECTING),
 };
 
-static void count(struct lacp_port *port, enum lacp_counter counter)
+static void lacp_count(struct lacp_port *port, enum lacp_counter counter)
 {
     port->counters[counter]++;
 }
@@ -176,7 +176,7 @@ static void rx_timer(struct lacp_port *port, uint64_t now_us)
     }
 }
 
-static void input(void *ctx, const struct net_ether_rx *rx)
+static void lacp_input(void *ctx, const struct net_ether_rx *rx)
 {
     struct lacp_agent *agent = ctx;
     struct lacp_port *port = &agent->ports[rx->port];
@@ -188,21 +188,21 @@ static void input(void *ctx, const struct net_ether_rx *rx)
     }
     if (rx->vlan != NET_VLAN_UNTAGGED || rx->len_bytes < SLOW_LEN ||
         !mac_addr_equal(rx->dst, &slow_group)) {
-        count(port, LACP_ILLEGAL_RX);
+        lacp_count(port, LACP_ILLEGAL_RX);
     } else if (lacp_parse(&lacp, rx->payload, rx->len_bytes)) {
-        count(port, LACP_PDUS_RX);
+        lacp_count(port, LACP_PDUS_RX);
         rx_pdu(agent, rx->port, &lacp, rx->now_us);
     } else if (marker_parse(&marker, rx->payload, rx->len_bytes)) {
-        count(port, LACP_MARKERS_RX);
+        lacp_count(port, LACP_MARKERS_RX);
         if (!marker.is_response) { /* we never ask */
             port->has_marker = true;
             port->marker = marker;
         }
     } else if (rx->payload[SLOW_SUBTYPE] == SLOW_LACP ||
                rx->payload[SLOW_SUBTYPE] == SLOW_MARKER) {
-        count(port, LACP_ILLEGAL_RX);
+        lacp_count(port, LACP_ILLEGAL_RX);
     } else {
-        count(port, LACP_UNKNOWN_RX);
+        lacp_count(port, LACP_UNKNOWN_RX);
     }
 }
 
@@ -224,7 +224,7 @@ static bool is_same_partner(const struct lacp_info *a,
 }
 
 /* The port that others are aggregated with: a working one stays it. */
-static int leader(const struct lacp_agent *agent)
+static int find_leader(const struct lacp_agent *agent)
 {
     int first = -1, alone = -1;
 
@@ -243,9 +243,9 @@ static int leader(const struct lacp_agent *agent)
     return first >= 0 ? first : alone;
 }
 
-static void select(struct lacp_agent *agent)
+static void select_ports(struct lacp_agent *agent)
 {
-    int first = leader(agent);
+    int first = find_leader(agent);
 
     for (int i = 0; i < NET_PORTS; i++) {
         struct lacp_port *port = &agent->ports[i];
@@ -300,12 +300,12 @@ static void mux_step(struct lacp_port *port, uint64_t now_us)
 }
 
 /* What has lost its selection is detached before it is selected anew. */
-static void settle(struct lacp_agent *agent, uint64_t now_us)
+static void lacp_settle(struct lacp_agent *agent, uint64_t now_us)
 {
     for (uint8_t i = 0; i < NET_PORTS; i++) {
         mux_step(&agent->ports[i], now_us);
     }
-    select(agent);
+    select_ports(agent);
     for (uint8_t i = 0; i < NET_PORTS; i++) {
         mux_step(&agent->ports[i], now_us);
     }
@@ -328,9 +328,9 @@ static uint64_t window_opens(struct lacp_window *window, uint8_t limit,
  *                 committed; NULL: not now
  * @return when to try again; UINT64_MAX with a frame
  */
-static uint64_t begin(struct lacp_agent *agent, uint8_t index,
-                      struct lacp_window *window, uint8_t limit,
-                      uint64_t now_us, uint8_t **payload)
+static uint64_t frame_begin(struct lacp_agent *agent, uint8_t index,
+                            struct lacp_window *window, uint8_t limit,
+                            uint64_t now_us, uint8_t **payload)
 {
     struct net_stack *stack = agent->config.stack;
     uint64_t when_us = window_opens(window, limit, now_us);
@@ -354,11 +354,11 @@ static uint64_t begin(struct lacp_agent *agent, uint8_t index,
     return UINT64_MAX;
 }
 
-static void commit(struct lacp_agent *agent, uint8_t index,
-                   struct lacp_window *window, enum lacp_counter counter)
+static void frame_commit(struct lacp_agent *agent, uint8_t index,
+                         struct lacp_window *window, enum lacp_counter counter)
 {
     net_tx_commit(agent->config.stack, index, ETH_LEN + SLOW_LEN, 0);
-    count(&agent->ports[index], counter);
+    lacp_count(&agent->ports[index], counter);
     window->count++;
 }
 
@@ -373,11 +373,11 @@ static uint64_t send_pdu(struct lacp_agent *agent, uint8_t index,
     };
     uint8_t *payload;
     uint64_t when_us =
-        begin(agent, index, &port->sent, PDUS_A_SECOND, now_us, &payload);
+        frame_begin(agent, index, &port->sent, PDUS_A_SECOND, now_us, &payload);
 
     if (payload != NULL) {
         lacp_emit(&lacp, payload);
-        commit(agent, index, &port->sent, LACP_PDUS_TX);
+        frame_commit(agent, index, &port->sent, LACP_PDUS_TX);
         port->needs_to_transmit = false;
     }
     return when_us;
@@ -388,20 +388,20 @@ static uint64_t answer_marker(struct lacp_agent *agent, uint8_t index,
 {
     struct lacp_port *port = &agent->ports[index];
     uint8_t *payload;
-    uint64_t when_us = begin(agent, index, &port->answered, ANSWERS_A_SECOND,
-                             now_us, &payload);
+    uint64_t when_us = frame_begin(agent, index, &port->answered,
+                                   ANSWERS_A_SECOND, now_us, &payload);
 
     if (payload != NULL) {
         port->marker.is_response = true;
         marker_emit(&port->marker, payload);
-        commit(agent, index, &port->answered, LACP_MARKER_RESPONSES_TX);
+        frame_commit(agent, index, &port->answered, LACP_MARKER_RESPONSES_TX);
         port->has_marker = false;
     }
     return when_us;
 }
 
-static uint64_t transmit(struct lacp_agent *agent, uint8_t index,
-                         uint64_t now_us)
+static uint64_t transmit_port(struct lacp_agent *agent, uint8_t index,
+                              uint64_t now_us)
 {
     struct lacp_port *port = &agent->ports[index];
     uint64_t pdu_us = UINT64_MAX, answer_us = UINT64_MAX;
@@ -438,7 +438,7 @@ bool lacp_init(struct lacp_agent *agent, const struct lacp_config *config)
         port->periodic_us = UINT64_MAX;
     }
     return net_stack_ether_bind(config->stack, ETHERTYPE_SLOW, &slow_group,
-                                input, agent);
+                                lacp_input, agent);
 }
 
 void lacp_link(struct lacp_agent *agent, uint8_t index, bool is_up,
@@ -454,7 +454,7 @@ void lacp_link(struct lacp_agent *agent, uint8_t index, bool is_up,
     if (is_up) {
         rx_expire(port, now_us);
     }
-    settle(agent, now_us);
+    lacp_settle(agent, now_us);
 }
 
 uint64_t lacp_timer(struct lacp_agent *agent, uint64_t now_us)
@@ -464,11 +464,11 @@ uint64_t lacp_timer(struct lacp_agent *agent, uint64_t now_us)
     for (uint8_t i = 0; i < NET_PORTS; i++) {
         rx_timer(&agent->ports[i], now_us);
     }
-    settle(agent, now_us);
+    lacp_settle(agent, now_us);
     for (uint8_t i = 0; i < NET_PORTS; i++) {
         const struct lacp_port *port = &agent->ports[i];
 
-        uint64_t send_us = transmit(agent, i, now_us);
+        uint64_t send_us = transmit_port(agent, i, now_us);
 
         next_us = MIN(next_us, MIN(send_us, port->current_while_us));
         if (port->mux == LACP_MUX_WAITING) {

@@ -35,7 +35,7 @@ static void lldp_enter(struct lldp_port *port, enum lldp_state next)
     port->state = (uint8_t)next;
 }
 
-static void count(struct lldp_port *port, enum lldp_counter counter)
+static void lldp_count(struct lldp_port *port, enum lldp_counter counter)
 {
     port->counters[counter]++;
 }
@@ -142,8 +142,8 @@ static uint16_t ttl_of(const struct lldp_config *config)
 }
 
 /* @return the length of the LLDPDU at `at` */
-static size_t build(const struct lldp_agent *agent, uint8_t index,
-                    uint16_t ttl_s, uint8_t *at)
+static size_t build_pdu(const struct lldp_agent *agent, uint8_t index,
+                        uint16_t ttl_s, uint8_t *at)
 {
     static const char *const ids[NET_PORTS] = {"port0", "port1"};
     const struct lldp_config *config = &agent->config;
@@ -179,7 +179,7 @@ static size_t build(const struct lldp_agent *agent, uint8_t index,
 }
 
 /* @return false when there is no room */
-static bool send(struct lldp_agent *agent, uint8_t index, uint16_t ttl_s)
+static bool send_pdu(struct lldp_agent *agent, uint8_t index, uint16_t ttl_s)
 {
     struct net_stack *stack = agent->config.stack;
     uint8_t *frame = net_tx_begin(stack, index);
@@ -190,10 +190,10 @@ static bool send(struct lldp_agent *agent, uint8_t index, uint16_t ttl_s)
     }
     header = net_eth_emit(stack, index, NET_VLAN_UNTAGGED, 0, &nearest_bridge,
                           ETHERTYPE_LLDP, frame);
-    len = build(agent, index, ttl_s, frame + header);
+    len = build_pdu(agent, index, ttl_s, frame + header);
     ASSERT(len != 0); /* init() has seen to it that all fits */
     net_tx_commit(stack, index, header + len, 0);
-    count(&agent->ports[index], LLDP_FRAMES_OUT);
+    lldp_count(&agent->ports[index], LLDP_FRAMES_OUT);
     return true;
 }
 
@@ -203,7 +203,7 @@ static bool may_send(const struct lldp_agent *agent, uint8_t index)
            agent->config.ports[index].sends;
 }
 
-static void refill(struct lldp_port *port, uint64_t now_us)
+static void refill_credit(struct lldp_port *port, uint64_t now_us)
 {
     uint64_t seconds = (now_us - port->filled_us) / SECOND_US;
 
@@ -217,16 +217,17 @@ static void refill(struct lldp_port *port, uint64_t now_us)
 }
 
 /* A port's turn to send has come. */
-static void step(struct lldp_agent *agent, uint8_t index, uint64_t now_us)
+static void transmit_step(struct lldp_agent *agent, uint8_t index,
+                          uint64_t now_us)
 {
     struct lldp_port *port = &agent->ports[index];
 
-    refill(port, now_us);
+    refill_credit(port, now_us);
     if (port->credit == 0) {
         port->due_us = port->filled_us + SECOND_US;
         return;
     }
-    if (!send(agent, index, ttl_of(&agent->config))) {
+    if (!send_pdu(agent, index, ttl_of(&agent->config))) {
         port->due_us = now_us + TX_RETRY_US;
         return;
     }
@@ -249,7 +250,7 @@ void lldp_stop(struct lldp_agent *agent, uint8_t index)
         return;
     }
     if (agent->config.ports[index].sends) {
-        (void)send(agent, index, 0); /* no room: their TTL will do it */
+        (void)send_pdu(agent, index, 0); /* no room: their TTL will do it */
     }
     lldp_enter(port, LLDP_STOPPED);
 }
@@ -263,8 +264,8 @@ void lldp_changed(struct lldp_agent *agent, uint64_t now_us)
 
 /* ---- Receiving. */
 
-static void tell(const struct lldp_agent *agent, uint8_t port,
-                 enum lldp_event event, const struct lldp *lldp)
+static void report_neighbour(const struct lldp_agent *agent, uint8_t port,
+                             enum lldp_event event, const struct lldp *lldp)
 {
     if (agent->config.neighbour != NULL) {
         agent->config.neighbour(agent->config.ctx, port, event, lldp);
@@ -285,8 +286,8 @@ static void read_back(const struct lldp_neighbour *neighbour, struct lldp *lldp)
 }
 
 /* @return the place of the neighbour that sends this, or a free one, or NULL */
-static struct lldp_neighbour *find(struct lldp_port *port,
-                                   const struct lldp *lldp)
+static struct lldp_neighbour *find_neighbour(struct lldp_port *port,
+                                             const struct lldp *lldp)
 {
     struct lldp_neighbour *free = NULL;
 
@@ -307,19 +308,20 @@ static struct lldp_neighbour *find(struct lldp_port *port,
     return free;
 }
 
-static void forget(struct lldp_agent *agent, uint8_t index,
-                   struct lldp_neighbour *neighbour)
+static void forget_neighbour(struct lldp_agent *agent, uint8_t index,
+                             struct lldp_neighbour *neighbour)
 {
     struct lldp lldp;
 
     read_back(neighbour, &lldp);
     neighbour->expires_us = 0;
-    tell(agent, index, LLDP_GONE, &lldp);
+    report_neighbour(agent, index, LLDP_GONE, &lldp);
 }
 
-static void keep(struct lldp_agent *agent, uint8_t index,
-                 struct lldp_neighbour *neighbour, const struct lldp *lldp,
-                 const uint8_t *pdu, uint64_t now_us)
+static void keep_neighbour(struct lldp_agent *agent, uint8_t index,
+                           struct lldp_neighbour *neighbour,
+                           const struct lldp *lldp, const uint8_t *pdu,
+                           uint64_t now_us)
 {
     struct lldp_port *port = &agent->ports[index];
     bool is_new = neighbour->expires_us == 0;
@@ -336,10 +338,10 @@ static void keep(struct lldp_agent *agent, uint8_t index,
         port->fast = FAST_FRAMES;
         port->due_us = MIN(port->due_us, now_us);
     }
-    tell(agent, index, is_new ? LLDP_NEW : LLDP_CHANGED, lldp);
+    report_neighbour(agent, index, is_new ? LLDP_NEW : LLDP_CHANGED, lldp);
 }
 
-static void input(void *ctx, const struct net_ether_rx *rx)
+static void lldp_input(void *ctx, const struct net_ether_rx *rx)
 {
     struct lldp_agent *agent = ctx;
     struct lldp_port *port = &agent->ports[rx->port];
@@ -349,29 +351,31 @@ static void input(void *ctx, const struct net_ether_rx *rx)
     if (port->state != LLDP_UP || !agent->config.ports[rx->port].receives) {
         return;
     }
-    count(port, LLDP_FRAMES_IN);
+    lldp_count(port, LLDP_FRAMES_IN);
     if (rx->vlan != NET_VLAN_UNTAGGED ||
         !mac_addr_equal(rx->dst, &nearest_bridge) ||
         !lldp_parse(&lldp, rx->payload, rx->len_bytes) ||
         lldp.len_bytes > LLDP_PDU_MAX) {
-        count(port, LLDP_FRAMES_DISCARDED);
-        count(port, LLDP_FRAMES_IN_ERRORS);
+        lldp_count(port, LLDP_FRAMES_DISCARDED);
+        lldp_count(port, LLDP_FRAMES_IN_ERRORS);
         return;
     }
-    neighbour = find(port, &lldp);
+    neighbour = find_neighbour(port, &lldp);
     if (lldp.ttl_s == 0) {
         if (neighbour != NULL && neighbour->expires_us != 0) {
-            forget(agent, rx->port, neighbour);
+            forget_neighbour(agent, rx->port, neighbour);
         }
     } else if (neighbour == NULL) {
-        count(port, LLDP_FRAMES_DISCARDED);
-        count(port, LLDP_TOO_MANY_NEIGHBOURS);
+        lldp_count(port, LLDP_FRAMES_DISCARDED);
+        lldp_count(port, LLDP_TOO_MANY_NEIGHBOURS);
     } else {
-        keep(agent, rx->port, neighbour, &lldp, rx->payload, rx->now_us);
+        keep_neighbour(agent, rx->port, neighbour, &lldp, rx->payload,
+                       rx->now_us);
     }
 }
 
-static uint64_t age(struct lldp_agent *agent, uint8_t index, uint64_t now_us)
+static uint64_t age_neighbours(struct lldp_agent *agent, uint8_t index,
+                               uint64_t now_us)
 {
     struct lldp_port *port = &agent->ports[index];
     uint64_t next_us = UINT64_MAX;
@@ -380,8 +384,8 @@ static uint64_t age(struct lldp_agent *agent, uint8_t index, uint64_t now_us)
         struct lldp_neighbour *neighbour = &port->neighbours[i];
 
         if (neighbour->expires_us != 0 && neighbour->expires_us <= now_us) {
-            count(port, LLDP_AGEOUTS);
-            forget(agent, index, neighbour);
+            lldp_count(port, LLDP_AGEOUTS);
+            forget_neighbour(agent, index, neighbour);
         }
         if (neighbour->expires_us != 0) {
             next_us = MIN(next_us, neighbour->expires_us);
@@ -404,7 +408,7 @@ static void forget_all(struct lldp_agent *agent, uint8_t index)
 {
     for (size_t i = 0; i < LLDP_NEIGHBOURS; i++) {
         if (agent->ports[index].neighbours[i].expires_us != 0) {
-            forget(agent, index, &agent->ports[index].neighbours[i]);
+            forget_neighbour(agent, index, &agent->ports[index].neighbours[i]);
         }
     }
 }
@@ -416,7 +420,7 @@ bool lldp_init(struct lldp_agent *agent, const struct lldp_config *config)
     agent->config = *config;
     set_times(&agent->config, config->interval_s, config->hold);
     return net_stack_ether_bind(config->stack, ETHERTYPE_LLDP, &nearest_bridge,
-                                input, agent);
+                                lldp_input, agent);
 }
 
 void lldp_link(struct lldp_agent *agent, uint8_t index, bool is_up,
@@ -452,7 +456,7 @@ void lldp_set(struct lldp_agent *agent,
         struct lldp_port *port = &agent->ports[i];
 
         if (may_send(agent, i) && !ports[i].sends) {
-            (void)send(agent, i, 0); /* no room: their TTL will do it */
+            (void)send_pdu(agent, i, 0); /* no room: their TTL will do it */
         }
         if (old.ports[i].receives && !ports[i].receives) {
             forget_all(agent, i);
@@ -471,11 +475,11 @@ uint64_t lldp_timer(struct lldp_agent *agent, uint64_t now_us)
     uint64_t next_us = UINT64_MAX;
 
     for (uint8_t i = 0; i < NET_PORTS; i++) {
-        uint64_t age_us = age(agent, i, now_us);
+        uint64_t age_us = age_neighbours(agent, i, now_us);
 
         if (may_send(agent, i)) {
             if (agent->ports[i].due_us <= now_us) {
-                step(agent, i, now_us);
+                transmit_step(agent, i, now_us);
             }
             next_us = MIN(next_us, agent->ports[i].due_us);
         }

@@ -33,8 +33,8 @@ void net_mld_join(struct net_stack *stack, uint8_t local, uint64_t due_us)
 }
 
 /* RFC 3590: a link-local address that is surely ours, or nobody's. */
-static struct ip_addr source(const struct net_stack *stack,
-                             const struct net_address_config *own)
+static struct ip_addr mld_source(const struct net_stack *stack,
+                                 const struct net_address_config *own)
 {
     for (uint8_t i = 0; i < NET_ADDRESSES; i++) {
         const struct net_address *other = &stack->addresses[i];
@@ -59,7 +59,7 @@ void net_mld_report(struct net_stack *stack, uint8_t local, uint8_t *frame,
     const struct ip_addr group = nd_solicited_node(&own->ip);
     const struct mac_addr mac = nd_multicast_mac(&all_listeners);
     const struct net_ip_out out = {
-        .src = source(stack, own),
+        .src = mld_source(stack, own),
         .dst = all_listeners,
         .mac = &mac,
         .payload_len = sizeof(router_alert) + MLD_REPORT_LEN,

@@ -13,10 +13,11 @@ static const struct ip_addr all_nodes = {{0xff, 0x02, [15] = 1}};
 static const struct ip_addr nobody;
 
 /* One message from one of our addresses (or from nobody). */
-static size_t emit(const struct net_stack *stack, uint8_t local,
-                   const struct ip_addr *src, const struct ip_addr *dst,
-                   const struct mac_addr *mac, uint8_t priority,
-                   const struct nd_neighbor *nd, uint8_t *frame)
+static size_t nd_frame_emit(const struct net_stack *stack, uint8_t local,
+                            const struct ip_addr *src,
+                            const struct ip_addr *dst,
+                            const struct mac_addr *mac, uint8_t priority,
+                            const struct nd_neighbor *nd, uint8_t *frame)
 {
     const struct net_address_config *own = &stack->addresses[local].config;
     const struct mac_addr group = nd_multicast_mac(dst);
@@ -55,7 +56,8 @@ size_t net_nd_announce(const struct net_stack *stack, uint8_t local,
 {
     const struct nd_neighbor nd = advert_of(stack, local);
 
-    return emit(stack, local, &nd.target, &all_nodes, NULL, 0, &nd, frame);
+    return nd_frame_emit(stack, local, &nd.target, &all_nodes, NULL, 0, &nd,
+                         frame);
 }
 
 size_t net_nd_detect_duplicate(const struct net_stack *stack, uint8_t local,
@@ -67,7 +69,7 @@ size_t net_nd_detect_duplicate(const struct net_stack *stack, uint8_t local,
     };
     const struct ip_addr dst = nd_solicited_node(&nd.target);
 
-    return emit(stack, local, &nobody, &dst, NULL, 0, &nd, frame);
+    return nd_frame_emit(stack, local, &nobody, &dst, NULL, 0, &nd, frame);
 }
 
 size_t net_nd_ask(const struct net_stack *stack, uint8_t local,
@@ -84,11 +86,12 @@ size_t net_nd_ask(const struct net_stack *stack, uint8_t local,
     };
     const struct ip_addr dst = unicast != NULL ? *ip : nd_solicited_node(ip);
 
-    return emit(stack, local, &own->config.ip, &dst, unicast, 0, &nd, frame);
+    return nd_frame_emit(stack, local, &own->config.ip, &dst, unicast, 0, &nd,
+                         frame);
 }
 
-static void answer(struct net_stack *stack, struct net_rx *rx, uint8_t local,
-                   const struct nd_neighbor *asked)
+static void nd_answer(struct net_stack *stack, struct net_rx *rx, uint8_t local,
+                      const struct nd_neighbor *asked)
 {
     bool to_all = ip_addr_is_unspecified(&rx->src);
     struct nd_neighbor nd = advert_of(stack, local);
@@ -103,8 +106,9 @@ static void answer(struct net_stack *stack, struct net_rx *rx, uint8_t local,
     if (!to_all) {
         mac = asked->has_lladdr ? &asked->lladdr : &rx->eth.src;
     }
-    len = emit(stack, local, &nd.target, to_all ? &all_nodes : &rx->src, mac,
-               rx->eth.priority, &nd, rx->answer);
+    len =
+        nd_frame_emit(stack, local, &nd.target, to_all ? &all_nodes : &rx->src,
+                      mac, rx->eth.priority, &nd, rx->answer);
     net_count(stack, rx->port, NET_ND_ADVERTS);
     net_tx_commit(stack, rx->port, len, rx->eth.priority);
 }
@@ -126,8 +130,8 @@ static bool is_valid(const struct net_stack *stack, const struct net_rx *rx,
            (!nd->has_lladdr && ip_addr_equal(&rx->dst, &group));
 }
 
-static void solicited(struct net_stack *stack, struct net_rx *rx,
-                      const struct nd_neighbor *nd)
+static void solicit_input(struct net_stack *stack, struct net_rx *rx,
+                          const struct nd_neighbor *nd)
 {
     int local = net_stack_local(stack, rx->port, rx->vlan, &nd->target);
 
@@ -152,11 +156,11 @@ static void solicited(struct net_stack *stack, struct net_rx *rx,
 
         net_neigh_hear(stack, rx->port, rx->vlan, &rx->src, &heard, rx->now_us);
     }
-    answer(stack, rx, (uint8_t)local, nd);
+    nd_answer(stack, rx, (uint8_t)local, nd);
 }
 
-static void advertised(struct net_stack *stack, struct net_rx *rx,
-                       const struct nd_neighbor *nd)
+static void advert_input(struct net_stack *stack, struct net_rx *rx,
+                         const struct nd_neighbor *nd)
 {
     int local = net_stack_local(stack, rx->port, rx->vlan, &nd->target);
     const struct neigh_heard heard = {
@@ -187,8 +191,8 @@ void net_nd_input(struct net_stack *stack, struct net_rx *rx)
         net_address_conflict(stack, (uint8_t)claimed, &rx->eth.src, rx->answer,
                              rx->now_us);
     } else if (nd.type == ND_NEIGHBOR_SOLICIT) {
-        solicited(stack, rx, &nd);
+        solicit_input(stack, rx, &nd);
     } else {
-        advertised(stack, rx, &nd);
+        advert_input(stack, rx, &nd);
     }
 }

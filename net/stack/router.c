@@ -56,7 +56,7 @@ static int link_local(const struct net_stack *stack, uint8_t port)
     return NET_NOT_OURS;
 }
 
-static void solicit(struct net_stack *stack, uint8_t local, uint8_t *frame)
+static void send_solicit(struct net_stack *stack, uint8_t local, uint8_t *frame)
 {
     const struct net_address *own = &stack->addresses[local];
     const struct mac_addr mac = nd_multicast_mac(&all_routers);
@@ -94,7 +94,7 @@ static void solicit_step(struct net_stack *stack, uint8_t port, uint64_t now_us)
             here->solicit_us = now_us + TX_RETRY_US;
             return;
         }
-        solicit(stack, (uint8_t)local, frame);
+        send_solicit(stack, (uint8_t)local, frame);
     }
     here->solicits_left--;
     here->solicit_us =
@@ -132,7 +132,7 @@ uint64_t net_router_timer(struct net_stack *stack, uint64_t now_us)
 
 /* ---- Hearing. */
 
-static uint64_t until(uint32_t lifetime_s, uint64_t now_us)
+static uint64_t lifetime_end(uint32_t lifetime_s, uint64_t now_us)
 {
     return lifetime_s == UINT32_MAX ? UINT64_MAX
                                     : now_us + lifetime_s * (uint64_t)SECOND_US;
@@ -158,21 +158,21 @@ static void note_router(struct net_stack *stack, const struct net_rx *rx,
     if (slot != NULL) {
         *slot = (struct net_router){
             .ip = rx->src,
-            .until_us = until(lifetime_s, rx->now_us),
+            .until_us = lifetime_end(lifetime_s, rx->now_us),
             .vlan = rx->vlan,
         };
     }
 }
 
 /* RFC 4862 section 5.5.3 (e): nobody may shorten our life by much. */
-static void renew(struct net_stack *stack, struct net_address *address,
-                  uint32_t valid_s, uint64_t now_us)
+static void renew_address(struct net_stack *stack, struct net_address *address,
+                          uint32_t valid_s, uint64_t now_us)
 {
     uint64_t least_us = now_us + (uint64_t)TWO_HOURS_S * SECOND_US;
 
     if (valid_s > TWO_HOURS_S ||
-        until(valid_s, now_us) > address->valid_until_us) {
-        address->valid_until_us = until(valid_s, now_us);
+        lifetime_end(valid_s, now_us) > address->valid_until_us) {
+        address->valid_until_us = lifetime_end(valid_s, now_us);
     } else if (address->valid_until_us > least_us) {
         address->valid_until_us = least_us;
     }
@@ -214,7 +214,8 @@ static void note_prefix(struct net_stack *stack, const struct net_rx *rx,
     local = net_stack_local(stack, rx->port, rx->vlan, &config.ip);
     if (local >= 0) {
         if (stack->addresses[local].is_auto) {
-            renew(stack, &stack->addresses[local], prefix->valid_s, rx->now_us);
+            renew_address(stack, &stack->addresses[local], prefix->valid_s,
+                          rx->now_us);
         }
         return;
     }
@@ -229,7 +230,7 @@ static void note_prefix(struct net_stack *stack, const struct net_rx *rx,
     if (local >= 0) {
         stack->addresses[local].is_auto = true;
         stack->addresses[local].valid_until_us =
-            until(prefix->valid_s, rx->now_us);
+            lifetime_end(prefix->valid_s, rx->now_us);
         net_due(&stack->router_due_us, stack->addresses[local].valid_until_us);
     }
 }

@@ -26,7 +26,7 @@ static void sntp_enter(struct sntp_client *client, enum sntp_state next,
     client->due_us = due_us;
 }
 
-static void count(struct sntp_client *client, enum sntp_counter counter)
+static void sntp_count(struct sntp_client *client, enum sntp_counter counter)
 {
     client->counters[counter]++;
 }
@@ -60,11 +60,12 @@ static bool is_expected(const struct sntp_client *client,
            answer->originate_time == client->cookie;
 }
 
-static void kissed(struct sntp_client *client, uint32_t code, uint64_t now_us)
+static void sntp_take_kiss(struct sntp_client *client, uint32_t code,
+                           uint64_t now_us)
 {
     uint32_t first_s = client->config.poll_s;
 
-    count(client, SNTP_KISSES);
+    sntp_count(client, SNTP_KISSES);
     if (code == SNTP_KISS_DENY || code == SNTP_KISS_RSTR) {
         sntp_enter(client, SNTP_IDLE, UINT64_MAX);
     } else {
@@ -79,19 +80,19 @@ static void kissed(struct sntp_client *client, uint32_t code, uint64_t now_us)
     }
 }
 
-static void input(void *ctx, const struct net_udp_rx *udp)
+static void sntp_input(void *ctx, const struct net_udp_rx *udp)
 {
     struct sntp_client *client = ctx;
     struct sntp answer;
     uint64_t epoch_ms;
 
     if (!is_expected(client, udp, &answer)) {
-        count(client, SNTP_STRAY);
+        sntp_count(client, SNTP_STRAY);
         return;
     }
     /* Without a code it is no kiss: so says who knows no time himself. */
     if (answer.stratum == 0 && answer.reference_id != 0) {
-        kissed(client, answer.reference_id, udp->now_us);
+        sntp_take_kiss(client, answer.reference_id, udp->now_us);
         return;
     }
     sntp_enter(client, SNTP_RESTING,
@@ -102,17 +103,17 @@ static void input(void *ctx, const struct net_udp_rx *udp)
     if (answer.leap == SNTP_UNSYNCHRONISED || answer.stratum == 0 ||
         answer.stratum > SNTP_STRATUM_MAX || answer.transmit_time == 0 ||
         epoch_ms < EPOCH_MS_MIN || epoch_ms >= EPOCH_MS_MAX) {
-        count(client, SNTP_UNUSABLE);
+        sntp_count(client, SNTP_UNUSABLE);
         return;
     }
-    count(client, SNTP_ANSWERS);
+    sntp_count(client, SNTP_ANSWERS);
     epoch_ms += (udp->now_us - client->asked_us) / 2 / 1000;
     client->config.set_time(client->config.ctx, epoch_ms, &answer);
 }
 
 /* ---- Questions. */
 
-static void ask(struct sntp_client *client, uint64_t now_us)
+static void sntp_ask(struct sntp_client *client, uint64_t now_us)
 {
     struct net_stack *stack = client->config.stack;
     int local = net_stack_source(stack, &client->config.server, client->tries);
@@ -134,7 +135,7 @@ static void ask(struct sntp_client *client, uint64_t now_us)
         sent = net_stack_udp_send(stack, &udp, now_us);
     }
     if (sent == NET_UDP_SENT) {
-        count(client, SNTP_QUESTIONS);
+        sntp_count(client, SNTP_QUESTIONS);
         client->cookie = question.transmit_time;
         client->asked_us = now_us;
         client->rests_until_us = now_us + (uint64_t)least_s(client) * SECOND_US;
@@ -152,7 +153,7 @@ static void ask(struct sntp_client *client, uint64_t now_us)
 
 static void give_up(struct sntp_client *client, uint64_t now_us)
 {
-    count(client, SNTP_TIMEOUTS);
+    sntp_count(client, SNTP_TIMEOUTS);
     client->tries++;
     sntp_enter(client, SNTP_RESTING,
                now_us + (uint64_t)client->retry_s * SECOND_US);
@@ -165,7 +166,7 @@ uint64_t sntp_timer(struct sntp_client *client, uint64_t now_us)
         if (client->state == SNTP_ASKING) {
             give_up(client, now_us);
         } else {
-            ask(client, now_us);
+            sntp_ask(client, now_us);
         }
     }
     return client->due_us;
@@ -230,5 +231,6 @@ bool sntp_init(struct sntp_client *client, const struct sntp_config *config,
     if (!ip_addr_is_unspecified(&config->server)) {
         sntp_enter(client, SNTP_RESTING, now_us);
     }
-    return net_stack_udp_bind(config->stack, SNTP_CLIENT_PORT, input, client);
+    return net_stack_udp_bind(config->stack, SNTP_CLIENT_PORT, sntp_input,
+                              client);
 }

@@ -51,8 +51,8 @@ bool net_stack_udp_direct(struct net_stack *stack,
     return true;
 }
 
-static bool send(struct net_stack *stack, const struct net_udp_tx *tx,
-                 const struct mac_addr *mac)
+static bool udp_send_to(struct net_stack *stack, const struct net_udp_tx *tx,
+                        const struct mac_addr *mac)
 {
     const struct net_address_config *own = &stack->addresses[tx->local].config;
     const struct net_udp_direct direct = {
@@ -91,7 +91,8 @@ enum net_udp_sent net_stack_udp_send(struct net_stack *stack,
     if (result == NEIGH_FULL) {
         return NET_UDP_WAIT;
     }
-    is_sent = net_neigh_info(stack, index, &info) && send(stack, tx, &info.mac);
+    is_sent = net_neigh_info(stack, index, &info) &&
+              udp_send_to(stack, tx, &info.mac);
     net_neigh_unpin(stack, index, now_us);
     return is_sent ? NET_UDP_SENT : NET_UDP_WAIT;
 }
