@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Our own addresses: whether they may be used, and telling the link about them.
+ * The drive's own addresses: duplicate detection, announcement and defence.
  * Spec: RFC 5227 sections 2.1, 2.3 and 2.4 (c), RFC 4862 section 5.4, RFC 4429;
- * RFC 3927 section 2.5 for those that yield.
+ * RFC 3927 section 2.5 for addresses with is_yielding.
  */
 #include "net/stack/internal.h"
 
@@ -10,7 +10,7 @@
 
 enum { TX_RETRY_US = 1000 };
 
-/* Where each state may go; DOWN and UNUSED are reachable from every one. */
+/* Allowed transitions; every state may also go to DOWN and UNUSED. */
 static const uint8_t address_next[ADDRESS_STATES] = {
     [ADDRESS_DOWN] = BIT(ADDRESS_TENTATIVE) | BIT(ADDRESS_OPTIMISTIC) |
                      BIT(ADDRESS_ANNOUNCING),
@@ -149,13 +149,13 @@ static size_t announcement_emit(const struct net_stack *stack, uint8_t local,
                : net_nd_announce(stack, local, frame);
 }
 
-/* The link is there: ask, or use it at once. */
+/* The link is up: probe the address, or use it at once. */
 static void come_up(struct net_stack *stack, uint8_t local, uint64_t now_us)
 {
     const struct net_address_config *own = &stack->addresses[local].config;
     bool v4 = ip_addr_is_v4(&own->ip);
 
-    if (!v4) { /* before the first question, or the answer may not reach us */
+    if (!v4) { /* join the group first, or no objection may reach us */
         net_mld_join(stack, local, now_us);
     }
     if (own->is_probed) {
@@ -238,7 +238,7 @@ void net_stack_address_remove(struct net_stack *stack, uint8_t local)
 
     ASSERT(local < NET_CONFIGURED && address->state != ADDRESS_UNUSED);
     address_enter(stack, local, ADDRESS_UNUSED, UINT64_MAX);
-    if (!was_assigned) { /* or it has been told already */
+    if (!was_assigned) { /* otherwise address_enter() has reported it */
         report_change(stack, local);
     }
     address->config = (struct net_address_config){.port = address->config.port};
@@ -281,7 +281,7 @@ static bool is_asked(const struct net_address *address)
            (ip_addr_is_v4(&address->config.ip) ? ADDRESS_PROBES : 1);
 }
 
-/* A deadline has passed; there is a buffer to send from. */
+/* The address' deadline has passed; `frame` is a transmit buffer. */
 static void address_step(struct net_stack *stack, uint8_t local, uint8_t *frame,
                          uint64_t now_us)
 {
@@ -362,7 +362,7 @@ void net_address_conflict(struct net_stack *stack, uint8_t local,
         return;
     }
     if (is_recent) {
-        return; /* and whoever floods us with claims hears no more */
+        return; /* further claims get no answer for a while */
     }
     address->has_defended = true;
     address->defended_us = now_us;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * ARP: who has our addresses, and who has others.
+ * ARP: answers for own addresses, and learns about neighbours.
  * Spec: RFC 826, RFC 5227 (probes, announcements, conflicts), RFC 3927 section
- * 2.5 (what is said of 169.254/16 is said to all).
+ * 2.5 (replies about 169.254/16 are broadcast).
  */
 #include "net/stack/internal.h"
 
@@ -92,7 +92,7 @@ static void arp_answer(struct net_stack *stack, struct net_rx *rx,
     net_tx_commit(stack, rx->port, len, rx->eth.priority);
 }
 
-/* Which of our addresses the sender means to have, or -1: RFC 5227 2.1.1. */
+/* The own address that the sender claims, or -1: RFC 5227 section 2.1.1. */
 static int claimed_address(const struct net_stack *stack,
                            const struct net_rx *rx, const struct arp *arp)
 {

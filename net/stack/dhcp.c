@@ -8,15 +8,15 @@
 
 enum {
     SECOND_US = 1000000,
-    ROOM_US = 1000,           /* until there is room to send */
-    NEIGHBOUR_US = 50000,     /* until the server's MAC is known */
-    NO_ADDRESS_US = 60000000, /* until the drive may have one to spare */
+    ROOM_US = 1000,           /* retry when there was no transmit buffer */
+    NEIGHBOUR_US = 50000,     /* retry while the server's MAC is unknown */
+    NO_ADDRESS_US = 60000000, /* retry when the drive had no free address */
     MTU_MIN = 1280,
     MESSAGE_MAX = 576,
     HOST_NAME_MAX = 63,
 };
 
-/* Where each state may go; OFF is reachable from every one. */
+/* Allowed transitions; every state may also go to OFF. */
 static const uint16_t dhcp_next[DHCP_STATES] = {
     [DHCP_OFF] = BIT(DHCP_INIT) | BIT(DHCP_REBOOTING),
     [DHCP_INIT] = BIT(DHCP_SELECTING),
@@ -54,7 +54,7 @@ static uint64_t next_random(struct dhcp_client *client)
     return x ^ x >> 31;
 }
 
-/* How long to wait for an answer: RFC 2131 section 4.1. */
+/* The time to wait for an answer after `tries` messages: RFC 2131 4.1. */
 static uint64_t answer_wait_us(struct dhcp_client *client, unsigned int tries)
 {
     bool is_fast = client->config.is_fast;
@@ -73,11 +73,12 @@ enum sent { SENT, SENT_LATER, SENT_NOWHERE };
 
 struct message {
     enum dhcp_type type;
-    bool has_requested; /* the address as option, with the server's ... */
-    bool has_server;
-    bool has_ciaddr;  /* ... or as the one that we use */
-    bool is_unicast;  /* to the server, along a route */
-    bool is_farewell; /* to its MAC: no time to ask for it */
+    bool has_requested; /* has the "requested address" option */
+    bool has_server;    /* has the "server identifier" option */
+    bool has_ciaddr;    /* has our address in ciaddr */
+    bool is_unicast;    /* goes to the server, resolved as usual */
+    bool is_farewell;   /* goes to the server's last known MAC: this is the
+                         * last message, so there is no time to resolve it */
 };
 
 static enum sent send_message(struct dhcp_client *client, uint8_t index,
@@ -120,7 +121,7 @@ static enum sent send_message(struct dhcp_client *client, uint8_t index,
         }
     }
     len = dhcp_emit(&dhcp, buf, sizeof(buf));
-    ASSERT(len != 0); /* what we put in is bounded */
+    ASSERT(len != 0); /* all fields are bounded, so the message fits */
     if (message->is_unicast) {
         const struct net_udp_tx udp = {
             .dst = port->lease.server,
@@ -159,13 +160,13 @@ static enum sent send_message(struct dhcp_client *client, uint8_t index,
 static void report_lease(struct dhcp_client *client, uint8_t index,
                          const struct dhcp_lease *lease)
 {
-    client->ports[index].is_told = lease != NULL;
+    client->ports[index].is_reported = lease != NULL;
     if (client->config.leased != NULL) {
         client->config.leased(client->config.ctx, index, lease);
     }
 }
 
-/* There is no lease any more. */
+/* Remove the leased address and report that there is no lease any more. */
 static void drop_lease(struct dhcp_client *client, uint8_t index)
 {
     static const struct ip_addr none;
@@ -177,7 +178,7 @@ static void drop_lease(struct dhcp_client *client, uint8_t index)
         port->local = -1;
         port->expire_us = UINT64_MAX;
     }
-    if (port->is_told) {
+    if (port->is_reported) {
         report_lease(client, index, NULL);
     }
 }
@@ -190,7 +191,7 @@ static void note_failure(struct dhcp_client *client, uint8_t index,
     }
 }
 
-/* Begin anew: without lease. */
+/* Drop the lease and start again with DISCOVER after wait_us. */
 static void dhcp_restart(struct dhcp_client *client, uint8_t index,
                          uint64_t wait_us, uint64_t now_us)
 {
@@ -204,7 +205,7 @@ static uint64_t seconds_from(uint64_t us, uint64_t seconds)
     return us + seconds * SECOND_US;
 }
 
-/* T1, T2 and end, counted from the request: RFC 2131 section 4.4.5. */
+/* T1, T2 and the lease's end count from the REQUEST: RFC 2131 4.4.5. */
 static void set_times(struct dhcp_port *port, const struct dhcp *ack)
 {
     uint64_t lease_s = ack->lease_s;
@@ -219,7 +220,7 @@ static void set_times(struct dhcp_port *port, const struct dhcp *ack)
         t1_s = lease_s / 2;
         t2_s = lease_s * 7 / 8;
     }
-    t1_s = MAX(t1_s, 1); /* nobody keeps us busy with renewals */
+    t1_s = MAX(t1_s, 1); /* a server must not make us renew without pause */
     port->renew_us = seconds_from(port->asked_us, t1_s);
     port->rebind_us = seconds_from(port->asked_us, t2_s);
     port->expire_us = seconds_from(port->asked_us, lease_s);
@@ -291,7 +292,7 @@ static void take_ack(struct dhcp_client *client, uint8_t index,
         net_stack_address_set_prefix(stack, (uint8_t)port->local,
                                      dhcp->prefix_bits);
     }
-    if (port->local < 0) { /* the stack has counted it */
+    if (port->local < 0) { /* no free address; the stack counts that */
         dhcp_restart(client, index, NO_ADDRESS_US, udp->now_us);
         return;
     }
@@ -302,7 +303,8 @@ static void take_ack(struct dhcp_client *client, uint8_t index,
         dhcp_enter(port, DHCP_BOUND, port->renew_us);
         report_lease(client, index, &port->lease);
     } else {
-        dhcp_enter(port, DHCP_PROBING, UINT64_MAX); /* see check_address() */
+        /* check_address() ends this state. */
+        dhcp_enter(port, DHCP_PROBING, UINT64_MAX);
     }
 }
 
@@ -352,9 +354,9 @@ static void dhcp_input(void *ctx, const struct net_udp_rx *udp)
     take_reply(client, udp->port, &dhcp, udp);
 }
 
-/* ---- What is due. */
+/* ---- Timers. */
 
-/* The address may have become usable, or be somebody else's. */
+/* See whether the stack finds the leased address usable or a duplicate. */
 static void check_address(struct dhcp_client *client, uint8_t index,
                           uint64_t now_us)
 {
@@ -371,7 +373,7 @@ static void check_address(struct dhcp_client *client, uint8_t index,
     }
     if (net_stack_is_duplicate(stack, (uint8_t)port->local)) {
         if (send_message(client, index, &decline, now_us) != SENT) {
-            port->due_us = now_us + ROOM_US; /* nothing comes before it */
+            port->due_us = now_us + ROOM_US; /* DECLINE has to go first */
             return;
         }
         dhcp_count(client, DHCP_SENT_DECLINE);
@@ -410,7 +412,7 @@ static void send_discover(struct dhcp_client *client, uint8_t index,
     port->tries = (uint8_t)MIN(port->tries + 1, UINT8_MAX);
 }
 
-/* REQUESTING and REBOOTING. */
+/* REQUESTING and REBOOTING: send the next REQUEST, or give up. */
 static void send_request(struct dhcp_client *client, uint8_t index,
                          uint64_t now_us)
 {
@@ -422,7 +424,8 @@ static void send_request(struct dhcp_client *client, uint8_t index,
     };
 
     if (port->tries == DHCP_REQUESTS) {
-        if (port->state == DHCP_REBOOTING) { /* it may be used to its end */
+        if (port->state == DHCP_REBOOTING) {
+            /* RFC 2131 section 3.2: an unexpired lease may still be used. */
             dhcp_enter(port, DHCP_PROBING, UINT64_MAX);
         } else {
             dhcp_restart(client, index, 0, now_us);
@@ -439,7 +442,7 @@ static void send_request(struct dhcp_client *client, uint8_t index,
     port->tries++;
 }
 
-/* RENEWING and REBINDING: half of the time that is left, then again. */
+/* RENEWING and REBINDING: REQUEST again after half of the remaining time. */
 static void send_renewal(struct dhcp_client *client, uint8_t index,
                          uint64_t now_us)
 {
@@ -467,10 +470,10 @@ static void send_renewal(struct dhcp_client *client, uint8_t index,
     case SENT_LATER:
         port->due_us =
             MIN(now_us + (is_rebinding ? ROOM_US : NEIGHBOUR_US), end_us);
-        port->tries = 1; /* with this xid */
+        port->tries = 1; /* keep this xid for the retry */
         return;
     case SENT_NOWHERE:
-        break; /* somebody else may hear it: at T2 */
+        break; /* wait for T2, when any server may answer */
     }
     port->tries = 1;
     wait_us = MAX((end_us - now_us) / 2, least_us);
@@ -538,7 +541,7 @@ uint64_t dhcp_client_timer(struct dhcp_client *client, uint64_t now_us)
         if (port->local >= 0 && port->expire_us <= now_us) {
             expire_lease(client, i, now_us);
         }
-        while (port->due_us <= now_us) { /* through states that do not wait */
+        while (port->due_us <= now_us) { /* some states do not wait */
             dhcp_step(client, i, now_us);
         }
         next_us = MIN(next_us, port->due_us);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* EtherTypes that somebody is bound to: see ether.h. */
+/* Handlers for EtherTypes: see ether.h. */
 #include "net/stack/internal.h"
 
 bool net_stack_ether_bind(struct net_stack *stack, uint16_t type,

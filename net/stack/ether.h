@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * EtherTypes that somebody is bound to, beside ARP and IP: LLDP, slow
- * protocols.  Their frames go to groups that the ports then receive.
+ * Handlers for EtherTypes other than ARP and IP: LLDP and slow protocols.  The
+ * ports receive the multicast group of each bound type.
  */
 #ifndef ESSD_NET_STACK_ETHER_H
 #define ESSD_NET_STACK_ETHER_H
@@ -17,18 +17,18 @@ struct net_stack;
 
 enum { NET_ETHER_BINDINGS = 4 };
 
-/* A frame of a bound type; pointers are good during the call only. */
+/* A frame of a bound type; pointers are valid during the call only. */
 struct net_ether_rx {
     const struct mac_addr *dst;
     const struct mac_addr *src;
-    const uint8_t *payload; /* behind EtherType and tag, padding and all */
+    const uint8_t *payload; /* follows EtherType and tag; may have padding */
     size_t len_bytes;
     uint64_t now_us;
     uint16_t vlan; /* NET_VLAN_UNTAGGED, or 1..4094 */
     uint8_t port;
 };
 
-/* Runs inside of net_stack_input(): it must not send. */
+/* Called inside of net_stack_input(); it must not send. */
 typedef void net_ether_handler(void *ctx, const struct net_ether_rx *rx);
 
 struct net_ether_binding {
@@ -39,10 +39,10 @@ struct net_ether_binding {
 };
 
 /**
- * Have all frames of this EtherType, from both ports.
+ * Pass all frames of this EtherType, from both ports, to a handler.
  *
- * @param group  is among what net_stack_multicast() tells from now on
- * @return false when the type is taken, or all bindings are
+ * @param group  added to the list that net_stack_multicast() returns
+ * @return false when the type is bound already or no binding is free
  */
 MUST_USE bool net_stack_ether_bind(struct net_stack *stack, uint16_t type,
                                    const struct mac_addr *group,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Packets in fragments: see fragment.h. */
+/* IP fragments: see fragment.h. */
 #include "net/stack/internal.h"
 
 #include "lib/bytes.h"
@@ -14,7 +14,7 @@ _Static_assert(offsetof(struct net_reassembly, payload) ==
                    offsetof(struct net_reassembly, header) + IPV6_LEN,
                "the payload follows the header");
 
-/* Where each state may go; FREE is reachable from every one. */
+/* Allowed transitions; every state may also go to FREE. */
 static const uint8_t next_states[REASSEMBLY_STATES] = {
     [REASSEMBLY_FREE] = BIT(REASSEMBLY_COLLECTING) | BIT(REASSEMBLY_ANSWERING),
     [REASSEMBLY_COLLECTING] =
@@ -31,7 +31,7 @@ static void reassembly_enter(struct net_stack *stack, struct net_reassembly *r,
     net_due(&stack->fragment_due_us, deadline_us);
 }
 
-/* ---- Which packet a fragment belongs to. */
+/* ---- Find the packet that a fragment belongs to. */
 
 static bool is_same(const struct net_reassembly *r, const struct net_rx *rx,
                     const struct net_fragment *f)
@@ -45,9 +45,10 @@ static bool is_same(const struct net_reassembly *r, const struct net_rx *rx,
 }
 
 /*
- * A free place, or the oldest: of this source, if it has half of them.
+ * Take a free entry, or evict the oldest one; when this source has half of the
+ * entries, evict its own oldest one.
  *
- * @return NULL when all hold answers that wait to be sent
+ * @return NULL when all entries hold answers that wait to be sent
  */
 static struct net_reassembly *take_reassembly(struct net_stack *stack,
                                               const struct net_rx *rx)
@@ -122,9 +123,9 @@ static struct net_reassembly *find_reassembly(struct net_stack *stack,
     return r;
 }
 
-/* ---- Putting together. */
+/* ---- Reassembly. */
 
-/* How many of the blocks from `first` to before `end` have come. */
+/* How many of the blocks `first` to `end` - 1 have been received. */
 static size_t count_blocks(const struct net_reassembly *r, size_t first,
                            size_t end)
 {
@@ -162,7 +163,7 @@ static enum verdict judge_fragment(const struct net_reassembly *r,
         (!f->more_fragments &&
          (end < r->highest_bytes ||
           (r->total_bytes != 0 && end != r->total_bytes)))) {
-        return OVERLAP; /* two ends */
+        return OVERLAP; /* contradicts the packet's known end */
     }
     if (known == 0) {
         return NEW;
@@ -191,13 +192,13 @@ static void keep_fragment(struct net_reassembly *r, const struct net_rx *rx,
         r->first_bytes = (uint16_t)len;
         r->protocol = f->protocol;
         memcpy(r->header + IPV6_LEN - r->header_len, rx->l3, r->header_len);
-        if (r->header_len == IPV6_LEN) { /* without what stood between them */
+        if (r->header_len == IPV6_LEN) { /* skip the extension headers */
             r->header[IPV6_NEXT_HEADER] = f->protocol;
         }
     }
 }
 
-/* The header as if the packet had come whole: RFC 791, RFC 8200 4.5. */
+/* Make the header that of a whole packet: RFC 791, RFC 8200 4.5. */
 static void mend_header(struct net_reassembly *r)
 {
     uint8_t *header = r->header + IPV6_LEN - r->header_len;
@@ -233,7 +234,7 @@ bool net_fragment_input(struct net_stack *stack, struct net_rx *rx,
     switch (r->state == REASSEMBLY_REFUSED ? OVERLAP
                                            : judge_fragment(r, f, len)) {
     case DUPLICATE:
-        return false; /* RFC 8200: may be ignored, and changes nothing */
+        return false; /* an exact duplicate may be ignored: RFC 8200 */
     case OVERLAP:
         net_count(stack, rx->port, NET_DROP_FRAGMENT_OVERLAP);
         if (r->state == REASSEMBLY_COLLECTING) {
@@ -265,7 +266,7 @@ void net_fragment_done(struct net_stack *stack, struct net_rx *rx)
     }
 }
 
-/* ---- Answering in fragments. */
+/* ---- Answers in fragments. */
 
 uint8_t *net_fragment_answer(struct net_stack *stack, struct net_rx *rx,
                              uint8_t local, size_t len)
@@ -273,14 +274,14 @@ uint8_t *net_fragment_answer(struct net_stack *stack, struct net_rx *rx,
     struct net_reassembly *r = rx->reassembly;
 
     ASSERT(len <= rx->l4_len);
-    if (r == NULL) { /* came in one piece, but the way back is narrower */
+    if (r == NULL) { /* not fragmented, but too long for the path back */
         r = take_reassembly(stack, rx);
         if (r == NULL) {
             return NULL;
         }
         begin_reassembly(r, rx);
         memcpy(r->payload, rx->l4, len);
-    } else if (rx->l4 != r->payload) { /* behind options */
+    } else if (rx->l4 != r->payload) { /* options precede it */
         memmove(r->payload, rx->l4, len);
     }
     r->dst = stack->addresses[local].config.ip;
@@ -323,7 +324,7 @@ static void send_fragment(struct net_stack *stack, struct net_reassembly *r,
     net_tx_commit(stack, r->port, at + len, r->priority);
 }
 
-/* @return false when there was no room */
+/* @return false when there was no transmit buffer */
 static bool send_answer(struct net_stack *stack, struct net_reassembly *r,
                         uint64_t now_us)
 {

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Packets in fragments: those that come are put together within bounds, and
- * echoes too long for the link are answered in fragments.
+ * IP fragments: reassembly of received packets within bounds, and echo replies
+ * that are too long for the path, which are sent in fragments.
  * Spec: RFC 791 section 3.2, RFC 1122 section 3.3.2, RFC 8200 section 4.5;
- * RFC 5722 (overlaps refuse the whole packet: for IPv4 too), RFC 6946.
+ * RFC 5722 (overlapping fragments discard the whole packet, here for IPv4 too),
+ * RFC 6946.
  *
- * NET_REASSEMBLIES packets at a time, half of them from one source at most;
- * one more takes the place of the oldest.  A fragment costs one copy and a
- * look at the bits of what it covers.
+ * At most NET_REASSEMBLIES packets are reassembled at a time, at most half of
+ * them from one source; a further packet evicts the oldest.  A fragment costs
+ * one copy and a look at the bitmap of the blocks that it covers.
  */
 #ifndef ESSD_NET_STACK_FRAGMENT_H
 #define ESSD_NET_STACK_FRAGMENT_H
@@ -22,15 +23,16 @@
 enum {
     NET_REASSEMBLIES = 8,
     NET_REASSEMBLY_US = 60000000, /* RFC 1122 3.3.2, RFC 8200 4.5 */
-    NET_PAYLOAD_MAX = 65535,      /* what IP carries */
+    NET_PAYLOAD_MAX = 65535,      /* of an IP packet, in bytes */
     NET_FRAGMENT_BLOCKS = (NET_PAYLOAD_MAX + 1) / 8,
 };
 
 enum reassembly_state {
-    REASSEMBLY_FREE,
-    REASSEMBLY_COLLECTING, /* waits for fragments */
-    REASSEMBLY_REFUSED,   /* fragments overlapped: waits for the last of them */
-    REASSEMBLY_ANSWERING, /* holds our answer: waits for room to send it */
+    REASSEMBLY_FREE,       /* Unused; waits for a packet. */
+    REASSEMBLY_COLLECTING, /* Waits for the missing fragments. */
+    REASSEMBLY_REFUSED,    /* Fragments overlapped; drops the rest until the
+                            * time is over. */
+    REASSEMBLY_ANSWERING,  /* Holds our answer until all of it is sent. */
     REASSEMBLY_STATES,
 };
 
@@ -38,24 +40,25 @@ enum reassembly_state {
 struct net_reassembly {
     struct ip_addr src;
     struct ip_addr dst;
-    struct mac_addr mac; /* of the peer's last fragment */
+    struct mac_addr mac; /* source of the last fragment */
     uint64_t deadline_us;
     uint32_t id;
-    uint32_t received_bytes; /* COLLECTING */
-    uint32_t highest_bytes;  /* the end of the furthest fragment */
-    uint32_t total_bytes;    /* 0: the last fragment has not come */
-    uint32_t sent_bytes;     /* ANSWERING, of total_bytes */
-    uint16_t first_bytes;    /* of the first fragment; 0: has not come */
+    uint32_t received_bytes; /* so far, while COLLECTING */
+    uint32_t highest_bytes;  /* highest end of a fragment so far */
+    uint32_t total_bytes;    /* of the payload; 0: last fragment missing */
+    uint32_t sent_bytes;     /* of total_bytes, while ANSWERING */
+    uint16_t first_bytes;    /* of the first fragment; 0: missing */
     uint16_t vlan;
     int16_t local;
     uint8_t port;
     uint8_t priority;
     uint8_t tos;
-    uint8_t protocol; /* IPv6: as the first fragment says */
+    uint8_t protocol; /* for IPv6 from the first fragment */
     uint8_t header_len;
-    uint8_t state; /* enum reassembly_state; enter() is the only writer */
-    uint32_t blocks[NET_FRAGMENT_BLOCKS / 32]; /* those that have come */
-    uint8_t header[40]; /* the packet's, then its payload */
+    uint8_t state; /* enum reassembly_state; written by reassembly_enter() only
+                    */
+    uint32_t blocks[NET_FRAGMENT_BLOCKS / 32]; /* bitmap of received blocks */
+    uint8_t header[40]; /* IP header, right-aligned; `payload` follows it */
     uint8_t payload[NET_PAYLOAD_MAX + 1];
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * ICMP and ICMPv6: echo, the errors that we send, and those that we get.
+ * ICMP and ICMPv6: echo, and the errors that the drive sends and receives.
  * Spec: RFC 792, RFC 1122 section 3.2.2, RFC 1191, RFC 4443, RFC 8201.
  */
 #include "net/stack/internal.h"
@@ -15,14 +15,15 @@
 
 enum {
     HOP_LIMIT = 64,
-    ERROR_MAX_IPV4 = 576,  /* RFC 1122: no more of the packet than fits */
-    ERROR_MAX_IPV6 = 1280, /* RFC 4443 */
-    QUOTED_MIN = 8,        /* both specifications: so much of it at least */
+    ERROR_MAX_IPV4 = 576,  /* longest error packet: RFC 1122 */
+    ERROR_MAX_IPV6 = 1280, /* longest error packet: RFC 4443 */
+    QUOTED_MIN = 8,        /* bytes quoted beyond the IP header, at least */
     PATH_MTU_MIN_IPV4 = 576,
     PATH_MTU_MIN_IPV6 = 1280,
 };
 
-/* Our address to answer from; for a group, the port's link-local or any. */
+/* The own address to answer from.  For a packet to a group it is the port's
+ * link-local address, else any of its addresses. */
 static int source_of(const struct net_stack *stack, const struct net_rx *rx)
 {
     if (rx->local >= 0) {
@@ -40,7 +41,7 @@ static int source_of(const struct net_stack *stack, const struct net_rx *rx)
     return NET_NOT_OURS;
 }
 
-/* Send what follows an ICMP header at `body`, which is copied. */
+/* Send an ICMP message; `body`, which follows the header, is copied. */
 static void icmp_send(struct net_stack *stack, struct net_rx *rx, uint8_t local,
                       const struct icmp *icmp, const uint8_t *body,
                       size_t body_len)
@@ -55,7 +56,7 @@ static void icmp_send(struct net_stack *stack, struct net_rx *rx, uint8_t local,
         .port = rx->port,
         .priority = rx->eth.priority,
         .protocol = v4 ? IP_PROTOCOL_ICMP : IP_PROTOCOL_ICMPV6,
-        .tos = rx->tos & 0xfc, /* DSCP; ECN is not for ICMP */
+        .tos = rx->tos & 0xfc, /* the request's DSCP, without its ECN bits */
         .hop_limit = HOP_LIMIT,
     };
     size_t len = net_ip_emit(stack, &out, rx->answer);
@@ -77,7 +78,7 @@ static uint32_t count_frames(const struct net_rx *rx, uint16_t mtu_bytes)
                : (uint32_t)(rx->l4_len / (mtu_bytes - IPV6_LEN - 16u)) + 1;
 }
 
-/* Longer than the way back: fragment.c sends it, as there is room. */
+/* The reply exceeds the path MTU: fragment.c sends it piece by piece. */
 static void echo_in_fragments(struct net_stack *stack, struct net_rx *rx,
                               const struct icmp *reply, uint8_t local)
 {
@@ -121,12 +122,12 @@ static void echo_reply(struct net_stack *stack, struct net_rx *rx,
 /* ---- Errors that others send. */
 
 /*
- * A router says that a packet of ours is too long.  Believed for peers behind
- * one that we know, about packets that may be ours, within bounds, and for a
- * while: at worst somebody makes our packets to there shorter (RFC 5927
- * section 7), and RoCE connections with longer ones are refused.  Not for peers
- * on our link: what routers there are in between (ND proxies, RFC 4389) are
- * none that a drive meets, and one forged packet would shut a host out.
+ * A router reports that a packet of ours was too big.  We believe it for peers
+ * behind a gateway if it quotes a packet that may be ours, within bounds and
+ * for a limited time.  A forged report can then only shorten our packets to
+ * that peer (RFC 5927 section 7), so that RoCE connections with longer ones are
+ * refused.  For peers on our link we ignore it: no router is between us, and
+ * one forged packet would shut a host out.
  */
 static void too_big(struct net_stack *stack, struct net_rx *rx,
                     uint32_t mtu_bytes)
@@ -151,7 +152,7 @@ static void too_big(struct net_stack *stack, struct net_rx *rx,
         !ip_addr_equal(&src, &rx->dst)) {
         return;
     }
-    if (v4) { /* RFC 1191: 0 from routers that do not know better */
+    if (v4) { /* old routers report 0: RFC 1191 */
         mtu_bytes = MAX(mtu_bytes, PATH_MTU_MIN_IPV4);
     } else if (mtu_bytes < PATH_MTU_MIN_IPV6) {
         return; /* RFC 8201 section 4 */
@@ -253,7 +254,7 @@ void net_icmpv6_input(struct net_stack *stack, struct net_rx *rx)
 
 /* ---- Errors that we send. */
 
-/* RFC 1122 section 3.2.2, RFC 4443 section 2.4 (e): never about an error. */
+/* An error must not answer an error: RFC 1122 3.2.2, RFC 4443 2.4 (e). */
 static bool is_about_error(const struct net_rx *rx)
 {
     size_t at = IPV6_LEN;
@@ -272,7 +273,7 @@ static bool is_about_error(const struct net_rx *rx)
                          : ipv6_ext_len(rx->l3 + at, rx->l3_len - at);
 
         if (len == 0) {
-            return true; /* cannot tell */
+            return true; /* unknown: assume an error */
         }
         next = rx->l3[at];
         at += len;

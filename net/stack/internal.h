@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the files of net/stack share; nobody else includes it.
+ * Declarations that the files of net/stack share.  Only they include it.
  */
 #ifndef ESSD_NET_STACK_INTERNAL_H
 #define ESSD_NET_STACK_INTERNAL_H
@@ -9,11 +9,12 @@
 
 enum { NET_NOT_OURS = -1 };
 
-/* A received frame on its way up, and the buffer its answer may be built in. */
+/* A received frame with what is parsed so far, and the buffer for its answer.
+ */
 struct net_rx {
     struct eth eth;
     const uint8_t *l3;
-    size_t l3_len; /* from IP on: the packet, without Ethernet's padding */
+    size_t l3_len; /* once IP is parsed: the packet without padding */
     const uint8_t *l4;
     size_t l4_len;
     struct ip_addr src;
@@ -22,12 +23,12 @@ struct net_rx {
     uint64_t now_us;
     uint16_t vlan;
     uint8_t port;
-    uint8_t tos;                       /* or traffic class */
-    uint8_t hop_limit;                 /* or TTL */
-    int local;                         /* dst's index; NET_NOT_OURS: a group */
-    uint16_t pointer;                  /* IPv6: offset of what is wrong */
-    bool is_fragmented;                /* it came in fragments, be it in one */
-    struct net_reassembly *reassembly; /* where l3 is then, or NULL */
+    uint8_t tos;        /* type of service (IPv4) or traffic class */
+    uint8_t hop_limit;  /* hop limit, or time to live (IPv4) */
+    int local;          /* index of dst; NET_NOT_OURS: a group */
+    uint16_t pointer;   /* IPv6: offset of the offending field */
+    bool is_fragmented; /* has a fragment header, or was reassembled */
+    struct net_reassembly *reassembly; /* holds l3 if not NULL */
 };
 
 /* An IP packet to build: everything but its payload. */
@@ -35,10 +36,10 @@ struct net_ip_out {
     struct ip_addr src;
     struct ip_addr dst;
     const struct mac_addr *mac;
-    size_t payload_len; /* behind the fragment header, if there is one: too */
+    size_t payload_len; /* includes the IPv6 fragment header, if any */
+    bool is_fragment;   /* the next three fields are used */
     uint32_t fragment_id;
     uint16_t fragment_offset_bytes;
-    bool is_fragment; /* these count then */
     bool more_fragments;
     uint16_t vlan;
     uint8_t port;
@@ -54,7 +55,7 @@ static inline void net_count(struct net_stack *stack, uint8_t port,
     stack->counters[port][counter]++;
 }
 
-/** The longest packet on a port's link: RFC 4861 section 6.3.4 for IPv6. */
+/** The MTU of a port's link; for IPv6 see RFC 4861 section 6.3.4. */
 static inline uint16_t net_link_mtu(const struct net_stack *stack, uint8_t port,
                                     bool v4)
 {
@@ -64,7 +65,7 @@ static inline uint16_t net_link_mtu(const struct net_stack *stack, uint8_t port,
     return told == 0 ? stack->config.ports[port].mtu_bytes : told;
 }
 
-/** Whether frames may go to `mac`: one station, and not ourselves. */
+/** Whether `mac` is one station's, and not the port's own. */
 static inline bool net_mac_is_station(const struct net_stack *stack,
                                       uint8_t port, const struct mac_addr *mac)
 {
@@ -74,7 +75,7 @@ static inline bool net_mac_is_station(const struct net_stack *stack,
 
 /* tx.c: building and sending frames */
 
-/** @return NULL when there is no room, which is counted */
+/** @return a transmit buffer; NULL when none is free, which is counted */
 uint8_t *net_tx_begin(struct net_stack *stack, uint8_t port);
 void net_tx_commit(struct net_stack *stack, uint8_t port, size_t len,
                    uint8_t priority);
@@ -86,7 +87,7 @@ size_t net_eth_emit(const struct net_stack *stack, uint8_t port, uint16_t vlan,
 size_t net_ip_emit(const struct net_stack *stack, const struct net_ip_out *out,
                    uint8_t *frame);
 
-/** The smaller of what is there and a new deadline. */
+/** Make *due_us earlier if the new deadline is. */
 static inline void net_due(uint64_t *due_us, uint64_t deadline_us)
 {
     *due_us = MIN(*due_us, deadline_us);
@@ -94,21 +95,26 @@ static inline void net_due(uint64_t *due_us, uint64_t deadline_us)
 
 /* address.c: our own addresses */
 
-/** Spreads drives that were switched on together. @return 0..limit - 1 */
+/**
+ * A random delay, so that drives which were switched on together do not all
+ * send at once.
+ *
+ * @return 0..limit - 1
+ */
 uint64_t net_random_below(struct net_stack *stack, uint64_t limit);
 
 void net_address_init(struct net_stack *stack);
 void net_address_link(struct net_stack *stack, uint8_t port, bool is_up,
                       uint64_t now_us);
 uint64_t net_address_timer(struct net_stack *stack, uint64_t now_us);
-/** Somebody else claims it. `frame`: a buffer for our objection. */
+/** Another host claims own address `local`; `frame` is for our defence. */
 void net_address_conflict(struct net_stack *stack, uint8_t local,
                           const struct mac_addr *mac, uint8_t *frame,
                           uint64_t now_us);
-/** The usable own address that `ip` is, on this port and VLAN, or -1. */
+/** The index of own address `ip` on this port and VLAN if usable, or -1. */
 int net_address_usable(const struct net_stack *stack, uint8_t port,
                        uint16_t vlan, const struct ip_addr *ip);
-/** An address of this port and family whose prefix covers `ip`, or -1. */
+/** An own address of this port and family whose prefix covers `ip`, or -1. */
 int net_address_on_link(const struct net_stack *stack, uint8_t port,
                         uint16_t vlan, const struct ip_addr *ip);
 
@@ -117,15 +123,15 @@ int net_address_on_link(const struct net_stack *stack, uint8_t port,
 struct neigh_heard {
     struct mac_addr mac;
     bool has_mac;
-    bool is_solicited; /* it answers us */
-    bool is_override;  /* it knows better than what we have */
-    bool may_create;
+    bool is_solicited; /* an answer to our request */
+    bool is_override;  /* replaces the MAC that we have */
+    bool may_create;   /* may make a new entry */
 };
 
 void net_neigh_init(struct net_stack *stack);
 void net_neigh_link(struct net_stack *stack, uint8_t port, uint64_t now_us);
 uint64_t net_neigh_timer(struct net_stack *stack, uint64_t now_us);
-/** ARP or ND said something about `ip`. */
+/** ARP or neighbour discovery received information about `ip`. */
 void net_neigh_hear(struct net_stack *stack, uint8_t port, uint16_t vlan,
                     const struct ip_addr *ip, const struct neigh_heard *heard,
                     uint64_t now_us);
@@ -135,7 +141,7 @@ void net_neigh_hear(struct net_stack *stack, uint8_t port, uint16_t vlan,
 void net_arp_input(struct net_stack *stack, struct net_rx *rx);
 size_t net_arp_announce(const struct net_stack *stack, uint8_t local,
                         uint8_t *frame);
-/** "Does anybody have it?", from nobody: RFC 5227. */
+/** An ARP probe for own address `local`: RFC 5227. */
 size_t net_arp_probe(const struct net_stack *stack, uint8_t local,
                      uint8_t *frame);
 size_t net_arp_ask(const struct net_stack *stack, uint8_t local,
@@ -153,7 +159,8 @@ size_t net_nd_ask(const struct net_stack *stack, uint8_t local,
 
 /* mld.c */
 
-/** Say that we listen to the address' solicited-node group, from then on. */
+/** Report from due_us on that we listen to the solicited-node group of own
+ * address `local`. */
 void net_mld_join(struct net_stack *stack, uint8_t local, uint64_t due_us);
 void net_mld_report(struct net_stack *stack, uint8_t local, uint8_t *frame,
                     uint64_t now_us);
@@ -166,17 +173,17 @@ void net_router_link(struct net_stack *stack, uint8_t port, bool is_up,
                      uint64_t now_us);
 uint64_t net_router_timer(struct net_stack *stack, uint64_t now_us);
 void net_router_input(struct net_stack *stack, struct net_rx *rx);
-/** Where packets to addresses elsewhere go; all zero: nowhere. */
+/** The gateway for addresses that are not on the link; all zero: none. */
 const struct ip_addr *net_gateway(const struct net_stack *stack, uint8_t port,
                                   uint16_t vlan, bool v4, uint64_t now_us);
-/** It does not answer: try others first. */
+/** Router `ip` does not answer: prefer others from now on. */
 void net_router_failed(struct net_stack *stack, uint8_t port,
                        const struct ip_addr *ip);
 
 /* limit.c */
 
 void net_limit_init(struct net_stack *stack);
-/** May the port send `count` more frames of this kind now? */
+/** Whether the port may send `count` more frames of this kind now. */
 bool net_limit_take(struct net_stack *stack, uint8_t port, enum net_limit limit,
                     uint32_t count, uint64_t now_us);
 
@@ -191,19 +198,22 @@ struct net_fragment {
 };
 
 /**
- * One fragment of `len` bytes, checked by itself: not 0, a multiple of 8 but
- * for the last, and within what a packet may have.
+ * Take one fragment.
  *
- * @return true when its packet is complete: `rx` is that packet then, and
- *         wants net_fragment_done() when it has been dealt with
+ * @param len  of its payload; the caller has checked that it is not 0, that it
+ *             is a multiple of 8 unless the fragment is the last, and that the
+ *             packet stays within NET_PAYLOAD_MAX
+ * @return true when the packet is complete: `rx` is that packet then, and the
+ *         caller calls net_fragment_done() after processing it
  */
 bool net_fragment_input(struct net_stack *stack, struct net_rx *rx,
                         const struct net_fragment *f, size_t len);
 void net_fragment_done(struct net_stack *stack, struct net_rx *rx);
 /**
- * Answer the ICMP message `rx` with one as long, `len` bytes, in fragments.
+ * Answer the ICMP message `rx` with a copy of it, `len` bytes, in fragments.
  *
- * @return that message, to be changed before the call ends; NULL: no room
+ * @return the copy, which the caller may change before it returns; NULL when
+ *         no reassembly entry is free
  */
 uint8_t *net_fragment_answer(struct net_stack *stack, struct net_rx *rx,
                              uint8_t local, size_t len);
@@ -211,15 +221,15 @@ uint64_t net_fragment_timer(struct net_stack *stack, uint64_t now_us);
 
 /* ip.c, ip6.c, icmp.c, udp.c */
 
-/** The longest packet that gets from a port to `ip` in one piece. */
+/** The path MTU from a port to `ip`. */
 uint16_t net_path_mtu(const struct net_stack *stack, uint8_t port,
                       uint16_t vlan, const struct ip_addr *ip, uint64_t now_us);
-/** Whose the packet is: sets rx->local. @return false when not for us */
+/** Set rx->local for the packet's destination. @return false when not ours */
 bool net_ip_is_for_us(const struct net_stack *stack, struct net_rx *rx);
-/** All hosts of one of our subnets on that link, by IPv4. */
+/** Whether `ip` is the IPv4 broadcast address of a subnet of ours. */
 bool net_ip_is_subnet_broadcast(const struct net_stack *stack, uint8_t port,
                                 uint16_t vlan, const struct ip_addr *ip);
-/** Whether the sender claims to be us. */
+/** Whether the packet's source is an own address. */
 bool net_ip_is_from_us(const struct net_stack *stack, const struct net_rx *rx);
 
 void net_ipv4_input(struct net_stack *stack, struct net_rx *rx);
@@ -233,12 +243,13 @@ enum net_icmp_error {
     NET_PORT_UNREACHABLE,
     NET_PROTOCOL_UNREACHABLE,
     NET_REASSEMBLY_TIME_EXCEEDED,
-    NET_HEADER_PROBLEM, /* IPv6, as the next two: rx->pointer says where */
-    NET_OPTION_PROBLEM, /* told even if it went to a group */
+    /* The following are IPv6 only; rx->pointer is the offset of the error. */
+    NET_HEADER_PROBLEM,
+    NET_OPTION_PROBLEM, /* sent even if the packet went to a group */
     NET_OPTION_PROBLEM_UNICAST,
     NET_ICMP_ERROR_KINDS,
 };
-/** Only if one may be sent, and not too many. */
+/** Send an ICMP error if the specifications and the rate limit allow it. */
 void net_icmp_error(struct net_stack *stack, struct net_rx *rx,
                     enum net_icmp_error error);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * IPv4: is the packet for us, and who takes it; what IPv6 shares of that.
+ * IPv4: decide whether a packet is for us and pass it on; the parts of that
+ * which IPv6 shares.
  * Spec: RFC 1122 section 3.2.1, RFC 7126 (options), RFC 4291 section 2.8.
  */
 #include "net/stack/internal.h"
@@ -30,8 +31,8 @@ bool net_ip_is_from_us(const struct net_stack *stack, const struct net_rx *rx)
 }
 
 /*
- * Whose the packet is: sets rx->local, NET_NOT_OURS for a group that we are
- * in.  A unicast packet in a broadcast frame is not for us (RFC 1122).
+ * Set rx->local: the index of the destination, or NET_NOT_OURS for a group that
+ * we are in.  A unicast packet in a broadcast frame is not for us (RFC 1122).
  */
 bool net_ip_is_for_us(const struct net_stack *stack, struct net_rx *rx)
 {
@@ -74,7 +75,7 @@ uint16_t net_path_mtu(const struct net_stack *stack, uint8_t port,
 
 enum { OPTION_END = 0, OPTION_NOP = 1, OPTION_LSRR = 131, OPTION_SSRR = 137 };
 
-/* Sources nobody may answer to, or that cannot be. */
+/* Whether the source is invalid or must not be answered. */
 static bool is_bad_source(const struct net_stack *stack,
                           const struct net_rx *rx)
 {
@@ -84,7 +85,7 @@ static bool is_bad_source(const struct net_stack *stack,
            net_ip_is_from_us(stack, rx);
 }
 
-/* RFC 1122: unknown options are skipped.  Nobody routes through us. */
+/* Unknown options are skipped (RFC 1122); source routes are refused. */
 static bool has_good_options(const uint8_t *options, size_t len)
 {
     size_t at = 0;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * IPv6: is the packet for us, what stands between its header and its payload,
- * and who takes it.
+ * IPv6: decide whether a packet is for us, walk its extension headers, and pass
+ * its payload on.
  * Spec: RFC 8200 section 4, RFC 5095 (no source routing), RFC 6946 (a packet in
  * one fragment), RFC 6980 (no neighbour discovery in fragments).
  *
- * Left out: authentication and encryption (next header unknown, as to any
- * node without them); what single options mean.
+ * Left out: authentication and ESP, which count as an unknown next header; the
+ * meaning of single options.
  */
 #include "net/stack/internal.h"
 
@@ -14,16 +14,19 @@
 #include "net/wire/ipv6.h"
 #include "net/wire/ipv6_ext.h"
 
-enum { HEADERS_MAX = 8 }; /* more of them are nobody's honest packet */
+enum { HEADERS_MAX = 8 }; /* extension headers; no honest packet has more */
 
-/* On the way from one header to the next. */
+/* The position of a walk from one header to the next. */
 struct walk {
-    size_t at;           /* where this header is, from the IPv6 header on */
-    uint16_t named_at;   /* where the header before it says what it is */
-    uint8_t next_header; /* what it is */
+    size_t at;           /* offset of this header in the packet */
+    uint16_t named_at;   /* offset of the field that gives its type */
+    uint8_t next_header; /* its type */
 };
 
-/* Neighbour discovery is sent from nobody, and tells who has our address. */
+/*
+ * ICMPv6 may come from the unspecified address (duplicate detection), and from
+ * an own address when another host uses it.
+ */
 static bool is_bad_source(const struct net_stack *stack,
                           const struct net_rx *rx, bool is_icmp)
 {
@@ -41,7 +44,7 @@ static void refuse_packet(struct net_stack *stack, struct net_rx *rx,
     net_icmp_error(stack, rx, error);
 }
 
-/* @return false when the packet goes no further */
+/* @return false when the packet is dropped */
 static bool check_options(struct net_stack *stack, struct net_rx *rx, size_t at,
                           size_t len)
 {
@@ -68,7 +71,7 @@ static bool check_options(struct net_stack *stack, struct net_rx *rx, size_t at,
     }
 }
 
-/* RFC 8200 section 4.4: we know no type, so it must have come to its end. */
+/* No routing type is known, so no segments may be left: RFC 8200 4.4. */
 static bool check_routing(struct net_stack *stack, struct net_rx *rx, size_t at)
 {
     if (rx->l3[at + IPV6_ROUTING_SEGMENTS_LEFT] == 0) {
@@ -80,9 +83,9 @@ static bool check_routing(struct net_stack *stack, struct net_rx *rx, size_t at)
 }
 
 /*
- * One header that is not a fragment header; on to the next.
+ * Check one header other than a fragment header, and advance to the next.
  *
- * @return false when the packet goes no further
+ * @return false when the packet is dropped
  */
 static bool skip_header(struct net_stack *stack, struct net_rx *rx,
                         struct walk *walk)
@@ -103,7 +106,7 @@ static bool skip_header(struct net_stack *stack, struct net_rx *rx,
     return ok;
 }
 
-/* @return true when there is a whole packet to go on with */
+/* @return true when the whole packet is there */
 static bool take_fragment(struct net_stack *stack, struct net_rx *rx,
                           struct walk *walk)
 {
@@ -123,7 +126,7 @@ static bool take_fragment(struct net_stack *stack, struct net_rx *rx,
     walk->next_header = header.next_header;
     walk->at = at;
     if (header.offset_bytes == 0 && !header.more_fragments) {
-        return true; /* RFC 6946: nothing to wait for */
+        return true; /* an atomic fragment is a whole packet: RFC 6946 */
     }
     len = rx->l3_len - at;
     if (len == 0) {
@@ -159,7 +162,7 @@ static bool take_fragment(struct net_stack *stack, struct net_rx *rx,
     return true;
 }
 
-/* @return true when walk->next_header is what the payload is */
+/* @return true when walk->next_header is the payload's protocol */
 static bool find_payload(struct net_stack *stack, struct net_rx *rx,
                          struct walk *walk)
 {

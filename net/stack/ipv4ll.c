@@ -22,7 +22,7 @@ void ipv4ll_init(struct ipv4ll *ll, struct net_stack *stack, uint8_t port,
     };
 }
 
-/* splitmix64 of the MAC: drives of one series are far from each other. */
+/* splitmix64 of the MAC, so that similar MACs give different addresses. */
 static struct ip_addr address_of(const struct ipv4ll *ll)
 {
     const uint8_t *mac = ll->stack->config.ports[ll->port].mac.bytes;

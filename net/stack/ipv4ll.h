@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * An IPv4 address of 169.254/16 for a port that nobody gives one.
+ * IPv4 link-local addresses (169.254/16) for a port without another address.
  *
- *  + candidates follow from the port's MAC, so that a drive has the same
- * address from boot to boot; the stack probes, announces and defends it
- *  + taken by somebody else, or lost to one who claims it twice: the next one,
- *    after ten of these at most one a minute
+ *  + Candidates are computed from the port's MAC, so that a drive has the same
+ *    address after each boot.  The stack probes, announces and defends it.
+ *  + If another host has the address, or claims it a second time, the next
+ *    candidate is tried; after ten conflicts at most one a minute.
  *
  * Spec: RFC 3927 sections 2.1 to 2.5.
  */
@@ -16,30 +16,32 @@
 
 enum {
     IPV4LL_MAX_CONFLICTS = 10,
-    IPV4LL_WAIT_US = 60000000, /* RATE_LIMIT_INTERVAL; or for a free address */
+    /* RATE_LIMIT_INTERVAL; also the retry when the drive has no free address.
+     */
+    IPV4LL_WAIT_US = 60000000,
 };
 
-/* Opaque: its owner calls the functions. */
+/* Opaque. */
 struct ipv4ll {
     struct net_stack *stack;
-    uint64_t due_us;    /* of the next candidate */
-    uint32_t candidate; /* number of the present one */
-    uint32_t conflicts; /* since the last one that could be used */
+    uint64_t due_us;    /* when to try the next candidate */
+    uint32_t candidate; /* number of the present candidate */
+    uint32_t conflicts; /* since the last usable candidate */
     uint16_t vlan;
     uint8_t port;
     bool is_wanted;
-    int local; /* own address, or -1 */
+    int local; /* index of the own address, or -1 */
 };
 
 void ipv4ll_init(struct ipv4ll *ll, struct net_stack *stack, uint8_t port,
                  uint16_t vlan);
 
-/** Have an address from now on, or none any more. */
+/** Begin to acquire an address; give it up. */
 void ipv4ll_start(struct ipv4ll *ll, uint64_t now_us);
 void ipv4ll_stop(struct ipv4ll *ll);
 
 /**
- * Do what is due, behind net_stack_input() and net_stack_timer().
+ * Do what is due.  Call it after net_stack_input() and net_stack_timer().
  *
  * @return when to call it again, UINT64_MAX for never
  */

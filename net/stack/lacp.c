@@ -15,12 +15,12 @@ enum {
     ANSWERS_A_SECOND = 5, /* clause 5.5.4.1 */
     TX_RETRY_US = 1000,
     PORT_PRIORITY = 255,
-    /* Of an end that does not speak LACP: whatever we do, it is in step. */
+    /* A partner without LACP counts as in sync, collecting and distributing. */
     DEFAULT_PARTNER_STATE =
         LACP_SYNCHRONIZATION | LACP_COLLECTING | LACP_DISTRIBUTING,
 };
 
-/* Where each state may go; DISABLED is reachable from every one. */
+/* Allowed transitions; every state may also go to DISABLED. */
 static const uint8_t rx_next[LACP_RX_STATES] = {
     [LACP_RX_DISABLED] = BIT(LACP_RX_EXPIRED),
     [LACP_RX_EXPIRED] = BIT(LACP_RX_CURRENT) | BIT(LACP_RX_DEFAULTED),
@@ -28,7 +28,7 @@ static const uint8_t rx_next[LACP_RX_STATES] = {
     [LACP_RX_CURRENT] = BIT(LACP_RX_CURRENT) | BIT(LACP_RX_EXPIRED),
 };
 
-/* DETACHED is reachable from every one. */
+/* Allowed transitions; every state may also go to DETACHED. */
 static const uint8_t mux_next[LACP_MUX_STATES] = {
     [LACP_MUX_DETACHED] = BIT(LACP_MUX_WAITING),
     [LACP_MUX_WAITING] = BIT(LACP_MUX_ATTACHED),
@@ -75,7 +75,7 @@ struct lacp_info lacp_actor(const struct lacp_agent *agent, uint8_t index)
 
 /* ---- Receive machine: clause 5.4.12. */
 
-/* Who somebody is, the state apart. */
+/* Compare two ends by everything but their state bits. */
 static bool is_same_end(const struct lacp_info *a, const struct lacp_info *b)
 {
     return a->port == b->port && a->port_priority == b->port_priority &&
@@ -110,7 +110,7 @@ static void rx_expire(struct lacp_port *port, uint64_t now_us)
 {
     rx_enter(port, LACP_RX_EXPIRED);
     port->partner.state &= (uint8_t)~LACP_SYNCHRONIZATION;
-    port->partner.state |= LACP_TIMEOUT; /* tell it soon that we miss it */
+    port->partner.state |= LACP_TIMEOUT; /* makes us send at the fast rate */
     port->current_while_us = now_us + SHORT_TIMEOUT_US;
     port->periodic_us = MIN(port->periodic_us, now_us);
 }
@@ -125,7 +125,7 @@ static void rx_default(struct lacp_port *port)
     port->needs_to_transmit = true;
 }
 
-/* Whether the partner is in step with us: recordPDU. */
+/* Whether the partner is in sync with us: recordPDU. */
 static bool is_in_step(const struct lacp *lacp, const struct lacp_info *actor)
 {
     bool knows_us = is_same_end(&lacp->partner, actor) ||
@@ -160,7 +160,7 @@ static void rx_pdu(struct lacp_agent *agent, uint8_t index,
         now_us + (agent->config.is_fast ? (uint64_t)SHORT_TIMEOUT_US
                                         : (uint64_t)LONG_TIMEOUT_US);
     if (was_slow && (partner.state & LACP_TIMEOUT)) {
-        port->periodic_us = now_us; /* clause 5.4.13: from SLOW to FAST */
+        port->periodic_us = now_us; /* slow to fast: clause 5.4.13 */
     }
 }
 
@@ -194,7 +194,7 @@ static void lacp_input(void *ctx, const struct net_ether_rx *rx)
         rx_pdu(agent, rx->port, &lacp, rx->now_us);
     } else if (marker_parse(&marker, rx->payload, rx->len_bytes)) {
         lacp_count(port, LACP_MARKERS_RX);
-        if (!marker.is_response) { /* we never ask */
+        if (!marker.is_response) { /* we never send markers ourselves */
             port->has_marker = true;
             port->marker = marker;
         }
@@ -223,7 +223,7 @@ static bool is_same_partner(const struct lacp_info *a,
            a->system_priority == b->system_priority && a->key == b->key;
 }
 
-/* The port that others are aggregated with: a working one stays it. */
+/* The port that the others join: a working port keeps this role. */
 static int find_leader(const struct lacp_agent *agent)
 {
     int first = -1, alone = -1;
@@ -299,7 +299,7 @@ static void mux_step(struct lacp_port *port, uint64_t now_us)
     }
 }
 
-/* What has lost its selection is detached before it is selected anew. */
+/* Detach every port that lost its selection before selecting again. */
 static void lacp_settle(struct lacp_agent *agent, uint64_t now_us)
 {
     for (uint8_t i = 0; i < NET_PORTS; i++) {
@@ -313,7 +313,7 @@ static void lacp_settle(struct lacp_agent *agent, uint64_t now_us)
 
 /* ---- Transmission: clauses 5.4.13 and 5.4.16. */
 
-/* @return when one more frame may be sent */
+/* @return the time at which one more frame may be sent */
 static uint64_t window_opens(struct lacp_window *window, uint8_t limit,
                              uint64_t now_us)
 {
@@ -324,9 +324,11 @@ static uint64_t window_opens(struct lacp_window *window, uint8_t limit,
 }
 
 /*
- * @param payload  of a frame with its Ethernet header, to be filled in and
- *                 committed; NULL: not now
- * @return when to try again; UINT64_MAX with a frame
+ * Begin a frame: write its Ethernet header.
+ *
+ * @param payload  set to where the PDU goes, for frame_commit(); set to NULL
+ *                 when nothing may be sent now
+ * @return when to try again; UINT64_MAX when *payload is set
  */
 static uint64_t frame_begin(struct lacp_agent *agent, uint8_t index,
                             struct lacp_window *window, uint8_t limit,
@@ -362,7 +364,7 @@ static void frame_commit(struct lacp_agent *agent, uint8_t index,
     window->count++;
 }
 
-/* @return when to try again; UINT64_MAX: all is said */
+/* @return when to try again; UINT64_MAX when the LACPDU was sent */
 static uint64_t send_pdu(struct lacp_agent *agent, uint8_t index,
                          uint64_t now_us)
 {
@@ -424,7 +426,7 @@ static uint64_t transmit_port(struct lacp_agent *agent, uint8_t index,
     return MIN(MIN(pdu_us, answer_us), port->periodic_us);
 }
 
-/* ---- What everybody calls. */
+/* ---- Public functions. */
 
 bool lacp_init(struct lacp_agent *agent, const struct lacp_config *config)
 {

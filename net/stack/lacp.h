@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * LACP on both ports: agrees with the other end of each link whether it may be
- * used as a part of one aggregation.
+ * LACP on both ports: agrees with the partner of each link whether the link
+ * belongs to the aggregation.
  *
- *  + always active; asks to hear once a second (fast) or once in 30, and
- *    sends as often as the other end asks
- *  + never more than three LACPDUs a second on a port
- *  + one aggregation: of the ports whose partners are one system with one key.
- *    Where no port hears a partner, the lowest one that is up works alone, as
- *    if nobody had LACP
- *  + answers markers, at most five a second on a port
+ *  + It is always active.  It asks its partners to send every second (fast) or
+ *    every 30 seconds, and sends as often as they ask.
+ *  + It sends at most three LACPDUs a second on a port.
+ *  + There is one aggregation, of the ports whose partners are one system with
+ *    one key.  When no port hears a partner, the lowest port that is up works
+ *    alone, as without LACP.
+ *  + It answers at most five markers a second on a port.
  *
  * The machines are those of IEEE 802.1AX-2008 clause 5.4: receive (5.4.12),
  * periodic (5.4.13), selection (5.4.14), mux with independent control (5.4.15),
  * transmit (5.4.16); marker responder (5.5.4).
  *
- * Left out: churn detection, passive LACP, the choice by port priority where a
- * system cannot attach all of its ports, sending markers.
+ * Left out: churn detection, passive LACP, sending markers, and choosing ports
+ * by priority when a system cannot attach all of its ports.
  */
 #ifndef ESSD_NET_STACK_LACP_H
 #define ESSD_NET_STACK_LACP_H
@@ -25,19 +25,21 @@
 #include "net/wire/lacp.h"
 
 enum lacp_rx_state {
-    LACP_RX_DISABLED,  /* waits for the link */
-    LACP_RX_EXPIRED,   /* hears nothing, waits a little longer */
-    LACP_RX_DEFAULTED, /* nobody there speaks LACP, for all we know */
-    LACP_RX_CURRENT,   /* what it knows of the partner is what that last said */
+    LACP_RX_DISABLED,  /* Link down; waits for the link. */
+    LACP_RX_EXPIRED,   /* Partner silent; waits for a LACPDU or time-out. */
+    LACP_RX_DEFAULTED, /* Uses the default partner; waits for a LACPDU. */
+    LACP_RX_CURRENT,   /* Partner known; waits for its next LACPDU or time-out.
+                        */
     LACP_RX_STATES,
 };
 
 enum lacp_mux_state {
-    LACP_MUX_DETACHED,   /* waits to be selected */
-    LACP_MUX_WAITING,    /* waits for others that are to be attached, too */
-    LACP_MUX_ATTACHED,   /* waits for the partner to be in step */
-    LACP_MUX_COLLECTING, /* waits for the partner to do so, too */
-    LACP_MUX_WORKING,    /* COLLECTING_DISTRIBUTING: frames pass */
+    LACP_MUX_DETACHED,   /* Not in use; waits to be selected. */
+    LACP_MUX_WAITING,    /* Selected; waits 2 s for other ports to join. */
+    LACP_MUX_ATTACHED,   /* Attached; waits for the partner to be in sync. */
+    LACP_MUX_COLLECTING, /* Receives; waits for the partner to collect. */
+    LACP_MUX_WORKING,    /* Sends and receives (COLLECTING_DISTRIBUTING) until
+                          * the partner or the selection changes. */
     LACP_MUX_STATES,
 };
 
@@ -45,8 +47,8 @@ enum lacp_mux_state {
 enum lacp_counter {
     LACP_PDUS_RX,
     LACP_MARKERS_RX,
-    LACP_UNKNOWN_RX, /* another slow protocol's */
-    LACP_ILLEGAL_RX, /* or make no sense */
+    LACP_UNKNOWN_RX, /* of another slow protocol */
+    LACP_ILLEGAL_RX, /* malformed */
     LACP_PDUS_TX,
     LACP_MARKER_RESPONSES_TX,
     LACP_COUNTERS,
@@ -57,11 +59,13 @@ struct lacp_config {
     struct mac_addr system;  /* the drive's, with system_priority */
     uint16_t system_priority;
     uint16_t key;
-    bool is_fast; /* hear from the partner once a second */
+    bool is_fast; /* ask the partner to send every second */
 };
 
-/* Opaque from here on, but for reading. */
-struct lacp_window { /* at most so many frames a second */
+/* Opaque from here on; others may read the fields but not write them. */
+
+/* Counts frames of one second, to limit their rate. */
+struct lacp_window {
     uint64_t from_us;
     uint8_t count;
 };
@@ -72,12 +76,12 @@ struct lacp_port {
     bool is_selected;
     bool needs_to_transmit; /* NTT */
     struct lacp_info partner;
-    uint64_t current_while_us; /* the partner has to say something until */
+    uint64_t current_while_us; /* the partner's information expires then */
     uint64_t wait_while_us;
-    uint64_t periodic_us; /* the next regular LACPDU */
+    uint64_t periodic_us; /* when the next periodic LACPDU is due */
     struct lacp_window sent;
     struct lacp_window answered;
-    bool has_marker; /* to be answered */
+    bool has_marker; /* `marker` is to be answered */
     struct marker marker;
     uint64_t counters[LACP_COUNTERS];
 };
@@ -99,15 +103,16 @@ void lacp_link(struct lacp_agent *agent, uint8_t port, bool is_up,
                uint64_t now_us);
 
 /**
- * Do what is due, and what a received frame calls for.
+ * Do what is due, and send what received frames call for.
  *
  * @return when to call it again, UINT64_MAX for never
  */
 uint64_t lacp_timer(struct lacp_agent *agent, uint64_t now_us);
 
 /**
- * Whether frames are received from this port: already when the partner has
- * been told that it is one of ours.  It may send before we know.
+ * Whether frames from this port are accepted.  They are from ATTACHED on: the
+ * partner may begin to send as soon as our LACPDU says so, before its own
+ * LACPDU reaches us.
  */
 static inline bool lacp_is_collecting(const struct lacp_agent *agent,
                                       uint8_t port)
@@ -115,13 +120,13 @@ static inline bool lacp_is_collecting(const struct lacp_agent *agent,
     return agent->ports[port].mux >= LACP_MUX_ATTACHED;
 }
 
-/** Whether frames may be sent to this port, too: the partner takes them. */
+/** Whether frames may be sent to this port: the partner is collecting. */
 static inline bool lacp_is_working(const struct lacp_agent *agent, uint8_t port)
 {
     return agent->ports[port].mux == LACP_MUX_WORKING;
 }
 
-/** What the port says of itself. */
+/** The actor information that the port sends. */
 struct lacp_info lacp_actor(const struct lacp_agent *agent, uint8_t port);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How much a peer can make a port send: a bucket of tokens for each kind of
- * answer.  What it holds may go out at once; then one in each interval.
+ * Rate limits on what peers can make a port send: a token bucket for each kind
+ * of answer.  A full bucket allows `burst` frames at once; one token is added
+ * in each interval.
  * Spec: RFC 4443 section 2.4 (f), RFC 1812 section 4.3.2.8.
  */
 #include "net/stack/internal.h"
@@ -11,9 +12,10 @@ static const struct {
     uint32_t interval_us;
 } limits[NET_LIMITS] = {
     [NET_LIMIT_ICMP_ERROR] = {10, 100000},
-    [NET_LIMIT_ECHO] = {512, 50}, /* in frames: fragments count */
+    [NET_LIMIT_ECHO] = {512, 50}, /* each fragment counts */
+    /* After a power cut all peers may ask at once. */
     [NET_LIMIT_ARP] = {2048, 500},
-    [NET_LIMIT_ND] = {2048, 500}, /* all peers at once, after a power cut */
+    [NET_LIMIT_ND] = {2048, 500},
 };
 
 void net_limit_init(struct net_stack *stack)

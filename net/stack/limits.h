@@ -7,12 +7,12 @@
 
 enum {
     NET_PORTS = 2,
-    NET_CONFIGURED = 8, /* addresses of the drive that are configured */
-    NET_ADDRESSES = NET_CONFIGURED + NET_PORTS, /* and a link-local a port */
-    NET_NEIGHBOURS = 1024, /* the RNIC's table has as many, index by index */
+    NET_CONFIGURED = 8, /* own addresses besides the ports' link-local ones */
+    NET_ADDRESSES = NET_CONFIGURED + NET_PORTS, /* all own addresses */
+    NET_NEIGHBOURS = 1024, /* same size and indices as the RNIC's table */
     NET_NEIGH_BUCKETS = 1024,
     NET_UDP_BINDINGS = 8,
-    NET_MULTICAST = 5 + NET_ADDRESSES, /* groups that a port listens to */
+    NET_MULTICAST = 5 + NET_ADDRESSES, /* groups that a port receives */
     NET_MTU_MAX = 9000,
     NET_FRAME_MAX = NET_MTU_MAX + 18, /* Ethernet and a tag, no FCS */
 };

@@ -11,9 +11,9 @@ enum {
     TX_RETRY_US = 1000,
     INTERVAL_MAX_S = 3600,
     HOLD_MAX = 100,
-    /* What a port has that knows of no VLAN: IEEE 802.1Q table 9-2. */
+    /* The PVID of a port without VLAN configuration: IEEE 802.1Q table 9-2. */
     DEFAULT_PVID = 1,
-    /* Header, one tag, FCS: IEEE 802.3 clause 79.3.4. */
+    /* Ethernet header, one tag and FCS: IEEE 802.3 clause 79.3.4. */
     FRAME_OVERHEAD = 22,
     PMD_OTHER = 0x8000, /* RFC 4836 ifMauAutoNegCapAdvertisedBits: bOther */
     VLAN_NAME_LEN = 8,  /* "vlan4094" */
@@ -22,7 +22,7 @@ enum {
 static const struct mac_addr nearest_bridge = {
     {0x01, 0x80, 0xc2, 0x00, 0x00, 0x0e}};
 
-/* Where each state may go; DOWN is reachable from every one. */
+/* Allowed transitions; every state may also go to DOWN. */
 static const uint8_t lldp_next[LLDP_STATES] = {
     [LLDP_DOWN] = BIT(LLDP_UP),
     [LLDP_UP] = BIT(LLDP_STOPPED),
@@ -42,7 +42,7 @@ static void lldp_count(struct lldp_port *port, enum lldp_counter counter)
 
 /* ---- Sending. */
 
-/* @return LLDP_TEXT_MAX + 1 for any that is longer */
+/* @return the length, at most LLDP_TEXT_MAX + 1 */
 static uint16_t text_len(const char *text)
 {
     uint16_t len = 0;
@@ -78,8 +78,8 @@ static void add_management(struct lldp *lldp, const struct net_stack *stack,
 }
 
 /*
- * The drive's addresses: configured ones first, link-local ones behind.  The
- * same on both ports, as lldpd keeps one list for a chassis.
+ * Add the drive's addresses, configured ones before link-local ones.  Both
+ * ports announce all of them, because lldpd keeps one list for a chassis.
  */
 static void add_managements(struct lldp *lldp, const struct net_stack *stack)
 {
@@ -156,7 +156,7 @@ static size_t build_pdu(const struct lldp_agent *agent, uint8_t index,
         .ttl_s = ttl_s,
     };
 
-    if (ttl_s != 0) { /* clause 9.1.2.2: a shutdown LLDPDU has no more */
+    if (ttl_s != 0) { /* a shutdown LLDPDU ends here: clause 9.1.2.2 */
         lldp.port_description = text_of(index == 0 ? "NVMe-oF port 0, 25GbE"
                                                    : "NVMe-oF port 1, 25GbE");
         lldp.system_name = text_of(config->system_name);
@@ -178,7 +178,7 @@ static size_t build_pdu(const struct lldp_agent *agent, uint8_t index,
     return lldp_emit(&lldp, at, LLDP_PDU_MAX);
 }
 
-/* @return false when there is no room */
+/* @return false when there is no transmit buffer */
 static bool send_pdu(struct lldp_agent *agent, uint8_t index, uint16_t ttl_s)
 {
     struct net_stack *stack = agent->config.stack;
@@ -191,7 +191,7 @@ static bool send_pdu(struct lldp_agent *agent, uint8_t index, uint16_t ttl_s)
     header = net_eth_emit(stack, index, NET_VLAN_UNTAGGED, 0, &nearest_bridge,
                           ETHERTYPE_LLDP, frame);
     len = build_pdu(agent, index, ttl_s, frame + header);
-    ASSERT(len != 0); /* init() has seen to it that all fits */
+    ASSERT(len != 0); /* lldp_init() checked the lengths, so it fits */
     net_tx_commit(stack, index, header + len, 0);
     lldp_count(&agent->ports[index], LLDP_FRAMES_OUT);
     return true;
@@ -216,7 +216,7 @@ static void refill_credit(struct lldp_port *port, uint64_t now_us)
     }
 }
 
-/* A port's turn to send has come. */
+/* A frame of this port is due: send it if the port has a credit. */
 static void transmit_step(struct lldp_agent *agent, uint8_t index,
                           uint64_t now_us)
 {
@@ -250,7 +250,8 @@ void lldp_stop(struct lldp_agent *agent, uint8_t index)
         return;
     }
     if (agent->config.ports[index].sends) {
-        (void)send_pdu(agent, index, 0); /* no room: their TTL will do it */
+        /* If there is no buffer, neighbours forget us when our TTL ends. */
+        (void)send_pdu(agent, index, 0);
     }
     lldp_enter(port, LLDP_STOPPED);
 }
@@ -281,11 +282,12 @@ static bool is_same_id(const struct lldp_id *a, const struct lldp_id *b)
 
 static void read_back(const struct lldp_neighbour *neighbour, struct lldp *lldp)
 {
-    /* It was parsed before it was kept. */
+    /* keep_neighbour() stores only what lldp_parse() accepted. */
     ASSERT(lldp_parse(lldp, neighbour->pdu, neighbour->len_bytes));
 }
 
-/* @return the place of the neighbour that sends this, or a free one, or NULL */
+/* @return the entry of the neighbour that sent `lldp`, else a free entry, else
+ * NULL */
 static struct lldp_neighbour *find_neighbour(struct lldp_port *port,
                                              const struct lldp *lldp)
 {
@@ -334,7 +336,7 @@ static void keep_neighbour(struct lldp_agent *agent, uint8_t index,
     }
     memcpy(neighbour->pdu, pdu, lldp->len_bytes);
     neighbour->len_bytes = (uint16_t)lldp->len_bytes;
-    if (is_new) { /* let it know us soon, too */
+    if (is_new) { /* announce ourselves to it soon */
         port->fast = FAST_FRAMES;
         port->due_us = MIN(port->due_us, now_us);
     }
@@ -394,7 +396,7 @@ static uint64_t age_neighbours(struct lldp_agent *agent, uint8_t index,
     return next_us;
 }
 
-/* ---- What everybody calls. */
+/* ---- Public functions. */
 
 static void set_times(struct lldp_config *config, uint16_t interval_s,
                       uint8_t hold)
@@ -441,7 +443,7 @@ void lldp_link(struct lldp_agent *agent, uint8_t index, bool is_up,
         port->fast = 0;
         return;
     }
-    forget_all(agent, index); /* another cable, maybe */
+    forget_all(agent, index); /* the next link may lead elsewhere */
 }
 
 void lldp_set(struct lldp_agent *agent,
@@ -456,7 +458,8 @@ void lldp_set(struct lldp_agent *agent,
         struct lldp_port *port = &agent->ports[i];
 
         if (may_send(agent, i) && !ports[i].sends) {
-            (void)send_pdu(agent, i, 0); /* no room: their TTL will do it */
+            /* If there is no buffer, neighbours forget us when the TTL ends. */
+            (void)send_pdu(agent, i, 0);
         }
         if (old.ports[i].receives && !ports[i].receives) {
             forget_all(agent, i);

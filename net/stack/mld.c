@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Multicast listener reports: switches that watch them send neighbour
- * discovery for our addresses to us only if we say that we listen.
+ * Multicast listener reports.  Switches with MLD snooping forward neighbour
+ * discovery for our addresses to us only after we reported their groups.
  * Spec: RFC 3810 (version 2) section 6, RFC 3590, RFC 4862 section 5.4.2.
  *
- * Left out: version 1 reports for queriers of that version; leaving groups
- * (the querier finds out); reports to ff02::1, which all are in anyway.
+ * Left out: version 1 reports for queriers of that version; leaving groups (the
+ * querier notices that by itself); reports for ff02::1, which need none.
  */
 #include "net/stack/internal.h"
 
@@ -18,7 +18,7 @@ enum { REPORTS = 2, REPORT_INTERVAL_US = 1000000, HOP_LIMIT = 1 };
 
 static const struct ip_addr all_listeners = {{0xff, 0x02, [15] = 0x16}};
 
-/* The way to a router that all have to look at: RFC 2711, for MLD. */
+/* A hop-by-hop header with the router alert option for MLD: RFC 2711. */
 static const uint8_t router_alert[8] = {
     IP_PROTOCOL_ICMPV6, 0, 5, 2, 0, 0, 1, 0};
 
@@ -32,7 +32,8 @@ void net_mld_join(struct net_stack *stack, uint8_t local, uint64_t due_us)
     net_due(&stack->address_due_us, due_us);
 }
 
-/* RFC 3590: a link-local address that is surely ours, or nobody's. */
+/* An own link-local address that is not optimistic, else the unspecified
+ * address: RFC 3590. */
 static struct ip_addr mld_source(const struct net_stack *stack,
                                  const struct net_address_config *own)
 {
@@ -81,7 +82,8 @@ void net_mld_report(struct net_stack *stack, uint8_t local, uint8_t *frame,
         now_us + 1 + net_random_below(stack, REPORT_INTERVAL_US);
 }
 
-/* Each group is answered for once, however many queries come meanwhile. */
+/* A group whose report is pending is reported once, however many queries come.
+ */
 void net_mld_input(struct net_stack *stack, struct net_rx *rx)
 {
     struct mld_query query;

@@ -12,7 +12,7 @@
 static const struct ip_addr all_nodes = {{0xff, 0x02, [15] = 1}};
 static const struct ip_addr nobody;
 
-/* One message from one of our addresses (or from nobody). */
+/* Write one message; `src` is an own address or the unspecified one. */
 static size_t nd_frame_emit(const struct net_stack *stack, uint8_t local,
                             const struct ip_addr *src,
                             const struct ip_addr *dst,
@@ -79,7 +79,7 @@ size_t net_nd_ask(const struct net_stack *stack, uint8_t local,
     const struct net_address *own = &stack->addresses[local];
     const struct nd_neighbor nd = {
         .type = ND_NEIGHBOR_SOLICIT,
-        /* RFC 4429: an optimistic address must not change anybody's cache. */
+        /* RFC 4429: an optimistic address must not change neighbour caches. */
         .has_lladdr = own->state != ADDRESS_OPTIMISTIC,
         .lladdr = stack->config.ports[own->config.port].mac,
         .target = *ip,
@@ -187,7 +187,7 @@ void net_nd_input(struct net_stack *stack, struct net_rx *rx)
     if (!nd_neighbor_parse(&nd, rx->l4, rx->l4_len) ||
         !is_valid(stack, rx, &nd)) {
         net_count(stack, rx->port, NET_DROP_ND_MALFORMED);
-    } else if (claimed >= 0) { /* somebody speaks from our address */
+    } else if (claimed >= 0) { /* another host uses our address */
         net_address_conflict(stack, (uint8_t)claimed, &rx->eth.src, rx->answer,
                              rx->now_us);
     } else if (nd.type == ND_NEIGHBOR_SOLICIT) {

@@ -24,7 +24,7 @@ void net_router_init(struct net_stack *stack)
     }
 }
 
-/* What routers said of another link is void; lifetimes of addresses run on. */
+/* Forget the old link's routers.  Lifetimes of their addresses run on. */
 void net_router_link(struct net_stack *stack, uint8_t port, bool is_up,
                      uint64_t now_us)
 {
@@ -39,9 +39,9 @@ void net_router_link(struct net_stack *stack, uint8_t port, bool is_up,
     }
 }
 
-/* ---- Asking. */
+/* ---- Solicitations. */
 
-/* The port's own link-local address that is usable, or -1. */
+/* The index of the port's own link-local address if usable, or -1. */
 static int link_local(const struct net_stack *stack, uint8_t port)
 {
     for (uint8_t local = 0; local < NET_ADDRESSES; local++) {
@@ -61,7 +61,7 @@ static void send_solicit(struct net_stack *stack, uint8_t local, uint8_t *frame)
     const struct net_address *own = &stack->addresses[local];
     const struct mac_addr mac = nd_multicast_mac(&all_routers);
     const struct nd_router_solicit rs = {
-        /* RFC 4429: an optimistic address must not change anybody's cache. */
+        /* RFC 4429: an optimistic address must not change neighbour caches. */
         .has_lladdr = own->state != ADDRESS_OPTIMISTIC,
         .lladdr = stack->config.ports[own->config.port].mac,
     };
@@ -81,7 +81,7 @@ static void send_solicit(struct net_stack *stack, uint8_t local, uint8_t *frame)
     net_tx_commit(stack, own->config.port, len, 0);
 }
 
-/* One question is due. */
+/* A solicitation is due. */
 static void solicit_step(struct net_stack *stack, uint8_t port, uint64_t now_us)
 {
     struct net_port_routers *here = &stack->routers[port];
@@ -130,7 +130,7 @@ uint64_t net_router_timer(struct net_stack *stack, uint64_t now_us)
     return next_us;
 }
 
-/* ---- Hearing. */
+/* ---- Advertisements. */
 
 static uint64_t lifetime_end(uint32_t lifetime_s, uint64_t now_us)
 {
@@ -152,7 +152,7 @@ static void note_router(struct net_stack *stack, const struct net_rx *rx,
             break;
         }
         if (slot == NULL && r->until_us <= rx->now_us) {
-            slot = r; /* never used, or too old */
+            slot = r; /* unused or expired */
         }
     }
     if (slot != NULL) {
@@ -164,7 +164,10 @@ static void note_router(struct net_stack *stack, const struct net_rx *rx,
     }
 }
 
-/* RFC 4862 section 5.5.3 (e): nobody may shorten our life by much. */
+/*
+ * Renew the address' lifetime.  An advertisement cannot shorten it below two
+ * hours: RFC 4862 section 5.5.3 (e).
+ */
 static void renew_address(struct net_stack *stack, struct net_address *address,
                           uint32_t valid_s, uint64_t now_us)
 {
@@ -192,7 +195,7 @@ static unsigned count_auto(const struct net_stack *stack, uint8_t port)
     return count;
 }
 
-/* An address of the prefix and our MAC: RFC 4862 section 5.5.3. */
+/* Form an address from the prefix and the MAC: RFC 4862 section 5.5.3. */
 static void note_prefix(struct net_stack *stack, const struct net_rx *rx,
                         const struct nd_prefix *prefix)
 {
@@ -270,7 +273,7 @@ void net_router_input(struct net_stack *stack, struct net_rx *rx)
     }
 }
 
-/* ---- Using. */
+/* ---- Gateways. */
 
 const struct ip_addr *net_gateway(const struct net_stack *stack, uint8_t port,
                                   uint16_t vlan, bool v4, uint64_t now_us)
@@ -295,7 +298,7 @@ void net_router_failed(struct net_stack *stack, uint8_t port,
 {
     struct net_router *routers = stack->routers[port].routers;
 
-    if (ip_addr_equal(&routers[0].ip, ip)) { /* RFC 4861 6.3.6: another one */
+    if (ip_addr_equal(&routers[0].ip, ip)) { /* RFC 4861 6.3.6: put it last */
         struct net_router failed = routers[0];
 
         memmove(routers, routers + 1, (NET_ROUTERS - 1) * sizeof(*routers));

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * IPv6 routers: asked for when the link comes up, heard of ever after.  They
- * are gateways where none is configured, tell the link's MTU, and give a port
- * an address by its prefix where that is configured.
+ * IPv6 routers: solicited when the link comes up, and learnt from their
+ * advertisements.  A router serves as gateway unless one is configured, sets
+ * the link's MTU, and its prefixes give a port addresses if SLAAC is on.
  * Spec: RFC 4861 section 6.3, RFC 4862 section 5.5.
  *
- * Left out: prefixes that are on the link without giving us an address (their
- * hosts are reached through the router); preferred lifetimes (we answer, so
- * that peers choose among our addresses); reachable time, retransmission timer
- * and hop limit of routers; DHCPv6, whatever their flags say.
+ * Left out: on-link prefixes without an address of ours (their hosts are
+ * reached through the router); preferred lifetimes (the drive only answers, so
+ * peers choose among its addresses); the routers' reachable time,
+ * retransmission timer and hop limit; DHCPv6.
  */
 #ifndef ESSD_NET_STACK_ROUTER_H
 #define ESSD_NET_STACK_ROUTER_H
@@ -19,10 +19,10 @@
 #include "net/wire/ip_addr.h"
 
 enum {
-    NET_ROUTERS = 2,        /* a port; further ones are not taken note of */
-    NET_AUTO_ADDRESSES = 2, /* a port, of the drive's NET_CONFIGURED */
+    NET_ROUTERS = 2,        /* kept for each port; others are ignored */
+    NET_AUTO_ADDRESSES = 2, /* for each port, out of NET_CONFIGURED */
     ROUTER_SOLICIT_US = 4000000,
-    ROUTER_SOLICIT_DELAY_US = 1000000, /* at most, before the first */
+    ROUTER_SOLICIT_DELAY_US = 1000000, /* longest wait before the first */
     ROUTER_SOLICITS = 3,
 };
 
@@ -33,9 +33,9 @@ struct net_router {
 };
 
 struct net_port_routers {
-    struct net_router routers[NET_ROUTERS]; /* the first is tried first */
+    struct net_router routers[NET_ROUTERS]; /* in order of preference */
     uint64_t solicit_us;
-    uint16_t mtu_bytes; /* of IPv6 on this link; 0: not told */
+    uint16_t mtu_bytes; /* IPv6 MTU of this link; 0: unknown */
     uint8_t solicits_left;
 };
 

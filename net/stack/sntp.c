@@ -6,11 +6,11 @@
 
 enum { SECOND_US = 1000000, KISS_FACTOR_MAX = 16, SNTP_WAITS = 40 };
 
-/* 2020-01-01 and 2100-01-01: a server that says else has no clock. */
+/* 2020-01-01 and 2100-01-01: a time outside of these is not believed. */
 #define EPOCH_MS_MIN 1577836800000u
 #define EPOCH_MS_MAX 4102444800000u
 
-/* Where each state may go. */
+/* Allowed transitions. */
 static const uint8_t sntp_next[SNTP_STATES] = {
     [SNTP_IDLE] = BIT(SNTP_RESTING),
     [SNTP_RESTING] = BIT(SNTP_RESTING) | BIT(SNTP_ASKING) | BIT(SNTP_IDLE),
@@ -31,13 +31,13 @@ static void sntp_count(struct sntp_client *client, enum sntp_counter counter)
     client->counters[counter]++;
 }
 
-/* The shortest time between two questions. */
+/* The shortest time between two requests. */
 static uint32_t least_s(const struct sntp_client *client)
 {
     return MIN((uint32_t)SNTP_LEAST_S, client->config.poll_s);
 }
 
-/* splitmix64; never 0, which says "no time". */
+/* splitmix64, but never 0, which means "no timestamp". */
 static uint64_t next_random(struct sntp_client *client)
 {
     uint64_t x = client->random += 0x9e3779b97f4a7c15;
@@ -90,7 +90,7 @@ static void sntp_input(void *ctx, const struct net_udp_rx *udp)
         sntp_count(client, SNTP_STRAY);
         return;
     }
-    /* Without a code it is no kiss: so says who knows no time himself. */
+    /* Stratum 0 without a kiss code means an unsynchronised server. */
     if (answer.stratum == 0 && answer.reference_id != 0) {
         sntp_take_kiss(client, answer.reference_id, udp->now_us);
         return;
@@ -111,7 +111,7 @@ static void sntp_input(void *ctx, const struct net_udp_rx *udp)
     client->config.set_time(client->config.ctx, epoch_ms, &answer);
 }
 
-/* ---- Questions. */
+/* ---- Requests. */
 
 static void sntp_ask(struct sntp_client *client, uint64_t now_us)
 {
@@ -143,7 +143,7 @@ static void sntp_ask(struct sntp_client *client, uint64_t now_us)
         sntp_enter(client, SNTP_ASKING, now_us + SNTP_ANSWER_US);
         return;
     }
-    if (++client->waits == SNTP_WAITS) { /* the other port may reach it */
+    if (++client->waits == SNTP_WAITS) { /* try from another own address */
         client->waits = 0;
         client->tries++;
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The control-traffic stack, as seen from outside: see stack.h. */
+/* The control-traffic stack's public functions: see stack.h. */
 #include "net/stack/internal.h"
 
 #include "net/wire/nd.h"
@@ -65,7 +65,7 @@ bool net_stack_input(struct net_stack *stack, uint8_t port,
 
 uint64_t net_stack_timer(struct net_stack *stack, uint64_t now_us)
 {
-    /* It may take addresses away: before they get their turn. */
+    /* The router timer comes first, because it may remove addresses. */
     uint64_t router_us = net_router_timer(stack, now_us);
     uint64_t address_us = net_address_timer(stack, now_us);
     uint64_t neigh_us = net_neigh_timer(stack, now_us);

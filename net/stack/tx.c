@@ -51,7 +51,7 @@ static size_t emit_ipv4(const struct net_ip_out *out, uint8_t *buf)
         .tos = out->tos,
         .ttl = out->hop_limit,
         .protocol = out->protocol,
-        /* Whole packets say so, and their identification is 0: RFC 6864. */
+        /* An unfragmented packet has DF set and identification 0: RFC 6864. */
         .dont_fragment = !out->is_fragment,
         .id = (uint16_t)(out->is_fragment ? out->fragment_id : 0),
         .fragment_offset_bytes =

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * UDP: datagrams to whoever is bound to their port.
+ * UDP: passes datagrams to the handler of their port.
  * Spec: RFC 768, RFC 1122 section 4.1, RFC 8200 section 8.1.
  */
 #include "net/stack/internal.h"
