@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A device core's world: everything a core may ask of whatever runs it, which
- * is a QOM wrapper in hw-model/qemu/ or the native process.
+ * The environment of a device core: everything that a core may ask of its
+ * owner, which is a QOM wrapper in hw-model/qemu/ or the native process.
  *
  * A core is plain C in one execution context: a thread, or whichever thread
  * holds the wrapper's lock.  Register accesses only change registers and call
@@ -25,19 +25,19 @@ struct dev_env {
      */
     void *(*dma)(void *ctx, uint64_t addr, uint64_t len);
 
-    /* Virtual time.  Never goes backwards; stands still while stopped. */
+    /* Virtual time.  It never goes back, and stops while the machine does. */
     uint64_t (*now_ns)(void *ctx);
 
     /**
-     * Have the core's timer function called at `deadline_ns` (one deadline a
-     * core, the last call counts; DEV_NO_DEADLINE: none).
+     * Call the core's timer function at `deadline_ns`.  A core has one
+     * deadline, which each call replaces; DEV_NO_DEADLINE cancels it.
      */
     void (*set_timer)(void *ctx, uint64_t deadline_ns);
 
-    /* Level of interrupt line `line` of this core. */
+    /* Set the level of interrupt line `line` of this core. */
     void (*set_irq)(void *ctx, unsigned int line, bool level);
 
-    /* Have the core's run function called soon, never from inside this call. */
+    /* Call the core's run function soon, but not from inside this call. */
     void (*defer)(void *ctx);
 };
 

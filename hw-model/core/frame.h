@@ -2,8 +2,8 @@
 /*
  * Ethernet frames on their way through the hardware, in bursts.
  *
- * The wire is a seam: ports, the RNIC and the link back-ends hand each other
- * arrays of these; nothing may assume one frame a call.
+ * Ports, the RNIC and the link back-ends pass arrays of frames to each other;
+ * nothing may assume that a call has one frame.
  */
 #ifndef ESSD_HW_CORE_FRAME_H
 #define ESSD_HW_CORE_FRAME_H
@@ -23,7 +23,7 @@ enum {
 enum frame_flags {
     FRAME_BAD_FCS = 1,   /* native links only: sockets carry no FCS */
     FRAME_RUNT = 2,      /* shorter than 60 bytes on the wire */
-    FRAME_CORRECTED = 4, /* the FEC repaired it */
+    FRAME_CORRECTED = 4, /* FEC corrected errors in it */
 };
 
 struct frame_piece {
@@ -33,7 +33,7 @@ struct frame_piece {
 
 /* A frame to send: head, then pieces (in DRAM), then tail.  Without FCS. */
 struct frame_tx {
-    uint64_t departure_ns; /* virtual time it may leave; 0: now */
+    uint64_t departure_ns; /* earliest virtual time to send; 0: at once */
     uint8_t priority;      /* 802.1p, 0..7 */
     uint8_t flags;         /* enum frame_flags */
     uint8_t tail_len;
@@ -55,7 +55,7 @@ static inline uint32_t frame_tx_len(const struct frame_tx *frame)
 }
 
 /**
- * Gather a frame in one place.
+ * Copy a frame's parts to one contiguous buffer.
  *
  * @param to  has room for frame_tx_len() bytes
  * @return frame_tx_len()
@@ -75,18 +75,18 @@ static inline uint32_t frame_tx_copy(uint8_t *to, const struct frame_tx *frame)
 }
 
 /**
- * Where frames go.  send() takes the first n frames of the burst, reads them
- * before it returns, and returns n.  Fewer than `count` is back-pressure: keep
- * the rest until the sink's owner says that there is room again.
+ * The receiver of a burst.  send() takes the first n frames, reads them before
+ * it returns, and returns n.  If n is less than `count` there was no more room:
+ * the caller keeps the rest until the sink's owner reports room.
  */
 struct frame_sink {
     void *ctx;
     unsigned int (*send)(void *ctx, const struct frame_tx *burst,
                          unsigned int count);
 
-    /* Priorities that are not to be offered now, a bit each: they would only
-     * hold up the others.  That there is room again is said at every change.
-     * NULL: none, ever. */
+    /* Bitmap of priorities that are paused: do not offer frames of these, which
+     * would block the others.  Each change is reported like new room.  NULL:
+     * this sink never pauses a priority. */
     const uint8_t *paused;
 };
 

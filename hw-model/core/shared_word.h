@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * 32-bit words in DRAM that a hart reads or writes at the same time: indices of
- * rings, and the flags beside them.  Whole and aligned, one access each,
- * little-endian; the order among them is the caller's: dev_wmb() and its like.
+ * 32-bit little-endian words in DRAM that a hart may access at the same time:
+ * ring indices and flags.  Each is aligned and read or written in one access.
+ * The caller orders accesses with dev_wmb() and the other barriers.
  */
 #ifndef ESSD_HW_CORE_SHARED_WORD_H
 #define ESSD_HW_CORE_SHARED_WORD_H

@@ -16,7 +16,7 @@
 _Static_assert((int)HW_LAG_COUNTERS == (int)LAG_COUNTERS, "see hw_lag.h");
 
 enum {
-    LOGICAL = 0, /* the RNIC's port that the aggregate is */
+    LOGICAL = 0, /* the RNIC's port that stands for the aggregate */
     ALL_PORTS = BIT(HW_LAG_PORTS) - 1,
     NO_MEMBER = HW_LAG_PORTS,
 };
@@ -28,12 +28,12 @@ static enum lag_mode mode_of(const struct hw_lag *lag)
     return (enum lag_mode)FIELD_GET(lag->ctrl, LAG_CTRL, MODE);
 }
 
-static uint32_t usable(const struct hw_lag *lag)
+static uint32_t usable_members(const struct hw_lag *lag)
 {
     return FIELD_GET(lag->members, LAG_MEMBERS, DISTRIBUTE) & lag->links;
 }
 
-static void count(struct hw_lag *lag, unsigned int counter, uint64_t n)
+static void count_event(struct hw_lag *lag, unsigned int counter, uint64_t n)
 {
     lag->counters[counter] += n;
 }
@@ -47,7 +47,10 @@ static uint8_t member_paused(const struct hw_lag *lag, unsigned int port)
     return paused != NULL ? *paused : 0;
 }
 
-/* A frame for a member that is paused would hold up those of the others. */
+/*
+ * Tell the RNIC which priorities to hold back: a frame for a paused member
+ * would block the frames for the other member behind it.
+ */
 static void update_paused(struct hw_lag *lag)
 {
     uint8_t paused = 0;
@@ -59,7 +62,7 @@ static void update_paused(struct hw_lag *lag)
         return;
     }
     for (unsigned int i = 0; i < HW_LAG_PORTS; i++) {
-        if ((usable(lag) & BIT(i)) &&
+        if ((usable_members(lag) & BIT(i)) &&
             (mode_of(lag) == LAG_MODE_DISTRIBUTE || i == lag->active)) {
             paused |= member_paused(lag, i);
         }
@@ -68,7 +71,7 @@ static void update_paused(struct hw_lag *lag)
     lag->paused[1] = 0;
 }
 
-/* Who waits is to look again: what it waits for may have changed. */
+/* Let the RNIC try to send again, because room or pauses may have changed. */
 static void offer_again(struct hw_lag *lag)
 {
     update_paused(lag);
@@ -79,36 +82,36 @@ static void offer_again(struct hw_lag *lag)
 
 /* ---- The active member. */
 
-static void move(struct hw_lag *lag, unsigned int port)
+static void activate_member(struct hw_lag *lag, unsigned int port)
 {
     lag->active = port;
-    count(lag, LAG_COUNT_MOVES, 1);
+    count_event(lag, LAG_COUNT_MOVES, 1);
     offer_again(lag);
 }
 
 static void leave_unusable(struct hw_lag *lag)
 {
-    uint32_t others = usable(lag) & ~BIT(lag->active);
+    uint32_t others = usable_members(lag) & ~BIT(lag->active);
 
-    if (mode_of(lag) == LAG_MODE_STANDBY && !(usable(lag) & BIT(lag->active)) &&
-        others != 0) {
-        move(lag, 1 - lag->active);
+    if (mode_of(lag) == LAG_MODE_STANDBY &&
+        !(usable_members(lag) & BIT(lag->active)) && others != 0) {
+        activate_member(lag, 1 - lag->active);
     }
 }
 
-/* A frame for a unicast address of ours has come in. */
-static void hear(struct hw_lag *lag, unsigned int port)
+/* A frame for one of our unicast addresses arrived on a member. */
+static void note_frame(struct hw_lag *lag, unsigned int port)
 {
     uint64_t now_ns = lag->ops.now_ns(lag->ops.ctx);
 
     lag->heard_ns[port] = now_ns;
-    if (port != lag->active && (usable(lag) & BIT(port)) &&
+    if (port != lag->active && (usable_members(lag) & BIT(port)) &&
         now_ns - lag->heard_ns[lag->active] >= lag->quiet_ms * NS_A_MS) {
-        move(lag, port);
+        activate_member(lag, port);
     }
 }
 
-static bool follows(const struct hw_lag *lag)
+static bool follows_traffic(const struct hw_lag *lag)
 {
     return mode_of(lag) == LAG_MODE_STANDBY &&
            FIELD_GET(lag->ctrl, LAG_CTRL, FOLLOW);
@@ -124,32 +127,32 @@ void hw_lag_rx(struct hw_lag *lag, unsigned int port,
         return;
     }
     if (!(FIELD_GET(lag->members, LAG_MEMBERS, COLLECT) & BIT(port))) {
-        count(lag, LAG_COUNT_RX_DROPPED0 + port, n);
+        count_event(lag, LAG_COUNT_RX_DROPPED0 + port, n);
         return;
     }
-    if (follows(lag) && n != 0 && !(frames[0].data[ETH_DST] & 1)) {
-        hear(lag, port);
+    if (follows_traffic(lag) && n != 0 && !(frames[0].data[ETH_DST] & 1)) {
+        note_frame(lag, port);
     }
     lag->ops.rnic_rx(lag->ops.ctx, LOGICAL, frames, n);
 }
 
 /* ---- Transmit. */
 
-static uint32_t mix(uint32_t hash, uint32_t word)
+static uint32_t mix_word(uint32_t hash, uint32_t word)
 {
-    hash = (hash ^ word) * 0x85ebca6b; /* murmur3's */
+    hash = (hash ^ word) * 0x85ebca6b; /* a constant of MurmurHash3 */
     return hash ^ hash >> 15;
 }
 
 static uint32_t mix_bytes(uint32_t hash, const uint8_t *p, size_t words)
 {
     for (size_t i = 0; i < words; i++) {
-        hash = mix(hash, get_be32(p + 4 * i));
+        hash = mix_word(hash, get_be32(p + 4 * i));
     }
     return hash;
 }
 
-/* The same for all packets of a QP; 0 when it is no RoCE packet. */
+/* A hash that all packets of one QP share; 0 for other than RoCE packets. */
 static uint32_t flow_hash(const struct frame_tx *frame)
 {
     const uint8_t *head = frame->head;
@@ -157,7 +160,7 @@ static uint32_t flow_hash(const struct frame_tx *frame)
         get_be16(head + ETH_TYPE) == ETHERTYPE_VLAN ? ETH_TAGGED_LEN : ETH_LEN;
     uint16_t type = get_be16(head + l3 - 2);
     bool v4 = type == ETHERTYPE_IPV4;
-    /* RoCE v1 has IPv6's header under another name, and no UDP. */
+    /* RoCE v1 has a GRH, which is laid out like IPv6, and no UDP header. */
     size_t l4 = l3 + (v4 ? (size_t)IPV4_LEN : (size_t)IPV6_LEN);
     size_t bth = l4 + (type == ETHERTYPE_ROCE_V1 ? 0 : (size_t)UDP_LEN);
     uint32_t hash;
@@ -165,20 +168,20 @@ static uint32_t flow_hash(const struct frame_tx *frame)
     if (frame->head_len < bth + BTH_LEN) {
         return 0;
     }
-    hash = mix(get_be16(head + ETH_DST), get_be32(head + ETH_DST + 2));
+    hash = mix_word(get_be16(head + ETH_DST), get_be32(head + ETH_DST + 2));
     hash = v4 ? mix_bytes(hash, head + l3 + IPV4_SRC, 2)
               : mix_bytes(hash, head + l3 + IPV6_SRC, 8);
     if (bth != l4) {
-        hash = mix(hash, get_be16(head + l4 + UDP_SRC_PORT));
+        hash = mix_word(hash, get_be16(head + l4 + UDP_SRC_PORT));
     }
-    return mix(hash, get_be24(head + bth + BTH_DEST_QP));
+    return mix_word(hash, get_be24(head + bth + BTH_DEST_QP));
 }
 
-/* The member that a frame leaves by, or NO_MEMBER. */
-static unsigned int choose(const struct hw_lag *lag,
-                           const struct frame_tx *frame)
+/* The member to send a frame on, or NO_MEMBER. */
+static unsigned int choose_member(const struct hw_lag *lag,
+                                  const struct frame_tx *frame)
 {
-    switch (usable(lag)) {
+    switch (usable_members(lag)) {
     case 0:
         return NO_MEMBER;
     case BIT(0):
@@ -191,32 +194,33 @@ static unsigned int choose(const struct hw_lag *lag,
     }
 }
 
-/* As frame_sink.send. */
+/* Send frames on one member; the same contract as frame_sink.send. */
 static unsigned int send_run(struct hw_lag *lag, unsigned int member,
                              const struct frame_tx *burst, unsigned int n)
 {
     const struct frame_sink *sink = &lag->ports[member];
     unsigned int taken = sink->send != NULL ? sink->send(sink->ctx, burst, n)
-                                            : n; /* nothing is there */
+                                            : n; /* not attached: lost */
 
-    count(lag, LAG_COUNT_TX0 + member, taken);
+    count_event(lag, LAG_COUNT_TX0 + member, taken);
     return taken;
 }
 
-static unsigned int distribute(struct hw_lag *lag, const struct frame_tx *burst,
-                               unsigned int n)
+static unsigned int distribute_burst(struct hw_lag *lag,
+                                     const struct frame_tx *burst,
+                                     unsigned int n)
 {
     unsigned int sent = 0;
 
     while (sent < n) {
-        unsigned int member = choose(lag, &burst[sent]);
+        unsigned int member = choose_member(lag, &burst[sent]);
         unsigned int end = sent + 1, taken;
 
-        while (end < n && choose(lag, &burst[end]) == member) {
+        while (end < n && choose_member(lag, &burst[end]) == member) {
             end++;
         }
         if (member == NO_MEMBER) {
-            count(lag, LAG_COUNT_TX_DROPPED, end - sent);
+            count_event(lag, LAG_COUNT_TX_DROPPED, end - sent);
             sent = end;
             continue;
         }
@@ -241,10 +245,10 @@ static unsigned int sink_send(void *ctx, const struct frame_tx *burst,
         return port->send != NULL ? port->send(port->ctx, burst, n) : n;
     }
     if (sink->port != LOGICAL) {
-        count(lag, LAG_COUNT_TX_DROPPED, n);
+        count_event(lag, LAG_COUNT_TX_DROPPED, n);
         return n;
     }
-    return distribute(lag, burst, n);
+    return distribute_burst(lag, burst, n);
 }
 
 struct frame_sink hw_lag_sink(struct hw_lag *lag, unsigned int port)
@@ -256,7 +260,7 @@ struct frame_sink hw_lag_sink(struct hw_lag *lag, unsigned int port)
     };
 }
 
-/* ---- What ports tell. */
+/* ---- Events of the ports. */
 
 void hw_lag_ready(struct hw_lag *lag, unsigned int port)
 {
@@ -309,7 +313,7 @@ bool hw_lag_read(struct hw_lag *lag, uint32_t offset, uint32_t *value)
         return true;
     case A_LAG_STATUS:
         *value = FIELD_MAKE(LAG_STATUS, LINKS, lag->links) |
-                 FIELD_MAKE(LAG_STATUS, USABLE, usable(lag));
+                 FIELD_MAKE(LAG_STATUS, USABLE, usable_members(lag));
         return true;
     case A_LAG_QUIET:
         *value = lag->quiet_ms;
@@ -360,8 +364,8 @@ bool hw_lag_write(struct hw_lag *lag, uint32_t offset, uint32_t value)
         write_active(lag, value);
         return true;
     case A_LAG_HEARD:
-        if (follows(lag)) {
-            hear(lag, FIELD_GET(value, LAG_HEARD, PORT));
+        if (follows_traffic(lag)) {
+            note_frame(lag, FIELD_GET(value, LAG_HEARD, PORT));
         }
         return true;
     case A_LAG_QUIET:
@@ -372,9 +376,9 @@ bool hw_lag_write(struct hw_lag *lag, uint32_t offset, uint32_t value)
     }
 }
 
-/* ---- Life. */
+/* ---- Start, reset and load. */
 
-static void clear(struct hw_lag *lag)
+static void clear_state(struct hw_lag *lag)
 {
     lag->ctrl = 0;
     lag->members = 0;
@@ -393,7 +397,7 @@ void hw_lag_init(struct hw_lag *lag, const struct hw_lag_ops *ops)
     for (unsigned int i = 0; i < HW_LAG_PORTS; i++) {
         lag->sinks[i] = (struct hw_lag_sink){.lag = lag, .port = i};
     }
-    clear(lag);
+    clear_state(lag);
 }
 
 void hw_lag_attach(struct hw_lag *lag, unsigned int port,
@@ -405,7 +409,7 @@ void hw_lag_attach(struct hw_lag *lag, unsigned int port,
 
 void hw_lag_reset(struct hw_lag *lag)
 {
-    clear(lag);
+    clear_state(lag);
     offer_again(lag);
 }
 
@@ -415,7 +419,7 @@ bool hw_lag_loaded(struct hw_lag *lag)
         lag->active >= HW_LAG_PORTS || lag->links > ALL_PORTS) {
         return false;
     }
-    leave_unusable(lag); /* the cables are not those that were saved */
+    leave_unusable(lag); /* the links may differ from the saved ones */
     update_paused(lag);
     return true;
 }

@@ -3,9 +3,9 @@
  * Core of the link aggregation block, between the ports and the RNIC.
  * Reference: docs/hardware/lag.md; registers in hw-model/regs/lag.h.
  *
- * One execution context, the ports' and the RNIC's.  It keeps no frames.
+ * It runs in the ports' and the RNIC's execution context and stores no frames.
  *
- * Left out: what the guide lists as not modelled.
+ * Left out: see "not modelled" in the guide.
  */
 #ifndef ESSD_HW_LAG_H
 #define ESSD_HW_LAG_H
@@ -14,7 +14,7 @@
 #include "hw-model/core/frame.h"
 #include "lib/util.h"
 
-/* Sizes that regs/lag.h gives too; hw_lag.c checks that they agree. */
+/* Sizes from regs/lag.h, repeated here; hw_lag.c asserts that they agree. */
 enum { HW_LAG_PORTS = 2, HW_LAG_COUNTERS = 6 };
 
 /* The RNIC, and the clock.  None may be NULL. */
@@ -23,24 +23,25 @@ struct hw_lag_ops {
     uint64_t (*now_ns)(void *ctx); /* virtual */
     void (*rnic_rx)(void *ctx, unsigned int port, const struct frame_rx *frames,
                     unsigned int n);
-    /* The sink of that port of the RNIC's has room again, or its paused
-     * priorities have changed.  It may be called from inside of send(). */
+    /* The sink of that RNIC port has room again, or its paused priorities
+     * changed.  May be called from inside of frame_sink.send(). */
     void (*rnic_ready)(void *ctx, unsigned int port);
     void (*link_changed)(void *ctx, unsigned int port, bool is_up);
 };
 
 struct hw_lag;
 
-/* What the RNIC sends by one of its ports comes here. */
+/* Takes what the RNIC sends on one of its ports. */
 struct hw_lag_sink {
     struct hw_lag *lag;
     unsigned int port;
 };
 
 struct hw_lag {
-    struct hw_lag_ops ops;                  /* these three: not state */
-    struct frame_sink ports[HW_LAG_PORTS];  /* where members send */
-    struct hw_lag_sink sinks[HW_LAG_PORTS]; /* of the RNIC's ports */
+    /* Wiring, which is not part of the saved state. */
+    struct hw_lag_ops ops;
+    struct frame_sink ports[HW_LAG_PORTS];  /* of the member ports */
+    struct hw_lag_sink sinks[HW_LAG_PORTS]; /* for the RNIC's ports */
 
     uint32_t ctrl;
     uint32_t members;
@@ -48,9 +49,9 @@ struct hw_lag {
     uint32_t quiet_ms;
     uint32_t counter_high;
     uint64_t counters[HW_LAG_COUNTERS];
-    uint64_t heard_ns[HW_LAG_PORTS]; /* a frame for our own address */
-    uint8_t links;                   /* a bit a port; not touched by a reset */
-    uint8_t paused[HW_LAG_PORTS];    /* of the RNIC's ports */
+    uint64_t heard_ns[HW_LAG_PORTS]; /* time of the last frame for us */
+    uint8_t links;                   /* bitmap of links up; a reset keeps it */
+    uint8_t paused[HW_LAG_PORTS];    /* for the RNIC's ports: bitmaps */
 };
 
 /** Power-on: off, both links down, nothing attached.  `lag` may not move. */

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-static uint64_t total(const struct iovec *iov, unsigned int niov)
+static uint64_t total_bytes(const struct iovec *iov, unsigned int niov)
 {
     uint64_t len = 0;
 
@@ -14,8 +14,8 @@ static uint64_t total(const struct iovec *iov, unsigned int niov)
     return len;
 }
 
-static void start(struct backend_ram *ram,
-                  const struct backend_ram_request *request)
+static void start_request(struct backend_ram *ram,
+                          const struct backend_ram_request *request)
 {
     ASSERT(ram->count < ARRAY_LEN(ram->queue));
     ASSERT(request->offset % 512 == 0 && request->len % 512 == 0);
@@ -30,39 +30,41 @@ static void start(struct backend_ram *ram,
 static void ram_readv(void *ctx, uint32_t id, uint64_t offset,
                       const struct iovec *iov, unsigned int niov)
 {
-    start(ctx, &(struct backend_ram_request){.kind = BACKEND_RAM_READ,
-                                             .id = id,
-                                             .niov = niov,
-                                             .iov = iov,
-                                             .offset = offset,
-                                             .len = total(iov, niov)});
+    start_request(ctx,
+                  &(struct backend_ram_request){.kind = BACKEND_RAM_READ,
+                                                .id = id,
+                                                .niov = niov,
+                                                .iov = iov,
+                                                .offset = offset,
+                                                .len = total_bytes(iov, niov)});
 }
 
 static void ram_writev(void *ctx, uint32_t id, uint64_t offset,
                        const struct iovec *iov, unsigned int niov)
 {
-    start(ctx, &(struct backend_ram_request){.kind = BACKEND_RAM_WRITE,
-                                             .id = id,
-                                             .niov = niov,
-                                             .iov = iov,
-                                             .offset = offset,
-                                             .len = total(iov, niov)});
+    start_request(ctx,
+                  &(struct backend_ram_request){.kind = BACKEND_RAM_WRITE,
+                                                .id = id,
+                                                .niov = niov,
+                                                .iov = iov,
+                                                .offset = offset,
+                                                .len = total_bytes(iov, niov)});
 }
 
 static void ram_write_zeroes(void *ctx, uint32_t id, uint64_t offset,
                              uint64_t len, bool may_unmap)
 {
     (void)may_unmap;
-    start(ctx, &(struct backend_ram_request){.kind = BACKEND_RAM_ZEROES,
-                                             .id = id,
-                                             .offset = offset,
-                                             .len = len});
+    start_request(ctx, &(struct backend_ram_request){.kind = BACKEND_RAM_ZEROES,
+                                                     .id = id,
+                                                     .offset = offset,
+                                                     .len = len});
 }
 
 static void ram_flush(void *ctx, uint32_t id)
 {
-    start(ctx,
-          &(struct backend_ram_request){.kind = BACKEND_RAM_FLUSH, .id = id});
+    start_request(ctx, &(struct backend_ram_request){.kind = BACKEND_RAM_FLUSH,
+                                                     .id = id});
 }
 
 void backend_ram_init(struct backend_ram *ram, uint8_t *written,
@@ -85,8 +87,8 @@ struct media_backend backend_ram_backend(struct backend_ram *ram)
     };
 }
 
-static int execute(struct backend_ram *ram,
-                   const struct backend_ram_request *request)
+static int execute_request(struct backend_ram *ram,
+                           const struct backend_ram_request *request)
 {
     uint8_t *at = ram->written + request->offset;
     int failure = 0;
@@ -135,7 +137,7 @@ bool backend_ram_step(struct backend_ram *ram, uint32_t index)
     ram->count--;
     memmove(&ram->queue[index], &ram->queue[index + 1],
             (ram->count - index) * sizeof(ram->queue[0]));
-    ram->done(ram->ctx, request.id, execute(ram, &request));
+    ram->done(ram->ctx, request.id, execute_request(ram, &request));
     return true;
 }
 

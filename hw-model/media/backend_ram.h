@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A medium in memory, for native programs: it completes when told to, loses
- * with the power what no flush covered, and fails on request.
+ * A medium in memory, for native programs.  It completes requests when told to,
+ * loses unflushed writes in a power cut, and fails requests on demand.
  *
- * Writes land in `written`; a flush copies what was written when it began to
- * `stable`.  A power cut brings `stable` back.
+ * Writes change `written`.  A flush copies what was written before it began to
+ * `stable`, to which a power cut returns.
  */
 #ifndef ESSD_HW_MEDIA_BACKEND_RAM_H
 #define ESSD_HW_MEDIA_BACKEND_RAM_H
@@ -39,8 +39,8 @@ struct backend_ram {
     int fail_writes; /* 0, or the errno that every write ends with */
     int fail_reads;
     int fail_flushes;
-    uint64_t requests; /* ever started */
-    uint32_t count;    /* under way */
+    uint64_t requests; /* started since initialisation */
+    uint32_t count;    /* in progress */
     struct backend_ram_request queue[HW_MEDIA_IO_IDS];
 };
 
@@ -48,11 +48,11 @@ struct backend_ram {
 void backend_ram_init(struct backend_ram *ram, uint8_t *written,
                       uint8_t *stable, uint64_t size_bytes);
 
-/** What the engine is given. */
+/** The back-end to pass to the media engine. */
 struct media_backend backend_ram_backend(struct backend_ram *ram);
 
 /**
- * End the request at `index` (0: the oldest) of those under way.
+ * Complete the request at `index` (0: the oldest) of those in progress.
  *
  * @return false when there is none
  */

@@ -123,7 +123,7 @@ static void write_completion(struct hw_media *media,
 
     queue->cq_pi++;
     if (cqe == NULL) {
-        return; /* the ring was checked when it was enabled */
+        return; /* cannot happen: enabling the queue checked the ring */
     }
     put_le64(cqe + MEDIA_CQE_COOKIE, op->cookie);
     put_le64(cqe + MEDIA_CQE_TIMESTAMP, env->now_ns(env->ctx));
@@ -178,7 +178,7 @@ void media_complete(struct hw_media *media, struct hw_media_op *op)
 
 /* ---- Commands */
 
-/* Commands that may be taken now, as far as the completion ring goes. */
+/* How many commands the completion ring has room for. */
 static uint32_t completion_room(const struct hw_media *media,
                                 const struct hw_media_queue *queue,
                                 const uint8_t *page)
@@ -189,7 +189,7 @@ static uint32_t completion_room(const struct hw_media *media,
     return used > queue->cq_mask ? 0 : queue->cq_mask + 1 - used;
 }
 
-/* Commands in the ring that may be taken. */
+/* How many commands of the ring may be taken now. */
 static uint32_t pending_commands(const struct hw_media *media,
                                  const struct hw_media_queue *queue,
                                  const uint8_t *page)
@@ -198,7 +198,7 @@ static uint32_t pending_commands(const struct hw_media *media,
     uint32_t room = completion_room(media, queue, page);
 
     dev_rmb();
-    /* An index that makes no sense: wait for one that does. */
+    /* An invalid producer index: take nothing until it is valid. */
     return pending > queue->cmd_mask + 1 ? 0 : MIN(pending, room);
 }
 
@@ -232,7 +232,7 @@ static void take_commands(struct hw_media *media, unsigned int q, uint8_t *page,
     shared_store32(page + MEDIA_PAGE_CMD_CI, queue->cmd_ci);
 }
 
-/* @return whether the queue wants another turn */
+/* @return whether the queue has more commands to take */
 static bool run_queue(struct hw_media *media, unsigned int q)
 {
     struct hw_media_queue *queue = &media->regs.queues[q];
@@ -329,7 +329,7 @@ void hw_media_init(struct hw_media *media, const struct hw_media_config *config)
     media_list_init(&media->flush_running);
 }
 
-/* Commands of queue `q` end without a completion. */
+/* Commands of queue `q` will end without a completion. */
 static void abandon_queue(struct hw_media *media, unsigned int q)
 {
     media->regs.queues[q].is_on = 0;
@@ -386,7 +386,7 @@ bool hw_media_is_quiet(const struct hw_media *media)
 
 /* ---- Registers */
 
-static uint64_t address(const uint32_t words[2])
+static uint64_t page_address(const uint32_t words[2])
 {
     return (uint64_t)words[1] << 32 | words[0];
 }
@@ -404,15 +404,15 @@ static void enable_queue(struct hw_media *media, struct hw_media_queue *queue)
     uint32_t cmd_log2 = FIELD_GET(queue->sizes, MEDIA_QUEUE_SIZES, CMD);
     uint32_t cq_log2 = FIELD_GET(queue->sizes, MEDIA_QUEUE_SIZES, CQ);
 
-    if (queue->is_on || address(queue->page) % RING_ALIGN != 0 ||
-        media_dma(media, address(queue->page), MEDIA_PAGE_LEN) == NULL ||
-        !ring_fits(media, address(queue->cmd), cmd_log2, MEDIA_CMD_LEN) ||
-        !ring_fits(media, address(queue->cq), cq_log2, MEDIA_CQE_LEN)) {
+    if (queue->is_on || page_address(queue->page) % RING_ALIGN != 0 ||
+        media_dma(media, page_address(queue->page), MEDIA_PAGE_LEN) == NULL ||
+        !ring_fits(media, page_address(queue->cmd), cmd_log2, MEDIA_CMD_LEN) ||
+        !ring_fits(media, page_address(queue->cq), cq_log2, MEDIA_CQE_LEN)) {
         return;
     }
-    queue->page_addr = address(queue->page);
-    queue->cmd_addr = address(queue->cmd);
-    queue->cq_addr = address(queue->cq);
+    queue->page_addr = page_address(queue->page);
+    queue->cmd_addr = page_address(queue->cmd);
+    queue->cq_addr = page_address(queue->cq);
     queue->cmd_mask = (1u << cmd_log2) - 1;
     queue->cq_mask = (1u << cq_log2) - 1;
     queue->cmd_ci = 0;
@@ -421,7 +421,7 @@ static void enable_queue(struct hw_media *media, struct hw_media_queue *queue)
     media_defer(media);
 }
 
-/* Registers of a queue that only keep what is written, or NULL. */
+/* The word behind a plain read-write register of a queue, or NULL. */
 static uint32_t *queue_word(struct hw_media_queue *queue, uint32_t offset)
 {
     switch (offset) {

@@ -3,8 +3,8 @@
  * Core of the media engine: command queues, DMA, volatile write cache.
  * Reference: docs/hardware/media.md; registers in hw-model/regs/media.h.
  *
- * One execution context: register accesses, run, timer and completions of the
- * back-end come under the wrapper's lock.
+ * It has one execution context: the wrapper calls register accesses, run, timer
+ * and back-end completions under one lock.
  *
  * Saved state is struct hw_media_regs alone: the wrapper quiesces the engine
  * first (hw_media_quiesce()), after which no command is under way and the cache
@@ -18,7 +18,8 @@
 #include "hw-model/media/media_cache.h"
 #include "lib/util.h"
 
-/* Sizes that regs/media.h gives too; hw_media.c checks that they agree. */
+/* Sizes from regs/media.h, repeated here; hw_media.c asserts that they agree.
+ */
 enum {
     HW_MEDIA_QUEUES = 4,
     HW_MEDIA_PIECES = 64,
@@ -41,7 +42,7 @@ struct hw_media_config {
     uint64_t capacity_bytes; /* a multiple of 4096 */
     uint64_t cache_bytes;    /* a multiple of 4096; 0: no cache */
     void *cache_memory;      /* media_cache_memory_bytes() of it */
-    bool keeps_dirty;        /* no write-out for idleness or age alone */
+    bool keeps_dirty;        /* do not destage because of idleness or age */
 };
 
 /* ---- State that is saved */
@@ -77,12 +78,12 @@ struct hw_media_regs {
 /* ---- State that is empty when the engine is quiet */
 
 enum hw_media_op_state {
-    HW_OP_FREE,
-    HW_OP_FILL,  /* its data goes into the cache; may wait for room */
-    HW_OP_SYNC,  /* its blocks leave the cache; waits for a batch */
-    HW_OP_DRAIN, /* everything leaves the cache; waits for an epoch */
-    HW_OP_IO,    /* requests of its own to the medium */
-    HW_OP_FLUSH, /* waits for a flush of the medium */
+    HW_OP_FREE,  /* Unused. */
+    HW_OP_FILL,  /* Copies data into the cache; may wait for room there. */
+    HW_OP_SYNC,  /* Destages its own blocks; waits for their batches. */
+    HW_OP_DRAIN, /* Destages the whole cache; waits for its epoch. */
+    HW_OP_IO,    /* Waits for its own requests to the medium. */
+    HW_OP_FLUSH, /* Waits for a flush of the medium. */
     HW_OP_STATES,
 };
 
@@ -91,23 +92,22 @@ struct hw_media_op {
     uint8_t opcode;
     uint8_t queue;
     uint8_t status;       /* enum media_cqe_status so far */
-    bool is_durable;      /* on the medium when it completes */
-    bool is_orphan;       /* its queue was turned off: no completion */
-    bool sync_started;    /* SYNC: a batch has what the cursor's line held */
-    uint8_t sync_batch;   /* which one */
+    bool is_durable;      /* must be on the medium when it completes */
+    bool is_orphan;       /* its queue was disabled: write no completion */
+    bool sync_started;    /* SYNC: a batch destages the cursor's line */
+    uint8_t sync_batch;   /* that batch's index */
     uint32_t sync_serial; /* and its serial, which changes when it ends */
-    bool touched_medium;  /* a read that did not come from the cache alone */
+    bool touched_medium;  /* a read that needed the medium */
     uint16_t num_iov;
-    uint16_t iov_index; /* where the cursor is in the buffer */
+    uint16_t iov_index; /* the cursor's place in the buffer */
     uint32_t iov_offset;
-    uint32_t pending; /* requests under way */
-    uint32_t epoch;   /* what HW_OP_DRAIN waits for */
-    uint32_t next;    /* of the list it is in */
+    uint32_t pending; /* requests in progress */
+    uint32_t epoch;   /* the one that HW_OP_DRAIN waits for */
+    uint32_t next;    /* next operation of the list it is in */
     uint64_t cookie;
     uint64_t first; /* sectors of 512 bytes */
     uint64_t end;
     uint64_t cursor;
-    uint64_t deadline_ns; /* when it may complete; 0: now.  For later. */
     struct iovec iov[HW_MEDIA_PIECES];
 };
 
@@ -117,17 +117,17 @@ struct hw_media_list {
     uint32_t tail;
 };
 
-/* A read of a part of a command, between parts that the cache has. */
+/* A read of the part of a command that is not in the cache. */
 struct hw_media_slice {
     uint32_t op;
     uint32_t next_free;
     struct iovec iov[HW_MEDIA_PIECES];
 };
 
-/* A request that destages. */
+/* A request that writes cached lines to the medium. */
 struct hw_media_batch {
     uint32_t next_free;
-    uint32_t serial; /* requests that have ended here */
+    uint32_t serial; /* counts the requests that this entry has had */
     uint32_t num_parts;
     struct media_cache_part parts[HW_MEDIA_BATCH_LINES];
     struct iovec iov[HW_MEDIA_BATCH_LINES];
@@ -175,13 +175,13 @@ void hw_media_init(struct hw_media *media,
                    const struct hw_media_config *config);
 
 /**
- * Machine reset: queues off, registers as after power-on.  Power stays: the
- * cache keeps its content.  Call hw_media_has_dma() until false before DRAM is
- * used again.
+ * Machine reset: disables the queues and sets the registers as at power-on. The
+ * cache keeps its content, since the power stays on.  Before DRAM is used again
+ * the caller waits until hw_media_has_dma() is false.
  */
 void hw_media_reset(struct hw_media *media);
 
-/** Commands of before are still reading or writing DRAM. */
+/** Whether commands from before the reset still access DRAM. */
 bool hw_media_has_dma(const struct hw_media *media);
 
 /** Registers; `offset` is a multiple of 4.  @return false: no such register */
@@ -190,29 +190,29 @@ MUST_USE bool hw_media_read(struct hw_media *media, uint32_t offset,
 MUST_USE bool hw_media_write(struct hw_media *media, uint32_t offset,
                              uint32_t value);
 
-/** The work that env.defer() asked for. */
+/** Do the work for which the core called env.defer(). */
 void hw_media_run(struct hw_media *media);
 
-/** env.set_timer()'s deadline has come. */
+/** The deadline of env.set_timer() has passed. */
 void hw_media_timer(struct hw_media *media);
 
 /** A request to the back-end has ended. @param result  0 or -errno */
 void hw_media_io_done(struct hw_media *media, uint32_t id, int result);
 
 /**
- * The machine stops: take no more commands, let those under way complete, empty
- * the cache and flush the medium.  Takes until hw_media_is_quiet().
+ * The machine stops: take no more commands, let those in progress complete,
+ * empty the cache and flush the medium.  It is done when hw_media_is_quiet().
  */
 void hw_media_quiesce(struct hw_media *media);
 void hw_media_resume(struct hw_media *media);
 
-/** Nothing is under way, and (unless destaging fails) the cache is empty. */
+/** Nothing is in progress and, unless destaging fails, the cache is empty. */
 bool hw_media_is_quiet(const struct hw_media *media);
 
 /**
- * After the fields of hw_media_regs were loaded.
+ * Check and adopt the fields of hw_media_regs after they were loaded.
  *
- * @return false when they make no sense; the engine is then unusable
+ * @return false when they are invalid; the engine must then not be used
  */
 MUST_USE bool hw_media_loaded(struct hw_media *media);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Commands as firmware writes them: judged, and turned into operations.
+ * Checks the commands that firmware writes and turns them into operations.
  * Reference: docs/hardware/media.md, section 3.
  */
 #include "hw-model/media/hw_media_internal.h"
@@ -17,7 +17,7 @@ struct command {
     const uint8_t *inline_pieces;
 };
 
-static struct command parse(const uint8_t *p)
+static struct command parse_command(const uint8_t *p)
 {
     return (struct command){
         .opcode = p[MEDIA_CMD_OPCODE],
@@ -63,7 +63,7 @@ static enum media_cqe_status check_form(const struct hw_media *media,
     return MEDIA_CQE_OK;
 }
 
-/* @param op  its range is set when there is one */
+/* @param op  gets the command's range, if it has one */
 static enum media_cqe_status check_range(const struct hw_media *media,
                                          const struct command *cmd,
                                          struct hw_media_op *op)
@@ -121,10 +121,10 @@ static enum media_cqe_status map_pieces(const struct hw_media *media,
                : MEDIA_CQE_BAD_ARGUMENT;
 }
 
-/* In this order: the first that does not fit decides. */
-static enum media_cqe_status judge(const struct hw_media *media,
-                                   const struct command *cmd,
-                                   struct hw_media_op *op)
+/* The checks in the guide's order; the first failure decides the status. */
+static enum media_cqe_status judge_command(const struct hw_media *media,
+                                           const struct command *cmd,
+                                           struct hw_media_op *op)
 {
     enum media_cqe_status status = check_form(media, cmd);
 
@@ -151,11 +151,11 @@ void media_command_start(struct hw_media *media, struct hw_media_op *op,
         media_complete(media, op);
         return;
     }
-    cmd = parse(bytes);
+    cmd = parse_command(bytes);
     op->cookie = get_le64(bytes + MEDIA_CMD_COOKIE);
     op->opcode = cmd.opcode;
     op->is_durable = cmd.flags & MEDIA_CMD_FUA;
-    op->status = (uint8_t)judge(media, &cmd, op);
+    op->status = (uint8_t)judge_command(media, &cmd, op);
     if (op->status != MEDIA_CQE_OK) {
         media_complete(media, op);
         return;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * From the cache to the medium: when, and in which requests.
+ * Destaging: decides when cached lines are written to the medium, and in which
+ * requests.
  * Reference: docs/hardware/media.md, section 5.
  */
 #include "hw-model/media/hw_media_internal.h"
 
 enum {
     TICK_MS = 20,          /* no write for one tick: the host is idle */
-    BUSY_TICKS = 50,       /* dirty data does not wait longer than this */
+    BUSY_TICKS = 50,       /* ticks after which dirty data is destaged anyway */
     RETRY_MS = 1000,       /* after a failure */
     HIGH_MARK_DIVISOR = 4, /* of the cache: start */
     LOW_MARK_DIVISOR = 8,  /* stop */
@@ -52,7 +53,7 @@ void hw_media_timer(struct hw_media *media)
     media_leave(media);
 }
 
-/* Is there a reason to write something out now? */
+/* Whether dirty lines are to be destaged now. */
 static bool wants_destage(struct hw_media *media)
 {
     const struct media_cache *cache = &media->cache;
@@ -114,7 +115,8 @@ void media_destage_pump(struct hw_media *media)
            (line = media_cache_oldest(&media->cache)) != NULL) {
         (void)media_destage_line(media, line);
     }
-    /* Stopping: the medium's own volatile state follows the cache's. */
+    /* When the machine stops, the medium is flushed after the cache is empty.
+     */
     if (media->is_stopped && media->medium_dirty && !media->is_flushing &&
         media->active_ops == 0 && media->batches_inflight == 0 &&
         !media->destage_failed) {

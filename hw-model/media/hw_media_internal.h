@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the files of the media engine's core share; nobody else includes it. */
+/* Declarations that the files of the media core share.  Only they include it.
+ */
 #ifndef ESSD_HW_MEDIA_INTERNAL_H
 #define ESSD_HW_MEDIA_INTERNAL_H
 
@@ -9,7 +10,7 @@
 #include "hw-model/regs/media.h"
 #include "lib/bytes.h"
 
-/* Requests to the back-end by id: whole commands, slices, batches, the flush */
+/* Request ids of the back-end: commands, slices, batches, then the flush. */
 enum {
     IO_SLICE0 = HW_MEDIA_OPS,
     IO_BATCH0 = IO_SLICE0 + HW_MEDIA_SLICES,
@@ -63,8 +64,8 @@ struct hw_media_op *media_list_take(struct hw_media *media,
 /* Write the completion of `op` and free it. */
 void media_complete(struct hw_media *media, struct hw_media_op *op);
 
-/* At the end of every entry into the core: tell firmware, take commands that
- * had to wait. */
+/* Called at the end of every entry into the core: raises interrupts and takes
+ * commands that had to wait. */
 void media_leave(struct hw_media *media);
 
 void media_irq_raise(struct hw_media *media, uint32_t bits);
@@ -88,7 +89,7 @@ void media_op_slice_done(struct hw_media *media, uint32_t slice, int result);
 /* The flush of the medium has ended. */
 void media_op_flush_done(struct hw_media *media, int result);
 
-/* Have the operations go on that waited for the cache to shrink, or fail. */
+/* Continue, or fail, the operations that waited for the cache to shrink. */
 void media_op_wake(struct hw_media *media);
 void media_op_fail_waiters(struct hw_media *media, uint8_t status);
 
@@ -96,16 +97,16 @@ uint8_t media_status_of(const struct hw_media_op *op, int result);
 
 /* ---- hw_media_destage.c */
 
-/* Start requests as far as there is reason to. */
+/* Start as many destage requests as are called for. */
 void media_destage_pump(struct hw_media *media);
 
-/* Put `line` in flight. @return the batch's index, or CACHE_NONE when as many
- * as may be are */
+/* Destage `line` now. @return its batch's index; CACHE_NONE when all batches
+ * are in use */
 uint32_t media_destage_line(struct hw_media *media, struct media_line *line);
 
 void media_destage_done(struct hw_media *media, uint32_t batch, int result);
 
-/* Something was written into the cache. */
+/* Note that data was written to the cache, which restarts the idle time. */
 void media_destage_note_write(struct hw_media *media);
 
 #endif

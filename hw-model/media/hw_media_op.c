@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Operations of the media engine: one command each, through its states.
+ * Operations of the media engine.  Each carries out one command and passes
+ * through these states:
  *
  *   WRITE         FILL [-> SYNC -> FLUSH]        by the cache
  *                 IO [-> FLUSH]                  past the cache
@@ -9,8 +10,8 @@
  *   WRITE_ZEROES, SYNC or DRAIN -> IO [-> FLUSH]
  *   DEALLOCATE
  *
- * Brackets: with FUA, or while the cache is off.  An operation that has to wait
- * is in exactly one list, or counts requests in `pending`.
+ * The states in brackets apply with FUA or while the cache is off.  A waiting
+ * operation is in exactly one list, or has requests counted in `pending`.
  */
 #include "hw-model/media/hw_media_internal.h"
 
@@ -18,14 +19,15 @@
 #include <string.h>
 
 enum {
-    PAST_CACHE_DIVISOR = 4, /* longer than this part of it: not through it */
-    SYNC_LINES_MAX = 1024,  /* longer: drain instead of looking for lines */
+    PAST_CACHE_DIVISOR = 4, /* writes above 1/4 of the cache bypass it */
+    SYNC_LINES_MAX = 1024,  /* a longer SYNC drains the whole cache instead */
     ZERO_SECTORS_MAX = 1 << 21, /* of one request: 1 GiB */
 };
 
-static void advance(struct hw_media *media, struct hw_media_op *op);
+static void advance_op(struct hw_media *media, struct hw_media_op *op);
 
-static void fail(struct hw_media *media, struct hw_media_op *op, uint8_t status)
+static void fail_op(struct hw_media *media, struct hw_media_op *op,
+                    uint8_t status)
 {
     op->status = status;
     media_complete(media, op);
@@ -99,7 +101,7 @@ static void copy_to_buffer(struct hw_media_op *op, const uint8_t *from,
     }
 }
 
-/* ---- FLUSH: one request to the medium for all that wait */
+/* ---- FLUSH: one request to the medium serves all waiting operations. */
 
 static void start_flush(struct hw_media *media)
 {
@@ -121,7 +123,7 @@ static bool enter_flush(struct hw_media *media, struct hw_media_op *op)
         if (!media->is_flushing) {
             return true;
         }
-        /* The one under way began after all of ours was written. */
+        /* The running flush began after all our data was written. */
         media_list_put(media, &media->flush_running, op);
         return false;
     }
@@ -147,13 +149,13 @@ void media_op_flush_done(struct hw_media *media, int result)
     }
     while ((op = media_list_take(media, &done)) != NULL) {
         if (result != 0) {
-            fail(media, op, media_status_of(op, result));
+            fail_op(media, op, media_status_of(op, result));
         } else {
-            advance(media, op);
+            advance_op(media, op);
         }
     }
     if (result != 0 && media->is_stopped) {
-        media->destage_failed = true; /* do not try for ever */
+        media->destage_failed = true; /* pause instead of trying for ever */
         media->destage_status = MEDIA_CQE_WRITE_ERROR;
     }
     media_destage_pump(media);
@@ -161,8 +163,8 @@ void media_op_flush_done(struct hw_media *media, int result)
 
 /* ---- FILL */
 
-/* Copy into the cache. @return false when it has to wait for room */
-static bool fill(struct hw_media *media, struct hw_media_op *op)
+/* Copy data into the cache. @return false when it has to wait for room */
+static bool fill_cache(struct hw_media *media, struct hw_media_op *op)
 {
     struct media_cache *cache = &media->cache;
 
@@ -194,7 +196,7 @@ static bool run_fill(struct hw_media *media, struct hw_media_op *op,
 {
     bool is_behind = is_first && !media_list_is_empty(&media->room_waiters);
 
-    if (!is_behind && fill(media, op)) {
+    if (!is_behind && fill_cache(media, op)) {
         return true;
     }
     if (is_first) {
@@ -206,7 +208,7 @@ static bool run_fill(struct hw_media *media, struct hw_media_op *op,
     return false;
 }
 
-/* ---- SYNC: the operation's blocks leave the cache */
+/* ---- SYNC: destage the operation's blocks. */
 
 static uint8_t sectors_of_line(const struct hw_media_op *op, uint64_t key)
 {
@@ -227,7 +229,7 @@ static bool sync_line(struct hw_media *media, struct hw_media_op *op,
     uint8_t wanted = sectors_of_line(op, key);
 
     if (op->sync_started) {
-        /* What is dirty again by then was written after we began. */
+        /* Sectors that are dirty again by then were written after we began. */
         return media->batches[op->sync_batch].serial != op->sync_serial;
     }
     if (line == NULL || !(media_line_valid(line) & wanted)) {
@@ -269,11 +271,11 @@ static bool enter_sync(struct hw_media *media, struct hw_media_op *op)
         op->cursor = op->end;
         return true;
     }
-    media->destage_failed = false; /* somebody waits: try again */
+    media->destage_failed = false; /* an operation waits: try again */
     return run_sync(media, op);
 }
 
-/* ---- DRAIN: everything that was written leaves the cache */
+/* ---- DRAIN: destage everything written so far. */
 
 static bool enter_drain(struct hw_media *media, struct hw_media_op *op)
 {
@@ -287,7 +289,7 @@ static bool enter_drain(struct hw_media *media, struct hw_media_op *op)
     return false;
 }
 
-/* ---- IO: requests of its own */
+/* ---- IO: requests of the operation itself. */
 
 static void read_all(struct hw_media *media, struct hw_media_op *op)
 {
@@ -323,8 +325,8 @@ static void read_gap(struct hw_media *media, struct hw_media_op *op,
     backend->readv(backend->ctx, IO_SLICE0 + id, offset, slice->iov, n);
 }
 
-/* Sectors from `from` on that are all in the cache, or all not; within one
- * line when they are. */
+/* The end of the run from `from` on that is all cached or all not cached; a
+ * cached run stays within one line. */
 static uint64_t same_run(const struct hw_media *media,
                          const struct hw_media_op *op, uint64_t from,
                          const struct media_line **line)
@@ -353,7 +355,7 @@ static uint64_t same_run(const struct hw_media *media,
     return at - from;
 }
 
-/* @return true when nothing is left to start and nothing is under way */
+/* @return true when all requests were started and have ended */
 static bool run_read(struct hw_media *media, struct hw_media_op *op)
 {
     if (op->cursor == op->first && media->cache.used_lines == 0) {
@@ -426,7 +428,7 @@ static bool enter_io(struct hw_media *media, struct hw_media_op *op)
                                         : run_zeroes(media, op);
 }
 
-/* ---- From state to state */
+/* ---- Transitions. */
 
 static void finish_read(struct hw_media *media, struct hw_media_op *op)
 {
@@ -437,10 +439,10 @@ static void finish_read(struct hw_media *media, struct hw_media_op *op)
 }
 
 /*
- * What `op` was waiting for has happened: the part that its state names is
- * done.  Go on until it waits again, or has completed.
+ * The step that op->state names is done: continue with the next steps until the
+ * operation waits again or completes.
  */
-static void advance(struct hw_media *media, struct hw_media_op *op)
+static void advance_op(struct hw_media *media, struct hw_media_op *op)
 {
     for (;;) {
         bool is_done = false;
@@ -509,11 +511,11 @@ static void begin_write(struct hw_media *media, struct hw_media_op *op)
     }
     op->state = HW_OP_FILL;
     if (media->destage_failed && media->cache.free_page_count == 0) {
-        fail(media, op, media->destage_status);
+        fail_op(media, op, media->destage_status);
         return;
     }
     if (run_fill(media, op, true)) {
-        advance(media, op);
+        advance_op(media, op);
     }
 }
 
@@ -524,7 +526,7 @@ static void begin_zeroes(struct hw_media *media, struct hw_media_op *op)
         lines > SYNC_LINES_MAX ? enter_drain(media, op) : enter_sync(media, op);
 
     if (is_done) {
-        advance(media, op);
+        advance_op(media, op);
     }
 }
 
@@ -555,11 +557,11 @@ void media_op_begin(struct hw_media *media, struct hw_media_op *op)
         break;
     }
     if (is_done) {
-        advance(media, op);
+        advance_op(media, op);
     }
 }
 
-/* ---- Requests that end */
+/* ---- Ends of requests. */
 
 static void resume_io(struct hw_media *media, struct hw_media_op *op)
 {
@@ -567,17 +569,17 @@ static void resume_io(struct hw_media *media, struct hw_media_op *op)
                                                 : run_zeroes(media, op);
 
     if (is_done) {
-        advance(media, op);
+        advance_op(media, op);
     }
 }
 
-/* An operation in IO whose last request under way has ended. */
+/* The last pending request of an operation in IO has ended. */
 static void io_ended(struct hw_media *media, struct hw_media_op *op)
 {
     if (op->status != MEDIA_CQE_OK) {
         media_complete(media, op);
     } else if (op->opcode == MEDIA_CMD_WRITE || op->cursor == op->end) {
-        advance(media, op);
+        advance_op(media, op);
     } else {
         resume_io(media, op);
     }
@@ -589,7 +591,7 @@ void media_op_io_done(struct hw_media *media, struct hw_media_op *op,
     op->pending = 0;
     op->status = media_status_of(op, result);
     if (op->opcode != MEDIA_CMD_READ) {
-        media->medium_dirty = true; /* on failure part of it may be there */
+        media->medium_dirty = true; /* a failed write may be there in part */
     }
     io_ended(media, op);
     media_destage_pump(media);
@@ -606,7 +608,7 @@ void media_op_slice_done(struct hw_media *media, uint32_t id, int result)
     if (result != 0) {
         op->status = media_status_of(op, result);
     }
-    /* With more to start it is in io_waiters, woken below. */
+    /* If there is more to start, it is in io_waiters and woken below. */
     if (op->pending == 0 && op->cursor == op->end) {
         io_ended(media, op);
     }
@@ -614,14 +616,14 @@ void media_op_slice_done(struct hw_media *media, uint32_t id, int result)
     media_destage_pump(media);
 }
 
-/* ---- Waking up */
+/* ---- Waking operations. */
 
 static void wake_drained(struct hw_media *media)
 {
     while (!media_list_is_empty(&media->drain_waiters) &&
            media_cache_is_drained(
                &media->cache, media->ops[media->drain_waiters.head].epoch)) {
-        advance(media, media_list_take(media, &media->drain_waiters));
+        advance_op(media, media_list_take(media, &media->drain_waiters));
     }
 }
 
@@ -629,10 +631,10 @@ static void wake_io_waiter(struct hw_media *media, struct hw_media_op *op)
 {
     if (op->state == HW_OP_SYNC) {
         if (run_sync(media, op)) {
-            advance(media, op);
+            advance_op(media, op);
         }
     } else if (op->status != MEDIA_CQE_OK) {
-        /* A part has failed: start no more. */
+        /* A part failed: start no further requests. */
         op->cursor = op->end;
         if (op->pending == 0) {
             media_complete(media, op);
@@ -656,7 +658,7 @@ void media_op_wake(struct hw_media *media)
         if (!run_fill(media, op, false)) {
             break;
         }
-        advance(media, op);
+        advance_op(media, op);
     }
 }
 
@@ -669,9 +671,9 @@ static void fail_list(struct hw_media *media, struct hw_media_list *list,
     media_list_init(list);
     while ((op = media_list_take(media, &all)) != NULL) {
         if (op->state == HW_OP_IO) {
-            media_list_put(media, list, op); /* a read: not concerned */
+            media_list_put(media, list, op); /* a read does not wait for this */
         } else {
-            fail(media, op, status);
+            fail_op(media, op, status);
         }
     }
 }

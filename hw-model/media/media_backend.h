@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the media engine keeps its blocks on: a QEMU block device, or memory in
- * native programs.
+ * The storage below the media engine: a QEMU block device, or memory in native
+ * programs.
  *
- * Asynchronous: each call starts one request and returns; hw_media_io_done()
- * is called once for each, in any order, never from inside the call.  `id`
- * names the request among those under way, 0..HW_MEDIA_IO_IDS - 1.  Vectors
- * and what they point to stay valid until then.  The engine never has two
- * requests under way that write the same blocks, unless the host asked for
- * both at the same time.
+ * Each call starts one request and returns.  hw_media_io_done() is called once
+ * for each request, in any order, never from inside the call that started it.
+ * `id` identifies the request until then, 0..HW_MEDIA_IO_IDS - 1; vectors and
+ * buffers stay valid until then.  Two requests write the same blocks at the
+ * same time only if the host issued overlapping writes at the same time.
  */
 #ifndef ESSD_HW_MEDIA_BACKEND_H
 #define ESSD_HW_MEDIA_BACKEND_H
@@ -29,11 +28,11 @@ struct media_backend {
     void (*writev)(void *ctx, uint32_t id, uint64_t offset,
                    const struct iovec *iov, unsigned int niov);
 
-    /* At most 1 GiB; storage may be given back when may_unmap. */
+    /* At most 1 GiB; with may_unmap the storage may be deallocated. */
     void (*write_zeroes)(void *ctx, uint32_t id, uint64_t offset, uint64_t len,
                          bool may_unmap);
 
-    /* What completed before is durable when this completes. */
+    /* All requests that completed before are durable when this completes. */
     void (*flush)(void *ctx, uint32_t id);
 };
 

@@ -64,7 +64,7 @@ static uint32_t index_of(const struct media_cache *cache,
     return (uint32_t)(line - cache->lines);
 }
 
-/* ---- Hash: multiplicative, so that neighbours do not collide */
+/* ---- Hash: multiplicative, so that adjacent keys do not collide. */
 
 static uint32_t *bucket_of(const struct media_cache *cache, uint32_t key)
 {
@@ -193,9 +193,9 @@ static void release_line(struct media_cache *cache, struct media_line *line)
     cache->used_lines--;
 }
 
-/* A page of its own for a line in flight; sectors `mask` will be overwritten */
-static bool unshare(struct media_cache *cache, struct media_line *line,
-                    uint8_t mask)
+/* Give a line in flight a page of its own before sectors `mask` are written. */
+static bool unshare_page(struct media_cache *cache, struct media_line *line,
+                         uint8_t mask)
 {
     const uint8_t *from = media_line_data(cache, line);
     uint8_t keep = (uint8_t)(media_line_valid(line) & ~mask);
@@ -225,7 +225,7 @@ struct media_line *media_cache_prepare(struct media_cache *cache, uint32_t key,
     if (line == NULL) {
         return cache->line_count == 0 ? NULL : new_line(cache, key);
     }
-    if (line->is_shared && !unshare(cache, line, mask)) {
+    if (line->is_shared && !unshare_page(cache, line, mask)) {
         return NULL;
     }
     return line;
@@ -253,9 +253,10 @@ uint32_t media_cache_close_epoch(struct media_cache *cache)
     uint32_t closed = cache->epoch;
 
     if (*epoch_lines(cache, closed) == 0) {
-        return closed - 1; /* nothing since the last one */
+        return closed - 1; /* nothing was written since the last epoch */
     }
-    /* With no number left the flush waits for later writes too. */
+    /* When all epoch numbers are in use, the flush waits for later writes too.
+     */
     if (closed - cache->epoch_oldest < CACHE_EPOCHS - 1) {
         cache->epoch++;
     }
@@ -284,7 +285,7 @@ void media_cache_mark_dirty(struct media_cache *cache, struct media_line *line,
     line->dirty |= mask;
 }
 
-/* ---- To the medium */
+/* ---- Destaging. */
 
 /* The run of set bits that begins with the lowest one. */
 static uint8_t lowest_run(uint8_t bits)
@@ -305,9 +306,9 @@ static uint8_t top_run(uint8_t bits)
     return run;
 }
 
-/* The line next to one whose run reaches its edge, if the run goes on there. */
-static struct media_line *neighbour(const struct media_cache *cache,
-                                    uint32_t key, uint8_t edge)
+/* The adjacent line, if the dirty run of `line` continues there, or NULL. */
+static struct media_line *neighbour_line(const struct media_cache *cache,
+                                         uint32_t key, uint8_t edge)
 {
     struct media_line *line = media_cache_find(cache, key);
 
@@ -315,7 +316,8 @@ static struct media_line *neighbour(const struct media_cache *cache,
                                                                        : NULL;
 }
 
-/* The line where the run around `line` begins, and its sectors there. */
+/* The line in which the dirty run around `line` begins, and its sectors there.
+ */
 static struct media_line *run_begin(const struct media_cache *cache,
                                     struct media_line *line, unsigned int max,
                                     uint8_t *mask)
@@ -323,7 +325,7 @@ static struct media_line *run_begin(const struct media_cache *cache,
     *mask = lowest_run(line->dirty);
     while (--max > 0 && (*mask & FIRST_SECTOR) && line->key > 0) {
         struct media_line *before =
-            neighbour(cache, line->key - 1, LAST_SECTOR);
+            neighbour_line(cache, line->key - 1, LAST_SECTOR);
 
         if (before == NULL) {
             break;
@@ -348,7 +350,7 @@ static void start_part(struct media_cache *cache, struct media_line *line,
     line->inflight = mask;
     line->is_shared = true;
     if (line->dirty != 0) {
-        (*epoch_lines(cache, line->epoch))++; /* the part counts too */
+        (*epoch_lines(cache, line->epoch))++; /* the part counts as a line */
     }
 }
 
@@ -371,7 +373,7 @@ unsigned int media_cache_start(struct media_cache *cache,
         if (n == max || !(mask & LAST_SECTOR) || next == 0) {
             return n;
         }
-        line = neighbour(cache, next, FIRST_SECTOR);
+        line = neighbour_line(cache, next, FIRST_SECTOR);
         if (line == NULL) {
             return n;
         }
@@ -400,7 +402,7 @@ void media_cache_finish(struct media_cache *cache,
         bool was_dirty = line->dirty != 0;
 
         line->dirty |= part->mask;
-        line->epoch = part->epoch; /* the older one, whose count it keeps */
+        line->epoch = part->epoch; /* keep the older epoch and its count */
         if (was_dirty) {
             epoch_leave(cache, since);
         }

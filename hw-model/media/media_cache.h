@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The volatile write cache: which blocks it holds, and their data.
+ * The volatile write cache: an index of cached blocks, and their data.
  *
  * Lines of 4 KiB are found by hash and keep a bit for each sector of 512 bytes.
- * A sector is dirty (not yet handed to the medium), in flight (in a request to
- * the medium that has not completed), both (written again meanwhile), or not
- * here.  A line in flight that is written again gets a page of its own first
- * (copy on write), so a request's data never changes under it.
+ * A sector is dirty (not yet written to the medium), in flight (in a request
+ * that has not completed), both (written again meanwhile), or not cached.  When
+ * a line in flight is written again, it first gets another page (copy on
+ * write), so the data of a request does not change.
  *
- * Epochs order flushes: each dirty line and each line in flight belongs to the
- * epoch in which it became dirty; everything before a flush is on the medium
- * when all epochs up to the flush's have none left.
+ * Epochs order flushes.  Each dirty line and each line in flight belongs to the
+ * epoch in which it became dirty.  Everything before a flush is on the medium
+ * when no line of the flush's epoch or an earlier one is left.
  *
- * No loops but along hash chains and over the lines of one request.
+ * The only loops are along hash chains and over the lines of one request.
  */
 #ifndef ESSD_HW_MEDIA_CACHE_H
 #define ESSD_HW_MEDIA_CACHE_H
@@ -52,8 +52,8 @@ struct media_cache {
     uint32_t used_lines;
     uint32_t fifo_head;
     uint32_t fifo_tail;
-    uint32_t epoch;        /* lines that become dirty now belong to it */
-    uint32_t epoch_oldest; /* none before it has a line */
+    uint32_t epoch;        /* current epoch, of lines that become dirty now */
+    uint32_t epoch_oldest; /* oldest epoch that may have lines */
     uint32_t epoch_lines[CACHE_EPOCHS];
 };
 
@@ -68,8 +68,8 @@ struct media_cache_part {
 /** Memory for a cache of `cache_bytes`, a multiple of 4096; 0 for none. */
 size_t media_cache_memory_bytes(uint64_t cache_bytes);
 
-/** An empty cache.  `memory` is aligned to 4096 and outlives it; it is touched
- *  as it is used. */
+/** Initialise an empty cache.  `memory` is aligned to 4096 and outlives it; its
+ *  pages are touched only as they are used. */
 void media_cache_init(struct media_cache *cache, void *memory,
                       uint64_t cache_bytes);
 
@@ -77,14 +77,14 @@ void media_cache_init(struct media_cache *cache, void *memory,
 struct media_line *media_cache_find(const struct media_cache *cache,
                                     uint32_t key);
 
-/** Does any line hold part of these sectors' lines? */
+/** Whether a cached line overlaps the lines of these sectors. */
 bool media_cache_overlaps(const struct media_cache *cache, uint64_t first,
                           uint64_t end);
 
 /**
- * The line of `key`, there or new, ready to have the sectors `mask` written.
+ * Find or make the line of `key` and prepare it for writing sectors `mask`.
  *
- * @return NULL when there is no room; nothing changed
+ * @return NULL when there is no room; nothing has changed then
  */
 MUST_USE struct media_line *media_cache_prepare(struct media_cache *cache,
                                                 uint32_t key, uint8_t mask);
@@ -106,26 +106,26 @@ static inline uint8_t *media_line_data(const struct media_cache *cache,
 }
 
 /**
- * Put a run of dirty sectors around `line`, which is dirty and not in flight,
- * in flight: contiguous, over at most `max` lines.
+ * Put the contiguous run of dirty sectors around `line`, which is dirty and not
+ * in flight, in flight; at most `max` lines of it.
  *
- * @param offset  where the run begins on the medium, in bytes
- * @return how many parts
+ * @param offset  set to the byte offset of the run on the medium
+ * @return the number of parts, one for each line
  */
 unsigned int media_cache_start(struct media_cache *cache,
                                struct media_line *line,
                                struct media_cache_part *parts, unsigned int max,
                                uint64_t *offset);
 
-/** A part's request has completed: clean, or on failure dirty again. */
+/** A part's request ended: its sectors are clean, or dirty again on failure. */
 void media_cache_finish(struct media_cache *cache,
                         const struct media_cache_part *part, bool is_written);
 
 /**
  * Begin a new epoch.
  *
- * @return what media_cache_is_drained() wants to know whether everything
- *         written before is on the medium
+ * @return the argument for media_cache_is_drained(), which then tells whether
+ *         everything written so far is on the medium
  */
 uint32_t media_cache_close_epoch(struct media_cache *cache);
 bool media_cache_is_drained(const struct media_cache *cache, uint32_t epoch);
@@ -138,7 +138,7 @@ static inline struct media_line *media_cache_oldest(
                                           : &cache->lines[cache->fifo_head];
 }
 
-/** Check every list and count against each other; for tests: it scans. */
+/** Assert that all lists and counts agree.  For tests, since it scans. */
 void media_cache_check(const struct media_cache *cache);
 
 #endif

@@ -69,7 +69,8 @@ struct discovery_entry {
 void discovery_header_emit(uint8_t *buf, uint64_t genctr, uint64_t numrec);
 
 /**
- * Text is padded with NULs: hosts that compare addresses trip over spaces.
+ * Text is padded with NULs, since some hosts compare addresses byte by byte and
+ * would not match one padded with spaces.
  *
  * @param buf  DISCOVERY_ENTRY_LEN bytes, all written.
  */

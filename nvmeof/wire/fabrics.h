@@ -13,7 +13,7 @@
 #include "lib/util.h"
 #include "nvmeof/wire/sqe.h"
 
-enum { /* byte offsets in the Connect SQE, which a refusal names */
+enum { /* byte offsets in the Connect SQE, as reported when it is refused */
        CONNECT_RECFMT = 40,
        CONNECT_QID = 42,
        CONNECT_SQSIZE = 44,
@@ -39,7 +39,8 @@ enum { /* Connect CATTR */
 
 #define NVME_DISCOVERY_NQN  "nqn.2014-08.org.nvmexpress.discovery"
 #define NVME_CNTLID_DYNAMIC 0xffffu
-/* Connect's CQE DW0 on failure: the offset is in the data, not the SQE. */
+/* In DW0 of a failed Connect's CQE: the offset counts in the data, not the SQE.
+ */
 #define CONNECT_IATTR_DATA 0x10000u
 
 struct connect_command {
@@ -53,7 +54,7 @@ struct connect_command {
 struct connect_data {
     uint8_t hostid[NVME_HOSTID_LEN];
     uint16_t cntlid;
-    /* NUL terminated if they are at all, which nvme_nqn_len() says. */
+    /* As received: check with nvme_nqn_len() that they are NUL terminated. */
     char subnqn[NVME_NQN_FIELD];
     char hostnqn[NVME_NQN_FIELD];
 };
@@ -74,8 +75,8 @@ void connect_data_emit(uint8_t *buf, const struct connect_data *data);
 
 /**
  * @param nqn  NVME_NQN_FIELD bytes.
- * @return characters before the NUL, or 0 if that is none or more than
- *         NVME_NQN_MAX.
+ * @return the number of characters before the NUL; 0 when it is empty, longer
+ *         than NVME_NQN_MAX or not terminated.
  */
 size_t nvme_nqn_len(const char *nqn);
 

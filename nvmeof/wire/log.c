@@ -62,7 +62,7 @@ void log_firmware_slot_emit(uint8_t *buf, uint8_t active_slot,
         bool is_padding = false;
 
         if (slot[i][0] == '\0') {
-            continue; /* zeroes: no valid revision, or slot empty */
+            continue; /* zeros mean that the slot is empty or invalid */
         }
         for (int k = 0; k < 8; k++) {
             is_padding = is_padding || slot[i][k] == '\0';

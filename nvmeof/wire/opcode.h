@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The numbers that select: opcodes, fabrics command types, Identify CNS, log
- * page and feature identifiers, asynchronous events.
+ * Opcodes, fabrics command types, Identify CNS values, log page and feature
+ * identifiers, and asynchronous event types.
  * Spec: NVM Express Base 1.4 sections 5 and 6; Fabrics 1.1 section 3.
  */
 #ifndef ESSD_NVMEOF_WIRE_OPCODE_H
@@ -83,7 +83,7 @@ enum { /* asynchronous event types and information */
        EVENT_NOTICE_DISCOVERY_CHANGED = 0xf0,
 };
 
-/* NSID that stands for every namespace. */
+/* The NSID that means all namespaces. */
 #define NVME_NSID_ALL 0xffffffffu
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * NVMe/RDMA connection private data: what rides in CM REQ (behind the RDMA IP
- * CM header), REP and REJ (reason 28).
+ * NVMe/RDMA private data of the CM messages REQ (after the RDMA IP CM header),
+ * REP and REJ (reason 28).
  * Spec: NVMe over Fabrics 1.1 section 7.3.6.
  */
 #ifndef ESSD_NVMEOF_WIRE_RDMA_PRIVATE_H
@@ -50,8 +50,8 @@ struct nvme_rdma_req {
 };
 
 /**
- * @param len  of what the REQ carries; a CM message pads, so more than
- *             NVME_RDMA_REQ_LEN is no error.
+ * @param len  of the REQ's private data; CM messages are padded, so it may
+ *             exceed NVME_RDMA_REQ_LEN.
  * @return NVME_RDMA_OK, or the status for the REJ.
  */
 MUST_USE enum nvme_rdma_status nvme_rdma_req_parse(struct nvme_rdma_req *req,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The SGL descriptor in a command: where the host's data is.
+ * The SGL descriptor of a command, which says where the host's data is.
  *
- * A transport reads it; the target never does.
+ * Only transports read it; the target does not.
  * Spec: NVM Express Base 1.4 section 4.4; Fabrics 1.1 sections 2.3 and 7.3.
  * Left out: segments and bit buckets, which MSDBD 1 rules out.
  */
@@ -23,7 +23,7 @@ enum { /* byte offsets; everything little-endian */
 enum sgl_kind {
     SGL_KEYED,            /* 40h: host memory by key */
     SGL_KEYED_INVALIDATE, /* 4Fh: as above; the response invalidates the key */
-    SGL_IN_CAPSULE,       /* 01h: address is an offset behind the SQE */
+    SGL_IN_CAPSULE,       /* 01h: the address is an offset from the SQE's end */
 };
 
 struct sgl {
@@ -43,7 +43,7 @@ uint16_t sgl_parse(struct sgl *sgl, const uint8_t *buf);
 /**
  * Whether an in-capsule descriptor stays inside the data that arrived.
  *
- * @param arrived_bytes  of the capsule behind the SQE.
+ * @param arrived_bytes  length of the capsule's data, which follows the SQE.
  * @return 0, NVME_SC_SGL_INVALID_OFFSET or NVME_SC_SGL_INVALID_LENGTH.
  */
 uint16_t sgl_check_in_capsule(const struct sgl *sgl, uint32_t arrived_bytes);

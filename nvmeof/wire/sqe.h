@@ -45,7 +45,10 @@ struct nvme_sqe {
     uint32_t cdw10, cdw11, cdw12, cdw13, cdw14, cdw15;
 };
 
-/** @param buf  NVME_SQE_LEN bytes: a transport ends connections for less. */
+/**
+ * @param buf  NVME_SQE_LEN bytes; a transport ends a connection that sends
+ *             fewer.
+ */
 void nvme_sqe_parse(struct nvme_sqe *sqe, const uint8_t *buf);
 
 /**
