@@ -6,98 +6,25 @@
 #include "firmware/settings/config_value.h"
 #include "firmware/hal/log.h"
 
-/* ---- The list */
+/* ---- The list, made from settings.toml */
 
-#define ON_OFF  "on or off"
-#define IPV4    "an IPv4 address, or none"
-#define IPV6    "an IPv6 address, or none"
-#define PORT(f) offsetof(struct config, port[0].f)
-#define OF(f)   offsetof(struct config, f)
-#define EXTRA   sizeof(struct config_address)
-#define STRIDE  sizeof(struct config_port)
-
-enum { LATER, LIVE }; /* with the next start, or at once */
+#define OFFSET_OF(field) offsetof(struct config, field)
+#define SIZE_OF(field)   sizeof(((const struct config *)NULL)->field)
 
 static const struct config_row rows[] = {
-    {"name", &config_word, OF(services.name),
-     "1 to 32 printable characters without spaces, or none", 0, 0, 0, 0, LATER},
-    {"port.#.ipv4", &config_port_ipv4, OF(port[0]),
-     "an IPv4 address and its prefix length, such as 10.0.0.10/24, or none",
-     STRIDE, 0, 0, 0, LIVE},
-    {"port.#.ipv4-gateway", &config_ipv4, PORT(ipv4_gateway), IPV4, STRIDE, 0,
-     0, 0, LIVE},
-    {"port.#.ipv6", &config_port_ipv6, OF(port[0]),
-     "an IPv6 address and its prefix length, such as fd00::10/64, or none",
-     STRIDE, 0, 0, 0, LIVE},
-    {"port.#.ipv6-gateway", &config_ipv6, PORT(ipv6_gateway), IPV6, STRIDE, 0,
-     0, 0, LIVE},
-    {"port.#.dhcp", &config_switch, OF(services.has_dhcp[0]), ON_OFF,
-     sizeof(bool), 0, 0, 0, LATER},
-    {"port.#.slaac", &config_switch, PORT(has_slaac), ON_OFF, STRIDE, 0, 0, 0,
-     LATER},
-    {"port.#.probe", &config_switch, PORT(is_probed), ON_OFF, STRIDE, 0, 0, 0,
-     LIVE},
-    {"port.#.vlan", &config_short, PORT(vlan), "a number from 0 to 4094",
-     STRIDE, 0, 4094, 0, LIVE},
-    {"port.#.priority", &config_byte, PORT(priority), "a number from 0 to 7",
-     STRIDE, 0, 7, 0, LATER},
-    {"port.#.mtu", &config_short, PORT(mtu_bytes), "a number from 1280 to 9000",
-     STRIDE, 1280, 9000, 0, LATER},
-    {"port.#.speed", &config_speed, PORT(speed_gbps), "10 or 25", STRIDE, 10,
-     25, 0, LIVE},
-    {"port.#.fec", &config_fec, PORT(fec), "none, fc or rs", STRIDE, 0, 0, 0,
-     LIVE},
-    {"port.#.lldp", &config_lldp, OF(services.lldp[0]),
-     "both, send, receive or off", sizeof(enum config_lldp), 0, 0, 0, LIVE},
-    {"address.#.ip", &config_extra, OF(network.extra[0]),
-     "an address and its prefix length, such as 10.0.0.11/24, or none", EXTRA,
-     0, 0, 0, LIVE},
-    {"address.#.port", &config_byte, OF(network.extra[0].port), "0 or 1", EXTRA,
-     0, 1, 0, LIVE},
-    {"address.#.vlan", &config_short, OF(network.extra[0].vlan),
-     "a number from 0 to 4094", EXTRA, 0, 4094, 0, LIVE},
-    {"dhcp.fast", &config_switch, OF(network.dhcp_is_fast), ON_OFF, 0, 0, 0, 0,
-     LATER},
-    {"lldp.interval", &config_short, OF(services.lldp_interval_s),
-     "a number from 1 to 3600", 0, 1, 3600, 30, LIVE},
-    {"lldp.hold", &config_byte, OF(services.lldp_hold),
-     "a number from 1 to 100", 0, 1, 100, 4, LIVE},
-    {"sntp.server", &config_server, OF(services.sntp_server),
-     "an IPv4 or IPv6 address, or none", 0, 0, 0, 0, LIVE},
-    {"sntp.poll", &config_short, OF(services.sntp_poll_s),
-     "a number from 1 to 65535", 0, 1, 65535, 1024, LIVE},
-    {"lag.mode", &config_lag, OF(network.lag), "off, active-standby or lacp", 0,
-     0, 0, 0, LATER},
-    {"lag.lacp-fast", &config_switch, OF(network.lacp_is_fast), ON_OFF, 0, 0, 0,
-     0, LATER},
-    {"lag.primary", &config_byte, OF(network.lag_primary), "0 or 1", 0, 0, 1, 0,
-     LATER},
-    {"lag.revert", &config_switch, OF(network.lag_has_revert), ON_OFF, 0, 0, 0,
-     0, LATER},
-    {"roce.v1", &config_switch, OF(network.has_roce_v1), ON_OFF, 0, 0, 0, 0,
-     LIVE},
-    {"roce.cnp", &config_switch, OF(network.has_cnp), ON_OFF, 0, 0, 0, 0,
-     LATER},
-    {"roce.dcqcn", &config_switch, OF(network.has_dcqcn), ON_OFF, 0, 0, 0, 0,
-     LATER},
-    {"pfc", &config_mask, OF(network.pfc_priorities),
-     "priorities such as 0,3,4, or all, or none", 0, 0, 0, 0, LIVE},
-    {"echo", &config_switch, OF(network.has_echo), ON_OFF, 0, 0, 0, 0, LIVE},
+#include "firmware/settings/config_rows.inc"
 };
 
 /* "port.#." keys are listed port by port, "address.#." keys likewise. */
-enum { COUNT_GROUPS = 2 };
-
 static const struct group {
     const char *prefix;
     uint8_t count;
     const char *too_many;
-} groups[COUNT_GROUPS] = {
-    {"port.#.", CONFIG_PORTS, "the ports are 0 and 1"},
-    {"address.#.", CONFIG_EXTRA_ADDRESSES,
-     "a drive has eight addresses: two of each port, and address.0 to "
-     "address.3"},
+} groups[] = {
+#include "firmware/settings/config_groups.inc"
 };
+
+enum { COUNT_GROUPS = ARRAY_LEN(groups) };
 
 /* Rows of a group have a stride. @return NULL: it stands alone */
 static const struct group *group_of(const struct config_row *row)

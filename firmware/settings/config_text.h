@@ -2,8 +2,8 @@
 /*
  * The configuration as keys and values in text: what the console shows and
  * takes, and `essd config` as YAML.
- * Reference: docs/configuration.md, which lists them; tools/essd/settings.py
- * has the same list.
+ * Reference: settings.toml, from which the list of keys is made;
+ * docs/configuration.md
  */
 #ifndef ESSD_SETTINGS_CONFIG_TEXT_H
 #define ESSD_SETTINGS_CONFIG_TEXT_H

@@ -101,15 +101,12 @@ static void switch_format(const struct config_row *row, const void *field,
     VALUE(line, "%s", *(const bool *)field ? "on" : "off");
 }
 
-/* The enums have the values of int, in the order of these names. */
+/* An enum is written and read as an int. */
 _Static_assert(sizeof(enum config_fec) == sizeof(int) &&
                    sizeof(enum config_lldp) == sizeof(int) &&
                    sizeof(enum config_lag) == sizeof(int),
                "");
-static const char *const fec_names[] = {"none", "fc", "rs", NULL};
-static const char *const lldp_names[] = {"both", "off", "send", "receive",
-                                         NULL};
-static const char *const lag_names[] = {"off", "active-standby", "lacp", NULL};
+#include "firmware/settings/config_names.inc"
 
 static bool name_find(const char *const *names, void *field, const char *text)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "firmware/store/config.h"
 
+#include "firmware/store/config_layout.h"
 #include "lib/bytes.h"
 #include "lib/crc32.h"
 
@@ -17,80 +18,17 @@ enum {                   /* byte offsets; little-endian */
 
        BODY_SERVICES = CONFIG_BODY_MIN, /* behind the ports */
        BODY_NETWORK = BODY_SERVICES + CONFIG_SERVICES_LEN,
-
-       PORT_FLAGS = 0, /* 8 bits, PORT_HAS_... */
-       PORT_SPEED = 1,
-       PORT_FEC = 2,
-       PORT_RESERVED = 3,
-       PORT_MTU = 4, /* 16 bits */
-       PORT_IPV4_PREFIX = 6,
-       PORT_IPV6_PREFIX = 7,
-       PORT_IPV4 = 8, /* addresses as on the wire */
-       PORT_IPV4_GATEWAY = 12,
-       PORT_IPV6 = 16,
-       PORT_IPV6_GATEWAY = 32,
-       PORT_VLAN = 48, /* 16 bits */
-       PORT_PRIORITY = 50,
-       PORT_RESERVED_2 = 51,
-
-       SERVICES_DHCP = 0, /* 8 bits, one a port */
-       SERVICES_LLDP = 1, /* a byte a port */
-       SERVICES_LLDP_HOLD = 3,
-       SERVICES_LLDP_INTERVAL = 4, /* 16 bits */
-       SERVICES_SNTP_POLL = 6,     /* 16 bits */
-       SERVICES_SNTP_SERVER = 8,
-       SERVICES_NAME = 24,
-       SERVICES_RESERVED = 56,
-
-       NETWORK_ADDRESSES = 0, /* CONFIG_EXTRA_ADDRESSES of ADDRESS_LEN */
-       NETWORK_LAG = 80,
-       NETWORK_LAG_FLAGS = 81, /* LAG_... */
-       NETWORK_ON = 82,        /* ON_...: off by default */
-       NETWORK_OFF = 83,       /* OFF_...: on by default */
-       NETWORK_PFC_IGNORED = 84,
-       NETWORK_RESERVED = 85,
-
-       ADDRESS_PORT = 0, /* 0: unused, else 1 + port */
-       ADDRESS_PREFIX = 1,
-       ADDRESS_VLAN = 2, /* 16 bits */
-       ADDRESS_IP = 4,
-       ADDRESS_LEN = 20,
-
-       LAG_LACP_IS_FAST = 0x01,
-       LAG_PRIMARY = 0x02, /* the port's number */
-       LAG_HAS_REVERT = 0x04,
-       LAG_FLAGS_ALL = LAG_LACP_IS_FAST | LAG_PRIMARY | LAG_HAS_REVERT,
-       ON_ROCE_V1 = 0x01,
-       ON_ECHO = 0x02,
-       ON_FAST_DHCP = 0x04,
-       ON_ALL = ON_ROCE_V1 | ON_ECHO | ON_FAST_DHCP,
-       OFF_DCQCN = 0x01,
-       OFF_CNP = 0x02,
-       OFF_ALL = OFF_DCQCN | OFF_CNP,
-
-       PORT_HAS_IPV4 = 0x01,
-       PORT_HAS_IPV6 = 0x02,
-       PORT_HAS_SLAAC = 0x04,
-       PORT_IS_PROBED = 0x08,
-       PORT_FLAGS_ALL =
-           PORT_HAS_IPV4 | PORT_HAS_IPV6 | PORT_HAS_SLAAC | PORT_IS_PROBED,
 };
 _Static_assert(CONFIG_CRC + 4 == CONFIG_HEADER_LEN, "CRC ends the header");
-_Static_assert(PORT_IPV6_GATEWAY + 16 == PORT_VLAN, "");
-_Static_assert(SERVICES_NAME + CONFIG_NAME_LEN == SERVICES_RESERVED, "");
-_Static_assert(ADDRESS_IP + 16 == ADDRESS_LEN, "");
+_Static_assert(PORT_LEN == CONFIG_PORT_LEN, "");
+_Static_assert(SERVICES_LEN == CONFIG_SERVICES_LEN, "");
+_Static_assert(SERVICES_NAME + CONFIG_NAME_LEN <= SERVICES_LEN, "");
+_Static_assert(NETWORK_LEN == CONFIG_NETWORK_LEN, "");
 _Static_assert(CONFIG_EXTRA_ADDRESSES *ADDRESS_LEN == NETWORK_LAG, "");
-_Static_assert(NETWORK_RESERVED <= CONFIG_NETWORK_LEN, "");
 
 static const uint8_t magic[8] = {'E', 'S', 'S', 'D', '-', 'C', 'F', 'G'};
 
-#define VERSION             1
-#define MTU_MIN             1280
-#define MTU_MAX             9000
-#define VLAN_MAX            4094
-#define PRIORITY_MAX        7
-#define LLDP_HOLD_MAX       100
-#define LLDP_INTERVAL_MAX_S 3600
+#define VERSION 1
 
 static uint32_t block_crc(const uint8_t *buf, size_t body_len)
 {
@@ -102,7 +40,7 @@ static uint32_t block_crc(const uint8_t *buf, size_t body_len)
 static bool port_is_valid(const struct config_port *port)
 {
     return (port->speed_gbps == 10 || port->speed_gbps == 25) &&
-           port->fec <= CONFIG_FEC_RS && port->mtu_bytes >= MTU_MIN &&
+           (unsigned int)port->fec <= FEC_MAX && port->mtu_bytes >= MTU_MIN &&
            port->mtu_bytes <= MTU_MAX && port->ipv4_prefix <= 32 &&
            port->ipv6_prefix <= 128 && port->vlan <= VLAN_MAX &&
            port->priority <= PRIORITY_MAX;
@@ -176,7 +114,7 @@ static bool services_parse(struct config_services *services, const uint8_t *buf)
     for (size_t i = 0; i < CONFIG_PORTS; i++) {
         services->has_dhcp[i] = buf[SERVICES_DHCP] & BIT(i);
         services->lldp[i] = (enum config_lldp)buf[SERVICES_LLDP + i];
-        if (buf[SERVICES_LLDP + i] > CONFIG_LLDP_RECEIVE) {
+        if (buf[SERVICES_LLDP + i] > LLDP_MAX) {
             return false;
         }
     }
@@ -184,7 +122,7 @@ static bool services_parse(struct config_services *services, const uint8_t *buf)
     memcpy(services->name, buf + SERVICES_NAME, CONFIG_NAME_LEN);
     return buf[SERVICES_DHCP] < BIT(CONFIG_PORTS) &&
            services->lldp_hold <= LLDP_HOLD_MAX &&
-           services->lldp_interval_s <= LLDP_INTERVAL_MAX_S &&
+           services->lldp_interval_s <= LLDP_INTERVAL_S_MAX &&
            name_is_printable(services->name);
 }
 
@@ -266,7 +204,7 @@ static bool network_parse(struct config_network *network, const uint8_t *buf)
     network->has_dcqcn = !(off & OFF_DCQCN);
     network->has_cnp = !(off & OFF_CNP);
     network->pfc_priorities = (uint8_t)~buf[NETWORK_PFC_IGNORED];
-    return buf[NETWORK_LAG] <= CONFIG_LAG_LACP && !(lag & ~LAG_FLAGS_ALL) &&
+    return buf[NETWORK_LAG] <= LAG_MODE_MAX && !(lag & ~LAG_FLAGS_ALL) &&
            !(on & ~ON_ALL) && !(off & ~OFF_ALL);
 }
 
@@ -302,9 +240,9 @@ void config_default(struct config *config)
     *config = (struct config){0};
     network_default(&config->network);
     for (size_t i = 0; i < CONFIG_PORTS; i++) {
-        config->port[i].mtu_bytes = 1500;
-        config->port[i].speed_gbps = 25;
-        config->port[i].fec = CONFIG_FEC_FC;
+        config->port[i].mtu_bytes = MTU_DEFAULT;
+        config->port[i].speed_gbps = SPEED_DEFAULT;
+        config->port[i].fec = (enum config_fec)FEC_DEFAULT;
     }
 }
 

@@ -2,7 +2,8 @@
 /*
  * What the firmware says to lines of "KEY VALUE" on its input, for
  * test_settings.py: the tools' list of keys and the firmware's have to agree.
- * With an argument: the keys that need not wait for the next start.
+ * With an argument: the keys that need not wait for the next start; with two,
+ * what is in a configuration block given in hexadecimal digits.
  */
 #include "firmware/settings/config_check.h"
 
@@ -27,6 +28,34 @@ static void say_live(const struct config *config)
     }
 }
 
+static void say_all(const struct config *config)
+{
+    for (unsigned int i = 0; i < config_text_count(); i++) {
+        struct config_line shown;
+
+        config_text_get(config, i, &shown);
+        printf("%s %s\n", shown.key, shown.value);
+    }
+}
+
+/* @return the exit status */
+static int say_block(const char *digits)
+{
+    uint8_t block[CONFIG_LEN_MAX];
+    struct config config;
+    size_t len = 0;
+    unsigned int byte;
+
+    while (len < sizeof(block) && sscanf(digits + 2 * len, "%2x", &byte) == 1) {
+        block[len++] = (uint8_t)byte;
+    }
+    if (!config_parse(&config, block, len)) {
+        return 1;
+    }
+    say_all(&config);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     uint8_t body[CONFIG_BODY_LEN];
@@ -34,7 +63,9 @@ int main(int argc, char **argv)
     struct config_error error;
     char line[256];
 
-    (void)argv;
+    if (argc > 2) {
+        return say_block(argv[2]);
+    }
     config_default(&config);
     if (argc > 1) {
         say_live(&config);
@@ -53,12 +84,7 @@ int main(int argc, char **argv)
         }
     }
     config_check(&config, mistake, NULL);
-    for (unsigned int i = 0; i < config_text_count(); i++) {
-        struct config_line shown;
-
-        config_text_get(&config, i, &shown);
-        printf("%s %s\n", shown.key, shown.value);
-    }
+    say_all(&config);
     config_body_emit(&config, body);
     for (size_t i = 0; i < sizeof(body); i++) {
         printf("%02x", body[i]);

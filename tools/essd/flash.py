@@ -2,7 +2,8 @@
 """SPI flash images: made, read, changed and, for tests, damaged.
 
 The formats are those of docs/hardware/flash.md; the addresses are read from
-firmware/store/flash_layout.h, so that there is one list of them.
+firmware/store/flash_layout.h, and the configuration block's fields, ranges and
+defaults from firmware/settings/settings.toml, so that there is one list of them.
 """
 
 import ipaddress
@@ -18,12 +19,11 @@ from pathlib import Path
 
 from .fw_build import Firmware
 from .paths import TOP
+from .settings_schema import schema
 
 SLOTS = ("A", "B")
-FECS = ("none", "fc", "rs")
 MODEL = "essd dual 25GbE NVMe-oF SSD"
 LOAD_ADDR = 0x80000000
-DEFAULT_MTU = 1500
 
 
 def _layout() -> dict[str, int]:
@@ -123,7 +123,24 @@ def _untext(data: bytes) -> str:
 
 CONFIG_MAGIC = b"ESSD-CFG"
 CONFIG_HEADER = "<8sHHI4x"
-CONFIG_PORT = "<BBBxHBB4s4s16s16sHB13x"
+CONFIG_PORT = schema().parts["port"].format
+SETTINGS = schema().settings
+DEFAULT_MTU = int(SETTINGS["port.N.mtu"].default)
+DEFAULT_FEC = SETTINGS["port.N.fec"].default
+DEFAULT_SPEED = int(SETTINGS["port.N.speed"].default)
+FECS = SETTINGS["port.N.fec"].by_number
+LLDP = SETTINGS["port.N.lldp"].by_number
+LAGS = SETTINGS["lag.mode"].by_number
+SPEEDS = SETTINGS["port.N.speed"].numbers
+EXTRA_MAX = schema().groups["address"].count
+
+
+def check_range(key: str, what: str, value: int, least: int | None = None) -> None:
+    """Refuse a number that the drive would not take; 0 may mean the default."""
+    setting = SETTINGS[key]
+    least = setting.min if least is None else least
+    if not least <= value <= setting.max:
+        raise FlashError(f"{what} {value} is outside {least} to {setting.max}")
 
 
 @dataclass(frozen=True)
@@ -135,16 +152,16 @@ class Port:
     ipv4_gateway: ipaddress.IPv4Address = ipaddress.IPv4Address(0)
     ipv6_gateway: ipaddress.IPv6Address = ipaddress.IPv6Address(0)
     mtu: int = DEFAULT_MTU
-    fec: str = "fc"
-    speed: int = 25                     # Gb/s
+    fec: str = DEFAULT_FEC
+    speed: int = DEFAULT_SPEED          # Gb/s
     vlan: int = 0                       # of the addresses; 0: untagged
     priority: int = 0                   # 802.1p of control traffic
     slaac: bool = False                 # IPv6 addresses of routers' prefixes
     probe: bool = False                 # addresses before they are used
 
     @classmethod
-    def of(cls, *addresses: str, mtu: int = DEFAULT_MTU, fec: str = "fc",
-           speed: int = 25) -> "Port":
+    def of(cls, *addresses: str, mtu: int = DEFAULT_MTU, fec: str = DEFAULT_FEC,
+           speed: int = DEFAULT_SPEED) -> "Port":
         """From ADDR/LEN texts, at most one IPv4 and one IPv6 address."""
         port = cls(mtu=mtu, fec=fec, speed=speed)
         for text in addresses:
@@ -159,16 +176,14 @@ class Port:
         return port
 
     def pack(self) -> bytes:
-        if not 1280 <= self.mtu <= 9000:
-            raise FlashError(f"MTU {self.mtu} is outside 1280 to 9000")
+        check_range("port.N.mtu", "MTU", self.mtu)
         if self.fec not in FECS:
             raise FlashError(f"FEC {self.fec!r} is none of {', '.join(FECS)}")
-        if self.speed not in (10, 25):
-            raise FlashError(f"speed {self.speed} is neither 10 nor 25 Gb/s")
-        if not 0 <= self.vlan <= 4094:
-            raise FlashError(f"VLAN {self.vlan} is outside 1 to 4094")
-        if not 0 <= self.priority <= 7:
-            raise FlashError(f"priority {self.priority} is outside 0 to 7")
+        if self.speed not in SPEEDS:
+            raise FlashError(f"speed {self.speed} is none of "
+                             f"{', '.join(map(str, SPEEDS))} Gb/s")
+        check_range("port.N.vlan", "VLAN", self.vlan)
+        check_range("port.N.priority", "priority", self.priority)
         flags = ((1 if self.ipv4 else 0) | (2 if self.ipv6 else 0) |
                  (4 if self.slaac else 0) | (8 if self.probe else 0))
         return struct.pack(
@@ -190,8 +205,7 @@ class Port:
             mtu, FECS[fec], speed, vlan, priority, bool(flags & 4), bool(flags & 8))
 
 
-CONFIG_SERVICES = "<BBBBHH16s32s8x"
-LLDP = ("both", "off", "send", "receive")
+CONFIG_SERVICES = schema().parts["services"].format
 
 
 @dataclass(frozen=True)
@@ -207,11 +221,9 @@ class Services:
     name: str = ""
 
     def pack(self) -> bytes:
-        for what, value, most in (("LLDP hold", self.lldp_hold, 100),
-                                  ("LLDP interval", self.lldp_interval, 3600),
-                                  ("SNTP poll interval", self.sntp_poll, 65535)):
-            if not 0 <= value <= most:
-                raise FlashError(f"{what} {value} is outside 0 to {most}")
+        check_range("lldp.hold", "LLDP hold", self.lldp_hold, 0)
+        check_range("lldp.interval", "LLDP interval", self.lldp_interval, 0)
+        check_range("sntp.poll", "SNTP poll interval", self.sntp_poll, 0)
         for lldp in self.lldp:
             if lldp not in LLDP:
                 raise FlashError(f"LLDP {lldp!r} is none of {', '.join(LLDP)}")
@@ -231,10 +243,8 @@ class Services:
                    hold, interval, _ungid(server), poll, _untext(name))
 
 
-CONFIG_ADDRESS = "<BBH16s"
-CONFIG_NETWORK = "<80sBBBBB11x"
-LAGS = ("off", "active-standby", "lacp")
-EXTRA_MAX = 4
+CONFIG_ADDRESS = schema().parts["address"].format
+CONFIG_NETWORK = schema().parts["network"].format
 
 
 @dataclass(frozen=True)
@@ -248,8 +258,7 @@ class Address:
     def pack(self) -> bytes:
         if self.port not in (0, 1):
             raise FlashError(f"port {self.port} is neither 0 nor 1")
-        if not 0 <= self.vlan <= 4094:
-            raise FlashError(f"VLAN {self.vlan} is outside 1 to 4094")
+        check_range("address.N.vlan", "VLAN", self.vlan)
         return struct.pack(CONFIG_ADDRESS, self.port + 1,
                            self.address.network.prefixlen, self.vlan,
                            _gid(str(self.address.ip)))

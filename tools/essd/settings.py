@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A drive's configuration as keys and values, and what goes together.
 
-The same keys, values and messages as on the drive's console
-(firmware/settings/config_text.c, config_check.c): tests/py/test_settings.py holds them
-to each other.  docs/configuration.md is the list for people.
+The keys, their ranges and defaults come from firmware/settings/settings.toml, as
+the drive's own list does; what goes together is written twice, here and in
+firmware/settings/config_check.c, and tests/py/test_settings.py holds the two to
+each other.  docs/configuration.md is the list for people.
 """
 
 import ipaddress
@@ -12,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from . import flash
+from .settings_schema import Setting, schema
 
 Values = dict[str, str]         # by key, in the order of KEYS
 
@@ -27,28 +29,29 @@ class Refused(Exception):
 
 @dataclass(frozen=True)
 class Kind:
-    """`parse` gives a value as the drive shows it."""
+    """What a key takes; `parse` gives a value as the drive shows it."""
 
     allowed: str
     parse: Callable[[str], str]
+    name: str           # in the schema
 
 
 # Kinds
 
-def words(*names: str) -> Kind:
+def words(*names: str) -> Callable[[str], str]:
     def parse(text: str) -> str:
         if text not in names:
             raise Refused
         return text
-    return Kind(" or ".join(filter(None, (", ".join(names[:-1]), names[-1]))), parse)
+    return parse
 
 
-def number(least: int, most: int) -> Kind:
+def number(least: int, most: int) -> Callable[[str], str]:
     def parse(text: str) -> str:
         if not NUMBER.fullmatch(text) or not least <= int(text) <= most:
             raise Refused
         return text
-    return Kind(f"a number from {least} to {most}", parse)
+    return parse
 
 
 def ip(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
@@ -64,7 +67,7 @@ def ip(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
     return address
 
 
-def address(allowed: str, *versions: int) -> Kind:
+def address(*versions: int) -> Callable[[str], str]:
     def parse(text: str) -> str:
         if text == NONE:
             return NONE
@@ -72,10 +75,10 @@ def address(allowed: str, *versions: int) -> Kind:
         if found.version not in versions:
             raise Refused
         return NONE if found.is_unspecified else str(found)
-    return Kind(f"{allowed}, or none", parse)
+    return parse
 
 
-def network(allowed: str, *versions: int) -> Kind:
+def network(*versions: int) -> Callable[[str], str]:
     def parse(text: str) -> str:
         if text == NONE:
             return NONE
@@ -86,7 +89,7 @@ def network(allowed: str, *versions: int) -> Kind:
                 not 1 <= int(length) <= found.max_prefixlen:
             raise Refused
         return f"{found}/{length}"
-    return Kind(f"{allowed}, or none", parse)
+    return parse
 
 
 def parse_name(text: str) -> str:
@@ -106,64 +109,37 @@ def parse_priorities(text: str) -> str:
     return "all" if len(found) == 8 else text
 
 
-SWITCH = Kind("on or off", words("on", "off").parse)
-# Another order than the numbers in flash have: the usual ones first.
-LLDP = words("both", "send", "receive", "off")
+PARSERS = {
+    "name": parse_name, "network4": network(4), "network6": network(6),
+    "network": network(4, 6), "address4": address(4), "address6": address(6),
+    "address": address(4, 6), "switch": words("on", "off"),
+    "priorities": parse_priorities,
+}
 
-PORT_KEYS = {
-    "ipv4": network("an IPv4 address and its prefix length, such as 10.0.0.10/24", 4),
-    "ipv4-gateway": address("an IPv4 address", 4),
-    "ipv6": network("an IPv6 address and its prefix length, such as fd00::10/64", 6),
-    "ipv6-gateway": address("an IPv6 address", 6),
-    "dhcp": SWITCH,
-    "slaac": SWITCH,
-    "probe": SWITCH,
-    "vlan": number(0, 4094),
-    "priority": number(0, 7),
-    "mtu": number(1280, 9000),
-    "speed": words("10", "25"),
-    "fec": words("none", "fc", "rs"),
-    "lldp": LLDP,
-}
-ADDRESS_KEYS = {
-    "ip": network("an address and its prefix length, such as 10.0.0.11/24", 4, 6),
-    "port": words("0", "1"),
-    "vlan": number(0, 4094),
-}
+
+def parser(setting: Setting) -> Callable[[str], str]:
+    if setting.kind == "number":
+        return number(setting.min, setting.max)
+    if setting.kind == "choice":
+        return words(*setting.values)
+    return PARSERS[setting.kind]
+
+
+# Every key, in the order in which the drive lists them.
 KEYS: dict[str, Kind] = {
-    "name": Kind("1 to 32 printable characters without spaces, or none", parse_name),
-    **{f"port.{n}.{key}": kind for n in range(2) for key, kind in PORT_KEYS.items()},
-    **{f"address.{n}.{key}": kind for n in range(flash.EXTRA_MAX)
-       for key, kind in ADDRESS_KEYS.items()},
-    "dhcp.fast": SWITCH,
-    "lldp.interval": number(1, 3600),
-    "lldp.hold": number(1, 100),
-    "sntp.server": address("an IPv4 or IPv6 address", 4, 6),
-    "sntp.poll": number(1, 65535),
-    "lag.mode": words("off", "active-standby", "lacp"),
-    "lag.lacp-fast": SWITCH,
-    "lag.primary": words("0", "1"),
-    "lag.revert": SWITCH,
-    "roce.v1": SWITCH,
-    "roce.cnp": SWITCH,
-    "roce.dcqcn": SWITCH,
-    "pfc": Kind("priorities such as 0,3,4, or all, or none", parse_priorities),
-    "echo": SWITCH,
-}
-TOO_MANY = {
-    "port": (2, "the ports are 0 and 1"),
-    "address": (flash.EXTRA_MAX, "a drive has eight addresses: two of each port, and "
-                                 "address.0 to address.3"),
-}
+    key: Kind(setting.allowed, parser(setting), setting.kind)
+    for key, setting in schema().key_rows()}
+DEFAULTS: Values = {key: setting.default for key, setting in schema().key_rows()}
+GROUPS = schema().groups
 
 
 def explain(key: str) -> str:
     """Why there is no such key."""
     group, _, rest = key.partition(".")
-    if group in TOO_MANY and rest[:1].isdigit():
-        count, why = TOO_MANY[group]
-        if not (int(rest[0]) < count and rest[1:2] in ("", ".")):
-            return f"{key[:KEY_SHOWN_MAX]}: {why}"
+    if group in GROUPS and rest[:1].isdigit():
+        known = GROUPS[group]
+        if not (int(rest[0]) < known.count and rest[1:2] in ("", ".")):
+            return f"{key[:KEY_SHOWN_MAX]}: {known.too_many}"
     return f"there is no key {key[:KEY_SHOWN_MAX]}"
 
 
@@ -223,10 +199,10 @@ def from_config(config: flash.Config) -> Values:
                    for key, value in address_values(found).items()}
     values |= {
         "dhcp.fast": on_off(net.dhcp_fast),
-        "lldp.interval": str(services.lldp_interval or 30),
-        "lldp.hold": str(services.lldp_hold or 4),
+        "lldp.interval": str(services.lldp_interval or DEFAULTS["lldp.interval"]),
+        "lldp.hold": str(services.lldp_hold or DEFAULTS["lldp.hold"]),
         "sntp.server": services.sntp_server or NONE,
-        "sntp.poll": str(services.sntp_poll or 1024),
+        "sntp.poll": str(services.sntp_poll or DEFAULTS["sntp.poll"]),
         "lag.mode": net.lag, "lag.lacp-fast": on_off(net.lacp_fast),
         "lag.primary": str(net.lag_primary), "lag.revert": on_off(net.lag_revert),
         "roce.v1": on_off(net.roce_v1), "roce.cnp": on_off(net.cnp),
@@ -284,9 +260,6 @@ def to_config(values: Values) -> flash.Config:
         mask_of(values["pfc"]), is_on("echo"), is_on("dhcp.fast"))
     return flash.Config((port_of(values, 0), port_of(values, 1)), services=services,
                         network=net)
-
-
-DEFAULTS = from_config(flash.Config())
 
 
 # What goes together

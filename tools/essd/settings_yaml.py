@@ -8,9 +8,8 @@ import difflib
 
 import yaml
 
-from .settings import KEYS, NONE, SWITCH, Refused, Values, explain, parse
+from .settings import GROUPS, KEYS, NONE, Refused, Values, explain, parse
 
-GROUPS = ("port", "address")    # may be lists, too
 DEPTH_MAX = 4
 SPELLINGS = {"true": "on", "yes": "on", "false": "off", "no": "off"}
 
@@ -58,17 +57,18 @@ class Reader:
     def sequence(self, node: yaml.SequenceNode, path: tuple[str, ...]) -> None:
         line = node.start_mark.line + 1
         key = ".".join(path)
+        kind = KEYS[key].name if key in KEYS else ""
         if path in ((name,) for name in GROUPS):
             for n, item in enumerate(node.value):
                 self.node(item, (*path, str(n)))
-        elif key == "pfc" and all(isinstance(x, yaml.ScalarNode) for x in node.value):
+        elif kind == "priorities" and all(isinstance(x, yaml.ScalarNode) for x in node.value):
             self.value(key, ",".join(x.value for x in node.value) or NONE, line)
         else:
             self.mistake(line, f"{key}: a list is not what belongs here"
                          if key else "a configuration is keys and values, no list")
 
     def value(self, key: str, text: str, line: int) -> None:
-        if KEYS.get(key) is SWITCH:
+        if key in KEYS and KEYS[key].name == "switch":
             text = SPELLINGS.get(text.lower(), text)
         try:
             value = parse(key, NONE if text in ("", "~", "null") else text)
@@ -88,9 +88,9 @@ def suggestion(key: str) -> str:
         return ""
     inside = [name for name in KEYS if name.startswith(f"{key}.")]
     if inside:
-        return f"; there is {inside[0]}, for one"
-    near = difflib.get_close_matches(key, KEYS, 1, 0.6)
-    return f"; {near[0]} is meant?" if near else ""
+        return f"; keys that begin so are {', '.join(inside[:3])} and others"
+    near = difflib.get_close_matches(key, KEYS, 1, 0)
+    return f"; the nearest key is {near[0]}"
 
 
 def load(text: str, name: str) -> tuple[Values, list[str]]:

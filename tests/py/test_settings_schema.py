@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""firmware/settings/settings.toml, what is made of it, and what it must not change."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from essd import flash, settings, settings_schema
+from essd.settings_schema import SchemaError
+from test_settings import MIXED, say  # noqa: F401
+
+TOP = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(TOP / "tools"))
+
+import settings_gen  # noqa: E402
+
+# Configuration blocks that the tools wrote before the schema existed: of a drive
+# with defaults, and of one with test_settings.MIXED.  Drives have such blocks.
+DEFAULT_BLOCK = (
+    "455353442d434647010020010100000000000000a96e5c5100190100dc05000000000000000000000000"
+    "000000000000000000000000000000000000000000000000000000000000000000000000000000000000"
+    "0000000000190100dc050000000000000000000000000000000000000000000000000000000000000000"
+    "0000000000000000000000000000000000000000000000000000000000041e0000040000000000000000"
+    "000000000000000000000000000000000000000000000000000000000000000000000000000000000000"
+    "000000000000000000000000000000000000000000000000000000000000000000000000000000000000"
+    "000000000000000000000000000000000000000000000000000000000000000000000000000000000000"
+    "000000000000000000000000000000000000")
+MIXED_BLOCK = (
+    "455353442d434647010020010100000000000000a018302109190000282318000a00000a0a0000010000"
+    "000000000000000000000000000000000000000000000000000000000000000007000000000000000000"
+    "0000000006190200282300400000000000000000fd000000000000000000000000000010fe8000000000"
+    "00000000000000000001fe0f000000000000000000000000000001000302010040000000000000000000"
+    "0000ffff0a0000097261636b372d736c6f74330000000000000000000000000000000000000000000000"
+    "000000000000000000000000000000000000000000000000000001400000fd0000000000000000000000"
+    "0000001100000000000000000000000000000000000000000218050000000000000000000000ffff0a00"
+    "000b01070703760000000000000000000000")
+BLOCKS = [(DEFAULT_BLOCK, {}), (MIXED_BLOCK, MIXED)]
+
+
+@pytest.mark.parametrize(("block", "changes"), BLOCKS)
+def test_block_of_an_existing_drive_keeps_its_meaning_and_bytes(
+        say: Path, block: str, changes: dict[str, str]) -> None:  # noqa: F811
+    values = settings.DEFAULTS | changes
+    config = flash.Config.unpack(bytes.fromhex(block))
+    assert config is not None and settings.from_config(config) == values
+    assert settings.to_config(values).pack().hex() == block
+    said = subprocess.run([say, "block", block], check=True, capture_output=True,
+                          text=True).stdout.splitlines()
+    assert said == [f"{key} {value}" for key, value in values.items()]
+
+
+def test_what_is_made_of_the_schema_is_up_to_date() -> None:
+    assert settings_gen.stale(settings_schema.schema()) == {}
+
+
+def changed(old: str, new: str) -> str:
+    text = settings_schema.PATH.read_text(encoding="utf-8")
+    assert old in text
+    return text.replace(old, new, 1)
+
+
+def test_change_of_the_schema_reaches_firmware_tools_and_documents() -> None:
+    schema = settings_schema.parse(changed("max = 9000", "max = 9500"))
+    stale = {path.name: text for path, text in settings_gen.stale(schema).items()}
+    assert sorted(stale) == ["config_layout.h", "config_rows.inc", "configuration.md"]
+    assert "MTU_MAX = 9500," in stale["config_layout.h"]
+    assert "a number from 1280 to 9500" in stale["config_rows.inc"]
+    assert "| `port.N.mtu` | 1280 to 9500 |" in stale["configuration.md"]
+    setting = schema.settings["port.N.mtu"]
+    assert settings.parser(setting)("9500") == "9500"
+
+
+def contradictions() -> Iterator[tuple[str, str, str]]:
+    yield 'default = "1500"', 'default = "15000"', "port.N.mtu: the default 15000"
+    yield 'default = "fc"', 'default = "fec"', "port.N.fec: the default fec"
+    yield 'name = "MTU", at = 4', 'name = "MTU", at = 2', "port.MTU begins at 2"
+    yield 'record = ["port.MTU"]', 'record = ["port.MUT"]', "the block has no port.MUT"
+    yield 'record = ["port.MTU"]', "record = []", "no setting uses port.MTU"
+    yield 'key = "port.N.mtu"', 'key = "port.N.vlan"', "described twice"
+    yield 'key = "port.N.mtu"', 'key = "prt.N.mtu"', "there is no group prt"
+    yield 'key = "port.N.mtu"', 'key = "port.mtu"', "has a number"
+    yield 'kind = "number"', 'kind = "count"', "there is no kind count"
+    yield "numbers = [10, 25]", "numbers = [10, 10]", "a number of its own"
+    yield 'doc = "the largest IP packet in bytes"', 'dok = "x"', "port.N.mtu: "
+    yield "len = 20", "len = 19", "its fields end at 20"
+    yield "live = false", "live = no", "settings.toml"
+
+
+@pytest.mark.parametrize(("old", "new", "why"), list(contradictions()))
+def test_contradiction_in_the_schema_is_named(tmp_path: Path, old: str, new: str,
+                                              why: str) -> None:
+    path = tmp_path / "settings.toml"
+    path.write_text(changed(old, new), encoding="utf-8")
+    with pytest.raises(SchemaError, match=why):
+        settings_schema.schema(path)
+
+
+def test_check_names_a_file_that_was_edited_by_hand(
+        monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    outputs = settings_gen.outputs
+    path = TOP / "firmware/store/config_layout.h"
+    monkeypatch.setattr(settings_gen, "outputs", lambda schema: (
+        outputs(schema) | {path: "another text"}))
+    assert settings_gen.main(["--check"]) == 1
+    assert "firmware/store/config_layout.h does not follow" in capsys.readouterr().out
+    assert path.read_text() != "another text"
