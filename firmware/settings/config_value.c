@@ -141,6 +141,16 @@ static const char *name_of(const char *const *names, const void *field)
         VALUE(line, "%s", name_of(what##_names, field));                       \
     }
 
+const char *config_fec_name(enum config_fec fec)
+{
+    return fec_names[fec];
+}
+
+bool config_fec_parse(const char *text, enum config_fec *fec)
+{
+    return name_find(fec_names, fec, text);
+}
+
 NAMED(fec)
 NAMED(lldp)
 NAMED(lag)

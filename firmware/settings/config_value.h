@@ -45,4 +45,10 @@ extern const struct config_kind config_byte, /* uint8_t */
     config_word,      /* a name */
     config_mask;      /* uint8_t, a bit a priority */
 
+/** The words of a FEC, which the console and the log use too. */
+const char *config_fec_name(enum config_fec fec);
+
+/** @return false when `text` is no FEC: `fec` is as it was */
+MUST_USE bool config_fec_parse(const char *text, enum config_fec *fec);
+
 #endif

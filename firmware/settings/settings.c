@@ -3,37 +3,18 @@
 
 #include <string.h>
 
-enum { SPEED_10G = 10, SPEED_25G = 25 };
+#include "firmware/settings/config_value.h"
 
-static const char *const fec_names[] = {
-    [CONFIG_FEC_NONE] = "none",
-    [CONFIG_FEC_FC] = "fc",
-    [CONFIG_FEC_RS] = "rs",
-};
+enum { SPEED_10G = 10, SPEED_25G = 25 };
 
 const char *settings_fec_name(enum config_fec fec)
 {
-    return fec_names[fec];
-}
-
-static bool is_equal(const char *a, const char *b)
-{
-    while (*a != '\0' && *a == *b) {
-        a++;
-        b++;
-    }
-    return *a == *b;
+    return config_fec_name(fec);
 }
 
 bool settings_fec_parse(const char *name, enum config_fec *fec)
 {
-    for (size_t i = 0; i < ARRAY_LEN(fec_names); i++) {
-        if (is_equal(name, fec_names[i])) {
-            *fec = (enum config_fec)i;
-            return true;
-        }
-    }
-    return false;
+    return config_fec_parse(name, fec);
 }
 
 void settings_apply_straps(struct config *config, uint8_t straps)
@@ -115,8 +96,8 @@ enum settings_result settings_set_fec(struct settings *settings, uint8_t port,
         settings->staged.port[port].fec = fec;
     }
     settings->in_force.port[port].fec = fec;
-    log_line(settings->log, "port %u: FEC set to %s%s", port, fec_names[fec],
-             is_saved ? ", saved" : "");
+    log_line(settings->log, "port %u: FEC set to %s%s", port,
+             config_fec_name(fec), is_saved ? ", saved" : "");
     return apply_link(settings, port) ? SETTINGS_OK : SETTINGS_INVALID;
 }
 
