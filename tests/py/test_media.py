@@ -152,6 +152,14 @@ def test_recorded_format_is_not_changed_by_an_option(tmp_path: Path) -> None:
         setup.drive_media(wish_for(path, media_format="vmdk"))
 
 
+def test_symbolic_link_has_the_format_of_its_file(tmp_path: Path) -> None:
+    path, link = tmp_path / "media.raw", tmp_path / "link.qcow2"
+    media.create(path, 64 * MIB)
+    link.symlink_to(path)
+    assert setup.drive_media(wish_for(link)) == media.Media(path, "raw", 64 * MIB)
+    assert not media.record_path(link).exists()
+
+
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"format": "vmdk"}'])
 def test_damaged_record_decides_nothing(tmp_path: Path, text: str) -> None:
     path = tmp_path / "media.raw"

@@ -150,7 +150,8 @@ def links(wish: Wish, config: flash.Config) -> list[Link]:
 def drive_media(wish: Wish) -> media.Media:
     """The media file, made first if it is not there yet and its size is known."""
     if wish.media is not None:
-        path = wish.media.absolute()
+        # The record is beside the file itself, whatever other names it has.
+        path = wish.media.resolve()
         is_new = wish.size is not None and not path.exists()
         asked = wish.media_format
     else:
