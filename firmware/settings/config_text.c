@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "firmware/settings/config_text.h"
 
+#include <limits.h>
 #include <string.h>
 
 #include "firmware/settings/config_value.h"
 #include "firmware/hal/log.h"
+
+enum { KEY_COMPARED = 40 }; /* characters of an unknown key */
 
 /* ---- The list, made from settings.toml */
 
@@ -114,9 +117,68 @@ void config_text_get(const struct config *config, unsigned int index,
     get(config, &place, line);
 }
 
+/*
+ * Levenshtein's distance: how many characters have to be inserted, removed or
+ * replaced to make `known` of the first KEY_COMPARED characters of `key`.
+ */
+static unsigned int key_distance(const char *key, const char *known)
+{
+    unsigned int row[CONFIG_KEY_MAX + 1]; /* to each beginning of `known` */
+    size_t len = strlen(known);
+
+    for (size_t i = 0; i <= len; i++) {
+        row[i] = (unsigned int)i;
+    }
+    for (size_t i = 0; i < KEY_COMPARED && key[i] != '\0'; i++) {
+        unsigned int diagonal = row[0];
+
+        row[0]++;
+        for (size_t k = 1; k <= len; k++) {
+            unsigned int replaced = diagonal + (key[i] != known[k - 1]);
+
+            diagonal = row[k];
+            row[k] = MIN(MIN(row[k], row[k - 1]) + 1, replaced);
+        }
+    }
+    return row[len];
+}
+
+/* `key` is the group or the last word of `known`: "lag" and "lag.mode". */
+static bool key_is_part(const char *known, const char *key)
+{
+    size_t len = strlen(key);
+    size_t known_len = strlen(known);
+
+    return len < known_len &&
+           ((strncmp(known, key, len) == 0 && known[len] == '.') ||
+            (strcmp(known + known_len - len, key) == 0 &&
+             known[known_len - len - 1] == '.'));
+}
+
+/* The first key that `key` is a part of, else the one most like it. */
+static void nearest_key(const char *key, struct config_line *nearest)
+{
+    unsigned int least = UINT_MAX;
+    struct place place;
+
+    for (unsigned int i = 0; place_of(i, &place); i++) {
+        struct config_line line;
+        unsigned int distance;
+
+        key_format(&place, &line);
+        distance = key_is_part(line.key, key) ? 0 : key_distance(key, line.key);
+        if (distance < least) {
+            least = distance;
+            *nearest = line;
+        }
+    }
+}
+
 /* A key with a number that is too high, or none at all. */
 static void explain_key(const char *key, struct config_error *error)
 {
+    struct config_line nearest;
+
     for (size_t i = 0; i < COUNT_GROUPS; i++) {
         size_t len = strlen(groups[i].prefix) - 2; /* with the first dot */
 
@@ -132,7 +194,9 @@ static void explain_key(const char *key, struct config_error *error)
             }
         }
     }
-    log_format(error->text, sizeof(error->text), "there is no key %.40s", key);
+    nearest_key(key, &nearest);
+    log_format(error->text, sizeof(error->text),
+               "there is no key %.40s; the nearest is %s", key, nearest.key);
 }
 
 /* `key` is the row's name, but for a digit in the place of '#'. */

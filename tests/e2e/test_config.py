@@ -185,7 +185,7 @@ def test_essd_config_tells_every_mistake_and_changes_nothing(drive: Job,
     assert said.returncode == 1
     assert said.stderr.splitlines() == [
         f"essd: {path}:2: port.0.mtu: 100 is not a number from 1280 to 9000",
-        f"essd: {path}:2: there is no key port.0.fecc; port.0.fec is meant?",
+        f"essd: {path}:2: there is no key port.0.fecc; the nearest is port.0.fec",
         f"essd: {path}:8: address.4.ip: a drive has eight addresses: two of each port, "
         "and address.0 to address.3"]
     said = essd_config(drive, "--set", "address.0.ip=10.0.0.10/24")

@@ -133,14 +133,30 @@ DEFAULTS: Values = {key: setting.default for key, setting in schema().key_rows()
 GROUPS = schema().groups
 
 
+def distance(key: str, known: str) -> int:
+    """Levenshtein's: how many characters differ, are missing or are too many."""
+    row = list(range(len(known) + 1))
+    for c in key:
+        before, row = row, [row[0] + 1]
+        for n, other in enumerate(known):
+            row.append(min(before[n + 1] + 1, row[n] + 1, before[n] + (c != other)))
+    return row[-1]
+
+
+def nearest(key: str) -> str:
+    """The first key that `key` is a part of, else the one most like it."""
+    return min(KEYS, key=lambda known: 0 if known.startswith(f"{key}.")
+               or known.endswith(f".{key}") else distance(key[:KEY_SHOWN_MAX], known))
+
+
 def explain(key: str) -> str:
-    """Why there is no such key."""
+    """Why there is no such key, in the drive's own words."""
     group, _, rest = key.partition(".")
     if group in GROUPS and rest[:1].isdigit():
         known = GROUPS[group]
         if not (int(rest[0]) < known.count and rest[1:2] in ("", ".")):
             return f"{key[:KEY_SHOWN_MAX]}: {known.too_many}"
-    return f"there is no key {key[:KEY_SHOWN_MAX]}"
+    return f"there is no key {key[:KEY_SHOWN_MAX]}; the nearest is {nearest(key)}"
 
 
 def parse(key: str, text: str) -> str:

@@ -49,7 +49,7 @@ def read_words(words: Sequence[str]) -> tuple[Values, list[str]]:
                 raise Refused(f"--set {word}: write KEY=VALUE")
             values[key] = settings.parse(key, value)
         except Refused as refused:
-            mistakes.append(f"{refused}{settings_yaml.suggestion(key) if equals else ''}")
+            mistakes.append(str(refused))
     return values, mistakes
 
 

@@ -4,11 +4,9 @@
 A file need not have every key; a key that it has not stays as it is.
 """
 
-import difflib
-
 import yaml
 
-from .settings import GROUPS, KEYS, NONE, Refused, Values, explain, parse
+from .settings import GROUPS, KEYS, NONE, Refused, Values, parse
 
 DEPTH_MAX = 4
 SPELLINGS = {"true": "on", "yes": "on", "false": "off", "no": "off"}
@@ -73,24 +71,13 @@ class Reader:
         try:
             value = parse(key, NONE if text in ("", "~", "null") else text)
         except Refused as refused:
-            self.mistake(line, f"{refused}{suggestion(key)}")
+            self.mistake(line, str(refused))
             return
         if self.values.get(key, value) != value:
             self.mistake(line, f"{key}: is {self.values[key]} in line "
                                f"{self.lines[key]}")
         self.values[key] = value
         self.lines[key] = line
-
-
-def suggestion(key: str) -> str:
-    """What was probably meant, if this is no key."""
-    if key in KEYS or not explain(key).startswith("there is no key"):
-        return ""
-    inside = [name for name in KEYS if name.startswith(f"{key}.")]
-    if inside:
-        return f"; keys that begin so are {', '.join(inside[:3])} and others"
-    near = difflib.get_close_matches(key, KEYS, 1, 0)
-    return f"; the nearest key is {near[0]}"
 
 
 def load(text: str, name: str) -> tuple[Values, list[str]]:

@@ -197,19 +197,26 @@ static void test_what_is_no_key_is_refused(void **state)
     (void)state;
     memset(long_key, 'k', sizeof(long_key) - 1);
     long_key[sizeof(long_key) - 1] = '\0';
-    assert_string_equal(set("mtu", "1500"), "there is no key mtu");
-    assert_string_equal(set("", "1500"), "there is no key ");
-    assert_string_equal(set("port.0", "1500"), "there is no key port.0");
-    assert_string_equal(set("port.#.mtu", "1500"),
-                        "there is no key port.#.mtu");
+    assert_string_equal(set("mtu", "1500"),
+                        "there is no key mtu; the nearest is port.0.mtu");
+    assert_string_equal(set("", "1500"),
+                        "there is no key ; the nearest is pfc");
+    assert_string_equal(set("port.0", "1500"),
+                        "there is no key port.0; the nearest is port.0.ipv4");
+    assert_string_equal(
+        set("port.#.mtu", "1500"),
+        "there is no key port.#.mtu; the nearest is port.0.mtu");
     assert_string_equal(set("port.2.mtu", "1500"),
                         "port.2.mtu: the ports are 0 and 1");
     assert_string_equal(set("address.4.ip", "10.0.0.1/24"),
                         "address.4.ip: a drive has eight addresses: two of "
                         "each port, and address.0 to address.3");
     assert_non_null(strstr(set("address.10.ip", "none"), "eight addresses"));
-    assert_string_equal(strstr(set(long_key, "1"), "kkk"),
-                        long_key + sizeof(long_key) - 1 - 40);
+    assert_string_equal(strchr(set(long_key, "1"), ';'),
+                        "; the nearest is name");
+    assert_int_equal(strchr(set(long_key, "1"), ';') -
+                         strstr(set(long_key, "1"), "kkk"),
+                     40);
 }
 
 /* ---- What goes together */
