@@ -45,11 +45,13 @@ static uint16_t connect_check(struct nvmf_target *target,
     return NVME_SC_SUCCESS;
 }
 
+/* Names without an end equal nothing; the empty name equals itself. */
 static bool nqn_equal(const char *a, const char *b)
 {
     size_t len = nvme_nqn_len(a);
 
-    return len != 0 && len == nvme_nqn_len(b) && memcmp(a, b, len) == 0;
+    return len <= NVME_NQN_MAX && len == nvme_nqn_len(b) &&
+           memcmp(a, b, len) == 0;
 }
 
 static uint16_t connect_admin(struct nvmf_target *target,
@@ -60,7 +62,8 @@ static uint16_t connect_admin(struct nvmf_target *target,
     const struct nvmf_config *config = &target->config;
     char well_known[NVME_NQN_FIELD] = NVME_DISCOVERY_NQN;
     bool is_discovery = nqn_equal(data->subnqn, well_known) ||
-                        nqn_equal(data->subnqn, config->discovery_nqn);
+                        (config->discovery_nqn[0] != '\0' &&
+                         nqn_equal(data->subnqn, config->discovery_nqn));
 
     if (!is_discovery && !nqn_equal(data->subnqn, config->subnqn)) {
         return connect_invalid_data(req, CONNECT_DATA_SUBNQN);
@@ -134,7 +137,8 @@ static uint16_t connect_execute(struct nvmf_target *target,
     if (!connect_data_parse(&data, buf, sizeof(buf))) {
         return refuse(NVME_SC_SGL_INVALID_LENGTH);
     }
-    if (nvme_nqn_len(data.hostnqn) == 0) {
+    /* An empty name is taken: SPDK's perf has no other by default. */
+    if (nvme_nqn_len(data.hostnqn) > NVME_NQN_MAX) {
         return connect_invalid_data(req, CONNECT_DATA_HOSTNQN);
     }
     status = connect.qid == 0

@@ -453,7 +453,7 @@ static uint16_t vendor_get(struct nvmf_target *target, struct nvmf_request *req)
                              req->sqe.cdw11, &req->result[0]);
     }
     if (status != NVME_SC_SUCCESS) {
-        return refuse_field(req, status, SQE_CDW11, 0);
+        return refuse_query(req, status, SQE_CDW11);
     }
     if (select == SELECT_CAPABILITIES) {
         req->result[0] = CAPABILITY_SAVEABLE | CAPABILITY_CHANGEABLE;
@@ -489,7 +489,7 @@ uint16_t feature_get_check(struct nvmf_target *target, struct nvmf_request *req)
         return vendor_get_check(target, req);
     }
     if (feature == NULL) {
-        return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_CDW10, 0);
+        return refuse_query(req, NVME_SC_INVALID_FIELD, SQE_CDW10);
     }
     if (select > SELECT_CAPABILITIES) {
         return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_CDW10 + 1, 0);

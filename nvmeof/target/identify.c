@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Identify.
- * Spec: NVM Express Base 1.4 section 5.15; Fabrics 1.1 section 4.1.
+ * Spec: NVM Express Base 1.4 section 5.15; Fabrics 1.1 section 4.1; the four
+ * structures that belong to I/O command sets: Base 2.0 section 5.17.
  *
  * Left out, and refused as an invalid field: lists that belong to namespace
- * management, NVM sets, secondary controllers and I/O command sets.
+ * management, NVM sets, secondary controllers, and CNS 1Ch.
  */
 #include "nvmeof/wire/identify.h"
 
 #include <string.h>
 
 #include "nvmeof/target/internal.h"
+
+enum { CSI_SHIFT = 24 }; /* in CDW11 */
 
 static uint16_t build_controller(struct nvmf_target *target,
                                  struct nvmf_request *req)
@@ -74,30 +77,88 @@ static uint16_t build_controller(struct nvmf_target *target,
     return NVME_SC_SUCCESS;
 }
 
-/* A namespace that could be there but is not: all zeroes. */
-static uint16_t build_namespace(struct nvmf_target *target,
-                                struct nvmf_request *req)
+/*
+ * The namespace that NSID names, NULL if it could be active but is not.
+ *
+ * @return a status when there can be no such namespace
+ */
+static uint16_t find_namespace(const struct nvmf_target *target,
+                               struct nvmf_request *req,
+                               const struct nvmf_ns **ns)
 {
-    const struct nvmf_ns *ns = ns_find(target, req->sqe.nsid);
+    *ns = ns_find(target, req->sqe.nsid);
+    if (*ns == NULL &&
+        (req->sqe.nsid == 0 || req->sqe.nsid > NVMF_MAX_NAMESPACES)) {
+        return refuse_field(req, NVME_SC_INVALID_NS, SQE_NSID, 0);
+    }
+    return NVME_SC_SUCCESS;
+}
 
+typedef void namespace_emit(uint8_t *buf, const struct identify_namespace *id);
+
+/* Emit one of the namespace structures; an inactive namespace is zeroes. */
+static uint16_t emit_namespace(struct nvmf_target *target,
+                               struct nvmf_request *req, namespace_emit *emit)
+{
+    const struct nvmf_ns *ns;
+    uint16_t status = find_namespace(target, req, &ns);
+
+    if (status != NVME_SC_SUCCESS) {
+        return status;
+    }
     if (ns == NULL) {
-        if (req->sqe.nsid == 0 || req->sqe.nsid > NVMF_MAX_NAMESPACES) {
-            return refuse_field(req, NVME_SC_INVALID_NS, SQE_NSID, 0);
-        }
         memset(target->page, 0, NVME_IDENTIFY_LEN);
         return NVME_SC_SUCCESS;
     }
-    identify_namespace_emit(
-        target->page,
-        &(struct identify_namespace){
-            .size_blocks = ns->geometry.size_blocks,
-            .block_shift = ns->geometry.block_shift,
-            .nmic = NMIC_SHARED,
-            .dlfeat = DLFEAT_READS_ZEROES | DLFEAT_WRITE_ZEROES_DEAC,
-            .nsattr = ns->geometry.is_read_only ? NSATTR_WRITE_PROTECTED : 0,
-            .nguid = ns->config.nguid,
-            .eui64 = ns->config.eui64,
-        });
+    emit(target->page,
+         &(struct identify_namespace){
+             .size_blocks = ns->geometry.size_blocks,
+             .block_shift = ns->geometry.block_shift,
+             .nmic = NMIC_SHARED,
+             .dlfeat = DLFEAT_READS_ZEROES | DLFEAT_WRITE_ZEROES_DEAC,
+             .nsattr = ns->geometry.is_read_only ? NSATTR_WRITE_PROTECTED : 0,
+             .nguid = ns->config.nguid,
+             .eui64 = ns->config.eui64,
+         });
+    return NVME_SC_SUCCESS;
+}
+
+static uint16_t build_namespace(struct nvmf_target *target,
+                                struct nvmf_request *req)
+{
+    return emit_namespace(target, req, identify_namespace_emit);
+}
+
+/* CNS 08h: the fields that every command set has. */
+static uint16_t build_namespace_any(struct nvmf_target *target,
+                                    struct nvmf_request *req)
+{
+    return emit_namespace(target, req, identify_namespace_any_emit);
+}
+
+/*
+ * CNS 05h, the NVM command set's own fields of a namespace: zero, since there
+ * is no protection information.
+ */
+static uint16_t build_namespace_nvm(struct nvmf_target *target,
+                                    struct nvmf_request *req)
+{
+    const struct nvmf_ns *ns;
+
+    memset(target->page, 0, NVME_IDENTIFY_LEN);
+    return find_namespace(target, req, &ns);
+}
+
+/*
+ * CNS 06h, the NVM command set's own fields of a controller: zero, since there
+ * is no limit for Verify, Write Zeroes, Write Uncorrectable and Dataset
+ * Management beyond what their own fields can say.
+ */
+static uint16_t build_controller_nvm(struct nvmf_target *target,
+                                     struct nvmf_request *req)
+{
+    (void)req;
+    memset(target->page, 0, NVME_IDENTIFY_LEN);
     return NVME_SC_SUCCESS;
 }
 
@@ -133,42 +194,54 @@ static uint16_t build_descriptors(struct nvmf_target *target,
     return NVME_SC_SUCCESS;
 }
 
-static const struct {
+static const struct identify {
     uint8_t cns;
     bool is_on_discovery;
+    bool has_csi; /* CDW11 31:24 names the I/O command set */
     uint16_t (*build)(struct nvmf_target *target, struct nvmf_request *req);
 } identify[] = {
-    {CNS_NAMESPACE, false, build_namespace},
-    {CNS_CONTROLLER, true, build_controller},
-    {CNS_ACTIVE_NS_LIST, false, build_active_list},
-    {CNS_NS_DESCRIPTORS, false, build_descriptors},
+    {CNS_NAMESPACE, false, false, build_namespace},
+    {CNS_CONTROLLER, true, false, build_controller},
+    {CNS_ACTIVE_NS_LIST, false, false, build_active_list},
+    {CNS_NS_DESCRIPTORS, false, false, build_descriptors},
+    {CNS_NS_OF_COMMAND_SET, false, true, build_namespace_nvm},
+    {CNS_CONTROLLER_OF_COMMAND_SET, false, true, build_controller_nvm},
+    {CNS_ACTIVE_NS_LIST_OF_COMMAND_SET, false, true, build_active_list},
+    {CNS_NS_OF_ALL_COMMAND_SETS, false, false, build_namespace_any},
 };
 
-/* @return ARRAY_LEN(identify) if there is no such structure here. */
-static size_t find(struct nvmf_target *target, const struct nvmf_request *req)
+/* @return NULL if this kind of controller has no such structure. */
+static const struct identify *find_identify(struct nvmf_target *target,
+                                            const struct nvmf_request *req)
 {
     bool is_discovery = request_ctrl(target, req)->is_discovery;
-    size_t i = 0;
 
-    while (i < ARRAY_LEN(identify) &&
-           (identify[i].cns != (req->sqe.cdw10 & 0xff) ||
-            (is_discovery && !identify[i].is_on_discovery))) {
-        i++;
+    for (size_t i = 0; i < ARRAY_LEN(identify); i++) {
+        if (identify[i].cns == (req->sqe.cdw10 & 0xff)) {
+            return is_discovery && !identify[i].is_on_discovery ? NULL
+                                                                : &identify[i];
+        }
     }
-    return i;
+    return NULL;
 }
 
 uint16_t identify_check(struct nvmf_target *target, struct nvmf_request *req)
 {
+    const struct identify *row = find_identify(target, req);
+
     req->data_len = NVME_IDENTIFY_LEN;
-    return find(target, req) < ARRAY_LEN(identify)
-               ? NVME_SC_SUCCESS
-               : refuse_field(req, NVME_SC_INVALID_FIELD, SQE_CDW10, 0);
+    if (row == NULL) {
+        return refuse_query(req, NVME_SC_INVALID_FIELD, SQE_CDW10);
+    }
+    if (row->has_csi && req->sqe.cdw11 >> CSI_SHIFT != CSI_NVM) {
+        return refuse_query(req, NVME_SC_INVALID_FIELD, SQE_CDW11 + 3);
+    }
+    return NVME_SC_SUCCESS;
 }
 
 uint16_t identify_execute(struct nvmf_target *target, struct nvmf_request *req)
 {
-    uint16_t status = identify[find(target, req)].build(target, req);
+    uint16_t status = find_identify(target, req)->build(target, req);
 
     if (status == NVME_SC_SUCCESS) {
         request_write_data(req, 0, target->page, NVME_IDENTIFY_LEN);

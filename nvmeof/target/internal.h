@@ -18,6 +18,7 @@ enum {                              /* nvmf_command.flags */
        COMMAND_ON_DISCOVERY = 0x02, /* discovery controllers have it too */
        COMMAND_WRITES = 0x04,       /* changes user data */
        COMMAND_SGL_LONGER = 0x08, /* the SGL may describe more than is moved */
+       COMMAND_HAS_LBA = 0x10,    /* dwords 10 and 11 are an LBA */
 };
 
 /*
@@ -67,6 +68,19 @@ static inline uint16_t refuse_field(struct nvmf_request *req,
 {
     req->error_location = (uint16_t)(bit << 8 | byte);
     return refuse(status);
+}
+
+/*
+ * Refuse a query for something that this drive does not have.  Hosts send such
+ * queries at each connect to find out what there is (Identify with a CNS of a
+ * later specification, for instance), so they leave no entry in the error log:
+ * a growing count is an alarm to whoever watches it.
+ */
+static inline uint16_t refuse_query(struct nvmf_request *req,
+                                    enum nvme_status status, uint16_t byte)
+{
+    req->is_unlogged = true;
+    return refuse_field(req, status, byte, 0);
 }
 
 static inline struct nvmf_qpair *request_qpair(struct nvmf_target *target,

@@ -277,7 +277,7 @@ uint16_t log_check(struct nvmf_target *target, struct nvmf_request *req)
 
     if (!find_log(target, request_ctrl(target, req), (uint8_t)sqe->cdw10,
                   &log)) {
-        return refuse_field(req, NVME_SC_INVALID_LOG_PAGE, SQE_CDW10, 0);
+        return refuse_query(req, NVME_SC_INVALID_LOG_PAGE, SQE_CDW10);
     }
     if (sqe->nsid != 0 && sqe->nsid != NVME_NSID_ALL) {
         return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_NSID, 0);
@@ -351,18 +351,18 @@ void log_record_error(struct nvmf_target *target,
     const struct nvmf_qpair *qpair = request_qpair(target, req);
     uint16_t qid = qpair->qid;
 
-    append_error(target, (struct log_error){
-                             .sqid = qid,
-                             .cid = req->sqe.cid,
-                             .status = status,
-                             .location = req->error_location,
-                             .nsid = is_fabrics ? 0 : req->sqe.nsid,
-                             .lba = qid == 0 || is_fabrics
-                                        ? 0
-                                        : (uint64_t)req->sqe.cdw11 << 32 |
-                                              req->sqe.cdw10,
-                             .trtype = qpair->transport->trtype,
-                         });
+    append_error(
+        target, (struct log_error){
+                    .sqid = qid,
+                    .cid = req->sqe.cid,
+                    .status = status,
+                    .location = req->error_location,
+                    .nsid = is_fabrics ? 0 : req->sqe.nsid,
+                    .lba = req->command->flags & COMMAND_HAS_LBA
+                               ? (uint64_t)req->sqe.cdw11 << 32 | req->sqe.cdw10
+                               : 0,
+                    .trtype = qpair->transport->trtype,
+                });
 }
 
 void nvmf_target_log_error(struct nvmf_target *target, uint16_t status,

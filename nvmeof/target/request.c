@@ -216,7 +216,7 @@ void request_complete(struct nvmf_target *target, struct nvmf_request *req,
         request_drop(target, req);
         return;
     }
-    if (status != NVME_SC_SUCCESS &&
+    if (status != NVME_SC_SUCCESS && !req->is_unlogged &&
         (status & NVME_SC_MASK) != NVME_SC_ABORT_REQUESTED) {
         log_record_error(target, req, status);
         if (req->sqe.opcode != NVME_FABRICS && qpair->ctrl != NO_CTRL &&
@@ -252,6 +252,7 @@ void nvmf_capsule(struct nvmf_target *target, uint16_t qpair_index,
     req->qpair = qpair_index;
     req->piece_count = 0;
     req->owns_buffers = false;
+    req->is_unlogged = false;
     req->fetch_len = 0;
     req->send_len = 0;
     req->error_location = 0xffff;

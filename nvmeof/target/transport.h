@@ -59,6 +59,7 @@ struct nvmf_request {
 
     /* The target's own. */
     bool owns_buffers;       /* pieces are to be put() */
+    bool is_unlogged;        /* its refusal is no entry of the error log */
     uint16_t error_location; /* of a bad field: byte in 7:0, bit in 10:8 */
     uint16_t progress;       /* media operations done, of steps */
     uint16_t steps;

@@ -63,12 +63,12 @@ void connect_data_emit(uint8_t *buf, const struct connect_data *data)
 
 size_t nvme_nqn_len(const char *nqn)
 {
-    for (size_t len = 0; len <= NVME_NQN_MAX; len++) {
-        if (nqn[len] == '\0') {
-            return len;
-        }
+    size_t len = 0;
+
+    while (len <= NVME_NQN_MAX && nqn[len] != '\0') {
+        len++;
     }
-    return 0;
+    return len;
 }
 
 void property_command_parse(struct property_command *property,

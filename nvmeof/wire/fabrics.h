@@ -75,8 +75,8 @@ void connect_data_emit(uint8_t *buf, const struct connect_data *data);
 
 /**
  * @param nqn  NVME_NQN_FIELD bytes.
- * @return the number of characters before the NUL; 0 when it is empty, longer
- *         than NVME_NQN_MAX or not terminated.
+ * @return the number of characters before the NUL; more than NVME_NQN_MAX when
+ *         none of the first NVME_NQN_MAX + 1 bytes is NUL.
  */
 size_t nvme_nqn_len(const char *nqn);
 

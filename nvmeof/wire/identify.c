@@ -104,6 +104,15 @@ void identify_namespace_emit(uint8_t *buf, const struct identify_namespace *id)
     buf[ID_NS_LBAF0 + 2] = id->block_shift;
 }
 
+void identify_namespace_any_emit(uint8_t *buf,
+                                 const struct identify_namespace *id)
+{
+    memset(buf, 0, NVME_IDENTIFY_LEN);
+    buf[ID_NS_ANY_NMIC] = id->nmic;
+    buf[ID_NS_ANY_NSATTR] = id->nsattr;
+    buf[ID_NS_ANY_NSTAT] = NSTAT_READY;
+}
+
 void identify_ns_list_emit(uint8_t *buf, const uint32_t *nsid, uint16_t count)
 {
     memset(buf, 0, NVME_IDENTIFY_LEN);

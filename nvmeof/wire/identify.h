@@ -68,6 +68,12 @@ enum { /* byte offsets in Identify Namespace; little-endian */
        ID_NS_LBAF0 = 128,
 };
 
+enum { /* byte offsets in what CNS 08h returns, for every command set */
+       ID_NS_ANY_NMIC = 1,
+       ID_NS_ANY_NSATTR = 8,
+       ID_NS_ANY_NSTAT = 14,
+};
+
 enum { /* Identify Controller bits */
        CMIC_MULTI_PORT = 0x01,
        CMIC_MULTI_CONTROLLER = 0x02,
@@ -91,6 +97,7 @@ enum { /* Identify Controller bits */
        DLFEAT_READS_ZEROES = 0x01,
        DLFEAT_WRITE_ZEROES_DEAC = 0x08,
        NSATTR_WRITE_PROTECTED = 0x01,
+       NSTAT_READY = 0x01,
 };
 #define OAES_DISCOVERY_CHANGE 0x80000000u
 
@@ -143,6 +150,9 @@ struct identify_namespace {
 void identify_controller_emit(uint8_t *buf,
                               const struct identify_controller *id);
 void identify_namespace_emit(uint8_t *buf, const struct identify_namespace *id);
+/** What CNS 08h returns: only nmic and nsattr of *id are in it. */
+void identify_namespace_any_emit(uint8_t *buf,
+                                 const struct identify_namespace *id);
 void identify_ns_list_emit(uint8_t *buf, const uint32_t *nsid, uint16_t count);
 void identify_ns_descriptors_emit(uint8_t *buf, const uint8_t *uuid,
                                   const uint8_t *nguid, const uint8_t *eui64);

@@ -43,6 +43,12 @@ enum { /* Identify CNS */
        CNS_CONTROLLER = 0x01,
        CNS_ACTIVE_NS_LIST = 0x02,
        CNS_NS_DESCRIPTORS = 0x03,
+       /* Base 2.0; the first three take a command set in CDW11 31:24. */
+       CNS_NS_OF_COMMAND_SET = 0x05,
+       CNS_CONTROLLER_OF_COMMAND_SET = 0x06,
+       CNS_ACTIVE_NS_LIST_OF_COMMAND_SET = 0x07,
+       CNS_NS_OF_ALL_COMMAND_SETS = 0x08,
+       CSI_NVM = 0x00, /* the NVM command set */
 };
 
 enum { /* log page identifiers */

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Connecting often, and right after a reset."""
 
+import json
 import time
 
 import pytest
@@ -24,6 +25,37 @@ def test_twenty_connect_cycles_succeed(job: Job) -> None:
 @pytest.mark.long
 def test_two_hundred_connect_cycles_succeed(job: Job) -> None:
     cycles(job, 200)
+
+
+def check_that_connecting_is_no_error(job: Job, count: int) -> None:
+    """What a stock host asks at each connect is not in the error log."""
+    def entries() -> int:
+        steps.connect(job)
+        said = job.quiet(f"nvme smart-log {job.controller()} -o json")
+        steps.disconnect(job)
+        return int(json.loads(said)["num_err_log_entries"])
+
+    before = entries()
+    cycles(job, count)
+    steps.connect(job)
+    job.quiet(f"nvme list -v; nvme id-ctrl {job.controller()}; "
+              f"nvme id-ns {job.device()}; nvme error-log {job.controller()}; "
+              f"nvme effects-log {job.controller()}; nvme fw-log {job.controller()}; "
+              f"nvme get-feature {job.controller()}; nvme supported-log-pages "
+              f"{job.controller()}; smartctl -a {job.controller()}; true")
+    steps.disconnect(job)
+    assert entries() == before
+
+
+@pytest.mark.drive
+def test_twenty_connects_leave_no_entry_in_the_error_log(job: Job) -> None:
+    check_that_connecting_is_no_error(job, 20)
+
+
+@pytest.mark.drive
+@pytest.mark.long
+def test_a_hundred_connects_leave_no_entry_in_the_error_log(job: Job) -> None:
+    check_that_connecting_is_no_error(job, 100)
 
 
 @pytest.mark.drive

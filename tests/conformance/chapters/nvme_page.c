@@ -119,11 +119,31 @@ static void error_opcode(struct conf *conf)
                 NVME_SC_INVALID_OPCODE, SQE_OPCODE, SQE_OPCODE + 1);
 }
 
-static void error_cns(struct conf *conf)
+/* A feature identifier that is reserved. */
+static const struct nvme_sqe set_reserved = {.opcode = ADMIN_SET_FEATURES,
+                                             .cdw10 = 0x77};
+
+static void error_fid(struct conf *conf)
 {
-    error_admin(conf,
-                (struct nvme_sqe){.opcode = ADMIN_IDENTIFY, .cdw10 = 0xff},
-                NVME_IDENTIFY_LEN, NVME_SC_INVALID_FIELD, SQE_CDW10, SQE_CDW11);
+    error_admin(conf, set_reserved, 0, NVME_SC_INVALID_FIELD, SQE_CDW10,
+                SQE_CDW11);
+}
+
+/* Dwords 10 and 11 are an LBA in commands that have one only. */
+static void error_no_lba(struct conf *conf)
+{
+    struct nvme *nvme = nvme_open(conf);
+    struct nvme_sqe sqe = {
+        .opcode = 0x7e, .nsid = nvme->nsid, .cdw10 = 0x1234, .cdw11 = 5};
+    struct nvme_cqe cqe;
+    struct entry entry;
+
+    conf_status(conf, "an opcode that is reserved",
+                nvme_run(nvme, nvme->io, &sqe, 0, &cqe),
+                NVME_SC_INVALID_OPCODE);
+    entry = newest(nvme, &cqe, 1);
+    conf_equal(conf, "LBA", entry.lba, 0);
+    nvme_close(nvme);
 }
 
 static void error_sgl(struct conf *conf)
@@ -137,10 +157,8 @@ static void error_sgl(struct conf *conf)
 static void refuse_some(struct nvme *nvme, unsigned int count)
 {
     for (unsigned int i = 0; i < count; i++) {
-        struct nvme_sqe sqe = {.opcode = ADMIN_IDENTIFY, .cdw10 = 0xff};
-
-        conf_status(nvme->conf, "Identify with CNS FFh",
-                    nvme_run(nvme, nvme->admin, &sqe, NVME_IDENTIFY_LEN, NULL),
+        conf_status(nvme->conf, "Set Features of a reserved feature",
+                    nvme_run(nvme, nvme->admin, &set_reserved, 0, NULL),
                     NVME_SC_INVALID_FIELD);
     }
 }
@@ -451,8 +469,10 @@ static const struct conf_test tests[] = {
     TEST("error-nsid", "5.14.1.1", "a wrong NSID, and where it is", error_nsid),
     TEST("error-opcode", "5.14.1.1", "a wrong opcode, and where it is",
          error_opcode),
-    TEST("error-cns", "5.14.1.1", "a wrong dword 10, and where it is",
-         error_cns),
+    TEST("error-fid", "5.14.1.1", "a wrong dword 10, and where it is",
+         error_fid),
+    TEST("error-no-lba", "5.14.1.1", "a command without an LBA has none",
+         error_no_lba),
     TEST("error-data", "5.14.1.1", "a wrong descriptor, and where it is",
          error_sgl),
     TEST("error-order", "5.14.1.1", "newest first, counts descend",

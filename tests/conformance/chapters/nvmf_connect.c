@@ -54,8 +54,6 @@ FIELD_REFUSED(subnqn_longer, CONNECT_IATTR_DATA | CONNECT_DATA_SUBNQN,
               strcat(bent->data.subnqn, "x"))
 FIELD_REFUSED(subnqn_shorter, CONNECT_IATTR_DATA | CONNECT_DATA_SUBNQN,
               bent->data.subnqn[strlen(bent->data.subnqn) - 1] = '\0')
-FIELD_REFUSED(hostnqn_empty, CONNECT_IATTR_DATA | CONNECT_DATA_HOSTNQN,
-              memset(bent->data.hostnqn, 0, sizeof(bent->data.hostnqn)))
 FIELD_REFUSED(hostnqn_endless, CONNECT_IATTR_DATA | CONNECT_DATA_HOSTNQN,
               memset(bent->data.hostnqn, 'x', sizeof(bent->data.hostnqn)))
 
@@ -265,6 +263,33 @@ IO_REFUSED(io_dynamic, "a dynamic CNTLID", bent->data.cntlid = 0xffff)
 IO_REFUSED(io_qid, "a queue identifier other than the REQ's",
            bent->command.qid = 2)
 
+/*
+ * The specification gives HOSTNQN no shortest length, and SPDK's perf sends an
+ * empty one by default: it is a name that the I/O queues have to repeat.
+ */
+static void hostnqn_empty(struct conf *conf)
+{
+    struct nvmf_bent *bent = admin(conf), *io;
+    struct nvme_cqe cqe;
+
+    memset(bent->data.hostnqn, 0, sizeof(bent->data.hostnqn));
+    conf_status(conf, "Connect with an empty HOSTNQN",
+                nvmf_bent_run(bent, &cqe), NVME_SC_SUCCESS);
+    bent->rc->config.cntlid = (uint16_t)cqe.dw0;
+    conf_status(conf, "Property Set CC",
+                nvmf_set(bent->rc, PROPERTY_CC, 4, NVMF_CC_ENABLE),
+                NVME_SC_SUCCESS);
+    nvmf_wait_csts(bent->rc, CSTS_RDY, CSTS_RDY);
+    io = nvmf_bent_io(bent->rc, 1);
+    nvmf_expect_invalid(io, CONNECT_IATTR_DATA | CONNECT_DATA_HOSTNQN);
+    io = nvmf_bent_io(bent->rc, 1);
+    memset(io->data.hostnqn, 0, sizeof(io->data.hostnqn));
+    conf_status(conf, "Connect of an I/O queue with an empty HOSTNQN",
+                nvmf_bent_run(io, &cqe), NVME_SC_SUCCESS);
+    rc_close(io->rc);
+    rc_close(bent->rc);
+}
+
 static void io_not_enabled(struct conf *conf)
 {
     struct rc *own = rc_open_nvme(conf, &(struct rc_config){0});
@@ -419,7 +444,8 @@ static const struct conf_test tests[] = {
          subnqn_endless),
     TEST("connect.subnqn-longer", "3.3", "one character more", subnqn_longer),
     TEST("connect.subnqn-shorter", "3.3", "one character less", subnqn_shorter),
-    TEST("connect.hostnqn-empty", "3.3", "no HOSTNQN", hostnqn_empty),
+    TEST("connect.hostnqn-empty", "3.3",
+         "an empty HOSTNQN is a name that I/O queues repeat", hostnqn_empty),
     TEST("connect.hostnqn-endless", "3.3", "HOSTNQN without an end",
          hostnqn_endless),
     TEST("connect.refused-then-right", "3.3",

@@ -135,12 +135,12 @@ static void test_admin_commands_that_are_refused(void **state)
         {"Format NVM", {.opcode = 0x80, .nsid = 1}, 0, 0x001},
         {"Security Send", {.opcode = 0x81}, 0, 0x001},
         {"vendor", {.opcode = 0xff}, 0, 0x001},
-        {"CNS 05h", {.opcode = 6, .cdw10 = 5}, 4096, 0x002},
-        {"CNS 06h", {.opcode = 6, .cdw10 = 6}, 4096, 0x002},
-        {"CNS 10h", {.opcode = 6, .cdw10 = 0x10}, 4096, 0x002},
-        {"CNS 13h", {.opcode = 6, .cdw10 = 0x13}, 4096, 0x002},
-        {"CNS FFh", {.opcode = 6, .cdw10 = 0xff}, 4096, 0x002},
         {"Identify NSID 0", {.opcode = 6}, 4096, 0x00b},
+        {"CNS 05h, NSID 0", {.opcode = 6, .cdw10 = 5}, 4096, 0x00b},
+        {"CNS 08h, NSID 129",
+         {.opcode = 6, .nsid = 129, .cdw10 = 8},
+         4096,
+         0x00b},
         {"Identify NSID 129", {.opcode = 6, .nsid = 129}, 4096, 0x00b},
         {"Identify all", {.opcode = 6, .nsid = ~0u}, 4096, 0x00b},
         {"list above FFFFFFFEh",
@@ -156,11 +156,6 @@ static void test_admin_commands_that_are_refused(void **state)
         {"Identify, long SGL", {.opcode = 6, .cdw10 = 1}, 8192, 0x00f},
         {"fused", {.opcode = 6, .cdw10 = 1, .fuse = 1}, 4096, 0x002},
         {"PRPs", {.opcode = 6, .cdw10 = 1, .psdt = 1}, 4096, 0x002},
-        {"LID 00h", {.opcode = 2, .cdw10 = 0x00}, 4, 0x109},
-        {"LID 06h", {.opcode = 2, .cdw10 = 0x06}, 4, 0x109},
-        {"LID 0Ch", {.opcode = 2, .cdw10 = 0x0c}, 4, 0x109},
-        {"LID 70h", {.opcode = 2, .cdw10 = 0x70}, 4, 0x109},
-        {"LID C0h", {.opcode = 2, .cdw10 = 0xc0}, 4, 0x109},
         {"log of a namespace", {.opcode = 2, .nsid = 1, .cdw10 = 2}, 4, 0x002},
         {"log offset of 2", {.opcode = 2, .cdw10 = 2, .cdw12 = 2}, 4, 0x002},
         {"log offset beyond",
@@ -180,13 +175,9 @@ static void test_admin_commands_that_are_refused(void **state)
          0,
          0x002},
         {"log, short SGL", {.opcode = 2, .cdw10 = 2 | 1u << 16}, 4, 0x00f},
-        {"Get Features 00h", {.opcode = 0x0a}, 0, 0x002},
-        {"Get Features 03h", {.opcode = 0x0a, .cdw10 = 3}, 0, 0x002},
-        {"Get Features 08h", {.opcode = 0x0a, .cdw10 = 8}, 0, 0x002},
         {"Timestamp, short SGL", {.opcode = 0x0a, .cdw10 = 0xe}, 4, 0x00f},
         {"set Timestamp, short", {.opcode = 9, .cdw10 = 0xe}, 4, 0x00f},
         {"save Timestamp", {.opcode = 9, .cdw10 = 1u << 31 | 0xe}, 8, 0x10d},
-        {"Get Features C0h", {.opcode = 0x0a, .cdw10 = 0xc0}, 0, 0x002},
         {"Select 4", {.opcode = 0x0a, .cdw10 = 0x401}, 0, 0x002},
         {"sensor 1", {.opcode = 0x0a, .cdw10 = 4, .cdw11 = 1 << 16}, 0, 0x002},
         {"threshold type 2",
@@ -215,6 +206,90 @@ static void test_admin_commands_that_are_refused(void **state)
         }
     }
     assert_int_equal(fake->buffers_out, 0);
+}
+
+/*
+ * Hosts ask for these to find out what there is, at each connect: an entry for
+ * each would be an alarm to programs that watch SMART's count.
+ */
+static void test_queries_for_what_is_not_here_leave_no_entry(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    static const struct {
+        const char *what;
+        struct nvme_sqe sqe;
+        uint32_t len;
+        uint16_t status;
+    } rows[] = {
+        {"CNS 05h, key value",
+         {.opcode = 6, .nsid = 1, .cdw10 = 5, .cdw11 = 1u << 24},
+         4096,
+         0x002},
+        {"CNS 06h, zoned",
+         {.opcode = 6, .cdw10 = 6, .cdw11 = 2u << 24},
+         4096,
+         0x002},
+        {"CNS 07h, zoned",
+         {.opcode = 6, .cdw10 = 7, .cdw11 = 2u << 24},
+         4096,
+         0x002},
+        {"CNS 10h", {.opcode = 6, .cdw10 = 0x10}, 4096, 0x002},
+        {"CNS 13h", {.opcode = 6, .cdw10 = 0x13}, 4096, 0x002},
+        {"CNS 1Ch", {.opcode = 6, .cdw10 = 0x1c}, 4096, 0x002},
+        {"CNS FFh", {.opcode = 6, .cdw10 = 0xff}, 4096, 0x002},
+        {"LID 00h", {.opcode = 2, .cdw10 = 0x00}, 4, 0x109},
+        {"LID 06h", {.opcode = 2, .cdw10 = 0x06}, 4, 0x109},
+        {"LID 0Ch", {.opcode = 2, .cdw10 = 0x0c}, 4, 0x109},
+        {"LID 70h", {.opcode = 2, .cdw10 = 0x70}, 4, 0x109},
+        {"LID C0h", {.opcode = 2, .cdw10 = 0xc0}, 4, 0x109},
+        {"Get Features 00h", {.opcode = 0x0a}, 0, 0x002},
+        {"Get Features 03h", {.opcode = 0x0a, .cdw10 = 3}, 0, 0x002},
+        {"Get Features 08h", {.opcode = 0x0a, .cdw10 = 8}, 0, 0x002},
+        {"Get Features C0h", {.opcode = 0x0a, .cdw10 = 0xc0}, 0, 0x002},
+    };
+    uint64_t before = nvmf_target_counters(fake->target)->error_log_entries;
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct nvme_cqe cqe =
+            fake_exec(fake, admin, &rows[i].sqe, fake->data, rows[i].len);
+
+        if (cqe.status != (rows[i].status | DNR)) {
+            fail_msg("%s: status %x", rows[i].what, cqe.status);
+        }
+    }
+    assert_int_equal(nvmf_target_counters(fake->target)->error_log_entries,
+                     before);
+}
+
+/* CNS 05h to 08h of Base 2.0: Linux asks for 06h at each connect. */
+static void test_identify_answers_for_the_nvm_command_set(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    static const uint8_t zeroes[NVME_IDENTIFY_LEN];
+
+    memset(fake->data, 0xa5, NVME_IDENTIFY_LEN);
+    assert_int_equal(
+        identify(fake, admin, CNS_CONTROLLER_OF_COMMAND_SET, 0).status, 0);
+    assert_memory_equal(fake->data, zeroes, sizeof(zeroes));
+    memset(fake->data, 0xa5, NVME_IDENTIFY_LEN);
+    assert_int_equal(identify(fake, admin, CNS_NS_OF_COMMAND_SET, 1).status, 0);
+    assert_memory_equal(fake->data, zeroes, sizeof(zeroes));
+    identify(fake, admin, CNS_ACTIVE_NS_LIST_OF_COMMAND_SET, 1);
+    assert_int_equal(get_le32(fake->data), 2);
+    assert_int_equal(get_le32(fake->data + 4), 0);
+    memset(fake->data, 0xa5, NVME_IDENTIFY_LEN);
+    assert_int_equal(
+        identify(fake, admin, CNS_NS_OF_ALL_COMMAND_SETS, 1).status, 0);
+    assert_int_equal(fake->data[1], NMIC_SHARED);
+    assert_int_equal(fake->data[14], 1); /* ready */
+    fake->data[1] = fake->data[14] = 0;
+    assert_memory_equal(fake->data, zeroes, sizeof(zeroes));
+    memset(fake->data, 0xa5, NVME_IDENTIFY_LEN);
+    identify(fake, admin, CNS_NS_OF_ALL_COMMAND_SETS, 3); /* not active */
+    assert_memory_equal(fake->data, zeroes, sizeof(zeroes));
+    assert_int_equal(nvmf_target_counters(fake->target)->error_log_entries, 0);
 }
 
 static void test_what_a_discovery_controller_refuses(void **state)
@@ -591,6 +666,8 @@ int main(void)
         TEST(test_identify_namespaces),
         TEST(test_active_namespace_list_starts_above_nsid),
         TEST(test_admin_commands_that_are_refused),
+        TEST(test_queries_for_what_is_not_here_leave_no_entry),
+        TEST(test_identify_answers_for_the_nvm_command_set),
         TEST(test_what_a_discovery_controller_refuses),
         TEST(test_features_keep_what_is_set),
         cmocka_unit_test(test_vendor_features_are_passed_on),

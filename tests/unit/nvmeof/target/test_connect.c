@@ -133,7 +133,6 @@ static const struct refused admin_refused[] = {
     {"SUBNQN cut", 0x182, IATTR | 256, subnqn_shorter},
     {"SUBNQN empty", 0x182, IATTR | 256, subnqn_empty},
     {"SUBNQN without end", 0x182, IATTR | 256, subnqn_endless},
-    {"HOSTNQN empty", 0x182, IATTR | 512, hostnqn_empty},
     {"HOSTNQN without end", 0x182, IATTR | 512, hostnqn_endless},
 };
 
@@ -188,6 +187,45 @@ static void test_every_refused_field_of_an_io_connect(void **state)
         fake->target->ctrl[fake->target->qpair[admin].ctrl].cntlid;
 
     refuse_each(fake, io_refused, ARRAY_LEN(io_refused), 1, 63, cntlid);
+}
+
+/* SPDK's perf has an empty HOSTNQN by default. */
+static void test_an_empty_hostnqn_is_a_name_like_any_other(void **state)
+{
+    struct fake *fake = *state;
+    struct connect_command command = {.sqsize = 31,
+                                      .has_sq_flow_control = true};
+    struct connect_data data;
+    uint16_t admin = fake_open(fake, 0, 31), io = fake_open(fake, 1, 31);
+    struct nvme_cqe cqe;
+
+    fake_connect_data(&data, 0xffff, FAKE_SUBNQN);
+    data.hostnqn[0] = '\0';
+    cqe = fake_connect_with(fake, admin, &command, &data);
+    assert_int_equal(cqe.status, NVME_SC_SUCCESS);
+    fake_property_set(fake, admin, PROPERTY_CC, CC_ENABLE);
+
+    command.qid = 1;
+    fake_connect_data(&data, (uint16_t)cqe.dw0, FAKE_SUBNQN);
+    cqe = fake_connect_with(fake, io, &command, &data);
+    assert_int_equal(cqe.status, NVME_SC_CONNECT_INVALID | DNR);
+    assert_int_equal(cqe.dw0, IATTR | 512);
+    data.hostnqn[0] = '\0';
+    cqe = fake_connect_with(fake, io, &command, &data);
+    assert_int_equal(cqe.status, NVME_SC_SUCCESS);
+}
+
+static void test_an_empty_subnqn_names_no_discovery_service(void **state)
+{
+    struct fake *fake = *state;
+    struct connect_command command = {.sqsize = 31};
+    struct connect_data data;
+
+    assert_int_equal(fake->config.discovery_nqn[0], '\0');
+    fake_connect_data(&data, 0xffff, "");
+    assert_int_equal(
+        fake_connect_with(fake, fake_open(fake, 0, 31), &command, &data).dw0,
+        IATTR | 256);
 }
 
 static void test_connect_data_must_be_1024_bytes(void **state)
@@ -375,6 +413,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_every_refused_field_of_an_admin_connect),
         TEST(test_every_refused_field_of_an_io_connect),
+        TEST(test_an_empty_hostnqn_is_a_name_like_any_other),
+        TEST(test_an_empty_subnqn_names_no_discovery_service),
         TEST(test_connect_data_must_be_1024_bytes),
         TEST(test_only_connect_comes_first_and_only_once),
         TEST(test_two_connects_at_once_make_one_controller),

@@ -49,6 +49,38 @@ static void test_error_log_has_the_newest_first(void **state)
     assert_int_equal(get_le64(entry), 0);
 }
 
+/* Dwords 10 and 11 of other commands are no LBA. */
+static void test_only_commands_with_an_lba_have_one_in_the_error_log(
+    void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    uint16_t io = fake_io_queue(fake, admin, 2);
+    static const struct {
+        uint8_t opcode;
+        bool has_lba;
+    } rows[] = {
+        {NVM_WRITE, true},
+        {NVM_READ, true},
+        {NVM_WRITE_ZEROES, true},
+        {NVM_FLUSH, false},
+        {NVM_DATASET_MANAGEMENT, false},
+        {NVM_COMPARE, false},
+        {0x7e, false},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct nvme_sqe sqe = fake_rw(rows[i].opcode, 0x123456789, 1);
+
+        sqe.nsid = 200; /* refused, whatever it is */
+        fake_exec(fake, io, &sqe, fake->data, 512);
+        get_log(fake, admin, LOG_ERROR, 0, 64);
+        assert_int_equal(get_le64(fake->data), i + 1);
+        assert_int_equal(get_le64(fake->data + 16),
+                         rows[i].has_lba ? 0x123456789 : 0);
+    }
+}
+
 static void test_error_log_keeps_the_last_64(void **state)
 {
     struct fake *fake = *state;
@@ -446,8 +478,7 @@ static void test_vendor_logs_are_built_part_by_part(void **state)
     for (uint32_t at = 0; at < 304; at++) {
         assert_int_equal(fake->data[at], at < 300 ? 1 + at / 100 : 0);
     }
-    assert_int_equal(get_log(fake, admin, 0xc6, 0, 4).status,
-                     0x109 | DNR | MORE);
+    assert_int_equal(get_log(fake, admin, 0xc6, 0, 4).status, 0x109 | DNR);
     assert_int_equal(get_log(fake, discovery, 0xc5, 0, 4).status, 0x109 | DNR);
     fake_free(fake);
 }
@@ -545,6 +576,7 @@ int main(void)
 #define TEST(t) cmocka_unit_test_setup_teardown(t, fake_setup, fake_teardown)
     const struct CMUnitTest tests[] = {
         TEST(test_error_log_has_the_newest_first),
+        TEST(test_only_commands_with_an_lba_have_one_in_the_error_log),
         TEST(test_error_log_keeps_the_last_64),
         TEST(test_smart_counts),
         cmocka_unit_test(test_smart_counters_go_on_after_a_restart),

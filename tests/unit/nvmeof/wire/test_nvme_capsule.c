@@ -242,15 +242,15 @@ static void test_connect_data(void **state)
     }
 }
 
-static void test_an_nqn_needs_an_end_and_a_beginning(void **state)
+static void test_an_nqn_without_an_end_is_longer_than_any(void **state)
 {
     char nqn[NVME_NQN_FIELD];
 
     (void)state;
     memset(nqn, 'n', sizeof(nqn));
-    assert_int_equal(nvme_nqn_len(nqn), 0);
+    assert_int_equal(nvme_nqn_len(nqn), NVME_NQN_MAX + 1);
     nqn[224] = '\0';
-    assert_int_equal(nvme_nqn_len(nqn), 0);
+    assert_int_equal(nvme_nqn_len(nqn), NVME_NQN_MAX + 1);
     nqn[223] = '\0';
     assert_int_equal(nvme_nqn_len(nqn), 223);
     nqn[0] = '\0';
@@ -357,7 +357,7 @@ int main(void)
         cmocka_unit_test(test_in_capsule_data_stays_inside_the_capsule),
         cmocka_unit_test(test_connect_command),
         cmocka_unit_test(test_connect_data),
-        cmocka_unit_test(test_an_nqn_needs_an_end_and_a_beginning),
+        cmocka_unit_test(test_an_nqn_without_an_end_is_longer_than_any),
         cmocka_unit_test(test_property_commands),
         cmocka_unit_test(test_rdma_request_private_data),
         cmocka_unit_test(test_rdma_accept_and_reject_private_data),
