@@ -23,6 +23,8 @@ MAY_INCLUDE = {
     "nvmeof/limits.h": ["lib"],
     "nvmeof/target": ["lib", "nvmeof/wire", "nvmeof/limits.h"],
     "nvmeof/rdma": ["lib", "nvmeof", "net/verbs", "net/cm", "net/wire"],
+    "nvmeof/loopback": ["lib", "nvmeof/limits.h", "nvmeof/target/target.h",
+                        "nvmeof/wire"],
     "nvmeof/host": ["lib", "nvmeof/wire", "nvmeof/limits.h", "net/verbs",
                     "net/cm", "net/wire"],
     "hw-model/regs": [],

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * NVMe-oF inside one process: a transport of the target without a network.
+ *
+ * A host in the same process opens queues, sends commands with its data in
+ * memory, and polls for their completions.  The transport knows nothing of a
+ * queue before its Connect command, as NVMe/TCP does not.  Tests use it beside
+ * RDMA; tools can use it to reach the target without a host.
+ *
+ * What a host does:
+ *   loopback_open() -> loopback_send() of Connect -> loopback_receive()
+ *   -> loopback_send() ... loopback_receive() ... -> loopback_close()
+ *
+ * Whoever owns the loop calls loopback_step() in each turn.
+ *
+ * Left out: data in the capsule.  The commands' SGLs are not read; where the
+ * data is, loopback_send() is told.
+ * Spec: NVMe over Fabrics 1.1, TRTYPE FEh (intra-host transport).
+ */
+#ifndef ESSD_NVMEOF_LOOPBACK_LOOPBACK_H
+#define ESSD_NVMEOF_LOOPBACK_LOOPBACK_H
+
+#include "lib/util.h"
+#include "nvmeof/limits.h"
+#include "nvmeof/target/target.h"
+
+enum { LOOPBACK_NO_QUEUE = 0xffff };
+
+/* What a queue does. */
+enum loopback_queue_state {
+    LOOPBACK_QUEUE_FREE,     /* Unused; waits for loopback_open(). */
+    LOOPBACK_QUEUE_OPENING,  /* Waits for the next step, which opens its queue
+                              * pair in the target. */
+    LOOPBACK_QUEUE_OPEN,     /* Takes commands, until either side ends it. */
+    LOOPBACK_QUEUE_ENDING,   /* The target has ended it: delivers the responses
+                              * that were given, then lets go of the target. */
+    LOOPBACK_QUEUE_FAILED,   /* The host has closed it, or the target's patience
+                              * is over: lets go of the target at the next
+                              * step, whatever is outstanding. */
+    LOOPBACK_QUEUE_DRAINING, /* Waits until the target has let go of it. */
+    LOOPBACK_QUEUE_ENDED,    /* Waits for the host's loopback_close(). */
+};
+
+/* What a request does. */
+enum loopback_request_state {
+    LOOPBACK_REQUEST_FREE,       /* Unused; waits for loopback_send(). */
+    LOOPBACK_REQUEST_SENT,       /* Waits for the next step, which hands the
+                                  * command to the target. */
+    LOOPBACK_REQUEST_TARGET,     /* The target works on it, until fetch() or
+                                  * respond(). */
+    LOOPBACK_REQUEST_FETCHING,   /* Waits for the next step, which copies the
+                                  * host's data to the target. */
+    LOOPBACK_REQUEST_RESPONDING, /* Waits for the next step, which copies the
+                                  * target's data to the host. */
+    LOOPBACK_REQUEST_DONE,       /* Waits for loopback_receive(). */
+};
+
+/* One command.  Treat as opaque. */
+struct loopback_request {
+    struct nvmf_request nvmf;
+    struct loopback_queue *queue;
+    uint8_t state; /* enum loopback_request_state */
+    uint8_t sqe[NVME_SQE_LEN];
+    uint8_t cqe[NVME_CQE_LEN];
+    uint8_t *data; /* the host's */
+    uint32_t len_bytes;
+    uint32_t order; /* which of the queue's requests entered its state first */
+};
+
+/* One queue.  Treat as opaque. */
+struct loopback_queue {
+    struct loopback *loopback;
+    uint16_t qpair; /* the target's number for it */
+    uint8_t state;  /* enum loopback_queue_state */
+    bool is_closed; /* the host has called loopback_close() */
+    uint32_t next_order;
+    struct loopback_request requests[NVMF_MAX_DEPTH];
+};
+
+struct loopback_config {
+    struct nvmf_target *target;    /* must be initialised before it is used */
+    uint16_t portid;               /* of no other transport */
+    struct loopback_queue *queues; /* memory for queue_count queues */
+    uint16_t queue_count;          /* 1..NVMF_MAX_QPAIRS */
+};
+
+struct loopback {
+    struct loopback_config config;
+    struct nvmf_transport transport;
+    uint64_t now_us;
+    uint16_t by_qpair[NVMF_MAX_QPAIRS]; /* queue of each queue pair */
+};
+
+/** Start without a queue.  *config is copied; what it points to must stay. */
+void loopback_init(struct loopback *loopback,
+                   const struct loopback_config *config);
+
+/**
+ * Open a queue; nothing is said of what it is for.  Its Connect command must
+ * come next.
+ *
+ * @param queue  out: the number of the queue, until loopback_close()
+ * @return false when no queue is free here, or no queue pair in the target
+ */
+MUST_USE bool loopback_open(struct loopback *loopback, uint16_t *queue);
+
+/**
+ * Send one command.  The next loopback_step() hands it to the target.
+ *
+ * @param sqe        NVME_SQE_LEN bytes, copied
+ * @param data       what the command moves, in either direction; the transport
+ *                   reads and writes it until the completion has been received
+ *                   or loopback_close() returned; NULL when len_bytes is 0
+ * @param len_bytes  length of data: the target compares it with what the
+ *                   command asks for
+ * @return false when the queue has ended, or when as many commands as the queue
+ *         has entries have not been answered and received: one before Connect
+ */
+MUST_USE bool loopback_send(struct loopback *loopback, uint16_t queue,
+                            const uint8_t *sqe, void *data, uint32_t len_bytes);
+
+/**
+ * Receive the oldest completion.
+ *
+ * @param cqe  out: NVME_CQE_LEN bytes
+ * @return false when there is none
+ */
+MUST_USE bool loopback_receive(struct loopback *loopback, uint16_t queue,
+                               uint8_t *cqe);
+
+/** Whether the queue takes commands: false after the target has ended it. */
+bool loopback_is_open(const struct loopback *loopback, uint16_t queue);
+
+/**
+ * Close a queue, which may have ended already.  Commands that are outstanding
+ * are never completed, and the host's data is not touched any more.  The number
+ * may come back from loopback_open() after the target has let go of it.
+ */
+void loopback_close(struct loopback *loopback, uint16_t queue);
+
+/**
+ * Move everything that waits: commands to the target, data in both directions,
+ * completions, and the ends of queues.
+ *
+ * @param now_us  never goes back
+ * @return whether anything was moved
+ */
+bool loopback_step(struct loopback *loopback, uint64_t now_us);
+
+/** How many queues are in use, for tests and status lines. */
+uint16_t loopback_queues_used(const struct loopback *loopback);
+
+#endif
