@@ -83,11 +83,10 @@ DEVICE_CORES = {
     "essd_rnic.c": ("hw-model/rnic", "net/wire", "net/verbs", "net/roce"),
     "essd_media.c": ("hw-model/media",),
 }
-NOT_IN_QEMU = ("lib/crc32_small.c",)    # the firmware's variant
 
-COPIED = ("lib", "net/wire", "net/verbs", "net/roce", "hw-model")
+COPIED = ("lib", "net/wire", "net/verbs", "net/roce", "hw-model", "cmake")
 COPIED_KINDS = (".c", ".h", ".build", ".inc")
-COPIED_NAMES = ("Kconfig", "trace-events")
+COPIED_NAMES = ("Kconfig", "trace-events", "warnings.txt")
 KEPT_BINARIES = 16
 KEPT_TREES = 2                          # of about 550 MB each
 
@@ -159,9 +158,20 @@ def source_list(names: list[str]) -> str:
     folders = set(COMMON_CORE)
     for wrapper in wrappers:
         folders.update(DEVICE_CORES.get(wrapper.rsplit("/", 1)[1], ()))
-    cores = [n for n in names if n.endswith(".c") and n not in NOT_IN_QEMU
-             and n.rsplit("/", 1)[0] in folders]
+    cores = [f"{folder}/{name}" for folder in folders
+             for name in listed_sources(TOP / folder / "sources.cmake")]
     return "\n".join(sorted(wrappers) + sorted(cores)) + "\n"
+
+
+def listed_sources(path: Path) -> list[str]:
+    """The sources that a directory's sources.cmake lists for this machine.
+
+    Empty if there is no such file: the directory holds headers only.
+    """
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    return [name for block in re.findall(
+                r"^set\((?:NATIVE_)?SOURCES\s([^)]*)\)", text, re.M)
+            for name in block.split()]
 
 
 def rom_header(rom: bytes) -> str:

@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: BSD-2-Clause
+set(RV64_SOURCES
+    hal.c
+    panic.c
+    crt0.S
+)

@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: BSD-2-Clause
+set(NATIVE_SOURCES
+    cable.c
+    hal_native.c
+    machine.c
+    medium.c
+    native.c
+    socket_link.c
+    world.c
+)

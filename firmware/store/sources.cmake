@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: BSD-2-Clause
+set(SOURCES
+    config.c
+    identity.c
+    image.c
+)
+set(RV64_SOURCES
+    boot_count.c
+    error_log.c
+    records.c
+    store.c
+    usage.c
+)

@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: BSD-2-Clause
+set(SOURCES
+    ip_text.c
+    lldp_log.c
+    neighbour_text.c
+)

@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: BSD-2-Clause
+set(SOURCES
+    backend_ram.c
+    hw_media.c
+    hw_media_command.c
+    hw_media_destage.c
+    hw_media_op.c
+    media_cache.c
+)

@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: BSD-2-Clause
+set(SOURCES
+    hw_port.c
+    hw_port_pause.c
+    hw_port_rx.c
+    hw_port_tx.c
+    port_fec.c
+    port_phy.c
+)

@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: BSD-2-Clause
+set(NATIVE_SOURCES
+    assert_native.c
+    crc32_native.c
+)
+set(RV64_SOURCES
+    crc32_small.c
+)

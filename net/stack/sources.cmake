@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: BSD-2-Clause
+set(SOURCES
+    address.c
+    arp.c
+    dhcp.c
+    ether.c
+    fragment.c
+    icmp.c
+    ip.c
+    ip6.c
+    ipv4ll.c
+    lacp.c
+    limit.c
+    lldp.c
+    mld.c
+    nd.c
+    neigh.c
+    neigh_table.c
+    router.c
+    sntp.c
+    stack.c
+    tx.c
+    udp.c
+    udp_send.c
+)

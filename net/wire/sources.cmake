@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: BSD-2-Clause
+set(SOURCES
+    arp.c
+    bth.c
+    checksum.c
+    cm_msg.c
+    dhcp.c
+    eth.c
+    grh.c
+    icmp.c
+    icrc.c
+    ipv4.c
+    ipv6.c
+    ipv6_ext.c
+    lacp.c
+    lldp.c
+    mac_control.c
+    mad.c
+    mld.c
+    nd.c
+    rdma_ip_cm.c
+    roce_ext.c
+    roce_opcode.c
+    sntp.c
+    udp.c
+)
