@@ -6,7 +6,7 @@
 #ifndef ESSD_DRIVERS_LAG_H
 #define ESSD_DRIVERS_LAG_H
 
-#include "firmware/hal/regfields.h"
+#include "lib/regfields.h"
 #include "hw-model/regs/lag.h"
 #include "lib/util.h"
 

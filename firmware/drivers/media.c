@@ -67,7 +67,7 @@ static bool alloc_rings(struct media *media, const struct media_config *config)
 static void reset_engine(const struct media *media, uint8_t block_shift)
 {
     mmio_write32(media->regs + A_MEDIA_CTRL,
-                 FIELD_SET32(0, MEDIA_CTRL, RESET, 1));
+                 FIELD_SET(0, MEDIA_CTRL, RESET, 1));
     while (FIELD_GET(reg_read(media, A_MEDIA_CTRL), MEDIA_CTRL, RESET)) {
         hal_relax();
     }
@@ -77,9 +77,9 @@ static void reset_engine(const struct media *media, uint8_t block_shift)
 static bool start_queue(const struct media *media)
 {
     uint32_t log2 = (uint32_t)__builtin_ctz(media->mask + 1);
-    uint32_t sizes = FIELD_SET32(0, MEDIA_QUEUE_SIZES, CMD, log2);
+    uint32_t sizes = FIELD_SET(0, MEDIA_QUEUE_SIZES, CMD, log2);
 
-    sizes = FIELD_SET32(sizes, MEDIA_QUEUE_SIZES, CQ, log2);
+    sizes = FIELD_SET(sizes, MEDIA_QUEUE_SIZES, CQ, log2);
     queue_write_addr(media, A_MEDIA_QUEUE_PAGE_LO, media->page);
     queue_write_addr(media, A_MEDIA_QUEUE_CMD_LO, media->commands);
     queue_write_addr(media, A_MEDIA_QUEUE_CQ_LO, media->completions);
@@ -259,7 +259,7 @@ void media_irq_take(struct media *media)
 void media_set_cache(struct media *media, bool is_on)
 {
     mmio_write32(media->regs + A_MEDIA_CACHE_CTRL,
-                 FIELD_SET32(0, MEDIA_CACHE_CTRL, ENABLE, is_on));
+                 FIELD_SET(0, MEDIA_CACHE_CTRL, ENABLE, is_on));
 }
 
 uint64_t media_counter_read(const struct media *media,

@@ -9,7 +9,7 @@
 #define ESSD_FIRMWARE_DRIVERS_MEDIA_H
 
 #include "firmware/hal/dram.h"
-#include "firmware/hal/regfields.h"
+#include "lib/regfields.h"
 #include "hw-model/regs/media.h"
 #include "lib/util.h"
 

@@ -79,10 +79,10 @@ static bool start_rings(const struct port *port)
 {
     uint32_t sizes = 0;
 
-    sizes = FIELD_SET32(sizes, PORT_RING_SIZES, RX,
-                        __builtin_ctz(port->rx_mask + 1));
-    sizes = FIELD_SET32(sizes, PORT_RING_SIZES, TX,
-                        __builtin_ctz(port->tx_mask + 1));
+    sizes =
+        FIELD_SET(sizes, PORT_RING_SIZES, RX, __builtin_ctz(port->rx_mask + 1));
+    sizes =
+        FIELD_SET(sizes, PORT_RING_SIZES, TX, __builtin_ctz(port->tx_mask + 1));
     reg_write_addr(port, A_PORT_PAGE_LO, port->page);
     reg_write_addr(port, A_PORT_RX_LO, port->rx_ring);
     reg_write_addr(port, A_PORT_TX_LO, port->tx_ring);
@@ -102,15 +102,15 @@ bool port_init(struct port *port, const struct port_config *config)
         !alloc_rings(port, config)) {
         return false;
     }
-    reg_write(port, A_PORT_CTRL, FIELD_SET32(0, PORT_CTRL, RESET, 1));
+    reg_write(port, A_PORT_CTRL, FIELD_SET(0, PORT_CTRL, RESET, 1));
     fill_descriptors(port);
     if (!start_rings(port)) {
         return false;
     }
     reg_write(port, A_PORT_MTU, config->mtu_bytes);
-    ctrl = FIELD_SET32(ctrl, PORT_CTRL, RX_ENABLE, 1);
-    ctrl = FIELD_SET32(ctrl, PORT_CTRL, TX_ENABLE, 1);
-    ctrl = FIELD_SET32(ctrl, PORT_CTRL, ROCE_V2, 1);
+    ctrl = FIELD_SET(ctrl, PORT_CTRL, RX_ENABLE, 1);
+    ctrl = FIELD_SET(ctrl, PORT_CTRL, TX_ENABLE, 1);
+    ctrl = FIELD_SET(ctrl, PORT_CTRL, ROCE_V2, 1);
     reg_write(port, A_PORT_CTRL, ctrl);
     return true;
 }
@@ -127,8 +127,8 @@ static void write_mac(struct port *port, uint32_t low_offset,
     if (mac == NULL) {
         return;
     }
-    hi = FIELD_SET32(hi, PORT_MAC_HI, ADDR, get_be16(mac));
-    hi = FIELD_SET32(hi, PORT_MAC_HI, VALID, 1);
+    hi = FIELD_SET(hi, PORT_MAC_HI, ADDR, get_be16(mac));
+    hi = FIELD_SET(hi, PORT_MAC_HI, VALID, 1);
     reg_write(port, low_offset, get_be32(mac + 2));
     reg_write(port, low_offset + 4, hi);
 }
@@ -151,7 +151,7 @@ void port_set_promiscuous(struct port *port, bool is_on)
     uint32_t ctrl = reg_read(port, A_PORT_CTRL);
 
     reg_write(port, A_PORT_CTRL,
-              FIELD_SET32(ctrl, PORT_CTRL, UNICAST_ALL, is_on));
+              FIELD_SET(ctrl, PORT_CTRL, UNICAST_ALL, is_on));
 }
 
 void port_set_vlan_filter(struct port *port, bool is_on)
@@ -159,14 +159,14 @@ void port_set_vlan_filter(struct port *port, bool is_on)
     uint32_t ctrl = reg_read(port, A_PORT_CTRL);
 
     reg_write(port, A_PORT_CTRL,
-              FIELD_SET32(ctrl, PORT_CTRL, VLAN_FILTER, is_on));
+              FIELD_SET(ctrl, PORT_CTRL, VLAN_FILTER, is_on));
 }
 
 void port_set_roce_v1(struct port *port, bool is_on)
 {
     uint32_t ctrl = reg_read(port, A_PORT_CTRL);
 
-    reg_write(port, A_PORT_CTRL, FIELD_SET32(ctrl, PORT_CTRL, ROCE_V1, is_on));
+    reg_write(port, A_PORT_CTRL, FIELD_SET(ctrl, PORT_CTRL, ROCE_V1, is_on));
 }
 
 void port_set_vlan(struct port *port, unsigned int vlan, bool is_member)
@@ -181,9 +181,9 @@ void port_set_vlan(struct port *port, unsigned int vlan, bool is_member)
 
 void port_set_pause(struct port *port, uint8_t priorities, bool link)
 {
-    uint32_t value = FIELD_SET32(0, PORT_PAUSE, PRIORITIES, priorities);
+    uint32_t value = FIELD_SET(0, PORT_PAUSE, PRIORITIES, priorities);
 
-    reg_write(port, A_PORT_PAUSE, FIELD_SET32(value, PORT_PAUSE, LINK, link));
+    reg_write(port, A_PORT_PAUSE, FIELD_SET(value, PORT_PAUSE, LINK, link));
 }
 
 bool port_set_mtu(struct port *port, uint16_t mtu_bytes)
@@ -205,19 +205,19 @@ static bool speed_differs(const struct port *sibling, uint32_t speed_mbps)
 {
     uint32_t ctrl = reg_read(sibling, A_PORT_LINK_CTRL);
 
-    return FIELD_GET32(ctrl, PORT_LINK_CTRL, ENABLE) &&
-           FIELD_GET32(ctrl, PORT_LINK_CTRL, SPEED_MBPS) != speed_mbps;
+    return FIELD_GET(ctrl, PORT_LINK_CTRL, ENABLE) &&
+           FIELD_GET(ctrl, PORT_LINK_CTRL, SPEED_MBPS) != speed_mbps;
 }
 
 bool port_link_enable(struct port *port, uint32_t speed_mbps, enum port_fec fec)
 {
-    uint32_t ctrl = FIELD_SET32(0, PORT_LINK_CTRL, ENABLE, 1);
+    uint32_t ctrl = FIELD_SET(0, PORT_LINK_CTRL, ENABLE, 1);
 
     if (port->sibling != NULL && speed_differs(port->sibling, speed_mbps)) {
         return false;
     }
-    ctrl = FIELD_SET32(ctrl, PORT_LINK_CTRL, FEC, fec);
-    ctrl = FIELD_SET32(ctrl, PORT_LINK_CTRL, SPEED_MBPS, speed_mbps);
+    ctrl = FIELD_SET(ctrl, PORT_LINK_CTRL, FEC, fec);
+    ctrl = FIELD_SET(ctrl, PORT_LINK_CTRL, SPEED_MBPS, speed_mbps);
     reg_write(port, A_PORT_LINK_CTRL, ctrl);
     return reg_read(port, A_PORT_LINK_CTRL) == ctrl;
 }
@@ -227,7 +227,7 @@ void port_link_disable(struct port *port)
     uint32_t ctrl = reg_read(port, A_PORT_LINK_CTRL);
 
     reg_write(port, A_PORT_LINK_CTRL,
-              FIELD_SET32(ctrl, PORT_LINK_CTRL, ENABLE, 0));
+              FIELD_SET(ctrl, PORT_LINK_CTRL, ENABLE, 0));
 }
 
 void port_link_get(const struct port *port, struct port_link *link)
@@ -242,7 +242,7 @@ void port_link_get(const struct port *port, struct port_link *link)
         .has_remote_fault = FIELD_GET(phy, PORT_PHY_STATUS, REMOTE_FAULT),
         .reason = (uint8_t)FIELD_GET(phy, PORT_PHY_STATUS, REASON),
         .fec = (uint8_t)FIELD_GET(status, PORT_LINK_STATUS, FEC),
-        .speed_mbps = FIELD_GET32(status, PORT_LINK_STATUS, SPEED_MBPS),
+        .speed_mbps = FIELD_GET(status, PORT_LINK_STATUS, SPEED_MBPS),
     };
 }
 
@@ -343,8 +343,8 @@ void port_irq_enable(struct port *port)
 {
     uint32_t bits = 0;
 
-    bits = FIELD_SET32(bits, PORT_IRQ_STATUS, RING, 1);
-    bits = FIELD_SET32(bits, PORT_IRQ_STATUS, LINK, 1);
+    bits = FIELD_SET(bits, PORT_IRQ_STATUS, RING, 1);
+    bits = FIELD_SET(bits, PORT_IRQ_STATUS, LINK, 1);
     reg_write(port, A_PORT_IRQ_ENABLE, bits);
 }
 

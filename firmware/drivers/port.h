@@ -12,7 +12,7 @@
 #define ESSD_FIRMWARE_DRIVERS_PORT_H
 
 #include "firmware/hal/dram.h"
-#include "firmware/hal/regfields.h"
+#include "lib/regfields.h"
 #include "hw-model/regs/port.h"
 #include "lib/util.h"
 

@@ -148,9 +148,9 @@ static bool hart_enable(struct verbs *verbs)
     write_address(verbs, A_RNIC_HART_CMD_LO, verbs->commands);
     write_address(verbs, A_RNIC_HART_DB_LO, verbs->doorbells);
     write_address(verbs, A_RNIC_HART_EQ_LO, verbs->events);
-    sizes = FIELD_SET32(sizes, RNIC_HART_SIZES, CMD, CMD_LOG2);
-    sizes = FIELD_SET32(sizes, RNIC_HART_SIZES, DB, DB_LOG2);
-    sizes = FIELD_SET32(sizes, RNIC_HART_SIZES, EQ, EQ_LOG2);
+    sizes = FIELD_SET(sizes, RNIC_HART_SIZES, CMD, CMD_LOG2);
+    sizes = FIELD_SET(sizes, RNIC_HART_SIZES, DB, DB_LOG2);
+    sizes = FIELD_SET(sizes, RNIC_HART_SIZES, EQ, EQ_LOG2);
     mmio_write32(verbs->hart_regs + A_RNIC_HART_SIZES, sizes);
     mmio_write32(verbs->hart_regs + A_RNIC_HART_ENABLE, 1);
     return mmio_read32(verbs->hart_regs + A_RNIC_HART_ENABLE) == 1;
@@ -187,11 +187,11 @@ static uint32_t ecn_of(const struct verbs_config *config)
     enum { ECT_0 = 2, CNP_DSCP = 48, CNP_PRIORITY = 6 };
     uint32_t ecn = 0;
 
-    ecn = FIELD_SET32(ecn, RNIC_ECN, ANSWER, config->has_cnp);
-    ecn = FIELD_SET32(ecn, RNIC_ECN, OBEY, config->has_dcqcn);
-    ecn = FIELD_SET32(ecn, RNIC_ECN, CODEPOINT, config->has_dcqcn ? ECT_0 : 0);
-    ecn = FIELD_SET32(ecn, RNIC_ECN, CNP_DSCP, CNP_DSCP);
-    return FIELD_SET32(ecn, RNIC_ECN, CNP_PRIORITY, CNP_PRIORITY);
+    ecn = FIELD_SET(ecn, RNIC_ECN, ANSWER, config->has_cnp);
+    ecn = FIELD_SET(ecn, RNIC_ECN, OBEY, config->has_dcqcn);
+    ecn = FIELD_SET(ecn, RNIC_ECN, CODEPOINT, config->has_dcqcn ? ECT_0 : 0);
+    ecn = FIELD_SET(ecn, RNIC_ECN, CNP_DSCP, CNP_DSCP);
+    return FIELD_SET(ecn, RNIC_ECN, CNP_PRIORITY, CNP_PRIORITY);
 }
 
 bool verbs_init(struct verbs *verbs, const struct verbs_config *config)
@@ -222,7 +222,7 @@ bool verbs_init(struct verbs *verbs, const struct verbs_config *config)
         verbs->free_mrs[verbs->mr_put++] = i;
     }
 
-    mmio_write32(verbs->regs + A_RNIC_CTRL, (uint32_t)R_RNIC_CTRL_RESET_MASK);
+    mmio_write32(verbs->regs + A_RNIC_CTRL, R_RNIC_CTRL_RESET_MASK);
     while (mmio_read32(verbs->regs + A_RNIC_CTRL) & R_RNIC_CTRL_RESET_MASK) {
         hal_relax();
     }
@@ -231,7 +231,7 @@ bool verbs_init(struct verbs *verbs, const struct verbs_config *config)
     }
     mmio_write32(verbs->regs + A_RNIC_ECN, ecn_of(config));
     mmio_write32(verbs->regs + A_RNIC_IRQ_ENABLE, BIT(verbs->hart));
-    mmio_write32(verbs->regs + A_RNIC_CTRL, (uint32_t)R_RNIC_CTRL_ENABLE_MASK);
+    mmio_write32(verbs->regs + A_RNIC_CTRL, R_RNIC_CTRL_ENABLE_MASK);
     return true;
 }
 

@@ -8,7 +8,7 @@
 #include "firmware/drivers/rnic.h"
 #include "firmware/hal/barrier.h"
 #include "firmware/hal/mmio.h"
-#include "firmware/hal/regfields.h"
+#include "lib/regfields.h"
 #include "hw-model/regs/rnic.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,

@@ -6,7 +6,7 @@
 #include "firmware/drivers/spi.h"
 
 #include "firmware/hal/mmio.h"
-#include "firmware/hal/regfields.h"
+#include "lib/regfields.h"
 
 /* clang-format off */
 REG32(SSP_CR0, 0x00)
@@ -30,23 +30,23 @@ void spi_init(struct spi *spi, uintptr_t base)
     mmio_write32(base + A_SSP_CR1, 0);
     mmio_write32(base + A_SSP_IMSC, 0);
     mmio_write32(base + A_SSP_CPSR, 2); /* the smallest divisor there is */
-    mmio_write32(base + A_SSP_CR0, FIELD_SET32(0, SSP_CR0, DATA_SIZE, 7));
-    mmio_write32(base + A_SSP_CR1, FIELD_SET32(0, SSP_CR1, ENABLE, 1));
-    while (FIELD_GET32(mmio_read32(base + A_SSP_SR), SSP_SR, RX_NOT_EMPTY)) {
+    mmio_write32(base + A_SSP_CR0, FIELD_SET(0, SSP_CR0, DATA_SIZE, 7));
+    mmio_write32(base + A_SSP_CR1, FIELD_SET(0, SSP_CR1, ENABLE, 1));
+    while (FIELD_GET(mmio_read32(base + A_SSP_SR), SSP_SR, RX_NOT_EMPTY)) {
         (void)mmio_read32(base + A_SSP_DR);
     }
 }
 
 static void wait_for_full(const struct spi *spi)
 {
-    while (!FIELD_GET32(mmio_read32(spi->base + A_SSP_SR), SSP_SR, RX_FULL)) {
+    while (!FIELD_GET(mmio_read32(spi->base + A_SSP_SR), SSP_SR, RX_FULL)) {
     }
 }
 
 static void wait_for_one(const struct spi *spi)
 {
     while (
-        !FIELD_GET32(mmio_read32(spi->base + A_SSP_SR), SSP_SR, RX_NOT_EMPTY)) {
+        !FIELD_GET(mmio_read32(spi->base + A_SSP_SR), SSP_SR, RX_NOT_EMPTY)) {
     }
 }
 

@@ -82,14 +82,14 @@ struct sysctl_boot sysctl_boot(const struct sysctl *sysctl)
     uint32_t v = reg(sysctl, A_SYSCTL_BOOT_STATUS);
 
     return (struct sysctl_boot){
-        .is_done = FIELD_GET32(v, SYSCTL_BOOT_STATUS, DONE) != 0,
-        .slot = (enum sysctl_boot_slot)FIELD_GET32(v, SYSCTL_BOOT_STATUS, SLOT),
+        .is_done = FIELD_GET(v, SYSCTL_BOOT_STATUS, DONE) != 0,
+        .slot = (enum sysctl_boot_slot)FIELD_GET(v, SYSCTL_BOOT_STATUS, SLOT),
         .verdict =
             {
-                (enum sysctl_boot_verdict)FIELD_GET32(v, SYSCTL_BOOT_STATUS,
-                                                      SLOT_A),
-                (enum sysctl_boot_verdict)FIELD_GET32(v, SYSCTL_BOOT_STATUS,
-                                                      SLOT_B),
+                (enum sysctl_boot_verdict)FIELD_GET(v, SYSCTL_BOOT_STATUS,
+                                                    SLOT_A),
+                (enum sysctl_boot_verdict)FIELD_GET(v, SYSCTL_BOOT_STATUS,
+                                                    SLOT_B),
             },
     };
 }
@@ -99,10 +99,10 @@ void sysctl_set_boot(const struct sysctl *sysctl,
 {
     uint32_t v = 0;
 
-    v = FIELD_SET32(v, SYSCTL_BOOT_STATUS, DONE, boot->is_done ? 1 : 0);
-    v = FIELD_SET32(v, SYSCTL_BOOT_STATUS, SLOT, boot->slot);
-    v = FIELD_SET32(v, SYSCTL_BOOT_STATUS, SLOT_A, boot->verdict[0]);
-    v = FIELD_SET32(v, SYSCTL_BOOT_STATUS, SLOT_B, boot->verdict[1]);
+    v = FIELD_SET(v, SYSCTL_BOOT_STATUS, DONE, boot->is_done ? 1 : 0);
+    v = FIELD_SET(v, SYSCTL_BOOT_STATUS, SLOT, boot->slot);
+    v = FIELD_SET(v, SYSCTL_BOOT_STATUS, SLOT_A, boot->verdict[0]);
+    v = FIELD_SET(v, SYSCTL_BOOT_STATUS, SLOT_B, boot->verdict[1]);
     mmio_write32(sysctl->base + A_SYSCTL_BOOT_STATUS, v);
 }
 
@@ -189,7 +189,7 @@ void sysctl_reset(const struct sysctl *sysctl, enum sysctl_reset_cause cause)
 {
     uint32_t v = 0;
 
-    v = FIELD_SET32(v, SYSCTL_RESET, CAUSE, cause);
-    v = FIELD_SET32(v, SYSCTL_RESET, KEY, SYSCTL_RESET_KEY);
+    v = FIELD_SET(v, SYSCTL_RESET, CAUSE, cause);
+    v = FIELD_SET(v, SYSCTL_RESET, KEY, SYSCTL_RESET_KEY);
     mmio_write32(sysctl->base + A_SYSCTL_RESET, v);
 }

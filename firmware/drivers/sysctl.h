@@ -3,7 +3,7 @@
 #ifndef ESSD_DRIVERS_SYSCTL_H
 #define ESSD_DRIVERS_SYSCTL_H
 
-#include "firmware/hal/regfields.h"
+#include "lib/regfields.h"
 #include "hw-model/regs/sysctl.h"
 #include "lib/util.h"
 

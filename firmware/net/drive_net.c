@@ -652,7 +652,7 @@ void drive_net_irqs(struct drive_net *net, uint32_t irqs)
             uint32_t what = port_irq_take(&net->ports[i].port);
 
             net->ports[i].check_link |=
-                FIELD_GET32(what, PORT_IRQ_STATUS, LINK) != 0;
+                FIELD_GET(what, PORT_IRQ_STATUS, LINK) != 0;
         }
     }
 }

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "hw-model/core/regfields.h"
+#include "lib/regfields.h"
 #include "hw-model/regs/lag.h"
 #include "lib/bytes.h"
 #include "net/wire/bth.h"

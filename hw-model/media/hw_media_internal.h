@@ -4,7 +4,7 @@
 #ifndef ESSD_HW_MEDIA_INTERNAL_H
 #define ESSD_HW_MEDIA_INTERNAL_H
 
-#include "hw-model/core/regfields.h"
+#include "lib/regfields.h"
 #include "hw-model/core/shared_word.h"
 #include "hw-model/media/hw_media.h"
 #include "hw-model/regs/media.h"

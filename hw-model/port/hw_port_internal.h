@@ -3,7 +3,7 @@
 #ifndef ESSD_HW_PORT_INTERNAL_H
 #define ESSD_HW_PORT_INTERNAL_H
 
-#include "hw-model/core/regfields.h"
+#include "lib/regfields.h"
 #include "hw-model/core/shared_word.h"
 #include "hw-model/port/hw_port.h"
 #include "hw-model/regs/port.h"

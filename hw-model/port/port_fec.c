@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "hw-model/core/regfields.h"
+#include "lib/regfields.h"
 #include "hw-model/regs/port.h"
 
 enum {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "hw-model/port/port_phy.h"
 
-#include "hw-model/core/regfields.h"
+#include "lib/regfields.h"
 #include "hw-model/regs/port.h"
 
 enum { SPEED_25G_MBPS = 25000 };

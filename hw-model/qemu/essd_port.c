@@ -54,7 +54,7 @@
 
 #include "essd_core.h"
 #include "essd_lag.h"
-#include "hw-model/core/regfields.h"
+#include "lib/regfields.h"
 #include "hw-model/port/hw_port.h"
 #include "hw-model/regs/port.h"
 #include "hw-model/regs/port_names.h"

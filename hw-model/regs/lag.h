@@ -2,7 +2,7 @@
 /*
  * Link aggregation: registers, read by the model and by the driver.
  * Programming guide: docs/hardware/lag.md.  Includes nothing; the reader
- * includes "hw/registerfields.h" or "hal/regfields.h" first.
+ * includes "hw/registerfields.h" or "lib/regfields.h" first.
  */
 #ifndef ESSD_REGS_LAG_H
 #define ESSD_REGS_LAG_H

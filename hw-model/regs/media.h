@@ -2,7 +2,7 @@
 /*
  * Media engine: registers and DRAM structures, read by model and driver.
  * Programming guide: docs/hardware/media.md.  Includes nothing; the reader
- * includes "hw/registerfields.h" or "hal/regfields.h" first.
+ * includes "hw/registerfields.h" or "lib/regfields.h" first.
  *
  * Everything in DRAM is little-endian.  Offsets are in bytes.
  */

@@ -2,7 +2,7 @@
 /*
  * RNIC: registers and DRAM structures, read by the model and by the driver.
  * Programming guide: docs/hardware/rnic.md.  Includes nothing; the reader
- * includes "hw/registerfields.h" or "hal/regfields.h" first.
+ * includes "hw/registerfields.h" or "lib/regfields.h" first.
  *
  * Everything in DRAM is little-endian.  Offsets are in bytes.
  */

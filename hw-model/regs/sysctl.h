@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * System controller registers.  Includes nothing; include it after QEMU's
- * hw/registerfields.h or the firmware's hal/regfields.h.
+ * hw/registerfields.h or lib/regfields.h.
  * Reference: docs/hardware/sysctl.md
  */
 #ifndef ESSD_REGS_SYSCTL_H

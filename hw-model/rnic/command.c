@@ -2,7 +2,7 @@
 /* Commands: see command.h. */
 #include "hw-model/rnic/command.h"
 
-#include "hw-model/core/regfields.h"
+#include "lib/regfields.h"
 #include "hw-model/regs/rnic.h"
 #include "lib/bytes.h"
 

@@ -2,7 +2,7 @@
 /* The RNIC around its transport: see rnic.h. */
 #include "hw-model/rnic/rnic.h"
 
-#include "hw-model/core/regfields.h"
+#include "lib/regfields.h"
 #include "hw-model/regs/rnic.h"
 #include "hw-model/rnic/command.h"
 #include "lib/bytes.h"

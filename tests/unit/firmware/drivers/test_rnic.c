@@ -13,7 +13,7 @@
 #include "firmware/drivers/rnic.h"
 #include "firmware/hal/barrier.h"
 #include "firmware/hal/mmio.h"
-#include "firmware/hal/regfields.h"
+#include "lib/regfields.h"
 #include "firmware/hal/relax.h"
 #include "hw-model/regs/rnic.h"
 #include "lib/bytes.h"
@@ -81,7 +81,7 @@ uint32_t mmio_read32(uintptr_t addr)
     uint32_t value = rnic.regs[reg / 4];
 
     if (reg == A_RNIC_CTRL) {
-        rnic.regs[reg / 4] &= ~(uint32_t)R_RNIC_CTRL_RESET_MASK;
+        rnic.regs[reg / 4] &= ~R_RNIC_CTRL_RESET_MASK;
     }
     log_access(false, addr, value);
     return value;

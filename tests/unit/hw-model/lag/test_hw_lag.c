@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "hw-model/core/regfields.h"
+#include "lib/regfields.h"
 #include "hw-model/lag/hw_lag.h"
 #include "hw-model/regs/lag.h"
 #include "lib/bytes.h"

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hw-model/core/regfields.h"
+#include "lib/regfields.h"
 #include "hw-model/media/backend_ram.h"
 #include "hw-model/media/hw_media.h"
 #include "hw-model/regs/media.h"

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "hw-model/core/regfields.h"
+#include "lib/regfields.h"
 #include "hw-model/port/hw_port.h"
 #include "hw-model/regs/port.h"
 #include "lib/bytes.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "hw-model/core/regfields.h"
+#include "lib/regfields.h"
 #include "hw-model/port/hw_port.h"
 #include "hw-model/regs/port.h"
 #include "lib/bytes.h"

@@ -15,7 +15,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "hw-model/core/regfields.h"
+#include "lib/regfields.h"
 #include "hw-model/port/port_fec.h"
 #include "hw-model/regs/port.h"
 

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "hw-model/core/regfields.h"
+#include "lib/regfields.h"
 #include "hw-model/port/port_phy.h"
 #include "hw-model/regs/port.h"
 

@@ -7,7 +7,7 @@
 #ifndef ESSD_TESTS_RNIC_BED_H
 #define ESSD_TESTS_RNIC_BED_H
 
-#include "hw-model/core/regfields.h"
+#include "lib/regfields.h"
 #include "hw-model/regs/rnic.h"
 #include "hw-model/rnic/rnic.h"
 #include "net/verbs/rings.h"

@@ -1,16 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The words the register lists of hw-model/regs/ are written in, for device
- * cores: A_REG is a register's offset, R_REG_FIELD_MASK and _SHIFT a field.
+ * The words that the register lists of hw-model/regs/ are written in, for
+ * drivers, device cores and tests.  They define the names that QEMU's
+ * hw/registerfields.h defines: A_REG is a register's offset, R_REG its index,
+ * R_REG_FIELD_SHIFT, _LENGTH and _MASK describe a field.  All registers have
+ * 32 bits.
+ *
  * Include this before a register list.
  */
-#ifndef ESSD_HW_CORE_REGFIELDS_H
-#define ESSD_HW_CORE_REGFIELDS_H
+#ifndef ESSD_LIB_REGFIELDS_H
+#define ESSD_LIB_REGFIELDS_H
 
 #include <stdint.h>
 
 /* clang-format off */
-#define REG32(reg, addr) enum { A_##reg = (addr) };
+#define REG32(reg, addr)                                                       \
+    enum {                                                                     \
+        A_##reg = (addr),                                                      \
+        R_##reg = (addr) / 4,                                                  \
+    };
 #define FIELD(reg, field, shift, length)                                       \
     enum {                                                                     \
         R_##reg##_##field##_SHIFT = (shift),                                   \
@@ -24,9 +32,14 @@
     (((uint32_t)(value) & R_##reg##_##field##_MASK) >>                         \
      R_##reg##_##field##_SHIFT)
 
-/* A register's value that has one field set. */
+/* A register's value that has one field set and all others zero. */
 #define FIELD_MAKE(reg, field, v)                                              \
     (((uint32_t)(v) << R_##reg##_##field##_SHIFT) & R_##reg##_##field##_MASK)
+
+/* The register's value with one field replaced. */
+#define FIELD_SET(value, reg, field, v)                                        \
+    (((uint32_t)(value) & ~R_##reg##_##field##_MASK) |                         \
+     FIELD_MAKE(reg, field, v))
 /* clang-format on */
 
 #endif
