@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The project's own lints, on texts that break their rules and on texts that do not."""
+
+from pathlib import Path
+
+import check_docs
+import check_names
+import check_sources
+import lint_baseline
+import pytest
+
+
+@pytest.mark.parametrize("text", [
+    "static void use(struct sntp *sntp)\n{\n}\n",
+    "static inline uint32_t min2(uint32_t a)\n",
+    "static MUST_USE bool\nact(void)\n{\n}\n",
+    "static const struct row *seek(int n)\n",
+])
+def test_a_static_function_of_one_word_is_found(text: str) -> None:
+    assert len(check_names.one_word_functions(text)) == 1
+
+
+@pytest.mark.parametrize("text", [
+    "static void sntp_use_sample(struct sntp *sntp)\n{\n}\n",
+    "static int main(void)\n",
+    "static const int table[] = { MAX(1), };\n",
+    "static void (*const handlers[])(int);\n",
+    "void use(void)\n",
+    "    static int count(void);\n",
+])
+def test_other_definitions_are_no_static_function_of_one_word(text: str) -> None:
+    assert check_names.one_word_functions(text) == []
+
+
+def test_lines_of_more_than_100_columns_are_found_except_in_tables() -> None:
+    text = "x" * 100 + "\n" + "x" * 101 + "\n| " + "x" * 200 + " |\n"
+    assert [line.split(":")[1] for line in check_docs.wide_lines("a.md", text)] == ["2"]
+
+
+def test_a_heading_gets_the_anchor_that_github_gives_it() -> None:
+    text = "# Two `words`, one comma\n## Same\n## Same\n```\n# code\n```\n"
+    assert check_docs.anchors(text) == {"two-words-one-comma", "same", "same-1"}
+
+
+def test_links_to_missing_files_and_headings_are_dead(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(check_docs, "ROOT", tmp_path)
+    (tmp_path / "there.md").write_text("# Here\n")
+    document = tmp_path / "a.md"
+    text = ("[1](there.md) [2](there.md#here) [3](https://example.org/x)\n"
+            "[4](gone.md)\n[5](there.md#elsewhere)\n`[6](gone.md)`\n"
+            "```\n[7](gone.md)\n```\n[8](../outside.md)\n")
+    found = check_docs.dead_links(document, text)
+    assert [line.split(":")[1] for line in found] == ["2", "3", "8"]
+
+
+def test_the_baseline_refuses_new_files_and_files_that_are_clean(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lint_baseline, "LISTS", tmp_path)
+    (tmp_path / "names.txt").write_text("# why\nclean.c\ndirty.c\n")
+    found = {"dirty.c": ["dirty.c: x"], "new.c": ["new.c: x"]}
+    lines = lint_baseline.complaints("names", found)
+    assert [line.split(":")[0] for line in lines] == ["new.c", "clean.c"]
+    lint_baseline.shrink("names", set(found))
+    assert (tmp_path / "names.txt").read_text() == "# why\ndirty.c\n"
+    lint_baseline.shrink("names", set())
+    assert not (tmp_path / "names.txt").exists()
+
+
+def test_a_source_in_no_list_and_one_listed_twice_are_found(tmp_path: Path) -> None:
+    part = tmp_path / "part"
+    part.mkdir()
+    for name in ("a.c", "b.c", "c.c"):
+        (part / name).touch()
+    (part / "sources.cmake").write_text(
+        "set(SOURCES\n    a.c\n    b.c\n)\nset(RV64_SOURCES\n    b.c\n)\n")
+    found = check_sources.complaints(tmp_path)
+    assert len(found) == 2
+    assert "b.c twice" in found[0] and "part/c.c" in found[1]

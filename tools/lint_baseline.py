@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Lists of files that a lint does not hold to its rule yet.
+
+A list is tools/not_yet_clean/<lint>.txt.  It can only shrink: a lint fails when
+a file that is not listed breaks the rule, and also when a listed file keeps it.
+With --shrink, a lint removes the files that have become clean from its list.
+"""
+import pathlib
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+LISTS = ROOT / "tools" / "not_yet_clean"
+
+
+def files(*patterns: str) -> list[pathlib.Path]:
+    """The project's files that match a pattern, without what builds made."""
+    return sorted(path for pattern in patterns for path in ROOT.rglob(pattern)
+                  if not path.relative_to(ROOT).parts[0].startswith((".", "build")))
+
+
+def read(lint: str) -> list[str]:
+    path = LISTS / f"{lint}.txt"
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+def shrink(lint: str, dirty: set[str]) -> None:
+    """Remove the files that keep the rule now; delete an empty list."""
+    path = LISTS / f"{lint}.txt"
+    if not path.exists():
+        return
+    kept = [line for line in path.read_text(encoding="utf-8").splitlines()
+            if line.startswith("#") or line in dirty]
+    if any(not line.startswith("#") for line in kept):
+        path.write_text("\n".join(kept) + "\n", encoding="utf-8")
+    else:
+        path.unlink()
+
+
+def complaints(lint: str, found: dict[str, list[str]]) -> list[str]:
+    """What to print: `found` holds each file's complaints, listed or not."""
+    listed = read(lint)
+    lines = [line for name in sorted(found) if name not in listed
+             for line in found[name]]
+    lines += [f"{name}: is clean now; remove it from tools/not_yet_clean/{lint}.txt "
+              "with --shrink" for name in listed if not found.get(name)]
+    return lines
