@@ -20,7 +20,7 @@ from scapy.utils import PcapReader
 from watching import until
 
 from essd import console, settings, settings_cmd, steps
-from essd.instance import EssdError
+from essd.errors import EssdError
 from essd.steps import Job
 
 pytestmark = pytest.mark.drive

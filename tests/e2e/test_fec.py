@@ -216,7 +216,7 @@ def test_essd_port_changes_and_shows(back_to_fc: Job) -> None:
     def essd(*words: str) -> str:
         done = subprocess.run([paths.TOP / "essd", "port", *words, "--name",
                                job.instance.name], text=True, capture_output=True,
-                              check=False)
+                              check=False, timeout=120)
         assert (done.returncode, done.stderr) == (0, "")
         return done.stdout
 

@@ -24,7 +24,7 @@ def image_with_secret(folder: Path) -> bytes:
     image = folder / "image"
     qemu_img = qemu_build.ensure_qemu().with_name("qemu-img")
     subprocess.run([qemu_img, "create", "-q", "-f", "qcow2", "-F", "raw", "-b", secret,
-                    image], check=True)
+                    image], check=True, timeout=60)
     return image.read_bytes()
 
 

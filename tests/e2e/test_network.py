@@ -139,7 +139,7 @@ def test_lldp_tells_of_them(net: Job) -> None:
 def tshark(job: Job, link: int, *arguments: str) -> list[str]:
     path = job.instance.folder / f"link{link}.pcap"
     done = subprocess.run(["tshark", "-n", "-r", str(path), *arguments],
-                          capture_output=True, text=True, check=False)
+                          capture_output=True, text=True, check=False, timeout=600)
     return done.stdout.splitlines()
 
 

@@ -71,7 +71,7 @@ def test_drive_on_a_qcow2_image_is_saved_and_loaded(booted: Callable[..., Job],
     media = tmp_path / "media.qcow2"
     qemu_img = qemu_build.ensure_qemu().with_name("qemu-img")
     subprocess.run([qemu_img, "create", "-q", "-f", "qcow2", media, "256M"],
-                   check=True)
+                   check=True, timeout=60)
     job = booted(media=media, media_format="qcow2")
     steps.connect(job)
     with verified_io(job):

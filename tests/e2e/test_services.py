@@ -123,7 +123,7 @@ def test_essd_port_shows_the_neighbours(serviced: Job) -> None:
         return subprocess.run(
             [paths.TOP / "essd", "port", "--neighbours", "--name",
              serviced.instance.name, *words],
-            check=True, text=True, stdout=subprocess.PIPE).stdout
+            check=True, text=True, stdout=subprocess.PIPE, timeout=120).stdout
 
     until(lambda: all(entry["neighbours"] for entry in
                       neighbours_module.read(serviced.instance, None)))

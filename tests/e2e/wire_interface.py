@@ -49,7 +49,7 @@ def obstacle() -> str:
 
 
 def ip(words: str) -> None:
-    subprocess.run(["ip", *words.split()], check=True)
+    subprocess.run(["ip", *words.split()], check=True, timeout=60)
 
 
 def make_wire() -> None:
@@ -102,7 +102,8 @@ def main(words: list[str]) -> int:
     drive.connect(words[0])
     for carry in (to_drive, from_drive):
         threading.Thread(target=carry, args=(end, drive), daemon=True).start()
-    return subprocess.run(words[1:], stdin=subprocess.DEVNULL, check=False).returncode
+    return subprocess.run(  # no timeout: whoever started this program ends it
+        words[1:], stdin=subprocess.DEVNULL, check=False).returncode
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from essd import paths
 def essd(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-m", "essd", *words], check=False,
                           cwd=paths.TOP / "tools", text=True, capture_output=True,
-                          stdin=subprocess.DEVNULL)
+                          stdin=subprocess.DEVNULL, timeout=120)
 
 
 @pytest.mark.parametrize("words, said", [

@@ -10,7 +10,8 @@ import pytest
 from essd import flash, setup, vm
 from essd.config import Config, Drive, Host, Link, Peer, host_address
 from essd.drive import drive_command
-from essd.instance import EssdError, Instance
+from essd.errors import EssdError
+from essd.instance import Instance
 from essd.setup import Wish
 from essd.vm import guest_command
 

@@ -27,7 +27,7 @@ from essd import (cli, conform, conform_control, conform_dissect, conform_report
 from essd.conform_control import Control, ControlError
 from essd.conform_results import Results, ResultsError
 from essd.console import spoken
-from essd.instance import EssdError
+from essd.errors import EssdError
 
 DRIVE = {"mn": "A <drive> & more", "sn": "S1", "fr": "0.1", "subnqn": "nqn.x",
          "ports": [{"mac": "02:00:00:00:00:01", "ipv4": "10.0.0.1", "ipv6": "fd00::1"},

@@ -23,7 +23,8 @@ def dump(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The C readers as a program."""
     program = tmp_path_factory.mktemp("flash") / "flash_dump"
     subprocess.run(["cc", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-I", TOP,
-                    *(TOP / name for name in READERS), "-o", program], check=True)
+                    *(TOP / name for name in READERS), "-o", program], check=True,
+                   timeout=120)
     return program
 
 
@@ -49,7 +50,7 @@ CONFIG = fl.Config(PORTS, services=SERVICES, network=NETWORK)
 
 def read(dump: Path, path: Path) -> list[str]:
     return subprocess.run([dump, path], check=True, capture_output=True,
-                          text=True).stdout.splitlines()
+                          text=True, timeout=60).stdout.splitlines()
 
 
 def test_firmware_reads_what_is_written(dump, firmware, tmp_path):

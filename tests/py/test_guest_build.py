@@ -37,7 +37,7 @@ def test_cpio_is_read_back_by_busybox_or_bsdtar(tmp_path: Path) -> None:
 
 def test_dropbear_key_holds_the_public_key_of_ssh_keygen(tmp_path: Path) -> None:
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f",
-                    tmp_path / "key"], check=True)
+                    tmp_path / "key"], check=True, timeout=60)
     kind, secret = guest_build.ssh_fields(
         guest_build.dropbear_key((tmp_path / "key").read_text()))
     blob = base64.b64decode((tmp_path / "key.pub").read_text().split()[1])

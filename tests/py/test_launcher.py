@@ -28,7 +28,7 @@ def machine(tmp_path: Path) -> dict[str, str]:
 
 def start(machine: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([LAUNCHER, *words], env=machine, check=False, text=True,
-                          stdin=subprocess.DEVNULL, capture_output=True)
+                          stdin=subprocess.DEVNULL, capture_output=True, timeout=300)
 
 
 def test_one_line_and_status_2_without_root_and_sudo(machine: dict[str, str]) -> None:

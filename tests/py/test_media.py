@@ -203,5 +203,5 @@ def test_file_held_by_another_process_is_refused(tmp_path: Path) -> None:
         with pytest.raises(MediaError, match="in use"):
             media.check(path, "raw")
     finally:
-        holder.communicate()
+        holder.communicate(timeout=60)
     media.check(path, "raw")

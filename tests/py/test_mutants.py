@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from essd import conform, mutants, paths, prepare
-from essd.instance import EssdError
+from essd.errors import EssdError
 
 # What the drive does with defect N; the run of the sound one has no --first.
 FAKE = """#!{python}
@@ -145,7 +145,7 @@ GENERATE = paths.TOP / "tests/conformance/mutants/generate.py"
 
 def generate(root: Path, defects: Path, to: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, GENERATE, root, defects, to], text=True,
-                          capture_output=True, check=False)
+                          capture_output=True, check=False, timeout=300)
 
 
 def test_every_defect_applies_to_the_sources(tmp_path: Path):

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from essd import cli, console, neighbours, show
-from essd.instance import EssdError
+from essd.errors import EssdError
 
 ANSWER = """port 0: neighbour 0: chassis 52:54:00:12:34:56
 port 0: neighbour 0: port 52:54:00:12:34:57

@@ -9,7 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from essd import cli, console, port_lag, show
-from essd.instance import EssdError, Instance
+from essd.errors import EssdError
+from essd.instance import Instance
 
 PARTNER = ("port {0}: partner 52:54:00:12:34:56, priority 65535, key 15, port {1}, "
            "state 3f")

@@ -36,14 +36,15 @@ MIXED = {
 def say(tmp_path_factory: pytest.TempPathFactory) -> Path:
     program = tmp_path_factory.mktemp("config") / "config_say"
     subprocess.run(["cc", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-I", TOP,
-                    *(TOP / name for name in SOURCES), "-o", program], check=True)
+                    *(TOP / name for name in SOURCES), "-o", program], check=True,
+                   timeout=120)
     return program
 
 
 def firmware(say: Path, lines: list[tuple[str, str]]) -> list[str]:
     text = "".join(f"{key} {value}\n" for key, value in lines)
     return subprocess.run([say], input=text, check=True, capture_output=True,
-                          text=True).stdout.splitlines()
+                          text=True, timeout=60).stdout.splitlines()
 
 
 def tools(lines: list[tuple[str, str]]) -> list[str]:
@@ -250,7 +251,7 @@ def test_the_manual_says_what_is_in_force_at_once(say: Path) -> None:
     told = {re.sub(r"\.\d\.", ".N.", key) for key in settings.KEYS}
     assert {key for key, _ in rows} == told
     live = subprocess.run([say, "live"], check=True, capture_output=True,
-                          text=True).stdout.split()
+                          text=True, timeout=60).stdout.split()
     assert {re.sub(r"\.\d\.", ".N.", key) for key in live} == {
         key for key, dot in rows if dot}
 

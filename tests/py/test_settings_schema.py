@@ -48,7 +48,7 @@ def test_block_of_an_existing_drive_keeps_its_meaning_and_bytes(
     assert config is not None and settings.from_config(config) == values
     assert settings.to_config(values).pack().hex() == block
     said = subprocess.run([say, "block", block], check=True, capture_output=True,
-                          text=True).stdout.splitlines()
+                          text=True, timeout=60).stdout.splitlines()
     assert said == [f"{key} {value}" for key, value in values.items()]
 
 

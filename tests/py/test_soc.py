@@ -91,7 +91,7 @@ class Machine:
     def close(self) -> None:
         self.socket.close()
         self.process.kill()
-        self.process.wait()
+        self.process.wait(60)
 
 
 class Bench:
@@ -366,6 +366,6 @@ def test_flash_may_be_a_node(qemu, trial, bench):
 
 def test_no_protocol_above_roce_is_in_qemu(qemu):
     symbols = subprocess.run(["nm", qemu], capture_output=True, text=True,
-                             check=True).stdout
+                             check=True, timeout=120).stdout
     assert "essd_machine_init_board" in symbols
     assert "nvmeof" not in symbols.lower()

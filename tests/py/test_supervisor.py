@@ -15,7 +15,8 @@ import pytest
 
 from essd import paths, port
 from essd.config import Config, Drive, Link
-from essd.instance import EssdError, Instance
+from essd.errors import EssdError
+from essd.instance import Instance
 from essd.supervisor import Cable, start_time
 
 # Answers QMP's greeting and commands, as far as the supervisor asks.  Requests

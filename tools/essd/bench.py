@@ -22,7 +22,8 @@ from typing import Any
 from rich.table import Table
 
 from . import cpu, setup, show
-from .instance import EssdError, Instance
+from .errors import EssdError
+from .instance import Instance
 from .setup import Wish
 from .steps import Job, wait_target
 

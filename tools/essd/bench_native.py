@@ -23,7 +23,7 @@ from rich.table import Table
 from . import cpu, prepare, setup, show
 from .config import Config
 from .drive import drive_command
-from .instance import EssdError
+from .errors import LOOK_UP_S, EssdError
 from .setup import Wish
 
 NAME = "bench-native"
@@ -91,7 +91,7 @@ class Bench:
             output, errors = process.communicate(timeout=timeout_s)
         except subprocess.TimeoutExpired:
             process.kill()
-            process.communicate()
+            process.communicate(timeout=LOOK_UP_S)
             raise EssdError("the initiator got no connection or no answer; see "
                             f"{self.folder}/drive.console") from None
         if process.returncode != 0:
@@ -118,7 +118,7 @@ class Bench:
                 process.wait(10)
             except subprocess.TimeoutExpired:
                 process.kill()
-                process.wait()
+                process.wait(LOOK_UP_S)
 
     def measure(self, pid: int, workload: str, seconds: float) -> Row:
         before = cpu.seconds(pid)

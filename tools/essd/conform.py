@@ -24,7 +24,8 @@ from pathlib import Path
 from . import conform_report, conform_screen, flash, paths, prepare, setup, show
 from .conform_control import Control, EmulatedDrive
 from .conform_results import Results, ResultsError
-from .instance import EssdError, Instance
+from .errors import LOOK_UP_S, EssdError
+from .instance import Instance
 from .setup import Wish
 
 PROGRAM = "tests/conformance/essd_conform"
@@ -40,7 +41,7 @@ SILENCE_S = 300.0
 SILENCE_ALL_S = 3600.0      # the long ones
 
 
-class UsageError(Exception):
+class UsageError(EssdError):
     """Options that do not go together; exit status 2."""
 
 
@@ -202,7 +203,8 @@ def stand_for(options: Options) -> contextlib.AbstractContextManager[Stand]:
 def test_ids(program: Path, options: Options) -> list[str]:
     """What the program is going to run, for a bar that knows its end."""
     done = subprocess.run([str(program), "--list", *options.selection], check=False,
-                          text=True, stdin=subprocess.DEVNULL, capture_output=True)
+                          text=True, stdin=subprocess.DEVNULL, capture_output=True,
+                          timeout=LOOK_UP_S)
     if done.returncode != 0:
         raise UsageError(last_words(done.stderr or done.stdout)
                          or f"{program.name} --list: status {done.returncode}")
@@ -420,4 +422,5 @@ def list_tests(options: Options) -> int:
     program = build(LINK_PRESET)
     sys.stdout.flush()
     return subprocess.run([str(program), "--list", *options.selection],
-                          stdin=subprocess.DEVNULL, check=False).returncode
+                          stdin=subprocess.DEVNULL, check=False,
+                          timeout=LOOK_UP_S).returncode

@@ -83,7 +83,7 @@ def main() -> int:
     if len(sys.argv) != 2:
         raise SystemExit("usage: conform_clauses ESSD_CONFORM")
     done = subprocess.run([sys.argv[1], "--list", "--all"], check=True, text=True,
-                          stdin=subprocess.DEVNULL, capture_output=True)
+                          stdin=subprocess.DEVNULL, capture_output=True, timeout=120)
     text = DOCUMENT.read_text(encoding="utf-8")
     head, begin, rest = text.partition(BEGIN)
     _, end, tail = rest.partition(END)

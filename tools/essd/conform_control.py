@@ -18,8 +18,9 @@ from typing import Any, Protocol
 from . import drive as drive_module
 from .config import Config
 from .console import FORGET, PROMPT, spoken
+from .errors import EssdError
 from .flash import FlashImage
-from .instance import EssdError, Instance
+from .instance import Instance
 
 CONSOLE_S = 10.0
 BOOT_S = 20.0
@@ -37,7 +38,7 @@ PARTNER: dict[str, tuple[str, Any]] = {
 }
 
 
-class ControlError(Exception):
+class ControlError(EssdError):
     """A request that cannot be met; the text goes back to the program."""
 
 
@@ -71,7 +72,8 @@ def answer(drive: Controlled, line: str) -> str:
 
 def perform(drive: Controlled, word: str, rest: str) -> object:
     if word == "partner":
-        return drive.partner(*parse_partner(rest))
+        drive.partner(*parse_partner(rest))
+        return None
     if word == "console":
         return drive.console(rest)
     if rest:

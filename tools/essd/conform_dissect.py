@@ -12,12 +12,13 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from . import pcap_check
+from .errors import EssdError
 
 HEADER = 24             # of the file
 RECORD_HEADER = 16      # of a packet; its length is the third word
 
 
-class CaptureError(Exception):
+class CaptureError(EssdError):
     """A file is no capture, or not of the same kind as the others."""
 
 

@@ -19,7 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from . import prepare, setup, show
-from .instance import EssdError, Instance
+from .errors import EssdError
+from .instance import Instance
 from .setup import Wish
 
 ADDRESSES = "10.0.0.1/24,fd00:0:0:1::1/64"

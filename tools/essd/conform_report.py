@@ -17,6 +17,7 @@ from xml.etree import ElementTree
 
 from . import paths
 from .conform_results import VERDICT_WORDS, VERDICTS, Count, Results, Test
+from .errors import LOOK_UP_S
 
 TEMPLATE = "conform_report.html"
 # Of a test that passed: a telephone has to show the whole report.
@@ -47,8 +48,9 @@ def first_line(*command: str | Path) -> str:
     try:
         done = subprocess.run([str(x) for x in command], check=False, text=True,
                               cwd=paths.TOP, stdin=subprocess.DEVNULL,
-                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-    except OSError:
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                              timeout=LOOK_UP_S)
+    except (OSError, subprocess.TimeoutExpired):
         return ""
     lines = done.stdout.splitlines()
     return lines[0].strip() if done.returncode == 0 and lines else ""
@@ -130,7 +132,8 @@ def junit(results: Results, facts: Facts) -> bytes:
                                    message=clean(text.partition("\n")[0])
                                    ).text = clean(text)
     ElementTree.indent(root)
-    return ElementTree.tostring(root, encoding="utf-8", xml_declaration=True) + b"\n"
+    document: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
+    return document + b"\n"
 
 
 # HTML

@@ -5,12 +5,14 @@ import json
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from .errors import EssdError
+
 VERDICTS = ("pass", "fail", "na", "not-run")
 VERDICT_WORDS = {"pass": "passed", "fail": "failed", "na": "not applicable",
                  "not-run": "not run"}
 
 
-class ResultsError(Exception):
+class ResultsError(EssdError):
     """A line is not what docs/conformance.md says."""
 
 

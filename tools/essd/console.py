@@ -12,7 +12,8 @@ import time
 import tty
 from collections.abc import Iterator
 
-from .instance import EssdError, Instance
+from .errors import EssdError
+from .instance import Instance
 
 LEAVE = b"\x1d"         # Ctrl-]
 TAIL_BYTES = 4096

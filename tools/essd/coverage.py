@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from . import paths, show
+from .errors import LOOK_UP_S
 
 BUILD = paths.TOP / "build" / "coverage"
 SUITE = "tests/conformance/essd_conform"
@@ -87,7 +88,8 @@ def gcov(data: Path) -> Iterator[dict[str, object]]:
     """The files that one object's counters are about."""
     done = subprocess.run(
         ["gcov", "--json-format", "--stdout", "--branch-probabilities", data],
-        cwd=BUILD, check=True, text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        cwd=BUILD, check=True, text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        timeout=LOOK_UP_S)
     for text in done.stdout.splitlines():
         yield from json.loads(text)["files"]
 

@@ -6,7 +6,8 @@ import time
 from rich.table import Table
 
 from . import setup, show, steps
-from .instance import EssdError, Instance, Result
+from .errors import EssdError
+from .instance import Instance, Result
 from .setup import Wish
 from .steps import Job
 

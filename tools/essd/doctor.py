@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from . import guest_build, paths, prepare, vm
+from .errors import LOOK_UP_S
 
 NEEDED_BYTES = 6 << 30
 
@@ -29,7 +30,8 @@ def missing_packages() -> list[str]:
     wanted = wanted_packages()
     done = subprocess.run(
         ["dpkg-query", "-W", "-f", "${db:Status-Abbrev} ${Package}\n", *wanted],
-        check=False, text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        check=False, text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        timeout=LOOK_UP_S)
     have = {words[-1] for words in map(str.split, done.stdout.splitlines())
             if words[0].endswith("i")}
     return [name for name in wanted if name not in have]

@@ -11,12 +11,13 @@ import os
 import re
 import secrets
 import struct
-import uuid
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from uuid import UUID
 
+from .errors import EssdError
 from .fw_build import Firmware
 from .paths import TOP
 from .settings_schema import schema
@@ -41,7 +42,7 @@ IMAGE_OFFSET = LAYOUT["FLASH_SLOT_IMAGE_OFFSET"]
 IMAGE_MAX = LAYOUT["FLASH_SLOT_SIZE"] - IMAGE_OFFSET
 
 
-class FlashError(Exception):
+class FlashError(EssdError):
     """A flash image cannot be made or read as asked; the text says why."""
 
 
@@ -60,7 +61,7 @@ class Identity:
     model: str
     macs: tuple[bytes, ...]
     ca_guid: bytes
-    uuid: uuid.UUID
+    uuid: UUID
     nguid: bytes
     nqn: str
 
@@ -75,7 +76,7 @@ class Identity:
         macs = tuple(b"\x02\xe5\x5d" + (block + n).to_bytes(3) for n in range(8))
         # Modified EUI-64 of the first address, RFC 4291 appendix A.
         guid = bytes([macs[0][0] ^ 2]) + macs[0][1:3] + b"\xff\xfe" + macs[0][3:]
-        drive = uuid.UUID(bytes=random_bytes(16), version=4)
+        drive = UUID(bytes=random_bytes(16), version=4)
         # The last four bytes are the namespace's: see flash.md.
         nguid = random_bytes(8) + guid[:4] + bytes(4)
         return cls(
@@ -83,8 +84,8 @@ class Identity:
             macs=macs, ca_guid=guid, uuid=drive, nguid=nguid,
             nqn=nqn or f"nqn.2014-08.org.nvmexpress:uuid:{drive}")
 
-    def namespace_uuid(self, nsid: int) -> uuid.UUID:
-        return uuid.UUID(int=self.uuid.int ^ nsid)
+    def namespace_uuid(self, nsid: int) -> UUID:
+        return UUID(int=self.uuid.int ^ nsid)
 
     def pack(self) -> bytes:
         body = struct.pack(
@@ -104,7 +105,7 @@ class Identity:
          nqn) = struct.unpack(IDENTITY_FORMAT, block[:-4])
         return cls(_untext(serial), _untext(model),
                    tuple(macs[n:n + 6] for n in range(0, 48, 6)), guid,
-                   uuid.UUID(bytes=drive), nguid, _untext(nqn))
+                   UUID(bytes=drive), nguid, _untext(nqn))
 
 
 def _text(value: str, size: int, what: str) -> bytes:
@@ -445,7 +446,7 @@ class FlashImage:
     @property
     def identity(self) -> Identity | None:
         for name in ("FLASH_IDENTITY_ADDR", "FLASH_IDENTITY_COPY_ADDR"):
-            found = Identity.unpack(self.data[LAYOUT[name]:][:IDENTITY_LEN])
+            found = Identity.unpack(bytes(self.data[LAYOUT[name]:][:IDENTITY_LEN]))
             if found:
                 return found
         return None
@@ -457,7 +458,7 @@ class FlashImage:
 
     @property
     def config(self) -> Config | None:
-        copies = [Config.unpack(self.data[LAYOUT[name]:][:SECTOR])
+        copies = [Config.unpack(bytes(self.data[LAYOUT[name]:][:SECTOR]))
                   for name in ("FLASH_CONFIG_A_ADDR", "FLASH_CONFIG_B_ADDR")]
         return max((c for c in copies if c), key=lambda c: c.sequence, default=None)
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from . import paths
+from .errors import LOOK_UP_S
 
 BUILT = paths.TOP / "build" / "clang" / "tests" / "fuzz"
 KEPT = paths.TOP / "tests" / "fuzz" / "corpus"
@@ -84,8 +85,8 @@ def run_one(target: Path, seconds: int) -> Outcome:
         folders.append(KEPT / name)
     elif not any(corpus.iterdir()):     # its seeds are in the program
         subprocess.run([target.with_name(f"fuzz_{name}"), "--seeds", corpus],
-                       check=True)
-    command = [target, f"-max_total_time={seconds}", f"-timeout={INPUT_S}",
+                       check=True, timeout=LOOK_UP_S)
+    command: list[str | Path] = [target, f"-max_total_time={seconds}", f"-timeout={INPUT_S}",
                f"-artifact_prefix={work}/", "-print_final_stats=1", *folders]
     try:
         done = subprocess.run(command, check=False, text=True, errors="replace",

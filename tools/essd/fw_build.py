@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from .errors import BUILD_S, EssdError
 from .paths import TOP, locked
 
 SOURCE = TOP / "firmware" / "rv64"
@@ -16,7 +17,7 @@ VERSION_HEADER = TOP / "firmware" / "app" / "version.h"
 Progress = Callable[[str], None]
 
 
-class BuildError(Exception):
+class BuildError(EssdError):
     """Something could not be built; the text names the cause and the log."""
 
 
@@ -47,9 +48,13 @@ def run_logged(command: list[str], log: Path, what: str) -> None:
         start = file.tell()
         try:
             status = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=file,
-                                    stderr=subprocess.STDOUT, check=False).returncode
+                                    stderr=subprocess.STDOUT, check=False,
+                                    timeout=BUILD_S).returncode
         except FileNotFoundError as error:
             raise BuildError(f"{what}: {error.filename} is not installed") from error
+        except subprocess.TimeoutExpired:
+            raise BuildError(f"{what} did not end within {BUILD_S} s and was ended "
+                             f"(log: {log})") from None
     if status != 0:
         raise BuildError(f"{what} failed: {first_error(log, start)} (log: {log})")
 

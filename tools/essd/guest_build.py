@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from . import paths
+from .errors import BUILD_S, LOOK_UP_S
 from .fw_build import BuildError, Progress
 
 SUITE = "trixie"
@@ -88,9 +89,13 @@ def run(log: Path, *command: str | Path, cwd: Path | None = None,
     with open(log, "a", encoding="utf-8") as messages:
         messages.write("$ " + " ".join(map(str, command)) + "\n")
         messages.flush()
-        done = subprocess.run(command, cwd=cwd, env=env, check=False, text=True,
-                              stdin=subprocess.DEVNULL, stderr=messages,
-                              stdout=subprocess.PIPE)
+        try:
+            done = subprocess.run(command, cwd=cwd, env=env, check=False, text=True,
+                                  stdin=subprocess.DEVNULL, stderr=messages,
+                                  stdout=subprocess.PIPE, timeout=BUILD_S)
+        except subprocess.TimeoutExpired:
+            raise BuildError(f"{Path(command[0]).name} did not end within {BUILD_S} s "
+                             f"and was ended; see {log}") from None
         messages.write(done.stdout)
     if done.returncode != 0:
         raise BuildError(f"{Path(command[0]).name} failed (status "
@@ -103,7 +108,8 @@ def mirror() -> str:
     listing = subprocess.run(
         ["apt-get", "indextargets", "--format",
          "$(REPO_URI) $(RELEASE) $(COMPONENT)", "Created-By: Packages"],
-        check=False, text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        check=False, text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        timeout=LOOK_UP_S)
     codename = ""
     for line in Path("/etc/os-release").read_text(encoding="utf-8").splitlines():
         if line.startswith("VERSION_CODENAME="):
@@ -172,7 +178,7 @@ class Apt:
         """The verified archives, from the cache where it has them."""
         self.get("download", *(f"{n}={v}" for n, v in versions.items()),
                  cwd=self.archives)
-        files = []
+        files: list[Path] = []
         for name, version in versions.items():
             epochless = version.replace(":", "%3a")
             files += self.archives.glob(f"{name}_{epochless}_*.deb")

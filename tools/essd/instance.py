@@ -22,13 +22,10 @@ from typing import Any
 
 from . import paths
 from .config import Config
+from .errors import EssdError
 from .guest_build import Guest
 from .ssh import ssh_options
 from .supervisor import start_time
-
-
-class EssdError(Exception):
-    """Something went wrong; the text is one clear line for the user."""
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,8 @@ import struct
 from dataclasses import dataclass
 from pathlib import Path
 
+from .errors import EssdError
+
 SMALLEST = 64 << 20
 LARGEST = 16 << 40
 DEFAULT_SIZE = 8 << 30
@@ -31,7 +33,7 @@ F_OFD_GETLK = 36
 FLOCK = "hhqqi4x"       # l_type, l_whence, l_start, l_len, l_pid
 
 
-class MediaError(Exception):
+class MediaError(EssdError):
     """One clear line on what is wrong with the file."""
 
 

@@ -22,7 +22,7 @@ from rich.table import Table
 
 from . import conform, paths, prepare, show
 from .conform_results import Results, ResultsError
-from .instance import EssdError
+from .errors import EssdError
 
 PROGRAM = "tests/conformance/essd_conform_mutants"
 PRESET = "fast"

@@ -21,13 +21,18 @@ class Verdict:
     packets: int = 0
     icrc_checked: int = 0
     complaints: list[str] = dataclasses.field(default_factory=list)
-    nvme_commands: collections.Counter = dataclasses.field(
+    nvme_commands: collections.Counter[str] = dataclasses.field(
         default_factory=collections.Counter)
+
+
+# A capture of an hour of I/O takes Wireshark some minutes.
+TSHARK_S = 1800
 
 
 def _tshark(capture: pathlib.Path, *arguments: str) -> list[str]:
     command = ["tshark", "-n", "-r", str(capture), *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, check=False,
+                          timeout=TSHARK_S)
     # A capture that ends in the middle of a packet (its machine was killed:
     # that is what a power cut is) is complete as far as it goes.
     if done.returncode != 0 and "cut short" not in done.stderr:
@@ -62,7 +67,7 @@ def _is_dissector_mistake(capture: pathlib.Path, number: str) -> bool:
     return any(f"Nvme Data: NVMe {what}" in text for what in DISSECTOR_MISTAKES)
 
 
-def nvme_commands(capture: pathlib.Path) -> collections.Counter:
+def nvme_commands(capture: pathlib.Path) -> collections.Counter[str]:
     """Commands by the name that Wireshark's NVMe dissector gives them."""
     rows = _tshark(capture, "-Y", "nvme.cmd.opc || nvme.fabrics.cmd.opc",
                    "-T", "fields", "-e", "_ws.col.Info")

@@ -10,7 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from .drive import port_get
-from .instance import EssdError, Instance
+from .errors import EssdError
+from .instance import Instance
 
 FECS = ("none", "fc", "rs", "auto")
 FEC_WORDS = {"none": "none", "fc": "FC-FEC", "rs": "RS-FEC", "auto": "auto"}

@@ -7,7 +7,8 @@ from typing import Any
 from rich.table import Table
 
 from . import console
-from .instance import EssdError, Instance
+from .errors import EssdError
+from .instance import Instance
 
 # The drive answers at once; whoever looks at a port does not wait for long.
 ANSWER_S = 3.0

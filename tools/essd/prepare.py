@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from . import fw_build, guest_build, paths, qemu_build, show, vm
+from .errors import BUILD_S, EssdError
 from .fw_build import Firmware, Progress
 from .guest_build import Guest
-from .instance import EssdError
 
 
 @dataclass
@@ -125,7 +125,7 @@ def host_tests(progress: Progress) -> list[Path]:
             temporary = program.with_suffix(".new")
             done = subprocess.run(
                 ["clang", "-o", temporary, source, *flags], check=False, text=True,
-                stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=BUILD_S)
             if done.returncode != 0:
                 raise EssdError(f"{source.name} does not compile:\n{done.stdout}")
             temporary.rename(program)

@@ -18,10 +18,12 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 import venv
 from dataclasses import dataclass
 from pathlib import Path
 
+from .errors import BUILD_S, LOOK_UP_S
 from .fw_build import BuildError, Progress, ensure_rom, first_error, run_logged
 from .paths import TOP, cache, is_locked, locked
 
@@ -266,6 +268,8 @@ def ninja(output: Path, log: Path, progress: Progress) -> None:
                               stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT) as process:
             assert process.stdout is not None
+            watchdog = threading.Timer(BUILD_S, process.kill)
+            watchdog.start()
             for line in process.stdout:
                 file.write(line)
                 match = re.match(rb"\[(\d+)/(\d+)\]", line)
@@ -273,6 +277,7 @@ def ninja(output: Path, log: Path, progress: Progress) -> None:
                     tenth = int(match[1]) * 10 // int(match[2])
                     progress(f"compiling QEMU: {match[1].decode()} of "
                              f"{match[2].decode()} files")
+            watchdog.cancel()
     if process.returncode != 0:
         text = first_error(log, start).replace("../src/essd/", "")
         raise BuildError(f"building QEMU failed: {text} (log: {log})")
@@ -358,7 +363,7 @@ class PrivateApt:
         # Works without root, and before the system has fetched any list.
         listing = subprocess.run(
             ["apt-get", "update", "--print-uris", "-o", "Debug::NoLocking=true"],
-            capture_output=True, text=True, check=False).stdout
+            capture_output=True, text=True, check=False, timeout=LOOK_UP_S).stdout
         known = re.findall(r"^'(\S+)/dists/(\S+)/InRelease'", listing, re.M)
         names = {codename(), SUITE, "stable", "oldstable"} - {""}
         main = [uri for uri, suite in known if suite in names]
@@ -375,7 +380,7 @@ class PrivateApt:
         result = subprocess.run([words[0], "-c", str(self.config), *words[1:]],
                                 cwd=folder, capture_output=True, text=True,
                                 stdin=subprocess.DEVNULL, check=False,
-                                env=os.environ | {"LC_ALL": "C"})
+                                env=os.environ | {"LC_ALL": "C"}, timeout=BUILD_S)
         with open(self.log, "a", encoding="utf-8") as file:
             file.write(f"\n$ {' '.join(words)}\n{result.stderr}")
         return result.stdout if result.returncode == 0 else None

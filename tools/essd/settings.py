@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from . import flash
+from .errors import EssdError
 from .settings_schema import Setting, schema
 
 Values = dict[str, str]         # by key, in the order of KEYS
@@ -23,7 +24,7 @@ KEY_SHOWN_MAX = 40
 NUMBER = re.compile(r"0|[1-9][0-9]{0,4}")
 
 
-class Refused(Exception):
+class Refused(EssdError):
     """A value that is not one of the kind."""
 
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from . import console, flash, settings, settings_yaml, setup, show
-from .instance import EssdError, Instance
+from .errors import EssdError
+from .instance import Instance
 from .settings import Refused, Values
 
 LINE = re.compile(r"(\S+) (\S+)(?: \(saved: (\S+)\))?(?: \(in force: (\S+)\))?")

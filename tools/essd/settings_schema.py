@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from .errors import EssdError
 from .paths import TOP
 
 PATH = TOP / "firmware/settings/settings.toml"
@@ -41,7 +42,7 @@ WORD = re.compile(r"[a-z0-9-]+")
 CODES = {1: "B", 2: "H", 4: "I"}
 
 
-class SchemaError(Exception):
+class SchemaError(EssdError):
     """The schema contradicts itself; the text names the place."""
 
 

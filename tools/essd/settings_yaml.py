@@ -56,7 +56,7 @@ class Reader:
         line = node.start_mark.line + 1
         key = ".".join(path)
         kind = KEYS[key].name if key in KEYS else ""
-        if path in ((name,) for name in GROUPS):
+        if len(path) == 1 and path[0] in GROUPS:
             for n, item in enumerate(node.value):
                 self.node(item, (*path, str(n)))
         elif kind == "priorities" and all(isinstance(x, yaml.ScalarNode) for x in node.value):

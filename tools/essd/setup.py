@@ -15,8 +15,8 @@ from pathlib import Path
 
 from . import flash, media, prepare, settings
 from .config import DEFAULT_PORTS, PEER_PORT, Config, Drive, Host, Link, Peer
+from .errors import EssdError
 from .fw_build import Firmware
-from .instance import EssdError
 
 MTUS = (flash.SETTINGS["port.N.mtu"].min, flash.SETTINGS["port.N.mtu"].max)
 SPARE_PORTS = ("10.0.3.10/24", "192.168.3.10/24")   # no network holds them all

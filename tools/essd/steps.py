@@ -14,7 +14,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from .config import SERVICE, Config
-from .instance import EssdError, Instance, Result
+from .errors import EssdError
+from .instance import Instance, Result
 
 MOUNT = "/mnt"
 SUMS = "/tmp/essd-sums"

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from . import paths
 from .config import Config, Host, Link, Peer
+from .errors import LOOK_UP_S
 from .guest_build import Guest
 
 QEMU = "qemu-system-x86_64"
@@ -175,7 +176,7 @@ def kvm_verdict(guest: Guest) -> tuple[bool, str]:
         why = "may not be opened" if Path("/dev/kvm").exists() else "does not exist"
         return False, f"/dev/kvm {why}"
     version = subprocess.run([QEMU, "--version"], check=False, text=True,
-                             stdout=subprocess.PIPE).stdout.split("\n")[0]
+                             stdout=subprocess.PIPE, timeout=LOOK_UP_S).stdout.split("\n")[0]
     key = f"{platform.release()} {version} {guest.path.name}"
     file = paths.cache() / "kvm.json"
     try:

@@ -12,6 +12,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+LINK_S = 600
+
 
 def source_of(name: str) -> str:
     """lib/CMakeFiles/lib.dir/./a.c.o is lib/a.c."""
@@ -26,10 +28,11 @@ def main() -> None:
     objects = [name for name in sys.argv[5:]
                if "conform_mutated.dir" in name
                or not f"/{source_of(name)}".endswith(left_out)]
-    subprocess.run([ld, "-r", "-o", f"{output}.all", *objects], check=True)
+    subprocess.run([ld, "-r", "-o", f"{output}.all", *objects], check=True,
+                   timeout=LINK_S)
     subprocess.run([objcopy, "--redefine-sym", "dut_native_create=dut_mutant_create",
                     "--keep-global-symbol=dut_mutant_create", f"{output}.all", output],
-                   check=True)
+                   check=True, timeout=LINK_S)
 
 
 if __name__ == "__main__":
