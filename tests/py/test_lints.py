@@ -1,13 +1,19 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The project's own lints, on texts that break their rules and on texts that do not."""
 
+import ast
+import sys
 from pathlib import Path
 
 import check_docs
+import check_licences
 import check_names
 import check_sources
+import check_timeouts
 import lint_baseline
 import pytest
+
+from essd import cli, errors, fw_build, lints
 
 
 @pytest.mark.parametrize("text", [
@@ -77,3 +83,69 @@ def test_a_source_in_no_list_and_one_listed_twice_are_found(tmp_path: Path) -> N
     found = check_sources.complaints(tmp_path)
     assert len(found) == 2
     assert "b.c twice" in found[0] and "part/c.c" in found[1]
+
+
+@pytest.mark.parametrize("text", [
+    "subprocess.run(['true'])", "subprocess.check_call(x, check=True)",
+    "child.communicate()", "self.process.wait()",
+])
+def test_a_wait_for_a_process_needs_a_timeout(text: str) -> None:
+    assert len(check_timeouts.waits_without_limit(ast.parse(text))) == 1
+
+
+@pytest.mark.parametrize("text", [
+    "subprocess.run(['true'], timeout=1)", "child.communicate(timeout=1)",
+    "process.wait(5)", "machine.wait(lambda: True, 'x')", "event.wait()",
+    "async def f():\n    await process.wait()",
+])
+def test_other_waits_need_none(text: str) -> None:
+    assert check_timeouts.waits_without_limit(ast.parse(text)) == []
+
+
+def test_a_reason_excuses_a_wait_without_limit(tmp_path: Path) -> None:
+    path = tmp_path / "a.py"
+    path.write_text("subprocess.run(x)  # no timeout: the user ends it\n"
+                    "subprocess.run(x)\n")
+    assert [line.split(":")[1] for line in check_timeouts.complaints(path, "a.py")] == ["2"]
+
+
+def test_a_file_names_its_folders_licence(tmp_path: Path) -> None:
+    path = tmp_path / "x.c"
+    path.write_text("/* SPDX-License-Identifier: BSD-2-Clause */\n")
+    assert check_licences.complaint("lib/x.c", path) == ""
+    assert "GPL-2.0-or-later" in check_licences.complaint("hw-model/qemu/x.c", path)
+
+
+def test_every_error_of_the_tools_has_one_base_class() -> None:
+    for path in (lints.TOP / "tools/essd").glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef) and path.name != "errors.py":
+                bases = [ast.unparse(base) for base in node.bases]
+                assert not {"Exception", "RuntimeError", "ValueError"} & set(bases), path
+
+
+def test_a_program_that_hangs_fails_a_build(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fw_build, "BUILD_S", 0.1)
+    with pytest.raises(errors.EssdError, match="waiting did not end within 0.1 s"):
+        fw_build.run_logged(["sleep", "30"], tmp_path / "log", "waiting")
+
+
+def test_a_program_that_hangs_is_one_line_for_the_user(
+        monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def hang(**_: object) -> None:
+        lints.subprocess.run(["sleep", "30"], timeout=0.1)
+    monkeypatch.setattr(cli, "app", hang)
+    with pytest.raises(SystemExit):
+        cli.main()
+    assert "sleep did not end within" in capsys.readouterr().err
+
+
+def test_an_unknown_lint_is_refused_and_a_failed_one_is_named(
+        monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(errors.EssdError, match="no lint frob: there are"):
+        lints.run_lints(["frob"], every=False)
+    monkeypatch.setitem(lints.LINTS, "ruff",
+                        lambda every: [[sys.executable, "-c", "exit(1)"]])
+    with pytest.raises(errors.EssdError, match="lint: ruff complained"):
+        lints.run_lints(["ruff"], every=False)

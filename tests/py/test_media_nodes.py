@@ -17,7 +17,7 @@ def secret_overlay(qemu: Path, folder: Path, size: int) -> bytes:  # noqa: F811
     secret.write_bytes(SECRET.ljust(size, b"."))
     overlay = folder / "overlay"
     subprocess.run([qemu.with_name("qemu-img"), "create", "-q", "-f", "qcow2", "-F",
-                    "raw", "-b", secret, overlay], check=True)
+                    "raw", "-b", secret, overlay], check=True, timeout=60)
     return overlay.read_bytes()
 
 

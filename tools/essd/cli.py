@@ -5,6 +5,7 @@ import json
 import os
 import shlex
 import signal
+import subprocess
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,10 +20,8 @@ from . import cpu, doctor as doctor_module, neighbours as neighbours_module, set
 from . import port as port_module
 from . import port_lag
 from . import settings_cmd, settings_yaml
-from .flash import FlashError
-from .fw_build import BuildError
-from .instance import EssdError, Instance
-from .media import MediaError
+from .errors import EssdError
+from .instance import Instance
 from .setup import Wish
 from .steps import Job, wait_target
 
@@ -382,6 +381,17 @@ def demo(keep: Annotated[bool, typer.Option(
 
 
 @app.command()
+def lint(names: Annotated[list[str] | None, typer.Argument(
+             metavar="[LINT]...", help="these only; all of them if none is named")] = None,
+         every: Annotated[bool, typer.Option(
+             "--all", help="every file, where the default is those that changed")]
+         = False) -> None:
+    """The checks that need no build: formats, names, documents, types."""
+    from . import lints
+    raise typer.Exit(lints.run_lints(names or [], every))
+
+
+@app.command()
 def test(every: Annotated[bool, typer.Option(
              "--all", help="The long ones too.")] = False,
          only: Annotated[list[str] | None, typer.Option(
@@ -481,6 +491,11 @@ def usage_line(mistake: Any) -> str:
     return f"{text[:1].lower()}{text[1:]}; see {command} --help"
 
 
+def program_name(command: Any) -> str:
+    """Which program a subprocess's command starts."""
+    return Path(command if isinstance(command, str) else command[0]).name
+
+
 def main() -> None:
     signal.signal(signal.SIGTERM, stop)
     try:
@@ -488,13 +503,17 @@ def main() -> None:
         sys.exit(app(prog_name="essd", standalone_mode=not sys.argv[1:]) or 0)
     except typer.exceptions.TyperException as mistake:
         show.error(usage_line(mistake))
-        sys.exit(mistake.exit_code)     # type: ignore[attr-defined]
+        sys.exit(mistake.exit_code)
     except settings_cmd.Mistakes as mistakes:
         for text in mistakes.lines:
             show.error(text)
         sys.exit(1)
-    except (EssdError, BuildError, FlashError, MediaError) as error:
+    except EssdError as error:
         show.error(str(error))
+        sys.exit(1)
+    except subprocess.TimeoutExpired as late:
+        show.error(f"{program_name(late.cmd)} did not end within {late.timeout:.0f} s "
+                   "and was ended")
         sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)

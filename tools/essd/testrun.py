@@ -12,21 +12,24 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TextIO
 
 from . import conform_dissect
 from . import coverage as coverage_report
 from . import fuzz as fuzzing
-from . import fw_build, guest_build, paths, prepare, qemu_build, show
+from . import fw_build, guest_build, lints, paths, prepare, qemu_build, show
+from .errors import LOOK_UP_S, EssdError
 from .fw_build import BuildError
-from .instance import EssdError
 
 LOGS = paths.TOP / "build" / "test"
 TAIL_LINES = 40
+STAGE_S = 3 * 3600      # no command of a stage takes longer than that
 TELL_S = 30             # how long a build may say nothing
 NINJA = re.compile(r"\[(\d+)/(\d+)\]")
 # What each runner says at the end; shown again as the last lines of all.
@@ -35,7 +38,7 @@ SUMMARY = re.compile(
     r"^\d+ (passed|failed)")
 
 
-class StageError(Exception):
+class StageError(EssdError):
     """A stage has failed; the text says how."""
 
 
@@ -63,7 +66,12 @@ class Run:
                     stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                     env={**os.environ, **(env or {})}) as process:
                 assert process.stdout is not None
-                lines = list(self.copy(process.stdout, log, quiet))
+                watchdog = threading.Timer(STAGE_S, process.kill)
+                watchdog.start()
+                try:
+                    lines = list(self.copy(process.stdout, log, quiet))
+                finally:
+                    watchdog.cancel()
         if process.returncode != 0:
             if quiet:
                 for line in lines[-TAIL_LINES:]:
@@ -71,12 +79,12 @@ class Run:
             raise StageError(f"{Path(words[0]).name}: status {process.returncode}; "
                              f"see {self.log}")
 
-    def copy(self, source: Iterator[str], log: object, quiet: bool) -> Iterator[str]:
+    def copy(self, source: Iterator[str], log: TextIO, quiet: bool) -> Iterator[str]:
         told = time.monotonic()
         for text in source:
             line = text.rstrip("\n")
-            log.write(text)     # type: ignore[attr-defined]
-            log.flush()         # type: ignore[attr-defined]
+            log.write(text)
+            log.flush()
             if not quiet:
                 show.line(line)
             elif time.monotonic() - told > TELL_S and (at := NINJA.match(line)):
@@ -101,68 +109,16 @@ class Run:
             raise StageError(str(error)) from None
 
 
-def tracked(*patterns: str) -> list[str]:
-    """Files of the project; all files when it is no git checkout."""
-    done = subprocess.run(["git", "ls-files", "--", *patterns], cwd=paths.TOP,
-                          check=False, text=True, stdout=subprocess.PIPE,
-                          stderr=subprocess.DEVNULL)
-    names = done.stdout.splitlines()
-    if done.returncode != 0:
-        names = [str(p.relative_to(paths.TOP)) for pattern in patterns or ("*",)
-                 for p in paths.TOP.rglob(pattern) if p.is_file()]
-    return [name for name in names if (paths.TOP / name).is_file()
-            and not name.startswith("build/")]
-
-
-def licence_of(name: str) -> str:
-    gpl = name.startswith(("hw-model/qemu/", "qemu-patches/"))
-    return "GPL-2.0-or-later" if gpl else "BSD-2-Clause"
-
-
-# Formats that have no comments, and what is licensed as a whole.
-NO_LICENCE_LINE = ("LICENSES/", ".json", ".bin", ".pcap", ".png", ".svg", ".md",
-                   ".gitignore", "series", "etc/passwd", "etc/group")
-
-
-def check_licences() -> None:
-    wrong = []
-    for name in tracked():
-        if name.startswith(NO_LICENCE_LINE[0]) or name.endswith(NO_LICENCE_LINE[1:]):
-            continue
-        head = (paths.TOP / name).read_bytes()[:1500].decode(errors="replace")
-        if name.endswith(".patch"):
-            continue            # a patch has the licence of what it changes
-        if f"SPDX-License-Identifier: {licence_of(name)}" not in head:
-            wrong.append(name)
-    if wrong:
-        raise StageError("no (or another) SPDX line than the folder's licence in: "
-                         + " ".join(wrong))
-
-
 def lint(run: Run) -> None:
-    tools = Path(sys.executable).parent
     complaints = []
-    for action in (lambda: [run.command(sys.executable, x) for x in sorted(
-                       (paths.TOP / "tools").glob("check_*.py"))],
-                   check_licences,
-                   lambda: run.command("sh", "-n", "essd"),
-                   lambda: run.command(tools / "codespell", "-q", "3", "-L", WORDS, *[
-                       n for n in tracked() if not n.startswith("LICENSES/")]),
-                   lambda: run.command(tools / "clang-format", "--dry-run", "-Werror", *[
-                       n for n in tracked("*.c", "*.h") if "/regs/" not in n]),
-                   lambda: run.command(tools / "ruff", "check", "--output-format",
-                                       "concise", "--no-cache", "--config",
-                                       "tools/ruff.toml", "tools", "tests")):
-        try:
-            action()
-        except StageError as error:
-            complaints.append(str(error))
+    for name in lints.names():
+        for command in lints.commands(name, run.every):
+            try:
+                run.command(*command)
+            except StageError as error:
+                complaints.append(str(error))
     if complaints:
         raise StageError("; ".join(complaints))
-
-
-# Words of the trade that codespell takes for others.
-WORDS = "nd,aer,hart,wit,te,ser,memor,inout,hsi,fpr,ect,nome"
 
 
 # A machine waits more than it works: two files of tests at a time.
@@ -198,7 +154,7 @@ def directories(build: str) -> list[str]:
     """CMake's targets, each for what one directory has."""
     listed = subprocess.run(["ninja", "-C", build, "-t", "targets", "all"],
                             cwd=paths.TOP, check=True, text=True,
-                            stdout=subprocess.PIPE).stdout
+                            stdout=subprocess.PIPE, timeout=LOOK_UP_S).stdout
     return re.findall(r"^(\S+/all): phony$", listed, re.M)
 
 
@@ -231,7 +187,7 @@ def qemu(run: Run) -> None:
     run.need("qemu")
     path = qemu_build.ensure_qemu(lambda text: None)
     symbols = subprocess.run(["nm", path], check=True, text=True,
-                             stdout=subprocess.PIPE).stdout
+                             stdout=subprocess.PIPE, timeout=LOOK_UP_S).stdout
     ours = re.findall(r"\b\S*nvmeof\S*", symbols)
     if ours:
         raise StageError(f"QEMU holds NVMe-oF code: {ours[0]}")
@@ -324,8 +280,8 @@ def run_stage(run: Run, name: str) -> str:
     show.heading(name)
     try:
         STAGES[name](run)
-    except (StageError, BuildError, EssdError, OSError,
-            subprocess.CalledProcessError) as error:
+    except (EssdError, OSError,
+            subprocess.SubprocessError) as error:
         show.error(f"{name}: {error}")
         return str(error)
     return ""

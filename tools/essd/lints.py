@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The lints: which there are, and the commands that each of them runs.
+
+`./essd lint` runs them all or some by name; `./essd test` runs them as its first
+stage, .pre-commit-config.yaml one by one.  To add one, write a function that
+gives its commands and add it to LINTS; a tools/check_*.py needs no line here.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from .errors import BUILD_S, LOOK_UP_S, EssdError
+from .paths import TOP
+
+Command = list[str | Path]
+
+# Words of the trade that codespell takes for others.
+WORDS = "nd,aer,hart,wit,te,ser,memor,inout,hsi,fpr,ect,nome"
+WORKFLOWS = ".github/workflows"
+
+
+def git(*words: str) -> list[str] | None:
+    """The lines that git prints; None when it fails or this is no checkout."""
+    try:
+        done = subprocess.run(["git", *words], cwd=TOP, check=False, text=True,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, timeout=LOOK_UP_S)
+    except OSError:
+        return None
+    return done.stdout.splitlines() if done.returncode == 0 else None
+
+
+def tracked(*patterns: str) -> list[str]:
+    """Files of the project; all files when it is no git checkout."""
+    names = git("ls-files", "--", *patterns)
+    if names is None:
+        names = [str(p.relative_to(TOP)) for pattern in patterns or ("*",)
+                 for p in TOP.rglob(pattern) if p.is_file()]
+    return [name for name in names if (TOP / name).is_file()
+            and not name.startswith("build/")]
+
+
+def changed() -> list[str]:
+    """Files that differ from the main branch, or, on it, from the commit before.
+
+    None when this is no git checkout.
+    """
+    for main in ("@{upstream}", "origin/HEAD", "main"):
+        base = git("merge-base", "HEAD", main)
+        if base:
+            break
+    head = git("rev-parse", "HEAD")
+    if not base or base == head:
+        base = git("rev-parse", "HEAD~1")
+    names = git("diff", "--name-only", "--diff-filter=d", base[0]) if base else None
+    return names or []
+
+
+def program(name: str) -> Path:
+    """A program of the Python environment."""
+    return Path(sys.executable).parent / name
+
+
+def shell_scripts() -> list[str]:
+    return [name for name in tracked() if (TOP / name).read_bytes()[:20].startswith(
+        (b"#!/bin/sh", b"#!/bin/bash", b"#!/usr/bin/env bash"))]
+
+
+def check_scripts() -> list[str]:
+    return sorted(p.name for p in (TOP / "tools").glob("check_*.py"))
+
+
+# What each lint runs; `every` is true with --all.
+
+def shell(every: bool) -> list[Command]:
+    return [["shellcheck", *shell_scripts()]]
+
+
+def spelling(every: bool) -> list[Command]:
+    return [[program("codespell"), "-q", "3", "-L", WORDS,
+             *[n for n in tracked() if not n.startswith("LICENSES/")]]]
+
+
+def c_format(every: bool) -> list[Command]:
+    return [[program("clang-format"), "--dry-run", "-Werror",
+             *[n for n in tracked("*.c", "*.h") if "/regs/" not in n]]]
+
+
+def ruff(every: bool) -> list[Command]:
+    return [[program("ruff"), "check", "--output-format", "concise", "--no-cache",
+             "--config", "tools/ruff.toml", "tools", "tests"]]
+
+
+def mypy(every: bool) -> list[Command]:
+    return [[program("mypy"), "--config-file", "tools/mypy.ini", "tools"]]
+
+
+LINTS: dict[str, Callable[[bool], list[Command]]] = {
+    "shell": shell, "spelling": spelling, "format": c_format, "ruff": ruff,
+    "mypy": mypy,
+}
+
+
+def names() -> list[str]:
+    """Every lint: those of this file, and each tools/check_<name>.py."""
+    return [*(name[len("check_"):-len(".py")] for name in check_scripts()), *LINTS]
+
+
+def commands(name: str, every: bool) -> list[Command]:
+    if name in LINTS:
+        return LINTS[name](every)
+    if name in names():
+        return [[sys.executable, f"tools/check_{name}.py"]]
+    raise EssdError(f"no lint {name}: there are {', '.join(names())}")
+
+
+def run_lints(only: list[str], every: bool) -> int:
+    """What `essd lint` does; the process's exit status."""
+    failed = []
+    # The check of the names comes before the first lint.
+    wanted = {name: commands(name, every) for name in only or names()}
+    for name, lines in wanted.items():
+        for command in lines:
+            status = subprocess.run(command, cwd=TOP, check=False, timeout=BUILD_S,
+                                    env=os.environ | {"PYTHONUNBUFFERED": "1"}).returncode
+            if status != 0 and name not in failed:
+                failed.append(name)
+    if failed:
+        raise EssdError(f"lint: {', '.join(failed)} complained")
+    return 0
