@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from essd import flash, setup, vm
+from essd import doctor, flash, prepare, setup, show, vm
 from essd.config import Config, Drive, Host, Link, Peer, host_address
 from essd.drive import drive_command
 from essd.errors import EssdError
@@ -64,6 +64,10 @@ def test_qemu_is_confined_where_the_kernel_can(
     for words in (drive_command(config, tmp_path),
                   guest_command(config, "host", tmp_path)):
         assert ("-sandbox" in words) == has_seccomp
+    assert doctor.sandbox().text.startswith("used" if has_seccomp else "not used")
+    with show.console.capture() as captured:
+        prepare.tell_sandbox()
+    assert ("without its sandbox" in captured.get()) == (not has_seccomp)
 
 
 @pytest.mark.parametrize("text", [

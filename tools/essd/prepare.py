@@ -94,6 +94,12 @@ def ensure_accel(guest: Guest) -> str:
     return "kvm" if works else "tcg"
 
 
+def tell_sandbox() -> None:
+    """A line for the user when QEMU cannot be confined on this machine."""
+    if not vm.has_seccomp():
+        show.line("QEMU runs without its sandbox: this machine's kernel has no seccomp")
+
+
 def native_program(preset: str, program: str, what: str) -> Path:
     """A program for this machine, brought up to date: one of the CMake presets."""
     build = paths.TOP / "build" / preset

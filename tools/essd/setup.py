@@ -201,6 +201,7 @@ def configure(wish: Wish) -> Config:
     found = drive_media(wish) if with_drive else None
     guests = wish.host or wish.beside or not with_drive
     built = prepare.prepare(guest=guests, drive=with_drive)
+    prepare.tell_sandbox()
     config = Config(wish.name, str(built.guest.path) if built.guest else "",
                     prepare.ensure_accel(built.guest) if built.guest else "tcg",
                     cables)
