@@ -12,16 +12,22 @@
 
 enum {
     DISCOVERY_KATO_MS = 120000, /* of a discovery host that set none */
+    PARTING_MS = 5000, /* for a host that has reset the subsystem to leave */
     CC_IOSQES = 6,
     CC_IOCQES = 4,
 };
 
+/* Where each state may go. */
 static const uint8_t ctrl_next[CTRL_STATES] = {
     [CTRL_FREE] = BIT(CTRL_DISABLED),
-    [CTRL_DISABLED] = BIT(CTRL_READY) | BIT(CTRL_FAILED) | BIT(CTRL_ENDING),
-    [CTRL_READY] = BIT(CTRL_DISABLED) | BIT(CTRL_RESETTING) | BIT(CTRL_ENDING),
-    [CTRL_RESETTING] = BIT(CTRL_DISABLED) | BIT(CTRL_ENDING),
-    [CTRL_FAILED] = BIT(CTRL_DISABLED) | BIT(CTRL_ENDING),
+    [CTRL_DISABLED] = BIT(CTRL_READY) | BIT(CTRL_FAILED) | BIT(CTRL_PARTING) |
+                      BIT(CTRL_ENDING),
+    [CTRL_READY] = BIT(CTRL_DISABLED) | BIT(CTRL_RESETTING) |
+                   BIT(CTRL_PARTING) | BIT(CTRL_ENDING),
+    [CTRL_RESETTING] =
+        BIT(CTRL_DISABLED) | BIT(CTRL_PARTING) | BIT(CTRL_ENDING),
+    [CTRL_FAILED] = BIT(CTRL_DISABLED) | BIT(CTRL_PARTING) | BIT(CTRL_ENDING),
+    [CTRL_PARTING] = BIT(CTRL_ENDING),
     [CTRL_ENDING] = BIT(CTRL_FREE),
 };
 
@@ -96,7 +102,7 @@ uint8_t ctrl_find(const struct nvmf_target *target, uint16_t cntlid)
     }
     ctrl = &target->ctrl[index];
     if (ctrl->cntlid != cntlid || ctrl->state == CTRL_FREE ||
-        ctrl->state == CTRL_ENDING) {
+        ctrl->state == CTRL_PARTING || ctrl->state == CTRL_ENDING) {
         return NO_CTRL;
     }
     return index;
@@ -132,13 +138,19 @@ void ctrl_set_kato(struct nvmf_target *target, uint8_t index, uint32_t kato_ms)
     }
 }
 
-/* The timer fired: too early after a sign of life, which only notes the time.
+/*
+ * The timer fired, though perhaps too early: a sign of life only notes the
+ * time, and does not start the timer again.
  */
 void ctrl_expired(struct nvmf_target *target, uint8_t index)
 {
     struct nvmf_ctrl *ctrl = &target->ctrl[index];
     uint64_t deadline_us = ctrl->seen_us + patience_us(ctrl);
 
+    if (ctrl->state == CTRL_PARTING) {
+        ctrl_end(target, index);
+        return;
+    }
     if (target->now_us < deadline_us) {
         wheel_start(&target->wheel, (uint16_t)(WHEEL_CTRL + index),
                     deadline_us);
@@ -244,10 +256,11 @@ static void ctrl_enable(struct nvmf_target *target, struct nvmf_ctrl *ctrl)
     event_check_health(target, ctrl);
 }
 
-/* A controller reset: CC.EN = 0 while READY or FAILED. */
-static void ctrl_reset(struct nvmf_target *target, struct nvmf_ctrl *ctrl)
+/* What every reset does: the I/O queues end, the admin queue stays. */
+static void reset_to(struct nvmf_target *target, struct nvmf_ctrl *ctrl,
+                     enum ctrl_state next)
 {
-    ctrl_enter(ctrl, ctrl->io_count > 0 ? CTRL_RESETTING : CTRL_DISABLED);
+    ctrl_enter(ctrl, next);
     ctrl->shst = SHST_NORMAL;
     ctrl_forget_promise(target, ctrl, ctrl->promised);
     event_abort_all(target, ctrl);
@@ -259,6 +272,33 @@ static void ctrl_reset(struct nvmf_target *target, struct nvmf_ctrl *ctrl)
             qpair_disconnect(target, qpair);
         }
     }
+}
+
+/* A controller reset: CC.EN = 0 while READY or FAILED. */
+static void ctrl_reset(struct nvmf_target *target, struct nvmf_ctrl *ctrl)
+{
+    reset_to(target, ctrl, ctrl->io_count > 0 ? CTRL_RESETTING : CTRL_DISABLED);
+}
+
+/*
+ * The host has reset the subsystem: its association is over.  But a host that
+ * did so resets its own side next, which begins with commands on the admin
+ * queue (Linux writes CC.EN = 0) and waits a minute for their completion when
+ * that queue is gone.  So the admin queue stays until the host ends it, or for
+ * PARTING_MS.
+ */
+void ctrl_part(struct nvmf_target *target, uint8_t index)
+{
+    struct nvmf_ctrl *ctrl = &target->ctrl[index];
+    uint16_t timer = (uint16_t)(WHEEL_CTRL + index);
+
+    if (ctrl->state == CTRL_PARTING) {
+        return; /* reset once more; its time goes on */
+    }
+    reset_to(target, ctrl, CTRL_PARTING);
+    ctrl->cc = 0;
+    wheel_stop(&target->wheel, timer);
+    wheel_start(&target->wheel, timer, target->now_us + PARTING_MS * 1000ull);
 }
 
 /*
@@ -283,6 +323,7 @@ static void ctrl_follow_cc(struct nvmf_target *target, struct nvmf_ctrl *ctrl)
         }
         break;
     case CTRL_RESETTING: /* ctrl_release() looks at CC again at the end */
+    case CTRL_PARTING:
     case CTRL_ENDING:
     case CTRL_FREE:
     case CTRL_STATES:

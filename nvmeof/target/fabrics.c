@@ -205,6 +205,10 @@ static uint16_t cc_set(struct nvmf_target *target, struct nvmf_request *req,
     uint8_t index = request_qpair(target, req)->ctrl;
     struct nvmf_ctrl *ctrl = &target->ctrl[index];
 
+    if (ctrl->state == CTRL_PARTING) { /* it can be disabled, which it is */
+        return value & CC_EN ? refuse(NVME_SC_COMMAND_SEQUENCE)
+                             : NVME_SC_SUCCESS;
+    }
     ctrl_set_cc(target, index, (uint32_t)value);
     if (!ctrl_wants_shutdown(ctrl)) {
         return NVME_SC_SUCCESS;
@@ -218,23 +222,29 @@ static uint16_t cc_set(struct nvmf_target *target, struct nvmf_request *req,
     return ns_flush_step(target, req);
 }
 
-/* Every association ends, this one too. */
+/*
+ * Every association ends, this one too.  The command is answered first: Linux
+ * takes a subsystem reset without an answer for one that goes on for ever.
+ */
 static uint16_t nssr_set(struct nvmf_target *target, struct nvmf_request *req,
                          uint64_t value)
 {
-    (void)req;
+    uint8_t own = request_qpair(target, req)->ctrl;
+
     if (value != NSSR_RESET) {
         return NVME_SC_SUCCESS; /* any other value does nothing */
     }
+    request_complete(target, req, NVME_SC_SUCCESS);
     for (uint8_t i = 0; i < NVMF_MAX_HOSTS; i++) {
-        if (target->ctrl[i].state != CTRL_FREE) {
+        if (i != own && target->ctrl[i].state != CTRL_FREE) {
             ctrl_end(target, i);
         }
     }
+    ctrl_part(target, own);
     if (target->config.subsystem_reset != NULL) {
         target->config.subsystem_reset(target->config.subsystem_reset_ctx);
     }
-    return NVME_SC_SUCCESS;
+    return NVMF_PENDING;
 }
 
 static const struct {

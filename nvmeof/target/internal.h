@@ -142,6 +142,7 @@ void ctrl_attach(struct nvmf_target *target, uint8_t ctrl, uint16_t qid,
 void ctrl_detach(struct nvmf_target *target, uint8_t ctrl, uint16_t qid);
 void ctrl_release(struct nvmf_target *target, uint8_t ctrl, uint16_t qid);
 void ctrl_end(struct nvmf_target *target, uint8_t ctrl);
+void ctrl_part(struct nvmf_target *target, uint8_t ctrl);
 void ctrl_set_cc(struct nvmf_target *target, uint8_t ctrl, uint32_t cc);
 bool ctrl_wants_shutdown(const struct nvmf_ctrl *ctrl);
 uint32_t ctrl_begin_shutdown(struct nvmf_ctrl *ctrl);

@@ -32,6 +32,8 @@ enum ctrl_state {
                      * what CC.EN asks for by that time. */
     CTRL_FAILED,    /* Was enabled with a CC that is not supported: reports
                      * CSTS.CFS = 1 until CC.EN = 0. */
+    CTRL_PARTING,   /* Was reset with its subsystem by its own host; waits until
+                     * the host ends the association, or time is up. */
     CTRL_ENDING,    /* The association is over; waits until all its queue pairs
                      * have drained. */
     CTRL_STATES

@@ -480,27 +480,77 @@ static void test_shutdown_of_a_discovery_controller_is_immediate(void **state)
     assert_int_equal(fake->history_count, 0);
 }
 
+static struct fake_request *send_nssr(struct fake *fake, uint16_t admin)
+{
+    struct nvme_sqe set = {.opcode = NVME_FABRICS,
+                           .fctype = FABRICS_PROPERTY_SET,
+                           .cdw11 = PROPERTY_NSSR,
+                           .cdw12 = NSSR_RESET};
+
+    return fake_send(fake, admin, &set, NULL, 0);
+}
+
 static void test_subsystem_reset_ends_every_association(void **state)
 {
     struct fake *fake = *state;
     uint16_t first = fake_host(fake, 0);
     uint16_t io = fake_io_queue(fake, first, 1);
     uint16_t second = fake_host(fake, 0);
-    struct nvme_sqe set = {.opcode = NVME_FABRICS,
-                           .fctype = FABRICS_PROPERTY_SET,
-                           .cdw11 = PROPERTY_NSSR,
-                           .cdw12 = NSSR_RESET};
+    uint16_t second_io = fake_io_queue(fake, second, 1);
+    struct fake_request *request;
 
     assert_int_equal(
         fake_property_set(fake, second, PROPERTY_NSSR, 0x4e564d66).status, 0);
     assert_int_equal(fake->disconnect_count, 0);
-    fake_send(fake, second, &set, NULL, 0);
+    request = send_nssr(fake, second);
+    assert_int_equal(fake->respond_count, 1); /* before anything ends */
     fake_run(fake);
+    assert_true(request->is_answered);
+    assert_int_equal(request->cqe.status, 0);
     assert_int_equal(fake->disconnect_count, 3);
     assert_int_equal(fake->subsystem_resets, 1);
+    assert_int_equal(fake->target->qpair[second].state, QPAIR_LIVE);
     fake_close(fake, first);
     fake_close(fake, io);
+    fake_close(fake, second_io);
+    assert_int_equal(fake->target->ctrl_count, 1);
     fake_close(fake, second);
+    assert_int_equal(fake->target->ctrl_count, 0);
+    assert_int_equal(nvmf_target_timer(fake->target, fake->now_us),
+                     NVMF_NO_DEADLINE);
+}
+
+/* As Linux does: CC.EN = 0, RDY seen as 0, and then the connection ends. */
+static void test_the_host_that_reset_the_subsystem_may_tidy_up(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    uint16_t io = fake_io_queue(fake, admin, 1);
+    uint16_t cntlid =
+        fake->target->ctrl[fake->target->qpair[admin].ctrl].cntlid;
+    const struct nvmf_qpair_hints hints = {
+        .qid = 2, .sqsize = 31, .cntlid = cntlid};
+    const struct nvmf_qpair_params late = {
+        .transport = &fake->transport, .portid = 1, .hints = &hints};
+    struct nvme_sqe keep_alive = {.opcode = ADMIN_KEEP_ALIVE};
+    uint16_t number;
+
+    send_nssr(fake, admin);
+    fake_run(fake);
+    assert_int_equal(fake_property_get(fake, admin, PROPERTY_CC, 4), 0);
+    assert_int_equal(csts(fake, admin), 0);
+    assert_int_equal(fake_property_set(fake, admin, PROPERTY_CC, 0).status, 0);
+    /* It comes back by a new association only. */
+    assert_int_equal(
+        fake_property_set(fake, admin, PROPERTY_CC, CC_ENABLE).status,
+        NVME_SC_COMMAND_SEQUENCE | DNR);
+    assert_int_equal(csts(fake, admin), 0);
+    assert_int_equal(fake_exec(fake, admin, &keep_alive, NULL, 0).status,
+                     NVME_SC_COMMAND_SEQUENCE | DNR | MORE);
+    assert_int_equal(nvmf_qpair_reserve(fake->target, &late, &number),
+                     NVMF_RESERVE_INVALID_CNTLID);
+    fake_close(fake, io);
+    fake_close(fake, admin);
     assert_int_equal(fake->target->ctrl_count, 0);
 }
 
@@ -515,6 +565,23 @@ static uint64_t time_to_disconnect_ms(struct fake *fake, uint64_t limit_ms)
         nvmf_target_timer(fake->target, fake->now_us);
     }
     return (fake->now_us - start_us) / 1000;
+}
+
+static void test_the_host_that_reset_the_subsystem_has_five_seconds(
+    void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 1000); /* no matter how long its KATO is */
+
+    send_nssr(fake, admin);
+    fake_run(fake);
+    time_to_disconnect_ms(fake, 3000);
+    send_nssr(fake, admin); /* gives it no more time */
+    fake_run(fake);
+    assert_in_range(time_to_disconnect_ms(fake, 60000), 1900, 2300);
+    assert_int_equal(fake->target->counters.error_log_entries, 0);
+    fake_close(fake, admin);
+    assert_int_equal(fake->target->ctrl_count, 0);
 }
 
 static void test_keep_alive_expires_in_its_time(void **state)
@@ -643,6 +710,8 @@ int main(void)
         TEST(test_a_reset_during_shutdown_leaves_a_usable_controller),
         TEST(test_shutdown_of_a_discovery_controller_is_immediate),
         TEST(test_subsystem_reset_ends_every_association),
+        TEST(test_the_host_that_reset_the_subsystem_may_tidy_up),
+        TEST(test_the_host_that_reset_the_subsystem_has_five_seconds),
         cmocka_unit_test(test_keep_alive_expires_in_its_time),
         TEST(test_any_command_keeps_an_association_alive),
         TEST(test_keep_alive_zero_waits_for_ever_but_not_for_discovery),
