@@ -27,6 +27,7 @@
     X(nvmf_data) \
     X(nvmf_life) \
     X(nvmf_more) \
+    X(nvmf_pipeline) \
     X(nvme_identify) \
     X(nvme_namespace) \
     X(nvme_feature) \

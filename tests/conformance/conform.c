@@ -641,6 +641,7 @@ bool conf_begin(struct conf *conf)
     native_node_add(&conf->world, &conf->node, &node_ops, conf, 4096);
     conf->rx = NULL;
     conf->rx_tail = &conf->rx;
+    conf->rx_unflushed = &conf->rx;
     conf->frames = 0;
     conf->filter = NULL;
     conf->host = NULL;
@@ -771,7 +772,7 @@ static bool look(void *ctx)
 const struct packet *conf_take_within(struct conf *conf, conf_match *match,
                                       const void *ctx, uint64_t timeout_us)
 {
-    struct taking taking = {&conf->rx, match, ctx, NULL};
+    struct taking taking = {conf->rx_unflushed, match, ctx, NULL};
 
     if (!look(&taking) && !conf_wait(conf, look, &taking, timeout_us)) {
         return NULL;
@@ -818,9 +819,10 @@ void conf_expect_none(struct conf *conf, const char *what, conf_match *match,
 
 void conf_flush(struct conf *conf)
 {
-    for (struct conf_rx *rx = conf->rx; rx != NULL; rx = rx->next) {
+    for (struct conf_rx *rx = *conf->rx_unflushed; rx != NULL; rx = rx->next) {
         rx->is_taken = true;
     }
+    conf->rx_unflushed = conf->rx_tail;
 }
 
 unsigned int conf_count(const struct conf *conf, conf_match *match,

@@ -75,7 +75,8 @@ struct conf {
     } *memory;
 
     struct conf_rx *rx, **rx_tail;
-    uint64_t frames; /* through the filter */
+    struct conf_rx **rx_unflushed; /* those before were taken by conf_flush() */
+    uint64_t frames;               /* through the filter */
     conf_filter_fn *filter;
     void *filter_ctx;
     struct conf_listener *listeners;

@@ -17,6 +17,7 @@ enum {
     SRC_PORT = 40000,
     CA_GUID_TOP = 0x02,
     MEMORY_KEY = 0x5eed0000,
+    QPN_AGAIN = 0x800000, /* QPNs of rc_reopen() are from here on */
 };
 #define MEMORY_VA UINT64_C(0x7f0000100000)
 
@@ -170,6 +171,18 @@ static bool is_request(uint8_t opcode)
     return roce_opcode_is(opcode, ROCE_SEND | ROCE_WRITE | ROCE_READ_REQUEST);
 }
 
+/* Count what ends the connection; all but the REQ have the receiver's id
+ * second. */
+static void count_end(struct rc *rc, const struct packet *packet)
+{
+    if (packet->has_mad && packet->mad.mgmt_class == MAD_CLASS_CM &&
+        packet->port == rc->config.port &&
+        get_be32(packet->cm + 4) == rc->comm_id) {
+        rc->dreqs += packet->mad.attribute_id == CM_DREQ;
+        rc->dreps += packet->mad.attribute_id == CM_DREP;
+    }
+}
+
 /* Every packet that comes. */
 static void on_packet(void *ctx, const struct packet *packet)
 {
@@ -177,6 +190,7 @@ static void on_packet(void *ctx, const struct packet *packet)
     uint32_t psn = packet->bth.psn;
     uint32_t ahead = (psn - rc->epsn) & PSN_MASK;
 
+    count_end(rc, packet);
     if (!rc->answers || !packet->has_bth || packet->damage != NULL ||
         packet->bth.dest_qp != rc->qpn || !is_request(packet->bth.opcode)) {
         return;
@@ -511,6 +525,29 @@ struct rc *rc_open(struct conf *conf, const struct rc_config *config)
     rc_take_rep(rc);
     rc_send_rtu(rc);
     return rc;
+}
+
+bool rc_reopen(struct rc *rc)
+{
+    uint8_t private_data[CM_REQ_PRIVATE_LEN];
+    struct cm_rej rej;
+    struct cm_req req;
+
+    rc->qpn = QPN_AGAIN | ((uint32_t)conf_random(rc->conf) & (QPN_AGAIN - 1));
+    rc->comm_id = (uint32_t)conf_random(rc->conf) & 0x7fffffff;
+    rc->tid = conf_random(rc->conf);
+    rc->epsn = (uint32_t)conf_random(rc->conf) & PSN_MASK;
+    rc->msn = 0;
+    rc->reads = rc->writes = 0;
+    rc->dreqs = rc->dreps = 0;
+    rc->put = rc->get = 0;
+    rc_make_req(rc, &req, private_data);
+    rc_send_req(rc, &req);
+    if (!rc_take_answer(rc, &rej)) {
+        return false;
+    }
+    rc_send_rtu(rc);
+    return true;
 }
 
 void rc_close(struct rc *rc)

@@ -78,6 +78,7 @@ struct rc {
     uint8_t *mem; /* RC_MEMORY bytes */
 
     uint32_t reads, writes; /* requests served */
+    uint32_t dreqs, dreps;  /* of this connection, from the target */
     uint32_t put, get;      /* messages */
     struct rc_message partial;
     uint64_t write_va; /* of a WRITE that goes on */
@@ -131,6 +132,14 @@ void rc_take_rej(struct rc *rc, struct cm_rej *rej);
 
 /** REQ, REP, RTU: connected. */
 struct rc *rc_open(struct conf *conf, const struct rc_config *config);
+
+/**
+ * Connect again, for a test with many connections: as rc_open() would with
+ * rc->config, and with another QPN and other ids than before.
+ *
+ * @return false when it was refused
+ */
+MUST_USE bool rc_reopen(struct rc *rc);
 
 /** DREQ, DREP. */
 void rc_close(struct rc *rc);
