@@ -19,6 +19,7 @@ from essd.steps import Job
 JUMP_TO_ITSELF = "01a0"     # c.j 0
 PC = "20"                   # number of pc in gdb's list, hexadecimal
 LONGEST_WAIT_S = 60
+FAST_S = 20                 # Linux waits 60 s for a command that has no answer
 
 
 def two_associations(job: Job) -> None:
@@ -80,6 +81,32 @@ def test_io_outlives_the_hosts_own_resets_of_its_controller(connected: Job) -> N
             assert not fio.done()
             job.run(f"nvme reset {job.controller()}")
             wait_live(job, 1)
+
+
+@pytest.mark.drive
+def test_a_host_recovers_from_its_own_subsystem_reset_on_both_ports(job: Job) -> None:
+    """The one that asked resets its controller at once, as its command is answered;
+    the other one finds its connection ended and connects again after 10 s.
+    """
+    steps.connect(job, port=0)
+    steps.connect(job, port=1)
+    wait_live(job, 2)
+    controllers = job.quiet("cd /sys/class/nvme && ls -d nvme*").split()
+    assert len(controllers) == 2
+    for asking in controllers:
+        job.run(f"nvme subsystem-reset /dev/{asking}")
+        wait_live_again(job, asking, FAST_S)
+        touch(job)
+        wait_live(job, 2)
+        touch(job)
+    steps.clean_host(job)
+
+
+def wait_live_again(job: Job, controller: str, limit_s: float) -> None:
+    deadline = time.monotonic() + limit_s
+    while job.quiet(f"cat /sys/class/nvme/{controller}/state").strip() != "live":
+        assert time.monotonic() < deadline, job.quiet("dmesg | tail -n 30")
+        time.sleep(0.3)
 
 
 @contextmanager
