@@ -186,9 +186,10 @@ static void check_completions(struct pipeline *pipe)
     for (unsigned int h = 0; h < pipe->num_hosts; h++) {
         for (unsigned int l = 0; l < LANES; l++) {
             struct lane *lane = &pipe->hosts[h].lanes[l];
-            const struct command *command = unanswered(lane);
+            const struct command *command;
 
             take_completions(lane);
+            command = unanswered(lane);
             conf_check(pipe->conf, !lane->is_wrong,
                        "%s: a second completion, or one of no command: cid %u",
                        pipe->what, lane->wrong_cid);
