@@ -154,7 +154,7 @@ static void take_completions(struct lane *lane)
 }
 
 /* @return a command that still waits and may not, or NULL */
-static const struct command *unanswered(const struct lane *lane)
+static const struct command *lane_unanswered(const struct lane *lane)
 {
     for (unsigned int i = 0; i < lane->num_outstanding; i++) {
         if (lane->outstanding[i].op != OP_EVENT && !has_ended(lane)) {
@@ -175,7 +175,7 @@ static bool is_settled(void *ctx)
 
             take_completions(lane);
             is_settled =
-                is_settled && !lane->is_wrong && unanswered(lane) == NULL;
+                is_settled && !lane->is_wrong && lane_unanswered(lane) == NULL;
         }
     }
     return is_settled;
@@ -189,7 +189,7 @@ static void check_completions(struct pipeline *pipe)
             const struct command *command;
 
             take_completions(lane);
-            command = unanswered(lane);
+            command = lane_unanswered(lane);
             conf_check(pipe->conf, !lane->is_wrong,
                        "%s: a second completion, or one of no command: cid %u",
                        pipe->what, lane->wrong_cid);
@@ -201,7 +201,7 @@ static void check_completions(struct pipeline *pipe)
     }
 }
 
-static void settle(struct pipeline *pipe)
+static void settle_commands(struct pipeline *pipe)
 {
     conf_wait(pipe->conf, is_settled, pipe, CONF_ANSWER_US);
     check_completions(pipe);
@@ -250,7 +250,7 @@ static void check_io(struct host *host, uint32_t version)
 }
 
 /* Admin queue, enabled; one I/O queue; verified I/O. */
-static void arrive(struct pipeline *pipe, struct host *host)
+static void host_arrive(struct pipeline *pipe, struct host *host)
 {
     struct rc *admin = host->lanes[ADMIN].rc;
 
@@ -286,7 +286,7 @@ static bool has_left(void *ctx)
 }
 
 /* The connections of a host from `first` on end, whoever begins. */
-static void leave(struct host *host, unsigned int first)
+static void host_leave(struct host *host, unsigned int first)
 {
     struct leaving leaving = {host, first};
 
@@ -537,7 +537,7 @@ static void check_reset(struct pipeline *pipe)
 
 static void check_all(struct pipeline *pipe)
 {
-    settle(pipe);
+    settle_commands(pipe);
     if (pipe->has_reset) {
         check_reset(pipe);
     }
@@ -547,7 +547,8 @@ static void check_all(struct pipeline *pipe)
     check_witness(pipe);
 }
 
-static struct pipeline *begin(struct conf *conf, unsigned int num_hosts)
+static struct pipeline *pipeline_begin(struct conf *conf,
+                                       unsigned int num_hosts)
 {
     struct pipeline *pipe = conf_alloc(conf, sizeof(*pipe));
     unsigned int ports = conf_target(conf)->num_ports;
@@ -569,11 +570,11 @@ static struct pipeline *begin(struct conf *conf, unsigned int num_hosts)
     return pipe;
 }
 
-static void end(struct pipeline *pipe)
+static void pipeline_end(struct pipeline *pipe)
 {
     for (unsigned int h = 0; h < pipe->num_hosts; h++) {
-        arrive(pipe, &pipe->hosts[h]);
-        leave(&pipe->hosts[h], ADMIN);
+        host_arrive(pipe, &pipe->hosts[h]);
+        host_leave(&pipe->hosts[h], ADMIN);
     }
     host_disconnect(pipe->witness);
     limits_expect_idle(pipe->conf, IDLE_US);
@@ -583,8 +584,8 @@ static void end(struct pipeline *pipe)
 /* ---- Sequences: one flush each, from a fresh controller. */
 
 /* @param hosts  whose command each of them is */
-static void sequence(struct pipeline *pipe, const enum op *ops,
-                     const unsigned int *hosts, unsigned int count)
+static void send_sequence(struct pipeline *pipe, const enum op *ops,
+                          const unsigned int *hosts, unsigned int count)
 {
     int at = 0;
 
@@ -595,7 +596,7 @@ static void sequence(struct pipeline *pipe, const enum op *ops,
     }
     conf_note(pipe->conf, "in one flush: %s", pipe->what);
     for (unsigned int h = 0; h < pipe->num_hosts; h++) {
-        arrive(pipe, &pipe->hosts[h]);
+        host_arrive(pipe, &pipe->hosts[h]);
     }
     for (unsigned int i = 0; i < count; i++) {
         struct host *host = &pipe->hosts[hosts[i]];
@@ -610,24 +611,24 @@ static void sequence(struct pipeline *pipe, const enum op *ops,
     }
     check_all(pipe);
     for (unsigned int h = 0; h < pipe->num_hosts; h++) {
-        leave(&pipe->hosts[h], ADMIN);
+        host_leave(&pipe->hosts[h], ADMIN);
     }
 }
 
-static void pairs(struct conf *conf, enum op first)
+static void send_pairs(struct conf *conf, enum op first)
 {
-    struct pipeline *pipe = begin(conf, 1);
+    struct pipeline *pipe = pipeline_begin(conf, 1);
 
     for (unsigned int second = 0; second < OPS; second++) {
-        sequence(pipe, (const enum op[]){first, (enum op)second},
-                 (const unsigned int[]){0, 0}, 2);
+        send_sequence(pipe, (const enum op[]){first, (enum op)second},
+                      (const unsigned int[]){0, 0}, 2);
     }
-    end(pipe);
+    pipeline_end(pipe);
 }
 
 static void pairs_of_hosts(struct conf *conf)
 {
-    struct pipeline *pipe = begin(conf, HOSTS);
+    struct pipeline *pipe = pipeline_begin(conf, HOSTS);
 
     for (unsigned int i = 0; i < OPS * OPS; i++) {
         /* Few commands of one host reach the other at all. */
@@ -635,28 +636,28 @@ static void pairs_of_hosts(struct conf *conf)
 
         if (first == OP_RESET_SUBSYSTEM || second == OP_RESET_SUBSYSTEM ||
             conf_target(conf)->is_virtual) {
-            sequence(pipe, (const enum op[]){first, second},
-                     (const unsigned int[]){0, 1}, 2);
+            send_sequence(pipe, (const enum op[]){first, second},
+                          (const unsigned int[]){0, 1}, 2);
         }
     }
-    end(pipe);
+    pipeline_end(pipe);
 }
 
-static void triples(struct conf *conf, enum op first)
+static void send_triples(struct conf *conf, enum op first)
 {
     struct pipeline *pipe;
 
     if (!conf_target(conf)->is_virtual) {
         conf_not_applicable(conf, "triples take too long in real time");
     }
-    pipe = begin(conf, 1);
+    pipe = pipeline_begin(conf, 1);
     for (unsigned int i = 0; i < OPS * OPS; i++) {
-        sequence(
+        send_sequence(
             pipe,
             (const enum op[]){first, (enum op)(i / OPS), (enum op)(i % OPS)},
             (const unsigned int[]){0, 0, 0}, 3);
     }
-    end(pipe);
+    pipeline_end(pipe);
 }
 
 /* ---- A random host: its controller lives on from flush to flush. */
@@ -702,13 +703,13 @@ static void reset_controller(struct pipeline *pipe, struct host *host)
 {
     struct rc *admin = host->lanes[ADMIN].rc;
 
-    leave(host, IO);
+    host_leave(host, IO);
     do_op(pipe, host, OP_DISABLE); /* event requests may be answered first */
-    settle(pipe);
+    settle_commands(pipe);
     nvmf_wait_csts(admin, CSTS_RDY, 0);
     host->may_have_failed = false;
     do_op(pipe, host, OP_ENABLE);
-    settle(pipe);
+    settle_commands(pipe);
     nvmf_wait_csts(admin, CSTS_RDY, CSTS_RDY);
     must_open_lane(host, IO, 1);
     rc_connect(host->lanes[IO].rc);
@@ -719,20 +720,20 @@ static void reset_controller(struct pipeline *pipe, struct host *host)
 static void come_back(struct pipeline *pipe, struct host *host)
 {
     if (has_ended(&host->lanes[ADMIN]) || host->lanes[ADMIN].was_reset) {
-        leave(host, ADMIN);
-        arrive(pipe, host);
+        host_leave(host, ADMIN);
+        host_arrive(pipe, host);
     } else if (has_ended(&host->lanes[IO])) {
         reset_controller(pipe, host);
     }
     if (has_ended(&host->lanes[LATE])) {
-        leave(host, LATE);
+        host_leave(host, LATE);
         open_lane(host, LATE, 2);
     }
 }
 
 static void random_hosts(struct conf *conf)
 {
-    struct pipeline *pipe = begin(conf, HOSTS);
+    struct pipeline *pipe = pipeline_begin(conf, HOSTS);
     unsigned int flushes =
         conf_target(conf)->is_virtual ? RANDOM_FLUSHES : RANDOM_FLUSHES_REAL;
 
@@ -761,9 +762,9 @@ static void random_hosts(struct conf *conf)
         check_all(pipe);
     }
     for (unsigned int h = 0; h < HOSTS; h++) {
-        leave(&pipe->hosts[h], ADMIN);
+        host_leave(&pipe->hosts[h], ADMIN);
     }
-    end(pipe);
+    pipeline_end(pipe);
 }
 
 /* ---- Single sequences, whose outcome is known. */
@@ -771,49 +772,49 @@ static void random_hosts(struct conf *conf)
 /* The reset still waits for the I/O queue when CC.EN is written again. */
 static void enable_during_reset(struct conf *conf)
 {
-    struct pipeline *pipe = begin(conf, 1);
+    struct pipeline *pipe = pipeline_begin(conf, 1);
     struct host *host = &pipe->hosts[0];
 
-    arrive(pipe, host);
+    host_arrive(pipe, host);
     do_op(pipe, host, OP_DISABLE);
     do_op(pipe, host, OP_ENABLE);
-    settle(pipe);
+    settle_commands(pipe);
     nvmf_wait_csts(host->lanes[ADMIN].rc, CSTS_RDY | CSTS_CFS, CSTS_RDY);
     must_open_lane(host, LATE, 2);
     rc_connect(host->lanes[LATE].rc);
-    leave(host, ADMIN);
-    end(pipe);
+    host_leave(host, ADMIN);
+    pipeline_end(pipe);
 }
 
 /* CC.SHN keeps its value over a reset, and asks for a shutdown again. */
 static void shut_down_twice(struct conf *conf)
 {
-    struct pipeline *pipe = begin(conf, 1);
+    struct pipeline *pipe = pipeline_begin(conf, 1);
     struct host *host = &pipe->hosts[0];
 
-    arrive(pipe, host);
+    host_arrive(pipe, host);
     do_op(pipe, host, OP_SHUT_DOWN);
     do_op(pipe, host, OP_DISABLE_SHUT_DOWN);
     do_op(pipe, host, OP_SHUT_DOWN);
-    settle(pipe);
+    settle_commands(pipe);
     check_controller(pipe, host);
-    leave(host, ADMIN);
-    end(pipe);
+    host_leave(host, ADMIN);
+    pipeline_end(pipe);
 }
 
 static void disable_during_reset(struct conf *conf)
 {
-    struct pipeline *pipe = begin(conf, 1);
+    struct pipeline *pipe = pipeline_begin(conf, 1);
     struct host *host = &pipe->hosts[0];
 
-    arrive(pipe, host);
+    host_arrive(pipe, host);
     do_op(pipe, host, OP_DISABLE);
     do_op(pipe, host, OP_ENABLE);
     do_op(pipe, host, OP_DISABLE);
-    settle(pipe);
+    settle_commands(pipe);
     nvmf_wait_csts(host->lanes[ADMIN].rc, CSTS_RDY | CSTS_CFS, 0);
-    leave(host, ADMIN);
-    end(pipe);
+    host_leave(host, ADMIN);
+    pipeline_end(pipe);
 }
 
 static bool has_admin_ended(void *ctx)
@@ -824,11 +825,11 @@ static bool has_admin_ended(void *ctx)
 /* The host that asked for it gets an answer, and its association ends, too. */
 static void reset_subsystem(struct conf *conf)
 {
-    struct pipeline *pipe = begin(conf, 1);
+    struct pipeline *pipe = pipeline_begin(conf, 1);
     struct host *host = &pipe->hosts[0];
     uint64_t cap;
 
-    arrive(pipe, host);
+    host_arrive(pipe, host);
     conf_status(conf, "Property Get CAP",
                 nvmf_get(host->lanes[ADMIN].rc, PROPERTY_CAP, 8, &cap),
                 NVME_SC_SUCCESS);
@@ -836,32 +837,32 @@ static void reset_subsystem(struct conf *conf)
         conf_not_applicable(conf, "CAP.NSSRS is 0");
     }
     do_op(pipe, host, OP_RESET_SUBSYSTEM);
-    settle(pipe);
+    settle_commands(pipe);
     conf_check(conf, host->lanes[ADMIN].was_reset, "NSSR was not answered");
     check_reset(pipe);
     check_witness(pipe); /* on a new connection */
     conf_check(conf, conf_wait(conf, has_admin_ended, host, PARTING_US),
                "the association that NSSR came on does not end");
-    leave(host, ADMIN);
-    end(pipe);
+    host_leave(host, ADMIN);
+    pipeline_end(pipe);
 }
 
 /* As a host does: it disables the controller, then it leaves. */
 static void reset_subsystem_then_leave(struct conf *conf)
 {
-    struct pipeline *pipe = begin(conf, 1);
+    struct pipeline *pipe = pipeline_begin(conf, 1);
     struct host *host = &pipe->hosts[0];
 
-    arrive(pipe, host);
+    host_arrive(pipe, host);
     do_op(pipe, host, OP_RESET_SUBSYSTEM);
     do_op(pipe, host, OP_DISABLE);
-    settle(pipe);
+    settle_commands(pipe);
     if (!has_ended(&host->lanes[ADMIN])) {
         nvmf_wait_csts(host->lanes[ADMIN].rc, CSTS_RDY, 0);
     }
     check_reset(pipe);
-    leave(host, ADMIN);
-    end(pipe);
+    host_leave(host, ADMIN);
+    pipeline_end(pipe);
 }
 
 #define FIRSTS(X)                                                              \
@@ -885,11 +886,11 @@ static void reset_subsystem_then_leave(struct conf *conf)
 #define FUNCTIONS(op, name, id)                                                \
     static void pairs_##name(struct conf *conf)                                \
     {                                                                          \
-        pairs(conf, op);                                                       \
+        send_pairs(conf, op);                                                  \
     }                                                                          \
     static void triples_##name(struct conf *conf)                              \
     {                                                                          \
-        triples(conf, op);                                                     \
+        send_triples(conf, op);                                                \
     }
 FIRSTS(FUNCTIONS)
 

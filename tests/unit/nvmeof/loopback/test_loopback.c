@@ -29,8 +29,8 @@ struct fixture {
     uint64_t random;
 };
 
-/* One turn of the loop. */
-static bool turn(struct fixture *f)
+/* Let the target, the transport and the media run once. */
+static bool step_loop(struct fixture *f)
 {
     bool is_busy;
 
@@ -45,7 +45,7 @@ static bool turn(struct fixture *f)
 
 static void run_until_idle(struct fixture *f)
 {
-    while (turn(f)) {
+    while (step_loop(f)) {
     }
 }
 
@@ -58,7 +58,7 @@ static bool run_until(void *ctx, bool (*is_done)(void *done_ctx),
     (void)timeout_us; /* when nothing moves, nothing will */
     do {
         is_done_now = is_done(done_ctx);
-    } while (!is_done_now && turn(f));
+    } while (!is_done_now && step_loop(f));
     return is_done_now || is_done(done_ctx);
 }
 
@@ -110,8 +110,8 @@ static int teardown(void **state)
     return 0;
 }
 
-static struct nvme_sqe rw(uint8_t opcode, uint64_t lba, uint32_t blocks,
-                          uint16_t cid)
+static struct nvme_sqe make_rw(uint8_t opcode, uint64_t lba, uint32_t blocks,
+                               uint16_t cid)
 {
     struct nvme_sqe sqe = fake_rw(opcode, lba, blocks);
 
@@ -123,7 +123,7 @@ static void test_a_host_writes_and_reads_back(void **state)
 {
     static uint8_t out[64 * BLOCK], in[64 * BLOCK];
     struct fixture *f = *state;
-    struct nvme_sqe sqe = rw(NVM_WRITE, 100, 64, 1);
+    struct nvme_sqe sqe = make_rw(NVM_WRITE, 100, 64, 1);
 
     assert_int_equal(loopback_host_connect(&f->host, 2, 32), 0);
     for (size_t i = 0; i < sizeof(out); i++) {
@@ -131,11 +131,11 @@ static void test_a_host_writes_and_reads_back(void **state)
     }
     assert_int_equal(loopback_host_command(&f->host, 1, &sqe, out, sizeof(out)),
                      0);
-    sqe = rw(NVM_READ, 100, 64, 2);
+    sqe = make_rw(NVM_READ, 100, 64, 2);
     assert_int_equal(loopback_host_command(&f->host, 2, &sqe, in, sizeof(in)),
                      0);
     assert_memory_equal(in, out, sizeof(in));
-    sqe = rw(NVM_FLUSH, 0, 1, 3);
+    sqe = make_rw(NVM_FLUSH, 0, 1, 3);
     assert_int_equal(loopback_host_command(&f->host, 1, &sqe, NULL, 0), 0);
 }
 
@@ -177,13 +177,13 @@ static void test_a_queue_takes_as_many_commands_as_it_has_entries(void **state)
     assert_int_equal(loopback_host_connect(&f->host, 1, 8), 0);
     f->fake->hold_media = true;
     for (uint16_t cid = 0; cid < 8; cid++) {
-        struct nvme_sqe sqe = rw(NVM_READ, cid, 1, cid);
+        struct nvme_sqe sqe = make_rw(NVM_READ, cid, 1, cid);
 
         assert_true(loopback_host_submit(&f->host, 1, &sqe,
                                          f->fake->data + cid * BLOCK, BLOCK));
     }
     {
-        struct nvme_sqe sqe = rw(NVM_READ, 9, 1, 9);
+        struct nvme_sqe sqe = make_rw(NVM_READ, 9, 1, 9);
 
         assert_false(
             loopback_host_submit(&f->host, 1, &sqe, f->fake->data, BLOCK));
@@ -206,7 +206,7 @@ static void test_a_queue_takes_as_many_commands_as_it_has_entries(void **state)
 static void test_data_of_the_wrong_length_is_refused(void **state)
 {
     struct fixture *f = *state;
-    struct nvme_sqe sqe = rw(NVM_WRITE, 0, 2, 1);
+    struct nvme_sqe sqe = make_rw(NVM_WRITE, 0, 2, 1);
 
     assert_int_equal(loopback_host_connect(&f->host, 1, 8), 0);
     assert_int_equal(
@@ -254,14 +254,14 @@ static void test_no_queue_is_left(void **state)
 static void test_a_closed_queue_touches_no_data_of_the_host(void **state)
 {
     struct fixture *f = *state;
-    struct nvme_sqe read = rw(NVM_READ, 0, 8, 1);
-    struct nvme_sqe write = rw(NVM_WRITE, 8, 8, 2);
+    struct nvme_sqe read = make_rw(NVM_READ, 0, 8, 1);
+    struct nvme_sqe write = make_rw(NVM_WRITE, 8, 8, 2);
     uint8_t *in = malloc(8 * BLOCK), *out = malloc(8 * BLOCK);
 
     assert_int_equal(loopback_host_connect(&f->host, 1, 8), 0);
     f->fake->hold_media = true;
     assert_true(loopback_host_submit(&f->host, 1, &read, in, 8 * BLOCK));
-    (void)turn(f);
+    (void)step_loop(f);
     assert_int_equal(f->fake->media_count, 1);
     assert_true(loopback_host_submit(&f->host, 1, &write, out, 8 * BLOCK));
     loopback_close(&f->loopback, f->host.queue[1]);
@@ -280,7 +280,7 @@ static void test_a_closed_queue_touches_no_data_of_the_host(void **state)
 static void test_without_keep_alive_the_association_ends(void **state)
 {
     struct fixture *f = *state;
-    struct nvme_sqe sqe = rw(NVM_READ, 0, 1, 1);
+    struct nvme_sqe sqe = make_rw(NVM_READ, 0, 1, 1);
     struct nvme_cqe cqe;
 
     f->host.config.kato_ms = 5000;
@@ -301,7 +301,7 @@ static void test_without_keep_alive_the_association_ends(void **state)
 static void test_a_reset_ends_the_io_queues_only(void **state)
 {
     struct fixture *f = *state;
-    struct nvme_sqe sqe = rw(NVM_READ, 0, 1, 1);
+    struct nvme_sqe sqe = make_rw(NVM_READ, 0, 1, 1);
 
     assert_int_equal(loopback_host_connect(&f->host, 2, 8), 0);
     f->fake->hold_media = true;
@@ -340,7 +340,7 @@ static void test_silence_instead_of_connect_ends_the_queue(void **state)
 
 /* ---- Anything, in any order. */
 
-static uint32_t rnd(struct fixture *f, uint32_t below)
+static uint32_t random_below(struct fixture *f, uint32_t below)
 {
     f->random = f->random * 6364136223846793005u + 1442695040888963407u;
     return (uint32_t)(f->random >> 33) % below;
@@ -348,20 +348,21 @@ static uint32_t rnd(struct fixture *f, uint32_t below)
 
 static void random_step(struct fixture *f, struct loopback_host *host)
 {
-    uint16_t qid = (uint16_t)rnd(f, RANDOM_QUEUES + 1);
-    struct nvme_sqe sqe = rw(rnd(f, 2) ? NVM_READ : NVM_WRITE, rnd(f, 1024),
-                             1 + rnd(f, 16), (uint16_t)rnd(f, 0xffff));
+    uint16_t qid = (uint16_t)random_below(f, RANDOM_QUEUES + 1);
+    struct nvme_sqe sqe = make_rw(
+        random_below(f, 2) ? NVM_READ : NVM_WRITE, random_below(f, 1024),
+        1 + random_below(f, 16), (uint16_t)random_below(f, 0xffff));
     struct nvme_cqe cqe;
 
-    switch (rnd(f, 10)) {
+    switch (random_below(f, 10)) {
     case 0:
-        f->fake->hold_media = rnd(f, 2);
+        f->fake->hold_media = random_below(f, 2);
         break;
     case 1:
-        f->fake->now_us += rnd(f, 2000000);
+        f->fake->now_us += random_below(f, 2000000);
         break;
     case 2:
-        if (rnd(f, 8) == 0) {
+        if (random_below(f, 8) == 0) {
             loopback_host_disconnect(host);
         }
         break;
@@ -369,12 +370,13 @@ static void random_step(struct fixture *f, struct loopback_host *host)
         if (host->queue[0] == LOOPBACK_NO_QUEUE) {
             loopback_host_disconnect(host); /* I/O queues that are left */
             (void)!loopback_host_connect(host, RANDOM_QUEUES, 16);
-        } else if (rnd(f, 4) == 0 && host->queue[qid] == LOOPBACK_NO_QUEUE) {
+        } else if (random_below(f, 4) == 0 &&
+                   host->queue[qid] == LOOPBACK_NO_QUEUE) {
             (void)!loopback_host_connect_queue(host, qid, 16);
         }
         break;
     case 4:
-        if (rnd(f, 8) == 0 && host->queue[qid] != LOOPBACK_NO_QUEUE) {
+        if (random_below(f, 8) == 0 && host->queue[qid] != LOOPBACK_NO_QUEUE) {
             loopback_close(&f->loopback, host->queue[qid]);
             host->queue[qid] = LOOPBACK_NO_QUEUE;
         }
@@ -384,12 +386,12 @@ static void random_step(struct fixture *f, struct loopback_host *host)
         }
         break;
     case 6:
-        (void)turn(f);
+        (void)step_loop(f);
         break;
     default:
         if (qid == 0) {
-            sqe = fake_admin(rnd(f, 2) ? ADMIN_KEEP_ALIVE
-                                       : ADMIN_ASYNC_EVENT_REQUEST,
+            sqe = fake_admin(random_below(f, 2) ? ADMIN_KEEP_ALIVE
+                                                : ADMIN_ASYNC_EVENT_REQUEST,
                              0, 0, 0);
             (void)!loopback_host_submit(host, 0, &sqe, NULL, 0);
         } else {
@@ -410,7 +412,7 @@ static void random_run(struct fixture *f)
         loopback_host_init(&hosts[i], &config);
     }
     for (unsigned int i = 0; i < STEPS; i++) {
-        random_step(f, &hosts[rnd(f, RANDOM_HOSTS)]);
+        random_step(f, &hosts[random_below(f, RANDOM_HOSTS)]);
         f->fake->history_count = 0;
     }
     for (unsigned int i = 0; i < RANDOM_HOSTS; i++) {
