@@ -90,6 +90,11 @@ static void neigh_remove(void *ctx, uint16_t index)
     verbs_clear_neigh(&net_of(ctx)->verbs, index);
 }
 
+static bool neigh_is_reached(void *ctx, uint16_t index)
+{
+    return cm_is_reached(&net_of(ctx)->cm, index);
+}
+
 static void address_conflict(void *ctx, uint8_t local,
                              const struct mac_addr *mac)
 {
@@ -425,6 +430,7 @@ static void stack_init(struct drive_net *net,
         .tx_commit = tx_commit,
         .neigh_update = neigh_update,
         .neigh_remove = neigh_remove,
+        .neigh_is_reached = neigh_is_reached,
         .address_conflict = address_conflict,
         .address_changed = address_changed,
     };

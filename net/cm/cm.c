@@ -280,6 +280,19 @@ void cm_data_received(struct cm_conn *conn)
     }
 }
 
+bool cm_is_reached(const struct cm *cm, uint16_t neigh)
+{
+    for (unsigned int i = 0; i < CM_CONNS; i++) {
+        const struct cm_conn *conn = &cm->conns[i];
+
+        if (conn->state == CM_CONN_ESTABLISHED && conn->neigh == neigh &&
+            cm->now_us - conn->reached_us < CM_REACHED_US) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void cm_disconnect(struct cm_conn *conn)
 {
     if (conn->state == CM_CONN_DREQ_SENT || conn->state == CM_CONN_TIMEWAIT) {
@@ -350,5 +363,6 @@ void cm_confirm(struct cm_conn *conn)
 {
     ASSERT(conn->state == CM_CONN_REP_RCVD);
     cm_conn_enter(conn, CM_CONN_ESTABLISHED);
+    cm_data_acknowledged(conn); /* the REP answered our REQ */
     cm_send_rtu(conn);
 }

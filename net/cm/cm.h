@@ -40,6 +40,9 @@ enum {
                     CM_RECV_BUFFERS * (VERBS_UD_HEADER + MAD_LEN),
 };
 #define CM_NO_DEADLINE UINT64_MAX
+/* How long an answer of the peer proves that the way to it works.  Hosts send
+ * Keep Alive more often than that. */
+#define CM_REACHED_US UINT64_C(120000000)
 
 struct cm;
 struct cm_conn;
@@ -198,6 +201,7 @@ struct cm_conn {
     uint64_t tid;        /* of the exchange under way */
     uint64_t timeout_us; /* for an answer */
     uint64_t deadline_us;
+    uint64_t reached_us; /* the peer has answered, at that time at the latest */
     struct ip_addr local_ip, peer_ip;
     uint16_t local_port;
     uint16_t heap_at;    /* CM_NONE: no timer runs */
@@ -305,6 +309,18 @@ void cm_reject(struct cm_conn *conn, uint16_t reason, const void *private_data,
  * RTU is still missing this is one, and ops.established follows at once.
  */
 void cm_data_received(struct cm_conn *conn);
+
+/**
+ * The peer has answered something that was sent on the connection's QP: the way
+ * to it works.
+ */
+static inline void cm_data_acknowledged(struct cm_conn *conn)
+{
+    conn->reached_us = conn->cm->now_us;
+}
+
+/** Whether a live connection over that neighbour was answered lately. */
+bool cm_is_reached(const struct cm *cm, uint16_t neigh);
 
 /* End a connection: DREQ.  ops.disconnected follows.  Again: nothing. */
 void cm_disconnect(struct cm_conn *conn);

@@ -106,6 +106,7 @@ void cm_conn_end(struct cm_conn *conn, const struct cm_end *end)
 void cm_conn_establish(struct cm_conn *conn)
 {
     cm_conn_enter(conn, CM_CONN_ESTABLISHED);
+    cm_data_acknowledged(conn); /* the RTU, or data, answers our REP */
     if (conn->ops->established != NULL) {
         conn->ops->established(conn->ctx, conn);
     }

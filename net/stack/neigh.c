@@ -416,23 +416,52 @@ enum neigh_result net_neigh_resolve(struct net_stack *stack, uint8_t local,
                                                         : NEIGH_PENDING;
 }
 
+/* Of an entry on the link. */
+static bool has_answered(const struct neigh_entry *e)
+{
+    return e->state == NEIGH_REACHABLE || e->state == NEIGH_PROBE;
+}
+
 /*
- * A packet says nothing about who may use its source address, and on our link
- * there is somebody to ask.  So it does not take connections away from one who
- * has answered; between two who have not it is the later one's for now.
+ * Whether the MAC address of a pinned entry is known to work: its owner has
+ * answered us.  A peer beyond the link cannot be asked itself.  Its next hop
+ * works if the gateway that it follows has answered, or if a connection to the
+ * peer has.
+ */
+static bool is_mac_proven(struct net_stack *stack, uint16_t index)
+{
+    const struct neigh_entry *e = neigh_entry_of(stack, index);
+
+    if (!e->is_remote) {
+        return has_answered(e);
+    }
+    if (e->via != NEIGH_NONE && has_answered(neigh_entry_of(stack, e->via))) {
+        return true;
+    }
+    return stack->config.neigh_is_reached != NULL &&
+           stack->config.neigh_is_reached(stack->config.ctx, index);
+}
+
+/*
+ * A packet does not prove who may use its source address.  So it does not
+ * redirect the connections of a peer whose MAC address is proven.  While
+ * nothing is proven, the latest packet decides.  The owner of an address on
+ * the link, or of the gateway's, is asked for at once.
  */
 static void learn_mac(struct net_stack *stack, uint16_t index,
                       const struct mac_addr *mac, uint64_t now_us)
 {
     struct neigh_entry *e = neigh_entry_of(stack, index);
-    bool is_disputed = neigh_has_mac(e) && e->pins != 0 && !e->is_remote;
+    bool is_disputed = neigh_has_mac(e) && e->pins != 0;
 
-    if (!is_disputed || e->state == NEIGH_STALE) {
+    if (!is_disputed || !is_mac_proven(stack, index)) {
         neigh_detach(stack, index, now_us); /* its packets come another way */
         got_next_hop(stack, index, mac, NEIGH_STALE, now_us);
     }
-    if (is_disputed) {
+    if (is_disputed && !e->is_remote) {
         ask_all(stack, index, now_us);
+    } else if (is_disputed && e->via != NEIGH_NONE) {
+        ask_all(stack, e->via, now_us);
     }
 }
 

@@ -134,7 +134,9 @@ MUST_USE enum neigh_result net_neigh_resolve(struct net_stack *stack,
  * the last to be evicted: pin it before the next call if it is to stay.
  *
  * A neighbour on the link that is pinned and has answered keeps its MAC until
- * somebody answers that it is another's: that is asked at once.
+ * somebody answers that it is another's: that is asked at once.  A pinned
+ * neighbour beyond the link keeps its next hop while the gateway that it
+ * follows answers, or while net_stack_config.neigh_is_reached says so.
  *
  * @param local  index of our address that it was sent to
  * @return READY; NO_ROUTE when `mac` or `ip` is none that a host can have, or

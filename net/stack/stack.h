@@ -112,6 +112,12 @@ struct net_stack_config {
     /* A PENDING net_neigh_resolve() has ended.  May be NULL. */
     void (*neigh_resolved)(void *ctx, uint16_t index, bool is_ready);
     /*
+     * Whether the layer above has lately had an answer to what it sent to this
+     * neighbour.  Asked only when a packet claims that a pinned neighbour
+     * beyond the link has another next hop.  May be NULL: never.
+     */
+    bool (*neigh_is_reached)(void *ctx, uint16_t index);
+    /*
      * Another host uses own address `local`.  Called at most once in
      * ADDRESS_DEFEND_US for each address.  May be NULL.
      */

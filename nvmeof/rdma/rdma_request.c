@@ -295,6 +295,17 @@ static void responded(struct rdma_request *req)
     }
 }
 
+/* Once a second is enough to know that the way to the peer works. */
+static void peer_answered(struct rdma_queue *qp)
+{
+    enum { INTERVAL_US = 1000000 };
+
+    if (qp->rdma->now_us - qp->answered_us >= INTERVAL_US) {
+        qp->answered_us = qp->rdma->now_us;
+        cm_data_acknowledged(qp->conn);
+    }
+}
+
 void rdma_request_completion(void *ctx, const struct verbs_wc *wc)
 {
     struct rdma_queue *qp = ctx;
@@ -320,12 +331,14 @@ void rdma_request_completion(void *ctx, const struct verbs_wc *wc)
     case WR_ID_FETCH:
         req = &rdma->requests[index];
         ASSERT(req->state == RDMA_REQUEST_FETCHING);
+        peer_answered(qp);
         req->state = RDMA_REQUEST_TARGET;
         nvmf_request_fetched(rdma->config.target, &req->nvmf, true);
         break;
     case WR_ID_RESPONSE:
         req = &rdma->requests[index];
         ASSERT(req->state == RDMA_REQUEST_RESPONDING);
+        peer_answered(qp);
         responded(req);
         break;
     }

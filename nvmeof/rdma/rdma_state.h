@@ -55,8 +55,9 @@ struct rdma_queue {
     uint16_t in_use;     /* requests */
     uint16_t responding; /* of those, responses given and not acknowledged */
     uint16_t first_capsule;
-    uint8_t state; /* enum rdma_queue_state */
-    bool is_heard; /* a capsule has come: as good as an RTU */
+    uint8_t state;        /* enum rdma_queue_state */
+    bool is_heard;        /* a capsule has come: as good as an RTU */
+    uint64_t answered_us; /* when the CM was told that the peer answers */
     bool needs_step;
     bool is_in_step;
     struct rdma_request *requests;

@@ -292,6 +292,7 @@ static void cm_requested(void *ctx, struct cm_conn *conn,
     qp->in_use = 0;
     qp->responding = 0;
     qp->is_heard = false;
+    qp->answered_us = 0;
     qp->waiting = NULL;
     qp->conn = conn;
     qp->event = (struct rdma_conn_event){

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cm_lib.h"
+#include "net_lib.h"
 #include "lib/bytes.h"
 
 static struct rc_config plain(void)
@@ -353,6 +354,36 @@ static void dreq_forged(struct conf *conf)
     rc_close(rc);
 }
 
+/*
+ * A host on the link sends a REQ under the address of a peer beyond a router.
+ * Whoever it answers, the peer's connection stays with the peer's router.
+ */
+static void remote_forged(struct conf *conf)
+{
+    struct rc_config config = plain();
+    struct conf_peer *peer = conf_peer(conf, 0, 0);
+    struct conf_peer *forger_peer = conf_peer(conf, 1, 0);
+    struct rc_config other = {.peer = 1};
+    struct nvme_sqe sqe = keep_alive();
+    uint8_t private_data[CM_REQ_PRIVATE_LEN];
+    struct cm_req req;
+    struct rc *rc, *forger;
+
+    peer->ip4 = ip_addr_from_v4(0xc0a80505); /* 192.168.5.5 */
+    forger_peer->ip4 = peer->ip4;
+    rc = rc_open(conf, &config);
+    forger = rc_new(conf, &other);
+    rc_make_req(forger, &req, private_data);
+    rc_send_req(forger, &req);
+    conf_pass(conf, CM_QUIET_US);
+    conf_flush(conf);
+    rc_send_capsule(rc, &sqe, NULL, NULL, 0);
+    conf_take(conf, "a frame to the peer's router", net_is_to, &peer->mac);
+    conf_expect_none(conf, "a frame to the forger's MAC address", net_is_to,
+                     &forger_peer->mac, 5000);
+    rc_close(rc);
+}
+
 static void dreq_before_rtu(struct conf *conf)
 {
     struct cm_bent *bent = cm_bent_new(conf, &(struct rc_config){0});
@@ -643,6 +674,9 @@ static const struct conf_test tests[] = {
          dreq_other_host),
     TEST("dreq.forged", "12.6.10", "a DREQ of a host that is not the peer",
          dreq_forged),
+    TEST("req.remote-forged", "12.7.1",
+         "a REQ under a remote peer's address moves none of its packets",
+         remote_forged),
     TEST("dreq.before-rtu", "12.9.7", "a DREQ ends a half open connection",
          dreq_before_rtu),
     TEST("rej.established", "12.9.7", "a late REJ ends the connection",

@@ -1070,6 +1070,34 @@ static void test_timers_fire_in_order(void **state)
     side_free(side);
 }
 
+/* What net/stack asks before it believes that a peer has another next hop. */
+static void test_an_established_connection_proves_the_way_for_a_while(
+    void **state)
+{
+    struct side *side = side_new(2, 7);
+    uint16_t neigh;
+
+    (void)state;
+    send_req(side);
+    side_sent(side, CM_REP);
+    neigh = side->conn->neigh;
+    assert_false(cm_is_reached(&side->cm, neigh));
+    send_simple(side, CM_RTU, 0xc0ffee01, side->conn->local_comm_id, 0);
+    assert_true(cm_is_reached(&side->cm, neigh));
+    assert_false(cm_is_reached(&side->cm, (uint16_t)(neigh + 1)));
+    side->cm.now_us += CM_REACHED_US - 1;
+    assert_true(cm_is_reached(&side->cm, neigh));
+    side->cm.now_us++;
+    assert_false(cm_is_reached(&side->cm, neigh));
+    cm_data_acknowledged(side->conn);
+    assert_true(cm_is_reached(&side->cm, neigh));
+    send_simple(side, CM_DREQ, 0xc0ffee01, side->conn->local_comm_id,
+                side->conn->local_qpn);
+    side_sent(side, CM_DREP);
+    assert_false(cm_is_reached(&side->cm, neigh));
+    side_free(side);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1114,6 +1142,8 @@ int main(void)
         cmocka_unit_test(test_a_message_from_nobody_costs_nobody_anything),
         cmocka_unit_test(test_a_broken_qp_is_made_again),
         cmocka_unit_test(test_listeners_are_few_and_do_not_collide),
+        cmocka_unit_test(
+            test_an_established_connection_proves_the_way_for_a_while),
         cmocka_unit_test(test_timers_fire_in_order),
     };
 

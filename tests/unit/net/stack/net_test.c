@@ -56,6 +56,14 @@ static void neigh_remove(void *ctx, uint16_t index)
     w->removed_index = index;
 }
 
+static bool neigh_is_reached(void *ctx, uint16_t index)
+{
+    const struct world *w = ctx;
+
+    (void)index;
+    return w->is_reached;
+}
+
 static void neigh_resolved(void *ctx, uint16_t index, bool is_ready)
 {
     struct world *w = ctx;
@@ -109,6 +117,7 @@ struct world *world_new(void)
         .neigh_update = neigh_update,
         .neigh_remove = neigh_remove,
         .neigh_resolved = neigh_resolved,
+        .neigh_is_reached = neigh_is_reached,
         .address_conflict = address_conflict,
         .address_changed = address_changed,
     };

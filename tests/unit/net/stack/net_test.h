@@ -34,6 +34,7 @@ struct world {
     struct sent sent[SENT_MAX];
     unsigned sent_count; /* all; the last SENT_MAX are kept */
     bool no_room;
+    bool is_reached; /* what neigh_is_reached() says */
 
     unsigned updates, removes, conflicts, changes;
     uint16_t updated_index, removed_index;

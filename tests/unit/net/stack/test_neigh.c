@@ -730,6 +730,66 @@ static void test_neigh_a_learned_way_beats_the_gateway(void **state)
     world_free(w);
 }
 
+/*
+ * A packet with a forged source address does not redirect the connections of
+ * a peer beyond a router: one of them was answered lately.
+ */
+static void test_neigh_a_packet_moves_no_remote_peer_that_is_reached(
+    void **state)
+{
+    struct world *w = world_ready();
+    uint16_t index = world_learn(w, 3, &remote4, &host_mac);
+    unsigned since = w->sent_count;
+
+    (void)state;
+    net_neigh_pin(&w->stack, index, w->now_us);
+    w->is_reached = true;
+    assert_int_equal(world_learn(w, 3, &remote4, &other_mac), index);
+    assert_true(has_mac(w, index, &host_mac));
+    assert_int_equal(w->updates, 1);
+    /* Nobody has answered for long: the router may be another one. */
+    w->is_reached = false;
+    assert_int_equal(world_learn(w, 3, &remote4, &other_mac), index);
+    assert_true(has_mac(w, index, &other_mac));
+    assert_int_equal(w->sent_count, since); /* there is nobody to ask */
+    /* Without connections there is nothing to protect. */
+    net_neigh_unpin(&w->stack, index, w->now_us);
+    w->is_reached = true;
+    assert_int_equal(world_learn(w, 3, &remote4, &host_mac), index);
+    assert_true(has_mac(w, index, &host_mac));
+    world_free(w);
+}
+
+/* The gateway answers ARP, so it can be asked whether it has moved. */
+static void test_neigh_a_packet_moves_no_remote_peer_whose_gateway_answers(
+    void **state)
+{
+    struct world *w = world_ready();
+    uint16_t index, gateway;
+    unsigned since;
+
+    (void)state;
+    assert_int_equal(resolve(w, &remote4, &index), NEIGH_PENDING);
+    gateway_arp(w, ARP_REPLY, &host_mac);
+    gateway = find(w, &gateway4);
+    assert_int_equal(net_neigh_state(&w->stack, gateway), NEIGH_REACHABLE);
+    world_run(w, w->now_us + 2 * SECOND);
+    since = w->sent_count;
+    assert_int_equal(world_learn(w, 0, &remote4, &other_mac), index);
+    assert_true(has_mac(w, index, &host_mac));
+    assert_int_equal(w->sent_count, since + 1); /* "who has the gateway's?" */
+    assert_int_equal(net_neigh_state(&w->stack, gateway), NEIGH_PROBE);
+    gateway_arp(w, ARP_REPLY, &other_mac); /* it has indeed moved */
+    assert_true(has_mac(w, index, &other_mac));
+    /* A gateway that answers nothing any more proves nothing. */
+    world_run(w, w->now_us + 60 * SECOND);
+    assert_int_equal(net_neigh_state(&w->stack, gateway), NEIGH_STALE);
+    assert_int_equal(world_learn(w, 0, &remote4, &host_mac), index);
+    assert_true(has_mac(w, index, &host_mac));
+    net_neigh_unpin(&w->stack, index, w->now_us);
+    world_free(w);
+}
+
 /* ---- At random: whatever happens, the table agrees with itself. */
 
 static uint32_t next_random(uint32_t *seed)
@@ -912,6 +972,10 @@ int main(void)
         cmocka_unit_test(test_neigh_a_silent_gateway_fails_all_behind_it),
         cmocka_unit_test(test_neigh_no_gateway_no_route),
         cmocka_unit_test(test_neigh_a_learned_way_beats_the_gateway),
+        cmocka_unit_test(
+            test_neigh_a_packet_moves_no_remote_peer_that_is_reached),
+        cmocka_unit_test(
+            test_neigh_a_packet_moves_no_remote_peer_whose_gateway_answers),
         cmocka_unit_test(test_neigh_at_random_agrees_with_itself),
     };
 
