@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "nvmeof/rdma/rdma_state.h"
 
+#include <string.h>
+
 #include "net/wire/rdma_ip_cm.h"
 #include "nvmeof/wire/identify.h"
 #include "nvmeof/wire/rdma_private.h"
@@ -209,7 +211,7 @@ static enum nvme_rdma_status judge(struct rdma_transport *rdma,
     enum nvme_rdma_status status =
         nvme_rdma_req_parse(req, request->private_data, request->private_len);
     struct nvmf_qpair_hints hints;
-    const struct nvmf_qpair_params params = {
+    struct nvmf_qpair_params params = {
         .transport = &rdma->transport,
         .portid = request->laddr < NVMF_MAX_ADDRESSES
                       ? rdma->config.portid[request->laddr]
@@ -231,6 +233,7 @@ static enum nvme_rdma_status judge(struct rdma_transport *rdma,
         .sqsize = req->hsqsize,
         .cntlid = req->cntlid,
     };
+    memcpy(params.host, request->peer_ip.bytes, sizeof(params.host));
     return reserve_status(
         nvmf_qpair_reserve(rdma->config.target, &params, number));
 }

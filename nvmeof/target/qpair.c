@@ -6,6 +6,8 @@
  */
 #include "nvmeof/target/internal.h"
 
+#include <string.h>
+
 /* A host that has vanished acknowledges nothing.  What it held is given to the
  * others after this time, long before the transport's retries end. */
 enum { CLOSE_TIMEOUT_MS = 5000 };
@@ -68,6 +70,32 @@ static enum nvmf_reserve_status check_hints(
     return NVMF_RESERVE_OK;
 }
 
+/* Whether the controller's admin queue was connected from that address. */
+static bool is_ctrl_of_host(const struct nvmf_target *target,
+                            const struct nvmf_ctrl *ctrl, const uint8_t *host)
+{
+    uint16_t admin = ctrl->qpair[0];
+
+    return admin != NO_QPAIR && memcmp(target->qpair[admin].host, host,
+                                       sizeof(target->qpair[admin].host)) == 0;
+}
+
+/* I/O queues that the controllers of one host have been promised. */
+static uint32_t promised_to_host(const struct nvmf_target *target,
+                                 const uint8_t *host)
+{
+    uint32_t promised = 0;
+
+    for (unsigned int i = 0; i < NVMF_MAX_HOSTS; i++) {
+        const struct nvmf_ctrl *ctrl = &target->ctrl[i];
+
+        if (ctrl->promised > 0 && is_ctrl_of_host(target, ctrl, host)) {
+            promised += ctrl->promised;
+        }
+    }
+    return promised;
+}
+
 /*
  * Charge a queue pair to the queue budget: the sum of all depths, and of what
  * Set Features promised to controllers, stays below the total.  An admin queue
@@ -75,7 +103,7 @@ static enum nvmf_reserve_status check_hints(
  * more of them than controllers.
  *
  * @param ctrl  the controller of an I/O queue; NULL for an admin queue, or when
- *              the host did not name it
+ *              the host did not name one of its own
  * @return false when too little is left: nothing was charged
  */
 static bool charge_budget(struct nvmf_target *target, struct nvmf_qpair *qpair,
@@ -87,7 +115,8 @@ static bool charge_budget(struct nvmf_target *target, struct nvmf_qpair *qpair,
     if (ctrl != NULL && ctrl->promised > 0) {
         promised--; /* this queue is one of those promised to its controller */
     } else if (qid != 0 && ctrl == NULL) {
-        promised = 0; /* an older host, to which any of them may belong */
+        /* An older host does not say which of its own promises it takes up. */
+        promised -= promised_to_host(target, qpair->host);
     }
     if (target->depth_used + charge + promised * NVMF_MAX_DEPTH >=
         NVMF_TOTAL_DEPTH) {
@@ -136,6 +165,9 @@ enum nvmf_reserve_status nvmf_qpair_reserve(
         if (status != NVMF_RESERVE_OK) {
             return status;
         }
+        if (ctrl != NULL && !is_ctrl_of_host(target, ctrl, params->host)) {
+            ctrl = NULL; /* what it was promised is not for this host */
+        }
     }
     if (target->qpair_count >= NVMF_MAX_QPAIRS) {
         return NVMF_RESERVE_NO_RESOURCES;
@@ -146,6 +178,7 @@ enum nvmf_reserve_status nvmf_qpair_reserve(
     qpair->qid = 0;
     qpair->depth = 1;
     qpair->charge = 0;
+    memcpy(qpair->host, params->host, sizeof(qpair->host));
     if (hints != NULL && !charge_budget(target, qpair, hints->qid,
                                         (uint16_t)(hints->sqsize + 1), ctrl)) {
         return NVMF_RESERVE_NO_RESOURCES;

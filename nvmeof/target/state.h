@@ -70,6 +70,7 @@ struct nvmf_qpair {
     uint16_t sqhd;
     uint16_t in_flight;   /* requests not handed back */
     uint64_t deadline_us; /* of CONNECTING and CLOSING */
+    uint8_t host[16];     /* the host's own address */
     const struct nvmf_transport *transport;
 };
 

@@ -177,7 +177,8 @@ struct nvmf_qpair_hints {
 
 struct nvmf_qpair_params {
     const struct nvmf_transport *transport; /* outlives the queue pair */
-    uint16_t portid; /* of the address at which the host asked */
+    uint16_t portid;  /* of the address at which the host asked */
+    uint8_t host[16]; /* the host's own address, as the transport has it */
     const struct nvmf_qpair_hints *hints; /* NULL: nothing is known yet */
 };
 

@@ -390,6 +390,18 @@ static void promise(struct conf *conf)
         }
     }
     limits_expect_full(limits, 0, 32);
+    /* Another host may name this controller, or none, as old kernels do. */
+    for (unsigned int i = 0; i < 2; i++) {
+        conf_check(conf,
+                   limits_ask(limits,
+                              &(struct limits_ask){
+                                  .qid = 2,
+                                  .cntlid = i == 0 ? rc->config.cntlid : 0,
+                                  .depth = 64,
+                                  .from = conf_peer(conf, 1, 0),
+                              }) == LIMITS_NO_SLOT,
+                   "another host was given a queue promised to the first");
+    }
     for (unsigned int i = 1; i < granted; i++) {
         conf_check(conf,
                    limits_ask(limits,

@@ -145,6 +145,36 @@ static void test_what_set_features_grants_is_kept_for_the_host(void **state)
     assert_int_equal(fake->target->queues_promised, 0);
 }
 
+/* Another host may name any CNTLID, or none as older hosts do. */
+static void test_a_promise_is_for_the_host_that_has_it(void **state)
+{
+    struct fake *fake = *state;
+    struct nvmf_qpair_hints hints = {.qid = 1, .sqsize = 63};
+    const struct nvmf_qpair_params foreign = {
+        .transport = &fake->transport,
+        .portid = 1,
+        .host = {[15] = 9},
+        .hints = &hints,
+    };
+    uint16_t admin[15], cntlid, qpair;
+
+    for (unsigned int i = 0; i < 15; i++) {
+        admin[i] = fake_host(fake, 0);
+        assert_int_equal(number_of_queues(fake, admin[i], 8), 8);
+    }
+    cntlid = fake->target->ctrl[fake->target->qpair[admin[0]].ctrl].cntlid;
+    hints.cntlid = cntlid;
+    assert_int_equal(nvmf_qpair_reserve(fake->target, &foreign, &qpair),
+                     NVMF_RESERVE_NO_RESOURCES);
+    hints.cntlid = 0;
+    assert_int_equal(nvmf_qpair_reserve(fake->target, &foreign, &qpair),
+                     NVMF_RESERVE_NO_RESOURCES);
+    assert_int_equal(fake->target->queues_promised, 15 * 8);
+    assert_int_equal(reserve(fake, 1, 64, cntlid, &qpair), NVMF_RESERVE_OK);
+    assert_int_equal(fake->target->queues_promised, 15 * 8 - 1);
+    assert_int_equal(reserve(fake, 2, 64, 0, &qpair), NVMF_RESERVE_OK);
+}
+
 static void test_grants_shrink_with_the_budget(void **state)
 {
     struct fake *fake = *state;
@@ -408,6 +438,7 @@ int main(void)
         TEST(test_255_admin_queues_fit_and_no_more),
         TEST(test_1024_queue_pairs_and_no_more),
         TEST(test_what_set_features_grants_is_kept_for_the_host),
+        TEST(test_a_promise_is_for_the_host_that_has_it),
         TEST(test_grants_shrink_with_the_budget),
         TEST(test_closing_waits_for_the_media),
         TEST(test_closing_drops_what_only_waits),
