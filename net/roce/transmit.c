@@ -52,9 +52,20 @@ static uint16_t pop(struct roce_state *state, unsigned int port,
     return slot;
 }
 
+/*
+ * A datagram QP without datagrams belongs to no port.  In the queue of one that
+ * is blocked it would keep its next datagram from leaving by the other.
+ */
+static bool has_port(struct roce *roce, uint32_t slot)
+{
+    const struct rdma_qp *rqp = roce_rdma_qp(roce, slot);
+
+    return rqp->type != VERBS_QP_UD || rqp->sq_next != rqp->sq_pi;
+}
+
 void roce_schedule(struct roce *roce, uint32_t slot, enum roce_list list)
 {
-    if (!roce->state->links[list][slot].queued) {
+    if (!roce->state->links[list][slot].queued && has_port(roce, slot)) {
         push(roce->state, &roce->state->queues[port_of(roce, slot)][list], list,
              (uint16_t)slot);
     }

@@ -585,6 +585,42 @@ static void test_a_datagram_that_is_not_ours_to_send(void **state)
     }
 }
 
+static void send_datagram(struct bed *bed, uint64_t wr_id)
+{
+    bed_send(&bed->side[1], BED_UD,
+             &(struct bed_wr){.opcode = RNIC_WR_SEND,
+                              .flags = RNIC_WR_SIGNALED,
+                              .neigh = (uint16_t)wr_id,
+                              .len = 100,
+                              .wr_id = wr_id});
+    run(bed);
+}
+
+/* The doorbell of a datagram that was dropped left the pair with the port. */
+static void test_datagrams_dropped_at_one_port_do_not_hold_up_the_other(
+    void **state)
+{
+    struct bed *bed = *state;
+    struct bed_side *side = &bed->side[1];
+    struct raw_reply reply;
+    struct bed_wc wc;
+
+    bed_create_ud(side);
+    side->tx_room = 0; /* port 0 takes nothing from here on */
+    send_datagram(bed, 0);
+    assert_false(bed_poll(side, &wc));
+    bed->now_ns += 600000000;
+    send_datagram(bed, 0); /* and what it has is dropped */
+    assert_true(bed_poll(side, &wc));
+    assert_true(bed_poll(side, &wc));
+    raw_expect_silence(bed);
+    side->tx_room = UINT32_MAX; /* of port 1: port 0 has not said so */
+    send_datagram(bed, 1);
+    assert_true(raw_take(bed, &reply));
+    assert_true(bed_poll(side, &wc));
+    assert_int_equal(wc.wr_id, 1);
+}
+
 static void test_a_send_queue_can_go_round_many_times(void **state)
 {
     struct bed *bed = *state;
@@ -633,6 +669,7 @@ int main(void)
         TEST(test_an_answer_overtakes_what_is_sent_again),
         TEST(test_inline_data_of_a_datagram),
         TEST(test_a_datagram_that_is_not_ours_to_send),
+        TEST(test_datagrams_dropped_at_one_port_do_not_hold_up_the_other),
         TEST(test_a_send_queue_can_go_round_many_times),
         TEST(test_an_overfull_send_queue_ends_the_pair),
     };
