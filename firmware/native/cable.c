@@ -163,6 +163,9 @@ static bool deliver(struct cable_lane *lane)
     struct frame_rx burst[BURST];
     unsigned int n = 0;
 
+    if (lane->is_held) {
+        return false;
+    }
     while (lane->get + n != lane->put && n < BURST) {
         struct cable_slot *slot = slot_at(lane, lane->get + n);
 

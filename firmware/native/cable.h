@@ -38,6 +38,7 @@ struct cable_lane { /* one direction */
     unsigned int from;
     uint32_t put, get;
     bool was_full;
+    bool is_held; /* the receiver takes nothing: the sender is held up */
     struct cable_slot *slots;
 };
 

@@ -374,7 +374,7 @@ static void create_lag(struct machine *machine)
         const struct frame_sink sink = {
             .ctx = &machine->ports[i],
             .send = hw_port_tx,
-            .paused = &machine->ports[i].paused,
+            .paused = &machine->ports[i].held,
         };
 
         hw_lag_attach(&machine->lag, i, &sink);

@@ -11,6 +11,7 @@ _Static_assert((int)HW_PORT_COUNTERS == PORT_COUNTERS, "see hw_port.h");
 
 enum {
     DEFAULT_MTU = 1500,
+    DEFAULT_TX_TIMEOUT_MS = 2000,
     DEFAULT_SPEED_MBPS = 25000,
     OTHER_SPEED_MBPS = 10000,
     RING_ALIGN = 64,
@@ -176,6 +177,10 @@ static void clear(struct hw_port *port)
     port->config = old.config;
     port->has_cable = old.has_cable;
     port->link_blocked = old.link_blocked; /* the back-end's, not ours */
+    port->blocked_since_ns = old.blocked_since_ns;
+    port->block_expired = old.block_expired;
+    port->timer_ns = old.timer_ns;
+    port->tx_timeout_ms = DEFAULT_TX_TIMEOUT_MS;
     port->partner = old.partner;
     port->lane_rx = old.lane_rx;
     port->lane_tx = old.lane_tx;
@@ -192,6 +197,7 @@ void hw_port_init(struct hw_port *port, const struct hw_port_config *config)
 {
     memset(port, 0, sizeof(*port));
     port->config = *config;
+    port->timer_ns = DEV_NO_DEADLINE;
     port->partner = (struct phy_partner){
         .speed_mbps = DEFAULT_SPEED_MBPS,
         .fec = PHY_PARTNER_AUTO,
@@ -208,6 +214,7 @@ void hw_port_reset(struct hw_port *port)
 
     port_pause_end(port, 0);
     clear(port);
+    port_timer_update(port);
     update_irq(port);
     if (was_up) {
         port->config.ops.link_changed(port->config.ops.ctx, false);
@@ -386,6 +393,9 @@ bool hw_port_read(struct hw_port *port, uint32_t offset, uint32_t *value)
     case A_PORT_RING_ENABLE:
         *value = port->rings_on;
         return true;
+    case A_PORT_TX_TIMEOUT:
+        *value = FIELD_MAKE(PORT_TX_TIMEOUT, MS, port->tx_timeout_ms);
+        return true;
     default:
         *value = 0;
         return offset == A_PORT_KICK || is_in(offset, 0x200, 0x40);
@@ -468,6 +478,10 @@ bool hw_port_write(struct hw_port *port, uint32_t offset, uint32_t value)
     case A_PORT_KICK:
         port->config.env.defer(port->config.env.ctx);
         return true;
+    case A_PORT_TX_TIMEOUT:
+        port->tx_timeout_ms = FIELD_GET(value, PORT_TX_TIMEOUT, MS);
+        port_timer_update(port);
+        return true;
     default:
         return false;
     }
@@ -482,8 +496,9 @@ bool hw_port_loaded(struct hw_port *port)
 {
     if (port->mtu < PORT_MTU_MIN || port->mtu > PORT_MTU_MAX ||
         !link_ctrl_is_possible(port->link_ctrl) || port->rings_on > 1 ||
-        port->rnic_priority > 7 || port->reason >= PORT_REASONS ||
-        port->partner.fec > PHY_PARTNER_AUTO ||
+        port->rnic_priority > 7 ||
+        port->tx_timeout_ms > R_PORT_TX_TIMEOUT_MS_MASK ||
+        port->reason >= PORT_REASONS || port->partner.fec > PHY_PARTNER_AUTO ||
         port->lane_rx.ber_atto > FEC_BER_MAX ||
         port->lane_tx.ber_atto > FEC_BER_MAX) {
         return false;
@@ -503,7 +518,13 @@ bool hw_port_loaded(struct hw_port *port)
     }
     derive(port);
     update_irq(port);
+    port->pause_expired &= port->paused;
+    port->held = port->paused & (uint8_t)~port->pause_expired;
+    port->timer_ns = DEV_NO_DEADLINE; /* of the machine that was saved */
+    port->block_expired = 0;
+    port->blocked_since_ns = port->config.env.now_ns(port->config.env.ctx);
     port_pause_loaded(port);
+    port_timer_update(port);
     port->config.env.defer(port->config.env.ctx);
     return true;
 }

@@ -24,7 +24,7 @@ enum {
     HW_PORT_MACS = 8,
     HW_PORT_MULTICASTS = 64,
     HW_PORT_VLAN_WORDS = 128,
-    HW_PORT_COUNTERS = 57,
+    HW_PORT_COUNTERS = 58,
     HW_PORT_PRIORITIES = 8,
     HW_PORT_TX_AHEAD = 64, /* how far frames pass one that is paused */
 };
@@ -62,6 +62,7 @@ struct hw_port {
     uint32_t irq_status;
     uint32_t irq_enable;
     uint32_t pause;                             /* what is honoured */
+    uint32_t tx_timeout_ms;                     /* 0: never */
     uint32_t mac[2 * HW_PORT_MACS];             /* LO, HI, LO, HI... */
     uint32_t multicast[2 * HW_PORT_MULTICASTS]; /* likewise */
     uint32_t vlan[HW_PORT_VLAN_WORDS];
@@ -88,9 +89,11 @@ struct hw_port {
     uint8_t rnic_waiting;  /* the RNIC has */
     uint8_t rnic_priority; /* of the first of those */
     uint8_t rnic_turn;     /* at equal priority the RNIC is next */
-    uint8_t paused;        /* priorities that are silent, a bit each */
+    uint8_t paused;        /* priorities that the partner wants silent, bits */
+    uint8_t pause_expired; /* of those, silent for longer than the time-out */
     uint64_t pause_until_ns[HW_PORT_PRIORITIES]; /* while paused */
     uint64_t pause_since_ns[HW_PORT_PRIORITIES]; /* not counted before */
+    uint64_t pause_begin_ns[HW_PORT_PRIORITIES]; /* paused without a break */
     uint64_t tx_ahead;     /* bit n: raw frame tx_ci + n has left already */
     uint32_t counter_high; /* latched by reading a low word */
     uint64_t counters[HW_PORT_COUNTERS];
@@ -102,7 +105,13 @@ struct hw_port {
     uint8_t tx_is_sound;   /* the next frame out has been through lane_tx */
     uint64_t partner_lost; /* frames that the partner lost to bit errors */
 
-    /* Derived from the registers: not saved. */
+    /* While link_blocked.  Not saved: the link of a loaded machine is new. */
+    uint64_t blocked_since_ns; /* the link has taken nothing since */
+    uint8_t block_expired;     /* for longer than the time-out */
+
+    /* Derived from the rest: not saved. */
+    uint8_t held;      /* priorities whose frames wait: the sink's `paused` */
+    uint64_t timer_ns; /* what env.set_timer() was told last */
     uint64_t mac_match[HW_PORT_MACS]; /* UINT64_MAX: none */
     uint64_t multicast_hash;          /* a bit for each address */
 };
@@ -125,7 +134,8 @@ MUST_USE bool hw_port_write(struct hw_port *port, uint32_t offset,
 /** The work that env.defer() asked for. */
 void hw_port_run(struct hw_port *port);
 
-/** The deadline set with env.set_timer() has passed: a pause is over. */
+/** The deadline set with env.set_timer() has passed: a pause is over, or the
+ *  link has taken nothing for too long. */
 void hw_port_timer(struct hw_port *port);
 
 /** Frames from the link; any number.  Never refuses: what has no place is
@@ -134,7 +144,7 @@ void hw_port_rx(struct hw_port *port, const struct frame_rx *frames,
                 unsigned int n);
 
 /** Frames from the RNIC: frame_sink.send with the port as ctx.  `paused` of the
- *  sink is that of struct hw_port. */
+ *  sink is `held` of struct hw_port. */
 unsigned int hw_port_tx(void *port, const struct frame_tx *burst,
                         unsigned int count);
 

@@ -45,6 +45,19 @@ void port_pause_end(struct hw_port *port, uint8_t still);
 /* After loading: what has ended meanwhile ends, none lasts longer than any. */
 void port_pause_loaded(struct hw_port *port);
 
+/* ---- hw_port_timeout.c */
+
+/* The link has taken fewer frames than offered: it is blocked from now on. */
+void port_link_refused(struct hw_port *port);
+
+/* Whether frames of that priority are dropped: they have waited too long. */
+bool port_is_lost(const struct hw_port *port, uint8_t priority);
+
+/* Set the timer for the first pause or time-out to end. */
+void port_timer_update(struct hw_port *port);
+
+/* ---- hw_port_tx.c */
+
 /* Send what waits, raw or the RNIC's, as far as the link takes it. */
 void port_tx_serve(struct hw_port *port);
 

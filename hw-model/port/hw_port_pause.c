@@ -38,17 +38,14 @@ static void count_time(struct hw_port *port, unsigned int i, uint64_t now_ns)
 }
 
 /* Those who wait look again, and the timer is for the first to end. */
-static void settle(struct hw_port *port, uint8_t before)
+static void settle(struct hw_port *port)
 {
-    uint64_t deadline_ns = DEV_NO_DEADLINE;
+    uint8_t before = port->held;
 
-    for (unsigned int i = 0; i < HW_PORT_PRIORITIES; i++) {
-        if (port->paused >> i & 1) {
-            deadline_ns = MIN(deadline_ns, port->pause_until_ns[i]);
-        }
-    }
-    port->config.env.set_timer(port->config.env.ctx, deadline_ns);
-    if (port->paused != before) {
+    port->pause_expired &= port->paused;
+    port->held = port->paused & (uint8_t)~port->pause_expired;
+    port_timer_update(port);
+    if (port->held != before) {
         port->rnic_waiting = 0;
         port->config.ops.rnic_ready(port->config.ops.ctx);
         port->config.env.defer(port->config.env.ctx);
@@ -57,10 +54,9 @@ static void settle(struct hw_port *port, uint8_t before)
 
 void port_pause_end(struct hw_port *port, uint8_t still)
 {
-    uint8_t before = port->paused;
     uint64_t now_ns;
 
-    if (before == 0) {
+    if (port->paused == 0) {
         return;
     }
     now_ns = now(port);
@@ -70,13 +66,12 @@ void port_pause_end(struct hw_port *port, uint8_t still)
             port->paused &= (uint8_t)~BIT(i);
         }
     }
-    settle(port, before);
+    settle(port);
 }
 
 static void obey(struct hw_port *port, const struct mac_control *control,
                  uint8_t priorities)
 {
-    uint8_t before = port->paused;
     uint64_t now_ns = now(port);
 
     for (unsigned int i = 0; i < HW_PORT_PRIORITIES; i++) {
@@ -86,13 +81,16 @@ static void obey(struct hw_port *port, const struct mac_control *control,
         count_time(port, i, now_ns);
         port->pause_until_ns[i] = now_ns + quanta_ns(port, control->quanta[i]);
         if (control->quanta[i] != 0) {
+            if (!(port->paused >> i & 1)) {
+                port->pause_begin_ns[i] = now_ns;
+            }
             port->paused |= (uint8_t)BIT(i);
             port_count(port, PORT_COUNT_PRIO_PAUSE + i, 1);
         } else {
             port->paused &= (uint8_t)~BIT(i);
         }
     }
-    settle(port, before);
+    settle(port);
 }
 
 void port_pause_receive(struct hw_port *port, const uint8_t *data, size_t len)
@@ -120,11 +118,7 @@ void port_pause_loaded(struct hw_port *port)
 
     for (unsigned int i = 0; i < HW_PORT_PRIORITIES; i++) {
         port->pause_until_ns[i] = MIN(port->pause_until_ns[i], latest_ns);
+        port->pause_begin_ns[i] = MIN(port->pause_begin_ns[i], now(port));
     }
-    port_pause_end(port, 0xff);
-}
-
-void hw_port_timer(struct hw_port *port)
-{
     port_pause_end(port, 0xff);
 }

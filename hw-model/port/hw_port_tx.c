@@ -79,7 +79,7 @@ static unsigned int emit_lossy(struct hw_port *port,
                 frame = &padded;
             }
             if (link->send(link->ctx, frame, 1) == 0) {
-                port->link_blocked = 1;
+                port_link_refused(port);
                 break;
             }
             port->tx_is_sound = 0;
@@ -114,7 +114,9 @@ static unsigned int emit(struct hw_port *port, const struct frame_tx *burst,
             pad_frame(&padded, &burst[sent]);
             taken = link->send(link->ctx, &padded, 1);
         }
-        port->link_blocked = taken < run;
+        if (taken < run) {
+            port_link_refused(port);
+        }
         for (unsigned int i = 0; i < taken; i++, sent++) {
             count_sent(port, &burst[sent], frame_tx_len(&burst[sent]));
         }
@@ -153,7 +155,7 @@ static uint8_t raw_priority(const struct hw_port *port, uint32_t ahead)
 
 static bool is_paused(const struct hw_port *port, uint8_t priority)
 {
-    return port->paused >> (priority & 7) & 1;
+    return port->held >> (priority & 7) & 1;
 }
 
 /*
@@ -162,7 +164,7 @@ static bool is_paused(const struct hw_port *port, uint8_t priority)
  */
 static int raw_next(const struct hw_port *port, uint32_t pending)
 {
-    if (port->paused == 0 && port->tx_ahead == 0) {
+    if (port->held == 0 && port->tx_ahead == 0) {
         return pending > 0 ? 0 : -1;
     }
     pending = MIN(pending, (uint32_t)HW_PORT_TX_AHEAD);
@@ -231,6 +233,8 @@ static void raw_send_ahead(struct hw_port *port, uint8_t *page,
             port_irq_raise(port, R_PORT_IRQ_STATUS_DMA_ERROR_MASK);
         } else if (!port->link_up) {
             port_count(port, PORT_COUNT_TX_DROPPED_LINK, 1);
+        } else if (port_is_lost(port, frame.priority)) {
+            port_count(port, PORT_COUNT_TX_DROPPED_TIMEOUT, 1);
         } else if (emit(port, &frame, 1) == 1) {
             port_count(port, PORT_COUNT_TX_RAW, 1);
         } else {
@@ -267,12 +271,15 @@ static void raw_send(struct hw_port *port, uint8_t *page, uint32_t pending)
             is_bad = true;
         }
     }
-    if (port->link_up) {
-        sent = emit(port, burst, n);
-        port_count(port, PORT_COUNT_TX_RAW, sent);
-    } else {
+    if (!port->link_up) {
         sent = n;
         port_count(port, PORT_COUNT_TX_DROPPED_LINK, n);
+    } else if (port_is_lost(port, 0)) { /* no priority is paused here */
+        sent = n;
+        port_count(port, PORT_COUNT_TX_DROPPED_TIMEOUT, n);
+    } else {
+        sent = emit(port, burst, n);
+        port_count(port, PORT_COUNT_TX_RAW, sent);
     }
     port->tx_ci += sent;
     if (is_bad && sent == n) {
@@ -339,7 +346,7 @@ void port_tx_serve(struct hw_port *port)
         int next;
 
         pending = page != NULL ? raw_pending(port, page) : 0;
-        if (port->link_blocked && port->link_up) {
+        if (port->link_blocked && port->link_up && !port->block_expired) {
             port->raw_waiting = raw_next(port, pending) >= 0;
             return;
         }
@@ -397,6 +404,27 @@ static bool raw_waits(struct hw_port *port, uint8_t *priority)
     return true;
 }
 
+/* As hw_port_tx(), while a priority's frames are dropped. */
+static unsigned int tx_some_lost(struct hw_port *port,
+                                 const struct frame_tx *burst,
+                                 unsigned int count)
+{
+    unsigned int n;
+
+    for (n = 0; n < count; n++) {
+        if (port_is_lost(port, burst[n].priority)) {
+            port_count(port, PORT_COUNT_TX_DROPPED_TIMEOUT, 1);
+        } else if (is_paused(port, burst[n].priority) ||
+                   emit(port, &burst[n], 1) == 0) {
+            refuse(port, &burst[n]);
+            break;
+        } else {
+            port_count(port, PORT_COUNT_TX_RNIC, 1);
+        }
+    }
+    return n;
+}
+
 unsigned int hw_port_tx(void *ctx, const struct frame_tx *burst,
                         unsigned int count)
 {
@@ -411,10 +439,14 @@ unsigned int hw_port_tx(void *ctx, const struct frame_tx *burst,
         port_count(port, PORT_COUNT_TX_DROPPED_LINK, count);
         return count;
     }
-    if (!FIELD_GET(port->ctrl, PORT_CTRL, TX_ENABLE) || port->link_blocked) {
+    if (!FIELD_GET(port->ctrl, PORT_CTRL, TX_ENABLE) ||
+        (port->link_blocked && !port->block_expired)) {
         return refuse(port, burst);
     }
-    if (port->paused != 0) {
+    if (port->link_blocked || port->pause_expired != 0) {
+        return tx_some_lost(port, burst, count);
+    }
+    if (port->held != 0) {
         offered = before_paused(port, burst, count);
         if (offered == 0) {
             return refuse(port, burst);

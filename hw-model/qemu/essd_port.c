@@ -390,7 +390,7 @@ static void essd_port_machine_done(Notifier *notifier, void *data)
                              &(struct frame_sink){
                                  .ctx = &s->port,
                                  .send = hw_port_tx,
-                                 .paused = &s->port.paused,
+                                 .paused = &s->port.held,
                              },
                              &s->port.link_up);
     }
@@ -680,8 +680,8 @@ static int essd_port_post_load(void *opaque, int version_id)
 
 static const VMStateDescription essd_port_vmstate = {
     .name = TYPE_ESSD_PORT,
-    .version_id = 3,
-    .minimum_version_id = 3,
+    .version_id = 4,
+    .minimum_version_id = 4,
     .post_load = essd_port_post_load,
     .fields = (const VMStateField[]){
         VMSTATE_UINT32(port.ctrl, EssdPortState),
@@ -690,6 +690,7 @@ static const VMStateDescription essd_port_vmstate = {
         VMSTATE_UINT32(port.irq_status, EssdPortState),
         VMSTATE_UINT32(port.irq_enable, EssdPortState),
         VMSTATE_UINT32(port.pause, EssdPortState),
+        VMSTATE_UINT32(port.tx_timeout_ms, EssdPortState),
         VMSTATE_UINT32_ARRAY(port.mac, EssdPortState, 2 * HW_PORT_MACS),
         VMSTATE_UINT32_ARRAY(port.multicast, EssdPortState,
                              2 * HW_PORT_MULTICASTS),
@@ -727,9 +728,12 @@ static const VMStateDescription essd_port_vmstate = {
         VMSTATE_UINT8(port.rnic_priority, EssdPortState),
         VMSTATE_UINT8(port.rnic_turn, EssdPortState),
         VMSTATE_UINT8(port.paused, EssdPortState),
+        VMSTATE_UINT8(port.pause_expired, EssdPortState),
         VMSTATE_UINT64_ARRAY(port.pause_until_ns, EssdPortState,
                              HW_PORT_PRIORITIES),
         VMSTATE_UINT64_ARRAY(port.pause_since_ns, EssdPortState,
+                             HW_PORT_PRIORITIES),
+        VMSTATE_UINT64_ARRAY(port.pause_begin_ns, EssdPortState,
                              HW_PORT_PRIORITIES),
         VMSTATE_UINT64(port.tx_ahead, EssdPortState),
         VMSTATE_UINT32(port.counter_high, EssdPortState),

@@ -66,6 +66,9 @@ REG32(PORT_RING_ENABLE, 0x11c)       /* rw: 1 latches the four above */
     FIELD(PORT_RING_ENABLE, ON, 0, 1)
 REG32(PORT_KICK, 0x120)              /* wo: look at the transmit ring */
 
+REG32(PORT_TX_TIMEOUT, 0x124)        /* rw, reset 2000: docs, section 6 */
+    FIELD(PORT_TX_TIMEOUT, MS, 0, 16)        /* 0: never */
+
 REG32(PORT_PHY_STATUS, 0x200)        /* ro */
     FIELD(PORT_PHY_STATUS, SIGNAL, 0, 1)       /* signal detect */
     FIELD(PORT_PHY_STATUS, LOCAL_FAULT, 1, 1)  /* enabled, but no lock */
@@ -175,7 +178,9 @@ enum port_counter {
     PORT_COUNT_RX_ROCE_V1_DROPPED,       /* ROCE_V1 is 0 */
     PORT_COUNT_PRIO_PAUSE,               /* +n: frames that paused priority n */
     PORT_COUNT_PRIO_PAUSED_NS = PORT_COUNT_PRIO_PAUSE + 8, /* +n: how long */
-    PORT_COUNTERS = PORT_COUNT_PRIO_PAUSED_NS + 8,
+    /* Frames that the link did not take within PORT_TX_TIMEOUT */
+    PORT_COUNT_TX_DROPPED_TIMEOUT = PORT_COUNT_PRIO_PAUSED_NS + 8,
+    PORT_COUNTERS,
 };
 enum { PORT_COUNTER_BASE = 0x400 };  /* counter n at + 8n */
 

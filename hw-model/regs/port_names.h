@@ -64,6 +64,7 @@ static const char *const port_counter_name[PORT_COUNTERS] = {
     [PORT_COUNT_PRIO_PAUSED_NS + 5] = "txPrio5PausedNs",
     [PORT_COUNT_PRIO_PAUSED_NS + 6] = "txPrio6PausedNs",
     [PORT_COUNT_PRIO_PAUSED_NS + 7] = "txPrio7PausedNs",
+    [PORT_COUNT_TX_DROPPED_TIMEOUT] = "txDroppedTimeout",
 };
 
 /* Of a link that is down. */

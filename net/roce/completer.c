@@ -329,7 +329,8 @@ void roce_completer_timer(struct roce *roce, uint32_t slot)
         return;
     }
     if (roce->state->port_blocked[port] || roce_is_paused(roce, port, slot)) {
-        /* Nothing leaves now: the peer is not to blame, nor the way there. */
+        /* Nothing leaves now, so the peer is not to blame.  The port drops what
+         * it has held for its transmit time-out, and then the retries count. */
         roce_timer_set(roce, slot, roce_ack_due(roce, qp));
         return;
     }

@@ -706,6 +706,130 @@ static void test_port_keeps_what_the_link_does_not_take(void **state)
     }
 }
 
+/* ---- The transmit time-out */
+
+#define TIMEOUT_NS UINT64_C(2000000000) /* the reset value */
+
+/* As the timer would call it, until then. */
+static void wait_until(struct world *w, uint64_t until_ns)
+{
+    while (w->env.deadline_ns <= until_ns) {
+        w->env.now_ns = MAX(w->env.now_ns, w->env.deadline_ns);
+        w->env.deadline_ns = DEV_NO_DEADLINE;
+        hw_port_timer(&w->port);
+        settle(w);
+    }
+    w->env.now_ns = until_ns;
+}
+
+static void block_link(struct world *w)
+{
+    struct frame_tx frame = rnic_frame(0, 62);
+
+    w->link_room = 0;
+    assert_int_equal(hw_port_tx(&w->port, &frame, 1), 0);
+    w->rnic_backlog = 1;
+    for (uint32_t i = 0; i < 20; i++) {
+        put_tx(w, i, 100, (uint8_t)(i % 8));
+    }
+    publish_tx(w, 20);
+    assert_int_equal(tx_ci(w), 0);
+}
+
+static void test_port_drops_what_the_link_has_not_taken_for_long(void **state)
+{
+    struct world *w = *state;
+    struct frame_tx frame = rnic_frame(0, 62);
+
+    assert_int_equal(read_reg(w, A_PORT_TX_TIMEOUT), 2000);
+    block_link(w);
+    wait_until(w, TIMEOUT_NS - 1);
+    assert_int_equal(tx_ci(w), 0);
+    assert_int_equal(w->rnic_backlog, 1);
+    wait_until(w, TIMEOUT_NS);
+    assert_int_equal(tx_ci(w), 20);
+    assert_int_equal(w->rnic_backlog, 0);
+    assert_int_equal(counter(w, PORT_COUNT_TX_DROPPED_TIMEOUT), 21);
+    /* And so it goes on, until the link takes frames again. */
+    assert_int_equal(hw_port_tx(&w->port, &frame, 1), 1);
+    put_tx(w, 20, 100, 0);
+    publish_tx(w, 21);
+    assert_int_equal(tx_ci(w), 21);
+    assert_int_equal(counter(w, PORT_COUNT_TX_DROPPED_TIMEOUT), 23);
+    assert_int_equal(counter(w, PORT_COUNT_TX_RAW), 0);
+    assert_int_equal(counter(w, PORT_COUNT_TX_RNIC), 0);
+    assert_int_equal(w->num_sent, 0);
+    assert_true(w->port.link_up);
+    w->link_room = MAX_SENT;
+    hw_port_link_ready(&w->port);
+    assert_int_equal(hw_port_tx(&w->port, &frame, 1), 1);
+    put_tx(w, 21, 100, 0);
+    publish_tx(w, 22);
+    assert_int_equal(w->num_sent, 2);
+    assert_int_equal(counter(w, PORT_COUNT_TX_DROPPED_TIMEOUT), 23);
+}
+
+/* A slow link is not a dead one: each frame that it takes starts anew. */
+static void test_port_waits_for_a_link_that_takes_a_frame_now_and_then(
+    void **state)
+{
+    struct world *w = *state;
+
+    block_link(w);
+    for (uint64_t i = 1; i <= 10; i++) {
+        wait_until(w, i * (TIMEOUT_NS - 1000));
+        w->link_room = 1;
+        hw_port_link_ready(&w->port);
+        settle(w);
+        assert_int_equal(w->num_sent, i);
+    }
+    assert_int_equal(counter(w, PORT_COUNT_TX_DROPPED_TIMEOUT), 0);
+    wait_until(w, 10 * (TIMEOUT_NS - 1000) + TIMEOUT_NS);
+    assert_int_equal(tx_ci(w), 20);
+    assert_int_equal(counter(w, PORT_COUNT_TX_DROPPED_TIMEOUT), 11);
+}
+
+static void test_port_firmware_chooses_how_long_it_waits(void **state)
+{
+    struct world *w = *state;
+
+    write_reg(w, A_PORT_TX_TIMEOUT, 0); /* never */
+    block_link(w);
+    assert_int_equal(w->env.deadline_ns, DEV_NO_DEADLINE);
+    wait_until(w, UINT64_C(3600000000000));
+    assert_int_equal(tx_ci(w), 0);
+    write_reg(w, A_PORT_TX_TIMEOUT, 65535); /* it has waited longer */
+    wait_until(w, w->env.now_ns);
+    assert_int_equal(tx_ci(w), 20);
+    hw_port_reset(&w->port);
+    assert_int_equal(read_reg(w, A_PORT_TX_TIMEOUT), 2000);
+}
+
+/* The link of a machine that was loaded begins its time-out anew. */
+static void test_port_waits_anew_after_save_and_load(void **state)
+{
+    struct world *w = *state;
+    struct hw_port saved;
+
+    write_reg(w, A_PORT_TX_TIMEOUT, 500);
+    block_link(w);
+    wait_until(w, 400000000);
+    saved = w->port;
+    memset(&w->port, 0xa5, sizeof(w->port));
+    w->port = saved;
+    w->env.deadline_ns = DEV_NO_DEADLINE;
+    assert_true(hw_port_loaded(&w->port));
+    settle(w);
+    assert_int_equal(w->env.deadline_ns, 900000000);
+    wait_until(w, 899999999);
+    assert_int_equal(tx_ci(w), 0);
+    wait_until(w, 900000000);
+    assert_int_equal(tx_ci(w), 20);
+    saved.tx_timeout_ms = 65536;
+    w->port = saved;
+    assert_false(hw_port_loaded(&w->port));
+}
+
 /* Firmware that never stops sending must not hold the main loop. */
 static void test_port_sends_a_bounded_number_of_frames_a_run(void **state)
 {
@@ -1162,6 +1286,10 @@ int main(void)
         TEST(test_port_ignores_a_tx_index_that_makes_no_sense),
         TEST(test_port_wraps_the_tx_ring_and_interrupts_when_armed),
         TEST(test_port_keeps_what_the_link_does_not_take),
+        TEST(test_port_drops_what_the_link_has_not_taken_for_long),
+        TEST(test_port_waits_for_a_link_that_takes_a_frame_now_and_then),
+        TEST(test_port_firmware_chooses_how_long_it_waits),
+        TEST(test_port_waits_anew_after_save_and_load),
         TEST(test_port_sends_a_bounded_number_of_frames_a_run),
         TEST(test_port_passes_and_pads_rnic_frames),
         TEST(test_port_tells_the_rnic_when_there_is_room),

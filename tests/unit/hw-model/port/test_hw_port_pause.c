@@ -77,7 +77,7 @@ static void rnic_offer(struct world *w)
 
         frame.head[18] = RNIC;
         frame.head[19] = w->queue[i].number;
-        if (!w->is_heedless && w->port.paused >> frame.priority & 1) {
+        if (!w->is_heedless && w->port.held >> frame.priority & 1) {
             i++;
         } else if (hw_port_tx(&w->port, &frame, 1) == 1) {
             w->num_queued--;
@@ -578,6 +578,50 @@ static void test_pause_goes_on_after_save_and_load(void **state)
     assert_int_equal(w->env.deadline_ns, w->env.now_ns + 1342157);
 }
 
+/* A partner that pauses a priority again and again: a PFC storm. */
+static void test_pause_that_lasts_too_long_loses_frames(void **state)
+{
+    struct world *w = *state;
+    const uint64_t start_ns = w->env.now_ns;
+    const uint64_t step_ns = 1000000;
+
+    pfc(w, BIT(3), 65535);
+    raw(w, 3, 0);
+    rnic(w, 3, 0);
+    rnic(w, 4, 1);
+    expect_sent(w, 1, (struct item[]){{RNIC, 4, 1}});
+    while (w->env.now_ns < start_ns + 1999 * step_ns) {
+        wait_until(w, w->env.now_ns + step_ns);
+        pfc(w, BIT(3), 65535);
+    }
+    assert_int_equal(w->num_queued, 1);
+    assert_int_equal(tx_ci(w), 0);
+    assert_int_equal(counter(w, PORT_COUNT_TX_DROPPED_TIMEOUT), 0);
+    wait_until(w, start_ns + 2000 * step_ns);
+    assert_int_equal(w->num_queued, 0);
+    assert_int_equal(tx_ci(w), 1);
+    assert_int_equal(counter(w, PORT_COUNT_TX_DROPPED_TIMEOUT), 2);
+    assert_int_equal(read_reg(w, A_PORT_PAUSED), BIT(3));
+    /* It loses its frames as long as the storm lasts, others do not. */
+    pfc(w, BIT(3), 65535);
+    raw(w, 3, 2);
+    raw(w, 2, 3);
+    rnic(w, 3, 4);
+    rnic(w, 5, 5);
+    expect_sent(w, 2, (struct item[]){{RAW, 2, 3}, {RNIC, 5, 5}});
+    assert_int_equal(counter(w, PORT_COUNT_TX_DROPPED_TIMEOUT), 4);
+    assert_int_equal(tx_ci(w), 3);
+    /* The storm is over; the next pause has all the time again. */
+    pfc(w, BIT(3), 0);
+    raw(w, 3, 6);
+    expect_sent(w, 1, (struct item[]){{RAW, 3, 6}});
+    pfc(w, BIT(3), 65535);
+    raw(w, 3, 7);
+    wait_until(w, w->env.now_ns + step_ns);
+    expect_sent(w, 0, NULL);
+    assert_int_equal(counter(w, PORT_COUNT_TX_DROPPED_TIMEOUT), 4);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -596,6 +640,7 @@ int main(void)
         TEST(test_pause_bad_descriptors_behind_it_are_passed_too),
         TEST(test_pause_ends_with_the_link_and_with_a_reset),
         TEST(test_pause_goes_on_after_save_and_load),
+        TEST(test_pause_that_lasts_too_long_loses_frames),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

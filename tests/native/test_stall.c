@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A receiver on one port that takes nothing: the cable pushes back, and the
+ * link stays up.  What waits for that port must not be in the way of the other
+ * one, and the hosts' buffers come back.
+ */
+#include "bed_fixture.h"
+
+#include <stdlib.h>
+
+#include "hw-model/regs/port.h"
+
+#define MS_NS UINT64_C(1000000)
+#define S_NS  (1000 * MS_NS)
+
+enum {
+    HOSTS = 40,
+    BUSY_HOSTS = 6,
+    COMMANDS = 63,
+    BLOCKS = 128 * 1024 / BED_BLOCK,
+    KATO_MS = 8000,
+    TIMEOUT_MS = 2000, /* PORT_TX_TIMEOUT after a reset */
+    RETRIES_MS = 1000, /* eight ACK time-outs of 67 ms are half of it */
+};
+
+static bool host_is_deaf;
+
+/* End 0 is the drive's: frames of the host's are lost while it is deaf. */
+static enum cable_verdict lose_frames(void *ctx, unsigned int from,
+                                      uint64_t number, uint8_t *data,
+                                      uint32_t *len_bytes)
+{
+    (void)ctx;
+    (void)number;
+    (void)data;
+    (void)len_bytes;
+    return from == 1 && host_is_deaf ? CABLE_DROP : CABLE_PASS;
+}
+
+static void let_pass(uint64_t ns)
+{
+    bed.host->sleep.is_asleep = false;
+    native_world_pass(&bed.world, ns);
+}
+
+static uint32_t buf_bytes(void)
+{
+    struct rdma_usage usage;
+
+    rdma_transport_usage(&bed.drive->drive.rdma, &usage);
+    return usage.buf_bytes;
+}
+
+static unsigned int cm_buffers(void)
+{
+    return (unsigned int)(CM_SEND_BUFFERS -
+                          bed.drive->drive.net.cm.send_free_count);
+}
+
+static uint64_t port_count(unsigned int port, enum port_counter counter)
+{
+    return bed.drive->machine.ports[port].counters[counter];
+}
+
+static void connect_host(struct nvme_host *host, uint8_t local,
+                         uint16_t io_queues)
+{
+    struct host_target target;
+
+    assert_true(native_target(bed.host, bed.drive, local, &target));
+    target.io_queues = io_queues;
+    target.depth = 64;
+    target.kato_ms = KATO_MS;
+    assert_int_equal(host_connect(host, &target), 0);
+}
+
+static void ignore_result(void *ctx, const struct host_result *result)
+{
+    (void)ctx;
+    (void)result;
+}
+
+static void submit_commands(struct nvme_host *host, uint8_t opcode)
+{
+    for (uint32_t i = 0; i < COMMANDS; i++) {
+        const struct host_io io = {
+            .qid = 1,
+            .opcode = opcode,
+            .kind = HOST_DATA_KEYED,
+            .nsid = BED_NSID,
+            .lba = (uint64_t)i * BLOCKS,
+            .blocks = BLOCKS,
+            .offset = i * BLOCKS * BED_BLOCK,
+            .len_bytes = BLOCKS * BED_BLOCK,
+            .done = ignore_result,
+        };
+
+        assert_true(host_io_submit(host, &io));
+    }
+    verbs_flush(&bed.host->net.verbs);
+}
+
+/* 40 associations on port 0, six of them with much under way; then silence. */
+static struct nvme_host *stall_port_0(void)
+{
+    struct nvme_host *hosts = calloc(HOSTS, sizeof(*hosts));
+
+    bed.cables[0].filter = lose_frames;
+    host_is_deaf = false;
+    for (unsigned int i = 0; i < HOSTS; i++) {
+        uint16_t queues = i < BUSY_HOSTS ? 1 : 0;
+
+        native_host_add(bed.host, &hosts[i], queues);
+        connect_host(&hosts[i], 0, queues);
+    }
+    bed.cables[0].lane[0].is_held = true;
+    for (unsigned int i = 0; i < BUSY_HOSTS; i++) {
+        submit_commands(&hosts[i], i % 2 == 0 ? NVM_READ : NVM_WRITE);
+    }
+    let_pass(100 * MS_NS);
+    assert_true(buf_bytes() > 30 * 1000 * 1000);
+    host_is_deaf = true;
+    return hosts;
+}
+
+static void expect_connects_on_port_1(void)
+{
+    struct nvme_host *other = calloc(1, sizeof(*other));
+    uint64_t start_ns = bed.world.now_ns;
+
+    native_host_add(bed.host, other, 0);
+    connect_host(other, 1, 0);
+    assert_true(bed.world.now_ns - start_ns < 100 * MS_NS);
+    host_disconnect(other);
+    free(other);
+}
+
+static void test_a_stalled_port_does_not_stop_connections_on_the_other(
+    void **state)
+{
+    struct nvme_host *hosts = stall_port_0();
+    unsigned int most_buffers = 0;
+    uint64_t start_ns = bed.world.now_ns;
+
+    (void)state;
+    for (unsigned int i = 0; i < 20; i++) {
+        let_pass(S_NS);
+        expect_connects_on_port_1();
+        most_buffers = MAX(most_buffers, cm_buffers());
+        if (bed.world.now_ns - start_ns > (TIMEOUT_MS + RETRIES_MS) * MS_NS) {
+            assert_int_equal(buf_bytes(), 0); /* long before keep-alive */
+        }
+    }
+    assert_true(most_buffers <= HOSTS + BUSY_HOSTS);
+    assert_int_equal(cm_buffers(), 0);
+    assert_true(port_count(0, PORT_COUNT_TX_DROPPED_TIMEOUT) > 1000);
+    assert_int_equal(port_count(1, PORT_COUNT_TX_DROPPED_TIMEOUT), 0);
+    assert_true(bed.drive->machine.ports[0].link_up);
+    /* The receiver comes back: so do the hosts. */
+    bed.cables[0].lane[0].is_held = false;
+    host_is_deaf = false;
+    for (unsigned int i = 0; i < HOSTS; i++) {
+        host_vanish(&hosts[i]);
+    }
+    let_pass(60 * S_NS);
+    bed_expect_idle(&bed);
+    bed_connect(&bed, 0, 1, 64);
+    assert_int_equal(bed_write(&bed, 1, 0, 8, HOST_DATA_KEYED, false, 1), 0);
+    bed_expect(&bed, 1, 0, 8, HOST_DATA_KEYED, 1);
+    host_disconnect(&bed.host->host);
+    free(hosts);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(
+            test_a_stalled_port_does_not_stop_connections_on_the_other, setup,
+            teardown),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
