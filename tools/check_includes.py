@@ -61,6 +61,19 @@ MAY_INCLUDE = {
 # These know everything: firmware/app, firmware/native, hw-model/qemu, tests.
 EVERYTHING = ("firmware/app", "firmware/native", "hw-model/qemu", "tests",
               "tools")
+# A header of this name belongs to its directory: no other one includes it, but
+# for the directory's own unit tests (tests/unit/<directory>).
+PRIVATE = re.compile(r"(^|_)(internal|state)\.h$")
+# Tests of more than one directory that look inside on purpose.
+WHITE_BOX = {
+    # Commands stand in both of the target's wait queues.
+    "tests/native/test_slow.c": ["nvmeof/target/state.h"],
+    # Every answer is held against what target and transport still owe.
+    "tests/fuzz/sequence/sequence.c": ["nvmeof/rdma/rdma_state.h",
+                                       "nvmeof/target/state.h"],
+    # The transport is tested with a real target behind it.
+    "tests/unit/nvmeof/rdma/test_rdma_transport.c": ["nvmeof/target/state.h"],
+}
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 
 
@@ -69,12 +82,27 @@ def layer_of(path: str) -> str | None:
     return max(rows, key=len, default=None)
 
 
+def may_look_inside(path: str, header: str) -> bool:
+    """Whether a file may include a header, if that is a private one."""
+    directory, name = header.rsplit("/", 1)
+    own = path.rsplit("/", 1)[0]
+    return (not PRIVATE.search(name) or own == directory
+            or (own + "/").startswith(f"tests/unit/{directory}/")
+            or header in WHITE_BOX.get(path, []))
+
+
 def complaints(root: pathlib.Path) -> list[str]:
     found = []
     sources = [p for p in root.rglob("*.[ch]")
                if not p.is_relative_to(root / "build")]
     for source in sorted(sources):
         path = source.relative_to(root).as_posix()
+        for number, line in enumerate(source.read_text().splitlines(), 1):
+            match = INCLUDE.match(line)
+            if match and "/" in match[1] and (root / match[1]).exists() \
+                    and not may_look_inside(path, match[1]):
+                found.append(f"{path}:{number}: {match[1]} is private to its "
+                             "directory")
         if path.startswith(EVERYTHING):
             continue
         layer = layer_of(path)

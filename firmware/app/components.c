@@ -21,7 +21,7 @@ static bool step_clock(void *ctx, struct loop_step *step)
     struct drive *drive = ctx;
 
     drive->now_us = step->now_us;
-    rdma_transport_tick(&drive->rdma, step->now_us);
+    rdma_transport_tick(drive->rdma, step->now_us);
     echo_tick(&drive->echo, step->now_us);
     return false;
 }
@@ -52,11 +52,11 @@ static void flush_network(void *ctx)
 static bool arm_network(void *ctx, uint64_t *deadline_us)
 {
     struct drive *drive = ctx;
-    bool acks_wait = !rdma_transport_is_short(&drive->rdma) &&
-                     !nvmf_target_is_short(&drive->target) &&
+    bool acks_wait = !rdma_transport_is_short(drive->rdma) &&
+                     !nvmf_target_is_short(drive->target) &&
                      !echo_awaits_write(&drive->echo);
 
-    if (acks_wait && rdma_transport_unacked(&drive->rdma) != 0) {
+    if (acks_wait && rdma_transport_unacked(drive->rdma) != 0) {
         *deadline_us = MIN(*deadline_us, drive->now_us + ACKS_WAIT_US);
     }
     return drive_net_arm(&drive->net, acks_wait);
@@ -74,7 +74,7 @@ static void media_completed(void *ctx, uint64_t cookie,
 {
     struct drive *drive = ctx;
 
-    nvmf_media_done(&drive->target, (void *)(uintptr_t)cookie,
+    nvmf_media_done(drive->target, (void *)(uintptr_t)cookie,
                     media_seam_status(status));
 }
 
@@ -131,7 +131,7 @@ static bool step_target(void *ctx, struct loop_step *step)
 {
     struct drive *drive = ctx;
 
-    loop_call_at(step, nvmf_target_timer(&drive->target, step->now_us));
+    loop_call_at(step, nvmf_target_timer(drive->target, step->now_us));
     return false;
 }
 
@@ -140,7 +140,7 @@ static bool step_transport(void *ctx, struct loop_step *step)
     struct drive *drive = ctx;
 
     (void)step;
-    return rdma_transport_step(&drive->rdma);
+    return rdma_transport_step(drive->rdma);
 }
 
 static bool step_echo(void *ctx, struct loop_step *step)

@@ -8,6 +8,7 @@
 
 enum {
     MEDIA_COMMANDS = 512,
+    STATE_ALIGN = 64, /* of the target's and the transport's memory */
     TEMPERATURE_K = 313,
     SPARE_PERCENT = 100,
     VENDOR_QEMU = 0x1b36, /* an emulated drive is nobody else's product */
@@ -97,12 +98,11 @@ void drive_update_addresses(struct drive *drive)
     }
     for (uint8_t i = 0; i < NET_CONFIGURED; i++) {
         if (addresses->changed & BIT(i)) {
-            rdma_transport_set_address(&drive->rdma, i,
+            rdma_transport_set_address(drive->rdma, i,
                                        addresses_portid(addresses, i));
         }
     }
-    nvmf_target_set_addresses(&drive->target, addresses->list,
-                              addresses->count);
+    nvmf_target_set_addresses(drive->target, addresses->list, addresses->count);
 }
 
 /* Log one line for each association: that of its admin queue. */
@@ -120,6 +120,19 @@ static void log_conn_event(void *ctx, const struct rdma_conn_event *event)
 static void copy_text(char *to, size_t size, const char *from)
 {
     log_format(to, size, "%s", from);
+}
+
+/* The target and its transport are opaque: their memory is DRAM. */
+static bool reserve_target(struct drive *drive,
+                           const struct drive_config *config)
+{
+    drive->target = dram_alloc(config->dram, nvmf_target_bytes(), STATE_ALIGN);
+    drive->rdma = dram_alloc(config->dram, rdma_transport_bytes(), STATE_ALIGN);
+    if (drive->target == NULL || drive->rdma == NULL) {
+        log_line(drive->log, "nvme-of: DRAM does not suffice");
+        return false;
+    }
+    return true;
 }
 
 static void target_start(struct drive *drive, const struct drive_config *config)
@@ -158,9 +171,9 @@ static void target_start(struct drive *drive, const struct drive_config *config)
     }
     identity_namespace_uuid(identity, ns.nsid, ns.uuid);
     identity_namespace_nguid(identity, ns.nsid, ns.nguid);
-    rdma_transport_bufs(&drive->rdma, &target.bufs);
-    nvmf_target_init(&drive->target, &target, drive->now_us);
-    usage_keeper_start(&drive->keeper, &drive->target);
+    rdma_transport_bufs(drive->rdma, &target.bufs);
+    nvmf_target_init(drive->target, &target, drive->now_us);
+    usage_keeper_start(&drive->keeper, drive->target);
 }
 
 static bool transport_start(struct drive *drive,
@@ -169,7 +182,7 @@ static bool transport_start(struct drive *drive,
     struct rdma_transport_config rdma = {
         .verbs = &drive->net.verbs,
         .cm = &drive->net.cm,
-        .target = &drive->target,
+        .target = drive->target,
         .service_port = DRIVE_SERVICE_PORT,
         .capsules = dram_reserve(config->dram, RDMA_CAPSULE_BYTES, 64),
         .bufs = dram_reserve(config->dram, RDMA_BUF_BYTES, 4096),
@@ -184,7 +197,7 @@ static bool transport_start(struct drive *drive,
         log_line(drive->log, "nvme-of: DRAM does not suffice");
         return false;
     }
-    if (!rdma_transport_init(&drive->rdma, &rdma)) {
+    if (!rdma_transport_init(drive->rdma, &rdma)) {
         log_line(drive->log, "nvme-of: cannot listen");
         return false;
     }
@@ -240,7 +253,7 @@ static void services_start(struct drive *drive,
     struct services_config services = {
         .log = config->log,
         .net = &drive->net,
-        .target = &drive->target,
+        .target = drive->target,
         .identity = config->identity,
         .config = config->config,
         .version = config->version,
@@ -257,7 +270,8 @@ bool drive_init(struct drive *drive, const struct drive_config *config,
     drive->now_us = now_us;
     settings_start(drive, config);
     usage_keeper_init(&drive->keeper, &config->usage, now_us);
-    if (!net_start(drive, config) || !media_start(drive, config)) {
+    if (!reserve_target(drive, config) || !net_start(drive, config) ||
+        !media_start(drive, config)) {
         return false;
     }
     addresses_init(&drive->addresses, config->log, &drive->net,
@@ -281,5 +295,5 @@ void drive_stop(struct drive *drive)
 void drive_report_image(struct drive *drive, uint8_t slot)
 {
     log_line(drive->log, "drive: image slot %u is damaged", slot);
-    nvmf_target_log_error(&drive->target, STATUS_INVALID_IMAGE, 0, slot);
+    nvmf_target_log_error(drive->target, STATUS_INVALID_IMAGE, 0, slot);
 }

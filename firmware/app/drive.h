@@ -18,8 +18,8 @@
 #include "firmware/settings/settings.h"
 #include "firmware/usage/usage_keeper.h"
 #include "firmware/drivers/media.h"
-#include "nvmeof/rdma/rdma_state.h"
-#include "nvmeof/target/state.h"
+#include "nvmeof/rdma/rdma_transport.h"
+#include "nvmeof/target/target.h"
 
 enum { DRIVE_SERVICE_PORT = 4420 };
 
@@ -59,8 +59,8 @@ struct drive {
     struct vendor_feature vendor;
     struct usage_keeper keeper;
     struct media media;
-    struct nvmf_target target;
-    struct rdma_transport rdma;
+    struct nvmf_target *target; /* these two are in DRAM */
+    struct rdma_transport *rdma;
     struct echo echo;
 };
 

@@ -9,12 +9,14 @@ static void line(struct log *log, const char *name, uint32_t used, uint32_t all)
 static void target_text(struct log *log, const struct nvmf_target *target)
 {
     uint16_t controllers, qpairs;
+    uint32_t depth, promised;
 
     nvmf_target_stats(target, &controllers, &qpairs);
+    nvmf_target_promised(target, &depth, &promised);
     line(log, "queue-pairs", qpairs, NVMF_MAX_QPAIRS);
     line(log, "controllers", controllers, NVMF_MAX_HOSTS);
-    line(log, "depth", target->depth_used, NVMF_TOTAL_DEPTH - 1);
-    line(log, "promised-queues", target->queues_promised, NVMF_MAX_QPAIRS);
+    line(log, "depth", depth, NVMF_TOTAL_DEPTH - 1);
+    line(log, "promised-queues", promised, NVMF_MAX_QPAIRS);
 }
 
 static void rdma_text(struct log *log, const struct rdma_transport *rdma)
@@ -28,7 +30,7 @@ static void rdma_text(struct log *log, const struct rdma_transport *rdma)
     line(log, "unacknowledged", rdma_transport_unacked(rdma), RDMA_REQUESTS);
 }
 
-/* Those that are over rest for a while: theirs is the time of late messages. */
+/* Closed connections stay in TIMEWAIT to absorb late messages. */
 static void cm_text(struct log *log, const struct cm *cm)
 {
     uint32_t live = 0, resting = 0;
@@ -62,8 +64,8 @@ void pools_text(const struct drive *drive)
     struct log *log = drive->log;
     const struct neigh_table *neigh = &drive->net.stack.neigh;
 
-    target_text(log, &drive->target);
-    rdma_text(log, &drive->rdma);
+    target_text(log, drive->target);
+    rdma_text(log, drive->rdma);
     cm_text(log, &drive->net.cm);
     rnic_text(log, &drive->net.verbs);
     line(log, "neighbours", neigh->used, NET_NEIGHBOURS);

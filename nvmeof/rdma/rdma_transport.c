@@ -380,6 +380,11 @@ void rdma_transport_bufs(struct rdma_transport *rdma, struct nvmf_bufs *bufs)
     };
 }
 
+size_t rdma_transport_bytes(void)
+{
+    return sizeof(struct rdma_transport);
+}
+
 bool rdma_transport_init(struct rdma_transport *rdma,
                          const struct rdma_transport_config *config)
 {

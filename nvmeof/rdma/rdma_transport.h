@@ -24,7 +24,7 @@
 #include "nvmeof/rdma/rdma_limits.h"
 #include "nvmeof/target/target.h"
 
-/* Defined in rdma_state.h, which only its owner includes, for its size. */
+/* Opaque: its owner provides the memory, rdma_transport_bytes() of it. */
 struct rdma_transport;
 
 /* A connection event, for the log: one when it is made, one when it ends. */
@@ -48,6 +48,9 @@ struct rdma_transport_config {
     void (*conn_event)(void *ctx, const struct rdma_conn_event *event);
     void *conn_event_ctx; /* conn_event may be NULL */
 };
+
+/** Bytes of memory that a transport needs, aligned as for any type. */
+size_t rdma_transport_bytes(void);
 
 /**
  * Start listening.  *config is copied; what it points to must be initialised

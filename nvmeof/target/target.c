@@ -62,6 +62,11 @@ static uint8_t first_generation(uint64_t genctr)
     return (uint8_t)((genctr >> 16) * 29 % 0xff);
 }
 
+size_t nvmf_target_bytes(void)
+{
+    return sizeof(struct nvmf_target);
+}
+
 void nvmf_target_init(struct nvmf_target *target,
                       const struct nvmf_config *config, uint64_t now_us)
 {
@@ -186,4 +191,16 @@ void nvmf_target_stats(const struct nvmf_target *target, uint16_t *controllers,
 {
     *controllers = target->ctrl_count;
     *qpairs = target->qpair_count;
+}
+
+void nvmf_target_promised(const struct nvmf_target *target, uint32_t *depth,
+                          uint32_t *queues)
+{
+    *depth = target->depth_used;
+    *queues = target->queues_promised;
+}
+
+const struct nvmf_health *nvmf_target_health(const struct nvmf_target *target)
+{
+    return &target->config.health;
 }

@@ -148,9 +148,11 @@ struct nvmf_config {
     void *subsystem_reset_ctx;
 };
 
-/* Defined in nvmeof/target/state.h, which only its owner includes, for its
- * size. */
+/* Opaque: its owner provides the memory, nvmf_target_bytes() of it. */
 struct nvmf_target;
+
+/** Bytes of memory that a target needs, aligned as for any type. */
+size_t nvmf_target_bytes(void);
 
 /** Start from nothing.  *config is copied.  Turns the write cache on. */
 void nvmf_target_init(struct nvmf_target *target,
@@ -314,5 +316,17 @@ const struct nvmf_counters *nvmf_target_counters(
 /** How many controllers (hosts) and queue pairs there are, for status lines. */
 void nvmf_target_stats(const struct nvmf_target *target, uint16_t *controllers,
                        uint16_t *qpairs);
+
+/**
+ * What hosts have been promised, for status lines.
+ *
+ * @param depth   requests of the queues there are, NVMF_TOTAL_DEPTH at most
+ * @param queues  I/O queues of full depth that are yet to be connected
+ */
+void nvmf_target_promised(const struct nvmf_target *target, uint32_t *depth,
+                          uint32_t *queues);
+
+/** SMART's values as they are now, but for the counters. */
+const struct nvmf_health *nvmf_target_health(const struct nvmf_target *target);
 
 #endif

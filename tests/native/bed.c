@@ -212,8 +212,8 @@ void bed_expect_idle(struct bed *bed)
     struct rdma_usage usage;
     uint16_t controllers, qpairs;
 
-    rdma_transport_usage(&bed->drive->drive.rdma, &usage);
-    nvmf_target_stats(&bed->drive->drive.target, &controllers, &qpairs);
+    rdma_transport_usage(bed->drive->drive.rdma, &usage);
+    nvmf_target_stats(bed->drive->drive.target, &controllers, &qpairs);
     assert_int_equal(usage.qpairs, 0);
     assert_int_equal(usage.capsules, 0);
     assert_int_equal(usage.requests, 0);

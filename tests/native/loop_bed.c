@@ -100,7 +100,7 @@ static void wake_drive(struct loop_bed *loop)
 void loop_bed_init(struct loop_bed *loop, struct bed *bed)
 {
     struct loopback_config config = {
-        .target = &bed->drive->drive.target,
+        .target = bed->drive->drive.target,
         .portid = LOOP_PORTID,
         .queue_count = LOOP_QUEUES,
     };

@@ -164,7 +164,7 @@ static uint32_t drive_qpairs(void)
 {
     struct rdma_usage usage;
 
-    rdma_transport_usage(&bed.drive->drive.rdma, &usage);
+    rdma_transport_usage(bed.drive->drive.rdma, &usage);
     return usage.qpairs;
 }
 

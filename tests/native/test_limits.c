@@ -78,7 +78,7 @@ static void expect_stats(uint16_t expected_controllers,
 {
     uint16_t controllers, qpairs;
 
-    nvmf_target_stats(&bed.drive->drive.target, &controllers, &qpairs);
+    nvmf_target_stats(bed.drive->drive.target, &controllers, &qpairs);
     assert_int_equal(controllers, expected_controllers);
     assert_int_equal(qpairs, expected_qpairs);
 }

@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 
+#include "nvmeof/target/state.h"
 #include "nvmeof/wire/fabrics.h"
 #include "nvmeof/wire/opcode.h"
 
@@ -65,7 +66,7 @@ static struct rdma_usage usage(void)
 {
     struct rdma_usage usage;
 
-    rdma_transport_usage(&bed.drive->drive.rdma, &usage);
+    rdma_transport_usage(bed.drive->drive.rdma, &usage);
     return usage;
 }
 
@@ -210,8 +211,8 @@ static void test_more_commands_than_there_is_room_for(void **state)
     assert_int_equal(a.done + b.done, 0);
     assert_int_equal(usage().requests, 2 * started);
     assert_int_equal(bed.medium.held_count, 512);
-    assert_non_null(bed.drive->drive.target.wait_media.head);
-    assert_non_null(bed.drive->drive.target.wait_buffer.head);
+    assert_non_null(bed.drive->drive.target->wait_media.head);
+    assert_non_null(bed.drive->drive.target->wait_buffer.head);
     medium_release(&bed.medium);
     let_pass(5000 * MS_NS);
     assert_int_equal(a.done, started);
@@ -240,8 +241,8 @@ static void test_hosts_go_while_commands_stand_in_line(void **state)
     flood(other, &b);
     let_pass(10 * MS_NS);
     assert_int_equal(usage().requests, 2 * started);
-    assert_non_null(bed.drive->drive.target.wait_media.head);
-    assert_non_null(bed.drive->drive.target.wait_buffer.head);
+    assert_non_null(bed.drive->drive.target->wait_media.head);
+    assert_non_null(bed.drive->drive.target->wait_buffer.head);
     host_disconnect(&bed.host->host);
     host_fall_silent(other);
     let_pass(10 * MS_NS);

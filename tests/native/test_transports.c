@@ -9,7 +9,6 @@
 
 #include "lib/bytes.h"
 #include "loop_bed.h"
-#include "nvmeof/target/state.h"
 #include "nvmeof/wire/identify.h"
 
 enum {
@@ -32,8 +31,24 @@ static bool are_all_gone(void *ctx)
     const struct bed *b = ctx;
     uint16_t controllers, qpairs;
 
-    nvmf_target_stats(&b->drive->drive.target, &controllers, &qpairs);
+    nvmf_target_stats(b->drive->drive.target, &controllers, &qpairs);
     return controllers == 0 && qpairs == 0;
+}
+
+static uint32_t depth_used(void)
+{
+    uint32_t depth, queues;
+
+    nvmf_target_promised(bed.drive->drive.target, &depth, &queues);
+    return depth;
+}
+
+static uint32_t queues_promised(void)
+{
+    uint32_t depth, queues;
+
+    nvmf_target_promised(bed.drive->drive.target, &depth, &queues);
+    return queues;
 }
 
 /* Nothing of either transport is left in the drive. */
@@ -43,8 +58,8 @@ static int teardown_both(void **state)
                                  UINT64_C(10000000000)));
     bed_expect_idle(&bed);
     assert_int_equal(loopback_queues_used(&loop.loopback), 0);
-    assert_int_equal(bed.drive->drive.target.depth_used, 0);
-    assert_int_equal(bed.drive->drive.target.queues_promised, 0);
+    assert_int_equal(depth_used(), 0);
+    assert_int_equal(queues_promised(), 0);
     (void)teardown(state);
     loop_bed_end(&loop);
     return 0;
@@ -131,7 +146,7 @@ static void test_the_sum_of_depths_counts_both_transports(void **state)
         assert_int_equal(loopback_host_connect(&hosts[i], 16, 64), 0);
         used += 32 + 16 * 64;
     }
-    assert_int_equal(bed.drive->drive.target.depth_used, used);
+    assert_int_equal(depth_used(), used);
     /* An RDMA host gets 11 of the 16 queues that it wants: 32 + 704. */
     assert_true(native_target(bed.host, bed.drive, 0, &target));
     target.io_queues = 16;
@@ -139,7 +154,7 @@ static void test_the_sum_of_depths_counts_both_transports(void **state)
     assert_int_equal(host_connect(&bed.host->host, &target), 0);
     assert_int_equal(bed.host->host.io_queues, 11);
     used += 32 + 11 * 64;
-    assert_int_equal(bed.drive->drive.target.depth_used, used);
+    assert_int_equal(depth_used(), used);
     /* 63 are left: one more admin queue, refused at Connect for a second. */
     loop_host_init(&loop, &hosts[7], 7);
     loop_host_init(&loop, &hosts[8], 8);
@@ -149,7 +164,7 @@ static void test_the_sum_of_depths_counts_both_transports(void **state)
     assert_int_equal(loopback_host_connect_queue(&hosts[7], 1, 32),
                      NVME_SC_CONNECT_BUSY);
     assert_int_equal(loopback_host_connect_queue(&hosts[7], 1, 31), 0);
-    assert_int_equal(bed.drive->drive.target.depth_used, 8191);
+    assert_int_equal(depth_used(), 8191);
     /* What one transport gives back, the other may have. */
     assert_int_equal(host_keep_alive(&bed.host->host), 0);
     host_disconnect(&bed.host->host);
@@ -255,7 +270,7 @@ static void test_an_rdma_host_that_vanishes_ends_alone(void **state)
     {
         uint16_t controllers, qpairs;
 
-        nvmf_target_stats(&bed.drive->drive.target, &controllers, &qpairs);
+        nvmf_target_stats(bed.drive->drive.target, &controllers, &qpairs);
         assert_int_equal(controllers, 1);
         assert_int_equal(qpairs, 2);
     }

@@ -9,9 +9,9 @@
 #define SECOND_NS UINT64_C(1000000000)
 #define MINUTE_NS (60 * SECOND_NS)
 
-static struct nvmf_health *health(void)
+static const struct nvmf_health *health(void)
 {
-    return &bed.drive->drive.target.config.health;
+    return nvmf_target_health(bed.drive->drive.target);
 }
 
 /* As `nvme disconnect` does: CC.SHN first. */
@@ -79,7 +79,7 @@ static void test_hours_and_data_are_counted_on(void **state)
     assert_int_equal(bed.usage.on_minutes, 60);
     bed_power_cycle(&bed);
     native_world_pass(&bed.world, SECOND_NS);
-    counters = nvmf_target_counters(&bed.drive->drive.target);
+    counters = nvmf_target_counters(bed.drive->drive.target);
     assert_int_equal(health()->power_on_hours, 1);
     assert_int_equal(counters->written_blocks_512, 100);
     assert_int_equal(counters->read_blocks_512, 50);
@@ -206,7 +206,7 @@ static void test_the_error_log_survives_a_power_cut(void **state)
     bed_connect(&bed, 0, 1, 64);
     make_error();
     native_world_pass(&bed.world, SECOND_NS);
-    nvmf_target_log_error(&bed.drive->drive.target, NVME_SC_INTERNAL, 0, 77);
+    nvmf_target_log_error(bed.drive->drive.target, NVME_SC_INTERNAL, 0, 77);
     native_world_pass(&bed.world, 5 * MINUTE_NS);
     assert_int_equal(bed.errors.count, 2);
     bed_power_cycle(&bed);

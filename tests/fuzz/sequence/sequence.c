@@ -10,6 +10,8 @@
 #include "net/wire/cm_msg.h"
 #include "net/wire/psn.h"
 #include "net/wire/roce_opcode.h"
+#include "nvmeof/rdma/rdma_state.h"
+#include "nvmeof/target/state.h"
 #include "nvmeof/wire/opcode.h"
 
 enum {
@@ -875,7 +877,7 @@ static void stats_read(uint32_t *pool)
 
     memset(pool, 0, POOLS * sizeof(*pool));
     stats_read_quick(pool);
-    rdma_transport_usage(&drive->rdma, &usage);
+    rdma_transport_usage(drive->rdma, &usage);
     pool[POOL_CAPSULES] = usage.capsules;
     pool[POOL_BUFFERS] = usage.buf_bytes;
     pool[POOL_RESPONDING] = drive->rdma.responding;
@@ -934,7 +936,7 @@ static void wait_for_pools(uint32_t *before)
 
 static const struct rdma_queue *binding_of(uint32_t qpn)
 {
-    const struct rdma_transport *rdma = &bed.drive->drive.rdma;
+    const struct rdma_transport *rdma = bed.drive->drive.rdma;
 
     for (unsigned int i = 0; i < NVMF_MAX_QPAIRS; i++) {
         if (rdma->qps[i].state == RDMA_QUEUE_OPEN && rdma->qps[i].qpn == qpn) {
@@ -946,7 +948,7 @@ static const struct rdma_queue *binding_of(uint32_t qpn)
 
 static uint32_t events_held(const struct rdma_queue *queue)
 {
-    const struct nvmf_target *target = &bed.drive->drive.target;
+    const struct nvmf_target *target = bed.drive->drive.target;
     const struct nvmf_qpair *qpair = &target->qpair[queue->number];
 
     return qpair->qid == 0 && qpair->ctrl != NO_CTRL

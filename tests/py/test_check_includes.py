@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""tools/check_includes.py: it finds what breaks the layers, and nothing else."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+TOP = Path(__file__).resolve().parents[2]
+SPEC = importlib.util.spec_from_file_location("check_includes",
+                                              TOP / "tools" / "check_includes.py")
+assert SPEC is not None and SPEC.loader is not None
+check_includes = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(check_includes)
+
+STATE = "nvmeof/target/state.h"
+
+
+def complaints(root: Path, path: str, header: str) -> list[str]:
+    """Of a tree in which one file includes one header."""
+    for name in (path, header):
+        file = root / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("/* nothing */\n")
+    (root / path).write_text(f'#include "{header}"\n')
+    found: list[str] = check_includes.complaints(root)
+    return found
+
+
+@pytest.mark.parametrize("path", ["nvmeof/target/ctrl.c",
+                                  "tests/unit/nvmeof/target/fake.h",
+                                  "tests/native/test_slow.c"])
+def test_private_headers_are_for_their_directory_and_its_tests(
+        tmp_path: Path, path: str) -> None:
+    assert complaints(tmp_path, path, STATE) == []
+
+
+@pytest.mark.parametrize("path", ["firmware/app/drive.h", "firmware/native/native.c",
+                                  "nvmeof/rdma/rdma_transport.c",
+                                  "tests/unit/nvmeof/rdma/test_other.c",
+                                  "tests/native/test_io.c"])
+@pytest.mark.parametrize("header", [STATE, "nvmeof/target/internal.h",
+                                    "nvmeof/target/queue_internal.h",
+                                    "nvmeof/target/queue_state.h"])
+def test_private_headers_are_refused_elsewhere(tmp_path: Path, path: str,
+                                               header: str) -> None:
+    assert [f"{path}:1: {header} is private to its directory"] == [
+        line for line in complaints(tmp_path, path, header) if "private" in line]
+
+
+def test_a_layer_may_not_include_what_its_row_does_not_name(tmp_path: Path) -> None:
+    assert complaints(tmp_path, "firmware/hal/log.h", "firmware/drivers/uart.h") == [
+        "firmware/hal/log.h:1: firmware/hal may not include firmware/drivers/uart.h"]
