@@ -216,7 +216,7 @@ void services_apply(struct services *services, const struct config *config,
 static void check_links(struct services *services)
 {
     for (uint8_t i = 0; i < NET_PORTS; i++) {
-        const struct drive_port *port = &services->net->ports[i];
+        const struct node_port *port = &services->net->ports.port[i];
         struct port_link link;
 
         if (port->is_up == services->was_up[i]) {

@@ -18,16 +18,9 @@ enum {
 
 #define TELL_INTERVAL_US UINT64_C(10000000) /* ...then one in each of these */
 
-bool drive_lag_is_of_link(const uint8_t *frame)
-{
-    static const uint8_t prefix[] = {0x01, 0x80, 0xc2, 0x00, 0x00};
-
-    return memcmp(frame, prefix, sizeof(prefix)) == 0 && frame[5] < 0x10;
-}
-
 /* ---- Who is a member, and which one raw frames leave by. */
 
-static uint8_t collecting(const struct drive_lag *lag)
+static uint8_t collecting_ports(const struct drive_lag *lag)
 {
     uint8_t ports = 0;
 
@@ -40,7 +33,7 @@ static uint8_t collecting(const struct drive_lag *lag)
     return ports;
 }
 
-static uint8_t working(const struct drive_lag *lag)
+static uint8_t working_ports(const struct drive_lag *lag)
 {
     uint8_t ports = 0;
 
@@ -55,7 +48,7 @@ static uint8_t working(const struct drive_lag *lag)
 
 static void update_members(struct drive_lag *lag)
 {
-    uint8_t members = working(lag), collects = collecting(lag);
+    uint8_t members = working_ports(lag), collects = collecting_ports(lag);
 
     if (members == lag->members && collects == lag->collects) {
         return;
@@ -90,7 +83,7 @@ static void update_active(struct drive_lag *lag, uint64_t now_us)
 
 /* ---- The log. */
 
-static bool may_tell(struct drive_lag_told *told, uint64_t now_us)
+static bool may_log_change(struct drive_lag_told *told, uint64_t now_us)
 {
     uint64_t earned = (now_us - told->refilled_us) / TELL_INTERVAL_US;
 
@@ -103,7 +96,7 @@ static bool may_tell(struct drive_lag_told *told, uint64_t now_us)
     return true;
 }
 
-static void tell_changes(struct drive_lag *lag)
+static void log_changes(struct drive_lag *lag)
 {
     struct drive_lag_told *told = &lag->told;
 
@@ -124,22 +117,23 @@ static void tell_changes(struct drive_lag *lag)
     told->is_up = lag->is_up;
 }
 
-/* Changes that come too fast are told as the last of them leaves it. */
-static void tell(struct drive_lag *lag, uint64_t now_us, bool had_to_wait)
+/* Of changes that come too fast, only the state after the last is logged. */
+static void log_due_changes(struct drive_lag *lag, uint64_t now_us,
+                            bool had_to_wait)
 {
     uint32_t changes = lag->told.changes;
 
-    if (changes == 0 || !may_tell(&lag->told, now_us)) {
+    if (changes == 0 || !may_log_change(&lag->told, now_us)) {
         return;
     }
     if (had_to_wait) {
         log_line(lag->log, "lag: %u changes since", changes);
     }
-    tell_changes(lag);
+    log_changes(lag);
     lag->told.changes = 0;
 }
 
-static void update(struct drive_lag *lag, uint64_t now_us)
+static void update_state(struct drive_lag *lag, uint64_t now_us)
 {
     const uint8_t members = lag->members, announced = lag->announced;
     bool was_up = lag->is_up, has_to_wait = lag->told.changes != 0;
@@ -152,27 +146,29 @@ static void update(struct drive_lag *lag, uint64_t now_us)
     }
     lag->told.changes += members != lag->members ||
                          announced != lag->announced || was_up != lag->is_up;
-    tell(lag, now_us, has_to_wait);
+    log_due_changes(lag, now_us, has_to_wait);
 }
 
 /* ---- What happens. */
 
-void drive_lag_link(struct drive_lag *lag, uint8_t port, bool is_up,
-                    uint64_t now_us)
+static void lag_link(void *ctx, uint8_t port, bool is_up, uint64_t now_us)
 {
+    struct drive_lag *lag = ctx;
+
     lag->links = (uint8_t)((lag->links & ~BIT(port)) | (is_up ? BIT(port) : 0));
     if (lag->mode == CONFIG_LAG_LACP) {
         lacp_link(&lag->lacp, port, is_up, now_us);
     } else if (is_up && port == lag->primary && lag->has_revert) {
         lag_set_active(&lag->lag, port);
     }
-    update(lag, now_us);
+    update_state(lag, now_us);
 }
 
 /*
- * "I am here now": a gratuitous ARP, an unsolicited neighbour advertisement.
- * What a bond that has changed its link says first, and maybe all that it says
- * while it waits for us.  Our own come back where both ports are on one switch.
+ * Whether a frame announces an address: a gratuitous ARP or an unsolicited
+ * neighbour advertisement.  A bond that has changed its link sends these first,
+ * and may send nothing else while it waits for us.  Where both ports are on one
+ * switch, our own announcements come back: they do not count.
  */
 static bool is_announcement(const struct drive_lag *lag, const uint8_t *frame,
                             size_t len)
@@ -199,8 +195,9 @@ static bool is_announcement(const struct drive_lag *lag, const uint8_t *frame,
 }
 
 /*
- * Behind switches both ports hear it, and there is nothing to follow.  Of two
- * that follow each other, one is faster.
+ * Behind switches both ports hear an announcement, and there is nothing to
+ * follow.  Two drives or bonds that follow each other wait for different times,
+ * so that one of them gives in.
  */
 static void hear_announcement(struct drive_lag *lag, uint8_t port,
                               uint64_t now_us)
@@ -215,7 +212,7 @@ static void hear_announcement(struct drive_lag *lag, uint8_t port,
     }
 }
 
-static void follow(struct drive_lag *lag, uint64_t now_us)
+static void follow_announcement(struct drive_lag *lag, uint64_t now_us)
 {
     if (now_us >= lag->follow_us) {
         lag->follow_us = UINT64_MAX;
@@ -223,8 +220,8 @@ static void follow(struct drive_lag *lag, uint64_t now_us)
     }
 }
 
-static void hear(struct drive_lag *lag, uint8_t port, const uint8_t *frame,
-                 size_t len, uint64_t now_us)
+static void hear_frame(struct drive_lag *lag, uint8_t port,
+                       const uint8_t *frame, size_t len, uint64_t now_us)
 {
     if (!(frame[ETH_DST] & 1)) {
         lag_heard(&lag->lag, port);
@@ -234,39 +231,76 @@ static void hear(struct drive_lag *lag, uint8_t port, const uint8_t *frame,
     }
 }
 
-bool drive_lag_accept(struct drive_lag *lag, uint8_t port, const uint8_t *frame,
-                      size_t len, uint8_t *at, uint64_t now_us)
+static bool lag_accept(void *ctx, uint8_t port, const uint8_t *frame,
+                       size_t len, uint8_t *stack_port, uint64_t now_us)
 {
-    bool is_of_link = drive_lag_is_of_link(frame);
+    struct drive_lag *lag = ctx;
 
-    *at = is_of_link ? port : (uint8_t)AGGREGATE;
-    if (is_of_link) {
+    if (attachment_is_link_local(frame)) {
+        *stack_port = port;
         return true;
     }
+    *stack_port = AGGREGATE;
     if (!(lag->collects & BIT(port))) {
         lag->dropped[port]++;
         return false;
     }
     if (lag->mode == CONFIG_LAG_ACTIVE_STANDBY) {
-        hear(lag, port, frame, len, now_us);
+        hear_frame(lag, port, frame, len, now_us);
     }
     return true;
 }
 
-uint64_t drive_lag_step(struct drive_lag *lag, uint64_t now_us)
+static uint64_t lag_step(void *ctx, uint64_t now_us)
 {
+    struct drive_lag *lag = ctx;
     uint64_t lacp_us = UINT64_MAX, told_us = UINT64_MAX;
 
     if (lag->mode == CONFIG_LAG_LACP) {
         lacp_us = lacp_timer(&lag->lacp, now_us);
     } else {
-        follow(lag, now_us);
+        follow_announcement(lag, now_us);
     }
-    update(lag, now_us);
+    update_state(lag, now_us);
     if (lag->told.changes != 0) {
         told_us = lag->told.refilled_us + TELL_INTERVAL_US;
     }
     return MIN(MIN(lacp_us, told_us), lag->follow_us);
+}
+
+static uint8_t lag_stack_port(uint8_t port)
+{
+    (void)port;
+    return AGGREGATE;
+}
+
+/* The stack's port 1 has link-local frames only, which stay on their link. */
+static uint8_t lag_sender(const void *ctx, uint8_t stack_port)
+{
+    const struct drive_lag *lag = ctx;
+
+    return stack_port == AGGREGATE ? lag->active : stack_port;
+}
+
+static bool lag_is_up(const void *ctx, uint8_t stack_port)
+{
+    const struct drive_lag *lag = ctx;
+
+    return stack_port == AGGREGATE && lag->is_up;
+}
+
+struct attachment drive_lag_attachment(struct drive_lag *lag)
+{
+    static const struct attachment_ops ops = {
+        .stack_port = lag_stack_port,
+        .sender = lag_sender,
+        .accept = lag_accept,
+        .link = lag_link,
+        .is_up = lag_is_up,
+        .step = lag_step,
+    };
+
+    return (struct attachment){&ops, lag};
 }
 
 /* ---- Start. */
@@ -285,7 +319,7 @@ static bool lacp_start(struct drive_lag *lag,
     return lacp_init(&lag->lacp, &lacp);
 }
 
-static uint32_t patience_us(const uint8_t *mac)
+static uint32_t patience_of(const uint8_t *mac)
 {
     uint32_t sum = 0;
 
@@ -307,7 +341,7 @@ bool drive_lag_init(struct drive_lag *lag,
     lag->log = config->log;
     lag->stack = config->stack;
     lag->follow_us = UINT64_MAX;
-    lag->patience_us = patience_us(config->mac);
+    lag->patience_us = patience_of(config->mac);
     lag->primary = config->network->lag_primary;
     lag->has_revert = config->network->lag_has_revert;
     if (!lag_init(&lag->lag, config->regs,

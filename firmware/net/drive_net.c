@@ -5,15 +5,11 @@
 
 #include "firmware/net/drive_address.h"
 #include "firmware/text/ip_text.h"
-#include "hw-model/regs/port_names.h"
 #include "hw-model/regs/soc.h"
 
 enum {
-    RX_FRAMES = 128,
-    TX_FRAMES = 64,
-    RX_BUDGET = 32,     /* frames of one port in one step */
-    CM_RETRIES = 15,    /* as Linux does */
-    ROCE_OVERHEAD = 96, /* what path MTUs are reckoned with: as Linux does */
+    RX_BUDGET = 32,  /* frames of one port in one step */
+    CM_RETRIES = 15, /* as many as Linux sends */
 };
 
 static struct drive_net *net_of(void *ctx)
@@ -29,49 +25,16 @@ static struct verbs_gid gid_of(const struct ip_addr *ip)
     return gid;
 }
 
-/* ---- What the stack asks of us. */
+/* ---- What the stack asks of its node. */
 
 static uint8_t *tx_begin(void *ctx, uint8_t port)
 {
-    struct drive_net *net = ctx;
-
-    if (drive_lag_is_on(&net->lag)) {
-        /* The stack's port 1 is its link alone: see drive_lag.h. */
-        net->tx_member[port] = port == 0 ? net->lag.active : port;
-        port = net->tx_member[port];
-    }
-    return port_tx_begin(&net->ports[port].port);
-}
-
-/* Of a link, and built in another one's buffer.  No room there: it is lost. */
-static void tx_elsewhere(struct port *port, const uint8_t *frame, size_t len,
-                         uint8_t priority)
-{
-    uint8_t *copy = port_tx_begin(port);
-
-    if (copy != NULL) {
-        memcpy(copy, frame, len);
-        port_tx_commit(port, (uint32_t)len, priority);
-    }
+    return node_ports_tx_begin(&net_of(ctx)->ports, port);
 }
 
 static void tx_commit(void *ctx, uint8_t port, size_t len, uint8_t priority)
 {
-    struct drive_net *net = ctx;
-
-    if (drive_lag_is_on(&net->lag) && net->tx_member[port] != port) {
-        struct port *member = &net->ports[net->tx_member[port]].port;
-        const uint8_t *frame = port_tx_begin(member); /* the same again */
-
-        ASSERT(frame != NULL);
-        if (drive_lag_is_of_link(frame)) {
-            tx_elsewhere(&net->ports[port].port, frame, len, priority);
-        } else {
-            port_tx_commit(member, (uint32_t)len, priority);
-        }
-        return;
-    }
-    port_tx_commit(&net->ports[port].port, (uint32_t)len, priority);
+    node_ports_tx_commit(&net_of(ctx)->ports, port, len, priority);
 }
 
 static void neigh_update(void *ctx, uint16_t index,
@@ -106,56 +69,8 @@ static void address_conflict(void *ctx, uint8_t local,
              text.text, b[0], b[1], b[2], b[3], b[4], b[5]);
 }
 
-void drive_net_set_groups(struct drive_net *net)
-{
-    for (uint8_t i = 0; i < NET_PORTS; i++) {
-        struct mac_addr groups[NET_MULTICAST];
-        uint8_t at = drive_lag_is_on(&net->lag) ? 0 : i;
-        size_t count = net_stack_multicast(&net->stack, at, groups);
-
-        for (size_t k = 0; k < NET_MULTICAST; k++) {
-            port_set_multicast(&net->ports[i].port, (unsigned int)k,
-                               k < count ? groups[k].bytes : NULL);
-        }
-    }
-}
-
-/* Frames of that VLAN have somewhere to go on that port of the stack. */
-static bool uses_vlan(const struct drive_net *net, uint8_t port, uint16_t vlan)
-{
-    for (uint8_t i = 0; i < NET_PORTS; i++) {
-        if ((i == port || drive_lag_is_on(&net->lag)) &&
-            net->base_vlan[i] == vlan) {
-            return true;
-        }
-    }
-    for (uint8_t i = 0; i < NET_CONFIGURED; i++) {
-        const struct net_address *address = &net->stack.addresses[i];
-
-        if (address->state != ADDRESS_UNUSED && address->config.port == port &&
-            address->config.vlan == vlan) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Be a member of a VLAN for as long as it is used. */
-static void follow_vlan(struct drive_net *net, uint8_t port, uint16_t vlan)
-{
-    bool is_member = uses_vlan(net, port, vlan);
-
-    if (vlan == 0 || vlan == NET_VLAN_UNTAGGED) {
-        return;
-    }
-    for (uint8_t i = 0; i < NET_PORTS; i++) {
-        if (i == port || drive_lag_is_on(&net->lag)) {
-            port_set_vlan(&net->ports[i].port, vlan, is_member);
-        }
-    }
-}
-
-/* The RNIC knows the addresses that are ours, and the ports their groups. */
+/* An address of the stack has changed: the RNIC knows those that are assigned,
+ * the ports let in their VLANs and multicast groups. */
 static void address_changed(void *ctx, uint8_t local)
 {
     struct drive_net *net = ctx;
@@ -175,119 +90,43 @@ static void address_changed(void *ctx, uint8_t local)
         net->has_laddr[local] = is_assigned;
     }
     net->address_changes++;
-    follow_vlan(net, own->port, own->vlan);
-    drive_net_set_groups(net);
+    node_filters_update_vlan(&net->filters, own->port, own->vlan);
+    node_filters_update_groups(&net->filters);
 }
 
-/* ---- What the connection manager asks of us. */
-
-/* The largest RoCE path MTU that a packet of so many bytes has room for. */
-static uint8_t path_mtu_of(uint16_t mtu_bytes)
+void drive_net_set_groups(struct drive_net *net)
 {
-    uint8_t found = IB_MTU_256;
-
-    for (uint8_t code = IB_MTU_256; code <= IB_MTU_4096; code++) {
-        if (ib_mtu_bytes(code) <= mtu_bytes - (uint32_t)ROCE_OVERHEAD) {
-            found = code;
-        }
-    }
-    return found;
+    node_filters_update_groups(&net->filters);
 }
 
-/* As they come to us; what comes without one is answered with our own. */
-static uint8_t priority_of(const struct drive_net *net,
-                           const struct verbs_ud_info *from)
-{
-    const struct net_stack_config *config = &net->stack.config;
-    uint8_t port = net_stack_address(&net->stack, from->laddr)->port;
-
-    return from->priority != 0 ? from->priority : config->ports[port].priority;
-}
-
-static enum cm_path_result path_resolve(void *ctx,
-                                        const struct verbs_ud_info *from,
-                                        struct cm_path *path)
-{
-    struct drive_net *net = ctx;
-    struct ip_addr ip = ip_addr_from_bytes(from->src_ip.bytes);
-    enum neigh_result result;
-    struct mac_addr mac;
-    uint16_t index;
-
-    memcpy(mac.bytes, from->src_mac, sizeof(mac.bytes));
-    result = net_neigh_learn(&net->stack, from->laddr, &ip, &mac, net->now_us,
-                             &index);
-    if (result != NEIGH_READY) {
-        return result == NEIGH_FULL ? CM_PATH_FULL : CM_PATH_NONE;
-    }
-    *path = (struct cm_path){
-        .neigh = index,
-        .laddr = from->laddr,
-        .is_v1 = from->is_v1,
-        .priority = priority_of(net, from),
-        .mtu = path_mtu_of(net_neigh_path_mtu(&net->stack, index, net->now_us)),
-    };
-    return CM_PATH_READY;
-}
-
-static void path_pin(void *ctx, uint16_t neigh)
-{
-    struct drive_net *net = ctx;
-
-    net_neigh_pin(&net->stack, neigh, net->now_us);
-}
-
-static void path_unpin(void *ctx, uint16_t neigh)
-{
-    struct drive_net *net = ctx;
-
-    net_neigh_unpin(&net->stack, neigh, net->now_us);
-}
-
-static const struct cm_path_ops path_ops = {path_resolve, path_pin, path_unpin};
-
-/* ---- Links. */
+/* ---- Links and configuration. */
 
 bool drive_net_set_link(struct drive_net *net, uint8_t port, uint8_t speed_gbps,
                         enum config_fec fec)
 {
-    static const uint8_t port_fec[] = {
-        [CONFIG_FEC_NONE] = PORT_FEC_NONE,
-        [CONFIG_FEC_FC] = PORT_FEC_FC,
-        [CONFIG_FEC_RS] = PORT_FEC_RS,
-    };
-
-    if (!port_link_enable(&net->ports[port].port, speed_gbps * 1000u,
-                          (enum port_fec)port_fec[fec])) {
-        log_line(net->log,
-                 "port %u: %u Gb/s with this FEC is refused: the ports have "
-                 "one speed, and RS-FEC is for 25 Gb/s",
-                 port, speed_gbps);
-        return false;
-    }
-    return true;
+    return node_ports_set_link(&net->ports, port, speed_gbps, fec);
 }
 
 void drive_net_disable_link(struct drive_net *net, uint8_t port)
 {
-    port_link_disable(&net->ports[port].port);
+    port_link_disable(&net->ports.port[port].port);
 }
 
 void drive_net_link(const struct drive_net *net, uint8_t port,
                     struct port_link *link)
 {
-    port_link_get(&net->ports[port].port, link);
+    port_link_get(&net->ports.port[port].port, link);
 }
 
 bool drive_net_is_up(const struct drive_net *net, uint8_t port)
 {
-    if (drive_lag_is_on(&net->lag)) {
-        return port == 0 && net->lag.is_up;
-    }
-    return net->ports[port].is_up;
+    const struct attachment *attachment = &net->ports.attachment;
+
+    return attachment->ops->is_up(attachment->ctx, port);
 }
 
-/* What was refused may find a place now. @return whether none is missing */
+/* Addresses that were refused may find a place now.
+ * @return whether none is missing */
 static bool add_missing(struct drive_net *net)
 {
     net->has_refused =
@@ -302,12 +141,8 @@ static void set_addresses(struct drive_net *net, const struct config *before,
     drive_address_list(after, net->configured);
     drive_address_remove(&net->stack, before, net->configured);
     for (uint8_t i = 0; i < NET_PORTS; i++) {
-        uint16_t old = net->base_vlan[i];
-
-        if (!net->has_dhcp[i]) { /* its client stays where it is */
-            net->base_vlan[i] = after->port[i].vlan;
-            follow_vlan(net, i, old);
-            follow_vlan(net, i, net->base_vlan[i]);
+        if (!net->has_dhcp[i]) {
+            node_filters_set_base_vlan(&net->filters, i, after->port[i].vlan);
         }
     }
     if (!add_missing(net)) {
@@ -317,7 +152,7 @@ static void set_addresses(struct drive_net *net, const struct config *before,
     }
 }
 
-/* DHCP has its own. */
+/* The gateway that is configured, if any: DHCP brings one of its own. */
 static struct ip_addr gateway4_of(const struct config *config, uint8_t port)
 {
     const struct config_port *settings = &config->port[port];
@@ -349,8 +184,9 @@ void drive_net_apply(struct drive_net *net, const struct config *before,
             net_stack_set_link4(&net->stack, i, &gateway4, 0);
         }
         net_stack_set_gateway6(&net->stack, i, &gateway6);
-        port_set_pause(&net->ports[i].port, network->pfc_priorities, false);
-        port_set_roce_v1(&net->ports[i].port, network->has_roce_v1);
+        port_set_pause(&net->ports.port[i].port, network->pfc_priorities,
+                       false);
+        port_set_roce_v1(&net->ports.port[i].port, network->has_roce_v1);
     }
 }
 
@@ -364,64 +200,51 @@ void drive_net_settle(struct drive_net *net)
 uint64_t drive_net_counter(const struct drive_net *net, uint8_t port,
                            enum port_counter counter)
 {
-    return port_counter_read(&net->ports[port].port, counter);
+    return port_counter_read(&net->ports.port[port].port, counter);
 }
 
 /* ---- Start. */
 
-/* Of the aggregate, or of a port: MTU, VLAN, what else a network has. */
-static const struct config_port *settings_of(const struct config *config,
+/* The settings of the network that a physical port is attached to. */
+static const struct config_port *settings_of(const struct drive_net *net,
+                                             const struct config *config,
                                              uint8_t port)
 {
-    return &config->port[config->network.lag != CONFIG_LAG_OFF ? 0 : port];
+    return &config->port[net->ports.attachment.ops->stack_port(port)];
 }
 
-static bool ports_init(struct drive_net *net,
-                       const struct drive_net_config *config)
+static bool ports_start(struct drive_net *net,
+                        const struct drive_net_config *config)
 {
-    bool is_one = config->config->network.lag != CONFIG_LAG_OFF;
     const struct config_network *network = &config->config->network;
+    struct node_ports_config ports = {
+        .log = config->log,
+        .dram = config->dram,
+        .stack = &net->stack,
+        .attachment = network->lag != CONFIG_LAG_OFF
+                          ? drive_lag_attachment(&net->lag)
+                          : separate_ports_init(&net->separate, &net->stack),
+        .pfc_priorities = network->pfc_priorities,
+        .has_roce_v1 = network->has_roce_v1,
+    };
 
     for (uint8_t i = 0; i < NET_PORTS; i++) {
-        const struct config_port *settings = settings_of(config->config, i);
-        struct port *port = &net->ports[i].port;
-        struct port_config port_config = {
+        uint8_t at = ports.attachment.ops->stack_port(i);
+
+        ports.port[i] = (struct node_port_config){
             .regs = config->port_regs[i],
-            .dram = config->dram,
-            .rx_frames = RX_FRAMES,
-            .tx_frames = TX_FRAMES,
-            .mtu_bytes = settings->mtu_bytes,
+            .mac = config->identity->mac[at],
+            .mtu_bytes = config->config->port[at].mtu_bytes,
+            .speed_gbps = config->config->port[i].speed_gbps,
+            .fec = config->config->port[i].fec,
         };
-        uint32_t room = settings->mtu_bytes - ROCE_OVERHEAD;
-
-        if (!port_init(port, &port_config)) {
-            log_line(net->log, "port %u: does not start", i);
-            return false;
-        }
-        port_set_mac(port, 0, config->identity->mac[is_one ? 0 : i]);
-        port_set_vlan_filter(port, true); /* members: follow_vlan() */
-        port_set_pause(port, network->pfc_priorities, false);
-        port_set_roce_v1(port, network->has_roce_v1);
-        for (uint8_t code = IB_MTU_256; code <= IB_MTU_4096; code++) {
-            if (ib_mtu_bytes(code) <= room) {
-                net->ports[i].path_mtu = code;
-            }
-        }
-        net->ports[i].check_link = true;
     }
-    port_pair(&net->ports[0].port, &net->ports[1].port);
-    for (uint8_t i = 0; i < NET_PORTS; i++) {
-        const struct config_port *settings = &config->config->port[i];
-
-        /* Refused: that port stays off, the log says why. */
-        (void)!drive_net_set_link(net, i, settings->speed_gbps, settings->fec);
-    }
-    return true;
+    return node_ports_init(&net->ports, &ports);
 }
 
 /* Address i is the RNIC's local address i: see drive_address_list(). */
-static void stack_init(struct drive_net *net,
-                       const struct drive_net_config *config)
+static void stack_start(struct drive_net *net,
+                        const struct drive_net_config *config)
 {
     struct net_stack_config stack = {
         .random_seed = config->random_seed,
@@ -441,7 +264,7 @@ static void stack_init(struct drive_net *net,
 
         memcpy(port->mac.bytes, config->identity->mac[i],
                sizeof(port->mac.bytes));
-        port->mtu_bytes = settings_of(config->config, i)->mtu_bytes;
+        port->mtu_bytes = settings_of(net, config->config, i)->mtu_bytes;
         port->priority = settings->priority;
         port->has_slaac = settings->has_slaac;
         if (!config->config->services.has_dhcp[i]) {
@@ -453,24 +276,22 @@ static void stack_init(struct drive_net *net,
     net_stack_init(&net->stack, &stack);
 }
 
-/* Those that may be used come when their link does: address_changed(). */
-static void filters_init(struct drive_net *net, const struct config *config)
+/* The VLANs of addresses follow when their ports' links come up. */
+static void filters_start(struct drive_net *net, const struct config *config)
 {
-    for (uint8_t i = 0; i < NET_PORTS; i++) {
-        /* DHCP asks there, and routers advertise, without any address. */
-        net->base_vlan[i] = config->port[i].vlan;
-        net->has_dhcp[i] = config->services.has_dhcp[i];
-        follow_vlan(net, i, net->base_vlan[i]);
-    }
     drive_address_list(config, net->configured);
+    for (uint8_t i = 0; i < NET_PORTS; i++) {
+        net->has_dhcp[i] = config->services.has_dhcp[i];
+        node_filters_set_base_vlan(&net->filters, i, config->port[i].vlan);
+    }
     for (uint8_t i = 0; i < NET_CONFIGURED; i++) {
         const struct net_address_config *own = &net->stack.config.addresses[i];
 
         if (!ip_addr_is_unspecified(&own->ip)) {
-            follow_vlan(net, own->port, own->vlan);
+            node_filters_update_vlan(&net->filters, own->port, own->vlan);
         }
     }
-    drive_net_set_groups(net);
+    node_filters_update_groups(&net->filters);
 }
 
 static bool lag_start(struct drive_net *net,
@@ -487,8 +308,8 @@ static bool lag_start(struct drive_net *net,
     return drive_lag_init(&net->lag, &lag);
 }
 
-static bool rdma_init(struct drive_net *net,
-                      const struct drive_net_config *config)
+static bool rnic_start(struct drive_net *net,
+                       const struct drive_net_config *config)
 {
     struct verbs_config verbs = {
         .regs = config->rnic_regs,
@@ -510,8 +331,8 @@ static bool cm_start(struct drive_net *net,
 {
     struct cm_config cm = {
         .verbs = &net->verbs,
-        .path_ops = &path_ops,
-        .path_ctx = net,
+        .path_ops = &node_paths_ops,
+        .path_ctx = &net->paths,
         .memory = dram_alloc(config->dram, CM_MEMORY_LEN, 64),
         .ca_guid = get_be64(config->identity->ca_guid),
         .generation = config->generation,
@@ -533,98 +354,62 @@ bool drive_net_init(struct drive_net *net,
 {
     net->log = config->log;
     net->now_us = now_us;
-    if (!ports_init(net, config) || !rdma_init(net, config)) {
+    net->paths = (struct node_paths){&net->stack, &net->now_us};
+    if (!ports_start(net, config) || !rnic_start(net, config)) {
         return false;
     }
-    stack_init(net, config);
+    node_filters_init(&net->filters, &net->ports, &net->stack);
+    stack_start(net, config);
     if (!lag_start(net, config)) {
         return false;
     }
-    filters_init(net, config->config);
+    filters_start(net, config->config);
     return cm_start(net, config);
 }
 
 void drive_net_start(struct drive_net *net)
 {
     for (unsigned int i = 0; i < NET_PORTS; i++) {
-        port_irq_enable(&net->ports[i].port);
+        port_irq_enable(&net->ports.port[i].port);
     }
 }
 
 /* ---- Running. */
 
-static void check_link(struct drive_net *net, uint8_t index)
+static void check_link(struct drive_net *net, uint8_t port)
 {
-    struct drive_port *port = &net->ports[index];
-    struct port_link link;
+    uint32_t speed_mbps = node_ports_check_link(&net->ports, port, net->now_us);
 
-    port->check_link = false;
-    port_link_get(&port->port, &link);
-    if (!link.is_up && link.reason != port->reason) {
-        log_line(net->log, "port %u: link down: %s", index,
-                 port_reason_name[link.reason]);
+    if (speed_mbps != 0) {
+        rnic_set_line_rate(&net->verbs, speed_mbps);
     }
-    port->reason = link.reason;
-    if (link.is_up == port->is_up) {
-        return;
-    }
-    port->is_up = link.is_up;
-    if (link.is_up) {
-        static const char *const fec[] = {"no FEC", "FC-FEC", "RS-FEC"};
-
-        log_line(net->log, "port %u: link up, %u Mb/s, %s", index,
-                 link.speed_mbps, fec[link.fec]);
-        rnic_set_line_rate(&net->verbs, link.speed_mbps);
-    }
-    if (drive_lag_is_on(&net->lag)) {
-        drive_lag_link(&net->lag, index, link.is_up, net->now_us);
-    } else {
-        net_stack_link(&net->stack, index, link.is_up, net->now_us);
-    }
-}
-
-static bool receive(struct drive_net *net, uint8_t index)
-{
-    struct port *port = &net->ports[index].port;
-    struct port_frame frame;
-    unsigned int n = 0;
-
-    for (; n < RX_BUDGET && port_rx_peek(port, &frame); n++) {
-        uint8_t at = index;
-        bool is_ours = !drive_lag_is_on(&net->lag) ||
-                       drive_lag_accept(&net->lag, index, frame.data,
-                                        frame.len_bytes, &at, net->now_us);
-
-        if (is_ours && !net_stack_input(&net->stack, at, frame.data,
-                                        frame.len_bytes, net->now_us)) {
-            break;
-        }
-        port_rx_pop(port);
-    }
-    return n != 0;
 }
 
 bool drive_net_step(struct drive_net *net, uint64_t now_us, unsigned int budget,
                     uint64_t *deadline_us)
 {
-    uint64_t cm_us, stack_us, lag_us = UINT64_MAX;
+    const struct attachment *attachment = &net->ports.attachment;
+    uint64_t cm_us, stack_us;
     bool is_busy;
 
     net->now_us = now_us;
     cm_us = cm_poll(&net->cm, now_us);
     is_busy = verbs_poll(&net->verbs, budget) != 0;
     for (uint8_t i = 0; i < NET_PORTS; i++) {
-        if (net->ports[i].check_link) {
+        if (net->ports.port[i].check_link) {
             check_link(net, i);
             is_busy = true;
         }
-        is_busy |= receive(net, i);
+        is_busy |= node_ports_receive(&net->ports, i, RX_BUDGET, now_us);
     }
-    if (drive_lag_is_on(&net->lag)) {
-        lag_us = drive_lag_step(&net->lag, now_us);
+    *deadline_us = cm_us;
+    if (attachment->ops->step != NULL) {
+        uint64_t step_us = attachment->ops->step(attachment->ctx, now_us);
+
+        *deadline_us = MIN(cm_us, step_us);
     }
     stack_us = net_stack_timer(&net->stack, now_us);
-    *deadline_us = MIN(lag_us, MIN(cm_us, stack_us));
+    *deadline_us = MIN(*deadline_us, stack_us);
     return is_busy;
 }
 
@@ -632,7 +417,7 @@ void drive_net_flush(struct drive_net *net)
 {
     verbs_flush(&net->verbs);
     for (uint8_t i = 0; i < NET_PORTS; i++) {
-        port_tx_kick(&net->ports[i].port);
+        port_tx_kick(&net->ports.port[i].port);
     }
 }
 
@@ -641,7 +426,7 @@ bool drive_net_arm(struct drive_net *net, bool sends_wait)
     bool is_quiet = verbs_arm(&net->verbs, sends_wait);
 
     for (uint8_t i = 0; i < NET_PORTS; i++) {
-        is_quiet &= port_arm(&net->ports[i].port);
+        is_quiet &= port_arm(&net->ports.port[i].port);
     }
     return is_quiet;
 }
@@ -655,9 +440,9 @@ void drive_net_irqs(struct drive_net *net, uint32_t irqs)
     }
     for (uint8_t i = 0; i < NET_PORTS; i++) {
         if (irqs & BIT(irq[i])) {
-            uint32_t what = port_irq_take(&net->ports[i].port);
+            uint32_t what = port_irq_take(&net->ports.port[i].port);
 
-            net->ports[i].check_link |=
+            net->ports.port[i].check_link |=
                 FIELD_GET(what, PORT_IRQ_STATUS, LINK) != 0;
         }
     }

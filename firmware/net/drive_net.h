@@ -8,11 +8,13 @@
 #ifndef ESSD_NET_DRIVE_NET_H
 #define ESSD_NET_DRIVE_NET_H
 
-#include "firmware/net/drive_lag.h"
-#include "firmware/drivers/port.h"
 #include "firmware/drivers/rnic.h"
 #include "firmware/hal/dram.h"
 #include "firmware/hal/log.h"
+#include "firmware/net/drive_lag.h"
+#include "firmware/net/node_filters.h"
+#include "firmware/net/node_paths.h"
+#include "firmware/net/node_ports.h"
 #include "firmware/store/config.h"
 #include "firmware/store/identity.h"
 #include "net/cm/cm.h"
@@ -32,31 +34,24 @@ struct drive_net_config {
     uint8_t responder_resources; /* READs of a peer's */
 };
 
-struct drive_port {
-    struct port port;
-    uint8_t path_mtu; /* enum ib_mtu: the largest that the port carries */
-    bool is_up;
-    bool check_link;
-    uint8_t reason; /* enum port_link_reason, as last logged */
-};
-
 /* Treat as opaque, but for verbs, stack and cm. */
 struct drive_net {
     struct log *log;
-    uint64_t now_us;
-    struct drive_port ports[NET_PORTS];
+    uint64_t now_us; /* of the main loop's turn */
     struct verbs verbs;
     struct net_stack stack;
-    struct drive_lag lag;
-    uint8_t tx_member[NET_PORTS];   /* where the last buffer begun leaves */
-    bool has_laddr[NET_CONFIGURED]; /* the RNIC knows that address */
-    uint32_t address_changes;       /* so many: look at them again */
-    struct net_address_config configured[NET_CONFIGURED];
-    bool has_refused;              /* there was no room for one of those ... */
-    uint32_t refused_changes;      /* ... after so many changes */
-    uint16_t base_vlan[NET_PORTS]; /* besides the addresses'; 0: none */
-    bool has_dhcp[NET_PORTS];
     struct cm cm;
+    struct node_ports ports;
+    struct separate_ports separate; /* one of these two is in use */
+    struct drive_lag lag;
+    struct node_filters filters;
+    struct node_paths paths;
+    bool has_laddr[NET_CONFIGURED]; /* the RNIC knows that address */
+    uint32_t address_changes;       /* counts them, for those who follow */
+    struct net_address_config configured[NET_CONFIGURED];
+    bool has_refused;         /* there was no room for one of those ... */
+    uint32_t refused_changes; /* ... after so many changes */
+    bool has_dhcp[NET_PORTS]; /* its VLAN is chosen when the drive starts */
 };
 
 /** @return false when it cannot work: the log says why */
@@ -67,11 +62,7 @@ MUST_USE bool drive_net_init(struct drive_net *net,
 /** Let the ports receive the groups that the stack is in now. */
 void drive_net_set_groups(struct drive_net *net);
 
-/**
- * Enable a port with this speed and FEC.  The ports run at one speed.
- *
- * @return false when the port refuses: it goes on as it was
- */
+/** See node_ports_set_link(). */
 MUST_USE bool drive_net_set_link(struct drive_net *net, uint8_t port,
                                  uint8_t speed_gbps, enum config_fec fec);
 
@@ -98,7 +89,7 @@ void drive_net_settle(struct drive_net *net);
 uint64_t drive_net_counter(const struct drive_net *net, uint8_t port,
                            enum port_counter counter);
 
-/** From now on: interrupts of the ports. */
+/** Enable the interrupts of the ports. */
 void drive_net_start(struct drive_net *net);
 
 /**
@@ -111,13 +102,14 @@ void drive_net_start(struct drive_net *net);
 bool drive_net_step(struct drive_net *net, uint64_t now_us, unsigned int budget,
                     uint64_t *deadline_us);
 
-/** Send what was posted since. */
+/** Send what has been posted since the last call. */
 void drive_net_flush(struct drive_net *net);
 
 /** Before sleeping, see verbs_arm(). @return false when something has come */
 MUST_USE bool drive_net_arm(struct drive_net *net, bool sends_wait);
 
-/** See drive_irqs(). */
+/** After a sleep: take back the interrupt lines that are up, BIT(SOC_IRQ_...).
+ */
 void drive_net_irqs(struct drive_net *net, uint32_t irqs);
 
 #endif

@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 set(SOURCES
+    attachment.c
     drive_address.c
     drive_lag.c
     drive_net.c
+    node_filters.c
+    node_paths.c
+    node_ports.c
 )

@@ -336,7 +336,7 @@ static bool link_is_up(void *ctx)
 {
     const struct bench *bench = ctx;
 
-    return bench->host->net.ports[0].is_up;
+    return bench->host->net.ports.port[0].is_up;
 }
 
 static bool connect_drive(struct bench *bench)
@@ -358,7 +358,7 @@ static bool connect_drive(struct bench *bench)
         fprintf(stderr, "native_initiator: nobody answers for that address\n");
         return false;
     }
-    target.path.mtu = bench->host->net.ports[0].path_mtu;
+    target.path.mtu = bench->host->net.ports.port[0].path_mtu;
     snprintf(target.subnqn, sizeof(target.subnqn), "%s", options->nqn);
     snprintf(target.hostnqn, sizeof(target.hostnqn),
              "nqn.2026-01.net.example:native-initiator");

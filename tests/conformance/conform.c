@@ -1011,7 +1011,7 @@ static bool host_link_is_up(void *ctx)
 {
     const struct native_host *host = ctx;
 
-    return host->net.ports[0].is_up && host->net.ports[1].is_up;
+    return host->net.ports.port[0].is_up && host->net.ports.port[1].is_up;
 }
 
 struct native_host *conf_host(struct conf *conf)
@@ -1061,7 +1061,7 @@ void conf_resolve(struct conf *conf, const struct conf_session *session,
     }
     *target = (struct host_target){
         .path = {.laddr = local,
-                 .mtu = host->net.ports[session->port].path_mtu},
+                 .mtu = host->net.ports.port[session->port].path_mtu},
         .local_ip = own->ip,
         .peer_ip = ip,
         .service_port = DRIVE_SERVICE_PORT,

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * How the network stack's two ports are attached to the two physical ports:
+ * each to its own (struct separate_ports), or the stack's port 0 to both of
+ * them as an aggregate (drive_lag.h).  Then nothing is on the stack's port 1
+ * but link-local protocols.
+ *
+ * This concerns frames of the stack alone.  What the RNIC sends and receives
+ * passes through the aggregation block of the hardware.
+ */
+#ifndef ESSD_NET_ATTACHMENT_H
+#define ESSD_NET_ATTACHMENT_H
+
+#include "net/stack/stack.h"
+
+struct attachment_ops {
+    /* The stack's port whose addresses, VLANs and groups a physical port
+     * serves. */
+    uint8_t (*stack_port)(uint8_t port);
+
+    /* The physical port by which a port of the stack sends now. */
+    uint8_t (*sender)(const void *ctx, uint8_t stack_port);
+
+    /**
+     * A frame of at least 14 bytes has come in by a physical port.
+     *
+     * @param stack_port  the stack's port that gets it
+     * @return false when it is to be dropped
+     */
+    bool (*accept)(void *ctx, uint8_t port, const uint8_t *frame, size_t len,
+                   uint8_t *stack_port, uint64_t now_us);
+
+    /* A physical port's link came up or went down: tell the stack. */
+    void (*link)(void *ctx, uint8_t port, bool is_up, uint64_t now_us);
+
+    /* Whether a port of the stack has a link. */
+    bool (*is_up)(const void *ctx, uint8_t stack_port);
+
+    /* Do what is due; NULL: nothing ever is. @return the next deadline */
+    uint64_t (*step)(void *ctx, uint64_t now_us);
+};
+
+struct attachment {
+    const struct attachment_ops *ops;
+    void *ctx;
+};
+
+/* Treat as opaque. */
+struct separate_ports {
+    struct net_stack *stack;
+    bool is_up[NET_PORTS];
+};
+
+/** Each port of the stack has its own physical port. @param stack  stays */
+struct attachment separate_ports_init(struct separate_ports *separate,
+                                      struct net_stack *stack);
+
+/**
+ * Whether a frame is for its link alone: to 01:80:c2:00:00:0x.  It leaves and
+ * arrives by the physical port of the same number, aggregate or not.
+ */
+bool attachment_is_link_local(const uint8_t *frame);
+
+#endif
