@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* When usage records and error log entries are written, with a fake target. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "firmware/usage/usage_keeper.h"
+#include "nvmeof/wire/log.h"
+
+#define SECOND_US UINT64_C(1000000)
+#define MINUTE_US (60 * SECOND_US)
+#define HOUR_US   (60 * MINUTE_US)
+
+static struct {
+    struct usage_keeper keeper;
+    uint64_t now_us;
+
+    struct nvmf_counters counters; /* the target */
+    bool is_in_use;
+    uint64_t hours;
+    unsigned int restored;
+    struct log_error last_restored;
+    uint64_t oldest_error; /* those before are not in its log any more */
+
+    struct usage saved; /* the flash */
+    unsigned int saves;
+    uint64_t saved_errors[2 * NVMF_ERROR_LOG_ENTRIES]; /* their counts */
+    unsigned int saved_error_count;
+} world;
+
+/* ---- The target. */
+
+const struct nvmf_counters *nvmf_target_counters(
+    const struct nvmf_target *target)
+{
+    (void)target;
+    return &world.counters;
+}
+
+bool nvmf_target_is_in_use(const struct nvmf_target *target)
+{
+    (void)target;
+    return world.is_in_use;
+}
+
+void nvmf_target_set_power_on_hours(struct nvmf_target *target, uint64_t hours)
+{
+    (void)target;
+    world.hours = hours;
+}
+
+bool nvmf_target_error(const struct nvmf_target *target, uint64_t count,
+                       struct log_error *error)
+{
+    (void)target;
+    *error = (struct log_error){.count = count, .lba = count + 1000};
+    return count >= world.oldest_error;
+}
+
+void nvmf_target_restore_error(struct nvmf_target *target,
+                               const struct log_error *error)
+{
+    (void)target;
+    world.restored++;
+    world.last_restored = *error;
+}
+
+/* ---- The flash. */
+
+static bool save_usage(void *ctx, const struct usage *usage)
+{
+    assert_ptr_equal(ctx, &world);
+    world.saved = *usage;
+    world.saves++;
+    return true;
+}
+
+static bool save_error(void *ctx, const struct error_record *record)
+{
+    assert_ptr_equal(ctx, &world);
+    assert_true(world.saved_error_count < ARRAY_LEN(world.saved_errors));
+    assert_int_equal(record->lba, record->count + 1000);
+    world.saved_errors[world.saved_error_count++] = record->count;
+    return true;
+}
+
+/* ---- The keeper. */
+
+static void start(const struct usage *usage, bool is_power_on)
+{
+    const struct usage_keeper_config config = {
+        .usage = usage,
+        .is_power_on = is_power_on,
+        .save = save_usage,
+        .save_error = save_error,
+        .save_ctx = &world,
+    };
+
+    usage_keeper_init(&world.keeper, &config, world.now_us);
+    usage_keeper_start(&world.keeper, NULL);
+}
+
+/* Let time pass as the main loop does: a step at every deadline. */
+static void run_until(uint64_t until_us)
+{
+    uint64_t next_us = world.now_us;
+
+    while (next_us <= until_us) {
+        world.now_us = next_us;
+        next_us = usage_keeper_step(&world.keeper, world.now_us);
+        assert_true(next_us > world.now_us);
+    }
+    world.now_us = until_us;
+    usage_keeper_step(&world.keeper, world.now_us);
+}
+
+static void pass(uint64_t us)
+{
+    run_until(world.now_us + us);
+}
+
+static int new_world(void **state)
+{
+    (void)state;
+    memset(&world, 0, sizeof(world));
+    world.now_us = SECOND_US;
+    return 0;
+}
+
+static void test_an_idle_drive_writes_once_an_hour(void **state)
+{
+    (void)state;
+    start(NULL, true);
+    pass(59 * MINUTE_US);
+    assert_int_equal(world.saves, 0);
+    pass(3 * HOUR_US);
+    assert_int_equal(world.saves, 3);
+    assert_int_equal(world.saved.on_minutes, 180);
+    assert_int_equal(world.hours, 3);
+}
+
+static void test_hours_go_on_from_what_was_read(void **state)
+{
+    const struct usage before = {.on_minutes = 59};
+
+    (void)state;
+    start(&before, true);
+    pass(HOUR_US);
+    assert_int_equal(world.saved.on_minutes, 119);
+    assert_int_equal(world.hours, 1);
+}
+
+static void test_a_host_that_comes_and_goes_is_written_at_once(void **state)
+{
+    (void)state;
+    start(NULL, true);
+    world.is_in_use = true;
+    pass(SECOND_US);
+    assert_int_equal(world.saves, 1);
+    assert_true(world.saved.is_in_use);
+    world.is_in_use = false;
+    pass(SECOND_US);
+    assert_int_equal(world.saves, 2);
+    assert_false(world.saved.is_in_use);
+}
+
+static void test_a_power_cut_in_use_counts_as_unsafe(void **state)
+{
+    const struct usage before = {.is_in_use = true, .unsafe_shutdowns = 4};
+
+    (void)state;
+    start(&before, true);
+    pass(SECOND_US);
+    assert_int_equal(world.saved.unsafe_shutdowns, 5);
+    assert_false(world.saved.is_in_use);
+}
+
+static void test_a_reset_in_use_is_not_a_power_cut(void **state)
+{
+    const struct usage before = {.is_in_use = true, .unsafe_shutdowns = 4};
+    struct nvmf_counters counters;
+    struct nvmf_health health = {0};
+
+    (void)state;
+    start(&before, false);
+    pass(SECOND_US);
+    usage_keeper_fill(&world.keeper, &health, &counters);
+    assert_int_equal(health.unsafe_shutdowns, 4);
+}
+
+/* Whatever hosts do: 8 records at once, then one in five minutes. */
+static void test_wear_has_a_limit(void **state)
+{
+    (void)state;
+    start(NULL, true);
+    for (unsigned int i = 0; i < 6000; i++) { /* ten minutes */
+        world.is_in_use = !world.is_in_use;
+        pass(SECOND_US / 10);
+    }
+    assert_in_range(world.saves, 8, 10);
+}
+
+/* One record is kept for a host that comes, however many have gone. */
+static void test_a_host_that_comes_is_never_put_off_by_errors(void **state)
+{
+    (void)state;
+    start(NULL, true);
+    for (unsigned int i = 0; i < 20; i++) {
+        world.counters.media_errors++;
+        world.counters.error_log_entries++;
+        pass(SECOND_US);
+    }
+    assert_int_equal(world.saves, 7);
+    world.is_in_use = true;
+    pass(SECOND_US);
+    assert_int_equal(world.saves, 8);
+    assert_true(world.saved.is_in_use);
+}
+
+static void test_new_errors_are_written_oldest_first(void **state)
+{
+    (void)state;
+    world.oldest_error = 1;
+    start(NULL, true);
+    world.counters.error_log_entries = 3;
+    pass(SECOND_US);
+    assert_int_equal(world.saved_error_count, 3);
+    for (unsigned int i = 0; i < 3; i++) {
+        assert_int_equal(world.saved_errors[i], i + 1);
+    }
+    world.counters.error_log_entries = 4;
+    pass(USAGE_PACE_MINUTES * MINUTE_US + SECOND_US);
+    assert_int_equal(world.saved_error_count, 4);
+    assert_int_equal(world.saved.error_log_entries, 4);
+}
+
+static void test_no_more_errors_are_written_than_a_host_can_read(void **state)
+{
+    (void)state;
+    world.oldest_error = 1000 - NVMF_ERROR_LOG_ENTRIES + 1;
+    start(NULL, true);
+    world.counters.error_log_entries = 1000;
+    pass(SECOND_US);
+    assert_int_equal(world.saved_error_count, NVMF_ERROR_LOG_ENTRIES);
+    assert_int_equal(world.saved_errors[0], world.oldest_error);
+}
+
+static void test_errors_of_an_earlier_power_cycle_are_put_back(void **state)
+{
+    const struct error_records errors = {
+        .record = {{.count = 7, .lba = 1}, {.count = 8, .lba = 2, .cid = 9}},
+        .count = 2,
+    };
+    const struct usage before = {.error_log_entries = 8};
+    const struct usage_keeper_config config = {
+        .usage = &before,
+        .errors = &errors,
+        .save_error = save_error,
+        .save_ctx = &world,
+    };
+
+    (void)state;
+    world.counters.error_log_entries = 8;
+    usage_keeper_init(&world.keeper, &config, world.now_us);
+    usage_keeper_start(&world.keeper, NULL);
+    assert_int_equal(world.restored, 2);
+    assert_int_equal(world.last_restored.count, 8);
+    assert_int_equal(world.last_restored.cid, 9);
+    pass(HOUR_US);
+    assert_int_equal(world.saved_error_count, 0); /* flash has them */
+}
+
+static void test_the_end_in_good_order_writes_everything(void **state)
+{
+    (void)state;
+    start(NULL, true);
+    world.is_in_use = true;
+    pass(SECOND_US);
+    world.is_in_use = false;
+    world.counters.host_reads = 12;
+    world.counters.read_blocks_512 = 34;
+    usage_keeper_stop(&world.keeper, world.now_us);
+    assert_false(world.saved.is_in_use);
+    assert_int_equal(world.saved.host_reads, 12);
+    assert_int_equal(world.saved.read_blocks_512, 34);
+}
+
+static void test_a_drive_without_flash_goes_on(void **state)
+{
+    const struct usage_keeper_config config = {0};
+
+    (void)state;
+    usage_keeper_init(&world.keeper, &config, world.now_us);
+    usage_keeper_start(&world.keeper, NULL);
+    world.is_in_use = true;
+    world.counters.error_log_entries = 1;
+    pass(2 * HOUR_US);
+    usage_keeper_stop(&world.keeper, world.now_us);
+    assert_int_equal(world.saves, 0);
+    assert_int_equal(world.hours, 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup(name, new_world)
+        TEST(test_an_idle_drive_writes_once_an_hour),
+        TEST(test_hours_go_on_from_what_was_read),
+        TEST(test_a_host_that_comes_and_goes_is_written_at_once),
+        TEST(test_a_power_cut_in_use_counts_as_unsafe),
+        TEST(test_a_reset_in_use_is_not_a_power_cut),
+        TEST(test_wear_has_a_limit),
+        TEST(test_a_host_that_comes_is_never_put_off_by_errors),
+        TEST(test_new_errors_are_written_oldest_first),
+        TEST(test_no_more_errors_are_written_than_a_host_can_read),
+        TEST(test_errors_of_an_earlier_power_cycle_are_put_back),
+        TEST(test_the_end_in_good_order_writes_everything),
+        TEST(test_a_drive_without_flash_goes_on),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
