@@ -65,7 +65,8 @@ static void read_flash(struct board *board)
 
     if (!flash_init(&board->flash, &board->spi, &board->gpio,
                     SOC_GPIO_FLASH_SELECT)) {
-        log_line(&board->log, "drive: no flash answers");
+        log_line(&board->log, "flash: no flash of the expected size answers: "
+                              "there is no identity and no configuration");
         return;
     }
     read_slots(board);

@@ -41,7 +41,10 @@ static void apply_config(void *ctx, const struct config *before,
     services_apply(&drive->services, after, drive->now_us);
     if (before->network.has_echo != after->network.has_echo &&
         !echo_switch(&drive->echo, after->network.has_echo)) {
-        log_line(drive->log, "echo: cannot listen");
+        log_line(drive->log,
+                 "echo: cannot listen on %u, all listeners of the connection "
+                 "manager are in use; the service stays off",
+                 ECHO_SERVICE_PORT);
     }
 }
 
@@ -66,7 +69,8 @@ static void settings_start(struct drive *drive,
 
 /* ---- Bringing the parts up. */
 
-static bool media_start(struct drive *drive, const struct drive_config *config)
+static enum init_result media_start(struct drive *drive,
+                                    const struct drive_config *config)
 {
     struct media_config media = {
         .regs = config->media_regs,
@@ -75,18 +79,18 @@ static bool media_start(struct drive *drive, const struct drive_config *config)
         .commands = MEDIA_COMMANDS,
         .max_pieces = NVMF_MAX_PIECES,
     };
+    enum init_result result = media_init(&drive->media, &media);
     struct media_info info;
 
-    if (!media_init(&drive->media, &media)) {
-        log_line(drive->log, "media: does not start");
-        return false;
+    if (result != INIT_OK) {
+        return result;
     }
     media_irq_enable(&drive->media);
     media_info_get(&drive->media, &info);
     log_line(drive->log, "media: %lu MiB, blocks of %u, %lu KiB of write cache",
              (unsigned long)(info.size_blocks << info.block_shift >> 20),
              1u << info.block_shift, (unsigned long)(info.cache_bytes >> 10));
-    return true;
+    return INIT_OK;
 }
 
 void drive_update_addresses(struct drive *drive)
@@ -123,16 +127,13 @@ static void copy_text(char *to, size_t size, const char *from)
 }
 
 /* The target and its transport are opaque: their memory is DRAM. */
-static bool reserve_target(struct drive *drive,
-                           const struct drive_config *config)
+static enum init_result reserve_target(struct drive *drive,
+                                       const struct drive_config *config)
 {
     drive->target = dram_alloc(config->dram, nvmf_target_bytes(), STATE_ALIGN);
     drive->rdma = dram_alloc(config->dram, rdma_transport_bytes(), STATE_ALIGN);
-    if (drive->target == NULL || drive->rdma == NULL) {
-        log_line(drive->log, "nvme-of: DRAM does not suffice");
-        return false;
-    }
-    return true;
+    return drive->target != NULL && drive->rdma != NULL ? INIT_OK
+                                                        : INIT_NO_MEMORY;
 }
 
 static void target_start(struct drive *drive, const struct drive_config *config)
@@ -176,8 +177,8 @@ static void target_start(struct drive *drive, const struct drive_config *config)
     usage_keeper_start(&drive->keeper, drive->target);
 }
 
-static bool transport_start(struct drive *drive,
-                            const struct drive_config *config)
+static enum init_result transport_start(struct drive *drive,
+                                        const struct drive_config *config)
 {
     struct rdma_transport_config rdma = {
         .verbs = &drive->net.verbs,
@@ -194,19 +195,18 @@ static bool transport_start(struct drive *drive,
         rdma.portid[i] = addresses_portid(&drive->addresses, i);
     }
     if (rdma.capsules == NULL || rdma.bufs == NULL) {
-        log_line(drive->log, "nvme-of: DRAM does not suffice");
-        return false;
+        return INIT_NO_MEMORY;
     }
     if (!rdma_transport_init(drive->rdma, &rdma)) {
-        log_line(drive->log, "nvme-of: cannot listen");
-        return false;
+        return INIT_NO_ROOM;
     }
     log_line(drive->log, "nvme-of: listening on %u, %s", DRIVE_SERVICE_PORT,
              config->identity->subsystem_nqn);
-    return true;
+    return INIT_OK;
 }
 
-static bool echo_start(struct drive *drive, const struct drive_config *config)
+static enum init_result echo_start(struct drive *drive,
+                                   const struct drive_config *config)
 {
     const struct echo_config echo = {
         .verbs = &drive->net.verbs,
@@ -215,21 +215,20 @@ static bool echo_start(struct drive *drive, const struct drive_config *config)
     };
 
     if (echo.memory == NULL) {
-        log_line(drive->log, "echo: DRAM does not suffice");
-        return false;
+        return INIT_NO_MEMORY;
     }
     echo_init(&drive->echo, &echo);
     if (config->config->network.has_echo) {
         if (!echo_switch(&drive->echo, true)) {
-            log_line(drive->log, "echo: cannot listen");
-            return false;
+            return INIT_NO_ROOM;
         }
         log_line(drive->log, "echo: listening on %u", ECHO_SERVICE_PORT);
     }
-    return true;
+    return INIT_OK;
 }
 
-static bool net_start(struct drive *drive, const struct drive_config *config)
+static struct init_report net_start(struct drive *drive,
+                                    const struct drive_config *config)
 {
     struct drive_net_config net = {
         .dram = config->dram,
@@ -263,26 +262,56 @@ static void services_start(struct drive *drive,
     services_init(&drive->services, &services, drive->now_us);
 }
 
-bool drive_init(struct drive *drive, const struct drive_config *config,
-                uint64_t now_us)
+/* What the network stands on, and the network. */
+static struct init_report start_below(struct drive *drive,
+                                      const struct drive_config *config)
 {
-    drive->log = config->log;
-    drive->now_us = now_us;
-    settings_start(drive, config);
-    usage_keeper_init(&drive->keeper, &config->usage, now_us);
-    if (!reserve_target(drive, config) || !net_start(drive, config) ||
-        !media_start(drive, config)) {
-        return false;
+    struct init_report report = {reserve_target(drive, config), "nvme-of"};
+
+    if (report.result == INIT_OK) {
+        report = net_start(drive, config);
     }
+    if (report.result == INIT_OK) {
+        report = (struct init_report){media_start(drive, config), "media"};
+    }
+    return report;
+}
+
+/* The services that hosts connect to. */
+static struct init_report start_above(struct drive *drive,
+                                      const struct drive_config *config)
+{
+    struct init_report report;
+
     addresses_init(&drive->addresses, config->log, &drive->net,
                    DRIVE_SERVICE_PORT);
     services_start(drive, config);
     target_start(drive, config);
-    if (!transport_start(drive, config) || !echo_start(drive, config)) {
-        return false;
+    report = (struct init_report){transport_start(drive, config), "nvme-of"};
+    if (report.result == INIT_OK) {
+        report = (struct init_report){echo_start(drive, config), "echo"};
     }
-    drive_net_start(&drive->net);
-    return true;
+    return report;
+}
+
+struct init_report drive_init(struct drive *drive,
+                              const struct drive_config *config,
+                              uint64_t now_us)
+{
+    struct init_report report;
+
+    drive->log = config->log;
+    drive->now_us = now_us;
+    settings_start(drive, config);
+    usage_keeper_init(&drive->keeper, &config->usage, now_us);
+    report = start_below(drive, config);
+    if (report.result == INIT_OK) {
+        report = start_above(drive, config);
+    }
+    if (report.result == INIT_OK) {
+        drive_net_start(&drive->net);
+    }
+    return report;
 }
 
 void drive_stop(struct drive *drive)

@@ -68,10 +68,11 @@ struct drive {
  * Bring the drive up.  `drive` must be zero.
  *
  * @param now_us  the time, of the clock that the main loop uses
- * @return false when it cannot work: the log says why
+ * @return INIT_OK, or which part does not start and why: the drive cannot serve
  */
-MUST_USE bool drive_init(struct drive *drive, const struct drive_config *config,
-                         uint64_t now_us);
+MUST_USE struct init_report drive_init(struct drive *drive,
+                                       const struct drive_config *config,
+                                       uint64_t now_us);
 
 /**
  * After the network's step: tell the target and the transport which addresses

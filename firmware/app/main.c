@@ -49,15 +49,20 @@ static bool start_drive(void)
     };
     static const uint8_t irq[] = {SOC_IRQ_PORT0, SOC_IRQ_PORT1, SOC_IRQ_RNIC,
                                   SOC_IRQ_MEDIA, SOC_IRQ_UART};
+    struct init_report report;
 
     if (!board.has_identity) {
-        log_line(&board.log, "drive: without identity there is no service");
+        log_line(&board.log, "drive: does not serve: there is no identity in "
+                             "flash; make the drive's flash anew");
         return false;
     }
     for (unsigned int i = 0; i < ARRAY_LEN(irq); i++) {
         plic_enable(&board.plic, irq[i]);
     }
-    if (!drive_init(&drive, &config, hal_now_us())) {
+    report = drive_init(&drive, &config, hal_now_us());
+    if (report.result != INIT_OK) {
+        log_line(&board.log, "drive: does not serve: %s: %s", report.part,
+                 init_result_text(report.result));
         return false;
     }
     console_init(&console, &board.uart, &board.log, &drive);

@@ -14,17 +14,18 @@ static void reg_write(const struct lag *lag, uint32_t offset, uint32_t value)
     mmio_write32(lag->regs + offset, value);
 }
 
-bool lag_init(struct lag *lag, uintptr_t regs, enum lag_mode mode, bool follows)
+enum init_result lag_init(struct lag *lag, uintptr_t regs, enum lag_mode mode,
+                          bool follows)
 {
     uint32_t ctrl = FIELD_SET(0, LAG_CTRL, MODE, mode);
 
     *lag = (struct lag){.regs = regs};
     if (reg_read(lag, A_LAG_ID) != LAG_ID_VALUE) {
-        return false;
+        return INIT_NO_DEVICE;
     }
     reg_write(lag, A_LAG_CTRL, FIELD_SET(0, LAG_CTRL, RESET, 1));
     reg_write(lag, A_LAG_CTRL, FIELD_SET(ctrl, LAG_CTRL, FOLLOW, follows));
-    return true;
+    return INIT_OK;
 }
 
 void lag_set_members(const struct lag *lag, uint8_t collect, uint8_t distribute)

@@ -8,6 +8,7 @@
 
 #include "lib/regfields.h"
 #include "hw-model/regs/lag.h"
+#include "lib/init_result.h"
 #include "lib/util.h"
 
 struct lag {
@@ -24,10 +25,10 @@ struct lag_status {
  * Reset the block and switch it on; nobody is a member yet.
  *
  * @param follows  active/standby: peers choose the active member
- * @return false when this is no such block
+ * @return INIT_OK, or why it does not start
  */
-MUST_USE bool lag_init(struct lag *lag, uintptr_t regs, enum lag_mode mode,
-                       bool follows);
+MUST_USE enum init_result lag_init(struct lag *lag, uintptr_t regs,
+                                   enum lag_mode mode, bool follows);
 
 /** Who is received from and sent to, a bit a port. */
 void lag_set_members(const struct lag *lag, uint8_t collect,

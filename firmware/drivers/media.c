@@ -89,7 +89,8 @@ static bool start_queue(const struct media *media)
     return queue_read(media, A_MEDIA_QUEUE_ENABLE) == 1;
 }
 
-bool media_init(struct media *media, const struct media_config *config)
+enum init_result media_init(struct media *media,
+                            const struct media_config *config)
 {
     *media = (struct media){
         .regs = config->regs,
@@ -98,15 +99,22 @@ bool media_init(struct media *media, const struct media_config *config)
         .queue = config->queue,
         .block_shift = config->block_shift,
     };
-    if (!config_is_valid(config) ||
-        reg_read(media, A_MEDIA_ID) != MEDIA_ID_VALUE) {
-        return false;
+    if (!config_is_valid(config)) {
+        return INIT_BAD_CONFIG;
+    }
+    if (reg_read(media, A_MEDIA_ID) != MEDIA_ID_VALUE) {
+        return INIT_NO_DEVICE;
     }
     if (config->queue == 0) {
         reset_engine(media, config->block_shift);
     }
-    return reg_read(media, A_MEDIA_BLOCK) == config->block_shift &&
-           alloc_rings(media, config) && start_queue(media);
+    if (reg_read(media, A_MEDIA_BLOCK) != config->block_shift) {
+        return INIT_REFUSED;
+    }
+    if (!alloc_rings(media, config)) {
+        return INIT_NO_MEMORY;
+    }
+    return start_queue(media) ? INIT_OK : INIT_REFUSED;
 }
 
 void media_info_get(const struct media *media, struct media_info *info)

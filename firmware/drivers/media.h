@@ -11,6 +11,7 @@
 #include "firmware/hal/dram.h"
 #include "lib/regfields.h"
 #include "hw-model/regs/media.h"
+#include "lib/init_result.h"
 #include "lib/util.h"
 
 struct media_config {
@@ -72,11 +73,10 @@ typedef void media_done_fn(void *ctx, uint64_t cookie,
  * DMA of an earlier life of the firmware has ended (the hardware's longest
  * request).
  *
- * @return false when DRAM does not suffice, a value of `config` is out of
- *         range, or this is no engine that the driver knows
+ * @return INIT_OK, or why it does not start
  */
-MUST_USE bool media_init(struct media *media,
-                         const struct media_config *config);
+MUST_USE enum init_result media_init(struct media *media,
+                                     const struct media_config *config);
 
 /** What the medium is. */
 void media_info_get(const struct media *media, struct media_info *info);

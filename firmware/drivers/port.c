@@ -92,27 +92,31 @@ static bool start_rings(const struct port *port)
     return reg_read(port, A_PORT_RING_ENABLE) == 1;
 }
 
-bool port_init(struct port *port, const struct port_config *config)
+enum init_result port_init(struct port *port, const struct port_config *config)
 {
     uint32_t ctrl = 0;
 
     *port = (struct port){.regs = config->regs};
-    if (!config_is_valid(config) ||
-        reg_read(port, A_PORT_ID) != PORT_ID_VALUE ||
-        !alloc_rings(port, config)) {
-        return false;
+    if (!config_is_valid(config)) {
+        return INIT_BAD_CONFIG;
+    }
+    if (reg_read(port, A_PORT_ID) != PORT_ID_VALUE) {
+        return INIT_NO_DEVICE;
+    }
+    if (!alloc_rings(port, config)) {
+        return INIT_NO_MEMORY;
     }
     reg_write(port, A_PORT_CTRL, FIELD_SET(0, PORT_CTRL, RESET, 1));
     fill_descriptors(port);
     if (!start_rings(port)) {
-        return false;
+        return INIT_REFUSED;
     }
     reg_write(port, A_PORT_MTU, config->mtu_bytes);
     ctrl = FIELD_SET(ctrl, PORT_CTRL, RX_ENABLE, 1);
     ctrl = FIELD_SET(ctrl, PORT_CTRL, TX_ENABLE, 1);
     ctrl = FIELD_SET(ctrl, PORT_CTRL, ROCE_V2, 1);
     reg_write(port, A_PORT_CTRL, ctrl);
-    return true;
+    return INIT_OK;
 }
 
 /* ---- Filters and link */

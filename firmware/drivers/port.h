@@ -14,6 +14,7 @@
 #include "firmware/hal/dram.h"
 #include "lib/regfields.h"
 #include "hw-model/regs/port.h"
+#include "lib/init_result.h"
 #include "lib/util.h"
 
 enum { PORT_FRAME_MAX = PORT_MTU_MAX + 18 }; /* bytes, tag, no FCS */
@@ -67,10 +68,10 @@ struct port_frame {
  * transmitter and the path of RoCEv2 to the RNIC on.  The link stays off and
  * no address is set.
  *
- * @return false when DRAM does not suffice, a value of `config` is out of
- *         range, or this is no port that the driver knows
+ * @return INIT_OK, or why it does not start
  */
-MUST_USE bool port_init(struct port *port, const struct port_config *config);
+MUST_USE enum init_result port_init(struct port *port,
+                                    const struct port_config *config);
 
 /** Unicast address of slot 0..7; NULL: none. */
 void port_set_mac(struct port *port, unsigned int slot, const uint8_t *mac);

@@ -194,7 +194,8 @@ static uint32_t ecn_of(const struct verbs_config *config)
     return FIELD_SET(ecn, RNIC_ECN, CNP_PRIORITY, CNP_PRIORITY);
 }
 
-bool verbs_init(struct verbs *verbs, const struct verbs_config *config)
+enum init_result verbs_init(struct verbs *verbs,
+                            const struct verbs_config *config)
 {
     /* An odd stride near 2^13 / golden ratio: boots stay far apart. */
     uint16_t generation =
@@ -206,9 +207,11 @@ bool verbs_init(struct verbs *verbs, const struct verbs_config *config)
     verbs->hart = config->hart;
     verbs->hart_regs =
         config->regs + (uintptr_t)config->hart * RNIC_HART_STRIDE;
-    if (mmio_read32(verbs->regs + A_RNIC_ID) != 0x52444d01 ||
-        !memory_init(verbs, config)) {
-        return false;
+    if (mmio_read32(verbs->regs + A_RNIC_ID) != 0x52444d01) {
+        return INIT_NO_DEVICE;
+    }
+    if (!memory_init(verbs, config)) {
+        return INIT_NO_MEMORY;
     }
     for (uint32_t slot = 0; slot < RNIC_QP_SLOTS; slot++) {
         verbs->qps[slot].generation = generation;
@@ -227,12 +230,12 @@ bool verbs_init(struct verbs *verbs, const struct verbs_config *config)
         hal_relax();
     }
     if (!hart_enable(verbs) || !objects_create(verbs, config)) {
-        return false;
+        return INIT_REFUSED;
     }
     mmio_write32(verbs->regs + A_RNIC_ECN, ecn_of(config));
     mmio_write32(verbs->regs + A_RNIC_IRQ_ENABLE, BIT(verbs->hart));
     mmio_write32(verbs->regs + A_RNIC_CTRL, R_RNIC_CTRL_ENABLE_MASK);
-    return true;
+    return INIT_OK;
 }
 
 void rnic_set_line_rate(struct verbs *verbs, uint32_t mbps)

@@ -14,6 +14,7 @@
 #define ESSD_FIRMWARE_DRIVERS_RNIC_H
 
 #include "firmware/hal/dram.h"
+#include "lib/init_result.h"
 #include "lib/util.h"
 #include "net/verbs/verbs.h"
 
@@ -131,11 +132,10 @@ struct verbs {
  * Reset the RNIC, set up this hart's rings, the local key and the CQs, and
  * enable the engine and the hart's interrupt.  Waits.
  *
- * @return false when DRAM does not suffice or this is no RNIC that the driver
- *         knows; then `verbs` is of no use
+ * @return INIT_OK, or why it does not start: then `verbs` is of no use
  */
-MUST_USE bool verbs_init(struct verbs *verbs,
-                         const struct verbs_config *config);
+MUST_USE enum init_result verbs_init(struct verbs *verbs,
+                                     const struct verbs_config *config);
 
 /** What a queue pair that is not slowed down gets to: the ports' speed. */
 void rnic_set_line_rate(struct verbs *verbs, uint32_t mbps);

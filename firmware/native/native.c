@@ -229,7 +229,8 @@ struct native_drive *native_drive_create(
               native_node_regs(&drive->machine.node, SOC_UART_BASE));
     log_init(&drive->log, uart_log_sink(&drive->uart));
     drive_config = drive_config_of(drive, config);
-    ASSERT(drive_init(&drive->drive, &drive_config, hal_now_us()));
+    ASSERT(drive_init(&drive->drive, &drive_config, hal_now_us()).result ==
+           INIT_OK);
     console_init(&drive->console, &drive->uart, &drive->log, &drive->drive);
     loop_init(&drive->loop);
     components_add_drive(&drive->loop, &drive->drive, &drive->console);
@@ -353,7 +354,7 @@ static void host_start(struct native_host *host,
         .responder_resources = READS,
     };
 
-    ASSERT(drive_net_init(&host->net, &net, hal_now_us()));
+    ASSERT(drive_net_init(&host->net, &net, hal_now_us()).result == INIT_OK);
     drive_net_start(&host->net);
     host->data = dram_reserve(dram, data_bytes, 4096);
     ASSERT(host->data != NULL);

@@ -329,14 +329,15 @@ static uint32_t patience_of(const uint8_t *mac)
     return PATIENCE_US + sum % 64 * 1000;
 }
 
-bool drive_lag_init(struct drive_lag *lag,
-                    const struct drive_lag_config *config)
+enum init_result drive_lag_init(struct drive_lag *lag,
+                                const struct drive_lag_config *config)
 {
     bool has_lacp = config->network->lag == CONFIG_LAG_LACP;
+    enum init_result result;
 
     lag->mode = config->network->lag;
     if (!drive_lag_is_on(lag)) {
-        return true;
+        return INIT_OK;
     }
     lag->log = config->log;
     lag->stack = config->stack;
@@ -344,12 +345,14 @@ bool drive_lag_init(struct drive_lag *lag,
     lag->patience_us = patience_of(config->mac);
     lag->primary = config->network->lag_primary;
     lag->has_revert = config->network->lag_has_revert;
-    if (!lag_init(&lag->lag, config->regs,
-                  has_lacp ? LAG_MODE_DISTRIBUTE : LAG_MODE_STANDBY,
-                  !has_lacp) ||
-        (has_lacp && !lacp_start(lag, config))) {
-        log_line(lag->log, "lag: does not start");
-        return false;
+    result =
+        lag_init(&lag->lag, config->regs,
+                 has_lacp ? LAG_MODE_DISTRIBUTE : LAG_MODE_STANDBY, !has_lacp);
+    if (result != INIT_OK) {
+        return result;
+    }
+    if (has_lacp && !lacp_start(lag, config)) {
+        return INIT_NO_ROOM;
     }
     lag_set_active(&lag->lag, lag->primary);
     lag->active = lag->primary;
@@ -360,5 +363,5 @@ bool drive_lag_init(struct drive_lag *lag,
     };
     log_line(lag->log, "lag: both ports are one, %s",
              has_lacp ? "by LACP" : "active/standby");
-    return true;
+    return INIT_OK;
 }

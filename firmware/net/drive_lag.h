@@ -63,10 +63,11 @@ struct drive_lag {
  * `lag` must be zero.  With CONFIG_LAG_OFF, nothing else here may be called
  * but drive_lag_is_on().
  *
- * @return false when the aggregation block or LACP does not start
+ * @return INIT_OK, INIT_NO_DEVICE without an aggregation block, INIT_NO_ROOM
+ *         when the stack has no room for LACP
  */
-MUST_USE bool drive_lag_init(struct drive_lag *lag,
-                             const struct drive_lag_config *config);
+MUST_USE enum init_result drive_lag_init(struct drive_lag *lag,
+                                         const struct drive_lag_config *config);
 
 static inline bool drive_lag_is_on(const struct drive_lag *lag)
 {

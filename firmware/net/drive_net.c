@@ -213,8 +213,8 @@ static const struct config_port *settings_of(const struct drive_net *net,
     return &config->port[net->ports.attachment.ops->stack_port(port)];
 }
 
-static bool ports_start(struct drive_net *net,
-                        const struct drive_net_config *config)
+static struct init_report ports_start(struct drive_net *net,
+                                      const struct drive_net_config *config)
 {
     const struct config_network *network = &config->config->network;
     struct node_ports_config ports = {
@@ -294,8 +294,8 @@ static void filters_start(struct drive_net *net, const struct config *config)
     node_filters_update_groups(&net->filters);
 }
 
-static bool lag_start(struct drive_net *net,
-                      const struct drive_net_config *config)
+static enum init_result lag_start(struct drive_net *net,
+                                  const struct drive_net_config *config)
 {
     const struct drive_lag_config lag = {
         .log = config->log,
@@ -308,8 +308,8 @@ static bool lag_start(struct drive_net *net,
     return drive_lag_init(&net->lag, &lag);
 }
 
-static bool rnic_start(struct drive_net *net,
-                       const struct drive_net_config *config)
+static enum init_result rnic_start(struct drive_net *net,
+                                   const struct drive_net_config *config)
 {
     struct verbs_config verbs = {
         .regs = config->rnic_regs,
@@ -319,15 +319,11 @@ static bool rnic_start(struct drive_net *net,
         .has_dcqcn = config->config->network.has_dcqcn,
     };
 
-    if (!verbs_init(&net->verbs, &verbs)) {
-        log_line(net->log, "rnic: does not start");
-        return false;
-    }
-    return true;
+    return verbs_init(&net->verbs, &verbs);
 }
 
-static bool cm_start(struct drive_net *net,
-                     const struct drive_net_config *config)
+static enum init_result cm_start(struct drive_net *net,
+                                 const struct drive_net_config *config)
 {
     struct cm_config cm = {
         .verbs = &net->verbs,
@@ -342,29 +338,37 @@ static bool cm_start(struct drive_net *net,
         .max_retries = CM_RETRIES,
     };
 
-    if (cm.memory == NULL || !cm_init(&net->cm, &cm)) {
-        log_line(net->log, "cm: does not start");
-        return false;
+    if (cm.memory == NULL) {
+        return INIT_NO_MEMORY;
     }
-    return true;
+    return cm_init(&net->cm, &cm) ? INIT_OK : INIT_REFUSED;
 }
 
-bool drive_net_init(struct drive_net *net,
-                    const struct drive_net_config *config, uint64_t now_us)
+struct init_report drive_net_init(struct drive_net *net,
+                                  const struct drive_net_config *config,
+                                  uint64_t now_us)
 {
+    struct init_report report;
+
     net->log = config->log;
     net->now_us = now_us;
     net->paths = (struct node_paths){&net->stack, &net->now_us};
-    if (!ports_start(net, config) || !rnic_start(net, config)) {
-        return false;
+    report = ports_start(net, config);
+    if (report.result != INIT_OK) {
+        return report;
+    }
+    report = (struct init_report){rnic_start(net, config), "rnic"};
+    if (report.result != INIT_OK) {
+        return report;
     }
     node_filters_init(&net->filters, &net->ports, &net->stack);
     stack_start(net, config);
-    if (!lag_start(net, config)) {
-        return false;
+    report = (struct init_report){lag_start(net, config), "lag"};
+    if (report.result != INIT_OK) {
+        return report;
     }
     filters_start(net, config->config);
-    return cm_start(net, config);
+    return (struct init_report){cm_start(net, config), "connection manager"};
 }
 
 void drive_net_start(struct drive_net *net)

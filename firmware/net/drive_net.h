@@ -54,10 +54,10 @@ struct drive_net {
     bool has_dhcp[NET_PORTS]; /* its VLAN is chosen when the drive starts */
 };
 
-/** @return false when it cannot work: the log says why */
-MUST_USE bool drive_net_init(struct drive_net *net,
-                             const struct drive_net_config *config,
-                             uint64_t now_us);
+/** @return INIT_OK, or what does not start and why */
+MUST_USE struct init_report drive_net_init(
+    struct drive_net *net, const struct drive_net_config *config,
+    uint64_t now_us);
 
 /** Let the ports receive the groups that the stack is in now. */
 void drive_net_set_groups(struct drive_net *net);

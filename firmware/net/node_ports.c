@@ -127,8 +127,9 @@ void node_ports_tx_commit(struct node_ports *ports, uint8_t stack_port,
 
 /* ---- Start. */
 
-static bool port_start(struct node_ports *ports,
-                       const struct node_ports_config *config, uint8_t index)
+static enum init_result port_start(struct node_ports *ports,
+                                   const struct node_ports_config *config,
+                                   uint8_t index)
 {
     const struct node_port_config *settings = &config->port[index];
     struct node_port *port = &ports->port[index];
@@ -140,9 +141,10 @@ static bool port_start(struct node_ports *ports,
         .mtu_bytes = settings->mtu_bytes,
     };
 
-    if (!port_init(&port->port, &port_config)) {
-        log_line(ports->log, "port %u: does not start", index);
-        return false;
+    enum init_result result = port_init(&port->port, &port_config);
+
+    if (result != INIT_OK) {
+        return result;
     }
     port_set_mac(&port->port, 0, settings->mac);
     port_set_vlan_filter(&port->port, true); /* members: node_filters.h */
@@ -150,20 +152,24 @@ static bool port_start(struct node_ports *ports,
     port_set_roce_v1(&port->port, config->has_roce_v1);
     port->path_mtu = node_paths_mtu(settings->mtu_bytes);
     port->check_link = true;
-    return true;
+    return INIT_OK;
 }
 
-bool node_ports_init(struct node_ports *ports,
-                     const struct node_ports_config *config)
+struct init_report node_ports_init(struct node_ports *ports,
+                                   const struct node_ports_config *config)
 {
+    static const char *const name[NET_PORTS] = {"port 0", "port 1"};
+
     *ports = (struct node_ports){
         .log = config->log,
         .stack = config->stack,
         .attachment = config->attachment,
     };
     for (uint8_t i = 0; i < NET_PORTS; i++) {
-        if (!port_start(ports, config, i)) {
-            return false;
+        enum init_result result = port_start(ports, config, i);
+
+        if (result != INIT_OK) {
+            return (struct init_report){result, name[i]};
         }
     }
     port_pair(&ports->port[0].port, &ports->port[1].port);
@@ -172,5 +178,5 @@ bool node_ports_init(struct node_ports *ports,
         (void)!node_ports_set_link(ports, i, config->port[i].speed_gbps,
                                    config->port[i].fec);
     }
-    return true;
+    return (struct init_report){INIT_OK, NULL};
 }

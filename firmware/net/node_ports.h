@@ -48,9 +48,9 @@ struct node_ports_config {
     bool has_roce_v1;
 };
 
-/** @return false when a port does not start: the log says which */
-MUST_USE bool node_ports_init(struct node_ports *ports,
-                              const struct node_ports_config *config);
+/** @return INIT_OK, or which port does not start and why */
+MUST_USE struct init_report node_ports_init(
+    struct node_ports *ports, const struct node_ports_config *config);
 
 /**
  * Enable a port with this speed and FEC.  The ports run at one speed.

@@ -65,7 +65,8 @@ static int setup(void **state)
     hw_lag_init(&core, &ops);
     hw_lag_link(&core, 0, true);
     hw_lag_link(&core, 1, true);
-    assert_true(lag_init(&lag, MODEL_REGS, LAG_MODE_STANDBY, true));
+    assert_int_equal(lag_init(&lag, MODEL_REGS, LAG_MODE_STANDBY, true),
+                     INIT_OK);
     return 0;
 }
 
@@ -91,7 +92,8 @@ static void test_lag_init_resets_and_switches_on(void **state)
     expect_write(1, A_LAG_CTRL, 0x11);
     model_forget_log();
     is_other_block = true;
-    assert_false(lag_init(&lag, MODEL_REGS, LAG_MODE_DISTRIBUTE, false));
+    assert_int_equal(lag_init(&lag, MODEL_REGS, LAG_MODE_DISTRIBUTE, false),
+                     INIT_NO_DEVICE);
     assert_int_equal(model.num_log, 0);
 }
 

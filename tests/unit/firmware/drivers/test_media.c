@@ -119,7 +119,7 @@ static int setup(void **state)
     core.cache_memory = world->cache_memory;
     hw_media_init(&world->core, &core);
     driver = config();
-    assert_true(media_init(&world->media, &driver));
+    assert_int_equal(media_init(&world->media, &driver), INIT_OK);
     media_irq_enable(&world->media);
     world->buf = dram_alloc(&model.dram, 256 << 10, 64);
     model_forget_log();
@@ -179,7 +179,7 @@ static void test_media_init_writes_in_this_order(void **state)
     };
 
     (void)state;
-    assert_true(media_init(&media, &driver));
+    assert_int_equal(media_init(&media, &driver), INIT_OK);
     model_expect_log(want, ARRAY_LEN(want));
 }
 
@@ -193,7 +193,7 @@ static void test_media_init_waits_for_an_earlier_life(void **state)
     assert_true(media_submit(&w->media, &read));
     media_kick(&w->media);
     assert_int_equal(w->ram.count, 1);
-    assert_true(media_init(&w->media, &driver));
+    assert_int_equal(media_init(&w->media, &driver), INIT_OK);
     assert_int_equal(w->ram.count, 0);
     assert_int_equal(media_poll(&w->media, 8, done, w), 0);
     assert_int_equal(run(w, &read), MEDIA_CQE_OK);
@@ -207,27 +207,27 @@ static void test_media_init_refuses_what_it_cannot_do(void **state)
     (void)state;
     bad = good;
     bad.queue = 4;
-    assert_false(media_init(&media, &bad));
+    assert_int_equal(media_init(&media, &bad), INIT_BAD_CONFIG);
     bad = good;
     bad.block_shift = 10;
-    assert_false(media_init(&media, &bad));
+    assert_int_equal(media_init(&media, &bad), INIT_BAD_CONFIG);
     bad = good;
     bad.commands = 6;
-    assert_false(media_init(&media, &bad));
+    assert_int_equal(media_init(&media, &bad), INIT_BAD_CONFIG);
     bad = good;
     bad.max_pieces = 65;
-    assert_false(media_init(&media, &bad));
+    assert_int_equal(media_init(&media, &bad), INIT_BAD_CONFIG);
     assert_int_equal(model.num_log, 0);
     bad = good;
     bad.commands = 4096;
     bad.max_pieces = 64;
     assert_non_null(dram_alloc(
         &model.dram, MODEL_DRAM_BYTES - model.dram.used_bytes - (1 << 20), 1));
-    assert_false(media_init(&media, &bad));
+    assert_int_equal(media_init(&media, &bad), INIT_NO_MEMORY);
     bad = good;
     bad.queue = 1;
     bad.block_shift = 12; /* queue 0 said 9 */
-    assert_false(media_init(&media, &bad));
+    assert_int_equal(media_init(&media, &bad), INIT_REFUSED);
 }
 
 static void test_media_says_what_the_medium_is(void **state)
@@ -241,7 +241,7 @@ static void test_media_says_what_the_medium_is(void **state)
     assert_int_equal(info.block_shift, 9);
     assert_int_equal(info.cache_bytes, CACHE_BYTES);
     driver.block_shift = 12;
-    assert_true(media_init(&w->media, &driver));
+    assert_int_equal(media_init(&w->media, &driver), INIT_OK);
     media_info_get(&w->media, &info);
     assert_int_equal(info.size_blocks, MEDIUM_BYTES / 4096);
 }
@@ -434,7 +434,7 @@ static void test_media_queues_are_apart(void **state)
     struct media third;
 
     driver.queue = 3;
-    assert_true(media_init(&third, &driver));
+    assert_int_equal(media_init(&third, &driver), INIT_OK);
     media_irq_enable(&third);
     assert_true(media_arm(&third));
     assert_true(media_submit(&third, &nop));

@@ -108,7 +108,7 @@ static int setup(void **state)
     hw_port_init(&world->core, &core);
     hw_port_set_cable(&world->core, true);
     driver = config();
-    assert_true(port_init(&world->port, &driver));
+    assert_int_equal(port_init(&world->port, &driver), INIT_OK);
     port_set_mac(&world->port, 0, mac);
     assert_true(port_link_enable(&world->port, 25000, PORT_FEC_FC));
     port_irq_enable(&world->port);
@@ -164,7 +164,7 @@ static void test_port_init_writes_in_this_order(void **state)
     want[1].value = at[0];
     want[3].value = at[1];
     want[5].value = at[2];
-    assert_true(port_init(&port, &driver));
+    assert_int_equal(port_init(&port, &driver), INIT_OK);
     model_expect_log(want, ARRAY_LEN(want));
 }
 
@@ -176,19 +176,19 @@ static void test_port_init_refuses_what_it_cannot_do(void **state)
     (void)state;
     bad = good;
     bad.rx_frames = 3;
-    assert_false(port_init(&port, &bad));
+    assert_int_equal(port_init(&port, &bad), INIT_BAD_CONFIG);
     bad = good;
     bad.tx_frames = 8192;
-    assert_false(port_init(&port, &bad));
+    assert_int_equal(port_init(&port, &bad), INIT_BAD_CONFIG);
     bad = good;
     bad.mtu_bytes = 9001;
-    assert_false(port_init(&port, &bad));
+    assert_int_equal(port_init(&port, &bad), INIT_BAD_CONFIG);
     bad = good;
     bad.rx_frames = 4096; /* 37 MB: more DRAM than there is */
-    assert_false(port_init(&port, &bad));
+    assert_int_equal(port_init(&port, &bad), INIT_NO_MEMORY);
     bad = good;
     bad.regs = MODEL_REGS + A_PORT_CTRL - A_PORT_ID; /* no port here */
-    assert_false(port_init(&port, &bad));
+    assert_int_equal(port_init(&port, &bad), INIT_NO_DEVICE);
     assert_int_equal(model.num_log, 0);
 }
 

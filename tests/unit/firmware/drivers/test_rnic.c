@@ -224,7 +224,7 @@ static bool start_with(uint32_t generation)
     rnic.arena = arena;
     rnic.regs[A_RNIC_ID / 4] = 0x52444d01;
     dram_init(&rnic.dram, rnic.arena, ARENA);
-    return verbs_init(&rnic.verbs, &config);
+    return verbs_init(&rnic.verbs, &config) == INIT_OK;
 }
 
 static int set_up(void **state)
@@ -315,11 +315,11 @@ static void test_init_refuses_another_device_and_small_dram(void **state)
     (void)state;
     rnic.regs[A_RNIC_ID / 4] = 0x12345678;
     dram_init(&rnic.dram, rnic.arena, ARENA);
-    assert_false(verbs_init(&rnic.verbs, &config));
+    assert_int_equal(verbs_init(&rnic.verbs, &config), INIT_NO_DEVICE);
     rnic.regs[A_RNIC_ID / 4] = 0x52444d01;
     for (size_t size = 0; size < 24 << 20; size += 1234567) {
         dram_init(&rnic.dram, rnic.arena, size);
-        assert_false(verbs_init(&rnic.verbs, &config));
+        assert_int_equal(verbs_init(&rnic.verbs, &config), INIT_NO_MEMORY);
     }
 }
 

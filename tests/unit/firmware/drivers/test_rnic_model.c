@@ -365,7 +365,7 @@ static void node_start(struct node *node, unsigned int number,
     assert_non_null(node->wire);
     dram_init(&node->dram, node->arena, ARENA);
     rnic_init(&node->rnic, &rnic);
-    assert_true(verbs_init(&node->verbs, &verbs));
+    assert_int_equal(verbs_init(&node->verbs, &verbs), INIT_OK);
     assert_true(verbs_set_laddr(&node->verbs, LADDR, 0, mac, &ip, 0xffff));
     mac[5] = (uint8_t)(1 - number);
     ip.bytes[15] = (uint8_t)(2 - number);

@@ -25,10 +25,10 @@ void fake_port_receive(unsigned int port, const uint8_t *dst, uint32_t len)
     frame->len = len;
 }
 
-bool port_init(struct port *port, const struct port_config *config)
+enum init_result port_init(struct port *port, const struct port_config *config)
 {
     port->regs = config->regs;
-    return !fake_of(port)->refuses_start;
+    return fake_of(port)->refuses_start ? INIT_REFUSED : INIT_OK;
 }
 
 void port_set_mac(struct port *port, unsigned int slot, const uint8_t *mac)

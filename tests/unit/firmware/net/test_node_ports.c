@@ -117,7 +117,7 @@ static int new_world(void **state)
     fake_ports_reset();
     world.accepts = true;
     log_init(&world.log, (struct log_sink){0});
-    assert_true(node_ports_init(&world.ports, &config));
+    assert_int_equal(node_ports_init(&world.ports, &config).result, INIT_OK);
     return 0;
 }
 
@@ -142,11 +142,13 @@ static void test_ports_start_with_their_settings(void **state)
 static void test_a_port_that_does_not_start_is_named(void **state)
 {
     struct node_ports_config config = config_of();
+    struct init_report report;
 
     (void)state;
     fake_ports[1].refuses_start = true;
-    assert_false(node_ports_init(&world.ports, &config));
-    assert_true(log_says("port 1: does not start"));
+    report = node_ports_init(&world.ports, &config);
+    assert_int_equal(report.result, INIT_REFUSED);
+    assert_string_equal(report.part, "port 1");
 }
 
 static void test_refused_speed_leaves_the_port_off(void **state)
@@ -155,7 +157,7 @@ static void test_refused_speed_leaves_the_port_off(void **state)
 
     (void)state;
     fake_ports[0].refuses_link = true;
-    assert_true(node_ports_init(&world.ports, &config));
+    assert_int_equal(node_ports_init(&world.ports, &config).result, INIT_OK);
     assert_true(log_says("port 0: 25 Gb/s with this FEC is refused"));
     assert_false(node_ports_set_link(&world.ports, 0, 10, CONFIG_FEC_FC));
 }
