@@ -9,21 +9,22 @@
  * Those that peers may be told of.  A configured one that is used as soon as
  * its link is there counts even before: the other port may tell of it.
  */
-static bool serves(const struct net_stack *stack, uint8_t local)
+static bool is_served(const struct net_stack *stack, uint8_t local)
 {
     return net_stack_is_assigned(stack, local) ||
            (stack->addresses[local].state == ADDRESS_DOWN &&
             !net_stack_address(stack, local)->is_probed);
 }
 
-static void look(struct addresses *addresses)
+static void read_addresses(struct addresses *addresses)
 {
     const struct net_stack *stack = &addresses->net->stack;
 
     addresses->changed = 0;
     for (uint8_t i = 0; i < NET_CONFIGURED; i++) {
         const struct net_address_config *own = net_stack_address(stack, i);
-        struct ip_addr now = serves(stack, i) ? own->ip : (struct ip_addr){0};
+        struct ip_addr now =
+            is_served(stack, i) ? own->ip : (struct ip_addr){0};
         struct ip_text text;
 
         if (ip_addr_equal(&now, &addresses->ip[i]) &&
@@ -56,7 +57,7 @@ uint16_t addresses_portid(const struct addresses *addresses, uint8_t local)
                : (uint16_t)(addresses->port[local] + 1);
 }
 
-static void list(struct addresses *addresses)
+static void build_list(struct addresses *addresses)
 {
     addresses->count = 0;
     for (uint8_t i = 0; i < NET_CONFIGURED; i++) {
@@ -86,8 +87,8 @@ void addresses_init(struct addresses *addresses, struct log *log,
     addresses->net = net;
     addresses->service_port = service_port;
     addresses->changes = net->address_changes;
-    look(addresses);
-    list(addresses);
+    read_addresses(addresses);
+    build_list(addresses);
 }
 
 bool addresses_update(struct addresses *addresses)
@@ -96,7 +97,7 @@ bool addresses_update(struct addresses *addresses)
         return false;
     }
     addresses->changes = addresses->net->address_changes;
-    look(addresses);
-    list(addresses);
+    read_addresses(addresses);
+    build_list(addresses);
     return addresses->changed != 0;
 }

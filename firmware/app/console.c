@@ -42,7 +42,7 @@ static bool is_equal(const char *a, const char *b)
     return *a == *b;
 }
 
-static unsigned int split(char *line, char **words)
+static unsigned int split_words(char *line, char **words)
 {
     unsigned int count = 0;
 
@@ -321,7 +321,7 @@ static void run_help(struct console *console, char **words, unsigned int count)
 static void run_line(struct console *console)
 {
     char *words[WORDS_MAX] = {0};
-    unsigned int count = split(console->line, words);
+    unsigned int count = split_words(console->line, words);
 
     if (count == 0) {
         return;
@@ -356,7 +356,7 @@ static void end_line(struct console *console)
     log_raw(console->log, prompt, sizeof(prompt) - 1);
 }
 
-static void erase(struct console *console)
+static void erase_character(struct console *console)
 {
     if (console->len != 0) {
         console->len--;
@@ -364,7 +364,7 @@ static void erase(struct console *console)
     }
 }
 
-static void take(struct console *console, char c)
+static void take_character(struct console *console, char c)
 {
     bool was_return = console->was_return;
 
@@ -372,7 +372,7 @@ static void take(struct console *console, char c)
     if (c == '\r' || (c == '\n' && !was_return)) {
         end_line(console);
     } else if (c == BACKSPACE || c == DELETE) {
-        erase(console);
+        erase_character(console);
     } else if (c == CONTROL_C) {
         console->len = 0;
         end_line(console);
@@ -402,7 +402,7 @@ bool console_step(struct console *console, uint64_t now_us, uint32_t budget)
             console->poll_us = now_us + POLL_US;
             return i != 0;
         }
-        take(console, c);
+        take_character(console, c);
     }
     return true; /* the next turn goes on */
 }

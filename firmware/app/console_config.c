@@ -41,8 +41,8 @@ static void show_all(struct log *log, const struct settings *settings)
     }
 }
 
-static void get(struct log *log, const struct settings *settings,
-                const char *key)
+static void run_get(struct log *log, const struct settings *settings,
+                    const char *key)
 {
     struct config_line line;
     struct config_error error;
@@ -54,8 +54,8 @@ static void get(struct log *log, const struct settings *settings,
     }
 }
 
-static void set(struct log *log, struct settings *settings, const char *key,
-                const char *value)
+static void run_set(struct log *log, struct settings *settings, const char *key,
+                    const char *value)
 {
     struct config changed = *settings_draft(settings);
     struct config_error error;
@@ -69,7 +69,7 @@ static void set(struct log *log, struct settings *settings, const char *key,
         config_text_is_live(key) ? "at once" : "from the next start");
 }
 
-static void mistake(void *ctx, const char *text)
+static void say_mistake(void *ctx, const char *text)
 {
     say((struct log *)ctx, "error: %s", text);
 }
@@ -91,7 +91,7 @@ static void say_later(struct log *log, const struct settings *settings,
     }
 }
 
-static void save(struct log *log, struct settings *settings)
+static void run_save(struct log *log, struct settings *settings)
 {
     struct config before = settings->saved;
 
@@ -99,7 +99,8 @@ static void save(struct log *log, struct settings *settings)
         say(log, "ok: nothing to save");
         return;
     }
-    switch (settings_replace(settings, &settings->staged, true, mistake, log)) {
+    switch (
+        settings_replace(settings, &settings->staged, true, say_mistake, log)) {
     case SETTINGS_OK:
         say_later(log, settings, &before);
         say(log, "ok");
@@ -120,11 +121,11 @@ void console_config(struct log *log, struct settings *settings, char **words,
     if (count == 1) {
         show_all(log, settings);
     } else if (count == 3 && strcmp(what, "get") == 0) {
-        get(log, settings, words[2]);
+        run_get(log, settings, words[2]);
     } else if (count == 4 && strcmp(what, "set") == 0) {
-        set(log, settings, words[2], words[3]);
+        run_set(log, settings, words[2], words[3]);
     } else if (count == 2 && strcmp(what, "save") == 0) {
-        save(log, settings);
+        run_save(log, settings);
     } else if (count == 2 && strcmp(what, "discard") == 0) {
         settings_discard(settings);
         say(log, "ok");

@@ -11,7 +11,7 @@ static const uint8_t opcode_of[] = {
     [MEDIA_DEALLOCATE] = MEDIA_CMD_DEALLOCATE,
 };
 
-static bool submit(void *ctx, const struct media_io *io)
+static bool submit_command(void *ctx, const struct media_io *io)
 {
     struct media_piece pieces[NVMF_MAX_PIECES];
     struct media_command command = {
@@ -37,7 +37,8 @@ static void set_volatile(void *ctx, bool is_enabled)
     media_set_cache(ctx, is_enabled);
 }
 
-static void geometry(void *ctx, uint32_t ns, struct media_geometry *geometry)
+static void read_geometry(void *ctx, uint32_t ns,
+                          struct media_geometry *geometry)
 {
     struct media_info info;
 
@@ -54,9 +55,9 @@ struct nvmf_media media_seam(struct media *media)
 {
     return (struct nvmf_media){
         .ctx = media,
-        .submit = submit,
+        .submit = submit_command,
         .set_volatile = set_volatile,
-        .geometry = geometry,
+        .geometry = read_geometry,
     };
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "firmware/app/pools_text.h"
 
-static void line(struct log *log, const char *name, uint32_t used, uint32_t all)
+static void say_pool(struct log *log, const char *name, uint32_t used,
+                     uint32_t all)
 {
     log_text(log, "%s: %u of %u", name, (unsigned int)used, (unsigned int)all);
 }
@@ -13,10 +14,10 @@ static void target_text(struct log *log, const struct nvmf_target *target)
 
     nvmf_target_stats(target, &controllers, &qpairs);
     nvmf_target_promised(target, &depth, &promised);
-    line(log, "queue-pairs", qpairs, NVMF_MAX_QPAIRS);
-    line(log, "controllers", controllers, NVMF_MAX_HOSTS);
-    line(log, "depth", depth, NVMF_TOTAL_DEPTH - 1);
-    line(log, "promised-queues", promised, NVMF_MAX_QPAIRS);
+    say_pool(log, "queue-pairs", qpairs, NVMF_MAX_QPAIRS);
+    say_pool(log, "controllers", controllers, NVMF_MAX_HOSTS);
+    say_pool(log, "depth", depth, NVMF_TOTAL_DEPTH - 1);
+    say_pool(log, "promised-queues", promised, NVMF_MAX_QPAIRS);
 }
 
 static void rdma_text(struct log *log, const struct rdma_transport *rdma)
@@ -24,10 +25,11 @@ static void rdma_text(struct log *log, const struct rdma_transport *rdma)
     struct rdma_usage usage;
 
     rdma_transport_usage(rdma, &usage);
-    line(log, "capsules", usage.capsules, RDMA_CAPSULES);
-    line(log, "requests", usage.requests, RDMA_REQUESTS);
-    line(log, "buffer-bytes", usage.buf_bytes, RDMA_BUF_BYTES);
-    line(log, "unacknowledged", rdma_transport_unacked(rdma), RDMA_REQUESTS);
+    say_pool(log, "capsules", usage.capsules, RDMA_CAPSULES);
+    say_pool(log, "requests", usage.requests, RDMA_REQUESTS);
+    say_pool(log, "buffer-bytes", usage.buf_bytes, RDMA_BUF_BYTES);
+    say_pool(log, "unacknowledged", rdma_transport_unacked(rdma),
+             RDMA_REQUESTS);
 }
 
 /* Closed connections stay in TIMEWAIT to absorb late messages. */
@@ -41,10 +43,10 @@ static void cm_text(struct log *log, const struct cm *cm)
         resting += is_resting;
         live += !is_resting && cm->conns[i].state != CM_CONN_FREE;
     }
-    line(log, "cm-connections", live, CM_CONNS);
-    line(log, "cm-resting", resting, CM_CONNS);
-    line(log, "cm-send-buffers",
-         CM_SEND_BUFFERS - (uint32_t)cm->send_free_count, CM_SEND_BUFFERS);
+    say_pool(log, "cm-connections", live, CM_CONNS);
+    say_pool(log, "cm-resting", resting, CM_CONNS);
+    say_pool(log, "cm-send-buffers",
+             CM_SEND_BUFFERS - (uint32_t)cm->send_free_count, CM_SEND_BUFFERS);
 }
 
 static void rnic_text(struct log *log, const struct verbs *verbs)
@@ -54,9 +56,9 @@ static void rnic_text(struct log *log, const struct verbs *verbs)
     for (unsigned int i = 2; i < RNIC_QP_SLOTS; i++) { /* 1: management */
         qps += verbs->qps[i].qpn != 0;
     }
-    line(log, "rnic-queue-pairs", qps, RNIC_QP_SLOTS - 2);
-    line(log, "rnic-regions", RNIC_MR_SLOTS - (verbs->mr_put - verbs->mr_get),
-         RNIC_MR_SLOTS);
+    say_pool(log, "rnic-queue-pairs", qps, RNIC_QP_SLOTS - 2);
+    say_pool(log, "rnic-regions",
+             RNIC_MR_SLOTS - (verbs->mr_put - verbs->mr_get), RNIC_MR_SLOTS);
 }
 
 void pools_text(const struct drive *drive)
@@ -68,9 +70,10 @@ void pools_text(const struct drive *drive)
     rdma_text(log, drive->rdma);
     cm_text(log, &drive->net.cm);
     rnic_text(log, &drive->net.verbs);
-    line(log, "neighbours", neigh->used, NET_NEIGHBOURS);
-    line(log, "neighbours-held", neigh->pinned, NET_NEIGHBOURS);
-    line(log, "media-commands", media_outstanding(&drive->media),
-         drive->media.mask + 1);
-    line(log, "echo-connections", echo_conns_used(&drive->echo), ECHO_CONNS);
+    say_pool(log, "neighbours", neigh->used, NET_NEIGHBOURS);
+    say_pool(log, "neighbours-held", neigh->pinned, NET_NEIGHBOURS);
+    say_pool(log, "media-commands", media_outstanding(&drive->media),
+             drive->media.mask + 1);
+    say_pool(log, "echo-connections", echo_conns_used(&drive->echo),
+             ECHO_CONNS);
 }

@@ -75,7 +75,7 @@ static void set_time(void *ctx, uint64_t epoch_ms, const struct sntp *answer)
     nvmf_target_set_time(services->target, epoch_ms, services->now_us);
 }
 
-static void kissed(void *ctx, uint32_t code)
+static void log_kiss(void *ctx, uint32_t code)
 {
     struct services *services = ctx;
     uint8_t bytes[4];
@@ -96,7 +96,7 @@ static void sntp_start(struct services *services,
         .random_seed = config->random_seed ^ SNTP_SEED,
         .ctx = services,
         .set_time = set_time,
-        .kissed = kissed,
+        .kissed = log_kiss,
     };
 
     services->has_sntp_server = !ip_addr_is_unspecified(&sntp.server);
@@ -134,7 +134,8 @@ static void log_lease(struct services *services, uint8_t port,
     }
 }
 
-static void leased(void *ctx, uint8_t port, const struct dhcp_lease *lease)
+static void lease_changed(void *ctx, uint8_t port,
+                          const struct dhcp_lease *lease)
 {
     static const struct dhcp_lease none;
     struct services *services = ctx;
@@ -155,7 +156,7 @@ static void dhcp_start(struct services *services,
         .is_fast = config->config->network.dhcp_is_fast,
         .random_seed = config->random_seed ^ DHCP_SEED,
         .ctx = services,
-        .leased = leased,
+        .leased = lease_changed,
     };
 
     for (uint8_t i = 0; i < NET_PORTS; i++) {

@@ -37,8 +37,8 @@ static uint32_t fec_in_force(const struct vendor_feature *feature, uint8_t port)
            (uint32_t)link.reason << VENDOR_FEC_REASON;
 }
 
-static uint16_t get(void *ctx, uint8_t fid, enum nvmf_select select,
-                    uint32_t cdw11, uint32_t *value)
+static uint16_t get_value(void *ctx, uint8_t fid, enum nvmf_select select,
+                          uint32_t cdw11, uint32_t *value)
 {
     const struct vendor_feature *feature = ctx;
     uint8_t port = byte_of(cdw11, VENDOR_FEC_PORT);
@@ -63,7 +63,7 @@ static uint16_t get(void *ctx, uint8_t fid, enum nvmf_select select,
     return NVME_SC_SUCCESS;
 }
 
-static uint16_t set(void *ctx, uint8_t fid, bool is_saved, uint32_t cdw11)
+static uint16_t set_value(void *ctx, uint8_t fid, bool is_saved, uint32_t cdw11)
 {
     const struct vendor_feature *feature = ctx;
     uint8_t mode = byte_of(cdw11, VENDOR_FEC_MODE);
@@ -143,8 +143,8 @@ struct nvmf_vendor vendor_features(struct vendor_feature *feature)
 {
     return (struct nvmf_vendor){
         .ctx = feature,
-        .get = get,
-        .set = set,
+        .get = get_value,
+        .set = set_value,
         .data_len = data_len,
         .get_data = get_data,
         .set_data = set_data,

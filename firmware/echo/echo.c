@@ -92,27 +92,27 @@ static void post_due_buffers(struct echo_conn *c)
 
 /* ---- Pings. */
 
-static void fail(struct echo_conn *c)
+static void fail_conn(struct echo_conn *c)
 {
     c->state = ECHO_FAILED;
 }
 
-static void end(struct echo_conn *c)
+static void end_conn(struct echo_conn *c)
 {
     if (c->state == ECHO_OPEN) {
         c->state = ECHO_ENDING;
     }
 }
 
-static void post(struct echo_conn *c, const struct verbs_send_wr *wr)
+static void post_send(struct echo_conn *c, const struct verbs_send_wr *wr)
 {
     bool posted = verbs_post_send(c->echo->config.verbs, c->qpn, wr);
 
     ASSERT(posted); /* SQ_DEPTH says why */
 }
 
-static void transfer(struct echo_conn *c, enum verbs_wr_opcode opcode,
-                     const struct ping_info *info)
+static void post_transfer(struct echo_conn *c, enum verbs_wr_opcode opcode,
+                          const struct ping_info *info)
 {
     const struct verbs_send_wr wr = {
         .opcode = opcode,
@@ -124,7 +124,7 @@ static void transfer(struct echo_conn *c, enum verbs_wr_opcode opcode,
         .rkey = info->rkey,
     };
 
-    post(c, &wr);
+    post_send(c, &wr);
 }
 
 /* rping looks at its length only. */
@@ -138,7 +138,7 @@ static void send_go_ahead(struct echo_conn *c)
         .sge = {{message, sizeof(message), 0}},
     };
 
-    post(c, &wr);
+    post_send(c, &wr);
 }
 
 static void take_info(struct echo_conn *c, const struct ping_info *info)
@@ -151,24 +151,24 @@ static void take_info(struct echo_conn *c, const struct ping_info *info)
         }
         c->ping_bytes = info->size_bytes;
         c->phase = ECHO_READING;
-        transfer(c, VERBS_WR_READ, info);
+        post_transfer(c, VERBS_WR_READ, info);
         return;
     case ECHO_SINK:
         if (info->size_bytes < c->ping_bytes) {
             break;
         }
         c->phase = ECHO_WRITING;
-        transfer(c, VERBS_WR_WRITE, info);
+        post_transfer(c, VERBS_WR_WRITE, info);
         return;
     case ECHO_READING:
     case ECHO_WRITING:
         break; /* nothing has been said that asks for it */
     }
     c->echo->counters.bad++;
-    end(c);
+    end_conn(c);
 }
 
-static void transferred(struct echo_conn *c)
+static void transfer_done(struct echo_conn *c)
 {
     struct echo_counters *counters = &c->echo->counters;
 
@@ -182,7 +182,8 @@ static void transferred(struct echo_conn *c)
     send_go_ahead(c);
 }
 
-static void received(struct echo_conn *c, uint8_t buffer, uint32_t len_bytes)
+static void message_received(struct echo_conn *c, uint8_t buffer,
+                             uint32_t len_bytes)
 {
     struct ping_info info;
 
@@ -194,12 +195,12 @@ static void received(struct echo_conn *c, uint8_t buffer, uint32_t len_bytes)
     give_buffer(c, buffer);
 }
 
-static void completion(void *ctx, const struct verbs_wc *wc)
+static void take_completion(void *ctx, const struct verbs_wc *wc)
 {
     struct echo_conn *c = ctx;
 
     if (wc->status != VERBS_WC_SUCCESS) {
-        fail(c);
+        fail_conn(c);
         return;
     }
     if (c->state != ECHO_OPEN) {
@@ -208,11 +209,11 @@ static void completion(void *ctx, const struct verbs_wc *wc)
     c->heard_us = c->echo->now_us;
     switch (wc->opcode) {
     case VERBS_WC_RECV:
-        received(c, (uint8_t)wc->wr_id, wc->len_bytes);
+        message_received(c, (uint8_t)wc->wr_id, wc->len_bytes);
         break;
     case VERBS_WC_READ:
     case VERBS_WC_WRITE:
-        transferred(c);
+        transfer_done(c);
         break;
     case VERBS_WC_SEND:
     case VERBS_WC_LOCAL_INV:
@@ -220,14 +221,14 @@ static void completion(void *ctx, const struct verbs_wc *wc)
     }
 }
 
-static void event(void *ctx, const struct verbs_event *event)
+static void take_event(void *ctx, const struct verbs_event *event)
 {
     struct echo_conn *c = ctx;
 
     switch (event->type) {
     case VERBS_EVENT_QP_FATAL:
         c->echo->counters.failed++;
-        fail(c);
+        fail_conn(c);
         break;
     case VERBS_EVENT_QP_ESTABLISHED:
         cm_data_received(c->conn);
@@ -237,7 +238,7 @@ static void event(void *ctx, const struct verbs_event *event)
     }
 }
 
-static const struct verbs_qp_ops qp_ops = {completion, event};
+static const struct verbs_qp_ops qp_ops = {take_completion, take_event};
 
 /* ---- Beginning and end. */
 
@@ -323,7 +324,7 @@ static bool bring_up(struct echo_conn *c, struct cm_conn *conn,
     return true;
 }
 
-static void accept(struct echo_conn *c)
+static void accept_conn(struct echo_conn *c)
 {
     const struct echo_rep rep = {
         .addr = hal_dma_addr(c->region),
@@ -369,7 +370,7 @@ static void cm_requested(void *ctx, struct cm_conn *conn,
     c->state = ECHO_OPEN;
     echo->counters.connections++;
     cm_set_ctx(conn, c);
-    accept(c);
+    accept_conn(c);
 }
 
 static void cm_disconnected(void *ctx, struct cm_conn *conn,
@@ -377,7 +378,7 @@ static void cm_disconnected(void *ctx, struct cm_conn *conn,
 {
     (void)conn;
     (void)why;
-    fail(ctx);
+    fail_conn(ctx);
 }
 
 /* We never connect, so nothing is ever replied. */
@@ -415,7 +416,7 @@ bool echo_switch(struct echo *echo, bool is_on)
     }
     echo->is_on = is_on;
     for (unsigned int i = 0; !is_on && i < ECHO_CONNS; i++) {
-        end(&echo->conns[i]);
+        end_conn(&echo->conns[i]);
     }
     return true;
 }
@@ -441,7 +442,7 @@ static bool step_conn(struct echo_conn *c, uint64_t *deadline_us)
     }
     if (c->echo->now_us - c->heard_us >= ECHO_IDLE_US) {
         c->echo->counters.timeouts++;
-        end(c);
+        end_conn(c);
         return step_conn(c, deadline_us);
     }
     post_due_buffers(c);

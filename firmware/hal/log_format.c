@@ -16,7 +16,7 @@ struct spec {
     size_t precision; /* SIZE_MAX: none */
 };
 
-static void put(struct out *out, char c)
+static void put_char(struct out *out, char c)
 {
     if (out->len + 1 < out->size) {
         out->buf[out->len++] = c;
@@ -30,18 +30,18 @@ static void put_padded(struct out *out, const char *s, size_t len,
 
     if (!spec->left) {
         if (spec->zero && len > 0 && s[0] == '-') {
-            put(out, *s++);
+            put_char(out, *s++);
             len--;
         }
         for (; pad > 0; pad--) {
-            put(out, spec->zero ? '0' : ' ');
+            put_char(out, spec->zero ? '0' : ' ');
         }
     }
     for (size_t i = 0; i < len; i++) {
-        put(out, s[i]);
+        put_char(out, s[i]);
     }
     for (; pad > 0; pad--) {
-        put(out, ' ');
+        put_char(out, ' ');
     }
 }
 
@@ -120,7 +120,7 @@ static void put_conversion(struct out *out, char c, const struct spec *spec,
         put_string(out, va_arg(*args, const char *), spec);
         break;
     case 'c':
-        put(out, (char)va_arg(*args, int));
+        put_char(out, (char)va_arg(*args, int));
         break;
     case 'd':
         put_signed(out, spec, args);
@@ -132,12 +132,12 @@ static void put_conversion(struct out *out, char c, const struct spec *spec,
         put_unsigned(out, spec, 16, args);
         break;
     case 'p':
-        put(out, '0');
-        put(out, 'x');
+        put_char(out, '0');
+        put_char(out, 'x');
         put_number(out, (uintptr_t)va_arg(*args, void *), 16, false, spec);
         break;
     default: /* '%', or a conversion that does not exist: printed as it is */
-        put(out, c);
+        put_char(out, c);
         break;
     }
 }
@@ -148,7 +148,7 @@ static void format_args(struct out *out, const char *f, va_list *args)
 
     while (*f != '\0') {
         if (*f != '%') {
-            put(out, *f++);
+            put_char(out, *f++);
             continue;
         }
         f = parse_spec(&spec, f + 1, args);

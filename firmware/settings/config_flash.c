@@ -14,7 +14,7 @@ static void keep_first(void *ctx, const char *text)
 }
 
 /* @param ctx  the log; NULL: silently */
-static bool judge(void *ctx, const struct config *config)
+static bool is_sound(void *ctx, const struct config *config)
 {
     struct log *log = ctx;
     struct config_error first = {""};
@@ -32,7 +32,7 @@ static bool judge(void *ctx, const struct config *config)
 void config_flash_read(const struct flash *flash, struct log *log,
                        struct config *config)
 {
-    if (!store_read_config(flash, judge, log, config)) {
+    if (!store_read_config(flash, is_sound, log, config)) {
         log_line(log, "drive: no good configuration: defaults");
     }
 }
@@ -41,5 +41,5 @@ bool config_flash_write(const struct flash *flash, const struct config *config)
 {
     struct config copy = *config;
 
-    return store_write_config(flash, judge, NULL, &copy);
+    return store_write_config(flash, is_sound, NULL, &copy);
 }

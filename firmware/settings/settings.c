@@ -49,12 +49,12 @@ void settings_init(struct settings *settings,
     };
 }
 
-static bool save(struct settings *settings, const struct config *config)
+static bool save_config(struct settings *settings, const struct config *config)
 {
     return settings->save != NULL && settings->save(settings->save_ctx, config);
 }
 
-static void ignore(void *ctx, const char *text)
+static void ignore_mistake(void *ctx, const char *text)
 {
     (void)ctx;
     (void)text;
@@ -63,7 +63,7 @@ static void ignore(void *ctx, const char *text)
 /* Straps and what was not saved may hide that it does not go together. */
 static bool can_be_saved(const struct config *config)
 {
-    return config_check(config, ignore, NULL) == 0;
+    return config_check(config, ignore_mistake, NULL) == 0;
 }
 
 static bool apply_link(struct settings *settings, uint8_t port)
@@ -88,7 +88,7 @@ enum settings_result settings_set_fec(struct settings *settings, uint8_t port,
     if (is_saved && !can_be_saved(&changed)) {
         return SETTINGS_INVALID;
     }
-    if (is_saved && !save(settings, &changed)) {
+    if (is_saved && !save_config(settings, &changed)) {
         return SETTINGS_NOT_SAVED;
     }
     if (is_saved) {
@@ -124,7 +124,7 @@ enum settings_result settings_set_speed(struct settings *settings, uint8_t gbps,
     if (!is_ok || (is_saved && !can_be_saved(&changed))) {
         return SETTINGS_INVALID;
     }
-    if (is_saved && !save(settings, &changed)) {
+    if (is_saved && !save_config(settings, &changed)) {
         return SETTINGS_NOT_SAVED;
     }
     if (is_saved) {
@@ -263,7 +263,7 @@ enum settings_result settings_replace(struct settings *settings,
         (!is_saved && check_now(settings, &after, tell, ctx) != 0)) {
         return SETTINGS_INVALID;
     }
-    if (is_saved && !save(settings, &after)) {
+    if (is_saved && !save_config(settings, &after)) {
         return SETTINGS_NOT_SAVED;
     }
     if (is_saved) {

@@ -124,7 +124,7 @@ static void save_errors(struct usage_keeper *keeper, uint64_t last)
     keeper->saved_errors = last;
 }
 
-static void save(struct usage_keeper *keeper, uint64_t now_us)
+static void save_records(struct usage_keeper *keeper, uint64_t now_us)
 {
     const struct nvmf_counters *counters = nvmf_target_counters(keeper->target);
     struct usage *usage = &keeper->usage;
@@ -206,7 +206,7 @@ uint64_t usage_keeper_step(struct usage_keeper *keeper, uint64_t now_us)
         if (has_errors(keeper)) {
             keeper->errors_us = now_us + PACE_US;
         }
-        save(keeper, now_us);
+        save_records(keeper, now_us);
     }
     if (is_hour) {
         keeper->hour_us += HOUR_US;
@@ -219,5 +219,5 @@ uint64_t usage_keeper_step(struct usage_keeper *keeper, uint64_t now_us)
 void usage_keeper_stop(struct usage_keeper *keeper, uint64_t now_us)
 {
     keeper->usage.is_in_use = nvmf_target_is_in_use(keeper->target);
-    save(keeper, now_us);
+    save_records(keeper, now_us);
 }
