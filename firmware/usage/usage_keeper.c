@@ -5,6 +5,7 @@
 
 enum {
     CHECK_US = 50000,
+    ERRORS_A_STEP = 4, /* that are written: the flash takes 1 ms for each */
     MINUTE_US = 60000000,
     MINUTES_IN_HOUR = 60,
 };
@@ -103,28 +104,29 @@ void usage_keeper_start(struct usage_keeper *keeper, struct nvmf_target *target)
     keeper->saved_errors = nvmf_target_counters(target)->error_log_entries;
 }
 
-/* Those that flash does not have, oldest first. */
-static void save_errors(struct usage_keeper *keeper, uint64_t last)
+/* Write entries that flash does not have, oldest first: `budget` at most. */
+static void save_errors(struct usage_keeper *keeper, unsigned int budget)
 {
-    uint64_t count = keeper->saved_errors;
+    uint64_t last = keeper->last_error;
 
-    if (last - count > NVMF_ERROR_LOG_ENTRIES) {
-        count = last - NVMF_ERROR_LOG_ENTRIES; /* the others are gone */
+    if (last - keeper->saved_errors > NVMF_ERROR_LOG_ENTRIES) {
+        /* The log has lost the entries before these. */
+        keeper->saved_errors = last - NVMF_ERROR_LOG_ENTRIES;
     }
-    while (count != last) {
+    for (; keeper->saved_errors != last && budget != 0; budget--) {
         struct log_error error;
 
-        if (nvmf_target_error(keeper->target, ++count, &error) &&
+        if (nvmf_target_error(keeper->target, ++keeper->saved_errors, &error) &&
             keeper->save_error != NULL) {
             struct error_record record = record_of(&error);
 
             (void)keeper->save_error(keeper->save_ctx, &record);
         }
     }
-    keeper->saved_errors = last;
 }
 
-static void save_records(struct usage_keeper *keeper, uint64_t now_us)
+/* Take the counters as they are now: save_records() writes them. */
+static void begin_save(struct usage_keeper *keeper, uint64_t now_us)
 {
     const struct nvmf_counters *counters = nvmf_target_counters(keeper->target);
     struct usage *usage = &keeper->usage;
@@ -137,11 +139,22 @@ static void save_records(struct usage_keeper *keeper, uint64_t now_us)
     usage->host_writes = counters->host_writes;
     usage->media_errors = (uint32_t)counters->media_errors;
     usage->error_log_entries = (uint32_t)counters->error_log_entries;
+    keeper->last_error = counters->error_log_entries;
     keeper->is_due = false;
-    save_errors(keeper, counters->error_log_entries);
+    keeper->is_saving = true;
+}
+
+/* Write what begin_save() took: the errors first, then the usage record. */
+static void save_records(struct usage_keeper *keeper, unsigned int budget)
+{
+    save_errors(keeper, budget);
+    if (keeper->saved_errors != keeper->last_error) {
+        return;
+    }
+    keeper->is_saving = false;
     if (keeper->save != NULL) {
-        /* A flash that does not take it: the next one may get there. */
-        (void)keeper->save(keeper->save_ctx, usage);
+        /* If the flash refuses this record, the next one may succeed. */
+        (void)keeper->save(keeper->save_ctx, &keeper->usage);
     }
 }
 
@@ -192,6 +205,10 @@ uint64_t usage_keeper_step(struct usage_keeper *keeper, uint64_t now_us)
     uint64_t at_us;
     bool is_in_use;
 
+    if (keeper->is_saving) {
+        save_records(keeper, ERRORS_A_STEP);
+        return now_us;
+    }
     if (now_us < keeper->check_us && !is_hour) {
         return MIN(keeper->check_us, keeper->hour_us);
     }
@@ -206,18 +223,22 @@ uint64_t usage_keeper_step(struct usage_keeper *keeper, uint64_t now_us)
         if (has_errors(keeper)) {
             keeper->errors_us = now_us + PACE_US;
         }
-        save_records(keeper, now_us);
+        begin_save(keeper, now_us);
     }
     if (is_hour) {
         keeper->hour_us += HOUR_US;
         nvmf_target_set_power_on_hours(
             keeper->target, keeper->usage.on_minutes / MINUTES_IN_HOUR);
     }
-    return at_us > now_us ? MIN(at_us, keeper->hour_us) : keeper->hour_us;
+    if (keeper->is_saving) {
+        return now_us;
+    }
+    return MIN(at_us, keeper->hour_us);
 }
 
 void usage_keeper_stop(struct usage_keeper *keeper, uint64_t now_us)
 {
     keeper->usage.is_in_use = nvmf_target_is_in_use(keeper->target);
-    save_records(keeper, now_us);
+    begin_save(keeper, now_us);
+    save_records(keeper, NVMF_ERROR_LOG_ENTRIES);
 }

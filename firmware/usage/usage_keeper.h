@@ -64,8 +64,10 @@ struct usage_keeper {
     uint64_t hour_us;
     uint64_t pace_us; /* when all records that come at once may come again */
     uint64_t saved_errors; /* the count of the last one in flash */
+    uint64_t last_error;   /* the count of the last one to be written now */
     uint64_t errors_us;    /* what errors want written: not before */
-    bool is_due; /* an unsafe shutdown has been counted, not written */
+    bool is_due;    /* an unsafe shutdown has been counted, not written */
+    bool is_saving; /* the records in `usage` are being written */
 };
 
 /** What was read; a power cut while in use is counted here. */
@@ -82,7 +84,12 @@ void usage_keeper_fill(const struct usage_keeper *keeper,
 void usage_keeper_start(struct usage_keeper *keeper,
                         struct nvmf_target *target);
 
-/** Do what is due, after the target's turn. @return when to call it again */
+/**
+ * Do what is due, after the target's turn.  One step writes few records, so
+ * that a full error log does not hold up the main loop.
+ *
+ * @return when to call it again
+ */
 uint64_t usage_keeper_step(struct usage_keeper *keeper, uint64_t now_us);
 
 /** Before the drive goes down in good order: write what there is. */
