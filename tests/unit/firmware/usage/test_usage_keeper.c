@@ -89,7 +89,7 @@ static bool save_error(void *ctx, const struct error_record *record)
 
 /* ---- The keeper. */
 
-static void start(const struct usage *usage, bool is_power_on)
+static void start_keeper(const struct usage *usage, bool is_power_on)
 {
     const struct usage_keeper_config config = {
         .usage = usage,
@@ -104,7 +104,7 @@ static void start(const struct usage *usage, bool is_power_on)
 }
 
 /* No step writes more than a few records, however many there are. */
-static uint64_t step(void)
+static uint64_t step_keeper(void)
 {
     unsigned int before = world.saves + world.saved_error_count;
     uint64_t next_us = usage_keeper_step(&world.keeper, world.now_us);
@@ -121,14 +121,14 @@ static void run_until(uint64_t until_us)
 
     while (next_us <= until_us) {
         world.now_us = next_us;
-        next_us = step();
+        next_us = step_keeper();
     }
     world.now_us = until_us;
-    while (step() <= world.now_us) {
+    while (step_keeper() <= world.now_us) {
     }
 }
 
-static void pass(uint64_t us)
+static void pass_time(uint64_t us)
 {
     run_until(world.now_us + us);
 }
@@ -144,10 +144,10 @@ static int new_world(void **state)
 static void test_an_idle_drive_writes_once_an_hour(void **state)
 {
     (void)state;
-    start(NULL, true);
-    pass(59 * MINUTE_US);
+    start_keeper(NULL, true);
+    pass_time(59 * MINUTE_US);
     assert_int_equal(world.saves, 0);
-    pass(3 * HOUR_US);
+    pass_time(3 * HOUR_US);
     assert_int_equal(world.saves, 3);
     assert_int_equal(world.saved.on_minutes, 180);
     assert_int_equal(world.hours, 3);
@@ -158,8 +158,8 @@ static void test_hours_go_on_from_what_was_read(void **state)
     const struct usage before = {.on_minutes = 59};
 
     (void)state;
-    start(&before, true);
-    pass(HOUR_US);
+    start_keeper(&before, true);
+    pass_time(HOUR_US);
     assert_int_equal(world.saved.on_minutes, 119);
     assert_int_equal(world.hours, 1);
 }
@@ -167,13 +167,13 @@ static void test_hours_go_on_from_what_was_read(void **state)
 static void test_a_host_that_comes_and_goes_is_written_at_once(void **state)
 {
     (void)state;
-    start(NULL, true);
+    start_keeper(NULL, true);
     world.is_in_use = true;
-    pass(SECOND_US);
+    pass_time(SECOND_US);
     assert_int_equal(world.saves, 1);
     assert_true(world.saved.is_in_use);
     world.is_in_use = false;
-    pass(SECOND_US);
+    pass_time(SECOND_US);
     assert_int_equal(world.saves, 2);
     assert_false(world.saved.is_in_use);
 }
@@ -183,8 +183,8 @@ static void test_a_power_cut_in_use_counts_as_unsafe(void **state)
     const struct usage before = {.is_in_use = true, .unsafe_shutdowns = 4};
 
     (void)state;
-    start(&before, true);
-    pass(SECOND_US);
+    start_keeper(&before, true);
+    pass_time(SECOND_US);
     assert_int_equal(world.saved.unsafe_shutdowns, 5);
     assert_false(world.saved.is_in_use);
 }
@@ -196,8 +196,8 @@ static void test_a_reset_in_use_is_not_a_power_cut(void **state)
     struct nvmf_health health = {0};
 
     (void)state;
-    start(&before, false);
-    pass(SECOND_US);
+    start_keeper(&before, false);
+    pass_time(SECOND_US);
     usage_keeper_fill(&world.keeper, &health, &counters);
     assert_int_equal(health.unsafe_shutdowns, 4);
 }
@@ -206,10 +206,10 @@ static void test_a_reset_in_use_is_not_a_power_cut(void **state)
 static void test_wear_has_a_limit(void **state)
 {
     (void)state;
-    start(NULL, true);
+    start_keeper(NULL, true);
     for (unsigned int i = 0; i < 6000; i++) { /* ten minutes */
         world.is_in_use = !world.is_in_use;
-        pass(SECOND_US / 10);
+        pass_time(SECOND_US / 10);
     }
     assert_in_range(world.saves, 8, 10);
 }
@@ -218,15 +218,15 @@ static void test_wear_has_a_limit(void **state)
 static void test_a_host_that_comes_is_never_put_off_by_errors(void **state)
 {
     (void)state;
-    start(NULL, true);
+    start_keeper(NULL, true);
     for (unsigned int i = 0; i < 20; i++) {
         world.counters.media_errors++;
         world.counters.error_log_entries++;
-        pass(SECOND_US);
+        pass_time(SECOND_US);
     }
     assert_int_equal(world.saves, 7);
     world.is_in_use = true;
-    pass(SECOND_US);
+    pass_time(SECOND_US);
     assert_int_equal(world.saves, 8);
     assert_true(world.saved.is_in_use);
 }
@@ -235,15 +235,15 @@ static void test_new_errors_are_written_oldest_first(void **state)
 {
     (void)state;
     world.oldest_error = 1;
-    start(NULL, true);
+    start_keeper(NULL, true);
     world.counters.error_log_entries = 3;
-    pass(SECOND_US);
+    pass_time(SECOND_US);
     assert_int_equal(world.saved_error_count, 3);
     for (unsigned int i = 0; i < 3; i++) {
         assert_int_equal(world.saved_errors[i], i + 1);
     }
     world.counters.error_log_entries = 4;
-    pass(USAGE_PACE_MINUTES * MINUTE_US + SECOND_US);
+    pass_time(USAGE_PACE_MINUTES * MINUTE_US + SECOND_US);
     assert_int_equal(world.saved_error_count, 4);
     assert_int_equal(world.saved.error_log_entries, 4);
 }
@@ -252,9 +252,9 @@ static void test_no_more_errors_are_written_than_a_host_can_read(void **state)
 {
     (void)state;
     world.oldest_error = 1000 - NVMF_ERROR_LOG_ENTRIES + 1;
-    start(NULL, true);
+    start_keeper(NULL, true);
     world.counters.error_log_entries = 1000;
-    pass(SECOND_US);
+    pass_time(SECOND_US);
     assert_int_equal(world.saved_error_count, NVMF_ERROR_LOG_ENTRIES);
     assert_int_equal(world.saved_errors[0], world.oldest_error);
 }
@@ -280,16 +280,16 @@ static void test_errors_of_an_earlier_power_cycle_are_put_back(void **state)
     assert_int_equal(world.restored, 2);
     assert_int_equal(world.last_restored.count, 8);
     assert_int_equal(world.last_restored.cid, 9);
-    pass(HOUR_US);
+    pass_time(HOUR_US);
     assert_int_equal(world.saved_error_count, 0); /* flash has them */
 }
 
 static void test_the_end_in_good_order_writes_everything(void **state)
 {
     (void)state;
-    start(NULL, true);
+    start_keeper(NULL, true);
     world.is_in_use = true;
-    pass(SECOND_US);
+    pass_time(SECOND_US);
     world.is_in_use = false;
     world.counters.host_reads = 12;
     world.counters.read_blocks_512 = 34;
@@ -308,7 +308,7 @@ static void test_a_drive_without_flash_goes_on(void **state)
     usage_keeper_start(&world.keeper, NULL);
     world.is_in_use = true;
     world.counters.error_log_entries = 1;
-    pass(2 * HOUR_US);
+    pass_time(2 * HOUR_US);
     usage_keeper_stop(&world.keeper, world.now_us);
     assert_int_equal(world.saves, 0);
     assert_int_equal(world.hours, 2);
