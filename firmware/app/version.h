@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The firmware's version: image header, boot log, Identify Controller FR. */
+/*
+ * The version, for everything: image header, boot log, Identify Controller FR,
+ * CMake (cmake/version.cmake) and `./essd --version`.  CHANGELOG.md has an entry
+ * for it.
+ */
 #ifndef ESSD_APP_VERSION_H
 #define ESSD_APP_VERSION_H
 

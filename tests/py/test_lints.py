@@ -141,6 +141,17 @@ def test_a_program_that_hangs_is_one_line_for_the_user(
     assert "sleep did not end within" in capsys.readouterr().err
 
 
+def test_the_version_has_one_place_and_an_entry_in_the_changes(
+        capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["essd", "--version"])
+    with pytest.raises(SystemExit) as end:
+        cli.main()
+    assert end.value.code == 0
+    assert capsys.readouterr().out == f"essd {fw_build.version()}\n"
+    changes = (lints.TOP / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert changes.split("\n## ")[1].startswith(fw_build.version() + " ")
+
+
 def test_an_unknown_lint_is_refused_and_a_failed_one_is_named(
         monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(errors.EssdError, match="no lint frob: there are"):

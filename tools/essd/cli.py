@@ -18,7 +18,7 @@ from . import bench as bench_module
 from . import console as console_module
 from . import cpu, doctor as doctor_module, neighbours as neighbours_module, setup, show
 from . import port as port_module
-from . import port_lag
+from . import fw_build, port_lag
 from . import settings_cmd, settings_yaml
 from .errors import EssdError
 from .instance import Instance
@@ -41,6 +41,19 @@ Port1 = Annotated[str | None, typer.Option(
     metavar="ADDR/LEN", help="Address of port 1.  Default: likewise, "
     f"{setup.DEFAULT_PORTS[1]}.")]
 PARTS = "drive, host or peer"
+
+
+def show_version(asked: bool) -> None:
+    if asked:
+        show.line(f"essd {fw_build.version()}")
+        raise typer.Exit
+
+
+@app.callback()
+def main_options(_version: Annotated[bool, typer.Option(
+        "--version", help="The version of the drive and its tools.",
+        callback=show_version, is_eager=True)] = False) -> None:
+    """What stands before any command."""
 
 
 @app.command()
