@@ -6,6 +6,7 @@ stage, .pre-commit-config.yaml one by one.  To add one, write a function that
 gives its commands and add it to LINTS; a tools/check_*.py needs no line here.
 """
 
+import json
 import os
 import subprocess
 import sys
@@ -94,13 +95,37 @@ def ruff(every: bool) -> list[Command]:
              "--config", "tools/ruff.toml", "tools", "tests"]]
 
 
+def workflow(every: bool) -> list[Command]:
+    return [[program("check-jsonschema"), "--builtin-schema", "vendor.github-workflows",
+             *sorted((TOP / WORKFLOWS).glob("*.yml"))]]
+
+
+def tidy(every: bool) -> list[Command]:
+    """clang-tidy on sources of the native build; the static analyser with --all only.
+
+    The build need not have run: it is configured here if it was not.
+    """
+    names = tracked("*.c") if every else [n for n in changed() if n.endswith(".c")]
+    if not names:
+        return []
+    build = TOP / "build/native"
+    if not (build / "compile_commands.json").exists():
+        subprocess.run(["cmake", "--preset", "native"], cwd=TOP, check=True,
+                       stdout=subprocess.DEVNULL, timeout=BUILD_S)
+    compiled = {entry["file"] for entry in json.loads(
+        (build / "compile_commands.json").read_text(encoding="utf-8"))}
+    names = [n for n in names if str(TOP / n) in compiled]
+    quick: Command = [] if every else ["--checks=-clang-analyzer-*"]
+    return [[program("clang-tidy"), "-p", build, "--quiet", *quick, *names]] if names else []
+
+
 def mypy(every: bool) -> list[Command]:
     return [[program("mypy"), "--config-file", "tools/mypy.ini", "tools"]]
 
 
 LINTS: dict[str, Callable[[bool], list[Command]]] = {
     "shell": shell, "spelling": spelling, "format": c_format, "ruff": ruff,
-    "mypy": mypy,
+    "mypy": mypy, "workflow": workflow, "tidy": tidy,
 }
 
 
