@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The version, for everything: image header, boot log, Identify Controller FR,
- * CMake (cmake/version.cmake) and `./essd --version`.  CHANGELOG.md has an entry
- * for it.
+ * CMake (cmake/version.cmake) and ./essd --version.  CHANGELOG.md has an entry.
  */
 #ifndef ESSD_APP_VERSION_H
 #define ESSD_APP_VERSION_H
