@@ -69,7 +69,7 @@ static void update_link(struct hw_port *port)
     port_count(port, PORT_COUNT_LINK_CHANGES, 1);
     port_pause_end(port, 0);
     port->config.ops.link_changed(port->config.ops.ctx, is_up);
-    port->config.env.defer(port->config.env.ctx); /* a dead link drops */
+    port->config.env.defer(port->config.env.ctx); /* drops what waits */
 }
 
 void hw_port_set_cable(struct hw_port *port, bool is_live)
@@ -130,7 +130,7 @@ static bool link_ctrl_is_possible(uint32_t value)
     uint32_t speed = FIELD_GET(value, PORT_LINK_CTRL, SPEED_MBPS);
     uint32_t fec = FIELD_GET(value, PORT_LINK_CTRL, FEC);
 
-    /* Clause 108 is for 25 Gb/s. */
+    /* RS-FEC (clause 108) exists at 25 Gb/s only. */
     return (speed == DEFAULT_SPEED_MBPS && fec <= PORT_FEC_RS) ||
            (speed == OTHER_SPEED_MBPS && fec <= PORT_FEC_FC);
 }
@@ -148,7 +148,7 @@ static void write_link_ctrl(struct hw_port *port, uint32_t value)
 
 /* ---- Reset */
 
-static void derive(struct hw_port *port)
+static void derive_matches(struct hw_port *port)
 {
     for (unsigned int i = 0; i < PORT_MACS; i++) {
         uint32_t hi = port->mac[2 * i + 1];
@@ -168,15 +168,15 @@ static void derive(struct hw_port *port)
     }
 }
 
-/* Registers as after power-on; says nothing to anyone. */
-static void clear(struct hw_port *port)
+/* Set the registers as at power-on, without reporting any change. */
+static void clear_registers(struct hw_port *port)
 {
     struct hw_port old = *port;
 
     memset(port, 0, sizeof(*port));
     port->config = old.config;
     port->has_cable = old.has_cable;
-    port->link_blocked = old.link_blocked; /* the back-end's, not ours */
+    port->link_blocked = old.link_blocked; /* this is the back-end's state */
     port->blocked_since_ns = old.blocked_since_ns;
     port->block_expired = old.block_expired;
     port->timer_ns = old.timer_ns;
@@ -190,7 +190,7 @@ static void clear(struct hw_port *port)
     port->link_ctrl =
         FIELD_MAKE(PORT_LINK_CTRL, FEC, PORT_FEC_FC) |
         FIELD_MAKE(PORT_LINK_CTRL, SPEED_MBPS, DEFAULT_SPEED_MBPS);
-    derive(port);
+    derive_matches(port);
 }
 
 void hw_port_init(struct hw_port *port, const struct hw_port_config *config)
@@ -204,7 +204,7 @@ void hw_port_init(struct hw_port *port, const struct hw_port_config *config)
         .is_present = 1,
     };
     hw_port_set_errors(port, config->index, 0);
-    clear(port);
+    clear_registers(port);
 }
 
 void hw_port_reset(struct hw_port *port)
@@ -213,21 +213,21 @@ void hw_port_reset(struct hw_port *port)
     bool rnic_waits = port->rnic_waiting || port->paused != 0;
 
     port_pause_end(port, 0);
-    clear(port);
+    clear_registers(port);
     port_timer_update(port);
     update_irq(port);
     if (was_up) {
         port->config.ops.link_changed(port->config.ops.ctx, false);
     }
     if (rnic_waits) {
-        port->rnic_waiting = 1; /* its frames are dropped by the dead link */
+        port->rnic_waiting = 1; /* so that the dead link drops its frames */
         port->config.env.defer(port->config.env.ctx);
     }
 }
 
 /* ---- Rings */
 
-static uint64_t address(const uint32_t words[2])
+static uint64_t page_address(const uint32_t words[2])
 {
     return (uint64_t)words[1] << 32 | words[0];
 }
@@ -245,15 +245,15 @@ static void enable_rings(struct hw_port *port)
     uint32_t rx_log2 = FIELD_GET(port->ring_sizes, PORT_RING_SIZES, RX);
     uint32_t tx_log2 = FIELD_GET(port->ring_sizes, PORT_RING_SIZES, TX);
 
-    if (port->rings_on || address(port->page) % RING_ALIGN != 0 ||
-        port_dma(port, address(port->page), PORT_PAGE_LEN) == NULL ||
-        !ring_fits(port, address(port->rx), rx_log2, PORT_RXD_LEN) ||
-        !ring_fits(port, address(port->tx), tx_log2, PORT_TXD_LEN)) {
+    if (port->rings_on || page_address(port->page) % RING_ALIGN != 0 ||
+        port_dma(port, page_address(port->page), PORT_PAGE_LEN) == NULL ||
+        !ring_fits(port, page_address(port->rx), rx_log2, PORT_RXD_LEN) ||
+        !ring_fits(port, page_address(port->tx), tx_log2, PORT_TXD_LEN)) {
         return;
     }
-    port->page_addr = address(port->page);
-    port->rx_addr = address(port->rx);
-    port->tx_addr = address(port->tx);
+    port->page_addr = page_address(port->page);
+    port->rx_addr = page_address(port->rx);
+    port->tx_addr = page_address(port->tx);
     port->rx_mask = (1u << rx_log2) - 1;
     port->tx_mask = (1u << tx_log2) - 1;
     port->rx_pi = 0;
@@ -293,7 +293,7 @@ static uint32_t read_counter(struct hw_port *port, uint32_t word)
     return (uint32_t)counter;
 }
 
-/* The tables, or NULL. */
+/* The word behind a table register (MAC, multicast, VLAN), or NULL. */
 static uint32_t *table_word(struct hw_port *port, uint32_t offset)
 {
     if (is_in(offset, A_PORT_MAC_LO, 2 * PORT_MACS)) {
@@ -308,7 +308,7 @@ static uint32_t *table_word(struct hw_port *port, uint32_t offset)
     return NULL;
 }
 
-/* Registers that only keep what is written, or NULL. */
+/* The word behind a plain read-write register, or NULL. */
 static uint32_t *plain_word(struct hw_port *port, uint32_t offset)
 {
     switch (offset) {
@@ -425,7 +425,7 @@ static void write_mtu(struct hw_port *port, uint32_t value)
     }
 }
 
-/* What is no longer honoured is over at once. */
+/* Pauses that are no longer honoured end at once. */
 static void write_pause(struct hw_port *port, uint32_t value)
 {
     port->pause =
@@ -441,7 +441,7 @@ bool hw_port_write(struct hw_port *port, uint32_t offset, uint32_t value)
 
     if (word != NULL) {
         *word = value;
-        derive(port);
+        derive_matches(port);
         return true;
     }
     word = plain_word(port, offset);
@@ -516,7 +516,7 @@ bool hw_port_loaded(struct hw_port *port)
                   (uint64_t)PORT_TXD_LEN * (port->tx_mask + 1)) == NULL)) {
         return false;
     }
-    derive(port);
+    derive_matches(port);
     update_irq(port);
     port->pause_expired &= port->paused;
     port->held = port->paused & (uint8_t)~port->pause_expired;

@@ -4,11 +4,11 @@
  * path of RoCE frames to and from the RNIC.
  * Reference: docs/hardware/port.md; registers in hw-model/regs/port.h.
  *
- * One execution context: register accesses and everything else come under the
- * wrapper's lock.  All state is here, without pointers but for what the wrapper
+ * It has one execution context: the wrapper makes all calls under one lock. All
+ * state is in struct hw_port and has no pointers but those that the wrapper
  * hands in, so that it can be saved field by field.
  *
- * Left out: what the guide lists as not modelled.
+ * Left out: see "not modelled" in the guide.
  */
 #ifndef ESSD_HW_PORT_H
 #define ESSD_HW_PORT_H
@@ -19,26 +19,25 @@
 #include "hw-model/port/port_phy.h"
 #include "lib/util.h"
 
-/* Sizes that regs/port.h gives too; hw_port.c checks that they agree. */
+/* Sizes from regs/port.h, repeated here; hw_port.c asserts that they agree. */
 enum {
     HW_PORT_MACS = 8,
     HW_PORT_MULTICASTS = 64,
     HW_PORT_VLAN_WORDS = 128,
     HW_PORT_COUNTERS = 58,
     HW_PORT_PRIORITIES = 8,
-    HW_PORT_TX_AHEAD = 64, /* how far frames pass one that is paused */
+    HW_PORT_TX_AHEAD = 64, /* slots in which frames may pass a paused one */
 };
 
-/* What a port tells the rest of the hardware.  None may be NULL. */
+/* Calls to the rest of the hardware.  None may be NULL. */
 struct hw_port_ops {
     void *ctx;
 
-    /* RoCE frames; read before it returns.  Never refuses. */
+    /* RoCE frames for the RNIC, which reads them before it returns. */
     void (*rnic_rx)(void *ctx, const struct frame_rx *frames, unsigned int n);
 
-    /* hw_port_tx(), having taken fewer than offered, may take more, or the
-     * priorities that are paused have changed.  It may be called from inside.
-     */
+    /* hw_port_tx() took fewer frames than offered and can now take more, or the
+     * paused priorities changed.  May be called from inside of hw_port_tx(). */
     void (*rnic_ready)(void *ctx);
 
     /* The link went up or down. */
@@ -48,7 +47,7 @@ struct hw_port_ops {
 struct hw_port_config {
     struct dev_env env; /* interrupt line 0; timer: hw_port_timer() */
     struct hw_port_ops ops;
-    struct frame_sink link; /* where frames leave the drive */
+    struct frame_sink link; /* the link back-end, which takes frames out */
     uint8_t index;          /* which port of the drive */
 };
 
@@ -81,20 +80,21 @@ struct hw_port {
 
     uint32_t rx_pi;        /* frames put into the raw ring */
     uint32_t tx_ci;        /* frames taken from it */
-    uint8_t has_cable;     /* it is plugged in */
-    uint8_t link_up;       /* both ends agree */
-    uint8_t reason;        /* enum port_link_reason, as last told */
+    uint8_t has_cable;     /* a cable is plugged */
+    uint8_t link_up;       /* the link is up */
+    uint8_t reason;        /* enum port_link_reason, last reported */
     uint8_t link_blocked;  /* the link back-end took fewer than offered */
-    uint8_t raw_waiting;   /* the raw ring has frames that it did not take */
-    uint8_t rnic_waiting;  /* the RNIC has */
-    uint8_t rnic_priority; /* of the first of those */
-    uint8_t rnic_turn;     /* at equal priority the RNIC is next */
-    uint8_t paused;        /* priorities that the partner wants silent, bits */
-    uint8_t pause_expired; /* of those, silent for longer than the time-out */
+    uint8_t raw_waiting;   /* the raw ring has frames that the link refused */
+    uint8_t rnic_waiting;  /* the RNIC has such frames */
+    uint8_t rnic_priority; /* priority of the first of them */
+    uint8_t rnic_turn;     /* with equal priority, serve the RNIC next */
+    uint8_t paused;        /* bitmap of priorities that the partner paused */
+    uint8_t pause_expired; /* of those, paused longer than the time-out */
     uint64_t pause_until_ns[HW_PORT_PRIORITIES]; /* while paused */
-    uint64_t pause_since_ns[HW_PORT_PRIORITIES]; /* not counted before */
+    uint64_t
+        pause_since_ns[HW_PORT_PRIORITIES]; /* start of the uncounted pause */
     uint64_t pause_begin_ns[HW_PORT_PRIORITIES]; /* paused without a break */
-    uint64_t tx_ahead;     /* bit n: raw frame tx_ci + n has left already */
+    uint64_t tx_ahead;     /* bit n: raw frame tx_ci + n was sent */
     uint32_t counter_high; /* latched by reading a low word */
     uint64_t counters[HW_PORT_COUNTERS];
 
@@ -102,16 +102,16 @@ struct hw_port {
     struct phy_partner partner;
     struct fec_lane lane_rx;
     struct fec_lane lane_tx;
-    uint8_t tx_is_sound;   /* the next frame out has been through lane_tx */
+    uint8_t tx_is_sound;   /* the next frame passed lane_tx without loss */
     uint64_t partner_lost; /* frames that the partner lost to bit errors */
 
     /* While link_blocked.  Not saved: the link of a loaded machine is new. */
-    uint64_t blocked_since_ns; /* the link has taken nothing since */
-    uint8_t block_expired;     /* for longer than the time-out */
+    uint64_t blocked_since_ns; /* when the link last took a frame */
+    uint8_t block_expired;     /* it is blocked longer than the time-out */
 
     /* Derived from the rest: not saved. */
     uint8_t held;      /* priorities whose frames wait: the sink's `paused` */
-    uint64_t timer_ns; /* what env.set_timer() was told last */
+    uint64_t timer_ns; /* last argument of env.set_timer() */
     uint64_t mac_match[HW_PORT_MACS]; /* UINT64_MAX: none */
     uint64_t multicast_hash;          /* a bit for each address */
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the files of the port's core share; nobody else includes it. */
+/* Declarations that the files of the port's core share.  Only they include it.
+ */
 #ifndef ESSD_HW_PORT_INTERNAL_H
 #define ESSD_HW_PORT_INTERNAL_H
 
@@ -30,19 +31,20 @@ static inline void port_count(struct hw_port *port, enum port_counter counter,
     port->counters[counter] += n;
 }
 
-/* Set interrupt bits and the line. */
+/* Set interrupt status bits and update the line. */
 void port_irq_raise(struct hw_port *port, uint32_t bits);
 
-/* An index has moved: interrupt if firmware armed one of `armed`. */
+/* A ring index moved: raise the interrupt if firmware armed one of `armed`. */
 void port_ring_moved(struct hw_port *port, uint8_t *page, uint32_t armed);
 
-/* A MAC Control frame, checked and counted as every frame is. */
+/* Process a MAC Control frame that was checked and counted as any frame. */
 void port_pause_receive(struct hw_port *port, const uint8_t *data, size_t len);
 
-/* No priority is paused any more, but for those of `still`. */
+/* End the pauses of all priorities that are not in `still`. */
 void port_pause_end(struct hw_port *port, uint8_t still);
 
-/* After loading: what has ended meanwhile ends, none lasts longer than any. */
+/* After loading: end the pauses that are over, and limit the others to the
+ * longest possible pause. */
 void port_pause_loaded(struct hw_port *port);
 
 /* ---- hw_port_timeout.c */
@@ -58,7 +60,8 @@ void port_timer_update(struct hw_port *port);
 
 /* ---- hw_port_tx.c */
 
-/* Send what waits, raw or the RNIC's, as far as the link takes it. */
+/* Send waiting frames of the raw ring and the RNIC, as far as the link takes
+ * them. */
 void port_tx_serve(struct hw_port *port);
 
 #endif

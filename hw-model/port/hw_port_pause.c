@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The port's MAC Control sublayer: priorities that the partner wants silent.
+ * The port's MAC Control sublayer: priorities that the partner has paused.
  * Spec: IEEE 802.3 annexes 31B and 31D.  Reference: docs/hardware/port.md,
  * section 7.
  *
- * A pause ends at its deadline, by a frame that says 0 quanta, with the link,
- * or when firmware no longer honours it.  The frame that is leaving when a
- * pause comes leaves: what the link has taken is gone.
+ * A pause ends at its deadline, by a frame with 0 quanta, when the link goes
+ * down, or when firmware stops honouring it.  A frame that the link has taken
+ * is not stopped by a pause that arrives later.
  */
 #include "hw-model/port/hw_port_internal.h"
 
@@ -23,7 +23,7 @@ static uint64_t quanta_ns(const struct hw_port *port, uint16_t quanta)
     return (bits * 1000 + mbps - 1) / mbps;
 }
 
-static uint64_t now(const struct hw_port *port)
+static uint64_t pause_now(const struct hw_port *port)
 {
     return port->config.env.now_ns(port->config.env.ctx);
 }
@@ -37,8 +37,9 @@ static void count_time(struct hw_port *port, unsigned int i, uint64_t now_ns)
     port->pause_since_ns[i] = now_ns;
 }
 
-/* Those who wait look again, and the timer is for the first to end. */
-static void settle(struct hw_port *port)
+/* Let waiting senders try again, and set the timer for the first pause to end.
+ */
+static void settle_pauses(struct hw_port *port)
 {
     uint8_t before = port->held;
 
@@ -59,20 +60,20 @@ void port_pause_end(struct hw_port *port, uint8_t still)
     if (port->paused == 0) {
         return;
     }
-    now_ns = now(port);
+    now_ns = pause_now(port);
     for (unsigned int i = 0; i < HW_PORT_PRIORITIES; i++) {
         if (!(still >> i & 1) || port->pause_until_ns[i] <= now_ns) {
             count_time(port, i, now_ns);
             port->paused &= (uint8_t)~BIT(i);
         }
     }
-    settle(port);
+    settle_pauses(port);
 }
 
-static void obey(struct hw_port *port, const struct mac_control *control,
-                 uint8_t priorities)
+static void apply_pause(struct hw_port *port, const struct mac_control *control,
+                        uint8_t priorities)
 {
-    uint64_t now_ns = now(port);
+    uint64_t now_ns = pause_now(port);
 
     for (unsigned int i = 0; i < HW_PORT_PRIORITIES; i++) {
         if (!(priorities >> i & 1)) {
@@ -90,7 +91,7 @@ static void obey(struct hw_port *port, const struct mac_control *control,
             port->paused &= (uint8_t)~BIT(i);
         }
     }
-    settle(port);
+    settle_pauses(port);
 }
 
 void port_pause_receive(struct hw_port *port, const uint8_t *data, size_t len)
@@ -109,16 +110,16 @@ void port_pause_receive(struct hw_port *port, const uint8_t *data, size_t len)
     } else {
         port_count(port, PORT_COUNT_PFC_RECEIVED, 1);
     }
-    obey(port, &control, (uint8_t)(control.priorities & honoured));
+    apply_pause(port, &control, (uint8_t)(control.priorities & honoured));
 }
 
 void port_pause_loaded(struct hw_port *port)
 {
-    uint64_t latest_ns = now(port) + quanta_ns(port, UINT16_MAX);
+    uint64_t latest_ns = pause_now(port) + quanta_ns(port, UINT16_MAX);
 
     for (unsigned int i = 0; i < HW_PORT_PRIORITIES; i++) {
         port->pause_until_ns[i] = MIN(port->pause_until_ns[i], latest_ns);
-        port->pause_begin_ns[i] = MIN(port->pause_begin_ns[i], now(port));
+        port->pause_begin_ns[i] = MIN(port->pause_begin_ns[i], pause_now(port));
     }
     port_pause_end(port, 0xff);
 }

@@ -48,7 +48,7 @@ static void count_size(struct hw_port *port, uint32_t octets)
     port_count(port, counter, 1);
 }
 
-/* Frame check sequence and length; counts what RMON counts. */
+/* Check FCS and length, and update the RMON counters. */
 static bool check_frame(struct hw_port *port, const struct frame_rx *frame)
 {
     bool is_short = (frame->flags & FRAME_RUNT) || frame->len_bytes < ETH_LEN;
@@ -56,7 +56,7 @@ static bool check_frame(struct hw_port *port, const struct frame_rx *frame)
                      get_be16(frame->data + ETH_TYPE) == ETHERTYPE_VLAN;
     bool is_long =
         frame->len_bytes > port->mtu + (is_tagged ? ETH_TAGGED_LEN : ETH_LEN);
-    /* Sockets deliver frames that no MAC has padded. */
+    /* Frames from sockets may be unpadded. */
     uint32_t octets =
         (is_short ? frame->len_bytes : MAX(frame->len_bytes, PORT_FRAME_MIN)) +
         PORT_FCS_LEN;
@@ -127,7 +127,7 @@ static bool vlan_passes(const struct hw_port *port, const struct eth *eth)
            (port->vlan[eth->vlan / 32] >> (eth->vlan % 32) & 1);
 }
 
-/* Spec: IEEE 802.3 clause 31.5.1: none of them goes further. */
+/* MAC Control frames are not passed on: IEEE 802.3 clause 31.5.1. */
 static bool is_mac_control(const struct hw_port *port,
                            const struct frame_rx *frame, uint64_t mac)
 {
@@ -176,9 +176,9 @@ static void count_good(struct hw_port *port, uint32_t len, int flags)
     }
 }
 
-/* Where a frame goes; `flags` becomes its enum port_rxd_flags. */
-static enum rx_verdict judge(struct hw_port *port, const struct frame_rx *frame,
-                             int *flags)
+/* Decide where a frame goes; *flags becomes its enum port_rxd_flags. */
+static enum rx_verdict judge_frame(struct hw_port *port,
+                                   const struct frame_rx *frame, int *flags)
 {
     struct eth eth;
     uint64_t mac;
@@ -214,7 +214,7 @@ static enum rx_verdict judge(struct hw_port *port, const struct frame_rx *frame,
                : RX_RAW;
 }
 
-/* Put one frame into the next slot; RX_PI is published later. */
+/* Store one frame in the next slot; the caller publishes RX_PI later. */
 static bool raw_store(struct hw_port *port, uint8_t *page,
                       const struct frame_rx *frame, int flags)
 {
@@ -264,16 +264,16 @@ static void to_rnic(struct hw_port *port, const struct frame_rx *frames,
     }
 }
 
-static void receive(struct hw_port *port, const struct frame_rx *frames,
-                    unsigned int n)
+static void receive_frames(struct hw_port *port, const struct frame_rx *frames,
+                           unsigned int n)
 {
     uint8_t *page = port_page(port);
     uint32_t first_pi = port->rx_pi;
-    unsigned int run = 0; /* first of the RNIC's frames not handed over yet */
+    unsigned int run = 0; /* first RNIC frame that was not passed on yet */
 
     for (unsigned int i = 0; i < n; i++) {
         int flags = 0;
-        enum rx_verdict verdict = judge(port, &frames[i], &flags);
+        enum rx_verdict verdict = judge_frame(port, &frames[i], &flags);
 
         if (verdict == RX_RNIC) {
             continue;
@@ -294,8 +294,8 @@ static void receive(struct hw_port *port, const struct frame_rx *frames,
     }
 }
 
-/* What the cable and the FEC make of a frame. */
-static void damage(struct hw_port *port, struct frame_rx *frame)
+/* Apply bit errors of the cable, and their correction by FEC, to a frame. */
+static void damage_frame(struct hw_port *port, struct frame_rx *frame)
 {
     uint32_t len = MAX(frame->len_bytes, PORT_FRAME_MIN) + PORT_FCS_LEN;
     struct fec_verdict verdict =
@@ -318,13 +318,13 @@ void hw_port_rx(struct hw_port *port, const struct frame_rx *frames,
         return;
     }
     if (port->lane_rx.ber_atto == 0) {
-        receive(port, frames, n);
+        receive_frames(port, frames, n);
         return;
     }
     for (unsigned int i = 0; i < n; i++) {
         struct frame_rx frame = frames[i];
 
-        damage(port, &frame);
-        receive(port, &frame, 1);
+        damage_frame(port, &frame);
+        receive_frames(port, &frame, 1);
     }
 }

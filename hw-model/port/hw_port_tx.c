@@ -3,8 +3,8 @@
  * The port's transmit path: raw ring and RNIC share the link.
  * Reference: docs/hardware/port.md, section 6.
  *
- * The RNIC keeps its frames until we take them, so what we know of them is the
- * priority of the first that we refused.
+ * The RNIC keeps its frames until the port takes them.  All that the port knows
+ * of waiting RNIC frames is the priority of the first one that it refused.
  */
 #include "hw-model/port/hw_port_internal.h"
 
@@ -18,7 +18,7 @@ enum {
     TURNS_A_RUN = 32,  /* before others of the port's context get theirs */
 };
 
-/* A frame below 60 bytes, in one part and padded with zeroes. */
+/* Copy a frame of less than 60 bytes to one part and pad it with zeros. */
 static void pad_frame(struct frame_tx *padded, const struct frame_tx *frame)
 {
     *padded = (struct frame_tx){
@@ -53,14 +53,14 @@ static bool is_lost(struct hw_port *port, const struct frame_tx *frame)
 {
     uint32_t len = MAX(frame_tx_len(frame), PORT_FRAME_MIN) + PORT_FCS_LEN;
 
-    /* A frame that the link did not take has its luck behind it. */
+    /* Draw once for each frame, even if the link refuses it at first. */
     port->tx_is_sound =
         port->tx_is_sound ||
         !fec_frame(&port->lane_tx, hw_port_link(port).fec, len).is_lost;
     return !port->tx_is_sound;
 }
 
-/* Over a cable with bit errors: frame by frame.  As emit(). */
+/* emit_frames() for a cable with bit errors: one frame at a time. */
 static unsigned int emit_lossy(struct hw_port *port,
                                const struct frame_tx *burst, unsigned int count)
 {
@@ -90,8 +90,9 @@ static unsigned int emit_lossy(struct hw_port *port,
 }
 
 /* Offer frames to the link. @return how many it took; fewer: it is blocked */
-static unsigned int emit(struct hw_port *port, const struct frame_tx *burst,
-                         unsigned int count)
+static unsigned int emit_frames(struct hw_port *port,
+                                const struct frame_tx *burst,
+                                unsigned int count)
 {
     const struct frame_sink *link = &port->config.link;
     unsigned int sent = 0;
@@ -126,7 +127,7 @@ static unsigned int emit(struct hw_port *port, const struct frame_tx *burst,
 
 /* ---- Raw ring */
 
-/* Frames in the ring; 0 also when what firmware wrote makes no sense. */
+/* The number of frames in the ring; 0 if firmware's index is invalid. */
 static uint32_t raw_pending(struct hw_port *port, const uint8_t *page)
 {
     uint32_t pending = shared_load32(page + PORT_PAGE_TX_PI) - port->tx_ci;
@@ -159,8 +160,9 @@ static bool is_paused(const struct hw_port *port, uint8_t priority)
 }
 
 /*
- * Which of the `pending` frames may leave next, from tx_ci on; -1: none.  What
- * is behind a paused one passes it unless it is of the same priority.
+ * The offset from tx_ci of the next of the `pending` frames that may be sent;
+ * -1 when there is none.  A frame passes paused frames before it unless it has
+ * the same priority.
  */
 static int raw_next(const struct hw_port *port, uint32_t pending)
 {
@@ -177,7 +179,7 @@ static int raw_next(const struct hw_port *port, uint32_t pending)
     return -1;
 }
 
-/* @return false when the descriptor makes no sense */
+/* @return false when the descriptor is malformed */
 static bool raw_frame(const struct hw_port *port, uint32_t index,
                       struct frame_tx *frame)
 {
@@ -217,7 +219,7 @@ static void raw_publish(struct hw_port *port, uint8_t *page)
     port_ring_moved(port, page, PORT_ARMED_TX);
 }
 
-/* As raw_send(), one by one, while there are paused frames among them. */
+/* raw_send() frame by frame, while some frames are paused. */
 static void raw_send_ahead(struct hw_port *port, uint8_t *page,
                            uint32_t pending)
 {
@@ -235,7 +237,7 @@ static void raw_send_ahead(struct hw_port *port, uint8_t *page,
             port_count(port, PORT_COUNT_TX_DROPPED_LINK, 1);
         } else if (port_is_lost(port, frame.priority)) {
             port_count(port, PORT_COUNT_TX_DROPPED_TIMEOUT, 1);
-        } else if (emit(port, &frame, 1) == 1) {
+        } else if (emit_frames(port, &frame, 1) == 1) {
             port_count(port, PORT_COUNT_TX_RAW, 1);
         } else {
             break;
@@ -251,7 +253,7 @@ static void raw_send_ahead(struct hw_port *port, uint8_t *page,
     }
 }
 
-/* Take up to RAW_QUANTUM frames of the `pending` that there are. */
+/* Send up to RAW_QUANTUM of the `pending` frames. */
 static void raw_send(struct hw_port *port, uint8_t *page, uint32_t pending)
 {
     struct frame_tx burst[RAW_QUANTUM];
@@ -278,7 +280,7 @@ static void raw_send(struct hw_port *port, uint8_t *page, uint32_t pending)
         sent = n;
         port_count(port, PORT_COUNT_TX_DROPPED_TIMEOUT, n);
     } else {
-        sent = emit(port, burst, n);
+        sent = emit_frames(port, burst, n);
         port_count(port, PORT_COUNT_TX_RAW, sent);
     }
     port->tx_ci += sent;
@@ -292,7 +294,7 @@ static void raw_send(struct hw_port *port, uint8_t *page, uint32_t pending)
     }
 }
 
-/* Nothing may leave: sleep, unless firmware has just published more. */
+/* Nothing may be sent: sleep, unless firmware has just published frames. */
 static uint32_t raw_sleep(struct hw_port *port, uint8_t *page)
 {
     uint32_t pending;
@@ -306,15 +308,15 @@ static uint32_t raw_sleep(struct hw_port *port, uint8_t *page)
     return pending;
 }
 
-/* ---- Both */
+/* ---- Sharing the link. */
 
-/* The RNIC waits for its turn, not for the end of a pause. */
+/* Whether the RNIC has a frame that is not paused. */
 static bool has_rnic(const struct hw_port *port)
 {
     return port->rnic_waiting && !is_paused(port, port->rnic_priority);
 }
 
-/* `raw`: what raw_next() says */
+/* @param raw  the result of raw_next() */
 static bool rnic_is_next(const struct hw_port *port, int raw)
 {
     uint8_t priority;
@@ -371,14 +373,15 @@ void port_tx_serve(struct hw_port *port)
     port->config.env.defer(port->config.env.ctx);
 }
 
-static unsigned int refuse(struct hw_port *port, const struct frame_tx *first)
+static unsigned int refuse_frames(struct hw_port *port,
+                                  const struct frame_tx *first)
 {
     port->rnic_waiting = 1;
     port->rnic_priority = first->priority & 7;
     return 0;
 }
 
-/* How many of them come before the first that is paused. */
+/* The number of frames before the first paused one. */
 static unsigned int before_paused(const struct hw_port *port,
                                   const struct frame_tx *burst,
                                   unsigned int count)
@@ -391,7 +394,7 @@ static unsigned int before_paused(const struct hw_port *port,
     return n;
 }
 
-/* The raw frame that waits for the link; false when none may leave. */
+/* The priority of the next raw frame. @return false when none may be sent */
 static bool raw_waits(struct hw_port *port, uint8_t *priority)
 {
     const uint8_t *page = port_page(port);
@@ -415,8 +418,8 @@ static unsigned int tx_some_lost(struct hw_port *port,
         if (port_is_lost(port, burst[n].priority)) {
             port_count(port, PORT_COUNT_TX_DROPPED_TIMEOUT, 1);
         } else if (is_paused(port, burst[n].priority) ||
-                   emit(port, &burst[n], 1) == 0) {
-            refuse(port, &burst[n]);
+                   emit_frames(port, &burst[n], 1) == 0) {
+            refuse_frames(port, &burst[n]);
             break;
         } else {
             port_count(port, PORT_COUNT_TX_RNIC, 1);
@@ -441,7 +444,7 @@ unsigned int hw_port_tx(void *ctx, const struct frame_tx *burst,
     }
     if (!FIELD_GET(port->ctrl, PORT_CTRL, TX_ENABLE) ||
         (port->link_blocked && !port->block_expired)) {
-        return refuse(port, burst);
+        return refuse_frames(port, burst);
     }
     if (port->link_blocked || port->pause_expired != 0) {
         return tx_some_lost(port, burst, count);
@@ -449,22 +452,22 @@ unsigned int hw_port_tx(void *ctx, const struct frame_tx *burst,
     if (port->held != 0) {
         offered = before_paused(port, burst, count);
         if (offered == 0) {
-            return refuse(port, burst);
+            return refuse_frames(port, burst);
         }
     }
     if (port->raw_waiting && raw_waits(port, &priority) &&
         priority >= (burst[0].priority & 7)) {
-        /* It has been refused by a blocked link before; its turn comes. */
+        /* The RNIC was refused before; the run function serves it in turn. */
         port->config.env.defer(port->config.env.ctx);
         if (priority > (burst[0].priority & 7)) {
-            return refuse(port, burst);
+            return refuse_frames(port, burst);
         }
         offered = MIN(offered, (unsigned int)RNIC_QUANTUM);
     }
-    sent = emit(port, burst, offered);
+    sent = emit_frames(port, burst, offered);
     port_count(port, PORT_COUNT_TX_RNIC, sent);
     if (sent < count) {
-        refuse(port, &burst[sent]);
+        refuse_frames(port, &burst[sent]);
     }
     return sent;
 }

@@ -28,7 +28,7 @@ static uint64_t next_random(struct fec_lane *lane) /* splitmix64 */
     return x ^ x >> 31;
 }
 
-/* Geometric: each bit is wrong with the same probability. */
+/* Draw the distance to the next error from a geometric distribution. */
 static void draw_gap(struct fec_lane *lane)
 {
     double u = ((double)(next_random(lane) >> 11) + 0.5) * 0x1p-53;
@@ -55,8 +55,8 @@ uint32_t fec_frame_blocks(uint32_t len_octets)
 }
 
 /*
- * The next wrong bit among `bits`, from *at on, which moves behind it.
- * @return false when there is none: all `bits` are used up
+ * Find the next wrong bit from *at on, and advance *at to the bit after it.
+ * @return false when all `bits` are used up without one
  */
 static bool next_error(struct fec_lane *lane, uint64_t bits, uint64_t *at,
                        uint64_t *where)
@@ -104,9 +104,9 @@ static void judge_rs(struct fec_lane *lane, struct fec_verdict *verdict)
     }
 }
 
-/* Codewords that `blocks` touch which begin anywhere in one. */
-static uint32_t codewords(struct fec_lane *lane, uint32_t blocks,
-                          uint32_t blocks_each)
+/* How many codewords `blocks` touch, with a random start in the first. */
+static uint32_t count_codewords(struct fec_lane *lane, uint32_t blocks,
+                                uint32_t blocks_each)
 {
     uint32_t start = (uint32_t)((next_random(lane) >> 32) * blocks_each >> 32);
 
@@ -126,12 +126,12 @@ struct fec_verdict fec_frame(struct fec_lane *lane, uint8_t fec,
     }
     switch (fec) {
     case PORT_FEC_FC:
-        for (n = codewords(lane, blocks, FEC_FC_BLOCKS); n > 0; n--) {
+        for (n = count_codewords(lane, blocks, FEC_FC_BLOCKS); n > 0; n--) {
             judge_fc(lane, &verdict);
         }
         break;
     case PORT_FEC_RS:
-        for (n = codewords(lane, blocks, FEC_RS_BLOCKS); n > 0; n--) {
+        for (n = count_codewords(lane, blocks, FEC_RS_BLOCKS); n > 0; n--) {
             judge_rs(lane, &verdict);
         }
         break;

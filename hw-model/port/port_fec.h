@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Bit errors of one direction of a cable, and what the FEC makes of them.
+ * Bit errors of one direction of a cable, and their correction by FEC.
  * Reference: docs/hardware/port.md, section 4, with the formulas.
  * Spec: IEEE 802.3 clause 74 (2112,2080), clause 108 RS(528,514), clause 49.
  *
- * Errors are independent of each other.  They are drawn as distances from one
- * to the next, so that a clean frame costs one subtraction.
+ * Errors are independent of each other.  The model draws the distance from one
+ * error to the next, so that a frame without errors costs one subtraction.
  *
  * Left out: decoders that take a wrong codeword for a right one, bursts from
  * equalisers and descramblers, codewords without frames in them.
@@ -50,14 +50,14 @@ void fec_lane_init(struct fec_lane *lane, uint64_t seed, uint64_t ber_atto);
 /** Blocks that a frame occupies: preamble, frame, terminating character. */
 uint32_t fec_frame_blocks(uint32_t len_octets);
 
-/** Whether FC-FEC restores a codeword with these first and last wrong bits. */
+/** Whether FC-FEC corrects a codeword with these first and last wrong bits. */
 static inline bool fec_fc_restores(uint64_t first_bit, uint64_t last_bit)
 {
     return last_bit - first_bit < FEC_FC_BURST_BITS;
 }
 
 /**
- * Send a frame over the lane.  With ber_atto 0 nothing happens to it.
+ * Pass a frame over the lane.  With ber_atto 0 it stays intact.
  *
  * @param fec         enum port_fec
  * @param len_octets  of the frame with FCS

@@ -72,7 +72,7 @@ struct phy_link phy_judge(const struct phy_own *own,
         link.fec =
             phy_an_resolve(own->speed_mbps, link.own_an, link.partner_an);
     }
-    /* Without lock nothing is received: not even what the partner says. */
+    /* Without lock nothing is received, and so no remote fault either. */
     link.has_remote_fault = link.reason == PORT_REASON_REMOTE_FAULT;
     link.has_local_fault = own->is_enabled && link.reason != PORT_REASON_NONE &&
                            !link.has_remote_fault;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Two ends of a link and whether they come to one: speed, FEC, faults.
- * Pure functions of both ends' settings.
+ * Decides from the settings of both ends whether a link comes up, and with
+ * which speed, FEC and faults.  All functions are pure.
  * Spec: IEEE 802.3 clause 73.6.5 (FEC bits and their resolution), 81.3.4
  * (local and remote fault).  Reference: docs/hardware/port.md, section 3.
  *
- * Left out: page exchange and training take no time; next pages.
+ * Left out: the time for page exchange and training; next pages.
  */
 #ifndef ESSD_HW_PORT_PHY_H
 #define ESSD_HW_PORT_PHY_H
@@ -40,13 +40,13 @@ struct phy_link {
     uint8_t partner_an;
 };
 
-/** The clause 73 bits an end sends that wants `fec`: able of both codes. */
+/** The clause 73 bits of an end that wants `fec` and is able of both codes. */
 uint8_t phy_an_bits(uint32_t speed_mbps, uint8_t fec);
 
-/** The mode that two ends with these bits come to: enum port_fec. */
+/** The FEC mode that two ends with these bits agree on: enum port_fec. */
 uint8_t phy_an_resolve(uint32_t speed_mbps, uint8_t a, uint8_t b);
 
-/** Whether there is a link, and if not, the first reason why. */
+/** Whether the link is up, and otherwise the first reason why it is not. */
 struct phy_link phy_judge(const struct phy_own *own,
                           const struct phy_partner *partner);
 

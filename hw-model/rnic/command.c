@@ -16,7 +16,7 @@ struct command {
     uint32_t result;
 };
 
-/* `len` bytes at `addr` are in DRAM and begin at a multiple of `align`. */
+/* Whether `len` bytes at `addr` are in DRAM and aligned to `align`. */
 static bool is_dram(const struct command *c, uint64_t addr, uint64_t len,
                     uint32_t align)
 {
@@ -35,7 +35,7 @@ static bool is_record(const struct command *c, uint64_t record)
     return is_dram(c, record, sizeof(uint32_t), sizeof(uint32_t));
 }
 
-static uint8_t nop(struct command *c)
+static uint8_t run_nop(struct command *c)
 {
     (void)c;
     return RNIC_CMD_OK;
@@ -191,7 +191,7 @@ static uint8_t rq_destroy(struct command *c)
     return RNIC_CMD_OK;
 }
 
-/* The other objects that a queue pair names. */
+/* Whether all objects that a queue pair names exist. */
 static bool qp_refers_well(const struct command *c, const struct rdma_qp *qp)
 {
     return pd_exists(c, qp->pd) && qp->send_cq < RDMA_CQS &&
@@ -275,7 +275,7 @@ static bool route_fits(const struct command *c, const struct roce_path *path)
            path->dscp <= 63;
 }
 
-/* Whether the arguments that this move takes may be taken. */
+/* Whether the arguments that this move takes are valid. */
 static bool stage_fits(const struct command *c, const struct rdma_qp *qp,
                        uint8_t next, const struct roce_path *path)
 {
@@ -422,7 +422,7 @@ static uint8_t neigh_clear(struct command *c)
     return RNIC_CMD_OK;
 }
 
-static uint8_t drain(struct command *c)
+static uint8_t run_drain(struct command *c)
 {
     int slot = rdma_qp_find(c->objects, c->index);
 
@@ -436,7 +436,7 @@ static uint8_t drain(struct command *c)
 uint8_t rnic_execute(struct rnic *rnic, const uint8_t *cmd, uint32_t *result)
 {
     static uint8_t (*const run[])(struct command *) = {
-        [RNIC_CMD_NOP] = nop,
+        [RNIC_CMD_NOP] = run_nop,
         [RNIC_CMD_PD_CREATE] = pd_create,
         [RNIC_CMD_PD_DESTROY] = pd_destroy,
         [RNIC_CMD_MR_CREATE] = mr_create,
@@ -453,7 +453,7 @@ uint8_t rnic_execute(struct rnic *rnic, const uint8_t *cmd, uint32_t *result)
         [RNIC_CMD_LADDR_CLEAR] = laddr_clear,
         [RNIC_CMD_NEIGH_SET] = neigh_set,
         [RNIC_CMD_NEIGH_CLEAR] = neigh_clear,
-        [RNIC_CMD_DRAIN] = drain,
+        [RNIC_CMD_DRAIN] = run_drain,
     };
     struct command c = {
         .rnic = rnic,

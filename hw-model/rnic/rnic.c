@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The RNIC around its transport: see rnic.h. */
+/* The RNIC's registers, hart pages and rings: see rnic.h. */
 #include "hw-model/rnic/rnic.h"
 
 #include "lib/regfields.h"
@@ -14,7 +14,7 @@ enum {
     ID_VALUE = 0x52444d01,
     HART_END = A_RNIC_HART_PAGE_LO + RNIC_HARTS * RNIC_HART_STRIDE,
     COUNTER_END = RNIC_COUNTER_BASE + 8 * RNIC_COUNTERS,
-    /* How much one run does before others of its context get their turn. */
+    /* The work of one run, before other devices of its context run. */
     COMMANDS_A_RUN = 64,
     BURSTS_A_RUN = 16,
 };
@@ -33,7 +33,7 @@ static void update_irq(struct rnic *rnic)
                       (rnic->state.irq_status & rnic->state.irq_enable) != 0);
 }
 
-static struct rdma_dram *dram(struct rnic *rnic)
+static struct rdma_dram *rnic_dram(struct rnic *rnic)
 {
     return &rnic->roce.dram;
 }
@@ -55,10 +55,10 @@ static uint32_t hart_size(const struct rnic_hart *hart, uint32_t shift)
 
 static bool is_dma(struct rnic *rnic, uint64_t addr, uint64_t len)
 {
-    return addr % 64 == 0 && rdma_map(dram(rnic), addr, len) != NULL;
+    return addr % 64 == 0 && rdma_map(rnic_dram(rnic), addr, len) != NULL;
 }
 
-/* Latch a hart's rings.  An address that is refused leaves it disabled. */
+/* Latch a hart's rings.  An invalid address leaves the hart disabled. */
 static void hart_enable(struct rnic *rnic, unsigned int h)
 {
     struct rnic_hart *hart = &rnic->state.harts[h];
@@ -231,19 +231,19 @@ bool rnic_write(struct rnic *rnic, uint32_t offset, uint32_t value)
 
 static void memory_error(struct rnic *rnic, unsigned int h, uint32_t info)
 {
-    rdma_eq_write(&rnic->state.roce.objects, dram(rnic), (uint8_t)h,
+    rdma_eq_write(&rnic->state.roce.objects, rnic_dram(rnic), (uint8_t)h,
                   RDMA_EVENT_MEMORY_ERROR, h, info);
 }
 
 /*
- * How many entries wait in one of a hart's rings.  More than it holds is an
- * error of firmware's: they are all skipped.
+ * How many entries wait in one of a hart's rings.  If firmware's index claims
+ * more entries than the ring holds, all of them are skipped.
  */
-static uint32_t waiting(struct rnic *rnic, unsigned int h, uint32_t *ci,
-                        uint32_t pi_word, uint8_t size_log2)
+static uint32_t waiting_entries(struct rnic *rnic, unsigned int h, uint32_t *ci,
+                                uint32_t pi_word, uint8_t size_log2)
 {
     uint32_t pi =
-        rdma_read_word(dram(rnic), rnic->state.harts[h].page + pi_word);
+        rdma_read_word(rnic_dram(rnic), rnic->state.harts[h].page + pi_word);
 
     if (pi - *ci > 1u << size_log2) {
         *ci = pi;
@@ -256,8 +256,9 @@ static void run_command(struct rnic *rnic, unsigned int h)
 {
     struct rnic_hart *hart = &rnic->state.harts[h];
     uint32_t slot = hart->cmd_ci++ & ((1u << hart->cmd_size_log2) - 1);
-    uint8_t *buf = rdma_map(
-        dram(rnic), hart->cmd + (uint64_t)slot * RNIC_CMD_LEN, RNIC_CMD_LEN);
+    uint8_t *buf =
+        rdma_map(rnic_dram(rnic), hart->cmd + (uint64_t)slot * RNIC_CMD_LEN,
+                 RNIC_CMD_LEN);
     uint8_t copy[RNIC_CMD_LEN];
     uint32_t result;
     uint8_t status;
@@ -279,8 +280,8 @@ static bool run_commands(struct rnic *rnic, unsigned int h)
     struct rnic_hart *hart = &rnic->state.harts[h];
 
     for (unsigned int n = 0; n < COMMANDS_A_RUN; n++) {
-        if (waiting(rnic, h, &hart->cmd_ci, RNIC_PAGE_CMD_PI,
-                    hart->cmd_size_log2) == 0) {
+        if (waiting_entries(rnic, h, &hart->cmd_ci, RNIC_PAGE_CMD_PI,
+                            hart->cmd_size_log2) == 0) {
             return false;
         }
         run_command(rnic, h);
@@ -291,8 +292,8 @@ static bool run_commands(struct rnic *rnic, unsigned int h)
 static void take_doorbells(struct rnic *rnic, unsigned int h, uint64_t now_ns)
 {
     struct rnic_hart *hart = &rnic->state.harts[h];
-    uint32_t count =
-        waiting(rnic, h, &hart->db_ci, RNIC_PAGE_DB_PI, hart->db_size_log2);
+    uint32_t count = waiting_entries(rnic, h, &hart->db_ci, RNIC_PAGE_DB_PI,
+                                     hart->db_size_log2);
 
     if (count == 0) {
         return;
@@ -301,27 +302,27 @@ static void take_doorbells(struct rnic *rnic, unsigned int h, uint64_t now_ns)
         uint32_t slot = hart->db_ci++ & ((1u << hart->db_size_log2) - 1);
 
         roce_doorbell(&rnic->roce,
-                      rdma_read_word(dram(rnic), hart->db + 4ul * slot),
+                      rdma_read_word(rnic_dram(rnic), hart->db + 4ul * slot),
                       now_ns);
     }
-    rdma_write_word(dram(rnic), hart->page + RNIC_PAGE_DB_CI, hart->db_ci);
+    rdma_write_word(rnic_dram(rnic), hart->page + RNIC_PAGE_DB_CI, hart->db_ci);
 }
 
 /* ---- Sleeping and waking: docs/hardware/rnic.md, section 1. */
 
-static void wake(struct rnic *rnic)
+static void wake_engine(struct rnic *rnic)
 {
     for (unsigned int h = 0; h < RNIC_HARTS; h++) {
         struct rnic_hart *hart = &rnic->state.harts[h];
 
         if (hart->enabled && hart->asleep) {
             hart->asleep = false;
-            rdma_write_word(dram(rnic), hart->page + RNIC_PAGE_ASLEEP, 0);
+            rdma_write_word(rnic_dram(rnic), hart->page + RNIC_PAGE_ASLEEP, 0);
         }
     }
 }
 
-/* Asleep only when nothing came in between; true when something did. */
+/* Fall asleep unless work arrived meanwhile. @return true when it did */
 static bool fall_asleep(struct rnic *rnic)
 {
     bool came = false;
@@ -333,18 +334,18 @@ static bool fall_asleep(struct rnic *rnic)
             continue;
         }
         hart->asleep = true;
-        rdma_write_word(dram(rnic), hart->page + RNIC_PAGE_ASLEEP, 1);
+        rdma_write_word(rnic_dram(rnic), hart->page + RNIC_PAGE_ASLEEP, 1);
         dev_mb();
-        came |= waiting(rnic, h, &hart->cmd_ci, RNIC_PAGE_CMD_PI,
-                        hart->cmd_size_log2) != 0;
-        came |= waiting(rnic, h, &hart->db_ci, RNIC_PAGE_DB_PI,
-                        hart->db_size_log2) != 0;
+        came |= waiting_entries(rnic, h, &hart->cmd_ci, RNIC_PAGE_CMD_PI,
+                                hart->cmd_size_log2) != 0;
+        came |= waiting_entries(rnic, h, &hart->db_ci, RNIC_PAGE_DB_PI,
+                                hart->db_size_log2) != 0;
     }
     return came;
 }
 
-/* Interrupt the harts that sleep and have got something. */
-static void notify(struct rnic *rnic)
+/* Interrupt the sleeping harts for which entries were written. */
+static void notify_harts(struct rnic *rnic)
 {
     uint32_t dirty = rnic->state.roce.objects.harts_dirty;
     uint32_t urgent = rnic->state.roce.objects.harts_urgent;
@@ -364,10 +365,10 @@ static void notify(struct rnic *rnic)
         if ((dirty & BIT(h)) == 0 || !hart->enabled) {
             continue;
         }
-        armed = rdma_read_word(dram(rnic), word);
+        armed = rdma_read_word(rnic_dram(rnic), word);
         if (armed == RNIC_ARMED_ALL ||
             (armed == RNIC_ARMED_URGENT && (urgent & BIT(h)) != 0)) {
-            rdma_write_word(dram(rnic), word, 0);
+            rdma_write_word(rnic_dram(rnic), word, 0);
             rnic->state.irq_status |= BIT(h);
         }
     }
@@ -386,12 +387,12 @@ static void set_timer(struct rnic *rnic)
     }
 }
 
-static void run(struct rnic *rnic)
+static void run_rings(struct rnic *rnic)
 {
     uint64_t now_ns = rnic->env.now_ns(rnic->env.ctx);
     bool more = false;
 
-    wake(rnic);
+    wake_engine(rnic);
     for (unsigned int h = 0; h < RNIC_HARTS; h++) {
         if (rnic->state.harts[h].enabled) {
             more |= run_commands(rnic, h);
@@ -404,7 +405,7 @@ static void run(struct rnic *rnic)
     if (more || fall_asleep(rnic)) {
         rnic->env.defer(rnic->env.ctx);
     }
-    notify(rnic);
+    notify_harts(rnic);
     set_timer(rnic);
 }
 
@@ -412,7 +413,7 @@ void rnic_run(struct rnic *rnic)
 {
     if (!rnic->busy) {
         rnic->busy = true;
-        run(rnic);
+        run_rings(rnic);
         rnic->busy = false;
     }
 }
@@ -436,7 +437,7 @@ void rnic_rx(struct rnic *rnic, unsigned int port,
     }
     rnic->busy = true;
     roce_rx(&rnic->roce, port, frames, count, rnic->env.now_ns(rnic->env.ctx));
-    run(rnic);
+    run_rings(rnic);
     rnic->busy = false;
 }
 
@@ -450,11 +451,11 @@ void rnic_link_changed(struct rnic *rnic, unsigned int port, bool is_up)
 {
     for (unsigned int h = 0; h < RNIC_HARTS; h++) {
         if (rnic->state.harts[h].enabled) {
-            rdma_eq_write(&rnic->state.roce.objects, dram(rnic), (uint8_t)h,
-                          RDMA_EVENT_LINK, port, is_up);
+            rdma_eq_write(&rnic->state.roce.objects, rnic_dram(rnic),
+                          (uint8_t)h, RDMA_EVENT_LINK, port, is_up);
         }
     }
-    notify(rnic);
+    notify_harts(rnic);
 }
 
 void rnic_reset(struct rnic *rnic)

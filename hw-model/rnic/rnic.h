@@ -4,11 +4,10 @@
  * net/roce.
  * Reference: docs/hardware/rnic.md; registers in hw-model/regs/rnic.h.
  *
- * Context: one.  Register accesses only change registers and ask for
- * rnic_run(); everything else happens in rnic_run(), rnic_rx() and
- * rnic_timer().  From inside a frame_sink only rnic_port_ready() may be called;
- * frames that come back from there (a loop in the wire) are dropped and
- * counted.
+ * The RNIC has one execution context.  Register accesses only change registers
+ * and request rnic_run(); all work is done in rnic_run(), rnic_rx() and
+ * rnic_timer().  A frame_sink may call only rnic_port_ready().  Frames that a
+ * sink loops back are dropped and counted.
  */
 #ifndef ESSD_HW_RNIC_RNIC_H
 #define ESSD_HW_RNIC_RNIC_H
@@ -51,11 +50,11 @@ struct rnic_config {
 };
 
 /**
- * Set up an RNIC in reset.  `rnic` may be moved no more.
+ * Initialise an RNIC in reset.  `rnic` must not be moved afterwards.
  */
 void rnic_init(struct rnic *rnic, const struct rnic_config *config);
 
-/** Where frames of `port` leave from now on; copied. */
+/** Set the sink for frames of `port`; it is copied. */
 void rnic_attach_port(struct rnic *rnic, unsigned int port,
                       const struct frame_sink *sink);
 
@@ -68,7 +67,7 @@ uint32_t rnic_read(struct rnic *rnic, uint32_t offset);
 /** @return false when there is no such register, or it is read-only */
 bool rnic_write(struct rnic *rnic, uint32_t offset, uint32_t value);
 
-/** Do what is to be done.  Asked for with env.defer(). */
+/** Do the pending work; requested with env.defer(). */
 void rnic_run(struct rnic *rnic);
 
 /** The deadline set with env.set_timer() has passed. */
@@ -81,13 +80,13 @@ void rnic_rx(struct rnic *rnic, unsigned int port,
 /** A sink that has taken fewer frames than offered has room again. */
 void rnic_port_ready(struct rnic *rnic, unsigned int port);
 
-/** Tell firmware of a port's link: event LINK to every enabled hart. */
+/** Report a port's link to firmware: event LINK for every enabled hart. */
 void rnic_link_changed(struct rnic *rnic, unsigned int port, bool is_up);
 
 /**
- * Check a state that was loaded into rnic->state and go on with it.
+ * Check a state that was loaded into rnic->state, and continue from it.
  *
- * @return false when it makes no sense: the RNIC is in reset then
+ * @return false when it is invalid; the RNIC is then in reset
  */
 MUST_USE bool rnic_state_loaded(struct rnic *rnic);
 

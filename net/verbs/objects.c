@@ -4,7 +4,7 @@
 
 #define QP_STATES (VERBS_QPS_ERROR + 1u)
 
-/* Where each state may go.  RESET and ERROR are reachable from every state. */
+/* Allowed transitions; every state may also go to RESET and ERROR. */
 static const uint8_t qp_next[QP_STATES] = {
     [VERBS_QPS_RESET] = BIT(VERBS_QPS_INIT),
     [VERBS_QPS_INIT] = BIT(VERBS_QPS_RTR),

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The engine's side of the verbs: protection domains, memory regions,
- * completion, receive and event queues, queue pairs, addresses, as both RDMA
- * transports share them.  What they mean: docs/hardware/rnic.md, section 3.
+ * The RNIC's objects, independent of the RDMA transport: protection domains,
+ * memory regions, completion, receive and event queues, queue pairs and
+ * addresses.  docs/hardware/rnic.md, section 3, describes them.
  *
- * Every look-up is by index.  Nothing here holds a pointer, so the whole can be
- * saved as it is; rdma_objects_valid() says whether a loaded one makes sense.
+ * Every look-up is by index, and nothing here holds a pointer, so the whole
+ * struct can be saved as it is.  rdma_objects_valid() checks a loaded one.
  *
  * Left out: memory windows, XRC, multicast.
  */
@@ -161,21 +161,21 @@ static inline int rdma_qp_find(const struct rdma_objects *o, uint32_t qpn)
                : -1;
 }
 
-/** Whether firmware, or an error, may move a QP from one state to another. */
+/** Whether a QP may go from one state to another. */
 bool rdma_qp_may_enter(enum verbs_qp_state from, enum verbs_qp_state to);
 
 /* The only writer of a QP's state.  An illegal move is our bug. */
 void rdma_qp_enter(struct rdma_qp *qp, enum verbs_qp_state next);
 
-/** The region of a key, whoever may use it, or NULL. */
+/** The region of a key, regardless of its rights, or NULL. */
 const struct rdma_mr *rdma_mr_find(const struct rdma_objects *o, uint32_t key);
 
 /**
- * Where `len` bytes at `va` of the region named `key` are in DRAM.
+ * Map `len` bytes at `va` of the region with this key to DRAM.
  *
  * @param pd      the protection domain that asks
  * @param rights  enum verbs_access bits that are all needed; 0: local reading
- * @return NULL when key, domain, rights, bounds or DRAM say no
+ * @return NULL when key, domain, rights, bounds or DRAM address are invalid
  */
 void *rdma_mr_map(const struct rdma_objects *o, const struct rdma_dram *dram,
                   uint16_t pd, uint32_t key, unsigned int rights, uint64_t va,

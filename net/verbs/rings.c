@@ -133,13 +133,14 @@ static uint8_t phase_of(uint32_t count, uint8_t size_log2)
     return (count >> size_log2 & 1) == 0;
 }
 
-/* The byte that makes an entry valid: after everything else of it. */
+/* Write the byte that makes an entry valid, after all its other bytes. */
 static void publish_byte(uint8_t *byte, uint8_t value)
 {
     __atomic_store_n(byte, value, __ATOMIC_RELEASE);
 }
 
-/* Somebody may wait for it: not only the buffers it was sent from. */
+/* Whether a hart may wait for this completion: all but successful SENDs and
+ * WRITEs, which only free buffers. */
 static bool is_urgent(const struct rdma_completion *c)
 {
     return c->status != RNIC_WC_SUCCESS ||

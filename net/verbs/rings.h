@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The rings that engine and firmware share in DRAM, from the engine's side.
- * Their formats are in hw-model/regs/rnic.h, rules in docs/hardware/rnic.md.
+ * The rings that the RNIC and firmware share in DRAM, from the RNIC's side.
+ * Formats are in hw-model/regs/rnic.h, rules in docs/hardware/rnic.md.
  *
- * Entries are read into plain structs once.  Firmware may be wrong and may
- * change an entry under our hands: every value is checked where it is used.
+ * Each entry is read into a plain struct once, because firmware may change it
+ * at any time.  Every value is checked where it is used.
  */
 #ifndef ESSD_NET_VERBS_RINGS_H
 #define ESSD_NET_VERBS_RINGS_H
@@ -73,10 +73,10 @@ enum rdma_event_type {
     RDMA_EVENT_LINK = 7,
 };
 
-/** A 32-bit word in DRAM that the other side writes; 0 where there is none. */
+/** Read a 32-bit word that firmware writes; 0 if it is not in DRAM. */
 uint32_t rdma_read_word(const struct rdma_dram *dram, uint64_t addr);
 
-/** Publish a 32-bit word: everything written before is visible before it. */
+/** Publish a 32-bit word after everything that was written before. */
 void rdma_write_word(const struct rdma_dram *dram, uint64_t addr,
                      uint32_t value);
 
@@ -89,7 +89,8 @@ MUST_USE bool rdma_sq_read(const struct rdma_qp *qp,
                            const struct rdma_dram *dram, uint32_t count,
                            struct rdma_wr *wr);
 
-/** Entries that wait in a receive queue; a nonsensical count is none. */
+/** The number of entries in a receive queue; 0 if firmware's index is invalid.
+ */
 uint32_t rdma_rq_waiting(const struct rdma_rq *rq,
                          const struct rdma_dram *dram);
 
@@ -116,7 +117,7 @@ void rdma_eq_write(struct rdma_objects *o, const struct rdma_dram *dram,
                    uint8_t hart, enum rdma_event_type type, uint32_t index,
                    uint32_t info);
 
-/* Where a UD message came from. */
+/* The source of a UD message. */
 struct rdma_ud_source {
     uint8_t port, laddr, priority;
     bool is_v1;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Verbs: what a user of RDMA (connection manager, NVMe-oF binding) sees of it.
+ * Verbs: the interface for users of RDMA (connection manager, NVMe-oF binding).
  *
  * firmware/drivers/rnic.c implements these on the RNIC of
  * docs/hardware/rnic.md; unit tests link a fake.  One struct verbs is one RNIC.
  * Numbers, opcodes and states are the RNIC's, under the names of the verbs.
  *
- * Context: the hart's main loop only.  Nothing here blocks except the calls
- * marked "waits", which spin on the command ring (microseconds).  Completions
- * and events are delivered by verbs_poll(), never from inside another call.
+ * Context: the hart's main loop only.  Only the calls marked "Waits" block:
+ * they poll the command ring for some microseconds.  Completions and events are
+ * delivered by verbs_poll(), never from inside another call.
  */
 #ifndef ESSD_NET_VERBS_VERBS_H
 #define ESSD_NET_VERBS_VERBS_H
@@ -134,7 +134,7 @@ struct verbs_event {
     enum verbs_wc_status status;
 };
 
-/* What verbs_poll() calls, by QP: registered with the QP. */
+/* The callbacks of a QP, which verbs_poll() calls. */
 struct verbs_qp_ops {
     void (*completion)(void *ctx, const struct verbs_wc *wc);
     void (*event)(void *ctx, const struct verbs_event *event);
@@ -170,8 +170,9 @@ struct verbs_qp_attr {
  * Create a QP in RESET with send and receive rings of its own, bound to the
  * calling hart's completion queue.  Waits.
  *
- * QPNs are never used again soon: generation (seeded from the boot counter)
- * << 11 | slot; 1024 at once.  QPN 1 is made with verbs_create_mad_qp().
+ * A QPN is generation << 11 | slot, where the generation starts from the boot
+ * counter, so that a QPN is not reused soon.  There are 1024 QPs besides QPN 1,
+ * which verbs_create_mad_qp() makes.
  *
  * @param qpn  out: the number
  * @return false when no slot or no ring memory is free; nothing changed
@@ -190,29 +191,29 @@ MUST_USE bool verbs_create_mad_qp(struct verbs *verbs,
 /**
  * Move a QP to `next`.  Waits.
  *
- * @return false when the RNIC refused: our bug or a state that an error has
- *         already taken the QP out of; the QP then is in ERROR or unchanged
+ * @return false when the RNIC refused, because of a bug of ours or because an
+ *         error has moved the QP meanwhile; it is then in ERROR or unchanged
  */
 MUST_USE bool verbs_modify_qp(struct verbs *verbs, uint32_t qpn,
                               enum verbs_qp_state next,
                               const struct verbs_qp_attr *attr);
 
 /**
- * Destroy a QP.  When it returns the RNIC touches none of its buffers, and no
- * completion or event of it is delivered any more.  Waits.
+ * Destroy a QP.  When this returns, the RNIC no longer accesses the QP's
+ * buffers, and no further completion or event of it is delivered.  Waits.
  */
 void verbs_destroy_qp(struct verbs *verbs, uint32_t qpn);
 
 /**
- * Post one work request.  Nothing reaches the RNIC before verbs_flush(): one
- * doorbell a burst.
+ * Post one work request.  It reaches the RNIC with the next verbs_flush(),
+ * which rings one doorbell for all posted requests.
  *
  * @return false when the send ring is full; nothing was posted
  */
 MUST_USE bool verbs_post_send(struct verbs *verbs, uint32_t qpn,
                               const struct verbs_send_wr *wr);
 
-/* How many more verbs_post_send() calls will succeed now. */
+/* The number of free entries of the send ring. */
 uint32_t verbs_send_room(const struct verbs *verbs, uint32_t qpn);
 
 /**
@@ -229,31 +230,31 @@ enum { VERBS_UD_HEADER = 64 };
 /* Read the source information at the start of a UD receive buffer. */
 void verbs_ud_info(struct verbs_ud_info *info, const void *buffer);
 
-/* Publish everything posted since the last call; kick the RNIC if it sleeps. */
+/* Publish everything posted since the last call, and wake the RNIC if needed.
+ */
 void verbs_flush(struct verbs *verbs);
 
 /**
  * Deliver up to `budget` completions and all events to their QPs' ops.
  *
- * @return how many were delivered; 0 means idle
+ * @return the number delivered; 0 when there was none
  */
 unsigned int verbs_poll(struct verbs *verbs, unsigned int budget);
 
 /**
  * Ask for an interrupt at the next entry (docs/hardware/rnic.md, 1).
  *
- * @param sends_wait  not for a SEND or WRITE that succeeded: the caller has a
- *                    deadline by which it polls again
+ * @param sends_wait  no interrupt for a successful SEND or WRITE, because the
+ *                    caller polls again by a deadline of its own
  * @return false when something arrived meanwhile: poll again, do not wait
  */
 MUST_USE bool verbs_arm(struct verbs *verbs, bool sends_wait);
 
-/** The interrupt has come: take it back.  Before verbs_arm() is called again.
- */
+/** Acknowledge the interrupt, before verbs_arm() is called again. */
 void verbs_irq_take(struct verbs *verbs);
 
 /**
- * Make a region of the firmware's DRAM known to the RNIC.  Waits.
+ * Register a region of the firmware's DRAM with the RNIC.  Waits.
  *
  * @param access  enum verbs_access bits
  * @return its key (lkey and rkey), VERBS_NO_MR when none is free.  The VA of
@@ -263,7 +264,7 @@ MUST_USE uint32_t verbs_reg_mr(struct verbs *verbs, void *addr,
                                uint64_t len_bytes, unsigned int access);
 void verbs_dereg_mr(struct verbs *verbs, uint32_t key);
 
-/* The key of all DRAM, local rights only: for every SGE of the drive. */
+/* The key of all DRAM, with local rights only, for the drive's own SGEs. */
 uint32_t verbs_local_key(const struct verbs *verbs);
 
 /* Address tables; indices are the caller's (net/stack's).  VLAN ffffh is none.
