@@ -458,6 +458,9 @@ bool echo_step(struct echo *echo, uint64_t *deadline_us)
     bool is_busy = false;
 
     *deadline_us = ECHO_NO_DEADLINE;
+    if (!echo->is_listening) {
+        return false; /* it has never been on: there are no connections */
+    }
     for (unsigned int i = 0; i < ECHO_CONNS; i++) {
         is_busy |= step_conn(&echo->conns[i], deadline_us);
     }

@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "firmware/loop/loop.h"
 
-static void list_append(struct loop_list *list,
-                        const struct component *component, void *ctx)
-{
-    ASSERT(list->count < LOOP_COMPONENTS_MAX);
-    list->entries[list->count++] = (struct loop_entry){component, ctx};
-}
-
 void loop_init(struct loop *loop)
 {
     *loop = (struct loop){.deadline_us = LOOP_NO_DEADLINE};
@@ -16,34 +9,40 @@ void loop_init(struct loop *loop)
 void loop_add(struct loop *loop, const struct component *component, void *ctx)
 {
     ASSERT(component->step != NULL);
-    list_append(&loop->steps, component, ctx);
+    ASSERT(loop->step_count < LOOP_COMPONENTS_MAX);
+    loop->names[loop->step_count] = component->name;
+    loop->steps[loop->step_count++] =
+        (struct loop_step_entry){component->step, ctx, component->budget};
     if (component->flush != NULL) {
-        list_append(&loop->flushes, component, ctx);
+        loop->flushes[loop->flush_count++] =
+            (struct loop_flush_entry){component->flush, ctx};
     }
     if (component->arm != NULL) {
-        list_append(&loop->arms, component, ctx);
+        loop->arms[loop->arm_count++] =
+            (struct loop_arm_entry){component->arm, ctx};
     }
     if (component->irqs != NULL) {
-        list_append(&loop->irqs, component, ctx);
+        loop->irqs[loop->irqs_count++] =
+            (struct loop_irqs_entry){component->irqs, ctx};
     }
 }
 
 bool loop_turn(struct loop *loop, uint64_t now_us)
 {
+    const struct loop_step_entry *steps_end = loop->steps + loop->step_count;
+    const struct loop_flush_entry *flushes_end =
+        loop->flushes + loop->flush_count;
     struct loop_step step = {now_us, LOOP_NO_DEADLINE, 0};
     bool is_busy = false;
 
-    loop->now_us = now_us;
-    for (unsigned int i = 0; i < loop->steps.count; i++) {
-        const struct loop_entry *entry = &loop->steps.entries[i];
-
-        step.budget = entry->component->budget;
-        is_busy |= entry->component->step(entry->ctx, &step);
+    for (const struct loop_step_entry *entry = loop->steps; entry != steps_end;
+         entry++) {
+        step.budget = entry->budget;
+        is_busy |= entry->step(entry->ctx, &step);
     }
-    for (unsigned int i = 0; i < loop->flushes.count; i++) {
-        const struct loop_entry *entry = &loop->flushes.entries[i];
-
-        entry->component->flush(entry->ctx);
+    for (const struct loop_flush_entry *entry = loop->flushes;
+         entry != flushes_end; entry++) {
+        entry->flush(entry->ctx);
     }
     loop->deadline_us = step.deadline_us;
     return is_busy;
@@ -52,10 +51,8 @@ bool loop_turn(struct loop *loop, uint64_t now_us)
 bool loop_arm(struct loop *loop, uint64_t *deadline_us)
 {
     *deadline_us = loop->deadline_us;
-    for (unsigned int i = 0; i < loop->arms.count; i++) {
-        const struct loop_entry *entry = &loop->arms.entries[i];
-
-        if (!entry->component->arm(entry->ctx, deadline_us)) {
+    for (unsigned int i = 0; i < loop->arm_count; i++) {
+        if (!loop->arms[i].arm(loop->arms[i].ctx, deadline_us)) {
             return false;
         }
     }
@@ -64,9 +61,10 @@ bool loop_arm(struct loop *loop, uint64_t *deadline_us)
 
 void loop_irqs(const struct loop *loop, uint32_t irqs)
 {
-    for (unsigned int i = 0; i < loop->irqs.count; i++) {
-        const struct loop_entry *entry = &loop->irqs.entries[i];
-
-        entry->component->irqs(entry->ctx, irqs);
+    if (irqs == 0) {
+        return;
+    }
+    for (unsigned int i = 0; i < loop->irqs_count; i++) {
+        loop->irqs[i].irqs(loop->irqs[i].ctx, irqs);
     }
 }

@@ -70,28 +70,43 @@ struct component {
      */
     bool (*arm)(void *ctx, uint64_t *deadline_us);
 
-    /** The hart has woken up; `irqs` has the lines that are up, one bit each.
-     */
+    /** The hart has woken up; `irqs` has the lines that are up, one bit each:
+     * one at least. */
     void (*irqs)(void *ctx, uint32_t irqs);
 };
 
-/* One function of a component and its context. */
-struct loop_entry {
-    const struct component *component;
+/* One function of a component, with what it is called with. */
+struct loop_step_entry {
+    bool (*step)(void *ctx, struct loop_step *step);
+    void *ctx;
+    uint32_t budget;
+};
+
+struct loop_flush_entry {
+    void (*flush)(void *ctx);
     void *ctx;
 };
 
-/* The components that have one of the functions, in the order of the table. */
-struct loop_list {
-    uint8_t count;
-    struct loop_entry entries[LOOP_COMPONENTS_MAX];
+struct loop_arm_entry {
+    bool (*arm)(void *ctx, uint64_t *deadline_us);
+    void *ctx;
+};
+
+struct loop_irqs_entry {
+    void (*irqs)(void *ctx, uint32_t irqs);
+    void *ctx;
 };
 
 /* Treat as opaque. */
 struct loop {
-    uint64_t now_us;
     uint64_t deadline_us; /* of the last turn: the earliest that a step named */
-    struct loop_list steps, flushes, arms, irqs;
+    /* By function, in the order of the table: those that have it. */
+    uint8_t step_count, flush_count, arm_count, irqs_count;
+    struct loop_step_entry steps[LOOP_COMPONENTS_MAX];
+    struct loop_flush_entry flushes[LOOP_COMPONENTS_MAX];
+    struct loop_arm_entry arms[LOOP_COMPONENTS_MAX];
+    struct loop_irqs_entry irqs[LOOP_COMPONENTS_MAX];
+    const char *names[LOOP_COMPONENTS_MAX]; /* by step, for a debugger */
 };
 
 /** A loop without components. */
@@ -101,7 +116,7 @@ void loop_init(struct loop *loop);
  * Append a component to the table.  Its place decides when its step is called:
  * one that others wait for in the same turn comes before them.
  *
- * @param component  stays the caller's and must outlive the loop
+ * @param component  is copied
  */
 void loop_add(struct loop *loop, const struct component *component, void *ctx);
 
