@@ -13,8 +13,9 @@ struct note {
     char text[CONFIG_VALUE_MAX + 16];
 };
 
-static struct note note(const char *what, const struct config *config,
-                        unsigned int index, const struct config_line *shown)
+static struct note note_pending(const char *what, const struct config *config,
+                                unsigned int index,
+                                const struct config_line *shown)
 {
     struct config_line line;
     struct note out = {""};
@@ -33,8 +34,8 @@ static void show_all(struct log *log, const struct settings *settings)
 
         config_text_get(settings_draft(settings), i, &line);
         say(log, "%s %s%s%s", line.key, line.value,
-            note("saved", &settings->saved, i, &line).text,
-            note("in force", &settings->in_force, i, &line).text);
+            note_pending("saved", &settings->saved, i, &line).text,
+            note_pending("in force", &settings->in_force, i, &line).text);
     }
     if (settings->is_staged) {
         say(log, "not saved yet: config save, or config discard");

@@ -16,7 +16,7 @@
 
 void trap_panic(const uint64_t *x);
 
-static void say(const char *text, size_t len)
+static void print_text(const char *text, size_t len)
 {
     struct uart uart = {.base = SOC_UART_BASE};
 
@@ -53,7 +53,7 @@ void assert_failed(const char *expression, const char *file, int line)
         log_format(text, sizeof(text),
                    "\r\npanic: %s:%d: assertion failed: %s, called from %p\r\n",
                    file, line, expression, __builtin_return_address(0));
-    say(text, len);
+    print_text(text, len);
     reset(&panic);
 }
 
@@ -72,11 +72,11 @@ void trap_panic(const uint64_t *x)
     len = log_format(text, sizeof(text),
                      "\r\npanic: trap %lu at 0x%lx, value 0x%lx\r\n",
                      panic.mcause, panic.mepc, panic.mtval);
-    say(text, len);
+    print_text(text, len);
     for (unsigned int i = 1; i < REGISTERS; i++) {
         len = log_format(text, sizeof(text), "x%02u %016lx%s", i, x[i],
                          i % 4 == 3 ? "\r\n" : "  ");
-        say(text, len);
+        print_text(text, len);
     }
     reset(&panic);
 }

@@ -68,7 +68,7 @@ static void read_header(struct boot *boot, unsigned int i)
     }
 }
 
-static void load(struct boot *boot, unsigned int i)
+static void load_image(struct boot *boot, unsigned int i)
 {
     struct slot *slot = &boot->slot[i];
     void *to = (void *)(uintptr_t)slot->header.load_addr;
@@ -81,7 +81,7 @@ static void load(struct boot *boot, unsigned int i)
             : SYSCTL_VERDICT_IMAGE_CRC;
 }
 
-static void report(struct boot *boot, unsigned int i)
+static void report_slot(struct boot *boot, unsigned int i)
 {
     const struct slot *slot = &boot->slot[i];
     const char *verdict = sysctl_boot_verdict_name(slot->verdict);
@@ -100,7 +100,7 @@ static void report(struct boot *boot, unsigned int i)
 }
 
 /* The untried slot with the higher sequence; A when they are equal. */
-static int newest(const struct boot *boot)
+static int newest_slot(const struct boot *boot)
 {
     int best = -1;
 
@@ -116,22 +116,22 @@ static int newest(const struct boot *boot)
     return best;
 }
 
-static int choose(struct boot *boot)
+static int choose_slot(struct boot *boot)
 {
     for (;;) {
-        int i = newest(boot);
+        int i = newest_slot(boot);
 
         if (i < 0) {
             return -1;
         }
-        load(boot, (unsigned int)i);
+        load_image(boot, (unsigned int)i);
         if (boot->slot[i].verdict == SYSCTL_VERDICT_GOOD) {
             return i;
         }
     }
 }
 
-static void record(struct boot *boot, int chosen)
+static void record_status(struct boot *boot, int chosen)
 {
     struct sysctl_boot status = {
         .is_done = true,
@@ -145,21 +145,21 @@ static void record(struct boot *boot, int chosen)
 }
 
 /* Nothing to start: the console says why, the board waits for somebody. */
-static void stop(struct boot *boot, const char *why)
+static void stop_boot(struct boot *boot, const char *why)
 {
     log_line(&boot->log, "boot: %s: stopped", why);
     log_flush(&boot->log);
     arch_stop();
 }
 
-static void init(struct boot *boot)
+static void boot_init(struct boot *boot)
 {
     bool is_our_chip = sysctl_init(&boot->sysctl, SOC_SYSCTL_BASE);
 
     uart_init(&boot->uart, SOC_UART_BASE);
     log_init(&boot->log, uart_log_sink(&boot->uart));
     if (!is_our_chip) {
-        stop(boot, "unknown chip");
+        stop_boot(boot, "unknown chip");
     }
     log_line(&boot->log, "boot: mask ROM, reset by %s",
              sysctl_reset_cause_name(sysctl_reset_cause(&boot->sysctl)));
@@ -168,7 +168,7 @@ static void init(struct boot *boot)
     watchdog_init(&boot->watchdog, SOC_WATCHDOG_BASE);
     if (!flash_init(&boot->flash, &boot->spi, &boot->gpio,
                     SOC_GPIO_FLASH_SELECT)) {
-        stop(boot, "no flash answers");
+        stop_boot(boot, "no flash answers");
     }
 }
 
@@ -177,17 +177,17 @@ void arch_main(uint64_t hart)
     static struct boot boot; /* the ROM's only copy: it has no caller */
     int chosen;
 
-    init(&boot);
+    boot_init(&boot);
     for (unsigned int i = 0; i < SLOTS; i++) {
         read_header(&boot, i);
     }
-    chosen = choose(&boot);
-    record(&boot, chosen);
+    chosen = choose_slot(&boot);
+    record_status(&boot, chosen);
     for (unsigned int i = 0; i < SLOTS; i++) {
-        report(&boot, i);
+        report_slot(&boot, i);
     }
     if (chosen < 0) {
-        stop(&boot, "no slot holds a good image");
+        stop_boot(&boot, "no slot holds a good image");
     }
     log_line(&boot.log, "boot: starting slot %c", 'A' + chosen);
     log_flush(&boot.log);

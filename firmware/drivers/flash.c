@@ -30,23 +30,23 @@ enum {
 
 #define THREE_BYTE_LIMIT 0x01000000u
 
-static void select(const struct flash *flash, bool selected)
+static void select_part(const struct flash *flash, bool selected)
 {
     gpio_write(flash->gpio, flash->select_pin, !selected);
 }
 
-static void command(const struct flash *flash, uint8_t opcode, uint8_t *answer,
-                    size_t len)
+static void send_command(const struct flash *flash, uint8_t opcode,
+                         uint8_t *answer, size_t len)
 {
-    select(flash, true);
+    select_part(flash, true);
     spi_transfer(flash->spi, &opcode, NULL, 1);
     spi_transfer(flash->spi, NULL, answer, len);
-    select(flash, false);
+    select_part(flash, false);
 }
 
 /* Select the part and send an opcode and an address of the right length. */
-static void start(const struct flash *flash, uint8_t opcode_3, uint8_t opcode_4,
-                  uint32_t addr)
+static void start_command(const struct flash *flash, uint8_t opcode_3,
+                          uint8_t opcode_4, uint32_t addr)
 {
     uint8_t bytes[5];
     size_t len = 0;
@@ -60,7 +60,7 @@ static void start(const struct flash *flash, uint8_t opcode_3, uint8_t opcode_4,
     bytes[len++] = (uint8_t)(addr >> 16);
     bytes[len++] = (uint8_t)(addr >> 8);
     bytes[len++] = (uint8_t)addr;
-    select(flash, true);
+    select_part(flash, true);
     spi_transfer(flash->spi, bytes, NULL, len);
 }
 
@@ -70,7 +70,7 @@ static bool wait_ready(const struct flash *flash)
     uint8_t status;
 
     do {
-        command(flash, FLASH_READ_STATUS, &status, 1);
+        send_command(flash, FLASH_READ_STATUS, &status, 1);
         if ((status & STATUS_BUSY) == 0) {
             return true;
         }
@@ -86,10 +86,10 @@ bool flash_init(struct flash *flash, const struct spi *spi,
     *flash = (struct flash){.spi = spi, .gpio = gpio, .select_pin = select_pin};
     gpio_set_output(gpio, select_pin, true);
     /* We may have been reset in the middle of a command. */
-    command(flash, FLASH_RESET_ENABLE, NULL, 0);
-    command(flash, FLASH_RESET, NULL, 0);
+    send_command(flash, FLASH_RESET_ENABLE, NULL, 0);
+    send_command(flash, FLASH_RESET, NULL, 0);
     hal_delay_us(RESET_US);
-    command(flash, FLASH_READ_ID, id, sizeof(id));
+    send_command(flash, FLASH_READ_ID, id, sizeof(id));
     if (id[CAPACITY_CODE] >= 32) {
         return false;
     }
@@ -109,9 +109,9 @@ void flash_read(const struct flash *flash, uint32_t addr, void *buf,
         if (addr < THREE_BYTE_LIMIT) {
             part = MIN(part, (size_t)(THREE_BYTE_LIMIT - addr));
         }
-        start(flash, FLASH_READ_3, FLASH_READ_4, addr);
+        start_command(flash, FLASH_READ_3, FLASH_READ_4, addr);
         spi_transfer(flash->spi, NULL, to, part);
-        select(flash, false);
+        select_part(flash, false);
         addr += (uint32_t)part;
         to += part;
         len_bytes -= part;
@@ -121,19 +121,19 @@ void flash_read(const struct flash *flash, uint32_t addr, void *buf,
 bool flash_erase_sector(const struct flash *flash, uint32_t addr)
 {
     ASSERT(addr % FLASH_SECTOR_BYTES == 0 && addr < flash->size_bytes);
-    command(flash, FLASH_WRITE_ENABLE, NULL, 0);
-    start(flash, FLASH_ERASE_3, FLASH_ERASE_4, addr);
-    select(flash, false);
+    send_command(flash, FLASH_WRITE_ENABLE, NULL, 0);
+    start_command(flash, FLASH_ERASE_3, FLASH_ERASE_4, addr);
+    select_part(flash, false);
     return wait_ready(flash);
 }
 
 static bool program_page(const struct flash *flash, uint32_t addr,
                          const uint8_t *data, size_t len)
 {
-    command(flash, FLASH_WRITE_ENABLE, NULL, 0);
-    start(flash, FLASH_PROGRAM_3, FLASH_PROGRAM_4, addr);
+    send_command(flash, FLASH_WRITE_ENABLE, NULL, 0);
+    start_command(flash, FLASH_PROGRAM_3, FLASH_PROGRAM_4, addr);
     spi_transfer(flash->spi, data, NULL, len);
-    select(flash, false);
+    select_part(flash, false);
     return wait_ready(flash);
 }
 

@@ -10,7 +10,7 @@ enum {
     CONTEXT_CLAIM = 4,
 };
 
-static uintptr_t context(const struct plic *plic)
+static uintptr_t context_base(const struct plic *plic)
 {
     return plic->base + SOC_PLIC_CONTEXT +
            (uintptr_t)SOC_PLIC_CONTEXT_STRIDE * plic->hart;
@@ -26,7 +26,7 @@ void plic_init(struct plic *plic, uintptr_t base, uint32_t hart)
 {
     *plic = (struct plic){.base = base, .hart = hart};
     mmio_write32(enable_addr(plic), 0);
-    mmio_write32(context(plic) + CONTEXT_THRESHOLD, 0);
+    mmio_write32(context_base(plic) + CONTEXT_THRESHOLD, 0);
 }
 
 void plic_enable(const struct plic *plic, uint32_t irq)
@@ -44,7 +44,7 @@ void plic_disable(const struct plic *plic, uint32_t irq)
 
 uint32_t plic_claim(const struct plic *plic)
 {
-    uint32_t irq = mmio_read32(context(plic) + CONTEXT_CLAIM);
+    uint32_t irq = mmio_read32(context_base(plic) + CONTEXT_CLAIM);
 
     return irq != 0 ? BIT(irq) : 0;
 }
@@ -54,7 +54,7 @@ uint32_t plic_claim_all(const struct plic *plic)
     uint32_t irqs = 0;
 
     for (;;) {
-        uint32_t irq = mmio_read32(context(plic) + CONTEXT_CLAIM);
+        uint32_t irq = mmio_read32(context_base(plic) + CONTEXT_CLAIM);
 
         if (irq == 0) {
             return irqs;
@@ -67,7 +67,7 @@ void plic_complete(const struct plic *plic, uint32_t irqs)
 {
     for (uint32_t irq = 1; irq < SOC_IRQS; irq++) {
         if (irqs & BIT(irq)) {
-            mmio_write32(context(plic) + CONTEXT_CLAIM, irq);
+            mmio_write32(context_base(plic) + CONTEXT_CLAIM, irq);
         }
     }
 }

@@ -25,19 +25,20 @@ _Static_assert(SCRATCH_FILE + SCRATCH_FILE_WORDS < SYSCTL_SCRATCH_WORDS,
 
 #define PANIC_MAGIC 0x434e4150u /* "PANC" */
 
-static uint32_t reg(const struct sysctl *sysctl, uintptr_t offset)
+static uint32_t reg_address(const struct sysctl *sysctl, uintptr_t offset)
 {
     return mmio_read32(sysctl->base + offset);
 }
 
-static uint32_t scratch(const struct sysctl *sysctl, unsigned int word)
+static uint32_t scratch_word(const struct sysctl *sysctl, unsigned int word)
 {
-    return reg(sysctl, A_SYSCTL_SCRATCH0 + 4u * word);
+    return reg_address(sysctl, A_SYSCTL_SCRATCH0 + 4u * word);
 }
 
-static uint64_t scratch64(const struct sysctl *sysctl, unsigned int word)
+static uint64_t scratch_word64(const struct sysctl *sysctl, unsigned int word)
 {
-    return scratch(sysctl, word) | (uint64_t)scratch(sysctl, word + 1) << 32;
+    return scratch_word(sysctl, word) | (uint64_t)scratch_word(sysctl, word + 1)
+                                            << 32;
 }
 
 static void set_scratch(const struct sysctl *sysctl, unsigned int word,
@@ -56,12 +57,12 @@ static void set_scratch64(const struct sysctl *sysctl, unsigned int word,
 bool sysctl_init(struct sysctl *sysctl, uintptr_t base)
 {
     sysctl->base = base;
-    return reg(sysctl, A_SYSCTL_CHIP_ID) == SYSCTL_CHIP_ID_VALUE;
+    return reg_address(sysctl, A_SYSCTL_CHIP_ID) == SYSCTL_CHIP_ID_VALUE;
 }
 
 enum sysctl_reset_cause sysctl_reset_cause(const struct sysctl *sysctl)
 {
-    return (enum sysctl_reset_cause)reg(sysctl, A_SYSCTL_RESET_CAUSE);
+    return (enum sysctl_reset_cause)reg_address(sysctl, A_SYSCTL_RESET_CAUSE);
 }
 
 const char *sysctl_reset_cause_name(enum sysctl_reset_cause cause)
@@ -79,7 +80,7 @@ const char *sysctl_reset_cause_name(enum sysctl_reset_cause cause)
 
 struct sysctl_boot sysctl_boot(const struct sysctl *sysctl)
 {
-    uint32_t v = reg(sysctl, A_SYSCTL_BOOT_STATUS);
+    uint32_t v = reg_address(sysctl, A_SYSCTL_BOOT_STATUS);
 
     return (struct sysctl_boot){
         .is_done = FIELD_GET(v, SYSCTL_BOOT_STATUS, DONE) != 0,
@@ -123,19 +124,19 @@ const char *sysctl_boot_verdict_name(enum sysctl_boot_verdict verdict)
 
 uint64_t sysctl_random64(const struct sysctl *sysctl)
 {
-    uint64_t low = reg(sysctl, A_SYSCTL_RANDOM);
+    uint64_t low = reg_address(sysctl, A_SYSCTL_RANDOM);
 
-    return low | (uint64_t)reg(sysctl, A_SYSCTL_RANDOM) << 32;
+    return low | (uint64_t)reg_address(sysctl, A_SYSCTL_RANDOM) << 32;
 }
 
 size_t sysctl_dram_bytes(const struct sysctl *sysctl)
 {
-    return (size_t)reg(sysctl, A_SYSCTL_DRAM_MIB) << 20;
+    return (size_t)reg_address(sysctl, A_SYSCTL_DRAM_MIB) << 20;
 }
 
 uint32_t sysctl_harts(const struct sysctl *sysctl)
 {
-    return reg(sysctl, A_SYSCTL_HARTS);
+    return reg_address(sysctl, A_SYSCTL_HARTS);
 }
 
 void sysctl_set_hart_entry(const struct sysctl *sysctl, uintptr_t entry)
@@ -148,7 +149,7 @@ void sysctl_set_hart_entry(const struct sysctl *sysctl, uintptr_t entry)
 void sysctl_store_panic(const struct sysctl *sysctl,
                         const struct sysctl_panic *panic)
 {
-    set_scratch(sysctl, SCRATCH_COUNT, scratch(sysctl, SCRATCH_COUNT) + 1);
+    set_scratch(sysctl, SCRATCH_COUNT, scratch_word(sysctl, SCRATCH_COUNT) + 1);
     set_scratch(sysctl, SCRATCH_KIND, panic->is_trap ? KIND_TRAP : KIND_ASSERT);
     set_scratch(sysctl, SCRATCH_LINE, panic->line);
     set_scratch64(sysctl, SCRATCH_MCAUSE, panic->mcause);
@@ -165,19 +166,19 @@ void sysctl_store_panic(const struct sysctl *sysctl,
 
 bool sysctl_take_panic(const struct sysctl *sysctl, struct sysctl_panic *panic)
 {
-    if (scratch(sysctl, SCRATCH_MAGIC) != PANIC_MAGIC) {
+    if (scratch_word(sysctl, SCRATCH_MAGIC) != PANIC_MAGIC) {
         return false;
     }
     *panic = (struct sysctl_panic){
-        .is_trap = scratch(sysctl, SCRATCH_KIND) == KIND_TRAP,
-        .count = scratch(sysctl, SCRATCH_COUNT),
-        .line = scratch(sysctl, SCRATCH_LINE),
-        .mcause = scratch64(sysctl, SCRATCH_MCAUSE),
-        .mepc = scratch64(sysctl, SCRATCH_MEPC),
-        .mtval = scratch64(sysctl, SCRATCH_MTVAL),
+        .is_trap = scratch_word(sysctl, SCRATCH_KIND) == KIND_TRAP,
+        .count = scratch_word(sysctl, SCRATCH_COUNT),
+        .line = scratch_word(sysctl, SCRATCH_LINE),
+        .mcause = scratch_word64(sysctl, SCRATCH_MCAUSE),
+        .mepc = scratch_word64(sysctl, SCRATCH_MEPC),
+        .mtval = scratch_word64(sysctl, SCRATCH_MTVAL),
     };
     for (unsigned int i = 0; i < SCRATCH_FILE_WORDS; i++) {
-        uint32_t word = scratch(sysctl, SCRATCH_FILE + i);
+        uint32_t word = scratch_word(sysctl, SCRATCH_FILE + i);
 
         memcpy(panic->file + 4 * i, &word, sizeof(word));
     }

@@ -42,8 +42,8 @@ void cable_plug_in(struct cable *cable, unsigned int end,
     cable->plug[end] = *plug;
 }
 
-static void capture(struct cable *cable, const uint8_t *data,
-                    uint32_t len_bytes)
+static void capture_frame(struct cable *cable, const uint8_t *data,
+                          uint32_t len_bytes)
 {
     uint64_t now_ns = native_world()->now_ns;
     size_t need = cable->capture_len + PCAP_RECORD_LEN + len_bytes;
@@ -84,7 +84,7 @@ bool cable_write_pcap(const struct cable *cable, const char *path)
     return fclose(file) == 0 && is_ok;
 }
 
-static void gather(struct cable_slot *slot, const struct frame_tx *frame)
+static void gather_frame(struct cable_slot *slot, const struct frame_tx *frame)
 {
     slot->len_bytes = frame_tx_copy(slot->data, frame);
     slot->flags = frame->flags;
@@ -97,7 +97,7 @@ static struct cable_slot *slot_at(struct cable_lane *lane, uint32_t count)
 }
 
 /* The frame that was just put is in its slot: judge it. */
-static void judge(struct cable_lane *lane, struct cable_slot *slot)
+static void judge_frame(struct cable_lane *lane, struct cable_slot *slot)
 {
     struct cable *cable = lane->cable;
     enum cable_verdict verdict = CABLE_PASS;
@@ -129,8 +129,8 @@ static void judge(struct cable_lane *lane, struct cable_slot *slot)
     }
 }
 
-static unsigned int send(void *ctx, const struct frame_tx *burst,
-                         unsigned int count)
+static unsigned int send_burst(void *ctx, const struct frame_tx *burst,
+                               unsigned int count)
 {
     struct cable_lane *lane = ctx;
 
@@ -142,21 +142,21 @@ static unsigned int send(void *ctx, const struct frame_tx *burst,
             lane->was_full = true;
             return i;
         }
-        gather(slot, &burst[i]);
+        gather_frame(slot, &burst[i]);
         if (lane->cable->is_capturing) {
-            capture(lane->cable, slot->data, slot->len_bytes);
+            capture_frame(lane->cable, slot->data, slot->len_bytes);
         }
-        judge(lane, slot);
+        judge_frame(lane, slot);
     }
     return count;
 }
 
 struct frame_sink cable_sink(struct cable *cable, unsigned int end)
 {
-    return (struct frame_sink){.ctx = &cable->lane[end], .send = send};
+    return (struct frame_sink){.ctx = &cable->lane[end], .send = send_burst};
 }
 
-static bool deliver(struct cable_lane *lane)
+static bool deliver_frame(struct cable_lane *lane)
 {
     const struct cable_plug *from = &lane->cable->plug[lane->from];
     const struct cable_plug *to = &lane->cable->plug[1 - lane->from];
@@ -199,7 +199,7 @@ static bool deliver(struct cable_lane *lane)
 
 bool cable_step(struct cable *cable)
 {
-    bool is_busy = deliver(&cable->lane[0]);
+    bool is_busy = deliver_frame(&cable->lane[0]);
 
-    return deliver(&cable->lane[1]) || is_busy;
+    return deliver_frame(&cable->lane[1]) || is_busy;
 }

@@ -26,7 +26,7 @@ void medium_end(struct medium *medium)
     free(medium->is_dirty);
 }
 
-static void done(struct medium *medium, uint32_t id, int result)
+static void request_done(struct medium *medium, uint32_t id, int result)
 {
     ASSERT(medium->done_count < ARRAY_LEN(medium->done));
     medium->done[medium->done_count++] = (struct medium_done){id, result};
@@ -38,7 +38,7 @@ static bool in_range(const struct medium *medium, uint64_t offset, uint64_t len)
            len <= medium->capacity_bytes - offset;
 }
 
-static uint64_t total(const struct iovec *iov, unsigned int niov)
+static uint64_t total_bytes(const struct iovec *iov, unsigned int niov)
 {
     uint64_t len = 0;
 
@@ -48,7 +48,7 @@ static uint64_t total(const struct iovec *iov, unsigned int niov)
     return len;
 }
 
-static void mark(struct medium *medium, uint64_t offset, uint64_t len)
+static void mark_sectors(struct medium *medium, uint64_t offset, uint64_t len)
 {
     for (uint64_t page = offset / PAGE; page * PAGE < offset + len; page++) {
         medium->is_dirty[page] = 1;
@@ -56,7 +56,7 @@ static void mark(struct medium *medium, uint64_t offset, uint64_t len)
 }
 
 /* Where data and durable differ, copy one way or the other. */
-static void settle(struct medium *medium, bool keep)
+static void settle_write(struct medium *medium, bool keep)
 {
     for (uint64_t page = 0; page * PAGE < medium->capacity_bytes; page++) {
         uint8_t *data = medium->data + page * PAGE;
@@ -70,7 +70,8 @@ static void settle(struct medium *medium, bool keep)
 }
 
 /* Bytes between memory and the medium, one way or the other. */
-static void move(struct medium *medium, const struct medium_request *request)
+static void move_data(struct medium *medium,
+                      const struct medium_request *request)
 {
     uint8_t *at = medium->data + request->offset;
 
@@ -86,7 +87,8 @@ static void move(struct medium *medium, const struct medium_request *request)
     }
 }
 
-static void execute(struct medium *medium, const struct medium_request *request)
+static void execute_request(struct medium *medium,
+                            const struct medium_request *request)
 {
     int result = 0;
 
@@ -99,57 +101,61 @@ static void execute(struct medium *medium, const struct medium_request *request)
         result = medium->fail_writes;
         break;
     case MEDIUM_FLUSH:
-        settle(medium, true);
+        settle_write(medium, true);
         break;
     }
     if (result == 0 &&
         (request->kind == MEDIUM_WRITE || request->kind == MEDIUM_ZEROES)) {
-        mark(medium, request->offset, request->len);
+        mark_sectors(medium, request->offset, request->len);
     }
     if (result == 0 && request->kind == MEDIUM_ZEROES) {
         memset(medium->data + request->offset, 0, request->len);
     } else if (result == 0) {
-        move(medium, request);
+        move_data(medium, request);
     }
-    done(medium, request->id, result);
+    request_done(medium, request->id, result);
 }
 
-static void begin(struct medium *medium, const struct medium_request *request)
+static void begin_request(struct medium *medium,
+                          const struct medium_request *request)
 {
     ASSERT(in_range(medium, request->offset, request->len));
     if (medium->is_held) {
         ASSERT(medium->held_count < ARRAY_LEN(medium->held));
         medium->held[medium->held_count++] = *request;
     } else {
-        execute(medium, request);
+        execute_request(medium, request);
     }
 }
 
 static void do_readv(void *ctx, uint32_t id, uint64_t offset,
                      const struct iovec *iov, unsigned int niov)
 {
-    begin(ctx, &(struct medium_request){MEDIUM_READ, id, offset,
-                                        total(iov, niov), iov, niov});
+    begin_request(ctx,
+                  &(struct medium_request){MEDIUM_READ, id, offset,
+                                           total_bytes(iov, niov), iov, niov});
 }
 
 static void do_writev(void *ctx, uint32_t id, uint64_t offset,
                       const struct iovec *iov, unsigned int niov)
 {
-    begin(ctx, &(struct medium_request){MEDIUM_WRITE, id, offset,
-                                        total(iov, niov), iov, niov});
+    begin_request(ctx,
+                  &(struct medium_request){MEDIUM_WRITE, id, offset,
+                                           total_bytes(iov, niov), iov, niov});
 }
 
 static void write_zeroes(void *ctx, uint32_t id, uint64_t offset, uint64_t len,
                          bool may_unmap)
 {
     (void)may_unmap;
-    begin(ctx,
-          &(struct medium_request){MEDIUM_ZEROES, id, offset, len, NULL, 0});
+    begin_request(
+        ctx, &(struct medium_request){MEDIUM_ZEROES, id, offset, len, NULL, 0});
 }
 
-static void flush(void *ctx, uint32_t id)
+static void flush_medium(void *ctx, uint32_t id)
 {
-    begin(ctx, &(struct medium_request){MEDIUM_FLUSH, id, 0, 0, NULL, 0});
+    begin_request(ctx,
+                  &(struct medium_request){MEDIUM_FLUSH, id, 0, 0, NULL, 0});
 }
 
 struct media_backend medium_backend(struct medium *medium)
@@ -159,7 +165,7 @@ struct media_backend medium_backend(struct medium *medium)
         .readv = do_readv,
         .writev = do_writev,
         .write_zeroes = write_zeroes,
-        .flush = flush,
+        .flush = flush_medium,
     };
 }
 
@@ -179,7 +185,7 @@ void medium_release(struct medium *medium)
 {
     medium->is_held = false;
     for (uint32_t i = 0; i < medium->held_count; i++) {
-        execute(medium, &medium->held[i]);
+        execute_request(medium, &medium->held[i]);
     }
     medium->held_count = 0;
 }
@@ -188,5 +194,5 @@ void medium_power_cut(struct medium *medium)
 {
     medium->done_count = 0;
     medium->held_count = 0;
-    settle(medium, false);
+    settle_write(medium, false);
 }

@@ -84,7 +84,7 @@ static uint32_t generation_of(const struct native_node_config *config)
 /* ---- Sleeping. */
 
 /* @return false: stay asleep */
-static bool wake(struct native_sleep *sleep, const struct machine *machine)
+static bool wake_hart(struct native_sleep *sleep, const struct machine *machine)
 {
     if (sleep->is_asleep && machine->irqs == 0 &&
         hal_now_us() < sleep->deadline_us) {
@@ -108,7 +108,7 @@ static bool turn_or_sleep(struct loop *loop, struct native_sleep *sleep,
 {
     bool is_busy;
 
-    if (!wake(sleep, machine)) {
+    if (!wake_hart(sleep, machine)) {
         return false;
     }
     loop_irqs(loop, machine->irqs);

@@ -118,7 +118,7 @@ uint64_t native_world_deadline(const struct native_world *world)
 }
 
 /* @return false when the next event is later than that, or there is none */
-static bool advance(struct native_world *world, uint64_t limit_ns)
+static bool advance_clock(struct native_world *world, uint64_t limit_ns)
 {
     uint64_t next = native_world_deadline(world);
 
@@ -143,13 +143,13 @@ bool native_world_run(struct native_world *world, bool (*is_done)(void *ctx),
         if (is_done(ctx)) {
             return true;
         }
-        if (!is_busy && !advance(world, limit_ns)) {
+        if (!is_busy && !advance_clock(world, limit_ns)) {
             return false;
         }
     }
 }
 
-static bool never(void *ctx)
+static bool never_done(void *ctx)
 {
     (void)ctx;
     return false;
@@ -157,7 +157,7 @@ static bool never(void *ctx)
 
 void native_world_pass(struct native_world *world, uint64_t ns)
 {
-    bool is_done = native_world_run(world, never, NULL, ns);
+    bool is_done = native_world_run(world, never_done, NULL, ns);
 
     (void)is_done;
 }

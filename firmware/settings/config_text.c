@@ -98,8 +98,8 @@ unsigned int config_text_count(void)
     return count;
 }
 
-static void get(const struct config *config, const struct place *place,
-                struct config_line *line)
+static void get_value(const struct config *config, const struct place *place,
+                      struct config_line *line)
 {
     key_format(place, line);
     place->row->kind->format(place->row,
@@ -114,7 +114,7 @@ void config_text_get(const struct config *config, unsigned int index,
     struct place place;
 
     ASSERT(place_of(index, &place));
-    get(config, &place, line);
+    get_value(config, &place, line);
 }
 
 /*
@@ -218,8 +218,8 @@ static bool is_key_of(const struct config_row *row, const char *key,
     return strcmp(row->name + mark + 1, key + mark + 1) == 0;
 }
 
-static bool find(const char *key, struct place *place,
-                 struct config_error *error)
+static bool find_key(const char *key, struct place *place,
+                     struct config_error *error)
 {
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         if (is_key_of(&rows[i], key, &place->number)) {
@@ -236,10 +236,10 @@ bool config_text_find(const struct config *config, const char *key,
 {
     struct place place;
 
-    if (!find(key, &place, error)) {
+    if (!find_key(key, &place, error)) {
         return false;
     }
-    get(config, &place, line);
+    get_value(config, &place, line);
     return true;
 }
 
@@ -248,7 +248,7 @@ bool config_text_is_live(const char *key)
     struct config_error error;
     struct place place;
 
-    return find(key, &place, &error) && place.row->is_live;
+    return find_key(key, &place, &error) && place.row->is_live;
 }
 
 bool config_text_set(struct config *config, const char *key, const char *value,
@@ -257,7 +257,7 @@ bool config_text_set(struct config *config, const char *key, const char *value,
     struct place place;
     const struct config_row *row;
 
-    if (!find(key, &place, error)) {
+    if (!find_key(key, &place, error)) {
         return false;
     }
     row = place.row;

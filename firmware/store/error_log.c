@@ -24,7 +24,7 @@ static const struct records_area area = {
     .sectors = FLASH_ERROR_LOG_SIZE / FLASH_SECTOR_BYTES,
 };
 
-static void take(void *ctx, const uint8_t *data)
+static void take_record(void *ctx, const uint8_t *data)
 {
     const struct error_record record = {
         .count = get_le64(data + ERROR_COUNT),
@@ -47,7 +47,7 @@ void store_read_errors(const struct flash *flash, struct records_place *place,
                        struct error_records *errors)
 {
     *errors = (struct error_records){.count = 0};
-    records_read(flash, &area, place, take, errors);
+    records_read(flash, &area, place, take_record, errors);
 }
 
 bool store_write_error(const struct flash *flash, struct records_place *place,

@@ -24,7 +24,7 @@ static const struct records_area area = {
 _Static_assert(FLASH_USAGE_B_ADDR == FLASH_USAGE_A_ADDR + FLASH_SECTOR_BYTES,
                "one behind the other");
 
-static void take(void *ctx, const uint8_t *data)
+static void take_record(void *ctx, const uint8_t *data)
 {
     struct usage *usage = ctx;
 
@@ -45,7 +45,8 @@ void store_read_usage(const struct flash *flash, struct records_place *place,
                       struct usage *usage)
 {
     *usage = (struct usage){0};
-    records_read(flash, &area, place, take, usage); /* the last one stays */
+    records_read(flash, &area, place, take_record,
+                 usage); /* the last one stays */
 }
 
 bool store_write_usage(const struct flash *flash, struct records_place *place,

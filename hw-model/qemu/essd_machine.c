@@ -68,7 +68,7 @@ static qemu_irq plic_irq(EssdMachineState *s, int source)
 }
 
 /* Realise a device the machine owns and place it in the map. */
-static void place(DeviceState *dev, hwaddr base)
+static void place_device(DeviceState *dev, hwaddr base)
 {
     sysbus_realize_and_unref(SYS_BUS_DEVICE(dev), &error_fatal);
     sysbus_mmio_map(SYS_BUS_DEVICE(dev), 0, base);
@@ -142,7 +142,7 @@ static void create_watchdog(EssdMachineState *s, DeviceState *sysctl)
     s->watchdog_clock = clock_new(OBJECT(s), "watchdog-clock");
     clock_set_hz(s->watchdog_clock, SOC_WATCHDOG_HZ);
     qdev_connect_clock_in(dev, "WDOGCLK", s->watchdog_clock);
-    place(dev, SOC_WATCHDOG_BASE);
+    place_device(dev, SOC_WATCHDOG_BASE);
 
     qdev_prop_set_uint32(split, "num-lines", 2);
     qdev_realize_and_unref(split, NULL, &error_fatal);
@@ -160,9 +160,9 @@ static void create_sysctl(EssdMachineState *s)
     qdev_prop_set_uint32(sysctl, "dram-mib", MACHINE(s)->ram_size / MiB);
     qdev_prop_set_uint32(sysctl, "harts", MACHINE(s)->smp.cpus);
     qdev_prop_set_uint8(sysctl, "straps", s->straps);
-    place(sysctl, SOC_SYSCTL_BASE);
+    place_device(sysctl, SOC_SYSCTL_BASE);
 
-    place(straps, SOC_STRAPS_BASE);
+    place_device(straps, SOC_STRAPS_BASE);
     sysbus_connect_irq(SYS_BUS_DEVICE(straps), 0, plic_irq(s, SOC_IRQ_STRAPS));
     for (int i = 0; i < ESSD_STRAPS; i++) {
         qdev_connect_gpio_out_named(sysctl, "strap", i,
@@ -208,9 +208,9 @@ static void create_flash(EssdMachineState *s)
     DeviceState *gpio = new_child(s, "gpio", "pl061");
     DeviceState *flash = new_child(s, "spi-flash", SOC_FLASH_PART);
 
-    place(spi, SOC_SPI_BASE);
+    place_device(spi, SOC_SPI_BASE);
     sysbus_connect_irq(SYS_BUS_DEVICE(spi), 0, plic_irq(s, SOC_IRQ_SPI));
-    place(gpio, SOC_GPIO_BASE);
+    place_device(gpio, SOC_GPIO_BASE);
     sysbus_connect_irq(SYS_BUS_DEVICE(gpio), 0, plic_irq(s, SOC_IRQ_GPIO));
 
     connect_flash_drive(s, flash);
@@ -236,7 +236,7 @@ static DeviceState *new_block(EssdMachineState *s, const char *name,
 static void place_block(EssdMachineState *s, DeviceState *dev, hwaddr base,
                         int irq)
 {
-    place(dev, base);
+    place_device(dev, base);
     sysbus_connect_irq(SYS_BUS_DEVICE(dev), 0, plic_irq(s, irq));
 }
 
@@ -288,7 +288,7 @@ static void create_lag(EssdMachineState *s)
     if (dev) {
         object_property_set_link(OBJECT(dev), "rnic", OBJECT(s->rnic),
                                  &error_fatal);
-        place(dev, SOC_LAG_BASE);
+        place_device(dev, SOC_LAG_BASE);
     }
 }
 

@@ -115,7 +115,7 @@ static bool send_request(struct cm_conn *conn)
 }
 
 /* Enter a state that waits for an answer, and ask. */
-static void ask(struct cm_conn *conn, enum cm_conn_state state)
+static void enter_and_send(struct cm_conn *conn, enum cm_conn_state state)
 {
     bool sent;
 
@@ -126,7 +126,7 @@ static void ask(struct cm_conn *conn, enum cm_conn_state state)
                            (sent ? conn->timeout_us : CM_BUFFER_WAIT_US));
 }
 
-static void ask_again(struct cm_conn *conn)
+static void send_request_again(struct cm_conn *conn)
 {
     bool sent = send_request(conn);
 
@@ -138,7 +138,7 @@ static void ask_again(struct cm_conn *conn)
                            (sent ? conn->timeout_us : CM_BUFFER_WAIT_US));
 }
 
-static void expire(struct cm_conn *conn)
+static void expire_conn(struct cm_conn *conn)
 {
     const struct cm_end end = {.reason = CM_END_TIMEOUT};
 
@@ -148,7 +148,7 @@ static void expire(struct cm_conn *conn)
         return;
     }
     if (conn->retries_left != 0) {
-        ask_again(conn);
+        send_request_again(conn);
         return;
     }
     conn->cm->counters.timeouts++;
@@ -169,7 +169,7 @@ uint64_t cm_poll(struct cm *cm, uint64_t now_us)
         restart_qp(cm);
     }
     while ((conn = cm_timer_first(cm)) != NULL && conn->deadline_us <= now_us) {
-        expire(conn);
+        expire_conn(conn);
     }
     if (cm->qp == CM_QP_ABSENT) {
         return now_us + CM_BUFFER_WAIT_US;
@@ -255,7 +255,7 @@ void cm_accept(struct cm_conn *conn, uint32_t qpn, const void *private_data,
     ASSERT(conn->state == CM_CONN_REQ_RCVD && !conn->is_released);
     conn->local_qpn = qpn;
     keep_private_data(conn, private_data, len);
-    ask(conn, CM_CONN_REP_SENT);
+    enter_and_send(conn, CM_CONN_REP_SENT);
 }
 
 void cm_reject(struct cm_conn *conn, uint16_t reason, const void *private_data,
@@ -301,7 +301,7 @@ void cm_disconnect(struct cm_conn *conn)
     ASSERT(conn->state == CM_CONN_ESTABLISHED ||
            conn->state == CM_CONN_REP_SENT);
     conn->tid = cm_new_tid(conn->cm);
-    ask(conn, CM_CONN_DREQ_SENT);
+    enter_and_send(conn, CM_CONN_DREQ_SENT);
 }
 
 void cm_release(struct cm_conn *conn)
@@ -355,7 +355,7 @@ struct cm_conn *cm_connect(struct cm *cm, const struct cm_connect_param *param)
     conn->timeout_us = ib_time_us(cm->config.response_timeout);
     conn->tid = cm_new_tid(cm);
     keep_private_data(conn, param->private_data, param->private_len);
-    ask(conn, CM_CONN_REQ_SENT);
+    enter_and_send(conn, CM_CONN_REQ_SENT);
     return conn;
 }
 

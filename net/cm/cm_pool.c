@@ -67,7 +67,7 @@ static void list_remove(struct cm *cm, struct cm_list *list, uint16_t i)
 
 /* ---- Look-ups.  Peers choose the keys, hence the seed. */
 
-static uint16_t hash(const struct cm *cm, uint64_t guid, uint32_t number)
+static uint16_t hash_ids(const struct cm *cm, uint64_t guid, uint32_t number)
 {
     return cm_mix(cm_mix(guid ^ cm->config.random_seed) ^ number) &
            CM_INDEX_MASK;
@@ -86,7 +86,7 @@ struct cm_conn *cm_by_local_id(struct cm *cm, uint32_t local_comm_id)
 struct cm_conn *cm_by_remote_id(struct cm *cm, uint64_t guid, uint16_t neigh,
                                 uint32_t remote_comm_id)
 {
-    uint16_t i = cm->by_id[hash(cm, guid, remote_comm_id)];
+    uint16_t i = cm->by_id[hash_ids(cm, guid, remote_comm_id)];
 
     while (i != CM_NONE && (cm->conns[i].remote_ca_guid != guid ||
                             cm->conns[i].remote_comm_id != remote_comm_id ||
@@ -99,7 +99,7 @@ struct cm_conn *cm_by_remote_id(struct cm *cm, uint64_t guid, uint16_t neigh,
 struct cm_conn *cm_by_remote_qpn(struct cm *cm, uint64_t guid, uint16_t neigh,
                                  uint32_t qpn)
 {
-    uint16_t i = cm->by_qpn[hash(cm, guid, qpn)];
+    uint16_t i = cm->by_qpn[hash_ids(cm, guid, qpn)];
 
     while (i != CM_NONE &&
            (cm->conns[i].remote_ca_guid != guid ||
@@ -113,9 +113,9 @@ void cm_index_remote(struct cm_conn *conn)
 {
     struct cm *cm = conn->cm;
     uint16_t *id =
-        &cm->by_id[hash(cm, conn->remote_ca_guid, conn->remote_comm_id)];
+        &cm->by_id[hash_ids(cm, conn->remote_ca_guid, conn->remote_comm_id)];
     uint16_t *qpn =
-        &cm->by_qpn[hash(cm, conn->remote_ca_guid, conn->remote_qpn)];
+        &cm->by_qpn[hash_ids(cm, conn->remote_ca_guid, conn->remote_qpn)];
 
     ASSERT(!conn->in_by_id && !conn->in_by_qpn);
     conn->next_by_id = *id;
@@ -130,7 +130,7 @@ static void unindex_id(struct cm_conn *conn)
 {
     struct cm *cm = conn->cm;
     uint16_t *link =
-        &cm->by_id[hash(cm, conn->remote_ca_guid, conn->remote_comm_id)];
+        &cm->by_id[hash_ids(cm, conn->remote_ca_guid, conn->remote_comm_id)];
 
     if (!conn->in_by_id) {
         return;
@@ -146,7 +146,7 @@ static void unindex_qpn(struct cm_conn *conn)
 {
     struct cm *cm = conn->cm;
     uint16_t *link =
-        &cm->by_qpn[hash(cm, conn->remote_ca_guid, conn->remote_qpn)];
+        &cm->by_qpn[hash_ids(cm, conn->remote_ca_guid, conn->remote_qpn)];
 
     if (!conn->in_by_qpn) {
         return;

@@ -126,7 +126,7 @@ struct message {
  * Connections that only rest hold no neighbour's place against a new one, but
  * keep it from messages that make none.
  */
-static bool resolve(struct message *m, bool makes_room)
+static bool resolve_path(struct message *m, bool makes_room)
 {
     const struct cm_config *config = &m->cm->config;
     enum cm_path_result result;
@@ -165,8 +165,8 @@ static struct cm_conn *conn_of(const struct message *m, uint32_t local_comm_id,
 }
 
 /* What the table says, counted. */
-static enum action judge(struct cm *cm, const struct cm_conn *conn,
-                         enum event event)
+static enum action judge_event(struct cm *cm, const struct cm_conn *conn,
+                               enum event event)
 {
     enum action action =
         conn == NULL ? DROP : (enum action)actions[event][conn->state];
@@ -180,8 +180,8 @@ static enum action judge(struct cm *cm, const struct cm_conn *conn,
     return action;
 }
 
-static void refuse(struct message *m, uint16_t reason, const void *ari,
-                   size_t ari_len)
+static void send_refusal(struct message *m, uint16_t reason, const void *ari,
+                         size_t ari_len)
 {
     cm_send_rej(m->cm, &m->answer, CM_ANSWERS_REQ, reason, ari, ari_len, NULL,
                 0);
@@ -265,7 +265,7 @@ static void adopt_req(struct cm_conn *conn, const struct message *m,
 
 static void req_again(struct message *m, struct cm_conn *conn)
 {
-    switch (judge(m->cm, conn, EVENT_REQ_AGAIN)) {
+    switch (judge_event(m->cm, conn, EVENT_REQ_AGAIN)) {
     case ASK_PATIENCE:
         cm_send_mra(conn, CM_ANSWERS_REQ);
         break;
@@ -274,7 +274,7 @@ static void req_again(struct message *m, struct cm_conn *conn)
         break;
     case REFUSE_STALE:
         m->answer.local_comm_id = conn->local_comm_id;
-        refuse(m, CM_REJ_STALE_CONNECTION, NULL, 0);
+        send_refusal(m, CM_REJ_STALE_CONNECTION, NULL, 0);
         break;
     default:
         break;
@@ -308,7 +308,7 @@ static void recv_req(struct message *m)
         return;
     }
     m->answer.remote_comm_id = req.local_comm_id;
-    if (!resolve(m, true)) {
+    if (!resolve_path(m, true)) {
         return;
     }
     m->answer.path.dscp = req.traffic_class >> 2;
@@ -322,8 +322,8 @@ static void recv_req(struct message *m)
     has_ip = rdma_ip_cm_parse(&ip_cm, req.private_data, req.private_len);
     wrong = judge_req(m, &req, has_ip ? &ip_cm : NULL);
     if (wrong != 0) {
-        refuse(m, wrong, &m->answer.path.mtu,
-               wrong == CM_REJ_INVALID_MTU ? 1 : 0);
+        send_refusal(m, wrong, &m->answer.path.mtu,
+                     wrong == CM_REJ_INVALID_MTU ? 1 : 0);
         return;
     }
     tear_down_stale(cm, conn);
@@ -332,7 +332,7 @@ static void recv_req(struct message *m)
     conn = cm_pool_take(cm);
     if (conn == NULL) {
         cm->counters.no_conn++;
-        refuse(m, CM_REJ_NO_RESOURCES, NULL, 0);
+        send_refusal(m, CM_REJ_NO_RESOURCES, NULL, 0);
         return;
     }
     listener = listener_of(cm, req.service_id);
@@ -404,7 +404,7 @@ static void recv_rep(struct message *m)
     if (conn != NULL && !conn->is_active) {
         conn = NULL;
     }
-    switch (judge(m->cm, conn, EVENT_REP)) {
+    switch (judge_event(m->cm, conn, EVENT_REP)) {
     case TAKE_REP:
         take_rep(m, conn, &rep);
         break;
@@ -431,7 +431,7 @@ static void recv_rtu(struct message *m)
         return;
     }
     conn = conn_of(m, rtu.remote_comm_id, rtu.local_comm_id);
-    if (judge(m->cm, conn, EVENT_RTU) == ESTABLISH) {
+    if (judge_event(m->cm, conn, EVENT_RTU) == ESTABLISH) {
         cm_conn_establish(conn);
     }
 }
@@ -452,7 +452,7 @@ static void recv_mra(struct message *m)
     if (mra.message != expected) {
         conn = NULL;
     }
-    if (judge(m->cm, conn, EVENT_MRA) == WAIT_LONGER) {
+    if (judge_event(m->cm, conn, EVENT_MRA) == WAIT_LONGER) {
         uint8_t code =
             (uint8_t)MIN(mra.service_timeout, CM_MAX_SERVICE_TIMEOUT);
 
@@ -471,7 +471,8 @@ static void recv_rej(struct message *m)
         m->cm->counters.bad_mad++;
         return;
     }
-    if (rej.reason == CM_REJ_TIMEOUT && rej.ari_len >= 8 && resolve(m, false)) {
+    if (rej.reason == CM_REJ_TIMEOUT && rej.ari_len >= 8 &&
+        resolve_path(m, false)) {
         /* From one that never learned our communication id. */
         conn = cm_by_remote_id(m->cm, get_be64(rej.ari), m->answer.path.neigh,
                                rej.local_comm_id);
@@ -485,7 +486,7 @@ static void recv_rej(struct message *m)
         .private_data = rej.private_data,
         .private_len = rej.private_len,
     };
-    if (judge(m->cm, conn, EVENT_REJ) == END) {
+    if (judge_event(m->cm, conn, EVENT_REJ) == END) {
         cm_conn_end(conn, &end);
     }
 }
@@ -505,7 +506,7 @@ static void recv_dreq(struct message *m)
     }
     m->answer.local_comm_id = dreq.remote_comm_id;
     m->answer.remote_comm_id = dreq.local_comm_id;
-    if (!resolve(m, false)) {
+    if (!resolve_path(m, false)) {
         return;
     }
     conn = conn_of(m, dreq.remote_comm_id, dreq.local_comm_id);
@@ -518,7 +519,7 @@ static void recv_dreq(struct message *m)
             return;
         }
         m->answer.path.dscp = conn->traffic_class >> 2;
-        switch (judge(m->cm, conn, EVENT_DREQ)) {
+        switch (judge_event(m->cm, conn, EVENT_DREQ)) {
         case END_AND_AGREE:
             /* The answer first: the user may take the connection with it. */
             cm_send_drep(m->cm, &m->answer);
@@ -547,7 +548,7 @@ static void recv_drep(struct message *m)
         return;
     }
     conn = conn_of(m, drep.remote_comm_id, drep.local_comm_id);
-    if (judge(m->cm, conn, EVENT_DREP) == END) {
+    if (judge_event(m->cm, conn, EVENT_DREP) == END) {
         cm_conn_end(conn, &end);
     }
 }

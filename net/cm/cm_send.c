@@ -46,8 +46,8 @@ uint64_t cm_new_tid(struct cm *cm)
 }
 
 /* The message part of the next free buffer, its header written; or NULL. */
-static uint8_t *message(struct cm *cm, enum cm_attribute attribute,
-                        uint64_t tid)
+static uint8_t *build_message(struct cm *cm, enum cm_attribute attribute,
+                              uint64_t tid)
 {
     const struct mad mad = {
         .mgmt_class = MAD_CLASS_CM,
@@ -70,7 +70,7 @@ static uint8_t *message(struct cm *cm, enum cm_attribute attribute,
 }
 
 /* Post what message() gave. */
-static void post(struct cm *cm, const struct cm_path *path)
+static void post_mad(struct cm *cm, const struct cm_path *path)
 {
     uint16_t buffer = cm->send_free[--cm->send_free_count];
     const struct verbs_send_wr wr = {
@@ -117,7 +117,7 @@ static void post_to_peer(const struct cm_conn *conn)
 {
     struct cm_path path = path_of(conn);
 
-    post(conn->cm, &path);
+    post_mad(conn->cm, &path);
 }
 
 struct cm_answer cm_conn_answer(const struct cm_conn *conn)
@@ -133,7 +133,7 @@ struct cm_answer cm_conn_answer(const struct cm_conn *conn)
 bool cm_send_req(struct cm_conn *conn)
 {
     struct cm *cm = conn->cm;
-    uint8_t *msg = message(cm, CM_REQ, conn->tid);
+    uint8_t *msg = build_message(cm, CM_REQ, conn->tid);
     uint8_t data[RDMA_IP_CM_LEN + CM_PRIVATE_MAX];
     const struct rdma_ip_cm ip_cm = {
         .src = conn->local_ip,
@@ -183,7 +183,7 @@ bool cm_send_req(struct cm_conn *conn)
 bool cm_send_rep(struct cm_conn *conn)
 {
     struct cm *cm = conn->cm;
-    uint8_t *msg = message(cm, CM_REP, conn->tid);
+    uint8_t *msg = build_message(cm, CM_REP, conn->tid);
     const struct cm_rep rep = {
         .local_ca_guid = cm->config.ca_guid,
         .local_comm_id = conn->local_comm_id,
@@ -211,7 +211,7 @@ bool cm_send_rep(struct cm_conn *conn)
 bool cm_send_dreq(struct cm_conn *conn)
 {
     struct cm *cm = conn->cm;
-    uint8_t *msg = message(cm, CM_DREQ, conn->tid);
+    uint8_t *msg = build_message(cm, CM_DREQ, conn->tid);
     const struct cm_dreq dreq = {
         .local_comm_id = conn->local_comm_id,
         .remote_comm_id = conn->remote_comm_id,
@@ -229,7 +229,7 @@ bool cm_send_dreq(struct cm_conn *conn)
 void cm_send_rtu(struct cm_conn *conn)
 {
     struct cm *cm = conn->cm;
-    uint8_t *msg = message(cm, CM_RTU, conn->tid);
+    uint8_t *msg = build_message(cm, CM_RTU, conn->tid);
     const struct cm_rtu rtu = {
         .local_comm_id = conn->local_comm_id,
         .remote_comm_id = conn->remote_comm_id,
@@ -244,7 +244,7 @@ void cm_send_rtu(struct cm_conn *conn)
 void cm_send_mra(const struct cm_conn *conn, enum cm_answered answered)
 {
     struct cm *cm = conn->cm;
-    uint8_t *msg = message(cm, CM_MRA, conn->tid);
+    uint8_t *msg = build_message(cm, CM_MRA, conn->tid);
     const struct cm_mra mra = {
         .local_comm_id = conn->local_comm_id,
         .remote_comm_id = conn->remote_comm_id,
@@ -260,7 +260,7 @@ void cm_send_mra(const struct cm_conn *conn, enum cm_answered answered)
 
 void cm_send_drep(struct cm *cm, const struct cm_answer *answer)
 {
-    uint8_t *msg = message(cm, CM_DREP, answer->tid);
+    uint8_t *msg = build_message(cm, CM_DREP, answer->tid);
     const struct cm_drep drep = {
         .local_comm_id = answer->local_comm_id,
         .remote_comm_id = answer->remote_comm_id,
@@ -268,7 +268,7 @@ void cm_send_drep(struct cm *cm, const struct cm_answer *answer)
 
     if (msg != NULL) {
         cm_drep_emit(&drep, msg);
-        post(cm, &answer->path);
+        post_mad(cm, &answer->path);
     }
 }
 
@@ -276,7 +276,7 @@ void cm_send_rej(struct cm *cm, const struct cm_answer *answer,
                  enum cm_answered answered, uint16_t reason, const void *ari,
                  size_t ari_len, const void *private_data, size_t len)
 {
-    uint8_t *msg = message(cm, CM_REJ, answer->tid);
+    uint8_t *msg = build_message(cm, CM_REJ, answer->tid);
     const struct cm_rej rej = {
         .local_comm_id = answer->local_comm_id,
         .remote_comm_id = answer->remote_comm_id,
@@ -290,7 +290,7 @@ void cm_send_rej(struct cm *cm, const struct cm_answer *answer,
 
     if (msg != NULL) {
         cm_rej_emit(&rej, msg);
-        post(cm, &answer->path);
+        post_mad(cm, &answer->path);
     }
 }
 

@@ -49,8 +49,8 @@ void roce_complete_ready(struct roce *roce, uint32_t slot)
 }
 
 /* una moves on: the packets before it need no more care. */
-static void progress(struct roce *roce, uint32_t slot, uint32_t una,
-                     uint32_t packets)
+static void note_progress(struct roce *roce, uint32_t slot, uint32_t una,
+                          uint32_t packets)
 {
     struct roce_qp *qp = roce_qp(roce, slot);
     struct roce_requester *req = &qp->req;
@@ -85,7 +85,7 @@ static void settle_timer(struct roce *roce, uint32_t slot)
  *
  * @return false when a READ before it has not: its responses are lost
  */
-static bool acknowledge(struct roce *roce, uint32_t slot, uint32_t psn)
+static bool acknowledge_until(struct roce *roce, uint32_t slot, uint32_t psn)
 {
     struct roce_requester *req = &roce_qp(roce, slot)->req;
     const struct roce_sent *sent;
@@ -103,10 +103,11 @@ static bool acknowledge(struct roce *roce, uint32_t slot, uint32_t psn)
         }
         end = psn_add(sent->first_psn, sent->packets);
         if (psn_diff(psn, end) < 0) {
-            progress(roce, slot, psn, (uint32_t)psn_diff(psn, req->una_psn));
+            note_progress(roce, slot, psn,
+                          (uint32_t)psn_diff(psn, req->una_psn));
             return true;
         }
-        progress(roce, slot, end, (uint32_t)psn_diff(end, req->una_psn));
+        note_progress(roce, slot, end, (uint32_t)psn_diff(end, req->una_psn));
         complete_head(roce, slot);
     }
     roce_complete_ready(roce, slot);
@@ -123,7 +124,7 @@ static void go_back(struct roce *roce, uint32_t slot)
     qp->req.since_ack_req = 0;
 }
 
-static void retry(struct roce *roce, uint32_t slot)
+static void retry_requests(struct roce *roce, uint32_t slot)
 {
     struct roce_qp *qp = roce_qp(roce, slot);
 
@@ -138,13 +139,13 @@ static void retry(struct roce *roce, uint32_t slot)
 }
 
 /* A response is missing.  What follows it on its way tells the same again. */
-static void gap(struct roce *roce, uint32_t slot)
+static void handle_gap(struct roce *roce, uint32_t slot)
 {
     struct roce_requester *req = &roce_qp(roce, slot)->req;
 
     if (!req->gap_seen && !req->rnr_waiting) {
         req->gap_seen = true;
-        retry(roce, slot);
+        retry_requests(roce, slot);
     }
 }
 
@@ -155,8 +156,8 @@ static bool is_live(struct roce *roce, uint32_t slot)
 
 static void rx_ack(struct roce *roce, uint32_t slot, uint32_t psn)
 {
-    if (!acknowledge(roce, slot, psn_add(psn, 1))) {
-        gap(roce, slot);
+    if (!acknowledge_until(roce, slot, psn_add(psn, 1))) {
+        handle_gap(roce, slot);
     }
 }
 
@@ -164,8 +165,8 @@ static void rx_rnr(struct roce *roce, uint32_t slot, uint32_t psn, uint8_t code)
 {
     struct roce_qp *qp = roce_qp(roce, slot);
 
-    if (!acknowledge(roce, slot, psn)) {
-        gap(roce, slot);
+    if (!acknowledge_until(roce, slot, psn)) {
+        handle_gap(roce, slot);
         return;
     }
     if (!is_live(roce, slot) || qp->req.rnr_waiting) {
@@ -193,13 +194,13 @@ static void rx_nak(struct roce *roce, uint32_t slot, uint32_t psn, uint8_t code)
     };
     struct roce_requester *req = &roce_qp(roce, slot)->req;
 
-    if (!acknowledge(roce, slot, psn)) {
-        gap(roce, slot);
+    if (!acknowledge_until(roce, slot, psn)) {
+        handle_gap(roce, slot);
     } else if (code == AETH_NAK_PSN_SEQUENCE) {
         /* A second one for what is being resent already says nothing. */
         if (is_live(roce, slot) && req->tx_psn != req->una_psn &&
             !req->rnr_waiting) {
-            retry(roce, slot);
+            retry_requests(roce, slot);
         }
     } else {
         roce_send_fail(roce, slot,
@@ -228,7 +229,7 @@ static void take_read(struct roce *roce, uint32_t slot,
         roce_send_fail(roce, slot, VERBS_WC_LOCAL_PROTECTION);
         return;
     }
-    progress(roce, slot, psn_add(rx->bth.psn, 1), is_last);
+    note_progress(roce, slot, psn_add(rx->bth.psn, 1), is_last);
     if (is_last) {
         complete_head(roce, slot);
         roce_complete_ready(roce, slot);
@@ -241,8 +242,8 @@ static void rx_read_response(struct roce *roce, uint32_t slot,
     struct roce_requester *req = &roce_qp(roce, slot)->req;
     const struct roce_sent *sent;
 
-    if (!acknowledge(roce, slot, rx->bth.psn)) {
-        gap(roce, slot);
+    if (!acknowledge_until(roce, slot, rx->bth.psn)) {
+        handle_gap(roce, slot);
         return;
     }
     sent = head_of(req);
@@ -337,6 +338,6 @@ void roce_completer_timer(struct roce *roce, uint32_t slot)
     if (head_of(&qp->req) != NULL) {
         roce_count(roce, ROCE_TIMEOUTS);
         qp->req.gap_seen = false;
-        retry(roce, slot);
+        retry_requests(roce, slot);
     }
 }

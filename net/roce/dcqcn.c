@@ -3,7 +3,7 @@
 #include "net/roce/dcqcn.h"
 
 /* `a` times `b`, both of them fractions of DCQCN_ALPHA_ONE. */
-static uint32_t times(uint32_t a, uint32_t b)
+static uint32_t stage_count(uint32_t a, uint32_t b)
 {
     return (uint32_t)((uint64_t)a * b / DCQCN_ALPHA_ONE);
 }
@@ -26,14 +26,14 @@ static void settle_alpha(struct dcqcn *d, uint64_t now_ns)
     d->alpha_ns += count * DCQCN_ALPHA_NS;
     for (; count != 0 && d->alpha != 0; count >>= 1) {
         if (count & 1) {
-            d->alpha = times(d->alpha, factor);
+            d->alpha = stage_count(d->alpha, factor);
         }
-        factor = times(factor, factor);
+        factor = stage_count(factor, factor);
     }
 }
 
 /* A stage is over, by time or by bytes. */
-static void increase(struct dcqcn *d, uint32_t line_kbps)
+static void increase_rate(struct dcqcn *d, uint32_t line_kbps)
 {
     unsigned int most = MAX(d->time_stages, d->byte_stages);
     unsigned int least = MIN(d->time_stages, d->byte_stages);
@@ -64,7 +64,7 @@ static void settle_time(struct dcqcn *d, uint32_t line_kbps, uint64_t now_ns)
     while (d->is_limited && now_ns >= d->time_ns + DCQCN_TIME_NS) {
         d->time_ns += DCQCN_TIME_NS;
         next_stage(&d->time_stages);
-        increase(d, line_kbps);
+        increase_rate(d, line_kbps);
     }
 }
 
@@ -78,7 +78,7 @@ void dcqcn_cnp(struct dcqcn *d, uint32_t line_kbps, uint64_t now_ns)
         d->next_ns = now_ns;
     }
     d->target_kbps = d->current_kbps;
-    d->current_kbps -= times(d->current_kbps, d->alpha / 2);
+    d->current_kbps -= stage_count(d->current_kbps, d->alpha / 2);
     d->current_kbps = MAX(d->current_kbps, (uint32_t)DCQCN_MIN_KBPS);
     d->alpha = d->alpha - (d->alpha >> DCQCN_G_SHIFT) +
                (DCQCN_ALPHA_ONE >> DCQCN_G_SHIFT);
@@ -115,7 +115,7 @@ void dcqcn_sent(struct dcqcn *d, uint32_t line_kbps, uint32_t len_bytes)
     if (d->bytes >= DCQCN_BYTES) {
         d->bytes -= DCQCN_BYTES;
         next_stage(&d->byte_stages);
-        increase(d, line_kbps);
+        increase_rate(d, line_kbps);
     }
 }
 

@@ -269,10 +269,10 @@ static void emit_extended(const struct bth *bth, const struct rdma_wr *wr,
 /*
  * Gather what packet `k` carries; for a READ see that its answer may land.
  */
-static bool gather(struct roce *roce, uint32_t slot,
-                   const struct roce_sent *sent, const struct rdma_wr *wr,
-                   uint32_t offset, uint32_t len, struct piece *pieces,
-                   int *count)
+static bool gather_payload(struct roce *roce, uint32_t slot,
+                           const struct roce_sent *sent,
+                           const struct rdma_wr *wr, uint32_t offset,
+                           uint32_t len, struct piece *pieces, int *count)
 {
     uint16_t pd = roce_rdma_qp(roce, slot)->pd;
 
@@ -329,10 +329,10 @@ static bool asks_for_ack(struct roce *roce, uint32_t slot,
 }
 
 /* Build packet tx_psn of `sent`; a verdict other than SUCCESS fails it. */
-static enum verbs_wc_status build(struct roce *roce, uint32_t slot,
-                                  const struct roce_sent *sent,
-                                  struct frame_tx *tx, struct bth *bth,
-                                  bool *is_lost)
+static enum verbs_wc_status build_packet(struct roce *roce, uint32_t slot,
+                                         const struct roce_sent *sent,
+                                         struct frame_tx *tx, struct bth *bth,
+                                         bool *is_lost)
 {
     struct roce_qp *qp = roce_qp(roce, slot);
     uint32_t k = (qp->req.tx_psn - sent->first_psn) & PSN_MASK;
@@ -348,7 +348,7 @@ static enum verbs_wc_status build(struct roce *roce, uint32_t slot,
     if (!read_again(roce, slot, sent, &wr)) {
         return VERBS_WC_LOCAL_OPERATION;
     }
-    if (!gather(roce, slot, sent, &wr, offset, len, pieces, &count)) {
+    if (!gather_payload(roce, slot, sent, &wr, offset, len, pieces, &count)) {
         return VERBS_WC_LOCAL_PROTECTION;
     }
     *bth = (struct bth){
@@ -376,8 +376,8 @@ static enum verbs_wc_status build(struct roce *roce, uint32_t slot,
 }
 
 /* The packet has left: on to the next one. */
-static void advance(struct roce_requester *req, const struct roce_sent *sent,
-                    const struct bth *bth)
+static void advance_request(struct roce_requester *req,
+                            const struct roce_sent *sent, const struct bth *bth)
 {
     uint32_t end = end_of(sent);
 
@@ -432,7 +432,7 @@ bool roce_request_build(struct roce *roce, uint32_t slot, struct frame_tx *tx,
     if (sent == NULL) {
         return false;
     }
-    status = build(roce, slot, sent, tx, &bth, &is_lost);
+    status = build_packet(roce, slot, sent, tx, &bth, &is_lost);
     if (status != VERBS_WC_SUCCESS) {
         sent->status = (uint8_t)status;
         roce_complete_ready(roce, slot);
@@ -448,6 +448,6 @@ bool roce_request_build(struct roce *roce, uint32_t slot, struct frame_tx *tx,
         roce_timer_set(roce, slot, roce_ack_due(roce, roce_qp(roce, slot)));
         return false;
     }
-    advance(req, sent, &bth);
+    advance_request(req, sent, &bth);
     return true;
 }

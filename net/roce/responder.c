@@ -125,8 +125,8 @@ static uint32_t accept_read(struct roce *roce, uint32_t slot,
     return packets;
 }
 
-static void accept(struct roce *roce, uint32_t slot,
-                   const struct roce_request *r)
+static void accept_request(struct roce *roce, uint32_t slot,
+                           const struct roce_request *r)
 {
     struct roce_responder *resp = &roce_qp(roce, slot)->resp;
     uint32_t packets = 1;
@@ -185,8 +185,8 @@ static void repeat_read(struct roce *roce, uint32_t slot,
     }
 }
 
-static void duplicate(struct roce *roce, uint32_t slot,
-                      const struct roce_request *r)
+static void answer_duplicate(struct roce *roce, uint32_t slot,
+                             const struct roce_request *r)
 {
     struct roce_responder *resp = &roce_qp(roce, slot)->resp;
 
@@ -199,7 +199,7 @@ static void duplicate(struct roce *roce, uint32_t slot,
     }
 }
 
-static void ahead(struct roce *roce, uint32_t slot)
+static void handle_ahead(struct roce *roce, uint32_t slot)
 {
     roce_count(roce, ROCE_RX_OUT_OF_ORDER);
     if (!roce_qp(roce, slot)->resp.nak_sent) {
@@ -208,9 +208,9 @@ static void ahead(struct roce *roce, uint32_t slot)
 }
 
 /* The connection is over: the peer learns why, and so does firmware. */
-static void refuse(struct roce *roce, uint32_t slot,
-                   const struct roce_request *r, enum aeth_nak nak,
-                   enum verbs_wc_status status)
+static void refuse_request(struct roce *roce, uint32_t slot,
+                           const struct roce_request *r, enum aeth_nak nak,
+                           enum verbs_wc_status status)
 {
     struct roce_responder *resp = &roce_qp(roce, slot)->resp;
 
@@ -230,35 +230,38 @@ static void refuse(struct roce *roce, uint32_t slot,
     roce_qp_fail(roce, slot, status);
 }
 
-static void act(struct roce *roce, uint32_t slot, const struct roce_request *r,
-                enum roce_verdict verdict)
+static void execute_request(struct roce *roce, uint32_t slot,
+                            const struct roce_request *r,
+                            enum roce_verdict verdict)
 {
     switch (verdict) {
     case ROCE_RSP_ACCEPT:
-        accept(roce, slot, r);
+        accept_request(roce, slot, r);
         break;
     case ROCE_RSP_DUPLICATE:
-        duplicate(roce, slot, r);
+        answer_duplicate(roce, slot, r);
         break;
     case ROCE_RSP_AHEAD:
-        ahead(roce, slot);
+        handle_ahead(roce, slot);
         break;
     case ROCE_RSP_RNR:
         roce_reply_nak(roce, slot, AETH_RNR_NAK, r->qp->path.rnr_timer);
         break;
     case ROCE_RSP_INVALID:
-        refuse(roce, slot, r, AETH_NAK_INVALID_REQUEST,
-               VERBS_WC_REMOTE_INVALID);
+        refuse_request(roce, slot, r, AETH_NAK_INVALID_REQUEST,
+                       VERBS_WC_REMOTE_INVALID);
         break;
     case ROCE_RSP_TOO_LONG:
-        refuse(roce, slot, r, AETH_NAK_INVALID_REQUEST, VERBS_WC_LOCAL_LENGTH);
+        refuse_request(roce, slot, r, AETH_NAK_INVALID_REQUEST,
+                       VERBS_WC_LOCAL_LENGTH);
         break;
     case ROCE_RSP_ACCESS:
-        refuse(roce, slot, r, AETH_NAK_REMOTE_ACCESS, VERBS_WC_REMOTE_ACCESS);
+        refuse_request(roce, slot, r, AETH_NAK_REMOTE_ACCESS,
+                       VERBS_WC_REMOTE_ACCESS);
         break;
     case ROCE_RSP_OPERATION:
-        refuse(roce, slot, r, AETH_NAK_REMOTE_OPERATION,
-               VERBS_WC_LOCAL_PROTECTION);
+        refuse_request(roce, slot, r, AETH_NAK_REMOTE_OPERATION,
+                       VERBS_WC_LOCAL_PROTECTION);
         break;
     }
 }
@@ -278,5 +281,5 @@ void roce_responder_rx(struct roce *roce, uint32_t slot,
         qp->resp.heard = true;
         roce_qp_event(roce, slot, RDMA_EVENT_QP_ESTABLISHED, 0);
     }
-    act(roce, slot, &r, roce_judge(&r));
+    execute_request(roce, slot, &r, roce_judge(&r));
 }

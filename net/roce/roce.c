@@ -137,7 +137,7 @@ static bool qp_valid(const struct roce_state *state, uint32_t slot)
 }
 
 /* The queues and the heap follow from the QPs; a turn too many does no harm. */
-static void rebuild(struct roce *roce)
+static void rebuild_lists(struct roce *roce)
 {
     struct roce_state *state = roce->state;
     struct timers timers;
@@ -170,6 +170,6 @@ bool roce_reload(struct roce *roce)
             return false;
         }
     }
-    rebuild(roce);
+    rebuild_lists(roce);
     return true;
 }

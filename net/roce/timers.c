@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-static void put(struct timers *t, uint16_t at, uint16_t slot)
+static void put_entry(struct timers *t, uint16_t at, uint16_t slot)
 {
     t->heap[at] = slot;
     t->place[slot] = (uint16_t)(at + 1);
@@ -20,10 +20,10 @@ static void sift_up(struct timers *t, uint16_t at)
         if (t->key[t->heap[parent]] <= t->key[slot]) {
             break;
         }
-        put(t, at, t->heap[parent]);
+        put_entry(t, at, t->heap[parent]);
         at = parent;
     }
-    put(t, at, slot);
+    put_entry(t, at, slot);
 }
 
 static void sift_down(struct timers *t, uint16_t at)
@@ -43,10 +43,10 @@ static void sift_down(struct timers *t, uint16_t at)
         if (t->key[t->heap[child]] >= t->key[slot]) {
             break;
         }
-        put(t, at, t->heap[child]);
+        put_entry(t, at, t->heap[child]);
         at = child;
     }
-    put(t, at, slot);
+    put_entry(t, at, slot);
 }
 
 static void remove_first(struct timers *t)

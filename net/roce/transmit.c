@@ -25,8 +25,8 @@ static unsigned int port_of(struct roce *roce, uint32_t slot)
 }
 
 /* `queue` is one of the queues of `list`: a slot is in one of them at most. */
-static void push(struct roce_state *state, struct roce_queue *queue,
-                 enum roce_list list, uint16_t slot)
+static void push_slot(struct roce_state *state, struct roce_queue *queue,
+                      enum roce_list list, uint16_t slot)
 {
     struct roce_link *links = state->links[list];
 
@@ -39,8 +39,8 @@ static void push(struct roce_state *state, struct roce_queue *queue,
     queue->tail = slot;
 }
 
-static uint16_t pop(struct roce_state *state, unsigned int port,
-                    enum roce_list list)
+static uint16_t pop_slot(struct roce_state *state, unsigned int port,
+                         enum roce_list list)
 {
     struct roce_queue *queue = &state->queues[port][list];
     struct roce_link *links = state->links[list];
@@ -66,13 +66,13 @@ static bool has_port(struct roce *roce, uint32_t slot)
 void roce_schedule(struct roce *roce, uint32_t slot, enum roce_list list)
 {
     if (!roce->state->links[list][slot].queued && has_port(roce, slot)) {
-        push(roce->state, &roce->state->queues[port_of(roce, slot)][list], list,
-             (uint16_t)slot);
+        push_slot(roce->state, &roce->state->queues[port_of(roce, slot)][list],
+                  list, (uint16_t)slot);
     }
 }
 
 /* Those that were parked take part again, behind those that were not. */
-static void unpark(struct roce_state *state, unsigned int port)
+static void unpark_slots(struct roce_state *state, unsigned int port)
 {
     for (unsigned int list = 0; list < ROCE_LISTS; list++) {
         struct roce_queue *from = &state->parked[port][list];
@@ -195,7 +195,7 @@ static void build_rc(struct roce *roce, struct burst *burst, uint32_t slot)
 static void take_turn(struct roce *roce, struct burst *burst,
                       enum roce_list list)
 {
-    uint32_t slot = pop(roce->state, burst->port, list);
+    uint32_t slot = pop_slot(roce->state, burst->port, list);
     const struct rdma_qp *rqp = roce_rdma_qp(roce, slot);
     bool is_ud = rqp->type == VERBS_QP_UD;
 
@@ -215,8 +215,8 @@ static void take_turn(struct roce *roce, struct burst *burst,
     }
     if (is_ud ? roce_ud_is_paused(roce, slot, burst->port)
               : roce_is_paused(roce, burst->port, slot)) {
-        push(roce->state, &roce->state->parked[burst->port][list], list,
-             (uint16_t)slot);
+        push_slot(roce->state, &roce->state->parked[burst->port][list], list,
+                  (uint16_t)slot);
     } else if (is_ud) {
         build_ud(roce, burst, slot);
     } else if (list == ROCE_LIST_DATA) {
@@ -373,17 +373,17 @@ void roce_port_ready(struct roce *roce, unsigned int port)
 
     roce->state->port_blocked[port] = false;
     roce->waited_for[port] &= paused != NULL ? *paused : 0;
-    unpark(roce->state, port);
+    unpark_slots(roce->state, port);
 }
 
 void roce_port_left(struct roce *roce, unsigned int port)
 {
-    unpark(roce->state, port);
+    unpark_slots(roce->state, port);
     for (unsigned int list = 0; list < ROCE_LISTS; list++) {
         unsigned int count = roce->state->queues[port][list].count;
 
         for (; count != 0; count--) {
-            uint16_t slot = pop(roce->state, port, (enum roce_list)list);
+            uint16_t slot = pop_slot(roce->state, port, (enum roce_list)list);
 
             if (roce_rdma_qp(roce, slot)->exists) {
                 roce_schedule(roce, slot, (enum roce_list)list);

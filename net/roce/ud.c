@@ -85,8 +85,9 @@ void roce_ud_rx(struct roce *roce, uint32_t slot, const struct roce_rx *rx)
 
 /* ---- Sending. */
 
-static enum verbs_wc_status check(const struct roce_qp *qp,
-                                  const struct rdma_wr *wr, uint32_t *len)
+static enum verbs_wc_status check_datagram(const struct roce_qp *qp,
+                                           const struct rdma_wr *wr,
+                                           uint32_t *len)
 {
     uint64_t total = wr->inline_data ? wr->inline_len : 0;
 
@@ -127,8 +128,9 @@ static bool add_payload(struct roce *roce, uint32_t slot,
 }
 
 /* Complete the oldest entry, which has been read into `wr`. */
-static void complete(struct roce *roce, uint32_t slot, const struct rdma_wr *wr,
-                     enum verbs_wc_status status)
+static void complete_oldest(struct roce *roce, uint32_t slot,
+                            const struct rdma_wr *wr,
+                            enum verbs_wc_status status)
 {
     roce_complete_send(roce, slot,
                        &(struct roce_sent){.wr_id = wr->wr_id,
@@ -137,10 +139,10 @@ static void complete(struct roce *roce, uint32_t slot, const struct rdma_wr *wr,
                        status);
 }
 
-static void fail(struct roce *roce, uint32_t slot, const struct rdma_wr *wr,
-                 enum verbs_wc_status status)
+static void fail_oldest(struct roce *roce, uint32_t slot,
+                        const struct rdma_wr *wr, enum verbs_wc_status status)
 {
-    complete(roce, slot, wr, status);
+    complete_oldest(roce, slot, wr, status);
     roce_qp_fail(roce, slot, status);
 }
 
@@ -213,7 +215,7 @@ void roce_ud_make_way(struct roce *roce, uint32_t slot)
             return;
         }
         roce_rdma_qp(roce, slot)->sq_next++;
-        complete(roce, slot, &wr, VERBS_WC_SUCCESS);
+        complete_oldest(roce, slot, &wr, VERBS_WC_SUCCESS);
         roce_port_left(roce, port);
     }
 }
@@ -234,7 +236,7 @@ bool roce_ud_build(struct roce *roce, uint32_t slot, unsigned int port,
            !roce_is_priority_paused(roce, port, wr.ud_priority)) {
         bool is_oldest = rqp->sq_next == rqp->sq_done;
 
-        status = check(qp, &wr, &len);
+        status = check_datagram(qp, &wr, &len);
         route = (struct roce_route){.laddr = wr.ud_laddr,
                                     .is_v1 = wr.ud_roce != 0,
                                     .neigh = wr.ud_neigh,
@@ -258,12 +260,12 @@ bool roce_ud_build(struct roce *roce, uint32_t slot, unsigned int port,
         }
         if (status != VERBS_WC_SUCCESS) {
             rqp->sq_next++;
-            fail(roce, slot, &wr, status);
+            fail_oldest(roce, slot, &wr, status);
             return false;
         }
         rqp->sq_next++;
         if (ext == NULL) {
-            complete(roce, slot, &wr, VERBS_WC_SUCCESS);
+            complete_oldest(roce, slot, &wr, VERBS_WC_SUCCESS);
             continue;
         }
         deth_emit(&(struct deth){.qkey = wr.ud_qkey, .src_qp = rqp->qpn}, ext);
@@ -282,7 +284,7 @@ void roce_ud_sent(struct roce *roce, uint32_t slot)
     struct rdma_wr wr;
 
     if (rdma_sq_read(rqp, &roce->dram, rqp->sq_done, &wr)) {
-        complete(roce, slot, &wr, VERBS_WC_SUCCESS);
+        complete_oldest(roce, slot, &wr, VERBS_WC_SUCCESS);
     }
 }
 

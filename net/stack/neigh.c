@@ -6,7 +6,7 @@ enum { TX_RETRY_US = 1000 };
 
 /* ---- Telling others. */
 
-static void publish(struct net_stack *stack, uint16_t index)
+static void publish_entry(struct net_stack *stack, uint16_t index)
 {
     struct neigh_info info;
 
@@ -17,17 +17,18 @@ static void publish(struct net_stack *stack, uint16_t index)
     }
 }
 
-static void export(struct net_stack *stack, uint16_t index)
+static void export_entry(struct net_stack *stack, uint16_t index)
 {
     struct neigh_entry *e = neigh_entry_of(stack, index);
 
     if (!e->is_exported) {
         e->is_exported = true;
-        publish(stack, index);
+        publish_entry(stack, index);
     }
 }
 
-static void resolved(struct net_stack *stack, uint16_t index, bool is_ready)
+static void report_resolved(struct net_stack *stack, uint16_t index,
+                            bool is_ready)
 {
     if (stack->config.neigh_resolved != NULL) {
         stack->config.neigh_resolved(stack->config.ctx, index, is_ready);
@@ -47,7 +48,7 @@ static bool can_ask_from(const struct net_stack *stack,
 }
 
 /* One request, unicast while we have a MAC that may still be right. */
-static bool ask(struct net_stack *stack, uint16_t index)
+static bool send_solicit(struct net_stack *stack, uint16_t index)
 {
     struct neigh_entry *e = neigh_entry_of(stack, index);
     bool unicast = e->state == NEIGH_PROBE && e->tries < NEIGH_UNICAST_TRIES;
@@ -77,21 +78,22 @@ static bool ask(struct net_stack *stack, uint16_t index)
 static bool ask_or_wait(struct net_stack *stack, uint16_t index,
                         uint64_t now_us)
 {
-    if (!ask(stack, index)) {
+    if (!send_solicit(stack, index)) {
         neigh_timer_now(stack, index, now_us);
         return false;
     }
     return true;
 }
 
-static bool probe(struct net_stack *stack, uint16_t index, uint64_t now_us)
+static bool probe_entry(struct net_stack *stack, uint16_t index,
+                        uint64_t now_us)
 {
     neigh_enter(stack, index, NEIGH_PROBE, now_us);
     return ask_or_wait(stack, index, now_us);
 }
 
 /* Somebody uses it: an old one is asked whether it is still there. */
-static void use(struct net_stack *stack, uint16_t index, uint64_t now_us)
+static void use_entry(struct net_stack *stack, uint16_t index, uint64_t now_us)
 {
     struct neigh_entry *e = neigh_entry_of(stack, index);
 
@@ -101,7 +103,7 @@ static void use(struct net_stack *stack, uint16_t index, uint64_t now_us)
         e = neigh_entry_of(stack, index);
     }
     if (e->state == NEIGH_STALE && !e->is_remote) {
-        (void)probe(stack, index, now_us);
+        (void)probe_entry(stack, index, now_us);
     }
 }
 
@@ -138,9 +140,9 @@ static void got_mac(struct net_stack *stack, uint16_t index,
     if (!is_new) {
         return;
     }
-    publish(stack, index);
+    publish_entry(stack, index);
     if (was_waited_for && e->pins != 0 && e->is_exported) {
-        resolved(stack, index, true);
+        report_resolved(stack, index, true);
     }
 }
 
@@ -175,7 +177,7 @@ static void give_up(struct net_stack *stack, uint16_t index, uint64_t now_us)
     if (e->pins != 0) {
         e->pins = 1;
         neigh_unpin(stack, index, now_us);
-        resolved(stack, index, false);
+        report_resolved(stack, index, false);
     }
     neigh_release(stack, index, now_us);
 }
@@ -191,7 +193,8 @@ static bool is_exhausted(const struct neigh_entry *e)
  * A retransmission is due.  A pinned entry that no longer answers keeps its
  * address: the connection that pins it has timeouts of its own.
  */
-static bool retransmit(struct net_stack *stack, uint16_t index, uint64_t now_us)
+static bool retransmit_solicit(struct net_stack *stack, uint16_t index,
+                               uint64_t now_us)
 {
     struct neigh_entry *e = neigh_entry_of(stack, index);
 
@@ -213,15 +216,15 @@ static bool retransmit(struct net_stack *stack, uint16_t index, uint64_t now_us)
     return true;
 }
 
-static bool expire(struct net_stack *stack, enum neigh_timer timer,
-                   uint16_t index, uint64_t now_us)
+static bool expire_entries(struct net_stack *stack, enum neigh_timer timer,
+                           uint16_t index, uint64_t now_us)
 {
     switch (timer) {
     case NEIGH_TIMER_RETRANS:
-        return retransmit(stack, index, now_us);
+        return retransmit_solicit(stack, index, now_us);
     case NEIGH_TIMER_REACHABLE:
         if (neigh_entry_of(stack, index)->pins != 0) {
-            return probe(stack, index, now_us);
+            return probe_entry(stack, index, now_us);
         }
         neigh_enter(stack, index, NEIGH_STALE, now_us);
         return true;
@@ -259,7 +262,7 @@ uint64_t net_neigh_timer(struct net_stack *stack, uint64_t now_us)
 
         while (room && list->head != NEIGH_NONE &&
                neigh_entry_of(stack, list->head)->deadline_us <= now_us) {
-            room = expire(stack, order[i], list->head, now_us);
+            room = expire_entries(stack, order[i], list->head, now_us);
         }
     }
     for (size_t i = 0; i < NEIGH_TIMERS; i++) {
@@ -338,8 +341,8 @@ static bool is_on_link(const struct net_stack *stack, uint8_t local,
 }
 
 /* A new entry for an address on the link, and the first question. */
-static uint16_t seek(struct net_stack *stack, uint8_t local,
-                     const struct ip_addr *ip, uint64_t now_us)
+static uint16_t seek_entry(struct net_stack *stack, uint8_t local,
+                           const struct ip_addr *ip, uint64_t now_us)
 {
     uint16_t index = neigh_create(stack, local, ip, false, now_us);
 
@@ -360,7 +363,7 @@ static uint16_t seek_behind(struct net_stack *stack, uint8_t local,
     uint16_t index;
 
     if (via == NEIGH_NONE) {
-        via = seek(stack, local, gateway, now_us);
+        via = seek_entry(stack, local, gateway, now_us);
         if (via == NEIGH_NONE) {
             return NEIGH_NONE;
         }
@@ -398,7 +401,7 @@ enum neigh_result net_neigh_resolve(struct net_stack *stack, uint8_t local,
     }
     *index = net_neigh_find(stack, own->port, own->vlan, ip);
     if (*index == NEIGH_NONE && is_on_link(stack, local, ip)) {
-        *index = seek(stack, local, ip, now_us);
+        *index = seek_entry(stack, local, ip, now_us);
     } else if (*index == NEIGH_NONE) {
         if (!is_host(stack, local, gateway) ||
             !is_on_link(stack, local, gateway)) {
@@ -410,8 +413,8 @@ enum neigh_result net_neigh_resolve(struct net_stack *stack, uint8_t local,
         return NEIGH_FULL;
     }
     neigh_pin(stack, *index, now_us);
-    export(stack, *index);
-    use(stack, *index, now_us);
+    export_entry(stack, *index);
+    use_entry(stack, *index, now_us);
     return neigh_has_mac(neigh_entry_of(stack, *index)) ? NEIGH_READY
                                                         : NEIGH_PENDING;
 }
@@ -492,7 +495,7 @@ enum neigh_result net_neigh_learn(struct net_stack *stack, uint8_t local,
         learn_mac(stack, *index, mac, now_us);
     }
     neigh_touch(stack, *index);
-    export(stack, *index);
+    export_entry(stack, *index);
     return NEIGH_READY;
 }
 
@@ -501,7 +504,7 @@ void net_neigh_pin(struct net_stack *stack, uint16_t index, uint64_t now_us)
     ASSERT(index < NET_NEIGHBOURS &&
            neigh_has_mac(neigh_entry_of(stack, index)));
     neigh_pin(stack, index, now_us);
-    export(stack, index);
+    export_entry(stack, index);
 }
 
 void net_neigh_unpin(struct net_stack *stack, uint16_t index, uint64_t now_us)

@@ -25,8 +25,8 @@ static bool waiter_is_done(void *ctx)
     return waiter->is_done;
 }
 
-static bool run(struct nvme_host *host, bool (*is_done)(void *ctx), void *ctx,
-                uint64_t timeout_us)
+static bool run_until(struct nvme_host *host, bool (*is_done)(void *ctx),
+                      void *ctx, uint64_t timeout_us)
 {
     verbs_flush(host->config.verbs);
     return host->config.run(host->config.run_ctx, is_done, ctx, timeout_us);
@@ -82,7 +82,7 @@ static uint16_t wait_for(struct nvme_host *host, uint16_t qid,
 {
     struct host_queue *queue = &host->conn[qid].queue;
 
-    if (!run(host, waiter_is_done, waiter, HOST_COMMAND_TIMEOUT_US)) {
+    if (!run_until(host, waiter_is_done, waiter, HOST_COMMAND_TIMEOUT_US)) {
         host_queue_close(queue);
     }
     if (waiter->result.is_lost) {

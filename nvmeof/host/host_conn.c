@@ -10,8 +10,8 @@ enum {
     RNR_RETRIES = 7, /* for ever */
 };
 
-static void replied(void *ctx, struct cm_conn *cm, const uint8_t *private_data,
-                    size_t private_len)
+static void take_reply(void *ctx, struct cm_conn *cm,
+                       const uint8_t *private_data, size_t private_len)
 {
     struct host_conn *conn = ctx;
     struct host_queue *queue = &conn->queue;
@@ -31,8 +31,8 @@ static void replied(void *ctx, struct cm_conn *cm, const uint8_t *private_data,
     conn->state = HOST_CONN_LIVE;
 }
 
-static void disconnected(void *ctx, struct cm_conn *cm,
-                         const struct cm_end *end)
+static void take_disconnect(void *ctx, struct cm_conn *cm,
+                            const struct cm_end *end)
 {
     struct host_conn *conn = ctx;
 
@@ -52,8 +52,8 @@ static void disconnected(void *ctx, struct cm_conn *cm,
 }
 
 static const struct cm_ops conn_ops = {
-    .replied = replied,
-    .disconnected = disconnected,
+    .replied = take_reply,
+    .disconnected = take_disconnect,
 };
 
 static bool is_decided(void *ctx)
@@ -72,8 +72,8 @@ static void close_conn(struct host_conn *conn)
     }
 }
 
-static bool start(struct nvme_host *host, struct host_conn *conn,
-                  const struct nvme_rdma_req *req)
+static bool start_queue(struct nvme_host *host, struct host_conn *conn,
+                        const struct nvme_rdma_req *req)
 {
     uint8_t private_data[NVME_RDMA_REQ_LEN];
     struct cm_connect_param param = {
@@ -121,7 +121,7 @@ bool host_open_queue(struct nvme_host *host, uint16_t qid,
         conn->state = HOST_CONN_NONE;
         return false;
     }
-    if (start(host, conn, req)) {
+    if (start_queue(host, conn, req)) {
         verbs_flush(host->config.verbs);
         if (host->config.run(host->config.run_ctx, is_decided, conn,
                              HOST_CONNECT_TIMEOUT_US) &&

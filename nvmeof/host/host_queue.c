@@ -49,7 +49,7 @@ static void response_arrived(struct host_queue *queue,
     slot->done(slot->ctx, &result);
 }
 
-static void completion(void *ctx, const struct verbs_wc *wc)
+static void take_completion(void *ctx, const struct verbs_wc *wc)
 {
     struct host_queue *queue = ctx;
 
@@ -62,7 +62,7 @@ static void completion(void *ctx, const struct verbs_wc *wc)
     }
 }
 
-static void event(void *ctx, const struct verbs_event *event)
+static void take_event(void *ctx, const struct verbs_event *event)
 {
     struct host_queue *queue = ctx;
 
@@ -71,7 +71,7 @@ static void event(void *ctx, const struct verbs_event *event)
     }
 }
 
-static const struct verbs_qp_ops queue_ops = {completion, event};
+static const struct verbs_qp_ops queue_ops = {take_completion, take_event};
 
 bool host_queue_init(struct host_queue *queue, struct verbs *verbs,
                      uint16_t qid, uint16_t depth, void *dram)
