@@ -1,4 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
+set(SOURCES
+    trace.c
+)
 set(NATIVE_SOURCES
     assert_native.c
     crc32_native.c

@@ -53,6 +53,8 @@ MAY_INCLUDE = {
     "firmware/store": ["lib", "firmware/hal", "firmware/drivers/flash.h"],
     "firmware/boot": ["lib", "firmware/hal", "firmware/arch",
                       "firmware/drivers", "firmware/store", "hw-model/regs"],
+    "hw-model/mgmt": ["lib", "hw-model/regs", "hw-model/core"],
+    "firmware/mgmt": ["lib", "firmware/hal", "firmware/drivers/mgmt.h"],
     "firmware/drivers": ["lib", "firmware/hal", "hw-model/regs"],
     # The RNIC's driver is what implements the verbs.
     "firmware/drivers/rnic": ["lib", "firmware/hal", "hw-model/regs",

@@ -21,6 +21,7 @@ static bool step_clock(void *ctx, struct loop_step *step)
     struct drive *drive = ctx;
 
     drive->now_us = step->now_us;
+    drive->connect_log.now_us = step->now_us;
     rdma_transport_tick(drive->rdma, step->now_us);
     echo_tick(&drive->echo, step->now_us);
     return false;
@@ -161,6 +162,36 @@ static bool step_usage(void *ctx, struct loop_step *step)
     return false;
 }
 
+/* ---- Tools. */
+
+static bool step_mgmt(void *ctx, struct loop_step *step)
+{
+    struct drive *drive = ctx;
+    uint64_t deadline_us;
+    bool is_busy =
+        mgmt_service_step(&drive->mgmt_service, step->now_us, &deadline_us);
+
+    loop_call_at(step, deadline_us);
+    return is_busy;
+}
+
+static bool arm_mgmt(void *ctx, uint64_t *deadline_us)
+{
+    struct drive *drive = ctx;
+
+    (void)deadline_us;
+    return !mgmt_has_input(&drive->mgmt);
+}
+
+static void take_mgmt_irq(void *ctx, uint32_t irqs)
+{
+    struct drive *drive = ctx;
+
+    if (irqs & BIT(SOC_IRQ_MGMT)) {
+        mgmt_irq_take(&drive->mgmt);
+    }
+}
+
 /* ---- Console and log. */
 
 static bool step_console(void *ctx, struct loop_step *step)
@@ -222,6 +253,12 @@ static const struct component drive_components[] = {
     {.name = "transport", .step = step_transport},
     {.name = "echo", .step = step_echo},
     {.name = "usage", .step = step_usage},
+    {
+        .name = "mgmt",
+        .step = step_mgmt,
+        .arm = arm_mgmt,
+        .irqs = take_mgmt_irq,
+    },
 };
 
 static const struct component log_component = {

@@ -5,6 +5,7 @@
 
 #include "firmware/text/ip_text.h"
 #include "firmware/app/media_seam.h"
+#include "firmware/app/mgmt_requests.h"
 
 enum {
     MEDIA_COMMANDS = 512,
@@ -115,6 +116,10 @@ static void log_conn_event(void *ctx, const struct rdma_conn_event *event)
     struct drive *drive = ctx;
     struct ip_text text = ip_text(&event->peer);
 
+    if (event->refused != NVME_RDMA_OK) {
+        connect_log_refused(&drive->connect_log, &event->peer, event->refused);
+        return;
+    }
     if (event->qid == 0) {
         log_line(drive->log, "nvme-of: RDMA host %s %s", text.text,
                  event->is_connected ? "connected" : "disconnected");
@@ -159,6 +164,9 @@ static void target_start(struct drive *drive, const struct drive_config *config)
         .vendor_logs = drive->services.logs,
         .vendor_log_count = SERVICES_LOGS,
         .vendor = vendor_features(&drive->vendor),
+        .trace = mgmt_trace(&drive->mgmt),
+        .connect_ended = connect_log_end,
+        .connect_ctx = &drive->connect_log,
     };
 
     usage_keeper_fill(&drive->keeper, &target.health, &target.counters);
@@ -241,6 +249,7 @@ static struct init_report net_start(struct drive *drive,
         .rnic_regs = config->rnic_regs,
         .lag_regs = config->lag_regs,
         .initiator_depth = RDMA_MAX_RD_ATOMIC,
+        .trace = mgmt_trace(&drive->mgmt),
     };
 
     return drive_net_init(&drive->net, &net, drive->now_us);
@@ -260,6 +269,26 @@ static void services_start(struct drive *drive,
     };
 
     services_init(&drive->services, &services, drive->now_us);
+}
+
+static void mgmt_start(struct drive *drive, const struct drive_config *config)
+{
+    const struct mgmt_service_config service = {
+        .mgmt = &drive->mgmt,
+        .requests = mgmt_requests,
+        .request_count = MGMT_REQUESTS,
+        .ctx = drive,
+    };
+
+    if (!mgmt_init(&drive->mgmt, config->mgmt_regs, config->dram)) {
+        log_line(drive->log, "mgmt: the management block does not start: tools "
+                             "cannot ask this drive anything");
+    }
+    mgmt_service_init(&drive->mgmt_service, &service);
+    drive->connect_log = (struct connect_log){
+        .log = config->log,
+        .trace = mgmt_trace(&drive->mgmt),
+    };
 }
 
 /* What the network stands on, and the network. */
@@ -302,9 +331,11 @@ struct init_report drive_init(struct drive *drive,
 
     drive->log = config->log;
     drive->now_us = now_us;
+    mgmt_start(drive, config);
     settings_start(drive, config);
     usage_keeper_init(&drive->keeper, &config->usage, now_us);
     report = start_below(drive, config);
+    drive->connect_log.rdma = drive->rdma;
     if (report.result == INIT_OK) {
         report = start_above(drive, config);
     }

@@ -11,6 +11,7 @@
 #define ESSD_APP_DRIVE_H
 
 #include "firmware/app/addresses.h"
+#include "firmware/app/connect_log.h"
 #include "firmware/net/drive_net.h"
 #include "firmware/echo/echo.h"
 #include "firmware/app/services.h"
@@ -18,6 +19,7 @@
 #include "firmware/settings/settings.h"
 #include "firmware/usage/usage_keeper.h"
 #include "firmware/drivers/media.h"
+#include "firmware/mgmt/mgmt_service.h"
 #include "nvmeof/rdma/rdma_transport.h"
 #include "nvmeof/target/target.h"
 
@@ -41,6 +43,7 @@ struct drive_config {
     uintptr_t port_regs[NET_PORTS];
     uintptr_t rnic_regs;
     uintptr_t lag_regs;
+    uintptr_t mgmt_regs;
     uintptr_t media_regs;
     uint8_t block_shift; /* 9 or 12 */
     const char *version; /* of the firmware that runs, 8 characters */
@@ -52,6 +55,8 @@ struct drive_config {
 struct drive {
     struct log *log;
     uint64_t now_us; /* of the present turn of the main loop */
+    struct mgmt mgmt;
+    struct mgmt_service mgmt_service;
     struct drive_net net;
     struct addresses addresses;
     struct services services;
@@ -62,6 +67,7 @@ struct drive {
     struct nvmf_target *target; /* these two are in DRAM */
     struct rdma_transport *rdma;
     struct echo echo;
+    struct connect_log connect_log;
 };
 
 /**

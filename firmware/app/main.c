@@ -42,13 +42,14 @@ static bool start_drive(void)
         .rnic_regs = SOC_RNIC_BASE,
         .lag_regs = SOC_LAG_BASE,
         .media_regs = SOC_MEDIA_BASE,
+        .mgmt_regs = SOC_MGMT_BASE,
         .block_shift = 9,
         .version = ESSD_FW_VERSION,
         .slot_version = {board.slot_version[0], board.slot_version[1]},
         .active_slot = sysctl_boot(&board.sysctl).slot == SYSCTL_SLOT_B ? 2 : 1,
     };
     static const uint8_t irq[] = {SOC_IRQ_PORT0, SOC_IRQ_PORT1, SOC_IRQ_RNIC,
-                                  SOC_IRQ_MEDIA, SOC_IRQ_UART};
+                                  SOC_IRQ_MEDIA, SOC_IRQ_MGMT,  SOC_IRQ_UART};
     struct init_report report;
 
     if (!board.has_identity) {

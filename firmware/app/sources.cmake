@@ -2,11 +2,13 @@
 set(SOURCES
     addresses.c
     components.c
+    connect_log.c
     console.c
     console_config.c
     drive.c
     lag_text.c
     media_seam.c
+    mgmt_requests.c
     neighbour_log.c
     pools_text.c
     services.c

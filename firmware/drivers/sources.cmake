@@ -2,6 +2,7 @@
 set(SOURCES
     lag.c
     media.c
+    mgmt.c
     port.c
     rnic.c
     rnic_cmd.c

@@ -2,6 +2,9 @@
 #include "firmware/native/machine.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+#include "lib/bytes.h"
 
 /* The 16550 as far as the firmware's driver goes: always ready to send. */
 enum {
@@ -161,6 +164,9 @@ static void run_core(struct machine *machine, enum machine_core core)
     case MACHINE_MEDIA:
         hw_media_run(machine->media);
         break;
+    case MACHINE_MGMT:
+        hw_mgmt_run(&machine->mgmt);
+        break;
     case MACHINE_CORES:
         break;
     }
@@ -174,6 +180,8 @@ static void run_timer(struct machine *machine, enum machine_core core)
         rnic_timer(&machine->rnic);
     } else if (core == MACHINE_MEDIA) {
         hw_media_timer(machine->media);
+    } else if (core == MACHINE_MGMT) {
+        hw_mgmt_timer(&machine->mgmt);
     }
 }
 
@@ -273,6 +281,8 @@ static uint32_t node_mmio_read(void *ctx, uint32_t addr)
         ASSERT(hw_lag_read(&machine->lag, addr - SOC_LAG_BASE, &value));
     } else if (addr - SOC_RNIC_BASE < SOC_RNIC_SIZE) {
         value = rnic_read(&machine->rnic, addr - SOC_RNIC_BASE);
+    } else if (addr - SOC_MGMT_BASE < SOC_MGMT_SIZE) {
+        ASSERT(hw_mgmt_read(&machine->mgmt, addr - SOC_MGMT_BASE, &value));
     } else if (addr - SOC_MEDIA_BASE < SOC_MEDIA_SIZE &&
                machine->media != NULL) {
         ASSERT(hw_media_read(machine->media, addr - SOC_MEDIA_BASE, &value));
@@ -308,6 +318,8 @@ static void node_mmio_write(void *ctx, uint32_t addr, uint32_t value)
         ASSERT(hw_lag_write(&machine->lag, addr - SOC_LAG_BASE, value));
     } else if (addr - SOC_RNIC_BASE < SOC_RNIC_SIZE) {
         ASSERT(rnic_write(&machine->rnic, addr - SOC_RNIC_BASE, value));
+    } else if (addr - SOC_MGMT_BASE < SOC_MGMT_SIZE) {
+        ASSERT(hw_mgmt_write(&machine->mgmt, addr - SOC_MGMT_BASE, value));
     } else if (addr - SOC_MEDIA_BASE < SOC_MEDIA_SIZE &&
                machine->media != NULL) {
         ASSERT(hw_media_write(machine->media, addr - SOC_MEDIA_BASE, value));
@@ -351,7 +363,8 @@ static void create_ports(struct machine *machine)
 
 static void create_rnic(struct machine *machine)
 {
-    struct rnic_config config = {.env = env_of(machine, MACHINE_RNIC)};
+    struct rnic_config config = {.env = env_of(machine, MACHINE_RNIC),
+                                 .trace = hw_mgmt_trace(&machine->mgmt)};
 
     for (unsigned int i = 0; i < SOC_PORTS; i++) {
         config.ports[i] = hw_lag_sink(&machine->lag, i);
@@ -381,6 +394,35 @@ static void create_lag(struct machine *machine)
     }
 }
 
+static size_t mgmt_send(void *ctx, enum hw_mgmt_channel channel,
+                        const uint8_t *data, size_t len)
+{
+    struct machine *machine = ctx;
+    bool is_trace = channel == HW_MGMT_TRACE;
+    void *to = is_trace ? (void *)machine->trace : machine->reply;
+    size_t *at = is_trace ? &machine->trace_len : &machine->reply_len;
+    size_t size = is_trace ? MACHINE_TRACE_BYTES : MACHINE_REPLY_BYTES - 1;
+    size_t taken = MIN(len, size - *at);
+
+    memcpy((uint8_t *)to + *at, data, taken);
+    *at += taken;
+    return taken;
+}
+
+static void create_mgmt(struct machine *machine)
+{
+    const struct hw_mgmt_config config = {
+        .env = env_of(machine, MACHINE_MGMT),
+        .send = mgmt_send,
+        .ctx = machine,
+    };
+
+    machine->reply = calloc(1, MACHINE_REPLY_BYTES);
+    machine->trace = calloc(1, MACHINE_TRACE_BYTES);
+    ASSERT(machine->reply != NULL && machine->trace != NULL);
+    hw_mgmt_init(&machine->mgmt, &config);
+}
+
 static void create_media(struct machine *machine,
                          const struct machine_config *config)
 {
@@ -406,7 +448,8 @@ void machine_init(struct machine *machine, struct native_world *world,
                   const struct machine_config *config)
 {
     static const uint8_t irq[MACHINE_CORES] = {SOC_IRQ_PORT0, SOC_IRQ_PORT1,
-                                               SOC_IRQ_RNIC, SOC_IRQ_MEDIA};
+                                               SOC_IRQ_RNIC, SOC_IRQ_MEDIA,
+                                               SOC_IRQ_MGMT};
 
     machine->software = config->software;
     machine->irqs = 0;
@@ -416,6 +459,8 @@ void machine_init(struct machine *machine, struct native_world *world,
     machine->console_len = 0;
     machine->console[0] = '\0';
     machine->typed = "";
+    machine->reply_len = 0;
+    machine->trace_len = 0;
     native_node_add(world, &machine->node, &node_ops, machine,
                     config->dram_bytes);
     dram_init(&machine->dram, machine->node.space + SOC_DRAM_BASE,
@@ -433,6 +478,7 @@ void machine_init(struct machine *machine, struct native_world *world,
         machine->owns_cable[i] = false;
         machine->links[i] = (struct frame_sink){0};
     }
+    create_mgmt(machine);
     create_lag(machine);
     create_ports(machine);
     create_rnic(machine);
@@ -448,6 +494,8 @@ void machine_end(struct machine *machine)
     }
     free(machine->media);
     free(machine->cache_memory);
+    free(machine->reply);
+    free(machine->trace);
     native_node_remove(&machine->node);
 }
 
@@ -478,6 +526,35 @@ void machine_link(struct machine *machine, unsigned int port,
 {
     machine->links[port] = sink != NULL ? *sink : (struct frame_sink){0};
     hw_port_set_cable(&machine->ports[port], sink != NULL);
+}
+
+void machine_request(struct machine *machine, const char *line)
+{
+    if (!machine->mgmt.is_open[HW_MGMT_MESSAGES]) {
+        hw_mgmt_opened(&machine->mgmt, HW_MGMT_MESSAGES, true);
+        hw_mgmt_run(&machine->mgmt);
+    }
+    machine->reply_len = 0;
+    memset(machine->reply, 0, MACHINE_REPLY_BYTES);
+    hw_mgmt_room(&machine->mgmt, HW_MGMT_MESSAGES);
+    hw_mgmt_input(&machine->mgmt, HW_MGMT_MESSAGES, (const uint8_t *)line,
+                  strlen(line));
+}
+
+const char *machine_reply(const struct machine *machine)
+{
+    return machine->reply;
+}
+
+void machine_trace(struct machine *machine, uint32_t mask)
+{
+    uint8_t bytes[4];
+
+    if (!machine->mgmt.is_open[HW_MGMT_TRACE]) {
+        hw_mgmt_opened(&machine->mgmt, HW_MGMT_TRACE, true);
+    }
+    put_le32(bytes, mask);
+    hw_mgmt_input(&machine->mgmt, HW_MGMT_TRACE, bytes, sizeof(bytes));
 }
 
 const char *machine_console(const struct machine *machine)

@@ -12,6 +12,7 @@
 #include "firmware/native/world.h"
 #include "hw-model/lag/hw_lag.h"
 #include "hw-model/media/hw_media.h"
+#include "hw-model/mgmt/hw_mgmt.h"
 #include "hw-model/port/hw_port.h"
 #include "hw-model/regs/soc.h"
 #include "hw-model/rnic/rnic.h"
@@ -21,10 +22,15 @@ enum machine_core {
     MACHINE_PORT1,
     MACHINE_RNIC,
     MACHINE_MEDIA,
+    MACHINE_MGMT,
     MACHINE_CORES,
 };
 
-enum { MACHINE_CONSOLE_BYTES = 65536 };
+enum {
+    MACHINE_CONSOLE_BYTES = 65536,
+    MACHINE_REPLY_BYTES = 65536,
+    MACHINE_TRACE_BYTES = 4096 * TRACE_RECORD_LEN,
+};
 
 struct machine_slot { /* one core's ties to the machine */
     struct machine *machine;
@@ -53,12 +59,17 @@ struct machine {
     struct frame_sink links[SOC_PORTS]; /* instead of a cable */
     struct hw_lag lag;
     struct rnic rnic;
+    struct hw_mgmt mgmt;
     struct hw_media *media; /* NULL: none */
     struct medium *medium;
     void *cache_memory;
     size_t console_len;
     char console[MACHINE_CONSOLE_BYTES];
     const char *typed; /* what the UART has yet to receive */
+    size_t reply_len;  /* what the management channels have sent */
+    size_t trace_len;
+    char *reply;
+    uint8_t *trace;
 };
 
 struct machine_config {
@@ -85,6 +96,18 @@ void machine_link(struct machine *machine, unsigned int port,
 
 /** Type this on the console; `text` stays the caller's, until it is taken. */
 void machine_type(struct machine *machine, const char *text);
+
+/** Send a line to the management block's channel of messages. */
+void machine_request(struct machine *machine, const char *line);
+
+/** What came back since the last request, NUL terminated. */
+const char *machine_reply(const struct machine *machine);
+
+/**
+ * Ask for trace records, or end that with a mask of 0.  What has come is in
+ * machine->trace, trace_len bytes; what does not fit there is held back.
+ */
+void machine_trace(struct machine *machine, uint32_t mask);
 
 /** What the UART has printed so far, NUL terminated. */
 const char *machine_console(const struct machine *machine);

@@ -194,6 +194,7 @@ static struct drive_config drive_config_of(
         .rnic_regs = native_node_regs(node, SOC_RNIC_BASE),
         .lag_regs = native_node_regs(node, SOC_LAG_BASE),
         .media_regs = native_node_regs(node, SOC_MEDIA_BASE),
+        .mgmt_regs = native_node_regs(node, SOC_MGMT_BASE),
         .block_shift = 9,
         .version = ESSD_FW_VERSION,
         .slot_version = {ESSD_FW_VERSION, ""},

@@ -336,6 +336,7 @@ static enum init_result cm_start(struct drive_net *net,
         .initiator_depth = config->initiator_depth,
         .responder_resources = config->responder_resources,
         .max_retries = CM_RETRIES,
+        .trace = config->trace,
     };
 
     if (cm.memory == NULL) {

@@ -32,6 +32,7 @@ struct drive_net_config {
     uintptr_t lag_regs;
     uint8_t initiator_depth;     /* READs of ours outstanding */
     uint8_t responder_resources; /* READs of a peer's */
+    const struct trace *trace;   /* NULL: nothing is traced */
 };
 
 /* Treat as opaque, but for verbs, stack and cm. */

@@ -8,6 +8,7 @@
  *  + "flash": node name of the SPI flash; or -drive if=mtd,format=raw,file=F
  *  + "media": node name of the storage behind the media engine
  *  + "port0-netdev", "port1-netdev": id of a -netdev, one per port
+ *  + "mgmt", "trace": id of a -chardev each, the channels for tools
  *  + -serial: the UART console; -m: DRAM, 64 MiB to 2 GiB; -smp: 1 to 4 harts
  *
  * There is no -kernel and no -bios: the drive starts what is in its flash.
@@ -55,11 +56,14 @@ struct EssdMachineState {
     DeviceState *plic;
     DeviceState *port[SOC_PORTS];
     DeviceState *rnic;
+    DeviceState *mgmt_block;
 
     uint8_t straps;
     char *flash;
     char *media;
     char *port_netdev[SOC_PORTS];
+    char *mgmt;
+    char *trace;
 };
 
 static qemu_irq plic_irq(EssdMachineState *s, int source)
@@ -276,6 +280,8 @@ static void create_rnic(EssdMachineState *s)
         object_property_set_link(OBJECT(dev), name, OBJECT(s->port[i]),
                                  &error_fatal);
     }
+    object_property_set_link(OBJECT(dev), "mgmt", OBJECT(s->mgmt_block),
+                             &error_fatal);
     place_block(s, dev, SOC_RNIC_BASE, SOC_IRQ_RNIC);
     s->rnic = dev;
 }
@@ -290,6 +296,26 @@ static void create_lag(EssdMachineState *s)
                                  &error_fatal);
         place_device(dev, SOC_LAG_BASE);
     }
+}
+
+static void set_chardev(DeviceState *dev, const char *name, const char *id)
+{
+    if (id) {
+        object_property_set_str(OBJECT(dev), name, id, &error_fatal);
+    }
+}
+
+static void create_mgmt(EssdMachineState *s)
+{
+    DeviceState *dev =
+        new_block(s, "mgmt-block", "essd-mgmt", SOC_MGMT_BASE, SOC_MGMT_SIZE);
+
+    if (dev) {
+        set_chardev(dev, "chardev", s->mgmt);
+        set_chardev(dev, "trace", s->trace);
+        place_block(s, dev, SOC_MGMT_BASE, SOC_IRQ_MGMT);
+    }
+    s->mgmt_block = dev;
 }
 
 static void create_media(EssdMachineState *s)
@@ -333,6 +359,7 @@ static void essd_machine_init_board(MachineState *machine)
                    plic_irq(s, SOC_IRQ_UART), SOC_UART_CLOCK_HZ / 16,
                    serial_hd(0), DEVICE_LITTLE_ENDIAN);
     create_flash(s);
+    create_mgmt(s);
     create_ports(s);
     create_rnic(s);
     create_lag(s);
@@ -366,6 +393,8 @@ STRING_PROPERTY(flash, flash)
 STRING_PROPERTY(media, media)
 STRING_PROPERTY(port0_netdev, port_netdev[0])
 STRING_PROPERTY(port1_netdev, port_netdev[1])
+STRING_PROPERTY(mgmt, mgmt)
+STRING_PROPERTY(trace, trace)
 
 static void essd_machine_finalize(Object *obj)
 {
@@ -373,6 +402,8 @@ static void essd_machine_finalize(Object *obj)
 
     g_free(s->flash);
     g_free(s->media);
+    g_free(s->mgmt);
+    g_free(s->trace);
     for (unsigned int i = 0; i < SOC_PORTS; i++) {
         g_free(s->port_netdev[i]);
     }
@@ -411,6 +442,12 @@ static void essd_machine_class_init(ObjectClass *oc, void *data)
                                   set_port1_netdev);
     object_class_property_set_description(
         oc, "port1-netdev", "id of the netdev that port 1 is cabled to");
+    object_class_property_add_str(oc, "mgmt", get_mgmt, set_mgmt);
+    object_class_property_set_description(
+        oc, "mgmt", "id of the chardev that tools talk to the drive by");
+    object_class_property_add_str(oc, "trace", get_trace, set_trace);
+    object_class_property_set_description(
+        oc, "trace", "id of the chardev that trace records leave by");
 }
 
 static const TypeInfo essd_machine_types[] = {

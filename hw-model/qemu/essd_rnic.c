@@ -8,6 +8,7 @@
  *  + sysbus IRQ 0: level, high while an enabled RNIC_IRQ_STATUS bit is set
  *  + link "dram": the memory region that DMA reaches; default: the machine's
  *    RAM.  Bus addresses begin at SOC_DRAM_BASE
+ *  + link "mgmt": where its trace events go; default: nowhere
  *  + links "port0", "port1": the ports, which essd_rnic.h ties to it
  *
  * Everything runs under the big lock, and not while the machine is stopped: in
@@ -31,6 +32,7 @@
 #include "trace.h"
 
 #include "essd_core.h"
+#include "essd_mgmt.h"
 #include "hw-model/rnic/rnic.h"
 
 struct EssdRnicState {
@@ -41,6 +43,7 @@ struct EssdRnicState {
     qemu_irq irq;
     VMChangeStateEntry *vm_change;
     DeviceState *port[RDMA_PORTS];
+    EssdMgmtState *mgmt;
     uint32_t state_size;
     struct rnic rnic;
 };
@@ -174,6 +177,7 @@ static void essd_rnic_realize(DeviceState *dev, Error **errp)
     rnic_init(&s->rnic,
               &(struct rnic_config){
                   .env = essd_core_env(&s->core, essd_rnic_set_irq),
+                  .trace = s->mgmt ? essd_mgmt_trace(s->mgmt) : NULL,
                   .ports = {s->rnic.roce.sinks[0], s->rnic.roce.sinks[1]},
               });
 }
@@ -225,6 +229,8 @@ static const Property essd_rnic_properties[] = {
                      MemoryRegion *),
     DEFINE_PROP_LINK("port0", EssdRnicState, port[0], TYPE_DEVICE,
                      DeviceState *),
+    DEFINE_PROP_LINK("mgmt", EssdRnicState, mgmt, TYPE_ESSD_MGMT,
+                     EssdMgmtState *),
     DEFINE_PROP_LINK("port1", EssdRnicState, port[1], TYPE_DEVICE,
                      DeviceState *),
 };

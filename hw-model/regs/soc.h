@@ -33,6 +33,8 @@
 #define SOC_PORT_SIZE       0x00010000
 #define SOC_LAG_BASE        0x10120000   /* between ports and RNIC */
 #define SOC_LAG_SIZE        0x00001000
+#define SOC_MGMT_BASE       0x10130000   /* the tools' channel */
+#define SOC_MGMT_SIZE       0x00001000
 #define SOC_RNIC_BASE       0x10200000
 #define SOC_RNIC_SIZE       0x00100000
 #define SOC_MEDIA_BASE      0x10300000
@@ -49,6 +51,7 @@
 #define SOC_IRQ_PORT1       9
 #define SOC_IRQ_RNIC        10
 #define SOC_IRQ_MEDIA       11
+#define SOC_IRQ_MGMT        12
 #define SOC_IRQS            32           /* sources 1..31 exist */
 
 /* PLIC register blocks; one machine-mode context per hart. */

@@ -485,6 +485,7 @@ void rnic_init(struct rnic *rnic, const struct rnic_config *config)
         .map = config->env.dma,
     };
     memcpy(rnic->roce.sinks, config->ports, sizeof(rnic->roce.sinks));
+    rnic->roce.trace = config->trace;
     rnic->busy = false;
     rnic_reset(rnic);
 }

@@ -47,6 +47,7 @@ struct rnic {
 struct rnic_config {
     struct dev_env env;                  /* interrupt line 0; copied */
     struct frame_sink ports[RDMA_PORTS]; /* where frames leave; copied */
+    const struct trace *trace;           /* stays; NULL: nobody looks */
 };
 
 /**

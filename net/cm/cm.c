@@ -91,6 +91,9 @@ bool cm_init(struct cm *cm, const struct cm_config *config)
            config->max_retries < 16);
     memset(cm, 0, sizeof(*cm));
     cm->config = *config;
+    if (cm->config.trace == NULL) {
+        cm->config.trace = &trace_off;
+    }
     if (cm->config.response_timeout == 0) {
         cm->config.response_timeout = 20;
     }

@@ -21,6 +21,7 @@
 #ifndef ESSD_NET_CM_CM_H
 #define ESSD_NET_CM_CM_H
 
+#include "lib/trace.h"
 #include "lib/util.h"
 #include "net/verbs/verbs.h"
 #include "net/wire/cm_msg.h"
@@ -157,6 +158,7 @@ struct cm_config {
     uint8_t responder_resources; /* READs of the peer's, 0..16 */
     uint8_t response_timeout;    /* active, ib_time code; 0: 20 (4.3 s) */
     uint8_t max_retries;         /* active, 0..15 */
+    const struct trace *trace;   /* stays; NULL: nothing is traced */
 };
 
 struct cm_counters {

@@ -96,6 +96,17 @@ void cm_send_done(struct cm *cm, uint16_t buffer);
 /* QP 1 is gone: nothing is under way any more. */
 void cm_send_reset(struct cm *cm);
 
+/* ---- cm_observe.c: messages, for traces */
+
+/*
+ * A message that is sent or was received.
+ *
+ * @param mad   MAD_LEN bytes
+ * @param peer  16 bytes; NULL: the connection's, if it is known
+ */
+void cm_observe(struct cm *cm, enum trace_type type, const uint8_t *mad,
+                const uint8_t *peer);
+
 /* ---- cm_recv.c: messages in */
 
 void cm_recv(struct cm *cm, const uint8_t *buffer, size_t len);

@@ -584,5 +584,9 @@ void cm_recv(struct cm *cm, const uint8_t *buffer, size_t len)
     cm->counters.received[which]++;
     verbs_ud_info(&m.from, buffer);
     m.answer.tid = m.mad.transaction_id;
+    if (trace_is_on(cm->config.trace, TRACE_GROUP_CM)) {
+        cm_observe(cm, TRACE_CM_RECEIVED, buffer + VERBS_UD_HEADER,
+                   m.from.src_ip.bytes);
+    }
     receivers[which](&m);
 }

@@ -96,6 +96,9 @@ static void post_mad(struct cm *cm, const struct cm_path *path)
     };
     bool posted;
 
+    if (trace_is_on(cm->config.trace, TRACE_GROUP_CM)) {
+        cm_observe(cm, TRACE_CM_SENT, buffer_at(cm, buffer), NULL);
+    }
     cm->config.path_ops->pin(cm->config.path_ctx, path->neigh);
     cm->send_neigh[buffer] = path->neigh;
     posted = verbs_post_send(cm->config.verbs, GSI_QPN, &wr);

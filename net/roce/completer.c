@@ -119,6 +119,8 @@ static void go_back(struct roce *roce, uint32_t slot)
 {
     struct roce_qp *qp = roce_qp(roce, slot);
 
+    roce_trace(roce, TRACE_GROUP_ROCE, slot, TRACE_RETRANSMIT, qp->req.una_psn,
+               (qp->req.tx_psn - qp->req.una_psn) & PSN_MASK, 0);
     roce_request_seek(qp, qp->req.una_psn);
     qp->req.unacked = 0;
     qp->req.since_ack_req = 0;
@@ -257,6 +259,13 @@ static void rx_read_response(struct roce *roce, uint32_t slot,
     take_read(roce, slot, sent, rx);
 }
 
+static void trace_nak(struct roce *roce, uint32_t slot,
+                      const struct roce_rx *rx, const struct aeth *aeth)
+{
+    roce_trace(roce, TRACE_GROUP_ROCE, slot, TRACE_NAK_RECEIVED,
+               (uint32_t)aeth->kind << 5 | aeth->value, rx->bth.psn, 0);
+}
+
 static void rx_acknowledge(struct roce *roce, uint32_t slot,
                            const struct roce_rx *rx, const struct aeth *aeth)
 {
@@ -266,10 +275,12 @@ static void rx_acknowledge(struct roce *roce, uint32_t slot,
         break;
     case AETH_RNR_NAK:
         roce_count(roce, ROCE_RX_RNR);
+        trace_nak(roce, slot, rx, aeth);
         rx_rnr(roce, slot, rx->bth.psn, aeth->value);
         break;
     case AETH_NAK:
         roce_count(roce, ROCE_RX_NAK);
+        trace_nak(roce, slot, rx, aeth);
         rx_nak(roce, slot, rx->bth.psn, aeth->value);
         break;
     case AETH_RESERVED:
@@ -337,6 +348,8 @@ void roce_completer_timer(struct roce *roce, uint32_t slot)
     }
     if (head_of(&qp->req) != NULL) {
         roce_count(roce, ROCE_TIMEOUTS);
+        roce_trace(roce, TRACE_GROUP_ROCE, slot, TRACE_TIMEOUT, qp->req.una_psn,
+                   qp->req.retries, 0);
         qp->req.gap_seen = false;
         retry_requests(roce, slot);
     }

@@ -13,6 +13,7 @@
  *   dcqcn.c      how fast a QP may send after them
  *   transmit.c   whose turn it is, bursts, back-pressure
  *   packet.c     headers and ICRC of what leaves
+ *   observe.c    events for traces
  *   qp.c         a QP's life, its completions and its end
  */
 #ifndef ESSD_NET_ROCE_INTERNAL_H
@@ -41,6 +42,20 @@ static inline struct roce_qp *roce_qp(struct roce *roce, uint32_t slot)
 static inline void roce_count(struct roce *roce, enum roce_counter counter)
 {
     roce->state->counters[counter]++;
+}
+
+/* observe.c */
+void roce_observe(struct roce *roce, uint32_t slot, enum trace_type type,
+                  const uint32_t args[3]);
+
+/* A trace point: an event of a queue pair with up to three arguments. */
+static inline void roce_trace(struct roce *roce, enum trace_group group,
+                              uint32_t slot, enum trace_type type, uint32_t a,
+                              uint32_t b, uint32_t c)
+{
+    if (roce->trace != NULL && trace_is_on(roce->trace, group)) {
+        roce_observe(roce, slot, type, (const uint32_t[]){a, b, c});
+    }
 }
 
 static inline uint32_t roce_mtu(const struct roce_qp *qp)

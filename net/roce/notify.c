@@ -70,6 +70,7 @@ void roce_cnp_rx(struct roce *roce, uint32_t slot)
 {
     struct roce_state *state = roce->state;
 
+    roce_trace(roce, TRACE_GROUP_ROCE, slot, TRACE_CNP_RECEIVED, 0, 0, 0);
     if (!state->ecn.is_obeyed ||
         state->objects.qps[slot].state != VERBS_QPS_RTS) {
         return;

@@ -154,9 +154,21 @@ static void forget_packets(struct roce *roce, uint32_t slot)
     qp->resp.read_packet = 0;
 }
 
-static void enter_error(struct roce *roce, uint32_t slot)
+/* The only place that moves a queue pair to another state. */
+static void enter_state(struct roce *roce, uint32_t slot,
+                        enum verbs_qp_state next, enum verbs_wc_status reason)
 {
-    rdma_qp_enter(roce_rdma_qp(roce, slot), VERBS_QPS_ERROR);
+    struct rdma_qp *qp = roce_rdma_qp(roce, slot);
+
+    roce_trace(roce, TRACE_GROUP_QP, slot, TRACE_QP_STATE, qp->state,
+               (uint32_t)next, (uint32_t)reason);
+    rdma_qp_enter(qp, next);
+}
+
+static void enter_error(struct roce *roce, uint32_t slot,
+                        enum verbs_wc_status reason)
+{
+    enter_state(roce, slot, VERBS_QPS_ERROR, reason);
     forget_packets(roce, slot);
     flush_sends(roce, slot);
     flush_receives(roce, slot);
@@ -168,7 +180,7 @@ void roce_qp_fail(struct roce *roce, uint32_t slot, enum verbs_wc_status status)
         return;
     }
     roce_qp_event(roce, slot, RDMA_EVENT_QP_FATAL, (uint32_t)status);
-    enter_error(roce, slot);
+    enter_error(roce, slot, status);
 }
 
 void roce_send_fail(struct roce *roce, uint32_t slot,
@@ -294,10 +306,10 @@ bool roce_qp_modify(struct roce *roce, uint32_t slot, enum verbs_qp_state next,
         return false;
     }
     if (next == VERBS_QPS_ERROR) {
-        enter_error(roce, slot);
+        enter_error(roce, slot, VERBS_WC_SUCCESS);
         return true;
     }
-    rdma_qp_enter(rqp, next);
+    enter_state(roce, slot, next, VERBS_WC_SUCCESS);
     if (next == VERBS_QPS_RESET) {
         enter_reset(roce, slot);
     } else if (next == VERBS_QPS_RTR) {

@@ -18,6 +18,7 @@
 #define ESSD_NET_ROCE_ROCE_H
 
 #include "hw-model/core/frame.h"
+#include "lib/trace.h"
 #include "net/roce/dcqcn.h"
 #include "net/roce/timers.h"
 #include "net/verbs/objects.h"
@@ -227,6 +228,7 @@ struct roce_note {
 /* The engine.  Only `state` is saved. */
 struct roce {
     struct roce_state *state;
+    const struct trace *trace; /* NULL: nobody looks */
     struct rdma_dram dram;
     struct frame_sink sinks[RDMA_PORTS];
     uint64_t now_ns;                 /* of this run */

@@ -4,6 +4,7 @@ set(SOURCES
     dcqcn.c
     judge.c
     notify.c
+    observe.c
     packet.c
     qp.c
     requester.c

@@ -250,6 +250,10 @@ static void note_sent(struct roce *roce, const struct roce_note *note)
         roce_response_sent(roce, note->slot, note);
         break;
     case ROCE_NOTE_REPLY:
+        if (note->syndrome >> 5 != AETH_ACK) {
+            roce_trace(roce, TRACE_GROUP_ROCE, note->slot, TRACE_NAK_SENT,
+                       note->syndrome, note->psn, 0);
+        }
         if (note->syndrome >> 5 == AETH_RNR_NAK) {
             roce_count(roce, ROCE_TX_RNR);
         } else if (note->syndrome >> 5 == AETH_NAK) {
@@ -263,6 +267,7 @@ static void note_sent(struct roce *roce, const struct roce_note *note)
         break;
     case ROCE_NOTE_CNP:
         roce_count(roce, ROCE_NP_CNP_SENT);
+        roce_trace(roce, TRACE_GROUP_ROCE, note->slot, TRACE_CNP_SENT, 0, 0, 0);
         break;
     default:
         break;

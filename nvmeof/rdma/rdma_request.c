@@ -27,6 +27,7 @@ void rdma_request_init(struct rdma_transport *rdma)
     rdma->free_requests = NULL;
     for (uint32_t i = RDMA_REQUESTS; i-- > 0;) {
         rdma->requests[i] = (struct rdma_request){
+            .nvmf.number = i,
             .next = rdma->free_requests,
             .capsule = RDMA_NO_CAPSULE,
         };
@@ -136,13 +137,13 @@ static void post(struct rdma_queue *qp, const struct verbs_send_wr *wr)
 /* Move len bytes between the pieces and the host, the last request signaled
  * for a fetch. */
 static void post_data(struct rdma_request *req, enum verbs_wr_opcode opcode,
-                      uint32_t len, uint64_t fetch_wr_id)
+                      uint32_t len, uint64_t wr_id)
 {
     uint8_t piece = 0;
 
     for (uint32_t done = 0; done < len;) {
         struct verbs_send_wr wr = {
-            .wr_id = fetch_wr_id,
+            .wr_id = wr_id,
             .opcode = opcode,
             .linked = done != 0,
             .remote_addr = req->remote.addr + done,
@@ -177,7 +178,8 @@ static void post_response(struct rdma_request *req, uint32_t index)
 
     req->state = RDMA_REQUEST_RESPONDING;
     if (req->nvmf.send_len != 0) {
-        post_data(req, VERBS_WR_WRITE, req->nvmf.send_len, 0);
+        /* Unsignaled; traces of the RNIC show the request's number. */
+        post_data(req, VERBS_WR_WRITE, req->nvmf.send_len, wr.wr_id);
     }
     post(req->qp, &wr);
 }

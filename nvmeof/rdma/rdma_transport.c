@@ -270,6 +270,22 @@ static bool bring_up(struct rdma_queue *qp)
     return true;
 }
 
+static void refuse(struct rdma_transport *rdma, struct cm_conn *conn,
+                   const struct cm_request *request,
+                   enum nvme_rdma_status status)
+{
+    const struct rdma_conn_event event = {
+        .laddr = request->laddr,
+        .peer = request->peer_ip,
+        .refused = status,
+    };
+
+    reject(conn, status);
+    if (rdma->config.conn_event != NULL) {
+        rdma->config.conn_event(rdma->config.conn_event_ctx, &event);
+    }
+}
+
 static void cm_requested(void *ctx, struct cm_conn *conn,
                          const struct cm_request *request)
 {
@@ -281,7 +297,7 @@ static void cm_requested(void *ctx, struct cm_conn *conn,
     enum nvme_rdma_status status = judge(rdma, request, &req, &number);
 
     if (status != NVME_RDMA_OK) {
-        reject(conn, status);
+        refuse(rdma, conn, request, status);
         return;
     }
     qp = &rdma->qps[number];
@@ -308,9 +324,10 @@ static void cm_requested(void *ctx, struct cm_conn *conn,
         bool is_free = nvmf_qpair_closed(rdma->config.target, number);
 
         ASSERT(is_free); /* nothing was ever received on it */
-        reject(conn, NVME_RDMA_NO_RESOURCES);
+        refuse(rdma, conn, request, NVME_RDMA_NO_RESOURCES);
         return;
     }
+    nvmf_qpair_set_label(rdma->config.target, number, qp->qpn);
     qp->state = RDMA_QUEUE_OPEN;
     rdma->qpairs_in_use++;
     cm_set_ctx(conn, qp);
@@ -430,6 +447,12 @@ void rdma_transport_set_address(struct rdma_transport *rdma, uint8_t laddr,
             rdma_queue_fail(qp);
         }
     }
+}
+
+struct ip_addr rdma_transport_peer(const struct rdma_transport *rdma,
+                                   uint16_t qpair)
+{
+    return rdma->qps[qpair].event.peer;
 }
 
 void rdma_transport_tick(struct rdma_transport *rdma, uint64_t now_us)

@@ -23,6 +23,7 @@
 #include "net/verbs/verbs.h"
 #include "nvmeof/rdma/rdma_limits.h"
 #include "nvmeof/target/target.h"
+#include "nvmeof/wire/rdma_private.h"
 
 /* Opaque: its owner provides the memory, rdma_transport_bytes() of it. */
 struct rdma_transport;
@@ -34,6 +35,7 @@ struct rdma_conn_event {
     uint16_t qid;      /* 0: admin queue */
     uint8_t laddr;     /* index of the local address that the host used */
     struct ip_addr peer;
+    enum nvme_rdma_status refused; /* not OK: it was never connected */
 };
 
 struct rdma_transport_config {
@@ -73,6 +75,10 @@ void rdma_transport_bufs(struct rdma_transport *rdma, struct nvmf_bufs *bufs);
  */
 void rdma_transport_set_address(struct rdma_transport *rdma, uint8_t laddr,
                                 uint16_t portid);
+
+/** The address of the host at the other end of a queue pair. */
+struct ip_addr rdma_transport_peer(const struct rdma_transport *rdma,
+                                   uint16_t qpair);
 
 /** The time of the loop's present step, before verbs_poll() is called. */
 void rdma_transport_tick(struct rdma_transport *rdma, uint64_t now_us);

@@ -98,6 +98,16 @@ static inline struct nvmf_ctrl *request_ctrl(struct nvmf_target *target,
 /* check.c */
 uint16_t request_check(struct nvmf_target *target, struct nvmf_request *req);
 
+/* observe.c */
+void observe_begin(struct nvmf_target *target, struct nvmf_request *req);
+void observe_leave_state(struct nvmf_request *req);
+void observe_end(const struct nvmf_target *target,
+                 const struct nvmf_request *req);
+void observe_media(const struct nvmf_target *target,
+                   const struct nvmf_request *req, enum media_status status);
+void observe_connect(struct nvmf_target *target, const struct nvmf_request *req,
+                     uint16_t status);
+
 /* request.c */
 void request_wait_event(struct nvmf_request *req);
 void request_resume(struct nvmf_request *req);

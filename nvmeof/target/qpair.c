@@ -193,7 +193,14 @@ enum nvmf_reserve_status nvmf_qpair_reserve(
     qpair->sqhd = 0;
     qpair->has_sq_flow_control = true;
     qpair->in_flight = 0;
+    qpair->label = 0;
     return NVMF_RESERVE_OK;
+}
+
+void nvmf_qpair_set_label(struct nvmf_target *target, uint16_t index,
+                          uint32_t label)
+{
+    target->qpair[index].label = label;
 }
 
 uint16_t nvmf_qpair_depth(const struct nvmf_target *target, uint16_t index)

@@ -27,6 +27,9 @@ static void request_enter(struct nvmf_request *req,
                           enum nvmf_request_state next)
 {
     ASSERT(request_next[req->state] & BIT(next));
+    if (__builtin_expect(req->trace != NULL, 0)) {
+        observe_leave_state(req);
+    }
     req->state = (uint8_t)next;
 }
 
@@ -180,6 +183,11 @@ void request_drop(struct nvmf_target *target, struct nvmf_request *req)
 {
     uint16_t qpair = req->qpair;
 
+    if (__builtin_expect(req->trace != NULL, 0)) {
+        observe_leave_state(req);
+        observe_end(target, req);
+        req->trace = NULL;
+    }
     release_buffers(target, req);
     request_enter(req, NVMF_REQUEST_FREE);
     qpair_request_ended(target, qpair);
@@ -206,15 +214,18 @@ void request_complete(struct nvmf_target *target, struct nvmf_request *req,
                       uint16_t status)
 {
     struct nvmf_qpair *qpair = request_qpair(target, req);
-    bool is_connected = status == NVME_SC_SUCCESS &&
-                        req->sqe.opcode == NVME_FABRICS &&
-                        req->sqe.fctype == FABRICS_CONNECT;
+    bool is_connect =
+        req->sqe.opcode == NVME_FABRICS && req->sqe.fctype == FABRICS_CONNECT;
+    bool is_connected = status == NVME_SC_SUCCESS && is_connect;
     bool sends_data =
         status == NVME_SC_SUCCESS && req->command->direction == DATA_TO_HOST;
 
     if (qpair->state == QPAIR_CLOSING || qpair->state == QPAIR_DRAINING) {
         request_drop(target, req);
         return;
+    }
+    if (is_connect) {
+        observe_connect(target, req, status);
     }
     if (status != NVME_SC_SUCCESS && !req->is_unlogged &&
         (status & NVME_SC_MASK) != NVME_SC_ABORT_REQUESTED) {
@@ -262,6 +273,10 @@ void nvmf_capsule(struct nvmf_target *target, uint16_t qpair_index,
     req->result[0] = 0;
     req->result[1] = 0;
     req->data = *data;
+    if (trace_is_on(target->trace, TRACE_GROUP_COMMANDS) ||
+        trace_is_on(target->trace, TRACE_GROUP_MEDIA)) {
+        observe_begin(target, req);
+    }
     qpair->in_flight++;
     ASSERT(qpair->state != QPAIR_FREE && qpair->state != QPAIR_RESERVED &&
            qpair->state != QPAIR_DRAINING);
@@ -363,6 +378,10 @@ void nvmf_media_done(struct nvmf_target *target, void *cookie,
 
     ASSERT(req->state == NVMF_REQUEST_MEDIA);
     request_enter(req, NVMF_REQUEST_EXECUTING);
+    if (__builtin_expect(req->trace != NULL, 0) &&
+        trace_is_on(target->trace, TRACE_GROUP_MEDIA)) {
+        observe_media(target, req, media_status);
+    }
     req->progress++;
     if (status == NVME_SC_SUCCESS && req->progress < req->steps) {
         request_execute(target, req);

@@ -11,6 +11,7 @@ set(SOURCES
     io.c
     log.c
     ns.c
+    observe.c
     qpair.c
     request.c
     target.c

@@ -69,6 +69,7 @@ struct nvmf_qpair {
     uint16_t sqsize; /* entries, as Connect said */
     uint16_t sqhd;
     uint16_t in_flight;   /* requests not handed back */
+    uint32_t label;       /* what traces call it: nvmf_qpair_set_label() */
     uint64_t deadline_us; /* of CONNECTING and CLOSING */
     uint8_t host[16];     /* the host's own address */
     const struct nvmf_transport *transport;
@@ -129,6 +130,7 @@ struct nvmf_target {
     struct nvmf_config config;
     struct nvmf_bufs bufs;
     struct nvmf_media media;
+    const struct trace *trace; /* never NULL */
     uint64_t now_us;
     uint64_t clock_ms;     /* what the clock was set to, and when */
     uint64_t clock_set_us; /* until then: 0 at power-on */

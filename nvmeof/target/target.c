@@ -75,6 +75,7 @@ void nvmf_target_init(struct nvmf_target *target,
     set_defaults(&target->config);
     target->bufs = config->bufs;
     target->media = config->media;
+    target->trace = config->trace != NULL ? config->trace : &trace_off;
     target->counters = config->counters;
     target->genctr = config->genctr;
     target->now_us = now_us;

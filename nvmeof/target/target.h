@@ -33,6 +33,8 @@
 
 #define NVMF_NO_DEADLINE UINT64_MAX
 
+enum { NVMF_NQN_MAX = 223 }; /* characters */
+
 struct nvmf_ns_config {
     uint32_t nsid;     /* 1..NVMF_MAX_NAMESPACES, each once */
     uint32_t media_ns; /* handle for the media seam */
@@ -110,6 +112,19 @@ struct nvmf_vendor {
                          const uint8_t *data);
 };
 
+/* How a Connect command ended. */
+struct nvmf_connect_end {
+    uint16_t qpair;
+    uint16_t qid;
+    uint16_t status; /* enum nvme_status without DNR and MORE; 0: accepted */
+    uint16_t cntlid; /* when accepted */
+    uint32_t field;  /* of Connect Invalid: IPO, and IATTR in bit 16 */
+    uint32_t label;  /* of the queue pair */
+    uint32_t request;
+    char hostnqn[NVMF_NQN_MAX + 1]; /* as the host wrote it, any bytes; "" when
+                                     * it was refused before its data came */
+};
+
 struct nvmf_config {
     char subnqn[224];        /* 11..223 characters, NUL terminated */
     char discovery_nqn[224]; /* unique name of the discovery subsystem, which
@@ -141,6 +156,12 @@ struct nvmf_config {
     struct nvmf_bufs bufs;
     struct nvmf_media media;
     struct nvmf_vendor vendor;
+
+    const struct trace *trace; /* stays; NULL: nothing is traced */
+
+    /* A Connect was accepted or refused.  May be NULL. */
+    void (*connect_ended)(void *ctx, const struct nvmf_connect_end *end);
+    void *connect_ctx;
 
     /* An NVM subsystem reset was written to NSSR: all connections are being
      * ended.  May be NULL. */
@@ -215,6 +236,10 @@ MUST_USE enum nvmf_reserve_status nvmf_qpair_reserve(
  * queue pair: the queue's entries, or 1 (for Connect) while they are not known.
  */
 uint16_t nvmf_qpair_depth(const struct nvmf_target *target, uint16_t qpair);
+
+/** What traces call a queue pair that is reserved: for RDMA its QPN. */
+void nvmf_qpair_set_label(struct nvmf_target *target, uint16_t qpair,
+                          uint32_t label);
 
 /** The connection is established; the wait for Connect is bounded from now. */
 void nvmf_qpair_open(struct nvmf_target *target, uint16_t qpair,
@@ -312,6 +337,39 @@ bool nvmf_target_is_in_use(const struct nvmf_target *target);
 /** The counters as they are now, for the application to save. */
 const struct nvmf_counters *nvmf_target_counters(
     const struct nvmf_target *target);
+
+/** What the target was configured with; its lists are not in it. */
+const struct nvmf_config *nvmf_target_config(const struct nvmf_target *target);
+
+/* One controller, for tables of them. */
+struct nvmf_ctrl_info {
+    uint16_t cntlid;
+    uint16_t qpairs;
+    bool is_discovery;
+    uint32_t keep_alive_ms; /* 0: none */
+    const char *state;      /* one word */
+    char hostnqn[NVMF_NQN_MAX + 1];
+};
+
+/** @return false when there is no controller at `index`, 0..NVMF_MAX_HOSTS - 1 */
+MUST_USE bool nvmf_target_ctrl_info(const struct nvmf_target *target,
+                                    uint16_t index,
+                                    struct nvmf_ctrl_info *info);
+
+/* One queue pair, for tables of them. */
+struct nvmf_qpair_info {
+    uint32_t label; /* nvmf_qpair_set_label() */
+    uint16_t qid;
+    uint16_t cntlid; /* 0: not connected yet */
+    uint16_t entries;
+    uint16_t in_flight;
+    const char *state; /* one word */
+};
+
+/** @return false when queue pair `index`, 0..NVMF_MAX_QPAIRS - 1, is free */
+MUST_USE bool nvmf_target_qpair_info(const struct nvmf_target *target,
+                                     uint16_t index,
+                                     struct nvmf_qpair_info *info);
 
 /** How many controllers (hosts) and queue pairs there are, for status lines. */
 void nvmf_target_stats(const struct nvmf_target *target, uint16_t *controllers,

@@ -10,6 +10,7 @@
 #ifndef ESSD_NVMEOF_TARGET_TRANSPORT_H
 #define ESSD_NVMEOF_TARGET_TRANSPORT_H
 
+#include "lib/trace.h"
 #include "nvmeof/limits.h"
 #include "nvmeof/target/piece.h"
 #include "nvmeof/wire/cqe.h"
@@ -52,6 +53,7 @@ struct nvmf_request {
     uint16_t qpair;
     uint8_t state; /* enum nvmf_request_state */
     uint8_t piece_count;
+    uint32_t number;    /* what traces call it; the transport sets it once */
     uint32_t fetch_len; /* fetch(): bytes to bring into pieces */
     uint32_t send_len;  /* respond(): bytes to send from pieces; may be 0 */
     struct nvmf_piece pieces[NVMF_MAX_PIECES];
@@ -70,6 +72,9 @@ struct nvmf_request {
     struct nvmf_data data;
     struct nvme_sqe sqe;
     struct nvmf_request *next;
+    const struct trace *trace; /* NULL: nobody wants to know of it */
+    uint64_t entered_us;       /* these two: only while traced */
+    uint32_t stage_us[NVMF_REQUEST_STATES]; /* time spent in each state */
 };
 
 /*

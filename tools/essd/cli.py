@@ -16,9 +16,11 @@ from rich.table import Table
 
 from . import bench as bench_module
 from . import console as console_module
+from . import mgmt
 from . import cpu, doctor as doctor_module, neighbours as neighbours_module, setup, show
 from . import port as port_module
 from . import fw_build, port_lag
+from . import trace as trace_module
 from . import settings_cmd, settings_yaml
 from .errors import EssdError
 from .instance import Instance
@@ -167,6 +169,7 @@ def status(name: Name = "default",
     facts = instance.status()
     if facts["parts"].get("drive", {}).get("state") == "running":
         facts["lag"] = port_lag.read(instance)
+        facts["drive"] = mgmt.status(instance)
     if as_json:
         print(json.dumps(facts, indent=2))
     else:
@@ -353,6 +356,21 @@ def config(file: Annotated[Path | None, typer.Argument(
         sys.stdout.write(settings_yaml.dump(base))
         for key, value in settings_cmd.waiting(instance).items():
             sys.stdout.write(f"# {key} is {value} until the drive's next start\n")
+
+
+@app.command()
+def trace(name: Name = "default",
+          events: Annotated[str, typer.Option(
+              metavar="LIST", help="Some of qp, cm, commands, media, roce; or all.")]
+          = "qp,cm,commands",
+          output: Annotated[Path | None, typer.Option(
+              metavar="FILE", help="Write them there, not on the screen.")] = None,
+          seconds: Annotated[float, typer.Option(
+              min=0, help="End by itself after so long.  Default: with Ctrl-C.")] = 0,
+          as_json: Annotated[bool, typer.Option(
+              "--json", help="One JSON object a line.")] = False) -> None:
+    """What happens inside the drive, live: docs/tracing.md."""
+    trace_module.run(Instance(name), events, output, as_json, seconds)
 
 
 @app.command()

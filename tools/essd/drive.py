@@ -36,7 +36,7 @@ def drive_command(config: Config, folder: Path) -> list[str]:
     command = [
         drive.qemu, "-nodefaults", "-no-user-config", "-display", "none",
         "-M", ",".join(
-            ["essd", "media=media",
+            ["essd", "media=media", "mgmt=mgmt", "trace=trace",
              *(f"port{n}-netdev=port{n}" for n in drive.links)]),
         *sandbox_options(),
         "-drive", "if=mtd,driver=raw,file.driver=file,"
@@ -45,6 +45,10 @@ def drive_command(config: Config, folder: Path) -> list[str]:
         # An earlier log is kept: a power cycle is part of the story.
         "-chardev", f"socket,id=console,path={folder}/console.sock,server=on,"
         f"wait=off,logfile={folder}/drive.console,logappend=on",
+        # For tools: docs/hardware/mgmt.md.  One client each, the supervisor.
+        *(word for name in ("mgmt", "trace") for word in (
+            "-chardev", f"socket,id={name},path={folder}/{name}.sock,server=on,"
+            "wait=off")),
         # One thread for a flush, one for what goes on meanwhile: with more, each
         # request wakes a thread of its own, which costs more than it does.
         "-object", "main-loop,id=main-loop,thread-pool-max=2",

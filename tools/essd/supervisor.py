@@ -28,6 +28,7 @@ from qemu.qmp import EventListener, QMPClient
 from qemu.qmp.error import QMPError
 
 from . import paths
+from .channel import Messages, Subscriber, Trace
 from .config import Config
 from .drive import (cable_command, drive_command, loading, port_link_event,
                     port_link_query, port_set, restart_event)
@@ -52,6 +53,10 @@ def die_with_parent() -> None:
     """In the child: ask for SIGKILL when the supervisor ends."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     os.setsid()
+
+
+# What can be subscribed to.
+EVENT_KINDS = {"part", "link", "cable", "restart", "trace"}
 
 
 class Part:
@@ -96,6 +101,7 @@ class Part:
                 preexec_fn=die_with_parent)
         self.state = "running"
         self.why = ""
+        self.supervisor.tell("part", part=self.name, state=self.state, why="")
         self.ready = False
         self.started = time.time()
         self.tasks = [asyncio.create_task(self.watch(self.process))]
@@ -155,6 +161,7 @@ class Part:
         """Tidy up after the process, whichever way it ended."""
         self.process = None
         self.ready = False
+        self.supervisor.tell("part", part=self.name, state=self.state, why=self.why)
         if self.qmp is not None:
             with contextlib.suppress(Exception):
                 await asyncio.wait_for(self.qmp.disconnect(), 2)
@@ -184,6 +191,7 @@ class Part:
         self.bitten = False
         self.restarts.append(f"{cause}: {words}" if words else cause)
         self.supervisor.say(f"{self.name} restarted by itself: {self.restarts[-1]}")
+        self.supervisor.tell("restart", part=self.name, cause=self.restarts[-1])
 
     async def save_state(self, path: Path) -> None:
         """Stop the machine and write its state; it goes on if that fails."""
@@ -239,6 +247,9 @@ class Supervisor:
         self.done = asyncio.Event()
         self.parts: dict[str, Part] = {}
         self.cables = {link.number: Cable() for link in config.links}
+        self.messages = Messages(folder / "mgmt.sock")
+        self.trace = Trace(folder / "trace.sock")
+        self.subscribers: list[Subscriber] = []
         # The host's end listens, so it goes first.
         if config.host:
             self.add("host", lambda: guest_command(config, "host", folder))
@@ -249,6 +260,11 @@ class Supervisor:
 
     def add(self, name: str, command: Callable[[], list[str]]) -> None:
         self.parts[name] = Part(self, name, command)
+
+    def tell(self, kind: str, **facts: Any) -> None:
+        """Tell subscribers what has happened: docs/management.md."""
+        for subscriber in self.subscribers:
+            subscriber.push(kind, **facts)
 
     def say(self, text: str) -> None:
         print(f"{time.strftime('%H:%M:%S')} {text}", flush=True)
@@ -272,6 +288,8 @@ class Supervisor:
             for number in self.cables:
                 await self.set_carrier(number)
         else:
+            if name == "drive" and self.trace.subscribers:
+                await self.trace.connect()
             if name == "drive" and not more:    # one that loads has no links yet
                 await self.tell_partners(part)
                 await self.ask_links(part)
@@ -371,6 +389,7 @@ class Supervisor:
         await self.set_carrier(number)
         await self.tell_drive(number)
         self.say(f"cable {number} {'plugged' if plugged else 'unplugged'}")
+        self.tell("cable", port=number, plugged=plugged)
 
     async def on_event(self, part: Part, event: dict[str, Any]) -> None:
         name = event.get("event")
@@ -386,6 +405,7 @@ class Supervisor:
                 self.cables[link[0]].port_up = link[1]
                 await self.set_carrier(link[0])
                 self.say(f"port {link[0]} link {'up' if link[1] else 'down'}")
+                self.tell("link", port=link[0], up=link[1])
             why = restart_event(event)
             if why:
                 part.restarted(why)
@@ -395,6 +415,8 @@ class Supervisor:
             for cable in self.cables.values():
                 cable.connected = False
         elif part.name in ("drive", "peer"):
+            if part.name == "drive":
+                self.messages.close()
             for number in self.numbers_of(part.name):
                 self.cables[number].port_up = None
 
@@ -406,7 +428,8 @@ class Supervisor:
             "status": self.do_status, "stop": self.do_stop,
             "power-cut": self.do_power_cut, "power-on": self.do_power_on,
             "save": self.do_save, "load": self.do_load, "reset": self.do_reset,
-            "port": self.do_port, "partner": self.do_partner, "qmp": self.do_qmp}
+            "mgmt": self.do_mgmt, "port": self.do_port,
+            "partner": self.do_partner, "qmp": self.do_qmp}
         if kind not in table:
             raise ValueError(f"unknown command {kind}")
         return await table[kind](request)
@@ -520,16 +543,73 @@ class Supervisor:
             self.cables[number].partner[name] = value
         return None
 
+    async def do_mgmt(self, request: dict[str, Any]) -> object:
+        """One request to the drive itself: docs/management.md."""
+        part = self.parts[self.target({"part": "drive"})]
+        if part.state != "running":
+            raise ValueError("the drive is not powered")
+        return await self.messages.ask(str(request["request"]),
+                                       request.get("arguments") or {},
+                                       float(request.get("timeout_s", 5)))
+
     async def do_qmp(self, request: dict[str, Any]) -> object:
         name = self.target(request)
         return await self.parts[name].execute(request["execute"],
                                               request.get("arguments") or {})
+
+    def new_subscriber(self, request: dict[str, Any]) -> Subscriber:
+        kinds = set(request.get("events") or EVENT_KINDS - {"trace"})
+        if not kinds <= EVENT_KINDS:
+            raise ValueError(f"unknown events {', '.join(sorted(kinds - EVENT_KINDS))}: "
+                             f"there are {', '.join(sorted(EVENT_KINDS))}")
+        return Subscriber(kinds, int(request.get("mask", 0)))
+
+    async def subscribe(self, request: dict[str, Any], reader: asyncio.StreamReader,
+                        writer: asyncio.StreamWriter) -> None:
+        """Stream events until the client sends a line, or goes."""
+        subscriber = self.new_subscriber(request)
+        if "trace" in subscriber.kinds:
+            part = self.parts[self.target({"part": "drive"})]
+            if part.state != "running":
+                raise ValueError("the drive is not powered")
+            self.trace.subscribers.append(subscriber)
+            if not await self.trace.connect():
+                self.trace.subscribers.remove(subscriber)
+                raise ValueError("the drive's trace channel is not there")
+        self.subscribers.append(subscriber)
+        writer.write(b'{"return": {"version": 1}}\n')
+        sending = asyncio.create_task(self.send_events(subscriber, writer))
+        try:
+            await asyncio.wait([asyncio.create_task(reader.readline()), sending],
+                               return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            self.subscribers.remove(subscriber)
+            await self.trace.remove(subscriber)
+            subscriber.end()
+            with contextlib.suppress(OSError):
+                await sending
+
+    async def send_events(self, subscriber: Subscriber,
+                          writer: asyncio.StreamWriter) -> None:
+        while (event := await subscriber.queue.get()) is not None:
+            writer.write(json.dumps(event).encode() + b"\n")
+            await writer.drain()
+        if subscriber.lost:
+            writer.write(json.dumps({"event": "lost",
+                                     "messages": subscriber.lost}).encode() + b"\n")
+        writer.write(b'{"event": "end"}\n')
+        await writer.drain()
 
     async def serve(self, reader: asyncio.StreamReader,
                     writer: asyncio.StreamWriter) -> None:
         reply: dict[str, Any]
         try:
             request = json.loads(await reader.readline())
+            if request["command"] == "subscribe":
+                with contextlib.suppress(OSError):
+                    await self.subscribe(request, reader, writer)
+                    writer.close()
+                    return
             reply = {"return": await self.command(request)}
         except (ValueError, KeyError, TypeError, QMPError, OSError) as error:
             reply = {"error": str(error) or type(error).__name__}

@@ -61,8 +61,9 @@ struct fixture {
     struct held held[HOLD]; /* buffers of somebody else's */
     unsigned int held_count;
     unsigned int connects, disconnects; /* connection events */
-    uint16_t rejected;                  /* the last REJ's status */
-    struct nvme_cqe cqe;                /* the last that was sent */
+    unsigned int refusals;
+    uint16_t rejected;   /* the last REJ's status */
+    struct nvme_cqe cqe; /* the last that was sent */
     uint16_t cntlid;
     uint64_t now_us, random;
     uint8_t host[HOST_BYTES]; /* what every key leads to */
@@ -245,6 +246,10 @@ static void count_conn_event(void *ctx, const struct rdma_conn_event *event)
 {
     struct fixture *f = ctx;
 
+    if (event->refused != NVME_RDMA_OK) {
+        f->refusals++;
+        return;
+    }
     f->connects += event->is_connected;
     f->disconnects += !event->is_connected;
 }
@@ -738,6 +743,7 @@ static void test_no_qp_is_a_refusal(void **state)
     f->verbs.qps_left = 0;
     assert_null(request(f, 0, ADMIN_DEPTH, 0));
     assert_int_equal(f->rejected, NVME_RDMA_NO_RESOURCES);
+    assert_int_equal(f->refusals, 1);
     f->verbs.qps_left = FAKE_QPS - 1;
     expect_all_back(f);
 }

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "firmware/app/connect_log.h"
+
+#include "firmware/text/ip_text.h"
+#include "nvmeof/wire/cqe.h"
+#include "nvmeof/wire/fabrics.h"
+
+enum { LINES_AT_ONCE = 8 };
+#define LINE_US UINT64_C(1000000) /* earns a line more */
+
+static bool take_line(struct connect_log *connect_log)
+{
+    uint64_t earned = (connect_log->now_us - connect_log->earned_us) / LINE_US;
+
+    connect_log->earned_us += earned * LINE_US;
+    connect_log->used -= (uint32_t)MIN(earned, (uint64_t)connect_log->used);
+    if (connect_log->used == LINES_AT_ONCE) {
+        connect_log->left_out++;
+        return false;
+    }
+    connect_log->used++;
+    if (connect_log->left_out != 0) {
+        log_line(connect_log->log,
+                 "nvme-of: %u more connections were refused meanwhile",
+                 connect_log->left_out);
+        connect_log->left_out = 0;
+    }
+    return true;
+}
+
+/* What is wrong with the parameter at `field`, in words. */
+static const char *invalid_field(uint32_t field)
+{
+    switch (field) {
+    case CONNECT_QID:
+        return "the queue ID is not allowed";
+    case CONNECT_SQSIZE:
+        return "the queue size is out of range";
+    case CONNECT_DATA_SUBNQN | CONNECT_IATTR_DATA:
+        return "there is no such subsystem";
+    case CONNECT_DATA_HOSTNQN | CONNECT_IATTR_DATA:
+        return "the host NQN is missing or differs";
+    case CONNECT_DATA_HOSTID | CONNECT_IATTR_DATA:
+        return "the host ID differs";
+    case CONNECT_DATA_CNTLID | CONNECT_IATTR_DATA:
+        return "there is no such controller here";
+    default:
+        return "a parameter is invalid";
+    }
+}
+
+static const char *connect_reason(const struct nvmf_connect_end *end)
+{
+    switch (end->status) {
+    case NVME_SC_CONNECT_INVALID:
+        return invalid_field(end->field);
+    case NVME_SC_CONNECT_BUSY:
+        return "no controller is free";
+    case NVME_SC_CONNECT_FORMAT:
+        return "the record format is unknown";
+    case NVME_SC_COMMAND_SEQUENCE:
+        return "the queue is connected already";
+    default:
+        return "the command is malformed";
+    }
+}
+
+static void keep_printable(char *text)
+{
+    for (; *text != '\0'; text++) {
+        if (*text < ' ' || *text > '~') {
+            *text = '?';
+        }
+    }
+}
+
+void connect_log_end(void *ctx, const struct nvmf_connect_end *end)
+{
+    struct connect_log *connect_log = ctx;
+    const struct trace *trace = connect_log->trace;
+    struct ip_addr peer = rdma_transport_peer(connect_log->rdma, end->qpair);
+    char hostnqn[sizeof(end->hostnqn)];
+
+    log_format(hostnqn, sizeof(hostnqn), "%s", end->hostnqn);
+    keep_printable(hostnqn);
+    if (trace_is_on(trace, TRACE_GROUP_CM)) {
+        struct trace_record record = {
+            .type = TRACE_CONNECT,
+            .qpn = end->label,
+            .request = end->request,
+            .arg = {end->status, end->qid, end->cntlid, end->field},
+        };
+
+        trace_put_ip(&record.arg[4], peer.bytes);
+        trace->emit(trace->ctx, &record, hostnqn);
+    }
+    if (end->status != NVME_SC_SUCCESS && take_line(connect_log)) {
+        log_line(connect_log->log,
+                 "nvme-of: %s: Connect to queue %u refused: %s (status %03x); "
+                 "host %.*s",
+                 ip_text(&peer).text, end->qid, connect_reason(end),
+                 end->status, 120, hostnqn[0] != '\0' ? hostnqn : "unknown");
+    }
+}
+
+void connect_log_refused(struct connect_log *connect_log,
+                         const struct ip_addr *peer,
+                         enum nvme_rdma_status status)
+{
+    static const char *const reason[] = {
+        [NVME_RDMA_INVALID_LENGTH] = "the private data are too short",
+        [NVME_RDMA_INVALID_RECFMT] = "the record format is unknown",
+        [NVME_RDMA_INVALID_QID] = "the queue ID is not allowed",
+        [NVME_RDMA_INVALID_HSQSIZE] = "the queue is too large or too small",
+        [NVME_RDMA_INVALID_HRQSIZE] = "the receive queue has a wrong size",
+        [NVME_RDMA_NO_RESOURCES] = "no queue pair or queue entry is free",
+        [NVME_RDMA_INVALID_IRD] = "the host allows no RDMA READ",
+        [NVME_RDMA_INVALID_ORD] = "the host's RDMA READ limit is invalid",
+        [NVME_RDMA_INVALID_CNTLID] = "there is no such controller",
+    };
+
+    if (take_line(connect_log)) {
+        log_line(connect_log->log,
+                 "nvme-of: %s: connection refused: %s (RDMA status %u)",
+                 ip_text(peer).text,
+                 (size_t)status < ARRAY_LEN(reason) && reason[status] != NULL
+                     ? reason[status]
+                     : "unknown reason",
+                 (unsigned int)status);
+    }
+}

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The management block's messages, and its life: see hw_mgmt.h. */
+#include "hw-model/mgmt/hw_mgmt_internal.h"
+
+#include <string.h>
+
+enum { OUT_BUDGET = 65536 }; /* bytes in one run */
+
+void mgmt_defer(struct hw_mgmt *mgmt)
+{
+    mgmt->config.env.defer(mgmt->config.env.ctx);
+}
+
+static void update_irq(struct hw_mgmt *mgmt)
+{
+    mgmt->config.env.set_irq(
+        mgmt->config.env.ctx, 0,
+        (mgmt->state.irq_status & mgmt->state.irq_enable) != 0);
+}
+
+void mgmt_irq_raise(struct hw_mgmt *mgmt, uint32_t bits)
+{
+    mgmt->state.irq_status |= bits;
+    update_irq(mgmt);
+}
+
+/* Firmware's index is nonsense: stop before anything is done with it. */
+void mgmt_fail(struct hw_mgmt *mgmt)
+{
+    mgmt->state.ctrl &= ~R_MGMT_CTRL_ENABLE_MASK;
+    mgmt_irq_raise(mgmt, R_MGMT_IRQ_STATUS_ERROR_MASK);
+}
+
+/* ---- From the far end to firmware. */
+
+static uint32_t in_room(const struct hw_mgmt *mgmt)
+{
+    uint32_t used;
+
+    if (!mgmt_is_enabled(mgmt)) {
+        return 0;
+    }
+    used = mgmt->state.in_pi - shared_load32(mgmt_page(mgmt) + MGMT_PAGE_IN_CI);
+    return used > mgmt_in_bytes(mgmt) ? 0 : mgmt_in_bytes(mgmt) - used;
+}
+
+static void in_write(struct hw_mgmt *mgmt, const uint8_t *data, size_t len)
+{
+    uint32_t size = mgmt_in_bytes(mgmt);
+    uint8_t *ring = mgmt_dma(mgmt, mgmt_addr(mgmt, A_MGMT_IN_LO), size);
+
+    for (size_t i = 0; i < len; i++) {
+        ring[mgmt->state.in_pi++ % size] = data[i];
+    }
+    dev_wmb();
+    shared_store32(mgmt_page(mgmt) + MGMT_PAGE_IN_PI, mgmt->state.in_pi);
+    mgmt_irq_raise(mgmt, R_MGMT_IRQ_STATUS_IN_MASK);
+}
+
+/* Ends what the client before left unfinished. */
+static void in_separate(struct hw_mgmt *mgmt)
+{
+    if (mgmt->line_feed_due && in_room(mgmt) != 0) {
+        mgmt->line_feed_due = false;
+        in_write(mgmt, (const uint8_t *)"\n", 1);
+    }
+}
+
+size_t hw_mgmt_input_room(const struct hw_mgmt *mgmt)
+{
+    return mgmt->line_feed_due ? 0 : in_room(mgmt);
+}
+
+void hw_mgmt_input(struct hw_mgmt *mgmt, enum hw_mgmt_channel channel,
+                   const uint8_t *data, size_t len)
+{
+    if (channel == HW_MGMT_TRACE) {
+        mgmt_trace_input(mgmt, data, len);
+        return;
+    }
+    in_write(mgmt, data, MIN(len, hw_mgmt_input_room(mgmt)));
+}
+
+/* ---- From firmware to the far end. */
+
+/* One contiguous part of what is there. @return whether all of it was taken */
+static bool out_send(struct hw_mgmt *mgmt, const uint8_t *ring, uint32_t count)
+{
+    uint32_t at = mgmt->state.out_ci % mgmt_out_bytes(mgmt);
+    uint32_t len = MIN(count, mgmt_out_bytes(mgmt) - at);
+    size_t sent = len;
+
+    if (mgmt->is_open[HW_MGMT_MESSAGES]) {
+        sent = mgmt->config.send(mgmt->config.ctx, HW_MGMT_MESSAGES, ring + at,
+                                 len);
+    }
+    mgmt->state.out_ci += (uint32_t)sent;
+    mgmt->is_full[HW_MGMT_MESSAGES] = sent < len;
+    return sent == len;
+}
+
+static void out_run(struct hw_mgmt *mgmt)
+{
+    uint8_t *page = mgmt_page(mgmt);
+    uint32_t size = mgmt_out_bytes(mgmt), sent = 0;
+    const uint8_t *ring = mgmt_dma(mgmt, mgmt_addr(mgmt, A_MGMT_OUT_LO), size);
+
+    while (!mgmt->is_full[HW_MGMT_MESSAGES]) {
+        uint32_t count =
+            shared_load32(page + MGMT_PAGE_OUT_PI) - mgmt->state.out_ci;
+
+        if (count > size) {
+            mgmt_fail(mgmt);
+            return;
+        }
+        if (count == 0) {
+            break;
+        }
+        if (sent >= OUT_BUDGET) {
+            mgmt_defer(mgmt);
+            break;
+        }
+        dev_rmb();
+        sent += count;
+        if (!out_send(mgmt, ring, count)) {
+            break;
+        }
+    }
+    shared_store32(page + MGMT_PAGE_OUT_CI, mgmt->state.out_ci);
+}
+
+/* ---- All of it. */
+
+void hw_mgmt_run(struct hw_mgmt *mgmt)
+{
+    if (mgmt_is_enabled(mgmt)) {
+        in_separate(mgmt);
+        out_run(mgmt);
+    }
+    mgmt_trace_run(mgmt);
+    if (mgmt->config.input_wanted != NULL && hw_mgmt_input_room(mgmt) != 0) {
+        mgmt->config.input_wanted(mgmt->config.ctx);
+    }
+}
+
+void hw_mgmt_timer(struct hw_mgmt *mgmt)
+{
+    hw_mgmt_run(mgmt);
+}
+
+void hw_mgmt_room(struct hw_mgmt *mgmt, enum hw_mgmt_channel channel)
+{
+    mgmt->is_full[channel] = false;
+    mgmt_defer(mgmt);
+}
+
+void hw_mgmt_opened(struct hw_mgmt *mgmt, enum hw_mgmt_channel channel,
+                    bool is_open)
+{
+    mgmt->is_open[channel] = is_open;
+    mgmt->is_full[channel] = false;
+    if (channel == HW_MGMT_TRACE) {
+        mgmt_trace_opened(mgmt, is_open);
+    } else {
+        mgmt->line_feed_due = true;
+    }
+    mgmt_defer(mgmt);
+}
+
+void hw_mgmt_init(struct hw_mgmt *mgmt, const struct hw_mgmt_config *config)
+{
+    memset(mgmt, 0, sizeof(*mgmt));
+    mgmt->config = *config;
+    mgmt_trace_init(mgmt);
+}
+
+void hw_mgmt_reset(struct hw_mgmt *mgmt)
+{
+    mgmt->state = (struct hw_mgmt_state){0};
+    update_irq(mgmt);
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Trace points: what they cost when off, and the records they make when on.
+ *
+ * A layer that has trace points is handed a `struct trace`, or uses
+ * trace_off.  A trace point is written
+ *
+ *     if (trace_is_on(trace, TRACE_GROUP_QP)) {
+ *         struct trace_record record = {...};
+ *         trace->emit(trace->ctx, &record, NULL);
+ *     }
+ *
+ * Off, it costs two loads and a branch.  docs/tracing.md is for users;
+ * tools/essd/trace.py reads the lists below.
+ */
+#ifndef ESSD_LIB_TRACE_H
+#define ESSD_LIB_TRACE_H
+
+#include "lib/bytes.h"
+#include "lib/util.h"
+
+/* Bits of the mask. */
+enum trace_group {
+    TRACE_GROUP_QP,       /* states of queue pairs */
+    TRACE_GROUP_CM,       /* connection messages, Connect */
+    TRACE_GROUP_COMMANDS, /* NVMe commands, when they are over */
+    TRACE_GROUP_MEDIA,    /* media operations, when they are over */
+    TRACE_GROUP_ROCE,     /* NAKs, timeouts, retransmissions, CNPs */
+    TRACE_GROUPS
+};
+
+/* Where a record comes from. */
+enum trace_source {
+    TRACE_SOURCE_FIRMWARE,
+    TRACE_SOURCE_MGMT, /* the management block: HELLO and LOST */
+    TRACE_SOURCE_RNIC,
+    TRACE_SOURCES
+};
+
+/*
+ * The events: group, name, and the names of the record's arguments in order.
+ * A name that ends in ":64" takes two arguments, low word first; ":ip" takes
+ * four: an IPv6 address, or an IPv4-mapped one, big-endian words.  ALL: of no
+ * group, always there.
+ */
+/* clang-format off */
+#define TRACE_EVENTS(X)                                                        \
+    X(ALL, TEXT, "")                                                           \
+    X(ALL, HELLO, "version mask")                                              \
+    X(ALL, LOST, "firmware device")                                            \
+    X(QP, QP_STATE, "from to reason")                                          \
+    X(ROCE, NAK_SENT, "syndrome psn")                                          \
+    X(ROCE, NAK_RECEIVED, "syndrome psn")                                      \
+    X(ROCE, TIMEOUT, "psn retries")                                            \
+    X(ROCE, RETRANSMIT, "psn packets")                                         \
+    X(ROCE, CNP_SENT, "")                                                      \
+    X(ROCE, CNP_RECEIVED, "")                                                  \
+    X(CM, CM_SENT, "message reason local remote peer:ip")                      \
+    X(CM, CM_RECEIVED, "message reason local remote peer:ip")                  \
+    X(CM, CONNECT, "status qid cntlid field peer:ip")                          \
+    X(COMMANDS, COMMAND, "opcode nsid lba:64 bytes status wait_us fetch_us "   \
+                         "media_us respond_us total_us")                       \
+    X(MEDIA, MEDIA, "opcode lba:64 blocks status us")
+/* clang-format on */
+
+enum trace_type {
+#define TRACE_TYPE(group, name, words) TRACE_##name,
+    TRACE_EVENTS(TRACE_TYPE)
+#undef TRACE_TYPE
+        TRACE_TYPES
+};
+
+enum { TRACE_VERSION = 1, TRACE_ARGS = 11, TRACE_RECORD_LEN = 64 };
+
+/* Byte offsets in a record; all fields little-endian. */
+enum {
+    TRACE_AT_TIME = 0,     /* 64 bits: virtual nanoseconds */
+    TRACE_AT_TYPE = 8,     /* 16 bits: enum trace_type */
+    TRACE_AT_SOURCE = 10,  /* 8 bits: enum trace_source */
+    TRACE_AT_TEXTS = 11,   /* 8 bits: TEXT records that follow */
+    TRACE_AT_QPN = 12,     /* 32 bits; 0: none */
+    TRACE_AT_REQUEST = 16, /* 32 bits; TRACE_NO_REQUEST: none */
+    TRACE_AT_ARGS = 20,    /* 32 bits each; in a TEXT record: characters */
+};
+_Static_assert(TRACE_AT_ARGS + 4 * TRACE_ARGS == TRACE_RECORD_LEN,
+               "a record is 64 bytes");
+
+enum { TRACE_TEXT_LEN = 4 * TRACE_ARGS };
+#define TRACE_NO_REQUEST UINT32_MAX
+
+struct trace_record {
+    uint64_t time_ns; /* these two: for emit() to fill in */
+    uint8_t source;
+    uint16_t type;
+    uint8_t texts;
+    uint32_t qpn;
+    uint32_t request;
+    uint32_t arg[TRACE_ARGS];
+};
+
+struct trace {
+    /* BIT(enum trace_group): events that somebody wants.  Changes any time. */
+    const uint32_t *mask;
+    void *ctx;
+
+    /**
+     * Keep one event, or count it as lost.
+     *
+     * @param text  follows in TEXT records; NULL or "": none
+     */
+    void (*emit)(void *ctx, const struct trace_record *record,
+                 const char *text);
+
+    /* The clock of the records, in microseconds. */
+    uint64_t (*now_us)(void *ctx);
+};
+
+/** Nobody ever wants anything. */
+extern const struct trace trace_off;
+
+static inline bool trace_is_on(const struct trace *trace,
+                               enum trace_group group)
+{
+    return __builtin_expect(__atomic_load_n(trace->mask, __ATOMIC_RELAXED) &
+                                BIT(group),
+                            0) != 0;
+}
+
+/** Write all bytes of a record. */
+static inline void trace_record_emit(uint8_t *buf,
+                                     const struct trace_record *record)
+{
+    put_le64(buf + TRACE_AT_TIME, record->time_ns);
+    put_le16(buf + TRACE_AT_TYPE, record->type);
+    buf[TRACE_AT_SOURCE] = record->source;
+    buf[TRACE_AT_TEXTS] = record->texts;
+    put_le32(buf + TRACE_AT_QPN, record->qpn);
+    put_le32(buf + TRACE_AT_REQUEST, record->request);
+    for (unsigned int i = 0; i < TRACE_ARGS; i++) {
+        put_le32(buf + TRACE_AT_ARGS + 4 * i, record->arg[i]);
+    }
+}
+
+/** An IP address (16 bytes) as four arguments. */
+static inline void trace_put_ip(uint32_t *arg, const uint8_t *ip)
+{
+    for (unsigned int i = 0; i < 4; i++) {
+        arg[i] = get_be32(ip + 4 * i);
+    }
+}
+
+#endif

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What observers are told: commands and media operations when they are over,
+ * and the outcome of each Connect.  lib/trace.h, nvmf_config.connect_ended.
+ */
+#include "nvmeof/target/internal.h"
+
+#include <string.h>
+
+enum {
+    STATUS_DROPPED = 0xffff, /* no answer: its queue pair is gone */
+    TRACE_IS_ADMIN = BIT(16),
+};
+
+void observe_begin(struct nvmf_target *target, struct nvmf_request *req)
+{
+    const struct trace *trace = target->trace;
+
+    req->trace = trace;
+    req->entered_us = trace->now_us(trace->ctx);
+    memset(req->stage_us, 0, sizeof(req->stage_us));
+}
+
+void observe_leave_state(struct nvmf_request *req)
+{
+    uint64_t now_us = req->trace->now_us(req->trace->ctx);
+
+    req->stage_us[req->state] += (uint32_t)(now_us - req->entered_us);
+    req->entered_us = now_us;
+}
+
+static bool has_lba(const struct nvmf_request *req, uint16_t qid)
+{
+    return qid != 0 &&
+           (req->sqe.opcode == NVM_READ || req->sqe.opcode == NVM_WRITE ||
+            req->sqe.opcode == NVM_WRITE_ZEROES);
+}
+
+void observe_end(const struct nvmf_target *target,
+                 const struct nvmf_request *req)
+{
+    const struct nvmf_qpair *qpair = &target->qpair[req->qpair];
+    const uint32_t *stage_us = req->stage_us;
+    bool is_answered = req->state == NVMF_REQUEST_RESPONDING;
+    struct nvme_cqe cqe;
+    struct trace_record record = {
+        .type = TRACE_COMMAND,
+        .qpn = qpair->label,
+        .request = req->number,
+        .arg = {req->sqe.opcode, req->sqe.nsid, 0, 0, req->data_len,
+                STATUS_DROPPED},
+    };
+
+    if (!trace_is_on(target->trace, TRACE_GROUP_COMMANDS)) {
+        return;
+    }
+    if (req->sqe.opcode == NVME_FABRICS) {
+        record.arg[0] |= (uint32_t)req->sqe.fctype << 8;
+        record.arg[1] = 0; /* that field has another meaning here */
+    }
+    record.arg[0] |= qpair->qid == 0 ? (uint32_t)TRACE_IS_ADMIN : 0;
+    if (has_lba(req, qpair->qid)) {
+        record.arg[2] = req->sqe.cdw10;
+        record.arg[3] = req->sqe.cdw11;
+    }
+    if (is_answered) {
+        nvme_cqe_parse(&cqe, req->cqe);
+        record.arg[5] = cqe.status;
+    }
+    record.arg[6] =
+        stage_us[NVMF_REQUEST_WAIT_BUFFER] + stage_us[NVMF_REQUEST_WAIT_MEDIA];
+    record.arg[7] = stage_us[NVMF_REQUEST_FETCHING];
+    record.arg[8] = stage_us[NVMF_REQUEST_MEDIA];
+    record.arg[9] = stage_us[NVMF_REQUEST_RESPONDING];
+    record.arg[10] = record.arg[6] + record.arg[7] + record.arg[8] +
+                     record.arg[9] + stage_us[NVMF_REQUEST_EXECUTING] +
+                     stage_us[NVMF_REQUEST_AER];
+    target->trace->emit(target->trace->ctx, &record, NULL);
+}
+
+void observe_media(const struct nvmf_target *target,
+                   const struct nvmf_request *req, enum media_status status)
+{
+    const struct nvmf_qpair *qpair = &target->qpair[req->qpair];
+    struct trace_record record = {
+        .type = TRACE_MEDIA,
+        .qpn = qpair->label,
+        .request = req->number,
+        .arg = {req->sqe.opcode, 0, 0, 0, (uint32_t)status,
+                req->stage_us[NVMF_REQUEST_MEDIA]},
+    };
+
+    if (has_lba(req, qpair->qid)) {
+        record.arg[1] = req->sqe.cdw10;
+        record.arg[2] = req->sqe.cdw11;
+        record.arg[3] = (req->sqe.cdw12 & 0xffff) + 1;
+    }
+    target->trace->emit(target->trace->ctx, &record, NULL);
+}
+
+/* The name in Connect's data, if the data have come; else "". */
+static void read_hostnqn(const struct nvmf_request *req,
+                         struct connect_data *data)
+{
+    uint8_t buf[CONNECT_DATA_LEN];
+
+    data->hostnqn[0] = '\0';
+    if (req->piece_count != 0 && req->data_len == CONNECT_DATA_LEN) {
+        request_read_data(req, 0, buf, sizeof(buf));
+        if (!connect_data_parse(data, buf, sizeof(buf))) {
+            data->hostnqn[0] = '\0';
+        }
+    }
+}
+
+void observe_connect(struct nvmf_target *target, const struct nvmf_request *req,
+                     uint16_t status)
+{
+    struct nvmf_connect_end end = {
+        .qpair = req->qpair,
+        .qid = target->qpair[req->qpair].qid,
+        .status = status & NVME_SC_MASK,
+        .label = target->qpair[req->qpair].label,
+        .request = req->number,
+    };
+    struct connect_data data;
+
+    if (target->config.connect_ended == NULL) {
+        return;
+    }
+    if (end.status == NVME_SC_SUCCESS) {
+        end.cntlid = (uint16_t)req->result[0];
+    } else {
+        end.field = req->result[0];
+    }
+    read_hostnqn(req, &data);
+    memcpy(end.hostnqn, data.hostnqn, nvme_nqn_len(data.hostnqn));
+    target->config.connect_ended(target->config.connect_ctx, &end);
+}
+
+const struct nvmf_config *nvmf_target_config(const struct nvmf_target *target)
+{
+    return &target->config;
+}
+
+bool nvmf_target_ctrl_info(const struct nvmf_target *target, uint16_t index,
+                           struct nvmf_ctrl_info *info)
+{
+    static const char *const names[CTRL_STATES] = {
+        [CTRL_FREE] = "free",     [CTRL_DISABLED] = "disabled",
+        [CTRL_READY] = "ready",   [CTRL_RESETTING] = "resetting",
+        [CTRL_FAILED] = "failed", [CTRL_ENDING] = "ending",
+    };
+    const struct nvmf_ctrl *ctrl = &target->ctrl[index];
+
+    if (ctrl->state == CTRL_FREE) {
+        return false;
+    }
+    *info = (struct nvmf_ctrl_info){
+        .cntlid = ctrl->cntlid,
+        .qpairs = ctrl->qpair_count,
+        .is_discovery = ctrl->is_discovery,
+        .keep_alive_ms = ctrl->kato_ms,
+        .state = names[ctrl->state],
+    };
+    memcpy(info->hostnqn, ctrl->hostnqn, nvme_nqn_len(ctrl->hostnqn));
+    return true;
+}
+
+bool nvmf_target_qpair_info(const struct nvmf_target *target, uint16_t index,
+                            struct nvmf_qpair_info *info)
+{
+    static const char *const names[QPAIR_STATES] = {
+        [QPAIR_FREE] = "free",
+        [QPAIR_RESERVED] = "reserved",
+        [QPAIR_CONNECTING] = "connecting",
+        [QPAIR_LIVE] = "live",
+        [QPAIR_CLOSING] = "closing",
+        [QPAIR_DRAINING] = "draining",
+    };
+    const struct nvmf_qpair *qpair = &target->qpair[index];
+
+    if (qpair->state == QPAIR_FREE) {
+        return false;
+    }
+    *info = (struct nvmf_qpair_info){
+        .label = qpair->label,
+        .qid = qpair->qid,
+        .cntlid = qpair->ctrl != NO_CTRL ? target->ctrl[qpair->ctrl].cntlid : 0,
+        .entries = qpair->sqsize,
+        .in_flight = qpair->in_flight,
+        .state = names[qpair->state],
+    };
+    return true;
+}

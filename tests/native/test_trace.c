@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Trace events of a drive that is used, as its reader gets them. */
+#include "bed.h"
+
+#include <string.h>
+
+#include "lib/bytes.h"
+#include "nvmeof/wire/opcode.h"
+
+enum { ALL_GROUPS = BIT(TRACE_GROUPS) - 1 };
+
+struct found {
+    const uint8_t *record; /* NULL: none */
+    char text[256];
+};
+
+static uint16_t type_of(const uint8_t *record)
+{
+    return get_le16(record + TRACE_AT_TYPE);
+}
+
+static uint32_t arg_of(const uint8_t *record, unsigned int i)
+{
+    return get_le32(record + TRACE_AT_ARGS + 4 * i);
+}
+
+static void pass_time(struct bed *bed)
+{
+    native_world_pass(&bed->world, 20000000);
+}
+
+/* The first record of a type with that argument 0, with its text. */
+static struct found find_record(struct bed *bed, enum trace_type type,
+                                uint32_t arg0)
+{
+    const struct machine *machine = &bed->drive->machine;
+    struct found found = {0};
+
+    pass_time(bed);
+    for (size_t at = 0; at < machine->trace_len; at += TRACE_RECORD_LEN) {
+        const uint8_t *record = machine->trace + at;
+        uint8_t texts = record[TRACE_AT_TEXTS];
+
+        if (type_of(record) != type || arg_of(record, 0) != arg0) {
+            continue;
+        }
+        found.record = record;
+        for (uint8_t i = 0; i < texts; i++) {
+            memcpy(found.text + (size_t)i * TRACE_TEXT_LEN,
+                   record + (i + 1u) * TRACE_RECORD_LEN + TRACE_AT_ARGS,
+                   TRACE_TEXT_LEN);
+        }
+        break;
+    }
+    return found;
+}
+
+static size_t count_records(struct bed *bed, enum trace_type type)
+{
+    const struct machine *machine = &bed->drive->machine;
+    size_t n = 0;
+
+    pass_time(bed);
+    for (size_t at = 0; at < machine->trace_len; at += TRACE_RECORD_LEN) {
+        n += type_of(machine->trace + at) == type;
+    }
+    return n;
+}
+
+static void test_a_write_and_a_read_are_seen_with_their_lba(void **state)
+{
+    struct found write, read;
+    struct bed bed;
+
+    (void)state;
+    bed_init(&bed, 1500);
+    machine_trace(&bed.drive->machine, ALL_GROUPS);
+    bed_connect(&bed, 0, 1, 64);
+    assert_int_equal(bed_write(&bed, 1, 100, 8, HOST_DATA_KEYED, false, 1), 0);
+    bed_expect(&bed, 1, 100, 8, HOST_DATA_KEYED, 1);
+    write = find_record(&bed, TRACE_COMMAND, NVM_WRITE);
+    read = find_record(&bed, TRACE_COMMAND, NVM_READ);
+    assert_non_null(write.record);
+    assert_non_null(read.record);
+    assert_int_equal(arg_of(write.record, 1), BED_NSID);
+    assert_int_equal(arg_of(write.record, 2), 100);
+    assert_int_equal(arg_of(write.record, 4), 8 * BED_BLOCK);
+    assert_int_equal(arg_of(write.record, 5), 0);
+    /* A read fetches nothing; the stages add up. */
+    assert_int_equal(arg_of(read.record, 7), 0);
+    assert_true(arg_of(write.record, 10) >=
+                arg_of(write.record, 6) + arg_of(write.record, 7) +
+                    arg_of(write.record, 8) + arg_of(write.record, 9));
+    /* It names the queue pair that the hardware's events name. */
+    assert_int_not_equal(get_le32(read.record + TRACE_AT_QPN), 0);
+    assert_int_equal(find_record(&bed, TRACE_MEDIA, NVM_READ).record != NULL,
+                     true);
+    host_disconnect(&bed.host->host);
+    bed_end(&bed);
+}
+
+static void test_events_are_in_the_order_of_time(void **state)
+{
+    struct bed bed;
+    uint64_t last_ns = 0;
+
+    (void)state;
+    bed_init(&bed, 1500);
+    machine_trace(&bed.drive->machine, ALL_GROUPS);
+    bed_connect(&bed, 0, 2, 64);
+    host_disconnect(&bed.host->host);
+    assert_true(count_records(&bed, TRACE_QP_STATE) >=
+                9); /* three queue pairs */
+    assert_true(count_records(&bed, TRACE_CM_RECEIVED) >= 6);
+    for (size_t at = 0; at < bed.drive->machine.trace_len;
+         at += TRACE_RECORD_LEN) {
+        const uint8_t *record = bed.drive->machine.trace + at;
+
+        if (type_of(record) != TRACE_TEXT) {
+            assert_true(get_le64(record) >= last_ns);
+            last_ns = get_le64(record);
+        }
+    }
+    bed_end(&bed);
+}
+
+static void test_connects_are_seen_accepted_and_refused(void **state)
+{
+    struct host_target target;
+    struct found accepted, refused;
+    struct bed bed;
+
+    (void)state;
+    bed_init(&bed, 1500);
+    machine_trace(&bed.drive->machine, BIT(TRACE_GROUP_CM));
+    assert_true(native_target(bed.host, bed.drive, 0, &target));
+    target.io_queues = 1;
+    target.depth = 64;
+    strcpy(target.hostnqn, "nqn.2014-08.org.nvmexpress:uuid:"
+                           "11111111-2222-3333-4444-555555555555\x1b[31m");
+    assert_int_equal(host_connect(&bed.host->host, &target), 0);
+    host_disconnect(&bed.host->host);
+    strcpy(target.subnqn, "nqn.2026-01.net.example:nothing");
+    assert_int_not_equal(host_connect(&bed.host->host, &target), 0);
+    host_vanish(&bed.host->host);
+    accepted = find_record(&bed, TRACE_CONNECT, 0);
+    refused = find_record(&bed, TRACE_CONNECT, 0x182);
+    assert_non_null(accepted.record);
+    assert_non_null(refused.record);
+    assert_string_equal(accepted.text,
+                        "nqn.2014-08.org.nvmexpress:uuid:"
+                        "11111111-2222-3333-4444-555555555555?[31m");
+    assert_string_equal(refused.text, accepted.text);
+    assert_int_equal(arg_of(refused.record, 3), 0x10100); /* SUBNQN, IATTR */
+    assert_int_equal(arg_of(refused.record, 6), 0xffff);  /* IPv4-mapped */
+    assert_int_equal(arg_of(refused.record, 7),
+                     bed.host->config.port[0].ipv4[0] << 24 |
+                         bed.host->config.port[0].ipv4[1] << 16 |
+                         bed.host->config.port[0].ipv4[2] << 8 |
+                         bed.host->config.port[0].ipv4[3]);
+    assert_non_null(strstr(machine_console(&bed.drive->machine),
+                           "refused: there is no such subsystem (status 182); "
+                           "host nqn.2014-08.org.nvmexpress:uuid:11111111"));
+    assert_null(strchr(machine_console(&bed.drive->machine), '\x1b'));
+    bed_end(&bed);
+}
+
+static void test_refusals_do_not_flood_the_log(void **state)
+{
+    struct host_target target;
+    struct bed bed;
+    unsigned int lines = 0;
+
+    (void)state;
+    bed_init(&bed, 1500);
+    assert_true(native_target(bed.host, bed.drive, 0, &target));
+    target.io_queues = 1;
+    target.depth = 64;
+    strcpy(target.subnqn, "nqn.2026-01.net.example:nothing");
+    for (unsigned int i = 0; i < 30; i++) {
+        assert_int_not_equal(host_connect(&bed.host->host, &target), 0);
+        host_vanish(&bed.host->host);
+    }
+    for (const char *at = machine_console(&bed.drive->machine);
+         (at = strstr(at, "no such subsystem")) != NULL; at++) {
+        lines++;
+    }
+    assert_true(lines >= 8 && lines <= 20);
+    bed_end(&bed);
+}
+
+static void test_nobody_who_asks_gets_nothing(void **state)
+{
+    struct bed bed;
+
+    (void)state;
+    bed_init(&bed, 1500);
+    bed_connect(&bed, 0, 1, 64);
+    assert_int_equal(bed.drive->machine.trace_len, 0);
+    assert_int_equal(bed.drive->drive.mgmt.trace_pi, 0);
+    /* Half-way: what began before is not reported, what begins now is. */
+    machine_trace(&bed.drive->machine, BIT(TRACE_GROUP_COMMANDS));
+    pass_time(&bed);
+    bed_expect(&bed, 1, 0, 1, HOST_DATA_KEYED, 0);
+    assert_int_equal(count_records(&bed, TRACE_COMMAND), 1);
+    assert_int_equal(count_records(&bed, TRACE_QP_STATE), 0);
+    machine_trace(&bed.drive->machine, 0);
+    pass_time(&bed);
+    bed_expect(&bed, 1, 0, 1, HOST_DATA_KEYED, 0);
+    assert_int_equal(count_records(&bed, TRACE_COMMAND), 1);
+    assert_int_equal(count_records(&bed, TRACE_LOST), 1);
+    host_disconnect(&bed.host->host);
+    bed_end(&bed);
+}
+
+static void test_a_full_ring_loses_events_and_counts_them(void **state)
+{
+    struct bed bed;
+    const uint8_t *last;
+    size_t seen = 0, commands = 0;
+
+    (void)state;
+    bed_init(&bed, 1500);
+    bed_connect(&bed, 0, 1, 64);
+    machine_trace(&bed.drive->machine, BIT(TRACE_GROUP_COMMANDS));
+    pass_time(&bed);
+    /* Its reader takes no more. */
+    bed.drive->machine.trace_len = MACHINE_TRACE_BYTES;
+    for (; bed.drive->drive.mgmt.dropped < 5; commands++) {
+        (void)bed_flush(&bed, 1);
+    }
+    assert_true(commands > 4096);
+    bed.drive->machine.trace_len = 0;
+    machine_trace(&bed.drive->machine, 0);
+    for (unsigned int i = 0; i < 50; i++) {
+        hw_mgmt_room(&bed.drive->machine.mgmt, HW_MGMT_TRACE);
+        pass_time(&bed);
+        for (size_t at = 0; at < bed.drive->machine.trace_len;
+             at += TRACE_RECORD_LEN) {
+            last = bed.drive->machine.trace + at;
+            seen += type_of(last) == TRACE_COMMAND;
+            if (type_of(last) == TRACE_LOST && i > 0) {
+                assert_int_equal(arg_of(last, 0), 5);
+            }
+        }
+        bed.drive->machine.trace_len = 0;
+    }
+    assert_int_equal(seen + 5, commands);
+    host_disconnect(&bed.host->host);
+    bed_end(&bed);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_write_and_a_read_are_seen_with_their_lba),
+        cmocka_unit_test(test_events_are_in_the_order_of_time),
+        cmocka_unit_test(test_connects_are_seen_accepted_and_refused),
+        cmocka_unit_test(test_refusals_do_not_flood_the_log),
+        cmocka_unit_test(test_nobody_who_asks_gets_nothing),
+        cmocka_unit_test(test_a_full_ring_loses_events_and_counts_them),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`essd trace`: records made here, as the drive makes them, become lines."""
+
+import base64
+import io
+import json
+import re
+
+import pytest
+
+from essd import trace
+from essd.errors import EssdError
+from essd.paths import TOP
+
+NUMBERS = {kind.name: number for number, kind in enumerate(trace.KINDS)}
+
+
+def record(name: str, *args: int, source: int = 0, qpn: int = 0x802, request: int = 7,
+           texts: int = 0, time_ns: int = 1_500_000_000) -> bytes:
+    words = [*args, *[0] * (11 - len(args))]
+    return trace.RECORD.pack(time_ns, NUMBERS[name], source, texts, qpn, request) + \
+        trace.ARGS.pack(*words)
+
+
+def text(characters: bytes) -> bytes:
+    return trace.RECORD.pack(0, NUMBERS["TEXT"], 0, 0, 0, 0) + characters.ljust(44, b"\0")
+
+
+def decode(*records: bytes) -> list[trace.Event]:
+    return list(trace.Decoder().take(b"".join(records)))
+
+
+def words(*records: bytes) -> str:
+    return trace.line_of(decode(*records)[0], 0).partition("req     7  ")[2]
+
+
+V4 = (0, 0, 0xffff, 10 << 24 | 1)
+
+
+def test_the_list_of_events_is_read_from_the_header() -> None:
+    assert [kind.name for kind in trace.KINDS[:4]] == ["TEXT", "HELLO", "LOST", "QP_STATE"]
+    command = trace.KINDS[NUMBERS["COMMAND"]]
+    assert command.group == "commands"
+    assert command.words[:4] == (("opcode", 1), ("nsid", 1), ("lba", 2), ("bytes", 1))
+    assert all(sum(width for _, width in kind.words) <= 11 for kind in trace.KINDS)
+    assert {kind.group for kind in trace.KINDS} == {*trace.GROUPS, "all"}
+
+
+def test_the_groups_are_in_the_headers_order() -> None:
+    header = (TOP / "lib/trace.h").read_text()
+    found = re.findall(r"TRACE_GROUP_(\w+),", header)
+    assert tuple(name.lower() for name in found) == trace.GROUPS
+
+
+def test_every_event_has_words_for_people() -> None:
+    own = {"TEXT", "HELLO", "LOST"}
+    assert set(trace.WORDS) == {kind.name for kind in trace.KINDS} - own
+
+
+def test_a_read_is_shown_with_its_lba_status_and_stages() -> None:
+    line = words(record("COMMAND", 0x02, 1, 100, 1, 4096, 0, 1, 0, 120, 30, 160))
+    assert line == (f"Read nsid 1 lba {1 << 32 | 100} 4096 bytes: ok; 160 us "
+                    "(wait 1, fetch 0, media 120, respond 30)")
+
+
+def test_an_admin_command_has_no_lba() -> None:
+    line = words(record("COMMAND", 1 << 16 | 0x02, 0, 0, 0, 512, 0x4109))
+    assert line.startswith("Get Log Page nsid 0 512 bytes: Invalid Log Page;")
+
+
+def test_a_command_that_was_dropped_says_so() -> None:
+    assert ": dropped;" in words(record("COMMAND", 0x01, 1, 0, 0, 4096, 0xffff))
+
+
+def test_a_refused_connect_has_the_hosts_name_and_address() -> None:
+    name = b"nqn.2014-08.org.nvmexpress:uuid:" + b"0" * 36
+    line = words(record("CONNECT", 0x182, 0, 0, 0x10100, *V4, texts=2),
+                 text(name[:44]), text(name[44:]))
+    assert line == ("Connect from 10.0.0.1 refused: queue 0, Connect Invalid Parameters, "
+                    f"field 0x10100, host {name.decode()}")
+
+
+def test_a_name_with_control_characters_is_made_printable() -> None:
+    event = decode(record("CONNECT", 0, 1, 5, 0, *V4, texts=1), text(b"a\x1b[31m\xff"))[0]
+    assert event.text == "a?[31m?"
+    assert "\x1b" not in trace.line_of(event, 0)
+
+
+def test_an_event_of_the_hardware_may_come_between_an_event_and_its_text() -> None:
+    events = decode(record("CONNECT", 0, texts=1, qpn=1),
+                    record("NAK_SENT", 0x60, 5, source=2, qpn=2), text(b"host"))
+    assert [(event.qpn, event.text) for event in events] == [(2, ""), (1, "host")]
+
+
+def test_records_may_be_cut_anywhere() -> None:
+    whole = b"".join(record("QP_STATE", 0, 1, source=2, qpn=n) for n in range(5))
+    for cut in range(len(whole)):
+        decoder = trace.Decoder()
+        found = [*decoder.take(whole[:cut]), *decoder.take(whole[cut:])]
+        assert [event.qpn for event in found] == [0, 1, 2, 3, 4]
+
+
+def test_what_makes_no_sense_is_counted_and_skipped() -> None:
+    decoder = trace.Decoder()
+    bad = trace.RECORD.pack(0, 999, 0, 0, 0, 0) + bytes(44)
+    strange = trace.RECORD.pack(0, NUMBERS["COMMAND"], 9, 0, 0, 0) + bytes(44)
+    found = list(decoder.take(bad + strange + text(b"of nothing") + record("CNP_SENT")))
+    assert len(found) == 1 and decoder.unknown == 3
+
+
+def test_firmware_cannot_say_what_was_lost() -> None:
+    decoder = trace.Decoder()
+    list(decoder.take(record("LOST", 5, 6, source=0)))
+    assert decoder.lost_firmware == 0
+    list(decoder.take(record("LOST", 5, 6, source=1)))
+    assert (decoder.lost_firmware, decoder.lost_device) == (5, 6)
+
+
+def printed(mask: int, as_json: bool, *records: bytes) -> tuple[str, trace.Printer]:
+    out = io.StringIO()
+    printer = trace.Printer(out, as_json, mask)
+    printer.take({"event": "trace", "time": 12.5,
+                  "records": base64.b64encode(b"".join(records)).decode()})
+    return out.getvalue(), printer
+
+
+def test_json_has_one_object_a_line() -> None:
+    output, _ = printed(trace.mask_of("all"), True,
+                        record("CONNECT", 0, 1, 5, 0, *V4, texts=1), text(b"me"),
+                        record("NAK_RECEIVED", 0x60, 9, source=2, request=0xffffffff))
+    first, second = map(json.loads, output.splitlines())
+    assert first["hostnqn"] == "me" and first["peer"] == "10.0.0.1"
+    assert first["qpn"] == 0x802 and first["request"] == 7 and first["wall"] == 12.5
+    assert second["event"] == "nak_received" and second["request"] is None
+
+
+def test_only_the_groups_that_were_asked_for_are_shown() -> None:
+    output, printer = printed(trace.mask_of("qp"), False, record("COMMAND", 2),
+                              record("QP_STATE", 2, 3, source=2))
+    assert "RTR -> RTS" in output and "Read" not in output
+    assert printer.summary() == "1 events, 0 lost"
+
+
+def test_the_summary_says_what_was_lost() -> None:
+    _, printer = printed(1, False, record("LOST", 3, 4, source=1))
+    assert printer.summary() == ("0 events, 7 lost (3 of the firmware's, "
+                                 "4 of the hardware's)")
+
+
+def test_unknown_groups_are_refused() -> None:
+    with pytest.raises(EssdError, match="there are qp, cm"):
+        trace.mask_of("qp,nonsense")

@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The supervisor's connections to the drive's management block.
+
+Messages: one JSON object a line each way, matched by "id": docs/management.md.  Many
+clients ask through the one connection that the channel takes.
+"""
+
+import asyncio
+import base64
+import contextlib
+import itertools
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+VERSION = 1
+LINE_MAX = 1 << 20
+
+
+class Refused(ValueError):
+    """The drive answered, and refuses."""
+
+    def __init__(self, code: str, text: str) -> None:
+        super().__init__(f"the drive refuses: {text}")
+        self.code = code
+
+
+class Messages:
+    """Requests and replies; connects when it is first asked."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.ids = itertools.count(1)
+        self.waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
+        self.writer: asyncio.StreamWriter | None = None
+        self.reading: asyncio.Task[None] | None = None
+
+    async def connect(self) -> asyncio.StreamWriter:
+        if self.writer is None:
+            try:
+                reader, self.writer = await asyncio.open_unix_connection(
+                    str(self.path), limit=LINE_MAX)
+            except OSError:
+                raise ValueError("the drive's management channel is not there: it is "
+                                 "not powered, or older than this essd") from None
+            self.reading = asyncio.create_task(self.read(reader, self.writer))
+        return self.writer
+
+    async def read(self, reader: asyncio.StreamReader,
+                   writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            while line := await reader.readline():
+                self.take(line)
+        writer.close()
+        if self.writer is writer:
+            self.writer = None
+        for future in self.waiting.values():
+            if not future.done():
+                future.set_exception(ValueError("the drive was powered off"))
+        self.waiting.clear()
+
+    def take(self, line: bytes) -> None:
+        """A reply; half a line of somebody before us is none."""
+        with contextlib.suppress(ValueError, KeyError, TypeError):
+            reply = json.loads(line)
+            future = self.waiting.pop(reply["id"], None)
+            if future is not None and not future.done():
+                future.set_result(reply)
+
+    async def ask(self, request: str, arguments: dict[str, Any],
+                  timeout_s: float) -> dict[str, Any]:
+        writer = await self.connect()
+        number = next(self.ids)
+        future: asyncio.Future[dict[str, Any]] = \
+            asyncio.get_running_loop().create_future()
+        self.waiting[number] = future
+        text = json.dumps({"v": VERSION, "id": number, "request": request, **arguments})
+        try:
+            writer.write(text.encode() + b"\n")
+            reply = await asyncio.wait_for(future, timeout_s)
+        except TimeoutError:
+            raise ValueError(f"the drive did not answer {request} within "
+                             f"{timeout_s:.0f} s: it does not serve, or is stopped"
+                             ) from None
+        finally:
+            self.waiting.pop(number, None)
+        if "error" in reply:
+            raise Refused(reply["error"]["code"], reply["error"]["text"])
+        return dict(reply["result"])
+
+    def close(self) -> None:
+        if self.writer is not None:
+            self.writer.close()
+            self.writer = None
+
+
+RECORD_LEN = 64
+TRACE_LOST = 2          # enum trace_type and enum trace_source in lib/trace.h
+SOURCE_MGMT = 1
+LAST_S = 2.0            # for what was recorded before the end
+
+
+class Subscriber:
+    """A client of the supervisor's that is told what happens.
+
+    A slow one loses events, which are counted, and holds nobody up.
+    """
+
+    ROOM = 1024         # messages
+
+    def __init__(self, kinds: set[str], mask: int) -> None:
+        self.kinds = kinds
+        self.mask = mask
+        self.queue: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
+        self.lost = 0
+
+    def push(self, kind: str, **facts: Any) -> None:
+        if kind not in self.kinds:
+            return
+        if self.queue.qsize() >= self.ROOM:
+            self.lost += 1
+            return
+        if self.lost:
+            self.queue.put_nowait({"event": "lost", "messages": self.lost})
+            self.lost = 0
+        self.queue.put_nowait({"event": kind, "time": time.time(), **facts})
+
+    def end(self) -> None:
+        self.queue.put_nowait(None)
+
+
+class Trace:
+    """The one reader of the trace channel; the mask is what subscribers want."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.subscribers: list[Subscriber] = []
+        self.writer: asyncio.StreamWriter | None = None
+        self.reading: asyncio.Task[None] | None = None
+        self.mask = 0
+        self.finished = asyncio.Event()     # the last record of a trace came
+
+    def wanted(self) -> int:
+        mask = 0
+        for subscriber in self.subscribers:
+            mask |= subscriber.mask
+        return mask
+
+    async def connect(self) -> bool:
+        """Have the channel, and the drive's mask right; False: no drive."""
+        if self.writer is None:
+            try:
+                reader, self.writer = await asyncio.open_unix_connection(str(self.path))
+            except OSError:
+                return False
+            self.mask = 0
+            self.reading = asyncio.create_task(self.read(reader, self.writer))
+        if self.mask != self.wanted():
+            self.mask = self.wanted()
+            self.finished.clear()
+            self.writer.write(self.mask.to_bytes(4, "little"))
+        return True
+
+    async def read(self, reader: asyncio.StreamReader,
+                   writer: asyncio.StreamWriter) -> None:
+        data = b""
+        with contextlib.suppress(OSError):
+            while more := await reader.read(1 << 16):
+                data += more
+                whole = len(data) // RECORD_LEN * RECORD_LEN
+                self.take(data[:whole])
+                data = data[whole:]
+        writer.close()
+        self.finished.set()
+        if self.writer is writer:
+            self.writer = None
+
+    def take(self, records: bytes) -> None:
+        if not records:
+            return
+        text = base64.b64encode(records).decode()
+        for subscriber in self.subscribers:
+            subscriber.push("trace", records=text)
+        last = records[-RECORD_LEN:]
+        if self.mask == 0 and last[10] == SOURCE_MGMT and \
+                int.from_bytes(last[8:10], "little") == TRACE_LOST:
+            self.finished.set()
+
+    async def remove(self, subscriber: Subscriber) -> None:
+        """It wants no more; what was recorded until now still reaches it."""
+        subscriber.mask = 0
+        if self.writer is not None:
+            await self.connect()
+            if self.mask == 0:
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self.finished.wait(), LAST_S)
+        if subscriber in self.subscribers:
+            self.subscribers.remove(subscriber)
+        if not self.subscribers and self.writer is not None:
+            self.writer.close()
+            self.writer = None

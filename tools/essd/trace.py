@@ -1,0 +1,398 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`essd trace`: what happens inside a running drive, decoded: docs/tracing.md.
+
+The events and their arguments are read from lib/trace.h, which the drive is
+compiled with.
+"""
+
+import base64
+import ipaddress
+import json
+import re
+import signal
+import socket
+import struct
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import IO, Any
+
+from .errors import EssdError
+from .instance import Instance
+from .paths import TOP
+
+GROUPS = ("qp", "cm", "commands", "media", "roce")
+NO_REQUEST = 0xffffffff
+RECORD = struct.Struct("<QHBBII")
+ARGS = struct.Struct("<11I")
+RECORD_LEN = RECORD.size + ARGS.size
+
+QP_STATES = ("RESET", "INIT", "RTR", "RTS", "ERROR")
+REASONS = ("", "local length", "local protection", "local operation", "flushed",
+           "remote invalid request", "remote access", "remote operation",
+           "retries exceeded", "RNR retries exceeded", "bad response")
+CM_MESSAGES = {0x10: "REQ", 0x11: "MRA", 0x12: "REJ", 0x13: "REP", 0x14: "RTU",
+               0x15: "DREQ", 0x16: "DREP"}
+NAKS = ("PSN sequence", "invalid request", "remote access", "remote operation",
+        "invalid RD request")
+MEDIA_STATUSES = ("ok", "LBA range", "read error", "write error", "read-only",
+                  "internal error", "aborted")
+ADMIN = {0x02: "Get Log Page", 0x06: "Identify", 0x08: "Abort", 0x09: "Set Features",
+         0x0a: "Get Features", 0x0c: "Async Event Request", 0x18: "Keep Alive"}
+NVM = {0x00: "Flush", 0x01: "Write", 0x02: "Read", 0x04: "Write Uncorrectable",
+       0x05: "Compare", 0x08: "Write Zeroes", 0x09: "Dataset Management",
+       0x0c: "Verify"}
+FABRICS = {0x00: "Property Set", 0x01: "Connect", 0x04: "Property Get",
+           0x05: "Authentication Send", 0x06: "Authentication Receive",
+           0x08: "Disconnect"}
+DROPPED = 0xffff
+STATUSES = {
+    0x000: "ok", 0x001: "Invalid Opcode", 0x002: "Invalid Field",
+    0x004: "Data Transfer Error", 0x006: "Internal Error", 0x007: "Aborted",
+    0x00b: "Invalid Namespace", 0x00c: "Command Sequence Error",
+    0x00f: "SGL Length Invalid", 0x011: "SGL Type Invalid",
+    0x016: "SGL Offset Invalid", 0x020: "Namespace Write Protected",
+    0x080: "LBA Out of Range", 0x105: "AER Limit Exceeded",
+    0x109: "Invalid Log Page", 0x10d: "Feature Not Saveable",
+    0x10e: "Feature Not Changeable", 0x180: "Connect Incompatible Format",
+    0x181: "Connect Controller Busy", 0x182: "Connect Invalid Parameters",
+    0x184: "Connect Invalid Host", 0x280: "Write Fault",
+    0x281: "Unrecovered Read Error"}
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One event of lib/trace.h."""
+
+    name: str
+    group: str
+    words: tuple[tuple[str, int], ...]      # an argument's name, its words
+
+
+def read_kinds() -> tuple[Kind, ...]:
+    text = (TOP / "lib/trace.h").read_text(encoding="utf-8")
+    body = text.partition("#define TRACE_EVENTS(X)")[2].partition("/* clang-format on")[0]
+    body = re.sub(r'"\s*\\\n\s*"', "", body)    # a string in two lines
+    widths = {"": 1, "64": 2, "ip": 4}
+    kinds = []
+    for group, name, words in re.findall(r'X\((\w+), (\w+), "([^"]*)"\)', body):
+        found = [word.partition(":") for word in words.split()]
+        kinds.append(Kind(name, group.lower(),
+                          tuple((key, widths[kind]) for key, _, kind in found)))
+    return tuple(kinds)
+
+
+KINDS = read_kinds()
+SOURCES = ("firmware", "mgmt", "rnic")
+
+
+@dataclass
+class Event:
+    """One event, its texts put together."""
+
+    time_ns: int
+    kind: Kind
+    source: str
+    qpn: int
+    request: int | None
+    args: dict[str, Any]
+    text: str = ""
+    texts_due: int = 0
+
+    def as_json(self) -> dict[str, Any]:
+        """As `--json` shows it: the table in docs/tracing.md."""
+        args = {key: str(value) if key == "peer" else value
+                for key, value in self.args.items()}
+        return {"time-ns": self.time_ns, "event": self.kind.name.lower(),
+                "group": self.kind.group, "source": self.source, "qpn": self.qpn,
+                "request": self.request, **args,
+                **({"hostnqn": self.text} if self.kind.name == "CONNECT" else {})}
+
+
+def address(words: tuple[int, ...]) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    found = ipaddress.IPv6Address(b"".join(word.to_bytes(4) for word in words))
+    return found.ipv4_mapped or found
+
+
+def read_args(kind: Kind, words: tuple[int, ...]) -> dict[str, Any]:
+    args: dict[str, Any] = {}
+    at = 0
+    for name, width in kind.words:
+        mine = words[at:at + width]
+        args[name] = (mine[0] if width == 1 else mine[0] | mine[1] << 32 if width == 2
+                      else address(mine))
+        at += width
+    return args
+
+
+def printable(data: bytes) -> str:
+    return "".join(chr(byte) if 32 <= byte < 127 else "?"
+                   for byte in data.partition(b"\0")[0])
+
+
+@dataclass
+class Decoder:
+    """Records in, events out, in order."""
+
+    lost_firmware: int = 0
+    lost_device: int = 0
+    unknown: int = 0
+    waiting: Event | None = None
+    rest: bytes = field(default=b"")
+
+    def take(self, data: bytes) -> Iterator[Event]:
+        data = self.rest + data
+        whole = len(data) // RECORD_LEN * RECORD_LEN
+        self.rest = data[whole:]
+        for at in range(0, whole, RECORD_LEN):
+            yield from self.take_record(data[at:at + RECORD_LEN])
+
+    def take_record(self, record: bytes) -> Iterator[Event]:
+        time_ns, number, source, texts, qpn, request = RECORD.unpack_from(record)
+        if number >= len(KINDS) or source >= len(SOURCES):
+            self.unknown += 1
+            return
+        kind = KINDS[number]
+        if kind.name == "TEXT":
+            yield from self.take_text(record[RECORD.size:])
+            return
+        words = ARGS.unpack_from(record, RECORD.size)
+        event = Event(time_ns, kind, SOURCES[source], qpn,
+                      None if request == NO_REQUEST else request,
+                      read_args(kind, words), texts_due=texts)
+        if kind.name in ("HELLO", "LOST"):
+            if event.source == "mgmt":
+                self.take_own(event)
+            return
+        if event.source == "firmware" and texts:
+            self.waiting = event
+        else:
+            yield event
+
+    def take_text(self, characters: bytes) -> Iterator[Event]:
+        event = self.waiting
+        if event is None:
+            self.unknown += 1
+            return
+        event.text += printable(characters)
+        event.texts_due -= 1
+        if event.texts_due == 0:
+            self.waiting = None
+            yield event
+
+    def take_own(self, event: Event) -> None:
+        if event.kind.name == "LOST":
+            self.lost_firmware = event.args["firmware"]
+            self.lost_device = event.args["device"]
+
+
+# One line for people
+
+def name_of(table: tuple[str, ...] | dict[int, str], number: int) -> str:
+    if isinstance(table, dict):
+        return table.get(number, f"{number:#x}")
+    return table[number] if number < len(table) else str(number)
+
+
+def opcode_name(word: int) -> str:
+    opcode, fctype, is_admin = word & 0xff, word >> 8 & 0xff, word >> 16 & 1
+    if opcode == 0x7f:
+        return name_of(FABRICS, fctype)
+    return name_of(ADMIN if is_admin else NVM, opcode)
+
+
+def status_name(status: int) -> str:
+    if status == DROPPED:
+        return "dropped"
+    return name_of(STATUSES, status & 0x7ff)
+
+
+def command_words(args: dict[str, Any]) -> str:
+    words = f"{opcode_name(args['opcode'])} nsid {args['nsid']}"
+    if opcode_name(args["opcode"]) in ("Read", "Write", "Write Zeroes") and \
+            not args["opcode"] >> 16:
+        words += f" lba {args['lba']}"
+    stages = ", ".join(f"{name} {args[name + '_us']}" for name in
+                       ("wait", "fetch", "media", "respond"))
+    return (f"{words} {args['bytes']} bytes: {status_name(args['status'])}; "
+            f"{args['total_us']} us ({stages})")
+
+
+def connect_words(args: dict[str, Any]) -> str:
+    if args["status"] == 0:
+        return (f"Connect from {args['peer']} accepted: queue {args['qid']}, "
+                f"controller {args['cntlid']:#x}")
+    return (f"Connect from {args['peer']} refused: queue {args['qid']}, "
+            f"{status_name(args['status'])}, field {args['field']:#x}")
+
+
+def cm_words(args: dict[str, Any]) -> str:
+    words = name_of(CM_MESSAGES, args["message"])
+    if words == "REJ":
+        words += f" reason {args['reason']}"
+    peer = args["peer"]
+    return words + (f", peer {peer}" if int(peer) else "") + \
+        f", ids {args['local']:#x} {args['remote']:#x}"
+
+
+def nak_words(args: dict[str, Any]) -> str:
+    kind, value = args["syndrome"] >> 5, args["syndrome"] & 0x1f
+    what = f"RNR, timer code {value}" if kind == 1 else name_of(NAKS, value)
+    return f"{what}, PSN {args['psn']}"
+
+
+def state_words(args: dict[str, Any]) -> str:
+    reason = name_of(REASONS, args["reason"])
+    return (f"{name_of(QP_STATES, args['from'])} -> {name_of(QP_STATES, args['to'])}"
+            + (f": {reason}" if reason else ""))
+
+
+WORDS: dict[str, Callable[[dict[str, Any]], str]] = {
+    "COMMAND": command_words, "CONNECT": connect_words,
+    "QP_STATE": state_words,
+    "CM_SENT": lambda a: "CM sent " + cm_words(a),
+    "CM_RECEIVED": lambda a: "CM received " + cm_words(a),
+    "NAK_SENT": lambda a: "NAK sent: " + nak_words(a),
+    "NAK_RECEIVED": lambda a: "NAK received: " + nak_words(a),
+    "TIMEOUT": lambda a: f"no answer to PSN {a['psn']}, {a['retries']} retries so far",
+    "RETRANSMIT": lambda a: f"goes back to PSN {a['psn']}: {a['packets']} packets again",
+    "CNP_SENT": lambda _: "congestion notification sent",
+    "CNP_RECEIVED": lambda _: "congestion notification received",
+    "MEDIA": lambda a: (f"media {name_of(NVM, a['opcode'])} lba {a['lba']} "
+                        f"{a['blocks']} blocks: {name_of(MEDIA_STATUSES, a['status'])}; "
+                        f"{a['us']} us")}
+
+
+def line_of(event: Event, wall: float) -> str:
+    clock = time.strftime("%H:%M:%S", time.localtime(wall))
+    request = "-" if event.request is None else str(event.request)
+    words = WORDS[event.kind.name](event.args)
+    if event.text:
+        words += f", host {event.text}"
+    return (f"{clock} {event.time_ns / 1e9:16.9f} {event.kind.group:8} "
+            f"qp {event.qpn:#08x} req {request:>5}  {words}")
+
+
+# The stream
+
+def mask_of(events: str) -> int:
+    mask = 0
+    for name in events.split(","):
+        if name.strip() == "all":
+            return (1 << len(GROUPS)) - 1
+        if name.strip() not in GROUPS:
+            raise EssdError(f"--events {name}: there are {', '.join(GROUPS)} and all")
+        mask |= 1 << GROUPS.index(name.strip())
+    return mask
+
+
+class Stream:
+    """A subscription to an instance's events."""
+
+    def __init__(self, instance: Instance, kinds: list[str], mask: int = 0) -> None:
+        self.connection = socket.socket(socket.AF_UNIX)
+        try:
+            self.connection.connect(str(instance.folder / "control.sock"))
+        except OSError:
+            raise EssdError(instance.not_running()) from None
+        request = {"command": "subscribe", "events": kinds, "mask": mask}
+        self.connection.sendall(json.dumps(request).encode() + b"\n")
+        self.file = self.connection.makefile("rb")
+        reply = json.loads(self.file.readline() or b"{}")
+        if "return" not in reply:
+            raise EssdError(reply.get("error", "the supervisor ended"))
+
+    def end(self) -> None:
+        """Ask for the rest: events() ends after it."""
+        self.connection.sendall(b"\n")
+
+    def events(self) -> Iterator[dict[str, Any]]:
+        for line in self.file:
+            event = json.loads(line)
+            if event["event"] == "end":
+                return
+            yield event
+
+    def close(self) -> None:
+        self.file.close()
+        self.connection.close()
+
+
+@dataclass
+class Printer:
+    """Writes events, and what has to be said besides them."""
+
+    out: IO[str]
+    as_json: bool
+    mask: int
+    decoder: Decoder = field(default_factory=Decoder)
+    count: int = 0
+    lost_messages: int = 0
+
+    def take(self, event: dict[str, Any]) -> None:
+        if event["event"] == "lost":
+            self.lost_messages += event["messages"]
+        elif event["event"] == "trace":
+            for found in self.decoder.take(base64.b64decode(event["records"])):
+                if self.mask >> GROUPS.index(found.kind.group) & 1:
+                    self.count += 1
+                    self.write(found, event["time"])
+            self.out.flush()
+        elif event["event"] in ("part", "restart") and event["part"] == "drive":
+            what = event.get("state") or f"restarted by itself: {event['cause']}"
+            self.note(f"drive: {what}")
+
+    def write(self, event: Event, wall: float) -> None:
+        if self.as_json:
+            self.out.write(json.dumps({"wall": wall, **event.as_json()}) + "\n")
+        else:
+            self.out.write(line_of(event, wall) + "\n")
+
+    def note(self, text: str) -> None:
+        print(f"essd trace: {text}", file=sys.stderr, flush=True)
+
+    def summary(self) -> str:
+        lost = self.decoder.lost_firmware + self.decoder.lost_device
+        words = f"{self.count} events, {lost} lost"
+        if lost:
+            words += (f" ({self.decoder.lost_firmware} of the firmware's, "
+                      f"{self.decoder.lost_device} of the hardware's)")
+        if self.lost_messages:
+            words += (f"; {self.lost_messages} messages of several events each were lost "
+                      "because this program was too slow")
+        return words
+
+
+def run(instance: Instance, events: str, output: Path | None, as_json: bool,
+        seconds: float) -> None:
+    """What `essd trace` does: until Ctrl-C, or for so many seconds."""
+    mask = mask_of(events)
+    stream = Stream(instance, ["trace", "part", "restart"], mask)
+    out = open(output, "w", encoding="utf-8") if output else sys.stdout  # noqa: SIM115
+    printer = Printer(out, as_json, mask)
+    has_ended = False
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        nonlocal has_ended
+        if not has_ended:
+            has_ended = True
+            stream.end()
+
+    before = {number: signal.signal(number, stop)
+              for number in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)}
+    if seconds:
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+    printer.note(f"tracing {events}; Ctrl-C ends it")
+    try:
+        for event in stream.events():
+            printer.take(event)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        stream.close()
+        if output:
+            out.close()
+    printer.note(printer.summary())
