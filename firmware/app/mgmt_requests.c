@@ -2,6 +2,7 @@
 #include "firmware/app/mgmt_requests.h"
 
 #include "firmware/app/drive.h"
+#include "firmware/app/pools_text.h"
 #include "firmware/hal/time.h"
 
 static bool handle_status(void *ctx, const struct json_args *args,
@@ -25,6 +26,46 @@ static bool handle_status(void *ctx, const struct json_args *args,
     return true;
 }
 
+static void put_pool(void *ctx, const char *name, uint32_t used, uint32_t all)
+{
+    struct json *out = ctx;
+
+    json_begin_object(out, name);
+    json_number(out, "used", used);
+    json_number(out, "all", all);
+    json_end_object(out);
+}
+
+static bool handle_pools(void *ctx, const struct json_args *args,
+                         struct json *out, struct mgmt_refusal *refusal)
+{
+    (void)args;
+    (void)refusal;
+    pools_each(ctx, put_pool, out);
+    return true;
+}
+
+static bool handle_shutdown(void *ctx, const struct json_args *args,
+                            struct json *out, struct mgmt_refusal *refusal)
+{
+    (void)args;
+    (void)out;
+    (void)refusal;
+    drive_stop(ctx);
+    return true;
+}
+
 const struct mgmt_request mgmt_requests[MGMT_REQUESTS] = {
     {"status", handle_status},
+    {"pools", handle_pools},
+    {"shutdown", handle_shutdown},
+    {"config", mgmt_config_read},
+    {"config-set", mgmt_config_set},
+    {"config-save", mgmt_config_save},
+    {"config-discard", mgmt_config_discard},
+    {"lag", mgmt_lag},
+    {"neighbours", mgmt_neighbours},
+    {"addresses", mgmt_addresses},
+    {"controllers", mgmt_controllers},
+    {"queue-pairs", mgmt_queue_pairs},
 };

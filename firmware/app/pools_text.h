@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What of each pool is in use, as the console shows it: docs/console.md. */
+/* How much of each pool is in use: docs/console.md, docs/management.md. */
 #ifndef ESSD_APP_POOLS_TEXT_H
 #define ESSD_APP_POOLS_TEXT_H
 
 #include "firmware/app/drive.h"
+
+/* One pool: its name, how much is used, how much there is. */
+typedef void pools_tell(void *ctx, const char *name, uint32_t used,
+                        uint32_t all);
+
+/** Tell of each pool in turn. */
+void pools_each(const struct drive *drive, pools_tell *tell, void *ctx);
 
 /** A line a pool, "NAME: USED of ALL". */
 void pools_text(const struct drive *drive);

@@ -8,7 +8,10 @@ set(SOURCES
     drive.c
     lag_text.c
     media_seam.c
+    mgmt_config.c
+    mgmt_network.c
     mgmt_requests.c
+    mgmt_tables.c
     neighbour_log.c
     pools_text.c
     services.c

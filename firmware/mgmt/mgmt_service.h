@@ -22,7 +22,7 @@ enum {
 struct mgmt_refusal {
     const char *code;   /* one word, for programs */
     const char *text;   /* a sentence, for people */
-    char text_buf[128]; /* where a handler may build it */
+    char text_buf[256]; /* where a handler may build it */
 };
 
 struct mgmt_request {

@@ -10,6 +10,14 @@ static const char *const capability_name[] = {
     "c-vlan", "s-vlan",    "two-port-relay",
 };
 
+_Static_assert(ARRAY_LEN(capability_name) == NEIGHBOUR_CAPABILITIES,
+               "see neighbour_text.h");
+
+const char *neighbour_capability(unsigned int i)
+{
+    return capability_name[i];
+}
+
 struct neighbour_text neighbour_text(const struct lldp_text *text)
 {
     struct neighbour_text out;

@@ -22,6 +22,11 @@ struct neighbour_text neighbour_text(const struct lldp_text *text);
 struct neighbour_text neighbour_text_id(const struct lldp_id *id,
                                         uint8_t mac_subtype);
 
+enum { NEIGHBOUR_CAPABILITIES = 11 };
+
+/** The name of bit `i` of the capabilities, below NEIGHBOUR_CAPABILITIES. */
+const char *neighbour_capability(unsigned int i);
+
 /** Answer on the console what is known of one port's neighbours. */
 void neighbour_text_say(struct log *log, const struct lldp_agent *agent,
                         uint8_t port, uint64_t now_us);

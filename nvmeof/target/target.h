@@ -351,7 +351,8 @@ struct nvmf_ctrl_info {
     char hostnqn[NVMF_NQN_MAX + 1];
 };
 
-/** @return false when there is no controller at `index`, 0..NVMF_MAX_HOSTS - 1 */
+/** @return false when there is no controller at `index`, 0..NVMF_MAX_HOSTS - 1
+ */
 MUST_USE bool nvmf_target_ctrl_info(const struct nvmf_target *target,
                                     uint16_t index,
                                     struct nvmf_ctrl_info *info);

@@ -56,12 +56,12 @@ def own(job: Job) -> dict[str, str]:
 @pytest.fixture
 def addressed(job: Job) -> Iterator[Job]:
     """Whatever is changed is changed back, in the drive and in the host."""
-    before = settings_cmd.parse_console(console.ask(job.instance, "config")).saved
+    before = settings_cmd.ask_running(job.instance).saved
     for number, prefix in enumerate(V6):
         job.quiet(f"ip addr add {prefix}1/64 dev eth{number} nodad")
     yield job
     steps.clean_host(job)
-    now = settings_cmd.parse_console(console.ask(job.instance, "config")).saved
+    now = settings_cmd.ask_running(job.instance).saved
     # An address's port goes with it.
     changes = settings.changed(now, before)
     configure(job, **{key: changes[key] for key in

@@ -75,7 +75,7 @@ def write_feature(job: Job, tmp: Path, config: flash.Config | bytes) -> str:
 
 def everywhere(job: Job) -> Values:
     """What all three ways say is saved; they have to say the same."""
-    on_console = settings_cmd.parse_console(console.ask(job.instance, "config"))
+    on_console = settings_cmd.ask_running(job.instance)
     printed = essd_config(job)
     assert printed.returncode == 0, printed.stderr
     in_yaml, mistakes = settings_yaml.load(printed.stdout, "stdout")
@@ -111,7 +111,7 @@ def test_changed_on_the_console(drive: Job) -> None:
         "name": "rack7-slot3", "port.0.mtu": "1400",
         "address.0.ip": "10.0.0.77/24", "lldp.interval": "5"}
     assert "1 received" in drive.quiet("ping -c 1 -W 5 -M do -s 1372 10.0.0.77")
-    said = settings_cmd.parse_console(console.ask(drive.instance, "config"))
+    said = settings_cmd.ask_running(drive.instance)
     assert said.in_force == said.saved
 
 

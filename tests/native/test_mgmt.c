@@ -45,6 +45,67 @@ static void test_a_drive_says_what_it_is(void **state)
     bed_end(&bed);
 }
 
+static void test_every_request_is_answered_with_json(void **state)
+{
+    static const char *const requests[][2] = {
+        {"pools", "\"queue-pairs\":{\"used\":2,\"all\":1024}"},
+        {"config", "{\"key\":\"port.0.mtu\",\"draft\":\"1500\","},
+        {"lag", "{\"mode\":\"off\"}"},
+        {"neighbours", "\"port\":1,\"neighbours\":[]"},
+        {"addresses", "\"address\":\"10.0.0.1\",\"prefix\":24,\"state\":"},
+        {"controllers", "\"state\":\"ready\",\"discovery\":false,"},
+        {"queue-pairs", "\"qid\":1,\"state\":\"live\","},
+        {"shutdown", "\"result\":{}}"},
+    };
+    struct bed bed;
+
+    (void)state;
+    bed_init(&bed, 1500);
+    bed_connect(&bed, 0, 1, 64);
+    for (size_t i = 0; i < ARRAY_LEN(requests); i++) {
+        char line[80];
+
+        log_format(line, sizeof(line),
+                   "{\"v\":1,\"id\":1,\"request\":\"%s\"}\n", requests[i][0]);
+        expect_reply(&bed, line, requests[i][1]);
+    }
+    host_disconnect(&bed.host->host);
+    bed_end(&bed);
+}
+
+static void test_the_configuration_is_changed_and_saved(void **state)
+{
+    struct bed bed;
+
+    (void)state;
+    bed_init(&bed, 1500);
+    expect_reply(&bed,
+                 "{\"v\":1,\"id\":1,\"request\":\"config-set\","
+                 "\"key\":\"port.0.mtu\",\"value\":\"4200\"}\n",
+                 "\"result\":{\"live\":");
+    expect_reply(
+        &bed, "{\"v\":1,\"id\":2,\"request\":\"config\"}\n",
+        "{\"key\":\"port.0.mtu\",\"draft\":\"4200\",\"saved\":\"1500\"");
+    expect_reply(&bed, "{\"v\":1,\"id\":3,\"request\":\"config-discard\"}\n",
+                 "\"result\":{}");
+    expect_reply(&bed, "{\"v\":1,\"id\":4,\"request\":\"config\"}\n",
+                 "{\"key\":\"port.0.mtu\",\"draft\":\"1500\"");
+    expect_reply(&bed,
+                 "{\"v\":1,\"id\":5,\"request\":\"config-set\","
+                 "\"key\":\"name\",\"value\":\"eyes\"}\n",
+                 "\"result\"");
+    expect_reply(&bed, "{\"v\":1,\"id\":6,\"request\":\"config-save\"}\n",
+                 "\"later\":[");
+    assert_int_equal(bed.drive->saves, 1);
+    expect_reply(&bed,
+                 "{\"v\":1,\"id\":7,\"request\":\"config-set\","
+                 "\"key\":\"no.such\",\"value\":\"1\"}\n",
+                 "\"error\":{\"code\":\"bad-argument\"");
+    expect_reply(&bed, "{\"v\":1,\"id\":8,\"request\":\"config-set\"}\n",
+                 "\"error\":{\"code\":\"bad-argument\"");
+    bed_end(&bed);
+}
+
 static void test_requests_that_cannot_be_answered_are_refused(void **state)
 {
     char long_line[MGMT_LINE_MAX + 100];
@@ -89,6 +150,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_drive_says_what_it_is),
+        cmocka_unit_test(test_every_request_is_answered_with_json),
+        cmocka_unit_test(test_the_configuration_is_changed_and_saved),
         cmocka_unit_test(test_requests_that_cannot_be_answered_are_refused),
         cmocka_unit_test(test_pipelined_requests_are_all_answered),
     };

@@ -1,55 +1,50 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What is made of the console's answer about neighbours, and of its lines."""
+"""What is made of the drive's answer about neighbours, and of the console's lines."""
 
 import json
 import socket
 import threading
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from essd import cli, console, neighbours, show
+from essd import cli, console, mgmt, neighbours, port, show
 from essd.errors import EssdError
+from essd.instance import Instance
 
-ANSWER = """port 0: neighbour 0: chassis 52:54:00:12:34:56
-port 0: neighbour 0: port 52:54:00:12:34:57
-port 0: neighbour 0: port-description Ethernet1/7: the drive's
-port 0: neighbour 0: system leaf3
-port 0: neighbour 0: address 10.0.0.1
-port 0: neighbour 0: address fe80::1
-port 0: neighbour 0: capabilities bridge router
-port 0: neighbour 0: vlan 100
-port 0: neighbour 0: forgotten-in 117
-port 0: neighbour 2: chassis phone
-port 0: neighbour 2: port 1
-port 0: neighbour 2: capabilities none
-port 0: neighbour 2: forgotten-in 3
-port 1: nothing heard yet""".splitlines()
+LEAF = {"chassis": "52:54:00:12:34:56", "port": "52:54:00:12:34:57",
+        "port-description": "Ethernet1/7: the drive's", "system": "leaf3",
+        "addresses": ["10.0.0.1", "fe80::1"], "capabilities": ["bridge", "router"],
+        "vlan": 100, "forgotten-in": 117}
+PHONE = {"chassis": "phone", "port": "1", "addresses": [], "capabilities": [],
+         "forgotten-in": 3}
+PORTS: list[dict[str, Any]] = [
+    {"port": 0, "neighbours": [LEAF, PHONE]},
+    {"port": 1, "neighbours": [], "why": "nothing heard yet"}]
 
 
-def test_facts_are_gathered_by_port_and_neighbour() -> None:
-    first, second = neighbours.parse(ANSWER)
-    assert first["port"] == 0 and len(first["neighbours"]) == 2
-    leaf, phone = first["neighbours"]
-    assert leaf["port-description"] == "Ethernet1/7: the drive's"
-    assert leaf["addresses"] == ["10.0.0.1", "fe80::1"]
-    assert leaf["capabilities"] == ["bridge", "router"]
-    assert (leaf["vlan"], leaf["forgotten-in"]) == (100, 117)
-    assert phone["capabilities"] == [] and "system" not in phone
-    assert second == {"port": 1, "neighbours": [], "why": "nothing heard yet"}
+def test_one_port_or_both_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mgmt, "ask", lambda _instance, request: {"ports": PORTS}
+                        if request == "neighbours" else {})
+    monkeypatch.setattr(port, "states", lambda _instance, _number: [])
+    instance = Instance("unit")
+    assert neighbours.read(instance, None) == PORTS
+    assert neighbours.read(instance, 1) == PORTS[1:]
 
 
 def test_the_table_and_the_line_about_silence(
         capsys: pytest.CaptureFixture[str]) -> None:
     with show.console.capture() as captured:
-        cli.show_neighbours(neighbours.parse(ANSWER), False)
+        cli.show_neighbours(PORTS, False)
     text = captured.get()
     rows = [line.split() for line in text.splitlines()]
     assert rows[0][:2] == ["port", "system"]
     assert rows[1][:2] == ["0", "leaf3"] and "117" in rows[1]
     assert "nothing heard on port 1 yet (LLDP: usually every 30 s)" in text
-    cli.show_neighbours(neighbours.parse(["port 1: nothing heard: the link is down"]),
+    cli.show_neighbours([
+        {"port": 1, "neighbours": [], "why": "nothing heard: the link is down"}],
                         True)
     assert json.loads(capsys.readouterr().out)[0]["why"] == (
         "nothing heard: the link is down")

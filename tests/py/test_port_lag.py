@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What is made of the console's answer about link aggregation."""
+"""What is made of the drive's answer about link aggregation."""
 
 import json
 from types import SimpleNamespace
@@ -8,45 +8,50 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from essd import cli, console, port_lag, show
+from essd import cli, mgmt, port_lag, show
 from essd.errors import EssdError
 from essd.instance import Instance
 
-PARTNER = ("port {0}: partner 52:54:00:12:34:56, priority 65535, key 15, port {1}, "
-           "state 3f")
-LACP = f"""lag: LACP, up
-port 0: active
-port 0: LACP current, collecting, distributing, state 3f
-{PARTNER.format(0, 1)}
-port 0: LACPDUs 31 in, 33 out, 0 illegal
-port 0: RoCE frames 700 out, 1 dropped; raw 2 dropped
-port 1: active
-port 1: LACP current, collecting, distributing, state 3f
-{PARTNER.format(1, 2)}
-port 1: LACPDUs 30 in, 32 out, 1 illegal
-port 1: RoCE frames 600 out, 0 dropped; raw 0 dropped
-moved 0 times by itself, 4 frames had no port""".splitlines()
-ALONE = """lag: LACP, up
-port 0: active
-port 0: LACP no partner, collecting, distributing, state 7d
-port 0: LACPDUs 0 in, 33 out, 0 illegal
-port 0: RoCE frames 700 out, 0 dropped; raw 0 dropped
-port 1: link down
-port 1: LACP no link, detached, state 45
-port 1: LACPDUs 0 in, 0 out, 0 illegal
-port 1: RoCE frames 0 out, 0 dropped; raw 0 dropped
-moved 0 times by itself, 0 frames had no port""".splitlines()
-STANDBY = """lag: active/standby, up
-port 0: standby
-port 0: RoCE frames 9 out, 0 dropped; raw 0 dropped
-port 1: active
-port 1: RoCE frames 10 out, 0 dropped; raw 0 dropped
-moved 3 times by itself, 0 frames had no port""".splitlines()
+def member(port: int, role: str, out: int = 0, dropped: int = 0,
+           **more: Any) -> dict[str, Any]:
+    return {"port": port, "role": role, **more, "roce-out": out,
+            "roce-dropped": dropped, "raw-dropped": 2 * dropped}
 
 
-def changed(lines: list[str], old: str, new: str) -> list[str]:
-    assert any(old in line for line in lines)
-    return [line.replace(old, new) for line in lines]
+def lacp_member(port: int, role: str, receive: str, mux: str, state: int,
+                partner: bool = True, **more: Any) -> dict[str, Any]:
+    told = {"partner": {"system": "52:54:00:12:34:56", "priority": 65535, "key": 15,
+                        "port": port + 1, "state": 0x3f}} if partner else {}
+    return member(port, role, lacp={"receive": receive, "mux": mux, "state": state},
+                  **told, **{"lacpdus-in": 31 - port, "lacpdus-out": 33 - port,
+                             "lacpdus-illegal": port}, **more)
+
+
+def reply(mode: str, *ports: dict[str, Any], up: bool = True, moves: int = 0,
+          lost: int = 0) -> dict[str, Any]:
+    """What the management channel answers."""
+    return {"mode": mode, "up": up, "ports": list(ports), "moves": moves,
+            "frames-without-port": lost}
+
+
+WORKING = "collecting, distributing"
+
+
+def lacp() -> dict[str, Any]:
+    return reply("lacp", lacp_member(0, "active", "current", WORKING, 0x3f, out=700,
+                                     dropped=1),
+                 lacp_member(1, "active", "current", WORKING, 0x3f, out=600), lost=4)
+
+
+def alone() -> dict[str, Any]:
+    return reply("lacp", lacp_member(0, "active", "no partner", WORKING, 0x7d, False,
+                                     out=700),
+                 lacp_member(1, "link down", "no link", "detached", 0x45, False))
+
+
+def standby() -> dict[str, Any]:
+    return reply("active-standby", member(0, "standby", 9), member(1, "active", 10),
+                 moves=3)
 
 
 def shown(lag: dict[str, Any]) -> list[list[str]]:
@@ -56,7 +61,7 @@ def shown(lag: dict[str, Any]) -> list[list[str]]:
 
 
 def test_lacp_with_both_ports_in_it() -> None:
-    lag = port_lag.parse(LACP)
+    lag = port_lag.from_reply(lacp())
     assert (lag["mode"], lag["up"], lag["aggregated"]) == ("lacp", True, True)
     assert (lag["active"], lag["partner-system"]) == ([0, 1], "52:54:00:12:34:56")
     assert lag["frames-without-port"] == 4
@@ -77,7 +82,7 @@ def test_lacp_with_both_ports_in_it() -> None:
 
 
 def test_lacp_with_nobody_there_is_not_aggregated() -> None:
-    lag = port_lag.parse(ALONE)
+    lag = port_lag.from_reply(alone())
     assert (lag["up"], lag["aggregated"], lag["active"]) == (True, False, [0])
     assert lag["partner-system"] is None
     assert "defaulted" in lag["ports"][0]["lacp"]["state-words"]
@@ -89,37 +94,34 @@ def test_lacp_with_nobody_there_is_not_aggregated() -> None:
 
 
 def test_ports_of_two_partners_or_without_one_are_not_aggregated() -> None:
-    two = changed(LACP, PARTNER.format(1, 2), PARTNER.format(1, 2).replace("56", "57"))
-    assert not port_lag.parse(two)["aggregated"]
-    one = changed(LACP, "port 1: active", "port 1: out")
-    assert port_lag.parse(one)["aggregated"] is False
-    assert port_lag.parse(one)["active"] == [0]
-    silent = [line for line in LACP if "partner" not in line]
-    assert not port_lag.parse(silent)["aggregated"]
+    two = lacp()
+    two["ports"][1]["partner"]["system"] = "52:54:00:12:34:57"
+    assert not port_lag.from_reply(two)["aggregated"]
+    one = lacp()
+    one["ports"][1]["role"] = "out"
+    assert port_lag.from_reply(one)["aggregated"] is False
+    assert port_lag.from_reply(one)["active"] == [0]
+    silent = lacp()
+    for entry in silent["ports"]:
+        del entry["partner"]
+    assert not port_lag.from_reply(silent)["aggregated"]
 
 
 def test_standby_has_one_active_port_and_no_partner() -> None:
-    lag = port_lag.parse(STANDBY)
+    lag = port_lag.from_reply(standby())
     assert (lag["mode"], lag["aggregated"], lag["active"]) == (
         "active-standby", True, [1])
     assert lag["moves"] == 3
     assert port_lag.line(lag) == "LAG: active/standby, up, aggregated, active: 1"
     assert shown(lag)[0] == ["port", "role", "RoCE", "out", "dropped"]
-    down = changed(changed(STANDBY, "standby, up", "standby, down"), "1: active",
-                   "1: link down")
-    assert port_lag.line(port_lag.parse(down)).endswith(
+    down = standby() | {"up": False}
+    down["ports"][1]["role"] = "link down"
+    assert port_lag.line(port_lag.from_reply(down)).endswith(
         "down, not aggregated, active: none")
 
 
 def test_off_is_one_line() -> None:
-    assert port_lag.line(port_lag.parse(["lag: off"])) == "LAG: off"
-
-
-@pytest.mark.parametrize("lines", [
-    [], ["lag: LACP"], LACP[:-1], LACP[1:], changed(LACP, "LACPDUs 31", "LACPDUs many")])
-def test_what_is_not_understood_is_an_error(lines: list[str]) -> None:
-    with pytest.raises(EssdError, match="is not understood"):
-        port_lag.parse(lines)
+    assert port_lag.line(port_lag.from_reply({"mode": "off"})) == "LAG: off"
 
 
 # The commands
@@ -139,21 +141,23 @@ STATUS = {
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
-    """The commands, with a drive whose console gives `says.answer`."""
-    says = SimpleNamespace(answer=LACP)
+    """The commands, with a drive that answers `says.answer` about its aggregation."""
+    says = SimpleNamespace(answer=None)
 
-    def ask(_instance: Instance, command: str, _timeout_s: float) -> list[str]:
-        assert command == "lag"
+    def ask(_instance: Instance, request: str, _timeout_s: float = 0) -> dict[str, Any]:
         if isinstance(says.answer, EssdError):
             raise says.answer
-        return says.answer  # type: ignore[no-any-return]
+        if request == "status":
+            return {"firmware": "0.1.0"}
+        assert request == "lag"
+        return says.answer or lacp()
 
     def run(*words: str) -> str:
         result = CliRunner().invoke(cli.app, list(words), catch_exceptions=False)
         assert result.exit_code == 0, result.output
         return result.output
 
-    monkeypatch.setattr(console, "ask", ask)
+    monkeypatch.setattr(mgmt, "ask", ask)
     monkeypatch.setattr(Instance, "status", lambda _self: json.loads(json.dumps(STATUS)))
     monkeypatch.setattr(cli.port_module, "number_of", lambda _instance, number: number)
     monkeypatch.setattr(cli.port_module, "states", lambda _instance, number: [
@@ -170,7 +174,8 @@ def test_port_and_status_show_it_as_json(run: SimpleNamespace) -> None:
                for entry in both)
     one = json.loads(run.run("port", "1", "--json"))
     assert [entry["lag"]["lacpdus-in"] for entry in one] == [30]
-    assert json.loads(run.run("status", "--json"))["lag"] == port_lag.parse(LACP)
+    assert json.loads(run.run("status", "--json"))["lag"] == \
+        port_lag.from_reply(lacp())
 
 
 def test_port_and_status_show_it_as_text(
@@ -178,18 +183,18 @@ def test_port_and_status_show_it_as_text(
     for words in (("port",), ("status",)):
         with show.console.capture() as captured:
             run.run(*words)
-        assert port_lag.line(port_lag.parse(LACP)) in captured.get()
-    run.answer = ["lag: off"]
+        assert port_lag.line(port_lag.from_reply(lacp())) in captured.get()
+    run.answer = {"mode": "off"}
     with show.console.capture() as captured:
         run.run("port")
     assert captured.get().splitlines()[-1] == "LAG: off"
 
 
-def test_a_console_that_is_in_use_hides_no_ports(run: SimpleNamespace) -> None:
-    run.answer = EssdError("the drive's console did not answer within 3 s")
+def test_a_drive_that_does_not_answer_hides_no_ports(run: SimpleNamespace) -> None:
+    run.answer = EssdError("the drive did not answer lag within 3 s")
     with show.console.capture() as captured:
         run.run("port")
-    assert "LAG: not known: the drive's console did not answer" in captured.get()
+    assert "LAG: not known: the drive did not answer" in captured.get()
     lag = json.loads(run.run("port", "--json"))[0]["lag"]
     assert lag["mode"] is None and "did not answer" in lag["why"]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from essd import flash, settings, settings_cmd, settings_yaml, setup
+from essd import flash, mgmt, settings, settings_cmd, settings_yaml, setup
 from essd.instance import Instance
 from essd.setup import Wish
 
@@ -232,17 +232,18 @@ def test_what_is_wanted_is_checked_as_a_whole(tmp_path: Path) -> None:
         settings_cmd.wanted(settings.DEFAULTS, tmp_path / "g.yaml")
 
 
-def test_the_consoles_answer_is_understood() -> None:
-    lines = [f"{key} {value}" for key, value in settings.DEFAULTS.items()]
-    lines[1] = "port.0.ipv4 10.0.0.9/24 (saved: none) (in force: 10.0.0.8/24)"
-    lines[2] = "port.0.ipv4-gateway 10.0.0.1 (in force: none)"
-    said = settings_cmd.parse_console([*lines, "not saved yet: config save"])
-    assert said.saved["port.0.ipv4"] == "none"
-    assert said.in_force["port.0.ipv4"] == "10.0.0.8/24"
-    assert said.saved["port.0.ipv4-gateway"] == "10.0.0.1"
-    assert said.in_force["port.0.ipv4-gateway"] == "none"
+def test_the_drives_answer_is_understood(monkeypatch: pytest.MonkeyPatch) -> None:
+    keys = [{"key": key, "draft": value, "saved": value, "in-force": value}
+            for key, value in settings.DEFAULTS.items()]
+    keys[1] |= {"draft": "10.0.0.9/24", "saved": "none", "in-force": "10.0.0.8/24"}
+    monkeypatch.setattr(mgmt, "ask", lambda _instance, request: {"keys": keys}
+                        if request == "config" else {})
+    said = settings_cmd.ask_running(Instance("unit"))
+    assert said.saved[keys[1]["key"]] == "none"
+    assert said.in_force[keys[1]["key"]] == "10.0.0.8/24"
+    keys.pop()
     with pytest.raises(settings_cmd.EssdError, match="another version"):
-        settings_cmd.parse_console(lines[:-1])
+        settings_cmd.ask_running(Instance("unit"))
 
 
 def test_the_manual_says_what_is_in_force_at_once(say: Path) -> None:

@@ -71,9 +71,9 @@ def test_progress_texts_are_neither_markup_nor_controls(
 
 
 def test_hostile_neighbour_is_shown_as_it_calls_itself() -> None:
-    ports = neighbours.parse([
-        "port 0: neighbour 0: chassis [bold]x", "port 0: neighbour 0: port [/red]",
-        "port 0: neighbour 0: system essd> ", "port 0: neighbour 0: forgotten-in 9"])
+    ports = [{"port": 0, "neighbours": [
+        {"chassis": "[bold]x", "port": "[/red]", "system": "essd> ", "addresses": [],
+         "capabilities": [], "forgotten-in": 9}]}]
     with show.console.capture() as captured:
         show.console.print(neighbours.table(ports))
     assert "essd> " in captured.get() and "[bold]x" in captured.get()

@@ -129,9 +129,8 @@ def down(name: Name = "default",
         from . import paths
         names = [p.name for p in paths.runtime().iterdir()
                  if (p / "state.json").exists()]
-    from . import console
     for one in names:
-        console.shut_down(Instance(one))
+        mgmt.shut_down(Instance(one))
         if Instance(one).stop():
             show.line(f"{one}: ended")
         else:
@@ -341,6 +340,8 @@ def config(file: Annotated[Path | None, typer.Argument(
                "--set", metavar="KEY=VALUE", help="Change one key; repeatable.")] = None,
            check: Annotated[bool, typer.Option(
                "--check", help="Say what would be wrong; change nothing.")] = False,
+           as_json: Annotated[bool, typer.Option(
+               "--json", help="Print as JSON what is saved and in force.")] = False,
            ) -> None:
     """Show or change the drive's configuration: docs/configuration.md."""
     instance = Instance(name)
@@ -352,6 +353,9 @@ def config(file: Annotated[Path | None, typer.Argument(
             settings_cmd.report(settings_cmd.write(instance, wanted))
     elif check:
         settings_cmd.wanted(base, None)
+    elif as_json:
+        print(json.dumps({"saved": base, "until-next-start": settings_cmd.waiting(
+            instance)}, indent=2))
     else:
         sys.stdout.write(settings_yaml.dump(base))
         for key, value in settings_cmd.waiting(instance).items():
@@ -388,10 +392,15 @@ def qmp(command: Annotated[str, typer.Argument(help="Such as query-status.")],
 
 
 @app.command()
-def doctor() -> None:
+def doctor(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+           ) -> None:
     """What this machine lacks, and how to get it."""
     findings = doctor_module.examine()
-    for finding in findings:
+    if as_json:
+        print(json.dumps([{"subject": finding.subject, "ok": finding.ok,
+                           "text": finding.text, "remedy": finding.remedy}
+                          for finding in findings], indent=2))
+    for finding in findings if not as_json else []:
         mark = "ok " if finding.ok else "NO "
         show.line(f"{mark} {finding.subject}: {finding.text}",
                   None if finding.ok else "bold red")

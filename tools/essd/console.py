@@ -20,7 +20,6 @@ TAIL_BYTES = 4096
 PROMPT = "essd> "
 FORGET = b"\x03"         # Ctrl-C: the drive drops the line typed so far
 ANSWER_S = 20.0
-GOODBYE_S = 3.0
 LOG_LINE = re.compile(r"\[ *\d+\.\d+\] ")
 
 
@@ -121,14 +120,6 @@ def ask(instance: Instance, command: str,
         if line.startswith("error: "):
             raise EssdError(f"the drive says: {line.removeprefix('error: ')}")
     return answer
-
-
-def shut_down(instance: Instance) -> None:
-    """Have the drive say goodbye; one that does not answer goes without."""
-    if instance.is_running and \
-            instance.status()["parts"].get("drive", {}).get("state") == "running":
-        with contextlib.suppress(EssdError):
-            ask(instance, "shutdown", timeout_s=GOODBYE_S)
 
 
 def attach(instance: Instance) -> None:

@@ -1,55 +1,23 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Link aggregation as the drive sees it: who works, what the partner says."""
 
-import re
+import copy
 from typing import Any
 
 from rich.table import Table
 
-from . import console
+from . import mgmt
 from .errors import EssdError
 from .instance import Instance
 
 # The drive answers at once; whoever looks at a port does not wait for long.
 ANSWER_S = 3.0
-MODES = {"active/standby": "active-standby", "LACP": "lacp"}
 # IEEE 802.1AX-2008 clause 5.4.2.2, bit 0 first.
 STATE_BITS = ("active", "short-timeout", "aggregatable", "in-sync", "collecting",
               "distributing", "defaulted", "expired")
 
-HEAD = re.compile(r"lag: (active/standby|LACP), (up|down)")
-ROLE = re.compile(r"port (\d): (active|standby|out|link down)")
-LACP = re.compile(r"port (\d): LACP ([a-z ]+), (.*), state ([0-9a-f]{2})")
-PARTNER = re.compile(r"port (\d): partner (\S+), priority (\d+), key (\d+), "
-                     r"port (\d+), state ([0-9a-f]{2})")
-PDUS = re.compile(r"port (\d): LACPDUs (\d+) in, (\d+) out, (\d+) illegal")
-FRAMES = re.compile(r"port (\d): RoCE frames (\d+) out, (\d+) dropped; "
-                    r"raw (\d+) dropped")
-LAST = re.compile(r"moved (\d+) times by itself, (\d+) frames had no port")
-
-
 def state_words(text: str) -> list[str]:
     return [word for bit, word in enumerate(STATE_BITS) if int(text, 16) >> bit & 1]
-
-
-def fact(line: str) -> dict[str, Any] | None:
-    """What one line says of a port, without the port's number."""
-    if match := ROLE.fullmatch(line):
-        return {"role": match[2]}
-    if match := LACP.fullmatch(line):
-        return {"lacp": {"receive": match[2], "mux": match[3], "state": match[4],
-                         "state-words": state_words(match[4])}}
-    if match := PARTNER.fullmatch(line):
-        return {"partner": {"system": match[2], "priority": int(match[3]),
-                            "key": int(match[4]), "port": int(match[5]),
-                            "state": match[6], "state-words": state_words(match[6])}}
-    if match := PDUS.fullmatch(line):
-        return {"lacpdus-in": int(match[2]), "lacpdus-out": int(match[3]),
-                "lacpdus-illegal": int(match[4])}
-    if match := FRAMES.fullmatch(line):
-        return {"roce-out": int(match[2]), "roce-dropped": int(match[3]),
-                "raw-dropped": int(match[4])}
-    return None
 
 
 def is_whole(lag: dict[str, Any]) -> bool:
@@ -59,39 +27,28 @@ def is_whole(lag: dict[str, Any]) -> bool:
             and (lag["mode"] != "lacp" or (len(partners) == 1 and None not in partners)))
 
 
-def parse(lines: list[str]) -> dict[str, Any]:
-    """The console's answer, as `--json` shows it."""
-    if lines == ["lag: off"]:
+def from_reply(reply: dict[str, Any]) -> dict[str, Any]:
+    """What the management channel answers, as `--json` shows it."""
+    if reply["mode"] == "off":
         return {"mode": "off"}
-    head = HEAD.fullmatch(lines[0]) if lines else None
-    last = LAST.fullmatch(lines[-1]) if lines else None
-    if head is None or last is None:
-        raise EssdError("what the drive says of its aggregation is not understood: its "
-                        "firmware is another version than this essd")
-    ports: dict[int, dict[str, Any]] = {}
-    for line in lines[1:-1]:
-        found = fact(line)
-        if found is None:
-            raise EssdError(f"what the drive says of its aggregation is not understood: "
-                            f"{line}")
-        number = int(line[5])
-        ports.setdefault(number, {"port": number}).update(found)
-    lag: dict[str, Any] = {
-        "mode": MODES[head[1]], "up": head[2] == "up",
-        "ports": [ports[number] for number in sorted(ports)]}
+    lag = copy.deepcopy(reply)
+    for entry in lag["ports"]:
+        for which in ("lacp", "partner"):
+            if which in entry:
+                state = f"{entry[which]['state']:02x}"
+                entry[which] |= {"state": state, "state-words": state_words(state)}
     lag["aggregated"] = is_whole(lag)
     lag["active"] = [e["port"] for e in lag["ports"] if e["role"] == "active"]
     lag["partner-system"] = next(
         (e["partner"]["system"] for e in lag["ports"]
          if e["role"] == "active" and "partner" in e), None)
-    lag["moves"], lag["frames-without-port"] = int(last[1]), int(last[2])
     return lag
 
 
 def read(instance: Instance) -> dict[str, Any]:
     """Of a drive that runs.  One that does not answer has `why`, and no mode."""
     try:
-        return parse(console.ask(instance, "lag", ANSWER_S))
+        return from_reply(mgmt.ask(instance, "lag", ANSWER_S))
     except EssdError as error:
         return {"mode": None, "why": str(error)}
 

@@ -1,23 +1,21 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """`essd config`: read and write the configuration of a drive, running or not.
 
-A running drive is asked and told on its console, so that its own checks have the
+A running drive is asked and told by its management channel, so that its own checks have the
 last word; of one that is not powered the flash file is read and written.
 """
 
-import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import console, flash, settings, settings_yaml, setup, show
+from . import flash, mgmt, settings, settings_yaml, setup, show
 from .errors import EssdError
 from .instance import Instance
 from .settings import Refused, Values
 
-LINE = re.compile(r"(\S+) (\S+)(?: \(saved: (\S+)\))?(?: \(in force: (\S+)\))?")
-LATER = ": from the next start"
+SAVE_S = 20.0       # erasing flash takes its time
 
 
 class Mistakes(EssdError):
@@ -78,13 +76,12 @@ class Running:
     in_force: Values
 
 
-def parse_console(lines: Sequence[str]) -> Running:
-    saved, in_force = {}, {}
-    for line in lines:
-        match = LINE.fullmatch(line)
-        if match and match[1] in settings.KEYS:
-            saved[match[1]] = match[3] or match[2]
-            in_force[match[1]] = match[4] or match[2]
+def ask_running(instance: Instance) -> Running:
+    """What a running drive says of its configuration."""
+    keys = mgmt.ask(instance, "config")["keys"]
+    saved = {entry["key"]: entry["saved"] for entry in keys if entry["key"] in settings.KEYS}
+    in_force = {entry["key"]: entry["in-force"] for entry in keys
+                if entry["key"] in settings.KEYS}
     missing = settings.KEYS.keys() - saved.keys()
     if missing:
         raise EssdError(f"the drive does not say what {min(missing)} is: its firmware "
@@ -107,7 +104,7 @@ def is_running(instance: Instance) -> bool:
 def read(instance: Instance) -> Values:
     """What is saved: what the next start of the drive has."""
     if is_running(instance):
-        return parse_console(console.ask(instance, "config")).saved
+        return ask_running(instance).saved
     return settings.from_config(stopped(instance.name)[1])
 
 
@@ -115,7 +112,7 @@ def waiting(instance: Instance) -> Values:
     """What is in force yet and will not be from the next start."""
     if not is_running(instance):
         return {}
-    said = parse_console(console.ask(instance, "config"))
+    said = ask_running(instance)
     return settings.changed(said.saved, said.in_force)
 
 
@@ -149,17 +146,14 @@ def write(instance: Instance, values: Values) -> list[str]:
         image.config = settings.to_config(values)
         image.save(setup.flash_path(instance.name))
         return []
-    now = parse_console(console.ask(instance, "config")).saved
+    now = ask_running(instance).saved
     changes = settings.changed(now, values)
     if not changes:
         return []
-    console.ask(instance, "config discard")
+    mgmt.ask(instance, "config-discard")
     for key, value in changes.items():
-        console.ask(instance, f"config set {key} {value}")
-    answer = console.ask(instance, "config save")
-    if "ok" not in answer:
-        raise EssdError(f"the drive did not save it: {' '.join(answer)}")
-    return [line.removesuffix(LATER) for line in answer if line.endswith(LATER)]
+        mgmt.ask(instance, "config-set", key=key, value=value)
+    return list(mgmt.ask(instance, "config-save", SAVE_S)["later"])
 
 
 def report(later: Sequence[str]) -> None:

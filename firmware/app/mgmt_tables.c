@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Requests about controllers and queue pairs: docs/management.md. */
+#include "firmware/app/mgmt_requests.h"
+
+#include "firmware/app/drive.h"
+#include "firmware/text/ip_text.h"
+
+enum { ROWS = 64 }; /* in one reply; "next" says where to go on */
+
+static void put_controller(struct json *out, const struct nvmf_ctrl_info *info)
+{
+    json_begin_object(out, NULL);
+    json_number(out, "cntlid", info->cntlid);
+    json_string(out, "state", info->state);
+    json_bool(out, "discovery", info->is_discovery);
+    json_string(out, "hostnqn", info->hostnqn);
+    json_number(out, "queue-pairs", info->qpairs);
+    json_number(out, "keep-alive-ms", info->keep_alive_ms);
+    json_end_object(out);
+}
+
+bool mgmt_controllers(void *ctx, const struct json_args *args, struct json *out,
+                      struct mgmt_refusal *refusal)
+{
+    const struct nvmf_target *target = ((struct drive *)ctx)->target;
+    uint64_t at = json_get_number(args, "from", 0);
+    unsigned int rows = 0;
+
+    (void)refusal;
+    json_begin_array(out, "controllers");
+    for (; at < NVMF_MAX_HOSTS && rows < ROWS; at++) {
+        struct nvmf_ctrl_info info;
+
+        if (nvmf_target_ctrl_info(target, (uint16_t)at, &info)) {
+            put_controller(out, &info);
+            rows++;
+        }
+    }
+    json_end_array(out);
+    if (at < NVMF_MAX_HOSTS) {
+        json_number(out, "next", at);
+    }
+    return true;
+}
+
+static void put_queue_pair(struct json *out, const struct nvmf_qpair_info *info,
+                           const struct ip_addr *peer)
+{
+    json_begin_object(out, NULL);
+    json_number(out, "qpn", info->label);
+    json_number(out, "qid", info->qid);
+    json_string(out, "state", info->state);
+    json_string(out, "peer", ip_text(peer).text);
+    if (info->cntlid != 0) {
+        json_number(out, "cntlid", info->cntlid);
+    }
+    json_number(out, "entries", info->entries);
+    json_number(out, "in-flight", info->in_flight);
+    json_end_object(out);
+}
+
+bool mgmt_queue_pairs(void *ctx, const struct json_args *args, struct json *out,
+                      struct mgmt_refusal *refusal)
+{
+    const struct drive *drive = ctx;
+    uint64_t at = json_get_number(args, "from", 0);
+    unsigned int rows = 0;
+
+    (void)refusal;
+    json_begin_array(out, "queue-pairs");
+    for (; at < NVMF_MAX_QPAIRS && rows < ROWS; at++) {
+        struct nvmf_qpair_info info;
+        struct ip_addr peer;
+
+        if (nvmf_target_qpair_info(drive->target, (uint16_t)at, &info)) {
+            peer = rdma_transport_peer(drive->rdma, (uint16_t)at);
+            put_queue_pair(out, &info, &peer);
+            rows++;
+        }
+    }
+    json_end_array(out);
+    if (at < NVMF_MAX_QPAIRS) {
+        json_number(out, "next", at);
+    }
+    return true;
+}
