@@ -839,10 +839,10 @@ static void stats_read_quick(uint32_t *pool)
 {
     const struct drive *drive = &bed.drive->drive;
 
-    pool[POOL_QPAIRS] = drive->rdma.qpairs_in_use;
-    pool[POOL_REQUESTS] = drive->rdma.requests_in_use;
-    pool[POOL_TARGET_QPAIRS] = drive->target.qpair_count;
-    pool[POOL_CONTROLLERS] = drive->target.ctrl_count;
+    pool[POOL_QPAIRS] = drive->rdma->qpairs_in_use;
+    pool[POOL_REQUESTS] = drive->rdma->requests_in_use;
+    pool[POOL_TARGET_QPAIRS] = drive->target->qpair_count;
+    pool[POOL_CONTROLLERS] = drive->target->ctrl_count;
     pool[POOL_CM_TIMERS] = drive->net.cm.heap_len;
 }
 
@@ -880,10 +880,10 @@ static void stats_read(uint32_t *pool)
     rdma_transport_usage(drive->rdma, &usage);
     pool[POOL_CAPSULES] = usage.capsules;
     pool[POOL_BUFFERS] = usage.buf_bytes;
-    pool[POOL_RESPONDING] = drive->rdma.responding;
-    pool[POOL_WAITING] = drive->rdma.waiting;
-    pool[POOL_DEPTH] = drive->target.depth_used;
-    pool[POOL_PROMISES] = drive->target.queues_promised;
+    pool[POOL_RESPONDING] = drive->rdma->responding;
+    pool[POOL_WAITING] = drive->rdma->waiting;
+    pool[POOL_DEPTH] = drive->target->depth_used;
+    pool[POOL_PROMISES] = drive->target->queues_promised;
     for (unsigned int i = 0; i < CM_CONNS; i++) {
         pool[POOL_CM_CONNS] += drive->net.cm.conns[i].state != CM_CONN_FREE;
     }
