@@ -29,7 +29,7 @@
 #include "net/wire/mad.h"
 
 enum {
-    CM_CONNS = 2048, /* 1024 live ones, as many that rest */
+    CM_CONNS = 2048, /* 1024 live ones, and as many in TIMEWAIT */
     CM_LISTENERS = 4,
     CM_SEND_BUFFERS = 256,
     CM_RECV_BUFFERS = 512,
@@ -41,23 +41,24 @@ enum {
                     CM_RECV_BUFFERS * (VERBS_UD_HEADER + MAD_LEN),
 };
 #define CM_NO_DEADLINE UINT64_MAX
-/* How long an answer of the peer proves that the way to it works.  Hosts send
- * Keep Alive more often than that. */
+/* For how long an answer of the peer proves that the path to it works.  Hosts
+ * send Keep Alive more often than this. */
 #define CM_REACHED_US UINT64_C(120000000)
 
 struct cm;
 struct cm_conn;
 
-/* What a connection waits for. */
+/* States of a connection. */
 enum cm_conn_state {
-    CM_CONN_FREE,        /* to be used */
-    CM_CONN_REQ_SENT,    /* active: REP or REJ */
-    CM_CONN_REP_RCVD,    /* active: the user, cm_confirm() or cm_reject() */
-    CM_CONN_REQ_RCVD,    /* passive: the user, cm_accept() or cm_reject() */
-    CM_CONN_REP_SENT,    /* passive: RTU, or data, which says the same */
-    CM_CONN_ESTABLISHED, /* a DREQ of either side */
-    CM_CONN_DREQ_SENT,   /* DREP */
-    CM_CONN_TIMEWAIT,    /* late messages, and the user's cm_release() */
+    CM_CONN_FREE,        /* Unused. */
+    CM_CONN_REQ_SENT,    /* Active: REQ sent; waits for REP or REJ. */
+    CM_CONN_REP_RCVD,    /* Active: waits for cm_confirm() or cm_reject(). */
+    CM_CONN_REQ_RCVD,    /* Passive: waits for cm_accept() or cm_reject(). */
+    CM_CONN_REP_SENT,    /* Passive: REP sent; waits for RTU or data. */
+    CM_CONN_ESTABLISHED, /* Live until either side sends a DREQ. */
+    CM_CONN_DREQ_SENT,   /* DREQ sent; waits for DREP. */
+    CM_CONN_TIMEWAIT, /* Ended; absorbs late messages, waits for cm_release().
+                       */
     CM_CONN_STATES,
 };
 
@@ -81,7 +82,7 @@ enum cm_end_reason {
     CM_END_DREP,    /* the peer agreed to our cm_disconnect() */
     CM_END_TIMEOUT, /* the peer is silent */
     CM_END_REJ,     /* the peer refused; `rej_reason` and private data */
-    CM_END_STALE,   /* the peer has started over: a new REQ names its QP */
+    CM_END_STALE,   /* the peer restarted: a new REQ names its QP */
 };
 
 /* Why a connection ended; valid during ops.disconnected only. */
@@ -98,7 +99,7 @@ struct cm_end {
  * (cm_set_ctx(), the listener's until then).
  */
 struct cm_ops {
-    /* Passive.  Answer with cm_accept() or cm_reject(), now or later. */
+    /* Passive: a REQ.  Answer with cm_accept() or cm_reject(), now or later. */
     void (*request)(void *ctx, struct cm_conn *conn,
                     const struct cm_request *request);
     /* Active: the peer's REP.  Answer with cm_confirm() or cm_reject(). */
@@ -107,14 +108,14 @@ struct cm_ops {
     /* Passive: RTU or data has arrived. */
     void (*established)(void *ctx, struct cm_conn *conn);
     /*
-     * It is over; nothing more is called for `conn`.  Call cm_release() when
-     * the QP is gone, here or later.
+     * The connection has ended; nothing more is called for `conn`.  Call
+     * cm_release() when the QP is destroyed, here or later.
      */
     void (*disconnected)(void *ctx, struct cm_conn *conn,
                          const struct cm_end *end);
 };
 
-/* The way to a peer. */
+/* The path to a peer. */
 struct cm_path {
     uint16_t neigh;   /* neighbour index */
     uint8_t laddr;    /* local address index */
@@ -130,14 +131,14 @@ enum cm_path_result {
     CM_PATH_NONE, /* whoever it is cannot be answered, room or not */
 };
 
-/* The neighbour table's side of the bargain. */
+/* What the connection manager needs of the neighbour table. */
 struct cm_path_ops {
     /**
-     * Where to answer what has come from `from`.  The source MAC is there, so
-     * that the neighbour can be learned at once.
+     * Find the path for answering a message from `from`, whose source MAC lets
+     * the neighbour be learnt at once.
      *
-     * When FULL, connections that only rest are let go for it; when there are
-     * none, and when NONE, the message is dropped.
+     * On CM_PATH_FULL, connections in TIMEWAIT are freed to make room.  If
+     * there are none, and on CM_PATH_NONE, the message is dropped.
      */
     enum cm_path_result (*resolve)(void *ctx, const struct verbs_ud_info *from,
                                    struct cm_path *path);
@@ -151,7 +152,7 @@ struct cm_config {
     const struct cm_path_ops *path_ops;
     void *path_ctx;
     uint8_t *memory;             /* CM_MEMORY_LEN bytes of DRAM, see there */
-    uint64_t ca_guid;            /* stable, not 0, no other drive's */
+    uint64_t ca_guid;            /* unique to the drive, constant, not 0 */
     uint32_t generation;         /* boot counter: ids of two boots differ */
     uint64_t random_seed;        /* for PSNs and hashes */
     uint8_t initiator_depth;     /* READs of ours outstanding, 1..128 */
@@ -182,7 +183,7 @@ struct cm_counters {
 struct cm_conn {
     uint8_t state; /* enum cm_conn_state */
     bool is_active;
-    bool is_released; /* no user any more */
+    bool is_released; /* the user has released it */
     uint8_t retries_left;
     uint8_t max_retries;
     uint8_t laddr;
@@ -260,7 +261,7 @@ struct cm {
 MUST_USE bool cm_init(struct cm *cm, const struct cm_config *config);
 
 /**
- * Tell the time and run what is due.  Call it every turn of the main loop,
+ * Set the time and run due timers.  Call it in every turn of the main loop,
  * before verbs_poll().
  *
  * @param now_us  never goes backwards
@@ -268,22 +269,22 @@ MUST_USE bool cm_init(struct cm *cm, const struct cm_config *config);
  */
 uint64_t cm_poll(struct cm *cm, uint64_t now_us);
 
-/* @return false when all CM_LISTENERS are taken or the service has one */
+/* @return false when no listener is free or the service has one already */
 MUST_USE bool cm_listen(struct cm *cm, uint64_t service_id,
                         const struct cm_ops *ops, void *ctx);
 
 void cm_set_ctx(struct cm_conn *conn, void *ctx);
 
 /**
- * What verbs_modify_qp() wants for every move up to RTS: in or after
- * ops.request (passive) or ops.replied (active).  The path MTU is the REQ's,
- * the PSN one that has not been used lately.  Access is left 0.
+ * Fill in the arguments of verbs_modify_qp() for all moves up to RTS.  Valid
+ * from ops.request (passive) or ops.replied (active) on.  The path MTU is the
+ * REQ's, the PSN is not one used recently, and access is 0.
  */
 void cm_qp_attr(const struct cm_conn *conn, struct verbs_qp_attr *attr);
 
 /**
- * Passive, in or after ops.request: let the peer have max_dest_rd_atomic READs
- * outstanding, at most its initiator_depth.  Without this call the limit is
+ * Passive, from ops.request on: allow the peer max_dest_rd_atomic outstanding
+ * READs, at most its initiator_depth.  Without this call the limit is
  * cm_config.responder_resources.
  */
 void cm_serve_reads(struct cm_conn *conn, uint8_t max_dest_rd_atomic);
@@ -297,8 +298,8 @@ void cm_accept(struct cm_conn *conn, uint32_t qpn, const void *private_data,
                size_t len);
 
 /**
- * Refuse, in REQ_RCVD or REP_RCVD.  `conn` is gone on return; nothing is
- * called for it any more.
+ * Refuse a connection in REQ_RCVD or REP_RCVD.  `conn` is invalid on return and
+ * gets no further callbacks.
  *
  * @param reason  enum cm_rej_reason
  * @param len     0..CM_PRIVATE_MAX
@@ -307,29 +308,32 @@ void cm_reject(struct cm_conn *conn, uint16_t reason, const void *private_data,
                size_t len);
 
 /**
- * The QP has received (VERBS_EVENT_QP_ESTABLISHED or a completion): where an
- * RTU is still missing this is one, and ops.established follows at once.
+ * The QP has received data (VERBS_EVENT_QP_ESTABLISHED or a completion).  If
+ * the RTU is still missing, this takes its place: ops.established is called at
+ * once.
  */
 void cm_data_received(struct cm_conn *conn);
 
 /**
- * The peer has answered something that was sent on the connection's QP: the way
- * to it works.
+ * The peer has acknowledged something that was sent on the connection's QP, so
+ * the path to it works.
  */
 static inline void cm_data_acknowledged(struct cm_conn *conn)
 {
     conn->reached_us = conn->cm->now_us;
 }
 
-/** Whether a live connection over that neighbour was answered lately. */
+/** Whether a peer of a live connection over that neighbour answered recently.
+ */
 bool cm_is_reached(const struct cm *cm, uint16_t neigh);
 
-/* End a connection: DREQ.  ops.disconnected follows.  Again: nothing. */
+/* End a connection with a DREQ; ops.disconnected follows.  A second call does
+ * nothing. */
 void cm_disconnect(struct cm_conn *conn);
 
 /**
- * `conn` is not used any more and its QP is destroyed.  In any state; what the
- * peer has to be told is told, nothing is called any more.
+ * Release `conn`, whose QP is destroyed, in any state.  The peer is still told
+ * about the end, but no further callbacks are made.
  */
 void cm_release(struct cm_conn *conn);
 
@@ -348,7 +352,7 @@ struct cm_connect_param {
     void *ctx;
 };
 
-/* Send a REQ.  @return NULL when no connection is free */
+/* Send a REQ.  @return NULL when the pool has no free connection */
 MUST_USE struct cm_conn *cm_connect(struct cm *cm,
                                     const struct cm_connect_param *param);
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the files of the connection manager share; nobody else includes it. */
+/* Declarations that the connection manager's files share.  Only they include
+ * it.
+ */
 #ifndef ESSD_NET_CM_CM_INTERNAL_H
 #define ESSD_NET_CM_CM_INTERNAL_H
 
@@ -29,37 +31,37 @@ _Static_assert(1 << CM_INDEX_BITS == CM_CONNS, "a comm id's low bits");
 void cm_pool_init(struct cm *cm);
 
 /*
- * A connection in FREE that is nobody's yet, or NULL: a free one, else one that
- * cm_pool_forget() gives.  It gets a communication id that rests as long.
+ * Take a free connection, or one that cm_pool_forget() frees; NULL when there
+ * is none.  It gets a communication id that was not used recently.
  */
 struct cm_conn *cm_pool_take(struct cm *cm);
 
 /*
- * Let go of the connection that has rested longest, else of the one that has
- * waited longest for a DREP with nobody waiting for it: somebody needs its
- * place, or its neighbour's, more.  @return false when there is none
+ * Free the connection that has been in TIMEWAIT longest, else the released one
+ * that has waited longest for a DREP, because its entry or its neighbour is
+ * needed.  @return false when there is none
  */
 bool cm_pool_forget(struct cm *cm);
 
-/* The only writer of conn->state.  Keeps indexes, timer and pins in step. */
+/* The only writer of conn->state.  Also updates indexes, timer and pins. */
 void cm_conn_enter(struct cm_conn *conn, enum cm_conn_state next);
 
-/* Free a connection that its user has let go and that has rested enough. */
+/* Free a connection that its user released and whose TIMEWAIT is over. */
 void cm_conn_settle(struct cm_conn *conn);
 
-/* Its user lets go.  The connection may be FREE on return. */
+/* The user releases the connection, which may be FREE on return. */
 void cm_conn_disown(struct cm_conn *conn);
 
 struct cm_conn *cm_by_local_id(struct cm *cm, uint32_t local_comm_id);
 /*
- * The numbers are a peer's own, so the neighbour (address, port and VLAN) is
- * part of the key: nobody else's message finds the connection.
+ * The peer chooses these numbers, so the neighbour (address, port and VLAN) is
+ * part of the key: messages of other peers do not find the connection.
  */
 struct cm_conn *cm_by_remote_id(struct cm *cm, uint64_t guid, uint16_t neigh,
                                 uint32_t remote_comm_id);
 struct cm_conn *cm_by_remote_qpn(struct cm *cm, uint64_t guid, uint16_t neigh,
                                  uint32_t qpn);
-/* The peer's numbers are known now: make them findable. */
+/* Enter the peer's numbers, now known, into the indexes. */
 void cm_index_remote(struct cm_conn *conn);
 
 void cm_timer_set(struct cm_conn *conn, uint64_t deadline_us);
@@ -70,7 +72,7 @@ uint64_t cm_mix(uint64_t x);
 
 /* ---- cm_send.c: messages out */
 
-/* Where an answer goes, and to what. */
+/* The destination of an answer, and the message that it answers. */
 struct cm_answer {
     struct cm_path path;
     uint64_t tid;
@@ -86,14 +88,14 @@ void cm_send_drep(struct cm *cm, const struct cm_answer *answer);
 void cm_send_rej(struct cm *cm, const struct cm_answer *answer,
                  enum cm_answered message, uint16_t reason, const void *ari,
                  size_t ari_len, const void *private_data, size_t len);
-/* The same within a connection. */
+/* The destination of answers within a connection. */
 struct cm_answer cm_conn_answer(const struct cm_conn *conn);
 void cm_send_rej_timeout(struct cm_conn *conn, enum cm_answered message);
 uint64_t cm_new_tid(struct cm *cm);
 
 void cm_send_init(struct cm *cm);
 void cm_send_done(struct cm *cm, uint16_t buffer);
-/* QP 1 is gone: nothing is under way any more. */
+/* QP 1 was destroyed: all send buffers are free again. */
 void cm_send_reset(struct cm *cm);
 
 /* ---- cm_observe.c: messages, for traces */
@@ -111,7 +113,7 @@ void cm_observe(struct cm *cm, enum trace_type type, const uint8_t *mad,
 
 void cm_recv(struct cm *cm, const uint8_t *buffer, size_t len);
 
-/* The connection is over: TIMEWAIT, and tell the user. */
+/* End the connection: enter TIMEWAIT and call ops.disconnected. */
 void cm_conn_end(struct cm_conn *conn, const struct cm_end *end);
 void cm_conn_establish(struct cm_conn *conn);
 

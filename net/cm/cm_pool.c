@@ -6,7 +6,7 @@
  */
 #include "net/cm/cm_internal.h"
 
-/* Where each state may go. */
+/* Allowed transitions. */
 static const uint16_t next_states[CM_CONN_STATES] = {
     [CM_CONN_FREE] = BIT(CM_CONN_REQ_SENT) | BIT(CM_CONN_REQ_RCVD),
     [CM_CONN_REQ_SENT] = BIT(CM_CONN_REP_RCVD) | BIT(CM_CONN_TIMEWAIT),
@@ -65,7 +65,7 @@ static void list_remove(struct cm *cm, struct cm_list *list, uint16_t i)
     }
 }
 
-/* ---- Look-ups.  Peers choose the keys, hence the seed. */
+/* ---- Look-ups.  The hashes are seeded, because peers choose the keys. */
 
 static uint16_t hash_ids(const struct cm *cm, uint64_t guid, uint32_t number)
 {
@@ -236,7 +236,7 @@ struct cm_conn *cm_timer_first(struct cm *cm)
 
 void cm_pool_init(struct cm *cm)
 {
-    /* As for QPNs: boots stay far apart in the 21 bits above the index. */
+    /* Spread the ids of successive boots over the 21 bits above the index. */
     uint32_t generation = cm->config.generation * 1296145u << CM_INDEX_BITS;
 
     cm->free = (struct cm_list){CM_NONE, CM_NONE};
@@ -257,7 +257,7 @@ void cm_pool_init(struct cm *cm)
 bool cm_pool_forget(struct cm *cm)
 {
     if (cm->resting.head == CM_NONE && cm->leaving.head != CM_NONE) {
-        /* Its peer, if it lives, will have no DREP to wait for. */
+        /* If its peer is alive, it gets no DREP for its own DREQ. */
         cm_conn_enter(&cm->conns[cm->leaving.head], CM_CONN_TIMEWAIT);
     }
     if (cm->resting.head == CM_NONE) {

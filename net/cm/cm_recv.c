@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Connection manager: messages in.
+ * Connection manager: received messages.
  * Spec: IBTA Vol 1 sections 12.9.7 (passive), 12.9.6 (active), 12.9.8
  * (special cases: duplicates, stale connections).
  *
- * A message is parsed, its connection is looked up, and a table says what it
- * means in that connection's state.
+ * A message is parsed, its connection is looked up, and a table gives the
+ * action for each message in each state of the connection.
  */
 #include "net/cm/cm_internal.h"
 
-/* ---- What a message means to a connection */
+/* ---- The action for each message and state. */
 
 enum event {
     EVENT_REQ_AGAIN, /* the REQ that made it, once more */
@@ -87,7 +87,7 @@ static const uint8_t actions[EVENTS][CM_CONN_STATES] = {
         },
 };
 
-/* ---- Endings and beginnings, from timers too */
+/* ---- Begin and end of connections; timers use these too. */
 
 void cm_conn_end(struct cm_conn *conn, const struct cm_end *end)
 {
@@ -123,8 +123,8 @@ struct message {
 };
 
 /*
- * Connections that only rest hold no neighbour's place against a new one, but
- * keep it from messages that make none.
+ * With makes_room, connections in TIMEWAIT are freed if the neighbour table is
+ * full.  Messages that make no connection do not have that right.
  */
 static bool resolve_path(struct message *m, bool makes_room)
 {
@@ -147,8 +147,9 @@ static struct ip_addr source_of(const struct message *m)
 }
 
 /*
- * The connection of both numbers, the peer's as far as it is known (an active
- * side learns it from the REP), if the message is the peer's at all.
+ * The connection with both communication ids, if the message comes from its
+ * peer.  The active side learns the peer's id from the REP, so until then only
+ * our own is compared.
  */
 static struct cm_conn *conn_of(const struct message *m, uint32_t local_comm_id,
                                uint32_t remote_comm_id)
@@ -164,7 +165,7 @@ static struct cm_conn *conn_of(const struct message *m, uint32_t local_comm_id,
     return conn;
 }
 
-/* What the table says, counted. */
+/* The table's action; unexpected messages are counted. */
 static enum action judge_event(struct cm *cm, const struct cm_conn *conn,
                                enum event event)
 {
@@ -281,7 +282,7 @@ static void req_again(struct message *m, struct cm_conn *conn)
     }
 }
 
-/* The peer has started over: what it had with us is no more. */
+/* The peer restarted: end the connection that it no longer knows. */
 static void tear_down_stale(struct cm *cm, struct cm_conn *conn)
 {
     const struct cm_end end = {.reason = CM_END_STALE};
@@ -473,7 +474,7 @@ static void recv_rej(struct message *m)
     }
     if (rej.reason == CM_REJ_TIMEOUT && rej.ari_len >= 8 &&
         resolve_path(m, false)) {
-        /* From one that never learned our communication id. */
+        /* The peer never learnt our communication id: find it by its own. */
         conn = cm_by_remote_id(m->cm, get_be64(rej.ari), m->answer.path.neigh,
                                rej.local_comm_id);
     }
@@ -521,7 +522,7 @@ static void recv_dreq(struct message *m)
         m->answer.path.dscp = conn->traffic_class >> 2;
         switch (judge_event(m->cm, conn, EVENT_DREQ)) {
         case END_AND_AGREE:
-            /* The answer first: the user may take the connection with it. */
+            /* Answer first, since the callback may release the connection. */
             cm_send_drep(m->cm, &m->answer);
             cm_conn_end(conn, &end);
             return;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Connection manager: messages out, from a bounded pool of buffers.
+ * Connection manager: sent messages, from a bounded pool of buffers.
  *
- * REQ, REP and DREQ say whether there was a buffer; their sender has a timer.
- * The others are answers: what finds no buffer is dropped, and the peer asks
- * again.
+ * Sending REQ, REP and DREQ reports whether there was a buffer, because their
+ * sender has a timer for retries.  The other messages are answers: without a
+ * buffer they are dropped, and the peer sends its message again.
  * Spec: IBTA Vol 1 section 12.6.
  */
 #include "net/cm/cm_internal.h"
@@ -45,7 +45,7 @@ uint64_t cm_new_tid(struct cm *cm)
     return (uint64_t)cm->config.generation << 32 | ++cm->tid_count;
 }
 
-/* The message part of the next free buffer, its header written; or NULL. */
+/* Take a buffer and write its MAD header. @return the message part, or NULL */
 static uint8_t *build_message(struct cm *cm, enum cm_attribute attribute,
                               uint64_t tid)
 {

@@ -4,8 +4,8 @@
  * Spec: IBTA Vol 1 section 9.7.5 (responses), 9.7.6 and 9.9.2 (requester
  * errors and retries).
  *
- * A response for a PSN says that all before it have been answered; what has
- * not, a READ whose responses were lost, makes us go back to it.
+ * A response for a PSN acknowledges everything before it.  If a READ before it
+ * has no response yet, that response was lost, and we go back to the READ.
  */
 #include "net/roce/internal.h"
 
@@ -48,7 +48,7 @@ void roce_complete_ready(struct roce *roce, uint32_t slot)
     }
 }
 
-/* una moves on: the packets before it need no more care. */
+/* Advance una_psn: the packets before it are acknowledged. */
 static void note_progress(struct roce *roce, uint32_t slot, uint32_t una,
                           uint32_t packets)
 {
@@ -66,7 +66,7 @@ static void note_progress(struct roce *roce, uint32_t slot, uint32_t una,
     }
 }
 
-/* The timer runs while something is on its way. */
+/* The timer runs while packets are unacknowledged. */
 static void settle_timer(struct roce *roce, uint32_t slot)
 {
     const struct roce_qp *qp = roce_qp(roce, slot);
@@ -140,7 +140,7 @@ static void retry_requests(struct roce *roce, uint32_t slot)
     roce_schedule(roce, slot, ROCE_LIST_DATA);
 }
 
-/* A response is missing.  What follows it on its way tells the same again. */
+/* A response is missing.  Later responses show the same gap; act only once. */
 static void handle_gap(struct roce *roce, uint32_t slot)
 {
     struct roce_requester *req = &roce_qp(roce, slot)->req;

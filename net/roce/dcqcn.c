@@ -8,7 +8,7 @@ static uint32_t stage_count(uint32_t a, uint32_t b)
     return (uint32_t)((uint64_t)a * b / DCQCN_ALPHA_ONE);
 }
 
-/* alpha = (1 - g) alpha, for each K since it was looked at. */
+/* Apply alpha = (1 - g) alpha once for each K since the last update. */
 static void settle_alpha(struct dcqcn *d, uint64_t now_ns)
 {
     uint32_t factor = DCQCN_ALPHA_ONE - (DCQCN_ALPHA_ONE >> DCQCN_G_SHIFT);
@@ -32,7 +32,7 @@ static void settle_alpha(struct dcqcn *d, uint64_t now_ns)
     }
 }
 
-/* A stage is over, by time or by bytes. */
+/* A stage has ended, by time or by bytes: raise the rate. */
 static void increase_rate(struct dcqcn *d, uint32_t line_kbps)
 {
     unsigned int most = MAX(d->time_stages, d->byte_stages);
@@ -98,7 +98,7 @@ uint32_t dcqcn_take(struct dcqcn *d, uint32_t len_bytes, uint64_t now_ns)
 {
     uint64_t ns = (uint64_t)len_bytes * 8 * 1000000 / d->current_kbps;
 
-    /* What was not used is not saved up, but for a timer that came late. */
+    /* Unused time does not accumulate, except for the delay of a late timer. */
     if (d->next_ns + DCQCN_AHEAD_NS < now_ns) {
         d->next_ns = now_ns - DCQCN_AHEAD_NS;
     }

@@ -5,10 +5,10 @@
  * Follows: Zhu et al., "Congestion Control for Large-Scale RDMA Deployments",
  * SIGCOMM 2015, sections 3.1 (algorithm) and 5 (parameters).
  *
- * Everything that happens by time is worked out when it is looked at: nothing
- * runs for a queue pair that is not limited, or has nothing to send.
+ * Changes that depend on time are computed when a packet is to be sent, so that
+ * a queue pair without a limit or without packets costs nothing.
  *
- * Left out: limits of a flow's first rate, other gains than the paper's.
+ * Left out: a limit on a flow's initial rate, gains other than the paper's.
  */
 #ifndef ESSD_NET_ROCE_DCQCN_H
 #define ESSD_NET_ROCE_DCQCN_H
@@ -29,7 +29,8 @@ enum {
 #define DCQCN_CNP_NS   UINT64_C(50000) /* N: of CNPs that we send */
 #define DCQCN_AHEAD_NS UINT64_C(16000) /* what may leave at once */
 
-/* Zeroes: never limited.  All but is_limited: only once it has been. */
+/* All zero: never limited.  Fields other than is_limited are valid only after
+ * the first CNP. */
 struct dcqcn {
     bool is_limited;
     uint8_t time_stages; /* since the last CNP; stop at 255 */
@@ -43,34 +44,34 @@ struct dcqcn {
     uint64_t next_ns;      /* the next packet is due */
 };
 
-/** A CNP has come. */
+/** A CNP arrived. */
 void dcqcn_cnp(struct dcqcn *d, uint32_t line_kbps, uint64_t now_ns);
 
 /**
- * Whether a packet may leave now.  May end the limit.
+ * Whether a packet may be sent now.  May end the limit.
  *
- * @return false: not before d->next_ns
+ * @return false when it has to wait until d->next_ns
  */
 MUST_USE bool dcqcn_may_send(struct dcqcn *d, uint32_t line_kbps,
                              uint64_t now_ns);
 
 /**
- * While limited: a packet is to leave.
+ * While limited: account for a packet that is about to be sent.
  *
- * @return by how much that has put off the next one: dcqcn_undo() takes it
+ * @return the delay of the next packet, for dcqcn_undo()
  */
 uint32_t dcqcn_take(struct dcqcn *d, uint32_t len_bytes, uint64_t now_ns);
 
-/** It has not left. */
+/** The packet was not sent after all. */
 static inline void dcqcn_undo(struct dcqcn *d, uint32_t taken_ns)
 {
     d->next_ns -= taken_ns;
 }
 
-/** It has left. */
+/** The packet was sent. */
 void dcqcn_sent(struct dcqcn *d, uint32_t line_kbps, uint32_t len_bytes);
 
-/** Whether a loaded state makes sense. */
+/** Whether a loaded state is valid. */
 bool dcqcn_valid(const struct dcqcn *d);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the parts of the transport know of each other.
+ * Declarations that the files of the transport share:
  *
  *   rx.c         frames in: headers judged, QP found
- *   judge.c      what may be wrong with a request of the peer's (RC)
- *   responder.c  acting on it
+ *   judge.c      checks of a peer's request (RC)
+ *   responder.c  execution of accepted requests
  *   response.c   READ responses and acknowledgements
- *   completer.c  responses to ours (RC)
- *   requester.c  our requests (RC), and going back
+ *   completer.c  responses to our requests (RC)
+ *   requester.c  our requests (RC), and retransmission
  *   ud.c         datagrams, both ways
  *   notify.c     congestion notifications, both ways
  *   dcqcn.c      how fast a QP may send after them
@@ -27,7 +27,7 @@
 #include "net/wire/roce_ext.h"
 #include "net/wire/roce_opcode.h"
 
-/* ---- Small things. */
+/* ---- Helpers. */
 
 static inline struct rdma_qp *roce_rdma_qp(struct roce *roce, uint32_t slot)
 {
@@ -76,7 +76,7 @@ static inline uint32_t roce_packet_len(uint32_t len_bytes, uint32_t mtu,
     return MIN(mtu, len_bytes - k * mtu);
 }
 
-/* Whether the port's partner wants a priority to be silent now. */
+/* Whether the port's partner has paused a priority. */
 static inline bool roce_is_priority_paused(const struct roce *roce,
                                            unsigned int port, uint8_t priority)
 {
@@ -85,7 +85,7 @@ static inline bool roce_is_priority_paused(const struct roce *roce,
     return paused != NULL && *paused != 0 && *paused >> (priority & 7) & 1;
 }
 
-/* The same of an RC pair's. */
+/* Whether the priority of an RC pair is paused. */
 static inline bool roce_is_paused(const struct roce *roce, unsigned int port,
                                   uint32_t slot)
 {
@@ -93,7 +93,7 @@ static inline bool roce_is_paused(const struct roce *roce, unsigned int port,
                                    roce->state->qps[slot].path.priority);
 }
 
-/* ---- A received packet, judged up to its headers. */
+/* ---- A received packet with parsed headers. */
 
 struct roce_rx {
     uint8_t port;
@@ -108,14 +108,14 @@ struct roce_rx {
     uint32_t payload_len; /* without padding */
 };
 
-/* The VLAN that it came in; priority tags are none. */
+/* The VLAN of the packet; a priority tag counts as no VLAN. */
 static inline uint16_t roce_rx_vlan(const struct roce_rx *rx)
 {
     return rx->eth.tagged && rx->eth.vlan != 0 ? rx->eth.vlan
                                                : (uint16_t)RDMA_NO_VLAN;
 }
 
-/* Whether the packet came to that address, which is one of its port's. */
+/* Whether the packet's destination is that address on that port and VLAN. */
 static inline bool roce_rx_is_to(const struct roce_rx *rx,
                                  const struct rdma_laddr *laddr)
 {
@@ -133,7 +133,7 @@ static inline const uint8_t *roce_rx_ieth(const struct roce_rx *rx)
 /* responder.c */
 void roce_responder_rx(struct roce *roce, uint32_t slot,
                        const struct roce_rx *rx);
-/* Let a NAK for epsn leave, in place of what waits. */
+/* Send a NAK for epsn in place of a waiting acknowledgement. */
 void roce_reply_nak(struct roce *roce, uint32_t slot, enum aeth_kind kind,
                     uint8_t value);
 
@@ -169,7 +169,7 @@ static inline uint16_t roce_reads_fresh(const struct roce_responder *resp)
 void roce_completer_rx(struct roce *roce, uint32_t slot,
                        const struct roce_rx *rx);
 void roce_completer_timer(struct roce *roce, uint32_t slot);
-/* Complete what needs no answer and is the oldest. */
+/* Complete the oldest requests that need no response. */
 void roce_complete_ready(struct roce *roce, uint32_t slot);
 
 /* requester.c */
@@ -177,16 +177,16 @@ bool roce_request_build(struct roce *roce, uint32_t slot, struct frame_tx *tx,
                         struct roce_note *note);
 void roce_request_undo(struct roce *roce, uint32_t slot,
                        const struct roce_note *note);
-/* Let `psn`, not before una, be the next to leave. */
+/* Continue sending at `psn`, which is not before una_psn. */
 void roce_request_seek(struct roce_qp *qp, uint32_t psn);
-/* Scatter a READ's bytes; false when key, bounds or entry say no. */
+/* Scatter a READ's bytes; false when key, bounds or entry are invalid. */
 bool roce_request_place(struct roce *roce, uint32_t slot,
                         const struct roce_sent *sent, uint32_t offset,
                         const uint8_t *data, uint32_t len);
 
 /* notify.c */
-enum { ROCE_CNP_RESERVED = 16 }; /* bytes behind the BTH */
-/* A packet that was marked has come. */
+enum { ROCE_CNP_RESERVED = 16 }; /* bytes after the BTH */
+/* A packet marked CE arrived. */
 void roce_marked(struct roce *roce, uint32_t slot, const struct roce_rx *rx);
 void roce_cnp_rx(struct roce *roce, uint32_t slot);
 bool roce_cnp_build(struct roce *roce, uint32_t slot, struct frame_tx *tx,
@@ -203,11 +203,12 @@ bool roce_ud_build(struct roce *roce, uint32_t slot, unsigned int port,
                    struct frame_tx *tx, struct roce_note *note);
 void roce_ud_sent(struct roce *roce, uint32_t slot);
 void roce_ud_undo(struct roce *roce, uint32_t slot);
-/* The port that the next datagram leaves by. */
+/* The port on which the next datagram is sent. */
 unsigned int roce_ud_port(struct roce *roce, uint32_t slot);
-/* Whether the next datagram's priority is to be silent on that port now. */
+/* Whether the next datagram's priority is paused on that port. */
 bool roce_ud_is_paused(struct roce *roce, uint32_t slot, unsigned int port);
-/* Datagrams were posted, or have waited: drop what holds up the others. */
+/* Drop the oldest datagrams if they wait for a stuck port and so block others.
+ */
 void roce_ud_make_way(struct roce *roce, uint32_t slot);
 
 /* transmit.c */
@@ -219,7 +220,7 @@ enum roce_note_kind {
     ROCE_NOTE_CNP,
 };
 
-/** The QP has something to send: give it a turn. */
+/** The QP has something to send: put it in a queue. */
 void roce_schedule(struct roce *roce, uint32_t slot, enum roce_list list);
 
 /* packet.c */
@@ -234,11 +235,11 @@ struct roce_route {
 };
 
 /**
- * Begin a packet: everything up to the BTH, for `payload_len` bytes and
- * padding to come.
+ * Begin a packet: write all headers up to the BTH for `payload_len` bytes of
+ * payload, which is padded later.
  *
- * @return where the opcode's extended headers go; NULL when one of the two
- *         addresses is gone
+ * @return where the opcode's extended headers go; NULL when the local address
+ *         or the neighbour no longer exists
  */
 uint8_t *roce_packet_begin(const struct rdma_objects *objects,
                            const struct roce_route *route, struct bth *bth,
@@ -253,7 +254,7 @@ static inline void roce_packet_add(struct frame_tx *tx, const void *data,
     }
 }
 
-/** Padding and ICRC, when headers and pieces are in place. */
+/** Add padding and ICRC after headers and payload. */
 void roce_packet_end(const struct bth *bth, struct frame_tx *tx);
 
 void roce_route_of(const struct roce_qp *qp, struct roce_route *route);
@@ -265,7 +266,7 @@ void roce_complete_send(struct roce *roce, uint32_t slot,
                         enum verbs_wc_status status);
 void roce_complete_recv(struct roce *roce, uint32_t slot,
                         struct rdma_completion *completion);
-/** To ERROR by itself: event, and everything that was posted is flushed. */
+/** Move a QP to ERROR because of a fault: raise the event and flush it. */
 void roce_qp_fail(struct roce *roce, uint32_t slot,
                   enum verbs_wc_status status);
 /** The oldest request fails, and with it the QP. */
@@ -273,9 +274,9 @@ void roce_send_fail(struct roce *roce, uint32_t slot,
                     enum verbs_wc_status status);
 void roce_qp_event(struct roce *roce, uint32_t slot, enum rdma_event_type type,
                    uint32_t info);
-/** Take one entry of a receive queue, telling of a low level. */
+/** Take one entry of a receive queue; raises RQ_LOW when few are left. */
 void roce_rq_advance(struct roce *roce, uint32_t slot);
-/** CQs that overflowed since: their QPs go to ERROR. */
+/** Move the QPs of CQs that overflowed to ERROR. */
 void roce_settle(struct roce *roce);
 
 static inline void roce_timer_set(struct roce *roce, uint32_t slot,

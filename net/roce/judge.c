@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What may be wrong with a request of the peer's, in the specification's order.
+ * Checks of a peer's request, in the specification's order.
  * Spec: IBTA Vol 1 sections 9.7.4 (inbound requests), 9.9.3 (responder errors).
  */
 #include "net/roce/judge.h"
@@ -99,7 +99,7 @@ static enum roce_verdict check_length(struct roce_request *r)
     return ROCE_RSP_ACCEPT;
 }
 
-/* `len` bytes of a region of ours that the peer may use with `right`. */
+/* Map `len` bytes of a region that grants the peer `right`. */
 static uint8_t *remote_map(const struct roce_request *r, unsigned int right,
                            uint32_t key, uint64_t va, uint32_t len)
 {
@@ -127,7 +127,7 @@ static enum roce_verdict check_send_access(struct roce_request *r)
         if (!ieth_parse(&r->inv_key, roce_rx_ieth(r->rx), IETH_LEN)) {
             return ROCE_RSP_INVALID;
         }
-        /* A peer may take away what it was given, nothing else. */
+        /* A peer may invalidate only a region to which it has rights. */
         mr = rdma_mr_find(&r->roce->state->objects, r->inv_key);
         if (mr != NULL && (mr->pd != r->rqp->pd ||
                            (mr->access & (VERBS_ACCESS_REMOTE_READ |
@@ -178,7 +178,7 @@ static enum roce_verdict check_access(struct roce_request *r)
                                        : check_read_access(r);
 }
 
-/* IBTA Vol 1 section 9.7.4: the first that does not accept decides. */
+/* IBTA Vol 1 section 9.7.4: the first check that fails decides. */
 enum roce_verdict roce_judge(struct roce_request *r)
 {
     static enum roce_verdict (*const checks[])(struct roce_request *) = {

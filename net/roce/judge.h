@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The verdict on a request of the peer's.  Judging changes nothing; only
- * ROCE_RSP_ACCEPT lets responder.c act on it.
+ * Judges a peer's request.  Judging changes no state; responder.c executes only
+ * requests with the verdict ROCE_RSP_ACCEPT.
  */
 #ifndef ESSD_NET_ROCE_JUDGE_H
 #define ESSD_NET_ROCE_JUDGE_H
@@ -19,7 +19,7 @@ enum roce_verdict {
     ROCE_RSP_OPERATION, /* NAK remote operational error: our buffer */
 };
 
-/* A request under judgement, and what judging it has found out. */
+/* A request, and the results of judging it. */
 struct roce_request {
     const struct roce *roce;
     const struct rdma_qp *rqp;
@@ -36,7 +36,7 @@ static inline bool roce_starts(const struct roce_request *r)
     return r->rx->flags & ROCE_STARTS;
 }
 
-/** Judge `request`, filling in what judging finds out. */
+/** Judge `request` and fill in its result fields. */
 enum roce_verdict roce_judge(struct roce_request *request);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Congestion notification packets: we answer marks with them, and they slow
- * us.
+ * Congestion notification packets (CNPs): we send them for marked packets, and
+ * received ones slow down our queue pairs.
  * Spec: IBTA annex A17.9 (congestion management), A17.9.3 (CNP format): BTH
  * with BECN, no PSN, and 16 bytes of zero; RFC 3168 (the marks).
  *
- * They are not acknowledged: one that cannot leave now is forgotten.
+ * CNPs are not acknowledged; one that cannot be sent at once is dropped.
  */
 #include "net/roce/internal.h"
 

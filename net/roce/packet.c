@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Headers and ICRC of packets that leave.
+ * Headers and ICRC of sent packets.
  * Spec: IBTA annex A17.3 (RoCEv2 packet format), A17.4.5 (addresses); A16.3
  * (RoCE packet format).
  */
@@ -78,7 +78,8 @@ static void emit_ipv6(const struct rdma_laddr *from,
     ipv6_emit(&ip, buf);
 }
 
-/* @return where the BTH goes, `len` bytes from it to the ICRC */
+/* Write Ethernet header and GRH. @return where the BTH goes; `len` counts from
+ * the BTH to the ICRC */
 static uint8_t *emit_v1(const struct rdma_laddr *from,
                         const struct rdma_neigh *to,
                         const struct roce_route *route, size_t len,

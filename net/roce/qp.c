@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A queue pair's life: creation, stages, completions, and its end in ERROR.
+ * Queue pairs: creation, state changes, completions, and failure.
  * Spec: IBTA Vol 1 section 10.3.1 (states), 10.8 (completions), 9.9 (errors).
  */
 #include "net/roce/internal.h"
@@ -93,7 +93,7 @@ void roce_rq_advance(struct roce *roce, uint32_t slot)
     }
 }
 
-/* Everything that was posted and has not completed, in order. */
+/* Complete all posted send requests as flushed, in order. */
 static void flush_sends(struct roce *roce, uint32_t slot)
 {
     struct rdma_qp *qp = roce_rdma_qp(roce, slot);
@@ -138,7 +138,7 @@ static void flush_receives(struct roce *roce, uint32_t slot)
     }
 }
 
-/* What the transport remembers of packets, both ways. */
+/* Clear all packet state of requester and responder. */
 static void forget_packets(struct roce *roce, uint32_t slot)
 {
     struct roce_qp *qp = roce_qp(roce, slot);
@@ -282,7 +282,7 @@ static void enter_rts(struct roce *roce, uint32_t slot,
     qp->path.max_rd_atomic = path->max_rd_atomic;
 }
 
-/* Everything that was posted is forgotten; counts go on from where they are. */
+/* Discard all posted requests; the ring indices keep their values. */
 static void enter_reset(struct roce *roce, uint32_t slot)
 {
     struct rdma_qp *rqp = roce_rdma_qp(roce, slot);

@@ -4,9 +4,9 @@
  * Spec: IBTA Vol 1 section 9.7.2 (sequence numbers), 9.7.3 (requests),
  * 10.8.3.3 (ordering), 9.7.7 (acknowledgement requests).
  *
- * A started request has a record in sent[] that says which PSNs are its own;
- * its entry in DRAM is read again for every packet, so that nothing of it
- * need be kept and going back is a matter of setting tx_psn.
+ * A started request has a record in sent[] with its range of PSNs.  Its entry
+ * in DRAM is read again for every packet, so that no copy of it is kept and
+ * going back only sets tx_psn.
  */
 #include "net/roce/internal.h"
 
@@ -23,7 +23,7 @@ static uint32_t end_of(const struct roce_sent *sent)
     return psn_add(sent->first_psn, sent->packets);
 }
 
-/* From where we are: it is seldom far. */
+/* Search from the present position, which is seldom far away. */
 void roce_request_seek(struct roce_qp *qp, uint32_t psn)
 {
     struct roce_requester *req = &qp->req;
@@ -57,7 +57,7 @@ void roce_request_undo(struct roce *roce, uint32_t slot,
 
 /* ---- Work requests. */
 
-/* Its length, or one that no message may have. */
+/* The length of a work request; an invalid one exceeds ROCE_MAX_MSG. */
 static uint64_t wr_length(const struct rdma_wr *wr)
 {
     uint64_t len = 0;
@@ -74,7 +74,7 @@ static uint64_t wr_length(const struct rdma_wr *wr)
     return len;
 }
 
-/* What is wrong with an entry, whatever it asks for. */
+/* The checks of an entry that apply to every opcode. */
 static enum verbs_wc_status wr_check(const struct rdma_wr *wr)
 {
     if (wr->opcode > VERBS_WR_LOCAL_INV || wr->after_media != 0 ||
@@ -87,7 +87,7 @@ static enum verbs_wc_status wr_check(const struct rdma_wr *wr)
                                          : VERBS_WC_LOCAL_LENGTH;
 }
 
-/* LOCAL_INV is done when it is started. */
+/* LOCAL_INV is executed when it is started. */
 static enum verbs_wc_status local_invalidate(struct roce *roce, uint32_t slot,
                                              uint32_t key)
 {
@@ -101,7 +101,7 @@ static enum verbs_wc_status local_invalidate(struct roce *roce, uint32_t slot,
                                         : VERBS_WC_LOCAL_PROTECTION;
 }
 
-/* Whether READs that are under way hold this one back. */
+/* Whether the request has to wait for outstanding READs. */
 static bool must_wait(const struct roce_qp *qp, const struct rdma_wr *wr)
 {
     return (wr->fence && qp->req.reads != 0) ||
@@ -109,7 +109,7 @@ static bool must_wait(const struct roce_qp *qp, const struct rdma_wr *wr)
             qp->req.reads >= qp->path.max_rd_atomic);
 }
 
-/* A request that will fail in its turn: nothing behind it is started. */
+/* Whether the last started request failed; then no further one is started. */
 static bool has_failed(struct roce_requester *req)
 {
     return req->sent_head != req->sent_tail &&
@@ -117,7 +117,7 @@ static bool has_failed(struct roce_requester *req)
                VERBS_WC_SUCCESS;
 }
 
-/* Start the next work request, if there is one that may start. */
+/* Start the next work request, if there is one and it need not wait. */
 static bool start_next(struct roce *roce, uint32_t slot)
 {
     struct rdma_qp *rqp = roce_rdma_qp(roce, slot);
@@ -169,9 +169,9 @@ struct piece {
 };
 
 /*
- * Bytes [offset, offset + len) of a scatter list.
+ * Map bytes [offset, offset + len) of a scatter list.
  *
- * @return how many pieces they take, -1 when a key, its bounds or rights say no
+ * @return the number of pieces; -1 when a key, bounds or rights are invalid
  */
 static int map_pieces(const struct roce *roce, uint16_t pd,
                       const struct rdma_wr *wr, unsigned int rights,
@@ -202,7 +202,7 @@ static int map_pieces(const struct roce *roce, uint16_t pd,
     return len == 0 ? count : -1;
 }
 
-/* The entry of a started request, still what it was when it started. */
+/* Read the entry of a started request again, and check that it is unchanged. */
 static bool read_again(struct roce *roce, uint32_t slot,
                        const struct roce_sent *sent, struct rdma_wr *wr)
 {
@@ -267,7 +267,7 @@ static void emit_extended(const struct bth *bth, const struct rdma_wr *wr,
 }
 
 /*
- * Gather what packet `k` carries; for a READ see that its answer may land.
+ * Gather the payload of packet `k`; for a READ check its target buffers.
  */
 static bool gather_payload(struct roce *roce, uint32_t slot,
                            const struct roce_sent *sent,
@@ -292,8 +292,8 @@ static bool gather_payload(struct roce *roce, uint32_t slot,
 }
 
 /*
- * Whether the request behind `sent` is posted, goes with it, and will be
- * acknowledged for both.
+ * Whether the request after `sent` is posted already and will ask for an
+ * acknowledgement that covers both.
  */
 static bool next_asks_too(struct roce *roce, uint32_t slot,
                           const struct roce_sent *sent)
@@ -310,9 +310,9 @@ static bool next_asks_too(struct roce *roce, uint32_t slot,
 }
 
 /*
- * An acknowledgement costs the peer a packet: ask at the end of a request, but
- * not in the middle of a group, and often enough for the window.  What is sent
- * again always asks: something went wrong.
+ * Whether the packet sets AckReq.  An acknowledgement costs the peer a packet,
+ * so ask at the end of a request, not within a group of linked requests, and
+ * often enough for the window.  Retransmitted packets always ask.
  */
 static bool asks_for_ack(struct roce *roce, uint32_t slot,
                          const struct roce_sent *sent, bool is_last)
@@ -375,7 +375,7 @@ static enum verbs_wc_status build_packet(struct roce *roce, uint32_t slot,
     return VERBS_WC_SUCCESS;
 }
 
-/* The packet has left: on to the next one. */
+/* The packet was sent: advance to the next one. */
 static void advance_request(struct roce_requester *req,
                             const struct roce_sent *sent, const struct bth *bth)
 {
@@ -393,7 +393,7 @@ static void advance_request(struct roce_requester *req,
         bth->ack_requested ? 0 : (uint16_t)(req->since_ack_req + 1);
 }
 
-/* The request that the next packet is of, or NULL when nothing may leave. */
+/* The request of the next packet, or NULL when nothing may be sent. */
 static struct roce_sent *next_sent(struct roce *roce, uint32_t slot)
 {
     struct roce_qp *qp = roce_qp(roce, slot);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Responder of a reliable connection: acting on requests that were judged.
+ * Responder of a reliable connection: executes requests that were accepted.
  * Spec: IBTA Vol 1 sections 9.7.4 (inbound requests), 9.7.8 (duplicates).
  *
- * READs wait in reads[], and one acknowledgement at most: it says "everything
- * before epsn", so a later one replaces it.  Both leave by response.c.
- * A duplicate READ moves the place in reads[] back; what follows it there is
- * answered again too, as a peer that goes back will ask for it anyway.
+ * READs wait in reads[].  At most one acknowledgement waits: it covers
+ * everything before epsn, so a later one replaces it.  response.c sends both.
+ * A duplicate READ moves read_next back; the READs after it are answered again
+ * too, since a peer that goes back asks for these next.
  */
 #include "net/roce/judge.h"
 
@@ -152,7 +152,7 @@ static void accept_request(struct roce *roce, uint32_t slot,
     }
 }
 
-/* Spec: 9.7.4.5.3: a duplicate READ may begin in the middle of the first. */
+/* A duplicate READ may begin in the middle of the original one: 9.7.4.5.3. */
 static void repeat_read(struct roce *roce, uint32_t slot,
                         const struct roce_request *r)
 {
@@ -207,7 +207,7 @@ static void handle_ahead(struct roce *roce, uint32_t slot)
     }
 }
 
-/* The connection is over: the peer learns why, and so does firmware. */
+/* End the connection: tell the peer by a NAK and firmware by an event. */
 static void refuse_request(struct roce *roce, uint32_t slot,
                            const struct roce_request *r, enum aeth_nak nak,
                            enum verbs_wc_status status)

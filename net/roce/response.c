@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the responder sends: READ responses, acknowledgements and NAKs.
+ * The responder's packets: READ responses, acknowledgements and NAKs.
  * Spec: IBTA Vol 1 section 9.7.5 (responses).
  *
- * An acknowledgement never leaves before READs that came earlier.
+ * An acknowledgement is sent after the responses to all earlier READs.
  */
 #include "net/roce/internal.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The engine as a whole: reset, and checking a state that was loaded. */
+/* The transport as a whole: reset, and the check of a loaded state. */
 #include "net/roce/internal.h"
 
 #include <string.h>
@@ -43,7 +43,7 @@ static bool path_valid(const struct rdma_objects *o,
            path->priority <= 7 && path->ecn <= 3;
 }
 
-/* The started requests follow each other without a hole, up to next_psn. */
+/* Whether the started requests cover the PSNs up to next_psn without gaps. */
 static bool sent_valid(const struct roce_requester *req, const uint32_t mtu)
 {
     uint16_t count = (uint16_t)(req->sent_tail - req->sent_head);
@@ -78,7 +78,7 @@ static bool sent_valid(const struct roce_requester *req, const uint32_t mtu)
            psn_diff(req->next_psn, req->high_psn) >= 0;
 }
 
-/* tx_psn is in sent[sent_tx], or everything started has left. */
+/* Whether tx_psn is in sent[sent_tx], or everything started was sent. */
 static bool sent_tx_valid(const struct roce_requester *req)
 {
     const struct roce_sent *sent = &req->sent[req->sent_tx % ROCE_INFLIGHT];
@@ -136,7 +136,7 @@ static bool qp_valid(const struct roce_state *state, uint32_t slot)
            responder_valid(&qp->resp, roce_mtu(qp));
 }
 
-/* The queues and the heap follow from the QPs; a turn too many does no harm. */
+/* Rebuild queues and heap from the QPs; a superfluous entry does no harm. */
 static void rebuild_lists(struct roce *roce)
 {
     struct roce_state *state = roce->state;

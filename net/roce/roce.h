@@ -4,15 +4,16 @@
  * unreliable datagrams; v2 over IPv4 and IPv6, v1 over Ethernet alone.
  * Spec: IBTA Vol 1 chapter 9, annexes A16 (RoCE) and A17 (RoCEv2).
  *
- * Frames come in through roce_rx() and leave through one frame_sink a port,
- * in bursts, from roce_transmit() only.  Payload is never copied on its way
- * out and copied once, to where it belongs in DRAM, on its way in.
+ * Frames arrive through roce_rx().  They are sent in bursts, by roce_transmit()
+ * only, through one frame_sink for each port.  Sent payload is not copied;
+ * received payload is copied once, to its place in DRAM.
  *
- * Order of judgement and what is answered: docs/hardware/rnic.md, 5 and 6.
+ * docs/hardware/rnic.md, sections 5 and 6, gives the order of checks and the
+ * answers.
  *
  * Left out: atomics, immediate data (both NAK invalid request), UC,
- * XRC, automatic path migration, credits (end-to-end flow control: RNR NAKs do
- * it), checksums of UDP (the ICRC covers more).
+ * XRC, automatic path migration, end-to-end credits (RNR NAKs take their
+ * place), and UDP checksums (the ICRC covers more).
  */
 #ifndef ESSD_NET_ROCE_ROCE_H
 #define ESSD_NET_ROCE_ROCE_H
@@ -61,7 +62,7 @@ enum roce_counter {
     ROCE_COUNTERS,
 };
 
-/* How a QP reaches its peer, and how often it tries. */
+/* The path of a QP to its peer, and its retry limits. */
 struct roce_path {
     uint8_t laddr;
     uint8_t path_mtu; /* 1..5 = 256..4096; 0: not set */
@@ -84,7 +85,7 @@ struct roce_path {
     uint32_t qkey;
 };
 
-/* A work request that has been started: its place among the PSNs. */
+/* A started work request and its range of PSNs. */
 struct roce_sent {
     uint64_t wr_id;
     uint32_t first_psn;
@@ -96,7 +97,7 @@ struct roce_sent {
     bool signaled;
 };
 
-/* A READ of the peer's: answered, being answered or to be answered. */
+/* A READ of the peer: answered, being answered, or waiting for its answer. */
 struct roce_read {
     uint64_t va;
     uint32_t first_psn;
@@ -171,7 +172,7 @@ struct roce_qp {
     struct dcqcn dcqcn;
 };
 
-/* Congestion: what firmware wants. */
+/* Congestion management as configured by firmware. */
 struct roce_ecn {
     bool is_answered; /* marks, with CNPs */
     bool is_obeyed;   /* CNPs slow their queue pair */
@@ -180,7 +181,7 @@ struct roce_ecn {
     uint32_t line_mbps; /* what a queue pair has without a limit */
 };
 
-/* Who waits for a turn: queues of QP slots, linked by index. */
+/* Queues of QP slots that wait to send, linked by index. */
 enum roce_list { ROCE_LIST_CONTROL, ROCE_LIST_DATA, ROCE_LISTS };
 
 struct roce_link {
@@ -213,7 +214,8 @@ struct roce_state {
 
 enum { ROCE_PRIORITIES = 8 };
 
-/* What became of a frame of the burst, once the port has said how many. */
+/* What a frame of a burst was, to note or undo it once the port has answered.
+ */
 struct roce_note {
     uint16_t slot;
     uint8_t kind; /* enum roce_note_kind, transmit.c */
@@ -225,7 +227,7 @@ struct roce_note {
     uint32_t taken_ns;
 };
 
-/* The engine.  Only `state` is saved. */
+/* The transport.  Only `state` is saved. */
 struct roce {
     struct roce_state *state;
     const struct trace *trace; /* NULL: nobody looks */
@@ -239,7 +241,7 @@ struct roce {
     struct roce_note notes[ROCE_BURST];
 };
 
-/** Forget everything; `dram` and `sinks` stay. */
+/** Reset all state; `dram` and `sinks` stay. */
 void roce_reset(struct roce *roce);
 
 /**
@@ -251,13 +253,13 @@ void roce_rx(struct roce *roce, unsigned int port,
              const struct frame_rx *frames, unsigned int count,
              uint64_t now_ns);
 
-/** The send queue of `qpn` has grown: a doorbell. */
+/** A doorbell: requests were posted to the send queue of `qpn`. */
 void roce_doorbell(struct roce *roce, uint32_t qpn, uint64_t now_ns);
 
 /**
- * Send what may be sent: acknowledgements first, then data, the QPs in turn.
+ * Send what may be sent: acknowledgements first, then data, taking QPs in turn.
  *
- * @param budget  bursts at most
+ * @param budget  the largest number of bursts
  * @return true when it stopped because of the budget: call again
  */
 bool roce_transmit(struct roce *roce, unsigned int budget, uint64_t now_ns);
@@ -266,8 +268,8 @@ bool roce_transmit(struct roce *roce, unsigned int budget, uint64_t now_ns);
 void roce_port_ready(struct roce *roce, unsigned int port);
 
 /**
- * QPs have moved away from a port (another neighbour, or the neighbour itself
- * has moved): those that wait for it wait for their own port instead.
+ * QPs moved away from a port, because they or their neighbours changed.  Those
+ * that wait for this port are queued for their present port instead.
  */
 void roce_port_left(struct roce *roce, unsigned int port);
 
@@ -277,32 +279,32 @@ void roce_timer(struct roce *roce, uint64_t now_ns);
 /** When roce_timer() is due next; UINT64_MAX: never. */
 uint64_t roce_deadline(const struct roce *roce);
 
-/* ---- What commands ask for; arguments are checked by the caller, except for
- * what the comment says. */
+/* ---- Operations of RNIC commands.  The caller checks the arguments unless a
+ * comment says otherwise. */
 
-/** A QP in RESET, its rdma_qp filled in, starts its life. */
+/** Initialise a new QP in RESET whose struct rdma_qp is filled in. */
 void roce_qp_create(struct roce *roce, uint32_t slot);
 
 /**
- * Move a QP, with the path of its next stage.
+ * Move a QP to another state, with the path for that state.
  *
- * @return false when it may not go there: nothing changed
+ * @return false when the move is not allowed; nothing has changed then
  */
 MUST_USE bool roce_qp_modify(struct roce *roce, uint32_t slot,
                              enum verbs_qp_state next,
                              const struct roce_path *path, uint32_t sq_psn,
                              uint32_t rq_psn, uint64_t now_ns);
 
-/** Forget a QP and give back what it uses. */
+/** Remove a QP and release what it uses. */
 void roce_qp_destroy(struct roce *roce, uint32_t slot);
 
 /** Raise QP_DRAINED when everything posted so far has completed. */
 void roce_qp_drain(struct roce *roce, uint32_t slot);
 
 /**
- * After loading `state`: check it, then build what follows from it.
+ * Check a loaded `state`, and derive from it what is not saved.
  *
- * @return false when it makes no sense; only roce_reset() may follow
+ * @return false when it is invalid; the caller then has to call roce_reset()
  */
 MUST_USE bool roce_reload(struct roce *roce);
 

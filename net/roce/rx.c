@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Frames in: the headers are judged in the order of docs/hardware/rnic.md,
- * section 5; the first that does not fit decides.
+ * Received frames: checks the headers in the order of docs/hardware/rnic.md,
+ * section 5, where the first failure decides.
  * Spec: IBTA Vol 1 section 9.6 (packet validation), annex A17.4.
  */
 #include "net/roce/internal.h"
@@ -35,7 +35,7 @@ static const uint8_t verdict_counter[] = {
     [RX_CNP] = ROCE_RX_CNP,
 };
 
-/* The IP packet's payload, when it is one that can carry RoCE. */
+/* The payload of an IP packet that can carry RoCE, else NULL. */
 static const uint8_t *parse_ip(struct roce_rx *rx, const uint8_t *buf,
                                size_t len, size_t *udp_len)
 {
@@ -69,7 +69,7 @@ static const uint8_t *parse_ip(struct roce_rx *rx, const uint8_t *buf,
     return NULL;
 }
 
-/* BTH, extended headers, payload and padding of `len` bytes without ICRC. */
+/* Parse BTH, extended headers, payload and padding; `len` excludes the ICRC. */
 static enum rx_verdict parse_transport(struct roce_rx *rx, const uint8_t *buf,
                                        size_t len)
 {
@@ -95,7 +95,8 @@ static enum rx_verdict parse_transport(struct roce_rx *rx, const uint8_t *buf,
     return RX_ACCEPT;
 }
 
-/* `len` bytes from the BTH to the ICRC; the ICRC has been begun. */
+/* Parse `len` bytes from BTH to ICRC; the CRC of the earlier headers is given.
+ */
 static enum rx_verdict parse_packet(struct roce_rx *rx, const uint8_t *bth,
                                     size_t len, uint32_t icrc)
 {
@@ -154,13 +155,13 @@ static enum rx_verdict parse_frame(struct roce_rx *rx,
         rx, frame->data + eth_len, frame->len_bytes - eth_len);
 }
 
-/* Membership counts on neither side: P_Key bit 15 is not compared. */
+/* Compare P_Keys without the membership bit 15. */
 static bool pkey_fits(uint16_t pkey)
 {
     return (pkey & 0x7fff) == (BTH_PKEY_DEFAULT & 0x7fff);
 }
 
-/* An address of ours that frames of this port and VLAN may be sent to. */
+/* Whether the destination is a local address of this port and VLAN. */
 static bool is_ours(const struct rdma_objects *o, const struct roce_rx *rx)
 {
     for (uint32_t i = 0; i < RDMA_LADDRS; i++) {
@@ -191,7 +192,7 @@ static bool qkey_fits(const struct roce_qp *qp, const struct roce_rx *rx)
     return deth_parse(&deth, rx->ext, DETH_LEN) && deth.qkey == qp->path.qkey;
 }
 
-/* Whoever may slow a QP down is its peer. */
+/* Only the QP's peer may slow it down by a CNP. */
 static enum rx_verdict judge_cnp(const struct rdma_objects *o,
                                  const struct rdma_qp *rqp,
                                  const struct roce_path *path,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One deadline a QP, the earliest first: a heap of slots.
+ * One deadline for each QP, kept as a heap of slots with the earliest first.
  *
- * A deadline that moves later, as an ACK timer does with every packet, costs a
- * store: the slot stays where it is and is looked at again when its old time
- * has come.
+ * Moving a deadline later, as every packet does with an ACK timer, costs one
+ * store: the slot keeps its place and is sorted again when its old deadline
+ * passes.
  */
 #ifndef ESSD_NET_ROCE_TIMERS_H
 #define ESSD_NET_ROCE_TIMERS_H

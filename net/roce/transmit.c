@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Whose turn it is: each port has a queue of QPs that owe an acknowledgement
- * and one of QPs that have data; the first goes first, and within a queue each
- * QP gets ROCE_QUANTUM packets before it goes to the end.
+ * Scheduling: each port has a queue of QPs that owe an acknowledgement and one
+ * of QPs that have data.  The first queue is served first; within a queue each
+ * QP sends ROCE_QUANTUM packets and goes to the end.
  *
- * Frames are built into one burst and offered to the port.  What it does not
- * take is undone, newest first: no frame is ever kept, so nothing of a QP
- * remains here when it is destroyed, and a saved state has no frames.
+ * Frames are built into one burst and offered to the port.  Frames that the
+ * port does not take are undone, newest first.  No frame is ever stored, so a
+ * destroyed QP leaves nothing here, and a saved state has no frames.
  */
 #include "net/roce/internal.h"
 
@@ -24,7 +24,8 @@ static unsigned int port_of(struct roce *roce, uint32_t slot)
     return roce->state->objects.neighs[qp->path.neigh].port;
 }
 
-/* `queue` is one of the queues of `list`: a slot is in one of them at most. */
+/* Append to `queue`, which belongs to `list`: a slot is in at most one of the
+ * queues of a list. */
 static void push_slot(struct roce_state *state, struct roce_queue *queue,
                       enum roce_list list, uint16_t slot)
 {
@@ -71,7 +72,7 @@ void roce_schedule(struct roce *roce, uint32_t slot, enum roce_list list)
     }
 }
 
-/* Those that were parked take part again, behind those that were not. */
+/* Append the parked QPs to the queues again. */
 static void unpark_slots(struct roce_state *state, unsigned int port)
 {
     for (unsigned int list = 0; list < ROCE_LISTS; list++) {
@@ -104,7 +105,7 @@ struct burst {
 typedef bool build_function(struct roce *roce, uint32_t slot,
                             struct frame_tx *tx, struct roce_note *note);
 
-/* Up to `max` frames of one kind; fewer when it has no more. */
+/* Build up to `max` frames of one kind. */
 static unsigned int build_some(struct roce *roce, struct burst *burst,
                                uint32_t slot, build_function *build,
                                unsigned int max)
@@ -137,8 +138,8 @@ static void build_ud(struct roce *roce, struct burst *burst, uint32_t slot)
 }
 
 /*
- * A QP whose rate is limited: as build_rc(), a packet at a time.  One that has
- * to wait is given a turn when its next packet is due.
+ * build_rc() for a QP with a rate limit: one packet at a time.  A QP that has
+ * to wait is scheduled when its next packet is due.
  */
 static void build_paced(struct roce *roce, struct burst *burst, uint32_t slot)
 {
@@ -191,7 +192,7 @@ static void build_rc(struct roce *roce, struct burst *burst, uint32_t slot)
     }
 }
 
-/* One QP's turn.  It may have moved to the other port, or be gone. */
+/* Serve one QP.  It may have moved to the other port or be destroyed. */
 static void take_turn(struct roce *roce, struct burst *burst,
                       enum roce_list list)
 {
@@ -304,7 +305,7 @@ static void note_undo(struct roce *roce, const struct roce_note *note)
     roce_schedule(roce, note->slot, ROCE_LIST_DATA);
 }
 
-/* Build one burst and offer it; false when there was nothing to send. */
+/* Build one burst and offer it to the port. @return false when it was empty */
 static bool send_burst(struct roce *roce, unsigned int port)
 {
     struct roce_state *state = roce->state;

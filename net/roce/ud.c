@@ -4,7 +4,7 @@
  * Spec: IBTA Vol 1 section 9.8.3 (UD), 9.6.1.5 (Q_Key); docs/hardware/rnic.md,
  * sections 4 and 5.
  *
- * A datagram to an address that is gone is lost, as it would be on a network.
+ * A datagram to an address that no longer exists is lost, as on a network.
  * So is one to a port that has taken nothing for long: those behind it may be
  * for the other port, whose connections are made and ended by them.
  */
