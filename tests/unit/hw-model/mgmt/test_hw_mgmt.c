@@ -451,6 +451,18 @@ static void test_a_consumer_index_ahead_of_the_producer_gives_no_room(
     free(bed);
 }
 
+static void test_bytes_for_a_disabled_block_go_nowhere(void **state)
+{
+    struct bed *bed = bed_new();
+
+    (void)state;
+    reg_write(bed, A_MGMT_CTRL, R_MGMT_CTRL_RESET_MASK);
+    assert_int_equal(hw_mgmt_input_room(&bed->mgmt), 0);
+    hw_mgmt_input(&bed->mgmt, HW_MGMT_MESSAGES, (const uint8_t *)"abc", 3);
+    assert_false(bed->env.irq);
+    free(bed);
+}
+
 static void test_addresses_outside_dram_are_refused(void **state)
 {
     static const uint32_t regs[] = {A_MGMT_PAGE_LO, A_MGMT_IN_LO, A_MGMT_OUT_LO,
@@ -610,6 +622,7 @@ int main(void)
         cmocka_unit_test(test_an_index_beyond_the_ring_disables_the_block),
         cmocka_unit_test(
             test_a_consumer_index_ahead_of_the_producer_gives_no_room),
+        cmocka_unit_test(test_bytes_for_a_disabled_block_go_nowhere),
         cmocka_unit_test(test_addresses_outside_dram_are_refused),
         cmocka_unit_test(test_sizes_out_of_range_are_refused),
         cmocka_unit_test(test_addresses_do_not_change_while_enabled),
