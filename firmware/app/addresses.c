@@ -6,8 +6,8 @@
 #include "firmware/text/ip_text.h"
 
 /*
- * Those that peers may be told of.  A configured one that is used as soon as
- * its link is there counts even before: the other port may tell of it.
+ * Whether the address is reported to peers.  A configured address that needs no
+ * probing is reported even while its link is down, through the other port.
  */
 static bool is_served(const struct net_stack *stack, uint8_t local)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The addresses at which the drive serves hosts, as they are now: DHCP,
- * routers, conflicts and settings change them.  What is told about them
- * (discovery log page, LLDP, port ids of connections) follows this list.
+ * The present list of addresses at which the drive serves hosts.  DHCP,
+ * routers, conflicts and settings change it.  The discovery log page, LLDP and
+ * the port ids of connections are made from this list.
  */
 #ifndef ESSD_APP_ADDRESSES_H
 #define ESSD_APP_ADDRESSES_H
@@ -26,14 +26,14 @@ struct addresses {
 _Static_assert((int)NVMF_MAX_ADDRESSES >= (int)NET_CONFIGURED,
                "each of them is listed");
 
-/** Behind drive_net_init(). @param net  stays */
+/** Call it after drive_net_init(). @param net  outlives `addresses` */
 void addresses_init(struct addresses *addresses, struct log *log,
                     const struct drive_net *net, uint16_t service_port);
 
-/** Behind drive_net_step(). @return whether the list is another one now */
+/** Call it after drive_net_step(). @return whether the list has changed */
 MUST_USE bool addresses_update(struct addresses *addresses);
 
-/** portid of the discovery entry; 0: there is no such address */
+/** The portid of the address' discovery entry; 0 when there is none */
 uint16_t addresses_portid(const struct addresses *addresses, uint8_t local);
 
 #endif

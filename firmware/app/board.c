@@ -29,7 +29,7 @@ static void report_reset(struct board *board)
     }
 }
 
-/* The addresses are told once they are in use: drive.c. */
+/* Log a port's settings; drive.c logs addresses once they are in use. */
 static void report_port(struct board *board, unsigned int i)
 {
     static const char *const fec[] = {"no FEC", "FC-FEC", "RS-FEC"};
@@ -58,7 +58,7 @@ static void read_slots(struct board *board)
     }
 }
 
-/* Who we are and what we are to do, from flash. */
+/* Read identity, configuration, usage and error log from flash. */
 static void read_flash(struct board *board)
 {
     uint32_t fresh = (uint32_t)sysctl_random64(&board->sysctl) >> 1;

@@ -47,7 +47,8 @@ struct board {
 };
 
 /**
- * Bring the board up and read who we are from the flash.  `board` must be zero.
+ * Initialise the board and read identity and configuration from flash.  `board`
+ * must be zero.
  *
  * @param free_memory  DRAM the firmware may use, `free_bytes` of it
  */
@@ -59,10 +60,10 @@ MUST_USE bool board_save_config(void *board, const struct config *config);
 /** Write a record to flash: usage_keeper_config.save with the board. */
 MUST_USE bool board_save_usage(void *board, const struct usage *usage);
 
-/** The same: usage_keeper_config.save_error. */
+/** Write an error record to flash: usage_keeper_config.save_error. */
 MUST_USE bool board_save_error(void *board, const struct error_record *record);
 
-/** Have the main loop kick the watchdog, from this call on. */
+/** Add the watchdog to the main loop, which serves it from then on. */
 void board_add_components(struct board *board, struct loop *loop);
 
 #endif

@@ -9,8 +9,8 @@ enum {
     MEDIA_BUDGET = 256, /* completions of the media engine */
     CONSOLE_BUDGET = 64,
     LOG_BUDGET = 512,
-    LOG_RETRY_US = 1000, /* until the UART's FIFO has room again */
-    ACKS_WAIT_US = 4000, /* an acknowledgement is looked at after so long */
+    LOG_RETRY_US = 1000, /* wait for room in the UART's FIFO */
+    ACKS_WAIT_US = 4000, /* longest wait before acknowledgements are polled */
 };
 
 /* ---- Time, network and media. */
@@ -110,7 +110,7 @@ static void take_media_irq(void *ctx, uint32_t irqs)
     }
 }
 
-/* ---- What works on what they brought. */
+/* ---- Components that process what network and media brought. */
 
 static bool step_services(void *ctx, struct loop_step *step)
 {
@@ -120,7 +120,7 @@ static bool step_services(void *ctx, struct loop_step *step)
     return false;
 }
 
-/* The target and the transport tell peers where the drive is to be found. */
+/* Pass address changes on to the target and the transport. */
 static bool step_addresses(void *ctx, struct loop_step *step)
 {
     (void)step;
@@ -226,8 +226,9 @@ static const struct component console_component = {
 };
 
 /*
- * In the order of a turn: completions and frames bring work, the components
- * after them do it, the flushes send its results.
+ * The order of the table is the order of a turn: the first components receive
+ * completions and frames, the next ones process them, and the flushes send the
+ * results.
  */
 static const struct component drive_components[] = {
     {.name = "clock", .step = step_clock},
@@ -275,7 +276,7 @@ void components_add_log(struct loop *loop, struct log *log)
 void components_add_drive(struct loop *loop, struct drive *drive,
                           struct console *console)
 {
-    /* First: a command may change what the others are about to do. */
+    /* The console comes first: its commands may change what others do next. */
     loop_add(loop, &console_component, console);
     for (unsigned int i = 0; i < ARRAY_LEN(drive_components); i++) {
         loop_add(loop, &drive_components[i], drive);

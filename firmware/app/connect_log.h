@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Who asked for a connection, and what became of it: refusals on the log, at
- * most a few at once, and everything as trace events.
+ * Logs refused connections at a limited rate, and traces all connection
+ * requests with their results.
  */
 #ifndef ESSD_APP_CONNECT_LOG_H
 #define ESSD_APP_CONNECT_LOG_H

@@ -2,11 +2,12 @@
 /*
  * The command interpreter on the UART: docs/console.md.
  *
- * It shares the log's ring, so that neither waits for the other.  A line that
- * is too long is refused; so is one when the ring has no room for an answer.
+ * Answers go to the log's ring, so that console and log do not wait for each
+ * other.  A line that is too long is refused, and so is a command while the
+ * ring has no room for its answer.
  *
- * Left out: history, editing but for backspace; a drive that does not serve has
- * no console.
+ * Left out: history, and editing other than backspace.  A drive that cannot
+ * serve has no console.
  */
 #ifndef ESSD_APP_CONSOLE_H
 #define ESSD_APP_CONSOLE_H
@@ -27,20 +28,21 @@ struct console {
     char line[CONSOLE_LINE_MAX + 1];
 };
 
-/** Listen, with the UART's receive interrupt on. */
+/** Initialise the console and enable the UART's receive interrupt. */
 void console_init(struct console *console, struct uart *uart, struct log *log,
                   struct drive *drive);
 
 /**
- * Take what has been typed, and do it.  The UART is looked at every 50 ms, and
- * at once after console_wake(): reading its registers takes time.
+ * Read typed characters and execute complete lines.  The UART is polled every
+ * 50 ms, because reading its registers is slow, and at once after
+ * console_wake().
  *
- * @param budget  characters at most
- * @return whether anything had been typed
+ * @param budget  the largest number of characters to read
+ * @return whether there were any
  */
 bool console_step(struct console *console, uint64_t now_us, uint32_t budget);
 
-/** The UART's interrupt says that there is a character. */
+/** The UART has raised its receive interrupt. */
 void console_wake(struct console *console);
 
 #endif

@@ -8,7 +8,7 @@
 static const char usage[] =
     "error: config [get KEY | set KEY VALUE | save | discard]";
 
-/* " (what: VALUE)" behind a value that is another one elsewhere. */
+/* The note " (what: VALUE)" after a value that differs elsewhere. */
 struct note {
     char text[CONFIG_VALUE_MAX + 16];
 };
@@ -75,7 +75,7 @@ static void say_mistake(void *ctx, const char *text)
     say((struct log *)ctx, "error: %s", text);
 }
 
-/* What was changed, but waits. */
+/* List the changed keys that take effect at the next start. */
 static void say_later(struct log *log, const struct settings *settings,
                       const struct config *before)
 {
@@ -109,7 +109,7 @@ static void run_save(struct log *log, struct settings *settings)
     case SETTINGS_NOT_SAVED:
         say(log, "error: the flash did not take it");
         break;
-    default: /* each mistake has been told */
+    default: /* the mistakes have been printed already */
         break;
     }
 }

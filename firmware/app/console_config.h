@@ -7,7 +7,7 @@
 
 #include "firmware/settings/settings.h"
 
-/** @param words  "config" and what stands behind it, `count` of them */
+/** @param words  "config" and its arguments, `count` words in all */
 void console_config(struct log *log, struct settings *settings, char **words,
                     unsigned int count);
 

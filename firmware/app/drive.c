@@ -12,11 +12,11 @@ enum {
     STATE_ALIGN = 64, /* of the target's and the transport's memory */
     TEMPERATURE_K = 313,
     SPARE_PERCENT = 100,
-    VENDOR_QEMU = 0x1b36, /* an emulated drive is nobody else's product */
+    VENDOR_QEMU = 0x1b36, /* the PCI vendor ID of QEMU's emulated devices */
     STATUS_INVALID_IMAGE = 0x107, /* NVM Express Base 1.4 section 4.6.1.2.2 */
 };
 
-/* ---- What settings change. */
+/* ---- Changes of settings. */
 
 static bool set_link(void *ctx, uint8_t port, uint8_t speed_gbps,
                      enum config_fec fec)
@@ -68,7 +68,7 @@ static void settings_start(struct drive *drive,
     drive->vendor = (struct vendor_feature){&drive->settings, &drive->net};
 }
 
-/* ---- Bringing the parts up. */
+/* ---- Initialisation of the parts. */
 
 static enum init_result media_start(struct drive *drive,
                                     const struct drive_config *config)
@@ -291,7 +291,7 @@ static void mgmt_start(struct drive *drive, const struct drive_config *config)
     };
 }
 
-/* What the network stands on, and the network. */
+/* Start the drivers and the network. */
 static struct init_report start_below(struct drive *drive,
                                       const struct drive_config *config)
 {
@@ -306,7 +306,7 @@ static struct init_report start_below(struct drive *drive,
     return report;
 }
 
-/* The services that hosts connect to. */
+/* Start the services to which hosts connect. */
 static struct init_report start_above(struct drive *drive,
                                       const struct drive_config *config)
 {

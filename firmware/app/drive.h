@@ -5,7 +5,7 @@
  * up; the main loop serves its components (components.h), which main.c runs on
  * RV64 and firmware/native/ in a process.
  *
- * Glue only: what is worth a test is below.
+ * This is glue only; the logic is in the layers below.
  */
 #ifndef ESSD_APP_DRIVE_H
 #define ESSD_APP_DRIVE_H
@@ -32,7 +32,7 @@ struct drive_config {
     const struct config *config;
     const struct config *saved_config; /* in flash; NULL: the same */
 
-    /* Keep a changed configuration; NULL: it cannot be kept. */
+    /* Save a changed configuration; NULL: it cannot be saved. */
     bool (*save_config)(void *ctx, const struct config *config);
     void *save_ctx;
 
@@ -71,7 +71,7 @@ struct drive {
 };
 
 /**
- * Bring the drive up.  `drive` must be zero.
+ * Initialise the drive.  `drive` must be zero.
  *
  * @param now_us  the time, of the clock that the main loop uses
  * @return INIT_OK, or which part does not start and why: the drive cannot serve
@@ -86,10 +86,10 @@ MUST_USE struct init_report drive_init(struct drive *drive,
  */
 void drive_update_addresses(struct drive *drive);
 
-/** Before it is switched off: tell the neighbours, write the counters. */
+/** Before power-off: send TTL 0 by LLDP, release DHCP leases, save counters. */
 void drive_stop(struct drive *drive);
 
-/** An image slot (1 or 2) does not hold a good image: for the error log. */
+/** Record in the error log that image slot 1 or 2 holds no good image. */
 void drive_report_image(struct drive *drive, uint8_t slot);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "firmware/net/drive_lag.h"
 
-/** What is one of what, who works, what the partner says: some lines. */
+/** Print mode, members and the partner's information, on several lines. */
 void lag_text(struct log *log, const struct drive_lag *lag);
 
 #endif

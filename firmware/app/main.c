@@ -70,7 +70,7 @@ static bool start_drive(void)
     return true;
 }
 
-/* What the boot ROM held against the images, where a host can read it. */
+/* Record the images that the boot ROM rejected in the error log. */
 static void report_images(void)
 {
     struct sysctl_boot boot = sysctl_boot(&board.sysctl);

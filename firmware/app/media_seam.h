@@ -2,7 +2,7 @@
 /*
  * The target's media seam (nvmeof/target/media.h) on the media engine's driver.
  *
- * One namespace, number 0, is the whole medium.  Left out: partitions of it.
+ * The whole medium is one namespace, with handle 0.  Left out: partitions.
  */
 #ifndef ESSD_APP_MEDIA_SEAM_H
 #define ESSD_APP_MEDIA_SEAM_H
@@ -10,10 +10,10 @@
 #include "firmware/drivers/media.h"
 #include "nvmeof/target/media.h"
 
-/** The seam; `media` must be initialised and stay. */
+/** Return the seam.  `media` must be initialised and outlive the target. */
 struct nvmf_media media_seam(struct media *media);
 
-/** The engine's status as the target's. */
+/** Convert a status of the media engine to the target's. */
 enum media_status media_seam_status(enum media_cqe_status status);
 
 #endif

@@ -55,7 +55,7 @@ static void build_header(const struct lldp_agent *agent, uint8_t *page)
     }
 }
 
-/* @return how many bytes it was cut to */
+/* @return the length of the copied, possibly truncated text */
 static uint8_t put_text(uint8_t *at, size_t room, const struct lldp_text *text)
 {
     size_t len = MIN(room, text->len_bytes);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "firmware/app/pools_text.h"
 
-/* Whom each pool is told to. */
+/* The receiver of pools_each(). */
 struct pools_sink {
     pools_tell *tell;
     void *ctx;

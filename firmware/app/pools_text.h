@@ -9,10 +9,10 @@
 typedef void pools_tell(void *ctx, const char *name, uint32_t used,
                         uint32_t all);
 
-/** Tell of each pool in turn. */
+/** Call `tell` for each pool. */
 void pools_each(const struct drive *drive, pools_tell *tell, void *ctx);
 
-/** A line a pool, "NAME: USED of ALL". */
+/** Print one line for each pool: "NAME: USED of ALL". */
 void pools_text(const struct drive *drive);
 
 #endif

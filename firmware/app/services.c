@@ -7,7 +7,7 @@
 #include "lib/bytes.h"
 #include "nvmeof/wire/opcode.h"
 
-/* Others draw from the same seed. */
+/* Makes the client's random numbers differ from those of others. */
 #define SNTP_SEED 0x736e7470736e7470u
 #define DHCP_SEED 0x6468637064686370u
 
@@ -103,7 +103,7 @@ static void sntp_start(struct services *services,
     ASSERT(sntp_init(&services->sntp, &sntp, services->now_us));
 }
 
-/* Without a server of our own: a lease's. */
+/* Without a configured server, use the one of a DHCP lease. */
 static void set_lease_server(struct services *services)
 {
     const struct ip_addr *first = &services->lease[0].ntp_server;
@@ -114,7 +114,7 @@ static void set_lease_server(struct services *services)
         services->now_us);
 }
 
-/* A renewal that changes nothing is nothing to tell of. */
+/* Log a lease, unless it is a renewal that changes nothing. */
 static void log_lease(struct services *services, uint8_t port,
                       const struct dhcp_lease *lease)
 {
@@ -230,7 +230,7 @@ static void check_links(struct services *services)
     }
 }
 
-/* What has to do with addresses goes by the stack's ports. */
+/* Report link changes of the stack's ports to DHCP and SNTP. */
 static void check_nets(struct services *services)
 {
     for (uint8_t i = 0; i < NET_PORTS; i++) {
@@ -263,7 +263,7 @@ uint64_t services_step(struct services *services, uint64_t now_us)
     lldp_us = lldp_timer(&services->lldp, now_us);
     log_us = lldp_log_timer(&services->lldp_log, now_us);
     sntp_us = sntp_timer(&services->sntp, now_us);
-    /* They may have given the stack something to do: addresses to be probed. */
+    /* The services may have added addresses, which the stack has to probe. */
     stack_us = net_stack_timer(&services->net->stack, now_us);
     return MIN(MIN(dhcp_us, stack_us), MIN(MIN(lldp_us, log_us), sntp_us));
 }

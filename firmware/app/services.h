@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the drive does on the network besides NVMe-oF: LLDP, SNTP, DHCP.  Glue
+ * Network services other than NVMe-oF: LLDP, SNTP, DHCP.  This is the glue
  * between the agents of net/stack, the configuration, the log and the target.
  */
 #ifndef ESSD_APP_SERVICES_H
@@ -46,18 +46,19 @@ struct services {
     struct nvmf_vendor_log logs[SERVICES_LOGS];
 };
 
-/** Behind drive_net_init(). */
+/** Call it after drive_net_init(). */
 void services_init(struct services *services,
                    const struct services_config *config, uint64_t now_us);
 
-/** What need not wait for the next start: LLDP and SNTP. */
+/** Apply the settings that take effect at once: LLDP and SNTP. */
 void services_apply(struct services *services, const struct config *config,
                     uint64_t now_us);
 
-/** Behind drive_net_step(). @return when to call it again at the latest */
+/** Call it after drive_net_step(). @return when to call it again at the latest
+ */
 uint64_t services_step(struct services *services, uint64_t now_us);
 
-/** Before the drive goes down in good order: tell the neighbours. */
+/** Before an orderly power-off: send TTL 0 and release DHCP leases. */
 void services_stop(struct services *services);
 
 #endif

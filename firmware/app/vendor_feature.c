@@ -104,7 +104,7 @@ static uint16_t get_data(void *ctx, uint8_t fid, enum nvmf_select select,
     return NVME_SC_SUCCESS;
 }
 
-/* The host gets a status only: the console says why. */
+/* The host gets only a status, so the reason goes to the log. */
 static void log_mistake(void *ctx, const char *text)
 {
     log_line(ctx, "nvme-of: a host's configuration is refused: %s", text);

@@ -21,13 +21,13 @@ enum {
     VENDOR_FEC_NO_LINK = 0xff,
 };
 
-/* What the features show and change. */
+/* The objects that the features read and change. */
 struct vendor_feature {
     struct settings *settings;
     const struct drive_net *net;
 };
 
-/** The seam for nvmf_config. @param feature  stays */
+/** Return the seam for nvmf_config. @param feature  outlives the target */
 struct nvmf_vendor vendor_features(struct vendor_feature *feature);
 
 #endif

@@ -2,11 +2,11 @@
 /*
  * How the network stack's two ports are attached to the two physical ports:
  * each to its own (struct separate_ports), or the stack's port 0 to both of
- * them as an aggregate (drive_lag.h).  Then nothing is on the stack's port 1
- * but link-local protocols.
+ * them as an aggregate (drive_lag.h).  With an aggregate, the stack's port 1
+ * has link-local protocols only.
  *
- * This concerns frames of the stack alone.  What the RNIC sends and receives
- * passes through the aggregation block of the hardware.
+ * This concerns only frames of the stack.  Frames of the RNIC pass through the
+ * hardware's link aggregation block.
  */
 #ifndef ESSD_NET_ATTACHMENT_H
 #define ESSD_NET_ATTACHMENT_H
@@ -36,7 +36,7 @@ struct attachment_ops {
     /* Whether a port of the stack has a link. */
     bool (*is_up)(const void *ctx, uint8_t stack_port);
 
-    /* Do what is due; NULL: nothing ever is. @return the next deadline */
+    /* Do what is due; NULL if there are no timers. @return the next deadline */
     uint64_t (*step)(void *ctx, uint64_t now_us);
 };
 
@@ -51,7 +51,8 @@ struct separate_ports {
     bool is_up[NET_PORTS];
 };
 
-/** Each port of the stack has its own physical port. @param stack  stays */
+/** Attach each port of the stack to the physical port of the same number.
+ *  @param stack  outlives `separate` */
 struct attachment separate_ports_init(struct separate_ports *separate,
                                       struct net_stack *stack);
 

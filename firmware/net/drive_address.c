@@ -79,7 +79,8 @@ static bool is_in(const struct net_address_config *list,
     return false;
 }
 
-/* Its place, or -1: unknown, or a router's or a lease's own by now. */
+/* The index of a configured address; -1 when unknown, or when it now belongs to
+ * SLAAC or a lease. */
 static int find_configured(const struct net_stack *stack,
                            const struct net_address_config *own)
 {

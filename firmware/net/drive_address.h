@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The addresses that a configuration gives the drive, and what becomes of them
- * when it changes while the drive runs.
+ * The addresses of a configuration, and their changes while the drive runs.
  */
 #ifndef ESSD_NET_DRIVE_ADDRESS_H
 #define ESSD_NET_DRIVE_ADDRESS_H
@@ -18,17 +17,18 @@ bool drive_address_is_same(const struct net_address_config *a,
                            const struct net_address_config *b);
 
 /**
- * Forget what is not in `after` any more.  The connections of an address that
- * goes are lost, as when a cable is pulled.
+ * Remove the addresses that `after` does not have.  Their connections are lost,
+ * as when a cable is pulled.
  */
 void drive_address_remove(
     struct net_stack *stack, const struct config *before,
     const struct net_address_config after[NET_CONFIGURED]);
 
 /**
- * Take those of `list` that are not there.
+ * Add the addresses of `list` that the stack does not have.
  *
- * @return false when one of them found no place, or is there by other means
+ * @return false when there was no room for one, or the stack has it from SLAAC
+ *         or DHCP
  */
 MUST_USE bool drive_address_add(
     struct net_stack *stack,

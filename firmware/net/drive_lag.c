@@ -18,7 +18,7 @@ enum {
 
 #define TELL_INTERVAL_US UINT64_C(10000000) /* ...then one in each of these */
 
-/* ---- Who is a member, and which one raw frames leave by. */
+/* ---- Members, and the active member for raw frames. */
 
 static uint8_t collecting_ports(const struct drive_lag *lag)
 {
@@ -117,7 +117,7 @@ static void log_changes(struct drive_lag *lag)
     told->is_up = lag->is_up;
 }
 
-/* Of changes that come too fast, only the state after the last is logged. */
+/* Log changes; when they come too fast, only the latest state is logged. */
 static void log_due_changes(struct drive_lag *lag, uint64_t now_us,
                             bool had_to_wait)
 {
@@ -149,7 +149,7 @@ static void update_state(struct drive_lag *lag, uint64_t now_us)
     log_due_changes(lag, now_us, has_to_wait);
 }
 
-/* ---- What happens. */
+/* ---- Events. */
 
 static void lag_link(void *ctx, uint8_t port, bool is_up, uint64_t now_us)
 {
@@ -167,8 +167,8 @@ static void lag_link(void *ctx, uint8_t port, bool is_up, uint64_t now_us)
 /*
  * Whether a frame announces an address: a gratuitous ARP or an unsolicited
  * neighbour advertisement.  A bond that has changed its link sends these first,
- * and may send nothing else while it waits for us.  Where both ports are on one
- * switch, our own announcements come back: they do not count.
+ * and may send nothing else while it waits for us.  If both ports are on one
+ * switch, our own announcements come back; they are ignored.
  */
 static bool is_announcement(const struct drive_lag *lag, const uint8_t *frame,
                             size_t len)
@@ -195,9 +195,9 @@ static bool is_announcement(const struct drive_lag *lag, const uint8_t *frame,
 }
 
 /*
- * Behind switches both ports hear an announcement, and there is nothing to
- * follow.  Two drives or bonds that follow each other wait for different times,
- * so that one of them gives in.
+ * With both ports on one network, both receive an announcement, and the active
+ * port need not change.  Two drives or bonds that follow each other wait for
+ * different times, so that they agree in the end.
  */
 static void hear_announcement(struct drive_lag *lag, uint8_t port,
                               uint64_t now_us)
@@ -225,7 +225,7 @@ static void hear_frame(struct drive_lag *lag, uint8_t port,
 {
     if (!(frame[ETH_DST] & 1)) {
         lag_heard(&lag->lag, port);
-        lag->active = lag_active(&lag->lag); /* the answer goes there */
+        lag->active = lag_active(&lag->lag); /* send the answer there */
     } else if (is_announcement(lag, frame, len)) {
         hear_announcement(lag, port, now_us);
     }

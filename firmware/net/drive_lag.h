@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Link aggregation: both ports as one.  Ties the aggregation block of the
- * hardware, LACP and the stack together.  The stack's and the RNIC's port 0 is
- * the aggregate; the stack's port 1 has link-local protocols only: LACP, LLDP.
- * Why: docs/decisions/0004-link-aggregation.md
+ * Link aggregation: connects the hardware's aggregation block, LACP and the
+ * stack.  Port 0 of the stack and of the RNIC is the aggregate; the stack's
+ * port 1 has link-local protocols only (LACP and LLDP). Why:
+ * docs/decisions/0004-link-aggregation.md
  */
 #ifndef ESSD_NET_DRIVE_LAG_H
 #define ESSD_NET_DRIVE_LAG_H
@@ -23,9 +23,9 @@ struct drive_lag_config {
     uintptr_t regs;
 };
 
-/* What the log said last.  A peer can cause changes at any rate: a few are
- * logged at once, then one in each interval with the number of those that came
- * meanwhile. */
+/* The state that was logged last.  A peer can cause changes at any rate, so a
+ * few are logged at once, then one in each interval with the number of changes
+ * that were left out. */
 struct drive_lag_told {
     uint8_t members;
     uint8_t active;

@@ -25,7 +25,7 @@ static struct verbs_gid gid_of(const struct ip_addr *ip)
     return gid;
 }
 
-/* ---- What the stack asks of its node. */
+/* ---- Callbacks of the stack. */
 
 static uint8_t *tx_begin(void *ctx, uint8_t port)
 {
@@ -43,7 +43,8 @@ static void neigh_update(void *ctx, uint16_t index,
     struct drive_net *net = ctx;
     struct verbs_gid gid = gid_of(&info->ip);
 
-    /* The RNIC's table has the stack's size and indices: it cannot refuse. */
+    /* It cannot be refused: the RNIC's table has the stack's size and indices.
+     */
     ASSERT(verbs_set_neigh(&net->verbs, index, info->port, info->mac.bytes,
                            &gid, info->vlan));
 }
@@ -69,8 +70,8 @@ static void address_conflict(void *ctx, uint8_t local,
              text.text, b[0], b[1], b[2], b[3], b[4], b[5]);
 }
 
-/* An address of the stack has changed: the RNIC knows those that are assigned,
- * the ports let in their VLANs and multicast groups. */
+/* An address of the stack changed: update the RNIC's local addresses, and the
+ * ports' VLANs and multicast groups. */
 static void address_changed(void *ctx, uint8_t local)
 {
     struct drive_net *net = ctx;
@@ -125,8 +126,8 @@ bool drive_net_is_up(const struct drive_net *net, uint8_t port)
     return attachment->ops->is_up(attachment->ctx, port);
 }
 
-/* Addresses that were refused may find a place now.
- * @return whether none is missing */
+/* Add the addresses for which there was no room before.
+ * @return whether all are there now */
 static bool add_missing(struct drive_net *net)
 {
     net->has_refused =
@@ -152,7 +153,7 @@ static void set_addresses(struct drive_net *net, const struct config *before,
     }
 }
 
-/* The gateway that is configured, if any: DHCP brings one of its own. */
+/* The configured IPv4 gateway, if any; DHCP sets its own. */
 static struct ip_addr gateway4_of(const struct config *config, uint8_t port)
 {
     const struct config_port *settings = &config->port[port];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A node of the network: two ports, control-traffic stack, RNIC and connection
- * manager, and what passes between them: frames, links, addresses, neighbours.
+ * A network node: two ports, control-traffic stack, RNIC and connection
+ * manager, and the frames, links, addresses and neighbours that they exchange.
  *
- * The drive is one; so is the host that native tests drive it with.
+ * The drive is such a node, and so is the host in native tests.
  */
 #ifndef ESSD_NET_DRIVE_NET_H
 #define ESSD_NET_DRIVE_NET_H
