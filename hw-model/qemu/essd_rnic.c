@@ -214,8 +214,8 @@ static int essd_rnic_post_load(void *opaque, int version_id)
  */
 static const VMStateDescription essd_rnic_vmstate = {
     .name = TYPE_ESSD_RNIC,
-    .version_id = 2,
-    .minimum_version_id = 2,
+    .version_id = 3,
+    .minimum_version_id = 3,
     .post_load = essd_rnic_post_load,
     .fields = (const VMStateField[]){
         VMSTATE_UINT32_EQUAL(state_size, EssdRnicState,

@@ -146,6 +146,13 @@ static void accept_request(struct roce *roce, uint32_t slot,
     if (resp->reply == ROCE_REPLY_NAK) {
         resp->reply = ROCE_REPLY_NONE; /* what it asked for has come */
     }
+    if (resp->has_dropped && psn_diff(resp->dropped_psn, resp->epsn) >= 0) {
+        /* The NAK for the packet just accepted has not left, so the requester
+         * does not know that a later packet was dropped. */
+        roce_reply_nak(roce, slot, AETH_NAK, AETH_NAK_PSN_SEQUENCE);
+        return;
+    }
+    resp->has_dropped = false;
     if (r->rx->bth.ack_requested && !(r->rx->flags & ROCE_READ_REQUEST)) {
         resp->reply = ROCE_REPLY_ACK;
         schedule_reply(roce, slot);
@@ -199,11 +206,22 @@ static void answer_duplicate(struct roce *roce, uint32_t slot,
     }
 }
 
-static void handle_ahead(struct roce *roce, uint32_t slot)
+static void handle_ahead(struct roce *roce, uint32_t slot,
+                         const struct roce_request *r)
 {
+    struct roce_responder *resp = &roce_qp(roce, slot)->resp;
+    uint32_t psn = r->rx->bth.psn;
+
     roce_count(roce, ROCE_RX_OUT_OF_ORDER);
-    if (!roce_qp(roce, slot)->resp.nak_sent) {
+    if (!resp->nak_sent) {
         roce_reply_nak(roce, slot, AETH_NAK, AETH_NAK_PSN_SEQUENCE);
+    }
+    if (resp->reply != ROCE_REPLY_NAK) {
+        return; /* a NAK has left: the requester sends this packet again */
+    }
+    if (!resp->has_dropped || psn_diff(psn, resp->dropped_psn) > 0) {
+        resp->has_dropped = true;
+        resp->dropped_psn = psn;
     }
 }
 
@@ -242,7 +260,7 @@ static void execute_request(struct roce *roce, uint32_t slot,
         answer_duplicate(roce, slot, r);
         break;
     case ROCE_RSP_AHEAD:
-        handle_ahead(roce, slot);
+        handle_ahead(roce, slot, r);
         break;
     case ROCE_RSP_RNR:
         roce_reply_nak(roce, slot, AETH_RNR_NAK, r->qp->path.rnr_timer);

@@ -100,8 +100,9 @@ static bool responder_valid(const struct roce_responder *resp, uint32_t mtu)
         &resp->reads[resp->read_next % ROCE_MAX_DEST_RD_ATOMIC];
 
     if (count > ROCE_MAX_DEST_RD_ATOMIC || fresh > count || done > fresh ||
-        resp->epsn > PSN_MASK || resp->message > ROCE_IN_WRITE ||
-        resp->reply > ROCE_REPLY_NAK || resp->offset > resp->recv_len) {
+        resp->epsn > PSN_MASK || resp->dropped_psn > PSN_MASK ||
+        resp->message > ROCE_IN_WRITE || resp->reply > ROCE_REPLY_NAK ||
+        resp->offset > resp->recv_len) {
         return false;
     }
     for (uint16_t i = resp->read_head; i != resp->read_tail; i++) {

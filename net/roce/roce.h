@@ -144,6 +144,8 @@ struct roce_responder {
     uint8_t reply_syndrome; /* of a NAK */
     bool nak_sent;          /* one NAK for a gap; cleared by progress */
     bool heard;             /* QP_ESTABLISHED has been raised */
+    bool has_dropped;       /* dropped_psn is set, and no NAK has left since */
+    uint32_t dropped_psn;   /* last packet dropped because it was ahead */
     uint32_t reply_psn;     /* of a NAK */
     uint64_t recv_wr_id;    /* SEND: the buffer */
     uint64_t recv_addr;

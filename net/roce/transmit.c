@@ -252,6 +252,7 @@ static void note_sent(struct roce *roce, const struct roce_note *note)
         break;
     case ROCE_NOTE_REPLY:
         if (note->syndrome >> 5 != AETH_ACK) {
+            qp->resp.has_dropped = false; /* the requester goes back */
             roce_trace(roce, TRACE_GROUP_ROCE, note->slot, TRACE_NAK_SENT,
                        note->syndrome, note->psn, 0);
         }

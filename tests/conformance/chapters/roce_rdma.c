@@ -487,6 +487,35 @@ static void read_after_duplicate(struct conf *conf)
     rc_close(rc);
 }
 
+/*
+ * The network swaps two WRITEs.  The second one is dropped, and as nothing
+ * follows them only a NAK tells the peer so.
+ */
+static void write_overtaken(struct conf *conf)
+{
+    struct echo_rc *echo = open_mtu(conf, 0);
+    struct rc *rc = echo->rc;
+    struct reth reth = {echo->rep.addr, echo->rep.rkey, 4};
+    const uint32_t first = rc->psn;
+    const struct packet *nak;
+
+    rc->psn = (first + 1) & ROCE_PSN_MASK;
+    roce_write_packet(rc, RC_WRITE_ONLY, &reth, "two", 4);
+    rc->psn = first;
+    roce_write_packet(rc, RC_WRITE_ONLY, &reth, "one", 4);
+    do {
+        nak = rc_take_opcode(rc, RC_ACKNOWLEDGE);
+    } while (nak->aeth.kind == AETH_ACK);
+    conf_equal(conf, "NAK code", nak->aeth.value, AETH_NAK_PSN_SEQUENCE);
+    conf_check(conf,
+               nak->bth.psn == first ||
+                   nak->bth.psn == ((first + 1) & ROCE_PSN_MASK),
+               "the NAK names PSN %u", nak->bth.psn);
+    roce_write_packet(rc, RC_WRITE_ONLY, &reth, "two", 4);
+    rc_expect_ack(rc, (first + 1) & ROCE_PSN_MASK);
+    rc_close(rc);
+}
+
 /* A peer that missed the end asks for it alone. */
 static void read_duplicate_tail(struct conf *conf)
 {
@@ -619,6 +648,9 @@ static const struct conf_test tests[] = {
          read_duplicate),
     TEST("responder.duplicate-read-tail", "9.7.5.1.4",
          "the rest of a READ is served alone", read_duplicate_tail),
+    TEST("responder.overtaken", "9.7.5.2.8",
+         "packets in the wrong order: a NAK for what was dropped",
+         write_overtaken),
     TEST("responder.read-after-duplicate", "9.7.4.1.5",
          "a READ served again does not count against the depth",
          read_after_duplicate),

@@ -318,6 +318,53 @@ static void test_a_gap_gets_one_nak_until_it_is_filled(void **state)
     assert_int_equal(bed_counter(&bed->side[1], RNIC_COUNT_TX_NAK_SEQUENCE), 2);
 }
 
+/* WRITEs with these PSNs, taken from the port at once. */
+static void burst_of_writes(struct bed *bed, const uint32_t *psns,
+                            unsigned int count)
+{
+    struct frame_rx rx[4];
+    uint8_t frame[4][256];
+
+    assert_true(count <= ARRAY_LEN(rx));
+    for (unsigned int i = 0; i < count; i++) {
+        rx[i] = (struct frame_rx){
+            .data = frame[i],
+            .len_bytes = raw_build(bed,
+                                   &(struct raw){.opcode = RC_WRITE_ONLY,
+                                                 .psn = psns[i],
+                                                 .ack_requested = true},
+                                   frame[i])};
+    }
+    rnic_rx(bed->side[1].rnic, 0, rx, count);
+}
+
+/*
+ * The missing packet comes before the NAK for it has left.  The packets that
+ * overtook it are gone, and nothing else would tell the requester.
+ */
+static void test_packets_that_were_overtaken_in_one_burst_are_asked_for(
+    void **state)
+{
+    struct bed *bed = *state;
+
+    burst_of_writes(bed, (const uint32_t[]){RAW_PSN + 1, RAW_PSN}, 2);
+    raw_expect(bed, AETH_NAK, AETH_NAK_PSN_SEQUENCE, RAW_PSN + 1);
+    burst_of_writes(bed, (const uint32_t[]){RAW_PSN + 1}, 1);
+    raw_expect(bed, AETH_ACK, AETH_CREDIT_UNLIMITED, RAW_PSN + 1);
+    /* All of them have come after all. */
+    burst_of_writes(
+        bed, (const uint32_t[]){RAW_PSN + 3, RAW_PSN + 2, RAW_PSN + 3}, 3);
+    raw_expect(bed, AETH_ACK, AETH_CREDIT_UNLIMITED, RAW_PSN + 3);
+    /* The last one that was dropped decides, not the last one that came. */
+    burst_of_writes(
+        bed,
+        (const uint32_t[]){RAW_PSN + 6, RAW_PSN + 5, RAW_PSN + 4, RAW_PSN + 5},
+        4);
+    raw_expect(bed, AETH_NAK, AETH_NAK_PSN_SEQUENCE, RAW_PSN + 6);
+    burst_of_writes(bed, (const uint32_t[]){RAW_PSN + 6}, 1);
+    raw_expect(bed, AETH_ACK, AETH_CREDIT_UNLIMITED, RAW_PSN + 6);
+}
+
 static void test_a_duplicate_is_acknowledged_and_not_acted_on(void **state)
 {
     struct bed *bed = *state;
@@ -746,6 +793,7 @@ int main(void)
         TEST(test_a_peer_may_not_invalidate_what_is_not_its_own),
         TEST(test_a_buffer_that_is_not_ours_is_an_operational_error),
         TEST(test_a_gap_gets_one_nak_until_it_is_filled),
+        TEST(test_packets_that_were_overtaken_in_one_burst_are_asked_for),
         TEST(test_a_duplicate_is_acknowledged_and_not_acted_on),
         TEST(test_after_rnr_the_rest_is_dropped_in_silence),
         TEST(test_a_read_may_be_asked_for_again_from_any_packet),
