@@ -66,7 +66,8 @@ static void post_buffer(struct echo_conn *c, uint8_t buffer)
     ASSERT(posted); /* the ring has one entry for each buffer */
 }
 
-/* In the order of the messages, so that a peer knows where its next one is. */
+/* Post buffers in the order of the messages, so that a peer knows which buffer
+ * its next message uses. */
 static void give_buffer(struct echo_conn *c, uint8_t buffer)
 {
     uint64_t due_us = c->echo->now_us + c->hold_ms * UINT64_C(1000);
@@ -127,7 +128,7 @@ static void post_transfer(struct echo_conn *c, enum verbs_wr_opcode opcode,
     post_send(c, &wr);
 }
 
-/* rping looks at its length only. */
+/* Send the "go ahead" message, of which rping checks only the length. */
 static void send_go_ahead(struct echo_conn *c)
 {
     uint8_t message[PING_INFO_LEN] = {0};
@@ -240,9 +241,9 @@ static void take_event(void *ctx, const struct verbs_event *event)
 
 static const struct verbs_qp_ops qp_ops = {take_completion, take_event};
 
-/* ---- Beginning and end. */
+/* ---- Begin and end of connections. */
 
-/* Neither RNIC nor CM know the connection after this. */
+/* Remove the connection from RNIC and connection manager. */
 static void take_down(struct echo_conn *c)
 {
     verbs_destroy_qp(c->echo->config.verbs, c->qpn);
@@ -312,7 +313,7 @@ static bool bring_up(struct echo_conn *c, struct cm_conn *conn,
     c->heard_us = c->echo->now_us;
     cm_serve_reads(conn, (uint8_t)MIN((unsigned int)ECHO_MAX_DEST_RD_ATOMIC,
                                       request->initiator_depth));
-    /* What another peer left is none of this one's business. */
+    /* Do not reveal what an earlier peer left in this memory. */
     memset(c->region, 0, ECHO_REGION_LEN + ECHO_BUFFERS * ECHO_BUFFER_LEN);
     if (!take_keys(c)) {
         return false;
@@ -381,7 +382,7 @@ static void cm_disconnected(void *ctx, struct cm_conn *conn,
     fail_conn(ctx);
 }
 
-/* We never connect, so nothing is ever replied. */
+/* The service never connects, so `replied` is not used. */
 static const struct cm_ops cm_ops = {
     .request = cm_requested,
     .disconnected = cm_disconnected,

@@ -3,17 +3,19 @@
  * The diagnostic echo service: RDMA CM port 7174, off unless it is switched
  * on.  docs/echo.md.
  *
- * It is the server of rdma-core's `rping`: the client SENDs where its buffer
- * is, we READ it and SEND a go-ahead; the client SENDs where its sink is, we
- * WRITE the same bytes there and SEND; and so on.  A conformance suite finds
- * memory to READ and to WRITE in the REP's private data: struct echo_rep of
- * firmware/echo/echo_wire.h.  Messages that are not 16 bytes long are placed,
- * counted and otherwise passed over.
+ * It is a server for rdma-core's `rping`.  The client SENDs the location of its
+ * source buffer; the service READs it and SENDs a go-ahead.  The client SENDs
+ * the location of its sink; the service WRITEs the same bytes there and SENDs a
+ * go-ahead; and so on.  The REP's private data (struct echo_rep of
+ * firmware/echo/echo_wire.h) gives conformance suites memory to READ and WRITE.
+ * Messages that are not 16 bytes long are placed, counted and otherwise
+ * ignored.
  *
- * All connections share one protection domain, so whoever learns another's
- * keys can use them: a service for a laboratory, hence off by default.
+ * All connections share one protection domain, so a peer that learns another
+ * one's keys can use them.  The service is meant for laboratories and therefore
+ * off by default.
  *
- * Left out: rping's other direction (we never connect), immediate data.
+ * Left out: rping's server side (the service never connects), immediate data.
  */
 #ifndef ESSD_ECHO_ECHO_H
 #define ESSD_ECHO_ECHO_H
@@ -42,7 +44,7 @@ enum {
 
 struct echo;
 
-/* What a connection waits for. */
+/* States of a connection. */
 enum echo_state {
     ECHO_FREE,
     ECHO_OPEN,   /* REP sent: messages, or the end */
@@ -50,7 +52,7 @@ enum echo_state {
     ECHO_FAILED, /* echo_step(), to be taken down */
 };
 
-/* What the next thing of a ping is. */
+/* The steps of a ping. */
 enum echo_phase {
     ECHO_SOURCE,  /* a message: where to read */
     ECHO_READING, /* READ completion */
@@ -110,30 +112,30 @@ struct echo {
     struct echo_conn conns[ECHO_CONNS];
 };
 
-/** Off.  What *config points to must be initialised and stay. */
+/** Initialise the service, switched off.  *config's objects outlive it. */
 void echo_init(struct echo *echo, const struct echo_config *config);
 
 /**
- * On: take connections.  Off: refuse them as if nobody listened (REJ, invalid
- * service ID) and end those there are.
+ * Switch the service on or off.  Off refuses connections like a port without a
+ * listener (REJ, invalid service ID) and ends the present ones.
  *
- * @return false when the CM has no room for a listener: it stays off
+ * @return false when the CM has no room for a listener; the service stays off
  */
 MUST_USE bool echo_switch(struct echo *echo, bool is_on);
 
-/** The time of the loop's present step, before verbs_poll() is called. */
+/** Set the time of the loop's present turn; call it before verbs_poll(). */
 void echo_tick(struct echo *echo, uint64_t now_us);
 
 /**
- * Do what must not be done inside a callback, and what is due.  After
- * verbs_poll(), before verbs_flush().
+ * Do what must not be done inside a callback, and run due timers.  Call it
+ * after verbs_poll() and before verbs_flush().
  *
  * @param deadline_us  when to call it again at the latest
  * @return whether anything was done
  */
 bool echo_step(struct echo *echo, uint64_t *deadline_us);
 
-/** It matters soon that a WRITE completes: see verbs_arm(). */
+/** Whether the service waits for the completion of a WRITE: see verbs_arm(). */
 bool echo_awaits_write(const struct echo *echo);
 
 /** Connections in use: each has a QP and three memory regions. */

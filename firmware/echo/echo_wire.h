@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the diagnostic echo service says and hears: docs/echo.md.
+ * Messages and private data of the diagnostic echo service: docs/echo.md.
  *
  *  - struct ping_info, the only message of rping's protocol
  *    (rdma-core, librdmacm/examples/rping.c, struct rping_rdma_info);
- *  - two of our own, which rping neither sends nor looks at: what a peer may
- *    ask for in its REQ, and what our REP tells it of the connection's memory.
+ *  - two formats of our own, which rping neither sends nor reads: what a peer
+ *    may request in its REQ, and the connection's memory in our REP.
  */
 #ifndef ESSD_ECHO_ECHO_WIRE_H
 #define ESSD_ECHO_ECHO_WIRE_H
@@ -19,7 +19,7 @@ enum { /* byte offsets; big-endian */
        PING_INFO_LEN = 16,
 };
 
-/* Where the peer's buffer is: to be read from, then to be written to. */
+/* The location of the peer's source buffer, later of its sink. */
 struct ping_info {
     uint64_t addr;
     uint32_t rkey;
@@ -46,7 +46,7 @@ struct echo_req {
     uint16_t hold_ms;
 };
 
-/** @return false when it is something else, or short: nothing is asked for */
+/** @return false when it has another format or is short: no request */
 MUST_USE bool echo_req_parse(struct echo_req *req, const uint8_t *buf,
                              size_t len);
 /** Write ECHO_REQ_LEN bytes. */
@@ -91,7 +91,7 @@ struct echo_rep {
     uint16_t buffer_size_bytes;
 };
 
-/** @return false when it is something else, or short */
+/** @return false when it has another format or is short */
 MUST_USE bool echo_rep_parse(struct echo_rep *rep, const uint8_t *buf,
                              size_t len);
 /** Write ECHO_REP_LEN bytes. */

@@ -35,7 +35,7 @@ struct check {
 
 /* ---- Addresses */
 
-/* The first `bits` of both are the same. */
+/* Whether the first `bits` of both addresses are equal. */
 static bool is_same_net(const struct ip_addr *a, const struct ip_addr *b,
                         unsigned int bits)
 {
@@ -50,7 +50,7 @@ static bool is_same_net(const struct ip_addr *a, const struct ip_addr *b,
     return true;
 }
 
-/* Unicast, and not this machine's own: RFC 1122 section 3.2.1.3, RFC 4291. */
+/* Whether it is a host's unicast address: RFC 1122 3.2.1.3, RFC 4291. */
 static bool is_host(const struct ip_addr *ip)
 {
     static const struct ip_addr loopback = {.bytes = {[15] = 1}};
@@ -63,7 +63,7 @@ static bool is_host(const struct ip_addr *ip)
            ip->bytes[0] != 0xff;
 }
 
-/* Not the network itself, nor its broadcast address. */
+/* Whether it is neither the network's address nor its broadcast address. */
 static bool is_host_of_net(const struct ip_addr *ip, uint8_t prefix)
 {
     uint32_t rest;
@@ -128,7 +128,8 @@ static void check_gateway(struct check *check, unsigned int port,
     }
 }
 
-/* What only bytes can say: IPv4 addresses where IPv6 ones belong. */
+/* Refuse IPv4-mapped addresses in IPv6 fields, which only a binary record can
+ * have. */
 static bool check_family(struct check *check, unsigned int port,
                          const char *what, const struct ip_addr *ip)
 {
@@ -182,7 +183,7 @@ static void check_extra(struct check *check, unsigned int i)
     }
 }
 
-/* ---- All of it */
+/* ---- The whole configuration. */
 
 static void check_both_ports(struct check *check)
 {

@@ -3,7 +3,7 @@
 
 #include "firmware/settings/config_check.h"
 
-/* The first mistake that config_check() tells, and no more. */
+/* Log only the first mistake that config_check() reports. */
 static void keep_first(void *ctx, const char *text)
 {
     struct config_error *first = ctx;
@@ -13,7 +13,7 @@ static void keep_first(void *ctx, const char *text)
     }
 }
 
-/* @param ctx  the log; NULL: silently */
+/* @param ctx  the log; NULL to check without logging */
 static bool is_sound(void *ctx, const struct config *config)
 {
     struct log *log = ctx;

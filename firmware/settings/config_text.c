@@ -29,7 +29,7 @@ static const struct group {
 
 enum { COUNT_GROUPS = ARRAY_LEN(groups) };
 
-/* Rows of a group have a stride. @return NULL: it stands alone */
+/* The group of a row, which has a stride; NULL when it is in no group. */
 static const struct group *group_of(const struct config_row *row)
 {
     if (row->stride == 0) {
@@ -56,7 +56,7 @@ static unsigned int rows_of(const struct group *group, size_t first)
     return count;
 }
 
-/* Go through all keys in order. @return false when that was the last one */
+/* Find the row and number of key `index`. @return false beyond the last key */
 static bool place_of(unsigned int index, struct place *place)
 {
     for (size_t first = 0; first < ARRAY_LEN(rows);) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The configuration as keys and values in text: what the console shows and
- * takes, and `essd config` as YAML.
+ * The configuration as keys and values in text, as the console shows and takes
+ * it, and `essd config` as YAML.
  * Reference: settings.toml, from which the list of keys is made;
  * docs/configuration.md
  */
@@ -32,19 +32,19 @@ unsigned int config_text_count(void);
 void config_text_get(const struct config *config, unsigned int index,
                      struct config_line *line);
 
-/** @return false when `error` says that there is no such key */
+/** @return false when there is no such key; `error` then names the nearest */
 MUST_USE bool config_text_find(const struct config *config, const char *key,
                                struct config_line *line,
                                struct config_error *error);
 
-/** Whether a change of that key is in force at once, not with the next start.
- */
+/** Whether a change of that key takes effect at once, not at the next start. */
 MUST_USE bool config_text_is_live(const char *key);
 
 /**
- * Each value by itself: what does not go together is config_check()'s.
+ * Set one value after checking its range; config_check() checks consistency.
  *
- * @return false when `error` says why not; `config` is as it was
+ * @return false when the value is refused: `error` has the reason, and `config`
+ *         is unchanged
  */
 MUST_USE bool config_text_set(struct config *config, const char *key,
                               const char *value, struct config_error *error);

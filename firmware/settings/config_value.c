@@ -6,7 +6,7 @@
 #include "firmware/text/ip_text.h"
 #include "firmware/hal/log.h"
 
-/* "none" is how a text says that there is no such thing. */
+/* The text "none" stands for an absent value. */
 static const char none[] = "none";
 
 #define VALUE(line, ...)                                                       \
@@ -73,7 +73,7 @@ static void short_format(const struct config_row *row, const void *field,
     VALUE(line, "%u", value != 0 ? value : row->zero);
 }
 
-/* 10 or 25: the only number with a hole. */
+/* The speed, 10 or 25: no other number has excluded values in its range. */
 static bool speed_parse(const struct config_row *row, void *field,
                         const char *text)
 {
@@ -157,14 +157,14 @@ NAMED(lag)
 
 /* ---- Addresses */
 
-/* An address with its network, or none: all zero. */
+/* An address with its prefix length; all zero: none. */
 struct net {
     bool is_there;
     struct ip_addr ip;
     uint8_t prefix;
 };
 
-/* Which of them a key takes. */
+/* The address families that a key accepts. */
 enum family { IPV4_ONLY, IPV6_ONLY, EITHER };
 
 /* "ADDR/LEN", or "none". */
@@ -337,7 +337,7 @@ static void ip_format(const struct config_row *row, const void *field,
     VALUE(line, "%s", ip_addr_is_unspecified(&ip) ? none : ip_text(&ip).text);
 }
 
-/* ---- The rest */
+/* ---- Names and priorities */
 
 static bool text_parse(const struct config_row *row, void *field,
                        const char *text)
@@ -413,7 +413,7 @@ static void mask_format(const struct config_row *row, const void *field,
     VALUE(line, "%s", mask == 0xff ? "all" : mask == 0 ? none : text);
 }
 
-/* ---- All of them */
+/* ---- The kinds of values */
 
 const struct config_kind config_byte = {byte_parse, byte_format};
 const struct config_kind config_short = {short_parse, short_format};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The kinds of values that a configuration has, as text: how config_text.c's
- * keys are parsed and formatted.
+ * The kinds of configuration values, and how config_text.c parses and formats
+ * them.
  */
 #ifndef ESSD_SETTINGS_CONFIG_VALUE_H
 #define ESSD_SETTINGS_CONFIG_VALUE_H
@@ -11,13 +11,13 @@
 struct config_row;
 
 struct config_kind {
-    /* @return false when `text` is no such value: `field` is as it was */
+    /* @return false when `text` is invalid; `field` is unchanged then */
     bool (*parse)(const struct config_row *row, void *field, const char *text);
     void (*format)(const struct config_row *row, const void *field,
                    struct config_line *line);
 };
 
-/* A key, or those that differ in a number only. */
+/* A key, or several keys that differ only in a number. */
 struct config_row {
     const char *name; /* '#' is the number of the port or address */
     const struct config_kind *kind;
@@ -45,10 +45,10 @@ extern const struct config_kind config_byte, /* uint8_t */
     config_word,      /* a name */
     config_mask;      /* uint8_t, a bit a priority */
 
-/** The words of a FEC, which the console and the log use too. */
+/** The name of a FEC, as console and log print it. */
 const char *config_fec_name(enum config_fec fec);
 
-/** @return false when `text` is no FEC: `fec` is as it was */
+/** @return false when `text` names no FEC; `fec` is unchanged then */
 MUST_USE bool config_fec_parse(const char *text, enum config_fec *fec);
 
 #endif

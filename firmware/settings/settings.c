@@ -60,7 +60,8 @@ static void ignore_mistake(void *ctx, const char *text)
     (void)text;
 }
 
-/* Straps and what was not saved may hide that it does not go together. */
+/* Check the saved settings too: straps and unsaved changes may hide that they
+ * are inconsistent. */
 static bool can_be_saved(const struct config *config)
 {
     return config_check(config, ignore_mistake, NULL) == 0;
@@ -142,7 +143,7 @@ enum settings_result settings_set_speed(struct settings *settings, uint8_t gbps,
     return is_ok ? SETTINGS_OK : SETTINGS_INVALID;
 }
 
-/* ---- All of it */
+/* ---- The whole configuration */
 
 struct config *settings_stage(struct settings *settings)
 {
@@ -163,7 +164,8 @@ const struct config *settings_draft(const struct settings *settings)
     return settings->is_staged ? &settings->staged : &settings->saved;
 }
 
-/* What need not wait for the next start, where `after` is not as `before`. */
+/* Copy the settings that take effect at once and differ between `before` and
+ * `after`. */
 static void copy_live(struct config *to, const struct config *before,
                       const struct config *after)
 {
@@ -179,7 +181,7 @@ static void copy_live(struct config *to, const struct config *before,
     }
 }
 
-/* What `config` wants has to be in force, but for what can be at once. */
+/* Refuse settings that differ from those in force and need a restart. */
 static unsigned int check_now(const struct settings *settings,
                               const struct config *config, config_mistake *tell,
                               void *ctx)
@@ -206,8 +208,8 @@ static unsigned int check_now(const struct settings *settings,
 }
 
 /*
- * Bring up what differs between two sets; what straps decide and nobody has
- * changed stays as it is.
+ * Apply speed and FEC where two sets of settings differ.  Values that straps
+ * decide and that were not changed stay as they are.
  */
 static void apply_links(struct settings *settings, const struct config *before,
                         const struct config *after)
@@ -235,7 +237,7 @@ static void apply_links(struct settings *settings, const struct config *before,
     }
 }
 
-/* The same for all that need not wait, but for speed and FEC. */
+/* Apply all other settings that take effect at once. */
 static void apply_rest(struct settings *settings, const struct config *before,
                        const struct config *after)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The ports' settings while the drive runs: changed by the console, by a host
- * or by the strap pins, kept in flash.
+ * The settings while the drive runs.  The console, hosts and strap pins change
+ * them; they are saved in flash.
  *
- * There are three sets.  What is in force may differ from what is saved: straps
- * and changes that nobody asked to keep last until the next start, and most of
- * what is saved waits for it.  What is staged is the console's draft.
+ * There are three sets.  The settings in force may differ from the saved ones:
+ * straps and changes without "save" last until the next start, and most saved
+ * changes take effect only then.  The staged settings are the console's draft.
  */
 #ifndef ESSD_SETTINGS_SETTINGS_H
 #define ESSD_SETTINGS_SETTINGS_H
@@ -21,16 +21,16 @@ enum {
     STRAPS_DEFAULTS = 0x80, /* the configuration in flash is not used */
 };
 
-/* What settings change in the drive. */
+/* How settings are applied to the drive. */
 struct settings_ops {
     /* Enable a port with this speed and FEC.
-     * @return false when the port refuses them: it goes on as it was */
+     * @return false when the port refuses them; it is unchanged then */
     bool (*set_link)(void *ctx, uint8_t port, uint8_t speed_gbps,
                      enum config_fec fec);
     void (*disable_link)(void *ctx, uint8_t port);
 
-    /* Go over from one set to the other, as far as that can be at once; all
-     * but speed and FEC. */
+    /* Apply the differences between two sets that take effect at once, except
+     * speed and FEC. */
     void (*apply_config)(void *ctx, const struct config *before,
                          const struct config *after);
 };
@@ -66,7 +66,7 @@ enum settings_result {
 void settings_init(struct settings *settings,
                    const struct settings_config *config);
 
-/** What the pins ask for, on top of what was read from flash. */
+/** Override the settings from flash with those of the strap pins. */
 void settings_apply_straps(struct config *config, uint8_t straps);
 
 /** "none", "fc", "rs", as the console and the tools spell them. */
@@ -76,33 +76,34 @@ const char *settings_fec_name(enum config_fec fec);
 MUST_USE bool settings_fec_parse(const char *name, enum config_fec *fec);
 
 /**
- * A port's FEC, at once; the link goes down if its partner does not agree.
+ * Set a port's FEC at once.  The link goes down if its partner does not agree.
  *
- * @param save  over the next start too
+ * @param save  also save it in flash
  */
 MUST_USE enum settings_result settings_set_fec(struct settings *settings,
                                                uint8_t port,
                                                enum config_fec fec, bool save);
 
-/** Both ports' speed, 10 or 25; not 10 while a port has RS-FEC. */
+/** Set the speed of both ports: 25, or 10 if no port has RS-FEC. */
 MUST_USE enum settings_result settings_set_speed(struct settings *settings,
                                                  uint8_t gbps, bool save);
 
-/** The draft, to be changed by the caller; it starts as what is saved. */
+/** The draft, which the caller may change; it begins as a copy of the saved
+ *  settings. */
 struct config *settings_stage(struct settings *settings);
 
-/** The draft, or what is saved if there is none. */
+/** The draft, or the saved settings if there is no draft. */
 const struct config *settings_draft(const struct settings *settings);
 
-/** Forget the draft. */
+/** Discard the draft. */
 void settings_discard(struct settings *settings);
 
 /**
- * All of it at once.  Keys of which config_text_is_live() are in force on
- * return, the rest with the next start: what is not to be saved cannot have
- * changes there.  A draft is forgotten.
+ * Replace all settings.  Keys with config_text_is_live() take effect at once,
+ * the others at the next start; without saving, only the former may change. The
+ * draft is discarded.
  *
- * @param tell  is told what is wrong; then nothing has changed
+ * @param tell  called for each mistake; nothing is changed then
  */
 MUST_USE enum settings_result settings_replace(struct settings *settings,
                                                const struct config *config,

@@ -46,7 +46,7 @@ static struct sector read_sector(const struct flash *flash, uint32_t addr)
     }
     sector.is_valid = true;
     sector.base = get_le32(buf + COUNT_BASE);
-    /* The last used word decides: one torn by a power cut is used, too. */
+    /* The last used word decides; a word torn by a power cut counts as used. */
     for (uint32_t at = 0; at < COUNT_WORDS; at += sizeof(buf) / 4) {
         uint32_t part = MIN((uint32_t)sizeof(buf) / 4, COUNT_WORDS - at);
         uint32_t end = 0;

@@ -23,7 +23,7 @@ static char *put_v4(char *at, const uint8_t *bytes)
     return at;
 }
 
-/* The longest run of zero groups, the first of equals, at least two. */
+/* The longest run of at least two zero groups, the first of equal ones. */
 static unsigned int find_gap(const uint8_t *bytes, unsigned int *first)
 {
     unsigned int best = 1;
@@ -110,7 +110,7 @@ static uint32_t hex_digit(char c)
     return c >= 'A' && c <= 'F' ? (uint32_t)(c - 'A') + 10 : 16;
 }
 
-/* One group of up to four digits. @return how many there are */
+/* Parse a group of up to four digits. @return the number of digits */
 static size_t parse_group(const char *text, size_t len, uint16_t *group)
 {
     size_t at = 0;

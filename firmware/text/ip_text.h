@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * An IP address as text: dotted decimal, or IPv6 as RFC 5952 wants it.
+ * IP addresses as text: dotted decimal, or IPv6 in the form of RFC 5952.
  */
 #ifndef ESSD_TEXT_IP_TEXT_H
 #define ESSD_TEXT_IP_TEXT_H
@@ -17,11 +17,11 @@ struct ip_text {
 struct ip_text ip_text(const struct ip_addr *ip);
 
 /**
- * The other way round: RFC 4291 section 2.2, forms 1 and 2.
+ * Parse an address: RFC 4291 section 2.2, forms 1 and 2.
  *
- * @param len  characters of `text` that count
- * @return false when it is no address; an IPv4 address does not come as an IPv6
- *         one, nor with dots at the end of one
+ * @param len  number of characters of `text` to parse
+ * @return false when it is no address; IPv4-mapped IPv6 addresses and IPv6
+ *         addresses that end in dotted decimal are refused
  */
 MUST_USE bool ip_text_parse(struct ip_addr *ip, const char *text, size_t len);
 

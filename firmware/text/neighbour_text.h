@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What LLDP knows of the other end of each cable, in words: docs/console.md,
- * "Neighbours".  A peer's text is shown with '?' for what is no printable
- * ASCII, cut to NEIGHBOUR_TEXT_MAX characters.
+ * LLDP neighbours as text: docs/console.md, "Neighbours".  A peer's text is cut
+ * to NEIGHBOUR_TEXT_MAX characters, with '?' for everything that is not
+ * printable ASCII.
  */
 #ifndef ESSD_TEXT_NEIGHBOUR_TEXT_H
 #define ESSD_TEXT_NEIGHBOUR_TEXT_H
@@ -27,7 +27,7 @@ enum { NEIGHBOUR_CAPABILITIES = 11 };
 /** The name of bit `i` of the capabilities, below NEIGHBOUR_CAPABILITIES. */
 const char *neighbour_capability(unsigned int i);
 
-/** Answer on the console what is known of one port's neighbours. */
+/** Print the neighbours of one port on the console. */
 void neighbour_text_say(struct log *log, const struct lldp_agent *agent,
                         uint8_t port, uint64_t now_us);
 

@@ -5,7 +5,7 @@
 
 enum {
     CHECK_US = 50000,
-    ERRORS_A_STEP = 4, /* that are written: the flash takes 1 ms for each */
+    ERRORS_A_STEP = 4, /* entries written in one step; each takes 1 ms */
     MINUTE_US = 60000000,
     MINUTES_IN_HOUR = 60,
 };
@@ -158,7 +158,7 @@ static void save_records(struct usage_keeper *keeper, unsigned int budget)
     }
 }
 
-/* When that many records may be written; the pace gives back one at a time. */
+/* When so many records may be written: the pace returns one at a time. */
 static uint64_t allowed_us(const struct usage_keeper *keeper,
                            unsigned int records)
 {
@@ -182,10 +182,11 @@ static bool has_media_errors(const struct usage_keeper *keeper)
 }
 
 /*
- * When a record is due, UINT64_MAX: there is nothing to write.  The last one of
- * those that may come at once is for a host that comes, so that no power cut
- * under a host goes uncounted: one for a host that goes or for media errors
- * leaves it, one for other errors leaves one more.
+ * When a record is due; UINT64_MAX when there is nothing to write.  The last of
+ * the records that may be written at once is reserved for the first host that
+ * enables a controller, so that every power cut under a host is counted.  A
+ * record for the last host's end or for media errors keeps that one free; a
+ * record for other errors keeps two free.
  */
 static uint64_t due_us(const struct usage_keeper *keeper, bool is_in_use)
 {

@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * SMART's counters and the error log over power cycles: read at the start,
- * written to flash
+ * Keeps SMART's counters and the error log over power cycles.  They are read at
+ * the start, and written to flash
  *
- *  + when the first host begins to rely on the drive (CC.EN), and when the last
- *    one has shut its controller down or is gone: what was in use when the
- *    power went is an unsafe shutdown
- *  + when there are new entries in the error log: these as well, 64 at most;
- *    those of the media are not put off
- *  + every hour of power-on, and before the drive is switched off
+ *  + when the first host enables a controller (CC.EN), and when the last one
+ * has shut its controller down or is gone, because a power loss in between is
+ * an unsafe shutdown;
+ *  + when the error log has new entries, with at most 64 of them; media errors
+ *    are not delayed;
+ *  + every hour of power-on, and before the drive is switched off.
  *
- * Wear: whatever hosts do, eight records may come at once and then one in five
- * minutes; with the hour's 13 an hour, 114,000 a year.  63 of them cost one
- * erasure (firmware/store/usage.h), of two sectors in turn, which take 100,000
- * each (the flash's data sheet): 12.6 million records, 110 years of that.
+ * Wear: hosts can cause eight records at once and then one in five minutes.
+ * With the hourly one that is at most 13 an hour, 114,000 a year.  63 records
+ * cost one erasure (firmware/store/usage.h) of one of two sectors, each of
+ * which lasts for 100,000 erasures (data sheet of the flash): 12.6 million
+ * records, 110 years.
  *
- * The error log has 256 sectors: 64 entries in five minutes wear each of them
- * out in 240 years.
+ * The error log has 256 sectors.  64 entries in five minutes wear them out in
+ * 240 years.
  *
- * What a power cut loses: data counters of the last hour at most; errors of the
- * last five minutes and their number (the first after a quiet time is written
- * at once); never an unsafe shutdown.  After hosts have come and gone more
- * often than the pace, up to ten minutes may pass before flash knows that the
- * last one is gone, or of errors: a cut within them is counted as unsafe though
- * it was not.
+ * A power cut loses at most the data counters of the last hour, and the errors
+ * of the last five minutes (the first error after a quiet time is written at
+ * once), but never an unsafe shutdown.  When hosts came and went faster than
+ * the pace, up to ten minutes may pass before the record that the last one is
+ * gone, or that there were errors, is written.  A power cut in that time is
+ * counted as unsafe although it was safe.
  */
 #ifndef ESSD_USAGE_USAGE_KEEPER_H
 #define ESSD_USAGE_USAGE_KEEPER_H
@@ -70,17 +71,18 @@ struct usage_keeper {
     bool is_saving; /* the records in `usage` are being written */
 };
 
-/** What was read; a power cut while in use is counted here. */
+/** Take what was read from flash, and count a power cut while in use. */
 void usage_keeper_init(struct usage_keeper *keeper,
                        const struct usage_keeper_config *config,
                        uint64_t now_us);
 
-/** The target's first values. */
+/** Fill in the target's initial counters and health. */
 void usage_keeper_fill(const struct usage_keeper *keeper,
                        struct nvmf_health *health,
                        struct nvmf_counters *counters);
 
-/** @param target  initialised with those; stays.  It gets the error log. */
+/** Restore the error log. @param target  initialised with the values above;
+ *  outlives the keeper */
 void usage_keeper_start(struct usage_keeper *keeper,
                         struct nvmf_target *target);
 
@@ -92,7 +94,7 @@ void usage_keeper_start(struct usage_keeper *keeper,
  */
 uint64_t usage_keeper_step(struct usage_keeper *keeper, uint64_t now_us);
 
-/** Before the drive goes down in good order: write what there is. */
+/** Before an orderly power-off: write everything that is pending. */
 void usage_keeper_stop(struct usage_keeper *keeper, uint64_t now_us);
 
 #endif
