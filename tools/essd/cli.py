@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The command line of essd."""
+"""The command line of essd: one function for each command, and error output."""
 
 import json
 import os
@@ -28,20 +28,21 @@ from .setup import Wish
 from .steps import Job, wait_target
 
 app = typer.Typer(
-    help="An Ethernet SSD, emulated down to its boot ROM, and a Linux host that "
-         "uses it.\n\nStart with [bold]essd demo[/bold], or [bold]essd up[/bold] "
-         "and then [bold]essd host[/bold].",
+    help="Run an emulated dual-port Ethernet SSD (NVMe-oF over RoCEv2) and a Linux "
+         "host that uses it.\n\nStart with [bold]essd demo[/bold], or with "
+         "[bold]essd up[/bold] and then [bold]essd host[/bold].",
     no_args_is_help=True, rich_markup_mode="rich", add_completion=False,
     pretty_exceptions_enable=False)
 
 Name = Annotated[str, typer.Option("--name", metavar="NAME",
-                                   help="Which instance, if you run several.")]
+                                   help="Name of the instance, if you run several.")]
 Port0 = Annotated[str | None, typer.Option(
-    metavar="ADDR/LEN", help="Address of port 0; IPv4, IPv6 or both (A,B).  "
-    f"Default: what the drive has, {setup.DEFAULT_PORTS[0]} if it is new.")]
+    metavar="ADDR/LEN", help="Address of port 0: IPv4, IPv6, or both as "
+    "ADDR/LEN,ADDR/LEN.  Default: the address saved in the drive, or "
+    f"{setup.DEFAULT_PORTS[0]} for a new drive.")]
 Port1 = Annotated[str | None, typer.Option(
-    metavar="ADDR/LEN", help="Address of port 1.  Default: likewise, "
-    f"{setup.DEFAULT_PORTS[1]}.")]
+    metavar="ADDR/LEN", help="Address of port 1, written like --port0.  Default: the "
+    f"address saved in the drive, or {setup.DEFAULT_PORTS[1]} for a new drive.")]
 PARTS = "drive, host or peer"
 
 
@@ -53,9 +54,9 @@ def show_version(asked: bool) -> None:
 
 @app.callback()
 def main_options(_version: Annotated[bool, typer.Option(
-        "--version", help="The version of the drive and its tools.",
+        "--version", help="Show the version of the drive and its tools, and exit.",
         callback=show_version, is_eager=True)] = False) -> None:
-    """What stands before any command."""
+    """Options that stand before the command."""
 
 
 @app.command()
@@ -63,40 +64,42 @@ def up(name: Name = "default",
        port0: Port0 = None,
        port1: Port1 = None,
        nqn: Annotated[str | None, typer.Option(
-           help="Name of the subsystem; default: from the drive's identity.")] = None,
+           help="NVMe Qualified Name of the subsystem.  Default: the name saved in the "
+                "drive; a new drive makes one from its UUID.")] = None,
        size: Annotated[str | None, typer.Option(
            help="Capacity of a new drive, 64M to 16T.  Default: 8G.")] = None,
        media: Annotated[Path | None, typer.Option(
-           help="File with the drive's data; made (raw) if it does not exist and "
-                "--size is given.")] = None,
+           help="File that holds the drive's data.  If the file does not exist and "
+                "--size is given, a raw file is created.")] = None,
        media_format: Annotated[str | None, typer.Option(
-           metavar="raw|qcow2", help="Format of an existing --media file; asked for "
-           "once, then recorded beside the file.")] = None,
+           metavar="raw|qcow2", help="Format of an existing --media file.  It is needed "
+           "once and then recorded in a file beside the media file.")] = None,
        mtu: Annotated[int | None, typer.Option(
-           help="MTU of the links, 1280 to 9000.  Default: what the drive has, 1500 "
-                "if it is new.")] = None,
+           help="MTU of the links, 1280 to 9000.  Default: the MTU saved in the drive, "
+                "or 1500 for a new drive.")] = None,
        host_mtu: Annotated[int, typer.Option(
-           help="MTU of the host's cards, if it is another one.")] = 0,
+           help="MTU of the host's network cards; 0: the MTU of the links.")] = 0,
        host: Annotated[bool, typer.Option(
-           help="Start the Linux host too, or the drive alone.")] = True,
+           help="Start the Linux host too, or only the drive.")] = True,
        new: Annotated[bool, typer.Option(
-           "--new", help="Throw the old drive and its data away first.")] = False,
+           "--new", help="Delete the existing drive with its data first, and start "
+                         "a new one.")] = False,
        capture: Annotated[bool, typer.Option(
-           "--capture", help="Record every frame of both cables (pcap).")] = False,
+           "--capture", help="Record every frame of both cables in pcap files.")] = False,
        target: Annotated[str, typer.Option(
-           help="What is at the other end: drive, or nvmet (Linux's own "
-                "target, to compare with).")] = "drive",
+           help="NVMe-oF target that the host uses: drive, or nvmet (a Linux guest "
+                "with the kernel's own target, for comparison).")] = "drive",
        cpus: Annotated[int, typer.Option(help="Virtual CPUs of the host.")] = 1,
        config_file: Annotated[Path | None, typer.Option(
-           "--config", metavar="FILE", help="Configure the drive by this YAML file "
-                                            "(docs/configuration.md).")] = None,
+           "--config", metavar="FILE", help="YAML file with the drive's configuration "
+                                            "(see docs/configuration.md).")] = None,
        ) -> None:
-    """Power the drive on, cabled to a Linux host."""
+    """Start the drive and a Linux host that is connected to it by two cables."""
     if target not in ("drive", "nvmet"):
-        raise EssdError(f"--target {target}: it is drive or nvmet")
+        raise EssdError(f"--target {target}: must be drive or nvmet")
     instance = Instance(name)
     if instance.is_running:
-        raise EssdError(f"instance {name} is running already: ./essd down ends it")
+        raise EssdError(f"instance {name} is running already: stop it with ./essd down")
     if new:
         setup.forget(name)
     wish = Wish(name=name, ports=[port0, port1], nqn=nqn, size=size, media=media,
@@ -121,9 +124,10 @@ def up(name: Name = "default",
 
 @app.command()
 def down(name: Name = "default",
-         every: Annotated[bool, typer.Option("--all", help="Every instance.")] = False,
+         every: Annotated[bool, typer.Option(
+             "--all", help="Stop every running instance.")] = False,
          ) -> None:
-    """End everything that `up` started.  The drive keeps its data."""
+    """Stop everything that `up` started.  The drive keeps its data."""
     names = [name]
     if every:
         from . import paths
@@ -161,9 +165,9 @@ def print_status(status: dict[str, Any]) -> None:
 
 @app.command()
 def status(name: Name = "default",
-           as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+           as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
            ) -> None:
-    """What runs, and whether all does.  Status 1 if a part crashed or restarted."""
+    """Show what is running.  Exit status 1 if a part has crashed or restarted."""
     instance = Instance(name)
     facts = instance.status()
     if facts["parts"].get("drive", {}).get("state") == "running":
@@ -180,17 +184,23 @@ def status(name: Name = "default",
 
 @app.command(context_settings={"ignore_unknown_options": True})
 def host(command: Annotated[list[str] | None, typer.Argument(
-             metavar="[-- COMMAND...]", help="Default: a shell.")] = None,
+             metavar="[-- COMMAND...]",
+             help="Command to run in the guest.  Default: an interactive shell.")] = None,
          name: Name = "default",
-         part: Annotated[str, typer.Option(help="host or peer.")] = "host") -> None:
-    """A shell in the Linux host, or one command with its output and status."""
+         part: Annotated[str, typer.Option(
+             help="Linux guest to use: host, or peer (the guest that runs nvmet).")]
+         = "host") -> None:
+    """Open a shell in the Linux host, or run one command there.
+
+    A command's output and exit status become those of `essd host`.
+    """
     instance = Instance(name)
     if not instance.status()["parts"].get(part, {}).get("ready"):
         instance.wait_ready(part)
     if not command:
         words = instance.ssh(part, tty=sys.stdin.isatty())
     else:
-        # One word may be a shell line; several are one command.
+        # A single word is passed as a shell line; several words are quoted.
         line = command[0] if len(command) == 1 else shlex.join(command)
         words = [*instance.ssh(part), "--", line]
     sys.stdout.flush()
@@ -200,23 +210,23 @@ def host(command: Annotated[list[str] | None, typer.Argument(
 @app.command()
 def console(name: Name = "default",
             log: Annotated[bool, typer.Option(
-                "--log", help="Print what it has said so far, and end.")] = False,
+                "--log", help="Print the console's output so far, and exit.")] = False,
             ) -> None:
-    """The drive's UART.  Ctrl-] leaves."""
+    """Attach this terminal to the drive's UART.  Press Ctrl-] to leave."""
     instance = Instance(name)
     if log:
         sys.stdout.write(console_module.log(instance).decode(errors="replace"))
         return
     instance.status()
-    show.line("[Ctrl-] leaves]")
+    show.line("[press Ctrl-] to leave]")
     console_module.attach(instance)
 
 
 @app.command("power-cut")
 def power_cut(name: Name = "default",
               restart: Annotated[bool, typer.Option(
-                  "--restart", help="Power it on again at once.")] = False) -> None:
-    """Cut the drive's power at once: what was not flushed is lost."""
+                  "--restart", help="Power the drive on again at once.")] = False) -> None:
+    """Cut the drive's power at once.  Data that was not flushed is lost."""
     instance = Instance(name)
     instance.ask("power-cut")
     show.line("power is off")
@@ -227,34 +237,34 @@ def power_cut(name: Name = "default",
 
 @app.command("power-on")
 def power_on(name: Name = "default") -> None:
-    """Power the drive on after a power-cut."""
+    """Power the drive on after `power-cut`."""
     Instance(name).ask("power-on")
     show.line("power is on")
 
 
 @app.command("power-cycle")
 def power_cycle(name: Name = "default") -> None:
-    """Power off and on again: the same as power-cut --restart."""
+    """Cut the drive's power and restore it: the same as `power-cut --restart`."""
     power_cut(name, restart=True)
 
 
 @app.command()
 def reset(name: Name = "default") -> None:
-    """Press the drive's reset button: a warm reset, nothing is lost."""
+    """Press the drive's reset button: a warm reset that loses no data."""
     Instance(name).ask("reset")
     show.line("reset")
 
 
 @app.command()
 def save(name: Name = "default") -> None:
-    """Stop the drive as it is and end its process; `load` goes on from there."""
+    """Save the state of the running drive and end its process; see `load`."""
     size = Instance(name).ask("save")["bytes"]
     show.line(f"saved: {size / 1e6:.1f} MB")
 
 
 @app.command()
 def load(name: Name = "default") -> None:
-    """Go on from where `save` stopped, in a new process."""
+    """Resume the drive in a new process from the state that `save` wrote."""
     Instance(name).ask("load")
     show.line("running")
 
@@ -283,33 +293,37 @@ def show_neighbours(ports: list[dict[str, Any]], as_json: bool) -> None:
 
 @app.command()
 def port(number: Annotated[int | None, typer.Argument(
-             metavar="[N]", help="0 or 1.  Default: show both.")] = None,
+             metavar="[N]", help="Port, 0 or 1.  Default: show both.")] = None,
          name: Name = "default",
          plug: Annotated[bool | None, typer.Option(
              "--plug/--unplug", "--up/--down",
-             help="Plug the cable in, or pull it.")] = None,
+             help="Plug the port's cable in, or pull it.")] = None,
          flap: Annotated[int, typer.Option(
-             min=0, metavar="TIMES", help="Pull the cable and plug it in again.")] = 0,
+             min=0, metavar="TIMES",
+             help="Pull the cable and plug it in again, this many times.")] = 0,
          partner_fec: Annotated[str | None, typer.Option(
-             metavar="none|fc|rs|auto", help="What the far end runs.")] = None,
+             metavar="none|fc|rs|auto", help="FEC mode of the link partner.")] = None,
          partner_speed: Annotated[int | None, typer.Option(
-             metavar="10|25", help="The far end's speed in Gb/s.")] = None,
+             metavar="10|25", help="Speed of the link partner in Gb/s.")] = None,
          partner: Annotated[bool | None, typer.Option(
-             "--partner/--no-partner", help="Somebody is at the far end, or not.")]
+             "--partner/--no-partner",
+             help="Whether a link partner is present at the cable's far end.")]
          = None,
          partner_fault: Annotated[bool | None, typer.Option(
              "--partner-fault/--no-partner-fault",
-             help="The far end does not receive what the drive sends.")] = None,
+             help="Whether the link partner signals a remote fault: it does not "
+                  "receive the drive's signal.")] = None,
          ber: Annotated[float | None, typer.Option(
-             metavar="RATIO", help="Bit errors of the cable, such as 1e-6.")] = None,
-         seed: Annotated[int | None, typer.Option(help="Of the bit errors.")] = None,
+             metavar="RATIO", help="Bit error ratio of the cable, such as 1e-6.")] = None,
+         seed: Annotated[int | None, typer.Option(
+             help="Seed of the pseudo-random bit errors.")] = None,
          neighbours: Annotated[bool, typer.Option(
-             "--neighbours", help="Show what the drive sees there by LLDP.")] = False,
-         as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+             "--neighbours", help="Show the LLDP neighbours of the ports.")] = False,
+         as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
          ) -> None:
-    """Show the drive's ports; change the cable and what is at its far end."""
+    """Show the drive's ports; change a port's cable or link partner."""
     instance = Instance(name)
-    instance.status()       # complains if nothing runs
+    instance.status()       # Raises EssdError if the instance is not running.
     wish = port_module.Wish(partner_fec, partner_speed, partner, partner_fault, ber, seed)
     if number is not None:
         port_module.number_of(instance, number)
@@ -320,7 +334,7 @@ def port(number: Annotated[int | None, typer.Argument(
         if flap:
             port_module.flap(instance, number, flap)
     elif plug is not None or flap or wish != port_module.Wish():
-        raise EssdError("which port? 0 or 1")
+        raise EssdError("these options change one port: give its number, 0 or 1")
     if neighbours:
         show_neighbours(neighbours_module.read(instance, number), as_json)
         return
@@ -333,17 +347,18 @@ def port(number: Annotated[int | None, typer.Argument(
 
 @app.command()
 def config(file: Annotated[Path | None, typer.Argument(
-               metavar="[FILE]", help="YAML with what is to change; - is standard "
-                                      "input.  Default: print everything.")] = None,
+               metavar="[FILE]", help="YAML file with the keys to change; - is standard "
+                                      "input.  Default: print the configuration.")] = None,
            name: Name = "default",
            words: Annotated[list[str] | None, typer.Option(
                "--set", metavar="KEY=VALUE", help="Change one key; repeatable.")] = None,
            check: Annotated[bool, typer.Option(
-               "--check", help="Say what would be wrong; change nothing.")] = False,
+               "--check", help="Report mistakes; change nothing.")] = False,
            as_json: Annotated[bool, typer.Option(
-               "--json", help="Print as JSON what is saved and in force.")] = False,
+               "--json", help="Print the saved configuration as JSON, and the values "
+                              "that stay in force until the next start.")] = False,
            ) -> None:
-    """Show or change the drive's configuration: docs/configuration.md."""
+    """Show or change the drive's configuration (see docs/configuration.md)."""
     instance = Instance(name)
     changes = file is not None or bool(words)
     base = settings_cmd.base(instance, check)
@@ -365,36 +380,42 @@ def config(file: Annotated[Path | None, typer.Argument(
 @app.command()
 def trace(name: Name = "default",
           events: Annotated[str, typer.Option(
-              metavar="LIST", help="Some of qp, cm, commands, media, roce; or all.")]
+              metavar="LIST", help="Groups of events, separated by commas: qp, cm, "
+                                   "commands, media, roce; or all.")]
           = "qp,cm,commands",
           output: Annotated[Path | None, typer.Option(
-              metavar="FILE", help="Write them there, not on the screen.")] = None,
+              metavar="FILE", help="Write the events to this file instead of the "
+                                   "screen.")] = None,
           seconds: Annotated[float, typer.Option(
-              min=0, help="End by itself after so long.  Default: with Ctrl-C.")] = 0,
+              min=0, help="End after this time; 0: when Ctrl-C is pressed.")] = 0,
           as_json: Annotated[bool, typer.Option(
-              "--json", help="One JSON object a line.")] = False) -> None:
-    """What happens inside the drive, live: docs/tracing.md."""
+              "--json", help="Print one JSON object per line.")] = False) -> None:
+    """Show events inside the drive as they happen (see docs/tracing.md)."""
     trace_module.run(Instance(name), events, output, as_json, seconds)
 
 
 @app.command()
-def qmp(command: Annotated[str, typer.Argument(help="Such as query-status.")],
-        arguments: Annotated[str, typer.Argument(help="JSON.")] = "{}",
+def qmp(command: Annotated[str, typer.Argument(
+            help="QMP command, such as query-status.")],
+        arguments: Annotated[str, typer.Argument(
+            help="The command's arguments, a JSON object.")] = "{}",
         name: Name = "default",
-        part: Annotated[str, typer.Option(help=f"{PARTS}.")] = "drive") -> None:
-    """One command to a part's QEMU monitor."""
+        part: Annotated[str, typer.Option(
+            help=f"Part whose QEMU runs the command: {PARTS}.")] = "drive") -> None:
+    """Send one command to the QEMU monitor (QMP) of a part."""
     try:
         data = json.loads(arguments)
     except ValueError as error:
-        raise EssdError(f"arguments are no JSON: {error}") from None
+        raise EssdError(f"the arguments {arguments!r} are not valid JSON: {error}"
+                        ) from None
     reply = Instance(name).ask("qmp", part=part, execute=command, arguments=data)
     print(json.dumps(reply, indent=2))
 
 
 @app.command()
-def doctor(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
            ) -> None:
-    """What this machine lacks, and how to get it."""
+    """Check whether this machine has what essd needs, and say how to get the rest."""
     findings = doctor_module.examine()
     if as_json:
         print(json.dumps([{"subject": finding.subject, "ok": finding.ok,
@@ -412,91 +433,100 @@ def doctor(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = F
 
 @app.command()
 def demo(keep: Annotated[bool, typer.Option(
-             "--keep", help="Leave everything running at the end.")] = False,
-         target: Annotated[str, typer.Option(help="drive or nvmet.")] = "drive",
+             "--keep", help="Leave the drive and the host running at the end.")] = False,
+         target: Annotated[str, typer.Option(
+             help="NVMe-oF target that the host uses: drive or nvmet.")] = "drive",
          ) -> None:
-    """Boot the drive and a Linux host, use the drive, report."""
+    """Boot the drive and a Linux host, use the drive, and report the results."""
     from .demo import run_demo
     run_demo(target, keep)
 
 
 @app.command()
 def lint(names: Annotated[list[str] | None, typer.Argument(
-             metavar="[LINT]...", help="these only; all of them if none is named")] = None,
+             metavar="[LINT]...", help="Lints to run.  Default: all of them.")] = None,
          every: Annotated[bool, typer.Option(
-             "--all", help="every file, where the default is those that changed")]
+             "--all", help="Check every file, also where the default is only the "
+                           "changed files.")]
          = False) -> None:
-    """The checks that need no build: formats, names, documents, types."""
+    """Run the checks that need no build: formats, names, documents, types."""
     from . import lints
     raise typer.Exit(lints.run_lints(names or [], every))
 
 
 @app.command()
 def test(every: Annotated[bool, typer.Option(
-             "--all", help="The long ones too.")] = False,
+             "--all", help="Run the long tests too.")] = False,
          only: Annotated[list[str] | None, typer.Option(
-             "--only", metavar="STAGE", help="These stages only; repeatable.")] = None,
+             "--only", metavar="STAGE", help="Run only this stage; repeatable.")] = None,
          coverage: Annotated[bool, typer.Option(
-             "--coverage", help="Which lines and branches of the drive the native "
-             "tests reach, and no other stage.")] = False,
+             "--coverage", help="Run only the coverage stage: measure which lines and "
+             "branches of the drive the native tests reach.")] = False,
          ) -> None:
-    """Every test, with the time that each stage took."""
+    """Run every check and test, stage by stage, and show each stage's time."""
     from .testrun import run_tests
     raise typer.Exit(run_tests(every, (only or []) + ["coverage"] * coverage))
 
 
 @app.command()
 def bench(native: Annotated[bool, typer.Option(
-              "--native", help="Our own initiator on the drive's link, where no "
-                               "Linux host is the limit.")] = False,
-          seconds: Annotated[int, typer.Option(help="Length of one run.")] = 4,
-          rounds: Annotated[int, typer.Option(help="Runs of each; medians.")] = 2,
+              "--native", help="Measure with essd's own initiator instead of a Linux "
+                               "host, which would limit the results.")] = False,
+          seconds: Annotated[int, typer.Option(help="Seconds of each run.")] = 4,
+          rounds: Annotated[int, typer.Option(
+              help="Runs of each workload; the median is reported.")] = 2,
           only: Annotated[str, typer.Option(
-              help="Workloads whose name contains this.")] = "",
+              help="Run only workloads whose name contains this text.")] = "",
           mtu: Annotated[int, typer.Option(help="MTU of the links.")] = 1500,
           target: Annotated[str, typer.Option(
-              help="both, drive or nvmet.")] = "both",
-          as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+              help="Target to measure: both, drive or nvmet.")] = "both",
+          as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
           ) -> None:
-    """The drive and Linux nvmet side by side."""
+    """Measure the performance of the drive and of Linux nvmet for comparison."""
     bench_module.command(native, seconds, rounds, only, mtu, target, as_json)
 
 
 @app.command()
 def conform(native: Annotated[bool, typer.Option(
-                "--native", help="The whole drive in one process, in seconds; "
-                                 "default: a drive booted in QEMU.")] = False,
+                "--native", help="Test the drive as one native process, which takes "
+                                 "seconds.  Default: a drive booted in QEMU.")] = False,
             target: Annotated[str, typer.Option(
-                metavar="ADDR", help="Any NVMe-oF RoCEv2 target on a link.")] = "",
+                metavar="ADDR", help="Test the NVMe-oF RoCEv2 target that has this "
+                "address; needs --via.")] = "",
             via: Annotated[str, typer.Option(
-                metavar="SOCKET|IFACE", help="That link: a QEMU stream socket, or an "
-                "interface (needs CAP_NET_RAW).")] = "",
+                metavar="SOCKET|IFACE", help="Link to the --target: a QEMU stream "
+                "socket, or a network interface (needs CAP_NET_RAW).")] = "",
             ip: Annotated[str, typer.Option(
                 metavar="OWN", help="The suite's own address on that link.")] = "",
             peer: Annotated[str, typer.Option(
-                metavar="nvmet", help="Linux's own target, in a guest.")] = "",
+                metavar="nvmet", help="Test the Linux kernel's own target in a guest."
+                )] = "",
             list_: Annotated[bool, typer.Option(
-                "--list", help="The tests, with clause and purpose.")] = False,
+                "--list", help="List the tests with clause and purpose, and exit."
+                )] = False,
             only: Annotated[list[str] | None, typer.Option(
-                metavar="A,B.C", help="Chapters, groups or tests; repeatable.")] = None,
+                metavar="A,B.C", help="Run only these chapters, groups or tests; "
+                "repeatable.")] = None,
             every: Annotated[bool, typer.Option(
-                "--all", help="The long ones too.")] = False,
+                "--all", help="Run the long tests too.")] = False,
             mutants: Annotated[bool, typer.Option(
-                "--mutants", help="Does the suite notice deliberate defects?")] = False,
+                "--mutants", help="Test the suite itself: build drives with deliberate "
+                "defects and check that it fails each of them.")] = False,
             seed: Annotated[int, typer.Option(
-                min=0, help="Of everything random in the tests.")] = 1,
+                min=0, help="Seed of all random values in the tests.")] = 1,
             slow: Annotated[int, typer.Option(
-                min=1, metavar="N", help="Time-outs N times as long.")] = 1,
+                min=1, metavar="N", help="Multiply all time-outs by N.")] = 1,
             junit: Annotated[Path | None, typer.Option(
-                metavar="FILE", help="Report for CI servers.")] = None,
+                metavar="FILE", help="Write a JUnit report for CI servers.")] = None,
             html: Annotated[Path | None, typer.Option(
-                metavar="FILE", help="Report for people: one file.")] = None,
+                metavar="FILE", help="Write an HTML report, one file.")] = None,
             pcap: Annotated[Path | None, typer.Option(
-                metavar="DIR", help="A capture of each test.")] = None,
+                metavar="DIR", help="Write a capture of each test into this folder."
+                )] = None,
             ) -> None:
-    """The conformance suite: does an Ethernet SSD do what the standards say?
+    """Run the conformance suite against a drive or another NVMe-oF target.
 
-    Status 0: everything that applies was run and passed.
+    Exit status 0 means that every applicable test was run and passed.
     """
     from . import conform as conform_module
     options = conform_module.Options(
@@ -505,7 +535,8 @@ def conform(native: Annotated[bool, typer.Option(
         seed=seed, slow=slow, junit=junit, html=html, pcap=pcap)
     try:
         if only and not options.only:
-            raise conform_module.UsageError("--only names no test: see --list")
+            raise conform_module.UsageError(
+                "--only names no test: ./essd conform --list shows the names")
         options.check()
         if list_:
             raise typer.Exit(conform_module.list_tests(options))
@@ -519,27 +550,28 @@ def conform(native: Annotated[bool, typer.Option(
     raise typer.Exit(0 if results.is_conforming else 1)
 
 
-def stop(*_: object) -> None:
-    """Ended from outside: what was started is ended, too."""
+def exit_on_sigterm(*_: object) -> None:
+    """Handle SIGTERM by SystemExit, so that clean-up code ends started processes."""
     sys.exit(128 + signal.SIGTERM)
 
 
 def usage_line(mistake: Any) -> str:
-    """What is wrong with the command line, in one of our lines."""
+    """Describe a mistake on the command line in one line of essd's own style."""
     text = " ".join(mistake.format_message().split()).removesuffix(".")
     command = mistake.ctx.command_path if getattr(mistake, "ctx", None) else "essd"
     return f"{text[:1].lower()}{text[1:]}; see {command} --help"
 
 
 def program_name(command: Any) -> str:
-    """Which program a subprocess's command starts."""
+    """The name of the program that a subprocess's command starts."""
     return Path(command if isinstance(command, str) else command[0]).name
 
 
 def main() -> None:
-    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGTERM, exit_on_sigterm)
     try:
-        # Without any word it prints its help, which is not for us to say.
+        # Without arguments typer prints the help and must not raise, hence
+        # standalone mode.
         sys.exit(app(prog_name="essd", standalone_mode=not sys.argv[1:]) or 0)
     except typer.exceptions.TyperException as mistake:
         show.error(usage_line(mistake))
@@ -553,7 +585,7 @@ def main() -> None:
         sys.exit(1)
     except subprocess.TimeoutExpired as late:
         show.error(f"{program_name(late.cmd)} did not end within {late.timeout:.0f} s "
-                   "and was ended")
+                   "and was killed")
         sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)

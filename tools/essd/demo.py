@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The whole story in one command: build, boot, use, break, compare, report."""
+"""`essd demo`: build, boot the drive and a host, run all steps, report."""
 
 import time
 
@@ -14,8 +14,11 @@ from .steps import Job
 NAME = "demo"
 
 
-def tell(result: Result) -> None:
-    """A command as typed in the host, and what it said."""
+def show_result(result: Result) -> None:
+    """Print a command that ran in the host, and its output.
+
+    A "command" in brackets is an event outside the host, such as a power cut.
+    """
     if result.command.startswith("["):
         show.line(result.command, "yellow")
     else:
@@ -24,7 +27,7 @@ def tell(result: Result) -> None:
         show.line(f"  {line}")
 
 
-def step(name: str, action: "steps.Step", job: Job) -> None:
+def run_step(name: str, action: "steps.Step", job: Job) -> None:
     show.heading(name)
     start = time.monotonic()
     try:
@@ -40,7 +43,7 @@ def boot(instance: Instance, wish: Wish) -> Job:
     with show.busy("starting the drive and the host (half a minute)"):
         instance.start(config)
         instance.wait_ready("host")
-        job = Job.of(instance, tell)
+        job = Job.of(instance, show_result)
         steps.wait_target(job)
     show.line(f"drive and host are up after {time.monotonic() - start:.1f} s")
     return job
@@ -55,9 +58,9 @@ def show_boot_log(instance: Instance) -> None:
 
 
 def report(proven: list[tuple[str, str]], seconds: float) -> None:
-    table = Table(title=f"proven in {seconds:.0f} s", title_justify="left")
-    table.add_column("what")
-    table.add_column("how")
+    table = Table(title=f"checked in {seconds:.0f} s", title_justify="left")
+    table.add_column("result")
+    table.add_column("checked with")
     for what, how in proven:
         table.add_row(what, how)
     show.line()
@@ -70,18 +73,18 @@ def run_demo(target: str, keep: bool) -> None:
     instance.stop()
     wish = Wish(name=NAME, target=target)
     try:
-        show.heading("Building what is not built yet (5 to 10 minutes, once), starting")
+        show.heading("Build (5 to 10 minutes the first time) and start")
         setup.forget(NAME)
         job = boot(instance, wish)
         show_boot_log(instance)
         for name, action in steps.JOB:
-            step(name, action, job)
+            run_step(name, action, job)
         proven = job.proven
-        show.heading("The same drive under the data sheet's name")
+        show.heading("Restart the same drive with the data sheet's NQN")
         instance.stop()
         wish.nqn = "testsubsystem"
         job = boot(instance, wish)
-        step("The data sheet's own commands", steps.datasheet_commands, job)
+        run_step("The commands of the data sheet", steps.datasheet_commands, job)
         proven += job.proven
     finally:
         if not keep:
