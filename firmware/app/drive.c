@@ -6,6 +6,7 @@
 #include "firmware/text/ip_text.h"
 #include "firmware/app/media_seam.h"
 #include "firmware/app/mgmt_requests.h"
+#include "net/cm/cm_rdma.h"
 
 enum {
     MEDIA_COMMANDS = 512,
@@ -114,10 +115,12 @@ void drive_update_addresses(struct drive *drive)
 static void log_conn_event(void *ctx, const struct rdma_conn_event *event)
 {
     struct drive *drive = ctx;
-    struct ip_text text = ip_text(&event->peer);
+    /* The bytes that net/cm gives are those of the IP address. */
+    struct ip_addr peer = ip_addr_from_bytes(event->peer.bytes);
+    struct ip_text text = ip_text(&peer);
 
     if (event->refused != NVME_RDMA_OK) {
-        connect_log_refused(&drive->connect_log, &event->peer, event->refused);
+        connect_log_refused(&drive->connect_log, &peer, event->refused);
         return;
     }
     if (event->qid == 0) {
@@ -190,7 +193,7 @@ static enum init_result transport_start(struct drive *drive,
 {
     struct rdma_transport_config rdma = {
         .verbs = &drive->net.verbs,
-        .cm = &drive->net.cm,
+        .cm = cm_rdma(&drive->net.cm),
         .target = drive->target,
         .service_port = DRIVE_SERVICE_PORT,
         .capsules = dram_reserve(config->dram, RDMA_CAPSULE_BYTES, 64),
@@ -218,7 +221,7 @@ static enum init_result echo_start(struct drive *drive,
 {
     const struct echo_config echo = {
         .verbs = &drive->net.verbs,
-        .cm = &drive->net.cm,
+        .cm = cm_rdma(&drive->net.cm),
         .memory = dram_reserve(config->dram, ECHO_MEMORY_LEN, 4096),
     };
 

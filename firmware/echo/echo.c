@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "firmware/hal/dram.h"
-#include "net/wire/rdma_ip_cm.h"
 
 enum {
     SQ_DEPTH = 8, /* a READ or WRITE, and the SENDs before and after it */
@@ -189,7 +188,7 @@ static void message_received(struct echo_conn *c, uint8_t buffer,
     struct ping_info info;
 
     c->echo->counters.messages++;
-    cm_data_received(c->conn);
+    c->conn->ops->data_received(c->conn);
     if (ping_info_parse(&info, buffer_of(c, buffer), len_bytes)) {
         take_info(c, &info);
     }
@@ -232,7 +231,7 @@ static void take_event(void *ctx, const struct verbs_event *event)
         fail_conn(c);
         break;
     case VERBS_EVENT_QP_ESTABLISHED:
-        cm_data_received(c->conn);
+        c->conn->ops->data_received(c->conn);
         break;
     case VERBS_EVENT_QP_DRAINED:
         break;
@@ -248,18 +247,13 @@ static void take_down(struct echo_conn *c)
 {
     verbs_destroy_qp(c->echo->config.verbs, c->qpn);
     give_keys(c);
-    cm_release(c->conn);
+    c->conn->ops->disconnect(c->conn);
     c->conn = NULL;
     c->state = ECHO_FREE;
 }
 
-static bool make_qp(struct echo_conn *c)
+static bool make_qp(struct echo_conn *c, uint8_t max_dest_rd_atomic)
 {
-    static const enum verbs_qp_state way[] = {
-        VERBS_QPS_INIT,
-        VERBS_QPS_RTR,
-        VERBS_QPS_RTS,
-    };
     struct verbs *verbs = c->echo->config.verbs;
     const struct verbs_qp_config config = {
         .type = VERBS_QP_RC,
@@ -268,23 +262,22 @@ static bool make_qp(struct echo_conn *c)
         .ops = &qp_ops,
         .ctx = c,
     };
-    struct verbs_qp_attr attr;
+    const struct verbs_qp_attr attr = {.access = READ_WRITE};
 
     if (!verbs_create_qp(verbs, &config, &c->qpn)) {
         return false;
     }
-    cm_qp_attr(c->conn, &attr);
-    attr.access = READ_WRITE;
-    for (unsigned int i = 0; i < ARRAY_LEN(way); i++) {
-        if (!verbs_modify_qp(verbs, c->qpn, way[i], &attr)) {
-            verbs_destroy_qp(verbs, c->qpn);
-            return false;
-        }
-        if (way[i] == VERBS_QPS_INIT) {
-            for (uint8_t k = 0; k < c->buffers; k++) {
-                post_buffer(c, k);
-            }
-        }
+    if (!verbs_modify_qp(verbs, c->qpn, VERBS_QPS_INIT, &attr)) {
+        verbs_destroy_qp(verbs, c->qpn);
+        return false;
+    }
+    for (uint8_t i = 0; i < c->buffers; i++) {
+        post_buffer(c, i);
+    }
+    if (!c->conn->ops->start_qp(c->conn, c->qpn, READ_WRITE,
+                                max_dest_rd_atomic)) {
+        verbs_destroy_qp(verbs, c->qpn);
+        return false;
     }
     return true;
 }
@@ -299,26 +292,27 @@ static struct echo_conn *conn_find_free(struct echo *echo)
     return NULL;
 }
 
-static bool bring_up(struct echo_conn *c, struct cm_conn *conn,
+static bool bring_up(struct echo_conn *c, struct rdma_cm_conn *conn,
                      const struct echo_req *req,
-                     const struct cm_request *request)
+                     const struct rdma_cm_request *request)
 {
+    uint8_t max_dest_rd_atomic = (uint8_t)MIN(
+        (unsigned int)ECHO_MAX_DEST_RD_ATOMIC, request->max_dest_rd_atomic);
+
     c->conn = conn;
     c->phase = ECHO_SOURCE;
-    c->can_read = request->responder_resources != 0;
+    c->can_read = request->max_rd_atomic != 0;
     c->buffers = req->buffers != 0 ? req->buffers : (uint8_t)ECHO_BUFFERS;
     c->hold_ms = req->hold_ms;
     c->held_first = 0;
     c->held_count = 0;
     c->heard_us = c->echo->now_us;
-    cm_serve_reads(conn, (uint8_t)MIN((unsigned int)ECHO_MAX_DEST_RD_ATOMIC,
-                                      request->initiator_depth));
     /* Do not reveal what an earlier peer left in this memory. */
     memset(c->region, 0, ECHO_REGION_LEN + ECHO_BUFFERS * ECHO_BUFFER_LEN);
     if (!take_keys(c)) {
         return false;
     }
-    if (!make_qp(c)) {
+    if (!make_qp(c, max_dest_rd_atomic)) {
         give_keys(c);
         return false;
     }
@@ -341,18 +335,18 @@ static void accept_conn(struct echo_conn *c)
     uint8_t private_data[ECHO_REP_LEN];
 
     echo_rep_emit(&rep, private_data);
-    cm_accept(c->conn, c->qpn, private_data, sizeof(private_data));
+    c->conn->ops->accept(c->conn, c->qpn, private_data, sizeof(private_data));
 }
 
-static void cm_requested(void *ctx, struct cm_conn *conn,
-                         const struct cm_request *request)
+static void conn_requested(void *ctx, struct rdma_cm_conn *conn,
+                           const struct rdma_cm_request *request)
 {
     struct echo *echo = ctx;
     struct echo_conn *c = conn_find_free(echo);
     struct echo_req req;
 
     if (!echo->is_on) {
-        cm_reject(conn, CM_REJ_INVALID_SERVICE_ID, NULL, 0);
+        conn->ops->reject(conn, RDMA_CM_REJECT_NO_SERVICE, NULL, 0);
         return;
     }
     if (!echo_req_parse(&req, request->private_data, request->private_len)) {
@@ -360,32 +354,29 @@ static void cm_requested(void *ctx, struct cm_conn *conn,
     }
     if (req.buffers > ECHO_BUFFERS) {
         echo->counters.refused++;
-        cm_reject(conn, CM_REJ_CONSUMER, NULL, 0);
+        conn->ops->reject(conn, RDMA_CM_REJECT_USER, NULL, 0);
         return;
     }
     if (c == NULL || !bring_up(c, conn, &req, request)) {
         echo->counters.refused++;
-        cm_reject(conn, CM_REJ_NO_RESOURCES, NULL, 0);
+        conn->ops->reject(conn, RDMA_CM_REJECT_NO_RESOURCES, NULL, 0);
         return;
     }
     c->state = ECHO_OPEN;
     echo->counters.connections++;
-    cm_set_ctx(conn, c);
+    conn->ctx = c;
     accept_conn(c);
 }
 
-static void cm_disconnected(void *ctx, struct cm_conn *conn,
-                            const struct cm_end *why)
+static void conn_disconnected(void *ctx, struct rdma_cm_conn *conn)
 {
     (void)conn;
-    (void)why;
     fail_conn(ctx);
 }
 
-/* The service never connects, so `replied` is not used. */
-static const struct cm_ops cm_ops = {
-    .request = cm_requested,
-    .disconnected = cm_disconnected,
+static const struct rdma_cm_events conn_events = {
+    .request = conn_requested,
+    .disconnected = conn_disconnected,
 };
 
 void echo_init(struct echo *echo, const struct echo_config *config)
@@ -408,9 +399,9 @@ void echo_init(struct echo *echo, const struct echo_config *config)
 bool echo_switch(struct echo *echo, bool is_on)
 {
     if (is_on && !echo->is_listening) {
-        if (!cm_listen(echo->config.cm,
-                       rdma_ip_cm_service_id(ECHO_SERVICE_PORT), &cm_ops,
-                       echo)) {
+        const struct rdma_cm *cm = &echo->config.cm;
+
+        if (!cm->ops->listen(cm->cm, ECHO_SERVICE_PORT, &conn_events, echo)) {
             return false;
         }
         echo->is_listening = true;
@@ -432,7 +423,7 @@ void echo_tick(struct echo *echo, uint64_t now_us)
 static bool step_conn(struct echo_conn *c, uint64_t *deadline_us)
 {
     switch ((enum echo_state)c->state) {
-    case ECHO_ENDING: /* The CM goes on alone: a DREP may be owed for long. */
+    case ECHO_ENDING:
     case ECHO_FAILED:
         take_down(c);
         return true;

@@ -21,7 +21,7 @@
 #define ESSD_ECHO_ECHO_H
 
 #include "firmware/echo/echo_wire.h"
-#include "net/cm/cm.h"
+#include "net/verbs/rdma_cm.h"
 #include "net/verbs/verbs.h"
 
 enum {
@@ -62,8 +62,8 @@ enum echo_phase {
 
 struct echo_config {
     struct verbs *verbs;
-    struct cm *cm;
-    void *memory; /* ECHO_MEMORY_LEN bytes of DRAM, see there */
+    struct rdma_cm cm; /* connection manager */
+    void *memory;      /* ECHO_MEMORY_LEN bytes of DRAM, see there */
 };
 
 struct echo_counters {
@@ -86,7 +86,7 @@ struct echo_held {
 /* Treat as opaque. */
 struct echo_conn {
     struct echo *echo;
-    struct cm_conn *conn;
+    struct rdma_cm_conn *conn;
     uint32_t qpn;
     uint8_t state; /* enum echo_state */
     uint8_t phase; /* enum echo_phase */
@@ -119,7 +119,8 @@ void echo_init(struct echo *echo, const struct echo_config *config);
  * Switch the service on or off.  Off refuses connections like a port without a
  * listener (REJ, invalid service ID) and ends the present ones.
  *
- * @return false when the CM has no room for a listener; the service stays off
+ * @return false when the connection manager has no listener left; the service
+ *         stays off
  */
 MUST_USE bool echo_switch(struct echo *echo, bool is_on);
 

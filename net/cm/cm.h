@@ -23,6 +23,7 @@
 
 #include "lib/trace.h"
 #include "lib/util.h"
+#include "net/verbs/rdma_cm.h"
 #include "net/verbs/verbs.h"
 #include "net/wire/cm_msg.h"
 #include "net/wire/ip_addr.h"
@@ -214,12 +215,19 @@ struct cm_conn {
     const struct cm_ops *ops;
     void *ctx;
     struct cm *cm;
+    struct rdma_cm_conn handle;           /* what users of the seam see of it */
     uint8_t private_data[CM_PRIVATE_MAX]; /* of the message we may resend */
 };
 
 struct cm_listener {
     uint64_t service_id; /* 0: unused */
     const struct cm_ops *ops;
+    void *ctx;
+};
+
+/* Who listens through the seam of net/verbs/rdma_cm.h. */
+struct cm_rdma_listener {
+    const struct rdma_cm_events *events; /* NULL: unused */
     void *ctx;
 };
 
@@ -244,6 +252,8 @@ struct cm {
     struct cm_list free, resting;
     struct cm_list leaving; /* released, and still asking for a DREP */
     struct cm_listener listeners[CM_LISTENERS];
+    struct cm_rdma_listener rdma_listeners[CM_LISTENERS];
+    const struct rdma_cm_ops *rdma_ops; /* set by cm_rdma() */
     uint16_t send_free[CM_SEND_BUFFERS];
     uint16_t send_free_count;
     uint16_t send_neigh[CM_SEND_BUFFERS]; /* pinned while it is under way */

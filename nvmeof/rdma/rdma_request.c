@@ -304,7 +304,7 @@ static void peer_answered(struct rdma_queue *qp)
 
     if (qp->rdma->now_us - qp->answered_us >= INTERVAL_US) {
         qp->answered_us = qp->rdma->now_us;
-        cm_data_acknowledged(qp->conn);
+        qp->conn->ops->data_acknowledged(qp->conn);
     }
 }
 

@@ -14,14 +14,16 @@ enum { RDMA_NO_CAPSULE = 0xffff };
 _Static_assert((int)RDMA_CAPSULES < (int)RDMA_NO_CAPSULE,
                "a capsule number is 16 bits");
 
-/* What a request waits for, seen from here. */
+/* What a request does. */
 enum rdma_request_state {
-    RDMA_REQUEST_FREE,
-    RDMA_REQUEST_TARGET,       /* the target: fetch() or respond() */
-    RDMA_REQUEST_FETCH_ROOM,   /* room in the send ring for the READ */
-    RDMA_REQUEST_FETCHING,     /* READ completion */
-    RDMA_REQUEST_RESPOND_ROOM, /* room in the send ring for the response */
-    RDMA_REQUEST_RESPONDING,   /* SEND completion */
+    RDMA_REQUEST_FREE,         /* Unused; waits for a capsule. */
+    RDMA_REQUEST_TARGET,       /* The target works on it, until fetch() or
+                                * respond(). */
+    RDMA_REQUEST_FETCH_ROOM,   /* Waits for room in the send ring, to READ. */
+    RDMA_REQUEST_FETCHING,     /* Waits for the completion of the READ. */
+    RDMA_REQUEST_RESPOND_ROOM, /* Waits for room in the send ring, to respond.
+                                */
+    RDMA_REQUEST_RESPONDING,   /* Waits for the completion of the SEND. */
 };
 
 struct rdma_request {
@@ -34,15 +36,19 @@ struct rdma_request {
     uint8_t state;    /* enum rdma_request_state */
 };
 
-/* What a QP waits for. */
+/* What a queue does. */
 enum rdma_queue_state {
-    RDMA_QUEUE_FREE,
-    RDMA_QUEUE_OPEN,     /* REP sent: capsules, or the end */
-    RDMA_QUEUE_ENDING,   /* responses to be acknowledged, or the end of the */
-                         /* target's patience; then DREQ */
-    RDMA_QUEUE_FAILED,   /* rdma_transport_step(), to be taken down */
-    RDMA_QUEUE_DRAINING, /* RNIC is done with it; the target: drained() */
-    RDMA_QUEUE_DRAINED,  /* to be given back */
+    RDMA_QUEUE_FREE,     /* Unused; waits for a connection request. */
+    RDMA_QUEUE_OPEN,     /* Accepted: takes capsules, until either side ends the
+                          * connection. */
+    RDMA_QUEUE_ENDING,   /* The target has ended it: waits until the responses
+                          * are acknowledged, or disconnect() comes again. */
+    RDMA_QUEUE_FAILED,   /* Waits for rdma_transport_step(), which destroys its
+                          * QP. */
+    RDMA_QUEUE_DRAINING, /* Its QP is destroyed: waits for the target's
+                          * drained(). */
+    RDMA_QUEUE_DRAINED,  /* Waits for the end of rdma_transport_step(), which
+                          * gives its memory back. */
 };
 
 struct rdma_queue {
@@ -63,7 +69,7 @@ struct rdma_queue {
     struct rdma_request *requests;
     struct rdma_request *waiting, *last_waiting;
     struct rdma_queue *next_step;
-    struct cm_conn *conn;         /* NULL once the CM has let go of it */
+    struct rdma_cm_conn *conn;    /* NULL after its disconnect() */
     struct rdma_conn_event event; /* the last that was reported */
 };
 

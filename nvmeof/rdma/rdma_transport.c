@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "net/wire/rdma_ip_cm.h"
 #include "nvmeof/wire/identify.h"
 #include "nvmeof/wire/rdma_private.h"
 
@@ -27,7 +26,7 @@ void rdma_queue_fail(struct rdma_queue *qp)
 void rdma_queue_heard(struct rdma_queue *qp)
 {
     qp->is_heard = true;
-    cm_data_received(qp->conn);
+    qp->conn->ops->data_received(qp->conn);
 }
 
 static void qp_event(void *ctx, const struct verbs_event *event)
@@ -121,13 +120,14 @@ static void release(struct rdma_queue *qp)
     qp->rdma->qpairs_in_use--;
 }
 
-/* Neither RNIC nor CM know the QP after this; the target may. */
+/* After this, neither the RNIC nor the connection manager knows the queue; the
+ * target may still have requests of it. */
 static void take_down(struct rdma_queue *qp)
 {
     struct rdma_transport *rdma = qp->rdma;
 
     verbs_destroy_qp(rdma->config.verbs, qp->qpn);
-    cm_release(qp->conn);
+    qp->conn->ops->disconnect(qp->conn);
     qp->conn = NULL;
     report_conn_event(qp, false);
     qp->state = RDMA_QUEUE_DRAINING;
@@ -143,8 +143,8 @@ static void step_qp(struct rdma_queue *qp)
     qp->is_in_step = true;
     switch ((enum rdma_queue_state)qp->state) {
     case RDMA_QUEUE_ENDING:
-        /* The CM goes on alone: a peer that owes it a DREP keeps nothing of
-         * ours. */
+        /* The connection manager ends the connection by itself, so a peer
+         * that does not answer keeps none of the queue's memory. */
         if (qp->responding == 0) {
             take_down(qp);
         }
@@ -196,16 +196,17 @@ static enum nvme_rdma_status reserve_status(enum nvmf_reserve_status status)
     return (enum nvme_rdma_status)map[status];
 }
 
-static void reject(struct cm_conn *conn, enum nvme_rdma_status status)
+static void reject(struct rdma_cm_conn *conn, enum nvme_rdma_status status)
 {
     uint8_t private_data[NVME_RDMA_REJ_LEN];
 
     nvme_rdma_rej_emit(private_data, status);
-    cm_reject(conn, CM_REJ_CONSUMER, private_data, sizeof(private_data));
+    conn->ops->reject(conn, RDMA_CM_REJECT_USER, private_data,
+                      sizeof(private_data));
 }
 
 static enum nvme_rdma_status judge(struct rdma_transport *rdma,
-                                   const struct cm_request *request,
+                                   const struct rdma_cm_request *request,
                                    struct nvme_rdma_req *req, uint16_t *number)
 {
     enum nvme_rdma_status status =
@@ -222,7 +223,7 @@ static enum nvme_rdma_status judge(struct rdma_transport *rdma,
     if (status != NVME_RDMA_OK) {
         return status;
     }
-    if (request->responder_resources == 0) {
+    if (request->max_rd_atomic == 0) {
         return NVME_RDMA_INVALID_IRD; /* we could not read its commands' data */
     }
     if (req->hrqsize == 0) {
@@ -233,7 +234,7 @@ static enum nvme_rdma_status judge(struct rdma_transport *rdma,
         .sqsize = req->hsqsize,
         .cntlid = req->cntlid,
     };
-    memcpy(params.host, request->peer_ip.bytes, sizeof(params.host));
+    memcpy(params.host, request->peer.bytes, sizeof(params.host));
     return reserve_status(
         nvmf_qpair_reserve(rdma->config.target, &params, number));
 }
@@ -249,20 +250,19 @@ static bool bring_up(struct rdma_queue *qp)
         .ops = &qp_ops,
         .ctx = qp,
     };
-    struct verbs_qp_attr attr;
+    const struct verbs_qp_attr attr = {.access = 0};
 
     if (!verbs_create_qp(verbs, &config, &qp->qpn)) {
         return false;
     }
-    cm_qp_attr(qp->conn, &attr);
     if (!verbs_modify_qp(verbs, qp->qpn, VERBS_QPS_INIT, &attr)) {
         verbs_destroy_qp(verbs, qp->qpn);
         return false;
     }
     capsules_take(qp);
     capsules_post(qp);
-    if (!verbs_modify_qp(verbs, qp->qpn, VERBS_QPS_RTR, &attr) ||
-        !verbs_modify_qp(verbs, qp->qpn, VERBS_QPS_RTS, &attr)) {
+    /* A host reads nothing from the drive's memory, and writes nothing. */
+    if (!qp->conn->ops->start_qp(qp->conn, qp->qpn, 0, 0)) {
         verbs_destroy_qp(verbs, qp->qpn);
         capsules_give(qp);
         return false;
@@ -270,13 +270,13 @@ static bool bring_up(struct rdma_queue *qp)
     return true;
 }
 
-static void refuse(struct rdma_transport *rdma, struct cm_conn *conn,
-                   const struct cm_request *request,
+static void refuse(struct rdma_transport *rdma, struct rdma_cm_conn *conn,
+                   const struct rdma_cm_request *request,
                    enum nvme_rdma_status status)
 {
     const struct rdma_conn_event event = {
         .laddr = request->laddr,
-        .peer = request->peer_ip,
+        .peer = request->peer,
         .refused = status,
     };
 
@@ -286,8 +286,8 @@ static void refuse(struct rdma_transport *rdma, struct cm_conn *conn,
     }
 }
 
-static void cm_requested(void *ctx, struct cm_conn *conn,
-                         const struct cm_request *request)
+static void conn_requested(void *ctx, struct rdma_cm_conn *conn,
+                           const struct rdma_cm_request *request)
 {
     struct rdma_transport *rdma = ctx;
     uint8_t private_data[NVME_RDMA_REP_LEN];
@@ -302,7 +302,7 @@ static void cm_requested(void *ctx, struct cm_conn *conn,
     }
     qp = &rdma->qps[number];
     ASSERT(qp->state == RDMA_QUEUE_FREE);
-    /* It may still be on the list of those to be looked at: that stays. */
+    /* needs_step and next_step stay: the queue may still be on that list. */
     qp->rdma = rdma;
     qp->number = number;
     qp->qid = req.qid;
@@ -318,7 +318,7 @@ static void cm_requested(void *ctx, struct cm_conn *conn,
         .qpair = number,
         .qid = req.qid,
         .laddr = request->laddr,
-        .peer = request->peer_ip,
+        .peer = request->peer,
     };
     if (!bring_up(qp)) {
         bool is_free = nvmf_qpair_closed(rdma->config.target, number);
@@ -330,13 +330,13 @@ static void cm_requested(void *ctx, struct cm_conn *conn,
     nvmf_qpair_set_label(rdma->config.target, number, qp->qpn);
     qp->state = RDMA_QUEUE_OPEN;
     rdma->qpairs_in_use++;
-    cm_set_ctx(conn, qp);
+    conn->ctx = qp;
     nvmf_qpair_open(rdma->config.target, number, rdma->now_us);
     nvme_rdma_rep_emit(private_data, qp->depth);
-    cm_accept(conn, qp->qpn, private_data, sizeof(private_data));
+    conn->ops->accept(conn, qp->qpn, private_data, sizeof(private_data));
 }
 
-static void cm_established(void *ctx, struct cm_conn *conn)
+static void conn_established(void *ctx, struct rdma_cm_conn *conn)
 {
     struct rdma_queue *qp = ctx;
 
@@ -344,21 +344,18 @@ static void cm_established(void *ctx, struct cm_conn *conn)
     report_conn_event(qp, true);
 }
 
-static void cm_disconnected(void *ctx, struct cm_conn *conn,
-                            const struct cm_end *end)
+static void conn_disconnected(void *ctx, struct rdma_cm_conn *conn)
 {
     struct rdma_queue *qp = ctx;
 
     (void)conn;
-    (void)end;
     rdma_queue_fail(qp);
 }
 
-/* We never connect, so nothing is ever replied. */
-static const struct cm_ops cm_ops = {
-    .request = cm_requested,
-    .established = cm_established,
-    .disconnected = cm_disconnected,
+static const struct rdma_cm_events conn_events = {
+    .request = conn_requested,
+    .established = conn_established,
+    .disconnected = conn_disconnected,
 };
 
 /* ---- The rest of the transport seam. */
@@ -372,7 +369,7 @@ static void disconnect(void *ctx, uint16_t qpair)
         qp->state = RDMA_QUEUE_ENDING;
         rdma_queue_needs_step(qp);
     } else {
-        rdma_queue_fail(qp); /* the peer has had its time */
+        rdma_queue_fail(qp); /* do not wait for the peer any longer */
     }
 }
 
@@ -430,8 +427,8 @@ bool rdma_transport_init(struct rdma_transport *rdma,
     rdma_request_init(rdma);
     capsules_init(rdma);
     rdma_bufs_init(&rdma->bufs, config->bufs, rdma->lkey);
-    return cm_listen(config->cm, rdma_ip_cm_service_id(config->service_port),
-                     &cm_ops, rdma);
+    return config->cm.ops->listen(config->cm.cm, config->service_port,
+                                  &conn_events, rdma);
 }
 
 void rdma_transport_set_address(struct rdma_transport *rdma, uint8_t laddr,

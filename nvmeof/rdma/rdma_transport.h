@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * NVMe over RDMA: the target's transport on verbs and the connection manager.
+ * NVMe over RDMA: a transport of the target on verbs and a connection manager.
  *
- * Follows NVMe over Fabrics 1.1, chapter 7.3.  One verbs QP for each NVMe
- * queue pair, made at the CM request and destroyed when the connection ends.
+ * Follows NVMe over Fabrics 1.1, chapter 7.3.  Each NVMe queue pair has one
+ * verbs QP, which is created at the host's connection request and destroyed
+ * when the connection ends.
  *
- *   RECV  -> nvmf_capsule()
- *   fetch -> READ, then nvmf_request_fetched()
- *   respond -> WRITE + SEND (with invalidate if the host asked), linked, then
+ *   RECV    -> nvmf_capsule()
+ *   fetch   -> READ, then nvmf_request_fetched()
+ *   respond -> WRITE and SEND (with invalidate if the host asked), linked, then
  *              nvmf_request_done() when the SEND is acknowledged
  *
- * A receive buffer goes back to the RNIC before the response that frees its
- * SQ entry is posted, so that the host never finds none.
+ * A receive buffer is posted again before the response that frees its SQ entry,
+ * so that the host's next command always finds one.
  *
  * Left out: shared receive queues, more than one listening port number.
  */
@@ -19,7 +20,7 @@
 #define ESSD_NVMEOF_RDMA_TRANSPORT_H
 
 #include "lib/util.h"
-#include "net/cm/cm.h"
+#include "net/verbs/rdma_cm.h"
 #include "net/verbs/verbs.h"
 #include "nvmeof/rdma/rdma_limits.h"
 #include "nvmeof/target/target.h"
@@ -34,13 +35,13 @@ struct rdma_conn_event {
     uint16_t qpair;    /* the target's number of the queue pair */
     uint16_t qid;      /* 0: admin queue */
     uint8_t laddr;     /* index of the local address that the host used */
-    struct ip_addr peer;
+    struct rdma_cm_peer peer;
     enum nvme_rdma_status refused; /* not OK: it was never connected */
 };
 
 struct rdma_transport_config {
     struct verbs *verbs;
-    struct cm *cm;
+    struct rdma_cm cm; /* connection manager */
     struct nvmf_target *target;
     uint16_t service_port; /* 4420 */
     /* portid of the discovery entry, by local address index */
@@ -58,7 +59,7 @@ size_t rdma_transport_bytes(void);
  * Start listening.  *config is copied; what it points to must be initialised
  * and stay.
  *
- * @return false when the CM refuses the listener
+ * @return false when the connection manager has no listener left
  */
 MUST_USE bool rdma_transport_init(struct rdma_transport *rdma,
                                   const struct rdma_transport_config *config);
@@ -70,8 +71,8 @@ MUST_USE bool rdma_transport_init(struct rdma_transport *rdma,
 void rdma_transport_bufs(struct rdma_transport *rdma, struct nvmf_bufs *bufs);
 
 /**
- * Local address `laddr` is another one from now on, or none: connections to the
- * one that it was end at the next step.
+ * The local address of this index has changed, or is gone: connections through
+ * the former address end at the next step.
  */
 void rdma_transport_set_address(struct rdma_transport *rdma, uint8_t laddr,
                                 uint16_t portid);
@@ -84,18 +85,19 @@ struct ip_addr rdma_transport_peer(const struct rdma_transport *rdma,
 void rdma_transport_tick(struct rdma_transport *rdma, uint64_t now_us);
 
 /**
- * Do what must not be done inside a callback: end connections, give back what
- * they held.  After verbs_poll() and the media's completions, before
- * verbs_flush().
+ * Do what must not be done inside a callback: end connections, and give back
+ * what they held.  Call it after verbs_poll() and the media's completions, and
+ * before verbs_flush().
  *
  * @return whether anything was done
  */
 bool rdma_transport_step(struct rdma_transport *rdma);
 
-/** Responses that the host has not acknowledged. */
+/** How many responses the hosts have not acknowledged. */
 uint32_t rdma_transport_unacked(const struct rdma_transport *rdma);
 
-/** A request waits for room that their acknowledgement will make. */
+/** Whether a request waits for room in a send ring, which acknowledgements of
+ * responses make. */
 bool rdma_transport_is_short(const struct rdma_transport *rdma);
 
 /* What is in use, for status lines and tests: all 0 without connections. */

@@ -5,8 +5,8 @@
  * not acknowledged.  What the medium still works on belongs to nobody else
  * before it is done, and everything is given back in the end.
  *
- * Verbs and CM are fakes; the medium answers when a test says so, and touches
- * the memory that it was given until then.
+ * Verbs and connection manager are fakes; the medium answers when a test says
+ * so, and touches the memory that it was given until then.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +16,6 @@
 #include <cmocka.h>
 
 #include "fake_verbs.h"
-#include "net/cm/cm.h"
 #include "nvmeof/rdma/rdma_state.h"
 #include "nvmeof/target/state.h"
 #include "nvmeof/wire/fabrics.h"
@@ -49,9 +48,25 @@ struct held {
     uint8_t count;
 };
 
+enum fake_conn_state {
+    CONN_FREE,
+    CONN_REQUESTED,   /* Waits for accept() or reject(). */
+    CONN_ACCEPTED,    /* Waits for data. */
+    CONN_ESTABLISHED, /* Waits for its end. */
+};
+
+struct fake_conn {
+    struct rdma_cm_conn handle;
+    struct fixture *fixture;
+    enum fake_conn_state state;
+    uint32_t qpn;
+};
+
 struct fixture {
     struct verbs verbs;
-    struct cm cm;
+    const struct rdma_cm_events *events; /* of the listener */
+    void *events_ctx;
+    struct fake_conn conns[CONNS];
     struct nvmf_target target;
     struct nvmf_ns_config ns;
     struct nvmf_address address[2];
@@ -69,91 +84,125 @@ struct fixture {
     uint8_t host[HOST_BYTES]; /* what every key leads to */
 };
 
-/* ---- A CM that does as it is told. */
+/* ---- A connection manager that does as it is told. */
 
-bool cm_listen(struct cm *cm, uint64_t service_id, const struct cm_ops *ops,
-               void *ctx)
+static struct fake_conn *conn_of(struct rdma_cm_conn *handle)
 {
-    cm->listeners[0] = (struct cm_listener){service_id, ops, ctx};
+    return container_of(handle, struct fake_conn, handle);
+}
+
+static bool fake_listen(void *cm, uint16_t port,
+                        const struct rdma_cm_events *events, void *ctx)
+{
+    struct fixture *f = cm;
+
+    assert_int_equal(port, 4420);
+    f->events = events;
+    f->events_ctx = ctx;
     return true;
 }
 
-void cm_set_ctx(struct cm_conn *conn, void *ctx)
+static bool fake_start_qp(struct rdma_cm_conn *handle, uint32_t qpn,
+                          unsigned int access, uint8_t max_dest_rd_atomic)
 {
-    conn->ctx = ctx;
+    struct fake_conn *conn = conn_of(handle);
+    struct verbs *verbs = &conn->fixture->verbs;
+    const struct verbs_qp_attr attr = {.path_mtu = 3};
+
+    assert_int_equal(conn->state, CONN_REQUESTED);
+    assert_int_equal(access, 0);
+    assert_int_equal(max_dest_rd_atomic, 0);
+    return verbs_modify_qp(verbs, qpn, VERBS_QPS_RTR, &attr) &&
+           verbs_modify_qp(verbs, qpn, VERBS_QPS_RTS, &attr);
 }
 
-void cm_qp_attr(const struct cm_conn *conn, struct verbs_qp_attr *attr)
+static void fake_accept(struct rdma_cm_conn *handle, uint32_t qpn,
+                        const void *private_data, size_t len)
 {
-    assert_int_equal(conn->state, CM_CONN_REQ_RCVD);
-    *attr = (struct verbs_qp_attr){.path_mtu = 3};
-}
-
-void cm_accept(struct cm_conn *conn, uint32_t qpn, const void *private_data,
-               size_t len)
-{
+    struct fake_conn *conn = conn_of(handle);
     uint16_t crqsize;
 
-    assert_int_equal(conn->state, CM_CONN_REQ_RCVD);
+    assert_int_equal(conn->state, CONN_REQUESTED);
     assert_true(nvme_rdma_rep_parse(&crqsize, private_data, len));
-    conn->state = CM_CONN_REP_SENT;
-    conn->local_qpn = qpn;
+    conn->state = CONN_ACCEPTED;
+    conn->qpn = qpn;
 }
 
-void cm_reject(struct cm_conn *conn, uint16_t reason, const void *private_data,
-               size_t len)
+static void fake_reject(struct rdma_cm_conn *handle, enum rdma_cm_reject reason,
+                        const void *private_data, size_t len)
 {
-    struct fixture *f = container_of(conn->cm, struct fixture, cm);
+    struct fake_conn *conn = conn_of(handle);
 
-    assert_int_equal(conn->state, CM_CONN_REQ_RCVD);
-    assert_int_equal(reason, CM_REJ_CONSUMER);
-    assert_true(nvme_rdma_rej_parse(&f->rejected, private_data, len));
-    conn->state = CM_CONN_FREE;
+    assert_int_equal(conn->state, CONN_REQUESTED);
+    assert_int_equal(reason, RDMA_CM_REJECT_USER);
+    assert_true(
+        nvme_rdma_rej_parse(&conn->fixture->rejected, private_data, len));
+    conn->state = CONN_FREE;
 }
 
-void cm_data_received(struct cm_conn *conn)
+static void fake_disconnect(struct rdma_cm_conn *handle)
 {
-    if (conn->state == CM_CONN_REP_SENT) {
-        conn->state = CM_CONN_ESTABLISHED;
-        conn->cm->listeners[0].ops->established(conn->ctx, conn);
+    struct fake_conn *conn = conn_of(handle);
+
+    assert_int_not_equal(conn->state, CONN_FREE);
+    conn->state = CONN_FREE;
+}
+
+static void fake_data_received(struct rdma_cm_conn *handle)
+{
+    struct fake_conn *conn = conn_of(handle);
+
+    if (conn->state == CONN_ACCEPTED) {
+        conn->state = CONN_ESTABLISHED;
+        handle->events->established(handle->ctx, handle);
     }
 }
 
-void cm_release(struct cm_conn *conn)
+static void fake_data_acknowledged(struct rdma_cm_conn *handle)
 {
-    assert_int_not_equal(conn->state, CM_CONN_FREE);
-    assert_false(conn->is_released);
-    conn->is_released = true;
-    conn->state = CM_CONN_FREE;
+    assert_int_not_equal(conn_of(handle)->state, CONN_FREE);
 }
 
+static const struct rdma_cm_ops fake_cm_ops = {
+    .listen = fake_listen,
+    .start_qp = fake_start_qp,
+    .accept = fake_accept,
+    .reject = fake_reject,
+    .disconnect = fake_disconnect,
+    .data_received = fake_data_received,
+    .data_acknowledged = fake_data_acknowledged,
+};
+
 /* @return NULL when it was refused */
-static struct cm_conn *request_with(struct fixture *f,
-                                    const struct nvme_rdma_req *req,
-                                    uint8_t laddr)
+static struct fake_conn *request_with(struct fixture *f,
+                                      const struct nvme_rdma_req *req,
+                                      uint8_t laddr)
 {
-    const struct cm_listener *listener = &f->cm.listeners[0];
     uint8_t private_data[56] = {0};
-    struct cm_request cm_request = {
+    struct rdma_cm_request cm_request = {
         .laddr = laddr,
-        .responder_resources = 16,
+        .max_rd_atomic = 16,
         .private_data = private_data,
         .private_len = sizeof(private_data),
     };
-    struct cm_conn *conn = f->cm.conns;
+    struct fake_conn *conn = f->conns;
 
-    while (conn->state != CM_CONN_FREE) {
+    while (conn->state != CONN_FREE) {
         conn++;
-        assert_true(conn < f->cm.conns + CONNS);
+        assert_true(conn < f->conns + CONNS);
     }
     nvme_rdma_req_emit(private_data, req);
-    *conn = (struct cm_conn){.state = CM_CONN_REQ_RCVD, .cm = &f->cm};
-    listener->ops->request(listener->ctx, conn, &cm_request);
-    return conn->state == CM_CONN_FREE ? NULL : conn;
+    *conn = (struct fake_conn){
+        .handle = {&fake_cm_ops, f->events, f->events_ctx},
+        .fixture = f,
+        .state = CONN_REQUESTED,
+    };
+    f->events->request(f->events_ctx, &conn->handle, &cm_request);
+    return conn->state == CONN_FREE ? NULL : conn;
 }
 
-static struct cm_conn *request(struct fixture *f, uint16_t qid, uint16_t depth,
-                               uint8_t laddr)
+static struct fake_conn *request(struct fixture *f, uint16_t qid,
+                                 uint16_t depth, uint8_t laddr)
 {
     const struct nvme_rdma_req req = {
         .qid = qid,
@@ -165,9 +214,9 @@ static struct cm_conn *request(struct fixture *f, uint16_t qid, uint16_t depth,
     return request_with(f, &req, laddr);
 }
 
-static struct rdma_queue *queue_of(const struct cm_conn *conn)
+static struct rdma_queue *queue_of(const struct fake_conn *conn)
 {
-    return conn->ctx;
+    return conn->handle.ctx;
 }
 
 /* ---- A medium that takes its time. */
@@ -261,7 +310,7 @@ static int setup(void **state)
     struct fixture *f = calloc(1, sizeof(*f));
     struct rdma_transport_config rdma_config = {
         .verbs = &f->verbs,
-        .cm = &f->cm,
+        .cm = {&fake_cm_ops, f},
         .target = &f->target,
         .service_port = 4420,
         .portid = {1, 1}, /* two addresses of one port */
@@ -397,10 +446,10 @@ static const struct rdma_request *send_io(struct fixture *f,
 }
 
 /* A connection with Connect on its way: it may have to wait for a buffer. */
-static struct cm_conn *join(struct fixture *f, uint16_t qid, uint16_t depth,
-                            uint8_t laddr)
+static struct fake_conn *join(struct fixture *f, uint16_t qid, uint16_t depth,
+                              uint8_t laddr)
 {
-    struct cm_conn *conn = request(f, qid, depth, laddr);
+    struct fake_conn *conn = request(f, qid, depth, laddr);
     struct connect_command command = {
         .qid = qid,
         .sqsize = (uint16_t)(depth - 1),
@@ -440,9 +489,9 @@ static void set_cc(struct fixture *f, struct rdma_queue *admin, bool enabled)
     assert_int_equal(f->cqe.status, 0);
 }
 
-static struct cm_conn *join_io(struct fixture *f, uint16_t qid, uint8_t laddr)
+static struct fake_conn *join_io(struct fixture *f, uint16_t qid, uint8_t laddr)
 {
-    struct cm_conn *conn;
+    struct fake_conn *conn;
 
     f->cqe = (struct nvme_cqe){.status = 0xffff};
     conn = join(f, qid, DEPTH, laddr);
@@ -450,9 +499,9 @@ static struct cm_conn *join_io(struct fixture *f, uint16_t qid, uint8_t laddr)
     return conn;
 }
 
-static struct cm_conn *join_admin(struct fixture *f)
+static struct fake_conn *join_admin(struct fixture *f)
 {
-    struct cm_conn *admin = join(f, 0, ADMIN_DEPTH, 0);
+    struct fake_conn *admin = join(f, 0, ADMIN_DEPTH, 0);
 
     assert_int_equal(f->cqe.status, 0);
     f->cntlid = (uint16_t)f->cqe.dw0;
@@ -460,10 +509,9 @@ static struct cm_conn *join_admin(struct fixture *f)
     return admin;
 }
 
-static void lose(struct cm_conn *conn)
+static void lose(struct fake_conn *conn)
 {
-    conn->cm->listeners[0].ops->disconnected(
-        conn->ctx, conn, &(struct cm_end){.reason = CM_END_DREQ});
+    conn->handle.events->disconnected(conn->handle.ctx, &conn->handle);
 }
 
 /* Somebody else has these. */
@@ -519,14 +567,14 @@ static void expect_all_back(struct fixture *f)
     assert_int_equal(f->verbs.qps_left, FAKE_QPS - 1);
     assert_int_equal(f->connects, f->disconnects);
     for (unsigned int i = 0; i < CONNS; i++) {
-        assert_int_equal(f->cm.conns[i].state, CM_CONN_FREE);
+        assert_int_equal(f->conns[i].state, CONN_FREE);
     }
 }
 
 /* ---- A command of every kind, and the end. */
 
 struct crowd {
-    struct cm_conn *admin, *conn;
+    struct fake_conn *admin, *conn;
     struct rdma_queue *qp;
     const struct rdma_request *fetching, *reading, *writing, *respond_room,
         *fetch_room, *wait_media, *wait_buffer;
@@ -597,7 +645,7 @@ static void expect_draining(struct fixture *f, const struct crowd *crowd)
     uint32_t out = 0;
 
     assert_int_equal(crowd->qp->state, RDMA_QUEUE_DRAINING);
-    assert_int_equal(crowd->conn->state, CM_CONN_FREE);
+    assert_int_equal(crowd->conn->state, CONN_FREE);
     assert_false(rdma_transport_is_short(&f->rdma));
     for (unsigned int i = 0; i < f->held_count; i++) {
         for (uint8_t k = 0; k < f->held[i].count; k++) {
@@ -713,7 +761,7 @@ static void test_a_host_comes_back_while_its_old_queue_drains(void **state)
 {
     struct fixture *f = *state;
     struct crowd crowd;
-    struct cm_conn *again;
+    struct fake_conn *again;
 
     make_crowd(f, &crowd);
     lose(crowd.conn);
@@ -793,13 +841,13 @@ static void test_a_qp_that_does_not_move_is_a_refusal(void **state)
 static void test_data_before_rtu_is_an_rtu(void **state)
 {
     struct fixture *f = *state;
-    struct cm_conn *conn = request(f, 0, ADMIN_DEPTH, 0);
+    struct fake_conn *conn = request(f, 0, ADMIN_DEPTH, 0);
 
-    assert_int_equal(conn->state, CM_CONN_REP_SENT);
+    assert_int_equal(conn->state, CONN_ACCEPTED);
     assert_int_equal(f->connects, 0);
-    fake_event(&f->verbs, conn->local_qpn, VERBS_EVENT_QP_ESTABLISHED,
+    fake_event(&f->verbs, conn->qpn, VERBS_EVENT_QP_ESTABLISHED,
                VERBS_WC_SUCCESS);
-    assert_int_equal(conn->state, CM_CONN_ESTABLISHED);
+    assert_int_equal(conn->state, CONN_ESTABLISHED);
     assert_int_equal(f->connects, 1);
     lose(conn);
     rdma_transport_step(&f->rdma);
@@ -812,13 +860,13 @@ enum { QUEUES = 12 };
 
 struct chaos {
     struct fixture *f;
-    struct cm_conn *admin;
-    struct cm_conn *conn[QUEUES + 1]; /* by QID; NULL: none */
+    struct fake_conn *admin;
+    struct fake_conn *conn[QUEUES + 1]; /* by QID; NULL: none */
 };
 
-static bool is_open(const struct cm_conn *conn)
+static bool is_open(const struct fake_conn *conn)
 {
-    return conn != NULL && conn->state != CM_CONN_FREE &&
+    return conn != NULL && conn->state != CONN_FREE &&
            queue_of(conn)->state == RDMA_QUEUE_OPEN;
 }
 
@@ -836,7 +884,7 @@ static void any_command(struct chaos *chaos, struct rdma_queue *qp)
             1 + rnd(f, in_capsule ? 8 : 100));
 }
 
-static void any_end(struct chaos *chaos, struct cm_conn *conn)
+static void any_end(struct chaos *chaos, struct fake_conn *conn)
 {
     struct fixture *f = chaos->f;
     uint32_t qpn = queue_of(conn)->qpn;
@@ -870,7 +918,7 @@ static void any_step(struct chaos *chaos)
 {
     struct fixture *f = chaos->f;
     uint16_t qid = (uint16_t)(1 + rnd(f, QUEUES));
-    struct cm_conn *conn = chaos->conn[qid];
+    struct fake_conn *conn = chaos->conn[qid];
 
     if (!is_open(conn)) {
         rdma_transport_step(&f->rdma); /* the CM has let go of it */
