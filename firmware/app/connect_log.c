@@ -78,7 +78,9 @@ void connect_log_end(void *ctx, const struct nvmf_connect_end *end)
 {
     struct connect_log *connect_log = ctx;
     const struct trace *trace = connect_log->trace;
-    struct ip_addr peer = rdma_transport_peer(connect_log->rdma, end->qpair);
+    struct rdma_cm_peer bytes =
+        rdma_transport_peer(connect_log->rdma, end->qpair);
+    struct ip_addr peer = ip_addr_from_bytes(bytes.bytes);
     char hostnqn[sizeof(end->hostnqn)];
 
     log_format(hostnqn, sizeof(hostnqn), "%s", end->hostnqn);

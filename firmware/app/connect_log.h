@@ -8,6 +8,7 @@
 
 #include "firmware/hal/log.h"
 #include "lib/trace.h"
+#include "net/wire/ip_addr.h"
 #include "nvmeof/rdma/rdma_transport.h"
 #include "nvmeof/target/target.h"
 

@@ -112,7 +112,7 @@ static void report_conn_event(struct rdma_queue *qp, bool is_connected)
     }
 }
 
-static void release(struct rdma_queue *qp)
+static void release_queue(struct rdma_queue *qp)
 {
     rdma_request_release_all(qp);
     capsules_give(qp);
@@ -132,7 +132,7 @@ static void take_down(struct rdma_queue *qp)
     report_conn_event(qp, false);
     qp->state = RDMA_QUEUE_DRAINING;
     if (nvmf_qpair_closed(rdma->config.target, qp->number)) {
-        release(qp);
+        release_queue(qp);
     } else {
         rdma_request_fail_all(qp);
     }
@@ -162,7 +162,7 @@ static void step_qp(struct rdma_queue *qp)
     }
     qp->is_in_step = false;
     if (qp->state == RDMA_QUEUE_DRAINED) {
-        release(qp);
+        release_queue(qp);
     }
 }
 
@@ -196,7 +196,8 @@ static enum nvme_rdma_status reserve_status(enum nvmf_reserve_status status)
     return (enum nvme_rdma_status)map[status];
 }
 
-static void reject(struct rdma_cm_conn *conn, enum nvme_rdma_status status)
+static void reject_request(struct rdma_cm_conn *conn,
+                           enum nvme_rdma_status status)
 {
     uint8_t private_data[NVME_RDMA_REJ_LEN];
 
@@ -205,9 +206,9 @@ static void reject(struct rdma_cm_conn *conn, enum nvme_rdma_status status)
                       sizeof(private_data));
 }
 
-static enum nvme_rdma_status judge(struct rdma_transport *rdma,
-                                   const struct rdma_cm_request *request,
-                                   struct nvme_rdma_req *req, uint16_t *number)
+static enum nvme_rdma_status judge_request(
+    struct rdma_transport *rdma, const struct rdma_cm_request *request,
+    struct nvme_rdma_req *req, uint16_t *number)
 {
     enum nvme_rdma_status status =
         nvme_rdma_req_parse(req, request->private_data, request->private_len);
@@ -270,9 +271,10 @@ static bool bring_up(struct rdma_queue *qp)
     return true;
 }
 
-static void refuse(struct rdma_transport *rdma, struct rdma_cm_conn *conn,
-                   const struct rdma_cm_request *request,
-                   enum nvme_rdma_status status)
+static void refuse_request(struct rdma_transport *rdma,
+                           struct rdma_cm_conn *conn,
+                           const struct rdma_cm_request *request,
+                           enum nvme_rdma_status status)
 {
     const struct rdma_conn_event event = {
         .laddr = request->laddr,
@@ -280,7 +282,7 @@ static void refuse(struct rdma_transport *rdma, struct rdma_cm_conn *conn,
         .refused = status,
     };
 
-    reject(conn, status);
+    reject_request(conn, status);
     if (rdma->config.conn_event != NULL) {
         rdma->config.conn_event(rdma->config.conn_event_ctx, &event);
     }
@@ -294,10 +296,10 @@ static void conn_requested(void *ctx, struct rdma_cm_conn *conn,
     struct nvme_rdma_req req;
     struct rdma_queue *qp;
     uint16_t number;
-    enum nvme_rdma_status status = judge(rdma, request, &req, &number);
+    enum nvme_rdma_status status = judge_request(rdma, request, &req, &number);
 
     if (status != NVME_RDMA_OK) {
-        refuse(rdma, conn, request, status);
+        refuse_request(rdma, conn, request, status);
         return;
     }
     qp = &rdma->qps[number];
@@ -324,7 +326,7 @@ static void conn_requested(void *ctx, struct rdma_cm_conn *conn,
         bool is_free = nvmf_qpair_closed(rdma->config.target, number);
 
         ASSERT(is_free); /* nothing was ever received on it */
-        refuse(rdma, conn, request, NVME_RDMA_NO_RESOURCES);
+        refuse_request(rdma, conn, request, NVME_RDMA_NO_RESOURCES);
         return;
     }
     nvmf_qpair_set_label(rdma->config.target, number, qp->qpn);
@@ -360,7 +362,7 @@ static const struct rdma_cm_events conn_events = {
 
 /* ---- The rest of the transport seam. */
 
-static void disconnect(void *ctx, uint16_t qpair)
+static void disconnect_queue(void *ctx, uint16_t qpair)
 {
     struct rdma_transport *rdma = ctx;
     struct rdma_queue *qp = &rdma->qps[qpair];
@@ -373,7 +375,7 @@ static void disconnect(void *ctx, uint16_t qpair)
     }
 }
 
-static void drained(void *ctx, uint16_t qpair)
+static void queue_drained(void *ctx, uint16_t qpair)
 {
     struct rdma_transport *rdma = ctx;
     struct rdma_queue *qp = &rdma->qps[qpair];
@@ -381,7 +383,7 @@ static void drained(void *ctx, uint16_t qpair)
     ASSERT(qp->state == RDMA_QUEUE_DRAINING);
     qp->state = RDMA_QUEUE_DRAINED;
     if (!qp->is_in_step) {
-        release(qp);
+        release_queue(qp);
     }
 }
 
@@ -410,8 +412,8 @@ bool rdma_transport_init(struct rdma_transport *rdma,
         .in_capsule_len = NVMF_IN_CAPSULE_LEN,
         .fetch = rdma_request_fetch,
         .respond = rdma_request_respond,
-        .disconnect = disconnect,
-        .drained = drained,
+        .disconnect = disconnect_queue,
+        .drained = queue_drained,
     };
     rdma->lkey = verbs_local_key(config->verbs);
     rdma->now_us = 0;
@@ -446,8 +448,8 @@ void rdma_transport_set_address(struct rdma_transport *rdma, uint8_t laddr,
     }
 }
 
-struct ip_addr rdma_transport_peer(const struct rdma_transport *rdma,
-                                   uint16_t qpair)
+struct rdma_cm_peer rdma_transport_peer(const struct rdma_transport *rdma,
+                                        uint16_t qpair)
 {
     return rdma->qps[qpair].event.peer;
 }

@@ -78,8 +78,8 @@ void rdma_transport_set_address(struct rdma_transport *rdma, uint8_t laddr,
                                 uint16_t portid);
 
 /** The address of the host at the other end of a queue pair. */
-struct ip_addr rdma_transport_peer(const struct rdma_transport *rdma,
-                                   uint16_t qpair);
+struct rdma_cm_peer rdma_transport_peer(const struct rdma_transport *rdma,
+                                        uint16_t qpair);
 
 /** The time of the loop's present step, before verbs_poll() is called. */
 void rdma_transport_tick(struct rdma_transport *rdma, uint64_t now_us);
