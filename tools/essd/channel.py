@@ -14,11 +14,13 @@ import time
 from pathlib import Path
 from typing import Any
 
+from .errors import EssdError
+
 VERSION = 1
 LINE_MAX = 1 << 20
 
 
-class Refused(ValueError):
+class Refused(EssdError):
     """The drive answered, and refuses."""
 
     def __init__(self, code: str, text: str) -> None:

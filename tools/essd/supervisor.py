@@ -32,6 +32,7 @@ from .channel import Messages, Subscriber, Trace
 from .config import Config
 from .drive import (cable_command, drive_command, loading, port_link_event,
                     port_link_query, port_set, restart_event)
+from .errors import EssdError
 from .guest_build import Guest
 from .ssh import ssh_options
 from .vm import guest_command
@@ -611,7 +612,8 @@ class Supervisor:
                     writer.close()
                     return
             reply = {"return": await self.command(request)}
-        except (ValueError, KeyError, TypeError, QMPError, OSError) as error:
+        except (EssdError, ValueError, KeyError, TypeError, QMPError,
+                OSError) as error:
             reply = {"error": str(error) or type(error).__name__}
         except Exception:
             traceback.print_exc()
