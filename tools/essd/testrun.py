@@ -217,12 +217,10 @@ def conform(run: Run) -> None:
     """In QEMU, which is what counts, and natively; the reports stay in build/test."""
     run.need("qemu")
     words = [sys.executable, "-m", "essd", "conform", *(["--all"] if run.every else [])]
-    captures = LOGS / "conform-pcap"
-    shutil.rmtree(captures, ignore_errors=True)
-    runs: dict[str, list[str | Path]] = {
-        "qemu": [], "native": ["--native", "--pcap", captures]}
+    runs: dict[str, list[str | Path]] = {"qemu": [], "native": ["--native"]}
     for name, options in runs.items():
-        options += ["--junit", LOGS / f"conform-{name}.xml",
+        shutil.rmtree(captures(name), ignore_errors=True)
+        options += ["--pcap", captures(name), "--junit", LOGS / f"conform-{name}.xml",
                     "--html", LOGS / f"conform-{name}.html"]
     if run.every:
         runs["mutants"] = ["--mutants"]
@@ -233,25 +231,32 @@ def conform(run: Run) -> None:
             run.command(*words, *options)
         except StageError as error:
             complaints.append(f"{name}: {error}")
-    complaints += dissect(captures)
+    complaints += dissect("qemu") + dissect("native")
     if complaints:
         raise StageError("; ".join(complaints))
 
 
-def dissect(captures: Path) -> list[str]:
-    """Wireshark's opinion of the native run's captures, which then go."""
-    results = paths.TOP / "build/conform/native/results.jsonl"
+def captures(name: str) -> Path:
+    """The folder with the captures of the "qemu" or the "native" run."""
+    return LOGS / f"conform-pcap-{name}"
+
+
+def dissect(name: str) -> list[str]:
+    """Wireshark's opinion of a run's captures, which are deleted if it has none."""
+    results = paths.TOP / "build/conform" / name / "results.jsonl"
     try:
-        files, packets, found = conform_dissect.complaints(results, captures)
+        files, packets, found = conform_dissect.complaints(results, captures(name))
     except (OSError, RuntimeError, conform_dissect.CaptureError) as error:
-        return [f"captures: {error}"]
+        return [f"captures of the {name} run: {error}"]
     if not found:
-        shutil.rmtree(captures, ignore_errors=True)
+        shutil.rmtree(captures(name), ignore_errors=True)
     for text in found:
         show.line(text)
-    show.line(f"Wireshark: {packets} packets of {files} captures, "
+    show.line(f"Wireshark: {packets} packets of {files} captures of the {name} run, "
               f"{len(found)} malformed")
-    return [f"{len(found)} malformed packets"] if found else []
+    if packets == 0:
+        return [f"the {name} run left no capture that Wireshark could read"]
+    return [f"{len(found)} malformed packets in the {name} run"] if found else []
 
 
 def coverage(run: Run) -> None:
