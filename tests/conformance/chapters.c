@@ -15,6 +15,7 @@
     X(net_nd) \
     X(net_lldp) \
     X(net_sntp) \
+    X(net_literal) \
     X(roce_order) \
     X(roce_send) \
     X(roce_rdma) \
@@ -28,6 +29,7 @@
     X(nvmf_life) \
     X(nvmf_more) \
     X(nvmf_pipeline) \
+    X(nvmf_literal) \
     X(nvme_identify) \
     X(nvme_namespace) \
     X(nvme_feature) \

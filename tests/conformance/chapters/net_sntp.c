@@ -16,6 +16,8 @@
 #include <string.h>
 
 #include "firmware/text/ip_text.h"
+#include "literal.h"
+#include "literal_frames.h"
 #include "net/wire/sntp.h"
 #include "net_lib.h"
 #include "nvme_lib.h"
@@ -250,6 +252,34 @@ static void expect_recovers(struct server *server)
 }
 
 /* ---- Tests: questions. */
+
+/* Question and answer are read and made without the drive's sntp.c: the answer
+ * is a frame that scapy made, whose origin is the question's transmit time. */
+static void literal_answer(struct conf *conf)
+{
+    enum { FIRST = 0, ORIGIN = 24, TRANSMIT = 40, SRC_PORT = 34 };
+    static const uint8_t zeroes[TRANSMIT - 1];
+    struct server *server = start(conf, false, POLL_S);
+    struct literal *reply = LITERAL(conf, scapy_sntp_answer);
+    const uint8_t *asked = server->asked->frame;
+    const uint8_t *question = asked + LITERAL_UDP_PAYLOAD;
+
+    conf_equal(conf, "frame with an untagged IPv4 datagram of 48 bytes",
+               server->asked->len_bytes, LITERAL_UDP_PAYLOAD + 48);
+    conf_equal(conf, "leap indicator 0, version 4, mode 3", question[FIRST],
+               0x23);
+    conf_same(conf, "stratum to receive timestamp", question + 1, zeroes,
+              sizeof(zeroes));
+    literal_to_drive(conf, reply);
+    memcpy(reply->bytes + 6, asked, 6);
+    memcpy(reply->bytes + LITERAL_IPV4_SRC, asked + LITERAL_IPV4_DST, 4);
+    memcpy(reply->bytes + SRC_PORT + 2, asked + SRC_PORT, 2);
+    memcpy(reply->bytes + LITERAL_UDP_PAYLOAD + ORIGIN, question + TRANSMIT, 8);
+    server->answered_us = conf_now_us(conf);
+    literal_send(conf, reply);
+    expect_clock(server, GOOD_S);
+    finish(server);
+}
 
 static void request(struct conf *conf)
 {
@@ -626,6 +656,8 @@ static void none(struct conf *conf)
 #define LONG    .needs = CONF_NEEDS_CONTROL | CONF_LONG
 
 static const struct conf_test tests[] = {
+    TEST("literal", "4, 5", "a literal answer sets the clock", literal_answer,
+         CONTROL),
     TEST("request", "4, 5", "48 bytes: version 4, mode 3, a transmit timestamp",
          request, CONTROL),
     TEST("unpredictable", "5", "no question's timestamp follows from another's",
