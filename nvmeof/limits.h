@@ -17,11 +17,13 @@ enum {
     NVMF_MAX_ADDRESSES = 8,    /* the drive's own, over both ports */
     NVMF_MAX_IO_QUEUES = 64,   /* of one controller; config may lower it */
 
-    NVMF_MDTS = 5,                         /* 2^5 memory pages of 4 KiB */
-    NVMF_MAX_TRANSFER = 4096 << NVMF_MDTS, /* 128 KiB */
+    NVMF_MDTS = 8,                         /* 2^8 memory pages of 4 KiB */
+    NVMF_MAX_TRANSFER = 4096 << NVMF_MDTS, /* 1 MiB */
     NVMF_MAX_PIECES = 8,                   /* data buffers of one command */
-    NVMF_IN_CAPSULE_LEN = 4096,            /* data behind an I/O queue's SQE */
-    NVMF_ADMIN_CAPSULE_LEN = 64,           /* admin capsules carry no data */
+    NVMF_SHORT_LEN = 4096, /* data of a short command, which waits for a buffer
+                            * among short ones only */
+    NVMF_IN_CAPSULE_LEN = 4096,  /* data behind an I/O queue's SQE */
+    NVMF_ADMIN_CAPSULE_LEN = 64, /* admin capsules carry no data */
     NVMF_IO_CAPSULE_LEN = 64 + NVMF_IN_CAPSULE_LEN,
 
     NVMF_MAX_AERS = 4, /* outstanding for one controller */

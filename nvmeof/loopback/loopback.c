@@ -46,6 +46,16 @@ static void loopback_fetch(void *ctx, struct nvmf_request *nvmf)
     req->order = req->queue->next_order++;
 }
 
+static void loopback_send_window(void *ctx, struct nvmf_request *nvmf)
+{
+    struct loopback_request *req = request_of(nvmf);
+
+    (void)ctx;
+    ASSERT(req->state == LOOPBACK_REQUEST_TARGET);
+    req->state = LOOPBACK_REQUEST_SENDING;
+    req->order = req->queue->next_order++;
+}
+
 static void loopback_respond(void *ctx, struct nvmf_request *nvmf)
 {
     struct loopback_request *req = request_of(nvmf);
@@ -107,6 +117,11 @@ static void fail_requests(struct loopback_queue *queue)
         nvmf_request_fetched(target, &req->nvmf, false);
     }
     while (queue->state == LOOPBACK_QUEUE_DRAINING &&
+           (req = oldest_request(queue, LOOPBACK_REQUEST_SENDING)) != NULL) {
+        req->state = LOOPBACK_REQUEST_TARGET;
+        nvmf_request_sent(target, &req->nvmf, false);
+    }
+    while (queue->state == LOOPBACK_QUEUE_DRAINING &&
            (req = oldest_request(queue, LOOPBACK_REQUEST_RESPONDING)) != NULL) {
         req->state = LOOPBACK_REQUEST_TARGET;
         nvmf_request_done(target, &req->nvmf);
@@ -136,31 +151,50 @@ static void deliver_command(struct loopback_request *req)
 static void deliver_data(struct loopback_request *req)
 {
     struct nvmf_request *nvmf = &req->nvmf;
+    const uint8_t *from = req->data + nvmf->data_offset;
     uint32_t done = 0;
 
-    ASSERT(nvmf->fetch_len <= req->len_bytes);
+    ASSERT(nvmf->data_offset + nvmf->fetch_len <= req->len_bytes);
     for (uint8_t i = 0; done < nvmf->fetch_len; i++) {
         uint32_t len = MIN(nvmf->pieces[i].len_bytes, nvmf->fetch_len - done);
 
-        memcpy(nvmf->pieces[i].ptr, req->data + done, len);
+        memcpy(nvmf->pieces[i].ptr, from + done, len);
         done += len;
     }
     req->state = LOOPBACK_REQUEST_TARGET;
     nvmf_request_fetched(req->queue->loopback->config.target, nvmf, true);
 }
 
-static void deliver_response(struct loopback_request *req)
+/* Copy what the target sends, of one window, to the host. */
+static void copy_to_host(const struct loopback_request *req)
 {
-    struct nvmf_request *nvmf = &req->nvmf;
+    const struct nvmf_request *nvmf = &req->nvmf;
     uint32_t done = 0;
 
-    ASSERT(nvmf->send_len <= req->len_bytes);
+    if (nvmf->send_len == 0) {
+        return;
+    }
+    ASSERT(nvmf->data_offset + nvmf->send_len <= req->len_bytes);
     for (uint8_t i = 0; done < nvmf->send_len; i++) {
         uint32_t len = MIN(nvmf->pieces[i].len_bytes, nvmf->send_len - done);
 
-        memcpy(req->data + done, nvmf->pieces[i].ptr, len);
+        memcpy(req->data + nvmf->data_offset + done, nvmf->pieces[i].ptr, len);
         done += len;
     }
+}
+
+static void deliver_window(struct loopback_request *req)
+{
+    copy_to_host(req);
+    req->state = LOOPBACK_REQUEST_TARGET;
+    nvmf_request_sent(req->queue->loopback->config.target, &req->nvmf, true);
+}
+
+static void deliver_response(struct loopback_request *req)
+{
+    struct nvmf_request *nvmf = &req->nvmf;
+
+    copy_to_host(req);
     memcpy(req->cqe, nvmf->cqe, sizeof(req->cqe));
     req->state = LOOPBACK_REQUEST_DONE;
     nvmf_request_done(req->queue->loopback->config.target, nvmf);
@@ -180,6 +214,11 @@ static bool deliver_all(struct loopback_queue *queue)
     while (queue->state == LOOPBACK_QUEUE_OPEN &&
            (req = oldest_request(queue, LOOPBACK_REQUEST_FETCHING)) != NULL) {
         deliver_data(req);
+        is_busy = true;
+    }
+    while (queue->state == LOOPBACK_QUEUE_OPEN &&
+           (req = oldest_request(queue, LOOPBACK_REQUEST_SENDING)) != NULL) {
+        deliver_window(req);
         is_busy = true;
     }
     while ((queue->state == LOOPBACK_QUEUE_OPEN ||
@@ -245,6 +284,7 @@ void loopback_init(struct loopback *loopback,
                 .trtype = TRTYPE_INTRA_HOST,
                 .sgls = SGLS_SUPPORTED,
                 .fetch = loopback_fetch,
+                .send = loopback_send_window,
                 .respond = loopback_respond,
                 .disconnect = loopback_disconnect,
                 .drained = loopback_drained,

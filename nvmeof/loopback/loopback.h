@@ -50,6 +50,8 @@ enum loopback_request_state {
                                   * respond(). */
     LOOPBACK_REQUEST_FETCHING,   /* Waits for the next step, which copies the
                                   * host's data to the target. */
+    LOOPBACK_REQUEST_SENDING,    /* Waits for the next step, which copies a
+                                  * window of the data to the host. */
     LOOPBACK_REQUEST_RESPONDING, /* Waits for the next step, which copies the
                                   * target's data to the host. */
     LOOPBACK_REQUEST_DONE,       /* Waits for loopback_receive(). */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "nvmeof/rdma/rdma_bufs.h"
 
+#include <string.h>
+
 static void class_init(struct rdma_buf_class *pool, uint8_t *base,
                        uint32_t len_bytes, uint16_t *free, uint16_t count)
 {
@@ -16,27 +18,43 @@ static void class_init(struct rdma_buf_class *pool, uint8_t *base,
     }
 }
 
+enum { SMALL, MEDIUM, LARGE };
+_Static_assert(RDMA_RESERVE *NVMF_BUF_OWNERS <= RDMA_SMALL_COUNT,
+               "every owner has its reserve");
+_Static_assert(RDMA_RESERVE_LONG <= RDMA_RESERVE &&
+                   (int)RDMA_RESERVE_LONG <= (int)NVMF_MAX_PIECES,
+               "a window is a part of the reserve");
+_Static_assert((int)NVMF_SHORT_LEN == (int)RDMA_SMALL_LEN,
+               "short commands need one small buffer");
+
 void rdma_bufs_init(struct rdma_bufs *bufs, void *dram, uint32_t lkey)
 {
     uint8_t *base = dram;
 
     bufs->lkey = lkey;
-    class_init(&bufs->classes[0], base, RDMA_SMALL_LEN, bufs->free_small,
+    memset(bufs->held, 0, sizeof(bufs->held));
+    class_init(&bufs->classes[SMALL], base, RDMA_SMALL_LEN, bufs->free_small,
                RDMA_SMALL_COUNT);
+    bufs->classes[SMALL].kept = RDMA_RESERVE * NVMF_BUF_OWNERS;
     base += RDMA_SMALL_LEN * RDMA_SMALL_COUNT;
-    class_init(&bufs->classes[1], base, RDMA_MEDIUM_LEN, bufs->free_medium,
+    class_init(&bufs->classes[MEDIUM], base, RDMA_MEDIUM_LEN, bufs->free_medium,
                RDMA_MEDIUM_COUNT);
     base += RDMA_MEDIUM_LEN * RDMA_MEDIUM_COUNT;
-    class_init(&bufs->classes[2], base, RDMA_LARGE_LEN, bufs->free_large,
+    class_init(&bufs->classes[LARGE], base, RDMA_LARGE_LEN, bufs->free_large,
                RDMA_LARGE_COUNT);
 }
 
-static void take(struct rdma_bufs *bufs, unsigned int class_index,
-                 uint32_t len_bytes, struct nvmf_piece *piece)
+static void take_buffer(struct rdma_bufs *bufs, uint16_t *held,
+                        unsigned int class_index, uint32_t len_bytes,
+                        struct nvmf_piece *piece)
 {
     struct rdma_buf_class *pool = &bufs->classes[class_index];
     uint32_t index = pool->free[--pool->free_count];
 
+    if (class_index == SMALL && held[SMALL] < RDMA_RESERVE) {
+        pool->kept--;
+    }
+    held[class_index]++;
     *piece = (struct nvmf_piece){
         .ptr = pool->base + (size_t)index * pool->len_bytes,
         .len_bytes = len_bytes,
@@ -44,18 +62,62 @@ static void take(struct rdma_bufs *bufs, unsigned int class_index,
     };
 }
 
+/* What an owner holds of the shared part of a class. */
+static int held_shared(const uint16_t *held, unsigned int class_index)
+{
+    int reserve = class_index == SMALL ? RDMA_RESERVE : 0;
+
+    return MAX(held[class_index] - reserve, 0);
+}
+
+/* Whether an owner may take one more of the shared part. */
+static bool may_share(const struct rdma_bufs *bufs, const uint16_t *held,
+                      unsigned int class_index)
+{
+    const struct rdma_buf_class *pool = &bufs->classes[class_index];
+
+    return held_shared(held, class_index) * RDMA_SHARE <
+           pool->free_count - pool->kept;
+}
+
+/* How many it may take, one after the other, of the shared part. */
+static uint16_t share_left(const struct rdma_bufs *bufs, const uint16_t *held,
+                           unsigned int class_index)
+{
+    const struct rdma_buf_class *pool = &bufs->classes[class_index];
+    int more = pool->free_count - pool->kept -
+               held_shared(held, class_index) * RDMA_SHARE;
+
+    return (uint16_t)(more > 0 ? (more + RDMA_SHARE) / (RDMA_SHARE + 1) : 0);
+}
+
+/* One small buffer, or a medium one. */
+static uint32_t get_short(struct rdma_bufs *bufs, uint16_t *held, uint32_t len,
+                          struct nvmf_piece *pieces, uint8_t *count)
+{
+    unsigned int class_index = SMALL;
+
+    if (held[SMALL] >= RDMA_RESERVE && !may_share(bufs, held, SMALL)) {
+        if (!may_share(bufs, held, MEDIUM)) {
+            return 0;
+        }
+        class_index = MEDIUM;
+    }
+    take_buffer(bufs, held, class_index, len, &pieces[0]);
+    *count = 1;
+    return len;
+}
+
 /*
  * The class for the next piece: the smallest with room for all of it, or the
  * one above; else the largest that is left, to be followed by more pieces.
- * A small command never takes a buffer two sizes too large: that would starve
- * the large ones.
  */
 static unsigned int choose(const uint16_t *left, const struct rdma_bufs *bufs,
                            uint32_t len_bytes)
 {
     unsigned int fit = 0;
 
-    while (bufs->classes[fit].len_bytes < len_bytes) {
+    while (fit < LARGE && bufs->classes[fit].len_bytes < len_bytes) {
         fit++;
     }
     if (left[fit] != 0) {
@@ -72,43 +134,83 @@ static unsigned int choose(const uint16_t *left, const struct rdma_bufs *bufs,
     return RDMA_BUF_CLASSES;
 }
 
-bool rdma_bufs_get(void *ctx, uint32_t len_bytes, struct nvmf_piece *pieces,
-                   uint8_t *count)
+/* Plan pieces of the shared part. @return how many bytes of len they hold */
+static uint32_t plan_shared(const struct rdma_bufs *bufs, const uint16_t *held,
+                            uint32_t len, uint8_t *plan, uint8_t *count)
 {
-    struct rdma_bufs *bufs = ctx;
-    uint8_t plan[NVMF_MAX_PIECES];
     uint16_t left[RDMA_BUF_CLASSES];
-    uint32_t rest = len_bytes;
-    uint8_t n = 0;
+    uint32_t rest = len;
 
-    ASSERT(len_bytes != 0 && len_bytes <= NVMF_MAX_TRANSFER);
-    for (unsigned int i = 0; i < RDMA_BUF_CLASSES; i++) {
-        left[i] = bufs->classes[i].free_count;
-    }
-    while (rest != 0) {
+    left[SMALL] = share_left(bufs, held, SMALL);
+    left[MEDIUM] = share_left(bufs, held, MEDIUM);
+    left[LARGE] = share_left(bufs, held, LARGE);
+    for (*count = 0; rest != 0 && *count < NVMF_MAX_PIECES; (*count)++) {
         unsigned int c = choose(left, bufs, rest);
 
-        if (c == RDMA_BUF_CLASSES || n == NVMF_MAX_PIECES) {
-            return false;
+        if (c == RDMA_BUF_CLASSES) {
+            break;
         }
         left[c]--;
-        plan[n++] = (uint8_t)c;
+        plan[*count] = (uint8_t)c;
         rest -= MIN(rest, bufs->classes[c].len_bytes);
     }
-    rest = len_bytes;
-    for (uint8_t i = 0; i < n; i++) {
-        uint32_t len = MIN(rest, bufs->classes[plan[i]].len_bytes);
-
-        take(bufs, plan[i], len, &pieces[i]);
-        rest -= len;
-    }
-    *count = n;
-    return true;
+    return len - rest;
 }
 
-void rdma_bufs_put(void *ctx, const struct nvmf_piece *pieces, uint8_t count)
+/* The owner's own small buffers, when it has no others to wait for. */
+static uint32_t plan_reserve(const uint16_t *held, uint32_t len, uint8_t *plan,
+                             uint8_t *count)
+{
+    uint32_t room;
+
+    if (held[MEDIUM] != 0 || held[LARGE] != 0 ||
+        held[SMALL] >= RDMA_RESERVE_LONG) {
+        return 0;
+    }
+    *count = (uint8_t)(RDMA_RESERVE_LONG - held[SMALL]);
+    memset(plan, SMALL, *count);
+    room = (uint32_t)*count * RDMA_SMALL_LEN;
+    return MIN(room, len);
+}
+
+static uint32_t get_long(struct rdma_bufs *bufs, uint16_t *held, uint32_t len,
+                         struct nvmf_piece *pieces, uint8_t *count)
+{
+    uint8_t plan[NVMF_MAX_PIECES];
+    uint32_t room = plan_shared(bufs, held, len, plan, count);
+    uint32_t rest;
+
+    if (room < len && room < RDMA_WINDOW_MIN) {
+        room = plan_reserve(held, len, plan, count);
+    }
+    rest = room;
+    for (uint8_t i = 0; rest != 0; i++) {
+        uint32_t n = MIN(rest, bufs->classes[plan[i]].len_bytes);
+
+        take_buffer(bufs, held, plan[i], n, &pieces[i]);
+        rest -= n;
+        *count = (uint8_t)(i + 1);
+    }
+    return room;
+}
+
+uint32_t rdma_bufs_get(void *ctx, uint8_t owner, uint32_t len_bytes,
+                       struct nvmf_piece *pieces, uint8_t *count)
 {
     struct rdma_bufs *bufs = ctx;
+    uint16_t *held = bufs->held[owner];
+
+    ASSERT(len_bytes != 0 && len_bytes <= NVMF_MAX_TRANSFER);
+    return len_bytes <= NVMF_SHORT_LEN
+               ? get_short(bufs, held, len_bytes, pieces, count)
+               : get_long(bufs, held, len_bytes, pieces, count);
+}
+
+void rdma_bufs_put(void *ctx, uint8_t owner, const struct nvmf_piece *pieces,
+                   uint8_t count)
+{
+    struct rdma_bufs *bufs = ctx;
+    uint16_t *held = bufs->held[owner];
 
     for (uint8_t i = 0; i < count; i++) {
         const uint8_t *ptr = pieces[i].ptr;
@@ -122,7 +224,12 @@ void rdma_bufs_put(void *ctx, const struct nvmf_piece *pieces, uint8_t count)
         }
         ASSERT(offset % pool->len_bytes == 0);
         ASSERT(pool->free_count < pool->count);
+        ASSERT(held[pool - bufs->classes] > 0);
         pool->free[pool->free_count++] = (uint16_t)(offset / pool->len_bytes);
+        held[pool - bufs->classes]--;
+        if (pool == bufs->classes && held[SMALL] < RDMA_RESERVE) {
+            pool->kept++;
+        }
     }
 }
 

@@ -17,11 +17,20 @@ enum {
 
     RDMA_BUF_CLASSES = 3,
     RDMA_SMALL_LEN = 4096,
-    RDMA_SMALL_COUNT = 2048,
+    RDMA_SMALL_COUNT = 4096,
     RDMA_MEDIUM_LEN = 32768,
-    RDMA_MEDIUM_COUNT = 512,
-    RDMA_LARGE_LEN = NVMF_MAX_TRANSFER,
+    RDMA_MEDIUM_COUNT = 256,
+    RDMA_LARGE_LEN = 131072,
     RDMA_LARGE_COUNT = 256,
+    RDMA_WINDOW_MIN = RDMA_LARGE_LEN, /* less only from the reserve */
+
+    /* Small buffers that are kept for each owner, whatever others hold; a long
+     * command takes at most so many of them, so that short ones have some. */
+    RDMA_RESERVE = 8,
+    RDMA_RESERVE_LONG = 4,
+    /* Of the rest of each class, an owner may hold this part of what is free,
+     * as one to so many. */
+    RDMA_SHARE = 4,
 
     RDMA_CAPSULE_BYTES = RDMA_CAPSULES * RDMA_CAPSULE_STRIDE,
     RDMA_BUF_BYTES = RDMA_SMALL_LEN * RDMA_SMALL_COUNT +

@@ -3,7 +3,7 @@
 
 /* The upper half of a wr_id says what the work request is for; the lower half
  * is the number of the capsule or the request. */
-enum wr_id_kind { WR_ID_CAPSULE, WR_ID_FETCH, WR_ID_RESPONSE };
+enum wr_id_kind { WR_ID_CAPSULE, WR_ID_FETCH, WR_ID_RESPONSE, WR_ID_WINDOW };
 
 static uint64_t make_wr_id(enum wr_id_kind kind, uint32_t index)
 {
@@ -134,11 +134,12 @@ static void post(struct rdma_queue *qp, const struct verbs_send_wr *wr)
     ASSERT(is_posted); /* the callers have looked for room */
 }
 
-/* Move len bytes between the pieces and the host, the last request signaled
- * for a fetch. */
+/* Move len bytes between the pieces and the window of the host's data, the last
+ * work request signaled if anybody waits for it. */
 static void post_data(struct rdma_request *req, enum verbs_wr_opcode opcode,
-                      uint32_t len, uint64_t wr_id)
+                      uint32_t len, bool is_signaled, uint64_t wr_id)
 {
+    uint64_t remote_addr = req->remote.addr + req->nvmf.data_offset;
     uint8_t piece = 0;
 
     for (uint32_t done = 0; done < len;) {
@@ -146,12 +147,12 @@ static void post_data(struct rdma_request *req, enum verbs_wr_opcode opcode,
             .wr_id = wr_id,
             .opcode = opcode,
             .linked = done != 0,
-            .remote_addr = req->remote.addr + done,
+            .remote_addr = remote_addr + done,
             .rkey = req->remote.rkey,
         };
 
         done += fill_sges(&wr, &req->nvmf, &piece, len - done);
-        wr.signaled = opcode == VERBS_WR_READ && done == len;
+        wr.signaled = is_signaled && done == len;
         post(req->qp, &wr);
     }
 }
@@ -159,8 +160,15 @@ static void post_data(struct rdma_request *req, enum verbs_wr_opcode opcode,
 static void post_fetch(struct rdma_request *req, uint32_t index)
 {
     req->state = RDMA_REQUEST_FETCHING;
-    post_data(req, VERBS_WR_READ, req->nvmf.fetch_len,
+    post_data(req, VERBS_WR_READ, req->nvmf.fetch_len, true,
               make_wr_id(WR_ID_FETCH, index));
+}
+
+static void post_window(struct rdma_request *req, uint32_t index)
+{
+    req->state = RDMA_REQUEST_SENDING;
+    post_data(req, VERBS_WR_WRITE, req->nvmf.send_len, true,
+              make_wr_id(WR_ID_WINDOW, index));
 }
 
 static void post_response(struct rdma_request *req, uint32_t index)
@@ -179,7 +187,7 @@ static void post_response(struct rdma_request *req, uint32_t index)
     req->state = RDMA_REQUEST_RESPONDING;
     if (req->nvmf.send_len != 0) {
         /* Unsignaled; traces of the RNIC show the request's number. */
-        post_data(req, VERBS_WR_WRITE, req->nvmf.send_len, wr.wr_id);
+        post_data(req, VERBS_WR_WRITE, req->nvmf.send_len, false, wr.wr_id);
     }
     post(req->qp, &wr);
 }
@@ -190,6 +198,8 @@ static void start(struct rdma_request *req)
 
     if (req->state == RDMA_REQUEST_FETCH_ROOM) {
         post_fetch(req, index);
+    } else if (req->state == RDMA_REQUEST_SEND_ROOM) {
+        post_window(req, index);
     } else {
         ASSERT(req->state == RDMA_REQUEST_RESPOND_ROOM);
         post_response(req, index);
@@ -246,6 +256,17 @@ void rdma_request_fetch(void *ctx, struct nvmf_request *nvmf)
     start_or_wait(req);
 }
 
+void rdma_request_send(void *ctx, struct nvmf_request *nvmf)
+{
+    struct rdma_request *req = request_of(nvmf);
+
+    (void)ctx;
+    ASSERT(req->state == RDMA_REQUEST_TARGET && req->remote.is_keyed);
+    req->state = RDMA_REQUEST_SEND_ROOM;
+    req->qp->rdma->sending++;
+    start_or_wait(req);
+}
+
 void rdma_request_respond(void *ctx, struct nvmf_request *nvmf)
 {
     struct rdma_request *req = request_of(nvmf);
@@ -276,6 +297,11 @@ static void capsule_arrived(struct rdma_queue *qp, uint16_t capsule,
     req->capsule = capsule;
     req->state = RDMA_REQUEST_TARGET;
     rdma_sgl_read(&req->remote, &data, ptr, len_bytes, rdma->lkey);
+    data.spare = (struct nvmf_piece){
+        .ptr = ptr + NVME_SQE_LEN,
+        .len_bytes = RDMA_CAPSULE_STRIDE - NVME_SQE_LEN,
+        .handle = rdma->lkey,
+    };
     nvmf_capsule(rdma->config.target, qp->number, &req->nvmf, ptr, &data,
                  rdma->now_us);
 }
@@ -308,6 +334,15 @@ static void peer_answered(struct rdma_queue *qp)
     }
 }
 
+static void window_sent(struct rdma_request *req, bool is_ok)
+{
+    struct rdma_transport *rdma = req->qp->rdma;
+
+    rdma->sending--;
+    req->state = RDMA_REQUEST_TARGET;
+    nvmf_request_sent(rdma->config.target, &req->nvmf, is_ok);
+}
+
 void rdma_request_completion(void *ctx, const struct verbs_wc *wc)
 {
     struct rdma_queue *qp = ctx;
@@ -336,6 +371,11 @@ void rdma_request_completion(void *ctx, const struct verbs_wc *wc)
         peer_answered(qp);
         req->state = RDMA_REQUEST_TARGET;
         nvmf_request_fetched(rdma->config.target, &req->nvmf, true);
+        break;
+    case WR_ID_WINDOW:
+        req = &rdma->requests[index];
+        ASSERT(req->state == RDMA_REQUEST_SENDING);
+        window_sent(req, true);
         break;
     case WR_ID_RESPONSE:
         req = &rdma->requests[index];
@@ -370,6 +410,10 @@ void rdma_request_fail_all(struct rdma_queue *qp)
         case RDMA_REQUEST_FETCHING:
             req->state = RDMA_REQUEST_TARGET;
             nvmf_request_fetched(target, &req->nvmf, false);
+            break;
+        case RDMA_REQUEST_SEND_ROOM:
+        case RDMA_REQUEST_SENDING:
+            window_sent(req, false);
             break;
         case RDMA_REQUEST_RESPOND_ROOM:
         case RDMA_REQUEST_RESPONDING:

@@ -17,10 +17,12 @@ _Static_assert((int)RDMA_CAPSULES < (int)RDMA_NO_CAPSULE,
 /* What a request does. */
 enum rdma_request_state {
     RDMA_REQUEST_FREE,         /* Unused; waits for a capsule. */
-    RDMA_REQUEST_TARGET,       /* The target works on it, until fetch() or
-                                * respond(). */
+    RDMA_REQUEST_TARGET,       /* The target works on it, until fetch(), send()
+                                * or respond(). */
     RDMA_REQUEST_FETCH_ROOM,   /* Waits for room in the send ring, to READ. */
     RDMA_REQUEST_FETCHING,     /* Waits for the completion of the READ. */
+    RDMA_REQUEST_SEND_ROOM,    /* Waits for room, to WRITE a window of data. */
+    RDMA_REQUEST_SENDING,      /* Waits for the completion of that WRITE. */
     RDMA_REQUEST_RESPOND_ROOM, /* Waits for room in the send ring, to respond.
                                 */
     RDMA_REQUEST_RESPONDING,   /* Waits for the completion of the SEND. */
@@ -82,6 +84,7 @@ struct rdma_transport {
     uint32_t requests_in_use;
     uint32_t responding; /* of all QPs */
     uint32_t waiting;    /* requests, for room in a send ring */
+    uint32_t sending;    /* requests whose next window waits for a WRITE */
     uint32_t capsules_in_use;
     uint32_t qpairs_in_use;
     uint16_t free_capsule;
@@ -103,8 +106,9 @@ void rdma_request_post_capsule(struct rdma_queue *qp, uint16_t capsule);
 /** The completion function of every QP of the binding. */
 void rdma_request_completion(void *ctx, const struct verbs_wc *wc);
 
-/* Two of the transport seam's functions. */
+/* Three of the transport seam's functions. */
 void rdma_request_fetch(void *ctx, struct nvmf_request *nvmf);
+void rdma_request_send(void *ctx, struct nvmf_request *nvmf);
 void rdma_request_respond(void *ctx, struct nvmf_request *nvmf);
 
 /** The RNIC is done with the QP: answer what the target still waits for. */

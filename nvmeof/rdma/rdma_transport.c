@@ -411,6 +411,7 @@ bool rdma_transport_init(struct rdma_transport *rdma,
         .sgls = SGLS_SUPPORTED | SGLS_KEYED,
         .in_capsule_len = NVMF_IN_CAPSULE_LEN,
         .fetch = rdma_request_fetch,
+        .send = rdma_request_send,
         .respond = rdma_request_respond,
         .disconnect = disconnect_queue,
         .drained = queue_drained,
@@ -420,6 +421,7 @@ bool rdma_transport_init(struct rdma_transport *rdma,
     rdma->requests_in_use = 0;
     rdma->responding = 0;
     rdma->waiting = 0;
+    rdma->sending = 0;
     rdma->capsules_in_use = 0;
     rdma->qpairs_in_use = 0;
     rdma->step_first = NULL;
@@ -466,7 +468,7 @@ uint32_t rdma_transport_unacked(const struct rdma_transport *rdma)
 
 bool rdma_transport_is_short(const struct rdma_transport *rdma)
 {
-    return rdma->waiting != 0;
+    return rdma->waiting != 0 || rdma->sending != 0;
 }
 
 void rdma_transport_usage(const struct rdma_transport *rdma,

@@ -8,6 +8,7 @@
  *
  *   RECV    -> nvmf_capsule()
  *   fetch   -> READ, then nvmf_request_fetched()
+ *   send    -> WRITE, then nvmf_request_sent() when it is acknowledged
  *   respond -> WRITE and SEND (with invalidate if the host asked), linked, then
  *              nvmf_request_done() when the SEND is acknowledged
  *
@@ -96,8 +97,8 @@ bool rdma_transport_step(struct rdma_transport *rdma);
 /** How many responses the hosts have not acknowledged. */
 uint32_t rdma_transport_unacked(const struct rdma_transport *rdma);
 
-/** Whether a request waits for room in a send ring, which acknowledgements of
- * responses make. */
+/** Whether a request waits for what acknowledgements of WRITEs and responses
+ * make: room in a send ring, or the turn of the next window of its data. */
 bool rdma_transport_is_short(const struct rdma_transport *rdma);
 
 /* What is in use, for status lines and tests: all 0 without connections. */

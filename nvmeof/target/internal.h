@@ -108,7 +108,23 @@ void observe_media(const struct nvmf_target *target,
 void observe_connect(struct nvmf_target *target, const struct nvmf_request *req,
                      uint16_t status);
 
+/* queue.c */
+void queue_push(struct nvmf_queue *queue, struct nvmf_request *req);
+struct nvmf_request *queue_pop(struct nvmf_queue *queue);
+bool queue_is_ahead(const struct nvmf_queue *queue);
+struct nvmf_request *queue_take(struct nvmf_queue *queue, uint16_t qpair,
+                                bool any_cid, uint16_t cid);
+
+/* buffer.c */
+MUST_USE bool buffer_take(struct nvmf_target *target, struct nvmf_request *req);
+void buffer_release(struct nvmf_target *target, struct nvmf_request *req);
+struct nvmf_request *buffer_take_waiter(struct nvmf_target *target,
+                                        uint16_t qpair, bool any_cid,
+                                        uint16_t cid);
+
 /* request.c */
+void request_enter(struct nvmf_request *req, enum nvmf_request_state next);
+void request_start_window(struct nvmf_target *target, struct nvmf_request *req);
 void request_wait_event(struct nvmf_request *req);
 void request_resume(struct nvmf_request *req);
 void request_complete(struct nvmf_target *target, struct nvmf_request *req,

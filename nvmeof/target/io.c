@@ -85,16 +85,20 @@ static uint16_t write_check(struct nvmf_target *target,
     return read_check(target, req);
 }
 
+/* The blocks of one window, or all of a command without data. */
 static uint16_t transfer(struct nvmf_target *target, struct nvmf_request *req,
                          enum media_op op)
 {
+    const struct nvmf_ns *ns = request_ns(target, req);
+    uint8_t shift = ns->geometry.block_shift;
     struct media_io io = {
         .op = op,
         .fua = req->sqe.cdw12 >> RW_FUA_BIT & 1,
         .piece_count = req->piece_count,
-        .ns = request_ns(target, req)->config.media_ns,
-        .first_lba = first_lba(&req->sqe),
-        .count_blocks = count_blocks(&req->sqe),
+        .ns = ns->config.media_ns,
+        .first_lba = first_lba(&req->sqe) + (req->data_offset >> shift),
+        .count_blocks = req->data_len != 0 ? req->window_len >> shift
+                                           : count_blocks(&req->sqe),
         .pieces = req->pieces,
     };
 

@@ -292,18 +292,19 @@ uint16_t log_check(struct nvmf_target *target, struct nvmf_request *req)
     return NVME_SC_SUCCESS;
 }
 
-/* Copy what [from, from + data_len) has of each part; zeroes beyond. */
+/* Copy what [from, from + window_len) has of each part; zeroes beyond. */
 static void copy_log(struct nvmf_target *target, struct nvmf_request *req,
-                     const struct log_page *log, uint32_t from)
+                     const struct log_page *log, uint64_t from)
 {
     struct nvmf_ctrl *ctrl = request_ctrl(target, req);
     uint32_t len = log_len(target, log);
     uint32_t done = 0;
 
-    while (done < req->data_len && from + done < len) {
-        uint32_t part = (from + done) / log->part_len;
-        uint32_t skip = (from + done) % log->part_len;
-        uint32_t n = MIN(log->part_len - skip, req->data_len - done);
+    while (done < req->window_len && from + done < len) {
+        uint32_t at = (uint32_t)from + done;
+        uint32_t part = at / log->part_len;
+        uint32_t skip = at % log->part_len;
+        uint32_t n = MIN(log->part_len - skip, req->window_len - done);
 
         if (log->vendor != NULL) {
             log->vendor->build(log->vendor->ctx, part, target->page);
@@ -313,21 +314,21 @@ static void copy_log(struct nvmf_target *target, struct nvmf_request *req,
         request_write_data(req, done, target->page + skip, n);
         done += n;
     }
-    if (done < req->data_len) {
-        request_write_data(req, done, NULL, req->data_len - done);
+    if (done < req->window_len) {
+        request_write_data(req, done, NULL, req->window_len - done);
     }
 }
 
+/* One window of the page: called for each of them. */
 uint16_t log_execute(struct nvmf_target *target, struct nvmf_request *req)
 {
     struct nvmf_ctrl *ctrl = request_ctrl(target, req);
+    bool is_last = req->data_offset + req->window_len == req->data_len;
     struct log_page log;
-    uint64_t from;
 
     ASSERT(find_log(target, ctrl, (uint8_t)req->sqe.cdw10, &log));
-    from = MIN(log_offset(&req->sqe), log_len(target, &log));
-    copy_log(target, req, &log, (uint32_t)from);
-    if (!(req->sqe.cdw10 & BIT(LOG_RAE_BIT))) {
+    copy_log(target, req, &log, log_offset(&req->sqe) + req->data_offset);
+    if (is_last && !(req->sqe.cdw10 & BIT(LOG_RAE_BIT))) {
         if (log.lid == LOG_CHANGED_NS_LIST) {
             memset(ctrl->changed_ns, 0, sizeof(ctrl->changed_ns));
         }

@@ -8,10 +8,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "nvmeof/limits.h"
+
 struct nvmf_piece {
     void *ptr; /* where the CPU sees it */
     uint32_t len_bytes;
     uint32_t handle; /* the buffer owner's own, e.g. a local key */
+};
+
+/* Who holds buffers: a controller, by its index, or all queue pairs that have
+ * no controller yet. */
+enum {
+    NVMF_BUF_NO_CTRL = NVMF_MAX_HOSTS,
+    NVMF_BUF_OWNERS,
 };
 
 /**
@@ -22,17 +31,22 @@ struct nvmf_bufs {
     void *ctx;
 
     /**
-     * Buffers for len_bytes (1..NVMF_MAX_TRANSFER), their lengths adding up to
-     * exactly that, in at most NVMF_MAX_PIECES pieces.
+     * Buffers for the first bytes of len_bytes (1..NVMF_MAX_TRANSFER), in at
+     * most NVMF_MAX_PIECES pieces whose lengths add up to what is returned.
+     * An owner that holds nothing always gets something.
      *
-     * @return false when there are too few now: nothing was taken.  The
-     *         target tries again after its next put(), in order of arrival.
+     * @param owner  below NVMF_BUF_OWNERS
+     * @return how many bytes they hold: len_bytes, or a smaller multiple of
+     *         4096; 0 when the owner has its share or there are too few now:
+     *         nothing was taken.  The target tries again after a put() of the
+     *         same owner, at the latest.
      */
-    bool (*get)(void *ctx, uint32_t len_bytes, struct nvmf_piece *pieces,
-                uint8_t *count);
+    uint32_t (*get)(void *ctx, uint8_t owner, uint32_t len_bytes,
+                    struct nvmf_piece *pieces, uint8_t *count);
 
-    /** Give back exactly what one get() returned. */
-    void (*put)(void *ctx, const struct nvmf_piece *pieces, uint8_t count);
+    /** Give back what one get() returned; lengths are not looked at. */
+    void (*put)(void *ctx, uint8_t owner, const struct nvmf_piece *pieces,
+                uint8_t count);
 };
 
 #endif

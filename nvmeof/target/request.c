@@ -8,9 +8,9 @@
 #include <string.h>
 
 /* Where each state may go. */
-static const uint8_t request_next[NVMF_REQUEST_STATES] = {
+static const uint16_t request_next[NVMF_REQUEST_STATES] = {
     [NVMF_REQUEST_FREE] = BIT(NVMF_REQUEST_EXECUTING),
-    [NVMF_REQUEST_EXECUTING] = 0xff & ~BIT(NVMF_REQUEST_EXECUTING),
+    [NVMF_REQUEST_EXECUTING] = 0x1ff & ~BIT(NVMF_REQUEST_EXECUTING),
     [NVMF_REQUEST_WAIT_BUFFER] =
         BIT(NVMF_REQUEST_EXECUTING) | BIT(NVMF_REQUEST_FREE),
     [NVMF_REQUEST_FETCHING] =
@@ -20,11 +20,12 @@ static const uint8_t request_next[NVMF_REQUEST_STATES] = {
     [NVMF_REQUEST_MEDIA] = BIT(NVMF_REQUEST_EXECUTING),
     [NVMF_REQUEST_AER] = BIT(NVMF_REQUEST_EXECUTING),
     [NVMF_REQUEST_RESPONDING] = BIT(NVMF_REQUEST_FREE),
+    [NVMF_REQUEST_SENDING] =
+        BIT(NVMF_REQUEST_EXECUTING) | BIT(NVMF_REQUEST_FREE),
 };
 
 /* The only writer of req->state. */
-static void request_enter(struct nvmf_request *req,
-                          enum nvmf_request_state next)
+void request_enter(struct nvmf_request *req, enum nvmf_request_state next)
 {
     ASSERT(request_next[req->state] & BIT(next));
     if (__builtin_expect(req->trace != NULL, 0)) {
@@ -44,61 +45,79 @@ void request_resume(struct nvmf_request *req)
     request_enter(req, NVMF_REQUEST_EXECUTING);
 }
 
-static void queue_push(struct nvmf_queue *queue, struct nvmf_request *req)
+/* ---- Windows: the part of the data that the request has buffers for. */
+
+/* The last window may need fewer buffers than there are. */
+static void trim_pieces(struct nvmf_request *req)
 {
-    if (queue->is_retrying) { /* it was the head and still is */
-        req->next = queue->head;
-        queue->head = req;
-        queue->tail = queue->tail == NULL ? req : queue->tail;
-        return;
+    uint32_t rest = req->window_len;
+    uint8_t used = 0;
+
+    while (rest != 0) {
+        struct nvmf_piece *piece = &req->pieces[used++];
+
+        piece->len_bytes = MIN(piece->len_bytes, rest);
+        rest -= piece->len_bytes;
     }
-    req->next = NULL;
-    if (queue->tail != NULL) {
-        queue->tail->next = req;
+    req->piece_count = used;
+}
+
+/* The window that begins at data_offset. */
+static void set_window(struct nvmf_request *req)
+{
+    req->window_len = MIN(req->room_len, req->data_len - req->data_offset);
+    if (req->window_len < req->room_len) {
+        trim_pieces(req);
+    }
+}
+
+static bool is_last_window(const struct nvmf_request *req)
+{
+    return req->data_offset + req->window_len == req->data_len;
+}
+
+static void fetch_window(struct nvmf_target *target, struct nvmf_request *req)
+{
+    const struct nvmf_transport *transport =
+        request_qpair(target, req)->transport;
+
+    req->fetch_len = req->window_len;
+    request_enter(req, NVMF_REQUEST_FETCHING);
+    transport->fetch(transport->ctx, req);
+}
+
+static void send_window(struct nvmf_target *target, struct nvmf_request *req)
+{
+    const struct nvmf_transport *transport =
+        request_qpair(target, req)->transport;
+
+    req->send_len = req->window_len;
+    request_enter(req, NVMF_REQUEST_SENDING);
+    transport->send(transport->ctx, req);
+}
+
+static bool is_ending(const struct nvmf_target *target,
+                      const struct nvmf_request *req)
+{
+    uint8_t state = target->qpair[req->qpair].state;
+
+    return state == QPAIR_CLOSING || state == QPAIR_DRAINING;
+}
+
+/* One window is executed: go on with the next, or answer the command. */
+static void end_window(struct nvmf_target *target, struct nvmf_request *req,
+                       uint16_t status)
+{
+    if (status != NVME_SC_SUCCESS || is_last_window(req) ||
+        is_ending(target, req)) {
+        request_complete(target, req, status);
+    } else if (req->command->direction == DATA_TO_HOST) {
+        send_window(target, req);
     } else {
-        queue->head = req;
+        req->data_offset += req->window_len;
+        set_window(req);
+        fetch_window(target, req);
     }
-    queue->tail = req;
-}
-
-static struct nvmf_request *queue_pop(struct nvmf_queue *queue)
-{
-    struct nvmf_request *req = queue->head;
-
-    if (req != NULL) {
-        queue->head = req->next;
-        queue->tail = queue->head == NULL ? NULL : queue->tail;
-    }
-    return req;
-}
-
-/* Whether a newcomer must stand in line. */
-static bool queue_is_ahead(const struct nvmf_queue *queue)
-{
-    return queue->head != NULL && !queue->is_retrying;
-}
-
-static struct nvmf_request *queue_take(struct nvmf_queue *queue, uint16_t qpair,
-                                       bool any_cid, uint16_t cid)
-{
-    struct nvmf_request *prev = NULL;
-
-    for (struct nvmf_request *req = queue->head; req != NULL;
-         prev = req, req = req->next) {
-        if (req->qpair != qpair || (!any_cid && req->sqe.cid != cid)) {
-            continue;
-        }
-        if (prev != NULL) {
-            prev->next = req->next;
-        } else {
-            queue->head = req->next;
-        }
-        if (queue->tail == req) {
-            queue->tail = prev;
-        }
-        return req;
-    }
-    return NULL;
 }
 
 static void request_execute(struct nvmf_target *target,
@@ -107,76 +126,44 @@ static void request_execute(struct nvmf_target *target,
     uint16_t status = req->command->execute(target, req);
 
     if (status != NVMF_PENDING) {
-        request_complete(target, req, status);
+        end_window(target, req, status);
     }
 }
 
-static bool take_buffers(struct nvmf_target *target, struct nvmf_request *req)
+/* The request has its buffers. */
+void request_start_window(struct nvmf_target *target, struct nvmf_request *req)
 {
-    if (queue_is_ahead(&target->wait_buffer) ||
-        !target->bufs.get(target->bufs.ctx, req->data_len, req->pieces,
-                          &req->piece_count)) {
-        request_enter(req, NVMF_REQUEST_WAIT_BUFFER);
-        queue_push(&target->wait_buffer, req);
-        return false;
+    set_window(req);
+    if (req->command->direction == DATA_TO_HOST) {
+        request_execute(target, req);
+    } else {
+        fetch_window(target, req);
     }
-    req->owns_buffers = true;
-    return true;
 }
 
 /* Checked: give it its data, then execute it. */
 static void request_start(struct nvmf_target *target, struct nvmf_request *req)
 {
-    const struct nvmf_transport *transport;
+    const struct nvmf_data *data = &req->data;
 
+    req->owner = request_qpair(target, req)->ctrl;
     if (req->data_len == 0) {
         request_execute(target, req);
-        return;
-    }
-    if (req->data.in_capsule.ptr != NULL) {
-        req->pieces[0] = req->data.in_capsule;
+    } else if (data->in_capsule.ptr != NULL) {
+        req->pieces[0] = data->in_capsule;
         req->pieces[0].len_bytes = req->data_len;
         req->piece_count = 1;
+        req->window_len = req->data_len;
         request_execute(target, req);
-        return;
+    } else if (req->owner == NVMF_BUF_NO_CTRL &&
+               req->data_len <= data->spare.len_bytes) {
+        req->pieces[0] = data->spare;
+        req->piece_count = 1;
+        req->room_len = data->spare.len_bytes;
+        request_start_window(target, req);
+    } else if (buffer_take(target, req)) {
+        request_start_window(target, req);
     }
-    if (!take_buffers(target, req)) {
-        return;
-    }
-    if (req->command->direction == DATA_TO_HOST) {
-        request_execute(target, req);
-        return;
-    }
-    req->fetch_len = req->data_len;
-    request_enter(req, NVMF_REQUEST_FETCHING);
-    transport = request_qpair(target, req)->transport;
-    transport->fetch(transport->ctx, req);
-}
-
-static void release_buffers(struct nvmf_target *target,
-                            struct nvmf_request *req)
-{
-    struct nvmf_queue *queue = &target->wait_buffer;
-    struct nvmf_request *waiting;
-
-    if (!req->owns_buffers) {
-        return;
-    }
-    req->owns_buffers = false;
-    target->bufs.put(target->bufs.ctx, req->pieces, req->piece_count);
-    req->piece_count = 0;
-    if (queue->is_retrying) {
-        return; /* further up the stack, and goes on */
-    }
-    queue->is_retrying = true;
-    while ((waiting = queue_pop(queue)) != NULL) {
-        request_enter(waiting, NVMF_REQUEST_EXECUTING);
-        request_start(target, waiting);
-        if (waiting == queue->head) {
-            break; /* still too few */
-        }
-    }
-    queue->is_retrying = false;
 }
 
 void request_drop(struct nvmf_target *target, struct nvmf_request *req)
@@ -188,7 +175,7 @@ void request_drop(struct nvmf_target *target, struct nvmf_request *req)
         observe_end(target, req);
         req->trace = NULL;
     }
-    release_buffers(target, req);
+    buffer_release(target, req);
     request_enter(req, NVMF_REQUEST_FREE);
     qpair_request_ended(target, qpair);
 }
@@ -220,7 +207,7 @@ void request_complete(struct nvmf_target *target, struct nvmf_request *req,
     bool sends_data =
         status == NVME_SC_SUCCESS && req->command->direction == DATA_TO_HOST;
 
-    if (qpair->state == QPAIR_CLOSING || qpair->state == QPAIR_DRAINING) {
+    if (is_ending(target, req)) {
         request_drop(target, req);
         return;
     }
@@ -235,7 +222,7 @@ void request_complete(struct nvmf_target *target, struct nvmf_request *req,
             status |= NVME_STATUS_MORE; /* hosts compare Connect's exactly */
         }
     }
-    req->send_len = sends_data ? req->data_len : 0;
+    req->send_len = sends_data ? req->window_len : 0;
     nvme_cqe_emit(req->cqe, &(struct nvme_cqe){
                                 .dw0 = req->result[0],
                                 .dw1 = req->result[1],
@@ -246,7 +233,7 @@ void request_complete(struct nvmf_target *target, struct nvmf_request *req,
     request_enter(req, NVMF_REQUEST_RESPONDING);
     qpair->transport->respond(qpair->transport->ctx, req);
     if (!sends_data) {
-        release_buffers(target, req);
+        buffer_release(target, req);
     }
 }
 
@@ -270,6 +257,8 @@ void nvmf_capsule(struct nvmf_target *target, uint16_t qpair_index,
     req->progress = 0;
     req->steps = 0;
     req->data_len = 0;
+    req->data_offset = 0;
+    req->window_len = 0;
     req->result[0] = 0;
     req->result[1] = 0;
     req->data = *data;
@@ -295,23 +284,48 @@ void nvmf_capsule(struct nvmf_target *target, uint16_t qpair_index,
     }
 }
 
-void nvmf_request_fetched(struct nvmf_target *target, struct nvmf_request *req,
-                          bool is_ok)
+/*
+ * The transport has moved a window's data.
+ *
+ * @return false when the request has ended with its connection
+ */
+static bool window_moved(struct nvmf_target *target, struct nvmf_request *req,
+                         bool is_ok)
 {
     uint16_t qpair = req->qpair;
     uint8_t state = target->qpair[qpair].state;
 
-    ASSERT(req->state == NVMF_REQUEST_FETCHING);
     request_enter(req, NVMF_REQUEST_EXECUTING);
     if (!is_ok) {
         request_drop(target, req);
         if (state == QPAIR_CONNECTING || state == QPAIR_LIVE) {
             qpair_disconnect(target, qpair);
         }
-    } else if (state == QPAIR_CLOSING || state == QPAIR_DRAINING) {
+        return false;
+    }
+    if (is_ending(target, req)) {
         request_drop(target, req);
-    } else {
+        return false;
+    }
+    return true;
+}
+
+void nvmf_request_fetched(struct nvmf_target *target, struct nvmf_request *req,
+                          bool is_ok)
+{
+    ASSERT(req->state == NVMF_REQUEST_FETCHING);
+    if (window_moved(target, req, is_ok)) {
         request_execute(target, req);
+    }
+}
+
+void nvmf_request_sent(struct nvmf_target *target, struct nvmf_request *req,
+                       bool is_ok)
+{
+    ASSERT(req->state == NVMF_REQUEST_SENDING);
+    if (window_moved(target, req, is_ok)) {
+        req->data_offset += req->window_len;
+        request_start_window(target, req);
     }
 }
 
@@ -386,12 +400,13 @@ void nvmf_media_done(struct nvmf_target *target, void *cookie,
     if (status == NVME_SC_SUCCESS && req->progress < req->steps) {
         request_execute(target, req);
     } else {
-        if (status == NVME_SC_SUCCESS && req->command->finish != NULL) {
+        if (status == NVME_SC_SUCCESS && req->command->finish != NULL &&
+            is_last_window(req)) {
             req->command->finish(target, req);
         } else if (status != NVME_SC_SUCCESS && req->command->fail != NULL) {
             req->command->fail(target, req);
         }
-        request_complete(target, req, status);
+        end_window(target, req, status);
     }
     if (target->wait_media.head != NULL) {
         retry_media(target);
@@ -400,23 +415,20 @@ void nvmf_media_done(struct nvmf_target *target, void *cookie,
 
 void request_drop_waiting(struct nvmf_target *target, uint16_t qpair)
 {
-    struct nvmf_queue *const queues[] = {&target->wait_buffer,
-                                         &target->wait_media};
+    struct nvmf_request *req;
 
-    for (size_t i = 0; i < ARRAY_LEN(queues); i++) {
-        struct nvmf_request *req;
-
-        while ((req = queue_take(queues[i], qpair, true, 0)) != NULL) {
-            request_drop(target, req);
-        }
+    while ((req = buffer_take_waiter(target, qpair, true, 0)) != NULL) {
+        request_drop(target, req);
+    }
+    while ((req = queue_take(&target->wait_media, qpair, true, 0)) != NULL) {
+        request_drop(target, req);
     }
 }
 
 bool request_abort_waiting(struct nvmf_target *target, uint16_t qpair,
                            uint16_t cid)
 {
-    struct nvmf_request *req =
-        queue_take(&target->wait_buffer, qpair, false, cid);
+    struct nvmf_request *req = buffer_take_waiter(target, qpair, false, cid);
 
     if (req == NULL) {
         return false;

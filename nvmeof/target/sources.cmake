@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 set(SOURCES
     admin.c
+    buffer.c
     check.c
     ctrl.c
     discovery.c
@@ -13,6 +14,7 @@ set(SOURCES
     ns.c
     observe.c
     qpair.c
+    queue.c
     request.c
     target.c
     wheel.c

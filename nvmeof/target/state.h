@@ -56,6 +56,8 @@ enum {
     NO_QPAIR = 0xffff,
     KAS_100MS = 10, /* keep-alive granularity: a second */
 };
+_Static_assert((int)NO_CTRL == (int)NVMF_BUF_NO_CTRL,
+               "nvmf_qpair.ctrl is the owner of its buffers");
 
 struct nvmf_qpair {
     uint8_t state; /* enum qpair_state */
@@ -126,6 +128,20 @@ struct nvmf_queue {
     bool is_retrying; /* requests are being taken from the head */
 };
 
+/* What waits for data buffers.  Short commands do not wait for long ones, nor
+ * an owner's commands for another's. */
+enum { WAIT_SHORT, WAIT_LONG, WAIT_KINDS };
+struct nvmf_buffer_wait {
+    struct nvmf_queue queue[NVMF_BUF_OWNERS][WAIT_KINDS];
+    uint32_t count; /* requests in all of them */
+    bool is_served; /* requests are being started from one of them */
+
+    /* Owners whose turn it is: a ring, each at most once in it. */
+    bool is_listed[NVMF_BUF_OWNERS];
+    uint8_t turn[NVMF_BUF_OWNERS];
+    uint16_t first_turn, turns;
+};
+
 struct nvmf_target {
     struct nvmf_config config;
     struct nvmf_bufs bufs;
@@ -156,7 +172,7 @@ struct nvmf_target {
     struct nvmf_counters counters;
     struct log_error error_log[NVMF_ERROR_LOG_ENTRIES]; /* by count: a ring */
 
-    struct nvmf_queue wait_buffer;
+    struct nvmf_buffer_wait wait_buffer;
     struct nvmf_queue wait_media;
     uint8_t page[4096]; /* where Identify and log pages are built */
 };

@@ -160,7 +160,7 @@ void nvmf_target_ns_changed(struct nvmf_target *target, uint32_t nsid)
 
 bool nvmf_target_is_short(const struct nvmf_target *target)
 {
-    return target->wait_buffer.head != NULL;
+    return target->wait_buffer.count != 0;
 }
 
 void nvmf_target_set_power_on_hours(struct nvmf_target *target, uint64_t hours)

@@ -273,6 +273,10 @@ bool nvmf_target_is_short(const struct nvmf_target *target);
 void nvmf_request_fetched(struct nvmf_target *target, struct nvmf_request *req,
                           bool is_ok);
 
+/** The answer to transport.send(); is_ok false: the connection has failed. */
+void nvmf_request_sent(struct nvmf_target *target, struct nvmf_request *req,
+                       bool is_ok);
+
 /** The answer to transport.respond(); the request is the transport's again. */
 void nvmf_request_done(struct nvmf_target *target, struct nvmf_request *req);
 

@@ -28,7 +28,7 @@
 
 enum {
     DEPTH_MAX = 512,
-    SLOT_BYTES = NVMF_MAX_TRANSFER,
+    SLOT_BYTES = 128 * 1024,
     DATA_BYTES = DEPTH_MAX * SLOT_BYTES,
     BLOCK = 512,
     HISTOGRAM = 4096, /* 64 linear steps in each power of two */

@@ -22,7 +22,7 @@
 enum {
     RC_MESSAGES = 64,
     RC_MESSAGE_MAX = 4160,
-    RC_MEMORY = 1024 * 1024,
+    RC_MEMORY = 1024 * 1024 + 2 * 65536, /* 1 MiB of data, and guards */
     RC_SERVICE_NVME = 4420,
     RC_SERVICE_ECHO = 7174,
 };

@@ -4,9 +4,10 @@
 
 #include <string.h>
 
-/* Blocks of 512 bytes: one, odd ones, a page and its neighbours, the most. */
-static const uint32_t sizes[] = {1,  2,  3,  5,  7,   8,   9,   15,
-                                 16, 17, 63, 64, 127, 128, 255, 256};
+/* Blocks of 512 bytes: one, odd ones, a page and its neighbours, a buffer and
+ * its neighbours, the most. */
+static const uint32_t sizes[] = {1,  2,  3,   5,   7,   8,   9,   15,  16,  17,
+                                 63, 64, 127, 128, 255, 256, 257, 999, 2048};
 
 static struct bed bed;
 

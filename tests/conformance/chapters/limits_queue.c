@@ -428,7 +428,7 @@ static void mdts(struct conf *conf)
     unsigned int shift = nvme->ctrl[ID_CTRL_MDTS];
     uint32_t blocks;
 
-    if (shift == 0 || shift > 7) {
+    if (shift == 0 || shift > 8) {
         conf_not_applicable(conf, "MDTS is %u: no limit that fits", shift);
     }
     blocks = (uint32_t)(4096u << shift) / nvme->block_bytes;

@@ -46,6 +46,31 @@ ROUND_TRIP(seven_blocks, false, 7)
 ROUND_TRIP(eight_blocks, false, 8)
 ROUND_TRIP(nine_blocks, true, 9)
 
+/* Lengths around powers of two, as far as MDTS; the blocks around them stay. */
+static void long_data(struct conf *conf)
+{
+    struct nvme *nvme = nvme_open(conf);
+    static const uint32_t lens[] = {
+        131072 - 4096, 131072,        131072 + 4096,  262144, 524288 - 4096,
+        524288,        524288 + 4096, 1048576 - 4096, 1048576};
+    uint32_t blocks = nvme->max_blocks;
+
+    nvme_write(nvme, AT - 1, 1, 1);
+    for (size_t i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
+        blocks = lens[i] / nvme->block_bytes;
+        if (blocks > nvme->max_blocks) {
+            break;
+        }
+        nvme_write(nvme, AT + blocks, 1, 1);
+        nvme_write(nvme, AT, blocks, 2 + (uint32_t)i);
+        nvme_verify(nvme, AT, blocks, 2 + (uint32_t)i);
+        nvme_verify(nvme, AT + blocks - 1, 1, 2 + (uint32_t)i);
+        nvme_verify(nvme, AT + blocks, 1, 1);
+    }
+    nvme_verify(nvme, AT - 1, 1, 1);
+    nvme_close(nvme);
+}
+
 /* Neighbours of what is written stay. */
 static void neighbours(struct conf *conf)
 {
@@ -112,7 +137,7 @@ static void above_mdts(struct conf *conf, uint8_t opcode)
     struct nvme *nvme = nvme_open(conf);
     unsigned int mdts = nvme->ctrl[ID_CTRL_MDTS];
 
-    if (mdts == 0 || mdts > 7) {
+    if (mdts == 0 || mdts > 8) {
         conf_not_applicable(conf, "MDTS is %u", mdts);
     }
     conf_status(conf, "a block more than MDTS",
@@ -504,6 +529,7 @@ static const struct conf_test tests[] = {
     TEST("last-block", "6.15", "the last block", last_block),
     TEST("first-max", "6.15", "as much as MDTS has, from block 0", first_max),
     TEST("last-max", "6.15", "as much as MDTS has, up to the end", last_max),
+    TEST("long", "6.9, 6.15", "128 KiB to 1 MiB, as far as MDTS", long_data),
     TEST("page-less", "6.15", "seven blocks", seven_blocks),
     TEST("page", "6.15", "eight blocks", eight_blocks),
     TEST("page-more", "6.15", "nine blocks, up to the end", nine_blocks),

@@ -30,7 +30,7 @@ static void identify(struct nvme *nvme)
     nvme->size_blocks = get_le64(nvme->ns + ID_NS_NSZE);
     nvme->block_bytes = 1u << lbads;
     nvme->max_blocks = MEMORY_BLOCKS_BYTES >> lbads;
-    if (mdts != 0 && mdts + PAGE_SHIFT < 20) {
+    if (mdts != 0 && mdts + PAGE_SHIFT <= 20) {
         nvme->max_blocks =
             MIN(nvme->max_blocks, 1u << (mdts + PAGE_SHIFT - lbads));
     }

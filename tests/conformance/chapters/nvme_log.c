@@ -183,7 +183,7 @@ static void above_mdts(struct conf *conf)
     struct nvme *nvme = nvme_open_admin(conf);
     unsigned int mdts = nvme->ctrl[ID_CTRL_MDTS];
 
-    if (mdts == 0 || mdts > 7) {
+    if (mdts == 0 || mdts > 8) {
         conf_not_applicable(conf, "MDTS is %u", mdts);
     }
     conf_status(conf, "Get Log Page of a dword more than MDTS",

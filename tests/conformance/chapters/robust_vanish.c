@@ -11,6 +11,8 @@ enum {
     MANY = 100,
     DEPTH = 31, /* commands that an SQ of 32 has room for */
     SLOW_PEERS = 8,
+    SHARES_PEERS = 40,
+    LONGEST = 1024 * 1024,
     GREEDY_PEERS = 10, /* 31 commands of 128 KiB each: more than there is */
     LARGE_BLOCKS = 256,
     CONNECT_TIMEOUT_US = 31000000,
@@ -414,8 +416,8 @@ static bool is_finished(void *ctx)
     return ((struct finished *)ctx)->is_done;
 }
 
-/* All large buffers wait for peers that do not read: a large command waits for
- * them to go, small ones do not, and all of them end well. */
+/* All large buffers wait for peers that do not read: a large command may wait
+ * for them to go, small ones do not, and all of them end well. */
 static void greedy(struct conf *conf)
 {
     struct nvmf_pair pairs[GREEDY_PEERS];
@@ -447,6 +449,34 @@ static void greedy(struct conf *conf)
                "a large command was forgotten");
     conf_check(conf, finished.is_good, "a large command failed");
     conf_verify(conf, host, 1, 0, LARGE_BLOCKS, 1);
+    host_disconnect(host);
+    robust_expect_clean(conf);
+}
+
+/*
+ * Peers that do not read hold all the buffers that they can get: another host's
+ * commands go on, short ones and the longest, with the right data.
+ */
+static void shares(struct conf *conf)
+{
+    struct nvmf_pair pairs[SHARES_PEERS];
+    struct nvme_host *host =
+        conf_connect(conf, &(struct conf_session){.io_queues = 2});
+    uint32_t most = conf_target(conf)->max_bytes;
+    uint32_t blocks = MIN(most == 0 ? LONGEST : most, LONGEST) / CONF_BLOCK;
+
+    conf_needs_block(conf);
+    conf_write(conf, host, 1, 0, blocks, 1);
+    open_deaf(conf, pairs, SHARES_PEERS, LARGE_BLOCKS);
+    for (uint32_t i = 0; i < 4; i++) {
+        conf_verify(conf, host, 1, 0, blocks, 1 + i);
+        conf_write(conf, host, 2, 4096 + i * 8, 8, i);
+        conf_verify(conf, host, 1, 4096 + i * 8, 8, i);
+        conf_write(conf, host, 2, 0, blocks, 2 + i);
+    }
+    conf_verify(conf, host, 2, 0, blocks, 5);
+    close_all(pairs, SHARES_PEERS);
+    conf_verify(conf, host, 1, 0, blocks, 5);
     host_disconnect(host);
     robust_expect_clean(conf);
 }
@@ -500,5 +530,7 @@ static const struct conf_test tests[] = {
          "eight that read nothing do not stop a ninth", slow_beside),
     TEST("slow.greedy", "NVMe-oF 1.1 1.5",
          "all large buffers held by those who read nothing", greedy),
+    TEST("slow.shares", "NVMe-oF 1.1 1.5",
+         "40 that read nothing do not stop another one", shares),
 };
 CONF_TESTS(conf_tests_robust_vanish, "robust", tests);

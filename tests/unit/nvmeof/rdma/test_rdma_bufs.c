@@ -8,13 +8,18 @@
 
 #include "nvmeof/rdma/rdma_bufs.h"
 
-enum { LKEY = 0x1234 };
+enum { LKEY = 0x1234, MOST = 8192 };
+
+struct taken {
+    struct nvmf_piece pieces[NVMF_MAX_PIECES];
+    uint8_t count, owner;
+    uint32_t len_bytes;
+};
 
 struct fixture {
     struct rdma_bufs bufs;
     uint8_t *dram;
-    struct nvmf_piece taken[4096][NVMF_MAX_PIECES];
-    uint8_t count[4096];
+    struct taken taken[MOST];
     unsigned int num_taken;
 };
 
@@ -37,22 +42,61 @@ static int teardown(void **state)
     return 0;
 }
 
-static bool get(struct fixture *f, uint32_t len)
+/* @return how many bytes there were, 0 for none */
+static uint32_t get(struct fixture *f, unsigned int owner, uint32_t len)
 {
-    if (!rdma_bufs_get(&f->bufs, len, f->taken[f->num_taken],
-                       &f->count[f->num_taken])) {
-        return false;
+    struct taken *taken = &f->taken[f->num_taken];
+    uint32_t sum = 0;
+
+    assert_true(f->num_taken < MOST);
+    taken->owner = (uint8_t)owner;
+    taken->len_bytes = rdma_bufs_get(&f->bufs, taken->owner, len, taken->pieces,
+                                     &taken->count);
+    if (taken->len_bytes == 0) {
+        return 0;
     }
+    assert_in_range(taken->count, 1, NVMF_MAX_PIECES);
+    assert_true(taken->len_bytes == len ||
+                (taken->len_bytes < len && taken->len_bytes % 4096 == 0));
+    for (uint8_t i = 0; i < taken->count; i++) {
+        sum += taken->pieces[i].len_bytes;
+    }
+    assert_int_equal(sum, taken->len_bytes);
     f->num_taken++;
-    return true;
+    return taken->len_bytes;
 }
 
+static void put_last(struct fixture *f)
+{
+    const struct taken *taken = &f->taken[--f->num_taken];
+
+    rdma_bufs_put(&f->bufs, taken->owner, taken->pieces, taken->count);
+}
+
+/* Everything comes back, and is there for all again. */
 static void put_all(struct fixture *f)
 {
     while (f->num_taken != 0) {
-        f->num_taken--;
-        rdma_bufs_put(&f->bufs, f->taken[f->num_taken], f->count[f->num_taken]);
+        put_last(f);
     }
+    assert_int_equal(rdma_bufs_used_bytes(&f->bufs), 0);
+    assert_int_equal(f->bufs.classes[0].kept, RDMA_RESERVE * NVMF_BUF_OWNERS);
+    for (unsigned int i = 0; i < NVMF_BUF_OWNERS; i++) {
+        for (unsigned int c = 0; c < RDMA_BUF_CLASSES; c++) {
+            assert_int_equal(f->bufs.held[i][c], 0);
+        }
+    }
+}
+
+static unsigned int get_many(struct fixture *f, unsigned int owner,
+                             uint32_t len)
+{
+    unsigned int n = 0;
+
+    while (get(f, owner, len) != 0) {
+        n++;
+    }
+    return n;
 }
 
 static void test_every_size_is_one_piece_while_there_is_room(void **state)
@@ -62,73 +106,152 @@ static void test_every_size_is_one_piece_while_there_is_room(void **state)
                                     32767, 32768, 32769, 131071, 131072};
 
     for (unsigned int i = 0; i < ARRAY_LEN(lens); i++) {
-        assert_true(get(f, lens[i]));
-        assert_int_equal(f->count[i], 1);
-        assert_int_equal(f->taken[i][0].len_bytes, lens[i]);
-        assert_int_equal(f->taken[i][0].handle, LKEY);
-        memset(f->taken[i][0].ptr, 0xa5, lens[i]); /* ASan looks on */
+        assert_int_equal(get(f, 0, lens[i]), lens[i]);
+        assert_int_equal(f->taken[i].count, 1);
+        assert_int_equal(f->taken[i].pieces[0].handle, LKEY);
+        memset(f->taken[i].pieces[0].ptr, 0xa5, lens[i]); /* ASan looks on */
     }
     put_all(f);
-    assert_int_equal(rdma_bufs_used_bytes(&f->bufs), 0);
+}
+
+static void test_a_mebibyte_is_eight_large_pieces(void **state)
+{
+    struct fixture *f = *state;
+
+    assert_int_equal(get(f, 0, NVMF_MAX_TRANSFER), NVMF_MAX_TRANSFER);
+    assert_int_equal(f->taken[0].count, 8);
+    put_all(f);
 }
 
 static void test_pieces_never_overlap(void **state)
 {
     struct fixture *f = *state;
-    uint32_t lens[] = {4096, 131072, 512, 32768, 65536};
-    unsigned int n = 0;
+    uint32_t lens[] = {4096, 131072, 512, 32768, 65536, 1048576, 8192};
+    unsigned int refused = 0;
 
-    while (get(f, lens[n % ARRAY_LEN(lens)])) {
-        n++;
+    for (unsigned int n = 0; refused < 3 * NVMF_BUF_OWNERS; n++) {
+        refused += get(f, n % NVMF_BUF_OWNERS, lens[n % ARRAY_LEN(lens)]) == 0;
     }
-    assert_true(n > 256);
-    for (unsigned int i = 0; i < n; i++) {
-        for (unsigned int p = 0; p < f->count[i]; p++) {
-            memset(f->taken[i][p].ptr, (int)i & 0xff, f->taken[i][p].len_bytes);
+    assert_true(f->num_taken > 500);
+    for (unsigned int i = 0; i < f->num_taken; i++) {
+        for (unsigned int p = 0; p < f->taken[i].count; p++) {
+            memset(f->taken[i].pieces[p].ptr, (int)i & 0xff,
+                   f->taken[i].pieces[p].len_bytes);
         }
     }
-    for (unsigned int i = 0; i < n; i++) {
-        for (unsigned int p = 0; p < f->count[i]; p++) {
-            const uint8_t *ptr = f->taken[i][p].ptr;
+    for (unsigned int i = 0; i < f->num_taken; i++) {
+        for (unsigned int p = 0; p < f->taken[i].count; p++) {
+            const uint8_t *ptr = f->taken[i].pieces[p].ptr;
 
             assert_int_equal(ptr[0], i & 0xff);
-            assert_int_equal(ptr[f->taken[i][p].len_bytes - 1], i & 0xff);
+            assert_int_equal(ptr[f->taken[i].pieces[p].len_bytes - 1],
+                             i & 0xff);
         }
     }
     put_all(f);
-    assert_int_equal(rdma_bufs_used_bytes(&f->bufs), 0);
 }
 
-static void test_large_ones_are_composed_when_their_class_is_empty(void **state)
+/* One owner alone: a fifth of each class. */
+static void test_one_owner_never_has_it_all(void **state)
 {
     struct fixture *f = *state;
-    uint32_t total = 0;
 
-    for (unsigned int i = 0; i < RDMA_LARGE_COUNT; i++) {
-        assert_true(get(f, RDMA_LARGE_LEN));
-    }
-    assert_true(get(f, RDMA_LARGE_LEN));
-    assert_int_equal(f->count[RDMA_LARGE_COUNT], 4);
-    for (unsigned int p = 0; p < 4; p++) {
-        total += f->taken[RDMA_LARGE_COUNT][p].len_bytes;
-    }
-    assert_int_equal(total, RDMA_LARGE_LEN);
+    get_many(f, 0, 4096);
+    assert_int_equal(
+        f->bufs.held[0][0],
+        RDMA_RESERVE +
+            (RDMA_SMALL_COUNT - RDMA_RESERVE * NVMF_BUF_OWNERS + 4) / 5);
+    get_many(f, 0, 131072);
+    assert_int_equal(f->bufs.held[0][2], (RDMA_LARGE_COUNT + 4) / 5);
+    assert_true(f->bufs.held[0][1] <= (RDMA_MEDIUM_COUNT + 4) / 5);
+    assert_true(rdma_bufs_used_bytes(&f->bufs) < RDMA_BUF_BYTES / 4);
     put_all(f);
-    assert_int_equal(rdma_bufs_used_bytes(&f->bufs), 0);
 }
 
-static void test_small_ones_never_take_the_large_ones(void **state)
+/* They fall silent one after the other, each with all that it could get. */
+static void test_whatever_others_hold_an_owner_has_its_reserve(void **state)
 {
     struct fixture *f = *state;
-    unsigned int n = 0;
+    uint32_t lens[] = {131072, 32768, 8192, 4096, NVMF_MAX_TRANSFER};
 
-    while (get(f, 4096)) {
-        n++;
+    for (unsigned int owner = 0; owner < NVMF_BUF_OWNERS - 1; owner++) {
+        for (unsigned int i = 0; i < ARRAY_LEN(lens); i++) {
+            get_many(f, owner, lens[(owner + i) % ARRAY_LEN(lens)]);
+        }
     }
-    assert_int_equal(n, RDMA_SMALL_COUNT + RDMA_MEDIUM_COUNT);
-    assert_true(get(f, RDMA_LARGE_LEN));
+    for (unsigned int c = 1; c < RDMA_BUF_CLASSES; c++) {
+        assert_int_equal(f->bufs.classes[c].free_count, 0);
+    }
+    /* The last one: short commands, then a long one. */
+    for (unsigned int i = 0; i < RDMA_RESERVE; i++) {
+        assert_int_equal(get(f, NVMF_BUF_OWNERS - 1, 4096), 4096);
+    }
+    assert_int_equal(get(f, NVMF_BUF_OWNERS - 1, 1), 0);
+    for (unsigned int i = 0; i < RDMA_RESERVE; i++) {
+        put_last(f);
+    }
+    assert_int_equal(get(f, NVMF_BUF_OWNERS - 1, NVMF_MAX_TRANSFER),
+                     RDMA_RESERVE_LONG * 4096);
+    assert_int_equal(get(f, NVMF_BUF_OWNERS - 1, 131072), 0);
+    for (unsigned int i = 0; i < RDMA_RESERVE - RDMA_RESERVE_LONG; i++) {
+        assert_int_equal(get(f, NVMF_BUF_OWNERS - 1, 4096), 4096);
+    }
+    assert_int_equal(f->bufs.classes[0].free_count, 0);
     put_all(f);
-    assert_int_equal(rdma_bufs_used_bytes(&f->bufs), 0);
+}
+
+static void test_an_owner_that_holds_nothing_always_gets_something(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t random = 1;
+
+    for (unsigned int step = 0; step < 200000; step++) {
+        unsigned int owner;
+        const uint16_t *held;
+        uint32_t len;
+
+        random = random * UINT64_C(6364136223846793005) + 1;
+        owner = (unsigned int)(random >> 33) % NVMF_BUF_OWNERS;
+        held = f->bufs.held[owner];
+        len = 1 + (uint32_t)(random >> 40) % NVMF_MAX_TRANSFER;
+        if (random >> 62 == 0) {
+            len = 1 + len % 4096;
+        }
+        if (f->num_taken > 0 && (random >> 36) % 16 < 7) {
+            put_last(f);
+        } else if (f->num_taken < MOST) {
+            bool is_empty = held[0] == 0 && held[1] == 0 && held[2] == 0;
+
+            assert_true(get(f, owner, len) != 0 || !is_empty);
+        }
+    }
+    put_all(f);
+}
+
+static void test_large_ones_are_composed_when_their_share_is_used(void **state)
+{
+    struct fixture *f = *state;
+
+    while (f->bufs.held[7][2] < (RDMA_LARGE_COUNT + 4) / 5) {
+        assert_int_equal(get(f, 7, RDMA_LARGE_LEN), RDMA_LARGE_LEN);
+        assert_int_equal(f->taken[f->num_taken - 1].count, 1);
+    }
+    assert_int_equal(get(f, 7, RDMA_LARGE_LEN), RDMA_LARGE_LEN);
+    assert_int_equal(f->taken[f->num_taken - 1].count, 4);
+    put_all(f);
+}
+
+static void test_short_ones_never_take_the_large_ones(void **state)
+{
+    struct fixture *f = *state;
+
+    for (unsigned int owner = 0; owner < NVMF_BUF_OWNERS; owner++) {
+        get_many(f, owner, 4096);
+    }
+    assert_int_equal(f->bufs.classes[0].free_count, 0);
+    assert_int_equal(f->bufs.classes[1].free_count, 0);
+    assert_int_equal(f->bufs.classes[2].free_count, RDMA_LARGE_COUNT);
+    put_all(f);
 }
 
 static void test_a_refused_get_takes_nothing(void **state)
@@ -136,14 +259,12 @@ static void test_a_refused_get_takes_nothing(void **state)
     struct fixture *f = *state;
     uint32_t used;
 
-    while (get(f, RDMA_LARGE_LEN)) {
-    }
+    get_many(f, 3, RDMA_LARGE_LEN);
     used = rdma_bufs_used_bytes(&f->bufs);
-    assert_false(get(f, RDMA_LARGE_LEN));
+    assert_int_equal(get(f, 3, RDMA_LARGE_LEN), 0);
     assert_int_equal(rdma_bufs_used_bytes(&f->bufs), used);
     put_all(f);
-    assert_int_equal(rdma_bufs_used_bytes(&f->bufs), 0);
-    assert_true(get(f, RDMA_LARGE_LEN));
+    assert_int_equal(get(f, 3, RDMA_LARGE_LEN), RDMA_LARGE_LEN);
     put_all(f);
 }
 
@@ -152,9 +273,13 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         T(test_every_size_is_one_piece_while_there_is_room),
+        T(test_a_mebibyte_is_eight_large_pieces),
         T(test_pieces_never_overlap),
-        T(test_large_ones_are_composed_when_their_class_is_empty),
-        T(test_small_ones_never_take_the_large_ones),
+        T(test_one_owner_never_has_it_all),
+        T(test_whatever_others_hold_an_owner_has_its_reserve),
+        T(test_an_owner_that_holds_nothing_always_gets_something),
+        T(test_large_ones_are_composed_when_their_share_is_used),
+        T(test_short_ones_never_take_the_large_ones),
         T(test_a_refused_get_takes_nothing),
     };
 

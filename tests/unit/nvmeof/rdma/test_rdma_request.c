@@ -24,6 +24,9 @@ struct nvmf_target {
     struct nvmf_request *fetched[LOG];
     bool fetched_ok[LOG];
     unsigned int fetches;
+    struct nvmf_request *sent[LOG];
+    bool sent_ok[LOG];
+    unsigned int sends;
     struct nvmf_request *done[LOG];
     unsigned int dones;
 };
@@ -55,6 +58,13 @@ void nvmf_request_fetched(struct nvmf_target *target, struct nvmf_request *req,
 {
     target->fetched[target->fetches] = req;
     target->fetched_ok[target->fetches++] = is_ok;
+}
+
+void nvmf_request_sent(struct nvmf_target *target, struct nvmf_request *req,
+                       bool is_ok)
+{
+    target->sent[target->sends] = req;
+    target->sent_ok[target->sends++] = is_ok;
 }
 
 void nvmf_request_done(struct nvmf_target *target, struct nvmf_request *req)
@@ -201,6 +211,49 @@ static void test_a_read_is_a_linked_pair_with_one_completion(void **state)
     assert_int_equal(f->rdma.requests_in_use, 0);
 }
 
+/* Long data in two windows: the first by itself, the second as above. */
+static void test_a_window_is_a_write_with_a_completion(void **state)
+{
+    struct fixture *f = *state;
+    struct nvmf_request *req = command(f, SGL_KEYED_INVALIDATE, 8192);
+    uint8_t data[4096];
+
+    set_pieces(req, 1, sizeof(data), data);
+    req->send_len = sizeof(data);
+    rdma_request_send(&f->rdma, req);
+    assert_int_equal(f->fake->send_put, 1);
+    assert_int_equal(last_send(f, 0)->opcode, VERBS_WR_WRITE);
+    assert_true(last_send(f, 0)->signaled);
+    assert_int_equal(last_send(f, 0)->remote_addr, 0x1122334455667788);
+    assert_int_equal(f->target.sends, 0);
+    assert_int_equal(f->rdma.sending, 1);
+    fake_complete(&f->verbs, f->qp->qpn, 0, VERBS_WC_SUCCESS);
+    assert_int_equal(f->target.sends, 1);
+    assert_true(f->target.sent_ok[0]);
+    assert_int_equal(f->rdma.sending, 0);
+
+    req->data_offset = 4096;
+    rdma_request_respond(&f->rdma, req);
+    assert_int_equal(f->fake->send_put, 3);
+    assert_int_equal(last_send(f, 1)->remote_addr, 0x1122334455667788 + 4096);
+    assert_int_equal(last_send(f, 0)->opcode, VERBS_WR_SEND_INV);
+}
+
+static void test_a_fetch_begins_at_its_window(void **state)
+{
+    struct fixture *f = *state;
+    struct nvmf_request *req = command(f, SGL_KEYED, 8192);
+    uint8_t data[4096];
+
+    set_pieces(req, 1, sizeof(data), data);
+    req->data_offset = 4096;
+    req->fetch_len = sizeof(data);
+    rdma_request_fetch(&f->rdma, req);
+    assert_int_equal(last_send(f, 0)->opcode, VERBS_WR_READ);
+    assert_true(last_send(f, 0)->signaled);
+    assert_int_equal(last_send(f, 0)->remote_addr, 0x1122334455667788 + 4096);
+}
+
 static void test_invalidate_only_if_asked(void **state)
 {
     struct fixture *f = *state;
@@ -302,13 +355,17 @@ static void test_when_it_fails_everything_is_answered_once(void **state)
     struct nvmf_request *fetching = command(f, SGL_KEYED, 512);
     struct nvmf_request *responding = command(f, SGL_KEYED, 0);
     struct nvmf_request *at_target = command(f, SGL_KEYED, 0);
+    struct nvmf_request *sending = command(f, SGL_KEYED, 1024);
     uint8_t data[512];
 
     (void)at_target;
+    set_pieces(sending, 1, sizeof(data), data);
+    sending->send_len = sizeof(data);
     set_pieces(fetching, 1, sizeof(data), data);
     fetching->fetch_len = sizeof(data);
     rdma_request_fetch(&f->rdma, fetching);
     rdma_request_respond(&f->rdma, responding);
+    rdma_request_send(&f->rdma, sending);
     fake_complete(&f->verbs, f->qp->qpn, 0, VERBS_WC_RETRY_EXCEEDED);
     assert_true(f->qp->needs_step);
     assert_int_equal(f->target.fetches, 0);
@@ -318,6 +375,9 @@ static void test_when_it_fails_everything_is_answered_once(void **state)
     rdma_request_fail_all(f->qp);
     assert_int_equal(f->target.fetches, 1);
     assert_false(f->target.fetched_ok[0]);
+    assert_int_equal(f->target.sends, 1);
+    assert_false(f->target.sent_ok[0]);
+    assert_int_equal(f->rdma.sending, 0);
     assert_int_equal(f->target.dones, 1);
     assert_ptr_equal(f->target.done[0], responding);
     rdma_request_fail_all(f->qp);
@@ -359,6 +419,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(test_the_first_capsule_says_that_the_connection_stands),
         T(test_a_read_is_a_linked_pair_with_one_completion),
+        T(test_a_window_is_a_write_with_a_completion),
+        T(test_a_fetch_begins_at_its_window),
         T(test_invalidate_only_if_asked),
         T(test_a_fetch_of_many_pieces_is_signaled_once),
         T(test_a_buffer_is_back_before_its_response),

@@ -36,36 +36,72 @@ static void drained(void *ctx, uint16_t qpair)
     fake->drained[fake->drained_count++ % 64] = qpair;
 }
 
-static bool buf_get(void *ctx, uint32_t len_bytes, struct nvmf_piece *pieces,
-                    uint8_t *count)
+static void send_data(void *ctx, struct nvmf_request *req)
 {
     struct fake *fake = ctx;
 
-    assert_in_range(len_bytes, 1, NVMF_MAX_TRANSFER);
-    if (fake->buffers_free < len_bytes) {
-        return false;
+    assert_int_equal(req->state, NVMF_REQUEST_SENDING);
+    assert_true(fake->sending_count < FAKE_REQUESTS);
+    fake->sending[fake->sending_count++] = req;
+}
+
+static bool holds_buffers(const struct fake *fake, uint8_t owner)
+{
+    for (unsigned int i = 0; i < fake->buffers_out; i++) {
+        if (fake->buffers[i].owner == owner) {
+            return true;
+        }
     }
-    fake->buffers_free -= len_bytes;
-    for (*count = 0; len_bytes > 0; (*count)++) {
-        uint32_t n = MIN(len_bytes, fake->piece_bytes);
+    return false;
+}
+
+static uint32_t buf_get(void *ctx, uint8_t owner, uint32_t len_bytes,
+                        struct nvmf_piece *pieces, uint8_t *count)
+{
+    struct fake *fake = ctx;
+    uint32_t most = MIN(fake->window_max, NVMF_MAX_PIECES * fake->piece_bytes);
+    uint32_t room = MIN(len_bytes, most);
+    uint32_t rest = room;
+
+    assert_in_range(len_bytes, 1, NVMF_MAX_TRANSFER);
+    if (fake->buffers_free < (int32_t)room) {
+        if (holds_buffers(fake, owner)) {
+            return 0;
+        }
+        rest = room = MIN(room, 4096);
+    }
+    fake->buffers_free -= (int32_t)room;
+    for (*count = 0; rest > 0; (*count)++) {
+        uint32_t n = MIN(rest, fake->piece_bytes);
 
         assert_in_range(*count, 0, NVMF_MAX_PIECES - 1);
+        assert_in_range(fake->buffers_out, 0, FAKE_BUFFERS - 1);
         pieces[*count] = (struct nvmf_piece){
             .ptr = malloc(n), .len_bytes = n, .handle = 0xb0f};
         memset(pieces[*count].ptr, 0xa5, n);
-        len_bytes -= n;
+        fake->buffers[fake->buffers_out].ptr = pieces[*count].ptr;
+        fake->buffers[fake->buffers_out].len_bytes = n;
+        fake->buffers[fake->buffers_out].owner = owner;
+        rest -= n;
         fake->buffers_out++;
     }
-    return true;
+    return room;
 }
 
-static void buf_put(void *ctx, const struct nvmf_piece *pieces, uint8_t count)
+static void buf_put(void *ctx, uint8_t owner, const struct nvmf_piece *pieces,
+                    uint8_t count)
 {
     struct fake *fake = ctx;
 
     for (uint8_t i = 0; i < count; i++) {
-        fake->buffers_free += pieces[i].len_bytes;
-        fake->buffers_out--;
+        unsigned int k = 0;
+
+        while (fake->buffers[k].ptr != pieces[i].ptr) {
+            assert_true(++k < fake->buffers_out);
+        }
+        assert_int_equal(fake->buffers[k].owner, owner);
+        fake->buffers_free += (int32_t)fake->buffers[k].len_bytes;
+        fake->buffers[k] = fake->buffers[--fake->buffers_out];
         free(pieces[i].ptr);
     }
 }
@@ -119,6 +155,7 @@ struct fake *fake_new(void)
     fake->media_room = FAKE_OPS;
     fake->buffers_free = 64 * NVMF_MAX_TRANSFER;
     fake->piece_bytes = FAKE_PIECE;
+    fake->window_max = NVMF_MAX_TRANSFER;
     fake->block_shift = 9;
     fake->has_cache = true;
     for (unsigned int i = 0; i < FAKE_NAMESPACES; i++) {
@@ -143,6 +180,7 @@ struct fake *fake_new(void)
         .sgls = SGLS_SUPPORTED | SGLS_KEYED,
         .in_capsule_len = NVMF_IN_CAPSULE_LEN,
         .fetch = fetch,
+        .send = send_data,
         .respond = respond,
         .disconnect = disconnect,
         .drained = drained,
@@ -183,7 +221,7 @@ void fake_free(struct fake *fake)
         struct nvmf_request *req = &fake->request[i]->req;
 
         if (req->owns_buffers) {
-            buf_put(fake, req->pieces, req->piece_count);
+            buf_put(fake, req->owner, req->pieces, req->owned_count);
         }
         free(fake->request[i]->in_capsule);
         free(fake->request[i]);
@@ -293,12 +331,12 @@ static void run_fetch(struct fake *fake)
 {
     struct nvmf_request *req = fake->fetch[0];
     struct fake_request *request = container_of(req, struct fake_request, req);
-    uint32_t at = 0;
+    uint32_t at = req->data_offset;
 
     fake->fetch_count--;
     memmove(fake->fetch, fake->fetch + 1,
             fake->fetch_count * sizeof(fake->fetch[0]));
-    assert_true(req->fetch_len <= request->host_len);
+    assert_true(at + req->fetch_len <= request->host_len);
     for (uint8_t i = 0; i < req->piece_count && !fake->fail_fetch; i++) {
         memcpy(req->pieces[i].ptr, request->host + at,
                req->pieces[i].len_bytes);
@@ -333,22 +371,46 @@ void fake_run_media(struct fake *fake)
     nvmf_media_done(fake->target, io.cookie, fake->media_status);
 }
 
-static void run_respond(struct fake *fake)
+/* What send() and respond() do with the data. */
+static void copy_to_host(const struct nvmf_request *req)
 {
-    struct nvmf_request *req = fake->respond[0];
-    struct fake_request *request = container_of(req, struct fake_request, req);
-    uint32_t at = 0;
+    const struct fake_request *request =
+        container_of(req, struct fake_request, req);
+    uint32_t at = req->data_offset, end = at + req->send_len;
 
-    fake->respond_count--;
-    memmove(fake->respond, fake->respond + 1,
-            fake->respond_count * sizeof(fake->respond[0]));
-    assert_true(req->send_len <= request->host_len);
-    for (uint8_t i = 0; at < req->send_len; i++) {
+    assert_true(req->send_len == 0 || end <= request->host_len);
+    for (uint8_t i = 0; req->send_len != 0 && at < end; i++) {
         assert_true(i < req->piece_count);
         memcpy(request->host + at, req->pieces[i].ptr,
                req->pieces[i].len_bytes);
         at += req->pieces[i].len_bytes;
     }
+    assert_true(req->send_len == 0 || at == end);
+}
+
+static void run_send(struct fake *fake)
+{
+    struct nvmf_request *req = fake->sending[0];
+
+    fake->sending_count--;
+    memmove(fake->sending, fake->sending + 1,
+            fake->sending_count * sizeof(fake->sending[0]));
+    assert_int_not_equal(req->send_len, 0);
+    if (!fake->fail_send) {
+        copy_to_host(req);
+    }
+    nvmf_request_sent(fake->target, req, !fake->fail_send);
+}
+
+static void run_respond(struct fake *fake)
+{
+    struct nvmf_request *req = fake->respond[0];
+    struct fake_request *request = container_of(req, struct fake_request, req);
+
+    fake->respond_count--;
+    memmove(fake->respond, fake->respond + 1,
+            fake->respond_count * sizeof(fake->respond[0]));
+    copy_to_host(req);
     nvme_cqe_parse(&request->cqe, req->cqe);
     assert_int_equal(request->cqe.cid, req->sqe.cid);
     request->is_answered = true;
@@ -366,6 +428,10 @@ void fake_run(struct fake *fake)
         }
         if (fake->media_count > 0 && !fake->hold_media) {
             fake_run_media(fake);
+            has_moved = true;
+        }
+        if (fake->sending_count > 0 && !fake->hold_send) {
+            run_send(fake);
             has_moved = true;
         }
         if (fake->respond_count > 0 && !fake->hold_done) {

@@ -28,6 +28,7 @@ enum {
     FAKE_NAMESPACES = 2,
     FAKE_OPS = 1024,
     FAKE_PIECE = 16 * 1024,
+    FAKE_BUFFERS = 1024,
     DNR = NVME_STATUS_DNR,
     MORE = NVME_STATUS_MORE,
 };
@@ -57,8 +58,10 @@ struct fake {
     unsigned int fetch_count;
     struct nvmf_request *respond[FAKE_REQUESTS];
     unsigned int respond_count;
-    bool hold_fetch, hold_done, hold_media;
-    bool fail_fetch;
+    struct nvmf_request *sending[FAKE_REQUESTS];
+    unsigned int sending_count;
+    bool hold_fetch, hold_send, hold_done, hold_media;
+    bool fail_fetch, fail_send;
 
     uint8_t *blocks[FAKE_NAMESPACES];
     uint8_t block_shift;
@@ -71,9 +74,15 @@ struct fake {
     enum media_status media_status;
     int cache_calls, cache_on;
 
-    uint32_t buffers_free; /* bytes */
-    uint32_t piece_bytes;  /* of a buffer; the last may be shorter */
+    int32_t buffers_free; /* bytes; who holds none gets some even of none */
+    uint32_t piece_bytes; /* of a buffer; the last may be shorter */
     unsigned int buffers_out;
+    uint32_t window_max; /* bytes that one get() hands out at most */
+    struct {
+        void *ptr;
+        uint32_t len_bytes;
+        uint8_t owner;
+    } buffers[FAKE_BUFFERS]; /* those that are out */
 
     uint16_t disconnected[64];
     unsigned int disconnect_count;

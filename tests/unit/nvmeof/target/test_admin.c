@@ -34,7 +34,7 @@ static void test_identify_controller_passes_the_gates_of_linux(void **state)
     assert_int_equal(id[1803], 1);                  /* MSDBD */
     assert_int_equal(get_le32(id + 536), 0x100005); /* SGLS */
     assert_string_equal((const char *)id + 768, FAKE_SUBNQN);
-    assert_int_equal(id[77], 5);                  /* MDTS */
+    assert_int_equal(id[77], 8);                  /* MDTS */
     assert_int_equal(id[76], 3);                  /* CMIC */
     assert_int_equal(id[111], 1);                 /* CNTRLTYPE */
     assert_int_equal(get_le32(id + 80), 0x10400); /* VER */
@@ -167,7 +167,7 @@ static void test_admin_commands_that_are_refused(void **state)
          4,
          0x002},
         {"log longer than MDTS",
-         {.opcode = 2, .cdw10 = 2 | 0x8000u << 16},
+         {.opcode = 2, .cdw10 = 2, .cdw11 = 4},
          0,
          0x002},
         {"log of 16 GiB",

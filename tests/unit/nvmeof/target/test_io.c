@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "fake.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/bytes.h"
@@ -16,13 +17,14 @@ static void test_written_data_is_read_back_in_every_size(void **state)
 {
     struct fake *fake = *state;
     uint16_t io = fake_io_queue(fake, fake_host(fake, 0), 1);
-    static const uint32_t sizes[] = {1, 7, 8, 95, 96, 97, 192, 255, 256};
+    static const uint32_t sizes[] = {1,   7,   8,   95,  96,  97,   192,  255,
+                                     256, 257, 512, 513, 768, 1000, 1024, 1025};
     static uint8_t data[NVMF_MAX_TRANSFER], back[NVMF_MAX_TRANSFER];
 
     for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
         uint32_t len = sizes[i] * 512;
-        struct nvme_sqe write = fake_rw(NVM_WRITE, 100 * i, sizes[i]);
-        struct nvme_sqe read = fake_rw(NVM_READ, 100 * i, sizes[i]);
+        struct nvme_sqe write = fake_rw(NVM_WRITE, 10 * i, sizes[i]);
+        struct nvme_sqe read = fake_rw(NVM_READ, 10 * i, sizes[i]);
 
         pattern(data, len, (uint8_t)i);
         memset(back, 0xa5, sizeof(back));
@@ -110,7 +112,7 @@ static const struct refused {
      {.opcode = 8, .nsid = 1, .cdw12 = 2048},
      0,
      0x080},
-    {"above MDTS", {.opcode = 2, .nsid = 1, .cdw12 = 256}, 0, 0x002},
+    {"above MDTS", {.opcode = 2, .nsid = 1, .cdw12 = 2048}, 0, 0x002},
     {"SGL too short", {.opcode = 2, .nsid = 1, .cdw12 = 1}, 512, 0x00f},
     {"SGL too long", {.opcode = 2, .nsid = 1}, 1024, 0x00f},
     {"no SGL", {.opcode = 1, .nsid = 1}, 0, 0x00f},
@@ -345,41 +347,228 @@ static void test_blocks_of_4096(void **state)
     sqe = fake_rw(NVM_READ, 256, 1);
     assert_int_equal(fake_exec(fake, io, &sqe, fake->data, 4096).status,
                      NVME_SC_LBA_RANGE | DNR | MORE);
-    sqe = fake_rw(NVM_READ, 0, 33);
-    assert_int_equal(fake_exec(fake, io, &sqe, fake->data, 33 * 4096).status,
+    sqe = fake_rw(NVM_READ, 0, 257);
+    assert_int_equal(fake_exec(fake, io, &sqe, fake->data, 4096).status,
                      NVME_SC_INVALID_FIELD | DNR | MORE);
     fake_free(fake);
 }
 
+/* Short commands wait for short ones, long ones for long ones. */
 static void test_requests_wait_for_buffers_in_order(void **state)
 {
     struct fake *fake = *state;
     uint16_t io = fake_io_queue(fake, fake_host(fake, 0), 1);
     struct nvme_sqe big = fake_rw(NVM_READ, 0, 256);
     struct nvme_sqe small = fake_rw(NVM_READ, 0, 1);
-    struct nvme_sqe write = fake_rw(NVM_WRITE, 0, 1);
-    struct fake_request *first, *second, *third, *fourth;
+    struct fake_request *first, *second, *third, *fourth, *fifth;
 
-    fake->buffers_free = NVMF_MAX_TRANSFER;
+    fake->buffers_free = 131072;
     fake->hold_done = true;
-    first = fake_send(fake, io, &big, fake->data, NVMF_MAX_TRANSFER);
-    second = fake_send(fake, io, &big, fake->data, NVMF_MAX_TRANSFER);
+    first = fake_send(fake, io, &big, fake->data, 131072);
+    second = fake_send(fake, io, &big, fake->data, 131072);
     third = fake_send(fake, io, &small, fake->data, 512);
-    fourth = fake_send(fake, io, &write, fake->data, 512);
+    fourth = fake_send(fake, io, &small, fake->data, 512);
+    fifth = fake_send(fake, io, &big, fake->data, 131072);
     fake_run(fake);
     assert_int_equal(first->req.state, NVMF_REQUEST_RESPONDING);
     assert_int_equal(second->req.state, NVMF_REQUEST_WAIT_BUFFER);
     assert_int_equal(third->req.state, NVMF_REQUEST_WAIT_BUFFER);
     assert_int_equal(fourth->req.state, NVMF_REQUEST_WAIT_BUFFER);
+    assert_true(nvmf_target_is_short(fake->target));
     fake->hold_done = false;
     fake_run(fake);
     assert_true(first->is_done && second->is_done && third->is_done &&
-                fourth->is_done);
-    assert_int_equal(fake->history[1].cookie == &second->req, 1);
-    assert_int_equal(fake->history[2].cookie == &third->req, 1);
-    assert_int_equal(fake->history[3].cookie == &fourth->req, 1);
-    assert_null(fake->target->wait_buffer.head);
-    assert_null(fake->target->wait_buffer.tail);
+                fourth->is_done && fifth->is_done);
+    assert_int_equal(fake->history[1].cookie == &third->req, 1);
+    assert_int_equal(fake->history[2].cookie == &fourth->req, 1);
+    assert_int_equal(fake->history[3].cookie == &second->req, 1);
+    assert_int_equal(fake->history[4].cookie == &fifth->req, 1);
+    assert_false(nvmf_target_is_short(fake->target));
+}
+
+/* One host has all that there is, and many commands waiting. */
+static void test_a_host_does_not_wait_for_another_ones_commands(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t greedy = fake_io_queue(fake, fake_host(fake, 0), 1);
+    uint16_t other = fake_io_queue(fake, fake_host(fake, 0), 1);
+    struct nvme_sqe big = fake_rw(NVM_READ, 0, 256);
+    struct nvme_sqe small = fake_rw(NVM_READ, 0, 8);
+    struct fake_request *requests[20], *first, *second;
+
+    fake->buffers_free = 131072;
+    fake->hold_done = true;
+    for (size_t i = 0; i < ARRAY_LEN(requests); i++) {
+        requests[i] = fake_send(fake, greedy, &big, fake->data, 131072);
+    }
+    fake_run(fake);
+    first = fake_send(fake, other, &small, fake->data, 4096);
+    second = fake_send(fake, other, &small, fake->data, 4096);
+    assert_int_equal(first->req.state, NVMF_REQUEST_MEDIA);
+    assert_int_equal(second->req.state, NVMF_REQUEST_WAIT_BUFFER);
+    fake->buffers_free += 4096; /* not even that much for the greedy one */
+    fake->hold_done = false;
+    fake_run(fake);
+    assert_true(first->is_done && second->is_done);
+    for (size_t i = 0; i < ARRAY_LEN(requests); i++) {
+        assert_true(requests[i]->is_done);
+    }
+}
+
+/* ---- Data for which there are not enough buffers at once. */
+
+static void check_windows(struct fake *fake, uint16_t io, uint32_t window,
+                          uint32_t blocks)
+{
+    static uint8_t data[NVMF_MAX_TRANSFER], back[NVMF_MAX_TRANSFER];
+    uint32_t len = blocks * 512, windows = (len + window - 1) / window;
+    struct nvme_sqe write = fake_rw(NVM_WRITE, 1, blocks);
+    struct nvme_sqe read = fake_rw(NVM_READ, 1, blocks);
+    unsigned int before = fake->history_count;
+    uint64_t reads = nvmf_target_counters(fake->target)->host_reads;
+
+    write.cdw12 |= 1u << 30; /* FUA */
+    fake->window_max = window;
+    pattern(data, len, (uint8_t)blocks);
+    memset(back, 0xa5, sizeof(back));
+    assert_int_equal(fake_exec(fake, io, &write, data, len).status, 0);
+    assert_int_equal(fake->history_count, before + windows);
+    for (uint32_t i = 0; i < windows; i++) {
+        const struct media_io *part = &fake->history[before + i];
+
+        assert_true(part->fua);
+        assert_int_equal(part->first_lba, 1 + i * (window / 512));
+    }
+    assert_memory_equal(fake->blocks[0] + 512, data, len);
+    assert_int_equal(fake_exec(fake, io, &read, back, len).status, 0);
+    assert_int_equal(fake->history_count, before + 2 * windows);
+    assert_memory_equal(data, back, len);
+    assert_int_equal(nvmf_target_counters(fake->target)->host_reads, reads + 1);
+    assert_int_equal(fake->buffers_out, 0);
+}
+
+static void test_long_data_moves_in_windows(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t io = fake_io_queue(fake, fake_host(fake, 0), 1);
+
+    check_windows(fake, io, 131072, 256);
+    check_windows(fake, io, 131072, 257);
+    check_windows(fake, io, 131072, 2047);
+    check_windows(fake, io, 16384, 256);
+    check_windows(fake, io, 16384, 33);
+    check_windows(fake, io, 4096, 31);
+}
+
+/* The response, and the invalidation with it, comes after all data. */
+static void test_only_the_last_window_goes_with_the_response(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t io = fake_io_queue(fake, fake_host(fake, 0), 1);
+    struct nvme_sqe read = fake_rw(NVM_READ, 0, 20);
+    struct fake_request *request;
+
+    fake->window_max = 4096;
+    fake->hold_send = fake->hold_done = true;
+    request = fake_send(fake, io, &read, fake->data, 20 * 512);
+    for (uint32_t at = 0; at < 8192; at += 4096) {
+        fake_run(fake);
+        assert_int_equal(request->req.state, NVMF_REQUEST_SENDING);
+        assert_int_equal(request->req.data_offset, at);
+        assert_int_equal(request->req.send_len, 4096);
+        assert_int_equal(fake->respond_count, 0);
+        fake->hold_send = false;
+        fake->hold_media = true;
+        fake_run(fake);
+        fake->hold_send = true;
+        fake->hold_media = false;
+    }
+    fake_run(fake);
+    assert_int_equal(request->req.state, NVMF_REQUEST_RESPONDING);
+    assert_int_equal(request->req.data_offset, 8192);
+    assert_int_equal(request->req.send_len, 2048);
+    fake->hold_done = false;
+    fake_run(fake);
+    assert_true(request->is_done);
+}
+
+static void test_a_window_that_fails_ends_the_command(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t io = fake_io_queue(fake, fake_host(fake, 0), 1);
+    static const uint8_t opcodes[] = {NVM_READ, NVM_WRITE};
+
+    fake->window_max = 4096;
+    for (size_t i = 0; i < ARRAY_LEN(opcodes); i++) {
+        struct nvme_sqe sqe = fake_rw(opcodes[i], 0, 32);
+        struct fake_request *request;
+        unsigned int before = fake->history_count;
+
+        fake->hold_media = true;
+        request = fake_send(fake, io, &sqe, fake->data, 16384);
+        fake_run(fake);
+        fake->hold_media = false;
+        fake->hold_send = fake->hold_fetch = true;
+        fake_run(fake); /* the first window is with the host */
+        fake->hold_send = fake->hold_fetch = false;
+        fake->media_status = MEDIA_INTERNAL_ERROR;
+        fake_run(fake);
+        fake->media_status = MEDIA_OK;
+        assert_true(request->is_done);
+        assert_int_equal(request->cqe.status, NVME_SC_INTERNAL | MORE);
+        assert_int_equal(fake->history_count, before + 2);
+        assert_int_equal(fake->buffers_out, 0);
+    }
+    assert_int_equal(nvmf_target_counters(fake->target)->host_reads, 0);
+    assert_int_equal(nvmf_target_counters(fake->target)->host_writes, 0);
+}
+
+static void test_a_failed_send_ends_the_connection(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t io = fake_io_queue(fake, fake_host(fake, 0), 1);
+    struct nvme_sqe read = fake_rw(NVM_READ, 0, 16);
+    struct fake_request *request;
+
+    fake->window_max = 4096;
+    fake->fail_send = true;
+    request = fake_send(fake, io, &read, fake->data, 8192);
+    fake_run(fake);
+    assert_int_equal(request->req.state, NVMF_REQUEST_FREE);
+    assert_int_equal(fake->disconnect_count, 1);
+    assert_int_equal(fake->buffers_out, 0);
+    fake_close(fake, io);
+}
+
+/* Connect moves its data without a buffer, where its transport has room. */
+static void test_connect_waits_for_no_buffer(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t qpair = fake_open(fake, 0, 31);
+    uint8_t sqe[NVME_SQE_LEN], bytes[CONNECT_DATA_LEN], spare[4096];
+    struct nvmf_data description = {
+        .len_bytes = CONNECT_DATA_LEN,
+        .spare = {spare, sizeof(spare), 7},
+    };
+    struct fake_request *request = calloc(1, sizeof(*request));
+    struct connect_command command = {.sqsize = 31};
+    struct connect_data data;
+    struct nvme_sqe fields = {0};
+
+    fake->request[fake->request_count++] = request;
+    connect_command_build(&fields, &command);
+    nvme_sqe_emit(sqe, &fields);
+    fake_connect_data(&data, 0xffff, FAKE_SUBNQN);
+    connect_data_emit(bytes, &data);
+    request->host = bytes;
+    request->host_len = sizeof(bytes);
+    nvmf_capsule(fake->target, qpair, &request->req, sqe, &description,
+                 fake->now_us);
+    assert_int_equal(request->req.state, NVMF_REQUEST_FETCHING);
+    assert_ptr_equal(request->req.pieces[0].ptr, spare);
+    assert_int_equal(fake->buffers_out, 0);
+    fake_run(fake);
+    assert_int_equal(request->cqe.status, 0);
 }
 
 /* What ends while it is being retried frees its buffer for the next. */
@@ -481,6 +670,12 @@ int main(void)
         cmocka_unit_test(test_read_only_namespace_refuses_writes),
         cmocka_unit_test(test_blocks_of_4096),
         TEST(test_requests_wait_for_buffers_in_order),
+        TEST(test_a_host_does_not_wait_for_another_ones_commands),
+        TEST(test_long_data_moves_in_windows),
+        TEST(test_only_the_last_window_goes_with_the_response),
+        TEST(test_a_window_that_fails_ends_the_command),
+        TEST(test_a_failed_send_ends_the_connection),
+        TEST(test_connect_waits_for_no_buffer),
         TEST(test_a_retried_request_may_end_at_once),
         TEST(test_a_full_media_is_retried_in_order),
         TEST(test_a_failed_fetch_ends_the_connection),

@@ -109,11 +109,11 @@ static void test_smart_counts(void **state)
     const uint8_t *smart = fake->data;
 
     for (unsigned int i = 0; i < 5; i++) { /* 1280 blocks: two data units */
-        fake_exec(fake, io, &read, fake->data, NVMF_MAX_TRANSFER);
+        fake_exec(fake, io, &read, fake->data, 256 * 512);
     }
     fake_exec(fake, io, &write, fake->data, 512);
     fake->media_status = MEDIA_READ_ERROR;
-    fake_exec(fake, io, &read, fake->data, NVMF_MAX_TRANSFER);
+    fake_exec(fake, io, &read, fake->data, 256 * 512);
     assert_int_equal(get_log(fake, admin, LOG_SMART, 0, 512).status, 0);
     assert_int_equal(smart[0], 0);
     assert_int_equal(get_le16(smart + 1), 313);

@@ -218,6 +218,7 @@ static void go_on(struct chaos *chaos, unsigned int slot)
     fake_connect_data(&data, cntlid, FAKE_SUBNQN);
     connect_data_emit(fake->data, &data);
     fake->hold_fetch = fake->fail_fetch = false;
+    fake->hold_send = fake->fail_send = false;
     fake_send(fake, chaos->qpair[slot], &sqe, fake->data, CONNECT_DATA_LEN);
     fake_run(fake);
     if (slot == 0) {
@@ -291,8 +292,11 @@ static void step(struct chaos *chaos)
     case 0:
         fake->hold_media = rnd(chaos, 2);
         fake->hold_fetch = rnd(chaos, 3) == 0;
+        fake->hold_send = rnd(chaos, 3) == 0;
+        fake->window_max = 4096u << rnd(chaos, 9);
         fake->hold_done = rnd(chaos, 3) == 0;
         fake->fail_fetch = rnd(chaos, 30) == 0;
+        fake->fail_send = rnd(chaos, 30) == 0;
         break;
     case 1:
         fake->media_room = rnd(chaos, 2) ? 1 + rnd(chaos, 3) : 100;
@@ -364,7 +368,7 @@ static uint64_t run_seed(uint64_t seed)
     uint16_t controllers, qpairs;
     uint64_t done;
 
-    fake->buffers_free = 3 * NVMF_MAX_TRANSFER / 2;
+    fake->buffers_free = 3 * 128 * 1024 / 2;
     fake_start(fake);
     memset(chaos.qpair, 0xff, sizeof(chaos.qpair));
     for (unsigned int i = 0; i < STEPS; i++) {
@@ -372,6 +376,7 @@ static uint64_t run_seed(uint64_t seed)
         recycle(fake);
     }
     fake->hold_media = fake->hold_fetch = fake->hold_done = false;
+    fake->hold_send = false;
     fake->media_room = 100;
     fake_run(fake);
     for (unsigned int i = 0; i < QPAIRS; i++) {

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Data buffers of requests, and the requests that wait for some.
+ *
+ * Each owner (a controller) has its own queues, so that commands of one host
+ * never wait for another one's.  How many buffers an owner may have is up to
+ * whoever hands them out: struct nvmf_bufs.
+ */
+#include "nvmeof/target/internal.h"
+
+static bool take_buffers(struct nvmf_target *target, struct nvmf_request *req)
+{
+    req->room_len =
+        target->bufs.get(target->bufs.ctx, req->owner, req->data_len,
+                         req->pieces, &req->piece_count);
+    if (req->room_len == 0) {
+        return false;
+    }
+    req->owned_count = req->piece_count;
+    req->owns_buffers = true;
+    return true;
+}
+
+static struct nvmf_queue *wait_queue(struct nvmf_target *target,
+                                     const struct nvmf_request *req)
+{
+    return &target->wait_buffer
+                .queue[req->owner][req->data_len <= NVMF_SHORT_LEN ? WAIT_SHORT
+                                                                   : WAIT_LONG];
+}
+
+static void wait_for_buffers(struct nvmf_target *target,
+                             struct nvmf_request *req)
+{
+    struct nvmf_buffer_wait *wait = &target->wait_buffer;
+
+    request_enter(req, NVMF_REQUEST_WAIT_BUFFER);
+    queue_push(wait_queue(target, req), req);
+    wait->count++;
+    if (!wait->is_listed[req->owner]) {
+        wait->is_listed[req->owner] = true;
+        wait->turn[(wait->first_turn + wait->turns++) % NVMF_BUF_OWNERS] =
+            req->owner;
+    }
+}
+
+/* Take buffers, or stand in line for them. @return whether it has some */
+bool buffer_take(struct nvmf_target *target, struct nvmf_request *req)
+{
+    if (wait_queue(target, req)->head == NULL && take_buffers(target, req)) {
+        return true;
+    }
+    wait_for_buffers(target, req);
+    return false;
+}
+
+/* Start what can be of one queue. */
+static void serve_queue(struct nvmf_target *target, struct nvmf_queue *queue)
+{
+    struct nvmf_request *req;
+
+    while ((req = queue->head) != NULL && take_buffers(target, req)) {
+        queue_pop(queue);
+        target->wait_buffer.count--;
+        request_enter(req, NVMF_REQUEST_EXECUTING);
+        request_start_window(target, req);
+    }
+}
+
+/* Start what this owner has waited to start, as far as its share goes. */
+static void serve_owner(struct nvmf_target *target, uint8_t owner)
+{
+    struct nvmf_queue *queue = target->wait_buffer.queue[owner];
+
+    serve_queue(target, &queue[WAIT_SHORT]);
+    serve_queue(target, &queue[WAIT_LONG]);
+}
+
+/*
+ * Buffers of `owner` came back: it may have some again, and so may the next of
+ * the others.  That is enough: who waits holds something, which comes back
+ * sooner or later.  So a put() costs the same however many wait.
+ */
+static void serve_after_put(struct nvmf_target *target, uint8_t owner)
+{
+    struct nvmf_buffer_wait *wait = &target->wait_buffer;
+    uint8_t other;
+
+    if (wait->count == 0 || wait->is_served) {
+        return; /* the one further up the stack goes on */
+    }
+    wait->is_served = true;
+    serve_owner(target, owner);
+    if (wait->turns != 0) {
+        other = wait->turn[wait->first_turn];
+        wait->first_turn = (uint16_t)((wait->first_turn + 1) % NVMF_BUF_OWNERS);
+        serve_owner(target, other);
+        if (wait->queue[other][WAIT_SHORT].head != NULL ||
+            wait->queue[other][WAIT_LONG].head != NULL) {
+            wait->turn[(wait->first_turn + wait->turns - 1) % NVMF_BUF_OWNERS] =
+                other;
+        } else {
+            wait->is_listed[other] = false;
+            wait->turns--;
+        }
+    }
+    wait->is_served = false;
+}
+
+/* Give back what the request has, if it has any: others may go on. */
+void buffer_release(struct nvmf_target *target, struct nvmf_request *req)
+{
+    if (!req->owns_buffers) {
+        return;
+    }
+    req->owns_buffers = false;
+    target->bufs.put(target->bufs.ctx, req->owner, req->pieces,
+                     req->owned_count);
+    req->piece_count = 0;
+    serve_after_put(target, req->owner);
+}
+
+/* Take a request that waits for buffers out of its queue; NULL if none does. */
+struct nvmf_request *buffer_take_waiter(struct nvmf_target *target,
+                                        uint16_t qpair, bool any_cid,
+                                        uint16_t cid)
+{
+    struct nvmf_buffer_wait *wait = &target->wait_buffer;
+    const uint8_t owners[] = {target->qpair[qpair].ctrl, NVMF_BUF_NO_CTRL};
+
+    for (size_t i = 0; i < ARRAY_LEN(owners) && wait->count != 0; i++) {
+        for (unsigned int kind = 0; kind < WAIT_KINDS; kind++) {
+            struct nvmf_request *req =
+                queue_take(&wait->queue[owners[i]][kind], qpair, any_cid, cid);
+
+            if (req != NULL) {
+                wait->count--;
+                return req;
+            }
+        }
+    }
+    return NULL;
+}
