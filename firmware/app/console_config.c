@@ -109,6 +109,9 @@ static void run_save(struct log *log, struct settings *settings)
     case SETTINGS_NOT_SAVED:
         say(log, "error: the flash did not take it");
         break;
+    case SETTINGS_TOO_OFTEN:
+        say(log, "error: too many writes to flash: try again in an hour");
+        break;
     default: /* the mistakes have been printed already */
         break;
     }

@@ -50,11 +50,18 @@ static void apply_config(void *ctx, const struct config *before,
     }
 }
 
+static uint64_t power_on_hours(void *ctx)
+{
+    const struct drive *drive = ctx;
+
+    return usage_keeper_power_on_hours(&drive->keeper);
+}
+
 static void settings_start(struct drive *drive,
                            const struct drive_config *config)
 {
     static const struct settings_ops ops = {set_link, disable_link,
-                                            apply_config};
+                                            apply_config, power_on_hours};
     const struct settings_config settings = {
         .log = config->log,
         .in_force = config->config,

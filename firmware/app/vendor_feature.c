@@ -20,6 +20,8 @@ static uint16_t status_of(enum settings_result result)
         return NVME_SC_SUCCESS;
     case SETTINGS_NOT_SAVED:
         return NVME_SC_INTERNAL;
+    case SETTINGS_TOO_OFTEN:
+        return NVME_SC_COMMAND_INTERRUPTED;
     default:
         return NVME_SC_INVALID_FIELD;
     }

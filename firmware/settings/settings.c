@@ -49,9 +49,58 @@ void settings_init(struct settings *settings,
     };
 }
 
-static bool save_config(struct settings *settings, const struct config *config)
+/* Whether flash holds these values already. */
+static bool is_saved_already(const struct settings *settings,
+                             const struct config *config)
 {
-    return settings->save != NULL && settings->save(settings->save_ctx, config);
+    uint8_t old[CONFIG_BODY_LEN], new[CONFIG_BODY_LEN];
+
+    if (settings->saved.sequence == 0) {
+        return false; /* those are the defaults, and nothing is in flash */
+    }
+    config_body_emit(&settings->saved, old);
+    config_body_emit(config, new);
+    return memcmp(old, new, sizeof(old)) == 0;
+}
+
+/*
+ * Each write erases a sector, which flash endures so many times: see
+ * SETTINGS_WRITES_FREE.  The sequence number is how many writes there have
+ * been.
+ */
+static bool is_too_often(const struct settings *settings)
+{
+    uint64_t hours = settings->ops->power_on_hours != NULL
+                         ? settings->ops->power_on_hours(settings->ops_ctx)
+                         : 0;
+
+    return settings->saved.sequence >=
+           SETTINGS_WRITES_FREE + SETTINGS_WRITES_PER_HOUR * hours;
+}
+
+/* Write `config`, unless flash has it, and remember that it does. */
+static enum settings_result save_config(struct settings *settings,
+                                        const struct config *config)
+{
+    uint32_t writes = settings->saved.sequence;
+
+    if (!is_saved_already(settings, config)) {
+        if (is_too_often(settings)) {
+            log_line(settings->log,
+                     "settings: %u writes to flash are too many for its age; "
+                     "%u more are possible each hour",
+                     writes, SETTINGS_WRITES_PER_HOUR);
+            return SETTINGS_TOO_OFTEN;
+        }
+        if (settings->save == NULL ||
+            !settings->save(settings->save_ctx, config)) {
+            return SETTINGS_NOT_SAVED;
+        }
+        writes++;
+    }
+    settings->saved = *config;
+    settings->saved.sequence = writes;
+    return SETTINGS_OK;
 }
 
 static void ignore_mistake(void *ctx, const char *text)
@@ -79,6 +128,7 @@ enum settings_result settings_set_fec(struct settings *settings, uint8_t port,
                                       enum config_fec fec, bool is_saved)
 {
     struct config changed = settings->saved;
+    enum settings_result result;
 
     if (port >= CONFIG_PORTS || fec > CONFIG_FEC_RS ||
         (fec == CONFIG_FEC_RS &&
@@ -89,11 +139,11 @@ enum settings_result settings_set_fec(struct settings *settings, uint8_t port,
     if (is_saved && !can_be_saved(&changed)) {
         return SETTINGS_INVALID;
     }
-    if (is_saved && !save_config(settings, &changed)) {
-        return SETTINGS_NOT_SAVED;
-    }
     if (is_saved) {
-        settings->saved = changed;
+        result = save_config(settings, &changed);
+        if (result != SETTINGS_OK) {
+            return result;
+        }
         settings->staged.port[port].fec = fec;
     }
     settings->in_force.port[port].fec = fec;
@@ -115,6 +165,7 @@ enum settings_result settings_set_speed(struct settings *settings, uint8_t gbps,
                                         bool is_saved)
 {
     struct config changed = settings->saved;
+    enum settings_result result;
     bool is_ok = gbps == SPEED_10G || gbps == SPEED_25G;
 
     for (uint8_t i = 0; i < CONFIG_PORTS; i++) {
@@ -125,11 +176,11 @@ enum settings_result settings_set_speed(struct settings *settings, uint8_t gbps,
     if (!is_ok || (is_saved && !can_be_saved(&changed))) {
         return SETTINGS_INVALID;
     }
-    if (is_saved && !save_config(settings, &changed)) {
-        return SETTINGS_NOT_SAVED;
-    }
     if (is_saved) {
-        settings->saved = changed;
+        result = save_config(settings, &changed);
+        if (result != SETTINGS_OK) {
+            return result;
+        }
         for (uint8_t i = 0; i < CONFIG_PORTS; i++) {
             settings->staged.port[i].speed_gbps = gbps;
         }
@@ -260,16 +311,17 @@ enum settings_result settings_replace(struct settings *settings,
 {
     struct config before = is_saved ? settings->saved : settings->in_force;
     struct config after = *config; /* it may be our draft */
+    enum settings_result result;
 
     if (config_check(&after, tell, ctx) != 0 ||
         (!is_saved && check_now(settings, &after, tell, ctx) != 0)) {
         return SETTINGS_INVALID;
     }
-    if (is_saved && !save_config(settings, &after)) {
-        return SETTINGS_NOT_SAVED;
-    }
     if (is_saved) {
-        settings->saved = after;
+        result = save_config(settings, &after);
+        if (result != SETTINGS_OK) {
+            return result;
+        }
         settings_discard(settings);
     }
     log_line(settings->log, "drive: another configuration%s",

@@ -33,7 +33,19 @@ struct settings_ops {
      * speed and FEC. */
     void (*apply_config)(void *ctx, const struct config *before,
                          const struct config *after);
+
+    /* Over all power cycles.  NULL: none. */
+    uint64_t (*power_on_hours)(void *ctx);
 };
+
+/*
+ * A sector of the flash endures 100,000 erasures, and the two copies of the
+ * configuration take turns.  So many writes are free, to work with a drive;
+ * then there are so many an hour of power-on time.  A host that saves whenever
+ * it may needs (200,000 - 1,024) / 6 hours, nearly four years, to wear the
+ * flash out.
+ */
+enum { SETTINGS_WRITES_FREE = 1024, SETTINGS_WRITES_PER_HOUR = 6 };
 
 struct settings_config {
     struct log *log;
@@ -61,6 +73,7 @@ enum settings_result {
     SETTINGS_OK,
     SETTINGS_INVALID,   /* no such port or value; nothing changed */
     SETTINGS_NOT_SAVED, /* flash did not take it; nothing changed */
+    SETTINGS_TOO_OFTEN, /* flash would wear out; later, and nothing changed */
 };
 
 void settings_init(struct settings *settings,

@@ -53,6 +53,11 @@ void usage_keeper_fill(const struct usage_keeper *keeper,
     };
 }
 
+uint64_t usage_keeper_power_on_hours(const struct usage_keeper *keeper)
+{
+    return keeper->usage.on_minutes / MINUTES_IN_HOUR;
+}
+
 _Static_assert((int)STORE_ERRORS == (int)NVMF_ERROR_LOG_ENTRIES,
                "flash gives back what a host can read");
 

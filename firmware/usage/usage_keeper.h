@@ -81,6 +81,9 @@ void usage_keeper_fill(const struct usage_keeper *keeper,
                        struct nvmf_health *health,
                        struct nvmf_counters *counters);
 
+/** Over all power cycles, this one included. */
+uint64_t usage_keeper_power_on_hours(const struct usage_keeper *keeper);
+
 /** Restore the error log. @param target  initialised with the values above;
  *  outlives the keeper */
 void usage_keeper_start(struct usage_keeper *keeper,

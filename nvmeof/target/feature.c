@@ -476,8 +476,10 @@ static uint16_t vendor_set(struct nvmf_target *target, struct nvmf_request *req)
     } else {
         status = vendor->set(vendor->ctx, fid, is_saved, req->sqe.cdw11);
     }
-    return status == NVME_SC_SUCCESS ? NVME_SC_SUCCESS
-                                     : refuse_field(req, status, SQE_CDW11, 0);
+    if (status == NVME_SC_SUCCESS || status == NVME_SC_COMMAND_INTERRUPTED) {
+        return status; /* the second is worth another try, later */
+    }
+    return refuse_field(req, status, SQE_CDW11, 0);
 }
 
 uint16_t feature_get_check(struct nvmf_target *target, struct nvmf_request *req)

@@ -306,6 +306,62 @@ static uint16_t set_config(uint32_t save, const struct config *config)
     return config_feature(ADMIN_SET_FEATURES, save, data);
 }
 
+static void test_what_is_saved_already_is_not_written_again(void **state)
+{
+    struct config config;
+    uint32_t value;
+
+    (void)state;
+    bed_connect(&bed, 1, 1, 64);
+    get_config(NVMF_SELECT_SAVED, &config);
+    strcpy(config.services.name, "rack7");
+    for (unsigned int i = 0; i < 100; i++) {
+        assert_int_equal(set_config(BIT(31), &config), 0);
+        assert_int_equal(
+            feature(ADMIN_SET_FEATURES, BIT(31), config.port[0].fec, &value),
+            0);
+    }
+    assert_int_equal(bed.drive->saves, 1);
+    assert_string_equal(bed.drive->flash.services.name, "rack7");
+    host_disconnect(&bed.host->host);
+}
+
+/* A host that saves without end does not wear the flash out. */
+static void test_writes_to_flash_are_limited(void **state)
+{
+    enum { RETRY_LATER = 0x21 };
+    struct config config;
+
+    (void)state;
+    bed_connect(&bed, 1, 1, 64);
+    get_config(NVMF_SELECT_SAVED, &config);
+    for (unsigned int i = 0; i < SETTINGS_WRITES_FREE; i++) {
+        config.port[0].mtu_bytes = (uint16_t)(1500 + i);
+        assert_int_equal(set_config(BIT(31), &config), 0);
+    }
+    assert_int_equal(bed.drive->saves, SETTINGS_WRITES_FREE);
+    assert_int_equal(set_config(BIT(31), &config), 0); /* nothing to write */
+    config.port[0].mtu_bytes = 9000;
+    assert_int_equal(set_config(BIT(31), &config), RETRY_LATER);
+    assert_int_equal(bed.drive->saves, SETTINGS_WRITES_FREE);
+    assert_int_equal(bed.drive->flash.port[0].mtu_bytes,
+                     1500 + SETTINGS_WRITES_FREE - 1);
+    get_config(NVMF_SELECT_SAVED, &config);
+    assert_int_equal(config.port[0].mtu_bytes, 1500 + SETTINGS_WRITES_FREE - 1);
+    assert_true(says(type("config set port.0.mtu 9000\r"), "ok"));
+    assert_true(says(type("config save\r"), "error: too many writes to flash"));
+
+    bed.drive->drive.keeper.usage.on_minutes += 60;
+    for (unsigned int i = 0; i < SETTINGS_WRITES_PER_HOUR; i++) {
+        config.port[0].mtu_bytes = (uint16_t)(2000 + i);
+        config.port[1].mtu_bytes = 3000;
+        assert_int_equal(set_config(BIT(31), &config), 0);
+    }
+    config.port[1].mtu_bytes = 3001;
+    assert_int_equal(set_config(BIT(31), &config), RETRY_LATER);
+    host_disconnect(&bed.host->host);
+}
+
 static void test_a_host_reads_and_writes_the_configuration(void **state)
 {
     uint8_t data[VENDOR_CONFIG_LEN] = {0};
@@ -355,6 +411,7 @@ static void test_a_host_reads_and_writes_the_configuration(void **state)
     data[CONFIG_BODY_LEN] = 1;
     assert_int_equal(config_feature(ADMIN_SET_FEATURES, BIT(31), data), 2);
     bed.drive->is_flash_broken = true;
+    config.port[0].mtu_bytes = 1600; /* or else there is nothing to write */
     assert_int_equal(set_config(BIT(31), &config), 6);
     assert_int_equal(bed.drive->saves, 1);
     host_disconnect(&bed.host->host);
@@ -579,6 +636,8 @@ int main(void)
         T(test_console_changes_fec_and_saves_it),
         T(test_console_refuses_and_goes_on),
         T(test_console_changes_the_configuration),
+        T(test_what_is_saved_already_is_not_written_again),
+        T(test_writes_to_flash_are_limited),
         T(test_console_checks_before_it_saves),
         T(test_console_says_when_the_flash_does_not_take_it),
         T(test_console_shows_the_addresses),
