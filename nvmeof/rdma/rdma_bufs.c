@@ -173,8 +173,8 @@ static uint32_t plan_reserve(const uint16_t *held, uint32_t len, uint8_t *plan,
     return MIN(room, len);
 }
 
-static uint32_t get_long(struct rdma_bufs *bufs, uint16_t *held, uint32_t len,
-                         struct nvmf_piece *pieces, uint8_t *count)
+static uint32_t get_pieces(struct rdma_bufs *bufs, uint16_t *held, uint32_t len,
+                           struct nvmf_piece *pieces, uint8_t *count)
 {
     uint8_t plan[NVMF_MAX_PIECES];
     uint32_t room = plan_shared(bufs, held, len, plan, count);
@@ -192,6 +192,20 @@ static uint32_t get_long(struct rdma_bufs *bufs, uint16_t *held, uint32_t len,
         *count = (uint8_t)(i + 1);
     }
     return room;
+}
+
+/* One buffer that has room for all, as there usually is; else several. */
+static uint32_t get_long(struct rdma_bufs *bufs, uint16_t *held, uint32_t len,
+                         struct nvmf_piece *pieces, uint8_t *count)
+{
+    unsigned int fit = len <= RDMA_MEDIUM_LEN ? MEDIUM : LARGE;
+
+    if (len > RDMA_LARGE_LEN || !may_share(bufs, held, fit)) {
+        return get_pieces(bufs, held, len, pieces, count);
+    }
+    take_buffer(bufs, held, fit, len, &pieces[0]);
+    *count = 1;
+    return len;
 }
 
 uint32_t rdma_bufs_get(void *ctx, uint8_t owner, uint32_t len_bytes,

@@ -375,6 +375,7 @@ void rdma_request_completion(void *ctx, const struct verbs_wc *wc)
     case WR_ID_WINDOW:
         req = &rdma->requests[index];
         ASSERT(req->state == RDMA_REQUEST_SENDING);
+        peer_answered(qp);
         window_sent(req, true);
         break;
     case WR_ID_RESPONSE:

@@ -47,7 +47,10 @@ static void wait_for_buffers(struct nvmf_target *target,
 /* Take buffers, or stand in line for them. @return whether it has some */
 bool buffer_take(struct nvmf_target *target, struct nvmf_request *req)
 {
-    if (wait_queue(target, req)->head == NULL && take_buffers(target, req)) {
+    bool is_first =
+        target->wait_buffer.count == 0 || wait_queue(target, req)->head == NULL;
+
+    if (is_first && take_buffers(target, req)) {
         return true;
     }
     wait_for_buffers(target, req);

@@ -79,7 +79,7 @@ static uint16_t check_common(const struct nvmf_target *target,
 /* Whether the host's descriptor fits what the command moves. */
 static uint16_t check_data(struct nvmf_request *req)
 {
-    const struct nvmf_data *data = &req->data;
+    const struct nvmf_data *data = req->data;
     bool may_be_longer = req->command->flags & COMMAND_SGL_LONGER;
 
     if (req->data_len == 0) {

@@ -71,7 +71,8 @@ void observe_end(const struct nvmf_target *target,
         stage_us[NVMF_REQUEST_WAIT_BUFFER] + stage_us[NVMF_REQUEST_WAIT_MEDIA];
     record.arg[7] = stage_us[NVMF_REQUEST_FETCHING];
     record.arg[8] = stage_us[NVMF_REQUEST_MEDIA];
-    record.arg[9] = stage_us[NVMF_REQUEST_RESPONDING];
+    record.arg[9] =
+        stage_us[NVMF_REQUEST_SENDING] + stage_us[NVMF_REQUEST_RESPONDING];
     record.arg[10] = record.arg[6] + record.arg[7] + record.arg[8] +
                      record.arg[9] + stage_us[NVMF_REQUEST_EXECUTING] +
                      stage_us[NVMF_REQUEST_AER];

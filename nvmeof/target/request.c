@@ -144,7 +144,7 @@ void request_start_window(struct nvmf_target *target, struct nvmf_request *req)
 /* Checked: give it its data, then execute it. */
 static void request_start(struct nvmf_target *target, struct nvmf_request *req)
 {
-    const struct nvmf_data *data = &req->data;
+    const struct nvmf_data *data = req->data;
 
     req->owner = request_qpair(target, req)->ctrl;
     if (req->data_len == 0) {
@@ -261,7 +261,7 @@ void nvmf_capsule(struct nvmf_target *target, uint16_t qpair_index,
     req->window_len = 0;
     req->result[0] = 0;
     req->result[1] = 0;
-    req->data = *data;
+    req->data = data;
     if (trace_is_on(target->trace, TRACE_GROUP_COMMANDS) ||
         trace_is_on(target->trace, TRACE_GROUP_MEDIA)) {
         observe_begin(target, req);
@@ -303,7 +303,7 @@ static bool window_moved(struct nvmf_target *target, struct nvmf_request *req,
         }
         return false;
     }
-    if (is_ending(target, req)) {
+    if (state == QPAIR_CLOSING || state == QPAIR_DRAINING) {
         request_drop(target, req);
         return false;
     }

@@ -60,7 +60,7 @@ struct nvmf_request {
     uint16_t qpair;
     uint8_t state; /* enum nvmf_request_state */
     uint8_t piece_count;
-    uint32_t number; /* what traces call it; the transport sets it once */
+    uint32_t number;      /* what traces call it; the transport sets it once */
     uint32_t data_offset; /* where this window begins in the host's data */
     uint32_t fetch_len;   /* fetch(): bytes to bring into pieces */
     uint32_t send_len;    /* send(), respond(): bytes to send from pieces; may
@@ -82,7 +82,7 @@ struct nvmf_request {
     uint32_t result[2];  /* dwords 0 and 1 of the CQE */
     uint32_t shutdown;   /* Property Set: number of the shutdown it began */
     const struct nvmf_command *command;
-    struct nvmf_data data;
+    const struct nvmf_data *data; /* during nvmf_capsule() only */
     struct nvme_sqe sqe;
     struct nvmf_request *next;
     const struct trace *trace; /* NULL: nobody wants to know of it */

@@ -39,10 +39,7 @@ def check_that_connecting_is_no_error(job: Job, count: int) -> None:
     cycles(job, count)
     steps.connect(job)
     job.quiet(f"nvme list -v; nvme id-ctrl {job.controller()}; "
-              f"nvme id-ns {job.device()}; nvme error-log {job.controller()}; "
-              f"nvme effects-log {job.controller()}; nvme fw-log {job.controller()}; "
-              f"nvme get-feature {job.controller()}; nvme supported-log-pages "
-              f"{job.controller()}; smartctl -a {job.controller()}; true")
+              f"nvme id-ns {job.device()}; nvme error-log {job.controller()}; true")
     steps.disconnect(job)
     assert entries() == before
 

@@ -171,7 +171,7 @@ static uint32_t used_bytes(void)
 {
     struct rdma_usage usage;
 
-    rdma_transport_usage(&bed.drive->drive.rdma, &usage);
+    rdma_transport_usage(bed.drive->drive.rdma, &usage);
     return usage.buf_bytes;
 }
 

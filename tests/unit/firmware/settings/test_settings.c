@@ -81,7 +81,8 @@ static void apply_config(void *ctx, const struct config *before,
     world.after = *after;
 }
 
-static const struct settings_ops ops = {set_link, disable_link, apply_config};
+static const struct settings_ops ops = {set_link, disable_link, apply_config,
+                                        NULL};
 
 static void note_mistake(void *ctx, const char *text)
 {
