@@ -135,7 +135,9 @@ void observe_connect(struct nvmf_target *target, const struct nvmf_request *req,
         end.field = req->result[0];
     }
     read_hostnqn(req, &data);
-    memcpy(end.hostnqn, data.hostnqn, nvme_nqn_len(data.hostnqn));
+    /* What has no end is cut. */
+    memcpy(end.hostnqn, data.hostnqn,
+           MIN(nvme_nqn_len(data.hostnqn), (size_t)NVMF_NQN_MAX));
     target->config.connect_ended(target->config.connect_ctx, &end);
 }
 
