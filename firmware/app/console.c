@@ -77,8 +77,7 @@ static void say_result(struct console *console, enum settings_result result)
         [SETTINGS_OK] = "ok",
         [SETTINGS_INVALID] = "error: the ports cannot do that",
         [SETTINGS_NOT_SAVED] = "error: the flash did not take it",
-        [SETTINGS_TOO_OFTEN] = "error: too many writes to flash: try again in "
-                               "an hour",
+        [SETTINGS_TOO_OFTEN] = "error: too many writes to flash: wait an hour",
     };
 
     say(console, "%s", text[result]);
