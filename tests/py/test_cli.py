@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Mistakes on the command line: one line each, and a status that is not 0."""
+"""A mistake on the command line gives one line on stderr and a status other than 0."""
 
 import subprocess
 import sys
@@ -23,7 +23,7 @@ def essd(*words: str) -> subprocess.CompletedProcess[str]:
     (("port", "0", "1"), "unexpected extra argument"),
     (("ports",), "no such command 'ports'"),
     (("qmp",), "missing argument"),
-    (("up", "--mtu", "1279"), "an MTU of 1279 is outside 1280 to 9000"),
+    (("up", "--mtu", "1279"), "the MTU 1279 is outside 1280 to 9000"),
     (("port", "0", "--name", "nobody"), "nothing is running"),
     (("config", "--name", "nobody"), "there is no drive nobody yet"),
     (("config", "--check", "/nowhere.yaml"), "/nowhere.yaml: No such file"),
@@ -31,7 +31,8 @@ def essd(*words: str) -> subprocess.CompletedProcess[str]:
     (("config", "--check", "--set", "port.0.mtu="), "write KEY=VALUE"),
     (("config", "--check", "--set", "name"), "write KEY=VALUE"),
 ])
-def test_a_mistake_is_one_line(words: tuple[str, ...], said: str) -> None:
+def test_a_mistake_on_the_command_line_is_reported_in_one_line(
+        words: tuple[str, ...], said: str) -> None:
     done = essd(*words)
     assert done.returncode in (1, 2)
     assert done.stdout == ""
@@ -47,8 +48,8 @@ def test_a_mistake_is_one_line(words: tuple[str, ...], said: str) -> None:
     (b"name: a\n---\nname: b\n", ": no YAML"),
     (b"port: {1: {speed: 10}}", ": port.1.speed: 10, but port.0.speed is 25"),
 ])
-def test_a_file_that_is_no_configuration_is_one_line(tmp_path, text: bytes,
-                                                     said: str) -> None:
+def test_a_mistake_in_a_configuration_file_is_reported_in_one_line(
+        tmp_path, text: bytes, said: str) -> None:
     path = tmp_path / "drive.yaml"
     path.write_bytes(text)
     done = essd("config", "--check", "--name", "nobody", str(path))
@@ -57,6 +58,6 @@ def test_a_file_that_is_no_configuration_is_one_line(tmp_path, text: bytes,
     assert line.startswith(f"essd: {path}") and said in line
 
 
-def test_without_a_word_there_is_help() -> None:
+def test_a_call_without_arguments_prints_the_help() -> None:
     done = essd()
     assert "Usage: essd" in done.stdout + done.stderr

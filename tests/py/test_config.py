@@ -66,7 +66,7 @@ def test_qemu_is_confined_where_the_kernel_can(
         assert ("-sandbox" in words) == has_seccomp
     assert doctor.sandbox().text.startswith("used" if has_seccomp else "not used")
     with show.console.capture() as captured:
-        prepare.tell_sandbox()
+        prepare.report_sandbox()
     assert ("without its sandbox" in captured.get()) == (not has_seccomp)
 
 
@@ -88,7 +88,7 @@ def test_a_port_may_have_both_families() -> None:
     ["10.0.0.10/24", "10.0.0.11/24"], ["10.0.0.10/16", "10.0.1.10/24"],
     ["10.0.0.1/24,fd00::1/64", "10.0.1.1/24,fd00::2/64"]])
 def test_both_ports_in_one_network_are_refused(ports: list[str]) -> None:
-    with pytest.raises(EssdError, match="networks of their own"):
+    with pytest.raises(EssdError, match="separate networks"):
         setup.far_ends(setup.wanted(Wish(ports=ports), None))
 
 

@@ -154,9 +154,9 @@ def test_the_version_has_one_place_and_an_entry_in_the_changes(
 
 def test_an_unknown_lint_is_refused_and_a_failed_one_is_named(
         monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(errors.EssdError, match="no lint frob: there are"):
+    with pytest.raises(errors.EssdError, match="there is no lint frob; the lints are"):
         lints.run_lints(["frob"], every=False)
     monkeypatch.setitem(lints.LINTS, "ruff",
                         lambda every: [[sys.executable, "-c", "exit(1)"]])
-    with pytest.raises(errors.EssdError, match="lint: ruff complained"):
+    with pytest.raises(errors.EssdError, match="these lints found mistakes: ruff"):
         lints.run_lints(["ruff"], every=False)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What this machine lacks, and how to get it."""
+"""`essd doctor`: check this machine for what essd needs; say how to get the rest."""
 
 import os
 import shutil
@@ -16,7 +16,7 @@ NEEDED_BYTES = 6 << 30
 @dataclass(frozen=True)
 class Finding:
     subject: str
-    ok: bool            # false: something has to be done
+    ok: bool            # False if the user has to do something about it.
     text: str
     remedy: str = ""
 
@@ -51,7 +51,7 @@ def packages() -> Finding:
     if missing:
         return Finding("Debian packages", False, "missing: " + " ".join(missing),
                        install_line(missing))
-    return Finding("Debian packages", True, "all there")
+    return Finding("Debian packages", True, "all are installed")
 
 
 def disk() -> Finding:
@@ -60,8 +60,8 @@ def disk() -> Finding:
     text = f"{free >> 30} GiB free in {folder}"
     if free < NEEDED_BYTES:
         return Finding("disk space", False, text,
-                       f"make {NEEDED_BYTES >> 30} GiB free, or set ESSD_CACHE "
-                       "to a folder elsewhere")
+                       f"free {NEEDED_BYTES >> 30} GiB, or set ESSD_CACHE "
+                       "to a folder on another file system")
     return Finding("disk space", True, text)
 
 
@@ -71,7 +71,7 @@ def memory() -> Finding:
             free = int(line.split()[1]) >> 10
             if free < 2048:
                 return Finding("memory", False, f"{free} MiB available",
-                               "2 GiB are needed: end something else")
+                               "2 GiB are needed: stop other programs")
             return Finding("memory", True, f"{free} MiB available")
     return Finding("memory", True, "unknown")
 
@@ -79,20 +79,22 @@ def memory() -> Finding:
 def kvm() -> Finding:
     guest = guest_build.Guest(paths.cache() / "guest" / guest_build.guest_key())
     if not guest.path.exists():
-        return Finding("KVM", True, "not tried yet (the guest is not built); "
-                       "without it everything works, slower")
+        return Finding("KVM", True, "not tested yet, because the guest is not built; "
+                       "KVM is optional and only makes the guests faster")
     if not shutil.which(vm.QEMU):
-        return Finding("KVM", True, f"not tried: no {vm.QEMU}")
+        return Finding("KVM", True, f"not tested: {vm.QEMU} is not installed")
     works, why = vm.kvm_verdict(guest)
     return Finding("KVM", True, f"used: {why}" if works else
-                   f"not used: {why}; the guests are emulated, which works, slower")
+                   f"not used: {why}; the guests run under emulation (TCG), which is "
+                   "slower")
 
 
 def sandbox() -> Finding:
     if vm.has_seccomp():
-        return Finding("QEMU's sandbox", True, "used: the kernel filters system calls")
+        return Finding("QEMU's sandbox", True,
+                       "used: the kernel filters QEMU's system calls (seccomp)")
     return Finding("QEMU's sandbox", True, "not used: this kernel has no seccomp, so "
-                   "every QEMU may make any system call")
+                   "QEMU may make any system call")
 
 
 def built() -> list[Finding]:
@@ -106,11 +108,11 @@ def runtime() -> Finding:
         folder = paths.runtime()
     except OSError as error:
         return Finding("runtime folder", False, str(error),
-                       "remove it, or set XDG_RUNTIME_DIR")
-    # A UNIX socket's path holds 107 bytes.
+                       "remove that folder, or set XDG_RUNTIME_DIR to another one")
+    # The path of a UNIX socket has at most 107 bytes.
     if len(str(folder)) > 60:
         return Finding("runtime folder", False, f"the path {folder} is too long",
-                       "set XDG_RUNTIME_DIR to a shorter one")
+                       "set XDG_RUNTIME_DIR to a folder with a shorter path")
     return Finding("runtime folder", True, str(folder))
 
 

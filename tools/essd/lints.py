@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The lints: which there are, and the commands that each of them runs.
+"""The list of lints, and the commands that each of them runs.
 
-`./essd lint` runs them all or some by name; `./essd test` runs them as its first
-stage, .pre-commit-config.yaml one by one.  To add one, write a function that
-gives its commands and add it to LINTS; a tools/check_*.py needs no line here.
+`./essd lint` runs all of them, or some by name; `./essd test` runs them as its
+first stage; .pre-commit-config.yaml runs them one by one.  To add a lint, write
+a function that returns its commands and add it to LINTS.  A file
+tools/check_*.py is found by its name and need not be listed here.
 """
 
 import json
@@ -18,13 +19,13 @@ from .paths import TOP
 
 Command = list[str | Path]
 
-# Words of the trade that codespell takes for others.
+# Terms and names that codespell mistakes for misspelt words.
 WORDS = "nd,aer,hart,wit,te,ser,memor,inout,hsi,fpr,ect,nome"
 WORKFLOWS = ".github/workflows"
 
 
 def git(*words: str) -> list[str] | None:
-    """The lines that git prints; None when it fails or this is no checkout."""
+    """The lines that git prints; None if git fails or this is not a checkout."""
     try:
         done = subprocess.run(["git", *words], cwd=TOP, check=False, text=True,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -35,7 +36,7 @@ def git(*words: str) -> list[str] | None:
 
 
 def tracked(*patterns: str) -> list[str]:
-    """Files of the project; all files when it is no git checkout."""
+    """Files of the project; all files if this is not a git checkout."""
     names = git("ls-files", "--", *patterns)
     if names is None:
         names = [str(p.relative_to(TOP)) for pattern in patterns or ("*",)
@@ -45,9 +46,9 @@ def tracked(*patterns: str) -> list[str]:
 
 
 def changed() -> list[str]:
-    """Files that differ from the main branch, or, on it, from the commit before.
+    """Files that differ from the main branch, or on it, from the previous commit.
 
-    None when this is no git checkout.
+    The list is empty if this is not a git checkout.
     """
     for main in ("@{upstream}", "origin/HEAD", "main"):
         base = git("merge-base", "HEAD", main)
@@ -74,7 +75,7 @@ def check_scripts() -> list[str]:
     return sorted(p.name for p in (TOP / "tools").glob("check_*.py"))
 
 
-# What each lint runs; `every` is true with --all.
+# One function for each lint returns its commands; `every` is true with --all.
 
 def shell(every: bool) -> list[Command]:
     return [["shellcheck", *shell_scripts()]]
@@ -101,9 +102,9 @@ def workflow(every: bool) -> list[Command]:
 
 
 def tidy(every: bool) -> list[Command]:
-    """clang-tidy on the sources of the drive that the native build compiles.
+    """Run clang-tidy on the sources of the drive that the native build compiles.
 
-    The build need not have run: it is configured here if it was not.
+    The native build is configured first if that was not done before.
     """
     names = tracked("*.c") if every else [n for n in changed() if n.endswith(".c")]
     if not names:
@@ -129,7 +130,7 @@ LINTS: dict[str, Callable[[bool], list[Command]]] = {
 
 
 def names() -> list[str]:
-    """Every lint: those of this file, and each tools/check_<name>.py."""
+    """Names of all lints: each tools/check_<name>.py, and those of this file."""
     return [*(name[len("check_"):-len(".py")] for name in check_scripts()), *LINTS]
 
 
@@ -138,13 +139,13 @@ def commands(name: str, every: bool) -> list[Command]:
         return LINTS[name](every)
     if name in names():
         return [[sys.executable, f"tools/check_{name}.py"]]
-    raise EssdError(f"no lint {name}: there are {', '.join(names())}")
+    raise EssdError(f"there is no lint {name}; the lints are {', '.join(names())}")
 
 
 def run_lints(only: list[str], every: bool) -> int:
-    """What `essd lint` does; the process's exit status."""
+    """Run `essd lint`; return the exit status of the process."""
     failed = []
-    # The check of the names comes before the first lint.
+    # A wrong name is refused before the first lint runs.
     wanted = {name: commands(name, every) for name in only or names()}
     for name, lines in wanted.items():
         for command in lines:
@@ -153,5 +154,5 @@ def run_lints(only: list[str], every: bool) -> int:
             if status != 0 and name not in failed:
                 failed.append(name)
     if failed:
-        raise EssdError(f"lint: {', '.join(failed)} complained")
+        raise EssdError(f"these lints found mistakes: {', '.join(failed)}")
     return 0

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Everything that has to be built before something can be started.
+"""Build the firmware, QEMU, the Linux guest and test programs before a start.
 
-What takes long runs side by side; what has been built with the same inputs is
-taken from the cache.
+Long builds run in parallel.  A result that was built from the same inputs
+before is taken from the cache.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ from .guest_build import Guest
 
 @dataclass
 class Built:
-    """What `prepare` was asked for."""
+    """Results of `prepare`; None for a part that was not asked for."""
 
     guest: Guest | None = None
     qemu: Path | None = None
@@ -31,11 +31,11 @@ class Built:
 
 @dataclass(frozen=True)
 class Task:
-    """What builds a field of Built."""
+    """Builds one field of Built."""
 
     name: str
     build: Callable[[Progress], object]
-    first: str                  # how long it takes the first time
+    first: str                  # duration of the first build, for the user
     is_first: Callable[[], bool]
 
 
@@ -52,7 +52,7 @@ TASKS = {
 
 @contextlib.contextmanager
 def killable() -> Iterator[None]:
-    """SIGTERM ends the process at once: nothing has been started that it must end."""
+    """Let SIGTERM kill the process at once; a build leaves nothing to clean up."""
     before = signal.signal(signal.SIGTERM, signal.SIG_DFL)
     try:
         yield
@@ -61,7 +61,7 @@ def killable() -> Iterator[None]:
 
 
 def prepare(guest: bool = True, drive: bool = True) -> Built:
-    """Build what is asked for and not there yet; a line for each stage of it."""
+    """Build the parts that are asked for and missing, with progress lines."""
     wanted = ["firmware", "qemu"] if drive else []
     wanted += ["guest"] if guest else []
     for field in wanted:
@@ -87,21 +87,21 @@ def prepare(guest: bool = True, drive: bool = True) -> Built:
 
 
 def ensure_accel(guest: Guest) -> str:
-    """ "kvm" or "tcg", with a line for the user when it has to be found out."""
+    """Return "kvm" or "tcg"; a line on the screen says why KVM is not used."""
     works, why = vm.kvm_verdict(guest)
     if not works:
-        show.line(f"KVM is not used ({why}): the Linux guests are emulated")
+        show.line(f"KVM is not used ({why}): the Linux guests run under emulation (TCG)")
     return "kvm" if works else "tcg"
 
 
-def tell_sandbox() -> None:
-    """A line for the user when QEMU cannot be confined on this machine."""
+def report_sandbox() -> None:
+    """Print a line if this machine's kernel cannot confine QEMU."""
     if not vm.has_seccomp():
         show.line("QEMU runs without its sandbox: this machine's kernel has no seccomp")
 
 
 def native_program(preset: str, program: str, what: str) -> Path:
-    """A program for this machine, brought up to date: one of the CMake presets."""
+    """Build a program for this machine with a CMake preset; return its path."""
     build = paths.TOP / "build" / preset
     log = build / "build.log"
     with paths.locked(build / "lock"), show.busy(f"building {what}"):
@@ -114,7 +114,7 @@ def native_program(preset: str, program: str, what: str) -> Path:
 
 
 def host_tests(progress: Progress) -> list[Path]:
-    """The programs of tests/host, compiled against the guest's own libraries."""
+    """Compile the programs of tests/host against the libraries of the guest."""
     sysroot = guest_build.ensure_sysroot(progress)
     sources = sorted((paths.TOP / "tests/host").glob("*.c"))
     flags = ["-std=gnu11", "-O2", "-g", "-Wall", "-Wextra", "-Werror", f"-I{paths.TOP}",

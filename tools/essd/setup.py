@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""From what the user asks for to the configuration of an instance.
+"""Turn the options of `essd up` into the configuration of an instance.
 
-A drive's flash and media are kept in a folder of their own, so that the drive
-keeps its identity and its data: $ESSD_DATA, else $XDG_DATA_HOME/essd/<name>.
+The flash and media files of a drive are kept in $ESSD_DATA/<name>, or else in
+$XDG_DATA_HOME/essd/<name>, so that the drive keeps its identity and its data.
 """
 
 import ipaddress
@@ -19,14 +19,16 @@ from .errors import EssdError
 from .fw_build import Firmware
 
 MTUS = (flash.SETTINGS["port.N.mtu"].min, flash.SETTINGS["port.N.mtu"].max)
-SPARE_PORTS = ("10.0.3.10/24", "192.168.3.10/24")   # no network holds them all
+# Addresses for a port that has none.  No network of the other port can overlap
+# all of them.
+SPARE_PORTS = ("10.0.3.10/24", "192.168.3.10/24")
 
 
 @dataclass
 class Wish:
-    """The options of `essd up`; None means: as it is, or the default.
+    """The options of `essd up`; None keeps the drive's value, or the default.
 
-    What a drive is told stays in its flash, so the next `up` need not say it.
+    The drive saves its settings in flash, so the next `up` need not repeat them.
     """
 
     name: str = "default"
@@ -36,19 +38,19 @@ class Wish:
     media: Path | None = None
     media_format: str | None = None     # of an existing file without a record
     mtu: int | None = None
-    host_mtu: int = 0               # of the host's cards; 0: the same
+    host_mtu: int = 0               # of the host's cards; 0: MTU of the links
     host: bool = True
-    target: str = "drive"           # or "nvmet": Linux in the drive's place
-    beside: bool = False            # an nvmet guest too, on a cable of its own
+    target: str = "drive"           # or "nvmet": a Linux target replaces the drive
+    beside: bool = False            # also start an nvmet guest, on a third cable
     capture: bool = False
-    listens: bool = False           # the target's end of the cables, not the host's
+    listens: bool = False           # the target, not the host, creates the sockets
     memory_mib: int = 1024
     cpus: int = 1
     extra: list[str] = field(default_factory=list)      # for the drive's QEMU
     kernel: list[str] = field(default_factory=list)     # for the host's kernel
     services: flash.Services | None = None
     network: flash.Network | None = None
-    config: flash.Config | None = None      # instead of what the drive has
+    config: flash.Config | None = None      # replaces the drive's configuration
 
 
 def data_folder(name: str) -> Path:
@@ -59,7 +61,7 @@ def data_folder(name: str) -> Path:
 
 
 def parse_addresses(text: str) -> list[str]:
-    """One or two ADDR/LEN, IPv4 and IPv6, separated by a comma."""
+    """Parse one or two ADDR/LEN (IPv4 and IPv6) separated by a comma."""
     found = []
     for part in text.split(","):
         try:
@@ -67,22 +69,25 @@ def parse_addresses(text: str) -> list[str]:
                 raise ValueError
             address = ipaddress.ip_interface(part.strip())
         except ValueError:
-            raise EssdError(f"{part!r} is no address: write ADDR/LEN, such as "
+            raise EssdError(f"{part!r} is not a valid address: write ADDR/LEN, such as "
                             f"{DEFAULT_PORTS[0]}") from None
         network = address.network
         if network.num_addresses < 4 or address.ip == network.network_address or (
                 network.version == 4 and address.ip == network.broadcast_address):
-            raise EssdError(f"{part}: no room for a drive and a host in that network")
+            raise EssdError(f"{part}: this network has no room for a drive and a host, "
+                            "or the address is its network or broadcast address")
         if address.ip.is_multicast or address.ip.is_loopback:
-            raise EssdError(f"{part}: no address that a port could have")
+            raise EssdError(f"{part}: a port cannot have a multicast or loopback "
+                            "address")
         found.append(address)
     if len({x.version for x in found}) != len(found):
-        raise EssdError(f"{text}: at most one IPv4 and one IPv6 address a port")
+        raise EssdError(f"{text}: a port takes at most one IPv4 and one IPv6 address "
+                        "here; more go into a --config file")
     return [str(x) for x in found]
 
 
 def wanted(wish: Wish, kept: flash.Config | None) -> flash.Config:
-    """What is to be in the drive's flash; `kept` is there now."""
+    """The configuration for the drive's flash; `kept` is the one in it now."""
     config = wish.config or kept or flash.Config(
         (flash.Port.of(DEFAULT_PORTS[0]), flash.Port.of(DEFAULT_PORTS[1])))
     ports = list(config.ports)
@@ -99,7 +104,8 @@ def wanted(wish: Wish, kept: flash.Config | None) -> flash.Config:
     config = replace(config, ports=(ports[0], ports[1]),
                      services=wish.services or config.services,
                      network=wish.network or config.network)
-    # The drive would not use it: it judges what is in flash when it starts.
+    # The drive checks its flash when it starts and ignores an invalid
+    # configuration, so an invalid one is refused here.
     mistakes = settings.check(settings.from_config(config))
     if mistakes:
         raise EssdError("; ".join(mistakes))
@@ -108,11 +114,11 @@ def wanted(wish: Wish, kept: flash.Config | None) -> flash.Config:
 
 def check_mtu(mtu: int) -> None:
     if not MTUS[0] <= mtu <= MTUS[1]:
-        raise EssdError(f"an MTU of {mtu} is outside {MTUS[0]} to {MTUS[1]}")
+        raise EssdError(f"the MTU {mtu} is outside {MTUS[0]} to {MTUS[1]}")
 
 
 def overlaps(texts: Sequence[str], others: Sequence[str]) -> str:
-    """Two of them that are in one network, or nothing."""
+    """Name a pair of addresses whose networks overlap; "" if there is none."""
     for one in map(ipaddress.ip_interface, texts):
         for other in map(ipaddress.ip_interface, others):
             if one.version == other.version and one.network.overlaps(other.network):
@@ -121,13 +127,13 @@ def overlaps(texts: Sequence[str], others: Sequence[str]) -> str:
 
 
 def far_ends(config: flash.Config) -> list[list[str]]:
-    """The ports' addresses; if one has none, what the host is to expect there."""
+    """Addresses of each port; a port without any gets an unused default."""
     found = [parse_addresses(",".join(str(x) for x in (port.ipv4, port.ipv6) if x))
              if port.ipv4 or port.ipv6 else [] for port in config.ports]
     both = overlaps(found[0], found[1])
     if both:
-        raise EssdError("the two ports have to be in networks of their own: "
-                        f"{both} are not")
+        raise EssdError("the two ports must be in separate networks: "
+                        f"{both} are in the same one")
     for n, texts in enumerate(found):
         if not texts:
             found[n] = [next(text for text in (DEFAULT_PORTS[n], *SPARE_PORTS)
@@ -148,60 +154,64 @@ def links(wish: Wish, config: flash.Config) -> list[Link]:
 
 
 def drive_media(wish: Wish) -> media.Media:
-    """The media file, made first if it is not there yet and its size is known."""
+    """Check the media file, after creating it if it is new and its size is known."""
     if wish.media is not None:
-        # The record is beside the file itself, whatever other names it has.
+        # The format record is kept beside the real file, not beside a symbolic
+        # link to it.
         path = wish.media.resolve()
         is_new = wish.size is not None and not path.exists()
         asked = wish.media_format
     else:
         if wish.media_format is not None:
-            raise EssdError("--media-format is about a file that --media names")
+            raise EssdError("--media-format needs --media FILE")
         path = data_folder(wish.name) / "media.raw"
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         is_new = not path.exists()
-        asked = "raw"       # this program has never made anything else here
+        asked = "raw"       # This program creates only raw files here.
     if is_new:
         if asked == "qcow2":
-            raise EssdError(f"a new media file is raw: make {path} with qemu-img "
-                            "create -f qcow2 if it is to be a qcow2 image")
+            raise EssdError(f"a new media file is always raw: to use a qcow2 image, "
+                            f"create {path} with qemu-img create -f qcow2 first")
         media.create(path, media.parse_size(wish.size) if wish.size
                      else media.DEFAULT_SIZE)
     if not path.exists():
-        raise media.MediaError(f"media file {path} does not exist: give its --size "
-                               "to make it")
+        raise media.MediaError(f"media file {path} does not exist: give --size "
+                               "to create it")
     kind = media.decide_format(path, asked)
     found = media.check(path, kind)
     if media.recorded_format(path) is None:
         media.record_format(path, kind)
     if wish.size is not None and found.size != media.parse_size(wish.size):
         raise EssdError(f"media file {found.path} holds "
-                        f"{media.show_size(found.size)}, not {wish.size}: leave "
-                        "--size out, or make the drive anew (--new)")
+                        f"{media.show_size(found.size)}, not {wish.size}: omit "
+                        "--size, or replace the drive by a new one with --new")
     return found
 
 
 def forget(name: str) -> None:
-    """Throw a drive away: its identity and its data."""
+    """Delete a drive with its identity and its data."""
     shutil.rmtree(data_folder(name), ignore_errors=True)
 
 
 def kept_uuid(name: str, part: str) -> str:
-    """The same host is the same host next time: its NQN comes from this."""
+    """A UUID that is the same at every start; a guest derives its NQN from it."""
     return str(uuid.uuid5(uuid.NAMESPACE_OID, f"essd {os.getuid()} {name} {part}"))
 
 
 def configure(wish: Wish) -> Config:
-    """Check everything, build what is missing, make the drive; starts nothing."""
+    """Check the options, build what is missing and create the drive's files.
+
+    Nothing is started.
+    """
     with_drive = wish.target == "drive"
     wishes = wanted(wish, kept_config(wish.name) if with_drive else None)
-    wishes.pack()           # complains about what cannot be
+    wishes.pack()           # Raises FlashError for a value out of range.
     cables = links(wish, wishes)
-    # Complaints about the media come before minutes of building.
+    # The media file is checked before a build that takes minutes.
     found = drive_media(wish) if with_drive else None
     guests = wish.host or wish.beside or not with_drive
     built = prepare.prepare(guest=guests, drive=with_drive)
-    prepare.tell_sandbox()
+    prepare.report_sandbox()
     config = Config(wish.name, str(built.guest.path) if built.guest else "",
                     prepare.ensure_accel(built.guest) if built.guest else "tcg",
                     cables)
@@ -230,13 +240,13 @@ def flash_path(name: str) -> Path:
 
 
 def kept_config(name: str) -> flash.Config | None:
-    """What is in the flash of a drive, if there is that drive."""
+    """The configuration in a drive's flash, or None if there is no such drive."""
     path = flash_path(name)
     return flash.FlashImage.load(path).config if path.exists() else None
 
 
 def drive_flash(wish: Wish, config: flash.Config,
                 firmware: Firmware) -> tuple[Path, str]:
-    """The flash file brought up to date, and the NQN that is in it."""
+    """Bring the drive's flash file up to date; return its path and its NQN."""
     path = flash_path(wish.name)
     return path, flash.ensure_flash(path, firmware, config, wish.nqn).nqn

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the user sees: commands, their output, progress, one line when it fails.
+"""Output for the user: lines, tables, progress and error messages.
 
-With a terminal there are colours and a line that is rewritten while something
-takes long; without one every line stands by itself and is flushed at once.
+On a terminal, output has colours, and a status line is rewritten while
+something takes long.  Otherwise progress is printed as separate lines, each of
+which is flushed at once.
 
-Much of what is printed comes from others: a neighbour's name from the network, a
-guest's last line, a file.  No text is therefore read as Rich's markup (what has a
-colour is a Text), and no character of it reaches the terminal as a control.
+Some of the text is untrusted: a neighbour's name from the network, a guest's
+last line, a file.  Therefore no string is interpreted as Rich's markup (coloured
+text is passed as a Text), and control characters are replaced.
 """
 
 import contextlib
@@ -19,18 +20,18 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-# Without a terminal nobody says how wide it is: a table is not to be cut.
+# Without a terminal the width is unknown; 140 columns keep tables from being cut.
 WIDTH = None if sys.stdout.isatty() else 140
 
 
 
 def printable(text: str) -> str:
-    """The text with "?" for each character that would control the terminal."""
+    """Replace each character that could control the terminal by "?"."""
     return "".join(c if c.isprintable() or c in "\n\t" else "?" for c in text)
 
 
 class PlainConsole(Console):
-    """A console that prints every string as it stands, in tables too."""
+    """A console that never interprets a string as markup, not even in a table."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(markup=False, highlight=False, emoji=False, soft_wrap=True,
@@ -58,7 +59,7 @@ def error(text: str) -> None:
 
 
 def trim(output: str, most: int = 14) -> list[str]:
-    """The lines of some output, the middle left out where there are many."""
+    """The lines of `output`; if there are more than `most`, the middle is cut out."""
     lines = output.rstrip().splitlines()
     if len(lines) <= most:
         return lines
@@ -67,15 +68,18 @@ def trim(output: str, most: int = 14) -> list[str]:
 
 
 def only_data() -> None:
-    """Standard output is for a program from now on: what people read goes elsewhere."""
+    """Reserve standard output for data: other lines go to standard error from now."""
     console.stderr = True
 
 
 @contextlib.contextmanager
 def busy(text: str) -> Iterator[None]:
-    """While something takes long; without a terminal a line, after 3 s of it."""
+    """Show a status line during an operation.
+
+    Without a terminal, one line is printed if the operation takes over 3 s.
+    """
     if console.is_terminal:
-        # A string would be read as markup here.
+        # console.status() would interpret a plain string as markup.
         with console.status(Text(printable(text))):
             yield
         return
@@ -88,7 +92,7 @@ def busy(text: str) -> Iterator[None]:
 
 
 class Progress:
-    """What several long tasks are doing at the moment."""
+    """Shows what each of several parallel tasks is doing."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -97,28 +101,30 @@ class Progress:
         self.status = console.status("") if console.is_terminal else None
 
     def task(self, name: str) -> Callable[[str], None]:
-        """What the task of this name calls with what it does now."""
+        """Return the function that the named task calls with its current activity."""
         def report(text: str) -> None:
             with self.lock:
                 self.tasks[name] = text
-                self.say(f"{name}: {text}")
+                self.show_progress(f"{name}: {text}")
         return report
 
     def done(self, name: str) -> None:
-        """The task has ended; silent if it never had anything to say."""
+        """The task has ended.  Nothing is printed if it never reported progress."""
         with self.lock:
             if self.tasks.pop(name, None) is not None:
-                self.say(f"{name}: done", always=True)
+                self.show_progress(f"{name}: done", always=True)
 
     def failed(self, name: str) -> None:
-        """The task has ended without success; why is told when all have ended."""
+        """The task has failed.  The reason is printed after all tasks have ended."""
         with self.lock:
             self.tasks.pop(name, None)
             rest = ", ".join(self.tasks)
-            self.say(f"{name}: failed" + (f"; waiting for {rest}" if rest else ""),
-                     always=True)
+            self.show_progress(
+                f"{name}: failed" + (f"; waiting for {rest}" if rest else ""),
+                always=True)
 
-    def say(self, text: str, always: bool = False) -> None:
+    def show_progress(self, text: str, always: bool = False) -> None:
+        """Print a line (on a terminal only if `always`); update the status line."""
         if self.status is None or always:
             line(f"[{time.monotonic() - self.begin:4.0f} s] {text}")
         if self.status is not None:

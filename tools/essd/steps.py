@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The job end to end, one function a step: what `demo` shows and e2e asserts.
+"""The steps of the demo and of the end-to-end tests, one function for each.
 
-Each step runs real commands in the host guest and raises EssdError when what
-they say is not as it has to be.  The target is the drive, or a guest that runs
-Linux nvmet: the same steps have to pass against either.
+Each step runs real commands in the host guest and raises EssdError if their
+output is not as expected.  The target is the drive, or a guest that runs Linux
+nvmet; the same steps must pass against both.
 """
 
 import re
@@ -21,62 +21,67 @@ MOUNT = "/mnt"
 SUMS = "/tmp/essd-sums"
 FIO = ("fio --ioengine=libaio --direct=1 --verify=crc32c --verify_fatal=1 "
        "--group_reporting --filename={device} --name={name} {options}")
-# A drive that is powered on answers within a second, the guest's ARP and our
-# own polling included; a target guest has to boot first.
+# The drive answers within a second of power-on, including the host's ARP
+# resolution and the polling interval; an nvmet guest has to boot first.
 BOOT_TIMEOUT_S = 120
 CABLE_OUT_S = 8
 
-Tell = Callable[[Result], None]
+ShowResult = Callable[[Result], None]
 Step = Callable[["Job"], object]
 
 
 @dataclass
 class Job:
-    """A running instance, its target, and what has been shown so far."""
+    """A running instance, its target, and the results checked so far."""
 
     instance: Instance
     target: str                       # "drive" or "peer"
     nqn: str
     addresses: list[str]
     persistent: bool = True           # data survive a power cycle
-    tell: Tell = lambda result: None
-    proven: list[tuple[str, str]] = field(default_factory=list)
+    show_result: ShowResult = lambda result: None   # called after each command
+    proven: list[tuple[str, str]] = field(default_factory=list)   # (what, how)
 
     @classmethod
-    def of(cls, instance: Instance, tell: Tell = lambda result: None) -> "Job":
+    def of(cls, instance: Instance,
+           show_result: ShowResult = lambda result: None) -> "Job":
+        """The job on the instance's only target: the drive, or else the peer."""
         config: Config = instance.config
         target = "drive" if config.drive else "peer"
-        return cls.on(instance, target, tell)
+        return cls.on(instance, target, show_result)
 
     @classmethod
     def on(cls, instance: Instance, target: str,
-           tell: Tell = lambda result: None) -> "Job":
-        """The job on one of an instance's targets, "drive" or "peer"."""
+           show_result: ShowResult = lambda result: None) -> "Job":
+        """The job on one of the instance's targets, "drive" or "peer"."""
         config: Config = instance.config
         part = config.drive if target == "drive" else config.peer
         if part is None or config.host is None:
-            raise EssdError("this needs a host and a target: ./essd up")
+            raise EssdError(f"the instance has no host or no {target}: start one that "
+                            "has both with ./essd up")
         return cls(instance, target, part.nqn,
                    [config.link(n).target_address for n in part.links],
-                   persistent=target == "drive", tell=tell)
+                   persistent=target == "drive", show_result=show_result)
 
     def run(self, command: str, timeout_s: float = 300,
             check: bool = True) -> str:
-        """One command in the host guest, shown to whoever watches."""
+        """Run one command in the host guest and show it; return its output."""
         result = self.instance.run(command, timeout_s=timeout_s, check=check)
-        self.tell(result)
+        self.show_result(result)
         return result.output
 
     def quiet(self, command: str, check: bool = True) -> str:
+        """Run one command in the host guest without showing it."""
         return self.instance.run(command, check=check).output
 
     def claim(self, what: str, how: str) -> None:
+        """Record a result that has been checked, and what it was checked with."""
         self.proven.append((what, how))
 
     # Looking things up
 
     def namespaces(self) -> list[str]:
-        """Block devices of our subsystem, as the kernel has them now."""
+        """Block devices of the target's subsystem that the host has now."""
         script = ("for s in /sys/class/nvme-subsystem/*; do "
                   f"[ \"$(cat $s/subsysnqn 2>/dev/null)\" = {shlex.quote(self.nqn)} ]"
                   " && ls $s; done; true")
@@ -84,41 +89,45 @@ class Job:
                        if re.fullmatch(r"nvme\d+n\d+", word)})
 
     def device(self) -> str:
+        """The block device of the namespace; waits up to 30 s for it."""
         deadline = time.monotonic() + 30
         while True:
             found = self.namespaces()
             if len(found) == 1:
                 return found[0]
             if time.monotonic() > deadline:
-                raise EssdError(f"expected one namespace of {self.nqn}, "
-                                f"the host has {found or 'none'}")
+                raise EssdError(f"the host has {found or 'no'} namespaces of "
+                                f"{self.nqn}; expected one")
             time.sleep(0.2)
 
     def controller(self) -> str:
-        """The character device of our (only) controller."""
+        """The character device of the only controller of the subsystem."""
         script = ("for c in /sys/class/nvme/nvme*; do "
                   f"[ \"$(cat $c/subsysnqn)\" = {shlex.quote(self.nqn)} ]"
                   " && echo ${c##*/}; done; true")
         names = self.quiet(script).split()
         if len(names) != 1:
-            raise EssdError(f"expected one controller, the host has {names}")
+            raise EssdError(f"the host has the controllers {names} of {self.nqn}; "
+                            "expected one")
         return f"/dev/{names[0]}"
 
 
 def wait_target(job: Job, timeout_s: float = BOOT_TIMEOUT_S) -> float:
-    """Wait until every port answers; seconds that it took."""
+    """Wait until every port and the service answer; return the seconds it took."""
     start = time.monotonic()
     for address in job.addresses:
         while "1 received" not in job.quiet(f"ping -c 1 -W 1 {address}", check=False):
             job.instance.check()
             if time.monotonic() - start > timeout_s:
-                raise EssdError(f"{address} does not answer a ping; see "
+                raise EssdError(f"{address} did not answer a ping within "
+                                f"{timeout_s:.0f} s; see "
                                 f"{job.instance.folder}/{job.target}.console")
     while job.instance.run(f"nvme discover -t rdma -a {job.addresses[0]} "
                            f"-s {SERVICE}", check=False).status != 0:
         job.instance.check()
         if time.monotonic() - start > timeout_s:
-            raise EssdError(f"no NVMe-oF service on {job.addresses[0]}; see "
+            raise EssdError(f"no NVMe-oF service answered on {job.addresses[0]} within "
+                            f"{timeout_s:.0f} s; see "
                             f"{job.instance.folder}/{job.target}.console")
         time.sleep(0.2)
     return time.monotonic() - start
@@ -128,7 +137,7 @@ def ping(job: Job) -> None:
     for address in job.addresses:
         output = job.run(f"ping -c 3 -i 0.2 {address}")
         if "3 received" not in output:
-            raise EssdError(f"{address}: not every ping was answered")
+            raise EssdError(f"{address} did not answer all three pings")
     job.claim("both ports answer", "ping")
 
 
@@ -136,12 +145,12 @@ def discover(job: Job) -> None:
     for address in job.addresses:
         output = job.run(f"nvme discover -t rdma -a {address} -s {SERVICE}")
         if job.nqn not in output:
-            raise EssdError(f"discovery on {address} does not name {job.nqn}")
-    job.claim("discovery names the subsystem on both ports", "nvme discover")
+            raise EssdError(f"discovery on {address} does not list {job.nqn}")
+    job.claim("discovery lists the subsystem on both ports", "nvme discover")
 
 
 def connect(job: Job, port: int = 0, options: str = "") -> str:
-    """Connect through one port; the namespace's block device."""
+    """Connect through one port; return the namespace's block device."""
     job.run(f"nvme connect -t rdma -a {job.addresses[port]} -s {SERVICE} "
             f"-n {job.nqn}{' ' + options if options else ''}")
     return job.device()
@@ -161,7 +170,7 @@ def identify(job: Job) -> None:
         raise EssdError(f"nvme list does not show {device}")
     output = job.run(f"nvme id-ctrl {job.controller()}")
     if job.nqn not in output:
-        raise EssdError("nvme id-ctrl names another subsystem")
+        raise EssdError(f"nvme id-ctrl does not show the subsystem {job.nqn}")
     job.run(f"nvme id-ns {device}")
     job.run(f"nvme smart-log {job.controller()}")
     job.claim("the host identifies controller and namespace",
@@ -169,20 +178,20 @@ def identify(job: Job) -> None:
 
 
 def fio_jobs(block: int) -> list[tuple[str, str]]:
-    """The verified workloads; block is the namespace's block size in bytes."""
+    """fio's verified workloads; `block` is the namespace's block size in bytes."""
     return [
         ("random-4k", "--rw=randwrite --bs=4k --iodepth=32 --size=16m"),
         ("sequential-128k", "--rw=write --bs=128k --iodepth=8 --size=64m"),
         ("mixed-sizes", "--rw=randwrite --bssplit=4k/40:16k/30:64k/20:256k/10 "
                         "--iodepth=16 --size=48m"),
-        # No multiple of any path MTU's payload when blocks are 512 bytes.
+        # With 512-byte blocks, the sizes are not multiples of any path MTU's payload.
         ("unaligned", f"--rw=randwrite --bsrange={block}-{block * 41} "
                       f"--blockalign={block} --iodepth=16 --size=24m"),
     ]
 
 
 def fio_summary(output: str) -> str:
-    """The lines of fio's report that say what was done and how it ended."""
+    """The lines of fio's report with the result, throughput and errors."""
     wanted = re.compile(r"err=|^\s*(read|write)\s*:|verify|[Ee]rror|bad magic")
     return "\n".join(x for x in output.splitlines() if wanted.search(x))
 
@@ -193,15 +202,15 @@ def fio_verify(job: Job) -> None:
     for name, options in fio_jobs(block):
         command = FIO.format(device=device, name=name, options=options)
         result = job.instance.run(command, timeout_s=600)
-        job.tell(Result(result.command, result.status, fio_summary(result.output)))
+        job.show_result(Result(result.command, result.status, fio_summary(result.output)))
         if "err= 0" not in result.output:
             raise EssdError(f"fio job {name} did not end with err= 0")
-    job.claim("data come back as written: 4K random, 128K sequential, mixed, "
-              "unaligned", "fio verify=crc32c")
+    job.claim("data are read back as written: 4K random, 128K sequential, mixed "
+              "sizes, unaligned", "fio verify=crc32c")
 
 
 def file_system(job: Job) -> None:
-    """mkfs, mount, copy, sync; the sums stay in the guest for later."""
+    """Create a file system with files; later steps compare their checksums."""
     device = job.device()
     job.run(f"mkfs.ext4 -q -F {device}", timeout_s=600)
     job.run(f"mount {device} {MOUNT}")
@@ -216,7 +225,7 @@ def file_system(job: Job) -> None:
 
 
 def compare_mounted(job: Job) -> None:
-    # From the drive, not from the host's memory.
+    # Drop the page cache, so that the files are read from the drive.
     job.quiet("echo 3 > /proc/sys/vm/drop_caches")
     job.run(f"cd {MOUNT} && sha256sum --quiet -c {SUMS} && "
             f"echo $(wc -l < {SUMS}) files are the same")
@@ -232,7 +241,7 @@ def compare_files(job: Job) -> None:
 
 
 def other_port(job: Job) -> None:
-    """Disconnect, and read the same data through the other port."""
+    """Disconnect, then read the same data through the other port."""
     disconnect(job)
     connect(job, port=1)
     compare_files(job)
@@ -240,13 +249,13 @@ def other_port(job: Job) -> None:
 
 
 def power_cycle(job: Job) -> None:
-    """Power off and on with the host disconnected; the data must be there."""
+    """Power the target off and on; a persistent target must have kept the data."""
     disconnect(job)
     job.instance.ask("power-cut", part=job.target)
-    job.tell(Result(f"[{job.target}: power off]", 0, ""))
+    job.show_result(Result(f"[{job.target}: power off]", 0, ""))
     job.instance.ask("power-on", part=job.target)
     seconds = wait_target(job)
-    job.tell(Result(f"[{job.target}: power on]", 0,
+    job.show_result(Result(f"[{job.target}: power on]", 0,
                     f"both ports and the service answer after {seconds:.1f} s"))
     connect(job)
     if job.persistent:
@@ -260,9 +269,9 @@ def carrier(job: Job, port: int) -> bool:
 
 
 def cable_pull(job: Job, seconds_out: float = CABLE_OUT_S) -> None:
-    """Pull port 0's cable under verified I/O; the host must recover alone."""
+    """Pull port 0's cable during verified I/O; the host must reconnect by itself."""
     device = job.device()
-    # Some 20 s of I/O at a modest rate, so that the pull falls into it.
+    # About 20 s of I/O at a low rate, so that the cable is pulled during it.
     command = FIO.format(device=device, name="cable", options=(
         "--rw=randwrite --bs=4k --iodepth=8 --size=24m --rate_iops=300"))
     with ThreadPoolExecutor(1) as pool:
@@ -272,32 +281,33 @@ def cable_pull(job: Job, seconds_out: float = CABLE_OUT_S) -> None:
             raise EssdError("fio ended before the cable was pulled: "
                             + fio_summary(fio.result().output))
         job.instance.ask("port", port=0, plugged=False)
-        job.tell(Result("[cable of port 0 pulled]", 0, ""))
+        job.show_result(Result("[cable of port 0 pulled]", 0, ""))
         try:
             time.sleep(0.5)
             if carrier(job, 0):
-                raise EssdError("the cable is out and the host sees a carrier")
+                raise EssdError("the cable is pulled, but the host reports a carrier")
             time.sleep(max(0, seconds_out - 0.5))
         finally:
             job.instance.ask("port", port=0, plugged=True)
-        job.tell(Result(f"[cable plugged again after {seconds_out:.0f} s]", 0, ""))
+        job.show_result(Result(f"[cable plugged again after {seconds_out:.0f} s]", 0, ""))
         result = fio.result()
-    job.tell(Result(command, result.status, fio_summary(result.output)))
+    job.show_result(Result(command, result.status, fio_summary(result.output)))
     if result.status != 0 or "err= 0" not in result.output:
-        raise EssdError(f"fio did not survive the cable: status {result.status}")
+        raise EssdError("fio failed after the cable was pulled and plugged in again: "
+                        f"status {result.status}")
     job.run("dmesg | grep -i 'nvme.*\\(reconnect\\|recover\\|keep\\)' | tail -n 6")
     if not carrier(job, 0):
-        raise EssdError("the cable is plugged and the host sees no carrier")
+        raise EssdError("the cable is plugged in, but the host reports no carrier")
     output = job.run("nvme list")
     shown = re.findall(r"^/dev/nvme\S+", output, re.M)
     if shown != [device]:
-        raise EssdError(f"nvme list shows {shown}, expected {device} alone")
-    job.claim(f"a cable out for {seconds_out:.0f} s is survived",
+        raise EssdError(f"nvme list shows {shown}; expected only {device}")
+    job.claim(f"I/O continues after a cable was out for {seconds_out:.0f} s",
               "NO-CARRIER, reconnect, fio verify without an error")
 
 
 def datasheet_commands(job: Job) -> None:
-    """The data sheet's own commands, word for word (NQN "testsubsystem")."""
+    """Run the data sheet's commands verbatim; they use the NQN "testsubsystem"."""
     address = job.addresses[0]
     job.run("modprobe -r nvme_rdma")
     for command in ("modprobe nvme_rdma register_always=0",
@@ -310,33 +320,34 @@ def datasheet_commands(job: Job) -> None:
     command = FIO.format(device=device, name="register_always-0", options=(
         "--rw=randwrite --bs=16k --iodepth=8 --size=8m"))
     result = job.instance.run(command)
-    job.tell(Result(result.command, result.status, fio_summary(result.output)))
+    job.show_result(Result(result.command, result.status, fio_summary(result.output)))
     job.run("nvme disconnect -n testsubsystem")
     job.run("modprobe -r nvme_rdma && modprobe nvme_rdma")
-    job.claim("the data sheet's own commands work, register_always=0 too",
+    job.claim("the commands of the data sheet work, also with register_always=0",
               "--nqn testsubsystem")
 
 
 def clean_host(job: Job) -> None:
-    """Leave the host with nothing connected, whatever happened before."""
+    """Unmount and disconnect everything in the host; errors are ignored."""
     job.quiet(f"umount {MOUNT} 2>/dev/null; nvme disconnect-all; true", check=False)
 
 
 def forget_target(job: Job) -> None:
-    """Disconnect from a target that is gone, as soon as the host knows.
+    """Disconnect from a target that is gone, after the host has noticed that.
 
-    One that does not know yet waits a minute for the answer to its good-bye.
+    Before that, nvme disconnect would wait a minute for replies to its commands.
     """
     deadline = time.monotonic() + 60
     while "live" in job.quiet("cat /sys/class/nvme/nvme*/state 2>/dev/null; true"):
         job.instance.check()
         if time.monotonic() > deadline:
-            raise EssdError("the host does not notice that its target is gone")
+            raise EssdError("the host's controllers are still live 60 s after their "
+                            "target has gone")
         time.sleep(0.2)
     clean_host(job)
 
 
-# The steps of one sitting, in order, each with what it is called.
+# The demo's steps in order, each with its heading.
 JOB: list[tuple[str, Step]] = [
     ("Both ports answer", ping),
     ("Discovery", discover),

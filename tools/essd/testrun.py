@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""`essd test`: every check and test, stage by stage, with the time of each.
+"""`essd test`: run every check and test in stages, and show each stage's time.
 
 QEMU and the Linux guest build in the background while the native stages run.
-Every stage runs whatever became of those before it, except where it needs what
-one of them was to build.  Output is plain lines; all of it is also kept in
+A stage runs even if an earlier one failed, unless it needs something that the
+earlier one failed to build.  The output of each stage is also kept in
 build/test/<stage>.log.
 """
 
@@ -29,10 +29,10 @@ from .fw_build import BuildError
 
 LOGS = paths.TOP / "build" / "test"
 TAIL_LINES = 40
-STAGE_S = 3 * 3600      # no command of a stage takes longer than that
-TELL_S = 30             # how long a build may say nothing
+STAGE_S = 3 * 3600      # time limit of each command of a stage
+PROGRESS_S = 30         # interval of progress lines during a quiet build
 NINJA = re.compile(r"\[(\d+)/(\d+)\]")
-# What each runner says at the end; shown again as the last lines of all.
+# Summary lines of the test runners; they are repeated at the end of the output.
 SUMMARY = re.compile(
     r"\d+% tests passed|tests failed out of|^=+ .*(passed|failed|error|no tests).* =+$|"
     r"^\d+ (passed|failed)")
@@ -44,7 +44,7 @@ class StageError(EssdError):
 
 @dataclass
 class Run:
-    """What the stages share."""
+    """State that the stages share."""
 
     every: bool
     background: dict[str, Future[object]] = field(default_factory=dict)
@@ -80,23 +80,23 @@ class Run:
                              f"see {self.log}")
 
     def copy(self, source: Iterator[str], log: TextIO, quiet: bool) -> Iterator[str]:
-        told = time.monotonic()
+        shown = time.monotonic()
         for text in source:
             line = text.rstrip("\n")
             log.write(text)
             log.flush()
             if not quiet:
                 show.line(line)
-            elif time.monotonic() - told > TELL_S and (at := NINJA.match(line)):
-                told = time.monotonic()
+            elif time.monotonic() - shown > PROGRESS_S and (at := NINJA.match(line)):
+                shown = time.monotonic()
                 show.line(f"compiling: {at[1]} of {at[2]} files")
             plain = re.sub(r"\x1b\[[0-9;]*m", "", line)
             if SUMMARY.search(plain):
                 self.summaries.append(f"{self.stage}: {plain.strip('= ')}")
             yield line
 
-    def say(self, line: str) -> None:
-        """A line of this stage's own, to screen and log."""
+    def show_and_log(self, line: str) -> None:
+        """Write a line of the stage's own to the screen and to its log."""
         with open(self.log, "a", encoding="utf-8") as log:
             log.write(line + "\n")
         show.line(line)
@@ -121,7 +121,7 @@ def lint(run: Run) -> None:
         raise StageError("; ".join(complaints))
 
 
-# A machine waits more than it works: two files of tests at a time.
+# Tests that boot machines mostly wait, so two test files run at a time.
 TWO_WORKERS = ("-n", "2", "--dist", "loadfile")
 
 
@@ -141,7 +141,7 @@ def native(run: Run) -> None:
 
 
 def clang(run: Run) -> None:
-    """The drive and the fuzz targets; the tests, which gcc has built, with --all."""
+    """Build the drive and the fuzz targets with clang; with --all, the tests too."""
     run.command("cmake", "--preset", "clang", quiet=True)
     targets = ["all"] if run.every else [
         name for name in directories("build/clang")
@@ -151,14 +151,14 @@ def clang(run: Run) -> None:
 
 
 def directories(build: str) -> list[str]:
-    """CMake's targets, each for what one directory has."""
+    """CMake's targets that build everything of one directory ("net/wire/all")."""
     listed = subprocess.run(["ninja", "-C", build, "-t", "targets", "all"],
                             cwd=paths.TOP, check=True, text=True,
                             stdout=subprocess.PIPE, timeout=LOOK_UP_S).stdout
     return re.findall(r"^(\S+/all): phony$", listed, re.M)
 
 
-# Processor time of all fuzzers together.
+# Seconds of processor time for all fuzzers together, without and with --all.
 FUZZ_S, FUZZ_ALL_S = 60, 900
 BUILT_WHOLE = fuzzing.BUILT / f"fuzz_{fuzzing.WHOLE}{fuzzing.SUFFIX}"
 
@@ -167,8 +167,8 @@ def fuzz(run: Run) -> None:
     clang(run)
     names = fuzzing.targets()
     if BUILT_WHOLE not in names:
-        raise StageError(f"{BUILT_WHOLE.name}, for one, was not built")
-    failed = fuzzing.run(FUZZ_ALL_S if run.every else FUZZ_S, run.say)
+        raise StageError(f"the fuzz target {BUILT_WHOLE.name} was not built; see {run.log}")
+    failed = fuzzing.run(FUZZ_ALL_S if run.every else FUZZ_S, run.show_and_log)
     run.summaries.append(f"fuzz: {len(names) - len(failed)} of {len(names)} targets "
                          "found nothing")
     if failed:
@@ -190,8 +190,9 @@ def qemu(run: Run) -> None:
                              stdout=subprocess.PIPE, timeout=LOOK_UP_S).stdout
     ours = re.findall(r"\b\S*nvmeof\S*", symbols)
     if ours:
-        raise StageError(f"QEMU holds NVMe-oF code: {ours[0]}")
-    show.line(f"QEMU: built, holds no NVMe-oF symbol: {path}")
+        raise StageError(f"QEMU contains an NVMe-oF symbol, {ours[0]}; NVMe-oF belongs "
+                         "in the firmware only")
+    show.line(f"QEMU: built, contains no NVMe-oF symbol: {path}")
 
 
 def guest(run: Run) -> None:
@@ -202,7 +203,7 @@ def guest(run: Run) -> None:
 
 
 def python_tests(run: Run) -> None:
-    run.need("qemu")        # the machine without a host is tested from here too
+    run.need("qemu")        # Some of these tests boot the drive without a host.
     pytest(run, *TWO_WORKERS, "tests/py")
 
 
@@ -214,7 +215,7 @@ def e2e(run: Run) -> None:
 
 
 def conform(run: Run) -> None:
-    """In QEMU, which is what counts, and natively; the reports stay in build/test."""
+    """Run the suite in QEMU and natively; the reports are kept in build/test."""
     run.need("qemu")
     words = [sys.executable, "-m", "essd", "conform", *(["--all"] if run.every else [])]
     runs: dict[str, list[str | Path]] = {"qemu": [], "native": ["--native"]}
@@ -242,7 +243,7 @@ def captures(name: str) -> Path:
 
 
 def dissect(name: str) -> list[str]:
-    """Wireshark's opinion of a run's captures, which are deleted if it has none."""
+    """Have Wireshark check a run's captures; delete them if all are good."""
     results = paths.TOP / "build/conform" / name / "results.jsonl"
     try:
         files, packets, found = conform_dissect.complaints(results, captures(name))
@@ -279,7 +280,7 @@ BACKGROUND: dict[str, tuple[tuple[str, ...], Callable[[fw_build.Progress], objec
 
 
 def run_stage(run: Run, name: str) -> str:
-    """Run one stage; an empty string, or why it failed."""
+    """Run one stage; return "" if it passed, else the reason of its failure."""
     run.stage = name
     run.log.write_text("")
     show.heading(name)
@@ -293,10 +294,11 @@ def run_stage(run: Run, name: str) -> str:
 
 
 def run_tests(every: bool, only: list[str]) -> int:
-    """Run the stages; the process's exit status."""
+    """Run the stages; return the exit status of the process."""
     for name in only:
         if name not in STAGES:
-            raise EssdError(f"no stage {name}: there are {', '.join(STAGES)}")
+            raise EssdError(f"--only {name}: there is no such stage; the stages are "
+                            f"{', '.join(STAGES)}")
     names = only or [x for x in STAGES if every or x not in ONLY_WITH_ALL]
     LOGS.mkdir(parents=True, exist_ok=True)
     run = Run(every)
@@ -304,8 +306,8 @@ def run_tests(every: bool, only: list[str]) -> int:
     failures: dict[str, str] = {}
     begin = time.monotonic()
     progress = show.Progress()
-    progress.status = None      # plain lines: the stages print too
-    # One after the other, so that the native stages keep a core to themselves.
+    progress.status = None      # The stages print too, so progress is plain lines.
+    # Background builds run one at a time, which leaves a core to the native stages.
     with ThreadPoolExecutor(1) as pool:
         for name, (stages, build) in BACKGROUND.items():
             if set(stages) & set(names):
@@ -319,7 +321,7 @@ def run_tests(every: bool, only: list[str]) -> int:
             show.line(f"-- {name}: {'FAILED' if why else 'passed'} "
                       f"in {times[name]:.0f} s")
         pool.shutdown(cancel_futures=True)
-    show.heading(f"{time.monotonic() - begin:.0f} s in all")
+    show.heading(f"total: {time.monotonic() - begin:.0f} s")
     for name in names:
         why = failures.get(name, "")
         show.line(f"{name:9} {times[name]:6.0f} s  "
