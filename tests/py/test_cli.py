@@ -41,11 +41,11 @@ def test_a_mistake_on_the_command_line_is_reported_in_one_line(
 
 
 @pytest.mark.parametrize("text, said", [
-    (b"port:\n  0: {mtu: 1500\n", ":3: no YAML"),
-    (b"\tname: x\n", ":1: no YAML"),
-    (b"\xff\xfe\0", ": no YAML: it is no text in UTF-8"),
-    (b"only words", ":1: a configuration is keys and values"),
-    (b"name: a\n---\nname: b\n", ": no YAML"),
+    (b"port:\n  0: {mtu: 1500\n", ":3: not valid YAML"),
+    (b"\tname: x\n", ":1: not valid YAML"),
+    (b"\xff\xfe\0", ": not valid YAML: the file is not UTF-8 text"),
+    (b"only words", ":1: a configuration consists of keys and values"),
+    (b"name: a\n---\nname: b\n", ": not valid YAML"),
     (b"port: {1: {speed: 10}}", ": port.1.speed: 10, but port.0.speed is 25"),
 ])
 def test_a_mistake_in_a_configuration_file_is_reported_in_one_line(

@@ -26,7 +26,7 @@ from essd import (cli, conform, conform_control, conform_dissect, conform_report
                   conform_screen, paths, show)
 from essd.conform_control import Control, ControlError
 from essd.conform_results import Results, ResultsError
-from essd.console import spoken
+from essd.console import find_answer
 from essd.errors import EssdError
 
 DRIVE = {"mn": "A <drive> & more", "sn": "S1", "fr": "0.1", "subnqn": "nqn.x",
@@ -705,7 +705,7 @@ def test_control_serves_one_program_after_another_and_ends_while_one_is_connecte
     ("port 0\r\nname essd> \r\nname port 0\r\nessd> ", "name essd> \nname port 0"),
     ("port 0\r\nessd> x\r\nport 0\r\nnew\r\nessd> ", "new")])
 def test_what_the_console_said_is_between_echo_and_prompt(heard, reply):
-    assert spoken(heard, "port 0") == reply
+    assert find_answer(heard, "port 0") == reply
 
 
 # A drive in QEMU

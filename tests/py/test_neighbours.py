@@ -100,7 +100,7 @@ def test_log_line_in_the_middle_of_the_echo_is_left_out(tmp_path: Path) -> None:
 
 def test_a_refusal_is_an_error(tmp_path: Path) -> None:
     instance = talk(tmp_path, b"\r\nessd> ", b"x\r\nerror: no command x\r\nessd> ")
-    with pytest.raises(EssdError, match="the drive says: no command x"):
+    with pytest.raises(EssdError, match="the drive's console reports: no command x"):
         console.ask(instance, "x")
 
 

@@ -190,15 +190,15 @@ sntp: {server: {ipv4: {a: {b: c}}}}
     assert mistakes == [
         "f.yaml:3: there is no key port.0.mut; the nearest is port.0.mtu",
         "f.yaml:4: port.0.mtu: 100 is not a number from 1280 to 9000",
-        "f.yaml:5: port.0.mtu: is there twice",
+        "f.yaml:5: port.0.mtu: the key occurs twice",
         "f.yaml:6: port.2.mtu: the ports are 0 and 1",
         "f.yaml:7: address.4.ip: a drive has eight addresses: two of each port, and "
         "address.0 to address.3",
         "f.yaml:8: there is no key nome; the nearest is name",
-        "f.yaml:9: echo: a list is not what belongs here",
+        "f.yaml:9: echo: the value cannot be a list",
         "f.yaml:10: there is no key lag; the nearest is lag.mode",
-        "f.yaml:11: a key is one word",
-        "f.yaml:13: sntp.server.ipv4.a.b: nothing is nested that deep",
+        "f.yaml:11: a key must be one word",
+        "f.yaml:13: sntp.server.ipv4.a.b: the key has more than 4 levels",
     ]
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What one instance consists of, as handed to its supervisor.
+"""The configuration of one instance: its drive, guests and cables.
 
-Plain data that goes to JSON and back: the command line fills it in, the
-supervisor reads it, `essd status --json` shows it.
+The command line fills in these dataclasses and writes them to a JSON file,
+which the supervisor reads.
 """
 
 import dataclasses
@@ -19,7 +19,7 @@ PEER_PORT = "10.0.2.10/24"
 
 
 def host_address(target: str) -> str:
-    """The first ADDR/LEN of a network that its other end has not taken."""
+    """The first host address of the target's network that is not the target's."""
     there = ipaddress.ip_interface(target)
     here = there.network.network_address + 1
     if here == there.ip:
@@ -29,12 +29,12 @@ def host_address(target: str) -> str:
 
 @dataclass
 class Link:
-    """One cable: a card of the host, and what is at its other end."""
+    """One cable between a network card of the host and a target's port."""
 
     number: int
     targets: list[str]      # addresses of the far end, ADDR/LEN
     mtu: int = 1500
-    host_mtu: int = 0       # of the host's card, if it is not the same
+    host_mtu: int = 0       # MTU of the host's card; 0: the same as `mtu`
     capture: bool = False   # write <instance>/link<number>.pcap
 
     @property
@@ -48,7 +48,7 @@ class Link:
         return [host_address(target) for target in self.targets]
 
     def card_mtu(self, host: bool) -> int:
-        """What the card of a guest at one end is told."""
+        """The MTU for the network card at one end."""
         return self.host_mtu or self.mtu if host else self.mtu
 
     def socket(self, folder: Path) -> Path:
@@ -57,7 +57,7 @@ class Link:
 
 @dataclass
 class Drive:
-    """The emulated drive: paths of what it is made of."""
+    """The emulated drive: its QEMU, its files and its cables."""
 
     qemu: str
     flash: str
@@ -66,7 +66,7 @@ class Drive:
     nqn: str
     links: list[int] = field(default_factory=lambda: [0, 1])
     extra: list[str] = field(default_factory=list)   # more QEMU options
-    listens: bool = False   # at its cables' sockets, else it connects to them
+    listens: bool = False   # creates its cables' sockets, else connects to them
 
 
 @dataclass
@@ -81,16 +81,16 @@ class Host:
 
 @dataclass
 class Peer:
-    """A guest that runs Linux nvmet: what the drive is compared with."""
+    """A guest that runs Linux nvmet, the target that the drive is compared with."""
 
     nqn: str = "nqn.2014-08.org.nvmexpress:uuid:" \
                "6e766d65-7400-4000-8000-000000000001"
-    size: str = "8"         # GiB that forget what is written, or "256m": kept
+    size: str = "8"         # GiB that discard written data; "256m": MiB that keep it
     memory_mib: int = 1024
     cpus: int = 1
     uuid: str = field(default_factory=lambda: str(uuid.uuid4()))
     links: list[int] = field(default_factory=lambda: [2])
-    listens: bool = False   # at its cables' sockets, else it connects to them
+    listens: bool = False   # creates its cables' sockets, else connects to them
     kernel: list[str] = field(default_factory=list)  # more kernel parameters
 
 

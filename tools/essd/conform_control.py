@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 from . import drive as drive_module
 from .config import Config
-from .console import FORGET, PROMPT, spoken
+from .console import FORGET, PROMPT, find_answer
 from .errors import EssdError
 from .flash import FlashImage
 from .instance import Instance
@@ -220,7 +220,7 @@ class EmulatedDrive:
             uart.sendall(text.encode() + b"\r")
             heard = ""
             deadline = time.monotonic() + CONSOLE_S
-            while (reply := spoken(heard, text)) is None:
+            while (reply := find_answer(heard, text)) is None:
                 if time.monotonic() > deadline:
                     raise ControlError(f"the console did not answer {text!r} "
                                        f"in {CONSOLE_S:.0f} s")

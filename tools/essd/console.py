@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The drive's UART on this terminal; Ctrl-] leaves."""
+"""`essd console` connects this terminal to the drive's UART; commands over the UART."""
 
 import contextlib
 import os
@@ -18,21 +18,22 @@ from .instance import Instance
 LEAVE = b"\x1d"         # Ctrl-]
 TAIL_BYTES = 4096
 PROMPT = "essd> "
-FORGET = b"\x03"         # Ctrl-C: the drive drops the line typed so far
+FORGET = b"\x03"         # Ctrl-C: the drive discards the line typed so far
 ANSWER_S = 20.0
 LOG_LINE = re.compile(r"\[ *\d+\.\d+\] ")
 
 
 @contextlib.contextmanager
 def raw_terminal(descriptor: int) -> Iterator[None]:
-    """Every key goes through as it is; the terminal is restored at the end."""
+    """Put the terminal into raw mode; restore it at the end."""
     if not os.isatty(descriptor):
         yield
         return
     before = termios.tcgetattr(descriptor)
     try:
         tty.setraw(descriptor)
-        # Output keeps its line ends: the UART sends \r\n, our own notes \n.
+        # Output post-processing stays on, because essd's own notes end with \n
+        # alone, unlike the UART's lines.
         mode = termios.tcgetattr(descriptor)
         mode[1] |= termios.OPOST | termios.ONLCR
         termios.tcsetattr(descriptor, termios.TCSANOW, mode)
@@ -42,7 +43,10 @@ def raw_terminal(descriptor: int) -> Iterator[None]:
 
 
 def dial(instance: Instance) -> socket.socket | None:
-    """Connect to the UART; waits through a power cycle, None when it is over."""
+    """Connect to the UART; wait while the drive is off.
+
+    Returns None if the instance is not running.
+    """
     while True:
         connection = socket.socket(socket.AF_UNIX)
         try:
@@ -61,12 +65,13 @@ def log(instance: Instance) -> bytes:
     return b""
 
 
-def spoken(text: str, line: str) -> str | None:
-    """What the console answered to a line, or None while the answer goes on.
+def find_answer(text: str, line: str) -> str | None:
+    """The console's answer to a command line, or None if it is not complete yet.
 
-    The echo and the prompt count at the beginning of a line only: what the drive
-    repeats of the network, a neighbour's name for example, never stands there.
-    Log lines may come before the echo and between any two of its characters.
+    The echo and the prompt are recognised at the beginning of a line only,
+    because text from the network, such as a neighbour's name, is never printed
+    there.  Log lines may come before the echo and between any two of its
+    characters.
     """
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     log = r"(?:\n?\[ *\d+\.\d+\] [^\n]*\n)*"
@@ -86,20 +91,20 @@ def receive(uart: socket.socket) -> str:
 
 
 def exchange(uart: socket.socket, command: str) -> str:
-    """Forget what somebody has typed and left there, then ask."""
+    """Discard a line that was typed before, then send a command."""
     uart.sendall(FORGET)
     heard = ""
     while f"\n{PROMPT}" not in heard:
         heard += receive(uart)
     uart.sendall(command.encode() + b"\r")
-    while (answer := spoken(heard, command)) is None:
+    while (answer := find_answer(heard, command)) is None:
         heard += receive(uart)
     return answer
 
 
 def ask(instance: Instance, command: str,
         timeout_s: float | None = None) -> list[str]:
-    """One command to the drive; the lines of its answer, without the log's."""
+    """Run one console command; return the lines of its answer without log lines."""
     timeout_s = ANSWER_S if timeout_s is None else timeout_s
     uart = dial(instance)
     if uart is None:
@@ -110,20 +115,22 @@ def ask(instance: Instance, command: str,
             said = exchange(uart, command)
         except TimeoutError:
             raise EssdError(
-                f"the drive's console did not answer within {timeout_s:.0f} s: it is "
-                "in use elsewhere (`essd console`), or the drive does not serve"
+                f"the drive's console did not answer within {timeout_s:.0f} s: either "
+                "it is in use elsewhere (`essd console`), or the firmware hangs"
             ) from None
         except OSError as error:
-            raise EssdError(f"the drive's console is gone: {error}") from None
+            raise EssdError("the connection to the drive's console is gone: "
+                            f"{error}") from None
     answer = [line for line in said.splitlines() if line and not LOG_LINE.match(line)]
     for line in answer:
         if line.startswith("error: "):
-            raise EssdError(f"the drive says: {line.removeprefix('error: ')}")
+            raise EssdError("the drive's console reports: "
+                            f"{line.removeprefix('error: ')}")
     return answer
 
 
 def attach(instance: Instance) -> None:
-    """Copy both ways until Ctrl-], end of input, or the instance is gone."""
+    """Copy both ways until Ctrl-], the end of input, or the end of the instance."""
     keyboard = sys.stdin.fileno()
     screen = sys.stdout.fileno()
     os.write(screen, log(instance)[-TAIL_BYTES:])

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""SPI flash images: made, read, changed and, for tests, damaged.
+"""Create, read, change and, for tests, damage SPI flash images.
 
-The formats are those of docs/hardware/flash.md; the addresses are read from
-firmware/store/flash_layout.h, and the configuration block's fields, ranges and
-defaults from firmware/settings/settings.toml, so that there is one list of them.
+docs/hardware/flash.md describes the formats.  The addresses are read from
+firmware/store/flash_layout.h, and the fields, ranges and defaults of the
+configuration block from firmware/settings/settings.toml; neither is repeated
+here.
 """
 
 import ipaddress
@@ -43,7 +44,7 @@ IMAGE_MAX = LAYOUT["FLASH_SLOT_SIZE"] - IMAGE_OFFSET
 
 
 class FlashError(EssdError):
-    """A flash image cannot be made or read as asked; the text says why."""
+    """A flash image cannot be created or read; the text says why."""
 
 
 # Identity block
@@ -55,7 +56,7 @@ IDENTITY_LEN = struct.calcsize(IDENTITY_FORMAT) + 4
 
 @dataclass(frozen=True)
 class Identity:
-    """What makes one drive different from every other."""
+    """The identity block: serial number, addresses and names of one drive."""
 
     serial: str
     model: str
@@ -70,14 +71,14 @@ class Identity:
                model: str = MODEL,
                random_bytes: Callable[[int], bytes] = secrets.token_bytes,
                ) -> "Identity":
-        """A new drive: everything follows from one random number."""
-        # 24 bits below a locally administered prefix, in blocks of 8 addresses.
+        """The identity of a new drive, made of random numbers."""
+        # 24 bits after a locally administered prefix, in blocks of 8 addresses.
         block = int.from_bytes(random_bytes(3)) & ~7
         macs = tuple(b"\x02\xe5\x5d" + (block + n).to_bytes(3) for n in range(8))
         # Modified EUI-64 of the first address, RFC 4291 appendix A.
         guid = bytes([macs[0][0] ^ 2]) + macs[0][1:3] + b"\xff\xfe" + macs[0][3:]
         drive = UUID(bytes=random_bytes(16), version=4)
-        # The last four bytes are the namespace's: see flash.md.
+        # The last four bytes are reserved for the namespace ID: see flash.md.
         nguid = random_bytes(8) + guid[:4] + bytes(4)
         return cls(
             serial=serial or "ESSD" + random_bytes(6).hex().upper(), model=model,
@@ -137,7 +138,10 @@ EXTRA_MAX = schema().groups["address"].count
 
 
 def check_range(key: str, what: str, value: int, least: int | None = None) -> None:
-    """Refuse a number that the drive would not take; 0 may mean the default."""
+    """Refuse a number outside the range of `key`.
+
+    `least` replaces the minimum, where 0 stands for the default.
+    """
     setting = SETTINGS[key]
     least = setting.min if least is None else least
     if not least <= value <= setting.max:
@@ -155,21 +159,22 @@ class Port:
     mtu: int = DEFAULT_MTU
     fec: str = DEFAULT_FEC
     speed: int = DEFAULT_SPEED          # Gb/s
-    vlan: int = 0                       # of the addresses; 0: untagged
-    priority: int = 0                   # 802.1p of control traffic
-    slaac: bool = False                 # IPv6 addresses of routers' prefixes
-    probe: bool = False                 # addresses before they are used
+    vlan: int = 0                       # VLAN of the addresses; 0: untagged
+    priority: int = 0                   # 802.1p priority of control traffic
+    slaac: bool = False                 # form IPv6 addresses from router prefixes
+    probe: bool = False                 # probe addresses for conflicts before use
 
     @classmethod
     def of(cls, *addresses: str, mtu: int = DEFAULT_MTU, fec: str = DEFAULT_FEC,
            speed: int = DEFAULT_SPEED) -> "Port":
-        """From ADDR/LEN texts, at most one IPv4 and one IPv6 address."""
+        """Port settings with at most one IPv4 and one IPv6 address (ADDR/LEN)."""
         port = cls(mtu=mtu, fec=fec, speed=speed)
         for text in addresses:
             try:
                 address = ipaddress.ip_interface(text)
             except ValueError as error:
-                raise FlashError(f"{text!r} is not ADDR/LEN") from error
+                raise FlashError(f"{text!r} is not an address of the form ADDR/LEN"
+                                 ) from error
             if isinstance(address, ipaddress.IPv4Interface):
                 port = replace(port, ipv4=address)
             else:
@@ -179,9 +184,9 @@ class Port:
     def pack(self) -> bytes:
         check_range("port.N.mtu", "MTU", self.mtu)
         if self.fec not in FECS:
-            raise FlashError(f"FEC {self.fec!r} is none of {', '.join(FECS)}")
+            raise FlashError(f"FEC {self.fec!r} is not one of {', '.join(FECS)}")
         if self.speed not in SPEEDS:
-            raise FlashError(f"speed {self.speed} is none of "
+            raise FlashError(f"speed {self.speed} is not one of "
                              f"{', '.join(map(str, SPEEDS))} Gb/s")
         check_range("port.N.vlan", "VLAN", self.vlan)
         check_range("port.N.priority", "priority", self.priority)
@@ -211,14 +216,14 @@ CONFIG_SERVICES = schema().parts["services"].format
 
 @dataclass(frozen=True)
 class Services:
-    """What the drive does on the network besides NVMe-oF."""
+    """Settings of the network services other than NVMe-oF: DHCP, LLDP, SNTP."""
 
     dhcp: tuple[bool, bool] = (False, False)
     lldp: tuple[str, str] = ("both", "both")
-    lldp_hold: int = 0                  # TTL in intervals; 0: 4
-    lldp_interval: int = 0              # seconds; 0: 30
+    lldp_hold: int = 0                  # TTL in intervals; 0: the default, 4
+    lldp_interval: int = 0              # seconds; 0: the default, 30
     sntp_server: str = ""
-    sntp_poll: int = 0                  # seconds; 0: 1024
+    sntp_poll: int = 0                  # seconds; 0: the default, 1024
     name: str = ""
 
     def pack(self) -> bytes:
@@ -227,9 +232,9 @@ class Services:
         check_range("sntp.poll", "SNTP poll interval", self.sntp_poll, 0)
         for lldp in self.lldp:
             if lldp not in LLDP:
-                raise FlashError(f"LLDP {lldp!r} is none of {', '.join(LLDP)}")
+                raise FlashError(f"LLDP {lldp!r} is not one of {', '.join(LLDP)}")
         if " " in self.name:
-            raise FlashError(f"the name {self.name!r} has a space")
+            raise FlashError(f"the name {self.name!r} contains a space")
         return struct.pack(
             CONFIG_SERVICES, self.dhcp[0] | self.dhcp[1] << 1,
             *(LLDP.index(x) for x in self.lldp), self.lldp_hold,
@@ -250,7 +255,7 @@ CONFIG_NETWORK = schema().parts["network"].format
 
 @dataclass(frozen=True)
 class Address:
-    """An own address besides the two of each port."""
+    """An additional address of the drive, besides the two of each port."""
 
     port: int
     address: ipaddress.IPv4Interface | ipaddress.IPv6Interface
@@ -274,30 +279,30 @@ class Address:
 
 @dataclass(frozen=True)
 class Network:
-    """How the ports work together, and RoCE."""
+    """Settings of link aggregation, additional addresses and RoCE."""
 
-    extra: tuple[Address | None, ...] = ()      # None: that place is free
+    extra: tuple[Address | None, ...] = ()      # None: that entry is unused
     lag: str = "off"
     lacp_fast: bool = False
     lag_primary: int = 0
     lag_revert: bool = False
     roce_v1: bool = False
-    dcqcn: bool = True                  # CNPs slow their senders
-    cnp: bool = True                    # ECN marks are answered
-    pfc: int = 0xff                     # mask of priorities that are honoured
-    echo: bool = False                  # the diagnostic service
+    dcqcn: bool = True                  # a received CNP reduces the send rate
+    cnp: bool = True                    # a CNP is sent for each ECN mark received
+    pfc: int = 0xff                     # mask of priorities with PFC enabled
+    echo: bool = False                  # enables the diagnostic echo service
     dhcp_fast: bool = False
 
     def pack(self) -> bytes:
         if len(self.extra) > EXTRA_MAX:
-            raise FlashError(f"{len(self.extra)} more addresses: a drive has room "
-                             f"for {EXTRA_MAX} besides two a port, eight in all")
+            raise FlashError(f"{len(self.extra)} additional addresses: a drive has at "
+                             f"most {EXTRA_MAX} besides two for each port, eight in all")
         if self.lag not in LAGS:
-            raise FlashError(f"LAG {self.lag!r} is none of {', '.join(LAGS)}")
+            raise FlashError(f"LAG {self.lag!r} is not one of {', '.join(LAGS)}")
         if self.lag_primary not in (0, 1):
             raise FlashError(f"port {self.lag_primary} is neither 0 nor 1")
         if not 0 <= self.pfc <= 0xff:
-            raise FlashError(f"PFC priorities {self.pfc} are no mask of eight bits")
+            raise FlashError(f"the PFC priorities {self.pfc} are not a mask of 8 bits")
         return struct.pack(
             CONFIG_NETWORK, b"".join(x.pack() if x else bytes(20) for x in self.extra),
             LAGS.index(self.lag),
@@ -317,13 +322,13 @@ class Network:
 
 
 def _gid(text: str) -> bytes:
-    """An address as 16 bytes, IPv4 mapped into IPv6; "": zeroes."""
+    """An address as 16 bytes, IPv4 mapped into IPv6; zeroes for an empty text."""
     if not text:
         return bytes(16)
     try:
         address = ipaddress.ip_address(text)
     except ValueError as error:
-        raise FlashError(f"{text!r} is no address") from error
+        raise FlashError(f"{text!r} is not an IP address") from error
     prefix = bytes(10) + b"\xff\xff" if address.version == 4 else b""
     return prefix + address.packed
 
@@ -335,7 +340,7 @@ def _ungid(data: bytes) -> str:
 
 @dataclass(frozen=True)
 class Config:
-    """What the owner may change."""
+    """The configuration block: the settings that the owner may change."""
 
     ports: tuple[Port, Port] = (Port(), Port())
     sequence: int = 1
@@ -346,13 +351,13 @@ class Config:
         return replace(self, sequence=other.sequence) == other
 
     def body(self) -> bytes:
-        """What the block holds behind its header, and NVMe feature C1h."""
+        """The block's content after its header, which NVMe feature C1h holds too."""
         return b"".join(port.pack() for port in self.ports) + \
             self.services.pack() + self.network.pack()
 
     @classmethod
     def of_body(cls, body: bytes, sequence: int = 1) -> "Config":
-        """What a body of at least both ports says; the rest has defaults."""
+        """Parse a body that holds at least both ports; the rest gets defaults."""
         services = Services.unpack(body[128:192]) if len(body) >= 192 else Services()
         network = Network.unpack(body[192:288]) if len(body) >= 288 else Network()
         return cls((Port.unpack(body[:64]), Port.unpack(body[64:128])), sequence,
@@ -381,7 +386,7 @@ COUNT_MAGIC = b"ESSD-CNT"
 
 
 def boot_count_header(base: int) -> bytes:
-    """Begin a sector of the boot counter: the next boot is number base + 1."""
+    """The header of a boot counter sector; the next boot is number base + 1."""
     head = COUNT_MAGIC + struct.pack("<I", base)
     return head + struct.pack("<I", zlib.crc32(head))
 
@@ -395,7 +400,7 @@ IMAGE_HEADER_LEN = 128
 
 @dataclass(frozen=True)
 class Image:
-    """A firmware image as a slot holds it."""
+    """A firmware image and the fields of its slot header."""
 
     data: bytes = field(repr=False)
     version: str
@@ -406,7 +411,7 @@ class Image:
     def header(self) -> bytes:
         if not 0 < len(self.data) <= IMAGE_MAX:
             raise FlashError(f"a firmware image of {len(self.data)} bytes does not "
-                             f"fit a slot ({IMAGE_MAX} bytes)")
+                             f"fit into a slot (1 to {IMAGE_MAX} bytes)")
         head = struct.pack(IMAGE_HEADER, IMAGE_MAGIC, 1, self.sequence,
                            self.load_addr, self.entry, len(self.data),
                            zlib.crc32(self.data), _text(self.version, 32, "version"))
@@ -414,12 +419,13 @@ class Image:
 
 
 class FlashImage:
-    """A whole flash part in memory."""
+    """The content of the whole flash chip, in memory."""
 
     def __init__(self, data: bytes | None = None) -> None:
         self.data = bytearray(data if data is not None else b"\xff" * SIZE)
         if len(self.data) != SIZE:
-            raise FlashError(f"a flash image has {SIZE} bytes, not {len(self.data)}")
+            raise FlashError(f"a flash image has {SIZE} bytes; this one has "
+                             f"{len(self.data)}")
 
     @classmethod
     def load(cls, path: Path) -> "FlashImage":
@@ -429,13 +435,13 @@ class FlashImage:
             raise FlashError(f"{path}: {error}") from None
 
     def save(self, path: Path) -> None:
-        """Replace the file in one step."""
+        """Replace the file atomically."""
         fresh = path.with_name(path.name + ".new")
         fresh.write_bytes(self.data)
         os.replace(fresh, path)
 
     def write(self, addr: int, data: bytes) -> None:
-        """Erase the sectors that hold the range and program it."""
+        """Erase the sectors that contain the range, then program the range."""
         end = addr + len(data)
         first, last = addr // SECTOR * SECTOR, -(-end // SECTOR) * SECTOR
         self.data[first:last] = b"\xff" * (last - first)
@@ -464,7 +470,7 @@ class FlashImage:
 
     @config.setter
     def config(self, config: Config) -> None:
-        """Set both copies, the first one step ahead."""
+        """Write both copies; copy A gets the higher sequence number."""
         old = self.config
         sequence = old.sequence if old else 0
         self.write(LAYOUT["FLASH_CONFIG_B_ADDR"],
@@ -475,7 +481,7 @@ class FlashImage:
     # Slots
 
     def image(self, slot: str) -> Image | None:
-        """What a slot's header says, with the image behind it, if both are good."""
+        """The image in a slot, or None if its header or its data are damaged."""
         addr = SLOT_ADDR[slot]
         head = bytes(self.data[addr:addr + IMAGE_HEADER_LEN])
         if head[:8] != IMAGE_MAGIC or \
@@ -505,7 +511,7 @@ class FlashImage:
         self.data[SLOT_ADDR[slot] + at] ^= 0x10
 
     def set_firmware(self, data: bytes, version: str) -> None:
-        """The same firmware in both slots; slot A is the newer one."""
+        """Write the same firmware to both slots; slot A is the newer one."""
         self.set_image("B", Image(data, version, 1))
         self.set_image("A", Image(data, version, 2))
 
@@ -522,10 +528,10 @@ def new_flash(firmware: Firmware, identity: Identity, config: Config) -> FlashIm
 
 def ensure_flash(path: Path, firmware: Firmware, config: Config,
                  nqn: str | None = None) -> Identity:
-    """Make the drive's flash file, or bring an old one up to date.
+    """Create the drive's flash file, or bring an existing one up to date.
 
-    An existing drive keeps its identity, its boot count and its logs; firmware,
-    configuration and, if one is given, NQN become what is asked for.
+    An existing drive keeps its identity, its boot count and its logs.  Its
+    firmware, its configuration and, if given, its NQN are replaced.
     """
     if not path.exists():
         identity = Identity.random(nqn)
@@ -536,7 +542,8 @@ def ensure_flash(path: Path, firmware: Firmware, config: Config,
     before = bytes(flash.data)
     old = flash.identity
     if old is None:
-        raise FlashError(f"{path} has no good identity block: it is no drive's flash")
+        raise FlashError(f"{path} has no valid identity block, so it is not the flash "
+                         "of a drive: remove the file to create a new drive")
     identity = replace(old, nqn=nqn) if nqn else old
     if identity != old:
         flash.identity = identity

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The file that holds the drive's media: how it is made, and checked before use."""
+"""Create the file that holds the drive's media, and check it before use."""
 
 import fcntl
 import json
@@ -21,12 +21,12 @@ FORMATS = ("raw", "qcow2")
 RECORD_SUFFIX = ".essd.json"
 
 QCOW2_MAGIC = b"QFI\xfb"
-# Magic, version, backing file (offset, length), cluster bits, size; from version
-# 3 on the incompatible features are at byte 72.
+# Magic, version, backing file (offset, length), cluster bits, size.  Since version
+# 3, the incompatible features are at byte 72.
 QCOW2_HEADER = struct.Struct(">4sIQIIQ40xQ")
 QCOW2_EXTERNAL_DATA = 1 << 2
 
-# QEMU holds its locks on these bytes (block/file-posix.c, RAW_LOCK_*_BASE).
+# QEMU locks these bytes of an image (block/file-posix.c, RAW_LOCK_*_BASE).
 LOCK_FIRST = 100
 LOCK_LAST = 299
 F_OFD_GETLK = 36
@@ -34,7 +34,7 @@ FLOCK = "hhqqi4x"       # l_type, l_whence, l_start, l_len, l_pid
 
 
 class MediaError(EssdError):
-    """One clear line on what is wrong with the file."""
+    """The media file cannot be used; the text is one line that says why."""
 
 
 @dataclass(frozen=True)
@@ -45,15 +45,16 @@ class Media:
 
 
 def parse_size(text: str) -> int:
-    """Bytes of "512M", "8G", "1T" or a plain number of bytes."""
+    """Bytes of a size such as "512M", "8G" or "1T", or of a number of bytes."""
     match = re.fullmatch(r"(\d+)\s*([KMGT]?)(?:i?B)?", text.strip(), re.I)
     if not match:
-        raise MediaError(f"{text!r} is no size: write 512M, 8G, 1T")
+        raise MediaError(f"{text!r} is not a valid size: write a number with a unit, "
+                         "such as 512M, 8G or 1T")
     size = int(match[1]) << (10 * " KMGT".index(match[2].upper() or " "))
     if not SMALLEST <= size <= LARGEST:
-        raise MediaError(f"a size of {text} is outside 64M to 16T")
+        raise MediaError(f"the size {text} is outside 64M to 16T")
     if size % SECTOR:
-        raise MediaError(f"a size of {text} is no multiple of {SECTOR} bytes")
+        raise MediaError(f"the size {text} is not a multiple of {SECTOR} bytes")
     return size
 
 
@@ -65,15 +66,15 @@ def show_size(size: int) -> str:
 
 
 def create(path: Path, size: int) -> None:
-    """Make a raw file without any blocks; it takes room as it is written."""
+    """Create a sparse raw file; it takes disk space only as it is written."""
     try:
         with open(path, "xb") as file:
             file.truncate(size)
     except FileExistsError:
-        raise MediaError(f"cannot make {path}: it exists already") from None
+        raise MediaError(f"cannot create {path}: the file exists already") from None
     except OSError as error:
         path.unlink(missing_ok=True)
-        raise MediaError(f"cannot make {path} of {show_size(size)}: "
+        raise MediaError(f"cannot create {path} of {show_size(size)}: "
                          f"{error.strerror}") from None
     try:
         record_format(path, "raw")
@@ -92,17 +93,16 @@ def is_locked(descriptor: int) -> bool:
 
 # The format
 #
-# A host may write anything to its drive, a qcow2 header that names another file
-# of the user included.  Neither a file's content nor its name therefore decides
-# how the file is read: the format is decided once and kept in a record beside
-# the file.
+# A host may write anything to its drive, including a qcow2 header that names
+# another file of the user.  Therefore the format is not derived from a file's
+# content or name: it is decided once and recorded in a second file beside it.
 
 def record_path(path: Path) -> Path:
     return path.with_name(path.name + RECORD_SUFFIX)
 
 
 def recorded_format(path: Path) -> str | None:
-    """The format that was decided for this file, or None without a record."""
+    """The format that is recorded for this file, or None if there is no record."""
     record = record_path(path)
     try:
         found = json.loads(record.read_text(encoding="utf-8"))["format"]
@@ -110,16 +110,17 @@ def recorded_format(path: Path) -> str | None:
         return None
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise MediaError(f"the record {record} of the format of {path.name} cannot be "
-                         f"read ({error}): remove it and give --media-format "
-                         "once more") from None
+                         f"read ({error}): remove the record and give --media-format "
+                         "again") from None
     if found not in FORMATS:
-        raise MediaError(f"the record {record} names the format {found!r}, which is "
-                         f"none of {', '.join(FORMATS)}")
+        raise MediaError(f"the record {record} contains an unknown format, {found!r}: "
+                         "remove the record and give --media-format "
+                         f"{' or '.join(FORMATS)}")
     return str(found)
 
 
 def record_format(path: Path, kind: str) -> None:
-    """Decide the format of a file for good."""
+    """Record the format of a file permanently."""
     record = record_path(path)
     fresh = record.with_name(record.name + ".new")
     try:
@@ -131,45 +132,46 @@ def record_format(path: Path, kind: str) -> None:
 
 
 def decide_format(path: Path, asked: str | None) -> str:
-    """The format of an existing file: as recorded, else as the user says."""
+    """The format of an existing file: the recorded one, else the user's choice."""
     if asked is not None and asked not in FORMATS:
-        raise MediaError(f"--media-format {asked}: it is {' or '.join(FORMATS)}")
+        raise MediaError(f"--media-format {asked}: must be {' or '.join(FORMATS)}")
     recorded = recorded_format(path)
     if recorded is None and asked is None:
         raise MediaError(
-            f"there is no record whether media file {path} is raw or a qcow2 image: "
-            "say it once with --media-format raw or --media-format qcow2 (qcow2 only "
-            "if no host has ever written to the file as raw media)")
+            f"the format of media file {path} is not recorded: give it once with "
+            "--media-format raw or --media-format qcow2 (choose qcow2 only if no host "
+            "has ever written to the file as raw media)")
     if recorded is not None and asked not in (None, recorded):
         raise MediaError(
-            f"media file {path} is recorded as {recorded}, not {asked}: if it is "
-            f"another file now, remove {record_path(path)} first")
+            f"media file {path} is recorded as {recorded}, not {asked}: if the file "
+            f"has been replaced since, remove {record_path(path)} first")
     return recorded or str(asked)
 
 
 def qcow2_size(path: Path, descriptor: int) -> int:
-    """The size that a qcow2 image has for the drive.
+    """The size of a qcow2 image as the drive sees it.
 
-    Hosts cannot change this header: in an image of this format they only reach
-    the clusters.  The user may have got the image from somebody else, though.
+    A host cannot change this header, because in a qcow2 image it only reaches
+    the clusters.  The header is checked because the user may have got the image
+    from somebody else.
     """
     head = os.pread(descriptor, QCOW2_HEADER.size, 0)
     if len(head) < QCOW2_HEADER.size or head[:4] != QCOW2_MAGIC:
-        raise MediaError(f"media file {path} is no qcow2 image")
+        raise MediaError(f"media file {path} is not a qcow2 image")
     _, version, backing, _, _, size, features = QCOW2_HEADER.unpack(head)
     if backing:
-        raise MediaError(f"media file {path} has a backing file, and a drive opens no "
-                         "file but its own: make a whole image of it with qemu-img "
+        raise MediaError(f"media file {path} has a backing file, which the drive does "
+                         "not open: convert it to an image without one with qemu-img "
                          "convert -O qcow2")
     if version >= 3 and features & QCOW2_EXTERNAL_DATA:
-        raise MediaError(f"media file {path} keeps its data in another file, and a "
-                         "drive opens no file but its own: make a whole image of it "
+        raise MediaError(f"media file {path} keeps its data in another file, which the "
+                         "drive does not open: convert it to a self-contained image "
                          "with qemu-img convert -O qcow2")
     return int(size)
 
 
 def check(path: Path, kind: str) -> Media:
-    """The file as media of this format, or MediaError with the reason why not."""
+    """Check a file as media of this format; MediaError says why it is unusable."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -177,12 +179,13 @@ def check(path: Path, kind: str) -> Media:
     except IsADirectoryError:
         raise MediaError(f"media file {path} is a folder") from None
     except PermissionError:
-        raise MediaError(f"media file {path} may not be written") from None
+        raise MediaError(f"media file {path} cannot be opened for reading and writing: "
+                         "permission denied") from None
     except OSError as error:
         raise MediaError(f"media file {path}: {error.strerror}") from None
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise MediaError(f"media file {path} is not an ordinary file")
+            raise MediaError(f"media file {path} is not a regular file")
         if is_locked(descriptor):
             raise MediaError(f"media file {path} is in use by another process")
         size = (qcow2_size(path, descriptor) if kind == "qcow2"
@@ -191,11 +194,11 @@ def check(path: Path, kind: str) -> Media:
         os.close(descriptor)
     if size < SMALLEST:
         raise MediaError(f"media file {path} holds {show_size(size)} as {kind}: "
-                         "too small, the least is 64 MiB")
+                         "too small, the minimum is 64 MiB")
     if size > LARGEST:
         raise MediaError(f"media file {path} holds {show_size(size)} as {kind}: "
-                         "too large, the most is 16 TiB")
+                         "too large, the maximum is 16 TiB")
     if size % SECTOR:
-        raise MediaError(f"media file {path}: its size, {size} bytes, is no "
+        raise MediaError(f"media file {path}: its size, {size} bytes, is not a "
                          f"multiple of {SECTOR}")
     return Media(path, kind, size)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the drive sees of the other end of each cable, by LLDP."""
+"""The LLDP neighbours of the drive's ports, for `essd port --neighbours`."""
 
 from typing import Any
 
@@ -9,8 +9,8 @@ from . import mgmt, port
 from .instance import Instance
 
 def read(instance: Instance, number: int | None) -> list[dict[str, Any]]:
-    """One entry a port, with its neighbours or with `why` there are none."""
-    port.states(instance, number)       # complains if there is no such port
+    """One entry for each port, with its neighbours, or with `why` it has none."""
+    port.states(instance, number)       # Raises EssdError if there is no such port.
     ports = mgmt.ask(instance, "neighbours")["ports"]
     return [entry for entry in ports if number in (None, entry["port"])]
 

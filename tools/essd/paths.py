@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Where things are: the checkout, the cache, the per-user runtime folder."""
+"""Paths of the checkout, the cache and the per-user runtime folder."""
 
 import contextlib
 import fcntl
@@ -12,7 +12,7 @@ TOP = Path(__file__).resolve().parent.parent.parent
 
 
 def cache() -> Path:
-    """Everything that is built or downloaded; deleting it costs time only."""
+    """Folder for everything built or downloaded; it can be deleted and rebuilt."""
     chosen = os.environ.get("ESSD_CACHE")
     if chosen:
         path = Path(chosen).absolute()
@@ -24,7 +24,7 @@ def cache() -> Path:
 
 
 def runtime() -> Path:
-    """Sockets, process ids and logs of running instances; nobody else's."""
+    """Private folder for sockets, process ids and logs of running instances."""
     base = os.environ.get("XDG_RUNTIME_DIR")
     if base and os.access(base, os.W_OK):
         path = Path(base) / "essd"
@@ -33,7 +33,8 @@ def runtime() -> Path:
     path.mkdir(mode=0o700, exist_ok=True)
     status = path.lstat()
     if path.is_symlink() or status.st_uid != os.getuid() or status.st_mode & 0o77:
-        raise PermissionError(f"{path} is not a private folder of yours: remove it")
+        raise PermissionError(f"{path} is not a folder that only you can access: "
+                              "remove it")
     return path
 
 
@@ -44,7 +45,7 @@ def instance(name: str) -> Path:
 
 @contextlib.contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Hold an exclusive lock on a file; wait for whoever has it."""
+    """Hold an exclusive lock on a file; wait while another process holds it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with open(path, "w", encoding="utf-8") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -52,7 +53,7 @@ def locked(path: Path) -> Iterator[None]:
 
 
 def is_locked(path: Path) -> bool:
-    """Whether somebody holds the lock on this file, which exists."""
+    """Whether a process holds the lock on this file, which must exist."""
     with open(path, encoding="utf-8") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A drive's configuration as keys and values, and what goes together.
+"""A drive's configuration as keys and values, and its consistency rules.
 
 The keys, their ranges and defaults come from firmware/settings/settings.toml, as
-the drive's own list does; what goes together is written twice, here and in
-firmware/settings/config_check.c, and tests/py/test_settings.py holds the two to
-each other.  docs/configuration.md is the list for people.
+in the firmware.  The rules that relate several keys exist twice, here and in
+firmware/settings/config_check.c; tests/py/test_settings.py checks that both
+agree.  docs/configuration.md lists the keys for users.
 """
 
 import ipaddress
@@ -19,22 +19,22 @@ from .settings_schema import Setting, schema
 Values = dict[str, str]         # by key, in the order of KEYS
 
 NONE = "none"
-SHOWN_MAX = 60                  # of a refused value
-KEY_SHOWN_MAX = 40
+SHOWN_MAX = 60                  # characters of a refused value in a message
+KEY_SHOWN_MAX = 40              # characters of an unknown key in a message
 NUMBER = re.compile(r"0|[1-9][0-9]{0,4}")
 
 
 class Refused(EssdError):
-    """A value that is not one of the kind."""
+    """A key or a value is not valid; the text says why."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """What a key takes; `parse` gives a value as the drive shows it."""
+    """The values that a key takes."""
 
-    allowed: str
-    parse: Callable[[str], str]
-    name: str           # in the schema
+    allowed: str                        # for messages: "a number from 1 to 9"
+    parse: Callable[[str], str]         # returns the value as the drive shows it
+    name: str                           # the kind's name in the schema
 
 
 # Kinds
@@ -56,7 +56,10 @@ def number(least: int, most: int) -> Callable[[str], str]:
 
 
 def ip(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
-    """As RFC 4291 section 2.2 forms 1 and 2, or dotted decimal; no zone."""
+    """Parse an address: RFC 4291 section 2.2 forms 1 and 2, or dotted decimal.
+
+    A zone ("%eth0") is refused.
+    """
     if ":" in text and ("." in text or "%" in text):
         raise Refused
     try:
@@ -135,7 +138,7 @@ GROUPS = schema().groups
 
 
 def distance(key: str, known: str) -> int:
-    """Levenshtein's: how many characters differ, are missing or are too many."""
+    """The Levenshtein distance between two keys."""
     row = list(range(len(known) + 1))
     for c in key:
         before, row = row, [row[0] + 1]
@@ -145,13 +148,13 @@ def distance(key: str, known: str) -> int:
 
 
 def nearest(key: str) -> str:
-    """The first key that `key` is a part of, else the one most like it."""
+    """The first key that begins or ends with `key`, else the most similar one."""
     return min(KEYS, key=lambda known: 0 if known.startswith(f"{key}.")
                or known.endswith(f".{key}") else distance(key[:KEY_SHOWN_MAX], known))
 
 
 def explain(key: str) -> str:
-    """Why there is no such key, in the drive's own words."""
+    """Why a key does not exist, in the same words as the firmware."""
     group, _, rest = key.partition(".")
     if group in GROUPS and rest[:1].isdigit():
         known = GROUPS[group]
@@ -161,7 +164,7 @@ def explain(key: str) -> str:
 
 
 def parse(key: str, text: str) -> str:
-    """A value as the drive would show it; Refused says what is wrong."""
+    """Parse a value; return it as the drive shows it, or raise Refused."""
     kind = KEYS.get(key)
     if kind is None:
         raise Refused(explain(key))
@@ -171,7 +174,7 @@ def parse(key: str, text: str) -> str:
         raise Refused(f"{key}: {text[:SHOWN_MAX]} is not {kind.allowed}") from None
 
 
-# To and from what the flash holds
+# Conversion to and from the configuration block in flash
 
 def on_off(is_on: bool) -> str:
     return "on" if is_on else "off"
@@ -258,7 +261,7 @@ def mask_of(text: str) -> int:
 
 
 def to_config(values: Values) -> flash.Config:
-    """What is to be in flash; `values` has every key."""
+    """The configuration block for `values`, which must contain every key."""
     def is_on(key: str) -> bool:
         return values[key] == "on"
 
@@ -279,10 +282,10 @@ def to_config(values: Values) -> flash.Config:
                         network=net)
 
 
-# What goes together
+# Rules that relate several keys
 
 def is_host(found: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
-    """Unicast, and not a machine's own."""
+    """True for a unicast address that is neither loopback nor unspecified."""
     if isinstance(found, ipaddress.IPv4Address):
         return found.packed[0] not in (0, 127) and found.packed[0] < 224
     return not (found.is_unspecified or found.is_loopback or found.is_multicast)
@@ -296,7 +299,7 @@ def is_host_of_net(found: ipaddress.IPv4Interface | ipaddress.IPv6Interface) -> 
 
 
 class Check:
-    """Collects the mistakes of a whole configuration."""
+    """Collects the mistakes in a whole configuration."""
 
     def __init__(self, values: Values) -> None:
         self.values = values
@@ -361,7 +364,7 @@ class Check:
 
 
 def check(values: Values) -> list[str]:
-    """One line a mistake; none if the drive would take it."""
+    """One line for each mistake; an empty list if the drive accepts the values."""
     found = Check(values)
     for n in range(2):
         found.port(n)
@@ -372,6 +375,7 @@ def check(values: Values) -> list[str]:
 
 
 def changed(old: Values, new: Values) -> Values:
+    """The keys of `new` whose values differ from those in `old`."""
     return {key: value for key, value in new.items() if old.get(key) != value}
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """`essd config`: read and write the configuration of a drive, running or not.
 
-A running drive is asked and told by its management channel, so that its own checks have the
-last word; of one that is not powered the flash file is read and written.
+For a running drive, the management channel is used, so that the firmware's own
+checks decide.  For a drive that is not powered, the flash file is used.
 """
 
 import sys
@@ -15,18 +15,18 @@ from .errors import EssdError
 from .instance import Instance
 from .settings import Refused, Values
 
-SAVE_S = 20.0       # erasing flash takes its time
+SAVE_S = 20.0       # time limit of a save, which erases flash sectors
 
 
 class Mistakes(EssdError):
-    """What is wrong with a configuration, one line each."""
+    """A configuration is not valid; each line names one mistake."""
 
     def __init__(self, lines: Sequence[str]) -> None:
         super().__init__("\n".join(lines))
         self.lines = list(lines)
 
 
-# What is asked for
+# The user's changes
 
 def read_file(path: Path) -> tuple[Values, list[str]]:
     try:
@@ -34,12 +34,12 @@ def read_file(path: Path) -> tuple[Values, list[str]]:
     except OSError as error:
         raise EssdError(f"{path}: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise EssdError(f"{path}: no YAML: it is no text in UTF-8") from None
+        raise EssdError(f"{path}: not valid YAML: the file is not UTF-8 text") from None
     return settings_yaml.load(text, "stdin" if str(path) == "-" else str(path))
 
 
 def read_words(words: Sequence[str]) -> tuple[Values, list[str]]:
-    """KEY=VALUE each."""
+    """Parse words of the form KEY=VALUE."""
     values, mistakes = {}, []
     for word in words:
         key, equals, value = word.partition("=")
@@ -53,7 +53,7 @@ def read_words(words: Sequence[str]) -> tuple[Values, list[str]]:
 
 
 def wanted(base: Values, path: Path | None, words: Sequence[str] = ()) -> Values:
-    """`base` with what a file and words change; all mistakes at once."""
+    """`base` with the changes of a file and of words; reports all mistakes at once."""
     values, mistakes = read_file(path) if path else ({}, [])
     more, others = read_words(words)
     whole = base | values | more
@@ -66,26 +66,27 @@ def wanted(base: Values, path: Path | None, words: Sequence[str] = ()) -> Values
     return whole
 
 
-# Where it is
+# The drive's configuration
 
 @dataclass(frozen=True)
 class Running:
-    """What a running drive says about each key."""
+    """The values of a running drive: those in its flash, and those in force."""
 
     saved: Values
     in_force: Values
 
 
 def ask_running(instance: Instance) -> Running:
-    """What a running drive says of its configuration."""
+    """Read the configuration of a running drive."""
     keys = mgmt.ask(instance, "config")["keys"]
     saved = {entry["key"]: entry["saved"] for entry in keys if entry["key"] in settings.KEYS}
     in_force = {entry["key"]: entry["in-force"] for entry in keys
                 if entry["key"] in settings.KEYS}
     missing = settings.KEYS.keys() - saved.keys()
     if missing:
-        raise EssdError(f"the drive does not say what {min(missing)} is: its firmware "
-                        "is another version than this essd")
+        raise EssdError(f"the drive does not report the key {min(missing)}: its firmware "
+                        "is another version than this essd; stop the drive and start "
+                        "it again")
     return Running(saved, in_force)
 
 
@@ -96,20 +97,20 @@ def is_running(instance: Instance) -> bool:
     if drive is None:
         raise EssdError("this instance has no drive")
     if drive["saved"]:
-        raise EssdError("the drive is saved: its configuration can be seen and changed "
-                        "when it goes on (./essd load)")
+        raise EssdError("the drive's state is saved, so its configuration cannot be "
+                        "read or changed: resume the drive first with ./essd load")
     return bool(drive["state"] == "running")
 
 
 def read(instance: Instance) -> Values:
-    """What is saved: what the next start of the drive has."""
+    """The saved configuration, which the drive uses from its next start."""
     if is_running(instance):
         return ask_running(instance).saved
     return settings.from_config(stopped(instance.name)[1])
 
 
 def waiting(instance: Instance) -> Values:
-    """What is in force yet and will not be from the next start."""
+    """Values that stay in force until the next start, and differ from the saved."""
     if not is_running(instance):
         return {}
     said = ask_running(instance)
@@ -117,7 +118,11 @@ def waiting(instance: Instance) -> Values:
 
 
 def base(instance: Instance, is_check: bool) -> Values:
-    """What changes start from; a file can be checked without any drive."""
+    """The configuration that changes apply to.
+
+    With `is_check`, the defaults are used if there is no drive, so that a file
+    can be checked without one.
+    """
     if is_check and not instance.is_running and \
             not setup.flash_path(instance.name).exists():
         return dict(settings.DEFAULTS)
@@ -125,7 +130,7 @@ def base(instance: Instance, is_check: bool) -> Values:
 
 
 def for_start(wish: setup.Wish, path: Path) -> flash.Config:
-    """A file on top of what the drive has, or of what a new one would have."""
+    """The configuration of the drive, existing or new, with a file's changes."""
     before = setup.wanted(wish, setup.kept_config(wish.name))
     return settings.to_config(wanted(settings.from_config(before), path))
 
@@ -133,14 +138,14 @@ def for_start(wish: setup.Wish, path: Path) -> flash.Config:
 def stopped(name: str) -> tuple[flash.FlashImage, flash.Config]:
     path = setup.flash_path(name)
     if not path.exists():
-        raise EssdError(f"there is no drive {name} yet: ./essd up makes one, with "
-                        "--config FILE from the start")
+        raise EssdError(f"there is no drive {name} yet: create one with ./essd up, or "
+                        "with ./essd up --config FILE to configure it at once")
     image = flash.FlashImage.load(path)
     return image, image.config or flash.Config()
 
 
 def write(instance: Instance, values: Values) -> list[str]:
-    """Save it.  The keys that wait for the next start of a running drive."""
+    """Save the values; return the keys that take effect at the next start only."""
     if not is_running(instance):
         image, _ = stopped(instance.name)
         image.config = settings.to_config(values)
@@ -159,5 +164,5 @@ def write(instance: Instance, values: Values) -> list[str]:
 def report(later: Sequence[str]) -> None:
     show.line("saved")
     if later:
-        show.line(f"from the drive's next start: {', '.join(later)}")
-        show.line("      ./essd power-cycle starts it anew")
+        show.line(f"in force from the drive's next start: {', '.join(later)}")
+        show.line("      ./essd power-cycle restarts the drive")

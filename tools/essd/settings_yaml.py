@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A drive's configuration as YAML: every mistake in a file is told, with its line.
+"""A drive's configuration as YAML; every mistake in a file is reported with its line.
 
-A file need not have every key; a key that it has not stays as it is.
+A file need not contain every key; the value of an absent key does not change.
 """
 
 import yaml
@@ -13,7 +13,7 @@ SPELLINGS = {"true": "on", "yes": "on", "false": "off", "no": "off"}
 
 
 class Reader:
-    """Goes through the nodes of one file."""
+    """Reads the YAML nodes of one file and collects values and mistakes."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -28,15 +28,15 @@ class Reader:
         key = ".".join(path)
         line = node.start_mark.line + 1
         if len(path) > DEPTH_MAX:
-            self.mistake(line, f"{key}: nothing is nested that deep")
+            self.mistake(line, f"{key}: the key has more than {DEPTH_MAX} levels")
         elif isinstance(node, yaml.MappingNode):
             self.mapping(node, path)
         elif isinstance(node, yaml.SequenceNode):
             self.sequence(node, path)
         elif not path:
             if node.value:
-                self.mistake(line, "a configuration is keys and values, such as "
-                                   "name: rack7")
+                self.mistake(line, "a configuration consists of keys and values, such "
+                                   "as name: rack7")
         else:
             self.value(key, str(node.value), line)
 
@@ -45,10 +45,11 @@ class Reader:
         for name, value in node.value:
             line = name.start_mark.line + 1
             if not isinstance(name, yaml.ScalarNode):
-                self.mistake(line, "a key is one word")
+                self.mistake(line, "a key must be one word")
                 continue
             if name.value in seen:
-                self.mistake(line, f"{'.'.join((*path, name.value))}: is there twice")
+                self.mistake(line, f"{'.'.join((*path, name.value))}: the key occurs "
+                                   "twice")
             seen.add(name.value)
             self.node(value, (*path, *name.value.split(".")))
 
@@ -62,8 +63,9 @@ class Reader:
         elif kind == "priorities" and all(isinstance(x, yaml.ScalarNode) for x in node.value):
             self.value(key, ",".join(x.value for x in node.value) or NONE, line)
         else:
-            self.mistake(line, f"{key}: a list is not what belongs here"
-                         if key else "a configuration is keys and values, no list")
+            self.mistake(line, f"{key}: the value cannot be a list" if key else
+                         "a configuration consists of keys and values; it cannot be a "
+                         "list")
 
     def value(self, key: str, text: str, line: int) -> None:
         if key in KEYS and KEYS[key].name == "switch":
@@ -74,21 +76,21 @@ class Reader:
             self.mistake(line, str(refused))
             return
         if self.values.get(key, value) != value:
-            self.mistake(line, f"{key}: is {self.values[key]} in line "
-                               f"{self.lines[key]}")
+            self.mistake(line, f"{key}: the key has another value, {self.values[key]}, "
+                               f"in line {self.lines[key]}")
         self.values[key] = value
         self.lines[key] = line
 
 
 def load(text: str, name: str) -> tuple[Values, list[str]]:
-    """The values of the keys that are there, and what is wrong with the file."""
+    """The values of the keys in the file, and its mistakes."""
     reader = Reader(name)
     try:
         root = yaml.compose(text, Loader=yaml.BaseLoader)
     except (yaml.YAMLError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         reader.mistake(mark.line + 1 if mark else 1,
-                       f"no YAML: {getattr(error, 'problem', None) or error}")
+                       f"not valid YAML: {getattr(error, 'problem', None) or error}")
         return {}, reader.mistakes
     if root is not None:
         reader.node(root, ())
@@ -96,7 +98,7 @@ def load(text: str, name: str) -> tuple[Values, list[str]]:
 
 
 def dump(values: Values) -> str:
-    """As a person would write it; load() gives the same values."""
+    """The values as nested YAML; load() returns the same values."""
     lines: list[str] = []
     path: list[str] = []
     for key, value in values.items():
@@ -112,7 +114,7 @@ def dump(values: Values) -> str:
 
 
 def quoted(value: str) -> str:
-    """With quotes if YAML would take it for something else."""
+    """The value, in quotes if YAML would not read it as the same string."""
     try:
         node = yaml.compose(f"x: {value}", Loader=yaml.BaseLoader)
         plain = isinstance(node, yaml.MappingNode) and \

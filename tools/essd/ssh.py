@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""How to reach a guest: one connection that the supervisor keeps open."""
+"""ssh options for a guest; all commands share the supervisor's open connection."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ from .guest_build import Guest
 
 
 def ssh_options(guest: Guest, control: Path) -> list[str]:
-    """Options that use only our key, our known host and the shared connection."""
+    """Options that use only the guest's own keys and the shared connection."""
     return ["-F", "none", "-i", str(guest.ssh_key), "-o", "IdentitiesOnly=yes",
             "-o", f"UserKnownHostsFile={guest.known_hosts}",
             "-o", "GlobalKnownHostsFile=/dev/null",
