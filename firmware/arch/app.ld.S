@@ -16,6 +16,8 @@ SECTIONS
         KEEP(*(.text.start))
         *(.text .text.*)
     } > dram
+    /* In the image, so that tools/essd/elf.py finds which ELF it belongs to. */
+    .note.gnu.build-id : ALIGN(4) { KEEP(*(.note.gnu.build-id)) } > dram
     .rodata : ALIGN(64) { *(.rodata .rodata.* .srodata .srodata.*) } > dram
     .data : ALIGN(64) {
         *(.data .data.*)

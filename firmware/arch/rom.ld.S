@@ -18,6 +18,9 @@ SECTIONS
         *(.text .text.*)
         *(.rodata .rodata.* .srodata .srodata.*)
     } > rom
+    /* In the ELF only: QEMU is built anew when the ROM's bytes change, and a
+     * build ID changes with the number of a line. */
+    .note.gnu.build-id 0 (INFO) : { KEEP(*(.note.gnu.build-id)) }
     /DISCARD/ : { *(.eh_frame .eh_frame.* .comment .note .note.*) }
 
     /* Nobody copies initial values: there must not be any. */

@@ -17,7 +17,7 @@ from rich.table import Table
 from . import bench as bench_module
 from . import console as console_module
 from . import mgmt
-from . import cpu, doctor as doctor_module, neighbours as neighbours_module, setup, show
+from . import cpu, debugger, doctor as doctor_module, neighbours as neighbours_module, setup, show
 from . import port as port_module
 from . import fw_build, port_lag
 from . import trace as trace_module
@@ -149,6 +149,8 @@ def print_status(status: dict[str, Any]) -> None:
         state = facts["state"]
         if part != "drive" and state == "running":
             state = "ready" if facts["ready"] else "starting"
+        if facts["halted"]:
+            state += ", halted"
         if facts["restarts"]:
             state += f", restarted by itself ({facts['restarts'][-1]})"
         memory = f"{cpu.resident_mib(facts['pid']):.0f} MiB" if facts["pid"] else ""
@@ -220,6 +222,23 @@ def console(name: Name = "default",
     instance.status()
     show.line("[press Ctrl-] to leave]")
     console_module.attach(instance)
+
+
+@app.command(context_settings={"ignore_unknown_options": True})
+def gdb(options: Annotated[list[str] | None, typer.Argument(
+            metavar="[-- OPTION...]", help="More options for gdb, such as "
+            "-batch -ex essd-qps.")] = None,
+        name: Name = "default",
+        elf: Annotated[Path | None, typer.Option(
+            metavar="FILE", help="Symbols of the firmware.  Default: those of the "
+            "image that runs, found by its build ID.")] = None) -> None:
+    """Debug the drive's firmware: docs/firmware-debugging.md.
+
+    The drive and its hosts are halted together until you say continue.
+    """
+    words = debugger.command(Instance(name), elf, options or [])
+    sys.stdout.flush()
+    os.execvp(words[0], words)
 
 
 @app.command("power-cut")

@@ -52,13 +52,25 @@ def drive_command(config: Config, folder: Path) -> list[str]:
         # One thread for a flush, one for what goes on meanwhile: with more, each
         # request wakes a thread of its own, which costs more than it does.
         "-object", "main-loop,id=main-loop,thread-pool-max=2",
-        "-serial", "chardev:console", *qmp_options(folder, "drive")]
+        "-serial", "chardev:console", *qmp_options(folder, "drive"),
+        *gdb_options(folder)]
     for number in drive.links:
         role = "server=on" if drive.listens else (
             f"server=off,reconnect-ms={CABLE_LOOK_MS}")
         command += ["-netdev", f"stream,id=port{number},addr.type=unix,"
                     f"addr.path={config.link(number).socket(folder)},{role}"]
     return [*command, *drive.extra]
+
+
+def gdb_socket(folder: Path) -> Path:
+    """Where QEMU's gdb server listens; only the user can open the folder."""
+    return folder / "gdb.sock"
+
+
+def gdb_options(folder: Path) -> list[str]:
+    """A gdb server for the drive's harts; they run until a debugger connects."""
+    return ["-chardev", f"socket,id=gdb,path={gdb_socket(folder)},server=on,wait=off",
+            "-gdb", "chardev:gdb"]
 
 
 def loading(state: Path) -> list[str]:
@@ -77,6 +89,11 @@ def restart_event(event: dict[str, Any]) -> str:
     if event.get("event") == "RESET" and data.get("guest"):
         return "firmware"
     return ""
+
+
+def halt_event(event: dict[str, Any]) -> bool | None:
+    """True: the machine has been halted, by a debugger or by QMP; False: it goes on."""
+    return {"STOP": True, "RESUME": False}.get(str(event.get("event")))
 
 
 def port_link_event(event: dict[str, Any]) -> tuple[int, bool] | None:

@@ -7,11 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from . import elf
 from .errors import BUILD_S, EssdError
 from .paths import TOP, locked
 
 SOURCE = TOP / "firmware" / "rv64"
 BUILD = TOP / "build" / "rv64"
+ROM_ELF = BUILD / "rom.elf"
 VERSION_HEADER = TOP / "firmware" / "app" / "version.h"
 
 Progress = Callable[[str], None]
@@ -73,7 +75,8 @@ def first_error(log: Path, start: int = 0) -> str:
 def ensure_firmware(progress: Progress = lambda text: None) -> Firmware:
     """Bring ROM and firmware up to date."""
     build_targets(progress, BUILD, "gcc", "the firmware", "all")
-    return Firmware(BUILD / "rom.bin", BUILD / "firmware.bin", BUILD / "rom.elf",
+    elf.keep(BUILD / "firmware.elf")
+    return Firmware(BUILD / "rom.bin", BUILD / "firmware.bin", ROM_ELF,
                     BUILD / "firmware.elf", version())
 
 
@@ -86,7 +89,7 @@ def ensure_rom(progress: Progress = lambda text: None) -> Path:
 def ensure_soc_trial(progress: Progress = lambda text: None) -> Firmware:
     """The image that tries the SoC out, in the real firmware's place."""
     build_targets(progress, BUILD, "gcc", "the SoC trial", "soc_trial.elf")
-    return Firmware(BUILD / "rom.bin", BUILD / "soc_trial.bin", BUILD / "rom.elf",
+    return Firmware(BUILD / "rom.bin", BUILD / "soc_trial.bin", ROM_ELF,
                     BUILD / "soc_trial.elf", version())
 
 

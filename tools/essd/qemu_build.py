@@ -23,8 +23,10 @@ import venv
 from dataclasses import dataclass
 from pathlib import Path
 
+from . import elf
 from .errors import BUILD_S, LOOK_UP_S
-from .fw_build import BuildError, Progress, ensure_rom, first_error, run_logged
+from .fw_build import (ROM_ELF, BuildError, Progress, ensure_rom, first_error,
+                       run_logged)
 from .paths import TOP, cache, is_locked, locked
 
 SUITE = "trixie"
@@ -103,11 +105,13 @@ def ensure_qemu(progress: Progress = lambda text: None) -> Path:
     found = binary(tree, sources)
     if found.exists():
         os.utime(found.parent)
-        return found
-    with locked(tree / "lock"):
-        if not found.exists():
-            build(tree, sources, progress)
-            drop_old_trees(tree)
+    else:
+        with locked(tree / "lock"):
+            if not found.exists():
+                build(tree, sources, progress)
+                drop_old_trees(tree)
+    # The ROM's bytes are part of this binary, so its symbols are kept beside it.
+    elf.copy(ROM_ELF, found.with_name(ROM_ELF.name))
     return found
 
 

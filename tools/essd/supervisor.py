@@ -30,8 +30,8 @@ from qemu.qmp.error import QMPError
 from . import paths
 from .channel import Messages, Subscriber, Trace
 from .config import Config
-from .drive import (cable_command, drive_command, loading, port_link_event,
-                    port_link_query, port_set, restart_event)
+from .drive import (cable_command, drive_command, halt_event, loading,
+                    port_link_event, port_link_query, port_set, restart_event)
 from .errors import EssdError
 from .guest_build import Guest
 from .ssh import ssh_options
@@ -79,6 +79,8 @@ class Part:
         self.restarts: list[str] = []   # of its own accord, and why
         self.bitten = False             # by its watchdog; the reset follows
         self.saved: Path | None = None  # a state to go on from
+        self.halted = False             # its virtual CPUs and clock stand still
+        self.is_saving = False          # stopped by us, for its state to be written
 
     @property
     def folder(self) -> Path:
@@ -163,6 +165,7 @@ class Part:
         self.process = None
         self.ready = False
         self.supervisor.tell("part", part=self.name, state=self.state, why=self.why)
+        self.halted = False
         if self.qmp is not None:
             with contextlib.suppress(Exception):
                 await asyncio.wait_for(self.qmp.disconnect(), 2)
@@ -223,6 +226,7 @@ class Part:
                 "log": str(self.log),
                 "console": str(self.folder / f"{self.name}.console"),
                 "restarts": self.restarts, "saved": self.saved is not None,
+                "halted": self.halted,
                 **({"ssh_port": self.ssh_port} if self.ssh_port else {})}
 
 
@@ -332,8 +336,9 @@ class Supervisor:
             with open(self.folder / "ssh.log", "a", encoding="utf-8") as log:
                 master = await asyncio.create_subprocess_exec(
                     "ssh", *ssh_options(Guest(Path(self.config.guest)), control),
-                    "-M", "-N", "-o", "ConnectTimeout=30",
-                    "-o", "ServerAliveInterval=15", "-p", str(part.ssh_port),
+                    # No ServerAliveInterval: a halted guest answers nobody, for
+                    # as long as somebody thinks at a breakpoint.
+                    "-M", "-N", "-o", "ConnectTimeout=30", "-p", str(part.ssh_port),
                     "root@127.0.0.1", stdin=asyncio.subprocess.DEVNULL,
                     stdout=log, stderr=log, preexec_fn=die_with_parent)
             ended = asyncio.create_task(master.wait())
@@ -407,11 +412,40 @@ class Supervisor:
                 await self.set_carrier(link[0])
                 self.say(f"port {link[0]} link {'up' if link[1] else 'down'}")
                 self.tell("link", port=link[0], up=link[1])
+            halted = halt_event(event)
+            if halted is not None and not part.is_saving:
+                part.halted = halted
+                await self.halt_guests(halted, event["timestamp"])
             why = restart_event(event)
             if why:
                 part.restarted(why)
 
+    async def halt_guests(self, halted: bool, since: dict[str, int]) -> None:
+        """The drive was halted or goes on at `since`: the guests do likewise.
+
+        Their time stands still with the drive's, so that nothing of theirs runs
+        into a time-out.  Only guests that were stopped here are continued here.
+        """
+        guests = [part for part in self.parts.values()
+                  if part.name != "drive" and part.qmp is not None
+                  and part.halted != halted]
+        for guest in guests:
+            guest.halted = halted
+        answers = await asyncio.gather(
+            *(guest.execute("stop" if halted else "cont", {}) for guest in guests),
+            return_exceptions=True)
+        ms = 1e3 * (time.time() - since["seconds"]) - since["microseconds"] / 1e3
+        for guest, answer in zip(guests, answers, strict=True):
+            what = "halted" if halted else "continued"
+            if isinstance(answer, BaseException):
+                self.say(f"{guest.name} could not be {what} with the drive: {answer}")
+            else:
+                self.say(f"{guest.name} {what} {ms:.1f} ms after the drive")
+
     async def on_gone(self, part: Part) -> None:
+        if part.name == "drive":        # nobody else continues the guests now
+            now = time.time()
+            await self.halt_guests(False, {"seconds": 0, "microseconds": int(1e6 * now)})
         if part.name == "host":
             for cable in self.cables.values():
                 cable.connected = False
@@ -486,9 +520,13 @@ class Supervisor:
             raise ValueError("the drive is not powered")
         path = self.folder / "drive.state"
         path.unlink(missing_ok=True)
-        await part.save_state(path)
-        part.saved = path
-        await part.kill()
+        part.is_saving = True
+        try:
+            await part.save_state(path)
+            part.saved = path
+            await part.kill()
+        finally:
+            part.is_saving = False
         self.say("drive: saved")
         return {"bytes": path.stat().st_size}
 

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A debugger holds the drive and its host, and neither of them loses the other."""
+
+import re
+import subprocess
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from essd import debugger, steps
+from essd.steps import Job
+
+KATO_S = 2
+HALT_S = 8          # more than KATO, and than the margins that both sides add to it
+IO = "--rw=randrw --bs=4k --iodepth=4 --size=8m --rate_iops=100"
+
+
+def gdb(job: Job, *commands: str) -> str:
+    """What gdb prints when it runs these commands on the drive."""
+    words = debugger.command(job.instance, None, [
+        "-batch", *(word for text in commands for word in ("-ex", text))])
+    done = subprocess.run(words, check=False, text=True, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120)
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+def rows(output: str, first: str) -> list[str]:
+    """The lines of the table that begins with this heading."""
+    found: list[str] = []
+    for line in output.splitlines():
+        if line.startswith(first + " "):
+            found = [line]
+        elif found and re.match(r"(0x)?[0-9a-f]+  ", line):
+            found.append(line)
+        elif found:
+            break
+    return found[1:]
+
+
+@pytest.mark.drive
+def test_a_connected_host_outlives_a_long_halt_at_a_breakpoint(job: Job) -> None:
+    """The breakpoint is on a line that every command of the host comes through."""
+    steps.connect(job, options=f"-k {KATO_S}")
+    hostnqn = job.quiet("cat /etc/nvme/hostnqn").strip()
+    # As the host has it: its own QPNs' far ends.
+    qpns = {int(x) for x in re.findall(
+        r"rqpn (\d+)", job.quiet("rdma resource show qp | grep 'type RC'"))}
+    log = job.instance.folder / "supervisor.log"
+    said_before = log.read_text()
+    command = steps.FIO.format(device=job.device(), name="halted", options=IO)
+    with ThreadPoolExecutor(1) as pool:
+        fio = pool.submit(job.instance.run, command, timeout_s=300, check=False)
+        time.sleep(3)
+        assert not fio.done(), fio.result().output
+        started = time.monotonic()
+        output = gdb(job, "break nvmf_capsule", "continue", "bt 3", "essd-controllers",
+                     "essd-qps", "essd-requests", f"shell sleep {HALT_S}", "delete", "detach")
+        assert time.monotonic() - started > HALT_S
+        assert not fio.done(), fio.result().output
+        result = fio.result()
+    assert result.status == 0 and "err= 0" in result.output, result.output
+    assert re.search(r"^Breakpoint 1, .*nvmf_capsule \(", output, re.M), output
+    # With the line of the source: the ELF is that of the running image.
+    assert re.search(r"nvmf_capsule \(.*nvmeof/target/\w+\.c:\d+", output, re.S), output
+    (controller,) = rows(output, "index")
+    assert controller.endswith(hostnqn) and "ready" in controller, output
+    assert f" {KATO_S}000 " in controller
+    shown = {int(row.split()[0], 16) for row in rows(output, "QPN")
+             if " live " in row}
+    assert qpns and shown == qpns, (qpns, output)
+    # At least the asynchronous event request that every Linux host leaves there.
+    assert any(re.search(r" 0x0c .* aer ", row) for row in rows(output, "request")), output
+    # The host has not noticed anything: this is the same association.
+    name = job.controller().removeprefix("/dev/")
+    assert job.quiet(f"cat /sys/class/nvme/{name}/state").strip() == "live"
+    assert "keep-alive" not in job.quiet("dmesg").lower()
+    halts = log.read_text().removeprefix(said_before)
+    assert "host halted" in halts and "host continued" in halts, halts
+    parts = job.instance.status()["parts"]
+    assert not parts["drive"]["halted"] and not parts["host"]["halted"]
+    steps.clean_host(job)

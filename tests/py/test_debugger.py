@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What `essd gdb` starts, which symbols it takes, and that guests halt with the drive."""
+
+import asyncio
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from essd import debugger, drive, elf
+from essd.config import Config, Drive, Host, Link, Peer
+from essd.errors import EssdError
+from essd.supervisor import Supervisor
+
+
+def image(number: int, content: bytes = b"") -> bytes:
+    return b"\x6f\0\0\0" * 9 + elf.NOTE + bytes([number]) * elf.ID_LEN + content
+
+
+def test_a_build_id_is_found_in_an_image() -> None:
+    assert elf.build_id(image(0x5a)) == "5a" * 20
+    assert elf.build_id(b"no note") is None
+    assert elf.build_id(image(1)[:-1]) is None
+
+
+def test_the_next_build_does_not_overwrite_a_kept_elf(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ESSD_CACHE", str(tmp_path / "cache"))
+    built = tmp_path / "firmware.elf"
+    built.write_bytes(image(1, b"first"))
+    elf.keep(built)
+    built.write_bytes(image(2, b"second"))
+    elf.keep(built)
+    assert elf.find("01" * 20).read_bytes().endswith(b"first")
+    assert elf.find("02" * 20).read_bytes().endswith(b"second")
+    with pytest.raises(EssdError, match=f"{'03' * 20}.*--elf"):
+        elf.find("03" * 20)
+
+
+def test_an_elf_that_is_still_used_is_kept_for_longer(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ESSD_CACHE", str(tmp_path / "cache"))
+    built = tmp_path / "firmware.elf"
+    long_ago = time.time() - (elf.UNUSED_DAYS + 1) * 24 * 3600
+    for number in (1, 2):
+        built.write_bytes(image(number))
+        elf.keep(built)
+    for number in ("01", "02"):
+        os.utime(elf.kept(number * 20).parent, (long_ago, long_ago))
+    elf.find("01" * 20)         # by a debugger
+    built.write_bytes(image(3))
+    elf.keep(built)
+    assert elf.kept("01" * 20).exists()
+    assert not elf.kept("02" * 20).exists()
+
+
+def test_an_elf_without_a_build_id_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "x.elf").write_bytes(b"nothing")
+    with pytest.raises(EssdError, match="no build ID"):
+        elf.keep(tmp_path / "x.elf")
+
+
+def test_gdb_gets_both_symbol_files_and_then_the_drive(tmp_path: Path) -> None:
+    rom = tmp_path / "rom.elf"
+    rom.write_bytes(b"")
+    server = drive.gdb_socket(tmp_path)
+    words = debugger.words(server, rom, Path("/kept/firmware.elf"), ["-batch"])
+    assert words[0] == "gdb-multiarch" and words[-1] == "-batch"
+    commands = [b for a, b in zip(words, words[1:], strict=False) if a == "-ex"]
+    places = [commands.index(text) for text in (
+        f"source {debugger.HELPERS}", "file /kept/firmware.elf",
+        f"add-symbol-file {rom}", f"target remote {server}")]
+    assert places == sorted(places)
+    without = debugger.words(server, tmp_path / "none.elf", None, [])
+    assert not any("file " in word for word in without)
+
+
+def test_the_drive_listens_for_gdb_where_gdb_looks(tmp_path: Path) -> None:
+    command = drive.drive_command(config(), tmp_path)
+    device = command[command.index("-gdb") + 1].removeprefix("chardev:")
+    chardev = next(word for word in command if f"id={device}," in word)
+    assert f"path={drive.gdb_socket(tmp_path)}," in chardev
+    assert "server=on,wait=off" in chardev      # the drive runs without a debugger
+
+
+# Guests halt with the drive.
+
+def config() -> Config:
+    return Config("unit", "/guest", "tcg", [Link(n, [f"10.0.{n}.10/24"]) for n in (0, 1)],
+                  Drive("q", "f", "m", "raw", "nqn"), Host(), Peer())
+
+
+class Monitor:
+    """Stands for a QMP connection; remembers what was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.fails = False
+
+    async def execute(self, command: str, arguments: dict[str, Any]) -> object:
+        if self.fails:
+            raise ValueError("no answer")
+        self.asked.append(command)
+        return {}
+
+    async def disconnect(self) -> None:
+        pass
+
+
+class Halting:
+    """A supervisor whose machines are monitors only."""
+
+    def __init__(self, folder: Path) -> None:
+        self.supervisor = Supervisor(folder, config())
+        self.monitors = {name: Monitor() for name in self.supervisor.parts}
+        for name, part in self.supervisor.parts.items():
+            part.qmp = self.monitors[name]      # type: ignore[assignment]
+
+    async def event(self, name: str, part: str = "drive") -> None:
+        now = time.time()
+        await self.supervisor.on_event(self.supervisor.parts[part], {
+            "event": name, "timestamp": {"seconds": int(now),
+                                         "microseconds": int(now % 1 * 1e6)}})
+
+    @property
+    def asked(self) -> dict[str, list[str]]:
+        return {name: monitor.asked for name, monitor in self.monitors.items()}
+
+
+def test_every_guest_stops_and_goes_on_with_the_drive(
+        tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    halting = Halting(tmp_path)
+
+    async def run() -> None:
+        await halting.event("STOP")
+        assert halting.supervisor.parts["host"].status()["halted"]
+        assert halting.supervisor.parts["drive"].status()["halted"]
+        await halting.event("RESUME")
+
+    asyncio.run(run())
+    assert halting.asked == {"host": ["stop", "cont"], "peer": ["stop", "cont"],
+                             "drive": []}
+    assert not halting.supervisor.parts["host"].halted
+    said = capsys.readouterr().out
+    assert "host halted" in said and "ms after the drive" in said
+
+
+def test_a_guest_is_continued_only_if_it_was_stopped_with_the_drive(
+        tmp_path: Path) -> None:
+    halting = Halting(tmp_path)
+    asyncio.run(halting.event("RESUME"))
+    assert halting.asked["host"] == []
+
+
+def test_a_halted_guest_does_not_halt_the_others(tmp_path: Path) -> None:
+    halting = Halting(tmp_path)
+    asyncio.run(halting.event("STOP", part="host"))
+    assert halting.asked == {"host": [], "drive": [], "peer": []}
+
+
+def test_guests_run_while_the_drive_is_saved(tmp_path: Path) -> None:
+    halting = Halting(tmp_path)
+    halting.supervisor.parts["drive"].is_saving = True
+    asyncio.run(halting.event("STOP"))
+    assert halting.asked["host"] == []
+
+
+def test_guests_go_on_when_a_halted_drive_loses_its_power(tmp_path: Path) -> None:
+    halting = Halting(tmp_path)
+
+    async def run() -> None:
+        await halting.event("STOP")
+        await halting.supervisor.parts["drive"].gone()
+
+    asyncio.run(run())
+    assert halting.asked["host"] == ["stop", "cont"]
+    assert not halting.supervisor.parts["drive"].halted
+
+
+def test_a_guest_that_does_not_answer_does_not_keep_the_others_running(
+        tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    halting = Halting(tmp_path)
+    halting.monitors["host"].fails = True
+    asyncio.run(halting.event("STOP"))
+    assert halting.asked["peer"] == ["stop"]
+    assert "host could not be halted with the drive: no answer" in capsys.readouterr().out
