@@ -16,8 +16,10 @@ enum {
     NS_TARGET = 62, /* of an advertisement, too */
     NS_OPTION = 78, /* type, length, link-layer address */
     NS_LEN = 86,
-    DAD_US = 3000000, /* RFC 4862: a random delay up to 1 s, and 1 s */
-    GROUP_BYTES = 3,  /* of the address that a solicited-node group ends with */
+    ND_FLAGS = 58,
+    ND_SOLICITED = 0x40,
+    ND_OVERRIDE = 0x20,
+    GROUP_BYTES = 3, /* of the address that a solicited-node group ends with */
 };
 
 /* The reply has the literal frame's MAC addresses, type and IP addresses. */
@@ -127,11 +129,6 @@ static void literal_nd(struct conf *conf)
     const uint8_t *got;
 
     conf_needs_ip(conf, 0, true);
-    if (conf_target(conf)->is_virtual) {
-        /* A native drive has just started: until duplicate address detection
-         * ends, its address is optimistic and Override is 0 (RFC 4429 3.3). */
-        conf_pass(conf, DAD_US);
-    }
     memcpy(ask->bytes + 6 - GROUP_BYTES, group, GROUP_BYTES);
     memcpy(ask->bytes + 6, peer->mac.bytes, 6);
     memcpy(ask->bytes + LITERAL_IPV6_SRC, peer->ip6.bytes, 16);
@@ -141,11 +138,19 @@ static void literal_nd(struct conf *conf)
     literal_to_peer(conf, reply);
     memcpy(reply->bytes + NS_TARGET, drive->ip6.bytes, 16);
     memcpy(reply->bytes + NS_OPTION + 2, drive->mac.bytes, 6);
-    literal_seal(reply);
     literal_send(conf, ask);
-    got =
-        literal_take(conf, "the literal neighbor advertisement", LITERAL_L4_V6,
-                     reply->bytes + LITERAL_L4_V6, NS_LEN - LITERAL_L4_V6);
+    do {
+        got = literal_take(conf, "an advertisement of the target's addresses",
+                           NS_TARGET, reply->bytes + NS_TARGET,
+                           NS_LEN - NS_TARGET);
+    } while (memcmp(got, peer->mac.bytes, 6) != 0); /* others are to all */
+    /* A drive that has just started clears Override until duplicate address
+     * detection ends (RFC 4429 3.3). */
+    reply->bytes[ND_FLAGS] =
+        (uint8_t)(ND_SOLICITED | (got[ND_FLAGS] & ND_OVERRIDE));
+    literal_seal(reply);
+    conf_same(conf, "the literal neighbor advertisement", got + LITERAL_L4_V6,
+              reply->bytes + LITERAL_L4_V6, NS_LEN - LITERAL_L4_V6);
     check_head(conf, got, reply, true);
     conf_equal(conf, "hop limit", got[LITERAL_IP + 7], 255);
 }
