@@ -200,7 +200,7 @@ def test_junit_of_a_run_that_broke_off_has_errors():
     root = check_junit(conform_report.junit(results, conform_report.Facts()))
     assert [x.get("message") for x in root.iter("error")] == [
         "essd_conform ended with signal 6 after a.x",
-        "2 tests were announced and did not come"]
+        "2 announced tests have no result"]
 
 
 def test_junit_of_nothing_at_all_is_valid():
@@ -470,7 +470,7 @@ def test_a_program_that_hangs_is_ended(fake, monkeypatch):
     fake.plan(*GOOD[:2], sleep=60)
     status, output = command("--native")
     assert status == 1
-    assert "no test ended in 5 s after eth.a: the program was ended" in output
+    assert "no test ended within 5 s after eth.a: the program was killed" in output
 
 
 def test_what_the_program_cannot_do_is_one_clear_line(fake):
@@ -657,16 +657,16 @@ def ask(path: Path, *requests: str) -> list[str]:
     ("console fec 0 rs", 'ok "said fec 0 rs\\nand more"'),
     ("console hang", "error no answer"),
     ("info now", "error info takes no argument"),
-    ("partner 0", "error partner PORT KEY VALUE"),
-    ("partner 2 fec rs", "error no port 2: there are 0 and 1"),
-    ("partner 0 colour red", "error no 'colour': there are speed, fec, ber, seed, "
-                             "present, fault"),
+    ("partner 0", "error the request must be: partner PORT KEY VALUE"),
+    ("partner 2 fec rs", "error there is no port 2; the ports are 0 and 1"),
+    ("partner 0 colour red", "error there is no key 'colour'; the keys are speed, fec, "
+                             "ber, seed, present, fault"),
     ("partner 0 ber many", "error ber cannot be 'many'"),
     ("partner 1 present maybe", "error present cannot be 'maybe'"),
-    ("explode", "error no request 'explode': there are partner, console, info, "
-                "power-cut, reset, log"),
-    ("", "error no request '': there are partner, console, info, power-cut, reset, "
-         "log")])
+    ("explode", "error unknown request 'explode'; the requests are partner, console, "
+                "info, power-cut, reset, log"),
+    ("", "error unknown request ''; the requests are partner, console, info, "
+         "power-cut, reset, log")])
 def test_each_request_gets_one_line(control, request_line, reply):
     assert ask(control[1], request_line, "info") == [reply, 'ok {"nsid": 1}']
 

@@ -19,7 +19,7 @@ def test_last_words_become_one_line() -> None:
     assert (found.runs, found.edges, found.features, found.inputs) == (81179, 240, 947,
                                                                       106)
     assert found.is_good
-    assert "11597 a second" in found.line() and "240 edges" in found.line()
+    assert "11597 per second" in found.line() and "240 edges" in found.line()
 
 
 def test_a_target_that_never_ran_is_a_failure() -> None:

@@ -90,7 +90,7 @@ def test_each_end_of_a_run_has_its_word(stand, capsys: pytest.CaptureFixture):
     lines = lines_of(said)
     assert lines["1"].split() == ["1", "roce", "what", "1", "is", "roce.ack.psn"]
     assert "crash (signal SIGABRT after roce.first: x.c:3: Assertion" in lines["2"]
-    assert "hang (no test ended in 3 s after cm.first)" in lines["3"]
+    assert "hang (no test ended within 3 s after cm.first)" in lines["3"]
     assert lines["4"].endswith("SURVIVED")
     # Status 0 without having come to the end is not a run that passed.
     assert "crash (status 0 after cm.first" in lines["5"]

@@ -194,7 +194,7 @@ def test_a_drive_that_does_not_answer_hides_no_ports(run: SimpleNamespace) -> No
     run.answer = EssdError("the drive did not answer lag within 3 s")
     with show.console.capture() as captured:
         run.run("port")
-    assert "LAG: not known: the drive did not answer" in captured.get()
+    assert "LAG: unknown: the drive did not answer" in captured.get()
     lag = json.loads(run.run("port", "--json"))[0]["lag"]
     assert lag["mode"] is None and "did not answer" in lag["why"]
 

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The drive and Linux nvmet side by side: same host guest, same kind of cable.
+"""`essd bench`: compare the drive with Linux nvmet, with the same host and cables.
 
-Each workload runs on one target and then on the other, in turn, so that
-whatever else the machine does touches both.  The CPU time is that of the whole
-QEMU process of the target, and of the host, around each fio run.
+Each workload runs on both targets in turn, so that other load on the machine
+affects both.  CPU times are those of the whole QEMU process of the target and of
+the host during each fio run.
 
-In an emulated host the host's own work is the limit.  The ceiling that a row
-states is what the host would do if it never waited for its target: the IOPS
-divided by the part of the time in which its virtual CPUs were busy, or ready and
-without a core of the machine.
+An emulated host limits the results by its own work.  The "ceiling" of a row is
+the IOPS of a host that never waits for its target: the measured IOPS divided by
+the fraction of time in which the host's virtual CPUs were running or waited for a
+core of the machine.
 """
 
 import dataclasses
@@ -37,7 +37,7 @@ WORKLOADS = [
     ("128K read QD64", "--rw=read --bs=128k --iodepth=64"),
     ("128K write QD64", "--rw=write --bs=128k --iodepth=64"),
 ]
-# The same queues for both targets.
+# nvme connect options, the same for both targets: queue size and I/O queues.
 QUEUES = "-Q 64 -i 1"
 
 
@@ -50,8 +50,8 @@ class Row:
     mean_us: float
     p99_us: float
     target_cpu: float           # CPU seconds per million I/Os
-    host_cpu: float             # the same, of the host guest's QEMU
-    host_busy: float            # part of the time, 1: never waits
+    host_cpu: float             # the same for the host guest's QEMU
+    host_busy: float            # fraction of time; 1: the host never waits
 
     @property
     def ceiling(self) -> float:
@@ -68,7 +68,7 @@ def process(instance: Instance, part: str) -> int:
 
 
 def host_threads(job: Job) -> list[int]:
-    """Those that are the host's virtual CPUs."""
+    """Thread ids of the host's virtual CPUs."""
     cpus = job.instance.ask("qmp", part="host", execute="query-cpus-fast",
                             arguments={})
     return [int(one["thread-id"]) for one in cpus]
@@ -94,8 +94,8 @@ def measure(job: Job, workload: str, options: str, seconds: int) -> Row:
     if report["error"] or not side["total_ios"]:
         raise EssdError(f"fio: {workload} on {job.target} ended with error "
                         f"{report['error']}")
-    # No ramp: every I/O that cost CPU time is counted.  The host's time also
-    # holds fio's own start, about 0.3 s under emulation.
+    # fio runs without a ramp time, so every I/O that costs CPU time is counted.
+    # The host's CPU time includes the start of fio, about 0.3 s under emulation.
     every = side["total_ios"]
     return Row(workload, job.target, side["iops"], side["bw_bytes"] / 1e6,
                side["clat_ns"]["mean"] / 1000,
@@ -106,14 +106,14 @@ def measure(job: Job, workload: str, options: str, seconds: int) -> Row:
 
 
 def fill(job: Job) -> None:
-    """Write what will be read, so that no read is of a hole."""
+    """Write all blocks first, so that no read hits unallocated media."""
     job.quiet(f"fio --name=fill --filename={job.device()} --ioengine=libaio "
               "--direct=1 --rw=write --bs=128k --iodepth=16 --size=256m")
 
 
 def run(jobs: list[Job], seconds: int, rounds: int, only: str,
         row_done: Callable[[Row], None]) -> list[Row]:
-    """All workloads on all targets in turn; the medians of the rounds."""
+    """Run all workloads on all targets in turn; return the medians of the rounds."""
     for job in jobs:
         job.run(f"nvme connect -t rdma -a {job.addresses[0]} -s 4420 "
                 f"-n {job.nqn} {QUEUES}")
@@ -151,9 +151,9 @@ def show_rows(rows: list[Row]) -> None:
                       f"{row.target_cpu:.0f}", f"{row.host_cpu:.0f}",
                       f"{row.ceiling:.0f}", f"{100 * row.iops / row.ceiling:.0f}%")
     show.console.print(table)
-    show.line("CPU: seconds of the target's QEMU process per million I/Os; host CPU: "
-              "the same of the host's; ceiling: IOPS of a host that never waits for "
-              "its target")
+    show.line("CPU: CPU seconds of the target's QEMU process per million I/Os; host CPU: "
+              "the same for the host's QEMU; ceiling: IOPS of a host that never waits "
+              "for its target; of it: IOPS as a part of the ceiling")
     by_workload: dict[str, dict[str, float]] = {}
     for row in rows:
         by_workload.setdefault(row.workload, {})[row.target] = row.target_cpu
@@ -165,9 +165,9 @@ def show_rows(rows: list[Row]) -> None:
 
 def command(native: bool, seconds: int, rounds: int, only: str, mtu: int,
             target: str, as_json: bool) -> None:
-    """What `essd bench` does."""
+    """Run `essd bench`."""
     if target not in ("both", "drive", "nvmet"):
-        raise EssdError(f"--target {target}: it is both, drive or nvmet")
+        raise EssdError(f"--target {target}: must be both, drive or nvmet")
     if as_json:
         show.only_data()
     if native:
@@ -175,7 +175,7 @@ def command(native: bool, seconds: int, rounds: int, only: str, mtu: int,
         bench_native.command(seconds, only, mtu, as_json)
         return
     if not any(only in workload for workload, _ in WORKLOADS):
-        raise EssdError(f"--only {only}: there are "
+        raise EssdError(f"--only {only}: no workload contains this text; there are "
                         f"{', '.join(workload for workload, _ in WORKLOADS)}")
     instance = Instance("bench")
     instance.stop()

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The drive alone, loaded by our own initiator at the other end of its cable.
+"""`essd bench --native`: measure the drive with essd's own initiator.
 
-No Linux host is the limit here.  The initiator (tests/bench) listens on the
-socket that the drive's netdev connects to, once for each workload.  Also shown:
-how long it takes from starting QEMU until a connection to port 4420 stands, and
-what a drive costs that has nothing to do.
+Without a Linux host, the drive itself limits the results.  The initiator
+(tests/bench) listens on the socket that the drive's netdev connects to, once for
+each workload.  The time from starting QEMU to a connection on port 4420 and the
+cost of an idle drive are measured too.
 """
 
 import contextlib
@@ -49,12 +49,12 @@ class Row:
 class Facts:
     power_on_s: float           # from starting QEMU to a connection on 4420
     idle_mib: float
-    idle_cpu: float             # part of one core
+    idle_cpu: float             # fraction of one core
     loaded_mib: float
 
 
 def build_initiator() -> Path:
-    """Compiled without sanitizers, by the host's compiler."""
+    """Build the initiator for this machine, without sanitizers."""
     return prepare.native_program("fast", "tests/bench/native_initiator",
                                   "the initiator")
 
@@ -71,7 +71,7 @@ class Bench:
         self.mtu = mtu
 
     def initiator(self, workload: str, seconds: float) -> "subprocess.Popen[str]":
-        """Listening when this returns."""
+        """Start the initiator; it listens when this function returns."""
         socket = self.link.socket(self.folder)
         socket.unlink(missing_ok=True)
         process = subprocess.Popen(
@@ -92,8 +92,9 @@ class Bench:
         except subprocess.TimeoutExpired:
             process.kill()
             process.communicate(timeout=LOOK_UP_S)
-            raise EssdError("the initiator got no connection or no answer; see "
-                            f"{self.folder}/drive.console") from None
+            raise EssdError("the initiator got no connection or no answer within "
+                            f"{timeout_s:.0f} s; see {self.folder}/drive.console"
+                            ) from None
         if process.returncode != 0:
             last = (errors.strip() or output.strip()).splitlines()[-1:]
             raise EssdError(f"the initiator failed: {''.join(last)}; see "
@@ -105,7 +106,7 @@ class Bench:
 
     @contextlib.contextmanager
     def drive(self) -> Iterator["subprocess.Popen[bytes]"]:
-        """The drive's QEMU, ended whatever happens."""
+        """Run the drive's QEMU; end it in any case."""
         with open(self.folder / "drive.log", "w", encoding="utf-8") as log:
             process = subprocess.Popen(drive_command(self.config, self.folder),
                                        stdin=subprocess.DEVNULL, stdout=log,
@@ -132,11 +133,13 @@ class Bench:
 def run(bench: Bench, seconds: float, only: str) -> tuple[list[Row], Facts]:
     wanted = [name for name in WORKLOADS if only.lower() in name]
     if not wanted:
-        raise EssdError(f"--only {only}: there are {', '.join(WORKLOADS)}")
+        raise EssdError(f"--only {only}: no workload contains this text; there are "
+                        f"{', '.join(WORKLOADS)}")
     first = bench.initiator(FILL, 1.0)
     power_on = time.monotonic()
     with bench.drive() as process:
-        # Writes what will be read, so that no read is of a hole.
+        # The first workload writes all blocks, so that no read hits unallocated
+        # media.
         power_on_s = bench.result(first, 60)["connected_s"] - power_on
         show.line(f"port 4420 answers {power_on_s:.2f} s after power on")
         rows = []
@@ -164,15 +167,15 @@ def show_rows(rows: list[Row], facts: Facts) -> None:
                       f"{row.mean_us:.0f}", f"{row.p99_us:.0f}",
                       f"{row.drive_cpu:.1f}", f"{row.initiator_cpu:.1f}")
     show.console.print(table)
-    show.line("CPU: seconds of the drive's QEMU process per million I/Os, and of "
-              "the initiator")
+    show.line("CPU: CPU seconds of the drive's QEMU process per million I/Os; "
+              "initiator CPU: the same for the initiator")
     show.line(f"power on to a connection on 4420: {facts.power_on_s:.2f} s; memory: "
               f"{facts.idle_mib:.0f} MiB idle, {facts.loaded_mib:.0f} MiB after the "
               f"load; idle CPU: {100 * facts.idle_cpu:.1f}% of a core")
 
 
 def command(seconds: int, only: str, mtu: int, as_json: bool) -> None:
-    """What `essd bench --native` does."""
+    """Run `essd bench --native`."""
     program = build_initiator()
     setup.forget(NAME)
     config = setup.configure(Wish(name=NAME, mtu=mtu, host=False))

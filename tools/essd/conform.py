@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""`essd conform`: the conformance suite, against what one chooses.
+"""`essd conform`: run the conformance suite against a target of the user's choice.
 
-The tests are a program in C, tests/conformance.  This module builds it, gives
-it something to test - a drive that is booted in QEMU for it, the drive inside
-the program itself, or a target at the other end of a link - follows what it
-says, and writes the reports.  docs/conformance.md has the interface.
+The tests are a C program, tests/conformance.  This module builds it and provides
+the target: a drive that is booted in QEMU, the drive that is linked into the
+program itself, or a target at the other end of a link.  It reads the program's
+results and writes the reports.  docs/conformance.md describes the interface.
 """
 
 import contextlib
@@ -29,25 +29,25 @@ from .instance import Instance
 from .setup import Wish
 
 PROGRAM = "tests/conformance/essd_conform"
-# With sanitizers it takes 1.7 times as long, which is worth it: 27 s and 16 s for
-# 245 tests on a machine with other things to do.
+# Sanitizers make the native run take 1.7 times as long: 27 s instead of 16 s for
+# 245 tests on a busy machine.
 NATIVE_PRESET = "native"
 LINK_PRESET = "fast"
-# The addresses that the native drive has too.
+# The native drive has the same addresses.
 PORTS = ("10.0.0.1/24,fd00:0:0:1::1/64", "10.0.1.1/24,fd00:0:0:2::1/64")
 SIZE = "1G"
-# No single test takes that long; one that hangs would stop a CI job for hours.
+# Time limits of a single test.  They keep a test that hangs from blocking a CI job.
 SILENCE_S = 300.0
-SILENCE_ALL_S = 3600.0      # the long ones
+SILENCE_ALL_S = 3600.0      # with --all, for the long tests
 
 
 class UsageError(EssdError):
-    """Options that do not go together; exit status 2."""
+    """The options are wrong or contradict each other; exit status 2."""
 
 
 @dataclass
 class Options:
-    """What the user asked for."""
+    """The user's options of `essd conform`."""
 
     native: bool = False
     target: str = ""
@@ -64,17 +64,19 @@ class Options:
 
     def check(self) -> None:
         if bool(self.target) != bool(self.via):
-            raise UsageError("--target ADDR and --via SOCKET|IFACE go together")
+            raise UsageError("--target ADDR and --via SOCKET|IFACE need each other")
         if self.ip and not self.target:
-            raise UsageError("--ip is our own address on the link of --target")
+            raise UsageError("--ip is the suite's own address on the link to --target: "
+                             "give --target too")
         if self.target and all(":" in word for word in self.target.split(",")):
-            raise UsageError("--target ADDR,ADDR6: most tests need the IPv4 address")
+            raise UsageError(f"--target {self.target}: most tests need the IPv4 address "
+                             "too: give ADDR,ADDR6")
         if self.native + bool(self.target) + bool(self.peer) > 1:
-            raise UsageError("one of --native, --target and --peer")
+            raise UsageError("give only one of --native, --target and --peer")
         if self.peer not in ("", "nvmet"):
-            raise UsageError(f"--peer {self.peer}: there is nvmet")
+            raise UsageError(f"--peer {self.peer}: the only peer is nvmet")
         if self.slow < 1:
-            raise UsageError("--slow is a number from 1")
+            raise UsageError(f"--slow {self.slow}: must be a number from 1")
 
     @property
     def selection(self) -> list[str]:
@@ -83,7 +85,7 @@ class Options:
 
     @property
     def program(self) -> list[str]:
-        """The part that is the program's own."""
+        """The options that are passed on to the test program."""
         words = ["--seed", str(self.seed), "--slow", str(self.slow), *self.selection]
         if self.pcap is not None:
             words += ["--pcap", str(self.pcap.absolute())]
@@ -92,15 +94,15 @@ class Options:
 
 @dataclass
 class Stand:
-    """What the program is told about what it tests, and what is known besides."""
+    """A target under test: the program's options for it, and facts for the report."""
 
-    name: str                       # of the folder with its logs
-    words: list[str]
+    name: str                       # name of the folder for its logs
+    words: list[str]                # the program's options
     qemu: str | None = None
-    drive: dict[str, object] = field(default_factory=dict)  # what we know of it
-    # Called at the end: what the program cannot see, such as a crash.
+    drive: dict[str, object] = field(default_factory=dict)  # facts for the report
+    # Called at the end: returns faults that the program cannot see, such as a crash.
     complaints: Callable[[], list[str]] = lambda: []
-    # What has killed the target, if it can be started again; else nothing.
+    # Returns what killed the target, if the target can be restarted; else "".
     death: Callable[[], str] = lambda: ""
     logs: list[Path] = field(default_factory=list)
 
@@ -109,11 +111,11 @@ def build(preset: str) -> Path:
     return prepare.native_program(preset, PROGRAM, "the conformance suite")
 
 
-# What is under test
+# Targets
 
 @contextlib.contextmanager
 def emulated() -> Iterator[Stand]:
-    """A new drive, booted for this run and thrown away afterwards."""
+    """A new drive, booted for this run and deleted afterwards."""
     name = f"conform-{os.getpid()}"
     instance = Instance(name)
     config = setup.configure(Wish(name=name, ports=list(PORTS), size=SIZE,
@@ -146,13 +148,13 @@ def emulated() -> Iterator[Stand]:
 
 
 def wait_for_drive(instance: Instance, timeout_s: float = 30) -> None:
-    """Until QEMU listens; booting is the program's to wait for."""
+    """Wait until QEMU listens; the program itself waits until the drive has booted."""
     deadline = time.monotonic() + timeout_s
     while instance.status()["parts"]["drive"]["state"] != "running" or not all(
             link.socket(instance.folder).exists() for link in instance.config.links):
         instance.check()
         if time.monotonic() > deadline:
-            raise EssdError(f"the drive's QEMU did not start; see "
+            raise EssdError(f"the drive's QEMU did not start within {timeout_s:.0f} s; see "
                             f"{instance.folder}/drive.log")
         time.sleep(0.05)
 
@@ -164,7 +166,7 @@ def native() -> Iterator[Stand]:
 
 @contextlib.contextmanager
 def link(options: Options) -> Iterator[Stand]:
-    """Whatever there is at the other end of a socket or an interface."""
+    """A target at the other end of a socket or of a network interface."""
     is_socket = "/" in options.via or Path(options.via).is_socket()
     words = ["--socket" if is_socket else "--iface", options.via]
     for address in options.target.split(","):
@@ -176,7 +178,7 @@ def link(options: Options) -> Iterator[Stand]:
 
 @contextlib.contextmanager
 def nvmet() -> Iterator[Stand]:
-    """Linux's own target in a guest."""
+    """The Linux kernel's own target (nvmet) in a guest."""
     from . import conform_peer
     with conform_peer.nvmet() as peer:
         yield Stand("nvmet", ["--socket", str(peer.socket), "--target", peer.ip,
@@ -201,25 +203,26 @@ def stand_for(options: Options) -> contextlib.AbstractContextManager[Stand]:
 # Running
 
 def test_ids(program: Path, options: Options) -> list[str]:
-    """What the program is going to run, for a bar that knows its end."""
+    """The tests that the program is going to run; progress bars need their number."""
     done = subprocess.run([str(program), "--list", *options.selection], check=False,
                           text=True, stdin=subprocess.DEVNULL, capture_output=True,
                           timeout=LOOK_UP_S)
     if done.returncode != 0:
-        raise UsageError(last_words(done.stderr or done.stdout)
+        raise UsageError(cause_line(done.stderr or done.stdout)
                          or f"{program.name} --list: status {done.returncode}")
     ids = re.findall(r"^([a-z]+\.[a-z0-9._-]+)", done.stdout, re.M)
     if not ids:
-        raise UsageError("--only names no test: see ./essd conform --list")
+        raise UsageError("--only names no test: ./essd conform --list shows the names")
     return ids
 
 
-# Of what a program says, the line that says why: first of these, else the last.
+# Patterns of a log line that names the cause of a failure, in order of preference.
 CAUSES = (r"ERROR: \w+Sanitizer.*|.*runtime error:.*", r".*[Aa]ssertion .*",
           r"(?<=^essd_conform: ).*", r"(?<=^prepare\.target: fail: ).*")
 
 
-def last_words(text: str) -> str:
+def cause_line(text: str) -> str:
+    """The line of a program's output that names the cause, else its last line."""
     for cause in CAUSES:
         found = re.search(cause, text, re.M)
         if found:
@@ -229,7 +232,7 @@ def last_words(text: str) -> str:
 
 
 class Lines:
-    """Lines of a pipe, as they come; ends with it, or when nothing comes."""
+    """The lines of a pipe as they arrive, until it is closed or silent too long."""
 
     def __init__(self, descriptor: int, silence_s: float) -> None:
         self.descriptor = descriptor
@@ -257,12 +260,15 @@ class Lines:
 def run_program(program: Path, words: list[str], folder: Path, results: Results,
                 screen: conform_screen.Screen, silence_s: float,
                 death: Callable[[], str]) -> bool:
-    """Run it; what it finds goes to results and screen.  False when it was ended
-    because the last test has killed the target."""
+    """Run the program; its results go to `results` and `screen`.
+
+    Returns false if the program was killed because the last test had killed
+    the target.
+    """
     reader, writer = os.pipe()
     command = [str(program), *words, "--results", f"/dev/fd/{writer}"]
     log = folder / "program.log"
-    # Several times when the target is started again.
+    # Append, because the program runs again after each restart of the target.
     with open(log, "a", encoding="utf-8") as output, \
             open(folder / "results.jsonl", "a", encoding="utf-8") as copy:
         output.write("$ " + shlex.join(command) + "\n")
@@ -289,8 +295,8 @@ def run_program(program: Path, words: list[str], folder: Path, results: Results,
                     process.kill()
                     last = results.tests[-1].id if results.tests else "its start"
                     results.complaints.append(
-                        f"no test ended in {silence_s:.0f} s after {last}: "
-                        "the program was ended")
+                        f"no test ended within {silence_s:.0f} s after {last}: "
+                        "the program was killed")
             except ResultsError as error:
                 process.kill()
                 results.complaints.append(str(error))
@@ -305,8 +311,8 @@ def run_program(program: Path, words: list[str], folder: Path, results: Results,
 
 
 def judge(results: Results, status: int, log: Path) -> None:
-    """Does how the program ended agree with what it said?"""
-    said = last_words(log.read_text(errors="replace").partition("\n")[2])
+    """Check that the program's exit status agrees with its results."""
+    said = cause_line(log.read_text(errors="replace").partition("\n")[2])
     if status == 2:
         raise UsageError(said or f"essd_conform ended with status 2; see {log}")
     if status == 1 and not results.announced:
@@ -322,7 +328,7 @@ def judge(results: Results, status: int, log: Path) -> None:
 
 
 def keep_logs(folder: Path, stand: Stand) -> Path:
-    """The logs of the last run of this kind."""
+    """Keep the logs in build/conform/; they replace those of the previous run."""
     kept = paths.TOP / "build" / "conform" / stand.name
     shutil.rmtree(kept, ignore_errors=True)
     kept.mkdir(parents=True, exist_ok=True)
@@ -334,7 +340,7 @@ def keep_logs(folder: Path, stand: Stand) -> Path:
 
 def run_stand(program: Path, options: Options, stand: Stand, folder: Path,
               results: Results, screen: conform_screen.Screen) -> bool:
-    """From behind the last test that was run on; false as run_program()."""
+    """Run the tests after the last one in `results`; returns as run_program()."""
     words = [*stand.words, *options.program]
     if results.tests:
         words += ["--after", results.tests[-1].id]
@@ -346,12 +352,12 @@ def run_stand(program: Path, options: Options, stand: Stand, folder: Path,
 
 
 def check_places(options: Options) -> None:
-    """Can what was asked for be written?  Said before the run, not behind it."""
+    """Check before the run that the reports and captures can be written."""
     for report in (options.junit, options.html):
         if report is None:
             continue
         if not report.absolute().parent.is_dir():
-            raise UsageError(f"{report}: there is no such folder")
+            raise UsageError(f"{report}: its folder does not exist")
         try:
             if report.exists():
                 with report.open("ab"):
@@ -372,7 +378,7 @@ def check_places(options: Options) -> None:
 
 
 def run(options: Options) -> Results:
-    """One run of the suite with its reports."""
+    """Run the suite once and write the reports."""
     options.check()
     check_places(options)
     program = build(NATIVE_PRESET if options.native else LINK_PRESET)
@@ -395,7 +401,8 @@ def run(options: Options) -> Results:
                                             screen)
                     finally:
                         kept = keep_logs(folder, stand)
-                    # By our own clock: the program's may be the drive's.
+                    # Real time is measured here, because the program's clock may
+                    # be virtual.
                     seconds += time.monotonic() - begin
         results.seconds = seconds
     conform_screen.summary(results)
@@ -418,7 +425,7 @@ def write_reports(results: Results, facts: conform_report.Facts,
 
 
 def list_tests(options: Options) -> int:
-    """What `--list` does."""
+    """Run `--list`; return the program's exit status."""
     program = build(LINK_PRESET)
     sys.stdout.flush()
     return subprocess.run([str(program), "--list", *options.selection],

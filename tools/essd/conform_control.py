@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the conformance program may ask for while it runs.
+"""Serve the requests that the conformance program makes while it runs.
 
-The program sends one request a line on a UNIX stream socket and gets one line
-for each: `ok`, `ok JSON` or `error TEXT`.  docs/conformance.md lists the
-requests; what they do to a drive in QEMU is `EmulatedDrive`.
+The program sends one request per line on a UNIX stream socket and gets one line
+in reply: `ok`, `ok JSON` or `error TEXT`.  docs/conformance.md lists the
+requests.  `EmulatedDrive` carries them out on a drive in QEMU.
 """
 
 import contextlib
@@ -24,10 +24,10 @@ from .instance import Instance
 
 CONSOLE_S = 10.0
 BOOT_S = 20.0
-NUDGE_S = 0.25      # how often Ctrl-C is pressed until the console answers
-NSID = 1            # the namespace that a new drive has
+NUDGE_S = 0.25      # interval of Ctrl-C until the console shows its prompt
+NSID = 1            # namespace ID of a new drive
 
-# What a request calls it: (the port's property, how its value is read)
+# By the request's word: (name of the port's property, function to parse a value)
 WORDS = {"1": True, "true": True, "on": True, "yes": True,
          "0": False, "false": False, "off": False, "no": False}
 PARTNER: dict[str, tuple[str, Any]] = {
@@ -39,11 +39,11 @@ PARTNER: dict[str, tuple[str, Any]] = {
 
 
 class ControlError(EssdError):
-    """A request that cannot be met; the text goes back to the program."""
+    """A request cannot be carried out; the program receives the text."""
 
 
 class Controlled(Protocol):
-    """The drive's machine, as requests see it."""
+    """The operations on a drive that the requests need."""
 
     def info(self) -> dict[str, Any]: ...
 
@@ -81,7 +81,7 @@ def perform(drive: Controlled, word: str, rest: str) -> object:
     simple = {"info": drive.info, "power-cut": drive.power_cut,
               "reset": drive.reset, "log": drive.log}
     if word not in simple:
-        raise ControlError(f"no request {word!r}: there are partner, console, "
+        raise ControlError(f"unknown request {word!r}; the requests are partner, console, "
                            + ", ".join(simple))
     return simple[word]()
 
@@ -89,11 +89,12 @@ def perform(drive: Controlled, word: str, rest: str) -> object:
 def parse_partner(rest: str) -> tuple[int, str, object]:
     words = rest.split()
     if len(words) != 3:
-        raise ControlError("partner PORT KEY VALUE")
+        raise ControlError("the request must be: partner PORT KEY VALUE")
     if words[0] not in ("0", "1"):
-        raise ControlError(f"no port {words[0]}: there are 0 and 1")
+        raise ControlError(f"there is no port {words[0]}; the ports are 0 and 1")
     if words[1] not in PARTNER:
-        raise ControlError(f"no {words[1]!r}: there are {', '.join(PARTNER)}")
+        raise ControlError(f"there is no key {words[1]!r}; the keys are "
+                           f"{', '.join(PARTNER)}")
     name, kind = PARTNER[words[1]]
     try:
         return int(words[0]), name, kind(words[2])
@@ -102,7 +103,7 @@ def parse_partner(rest: str) -> tuple[int, str, object]:
 
 
 class Control:
-    """Listens on a socket, and answers in a thread of its own, until left."""
+    """A context manager that serves the socket in a thread of its own."""
 
     def __init__(self, path: Path, drive: Controlled) -> None:
         self.path = path
@@ -120,9 +121,9 @@ class Control:
         return self
 
     def __exit__(self, *_details: object) -> None:
-        self.is_over = True     # first: a peer that comes now sees it
+        self.is_over = True     # Set first, for a peer that connects now.
         for end in (self.listener, *self.peers):
-            # Only shutdown wakes a thread that waits in accept or recv.
+            # Only shutdown() wakes a thread that waits in accept() or recv().
             with contextlib.suppress(OSError):
                 end.shutdown(socket.SHUT_RDWR)
         self.thread.join(10)
@@ -150,7 +151,7 @@ class Control:
 # A drive in QEMU
 
 class EmulatedDrive:
-    """An instance's drive; its cables' sockets are new after a power cut."""
+    """The drive of an instance.  A power cut recreates the sockets of its cables."""
 
     def __init__(self, instance: Instance, config: Config) -> None:
         assert config.drive is not None
@@ -158,7 +159,7 @@ class EmulatedDrive:
         self.config = config
         self.flash = Path(config.drive.flash)
         self.console_log = instance.folder / "drive.console"
-        self.told = 0           # bytes of the log that `log` has given away
+        self.reported = 0       # bytes of the log that log() has returned before
 
     @property
     def image(self) -> FlashImage:
@@ -167,7 +168,7 @@ class EmulatedDrive:
     def info(self) -> dict[str, Any]:
         identity = self.image.identity
         if identity is None:
-            raise ControlError("the drive's flash holds no identity")
+            raise ControlError("the drive's flash has no valid identity block")
         macs = [mac.hex(":") for mac in identity.macs]
         ports = []
         for number, mac in enumerate(macs[:2]):
@@ -182,7 +183,7 @@ class EmulatedDrive:
                 "echo": config is not None and config.network.echo}
 
     def describe(self) -> dict[str, Any]:
-        """For the report."""
+        """Facts about the drive for the report."""
         identity, image = self.image.identity, self.image.image("A")
         info = self.info()
         return {"mn": identity.model if identity else "",
@@ -195,10 +196,11 @@ class EmulatedDrive:
         self.instance.ask("qmp", part="drive", execute=command, arguments=arguments)
 
     def power_cut(self) -> None:
-        """Off and on; QEMU listens at the cables' sockets when this returns."""
+        """Cut and restore the power; on return, QEMU listens on the sockets."""
         self.instance.ask("power-cut")
         for number in range(2):
-            # What a killed process leaves behind refuses, and is not "not yet".
+            # Remove the killed QEMU's sockets: connecting to one is refused, which
+            # the program would not take for "not listening yet".
             self.config.link(number).socket(self.instance.folder).unlink(
                 missing_ok=True)
         self.instance.ask("power-on")
@@ -208,8 +210,8 @@ class EmulatedDrive:
 
     def log(self) -> str:
         text = self.console_log.read_bytes() if self.console_log.exists() else b""
-        news = text[self.told:]
-        self.told = len(text)
+        news = text[self.reported:]
+        self.reported = len(text)
         return news.decode(errors="replace").replace("\r\n", "\n")
 
     def console(self, text: str) -> str:
@@ -223,17 +225,18 @@ class EmulatedDrive:
             while (reply := find_answer(heard, text)) is None:
                 if time.monotonic() > deadline:
                     raise ControlError(f"the console did not answer {text!r} "
-                                       f"in {CONSOLE_S:.0f} s")
+                                       f"within {CONSOLE_S:.0f} s")
                 heard += self.receive(uart)
             return reply
 
     def wait_prompt(self, uart: socket.socket) -> None:
-        """The firmware may be booting, and what is typed then is lost."""
+        """Wait for the prompt; input is lost while the firmware boots."""
         heard = news = ""
         deadline = time.monotonic() + BOOT_S
         while f"\n{PROMPT}" not in heard:
             if time.monotonic() > deadline:
-                raise ControlError(f"the drive's console gives no prompt; see "
+                raise ControlError(f"the drive's console shows no prompt within "
+                                   f"{BOOT_S:.0f} s; see "
                                    f"{self.console_log}")
             if not news:
                 uart.sendall(FORGET)
@@ -244,6 +247,6 @@ class EmulatedDrive:
         with contextlib.suppress(TimeoutError):
             data = uart.recv(4096)
             if not data:
-                raise ControlError("the drive went away")
+                raise ControlError("the connection to the drive's console was closed")
             return data.decode(errors="replace")
         return ""

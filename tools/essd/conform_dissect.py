@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Wireshark's opinion of what a conformance run put on the wire.
+"""Check the captures of a conformance run with Wireshark's dissectors.
 
-The captures of tests that send nothing wrong on purpose are read by its
-dissectors, all at once: they take longer to start than to read one.
+Only captures of tests that send no malformed packets on purpose are checked.
+They are joined into one file, because tshark takes longer to start than to read
+one capture.
 """
 
 import bisect
@@ -14,20 +15,20 @@ from pathlib import Path
 from . import pcap_check
 from .errors import EssdError
 
-HEADER = 24             # of the file
-RECORD_HEADER = 16      # of a packet; its length is the third word
+HEADER = 24             # bytes of the file's header
+RECORD_HEADER = 16      # bytes of a packet's header; the third word is its length
 
 
 class CaptureError(EssdError):
-    """A file is no capture, or not of the same kind as the others."""
+    """A file is not a capture, or has another format than the others."""
 
 
 def well_formed(results: Path) -> list[str]:
-    """The captures, by name, of tests that sent nothing wrong on purpose."""
+    """Names of the captures of tests that sent no malformed packets on purpose."""
     names = []
     for line in results.read_text(encoding="utf-8").splitlines():
         event = json.loads(line)
-        # A test that failed may have seen anything: its verdict is enough.
+        # The capture of a failed test is skipped; the failure is reported anyway.
         if event.get("event") == "test" and event.get("verdict") == "pass" and \
                 event.get("pcap") and not event.get("malformed"):
             names.append(event["pcap"])
@@ -46,7 +47,7 @@ def count_packets(data: bytes, name: str) -> int:
 
 
 def join(captures: Iterable[Path], target: Path) -> tuple[list[int], list[str]]:
-    """One capture of many.  The number of each one's first packet, and its name."""
+    """Join captures; return the number of each one's first packet, and its name."""
     firsts: list[int] = []
     names: list[str] = []
     header = b""
@@ -56,7 +57,8 @@ def join(captures: Iterable[Path], target: Path) -> tuple[list[int], list[str]]:
             data = path.read_bytes()
             if data[:4] not in (b"\xd4\xc3\xb2\xa1", b"\x4d\x3c\xb2\xa1") or (
                     header and data[:HEADER] != header):
-                raise CaptureError(f"{path.name} is no capture like the others")
+                raise CaptureError(f"{path.name} is not a pcap file with the same "
+                                   "header as the others")
             if not header:
                 header = data[:HEADER]
                 out.write(header)
@@ -69,20 +71,21 @@ def join(captures: Iterable[Path], target: Path) -> tuple[list[int], list[str]]:
 
 
 WRONG = "(_ws.malformed || _ws.short)"
-# What a payload is, Wireshark guesses: Ethernet, NFS, ...  Only what is certain
-# counts: what carries it, and, where that is what it is, NVMe.
+# Wireshark guesses the protocol of a payload: Ethernet, NFS, ...  Only reliable
+# results count: those of the InfiniBand headers, and of payloads taken for NVMe.
 CARRIER = '!(frame.protocols contains "infiniband:")'
 NVME = '(frame.protocols contains "infiniband:nvme")'
-# A structure's middle, where one WRITE is of many packets, is dissected as if it
-# began there (4.0).  What carries it is judged all the same.
+# Wireshark 4.0 dissects each packet of a WRITE as if the data began there, so the
+# data of WRITE packets is not judged.  Their headers are.
 NO_DATA = "!(infiniband.bth.opcode >= 6 && infiniband.bth.opcode <= 11)"
 NO_NFS = ("--disable-protocol", "rpcordma")
-# Its own fault (4.0: completions of Get Features, Arbitration), whatever is sent.
+# Wireshark's own bug (4.0: completions of Get Features, Arbitration), which occurs
+# whatever is sent.
 OWN_FAULT = "Unregistered hf!"
 
 
 def malformed(capture: Path) -> list[tuple[int, str]]:
-    """(number, what it is) of each packet that a dissector could not read."""
+    """(number, description) of each packet that a dissector could not read."""
     fields = ("-T", "fields", "-e", "frame.number", "-e", "frame.protocols",
               "-e", "_ws.col.Info")
     rows = {*pcap_check._tshark(capture, "--disable-protocol", "nvme-rdma", "-Y",
@@ -94,7 +97,7 @@ def malformed(capture: Path) -> list[tuple[int, str]]:
 
 
 def complaints(results: Path, folder: Path) -> tuple[int, int, list[str]]:
-    """How many captures and packets were read, and what is wrong with them."""
+    """The number of captures and packets read, and a line for each bad packet."""
     with tempfile.TemporaryDirectory(prefix="essd-conform-") as temporary:
         whole = Path(temporary) / "all.pcap"
         firsts, names = join((folder / name for name in well_formed(results)), whole)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Linux's own NVMe-oF target, as something to test: `essd conform --peer nvmet`.
+"""Linux's own NVMe-oF target as the target under test: `essd conform --peer nvmet`.
 
-A stock Debian guest whose card is on a UNIX stream socket.  QEMU listens there
-and goes on listening when a program has gone, so that one guest serves any
-number of runs.  The namespace is in the guest's memory and has blocks of 512
-bytes, as the drive's.
+The target is a stock Debian guest whose network card is connected to a UNIX
+stream socket.  QEMU keeps listening there after a program has disconnected, so
+that one guest serves any number of runs.  The namespace is in the guest's memory
+and has blocks of 512 bytes, as the drive's has.
 """
 
 import contextlib
@@ -28,8 +28,8 @@ NSID = 1
 SIZE_MIB = 256
 BLOCK = 512
 LISTENS_S = 10
-# A warning of Linux's is a finding about Linux, not the end of the run.  There
-# are three, all of what the suite sends: rxe_comp.c's at an AETH of a reserved
+# A warning of the kernel is a finding about Linux and must not end the run.  Three
+# warnings are known, each caused by a test: rxe_comp.c's at an AETH of a reserved
 # kind (roce.requester.aeth-reserved), page_alloc.c's at nvmet's kcalloc() for an
 # HSQSIZE of 65535 (limits.sq.endless), and that of nvmet_rdma_queue_connect_fail()
 # at a REJ of a connection that is established (cm.rej.established).
@@ -41,17 +41,17 @@ COMPLAINTS = re.compile(
 
 @dataclass(frozen=True)
 class NvmetPeer:
-    """Where Linux nvmet is, and what it serves."""
+    """A running nvmet guest: its socket, its addresses and its namespace."""
 
-    socket: Path                # of its card; QEMU listens there
+    socket: Path                # the network card's socket, on which QEMU listens
     ip: str
     ip6: str
     nqn: str
     nsid: int
     mtu: int
     size_mib: int
-    has_echo: bool              # the drive's diagnostic service, as a program
-    kernel: str                 # its version, for a report
+    has_echo: bool              # a program provides the diagnostic echo service
+    kernel: str                 # the kernel's version, for reports
     instance: Instance
 
     @property
@@ -59,11 +59,11 @@ class NvmetPeer:
         return self.instance.folder / "peer.console"
 
     def run(self, command: str) -> str:
-        """One command in the guest."""
+        """Run one command in the guest; return its output."""
         return self.instance.run(command, part="peer").output
 
     def complaints(self) -> list[str]:
-        """What its kernel has complained about; and whether it still runs."""
+        """Warnings and errors of the guest's kernel, and whether the guest ended."""
         found = [f"nvmet's kernel: {line[0]}" for line in COMPLAINTS.finditer(
             self.console_log.read_text(errors="replace"))]
         try:
@@ -73,21 +73,21 @@ class NvmetPeer:
         return found
 
     def death(self) -> str:
-        """What its kernel died of; nothing while it runs."""
+        """The reason of the kernel's crash; "" while the guest is running."""
         found = [line[0] for line in COMPLAINTS.finditer(
             self.console_log.read_text(errors="replace"))
             if not line[0].startswith("WARNING")]
-        # Its last words are there before the supervisor knows.
+        # The console shows a panic before the supervisor notices that QEMU ended.
         if any(line.startswith("Kernel panic") for line in found):
             return found[0]
         is_running = all(part["state"] == "running" and not part["restarts"]
                          for part in self.instance.status()["parts"].values())
-        return "" if is_running else "its machine ended"
+        return "" if is_running else "its virtual machine ended"
 
 
 def blocks_script(nqn: str) -> str:
-    """Serve blocks of BLOCK bytes, which can be deallocated, as ONCS says: the
-    guest's own script is made for speed."""
+    """Shell script that makes the namespace use blocks of BLOCK bytes and support
+    deallocation, as its ONCS field claims; the guest's default is made for speed."""
     namespace = shlex.quote(
         f"/sys/kernel/config/nvmet/subsystems/{nqn}/namespaces/{NSID}")
     disk = "/sys/kernel/config/nullb/nullb0"
@@ -99,7 +99,7 @@ def blocks_script(nqn: str) -> str:
 
 
 def ipv6_script(address: str) -> str:
-    """The guest's own script serves IPv4 addresses only."""
+    """Shell script that adds an IPv6 port, which the guest's own script does not."""
     port = "/sys/kernel/config/nvmet/ports/6"
     return (f"set -e; mkdir {port}; echo rdma > {port}/addr_trtype; "
             f"echo ipv6 > {port}/addr_adrfam; echo {address} > {port}/addr_traddr; "
@@ -108,7 +108,7 @@ def ipv6_script(address: str) -> str:
 
 
 def start_echo(instance: Instance) -> None:
-    """The drive's diagnostic echo service, on Linux's RDMA: docs/echo.md."""
+    """Start the diagnostic echo service (docs/echo.md) as a program in the guest."""
     program = next(path for path in prepare.host_tests(show.line)
                    if path.name == "echo_server")
     instance.put(program, "/tmp/echo_server", part="peer")
@@ -121,13 +121,14 @@ def wait_listener(socket: Path) -> None:
     deadline = time.monotonic() + LISTENS_S
     while not socket.exists():
         if time.monotonic() > deadline:
-            raise EssdError(f"nvmet's QEMU does not listen at {socket}")
+            raise EssdError(f"nvmet's QEMU did not listen on {socket} within "
+                            f"{LISTENS_S} s")
         time.sleep(0.02)
 
 
 @contextlib.contextmanager
 def nvmet(mtu: int = 1500) -> Iterator[NvmetPeer]:
-    """Boot it; when this is over, nothing of it is left."""
+    """Boot the guest; stop it and delete its files at the end."""
     name = f"conform-nvmet-{os.getpid()}"
     instance = Instance(name)
     config = setup.configure(Wish(name=name, target="nvmet", host=False, mtu=mtu,
@@ -146,7 +147,8 @@ def nvmet(mtu: int = 1500) -> Iterator[NvmetPeer]:
         if block.strip() != str(BLOCK):
             raise EssdError(f"nvmet's null block device has blocks of {block.strip()} "
                             f"bytes, not {BLOCK}")
-        # Priority tags: QEMU's card drops VLAN 0 until Linux asks for it.
+        # QEMU's card drops frames with a priority tag (VLAN 0) until Linux's 8021q
+        # module asks for them.
         instance.run("modprobe 8021q", part="peer")
         start_echo(instance)
         ip, ip6 = (str(ipaddress.ip_interface(text).ip) for text in link.targets)
@@ -160,7 +162,7 @@ def nvmet(mtu: int = 1500) -> Iterator[NvmetPeer]:
 
 
 def main() -> None:
-    """By itself: print where it is, and stay until Enter is pressed."""
+    """Boot the guest, print the options to reach it, and wait for Enter."""
     with nvmet() as peer:
         print(f"--socket {peer.socket} --target {peer.ip} --nqn {peer.nqn} "
               f"--nsid {peer.nsid} --mtu {peer.mtu}", flush=True)

@@ -20,15 +20,15 @@ from .conform_results import VERDICT_WORDS, VERDICTS, Count, Results, Test
 from .errors import LOOK_UP_S
 
 TEMPLATE = "conform_report.html"
-# Of a test that passed: a telephone has to show the whole report.
+# Steps shown of a passed test, so that a phone can display the whole report.
 STEPS_SHOWN = 24
-# XML 1.0 has no way to write these.
+# Characters that XML 1.0 cannot represent.
 NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 @dataclass
 class Facts:
-    """What a report says besides the results."""
+    """Facts in a report besides the results."""
 
     command: str = ""
     slow: int = 1
@@ -57,7 +57,7 @@ def first_line(*command: str | Path) -> str:
 
 
 def versions(qemu: Path | str | None = None) -> dict[str, str]:
-    """What the run was made with."""
+    """Versions of the suite, QEMU and the operating system."""
     found = {"suite": first_line("git", "describe", "--tags", "--always", "--dirty")}
     if qemu is not None:
         found["QEMU"] = first_line(qemu, "--version").removeprefix(
@@ -103,7 +103,7 @@ def junit(results: Results, facts: Facts) -> bytes:
     total = results.total
     trouble = list(results.complaints)
     if results.missing:
-        trouble.append(f"{results.missing} tests were announced and did not come")
+        trouble.append(f"{results.missing} announced tests have no result")
     errors = total.of["not-run"] - results.missing + len(trouble)
     root = ElementTree.Element("testsuites", {
         **numbers(total), "name": f"conform {results.target}",
@@ -139,7 +139,7 @@ def junit(results: Results, facts: Facts) -> bytes:
 # HTML
 
 def drive_facts(drive: dict[str, Any]) -> list[tuple[str, str]]:
-    """What the drive says it is, in words."""
+    """(name, value) pairs that describe the drive."""
     names = {"mn": "model", "sn": "serial number", "fr": "firmware", "subnqn": "NQN"}
     found = [(name, str(drive[key])) for key, name in names.items() if drive.get(key)]
     for number, port in enumerate(drive.get("ports") or []):

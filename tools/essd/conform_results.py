@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a run of the conformance program found, as it tells it line by line."""
+"""The results of the conformance program, which it writes line by line."""
 
 import json
 from dataclasses import dataclass, field, replace
@@ -13,7 +13,7 @@ VERDICT_WORDS = {"pass": "passed", "fail": "failed", "na": "not applicable",
 
 
 class ResultsError(EssdError):
-    """A line is not what docs/conformance.md says."""
+    """A line does not have the format that docs/conformance.md describes."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Test:
     def from_event(cls, event: dict[str, Any]) -> "Test":
         verdict = event["verdict"]
         if verdict not in VERDICTS:
-            raise ResultsError(f"{event['id']}: no verdict is called {verdict!r}")
+            raise ResultsError(f"{event['id']}: unknown verdict {verdict!r}")
         return cls(str(event["id"]), str(event["chapter"]),
                    str(event.get("clause") or ""), str(event.get("purpose") or ""),
                    verdict, str(event.get("reason") or ""),
@@ -43,7 +43,7 @@ class Test:
 
 @dataclass
 class Count:
-    """Of a chapter, or of all."""
+    """The number of tests by verdict, of one chapter or of all."""
 
     of: dict[str, int] = field(default_factory=lambda: dict.fromkeys(VERDICTS, 0))
     seconds: float = 0.0
@@ -66,31 +66,32 @@ class Count:
 
 @dataclass
 class Results:
-    """One run: what was under test, each test, and what went wrong besides."""
+    """The results of one run: the target, each test, and other faults."""
 
     target: str = ""
     seed: int = 0
     drive: dict[str, Any] = field(default_factory=dict)
-    announced: int = 0              # tests that the run was going to have
+    announced: int = 0              # number of tests announced by the program
     tests: list[Test] = field(default_factory=list)
-    is_over: bool = False           # the program said that it was done
+    is_over: bool = False           # the program has reported its end
     seconds: float = 0.0
     complaints: list[str] = field(default_factory=list)
-    is_partial: bool = False        # only chosen tests were asked for
+    is_partial: bool = False        # --only selected some of the tests
 
     def take(self, line: str) -> Test | None:
-        """Read one line; the test it was about, if it was about one."""
+        """Read one line; return the test if the line reports one."""
         try:
             event = json.loads(line)
             kind = event["event"]
             if kind == "run":
                 self.target = str(event.get("target") or "")
                 self.seed = int(event.get("seed") or 0)
-                # What the drive itself says, before what was known of it.
+                # What the drive reports replaces what was known before the run.
                 self.drive |= {key: value for key, value in {
                     "subnqn": event.get("nqn"), **(event.get("drive") or {})
                 }.items() if value}
-                # Behind those of a target that had to be started again.
+                # After a restart of the target, only the remaining tests are
+                # announced.
                 self.announced = len(self.tests) + int(event["tests"])
             elif kind == "test":
                 self.tests.append(Test.from_event(event))
@@ -104,7 +105,7 @@ class Results:
         return None
 
     def killed_by_last(self, cause: str) -> Test:
-        """The last test has killed the target: that is what is wrong."""
+        """Mark the last test as failed, because it killed the target."""
         last = self.tests[-1]
         self.tests[-1] = replace(last, verdict="fail", reason="\n".join(
             filter(None, [f"the target died: {cause}", last.reason])))
@@ -115,7 +116,7 @@ class Results:
 
     @property
     def total(self) -> Count:
-        """Of all tests, those included that the program did not come to."""
+        """The count of all tests; announced tests without a result are not run."""
         count = Count()
         for test in self.tests:
             count.add(test)
@@ -128,7 +129,7 @@ class Results:
 
     @property
     def chapters(self) -> dict[str, Count]:
-        """In the order in which they came."""
+        """The counts by chapter, in the order in which the chapters ran."""
         found: dict[str, Count] = {}
         for test in self.tests:
             found.setdefault(test.chapter, Count()).add(test)
@@ -136,7 +137,7 @@ class Results:
 
     @property
     def is_conforming(self) -> bool:
-        """Everything that applies was tried and passed; nothing tried is no."""
+        """Every applicable test was run and passed, and at least one was run."""
         count = self.total.of
         return (self.is_over and not self.complaints and count["pass"] > 0
                 and count["fail"] == count["not-run"] == 0)

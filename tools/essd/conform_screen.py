@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A conformance run on the screen, while it goes on and when it is over.
+"""Show a conformance run on the screen: progress, failures and the summary.
 
-On a terminal each chapter has a line with a bar that fills; elsewhere it has a
-line once it is through.  What failed is told at once, with its steps.
+On a terminal, each chapter has a progress bar.  Otherwise, one line is printed
+at the end of each chapter.  A failure is printed at once with its steps.
 """
 
 import textwrap
@@ -18,11 +18,11 @@ from . import show
 from .conform_results import VERDICT_WORDS, VERDICTS, Count, Results, Test
 
 COLOURS = {"pass": "green", "fail": "bold red", "na": "dim", "not-run": "yellow"}
-STEPS_SHOWN = 60        # the reports have all of them
+STEPS_SHOWN = 60        # steps of a failed test; the reports contain all of them
 
 
 def chapter_words(count: Count) -> str:
-    """Without what there was none of."""
+    """The number of tests by verdict, without verdicts that did not occur."""
     return ", ".join(f"{count.of[v]} {VERDICT_WORDS[v]}" for v in VERDICTS
                      if count.of[v])
 
@@ -33,13 +33,13 @@ def chapter_markup(count: Count) -> str:
 
 
 def failure_lines(test: Test) -> list[str]:
-    """What is printed of a test that did not pass."""
+    """The lines that are printed for a test that did not pass."""
     lines = [f"{VERDICT_WORDS[test.verdict].upper()} {test.id}  [{test.clause}]"]
     lines += textwrap.wrap(test.purpose, 76, initial_indent="    ",
                            subsequent_indent="    ")
     steps = list(test.steps)
     if len(steps) > STEPS_SHOWN:
-        # How it began matters less than how it ended.
+        # The last steps matter more than the first, so only five of those are kept.
         left_out = len(steps) - STEPS_SHOWN
         steps = [*steps[:5], f"... {left_out} more steps", *steps[left_out + 5:]]
     lines += [f"      {line}" for step in steps for line in step.splitlines()]
@@ -50,7 +50,7 @@ def failure_lines(test: Test) -> list[str]:
 
 
 class Screen:
-    """Told of each test as it ends."""
+    """Shows the progress; test() is called after each test."""
 
     def __init__(self, ids: Sequence[str] = ()) -> None:
         self.console = show.console
@@ -121,7 +121,7 @@ def table(results: Results) -> Table:
 
 
 def summary(results: Results) -> None:
-    """The end of what is said: reasons, table, complaints, one line."""
+    """Print why tests do not apply, a table, other faults, and the verdict."""
     reasons = Counter(test.reason or "no reason given"
                       for test in results.of_verdict("na"))
     if reasons:
@@ -133,7 +133,7 @@ def summary(results: Results) -> None:
     show.console.print(table(results))
     show.line()
     if results.missing:
-        show.line(f"{results.missing} tests were announced and did not come", "bold red")
+        show.line(f"{results.missing} announced tests have no result", "bold red")
     for text in results.complaints:
         show.line(text, "bold red")
     show.line(results.last_line,

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""`essd test --coverage`: which lines and branches of the drive the tests reach.
+"""`essd test --coverage`: measure which lines and branches of the drive tests reach.
 
-The native programs are built once more with gcc's --coverage, without
-sanitizers; everything that ctest knows runs: unit and native tests, the kept
-corpora; and the conformance suite against the drive in one process.  gcov's JSON
-is added up.
+The native programs are built separately with gcc's --coverage and without
+sanitizers.  Then all tests of ctest run (unit and native tests, the kept
+corpora), and the conformance suite against the native drive.  gcov's counters
+are added up over all programs.
 
-A branch of an ASSERT does not count: nothing of a peer's leads there.
+Branches of an ASSERT are not counted, because no input of a peer can reach them.
 """
 
 import html
@@ -85,7 +85,7 @@ Files = dict[str, dict[int, Line]]
 
 
 def gcov(data: Path) -> Iterator[dict[str, object]]:
-    """The files that one object's counters are about."""
+    """gcov's entries for the source files of one object."""
     done = subprocess.run(
         ["gcov", "--json-format", "--stdout", "--branch-probabilities", data],
         cwd=BUILD, check=True, text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
@@ -99,7 +99,7 @@ def is_ours(name: str) -> bool:
 
 
 def collect() -> Files:
-    """Everything that was counted, added up over the programs."""
+    """The counters of all source files of the drive, added up over the programs."""
     files: Files = {}
     asserts: dict[str, set[int]] = {}
     data = sorted(BUILD.rglob("*.gcda"))
@@ -134,7 +134,7 @@ def assert_lines(name: str) -> set[int]:
 
 
 def sums(files: Files) -> dict[str, Sum]:
-    """By directory, in order; the three of interest as a whole last."""
+    """Sums by directory; sums over each prefix in DIRECTORIES come last."""
     by_directory: dict[str, Sum] = {}
     for name in sorted(files):
         total = Sum()
@@ -153,7 +153,7 @@ def whole_of(name: str) -> str:
 
 
 def gaps(lines: dict[int, Line]) -> list[str]:
-    """What was never reached: lines as ranges, then branches."""
+    """Lines that were never reached, as ranges, then lines with missed branches."""
     missed = [n for n in sorted(lines) if lines[n].count == 0]
     ranges: list[str] = []
     order = {n: i for i, n in enumerate(sorted(lines))}
@@ -208,7 +208,7 @@ def write_html(files: Files, folder: Path) -> None:
 
 
 def build(command: Command) -> None:
-    """Configure, build, run; what fails is the stage's error."""
+    """Delete old counters, configure and build."""
     jobs = str(os.cpu_count() or 1)
     for data in BUILD.rglob("*.gcda"):
         data.unlink()
@@ -231,11 +231,11 @@ def report() -> None:
 
 
 def measure(command: Command) -> None:
-    """Run everything that runs in one process, and tell what it reached."""
+    """Run the native tests and the suite, and report the coverage."""
     build(command)
     try:
         command("ctest", "--test-dir", BUILD, "-j", str(os.cpu_count() or 1), "-LE",
                 "long", "--output-on-failure", quiet=True)
         command(BUILD / SUITE, "--native", quiet=True)
     finally:
-        report()            # of what has run, if a test fails
+        report()            # Also if a test fails, for the tests that have run.

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""libFuzzer on every target of tests/fuzz, for a bounded time.
+"""Run libFuzzer on every target of tests/fuzz for a limited time.
 
-Starts from the kept corpus (tests/fuzz/corpus) and what earlier runs found
-(build/test/fuzz/<target>/corpus).  An input that ends the process is left in
-build/test/fuzz/<target>, to be replayed with build/native/tests/fuzz/fuzz_<target>.
+A run starts from the kept corpus (tests/fuzz/corpus) and from what earlier runs
+found (build/test/fuzz/<target>/corpus).  An input that crashes or hangs is kept in
+build/test/fuzz/<target>; build/native/tests/fuzz/fuzz_<target> replays it.
 """
 
 import os
@@ -21,11 +21,11 @@ BUILT = paths.TOP / "build" / "clang" / "tests" / "fuzz"
 KEPT = paths.TOP / "tests" / "fuzz" / "corpus"
 WORK = paths.TOP / "build" / "test" / "fuzz"
 SUFFIX = "_libfuzzer"
-INPUT_S = 10            # one that takes longer is a finding
-LATE_S = 180            # beyond its time, for a grown corpus: it hangs outside of an input
+INPUT_S = 10            # an input that takes longer is a finding
+LATE_S = 180            # time to read a large corpus; after it, the fuzzer hangs
 TAIL_LINES = 30
-# The whole drive, hundreds of runs a second instead of thousands: besides the
-# others' time it has this part of it for itself.
+# The target that runs the whole drive makes hundreds of runs a second instead of
+# thousands, so it gets this part of the budget in addition to the others' time.
 WHOLE, WHOLE_PART = "sequence", 0.6
 DONE = re.compile(r"DONE\s+cov: (\d+) ft: (\d+) corp: (\d+)/(\S+)")
 RUNS = re.compile(r"Done (\d+) runs in (\d+) second")
@@ -33,7 +33,7 @@ RUNS = re.compile(r"Done (\d+) runs in (\d+) second")
 
 @dataclass
 class Outcome:
-    """What became of one target."""
+    """The result of fuzzing one target."""
 
     name: str
     status: int
@@ -51,7 +51,7 @@ class Outcome:
     def line(self) -> str:
         if not self.is_good:
             return f"{self.name:10} FAILED: status {self.status}, {self.runs} runs"
-        return (f"{self.name:10} {self.runs:8} runs, {self.runs // self.seconds:6} a "
+        return (f"{self.name:10} {self.runs:8} runs, {self.runs // self.seconds:6} per "
                 f"second; covered: {self.edges:4} edges, {self.features:5} features; "
                 f"corpus: {self.inputs} inputs")
 
@@ -65,7 +65,7 @@ def name_of(target: Path) -> str:
 
 
 def outcome(name: str, status: int, output: str) -> Outcome:
-    """Read libFuzzer's last words."""
+    """Read libFuzzer's final statistics."""
     found = Outcome(name, status, output=output)
     if match := RUNS.search(output):
         found.runs, found.seconds = int(match[1]), max(1, int(match[2]))
@@ -83,7 +83,7 @@ def run_one(target: Path, seconds: int) -> Outcome:
     folders = [corpus]
     if (KEPT / name).is_dir():
         folders.append(KEPT / name)
-    elif not any(corpus.iterdir()):     # its seeds are in the program
+    elif not any(corpus.iterdir()):     # The program itself contains its seeds.
         subprocess.run([target.with_name(f"fuzz_{name}"), "--seeds", corpus],
                        check=True, timeout=LOOK_UP_S)
     command: list[str | Path] = [target, f"-max_total_time={seconds}", f"-timeout={INPUT_S}",
@@ -98,8 +98,11 @@ def run_one(target: Path, seconds: int) -> Outcome:
     return outcome(name, done.returncode, done.stdout)
 
 
-def run(budget_s: int, say: Callable[[str], None]) -> list[Outcome]:
-    """All targets, `budget_s` of processor time among them; those that failed."""
+def run(budget_s: int, show_line: Callable[[str], None]) -> list[Outcome]:
+    """Run all targets, which share `budget_s` of processor time.
+
+    Returns the outcomes of those that failed.
+    """
     names = targets()
     share_s = max(1, round(budget_s / max(1, len(names))))
 
@@ -108,9 +111,9 @@ def run(budget_s: int, say: Callable[[str], None]) -> list[Outcome]:
     failed = []
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         for result in pool.map(lambda x: run_one(x, seconds(x)), names):
-            say(result.line())
+            show_line(result.line())
             if not result.is_good:
                 failed.append(result)
                 for line in result.output.splitlines()[-TAIL_LINES:]:
-                    say(f"    {line}")
+                    show_line(f"    {line}")
     return failed

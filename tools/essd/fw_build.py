@@ -20,16 +20,16 @@ Progress = Callable[[str], None]
 
 
 class BuildError(EssdError):
-    """Something could not be built; the text names the cause and the log."""
+    """A build failed; the text names the cause and the log."""
 
 
 @dataclass(frozen=True)
 class Firmware:
-    """What the build gives."""
+    """The files that the firmware's build creates."""
 
     rom: Path           # flat binary of the mask ROM
-    image: Path         # flat binary of the firmware, what a slot holds
-    rom_elf: Path       # the same with symbols, for gdb
+    image: Path         # flat binary of the firmware, for a flash slot
+    rom_elf: Path       # the mask ROM with symbols, for gdb
     elf: Path
     version: str
 
@@ -42,7 +42,7 @@ def version() -> str:
 
 
 def run_logged(command: list[str], log: Path, what: str) -> None:
-    """Run a command, everything it says into a log; raise with the first error."""
+    """Run a command with its output in a log; BuildError has the first error."""
     log.parent.mkdir(parents=True, exist_ok=True)
     with open(log, "ab") as file:
         file.write(f"\n$ {' '.join(command)}\n".encode())
@@ -55,7 +55,7 @@ def run_logged(command: list[str], log: Path, what: str) -> None:
         except FileNotFoundError as error:
             raise BuildError(f"{what}: {error.filename} is not installed") from error
         except subprocess.TimeoutExpired:
-            raise BuildError(f"{what} did not end within {BUILD_S} s and was ended "
+            raise BuildError(f"{what} did not end within {BUILD_S} s and was killed "
                              f"(log: {log})") from None
     if status != 0:
         raise BuildError(f"{what} failed: {first_error(log, start)} (log: {log})")
@@ -73,7 +73,7 @@ def first_error(log: Path, start: int = 0) -> str:
 
 
 def ensure_firmware(progress: Progress = lambda text: None) -> Firmware:
-    """Bring ROM and firmware up to date."""
+    """Build the ROM and the firmware if they are not up to date."""
     build_targets(progress, BUILD, "gcc", "the firmware", "all")
     elf.keep(BUILD / "firmware.elf")
     return Firmware(BUILD / "rom.bin", BUILD / "firmware.bin", ROM_ELF,
@@ -81,20 +81,20 @@ def ensure_firmware(progress: Progress = lambda text: None) -> Firmware:
 
 
 def ensure_rom(progress: Progress = lambda text: None) -> Path:
-    """The mask ROM alone: QEMU's build does not wait for the application."""
+    """Build only the mask ROM, which QEMU's build includes."""
     build_targets(progress, BUILD, "gcc", "the boot ROM", "rom.elf")
     return BUILD / "rom.bin"
 
 
 def ensure_soc_trial(progress: Progress = lambda text: None) -> Firmware:
-    """The image that tries the SoC out, in the real firmware's place."""
+    """Build the test image that exercises the SoC in place of the firmware."""
     build_targets(progress, BUILD, "gcc", "the SoC trial", "soc_trial.elf")
     return Firmware(BUILD / "rom.bin", BUILD / "soc_trial.bin", ROM_ELF,
                     BUILD / "soc_trial.elf", version())
 
 
 def compile_everything(compiler: str, progress: Progress = lambda text: None) -> None:
-    """Compile every source the firmware may be made of; "gcc" or "clang"."""
+    """Compile every firmware source of every variant with "gcc" or "clang"."""
     build_targets(progress, BUILD.with_name(f"rv64-{compiler}-check"), compiler,
                   f"all firmware sources with {compiler}", "everything")
 
@@ -105,7 +105,7 @@ def build_targets(progress: Progress, build: Path, compiler: str, what: str,
     with locked(build / "lock"):
         known = build / "CMakeCache.txt"
         if known.exists() and f"={SOURCE}\n" not in known.read_text():
-            # The checkout was moved or copied: CMake would refuse.
+            # CMake refuses a build folder after the checkout was moved or copied.
             known.unlink()
             (build / "build.ninja").unlink(missing_ok=True)
         if not (build / "build.ninja").exists():

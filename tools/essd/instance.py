@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""One instance as the command line and the tests see it.
+"""Start, stop and use one instance, from the command line and from tests.
 
-Everything here talks to the instance's supervisor or, through the connection
-that it keeps open, to a guest.
+An instance is controlled through its supervisor.  Commands in a guest run over
+the ssh connection that the supervisor keeps open.
 """
 
 import contextlib
@@ -30,7 +30,7 @@ from .supervisor import start_time
 
 @dataclass(frozen=True)
 class Result:
-    """What a command in a guest did."""
+    """The result of a command in a guest."""
 
     command: str
     status: int
@@ -42,7 +42,7 @@ class Instance:
 
     def __init__(self, name: str = "default") -> None:
         if not name.replace("-", "").replace("_", "").isalnum():
-            raise EssdError(f"{name!r} is no name: letters, digits, - and _ only")
+            raise EssdError(f"--name {name!r}: use only letters, digits, - and _")
         self.name = name
         self.folder = paths.instance(name)
 
@@ -56,7 +56,7 @@ class Instance:
         return False
 
     def call(self, command: str, **arguments: Any) -> Any:
-        """Ask the supervisor; OSError if there is none."""
+        """Send a command to the supervisor; raises OSError if none is running."""
         with socket.socket(socket.AF_UNIX) as connection:
             connection.connect(str(self.folder / "control.sock"))
             request = {"command": command, **arguments}
@@ -72,7 +72,7 @@ class Instance:
         return reply["return"]
 
     def ask(self, command: str, **arguments: Any) -> Any:
-        """Ask the supervisor, with a message for the user if there is none."""
+        """Send a command to the supervisor; raises EssdError if none is running."""
         try:
             return self.call(command, **arguments)
         except OSError:
@@ -91,14 +91,14 @@ class Instance:
 
     def start(self, config: Config) -> None:
         """Start the supervisor, which starts every part."""
-        # Of two that start the same instance at once, one comes too late.
+        # If two processes start the same instance at once, one of them is refused.
         with paths.locked(paths.runtime() / f".{self.name}.lock"):
             self.start_alone(config)
 
     def start_alone(self, config: Config) -> None:
         if self.is_running:
             raise EssdError(f"instance {self.name} is running already: "
-                            "./essd down ends it")
+                            "stop it with ./essd down")
         self.clean_up()
         self.keep_logs()
         self.folder.mkdir(mode=0o700, exist_ok=True)
@@ -111,19 +111,19 @@ class Instance:
         deadline = time.monotonic() + 30
         while not self.is_running:
             if time.monotonic() > deadline:
-                raise EssdError("the supervisor did not start; see "
+                raise EssdError("the supervisor did not start within 30 s; see "
                                 f"{self.folder}/supervisor.log")
             time.sleep(0.05)
 
     def keep_logs(self) -> None:
-        """The logs of the run before stay readable in <name>.old."""
+        """Move the previous run's logs to <name>.old."""
         old = self.folder.with_name(f"{self.name}.old")
         if self.folder.exists():
             shutil.rmtree(old, ignore_errors=True)
             self.folder.rename(old)
 
     def stop(self) -> bool:
-        """End every process of the instance; false if there was none."""
+        """End every process of the instance; return false if none was running."""
         was_running = True
         try:
             self.call("stop")
@@ -132,7 +132,7 @@ class Instance:
         return self.clean_up() or was_running
 
     def clean_up(self) -> bool:
-        """End what the state file names and is still the same process."""
+        """Kill the processes named in the state file, unless an id was reused."""
         try:
             state = json.loads((self.folder / "state.json").read_text())
         except (OSError, ValueError):
@@ -151,7 +151,7 @@ class Instance:
         return bool(ours)
 
     def check(self) -> None:
-        """Raise if a part has ended or restarted without having been asked to."""
+        """Raise EssdError if a part has crashed or restarted by itself."""
         for name, part in self.status()["parts"].items():
             if part["state"] == "crashed":
                 raise EssdError(f"{name} {part['why']}; see {part['log']} and "
@@ -161,12 +161,12 @@ class Instance:
                                 f"({part['restarts'][-1]}); see {part['console']}")
 
     def wait_ready(self, part: str = "host", timeout_s: float = 180) -> None:
-        """Wait until commands can be run in a guest."""
+        """Wait until a guest can run commands."""
         deadline = time.monotonic() + timeout_s
         while not self.status()["parts"][part]["ready"]:
             self.check()
             if time.monotonic() > deadline:
-                raise EssdError(f"{part} did not come up in {timeout_s:.0f} s; "
+                raise EssdError(f"the guest {part} was not ready within {timeout_s:.0f} s; "
                                 f"see {self.folder}/{part}.console")
             time.sleep(0.1)
 
@@ -178,7 +178,8 @@ class Instance:
         if status is None:
             raise EssdError(f"this instance has no {part}")
         if status["state"] != "running":
-            raise EssdError(f"{part} is {status['state']} {status['why']}".strip())
+            raise EssdError(f"the guest {part} is not running: its state is "
+                            f"{status['state']} {status['why']}".strip())
         guest = Guest(Path(self.config.guest))
         return ["ssh", *ssh_options(guest, self.folder / f"{part}.ssh"),
                 *(["-t"] if tty else []), "-p", str(status["ssh_port"]),
@@ -195,7 +196,7 @@ class Instance:
                                   stderr=subprocess.STDOUT, timeout=timeout_s)
         except subprocess.TimeoutExpired:
             self.check()
-            raise EssdError(f"in {part}: {line}: no answer in "
+            raise EssdError(f"in {part}: {line}: did not end within "
                             f"{timeout_s:.0f} s; see {self.folder}/{part}.console"
                             ) from None
         output = done.stdout.decode(errors="replace")
@@ -207,7 +208,7 @@ class Instance:
         return Result(line, done.returncode, output)
 
     def put(self, file: Path, target: str, part: str = "host") -> None:
-        """Copy a file into a guest, executable if it is here."""
+        """Copy a file into a guest; an executable file stays executable."""
         mode = "755" if os.access(file, os.X_OK) else "644"
         name = shlex.quote(target)
         self.run(f"cat > {name} && chmod {mode} {name}", part,

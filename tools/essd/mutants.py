@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""`essd conform --mutants`: does the suite notice deliberate defects?
+"""`essd conform --mutants`: check that the suite fails a drive with a defect.
 
-tests/conformance/mutants/defects/*.toml say what might be wrong with a drive.
-One program has all of them in its second copy of the drive, and `--mutant N`
-turns one on.  A run begins with the defect's own chapter and ends with the first
-test that does not pass.  docs/conformance.md says how to add one.
+tests/conformance/mutants/defects/*.toml describe the defects.  One program has
+all of them in a second copy of the drive, and `--mutant N` enables one.  A run
+begins with the chapter named in the defect and ends with the first test that
+does not pass.  docs/conformance.md says how to add a defect.
 """
 
 import shutil
@@ -28,8 +28,8 @@ PROGRAM = "tests/conformance/essd_conform_mutants"
 PRESET = "fast"
 DEFECTS = paths.TOP / "tests/conformance/mutants/defects"
 AT_ONCE = 2
-# Nothing is waited for in real time: a test that goes on for so long never ends,
-# however busy the machine is.
+# Tests run in virtual time, so one that takes this long in real time hangs, even
+# on a busy machine.
 HANG_S = 90.0
 LOOK_S = 0.2
 SURVIVED = "SURVIVED"
@@ -44,9 +44,9 @@ class Defect:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a run with one defect, or with none."""
+    """The result of a run with one defect, or with none."""
 
-    by: str             # a test, "crash", "hang"; empty: nothing was noticed
+    by: str             # the test that failed, "crash" or "hang"; "": all passed
     reason: str = ""
     seconds: float = 0.0
 
@@ -56,7 +56,7 @@ class Verdict:
 
 
 def read(folder: Path) -> list[Defect]:
-    """All of them, by number."""
+    """All defects, sorted by number."""
     found = []
     for path in sorted(folder.glob("*.toml")):
         for one in tomllib.loads(path.read_text(encoding="utf-8"))["defect"]:
@@ -65,29 +65,30 @@ def read(folder: Path) -> list[Defect]:
 
 
 def chosen(defects: Sequence[Defect], only: Sequence[str]) -> list[Defect]:
-    """`--only` names numbers and chapters here."""
+    """The defects that `--only` selects by number or by chapter."""
     known = {str(d.number) for d in defects} | {d.chapter for d in defects}
     for word in only:
         if word not in known:
-            raise conform.UsageError(f"--only {word}: no defect has that number, and "
-                                     "no chapter of that name has one")
+            raise conform.UsageError(f"--only {word}: no defect has this number or "
+                                     "belongs to a chapter of this name")
     return [d for d in defects
             if not only or str(d.number) in only or d.chapter in only]
 
 
 def check(options: conform.Options) -> None:
     if options.target or options.peer:
-        raise conform.UsageError("--mutants has a drive of its own: it goes with "
-                                 "neither --target nor --peer")
+        raise conform.UsageError("--mutants brings its own drive: omit --target and "
+                                 "--peer")
     if options.junit or options.html or options.pcap:
-        raise conform.UsageError("--mutants writes no reports and no captures; for "
-                                 "those of one: essd_conform_mutants --mutant N")
+        raise conform.UsageError("--mutants writes no reports and no captures: omit "
+                                 "--junit, --html and --pcap; for one defect, run "
+                                 "essd_conform_mutants --mutant N")
 
 
 # Running one
 
 def read_results(path: Path) -> Results:
-    """As far as it was written: whoever crashes does so in mid-line."""
+    """Read the results up to the first incomplete line, which a crash may leave."""
     results = Results()
     if path.exists():
         for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
@@ -99,13 +100,13 @@ def read_results(path: Path) -> Results:
 
 
 def judge(results: Results, status: int, said: str) -> Verdict:
-    """What a run that ended says; whoever does not say all of it has crashed."""
+    """The verdict on a run that ended; incomplete results count as a crash."""
     failed = [t for t in results.tests if t.verdict in ("fail", "not-run")]
     if failed:
         return Verdict(failed[0].id, failed[0].reason)
     if status == 0 and results.is_over and results.total.of["pass"] > 0:
         return Verdict("")
-    if status == 2:         # it was called wrongly: that says nothing of the drive
+    if status == 2:         # A usage error is no verdict on the drive.
         raise EssdError(f"{Path(PROGRAM).name}: {said or 'status 2'}")
     how = (f"signal {signal.Signals(-status).name}" if status < 0
            else f"status {status}")
@@ -114,7 +115,7 @@ def judge(results: Results, status: int, said: str) -> Verdict:
 
 
 def follow(process: "subprocess.Popen[bytes]", file: Path) -> int | None:
-    """Wait for its end; None when it has to be ended, as no test comes to its."""
+    """Wait for the exit status; None if no test has ended for HANG_S seconds."""
     size, since = -1, time.monotonic()
     while True:
         try:
@@ -128,7 +129,7 @@ def follow(process: "subprocess.Popen[bytes]", file: Path) -> int | None:
 
 
 def run_one(program: Path, words: Sequence[str]) -> Verdict:
-    """One process, to its end or until it hangs."""
+    """Run one process until it ends or hangs."""
     folder = Path(tempfile.mkdtemp(prefix="essd-mutant-"))
     file = folder / "results.jsonl"
     begin = time.monotonic()
@@ -144,12 +145,12 @@ def run_one(program: Path, words: Sequence[str]) -> Verdict:
                 finally:
                     process.kill()
             log.seek(0)
-            said = conform.last_words(log.read())
+            said = conform.cause_line(log.read())
         seconds = time.monotonic() - begin
         results = read_results(file)
         if status is None:
             last = results.tests[-1].id if results.tests else "its start"
-            return Verdict("hang", f"no test ended in {HANG_S:.0f} s after {last}",
+            return Verdict("hang", f"no test ended within {HANG_S:.0f} s after {last}",
                            seconds)
         verdict = judge(results, status, said)
         return Verdict(verdict.by, verdict.reason, seconds)
@@ -158,19 +159,19 @@ def run_one(program: Path, words: Sequence[str]) -> Verdict:
 
 
 def run_sound(program: Path, defects: Sequence[Defect], words: Sequence[str]) -> float:
-    """The same copy of the drive with no defect on; what it takes, in seconds."""
+    """Run the same program with no defect enabled; return the seconds it took."""
     none = max(defect.number for defect in defects) + 1
     verdict = run_one(program, ["--mutant", str(none), *words])
     if verdict.by:
-        raise EssdError("the drive without a defect does not pass, so no verdict on "
-                        f"one that has one would mean anything: {verdict.by}: "
+        raise EssdError("the drive without a defect does not pass, so results with "
+                        f"defects would be meaningless: {verdict.by}: "
                         f"{verdict.reason}")
     return verdict.seconds
 
 
 def run_all(program: Path, defects: Sequence[Defect], words: Sequence[str],
             ) -> Iterator[tuple[Defect, Verdict]]:
-    """In their order, each as soon as it and those before it are through."""
+    """Yield the verdicts in the order of the defects, each as early as possible."""
     def one(defect: Defect) -> Verdict:
         return run_one(program, ["--mutant", str(defect.number),
                                  "--first", defect.chapter, *words])
@@ -183,9 +184,9 @@ def run_all(program: Path, defects: Sequence[Defect], words: Sequence[str],
             raise
 
 
-# What is said
+# Output
 
-def say(defect: Defect, verdict: Verdict, width: int) -> None:
+def show_verdict(defect: Defect, verdict: Verdict, width: int) -> None:
     is_test = verdict.by not in ("", "crash", "hang")
     show.line(f"{defect.number:4} {defect.chapter:7} {defect.what:{width}}  "
               + verdict.words + ("" if is_test or not verdict.by
@@ -194,7 +195,7 @@ def say(defect: Defect, verdict: Verdict, width: int) -> None:
 
 
 def table(found: Sequence[tuple[Defect, Verdict]]) -> Table:
-    """By chapter."""
+    """A table of the results by chapter."""
     lines = Table(box=None, pad_edge=False)
     for heading in ("chapter", "defects", "killed", "by a crash or a hang"):
         lines.add_column(heading, justify="left" if heading == "chapter" else "right")
@@ -207,19 +208,19 @@ def table(found: Sequence[tuple[Defect, Verdict]]) -> Table:
 
 
 def command(options: conform.Options) -> int:
-    """`--mutants`: status 0 when all are noticed."""
+    """Run `--mutants`; return 0 if every defect made a test fail."""
     check(options)
     defects = chosen(read(DEFECTS), options.only)
     program = prepare.native_program(PRESET, PROGRAM, "the drive with defects")
-    # The long tests, too: time is virtual.
+    # The long tests are included, because virtual time makes them fast.
     words = ["--seed", str(options.seed), "--slow", str(options.slow), "--all"]
     begin = time.monotonic()
     sound_s = run_sound(program, defects, words)
-    show.line(f"the drive without a defect passes, in {sound_s:.0f} s")
+    show.line(f"the drive without a defect passes all tests in {sound_s:.0f} s")
     width = max(len(defect.what) for defect in defects)
     found = []
     for defect, verdict in run_all(program, defects, words):
-        say(defect, verdict, width)
+        show_verdict(defect, verdict, width)
         found.append((defect, verdict))
     show.line()
     show.console.print(table(found))

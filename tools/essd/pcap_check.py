@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What two programs that are not ours say of a capture.
+"""Check a capture with two independent programs.
 
-Wireshark's dissectors judge every header and decode the NVMe commands; scapy
-computes every ICRC a second time, which Wireshark does not.
+Wireshark's dissectors check every header and decode the NVMe commands.  scapy
+computes every ICRC again, because Wireshark does not.
 """
 import collections
 import dataclasses
@@ -11,12 +11,12 @@ import subprocess
 import zlib
 
 ROCE_PORT = 4791
-GRH_LEN = 40    # of RoCE v1, in place of IP and UDP
+GRH_LEN = 40    # RoCE v1 has a GRH in place of IP and UDP headers.
 
 
 @dataclasses.dataclass
 class Verdict:
-    """What a capture holds, and what is wrong with it (nothing: empty)."""
+    """The content of a capture, and a line for each fault found in it."""
 
     packets: int = 0
     icrc_checked: int = 0
@@ -33,23 +33,23 @@ def _tshark(capture: pathlib.Path, *arguments: str) -> list[str]:
     command = ["tshark", "-n", "-r", str(capture), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False,
                           timeout=TSHARK_S)
-    # A capture that ends in the middle of a packet (its machine was killed:
-    # that is what a power cut is) is complete as far as it goes.
+    # A power cut kills the QEMU that writes the capture, so a capture may end in
+    # the middle of a packet.  The packets before that are checked.
     if done.returncode != 0 and "cut short" not in done.stderr:
         raise RuntimeError(f"tshark: {done.stderr.strip().splitlines()[-1]}")
     return done.stdout.splitlines()
 
 
-# Wireshark (4.0 at least) dissects every piece of this log page as if it were
-# its beginning, and runs off the end of the pieces behind the first MTU.
+# Wireshark (at least 4.0) dissects every packet of this log page as if it were the
+# first one, and reports all later packets as malformed.
 DISSECTOR_MISTAKES = ("Get Log Page (Commands Supported and Effects)",)
 
 
 def malformed(capture: pathlib.Path) -> list[str]:
-    """One line for each packet that a dissector could not make sense of.
+    """One line for each packet that a dissector could not read.
 
-    Where the NVMe dissector is known to be wrong about data, the packet is
-    judged by the layers that carry the data, in a second pass.
+    Where the NVMe dissector is known to be wrong about the data, only the
+    headers below NVMe are checked, in a second pass.
     """
     wrong = "_ws.malformed || _ws.short"
     fields = ("-T", "fields", "-e", "frame.number", "-e", "frame.protocols",
@@ -77,9 +77,9 @@ def nvme_commands(capture: pathlib.Path) -> collections.Counter[str]:
 def icrc_v1(packet: bytes) -> bytes:
     """The ICRC of a RoCE v1 packet: from its GRH to the ICRC, which is not read.
 
-    IBTA Vol 1 section 7.8.1: eight bytes FFh for the local route header; what
-    changes on the way counts as ones: traffic class, flow label, hop limit, and
-    the byte behind the P_Key.
+    IBTA Vol 1 section 7.8.1: eight bytes FFh stand for the local route header.
+    Fields that change on the way are replaced by ones: traffic class, flow label,
+    hop limit, and the byte after the P_Key.
     """
     masked = bytearray(packet[:-4])
     masked[0] |= 0x0f
@@ -125,7 +125,7 @@ def icrc(capture: pathlib.Path) -> tuple[int, list[str]]:
 
 
 def check(capture: pathlib.Path) -> Verdict:
-    """Everything above over one capture."""
+    """Run all checks of this module on one capture."""
     verdict = Verdict()
     verdict.packets = len(_tshark(capture, "-T", "fields", "-e",
                                   "frame.number"))

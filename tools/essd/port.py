@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The drive's ports as seen from outside: link, partner, cable, counters."""
+"""`essd port`: links, link partners, cables and counters of the drive's ports."""
 
 import dataclasses
 import time
@@ -17,13 +17,13 @@ FECS = ("none", "fc", "rs", "auto")
 FEC_WORDS = {"none": "none", "fc": "FC-FEC", "rs": "RS-FEC", "auto": "auto"}
 SPEEDS = (10, 25)
 BER_MAX = 0.5
-FLAP_S = 0.5        # of each half: long enough for the host to notice
+FLAP_S = 0.5        # seconds unplugged and plugged: the host notices both
 LINK_S = 5.0
 
 
 @dataclass
 class Wish:
-    """What is to change about a port's far end; None: nothing."""
+    """Changes of a port's cable and link partner; None leaves a value as it is."""
 
     partner_fec: str | None = None
     partner_speed: int | None = None
@@ -34,22 +34,22 @@ class Wish:
 
     def check(self) -> None:
         if self.partner_fec not in (None, *FECS):
-            raise EssdError(f"--partner-fec is {', '.join(FECS[:-1])} or {FECS[-1]}, "
-                            f"not {self.partner_fec}")
+            raise EssdError(f"--partner-fec {self.partner_fec}: must be "
+                            f"{', '.join(FECS[:-1])} or {FECS[-1]}")
         if self.partner_speed not in (None, *SPEEDS):
-            raise EssdError("--partner-speed is 10 or 25 (Gb/s), "
-                            f"not {self.partner_speed}")
+            raise EssdError(f"--partner-speed {self.partner_speed}: must be 10 or 25 "
+                            "(Gb/s)")
         if self.ber is not None and not 0 <= self.ber <= BER_MAX:
-            raise EssdError(f"--ber is a number from 0 to {BER_MAX}, such as 1e-6, "
-                            f"not {self.ber}")
+            raise EssdError(f"--ber {self.ber}: must be a number from 0 to {BER_MAX}, "
+                            "such as 1e-6")
         if self.seed is not None and not 0 <= self.seed < 1 << 64:
-            raise EssdError("--seed is a number from 0 to 2^64 - 1")
+            raise EssdError(f"--seed {self.seed}: must be a number from 0 to 2^64 - 1")
 
 
 def number_of(instance: Instance, number: int) -> int:
     links = instance.config.drive.links if instance.config.drive else []
     if number not in links:
-        raise EssdError(f"no port {number}: there are "
+        raise EssdError(f"the drive has no port {number}; its ports are "
                         f"{' and '.join(map(str, links)) or 'none'}")
     return number
 
@@ -60,7 +60,8 @@ def get(instance: Instance, number: int, name: str) -> Any:
 
 
 def change(instance: Instance, number: int, wish: Wish) -> None:
-    """Set what is wished for; the seed first, since the ratio starts it anew."""
+    """Apply the changes; the seed goes first, because setting the bit error ratio
+    restarts the random sequence from the seed."""
     wish.check()
     settings = dataclasses.asdict(wish)
     wanted = {name.replace("_", "-"): settings[name]
@@ -71,7 +72,7 @@ def change(instance: Instance, number: int, wish: Wish) -> None:
 
 
 def state(instance: Instance, number: int) -> dict[str, Any]:
-    """Everything about one port, as `--json` shows it."""
+    """The state of one port, as `--json` shows it."""
     cable = instance.status()["cables"][str(number)]
     partner = {name: get(instance, number, name) for name in
                ("partner-fec", "partner-speed", "present", "partner-fault", "ber",
@@ -85,13 +86,13 @@ def states(instance: Instance, number: int | None) -> list[dict[str, Any]]:
     if drive is None:
         raise EssdError("this instance has no drive")
     if instance.status()["parts"]["drive"]["state"] != "running":
-        raise EssdError("the drive is not powered")
+        raise EssdError("the drive is not powered: start it with ./essd power-on")
     return [state(instance, n) for n in
             (drive.links if number is None else [number_of(instance, number)])]
 
 
 def flap(instance: Instance, number: int, count: int) -> None:
-    """Pull and plug the cable; ends when the link is as it was."""
+    """Pull and plug the cable `count` times; wait until the link is up again."""
     was_up = get(instance, number, "link-up")
     for _ in range(count):
         instance.ask("port", port=number, plugged=False)
@@ -101,7 +102,8 @@ def flap(instance: Instance, number: int, count: int) -> None:
     deadline = time.monotonic() + LINK_S
     while was_up and not get(instance, number, "link-up"):
         if time.monotonic() > deadline:
-            raise EssdError(f"port {number} did not come up again: "
+            raise EssdError(f"port {number} did not come up again within "
+                            f"{LINK_S:.0f} s: "
                             f"{get(instance, number, 'state')['reason']}")
         time.sleep(0.05)
 
@@ -134,7 +136,7 @@ def table(ports: list[dict[str, Any]]) -> Table:
 
 
 def counters(port: dict[str, Any]) -> Table:
-    """Those that are not 0, by name."""
+    """The port's counters that are not 0, sorted by name."""
     found = Table(box=None, pad_edge=False, show_header=False)
     found.add_column()
     found.add_column(justify="right")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Link aggregation as the drive sees it: who works, what the partner says."""
+"""The state of link aggregation (LAG) as the drive reports it."""
 
 import copy
 from typing import Any
@@ -10,7 +10,7 @@ from . import mgmt
 from .errors import EssdError
 from .instance import Instance
 
-# The drive answers at once; whoever looks at a port does not wait for long.
+# The drive normally answers at once, so `essd port` does not wait long for it.
 ANSWER_S = 3.0
 # IEEE 802.1AX-2008 clause 5.4.2.2, bit 0 first.
 STATE_BITS = ("active", "short-timeout", "aggregatable", "in-sync", "collecting",
@@ -21,14 +21,14 @@ def state_words(text: str) -> list[str]:
 
 
 def is_whole(lag: dict[str, Any]) -> bool:
-    """Each port is a part of it; by LACP: of one with one partner."""
+    """Whether all ports are in the LAG and, with LACP, share one partner."""
     partners = {(entry.get("partner") or {}).get("system") for entry in lag["ports"]}
     return (all(entry["role"] in ("active", "standby") for entry in lag["ports"])
             and (lag["mode"] != "lacp" or (len(partners) == 1 and None not in partners)))
 
 
 def from_reply(reply: dict[str, Any]) -> dict[str, Any]:
-    """What the management channel answers, as `--json` shows it."""
+    """Convert the management channel's reply to what `--json` shows."""
     if reply["mode"] == "off":
         return {"mode": "off"}
     lag = copy.deepcopy(reply)
@@ -46,7 +46,10 @@ def from_reply(reply: dict[str, Any]) -> dict[str, Any]:
 
 
 def read(instance: Instance) -> dict[str, Any]:
-    """Of a drive that runs.  One that does not answer has `why`, and no mode."""
+    """Read the LAG's state from a running drive.
+
+    If the drive does not answer, the mode is None and `why` has the reason.
+    """
     try:
         return from_reply(mgmt.ask(instance, "lag", ANSWER_S))
     except EssdError as error:
@@ -54,7 +57,7 @@ def read(instance: Instance) -> dict[str, Any]:
 
 
 def of_port(lag: dict[str, Any], number: int) -> dict[str, Any]:
-    """`lag` as one port's entry has it: the others' facts left out."""
+    """The part of `lag` that concerns one port."""
     mine = [entry for entry in lag.get("ports", []) if entry["port"] == number]
     whole = {key: value for key, value in lag.items() if key != "ports"}
     return whole | {key: value for entry in mine for key, value in entry.items()
@@ -63,7 +66,7 @@ def of_port(lag: dict[str, Any], number: int) -> dict[str, Any]:
 
 def line(lag: dict[str, Any]) -> str:
     if lag["mode"] is None:
-        return f"LAG: not known: {lag['why']}"
+        return f"LAG: unknown: {lag['why']}"
     if lag["mode"] == "off":
         return "LAG: off"
     words = ["LACP" if lag["mode"] == "lacp" else "active/standby",
@@ -77,7 +80,7 @@ def line(lag: dict[str, Any]) -> str:
 
 
 def table(lag: dict[str, Any]) -> Table:
-    """The ports of one that is on."""
+    """A table of the ports of a LAG that is not off."""
     found = Table(box=None, pad_edge=False)
     has_lacp = lag["mode"] == "lacp"
     for heading in ("port", "role", *(("LACP", "state", "partner", "its port", "its key",

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The one description of a drive's settings: firmware/settings/settings.toml.
+"""Read the description of a drive's settings, firmware/settings/settings.toml.
 
-What the tools know of keys, ranges, defaults and of the configuration block in
-flash is read from there; tools/settings_gen.py makes the firmware's tables and
-those of the documents of it.
+The file defines the keys, their ranges and defaults, and the configuration block
+in flash.  The tools use it directly; tools/settings_gen.py generates the
+firmware's tables and those in the documents from it.
 """
 
 import functools
@@ -18,7 +18,7 @@ from .paths import TOP
 
 PATH = TOP / "firmware/settings/settings.toml"
 
-# How a value is written: (what a mistake's message calls it, the document's words)
+# Notation of a value by its kind: (text for error messages, text for documents)
 KINDS = {
     "name": ("1 to 32 printable characters without spaces, or none",
              "1 to 32 printable characters without spaces, none"),
@@ -38,24 +38,24 @@ KINDS = {
     "choice": ("{words}", "{list}"),
 }
 WORD = re.compile(r"[a-z0-9-]+")
-# Of struct.pack(), by bytes; the block is little-endian.
+# Format codes of struct.pack() by size in bytes; the block is little-endian.
 CODES = {1: "B", 2: "H", 4: "I"}
 
 
 class SchemaError(EssdError):
-    """The schema contradicts itself; the text names the place."""
+    """The schema is inconsistent; the text names the place."""
 
 
 @dataclass(frozen=True)
 class Field:
-    """Bytes of a part of the configuration block."""
+    """One field of a part of the configuration block."""
 
     name: str
     at: int
     size: int           # of one element
     doc: str
     count: int = 1
-    bytes: bool = False         # an address or a text, no number
+    bytes: bool = False         # an address or a text instead of a number
     bits: tuple[str, ...] = ()
 
     @property
@@ -77,7 +77,7 @@ class Part:
 
     @property
     def format(self) -> str:
-        """What struct.pack() takes: the fields in order, reserved bytes between."""
+        """The format for struct.pack(), including reserved bytes between fields."""
         found, at = "<", 0
         for field in self.fields:
             found += "x" * (field.at - at) + field.code
@@ -121,7 +121,7 @@ class Setting:
 
     @property
     def allowed(self) -> str:
-        """What a value has to be, as a mistake's message ends."""
+        """The allowed values, as words for the end of an error message."""
         return self.fill(KINDS[self.kind][0])
 
     @property
@@ -153,7 +153,7 @@ class Schema:
     settings: dict[str, Setting]
 
     def key_rows(self) -> list[tuple[str, Setting]]:
-        """Every key: groups number by number, in the order of the file."""
+        """Every key in the order of the file; groups are listed number by number."""
         found: list[tuple[str, Setting]] = []
         rows = list(self.settings.values())
         while rows:
@@ -169,7 +169,7 @@ class Schema:
 # Reading
 
 def made(kind: type[Any], data: dict[str, Any], where: str) -> Any:
-    """A dataclass of a TOML table, whose lists become tuples."""
+    """Make a dataclass from a TOML table, whose lists become tuples."""
     try:
         return kind(**{name: tuple(value) if isinstance(value, list) else value
                        for name, value in data.items()})
@@ -215,18 +215,19 @@ def check_part(part: Part) -> None:
     for field in part.fields:
         where = f"{part.name}.{field.name}"
         if field.at < at:
-            raise SchemaError(f"{where} begins at {field.at}, inside the field before")
+            raise SchemaError(f"{where} begins at {field.at}, inside the previous field")
         if not field.bytes and field.size not in CODES:
-            raise SchemaError(f"{where} is a number of {field.size} bytes")
+            raise SchemaError(f"{where} is a number of {field.size} bytes; allowed are "
+                              f"{', '.join(map(str, CODES))}")
         if len(field.bits) > 8 * field.size:
-            raise SchemaError(f"{where} has more bits than bytes for them")
+            raise SchemaError(f"{where} names more bits than its {field.size} bytes have")
         at = field.end
     if at > part.len:
         raise SchemaError(f"{part.name} has {part.len} bytes, but its fields end at {at}")
 
 
 def record_names(schema: Schema) -> set[str]:
-    """What `record` may name: fields, or single bits of them."""
+    """The names that `record` may contain: those of fields or of their bits."""
     found = set()
     for part in schema.parts.values():
         for field in part.fields:

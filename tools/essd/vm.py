@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Command lines of the Linux guests, and whether KVM can run them.
+"""Command lines of the Linux guests, and a test whether KVM can run them.
 
-Each cable is one UNIX stream socket, which holds a sender back rather than
-dropping frames.  The host's end listens: QEMU 7.2 (Debian 12) goes on listening
-after its peer has gone but cannot connect again by itself, and it is the drive
-that gets power-cycled while the host lives.
+Each cable is a UNIX stream socket, which blocks a sender instead of dropping
+frames.  The host's QEMU listens on it: QEMU 7.2 (Debian 12) keeps listening
+after its peer has disconnected, but cannot reconnect by itself, and it is the
+drive that is power-cycled while the host keeps running.
 """
 
 import json
@@ -21,22 +21,23 @@ from .errors import LOOK_UP_S
 from .guest_build import Guest
 
 QEMU = "qemu-system-x86_64"
-# A warning or an oops ends the guest at once, and with it the test.
+# A kernel warning or an oops ends the guest at once and makes the test fail.
 KERNEL = ("console=ttyS0 panic_on_warn=1 oops=panic panic=-1 mitigations=off quiet "
           "loglevel=6 random.trust_cpu=on tsc=reliable no_timer_check")
-# rxe computes over the frame as sent: nothing may be left to the "hardware".
+# rxe computes the ICRC over the frame as it is sent, so all offloads to the card
+# are disabled.
 PLAIN_FRAMES = ("csum=off,gso=off,guest_csum=off,guest_tso4=off,guest_tso6=off,"
                 "guest_ecn=off,guest_ufo=off,host_tso4=off,host_tso6=off,"
                 "host_ecn=off,host_ufo=off")
 
 
 def option(value: object) -> str:
-    """A value as QEMU's options take it: a comma would begin the next one."""
+    """Escape a value for QEMU's options, in which a comma begins the next option."""
     return str(value).replace(",", ",,")
 
 
 def qmp_options(folder: Path, part: str) -> list[str]:
-    """Two monitors: one for the supervisor, one for whoever asks."""
+    """Options for two QMP monitors, one for the supervisor and one for the user."""
     options = []
     for name in (part, f"{part}-user"):
         options += ["-chardev", f"socket,id=qmp-{name},server=on,wait=off,"
@@ -45,8 +46,8 @@ def qmp_options(folder: Path, part: str) -> list[str]:
     return options
 
 
-# System calls that no QEMU here needs: to start a program, to change to another
-# user, to raise its own priority, and those that nobody uses any more.
+# The sandbox denies system calls that QEMU does not need here: those that start a
+# program, change the user or the priority, and obsolete ones.
 SANDBOX = ("on,obsolete=deny,elevateprivileges=deny,spawn=deny,"
            "resourcecontrol=deny")
 SECCOMP = Path("/proc/sys/kernel/seccomp/actions_avail")
@@ -61,14 +62,13 @@ def sandbox_options() -> list[str]:
     return ["-sandbox", SANDBOX] if has_seccomp() else []
 
 
-# QEMU 7.2 (Debian 12) leaves EFLAGS a stray pointer's low half after cmpxchg16b,
-# and an interrupt at that place returns with it: single steps, or string
-# instructions that run backwards through the kernel's lists.  Without the
-# instruction Linux has another way.
+# QEMU 7.2 (Debian 12) leaves a stray value in EFLAGS after cmpxchg16b, and an
+# interrupt at that place returns with it.  The guest then single-steps, or its
+# string instructions run backwards.  Linux also works without the instruction.
 EMULATED_CPU = "max,-cx16"
-# Linux takes the PIT's word over the HPET's for how fast the TSC is.  On a machine
-# that is busy while an emulated guest boots, that made guests whose clock ran 3 to 6
-# times as fast as it should ("PIT calibration deviates from HPET"), time-outs with it.
+# Linux prefers the PIT to the HPET for calibrating the TSC.  On a machine that was
+# busy while an emulated guest booted, the guest's clock then ran 3 to 6 times too
+# fast ("PIT calibration deviates from HPET"), and its time-outs expired early.
 MACHINE = "pc,usb=off"
 EMULATED_MACHINE = f"{MACHINE},pit=off"
 
@@ -84,14 +84,13 @@ def machine(guest: Guest, accel: str, memory_mib: int, cpus: int) -> list[str]:
 
 
 def mac(side: int, number: int) -> str:
-    """Locally administered, so that no real vendor's is used; no drive's either,
-    and none of the programs' that speak Ethernet themselves.
-    """
+    """A locally administered MAC address that neither a drive nor a test program
+    uses."""
     return f"02:e5:5e:00:{side:02x}:{number:02x}"
 
 
 def card(side: int, link: Link, folder: Path, server: bool) -> list[str]:
-    """One network card on one cable."""
+    """Options for one network card that is connected to one cable."""
     number = link.number
     mode = "on" if server else "off"
     options = [
@@ -136,7 +135,7 @@ def guest_command(config: Config, part: str, folder: Path) -> list[str]:
         words.append("essd.nic=" + ",".join(
             [mac(side, number), f"eth{number}", str(link.card_mtu(side == 1)),
              *addresses]))
-    # The way in for ssh, from this machine only and with the key only.
+    # Management card for ssh, which accepts connections from this machine only.
     words.append(f"essd.mgmt={mac(side, 255)}")
     command += ["-netdev", "user,id=mgmt,restrict=on,net=192.168.76.0/24,"
                 "ipv6=off,hostfwd=tcp:127.0.0.1:0-:22",
@@ -145,7 +144,7 @@ def guest_command(config: Config, part: str, folder: Path) -> list[str]:
 
 
 def try_kvm(guest: Guest, seconds: float = 15) -> bool:
-    """Start the guest's kernel under KVM; true if it reaches user space."""
+    """Start the guest's kernel under KVM; return true if it reaches user space."""
     command = machine(guest, "kvm", 512, 1)
     command += ["-append", KERNEL, "-serial", "stdio", "-monitor", "none"]
     with subprocess.Popen(command, stdin=subprocess.DEVNULL,
@@ -169,11 +168,11 @@ def try_kvm(guest: Guest, seconds: float = 15) -> bool:
 
 
 def kvm_verdict(guest: Guest) -> tuple[bool, str]:
-    """Whether KVM runs our guest, and why (not).  Tried once, then remembered."""
+    """Whether KVM runs the guest, and why (not).  The result is tested once and kept."""
     if os.environ.get("ESSD_ACCEL") == "tcg":
         return False, "ESSD_ACCEL=tcg"
     if not os.access("/dev/kvm", os.R_OK | os.W_OK):
-        why = "may not be opened" if Path("/dev/kvm").exists() else "does not exist"
+        why = "cannot be opened" if Path("/dev/kvm").exists() else "does not exist"
         return False, f"/dev/kvm {why}"
     version = subprocess.run([QEMU, "--version"], check=False, text=True,
                              stdout=subprocess.PIPE, timeout=LOOK_UP_S).stdout.split("\n")[0]
@@ -187,8 +186,8 @@ def kvm_verdict(guest: Guest) -> tuple[bool, str]:
         known = {"key": key, "works": try_kvm(guest)}
         file.write_text(json.dumps(known))
     if known["works"]:
-        return True, "a guest was started with it"
-    return False, "/dev/kvm is there but does not run a stock kernel"
+        return True, "a guest kernel was started with it"
+    return False, "/dev/kvm exists but does not run the guest's kernel"
 
 
 def ensure_accel(guest: Guest) -> str:
