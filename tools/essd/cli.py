@@ -174,7 +174,9 @@ def status(name: Name = "default",
     facts = instance.status()
     if facts["parts"].get("drive", {}).get("state") == "running":
         facts["lag"] = port_lag.read(instance)
-        facts["drive"] = mgmt.status(instance)
+        # A halted drive answers nobody.
+        facts["drive"] = ({"why": "the drive is halted"} if facts["parts"]["drive"]["halted"]
+                          else mgmt.status(instance))
     if as_json:
         print(json.dumps(facts, indent=2))
     else:
