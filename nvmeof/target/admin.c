@@ -17,7 +17,7 @@ static uint16_t keep_alive(struct nvmf_target *target, struct nvmf_request *req)
     return NVME_SC_SUCCESS; /* every command says that the host is alive */
 }
 
-/* Only what waits for an event or for buffers can be taken back. */
+/* Abort commands that wait for an event or for buffers; others continue. */
 static uint16_t abort_execute(struct nvmf_target *target,
                               struct nvmf_request *req)
 {

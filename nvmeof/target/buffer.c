@@ -2,9 +2,9 @@
 /*
  * Data buffers of requests, and the requests that wait for some.
  *
- * Each owner (a controller) has its own queues, so that commands of one host
- * never wait for another one's.  How many buffers an owner may have is up to
- * whoever hands them out: struct nvmf_bufs.
+ * Each owner (a controller) has its own queues, so that commands of one host do
+ * not wait behind another host's.  struct nvmf_bufs decides how many buffers an
+ * owner may have.
  */
 #include "nvmeof/target/internal.h"
 
@@ -44,7 +44,7 @@ static void wait_for_buffers(struct nvmf_target *target,
     }
 }
 
-/* Take buffers, or stand in line for them. @return whether it has some */
+/* Take buffers, or join the owner's queue. @return whether it has some */
 bool buffer_take(struct nvmf_target *target, struct nvmf_request *req)
 {
     bool is_first =
@@ -57,7 +57,7 @@ bool buffer_take(struct nvmf_target *target, struct nvmf_request *req)
     return false;
 }
 
-/* Start what can be of one queue. */
+/* Start as many requests of one queue as there are buffers for. */
 static void serve_queue(struct nvmf_target *target, struct nvmf_queue *queue)
 {
     struct nvmf_request *req;
@@ -70,7 +70,7 @@ static void serve_queue(struct nvmf_target *target, struct nvmf_queue *queue)
     }
 }
 
-/* Start what this owner has waited to start, as far as its share goes. */
+/* Start this owner's waiting requests, within its share. */
 static void serve_owner(struct nvmf_target *target, uint8_t owner)
 {
     struct nvmf_queue *queue = target->wait_buffer.queue[owner];
@@ -80,9 +80,9 @@ static void serve_owner(struct nvmf_target *target, uint8_t owner)
 }
 
 /*
- * Buffers of `owner` came back: it may have some again, and so may the next of
- * the others.  That is enough: who waits holds something, which comes back
- * sooner or later.  So a put() costs the same however many wait.
+ * Buffers of `owner` were returned: serve it, and the next one of the other
+ * waiting owners.  That suffices, because every waiting owner holds buffers
+ * whose return will serve it.  So a put() costs the same however many wait.
  */
 static void serve_after_put(struct nvmf_target *target, uint8_t owner)
 {
@@ -110,7 +110,7 @@ static void serve_after_put(struct nvmf_target *target, uint8_t owner)
     wait->is_served = false;
 }
 
-/* Give back what the request has, if it has any: others may go on. */
+/* Return the request's buffers, if it has any, and serve waiting requests. */
 void buffer_release(struct nvmf_target *target, struct nvmf_request *req)
 {
     if (!req->owns_buffers) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What is looked at before a command may do anything: the state of its queue
- * pair and controller, the fields that all commands have, its own, its data.
+ * The checks before a command is executed: the state of its queue pair and
+ * controller, the fields that all commands share, its own fields, and its data.
  * Spec: NVM Express Base 1.4 section 4.2; Fabrics 1.1 sections 2 and 3.
  *
  * Left out: whether a command identifier is already in use.
@@ -10,7 +10,7 @@
 
 static const struct nvmf_command no_command = {0};
 
-/* Which row, or a row without execute. */
+/* The command's row of a table, or a row without `execute`. */
 static const struct nvmf_command *find_command(const struct nvmf_target *target,
                                                const struct nvmf_qpair *qpair,
                                                const struct nvme_sqe *sqe)
@@ -55,7 +55,7 @@ static uint16_t check_state(const struct nvmf_target *target,
     return NVME_SC_SUCCESS;
 }
 
-/* What every command has in common. */
+/* Check the fields that all commands share. */
 static uint16_t check_common(const struct nvmf_target *target,
                              struct nvmf_request *req)
 {
@@ -99,7 +99,7 @@ static uint16_t check_data(struct nvmf_request *req)
     return NVME_SC_SUCCESS;
 }
 
-/* Everything that can be said before data moves.  A status, or 0. */
+/* All checks that are possible before data moves. @return a status, or 0 */
 uint16_t request_check(struct nvmf_target *target, struct nvmf_request *req)
 {
     struct nvmf_qpair *qpair = request_qpair(target, req);

@@ -17,7 +17,7 @@ enum {
     CC_IOCQES = 4,
 };
 
-/* Where each state may go. */
+/* Allowed transitions. */
 static const uint8_t ctrl_next[CTRL_STATES] = {
     [CTRL_FREE] = BIT(CTRL_DISABLED),
     [CTRL_DISABLED] = BIT(CTRL_READY) | BIT(CTRL_FAILED) | BIT(CTRL_PARTING) |
@@ -69,7 +69,7 @@ uint8_t ctrl_create(struct nvmf_target *target, bool is_discovery,
     }
     ctrl = &target->ctrl[index];
     ctrl_enter(ctrl, CTRL_DISABLED);
-    /* A number comes back only after 254 others of the same index. */
+    /* A CNTLID is reused only after 254 others of the same index. */
     ctrl->cntlid = (uint16_t)(ctrl->generation << 8 | (index + 1));
     ctrl->generation = (uint8_t)((ctrl->generation + 1) % 0xff);
     ctrl->is_discovery = is_discovery;
@@ -108,7 +108,7 @@ uint8_t ctrl_find(const struct nvmf_target *target, uint16_t cntlid)
     return index;
 }
 
-/* How long the host may be silent; 0: for ever. */
+/* How long the host may be silent; 0: without limit. */
 static uint64_t patience_us(const struct nvmf_ctrl *ctrl)
 {
     uint32_t kato_ms = ctrl->kato_ms;
@@ -119,7 +119,7 @@ static uint64_t patience_us(const struct nvmf_ctrl *ctrl)
     return kato_ms * 1000ull;
 }
 
-/* Rounded up to the granularity that Identify KAS tells. */
+/* Set KATO, rounded up to the granularity that Identify KAS reports. */
 void ctrl_set_kato(struct nvmf_target *target, uint8_t index, uint32_t kato_ms)
 {
     struct nvmf_ctrl *ctrl = &target->ctrl[index];
@@ -139,8 +139,8 @@ void ctrl_set_kato(struct nvmf_target *target, uint8_t index, uint32_t kato_ms)
 }
 
 /*
- * The timer fired, though perhaps too early: a sign of life only notes the
- * time, and does not start the timer again.
+ * The keep-alive timer fired.  It may be too early, because a command only
+ * notes its time and does not restart the timer.
  */
 void ctrl_expired(struct nvmf_target *target, uint8_t index)
 {
@@ -178,8 +178,8 @@ void ctrl_forget_promise(struct nvmf_target *target, struct nvmf_ctrl *ctrl,
 }
 
 /*
- * The association is over: everything it has is torn down, and its number stays
- * taken until the last queue pair has drained.
+ * End the association: all its queue pairs are disconnected, and its CNTLID
+ * stays in use until the last of them has drained.
  */
 void ctrl_end(struct nvmf_target *target, uint8_t index)
 {
@@ -201,7 +201,7 @@ void ctrl_end(struct nvmf_target *target, uint8_t index)
     event_abort_all(target, ctrl);
 }
 
-/* A connection is gone, though perhaps not all of its requests. */
+/* A connection has ended; some of its requests may still be in flight. */
 void ctrl_detach(struct nvmf_target *target, uint8_t index, uint16_t qid)
 {
     struct nvmf_ctrl *ctrl = &target->ctrl[index];
@@ -213,8 +213,8 @@ void ctrl_detach(struct nvmf_target *target, uint8_t index, uint16_t qid)
 }
 
 /*
- * How many I/O queues the association may have.  As far as the host names
- * its controller when it connects them, that much of the budget is kept.
+ * How many I/O queues the association may have.  That part of the budget is
+ * reserved for queues that name this controller when they connect.
  */
 uint16_t ctrl_grant_queues(struct nvmf_target *target, struct nvmf_ctrl *ctrl,
                            uint16_t wanted)
@@ -230,7 +230,7 @@ uint16_t ctrl_grant_queues(struct nvmf_target *target, struct nvmf_ctrl *ctrl,
     room = MIN(free_depth / NVMF_MAX_DEPTH, target->config.max_io_queues);
     ctrl->promised = (uint16_t)MIN(room, wanted);
     target->queues_promised += ctrl->promised;
-    return MAX(ctrl->promised, 1); /* none cannot be said */
+    return MAX(ctrl->promised, 1); /* the feature cannot express 0 */
 }
 
 static bool is_acceptable(const struct nvmf_ctrl *ctrl, uint32_t cc)
@@ -256,7 +256,7 @@ static void ctrl_enable(struct nvmf_target *target, struct nvmf_ctrl *ctrl)
     event_check_health(target, ctrl);
 }
 
-/* What every reset does: the I/O queues end, the admin queue stays. */
+/* The common part of all resets: I/O queues end, the admin queue stays. */
 static void reset_to(struct nvmf_target *target, struct nvmf_ctrl *ctrl,
                      enum ctrl_state next)
 {
@@ -331,7 +331,7 @@ static void ctrl_follow_cc(struct nvmf_target *target, struct nvmf_ctrl *ctrl)
     }
 }
 
-/* The host wrote CC.  A shutdown is begun by the caller: it takes time. */
+/* The host wrote CC.  The caller begins a shutdown, which takes time. */
 void ctrl_set_cc(struct nvmf_target *target, uint8_t index, uint32_t cc)
 {
     struct nvmf_ctrl *ctrl = &target->ctrl[index];
@@ -341,9 +341,8 @@ void ctrl_set_cc(struct nvmf_target *target, uint8_t index, uint32_t cc)
 }
 
 /*
- * A queue pair is free.  A reset is done once nothing is with the medium any
- * more: what the host writes afterwards is not overtaken by what it wrote
- * before.
+ * A queue pair is free.  A reset ends when no operation of its I/O queues is in
+ * progress at the medium, so that no earlier write overtakes a later one.
  * Spec: NVMe 1.4 7.3.2
  */
 void ctrl_release(struct nvmf_target *target, uint8_t index, uint16_t qid)

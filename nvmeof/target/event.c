@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Asynchronous events: raised, masked until the log that explains them is read.
+ * Asynchronous events.  A reported event is masked until its log page is read.
  * Spec: NVM Express Base 1.4 section 5.2.
  */
 #include "nvmeof/target/internal.h"
 
-/* What each event tells, and which configuration bit asks for it. */
+/* The information of each event, and the configuration bits that enable it. */
 static const struct {
     uint32_t config_bits; /* of feature 0Bh */
     uint8_t type;
@@ -28,7 +28,7 @@ static const struct {
                                       LOG_DISCOVERY},
 };
 
-/* Report what is pending, as long as there are requests to report it with. */
+/* Report pending events while there are outstanding event requests. */
 static void event_report(struct nvmf_target *target, struct nvmf_ctrl *ctrl)
 {
     for (unsigned int i = 0; i < CTRL_EVENTS && ctrl->aer_count > 0; i++) {
@@ -47,7 +47,7 @@ static void event_report(struct nvmf_target *target, struct nvmf_ctrl *ctrl)
     }
 }
 
-/* Something happened; told if the host asked, now or when it can be. */
+/* Raise an event: it is reported, if enabled, now or at the next request. */
 void event_raise(struct nvmf_target *target, struct nvmf_ctrl *ctrl,
                  enum ctrl_event event)
 {
@@ -90,7 +90,7 @@ void event_check_health(struct nvmf_target *target, struct nvmf_ctrl *ctrl)
     }
 }
 
-/* Asynchronous Event Request: kept until there is something to tell. */
+/* Asynchronous Event Request: kept until there is an event to report. */
 uint16_t event_request(struct nvmf_target *target, struct nvmf_request *req)
 {
     struct nvmf_ctrl *ctrl = request_ctrl(target, req);

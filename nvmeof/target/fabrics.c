@@ -45,7 +45,8 @@ static uint16_t connect_check(struct nvmf_target *target,
     return NVME_SC_SUCCESS;
 }
 
-/* Names without an end equal nothing; the empty name equals itself. */
+/* Compare names.  An unterminated name equals none; two empty names are equal.
+ */
 static bool nqn_equal(const char *a, const char *b)
 {
     size_t len = nvme_nqn_len(a);
@@ -137,7 +138,7 @@ static uint16_t connect_execute(struct nvmf_target *target,
     if (!connect_data_parse(&data, buf, sizeof(buf))) {
         return refuse(NVME_SC_SGL_INVALID_LENGTH);
     }
-    /* An empty name is taken: SPDK's perf has no other by default. */
+    /* An empty name is accepted, since SPDK's perf sends one by default. */
     if (nvme_nqn_len(data.hostnqn) > NVME_NQN_MAX) {
         return connect_invalid_data(req, CONNECT_DATA_HOSTNQN);
     }
@@ -223,8 +224,8 @@ static uint16_t cc_set(struct nvmf_target *target, struct nvmf_request *req,
 }
 
 /*
- * Every association ends, this one too.  The command is answered first: Linux
- * takes a subsystem reset without an answer for one that goes on for ever.
+ * End every association, including this one.  The command is answered first,
+ * because Linux waits for ever for a subsystem reset that gets no answer.
  */
 static uint16_t nssr_set(struct nvmf_target *target, struct nvmf_request *req,
                          uint64_t value)

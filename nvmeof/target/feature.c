@@ -33,12 +33,12 @@ struct feature {
     uint8_t fid;
     bool is_on_discovery;
     bool is_changeable;
-    bool decides_default; /* get() does, from the rest of the command */
+    bool decides_default; /* get() computes the default from the command */
     uint8_t data_len;     /* of Get Features */
     uint8_t set_len;      /* of Set Features */
     uint32_t default_value;
 
-    /* Whether the command's fields are fine.  NULL: they are. */
+    /* Check the command's fields; NULL: any value is valid. */
     uint16_t (*check_get)(const struct nvmf_target *target,
                           struct nvmf_request *req);
     /* The current value; with data_len, also the data. */
@@ -168,7 +168,7 @@ static uint32_t cache_get(const struct nvmf_target *target,
     return target->is_cache_on;
 }
 
-/* Off is answered only after what the cache held is durable. */
+/* Disabling the cache completes only after its content is durable. */
 static uint16_t cache_set(struct nvmf_target *target, struct nvmf_request *req)
 {
     bool is_on = req->sqe.cdw11 & 1;
@@ -242,7 +242,7 @@ static uint32_t events_get(const struct nvmf_target *target,
     return ctrl->features.async_event_config;
 }
 
-/* What Identify OAES does not claim stays off. */
+/* Events that Identify OAES does not claim stay disabled. */
 static uint16_t events_set(struct nvmf_target *target, struct nvmf_request *req)
 {
     struct nvmf_ctrl *ctrl = request_ctrl(target, req);
@@ -287,7 +287,7 @@ static uint32_t hostid_get(const struct nvmf_target *target,
     return 0;
 }
 
-/* Connect said it. */
+/* The host identifier is set by Connect and cannot be changed here. */
 static uint16_t hostid_set(struct nvmf_target *target, struct nvmf_request *req)
 {
     (void)target;
@@ -395,7 +395,7 @@ static const struct feature *find_feature(struct nvmf_target *target,
     return NULL;
 }
 
-/* ---- Vendor features: judged and done at once by who has them. */
+/* ---- Vendor features: checked and executed by the application. */
 
 static bool is_vendor(struct nvmf_target *target,
                       const struct nvmf_request *req)

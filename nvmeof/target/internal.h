@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the target's files offer each other.
+ * Declarations that the target's files share.  Only they include it.
  */
 #ifndef ESSD_NVMEOF_TARGET_INTERNAL_H
 #define ESSD_NVMEOF_TARGET_INTERNAL_H
@@ -8,7 +8,7 @@
 #include "nvmeof/target/state.h"
 #include "nvmeof/wire/opcode.h"
 
-/* What a handler returns when the answer comes later. */
+/* Returned by a handler whose command completes later. */
 #define NVMF_PENDING 0xffff
 
 enum data_direction { DATA_NONE, DATA_TO_CONTROLLER, DATA_TO_HOST };
@@ -29,7 +29,7 @@ struct nvmf_command {
     uint8_t direction; /* enum data_direction */
     uint8_t flags;
 
-    /* Look at the fields and set data_len and steps.  A status, or 0. */
+    /* Check the fields, and set data_len and steps. @return a status, or 0 */
     uint16_t (*check)(struct nvmf_target *target, struct nvmf_request *req);
 
     /*
@@ -55,13 +55,13 @@ enum {
     IO_COMMANDS = 0x10,
 };
 
-/* A status that is not worth trying again. */
+/* A status with Do Not Retry set. */
 static inline uint16_t refuse(enum nvme_status status)
 {
     return (uint16_t)(status | NVME_STATUS_DNR);
 }
 
-/* As above, with the place of the field for the error log. */
+/* As above, with the position of the field for the error log. */
 static inline uint16_t refuse_field(struct nvmf_request *req,
                                     enum nvme_status status, uint16_t byte,
                                     uint16_t bit)
@@ -72,9 +72,9 @@ static inline uint16_t refuse_field(struct nvmf_request *req,
 
 /*
  * Refuse a query for something that this drive does not have.  Hosts send such
- * queries at each connect to find out what there is (Identify with a CNS of a
- * later specification, for instance), so they leave no entry in the error log:
- * a growing count is an alarm to whoever watches it.
+ * queries at each connect to find out what a drive supports (Identify with a
+ * CNS of a later specification, for instance).  They leave no entry in the
+ * error log, because monitoring tools treat a growing count as an alarm.
  */
 static inline uint16_t refuse_query(struct nvmf_request *req,
                                     enum nvme_status status, uint16_t byte)

@@ -85,7 +85,7 @@ static uint16_t write_check(struct nvmf_target *target,
     return read_check(target, req);
 }
 
-/* The blocks of one window, or all of a command without data. */
+/* Start the media operation for one window, or for a command without data. */
 static uint16_t transfer(struct nvmf_target *target, struct nvmf_request *req,
                          enum media_op op)
 {
@@ -137,7 +137,7 @@ static uint16_t write_zeroes_check(struct nvmf_target *target,
     return status != NVME_SC_SUCCESS ? status : check_range(target, req);
 }
 
-/* Deallocated blocks read as zeroes: with DEAC they may become that. */
+/* With DEAC the blocks are deallocated, since these read as zeros too. */
 static uint16_t write_zeroes_execute(struct nvmf_target *target,
                                      struct nvmf_request *req)
 {
@@ -197,7 +197,7 @@ static struct dsm_range dsm_range(const struct nvmf_request *req, uint16_t i)
     };
 }
 
-/* All ranges are looked at before the first is touched. */
+/* Check all ranges before the first one is executed. */
 static uint16_t dsm_check_ranges(const struct nvmf_target *target,
                                  struct nvmf_request *req)
 {

@@ -3,10 +3,10 @@
  * Get Log Page, and the error log.
  * Spec: NVM Express Base 1.4 section 5.14.
  *
- * The error log is the drive's, not a controller's: what happened to an
- * association that is gone can still be read, and what was before a reset or a
- * power cycle, though "should" says otherwise (section 5.14.1.1): whoever looks
- * for the reason of a failure comes afterwards.  The application keeps it.
+ * The error log belongs to the drive, not to a controller, so that errors of an
+ * ended association can still be read.  It also survives resets and power
+ * cycles, although section 5.14.1.1 says that it should not, because the reason
+ * of a failure is looked for afterwards.  The application stores it.
  * Left out: telemetry, self-test, endurance groups.
  */
 #include "nvmeof/wire/log.h"
@@ -68,7 +68,8 @@ void nvmf_target_restore_error(struct nvmf_target *target,
         MAX(target->counters.error_log_entries, error->count);
 }
 
-/* Number `i` from the newest. @return false: there is none, or it is lost */
+/* Entry `i`, counted from the newest. @return false when it does not exist or
+ * was lost */
 static bool newest_error(const struct nvmf_target *target, uint64_t i,
                          struct log_error *error)
 {
@@ -77,7 +78,7 @@ static bool newest_error(const struct nvmf_target *target, uint64_t i,
     return i < count && nvmf_target_error(target, count - i, error);
 }
 
-/* Newest first; what was lost with the power leaves no hole. */
+/* Build the error log, newest entry first; lost entries leave no gap. */
 static void build_error(struct nvmf_target *target,
                         const struct nvmf_ctrl *ctrl, uint32_t part)
 {
@@ -95,7 +96,7 @@ static void build_error(struct nvmf_target *target,
     }
 }
 
-/* When the errors were: in the order of the error log. */
+/* Build the times of the errors, in the order of the error log. */
 static void build_error_times(struct nvmf_target *target,
                               const struct nvmf_ctrl *ctrl, uint32_t part)
 {
@@ -319,7 +320,7 @@ static void copy_log(struct nvmf_target *target, struct nvmf_request *req,
     }
 }
 
-/* One window of the page: called for each of them. */
+/* Copy one window of the page; called for each window. */
 uint16_t log_execute(struct nvmf_target *target, struct nvmf_request *req)
 {
     struct nvmf_ctrl *ctrl = request_ctrl(target, req);

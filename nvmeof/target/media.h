@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The media seam: what the target asks of whatever keeps the blocks.
+ * The media seam: the interface between the target and the storage of blocks.
  *
- * Asynchronous and out of order: submit() starts an operation and returns, the
- * media's owner calls nvmf_media_done() once for each, from the main loop and
- * never inside submit().  Two operations in flight on the same blocks have no
- * order, as in NVMe itself.
+ * Operations are asynchronous and complete in any order.  submit() starts one
+ * and returns; the media's owner calls nvmf_media_done() once for each, from
+ * the main loop and never inside submit().  Two operations in flight on the
+ * same blocks have no order, as in NVMe itself.
  *
  * The volatile write cache is the media's.  A write that has completed is at
  * risk of a power cut until a later flush of its namespace completes, unless it
@@ -60,9 +60,10 @@ struct nvmf_media {
      * Start one operation.  *io is read before submit() returns; the pieces
      * it points to stay valid until nvmf_media_done().
      *
-     * @return false when there is no room: nothing started.  The target tries
-     *         again after its next nvmf_media_done(), in order of arrival, so
-     *         this must not fail while nothing of the target's is in flight.
+     * @return false when there is no room; nothing was started.  The target
+     *         retries after its next nvmf_media_done(), in order of arrival, so
+     *         submit() must succeed while no operation of the target is in
+     *         flight.
      */
     bool (*submit)(void *ctx, const struct media_io *io);
 
@@ -73,7 +74,8 @@ struct nvmf_media {
      */
     void (*set_volatile)(void *ctx, bool is_enabled);
 
-    /** What namespace ns is; asked at the start and after changes only. */
+    /** Get the geometry of namespace ns; called at the start and after changes.
+     */
     void (*geometry)(void *ctx, uint32_t ns, struct media_geometry *geometry);
 };
 

@@ -5,7 +5,7 @@
  */
 #include "nvmeof/target/internal.h"
 
-/* @return NULL for a namespace that is not there or not active. */
+/* @return NULL for a namespace that does not exist or is not active */
 const struct nvmf_ns *ns_find(const struct nvmf_target *target, uint32_t nsid)
 {
     if (nsid == 0 || nsid > NVMF_MAX_NAMESPACES ||
@@ -40,7 +40,7 @@ uint16_t ns_flush_steps(const struct nvmf_target *target)
     return steps;
 }
 
-/* Flush the active namespace whose turn it is. */
+/* Flush the next active namespace. */
 uint16_t ns_flush_step(struct nvmf_target *target, struct nvmf_request *req)
 {
     uint16_t turn = req->progress;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What observers are told: commands and media operations when they are over,
- * and the outcome of each Connect.  lib/trace.h, nvmf_config.connect_ended.
+ * Reports to observers: commands and media operations when they end (as trace
+ * events, lib/trace.h), and the result of each Connect
+ * (nvmf_config.connect_ended).
  */
 #include "nvmeof/target/internal.h"
 
@@ -99,7 +100,7 @@ void observe_media(const struct nvmf_target *target,
     target->trace->emit(target->trace->ctx, &record, NULL);
 }
 
-/* The name in Connect's data, if the data have come; else "". */
+/* Read the host NQN from Connect's data; "" if the data did not arrive. */
 static void read_hostnqn(const struct nvmf_request *req,
                          struct connect_data *data)
 {

@@ -16,16 +16,16 @@ struct nvmf_piece {
     uint32_t handle; /* the buffer owner's own, e.g. a local key */
 };
 
-/* Who holds buffers: a controller, by its index, or all queue pairs that have
- * no controller yet. */
+/* The owner of buffers: a controller, by its index, or all queue pairs without
+ * a controller together. */
 enum {
     NVMF_BUF_NO_CTRL = NVMF_MAX_HOSTS,
     NVMF_BUF_OWNERS,
 };
 
 /**
- * Where data buffers come from.  Media and transport DMA straight to and from
- * what get() hands out.
+ * The source of data buffers.  Media and transport access these buffers
+ * directly by DMA.
  */
 struct nvmf_bufs {
     void *ctx;
@@ -44,7 +44,7 @@ struct nvmf_bufs {
     uint32_t (*get)(void *ctx, uint8_t owner, uint32_t len_bytes,
                     struct nvmf_piece *pieces, uint8_t *count);
 
-    /** Give back what one get() returned; lengths are not looked at. */
+    /** Return the pieces of one get(); their lengths are ignored. */
     void (*put)(void *ctx, uint8_t owner, const struct nvmf_piece *pieces,
                 uint8_t count);
 };

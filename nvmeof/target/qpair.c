@@ -8,8 +8,8 @@
 
 #include <string.h>
 
-/* A host that has vanished acknowledges nothing.  What it held is given to the
- * others after this time, long before the transport's retries end. */
+/* A host that has vanished acknowledges nothing.  After this time its resources
+ * are freed for others, long before the transport's retries end. */
 enum { CLOSE_TIMEOUT_MS = 5000 };
 
 static const uint8_t qpair_next[QPAIR_STATES] = {
@@ -48,7 +48,7 @@ uint16_t qpair_max_depth(uint16_t qid)
     return qid == 0 ? NVMF_ADMIN_DEPTH : NVMF_MAX_DEPTH;
 }
 
-/* What the hints say, and the controller that they name, or NULL. */
+/* Check the hints, and find the controller that they name, or NULL. */
 static enum nvmf_reserve_status check_hints(
     struct nvmf_target *target, const struct nvmf_qpair_hints *hints,
     struct nvmf_ctrl **ctrl)
@@ -80,7 +80,7 @@ static bool is_ctrl_of_host(const struct nvmf_target *target,
                                        sizeof(target->qpair[admin].host)) == 0;
 }
 
-/* I/O queues that the controllers of one host have been promised. */
+/* The number of I/O queues reserved for the controllers of one host. */
 static uint32_t promised_to_host(const struct nvmf_target *target,
                                  const uint8_t *host)
 {
@@ -115,7 +115,8 @@ static bool charge_budget(struct nvmf_target *target, struct nvmf_qpair *qpair,
     if (ctrl != NULL && ctrl->promised > 0) {
         promised--; /* this queue is one of those promised to its controller */
     } else if (qid != 0 && ctrl == NULL) {
-        /* An older host does not say which of its own promises it takes up. */
+        /* An older host does not name the controller whose reservation it uses.
+         */
         promised -= promised_to_host(target, qpair->host);
     }
     if (target->depth_used + charge + promised * NVMF_MAX_DEPTH >=
