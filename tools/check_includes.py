@@ -9,6 +9,8 @@ import pathlib
 import re
 import sys
 
+import lint_baseline
+
 # layer: the project's directories that it may include from, itself apart.
 # "" as a layer's value means: the project's own headers only, no system ones.
 MAY_INCLUDE = {
@@ -97,9 +99,7 @@ def may_look_inside(path: str, header: str) -> bool:
 
 def complaints(root: pathlib.Path) -> list[str]:
     found = []
-    sources = [p for p in root.rglob("*.[ch]")
-               if not p.is_relative_to(root / "build")]
-    for source in sorted(sources):
+    for source in lint_baseline.files("*.[ch]", root=root):
         path = source.relative_to(root).as_posix()
         for number, line in enumerate(source.read_text().splitlines(), 1):
             match = INCLUDE.match(line)

@@ -5,16 +5,28 @@ A list is tools/not_yet_clean/<lint>.txt.  It can only shrink: a lint fails when
 a file that is not listed breaks the rule, and also when a listed file keeps it.
 With --shrink, a lint removes the files that have become clean from its list.
 """
+import fnmatch
+import os
 import pathlib
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LISTS = ROOT / "tools" / "not_yet_clean"
 
 
-def files(*patterns: str) -> list[pathlib.Path]:
-    """The project's files that match a pattern, without what builds made."""
-    return sorted(path for pattern in patterns for path in ROOT.rglob(pattern)
-                  if not path.relative_to(ROOT).parts[0].startswith((".", "build")))
+def files(*patterns: str, root: pathlib.Path = ROOT) -> list[pathlib.Path]:
+    """The project's files that match a pattern, without what builds made.
+
+    The walk does not enter build/: a build that runs at the same time removes
+    folders there, which would end the walk with an error.
+    """
+    found = []
+    for folder, folders, names in os.walk(root):
+        if pathlib.Path(folder) == root:
+            folders[:] = [name for name in folders
+                          if not name.startswith((".", "build"))]
+        found += [pathlib.Path(folder, name) for name in names
+                  if any(fnmatch.fnmatch(name, pattern) for pattern in patterns)]
+    return sorted(found)
 
 
 def read(lint: str) -> list[str]:

@@ -2,6 +2,7 @@
 """The project's own lints, on texts that break their rules and on texts that do not."""
 
 import ast
+import os
 import sys
 from pathlib import Path
 
@@ -160,3 +161,22 @@ def test_an_unknown_lint_is_refused_and_a_failed_one_is_named(
                         lambda every: [[sys.executable, "-c", "exit(1)"]])
     with pytest.raises(errors.EssdError, match="these lints found mistakes: ruff"):
         lints.run_lints(["ruff"], every=False)
+
+
+def test_lints_do_not_enter_the_build_folder(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A build that runs at the same time removes folders that the walk has seen."""
+    for name in ("build/native/gone.c", ".git/gone.c", "net/kept.c"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True)
+        path.touch()
+    entered: list[str] = []
+
+    def scandir(folder: str) -> object:
+        entered.append(Path(folder).relative_to(tmp_path).as_posix())
+        return real(folder)
+
+    real = os.scandir
+    monkeypatch.setattr(os, "scandir", scandir)
+    assert lint_baseline.files("*.c", root=tmp_path) == [tmp_path / "net/kept.c"]
+    assert entered == [".", "net"]
