@@ -21,7 +21,7 @@ LINE_MAX = 1 << 20
 
 
 class Refused(EssdError):
-    """The drive answered, and refuses."""
+    """The drive has refused a request; the text is the drive's reason."""
 
     def __init__(self, code: str, text: str) -> None:
         super().__init__(f"the drive refuses: {text}")
@@ -29,7 +29,7 @@ class Refused(EssdError):
 
 
 class Messages:
-    """Requests and replies; connects when it is first asked."""
+    """Sends requests and matches replies; connects at the first request."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -63,7 +63,7 @@ class Messages:
         self.waiting.clear()
 
     def take(self, line: bytes) -> None:
-        """A reply; half a line of somebody before us is none."""
+        """Handle a reply; ignore an incomplete line for a previous client."""
         with contextlib.suppress(ValueError, KeyError, TypeError):
             reply = json.loads(line)
             future = self.waiting.pop(reply["id"], None)
@@ -100,13 +100,13 @@ class Messages:
 RECORD_LEN = 64
 TRACE_LOST = 2          # enum trace_type and enum trace_source in lib/trace.h
 SOURCE_MGMT = 1
-LAST_S = 2.0            # for what was recorded before the end
+LAST_S = 2.0            # time limit to receive events recorded before the end
 
 
 class Subscriber:
-    """A client of the supervisor's that is told what happens.
+    """A client of the supervisor that receives events.
 
-    A slow one loses events, which are counted, and holds nobody up.
+    A slow client loses events, which are counted, and does not delay others.
     """
 
     ROOM = 1024         # messages
@@ -150,7 +150,7 @@ class Trace:
         return mask
 
     async def connect(self) -> bool:
-        """Have the channel, and the drive's mask right; False: no drive."""
+        """Connect and send the current event mask; False if there is no drive."""
         if self.writer is None:
             try:
                 reader, self.writer = await asyncio.open_unix_connection(str(self.path))
@@ -190,7 +190,7 @@ class Trace:
             self.finished.set()
 
     async def remove(self, subscriber: Subscriber) -> None:
-        """It wants no more; what was recorded until now still reaches it."""
+        """Remove a subscriber after it has received all events recorded so far."""
         subscriber.mask = 0
         if self.writer is not None:
             await self.connect()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""How the drive's QEMU is started and what it tells us.
+"""The command line of the drive's QEMU, and its QMP properties and events.
 
-The only module that knows the machine's properties and events: see
+No other module knows the machine's properties and events: see
 docs/hardware/soc.md.
 """
 
@@ -16,10 +16,11 @@ CABLE_LOOK_MS = 100
 
 
 def media_node_json(drive: Drive) -> str:
-    """The block node of the media, as -blockdev takes it.
+    """The block node of the media, for -blockdev.
 
-    Every format is named, so that QEMU probes nothing, and a qcow2 image gets no
-    backing file whatever its header says: hosts write what they like.
+    The format is given explicitly, so that QEMU does not probe it.  A qcow2 image
+    never gets a backing file, whatever its header says, because a host may have
+    written the header.
     """
     node: dict[str, Any] = {
         "driver": drive.media_format, "node-name": "media", "discard": "unmap",
@@ -30,7 +31,7 @@ def media_node_json(drive: Drive) -> str:
 
 
 def drive_command(config: Config, folder: Path) -> list[str]:
-    """The command that powers the drive on: flash, cables, media, nothing else."""
+    """The command line of QEMU for the drive with its flash, media and cables."""
     drive = config.drive
     assert drive is not None
     command = [
@@ -42,15 +43,15 @@ def drive_command(config: Config, folder: Path) -> list[str]:
         "-drive", "if=mtd,driver=raw,file.driver=file,"
         f"file.filename={option(drive.flash)}",
         "-blockdev", media_node_json(drive),
-        # An earlier log is kept: a power cycle is part of the story.
+        # The log is appended to, so that it survives a power cycle.
         "-chardev", f"socket,id=console,path={folder}/console.sock,server=on,"
         f"wait=off,logfile={folder}/drive.console,logappend=on",
         # For tools: docs/hardware/mgmt.md.  One client each, the supervisor.
         *(word for name in ("mgmt", "trace") for word in (
             "-chardev", f"socket,id={name},path={folder}/{name}.sock,server=on,"
             "wait=off")),
-        # One thread for a flush, one for what goes on meanwhile: with more, each
-        # request wakes a thread of its own, which costs more than it does.
+        # Two threads: one for a flush, one for other requests.  With more, each
+        # request wakes another thread, which costs more CPU time than it saves.
         "-object", "main-loop,id=main-loop,thread-pool-max=2",
         "-serial", "chardev:console", *qmp_options(folder, "drive"),
         *gdb_options(folder)]
@@ -74,14 +75,14 @@ def gdb_options(folder: Path) -> list[str]:
 
 
 def loading(state: Path) -> list[str]:
-    """What the command needs besides, to go on where a saved machine was."""
+    """Additional options with which QEMU resumes from a saved state."""
     return ["-incoming", f"file:{state}"]
 
 
 def restart_event(event: dict[str, Any]) -> str:
-    """Why the drive starts anew though nobody asked it to; "": it does not.
+    """Why the drive restarts by itself, or "" if the event is something else.
 
-    The watchdog is an event of its own, and comes first.
+    A watchdog reset sends two events, of which WATCHDOG comes first.
     """
     data = event.get("data") or {}
     if event.get("event") == "WATCHDOG":
@@ -97,7 +98,7 @@ def halt_event(event: dict[str, Any]) -> bool | None:
 
 
 def port_link_event(event: dict[str, Any]) -> tuple[int, bool] | None:
-    """(port, link is up) if this QMP event says so."""
+    """(port, link is up) if this QMP event reports a link change, else None."""
     if event.get("event") != "ESSD_PORT_LINK":
         return None
     data = event["data"]
@@ -105,12 +106,12 @@ def port_link_event(event: dict[str, Any]) -> tuple[int, bool] | None:
 
 
 def port_link_query(port: int) -> tuple[str, dict[str, Any]]:
-    """The command that asks for what such an event would have said before."""
+    """The QMP command that reads whether a port's link is up."""
     return "qom-get", {"path": f"/machine/port{port}", "property": "link-up"}
 
 
 def port_get(port: int, name: str) -> tuple[str, dict[str, Any]]:
-    """The command that reads a property of a port: docs/hardware/port.md."""
+    """The QMP command that reads a property of a port (docs/hardware/port.md)."""
     return "qom-get", {"path": f"/machine/port{port}", "property": name}
 
 
@@ -119,5 +120,5 @@ def port_set(port: int, name: str, value: object) -> tuple[str, dict[str, Any]]:
 
 
 def cable_command(port: int, plugged: bool) -> tuple[str, dict[str, Any]]:
-    """What the drive is told when its cable is pulled or plugged."""
+    """The QMP command that pulls or plugs a port's cable."""
     return "set_link", {"name": f"port{port}", "up": plugged}

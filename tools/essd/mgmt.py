@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Asks a running drive by its management channel: docs/management.md."""
+"""Send requests to a running drive over its management channel (docs/management.md)."""
 
 import contextlib
 from typing import Any
@@ -9,18 +9,18 @@ from .instance import Instance
 
 ANSWER_S = 5.0
 GOODBYE_S = 3.0
-STATUS_S = 3.0      # who asks for a status does not wait for long
+STATUS_S = 3.0      # time limit, short because `essd status` should answer soon
 
 
 def ask(instance: Instance, request: str, timeout_s: float = ANSWER_S,
         **arguments: Any) -> dict[str, Any]:
-    """The result of one request; EssdError when there is none."""
+    """Return the result of one request; EssdError if the drive does not answer."""
     return dict(instance.ask("mgmt", request=request, arguments=arguments,
                              timeout_s=timeout_s))
 
 
 def status(instance: Instance) -> dict[str, Any]:
-    """What the drive says of itself; `why`, if it does not answer."""
+    """The drive's status; if the drive does not answer, `why` has the reason."""
     try:
         return ask(instance, "status", STATUS_S)
     except EssdError as error:
@@ -28,7 +28,7 @@ def status(instance: Instance) -> dict[str, Any]:
 
 
 def shut_down(instance: Instance) -> None:
-    """Have the drive say goodbye; one that does not answer goes without."""
+    """Ask a running drive to shut down cleanly; ignore a drive that does not answer."""
     if instance.is_running and \
             instance.status()["parts"].get("drive", {}).get("state") == "running":
         with contextlib.suppress(EssdError):

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""One process per instance that starts, watches and ends its virtual machines.
+"""The supervisor: a process per instance that runs its virtual machines.
 
-Its children die with it (PR_SET_PDEATHSIG), so nothing is left behind whatever
-happens.  It holds a QMP connection to each part, takes carrier from the host's
-card when the drive's port loses its link (a broken socket alone does not reach
-the guest), and notices when a part ends without having been asked to.
+The kernel kills its children when the supervisor ends (PR_SET_PDEATHSIG), so no
+process is left over.  The supervisor holds a QMP connection to each part.  When
+the drive's port loses its link, it takes the carrier from the host's card,
+because a closed socket alone does not change the guest's carrier.  It also
+notices a part that ends unexpectedly.
 
-Commands come as one line of JSON on <instance>/control.sock and are answered by
-one line: {"return": ...} or {"error": text}.
+A command is one line of JSON on <instance>/control.sock.  The reply is one line:
+{"return": ...} or {"error": text}.
 """
 
 import asyncio
@@ -41,27 +42,27 @@ PR_SET_PDEATHSIG = 1
 
 
 def start_time(pid: int) -> int:
-    """Start of a process in clock ticks: tells a reused id from our own."""
+    """Start time of a process in clock ticks, which identifies a reused id."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
         return 0
-    # A zombie has ended: only its parent has not looked yet.
+    # A zombie has ended, although its parent has not waited for it yet.
     return 0 if fields[0] == "Z" else int(fields[19])
 
 
 def die_with_parent() -> None:
-    """In the child: ask for SIGKILL when the supervisor ends."""
+    """Called in the child: request SIGKILL when the supervisor ends."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     os.setsid()
 
 
-# What can be subscribed to.
+# The kinds of events that a client can subscribe to.
 EVENT_KINDS = {"part", "link", "cable", "restart", "trace"}
 
 
 class Part:
-    """One virtual machine: off, running, or ended when nobody asked for it."""
+    """One virtual machine, whose state is "off", "running" or "crashed"."""
 
     def __init__(self, supervisor: "Supervisor", name: str,
                  command: Callable[[], list[str]]) -> None:
@@ -76,9 +77,9 @@ class Part:
         self.ssh_port = 0
         self.ready = False
         self.tasks: list[asyncio.Task[None]] = []
-        self.restarts: list[str] = []   # of its own accord, and why
-        self.bitten = False             # by its watchdog; the reset follows
-        self.saved: Path | None = None  # a state to go on from
+        self.restarts: list[str] = []   # causes of restarts that were not requested
+        self.bitten = False             # its watchdog expired; a reset event follows
+        self.saved: Path | None = None  # file with the saved state
         self.halted = False             # its virtual CPUs and clock stand still
         self.is_saving = False          # stopped by us, for its state to be written
 
@@ -91,7 +92,7 @@ class Part:
         return self.folder / f"{self.name}.log"
 
     async def start(self, *more: str) -> None:
-        """Start the process; `more` are options besides the command's own."""
+        """Start the process; `more` are additional options."""
         for path in (self.folder / f"{self.name}.qmp",
                      self.folder / f"{self.name}-user.qmp"):
             path.unlink(missing_ok=True)
@@ -146,7 +147,7 @@ class Part:
         await self.gone()
 
     def last_words(self) -> str:
-        """The line of a log that says why, if there is one."""
+        """The log line that names the cause of a crash, or ""."""
         console = self.folder / f"{self.name}.console"
         with contextlib.suppress(OSError):
             text = console.read_text(errors="replace")[-20000:]
@@ -161,7 +162,7 @@ class Part:
         return ""
 
     async def gone(self) -> None:
-        """Tidy up after the process, whichever way it ended."""
+        """Clean up after the process has ended in any way."""
         self.process = None
         self.ready = False
         self.supervisor.tell("part", part=self.name, state=self.state, why=self.why)
@@ -186,7 +187,7 @@ class Part:
         await self.gone()
 
     def restarted(self, why: str) -> None:
-        """It has started anew by itself: that works, and is a fault."""
+        """Record a restart that was not requested, which counts as a fault."""
         if why == "watchdog":
             self.bitten = True
             return
@@ -198,7 +199,7 @@ class Part:
         self.supervisor.tell("restart", part=self.name, cause=self.restarts[-1])
 
     async def save_state(self, path: Path) -> None:
-        """Stop the machine and write its state; it goes on if that fails."""
+        """Stop the machine and write its state; if that fails, let it run on."""
         await self.execute("stop", {})
         try:
             await self.execute("migrate", {"uri": f"file:{path}"})
@@ -231,13 +232,13 @@ class Part:
 
 
 class Cable:
-    """One cable and everything that decides whether the host sees a carrier."""
+    """One cable, and the conditions under which the host sees a carrier."""
 
     def __init__(self) -> None:
         self.plugged = True
         self.connected = False
-        self.port_up: bool | None = None    # as the drive says; None: it has not
-        # Who is at the far end does not change with the drive's power.
+        self.port_up: bool | None = None    # as the drive reports; None: unknown
+        # Link partner properties, which are kept over the drive's power cycles.
         self.partner: dict[str, Any] = {}
 
     @property
@@ -255,7 +256,7 @@ class Supervisor:
         self.messages = Messages(folder / "mgmt.sock")
         self.trace = Trace(folder / "trace.sock")
         self.subscribers: list[Subscriber] = []
-        # The host's end listens, so it goes first.
+        # The host's QEMU listens on the cables' sockets, so it is started first.
         if config.host:
             self.add("host", lambda: guest_command(config, "host", folder))
         if config.drive:
@@ -267,7 +268,7 @@ class Supervisor:
         self.parts[name] = Part(self, name, command)
 
     def tell(self, kind: str, **facts: Any) -> None:
-        """Tell subscribers what has happened: docs/management.md."""
+        """Send an event to the subscribers (docs/management.md)."""
         for subscriber in self.subscribers:
             subscriber.push(kind, **facts)
 
@@ -303,7 +304,7 @@ class Supervisor:
                     await self.tell_drive(number)
 
     async def sockets_there(self) -> None:
-        """A peer of QEMU 7.2 tries once to connect: wait for the listener."""
+        """Wait for the listening sockets: QEMU 7.2 tries to connect only once."""
         assert self.config.peer
         wanted = [self.config.link(n).socket(self.folder)
                   for n in self.config.peer.links]
@@ -356,17 +357,17 @@ class Supervisor:
     # Cables
 
     async def ask_links(self, part: Part) -> None:
-        """A port may have come up before anybody listened for the event."""
+        """Read the link states: a port may have come up before QMP was connected."""
         for number in self.numbers_of("drive"):
             with contextlib.suppress(QMPError, ValueError):
                 up = await part.execute(*port_link_query(number))
-                # An event that came meanwhile is the newer news.
+                # An event that arrived in the meantime is more recent.
                 if self.cables[number].port_up is None:
                     self.cables[number].port_up = bool(up)
             await self.set_carrier(number)
 
     async def tell_partners(self, part: Part) -> None:
-        """What was said of the far ends before the drive's process was started."""
+        """Set the link partners' properties in a new process of the drive."""
         for number in self.numbers_of("drive"):
             for name, value in self.cables[number].partner.items():
                 with contextlib.suppress(QMPError):
@@ -502,7 +503,7 @@ class Supervisor:
         name = self.target(request)
         if self.parts[name].state == "running":
             raise ValueError(f"the {name} is powered already")
-        # What was saved belongs to media that now go on without it.
+        # A saved state becomes invalid, because the drive will change the media.
         self.forget_saved(self.parts[name])
         await self.start_part(name)
         self.say(f"{name}: power on")
@@ -514,7 +515,7 @@ class Supervisor:
             part.saved = None
 
     async def do_save(self, _request: dict[str, Any]) -> object:
-        """Put the drive away as it is: state to a file, process ended."""
+        """Write the drive's state to a file and end its process."""
         part = self.parts[self.target({"part": "drive"})]
         if part.state != "running":
             raise ValueError("the drive is not powered")
@@ -531,12 +532,12 @@ class Supervisor:
         return {"bytes": path.stat().st_size}
 
     async def do_load(self, _request: dict[str, Any]) -> object:
-        """A new process that goes on where the saved one was.  Once only."""
+        """Resume the saved state in a new process; a state can be used only once."""
         part = self.parts[self.target({"part": "drive"})]
         if part.saved is None:
-            raise ValueError("nothing is saved")
-        # A link that was up when saved comes without an event: it is asked for
-        # once the state is there.  Until then there is no carrier.
+            raise ValueError("no state of the drive is saved: run ./essd save first")
+        # A link that was up when the state was saved sends no event.  It is read
+        # after the state has been loaded; until then there is no carrier.
         for number in self.numbers_of(part.name):
             self.cables[number].port_up = False
         await self.start_part(part.name, *loading(part.saved))
@@ -557,7 +558,7 @@ class Supervisor:
         return None
 
     async def do_reset(self, _request: dict[str, Any]) -> object:
-        """The reset pin: a warm reset, the power stays on."""
+        """Pulse the reset pin: a warm reset while the power stays on."""
         part = self.parts[self.target({"part": "drive"})]
         await part.execute("system_reset", {})
         self.say("drive: reset")
@@ -572,7 +573,7 @@ class Supervisor:
         return None
 
     async def do_partner(self, request: dict[str, Any]) -> object:
-        """Change the far end of a cable, for as long as the instance runs."""
+        """Change a cable's link partner until the instance ends."""
         number = int(request["port"])
         part = self.parts[self.target({"part": "drive"})]
         if part.state != "running":
@@ -583,7 +584,7 @@ class Supervisor:
         return None
 
     async def do_mgmt(self, request: dict[str, Any]) -> object:
-        """One request to the drive itself: docs/management.md."""
+        """Forward one request to the drive (docs/management.md)."""
         part = self.parts[self.target({"part": "drive"})]
         if part.state != "running":
             raise ValueError("the drive is not powered")
@@ -605,7 +606,7 @@ class Supervisor:
 
     async def subscribe(self, request: dict[str, Any], reader: asyncio.StreamReader,
                         writer: asyncio.StreamWriter) -> None:
-        """Stream events until the client sends a line, or goes."""
+        """Stream events until the client sends a line or disconnects."""
         subscriber = self.new_subscriber(request)
         if "trace" in subscriber.kinds:
             part = self.parts[self.target({"part": "drive"})]
@@ -614,7 +615,8 @@ class Supervisor:
             self.trace.subscribers.append(subscriber)
             if not await self.trace.connect():
                 self.trace.subscribers.remove(subscriber)
-                raise ValueError("the drive's trace channel is not there")
+                raise ValueError("the drive's trace channel does not exist: restart the "
+                                 "instance with ./essd down and ./essd up")
         self.subscribers.append(subscriber)
         writer.write(b'{"return": {"version": 1}}\n')
         sending = asyncio.create_task(self.send_events(subscriber, writer))
@@ -662,7 +664,7 @@ class Supervisor:
             writer.close()
 
     def save(self) -> None:
-        """Process ids with start times, for `down` should we be killed."""
+        """Save process ids and start times, for `down` if the supervisor was killed."""
         state = [{"pid": pid, "start": start_time(pid)}
                  for pid in [os.getpid(), *(p.process.pid for p in self.parts.values()
                                             if p.process)]]
@@ -682,7 +684,7 @@ class Supervisor:
         for name in list(self.parts):
             await self.start_part(name)
         await self.done.wait()
-        await asyncio.sleep(0.05)     # let the reply to "stop" leave
+        await asyncio.sleep(0.05)     # time to send the reply to "stop"
         server.close()
         control.unlink(missing_ok=True)
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""`essd trace`: what happens inside a running drive, decoded: docs/tracing.md.
+"""`essd trace`: decode events inside a running drive (docs/tracing.md).
 
 The events and their arguments are read from lib/trace.h, which the drive is
-compiled with.
+compiled with too.
 """
 
 import base64
@@ -69,7 +69,7 @@ class Kind:
 
     name: str
     group: str
-    words: tuple[tuple[str, int], ...]      # an argument's name, its words
+    words: tuple[tuple[str, int], ...]      # each argument's name and 32-bit words
 
 
 def read_kinds() -> tuple[Kind, ...]:
@@ -91,7 +91,7 @@ SOURCES = ("firmware", "mgmt", "rnic")
 
 @dataclass
 class Event:
-    """One event, its texts put together."""
+    """One event, with its text records joined."""
 
     time_ns: int
     kind: Kind
@@ -135,7 +135,7 @@ def printable(data: bytes) -> str:
 
 @dataclass
 class Decoder:
-    """Records in, events out, in order."""
+    """Decodes records into events, in order."""
 
     lost_firmware: int = 0
     lost_device: int = 0
@@ -306,7 +306,7 @@ class Stream:
             raise EssdError(reply.get("error", "the supervisor ended"))
 
     def end(self) -> None:
-        """Ask for the rest: events() ends after it."""
+        """End the subscription; events() returns the remaining events and ends."""
         self.connection.sendall(b"\n")
 
     def events(self) -> Iterator[dict[str, Any]]:
@@ -323,7 +323,7 @@ class Stream:
 
 @dataclass
 class Printer:
-    """Writes events, and what has to be said besides them."""
+    """Writes events to a file or the screen, and notes to standard error."""
 
     out: IO[str]
     as_json: bool
@@ -368,7 +368,7 @@ class Printer:
 
 def run(instance: Instance, events: str, output: Path | None, as_json: bool,
         seconds: float) -> None:
-    """What `essd trace` does: until Ctrl-C, or for so many seconds."""
+    """Run `essd trace` until Ctrl-C, or for the given number of seconds."""
     mask = mask_of(events)
     stream = Stream(instance, ["trace", "part", "restart"], mask)
     out = open(output, "w", encoding="utf-8") if output else sys.stdout  # noqa: SIM115
@@ -385,7 +385,7 @@ def run(instance: Instance, events: str, output: Path | None, as_json: bool,
               for number in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)}
     if seconds:
         signal.setitimer(signal.ITIMER_REAL, seconds)
-    printer.note(f"tracing {events}; Ctrl-C ends it")
+    printer.note(f"tracing {events}; press Ctrl-C to end")
     try:
         for event in stream.events():
             printer.take(event)
