@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Hold the tree to the rule of who may include whom.
+"""Check that every source file includes only headers that its layer may include.
 
 docs/architecture.md states the rule in prose; the table below is the same
 rule.  A file's layer is the longest prefix of its path that has a row.

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Checks that what is made from firmware/settings/settings.toml follows it."""
+"""Check that all files generated from firmware/settings/settings.toml are current."""
 
 import sys
 

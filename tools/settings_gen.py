@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Makes what follows from firmware/settings/settings.toml: tables of the firmware
-and of the documents.  With --check it only says which files are not as they
-would be made, and ends with status 1 if there are any.
+"""Generate tables of the firmware and of the documents from settings.toml.
+
+With --check, no file is written: the names of outdated files are printed, and the
+exit status is 1 if there are any.
 """
 
 import re

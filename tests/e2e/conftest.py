@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the end-to-end tests share: a drive cabled to a Linux host.
+"""Fixtures of the end-to-end tests: a drive connected to a Linux host.
 
 `job` is one pair of them, kept for the whole session; `booted` makes another
 with options of its own.  Every test starts with the power on, the cables

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Frames of each kind that floods the drive, made by scapy: no code of ours.
+"""Frames of each kind that floods the drive, made by scapy instead of essd's code.
 
 Every function returns some hundreds that differ where a real flood would.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Eight addresses, addresses that somebody else has, and 1024 peers.
+"""Eight addresses, addresses in conflict with another station, and 1024 peers.
 
 The peer is the host's kernel; what it cannot be a thousand of, scapy makes and
 tcpdump hears.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The far end of `essd conform --peer nvmet`, used by our own initiator."""
+"""The nvmet guest of `essd conform --peer nvmet`, used by essd's own initiator."""
 
 import json
 import subprocess

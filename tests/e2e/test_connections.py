@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Connecting often, and right after a reset."""
+"""A host that connects many times, and one that connects right after a reset."""
 
 import json
 import time

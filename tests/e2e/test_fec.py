@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""FEC and the link partner as the host notices them.
+"""Effects of FEC and of the link partner that a host can observe.
 
 The data sheet's story: the switch runs RS-FEC, the drive comes with FC-FEC,
 there is no link; the drive is changed to RS-FEC, and there is one.

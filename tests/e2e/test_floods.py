@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Floods of every kind from a host whose verified I/O goes on meanwhile.
+"""Floods of every kind from a host that runs verified I/O at the same time.
 
 One fio runs all the time, reading back what it wrote.  Under each flood it has
 to make progress, afterwards its pace has to return to what it was: against

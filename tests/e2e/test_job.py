@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The job end to end, as `essd demo` shows it."""
+"""The steps of `essd demo`, run as tests."""
 
 from collections.abc import Callable
 

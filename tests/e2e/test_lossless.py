@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Congestion as a Linux host can see it: its marks are answered with CNPs.
+"""Congestion control with a Linux host: the drive answers ECN marks with CNPs.
 
 rdma_rxe marks what it is told to mark, but does not slow down, and nothing in
 Linux sends PFC: for those see tests/native/test_lossless.c.

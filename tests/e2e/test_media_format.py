@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A host that writes a disk image to its drive gets its own bytes back, always."""
+"""A host that writes a disk image to the drive always reads the same bytes back."""
 
 import hashlib
 import subprocess

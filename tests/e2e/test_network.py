@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Addresses that come and go, VLANs and routers, with stock programs in the host.
+"""Addresses added and removed, VLANs and routers, with stock programs in the host.
 
 Port 0 has no address of its own: DHCP and SLAAC give it some.  Port 1 is in
 VLAN 100.  The tests are one story, in order.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a reset does to hosts that think that they are connected.
+"""The effect of a drive's reset on hosts that are connected to it.
 
 The drive's queue pairs are gone and its numbers begin anew; a host's first
 connect has to succeed all the same, and those it had come back by themselves.

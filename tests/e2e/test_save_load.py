@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The drive is put away in the middle of its work, and goes on in a new process."""
+"""The drive's state is saved during I/O and resumed in a new process."""
 
 import subprocess
 import time

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What went over the cables, judged by Wireshark and scapy."""
+"""The captures of both cables, checked with Wireshark and scapy."""
 
 from collections.abc import Callable
 

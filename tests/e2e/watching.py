@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Waiting for what a drive or its host will say."""
+"""Helpers that wait for a line in the log of a drive or of its host."""
 
 import time
 from collections.abc import Callable
