@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Helpers that wait for a line in the log of a drive or of its host."""
+"""Helpers that wait for a condition and read the drive's console log."""
 
 import time
 from collections.abc import Callable
@@ -11,7 +11,7 @@ POLL_S = 0.5
 
 
 def until(what: Callable[[], Any], timeout_s: float = 60) -> Any:
-    """The first thing that is true of what what() gives."""
+    """Call what() until its result is true, and return that result."""
     deadline = time.monotonic() + timeout_s
     while True:
         found = what()
@@ -22,5 +22,5 @@ def until(what: Callable[[], Any], timeout_s: float = 60) -> Any:
 
 
 def console(job: Job) -> str:
-    """All that the drive has said on its serial console."""
+    """Everything that the drive has printed on its serial console."""
     return (job.instance.folder / "drive.console").read_text(errors="replace")
