@@ -77,6 +77,15 @@ def test_gdb_gets_both_symbol_files_and_then_the_drive(tmp_path: Path) -> None:
     assert not any("file " in word for word in without)
 
 
+def test_gdb_finds_sources_whether_or_not_the_build_used_ccache(tmp_path: Path) -> None:
+    """With ccache the ELF says ../../nvmeof/limits.h, without it nvmeof/limits.h."""
+    words = debugger.words(tmp_path, tmp_path / "none.elf", None, [])
+    (folders,) = [w.removeprefix("directory ") for w in words if w.startswith("directory ")]
+    one, other = map(Path, folders.split(":"))
+    assert (one.parent.parent / "nvmeof/limits.h").exists()
+    assert (other / "nvmeof/limits.h").exists()
+
+
 def test_the_drive_listens_for_gdb_where_gdb_looks(tmp_path: Path) -> None:
     command = drive.drive_command(config(), tmp_path)
     device = command[command.index("-gdb") + 1].removeprefix("chardev:")

@@ -9,6 +9,7 @@ from . import elf, flash, fw_build, show
 from .drive import gdb_socket
 from .errors import EssdError
 from .instance import Instance
+from .paths import TOP
 
 PROGRAM = "gdb-multiarch"
 HELPERS = Path(__file__).with_name("gdb_helpers.py")
@@ -51,8 +52,9 @@ def command(instance: Instance, firmware: Path | None,
 def words(server: Path, rom: Path, firmware: Path | None,
           options: Sequence[str]) -> list[str]:
     """gdb's own command line; `options` come last, when gdb is attached."""
+    # Sources are named from the build's folder with ccache, else from the top.
     commands = ["set confirm off", "set max-value-size unlimited",
-                f"directory {fw_build.BUILD}", f"source {HELPERS}"]
+                f"directory {fw_build.BUILD}:{TOP}", f"source {HELPERS}"]
     if firmware is not None:
         commands.append(f"file {firmware}")
     # A drive may be older than this file; gdb then does without.
