@@ -14,6 +14,7 @@
 #include "net/wire/udp.h"
 #include "nvmeof/wire/discovery.h"
 #include "nvmeof/wire/opcode.h"
+#include "tests/test_fixture.h"
 
 enum { GIVEN = 4, V4_PREFIX = 24, V6_PREFIX = 64 };
 
@@ -284,6 +285,7 @@ static void wait_for_fallback(void)
 }
 
 /* Probing takes at most 7 s: nothing else wakes the drive so often. */
+WITH_FIXTURE(setup_dhcp, teardown)
 static void test_a_fallback_address_is_not_slept_over(void **state)
 {
     (void)state;
@@ -293,6 +295,7 @@ static void test_a_fallback_address_is_not_slept_over(void **state)
 }
 
 /* The configuration names an address that is in use already, and drops it. */
+WITH_FIXTURE(setup_dhcp, teardown)
 static void test_the_configuration_removes_its_own_addresses_only(void **state)
 {
     struct ip_addr ip;
@@ -410,6 +413,7 @@ static bool serves_lease(void)
 }
 
 /* The lease's address serves, its server gives the time, until it ends. */
+WITH_FIXTURE(setup_dhcp, teardown)
 static void test_a_lease_is_used_until_it_ends(void **state)
 {
     (void)state;
@@ -430,6 +434,7 @@ static void test_a_lease_is_used_until_it_ends(void **state)
     assert_true(ip_addr_is_unspecified(&services()->sntp.config.server));
 }
 
+WITH_FIXTURE(setup_dhcp, teardown)
 static void test_a_lease_for_ever_and_a_server_of_our_own(void **state)
 {
     const struct ip_addr own = ip_addr_from_v4(0x0a000109);
@@ -447,27 +452,4 @@ static void test_a_lease_for_ever_and_a_server_of_our_own(void **state)
     assert_false(serves_lease());
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(test_each_of_8_addresses_serves_nvme_of),
-        TEST(test_all_8_serve_at_once),
-        TEST(test_a_ninth_address_is_refused),
-        TEST(test_what_is_told_of_addresses_follows_them),
-        TEST(test_an_address_that_changes_its_vlan_ends_connections),
-        TEST(test_an_address_goes_while_a_drep_is_owed),
-        cmocka_unit_test_setup_teardown(
-            test_a_fallback_address_is_not_slept_over, setup_dhcp, teardown),
-        cmocka_unit_test_setup_teardown(test_a_lease_is_used_until_it_ends,
-                                        setup_dhcp, teardown),
-        cmocka_unit_test_setup_teardown(
-            test_a_lease_for_ever_and_a_server_of_our_own, setup_dhcp,
-            teardown),
-        cmocka_unit_test_setup_teardown(
-            test_the_configuration_removes_its_own_addresses_only, setup_dhcp,
-            teardown),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_FIXTURE(setup, teardown)

@@ -8,6 +8,7 @@
 #include "lib/bytes.h"
 #include "nvmeof/wire/discovery.h"
 #include "nvmeof/wire/identify.h"
+#include "tests/test_fixture.h"
 
 static void test_discovery_lists_every_address(void **state)
 {
@@ -252,22 +253,4 @@ static void test_without_keep_alive_an_association_ends(void **state)
     bed_expect_idle(&bed);
 }
 
-int main(void)
-{
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        T(test_discovery_lists_every_address),
-        T(test_identify_says_who_it_is),
-        T(test_with_invalidate_on_the_admin_queue),
-        T(test_a_bad_request_is_refused_with_its_status),
-        T(test_an_unknown_service_is_refused_at_once),
-        T(test_a_wrong_subsystem_is_refused),
-        T(test_two_hundred_times),
-        T(test_a_host_that_vanishes_frees_everything),
-        T(test_a_drive_that_was_reset_is_connected_to_within_a_second),
-        T(test_a_queue_without_connect_is_ended),
-        T(test_without_keep_alive_an_association_ends),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_FIXTURE(setup, teardown)

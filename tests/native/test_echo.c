@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The diagnostic echo service: docs/echo.md. */
+#include "tests/test_fixture.h"
 #include "echo_client.h"
 
 #include <stdlib.h>
@@ -106,6 +107,7 @@ static void test_pings_of_many_sizes_come_back(void **state)
     expect_no_leak();
 }
 
+WITH_FIXTURE(setup_off, teardown)
 static void test_it_is_off_by_default_and_says_nobody_listens(void **state)
 {
     struct echo_client c;
@@ -492,29 +494,4 @@ static void test_nvme_and_sleep_are_left_alone(void **state)
     expect_no_leak();
 }
 
-int main(void)
-{
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        T(test_pings_of_many_sizes_come_back),
-        cmocka_unit_test_setup_teardown(
-            test_it_is_off_by_default_and_says_nobody_listens, setup_off,
-            teardown),
-        T(test_the_fifth_connection_is_refused),
-        T(test_200_connections_leave_nothing_behind),
-        T(test_a_ping_that_cannot_be_served_ends_the_connection),
-        T(test_a_wrong_key_ends_the_connection),
-        T(test_a_peer_that_vanishes_is_given_up),
-        T(test_a_peer_that_owes_the_drep_keeps_nothing),
-        T(test_the_region_is_read_and_written),
-        T(test_each_key_has_its_rights_and_bounds),
-        T(test_without_keys_it_refuses),
-        T(test_messages_lie_where_the_rep_says),
-        T(test_a_peer_may_take_its_keys_away),
-        T(test_buffers_are_held_on_request),
-        T(test_more_buffers_than_there_are_is_refused),
-        T(test_nvme_and_sleep_are_left_alone),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_FIXTURE(setup, teardown)

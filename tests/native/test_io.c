@@ -223,16 +223,3 @@ static void test_the_end_of_the_namespace(void **state)
     bed_expect_idle(&bed);
     bed_end(&bed);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_size_and_descriptor),
-        cmocka_unit_test(test_data_in_the_capsule),
-        cmocka_unit_test(test_every_address_of_both_ports),
-        cmocka_unit_test(test_deep_queues),
-        cmocka_unit_test(test_the_end_of_the_namespace),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "net/wire/arp.h"
+#include "tests/test_fixture.h"
 
 enum {
     QUEUES = 4,
@@ -212,6 +213,7 @@ static void test_standby_follows_a_host_that_has_lost_a_port(void **state)
     assert_int_equal(lag_of_drive()->links, 3);
 }
 
+WITH_FIXTURE(setup_lacp, teardown)
 static void test_lacp_survives_pulled_cables(void **state)
 {
     (void)state;
@@ -222,6 +224,7 @@ static void test_lacp_survives_pulled_cables(void **state)
     assert_int_equal(lag_of_drive()->members, 3);
 }
 
+WITH_FIXTURE(setup_lacp, teardown)
 static void test_lacp_survives_a_host_that_has_lost_a_port(void **state)
 {
     (void)state;
@@ -230,6 +233,7 @@ static void test_lacp_survives_a_host_that_has_lost_a_port(void **state)
     assert_true(console_says("lag: port 1 is out"));
 }
 
+WITH_FIXTURE(setup_lacp, teardown)
 static void test_lacp_survives_silent_cables(void **state)
 {
     (void)state;
@@ -247,6 +251,7 @@ static const char *typed(const char *line)
     return machine_console(&bed.drive->machine) + before;
 }
 
+WITH_FIXTURE(setup_lacp, teardown)
 static void test_console_shows_members_and_partner(void **state)
 {
     const char *said;
@@ -278,6 +283,7 @@ static void test_console_shows_the_standby_port(void **state)
 }
 
 /* Both links carry RoCE, and no QP uses two of them. */
+WITH_FIXTURE(setup_lacp, teardown)
 static void test_lacp_distributes_queues(void **state)
 {
     (void)state;
@@ -302,6 +308,8 @@ static void test_lacp_distributes_queues(void **state)
 }
 
 /* Either address of the drive's, both families, over the one that is left. */
+WITH_FIXTURE(setup_standby, teardown)
+WITH_FIXTURE(setup_lacp, teardown)
 static void test_all_addresses_are_the_aggregates(void **state)
 {
     (void)state;
@@ -321,6 +329,8 @@ static void test_all_addresses_are_the_aggregates(void **state)
 }
 
 /* Both gone is down; whichever comes back is enough. */
+WITH_FIXTURE(setup_standby, teardown)
+WITH_FIXTURE(setup_lacp, teardown)
 static void test_aggregate_without_ports_comes_back(void **state)
 {
     (void)state;
@@ -412,6 +422,7 @@ static void test_standby_reverts_if_told_to(void **state)
     }
 }
 
+WITH_FIXTURE(setup_lacp, teardown)
 static void test_lacp_takes_nothing_from_a_port_that_is_out(void **state)
 {
     static const struct mac_addr other = {{2, 9, 9, 9, 9, 9}};
@@ -467,6 +478,7 @@ static void say_collecting(const struct lacp_info *host, bool is_collecting)
 
 /* It may do so as often as it likes: the log stays readable, and ends with what
  * is. */
+WITH_FIXTURE(setup_lacp, teardown)
 static void test_lacp_partner_that_wavers_does_not_fill_the_log(void **state)
 {
     enum { TIMES = 300, PERIOD_MS = 100 };
@@ -515,31 +527,4 @@ static void test_standby_tells_where_moves_have_led(void **state)
     assert_int_equal(lag_of_drive()->told.active, 1);
 }
 
-int main(void)
-{
-#define STANDBY(name)                                                          \
-    cmocka_unit_test_setup_teardown(name, setup_standby, teardown)
-#define LACP(name) cmocka_unit_test_setup_teardown(name, setup_lacp, teardown)
-    const struct CMUnitTest tests[] = {
-        STANDBY(test_standby_survives_pulled_cables),
-        STANDBY(test_standby_follows_a_host_that_has_lost_a_port),
-        STANDBY(test_all_addresses_are_the_aggregates),
-        STANDBY(test_aggregate_without_ports_comes_back),
-        STANDBY(test_console_shows_the_standby_port),
-        STANDBY(test_standby_does_not_follow_itself),
-        STANDBY(test_standby_does_not_follow_what_both_ports_hear),
-        STANDBY(test_standby_reverts_if_told_to),
-        STANDBY(test_standby_tells_where_moves_have_led),
-        LACP(test_console_shows_members_and_partner),
-        LACP(test_lacp_survives_pulled_cables),
-        LACP(test_lacp_survives_a_host_that_has_lost_a_port),
-        LACP(test_lacp_survives_silent_cables),
-        LACP(test_lacp_distributes_queues),
-        LACP(test_lacp_takes_nothing_from_a_port_that_is_out),
-        LACP(test_lacp_partner_that_wavers_does_not_fill_the_log),
-        LACP(test_all_addresses_are_the_aggregates),
-        LACP(test_aggregate_without_ports_comes_back),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_FIXTURE(setup_standby, teardown)

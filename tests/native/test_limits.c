@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* As much as the data sheet allows, and one more. */
+#include "tests/test_fixture.h"
 #include "bed_fixture.h"
 
 #include <stdlib.h>
@@ -279,18 +280,4 @@ static void test_an_idle_drive_sleeps(void **state)
     assert_int_equal(bed_read(&bed, 1, 0, 1, HOST_DATA_KEYED), 0);
 }
 
-int main(void)
-{
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        T(test_the_256th_host_is_refused),
-        T(test_the_sum_of_depths_is_bounded),
-        T(test_the_1025th_queue_pair_is_refused),
-        T(test_the_shallowest_queues_carry_the_largest_commands),
-        T(test_two_drives_in_one_process),
-        T(test_no_command_is_ever_refused),
-        T(test_an_idle_drive_sleeps),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_FIXTURE(setup, teardown)

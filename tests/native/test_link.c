@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Cables: silent ones, pulled ones, and what the other port does meanwhile. */
+#include "tests/test_fixture.h"
 #include "bed_fixture.h"
 
 #include <string.h>
@@ -143,15 +144,4 @@ static void test_a_pulled_cable_is_seen_and_comes_back(void **state)
     bed_expect_idle(&bed);
 }
 
-int main(void)
-{
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        T(test_a_short_silence_is_survived),
-        T(test_a_connection_stands_without_rtu),
-        T(test_a_silent_host_is_cleared_away),
-        T(test_a_pulled_cable_is_seen_and_comes_back),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_FIXTURE(setup, teardown)

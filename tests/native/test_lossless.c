@@ -17,6 +17,7 @@
 #include "net/wire/ipv4.h"
 #include "net/wire/mac_control.h"
 #include "net/wire/udp.h"
+#include "tests/test_fixture.h"
 
 enum { BLOCKS = 256, PCAP_HEADER_LEN = 24 };
 
@@ -345,17 +346,4 @@ static int close_pcap(void **state)
     return fclose(pcap);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_v1_serves_io_over_both_families),
-        cmocka_unit_test(test_v1_in_a_vlan),
-        cmocka_unit_test(test_v1_is_silence_when_it_is_off),
-        cmocka_unit_test(test_v2_in_a_vlan_with_priority_and_dscp),
-        cmocka_unit_test(test_marks_slow_the_drive),
-        cmocka_unit_test(test_marks_slow_the_host),
-        cmocka_unit_test(test_pfc_holds_the_drive_s_answers_back),
-    };
-
-    return cmocka_run_group_tests(tests, open_pcap, close_pcap);
-}
+GROUP_FIXTURE(open_pcap, close_pcap)

@@ -145,16 +145,3 @@ static void test_pipelined_requests_are_all_answered(void **state)
     assert_int_equal(lines, 3);
     bed_end(&bed);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_drive_says_what_it_is),
-        cmocka_unit_test(test_every_request_is_answered_with_json),
-        cmocka_unit_test(test_the_configuration_is_changed_and_saved),
-        cmocka_unit_test(test_requests_that_cannot_be_answered_are_refused),
-        cmocka_unit_test(test_pipelined_requests_are_all_answered),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

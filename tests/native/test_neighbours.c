@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/bytes.h"
+#include "tests/test_fixture.h"
 #include "tests/unit/net/wire/golden_services.h"
 
 enum { ETH_HEADER = 14, HOST_END = 1 };
@@ -256,17 +257,4 @@ static void test_log_page_cuts_what_is_too_long(void **state)
     host_disconnect(&bed.host->host);
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(test_console_tells_what_was_heard_fact_by_fact),
-        TEST(test_a_name_cannot_write_on_the_terminal),
-        TEST(test_changing_neighbour_fills_a_limited_part_of_the_log),
-        TEST(test_neighbours_refuses_other_ports),
-        TEST(test_log_page_has_what_was_heard),
-        TEST(test_log_page_cuts_what_is_too_long),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_FIXTURE(setup, teardown)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The volatile write cache: what a power cut takes and what it leaves. */
+#include "tests/test_fixture.h"
 #include "bed.h"
 
 #include <string.h>
@@ -101,16 +102,4 @@ static void test_a_media_error_is_the_hosts_to_know(void **state)
     bed.medium.fail_writes = 0;
 }
 
-int main(void)
-{
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        T(test_unflushed_writes_are_at_risk),
-        T(test_flushed_writes_stay),
-        T(test_fua_writes_stay),
-        T(test_without_the_cache_every_write_stays),
-        T(test_a_media_error_is_the_hosts_to_know),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_FIXTURE(setup, teardown)

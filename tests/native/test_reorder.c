@@ -7,6 +7,7 @@
 #include "bed_fixture.h"
 
 #include "hw-model/regs/rnic.h"
+#include "tests/test_fixture.h"
 
 enum {
     MAX_DEPTH = 8,
@@ -118,15 +119,4 @@ static void test_eight_writes_at_a_time_wait_for_no_timer(void **state)
     write_reordered(MAX_DEPTH, 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(
-            test_one_write_at_a_time_seldom_waits_for_the_timer, setup,
-            teardown),
-        cmocka_unit_test_setup_teardown(
-            test_eight_writes_at_a_time_wait_for_no_timer, setup, teardown),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_FIXTURE(setup, teardown)

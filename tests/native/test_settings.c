@@ -6,6 +6,7 @@
 
 #include "firmware/app/vendor_feature.h"
 #include "nvmeof/wire/opcode.h"
+#include "tests/test_fixture.h"
 
 static bool says(const char *text, const char *what)
 {
@@ -594,6 +595,7 @@ static void test_an_address_without_a_place_waits_for_one(void **state)
     assert_false(net_stack_address(stack, (uint8_t)local[0])->is_leased);
 }
 
+WITH_FIXTURE(NULL, NULL)
 static void test_straps_decide_over_the_configuration(void **state)
 {
     static const enum config_fec fec[] = {CONFIG_FEC_FC, CONFIG_FEC_NONE,
@@ -629,29 +631,4 @@ static void test_console_shows_the_addresses(void **state)
     assert_null(strstr(type("addresses\r"), "10.0.0.1/24"));
 }
 
-int main(void)
-{
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        T(test_console_changes_fec_and_saves_it),
-        T(test_console_refuses_and_goes_on),
-        T(test_console_changes_the_configuration),
-        T(test_what_is_saved_already_is_not_written_again),
-        T(test_writes_to_flash_are_limited),
-        T(test_console_checks_before_it_saves),
-        T(test_console_says_when_the_flash_does_not_take_it),
-        T(test_console_shows_the_addresses),
-        T(test_both_ports_have_one_speed),
-        T(test_the_configuration_changes_the_speed),
-        T(test_a_host_changes_the_other_port),
-        T(test_what_does_not_go_together_is_not_saved),
-        T(test_a_host_reads_and_writes_the_configuration),
-        T(test_addresses_change_while_the_drive_runs),
-        T(test_services_change_while_the_drive_runs),
-        T(test_a_vlan_that_nobody_uses_is_given_back),
-        T(test_an_address_without_a_place_waits_for_one),
-        cmocka_unit_test(test_straps_decide_over_the_configuration),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_FIXTURE(setup, teardown)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "nvmeof/wire/opcode.h"
+#include "tests/test_fixture.h"
 
 #define MS_NS UINT64_C(1000000)
 
@@ -225,12 +226,4 @@ static void test_silent_hosts_do_not_slow_down_another_one(void **state)
     bed_expect_idle(&bed);
 }
 
-int main(void)
-{
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        T(test_silent_hosts_do_not_slow_down_another_one),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_FIXTURE(setup, teardown)

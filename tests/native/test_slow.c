@@ -11,6 +11,7 @@
 #include "nvmeof/target/state.h"
 #include "nvmeof/wire/fabrics.h"
 #include "nvmeof/wire/opcode.h"
+#include "tests/test_fixture.h"
 
 #define MS_NS UINT64_C(1000000)
 
@@ -262,15 +263,4 @@ static void test_hosts_go_while_commands_stand_in_line(void **state)
     free(other);
 }
 
-int main(void)
-{
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        T(test_a_host_goes_while_the_medium_has_its_commands),
-        T(test_a_reset_is_done_when_the_medium_is),
-        T(test_more_commands_than_there_is_room_for),
-        T(test_hosts_go_while_commands_stand_in_line),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_FIXTURE(setup, teardown)

@@ -19,12 +19,3 @@ static void test_write_and_read_back(void **state)
     print_message("%s", machine_console(&bed.drive->machine));
     bed_end(&bed);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_write_and_read_back),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

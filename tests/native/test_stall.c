@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "hw-model/regs/port.h"
+#include "tests/test_fixture.h"
 
 #define MS_NS UINT64_C(1000000)
 #define S_NS  (1000 * MS_NS)
@@ -171,13 +172,4 @@ static void test_a_stalled_port_does_not_stop_connections_on_the_other(
     free(hosts);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(
-            test_a_stalled_port_does_not_stop_connections_on_the_other, setup,
-            teardown),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_FIXTURE(setup, teardown)

@@ -249,17 +249,3 @@ static void test_a_full_ring_loses_events_and_counts_them(void **state)
     host_disconnect(&bed.host->host);
     bed_end(&bed);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_write_and_a_read_are_seen_with_their_lba),
-        cmocka_unit_test(test_events_are_in_the_order_of_time),
-        cmocka_unit_test(test_connects_are_seen_accepted_and_refused),
-        cmocka_unit_test(test_refusals_do_not_flood_the_log),
-        cmocka_unit_test(test_nobody_who_asks_gets_nothing),
-        cmocka_unit_test(test_a_full_ring_loses_events_and_counts_them),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -10,6 +10,7 @@
 #include "lib/bytes.h"
 #include "loop_bed.h"
 #include "nvmeof/wire/identify.h"
+#include "tests/test_fixture.h"
 
 enum {
     RDMA_LBA = 0,
@@ -363,21 +364,4 @@ static void test_a_subsystem_reset_ends_both(void **state)
     host_vanish(&bed.host->host);
 }
 
-int main(void)
-{
-#define T(t) cmocka_unit_test_setup_teardown(t, setup_both, teardown_both)
-    const struct CMUnitTest tests[] = {
-        T(test_what_one_transport_writes_the_other_reads),
-        T(test_both_do_io_at_the_same_time),
-        T(test_each_host_is_told_what_its_transport_can_do),
-        T(test_the_sum_of_depths_counts_both_transports),
-        T(test_an_rdma_host_is_refused_when_loopback_has_all),
-        T(test_a_loopback_host_without_keep_alive_ends_alone),
-        T(test_an_rdma_host_that_vanishes_ends_alone),
-        T(test_a_reset_of_a_loopback_controller_disturbs_no_rdma),
-        T(test_a_reset_of_an_rdma_controller_disturbs_no_loopback),
-        T(test_a_subsystem_reset_ends_both),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_FIXTURE(setup_both, teardown_both)

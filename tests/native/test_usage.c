@@ -5,6 +5,7 @@
 #include "lib/bytes.h"
 #include "nvmeof/wire/log.h"
 #include "nvmeof/wire/opcode.h"
+#include "tests/test_fixture.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 #define MINUTE_NS (60 * SECOND_NS)
@@ -257,20 +258,4 @@ static void test_a_damaged_image_is_in_the_error_log(void **state)
     host_disconnect(&bed.host->host);
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(test_a_shutdown_that_was_announced_is_safe),
-        TEST(test_a_power_cut_under_a_host_is_unsafe_and_counted_once),
-        TEST(test_hours_and_data_are_counted_on),
-        TEST(test_hosts_that_come_and_go_cost_few_records),
-        TEST(test_no_unsafe_shutdown_goes_uncounted),
-        TEST(test_a_shutdown_writes_at_once),
-        TEST(test_a_damaged_image_is_in_the_error_log),
-        TEST(test_the_error_count_goes_on_after_a_power_cut),
-        TEST(test_the_error_log_survives_a_power_cut),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_FIXTURE(setup, teardown)

@@ -10,6 +10,7 @@
  * A run that fails prints what it was and writes sweep-<what>-<k>.pcap.
  */
 #include "tests/native/echo_client.h"
+#include "tests/test_fixture.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -326,17 +327,4 @@ static void test_hail(void **state)
     assert_true(rounds > 100);
 }
 
-int main(void)
-{
-#define T(name) cmocka_unit_test_teardown(name, report)
-    const struct CMUnitTest tests[] = {
-        T(test_every_frame_lost_once),
-        T(test_every_frame_doubled_once),
-        T(test_every_frame_behind_the_next_once),
-        T(test_every_frame_bent_once),
-        T(test_echo_with_every_frame_lost_doubled_late_or_bent),
-        T(test_hail),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_FIXTURE(NULL, report)

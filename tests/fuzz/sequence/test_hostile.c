@@ -13,6 +13,7 @@
 
 #include "lib/bytes.h"
 #include "nvmeof/wire/opcode.h"
+#include "tests/test_fixture.h"
 
 /* In the world that there is. */
 static void run_on(const struct sequence_step *steps, size_t count)
@@ -192,17 +193,4 @@ static void test_nobody_else_rejects_or_ends_a_hosts_connection(void **state)
     run_on(dreq, ARRAY_LEN(dreq));
 }
 
-int main(void)
-{
-#define T(name) cmocka_unit_test_teardown(name, teardown)
-    const struct CMUnitTest tests[] = {
-        T(test_a_peer_that_behaves_gets_its_answers),
-        T(test_a_peer_behaves_by_ipv6_too),
-        T(test_a_bent_field_arrives_bent),
-        T(test_event_requests_are_held),
-        T(test_a_request_in_a_hosts_name_does_not_end_its_connection),
-        T(test_nobody_else_rejects_or_ends_a_hosts_connection),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_FIXTURE(NULL, teardown)

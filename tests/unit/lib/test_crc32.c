@@ -24,13 +24,3 @@ static void test_crc32_continues_at_any_split(void **state)
         assert_int_equal(crc32_update(crc, &"123456789"[n], 9 - n), 0xcbf43926);
     }
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_crc32_of_the_check_string),
-        cmocka_unit_test(test_crc32_continues_at_any_split),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -35,13 +35,3 @@ static void test_fields_are_got_and_set_alone(void **state)
     assert_true(FIELD_MAKE(SAMPLE, LOW, 0x12) == 2);
     assert_true(FIELD_MAKE(SAMPLE, TOP, 1) == 0x80000000u);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fields_have_qemu_s_names),
-        cmocka_unit_test(test_fields_are_got_and_set_alone),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

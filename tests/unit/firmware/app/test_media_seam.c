@@ -99,14 +99,3 @@ static void test_without_a_cache_there_is_none_to_turn_off(void **state)
     seam.set_volatile(seam.ctx, true);
     assert_true(cache_is_on);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_status_of_the_engine_is_one_of_the_target),
-        cmocka_unit_test(test_a_command_is_passed_on_as_it_is),
-        cmocka_unit_test(test_without_a_cache_there_is_none_to_turn_off),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

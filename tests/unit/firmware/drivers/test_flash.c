@@ -188,17 +188,3 @@ static void test_flash_gives_up_on_a_part_that_stays_busy(void **state)
     assert_true(part.now_us - start_us >= 500000);
     assert_false(flash_program(&flash, 0, "\0", 1));
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_flash_refuses_another_part),
-        cmocka_unit_test(
-            test_flash_reads_with_as_many_address_bytes_as_it_takes),
-        cmocka_unit_test(test_flash_erases_and_waits),
-        cmocka_unit_test(test_flash_programs_page_by_page),
-        cmocka_unit_test(test_flash_gives_up_on_a_part_that_stays_busy),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

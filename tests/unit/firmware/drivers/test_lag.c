@@ -9,6 +9,7 @@
 
 #include "firmware/drivers/lag.h"
 #include "hw-model/lag/hw_lag.h"
+#include "tests/test_fixture.h"
 #include "tests/unit/firmware/drivers/model.h"
 
 static struct hw_lag core;
@@ -126,14 +127,4 @@ static void test_lag_counters_have_64_bits(void **state)
     assert_int_equal(lag_counter_read(&lag, LAG_COUNT_TX0), 0);
 }
 
-int main(void)
-{
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        T(test_lag_init_resets_and_switches_on),
-        T(test_lag_members_active_and_status),
-        T(test_lag_counters_have_64_bits),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_FIXTURE(setup, teardown)

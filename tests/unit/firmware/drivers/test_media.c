@@ -11,6 +11,7 @@
 #include "firmware/drivers/media.h"
 #include "hw-model/media/backend_ram.h"
 #include "hw-model/media/hw_media.h"
+#include "tests/test_fixture.h"
 #include "tests/unit/firmware/drivers/model.h"
 
 enum {
@@ -449,23 +450,4 @@ static void test_media_queues_are_apart(void **state)
     assert_int_equal(w->done[0].cookie, 5);
 }
 
-int main(void)
-{
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(test_media_init_writes_in_this_order),
-        TEST(test_media_init_waits_for_an_earlier_life),
-        TEST(test_media_init_refuses_what_it_cannot_do),
-        TEST(test_media_says_what_the_medium_is),
-        TEST(test_media_reads_and_writes_scattered),
-        TEST(test_media_other_commands_and_statuses),
-        TEST(test_media_full_ring_refuses_then_goes_on_around),
-        TEST(test_media_does_not_overwrite_commands_not_taken),
-        TEST(test_media_done_may_submit),
-        TEST(test_media_arm_loses_no_completion),
-        TEST(test_media_cache_can_be_turned_off),
-        TEST(test_media_queues_are_apart),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_FIXTURE(setup, teardown)

@@ -10,6 +10,7 @@
 #include "firmware/drivers/port.h"
 #include "hw-model/port/hw_port.h"
 #include "lib/bytes.h"
+#include "tests/test_fixture.h"
 #include "tests/unit/firmware/drivers/model.h"
 
 enum { RX_FRAMES = 4, TX_FRAMES = 4, MTU = 4200, SENT = 64, KEPT = 64 };
@@ -404,21 +405,4 @@ static void test_port_tells_link_changes(void **state)
     assert_int_equal(port_counter_read(&w->port, PORT_COUNT_LINK_CHANGES), 2);
 }
 
-int main(void)
-{
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(test_port_init_writes_in_this_order),
-        TEST(test_port_init_refuses_what_it_cannot_do),
-        TEST(test_port_filters_and_link_write_these),
-        TEST(test_port_says_why_there_is_no_link),
-        TEST(test_port_pair_has_one_speed),
-        TEST(test_port_receives_in_place_around_the_ring),
-        TEST(test_port_sends_with_one_kick_a_burst),
-        TEST(test_port_tx_full_then_room),
-        TEST(test_port_arm_loses_no_frame),
-        TEST(test_port_tells_link_changes),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_FIXTURE(setup, teardown)

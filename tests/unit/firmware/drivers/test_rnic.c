@@ -17,6 +17,7 @@
 #include "firmware/hal/relax.h"
 #include "hw-model/regs/rnic.h"
 #include "lib/bytes.h"
+#include "tests/test_fixture.h"
 
 enum {
     REGS = 0x1000,
@@ -1176,48 +1177,12 @@ static void test_counters_are_two_words(void **state)
                      0x100000005);
 }
 
-int main(void)
+static int free_arena(void **state)
 {
-    const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup(name, set_up)
-        TEST(test_init_writes_exactly_these_registers),
-        TEST(test_init_refuses_another_device_and_small_dram),
-        TEST(test_kick_only_a_sleeper),
-        TEST(test_one_doorbell_a_burst_and_queue_pair),
-        TEST(test_receives_need_no_doorbell),
-        TEST(test_a_full_doorbell_ring_waits_for_the_next_flush),
-        TEST(test_a_send_request_fills_every_field),
-        TEST(test_send_room_comes_back_with_a_completion),
-        TEST(test_completions_carry_what_the_rnic_wrote),
-        TEST(test_phase_bits_over_three_laps),
-        TEST(test_poll_keeps_to_its_budget_and_starves_nobody),
-        TEST(test_qpns_rest_as_long_as_possible),
-        TEST(test_qpns_of_two_boots_differ),
-        TEST(test_a_destroyed_qp_is_silent),
-        TEST(test_a_completion_may_destroy_its_qp),
-        TEST(test_a_destroyed_qp_rings_no_doorbell),
-        TEST(test_the_data_sheets_queues_fit_in_any_mix),
-        TEST(test_create_refuses_when_a_pool_is_empty),
-        TEST(test_the_1025th_is_refused_and_nothing_changes),
-        TEST(test_the_slots_outlive_their_counts),
-        TEST(test_a_number_without_a_slot_is_stale),
-        TEST(test_create_gives_back_half_of_a_pair_of_rings),
-        TEST(test_create_tells_the_rnic_everything),
-        TEST(test_a_cq_is_never_promised_twice),
-        TEST(test_a_claim_ends_when_the_cq_is_once_around),
-        TEST(test_a_receive_makes_room_for_the_next),
-        TEST(test_create_cleans_up_after_a_refusal),
-        TEST(test_modify_hands_over_every_attribute),
-        TEST(test_the_mad_qp_is_number_1_and_can_be_made_again),
-        TEST(test_events_come_before_the_completions_they_explain),
-        TEST(test_arm_loses_no_wake_up),
-        TEST(test_regions_get_keys_that_do_not_come_back_soon),
-        TEST(test_addresses_are_written_as_the_guide_says),
-        TEST(test_ud_info_reads_the_receive_header),
-        TEST(test_counters_are_two_words),
-    };
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-
+    (void)state;
     free(rnic.arena);
-    return failed;
+    return 0;
 }
+
+TEST_FIXTURE(set_up, NULL)
+GROUP_FIXTURE(NULL, free_arena)

@@ -18,6 +18,7 @@
 #include "lib/bytes.h"
 #include "net/cm/cm.h"
 #include "net/wire/rdma_ip_cm.h"
+#include "tests/test_fixture.h"
 
 enum {
     NODES = 2,
@@ -594,16 +595,4 @@ static void test_a_broken_mad_qp_comes_back(void **state)
     assert_int_equal(drive->ended, 1);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-        TEST(test_two_nodes_connect_and_move_data),
-        TEST(test_two_thousand_connections_one_after_another),
-        TEST(test_a_bad_key_fails_both_ends_with_reasons),
-        TEST(test_a_sleeping_node_is_woken),
-        TEST(test_a_broken_mad_qp_comes_back),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_FIXTURE(set_up, tear_down)

@@ -193,20 +193,3 @@ static void test_sysctl_takes_a_panic_once(void **state)
     assert_false(sysctl_take_panic(&sysctl, &panic));
     fake_mmio_done();
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_uart_fills_the_fifo_once_per_look),
-        cmocka_unit_test(test_uart_takes_what_a_log_writes),
-        cmocka_unit_test(test_uart_reads_only_what_is_there),
-        cmocka_unit_test(test_spi_never_overruns_the_receive_fifo),
-        cmocka_unit_test(test_gpio_touches_only_its_pin),
-        cmocka_unit_test(test_watchdog_is_locked_but_for_a_write),
-        cmocka_unit_test(test_plic_claims_until_nothing_is_pending),
-        cmocka_unit_test(test_sysctl_boot_status_is_the_same_both_ways),
-        cmocka_unit_test(test_sysctl_takes_a_panic_once),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -112,15 +112,3 @@ static void test_other_magic_is_nothing_of_ours(void **state)
         assert_false(echo_rep_parse(&parsed_rep, other, sizeof(other)));
     }
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ping_info),
-        cmocka_unit_test(test_echo_req),
-        cmocka_unit_test(test_echo_rep),
-        cmocka_unit_test(test_other_magic_is_nothing_of_ours),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

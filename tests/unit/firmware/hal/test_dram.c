@@ -44,13 +44,3 @@ static void test_dram_that_is_short_changes_nothing(void **state)
     assert_int_equal(dram.used_bytes, 100);
     assert_null(dram_alloc(&dram, 1, 1));
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_dram_hands_out_zeroed_aligned_pieces),
-        cmocka_unit_test(test_dram_that_is_short_changes_nothing),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -7,6 +7,7 @@
 
 #include "firmware/hal/log.h"
 #include "firmware/hal/time.h"
+#include "tests/test_fixture.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -203,22 +204,4 @@ static void test_log_drops_whole_lines_when_full(void **state)
                      1000 * strlen("[   0.000000] 0123456789\r\n"));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_log_formats_as_printf_does, new_world),
-        cmocka_unit_test_setup(test_log_format_cuts_and_ends_the_text,
-                               new_world),
-        cmocka_unit_test_setup(test_log_line_has_time_and_end, new_world),
-        cmocka_unit_test_setup(test_log_line_begins_a_new_line_after_a_prompt,
-                               new_world),
-        cmocka_unit_test_setup(test_log_line_that_is_too_long_still_ends,
-                               new_world),
-        cmocka_unit_test_setup(test_log_waits_for_its_sink_in_order, new_world),
-        cmocka_unit_test_setup(test_log_hands_over_no_more_than_it_is_told_to,
-                               new_world),
-        cmocka_unit_test_setup(test_log_drops_whole_lines_when_full, new_world),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_FIXTURE(new_world, NULL)

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "firmware/loop/loop.h"
+#include "tests/test_fixture.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -200,26 +201,4 @@ static void test_interrupts_reach_every_component_that_wants_them(void **state)
     assert_int_equal(world.c.irqs, 0x24);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(
-            test_turn_calls_steps_in_order_and_flushes_after_them, new_world),
-        cmocka_unit_test_setup(test_turn_is_busy_if_one_component_had_work,
-                               new_world),
-        cmocka_unit_test_setup(
-            test_component_with_endless_work_starves_no_other, new_world),
-        cmocka_unit_test_setup(
-            test_arm_gives_the_earliest_deadline_of_the_last_turn, new_world),
-        cmocka_unit_test_setup(
-            test_arm_without_any_deadline_waits_for_interrupts, new_world),
-        cmocka_unit_test_setup(
-            test_component_lowers_the_deadline_when_it_is_armed, new_world),
-        cmocka_unit_test_setup(test_component_that_objects_keeps_the_hart_awake,
-                               new_world),
-        cmocka_unit_test_setup(
-            test_interrupts_reach_every_component_that_wants_them, new_world),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_FIXTURE(new_world, NULL)

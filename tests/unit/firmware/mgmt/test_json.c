@@ -146,16 +146,3 @@ static void test_a_full_buffer_is_noticed_at_every_length(void **state)
         assert_int_equal(buf[size], 0x5a);
     }
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_flat_object_is_read),
-        cmocka_unit_test(test_what_is_no_flat_object_is_refused),
-        cmocka_unit_test(test_every_truncation_is_refused),
-        cmocka_unit_test(test_what_is_written_is_json),
-        cmocka_unit_test(test_a_full_buffer_is_noticed_at_every_length),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -395,24 +395,3 @@ static void test_changes_are_logged_at_a_limited_rate(void **state)
     step_lag();
     assert_in_range(lines_of_log(), before + 1, before + 2);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_machine_without_the_block_is_reported),
-        cmocka_unit_test(test_both_ports_serve_the_stacks_port_0),
-        cmocka_unit_test(test_link_local_frames_stay_with_their_link),
-        cmocka_unit_test(
-            test_frames_of_a_port_that_does_not_collect_are_dropped),
-        cmocka_unit_test(test_aggregate_is_up_while_one_link_is),
-        cmocka_unit_test(test_answers_leave_by_the_port_that_a_peer_uses),
-        cmocka_unit_test(test_change_of_the_active_port_is_announced),
-        cmocka_unit_test(test_announcement_on_the_standby_port_is_followed),
-        cmocka_unit_test(test_announcement_on_both_ports_is_not_followed),
-        cmocka_unit_test(test_own_announcement_that_comes_back_is_not_followed),
-        cmocka_unit_test(test_primary_takes_over_again_only_if_asked_to),
-        cmocka_unit_test(test_changes_are_logged_at_a_limited_rate),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

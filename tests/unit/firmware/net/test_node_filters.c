@@ -195,22 +195,3 @@ static void test_path_mtu_leaves_room_for_the_headers(void **state)
         assert_int_equal(node_paths_mtu(rows[i].mtu_bytes), rows[i].code);
     }
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_port_is_in_its_own_vlan_even_without_an_address),
-        cmocka_unit_test(
-            test_port_is_in_the_vlan_of_an_address_while_it_has_it),
-        cmocka_unit_test(test_port_stays_in_a_vlan_that_an_address_still_uses),
-        cmocka_unit_test(
-            test_aggregate_stays_in_a_vlan_that_an_address_still_uses),
-        cmocka_unit_test(test_aggregate_is_in_the_vlans_of_both_ports_settings),
-        cmocka_unit_test(test_untagged_frames_need_no_vlan),
-        cmocka_unit_test(test_groups_follow_the_addresses_of_the_port),
-        cmocka_unit_test(test_aggregate_has_the_same_groups_on_both_ports),
-        cmocka_unit_test(test_path_mtu_leaves_room_for_the_headers),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

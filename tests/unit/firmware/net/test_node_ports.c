@@ -5,6 +5,7 @@
 
 #include "firmware/hal/time.h"
 #include "firmware/net/node_paths.h"
+#include "tests/test_fixture.h"
 
 static const uint8_t unicast[6] = {0x02, 0, 0, 0, 0, 0x10};
 static const uint8_t lldp_group[6] = {0x01, 0x80, 0xc2, 0, 0, 0x0e};
@@ -295,24 +296,4 @@ static void test_link_local_addresses_are_the_sixteen_of_a_bridge(void **state)
     assert_false(attachment_is_link_local(frame));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup(name, new_world)
-        TEST(test_ports_start_with_their_settings),
-        TEST(test_a_port_that_does_not_start_is_named),
-        TEST(test_refused_speed_leaves_the_port_off),
-        TEST(test_link_changes_are_told_once),
-        TEST(test_received_frames_go_where_the_attachment_says),
-        TEST(test_frame_that_is_not_accepted_is_dropped),
-        TEST(test_receive_keeps_to_its_budget),
-        TEST(test_frame_waits_when_there_is_no_room_for_an_answer),
-        TEST(test_frames_leave_by_the_sender),
-        TEST(test_link_local_frame_stays_on_its_own_link),
-        TEST(test_link_local_frame_is_lost_when_its_ring_is_full),
-        TEST(test_full_ring_gives_no_buffer),
-        TEST(test_link_local_addresses_are_the_sixteen_of_a_bridge),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_FIXTURE(new_world, NULL)

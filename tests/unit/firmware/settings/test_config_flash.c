@@ -10,6 +10,7 @@
 #include "firmware/settings/config_flash.h"
 #include "firmware/hal/time.h"
 #include "firmware/store/flash_layout.h"
+#include "tests/test_fixture.h"
 
 enum { PART_BYTES = FLASH_CONFIG_B_ADDR + FLASH_SECTOR_BYTES };
 
@@ -227,15 +228,4 @@ static void test_a_change_is_written_over_the_bad_copy(void **state)
     assert_int_equal(read.sequence, 13);
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup(name, blank_part)
-    const struct CMUnitTest tests[] = {
-        TEST(test_the_other_copy_is_used_instead),
-        TEST(test_the_defaults_are_used_when_there_is_no_good_copy),
-        TEST(test_an_old_copy_is_not_judged),
-        TEST(test_a_change_is_written_over_the_bad_copy),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_FIXTURE(blank_part, NULL)

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "firmware/settings/config_check.h"
+#include "tests/test_fixture.h"
 
 static struct config config;
 
@@ -347,18 +348,4 @@ static void test_ipv4_addresses_in_ipv6_fields_are_mistakes(void **state)
                         "port.1.ipv6-gateway: 10.0.0.1 is an IPv4 address");
 }
 
-int main(void)
-{
-#define T(name) cmocka_unit_test_setup(name, defaults)
-    const struct CMUnitTest tests[] = {
-        T(test_every_key_is_found_and_has_a_default),
-        T(test_values_are_taken_and_shown),
-        T(test_what_is_no_value_is_refused_with_what_is),
-        T(test_what_is_no_key_is_refused),
-        T(test_mistakes_of_the_whole),
-        T(test_every_mistake_is_told),
-        T(test_ipv4_addresses_in_ipv6_fields_are_mistakes),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_FIXTURE(defaults, NULL)

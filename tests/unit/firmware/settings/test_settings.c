@@ -10,6 +10,7 @@
 
 #include "firmware/hal/time.h"
 #include "firmware/settings/settings.h"
+#include "tests/test_fixture.h"
 
 /* The ports and the flash, as far as settings go. */
 static struct {
@@ -343,25 +344,4 @@ static void test_fec_names_are_read_as_they_are_written(void **state)
     assert_false(settings_fec_parse("", &fec));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup(name, new_world)
-        TEST(test_fec_changes_at_once_and_is_saved_if_asked),
-        TEST(test_fec_of_no_port_is_refused),
-        TEST(test_rs_fec_is_refused_at_10g_and_10g_with_rs_fec),
-        TEST(test_both_ports_change_speed_together),
-        TEST(test_nothing_changes_when_the_flash_does_not_take_it),
-        TEST(test_port_that_refuses_is_reported),
-        TEST(test_live_settings_are_in_force_when_replace_returns),
-        TEST(test_settings_that_wait_are_saved_and_not_in_force),
-        TEST(test_mistake_changes_nothing_and_is_told),
-        TEST(test_straps_stay_when_a_change_does_not_concern_them),
-        TEST(test_strap_for_defaults_keeps_the_sequence),
-        TEST(test_draft_starts_as_saved_and_is_forgotten),
-        TEST(test_saved_fec_and_speed_reach_the_draft),
-        TEST(test_fec_names_are_read_as_they_are_written),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_FIXTURE(new_world, NULL)

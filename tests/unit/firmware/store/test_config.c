@@ -218,18 +218,3 @@ static void test_config_refuses_what_is_well_sealed_but_wrong(void **state)
         assert_false(config_parse(&config, buf, sizeof(buf)));
     }
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_config_survives_the_round_trip),
-        cmocka_unit_test(test_config_default_is_valid),
-        cmocka_unit_test(test_config_skips_fields_of_later_versions),
-        cmocka_unit_test(test_config_of_older_versions_has_defaults),
-        cmocka_unit_test(test_config_refuses_every_truncation),
-        cmocka_unit_test(test_config_refuses_every_bit_flip),
-        cmocka_unit_test(test_config_refuses_what_is_well_sealed_but_wrong),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

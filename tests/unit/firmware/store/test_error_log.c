@@ -8,6 +8,7 @@
 
 #include "firmware/store/error_log.h"
 #include "firmware/store/flash_layout.h"
+#include "tests/test_fixture.h"
 
 #include <string.h>
 
@@ -209,14 +210,4 @@ static void test_a_power_cut_loses_one_at_most(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_a_new_drive_has_no_errors, blank_part),
-        cmocka_unit_test_setup(test_the_newest_are_read_back, blank_part),
-        cmocka_unit_test_setup(test_it_goes_round, blank_part),
-        cmocka_unit_test_setup(test_a_power_cut_loses_one_at_most, blank_part),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_FIXTURE(blank_part, NULL)

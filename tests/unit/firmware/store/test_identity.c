@@ -124,17 +124,3 @@ static void test_namespaces_have_ids_of_their_own(void **state)
     assert_memory_equal(id, sample.nguid, 12);
     assert_memory_equal(id + 12, "\0\0\0\x80", 4);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_identity_survives_the_round_trip),
-        cmocka_unit_test(test_identity_takes_texts_of_full_length),
-        cmocka_unit_test(test_identity_refuses_every_truncation),
-        cmocka_unit_test(test_identity_refuses_every_bit_flip),
-        cmocka_unit_test(test_identity_refuses_what_is_well_sealed_but_wrong),
-        cmocka_unit_test(test_namespaces_have_ids_of_their_own),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -150,18 +150,3 @@ static void test_image_has_to_fit(void **state)
     header.len_bytes = slot + 1;
     assert_false(image_header_fits(&header, DRAM, DRAM_BYTES));
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_image_header_survives_the_round_trip),
-        cmocka_unit_test(test_image_header_has_its_bytes_in_place),
-        cmocka_unit_test(test_image_header_refuses_every_truncation),
-        cmocka_unit_test(test_image_header_refuses_every_bit_flip),
-        cmocka_unit_test(test_image_header_refuses_another_format),
-        cmocka_unit_test(test_image_header_of_erased_flash_is_empty),
-        cmocka_unit_test(test_image_has_to_fit),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -12,6 +12,7 @@
 
 #include "firmware/store/flash_layout.h"
 #include "firmware/store/store.h"
+#include "tests/test_fixture.h"
 
 #include <string.h>
 
@@ -260,26 +261,4 @@ static void test_identity_is_read_from_either_copy(void **state)
     assert_string_equal(back.serial, "S");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_first_boot_begins_where_told, blank_part),
-        cmocka_unit_test_setup(test_boots_count_on_over_full_sectors,
-                               blank_part),
-        cmocka_unit_test_setup(
-            test_no_generation_comes_twice_whenever_power_fails, blank_part),
-        cmocka_unit_test_setup(
-            test_a_damaged_sector_does_not_turn_the_count_back, blank_part),
-        cmocka_unit_test_setup(test_a_broken_flash_is_reported, blank_part),
-        cmocka_unit_test_setup(test_config_defaults_when_there_is_none,
-                               blank_part),
-        cmocka_unit_test_setup(test_config_writes_go_to_the_other_copy,
-                               blank_part),
-        cmocka_unit_test_setup(test_config_is_old_or_new_whenever_power_fails,
-                               blank_part),
-        cmocka_unit_test_setup(test_identity_is_read_from_either_copy,
-                               blank_part),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_FIXTURE(blank_part, NULL)

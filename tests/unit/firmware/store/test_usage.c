@@ -8,6 +8,7 @@
 
 #include "firmware/store/flash_layout.h"
 #include "firmware/store/usage.h"
+#include "tests/test_fixture.h"
 
 #include <string.h>
 
@@ -197,19 +198,4 @@ static void test_damaged_records_are_passed_over(void **state)
     expect_last(0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_a_new_drive_has_been_through_nothing,
-                               blank_part),
-        cmocka_unit_test_setup(test_the_last_record_counts_over_full_sectors,
-                               blank_part),
-        cmocka_unit_test_setup(test_one_place_serves_many_records, blank_part),
-        cmocka_unit_test_setup(
-            test_a_power_cut_leaves_the_old_values_or_the_new, blank_part),
-        cmocka_unit_test_setup(test_damaged_records_are_passed_over,
-                               blank_part),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_FIXTURE(blank_part, NULL)

@@ -168,17 +168,3 @@ static void test_only_the_given_characters_count(void **state)
     assert_int_equal(ip.bytes[15], 0x1);
     assert_false(ip_text_parse(&ip, "::ffff:a00:1", 12));
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_pattern_of_zero_groups),
-        cmocka_unit_test(test_the_ends),
-        cmocka_unit_test(test_v4_has_dots),
-        cmocka_unit_test(test_parsed_as_the_library_does),
-        cmocka_unit_test(test_what_is_written_is_parsed),
-        cmocka_unit_test(test_only_the_given_characters_count),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -9,6 +9,7 @@
 
 #include "firmware/usage/usage_keeper.h"
 #include "nvmeof/wire/log.h"
+#include "tests/test_fixture.h"
 
 #define SECOND_US UINT64_C(1000000)
 #define MINUTE_US (60 * SECOND_US)
@@ -314,23 +315,4 @@ static void test_a_drive_without_flash_goes_on(void **state)
     assert_int_equal(world.hours, 2);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup(name, new_world)
-        TEST(test_an_idle_drive_writes_once_an_hour),
-        TEST(test_hours_go_on_from_what_was_read),
-        TEST(test_a_host_that_comes_and_goes_is_written_at_once),
-        TEST(test_a_power_cut_in_use_counts_as_unsafe),
-        TEST(test_a_reset_in_use_is_not_a_power_cut),
-        TEST(test_wear_has_a_limit),
-        TEST(test_a_host_that_comes_is_never_put_off_by_errors),
-        TEST(test_new_errors_are_written_oldest_first),
-        TEST(test_no_more_errors_are_written_than_a_host_can_read),
-        TEST(test_errors_of_an_earlier_power_cycle_are_put_back),
-        TEST(test_the_end_in_good_order_writes_everything),
-        TEST(test_a_drive_without_flash_goes_on),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_FIXTURE(new_world, NULL)

@@ -18,6 +18,7 @@
 #include "net/wire/ipv4.h"
 #include "net/wire/ipv6.h"
 #include "net/wire/udp.h"
+#include "tests/test_fixture.h"
 
 enum { BURST = 16, MS = 1000000 };
 
@@ -559,26 +560,4 @@ static void test_lag_loaded_state_goes_on(void **state)
     assert_int_equal(reg(bed, A_LAG_ACTIVE), 1);
 }
 
-int main(void)
-{
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        T(test_lag_switched_off_is_not_there),
-        T(test_lag_registers_after_reset),
-        T(test_lag_active_member_alone_is_sent_to),
-        T(test_lag_both_members_are_port_0),
-        T(test_lag_dead_member_is_left_at_once_and_for_good),
-        T(test_lag_follows_a_peer_that_speaks_elsewhere),
-        T(test_lag_follows_nobody_to_where_it_may_not_send),
-        T(test_lag_distributes_by_flow),
-        T(test_lag_member_depends_on_all_that_makes_a_flow),
-        T(test_lag_moves_all_flows_to_the_member_that_is_left),
-        T(test_lag_stops_where_a_member_is_full),
-        T(test_lag_pauses_what_any_member_it_uses_pauses),
-        T(test_lag_hash_stays_within_the_head),
-        T(test_lag_loaded_state_is_judged),
-        T(test_lag_loaded_state_goes_on),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_FIXTURE(setup, teardown)

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 #include <errno.h>
 
+#include "tests/test_fixture.h"
 #include "tests/unit/hw-model/media/media_world.h"
 
 enum { CACHE_BYTES = 1 << 20, CACHE_BLOCKS = CACHE_BYTES / 512 };
@@ -301,6 +302,7 @@ static void test_media_cache_off_is_write_through(void **state)
     assert_int_equal(w->ram.stable[0], 0x11);
 }
 
+WITH_FIXTURE(setup_no_cache, teardown)
 static void test_media_without_a_cache_works(void **state)
 {
     struct world *w = *state;
@@ -855,46 +857,4 @@ static void test_media_registers_that_do_not_exist(void **state)
     assert_int_equal(w_read(w, A_MEDIA_CACHE_SIZE_KIB), CACHE_BYTES / 1024);
 }
 
-int main(void)
-{
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(test_media_write_completes_in_the_cache),
-        TEST(test_media_read_past_the_cache_is_one_request),
-        TEST(test_media_read_is_put_together_from_both),
-        TEST(test_media_power_cut_loses_unflushed_writes_only),
-        TEST(test_media_flush_waits_for_the_medium),
-        TEST(test_media_flushes_share_one_request),
-        TEST(test_media_flush_does_not_wait_for_later_writes),
-        TEST(test_media_fua_goes_past_the_cache_without_copies),
-        TEST(test_media_fua_over_cached_blocks_wins),
-        TEST(test_media_fua_does_not_write_out_the_whole_cache),
-        TEST(test_media_fua_read_makes_what_it_reads_durable),
-        TEST(test_media_cache_off_is_write_through),
-        cmocka_unit_test_setup_teardown(test_media_without_a_cache_works,
-                                        setup_no_cache, teardown),
-        TEST(test_media_zeroes_and_deallocates),
-        TEST(test_media_long_writes_go_past_the_cache),
-        TEST(test_media_full_cache_makes_writes_wait),
-        TEST(test_media_destages_when_idle_in_long_requests),
-        TEST(test_media_keeps_dirty_data_when_told_to),
-        TEST(test_media_destage_failure_loses_nothing),
-        TEST(test_media_full_cache_and_failing_medium_refuses),
-        TEST(test_media_errors_of_the_medium_are_told_apart),
-        TEST(test_media_judges_commands),
-        TEST(test_media_refuses_bad_lists),
-        TEST(test_media_blocks_of_4096_bytes),
-        TEST(test_media_never_overfills_the_completion_ring),
-        TEST(test_media_takes_no_index_that_makes_no_sense),
-        TEST(test_media_interrupts_only_when_armed),
-        TEST(test_media_completes_in_any_order),
-        TEST(test_media_reset_keeps_the_cache_and_waits_for_dma),
-        TEST(test_media_refuses_queues_outside_dram),
-        TEST(test_media_more_commands_than_operations_wait),
-        TEST(test_media_stop_empties_the_cache_and_load_goes_on),
-        TEST(test_media_stop_with_a_failing_medium_ends),
-        TEST(test_media_registers_that_do_not_exist),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_FIXTURE(setup, teardown)

@@ -314,12 +314,3 @@ static void test_media_random_commands_and_power_cuts(void **state)
         run(seed);
     }
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_media_random_commands_and_power_cuts),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

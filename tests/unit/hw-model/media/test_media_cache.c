@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "hw-model/media/media_cache.h"
+#include "tests/test_fixture.h"
 
 enum { LINES = 8, MAX_PARTS = 4 };
 
@@ -231,6 +232,7 @@ static void test_cache_epoch_numbers_run_out_safely(void **state)
     assert_true(media_cache_is_drained(cache, epoch));
 }
 
+WITH_FIXTURE(NULL, NULL)
 static void test_cache_of_nothing_holds_nothing(void **state)
 {
     struct media_cache cache;
@@ -244,20 +246,4 @@ static void test_cache_of_nothing_holds_nothing(void **state)
         media_cache_is_drained(&cache, media_cache_close_epoch(&cache)));
 }
 
-int main(void)
-{
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(test_cache_run_reaches_over_full_lines_both_ways),
-        TEST(test_cache_run_is_bounded_and_has_the_line_asked_for),
-        TEST(test_cache_lines_with_holes_take_two_runs),
-        TEST(test_cache_copies_on_write_in_flight),
-        TEST(test_cache_failure_keeps_the_newest_of_both),
-        TEST(test_cache_refuses_when_full_and_changes_nothing),
-        TEST(test_cache_epochs_wait_for_what_came_before_only),
-        TEST(test_cache_epoch_numbers_run_out_safely),
-        cmocka_unit_test(test_cache_of_nothing_holds_nothing),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_FIXTURE(setup, teardown)

@@ -603,35 +603,3 @@ static void test_a_state_that_makes_no_sense_is_refused(void **state)
     assert_false(hw_mgmt_loaded(&bed->mgmt));
     free(bed);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bytes_for_firmware_raise_the_interrupt),
-        cmocka_unit_test(test_a_new_client_finds_its_line_separated),
-        cmocka_unit_test(test_a_slow_reader_gets_all_of_it_later),
-        cmocka_unit_test(test_replies_wrap_around_the_ring),
-        cmocka_unit_test(test_replies_to_nobody_are_discarded),
-        cmocka_unit_test(
-            test_the_mask_reaches_firmware_and_ends_with_its_reader),
-        cmocka_unit_test(test_events_of_firmware_and_hardware_keep_their_order),
-        cmocka_unit_test(test_hardware_records_nothing_that_nobody_wants),
-        cmocka_unit_test(test_what_is_lost_is_counted),
-        cmocka_unit_test(
-            test_a_second_reader_starts_without_the_first_ones_events),
-        cmocka_unit_test(test_an_index_beyond_the_ring_disables_the_block),
-        cmocka_unit_test(
-            test_a_consumer_index_ahead_of_the_producer_gives_no_room),
-        cmocka_unit_test(test_bytes_for_a_disabled_block_go_nowhere),
-        cmocka_unit_test(test_addresses_outside_dram_are_refused),
-        cmocka_unit_test(test_sizes_out_of_range_are_refused),
-        cmocka_unit_test(test_addresses_do_not_change_while_enabled),
-        cmocka_unit_test(test_one_run_is_bounded),
-        cmocka_unit_test(test_there_are_no_other_registers),
-        cmocka_unit_test(test_time_is_read_in_two_halves),
-        cmocka_unit_test(test_a_loaded_block_goes_on_without_a_reader),
-        cmocka_unit_test(test_a_state_that_makes_no_sense_is_refused),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -12,6 +12,7 @@
 #include "hw-model/port/hw_port.h"
 #include "hw-model/regs/port.h"
 #include "lib/bytes.h"
+#include "tests/test_fixture.h"
 #include "tests/unit/hw-model/port/port_bed.h"
 
 enum {
@@ -1264,54 +1265,4 @@ static void test_port_goes_on_after_save_and_load(void **state)
     assert_false(hw_port_loaded(&w->port));
 }
 
-int main(void)
-{
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(test_port_puts_a_frame_into_the_raw_ring),
-        TEST(test_port_drops_when_the_raw_ring_is_full_and_wraps),
-        TEST(test_port_interrupts_only_when_armed),
-        TEST(test_port_filters_destinations),
-        TEST(test_port_has_8_addresses_and_64_groups),
-        TEST(test_port_filters_vlans),
-        TEST(test_port_counts_and_drops_bad_frames),
-        TEST(test_port_counts_sizes_at_their_edges),
-        TEST(test_port_tells_roce_from_the_rest),
-        TEST(test_port_truncated_roce_is_not_roce),
-        TEST(test_port_roce_v1_needs_its_bit),
-        TEST(test_port_hands_roce_over_in_bursts),
-        TEST(test_port_refuses_rx_buffers_that_make_no_sense),
-        TEST(test_port_sends_raw_frames_in_order_and_pads),
-        TEST(test_port_goes_on_behind_bad_descriptors),
-        TEST(test_port_ignores_a_tx_index_that_makes_no_sense),
-        TEST(test_port_wraps_the_tx_ring_and_interrupts_when_armed),
-        TEST(test_port_keeps_what_the_link_does_not_take),
-        TEST(test_port_drops_what_the_link_has_not_taken_for_long),
-        TEST(test_port_waits_for_a_link_that_takes_a_frame_now_and_then),
-        TEST(test_port_firmware_chooses_how_long_it_waits),
-        TEST(test_port_waits_anew_after_save_and_load),
-        TEST(test_port_sends_a_bounded_number_of_frames_a_run),
-        TEST(test_port_passes_and_pads_rnic_frames),
-        TEST(test_port_tells_the_rnic_when_there_is_room),
-        TEST(test_port_higher_raw_priority_goes_first),
-        TEST(test_port_higher_rnic_priority_goes_first),
-        TEST(test_port_equal_priorities_share),
-        TEST(test_port_drains_everything_after_sharing),
-        TEST(test_port_tx_disable_holds_both_back),
-        TEST(test_port_dead_link_drops_what_is_sent),
-        TEST(test_port_link_loss_frees_who_waits),
-        TEST(test_port_link_changes_are_told),
-        TEST(test_port_refuses_speeds_and_fec_it_does_not_have),
-        TEST(test_port_refuses_rings_outside_dram),
-        TEST(test_port_fec_mismatch_is_no_link_and_says_why),
-        TEST(test_port_a_new_reason_interrupts),
-        TEST(test_port_bit_errors_lose_frames_both_ways),
-        TEST(test_port_bit_errors_and_back_pressure),
-        TEST(test_port_reset_forgets_everything_but_the_cable),
-        TEST(test_port_registers_that_do_not_exist),
-        TEST(test_port_counter_high_word_is_latched),
-        TEST(test_port_goes_on_after_save_and_load),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_FIXTURE(setup, teardown)

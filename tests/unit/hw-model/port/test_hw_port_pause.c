@@ -13,6 +13,7 @@
 #include "hw-model/regs/port.h"
 #include "lib/bytes.h"
 #include "net/wire/mac_control.h"
+#include "tests/test_fixture.h"
 #include "tests/unit/hw-model/port/port_bed.h"
 #include "tests/unit/net/wire/golden_mac_control.h"
 
@@ -622,26 +623,4 @@ static void test_pause_that_lasts_too_long_loses_frames(void **state)
     assert_int_equal(counter(w, PORT_COUNT_TX_DROPPED_TIMEOUT), 4);
 }
 
-int main(void)
-{
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(test_pause_holds_a_priority_and_lets_others_pass),
-        TEST(test_pause_lasts_its_quanta_at_the_port_s_speed),
-        TEST(test_pause_is_renewed_and_shortened),
-        TEST(test_pause_of_two_priorities_ends_one_by_one),
-        TEST(test_pause_keeps_the_order_inside_every_priority),
-        TEST(test_pause_further_back_than_frames_can_pass_waits),
-        TEST(test_pause_honours_what_firmware_says),
-        TEST(test_pause_frames_never_reach_firmware),
-        TEST(test_pause_a_damaged_frame_pauses_nothing),
-        TEST(test_pause_refuses_an_rnic_that_does_not_look),
-        TEST(test_pause_and_a_blocked_link),
-        TEST(test_pause_bad_descriptors_behind_it_are_passed_too),
-        TEST(test_pause_ends_with_the_link_and_with_a_reset),
-        TEST(test_pause_goes_on_after_save_and_load),
-        TEST(test_pause_that_lasts_too_long_loses_frames),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_FIXTURE(setup, teardown)

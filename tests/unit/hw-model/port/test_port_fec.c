@@ -211,18 +211,3 @@ static void test_fec_the_worst_ratio_loses_everything(void **state)
         assert_true(fec_frame(&lane, fec, 64).is_lost);
     }
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fec_loss_and_correction_follow_the_formula),
-        cmocka_unit_test(test_fec_rs_counts_symbols_not_bits),
-        cmocka_unit_test(test_fec_fc_restores_bursts_of_11_bits),
-        cmocka_unit_test(test_fec_codes_differ_as_they_should),
-        cmocka_unit_test(test_fec_same_seed_same_errors),
-        cmocka_unit_test(test_fec_a_clean_cable_does_nothing),
-        cmocka_unit_test(test_fec_the_worst_ratio_loses_everything),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

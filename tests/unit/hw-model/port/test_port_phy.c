@@ -114,14 +114,3 @@ static void test_phy_first_reason_wins(void **state)
     assert_int_equal(link.reason, PORT_REASON_NONE);
     assert_false(link.has_local_fault);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_phy_every_pair_of_fec_settings),
-        cmocka_unit_test(test_phy_resolves_every_pair_of_fec_bits),
-        cmocka_unit_test(test_phy_first_reason_wins),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

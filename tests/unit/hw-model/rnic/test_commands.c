@@ -8,6 +8,7 @@
 
 #include "bed.h"
 #include "lib/bytes.h"
+#include "tests/test_fixture.h"
 
 static int setup(void **state)
 {
@@ -312,16 +313,4 @@ static void test_everything_can_be_given_back(void **state)
                      RNIC_CMD_OK);
 }
 
-int main(void)
-{
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(test_each_bad_argument_has_its_status),
-        TEST(test_every_state_times_every_move),
-        TEST(test_every_state_times_every_event),
-        TEST(test_arguments_of_a_stage_are_judged),
-        TEST(test_everything_can_be_given_back),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_FIXTURE(setup, teardown)

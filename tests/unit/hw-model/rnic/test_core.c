@@ -8,6 +8,7 @@
 
 #include "bed.h"
 #include "lib/bytes.h"
+#include "tests/test_fixture.h"
 
 enum { PAGE = 0x1000 }; /* bed.c's */
 
@@ -747,33 +748,4 @@ static void test_a_state_that_makes_no_sense_is_refused(void **state)
     free(good);
 }
 
-int main(void)
-{
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(test_registers_say_what_it_is),
-        TEST(test_a_hart_is_enabled_with_good_rings_only),
-        TEST(test_reset_forgets_everything),
-        TEST(test_only_a_sleeper_is_kicked),
-        TEST(test_only_an_armed_hart_is_interrupted_once),
-        TEST(test_an_acknowledged_write_lets_a_hart_sleep_on),
-        TEST(test_rings_that_claim_too_much_are_skipped),
-        TEST(test_a_full_event_queue_drops_events),
-        TEST(test_every_mtu_and_the_lengths_around_it),
-        TEST(test_keys_reach_all_64_bits),
-        TEST(test_drained_comes_after_the_last_completion),
-        TEST(test_a_full_completion_queue_ends_its_pairs),
-        TEST(test_a_shared_receive_queue),
-        TEST(test_datagrams_carry_their_source),
-        TEST(test_a_datagram_without_a_buffer_is_dropped),
-        TEST(test_datagrams_wait_for_a_full_port),
-        TEST(test_datagrams_do_not_wait_for_a_stuck_port),
-        TEST(test_pfc_holds_up_datagrams_by_their_priority),
-        TEST(test_datagrams_wait_for_a_pause_but_not_for_ever),
-        TEST(test_what_no_datagram_may_be),
-        TEST(test_doorbells_of_no_slot_are_skipped),
-        TEST(test_a_state_that_makes_no_sense_is_refused),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_FIXTURE(setup, teardown)

@@ -262,19 +262,3 @@ static void test_state_may_be_saved_and_loaded_at_every_step(void **state)
     (void)run_session(&session, BED_DROP, 17, 1, 0);
     (void)run_session(&slow, BED_DROP, 31, 2, 0);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_frame_may_be_lost),
-        cmocka_unit_test(test_every_five_frames_may_be_lost),
-        cmocka_unit_test(test_every_frame_may_be_repeated),
-        cmocka_unit_test(test_every_frame_may_overtake),
-        cmocka_unit_test(test_every_frame_may_be_spoiled),
-        cmocka_unit_test(test_one_frame_in_twenty_is_lost),
-        cmocka_unit_test(test_a_port_may_take_any_number_of_frames),
-        cmocka_unit_test(test_state_may_be_saved_and_loaded_at_every_step),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

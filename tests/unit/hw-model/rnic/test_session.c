@@ -6,6 +6,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "tests/test_fixture.h"
 #include "bed.h"
 
 static int setup(void **state)
@@ -174,16 +175,4 @@ static void test_retries_end_and_flush_in_order(void **state)
     assert_int_equal(bed_state(a, 0), RNIC_QPS_ERROR);
 }
 
-int main(void)
-{
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(test_send_arrives_in_the_posted_buffer),
-        TEST(test_write_and_read_move_a_megabyte),
-        TEST(test_rnr_waits_for_a_buffer),
-        TEST(test_send_with_invalidate_takes_the_region),
-        TEST(test_retries_end_and_flush_in_order),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_FIXTURE(setup, teardown)

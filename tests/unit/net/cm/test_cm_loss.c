@@ -329,18 +329,3 @@ static void test_two_hundred_cycles(void **state)
     assert_true(all_free(wire.side[B]));
     wire_stop(&wire);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_any_one_message_may_suffer),
-        cmocka_unit_test(test_a_peer_that_vanishes_is_noticed_everywhere),
-        cmocka_unit_test(test_the_peer_is_told_that_we_gave_up),
-        cmocka_unit_test(test_a_refused_host_hears_why),
-        cmocka_unit_test(test_a_drive_that_was_reset_is_connected_at_once),
-        cmocka_unit_test(test_a_drive_that_reuses_its_numbers_is_stale),
-        cmocka_unit_test(test_two_hundred_cycles),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -3,6 +3,7 @@
 #include "cm_test.h"
 
 #include "net/cm/cm_rdma.h"
+#include "tests/test_fixture.h"
 
 enum {
     MSG = 24, /* a MAD's header */
@@ -246,19 +247,4 @@ static void test_a_port_has_one_listener(void **state)
     assert_false(cm->ops->listen(cm->cm, 7000, &events, user));
 }
 
-int main(void)
-{
-#define T(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        T(test_a_request_says_what_the_user_needs),
-        T(test_a_qp_is_started_on_the_way_to_the_peer),
-        T(test_a_qp_that_does_not_start_is_reported),
-        T(test_each_refusal_has_its_reason),
-        T(test_data_confirms_the_connection),
-        T(test_an_acknowledgement_proves_the_way_to_the_peer),
-        T(test_a_silent_peer_is_a_disconnection),
-        T(test_a_port_has_one_listener),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_FIXTURE(setup, teardown)

@@ -399,15 +399,3 @@ static void test_a_released_connection_still_agrees(void **state)
     assert_int_equal(conn->state, CM_CONN_FREE);
     side_free(side);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_state_times_every_event),
-        cmocka_unit_test(test_release_in_every_state_leaves_nothing),
-        cmocka_unit_test(test_the_rtu_answers_the_reps_transaction),
-        cmocka_unit_test(test_a_released_connection_still_agrees),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

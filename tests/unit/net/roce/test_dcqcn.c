@@ -239,21 +239,3 @@ static void test_states_that_make_no_sense(void **state)
     bad.bytes = DCQCN_BYTES;
     assert_false(dcqcn_valid(&bad));
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_first_cnp_halves_the_rate),
-        cmocka_unit_test(test_cnp_after_cnp_goes_down_to_the_floor),
-        cmocka_unit_test(test_alpha_falls_without_notifications),
-        cmocka_unit_test(test_recovery_by_time_is_fast_then_additive),
-        cmocka_unit_test(test_recovery_by_time_and_bytes_is_hyper),
-        cmocka_unit_test(test_a_cnp_in_the_middle_of_recovery_begins_it_anew),
-        cmocka_unit_test(test_the_limit_ends_at_the_line_s_rate),
-        cmocka_unit_test(test_packets_leave_at_the_rate),
-        cmocka_unit_test(test_nothing_is_saved_up_while_idle),
-        cmocka_unit_test(test_states_that_make_no_sense),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "tests/test_fixture.h"
 #include "raw.h"
 
 enum { MTU = 256, CE = 3, ALL = 3 | 2 << 4 | 48 << 8 | 6 << 16 };
@@ -397,26 +398,4 @@ static void test_registers_keep_what_they_can(void **state)
     assert_int_equal(rnic_read(rnic, A_RNIC_ECN), 48 << 8 | 6 << 16);
 }
 
-int main(void)
-{
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(test_a_cnp_is_what_other_adapters_send),
-        TEST(test_marks_of_50_us_are_answered_with_one_cnp),
-        TEST(test_only_what_carries_data_is_answered),
-        TEST(test_a_mark_out_of_order_is_answered_too),
-        TEST(test_no_answers_when_they_are_off),
-        TEST(test_a_full_port_gets_the_cnp_once),
-        TEST(test_pauses_and_cnps),
-        TEST(test_data_is_marked_as_ecn_capable),
-        TEST(test_a_cnp_slows_its_queue_pair),
-        TEST(test_without_further_cnps_it_recovers),
-        TEST(test_read_responses_are_slowed_too),
-        TEST(test_a_full_port_does_not_slow_it_further),
-        TEST(test_cnps_change_nothing_when_that_is_off),
-        TEST(test_only_a_peer_s_cnp_counts),
-        TEST(test_registers_keep_what_they_can),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_FIXTURE(setup, teardown)

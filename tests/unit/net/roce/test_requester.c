@@ -8,6 +8,7 @@
 
 #include "lib/bytes.h"
 #include "net/wire/psn.h"
+#include "tests/test_fixture.h"
 #include "raw.h"
 
 enum { MTU = 256, OUR_PSN = RAW_PSN ^ 0x800000 };
@@ -647,32 +648,4 @@ static void test_an_overfull_send_queue_ends_the_pair(void **state)
     raw_expect_silence(bed);
 }
 
-int main(void)
-{
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(test_only_as_many_reads_as_agreed_are_outstanding),
-        TEST(test_a_fence_waits_for_reads),
-        TEST(test_long_messages_ask_for_acknowledgements_on_the_way),
-        TEST(test_a_group_asks_for_one_acknowledgement),
-        TEST(test_each_nak_has_its_status),
-        TEST(test_a_sequence_nak_goes_back),
-        TEST(test_progress_gives_the_retries_back),
-        TEST(test_rnr_waits_as_long_as_told_and_so_often),
-        TEST(test_answers_to_nothing_are_dropped),
-        TEST(test_a_response_that_fits_no_request_ends_it),
-        TEST(test_an_ack_beyond_a_lost_read_asks_for_it_again),
-        TEST(test_bad_entries_fail_after_those_before_them),
-        TEST(test_local_invalidate_takes_its_turn),
-        TEST(test_a_region_goes_while_it_is_read_into),
-        TEST(test_a_request_without_an_address_is_tried_again),
-        TEST(test_an_answer_overtakes_what_is_sent_again),
-        TEST(test_inline_data_of_a_datagram),
-        TEST(test_a_datagram_that_is_not_ours_to_send),
-        TEST(test_datagrams_dropped_at_one_port_do_not_hold_up_the_other),
-        TEST(test_a_send_queue_can_go_round_many_times),
-        TEST(test_an_overfull_send_queue_ends_the_pair),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_FIXTURE(setup, teardown)

@@ -8,6 +8,7 @@
 
 #include "lib/bytes.h"
 #include "net/wire/psn.h"
+#include "tests/test_fixture.h"
 #include "raw.h"
 
 enum { MTU = 256 };
@@ -716,6 +717,7 @@ static void test_a_read_given_back_by_the_port_still_counts(void **state)
 }
 
 /* All 16 places are taken, and the oldest is being answered again. */
+WITH_FIXTURE(NULL, NULL)
 static void test_a_new_read_ends_the_repetition_of_the_oldest(void **state)
 {
     struct bed *bed =
@@ -781,34 +783,4 @@ static void test_the_first_packet_in_rtr_is_told_of_once(void **state)
     bed_free(bed);
 }
 
-int main(void)
-{
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(test_every_opcode_in_every_place_of_a_message),
-        TEST(test_lengths_that_no_packet_may_have),
-        TEST(test_a_message_longer_than_the_buffer_is_refused),
-        TEST(test_what_a_key_does_not_give_is_refused),
-        TEST(test_an_empty_write_needs_no_key),
-        TEST(test_a_peer_may_not_invalidate_what_is_not_its_own),
-        TEST(test_a_buffer_that_is_not_ours_is_an_operational_error),
-        TEST(test_a_gap_gets_one_nak_until_it_is_filled),
-        TEST(test_packets_that_were_overtaken_in_one_burst_are_asked_for),
-        TEST(test_a_duplicate_is_acknowledged_and_not_acted_on),
-        TEST(test_after_rnr_the_rest_is_dropped_in_silence),
-        TEST(test_a_read_may_be_asked_for_again_from_any_packet),
-        TEST(test_a_region_goes_while_it_is_read),
-        TEST(test_what_a_full_port_gives_back_of_a_failed_pair_is_forgotten),
-        TEST(test_an_address_goes_while_it_is_read_from),
-        TEST(test_a_nak_waits_for_a_full_port),
-        TEST(test_an_acknowledgement_never_overtakes_a_read),
-        TEST(test_more_reads_than_agreed_are_refused),
-        TEST(test_a_repeated_read_does_not_count_against_the_depth),
-        TEST(test_a_read_given_back_by_the_port_still_counts),
-        cmocka_unit_test(test_a_new_read_ends_the_repetition_of_the_oldest),
-        TEST(test_acknowledgements_are_coalesced),
-        TEST(test_the_first_packet_in_rtr_is_told_of_once),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_FIXTURE(setup, teardown)

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "tests/test_fixture.h"
 #include "raw.h"
 
 static int setup(void **state)
@@ -365,23 +366,4 @@ static void test_every_truncated_v1_frame_is_refused(void **state)
     assert_int_equal(bed_counter(&bed->side[1], RNIC_COUNT_RX_BAD_ICRC), 1);
 }
 
-int main(void)
-{
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(test_each_misfit_moves_its_counter),
-        TEST(test_every_truncation_is_refused),
-        TEST(test_every_spoiled_byte_is_noticed_or_harmless),
-        TEST(test_random_packets_do_no_harm),
-        TEST(test_a_disabled_rnic_hears_nothing),
-        TEST(test_an_address_may_move_to_the_other_port),
-        TEST(test_a_packet_in_every_state),
-        TEST(test_an_address_is_of_one_vlan),
-        TEST(test_v1_and_v2_do_not_mix),
-        TEST(test_a_v1_frame_has_a_grh),
-        TEST(test_v1_datagrams),
-        TEST(test_every_truncated_v1_frame_is_refused),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_FIXTURE(setup, teardown)

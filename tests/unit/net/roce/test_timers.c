@@ -64,13 +64,3 @@ static void test_moving_deadlines_agree_with_a_plain_list(void **state)
         }
     }
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_deadlines_come_in_order),
-        cmocka_unit_test(test_moving_deadlines_agree_with_a_plain_list),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

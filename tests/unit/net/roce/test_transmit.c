@@ -6,6 +6,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "tests/test_fixture.h"
 #include "raw.h"
 
 enum { MTU = 256 };
@@ -323,22 +324,4 @@ static void test_a_paused_queue_pair_may_go(void **state)
     side->rnic->roce.sinks[0].paused = NULL;
 }
 
-int main(void)
-{
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(test_queue_pairs_share_a_port_fairly),
-        TEST(test_a_full_port_takes_up_where_it_stopped),
-        TEST(test_a_blocked_port_does_not_hold_up_the_other),
-        TEST(test_a_neighbour_may_move_while_its_port_is_blocked),
-        TEST(test_no_time_runs_out_while_a_port_is_blocked),
-        TEST(test_acknowledgements_go_ahead_of_data),
-        TEST(test_nothing_of_a_destroyed_pair_leaves),
-        TEST(test_a_frame_that_comes_back_from_a_send_is_dropped),
-        TEST(test_a_paused_priority_waits_alone),
-        TEST(test_the_paused_go_on_behind_those_that_wait),
-        TEST(test_a_paused_queue_pair_may_go),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_FIXTURE(setup, teardown)

@@ -434,27 +434,3 @@ static void test_addresses_come_and_go(void **state)
     net_neigh_unpin(&w->stack, index, w->now_us);
     world_free(w);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ipv4_address_every_state_and_event),
-        cmocka_unit_test(test_ipv6_address_every_state_and_event),
-        cmocka_unit_test(test_link_up_announces_every_address),
-        cmocka_unit_test(test_link_down_silences_an_address),
-        cmocka_unit_test(test_an_optimistic_address_answers_without_override),
-        cmocka_unit_test(test_two_that_ask_for_one_address_both_leave_it),
-        cmocka_unit_test(
-            test_a_claimed_address_is_defended_once_in_ten_seconds),
-        cmocka_unit_test(test_a_probed_address_is_silent_until_nobody_objected),
-        cmocka_unit_test(test_a_probed_address_of_another_is_asked_for_again),
-        cmocka_unit_test(
-            test_a_probed_address_stays_assigned_over_link_changes),
-        cmocka_unit_test(test_addresses_come_and_go),
-        cmocka_unit_test(test_addresses_of_a_port_are_announced_anew),
-        cmocka_unit_test(test_announcements_wait_for_a_transmit_buffer),
-        cmocka_unit_test(test_a_configured_link_local_is_not_doubled),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -517,23 +517,3 @@ static void test_fragments_at_random(void **state)
     assert_int_equal(in_use(w), 0);
     world_free(w);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_echoes_of_up_to_64_kb_are_answered),
-        cmocka_unit_test(test_an_answer_that_fits_is_not_cut),
-        cmocka_unit_test(test_a_message_behind_options_is_answered),
-        cmocka_unit_test(test_too_many_headers_are_nobodys_honest_packet),
-        cmocka_unit_test(test_fragments_of_an_answer_wait_for_room),
-        cmocka_unit_test(test_answers_fit_the_path),
-        cmocka_unit_test(test_overlapping_fragments_refuse_the_packet),
-        cmocka_unit_test(test_teardrop),
-        cmocka_unit_test(test_packets_that_stay_incomplete_time_out),
-        cmocka_unit_test(test_places_are_bounded_and_shared),
-        cmocka_unit_test(test_answers_that_wait_are_not_evicted),
-        cmocka_unit_test(test_fragments_at_random),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

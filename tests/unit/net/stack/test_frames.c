@@ -636,27 +636,3 @@ static void test_multicast_groups_of_a_port(void **state)
     assert_int_equal(net_stack_multicast(&w->stack, 1, macs), 2);
     world_free(w);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_answers_are_byte_exact),
-        cmocka_unit_test(test_padding_is_not_part_of_the_packet),
-        cmocka_unit_test(test_other_ports_and_vlans_hear_nothing),
-        cmocka_unit_test(test_priority_tagged_frames_are_untagged_ones),
-        cmocka_unit_test(test_a_port_with_a_priority_tags_its_frames),
-        cmocka_unit_test(test_without_a_transmit_buffer_nothing_happens),
-        cmocka_unit_test(test_echo_of_every_size_up_to_the_mtu),
-        cmocka_unit_test(test_every_drop_has_its_counter),
-        cmocka_unit_test(test_icmp_errors_are_limited),
-        cmocka_unit_test(test_answers_are_limited),
-        cmocka_unit_test(test_errors_are_not_sent_about_errors),
-        cmocka_unit_test(test_a_path_mtu_is_believed_within_bounds),
-        cmocka_unit_test(test_no_router_makes_the_way_to_a_neighbour_narrower),
-        cmocka_unit_test(test_udp_reaches_who_is_bound),
-        cmocka_unit_test(test_hostile_frames_do_no_harm),
-        cmocka_unit_test(test_multicast_groups_of_a_port),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -635,36 +635,3 @@ static void test_lacp_counts_what_makes_no_sense(void **state)
     assert_int_equal(counters[LACP_PDUS_RX], good);
     bed_free(bed);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lacp_two_ends_come_to_terms),
-        cmocka_unit_test(test_lacp_sends_each_second_when_asked_to),
-        cmocka_unit_test(test_lacp_slow_end_is_told_twice_a_minute),
-        cmocka_unit_test(test_lacp_port_without_link_is_out_at_once),
-        cmocka_unit_test(test_lacp_silent_port_is_out_after_the_short_timeout),
-        cmocka_unit_test(test_lacp_silent_port_is_out_after_the_long_timeout),
-        cmocka_unit_test(test_lacp_one_port_works_when_nobody_speaks_it),
-        cmocka_unit_test(test_lacp_ports_of_two_partners_are_not_mixed),
-        cmocka_unit_test(test_lacp_individual_partner_is_not_aggregated),
-        cmocka_unit_test(test_lacp_partner_of_another_name_starts_anew),
-        cmocka_unit_test(
-            test_lacp_newcomer_does_not_take_the_place_of_who_works),
-        cmocka_unit_test(
-            test_lacp_passive_partner_of_a_passive_end_is_not_in_step),
-        cmocka_unit_test(test_lacp_partner_that_becomes_fast_hears_at_once),
-        cmocka_unit_test(test_lacp_partner_that_means_another_is_not_in_step),
-        cmocka_unit_test(
-            test_lacp_partner_that_does_not_collect_is_sent_nothing),
-        cmocka_unit_test(test_lacp_own_frames_make_no_aggregation),
-        cmocka_unit_test(test_lacp_sends_three_a_second_at_most),
-        cmocka_unit_test(test_lacp_partner_that_is_wrong_about_us_is_told),
-        cmocka_unit_test(test_lacp_silent_slow_partner_is_asked_fast),
-        cmocka_unit_test(test_lacp_waits_for_room),
-        cmocka_unit_test(test_lacp_marker_is_answered_five_times_a_second),
-        cmocka_unit_test(test_lacp_counts_what_makes_no_sense),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

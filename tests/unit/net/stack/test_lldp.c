@@ -474,26 +474,3 @@ static void test_lldp_states_and_events(void **state)
         }
     }
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lldp_group_passes_the_filters),
-        cmocka_unit_test(test_lldp_says_who_we_are),
-        cmocka_unit_test(test_lldp_sends_every_interval_while_the_link_is_up),
-        cmocka_unit_test(test_lldp_waits_for_room),
-        cmocka_unit_test(test_lldp_is_fast_for_a_new_neighbour),
-        cmocka_unit_test(test_lldp_does_not_flood_when_much_changes),
-        cmocka_unit_test(test_lldp_says_good_bye_once),
-        cmocka_unit_test(test_lldp_is_set_anew_while_it_runs),
-        cmocka_unit_test(test_lldp_remembers_changes_and_forgets),
-        cmocka_unit_test(test_lldp_forgets_who_says_good_bye),
-        cmocka_unit_test(test_lldp_shows_nobody_whose_time_is_over),
-        cmocka_unit_test(test_lldp_forgets_those_of_a_link_that_is_down),
-        cmocka_unit_test(test_lldp_remembers_so_many_and_no_more),
-        cmocka_unit_test(test_lldp_ignores_what_is_not_for_it),
-        cmocka_unit_test(test_lldp_states_and_events),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -945,39 +945,3 @@ static void test_neigh_1024_sources_are_alive_at_once(void **state)
     }
     world_free(w);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_neigh_pinned_every_state_and_event),
-        cmocka_unit_test(test_neigh_unpinned_every_state_and_event),
-        cmocka_unit_test(test_neigh_advertisements_as_in_rfc_4861),
-        cmocka_unit_test(test_neigh_is_found_on_its_own_link_alone),
-        cmocka_unit_test(test_neigh_resolve_asks_and_tells),
-        cmocka_unit_test(test_neigh_probes_unicast_then_multicast),
-        cmocka_unit_test(test_neigh_resolve_gives_up_and_says_so),
-        cmocka_unit_test(test_neigh_overheard_entries_stay_with_us),
-        cmocka_unit_test(test_neigh_a_moved_host_is_told_at_once),
-        cmocka_unit_test(test_neigh_a_packet_moves_nobody_who_answers),
-        cmocka_unit_test(test_neigh_a_packet_moves_who_never_answered),
-        cmocka_unit_test(test_neigh_a_packet_hastens_a_probe),
-        cmocka_unit_test(test_neigh_confirm_spares_the_probe),
-        cmocka_unit_test(test_neigh_questions_wait_for_a_transmit_buffer),
-        cmocka_unit_test(test_neigh_learn_refuses_what_no_host_has),
-        cmocka_unit_test(test_neigh_1024_sources_are_alive_at_once),
-        cmocka_unit_test(test_neigh_full_evicts_the_least_recently_used),
-        cmocka_unit_test(test_neigh_full_of_pinned_entries_refuses),
-        cmocka_unit_test(test_neigh_table_outlives_a_flood_of_strangers),
-        cmocka_unit_test(test_neigh_remote_peers_follow_their_gateway),
-        cmocka_unit_test(test_neigh_a_silent_gateway_fails_all_behind_it),
-        cmocka_unit_test(test_neigh_no_gateway_no_route),
-        cmocka_unit_test(test_neigh_a_learned_way_beats_the_gateway),
-        cmocka_unit_test(
-            test_neigh_a_packet_moves_no_remote_peer_that_is_reached),
-        cmocka_unit_test(
-            test_neigh_a_packet_moves_no_remote_peer_whose_gateway_answers),
-        cmocka_unit_test(test_neigh_at_random_agrees_with_itself),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -422,23 +422,3 @@ static void test_queries_are_answered_for_each_group(void **state)
     assert_int_equal(count_type(w, 62, MLD_REPORT_V2), before + 3);
     world_free(w);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_routers_are_asked_for_until_one_answers),
-        cmocka_unit_test(test_solicits_and_reports_are_byte_exact),
-        cmocka_unit_test(test_a_router_is_the_way_to_hosts_elsewhere),
-        cmocka_unit_test(test_a_silent_router_gives_way_to_another),
-        cmocka_unit_test(test_an_address_of_a_prefix_comes_and_goes),
-        cmocka_unit_test(test_a_prefix_is_not_withdrawn_at_once),
-        cmocka_unit_test(test_advertisements_that_are_not_to_be_believed),
-        cmocka_unit_test(
-            test_an_advertisement_in_a_fragment_is_not_to_be_believed),
-        cmocka_unit_test(test_a_flood_of_advertisements_is_bounded),
-        cmocka_unit_test(test_the_mtu_option_counts_within_bounds),
-        cmocka_unit_test(test_queries_are_answered_for_each_group),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

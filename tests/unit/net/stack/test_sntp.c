@@ -427,21 +427,3 @@ static void test_another_interval_counts_from_now_on(void **state)
     assert_int_equal(bed->client.config.poll_s, SNTP_POLL_S);
     bed_free(bed);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sntp_sets_the_time_and_asks_again_later),
-        cmocka_unit_test(test_sntp_takes_no_answer_but_the_right_one),
-        cmocka_unit_test(test_sntp_takes_no_time_from_who_has_none),
-        cmocka_unit_test(test_sntp_obeys_kisses_of_death),
-        cmocka_unit_test(test_sntp_many_kisses_slow_it_down_to_a_sixteenth),
-        cmocka_unit_test(test_sntp_asks_less_often_who_does_not_answer),
-        cmocka_unit_test(test_sntp_waits_also_when_the_link_is_new),
-        cmocka_unit_test(test_sntp_without_server_does_nothing),
-        cmocka_unit_test(test_another_server_is_asked_at_once),
-        cmocka_unit_test(test_another_interval_counts_from_now_on),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

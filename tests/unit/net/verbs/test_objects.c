@@ -135,14 +135,3 @@ static void test_a_queue_pair_is_found_by_its_whole_number(void **state)
     }
     free(o);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_key_gives_its_region_and_nothing_else),
-        cmocka_unit_test(test_every_state_times_every_next_state),
-        cmocka_unit_test(test_a_queue_pair_is_found_by_its_whole_number),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

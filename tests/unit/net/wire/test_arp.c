@@ -42,14 +42,3 @@ static void test_arp_parse_refuses_other_networks(void **state)
         assert_false(arp_parse(&arp, buf, sizeof(buf)));
     }
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_arp_golden_bytes_in_and_out),
-        cmocka_unit_test(test_arp_parse_refuses_every_truncation),
-        cmocka_unit_test(test_arp_parse_refuses_other_networks),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

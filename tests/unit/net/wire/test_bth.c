@@ -91,16 +91,3 @@ static void test_bth_parse_refuses_every_truncation(void **state)
     (void)state;
     ASSERT_TRUNCATIONS_REFUSED(bth_parse, &bth, bth_and_aeth, BTH_LEN);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bth_golden_bytes_in_and_out),
-        cmocka_unit_test(test_bth_flags_are_one_bit_each),
-        cmocka_unit_test(test_bth_parse_refuses_other_transport_versions),
-        cmocka_unit_test(test_bth_parse_ignores_reserved_bits),
-        cmocka_unit_test(test_bth_parse_refuses_every_truncation),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -282,25 +282,3 @@ static void test_rdma_ip_cm_parse_refuses_other_versions(void **state)
     buf[RDMA_IP_CM_VERSION] = 0x10;
     assert_false(rdma_ip_cm_parse(&ip_cm, buf, sizeof(buf)));
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_mad_header_in_and_out),
-        cmocka_unit_test(test_cm_req_in_and_out),
-        cmocka_unit_test(test_cm_req_notices_an_alternate_path),
-        cmocka_unit_test(test_cm_mra_in_and_out),
-        cmocka_unit_test(test_cm_rej_in_and_out),
-        cmocka_unit_test(test_cm_rej_information_fits_its_field),
-        cmocka_unit_test(test_cm_rep_in_and_out),
-        cmocka_unit_test(test_cm_rtu_in_and_out),
-        cmocka_unit_test(test_cm_dreq_in_and_out),
-        cmocka_unit_test(test_cm_drep_in_and_out),
-        cmocka_unit_test(test_cm_short_private_data_is_padded_with_zeros),
-        cmocka_unit_test(test_ib_mtu_codes),
-        cmocka_unit_test(test_rdma_ip_cm_in_and_out),
-        cmocka_unit_test(test_rdma_ip_cm_parse_refuses_other_versions),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

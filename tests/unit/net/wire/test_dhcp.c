@@ -189,19 +189,3 @@ static void test_dhcp_headers_of_others_are_refused(void **state)
         assert_false(dhcp_parse(&dhcp, buf, sizeof(buf)));
     }
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_dhcp_reads_what_a_server_says),
-        cmocka_unit_test(test_dhcp_golden_bytes_in_and_out),
-        cmocka_unit_test(test_dhcp_parse_refuses_every_truncation),
-        cmocka_unit_test(test_dhcp_emit_refuses_every_room_that_is_too_small),
-        cmocka_unit_test(test_dhcp_options_have_their_lengths_and_come_once),
-        cmocka_unit_test(test_dhcp_masks_have_no_holes),
-        cmocka_unit_test(test_dhcp_options_may_be_in_file_and_sname),
-        cmocka_unit_test(test_dhcp_headers_of_others_are_refused),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -53,14 +53,3 @@ static void test_mac_addr_kinds(void **state)
     assert_true(mac_addr_is_zero(&zero));
     assert_false(mac_addr_is_zero(&mac_a));
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_eth_untagged_in_and_out),
-        cmocka_unit_test(test_eth_tagged_in_and_out),
-        cmocka_unit_test(test_mac_addr_kinds),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

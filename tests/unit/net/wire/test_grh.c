@@ -50,14 +50,3 @@ static void test_grh_parse_refuses_what_is_not_one(void **state)
         assert_int_equal(grh_parse(&grh, buf, sizeof(buf)), next == 0x1b);
     }
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_grh_golden_bytes_in_and_out),
-        cmocka_unit_test(test_grh_parse_refuses_every_truncation),
-        cmocka_unit_test(test_grh_parse_refuses_what_is_not_one),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -237,23 +237,3 @@ static void test_nd_derived_addresses(void **state)
     assert_true(mac_addr_equal(&mac, &group));
     assert_true(ip_addr_equal(&link, &v6_src)); /* as Linux derives it */
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_icmp_echo_in_and_out),
-        cmocka_unit_test(test_icmpv6_echo_in_and_out),
-        cmocka_unit_test(test_icmp_parse_refuses_every_wrong_bit),
-        cmocka_unit_test(test_nd_neighbor_solicit_in_and_out),
-        cmocka_unit_test(test_nd_neighbor_advert_in_and_out),
-        cmocka_unit_test(test_nd_router_solicit_in_and_out),
-        cmocka_unit_test(test_nd_router_advert_in),
-        cmocka_unit_test(test_nd_router_advert_keeps_no_more_prefixes_than_fit),
-        cmocka_unit_test(test_nd_options_are_whole_or_refused),
-        cmocka_unit_test(test_nd_parse_refuses_hostile_options_and_targets),
-        cmocka_unit_test(test_nd_parse_refuses_a_mapped_target),
-        cmocka_unit_test(test_nd_derived_addresses),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

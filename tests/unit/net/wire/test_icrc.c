@@ -137,16 +137,3 @@ static void test_icrc_grh_is_ipv6_without_udp(void **state)
     assert_int_equal(icrc_begin_grh(headers),
                      crc32_update(0, plain, sizeof(plain)));
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_icrc_of_the_published_vectors),
-        cmocka_unit_test(test_icrc_is_the_same_however_the_payload_is_cut),
-        cmocka_unit_test(test_icrc_ipv4_covers_all_but_the_variant_fields),
-        cmocka_unit_test(test_icrc_ipv6_covers_all_but_the_variant_fields),
-        cmocka_unit_test(test_icrc_grh_is_ipv6_without_udp),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

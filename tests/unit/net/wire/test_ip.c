@@ -262,25 +262,3 @@ static void test_udp_checksum_is_never_zero(void **state)
     (void)state;
     assert_int_equal(udp_checksum(&zero, &zero, buf, sizeof(buf)), 0xffff);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ip_addr_kinds),
-        cmocka_unit_test(test_ip_addr_prefixes),
-        cmocka_unit_test(test_checksum_of_the_rfc_example),
-        cmocka_unit_test(test_ipv4_golden_bytes_in_and_out),
-        cmocka_unit_test(test_ipv4_fragment_fields_in_and_out),
-        cmocka_unit_test(test_ipv4_parse_refuses_every_truncation),
-        cmocka_unit_test(test_ipv4_parse_refuses_every_wrong_bit),
-        cmocka_unit_test(test_ipv4_lengths_must_agree),
-        cmocka_unit_test(test_ipv6_golden_bytes_in_and_out),
-        cmocka_unit_test(test_ipv6_parse_refuses_every_truncation),
-        cmocka_unit_test(test_ipv6_parse_refuses_mapped_addresses_and_versions),
-        cmocka_unit_test(test_udp_over_ipv4_and_ipv6),
-        cmocka_unit_test(test_udp_length_below_the_header_is_refused),
-        cmocka_unit_test(test_udp_checksum_is_never_zero),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

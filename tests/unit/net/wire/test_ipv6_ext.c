@@ -117,16 +117,3 @@ static void test_what_options_ask_of_us(void **state)
         ipv6_options_check(hop_by_hop, sizeof(hop_by_hop), &offset),
         IPV6_OPTIONS_SKIP); /* a router alert is no matter of ours */
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fragment_header_golden_bytes_in_and_out),
-        cmocka_unit_test(test_fragment_header_parse_refuses_every_truncation),
-        cmocka_unit_test(test_reserved_bits_of_a_fragment_header_are_ignored),
-        cmocka_unit_test(test_length_of_a_header_that_is_not_all_there),
-        cmocka_unit_test(test_what_options_ask_of_us),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

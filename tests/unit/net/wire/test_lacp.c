@@ -102,16 +102,3 @@ static void test_marker_parse_refuses_what_is_none(void **state)
     bent[MARKER_TLV + 1] = 15;
     assert_false(marker_parse(&marker, bent, sizeof(bent)));
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lacp_golden_bytes_in_and_out),
-        cmocka_unit_test(test_lacp_parse_refuses_every_truncation),
-        cmocka_unit_test(test_lacp_parse_judges_subtype_and_lengths_alone),
-        cmocka_unit_test(test_marker_golden_bytes_in_and_out),
-        cmocka_unit_test(test_marker_parse_refuses_what_is_none),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

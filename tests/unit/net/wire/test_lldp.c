@@ -217,18 +217,3 @@ static void test_lldp_parse_bounds_texts_addresses_and_vlans(void **state)
     assert_true(parse_one(&lldp, tlv, 8 * 9));
     assert_int_equal(lldp.vlan_count, LLDP_VLANS);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lldp_golden_bytes_mean_what_they_should),
-        cmocka_unit_test(test_lldp_comes_out_as_it_went_in),
-        cmocka_unit_test(test_lldp_emits_a_shutdown_of_nothing_else),
-        cmocka_unit_test(test_lldp_parse_refuses_truncations),
-        cmocka_unit_test(test_lldp_parse_refuses_what_clause_9_2_7_7_1_does),
-        cmocka_unit_test(test_lldp_parse_skips_optional_tlvs_of_a_wrong_length),
-        cmocka_unit_test(test_lldp_parse_bounds_texts_addresses_and_vlans),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

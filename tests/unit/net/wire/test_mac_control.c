@@ -65,15 +65,3 @@ static void test_mac_control_other_opcodes_are_told_but_not_known(void **state)
         assert_int_equal(control.opcode, opcode);
     }
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_mac_control_pause_golden_bytes_in_and_out),
-        cmocka_unit_test(test_mac_control_pfc_golden_bytes_in_and_out),
-        cmocka_unit_test(test_mac_control_parse_refuses_every_truncation),
-        cmocka_unit_test(test_mac_control_other_opcodes_are_told_but_not_known),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

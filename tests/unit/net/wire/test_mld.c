@@ -96,15 +96,3 @@ static void test_mld_long_times_are_floating_point(void **state)
         assert_int_equal(query.max_response_ms, codes[i].code);
     }
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_mld_report_is_what_others_make_of_it),
-        cmocka_unit_test(test_mld_queries_of_both_versions),
-        cmocka_unit_test(test_mld_query_of_every_other_length_is_refused),
-        cmocka_unit_test(test_mld_long_times_are_floating_point),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

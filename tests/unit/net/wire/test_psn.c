@@ -44,14 +44,3 @@ static void test_ib_time_codes(void **state)
     assert_int_equal(ib_time_us(20), 4294968);
     assert_true(ib_time_us(31) == 8796093023ull);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_psn_diff_across_the_wrap),
-        cmocka_unit_test(test_psn_add_wraps),
-        cmocka_unit_test(test_ib_time_codes),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -123,18 +123,3 @@ static void test_rnr_timer_of_every_code(void **state)
         assert_int_equal(rnr_timer_us(code), table[code] * 10);
     }
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_reth_bytes_in_and_out),
-        cmocka_unit_test(test_aeth_golden_bytes_in_and_out),
-        cmocka_unit_test(test_aeth_syndromes_are_the_specifications),
-        cmocka_unit_test(test_aeth_parse_refuses_the_reserved_bit),
-        cmocka_unit_test(test_deth_bytes_in_and_out),
-        cmocka_unit_test(test_ieth_and_immdt_bytes_in_and_out),
-        cmocka_unit_test(test_rnr_timer_of_every_code),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -133,13 +133,3 @@ static void test_roce_opcode_groups(void **state)
     assert_int_equal(roce_opcode_transport(UD_SEND_ONLY), ROCE_UD);
     assert_int_equal(roce_opcode_transport(CNP_NOTIFY), ROCE_CNP);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_roce_opcode_all_256_rows),
-        cmocka_unit_test(test_roce_opcode_groups),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -40,14 +40,3 @@ static void test_sntp_time_goes_on_after_2036(void **state)
     assert_int_equal(sntp_epoch_ms(0xffffffff00000000), 2085978495000);
     assert_int_equal(sntp_epoch_ms(0x0000000080000000), 2085978496500);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sntp_golden_bytes_in_and_out),
-        cmocka_unit_test(test_sntp_parse_refuses_every_truncation),
-        cmocka_unit_test(test_sntp_time_goes_on_after_2036),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

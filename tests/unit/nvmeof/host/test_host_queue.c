@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "nvmeof/host/host_queue.h"
+#include "tests/test_fixture.h"
 #include "tests/unit/nvmeof/rdma/fake_verbs.h"
 
 enum { DEPTH = 4 };
@@ -174,18 +175,4 @@ static void test_what_waits_at_the_end_is_lost(void **state)
     assert_int_equal(f->answers, 2);
 }
 
-int main(void)
-{
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        T(test_one_entry_of_the_queue_stays_empty),
-        T(test_a_slot_without_a_head_is_not_enough),
-        T(test_answers_find_their_command_in_any_order),
-        T(test_an_answer_to_no_command_is_counted),
-        T(test_a_capsule_without_data_is_inline),
-        T(test_data_in_the_capsule_follows_the_command),
-        T(test_what_waits_at_the_end_is_lost),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_FIXTURE(setup, teardown)

@@ -11,6 +11,7 @@
 #include "lib/bytes.h"
 #include "nvmeof/loopback/loopback_host.h"
 #include "nvmeof/wire/discovery.h"
+#include "tests/test_fixture.h"
 
 enum {
     QUEUES = 12,
@@ -435,23 +436,4 @@ static void test_whatever_happens_all_is_given_back(void **state)
     }
 }
 
-int main(void)
-{
-#define T(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        T(test_a_host_writes_and_reads_back),
-        T(test_identify_says_what_the_transport_can_do),
-        T(test_one_command_at_a_time_before_connect),
-        T(test_a_queue_takes_as_many_commands_as_it_has_entries),
-        T(test_data_of_the_wrong_length_is_refused),
-        T(test_refusals_at_connect),
-        T(test_no_queue_is_left),
-        T(test_a_closed_queue_touches_no_data_of_the_host),
-        T(test_without_keep_alive_the_association_ends),
-        T(test_a_reset_ends_the_io_queues_only),
-        T(test_silence_instead_of_connect_ends_the_queue),
-        T(test_whatever_happens_all_is_given_back),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_FIXTURE(setup, teardown)

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "nvmeof/rdma/rdma_bufs.h"
+#include "tests/test_fixture.h"
 
 enum { LKEY = 0x1234, MOST = 8192 };
 
@@ -268,20 +269,4 @@ static void test_a_refused_get_takes_nothing(void **state)
     put_all(f);
 }
 
-int main(void)
-{
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        T(test_every_size_is_one_piece_while_there_is_room),
-        T(test_a_mebibyte_is_eight_large_pieces),
-        T(test_pieces_never_overlap),
-        T(test_one_owner_never_has_it_all),
-        T(test_whatever_others_hold_an_owner_has_its_reserve),
-        T(test_an_owner_that_holds_nothing_always_gets_something),
-        T(test_large_ones_are_composed_when_their_share_is_used),
-        T(test_short_ones_never_take_the_large_ones),
-        T(test_a_refused_get_takes_nothing),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_FIXTURE(setup, teardown)

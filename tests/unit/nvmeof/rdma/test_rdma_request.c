@@ -12,6 +12,7 @@
 #include "fake_verbs.h"
 #include "nvmeof/rdma/rdma_state.h"
 #include "nvmeof/wire/sgl.h"
+#include "tests/test_fixture.h"
 
 enum { DEPTH = 4, LOG = 64 };
 
@@ -413,22 +414,4 @@ static void test_a_response_after_the_end_is_answered_later(void **state)
     assert_int_equal(f->target.dones, 1);
 }
 
-int main(void)
-{
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        T(test_the_first_capsule_says_that_the_connection_stands),
-        T(test_a_read_is_a_linked_pair_with_one_completion),
-        T(test_a_window_is_a_write_with_a_completion),
-        T(test_a_fetch_begins_at_its_window),
-        T(test_invalidate_only_if_asked),
-        T(test_a_fetch_of_many_pieces_is_signaled_once),
-        T(test_a_buffer_is_back_before_its_response),
-        T(test_a_full_send_ring_is_waited_for_in_order),
-        T(test_when_it_fails_everything_is_answered_once),
-        T(test_a_short_capsule_ends_the_connection),
-        T(test_a_response_after_the_end_is_answered_later),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_FIXTURE(setup, teardown)

@@ -103,15 +103,3 @@ static void test_every_other_type_is_refused(void **state)
         assert_false(remote.invalidates);
     }
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_keyed_with_and_without_invalidate),
-        cmocka_unit_test(test_in_capsule_data_is_a_piece_of_the_capsule),
-        cmocka_unit_test(test_in_capsule_data_must_have_arrived),
-        cmocka_unit_test(test_every_other_type_is_refused),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

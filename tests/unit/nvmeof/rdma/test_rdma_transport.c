@@ -22,6 +22,7 @@
 #include "nvmeof/wire/opcode.h"
 #include "nvmeof/wire/rdma_private.h"
 #include "nvmeof/wire/sgl.h"
+#include "tests/test_fixture.h"
 
 enum {
     DEPTH = 16,
@@ -1013,22 +1014,4 @@ static void test_whatever_happens_all_is_given_back(void **state)
     }
 }
 
-int main(void)
-{
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        T(test_the_peer_disconnects_with_commands_everywhere),
-        T(test_the_qp_fails_with_commands_everywhere),
-        T(test_its_address_goes_with_commands_everywhere),
-        T(test_the_target_ends_it_with_commands_everywhere),
-        T(test_the_target_ends_it_and_the_peer_acknowledges),
-        T(test_a_host_comes_back_while_its_old_queue_drains),
-        T(test_no_qp_is_a_refusal),
-        T(test_a_refusal_carries_the_status_of_nvme_rdma),
-        T(test_a_qp_that_does_not_move_is_a_refusal),
-        T(test_data_before_rtu_is_an_rtu),
-        T(test_whatever_happens_all_is_given_back),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_FIXTURE(setup, teardown)

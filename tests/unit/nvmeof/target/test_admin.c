@@ -5,6 +5,7 @@
 
 #include "lib/bytes.h"
 #include "nvmeof/wire/discovery.h"
+#include "tests/test_fixture.h"
 
 static struct nvme_cqe identify(struct fake *fake, uint16_t admin, uint8_t cns,
                                 uint32_t nsid)
@@ -50,6 +51,7 @@ static void test_identify_controller_passes_the_gates_of_linux(void **state)
     assert_int_equal(id[4095], 0);
 }
 
+WITH_FIXTURE(NULL, NULL)
 static void test_the_data_sheet_profile_reports_1_2_1(void **state)
 {
     struct fake *fake = fake_new();
@@ -410,6 +412,7 @@ static uint16_t try_feature(struct fake *fake, uint16_t admin, uint8_t opcode,
     return fake_exec(fake, admin, &sqe, NULL, 0).status & 0xfff;
 }
 
+WITH_FIXTURE(NULL, NULL)
 static void test_vendor_features_are_passed_on(void **state)
 {
     struct vendor vendor = {.value = 40};
@@ -442,6 +445,7 @@ static void test_vendor_features_are_passed_on(void **state)
     fake_free(fake);
 }
 
+WITH_FIXTURE(NULL, NULL)
 static void test_vendor_features_may_have_data(void **state)
 {
     struct vendor vendor = {.value = 40, .saved = 41};
@@ -565,6 +569,7 @@ static void test_cache_goes_off_only_when_flushed(void **state)
     assert_int_equal(fake->cache_calls, 3);
 }
 
+WITH_FIXTURE(NULL, NULL)
 static void test_cache_feature_is_refused_without_a_cache(void **state)
 {
     struct fake *fake = fake_new();
@@ -657,29 +662,4 @@ static void test_abort_takes_back_what_waits(void **state)
     assert_int_equal(running->cqe.status, 0);
 }
 
-int main(void)
-{
-#define TEST(t) cmocka_unit_test_setup_teardown(t, fake_setup, fake_teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(test_identify_controller_passes_the_gates_of_linux),
-        cmocka_unit_test(test_the_data_sheet_profile_reports_1_2_1),
-        TEST(test_identify_namespaces),
-        TEST(test_active_namespace_list_starts_above_nsid),
-        TEST(test_admin_commands_that_are_refused),
-        TEST(test_queries_for_what_is_not_here_leave_no_entry),
-        TEST(test_identify_answers_for_the_nvm_command_set),
-        TEST(test_what_a_discovery_controller_refuses),
-        TEST(test_features_keep_what_is_set),
-        cmocka_unit_test(test_vendor_features_are_passed_on),
-        cmocka_unit_test(test_vendor_features_may_have_data),
-        TEST(test_under_temperature_threshold),
-        TEST(test_cache_goes_off_only_when_flushed),
-        cmocka_unit_test(test_cache_feature_is_refused_without_a_cache),
-        TEST(test_number_of_queues_comes_before_the_queues),
-        TEST(test_host_identifier_is_that_of_connect),
-        TEST(test_aers_up_to_the_limit),
-        TEST(test_abort_takes_back_what_waits),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_FIXTURE(fake_setup, fake_teardown)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "tests/test_fixture.h"
 #include "fake.h"
 
 #include <string.h>
@@ -375,6 +376,7 @@ static void test_cntlids_do_not_come_back_soon(void **state)
     }
 }
 
+WITH_FIXTURE(NULL, NULL)
 static void test_cntlids_differ_from_boot_to_boot(void **state)
 {
     uint16_t seen[20];
@@ -407,25 +409,4 @@ static void test_sqhd_of_connect_wraps_in_the_smallest_queue(void **state)
         fake_property_set(fake, qpair, PROPERTY_CC, CC_ENABLE).sqhd, 0);
 }
 
-int main(void)
-{
-#define TEST(t) cmocka_unit_test_setup_teardown(t, fake_setup, fake_teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(test_every_refused_field_of_an_admin_connect),
-        TEST(test_every_refused_field_of_an_io_connect),
-        TEST(test_an_empty_hostnqn_is_a_name_like_any_other),
-        TEST(test_an_empty_subnqn_names_no_discovery_service),
-        TEST(test_connect_data_must_be_1024_bytes),
-        TEST(test_only_connect_comes_first_and_only_once),
-        TEST(test_two_connects_at_once_make_one_controller),
-        TEST(test_a_queue_that_exists_is_not_connected_again),
-        TEST(test_io_connect_needs_an_enabled_controller),
-        TEST(test_an_io_queue_stays_on_its_port),
-        TEST(test_sq_flow_control_can_be_off),
-        TEST(test_cntlids_do_not_come_back_soon),
-        cmocka_unit_test(test_cntlids_differ_from_boot_to_boot),
-        TEST(test_sqhd_of_connect_wraps_in_the_smallest_queue),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_FIXTURE(fake_setup, fake_teardown)

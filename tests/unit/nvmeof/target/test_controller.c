@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "tests/test_fixture.h"
 #include "fake.h"
 
 #include <string.h>
@@ -198,6 +199,7 @@ static void close_if_disconnected(struct fake *fake, uint16_t qpair)
  */
 enum { AT_DISABLED, AT_READY, AT_RESETTING, AT_REENABLING, AT_FAILED, ATS };
 
+WITH_FIXTURE(NULL, NULL)
 static void test_every_controller_state_follows_every_cc(void **state)
 {
     enum { BAD = CC_ENABLE | 1u << CC_CSS_SHIFT };
@@ -584,6 +586,7 @@ static void test_the_host_that_reset_the_subsystem_has_five_seconds(
     assert_int_equal(fake->target->ctrl_count, 0);
 }
 
+WITH_FIXTURE(NULL, NULL)
 static void test_keep_alive_expires_in_its_time(void **state)
 {
     static const struct {
@@ -686,38 +689,4 @@ static void test_many_timers_and_a_clock_that_jumps(void **state)
     assert_int_equal(fake->disconnect_count, 255 + 100);
 }
 
-int main(void)
-{
-#define TEST(t) cmocka_unit_test_setup_teardown(t, fake_setup, fake_teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(test_properties_have_their_values),
-        TEST(test_reserved_properties_read_as_zero),
-        TEST(test_property_commands_that_are_refused),
-        TEST(test_commands_wait_for_enable),
-        TEST(test_configurations_we_lack_are_fatal),
-        TEST(test_reset_ends_io_queues_before_it_is_done),
-        TEST(test_a_reset_waits_for_the_medium),
-        cmocka_unit_test(test_every_controller_state_follows_every_cc),
-        TEST(test_cc_en_written_0_1_0_before_io_queues_drain),
-        TEST(test_no_io_queue_joins_a_controller_that_is_resetting),
-        TEST(test_shutdown_flushes_then_reports),
-        TEST(test_a_shutdown_is_complete_when_its_own_flush_is),
-        TEST(test_shutdown_twice_flushes_once),
-        TEST(test_a_failed_flush_is_told_and_can_be_tried_again),
-        TEST(test_shutdown_after_a_reset_that_kept_shn),
-        TEST(test_shutdown_asked_for_during_a_reset_is_kept),
-        TEST(test_shutdown_survives_a_lost_connection),
-        TEST(test_a_reset_during_shutdown_leaves_a_usable_controller),
-        TEST(test_shutdown_of_a_discovery_controller_is_immediate),
-        TEST(test_subsystem_reset_ends_every_association),
-        TEST(test_the_host_that_reset_the_subsystem_may_tidy_up),
-        TEST(test_the_host_that_reset_the_subsystem_has_five_seconds),
-        cmocka_unit_test(test_keep_alive_expires_in_its_time),
-        TEST(test_any_command_keeps_an_association_alive),
-        TEST(test_keep_alive_zero_waits_for_ever_but_not_for_discovery),
-        TEST(test_keep_alive_can_be_changed),
-        TEST(test_many_timers_and_a_clock_that_jumps),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_FIXTURE(fake_setup, fake_teardown)

@@ -10,6 +10,7 @@
 #include "lib/bytes.h"
 #include "nvmeof/wire/discovery.h"
 #include "nvmeof/wire/log.h"
+#include "tests/test_fixture.h"
 
 enum {
     IN_DATA = 0x10000, /* Connect's answer: the field is in its data */
@@ -329,22 +330,4 @@ static void test_discovery_names_the_transport_of_each_address(void **state)
     }
 }
 
-int main(void)
-{
-#define TEST(t) cmocka_unit_test_setup_teardown(t, fake_setup, fake_teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(test_connect_tells_qid_and_size),
-        TEST(test_qid_and_size_are_checked_at_connect),
-        TEST(test_an_admin_queue_beyond_the_budget_is_busy),
-        TEST(test_an_io_queue_beyond_the_budget_is_busy),
-        TEST(test_promised_queues_are_kept_for_their_controller),
-        TEST(test_silence_instead_of_connect_ends_it),
-        TEST(test_identify_describes_the_transport_of_the_controller),
-        TEST(test_an_io_queue_stays_on_its_transport),
-        TEST(test_the_end_is_told_to_the_transport_of_the_queue),
-        TEST(test_the_error_log_names_the_transport),
-        TEST(test_discovery_names_the_transport_of_each_address),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_FIXTURE(fake_setup, fake_teardown)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/bytes.h"
+#include "tests/test_fixture.h"
 
 static void pattern(uint8_t *data, uint32_t len, uint8_t seed)
 {
@@ -308,6 +309,7 @@ static void test_media_errors_become_statuses(void **state)
     assert_int_equal(nvmf_target_counters(fake->target)->host_reads, 1);
 }
 
+WITH_FIXTURE(NULL, NULL)
 static void test_read_only_namespace_refuses_writes(void **state)
 {
     struct fake *fake = fake_new();
@@ -332,6 +334,7 @@ static void test_read_only_namespace_refuses_writes(void **state)
     fake_free(fake);
 }
 
+WITH_FIXTURE(NULL, NULL)
 static void test_blocks_of_4096(void **state)
 {
     struct fake *fake = fake_new();
@@ -652,35 +655,4 @@ static void test_sqhd_follows_the_answers_and_wraps(void **state)
     }
 }
 
-int main(void)
-{
-#define TEST(t) cmocka_unit_test_setup_teardown(t, fake_setup, fake_teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(test_written_data_is_read_back_in_every_size),
-        TEST(test_in_capsule_data_is_written_without_a_buffer),
-        TEST(test_in_capsule_data_of_the_wrong_kind_is_refused),
-        TEST(test_every_refused_field_gets_its_status),
-        TEST(test_bad_descriptor_matters_only_with_data),
-        TEST(test_fua_reaches_the_media),
-        TEST(test_flush_of_one_and_of_all),
-        TEST(test_write_zeroes_and_deac),
-        TEST(test_dsm_deallocates_each_range),
-        TEST(test_dsm_ranges_lie_in_several_pieces),
-        TEST(test_media_errors_become_statuses),
-        cmocka_unit_test(test_read_only_namespace_refuses_writes),
-        cmocka_unit_test(test_blocks_of_4096),
-        TEST(test_requests_wait_for_buffers_in_order),
-        TEST(test_a_host_does_not_wait_for_another_ones_commands),
-        TEST(test_long_data_moves_in_windows),
-        TEST(test_only_the_last_window_goes_with_the_response),
-        TEST(test_a_window_that_fails_ends_the_command),
-        TEST(test_a_failed_send_ends_the_connection),
-        TEST(test_connect_waits_for_no_buffer),
-        TEST(test_a_retried_request_may_end_at_once),
-        TEST(test_a_full_media_is_retried_in_order),
-        TEST(test_a_failed_fetch_ends_the_connection),
-        TEST(test_sqhd_follows_the_answers_and_wraps),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_FIXTURE(fake_setup, fake_teardown)

@@ -5,6 +5,7 @@
 
 #include "lib/bytes.h"
 #include "nvmeof/wire/discovery.h"
+#include "tests/test_fixture.h"
 
 enum { RAE = 1 << 15 };
 
@@ -130,6 +131,7 @@ static void test_smart_counts(void **state)
     assert_int_equal(get_le64(smart + 176), 1);
 }
 
+WITH_FIXTURE(NULL, NULL)
 static void test_smart_counters_go_on_after_a_restart(void **state)
 {
     struct fake *fake = fake_new();
@@ -283,6 +285,7 @@ static void test_discovery_names_both_ports_and_itself(void **state)
     }
 }
 
+WITH_FIXTURE(NULL, NULL)
 static void test_discovery_with_its_own_name(void **state)
 {
     struct fake *fake = fake_new();
@@ -448,6 +451,7 @@ static void build_vendor(void *ctx, uint32_t part, uint8_t *page)
     memset(page, (int)part + *(int *)ctx, 100);
 }
 
+WITH_FIXTURE(NULL, NULL)
 static void test_vendor_logs_are_built_part_by_part(void **state)
 {
     static int first = 1;
@@ -571,30 +575,4 @@ static void test_error_log_has_times_beside_it(void **state)
     assert_int_equal(get_le64(fake->data + 32), 0);
 }
 
-int main(void)
-{
-#define TEST(t) cmocka_unit_test_setup_teardown(t, fake_setup, fake_teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(test_error_log_has_the_newest_first),
-        TEST(test_only_commands_with_an_lba_have_one_in_the_error_log),
-        TEST(test_error_log_keeps_the_last_64),
-        TEST(test_smart_counts),
-        cmocka_unit_test(test_smart_counters_go_on_after_a_restart),
-        TEST(test_firmware_slots),
-        TEST(test_commands_effects_are_the_tables),
-        TEST(test_logs_read_in_pieces_are_the_same),
-        TEST(test_logs_in_pieces_of_memory_are_the_same),
-        TEST(test_discovery_names_both_ports_and_itself),
-        cmocka_unit_test(test_vendor_logs_are_built_part_by_part),
-        TEST(test_timestamp_counts_from_reset_until_it_is_set),
-        TEST(test_error_log_goes_on_from_what_was_kept),
-        TEST(test_error_log_has_times_beside_it),
-        cmocka_unit_test(test_discovery_with_its_own_name),
-        TEST(test_discovery_that_changes_while_it_is_read),
-        TEST(test_namespace_change_is_told_once_until_read),
-        TEST(test_an_event_waits_for_its_request),
-        TEST(test_health_events_come_when_it_gets_worse),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_FIXTURE(fake_setup, fake_teardown)

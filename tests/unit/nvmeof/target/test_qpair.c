@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "tests/test_fixture.h"
 #include "fake.h"
 
 #include <string.h>
@@ -313,6 +314,7 @@ static void test_an_io_queue_goes_alone(void **state)
 }
 
 /* Each state of a connection, with up to three commands in flight. */
+WITH_FIXTURE(NULL, NULL)
 static void test_every_way_through_a_connections_life(void **state)
 {
     (void)state;
@@ -411,6 +413,7 @@ static void test_an_end_that_takes_too_long_is_asked_for_again(void **state)
     assert_int_equal(fake->target->depth_used, 0);
 }
 
+WITH_FIXTURE(NULL, NULL)
 static void test_the_wait_for_connect_may_be_long(void **state)
 {
     struct fake *fake = fake_new();
@@ -429,27 +432,4 @@ static void test_the_wait_for_connect_may_be_long(void **state)
     fake_free(fake);
 }
 
-int main(void)
-{
-#define TEST(t) cmocka_unit_test_setup_teardown(t, fake_setup, fake_teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(test_hints_that_are_refused),
-        TEST(test_the_sum_of_depths_stays_below_8192),
-        TEST(test_255_admin_queues_fit_and_no_more),
-        TEST(test_1024_queue_pairs_and_no_more),
-        TEST(test_what_set_features_grants_is_kept_for_the_host),
-        TEST(test_a_promise_is_for_the_host_that_has_it),
-        TEST(test_grants_shrink_with_the_budget),
-        TEST(test_closing_waits_for_the_media),
-        TEST(test_closing_drops_what_only_waits),
-        TEST(test_closing_frees_buffers_that_others_wait_for),
-        TEST(test_the_admin_queue_takes_the_association_with_it),
-        TEST(test_an_io_queue_goes_alone),
-        cmocka_unit_test(test_every_way_through_a_connections_life),
-        cmocka_unit_test(test_the_wait_for_connect_may_be_long),
-        TEST(test_silence_instead_of_connect_ends_the_connection),
-        TEST(test_an_end_that_takes_too_long_is_asked_for_again),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_FIXTURE(fake_setup, fake_teardown)

@@ -414,12 +414,3 @@ static void test_hosts_that_do_anything(void **state)
     }
     assert_true(done > SEEDS * 100); /* or the chaos has become too much */
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_hosts_that_do_anything),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -345,23 +345,3 @@ static void test_rdma_accept_and_reject_private_data(void **state)
     assert_false(nvme_rdma_rep_parse(&value, format_1, sizeof(format_1)));
     assert_false(nvme_rdma_rej_parse(&value, format_1, sizeof(format_1)));
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sqe_of_a_read),
-        cmocka_unit_test(test_every_field_of_an_sqe_survives),
-        cmocka_unit_test(test_cqe_writes_every_byte),
-        cmocka_unit_test(test_sgl_of_each_kind),
-        cmocka_unit_test(test_every_other_sgl_type_is_refused),
-        cmocka_unit_test(test_in_capsule_data_stays_inside_the_capsule),
-        cmocka_unit_test(test_connect_command),
-        cmocka_unit_test(test_connect_data),
-        cmocka_unit_test(test_an_nqn_without_an_end_is_longer_than_any),
-        cmocka_unit_test(test_property_commands),
-        cmocka_unit_test(test_rdma_request_private_data),
-        cmocka_unit_test(test_rdma_accept_and_reject_private_data),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

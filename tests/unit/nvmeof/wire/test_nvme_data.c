@@ -285,18 +285,3 @@ static void test_discovery(void **state)
     discovery_entry_emit(out, &entry);
     compare(out, DISCOVERY_ENTRY_LEN, golden, ARRAY_LEN(golden));
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_identify_controller),
-        cmocka_unit_test(test_identify_namespace),
-        cmocka_unit_test(test_identify_lists),
-        cmocka_unit_test(test_error_entry),
-        cmocka_unit_test(test_smart),
-        cmocka_unit_test(test_firmware_slots),
-        cmocka_unit_test(test_discovery),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
