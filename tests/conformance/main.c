@@ -495,7 +495,7 @@ static void add_only(struct options *options, char *text)
         options->only[options->num_only++] = word;
     }
     if (options->num_only == 0) {
-        refuse("--only names no test: see --list");
+        refuse("--only names no test: ./essd conform --list shows the names");
     }
 }
 
@@ -766,7 +766,8 @@ int main(int argc, char **argv)
     expect_all_there(&runner->options);
     if (runner->options.after != NULL &&
         !leave_out_up_to(runner, runner->options.after)) {
-        usage("--after names no test of this run: see --list");
+        usage("--after names no test of this run: ./essd conform --list shows "
+              "the names");
     }
     status = run(runner);
     free(runner->conf);
