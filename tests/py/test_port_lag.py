@@ -135,7 +135,7 @@ PORTS = [{
 } for number in (0, 1)]
 STATUS = {
     "parts": {"drive": {"state": "running", "why": "", "pid": None, "restarts": [],
-                        "console": "c", "ready": True}},
+                        "console": "c", "ready": True, "halted": False}},
     "cables": {"0": {"plugged": True, "carrier": True}}}
 
 
