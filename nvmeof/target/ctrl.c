@@ -53,6 +53,14 @@ static void reset_features(const struct nvmf_target *target,
     memset(ctrl->changed_ns, 0, sizeof(ctrl->changed_ns));
 }
 
+/* The next generation of the range that this boot uses. */
+static uint8_t next_generation(uint8_t generation)
+{
+    uint8_t offset = generation % CTRL_GENERATIONS;
+
+    return (uint8_t)(generation - offset + (offset + 1) % CTRL_GENERATIONS);
+}
+
 /* @return NO_CTRL when all are taken, some of them still ending. */
 uint8_t ctrl_create(struct nvmf_target *target, bool is_discovery,
                     const struct nvmf_qpair *admin,
@@ -69,9 +77,9 @@ uint8_t ctrl_create(struct nvmf_target *target, bool is_discovery,
     }
     ctrl = &target->ctrl[index];
     ctrl_enter(ctrl, CTRL_DISABLED);
-    /* A CNTLID is reused only after 254 others of the same index. */
+    /* A CNTLID is reused only after 62 others of the same index. */
     ctrl->cntlid = (uint16_t)(ctrl->generation << 8 | (index + 1));
-    ctrl->generation = (uint8_t)((ctrl->generation + 1) % 0xff);
+    ctrl->generation = next_generation(ctrl->generation);
     ctrl->is_discovery = is_discovery;
     ctrl->portid = admin->portid;
     ctrl->transport = admin->transport;

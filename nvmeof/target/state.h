@@ -89,6 +89,15 @@ struct nvmf_features {
     uint16_t temperature_under_k;
 };
 
+/*
+ * The generation is the upper half of a CNTLID.  Each boot uses one range of
+ * generations, so that its CNTLIDs differ from those of the last three boots.
+ */
+enum {
+    CTRL_GENERATION_RANGES = 4,
+    CTRL_GENERATIONS = 63, /* of one range; CNTLIDs stay below FFF0h */
+};
+
 struct nvmf_ctrl {
     uint8_t state;      /* enum ctrl_state */
     uint8_t shst;       /* enum shutdown_status */

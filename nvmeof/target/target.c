@@ -54,12 +54,17 @@ static void set_defaults(struct nvmf_config *config)
 }
 
 /*
- * Linux refuses a controller whose CNTLID one of its own has, and those may be
- * from before a restart: start somewhere else each time.
+ * Linux refuses a controller whose CNTLID one of its own controllers has, and
+ * after a restart it still has those of the boot before.  Each boot therefore
+ * takes its CNTLIDs from a range that the three boots before it did not use.
  */
 static uint8_t first_generation(uint64_t genctr)
 {
-    return (uint8_t)((genctr >> 16) * 29 % 0xff);
+    uint64_t boot = genctr >> 16;
+    uint64_t range = boot % CTRL_GENERATION_RANGES;
+    uint64_t start = boot / CTRL_GENERATION_RANGES * 29;
+
+    return (uint8_t)(range * CTRL_GENERATIONS + start % CTRL_GENERATIONS);
 }
 
 size_t nvmf_target_bytes(void)

@@ -396,6 +396,31 @@ static void test_cntlids_differ_from_boot_to_boot(void **state)
     }
 }
 
+WITH_FIXTURE(NULL, NULL)
+static void test_cntlids_of_a_boot_are_none_of_the_three_boots_before(
+    void **state)
+{
+    static uint8_t boot_of[0x10000]; /* 1 for the first boot; 0: not used */
+
+    (void)state;
+    for (unsigned int boot = 1; boot <= 4; boot++) {
+        struct fake *fake = fake_new();
+
+        fake->config.genctr = (uint64_t)boot << 16;
+        fake_start(fake);
+        for (unsigned int i = 0; i < 200; i++) {
+            uint16_t qpair = fake_open(fake, 0, 31);
+            uint16_t cntlid =
+                fake_connect(fake, qpair, 0, 31, 0xffff, 0, FAKE_SUBNQN);
+
+            assert_true(boot_of[cntlid] == 0 || boot_of[cntlid] == boot);
+            boot_of[cntlid] = (uint8_t)boot;
+            fake_close(fake, qpair);
+        }
+        fake_free(fake);
+    }
+}
+
 static void test_sqhd_of_connect_wraps_in_the_smallest_queue(void **state)
 {
     struct fake *fake = *state;
