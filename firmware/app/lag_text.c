@@ -1,42 +1,56 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "firmware/app/lag_text.h"
 
-static const char *mac_text(char text[18], const struct mac_addr *mac)
+const char *lag_mac_text(char text[LAG_MAC_TEXT_LEN],
+                         const struct mac_addr *mac)
 {
     const uint8_t *b = mac->bytes;
 
-    log_format(text, 18, "%02x:%02x:%02x:%02x:%02x:%02x", b[0], b[1], b[2],
-               b[3], b[4], b[5]);
+    log_format(text, LAG_MAC_TEXT_LEN, "%02x:%02x:%02x:%02x:%02x:%02x", b[0],
+               b[1], b[2], b[3], b[4], b[5]);
     return text;
 }
 
-static void lacp_text(struct log *log, const struct lacp_agent *agent,
-                      uint8_t index)
+const char *lag_receive_text(const struct lacp_port *port)
 {
-    static const char *const rx[] = {
+    static const char *const texts[] = {
         [LACP_RX_DISABLED] = "no link",
         [LACP_RX_EXPIRED] = "expired",
         [LACP_RX_DEFAULTED] = "no partner",
         [LACP_RX_CURRENT] = "current",
     };
-    static const char *const mux[] = {
+
+    return texts[port->rx];
+}
+
+const char *lag_mux_text(const struct lacp_port *port)
+{
+    static const char *const texts[] = {
         [LACP_MUX_DETACHED] = "detached",
         [LACP_MUX_WAITING] = "waiting",
         [LACP_MUX_ATTACHED] = "attached",
         [LACP_MUX_COLLECTING] = "collecting",
         [LACP_MUX_WORKING] = "collecting, distributing",
     };
+
+    return texts[port->mux];
+}
+
+static void lacp_text(struct log *log, const struct lacp_agent *agent,
+                      uint8_t index)
+{
     const struct lacp_port *port = &agent->ports[index];
     const struct lacp_info *partner = &port->partner;
-    char text[18];
+    char text[LAG_MAC_TEXT_LEN];
 
-    log_text(log, "port %u: LACP %s, %s, state %02x", index, rx[port->rx],
-             mux[port->mux], lacp_actor(agent, index).state);
+    log_text(log, "port %u: LACP %s, %s, state %02x", index,
+             lag_receive_text(port), lag_mux_text(port),
+             lacp_actor(agent, index).state);
     if (!mac_addr_is_zero(&partner->system)) {
         log_text(log,
                  "port %u: partner %s, priority %u, key %u, port %u, state "
                  "%02x",
-                 index, mac_text(text, &partner->system),
+                 index, lag_mac_text(text, &partner->system),
                  partner->system_priority, partner->key, partner->port,
                  partner->state);
     }

@@ -3,29 +3,21 @@
 #include "firmware/app/mgmt_requests.h"
 
 #include "firmware/app/drive.h"
+#include "firmware/app/lag_text.h"
 #include "firmware/text/ip_text.h"
 #include "firmware/text/neighbour_text.h"
 
 /* ---- Link aggregation. */
 
-static void put_mac(struct json *out, const char *key,
-                    const struct mac_addr *mac)
-{
-    const uint8_t *b = mac->bytes;
-    char text[18];
-
-    log_format(text, sizeof(text), "%02x:%02x:%02x:%02x:%02x:%02x", b[0], b[1],
-               b[2], b[3], b[4], b[5]);
-    json_string(out, key, text);
-}
-
 static void put_partner(struct json *out, const struct lacp_info *partner)
 {
+    char text[LAG_MAC_TEXT_LEN];
+
     if (mac_addr_is_zero(&partner->system)) {
         return;
     }
     json_begin_object(out, "partner");
-    put_mac(out, "system", &partner->system);
+    json_string(out, "system", lag_mac_text(text, &partner->system));
     json_number(out, "priority", partner->system_priority);
     json_number(out, "key", partner->key);
     json_number(out, "port", partner->port);
@@ -36,24 +28,11 @@ static void put_partner(struct json *out, const struct lacp_info *partner)
 static void put_lacp(struct json *out, const struct lacp_agent *agent,
                      uint8_t index)
 {
-    static const char *const rx[] = {
-        [LACP_RX_DISABLED] = "no link",
-        [LACP_RX_EXPIRED] = "expired",
-        [LACP_RX_DEFAULTED] = "no partner",
-        [LACP_RX_CURRENT] = "current",
-    };
-    static const char *const mux[] = {
-        [LACP_MUX_DETACHED] = "detached",
-        [LACP_MUX_WAITING] = "waiting",
-        [LACP_MUX_ATTACHED] = "attached",
-        [LACP_MUX_COLLECTING] = "collecting",
-        [LACP_MUX_WORKING] = "collecting, distributing",
-    };
     const struct lacp_port *port = &agent->ports[index];
 
     json_begin_object(out, "lacp");
-    json_string(out, "receive", rx[port->rx]);
-    json_string(out, "mux", mux[port->mux]);
+    json_string(out, "receive", lag_receive_text(port));
+    json_string(out, "mux", lag_mux_text(port));
     json_number(out, "state", lacp_actor(agent, index).state);
     json_end_object(out);
     put_partner(out, &port->partner);
