@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Formats that the guest's builder writes itself, read back by other programs."""
+"""The file formats that guest_build.py writes itself, and its cache keys."""
 
 import base64
 import subprocess
@@ -11,7 +11,8 @@ from essd import guest_build
 from essd.fw_build import BuildError
 
 
-def test_cpio_is_read_back_by_busybox_or_bsdtar(tmp_path: Path) -> None:
+def test_a_cpio_archive_holds_the_names_and_contents_that_were_added(
+        tmp_path: Path) -> None:
     archive = guest_build.Cpio()
     archive.folder("bin")
     content = bytes(range(256)) * 5 + b"odd"
@@ -19,7 +20,7 @@ def test_cpio_is_read_back_by_busybox_or_bsdtar(tmp_path: Path) -> None:
     archive.file("bin/file", tmp_path / "file")
     data = archive.close()
     assert len(data) % 4 == 0
-    # A reader of our own, from the format's description (newc, all hex fields).
+    # This reader follows the description of the format newc: all fields are hex.
     seen = {}
     at = 0
     while True:
@@ -35,7 +36,7 @@ def test_cpio_is_read_back_by_busybox_or_bsdtar(tmp_path: Path) -> None:
     assert seen == {"bin": b"", "bin/file": content}
 
 
-def test_dropbear_key_holds_the_public_key_of_ssh_keygen(tmp_path: Path) -> None:
+def test_a_dropbear_key_contains_the_public_key_of_ssh_keygen(tmp_path: Path) -> None:
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f",
                     tmp_path / "key"], check=True, timeout=60)
     kind, secret = guest_build.ssh_fields(
@@ -45,7 +46,7 @@ def test_dropbear_key_holds_the_public_key_of_ssh_keygen(tmp_path: Path) -> None
     assert guest_build.ssh_fields(blob)[1] == secret[32:]
 
 
-def test_unknown_kernel_compression_is_named(tmp_path: Path) -> None:
+def test_an_unknown_compression_of_the_kernel_is_an_error(tmp_path: Path) -> None:
     image = bytearray(4096)
     image[0x1f1] = 1
     image[0x248:0x24c] = (0).to_bytes(4, "little")
@@ -56,15 +57,15 @@ def test_unknown_kernel_compression_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["packages.txt", "skip.txt", "sysroot.txt",
                                   "modules.txt"])
-def test_lists_hold_words_only(name: str) -> None:
+def test_a_list_in_guest_is_read_without_its_comments(name: str) -> None:
     lines = guest_build.read_list(name)
     assert lines
     assert len(set(lines)) == len(lines)
     assert not any(line.startswith("#") for line in lines)
 
 
-def test_other_content_is_another_guest(tmp_path: Path,
-                                        monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_changed_file_changes_the_key_of_the_guest(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(guest_build.paths, "TOP", tmp_path)
     file = tmp_path / "file"
     file.write_text("a")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Which of QEMU's builds are thrown away when another one is done."""
+"""Which of QEMU's builds are deleted after a new one has been made."""
 
 import os
 from pathlib import Path
@@ -11,7 +11,7 @@ from essd.paths import locked
 
 
 def tree(folder: Path, name: str, age_s: int | None) -> Path:
-    """One that was done so long ago, or never."""
+    """Make a build's folder: finished `age_s` seconds ago, or never finished."""
     made = folder / name
     made.mkdir()
     (made / "lock").touch()
@@ -21,7 +21,7 @@ def tree(folder: Path, name: str, age_s: int | None) -> Path:
     return made
 
 
-def test_the_latest_are_kept_and_those_that_are_being_built(
+def test_the_newest_builds_and_unfinished_builds_are_kept(
         tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(qemu_build, "KEPT_TREES", 2)
     current = tree(tmp_path, "current", 0)

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Builds the Linux guest: a stock Debian 13 kernel and a read-only root.
 
-Works as an ordinary user and needs neither name spaces nor fakeroot: apt with
-folders of its own resolves, fetches and verifies, `dpkg-deb -x` unpacks,
-`mksquashfs -all-root` gives the files to root.  No maintainer script runs; what
-the few needed ones would have done is in guest/rootfs.
+The build runs as an ordinary user and needs neither name spaces nor fakeroot.
+apt, with folders of its own, resolves, fetches and verifies the packages;
+`dpkg-deb -x` unpacks them; `mksquashfs -all-root` makes root own the files.  No
+maintainer script runs: guest/rootfs holds what the few necessary ones would
+have written.
 
-The mirror is the one that this machine's own package sources name, the key
-ring is the system's.  Standard library only: the launcher may run it early.
+Packages come from the mirror in this machine's own package sources and are
+verified with the system's key ring.  This module uses the standard library
+only, because the launcher may run it before the virtual environment exists.
 """
 
 import fnmatch
@@ -33,7 +35,7 @@ SOURCE = paths.TOP / "guest"
 
 @dataclass(frozen=True)
 class Guest:
-    """What a virtual machine needs to boot, and the key that opens it."""
+    """The files that a virtual machine boots from, and the keys for ssh."""
 
     path: Path
 
@@ -59,18 +61,18 @@ class Guest:
 
     @property
     def versions(self) -> Path:
-        """One "package version" a line."""
+        """A file with a line "package version" for each package."""
         return self.path / "versions"
 
 
 def read_list(name: str) -> list[str]:
-    """The words of each line of guest/<name>, without comments."""
+    """Return the lines of guest/<name> without comments and empty lines."""
     lines = (SOURCE / name).read_text(encoding="utf-8").splitlines()
     return [line for line in (x.split("#")[0].strip() for x in lines) if line]
 
 
 def digest(names: Iterable[Path]) -> str:
-    """A key of the contents of files: another content is another guest."""
+    """Return a hash of the names and contents of files, for use as a cache key."""
     total = hashlib.sha256()
     for path in sorted(names):
         total.update(path.relative_to(paths.TOP).as_posix().encode() + b"\0")
@@ -85,7 +87,7 @@ def guest_key() -> str:
 
 def run(log: Path, *command: str | Path, cwd: Path | None = None,
         env: dict[str, str] | None = None) -> str:
-    """Run a command, return its output, keep its messages in the log."""
+    """Run a command and return its output; both streams are kept in the log."""
     with open(log, "a", encoding="utf-8") as messages:
         messages.write("$ " + " ".join(map(str, command)) + "\n")
         messages.flush()
@@ -94,8 +96,8 @@ def run(log: Path, *command: str | Path, cwd: Path | None = None,
                                   stdin=subprocess.DEVNULL, stderr=messages,
                                   stdout=subprocess.PIPE, timeout=BUILD_S)
         except subprocess.TimeoutExpired:
-            raise BuildError(f"{Path(command[0]).name} did not end within {BUILD_S} s "
-                             f"and was ended; see {log}") from None
+            raise BuildError(f"{Path(command[0]).name} was killed because it took "
+                             f"longer than {BUILD_S} s; see {log}") from None
         messages.write(done.stdout)
     if done.returncode != 0:
         raise BuildError(f"{Path(command[0]).name} failed (status "
@@ -104,7 +106,7 @@ def run(log: Path, *command: str | Path, cwd: Path | None = None,
 
 
 def mirror() -> str:
-    """The archive that this machine's own package sources name."""
+    """Return the URI of the Debian archive in this machine's package sources."""
     listing = subprocess.run(
         ["apt-get", "indextargets", "--format",
          "$(REPO_URI) $(RELEASE) $(COMPONENT)", "Created-By: Packages"],
@@ -118,18 +120,19 @@ def mirror() -> str:
         uri, release, component = line.rsplit(" ", 2)
         if component == "main" and release in (codename, SUITE, "stable"):
             return uri.rstrip("/")
-    raise BuildError("no Debian archive among this machine's package sources "
-                     "(apt-get indextargets names none)")
+    raise BuildError("this machine's package sources contain no Debian archive, which "
+                     "is needed to build the guest: add one to /etc/apt/sources.list.d "
+                     "and run `apt-get update` as root")
 
 
 class Apt:
-    """apt with folders of its own: a machine that has nothing installed."""
+    """apt with folders of its own, in which no package is installed."""
 
     def __init__(self, folder: Path, archives: Path, log: Path) -> None:
         self.archives = archives
         self.log = log
         if not KEYRING.exists():
-            raise BuildError(f"{KEYRING} is missing: install the package "
+            raise BuildError(f"{KEYRING} does not exist: install the package "
                              "debian-archive-keyring")
         for name in ("lists/partial", "cache/archives/partial"):
             (folder / name).mkdir(parents=True)
@@ -166,7 +169,7 @@ class Apt:
         return run(self.log, "apt-get", "-q", *arguments, cwd=cwd, env=self.env)
 
     def resolve(self, names: list[str], skip: list[str]) -> dict[str, str]:
-        """Versions by name of the packages and all that they depend on."""
+        """Return the version of each package and of all its dependencies, by name."""
         found = {}
         for line in self.get("install", "-s", "-y", *names).splitlines():
             match = re.match(r"Inst (\S+) \((\S+) ", line)
@@ -175,7 +178,7 @@ class Apt:
         return found
 
     def fetch(self, versions: dict[str, str]) -> list[Path]:
-        """The verified archives, from the cache where it has them."""
+        """Return the verified archives; download those that are not in the cache."""
         self.get("download", *(f"{n}={v}" for n, v in versions.items()),
                  cwd=self.archives)
         files: list[Path] = []
@@ -183,7 +186,7 @@ class Apt:
             epochless = version.replace(":", "%3a")
             files += self.archives.glob(f"{name}_{epochless}_*.deb")
         if len(files) != len(versions):
-            raise BuildError(f"apt-get download left packages out; see {self.log}")
+            raise BuildError(f"apt-get did not download all packages; see {self.log}")
         return files
 
 
@@ -196,14 +199,15 @@ def unpack(archives: list[Path], root: Path, log: Path) -> None:
 
 
 class Modules:
-    """The kernel's modules: keeps those named and what they depend on."""
+    """The kernel's modules; prune() keeps the wanted ones and their dependencies."""
 
     def __init__(self, root: Path, log: Path) -> None:
         self.root = root
         self.log = log
         folders = list((root / "usr/lib/modules").iterdir())
         if len(folders) != 1:
-            raise BuildError(f"expected one kernel, found {folders}")
+            raise BuildError("the guest's packages must contain one kernel, and contain "
+                             f"{len(folders)}: check guest/packages.txt")
         self.folder = folders[0]
         self.release = self.folder.name
 
@@ -211,7 +215,7 @@ class Modules:
         run(self.log, "/sbin/depmod", "-b", self.root, self.release)
 
     def dependencies(self) -> dict[str, tuple[str, list[str]]]:
-        """By name: its file and the files it needs, nearest first."""
+        """Return each module's file and the files it needs, nearest first, by name."""
         table = {}
         for line in (self.folder / "modules.dep").read_text().splitlines():
             file, needs = line.split(":")
@@ -220,7 +224,7 @@ class Modules:
         return table
 
     def prune(self, wanted: list[str]) -> None:
-        """Leave only what is wanted, decompressed: xz is slow to emulate."""
+        """Keep only wanted modules, decompressed because xz is slow under emulation."""
         self.depmod()
         table = self.dependencies()
         builtin = {Path(line).name.split(".ko")[0].replace("-", "_")
@@ -231,7 +235,8 @@ class Modules:
                 file, needs = table[name]
                 keep.update([file, *needs])
             elif name not in builtin:
-                raise BuildError(f"kernel {self.release} has no module {name}")
+                raise BuildError(f"kernel {self.release} has no module {name}: "
+                                 "correct guest/modules.txt")
         for path in (self.folder / "kernel").rglob("*.ko*"):
             if str(path.relative_to(self.folder)) in keep and path.suffix == ".xz":
                 path.with_suffix("").write_bytes(lzma.decompress(path.read_bytes()))
@@ -250,7 +255,7 @@ class Modules:
 
 
 class Cpio:
-    """Writes the "newc" archive that the kernel unpacks as initramfs."""
+    """Writes a cpio archive in format "newc", which the kernel takes as initramfs."""
 
     def __init__(self) -> None:
         self.data = bytearray()
@@ -292,9 +297,10 @@ def initramfs(root: Path, modules: list[Path]) -> bytes:
 
 
 def kernel_elf(bzimage: bytes, out: Path, log: Path) -> None:
-    """The ELF image inside a bzImage, which QEMU starts by its PVH note.
+    """Extract the ELF image from a bzImage; QEMU starts it through its PVH note.
 
-    The kernel's own decompressor takes seconds under emulation.
+    Starting the ELF image avoids the kernel's own decompressor, which takes seconds
+    under emulation.
     Spec: Documentation/arch/x86/boot.rst, "payload_offset".
     """
     setup_sectors = bzimage[0x1f1] or 4
@@ -303,21 +309,22 @@ def kernel_elf(bzimage: bytes, out: Path, log: Path) -> None:
     start = (setup_sectors + 1) * 512 + offset
     payload = bzimage[start:start + length]
     packed = out.with_suffix(".payload")
-    # The last four bytes are the unpacked size, not part of the stream.
+    # The last four bytes hold the unpacked size and are not part of the stream.
     packed.write_bytes(payload[:-4])
     if payload[:4] == b"\x28\xb5\x2f\xfd":
         run(log, "zstd", "-q", "-d", "-f", packed, "-o", out)
     elif payload[:6] == b"\xfd7zXZ\0":
         out.write_bytes(lzma.decompress(payload[:-4]))
     else:
-        raise BuildError(f"kernel compressed by an unknown method: {payload[:6]!r}")
+        raise BuildError("the kernel is compressed by an unknown method (first bytes "
+                         f"{payload[:6].hex()}): add it to kernel_elf()")
     packed.unlink()
     if out.read_bytes()[:4] != b"\x7fELF":
         raise BuildError("the kernel's payload is not an ELF file")
 
 
 def ssh_fields(blob: bytes) -> list[bytes]:
-    """The length-prefixed strings of an SSH structure."""
+    """Split an SSH structure into its length-prefixed strings."""
     fields = []
     while len(blob) >= 4:
         size = int.from_bytes(blob[:4], "big")
@@ -327,21 +334,23 @@ def ssh_fields(blob: bytes) -> list[bytes]:
 
 
 def dropbear_key(openssh: str) -> bytes:
-    """An unencrypted OpenSSH Ed25519 key in Dropbear's format.
+    """Convert an unencrypted OpenSSH Ed25519 key into Dropbear's format.
 
-    Spec: OpenSSH's PROTOCOL.key; Dropbear keeps the type and the 64 bytes of
-    seed and public key, each with its length.
+    Spec: OpenSSH's PROTOCOL.key.  Dropbear's file has two length-prefixed strings:
+    the key's type, and 64 bytes of seed and public key.
     """
     import base64
     body = "".join(line for line in openssh.splitlines() if "-----" not in line)
     blob = base64.b64decode(body).removeprefix(b"openssh-key-v1\0")
-    # cipher, kdf, kdf options; the number of keys; public, private
+    # Skip cipher, KDF and KDF options; then come the number of keys, the public key
+    # and the private key.
     for _ in range(3):
         blob = blob[4 + int.from_bytes(blob[:4], "big"):]
     private = ssh_fields(blob[4:])[1]
     kind, _public, secret = ssh_fields(private[8:])[:3]
     if kind != b"ssh-ed25519" or len(secret) != 64:
-        raise BuildError("ssh-keygen made a key of another kind than asked for")
+        raise BuildError(f"ssh-keygen made a key of type {kind.decode(errors='replace')} "
+                         "instead of ssh-ed25519")
     return b"".join(len(x).to_bytes(4, "big") + x for x in (kind, secret))
 
 
@@ -364,7 +373,7 @@ def make_keys(guest: Path, root: Path, log: Path) -> None:
 
 
 def finish_root(root: Path, log: Path) -> None:
-    """What the packages' own scripts would have done, as far as needed."""
+    """Do the necessary part of what the packages' maintainer scripts would do."""
     shutil.copytree(SOURCE / "rootfs", root, dirs_exist_ok=True, symlinks=True)
     for folder in ("dev", "proc", "sys", "run", "tmp", "mnt", "root", "var/run",
                    "var/lib/chrony", "var/lib/dhcp"):
@@ -398,10 +407,10 @@ def build(target: Path, progress: Progress) -> None:
     versions = apt.resolve(read_list("packages.txt"), read_list("skip.txt"))
     progress(f"fetching {len(versions)} packages")
     archives = apt.fetch(versions)
-    progress("unpacking")
+    progress("unpacking the packages")
     unpack(archives, root, log)
 
-    progress("kernel and modules")
+    progress("preparing the kernel and its modules")
     kernel, = (root / "boot").glob("vmlinuz-*")
     kernel_elf(kernel.read_bytes(), work / "vmlinux", log)
     lines = [line.split() for line in read_list("modules.txt")]
@@ -410,7 +419,7 @@ def build(target: Path, progress: Progress) -> None:
     early = [words[0] for words in lines if "initrd" in words]
     (work / "initrd").write_bytes(initramfs(root, modules.load_order(early)))
 
-    progress("root file system")
+    progress("making the root file system")
     finish_root(root, log)
     make_keys(work, root, log)
     run(log, "mksquashfs", root, work / "root.squashfs", "-all-root", "-noappend",
@@ -423,7 +432,7 @@ def build(target: Path, progress: Progress) -> None:
 
 
 def ensure_guest(progress: Progress) -> Guest:
-    """The guest, built first if it has not been with the present inputs."""
+    """Return the guest; build it first if its inputs have changed."""
     folder = paths.cache() / "guest"
     target = folder / guest_key()
     if not target.exists():
@@ -435,7 +444,7 @@ def ensure_guest(progress: Progress) -> Guest:
 
 
 def forget_old(folder: Path, newest: Path) -> None:
-    """Keep the two newest guests: one may be running."""
+    """Delete all guests but `newest` and the next older one, which may be running."""
     others = sorted((p for p in folder.iterdir() if p.is_dir() and p != newest),
                     key=lambda p: p.stat().st_mtime)
     for path in others[:-1]:
@@ -443,7 +452,7 @@ def forget_old(folder: Path, newest: Path) -> None:
 
 
 def ensure_sysroot(progress: Progress) -> Path:
-    """The guest's headers and libraries, for `--sysroot`."""
+    """Return a folder with the guest's headers and libraries, for `--sysroot`."""
     key = digest([SOURCE / "sysroot.txt", Path(__file__).resolve()])
     folder = paths.cache() / "sysroot"
     target = folder / key

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Builds QEMU with the drive's machine in it.
 
-Two levels.  The stock part (QEMU's release, our patches, the configure line) is
-built once for each combination and takes minutes.  The drive's own sources are
-copied into that tree when their content differs and compile in seconds; the
-binary is kept under a hash of them, so that going back costs nothing and two
-checkouts never disturb each other.
+The build has two levels.  The stock part (QEMU's release, our patches, the
+configure line) is built once for each combination and takes minutes.  The
+drive's own sources are copied into that tree when they have changed, and compile
+in seconds.  Each binary is kept under a hash of these sources, so that older
+versions need no rebuild and several checkouts can share the cache.
 
-The release comes from Debian's source package, over the mirror this machine's
-own package sources name, into a private apt state: no root, no change to the
-system.
+The release comes from Debian's source package on the mirror in this machine's
+own package sources.  apt runs with a state of its own, so that the build needs no
+root rights and does not change the system.
 """
 
 import hashlib
@@ -41,9 +41,9 @@ class Release:
     sha256: str
 
 
-# Debian's pools drop what is superseded: keep those that a mirror still offers,
-# newest first.  To add one, take its checksum from `apt-cache showsrc qemu`, and
-# run every test.
+# Debian's pools delete superseded releases, so this list has all that a mirror
+# may still offer, newest first.  To add one, take its checksum from `apt-cache
+# showsrc qemu` and run every test.
 RELEASES = (
     Release("10.0.13", "qemu_10.0.13+ds.orig.tar.xz",
             "6a0888e806c2ffc0c5f0733e974f9aea55491950d3c47c98669c8b236dde59ae"),
@@ -51,7 +51,7 @@ RELEASES = (
             "0901da33844a331bf8b3602b9c1fbd178e60b737c8e3ade678255bd090c9b9f1"),
 )
 
-# QEMU wants them in a directory of its own tree when the system's are too old.
+# QEMU's build takes these from its own tree if the system's are too old.
 WHEELS = (
     "meson==1.5.0 --hash=sha256:"
     "52b34f4903b882df52ad0d533146d4b992c018ea77399f825579737672ae7b20",
@@ -78,8 +78,9 @@ CONFIGURE = (
 )
 TARGETS = ("qemu-system-riscv64", "qemu-img")
 
-# Which sources a device of hw-model/qemu/ is made of.  Blocks whose wrapper does
-# not exist are left out, so that a half-written one breaks nobody's build.
+# The source directories of each device in hw-model/qemu/, besides COMMON_CORE.  A
+# directory whose device does not exist is not compiled, so that an unfinished
+# block does not break the build.
 COMMON_CORE = ("lib", "hw-model/core")
 DEVICE_CORES = {
     "essd_port.c": ("hw-model/port", "net/wire"),
@@ -97,7 +98,7 @@ KEPT_TREES = 2                          # of about 550 MB each
 
 
 def ensure_qemu(progress: Progress = lambda text: None) -> Path:
-    """The path of an up-to-date qemu-system-riscv64; qemu-img is next to it."""
+    """Return the path of an up-to-date qemu-system-riscv64; qemu-img is beside it."""
     rom = ensure_rom(progress).read_bytes()
     sources = our_sources(rom)
     key = stock_key()
@@ -110,15 +111,15 @@ def ensure_qemu(progress: Progress = lambda text: None) -> Path:
             if not found.exists():
                 build(tree, sources, progress)
                 drop_old_trees(tree)
-    # The ROM's bytes are part of this binary, so its symbols are kept beside it.
+    # The binary contains the ROM, so the ROM's symbols are kept beside the binary.
     elf.copy(ROM_ELF, found.with_name(ROM_ELF.name))
     return found
 
 
 def drop_old_trees(current: Path) -> None:
-    """Stock builds for earlier patches or options, but for the latest.
+    """Delete the stock builds for earlier patches or options, except the newest ones.
 
-    One that is locked is being built, by another version of this program.
+    A locked tree is being built by another checkout and is not deleted.
     """
     others = [t for t in current.parent.iterdir()
               if t != current and (t / "lock").exists() and not is_locked(t / "lock")]
@@ -129,7 +130,7 @@ def drop_old_trees(current: Path) -> None:
 
 
 def stock_key() -> str:
-    """What the stock part depends on, as a directory name."""
+    """Return a hash of everything that the stock part depends on."""
     digest = hashlib.sha256()
     for release in RELEASES[:1]:
         digest.update(release.sha256.encode())
@@ -148,7 +149,7 @@ def patches() -> list[Path]:
 # The drive's own sources
 
 def our_sources(rom: bytes) -> dict[str, bytes]:
-    """Every file of the drive that QEMU's build reads, by its path in essd/."""
+    """Return all files of the drive that QEMU's build reads, by path in essd/."""
     files: dict[str, bytes] = {}
     for part in COPIED:
         for path in sorted((TOP / part).rglob("*")):
@@ -160,7 +161,7 @@ def our_sources(rom: bytes) -> dict[str, bytes]:
 
 
 def source_list(names: list[str]) -> str:
-    """What meson.build compiles, one path a line."""
+    """Return the sources that meson.build compiles, one path per line."""
     wrappers = [n for n in names if re.fullmatch(r"hw-model/qemu/[^/]+\.c", n)]
     folders = set(COMMON_CORE)
     for wrapper in wrappers:
@@ -171,9 +172,9 @@ def source_list(names: list[str]) -> str:
 
 
 def listed_sources(path: Path) -> list[str]:
-    """The sources that a directory's sources.cmake lists for this machine.
+    """Return the sources that a directory's sources.cmake lists for this machine.
 
-    Empty if there is no such file: the directory holds headers only.
+    A directory without sources.cmake contains headers only.
     """
     text = path.read_text(encoding="utf-8") if path.exists() else ""
     return [name for block in re.findall(
@@ -198,7 +199,7 @@ def binary(tree: Path, sources: dict[str, bytes]) -> Path:
 
 
 def copy_sources(sources: dict[str, bytes], to: Path) -> None:
-    """Make `to` hold exactly these; what is equal keeps its time stamp."""
+    """Make `to` hold exactly these files; unchanged files keep their time stamps."""
     for path in list(to.rglob("*")) if to.exists() else []:
         if path.is_file() and path.relative_to(to).as_posix() not in sources:
             path.unlink()
@@ -227,7 +228,7 @@ def build(tree: Path, sources: dict[str, bytes], progress: Progress) -> None:
 
 
 def prepare_source(source: Path, log: Path, progress: Progress) -> None:
-    """Unpack the release into `source` and patch it; all or nothing."""
+    """Unpack the release into `source` and patch it; after an error, nothing is there."""
     if source.exists():
         return
     tarball = fetch_release(progress, log)
@@ -257,12 +258,12 @@ def configure(source: Path, output: Path, log: Path) -> None:
 
 
 def system_python() -> str:
-    """Not the interpreter of a virtual environment that may go away."""
+    """Return the system's Python, because a virtual environment may be deleted."""
     return shutil.which("python3", path="/usr/local/bin:/usr/bin") or sys.executable
 
 
 def ninja(output: Path, log: Path, progress: Progress) -> None:
-    """Build with progress in steps of ten per cent."""
+    """Build QEMU and report progress in steps of ten per cent."""
     command = ["ninja", "-C", str(output), "-j", str(os.cpu_count() or 1), *TARGETS]
     tenth = 0
     environment = os.environ | {"NINJA_STATUS": "[%f/%t] ",
@@ -289,9 +290,10 @@ def ninja(output: Path, log: Path, progress: Progress) -> None:
 
 
 def publish(output: Path, to: Path) -> None:
-    """Keep the binary where no later build touches it; drop the oldest ones."""
+    """Copy the binaries to where no later build changes them; delete the oldest."""
     to.parent.mkdir(parents=True, exist_ok=True)
-    for name in reversed(TARGETS):      # the one that is looked for comes last
+    # qemu-system-riscv64 is copied last, because its existence says that all are there.
+    for name in reversed(TARGETS):
         fresh = to.parent / f"{name}.new"
         shutil.copy2(output / name, fresh)
         fresh.rename(to.parent / name)
@@ -308,7 +310,7 @@ def sha256(path: Path) -> str:
 
 
 def fetch_release(progress: Progress, log: Path) -> Path:
-    """An accepted tarball: one already there, or from Debian's pool."""
+    """Return an accepted tarball; download it from Debian's pool if necessary."""
     folder = cache() / "download"
     folder.mkdir(parents=True, exist_ok=True)
     for release in RELEASES:
@@ -328,18 +330,17 @@ def fetch_release(progress: Progress, log: Path) -> Path:
                     return folder / release.file
                 failed.append(release.version)
     if failed:
-        raise BuildError(f"QEMU {', '.join(failed)} is in Debian's pool but cannot be "
-                         f"downloaded (log: {log})")
+        raise BuildError(f"Debian's pool has QEMU {', '.join(failed)}, but it cannot be "
+                         f"downloaded; see {log}")
     raise BuildError(
-        "no accepted QEMU release in Debian's pool: accepted are "
-        f"{', '.join(r.version for r in RELEASES)}, the pool offers "
-        f"{', '.join(offered) or 'none'}. Put one of "
+        f"Debian's pool offers QEMU {', '.join(offered) or 'in no version'}, but essd "
+        f"needs {' or '.join(r.version for r in RELEASES)}: put one of "
         f"{', '.join(r.file for r in RELEASES)} into {folder} and start again, or "
-        "add the new one to RELEASES in tools/essd/qemu_build.py")
+        "add the new release to RELEASES in tools/essd/qemu_build.py")
 
 
 class PrivateApt:
-    """apt with a state of its own, which an ordinary user may have."""
+    """apt with a state of its own, which an ordinary user can write."""
 
     def __init__(self, folder: Path, log: Path) -> None:
         self.log = log
@@ -364,8 +365,8 @@ class PrivateApt:
 
     @staticmethod
     def source_lines() -> str:
-        """Debian 13's source packages on the mirror that is configured here."""
-        # Works without root, and before the system has fetched any list.
+        """Return apt sources for Debian 13's source packages on the system's mirror."""
+        # This command works without root, and before the system has fetched any list.
         listing = subprocess.run(
             ["apt-get", "update", "--print-uris", "-o", "Debug::NoLocking=true"],
             capture_output=True, text=True, check=False, timeout=LOOK_UP_S).stdout
@@ -375,13 +376,14 @@ class PrivateApt:
         security = [uri for uri, suite in known if suite.endswith("-security")
                     and suite.removesuffix("-security") in names]
         if not main:
-            raise BuildError("no Debian mirror in this machine's package sources: "
-                             "QEMU's source cannot be fetched")
+            raise BuildError("this machine's package sources contain no Debian mirror, "
+                             "which is needed to fetch QEMU's source: add one to "
+                             "/etc/apt/sources.list.d")
         text = stanza(main[0], f"{SUITE} {SUITE}-updates")
         return text + (stanza(security[0], f"{SUITE}-security") if security else "")
 
     def run(self, *words: str, folder: Path | None = None) -> str | None:
-        """Output of an apt command, None if it failed."""
+        """Return the output of an apt command, or None if it failed."""
         result = subprocess.run([words[0], "-c", str(self.config), *words[1:]],
                                 cwd=folder, capture_output=True, text=True,
                                 stdin=subprocess.DEVNULL, check=False,
@@ -391,10 +393,10 @@ class PrivateApt:
         return result.stdout if result.returncode == 0 else None
 
     def sources(self, package: str) -> dict[str, dict[str, str]]:
-        """Versions on offer, each with its files' SHA-256."""
+        """Return the versions that the mirror offers, each with its files' SHA-256."""
         if self.run("apt-get", "update", "-q") is None:
-            raise BuildError(f"Debian's package lists cannot be fetched "
-                             f"(log: {self.log})")
+            raise BuildError("Debian's package lists cannot be fetched; check the "
+                             f"network, and see {self.log}")
         text = self.run("apt-cache", "showsrc", package) or ""
         versions = {}
         for paragraph in text.split("\n\n"):
@@ -422,7 +424,7 @@ def codename() -> str:
 
 
 def fetch_wheels(log: Path) -> Path:
-    """A folder with the Python packages QEMU's build needs."""
+    """Return a folder with the Python packages that QEMU's build needs."""
     digest = hashlib.sha256("\n".join(WHEELS).encode()).hexdigest()[:16]
     folder = cache() / "download" / f"wheels-{digest}"
     if folder.exists():
