@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from essd import cli, console, mgmt, neighbours, port, show
+from essd import console, mgmt, neighbours, port, show
+from essd.cli.commands import disturb
 from essd.errors import EssdError
 from essd.instance import Instance
 
@@ -37,13 +38,13 @@ def test_one_port_or_both_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_table_and_the_line_about_silence(
         capsys: pytest.CaptureFixture[str]) -> None:
     with show.console.capture() as captured:
-        cli.show_neighbours(PORTS, False)
+        disturb.show_neighbours(PORTS, False)
     text = captured.get()
     rows = [line.split() for line in text.splitlines()]
     assert rows[0][:2] == ["port", "system"]
     assert rows[1][:2] == ["0", "leaf3"] and "117" in rows[1]
     assert "nothing heard on port 1 yet (LLDP: usually every 30 s)" in text
-    cli.show_neighbours([
+    disturb.show_neighbours([
         {"port": 1, "neighbours": [], "why": "nothing heard: the link is down"}],
                         True)
     assert json.loads(capsys.readouterr().out)[0]["why"] == (

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from essd import cli, mgmt, port_lag, show
+from essd import cli, mgmt, port, port_lag, show
 from essd.errors import EssdError
 from essd.instance import Instance
 
@@ -159,8 +159,8 @@ def run(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
 
     monkeypatch.setattr(mgmt, "ask", ask)
     monkeypatch.setattr(Instance, "status", lambda _self: json.loads(json.dumps(STATUS)))
-    monkeypatch.setattr(cli.port_module, "number_of", lambda _instance, number: number)
-    monkeypatch.setattr(cli.port_module, "states", lambda _instance, number: [
+    monkeypatch.setattr(port, "number_of", lambda _instance, number: number)
+    monkeypatch.setattr(port, "states", lambda _instance, number: [
         entry for entry in PORTS if number in (None, entry["port"])])
     says.run = run
     return says

@@ -17,7 +17,8 @@ from essd import paths, port
 from essd.config import Config, Drive, Link
 from essd.errors import EssdError
 from essd.instance import Instance
-from essd.supervisor import Cable, start_time
+from essd.process import start_time
+from essd.supervisor import Cable
 
 # Answers QMP's greeting and commands, as far as the supervisor asks.  Requests
 # come without line ends: QMP is a stream of JSON values.

@@ -23,9 +23,7 @@ from typing import Any
 from . import paths
 from .config import Config
 from .errors import EssdError
-from .guest_build import Guest
-from .ssh import ssh_options
-from .supervisor import start_time
+from .process import start_time
 
 
 @dataclass(frozen=True)
@@ -174,6 +172,8 @@ class Instance:
 
     def ssh(self, part: str = "host", tty: bool = False) -> list[str]:
         """The ssh command up to and including the host."""
+        from .guest_build import Guest
+        from .ssh import ssh_options
         status = self.status()["parts"].get(part)
         if status is None:
             raise EssdError(f"this instance has no {part}")

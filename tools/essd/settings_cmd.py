@@ -11,19 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from . import flash, mgmt, settings, settings_yaml, setup, show
-from .errors import EssdError
+from .errors import EssdError, Mistakes
 from .instance import Instance
 from .settings import Refused, Values
 
 SAVE_S = 20.0       # time limit of a save, which erases flash sectors
-
-
-class Mistakes(EssdError):
-    """A configuration is not valid; each line names one mistake."""
-
-    def __init__(self, lines: Sequence[str]) -> None:
-        super().__init__("\n".join(lines))
-        self.lines = list(lines)
 
 
 # The user's changes

@@ -35,20 +35,11 @@ from .drive import (cable_command, drive_command, halt_event, loading,
                     port_link_event, port_link_query, port_set, restart_event)
 from .errors import EssdError
 from .guest_build import Guest
+from .process import start_time
 from .ssh import ssh_options
 from .vm import guest_command
 
 PR_SET_PDEATHSIG = 1
-
-
-def start_time(pid: int) -> int:
-    """Start time of a process in clock ticks, which identifies a reused id."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return 0
-    # A zombie has ended, although its parent has not waited for it yet.
-    return 0 if fields[0] == "Z" else int(fields[19])
 
 
 def die_with_parent() -> None:

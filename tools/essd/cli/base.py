@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The typer application, the groups of its help, and options that commands share.
+
+To add a command, put a file into the folder commands, or a function into one of
+its files, like this; `essd --help` then shows it in its group:
+
+    @command(LOOK)
+    def temperature(name: Name = "") -> None:
+        \"\"\"Show the drive's temperature.\"\"\"
+        show.line(str(Instance(name).status()["temperature"]))
+
+Every start of essd imports these files, also to complete a word at the shell's
+prompt.  A file therefore imports what is slow to load inside its functions; a
+test limits the time.
+"""
+
+from collections.abc import Callable
+from typing import Annotated, Any, TypeVar
+
+import typer
+import typer.core
+
+from .. import chosen
+
+RUN = "Run"
+LOOK = "Look inside"
+DISTURB = "Disturb"
+DEVELOP = "Develop and test"
+PANELS = (RUN, LOOK, DISTURB, DEVELOP)      # in the order of `essd --help`
+
+
+class Commands(typer.core.TyperGroup):
+    """The commands, ordered by their group in the help."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        names = super().list_commands(ctx)
+        return sorted(names, key=lambda name: PANELS.index(
+            getattr(self.commands[name], "rich_help_panel", DEVELOP)))
+
+
+app = typer.Typer(
+    cls=Commands,
+    help="Run an emulated dual-port Ethernet SSD (NVMe-oF over RoCEv2) and a Linux "
+         "host that uses it.\n\nStart with [bold]essd demo[/bold], or with "
+         "[bold]essd up[/bold] and then [bold]essd host[/bold].",
+    no_args_is_help=True, rich_markup_mode="rich", add_completion=False,
+    pretty_exceptions_enable=False)
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def command(panel: str, name: str | None = None,
+            **settings: Any) -> Callable[[Function], Function]:
+    """Make the function a command of essd, in this group of the help."""
+    def add(function: Function) -> Function:
+        app.command(name, rich_help_panel=panel, **settings)(function)
+        return function
+    return add
+
+
+def choose_instance(ctx: typer.Context, name: str) -> str:
+    """The instance that a command without --name uses."""
+    return name if ctx.resilient_parsing else chosen.instance(name)
+
+
+# The instance a command works on.  With the default "" the command's function
+# gets the name of the only running instance.
+Name = Annotated[str, typer.Option(
+    "--name", metavar="NAME", callback=choose_instance, show_default=False,
+    help="Name of the instance.  Default: the only one that runs.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+PARTS = "drive, host or peer"

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Commands that test and measure the drive, and check this source tree."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ... import show
+from ..base import DEVELOP, AsJson, command
+
+
+@command(DEVELOP)
+def conform(native: Annotated[bool, typer.Option(
+                "--native", help="Test the drive as one native process, which takes "
+                                 "seconds.  Default: a drive booted in QEMU.")] = False,
+            target: Annotated[str, typer.Option(
+                metavar="ADDR", help="Test the NVMe-oF RoCEv2 target that has this "
+                "address; needs --via.")] = "",
+            via: Annotated[str, typer.Option(
+                metavar="SOCKET|IFACE", help="Link to the --target: a QEMU stream "
+                "socket, or a network interface (needs CAP_NET_RAW).")] = "",
+            ip: Annotated[str, typer.Option(
+                metavar="OWN", help="The suite's own address on that link.")] = "",
+            peer: Annotated[str, typer.Option(
+                metavar="nvmet", help="Test the Linux kernel's own target in a guest."
+                )] = "",
+            list_: Annotated[bool, typer.Option(
+                "--list", help="List the tests with clause and purpose, and exit."
+                )] = False,
+            only: Annotated[list[str] | None, typer.Option(
+                metavar="A,B.C", help="Run only these chapters, groups or tests; "
+                "repeatable.")] = None,
+            every: Annotated[bool, typer.Option(
+                "--all", help="Run the long tests too.")] = False,
+            mutants: Annotated[bool, typer.Option(
+                "--mutants", help="Test the suite itself: build drives with deliberate "
+                "defects and check that it fails each of them.")] = False,
+            seed: Annotated[int, typer.Option(
+                min=0, help="Seed of all random values in the tests.")] = 1,
+            slow: Annotated[int, typer.Option(
+                min=1, metavar="N", help="Multiply all time-outs by N.")] = 1,
+            junit: Annotated[Path | None, typer.Option(
+                metavar="FILE", help="Write a JUnit report for CI servers.")] = None,
+            html: Annotated[Path | None, typer.Option(
+                metavar="FILE", help="Write an HTML report, one file.")] = None,
+            pcap: Annotated[Path | None, typer.Option(
+                metavar="DIR", help="Write a capture of each test into this folder."
+                )] = None,
+            ) -> None:
+    """Run the conformance suite against a drive or another NVMe-oF target.
+
+    Exit status 0 means that every applicable test was run and passed.
+    """
+    from ... import conform as conform_module
+    options = conform_module.Options(
+        native=native, target=target, via=via, ip=ip, peer=peer,
+        only=[x for text in only or [] for x in text.split(",") if x], every=every,
+        seed=seed, slow=slow, junit=junit, html=html, pcap=pcap)
+    try:
+        if only and not options.only:
+            raise conform_module.UsageError(
+                "--only names no test: ./essd conform --list shows the names")
+        options.check()
+        if list_:
+            raise typer.Exit(conform_module.list_tests(options))
+        if mutants:
+            from ... import mutants as mutants_module
+            raise typer.Exit(mutants_module.command(options))
+        results = conform_module.run(options)
+    except conform_module.UsageError as error:
+        show.error(str(error))
+        raise typer.Exit(2) from None
+    raise typer.Exit(0 if results.is_conforming else 1)
+
+
+@command(DEVELOP)
+def bench(native: Annotated[bool, typer.Option(
+              "--native", help="Measure with essd's own initiator instead of a Linux "
+                               "host, which would limit the results.")] = False,
+          seconds: Annotated[int, typer.Option(help="Seconds of each run.")] = 4,
+          rounds: Annotated[int, typer.Option(
+              help="Runs of each workload; the median is reported.")] = 2,
+          only: Annotated[str, typer.Option(
+              help="Run only workloads whose name contains this text.")] = "",
+          mtu: Annotated[int, typer.Option(help="MTU of the links.")] = 1500,
+          target: Annotated[str, typer.Option(
+              help="Target to measure: both, drive or nvmet.")] = "both",
+          as_json: AsJson = False,
+          ) -> None:
+    """Measure the performance of the drive and of Linux nvmet for comparison."""
+    from ... import bench as bench_module
+    bench_module.command(native, seconds, rounds, only, mtu, target, as_json)
+
+
+@command(DEVELOP)
+def test(every: Annotated[bool, typer.Option(
+             "--all", help="Run the long tests too.")] = False,
+         only: Annotated[list[str] | None, typer.Option(
+             "--only", metavar="STAGE", help="Run only this stage; repeatable.")] = None,
+         coverage: Annotated[bool, typer.Option(
+             "--coverage", help="Run only the coverage stage: measure which lines and "
+             "branches of the drive the native tests reach.")] = False,
+         ) -> None:
+    """Run every check and test, stage by stage, and show each stage's time."""
+    from ...testrun import run_tests
+    raise typer.Exit(run_tests(every, (only or []) + ["coverage"] * coverage))
+
+
+@command(DEVELOP)
+def lint(names: Annotated[list[str] | None, typer.Argument(
+             metavar="[LINT]...", help="Lints to run.  Default: all of them.")] = None,
+         every: Annotated[bool, typer.Option(
+             "--all", help="Check every file, also where the default is only the "
+                           "changed files.")]
+         = False) -> None:
+    """Run the checks that need no build: formats, names, documents, types."""
+    from ... import lints
+    raise typer.Exit(lints.run_lints(names or [], every))

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Commands that show what happens inside the drive."""
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ... import show
+from ...errors import EssdError
+from ...instance import Instance
+from ..base import LOOK, PARTS, Name, command
+
+
+@command(LOOK)
+def console(name: Name = "",
+            log: Annotated[bool, typer.Option(
+                "--log", help="Print the console's output so far, and exit.")] = False,
+            ) -> None:
+    """Attach this terminal to the drive's UART.  Press Ctrl-] to leave."""
+    from ... import console as console_module
+    instance = Instance(name)
+    if log:
+        sys.stdout.write(console_module.log(instance).decode(errors="replace"))
+        return
+    instance.status()
+    show.line("[press Ctrl-] to leave]")
+    console_module.attach(instance)
+
+
+@command(LOOK, context_settings={"ignore_unknown_options": True})
+def gdb(options: Annotated[list[str] | None, typer.Argument(
+            metavar="[-- OPTION...]", help="More options for gdb, such as "
+            "-batch -ex essd-qps.")] = None,
+        name: Name = "",
+        elf: Annotated[Path | None, typer.Option(
+            metavar="FILE", help="Symbols of the firmware.  Default: those of the "
+            "image that runs, found by its build ID.")] = None) -> None:
+    """Debug the drive's firmware: docs/firmware-debugging.md.
+
+    The drive and its hosts are halted together until you say continue.
+    """
+    from ... import debugger
+    words = debugger.command(Instance(name), elf, options or [])
+    sys.stdout.flush()
+    os.execvp(words[0], words)
+
+
+@command(LOOK)
+def trace(name: Name = "",
+          events: Annotated[str, typer.Option(
+              metavar="LIST", help="Groups of events, separated by commas: qp, cm, "
+                                   "commands, media, roce; or all.")]
+          = "qp,cm,commands",
+          output: Annotated[Path | None, typer.Option(
+              metavar="FILE", help="Write the events to this file instead of the "
+                                   "screen.")] = None,
+          seconds: Annotated[float, typer.Option(
+              min=0, help="End after this time; 0: when Ctrl-C is pressed.")] = 0,
+          as_json: Annotated[bool, typer.Option(
+              "--json", help="Print one JSON object per line.")] = False) -> None:
+    """Show events inside the drive as they happen (see docs/tracing.md)."""
+    from ... import trace as trace_module
+    trace_module.run(Instance(name), events, output, as_json, seconds)
+
+
+@command(LOOK)
+def qmp(command: Annotated[str, typer.Argument(
+            help="QMP command, such as query-status.")],
+        arguments: Annotated[str, typer.Argument(
+            help="The command's arguments, a JSON object.")] = "{}",
+        name: Name = "",
+        part: Annotated[str, typer.Option(
+            help=f"Part whose QEMU runs the command: {PARTS}.")] = "drive") -> None:
+    """Send one command to the QEMU monitor (QMP) of a part."""
+    try:
+        data = json.loads(arguments)
+    except ValueError as error:
+        raise EssdError(f"the arguments {arguments!r} are not valid JSON: {error}"
+                        ) from None
+    reply = Instance(name).ask("qmp", part=part, execute=command, arguments=data)
+    print(json.dumps(reply, indent=2))

@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Commands that start, stop and use an instance."""
+
+import json
+import os
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ... import chosen, show
+from ...config import DEFAULT_PORTS
+from ...errors import EssdError
+from ...instance import Instance
+from ..base import RUN, AsJson, Name, command
+
+NewName = Annotated[str, typer.Option(
+    "--name", metavar="NAME", help="Name of the instance, if you run several.")]
+Port0 = Annotated[str | None, typer.Option(
+    metavar="ADDR/LEN", help="Address of port 0: IPv4, IPv6, or both as "
+    "ADDR/LEN,ADDR/LEN.  Default: the address saved in the drive, or "
+    f"{DEFAULT_PORTS[0]} for a new drive.")]
+Port1 = Annotated[str | None, typer.Option(
+    metavar="ADDR/LEN", help="Address of port 1, written like --port0.  Default: the "
+    f"address saved in the drive, or {DEFAULT_PORTS[1]} for a new drive.")]
+
+
+@command(RUN)
+def up(name: NewName = chosen.DEFAULT,
+       port0: Port0 = None,
+       port1: Port1 = None,
+       nqn: Annotated[str | None, typer.Option(
+           help="NVMe Qualified Name of the subsystem.  Default: the name saved in the "
+                "drive; a new drive makes one from its UUID.")] = None,
+       size: Annotated[str | None, typer.Option(
+           help="Capacity of a new drive, 64M to 16T.  Default: 8G.")] = None,
+       media: Annotated[Path | None, typer.Option(
+           help="File that holds the drive's data.  If the file does not exist and "
+                "--size is given, a raw file is created.")] = None,
+       media_format: Annotated[str | None, typer.Option(
+           metavar="raw|qcow2", help="Format of an existing --media file.  It is needed "
+           "once and then recorded in a file beside the media file.")] = None,
+       mtu: Annotated[int | None, typer.Option(
+           help="MTU of the links, 1280 to 9000.  Default: the MTU saved in the drive, "
+                "or 1500 for a new drive.")] = None,
+       host_mtu: Annotated[int, typer.Option(
+           help="MTU of the host's network cards; 0: the MTU of the links.")] = 0,
+       host: Annotated[bool, typer.Option(
+           help="Start the Linux host too, or only the drive.")] = True,
+       new: Annotated[bool, typer.Option(
+           "--new", help="Delete the existing drive with its data first, and start "
+                         "a new one.")] = False,
+       capture: Annotated[bool, typer.Option(
+           "--capture", help="Record every frame of both cables in pcap files.")] = False,
+       target: Annotated[str, typer.Option(
+           help="NVMe-oF target that the host uses: drive, or nvmet (a Linux guest "
+                "with the kernel's own target, for comparison).")] = "drive",
+       cpus: Annotated[int, typer.Option(help="Virtual CPUs of the host.")] = 1,
+       config_file: Annotated[Path | None, typer.Option(
+           "--config", metavar="FILE", help="YAML file with the drive's configuration "
+                                            "(see docs/configuration.md).")] = None,
+       ) -> None:
+    """Start the drive and a Linux host that is connected to it by two cables."""
+    if target not in ("drive", "nvmet"):
+        raise EssdError(f"--target {target}: must be drive or nvmet")
+    from ... import settings_cmd, setup
+    from ...steps import Job, wait_target
+    instance = Instance(name)
+    if instance.is_running:
+        raise EssdError(f"instance {name} is running already: stop it with ./essd down")
+    if new:
+        setup.forget(name)
+    wish = setup.Wish(name=name, ports=[port0, port1], nqn=nqn, size=size, media=media,
+                      media_format=media_format, mtu=mtu, host_mtu=host_mtu, host=host,
+                      target=target, capture=capture, cpus=cpus)
+    if config_file is not None:
+        wish.config = settings_cmd.for_start(wish, config_file)
+    config = setup.configure(wish)
+    instance.start(config)
+    if host:
+        with show.busy("starting the Linux host"):
+            instance.wait_ready("host")
+            wait_target(Job.of(instance))
+    print_status(instance.status())
+    show.line()
+    if host:
+        show.line("next: ./essd host                    a shell in the host")
+        address = config.links[0].target_address
+        show.line(f"      ./essd host -- nvme discover -t rdma -a {address} -s 4420")
+    show.line("      ./essd console                 the drive's UART")
+
+
+@command(RUN)
+def down(name: Annotated[str, typer.Option(
+             "--name", metavar="NAME", show_default=False,
+             help="Name of the instance.  Default: the only one that runs.")] = "",
+         every: Annotated[bool, typer.Option(
+             "--all", help="Stop every running instance.")] = False,
+         ) -> None:
+    """Stop everything that `up` started.  The drive keeps its data."""
+    from ... import mgmt, paths
+    if every:
+        names = sorted(p.parent.name for p in paths.runtime().glob("*/state.json"))
+    else:
+        names = [chosen.instance(name)]
+    for one in names:
+        mgmt.shut_down(Instance(one))
+        if Instance(one).stop():
+            show.line(f"{one}: ended")
+        else:
+            show.line(f"{one}: nothing was running")
+
+
+def print_status(status: dict[str, Any]) -> None:
+    from rich.table import Table
+
+    from ... import cpu, port_lag
+    table = Table(box=None, pad_edge=False)
+    for heading in ("part", "state", "pid", "memory", "log"):
+        table.add_column(heading)
+    for part, facts in status["parts"].items():
+        state = facts["state"]
+        if part != "drive" and state == "running":
+            state = "ready" if facts["ready"] else "starting"
+        if facts["halted"]:
+            state += ", halted"
+        if facts["restarts"]:
+            state += f", restarted by itself ({facts['restarts'][-1]})"
+        memory = f"{cpu.resident_mib(facts['pid']):.0f} MiB" if facts["pid"] else ""
+        table.add_row(part, f"{state} {facts['why']}".strip(),
+                      str(facts["pid"] or ""), memory, facts["console"])
+    show.console.print(table)
+    for number, cable in status["cables"].items():
+        words = ["plugged" if cable["plugged"] else "unplugged",
+                 "carrier" if cable["carrier"] else "no carrier"]
+        show.line(f"cable {number}: {', '.join(words)}")
+    if "lag" in status:
+        show.line(port_lag.line(status["lag"]))
+
+
+@command(RUN)
+def status(name: Name = "",
+           as_json: AsJson = False,
+           ) -> None:
+    """Show what is running.  Exit status 1 if a part has crashed or restarted."""
+    from ... import mgmt, port_lag
+    instance = Instance(name)
+    facts = instance.status()
+    if facts["parts"].get("drive", {}).get("state") == "running":
+        facts["lag"] = port_lag.read(instance)
+        # A halted drive answers nobody.
+        facts["drive"] = ({"why": "the drive is halted"} if facts["parts"]["drive"]["halted"]
+                          else mgmt.status(instance))
+    if as_json:
+        print(json.dumps(facts, indent=2))
+    else:
+        print_status(facts)
+    if any(part["state"] == "crashed" or part["restarts"]
+           for part in facts["parts"].values()):
+        raise typer.Exit(1)
+
+
+@command(RUN, context_settings={"ignore_unknown_options": True})
+def host(command: Annotated[list[str] | None, typer.Argument(
+             metavar="[-- COMMAND...]",
+             help="Command to run in the guest.  Default: an interactive shell.")] = None,
+         name: Name = "",
+         part: Annotated[str, typer.Option(
+             help="Linux guest to use: host, or peer (the guest that runs nvmet).")]
+         = "host") -> None:
+    """Open a shell in the Linux host, or run one command there.
+
+    A command's output and exit status become those of `essd host`.
+    """
+    instance = Instance(name)
+    if not instance.status()["parts"].get(part, {}).get("ready"):
+        instance.wait_ready(part)
+    if not command:
+        words = instance.ssh(part, tty=sys.stdin.isatty())
+    else:
+        # A single word is passed as a shell line; several words are quoted.
+        line = command[0] if len(command) == 1 else shlex.join(command)
+        words = [*instance.ssh(part), "--", line]
+    sys.stdout.flush()
+    os.execvp(words[0], words)
+
+
+@command(RUN)
+def config(file: Annotated[Path | None, typer.Argument(
+               metavar="[FILE]", help="YAML file with the keys to change; - is standard "
+                                      "input.  Default: print the configuration.")] = None,
+           name: Name = "",
+           words: Annotated[list[str] | None, typer.Option(
+               "--set", metavar="KEY=VALUE", help="Change one key; repeatable.")] = None,
+           check: Annotated[bool, typer.Option(
+               "--check", help="Report mistakes; change nothing.")] = False,
+           as_json: Annotated[bool, typer.Option(
+               "--json", help="Print the saved configuration as JSON, and the values "
+                              "that stay in force until the next start.")] = False,
+           ) -> None:
+    """Show or change the drive's configuration (see docs/configuration.md)."""
+    from ... import settings_cmd, settings_yaml
+    instance = Instance(name)
+    changes = file is not None or bool(words)
+    base = settings_cmd.base(instance, check)
+    if changes:
+        wanted = settings_cmd.wanted(base, file, words or [])
+        if not check:
+            settings_cmd.report(settings_cmd.write(instance, wanted))
+    elif check:
+        settings_cmd.wanted(base, None)
+    elif as_json:
+        print(json.dumps({"saved": base, "until-next-start": settings_cmd.waiting(
+            instance)}, indent=2))
+    else:
+        sys.stdout.write(settings_yaml.dump(base))
+        for key, value in settings_cmd.waiting(instance).items():
+            sys.stdout.write(f"# {key} is {value} until the drive's next start\n")
+
+
+@command(RUN)
+def save(name: Name = "") -> None:
+    """Save the state of the running drive and end its process; see `load`."""
+    size = Instance(name).ask("save")["bytes"]
+    show.line(f"saved: {size / 1e6:.1f} MB")
+
+
+@command(RUN)
+def load(name: Name = "") -> None:
+    """Resume the drive in a new process from the state that `save` wrote."""
+    Instance(name).ask("load")
+    show.line("running")
+
+
+@command(RUN)
+def demo(keep: Annotated[bool, typer.Option(
+             "--keep", help="Leave the drive and the host running at the end.")] = False,
+         target: Annotated[str, typer.Option(
+             help="NVMe-oF target that the host uses: drive or nvmet.")] = "drive",
+         ) -> None:
+    """Boot the drive and a Linux host, use the drive, and report the results."""
+    from ...demo import run_demo
+    run_demo(target, keep)
+
+
+@command(RUN)
+def doctor(as_json: AsJson = False,
+           ) -> None:
+    """Check whether this machine has what essd needs, and say how to get the rest."""
+    from ... import doctor as doctor_module
+    findings = doctor_module.examine()
+    if as_json:
+        print(json.dumps([{"subject": finding.subject, "ok": finding.ok,
+                           "text": finding.text, "remedy": finding.remedy}
+                          for finding in findings], indent=2))
+    for finding in findings if not as_json else []:
+        mark = "ok " if finding.ok else "NO "
+        show.line(f"{mark} {finding.subject}: {finding.text}",
+                  None if finding.ok else "bold red")
+        if finding.remedy:
+            show.line(f"      {finding.remedy}")
+    if not all(finding.ok for finding in findings):
+        raise typer.Exit(2)
