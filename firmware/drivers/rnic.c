@@ -167,10 +167,10 @@ static bool objects_create(struct verbs *verbs,
         uint8_t *cmd =
             rnic_cmd_begin(verbs, RNIC_CMD_CQ_CREATE, 2u * verbs->hart + i);
 
-        store8(cmd, RNIC_CQ_HART, verbs->hart);
-        store8(cmd, RNIC_CQ_SIZE, (uint8_t)cq_log2[i]);
-        store64(cmd, RNIC_CQ_BASE, hal_dma_addr(verbs->cq[i].ring));
-        store64(cmd, RNIC_CQ_RECORD, hal_dma_addr(verbs->cq[i].record));
+        dram_store8(cmd, RNIC_CQ_HART, verbs->hart);
+        dram_store8(cmd, RNIC_CQ_SIZE, (uint8_t)cq_log2[i]);
+        dram_store64(cmd, RNIC_CQ_BASE, hal_dma_addr(verbs->cq[i].ring));
+        dram_store64(cmd, RNIC_CQ_RECORD, hal_dma_addr(verbs->cq[i].record));
         if (rnic_cmd_run(verbs) != RNIC_CMD_OK) {
             return false;
         }
@@ -262,22 +262,23 @@ static bool qp_command(struct verbs *verbs, const struct rnic_qp *qp,
     uint32_t slot = qp->qpn & SLOT_MASK;
     uint8_t *cmd = rnic_cmd_begin(verbs, RNIC_CMD_RQ_CREATE, slot);
 
-    store16(cmd, RNIC_RQ_PD, PD);
-    store8(cmd, RNIC_RQ_SIZE, qp->rq_class);
-    store64(cmd, RNIC_RQ_BASE, hal_dma_addr(qp->rq));
-    store64(cmd, RNIC_RQ_RECORD, hal_dma_addr(qp->records + RECORD_RQ));
+    dram_store16(cmd, RNIC_RQ_PD, PD);
+    dram_store8(cmd, RNIC_RQ_SIZE, qp->rq_class);
+    dram_store64(cmd, RNIC_RQ_BASE, hal_dma_addr(qp->rq));
+    dram_store64(cmd, RNIC_RQ_RECORD, hal_dma_addr(qp->records + RECORD_RQ));
     if (rnic_cmd_run(verbs) != RNIC_CMD_OK) {
         return false;
     }
     cmd = rnic_cmd_begin(verbs, RNIC_CMD_QP_CREATE, qp->qpn);
-    store8(cmd, RNIC_QP_TYPE, type == VERBS_QP_UD ? RNIC_QP_UD : RNIC_QP_RC);
-    store8(cmd, RNIC_QP_SQ_SIZE, qp->sq_class);
-    store16(cmd, RNIC_QP_PD, PD);
-    store16(cmd, RNIC_QP_SEND_CQ, (uint16_t)(2u * verbs->hart + CQ_SEND));
-    store16(cmd, RNIC_QP_RECV_CQ, (uint16_t)(2u * verbs->hart + CQ_RECV));
-    store16(cmd, RNIC_QP_RQ, (uint16_t)slot);
-    store64(cmd, RNIC_QP_SQ_BASE, hal_dma_addr(qp->sq));
-    store64(cmd, RNIC_QP_SQ_RECORD, hal_dma_addr(qp->records + RECORD_SQ));
+    dram_store8(cmd, RNIC_QP_TYPE,
+                type == VERBS_QP_UD ? RNIC_QP_UD : RNIC_QP_RC);
+    dram_store8(cmd, RNIC_QP_SQ_SIZE, qp->sq_class);
+    dram_store16(cmd, RNIC_QP_PD, PD);
+    dram_store16(cmd, RNIC_QP_SEND_CQ, (uint16_t)(2u * verbs->hart + CQ_SEND));
+    dram_store16(cmd, RNIC_QP_RECV_CQ, (uint16_t)(2u * verbs->hart + CQ_RECV));
+    dram_store16(cmd, RNIC_QP_RQ, (uint16_t)slot);
+    dram_store64(cmd, RNIC_QP_SQ_BASE, hal_dma_addr(qp->sq));
+    dram_store64(cmd, RNIC_QP_SQ_RECORD, hal_dma_addr(qp->records + RECORD_SQ));
     if (rnic_cmd_run(verbs) != RNIC_CMD_OK) {
         (void)rnic_cmd_begin(verbs, RNIC_CMD_RQ_DESTROY, slot);
         rnic_cmd_must_run(verbs);
@@ -393,27 +394,28 @@ bool verbs_modify_qp(struct verbs *verbs, uint32_t qpn,
     /* Requests that were posted before go before. */
     verbs_flush(verbs);
     cmd = rnic_cmd_begin(verbs, RNIC_CMD_QP_MODIFY, qpn);
-    store8(cmd, RNIC_MOD_STATE, states[next]);
+    dram_store8(cmd, RNIC_MOD_STATE, states[next]);
     if (attr != NULL) {
-        store8(cmd, RNIC_MOD_LADDR, attr->laddr);
-        store16(cmd, RNIC_MOD_NEIGH, attr->neigh);
-        store8(cmd, RNIC_MOD_PATH_MTU, attr->path_mtu);
-        store8(cmd, RNIC_MOD_ACCESS, attr->access);
-        store8(cmd, RNIC_MOD_MAX_RD_ATOMIC, attr->max_rd_atomic);
-        store8(cmd, RNIC_MOD_MAX_DEST_RD_ATOMIC, attr->max_dest_rd_atomic);
-        store32(cmd, RNIC_MOD_DEST_QPN, attr->dest_qpn);
-        store32(cmd, RNIC_MOD_QKEY, attr->qkey);
-        store32(cmd, RNIC_MOD_SQ_PSN, attr->sq_psn);
-        store32(cmd, RNIC_MOD_RQ_PSN, attr->rq_psn);
-        store8(cmd, RNIC_MOD_ACK_TIMEOUT, attr->ack_timeout);
-        store8(cmd, RNIC_MOD_RETRIES, attr->retries);
-        store8(cmd, RNIC_MOD_RNR_RETRIES, attr->rnr_retries);
-        store8(cmd, RNIC_MOD_RNR_TIMER, attr->rnr_timer);
-        store8(cmd, RNIC_MOD_PRIORITY, attr->priority);
-        store8(cmd, RNIC_MOD_DSCP, attr->dscp);
-        store8(cmd, RNIC_MOD_HOP_LIMIT, attr->hop_limit);
-        store16(cmd, RNIC_MOD_UDP_SPORT, attr->udp_sport);
-        store8(cmd, RNIC_MOD_ROCE, attr->is_v1 ? RNIC_ROCE_V1 : RNIC_ROCE_V2);
+        dram_store8(cmd, RNIC_MOD_LADDR, attr->laddr);
+        dram_store16(cmd, RNIC_MOD_NEIGH, attr->neigh);
+        dram_store8(cmd, RNIC_MOD_PATH_MTU, attr->path_mtu);
+        dram_store8(cmd, RNIC_MOD_ACCESS, attr->access);
+        dram_store8(cmd, RNIC_MOD_MAX_RD_ATOMIC, attr->max_rd_atomic);
+        dram_store8(cmd, RNIC_MOD_MAX_DEST_RD_ATOMIC, attr->max_dest_rd_atomic);
+        dram_store32(cmd, RNIC_MOD_DEST_QPN, attr->dest_qpn);
+        dram_store32(cmd, RNIC_MOD_QKEY, attr->qkey);
+        dram_store32(cmd, RNIC_MOD_SQ_PSN, attr->sq_psn);
+        dram_store32(cmd, RNIC_MOD_RQ_PSN, attr->rq_psn);
+        dram_store8(cmd, RNIC_MOD_ACK_TIMEOUT, attr->ack_timeout);
+        dram_store8(cmd, RNIC_MOD_RETRIES, attr->retries);
+        dram_store8(cmd, RNIC_MOD_RNR_RETRIES, attr->rnr_retries);
+        dram_store8(cmd, RNIC_MOD_RNR_TIMER, attr->rnr_timer);
+        dram_store8(cmd, RNIC_MOD_PRIORITY, attr->priority);
+        dram_store8(cmd, RNIC_MOD_DSCP, attr->dscp);
+        dram_store8(cmd, RNIC_MOD_HOP_LIMIT, attr->hop_limit);
+        dram_store16(cmd, RNIC_MOD_UDP_SPORT, attr->udp_sport);
+        dram_store8(cmd, RNIC_MOD_ROCE,
+                    attr->is_v1 ? RNIC_ROCE_V1 : RNIC_ROCE_V2);
     }
     return rnic_cmd_run(verbs) == RNIC_CMD_OK;
 }

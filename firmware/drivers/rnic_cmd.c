@@ -20,8 +20,8 @@ uint8_t *rnic_cmd_begin(struct verbs *verbs, enum rnic_opcode opcode,
     uint8_t *cmd = command_slot(verbs);
 
     memset(cmd, 0, RNIC_CMD_LEN);
-    store8(cmd, RNIC_CMD_OPCODE, (uint8_t)opcode);
-    store32(cmd, RNIC_CMD_INDEX, index);
+    dram_store8(cmd, RNIC_CMD_OPCODE, (uint8_t)opcode);
+    dram_store32(cmd, RNIC_CMD_INDEX, index);
     return cmd;
 }
 
@@ -70,12 +70,12 @@ uint32_t verbs_reg_mr(struct verbs *verbs, void *addr, uint64_t len_bytes,
     }
     index = verbs->free_mrs[verbs->mr_get % RNIC_MR_SLOTS];
     cmd = rnic_cmd_begin(verbs, RNIC_CMD_MR_CREATE, index);
-    store16(cmd, RNIC_MR_PD, PD);
-    store8(cmd, RNIC_MR_ACCESS, (uint8_t)access);
-    store8(cmd, RNIC_MR_VARIANT, verbs->mr_variant[index]);
-    store64(cmd, RNIC_MR_VA, hal_dma_addr(addr));
-    store64(cmd, RNIC_MR_LENGTH, len_bytes);
-    store64(cmd, RNIC_MR_DRAM, hal_dma_addr(addr));
+    dram_store16(cmd, RNIC_MR_PD, PD);
+    dram_store8(cmd, RNIC_MR_ACCESS, (uint8_t)access);
+    dram_store8(cmd, RNIC_MR_VARIANT, verbs->mr_variant[index]);
+    dram_store64(cmd, RNIC_MR_VA, hal_dma_addr(addr));
+    dram_store64(cmd, RNIC_MR_LENGTH, len_bytes);
+    dram_store64(cmd, RNIC_MR_DRAM, hal_dma_addr(addr));
     if (rnic_cmd_run(verbs) != RNIC_CMD_OK) {
         return VERBS_NO_MR;
     }
@@ -108,10 +108,10 @@ bool verbs_set_laddr(struct verbs *verbs, uint8_t index, uint8_t port,
 {
     uint8_t *cmd = rnic_cmd_begin(verbs, RNIC_CMD_LADDR_SET, index);
 
-    store8(cmd, RNIC_LADDR_PORT, port);
+    dram_store8(cmd, RNIC_LADDR_PORT, port);
     memcpy(cmd + RNIC_LADDR_MAC, mac, 6);
     memcpy(cmd + RNIC_LADDR_IP, ip->bytes, 16);
-    store16(cmd, RNIC_LADDR_VLAN, vlan);
+    dram_store16(cmd, RNIC_LADDR_VLAN, vlan);
     return rnic_cmd_run(verbs) == RNIC_CMD_OK;
 }
 
@@ -127,10 +127,10 @@ bool verbs_set_neigh(struct verbs *verbs, uint16_t index, uint8_t port,
 {
     uint8_t *cmd = rnic_cmd_begin(verbs, RNIC_CMD_NEIGH_SET, index);
 
-    store8(cmd, RNIC_NEIGH_PORT, port);
+    dram_store8(cmd, RNIC_NEIGH_PORT, port);
     memcpy(cmd + RNIC_NEIGH_MAC, mac, 6);
     memcpy(cmd + RNIC_NEIGH_IP, ip->bytes, 16);
-    store16(cmd, RNIC_NEIGH_VLAN, vlan);
+    dram_store16(cmd, RNIC_NEIGH_VLAN, vlan);
     return rnic_cmd_run(verbs) == RNIC_CMD_OK;
 }
 

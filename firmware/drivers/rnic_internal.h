@@ -48,27 +48,27 @@ _Static_assert(1 << DB_LOG2 >= RNIC_QP_SLOTS &&
 enum { CQ_SEND, CQ_RECV };
 
 /* DRAM shared with the RNIC: whole aligned words, no pointer casts. */
-static inline void store8(uint8_t *p, size_t at, uint8_t v)
+static inline void dram_store8(uint8_t *p, size_t at, uint8_t v)
 {
     p[at] = v;
 }
 
-static inline void store16(uint8_t *p, size_t at, uint16_t v)
+static inline void dram_store16(uint8_t *p, size_t at, uint16_t v)
 {
     memcpy(__builtin_assume_aligned(p + at, 2), &v, sizeof(v));
 }
 
-static inline void store32(uint8_t *p, size_t at, uint32_t v)
+static inline void dram_store32(uint8_t *p, size_t at, uint32_t v)
 {
     memcpy(__builtin_assume_aligned(p + at, 4), &v, sizeof(v));
 }
 
-static inline void store64(uint8_t *p, size_t at, uint64_t v)
+static inline void dram_store64(uint8_t *p, size_t at, uint64_t v)
 {
     memcpy(__builtin_assume_aligned(p + at, 8), &v, sizeof(v));
 }
 
-static inline uint16_t load16(const uint8_t *p, size_t at)
+static inline uint16_t dram_load16(const uint8_t *p, size_t at)
 {
     uint16_t v;
 
@@ -76,7 +76,7 @@ static inline uint16_t load16(const uint8_t *p, size_t at)
     return v;
 }
 
-static inline uint32_t load32(const uint8_t *p, size_t at)
+static inline uint32_t dram_load32(const uint8_t *p, size_t at)
 {
     uint32_t v;
 
@@ -84,7 +84,7 @@ static inline uint32_t load32(const uint8_t *p, size_t at)
     return v;
 }
 
-static inline uint64_t load64(const uint8_t *p, size_t at)
+static inline uint64_t dram_load64(const uint8_t *p, size_t at)
 {
     uint64_t v;
 

@@ -20,9 +20,9 @@ static void write_sges(uint8_t *wqe, const struct verbs_send_wr *wr)
     for (unsigned int i = 0; i < wr->num_sge; i++) {
         uint8_t *sge = wqe + RNIC_SWQE_SGE + i * RNIC_SGE_LEN;
 
-        store64(sge, RNIC_SGE_ADDR, hal_dma_addr(wr->sge[i].addr));
-        store32(sge, RNIC_SGE_LENGTH, wr->sge[i].len_bytes);
-        store32(sge, RNIC_SGE_LKEY, wr->sge[i].lkey);
+        dram_store64(sge, RNIC_SGE_ADDR, hal_dma_addr(wr->sge[i].addr));
+        dram_store32(sge, RNIC_SGE_LENGTH, wr->sge[i].len_bytes);
+        dram_store32(sge, RNIC_SGE_LKEY, wr->sge[i].lkey);
     }
 }
 
@@ -47,29 +47,30 @@ bool verbs_post_send(struct verbs *verbs, uint32_t qpn,
     if (qp->sq_pi - qp->sq_ci > qp->sq_mask) {
         return false;
     }
-    store8(wqe, RNIC_SWQE_OPCODE, opcodes[wr->opcode]);
-    store8(wqe, RNIC_SWQE_FLAGS, flags);
-    store32(wqe, RNIC_SWQE_INV_KEY, wr->inv_rkey);
-    store64(wqe, RNIC_SWQE_WR_ID, wr->wr_id);
-    store64(wqe, RNIC_SWQE_REMOTE_ADDR, wr->remote_addr);
-    store32(wqe, RNIC_SWQE_RKEY, wr->rkey);
-    store32(wqe, RNIC_SWQE_AFTER_MEDIA, 0);
-    store16(wqe, RNIC_SWQE_UD_NEIGH, wr->ud.neigh);
-    store8(wqe, RNIC_SWQE_UD_LADDR, wr->ud.laddr);
-    store8(wqe, RNIC_SWQE_UD_ROCE, wr->ud.is_v1 ? RNIC_ROCE_V1 : RNIC_ROCE_V2);
-    store8(wqe, RNIC_SWQE_UD_PRIORITY, wr->ud.priority);
-    store8(wqe, RNIC_SWQE_UD_DSCP, wr->ud.dscp);
-    store8(wqe, RNIC_SWQE_PI_ACTION, 0);
-    store32(wqe, RNIC_SWQE_UD_QPN, wr->ud.dest_qpn);
-    store32(wqe, RNIC_SWQE_UD_QKEY, wr->ud.qkey);
+    dram_store8(wqe, RNIC_SWQE_OPCODE, opcodes[wr->opcode]);
+    dram_store8(wqe, RNIC_SWQE_FLAGS, flags);
+    dram_store32(wqe, RNIC_SWQE_INV_KEY, wr->inv_rkey);
+    dram_store64(wqe, RNIC_SWQE_WR_ID, wr->wr_id);
+    dram_store64(wqe, RNIC_SWQE_REMOTE_ADDR, wr->remote_addr);
+    dram_store32(wqe, RNIC_SWQE_RKEY, wr->rkey);
+    dram_store32(wqe, RNIC_SWQE_AFTER_MEDIA, 0);
+    dram_store16(wqe, RNIC_SWQE_UD_NEIGH, wr->ud.neigh);
+    dram_store8(wqe, RNIC_SWQE_UD_LADDR, wr->ud.laddr);
+    dram_store8(wqe, RNIC_SWQE_UD_ROCE,
+                wr->ud.is_v1 ? RNIC_ROCE_V1 : RNIC_ROCE_V2);
+    dram_store8(wqe, RNIC_SWQE_UD_PRIORITY, wr->ud.priority);
+    dram_store8(wqe, RNIC_SWQE_UD_DSCP, wr->ud.dscp);
+    dram_store8(wqe, RNIC_SWQE_PI_ACTION, 0);
+    dram_store32(wqe, RNIC_SWQE_UD_QPN, wr->ud.dest_qpn);
+    dram_store32(wqe, RNIC_SWQE_UD_QKEY, wr->ud.qkey);
     if (wr->inline_data) {
         ASSERT(wr->num_sge == 1 && wr->sge[0].len_bytes <= VERBS_MAX_INLINE);
-        store8(wqe, RNIC_SWQE_SGES, 0);
-        store8(wqe, RNIC_SWQE_INLINE_LEN, (uint8_t)wr->sge[0].len_bytes);
+        dram_store8(wqe, RNIC_SWQE_SGES, 0);
+        dram_store8(wqe, RNIC_SWQE_INLINE_LEN, (uint8_t)wr->sge[0].len_bytes);
         memcpy(wqe + RNIC_SWQE_SGE, wr->sge[0].addr, wr->sge[0].len_bytes);
     } else {
-        store8(wqe, RNIC_SWQE_SGES, wr->num_sge);
-        store8(wqe, RNIC_SWQE_INLINE_LEN, 0);
+        dram_store8(wqe, RNIC_SWQE_SGES, wr->num_sge);
+        dram_store8(wqe, RNIC_SWQE_INLINE_LEN, 0);
         write_sges(wqe, wr);
     }
     qp->sq_pi++;
@@ -95,10 +96,10 @@ bool verbs_post_recv(struct verbs *verbs, uint32_t qpn, uint64_t wr_id,
     if (qp->rq_pi - qp->rq_ci > qp->rq_mask) {
         return false;
     }
-    store64(wqe, RNIC_RWQE_WR_ID, wr_id);
-    store64(wqe, RNIC_RWQE_ADDR, hal_dma_addr(sge->addr));
-    store32(wqe, RNIC_RWQE_LENGTH, sge->len_bytes);
-    store32(wqe, RNIC_RWQE_LKEY, sge->lkey);
+    dram_store64(wqe, RNIC_RWQE_WR_ID, wr_id);
+    dram_store64(wqe, RNIC_RWQE_ADDR, hal_dma_addr(sge->addr));
+    dram_store32(wqe, RNIC_RWQE_LENGTH, sge->len_bytes);
+    dram_store32(wqe, RNIC_RWQE_LKEY, sge->lkey);
     qp->rq_pi++;
     mark_dirty(verbs, qp, DIRTY_RQ);
     return true;
@@ -110,10 +111,10 @@ void verbs_ud_info(struct verbs_ud_info *info, const void *buffer)
 
     info->port = ud[RNIC_UD_PORT];
     info->laddr = ud[RNIC_UD_LADDR];
-    info->vlan = load16(ud, RNIC_UD_VLAN);
+    info->vlan = dram_load16(ud, RNIC_UD_VLAN);
     info->priority = ud[RNIC_UD_PRIORITY];
     info->is_v1 = ud[RNIC_UD_ROCE] == RNIC_ROCE_V1;
-    info->src_qpn = load32(ud, RNIC_UD_SRC_QPN);
+    info->src_qpn = dram_load32(ud, RNIC_UD_SRC_QPN);
     memcpy(info->src_mac, ud + RNIC_UD_SRC_MAC, sizeof(info->src_mac));
     memcpy(info->src_ip.bytes, ud + RNIC_UD_SRC_IP, 16);
     memcpy(info->dst_ip.bytes, ud + RNIC_UD_DST_IP, 16);
@@ -130,7 +131,7 @@ static bool doorbell_push(struct verbs *verbs, uint32_t qpn)
         verbs->counters.doorbell_waits++;
         return false;
     }
-    store32(verbs->doorbells, 4 * slot, qpn);
+    dram_store32(verbs->doorbells, 4 * slot, qpn);
     verbs->db_pi++;
     verbs->counters.doorbells++;
     return true;
@@ -228,18 +229,18 @@ _Static_assert((int)RNIC_WC_SUCCESS == (int)VERBS_WC_SUCCESS &&
 /* Deliver one CQE, unless its QP is no more. */
 static void completion_deliver(struct verbs *verbs, const uint8_t *cqe)
 {
-    uint32_t qpn = load32(cqe, RNIC_CQE_QPN);
+    uint32_t qpn = dram_load32(cqe, RNIC_CQE_QPN);
     struct rnic_qp *qp = qp_slot(verbs, qpn);
     uint8_t opcode = cqe[RNIC_CQE_OPCODE];
     bool with_inv = cqe[RNIC_CQE_FLAGS] & RNIC_CQE_WITH_INV;
     const struct verbs_wc wc = {
-        .wr_id = load64(cqe, RNIC_CQE_WR_ID),
+        .wr_id = dram_load64(cqe, RNIC_CQE_WR_ID),
         .qpn = qpn,
         .opcode = wc_opcode(opcode),
         .status = (enum verbs_wc_status)cqe[RNIC_CQE_STATUS],
-        .len_bytes = load32(cqe, RNIC_CQE_LENGTH),
+        .len_bytes = dram_load32(cqe, RNIC_CQE_LENGTH),
         .with_inv = with_inv,
-        .inv_rkey = with_inv ? load32(cqe, RNIC_CQE_INV_KEY) : 0,
+        .inv_rkey = with_inv ? dram_load32(cqe, RNIC_CQE_INV_KEY) : 0,
     };
 
     if (qp->qpn != qpn || qpn == 0) {
@@ -249,7 +250,7 @@ static void completion_deliver(struct verbs *verbs, const uint8_t *cqe)
     if (opcode == RNIC_WR_RECV) {
         qp->rq_ci++;
     } else {
-        uint32_t wqe = load16(cqe, RNIC_CQE_WQE);
+        uint32_t wqe = dram_load16(cqe, RNIC_CQE_WQE);
 
         /* It, and every unsignaled one before it, is done. */
         qp->sq_ci += ((wqe - qp->sq_ci) & qp->sq_mask) + 1;
@@ -279,14 +280,14 @@ static unsigned int cq_poll(struct verbs *verbs, struct rnic_cq *cq,
 
 static void event_deliver(struct verbs *verbs, const uint8_t *eqe)
 {
-    uint32_t qpn = load32(eqe, RNIC_EQE_INDEX);
+    uint32_t qpn = dram_load32(eqe, RNIC_EQE_INDEX);
     struct rnic_qp *qp = qp_slot(verbs, qpn);
     struct verbs_event event = {.qpn = qpn};
 
     switch (eqe[RNIC_EQE_TYPE]) {
     case RNIC_EVENT_QP_FATAL:
         event.type = VERBS_EVENT_QP_FATAL;
-        event.status = (enum verbs_wc_status)load32(eqe, RNIC_EQE_INFO);
+        event.status = (enum verbs_wc_status)dram_load32(eqe, RNIC_EQE_INFO);
         break;
     case RNIC_EVENT_QP_ESTABLISHED:
         event.type = VERBS_EVENT_QP_ESTABLISHED;
@@ -362,8 +363,8 @@ void rnic_forget(struct verbs *verbs, uint32_t qpn)
              cq.ci++) {
             uint8_t *cqe = cq.ring + (size_t)(cq.ci & cq.mask) * RNIC_CQE_LEN;
 
-            if (load32(cqe, RNIC_CQE_QPN) == qpn) {
-                store32(cqe, RNIC_CQE_QPN, 0);
+            if (dram_load32(cqe, RNIC_CQE_QPN) == qpn) {
+                dram_store32(cqe, RNIC_CQE_QPN, 0);
             }
         }
     }
@@ -374,8 +375,8 @@ void rnic_forget(struct verbs *verbs, uint32_t qpn)
         if (!phase_is_new(shared_load8(eqe, RNIC_EQE_FLAGS), ci, mask)) {
             break;
         }
-        if (load32(eqe, RNIC_EQE_INDEX) == qpn) {
-            store32(eqe, RNIC_EQE_INDEX, 0);
+        if (dram_load32(eqe, RNIC_EQE_INDEX) == qpn) {
+            dram_store32(eqe, RNIC_EQE_INDEX, 0);
         }
     }
 }

@@ -214,7 +214,7 @@ static void try_once(enum trial trial)
     }
 }
 
-static void report(void)
+static void report_last_reset(void)
 {
     struct sysctl_boot boot = sysctl_boot(&soc.sysctl);
     struct sysctl_panic panic;
@@ -230,7 +230,7 @@ static void report(void)
     }
 }
 
-static void init(void)
+static void soc_init(void)
 {
     uart_init(&soc.uart, SOC_UART_BASE);
     log_init(&soc.log, uart_log_sink(&soc.uart));
@@ -251,8 +251,8 @@ void arch_main(uint64_t hart)
     enum trial trial;
 
     (void)hart;
-    init();
-    report();
+    soc_init();
+    report_last_reset();
     cause = sysctl_reset_cause(&soc.sysctl);
     trial = (enum trial)gpio_read_all(&soc.straps);
     log_line(&soc.log, "soc: trial %d, DRAM %zu MiB", trial,

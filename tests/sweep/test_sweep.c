@@ -62,7 +62,7 @@ static bool is_roce(const uint8_t *data, uint32_t len)
  * A bit flip that the FCS does not see.  Only frames with a checksum of their
  * own over it are bent: ARP has none, and a real link would drop the frame.
  */
-static void bend(uint8_t *data, uint32_t len)
+static void flip_one_bit(uint8_t *data, uint32_t len)
 {
     uint32_t at = (uint32_t)(next_random() % (len - IP_OFFSET)) + IP_OFFSET;
 
@@ -71,7 +71,8 @@ static void bend(uint8_t *data, uint32_t len)
     }
 }
 
-static enum cable_verdict act(enum fault fault, uint8_t *data, uint32_t len)
+static enum cable_verdict apply_fault(enum fault fault, uint8_t *data,
+                                      uint32_t len)
 {
     switch (fault) {
     case FAULT_LOSE:
@@ -81,7 +82,7 @@ static enum cable_verdict act(enum fault fault, uint8_t *data, uint32_t len)
     case FAULT_LATER:
         return CABLE_LATER;
     case FAULT_BEND:
-        bend(data, len);
+        flip_one_bit(data, len);
         return CABLE_PASS;
     case FAULT_NONE:
         break;
@@ -89,8 +90,9 @@ static enum cable_verdict act(enum fault fault, uint8_t *data, uint32_t len)
     return CABLE_PASS;
 }
 
-static enum cable_verdict filter(void *ctx, unsigned int from, uint64_t number,
-                                 uint8_t *data, uint32_t *len_bytes)
+static enum cable_verdict filter_frame(void *ctx, unsigned int from,
+                                       uint64_t number, uint8_t *data,
+                                       uint32_t *len_bytes)
 {
     (void)ctx;
     (void)from;
@@ -98,12 +100,14 @@ static enum cable_verdict filter(void *ctx, unsigned int from, uint64_t number,
         if (next_random() % 1000 >= HAIL_PER_1000) {
             return CABLE_PASS;
         }
-        return act((enum fault)(1 + next_random() % 4), data, *len_bytes);
+        return apply_fault((enum fault)(1 + next_random() % 4), data,
+                           *len_bytes);
     }
-    return number == run.k ? act(run.fault, data, *len_bytes) : CABLE_PASS;
+    return number == run.k ? apply_fault(run.fault, data, *len_bytes)
+                           : CABLE_PASS;
 }
 
-static void begin(enum fault fault, uint64_t k)
+static void begin_run(enum fault fault, uint64_t k)
 {
     struct cable *cable = &run.bed.cables[0];
 
@@ -113,18 +117,18 @@ static void begin(enum fault fault, uint64_t k)
     run.is_done = false;
     run.random = UINT64_C(0x2545f4914f6cdd1d) * (k + 1) + (uint64_t)fault;
     cable->is_capturing = true;
-    cable->filter = filter;
+    cable->filter = filter_frame;
     cable->frames = 0;
 }
 
-static void end(void)
+static void end_run(void)
 {
     run.is_done = true;
     bed_end(&run.bed);
 }
 
 /* After a failed run: what is needed to see why. */
-static int report(void **state)
+static int report_failed_run(void **state)
 {
     char path[64];
 
@@ -151,7 +155,7 @@ static int report(void **state)
 
 /* ---- One fault: nobody above the transport may notice. */
 
-static void script(void)
+static void run_script(void)
 {
     struct bed *bed = &run.bed;
     uint64_t start_ns = bed->world.now_ns;
@@ -203,14 +207,14 @@ static uint64_t count_frames(void)
 {
     uint64_t frames;
 
-    begin(FAULT_NONE, 0);
-    has_echo ? echo_script() : script();
+    begin_run(FAULT_NONE, 0);
+    has_echo ? echo_script() : run_script();
     frames = run.bed.cables[0].frames;
-    end();
+    end_run();
     return frames;
 }
 
-static void sweep(enum fault fault)
+static void sweep_fault(enum fault fault)
 {
     uint64_t frames;
 
@@ -218,9 +222,9 @@ static void sweep(enum fault fault)
     frames = count_frames();
     assert_true(frames > 50);
     for (uint64_t k = 0; k < frames; k++) {
-        begin(fault, k);
-        has_echo ? echo_script() : script();
-        end();
+        begin_run(fault, k);
+        has_echo ? echo_script() : run_script();
+        end_run();
     }
     print_message("%lu runs, each with another frame: %s\n",
                   (unsigned long)frames, fault_name[fault]);
@@ -229,35 +233,35 @@ static void sweep(enum fault fault)
 static void test_every_frame_lost_once(void **state)
 {
     (void)state;
-    sweep(FAULT_LOSE);
+    sweep_fault(FAULT_LOSE);
 }
 
 static void test_every_frame_doubled_once(void **state)
 {
     (void)state;
-    sweep(FAULT_DOUBLE);
+    sweep_fault(FAULT_DOUBLE);
 }
 
 static void test_every_frame_behind_the_next_once(void **state)
 {
     (void)state;
-    sweep(FAULT_LATER);
+    sweep_fault(FAULT_LATER);
 }
 
 static void test_every_frame_bent_once(void **state)
 {
     (void)state;
-    sweep(FAULT_BEND);
+    sweep_fault(FAULT_BEND);
 }
 
 static void test_echo_with_every_frame_lost_doubled_late_or_bent(void **state)
 {
     (void)state;
     has_echo = true;
-    sweep(FAULT_LOSE);
-    sweep(FAULT_DOUBLE);
-    sweep(FAULT_LATER);
-    sweep(FAULT_BEND);
+    sweep_fault(FAULT_LOSE);
+    sweep_fault(FAULT_DOUBLE);
+    sweep_fault(FAULT_LATER);
+    sweep_fault(FAULT_BEND);
     has_echo = false;
 }
 
@@ -306,7 +310,7 @@ static void test_hail(void **state)
         struct bed *bed = &run.bed;
 
         run.is_hail = true;
-        begin(FAULT_NONE, seed);
+        begin_run(FAULT_NONE, seed);
         if (try_connect(bed)) {
             for (uint32_t round = 1; round <= 20; round++) {
                 if (!write_and_check(bed, round)) {
@@ -321,10 +325,10 @@ static void test_hail(void **state)
         host_disconnect(&bed->host->host);
         native_world_pass(&bed->world, SETTLE_NS);
         bed_expect_idle(bed);
-        end();
+        end_run();
     }
     print_message("%u rounds, %u connections broken\n", rounds, breaks);
     assert_true(rounds > 100);
 }
 
-TEST_FIXTURE(NULL, report)
+TEST_FIXTURE(NULL, report_failed_run)

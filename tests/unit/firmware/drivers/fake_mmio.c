@@ -28,7 +28,7 @@ void fake_mmio_done(void)
     assert_int_equal(list_at, list_len);
 }
 
-static uint32_t take(char kind, uintptr_t addr)
+static uint32_t take_access(char kind, uintptr_t addr)
 {
     assert_true(list_at < list_len);
     assert_int_equal(kind, list[list_at].kind);
@@ -38,20 +38,20 @@ static uint32_t take(char kind, uintptr_t addr)
 
 uint8_t mmio_read8(uintptr_t addr)
 {
-    return (uint8_t)take('R', addr);
+    return (uint8_t)take_access('R', addr);
 }
 
 uint32_t mmio_read32(uintptr_t addr)
 {
-    return take('r', addr);
+    return take_access('r', addr);
 }
 
 void mmio_write8(uintptr_t addr, uint8_t value)
 {
-    assert_int_equal(take('W', addr), value);
+    assert_int_equal(take_access('W', addr), value);
 }
 
 void mmio_write32(uintptr_t addr, uint32_t value)
 {
-    assert_int_equal(take('w', addr), value);
+    assert_int_equal(take_access('w', addr), value);
 }

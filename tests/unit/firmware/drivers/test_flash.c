@@ -30,7 +30,7 @@ static struct {
 static const struct spi spi;
 static const struct gpio gpio;
 
-static void note(const char *text)
+static void note_transfer(const char *text)
 {
     size_t len = strlen(text);
 
@@ -39,7 +39,7 @@ static void note(const char *text)
     part.len += len;
 }
 
-static uint8_t answer(size_t at)
+static uint8_t answer_byte(size_t at)
 {
     if (part.opcode == 0x9f) {
         return part.id[at];
@@ -67,15 +67,15 @@ void spi_transfer(const struct spi *bus, const uint8_t *tx, uint8_t *rx,
                 part.opcode = tx[i];
             }
             snprintf(hex, sizeof(hex), "%02x", tx[i]);
-            note(hex);
+            note_transfer(hex);
         }
         if (rx) {
-            rx[i] = answer(i);
+            rx[i] = answer_byte(i);
         }
     }
     if (rx) {
         snprintf(hex, sizeof(hex), "<%zu", len);
-        note(hex);
+        note_transfer(hex);
     }
 }
 
@@ -85,7 +85,7 @@ void gpio_write(const struct gpio *pins, unsigned int pin, bool level)
     assert_int_equal(pin, 5);
     assert_int_equal(level, part.is_selected);
     part.is_selected = !level;
-    note(level ? "]" : "[");
+    note_transfer(level ? "]" : "[");
 }
 
 void gpio_set_output(const struct gpio *pins, unsigned int pin, bool level)
@@ -105,7 +105,7 @@ void hal_delay_us(uint32_t us)
     part.now_us += us;
 }
 
-static struct flash start(void)
+static struct flash start_flash(void)
 {
     struct flash flash;
 
@@ -135,7 +135,7 @@ static void test_flash_refuses_another_part(void **state)
 static void test_flash_reads_with_as_many_address_bytes_as_it_takes(
     void **state)
 {
-    struct flash flash = start();
+    struct flash flash = start_flash();
     uint8_t buf[32];
 
     (void)state;
@@ -152,7 +152,7 @@ static void test_flash_reads_with_as_many_address_bytes_as_it_takes(
 
 static void test_flash_erases_and_waits(void **state)
 {
-    struct flash flash = start();
+    struct flash flash = start_flash();
 
     (void)state;
     part.busy = 2;
@@ -165,7 +165,7 @@ static void test_flash_erases_and_waits(void **state)
 
 static void test_flash_programs_page_by_page(void **state)
 {
-    struct flash flash = start();
+    struct flash flash = start_flash();
 
     (void)state;
     assert_true(flash_program(&flash, 0x0001fe, "\1\2\3\4", 4));
@@ -178,7 +178,7 @@ static void test_flash_programs_page_by_page(void **state)
 
 static void test_flash_gives_up_on_a_part_that_stays_busy(void **state)
 {
-    struct flash flash = start();
+    struct flash flash = start_flash();
     uint64_t start_us = part.now_us;
 
     (void)state;

@@ -67,7 +67,8 @@ void hal_relax(void)
     backend_ram_step(&world->ram, 0);
 }
 
-static void done(void *ctx, uint64_t cookie, enum media_cqe_status status)
+static void note_completion(void *ctx, uint64_t cookie,
+                            enum media_cqe_status status)
 {
     struct world *w = ctx;
 
@@ -75,7 +76,7 @@ static void done(void *ctx, uint64_t cookie, enum media_cqe_status status)
     w->done[w->num_done++] = (struct done){cookie, status};
 }
 
-static struct media_config config(void)
+static struct media_config media_test_config(void)
 {
     return (struct media_config){
         .regs = MODEL_REGS,
@@ -119,7 +120,7 @@ static int setup(void **state)
     core.backend = backend_ram_backend(&world->ram);
     core.cache_memory = world->cache_memory;
     hw_media_init(&world->core, &core);
-    driver = config();
+    driver = media_test_config();
     assert_int_equal(media_init(&world->media, &driver), INIT_OK);
     media_irq_enable(&world->media);
     world->buf = dram_alloc(&model.dram, 256 << 10, 64);
@@ -139,21 +140,21 @@ static int teardown(void **state)
     return 0;
 }
 
-static void finish(struct world *w)
+static void finish_commands(struct world *w)
 {
     while (backend_ram_step(&w->ram, 0)) {
     }
-    media_poll(&w->media, DONE_MAX, done, w);
+    media_poll(&w->media, DONE_MAX, note_completion, w);
 }
 
-static enum media_cqe_status run(struct world *w,
-                                 const struct media_command *command)
+static enum media_cqe_status run_command(struct world *w,
+                                         const struct media_command *command)
 {
     unsigned int before = w->num_done;
 
     assert_true(media_submit(&w->media, command));
     media_kick(&w->media);
-    finish(w);
+    finish_commands(w);
     assert_int_equal(w->num_done, before + 1);
     assert_int_equal(w->done[before].cookie, command->cookie);
     return w->done[before].status;
@@ -161,7 +162,7 @@ static enum media_cqe_status run(struct world *w,
 
 static void test_media_init_writes_in_this_order(void **state)
 {
-    struct media_config driver = config();
+    struct media_config driver = media_test_config();
     struct media media;
     size_t used = (model.dram.used_bytes + 63) & ~(size_t)63;
     uint32_t page = (uint32_t)(TEST_DRAM_BASE + used);
@@ -189,20 +190,20 @@ static void test_media_init_waits_for_an_earlier_life(void **state)
     struct world *w = *state;
     struct media_piece piece = {w->buf, 512};
     struct media_command read = one_block(MEDIA_CMD_READ, &piece);
-    struct media_config driver = config();
+    struct media_config driver = media_test_config();
 
     assert_true(media_submit(&w->media, &read));
     media_kick(&w->media);
     assert_int_equal(w->ram.count, 1);
     assert_int_equal(media_init(&w->media, &driver), INIT_OK);
     assert_int_equal(w->ram.count, 0);
-    assert_int_equal(media_poll(&w->media, 8, done, w), 0);
-    assert_int_equal(run(w, &read), MEDIA_CQE_OK);
+    assert_int_equal(media_poll(&w->media, 8, note_completion, w), 0);
+    assert_int_equal(run_command(w, &read), MEDIA_CQE_OK);
 }
 
 static void test_media_init_refuses_what_it_cannot_do(void **state)
 {
-    struct media_config good = config(), bad;
+    struct media_config good = media_test_config(), bad;
     struct media media;
 
     (void)state;
@@ -234,7 +235,7 @@ static void test_media_init_refuses_what_it_cannot_do(void **state)
 static void test_media_says_what_the_medium_is(void **state)
 {
     struct world *w = *state;
-    struct media_config driver = config();
+    struct media_config driver = media_test_config();
     struct media_info info;
 
     media_info_get(&w->media, &info);
@@ -267,13 +268,13 @@ static void test_media_reads_and_writes_scattered(void **state)
         }
         command.opcode = MEDIA_CMD_WRITE;
         command.fua = n % 2;
-        assert_int_equal(run(w, &command), MEDIA_CQE_OK);
+        assert_int_equal(run_command(w, &command), MEDIA_CQE_OK);
         for (unsigned int i = 0; i < n; i++) {
             pieces[i].ptr = w->buf + 65536 + 768 * (n - i);
             memset(pieces[i].ptr, 0xa5, 512);
         }
         command.opcode = MEDIA_CMD_READ;
-        assert_int_equal(run(w, &command), MEDIA_CQE_OK);
+        assert_int_equal(run_command(w, &command), MEDIA_CQE_OK);
         for (unsigned int i = 0; i < n; i++) {
             assert_memory_equal(pieces[i].ptr, w->buf + 1024 * i, 512);
         }
@@ -286,29 +287,31 @@ static void test_media_other_commands_and_statuses(void **state)
     struct media_piece piece = {w->buf, 512};
 
     memset(w->ram.written, 0x77, 4096);
-    assert_int_equal(run(w, &(struct media_command){.opcode = MEDIA_CMD_NOP}),
-                     MEDIA_CQE_OK);
     assert_int_equal(
-        run(w, &(struct media_command){.opcode = MEDIA_CMD_WRITE_ZEROES,
-                                       .fua = true,
-                                       .count_blocks = 2}),
+        run_command(w, &(struct media_command){.opcode = MEDIA_CMD_NOP}),
         MEDIA_CQE_OK);
     assert_int_equal(
-        run(w, &(struct media_command){.opcode = MEDIA_CMD_DEALLOCATE,
-                                       .first_lba = 3,
-                                       .count_blocks = 2}),
+        run_command(w, &(struct media_command){.opcode = MEDIA_CMD_WRITE_ZEROES,
+                                               .fua = true,
+                                               .count_blocks = 2}),
+        MEDIA_CQE_OK);
+    assert_int_equal(
+        run_command(w, &(struct media_command){.opcode = MEDIA_CMD_DEALLOCATE,
+                                               .first_lba = 3,
+                                               .count_blocks = 2}),
         MEDIA_CQE_OK);
     assert_int_equal(w->ram.written[1023], 0);
     assert_int_equal(w->ram.written[1024], 0x77);
     assert_int_equal(w->ram.written[3 * 512], 0);
-    assert_int_equal(run(w, &(struct media_command){.opcode = MEDIA_CMD_FLUSH}),
-                     MEDIA_CQE_OK);
     assert_int_equal(
-        run(w, &(struct media_command){.opcode = MEDIA_CMD_READ,
-                                       .first_lba = MEDIUM_BYTES / 512,
-                                       .count_blocks = 1,
-                                       .piece_count = 1,
-                                       .pieces = &piece}),
+        run_command(w, &(struct media_command){.opcode = MEDIA_CMD_FLUSH}),
+        MEDIA_CQE_OK);
+    assert_int_equal(
+        run_command(w, &(struct media_command){.opcode = MEDIA_CMD_READ,
+                                               .first_lba = MEDIUM_BYTES / 512,
+                                               .count_blocks = 1,
+                                               .piece_count = 1,
+                                               .pieces = &piece}),
         MEDIA_CQE_LBA_RANGE);
     assert_int_equal(media_counter_read(&w->media, MEDIA_COUNT_ERRORS), 1);
     assert_int_equal(media_counter_read(&w->media, MEDIA_COUNT_WRITE_ZEROES),
@@ -337,9 +340,10 @@ static void test_media_full_ring_refuses_then_goes_on_around(void **state)
         assert_false(media_submit(&w->media, &read)); /* none has completed */
         while (backend_ram_step(&w->ram, w->ram.count - 1)) {
         }
-        assert_int_equal(media_poll(&w->media, 3, done, w), 3);
-        assert_int_equal(media_poll(&w->media, 100, done, w), COMMANDS - 3);
-        assert_int_equal(media_poll(&w->media, 100, done, w), 0);
+        assert_int_equal(media_poll(&w->media, 3, note_completion, w), 3);
+        assert_int_equal(media_poll(&w->media, 100, note_completion, w),
+                         COMMANDS - 3);
+        assert_int_equal(media_poll(&w->media, 100, note_completion, w), 0);
     }
     assert_int_equal(w->num_done, 5 * COMMANDS);
     assert_int_equal(w->done[0].cookie, COMMANDS - 1); /* as they ended */
@@ -361,14 +365,15 @@ static void test_media_does_not_overwrite_commands_not_taken(void **state)
     assert_false(media_submit(&w->media, &nop));
     model.is_held = false;
     model_settle();
-    finish(w);
+    finish_commands(w);
     assert_int_equal(w->num_done, COMMANDS);
     for (unsigned int i = 0; i < COMMANDS; i++) {
         assert_int_equal(w->done[i].cookie, i);
     }
 }
 
-static void resubmit(void *ctx, uint64_t cookie, enum media_cqe_status status)
+static void resubmit_nop(void *ctx, uint64_t cookie,
+                         enum media_cqe_status status)
 {
     struct world *w = ctx;
     struct media_command nop = {.opcode = MEDIA_CMD_NOP, .cookie = cookie + 1};
@@ -388,7 +393,7 @@ static void test_media_done_may_submit(void **state)
         assert_true(media_submit(&w->media, &nop));
     }
     media_kick(&w->media);
-    assert_int_equal(media_poll(&w->media, 100, resubmit, w), 100);
+    assert_int_equal(media_poll(&w->media, 100, resubmit_nop, w), 100);
     assert_int_equal(media_outstanding(&w->media), COMMANDS);
 }
 
@@ -407,7 +412,7 @@ static void test_media_arm_loses_no_completion(void **state)
     media_irq_take(&w->media);
     assert_false(model.env.irq);
     assert_false(media_arm(&w->media)); /* it is there */
-    assert_int_equal(media_poll(&w->media, 8, done, w), 1);
+    assert_int_equal(media_poll(&w->media, 8, note_completion, w), 1);
     assert_true(media_arm(&w->media));
 }
 
@@ -419,18 +424,18 @@ static void test_media_cache_can_be_turned_off(void **state)
 
     memset(w->buf, 0x5a, 512);
     media_set_cache(&w->media, false);
-    assert_int_equal(run(w, &write), MEDIA_CQE_OK);
+    assert_int_equal(run_command(w, &write), MEDIA_CQE_OK);
     assert_int_equal(w->ram.stable[0], 0x5a);
     media_set_cache(&w->media, true);
     write.first_lba = 8;
-    assert_int_equal(run(w, &write), MEDIA_CQE_OK);
+    assert_int_equal(run_command(w, &write), MEDIA_CQE_OK);
     assert_int_equal(w->ram.written[8 * 512], 0);
 }
 
 static void test_media_queues_are_apart(void **state)
 {
     struct world *w = *state;
-    struct media_config driver = config();
+    struct media_config driver = media_test_config();
     struct media_command nop = {.opcode = MEDIA_CMD_NOP, .cookie = 5};
     struct media third;
 
@@ -440,13 +445,13 @@ static void test_media_queues_are_apart(void **state)
     assert_true(media_arm(&third));
     assert_true(media_submit(&third, &nop));
     media_kick(&third);
-    assert_int_equal(media_poll(&w->media, 8, done, w), 0);
+    assert_int_equal(media_poll(&w->media, 8, note_completion, w), 0);
     assert_true(model.env.irq);
     media_irq_take(&w->media);
     assert_true(model.env.irq);
     media_irq_take(&third);
     assert_false(model.env.irq);
-    assert_int_equal(media_poll(&third, 8, done, w), 1);
+    assert_int_equal(media_poll(&third, 8, note_completion, w), 1);
     assert_int_equal(w->done[0].cookie, 5);
 }
 

@@ -78,7 +78,7 @@ static void link_changed(void *ctx, bool is_up)
     (void)is_up;
 }
 
-static struct port_config config(void)
+static struct port_config port_test_config(void)
 {
     return (struct port_config){
         .regs = MODEL_REGS,
@@ -108,7 +108,7 @@ static int setup(void **state)
     core.env = test_env_init(&model.env, model.dram_base, MODEL_DRAM_BYTES);
     hw_port_init(&world->core, &core);
     hw_port_set_cable(&world->core, true);
-    driver = config();
+    driver = port_test_config();
     assert_int_equal(port_init(&world->port, &driver), INIT_OK);
     port_set_mac(&world->port, 0, mac);
     assert_true(port_link_enable(&world->port, 25000, PORT_FEC_FC));
@@ -127,7 +127,7 @@ static int teardown(void **state)
     return 0;
 }
 
-static void receive(uint8_t mark, uint32_t len)
+static void receive_frame(uint8_t mark, uint32_t len)
 {
     uint8_t f[MTU + 18];
     struct frame_rx frame = {.data = f, .len_bytes = len};
@@ -141,7 +141,7 @@ static void receive(uint8_t mark, uint32_t len)
 static void test_port_init_writes_in_this_order(void **state)
 {
     uint32_t at[5];
-    struct port_config driver = config();
+    struct port_config driver = port_test_config();
     struct port port;
     size_t used = (model.dram.used_bytes + 63) & ~(size_t)63;
     struct model_write want[] = {
@@ -171,7 +171,7 @@ static void test_port_init_writes_in_this_order(void **state)
 
 static void test_port_init_refuses_what_it_cannot_do(void **state)
 {
-    struct port_config good = config(), bad;
+    struct port_config good = port_test_config(), bad;
     struct port port;
 
     (void)state;
@@ -288,7 +288,7 @@ static void test_port_receives_in_place_around_the_ring(void **state)
     assert_false(port_rx_peek(&w->port, &frame));
     for (uint8_t i = 0; i < 3 * RX_FRAMES; i++) {
         model.env.now_ns = i;
-        receive(i, 100u + i);
+        receive_frame(i, 100u + i);
         assert_true(port_rx_peek(&w->port, &frame));
         assert_true(port_rx_peek(&w->port, &frame)); /* still the same */
         assert_int_equal(frame.len_bytes, 100 + i);
@@ -300,7 +300,7 @@ static void test_port_receives_in_place_around_the_ring(void **state)
     }
     /* Full: what comes is dropped, what is there stays. */
     for (uint8_t i = 0; i < RX_FRAMES + 2; i++) {
-        receive(i, 100);
+        receive_frame(i, 100);
     }
     for (uint8_t i = 0; i < RX_FRAMES; i++) {
         assert_true(port_rx_peek(&w->port, &frame));
@@ -381,16 +381,16 @@ static void test_port_arm_loses_no_frame(void **state)
     struct world *w = *state;
     struct port_frame frame;
 
-    receive(1, 100);
+    receive_frame(1, 100);
     assert_false(port_arm(&w->port)); /* one is there already */
     assert_true(port_rx_peek(&w->port, &frame));
     port_rx_pop(&w->port);
     assert_true(port_arm(&w->port));
     assert_false(model.env.irq);
-    receive(2, 100);
+    receive_frame(2, 100);
     assert_true(model.env.irq);
     assert_int_equal(port_irq_take(&w->port), 1);
-    receive(3, 100);
+    receive_frame(3, 100);
     assert_false(model.env.irq);
 }
 

@@ -63,7 +63,7 @@ static void log_access(bool is_write, uintptr_t addr, uint32_t value)
     }
 }
 
-static uint8_t *at(uint32_t low_reg)
+static uint8_t *area_of(uint32_t low_reg)
 {
     uint64_t addr =
         (uint64_t)rnic.regs[low_reg / 4 + 1] << 32 | rnic.regs[low_reg / 4];
@@ -71,9 +71,9 @@ static uint8_t *at(uint32_t low_reg)
     return hal_dma_ptr(addr);
 }
 
-static uint8_t *page(uint32_t offset)
+static uint8_t *hart_page(uint32_t offset)
 {
-    return at(A_RNIC_HART_PAGE_LO) + offset;
+    return area_of(A_RNIC_HART_PAGE_LO) + offset;
 }
 
 uint32_t mmio_read32(uintptr_t addr)
@@ -112,8 +112,8 @@ void hal_relax(void)
     if (rnic.regs[A_RNIC_HART_ENABLE / 4] == 0) {
         return;
     }
-    while (rnic.cmd_ci != get_le32(page(RNIC_PAGE_CMD_PI))) {
-        uint8_t *cmd = at(A_RNIC_HART_CMD_LO) +
+    while (rnic.cmd_ci != get_le32(hart_page(RNIC_PAGE_CMD_PI))) {
+        uint8_t *cmd = area_of(A_RNIC_HART_CMD_LO) +
                        (size_t)(rnic.cmd_ci & (entries - 1)) * RNIC_CMD_LEN;
         uint8_t opcode = cmd[RNIC_CMD_OPCODE];
 
@@ -156,7 +156,7 @@ static void write_cqe(unsigned int cq, uint32_t qpn, uint64_t wr_id,
 static void write_eqe(uint8_t type, uint32_t index, uint32_t info)
 {
     uint32_t entries = 1u << (rnic.regs[A_RNIC_HART_SIZES / 4] >> 16 & 0xff);
-    uint8_t *eqe = at(A_RNIC_HART_EQ_LO) +
+    uint8_t *eqe = area_of(A_RNIC_HART_EQ_LO) +
                    (size_t)(rnic.eq_pi & (entries - 1)) * RNIC_EQE_LEN;
 
     put_le32(eqe + RNIC_EQE_INDEX, index);
@@ -172,12 +172,12 @@ static uint32_t take_doorbells(unsigned int *count)
     uint32_t qpn = 0;
 
     *count = 0;
-    while (rnic.db_ci != get_le32(page(RNIC_PAGE_DB_PI))) {
-        qpn = get_le32(at(A_RNIC_HART_DB_LO) +
+    while (rnic.db_ci != get_le32(hart_page(RNIC_PAGE_DB_PI))) {
+        qpn = get_le32(area_of(A_RNIC_HART_DB_LO) +
                        4 * (size_t)(rnic.db_ci++ & (entries - 1)));
         ++*count;
     }
-    put_le32(page(RNIC_PAGE_DB_CI), rnic.db_ci);
+    put_le32(hart_page(RNIC_PAGE_DB_CI), rnic.db_ci);
     return qpn;
 }
 
@@ -237,7 +237,7 @@ static int set_up(void **state)
     return rnic.arena != NULL && start_with(7) ? 0 : -1;
 }
 
-static uint32_t create(uint32_t sq_depth, uint32_t rq_depth)
+static uint32_t create_qp(uint32_t sq_depth, uint32_t rq_depth)
 {
     const struct verbs_qp_config config = {
         .type = VERBS_QP_RC,
@@ -326,18 +326,18 @@ static void test_init_refuses_another_device_and_small_dram(void **state)
 
 static void test_kick_only_a_sleeper(void **state)
 {
-    uint32_t qpn = create(16, 16);
+    uint32_t qpn = create_qp(16, 16);
     struct verbs_send_wr wr = send_wr(1);
 
     (void)state;
     rnic.log_len = 0;
     assert_true(verbs_post_send(&rnic.verbs, qpn, &wr));
-    assert_int_equal(get_le32(page(RNIC_PAGE_DB_PI)), 0);
+    assert_int_equal(get_le32(hart_page(RNIC_PAGE_DB_PI)), 0);
     verbs_flush(&rnic.verbs);
-    assert_int_equal(get_le32(page(RNIC_PAGE_DB_PI)), 1);
+    assert_int_equal(get_le32(hart_page(RNIC_PAGE_DB_PI)), 1);
     assert_int_equal(rnic.log_len, 0);
 
-    put_le32(page(RNIC_PAGE_ASLEEP), 1);
+    put_le32(hart_page(RNIC_PAGE_ASLEEP), 1);
     assert_true(verbs_post_send(&rnic.verbs, qpn, &wr));
     verbs_flush(&rnic.verbs);
     verbs_flush(&rnic.verbs);
@@ -353,7 +353,7 @@ static void test_one_doorbell_a_burst_and_queue_pair(void **state)
 
     (void)state;
     for (unsigned int i = 0; i < 3; i++) {
-        qpns[i] = create(16, 16);
+        qpns[i] = create_qp(16, 16);
     }
     for (unsigned int n = 0; n < 5; n++) {
         for (unsigned int i = 0; i < 3; i++) {
@@ -372,14 +372,14 @@ static void test_one_doorbell_a_burst_and_queue_pair(void **state)
 
 static void test_receives_need_no_doorbell(void **state)
 {
-    uint32_t qpn = create(16, 16);
+    uint32_t qpn = create_qp(16, 16);
     const struct verbs_sge sge = {rnic.arena + 128, 4096, 9};
     const uint8_t *records = rnic.verbs.qps[qpn & 2047].records;
     const uint8_t *rq = rnic.verbs.qps[qpn & 2047].rq;
     unsigned int count;
 
     (void)state;
-    put_le32(page(RNIC_PAGE_ASLEEP), 1);
+    put_le32(hart_page(RNIC_PAGE_ASLEEP), 1);
     rnic.log_len = 0;
     for (uint64_t i = 0; i < 16; i++) {
         assert_true(verbs_post_recv(&rnic.verbs, qpn, i, &sge));
@@ -399,8 +399,8 @@ static void test_receives_need_no_doorbell(void **state)
 
 static void test_a_full_doorbell_ring_waits_for_the_next_flush(void **state)
 {
-    uint32_t qpn = create(16, 16);
-    uint32_t other = create(16, 16);
+    uint32_t qpn = create_qp(16, 16);
+    uint32_t other = create_qp(16, 16);
     struct verbs_send_wr wr = send_wr(0);
     unsigned int count;
 
@@ -425,7 +425,7 @@ static void test_a_full_doorbell_ring_waits_for_the_next_flush(void **state)
 
 static void test_a_send_request_fills_every_field(void **state)
 {
-    uint32_t qpn = create(16, 16);
+    uint32_t qpn = create_qp(16, 16);
     uint8_t *wqe = rnic.verbs.qps[qpn & 2047].sq;
     struct verbs_send_wr wr = {
         .wr_id = 0x1122334455667788,
@@ -488,7 +488,7 @@ static void test_a_send_request_fills_every_field(void **state)
 
 static void test_send_room_comes_back_with_a_completion(void **state)
 {
-    uint32_t qpn = create(32, 16);
+    uint32_t qpn = create_qp(32, 16);
     struct verbs_send_wr wr = send_wr(0);
 
     (void)state;
@@ -532,7 +532,7 @@ static void test_completions_carry_what_the_rnic_wrote(void **state)
         {RNIC_WC_RNR_EXCEEDED, VERBS_WC_RNR_EXCEEDED},
         {RNIC_WC_BAD_RESPONSE, VERBS_WC_BAD_RESPONSE},
     };
-    uint32_t qpn = create(16, 16);
+    uint32_t qpn = create_qp(16, 16);
     struct verbs_send_wr wr = send_wr(0);
     uint16_t index = 0;
 
@@ -561,7 +561,7 @@ static void test_completions_carry_what_the_rnic_wrote(void **state)
 
 static void test_phase_bits_over_three_laps(void **state)
 {
-    uint32_t qpn = create(16, 16);
+    uint32_t qpn = create_qp(16, 16);
     uint32_t total = 3 * (rnic.cq_mask[1] + 1) + 5;
 
     (void)state;
@@ -577,12 +577,12 @@ static void test_phase_bits_over_three_laps(void **state)
         assert_int_equal(verbs_poll(&rnic.verbs, 4), 0);
     }
     assert_int_equal(rnic.verbs.counters.other_events, 10000);
-    assert_int_equal(get_le32(page(RNIC_PAGE_EQ_CI)), 10000);
+    assert_int_equal(get_le32(hart_page(RNIC_PAGE_EQ_CI)), 10000);
 }
 
 static void test_poll_keeps_to_its_budget_and_starves_nobody(void **state)
 {
-    uint32_t qpn = create(64, 64);
+    uint32_t qpn = create_qp(64, 64);
     unsigned int sends = 0;
 
     (void)state;
@@ -601,7 +601,7 @@ static void test_poll_keeps_to_its_budget_and_starves_nobody(void **state)
 
 static void test_qpns_rest_as_long_as_possible(void **state)
 {
-    uint32_t first = create(16, 16);
+    uint32_t first = create_qp(16, 16);
     uint32_t previous = first;
     struct verbs_send_wr wr = send_wr(0);
     unsigned int rounds = 0;
@@ -613,7 +613,7 @@ static void test_qpns_rest_as_long_as_possible(void **state)
     do {
         verbs_destroy_qp(&rnic.verbs, previous);
         verbs_poll(&rnic.verbs, 1);
-        previous = create(16, 16);
+        previous = create_qp(16, 16);
         assert_int_equal(verbs_send_room(&rnic.verbs, previous), 16);
         assert_true(verbs_post_send(&rnic.verbs, previous, &wr));
         verbs_flush(&rnic.verbs);
@@ -631,7 +631,7 @@ static void test_qpns_of_two_boots_differ(void **state)
     (void)state;
     for (uint32_t boot = 0; boot < 8; boot++) {
         assert_true(start_with(boot));
-        qpns[boot] = create(16, 16) >> 11;
+        qpns[boot] = create_qp(16, 16) >> 11;
         for (uint32_t i = 0; i < boot; i++) {
             uint32_t apart = (qpns[boot] - qpns[i]) & 0x1fff;
 
@@ -642,7 +642,7 @@ static void test_qpns_of_two_boots_differ(void **state)
 
 static void test_a_destroyed_qp_is_silent(void **state)
 {
-    uint32_t qpn = create(16, 16);
+    uint32_t qpn = create_qp(16, 16);
 
     (void)state;
     write_cqe(0, qpn, 1, RNIC_WR_SEND, RNIC_WC_FLUSHED, 0, 0, 0);
@@ -662,7 +662,7 @@ static void test_a_destroyed_qp_is_silent(void **state)
 
 static void test_a_completion_may_destroy_its_qp(void **state)
 {
-    uint32_t qpn = create(16, 16);
+    uint32_t qpn = create_qp(16, 16);
 
     (void)state;
     for (unsigned int i = 0; i < 3; i++) {
@@ -676,7 +676,7 @@ static void test_a_completion_may_destroy_its_qp(void **state)
 
 static void test_a_destroyed_qp_rings_no_doorbell(void **state)
 {
-    uint32_t qpn = create(16, 16);
+    uint32_t qpn = create_qp(16, 16);
     struct verbs_send_wr wr = send_wr(0);
     unsigned int count;
 
@@ -714,7 +714,7 @@ static void test_the_data_sheets_queues_fit_in_any_mix(void **state)
                 uint32_t depth =
                     i < mixes[m].count ? mixes[m].depth : mixes[m].depth2;
 
-                qpns[i] = create(4 * depth, 2 * depth);
+                qpns[i] = create_qp(4 * depth, 2 * depth);
             }
             if (all == 1024) {
                 assert_false(verbs_create_qp(&rnic.verbs, &more, &qpn));
@@ -838,13 +838,13 @@ static void test_create_gives_back_half_of_a_pair_of_rings(void **state)
         assert_false(verbs_create_qp(&rnic.verbs, &no_rq, &qpn));
     }
     for (unsigned int i = 0; i < 4; i++) {
-        (void)create(1024, 16);
+        (void)create_qp(1024, 16);
     }
 }
 
 static void test_create_tells_the_rnic_everything(void **state)
 {
-    uint32_t qpn = create(64, 32);
+    uint32_t qpn = create_qp(64, 32);
     const struct rnic_qp *qp = &rnic.verbs.qps[qpn & 2047];
     const uint8_t *c = rnic.last_cmd;
 
@@ -870,7 +870,7 @@ static void test_a_cq_is_never_promised_twice(void **state)
     const struct verbs_qp_config config = {VERBS_QP_RC, 256, 64, &ops, &seen};
     const uint32_t *send = &rnic.verbs.cq[0].room;
     const uint32_t *recv = &rnic.verbs.cq[1].room;
-    uint32_t qpn = create(256, 64);
+    uint32_t qpn = create_qp(256, 64);
 
     (void)state;
     assert_int_equal(*send, 65536 - 256);
@@ -895,8 +895,8 @@ static void test_a_cq_is_never_promised_twice(void **state)
 
 static void test_a_claim_ends_when_the_cq_is_once_around(void **state)
 {
-    uint32_t busy = create(16, 16);
-    uint32_t gone = create(16, 16);
+    uint32_t busy = create_qp(16, 16);
+    uint32_t gone = create_qp(16, 16);
     uint32_t entries = rnic.cq_mask[1] + 1;
 
     (void)state;
@@ -914,7 +914,7 @@ static void test_a_claim_ends_when_the_cq_is_once_around(void **state)
 
 static void test_a_receive_makes_room_for_the_next(void **state)
 {
-    uint32_t qpn = create(16, 16);
+    uint32_t qpn = create_qp(16, 16);
     const struct verbs_sge sge = {rnic.arena + 128, 64, 9};
 
     (void)state;
@@ -949,7 +949,7 @@ static void test_create_cleans_up_after_a_refusal(void **state)
 
 static void test_modify_hands_over_every_attribute(void **state)
 {
-    uint32_t qpn = create(16, 16);
+    uint32_t qpn = create_qp(16, 16);
     const struct verbs_qp_attr attr = {
         .laddr = 3,
         .neigh = 0x204,
@@ -1036,7 +1036,7 @@ static void test_the_mad_qp_is_number_1_and_can_be_made_again(void **state)
 
 static void test_events_come_before_the_completions_they_explain(void **state)
 {
-    uint32_t qpn = create(16, 16);
+    uint32_t qpn = create_qp(16, 16);
 
     (void)state;
     write_cqe(1, qpn, 0, RNIC_WR_RECV, 0, 0, 64, 0);
@@ -1055,7 +1055,7 @@ static void test_events_come_before_the_completions_they_explain(void **state)
 
 static void test_arm_loses_no_wake_up(void **state)
 {
-    uint32_t qpn = create(16, 16);
+    uint32_t qpn = create_qp(16, 16);
     struct verbs_send_wr wr = send_wr(0);
 
     (void)state;
@@ -1064,7 +1064,7 @@ static void test_arm_loses_no_wake_up(void **state)
     rnic.log_len = 0;
     write_cqe(0, qpn, 0, RNIC_WR_SEND, 0, 0, 0, 0);
     assert_false(verbs_arm(&rnic.verbs, false));
-    assert_int_equal(get_le32(page(RNIC_PAGE_ARMED)), 0);
+    assert_int_equal(get_le32(hart_page(RNIC_PAGE_ARMED)), 0);
     verbs_poll(&rnic.verbs, 8);
     write_eqe(RNIC_EVENT_QP_DRAINED, qpn, 0);
     assert_false(verbs_arm(&rnic.verbs, false));
@@ -1075,7 +1075,7 @@ static void test_arm_loses_no_wake_up(void **state)
     assert_int_equal(rnic.log_len, 0);
 
     assert_true(verbs_arm(&rnic.verbs, false));
-    assert_int_equal(get_le32(page(RNIC_PAGE_ARMED)), 1);
+    assert_int_equal(get_le32(hart_page(RNIC_PAGE_ARMED)), 1);
     assert_int_equal(rnic.log_len, 0);
     /* What is not flushed yet is no reason to sleep. */
     assert_true(verbs_post_send(&rnic.verbs, qpn, &wr));
@@ -1083,7 +1083,7 @@ static void test_arm_loses_no_wake_up(void **state)
     verbs_flush(&rnic.verbs);
     /* To sleep on over what only gives buffers back. */
     assert_true(verbs_arm(&rnic.verbs, true));
-    assert_int_equal(get_le32(page(RNIC_PAGE_ARMED)), RNIC_ARMED_URGENT);
+    assert_int_equal(get_le32(hart_page(RNIC_PAGE_ARMED)), RNIC_ARMED_URGENT);
     assert_int_equal(rnic.log_len, 0);
     verbs_irq_take(&rnic.verbs);
     assert_int_equal(rnic.log_len, 1);

@@ -316,7 +316,7 @@ static bool turn_node(struct node *node)
     return is_busy;
 }
 
-static void turn(void)
+static void turn_until_idle(void)
 {
     unsigned int idle = 0;
 
@@ -419,7 +419,7 @@ static void connect_nodes(void)
     param.qpn = host->qpn;
     host->conn = cm_connect(&host->cm, &param);
     assert_non_null(host->conn);
-    turn();
+    turn_until_idle();
     assert_int_equal(world.node[1].established, before + 1);
     assert_int_equal(host->established, before + 1);
 }
@@ -448,7 +448,7 @@ static void post_send(struct node *node, enum verbs_wr_opcode opcode,
     assert_true(verbs_post_send(&node->verbs, node->qpn, &wr));
 }
 
-static void fill(uint8_t *buf, size_t len, unsigned int seed)
+static void fill_pattern(uint8_t *buf, size_t len, unsigned int seed)
 {
     for (size_t i = 0; i < len; i++) {
         buf[i] = (uint8_t)(i * 7 + i / 251 + seed);
@@ -473,9 +473,9 @@ static void test_two_nodes_connect_and_move_data(void **state)
     assert_int_not_equal(rkey, VERBS_NO_MR);
 
     post_recv(drive, ours, 4096);
-    fill(theirs, 64, 1);
+    fill_pattern(theirs, 64, 1);
     post_send(host, VERBS_WR_SEND, theirs, 64, 0, 0);
-    turn();
+    turn_until_idle();
     assert_int_equal(host->wcs, 1);
     assert_int_equal(host->wc[0].status, VERBS_WC_SUCCESS);
     assert_int_equal(host->wc[0].opcode, VERBS_WC_SEND);
@@ -485,16 +485,16 @@ static void test_two_nodes_connect_and_move_data(void **state)
     assert_int_equal(drive->wc[0].len_bytes, 64);
     assert_memory_equal(ours, theirs, 64);
 
-    fill(theirs, LEN, 2);
+    fill_pattern(theirs, LEN, 2);
     post_send(drive, VERBS_WR_READ, ours, LEN, hal_dma_addr(theirs), rkey);
-    turn();
+    turn_until_idle();
     assert_int_equal(drive->wc[1].opcode, VERBS_WC_READ);
     assert_int_equal(drive->wc[1].status, VERBS_WC_SUCCESS);
     assert_memory_equal(ours, theirs, LEN);
 
-    fill(ours, LEN, 3);
+    fill_pattern(ours, LEN, 3);
     post_send(drive, VERBS_WR_WRITE, ours, LEN, hal_dma_addr(theirs), rkey);
-    turn();
+    turn_until_idle();
     assert_int_equal(drive->wc[2].opcode, VERBS_WC_WRITE);
     assert_int_equal(drive->wc[2].status, VERBS_WC_SUCCESS);
     assert_memory_equal(ours, theirs, LEN);
@@ -502,11 +502,11 @@ static void test_two_nodes_connect_and_move_data(void **state)
     assert_int_equal(verbs_send_room(&drive->verbs, drive->qpn), 32);
 
     cm_disconnect(host->conn);
-    turn();
+    turn_until_idle();
     assert_int_equal(host->ended, 1);
     assert_int_equal(drive->ended, 1);
     world.now_ns += 2000000000;
-    turn();
+    turn_until_idle();
     assert_int_equal(host->pins, 0);
     assert_int_equal(drive->pins, 0);
     verbs_clear_neigh(&drive->verbs, NEIGH); /* no QP uses it any more */
@@ -520,7 +520,7 @@ static void test_two_thousand_connections_one_after_another(void **state)
     for (unsigned int i = 0; i < 2000; i++) {
         connect_nodes();
         cm_disconnect(i & 1 ? host->conn : drive->conn);
-        turn();
+        turn_until_idle();
         assert_int_equal(host->ended, i + 1);
         assert_int_equal(drive->ended, i + 1);
     }
@@ -537,7 +537,7 @@ static void test_a_bad_key_fails_both_ends_with_reasons(void **state)
     connect_nodes();
     post_send(drive, VERBS_WR_READ, ours, 64, 0x1000, 0xbad00);
     post_send(drive, VERBS_WR_SEND, ours, 64, 0, 0);
-    turn();
+    turn_until_idle();
     assert_int_equal(drive->wcs, 2);
     assert_int_equal(drive->wc[0].status, VERBS_WC_REMOTE_ACCESS);
     assert_int_equal(drive->wc[1].status, VERBS_WC_FLUSHED);
@@ -545,7 +545,7 @@ static void test_a_bad_key_fails_both_ends_with_reasons(void **state)
     assert_int_equal(drive->event.status, VERBS_WC_REMOTE_ACCESS);
     assert_int_equal(host->event.type, VERBS_EVENT_QP_FATAL);
     cm_disconnect(drive->conn);
-    turn();
+    turn_until_idle();
     assert_int_equal(host->ended, 1);
 }
 
@@ -566,7 +566,7 @@ static void test_a_sleeping_node_is_woken(void **state)
         assert_true(verbs_arm(&drive->verbs, false));
         post_send(host, VERBS_WR_SEND, dram_alloc(&host->dram, 64, 64), 64, 0,
                   0);
-        turn();
+        turn_until_idle();
         assert_true(drive->irq);
         assert_int_equal(world.irqs, irqs + 1);
         post_recv(drive, buf, 64);
@@ -587,11 +587,11 @@ static void test_a_broken_mad_qp_comes_back(void **state)
     (void)state;
     assert_true(verbs_post_send(&drive->verbs, 1, &wrong));
     verbs_flush(&drive->verbs);
-    turn();
+    turn_until_idle();
     assert_int_equal(drive->cm.counters.restarts, 1);
     connect_nodes();
     cm_disconnect(host->conn);
-    turn();
+    turn_until_idle();
     assert_int_equal(drive->ended, 1);
 }
 

@@ -29,7 +29,7 @@ static struct {
     uint64_t now_us; /* that the last step was told */
 } world;
 
-static void note(const struct worker *worker, const char *what)
+static void note_call(const struct worker *worker, const char *what)
 {
     size_t len = strlen(world.calls);
 
@@ -42,7 +42,7 @@ static bool worker_step(void *ctx, struct loop_step *step)
     struct worker *worker = ctx;
     uint32_t count = MIN(worker->work, step->budget);
 
-    note(worker, "");
+    note_call(worker, "");
     world.now_us = step->now_us;
     worker->work -= count;
     worker->done += count;
@@ -54,14 +54,14 @@ static bool worker_step(void *ctx, struct loop_step *step)
 
 static void worker_flush(void *ctx)
 {
-    note(ctx, "-flush");
+    note_call(ctx, "-flush");
 }
 
 static bool worker_arm(void *ctx, uint64_t *deadline_us)
 {
     struct worker *worker = ctx;
 
-    note(worker, "-arm");
+    note_call(worker, "-arm");
     if (worker->arm_us != 0) {
         *deadline_us = MIN(*deadline_us, worker->arm_us);
     }

@@ -55,7 +55,7 @@ static int blank_part(void **state)
 }
 
 /* Read, and count the lines of the log. @return the log */
-static const char *boot(struct config *config, unsigned int *lines)
+static const char *boot_from_flash(struct config *config, unsigned int *lines)
 {
     memset(&board_log, 0, sizeof(board_log));
     log_init(&board_log, (struct log_sink){0}); /* the ring is read here */
@@ -68,7 +68,8 @@ static const char *boot(struct config *config, unsigned int *lines)
     return board_log.ring;
 }
 
-static void put(uint32_t addr, uint32_t sequence, const struct config *config)
+static void put_config(uint32_t addr, uint32_t sequence,
+                       const struct config *config)
 {
     struct config copy = *config;
 
@@ -76,14 +77,14 @@ static void put(uint32_t addr, uint32_t sequence, const struct config *config)
     config_emit(&copy, part + addr);
 }
 
-static void good(struct config *config)
+static void make_good_config(struct config *config)
 {
     config_default(config);
     config->port[1].mtu_bytes = 4242;
 }
 
 /* An IPv4 address in the place of an IPv6 one, with 64 bits of prefix. */
-static void mapped(struct config *config)
+static void set_mapped_ipv4(struct config *config)
 {
     config->port[0].has_ipv6 = true;
     config->port[0].ipv6_prefix = 64;
@@ -118,8 +119,9 @@ static const struct row {
     void (*spoil)(struct config *config);
     const char *said;
 } rows[] = {
-    {mapped, "configuration 7 in flash is not used: port.0.ipv6: 10.0.0.0 is "
-             "an IPv4 address"},
+    {set_mapped_ipv4,
+     "configuration 7 in flash is not used: port.0.ipv6: 10.0.0.0 is "
+     "an IPv4 address"},
     {gateway_elsewhere, "configuration 7 in flash is not used: "
                         "port.1.ipv4-gateway: 10.0.2.1 is not in the port's "
                         "network"},
@@ -136,16 +138,16 @@ static void test_the_other_copy_is_used_instead(void **state)
     unsigned int lines;
 
     (void)state;
-    good(&fine);
+    make_good_config(&fine);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         for (unsigned int at = 0; at < 2; at++) {
             const char *said;
 
             bad = fine;
             rows[i].spoil(&bad);
-            put(addr[at], 7, &bad);
-            put(addr[1 - at], 6, &fine);
-            said = boot(&read, &lines);
+            put_config(addr[at], 7, &bad);
+            put_config(addr[1 - at], 6, &fine);
+            said = boot_from_flash(&read, &lines);
             assert_non_null(strstr(said, rows[i].said));
             assert_int_equal(lines, 1);
             assert_int_equal(read.sequence, 6);
@@ -165,11 +167,11 @@ static void test_the_defaults_are_used_when_there_is_no_good_copy(void **state)
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         const char *said;
 
-        good(&bad);
+        make_good_config(&bad);
         rows[i].spoil(&bad);
         memset(part, 0xff, sizeof(part));
-        put(FLASH_CONFIG_B_ADDR, 7, &bad);
-        said = boot(&read, &lines);
+        put_config(FLASH_CONFIG_B_ADDR, 7, &bad);
+        said = boot_from_flash(&read, &lines);
         assert_non_null(strstr(said, rows[i].said));
         assert_non_null(strstr(said, "no good configuration: defaults"));
         assert_int_equal(lines, 2);
@@ -186,12 +188,12 @@ static void test_an_old_copy_is_not_judged(void **state)
     unsigned int lines;
 
     (void)state;
-    good(&fine);
+    make_good_config(&fine);
     bad = fine;
-    mapped(&bad);
-    put(FLASH_CONFIG_A_ADDR, 7, &bad);
-    put(FLASH_CONFIG_B_ADDR, 8, &fine);
-    boot(&read, &lines);
+    set_mapped_ipv4(&bad);
+    put_config(FLASH_CONFIG_A_ADDR, 7, &bad);
+    put_config(FLASH_CONFIG_B_ADDR, 8, &fine);
+    boot_from_flash(&read, &lines);
     assert_int_equal(lines, 0);
     assert_int_equal(read.sequence, 8);
 }
@@ -203,27 +205,27 @@ static void test_a_change_is_written_over_the_bad_copy(void **state)
     unsigned int lines;
 
     (void)state;
-    good(&fine);
+    make_good_config(&fine);
     bad = fine;
-    mapped(&bad);
-    put(FLASH_CONFIG_A_ADDR, 7, &bad);
-    put(FLASH_CONFIG_B_ADDR, 6, &fine);
+    set_mapped_ipv4(&bad);
+    put_config(FLASH_CONFIG_A_ADDR, 7, &bad);
+    put_config(FLASH_CONFIG_B_ADDR, 6, &fine);
     fine.port[1].mtu_bytes = 5000;
     assert_true(config_flash_write(&flash, &fine));
-    boot(&read, &lines);
+    boot_from_flash(&read, &lines);
     assert_int_equal(lines, 0);
     assert_int_equal(read.sequence, 8);
     assert_int_equal(read.port[1].mtu_bytes, 5000);
     memset(part + FLASH_CONFIG_A_ADDR, 0xff, FLASH_SECTOR_BYTES);
-    boot(&read, &lines);
+    boot_from_flash(&read, &lines);
     assert_int_equal(read.sequence, 6);
     assert_int_equal(read.port[1].mtu_bytes, 4242);
 
     /* Two bad ones: what is written is newer than both. */
-    put(FLASH_CONFIG_A_ADDR, 11, &bad);
-    put(FLASH_CONFIG_B_ADDR, 12, &bad);
+    put_config(FLASH_CONFIG_A_ADDR, 11, &bad);
+    put_config(FLASH_CONFIG_B_ADDR, 12, &bad);
     assert_true(config_flash_write(&flash, &fine));
-    boot(&read, &lines);
+    boot_from_flash(&read, &lines);
     assert_int_equal(lines, 0);
     assert_int_equal(read.sequence, 13);
 }

@@ -12,7 +12,7 @@
 
 static struct config config;
 
-static int defaults(void **state)
+static int setup_defaults(void **state)
 {
     (void)state;
     config_default(&config);
@@ -20,7 +20,7 @@ static int defaults(void **state)
 }
 
 /* @return what was said about it, "" when it was taken */
-static const char *set(const char *key, const char *value)
+static const char *set_text(const char *key, const char *value)
 {
     static struct config_error error;
 
@@ -33,7 +33,7 @@ static const char *set(const char *key, const char *value)
     return error.text;
 }
 
-static const char *get(const char *key)
+static const char *get_text(const char *key)
 {
     static struct config_line line;
     struct config_error error;
@@ -57,13 +57,13 @@ static void test_every_key_is_found_and_has_a_default(void **state)
         assert_string_equal(found.value, line.value);
         assert_string_not_equal(line.value, "");
         assert_null(strchr(line.value, ' '));
-        assert_string_equal(set(line.key, line.value), "");
+        assert_string_equal(set_text(line.key, line.value), "");
     }
-    assert_string_equal(get("port.1.mtu"), "1500");
-    assert_string_equal(get("lldp.interval"), "30");
-    assert_string_equal(get("pfc"), "all");
-    assert_string_equal(get("roce.cnp"), "on");
-    assert_string_equal(get("name"), "none");
+    assert_string_equal(get_text("port.1.mtu"), "1500");
+    assert_string_equal(get_text("lldp.interval"), "30");
+    assert_string_equal(get_text("pfc"), "all");
+    assert_string_equal(get_text("roce.cnp"), "on");
+    assert_string_equal(get_text("name"), "none");
 }
 
 static void test_values_are_taken_and_shown(void **state)
@@ -120,16 +120,16 @@ static void test_values_are_taken_and_shown(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        assert_string_equal(set(rows[i][0], rows[i][1]), "");
-        assert_string_equal(get(rows[i][0]), rows[i][1]);
+        assert_string_equal(set_text(rows[i][0], rows[i][1]), "");
+        assert_string_equal(get_text(rows[i][0]), rows[i][1]);
     }
     config_body_emit(&config, body);
     config_default(&back);
     assert_true(config_body_parse(&back, body, sizeof(body)));
     config = back;
-    assert_string_equal(get("address.3.ip"), "fd00::11/64");
-    assert_string_equal(get("pfc"), "5");
-    assert_string_equal(get("lag.primary"), "1");
+    assert_string_equal(get_text("address.3.ip"), "fd00::11/64");
+    assert_string_equal(get_text("pfc"), "5");
+    assert_string_equal(get_text("lag.primary"), "1");
 }
 
 static void test_what_is_no_value_is_refused_with_what_is(void **state)
@@ -180,7 +180,7 @@ static void test_what_is_no_value_is_refused_with_what_is(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        const char *said = set(rows[i][0], rows[i][1]);
+        const char *said = set_text(rows[i][0], rows[i][1]);
         size_t len = strlen(rows[i][0]);
 
         if (strncmp(said, rows[i][0], len) != 0 || said[len] != ':' ||
@@ -198,25 +198,26 @@ static void test_what_is_no_key_is_refused(void **state)
     (void)state;
     memset(long_key, 'k', sizeof(long_key) - 1);
     long_key[sizeof(long_key) - 1] = '\0';
-    assert_string_equal(set("mtu", "1500"),
+    assert_string_equal(set_text("mtu", "1500"),
                         "there is no key mtu; the nearest is port.0.mtu");
-    assert_string_equal(set("", "1500"),
+    assert_string_equal(set_text("", "1500"),
                         "there is no key ; the nearest is pfc");
-    assert_string_equal(set("port.0", "1500"),
+    assert_string_equal(set_text("port.0", "1500"),
                         "there is no key port.0; the nearest is port.0.ipv4");
     assert_string_equal(
-        set("port.#.mtu", "1500"),
+        set_text("port.#.mtu", "1500"),
         "there is no key port.#.mtu; the nearest is port.0.mtu");
-    assert_string_equal(set("port.2.mtu", "1500"),
+    assert_string_equal(set_text("port.2.mtu", "1500"),
                         "port.2.mtu: the ports are 0 and 1");
-    assert_string_equal(set("address.4.ip", "10.0.0.1/24"),
+    assert_string_equal(set_text("address.4.ip", "10.0.0.1/24"),
                         "address.4.ip: a drive has eight addresses: two of "
                         "each port, and address.0 to address.3");
-    assert_non_null(strstr(set("address.10.ip", "none"), "eight addresses"));
-    assert_string_equal(strchr(set(long_key, "1"), ';'),
+    assert_non_null(
+        strstr(set_text("address.10.ip", "none"), "eight addresses"));
+    assert_string_equal(strchr(set_text(long_key, "1"), ';'),
                         "; the nearest is name");
-    assert_int_equal(strchr(set(long_key, "1"), ';') -
-                         strstr(set(long_key, "1"), "kkk"),
+    assert_int_equal(strchr(set_text(long_key, "1"), ';') -
+                         strstr(set_text(long_key, "1"), "kkk"),
                      40);
 }
 
@@ -227,7 +228,7 @@ struct said {
     char text[8][CONFIG_ERROR_MAX + 1];
 };
 
-static void tell(void *ctx, const char *text)
+static void note_line(void *ctx, const char *text)
 {
     struct said *said = ctx;
 
@@ -305,9 +306,10 @@ static void test_mistakes_of_the_whole(void **state)
 
         config_default(&config);
         for (size_t k = 0; k < 4 && rows[i].set[k][0] != NULL; k++) {
-            assert_string_equal(set(rows[i].set[k][0], rows[i].set[k][1]), "");
+            assert_string_equal(set_text(rows[i].set[k][0], rows[i].set[k][1]),
+                                "");
         }
-        assert_int_equal(config_check(&config, tell, &said),
+        assert_int_equal(config_check(&config, note_line, &said),
                          rows[i].said != NULL);
         assert_int_equal(said.count, rows[i].said != NULL);
         if (rows[i].said != NULL) {
@@ -321,11 +323,11 @@ static void test_every_mistake_is_told(void **state)
     struct said said = {0};
 
     (void)state;
-    assert_string_equal(set("port.0.speed", "10"), "");
-    assert_string_equal(set("port.0.fec", "rs"), "");
-    assert_string_equal(set("address.0.ip", "10.0.0.1/24"), "");
-    assert_string_equal(set("address.3.ip", "10.0.0.1/8"), "");
-    assert_int_equal(config_check(&config, tell, &said), 3);
+    assert_string_equal(set_text("port.0.speed", "10"), "");
+    assert_string_equal(set_text("port.0.fec", "rs"), "");
+    assert_string_equal(set_text("address.0.ip", "10.0.0.1/24"), "");
+    assert_string_equal(set_text("address.3.ip", "10.0.0.1/8"), "");
+    assert_int_equal(config_check(&config, note_line, &said), 3);
     assert_int_equal(said.count, 3);
 }
 
@@ -339,13 +341,13 @@ static void test_ipv4_addresses_in_ipv6_fields_are_mistakes(void **state)
     config.port[0].has_ipv6 = true;
     config.port[0].ipv6_prefix = 100;
     memcpy(config.port[0].ipv6, mapped, 16);
-    assert_string_equal(set("port.1.ipv6", "::5/64"), "");
+    assert_string_equal(set_text("port.1.ipv6", "::5/64"), "");
     memcpy(config.port[1].ipv6_gateway, mapped, 16);
-    assert_int_equal(config_check(&config, tell, &said), 2);
+    assert_int_equal(config_check(&config, note_line, &said), 2);
     assert_string_equal(said.text[0],
                         "port.0.ipv6: 10.0.0.1 is an IPv4 address");
     assert_string_equal(said.text[1],
                         "port.1.ipv6-gateway: 10.0.0.1 is an IPv4 address");
 }
 
-TEST_FIXTURE(defaults, NULL)
+TEST_FIXTURE(setup_defaults, NULL)

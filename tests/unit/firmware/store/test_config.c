@@ -62,13 +62,13 @@ static const struct config sample = {
         },
 };
 
-static void emit(uint8_t *buf)
+static void emit_sample(uint8_t *buf)
 {
     memset(buf, 0xa5, CONFIG_LEN);
     config_emit(&sample, buf);
 }
 
-static void seal(uint8_t *buf, size_t body_len)
+static void seal_block(uint8_t *buf, size_t body_len)
 {
     uint32_t crc = crc32_update(0, buf, 20);
 
@@ -81,7 +81,7 @@ static void test_config_survives_the_round_trip(void **state)
     struct config config;
 
     (void)state;
-    emit(buf);
+    emit_sample(buf);
     assert_true(config_parse(&config, buf, sizeof(buf)));
     assert_memory_equal(&config, &sample, sizeof(config));
 }
@@ -111,10 +111,10 @@ static void test_config_skips_fields_of_later_versions(void **state)
     struct config config;
 
     (void)state;
-    emit(buf);
+    emit_sample(buf);
     memset(buf + CONFIG_LEN, 0x77, 100);
     put_le16(buf + 10, CONFIG_BODY_LEN + 100);
-    seal(buf, CONFIG_BODY_LEN + 100);
+    seal_block(buf, CONFIG_BODY_LEN + 100);
     assert_true(config_parse(&config, buf, sizeof(buf)));
     assert_memory_equal(&config, &sample, sizeof(config));
     assert_false(config_parse(&config, buf, sizeof(buf) - 1));
@@ -128,9 +128,9 @@ static void test_config_of_older_versions_has_defaults(void **state)
 
     (void)state;
     config_default(&defaults);
-    emit(buf);
+    emit_sample(buf);
     put_le16(buf + 10, CONFIG_BODY_MIN);
-    seal(buf, CONFIG_BODY_MIN);
+    seal_block(buf, CONFIG_BODY_MIN);
     assert_true(
         config_parse(&config, buf, CONFIG_HEADER_LEN + CONFIG_BODY_MIN));
     assert_memory_equal(&config.services, &defaults.services,
@@ -139,7 +139,7 @@ static void test_config_of_older_versions_has_defaults(void **state)
                         sizeof(config.network));
     assert_memory_equal(&config.port, &sample.port, sizeof(config.port));
     put_le16(buf + 10, CONFIG_BODY_MIN + CONFIG_SERVICES_LEN);
-    seal(buf, CONFIG_BODY_MIN + CONFIG_SERVICES_LEN);
+    seal_block(buf, CONFIG_BODY_MIN + CONFIG_SERVICES_LEN);
     assert_true(config_parse(&config, buf, sizeof(buf)));
     assert_memory_equal(&config.services, &sample.services,
                         sizeof(config.services));
@@ -153,7 +153,7 @@ static void test_config_refuses_every_truncation(void **state)
     struct config config;
 
     (void)state;
-    emit(buf);
+    emit_sample(buf);
     for (size_t len = 0; len < sizeof(buf); len++) {
         assert_false(config_parse(&config, buf, len));
     }
@@ -165,7 +165,7 @@ static void test_config_refuses_every_bit_flip(void **state)
     struct config config;
 
     (void)state;
-    emit(buf);
+    emit_sample(buf);
     for (size_t bit = 0; bit < 8 * sizeof(buf); bit++) {
         buf[bit / 8] ^= (uint8_t)(1u << bit % 8);
         assert_false(config_parse(&config, buf, sizeof(buf)));
@@ -212,9 +212,9 @@ static void test_config_refuses_what_is_well_sealed_but_wrong(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(row); i++) {
-        emit(buf);
+        emit_sample(buf);
         buf[row[i].at] = row[i].value;
-        seal(buf, get_le16(buf + 10));
+        seal_block(buf, get_le16(buf + 10));
         assert_false(config_parse(&config, buf, sizeof(buf)));
     }
 }

@@ -20,7 +20,7 @@ static size_t bytes_left; /* until the power fails */
 static unsigned int erasures;
 static uint8_t part[FLASH_ERROR_LOG_SIZE];
 
-static uint8_t *at(uint32_t addr, size_t len_bytes)
+static uint8_t *part_at(uint32_t addr, size_t len_bytes)
 {
     assert_true(addr >= FLASH_ERROR_LOG_ADDR);
     assert_true(addr - FLASH_ERROR_LOG_ADDR + len_bytes <= sizeof(part));
@@ -40,12 +40,12 @@ void flash_read(const struct flash *of, uint32_t addr, void *buf,
                 size_t len_bytes)
 {
     assert_ptr_equal(of, &flash);
-    memcpy(buf, at(addr, len_bytes), len_bytes);
+    memcpy(buf, part_at(addr, len_bytes), len_bytes);
 }
 
 bool flash_erase_sector(const struct flash *of, uint32_t addr)
 {
-    uint8_t *sector = at(addr, FLASH_SECTOR_BYTES);
+    uint8_t *sector = part_at(addr, FLASH_SECTOR_BYTES);
 
     (void)of;
     erasures++;
@@ -61,7 +61,7 @@ bool flash_erase_sector(const struct flash *of, uint32_t addr)
 bool flash_program(const struct flash *of, uint32_t addr, const void *data,
                    size_t len_bytes)
 {
-    uint8_t *to = at(addr, len_bytes);
+    uint8_t *to = part_at(addr, len_bytes);
 
     (void)of;
     assert_int_equal(addr / 256, (addr + len_bytes - 1) / 256);

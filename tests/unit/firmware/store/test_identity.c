@@ -21,14 +21,14 @@ static const struct identity sample = {
     .subsystem_nqn = "testsubsystem",
 };
 
-static void emit(uint8_t *buf)
+static void emit_sample(uint8_t *buf)
 {
     memset(buf, 0xa5, IDENTITY_LEN);
     identity_emit(&sample, buf);
 }
 
 /* Give a changed block a good CRC, so that only the change is judged. */
-static void seal(uint8_t *buf)
+static void seal_block(uint8_t *buf)
 {
     put_le32(buf + IDENTITY_LEN - 4, crc32_update(0, buf, IDENTITY_LEN - 4));
 }
@@ -39,7 +39,7 @@ static void test_identity_survives_the_round_trip(void **state)
     struct identity id;
 
     (void)state;
-    emit(buf);
+    emit_sample(buf);
     assert_true(identity_parse(&id, buf, sizeof(buf)));
     assert_memory_equal(&id, &sample, sizeof(id));
 }
@@ -65,7 +65,7 @@ static void test_identity_refuses_every_truncation(void **state)
     struct identity id;
 
     (void)state;
-    emit(buf);
+    emit_sample(buf);
     for (size_t len = 0; len < sizeof(buf); len++) {
         assert_false(identity_parse(&id, buf, len));
     }
@@ -77,7 +77,7 @@ static void test_identity_refuses_every_bit_flip(void **state)
     struct identity id;
 
     (void)state;
-    emit(buf);
+    emit_sample(buf);
     for (size_t bit = 0; bit < 8 * sizeof(buf); bit++) {
         buf[bit / 8] ^= (uint8_t)(1u << bit % 8);
         assert_false(identity_parse(&id, buf, sizeof(buf)));
@@ -105,9 +105,9 @@ static void test_identity_refuses_what_is_well_sealed_but_wrong(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(row); i++) {
-        emit(buf);
+        emit_sample(buf);
         buf[row[i].at] = row[i].value;
-        seal(buf);
+        seal_block(buf);
         assert_false(identity_parse(&id, buf, sizeof(buf)));
     }
 }

@@ -24,7 +24,7 @@ static const struct image_header sample = {
     .version = "1.2.3",
 };
 
-static void emit(uint8_t *buf)
+static void emit_sample(uint8_t *buf)
 {
     memset(buf, 0xa5, IMAGE_HEADER_LEN);
     image_header_emit(&sample, buf);
@@ -36,7 +36,7 @@ static void test_image_header_survives_the_round_trip(void **state)
     struct image_header header;
 
     (void)state;
-    emit(buf);
+    emit_sample(buf);
     assert_int_equal(image_header_parse(&header, buf, sizeof(buf)), IMAGE_OK);
     assert_memory_equal(&header, &sample, sizeof(header));
 }
@@ -46,7 +46,7 @@ static void test_image_header_has_its_bytes_in_place(void **state)
     uint8_t buf[IMAGE_HEADER_LEN];
 
     (void)state;
-    emit(buf);
+    emit_sample(buf);
     assert_memory_equal(buf, "ESSD-IMG\1\0\0\0\7\0\0\0\0\x10\0\x80\0\0\0\0",
                         24);
     assert_memory_equal(buf + 24, "\x40\x10\0\x80\0\0\0\0\0\x20\0\0", 12);
@@ -65,7 +65,7 @@ static void test_image_header_refuses_every_truncation(void **state)
     struct image_header header;
 
     (void)state;
-    emit(buf);
+    emit_sample(buf);
     for (size_t len = 0; len < sizeof(buf); len++) {
         assert_int_not_equal(image_header_parse(&header, buf, len), IMAGE_OK);
     }
@@ -77,7 +77,7 @@ static void test_image_header_refuses_every_bit_flip(void **state)
     struct image_header header;
 
     (void)state;
-    emit(buf);
+    emit_sample(buf);
     for (size_t bit = 0; bit < 8 * sizeof(buf); bit++) {
         buf[bit / 8] ^= (uint8_t)(1u << bit % 8);
         assert_int_equal(image_header_parse(&header, buf, sizeof(buf)),
@@ -92,7 +92,7 @@ static void test_image_header_refuses_another_format(void **state)
     struct image_header header;
 
     (void)state;
-    emit(buf);
+    emit_sample(buf);
     put_le32(buf + 8, 2);
     put_le32(buf + 124, crc32_update(0, buf, 124));
     assert_int_equal(image_header_parse(&header, buf, sizeof(buf)),

@@ -64,8 +64,8 @@ static void link_changed(void *ctx, unsigned int port, bool is_up)
     bed->link_up[port] = is_up;
 }
 
-static unsigned int take(void *ctx, const struct frame_tx *burst,
-                         unsigned int count)
+static unsigned int take_frames(void *ctx, const struct frame_tx *burst,
+                                unsigned int count)
 {
     struct member *member = ctx;
     unsigned int n;
@@ -80,7 +80,7 @@ static unsigned int take(void *ctx, const struct frame_tx *burst,
     return n;
 }
 
-static uint32_t reg(struct bed *bed, uint32_t offset)
+static uint32_t read_reg(struct bed *bed, uint32_t offset)
 {
     uint32_t value;
 
@@ -88,17 +88,17 @@ static uint32_t reg(struct bed *bed, uint32_t offset)
     return value;
 }
 
-static void set(struct bed *bed, uint32_t offset, uint32_t value)
+static void write_reg(struct bed *bed, uint32_t offset, uint32_t value)
 {
     assert_true(hw_lag_write(&bed->lag, offset, value));
 }
 
-static uint64_t counter(struct bed *bed, enum lag_counter which)
+static uint64_t read_counter(struct bed *bed, enum lag_counter which)
 {
     uint32_t at = LAG_COUNTER_BASE + 8 * (uint32_t)which;
-    uint32_t low = reg(bed, at);
+    uint32_t low = read_reg(bed, at);
 
-    return (uint64_t)reg(bed, at + 4) << 32 | low;
+    return (uint64_t)read_reg(bed, at + 4) << 32 | low;
 }
 
 static int setup(void **state)
@@ -117,7 +117,7 @@ static int setup(void **state)
     hw_lag_init(&bed->lag, &ops);
     for (unsigned int i = 0; i < HW_LAG_PORTS; i++) {
         const struct frame_sink sink = {.ctx = &bed->members[i],
-                                        .send = take,
+                                        .send = take_frames,
                                         .paused = &bed->members[i].paused};
 
         bed->members[i].room = UINT32_MAX;
@@ -137,13 +137,14 @@ static int teardown(void **state)
 
 static void switch_on(struct bed *bed, enum lag_mode mode, bool follows)
 {
-    set(bed, A_LAG_MEMBERS,
-        FIELD_MAKE(LAG_MEMBERS, COLLECT, 3) |
-            FIELD_MAKE(LAG_MEMBERS, DISTRIBUTE, 3));
-    set(bed, A_LAG_CTRL,
-        FIELD_MAKE(LAG_CTRL, MODE, mode) |
-            FIELD_MAKE(LAG_CTRL, FOLLOW, follows));
-    assert_int_equal(FIELD_GET(reg(bed, A_LAG_CTRL), LAG_CTRL, MODE), mode);
+    write_reg(bed, A_LAG_MEMBERS,
+              FIELD_MAKE(LAG_MEMBERS, COLLECT, 3) |
+                  FIELD_MAKE(LAG_MEMBERS, DISTRIBUTE, 3));
+    write_reg(bed, A_LAG_CTRL,
+              FIELD_MAKE(LAG_CTRL, MODE, mode) |
+                  FIELD_MAKE(LAG_CTRL, FOLLOW, follows));
+    assert_int_equal(FIELD_GET(read_reg(bed, A_LAG_CTRL), LAG_CTRL, MODE),
+                     mode);
 }
 
 /* A RoCEv2 frame of a QP's, IPv4. */
@@ -160,8 +161,8 @@ static struct frame_tx frame_of(uint32_t qp)
 }
 
 /* @return how many of `n` frames of QPs first... were taken */
-static unsigned int send(struct bed *bed, unsigned int port, uint32_t first,
-                         unsigned int n)
+static unsigned int send_frames(struct bed *bed, unsigned int port,
+                                uint32_t first, unsigned int n)
 {
     struct frame_sink sink = hw_lag_sink(&bed->lag, port);
     struct frame_tx burst[BURST];
@@ -173,7 +174,7 @@ static unsigned int send(struct bed *bed, unsigned int port, uint32_t first,
     return sink.send(sink.ctx, burst, n);
 }
 
-static void receive(struct bed *bed, unsigned int port, bool is_group)
+static void receive_frame(struct bed *bed, unsigned int port, bool is_group)
 {
     uint8_t data[64] = {is_group};
     const struct frame_rx frame = {.data = data, .len_bytes = sizeof(data)};
@@ -188,9 +189,9 @@ static void test_lag_switched_off_is_not_there(void **state)
     for (unsigned int i = 0; i < HW_LAG_PORTS; i++) {
         unsigned int ready = bed->ready[i];
 
-        assert_int_equal(send(bed, i, 1, 3), 3);
+        assert_int_equal(send_frames(bed, i, 1, 3), 3);
         assert_int_equal(bed->members[i].taken, 3);
-        receive(bed, i, false);
+        receive_frame(bed, i, false);
         assert_int_equal(bed->received[i], 1);
         hw_lag_ready(&bed->lag, i);
         assert_int_equal(bed->ready[i], ready + 1);
@@ -209,21 +210,22 @@ static void test_lag_registers_after_reset(void **state)
     uint32_t value;
 
     switch_on(bed, LAG_MODE_DISTRIBUTE, true);
-    set(bed, A_LAG_ACTIVE, 1);
-    set(bed, A_LAG_QUIET, 5);
-    (void)send(bed, 0, 0, 4);
-    set(bed, A_LAG_CTRL, FIELD_MAKE(LAG_CTRL, RESET, 1));
-    assert_int_equal(reg(bed, A_LAG_ID), LAG_ID_VALUE);
-    assert_int_equal(reg(bed, A_LAG_CTRL), 0);
-    assert_int_equal(reg(bed, A_LAG_MEMBERS), 0);
-    assert_int_equal(reg(bed, A_LAG_ACTIVE), 0);
-    assert_int_equal(reg(bed, A_LAG_QUIET), LAG_QUIET_MS);
-    assert_int_equal(FIELD_GET(reg(bed, A_LAG_STATUS), LAG_STATUS, LINKS), 3);
+    write_reg(bed, A_LAG_ACTIVE, 1);
+    write_reg(bed, A_LAG_QUIET, 5);
+    (void)send_frames(bed, 0, 0, 4);
+    write_reg(bed, A_LAG_CTRL, FIELD_MAKE(LAG_CTRL, RESET, 1));
+    assert_int_equal(read_reg(bed, A_LAG_ID), LAG_ID_VALUE);
+    assert_int_equal(read_reg(bed, A_LAG_CTRL), 0);
+    assert_int_equal(read_reg(bed, A_LAG_MEMBERS), 0);
+    assert_int_equal(read_reg(bed, A_LAG_ACTIVE), 0);
+    assert_int_equal(read_reg(bed, A_LAG_QUIET), LAG_QUIET_MS);
+    assert_int_equal(FIELD_GET(read_reg(bed, A_LAG_STATUS), LAG_STATUS, LINKS),
+                     3);
     for (unsigned int i = 0; i < LAG_COUNTERS; i++) {
-        assert_int_equal(counter(bed, (enum lag_counter)i), 0);
+        assert_int_equal(read_counter(bed, (enum lag_counter)i), 0);
     }
-    set(bed, A_LAG_CTRL, 3); /* no such mode */
-    assert_int_equal(reg(bed, A_LAG_CTRL), 0);
+    write_reg(bed, A_LAG_CTRL, 3); /* no such mode */
+    assert_int_equal(read_reg(bed, A_LAG_CTRL), 0);
     assert_false(hw_lag_read(&bed->lag, 0x030, &value));
     assert_false(hw_lag_write(&bed->lag, A_LAG_STATUS, 0));
     assert_false(hw_lag_write(&bed->lag, LAG_COUNTER_BASE, 0));
@@ -234,18 +236,18 @@ static void test_lag_active_member_alone_is_sent_to(void **state)
     struct bed *bed = *state;
 
     switch_on(bed, LAG_MODE_STANDBY, false);
-    assert_int_equal(send(bed, 0, 1, BURST), BURST);
+    assert_int_equal(send_frames(bed, 0, 1, BURST), BURST);
     assert_int_equal(bed->members[0].taken, BURST);
-    set(bed, A_LAG_ACTIVE, 1);
-    assert_int_equal(send(bed, 0, 1, 2), 2);
+    write_reg(bed, A_LAG_ACTIVE, 1);
+    assert_int_equal(send_frames(bed, 0, 1, 2), 2);
     assert_int_equal(bed->members[0].taken, BURST);
     assert_int_equal(bed->members[1].taken, 2);
-    assert_int_equal(counter(bed, LAG_COUNT_TX0), BURST);
-    assert_int_equal(counter(bed, LAG_COUNT_TX1), 2);
-    assert_int_equal(counter(bed, LAG_COUNT_MOVES), 0);
+    assert_int_equal(read_counter(bed, LAG_COUNT_TX0), BURST);
+    assert_int_equal(read_counter(bed, LAG_COUNT_TX1), 2);
+    assert_int_equal(read_counter(bed, LAG_COUNT_MOVES), 0);
     /* Nothing is behind the other port of the RNIC's. */
-    assert_int_equal(send(bed, 1, 1, 2), 2);
-    assert_int_equal(counter(bed, LAG_COUNT_TX_DROPPED), 2);
+    assert_int_equal(send_frames(bed, 1, 1, 2), 2);
+    assert_int_equal(read_counter(bed, LAG_COUNT_TX_DROPPED), 2);
 }
 
 static void test_lag_both_members_are_port_0(void **state)
@@ -253,17 +255,17 @@ static void test_lag_both_members_are_port_0(void **state)
     struct bed *bed = *state;
 
     switch_on(bed, LAG_MODE_STANDBY, false);
-    receive(bed, 0, false);
-    receive(bed, 1, false);
+    receive_frame(bed, 0, false);
+    receive_frame(bed, 1, false);
     assert_int_equal(bed->received[0], 2);
     assert_int_equal(bed->received[1], 0);
-    set(bed, A_LAG_MEMBERS,
-        FIELD_MAKE(LAG_MEMBERS, COLLECT, 1) |
-            FIELD_MAKE(LAG_MEMBERS, DISTRIBUTE, 1));
-    receive(bed, 1, false);
+    write_reg(bed, A_LAG_MEMBERS,
+              FIELD_MAKE(LAG_MEMBERS, COLLECT, 1) |
+                  FIELD_MAKE(LAG_MEMBERS, DISTRIBUTE, 1));
+    receive_frame(bed, 1, false);
     assert_int_equal(bed->received[0], 2);
-    assert_int_equal(counter(bed, LAG_COUNT_RX_DROPPED1), 1);
-    assert_int_equal(counter(bed, LAG_COUNT_RX_DROPPED0), 0);
+    assert_int_equal(read_counter(bed, LAG_COUNT_RX_DROPPED1), 1);
+    assert_int_equal(read_counter(bed, LAG_COUNT_RX_DROPPED0), 0);
 }
 
 static void test_lag_dead_member_is_left_at_once_and_for_good(void **state)
@@ -272,24 +274,24 @@ static void test_lag_dead_member_is_left_at_once_and_for_good(void **state)
 
     switch_on(bed, LAG_MODE_STANDBY, false);
     hw_lag_link(&bed->lag, 0, false);
-    assert_int_equal(reg(bed, A_LAG_ACTIVE), 1);
-    assert_int_equal(counter(bed, LAG_COUNT_MOVES), 1);
+    assert_int_equal(read_reg(bed, A_LAG_ACTIVE), 1);
+    assert_int_equal(read_counter(bed, LAG_COUNT_MOVES), 1);
     assert_int_equal(bed->link_events, 0); /* the aggregate is up */
-    assert_int_equal(send(bed, 0, 1, 2), 2);
+    assert_int_equal(send_frames(bed, 0, 1, 2), 2);
     assert_int_equal(bed->members[1].taken, 2);
-    set(bed, A_LAG_ACTIVE, 0); /* not this one */
-    assert_int_equal(reg(bed, A_LAG_ACTIVE), 1);
+    write_reg(bed, A_LAG_ACTIVE, 0); /* not this one */
+    assert_int_equal(read_reg(bed, A_LAG_ACTIVE), 1);
     hw_lag_link(&bed->lag, 0, true);
-    assert_int_equal(reg(bed, A_LAG_ACTIVE), 1);
+    assert_int_equal(read_reg(bed, A_LAG_ACTIVE), 1);
 
     hw_lag_link(&bed->lag, 0, false);
     hw_lag_link(&bed->lag, 1, false);
     assert_int_equal(bed->link_events, 1);
     assert_false(bed->link_up[0]);
-    assert_int_equal(send(bed, 0, 1, 3), 3); /* a dead link drops */
-    assert_int_equal(counter(bed, LAG_COUNT_TX_DROPPED), 3);
+    assert_int_equal(send_frames(bed, 0, 1, 3), 3); /* a dead link drops */
+    assert_int_equal(read_counter(bed, LAG_COUNT_TX_DROPPED), 3);
     hw_lag_link(&bed->lag, 0, true);
-    assert_int_equal(reg(bed, A_LAG_ACTIVE), 0);
+    assert_int_equal(read_reg(bed, A_LAG_ACTIVE), 0);
     assert_int_equal(bed->link_events, 2);
     assert_true(bed->link_up[0]);
 }
@@ -299,27 +301,27 @@ static void test_lag_follows_a_peer_that_speaks_elsewhere(void **state)
     struct bed *bed = *state;
 
     switch_on(bed, LAG_MODE_STANDBY, true);
-    receive(bed, 0, false);
+    receive_frame(bed, 0, false);
     bed->now_ns += 99 * MS;
-    receive(bed, 1, false); /* the other one has just been heard */
-    assert_int_equal(reg(bed, A_LAG_ACTIVE), 0);
+    receive_frame(bed, 1, false); /* the other one has just been heard */
+    assert_int_equal(read_reg(bed, A_LAG_ACTIVE), 0);
     bed->now_ns += 1 * MS;
-    receive(bed, 1, true); /* a group's says nothing */
-    assert_int_equal(reg(bed, A_LAG_ACTIVE), 0);
-    receive(bed, 1, false);
-    assert_int_equal(reg(bed, A_LAG_ACTIVE), 1);
-    assert_int_equal(counter(bed, LAG_COUNT_MOVES), 1);
+    receive_frame(bed, 1, true); /* a group's says nothing */
+    assert_int_equal(read_reg(bed, A_LAG_ACTIVE), 0);
+    receive_frame(bed, 1, false);
+    assert_int_equal(read_reg(bed, A_LAG_ACTIVE), 1);
+    assert_int_equal(read_counter(bed, LAG_COUNT_MOVES), 1);
     /* A flood on both stays where it is. */
     for (unsigned int i = 0; i < 1000; i++) {
         bed->now_ns += MS;
-        receive(bed, 0, false);
-        receive(bed, 1, false);
+        receive_frame(bed, 0, false);
+        receive_frame(bed, 1, false);
     }
-    assert_int_equal(counter(bed, LAG_COUNT_MOVES), 1);
+    assert_int_equal(read_counter(bed, LAG_COUNT_MOVES), 1);
     /* What firmware hears counts as much. */
     bed->now_ns += 200 * MS;
-    set(bed, A_LAG_HEARD, 0);
-    assert_int_equal(reg(bed, A_LAG_ACTIVE), 0);
+    write_reg(bed, A_LAG_HEARD, 0);
+    assert_int_equal(read_reg(bed, A_LAG_ACTIVE), 0);
 }
 
 static void test_lag_follows_nobody_to_where_it_may_not_send(void **state)
@@ -327,16 +329,16 @@ static void test_lag_follows_nobody_to_where_it_may_not_send(void **state)
     struct bed *bed = *state;
 
     switch_on(bed, LAG_MODE_STANDBY, true);
-    set(bed, A_LAG_MEMBERS,
-        FIELD_MAKE(LAG_MEMBERS, COLLECT, 3) |
-            FIELD_MAKE(LAG_MEMBERS, DISTRIBUTE, 1));
-    receive(bed, 1, false);
-    assert_int_equal(reg(bed, A_LAG_ACTIVE), 0);
+    write_reg(bed, A_LAG_MEMBERS,
+              FIELD_MAKE(LAG_MEMBERS, COLLECT, 3) |
+                  FIELD_MAKE(LAG_MEMBERS, DISTRIBUTE, 1));
+    receive_frame(bed, 1, false);
+    assert_int_equal(read_reg(bed, A_LAG_ACTIVE), 0);
     switch_on(bed, LAG_MODE_STANDBY, false);
-    receive(bed, 1, false);
-    assert_int_equal(reg(bed, A_LAG_ACTIVE), 0);
-    set(bed, A_LAG_HEARD, 1);
-    assert_int_equal(reg(bed, A_LAG_ACTIVE), 0);
+    receive_frame(bed, 1, false);
+    assert_int_equal(read_reg(bed, A_LAG_ACTIVE), 0);
+    write_reg(bed, A_LAG_HEARD, 1);
+    assert_int_equal(read_reg(bed, A_LAG_ACTIVE), 0);
 }
 
 /* Each QP keeps to its member, and both members have work. */
@@ -352,7 +354,7 @@ static void test_lag_distributes_by_flow(void **state)
         unsigned int got;
 
         for (unsigned int i = 0; i < 3; i++) {
-            assert_int_equal(send(bed, 0, qp, 1), 1);
+            assert_int_equal(send_frames(bed, 0, qp, 1), 1);
         }
         got = bed->members[0].taken - before[0];
         assert_true(got == 0 || got == 3);
@@ -435,13 +437,13 @@ static void test_lag_moves_all_flows_to_the_member_that_is_left(void **state)
 
     switch_on(bed, LAG_MODE_DISTRIBUTE, false);
     hw_lag_link(&bed->lag, 1, false);
-    assert_int_equal(send(bed, 0, 1, BURST), BURST);
+    assert_int_equal(send_frames(bed, 0, 1, BURST), BURST);
     assert_int_equal(bed->members[0].taken, BURST);
     hw_lag_link(&bed->lag, 1, true);
-    set(bed, A_LAG_MEMBERS,
-        FIELD_MAKE(LAG_MEMBERS, COLLECT, 3) |
-            FIELD_MAKE(LAG_MEMBERS, DISTRIBUTE, 2));
-    assert_int_equal(send(bed, 0, 1, BURST), BURST);
+    write_reg(bed, A_LAG_MEMBERS,
+              FIELD_MAKE(LAG_MEMBERS, COLLECT, 3) |
+                  FIELD_MAKE(LAG_MEMBERS, DISTRIBUTE, 2));
+    assert_int_equal(send_frames(bed, 0, 1, BURST), BURST);
     assert_int_equal(bed->members[1].taken, BURST);
 }
 
@@ -453,7 +455,7 @@ static void test_lag_stops_where_a_member_is_full(void **state)
 
     switch_on(bed, LAG_MODE_DISTRIBUTE, false);
     bed->members[1].room = 1;
-    sent = send(bed, 0, 100, BURST);
+    sent = send_frames(bed, 0, 100, BURST);
     assert_int_equal(sent, bed->members[0].taken + bed->members[1].taken);
     assert_true(sent < BURST);
     assert_int_equal(bed->members[1].taken, 1);
@@ -461,7 +463,8 @@ static void test_lag_stops_where_a_member_is_full(void **state)
     bed->members[1].room = UINT32_MAX;
     hw_lag_ready(&bed->lag, 1);
     assert_int_equal(bed->ready[0], ready + 1);
-    assert_int_equal(send(bed, 0, 100 + sent, BURST - sent), BURST - sent);
+    assert_int_equal(send_frames(bed, 0, 100 + sent, BURST - sent),
+                     BURST - sent);
     for (unsigned int i = 0; i < HW_LAG_PORTS; i++) {
         for (unsigned int k = 1; k < bed->members[i].taken; k++) {
             assert_true(bed->members[i].qps[k] > bed->members[i].qps[k - 1]);
@@ -476,7 +479,7 @@ static void test_lag_stops_where_a_member_is_full(void **state)
     assert_true(bed->ready[0] > ready);
     ready = bed->ready[0];
     hw_lag_link(&bed->lag, 1, true);
-    set(bed, A_LAG_MEMBERS, FIELD_MAKE(LAG_MEMBERS, DISTRIBUTE, 1));
+    write_reg(bed, A_LAG_MEMBERS, FIELD_MAKE(LAG_MEMBERS, DISTRIBUTE, 1));
     assert_true(bed->ready[0] > ready);
 }
 
@@ -519,8 +522,8 @@ static void test_lag_hash_stays_within_the_head(void **state)
             assert_int_equal(sink.send(sink.ctx, &frame, 1), 1);
         }
     }
-    assert_int_equal(counter(bed, LAG_COUNT_TX0) + counter(bed, LAG_COUNT_TX1),
-                     n);
+    assert_int_equal(
+        read_counter(bed, LAG_COUNT_TX0) + read_counter(bed, LAG_COUNT_TX1), n);
 }
 
 static void test_lag_loaded_state_is_judged(void **state)
@@ -548,16 +551,16 @@ static void test_lag_loaded_state_goes_on(void **state)
     bed->members[1].paused = 0x08;
     assert_true(hw_lag_loaded(&bed->lag));
     assert_int_equal(*paused, 0x04);
-    assert_int_equal(reg(bed, A_LAG_ACTIVE), 0);
+    assert_int_equal(read_reg(bed, A_LAG_ACTIVE), 0);
     /* The cable of the active member is not there any more. */
     bed->lag.links = BIT(1);
     assert_true(hw_lag_loaded(&bed->lag));
-    assert_int_equal(reg(bed, A_LAG_ACTIVE), 1);
-    assert_int_equal(counter(bed, LAG_COUNT_MOVES), 1);
+    assert_int_equal(read_reg(bed, A_LAG_ACTIVE), 1);
+    assert_int_equal(read_counter(bed, LAG_COUNT_MOVES), 1);
     assert_int_equal(*paused, 0x08);
     bed->lag.links = 0; /* no reason to move */
     assert_true(hw_lag_loaded(&bed->lag));
-    assert_int_equal(reg(bed, A_LAG_ACTIVE), 1);
+    assert_int_equal(read_reg(bed, A_LAG_ACTIVE), 1);
 }
 
 TEST_FIXTURE(setup, teardown)

@@ -33,7 +33,8 @@ static int teardown(void **state)
     return 0;
 }
 
-static void fill(struct world *w, uint32_t buf, uint8_t byte, uint32_t blocks)
+static void fill_buffer(struct world *w, uint32_t buf, uint8_t byte,
+                        uint32_t blocks)
 {
     memset(w->dram + W_BUF + buf, byte, blocks * 512);
 }
@@ -41,7 +42,7 @@ static void fill(struct world *w, uint32_t buf, uint8_t byte, uint32_t blocks)
 static uint8_t write_blocks(struct world *w, uint64_t lba, uint32_t count,
                             uint8_t byte, uint8_t flags)
 {
-    fill(w, 0, byte, count);
+    fill_buffer(w, 0, byte, count);
     return w_do(w, &(struct cmd){.opcode = MEDIA_CMD_WRITE,
                                  .flags = flags,
                                  .lba = lba,
@@ -69,7 +70,7 @@ static uint8_t expect_blocks(struct world *w, uint64_t lba, uint32_t count,
     return status;
 }
 
-static uint8_t flush(struct world *w)
+static uint8_t flush_media(struct world *w)
 {
     return w_do(w, &(struct cmd){.opcode = MEDIA_CMD_FLUSH});
 }
@@ -145,7 +146,7 @@ static void test_media_power_cut_loses_unflushed_writes_only(void **state)
     struct world *w = *state;
 
     assert_int_equal(write_blocks(w, 0, 8, 0x11, 0), MEDIA_CQE_OK);
-    assert_int_equal(flush(w), MEDIA_CQE_OK);
+    assert_int_equal(flush_media(w), MEDIA_CQE_OK);
     assert_int_equal(write_blocks(w, 0, 4, 0x22, 0), MEDIA_CQE_OK);
     assert_int_equal(write_blocks(w, 100, 3, 0x33, MEDIA_CMD_FUA),
                      MEDIA_CQE_OK);
@@ -175,7 +176,7 @@ static void test_media_flush_waits_for_the_medium(void **state)
     w_finish(w);
     assert_int_equal(w->num_done, before + 1);
     /* With nothing new there is nothing to do. */
-    assert_int_equal(flush(w), MEDIA_CQE_OK);
+    assert_int_equal(flush_media(w), MEDIA_CQE_OK);
     assert_int_equal(w_counter(w, MEDIA_COUNT_MEDIUM_FLUSHES), 1);
 }
 
@@ -203,7 +204,7 @@ static void test_media_flush_does_not_wait_for_later_writes(void **state)
     w_kick(w);
     before = w->num_done;
     /* The line is in flight; write it again, and another one. */
-    fill(w, 0, 0x55, 8);
+    fill_buffer(w, 0, 0x55, 8);
     w_put(w,
           &(struct cmd){.opcode = MEDIA_CMD_WRITE, .count = 8, .buf = W_BUF});
     w_put(w,
@@ -231,7 +232,7 @@ static void test_media_fua_goes_past_the_cache_without_copies(void **state)
 {
     struct world *w = *state;
 
-    fill(w, 0, 0x77, 8);
+    fill_buffer(w, 0, 0x77, 8);
     w_put(w, &(struct cmd){.opcode = MEDIA_CMD_WRITE,
                            .flags = MEDIA_CMD_FUA,
                            .count = 8,
@@ -254,7 +255,7 @@ static void test_media_fua_over_cached_blocks_wins(void **state)
     assert_int_equal(w->ram.stable[3 * 512], 0x22);
     assert_int_equal(expect_blocks(w, 3, 2, 0x22), MEDIA_CQE_OK);
     assert_int_equal(expect_blocks(w, 0, 3, 0x11), MEDIA_CQE_OK);
-    assert_int_equal(flush(w), MEDIA_CQE_OK);
+    assert_int_equal(flush_media(w), MEDIA_CQE_OK);
     assert_int_equal(w->ram.stable[3 * 512], 0x22);
     assert_int_equal(w->ram.stable[15 * 512], 0x11);
 }
@@ -298,7 +299,7 @@ static void test_media_cache_off_is_write_through(void **state)
     /* What was in the cache before may still be there. */
     assert_int_equal(expect_blocks(w, 0, 4, 0x11), MEDIA_CQE_OK);
     w_write(w, A_MEDIA_CACHE_CTRL, 1);
-    assert_int_equal(flush(w), MEDIA_CQE_OK);
+    assert_int_equal(flush_media(w), MEDIA_CQE_OK);
     assert_int_equal(w->ram.stable[0], 0x11);
 }
 
@@ -311,7 +312,7 @@ static void test_media_without_a_cache_works(void **state)
     assert_int_equal(write_blocks(w, 9, 5, 0x11, 0), MEDIA_CQE_OK);
     assert_int_equal(w->ram.written[9 * 512], 0x11);
     assert_int_equal(w->ram.stable[9 * 512], 0);
-    assert_int_equal(flush(w), MEDIA_CQE_OK);
+    assert_int_equal(flush_media(w), MEDIA_CQE_OK);
     assert_int_equal(w->ram.stable[9 * 512], 0x11);
     assert_int_equal(expect_blocks(w, 9, 5, 0x11), MEDIA_CQE_OK);
 }
@@ -332,7 +333,7 @@ static void test_media_zeroes_and_deallocates(void **state)
         assert_int_equal(expect_blocks(w, 0, 5, 0x11), MEDIA_CQE_OK);
         assert_int_equal(expect_blocks(w, 25, 7, 0x11), MEDIA_CQE_OK);
         assert_int_equal(expect_blocks(w, 32, 8, 0x99), MEDIA_CQE_OK);
-        assert_int_equal(flush(w), MEDIA_CQE_OK);
+        assert_int_equal(flush_media(w), MEDIA_CQE_OK);
         assert_int_equal(expect_blocks(w, 5, 20, 0), MEDIA_CQE_OK);
     }
     /* With FUA it is durable; the whole medium at once drains the cache. */
@@ -363,7 +364,7 @@ static void test_media_full_cache_makes_writes_wait(void **state)
 
     /* Alternate lines: batches of one line each. */
     for (;;) {
-        fill(w, 0, 0x11, 8);
+        fill_buffer(w, 0, 0x11, 8);
         w_put(w, &(struct cmd){.opcode = MEDIA_CMD_WRITE,
                                .lba = lba,
                                .count = 8,
@@ -417,7 +418,7 @@ static void test_media_keeps_dirty_data_when_told_to(void **state)
         w_finish(w);
     }
     assert_int_equal(w->ram.requests, 0);
-    assert_int_equal(flush(w), MEDIA_CQE_OK);
+    assert_int_equal(flush_media(w), MEDIA_CQE_OK);
     assert_int_equal(w->media.cache.used_lines, 0);
 }
 
@@ -428,7 +429,7 @@ static void test_media_destage_failure_loses_nothing(void **state)
     w_write(w, A_MEDIA_IRQ_ENABLE, R_MEDIA_IRQ_STATUS_DESTAGE_FAILED_MASK);
     assert_int_equal(write_blocks(w, 0, 8, 0x11, 0), MEDIA_CQE_OK);
     w->ram.fail_writes = ENOSPC;
-    assert_int_equal(flush(w), MEDIA_CQE_NO_SPACE);
+    assert_int_equal(flush_media(w), MEDIA_CQE_NO_SPACE);
     assert_true(w->env.irq);
     assert_int_equal(w_read(w, A_MEDIA_STATUS), 1);
     assert_int_equal(expect_blocks(w, 0, 8, 0x11), MEDIA_CQE_OK);
@@ -459,7 +460,7 @@ static void test_media_full_cache_and_failing_medium_refuses(void **state)
     assert_int_equal(status, MEDIA_CQE_NO_SPACE);
     assert_int_equal(w->media.active_ops, 0);
     w->ram.fail_writes = 0;
-    assert_int_equal(flush(w), MEDIA_CQE_OK);
+    assert_int_equal(flush_media(w), MEDIA_CQE_OK);
     assert_int_equal(write_blocks(w, 0, 8, 0x22, 0), MEDIA_CQE_OK);
 }
 
@@ -483,9 +484,9 @@ static void test_media_errors_of_the_medium_are_told_apart(void **state)
                      MEDIA_CQE_WRITE_ERROR);
     w->ram.fail_writes = 0;
     w->ram.fail_flushes = EIO;
-    assert_int_equal(flush(w), MEDIA_CQE_WRITE_ERROR);
+    assert_int_equal(flush_media(w), MEDIA_CQE_WRITE_ERROR);
     w->ram.fail_flushes = 0;
-    assert_int_equal(flush(w), MEDIA_CQE_OK);
+    assert_int_equal(flush_media(w), MEDIA_CQE_OK);
     assert_int_equal(w->ram.stable[4 * 512], 0x11);
     assert_int_equal(w_counter(w, MEDIA_COUNT_ERRORS), 5);
 }
@@ -616,7 +617,7 @@ static void test_media_blocks_of_4096_bytes(void **state)
                                            .count = 2,
                                            .buf = W_BUF}),
                      MEDIA_CQE_OK);
-    assert_int_equal(flush(w), MEDIA_CQE_OK);
+    assert_int_equal(flush_media(w), MEDIA_CQE_OK);
     assert_int_equal(w->ram.stable[3 * 4096 - 1], 0);
     assert_int_equal(w->ram.stable[3 * 4096], 0x44);
     assert_int_equal(w->ram.stable[5 * 4096 - 1], 0x44);
@@ -839,7 +840,7 @@ static void test_media_stop_with_a_failing_medium_ends(void **state)
     w->ram.fail_writes = 0;
     hw_media_resume(&w->media);
     w_settle(w);
-    assert_int_equal(flush(w), MEDIA_CQE_OK);
+    assert_int_equal(flush_media(w), MEDIA_CQE_OK);
     assert_int_equal(w->ram.stable[0], 0x11);
 }
 

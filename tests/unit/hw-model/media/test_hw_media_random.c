@@ -52,36 +52,36 @@ struct model {
     uint8_t next_value;
 };
 
-static uint32_t rnd(struct model *m, uint32_t below)
+static uint32_t next_random(struct model *m, uint32_t below)
 {
     m->random = m->random * 6364136223846793005u + 1442695040888963407u;
     return (uint32_t)(m->random >> 33) % below;
 }
 
-static void set(uint32_t *bits, uint8_t v)
+static void add_value(uint32_t *bits, uint8_t v)
 {
     bits[v / 32] |= BIT(v % 32);
 }
 
-static bool has(const uint32_t *bits, uint8_t v)
+static bool has_value(const uint32_t *bits, uint8_t v)
 {
     return bits[v / 32] >> (v % 32) & 1;
 }
 
-static void join(uint32_t *to, const uint32_t *from)
+static void join_values(uint32_t *to, const uint32_t *from)
 {
     for (unsigned int i = 0; i < 8; i++) {
         to[i] |= from[i];
     }
 }
 
-static void only(uint32_t *bits, uint8_t v)
+static void keep_only_value(uint32_t *bits, uint8_t v)
 {
     memset(bits, 0, 8 * sizeof(*bits));
-    set(bits, v);
+    add_value(bits, v);
 }
 
-static bool writes(const struct pending *p, uint32_t block)
+static bool writes_block(const struct pending *p, uint32_t block)
 {
     return p->is_used && p->cmd.opcode != MEDIA_CMD_READ &&
            p->cmd.opcode != MEDIA_CMD_FLUSH && block >= p->cmd.lba &&
@@ -92,14 +92,14 @@ static bool writes(const struct pending *p, uint32_t block)
 static void begin_write(struct model *m, struct pending *p)
 {
     for (uint64_t b = p->cmd.lba; b < p->cmd.lba + p->cmd.count; b++) {
-        set(m->blocks[b].may, p->value);
-        set(m->blocks[b].durable, p->value);
+        add_value(m->blocks[b].may, p->value);
+        add_value(m->blocks[b].durable, p->value);
         for (unsigned int s = 0; s < SLOTS; s++) {
             struct pending *r = &m->slots[s];
 
             if (r->is_used && r->cmd.opcode == MEDIA_CMD_READ &&
                 b >= r->cmd.lba && b < r->cmd.lba + r->cmd.count) {
-                set(r->may[b - r->cmd.lba], p->value);
+                add_value(r->may[b - r->cmd.lba], p->value);
             }
         }
     }
@@ -115,12 +115,12 @@ static void end_write(struct model *m, struct pending *p)
         bool is_alone = block->last_step < p->started;
 
         for (unsigned int s = 0; s < SLOTS; s++) {
-            is_alone &= !writes(&m->slots[s], (uint32_t)b);
+            is_alone &= !writes_block(&m->slots[s], (uint32_t)b);
         }
         if (is_alone) {
-            only(block->may, p->value);
+            keep_only_value(block->may, p->value);
             if (p->cmd.flags & MEDIA_CMD_FUA) {
-                only(block->durable, p->value);
+                keep_only_value(block->durable, p->value);
             }
         }
         block->last_step = m->step;
@@ -137,7 +137,7 @@ static void end_flush(struct model *m, struct pending *p)
         bool is_settled = block->last_step < p->started;
 
         for (unsigned int s = 0; s < SLOTS; s++) {
-            is_settled &= !writes(&m->slots[s], b);
+            is_settled &= !writes_block(&m->slots[s], b);
         }
         if (is_settled) {
             memcpy(block->durable, block->may, sizeof(block->durable));
@@ -155,7 +155,7 @@ static void check_block(const struct model *m, const uint8_t *data,
             fail();
         }
     }
-    if (!has(may, data[0])) {
+    if (!has_value(may, data[0])) {
         print_error("step %u: block %u is 0x%02x %s\n", m->step,
                     (unsigned int)block, data[0], when);
         fail();
@@ -191,14 +191,14 @@ static void take_completions(struct model *m)
     m->w->num_done = 0;
 }
 
-static void submit(struct model *m)
+static void submit_command(struct model *m)
 {
     static const uint8_t opcodes[] = {
         MEDIA_CMD_READ,  MEDIA_CMD_READ,         MEDIA_CMD_READ,
         MEDIA_CMD_WRITE, MEDIA_CMD_WRITE,        MEDIA_CMD_WRITE,
         MEDIA_CMD_FLUSH, MEDIA_CMD_WRITE_ZEROES, MEDIA_CMD_DEALLOCATE,
     };
-    uint32_t slot = rnd(m, SLOTS);
+    uint32_t slot = next_random(m, SLOTS);
     struct pending *p = &m->slots[slot];
 
     if (p->is_used) {
@@ -206,10 +206,10 @@ static void submit(struct model *m)
     }
     memset(p, 0, sizeof(*p));
     p->cmd = (struct cmd){
-        .opcode = opcodes[rnd(m, ARRAY_LEN(opcodes))],
-        .flags = rnd(m, 5) == 0 ? MEDIA_CMD_FUA : 0,
-        .count = 1 + rnd(m, rnd(m, 3) == 0 ? MAX_COUNT : 9),
-        .lba = rnd(m, BLOCKS - MAX_COUNT),
+        .opcode = opcodes[next_random(m, ARRAY_LEN(opcodes))],
+        .flags = next_random(m, 5) == 0 ? MEDIA_CMD_FUA : 0,
+        .count = 1 + next_random(m, next_random(m, 3) == 0 ? MAX_COUNT : 9),
+        .lba = next_random(m, BLOCKS - MAX_COUNT),
         .cookie = slot,
         .buf = W_BUF + slot * SLOT_BUF,
     };
@@ -217,7 +217,7 @@ static void submit(struct model *m)
     p->started = ++m->step;
     if (p->cmd.opcode == MEDIA_CMD_READ) {
         for (uint32_t i = 0; i < p->cmd.count; i++) {
-            join(p->may[i], m->blocks[p->cmd.lba + i].may);
+            join_values(p->may[i], m->blocks[p->cmd.lba + i].may);
         }
         memset(m->w->dram + p->cmd.buf, 0xff, SLOT_BUF);
     } else if (p->cmd.opcode == MEDIA_CMD_FLUSH) {
@@ -245,14 +245,14 @@ static void power_cut(struct model *m)
         const uint8_t *data = w->ram.stable + b * 512;
 
         check_block(m, data, block->durable, b, "after a power cut");
-        only(block->may, data[0]);
-        only(block->durable, data[0]);
+        keep_only_value(block->may, data[0]);
+        keep_only_value(block->durable, data[0]);
     }
     memset(m->slots, 0, sizeof(m->slots));
     w_power_on(w, CACHE_BYTES);
 }
 
-static void idle(struct model *m)
+static void let_timer_run(struct model *m)
 {
     struct world *w = m->w;
 
@@ -263,29 +263,29 @@ static void idle(struct model *m)
     }
 }
 
-static void run(uint64_t seed)
+static void run_seed(uint64_t seed)
 {
     struct model *m = calloc(1, sizeof(*m));
 
     m->w = w_new(CACHE_BYTES);
     m->random = seed;
     for (uint32_t b = 0; b < BLOCKS; b++) {
-        set(m->blocks[b].may, 0);
-        set(m->blocks[b].durable, 0);
+        add_value(m->blocks[b].may, 0);
+        add_value(m->blocks[b].durable, 0);
     }
     for (unsigned int i = 0; i < STEPS; i++) {
-        uint32_t what = rnd(m, 100);
+        uint32_t what = next_random(m, 100);
 
         m->step++;
         if (what < 55) {
-            submit(m);
+            submit_command(m);
         } else if (what < 97) {
             if (m->w->ram.count > 0) {
-                backend_ram_step(&m->w->ram, rnd(m, m->w->ram.count));
+                backend_ram_step(&m->w->ram, next_random(m, m->w->ram.count));
             }
         } else if (what < 99) {
-            idle(m);
-        } else if (rnd(m, 20) == 0) {
+            let_timer_run(m);
+        } else if (next_random(m, 20) == 0) {
             power_cut(m);
         }
         take_completions(m);
@@ -311,6 +311,6 @@ static void test_media_random_commands_and_power_cuts(void **state)
     (void)state;
     for (uint64_t seed = 1; seed <= 12; seed++) {
         print_message("seed %u\n", (unsigned int)seed);
-        run(seed);
+        run_seed(seed);
     }
 }

@@ -34,8 +34,8 @@ static int teardown(void **state)
     return 0;
 }
 
-static void put(struct media_cache *cache, uint32_t key, uint8_t mask,
-                uint8_t byte)
+static void put_sectors(struct media_cache *cache, uint32_t key, uint8_t mask,
+                        uint8_t byte)
 {
     struct media_line *line = media_cache_prepare(cache, key, mask);
 
@@ -61,10 +61,10 @@ static void test_cache_run_reaches_over_full_lines_both_ways(void **state)
     struct media_cache_part parts[MAX_PARTS];
     uint64_t offset;
 
-    put(cache, 11, 0xff, 2);
-    put(cache, 10, 0xe0, 1); /* its last three sectors */
-    put(cache, 12, 0x03, 3); /* its first two */
-    put(cache, 14, 0xff, 4); /* apart */
+    put_sectors(cache, 11, 0xff, 2);
+    put_sectors(cache, 10, 0xe0, 1); /* its last three sectors */
+    put_sectors(cache, 12, 0x03, 3); /* its first two */
+    put_sectors(cache, 14, 0xff, 4); /* apart */
     assert_int_equal(media_cache_start(cache, media_cache_oldest(cache), parts,
                                        MAX_PARTS, &offset),
                      3);
@@ -87,7 +87,7 @@ static void test_cache_run_is_bounded_and_has_the_line_asked_for(void **state)
     bool has = false;
 
     for (uint32_t key = 0; key < LINES; key++) {
-        put(cache, key, 0xff, (uint8_t)key);
+        put_sectors(cache, key, 0xff, (uint8_t)key);
     }
     assert_int_equal(media_cache_start(cache, media_cache_find(cache, 6), parts,
                                        MAX_PARTS, &offset),
@@ -108,7 +108,7 @@ static void test_cache_lines_with_holes_take_two_runs(void **state)
     struct media_cache_part part;
     uint64_t offset;
 
-    put(cache, 5, 0x81, 1);
+    put_sectors(cache, 5, 0x81, 1);
     assert_int_equal(
         media_cache_start(cache, media_cache_find(cache, 5), &part, 1, &offset),
         1);
@@ -131,9 +131,9 @@ static void test_cache_copies_on_write_in_flight(void **state)
     struct media_line *line;
     uint64_t offset;
 
-    put(cache, 5, 0x0f, 1);
+    put_sectors(cache, 5, 0x0f, 1);
     media_cache_start(cache, media_cache_find(cache, 5), &part, 1, &offset);
-    put(cache, 5, 0x02, 9);
+    put_sectors(cache, 5, 0x02, 9);
     line = media_cache_find(cache, 5);
     assert_int_not_equal(line->page, part.page);
     assert_int_equal(part_byte(cache, &part, 1), 1);
@@ -153,10 +153,10 @@ static void test_cache_failure_keeps_the_newest_of_both(void **state)
     uint64_t offset;
     uint32_t epoch;
 
-    put(cache, 5, 0x0f, 1);
+    put_sectors(cache, 5, 0x0f, 1);
     epoch = media_cache_close_epoch(cache);
     media_cache_start(cache, media_cache_find(cache, 5), &part, 1, &offset);
-    put(cache, 5, 0x02, 9);
+    put_sectors(cache, 5, 0x02, 9);
     media_cache_finish(cache, &part, false);
     line = media_cache_find(cache, 5);
     assert_int_equal(line->dirty, 0x0f);
@@ -175,7 +175,7 @@ static void test_cache_refuses_when_full_and_changes_nothing(void **state)
     uint64_t offset;
 
     for (uint32_t key = 0; key < LINES; key++) {
-        put(cache, 2 * key, 0xff, 1);
+        put_sectors(cache, 2 * key, 0xff, 1);
     }
     assert_null(media_cache_prepare(cache, 99, 0xff));
     assert_non_null(media_cache_prepare(cache, 4, 0x01)); /* there already */
@@ -183,7 +183,7 @@ static void test_cache_refuses_when_full_and_changes_nothing(void **state)
     assert_null(media_cache_prepare(cache, 4, 0x01)); /* no page to copy to */
     media_cache_check(cache);
     media_cache_finish(cache, &part, true);
-    put(cache, 99, 0xff, 1);
+    put_sectors(cache, 99, 0xff, 1);
 }
 
 static void test_cache_epochs_wait_for_what_came_before_only(void **state)
@@ -194,15 +194,15 @@ static void test_cache_epochs_wait_for_what_came_before_only(void **state)
     uint64_t offset;
 
     assert_true(media_cache_is_drained(cache, media_cache_close_epoch(cache)));
-    put(cache, 1, 0xff, 1);
+    put_sectors(cache, 1, 0xff, 1);
     first = media_cache_close_epoch(cache);
     assert_int_equal(media_cache_close_epoch(cache), first); /* nothing new */
-    put(cache, 1, 0x01, 2); /* still the first epoch's line */
-    put(cache, 3, 0xff, 1);
+    put_sectors(cache, 1, 0x01, 2); /* still the first epoch's line */
+    put_sectors(cache, 3, 0xff, 1);
     second = media_cache_close_epoch(cache);
     media_cache_start(cache, media_cache_find(cache, 1), &part, 1, &offset);
     assert_false(media_cache_is_drained(cache, first));
-    put(cache, 1, 0x01, 3); /* the third epoch's */
+    put_sectors(cache, 1, 0x01, 3); /* the third epoch's */
     media_cache_finish(cache, &part, true);
     assert_true(media_cache_is_drained(cache, first));
     assert_false(media_cache_is_drained(cache, second));
@@ -219,10 +219,10 @@ static void test_cache_epoch_numbers_run_out_safely(void **state)
     uint64_t offset;
     uint32_t epoch = 0;
 
-    put(cache, 1, 0xff, 1);
+    put_sectors(cache, 1, 0xff, 1);
     for (unsigned int i = 0; i < 3 * CACHE_EPOCHS; i++) {
         epoch = media_cache_close_epoch(cache);
-        put(cache, 3, 0xff, 1);
+        put_sectors(cache, 3, 0xff, 1);
         media_cache_start(cache, media_cache_find(cache, 3), &part, 1, &offset);
         media_cache_finish(cache, &part, true);
         assert_false(media_cache_is_drained(cache, epoch));

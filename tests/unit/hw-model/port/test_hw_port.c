@@ -132,12 +132,12 @@ static void write_reg(struct world *w, uint32_t offset, uint32_t value)
     port_bed_write(&w->port, &w->env, offset, value);
 }
 
-static void settle(struct world *w)
+static void settle_port(struct world *w)
 {
     port_bed_settle(&w->port, &w->env);
 }
 
-static uint64_t counter(struct world *w, enum port_counter n)
+static uint64_t read_counter(struct world *w, enum port_counter n)
 {
     uint32_t low = read_reg(w, PORT_COUNTER_BASE + 8 * (uint32_t)n);
 
@@ -230,7 +230,8 @@ static uint32_t roce_v6(uint8_t *f, uint8_t next_header, uint16_t port)
     return 120;
 }
 
-static void rx(struct world *w, const uint8_t *f, uint32_t len, uint8_t flags)
+static void receive_frame(struct world *w, const uint8_t *f, uint32_t len,
+                          uint8_t flags)
 {
     struct frame_rx frame = {.data = f, .len_bytes = len, .flags = flags};
 
@@ -249,7 +250,7 @@ static void test_port_puts_a_frame_into_the_raw_ring(void **state)
     const uint8_t *slot = w->dram + RX_RING;
 
     w->env.now_ns = 12345;
-    rx(w, f, plain_frame(f, broadcast_mac, 0x0806, 42), 0);
+    receive_frame(w, f, plain_frame(f, broadcast_mac, 0x0806, 42), 0);
     assert_int_equal(rx_pi(w), 1);
     assert_int_equal(get_le32(slot + PORT_RXD_LENGTH), 60);
     assert_int_equal(get_le32(slot + PORT_RXD_FLAGS), PORT_RXD_BROADCAST);
@@ -258,11 +259,11 @@ static void test_port_puts_a_frame_into_the_raw_ring(void **state)
     for (unsigned int i = 42; i < 60; i++) {
         assert_int_equal(w->dram[RX_BUF + i], 0);
     }
-    assert_int_equal(counter(w, PORT_COUNT_RX_RAW), 1);
-    assert_int_equal(counter(w, PORT_COUNT_PKTS_64), 1);
-    assert_int_equal(counter(w, PORT_COUNT_OCTETS), 64);
-    assert_int_equal(counter(w, PORT_COUNT_OCTETS_RECEIVED_OK), 46);
-    assert_int_equal(counter(w, PORT_COUNT_BROADCAST_RECEIVED_OK), 1);
+    assert_int_equal(read_counter(w, PORT_COUNT_RX_RAW), 1);
+    assert_int_equal(read_counter(w, PORT_COUNT_PKTS_64), 1);
+    assert_int_equal(read_counter(w, PORT_COUNT_OCTETS), 64);
+    assert_int_equal(read_counter(w, PORT_COUNT_OCTETS_RECEIVED_OK), 46);
+    assert_int_equal(read_counter(w, PORT_COUNT_BROADCAST_RECEIVED_OK), 1);
 }
 
 static void test_port_drops_when_the_raw_ring_is_full_and_wraps(void **state)
@@ -272,18 +273,18 @@ static void test_port_drops_when_the_raw_ring_is_full_and_wraps(void **state)
     uint32_t len = plain_frame(f, our_mac, 0x0800, 100);
 
     for (unsigned int i = 0; i < 6; i++) {
-        rx(w, f, len, 0);
+        receive_frame(w, f, len, 0);
     }
     assert_int_equal(rx_pi(w), 4);
-    assert_int_equal(counter(w, PORT_COUNT_RX_DROPPED), 2);
+    assert_int_equal(read_counter(w, PORT_COUNT_RX_DROPPED), 2);
     put_le32(w->dram + PAGE + PORT_PAGE_RX_CI, 3);
     f[20] = 0x77;
-    rx(w, f, len, 0);
+    receive_frame(w, f, len, 0);
     assert_int_equal(rx_pi(w), 5);
     assert_int_equal(w->dram[RX_BUF + 20], 0x77);
     /* An index that makes no sense is a full ring. */
     put_le32(w->dram + PAGE + PORT_PAGE_RX_CI, 100);
-    rx(w, f, len, 0);
+    receive_frame(w, f, len, 0);
     assert_int_equal(rx_pi(w), 5);
 }
 
@@ -294,13 +295,13 @@ static void test_port_interrupts_only_when_armed(void **state)
     uint32_t len = plain_frame(f, our_mac, 0x0800, 100);
 
     write_reg(w, A_PORT_IRQ_ENABLE, R_PORT_IRQ_STATUS_RING_MASK);
-    rx(w, f, len, 0);
+    receive_frame(w, f, len, 0);
     assert_false(w->env.irq);
     put_le32(w->dram + PAGE + PORT_PAGE_ARMED, PORT_ARMED_TX);
-    rx(w, f, len, 0);
+    receive_frame(w, f, len, 0);
     assert_false(w->env.irq);
     put_le32(w->dram + PAGE + PORT_PAGE_ARMED, PORT_ARMED_RX);
-    rx(w, f, len, 0);
+    receive_frame(w, f, len, 0);
     assert_true(w->env.irq);
     assert_int_equal(get_le32(w->dram + PAGE + PORT_PAGE_ARMED), 0);
     write_reg(w, A_PORT_IRQ_STATUS, R_PORT_IRQ_STATUS_RING_MASK);
@@ -332,14 +333,14 @@ static void test_port_filters_destinations(void **state)
 
         put_le32(w->dram + PAGE + PORT_PAGE_RX_CI, pi);
         write_reg(w, A_PORT_CTRL, ctrl | rows[i].ctrl);
-        rx(w, f, plain_frame(f, rows[i].dst, 0x88cc, 100), 0);
+        receive_frame(w, f, plain_frame(f, rows[i].dst, 0x88cc, 100), 0);
         assert_int_equal(rx_pi(w) - pi, rows[i].flags >= 0);
         if (rows[i].flags >= 0) {
             assert_int_equal(get_le32(w->dram + slot + PORT_RXD_FLAGS),
                              rows[i].flags);
         }
     }
-    assert_int_equal(counter(w, PORT_COUNT_RX_FILTERED_ADDRESS), 3);
+    assert_int_equal(read_counter(w, PORT_COUNT_RX_FILTERED_ADDRESS), 3);
 }
 
 static void test_port_has_8_addresses_and_64_groups(void **state)
@@ -360,19 +361,19 @@ static void test_port_has_8_addresses_and_64_groups(void **state)
     for (uint8_t i = 0; i < PORT_MACS + 1; i++) {
         memcpy(mac, our_mac, 6);
         mac[5] = (uint8_t)(0x80 + i);
-        rx(w, f, plain_frame(f, mac, 0x0800, 100), 0);
+        receive_frame(w, f, plain_frame(f, mac, 0x0800, 100), 0);
     }
-    assert_int_equal(counter(w, PORT_COUNT_FRAMES_RECEIVED_OK), 8);
+    assert_int_equal(read_counter(w, PORT_COUNT_FRAMES_RECEIVED_OK), 8);
     for (uint8_t i = 0; i < PORT_MULTICASTS + 1; i++) {
         memcpy(mac, group_mac, 6);
         mac[4] = i;
-        rx(w, f, plain_frame(f, mac, 0x0800, 100), 0);
+        receive_frame(w, f, plain_frame(f, mac, 0x0800, 100), 0);
     }
-    assert_int_equal(counter(w, PORT_COUNT_MULTICAST_RECEIVED_OK), 64);
+    assert_int_equal(read_counter(w, PORT_COUNT_MULTICAST_RECEIVED_OK), 64);
     write_reg(w, A_PORT_MULTICAST_HI, 0);
     mac[4] = 0;
-    rx(w, f, plain_frame(f, mac, 0x0800, 100), 0);
-    assert_int_equal(counter(w, PORT_COUNT_MULTICAST_RECEIVED_OK), 64);
+    receive_frame(w, f, plain_frame(f, mac, 0x0800, 100), 0);
+    assert_int_equal(read_counter(w, PORT_COUNT_MULTICAST_RECEIVED_OK), 64);
 }
 
 static void test_port_filters_vlans(void **state)
@@ -384,21 +385,21 @@ static void test_port_filters_vlans(void **state)
     plain_frame(f, our_mac, 0x8100, len);
     put_be16(f + 16, 0x0806);
     put_be16(f + 14, 0x6000 | 4094);
-    rx(w, f, len, 0);
-    assert_int_equal(counter(w, PORT_COUNT_RX_RAW), 1);
+    receive_frame(w, f, len, 0);
+    assert_int_equal(read_counter(w, PORT_COUNT_RX_RAW), 1);
     write_reg(w, A_PORT_CTRL,
               read_reg(w, A_PORT_CTRL) | R_PORT_CTRL_VLAN_FILTER_MASK);
-    rx(w, f, len, 0);
-    assert_int_equal(counter(w, PORT_COUNT_RX_FILTERED_VLAN), 1);
+    receive_frame(w, f, len, 0);
+    assert_int_equal(read_counter(w, PORT_COUNT_RX_FILTERED_VLAN), 1);
     write_reg(w, A_PORT_VLAN + 4 * (4094 / 32), BIT(4094 % 32));
-    rx(w, f, len, 0);
-    assert_int_equal(counter(w, PORT_COUNT_RX_RAW), 2);
+    receive_frame(w, f, len, 0);
+    assert_int_equal(read_counter(w, PORT_COUNT_RX_RAW), 2);
     put_be16(f + 14, 0x6000); /* priority-tagged */
-    rx(w, f, len, 0);
-    assert_int_equal(counter(w, PORT_COUNT_RX_RAW), 3);
+    receive_frame(w, f, len, 0);
+    assert_int_equal(read_counter(w, PORT_COUNT_RX_RAW), 3);
     put_be16(f + 14, 4093);
-    rx(w, f, len, 0);
-    assert_int_equal(counter(w, PORT_COUNT_RX_FILTERED_VLAN), 2);
+    receive_frame(w, f, len, 0);
+    assert_int_equal(read_counter(w, PORT_COUNT_RX_FILTERED_VLAN), 2);
 }
 
 static void test_port_counts_and_drops_bad_frames(void **state)
@@ -421,22 +422,22 @@ static void test_port_counts_and_drops_bad_frames(void **state)
 
     plain_frame(f, our_mac, 0x0800, sizeof(f));
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        uint64_t before = counter(w, rows[i].counter);
+        uint64_t before = read_counter(w, rows[i].counter);
 
-        rx(w, f, rows[i].len, rows[i].flags);
-        assert_int_equal(counter(w, rows[i].counter), before + 1);
+        receive_frame(w, f, rows[i].len, rows[i].flags);
+        assert_int_equal(read_counter(w, rows[i].counter), before + 1);
     }
-    assert_int_equal(counter(w, PORT_COUNT_PKTS), ARRAY_LEN(rows));
-    assert_int_equal(counter(w, PORT_COUNT_FCS_ERRORS), 3);
-    assert_int_equal(counter(w, PORT_COUNT_FRAMES_RECEIVED_OK), 0);
-    rx(w, f, UP_MTU + 14, 0);
+    assert_int_equal(read_counter(w, PORT_COUNT_PKTS), ARRAY_LEN(rows));
+    assert_int_equal(read_counter(w, PORT_COUNT_FCS_ERRORS), 3);
+    assert_int_equal(read_counter(w, PORT_COUNT_FRAMES_RECEIVED_OK), 0);
+    receive_frame(w, f, UP_MTU + 14, 0);
     put_be16(f + 12, 0x8100);
-    rx(w, f, UP_MTU + 18, 0);
-    assert_int_equal(counter(w, PORT_COUNT_FRAMES_RECEIVED_OK), 2);
-    assert_int_equal(counter(w, PORT_COUNT_PKTS_1519_MAX), 2);
-    rx(w, f, UP_MTU + 19, FRAME_CORRECTED);
-    assert_int_equal(counter(w, PORT_COUNT_OVERSIZE_PKTS), 2);
-    assert_int_equal(counter(w, PORT_COUNT_FEC_CORRECTED), 1);
+    receive_frame(w, f, UP_MTU + 18, 0);
+    assert_int_equal(read_counter(w, PORT_COUNT_FRAMES_RECEIVED_OK), 2);
+    assert_int_equal(read_counter(w, PORT_COUNT_PKTS_1519_MAX), 2);
+    receive_frame(w, f, UP_MTU + 19, FRAME_CORRECTED);
+    assert_int_equal(read_counter(w, PORT_COUNT_OVERSIZE_PKTS), 2);
+    assert_int_equal(read_counter(w, PORT_COUNT_FEC_CORRECTED), 1);
 }
 
 static void test_port_counts_sizes_at_their_edges(void **state)
@@ -458,10 +459,10 @@ static void test_port_counts_sizes_at_their_edges(void **state)
 
     plain_frame(f, our_mac, 0x0800, sizeof(f));
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        uint64_t before = counter(w, rows[i].counter);
+        uint64_t before = read_counter(w, rows[i].counter);
 
-        rx(w, f, rows[i].len, 0);
-        assert_int_equal(counter(w, rows[i].counter), before + 1);
+        receive_frame(w, f, rows[i].len, 0);
+        assert_int_equal(read_counter(w, rows[i].counter), before + 1);
     }
 }
 
@@ -471,30 +472,30 @@ static void test_port_tells_roce_from_the_rest(void **state)
     uint8_t f[200];
     uint32_t len;
 
-    rx(w, f, roce_v4(f, 4791), 0);
-    rx(w, f, roce_v6(f, 17, 4791), 0);
+    receive_frame(w, f, roce_v4(f, 4791), 0);
+    receive_frame(w, f, roce_v6(f, 17, 4791), 0);
     assert_int_equal(w->rnic_frames, 2);
-    rx(w, f, roce_v4(f, 4790), 0);
-    rx(w, f, roce_v6(f, 17, 53), 0);
-    rx(w, f, roce_v6(f, 44, 4791), 0); /* fragment header */
+    receive_frame(w, f, roce_v4(f, 4790), 0);
+    receive_frame(w, f, roce_v6(f, 17, 53), 0);
+    receive_frame(w, f, roce_v6(f, 44, 4791), 0); /* fragment header */
     assert_int_equal(w->rnic_frames, 2);
     put_le32(w->dram + PAGE + PORT_PAGE_RX_CI, rx_pi(w));
 
     len = roce_v4(f, 4791);
     f[14] = 0x46; /* options */
-    rx(w, f, len, 0);
+    receive_frame(w, f, len, 0);
     len = roce_v4(f, 4791);
     put_be16(f + 20, 0x2000); /* more fragments */
-    rx(w, f, len, 0);
+    receive_frame(w, f, len, 0);
     len = roce_v4(f, 4791);
     f[23] = 6; /* TCP */
-    rx(w, f, len, 0);
+    receive_frame(w, f, len, 0);
     len = roce_v4(f, 4791);
     put_be16(f + 20, 0x4000); /* do not fragment: fine */
-    rx(w, f, len, 0);
+    receive_frame(w, f, len, 0);
     assert_int_equal(w->rnic_frames, 3);
-    assert_int_equal(counter(w, PORT_COUNT_RX_RNIC), 3);
-    assert_int_equal(counter(w, PORT_COUNT_RX_RAW), 6);
+    assert_int_equal(read_counter(w, PORT_COUNT_RX_RNIC), 3);
+    assert_int_equal(read_counter(w, PORT_COUNT_RX_RAW), 6);
 
     /* Tagged. */
     len = roce_v4(f, 4791);
@@ -502,7 +503,7 @@ static void test_port_tells_roce_from_the_rest(void **state)
     put_be16(f + 12, 0x8100);
     put_be16(f + 14, 7);
     put_be16(f + 16, 0x0800);
-    rx(w, f, len + 4, 0);
+    receive_frame(w, f, len + 4, 0);
     assert_int_equal(w->rnic_frames, 4);
 }
 
@@ -513,11 +514,11 @@ static void test_port_truncated_roce_is_not_roce(void **state)
 
     roce_v4(f, 4791);
     for (uint32_t len = 14; len < 42; len++) {
-        rx(w, f, len, 0);
+        receive_frame(w, f, len, 0);
     }
     roce_v6(f, 17, 4791);
     for (uint32_t len = 14; len < 62; len++) {
-        rx(w, f, len, 0);
+        receive_frame(w, f, len, 0);
     }
     assert_int_equal(w->rnic_frames, 0);
 }
@@ -528,13 +529,13 @@ static void test_port_roce_v1_needs_its_bit(void **state)
     uint8_t f[200];
     uint32_t len = plain_frame(f, our_mac, 0x8915, 100);
 
-    rx(w, f, len, 0);
+    receive_frame(w, f, len, 0);
     assert_int_equal(w->rnic_frames, 0);
     write_reg(w, A_PORT_CTRL,
               R_PORT_CTRL_RX_ENABLE_MASK | R_PORT_CTRL_ROCE_V1_MASK);
-    rx(w, f, len, 0);
+    receive_frame(w, f, len, 0);
     assert_int_equal(w->rnic_frames, 1);
-    rx(w, f, roce_v4(f, 4791), 0); /* v2 is off now */
+    receive_frame(w, f, roce_v4(f, 4791), 0); /* v2 is off now */
     assert_int_equal(w->rnic_frames, 1);
 }
 
@@ -565,19 +566,19 @@ static void test_port_refuses_rx_buffers_that_make_no_sense(void **state)
     uint32_t len = plain_frame(f, our_mac, 0x0800, 200);
 
     put_le32(w->dram + RX_RING + PORT_RXD_SIZE, 199);
-    rx(w, f, len, 0);
+    receive_frame(w, f, len, 0);
     assert_int_equal(rx_pi(w), 0);
     put_le32(w->dram + RX_RING + PORT_RXD_SIZE, 200);
     put_le64(w->dram + RX_RING + PORT_RXD_ADDR,
              TEST_DRAM_BASE + DRAM_BYTES - 199);
-    rx(w, f, len, 0);
+    receive_frame(w, f, len, 0);
     assert_int_equal(rx_pi(w), 0);
-    assert_int_equal(counter(w, PORT_COUNT_RX_DROPPED), 2);
+    assert_int_equal(read_counter(w, PORT_COUNT_RX_DROPPED), 2);
     assert_true(read_reg(w, A_PORT_IRQ_STATUS) &
                 R_PORT_IRQ_STATUS_DMA_ERROR_MASK);
     put_le64(w->dram + RX_RING + PORT_RXD_ADDR,
              TEST_DRAM_BASE + DRAM_BYTES - 200);
-    rx(w, f, len, 0);
+    receive_frame(w, f, len, 0);
     assert_int_equal(rx_pi(w), 1);
 }
 
@@ -628,8 +629,8 @@ static void test_port_sends_raw_frames_in_order_and_pads(void **state)
             assert_int_equal(w->sent[i].bytes[b], 0);
         }
     }
-    assert_int_equal(counter(w, PORT_COUNT_TX_RAW), ARRAY_LEN(lens));
-    assert_int_equal(counter(w, PORT_COUNT_FRAMES_TRANSMITTED_OK),
+    assert_int_equal(read_counter(w, PORT_COUNT_TX_RAW), ARRAY_LEN(lens));
+    assert_int_equal(read_counter(w, PORT_COUNT_FRAMES_TRANSMITTED_OK),
                      ARRAY_LEN(lens));
     assert_int_equal(get_le32(w->dram + PAGE + PORT_PAGE_ASLEEP), 1);
 }
@@ -648,7 +649,7 @@ static void test_port_goes_on_behind_bad_descriptors(void **state)
     assert_int_equal(tx_ci(w), 5);
     assert_int_equal(w->num_sent, 2);
     assert_int_equal(w->sent[1].bytes[13], 4);
-    assert_int_equal(counter(w, PORT_COUNT_TX_DROPPED_ERROR), 3);
+    assert_int_equal(read_counter(w, PORT_COUNT_TX_DROPPED_ERROR), 3);
     assert_true(read_reg(w, A_PORT_IRQ_STATUS) &
                 R_PORT_IRQ_STATUS_DMA_ERROR_MASK);
 }
@@ -718,7 +719,7 @@ static void wait_until(struct world *w, uint64_t until_ns)
         w->env.now_ns = MAX(w->env.now_ns, w->env.deadline_ns);
         w->env.deadline_ns = DEV_NO_DEADLINE;
         hw_port_timer(&w->port);
-        settle(w);
+        settle_port(w);
     }
     w->env.now_ns = until_ns;
 }
@@ -750,15 +751,15 @@ static void test_port_drops_what_the_link_has_not_taken_for_long(void **state)
     wait_until(w, TIMEOUT_NS);
     assert_int_equal(tx_ci(w), 20);
     assert_int_equal(w->rnic_backlog, 0);
-    assert_int_equal(counter(w, PORT_COUNT_TX_DROPPED_TIMEOUT), 21);
+    assert_int_equal(read_counter(w, PORT_COUNT_TX_DROPPED_TIMEOUT), 21);
     /* And so it goes on, until the link takes frames again. */
     assert_int_equal(hw_port_tx(&w->port, &frame, 1), 1);
     put_tx(w, 20, 100, 0);
     publish_tx(w, 21);
     assert_int_equal(tx_ci(w), 21);
-    assert_int_equal(counter(w, PORT_COUNT_TX_DROPPED_TIMEOUT), 23);
-    assert_int_equal(counter(w, PORT_COUNT_TX_RAW), 0);
-    assert_int_equal(counter(w, PORT_COUNT_TX_RNIC), 0);
+    assert_int_equal(read_counter(w, PORT_COUNT_TX_DROPPED_TIMEOUT), 23);
+    assert_int_equal(read_counter(w, PORT_COUNT_TX_RAW), 0);
+    assert_int_equal(read_counter(w, PORT_COUNT_TX_RNIC), 0);
     assert_int_equal(w->num_sent, 0);
     assert_true(w->port.link_up);
     w->link_room = MAX_SENT;
@@ -767,7 +768,7 @@ static void test_port_drops_what_the_link_has_not_taken_for_long(void **state)
     put_tx(w, 21, 100, 0);
     publish_tx(w, 22);
     assert_int_equal(w->num_sent, 2);
-    assert_int_equal(counter(w, PORT_COUNT_TX_DROPPED_TIMEOUT), 23);
+    assert_int_equal(read_counter(w, PORT_COUNT_TX_DROPPED_TIMEOUT), 23);
 }
 
 /* A slow link is not a dead one: each frame that it takes starts anew. */
@@ -781,13 +782,13 @@ static void test_port_waits_for_a_link_that_takes_a_frame_now_and_then(
         wait_until(w, i * (TIMEOUT_NS - 1000));
         w->link_room = 1;
         hw_port_link_ready(&w->port);
-        settle(w);
+        settle_port(w);
         assert_int_equal(w->num_sent, i);
     }
-    assert_int_equal(counter(w, PORT_COUNT_TX_DROPPED_TIMEOUT), 0);
+    assert_int_equal(read_counter(w, PORT_COUNT_TX_DROPPED_TIMEOUT), 0);
     wait_until(w, 10 * (TIMEOUT_NS - 1000) + TIMEOUT_NS);
     assert_int_equal(tx_ci(w), 20);
-    assert_int_equal(counter(w, PORT_COUNT_TX_DROPPED_TIMEOUT), 11);
+    assert_int_equal(read_counter(w, PORT_COUNT_TX_DROPPED_TIMEOUT), 11);
 }
 
 static void test_port_firmware_chooses_how_long_it_waits(void **state)
@@ -820,7 +821,7 @@ static void test_port_waits_anew_after_save_and_load(void **state)
     w->port = saved;
     w->env.deadline_ns = DEV_NO_DEADLINE;
     assert_true(hw_port_loaded(&w->port));
-    settle(w);
+    settle_port(w);
     assert_int_equal(w->env.deadline_ns, 900000000);
     wait_until(w, 899999999);
     assert_int_equal(tx_ci(w), 0);
@@ -851,7 +852,7 @@ static void test_port_sends_a_bounded_number_of_frames_a_run(void **state)
         assert_int_equal(get_le32(w->dram + PAGE + PORT_PAGE_ASLEEP), 0);
     }
     w->is_endless = false;
-    settle(w); /* no kick is needed for the rest */
+    settle_port(w); /* no kick is needed for the rest */
     assert_int_equal(tx_ci(w), get_le32(w->dram + PAGE + PORT_PAGE_TX_PI));
     assert_int_equal(get_le32(w->dram + PAGE + PORT_PAGE_ASLEEP), 1);
 }
@@ -872,7 +873,7 @@ static void test_port_passes_and_pads_rnic_frames(void **state)
     assert_int_equal(w->sent[1].bytes[57], 0xdd);
     assert_int_equal(w->sent[1].bytes[58], 0);
     assert_int_equal(w->sent[1].bytes[59], 0);
-    assert_int_equal(counter(w, PORT_COUNT_TX_RNIC), 3);
+    assert_int_equal(read_counter(w, PORT_COUNT_TX_RNIC), 3);
 }
 
 static void test_port_tells_the_rnic_when_there_is_room(void **state)
@@ -913,7 +914,7 @@ static unsigned int rnic_share(struct world *w, uint8_t raw, uint8_t rnic,
     for (unsigned int i = 0; i < 16; i++) {
         w->link_room = 1;
         hw_port_link_ready(&w->port);
-        settle(w);
+        settle_port(w);
     }
     assert_int_equal(w->num_sent, 16);
     for (unsigned int i = 0; i < 16; i++) {
@@ -955,7 +956,7 @@ static void test_port_drains_everything_after_sharing(void **state)
     rnic_share(w, 3, 3, &first);
     w->link_room = MAX_SENT;
     hw_port_link_ready(&w->port);
-    settle(w);
+    settle_port(w);
     assert_int_equal(w->rnic_backlog, 0);
     assert_int_equal(tx_ci(w), 32);
     assert_int_equal(w->num_sent, 72);
@@ -986,16 +987,16 @@ static void test_port_dead_link_drops_what_is_sent(void **state)
     uint8_t f[100];
 
     hw_port_set_cable(&w->port, false);
-    settle(w);
+    settle_port(w);
     assert_false(w->link_is_up);
     put_tx(w, 0, 100, 0);
     publish_tx(w, 1);
     assert_int_equal(tx_ci(w), 1);
     assert_int_equal(hw_port_tx(&w->port, &frame, 1), 1);
     assert_int_equal(w->num_sent, 0);
-    assert_int_equal(counter(w, PORT_COUNT_TX_DROPPED_LINK), 2);
-    rx(w, f, plain_frame(f, our_mac, 0x0800, 100), 0);
-    assert_int_equal(counter(w, PORT_COUNT_PKTS), 0);
+    assert_int_equal(read_counter(w, PORT_COUNT_TX_DROPPED_LINK), 2);
+    receive_frame(w, f, plain_frame(f, our_mac, 0x0800, 100), 0);
+    assert_int_equal(read_counter(w, PORT_COUNT_PKTS), 0);
 }
 
 static void test_port_link_loss_frees_who_waits(void **state)
@@ -1009,10 +1010,10 @@ static void test_port_link_loss_frees_who_waits(void **state)
     publish_tx(w, 1);
     w->rnic_backlog = 1;
     hw_port_set_cable(&w->port, false);
-    settle(w);
+    settle_port(w);
     assert_int_equal(tx_ci(w), 1);
     assert_int_equal(w->rnic_backlog, 0);
-    assert_int_equal(counter(w, PORT_COUNT_TX_DROPPED_LINK), 2);
+    assert_int_equal(read_counter(w, PORT_COUNT_TX_DROPPED_LINK), 2);
 }
 
 static void test_port_link_changes_are_told(void **state)
@@ -1061,7 +1062,7 @@ static void test_port_refuses_speeds_and_fec_it_does_not_have(void **state)
 
 /* ---- The far end, and what the cable does to frames */
 
-static uint32_t phy(struct world *w)
+static uint32_t phy_status(struct world *w)
 {
     return read_reg(w, A_PORT_PHY_STATUS);
 }
@@ -1073,7 +1074,7 @@ static void test_port_fec_mismatch_is_no_link_and_says_why(void **state)
     uint8_t f[100];
     uint32_t len = plain_frame(f, our_mac, 0x0800, 100);
 
-    assert_int_equal(phy(w), R_PORT_PHY_STATUS_SIGNAL_MASK);
+    assert_int_equal(phy_status(w), R_PORT_PHY_STATUS_SIGNAL_MASK);
     assert_int_equal(read_reg(w, A_PORT_PHY_AN),
                      PORT_AN_10G_FEC_ABILITY | PORT_AN_25G_BASER_REQUEST |
                          PORT_AN_10G_FEC_ABILITY << 8 |
@@ -1081,14 +1082,14 @@ static void test_port_fec_mismatch_is_no_link_and_says_why(void **state)
     partner.fec = PORT_FEC_RS;
     hw_port_set_partner(&w->port, &partner);
     assert_false(w->link_is_up);
-    assert_int_equal(phy(w), R_PORT_PHY_STATUS_SIGNAL_MASK |
-                                 R_PORT_PHY_STATUS_LOCAL_FAULT_MASK |
-                                 PORT_REASON_FEC << 4);
+    assert_int_equal(phy_status(w), R_PORT_PHY_STATUS_SIGNAL_MASK |
+                                        R_PORT_PHY_STATUS_LOCAL_FAULT_MASK |
+                                        PORT_REASON_FEC << 4);
     assert_int_equal(read_reg(w, A_PORT_LINK_STATUS),
                      R_PORT_LINK_STATUS_SIGNAL_MASK);
     assert_int_equal(read_reg(w, A_PORT_PHY_AN) >> 8, 0);
-    rx(w, f, len, 0);
-    assert_int_equal(counter(w, PORT_COUNT_PKTS), 0);
+    receive_frame(w, f, len, 0);
+    assert_int_equal(read_counter(w, PORT_COUNT_PKTS), 0);
 
     write_reg(w, A_PORT_LINK_CTRL,
               FIELD_MAKE(PORT_LINK_CTRL, SPEED_MBPS, 25000) |
@@ -1097,8 +1098,8 @@ static void test_port_fec_mismatch_is_no_link_and_says_why(void **state)
     assert_int_equal(
         FIELD_GET(read_reg(w, A_PORT_LINK_STATUS), PORT_LINK_STATUS, FEC),
         PORT_FEC_RS);
-    rx(w, f, len, 0);
-    assert_int_equal(counter(w, PORT_COUNT_PKTS), 1);
+    receive_frame(w, f, len, 0);
+    assert_int_equal(read_counter(w, PORT_COUNT_PKTS), 1);
 }
 
 /* A link that stays down for another reason interrupts too. */
@@ -1117,7 +1118,7 @@ static void test_port_a_new_reason_interrupts(void **state)
     partner.is_present = 0;
     hw_port_set_partner(&w->port, &partner);
     assert_true(w->env.irq);
-    assert_int_equal(FIELD_GET(phy(w), PORT_PHY_STATUS, REASON),
+    assert_int_equal(FIELD_GET(phy_status(w), PORT_PHY_STATUS, REASON),
                      PORT_REASON_NO_PARTNER);
 }
 
@@ -1131,21 +1132,22 @@ static void test_port_bit_errors_lose_frames_both_ways(void **state)
 
     hw_port_set_errors(&w->port, 1, FEC_BER_ONE / 10000);
     for (unsigned int i = 0; i < 4000; i++) {
-        rx(w, f, len, 0);
+        receive_frame(w, f, len, 0);
         w->link_room = 1;
         w->num_sent = 0;
         assert_int_equal(hw_port_tx(&w->port, &frame, 1), 1);
         lost += w->num_sent == 0;
     }
     /* FC-FEC at 10^-4: 2.4 % of the codewords are lost, 16.7 % repaired. */
-    assert_in_range(counter(w, PORT_COUNT_FCS_ERRORS), 80, 250);
+    assert_in_range(read_counter(w, PORT_COUNT_FCS_ERRORS), 80, 250);
     assert_in_range(lost, 80, 250);
     assert_int_equal(w->port.partner_lost, lost);
-    assert_in_range(counter(w, PORT_COUNT_FEC_UNCORRECTABLE_BLOCKS),
-                    counter(w, PORT_COUNT_FCS_ERRORS), 300);
-    assert_in_range(counter(w, PORT_COUNT_FEC_CORRECTED_BLOCKS), 700, 1200);
-    assert_in_range(counter(w, PORT_COUNT_FEC_CORRECTED), 600, 1200);
-    assert_int_equal(counter(w, PORT_COUNT_PKTS), 4000);
+    assert_in_range(read_counter(w, PORT_COUNT_FEC_UNCORRECTABLE_BLOCKS),
+                    read_counter(w, PORT_COUNT_FCS_ERRORS), 300);
+    assert_in_range(read_counter(w, PORT_COUNT_FEC_CORRECTED_BLOCKS), 700,
+                    1200);
+    assert_in_range(read_counter(w, PORT_COUNT_FEC_CORRECTED), 600, 1200);
+    assert_int_equal(read_counter(w, PORT_COUNT_PKTS), 4000);
 }
 
 /* A frame that the link had no room for is not put at risk twice. */
@@ -1200,14 +1202,14 @@ static void test_port_reset_forgets_everything_but_the_cable(void **state)
     struct world *w = *state;
     uint8_t f[100];
 
-    rx(w, f, plain_frame(f, our_mac, 0x0800, 100), 0);
+    receive_frame(w, f, plain_frame(f, our_mac, 0x0800, 100), 0);
     write_reg(w, A_PORT_CTRL, R_PORT_CTRL_RESET_MASK);
     assert_false(w->link_is_up);
     assert_int_equal(read_reg(w, A_PORT_CTRL), 0);
     assert_int_equal(read_reg(w, A_PORT_MTU), 1500);
     assert_int_equal(read_reg(w, A_PORT_RING_ENABLE), 0);
     assert_int_equal(read_reg(w, A_PORT_MAC_HI), 0);
-    assert_int_equal(counter(w, PORT_COUNT_PKTS), 0);
+    assert_int_equal(read_counter(w, PORT_COUNT_PKTS), 0);
     assert_int_equal(read_reg(w, A_PORT_LINK_STATUS),
                      R_PORT_LINK_STATUS_SIGNAL_MASK);
 }
@@ -1247,7 +1249,7 @@ static void test_port_goes_on_after_save_and_load(void **state)
     uint32_t len = plain_frame(f, our_mac, 0x0800, 100);
     struct hw_port copy;
 
-    rx(w, f, len, 0);
+    receive_frame(w, f, len, 0);
     memcpy(&copy, &w->port, sizeof(copy));
     memset(copy.mac_match, 0, sizeof(copy.mac_match));
     copy.multicast_hash = 0;
@@ -1255,7 +1257,7 @@ static void test_port_goes_on_after_save_and_load(void **state)
     w->port = copy;
     w->port.config = config;
     assert_true(hw_port_loaded(&w->port));
-    rx(w, f, len, 0);
+    receive_frame(w, f, len, 0);
     assert_int_equal(rx_pi(w), 2);
 
     w->port.rx_mask = 4;

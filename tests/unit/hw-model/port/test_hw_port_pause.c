@@ -109,7 +109,7 @@ static uint32_t read_reg(struct world *w, uint32_t offset)
     return port_bed_read(&w->port, offset);
 }
 
-static void settle(struct world *w)
+static void settle_port(struct world *w)
 {
     port_bed_settle(&w->port, &w->env);
 }
@@ -119,12 +119,12 @@ static void write_reg(struct world *w, uint32_t offset, uint32_t value)
     port_bed_write(&w->port, &w->env, offset, value);
 }
 
-static uint64_t counter(const struct world *w, unsigned int n)
+static uint64_t read_counter(const struct world *w, unsigned int n)
 {
     return w->port.counters[n];
 }
 
-static void speed(struct world *w, uint32_t mbps)
+static void set_speed(struct world *w, uint32_t mbps)
 {
     struct phy_partner partner = w->port.partner;
 
@@ -157,7 +157,7 @@ static int setup(void **state)
     write_reg(w, A_PORT_CTRL,
               R_PORT_CTRL_RX_ENABLE_MASK | R_PORT_CTRL_TX_ENABLE_MASK |
                   R_PORT_CTRL_MULTICAST_ALL_MASK | R_PORT_CTRL_ROCE_V2_MASK);
-    speed(w, 25000);
+    set_speed(w, 25000);
     write_reg(w, A_PORT_PAUSE, 0xff);
     *state = w;
     return 0;
@@ -174,7 +174,7 @@ static int teardown(void **state)
 
 /* ---- What happens to the port. */
 
-static void receive(struct world *w, const uint8_t *body, size_t len)
+static void receive_control(struct world *w, const uint8_t *body, size_t len)
 {
     uint8_t frame[64] = {0x01, 0x80, 0xc2, 0x00, 0x00, 0x01, 0x00,
                          0x01, 0x01, 0x01, 0x01, 0x01, 0x88, 0x08};
@@ -182,10 +182,10 @@ static void receive(struct world *w, const uint8_t *body, size_t len)
 
     memcpy(frame + 14, body, len);
     hw_port_rx(&w->port, &rx, 1);
-    settle(w);
+    settle_port(w);
 }
 
-static void pfc(struct world *w, uint8_t priorities, uint16_t quanta)
+static void receive_pfc(struct world *w, uint8_t priorities, uint16_t quanta)
 {
     struct mac_control control = {.opcode = MAC_CONTROL_OP_PFC,
                                   .priorities = priorities};
@@ -195,10 +195,10 @@ static void pfc(struct world *w, uint8_t priorities, uint16_t quanta)
         control.quanta[i] = quanta;
     }
     mac_control_emit(&control, body);
-    receive(w, body, sizeof(body));
+    receive_control(w, body, sizeof(body));
 }
 
-static void raw(struct world *w, uint8_t priority, uint8_t number)
+static void send_raw(struct world *w, uint8_t priority, uint8_t number)
 {
     uint32_t slot = w->tx_pi & ((1u << TX_LOG2) - 1);
     uint8_t *buf = w->dram + TX_BUF + slot * FRAME;
@@ -216,11 +216,11 @@ static void raw(struct world *w, uint8_t priority, uint8_t number)
     }
 }
 
-static void rnic(struct world *w, uint8_t priority, uint8_t number)
+static void send_rnic(struct world *w, uint8_t priority, uint8_t number)
 {
     w->queue[w->num_queued++] = (struct item){RNIC, priority, number};
     rnic_offer(w);
-    settle(w);
+    settle_port(w);
 }
 
 static void wait_until(struct world *w, uint64_t now_ns)
@@ -230,7 +230,7 @@ static void wait_until(struct world *w, uint64_t now_ns)
         w->env.deadline_ns = DEV_NO_DEADLINE;
         hw_port_timer(&w->port);
     }
-    settle(w);
+    settle_port(w);
 }
 
 static uint32_t tx_ci(const struct world *w)
@@ -255,26 +255,26 @@ static void test_pause_holds_a_priority_and_lets_others_pass(void **state)
 {
     struct world *w = *state;
 
-    pfc(w, BIT(3), 100);
+    receive_pfc(w, BIT(3), 100);
     assert_int_equal(read_reg(w, A_PORT_PAUSED), BIT(3));
-    rnic(w, 3, 0);
-    rnic(w, 3, 1);
-    raw(w, 3, 0);
-    raw(w, 5, 1);
-    raw(w, 3, 2);
-    raw(w, 0, 3);
-    rnic(w, 4, 2);
+    send_rnic(w, 3, 0);
+    send_rnic(w, 3, 1);
+    send_raw(w, 3, 0);
+    send_raw(w, 5, 1);
+    send_raw(w, 3, 2);
+    send_raw(w, 0, 3);
+    send_rnic(w, 4, 2);
     expect_sent(w, 3, (struct item[]){{RAW, 5, 1}, {RAW, 0, 3}, {RNIC, 4, 2}});
     assert_int_equal(tx_ci(w), 0); /* the first is still the port's */
-    pfc(w, BIT(3), 0);             /* XON */
+    receive_pfc(w, BIT(3), 0);     /* XON */
     assert_int_equal(read_reg(w, A_PORT_PAUSED), 0);
     expect_sent(
         w, 4,
         (struct item[]){{RNIC, 3, 0}, {RNIC, 3, 1}, {RAW, 3, 0}, {RAW, 3, 2}});
     assert_int_equal(tx_ci(w), 4);
     assert_int_equal(w->env.deadline_ns, DEV_NO_DEADLINE);
-    assert_int_equal(counter(w, PORT_COUNT_TX_RAW), 4);
-    assert_int_equal(counter(w, PORT_COUNT_TX_RNIC), 3);
+    assert_int_equal(read_counter(w, PORT_COUNT_TX_RAW), 4);
+    assert_int_equal(read_counter(w, PORT_COUNT_TX_RNIC), 3);
 }
 
 /* scapy's get_pause_time(): 0x1234 quanta are 0.238592 s at 10 Mb/s. */
@@ -289,11 +289,11 @@ static void test_pause_lasts_its_quanta_at_the_port_s_speed(void **state)
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         uint64_t start_ns = w->env.now_ns;
 
-        speed(w, rows[i].mbps);
-        receive(w, mac_control_pfc, sizeof(mac_control_pfc));
+        set_speed(w, rows[i].mbps);
+        receive_control(w, mac_control_pfc, sizeof(mac_control_pfc));
         assert_int_equal(read_reg(w, A_PORT_PAUSED), 0x21);
         assert_int_equal(w->env.deadline_ns, start_ns + rows[i].ns);
-        rnic(w, 5, 0);
+        send_rnic(w, 5, 0);
         wait_until(w, start_ns + rows[i].ns - 1);
         expect_sent(w, 0, NULL);
         wait_until(w, start_ns + rows[i].ns);
@@ -302,9 +302,10 @@ static void test_pause_lasts_its_quanta_at_the_port_s_speed(void **state)
         wait_until(w, start_ns + 1000000000);
         assert_int_equal(read_reg(w, A_PORT_PAUSED), 0);
     }
-    assert_int_equal(counter(w, PORT_COUNT_PRIO_PAUSED_NS + 5), 238592 + 95437);
-    assert_int_equal(counter(w, PORT_COUNT_PRIO_PAUSE + 5), 2);
-    assert_int_equal(counter(w, PORT_COUNT_PRIO_PAUSE + 1), 0);
+    assert_int_equal(read_counter(w, PORT_COUNT_PRIO_PAUSED_NS + 5),
+                     238592 + 95437);
+    assert_int_equal(read_counter(w, PORT_COUNT_PRIO_PAUSE + 5), 2);
+    assert_int_equal(read_counter(w, PORT_COUNT_PRIO_PAUSE + 1), 0);
 }
 
 static void test_pause_is_renewed_and_shortened(void **state)
@@ -312,17 +313,17 @@ static void test_pause_is_renewed_and_shortened(void **state)
     struct world *w = *state;
     uint64_t start_ns = w->env.now_ns;
 
-    pfc(w, 0x01, 1000);
+    receive_pfc(w, 0x01, 1000);
     assert_int_equal(w->env.deadline_ns, start_ns + 20480);
     wait_until(w, start_ns + 20000);
-    pfc(w, 0x01, 1000);
+    receive_pfc(w, 0x01, 1000);
     assert_int_equal(w->env.deadline_ns, start_ns + 40480);
     wait_until(w, start_ns + 20480);
     assert_int_equal(read_reg(w, A_PORT_PAUSED), 1);
-    pfc(w, 0x01, 1);
+    receive_pfc(w, 0x01, 1);
     wait_until(w, start_ns + 20480 + 21);
     assert_int_equal(read_reg(w, A_PORT_PAUSED), 0);
-    assert_int_equal(counter(w, PORT_COUNT_PRIO_PAUSED_NS), 20501);
+    assert_int_equal(read_counter(w, PORT_COUNT_PRIO_PAUSED_NS), 20501);
 }
 
 /* Each ends when it has to, whichever of them came first. */
@@ -331,13 +332,13 @@ static void test_pause_of_two_priorities_ends_one_by_one(void **state)
     struct world *w = *state;
     uint64_t start_ns = w->env.now_ns;
 
-    pfc(w, BIT(2), 1000);
-    pfc(w, BIT(5), 3000);
+    receive_pfc(w, BIT(2), 1000);
+    receive_pfc(w, BIT(5), 3000);
     assert_int_equal(w->env.deadline_ns, start_ns + 20480);
     wait_until(w, start_ns + 20480);
     assert_int_equal(read_reg(w, A_PORT_PAUSED), BIT(5));
     assert_int_equal(w->env.deadline_ns, start_ns + 61440);
-    pfc(w, BIT(7), 1000);
+    receive_pfc(w, BIT(7), 1000);
     assert_int_equal(w->env.deadline_ns, start_ns + 40960);
     wait_until(w, start_ns + 40960);
     assert_int_equal(read_reg(w, A_PORT_PAUSED), BIT(5));
@@ -365,12 +366,13 @@ static void test_pause_keeps_the_order_inside_every_priority(void **state)
             random = random * 1664525 + 1013904223;
             priority = (uint8_t)(random >> 29);
             if (i % 7 == 3) {
-                pfc(w, (uint8_t)(random >> 8), random >> 20 & 1 ? 500 : 0);
+                receive_pfc(w, (uint8_t)(random >> 8),
+                            random >> 20 & 1 ? 500 : 0);
             }
             if (random >> 28 & 1 && w->num_queued < MAX_QUEUED) {
-                rnic(w, priority, number[1][priority]++);
+                send_rnic(w, priority, number[1][priority]++);
             } else {
-                raw(w, priority, number[0][priority]++);
+                send_raw(w, priority, number[0][priority]++);
             }
             wait_until(w, w->env.now_ns + (random >> 24) * 16);
         }
@@ -390,13 +392,13 @@ static void test_pause_further_back_than_frames_can_pass_waits(void **state)
 {
     struct world *w = *state;
 
-    pfc(w, BIT(1), 1000);
+    receive_pfc(w, BIT(1), 1000);
     for (uint8_t i = 0; i < HW_PORT_TX_AHEAD; i++) {
-        raw(w, 1, i);
+        send_raw(w, 1, i);
     }
-    raw(w, 2, 99); /* the 65th: out of reach */
+    send_raw(w, 2, 99); /* the 65th: out of reach */
     expect_sent(w, 0, NULL);
-    pfc(w, BIT(1), 0);
+    receive_pfc(w, BIT(1), 0);
     assert_int_equal(w->num_sent, HW_PORT_TX_AHEAD + 1);
     assert_int_equal(tx_ci(w), HW_PORT_TX_AHEAD + 1);
 }
@@ -406,27 +408,27 @@ static void test_pause_honours_what_firmware_says(void **state)
     struct world *w = *state;
 
     write_reg(w, A_PORT_PAUSE, BIT(3));
-    pfc(w, 0xff, 1000);
+    receive_pfc(w, 0xff, 1000);
     assert_int_equal(read_reg(w, A_PORT_PAUSED), BIT(3));
-    receive(w, mac_control_pause, sizeof(mac_control_pause));
+    receive_control(w, mac_control_pause, sizeof(mac_control_pause));
     assert_int_equal(read_reg(w, A_PORT_PAUSED), BIT(3));
     write_reg(w, A_PORT_PAUSE, 0);
     assert_int_equal(read_reg(w, A_PORT_PAUSED), 0);
     assert_int_equal(w->env.deadline_ns, DEV_NO_DEADLINE);
-    pfc(w, 0xff, 1000);
+    receive_pfc(w, 0xff, 1000);
     assert_int_equal(read_reg(w, A_PORT_PAUSED), 0);
     write_reg(w, A_PORT_PAUSE, R_PORT_PAUSE_LINK_MASK);
-    pfc(w, 0xff, 1000);
+    receive_pfc(w, 0xff, 1000);
     assert_int_equal(read_reg(w, A_PORT_PAUSED), 0);
-    receive(w, mac_control_pause, sizeof(mac_control_pause));
+    receive_control(w, mac_control_pause, sizeof(mac_control_pause));
     assert_int_equal(read_reg(w, A_PORT_PAUSED), 0xff);
-    rnic(w, 7, 0);
-    raw(w, 0, 0);
+    send_rnic(w, 7, 0);
+    send_raw(w, 0, 0);
     expect_sent(w, 0, NULL);
-    receive(w, (const uint8_t[46]){0x00, 0x01}, 46);
+    receive_control(w, (const uint8_t[46]){0x00, 0x01}, 46);
     assert_int_equal(w->num_sent, 2);
-    assert_int_equal(counter(w, PORT_COUNT_PAUSE_RECEIVED), 3);
-    assert_int_equal(counter(w, PORT_COUNT_PFC_RECEIVED), 3);
+    assert_int_equal(read_counter(w, PORT_COUNT_PAUSE_RECEIVED), 3);
+    assert_int_equal(read_counter(w, PORT_COUNT_PFC_RECEIVED), 3);
     assert_int_equal(read_reg(w, A_PORT_PAUSE), R_PORT_PAUSE_LINK_MASK);
 }
 
@@ -438,18 +440,18 @@ static void test_pause_frames_never_reach_firmware(void **state)
     uint8_t unicast[60] = {0x02, 0, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0x88, 0x08};
     struct frame_rx rx = {.data = unicast, .len_bytes = sizeof(unicast)};
 
-    pfc(w, 1, 1);
-    receive(w, mac_control_pause, sizeof(mac_control_pause));
-    receive(w, gate, sizeof(gate));
-    receive(w, mac_control_pfc, 19); /* cut */
-    receive(w, mac_control_pfc, 1);
-    receive(w, mac_control_pfc, 0);
+    receive_pfc(w, 1, 1);
+    receive_control(w, mac_control_pause, sizeof(mac_control_pause));
+    receive_control(w, gate, sizeof(gate));
+    receive_control(w, mac_control_pfc, 19); /* cut */
+    receive_control(w, mac_control_pfc, 1);
+    receive_control(w, mac_control_pfc, 0);
     hw_port_rx(&w->port, &rx, 1); /* somebody else's */
-    assert_int_equal(counter(w, PORT_COUNT_MAC_CONTROL_RECEIVED), 6);
-    assert_int_equal(counter(w, PORT_COUNT_UNSUPPORTED_OPCODES), 4);
-    assert_int_equal(counter(w, PORT_COUNT_RX_FILTERED_ADDRESS), 1);
-    assert_int_equal(counter(w, PORT_COUNT_RX_RAW), 0);
-    assert_int_equal(counter(w, PORT_COUNT_RX_DROPPED), 0);
+    assert_int_equal(read_counter(w, PORT_COUNT_MAC_CONTROL_RECEIVED), 6);
+    assert_int_equal(read_counter(w, PORT_COUNT_UNSUPPORTED_OPCODES), 4);
+    assert_int_equal(read_counter(w, PORT_COUNT_RX_FILTERED_ADDRESS), 1);
+    assert_int_equal(read_counter(w, PORT_COUNT_RX_RAW), 0);
+    assert_int_equal(read_counter(w, PORT_COUNT_RX_DROPPED), 0);
     assert_int_equal(w->rnic_frames, 0);
     assert_int_equal(get_le32(w->dram + PAGE + PORT_PAGE_RX_PI), 0);
 }
@@ -465,7 +467,7 @@ static void test_pause_a_damaged_frame_pauses_nothing(void **state)
     memcpy(frame + 14, mac_control_pfc, 46);
     hw_port_rx(&w->port, &rx, 1);
     assert_int_equal(read_reg(w, A_PORT_PAUSED), 0);
-    assert_int_equal(counter(w, PORT_COUNT_MAC_CONTROL_RECEIVED), 0);
+    assert_int_equal(read_counter(w, PORT_COUNT_MAC_CONTROL_RECEIVED), 0);
 }
 
 /* What the RNIC offers all the same is refused until the change. */
@@ -477,16 +479,16 @@ static void test_pause_refuses_an_rnic_that_does_not_look(void **state)
                                 {.priority = 2, .head_len = FRAME}};
     unsigned int ready;
 
-    pfc(w, BIT(3), 100);
+    receive_pfc(w, BIT(3), 100);
     ready = w->rnic_ready;
     assert_int_equal(hw_port_tx(&w->port, burst, 3), 1);
-    settle(w);
+    settle_port(w);
     assert_int_equal(hw_port_tx(&w->port, burst + 1, 1), 0);
-    settle(w);
+    settle_port(w);
     assert_int_equal(w->rnic_ready, ready);
-    raw(w, 0, 0); /* does not wait for it */
+    send_raw(w, 0, 0); /* does not wait for it */
     assert_int_equal(w->num_sent, 2);
-    pfc(w, BIT(3), 0);
+    receive_pfc(w, BIT(3), 0);
     assert_int_equal(w->rnic_ready, ready + 1);
 }
 
@@ -495,16 +497,16 @@ static void test_pause_and_a_blocked_link(void **state)
     struct world *w = *state;
 
     w->link_room = 0;
-    raw(w, 3, 0);
-    raw(w, 2, 1);
-    rnic(w, 3, 0);
-    rnic(w, 1, 1);
-    pfc(w, BIT(3), 100);
+    send_raw(w, 3, 0);
+    send_raw(w, 2, 1);
+    send_rnic(w, 3, 0);
+    send_rnic(w, 1, 1);
+    receive_pfc(w, BIT(3), 100);
     w->link_room = MAX_SENT;
     hw_port_link_ready(&w->port);
-    settle(w);
+    settle_port(w);
     expect_sent(w, 2, (struct item[]){{RAW, 2, 1}, {RNIC, 1, 1}});
-    pfc(w, BIT(3), 0);
+    receive_pfc(w, BIT(3), 0);
     assert_int_equal(w->num_sent, 2);
     assert_int_equal(tx_ci(w), 2);
 }
@@ -513,14 +515,14 @@ static void test_pause_bad_descriptors_behind_it_are_passed_too(void **state)
 {
     struct world *w = *state;
 
-    pfc(w, BIT(3), 100);
-    raw(w, 3, 0);
+    receive_pfc(w, BIT(3), 100);
+    send_raw(w, 3, 0);
     put_le32(w->dram + TX_RING + PORT_TXD_LEN + PORT_TXD_ADDR + 4, 0xffff);
-    raw(w, 1, 1);
+    send_raw(w, 1, 1);
     put_le32(w->dram + TX_RING + 2 * PORT_TXD_LEN + PORT_TXD_LENGTH, 5);
-    raw(w, 1, 2);
+    send_raw(w, 1, 2);
     assert_int_equal(w->num_sent, 2);
-    pfc(w, BIT(3), 0);
+    receive_pfc(w, BIT(3), 0);
     assert_int_equal(w->num_sent, 3);
     assert_int_equal(tx_ci(w), 3);
 }
@@ -529,22 +531,22 @@ static void test_pause_ends_with_the_link_and_with_a_reset(void **state)
 {
     struct world *w = *state;
 
-    pfc(w, 0xff, 65535);
-    rnic(w, 3, 0);
-    raw(w, 3, 0);
+    receive_pfc(w, 0xff, 65535);
+    send_rnic(w, 3, 0);
+    send_raw(w, 3, 0);
     hw_port_set_cable(&w->port, false);
-    settle(w);
+    settle_port(w);
     assert_int_equal(read_reg(w, A_PORT_PAUSED), 0);
     assert_int_equal(w->env.deadline_ns, DEV_NO_DEADLINE);
     assert_int_equal(w->num_queued, 0); /* dropped: nobody waits for ever */
-    assert_int_equal(counter(w, PORT_COUNT_TX_DROPPED_LINK), 2);
+    assert_int_equal(read_counter(w, PORT_COUNT_TX_DROPPED_LINK), 2);
     assert_int_equal(tx_ci(w), 1);
     hw_port_set_cable(&w->port, true);
-    settle(w);
-    pfc(w, 0xff, 65535);
-    rnic(w, 3, 0);
+    settle_port(w);
+    receive_pfc(w, 0xff, 65535);
+    send_rnic(w, 3, 0);
     hw_port_reset(&w->port);
-    settle(w);
+    settle_port(w);
     assert_int_equal(read_reg(w, A_PORT_PAUSED), 0);
     assert_int_equal(read_reg(w, A_PORT_PAUSE), 0);
     assert_int_equal(w->env.deadline_ns, DEV_NO_DEADLINE);
@@ -557,23 +559,23 @@ static void test_pause_goes_on_after_save_and_load(void **state)
     struct hw_port saved;
     uint64_t start_ns = w->env.now_ns;
 
-    pfc(w, BIT(3), 1000);
-    raw(w, 3, 0);
-    raw(w, 2, 1);
+    receive_pfc(w, BIT(3), 1000);
+    send_raw(w, 3, 0);
+    send_raw(w, 2, 1);
     saved = w->port;
     memset(&w->port, 0xa5, sizeof(w->port));
     w->port = saved;
     w->env.deadline_ns = DEV_NO_DEADLINE;
     w->env.deferred = false;
     assert_true(hw_port_loaded(&w->port));
-    settle(w);
+    settle_port(w);
     assert_int_equal(w->env.deadline_ns, start_ns + 20480);
     expect_sent(w, 1, (struct item[]){{RAW, 2, 1}});
     wait_until(w, start_ns + 20480);
     expect_sent(w, 1, (struct item[]){{RAW, 3, 0}});
     assert_int_equal(tx_ci(w), 2);
     /* A state that makes no sense pauses no longer than any frame can. */
-    pfc(w, BIT(3), 1000);
+    receive_pfc(w, BIT(3), 1000);
     w->port.pause_until_ns[3] = UINT64_MAX;
     assert_true(hw_port_loaded(&w->port));
     assert_int_equal(w->env.deadline_ns, w->env.now_ns + 1342157);
@@ -586,41 +588,41 @@ static void test_pause_that_lasts_too_long_loses_frames(void **state)
     const uint64_t start_ns = w->env.now_ns;
     const uint64_t step_ns = 1000000;
 
-    pfc(w, BIT(3), 65535);
-    raw(w, 3, 0);
-    rnic(w, 3, 0);
-    rnic(w, 4, 1);
+    receive_pfc(w, BIT(3), 65535);
+    send_raw(w, 3, 0);
+    send_rnic(w, 3, 0);
+    send_rnic(w, 4, 1);
     expect_sent(w, 1, (struct item[]){{RNIC, 4, 1}});
     while (w->env.now_ns < start_ns + 1999 * step_ns) {
         wait_until(w, w->env.now_ns + step_ns);
-        pfc(w, BIT(3), 65535);
+        receive_pfc(w, BIT(3), 65535);
     }
     assert_int_equal(w->num_queued, 1);
     assert_int_equal(tx_ci(w), 0);
-    assert_int_equal(counter(w, PORT_COUNT_TX_DROPPED_TIMEOUT), 0);
+    assert_int_equal(read_counter(w, PORT_COUNT_TX_DROPPED_TIMEOUT), 0);
     wait_until(w, start_ns + 2000 * step_ns);
     assert_int_equal(w->num_queued, 0);
     assert_int_equal(tx_ci(w), 1);
-    assert_int_equal(counter(w, PORT_COUNT_TX_DROPPED_TIMEOUT), 2);
+    assert_int_equal(read_counter(w, PORT_COUNT_TX_DROPPED_TIMEOUT), 2);
     assert_int_equal(read_reg(w, A_PORT_PAUSED), BIT(3));
     /* It loses its frames as long as the storm lasts, others do not. */
-    pfc(w, BIT(3), 65535);
-    raw(w, 3, 2);
-    raw(w, 2, 3);
-    rnic(w, 3, 4);
-    rnic(w, 5, 5);
+    receive_pfc(w, BIT(3), 65535);
+    send_raw(w, 3, 2);
+    send_raw(w, 2, 3);
+    send_rnic(w, 3, 4);
+    send_rnic(w, 5, 5);
     expect_sent(w, 2, (struct item[]){{RAW, 2, 3}, {RNIC, 5, 5}});
-    assert_int_equal(counter(w, PORT_COUNT_TX_DROPPED_TIMEOUT), 4);
+    assert_int_equal(read_counter(w, PORT_COUNT_TX_DROPPED_TIMEOUT), 4);
     assert_int_equal(tx_ci(w), 3);
     /* The storm is over; the next pause has all the time again. */
-    pfc(w, BIT(3), 0);
-    raw(w, 3, 6);
+    receive_pfc(w, BIT(3), 0);
+    send_raw(w, 3, 6);
     expect_sent(w, 1, (struct item[]){{RAW, 3, 6}});
-    pfc(w, BIT(3), 65535);
-    raw(w, 3, 7);
+    receive_pfc(w, BIT(3), 65535);
+    send_raw(w, 3, 7);
     wait_until(w, w->env.now_ns + step_ns);
     expect_sent(w, 0, NULL);
-    assert_int_equal(counter(w, PORT_COUNT_TX_DROPPED_TIMEOUT), 4);
+    assert_int_equal(read_counter(w, PORT_COUNT_TX_DROPPED_TIMEOUT), 4);
 }
 
 TEST_FIXTURE(setup, teardown)

@@ -27,13 +27,14 @@ static double choose_log(unsigned int n, unsigned int k)
     return lgamma(n + 1.0) - lgamma(k + 1.0) - lgamma(n - k + 1.0);
 }
 
-static double binomial(unsigned int n, unsigned int k, double p)
+static double binomial_probability(unsigned int n, unsigned int k, double p)
 {
     return exp(choose_log(n, k) + k * log(p) + (n - k) * log1p(-p));
 }
 
 /* A codeword without error, and one that the code restores. */
-static void codeword(uint8_t fec, double p, double *clean, double *restored)
+static void codeword_chances(uint8_t fec, double p, double *clean,
+                             double *restored)
 {
     *restored = 0;
     if (fec == PORT_FEC_RS) {
@@ -41,7 +42,7 @@ static void codeword(uint8_t fec, double p, double *clean, double *restored)
 
         *clean = pow(1 - q, 528);
         for (unsigned int k = 1; k <= 7; k++) {
-            *restored += binomial(528, k, q);
+            *restored += binomial_probability(528, k, q);
         }
         return;
     }
@@ -65,7 +66,7 @@ static double frame_loss(uint8_t fec, double p, uint32_t octets,
     if (fec == PORT_FEC_NONE) {
         return 1 - pow(1 - p, 66.0 * blocks);
     }
-    codeword(fec, p, &clean, &restored);
+    codeword_chances(fec, p, &clean, &restored);
     for (unsigned int at = 0; at < each; at++) {
         unsigned int n = (at + blocks + each - 1) / each;
 
@@ -87,7 +88,8 @@ static void expect_near(const char *what, uint64_t measured, double n,
     }
 }
 
-static void measure(uint8_t fec, double p, uint32_t octets, unsigned int frames)
+static void measure_lane(uint8_t fec, double p, uint32_t octets,
+                         unsigned int frames)
 {
     struct fec_lane lane;
     uint64_t lost = 0, corrected = 0, uncorrectable = 0;
@@ -106,7 +108,7 @@ static void measure(uint8_t fec, double p, uint32_t octets, unsigned int frames)
     if (fec != PORT_FEC_NONE) {
         double clean, restored;
 
-        codeword(fec, p, &clean, &restored);
+        codeword_chances(fec, p, &clean, &restored);
         expect_near("corrected", corrected, frames * each, restored);
         expect_near("uncorrectable", uncorrectable, frames * each,
                     1 - clean - restored);
@@ -125,7 +127,7 @@ static void test_fec_loss_and_correction_follow_the_formula(void **state)
         for (size_t i = 0; i < ARRAY_LEN(ber); i++) {
             for (size_t k = 0; k < ARRAY_LEN(octets); k++) {
                 if (ber[i] * octets[k] < 1) { /* else all are lost */
-                    measure(fec, ber[i], octets[k], FRAMES);
+                    measure_lane(fec, ber[i], octets[k], FRAMES);
                 }
             }
         }
@@ -137,7 +139,7 @@ static void test_fec_loss_and_correction_follow_the_formula(void **state)
 static void test_fec_rs_counts_symbols_not_bits(void **state)
 {
     (void)state;
-    measure(PORT_FEC_RS, 1.2e-3, 64, 1000000);
+    measure_lane(PORT_FEC_RS, 1.2e-3, 64, 1000000);
 }
 
 /* Bursts are too rare among independent errors for statistics to tell. */

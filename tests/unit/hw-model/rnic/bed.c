@@ -27,7 +27,7 @@ enum {
 
 /* ---- A side's world. */
 
-static void *dma(void *ctx, uint64_t addr, uint64_t len)
+static void *dma_pointer(void *ctx, uint64_t addr, uint64_t len)
 {
     struct bed_side *side = ctx;
 
@@ -54,7 +54,7 @@ static void set_irq(void *ctx, unsigned int line, bool level)
     ((struct bed_side *)ctx)->irq = level;
 }
 
-static void defer(void *ctx)
+static void defer_run(void *ctx)
 {
     ((struct bed_side *)ctx)->deferred = true;
 }
@@ -67,7 +67,8 @@ static uint32_t next_random(struct bed *bed)
     return bed->random >> 8;
 }
 
-static struct bed_frame flatten(const struct frame_tx *tx, unsigned int port)
+static struct bed_frame flatten_frame(const struct frame_tx *tx,
+                                      unsigned int port)
 {
     struct bed_frame frame = {.len = frame_tx_len(tx), .port = (uint8_t)port};
 
@@ -77,13 +78,14 @@ static struct bed_frame flatten(const struct frame_tx *tx, unsigned int port)
     return frame;
 }
 
-static void arrive(struct bed_side *to, struct bed_frame frame)
+static void queue_arrival(struct bed_side *to, struct bed_frame frame)
 {
     assert_true(to->in_tail - to->in_head < BED_FRAMES);
     to->in[to->in_tail++ % BED_FRAMES] = frame;
 }
 
-static void carry(struct bed *bed, struct bed_side *to, struct bed_frame frame)
+static void carry_frame(struct bed *bed, struct bed_side *to,
+                        struct bed_frame frame)
 {
     unsigned int k = bed->frames++;
     bool hit = k >= bed->fault_at && k - bed->fault_at < bed->fault_count;
@@ -106,13 +108,13 @@ static void carry(struct bed *bed, struct bed_side *to, struct bed_frame frame)
 
         copy.data = malloc(frame.len);
         memcpy(copy.data, frame.data, frame.len);
-        arrive(to, copy);
+        queue_arrival(to, copy);
         break;
     }
     default:
         break;
     }
-    arrive(to, frame);
+    queue_arrival(to, frame);
     /* Swapped: frame k overtakes the one before it that still travels. */
     if (hit && bed->fault == BED_SWAP && to->in_tail - to->in_head >= 2) {
         last = &to->in[(to->in_tail - 2) % BED_FRAMES];
@@ -137,7 +139,7 @@ static unsigned int send_frames(struct bed_side *side, unsigned int port,
         if (bed->tap != NULL) {
             bed->tap(bed->tap_ctx, side->id, &burst[i]);
         }
-        carry(bed, &bed->side[!side->id], flatten(&burst[i], port));
+        carry_frame(bed, &bed->side[!side->id], flatten_frame(&burst[i], port));
     }
     if (side->tx_room != UINT32_MAX) {
         side->tx_room -= n;
@@ -146,14 +148,14 @@ static unsigned int send_frames(struct bed_side *side, unsigned int port,
     return n;
 }
 
-static unsigned int send0(void *ctx, const struct frame_tx *burst,
-                          unsigned int count)
+static unsigned int send_port_0(void *ctx, const struct frame_tx *burst,
+                                unsigned int count)
 {
     return send_frames(ctx, 0, burst, count);
 }
 
-static unsigned int send1(void *ctx, const struct frame_tx *burst,
-                          unsigned int count)
+static unsigned int send_port_1(void *ctx, const struct frame_tx *burst,
+                                unsigned int count)
 {
     return send_frames(ctx, 1, burst, count);
 }
@@ -203,13 +205,13 @@ static void init_rnic(struct bed_side *side)
 {
     rnic_init(side->rnic, &(struct rnic_config){
                               .env = {.ctx = side,
-                                      .dma = dma,
+                                      .dma = dma_pointer,
                                       .now_ns = now_ns,
                                       .set_timer = set_timer,
                                       .set_irq = set_irq,
-                                      .defer = defer},
-                              .ports = {{.ctx = side, .send = send0},
-                                        {.ctx = side, .send = send1}},
+                                      .defer = defer_run},
+                              .ports = {{.ctx = side, .send = send_port_0},
+                                        {.ctx = side, .send = send_port_1}},
                           });
 }
 
@@ -269,7 +271,7 @@ static uint32_t word_read(struct bed_side *side, uint32_t at)
     return get_le32(side->dram + at);
 }
 
-static void kick(struct bed_side *side)
+static void kick_if_asleep(struct bed_side *side)
 {
     if (word_read(side, PAGE + RNIC_PAGE_ASLEEP) == 1) {
         side->kicks++;
@@ -291,7 +293,7 @@ uint8_t bed_command(struct bed_side *side, uint8_t opcode, uint32_t index,
     cmd[RNIC_CMD_OPCODE] = opcode;
     put_le32(cmd + RNIC_CMD_INDEX, index);
     word_write(side, PAGE + RNIC_PAGE_CMD_PI, side->cmd_pi);
-    kick(side);
+    kick_if_asleep(side);
     while (cmd[RNIC_CMD_STATUS] == RNIC_CMD_PENDING) {
         assert_true(side->deferred);
         side->deferred = false;
@@ -303,7 +305,7 @@ uint8_t bed_command(struct bed_side *side, uint8_t opcode, uint32_t index,
     return cmd[RNIC_CMD_STATUS];
 }
 
-static void must(uint8_t status)
+static void must_succeed(uint8_t status)
 {
     assert_int_equal(status, RNIC_CMD_OK);
 }
@@ -319,12 +321,13 @@ static void create_mr(struct bed_side *side, uint32_t key, uint64_t addr,
     put_le64(args + RNIC_MR_VA, addr);
     put_le64(args + RNIC_MR_LENGTH, len);
     put_le64(args + RNIC_MR_DRAM, addr);
-    must(bed_command(side, RNIC_CMD_MR_CREATE, key >> 8, args, &result));
+    must_succeed(
+        bed_command(side, RNIC_CMD_MR_CREATE, key >> 8, args, &result));
     assert_int_equal(result, key);
 }
 
-static struct ip_addr address(const struct bed *bed, unsigned int side,
-                              unsigned int port)
+static struct ip_addr address_of(const struct bed *bed, unsigned int side,
+                                 unsigned int port)
 {
     struct ip_addr v6 = {{0xfd, [14] = (uint8_t)port, [15] = (uint8_t)side}};
 
@@ -334,8 +337,8 @@ static struct ip_addr address(const struct bed *bed, unsigned int side,
 static void set_addresses(struct bed_side *side)
 {
     for (unsigned int port = 0; port < 2; port++) {
-        struct ip_addr ours = address(side->bed, side->id, port);
-        struct ip_addr theirs = address(side->bed, side->id ^ 1, port);
+        struct ip_addr ours = address_of(side->bed, side->id, port);
+        struct ip_addr theirs = address_of(side->bed, side->id ^ 1, port);
         uint8_t args[RNIC_CMD_LEN] = {0};
 
         args[RNIC_LADDR_PORT] = (uint8_t)port;
@@ -343,14 +346,14 @@ static void set_addresses(struct bed_side *side)
         args[RNIC_LADDR_MAC + 5] = (uint8_t)(side->id * 16 + port);
         memcpy(args + RNIC_LADDR_IP, ours.bytes, 16);
         put_le16(args + RNIC_LADDR_VLAN, side->bed->vlan ? 7 : 0xffff);
-        must(bed_command(side, RNIC_CMD_LADDR_SET, port, args, NULL));
+        must_succeed(bed_command(side, RNIC_CMD_LADDR_SET, port, args, NULL));
         memset(args, 0, sizeof(args));
         args[RNIC_NEIGH_PORT] = (uint8_t)port;
         args[RNIC_NEIGH_MAC] = 2;
         args[RNIC_NEIGH_MAC + 5] = (uint8_t)((side->id ^ 1) * 16 + port);
         memcpy(args + RNIC_NEIGH_IP, theirs.bytes, 16);
         put_le16(args + RNIC_NEIGH_VLAN, side->bed->vlan ? 7 : 0xffff);
-        must(bed_command(side, RNIC_CMD_NEIGH_SET, port, args, NULL));
+        must_succeed(bed_command(side, RNIC_CMD_NEIGH_SET, port, args, NULL));
     }
 }
 
@@ -376,7 +379,7 @@ static void start_side(struct bed_side *side)
                                FIELD_MAKE(RNIC_HART_SIZES, EQ, BED_EQ_LOG2)));
     assert_true(rnic_write(side->rnic, A_RNIC_HART_ENABLE, 1));
     assert_int_equal(rnic_read(side->rnic, A_RNIC_HART_ENABLE), 1);
-    must(bed_command(side, RNIC_CMD_PD_CREATE, 0, NULL, NULL));
+    must_succeed(bed_command(side, RNIC_CMD_PD_CREATE, 0, NULL, NULL));
     create_mr(side, BED_LOCAL_KEY, BED_BASE, BED_DRAM_LEN,
               RNIC_ACCESS_LOCAL_WRITE);
     create_mr(side, BED_REMOTE_KEY, BED_DATA_ADDR, BED_DATA_LEN,
@@ -385,7 +388,7 @@ static void start_side(struct bed_side *side)
     args[RNIC_CQ_SIZE] = BED_CQ_LOG2;
     put_le64(args + RNIC_CQ_BASE, BED_BASE + CQ);
     put_le64(args + RNIC_CQ_RECORD, BED_BASE + CQ_RECORD);
-    must(bed_command(side, RNIC_CMD_CQ_CREATE, 0, args, NULL));
+    must_succeed(bed_command(side, RNIC_CMD_CQ_CREATE, 0, args, NULL));
     set_addresses(side);
     assert_true(rnic_write(side->rnic, A_RNIC_CTRL, R_RNIC_CTRL_ENABLE_MASK));
     assert_true(rnic_write(side->rnic, A_RNIC_IRQ_ENABLE, 1));
@@ -406,7 +409,7 @@ uint32_t bed_qpn(const struct bed_side *side, unsigned int n)
                              (BED_SLOT + n + side->id);
 }
 
-static uint32_t record(unsigned int n)
+static uint32_t record_offset(unsigned int n)
 {
     return RECORDS + n * 64;
 }
@@ -416,19 +419,20 @@ static void create_qp(struct bed_side *side, unsigned int n, uint8_t type)
     uint8_t args[RNIC_CMD_LEN] = {0};
 
     side->sq_pi[n] = side->rq_pi[n] = 0;
-    word_write(side, record(n), 0);
-    word_write(side, record(n) + 4, 0);
+    word_write(side, record_offset(n), 0);
+    word_write(side, record_offset(n) + 4, 0);
     args[RNIC_RQ_SIZE] = BED_RQ_LOG2;
     put_le64(args + RNIC_RQ_BASE, BED_BASE + RQ + n * RQ_STRIDE);
-    put_le64(args + RNIC_RQ_RECORD, BED_BASE + record(n) + 4);
-    must(bed_command(side, RNIC_CMD_RQ_CREATE, n, args, NULL));
+    put_le64(args + RNIC_RQ_RECORD, BED_BASE + record_offset(n) + 4);
+    must_succeed(bed_command(side, RNIC_CMD_RQ_CREATE, n, args, NULL));
     memset(args, 0, sizeof(args));
     args[RNIC_QP_TYPE] = type;
     args[RNIC_QP_SQ_SIZE] = BED_SQ_LOG2;
     put_le16(args + RNIC_QP_RQ, (uint16_t)n);
     put_le64(args + RNIC_QP_SQ_BASE, BED_BASE + SQ + n * SQ_STRIDE);
-    put_le64(args + RNIC_QP_SQ_RECORD, BED_BASE + record(n));
-    must(bed_command(side, RNIC_CMD_QP_CREATE, bed_qpn(side, n), args, NULL));
+    put_le64(args + RNIC_QP_SQ_RECORD, BED_BASE + record_offset(n));
+    must_succeed(
+        bed_command(side, RNIC_CMD_QP_CREATE, bed_qpn(side, n), args, NULL));
 }
 
 void bed_create_qp(struct bed_side *side, unsigned int n)
@@ -444,7 +448,7 @@ void bed_create_ud(struct bed_side *side)
     put_le32(args + RNIC_MOD_QKEY, 0x80010000);
     for (uint8_t state = RNIC_QPS_INIT; state <= RNIC_QPS_RTS; state++) {
         args[RNIC_MOD_STATE] = state;
-        must(bed_command(side, RNIC_CMD_QP_MODIFY, 1, args, NULL));
+        must_succeed(bed_command(side, RNIC_CMD_QP_MODIFY, 1, args, NULL));
     }
 }
 
@@ -491,8 +495,8 @@ void bed_connect(struct bed *bed, unsigned int n, const struct bed_path *path)
     bed_create_qp(&bed->side[0], n);
     bed_create_qp(&bed->side[1], n);
     for (uint8_t state = RNIC_QPS_INIT; state <= RNIC_QPS_RTS; state++) {
-        must(bed_modify(&bed->side[0], n, state, path));
-        must(bed_modify(&bed->side[1], n, state, path));
+        must_succeed(bed_modify(&bed->side[0], n, state, path));
+        must_succeed(bed_modify(&bed->side[1], n, state, path));
     }
 }
 
@@ -575,7 +579,7 @@ void bed_ring_number(struct bed_side *side, uint32_t qpn)
 
     word_write(side, DOORBELLS + slot * 4, qpn);
     word_write(side, PAGE + RNIC_PAGE_DB_PI, side->db_pi);
-    kick(side);
+    kick_if_asleep(side);
     if (side->db_pi - word_read(side, PAGE + RNIC_PAGE_DB_CI) ==
         1u << BED_DB_LOG2) {
         side->deferred = false;
@@ -585,7 +589,7 @@ void bed_ring_number(struct bed_side *side, uint32_t qpn)
 
 void bed_ring(struct bed_side *side, unsigned int n)
 {
-    word_write(side, record(n), side->sq_pi[n]);
+    word_write(side, record_offset(n), side->sq_pi[n]);
     bed_ring_number(side, bed_qpn(side, n));
 }
 
@@ -605,7 +609,7 @@ void bed_recv(struct bed_side *side, unsigned int n, uint64_t wr_id,
     put_le64(wqe + RNIC_RWQE_ADDR, BED_DATA_ADDR + offset);
     put_le32(wqe + RNIC_RWQE_LENGTH, len);
     put_le32(wqe + RNIC_RWQE_LKEY, BED_LOCAL_KEY);
-    word_write(side, record(n) + 4, side->rq_pi[n]);
+    word_write(side, record_offset(n) + 4, side->rq_pi[n]);
 }
 
 /* ---- Completions. */
@@ -653,7 +657,7 @@ bool bed_poll_event(struct bed_side *side, struct bed_event *event)
 
 /* ---- Time. */
 
-static bool deliver(struct bed_side *side)
+static bool deliver_frames(struct bed_side *side)
 {
     struct frame_rx rx[64] = {0};
     struct bed_frame *frames[64];
@@ -677,7 +681,7 @@ static bool deliver(struct bed_side *side)
     return true;
 }
 
-static bool step(struct bed_side *side)
+static bool step_side(struct bed_side *side)
 {
     bool did = false;
 
@@ -693,7 +697,7 @@ static bool step(struct bed_side *side)
         rnic_run(side->rnic);
         did = true;
     }
-    if (deliver(side)) {
+    if (deliver_frames(side)) {
         did = true;
         if (side->bed->reload) {
             bed_reload(side);
@@ -707,8 +711,8 @@ void bed_run(struct bed *bed)
     unsigned int left = 1000000;
 
     for (bool did = true; did;) {
-        did = step(&bed->side[0]);
-        did = step(&bed->side[1]) || did;
+        did = step_side(&bed->side[0]);
+        did = step_side(&bed->side[1]) || did;
         assert_true(left-- != 0);
     }
 }
@@ -753,6 +757,7 @@ uint32_t bed_state(struct bed_side *side, unsigned int n)
 {
     uint32_t state;
 
-    must(bed_command(side, RNIC_CMD_QP_QUERY, bed_qpn(side, n), NULL, &state));
+    must_succeed(
+        bed_command(side, RNIC_CMD_QP_QUERY, bed_qpn(side, n), NULL, &state));
     return state;
 }

@@ -168,7 +168,7 @@ static void test_each_bad_argument_has_its_status(void **state)
 
 /* ---- Every state and every move. */
 
-static void enter(struct bed *bed, unsigned int n, uint8_t state)
+static void create_qp_in_state(struct bed *bed, unsigned int n, uint8_t state)
 {
     static const struct bed_path path;
 
@@ -178,7 +178,7 @@ static void enter(struct bed *bed, unsigned int n, uint8_t state)
     }
 }
 
-static void destroy(struct bed *bed, unsigned int n)
+static void destroy_qp(struct bed *bed, unsigned int n)
 {
     struct bed_side *side = &bed->side[0];
 
@@ -206,11 +206,11 @@ static void test_every_state_times_every_move(void **state)
         for (uint8_t to = 0; to < RNIC_QP_STATES + 1; to++) {
             bool is_legal = to < RNIC_QP_STATES && may[from][to];
 
-            enter(bed, 1, from);
+            create_qp_in_state(bed, 1, from);
             assert_int_equal(bed_modify(&bed->side[0], 1, to, &path),
                              is_legal ? RNIC_CMD_OK : RNIC_CMD_BAD_STATE);
             assert_int_equal(bed_state(&bed->side[0], 1), is_legal ? to : from);
-            destroy(bed, 1);
+            destroy_qp(bed, 1);
         }
     }
 }
@@ -225,7 +225,7 @@ static void test_every_state_times_every_event(void **state)
     for (uint8_t s = 0; s < RNIC_QP_STATES; s++) {
         bool flushed = s == RNIC_QPS_ERROR;
 
-        enter(bed, 1, s);
+        create_qp_in_state(bed, 1, s);
         bed->loss_per_1000 = 1000;
         bed_recv(&bed->side[0], 1, 7, 0, 64);
         bed_send(&bed->side[0], 1,
@@ -245,7 +245,7 @@ static void test_every_state_times_every_event(void **state)
             assert_int_equal(event.type, RNIC_EVENT_QP_DRAINED);
         }
         assert_false(bed_poll_event(&bed->side[0], &event));
-        destroy(bed, 1);
+        destroy_qp(bed, 1);
         bed_settle(bed);
         assert_false(bed_poll(&bed->side[0], &wc));
         assert_false(bed_poll_event(&bed->side[0], &event));
@@ -280,7 +280,7 @@ static void test_arguments_of_a_stage_are_judged(void **state)
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         uint8_t args[RNIC_CMD_LEN] = {0};
 
-        enter(bed, 1, rows[i].from);
+        create_qp_in_state(bed, 1, rows[i].from);
         args[RNIC_MOD_STATE] = rows[i].to;
         args[RNIC_MOD_PATH_MTU] = 1;
         args[RNIC_MOD_MAX_RD_ATOMIC] = 1;
@@ -289,7 +289,7 @@ static void test_arguments_of_a_stage_are_judged(void **state)
                                      bed_qpn(&bed->side[0], 1), args, NULL),
                          RNIC_CMD_BAD_ARGUMENT);
         assert_int_equal(bed_state(&bed->side[0], 1), rows[i].from);
-        destroy(bed, 1);
+        destroy_qp(bed, 1);
     }
 }
 
@@ -298,7 +298,7 @@ static void test_everything_can_be_given_back(void **state)
     struct bed *bed = *state;
     struct bed_side *side = &bed->side[0];
 
-    destroy(bed, 0);
+    destroy_qp(bed, 0);
     assert_int_equal(bed_command(side, RNIC_CMD_CQ_DESTROY, 0, NULL, NULL),
                      RNIC_CMD_OK);
     assert_int_equal(bed_command(side, RNIC_CMD_MR_DESTROY, 0, NULL, NULL),

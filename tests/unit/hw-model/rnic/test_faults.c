@@ -24,7 +24,7 @@ struct session {
 };
 
 /* Where things of round r are: by side, so that the two do not meet. */
-static uint32_t place(unsigned int side, unsigned int r, unsigned int what)
+static uint32_t offset_of(unsigned int side, unsigned int r, unsigned int what)
 {
     return ((side * ROUNDS + r) * 4 + what) * STEP;
 }
@@ -37,8 +37,8 @@ static void post_round(struct bed_side *side, unsigned int r)
     bed_post(side, 0,
              &(struct bed_wr){.opcode = RNIC_WR_WRITE,
                               .wr_id = wr_id,
-                              .offset = place(side->id, r, 0),
-                              .remote = place(side->id, r, 0),
+                              .offset = offset_of(side->id, r, 0),
+                              .remote = offset_of(side->id, r, 0),
                               .len = LEN + r,
                               .sges = 2});
     bed_post(side, 0,
@@ -52,39 +52,41 @@ static void post_round(struct bed_side *side, unsigned int r)
              &(struct bed_wr){.opcode = RNIC_WR_READ,
                               .flags = RNIC_WR_SIGNALED,
                               .wr_id = wr_id + 2,
-                              .offset = place(side->id, r, 1),
-                              .remote = place(side->id, r, 1),
+                              .offset = offset_of(side->id, r, 1),
+                              .remote = offset_of(side->id, r, 1),
                               .len = LEN - r,
                               .sges = 3});
     bed_post(side, 0,
              &(struct bed_wr){.opcode = RNIC_WR_SEND,
                               .flags = RNIC_WR_SIGNALED | RNIC_WR_FENCE,
                               .wr_id = wr_id + 3,
-                              .offset = place(side->id, r, 2),
+                              .offset = offset_of(side->id, r, 2),
                               .len = 3 * 1024});
     bed_post(side, 0,
              &(struct bed_wr){.opcode = RNIC_WR_READ,
                               .wr_id = wr_id + 4,
-                              .remote = place(side->id, r, 1)});
+                              .remote = offset_of(side->id, r, 1)});
     bed_send(side, 0,
              &(struct bed_wr){.opcode = RNIC_WR_WRITE,
                               .flags = RNIC_WR_SIGNALED,
                               .wr_id = wr_id + 5,
-                              .offset = place(side->id, r, 3),
-                              .remote = place(side->id, r, 3),
+                              .offset = offset_of(side->id, r, 3),
+                              .remote = offset_of(side->id, r, 3),
                               .len = 1});
 }
 
-static void fill(struct bed *bed)
+static void fill_sources(struct bed *bed)
 {
     for (unsigned int side = 0; side < 2; side++) {
         for (unsigned int r = 0; r < ROUNDS; r++) {
             uint32_t seed = side * 100 + r;
 
-            bed_fill(&bed->side[side], place(side, r, 0), LEN + r, seed);
-            bed_fill(&bed->side[!side], place(side, r, 1), LEN - r, seed + 50);
-            bed_fill(&bed->side[side], place(side, r, 2), 3 * 1024, seed + 60);
-            bed_fill(&bed->side[side], place(side, r, 3), 1, seed + 70);
+            bed_fill(&bed->side[side], offset_of(side, r, 0), LEN + r, seed);
+            bed_fill(&bed->side[!side], offset_of(side, r, 1), LEN - r,
+                     seed + 50);
+            bed_fill(&bed->side[side], offset_of(side, r, 2), 3 * 1024,
+                     seed + 60);
+            bed_fill(&bed->side[side], offset_of(side, r, 3), 1, seed + 70);
         }
     }
 }
@@ -119,7 +121,7 @@ static void check_data(struct bed *bed)
 {
     for (unsigned int side = 0; side < 2; side++) {
         for (unsigned int r = 0; r < ROUNDS; r++) {
-            uint32_t at = place(side, r, 0);
+            uint32_t at = offset_of(side, r, 0);
             const uint8_t *inline_recv =
                 bed_data(&bed->side[!side], recv_place(2 * r));
             const uint8_t *recv =
@@ -149,7 +151,7 @@ static unsigned int run_session(const struct session *session,
     bed_start(bed);
     bed_connect(bed, 0,
                 &(struct bed_path){.mtu = session->mtu, .psn = 0xfffff8});
-    fill(bed);
+    fill_sources(bed);
     bed->fault = fault;
     bed->fault_at = at;
     bed->fault_count = count;
@@ -177,8 +179,8 @@ static unsigned int run_session(const struct session *session,
     return frames;
 }
 
-static void sweep(const struct session *session, enum bed_fault fault,
-                  unsigned int count)
+static void sweep_fault(const struct session *session, enum bed_fault fault,
+                        unsigned int count)
 {
     unsigned int frames = run_session(session, BED_NONE, 0, 0, 0);
 
@@ -199,37 +201,37 @@ static const struct session tagged_v1 = {
 static void test_every_frame_may_be_lost(void **state)
 {
     (void)state;
-    sweep(&plain, BED_DROP, 1);
-    sweep(&single, BED_DROP, 1);
-    sweep(&tagged_v6, BED_DROP, 1);
-    sweep(&v1, BED_DROP, 1);
+    sweep_fault(&plain, BED_DROP, 1);
+    sweep_fault(&single, BED_DROP, 1);
+    sweep_fault(&tagged_v6, BED_DROP, 1);
+    sweep_fault(&v1, BED_DROP, 1);
 }
 
 static void test_every_five_frames_may_be_lost(void **state)
 {
     (void)state;
-    sweep(&plain, BED_DROP, 5);
+    sweep_fault(&plain, BED_DROP, 5);
 }
 
 static void test_every_frame_may_be_repeated(void **state)
 {
     (void)state;
-    sweep(&plain, BED_REPEAT, 1);
-    sweep(&single, BED_REPEAT, 7);
+    sweep_fault(&plain, BED_REPEAT, 1);
+    sweep_fault(&single, BED_REPEAT, 7);
 }
 
 static void test_every_frame_may_overtake(void **state)
 {
     (void)state;
-    sweep(&plain, BED_SWAP, 1);
-    sweep(&single, BED_SWAP, 3);
+    sweep_fault(&plain, BED_SWAP, 1);
+    sweep_fault(&single, BED_SWAP, 3);
 }
 
 static void test_every_frame_may_be_spoiled(void **state)
 {
     (void)state;
-    sweep(&plain, BED_SPOIL, 2);
-    sweep(&tagged_v1, BED_SPOIL, 2);
+    sweep_fault(&plain, BED_SPOIL, 2);
+    sweep_fault(&tagged_v1, BED_SPOIL, 2);
 }
 
 static void test_one_frame_in_twenty_is_lost(void **state)

@@ -24,8 +24,8 @@ static int teardown(void **state)
     return 0;
 }
 
-static void expect(struct bed_side *side, uint64_t wr_id, uint8_t opcode,
-                   uint8_t status)
+static void expect_completion(struct bed_side *side, uint64_t wr_id,
+                              uint8_t opcode, uint8_t status)
 {
     struct bed_wc wc;
 
@@ -57,7 +57,7 @@ static void test_send_arrives_in_the_posted_buffer(void **state)
                               .wr_id = 5,
                               .len = 1000});
     bed_settle(bed);
-    expect(a, 5, RNIC_WR_SEND, RNIC_WC_SUCCESS);
+    expect_completion(a, 5, RNIC_WR_SEND, RNIC_WC_SUCCESS);
     assert_true(bed_poll(b, &wc));
     assert_int_equal(wc.wr_id, 77);
     assert_int_equal(wc.len, 1000);
@@ -89,7 +89,7 @@ static void test_write_and_read_move_a_megabyte(void **state)
                               .len = len,
                               .sges = 4});
     bed_settle(bed);
-    expect(a, 2, RNIC_WR_READ, RNIC_WC_SUCCESS);
+    expect_completion(a, 2, RNIC_WR_READ, RNIC_WC_SUCCESS);
     assert_true(bed_same(bed, 0, 0, len));
     assert_true(bed_same(bed, 1 << 20, 1 << 20, len));
     assert_int_equal(bed_counter(a, RNIC_COUNT_RETRANSMITTED), 0);
@@ -115,8 +115,8 @@ static void test_rnr_waits_for_a_buffer(void **state)
     bed_run(bed);
     expect_nothing(a);
     bed_settle(bed);
-    expect(b, 9, RNIC_WR_RECV, RNIC_WC_SUCCESS);
-    expect(a, 1, RNIC_WR_SEND, RNIC_WC_SUCCESS);
+    expect_completion(b, 9, RNIC_WR_RECV, RNIC_WC_SUCCESS);
+    expect_completion(a, 1, RNIC_WR_SEND, RNIC_WC_SUCCESS);
 }
 
 static void test_send_with_invalidate_takes_the_region(void **state)
@@ -141,7 +141,7 @@ static void test_send_with_invalidate_takes_the_region(void **state)
     expect_nothing(a);
     bed_send(a, 0, &(struct bed_wr){.opcode = RNIC_WR_WRITE, .len = 4});
     bed_settle(bed);
-    expect(a, 0, RNIC_WR_WRITE, RNIC_WC_REMOTE_ACCESS);
+    expect_completion(a, 0, RNIC_WR_WRITE, RNIC_WC_REMOTE_ACCESS);
 }
 
 static void test_retries_end_and_flush_in_order(void **state)
@@ -160,11 +160,11 @@ static void test_retries_end_and_flush_in_order(void **state)
     bed_ring(a, 0);
     bed_recv(a, 0, 50, 0, 64);
     bed_settle(bed);
-    expect(a, 0, RNIC_WR_WRITE, RNIC_WC_RETRY_EXCEEDED);
-    expect(a, 1, RNIC_WR_WRITE, RNIC_WC_FLUSHED);
-    expect(a, 2, RNIC_WR_WRITE, RNIC_WC_FLUSHED);
-    expect(a, 3, RNIC_WR_WRITE, RNIC_WC_FLUSHED);
-    expect(a, 50, RNIC_WR_RECV, RNIC_WC_FLUSHED);
+    expect_completion(a, 0, RNIC_WR_WRITE, RNIC_WC_RETRY_EXCEEDED);
+    expect_completion(a, 1, RNIC_WR_WRITE, RNIC_WC_FLUSHED);
+    expect_completion(a, 2, RNIC_WR_WRITE, RNIC_WC_FLUSHED);
+    expect_completion(a, 3, RNIC_WR_WRITE, RNIC_WC_FLUSHED);
+    expect_completion(a, 50, RNIC_WR_RECV, RNIC_WC_FLUSHED);
     expect_nothing(a);
     assert_true(bed_poll_event(a, &event));
     assert_int_equal(event.type, RNIC_EVENT_QP_FATAL);
