@@ -146,8 +146,8 @@ uint64_t conf_now_us(const struct conf *conf)
     return conf->world.now_ns / 1000;
 }
 
-static bool run(struct conf *conf, bool (*is_done)(void *ctx), void *ctx,
-                uint64_t timeout_us)
+static bool run_world(struct conf *conf, bool (*is_done)(void *ctx), void *ctx,
+                      uint64_t timeout_us)
 {
     uint64_t end_ns = conf->world.now_ns + timeout_us * 1000;
 
@@ -171,7 +171,7 @@ bool conf_wait(struct conf *conf, bool (*is_done)(void *ctx), void *ctx,
 {
     double slow = conf->dut->is_virtual ? 1 : conf->options->slow;
 
-    return run(conf, is_done, ctx, (uint64_t)((double)timeout_us * slow));
+    return run_world(conf, is_done, ctx, (uint64_t)((double)timeout_us * slow));
 }
 
 struct moment {
@@ -198,7 +198,7 @@ void conf_pass(struct conf *conf, uint64_t us)
         return;
     }
     conf->pass_until_ns = moment.ns; /* wakes the loop */
-    run(conf, has_come, &moment, us + 1000000);
+    run_world(conf, has_come, &moment, us + 1000000);
     conf->pass_until_ns = NATIVE_NO_DEADLINE;
 }
 
@@ -290,7 +290,8 @@ static void pcap_frame(struct conf *conf, const uint8_t *data, size_t len)
 
 /* ---- Towards the target. */
 
-static struct conf_tx *keep(const uint8_t *data, size_t len, uint8_t flags)
+static struct conf_tx *copy_frame(const uint8_t *data, size_t len,
+                                  uint8_t flags)
 {
     struct conf_tx *tx = malloc(sizeof(*tx) + len);
 
@@ -302,7 +303,7 @@ static struct conf_tx *keep(const uint8_t *data, size_t len, uint8_t flags)
     return tx;
 }
 
-static void drain(struct conf_wire *wire)
+static void drain_wire(struct conf_wire *wire)
 {
     struct dut *dut = wire->conf->dut;
 
@@ -331,7 +332,7 @@ static void put_out(struct conf_wire *wire, const uint8_t *data, size_t len,
         conf->dut->send(conf->dut->ctx, wire->port, data, len, flags)) {
         return;
     }
-    *wire->out_tail = keep(data, len, flags);
+    *wire->out_tail = copy_frame(data, len, flags);
     wire->out_tail = &(*wire->out_tail)->next;
 }
 
@@ -524,7 +525,7 @@ static void through_filter(struct conf_wire *wire, bool is_from_target,
         return;
     case CONF_LATER:
         release_later(wire, is_from_target);
-        wire->later[is_from_target] = keep(data, len, 0);
+        wire->later[is_from_target] = copy_frame(data, len, 0);
         wire->later_until_ns[is_from_target] = conf->world.now_ns + LATER_NS;
         return;
     case CONF_TWICE:
@@ -554,7 +555,7 @@ static void on_room(void *ctx, unsigned int port)
 {
     struct conf *conf = ctx;
 
-    drain(&conf->wires[port]);
+    drain_wire(&conf->wires[port]);
 }
 
 /* The host's port sends. */
@@ -580,7 +581,7 @@ static bool node_step(void *ctx)
     for (unsigned int i = 0; i < CONF_PORTS; i++) {
         struct conf_wire *wire = &conf->wires[i];
 
-        drain(wire);
+        drain_wire(wire);
         for (unsigned int k = 0; k < 2; k++) {
             if (wire->later_until_ns[k] <= conf->world.now_ns) {
                 wire->later_until_ns[k] = NATIVE_NO_DEADLINE;
@@ -753,7 +754,7 @@ struct taking {
     struct conf_rx *found;
 };
 
-static bool look(void *ctx)
+static bool look_for_packet(void *ctx)
 {
     struct taking *taking = ctx;
 
@@ -774,7 +775,8 @@ const struct packet *conf_take_within(struct conf *conf, conf_match *match,
 {
     struct taking taking = {conf->rx_unflushed, match, ctx, NULL};
 
-    if (!look(&taking) && !conf_wait(conf, look, &taking, timeout_us)) {
+    if (!look_for_packet(&taking) &&
+        !conf_wait(conf, look_for_packet, &taking, timeout_us)) {
         return NULL;
     }
     taking.found->is_taken = true;
@@ -917,7 +919,7 @@ static void announce_v6(struct conf *conf, const struct conf_peer *peer)
 
 /* Each test's peers have the addresses of the one's before and MACs of their
  * own: a target that did not start anew in between is to know. */
-static void announce(struct conf *conf, const struct conf_peer *peer)
+static void announce_peer(struct conf *conf, const struct conf_peer *peer)
 {
     if (conf->dut->is_virtual) {
         return;
@@ -947,7 +949,7 @@ struct conf_peer *conf_peer(struct conf *conf, unsigned int index,
             .ip6 = in_subnet(&to->ip6, (uint8_t)(PEER_HOST + index)),
             .answers = true,
         };
-        announce(conf, peer);
+        announce_peer(conf, peer);
     }
     return peer;
 }
@@ -1170,8 +1172,9 @@ static void need_room(struct conf *conf, uint32_t blocks)
     }
 }
 
-static uint16_t io(struct conf *conf, struct nvme_host *host, uint8_t opcode,
-                   uint16_t qid, uint64_t lba, uint32_t blocks)
+static uint16_t run_io(struct conf *conf, struct nvme_host *host,
+                       uint8_t opcode, uint16_t qid, uint64_t lba,
+                       uint32_t blocks)
 {
     struct host_io io = {
         .qid = qid,
@@ -1191,7 +1194,7 @@ void conf_write(struct conf *conf, struct nvme_host *host, uint16_t qid,
 {
     need_room(conf, blocks);
     fill_blocks(conf, conf->host->data, lba, blocks, version);
-    conf_status(conf, "write", io(conf, host, NVM_WRITE, qid, lba, blocks),
+    conf_status(conf, "write", run_io(conf, host, NVM_WRITE, qid, lba, blocks),
                 NVME_SC_SUCCESS);
 }
 
@@ -1205,7 +1208,7 @@ void conf_verify(struct conf *conf, struct nvme_host *host, uint16_t qid,
     need_room(conf, blocks);
     fill_blocks(conf, expected, lba, blocks, version);
     memset(conf->host->data, 0xa5, len);
-    conf_status(conf, "read", io(conf, host, NVM_READ, qid, lba, blocks),
+    conf_status(conf, "read", run_io(conf, host, NVM_READ, qid, lba, blocks),
                 NVME_SC_SUCCESS);
     for (at = 0; at < len && conf->host->data[at] == expected[at]; at++) {
     }

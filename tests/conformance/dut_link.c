@@ -341,7 +341,7 @@ static bool read_reply(struct link_dut *dut)
     return false;
 }
 
-static bool ask(struct link_dut *dut, const char *request)
+static bool ask_control(struct link_dut *dut, const char *request)
 {
     char line[CONTROL_WORDS];
     int len = snprintf(line, sizeof(line), "%s\n", request);
@@ -351,15 +351,15 @@ static bool ask(struct link_dut *dut, const char *request)
            read_reply(dut);
 }
 
-static bool partner(void *ctx, unsigned int port, const char *key,
-                    const char *value)
+static bool link_partner(void *ctx, unsigned int port, const char *key,
+                         const char *value)
 {
     struct link_dut *dut = ctx;
     char request[CONTROL_WORDS];
 
     dut->is_partner_changed[port] = true;
     snprintf(request, sizeof(request), "partner %u %s %s", port, key, value);
-    return ask(dut, request);
+    return ask_control(dut, request);
 }
 
 /* As it is when the machine starts. */
@@ -371,7 +371,7 @@ static void restore_partner(struct link_dut *dut, unsigned int port)
     };
 
     for (size_t i = 0; i < ARRAY_LEN(usual); i++) {
-        (void)partner(dut, port, usual[i][0], usual[i][1]);
+        (void)link_partner(dut, port, usual[i][0], usual[i][1]);
     }
     dut->is_partner_changed[port] = false;
 }
@@ -381,15 +381,15 @@ static bool power_cut(void *ctx)
     struct link_dut *dut = ctx;
 
     close_links(dut);
-    return ask(dut, "power-cut") && open_links(dut);
+    return ask_control(dut, "power-cut") && open_links(dut);
 }
 
-static bool reset(void *ctx)
+static bool link_reset(void *ctx)
 {
-    return ask(ctx, "reset");
+    return ask_control(ctx, "reset");
 }
 
-static unsigned int hex4(const char *text)
+static unsigned int parse_hex4(const char *text)
 {
     char digits[5] = {0};
 
@@ -398,7 +398,7 @@ static unsigned int hex4(const char *text)
 }
 
 /* A JSON string's text. @return false when it is none or too long */
-static bool unquote(const char *from, char *to, size_t room)
+static bool unquote_json(const char *from, char *to, size_t room)
 {
     size_t len = 0;
 
@@ -417,7 +417,7 @@ static bool unquote(const char *from, char *to, size_t room)
             } else if (c == 't') {
                 c = '\t';
             } else if (c == 'u') {
-                c = (char)hex4(from);
+                c = (char)parse_hex4(from);
                 from += 4;
             }
         }
@@ -427,20 +427,20 @@ static bool unquote(const char *from, char *to, size_t room)
     return *from == '"';
 }
 
-static bool console(void *ctx, const char *line, char *text, size_t room)
+static bool link_console(void *ctx, const char *line, char *text, size_t room)
 {
     struct link_dut *dut = ctx;
     char request[CONTROL_WORDS];
 
     snprintf(request, sizeof(request), "console %s", line);
-    return ask(dut, request) && strlen(dut->reply) > 3 &&
-           unquote(dut->reply + 3, text, room);
+    return ask_control(dut, request) && strlen(dut->reply) > 3 &&
+           unquote_json(dut->reply + 3, text, room);
 }
 
 /* ---- A test's start and end. */
 
-static bool begin(void *ctx, struct native_world *world,
-                  const struct dut_events *events)
+static bool link_begin(void *ctx, struct native_world *world,
+                       const struct dut_events *events)
 {
     struct link_dut *dut = ctx;
 
@@ -461,7 +461,7 @@ static void end_test(void *ctx)
     }
 }
 
-static void describe(void *ctx, struct conf_target *target)
+static void link_describe(void *ctx, struct conf_target *target)
 {
     const struct link_dut *dut = ctx;
 
@@ -469,7 +469,7 @@ static void describe(void *ctx, struct conf_target *target)
     target->num_ports = dut->num_links;
 }
 
-static void end(void *ctx)
+static void link_end(void *ctx)
 {
     struct link_dut *dut = ctx;
 
@@ -494,7 +494,8 @@ static bool open_control(struct link_dut *dut)
                 strerror(errno));
         return false;
     }
-    if (!ask(dut, "info") || !target_read_info(dut->reply, &config->target)) {
+    if (!ask_control(dut, "info") ||
+        !target_read_info(dut->reply, &config->target)) {
         fprintf(stderr, "essd_conform: control: no answer to \"info\": %s\n",
                 dut->reply);
         return false;
@@ -502,7 +503,7 @@ static bool open_control(struct link_dut *dut)
     return true;
 }
 
-static bool reach(struct link_dut *dut)
+static bool reach_target(struct link_dut *dut)
 {
     if (dut->config->control != NULL && !open_control(dut)) {
         return false;
@@ -518,17 +519,17 @@ struct dut dut_link_create(struct dut_link_config *config)
         .ctx = dut,
         .kind = config->control != NULL ? "qemu" : "link",
         .has_control = config->control != NULL,
-        .begin = begin,
+        .begin = link_begin,
         .end_test = end_test,
-        .end = end,
-        .describe = describe,
+        .end = link_end,
+        .describe = link_describe,
         .send = send_frame,
         .run_once = run_once,
         .empty_ns = empty_ns,
-        .partner = partner,
+        .partner = link_partner,
         .power_cut = power_cut,
-        .reset = reset,
-        .console = console,
+        .reset = link_reset,
+        .console = link_console,
     };
 
     ASSERT(dut != NULL);
@@ -539,8 +540,8 @@ struct dut dut_link_create(struct dut_link_config *config)
         dut->links[i].out = malloc(BUFFER);
         ASSERT(dut->links[i].in != NULL && dut->links[i].out != NULL);
     }
-    if (!reach(dut)) {
-        end(dut);
+    if (!reach_target(dut)) {
+        link_end(dut);
         made.kind = NULL;
         return made;
     }

@@ -38,15 +38,15 @@ struct native_dut {
     char line[LINE_MAX_LEN];
 };
 
-static void receive(void *ctx, const struct frame_rx *frames,
-                    unsigned int count)
+static void native_receive(void *ctx, const struct frame_rx *frames,
+                           unsigned int count)
 {
     struct native_dut_side *side = ctx;
 
     side->dut->events.receive(side->dut->events.ctx, side->port, frames, count);
 }
 
-static void room(void *ctx)
+static void native_room(void *ctx)
 {
     struct native_dut_side *side = ctx;
 
@@ -84,8 +84,8 @@ static bool power_on(struct native_dut *dut)
                             CONSOLE_TIMEOUT_S * NS_PER_S);
 }
 
-static bool begin(void *ctx, struct native_world *world,
-                  const struct dut_events *events)
+static bool native_begin(void *ctx, struct native_world *world,
+                         const struct dut_events *events)
 {
     struct native_dut *dut = ctx;
 
@@ -95,7 +95,7 @@ static bool begin(void *ctx, struct native_world *world,
     dut->has_saved = false;
     medium_init(&dut->medium, MEDIUM_BYTES);
     for (unsigned int i = 0; i < CONF_PORTS; i++) {
-        struct cable_plug plug = {&dut->sides[i], receive, room};
+        struct cable_plug plug = {&dut->sides[i], native_receive, native_room};
 
         dut->sides[i] = (struct native_dut_side){dut, i};
         cable_init(&dut->cables[i]);
@@ -116,7 +116,7 @@ static void end_test(void *ctx)
     medium_end(&dut->medium);
 }
 
-static void describe(void *ctx, struct conf_target *target)
+static void native_describe(void *ctx, struct conf_target *target)
 {
     const struct native_dut *dut = ctx;
     const struct drive_net *net = &dut->drive->drive.net;
@@ -138,8 +138,8 @@ static void describe(void *ctx, struct conf_target *target)
            sizeof(dut->drive->identity.subsystem_nqn));
 }
 
-static bool send(void *ctx, unsigned int port, const uint8_t *frame,
-                 size_t len_bytes, uint8_t flags)
+static bool native_send(void *ctx, unsigned int port, const uint8_t *frame,
+                        size_t len_bytes, uint8_t flags)
 {
     struct native_dut *dut = ctx;
     struct frame_sink sink = cable_sink(&dut->cables[port], 1);
@@ -171,8 +171,8 @@ static bool is_on(const char *value)
     return strcmp(value, "1") == 0 || strcmp(value, "on") == 0;
 }
 
-static bool partner(void *ctx, unsigned int port, const char *key,
-                    const char *value)
+static bool native_partner(void *ctx, unsigned int port, const char *key,
+                           const char *value)
 {
     static const char *const fecs[] = {"none", "fc", "rs"};
     struct native_dut *dut = ctx;
@@ -223,7 +223,7 @@ static bool power_cut(void *ctx)
 }
 
 /* No reset line natively: what a warm reset leaves is what a start finds. */
-static bool reset(void *ctx)
+static bool native_reset(void *ctx)
 {
     struct native_dut *dut = ctx;
 
@@ -239,7 +239,7 @@ static bool has_prompt(void *ctx)
     return strstr(machine_console(&dut->drive->machine), "\nessd> ") != NULL;
 }
 
-static bool console(void *ctx, const char *line, char *text, size_t len)
+static bool native_console(void *ctx, const char *line, char *text, size_t len)
 {
     struct native_dut *dut = ctx;
     struct machine *machine = &dut->drive->machine;
@@ -268,14 +268,14 @@ static bool console(void *ctx, const char *line, char *text, size_t len)
     return true;
 }
 
-static struct native_drive *native(void *ctx)
+static struct native_drive *native_drive_of(void *ctx)
 {
     struct native_dut *dut = ctx;
 
     return dut->drive;
 }
 
-static void end(void *ctx)
+static void native_end(void *ctx)
 {
     free(ctx);
 }
@@ -292,15 +292,15 @@ struct dut dut_native_create(unsigned int defect)
         .has_control = true,
         .has_flags = true,
         .is_virtual = true,
-        .begin = begin,
+        .begin = native_begin,
         .end_test = end_test,
-        .end = end,
-        .describe = describe,
-        .send = send,
-        .partner = partner,
+        .end = native_end,
+        .describe = native_describe,
+        .send = native_send,
+        .partner = native_partner,
         .power_cut = power_cut,
-        .reset = reset,
-        .console = console,
-        .native = native,
+        .reset = native_reset,
+        .console = native_console,
+        .native = native_drive_of,
     };
 }

@@ -105,7 +105,8 @@ static void send_drep(struct conf *conf, const struct connection *to)
     send_mad(conf, to, CM_DREP, body);
 }
 
-static struct connection *find(struct leaving *leaving, uint32_t target_id)
+static struct connection *find_connection(struct leaving *leaving,
+                                          uint32_t target_id)
 {
     for (unsigned int i = 0; i < leaving->num; i++) {
         if (leaving->connections[i].target_id == target_id) {
@@ -120,7 +121,7 @@ static void see_rep(struct leaving *leaving, const struct packet *packet)
     struct cm_rep rep;
 
     if (!cm_rep_parse(&rep, packet->cm, MAD_DATA_LEN) ||
-        find(leaving, rep.local_comm_id) != NULL ||
+        find_connection(leaving, rep.local_comm_id) != NULL ||
         leaving->num == CONNECTIONS_MAX) {
         return;
     }
@@ -134,7 +135,7 @@ static void see_rep(struct leaving *leaving, const struct packet *packet)
 
 static void see_closed(struct leaving *leaving, uint32_t target_id)
 {
-    struct connection *found = find(leaving, target_id);
+    struct connection *found = find_connection(leaving, target_id);
 
     if (found != NULL && !found->is_closed) {
         found->is_closed = true;
@@ -157,7 +158,7 @@ static void see_dreq(struct leaving *leaving, const struct packet *packet)
     }
 }
 
-static void see(struct leaving *leaving, const struct packet *packet)
+static void see_packet(struct leaving *leaving, const struct packet *packet)
 {
     struct cm_drep drep;
 
@@ -186,7 +187,7 @@ static bool are_closed(void *ctx)
             return leaving->awaited == 0;
         }
         leaving->seen = next;
-        see(leaving, &next->packet);
+        see_packet(leaving, &next->packet);
     }
 }
 

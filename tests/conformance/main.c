@@ -61,10 +61,10 @@ struct runner {
 };
 
 /* What is wrong with the options, in one line. */
-static void refuse(const char *format, ...)
+static void refuse_options(const char *format, ...)
     __attribute__((format(printf, 1, 2), noreturn));
 
-static void refuse(const char *format, ...)
+static void refuse_options(const char *format, ...)
 {
     va_list args;
 
@@ -121,8 +121,8 @@ static void put_steps(FILE *file, const struct conf *conf)
     fputs("],", file);
 }
 
-static void report(struct runner *runner, const struct entry *entry,
-                   double seconds)
+static void report_test(struct runner *runner, const struct entry *entry,
+                        double seconds)
 {
     const struct conf *conf = runner->conf;
     FILE *file = runner->results;
@@ -206,7 +206,7 @@ static int set_up(void **state)
     return 0;
 }
 
-static void body(void **state)
+static void test_body(void **state)
 {
     struct entry *entry = *state;
     struct conf *conf = entry->runner->conf;
@@ -248,7 +248,7 @@ static int tear_down(void **state)
     struct runner *runner = entry->runner;
     struct conf *conf = runner->conf;
 
-    report(runner, entry, real_s() - runner->start_s);
+    report_test(runner, entry, real_s() - runner->start_s);
     conf_end(conf);
     if (runner->options.stops_at_first && conf->outcome != CONF_PASSED &&
         conf->outcome != CONF_NA) {
@@ -296,7 +296,7 @@ static void add_tests(struct runner *runner, const struct conf_tests *tests)
     }
 }
 
-static void collect(struct runner *runner)
+static void collect_tests(struct runner *runner)
 {
     const char *first = runner->options.first;
 
@@ -317,9 +317,10 @@ static void expect_all_there(const struct options *options)
 {
     for (unsigned int i = 0; i < options->num_only; i++) {
         if (!options->is_there[i]) {
-            refuse("--only %s: no test, group or chapter has that name: see "
-                   "--list",
-                   options->only[i]);
+            refuse_options(
+                "--only %s: no test, group or chapter has that name: see "
+                "--list",
+                options->only[i]);
         }
     }
 }
@@ -341,7 +342,7 @@ static bool leave_out_up_to(struct runner *runner, const char *name)
     return true;
 }
 
-static void list(const struct runner *runner)
+static void list_tests(const struct runner *runner)
 {
     for (unsigned int i = 0; i < runner->num; i++) {
         const struct entry *entry = &runner->entries[i];
@@ -395,7 +396,7 @@ static void find_echo(struct conf *conf)
     }
 }
 
-static void prepare(struct conf *conf)
+static void prepare_target(struct conf *conf)
 {
     if (mac_addr_is_zero(&conf->target.ports[0].mac)) {
         find_mac(conf);
@@ -412,12 +413,12 @@ static const struct conf_test preparation = {
     .id = "target",
     .clause = "",
     .purpose = "find out what the target is",
-    .run = prepare,
+    .run = prepare_target,
 };
 
 /* A drive that was started for this run claims its addresses meanwhile: who
  * says that he has them is right, or wrong, only behind that. */
-static void identify(struct conf *conf)
+static void identify_target(struct conf *conf)
 {
     target_about_read(conf, &conf->about);
     if (conf->dut->has_control && !conf->dut->is_virtual) {
@@ -429,12 +430,12 @@ static const struct conf_test introduction = {
     .id = "identify",
     .clause = "",
     .purpose = "ask the target what it is; let it come to rest",
-    .run = identify,
+    .run = identify_target,
 };
 
 /* ---- Start. */
 
-static void usage(const char *why)
+static void print_usage(const char *why)
 {
     if (why != NULL) {
         fprintf(stderr, "essd_conform: %s\n", why);
@@ -450,7 +451,7 @@ static void usage(const char *why)
     exit(EXIT_USAGE);
 }
 
-static unsigned long long number(const char *option, const char *text)
+static unsigned long long parse_number(const char *option, const char *text)
 {
     char *end;
     unsigned long long value;
@@ -458,7 +459,7 @@ static unsigned long long number(const char *option, const char *text)
     errno = 0;
     value = strtoull(text, &end, 0);
     if (*text < '0' || *text > '9' || *end != '\0' || errno != 0) {
-        refuse("%s %s: that is no number", option, text);
+        refuse_options("%s %s: that is no number", option, text);
     }
     return value;
 }
@@ -466,21 +467,22 @@ static unsigned long long number(const char *option, const char *text)
 static unsigned int number_to(const char *option, const char *text,
                               unsigned int max)
 {
-    unsigned long long value = number(option, text);
+    unsigned long long value = parse_number(option, text);
 
     if (value > max) {
-        refuse("%s %s: %u at most", option, text, max);
+        refuse_options("%s %s: %u at most", option, text, max);
     }
     return (unsigned int)value;
 }
 
-static double factor(const char *text)
+static double parse_factor(const char *text)
 {
     char *end;
     double value = strtod(text, &end);
 
     if (end == text || *end != '\0' || !(value >= 1) || value > SLOW_MAX) {
-        refuse("--slow %s: it takes a factor from 1 to %u", text, SLOW_MAX);
+        refuse_options("--slow %s: it takes a factor from 1 to %u", text,
+                       SLOW_MAX);
     }
     return value;
 }
@@ -490,12 +492,13 @@ static void add_only(struct options *options, char *text)
     for (char *word = strtok(text, ","); word != NULL;
          word = strtok(NULL, ",")) {
         if (options->num_only == ONLY_MAX) {
-            usage("too many --only");
+            print_usage("too many --only");
         }
         options->only[options->num_only++] = word;
     }
     if (options->num_only == 0) {
-        refuse("--only names no test: ./essd conform --list shows the names");
+        refuse_options(
+            "--only names no test: ./essd conform --list shows the names");
     }
 }
 
@@ -507,7 +510,7 @@ static void take_option(struct options *options, int c)
         break;
     case 's':
         if (options->num_sockets == CONF_PORTS) {
-            usage("--socket: two at most");
+            print_usage("--socket: two at most");
         }
         options->link.sockets[options->num_sockets++] = optarg;
         break;
@@ -517,19 +520,19 @@ static void take_option(struct options *options, int c)
     case 't':
         if (!target_parse_ip(&options->target, optarg) ||
             !ip_addr_is_v4(&options->target)) {
-            usage("--target takes an IPv4 address");
+            print_usage("--target takes an IPv4 address");
         }
         break;
     case '6':
         if (!target_parse_ip(&options->link.target.ports[0].ip6, optarg) ||
             ip_addr_is_v4(&options->link.target.ports[0].ip6)) {
-            usage("--target6 takes an IPv6 address");
+            print_usage("--target6 takes an IPv6 address");
         }
         break;
     case 'I':
         if (!target_parse_ip(&options->own, optarg) ||
             !ip_addr_is_v4(&options->own)) {
-            usage("--ip takes an IPv4 address");
+            print_usage("--ip takes an IPv4 address");
         }
         break;
     case 'q':
@@ -568,10 +571,10 @@ static void take_option(struct options *options, int c)
         options->conf.all = true;
         break;
     case 'S':
-        options->conf.seed = number("--seed", optarg);
+        options->conf.seed = parse_number("--seed", optarg);
         break;
     case 'w':
-        options->conf.slow = factor(optarg);
+        options->conf.slow = parse_factor(optarg);
         break;
     case 'p':
         options->conf.pcap_folder = optarg;
@@ -583,7 +586,7 @@ static void take_option(struct options *options, int c)
         options->defect = number_to("--mutant", optarg, UINT32_MAX);
         break;
     default:
-        usage(NULL);
+        print_usage(NULL);
     }
 }
 
@@ -629,13 +632,13 @@ static void parse_options(struct options *options, int argc, char **argv)
     if (options->is_native + (options->num_sockets != 0) +
             (options->link.interface != NULL) !=
         1) {
-        usage("one of --native, --socket and --iface is needed");
+        print_usage("one of --native, --socket and --iface is needed");
     }
     if (!options->is_native && options->link.control == NULL &&
         ip_addr_is_unspecified(&options->target)) {
-        usage(ip_addr_is_unspecified(&options->link.target.ports[0].ip6)
-                  ? "--target is needed without --control"
-                  : "--target6 goes with --target: most tests need IPv4");
+        print_usage(ip_addr_is_unspecified(&options->link.target.ports[0].ip6)
+                        ? "--target is needed without --control"
+                        : "--target6 goes with --target: most tests need IPv4");
     }
 }
 
@@ -661,8 +664,8 @@ static int run_entries(struct entry *entries, unsigned int num)
 
     ASSERT(tests != NULL);
     for (unsigned int i = 0; i < num; i++) {
-        tests[i] = (struct CMUnitTest){entries[i].name, body, set_up, tear_down,
-                                       &entries[i]};
+        tests[i] = (struct CMUnitTest){entries[i].name, test_body, set_up,
+                                       tear_down, &entries[i]};
     }
     failed = _cmocka_run_group_tests("conformance", tests, num, NULL, NULL);
     free(tests);
@@ -727,12 +730,12 @@ static int run_all(struct runner *runner)
     return runner->count[CONF_FAILED] + runner->count[CONF_NOT_RUN] != 0;
 }
 
-static int run(struct runner *runner)
+static int run_conformance(struct runner *runner)
 {
     int status;
 
     if (runner->options.is_listing) {
-        list(runner);
+        list_tests(runner);
         return 0;
     }
     if (!open_target(runner)) {
@@ -741,8 +744,8 @@ static int run(struct runner *runner)
     if (runner->options.results != NULL) {
         runner->results = fopen(runner->options.results, "w");
         if (runner->results == NULL) {
-            refuse("--results %s: %s", runner->options.results,
-                   strerror(errno));
+            refuse_options("--results %s: %s", runner->options.results,
+                           strerror(errno));
         }
     }
     status = run_all(runner);
@@ -762,14 +765,15 @@ int main(int argc, char **argv)
     runner->conf = calloc(1, sizeof(*runner->conf));
     ASSERT(runner->conf != NULL);
     parse_options(&runner->options, argc, argv);
-    collect(runner);
+    collect_tests(runner);
     expect_all_there(&runner->options);
     if (runner->options.after != NULL &&
         !leave_out_up_to(runner, runner->options.after)) {
-        usage("--after names no test of this run: ./essd conform --list shows "
-              "the names");
+        print_usage(
+            "--after names no test of this run: ./essd conform --list shows "
+            "the names");
     }
-    status = run(runner);
+    status = run_conformance(runner);
     free(runner->conf);
     free(runner);
     return status;

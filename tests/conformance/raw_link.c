@@ -29,7 +29,7 @@ enum {
     RECEIVE_BUFFER = 16 * 1024 * 1024,
 };
 
-static bool refuse(struct raw_link *link, const char *why)
+static bool refuse_link(struct raw_link *link, const char *why)
 {
     fprintf(stderr, "essd_conform: %s: %s\n", link->name, why);
     raw_link_close(link);
@@ -50,14 +50,14 @@ static bool is_fit(struct raw_link *link)
 
     if (!ask_interface(link, SIOCGIFHWADDR, &ifreq) ||
         ifreq.ifr_hwaddr.sa_family != ARPHRD_ETHER) {
-        return refuse(link, "this is no Ethernet interface");
+        return refuse_link(link, "this is no Ethernet interface");
     }
     if (!ask_interface(link, SIOCGIFFLAGS, &ifreq) ||
         !(ifreq.ifr_flags & IFF_UP)) {
-        return refuse(link, "the interface is down: ip link set it up");
+        return refuse_link(link, "the interface is down: ip link set it up");
     }
     if (!ask_interface(link, SIOCGIFMTU, &ifreq)) {
-        return refuse(link, strerror(errno));
+        return refuse_link(link, strerror(errno));
     }
     link->mtu_bytes = (uint32_t)ifreq.ifr_mtu;
     return true;
@@ -74,7 +74,7 @@ static void set_helpful(int fd)
     }
 }
 
-static bool attach(struct raw_link *link, int index)
+static bool attach_socket(struct raw_link *link, int index)
 {
     struct sockaddr_ll addr = {
         .sll_family = AF_PACKET,
@@ -117,7 +117,7 @@ bool raw_link_open(struct raw_link *link, const char *name)
     if (!is_fit(link)) {
         return false;
     }
-    return attach(link, index) || refuse(link, strerror(errno));
+    return attach_socket(link, index) || refuse_link(link, strerror(errno));
 }
 
 /* What the kernel had to drop is why a test may have failed. */
@@ -161,7 +161,7 @@ enum raw_result raw_link_send(struct raw_link *link, const uint8_t *frame,
                                                     : result_of_error(link);
 }
 
-static const struct tpacket_auxdata *auxdata(struct msghdr *message)
+static const struct tpacket_auxdata *find_auxdata(struct msghdr *message)
 {
     for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c != NULL;
          c = CMSG_NXTHDR(message, c)) {
@@ -224,7 +224,7 @@ enum raw_result raw_link_receive(struct raw_link *link, uint8_t *buf,
         if (n < 0) {
             return result_of_error(link);
         }
-        aux = auxdata(&message);
+        aux = find_auxdata(&message);
         if (from.sll_pkttype == PACKET_OUTGOING || n < MACS_LEN) {
             continue;
         }

@@ -23,7 +23,7 @@ enum {
 
 /* ---- As the target's responder. */
 
-static void answer(struct rc *rc, const struct packet_roce *roce)
+static void send_response(struct rc *rc, const struct packet_roce *roce)
 {
     struct packet_roce packet = *roce;
     uint8_t frame[FRAME_LEN_MAX];
@@ -40,18 +40,18 @@ static struct aeth ack_of(const struct rc *rc)
 
 static void send_ack(struct rc *rc, uint32_t psn)
 {
-    answer(rc, &(struct packet_roce){
-                   .bth = {.opcode = RC_ACKNOWLEDGE, .psn = psn},
-                   .aeth = ack_of(rc),
-               });
+    send_response(rc, &(struct packet_roce){
+                          .bth = {.opcode = RC_ACKNOWLEDGE, .psn = psn},
+                          .aeth = ack_of(rc),
+                      });
 }
 
 static void send_nak(struct rc *rc, enum aeth_nak nak, uint32_t psn)
 {
-    answer(rc, &(struct packet_roce){
-                   .bth = {.opcode = RC_ACKNOWLEDGE, .psn = psn},
-                   .aeth = {AETH_NAK, (uint8_t)nak, rc->msn},
-               });
+    send_response(rc, &(struct packet_roce){
+                          .bth = {.opcode = RC_ACKNOWLEDGE, .psn = psn},
+                          .aeth = {AETH_NAK, (uint8_t)nak, rc->msn},
+                      });
 }
 
 /* @return NULL when it is not all inside of our memory */
@@ -94,13 +94,14 @@ static void serve_read(struct rc *rc, const struct packet *packet,
     do {
         uint32_t len = MIN(left, rc->mtu_bytes);
 
-        answer(rc, &(struct packet_roce){
-                       .bth = {.opcode = response_opcode(is_first, len == left),
-                               .psn = psn},
-                       .aeth = ack_of(rc),
-                       .data = from,
-                       .data_len = len,
-                   });
+        send_response(
+            rc, &(struct packet_roce){
+                    .bth = {.opcode = response_opcode(is_first, len == left),
+                            .psn = psn},
+                    .aeth = ack_of(rc),
+                    .data = from,
+                    .data_len = len,
+                });
         from += len;
         left -= len;
         psn = (psn + 1) & PSN_MASK;

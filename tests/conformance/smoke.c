@@ -11,7 +11,7 @@ static bool is_echo_reply(const struct packet *packet, const void *ctx)
            ip_addr_equal(&packet->src, ctx);
 }
 
-static void ping(struct conf *conf)
+static void smoke_ping(struct conf *conf)
 {
     struct conf_peer *peer = conf_peer(conf, 0, 0);
     const struct conf_target *target = conf_target(conf);
@@ -60,7 +60,7 @@ static void by_host(struct conf *conf)
 }
 
 static const struct conf_test tests[] = {
-    CONF_TEST("ping", "RFC 792", "an echo request is answered", ping),
+    CONF_TEST("ping", "RFC 792", "an echo request is answered", smoke_ping),
     CONF_TEST("by-hand", "NVMe-oF 1.1 3.3",
               "admin queue, Connect, enable, Identify", by_hand),
     CONF_TEST("by-host", "NVMe-oF 1.1 1.5", "I/O written is read back",

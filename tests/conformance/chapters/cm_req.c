@@ -10,7 +10,7 @@
 #include "lib/bytes.h"
 #include "nvmeof/limits.h"
 
-static void accepted(struct conf *conf)
+static void req_accepted(struct conf *conf)
 {
     cm_expect_accepted(cm_bent_new(conf, &(struct rc_config){0}));
 }
@@ -280,7 +280,8 @@ static void private_reserved(struct conf *conf)
 #define TEST(id, clause, purpose, fn) CONF_TEST(id, clause, purpose, fn)
 
 static const struct conf_test tests[] = {
-    TEST("req.accepted", "IBTA 12.6.5", "REQ, REP, RTU, DREQ, DREP", accepted),
+    TEST("req.accepted", "IBTA 12.6.5", "REQ, REP, RTU, DREQ, DREP",
+         req_accepted),
     TEST("req.accepted-v6", "IBTA 12.6.5, A11", "the same by IPv6",
          accepted_v6),
     TEST("rep.fields", "IBTA 12.6.8, 12.7.29", "ids, QPN, depths of the REP",

@@ -9,13 +9,13 @@
 #include "net_lib.h"
 #include "lib/bytes.h"
 
-static struct rc_config plain(void)
+static struct rc_config default_config(void)
 {
     return (struct rc_config){0};
 }
 
 /* A REQ whose answers the target waits for a short time, `retries` times. */
-static struct cm_bent *impatient(struct conf *conf, uint8_t retries)
+static struct cm_bent *new_impatient_req(struct conf *conf, uint8_t retries)
 {
     struct cm_bent *bent = cm_bent_new(conf, &(struct rc_config){0});
 
@@ -97,7 +97,7 @@ static void req_after_rtu(struct conf *conf)
 
 static void rep_again(struct conf *conf)
 {
-    struct cm_bent *bent = impatient(conf, 3);
+    struct cm_bent *bent = new_impatient_req(conf, 3);
     const struct packet *first, *again;
 
     rc_send_req(bent->rc, &bent->req);
@@ -113,7 +113,7 @@ static void rep_again(struct conf *conf)
 
 static void rep_retries(struct conf *conf)
 {
-    struct cm_bent *bent = impatient(conf, 2);
+    struct cm_bent *bent = new_impatient_req(conf, 2);
     struct cm_rej rej;
 
     rc_send_req(bent->rc, &bent->req);
@@ -128,7 +128,7 @@ static void rep_retries(struct conf *conf)
 
 static void rep_mra(struct conf *conf)
 {
-    struct cm_bent *bent = impatient(conf, 1);
+    struct cm_bent *bent = new_impatient_req(conf, 1);
     struct cm_mra mra = {.message = CM_ANSWERS_REP};
     uint8_t body[MAD_DATA_LEN];
 
@@ -149,7 +149,7 @@ static void rep_mra(struct conf *conf)
 
 static void rep_rejected(struct conf *conf)
 {
-    struct cm_bent *bent = impatient(conf, 3);
+    struct cm_bent *bent = new_impatient_req(conf, 3);
 
     rc_send_req(bent->rc, &bent->req);
     rc_take_rep(bent->rc);
@@ -160,7 +160,7 @@ static void rep_rejected(struct conf *conf)
 
 static void data_before_rtu(struct conf *conf)
 {
-    struct cm_bent *bent = impatient(conf, 15);
+    struct cm_bent *bent = new_impatient_req(conf, 15);
 
     rc_send_req(bent->rc, &bent->req);
     rc_take_rep(bent->rc);
@@ -172,7 +172,7 @@ static void data_before_rtu(struct conf *conf)
 
 static void rtu_twice(struct conf *conf)
 {
-    struct rc_config config = plain();
+    struct rc_config config = default_config();
     struct rc *rc = rc_open(conf, &config);
 
     rc_send_rtu(rc);
@@ -183,7 +183,7 @@ static void rtu_twice(struct conf *conf)
 
 static void rtu_forged(struct conf *conf)
 {
-    struct cm_bent *bent = impatient(conf, 3);
+    struct cm_bent *bent = new_impatient_req(conf, 3);
 
     rc_send_req(bent->rc, &bent->req);
     rc_take_rep(bent->rc);
@@ -208,7 +208,7 @@ static void expect_over(struct rc *old)
 
 static void stale_qpn(struct conf *conf)
 {
-    struct rc_config config = plain();
+    struct rc_config config = default_config();
     struct rc *old = rc_open(conf, &config);
     struct cm_bent *bent = cm_bent_new(conf, &config);
     struct cm_rej rej;
@@ -232,7 +232,7 @@ static void stale_qpn(struct conf *conf)
 
 static void stale_comm_id(struct conf *conf)
 {
-    struct rc_config config = plain();
+    struct rc_config config = default_config();
     struct rc *old = rc_open(conf, &config);
     struct cm_bent *bent = cm_bent_new(conf, &config);
 
@@ -248,7 +248,7 @@ static void stale_comm_id(struct conf *conf)
 
 static void other_host_same_id(struct conf *conf)
 {
-    struct rc_config config = plain(), other = {.peer = 1};
+    struct rc_config config = default_config(), other = {.peer = 1};
     struct rc *a = rc_open(conf, &config);
     struct cm_bent *bent = cm_bent_new(conf, &other);
 
@@ -267,9 +267,9 @@ static void other_host_same_id(struct conf *conf)
 
 /* ---- DREQ and DREP. */
 
-static void dreq(struct conf *conf)
+static void dreq_answered(struct conf *conf)
 {
-    struct rc_config config = plain();
+    struct rc_config config = default_config();
     struct rc *rc = rc_open(conf, &config);
     const struct packet *drep;
 
@@ -286,7 +286,7 @@ static void dreq(struct conf *conf)
 
 static void dreq_again(struct conf *conf)
 {
-    struct rc_config config = plain();
+    struct rc_config config = default_config();
     struct rc *rc = rc_open(conf, &config);
 
     for (unsigned int i = 0; i < 3; i++) {
@@ -312,7 +312,7 @@ static void dreq_unknown(struct conf *conf)
 
 static void dreq_other_qpn(struct conf *conf)
 {
-    struct rc_config config = plain();
+    struct rc_config config = default_config();
     struct rc *rc = rc_open(conf, &config);
 
     rc->target_qpn ^= 1;
@@ -325,7 +325,7 @@ static void dreq_other_qpn(struct conf *conf)
 
 static void dreq_other_host(struct conf *conf)
 {
-    struct rc_config config = plain();
+    struct rc_config config = default_config();
     struct rc *rc = rc_open(conf, &config);
     uint32_t own = rc->comm_id;
 
@@ -340,7 +340,7 @@ static void dreq_other_host(struct conf *conf)
 /* All numbers are right, but another host sends them. */
 static void dreq_forged(struct conf *conf)
 {
-    struct rc_config config = plain(), other = {.peer = 1};
+    struct rc_config config = default_config(), other = {.peer = 1};
     struct rc *rc = rc_open(conf, &config);
     struct rc *forger = rc_new(conf, &other);
 
@@ -360,7 +360,7 @@ static void dreq_forged(struct conf *conf)
  */
 static void remote_forged(struct conf *conf)
 {
-    struct rc_config config = plain();
+    struct rc_config config = default_config();
     struct conf_peer *peer = conf_peer(conf, 0, 0);
     struct conf_peer *forger_peer = conf_peer(conf, 1, 0);
     struct rc_config other = {.peer = 1};
@@ -396,7 +396,7 @@ static void dreq_before_rtu(struct conf *conf)
 
 static void rej_when_established(struct conf *conf)
 {
-    struct rc_config config = plain();
+    struct rc_config config = default_config();
     struct rc *rc = rc_open(conf, &config);
 
     expect_works(rc);
@@ -409,7 +409,7 @@ static void rej_when_established(struct conf *conf)
 /* A copy of the REQ that was on the way for long makes no connection. */
 static void req_in_timewait(struct conf *conf)
 {
-    struct rc_config config = plain();
+    struct rc_config config = default_config();
     struct cm_bent *bent = cm_bent_new(conf, &config);
     struct cm_rej rej;
 
@@ -429,7 +429,7 @@ static void req_in_timewait(struct conf *conf)
 /* Who cannot be answered must not make the target forget who was here. */
 static void timewait_nobody(struct conf *conf)
 {
-    struct rc_config config = plain();
+    struct rc_config config = default_config();
     struct cm_bent *bent = cm_bent_new(conf, &config);
     struct cm_bent *forged = cm_bent_new(conf, &config);
     const struct ip_addr sources[] = {
@@ -461,7 +461,7 @@ static void timewait_nobody(struct conf *conf)
 /* The target's own DREQ: to a queue pair that it took down itself. */
 static struct rc *make_it_end(struct conf *conf, uint8_t retries)
 {
-    struct cm_bent *bent = impatient(conf, retries);
+    struct cm_bent *bent = new_impatient_req(conf, retries);
 
     rc_send_req(bent->rc, &bent->req);
     rc_take_rep(bent->rc);
@@ -524,7 +524,7 @@ static void dreq_crossing(struct conf *conf)
 
 static void qpn_not_reused(struct conf *conf)
 {
-    struct rc_config config = plain();
+    struct rc_config config = default_config();
     uint32_t before = 0;
 
     for (unsigned int i = 0; i < 4; i++) {
@@ -539,7 +539,7 @@ static void qpn_not_reused(struct conf *conf)
 
 static void psn_differs(struct conf *conf)
 {
-    struct rc_config config = plain();
+    struct rc_config config = default_config();
     struct rc *a = rc_open(conf, &config);
     struct rc *b = rc_open(conf, &config);
 
@@ -551,7 +551,7 @@ static void psn_differs(struct conf *conf)
 
 static void many_in_a_row(struct conf *conf)
 {
-    struct rc_config config = plain();
+    struct rc_config config = default_config();
 
     for (unsigned int i = 0; i < 40; i++) {
         rc_close(rc_open(conf, &config));
@@ -664,7 +664,7 @@ static const struct conf_test tests[] = {
     TEST("stale.other-host", "12.7.1", "two hosts may use one id",
          other_host_same_id),
     TEST("dreq.drep", "12.6.10", "a DREQ is answered; the queue pair is gone",
-         dreq),
+         dreq_answered),
     TEST("dreq.again", "12.9.8.5", "each DREQ has its DREP", dreq_again),
     TEST("dreq.unknown", "12.9.8.5", "a DREQ for nothing does no harm",
          dreq_unknown),

@@ -27,7 +27,7 @@ struct frame {
 };
 
 /* An echo request that is all right. */
-static struct frame *right(struct conf *conf)
+static struct frame *new_valid_frame(struct conf *conf)
 {
     struct frame *frame = conf_alloc(conf, sizeof(*frame));
 
@@ -54,7 +54,7 @@ static void expect_dropped(struct conf *conf, struct frame *frame)
 }
 
 /* Room of `len` bytes behind the addresses. */
-static uint8_t *insert(struct frame *frame, size_t len)
+static uint8_t *insert_bytes(struct frame *frame, size_t len)
 {
     uint8_t *at = frame->bytes + ETH_TYPE;
 
@@ -65,7 +65,7 @@ static uint8_t *insert(struct frame *frame, size_t len)
 
 static void put_tag(struct frame *frame, uint16_t type, uint16_t tci)
 {
-    uint8_t *at = insert(frame, 4);
+    uint8_t *at = insert_bytes(frame, 4);
 
     put_be16(at, type);
     put_be16(at + 2, tci);
@@ -75,13 +75,13 @@ static void put_tag(struct frame *frame, uint16_t type, uint16_t tci)
 
 static void own_address(struct conf *conf)
 {
-    expect_received(conf, right(conf));
+    expect_received(conf, new_valid_frame(conf));
 }
 
 static void every_bit(struct conf *conf)
 {
     for (unsigned int bit = 0; bit < 48; bit++) {
-        struct frame *frame = right(conf);
+        struct frame *frame = new_valid_frame(conf);
         bool is_other = false;
 
         frame->bytes[ETH_DST + bit / 8] ^= (uint8_t)(1 << bit % 8);
@@ -98,15 +98,15 @@ static void every_bit(struct conf *conf)
 
 static void other_port(struct conf *conf)
 {
-    struct frame *frame = right(conf);
+    struct frame *frame = new_valid_frame(conf);
 
     memcpy(frame->bytes, conf_target(conf)->ports[1].mac.bytes, 6);
     expect_dropped(conf, frame);
 }
 
-static void nobody(struct conf *conf)
+static void filter_nobody(struct conf *conf)
 {
-    struct frame *frame = right(conf);
+    struct frame *frame = new_valid_frame(conf);
 
     memset(frame->bytes, 0, 6);
     expect_dropped(conf, frame);
@@ -126,7 +126,7 @@ static size_t arp_request(struct conf *conf, uint8_t *bytes,
     return packet_arp(bytes, dst, &path.src_mac, arp);
 }
 
-static void broadcast(struct conf *conf)
+static void filter_broadcast(struct conf *conf)
 {
     struct arp arp;
     uint8_t bytes[64];
@@ -158,7 +158,7 @@ static bool is_advert(const struct packet *packet, const void *ctx)
 }
 
 /* A solicitation, by the group's MAC address with `change` in its last byte. */
-static struct ip_addr solicit(struct conf *conf, uint8_t change)
+static struct ip_addr solicit_by_group(struct conf *conf, uint8_t change)
 {
     struct packet_path path = net_path0(conf, true);
     struct nd_neighbor nd = {
@@ -182,35 +182,35 @@ static struct ip_addr solicit(struct conf *conf, uint8_t change)
 
 static void group_joined(struct conf *conf)
 {
-    struct ip_addr target = solicit(conf, 0);
+    struct ip_addr target = solicit_by_group(conf, 0);
 
     conf_take(conf, "a neighbour advertisement", is_advert, &target);
 }
 
 static void group_other(struct conf *conf)
 {
-    struct ip_addr target = solicit(conf, 0x40);
+    struct ip_addr target = solicit_by_group(conf, 0x40);
 
     net_expect_none(conf, 0, "neighbour advertisement", is_advert, &target);
 }
 
 static void source_group(struct conf *conf)
 {
-    struct frame *frame = right(conf);
+    struct frame *frame = new_valid_frame(conf);
 
     frame->bytes[ETH_SRC] |= 1;
     expect_dropped(conf, frame);
-    frame = right(conf);
+    frame = new_valid_frame(conf);
     memset(frame->bytes + ETH_SRC, 0xff, 6);
     expect_dropped(conf, frame);
 }
 
 /* ---- VLANs. */
 
-static void priorities(struct conf *conf)
+static void vlan_priorities(struct conf *conf)
 {
     for (uint16_t priority = 0; priority < 8; priority++) {
-        struct frame *frame = right(conf);
+        struct frame *frame = new_valid_frame(conf);
         const struct packet *reply;
 
         put_tag(frame, ETHERTYPE_VLAN, (uint16_t)(priority << 13));
@@ -224,13 +224,13 @@ static void priorities(struct conf *conf)
 
 static void untagged_reply(struct conf *conf)
 {
-    conf_check(conf, !expect_received(conf, right(conf))->eth.tagged,
+    conf_check(conf, !expect_received(conf, new_valid_frame(conf))->eth.tagged,
                "an untagged question, and a tagged reply");
 }
 
-static void dei(struct conf *conf)
+static void vlan_dei(struct conf *conf)
 {
-    struct frame *frame = right(conf);
+    struct frame *frame = new_valid_frame(conf);
 
     put_tag(frame, ETHERTYPE_VLAN, 0x1000 | 3 << 13);
     expect_received(conf, frame);
@@ -241,7 +241,7 @@ static void unknown_vlan(struct conf *conf)
     static const uint16_t vlans[] = {1, 2, 100, 2048, 4094};
 
     for (size_t i = 0; i < ARRAY_LEN(vlans); i++) {
-        struct frame *frame = right(conf);
+        struct frame *frame = new_valid_frame(conf);
 
         put_tag(frame, ETHERTYPE_VLAN, vlans[i]);
         expect_dropped(conf, frame);
@@ -250,7 +250,7 @@ static void unknown_vlan(struct conf *conf)
 
 static void reserved_vlan(struct conf *conf)
 {
-    struct frame *frame = right(conf);
+    struct frame *frame = new_valid_frame(conf);
 
     put_tag(frame, ETHERTYPE_VLAN, 0xfff);
     expect_dropped(conf, frame);
@@ -258,7 +258,7 @@ static void reserved_vlan(struct conf *conf)
 
 static void double_tag(struct conf *conf)
 {
-    struct frame *frame = right(conf);
+    struct frame *frame = new_valid_frame(conf);
 
     put_tag(frame, ETHERTYPE_VLAN, 5);
     put_tag(frame, ETHERTYPE_VLAN, 0);
@@ -267,7 +267,7 @@ static void double_tag(struct conf *conf)
 
 static void service_tag(struct conf *conf)
 {
-    struct frame *frame = right(conf);
+    struct frame *frame = new_valid_frame(conf);
 
     put_tag(frame, ETHERTYPE_SERVICE_TAG, 7);
     expect_dropped(conf, frame);
@@ -275,11 +275,12 @@ static void service_tag(struct conf *conf)
 
 static void tag_then_none(struct conf *conf)
 {
-    struct frame *frame = right(conf);
+    struct frame *frame = new_valid_frame(conf);
 
     put_tag(frame, ETHERTYPE_VLAN, 77);
     expect_dropped(conf, frame);
-    expect_received(conf, right(conf)); /* the same peer, in no VLAN */
+    expect_received(conf,
+                    new_valid_frame(conf)); /* the same peer, in no VLAN */
 }
 
 /* ---- Lengths. */
@@ -288,7 +289,7 @@ static void tag_then_none(struct conf *conf)
 static struct frame *of_length(struct conf *conf, size_t len, bool is_tagged,
                                uint8_t **data, size_t *data_len)
 {
-    struct frame *frame = right(conf);
+    struct frame *frame = new_valid_frame(conf);
 
     *data_len = len - IPV4_LEN - ICMP_LEN;
     *data = conf_alloc(conf, *data_len);
@@ -327,7 +328,7 @@ static void length_is(struct conf *conf, size_t len, bool is_tagged,
     }
 }
 
-static void longest(struct conf *conf)
+static void length_longest(struct conf *conf)
 {
     size_t mtu_bytes = conf_target(conf)->mtu_bytes;
 
@@ -350,19 +351,19 @@ static void too_long_tagged(struct conf *conf)
     length_is(conf, (size_t)conf_target(conf)->mtu_bytes + 1, true, false);
 }
 
-static void jumbo(struct conf *conf)
+static void length_jumbo(struct conf *conf)
 {
     if (conf_target(conf)->mtu_bytes == FRAME_MTU_MAX) {
         conf_not_applicable(conf, "the link carries jumbo frames");
     }
     length_is(conf, FRAME_MTU_MAX, false, false);
-    expect_received(conf, right(conf));
+    expect_received(conf, new_valid_frame(conf));
 }
 
 /* A short packet, padded to 60 bytes with anything. */
-static void padded(struct conf *conf)
+static void length_padded(struct conf *conf)
 {
-    struct frame *frame = right(conf);
+    struct frame *frame = new_valid_frame(conf);
 
     memset(frame->bytes, 0xa5, FRAME_MIN + 4);
     frame->len_bytes =
@@ -395,7 +396,8 @@ static void reply_padding(struct conf *conf)
     const struct packet *reply;
     size_t end = ETH_LEN + IPV4_LEN + ICMP_LEN;
 
-    expect_received(conf, right(conf)); /* something to be left behind */
+    expect_received(conf,
+                    new_valid_frame(conf)); /* something to be left behind */
     reply = short_reply(conf);
     for (size_t i = end; i < reply->len_bytes; i++) {
         conf_equal(conf, "padding", reply->frame[i], 0);
@@ -409,7 +411,7 @@ static void length_field(struct conf *conf)
     static const uint16_t lengths[] = {0, 46, 1500, 1501, 1535};
 
     for (size_t i = 0; i < ARRAY_LEN(lengths); i++) {
-        struct frame *frame = right(conf);
+        struct frame *frame = new_valid_frame(conf);
 
         put_be16(frame->bytes + ETH_TYPE, lengths[i]);
         expect_dropped(conf, frame);
@@ -424,7 +426,7 @@ static void other_types(struct conf *conf)
                                      0x88e5, 0x9000, 0xffff};
 
     for (size_t i = 0; i < ARRAY_LEN(types); i++) {
-        struct frame *frame = right(conf);
+        struct frame *frame = new_valid_frame(conf);
 
         put_be16(frame->bytes + ETH_TYPE, types[i]);
         net_send(conf, frame->bytes, frame->len_bytes);
@@ -434,7 +436,7 @@ static void other_types(struct conf *conf)
 
 static void other_family(struct conf *conf)
 {
-    struct frame *frame = right(conf);
+    struct frame *frame = new_valid_frame(conf);
 
     put_be16(frame->bytes + ETH_TYPE, ETHERTYPE_IPV6);
     expect_dropped(conf, frame);
@@ -449,19 +451,19 @@ static void header_only(struct conf *conf)
         ETHERTYPE_LLDP, ETHERTYPE_SLOW, ETHERTYPE_ROCE_V1};
 
     for (size_t i = 0; i < ARRAY_LEN(types); i++) {
-        struct frame *frame = right(conf);
+        struct frame *frame = new_valid_frame(conf);
 
         memset(frame->bytes + ETH_LEN, 0, FRAME_MIN - ETH_LEN);
         put_be16(frame->bytes + ETH_TYPE, types[i]);
         net_send(conf, frame->bytes, FRAME_MIN);
     }
-    expect_received(conf, right(conf));
+    expect_received(conf, new_valid_frame(conf));
 }
 
 /* Unknown opcodes to the MAC Control group and to the drive: nothing. */
 static void mac_control(struct conf *conf)
 {
-    struct frame *frame = right(conf);
+    struct frame *frame = new_valid_frame(conf);
 
     put_be16(frame->bytes + ETH_TYPE, ETHERTYPE_MAC_CONTROL);
     memset(frame->bytes + ETH_LEN, 0, FRAME_MIN - ETH_LEN);
@@ -470,52 +472,53 @@ static void mac_control(struct conf *conf)
     memcpy(frame->bytes, (uint8_t[]){0x01, 0x80, 0xc2, 0, 0, 1}, 6);
     net_send(conf, frame->bytes, FRAME_MIN);
     net_expect_none(conf, 0, "answer", net_is_to, &frame->path.src_mac);
-    expect_received(conf, right(conf));
+    expect_received(conf, new_valid_frame(conf));
 }
 
 /* ---- Damage, where the link can carry it. */
 
-static unsigned long counter(struct conf *conf, const char *name)
+static unsigned long read_counter(struct conf *conf, const char *name)
 {
     const char *at = strstr(conf_console(conf, "counters 0"), name);
 
     return at != NULL ? strtoul(at + strlen(name), NULL, 10) : 0;
 }
 
-static void damaged(struct conf *conf, uint8_t flags, size_t len,
-                    const char *name)
+static void expect_damaged_counted(struct conf *conf, uint8_t flags, size_t len,
+                                   const char *name)
 {
-    struct frame *frame = right(conf);
-    unsigned long before = counter(conf, name);
+    struct frame *frame = new_valid_frame(conf);
+    unsigned long before = read_counter(conf, name);
 
     conf_send_frame(conf, 0, frame->bytes, len != 0 ? len : frame->len_bytes,
                     flags);
     net_expect_none(conf, 0, "answer", net_is_reply, &frame->rest);
-    conf_equal(conf, name, counter(conf, name) - before, 1);
+    conf_equal(conf, name, read_counter(conf, name) - before, 1);
 }
 
 static void bad_fcs(struct conf *conf)
 {
-    damaged(conf, FRAME_BAD_FCS, 0, "aFrameCheckSequenceErrors");
+    expect_damaged_counted(conf, FRAME_BAD_FCS, 0, "aFrameCheckSequenceErrors");
 }
 
-static void runt(struct conf *conf)
+static void fcs_runt(struct conf *conf)
 {
-    damaged(conf, FRAME_RUNT, 42, "etherStatsUndersizePkts");
+    expect_damaged_counted(conf, FRAME_RUNT, 42, "etherStatsUndersizePkts");
 }
 
 static void runt_fragment(struct conf *conf)
 {
-    damaged(conf, FRAME_RUNT | FRAME_BAD_FCS, 30, "etherStatsFragments");
+    expect_damaged_counted(conf, FRAME_RUNT | FRAME_BAD_FCS, 30,
+                           "etherStatsFragments");
 }
 
 static void oversize_counted(struct conf *conf)
 {
-    unsigned long before = counter(conf, "etherStatsOversizePkts");
+    unsigned long before = read_counter(conf, "etherStatsOversizePkts");
 
     too_long(conf);
     conf_equal(conf, "etherStatsOversizePkts",
-               counter(conf, "etherStatsOversizePkts") - before, 1);
+               read_counter(conf, "etherStatsOversizePkts") - before, 1);
 }
 
 static const struct conf_test tests[] = {
@@ -527,10 +530,10 @@ static const struct conf_test tests[] = {
     CONF_TEST("filter.other-port", "IEEE 802.3 4A.2.9",
               "nor is the other port's", other_port,
               .needs = CONF_NEEDS_TWO_PORTS),
-    CONF_TEST("filter.nobody", "IEEE 802.3 3.2.3", "nor is zero", nobody,
+    CONF_TEST("filter.nobody", "IEEE 802.3 3.2.3", "nor is zero", filter_nobody,
               .is_malformed = true),
     CONF_TEST("filter.broadcast", "IEEE 802.3 3.2.3.1",
-              "a broadcast is received", broadcast),
+              "a broadcast is received", filter_broadcast),
     CONF_TEST("filter.almost-broadcast", "IEEE 802.3 3.2.3.1",
               "ff:ff:ff:ff:ff:fe is not a broadcast", almost_broadcast),
     CONF_TEST("filter.group-joined", "RFC 2464 7",
@@ -543,11 +546,11 @@ static const struct conf_test tests[] = {
               .is_malformed = true),
     CONF_TEST("vlan.priorities", "IEEE 802.1Q 6.9.1",
               "priority-tagged frames are received, with any priority",
-              priorities),
+              vlan_priorities),
     CONF_TEST("vlan.untagged", "IEEE 802.1Q 6.9.2",
               "an untagged question has an untagged answer", untagged_reply),
     CONF_TEST("vlan.dei", "IEEE 802.1Q 9.6",
-              "a frame that may be dropped is received", dei),
+              "a frame that may be dropped is received", vlan_dei),
     CONF_TEST("vlan.unknown", "IEEE 802.1Q 6.9.1",
               "frames of VLANs that the drive is not in are dropped",
               unknown_vlan),
@@ -560,7 +563,7 @@ static const struct conf_test tests[] = {
     CONF_TEST("vlan.same-peer", "IEEE 802.1Q 6.9.1",
               "a peer in another VLAN does not keep itself out", tag_then_none),
     CONF_TEST("length.longest", "IEEE 802.3 3.2.7",
-              "a packet of the MTU is received and answered", longest),
+              "a packet of the MTU is received and answered", length_longest),
     CONF_TEST("length.too-long", "IEEE 802.3 4A.2.9.2",
               "one byte more is dropped", too_long, .is_malformed = true),
     CONF_TEST("length.longest-tagged", "IEEE 802.3 3.2.7",
@@ -569,10 +572,10 @@ static const struct conf_test tests[] = {
               "one byte more, with a tag, is dropped", too_long_tagged,
               .is_malformed = true),
     CONF_TEST("length.jumbo", "IEEE 802.3 4A.2.9.2",
-              "a jumbo frame on an ordinary link does no harm", jumbo,
+              "a jumbo frame on an ordinary link does no harm", length_jumbo,
               .is_malformed = true),
     CONF_TEST("length.padded", "IEEE 802.3 3.2.8",
-              "padding of a short frame is not looked at", padded),
+              "padding of a short frame is not looked at", length_padded),
     CONF_TEST("length.reply", "IEEE 802.3 4A.2.3.2.4",
               "short answers are padded to 60 bytes", reply_length),
     CONF_TEST("length.reply-padding", "RFC 894, RFC 1042",
@@ -597,7 +600,7 @@ static const struct conf_test tests[] = {
               .needs = CONF_NEEDS_FLAGS | CONF_NEEDS_CONTROL,
               .is_malformed = true),
     CONF_TEST("fcs.runt", "RFC 2819 etherStatsUndersizePkts",
-              "a runt with a right FCS: dropped and counted", runt,
+              "a runt with a right FCS: dropped and counted", fcs_runt,
               .needs = CONF_NEEDS_FLAGS | CONF_NEEDS_CONTROL,
               .is_malformed = true),
     CONF_TEST("fcs.fragment", "RFC 2819 etherStatsFragments",

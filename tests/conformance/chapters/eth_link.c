@@ -69,7 +69,7 @@ static void remote_fault(struct conf *conf)
     down_and_up(conf, "fault", "1", "remote fault", "0");
 }
 
-static void speed(struct conf *conf)
+static void link_speed(struct conf *conf)
 {
     down_and_up(conf, "speed", "10", "speed mismatch", "25");
 }
@@ -92,7 +92,7 @@ static void fec_same(struct conf *conf)
     expect_up(conf);
 }
 
-static void flaps(struct conf *conf)
+static void link_flaps(struct conf *conf)
 {
     for (unsigned int i = 0; i < FLAPS; i++) {
         conf_partner(conf, 0, "present", "0");
@@ -102,7 +102,7 @@ static void flaps(struct conf *conf)
     }
 }
 
-static void survives(struct conf *conf)
+static void link_connection_survives(struct conf *conf)
 {
     struct nvme_host *host =
         conf_connect(conf, &(struct conf_session){.io_queues = 1});
@@ -160,7 +160,7 @@ static void both_ports(struct conf *conf)
 
 /* ---- Bit errors. */
 
-static void pings(struct conf *conf)
+static void send_pings(struct conf *conf)
 {
     struct packet_path path = net_path0(conf, false);
     uint8_t *data = conf_alloc(conf, PING_BYTES);
@@ -174,7 +174,7 @@ static void pings(struct conf *conf)
 static void no_errors(struct conf *conf)
 {
     conf_partner(conf, 0, "ber", "0");
-    pings(conf);
+    send_pings(conf);
 }
 
 /*
@@ -182,7 +182,7 @@ static void no_errors(struct conf *conf)
  * back: so many would be lost.  FC-FEC restores them but for one frame in
  * 70,000 with two wrong bits in one codeword.
  */
-static void corrected(struct conf *conf)
+static void ber_corrected(struct conf *conf)
 {
     struct packet_path path = net_path0(conf, false);
     uint8_t *frame = conf_alloc(conf, FRAME_LEN_MAX);
@@ -202,7 +202,7 @@ static void corrected(struct conf *conf)
                FEC_PINGS);
 }
 
-static void hopeless(struct conf *conf)
+static void ber_hopeless(struct conf *conf)
 {
     struct packet_path path = net_path0(conf, false);
     uint8_t *frame = conf_alloc(conf, FRAME_LEN_MAX);
@@ -231,7 +231,7 @@ static const struct conf_test tests[] = {
               "with a remote fault nothing is sent; then the link is up",
               remote_fault, .needs = CONF_NEEDS_CONTROL),
     CONF_TEST("link.speed", "IEEE 802.3 107.1",
-              "another speed is a link that is down, and says why", speed,
+              "another speed is a link that is down, and says why", link_speed,
               .needs = CONF_NEEDS_CONTROL),
     CONF_TEST("link.fec-rs", "IEEE 802.3 108.1",
               "RS-FEC on one end alone is a link that is down", fec_rs,
@@ -244,10 +244,10 @@ static const struct conf_test tests[] = {
               "negotiates",
               fec_same, .needs = CONF_NEEDS_CONTROL),
     CONF_TEST("link.flaps", "IEEE 802.3 46.3.4", "the link comes back 10 times",
-              flaps, .needs = CONF_NEEDS_CONTROL),
+              link_flaps, .needs = CONF_NEEDS_CONTROL),
     CONF_TEST("link.connection-survives", "IBTA Vol 1 9.7.6.1.3",
-              "a connection outlives a link that is down for 0.1 s", survives,
-              .needs = CONF_NEEDS_CONTROL),
+              "a connection outlives a link that is down for 0.1 s",
+              link_connection_survives, .needs = CONF_NEEDS_CONTROL),
     CONF_TEST("link.not-afterwards", "IEEE 802.3 46.3.4",
               "what came while the link was down is not answered later",
               not_afterwards, .needs = CONF_NEEDS_CONTROL),
@@ -260,9 +260,9 @@ static const struct conf_test tests[] = {
               .needs = CONF_NEEDS_CONTROL),
     CONF_TEST("ber.corrected", "IEEE 802.3 74.7",
               "FEC corrects one wrong bit in 10^6: hardly a frame is lost",
-              corrected, .needs = CONF_NEEDS_CONTROL),
+              ber_corrected, .needs = CONF_NEEDS_CONTROL),
     CONF_TEST("ber.hopeless", "IEEE 802.3 4A.2.9",
-              "of frames beyond correction nothing is received", hopeless,
+              "of frames beyond correction nothing is received", ber_hopeless,
               .needs = CONF_NEEDS_CONTROL),
 };
 CONF_TESTS(conf_tests_eth_link, "eth", tests);

@@ -17,7 +17,7 @@ enum {
     OWN_RNIC_US = 10000,
 };
 
-static void end(struct limits *limits)
+static void end_budget_test(struct limits *limits)
 {
     limits_release_all(limits);
     limits_expect_idle(limits->conf, IDLE_US);
@@ -44,7 +44,7 @@ static void queue_pairs_1024(struct conf *conf)
     limits_expect_pool(conf, "queue-pairs", LIMITS_QUEUE_PAIRS - 1);
     limits_take(limits, 2);
     limits_expect_full(limits, 1, 2);
-    end(limits);
+    end_budget_test(limits);
 }
 
 /* The same with controllers and I/O on all of them: hosts of 1 + 16 queues. */
@@ -60,7 +60,7 @@ struct crowd {
     struct nvme_host hosts[IO_HOSTS];
 };
 
-static void join(struct crowd *crowd, unsigned int i)
+static void connect_crowd_host(struct crowd *crowd, unsigned int i)
 {
     conf_connect(crowd->conf,
                  &(struct conf_session){
@@ -98,7 +98,7 @@ static void queue_pairs_io(struct conf *conf)
     crowd->conf = conf;
     for (unsigned int i = 0; i < IO_HOSTS; i++) {
         native_host_add(conf_host(conf), &crowd->hosts[i], IO_QUEUES);
-        join(crowd, i);
+        connect_crowd_host(crowd, i);
     }
     limits_expect_pool(conf, "queue-pairs", LIMITS_QUEUE_PAIRS);
     use_all(crowd, true, 1);
@@ -110,13 +110,13 @@ static void queue_pairs_io(struct conf *conf)
     host_disconnect(&crowd->hosts[17]);
     limits_expect_pool(conf, "queue-pairs", LIMITS_QUEUE_PAIRS - 1 - IO_QUEUES);
     conf_pass(conf, OWN_RNIC_US); /* ours has 1024, too: it has to let go */
-    join(crowd, 17);
+    connect_crowd_host(crowd, 17);
     limits_expect_full(limits, 1, 2);
     use_all(crowd, false, 1);
     for (unsigned int i = 0; i < IO_HOSTS; i++) {
         host_disconnect(&crowd->hosts[i]);
     }
-    end(limits);
+    end_budget_test(limits);
 }
 
 /* ---- The sum of depths. */
@@ -135,7 +135,7 @@ static void depth_8191(struct conf *conf)
     limits_expect_full(limits, 1, 64);
     limits_take(limits, 63);
     limits_expect_full(limits, 1, 2);
-    end(limits);
+    end_budget_test(limits);
 }
 
 static void depth_8192(struct conf *conf)
@@ -150,7 +150,7 @@ static void depth_8192(struct conf *conf)
     limits_expect_full(limits, 1, 32);
     limits_take(limits, 31);
     limits_expect_pool(conf, "depth", LIMITS_DEPTH);
-    end(limits);
+    end_budget_test(limits);
 }
 
 static void depth_every_size(struct conf *conf)
@@ -168,7 +168,7 @@ static void depth_every_size(struct conf *conf)
     }
     limits_fill_depth(limits, LIMITS_DEPTH - sum);
     limits_expect_full(limits, 1, 2);
-    end(limits);
+    end_budget_test(limits);
 }
 
 static void counts_from_req(struct conf *conf)
@@ -185,7 +185,7 @@ static void counts_from_req(struct conf *conf)
     limits_release(limits, half_open); /* a DREQ ends a half open one */
     limits_take(limits, 40);
     limits_expect_full(limits, 1, 2);
-    end(limits);
+    end_budget_test(limits);
 }
 
 /* An admin queue, too: the last 32 entries are its from its REQ on. */
@@ -205,7 +205,7 @@ static void admin_counts_from_req(struct conf *conf)
     limits->has_no_rtu = false;
     limits_take_admin(limits);
     limits_expect_full(limits, 1, 2);
-    end(limits);
+    end_budget_test(limits);
 }
 
 static void rej_gives_back(struct conf *conf)
@@ -223,7 +223,7 @@ static void rej_gives_back(struct conf *conf)
     }
     limits->has_no_rtu = false;
     limits_take(limits, 40);
-    end(limits);
+    end_budget_test(limits);
 }
 
 static void hosts_255(struct conf *conf)
@@ -241,7 +241,7 @@ static void hosts_255(struct conf *conf)
     limits_release(limits, one);
     limits_take_admin(limits);
     limits_expect_full(limits, 0, 32);
-    end(limits);
+    end_budget_test(limits);
 }
 
 static void admin_counts_32(struct conf *conf)
@@ -258,7 +258,7 @@ static void admin_counts_32(struct conf *conf)
     limits_expect_full(limits, 0, 2);
     limits_expect_full(limits, 1, FILL_REST + 1);
     limits_take(limits, FILL_REST);
-    end(limits);
+    end_budget_test(limits);
 }
 
 static void refused_cost_nothing(struct conf *conf)
@@ -274,10 +274,10 @@ static void refused_cost_nothing(struct conf *conf)
     limits_expect_pool(conf, "depth", LIMITS_DEPTH);
     limits_release(limits, last);
     limits_take(limits, 64);
-    end(limits);
+    end_budget_test(limits);
 }
 
-static void churn(struct conf *conf)
+static void budget_churn(struct conf *conf)
 {
     struct limits *limits = limits_new(conf);
     int last = LIMITS_NO_SLOT;
@@ -291,7 +291,7 @@ static void churn(struct conf *conf)
         limits_release(limits, last);
     }
     limits_expect_pool(conf, "depth", LIMITS_DEPTH - 64);
-    end(limits);
+    end_budget_test(limits);
 }
 
 static void both_ports(struct conf *conf)
@@ -316,7 +316,7 @@ static void both_ports(struct conf *conf)
                limits_ask(limits, &(struct limits_ask){.port = 1}) !=
                    LIMITS_NO_SLOT,
                "what one port's host gave back is not there for the other's");
-    end(limits);
+    end_budget_test(limits);
 }
 
 /* ---- Others are not harmed; who counts. */
@@ -339,7 +339,7 @@ static void live_unharmed(struct conf *conf)
     limits_take(limits, 64);
     limits_take(limits, 64);
     limits_expect_full(limits, 1, 2);
-    end(limits);
+    end_budget_test(limits);
 }
 
 static void discovery_counts(struct conf *conf)
@@ -357,11 +357,11 @@ static void discovery_counts(struct conf *conf)
     rc_close(discovery);
     limits_take_admin(limits);
     limits_expect_full(limits, 0, 32);
-    end(limits);
+    end_budget_test(limits);
 }
 
 /* Set Features' promise of queues is kept, even when all else is taken. */
-static void promise(struct conf *conf)
+static void budget_promise(struct conf *conf)
 {
     struct limits *limits = limits_new(conf);
     struct rc *rc = rc_open_controller(conf, &(struct rc_config){0});
@@ -417,7 +417,7 @@ static void promise(struct conf *conf)
     limits_expect_pool(conf, "promised-queues", 0);
     limits_release_all(limits);
     rc_close(rc);
-    end(limits);
+    end_budget_test(limits);
 }
 
 /* An association that ends gives its promise back, too. */
@@ -438,7 +438,7 @@ static void promise_ends(struct conf *conf)
     limits_expect_idle(conf, IDLE_US);
     limits_fill_depth(limits, LIMITS_DEPTH);
     limits_expect_full(limits, 1, 2);
-    end(limits);
+    end_budget_test(limits);
 }
 
 #define TEST(id, clause, purpose, ...)                                         \
@@ -468,7 +468,8 @@ static const struct conf_test tests[] = {
          "an admin queue counts 32, whatever it asks for", admin_counts_32),
     TEST("budget.refused", "data sheet", "what is refused costs nothing",
          refused_cost_nothing),
-    TEST("budget.churn", "data sheet", "at the limit, again and again", churn),
+    TEST("budget.churn", "data sheet", "at the limit, again and again",
+         budget_churn),
     CONF_TEST("budget.ports", "data sheet", "both ports share one budget",
               both_ports, .needs = CONF_NEEDS_CONTROL | CONF_NEEDS_TWO_PORTS),
     TEST("budget.unharmed", "data sheet",
@@ -476,7 +477,7 @@ static const struct conf_test tests[] = {
     TEST("budget.discovery", "data sheet", "discovery controllers count, too",
          discovery_counts),
     TEST("budget.promise", "NVMe 1.4 5.21.1.7",
-         "queues that were granted are kept for who has them", promise),
+         "queues that were granted are kept for who has them", budget_promise),
     TEST("budget.promise-ends", "NVMe 1.4 5.21.1.7",
          "a promise ends with its association", promise_ends),
 };

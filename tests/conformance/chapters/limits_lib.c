@@ -31,7 +31,7 @@ struct limits *limits_new(struct conf *conf)
 }
 
 /* The one struct rc becomes that slot's. */
-static void be(struct limits *limits, const struct limits_slot *slot)
+static void load_slot(struct limits *limits, const struct limits_slot *slot)
 {
     struct rc *rc = limits->rc;
 
@@ -98,8 +98,8 @@ static void note_refusal(struct limits *limits, const struct packet *packet)
     }
 }
 
-static const struct packet *exchange(struct limits *limits,
-                                     const struct limits_ask *ask)
+static const struct packet *exchange_req(struct limits *limits,
+                                         const struct limits_ask *ask)
 {
     struct rc *rc = limits->rc;
     uint8_t private_data[CM_REQ_PRIVATE_LEN];
@@ -121,8 +121,8 @@ int limits_ask(struct limits *limits, const struct limits_ask *ask)
     const struct packet *packet;
     struct cm_rep rep;
 
-    be(limits, &slot);
-    packet = exchange(limits, ask);
+    load_slot(limits, &slot);
+    packet = exchange_req(limits, ask);
     if (packet->mad.attribute_id == CM_REJ) {
         note_refusal(limits, packet);
         return LIMITS_NO_SLOT;
@@ -132,7 +132,7 @@ int limits_ask(struct limits *limits, const struct limits_ask *ask)
     slot.is_open = true;
     slot.target_comm_id = rep.local_comm_id;
     slot.target_qpn = rep.local_qpn;
-    be(limits, &slot);
+    load_slot(limits, &slot);
     if (!limits->has_no_rtu) {
         rc_send_rtu(limits->rc);
     }
@@ -180,7 +180,7 @@ void limits_release(struct limits *limits, int index)
 {
     struct limits_slot *slot = &limits->slots[index];
 
-    be(limits, slot);
+    load_slot(limits, slot);
     rc_close(limits->rc);
     slot->is_open = false;
     limits->num_open--;
@@ -190,7 +190,7 @@ void limits_reject(struct limits *limits, int index)
 {
     struct limits_slot *slot = &limits->slots[index];
 
-    be(limits, slot);
+    load_slot(limits, slot);
     rc_send_rej(limits->rc, CM_ANSWERS_REP, CM_REJ_CONSUMER);
     slot->is_open = false;
     limits->num_open--;

@@ -41,7 +41,7 @@ static void hosts_connected(struct conf *conf)
 
 /* ---- Addresses. */
 
-static struct ip_addr extra(struct conf *conf, unsigned int i)
+static struct ip_addr extra_ip(struct conf *conf, unsigned int i)
 {
     struct ip_addr ip = *conf_target_ip(conf, i % CONF_PORTS, false);
 
@@ -49,21 +49,21 @@ static struct ip_addr extra(struct conf *conf, unsigned int i)
     return ip;
 }
 
-static void print(char *text, size_t room, const struct ip_addr *ip)
+static void print_ip(char *text, size_t room, const struct ip_addr *ip)
 {
     snprintf(text, room, "%u.%u.%u.%u", ip->bytes[12], ip->bytes[13],
              ip->bytes[14], ip->bytes[15]);
 }
 
-static void configure(struct conf *conf, bool is_on)
+static void configure_extra_addresses(struct conf *conf, bool is_on)
 {
     char text[16], line[80];
 
     conf_console(conf, "config discard");
     for (unsigned int i = 0; i < EXTRA; i++) {
-        struct ip_addr ip = extra(conf, i);
+        struct ip_addr ip = extra_ip(conf, i);
 
-        print(text, sizeof(text), &ip);
+        print_ip(text, sizeof(text), &ip);
         snprintf(line, sizeof(line), "config set address.%u.ip %s%s", i,
                  is_on ? text : "none", is_on ? "/24" : "");
         conf_console(conf, line);
@@ -103,15 +103,15 @@ static void addresses_told(struct conf *conf)
         conf_not_applicable(conf, "%u addresses to begin with, not %u", before,
                             ADDRESSES - EXTRA);
     }
-    configure(conf, true);
+    configure_extra_addresses(conf, true);
     with = count_records(rc, NULL);
     for (unsigned int i = 0; i < EXTRA; i++) {
-        struct ip_addr ip = extra(conf, i);
+        struct ip_addr ip = extra_ip(conf, i);
 
-        print(text, sizeof(text), &ip);
+        print_ip(text, sizeof(text), &ip);
         found += count_records(rc, text) == 1;
     }
-    configure(conf, false);
+    configure_extra_addresses(conf, false);
     conf_equal(conf, "records of the NVM subsystem", with, ADDRESSES);
     conf_equal(conf, "records with the new addresses", found, EXTRA);
     conf_equal(conf, "records without them", count_records(rc, NULL), before);

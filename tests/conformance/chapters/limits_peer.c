@@ -42,7 +42,7 @@ static void need_v6(struct conf *conf)
 }
 
 /* A question about the target, which says who asks. */
-static void solicit(struct conf *conf, const struct conf_peer *from)
+static void send_solicitation(struct conf *conf, const struct conf_peer *from)
 {
     struct packet_path path = path_of(conf, from);
     struct nd_neighbor nd = {
@@ -87,7 +87,8 @@ static bool is_reply(const struct packet *packet, const void *ctx)
 }
 
 /* That many strangers from number `first` on; each is answered. */
-static void meet(struct conf *conf, unsigned int first, unsigned int count)
+static void meet_strangers(struct conf *conf, unsigned int first,
+                           unsigned int count)
 {
     for (unsigned int at = 0; at < count; at += BURST) {
         unsigned int end = MIN(at + BURST, count);
@@ -95,7 +96,7 @@ static void meet(struct conf *conf, unsigned int first, unsigned int count)
         for (unsigned int i = at; i < end; i++) {
             struct conf_peer from = conf_stranger(conf, first + i, 0);
 
-            solicit(conf, &from);
+            send_solicitation(conf, &from);
             ask_echo(conf, &from, first + i);
         }
         for (unsigned int i = at; i < end; i++) {
@@ -121,8 +122,8 @@ static void peers_1024(struct conf *conf)
 {
     need_v6(conf);
     need_ours(conf);
-    meet(conf, 1, NEIGHBOURS);
-    meet(conf, 1, NEIGHBOURS); /* each of them again */
+    meet_strangers(conf, 1, NEIGHBOURS);
+    meet_strangers(conf, 1, NEIGHBOURS); /* each of them again */
     conf_expect_alive(conf);
 }
 
@@ -130,9 +131,9 @@ static void peers_1025(struct conf *conf)
 {
     need_v6(conf);
     need_ours(conf);
-    meet(conf, 1, NEIGHBOURS);
-    meet(conf, NEIGHBOURS + 1, 8); /* in the place of the oldest */
-    meet(conf, 1, 8);
+    meet_strangers(conf, 1, NEIGHBOURS);
+    meet_strangers(conf, NEIGHBOURS + 1, 8); /* in the place of the oldest */
+    meet_strangers(conf, 1, 8);
     if (conf_target(conf)->is_ours) {
         unsigned long used = limits_pool(conf, "neighbours");
 
@@ -154,7 +155,7 @@ static void peers_beside(struct conf *conf)
     rc = rc_open_controller(conf, &(struct rc_config){.peer = 3});
     for (unsigned int round = 0; round < 2; round++) {
         conf_write(conf, host, 1, 0, 64, round);
-        meet(conf, 1 + round * NEIGHBOURS, NEIGHBOURS + 16);
+        meet_strangers(conf, 1 + round * NEIGHBOURS, NEIGHBOURS + 16);
         conf_verify(conf, host, 1, 0, 64, round);
         nvmf_expect_works(rc);
     }
@@ -190,7 +191,7 @@ static void peers_connected(struct conf *conf)
     conf_check(conf, limits_pool(conf, "neighbours-held") >= count,
                "%lu neighbours are held by %u connections",
                limits_pool(conf, "neighbours-held"), count);
-    meet(conf, 1, 4); /* the few places left suffice for others */
+    meet_strangers(conf, 1, 4); /* the few places left suffice for others */
     conf_expect_alive(conf);
     limits_release(limits, one);
     conf_check(conf, connect_stranger(limits, 9000) != LIMITS_NO_SLOT,
@@ -211,7 +212,7 @@ static void peers_connected(struct conf *conf)
 
 /* ---- Eight addresses of the drive's own. */
 
-static void set(struct conf *conf, const char *key, const char *value)
+static void set_config(struct conf *conf, const char *key, const char *value)
 {
     char line[120];
     const char *said;
@@ -221,7 +222,7 @@ static void set(struct conf *conf, const char *key, const char *value)
     conf_check(conf, strstr(said, "error") == NULL, "%s: %s", line, said);
 }
 
-static void save(struct conf *conf)
+static void save_config(struct conf *conf)
 {
     const char *said = conf_console(conf, "config save");
 
@@ -229,7 +230,7 @@ static void save(struct conf *conf)
 }
 
 /* Ours for the test: behind those of peers and strangers. */
-static struct ip_addr extra(struct conf *conf, unsigned int i)
+static struct ip_addr extra_ip(struct conf *conf, unsigned int i)
 {
     struct ip_addr ip = *conf_target_ip(conf, i % 2, false);
 
@@ -239,15 +240,15 @@ static struct ip_addr extra(struct conf *conf, unsigned int i)
 
 static void set_extra(struct conf *conf, unsigned int i)
 {
-    struct ip_addr ip = extra(conf, i);
+    struct ip_addr ip = extra_ip(conf, i);
     char key[32], value[32];
 
     snprintf(key, sizeof(key), "address.%u.ip", i);
     snprintf(value, sizeof(value), "%u.%u.%u.%u/24", ip.bytes[12], ip.bytes[13],
              ip.bytes[14], ip.bytes[15]);
-    set(conf, key, value);
+    set_config(conf, key, value);
     snprintf(key, sizeof(key), "address.%u.port", i);
-    set(conf, key, i % 2 == 0 ? "0" : "1");
+    set_config(conf, key, i % 2 == 0 ? "0" : "1");
 }
 
 static void unset_extra(struct conf *conf)
@@ -256,11 +257,11 @@ static void unset_extra(struct conf *conf)
         char key[32];
 
         snprintf(key, sizeof(key), "address.%u.port", i);
-        set(conf, key, "0");
+        set_config(conf, key, "0");
         snprintf(key, sizeof(key), "address.%u.ip", i);
-        set(conf, key, "none");
+        set_config(conf, key, "none");
     }
-    save(conf);
+    save_config(conf);
 }
 
 static void use_address(struct conf *conf, const struct conf_session *session)
@@ -287,12 +288,12 @@ static void addresses_8(struct conf *conf)
     for (unsigned int i = 0; i < 4; i++) {
         set_extra(conf, i);
     }
-    save(conf);
+    save_config(conf);
     conf_pass(conf, 100000);
     for (unsigned int i = 0; i < 4; i++) {
         use_address(conf, &(struct conf_session){
                               .port = i % 2,
-                              .target_ip = extra(conf, i),
+                              .target_ip = extra_ip(conf, i),
                           });
         use_address(conf,
                     &(struct conf_session){.port = i % 2, .is_v6 = i >= 2});
@@ -302,7 +303,7 @@ static void addresses_8(struct conf *conf)
                strstr(conf_console(conf, "config set address.4.ip 10.9.9.9/24"),
                       "error") != NULL,
                "the ninth address was taken");
-    use_address(conf, &(struct conf_session){.target_ip = extra(conf, 0)});
+    use_address(conf, &(struct conf_session){.target_ip = extra_ip(conf, 0)});
     unset_extra(conf);
     conf_expect_alive(conf);
 }
@@ -313,9 +314,10 @@ static void addresses_again(struct conf *conf)
     conf_console(conf, "config discard");
     for (unsigned int i = 0; i < 3; i++) {
         set_extra(conf, 0);
-        save(conf);
+        save_config(conf);
         conf_pass(conf, 100000);
-        use_address(conf, &(struct conf_session){.target_ip = extra(conf, 0)});
+        use_address(conf,
+                    &(struct conf_session){.target_ip = extra_ip(conf, 0)});
         unset_extra(conf);
     }
     conf_expect_alive(conf);

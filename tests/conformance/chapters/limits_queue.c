@@ -242,7 +242,7 @@ static void full_two(struct conf *conf)
 
 /* ---- Queues of a controller. */
 
-static unsigned int grant(struct rc *admin, unsigned int wanted)
+static unsigned int request_queues(struct rc *admin, unsigned int wanted)
 {
     struct nvme_sqe set = {.opcode = ADMIN_SET_FEATURES,
                            .cdw10 = FEATURE_NUMBER_OF_QUEUES,
@@ -300,7 +300,7 @@ static void flush_on(struct rc *rc)
 static void queues_granted(struct conf *conf, unsigned int wanted)
 {
     struct rc *admin = rc_open_controller(conf, &(struct rc_config){0});
-    unsigned int granted = grant(admin, wanted);
+    unsigned int granted = request_queues(admin, wanted);
     struct rc *io[QUEUES_MAX];
 
     /* 5.21.1.7: not always what was asked for. */
@@ -422,7 +422,7 @@ static void abort_limit(struct conf *conf)
 
 /* ---- Bytes of a command. */
 
-static void mdts(struct conf *conf)
+static void data_mdts(struct conf *conf)
 {
     struct nvme *nvme = nvme_open(conf);
     unsigned int shift = nvme->ctrl[ID_CTRL_MDTS];
@@ -460,7 +460,7 @@ static void last_block(struct conf *conf)
     nvme_close(nvme);
 }
 
-static void namespaces(struct conf *conf)
+static void absent_namespaces(struct conf *conf)
 {
     struct nvme *nvme = nvme_open(conf);
     const uint32_t none[] = {nvme->num_ns + 1, 1025, 0xfffffffe};
@@ -640,9 +640,10 @@ static const struct conf_test tests[] = {
     TEST("aer.limit", "NVMe 1.4 5.2", "one event request more than AERL",
          aer_limit),
     TEST("abort.limit", "NVMe 1.4 5.1", "more Aborts than ACL", abort_limit),
-    TEST("io.mdts", "NVMe 1.4 5.15.2", "one block more than MDTS", mdts),
+    TEST("io.mdts", "NVMe 1.4 5.15.2", "one block more than MDTS", data_mdts),
     TEST("io.end", "NVMe 1.4 6.9, 6.15", "blocks behind the last", last_block),
-    TEST("ns.nn", "NVMe 1.4 6.1", "namespace identifiers above NN", namespaces),
+    TEST("ns.nn", "NVMe 1.4 6.1", "namespace identifiers above NN",
+         absent_namespaces),
     TEST("ns.each", "NVMe 1.4 5.15.2.3, 6.1",
          "each active namespace, of one or of 128, has its own size and blocks",
          each_namespace),

@@ -22,7 +22,7 @@ static const struct mac_addr to_all; /* packet_arp(): all ones */
 static const struct mac_addr broadcast = {{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}};
 
 /* A request of peer 0 for the target's address on port 0. */
-static struct arp request(struct conf *conf)
+static struct arp arp_request(struct conf *conf)
 {
     struct packet_path path = net_path0(conf, false);
 
@@ -81,7 +81,7 @@ static void expect_no_reply(struct conf *conf)
 
 static void request_answered(struct conf *conf)
 {
-    struct arp arp = request(conf);
+    struct arp arp = arp_request(conf);
     const struct packet *reply;
     const uint8_t *p;
 
@@ -98,15 +98,15 @@ static void request_answered(struct conf *conf)
 
 static void unicast_request(struct conf *conf)
 {
-    struct arp arp = request(conf);
+    struct arp arp = arp_request(conf);
 
     send_arp(conf, &conf_target(conf)->ports[0].mac, &arp);
     take_reply(conf, &arp);
 }
 
-static void padded(struct conf *conf)
+static void arp_padded(struct conf *conf)
 {
-    struct arp arp = request(conf);
+    struct arp arp = arp_request(conf);
     uint8_t frame[200];
 
     memset(frame, 0xa5, sizeof(frame));
@@ -117,7 +117,7 @@ static void padded(struct conf *conf)
 
 static void target_hardware(struct conf *conf)
 {
-    struct arp arp = request(conf);
+    struct arp arp = arp_request(conf);
 
     arp.target_mac = broadcast;
     send_arp(conf, &to_all, &arp);
@@ -127,7 +127,7 @@ static void target_hardware(struct conf *conf)
 /* The frame's source is another address than the one that asks. */
 static void by_another(struct conf *conf)
 {
-    struct arp arp = request(conf);
+    struct arp arp = arp_request(conf);
     const struct packet *reply;
     uint8_t frame[64];
 
@@ -138,9 +138,9 @@ static void by_another(struct conf *conf)
               arp.sender_mac.bytes, 6);
 }
 
-static void burst(struct conf *conf)
+static void arp_burst(struct conf *conf)
 {
-    struct arp arp = request(conf);
+    struct arp arp = arp_request(conf);
 
     for (unsigned int i = 0; i < BURST; i++) {
         struct conf_peer from = conf_stranger(conf, i + 1, 0);
@@ -158,7 +158,7 @@ static void burst(struct conf *conf)
 
 static void priority_tagged(struct conf *conf)
 {
-    struct arp arp = request(conf);
+    struct arp arp = arp_request(conf);
     struct eth eth = {
         .dst = broadcast,
         .src = arp.sender_mac,
@@ -176,7 +176,7 @@ static void priority_tagged(struct conf *conf)
 
 static void other_vlan(struct conf *conf)
 {
-    struct arp arp = request(conf);
+    struct arp arp = arp_request(conf);
     struct eth eth = {
         .dst = broadcast,
         .src = arp.sender_mac,
@@ -194,7 +194,7 @@ static void other_vlan(struct conf *conf)
 
 static void for_another(struct conf *conf)
 {
-    struct arp arp = request(conf);
+    struct arp arp = arp_request(conf);
 
     arp.target_ip.bytes[15] = 0xfd;
     send_arp(conf, &to_all, &arp);
@@ -204,7 +204,7 @@ static void for_another(struct conf *conf)
 static void for_groups(struct conf *conf)
 {
     static const uint32_t groups[] = {0, 0x7f000001, 0xe0000001, 0xffffffff};
-    struct arp arp = request(conf);
+    struct arp arp = arp_request(conf);
 
     for (size_t i = 0; i < ARRAY_LEN(groups); i++) {
         arp.target_ip = ip_addr_from_v4(groups[i]);
@@ -213,9 +213,9 @@ static void for_groups(struct conf *conf)
     expect_no_reply(conf);
 }
 
-static void gratuitous(struct conf *conf)
+static void arp_gratuitous(struct conf *conf)
 {
-    struct arp arp = request(conf);
+    struct arp arp = arp_request(conf);
 
     arp.target_ip = arp.sender_ip;
     send_arp(conf, &to_all, &arp);
@@ -226,7 +226,7 @@ static void gratuitous(struct conf *conf)
 
 static void reply_not_answered(struct conf *conf)
 {
-    struct arp arp = request(conf);
+    struct arp arp = arp_request(conf);
 
     arp.operation = ARP_REPLY;
     arp.target_mac = conf_target(conf)->ports[0].mac;
@@ -234,10 +234,10 @@ static void reply_not_answered(struct conf *conf)
     expect_no_reply(conf);
 }
 
-static void operations(struct conf *conf)
+static void arp_operations(struct conf *conf)
 {
     static const uint16_t unknown[] = {0, ARP_OPERATION_RARP, 8, 25, 0xffff};
-    struct arp arp = request(conf);
+    struct arp arp = arp_request(conf);
 
     for (size_t i = 0; i < ARRAY_LEN(unknown); i++) {
         arp.operation = unknown[i];
@@ -249,7 +249,7 @@ static void operations(struct conf *conf)
 /* One field of a right request made wrong: nobody answers. */
 static void wrong_field(struct conf *conf, size_t offset, uint8_t value)
 {
-    struct arp arp = request(conf);
+    struct arp arp = arp_request(conf);
     uint8_t frame[128] = {0};
 
     packet_arp(frame, &to_all, &arp.sender_mac, &arp);
@@ -282,7 +282,7 @@ static void protocol_length(struct conf *conf)
 
 static void sender_group(struct conf *conf)
 {
-    struct arp arp = request(conf);
+    struct arp arp = arp_request(conf);
 
     arp.sender_mac = broadcast;
     send_arp(conf, &to_all, &arp);
@@ -293,7 +293,7 @@ static void sender_group(struct conf *conf)
 
 static void sender_multicast(struct conf *conf)
 {
-    struct arp arp = request(conf);
+    struct arp arp = arp_request(conf);
 
     arp.sender_ip = ip_addr_from_v4(0xe0000001);
     send_arp(conf, &to_all, &arp);
@@ -304,9 +304,9 @@ static void sender_multicast(struct conf *conf)
 
 /* ---- Whose address is it? */
 
-static void probe(struct conf *conf)
+static void arp_probe(struct conf *conf)
 {
-    struct arp arp = request(conf);
+    struct arp arp = arp_request(conf);
 
     arp.sender_ip = ip_addr_from_v4(0);
     send_arp(conf, &to_all, &arp);
@@ -315,7 +315,7 @@ static void probe(struct conf *conf)
 
 static void probe_for_another(struct conf *conf)
 {
-    struct arp arp = request(conf);
+    struct arp arp = arp_request(conf);
 
     arp.sender_ip = ip_addr_from_v4(0);
     arp.target_ip.bytes[15] = 0xfd;
@@ -369,7 +369,7 @@ static void conflict_reply(struct conf *conf)
     conflict_on(conf, 1, ARP_REPLY);
 }
 
-static void announced(struct conf *conf)
+static void arp_announced(struct conf *conf)
 {
     const struct conf_target *target = conf_target(conf);
     const struct ip_addr *ip = &target->ports[0].ip4;
@@ -403,7 +403,7 @@ static void has_moved(struct conf *conf, uint16_t operation, bool is_to_us)
     struct rc *rc = rc_open_controller(conf, &(struct rc_config){0});
     struct conf_peer *peer = conf_peer(conf, 0, 0);
     struct mac_addr before = peer->mac;
-    struct arp arp = request(conf);
+    struct arp arp = arp_request(conf);
     struct mac_addr dst =
         is_to_us ? conf_target(conf)->ports[0].mac : broadcast;
     struct nvme_sqe keep_alive = {.opcode = ADMIN_KEEP_ALIVE};
@@ -446,7 +446,7 @@ static const struct conf_test tests[] = {
     CONF_TEST("arp.unicast-request", "RFC 1122 2.3.2.1",
               "a request sent to the drive alone is answered", unicast_request),
     CONF_TEST("arp.padded", "RFC 826 Packet format",
-              "bytes behind the packet are not looked at", padded),
+              "bytes behind the packet are not looked at", arp_padded),
     CONF_TEST("arp.target-hardware", "RFC 826 Definitions",
               "a request's target hardware address has no meaning",
               target_hardware),
@@ -455,7 +455,7 @@ static const struct conf_test tests[] = {
               "frame's source",
               by_another, .is_malformed = true),
     CONF_TEST("arp.burst", "RFC 826 Packet Reception",
-              "64 hosts that ask at once are all answered", burst),
+              "64 hosts that ask at once are all answered", arp_burst),
     CONF_TEST("arp.priority-tagged", "IEEE 802.1Q 6.9.1",
               "a priority-tagged request belongs to no VLAN and is answered",
               priority_tagged),
@@ -467,11 +467,11 @@ static const struct conf_test tests[] = {
     CONF_TEST("arp.for-groups", "RFC 1122 3.2.1.3",
               "nobody is 0.0.0.0, 127.0.0.1, a group or all", for_groups),
     CONF_TEST("arp.gratuitous", "RFC 5227 2.3",
-              "an announcement is not answered", gratuitous),
+              "an announcement is not answered", arp_gratuitous),
     CONF_TEST("arp.reply-not-answered", "RFC 826 Packet Reception",
               "a reply is not answered", reply_not_answered),
     CONF_TEST("arp.operations", "RFC 826 Packet Reception",
-              "operations other than request are not answered", operations,
+              "operations other than request are not answered", arp_operations,
               .is_malformed = true),
     CONF_TEST("arp.hardware-type", "RFC 826 Packet Reception",
               "another hardware type is not answered", hardware_type,
@@ -492,7 +492,7 @@ static const struct conf_test tests[] = {
               "nobody's address is a group or all: not answered",
               sender_multicast, .is_malformed = true),
     CONF_TEST("arp.probe", "RFC 5227 2.1.1",
-              "a probe for the drive's address is answered", probe),
+              "a probe for the drive's address is answered", arp_probe),
     CONF_TEST("arp.probe-for-another", "RFC 5227 2.1.1",
               "a probe for another address is not", probe_for_another),
     CONF_TEST("arp.conflict", "RFC 5227 2.4",
@@ -503,7 +503,7 @@ static const struct conf_test tests[] = {
               .needs = CONF_NEEDS_TWO_PORTS, .is_malformed = true),
     CONF_TEST("arp.announced", "RFC 5227 2.3",
               "the address is announced twice, 2 s apart, behind link up",
-              announced, .needs = CONF_NEEDS_CONTROL),
+              arp_announced, .needs = CONF_NEEDS_CONTROL),
     CONF_TEST("arp.moved-announcement", "RFC 5227 3",
               "a peer that announces its address with a new MAC is answered "
               "there",

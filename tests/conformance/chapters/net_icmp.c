@@ -24,7 +24,7 @@ enum {
 
 /* ---- Echo. */
 
-static void sizes(struct conf *conf, bool is_v6)
+static void echo_sizes(struct conf *conf, bool is_v6)
 {
     static const uint16_t some[] = {0, 1, 2, 7, 18, 55, 56, 57, 1399, 1400};
     struct packet_path path = net_path0(conf, is_v6);
@@ -44,16 +44,16 @@ static void sizes(struct conf *conf, bool is_v6)
 
 static void sizes_v4(struct conf *conf)
 {
-    sizes(conf, false);
+    echo_sizes(conf, false);
 }
 
 static void sizes_v6(struct conf *conf)
 {
-    sizes(conf, true);
+    echo_sizes(conf, true);
 }
 
 /* In fragments, both ways. */
-static void large(struct conf *conf, bool is_v6, size_t data_len)
+static void echo_large(struct conf *conf, bool is_v6, size_t data_len)
 {
     struct net_whole *whole = net_whole_echo(conf, is_v6, data_len);
     size_t piece =
@@ -70,22 +70,22 @@ static void large(struct conf *conf, bool is_v6, size_t data_len)
 
 static void large_v4(struct conf *conf)
 {
-    large(conf, false, 4000);
-    large(conf, false, 20001);
+    echo_large(conf, false, 4000);
+    echo_large(conf, false, 20001);
 }
 
 static void large_v6(struct conf *conf)
 {
-    large(conf, true, 4000);
-    large(conf, true, 20001);
+    echo_large(conf, true, 4000);
+    echo_large(conf, true, 20001);
 }
 
-static void largest(struct conf *conf)
+static void icmp_echo_largest(struct conf *conf)
 {
-    large(conf, false, SIZE_MAX_IN_FRAGMENTS);
+    echo_large(conf, false, SIZE_MAX_IN_FRAGMENTS);
 }
 
-static void identifiers(struct conf *conf)
+static void icmp_identifiers(struct conf *conf)
 {
     static const uint32_t rests[] = {0, 1, 0xffff, 0xffff0000, 0xffffffff};
     struct packet_path path = net_path0(conf, false);
@@ -117,7 +117,7 @@ static void in_order(struct conf *conf)
     }
 }
 
-static void dscp(struct conf *conf)
+static void icmp_dscp(struct conf *conf)
 {
     struct packet_path path = net_path0(conf, false);
 
@@ -225,7 +225,7 @@ static bool is_any_to(const struct packet *packet, const void *ctx)
     return packet->has_ip && ip_addr_equal(&packet->dst, ctx);
 }
 
-static void cut(struct conf *conf)
+static void icmp_cut(struct conf *conf)
 {
     struct packet_path path = net_path0(conf, false);
     uint8_t frame[128], message[ICMP_LEN] = {ICMP_ECHO_REQUEST};
@@ -293,8 +293,8 @@ static void rest_errors(struct conf *conf)
     conf_pass(conf, NET_ERROR_REST_US);
 }
 
-static size_t datagram(uint8_t *frame, const struct packet_path *path,
-                       size_t len_bytes)
+static size_t make_datagram(uint8_t *frame, const struct packet_path *path,
+                            size_t len_bytes)
 {
     uint8_t data[1024];
 
@@ -310,7 +310,7 @@ static void closed_port(struct conf *conf, bool is_v6)
     uint8_t *frame = conf_alloc(conf, FRAME_LEN_MAX);
 
     for (size_t i = 0; i < ARRAY_LEN(sizes_bytes); i++) {
-        size_t len = datagram(frame, &path, sizes_bytes[i]);
+        size_t len = make_datagram(frame, &path, sizes_bytes[i]);
 
         rest_errors(conf);
         net_send(conf, frame, len);
@@ -373,7 +373,7 @@ static void about_errors(struct conf *conf)
     rest_errors(conf);
     back.src = path.dst;
     back.dst = path.src;
-    len = datagram(quoted, &back, 4);
+    len = make_datagram(quoted, &back, 4);
     for (size_t i = 0; i < ARRAY_LEN(v4); i++) {
         for (uint8_t code = 0; code < 6; code++) {
             net_send(conf, frame,
@@ -395,7 +395,7 @@ static void about_errors_v6(struct conf *conf)
     rest_errors(conf);
     back.src = path.dst;
     back.dst = path.src;
-    len = datagram(quoted, &back, 4);
+    len = make_datagram(quoted, &back, 4);
     for (uint8_t type = 0; type < 6; type++) {
         for (uint8_t code = 0; code < 6; code++) {
             net_send(conf, frame,
@@ -417,14 +417,14 @@ static void about_broadcasts(struct conf *conf)
     rest_errors(conf);
     memset(path.dst_mac.bytes, 0xff, 6);
     path.dst.bytes[15] = 0xff;
-    net_send(conf, frame, datagram(frame, &path, 4));
+    net_send(conf, frame, make_datagram(frame, &path, 4));
     path.dst = ip_addr_from_v4(0xffffffff);
-    net_send(conf, frame, datagram(frame, &path, 4));
+    net_send(conf, frame, make_datagram(frame, &path, 4));
     path.dst = own;
-    net_send(conf, frame, datagram(frame, &path, 4));
+    net_send(conf, frame, make_datagram(frame, &path, 4));
     path.dst = ip_addr_from_v4(0xe0000001);
     path.dst_mac = (struct mac_addr){{0x01, 0, 0x5e, 0, 0, 1}};
-    net_send(conf, frame, datagram(frame, &path, 4));
+    net_send(conf, frame, make_datagram(frame, &path, 4));
     net_expect_none(conf, 0, "error about a broadcast", net_is_error,
                     &path.src);
 }
@@ -437,7 +437,7 @@ static void about_multicast_v6(struct conf *conf)
     rest_errors(conf);
     path.dst = (struct ip_addr){{0xff, 0x02, [15] = 1}};
     path.dst_mac = (struct mac_addr){{0x33, 0x33, 0, 0, 0, 1}};
-    net_send(conf, frame, datagram(frame, &path, 4));
+    net_send(conf, frame, make_datagram(frame, &path, 4));
     net_expect_none(conf, 0, "error about a multicast", net_is_error,
                     &path.src);
 }
@@ -466,7 +466,7 @@ static void rate_limit(struct conf *conf)
     unsigned int count;
 
     for (unsigned int i = 0; i < FLOOD; i++) {
-        net_send(conf, frame, datagram(frame, &path, 4));
+        net_send(conf, frame, make_datagram(frame, &path, 4));
         if (i % BURST == BURST - 1) { /* a burst, or its end, may be lost */
             net_settle(conf, 0);
         }
@@ -478,7 +478,7 @@ static void rate_limit(struct conf *conf)
                "%u errors at once: there is no limit", count);
     conf_pass(conf, 5 * NET_ERROR_REST_US); /* others want some, too */
     conf_flush(conf);
-    net_send(conf, frame, datagram(frame, &path, 4));
+    net_send(conf, frame, make_datagram(frame, &path, 4));
     conf_take(conf, "an error again, a second later", net_is_error, &path.src);
 }
 
@@ -490,7 +490,7 @@ static void udp_case(struct conf *conf, bool is_v6, int length,
 {
     struct packet_path path = net_path0(conf, is_v6);
     uint8_t frame[128], *udp = NULL;
-    size_t len = datagram(frame, &path, 16), ip_len = len - 16 - UDP_LEN;
+    size_t len = make_datagram(frame, &path, 16), ip_len = len - 16 - UDP_LEN;
 
     rest_errors(conf);
     udp = frame + ip_len;
@@ -558,7 +558,7 @@ static void udp_checksum_is(struct conf *conf, bool is_v6, uint16_t change,
 {
     struct packet_path path = net_path0(conf, is_v6);
     uint8_t frame[128];
-    size_t len = datagram(frame, &path, 16);
+    size_t len = make_datagram(frame, &path, 16);
     uint8_t *at = frame + len - 16 - UDP_LEN + UDP_CHECKSUM;
 
     rest_errors(conf);
@@ -603,13 +603,14 @@ static const struct conf_test tests[] = {
     CONF_TEST("icmp.echo-fragments-v6", "RFC 4443 4.2, RFC 8200 4.5",
               "the same over IPv6", large_v6),
     CONF_TEST("icmp.echo-largest", "RFC 792 Echo, RFC 791 3.1",
-              "echo in a packet of 65535 bytes", largest),
+              "echo in a packet of 65535 bytes", icmp_echo_largest),
     CONF_TEST("icmp.identifiers", "RFC 792 Echo",
-              "any identifier and sequence number comes back", identifiers),
+              "any identifier and sequence number comes back",
+              icmp_identifiers),
     CONF_TEST("icmp.in-order", "RFC 792 Echo",
               "32 requests at once: a reply each, in their order", in_order),
     CONF_TEST("icmp.dscp", "RFC 1122 3.2.2",
-              "the reply has the request's type of service", dscp),
+              "the reply has the request's type of service", icmp_dscp),
     CONF_TEST("icmp.priority-tag", "IEEE 802.1Q 6.9.1",
               "a priority-tagged request is answered in no VLAN",
               tagged_priority),
@@ -629,7 +630,7 @@ static const struct conf_test tests[] = {
               "ICMPv6's checksum has the pseudo header in it", no_pseudo_header,
               .is_malformed = true),
     CONF_TEST("icmp.cut", "RFC 792 Echo", "messages of 0 to 7 bytes: silence",
-              cut, .is_malformed = true),
+              icmp_cut, .is_malformed = true),
     CONF_TEST("icmp.unknown-types", "RFC 1122 3.2.2",
               "unknown types are silently discarded", unknown_types,
               .is_malformed = true),

@@ -33,7 +33,7 @@ struct usual {
     uint8_t frame[512];
 };
 
-static struct usual *usual(struct conf *conf)
+static struct usual *new_usual_echo(struct conf *conf)
 {
     struct usual *it = conf_alloc(conf, sizeof(*it));
 
@@ -72,7 +72,7 @@ static void put_options(struct usual *it, const uint8_t *options, size_t len)
 static void with_options(struct conf *conf, const uint8_t *options, size_t len,
                          bool is_taken)
 {
-    struct usual *it = usual(conf);
+    struct usual *it = new_usual_echo(conf);
 
     put_options(it, options, len);
     if (is_taken) {
@@ -131,31 +131,31 @@ static void options_overrun(struct conf *conf)
 
 static void header_checksum(struct conf *conf)
 {
-    struct usual *it = usual(conf);
+    struct usual *it = new_usual_echo(conf);
 
     net_ip(it->frame)[IPV4_CHECKSUM] ^= 1;
     net_send(conf, it->frame, it->len_bytes);
     net_expect_none(conf, 0, "echo reply", net_is_reply, &it->rest);
 }
 
-static void ttl(struct conf *conf)
+static void ipv4_ttl(struct conf *conf)
 {
     static const uint8_t ttls[] = {1, 2, 255};
 
     for (size_t i = 0; i < ARRAY_LEN(ttls); i++) {
-        struct usual *it = usual(conf);
+        struct usual *it = new_usual_echo(conf);
 
         net_ip(it->frame)[IPV4_TTL] = ttls[i];
         expect_taken(conf, it);
     }
 }
 
-static void version(struct conf *conf)
+static void ipv4_version(struct conf *conf)
 {
     static const uint8_t versions[] = {0, 5, 6, 15};
 
     for (size_t i = 0; i < ARRAY_LEN(versions); i++) {
-        struct usual *it = usual(conf);
+        struct usual *it = new_usual_echo(conf);
 
         net_ip(it->frame)[IPV4_VERSION_IHL] = (uint8_t)(versions[i] << 4 | 5);
         expect_dropped(conf, it);
@@ -167,7 +167,7 @@ static void header_length(struct conf *conf)
     static const uint8_t lengths[] = {0, 1, 4, 15};
 
     for (size_t i = 0; i < ARRAY_LEN(lengths); i++) {
-        struct usual *it = usual(conf);
+        struct usual *it = new_usual_echo(conf);
 
         net_ip(it->frame)[IPV4_VERSION_IHL] = 0x40 | lengths[i];
         expect_dropped(conf, it);
@@ -179,16 +179,16 @@ static void total_length(struct conf *conf)
     static const int lengths[] = {0, 19, 20, 27, 60, 1501, 65535};
 
     for (size_t i = 0; i < ARRAY_LEN(lengths); i++) {
-        struct usual *it = usual(conf);
+        struct usual *it = new_usual_echo(conf);
 
         put_be16(net_ip(it->frame) + IPV4_TOTAL_LEN, (uint16_t)lengths[i]);
         expect_dropped(conf, it);
     }
 }
 
-static void trailer(struct conf *conf)
+static void ipv4_trailer(struct conf *conf)
 {
-    struct usual *it = usual(conf);
+    struct usual *it = new_usual_echo(conf);
 
     memset(it->frame + it->len_bytes, 0xee, 100);
     it->len_bytes += 100;
@@ -197,16 +197,16 @@ static void trailer(struct conf *conf)
 
 static void reserved_flag(struct conf *conf)
 {
-    struct usual *it = usual(conf);
+    struct usual *it = new_usual_echo(conf);
     uint8_t *at = net_ip(it->frame) + IPV4_FRAGMENT;
 
     put_be16(at, get_be16(at) & 0x3fff); /* DF or not is the same to us */
     expect_taken(conf, it);
 }
 
-static void from(struct conf *conf, const struct ip_addr *src)
+static void expect_source_dropped(struct conf *conf, const struct ip_addr *src)
 {
-    struct usual *it = usual(conf);
+    struct usual *it = new_usual_echo(conf);
 
     put_be32(net_ip(it->frame) + IPV4_SRC, ip_addr_to_v4(src));
     expect_dropped(conf, it);
@@ -216,7 +216,7 @@ static void from_v4(struct conf *conf, uint32_t src)
 {
     struct ip_addr ip = ip_addr_from_v4(src);
 
-    from(conf, &ip);
+    expect_source_dropped(conf, &ip);
 }
 
 static void source_group(struct conf *conf)
@@ -235,7 +235,7 @@ static void source_directed(struct conf *conf)
     struct ip_addr ip = net_path0(conf, false).dst;
 
     ip.bytes[15] = 0xff;
-    from(conf, &ip);
+    expect_source_dropped(conf, &ip);
 }
 
 static void source_loopback(struct conf *conf)
@@ -253,16 +253,16 @@ static void source_own(struct conf *conf)
 {
     struct ip_addr ip = net_path0(conf, false).dst;
 
-    from(conf, &ip);
+    expect_source_dropped(conf, &ip);
 }
 
-static void destinations(struct conf *conf)
+static void ipv4_destination(struct conf *conf)
 {
     uint32_t own = ip_addr_to_v4(&conf_target(conf)->ports[0].ip4);
     uint32_t others[] = {own + 0x60, 0x7f000001, 0, 0x08080808, 0xf0000001};
 
     for (size_t i = 0; i < ARRAY_LEN(others); i++) {
-        struct usual *it = usual(conf);
+        struct usual *it = new_usual_echo(conf);
 
         put_be32(net_ip(it->frame) + IPV4_DST, others[i]);
         expect_dropped(conf, it);
@@ -271,7 +271,7 @@ static void destinations(struct conf *conf)
 
 static void unicast_in_broadcast(struct conf *conf)
 {
-    struct usual *it = usual(conf);
+    struct usual *it = new_usual_echo(conf);
 
     memset(it->frame, 0xff, 6);
     expect_dropped(conf, it);
@@ -282,8 +282,8 @@ static void unicast_in_broadcast(struct conf *conf)
 static const unsigned int pieces = 4;
 
 /* Pieces of a fifth of the message each, the last one longer. */
-static void piece(struct conf *conf, const struct net_whole *whole,
-                  unsigned int i)
+static void send_fragment(struct conf *conf, const struct net_whole *whole,
+                          unsigned int i)
 {
     size_t len = (whole->len_bytes / (pieces + 1)) & ~(size_t)7;
     bool more = i + 1 < pieces;
@@ -298,27 +298,27 @@ static void in_this_order(struct conf *conf, const uint8_t *order, size_t n)
         struct net_whole *whole = net_whole_echo(conf, v6 != 0, DATA_LEN);
 
         for (size_t i = 0; i < n; i++) {
-            piece(conf, whole, order[i]);
+            send_fragment(conf, whole, order[i]);
         }
         net_take_whole(conf, whole);
     }
 }
 
-static void forwards(struct conf *conf)
+static void fragment_in_order(struct conf *conf)
 {
     static const uint8_t order[] = {0, 1, 2, 3};
 
     in_this_order(conf, order, sizeof(order));
 }
 
-static void backwards(struct conf *conf)
+static void fragment_reversed(struct conf *conf)
 {
     static const uint8_t order[] = {3, 2, 1, 0};
 
     in_this_order(conf, order, sizeof(order));
 }
 
-static void shuffled(struct conf *conf)
+static void fragment_shuffled(struct conf *conf)
 {
     static const uint8_t order[] = {2, 0, 3, 1};
 
@@ -333,7 +333,7 @@ static void duplicate_v4(struct conf *conf)
     struct net_whole *whole = net_whole_echo(conf, false, DATA_LEN);
 
     for (size_t i = 0; i < sizeof(order); i++) {
-        piece(conf, whole, order[i]);
+        send_fragment(conf, whole, order[i]);
     }
     net_take_whole(conf, whole);
 }
@@ -352,17 +352,17 @@ static void expect_refused(struct conf *conf, const struct net_whole *whole,
 }
 
 /* @param at, len  what comes besides the other pieces */
-static void overlap(struct conf *conf, bool is_v6, size_t at, size_t len)
+static void send_overlap(struct conf *conf, bool is_v6, size_t at, size_t len)
 {
     struct net_whole *whole = net_whole_echo(conf, is_v6, DATA_LEN);
 
-    piece(conf, whole, 0);
-    piece(conf, whole, 1);
+    send_fragment(conf, whole, 0);
+    send_fragment(conf, whole, 1);
     whole->message[at] ^= 0xff; /* it says something else */
     net_send_piece(conf, whole, at, len, true);
     whole->message[at] ^= 0xff;
-    piece(conf, whole, 2);
-    piece(conf, whole, 3);
+    send_fragment(conf, whole, 2);
+    send_fragment(conf, whole, 3);
     if (is_v6) {
         net_expect_no_whole(conf, whole);
     } else {
@@ -372,23 +372,23 @@ static void overlap(struct conf *conf, bool is_v6, size_t at, size_t len)
 
 static void overlap_inside(struct conf *conf)
 {
-    overlap(conf, true, 40, 16);
+    send_overlap(conf, true, 40, 16);
 }
 
 static void overlap_ahead(struct conf *conf)
 {
-    overlap(conf, true, 152, 24);
+    send_overlap(conf, true, 152, 24);
 }
 
 static void overlap_header(struct conf *conf)
 {
-    overlap(conf, true, 0, 8);
+    send_overlap(conf, true, 0, 8);
 }
 
 static void overlap_v4(struct conf *conf)
 {
-    overlap(conf, false, 0, 8);
-    overlap(conf, false, 40, 16);
+    send_overlap(conf, false, 0, 8);
+    send_overlap(conf, false, 40, 16);
 }
 
 /* After an overlap nothing of that packet is believed any more. */
@@ -396,12 +396,12 @@ static void overlap_then_right(struct conf *conf)
 {
     struct net_whole *whole = net_whole_echo(conf, true, DATA_LEN);
 
-    piece(conf, whole, 0);
+    send_fragment(conf, whole, 0);
     whole->message[16] ^= 0xff;
     net_send_piece(conf, whole, 16, 16, true);
     whole->message[16] ^= 0xff;
     for (unsigned int i = 0; i < pieces; i++) {
-        piece(conf, whole, i);
+        send_fragment(conf, whole, i);
     }
     net_expect_no_whole(conf, whole);
 }
@@ -411,25 +411,25 @@ static void two_ends(struct conf *conf)
     for (unsigned int v6 = 0; v6 < 2; v6++) {
         struct net_whole *whole = net_whole_echo(conf, v6 != 0, DATA_LEN);
 
-        piece(conf, whole, 3);
+        send_fragment(conf, whole, 3);
         net_send_piece(conf, whole, whole->len_bytes - 16 - 4, 16, false);
-        piece(conf, whole, 0);
-        piece(conf, whole, 1);
-        piece(conf, whole, 2);
+        send_fragment(conf, whole, 0);
+        send_fragment(conf, whole, 1);
+        send_fragment(conf, whole, 2);
         net_expect_no_whole(conf, whole);
     }
 }
 
-static void hole(struct conf *conf)
+static void fragment_hole(struct conf *conf)
 {
     for (unsigned int v6 = 0; v6 < 2; v6++) {
         struct net_whole *whole = net_whole_echo(conf, v6 != 0, DATA_LEN);
 
-        piece(conf, whole, 0);
-        piece(conf, whole, 2);
-        piece(conf, whole, 3);
+        send_fragment(conf, whole, 0);
+        send_fragment(conf, whole, 2);
+        send_fragment(conf, whole, 3);
         net_expect_no_whole(conf, whole);
-        piece(conf, whole, 1); /* and it waits for the rest */
+        send_fragment(conf, whole, 1); /* and it waits for the rest */
         net_take_whole(conf, whole);
     }
 }
@@ -471,7 +471,7 @@ static void odd_length_v6(struct conf *conf)
     conf_equal(conf, "pointer", error->icmp.rest, IPV6_PAYLOAD_LEN);
 }
 
-static void beyond(struct conf *conf)
+static void fragment_beyond(struct conf *conf)
 {
     struct net_whole *whole = net_whole_echo(conf, false, DATA_LEN);
     uint8_t frame[256];
@@ -518,8 +518,8 @@ static void mixed_ids(struct conf *conf)
         struct net_whole *two = net_whole_echo(conf, v6 != 0, DATA_LEN - 1);
 
         for (unsigned int i = 0; i < pieces; i++) {
-            piece(conf, one, i);
-            piece(conf, two, pieces - 1 - i);
+            send_fragment(conf, one, i);
+            send_fragment(conf, two, pieces - 1 - i);
         }
         net_take_whole(conf, one);
         net_take_whole(conf, two);
@@ -536,26 +536,26 @@ static void mixed_sources(struct conf *conf)
     two->path.may_fragment = true;
     two->id = one->id;
     for (unsigned int i = 0; i < pieces; i++) {
-        piece(conf, one, i);
-        piece(conf, two, i);
+        send_fragment(conf, one, i);
+        send_fragment(conf, two, i);
     }
     net_take_whole(conf, one);
     net_take_whole(conf, two);
 }
 
 /* A packet in a fragment that is all of it, behind others of that id. */
-static void atomic(struct conf *conf)
+static void fragment_atomic(struct conf *conf)
 {
     struct net_whole *begun = net_whole_echo(conf, true, DATA_LEN);
     struct net_whole *whole = net_whole_echo(conf, true, 64);
 
     whole->id = begun->id;
-    piece(conf, begun, 0);
+    send_fragment(conf, begun, 0);
     net_send_piece(conf, whole, 0, whole->len_bytes, false);
     net_take_whole(conf, whole);
-    piece(conf, begun, 1);
-    piece(conf, begun, 2);
-    piece(conf, begun, 3);
+    send_fragment(conf, begun, 1);
+    send_fragment(conf, begun, 2);
+    send_fragment(conf, begun, 3);
     net_take_whole(conf, begun);
 }
 
@@ -566,13 +566,13 @@ static void many_holes(struct conf *conf)
 
     for (unsigned int i = 0; i < HOLES; i++) {
         whole = net_whole_echo(conf, false, DATA_LEN);
-        piece(conf, whole, 1);
+        send_fragment(conf, whole, 1);
     }
     whole = net_whole_echo(conf, false, DATA_LEN);
     whole->path = net_path(conf, conf_peer(conf, 1, 0), false);
     whole->path.may_fragment = true;
     for (unsigned int i = 0; i < pieces; i++) {
-        piece(conf, whole, i);
+        send_fragment(conf, whole, i);
     }
     net_take_whole(conf, whole);
 }
@@ -601,14 +601,14 @@ static void time_out(struct conf *conf, bool is_v6, bool has_first)
     const struct packet *error;
     uint64_t since_us = conf_now_us(conf);
 
-    piece(conf, whole, has_first ? 0 : 1);
-    piece(conf, whole, 2);
+    send_fragment(conf, whole, has_first ? 0 : 1);
+    send_fragment(conf, whole, 2);
     error = conf_take_within(conf, is_error_about, whole, TIMEOUT_MAX_US);
     if (!has_first) {
         conf_check(conf, error == NULL,
                    "an error about a packet whose first fragment is missing");
-        piece(conf, whole, 0);
-        piece(conf, whole, 3);
+        send_fragment(conf, whole, 0);
+        send_fragment(conf, whole, 3);
         net_expect_no_whole(conf, whole);
         return;
     }
@@ -619,8 +619,8 @@ static void time_out(struct conf *conf, bool is_v6, bool has_first)
     conf_check(conf, error->time_us - since_us >= TIMEOUT_MIN_US,
                "given up after %llu us, 60 s are due",
                (unsigned long long)(error->time_us - since_us));
-    piece(conf, whole, 1);
-    piece(conf, whole, 3);
+    send_fragment(conf, whole, 1);
+    send_fragment(conf, whole, 3);
     net_expect_no_whole(conf, whole);
 }
 
@@ -654,9 +654,9 @@ static const struct conf_test tests[] = {
               "a wrong header checksum drops the packet", header_checksum,
               .is_malformed = true),
     CONF_TEST("ipv4.ttl", "RFC 1122 3.2.1.7",
-              "a packet that has come may have a TTL of 1", ttl),
+              "a packet that has come may have a TTL of 1", ipv4_ttl),
     CONF_TEST("ipv4.version", "RFC 1122 3.2.1.1",
-              "versions other than 4 are silently discarded", version,
+              "versions other than 4 are silently discarded", ipv4_version,
               .is_malformed = true),
     CONF_TEST("ipv4.header-length", "RFC 791 3.1",
               "headers below 20 bytes, or beyond the packet, drop it",
@@ -665,7 +665,8 @@ static const struct conf_test tests[] = {
               "a total length that cannot be drops the packet", total_length,
               .is_malformed = true),
     CONF_TEST("ipv4.trailer", "RFC 894",
-              "what follows the packet in its frame is not looked at", trailer),
+              "what follows the packet in its frame is not looked at",
+              ipv4_trailer),
     CONF_TEST("ipv4.may-fragment", "RFC 791 3.1",
               "a whole packet with DF clear is a packet", reserved_flag),
     CONF_TEST("ipv4.source-multicast", "RFC 1122 3.2.1.3",
@@ -686,17 +687,17 @@ static const struct conf_test tests[] = {
               "a packet from the drive's own address is not answered",
               source_own, .is_malformed = true),
     CONF_TEST("ipv4.destination", "RFC 1122 3.2.1.3",
-              "packets to other addresses are silently discarded", destinations,
-              .is_malformed = true),
+              "packets to other addresses are silently discarded",
+              ipv4_destination, .is_malformed = true),
     CONF_TEST("ipv4.unicast-in-broadcast", "RFC 1122 3.3.6",
               "a unicast packet in a broadcast frame is discarded",
               unicast_in_broadcast, .is_malformed = true),
     CONF_TEST("fragment.in-order", "RFC 791 3.2, RFC 8200 4.5",
-              "four fragments make a packet", forwards),
+              "four fragments make a packet", fragment_in_order),
     CONF_TEST("fragment.reversed", "RFC 791 3.2, RFC 8200 4.5",
-              "also if the last comes first", backwards),
+              "also if the last comes first", fragment_reversed),
     CONF_TEST("fragment.shuffled", "RFC 791 3.2, RFC 8200 4.5",
-              "or in any order", shuffled),
+              "or in any order", fragment_shuffled),
     CONF_TEST("fragment.duplicate", "RFC 791 3.2",
               "fragments that come twice do no harm", duplicate_v4),
     CONF_TEST("fragment.overlap-inside", "RFC 5722 4, RFC 8200 4.5",
@@ -718,7 +719,8 @@ static const struct conf_test tests[] = {
               "two last fragments that disagree drop the packet", two_ends,
               .is_malformed = true),
     CONF_TEST("fragment.hole", "RFC 791 3.2, RFC 8200 4.5",
-              "with a hole there is no packet; it may be filled later", hole),
+              "with a hole there is no packet; it may be filled later",
+              fragment_hole),
     CONF_TEST("fragment.smallest", "RFC 791 3.2",
               "51 fragments of 8 bytes make a packet", first_small),
     CONF_TEST("fragment.odd-length", "RFC 791 3.2",
@@ -728,7 +730,7 @@ static const struct conf_test tests[] = {
               "else: parameter problem, pointing at the payload length",
               odd_length_v6, .is_malformed = true),
     CONF_TEST("fragment.beyond", "RFC 791 3.2",
-              "no packet is longer than 65535 bytes", beyond,
+              "no packet is longer than 65535 bytes", fragment_beyond,
               .is_malformed = true),
     CONF_TEST("fragment.beyond-v6", "RFC 8200 4.5",
               "parameter problem, pointing at the fragment offset", beyond_v6,
@@ -739,7 +741,8 @@ static const struct conf_test tests[] = {
     CONF_TEST("fragment.mixed-sources", "RFC 791 3.2", "and by source",
               mixed_sources),
     CONF_TEST("fragment.atomic", "RFC 6946 4",
-              "a packet in one fragment has nothing to do with others", atomic),
+              "a packet in one fragment has nothing to do with others",
+              fragment_atomic),
     CONF_TEST("fragment.many-holes", "RFC 6274 3.8.1.1",
               "40 packets with holes do not keep a whole one out", many_holes),
     CONF_TEST("fragment.time-out", "RFC 1122 3.3.2",

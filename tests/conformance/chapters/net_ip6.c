@@ -31,7 +31,7 @@ struct chained {
     size_t len_bytes;
 };
 
-static struct chained *chained(struct conf *conf)
+static struct chained *new_chained_echo(struct conf *conf)
 {
     struct chained *it = conf_alloc(conf, sizeof(*it));
 
@@ -40,7 +40,7 @@ static struct chained *chained(struct conf *conf)
     return it;
 }
 
-static void go(struct conf *conf, struct chained *it)
+static void send_chained(struct conf *conf, struct chained *it)
 {
     it->len_bytes = net_chain_echo(it->frame, &it->path, &it->chain, it->rest);
     net_send(conf, it->frame, it->len_bytes);
@@ -48,7 +48,7 @@ static void go(struct conf *conf, struct chained *it)
 
 static void expect_answered(struct conf *conf, struct chained *it)
 {
-    go(conf, it);
+    send_chained(conf, it);
     net_take_reply(conf, &it->path, it->rest, "chained!", 8);
 }
 
@@ -59,7 +59,7 @@ static bool is_any_to(const struct packet *packet, const void *ctx)
 
 static void expect_silence(struct conf *conf, struct chained *it)
 {
-    go(conf, it);
+    send_chained(conf, it);
     net_expect_none(conf, 0, "answer", is_any_to, &it->path.src);
 }
 
@@ -67,7 +67,7 @@ static void expect_problem(struct conf *conf, struct chained *it, uint8_t code,
                            uint32_t pointer)
 {
     conf_pass(conf, NET_ERROR_REST_US);
-    go(conf, it);
+    send_chained(conf, it);
     conf_equal(
         conf, "pointer",
         net_take_error(conf, &it->path, PROBLEM, code, it->frame, it->len_bytes)
@@ -77,9 +77,10 @@ static void expect_problem(struct conf *conf, struct chained *it, uint8_t code,
 }
 
 /* One header of a kind, and an echo request behind it. */
-static void one(struct conf *conf, uint8_t value, const void *rest, size_t len)
+static void expect_header_skipped(struct conf *conf, uint8_t value,
+                                  const void *rest, size_t len)
 {
-    struct chained *it = chained(conf);
+    struct chained *it = new_chained_echo(conf);
 
     net_chain_add(&it->chain, value, rest, len);
     expect_answered(conf, it);
@@ -87,22 +88,22 @@ static void one(struct conf *conf, uint8_t value, const void *rest, size_t len)
 
 static void hop_by_hop(struct conf *conf)
 {
-    one(conf, IPV6_EXT_HOP_BY_HOP, nothing, sizeof(nothing));
+    expect_header_skipped(conf, IPV6_EXT_HOP_BY_HOP, nothing, sizeof(nothing));
 }
 
-static void destination(struct conf *conf)
+static void ipv6_destination_options(struct conf *conf)
 {
-    one(conf, IPV6_EXT_DESTINATION, nothing, sizeof(nothing));
+    expect_header_skipped(conf, IPV6_EXT_DESTINATION, nothing, sizeof(nothing));
 }
 
-static void padding(struct conf *conf)
+static void ipv6_padding(struct conf *conf)
 {
     static const uint8_t pad1[6];
     uint8_t padn[254] = {IPV6_OPTION_PADN, 252};
 
-    one(conf, IPV6_EXT_HOP_BY_HOP, pad1, sizeof(pad1));
-    one(conf, IPV6_EXT_DESTINATION, pad1, sizeof(pad1));
-    one(conf, IPV6_EXT_DESTINATION, padn, sizeof(padn));
+    expect_header_skipped(conf, IPV6_EXT_HOP_BY_HOP, pad1, sizeof(pad1));
+    expect_header_skipped(conf, IPV6_EXT_DESTINATION, pad1, sizeof(pad1));
+    expect_header_skipped(conf, IPV6_EXT_DESTINATION, padn, sizeof(padn));
 }
 
 static void routing_done(struct conf *conf)
@@ -110,14 +111,14 @@ static void routing_done(struct conf *conf)
     static const uint8_t routing[6] = {ROUTING_UNKNOWN, 0};
     static const uint8_t type0[22] = {0, 0};
 
-    one(conf, IPV6_EXT_ROUTING, routing, sizeof(routing));
-    one(conf, IPV6_EXT_ROUTING, type0, sizeof(type0));
+    expect_header_skipped(conf, IPV6_EXT_ROUTING, routing, sizeof(routing));
+    expect_header_skipped(conf, IPV6_EXT_ROUTING, type0, sizeof(type0));
 }
 
 static void all_in_order(struct conf *conf)
 {
     static const uint8_t routing[6] = {ROUTING_UNKNOWN, 0};
-    struct chained *it = chained(conf);
+    struct chained *it = new_chained_echo(conf);
 
     net_chain_add(&it->chain, IPV6_EXT_HOP_BY_HOP, nothing, sizeof(nothing));
     net_chain_add(&it->chain, IPV6_EXT_DESTINATION, nothing, sizeof(nothing));
@@ -130,7 +131,7 @@ static void all_in_order(struct conf *conf)
 static void other_order(struct conf *conf)
 {
     static const uint8_t routing[6] = {ROUTING_UNKNOWN, 0};
-    struct chained *it = chained(conf);
+    struct chained *it = new_chained_echo(conf);
 
     net_chain_add(&it->chain, IPV6_EXT_ROUTING, routing, sizeof(routing));
     net_chain_add(&it->chain, IPV6_EXT_DESTINATION, nothing, sizeof(nothing));
@@ -140,7 +141,7 @@ static void other_order(struct conf *conf)
 
 static void hop_by_hop_late(struct conf *conf)
 {
-    struct chained *it = chained(conf);
+    struct chained *it = new_chained_echo(conf);
 
     net_chain_add(&it->chain, IPV6_EXT_DESTINATION, nothing, sizeof(nothing));
     net_chain_add(&it->chain, IPV6_EXT_HOP_BY_HOP, nothing, sizeof(nothing));
@@ -150,7 +151,7 @@ static void hop_by_hop_late(struct conf *conf)
 static void source_route(struct conf *conf)
 {
     uint8_t route[22] = {0, 1};
-    struct chained *it = chained(conf);
+    struct chained *it = new_chained_echo(conf);
 
     memcpy(route + 6, it->path.src.bytes, 16);
     net_chain_add(&it->chain, IPV6_EXT_ROUTING, route, sizeof(route));
@@ -160,7 +161,7 @@ static void source_route(struct conf *conf)
 static void routing_unknown(struct conf *conf)
 {
     static const uint8_t route[6] = {ROUTING_UNKNOWN, 1};
-    struct chained *it = chained(conf);
+    struct chained *it = new_chained_echo(conf);
 
     net_chain_add(&it->chain, IPV6_EXT_ROUTING, route, sizeof(route));
     expect_problem(conf, it, CODE_HEADER, IPV6_LEN + IPV6_ROUTING_TYPE);
@@ -172,7 +173,7 @@ static struct chained *with_option(struct conf *conf, uint8_t header,
                                    uint8_t type)
 {
     const uint8_t options[6] = {IPV6_OPTION_PAD1, type, 2, 1, 2, 0};
-    struct chained *it = chained(conf);
+    struct chained *it = new_chained_echo(conf);
 
     net_chain_add(&it->chain, header, options, sizeof(options));
     return it;
@@ -218,7 +219,7 @@ static struct chained *to_all_nodes(struct conf *conf, uint8_t type)
     it->path.dst = (struct ip_addr){{0xff, 0x02, [15] = 1}};
     it->path.dst_mac = (struct mac_addr){{0x33, 0x33, 0, 0, 0, 1}};
     conf_pass(conf, NET_ERROR_REST_US);
-    go(conf, it);
+    send_chained(conf, it);
     return it;
 }
 
@@ -248,7 +249,7 @@ static void option_first(struct conf *conf)
 {
     const uint8_t options[14] = {OPTION_SKIP,    2, 0, 0, OPTION_REPORT, 1, 0,
                                  OPTION_DISCARD, 0};
-    struct chained *it = chained(conf);
+    struct chained *it = new_chained_echo(conf);
 
     net_chain_add(&it->chain, IPV6_EXT_DESTINATION, options, sizeof(options));
     expect_problem(conf, it, CODE_OPTION, IPV6_LEN + 2 + 4);
@@ -259,20 +260,20 @@ static void option_first(struct conf *conf)
 static void option_overrun(struct conf *conf)
 {
     const uint8_t options[6] = {OPTION_SKIP, 5, 0, 0, 0, 0};
-    struct chained *it = chained(conf);
+    struct chained *it = new_chained_echo(conf);
 
     net_chain_add(&it->chain, IPV6_EXT_DESTINATION, options, sizeof(options));
-    go(conf, it);
+    send_chained(conf, it);
     net_expect_none(conf, 0, "echo reply", net_is_reply, &it->rest);
 }
 
 static void header_overrun(struct conf *conf)
 {
-    struct chained *it = chained(conf);
+    struct chained *it = new_chained_echo(conf);
 
     net_chain_add(&it->chain, IPV6_EXT_DESTINATION, nothing, sizeof(nothing));
     it->chain.bytes[IPV6_EXT_HDR_LEN] = 200;
-    go(conf, it);
+    send_chained(conf, it);
     net_expect_none(conf, 0, "echo reply", net_is_reply, &it->rest);
 }
 
@@ -298,7 +299,7 @@ static void payload_length(struct conf *conf)
     static const int lengths[] = {0, 1, 7, 17, 1000, 65535};
 
     for (size_t i = 0; i < ARRAY_LEN(lengths); i++) {
-        struct chained *it = chained(conf);
+        struct chained *it = new_chained_echo(conf);
 
         it->len_bytes =
             net_chain_echo(it->frame, &it->path, &it->chain, it->rest);
@@ -308,9 +309,9 @@ static void payload_length(struct conf *conf)
     }
 }
 
-static void trailer(struct conf *conf)
+static void ipv6_trailer(struct conf *conf)
 {
-    struct chained *it = chained(conf);
+    struct chained *it = new_chained_echo(conf);
 
     it->len_bytes = net_chain_echo(it->frame, &it->path, &it->chain, it->rest);
     memset(it->frame + it->len_bytes, 0xee, 100);
@@ -330,10 +331,10 @@ static void no_next_header(struct conf *conf)
 
 /* ---- The header's own fields.  One byte of a right request changed. */
 
-static void changed(struct conf *conf, size_t offset, uint8_t value,
-                    bool is_answered)
+static void send_changed_byte(struct conf *conf, size_t offset, uint8_t value,
+                              bool is_answered)
 {
-    struct chained *it = chained(conf);
+    struct chained *it = new_chained_echo(conf);
 
     it->len_bytes = net_chain_echo(it->frame, &it->path, &it->chain, it->rest);
     net_ip(it->frame)[offset] = value;
@@ -345,59 +346,59 @@ static void changed(struct conf *conf, size_t offset, uint8_t value,
     }
 }
 
-static void version(struct conf *conf)
+static void ipv6_version(struct conf *conf)
 {
-    changed(conf, 0, 0x40, false);
-    changed(conf, 0, 0x70, false);
-    changed(conf, 0, 0x00, false);
+    send_changed_byte(conf, 0, 0x40, false);
+    send_changed_byte(conf, 0, 0x70, false);
+    send_changed_byte(conf, 0, 0x00, false);
 }
 
 static void hop_limit(struct conf *conf)
 {
-    changed(conf, IPV6_HOP_LIMIT, 1, true);
-    changed(conf, IPV6_HOP_LIMIT, 0, true);
-    changed(conf, IPV6_HOP_LIMIT, 255, true);
+    send_changed_byte(conf, IPV6_HOP_LIMIT, 1, true);
+    send_changed_byte(conf, IPV6_HOP_LIMIT, 0, true);
+    send_changed_byte(conf, IPV6_HOP_LIMIT, 255, true);
 }
 
 static void flow_label(struct conf *conf)
 {
-    changed(conf, 1, 0x0f, true);
-    changed(conf, 2, 0xff, true);
-    changed(conf, 3, 0xff, true);
+    send_changed_byte(conf, 1, 0x0f, true);
+    send_changed_byte(conf, 2, 0xff, true);
+    send_changed_byte(conf, 3, 0xff, true);
 }
 
-static void from(struct conf *conf, const struct ip_addr *src)
+static void expect_source_dropped(struct conf *conf, const struct ip_addr *src)
 {
-    struct chained *it = chained(conf);
+    struct chained *it = new_chained_echo(conf);
 
     it->path.src = *src;
-    go(conf, it);
+    send_chained(conf, it);
     net_expect_none(conf, 0, "echo reply", net_is_reply, &it->rest);
 }
 
 static void source_nobody(struct conf *conf)
 {
-    from(conf, &(struct ip_addr){{0}});
+    expect_source_dropped(conf, &(struct ip_addr){{0}});
 }
 
 static void source_group(struct conf *conf)
 {
-    from(conf, &(struct ip_addr){{0xff, 0x02, [15] = 1}});
+    expect_source_dropped(conf, &(struct ip_addr){{0xff, 0x02, [15] = 1}});
 }
 
 static void source_loopback(struct conf *conf)
 {
-    from(conf, &(struct ip_addr){{[15] = 1}});
+    expect_source_dropped(conf, &(struct ip_addr){{[15] = 1}});
 }
 
 static void source_own(struct conf *conf)
 {
     struct ip_addr own = net_path0(conf, true).dst;
 
-    from(conf, &own);
+    expect_source_dropped(conf, &own);
 }
 
-static void destinations(struct conf *conf)
+static void ipv6_destination(struct conf *conf)
 {
     static const struct ip_addr others[] = {
         {{0x20, 0x01, 0x0d, 0xb8, [15] = 1}},
@@ -408,10 +409,10 @@ static void destinations(struct conf *conf)
 
     conf_pass(conf, NET_ERROR_REST_US);
     for (size_t i = 0; i < ARRAY_LEN(others); i++) {
-        struct chained *it = chained(conf);
+        struct chained *it = new_chained_echo(conf);
 
         it->path.dst = others[i];
-        go(conf, it);
+        send_chained(conf, it);
         net_expect_none(conf, 0, "answer", is_any_to, &it->path.src);
     }
 }
@@ -420,9 +421,9 @@ static const struct conf_test tests[] = {
     CONF_TEST("ipv6.hop-by-hop", "RFC 8200 4.3",
               "hop-by-hop options are passed over", hop_by_hop),
     CONF_TEST("ipv6.destination-options", "RFC 8200 4.6",
-              "destination options are passed over", destination),
+              "destination options are passed over", ipv6_destination_options),
     CONF_TEST("ipv6.padding", "RFC 8200 4.2",
-              "Pad1 and PadN, up to 252 bytes of it", padding),
+              "Pad1 and PadN, up to 252 bytes of it", ipv6_padding),
     CONF_TEST("ipv6.routing-done", "RFC 8200 4.4",
               "a routing header without segments left is passed over",
               routing_done),
@@ -467,11 +468,12 @@ static const struct conf_test tests[] = {
               "a payload length that cannot be drops the packet",
               payload_length, .is_malformed = true),
     CONF_TEST("ipv6.trailer", "RFC 2464 3",
-              "what follows the packet in its frame is not looked at", trailer),
+              "what follows the packet in its frame is not looked at",
+              ipv6_trailer),
     CONF_TEST("ipv6.no-next-header", "RFC 8200 4.7",
               "nothing follows: nothing is answered", no_next_header),
     CONF_TEST("ipv6.version", "RFC 8200 3",
-              "versions other than 6 are discarded", version,
+              "versions other than 6 are discarded", ipv6_version,
               .is_malformed = true),
     CONF_TEST("ipv6.hop-limit", "RFC 8200 3",
               "what has come is taken, whatever is left of its hop limit",
@@ -490,6 +492,6 @@ static const struct conf_test tests[] = {
               .is_malformed = true),
     CONF_TEST("ipv6.destination", "RFC 8200 3",
               "packets to other addresses and groups are discarded",
-              destinations, .is_malformed = true),
+              ipv6_destination, .is_malformed = true),
 };
 CONF_TESTS(conf_tests_net_ip6, "net", tests);

@@ -105,8 +105,8 @@ static void send_pdu(struct conf *conf, struct pdu *pdu)
 }
 
 /* A neighbour as they are. */
-static struct pdu *neighbour(struct conf *conf, unsigned int port,
-                             uint16_t ttl_s)
+static struct pdu *new_neighbour_pdu(struct conf *conf, unsigned int port,
+                                     uint16_t ttl_s)
 {
     struct pdu *pdu = new_pdu(conf, port);
 
@@ -119,7 +119,7 @@ static struct pdu *neighbour(struct conf *conf, unsigned int port,
 }
 
 /* It goes: nothing of it is left for other tests. */
-static void leave(struct conf *conf, const struct pdu *was)
+static void send_farewell(struct conf *conf, const struct pdu *was)
 {
     struct pdu *pdu = new_pdu(conf, was->port);
 
@@ -150,13 +150,14 @@ static void needs_lldp(struct conf *conf, bool says_something)
 
 /* The LLDPDU that answers a new neighbour on a port; not applicable when the
  * target has no LLDP. */
-static const struct packet *said(struct conf *conf, unsigned int port)
+static const struct packet *take_first_lldpdu(struct conf *conf,
+                                              unsigned int port)
 {
-    struct pdu *pdu = neighbour(conf, port, TTL_S);
+    struct pdu *pdu = new_neighbour_pdu(conf, port, TTL_S);
     const struct packet *packet =
         conf_take_within(conf, is_lldp, &port, FIRST_US);
 
-    leave(conf, pdu);
+    send_farewell(conf, pdu);
     needs_lldp(conf, packet != NULL);
     conf_check(conf, packet != NULL, "expected an LLDPDU: nothing came");
     return packet;
@@ -169,8 +170,8 @@ struct tlv {
 };
 
 /* The next TLV; fails when it runs over the frame. @return false at the end */
-static bool next(struct conf *conf, const struct packet *packet, size_t *at,
-                 struct tlv *tlv)
+static bool next_tlv(struct conf *conf, const struct packet *packet, size_t *at,
+                     struct tlv *tlv)
 {
     uint16_t head;
 
@@ -188,12 +189,12 @@ static bool next(struct conf *conf, const struct packet *packet, size_t *at,
 }
 
 /* @return whether there is one */
-static bool find(struct conf *conf, const struct packet *packet, uint8_t type,
-                 struct tlv *tlv)
+static bool find_tlv(struct conf *conf, const struct packet *packet,
+                     uint8_t type, struct tlv *tlv)
 {
     size_t at = ETH_LEN;
 
-    while (next(conf, packet, &at, tlv)) {
+    while (next_tlv(conf, packet, &at, tlv)) {
         if (tlv->type == type) {
             return true;
         }
@@ -201,9 +202,9 @@ static bool find(struct conf *conf, const struct packet *packet, uint8_t type,
     return false;
 }
 
-static void frame(struct conf *conf)
+static void lldp_frame(struct conf *conf)
 {
-    const struct packet *packet = said(conf, 0);
+    const struct packet *packet = take_first_lldpdu(conf, 0);
 
     conf_same(conf, "destination", packet->eth.dst.bytes, nearest_bridge.bytes,
               6);
@@ -213,29 +214,29 @@ static void frame(struct conf *conf)
                "it is in VLAN %u", packet->eth.vlan);
 }
 
-static void mandatory(struct conf *conf)
+static void lldp_mandatory(struct conf *conf)
 {
-    const struct packet *packet = said(conf, 0);
+    const struct packet *packet = take_first_lldpdu(conf, 0);
     size_t at = ETH_LEN;
     struct tlv tlv;
 
     for (uint8_t type = LLDP_CHASSIS_ID; type <= LLDP_TTL; type++) {
-        next(conf, packet, &at, &tlv);
+        next_tlv(conf, packet, &at, &tlv);
         conf_equal(conf, "TLV type, in this order", tlv.type, type);
     }
-    while (next(conf, packet, &at, &tlv)) {
+    while (next_tlv(conf, packet, &at, &tlv)) {
         conf_check(conf, tlv.type > LLDP_TTL, "a mandatory TLV %u comes again",
                    tlv.type);
     }
 }
 
-static void ending(struct conf *conf)
+static void lldp_end(struct conf *conf)
 {
-    const struct packet *packet = said(conf, 0);
+    const struct packet *packet = take_first_lldpdu(conf, 0);
     size_t at = ETH_LEN;
     struct tlv tlv;
 
-    while (next(conf, packet, &at, &tlv)) {
+    while (next_tlv(conf, packet, &at, &tlv)) {
     }
     conf_equal(conf, "length of the End TLV", tlv.len, 0);
     for (; at < packet->len_bytes; at++) {
@@ -243,12 +244,12 @@ static void ending(struct conf *conf)
     }
 }
 
-static void ttl(struct conf *conf)
+static void lldp_ttl(struct conf *conf)
 {
-    const struct packet *packet = said(conf, 0);
+    const struct packet *packet = take_first_lldpdu(conf, 0);
     struct tlv tlv;
 
-    conf_check(conf, find(conf, packet, LLDP_TTL, &tlv), "there is no TTL");
+    conf_check(conf, find_tlv(conf, packet, LLDP_TTL, &tlv), "there is no TTL");
     conf_equal(conf, "its length", tlv.len, 2);
     conf_check(conf, get_be16(tlv.value) != 0,
                "a TTL of 0: the drive is not about to go");
@@ -258,19 +259,19 @@ static void ttl(struct conf *conf)
     }
 }
 
-static void identity(struct conf *conf)
+static void lldp_identity(struct conf *conf)
 {
-    const struct packet *packet = said(conf, 0);
+    const struct packet *packet = take_first_lldpdu(conf, 0);
     struct tlv tlv;
 
-    find(conf, packet, LLDP_CHASSIS_ID, &tlv);
+    find_tlv(conf, packet, LLDP_CHASSIS_ID, &tlv);
     conf_check(conf, tlv.len >= 2 && tlv.len <= 256, "a chassis ID of %u bytes",
                tlv.len);
     conf_check(conf, tlv.value[0] >= 1 && tlv.value[0] <= SUBTYPES_CHASSIS,
                "chassis ID subtype %u is reserved", tlv.value[0]);
     conf_check(conf, tlv.value[0] != LLDP_CHASSIS_MAC || tlv.len == 7,
                "a MAC address of %u bytes", tlv.len - 1u);
-    find(conf, packet, LLDP_PORT_ID, &tlv);
+    find_tlv(conf, packet, LLDP_PORT_ID, &tlv);
     conf_check(conf, tlv.len >= 2 && tlv.len <= 256, "a port ID of %u bytes",
                tlv.len);
     conf_check(conf, tlv.value[0] >= 1 && tlv.value[0] <= SUBTYPES_PORT,
@@ -279,29 +280,30 @@ static void identity(struct conf *conf)
 
 static void two_ports(struct conf *conf)
 {
-    const struct packet *one = said(conf, 0), *two = said(conf, 1);
+    const struct packet *one = take_first_lldpdu(conf, 0),
+                        *two = take_first_lldpdu(conf, 1);
     struct tlv a, b;
 
-    find(conf, one, LLDP_CHASSIS_ID, &a);
-    find(conf, two, LLDP_CHASSIS_ID, &b);
+    find_tlv(conf, one, LLDP_CHASSIS_ID, &a);
+    find_tlv(conf, two, LLDP_CHASSIS_ID, &b);
     conf_equal(conf, "length of the chassis ID", b.len, a.len);
     conf_same(conf, "chassis ID", b.value, a.value, a.len);
-    find(conf, one, LLDP_PORT_ID, &a);
-    find(conf, two, LLDP_PORT_ID, &b);
+    find_tlv(conf, one, LLDP_PORT_ID, &a);
+    find_tlv(conf, two, LLDP_PORT_ID, &b);
     conf_check(conf, a.len != b.len || memcmp(a.value, b.value, a.len) != 0,
                "both ports have the same port ID");
     conf_same(conf, "source on port 1", two->eth.src.bytes,
               conf_target(conf)->ports[1].mac.bytes, 6);
 }
 
-static void optional(struct conf *conf)
+static void lldp_optional(struct conf *conf)
 {
-    const struct packet *packet = said(conf, 0);
+    const struct packet *packet = take_first_lldpdu(conf, 0);
     unsigned int counts[128] = {0};
     size_t at = ETH_LEN;
     struct tlv tlv;
 
-    while (next(conf, packet, &at, &tlv)) {
+    while (next_tlv(conf, packet, &at, &tlv)) {
         counts[tlv.type]++;
         conf_check(conf,
                    tlv.type <= LLDP_MANAGEMENT_ADDRESS ||
@@ -322,13 +324,13 @@ static void optional(struct conf *conf)
     }
 }
 
-static void capabilities(struct conf *conf)
+static void lldp_capabilities(struct conf *conf)
 {
-    const struct packet *packet = said(conf, 0);
+    const struct packet *packet = take_first_lldpdu(conf, 0);
     uint16_t can, does;
     struct tlv tlv;
 
-    if (!find(conf, packet, LLDP_CAPABILITIES, &tlv)) {
+    if (!find_tlv(conf, packet, LLDP_CAPABILITIES, &tlv)) {
         conf_not_applicable(conf, "the target says no capabilities");
     }
     conf_equal(conf, "length", tlv.len, 4);
@@ -340,16 +342,16 @@ static void capabilities(struct conf *conf)
                "a station only, and %04x", can);
 }
 
-static void management(struct conf *conf)
+static void lldp_management(struct conf *conf)
 {
-    const struct packet *packet = said(conf, 0);
+    const struct packet *packet = take_first_lldpdu(conf, 0);
     const struct ip_addr *own = &conf_target(conf)->ports[0].ip4;
     unsigned int count = 0;
     bool is_found = false;
     size_t at = ETH_LEN;
     struct tlv tlv;
 
-    while (next(conf, packet, &at, &tlv)) {
+    while (next_tlv(conf, packet, &at, &tlv)) {
         uint8_t len;
 
         if (tlv.type != LLDP_MANAGEMENT_ADDRESS) {
@@ -377,11 +379,11 @@ static void management(struct conf *conf)
 
 static void longest_frame(struct conf *conf)
 {
-    const struct packet *packet = said(conf, 0);
+    const struct packet *packet = take_first_lldpdu(conf, 0);
     size_t at = ETH_LEN;
     struct tlv tlv;
 
-    while (next(conf, packet, &at, &tlv)) {
+    while (next_tlv(conf, packet, &at, &tlv)) {
         if (tlv.type == LLDP_ORGANISATION && get_be24(tlv.value) == OUI_8023 &&
             tlv.value[3] == SUBTYPE_MAX_FRAME) {
             uint16_t frame_len, mtu_bytes = conf_target(conf)->mtu_bytes;
@@ -405,16 +407,16 @@ static unsigned int count_said(struct conf *conf)
     return conf_count(conf, is_lldp, &(unsigned int){0});
 }
 
-static void credit(struct conf *conf)
+static void lldp_credit(struct conf *conf)
 {
     struct pdu *pdus[MANY];
     unsigned int count;
 
-    said(conf, 0);
+    take_first_lldpdu(conf, 0);
     count = count_said(conf);
     for (unsigned int i = 0; i < MANY; i++) {
-        pdus[i] = neighbour(conf, 0, TTL_S);
-        leave(conf, pdus[i]);
+        pdus[i] = new_neighbour_pdu(conf, 0, TTL_S);
+        send_farewell(conf, pdus[i]);
     }
     count = count_said(conf) - count;
     conf_note(conf, "%u LLDPDUs for %u new neighbours", count, MANY);
@@ -422,23 +424,23 @@ static void credit(struct conf *conf)
                "%u LLDPDUs at once, txCreditMax is %u", count, CREDIT);
 }
 
-static void fast(struct conf *conf)
+static void lldp_fast(struct conf *conf)
 {
     struct pdu *pdu;
     unsigned int count;
 
     conf_pass(conf, 10 * SECOND_US); /* those of its start, and credit */
     count = count_said(conf);
-    pdu = neighbour(conf, 0, TTL_S);
+    pdu = new_neighbour_pdu(conf, 0, TTL_S);
     conf_pass(conf, (FAST_FRAMES + 1) * SECOND_US);
     count = count_said(conf) - count;
-    leave(conf, pdu);
+    send_farewell(conf, pdu);
     needs_lldp(conf, count != 0);
     conf_equal(conf, "LLDPDUs for a new neighbour, a second apart", count,
                FAST_FRAMES);
 }
 
-static void interval(struct conf *conf)
+static void lldp_interval(struct conf *conf)
 {
     const struct packet *one, *two;
     uint64_t apart_us;
@@ -480,51 +482,51 @@ static void expect_known(struct conf *conf, const struct pdu *pdu)
 static void expect_unknown(struct conf *conf, const struct pdu *pdu)
 {
     if (is_known(conf, pdu)) {
-        leave(conf, pdu);
+        send_farewell(conf, pdu);
         conf_fail(conf, "the drive knows %s", pdu->name);
     }
 }
 
-static void seen(struct conf *conf)
+static void lldp_seen(struct conf *conf)
 {
-    struct pdu *pdu = neighbour(conf, 0, TTL_S);
+    struct pdu *pdu = new_neighbour_pdu(conf, 0, TTL_S);
 
     expect_known(conf, pdu);
-    leave(conf, pdu);
+    send_farewell(conf, pdu);
 }
 
-static void gone(struct conf *conf)
+static void lldp_gone(struct conf *conf)
 {
-    struct pdu *pdu = neighbour(conf, 0, TTL_S);
+    struct pdu *pdu = new_neighbour_pdu(conf, 0, TTL_S);
 
     expect_known(conf, pdu);
-    leave(conf, pdu);
+    send_farewell(conf, pdu);
     expect_unknown(conf, pdu);
 }
 
-static void ageing(struct conf *conf)
+static void lldp_ageing(struct conf *conf)
 {
-    struct pdu *pdu = neighbour(conf, 0, 2);
+    struct pdu *pdu = new_neighbour_pdu(conf, 0, 2);
 
     expect_known(conf, pdu);
     conf_pass(conf, 2 * SECOND_US + SECOND_US / 2);
     expect_unknown(conf, pdu);
 }
 
-static void refreshed(struct conf *conf)
+static void lldp_refreshed(struct conf *conf)
 {
-    struct pdu *pdu = neighbour(conf, 0, 2);
+    struct pdu *pdu = new_neighbour_pdu(conf, 0, 2);
 
     conf_pass(conf, SECOND_US);
     send_pdu(conf, pdu);
     conf_pass(conf, SECOND_US + SECOND_US / 2);
     expect_known(conf, pdu); /* 2.5 s after the first one */
-    leave(conf, pdu);
+    send_farewell(conf, pdu);
 }
 
-static void updated(struct conf *conf)
+static void lldp_updated(struct conf *conf)
 {
-    struct pdu *pdu = neighbour(conf, 0, TTL_S);
+    struct pdu *pdu = new_neighbour_pdu(conf, 0, TTL_S);
     struct pdu *again = new_pdu(conf, 0);
     static const char text[] = "said-later";
 
@@ -538,7 +540,7 @@ static void updated(struct conf *conf)
     net_settle(conf, 0);
     conf_check(conf, strstr(conf_console(conf, "neighbours 0"), text) != NULL,
                "what the neighbour said later is not known");
-    leave(conf, pdu);
+    send_farewell(conf, pdu);
 }
 
 static void passed_over(struct conf *conf)
@@ -555,31 +557,31 @@ static void passed_over(struct conf *conf)
     add_rest(pdu);
     send_pdu(conf, pdu);
     expect_known(conf, pdu);
-    leave(conf, pdu);
+    send_farewell(conf, pdu);
 }
 
 static void other_port(struct conf *conf)
 {
-    struct pdu *pdu = neighbour(conf, 1, TTL_S);
+    struct pdu *pdu = new_neighbour_pdu(conf, 1, TTL_S);
 
     expect_known(conf, pdu);
     conf_check(conf,
                strstr(conf_console(conf, "neighbours 0"), pdu->name) == NULL,
                "port 1's neighbour is port 0's, too");
-    leave(conf, pdu);
+    send_farewell(conf, pdu);
 }
 
-static void crowd(struct conf *conf)
+static void lldp_crowd(struct conf *conf)
 {
     struct pdu *pdus[MANY];
 
     for (unsigned int i = 0; i < MANY; i++) {
-        pdus[i] = neighbour(conf, 0, TTL_S);
+        pdus[i] = new_neighbour_pdu(conf, 0, TTL_S);
         net_settle(conf, 0);
     }
     expect_known(conf, pdus[0]); /* who was there first stays */
     for (unsigned int i = 0; i < MANY; i++) {
-        leave(conf, pdus[i]);
+        send_farewell(conf, pdus[i]);
     }
     for (unsigned int i = 0; i < MANY; i++) {
         expect_unknown(conf, pdus[i]);
@@ -588,7 +590,7 @@ static void crowd(struct conf *conf)
 
 /* ---- What is no LLDPDU. */
 
-static void refused(struct conf *conf, struct pdu *pdu)
+static void expect_pdu_refused(struct conf *conf, struct pdu *pdu)
 {
     send_pdu(conf, pdu);
     expect_unknown(conf, pdu);
@@ -602,16 +604,16 @@ static void wrong_order(struct conf *conf)
     add_chassis(pdu);
     add_ttl(pdu, TTL_S);
     add_rest(pdu);
-    refused(conf, pdu);
+    expect_pdu_refused(conf, pdu);
     pdu = new_pdu(conf, 0);
     add_chassis(pdu);
     add_ttl(pdu, TTL_S);
     add_port(pdu);
     add_rest(pdu);
-    refused(conf, pdu);
+    expect_pdu_refused(conf, pdu);
 }
 
-static void missing(struct conf *conf)
+static void lldp_missing(struct conf *conf)
 {
     for (unsigned int without = 0; without < 3; without++) {
         struct pdu *pdu = new_pdu(conf, 0);
@@ -626,11 +628,11 @@ static void missing(struct conf *conf)
             add_ttl(pdu, TTL_S);
         }
         add_rest(pdu);
-        refused(conf, pdu);
+        expect_pdu_refused(conf, pdu);
     }
 }
 
-static void twice(struct conf *conf)
+static void lldp_twice(struct conf *conf)
 {
     for (unsigned int which = 0; which < 3; which++) {
         struct pdu *pdu = new_pdu(conf, 0);
@@ -646,7 +648,7 @@ static void twice(struct conf *conf)
             add_ttl(pdu, TTL_S);
         }
         add_rest(pdu);
-        refused(conf, pdu);
+        expect_pdu_refused(conf, pdu);
     }
 }
 
@@ -659,13 +661,13 @@ static void short_ids(struct conf *conf)
     add_port(pdu);
     add_ttl(pdu, TTL_S);
     add_rest(pdu);
-    refused(conf, pdu);
+    expect_pdu_refused(conf, pdu);
     pdu = new_pdu(conf, 0);
     add_chassis(pdu);
     add_tlv(pdu, LLDP_PORT_ID, subtype, 1);
     add_ttl(pdu, TTL_S);
     add_rest(pdu);
-    refused(conf, pdu);
+    expect_pdu_refused(conf, pdu);
 }
 
 static void short_ttl(struct conf *conf)
@@ -677,10 +679,10 @@ static void short_ttl(struct conf *conf)
     add_port(pdu);
     add_tlv(pdu, LLDP_TTL, one, sizeof(one));
     add_rest(pdu);
-    refused(conf, pdu);
+    expect_pdu_refused(conf, pdu);
 }
 
-static void overrun(struct conf *conf)
+static void lldp_overrun(struct conf *conf)
 {
     struct pdu *pdu = new_pdu(conf, 0);
 
@@ -690,7 +692,7 @@ static void overrun(struct conf *conf)
     add_tlv(pdu, LLDP_SYSTEM_NAME, pdu->name, strlen(pdu->name));
     put_be16(pdu->frame + pdu->len_bytes, LLDP_SYSTEM_DESCRIPTION << 9 | 400);
     pdu->len_bytes += LLDP_TLV_HEADER;
-    refused(conf, pdu);
+    expect_pdu_refused(conf, pdu);
 }
 
 static void other_destination(struct conf *conf)
@@ -702,9 +704,9 @@ static void other_destination(struct conf *conf)
     add_ttl(pdu, TTL_S);
     add_rest(pdu);
     memset(pdu->frame, 0xff, 6);
-    refused(conf, pdu);
+    expect_pdu_refused(conf, pdu);
     memcpy(pdu->frame, conf_target(conf)->ports[0].mac.bytes, 6);
-    refused(conf, pdu);
+    expect_pdu_refused(conf, pdu);
 }
 
 /* ---- Going. */
@@ -720,9 +722,9 @@ static void shutting_down(struct conf *conf)
     conf_console(conf, "shutdown");
     packet = conf_take(conf, "an LLDPDU that takes leave", is_lldp,
                        &(unsigned int){0});
-    conf_check(conf, find(conf, packet, LLDP_TTL, &tlv), "there is no TTL");
+    conf_check(conf, find_tlv(conf, packet, LLDP_TTL, &tlv), "there is no TTL");
     conf_equal(conf, "TTL", get_be16(tlv.value), 0);
-    while (next(conf, packet, &at, &tlv)) {
+    while (next_tlv(conf, packet, &at, &tlv)) {
         conf_check(conf, tlv.type <= LLDP_TTL,
                    "TLV %u in an LLDPDU that takes leave", tlv.type);
     }
@@ -732,51 +734,51 @@ static void shutting_down(struct conf *conf)
 static const struct conf_test tests[] = {
     CONF_TEST("lldp.frame", "IEEE 802.1AB-2016 7.1, 7.3",
               "LLDPDUs go to the nearest bridge, from the port, untagged",
-              frame),
+              lldp_frame),
     CONF_TEST("lldp.mandatory", "IEEE 802.1AB-2016 8.2",
               "chassis ID, port ID, TTL come first, in this order, once",
-              mandatory),
+              lldp_mandatory),
     CONF_TEST("lldp.end", "IEEE 802.1AB-2016 8.5.1",
-              "the End TLV is the last, and only padding follows", ending),
+              "the End TLV is the last, and only padding follows", lldp_end),
     CONF_TEST("lldp.ttl", "IEEE 802.1AB-2016 8.5.4",
-              "a TTL of 2 bytes, not 0 while the drive is there", ttl),
+              "a TTL of 2 bytes, not 0 while the drive is there", lldp_ttl),
     CONF_TEST("lldp.identity", "IEEE 802.1AB-2016 8.5.2, 8.5.3",
-              "IDs have known subtypes and right lengths", identity),
+              "IDs have known subtypes and right lengths", lldp_identity),
     CONF_TEST("lldp.two-ports", "IEEE 802.1AB-2016 8.5.2, 8.5.3",
               "one chassis, two ports", two_ports,
               .needs = CONF_NEEDS_TWO_PORTS),
     CONF_TEST("lldp.optional", "IEEE 802.1AB-2016 8.5",
               "optional TLVs: no reserved types, none twice, right lengths",
-              optional),
+              lldp_optional),
     CONF_TEST("lldp.capabilities", "IEEE 802.1AB-2016 8.5.8",
               "what is enabled is supported; a station is nothing else",
-              capabilities),
+              lldp_capabilities),
     CONF_TEST("lldp.management", "IEEE 802.1AB-2016 8.5.9",
               "management addresses are well-formed, the port's among them",
-              management),
+              lldp_management),
     CONF_TEST("lldp.longest-frame", "IEEE 802.3 79.3.4",
               "the longest frame goes with the MTU", longest_frame),
     CONF_TEST("lldp.credit", "IEEE 802.1AB-2016 9.2.5.17",
               "new neighbours do not make it send more than txCreditMax",
-              credit),
+              lldp_credit),
     CONF_TEST("lldp.fast", "IEEE 802.1AB-2016 9.2.5.11",
-              "a new neighbour hears it txFastInit times, a second apart", fast,
-              .needs = CONF_LONG),
+              "a new neighbour hears it txFastInit times, a second apart",
+              lldp_fast, .needs = CONF_LONG),
     CONF_TEST("lldp.interval", "IEEE 802.1AB-2016 9.2.5.7",
-              "an LLDPDU every 30 s", interval, .needs = CONF_LONG),
+              "an LLDPDU every 30 s", lldp_interval, .needs = CONF_LONG),
     CONF_TEST("lldp.seen", "IEEE 802.1AB-2016 9.2.7.7.5",
-              "a neighbour is known", seen, .needs = CONF_NEEDS_CONTROL),
+              "a neighbour is known", lldp_seen, .needs = CONF_NEEDS_CONTROL),
     CONF_TEST("lldp.gone", "IEEE 802.1AB-2016 9.2.7.7.3",
-              "one that says TTL 0 is forgotten at once", gone,
+              "one that says TTL 0 is forgotten at once", lldp_gone,
               .needs = CONF_NEEDS_CONTROL),
     CONF_TEST("lldp.ageing", "IEEE 802.1AB-2016 9.2.7.7.2",
-              "one that is silent is forgotten with its TTL", ageing,
+              "one that is silent is forgotten with its TTL", lldp_ageing,
               .needs = CONF_NEEDS_CONTROL),
     CONF_TEST("lldp.refreshed", "IEEE 802.1AB-2016 9.2.7.7.4",
-              "one that says the same again stays", refreshed,
+              "one that says the same again stays", lldp_refreshed,
               .needs = CONF_NEEDS_CONTROL),
     CONF_TEST("lldp.updated", "IEEE 802.1AB-2016 9.2.7.7.5",
-              "what it says later replaces what it said", updated,
+              "what it says later replaces what it said", lldp_updated,
               .needs = CONF_NEEDS_CONTROL),
     CONF_TEST("lldp.passed-over", "IEEE 802.1AB-2016 9.2.7.7.1",
               "unknown TLVs are passed over", passed_over,
@@ -785,16 +787,16 @@ static const struct conf_test tests[] = {
               "neighbours belong to the port that heard them", other_port,
               .needs = CONF_NEEDS_CONTROL | CONF_NEEDS_TWO_PORTS),
     CONF_TEST("lldp.crowd", "IEEE 802.1AB-2016 9.2.7.7.5",
-              "32 neighbours: the first one stays, all can be forgotten", crowd,
-              .needs = CONF_NEEDS_CONTROL),
+              "32 neighbours: the first one stays, all can be forgotten",
+              lldp_crowd, .needs = CONF_NEEDS_CONTROL),
     CONF_TEST("lldp.wrong-order", "IEEE 802.1AB-2016 9.2.7.7.1",
               "mandatory TLVs in another order: discarded", wrong_order,
               .needs = CONF_NEEDS_CONTROL, .is_malformed = true),
     CONF_TEST("lldp.missing", "IEEE 802.1AB-2016 9.2.7.7.1",
-              "one of them missing: discarded", missing,
+              "one of them missing: discarded", lldp_missing,
               .needs = CONF_NEEDS_CONTROL, .is_malformed = true),
     CONF_TEST("lldp.twice", "IEEE 802.1AB-2016 9.2.7.7.1",
-              "one of them twice: discarded", twice,
+              "one of them twice: discarded", lldp_twice,
               .needs = CONF_NEEDS_CONTROL, .is_malformed = true),
     CONF_TEST("lldp.short-ids", "IEEE 802.1AB-2016 9.2.7.7.1",
               "IDs without a value: discarded", short_ids,
@@ -803,7 +805,7 @@ static const struct conf_test tests[] = {
               "a TTL of 1 byte: discarded", short_ttl,
               .needs = CONF_NEEDS_CONTROL, .is_malformed = true),
     CONF_TEST("lldp.overrun", "IEEE 802.1AB-2016 9.2.7.7.1",
-              "a TLV beyond the frame: discarded", overrun,
+              "a TLV beyond the frame: discarded", lldp_overrun,
               .needs = CONF_NEEDS_CONTROL, .is_malformed = true),
     CONF_TEST("lldp.other-destination", "IEEE 802.1AB-2016 7.1",
               "LLDPDUs to everybody or to the drive are none",

@@ -31,7 +31,7 @@ struct question {
     uint32_t rest;
 };
 
-static struct question *question(struct conf *conf)
+static struct question *new_solicitation(struct conf *conf)
 {
     struct question *q = conf_alloc(conf, sizeof(*q));
     struct nd_neighbor nd = {.type = ND_NEIGHBOR_SOLICIT, .has_lladdr = true};
@@ -47,7 +47,7 @@ static struct question *question(struct conf *conf)
     return q;
 }
 
-static void ask(struct conf *conf, struct question *q)
+static void send_question(struct conf *conf, struct question *q)
 {
     struct icmp icmp = {q->message[0], q->message[1], q->rest};
     uint8_t *frame = conf_alloc(conf, FRAME_LEN_MAX);
@@ -109,18 +109,18 @@ static void wait_for_start(struct conf *conf)
 static void expect_no_advert(struct conf *conf, struct question *q)
 {
     wait_for_start(conf);
-    ask(conf, q);
+    send_question(conf, q);
     net_expect_none(conf, 0, "neighbour advertisement", is_any_advert, NULL);
 }
 
-static void solicited(struct conf *conf)
+static void nd_solicited(struct conf *conf)
 {
-    struct question *q = question(conf);
+    struct question *q = new_solicitation(conf);
     const struct packet *advert;
     struct nd_neighbor nd;
 
     wait_for_start(conf);
-    ask(conf, q);
+    send_question(conf, q);
     advert = take_advert(conf, true);
     ASSERT(nd_neighbor_parse(&nd, advert->l4, advert->l4_len));
     conf_check(conf, nd.override, "O is 0 for an address of one host");
@@ -131,27 +131,27 @@ static void solicited(struct conf *conf)
     conf_same(conf, "destination", advert->dst.bytes, q->path.src.bytes, 16);
 }
 
-static void unicast(struct conf *conf)
+static void nd_unicast(struct conf *conf)
 {
-    struct question *q = question(conf);
+    struct question *q = new_solicitation(conf);
 
     wait_for_start(conf);
     q->path.dst = conf_target(conf)->ports[0].ip6;
     q->path.dst_mac = conf_target(conf)->ports[0].mac;
-    ask(conf, q);
+    send_question(conf, q);
     take_advert(conf, true);
 }
 
 /* As NUD asks: RFC 4861 4.3 lets it go without the option. */
 static void no_lladdr(struct conf *conf)
 {
-    struct question *q = question(conf);
+    struct question *q = new_solicitation(conf);
 
     wait_for_start(conf);
     q->path.dst = conf_target(conf)->ports[0].ip6;
     q->path.dst_mac = conf_target(conf)->ports[0].mac;
     q->len_bytes = ND_NEIGHBOR_OPTIONS;
-    ask(conf, q);
+    send_question(conf, q);
     conf_same(conf, "destination MAC address",
               take_advert(conf, true)->eth.dst.bytes, q->path.src_mac.bytes, 6);
 }
@@ -159,33 +159,33 @@ static void no_lladdr(struct conf *conf)
 static void other_options(struct conf *conf)
 {
     static const uint8_t unknown[16] = {253, 2, 1, 2, 3};
-    struct question *q = question(conf);
+    struct question *q = new_solicitation(conf);
 
     wait_for_start(conf);
     memcpy(q->message + q->len_bytes, unknown, sizeof(unknown));
     q->len_bytes += sizeof(unknown);
-    ask(conf, q);
+    send_question(conf, q);
     take_advert(conf, true);
 }
 
-static void reserved(struct conf *conf)
+static void nd_reserved(struct conf *conf)
 {
-    struct question *q = question(conf);
+    struct question *q = new_solicitation(conf);
 
     wait_for_start(conf);
     q->rest = 0xffffffff;
-    ask(conf, q);
+    send_question(conf, q);
     take_advert(conf, true);
 }
 
-static void burst(struct conf *conf)
+static void nd_burst(struct conf *conf)
 {
-    struct question *q = question(conf);
+    struct question *q = new_solicitation(conf);
 
     wait_for_start(conf);
     for (unsigned int i = 0; i < BURST; i++) {
         q->path.src.bytes[14] = (uint8_t)(i + 1);
-        ask(conf, q);
+        send_question(conf, q);
     }
     for (unsigned int i = 0; i < BURST; i++) {
         q->path.src.bytes[14] = (uint8_t)(i + 1);
@@ -196,9 +196,9 @@ static void burst(struct conf *conf)
 
 /* ---- Duplicate address detection of others. */
 
-static struct question *probe(struct conf *conf)
+static struct question *new_dad_probe(struct conf *conf)
 {
-    struct question *q = question(conf);
+    struct question *q = new_solicitation(conf);
 
     q->path.src = (struct ip_addr){{0}};
     q->len_bytes = ND_NEIGHBOR_OPTIONS;
@@ -208,18 +208,18 @@ static struct question *probe(struct conf *conf)
 static void dad_defended(struct conf *conf)
 {
     static const struct ip_addr all_nodes = {{0xff, 0x02, [15] = 1}};
-    struct question *q = probe(conf);
+    struct question *q = new_dad_probe(conf);
     const struct packet *advert;
 
     wait_for_start(conf);
-    ask(conf, q);
+    send_question(conf, q);
     advert = take_advert(conf, false);
     conf_same(conf, "destination", advert->dst.bytes, all_nodes.bytes, 16);
 }
 
 static void dad_with_lladdr(struct conf *conf)
 {
-    struct question *q = question(conf);
+    struct question *q = new_solicitation(conf);
 
     q->path.src = (struct ip_addr){{0}};
     expect_no_advert(conf, q);
@@ -227,7 +227,7 @@ static void dad_with_lladdr(struct conf *conf)
 
 static void dad_unicast(struct conf *conf)
 {
-    struct question *q = probe(conf);
+    struct question *q = new_dad_probe(conf);
 
     q->path.dst = conf_target(conf)->ports[0].ip6;
     q->path.dst_mac = conf_target(conf)->ports[0].mac;
@@ -236,7 +236,7 @@ static void dad_unicast(struct conf *conf)
 
 static void dad_for_another(struct conf *conf)
 {
-    struct question *q = probe(conf);
+    struct question *q = new_dad_probe(conf);
 
     q->message[ND_TARGET + 15] ^= 0x55;
     expect_no_advert(conf, q);
@@ -246,23 +246,23 @@ static void dad_for_another(struct conf *conf)
 
 static void hop_limit(struct conf *conf)
 {
-    struct question *q = question(conf);
+    struct question *q = new_solicitation(conf);
 
     q->path.ttl = HOP_LIMIT - 1;
     expect_no_advert(conf, q);
 }
 
-static void code(struct conf *conf)
+static void nd_code(struct conf *conf)
 {
-    struct question *q = question(conf);
+    struct question *q = new_solicitation(conf);
 
     q->message[ICMP_CODE] = 1;
     expect_no_advert(conf, q);
 }
 
-static void checksum(struct conf *conf)
+static void nd_checksum(struct conf *conf)
 {
-    struct question *q = question(conf);
+    struct question *q = new_solicitation(conf);
     uint8_t frame[256];
     size_t len;
 
@@ -274,9 +274,9 @@ static void checksum(struct conf *conf)
     net_expect_none(conf, 0, "neighbour advertisement", is_any_advert, NULL);
 }
 
-static void cut(struct conf *conf)
+static void nd_cut(struct conf *conf)
 {
-    struct question *q = question(conf);
+    struct question *q = new_solicitation(conf);
 
     q->len_bytes = ND_NEIGHBOR_OPTIONS - 1;
     expect_no_advert(conf, q);
@@ -286,7 +286,7 @@ static void cut(struct conf *conf)
 
 static void option_zero(struct conf *conf)
 {
-    struct question *q = question(conf);
+    struct question *q = new_solicitation(conf);
 
     q->message[ND_NEIGHBOR_OPTIONS + ND_OPT_LENGTH] = 0;
     expect_no_advert(conf, q);
@@ -294,7 +294,7 @@ static void option_zero(struct conf *conf)
 
 static void option_long(struct conf *conf)
 {
-    struct question *q = question(conf);
+    struct question *q = new_solicitation(conf);
 
     q->message[ND_NEIGHBOR_OPTIONS + ND_OPT_LENGTH] = 2;
     expect_no_advert(conf, q);
@@ -302,7 +302,7 @@ static void option_long(struct conf *conf)
 
 static void target_group(struct conf *conf)
 {
-    struct question *q = question(conf);
+    struct question *q = new_solicitation(conf);
 
     q->message[ND_TARGET] = 0xff;
     expect_no_advert(conf, q);
@@ -310,15 +310,15 @@ static void target_group(struct conf *conf)
 
 static void for_another(struct conf *conf)
 {
-    struct question *q = question(conf);
+    struct question *q = new_solicitation(conf);
 
     q->message[ND_TARGET + 15] ^= 0x55;
     expect_no_advert(conf, q);
 }
 
-static void fragmented(struct conf *conf)
+static void nd_fragmented(struct conf *conf)
 {
-    struct question *q = question(conf);
+    struct question *q = new_solicitation(conf);
     struct ipv6_fragment header = {
         .id = (uint32_t)conf_random(conf),
         .next_header = IP_PROTOCOL_ICMPV6,
@@ -336,7 +336,7 @@ static void fragmented(struct conf *conf)
 
 static void advert_unanswered(struct conf *conf)
 {
-    struct question *q = question(conf);
+    struct question *q = new_solicitation(conf);
     struct nd_neighbor nd = {
         .type = ND_NEIGHBOR_ADVERT,
         .override = true,
@@ -362,7 +362,7 @@ static void has_moved(struct conf *conf, bool has_override)
     struct conf_peer *peer = conf_peer(conf, 0, 0);
     struct mac_addr before = peer->mac, now = peer->mac;
     struct nvme_sqe keep_alive = {.opcode = ADMIN_KEEP_ALIVE};
-    struct question *q = question(conf);
+    struct question *q = new_solicitation(conf);
     struct nd_neighbor nd = {
         .type = ND_NEIGHBOR_ADVERT,
         .override = has_override,
@@ -377,7 +377,7 @@ static void has_moved(struct conf *conf, bool has_override)
     q->len_bytes =
         nd_neighbor_emit(&nd, &q->path.src, &q->path.dst, q->message);
     q->rest = has_override ? 1u << 29 : 0;
-    ask(conf, q);
+    send_question(conf, q);
     if (has_override) {
         peer->mac = rc->path.src_mac = now;
     }
@@ -391,7 +391,7 @@ static void has_moved(struct conf *conf, bool has_override)
     rc_close(rc);
 }
 
-static void moved(struct conf *conf)
+static void nd_moved(struct conf *conf)
 {
     has_moved(conf, true);
 }
@@ -405,7 +405,8 @@ static void moved_without_override(struct conf *conf)
 
 static const uint8_t router_ip[16] = {0xfe, 0x80, [8] = 2, [15] = 0x99};
 
-static struct question *router(struct conf *conf, uint32_t mtu_bytes)
+static struct question *new_router_advertisement(struct conf *conf,
+                                                 uint32_t mtu_bytes)
 {
     struct question *q = conf_alloc(conf, sizeof(*q));
     uint8_t *option = q->message + ND_RA_OPTIONS;
@@ -452,7 +453,7 @@ static bool is_narrow(struct conf *conf)
 }
 
 /* Whatever it was, the link is as wide again as it was. */
-static bool heeds(struct conf *conf, struct question *q)
+static bool adopts_router_mtu(struct conf *conf, struct question *q)
 {
     uint16_t mtu_bytes = conf_target(conf)->mtu_bytes;
     bool was_narrow;
@@ -460,10 +461,10 @@ static bool heeds(struct conf *conf, struct question *q)
     if (mtu_bytes < ECHO_LEN + IPV6_LEN + ICMP_LEN) {
         conf_not_applicable(conf, "the link's MTU is %u", mtu_bytes);
     }
-    ask(conf, q);
+    send_question(conf, q);
     net_settle(conf, 0);
     was_narrow = is_narrow(conf);
-    ask(conf, router(conf, mtu_bytes));
+    send_question(conf, new_router_advertisement(conf, mtu_bytes));
     net_settle(conf, 0);
     conf_check(conf, !is_narrow(conf),
                "a router's MTU of %u did not take back the one of 1280",
@@ -473,30 +474,32 @@ static bool heeds(struct conf *conf, struct question *q)
 
 static void router_heeded(struct conf *conf)
 {
-    conf_check(conf, heeds(conf, router(conf, LINK_MTU_MIN)),
-               "the MTU of a router advertisement is not heeded");
+    conf_check(
+        conf,
+        adopts_router_mtu(conf, new_router_advertisement(conf, LINK_MTU_MIN)),
+        "the MTU of a router advertisement is not heeded");
 }
 
 static void router_options(struct conf *conf)
 {
-    struct question *q = router(conf, LINK_MTU_MIN);
+    struct question *q = new_router_advertisement(conf, LINK_MTU_MIN);
     static const uint8_t unknown[8] = {253, 1};
 
     memmove(q->message + ND_RA_OPTIONS + 8, q->message + ND_RA_OPTIONS, 8);
     memcpy(q->message + ND_RA_OPTIONS, unknown, sizeof(unknown));
     q->len_bytes += sizeof(unknown);
-    conf_check(conf, heeds(conf, q),
+    conf_check(conf, adopts_router_mtu(conf, q),
                "the MTU behind an unknown option is not heeded");
 }
 
 static void expect_unheeded(struct conf *conf, struct question *q)
 {
-    conf_check(conf, !heeds(conf, q), "it is believed");
+    conf_check(conf, !adopts_router_mtu(conf, q), "it is believed");
 }
 
 static void router_hop_limit(struct conf *conf)
 {
-    struct question *q = router(conf, LINK_MTU_MIN);
+    struct question *q = new_router_advertisement(conf, LINK_MTU_MIN);
 
     q->path.ttl = HOP_LIMIT - 1;
     expect_unheeded(conf, q);
@@ -504,7 +507,7 @@ static void router_hop_limit(struct conf *conf)
 
 static void router_source(struct conf *conf)
 {
-    struct question *q = router(conf, LINK_MTU_MIN);
+    struct question *q = new_router_advertisement(conf, LINK_MTU_MIN);
 
     q->path.src = net_path0(conf, true).src;
     expect_unheeded(conf, q);
@@ -512,7 +515,7 @@ static void router_source(struct conf *conf)
 
 static void router_code(struct conf *conf)
 {
-    struct question *q = router(conf, LINK_MTU_MIN);
+    struct question *q = new_router_advertisement(conf, LINK_MTU_MIN);
 
     q->message[ICMP_CODE] = 1;
     expect_unheeded(conf, q);
@@ -520,7 +523,7 @@ static void router_code(struct conf *conf)
 
 static void router_option_zero(struct conf *conf)
 {
-    struct question *q = router(conf, LINK_MTU_MIN);
+    struct question *q = new_router_advertisement(conf, LINK_MTU_MIN);
 
     memset(q->message + q->len_bytes, 0, 8); /* a second one, without length */
     q->message[q->len_bytes] = 253;
@@ -530,7 +533,7 @@ static void router_option_zero(struct conf *conf)
 
 static void router_cut(struct conf *conf)
 {
-    struct question *q = router(conf, LINK_MTU_MIN);
+    struct question *q = new_router_advertisement(conf, LINK_MTU_MIN);
 
     q->len_bytes -= 1;
     expect_unheeded(conf, q);
@@ -538,8 +541,8 @@ static void router_cut(struct conf *conf)
 
 static void router_mtu_small(struct conf *conf)
 {
-    expect_unheeded(conf, router(conf, LINK_MTU_MIN - 1));
-    expect_unheeded(conf, router(conf, 0));
+    expect_unheeded(conf, new_router_advertisement(conf, LINK_MTU_MIN - 1));
+    expect_unheeded(conf, new_router_advertisement(conf, 0));
 }
 
 static void router_mtu_large(struct conf *conf)
@@ -548,7 +551,7 @@ static void router_mtu_large(struct conf *conf)
     struct net_whole *whole =
         net_whole_echo(conf, true, conf_target(conf)->mtu_bytes);
 
-    ask(conf, router(conf, 65535));
+    send_question(conf, new_router_advertisement(conf, 65535));
     net_settle(conf, 0);
     net_send_piece(conf, whole, 0, 800, true);
     net_send_piece(conf, whole, 800, whole->len_bytes - 800, false);
@@ -583,7 +586,7 @@ static bool is_report(const struct packet *packet, const void *ctx)
            packet->icmp.type == MLD_REPORT_V2;
 }
 
-static void flap(struct conf *conf)
+static void flap_link(struct conf *conf)
 {
     net_path0(conf, true);
     conf_partner(conf, 0, "present", "0");
@@ -599,7 +602,7 @@ static void dad_own(struct conf *conf)
     struct ip_addr group;
     struct nd_neighbor nd;
 
-    flap(conf);
+    flap_link(conf);
     dad = conf_take(conf, "a duplicate address detection", is_dad, ip);
     ASSERT(nd_neighbor_parse(&nd, dad->l4, dad->l4_len));
     group = nd_solicited_node(&nd.target);
@@ -616,7 +619,7 @@ static void router_solicited(struct conf *conf)
     const struct packet *rs;
     struct nd_router_solicit parsed;
 
-    flap(conf);
+    flap_link(conf);
     rs = conf_take(conf, "a router solicitation", is_router_solicit, NULL);
     conf_same(conf, "destination", rs->dst.bytes, all_routers.bytes, 16);
     conf_equal(conf, "hop limit", rs->ttl, HOP_LIMIT);
@@ -632,7 +635,7 @@ static void group_reported(struct conf *conf)
     struct ip_addr group = nd_solicited_node(conf_target_ip(conf, 0, true));
     bool is_found = false;
 
-    flap(conf);
+    flap_link(conf);
     for (unsigned int i = 0; i < 16 && !is_found; i++) {
         const struct packet *report =
             conf_take(conf, "a listener report", is_report, NULL);
@@ -652,7 +655,7 @@ static void group_reported(struct conf *conf)
 static void dad_lost(struct conf *conf)
 {
     struct packet_path path = net_path0(conf, true);
-    struct question *q = question(conf);
+    struct question *q = new_solicitation(conf);
     struct nd_neighbor nd = {
         .type = ND_NEIGHBOR_ADVERT,
         .override = true,
@@ -678,14 +681,14 @@ static void dad_lost(struct conf *conf)
     q->len_bytes =
         nd_neighbor_emit(&nd, &q->path.src, &q->path.dst, q->message);
     q->rest = 1u << 29;
-    ask(conf, q);
+    send_question(conf, q);
     net_settle(conf, 0);
     conf_flush(conf);
-    q = question(conf);
+    q = new_solicitation(conf);
     q->message[ND_TARGET + 15] ^= 0x30;
     q->path.dst = nd_solicited_node(&nd.target);
     q->path.dst_mac = nd_multicast_mac(&q->path.dst);
-    ask(conf, q);
+    send_question(conf, q);
     net_settle(conf, 0);
     answer = conf_take_within(conf, is_advert, &nd.target, 5000);
     conf_console(conf, "config set address.3.ip none");
@@ -698,19 +701,19 @@ static void dad_lost(struct conf *conf)
 static const struct conf_test tests[] = {
     CONF_TEST("nd.solicited", "RFC 4861 7.2.4",
               "a solicitation is answered: S, O, address, hop limit 255",
-              solicited),
+              nd_solicited),
     CONF_TEST("nd.unicast", "RFC 4861 7.2.3", "also if it comes by unicast",
-              unicast),
+              nd_unicast),
     CONF_TEST("nd.no-lladdr", "RFC 4861 4.3",
               "a unicast one needs no source link-layer address", no_lladdr),
     CONF_TEST("nd.other-options", "RFC 4861 7.1.1",
               "unknown options are passed over", other_options,
               .is_malformed = true),
     CONF_TEST("nd.reserved", "RFC 4861 7.1.1",
-              "the reserved field is not looked at", reserved,
+              "the reserved field is not looked at", nd_reserved,
               .is_malformed = true),
     CONF_TEST("nd.burst", "RFC 4861 7.2.4",
-              "64 hosts that ask at once are all answered", burst),
+              "64 hosts that ask at once are all answered", nd_burst),
     CONF_TEST("nd.dad-defended", "RFC 4862 5.4.3, RFC 4861 7.2.4",
               "who tries the drive's address is told, by all nodes",
               dad_defended),
@@ -726,11 +729,11 @@ static const struct conf_test tests[] = {
     CONF_TEST("nd.hop-limit", "RFC 4861 7.1.1",
               "a hop limit of 254 has crossed a router: dropped", hop_limit,
               .is_malformed = true),
-    CONF_TEST("nd.code", "RFC 4861 7.1.1", "a code other than 0: dropped", code,
-              .is_malformed = true),
+    CONF_TEST("nd.code", "RFC 4861 7.1.1", "a code other than 0: dropped",
+              nd_code, .is_malformed = true),
     CONF_TEST("nd.checksum", "RFC 4861 7.1.1", "a wrong checksum: dropped",
-              checksum, .is_malformed = true),
-    CONF_TEST("nd.cut", "RFC 4861 7.1.1", "less than 24 bytes: dropped", cut,
+              nd_checksum, .is_malformed = true),
+    CONF_TEST("nd.cut", "RFC 4861 7.1.1", "less than 24 bytes: dropped", nd_cut,
               .is_malformed = true),
     CONF_TEST("nd.option-zero", "RFC 4861 4.6, 7.1.1",
               "an option of length 0: dropped", option_zero,
@@ -745,12 +748,12 @@ static const struct conf_test tests[] = {
               "another address is not answered for", for_another,
               .is_malformed = true),
     CONF_TEST("nd.fragmented", "RFC 6980 5",
-              "neighbour discovery with a fragment header: ignored", fragmented,
-              .is_malformed = true),
+              "neighbour discovery with a fragment header: ignored",
+              nd_fragmented, .is_malformed = true),
     CONF_TEST("nd.advert-unanswered", "RFC 4861 7.2.5",
               "advertisements are not answered", advert_unanswered),
     CONF_TEST("nd.moved", "RFC 4861 7.2.5",
-              "with O a new link-layer address replaces the old one", moved),
+              "with O a new link-layer address replaces the old one", nd_moved),
     CONF_TEST("nd.moved-without-override", "RFC 4861 7.2.5",
               "without O it does not", moved_without_override),
     CONF_TEST("nd.router", "RFC 4861 6.3.4",

@@ -44,7 +44,7 @@ enum {
 #define ERA_1_S UINT64_C(2208988800) /* 2040-01-01 */
 
 /* NTP's seconds begin in 1900 and again in 2036. */
-static uint64_t ntp(uint64_t epoch_s)
+static uint64_t ntp_timestamp(uint64_t epoch_s)
 {
     return (epoch_s + UINT64_C(2208988800)) << 32;
 }
@@ -84,7 +84,7 @@ static bool next_within(struct server *server, uint64_t timeout_us)
     return true;
 }
 
-static void next(struct server *server, uint64_t timeout_us)
+static void take_question(struct server *server, uint64_t timeout_us)
 {
     conf_check(server->conf, next_within(server, timeout_us),
                "no question came in %llu s",
@@ -95,14 +95,14 @@ static void next(struct server *server, uint64_t timeout_us)
  * else was waited for, and the drive waits a second. */
 static void next_fresh(struct server *server)
 {
-    next(server, START_US);
+    take_question(server, START_US);
     while (conf_now_us(server->conf) - server->asked->time_us > FRESH_US) {
         conf_note(server->conf, "too late for an answer to that one");
-        next(server, START_US);
+        take_question(server, START_US);
     }
 }
 
-static void set(struct conf *conf, const char *key, const char *value)
+static void set_config(struct conf *conf, const char *key, const char *value)
 {
     char line[80];
 
@@ -110,22 +110,23 @@ static void set(struct conf *conf, const char *key, const char *value)
     conf_console(conf, line);
 }
 
-static void configure(struct conf *conf, const char *server,
-                      unsigned int poll_s)
+static void configure_server(struct conf *conf, const char *server,
+                             unsigned int poll_s)
 {
     char text[16];
 
     conf_console(conf, "config discard");
-    set(conf, "sntp.server", server);
+    set_config(conf, "sntp.server", server);
     snprintf(text, sizeof(text), "%u", poll_s);
-    set(conf, "sntp.poll", text);
+    set_config(conf, "sntp.poll", text);
     if (strstr(conf_console(conf, "config save"), "error") != NULL) {
         conf_not_run(conf, "the drive does not take the server's address");
     }
 }
 
 /* A drive that has just asked for the first time. */
-static struct server *start(struct conf *conf, bool is_v6, unsigned int poll_s)
+static struct server *start_sntp(struct conf *conf, bool is_v6,
+                                 unsigned int poll_s)
 {
     struct server *server = conf_alloc(conf, sizeof(*server));
     struct conf_peer *peer = conf_peer(conf, SERVER, 0);
@@ -136,16 +137,16 @@ static struct server *start(struct conf *conf, bool is_v6, unsigned int poll_s)
     if (strstr(conf_console(conf, "config"), "sntp.server ") == NULL) {
         conf_not_applicable(conf, "the console has no setting sntp.server");
     }
-    configure(conf, ip_text(&server->ip).text, poll_s);
+    configure_server(conf, ip_text(&server->ip).text, poll_s);
     conf_reset(conf);
     next_fresh(server);
     return server;
 }
 
-static void finish(struct server *server)
+static void finish_sntp(struct server *server)
 {
     if (!conf_target(server->conf)->is_virtual) {
-        configure(server->conf, "none", USUAL_S);
+        configure_server(server->conf, "none", USUAL_S);
     }
 }
 
@@ -171,16 +172,16 @@ static struct reply reply_of(const struct server *server, uint64_t epoch_s)
                 .root_delay = 0x100,
                 .root_dispersion = 0x100,
                 .reference_id = 0x7f7f0101,
-                .reference_time = ntp(epoch_s - 10),
-                .receive_time = ntp(epoch_s),
-                .transmit_time = ntp(epoch_s),
+                .reference_time = ntp_timestamp(epoch_s - 10),
+                .receive_time = ntp_timestamp(epoch_s),
+                .transmit_time = ntp_timestamp(epoch_s),
             },
         .src_port = SNTP_PORT,
         .len_bytes = SNTP_LEN,
     };
 }
 
-static void answer(struct server *server, const struct reply *reply)
+static void send_answer(struct server *server, const struct reply *reply)
 {
     struct packet_path path = server->path;
     uint8_t payload[SNTP_LEN], frame[128];
@@ -206,7 +207,7 @@ static void answer_good(struct server *server)
 {
     struct reply good = reply_of(server, GOOD_S);
 
-    answer(server, &good);
+    send_answer(server, &good);
 }
 
 /* ---- The clock. */
@@ -259,7 +260,7 @@ static void literal_answer(struct conf *conf)
 {
     enum { FIRST = 0, ORIGIN = 24, TRANSMIT = 40, SRC_PORT = 34 };
     static const uint8_t zeroes[TRANSMIT - 1];
-    struct server *server = start(conf, false, POLL_S);
+    struct server *server = start_sntp(conf, false, POLL_S);
     struct literal *reply = LITERAL(conf, scapy_sntp_answer);
     const uint8_t *asked = server->asked->frame;
     const uint8_t *question = asked + LITERAL_UDP_PAYLOAD;
@@ -278,13 +279,13 @@ static void literal_answer(struct conf *conf)
     server->answered_us = conf_now_us(conf);
     literal_send(conf, reply);
     expect_clock(server, GOOD_S);
-    finish(server);
+    finish_sntp(server);
 }
 
-static void request(struct conf *conf)
+static void sntp_request(struct conf *conf)
 {
     static const uint8_t zeroes[SNTP_TRANSMIT_TIME];
-    struct server *server = start(conf, false, POLL_S);
+    struct server *server = start_sntp(conf, false, POLL_S);
     const struct packet *asked = server->asked;
 
     conf_equal(conf, "bytes of the question", asked->udp_payload_len, SNTP_LEN);
@@ -300,7 +301,7 @@ static void request(struct conf *conf)
     conf_check(conf, asked->udp.src_port != 0, "a question from port 0");
     conf_same(conf, "source address", asked->src.bytes,
               conf_target_ip(conf, 0, false)->bytes, 16);
-    finish(server);
+    finish_sntp(server);
 }
 
 /* Not a clock's reading, which could be guessed. */
@@ -317,29 +318,29 @@ static void check_leap(struct conf *conf, uint64_t before, uint64_t after)
                (unsigned long long)after, (unsigned long long)before);
 }
 
-static void unpredictable(struct conf *conf)
+static void sntp_unpredictable(struct conf *conf)
 {
-    struct server *server = start(conf, false, 1);
+    struct server *server = start_sntp(conf, false, 1);
     uint64_t first = server->question.transmit_time, second;
 
-    next(server, START_US);
+    take_question(server, START_US);
     second = server->question.transmit_time;
     check_leap(conf, first, second);
-    next(server, START_US);
+    take_question(server, START_US);
     check_leap(conf, second, server->question.transmit_time);
     conf_reset(conf); /* not the same ones again */
-    next(server, START_US);
+    take_question(server, START_US);
     check_leap(conf, first, server->question.transmit_time);
-    finish(server);
+    finish_sntp(server);
 }
 
-static void interval(struct conf *conf)
+static void sntp_interval(struct conf *conf)
 {
-    struct server *server = start(conf, false, POLL_S);
+    struct server *server = start_sntp(conf, false, POLL_S);
     const struct packet *first = server->asked;
 
     answer_good(server);
-    next(server, START_US);
+    take_question(server, START_US);
     conf_check(
         conf,
         conf_later_most_us(first, server->asked) + SLACK_US >=
@@ -353,7 +354,7 @@ static void interval(struct conf *conf)
         "asked again only after %llu ms of %u s",
         (unsigned long long)(conf_later_least_us(first, server->asked) / 1000),
         POLL_S);
-    finish(server);
+    finish_sntp(server);
 }
 
 static uint64_t wait_for_next(struct server *server)
@@ -361,7 +362,7 @@ static uint64_t wait_for_next(struct server *server)
     const struct packet *last = server->asked;
     uint64_t most_us;
 
-    next(server, 8 * (uint64_t)LEAST_S * SECOND_US);
+    take_question(server, 8 * (uint64_t)LEAST_S * SECOND_US);
     most_us = conf_later_most_us(last, server->asked);
     conf_check(server->conf, most_us + SLACK_US >= LEAST_S * SECOND_US,
                "asked again after %llu ms: not in less than %u s",
@@ -371,7 +372,7 @@ static uint64_t wait_for_next(struct server *server)
 
 static void no_answer(struct conf *conf)
 {
-    struct server *server = start(conf, false, USUAL_S);
+    struct server *server = start_sntp(conf, false, USUAL_S);
     uint64_t first_us = wait_for_next(server);
     uint64_t second_us = wait_for_next(server);
 
@@ -382,88 +383,88 @@ static void no_answer(struct conf *conf)
                (unsigned long long)(second_us / 1000));
     answer_good(server);
     expect_clock(server, GOOD_S);
-    finish(server);
+    finish_sntp(server);
 }
 
 /* However often a link comes. */
 static void link_again(struct conf *conf)
 {
-    struct server *server = start(conf, false, USUAL_S);
+    struct server *server = start_sntp(conf, false, USUAL_S);
 
     answer_good(server);
     conf_partner(conf, 0, "present", "0");
     conf_pass(conf, SECOND_US);
     conf_partner(conf, 0, "present", "1");
     wait_for_next(server);
-    finish(server);
+    finish_sntp(server);
 }
 
 /* ---- Answers that count. */
 
 static void set_clock(struct conf *conf)
 {
-    struct server *server = start(conf, false, POLL_S);
+    struct server *server = start_sntp(conf, false, POLL_S);
 
     answer_good(server);
     expect_clock(server, GOOD_S);
-    finish(server);
+    finish_sntp(server);
 }
 
 static void over_ipv6(struct conf *conf)
 {
-    struct server *server = start(conf, true, POLL_S);
+    struct server *server = start_sntp(conf, true, POLL_S);
 
     answer_good(server);
     expect_clock(server, GOOD_S);
-    finish(server);
+    finish_sntp(server);
 }
 
 /* Bit 0 of the timestamp says which: section 3. */
-static void era(struct conf *conf)
+static void sntp_era(struct conf *conf)
 {
-    struct server *server = start(conf, false, POLL_S);
+    struct server *server = start_sntp(conf, false, POLL_S);
     struct reply reply = reply_of(server, ERA_1_S);
 
     conf_check(conf, (reply.sntp.transmit_time >> 63) == 0, "of the next era");
-    answer(server, &reply);
+    send_answer(server, &reply);
     expect_clock(server, ERA_1_S);
-    finish(server);
+    finish_sntp(server);
 }
 
 /* A leap second is announced: the server is synchronised all the same. */
-static void leap(struct conf *conf)
+static void sntp_leap(struct conf *conf)
 {
-    struct server *server = start(conf, false, POLL_S);
+    struct server *server = start_sntp(conf, false, POLL_S);
     struct reply reply = reply_of(server, GOOD_S);
 
     for (uint8_t i = 1; i < SNTP_UNSYNCHRONISED; i++) {
         reply = reply_of(server, GOOD_S + i);
         reply.sntp.leap = i;
-        answer(server, &reply);
+        send_answer(server, &reply);
         expect_clock(server, GOOD_S + i);
         next_fresh(server);
     }
-    finish(server);
+    finish_sntp(server);
 }
 
 /* ---- Answers that are none: the right one counts, behind them. */
 
-static void behind(struct conf *conf, const struct reply *strays,
-                   unsigned int count, struct server *server)
+static void expect_strays_ignored(struct conf *conf, const struct reply *strays,
+                                  unsigned int count, struct server *server)
 {
     for (unsigned int i = 0; i < count; i++) {
-        answer(server, &strays[i]);
+        send_answer(server, &strays[i]);
     }
     answer_good(server);
     expect_clock(server, GOOD_S);
     conf_note(conf, "and it goes on asking");
-    next(server, START_US);
-    finish(server);
+    take_question(server, START_US);
+    finish_sntp(server);
 }
 
-static void originate(struct conf *conf)
+static void sntp_originate(struct conf *conf)
 {
-    struct server *server = start(conf, false, POLL_S);
+    struct server *server = start_sntp(conf, false, POLL_S);
     struct reply strays[3];
 
     for (unsigned int i = 0; i < ARRAY_LEN(strays); i++) {
@@ -472,88 +473,88 @@ static void originate(struct conf *conf)
     strays[0].sntp.originate_time = server->question.transmit_time; /* 0 */
     strays[1].sntp.originate_time = 1;
     strays[2].sntp.originate_time = UINT64_C(1) << 63;
-    behind(conf, strays, ARRAY_LEN(strays), server);
+    expect_strays_ignored(conf, strays, ARRAY_LEN(strays), server);
 }
 
-static void mode(struct conf *conf)
+static void sntp_mode(struct conf *conf)
 {
     static const uint8_t modes[] = {0, 1, 2, 3, 5, 6, 7};
-    struct server *server = start(conf, false, POLL_S);
+    struct server *server = start_sntp(conf, false, POLL_S);
     struct reply strays[ARRAY_LEN(modes)];
 
     for (unsigned int i = 0; i < ARRAY_LEN(strays); i++) {
         strays[i] = reply_of(server, BAD_S);
         strays[i].sntp.mode = modes[i];
     }
-    behind(conf, strays, ARRAY_LEN(strays), server);
+    expect_strays_ignored(conf, strays, ARRAY_LEN(strays), server);
 }
 
-static void address(struct conf *conf)
+static void sntp_address(struct conf *conf)
 {
-    struct server *server = start(conf, false, POLL_S);
+    struct server *server = start_sntp(conf, false, POLL_S);
     struct reply stray = reply_of(server, BAD_S);
 
     stray.from = conf_peer(conf, OTHER, 0);
-    behind(conf, &stray, 1, server);
+    expect_strays_ignored(conf, &stray, 1, server);
 }
 
-static void port(struct conf *conf)
+static void sntp_port(struct conf *conf)
 {
-    struct server *server = start(conf, false, POLL_S);
+    struct server *server = start_sntp(conf, false, POLL_S);
     struct reply strays[2] = {reply_of(server, BAD_S), reply_of(server, BAD_S)};
 
     strays[0].src_port = SNTP_PORT + 1;
     strays[1].src_port = server->asked->udp.src_port;
-    behind(conf, strays, ARRAY_LEN(strays), server);
+    expect_strays_ignored(conf, strays, ARRAY_LEN(strays), server);
 }
 
-static void cut(struct conf *conf)
+static void sntp_cut(struct conf *conf)
 {
     static const uint8_t lengths[] = {0, 1, SNTP_TRANSMIT_TIME, SNTP_LEN - 1};
-    struct server *server = start(conf, false, POLL_S);
+    struct server *server = start_sntp(conf, false, POLL_S);
     struct reply strays[ARRAY_LEN(lengths)];
 
     for (unsigned int i = 0; i < ARRAY_LEN(strays); i++) {
         strays[i] = reply_of(server, BAD_S);
         strays[i].len_bytes = lengths[i];
     }
-    behind(conf, strays, ARRAY_LEN(strays), server);
+    expect_strays_ignored(conf, strays, ARRAY_LEN(strays), server);
 }
 
 /* One question, one answer. */
-static void twice(struct conf *conf)
+static void sntp_twice(struct conf *conf)
 {
-    struct server *server = start(conf, false, POLL_S);
+    struct server *server = start_sntp(conf, false, POLL_S);
     struct reply second = reply_of(server, BAD_S);
 
     answer_good(server);
-    answer(server, &second);
+    send_answer(server, &second);
     expect_clock(server, GOOD_S);
-    finish(server);
+    finish_sntp(server);
 }
 
 /* ---- Answers without a time. */
 
 static void expect_useless(struct server *server, const struct reply *reply)
 {
-    answer(server, reply);
+    send_answer(server, reply);
     expect_unset(server);
     expect_recovers(server);
-    finish(server);
+    finish_sntp(server);
 }
 
-static void unsynchronised(struct conf *conf)
+static void sntp_unsynchronised(struct conf *conf)
 {
-    struct server *server = start(conf, false, POLL_S);
+    struct server *server = start_sntp(conf, false, POLL_S);
     struct reply reply = reply_of(server, BAD_S);
 
     reply.sntp.leap = SNTP_UNSYNCHRONISED;
     expect_useless(server, &reply);
 }
 
-static void stratum(struct conf *conf)
+static void sntp_stratum(struct conf *conf)
 {
-    struct server *server = start(conf, false, POLL_S);
+    struct server *server = start_sntp(conf, false, POLL_S);
     struct reply reply = reply_of(server, BAD_S);
 
     reply.sntp.stratum = SNTP_STRATUM_MAX + 1;
@@ -562,7 +563,7 @@ static void stratum(struct conf *conf)
 
 static void transmit_zero(struct conf *conf)
 {
-    struct server *server = start(conf, false, POLL_S);
+    struct server *server = start_sntp(conf, false, POLL_S);
     struct reply reply = reply_of(server, BAD_S);
 
     reply.sntp.transmit_time = 0;
@@ -571,29 +572,29 @@ static void transmit_zero(struct conf *conf)
 
 /* ---- Kisses of death. */
 
-static struct server *kissed(struct conf *conf, uint32_t code)
+static struct server *send_kiss(struct conf *conf, uint32_t code)
 {
-    struct server *server = start(conf, false, POLL_S);
+    struct server *server = start_sntp(conf, false, POLL_S);
     struct reply reply = reply_of(server, BAD_S);
 
     reply.sntp.stratum = 0;
     reply.sntp.leap = SNTP_UNSYNCHRONISED;
     reply.sntp.reference_id = code;
-    answer(server, &reply);
+    send_answer(server, &reply);
     return server;
 }
 
 static void expect_silent(struct conf *conf, uint32_t code)
 {
-    struct server *server = kissed(conf, code);
+    struct server *server = send_kiss(conf, code);
 
     conf_check(conf, !next_within(server, QUIET_US),
                "the server that refused was asked again");
     expect_unset(server);
-    finish(server);
+    finish_sntp(server);
 }
 
-static void deny(struct conf *conf)
+static void sntp_kiss_deny(struct conf *conf)
 {
     expect_silent(conf, SNTP_KISS_DENY);
 }
@@ -603,13 +604,13 @@ static void restrict_access(struct conf *conf)
     expect_silent(conf, SNTP_KISS_RSTR);
 }
 
-static void rate(struct conf *conf)
+static void sntp_kiss_rate(struct conf *conf)
 {
-    struct server *server = kissed(conf, SNTP_KISS_RATE);
+    struct server *server = send_kiss(conf, SNTP_KISS_RATE);
     const struct packet *first = server->asked;
 
     expect_unset(server);
-    next(server, START_US);
+    take_question(server, START_US);
     conf_check(
         conf,
         conf_later_most_us(first, server->asked) + SLACK_US >=
@@ -618,19 +619,19 @@ static void rate(struct conf *conf)
         (unsigned long long)(conf_later_most_us(first, server->asked) / 1000),
         POLL_S);
     expect_recovers(server);
-    finish(server);
+    finish_sntp(server);
 }
 
 /* From somebody who does not know the question. */
 static void forged_kiss(struct conf *conf)
 {
-    struct server *server = start(conf, false, POLL_S);
+    struct server *server = start_sntp(conf, false, POLL_S);
     struct reply stray = reply_of(server, BAD_S);
 
     stray.sntp.stratum = 0;
     stray.sntp.reference_id = SNTP_KISS_DENY;
     stray.sntp.originate_time = 1;
-    behind(conf, &stray, 1, server);
+    expect_strays_ignored(conf, &stray, 1, server);
 }
 
 /* ---- The end. */
@@ -641,11 +642,11 @@ static bool is_to_server(const struct packet *packet, const void *ctx)
     return packet->has_udp && packet->udp.dst_port == SNTP_PORT;
 }
 
-static void none(struct conf *conf)
+static void sntp_none(struct conf *conf)
 {
-    struct server *server = start(conf, false, POLL_S);
+    struct server *server = start_sntp(conf, false, POLL_S);
 
-    configure(conf, "none", USUAL_S);
+    configure_server(conf, "none", USUAL_S);
     conf_reset(conf);
     conf_expect_none(server->conf, "question", is_to_server, NULL, QUIET_US);
 }
@@ -659,42 +660,43 @@ static const struct conf_test tests[] = {
     TEST("literal", "4, 5", "a literal answer sets the clock", literal_answer,
          CONTROL),
     TEST("request", "4, 5", "48 bytes: version 4, mode 3, a transmit timestamp",
-         request, CONTROL),
+         sntp_request, CONTROL),
     TEST("unpredictable", "5", "no question's timestamp follows from another's",
-         unpredictable, CONTROL),
+         sntp_unpredictable, CONTROL),
     TEST("interval", "10", "asked again after the interval that is set",
-         interval, CONTROL),
+         sntp_interval, CONTROL),
     TEST("no-answer", "10", "asked again not within 15 s, and less and less",
          no_answer, LONG),
     TEST("link", "10", "not within 15 s when the link comes again, either",
          link_again, LONG),
     TEST("clock", "5", "the answer sets the clock", set_clock, CONTROL),
     TEST("ipv6", "5", "the same over IPv6", over_ipv6, CONTROL),
-    TEST("era", "3", "seconds that begin with bit 0 clear are behind 2036", era,
-         CONTROL),
-    TEST("leap", "4", "a leap second announced: the clock is set", leap,
+    TEST("era", "3", "seconds that begin with bit 0 clear are behind 2036",
+         sntp_era, CONTROL),
+    TEST("leap", "4", "a leap second announced: the clock is set", sntp_leap,
          CONTROL),
     TEST("originate", "5",
-         "an answer that does not bring the question back is none", originate,
+         "an answer that does not bring the question back is none",
+         sntp_originate, CONTROL),
+    TEST("mode", "5", "only mode 4 is an answer", sntp_mode, CONTROL),
+    TEST("address", "5", "an answer from another address is none", sntp_address,
          CONTROL),
-    TEST("mode", "5", "only mode 4 is an answer", mode, CONTROL),
-    TEST("address", "5", "an answer from another address is none", address,
+    TEST("port", "5", "an answer from another port is none", sntp_port,
          CONTROL),
-    TEST("port", "5", "an answer from another port is none", port, CONTROL),
-    TEST("cut", "4", "an answer of less than 48 bytes is none", cut, CONTROL,
-         .is_malformed = true),
-    TEST("twice", "5", "a second answer is none", twice, CONTROL),
-    TEST("unsynchronised", "5", "leap indicator 3: no time", unsynchronised,
-         CONTROL),
-    TEST("stratum", "4", "stratum 16: no time", stratum, CONTROL),
+    TEST("cut", "4", "an answer of less than 48 bytes is none", sntp_cut,
+         CONTROL, .is_malformed = true),
+    TEST("twice", "5", "a second answer is none", sntp_twice, CONTROL),
+    TEST("unsynchronised", "5", "leap indicator 3: no time",
+         sntp_unsynchronised, CONTROL),
+    TEST("stratum", "4", "stratum 16: no time", sntp_stratum, CONTROL),
     TEST("transmit-zero", "5", "transmit timestamp 0: no time", transmit_zero,
          CONTROL),
-    TEST("kiss-deny", "8", "DENY: not asked again", deny, CONTROL),
+    TEST("kiss-deny", "8", "DENY: not asked again", sntp_kiss_deny, CONTROL),
     TEST("kiss-rstr", "8", "RSTR: not asked again", restrict_access, CONTROL),
-    TEST("kiss-rate", "8", "RATE: asked less often", rate, CONTROL),
+    TEST("kiss-rate", "8", "RATE: asked less often", sntp_kiss_rate, CONTROL),
     TEST("kiss-forged", "5, 8",
          "a kiss of death from who does not know the question is none",
          forged_kiss, CONTROL),
-    TEST("none", "7", "without a server nobody is asked", none, CONTROL),
+    TEST("none", "7", "without a server nobody is asked", sntp_none, CONTROL),
 };
 CONF_TESTS(conf_tests_net_sntp, "net", tests);

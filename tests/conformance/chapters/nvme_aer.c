@@ -24,12 +24,12 @@ enum {
 #define TEMPERATURE_EVENT                                                      \
     (EVENT_TYPE_SMART | EVENT_SMART_TEMPERATURE << 8 | LOG_SMART << 16)
 
-static uint16_t aerl(const struct nvme *nvme)
+static uint16_t event_limit(const struct nvme *nvme)
 {
     return (uint16_t)(nvme->ctrl[ID_CTRL_AERL] + 1);
 }
 
-static void ask(struct nvme *nvme, uint16_t cid)
+static void request_event(struct nvme *nvme, uint16_t cid)
 {
     struct nvme_sqe sqe = {.opcode = ADMIN_ASYNC_EVENT_REQUEST, .cid = cid};
 
@@ -106,13 +106,13 @@ static uint32_t abort_of(struct nvme *nvme, uint16_t sqid, uint16_t cid)
 static void limit_again(struct conf *conf)
 {
     struct nvme *nvme = open_cool(conf);
-    uint16_t count = aerl(nvme);
+    uint16_t count = event_limit(nvme);
 
     if (count > MOST) {
         conf_not_applicable(conf, "AERL is %u", count - 1);
     }
     for (uint16_t i = 0; i < count; i++) {
-        ask(nvme, (uint16_t)(FIRST_CID + i));
+        request_event(nvme, (uint16_t)(FIRST_CID + i));
     }
     make_hot(nvme);
     for (uint16_t i = 0; nvme->num_others == 0; i++) {
@@ -120,16 +120,16 @@ static void limit_again(struct conf *conf)
         nvme_expect_works(nvme);
     }
     conf_equal(conf, "one request is answered", nvme->num_others, 1);
-    ask(nvme, FIRST_CID + MOST + 1);
+    request_event(nvme, FIRST_CID + MOST + 1);
     expect_quiet(nvme, FIRST_CID + MOST + 1);
     nvme_close(nvme);
 }
 
-static void pending(struct conf *conf)
+static void aer_pending(struct conf *conf)
 {
     struct nvme *nvme = open_cool(conf);
 
-    ask(nvme, FIRST_CID);
+    request_event(nvme, FIRST_CID);
     expect_quiet(nvme, FIRST_CID);
     nvme_expect_works(nvme);
     nvme_close(nvme);
@@ -140,7 +140,7 @@ static void others_go_on(struct conf *conf)
 {
     struct nvme *nvme = nvme_open(conf);
 
-    ask(nvme, FIRST_CID);
+    request_event(nvme, FIRST_CID);
     for (unsigned int i = 0; i < 40; i++) { /* more than the queue has */
         nvme_expect_works(nvme);
     }
@@ -151,12 +151,12 @@ static void others_go_on(struct conf *conf)
 /* All of AERL fit, and no more; none is answered by itself. */
 static void fill_up(struct nvme *nvme, uint16_t first_cid)
 {
-    uint16_t count = aerl(nvme);
+    uint16_t count = event_limit(nvme);
     uint16_t more = (uint16_t)(first_cid + count);
     struct nvme_cqe cqe;
 
     for (uint16_t i = 0; i <= count; i++) {
-        ask(nvme, (uint16_t)(first_cid + i));
+        request_event(nvme, (uint16_t)(first_cid + i));
     }
     conf_check(nvme->conf, nvme_take_other(nvme, more, EVENT_US, &cqe),
                "a request more than AERL was not answered");
@@ -170,13 +170,13 @@ static struct nvme *open_few(struct conf *conf)
 {
     struct nvme *nvme = nvme_open_admin(conf);
 
-    if (aerl(nvme) > MOST) {
-        conf_not_applicable(conf, "AERL is %u", aerl(nvme) - 1);
+    if (event_limit(nvme) > MOST) {
+        conf_not_applicable(conf, "AERL is %u", event_limit(nvme) - 1);
     }
     return nvme;
 }
 
-static void limit(struct conf *conf)
+static void aer_limit(struct conf *conf)
 {
     struct nvme *nvme = open_few(conf);
 
@@ -186,14 +186,14 @@ static void limit(struct conf *conf)
 }
 
 /* A controller reset ends the requests: aborted, or without an answer. */
-static void reset(struct conf *conf)
+static void aer_reset(struct conf *conf)
 {
     struct nvme *nvme = open_few(conf);
     struct nvme_cqe cqe;
 
     fill_up(nvme, FIRST_CID);
     nvme_reset(nvme);
-    for (uint16_t i = 0; i < aerl(nvme); i++) {
+    for (uint16_t i = 0; i < event_limit(nvme); i++) {
         if (nvme_take_other(nvme, (uint16_t)(FIRST_CID + i), 0, &cqe)) {
             conf_status(conf, "a request at a reset", cqe.status,
                         NVME_SC_ABORT_REQUESTED);
@@ -216,11 +216,11 @@ static void new_controller(struct conf *conf)
 
 /* ---- Events. */
 
-static void over(struct conf *conf)
+static void threshold_over(struct conf *conf)
 {
     struct nvme *nvme = open_cool(conf);
 
-    ask(nvme, FIRST_CID);
+    request_event(nvme, FIRST_CID);
     make_hot(nvme);
     conf_equal(conf, "type, information, log page",
                expect_event(nvme, FIRST_CID), TEMPERATURE_EVENT);
@@ -233,13 +233,13 @@ static void over(struct conf *conf)
     nvme_close(nvme);
 }
 
-static void under(struct conf *conf)
+static void threshold_under(struct conf *conf)
 {
     struct nvme *nvme = open_cool(conf);
     const uint8_t *log = nvme_log(nvme, LOG_SMART, LOG_SMART_LEN);
     uint32_t kelvin = get_le16(log + SMART_TEMPERATURE);
 
-    ask(nvme, FIRST_CID);
+    request_event(nvme, FIRST_CID);
     set_feature(nvme, FEATURE_TEMPERATURE_THRESHOLD,
                 THSEL_UNDER | (kelvin + 10));
     conf_equal(conf, "type, information, log page",
@@ -253,7 +253,7 @@ static void at_threshold(struct conf *conf)
     struct nvme *nvme = open_cool(conf);
     const uint8_t *log = nvme_log(nvme, LOG_SMART, LOG_SMART_LEN);
 
-    ask(nvme, FIRST_CID);
+    request_event(nvme, FIRST_CID);
     set_feature(nvme, FEATURE_TEMPERATURE_THRESHOLD,
                 get_le16(log + SMART_TEMPERATURE));
     conf_equal(conf, "type, information, log page",
@@ -266,7 +266,7 @@ static void before_request(struct conf *conf)
     struct nvme *nvme = open_cool(conf);
 
     make_hot(nvme);
-    ask(nvme, FIRST_CID);
+    request_event(nvme, FIRST_CID);
     conf_equal(conf, "type, information, log page",
                expect_event(nvme, FIRST_CID), TEMPERATURE_EVENT);
     nvme_close(nvme);
@@ -277,10 +277,10 @@ static void only_one(struct conf *conf)
 {
     struct nvme *nvme = open_cool(conf);
 
-    ask(nvme, FIRST_CID);
+    request_event(nvme, FIRST_CID);
     make_hot(nvme);
     expect_event(nvme, FIRST_CID);
-    ask(nvme, FIRST_CID + 1);
+    request_event(nvme, FIRST_CID + 1);
     expect_quiet(nvme, FIRST_CID + 1);
     nvme_close(nvme);
 }
@@ -290,7 +290,7 @@ static void not_asked(struct conf *conf, uint32_t config)
     struct nvme *nvme = open_cool(conf);
 
     set_feature(nvme, FEATURE_ASYNC_EVENT_CONFIG, config);
-    ask(nvme, FIRST_CID);
+    request_event(nvme, FIRST_CID);
     make_hot(nvme);
     expect_quiet(nvme, FIRST_CID);
     nvme_close(nvme);
@@ -311,10 +311,10 @@ static void hot_again(struct conf *conf, bool is_read, uint32_t retain)
 {
     struct nvme *nvme = open_cool(conf);
 
-    ask(nvme, FIRST_CID);
+    request_event(nvme, FIRST_CID);
     make_hot(nvme);
     expect_event(nvme, FIRST_CID);
-    ask(nvme, FIRST_CID + 1);
+    request_event(nvme, FIRST_CID + 1);
     make_cool(nvme);
     if (is_read) {
         conf_status(conf, "Get Log Page",
@@ -351,10 +351,10 @@ static void read_other(struct conf *conf)
 {
     struct nvme *nvme = open_cool(conf);
 
-    ask(nvme, FIRST_CID);
+    request_event(nvme, FIRST_CID);
     make_hot(nvme);
     expect_event(nvme, FIRST_CID);
-    ask(nvme, FIRST_CID + 1);
+    request_event(nvme, FIRST_CID + 1);
     make_cool(nvme);
     nvme_log(nvme, LOG_ERROR, LOG_ERROR_ENTRY_LEN);
     nvme_log(nvme, LOG_FIRMWARE_SLOT, LOG_FIRMWARE_SLOT_LEN);
@@ -370,8 +370,8 @@ static void abort_request(struct conf *conf)
     struct nvme *nvme = nvme_open_admin(conf);
     struct nvme_cqe cqe;
 
-    ask(nvme, FIRST_CID);
-    ask(nvme, FIRST_CID + 1);
+    request_event(nvme, FIRST_CID);
+    request_event(nvme, FIRST_CID + 1);
     if (abort_of(nvme, 0, FIRST_CID) == ABORT_NOT_DONE) {
         conf_not_applicable(conf, "Abort says that it was not done");
     }
@@ -410,7 +410,7 @@ static void abort_other_queue(struct conf *conf)
 {
     struct nvme *nvme = nvme_open(conf);
 
-    ask(nvme, FIRST_CID);
+    request_event(nvme, FIRST_CID);
     conf_equal(conf, "Abort of that CID on queue 1",
                abort_of(nvme, 1, FIRST_CID), ABORT_NOT_DONE);
     expect_quiet(nvme, FIRST_CID);
@@ -437,7 +437,7 @@ static void cid_two_queues(struct conf *conf)
     struct nvme *nvme = nvme_open(conf);
     struct nvme_sqe sqe = nvme_rw_sqe(nvme, NVM_READ, 0, 1);
 
-    ask(nvme, FIRST_CID);
+    request_event(nvme, FIRST_CID);
     sqe.cid = FIRST_CID;
     conf_status(conf, "Read with the CID of an admin command",
                 nvme_run(nvme, nvme->io, &sqe, nvme->block_bytes, NULL),
@@ -454,7 +454,7 @@ static void cid_conflict(struct conf *conf)
     struct nvme_sqe sqe = {.opcode = ADMIN_KEEP_ALIVE, .cid = FIRST_CID};
     uint16_t status;
 
-    ask(nvme, FIRST_CID);
+    request_event(nvme, FIRST_CID);
     status = nvme_run(nvme, nvme->admin, &sqe, 0, NULL);
     conf_check(conf,
                status == NVME_SC_SUCCESS ||
@@ -471,15 +471,17 @@ static void cid_conflict(struct conf *conf)
 
 static const struct conf_test tests[] = {
     TEST("aer.limit", "5.2, 5.15.2.2", "AERL + 1 wait, one more is refused",
-         limit),
+         aer_limit),
     TEST("aer.limit-again", "5.2", "an answered request makes room",
          limit_again),
-    TEST("aer.pending", "5.2", "no event, no answer", pending),
+    TEST("aer.pending", "5.2", "no event, no answer", aer_pending),
     TEST("aer.others", "5.2", "other commands go on", others_go_on),
-    TEST("aer.reset", "5.2, 7.3.2", "a reset ends those that wait", reset),
+    TEST("aer.reset", "5.2, 7.3.2", "a reset ends those that wait", aer_reset),
     TEST("aer.new", "5.2", "a new controller has all of AERL", new_controller),
-    TEST("aer.over", "5.2, 5.21.1.4", "above the threshold: an event", over),
-    TEST("aer.under", "5.2, 5.21.1.4", "below the threshold: an event", under),
+    TEST("aer.over", "5.2, 5.21.1.4", "above the threshold: an event",
+         threshold_over),
+    TEST("aer.under", "5.2, 5.21.1.4", "below the threshold: an event",
+         threshold_under),
     TEST("aer.at-threshold", "5.21.1.4", "at the threshold: an event",
          at_threshold),
     TEST("aer.before-request", "5.2", "an event is kept until asked for",

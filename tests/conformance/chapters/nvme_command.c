@@ -19,7 +19,8 @@ enum {
 
 enum which { NSID_ZERO, NSID_ABOVE, NSID_LARGEST, NSID_INACTIVE, NSID_ALL };
 
-static void nsid(struct conf *conf, uint8_t opcode, enum which which)
+static void expect_nsid_refused(struct conf *conf, uint8_t opcode,
+                                enum which which)
 {
     struct nvme *nvme = nvme_open(conf);
     struct nvme_sqe sqe = nvme_right(nvme, opcode);
@@ -68,14 +69,14 @@ static void nsid(struct conf *conf, uint8_t opcode, enum which which)
 #define NSID_FUNCTION(opcode, name, which, id, purpose)                        \
     static void nsid_##opcode##_##which(struct conf *conf)                     \
     {                                                                          \
-        nsid(conf, NVM_##opcode, which);                                       \
+        expect_nsid_refused(conf, NVM_##opcode, which);                        \
     }
 NSIDS(NSID_FUNCTION)
 
 /* ---- PSDT, FUSE, reserved flags. */
 
-static void flags(struct conf *conf, bool is_io, uint8_t opcode, uint8_t value,
-                  uint16_t expected)
+static void run_with_flags(struct conf *conf, bool is_io, uint8_t opcode,
+                           uint8_t value, uint16_t expected)
 {
     struct nvme *nvme = nvme_open(conf);
     struct rc *rc = is_io ? nvme->io : nvme->admin;
@@ -135,7 +136,7 @@ static void flags(struct conf *conf, bool is_io, uint8_t opcode, uint8_t value,
 #define FLAGS_FUNCTION(name, id, purpose, is_io, opcode, value)                \
     static void name(struct conf *conf)                                        \
     {                                                                          \
-        flags(conf, is_io, opcode, value, NVME_SC_INVALID_FIELD);              \
+        run_with_flags(conf, is_io, opcode, value, NVME_SC_INVALID_FIELD);     \
     }
 FLAGS(FLAGS_FUNCTION)
 
@@ -149,17 +150,19 @@ static void metadata_segment(struct conf *conf)
     if (has) {
         conf_not_applicable(conf, "SGLS bit 19 is 1");
     }
-    flags(conf, true, NVM_READ, 0x80, NVME_SC_INVALID_FIELD);
+    run_with_flags(conf, true, NVM_READ, 0x80, NVME_SC_INVALID_FIELD);
 }
 
 static void reserved_flags_io(struct conf *conf)
 {
-    flags(conf, true, NVM_READ, FLAGS_PSDT_SGL | 0x3c, NVME_SC_SUCCESS);
+    run_with_flags(conf, true, NVM_READ, FLAGS_PSDT_SGL | 0x3c,
+                   NVME_SC_SUCCESS);
 }
 
 static void reserved_flags_admin(struct conf *conf)
 {
-    flags(conf, false, ADMIN_IDENTIFY, FLAGS_PSDT_SGL | 0x3c, NVME_SC_SUCCESS);
+    run_with_flags(conf, false, ADMIN_IDENTIFY, FLAGS_PSDT_SGL | 0x3c,
+                   NVME_SC_SUCCESS);
 }
 
 /* MPTR without metadata is not looked at. */
@@ -181,7 +184,8 @@ static void metadata_pointer(struct conf *conf)
 
 /* ONCS says which of the optional commands there are; a command that is not
  * there is no opcode, whatever else is wrong. */
-static void optional(struct conf *conf, uint8_t opcode, uint16_t oncs_bit)
+static void optional_command(struct conf *conf, uint8_t opcode,
+                             uint16_t oncs_bit)
 {
     struct nvme *nvme = nvme_open(conf);
     struct nvme_sqe sqe = nvme_right(nvme, opcode);
@@ -208,7 +212,7 @@ static void optional(struct conf *conf, uint8_t opcode, uint16_t oncs_bit)
 #define OPTIONAL_FUNCTION(name, opcode, bit, id)                               \
     static void optional_##name(struct conf *conf)                             \
     {                                                                          \
-        optional(conf, opcode, bit);                                           \
+        optional_command(conf, opcode, bit);                                   \
     }
 OPTIONAL(OPTIONAL_FUNCTION)
 

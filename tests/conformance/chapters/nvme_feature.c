@@ -27,7 +27,8 @@ static struct nvme *open_with(struct conf *conf, const struct row *row,
     return nvme;
 }
 
-static uint32_t get(struct nvme *nvme, const struct row *row, uint8_t select)
+static uint32_t get_row(struct nvme *nvme, const struct row *row,
+                        uint8_t select)
 {
     uint32_t value;
 
@@ -37,8 +38,8 @@ static uint32_t get(struct nvme *nvme, const struct row *row, uint8_t select)
     return value;
 }
 
-static uint16_t set(struct nvme *nvme, const struct row *row, bool save,
-                    uint32_t nsid, uint32_t value)
+static uint16_t set_row(struct nvme *nvme, const struct row *row, bool save,
+                        uint32_t nsid, uint32_t value)
 {
     struct nvme_sqe sqe = {.opcode = ADMIN_SET_FEATURES,
                            .nsid = nsid,
@@ -61,14 +62,14 @@ static void need_select(struct nvme *nvme)
 }
 
 /* Reserved bits read as zero, whatever is selected. */
-static void reserved(struct conf *conf, const struct row *row)
+static void feature_reserved(struct conf *conf, const struct row *row)
 {
     uint32_t value;
     struct nvme *nvme = open_with(conf, row, &value);
     unsigned int selects = has_select(nvme) ? 3 : 1;
 
     for (unsigned int select = 0; select < selects; select++) {
-        value = get(nvme, row, (uint8_t)select);
+        value = get_row(nvme, row, (uint8_t)select);
         conf_check(conf, !(value & ~row->defined),
                    "Select %u: %08x has reserved bits", select, value);
     }
@@ -76,83 +77,84 @@ static void reserved(struct conf *conf, const struct row *row)
 }
 
 /* The value is what was set; the default and the saved one stay. */
-static void changes(struct conf *conf, const struct row *row)
+static void feature_changes(struct conf *conf, const struct row *row)
 {
     uint32_t before;
     struct nvme *nvme = open_with(conf, row, &before);
     uint32_t other = row->other != (before & row->defined) ? row->other : 0;
-    uint32_t kept = has_select(nvme) ? get(nvme, row, 1) : 0;
-    uint32_t saved = has_select(nvme) ? get(nvme, row, 2) : 0;
+    uint32_t kept = has_select(nvme) ? get_row(nvme, row, 1) : 0;
+    uint32_t saved = has_select(nvme) ? get_row(nvme, row, 2) : 0;
 
-    conf_status(conf, "Set Features", set(nvme, row, false, 0, other),
+    conf_status(conf, "Set Features", set_row(nvme, row, false, 0, other),
                 NVME_SC_SUCCESS);
-    conf_equal(conf, "the value", get(nvme, row, 0), other);
+    conf_equal(conf, "the value", get_row(nvme, row, 0), other);
     if (has_select(nvme)) {
-        conf_equal(conf, "the default", get(nvme, row, 1), kept);
-        conf_equal(conf, "the saved value", get(nvme, row, 2), saved);
+        conf_equal(conf, "the default", get_row(nvme, row, 1), kept);
+        conf_equal(conf, "the saved value", get_row(nvme, row, 2), saved);
     }
-    conf_status(conf, "Set Features back", set(nvme, row, false, 0, before),
+    conf_status(conf, "Set Features back", set_row(nvme, row, false, 0, before),
                 NVME_SC_SUCCESS);
-    conf_equal(conf, "the value", get(nvme, row, 0), before);
+    conf_equal(conf, "the value", get_row(nvme, row, 0), before);
     nvme_close(nvme);
 }
 
 /* Three bits; what is not changeable is refused. */
-static void capabilities(struct conf *conf, const struct row *row)
+static void feature_capabilities(struct conf *conf, const struct row *row)
 {
     uint32_t before;
     struct nvme *nvme = open_with(conf, row, &before);
     uint32_t able;
 
     need_select(nvme);
-    able = get(nvme, row, FEATURE_SELECT_CAPABILITIES);
+    able = get_row(nvme, row, FEATURE_SELECT_CAPABILITIES);
     conf_check(conf, !(able & ~7u), "%08x has reserved bits", able);
-    conf_status(conf, "Set Features", set(nvme, row, false, 0, before),
+    conf_status(conf, "Set Features", set_row(nvme, row, false, 0, before),
                 able & FEATURE_CHANGEABLE ? NVME_SC_SUCCESS
                                           : NVME_SC_FEATURE_NOT_CHANGEABLE);
     nvme_close(nvme);
 }
 
 /* What is not saveable refuses SV and keeps its value. */
-static void save(struct conf *conf, const struct row *row)
+static void feature_save(struct conf *conf, const struct row *row)
 {
     uint32_t before;
     struct nvme *nvme = open_with(conf, row, &before);
     uint32_t able;
 
     need_select(nvme);
-    able = get(nvme, row, FEATURE_SELECT_CAPABILITIES);
+    able = get_row(nvme, row, FEATURE_SELECT_CAPABILITIES);
     if (able & FEATURE_SAVEABLE) {
-        conf_status(conf, "Set Features, save", set(nvme, row, true, 0, before),
-                    NVME_SC_SUCCESS);
-        conf_equal(conf, "the saved value", get(nvme, row, 2), before);
+        conf_status(conf, "Set Features, save",
+                    set_row(nvme, row, true, 0, before), NVME_SC_SUCCESS);
+        conf_equal(conf, "the saved value", get_row(nvme, row, 2), before);
     } else {
         conf_status(conf, "Set Features, save",
-                    set(nvme, row, true, 0, row->other),
+                    set_row(nvme, row, true, 0, row->other),
                     NVME_SC_FEATURE_NOT_SAVEABLE);
-        conf_equal(conf, "the value", get(nvme, row, 0), before);
-        conf_equal(conf, "the saved value is the default", get(nvme, row, 2),
-                   get(nvme, row, 1));
+        conf_equal(conf, "the value", get_row(nvme, row, 0), before);
+        conf_equal(conf, "the saved value is the default",
+                   get_row(nvme, row, 2), get_row(nvme, row, 1));
     }
     nvme_close(nvme);
 }
 
 /* What belongs to no namespace refuses one; FFFFFFFFh is all the same. */
-static void namespace(struct conf *conf, const struct row *row)
+static void feature_namespace(struct conf *conf, const struct row *row)
 {
     uint32_t before;
     struct nvme *nvme = open_with(conf, row, &before);
 
     need_select(nvme);
-    if (get(nvme, row, FEATURE_SELECT_CAPABILITIES) & FEATURE_NS_SPECIFIC) {
+    if (get_row(nvme, row, FEATURE_SELECT_CAPABILITIES) & FEATURE_NS_SPECIFIC) {
         conf_not_applicable(conf, "the feature belongs to a namespace");
     }
     conf_status(conf, "Set Features of a namespace",
-                set(nvme, row, false, nvme->nsid, row->other),
+                set_row(nvme, row, false, nvme->nsid, row->other),
                 NVME_SC_FEATURE_NOT_NS_SPECIFIC);
-    conf_equal(conf, "the value", get(nvme, row, 0), before);
+    conf_equal(conf, "the value", get_row(nvme, row, 0), before);
     conf_status(conf, "Set Features, NSID FFFFFFFFh",
-                set(nvme, row, false, NVME_NSID_ALL, before), NVME_SC_SUCCESS);
+                set_row(nvme, row, false, NVME_NSID_ALL, before),
+                NVME_SC_SUCCESS);
     nvme_close(nvme);
 }
 
@@ -172,31 +174,32 @@ static void reserved_select(struct conf *conf, const struct row *row)
 }
 
 /* A controller reset brings back what is saved, or else the default. */
-static void reset(struct conf *conf, const struct row *row)
+static void feature_reset(struct conf *conf, const struct row *row)
 {
     uint32_t before, kept;
     struct nvme *nvme = open_with(conf, row, &before);
 
     need_select(nvme);
-    kept = get(nvme, row, FEATURE_SELECT_SAVED);
-    conf_status(conf, "Set Features",
-                set(nvme, row, false, 0, row->other != kept ? row->other : 0),
-                NVME_SC_SUCCESS);
+    kept = get_row(nvme, row, FEATURE_SELECT_SAVED);
+    conf_status(
+        conf, "Set Features",
+        set_row(nvme, row, false, 0, row->other != kept ? row->other : 0),
+        NVME_SC_SUCCESS);
     nvme_reset(nvme);
-    conf_equal(conf, "the value after a reset", get(nvme, row, 0), kept);
+    conf_equal(conf, "the value after a reset", get_row(nvme, row, 0), kept);
     nvme_close(nvme);
 }
 
 /* Another controller's value does not move. */
-static void apart(struct conf *conf, const struct row *row)
+static void feature_apart(struct conf *conf, const struct row *row)
 {
     uint32_t before, value;
     struct nvme *nvme = open_with(conf, row, &before);
     struct nvme *second = open_with(conf, row, &value);
 
-    conf_status(conf, "Set Features", set(nvme, row, false, 0, row->other),
+    conf_status(conf, "Set Features", set_row(nvme, row, false, 0, row->other),
                 NVME_SC_SUCCESS);
-    conf_equal(conf, "the other controller's value", get(second, row, 0),
+    conf_equal(conf, "the other controller's value", get_row(second, row, 0),
                value);
     nvme_close(second);
     nvme_close(nvme);
@@ -219,18 +222,20 @@ static void apart(struct conf *conf, const struct row *row)
     X(test, tail, purpose, clause, events, "events", 0x0b, 0x8000ffff, 0x1f)
 
 #define ALL(X)                                                                 \
-    FEATURES(X, reserved, "reserved", "reserved bits are zero", "5.21.1")      \
-    FEATURES(X, changes, "set", "what is set is there, no more", "5.21, 7.8")  \
-    FEATURES(X, capabilities, "capabilities", "Select 3, and what it says",    \
-             "5.13, 7.8")                                                      \
-    FEATURES(X, save, "save", "Save: as Select 3 says", "5.21, 7.8")           \
-    FEATURES(X, namespace, "namespace", "it belongs to no namespace",          \
+    FEATURES(X, feature_reserved, "reserved", "reserved bits are zero",        \
+             "5.21.1")                                                         \
+    FEATURES(X, feature_changes, "set", "what is set is there, no more",       \
+             "5.21, 7.8")                                                      \
+    FEATURES(X, feature_capabilities, "capabilities",                          \
+             "Select 3, and what it says", "5.13, 7.8")                        \
+    FEATURES(X, feature_save, "save", "Save: as Select 3 says", "5.21, 7.8")   \
+    FEATURES(X, feature_namespace, "namespace", "it belongs to no namespace",  \
              "5.21, 7.8")                                                      \
     FEATURES(X, reserved_select, "select", "Select 4 to 7: Invalid Field",     \
              "5.13")                                                           \
-    FEATURES_RESET(X, reset, "reset", "a reset brings the default back",       \
-                   "7.3.2, 7.8")                                               \
-    FEATURES_RESET(X, apart, "apart", "a controller's own", "7.8")
+    FEATURES_RESET(X, feature_reset, "reset",                                  \
+                   "a reset brings the default back", "7.3.2, 7.8")            \
+    FEATURES_RESET(X, feature_apart, "apart", "a controller's own", "7.8")
 
 #define FUNCTION(test, tail, purpose, clause, name, id, fid, defined, other)   \
     static void test##_##name(struct conf *conf)                               \
@@ -241,7 +246,7 @@ ALL(FUNCTION)
 
 /* ---- Features that are not there. */
 
-static void unknown(struct conf *conf, uint8_t fid)
+static void feature_unknown(struct conf *conf, uint8_t fid)
 {
     struct nvme *nvme = nvme_open_admin(conf);
     const struct row row = {.fid = fid};
@@ -252,14 +257,14 @@ static void unknown(struct conf *conf, uint8_t fid)
                     nvme_get_feature(nvme, fid, (uint8_t)select, 0, &value),
                     NVME_SC_INVALID_FIELD);
     }
-    conf_status(conf, "Set Features", set(nvme, &row, false, 0, 0),
+    conf_status(conf, "Set Features", set_row(nvme, &row, false, 0, 0),
                 NVME_SC_INVALID_FIELD);
     nvme_expect_works(nvme);
     nvme_close(nvme);
 }
 
-static void unless(struct conf *conf, uint8_t fid, unsigned int byte,
-                   uint8_t bits)
+static void feature_unless(struct conf *conf, uint8_t fid, unsigned int byte,
+                           uint8_t bits)
 {
     struct nvme *nvme = nvme_open_admin(conf);
     bool has = nvme->ctrl[byte] & bits;
@@ -268,7 +273,7 @@ static void unless(struct conf *conf, uint8_t fid, unsigned int byte,
     if (has) {
         conf_not_applicable(conf, "Identify byte %u has bits %02x", byte, bits);
     }
-    unknown(conf, fid);
+    feature_unknown(conf, fid);
 }
 
 #define UNKNOWN(X)                                                             \
@@ -285,7 +290,7 @@ static void unless(struct conf *conf, uint8_t fid, unsigned int byte,
 #define UNKNOWN_FUNCTION(fid, purpose, byte, bits)                             \
     static void unknown_##fid(struct conf *conf)                               \
     {                                                                          \
-        unless(conf, fid, byte, bits);                                         \
+        feature_unless(conf, fid, byte, bits);                                 \
     }
 UNKNOWN(UNKNOWN_FUNCTION)
 

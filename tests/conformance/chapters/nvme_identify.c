@@ -193,7 +193,8 @@ WITH_NVME(twice)
               NVME_IDENTIFY_LEN);
 }
 
-static void compare(struct conf *conf, struct nvme *nvme, struct rc *rc)
+static void compare_controller(struct conf *conf, struct nvme *nvme,
+                               struct rc *rc)
 {
     struct nvme_sqe sqe = {.opcode = ADMIN_IDENTIFY, .cdw10 = CNS_CONTROLLER};
 
@@ -219,18 +220,19 @@ static void compare(struct conf *conf, struct nvme *nvme, struct rc *rc)
 
 WITH_NVME(controllers)
 {
-    compare(conf, nvme, rc_open_controller(conf, &(struct rc_config){0}));
+    compare_controller(conf, nvme,
+                       rc_open_controller(conf, &(struct rc_config){0}));
 }
 
 WITH_NVME(ports)
 {
-    compare(conf, nvme,
-            rc_open_controller(conf, &(struct rc_config){.port = 1}));
+    compare_controller(
+        conf, nvme, rc_open_controller(conf, &(struct rc_config){.port = 1}));
 }
 
 /* ---- The command. */
 
-static void cns(struct nvme *nvme, uint8_t number)
+static void expect_cns_refused(struct nvme *nvme, uint8_t number)
 {
     conf_status(nvme->conf, "Identify with a CNS that is not there",
                 nvme_identify(nvme, number, 0), NVME_SC_INVALID_FIELD);
@@ -239,9 +241,9 @@ static void cns(struct nvme *nvme, uint8_t number)
 WITH_NVME(cns_reserved)
 {
     (void)conf;
-    cns(nvme, 0x1f);
-    cns(nvme, 0x3f);
-    cns(nvme, 0xff);
+    expect_cns_refused(nvme, 0x1f);
+    expect_cns_refused(nvme, 0x3f);
+    expect_cns_refused(nvme, 0xff);
 }
 
 WITH_NVME(cns_management)
@@ -250,11 +252,11 @@ WITH_NVME(cns_management)
         conf_not_applicable(conf, "OACS bit 3 is 1");
     }
     for (uint8_t i = 0x10; i <= 0x13; i++) {
-        cns(nvme, i);
+        expect_cns_refused(nvme, i);
     }
 }
 
-static void length(struct nvme *nvme, uint32_t len)
+static void identify_into_length(struct nvme *nvme, uint32_t len)
 {
     struct nvme_sqe sqe = {.opcode = ADMIN_IDENTIFY, .cdw10 = CNS_CONTROLLER};
     bool is_longer = get_le32(nvme->ctrl + ID_CTRL_SGLS) & SGLS_LONGER &&
@@ -274,19 +276,19 @@ static void length(struct nvme *nvme, uint32_t len)
 WITH_NVME(shorter)
 {
     (void)conf;
-    length(nvme, NVME_IDENTIFY_LEN / 2);
+    identify_into_length(nvme, NVME_IDENTIFY_LEN / 2);
 }
 
 WITH_NVME(nothing)
 {
     (void)conf;
-    length(nvme, 0);
+    identify_into_length(nvme, 0);
 }
 
 WITH_NVME(longer)
 {
     (void)conf;
-    length(nvme, 2 * NVME_IDENTIFY_LEN);
+    identify_into_length(nvme, 2 * NVME_IDENTIFY_LEN);
 }
 
 /* CNTID is for lists of controllers; dwords 12 and up are for nothing. */

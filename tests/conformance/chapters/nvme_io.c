@@ -72,7 +72,7 @@ static void long_data(struct conf *conf)
 }
 
 /* Neighbours of what is written stay. */
-static void neighbours(struct conf *conf)
+static void io_neighbours(struct conf *conf)
 {
     struct nvme *nvme = nvme_open(conf);
 
@@ -88,7 +88,7 @@ static void neighbours(struct conf *conf)
 
 enum place { ONE_BEYOND, STRADDLE, FAR, WRAP, HIGH_HALF };
 
-static void beyond(struct conf *conf, uint8_t opcode, enum place place)
+static void lba_beyond(struct conf *conf, uint8_t opcode, enum place place)
 {
     struct nvme *nvme = nvme_open(conf);
     uint64_t size = nvme->size_blocks;
@@ -126,7 +126,7 @@ static void beyond(struct conf *conf, uint8_t opcode, enum place place)
 #define BEYOND_FUNCTION(opcode, name, place, id, purpose)                      \
     static void beyond_##opcode##_##place(struct conf *conf)                   \
     {                                                                          \
-        beyond(conf, NVM_##opcode, place);                                     \
+        lba_beyond(conf, NVM_##opcode, place);                                 \
     }
 BEYOND(BEYOND_FUNCTION)
 
@@ -147,7 +147,8 @@ static void above_mdts(struct conf *conf, uint8_t opcode)
     nvme_close(nvme);
 }
 
-static void described(struct conf *conf, uint8_t opcode, int difference)
+static void sgl_length_differs(struct conf *conf, uint8_t opcode,
+                               int difference)
 {
     struct nvme *nvme = nvme_open(conf);
     struct nvme_sqe sqe = nvme_rw_sqe(nvme, opcode, AT, 2);
@@ -174,7 +175,7 @@ static void described(struct conf *conf, uint8_t opcode, int difference)
 #define DESCRIBED(name, opcode, difference)                                    \
     static void name(struct conf *conf)                                        \
     {                                                                          \
-        described(conf, opcode, difference);                                   \
+        sgl_length_differs(conf, opcode, difference);                          \
     }
 DESCRIBED(read_nothing, NVM_READ, -2 * CONF_BLOCK)
 DESCRIBED(read_shorter, NVM_READ, -CONF_BLOCK)
@@ -235,7 +236,7 @@ WITH_BITS(dsm_field, .cdw13 = 0xff)
 WITH_BITS(reserved_dwords, .cdw2 = UINT32_MAX, .cdw3 = UINT32_MAX)
 WITH_BITS(reserved_bits, .cdw12 = 0x30000, .cdw13 = 0xff00)
 
-static uint8_t protection(const struct nvme *nvme)
+static uint8_t protection_type(const struct nvme *nvme)
 {
     return nvme->ns[29]; /* DPS */
 }
@@ -243,7 +244,7 @@ static uint8_t protection(const struct nvme *nvme)
 static void with_tags(struct conf *conf, struct nvme_sqe more)
 {
     struct nvme *nvme = nvme_open(conf);
-    bool has_protection = protection(nvme) & 7;
+    bool has_protection = protection_type(nvme) & 7;
 
     nvme_close(nvme);
     if (has_protection) {
@@ -252,12 +253,12 @@ static void with_tags(struct conf *conf, struct nvme_sqe more)
     with_bits(conf, more);
 }
 
-static void prinfo(struct conf *conf)
+static void io_prinfo(struct conf *conf)
 {
     with_tags(conf, (struct nvme_sqe){.cdw12 = 0xfu << 26});
 }
 
-static void tags(struct conf *conf)
+static void io_tags(struct conf *conf)
 {
     with_tags(conf,
               (struct nvme_sqe){.cdw14 = 0x12345678, .cdw15 = 0xffff0001});
@@ -265,7 +266,7 @@ static void tags(struct conf *conf)
 
 /* ---- Flush. */
 
-static void flush(struct conf *conf)
+static void io_flush(struct conf *conf)
 {
     struct nvme *nvme = nvme_open(conf);
 
@@ -305,8 +306,8 @@ static void flush_fields(struct conf *conf)
 
 /* ---- Write Zeroes. */
 
-static void zeroes(struct conf *conf, uint32_t bits, uint64_t lba,
-                   uint32_t blocks)
+static void write_zeroes(struct conf *conf, uint32_t bits, uint64_t lba,
+                         uint32_t blocks)
 {
     struct nvme *nvme = nvme_open(conf);
     struct nvme_sqe sqe;
@@ -338,7 +339,7 @@ static void zeroes(struct conf *conf, uint32_t bits, uint64_t lba,
 #define ZEROES(name, bits, lba, blocks)                                        \
     static void name(struct conf *conf)                                        \
     {                                                                          \
-        zeroes(conf, bits, lba, blocks);                                       \
+        write_zeroes(conf, bits, lba, blocks);                                 \
     }
 ZEROES(zeroes_one, 0, AT, 1)
 ZEROES(zeroes_some, 0, AT, 100)
@@ -355,8 +356,8 @@ struct range {
     uint32_t blocks;
 };
 
-static uint16_t dsm(struct nvme *nvme, const struct range *ranges,
-                    unsigned int count, uint32_t attributes)
+static uint16_t send_dsm(struct nvme *nvme, const struct range *ranges,
+                         unsigned int count, uint32_t attributes)
 {
     struct nvme_sqe sqe = {.opcode = NVM_DATASET_MANAGEMENT,
                            .nsid = nvme->nsid,
@@ -405,7 +406,7 @@ static void dsm_ranges(struct conf *conf, unsigned int count)
     nvme_write(nvme, AT, 4, 6);
     nvme_write(nvme, AT + 2 * (count - 1), 2, 6);
     conf_status(conf, "Dataset Management",
-                dsm(nvme, ranges, count, DSM_DEALLOCATE), NVME_SC_SUCCESS);
+                send_dsm(nvme, ranges, count, DSM_DEALLOCATE), NVME_SC_SUCCESS);
     verify_deallocated(nvme, AT);
     nvme_verify(nvme, AT + 1, 1, 6);
     verify_deallocated(nvme, AT + 2 * (count - 1));
@@ -435,7 +436,7 @@ static void dsm_last(struct conf *conf)
 
     nvme_write(nvme, last, 1, 6);
     conf_status(conf, "Dataset Management of the last block",
-                dsm(nvme, &(struct range){last, 1}, 1, DSM_DEALLOCATE),
+                send_dsm(nvme, &(struct range){last, 1}, 1, DSM_DEALLOCATE),
                 NVME_SC_SUCCESS);
     verify_deallocated(nvme, last);
     nvme_close(nvme);
@@ -450,7 +451,7 @@ static void dsm_beyond(struct conf *conf, uint64_t past, uint32_t blocks)
         {past == UINT64_MAX ? past : nvme->size_blocks - past, blocks}};
 
     conf_status(conf, "Dataset Management behind the end",
-                dsm(nvme, ranges, 2, DSM_DEALLOCATE), NVME_SC_LBA_RANGE);
+                send_dsm(nvme, ranges, 2, DSM_DEALLOCATE), NVME_SC_LBA_RANGE);
     nvme_expect_works(nvme);
     nvme_close(nvme);
 }
@@ -498,7 +499,7 @@ static void dsm_hints(struct conf *conf)
 
     nvme_write(nvme, AT, 4, 8);
     conf_status(conf, "Dataset Management without AD",
-                dsm(nvme, &(struct range){AT, 4}, 1, DSM_HINTS),
+                send_dsm(nvme, &(struct range){AT, 4}, 1, DSM_HINTS),
                 NVME_SC_SUCCESS);
     nvme_verify(nvme, AT, 4, 8);
     nvme_close(nvme);
@@ -511,7 +512,7 @@ static void dsm_empty(struct conf *conf)
 
     nvme_write(nvme, AT, 3, 8);
     conf_status(conf, "a range of no blocks, and one of one",
-                dsm(nvme, ranges, 2, DSM_DEALLOCATE), NVME_SC_SUCCESS);
+                send_dsm(nvme, ranges, 2, DSM_DEALLOCATE), NVME_SC_SUCCESS);
     nvme_verify(nvme, AT, 1, 8);
     verify_deallocated(nvme, AT + 1);
     nvme_verify(nvme, AT + 2, 1, 8);
@@ -534,7 +535,7 @@ static const struct conf_test tests[] = {
     TEST("page", "6.15", "eight blocks", eight_blocks),
     TEST("page-more", "6.15", "nine blocks, up to the end", nine_blocks),
     TEST("neighbours", "6.15", "neighbours of what is written stay",
-         neighbours),
+         io_neighbours),
     BEYOND(BEYOND_TEST)
         TEST("read-mdts", "5.15.2.2, 6.9",
              "a block more than MDTS: Invalid Field", read_above_mdts),
@@ -559,9 +560,10 @@ static const struct conf_test tests[] = {
          reserved_dwords),
     TEST("reserved-bits", "6.9, 6.15", "reserved bits of dwords 12 and 13",
          reserved_bits),
-    TEST("prinfo", "6.9, 8.3", "PRINFO without protection is ignored", prinfo),
-    TEST("tags", "6.9, 8.3", "tags without protection are ignored", tags),
-    TEST("flush", "6.8", "Flush; the data is there", flush),
+    TEST("prinfo", "6.9, 8.3", "PRINFO without protection is ignored",
+         io_prinfo),
+    TEST("tags", "6.9, 8.3", "tags without protection are ignored", io_tags),
+    TEST("flush", "6.8", "Flush; the data is there", io_flush),
     TEST("flush-all", "6.8, 5.15.2.2", "NSID FFFFFFFFh: as VWC says",
          flush_all),
     TEST("flush-fields", "6.8", "reserved dwords do not matter", flush_fields),

@@ -11,7 +11,7 @@ enum {
     READY_PAUSE_US = 10000,
 };
 
-static void identify(struct nvme *nvme)
+static void read_identify_pages(struct nvme *nvme)
 {
     struct conf *conf = nvme->conf;
     unsigned int mdts, lbads;
@@ -38,7 +38,7 @@ static void identify(struct nvme *nvme)
                (unsigned long long)nvme->size_blocks);
 }
 
-static struct nvme *start(struct conf *conf)
+static struct nvme *new_nvme(struct conf *conf)
 {
     struct nvme *nvme = conf_alloc(conf, sizeof(*nvme));
 
@@ -49,21 +49,21 @@ static struct nvme *start(struct conf *conf)
 
 struct nvme *nvme_open(struct conf *conf)
 {
-    struct nvme *nvme = start(conf);
+    struct nvme *nvme = new_nvme(conf);
 
     nvme->pair = nvmf_open_pair(conf, &(struct rc_config){0});
     nvme->admin = nvme->pair.admin;
     nvme->io = nvme->pair.io;
-    identify(nvme);
+    read_identify_pages(nvme);
     return nvme;
 }
 
 struct nvme *nvme_open_admin(struct conf *conf)
 {
-    struct nvme *nvme = start(conf);
+    struct nvme *nvme = new_nvme(conf);
 
     nvme->admin = rc_open_controller(conf, &(struct rc_config){0});
-    identify(nvme);
+    read_identify_pages(nvme);
     return nvme;
 }
 
@@ -89,8 +89,8 @@ static bool find_other(struct nvme *nvme, uint16_t cid, struct nvme_cqe *cqe)
     return false;
 }
 
-static void parse(struct nvme *nvme, const struct rc_message *message,
-                  struct nvme_cqe *cqe)
+static void parse_response(struct nvme *nvme, const struct rc_message *message,
+                           struct nvme_cqe *cqe)
 {
     conf_equal(nvme->conf, "length of the response capsule", message->len_bytes,
                NVME_CQE_LEN);
@@ -100,7 +100,7 @@ static void parse(struct nvme *nvme, const struct rc_message *message,
               cqe->status & NVME_STATUS_DNR ? " DNR" : "", cqe->dw0);
 }
 
-static void keep(struct nvme *nvme, const struct nvme_cqe *cqe)
+static void keep_response(struct nvme *nvme, const struct nvme_cqe *cqe)
 {
     conf_check(nvme->conf, nvme->num_others < NVME_OTHERS,
                "more responses than commands");
@@ -111,13 +111,13 @@ void nvme_take(struct nvme *nvme, struct rc *rc, uint16_t cid,
                struct nvme_cqe *cqe)
 {
     for (;;) {
-        parse(nvme, rc_take_message(rc, "a response capsule"), cqe);
+        parse_response(nvme, rc_take_message(rc, "a response capsule"), cqe);
         if (cqe->cid == cid) {
             return;
         }
         conf_check(nvme->conf, rc == nvme->admin,
                    "a response with CID %u, which no command has", cqe->cid);
-        keep(nvme, cqe);
+        keep_response(nvme, cqe);
     }
 }
 
@@ -131,8 +131,8 @@ bool nvme_take_other(struct nvme *nvme, uint16_t cid, uint64_t timeout_us,
         if (message == NULL) {
             return false;
         }
-        parse(nvme, message, cqe);
-        keep(nvme, cqe);
+        parse_response(nvme, message, cqe);
+        keep_response(nvme, cqe);
     }
     return true;
 }
@@ -408,7 +408,7 @@ struct nvme_sqe nvme_right(const struct nvme *nvme, uint8_t opcode)
                : nvme_rw_sqe(nvme, opcode, RIGHT_LBA, 1);
 }
 
-static uint32_t units(const struct nvme *nvme, uint32_t blocks)
+static uint32_t data_units(const struct nvme *nvme, uint32_t blocks)
 {
     return blocks * (nvme->block_bytes / CONF_BLOCK);
 }
@@ -416,8 +416,8 @@ static uint32_t units(const struct nvme *nvme, uint32_t blocks)
 void nvme_fill(struct nvme *nvme, uint64_t lba, uint32_t blocks,
                uint32_t version)
 {
-    conf_fill(nvme->io->mem, lba * units(nvme, 1), units(nvme, blocks),
-              version);
+    conf_fill(nvme->io->mem, lba * data_units(nvme, 1),
+              data_units(nvme, blocks), version);
 }
 
 void nvme_write(struct nvme *nvme, uint64_t lba, uint32_t blocks,
@@ -441,7 +441,8 @@ void nvme_verify(struct nvme *nvme, uint64_t lba, uint32_t blocks,
     size_t len = (size_t)blocks * nvme->block_bytes;
     uint8_t *expected = conf_alloc(nvme->conf, len);
 
-    conf_fill(expected, lba * units(nvme, 1), units(nvme, blocks), version);
+    conf_fill(expected, lba * data_units(nvme, 1), data_units(nvme, blocks),
+              version);
     read_blocks(nvme, lba, blocks);
     conf_same(nvme->conf, "data read", nvme->io->mem, expected, len);
 }

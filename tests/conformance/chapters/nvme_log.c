@@ -18,7 +18,8 @@ static struct nvme *open_offsets(struct conf *conf, uint8_t lid)
 }
 
 /* [offset, offset + len) is what the whole page has there. */
-static void piece(struct nvme *nvme, uint8_t lid, uint32_t offset, uint32_t len)
+static void expect_page_piece(struct nvme *nvme, uint8_t lid, uint32_t offset,
+                              uint32_t len)
 {
     const uint8_t *page = nvme_whole_page(nvme, lid);
 
@@ -28,12 +29,12 @@ static void piece(struct nvme *nvme, uint8_t lid, uint32_t offset, uint32_t len)
               page + offset, len);
 }
 
-static void dword(struct conf *conf, uint8_t lid)
+static void log_dword(struct conf *conf, uint8_t lid)
 {
     struct nvme *nvme = nvme_open_page(conf, lid);
 
-    piece(nvme, lid, 0, 4);
-    piece(nvme, lid, 0, 8);
+    expect_page_piece(nvme, lid, 0, 4);
+    expect_page_piece(nvme, lid, 0, 8);
     nvme_close(nvme);
 }
 
@@ -41,29 +42,29 @@ static void offset_4(struct conf *conf, uint8_t lid)
 {
     struct nvme *nvme = open_offsets(conf, lid);
 
-    piece(nvme, lid, 4, nvme_page_len(nvme, lid) - 4);
+    expect_page_piece(nvme, lid, 4, nvme_page_len(nvme, lid) - 4);
     nvme_close(nvme);
 }
 
-static void middle(struct conf *conf, uint8_t lid)
+static void log_middle(struct conf *conf, uint8_t lid)
 {
     struct nvme *nvme = open_offsets(conf, lid);
     uint32_t half = nvme_page_len(nvme, lid) / 2;
 
-    piece(nvme, lid, half, half);
-    piece(nvme, lid, half - 8, 16);
+    expect_page_piece(nvme, lid, half, half);
+    expect_page_piece(nvme, lid, half - 8, 16);
     nvme_close(nvme);
 }
 
-static void last(struct conf *conf, uint8_t lid)
+static void log_last(struct conf *conf, uint8_t lid)
 {
     struct nvme *nvme = open_offsets(conf, lid);
 
-    piece(nvme, lid, nvme_page_len(nvme, lid) - 4, 4);
+    expect_page_piece(nvme, lid, nvme_page_len(nvme, lid) - 4, 4);
     nvme_close(nvme);
 }
 
-static void beyond(struct conf *conf, uint8_t lid)
+static void log_beyond(struct conf *conf, uint8_t lid)
 {
     struct nvme *nvme = open_offsets(conf, lid);
     uint32_t len = nvme_page_len(nvme, lid);
@@ -78,7 +79,7 @@ static void beyond(struct conf *conf, uint8_t lid)
 }
 
 /* Refused, or bits 1:0 are taken for zero: 5.14 leaves it open. */
-static void unaligned(struct conf *conf, uint8_t lid)
+static void log_unaligned(struct conf *conf, uint8_t lid)
 {
     struct nvme *nvme = open_offsets(conf, lid);
     const uint8_t *page = nvme_whole_page(nvme, lid);
@@ -93,7 +94,7 @@ static void unaligned(struct conf *conf, uint8_t lid)
 }
 
 /* No page here belongs to a namespace: LPA bit 0 for SMART. */
-static void namespace(struct conf *conf, uint8_t lid)
+static void log_namespace(struct conf *conf, uint8_t lid)
 {
     struct nvme *nvme = nvme_open_page(conf, lid);
     struct nvme_sqe sqe = {
@@ -112,7 +113,7 @@ static void namespace(struct conf *conf, uint8_t lid)
 }
 
 /* The SGL describes other than NUMD. */
-static void sgl(struct conf *conf, uint8_t lid)
+static void log_sgl(struct conf *conf, uint8_t lid)
 {
     struct nvme *nvme = nvme_open_page(conf, lid);
     struct nvme_sqe sqe = {.opcode = ADMIN_GET_LOG_PAGE,
@@ -136,14 +137,15 @@ static void sgl(struct conf *conf, uint8_t lid)
     X(test, changed, LOG_CHANGED_NS_LIST, "changed-" id, clause, purpose)      \
     X(test, effects, LOG_COMMANDS_EFFECTS, "effects-" id, clause, purpose)
 #define ALL(X)                                                                 \
-    PAGES(X, dword, "dword", "5.14", "a dword of it, two, no more")            \
+    PAGES(X, log_dword, "dword", "5.14", "a dword of it, two, no more")        \
     PAGES(X, offset_4, "offset-4", "5.14", "from byte 4")                      \
-    PAGES(X, middle, "middle", "5.14", "the second half, and across")          \
-    PAGES(X, last, "last", "5.14", "the last dword")                           \
-    PAGES(X, beyond, "beyond", "5.14", "an offset behind it: Invalid Field")   \
-    PAGES(X, unaligned, "unaligned", "5.14", "offset 9: refused, or 8")        \
-    PAGES(X, namespace, "namespace", "5.14", "it belongs to no namespace")     \
-    PAGES(X, sgl, "sgl", "5.14, 4.4", "an SGL of other than NUMD")
+    PAGES(X, log_middle, "middle", "5.14", "the second half, and across")      \
+    PAGES(X, log_last, "last", "5.14", "the last dword")                       \
+    PAGES(X, log_beyond, "beyond", "5.14",                                     \
+          "an offset behind it: Invalid Field")                                \
+    PAGES(X, log_unaligned, "unaligned", "5.14", "offset 9: refused, or 8")    \
+    PAGES(X, log_namespace, "namespace", "5.14", "it belongs to no namespace") \
+    PAGES(X, log_sgl, "sgl", "5.14, 4.4", "an SGL of other than NUMD")
 
 #define FUNCTION(test, name, lid, id, clause, purpose)                         \
     static void test##_##name(struct conf *conf)                               \
@@ -154,7 +156,7 @@ ALL(FUNCTION)
 
 /* ---- The command. */
 
-static void unknown(struct conf *conf, uint8_t lid)
+static void log_unknown(struct conf *conf, uint8_t lid)
 {
     struct nvme *nvme = nvme_open_admin(conf);
 
@@ -173,7 +175,7 @@ static void unknown(struct conf *conf, uint8_t lid)
 #define UNKNOWN_FUNCTION(lid, purpose)                                         \
     static void unknown_##lid(struct conf *conf)                               \
     {                                                                          \
-        unknown(conf, lid);                                                    \
+        log_unknown(conf, lid);                                                \
     }
 UNKNOWN(UNKNOWN_FUNCTION)
 
@@ -194,7 +196,7 @@ static void above_mdts(struct conf *conf)
 }
 
 /* RAE is not an error for a page without events. */
-static void retain(struct conf *conf)
+static void log_retain(struct conf *conf)
 {
     struct nvme *nvme = nvme_open_admin(conf);
 
@@ -214,6 +216,6 @@ static void retain(struct conf *conf)
 static const struct conf_test tests[] = {
     ALL(PAGE_TEST) UNKNOWN(UNKNOWN_TEST) /* */
     TEST("mdts", "5.14, 5.15.2.2", "more than MDTS: Invalid Field", above_mdts),
-    TEST("retain", "5.14", "RAE of a page without events", retain),
+    TEST("retain", "5.14", "RAE of a page without events", log_retain),
 };
 CONF_TESTS(conf_tests_nvme_log, "nvme", tests);

@@ -203,7 +203,7 @@ WITH_NVME(descriptors)
     }
 }
 
-static const uint8_t *find(struct nvme *nvme, uint8_t nidt)
+static const uint8_t *find_descriptor(struct nvme *nvme, uint8_t nidt)
 {
     const uint8_t *mem = nvme->admin->mem;
 
@@ -222,7 +222,7 @@ static const uint8_t *find(struct nvme *nvme, uint8_t nidt)
 static void same_identifier(struct nvme *nvme, uint8_t nidt, size_t offset,
                             size_t len)
 {
-    const uint8_t *nid = find(nvme, nidt);
+    const uint8_t *nid = find_descriptor(nvme, nidt);
     const uint8_t *said = nvme->ns + offset;
     bool is_said = false;
 
@@ -251,7 +251,7 @@ WITH_NVME(eui64)
 /* RFC 4122: the variant's bits. */
 WITH_NVME(uuid)
 {
-    const uint8_t *nid = find(nvme, NIDT_UUID);
+    const uint8_t *nid = find_descriptor(nvme, NIDT_UUID);
 
     if (nid == NULL) {
         conf_not_applicable(conf, "the namespace has no UUID");

@@ -34,8 +34,8 @@ static struct entry entry_at(const uint8_t *at)
 }
 
 /* The newest entry is of that command: after a command that said More. */
-static struct entry newest(struct nvme *nvme, const struct nvme_cqe *cqe,
-                           uint16_t sqid)
+static struct entry take_newest_entry(struct nvme *nvme,
+                                      const struct nvme_cqe *cqe, uint16_t sqid)
 {
     struct conf *conf = nvme->conf;
     struct entry entry;
@@ -75,7 +75,7 @@ static void error_lba(struct conf *conf)
     conf_status(conf, "Read behind the end",
                 nvme_run(nvme, nvme->io, &sqe, nvme->block_bytes, &cqe),
                 NVME_SC_LBA_RANGE);
-    entry = newest(nvme, &cqe, 1);
+    entry = take_newest_entry(nvme, &cqe, 1);
     conf_equal(conf, "LBA", entry.lba, lba);
     conf_equal(conf, "namespace", entry.nsid, nvme->nsid);
     check_location(nvme, &entry, SQE_CDW10, SQE_CDW13);
@@ -93,7 +93,7 @@ static void error_nsid(struct conf *conf)
     conf_status(conf, "Write to a namespace that is not there",
                 nvme_run(nvme, nvme->io, &sqe, nvme->block_bytes, &cqe),
                 NVME_SC_INVALID_NS);
-    entry = newest(nvme, &cqe, 1);
+    entry = take_newest_entry(nvme, &cqe, 1);
     conf_equal(conf, "namespace", entry.nsid, nvme->num_ns + 1);
     check_location(nvme, &entry, SQE_NSID, SQE_CDW2);
     nvme_close(nvme);
@@ -108,7 +108,7 @@ static void error_admin(struct conf *conf, struct nvme_sqe sqe, uint32_t len,
 
     conf_status(conf, "the command",
                 nvme_run(nvme, nvme->admin, &sqe, len, &cqe), expected);
-    entry = newest(nvme, &cqe, 0);
+    entry = take_newest_entry(nvme, &cqe, 0);
     check_location(nvme, &entry, first, end);
     nvme_close(nvme);
 }
@@ -141,7 +141,7 @@ static void error_no_lba(struct conf *conf)
     conf_status(conf, "an opcode that is reserved",
                 nvme_run(nvme, nvme->io, &sqe, 0, &cqe),
                 NVME_SC_INVALID_OPCODE);
-    entry = newest(nvme, &cqe, 1);
+    entry = take_newest_entry(nvme, &cqe, 1);
     conf_equal(conf, "LBA", entry.lba, 0);
     nvme_close(nvme);
 }
@@ -207,7 +207,7 @@ static void error_overflow(struct conf *conf)
     nvme_close(nvme);
 }
 
-static uint64_t smart(struct nvme *nvme, unsigned int field)
+static uint64_t read_smart(struct nvme *nvme, unsigned int field)
 {
     return get_le64(nvme_log(nvme, LOG_SMART, LOG_SMART_LEN) + field);
 }
@@ -216,11 +216,11 @@ static uint64_t smart(struct nvme *nvme, unsigned int field)
 static void error_smart(struct conf *conf)
 {
     struct nvme *nvme = nvme_open_admin(conf);
-    uint64_t before = smart(nvme, SMART_ERROR_LOG_ENTRIES);
+    uint64_t before = read_smart(nvme, SMART_ERROR_LOG_ENTRIES);
 
     refuse_some(nvme, 2);
     conf_equal(conf, "number of error log entries",
-               smart(nvme, SMART_ERROR_LOG_ENTRIES), before + 2);
+               read_smart(nvme, SMART_ERROR_LOG_ENTRIES), before + 2);
     conf_equal(conf, "the newest one's count",
                entry_at(nvme_log(nvme, LOG_ERROR, LOG_ERROR_ENTRY_LEN)).count,
                before + 2);
@@ -231,12 +231,12 @@ static void error_smart(struct conf *conf)
 static void error_none(struct conf *conf)
 {
     struct nvme *nvme = nvme_open(conf);
-    uint64_t before = smart(nvme, SMART_ERROR_LOG_ENTRIES);
+    uint64_t before = read_smart(nvme, SMART_ERROR_LOG_ENTRIES);
 
     nvme_expect_works(nvme);
     nvme_expect_works(nvme);
     conf_equal(conf, "number of error log entries",
-               smart(nvme, SMART_ERROR_LOG_ENTRIES), before);
+               read_smart(nvme, SMART_ERROR_LOG_ENTRIES), before);
     nvme_close(nvme);
 }
 
@@ -265,15 +265,15 @@ static void smart_sane(struct conf *conf)
 static void smart_commands(struct conf *conf)
 {
     struct nvme *nvme = nvme_open(conf);
-    uint64_t reads = smart(nvme, SMART_HOST_READS);
-    uint64_t writes = smart(nvme, SMART_HOST_WRITES);
+    uint64_t reads = read_smart(nvme, SMART_HOST_READS);
+    uint64_t writes = read_smart(nvme, SMART_HOST_WRITES);
 
     nvme_write(nvme, 0, 1, 1);
     nvme_verify(nvme, 0, 1, 1);
     nvme_verify(nvme, 0, 1, 1);
-    conf_equal(conf, "host read commands", smart(nvme, SMART_HOST_READS),
+    conf_equal(conf, "host read commands", read_smart(nvme, SMART_HOST_READS),
                reads + 2);
-    conf_equal(conf, "host write commands", smart(nvme, SMART_HOST_WRITES),
+    conf_equal(conf, "host write commands", read_smart(nvme, SMART_HOST_WRITES),
                writes + 1);
     nvme_close(nvme);
 }
@@ -282,7 +282,7 @@ static void smart_commands(struct conf *conf)
 static void smart_units(struct conf *conf)
 {
     struct nvme *nvme = nvme_open(conf);
-    uint64_t before = smart(nvme, SMART_DATA_UNITS_WRITTEN);
+    uint64_t before = read_smart(nvme, SMART_DATA_UNITS_WRITTEN);
     uint32_t step = nvme->max_blocks;
     uint32_t each = step * (nvme->block_bytes / CONF_BLOCK);
     uint32_t wanted = 2 * DATA_UNIT_BLOCKS, written = 0;
@@ -292,7 +292,7 @@ static void smart_units(struct conf *conf)
         nvme_write(nvme, 0, step, 1);
         written += each;
     }
-    now = smart(nvme, SMART_DATA_UNITS_WRITTEN);
+    now = read_smart(nvme, SMART_DATA_UNITS_WRITTEN);
     conf_check(conf,
                now - before >= written / DATA_UNIT_BLOCKS &&
                    now - before <= written / DATA_UNIT_BLOCKS + 1,
@@ -305,20 +305,20 @@ static void smart_units(struct conf *conf)
 static void smart_refused(struct conf *conf)
 {
     struct nvme *nvme = nvme_open(conf);
-    uint64_t units = smart(nvme, SMART_DATA_UNITS_READ);
+    uint64_t units = read_smart(nvme, SMART_DATA_UNITS_READ);
 
     conf_status(conf, "Read behind the end",
                 nvme_rw(nvme, NVM_READ, nvme->size_blocks, BEYOND_BLOCKS),
                 NVME_SC_LBA_RANGE);
-    conf_equal(conf, "data units read", smart(nvme, SMART_DATA_UNITS_READ),
+    conf_equal(conf, "data units read", read_smart(nvme, SMART_DATA_UNITS_READ),
                units);
-    conf_equal(conf, "media errors", smart(nvme, SMART_MEDIA_ERRORS), 0);
+    conf_equal(conf, "media errors", read_smart(nvme, SMART_MEDIA_ERRORS), 0);
     nvme_close(nvme);
 }
 
 /* ---- Firmware slots. */
 
-static void slots(struct conf *conf)
+static void log_firmware_slots(struct conf *conf)
 {
     struct nvme *nvme = nvme_open_admin(conf);
     unsigned int count = nvme->ctrl[ID_CTRL_FRMW] >> 1 & 7;
@@ -489,7 +489,7 @@ static const struct conf_test tests[] = {
     TEST("smart-refused", "5.14.1.2", "refused commands are not counted",
          smart_refused),
     TEST("firmware-slots", "5.14.1.3", "the active slot runs what FR says",
-         slots),
+         log_firmware_slots),
     TEST("changed-none", "5.14.1.4", "nothing has changed", changed_none),
     TEST("effects-required", "5.14.1.5", "what must be there is",
          effects_required),

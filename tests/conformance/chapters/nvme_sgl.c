@@ -14,7 +14,7 @@ enum {
     PATTERN = 0x6c,
 };
 
-static void descriptor(struct conf *conf, uint8_t type)
+static void expect_descriptor_refused(struct conf *conf, uint8_t type)
 {
     struct nvme *nvme = nvme_open(conf);
     struct nvme_sqe sqe = nvme_right(nvme, NVM_READ);
@@ -39,7 +39,7 @@ static void descriptor(struct conf *conf, uint8_t type)
 #define DESCRIPTOR_FUNCTION(type, id, purpose)                                 \
     static void descriptor_##type(struct conf *conf)                           \
     {                                                                          \
-        descriptor(conf, type);                                                \
+        expect_descriptor_refused(conf, type);                                 \
     }
 DESCRIPTORS(DESCRIPTOR_FUNCTION)
 

@@ -43,7 +43,7 @@ static uint16_t connect_queue(struct nvme *nvme, uint16_t qid,
 }
 
 /* All that is granted connects, the next does not. */
-static void queues(struct conf *conf, uint16_t wanted)
+static void expect_queues_connect(struct conf *conf, uint16_t wanted)
 {
     struct nvme *nvme = nvme_open_admin(conf);
     struct nvmf_bent *bent;
@@ -72,17 +72,17 @@ static void queues(struct conf *conf, uint16_t wanted)
 
 static void queues_one(struct conf *conf)
 {
-    queues(conf, 1);
+    expect_queues_connect(conf, 1);
 }
 
 static void queues_four(struct conf *conf)
 {
-    queues(conf, 4);
+    expect_queues_connect(conf, 4);
 }
 
 static void queues_most(struct conf *conf)
 {
-    queues(conf, ALL_QUEUES + 1);
+    expect_queues_connect(conf, ALL_QUEUES + 1);
 }
 
 static void queues_refused(struct conf *conf, uint32_t dword11)
@@ -217,7 +217,7 @@ static void time_capabilities(struct conf *conf)
 
 /* ---- 0Fh Keep Alive Timer. */
 
-static void kato(struct conf *conf, uint32_t wanted)
+static void check_kato(struct conf *conf, uint32_t wanted)
 {
     struct nvme *nvme = nvme_open_admin(conf);
     uint32_t unit = get_le16(nvme->ctrl + ID_CTRL_KAS) * 100u;
@@ -241,22 +241,22 @@ static void kato(struct conf *conf, uint32_t wanted)
 
 static void kato_off(struct conf *conf)
 {
-    kato(conf, 0);
+    check_kato(conf, 0);
 }
 
 static void kato_odd(struct conf *conf)
 {
-    kato(conf, 30001);
+    check_kato(conf, 30001);
 }
 
 static void kato_exact(struct conf *conf)
 {
-    kato(conf, 120000);
+    check_kato(conf, 120000);
 }
 
 static void kato_most(struct conf *conf)
 {
-    kato(conf, UINT32_MAX);
+    check_kato(conf, UINT32_MAX);
 }
 
 /* ---- 04h Temperature Threshold. */
@@ -371,8 +371,8 @@ static void power_beyond(struct conf *conf)
     nvme_close(nvme);
 }
 
-static uint16_t hostid(struct nvme *nvme, uint8_t opcode, uint32_t dword11,
-                       uint32_t len)
+static uint16_t run_host_id(struct nvme *nvme, uint8_t opcode, uint32_t dword11,
+                            uint32_t len)
 {
     struct nvme_sqe sqe = {
         .opcode = opcode, .cdw10 = FEATURE_HOST_IDENTIFIER, .cdw11 = dword11};
@@ -386,7 +386,7 @@ static void hostid_get(struct conf *conf)
     const uint8_t expected[HOSTID_LEN] = {HOSTID_BYTE0};
 
     conf_status(conf, "Get Features",
-                hostid(nvme, ADMIN_GET_FEATURES, EXHID, HOSTID_LEN),
+                run_host_id(nvme, ADMIN_GET_FEATURES, EXHID, HOSTID_LEN),
                 NVME_SC_SUCCESS);
     conf_same(conf, "what Connect said", nvme->admin->mem, expected,
               HOSTID_LEN);
@@ -398,7 +398,8 @@ static void hostid_short_form(struct conf *conf)
     struct nvme *nvme = nvme_open_admin(conf);
 
     conf_status(conf, "Get Features, 64 bits",
-                hostid(nvme, ADMIN_GET_FEATURES, 0, 8), NVME_SC_INVALID_FIELD);
+                run_host_id(nvme, ADMIN_GET_FEATURES, 0, 8),
+                NVME_SC_INVALID_FIELD);
     nvme_close(nvme);
 }
 
@@ -407,7 +408,7 @@ static void hostid_length(struct conf *conf)
     struct nvme *nvme = nvme_open_admin(conf);
 
     conf_status(conf, "Get Features, 128 bits into 8 bytes",
-                hostid(nvme, ADMIN_GET_FEATURES, EXHID, 8),
+                run_host_id(nvme, ADMIN_GET_FEATURES, EXHID, 8),
                 NVME_SC_SGL_INVALID_LENGTH);
     nvme_close(nvme);
 }
@@ -418,7 +419,7 @@ static void hostid_set(struct conf *conf)
 
     memset(nvme->admin->mem, 1, HOSTID_LEN);
     conf_status(conf, "Set Features",
-                hostid(nvme, ADMIN_SET_FEATURES, EXHID, HOSTID_LEN),
+                run_host_id(nvme, ADMIN_SET_FEATURES, EXHID, HOSTID_LEN),
                 NVME_SC_COMMAND_SEQUENCE);
     nvme_close(nvme);
     hostid_get(conf);

@@ -8,14 +8,14 @@
 #include "lib/bytes.h"
 #include "nvmf_lib.h"
 
-static struct nvmf_bent *admin(struct conf *conf)
+static struct nvmf_bent *new_admin_connect(struct conf *conf)
 {
     return nvmf_bent_new(conf, &(struct rc_config){0});
 }
 
-static void accepted(struct conf *conf)
+static void connect_accepted(struct conf *conf)
 {
-    struct nvmf_bent *bent = admin(conf);
+    struct nvmf_bent *bent = new_admin_connect(conf);
     struct nvme_cqe cqe;
 
     conf_status(conf, "Connect", nvmf_bent_run(bent, &cqe), NVME_SC_SUCCESS);
@@ -28,7 +28,7 @@ static void accepted(struct conf *conf)
 #define FIELD_REFUSED(name, field, change)                                     \
     static void name(struct conf *conf)                                        \
     {                                                                          \
-        struct nvmf_bent *bent = admin(conf);                                  \
+        struct nvmf_bent *bent = new_admin_connect(conf);                      \
                                                                                \
         change;                                                                \
         nvmf_expect_invalid(bent, field);                                      \
@@ -57,9 +57,9 @@ FIELD_REFUSED(subnqn_shorter, CONNECT_IATTR_DATA | CONNECT_DATA_SUBNQN,
 FIELD_REFUSED(hostnqn_endless, CONNECT_IATTR_DATA | CONNECT_DATA_HOSTNQN,
               memset(bent->data.hostnqn, 'x', sizeof(bent->data.hostnqn)))
 
-static void recfmt(struct conf *conf)
+static void connect_recfmt(struct conf *conf)
 {
-    struct nvmf_bent *bent = admin(conf);
+    struct nvmf_bent *bent = new_admin_connect(conf);
     struct nvme_cqe cqe;
 
     bent->command.recfmt = 1;
@@ -70,7 +70,7 @@ static void recfmt(struct conf *conf)
 
 static void sqsize_smaller(struct conf *conf)
 {
-    struct nvmf_bent *bent = admin(conf);
+    struct nvmf_bent *bent = new_admin_connect(conf);
     struct nvme_cqe cqe;
 
     bent->command.sqsize = 3; /* four entries of the 32 */
@@ -86,7 +86,7 @@ static void sqsize_smaller(struct conf *conf)
 
 static void refused_then_right(struct conf *conf)
 {
-    struct nvmf_bent *bent = admin(conf);
+    struct nvmf_bent *bent = new_admin_connect(conf);
     struct nvme_cqe cqe;
 
     bent->command.sqsize = 0;
@@ -100,7 +100,7 @@ static void refused_then_right(struct conf *conf)
 
 static void data_short(struct conf *conf)
 {
-    struct nvmf_bent *bent = admin(conf);
+    struct nvmf_bent *bent = new_admin_connect(conf);
     struct nvme_cqe cqe;
     uint16_t status;
 
@@ -113,7 +113,7 @@ static void data_short(struct conf *conf)
 
 static void data_key(struct conf *conf)
 {
-    struct nvmf_bent *bent = admin(conf);
+    struct nvmf_bent *bent = new_admin_connect(conf);
     struct nvme_sqe sqe = {0};
 
     bent->sgl.key ^= 0x1;
@@ -126,7 +126,7 @@ static void data_key(struct conf *conf)
 
 static void data_reserved(struct conf *conf)
 {
-    struct nvmf_bent *bent = admin(conf);
+    struct nvmf_bent *bent = new_admin_connect(conf);
     struct nvme_sqe sqe = {0};
 
     connect_data_emit(bent->rc->mem, &bent->data);
@@ -141,7 +141,7 @@ static void data_reserved(struct conf *conf)
 
 /* ---- Out of turn. */
 
-static void sequence(struct rc *rc, const struct nvme_sqe *sqe)
+static void expect_connect_first(struct rc *rc, const struct nvme_sqe *sqe)
 {
     conf_status(rc->conf, "a command before Connect",
                 rc_command(rc, sqe, NULL, NULL, 0, NULL),
@@ -155,14 +155,14 @@ static void property_before(struct conf *conf)
     struct nvme_sqe sqe = {.fctype = FABRICS_PROPERTY_GET};
 
     property_command_build(&sqe, &get);
-    sequence(rc_open(conf, &(struct rc_config){0}), &sqe);
+    expect_connect_first(rc_open(conf, &(struct rc_config){0}), &sqe);
 }
 
 static void admin_before(struct conf *conf)
 {
     struct nvme_sqe sqe = {.opcode = ADMIN_KEEP_ALIVE};
 
-    sequence(rc_open(conf, &(struct rc_config){0}), &sqe);
+    expect_connect_first(rc_open(conf, &(struct rc_config){0}), &sqe);
 }
 
 static void io_before(struct conf *conf)
@@ -171,13 +171,13 @@ static void io_before(struct conf *conf)
     struct rc_config config = {.qid = 1, .cntlid = own->config.cntlid};
     struct nvme_sqe sqe = nvmf_io(conf, NVM_FLUSH, 0, 1);
 
-    sequence(rc_open(conf, &config), &sqe);
+    expect_connect_first(rc_open(conf, &config), &sqe);
     rc_close(own);
 }
 
-static void twice(struct conf *conf)
+static void connect_twice(struct conf *conf)
 {
-    struct nvmf_bent *bent = admin(conf);
+    struct nvmf_bent *bent = new_admin_connect(conf);
     struct nvme_cqe cqe;
 
     conf_status(conf, "Connect", nvmf_bent_run(bent, &cqe), NVME_SC_SUCCESS);
@@ -189,7 +189,7 @@ static void twice(struct conf *conf)
 
 static void not_enabled(struct conf *conf)
 {
-    struct nvmf_bent *bent = admin(conf);
+    struct nvmf_bent *bent = new_admin_connect(conf);
     struct nvme_sqe identify = {.opcode = ADMIN_IDENTIFY,
                                 .cdw10 = CNS_CONTROLLER};
     struct nvme_cqe cqe;
@@ -269,7 +269,7 @@ IO_REFUSED(io_qid, "a queue identifier other than the REQ's",
  */
 static void hostnqn_empty(struct conf *conf)
 {
-    struct nvmf_bent *bent = admin(conf), *io;
+    struct nvmf_bent *bent = new_admin_connect(conf), *io;
     struct nvme_cqe cqe;
 
     memset(bent->data.hostnqn, 0, sizeof(bent->data.hostnqn));
@@ -399,7 +399,7 @@ static void both_ports(struct conf *conf)
 
 static void kato_returned(struct conf *conf)
 {
-    struct nvmf_bent *bent = admin(conf);
+    struct nvmf_bent *bent = new_admin_connect(conf);
     struct nvme_sqe get = {.opcode = ADMIN_GET_FEATURES,
                            .cdw10 = FEATURE_KEEP_ALIVE_TIMER};
     struct nvme_cqe cqe;
@@ -422,8 +422,10 @@ static void kato_returned(struct conf *conf)
     CONF_TEST(id, "NVMe-oF 1.1 " clause, purpose, __VA_ARGS__)
 
 static const struct conf_test tests[] = {
-    TEST("connect.admin", "3.3", "an admin queue; its CNTLID", accepted),
-    TEST("connect.recfmt", "3.3", "RECFMT 1: Incompatible Format", recfmt),
+    TEST("connect.admin", "3.3", "an admin queue; its CNTLID",
+         connect_accepted),
+    TEST("connect.recfmt", "3.3", "RECFMT 1: Incompatible Format",
+         connect_recfmt),
     TEST("connect.qid", "3.3", "QID other than the REQ's", qid_other),
     TEST("connect.sqsize-zero", "3.3", "SQSIZE 0", sqsize_zero),
     TEST("connect.sqsize-hsqsize", "7.3.6.2", "SQSIZE above the REQ's HSQSIZE",
@@ -459,7 +461,7 @@ static const struct conf_test tests[] = {
     TEST("connect.admin-first", "3.3", "Keep Alive before Connect",
          admin_before),
     TEST("connect.io-first", "3.3", "Flush before Connect", io_before),
-    TEST("connect.twice", "3.3", "Connect on a connected queue", twice),
+    TEST("connect.twice", "3.3", "Connect on a connected queue", connect_twice),
     TEST("connect.not-enabled", "4.4", "Identify before CC.EN", not_enabled),
     TEST("connect.io", "3.3", "an I/O queue of the same controller",
          io_accepted),

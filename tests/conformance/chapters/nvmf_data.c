@@ -39,7 +39,7 @@ static void expect_block(struct nvmf_pair *pair, uint8_t salt)
 
 /* ---- Kinds of descriptors. */
 
-static void keyed(struct conf *conf)
+static void data_keyed(struct conf *conf)
 {
     struct nvmf_pair pair = open_pair(conf);
     struct nvme_sqe write = nvmf_io(conf, NVM_WRITE, LBA, 1);
@@ -92,7 +92,7 @@ static void response_kind(struct conf *conf, bool wants_it)
     nvmf_close_pair(&pair);
 }
 
-static void invalidate(struct conf *conf)
+static void data_invalidate(struct conf *conf)
 {
     response_kind(conf, true);
 }
@@ -451,10 +451,10 @@ static void response_fields(struct conf *conf)
     CONF_TEST(id, clause, purpose, fn, .is_malformed = true)
 
 static const struct conf_test tests[] = {
-    TEST("sgl.keyed", "NVMe-oF 1.1 7.3.3", "keyed data block", keyed),
+    TEST("sgl.keyed", "NVMe-oF 1.1 7.3.3", "keyed data block", data_keyed),
     TEST("sgl.keyed-odd", "NVMe-oF 1.1 2.3", "any address", keyed_odd),
     TEST("sgl.invalidate", "NVMe-oF 1.1 7.3.3",
-         "Invalidate Key: SEND with Invalidate of that key", invalidate),
+         "Invalidate Key: SEND with Invalidate of that key", data_invalidate),
     TEST("sgl.no-invalidate", "NVMe-oF 1.1 7.3.3",
          "no Invalidate Key: no SEND with Invalidate", no_invalidate),
     TEST("sgl.invalidate-failed", "NVMe-oF 1.1 7.3.3",

@@ -168,7 +168,7 @@ static uint32_t kato_in_force(struct rc *rc)
 }
 
 /* Identify Controller into rc->mem. */
-static const uint8_t *identify(struct rc *rc)
+static const uint8_t *identify_controller(struct rc *rc)
 {
     struct nvme_sqe sqe = {.opcode = ADMIN_IDENTIFY, .cdw10 = CNS_CONTROLLER};
     struct sgl sgl = rc_keyed(rc, 0, NVME_IDENTIFY_LEN);
@@ -192,7 +192,8 @@ static void traffic_keeps(struct conf *conf)
     struct nvmf_pair pair = nvmf_open_pair(conf, &(struct rc_config){0});
     uint32_t kato_ms;
 
-    if (!(get_le32(identify(pair.admin) + ID_CTRL_CTRATT) & CTRATT_TBKAS)) {
+    if (!(get_le32(identify_controller(pair.admin) + ID_CTRL_CTRATT) &
+          CTRATT_TBKAS)) {
         conf_not_applicable(conf, "Identify Controller CTRATT: no TBKAS");
     }
     conf_status(conf, "Set Features (KATO)", set_kato(pair.admin, KATO_MS),
@@ -209,7 +210,8 @@ static void traffic_keeps(struct conf *conf)
 static void kato_in_time(struct conf *conf)
 {
     struct nvmf_pair pair = nvmf_open_pair(conf, &(struct rc_config){0});
-    uint32_t unit_ms = get_le16(identify(pair.admin) + ID_CTRL_KAS) * 100u;
+    uint32_t unit_ms =
+        get_le16(identify_controller(pair.admin) + ID_CTRL_KAS) * 100u;
 
     if (unit_ms < 2) {
         conf_not_applicable(conf, "Identify Controller KAS: %u ms", unit_ms);

@@ -5,12 +5,12 @@
  */
 #include "nvmf_lib.h"
 
-static struct rc *admin(struct conf *conf)
+static struct rc *open_admin(struct conf *conf)
 {
     return rc_open_nvme(conf, &(struct rc_config){0});
 }
 
-static uint64_t get(struct rc *rc, uint32_t offset, uint8_t size_bytes)
+static uint64_t get_property(struct rc *rc, uint32_t offset, uint8_t size_bytes)
 {
     uint64_t value;
 
@@ -19,10 +19,10 @@ static uint64_t get(struct rc *rc, uint32_t offset, uint8_t size_bytes)
     return value;
 }
 
-static void cap(struct conf *conf)
+static void property_cap(struct conf *conf)
 {
-    struct rc *rc = admin(conf);
-    uint64_t cap = get(rc, PROPERTY_CAP, 8);
+    struct rc *rc = open_admin(conf);
+    uint64_t cap = get_property(rc, PROPERTY_CAP, 8);
 
     conf_check(conf, (cap & 0xffff) >= 1, "CAP.MQES is 0");
     conf_check(conf, cap >> 16 & 1, "CAP.CQR is 0: fabrics need 1");
@@ -35,10 +35,10 @@ static void cap(struct conf *conf)
     rc_close(rc);
 }
 
-static void version(struct conf *conf)
+static void property_version(struct conf *conf)
 {
-    struct rc *rc = admin(conf);
-    uint64_t vs = get(rc, PROPERTY_VS, 4);
+    struct rc *rc = open_admin(conf);
+    uint64_t vs = get_property(rc, PROPERTY_VS, 4);
 
     conf_check(conf, vs >> 16 >= 1 && vs >= 0x10201,
                "VS %08x: fabrics begin with 1.2.1", (unsigned int)vs);
@@ -47,26 +47,27 @@ static void version(struct conf *conf)
 
 static void cc_at_start(struct conf *conf)
 {
-    struct rc *rc = admin(conf);
+    struct rc *rc = open_admin(conf);
 
-    conf_equal(conf, "CC.EN", get(rc, PROPERTY_CC, 4) & CC_EN, 0);
-    conf_equal(conf, "CSTS.RDY", get(rc, PROPERTY_CSTS, 4) & CSTS_RDY, 0);
+    conf_equal(conf, "CC.EN", get_property(rc, PROPERTY_CC, 4) & CC_EN, 0);
+    conf_equal(conf, "CSTS.RDY", get_property(rc, PROPERTY_CSTS, 4) & CSTS_RDY,
+               0);
     rc_close(rc);
 }
 
 static void cc_kept(struct conf *conf)
 {
-    struct rc *rc = admin(conf);
+    struct rc *rc = open_admin(conf);
 
     conf_status(conf, "Property Set CC",
                 nvmf_set(rc, PROPERTY_CC, 4, NVMF_CC_ENABLE), NVME_SC_SUCCESS);
-    conf_equal(conf, "CC", get(rc, PROPERTY_CC, 4), NVMF_CC_ENABLE);
+    conf_equal(conf, "CC", get_property(rc, PROPERTY_CC, 4), NVMF_CC_ENABLE);
     rc_close(rc);
 }
 
 static void enable_disable(struct conf *conf)
 {
-    struct rc *rc = admin(conf);
+    struct rc *rc = open_admin(conf);
 
     for (unsigned int i = 0; i < 3; i++) {
         conf_status(conf, "CC.EN 1",
@@ -92,7 +93,7 @@ static void reset_ends_io(struct conf *conf)
     nvmf_wait_csts(pair.admin, CSTS_RDY, 0);
     conf_pass(conf, NVMF_QUIET_US);
     nvmf_expect_gone(pair.io);
-    conf_equal(conf, "VS", get(pair.admin, PROPERTY_VS, 4) >> 16, 1);
+    conf_equal(conf, "VS", get_property(pair.admin, PROPERTY_VS, 4) >> 16, 1);
     rc_close(pair.admin);
 }
 
@@ -123,31 +124,33 @@ static void shutdown_abrupt(struct conf *conf)
     shutdown_of_kind(conf, 2);
 }
 
-static void refused(struct conf *conf, bool is_set, uint32_t offset,
-                    uint8_t size_bytes)
+static void expect_property_refused(struct conf *conf, bool is_set,
+                                    uint32_t offset, uint8_t size_bytes)
 {
-    struct rc *rc = admin(conf);
+    struct rc *rc = open_admin(conf);
     uint64_t value;
     uint16_t status = is_set ? nvmf_set(rc, offset, size_bytes, 0)
                              : nvmf_get(rc, offset, size_bytes, &value);
 
     conf_check(conf, (status & NVME_SC_MASK) != NVME_SC_SUCCESS,
                "a property of %u bytes at %xh was taken", size_bytes, offset);
-    conf_equal(conf, "the queue works: VS", get(rc, PROPERTY_VS, 4) >> 16, 1);
+    conf_equal(conf, "the queue works: VS",
+               get_property(rc, PROPERTY_VS, 4) >> 16, 1);
     rc_close(rc);
 }
 
 /* Refused, and what it was. */
 static void read_only(struct conf *conf, uint32_t offset, uint8_t size_bytes)
 {
-    struct rc *rc = admin(conf);
-    uint64_t before = get(rc, offset, size_bytes);
+    struct rc *rc = open_admin(conf);
+    uint64_t before = get_property(rc, offset, size_bytes);
 
     conf_check(conf,
                (nvmf_set(rc, offset, size_bytes, ~before) & NVME_SC_MASK) !=
                    NVME_SC_SUCCESS,
                "a property of %u bytes at %xh was written", size_bytes, offset);
-    conf_equal(conf, "the property", get(rc, offset, size_bytes), before);
+    conf_equal(conf, "the property", get_property(rc, offset, size_bytes),
+               before);
     rc_close(rc);
 }
 
@@ -168,28 +171,28 @@ static void set_csts(struct conf *conf)
 
 static void get_cap_half(struct conf *conf)
 {
-    refused(conf, false, PROPERTY_CAP, 4);
+    expect_property_refused(conf, false, PROPERTY_CAP, 4);
 }
 
 static void get_vs_eight(struct conf *conf)
 {
-    refused(conf, false, PROPERTY_VS, 8);
+    expect_property_refused(conf, false, PROPERTY_VS, 8);
 }
 
 static void get_inside(struct conf *conf)
 {
-    refused(conf, false, PROPERTY_CAP + 2, 4);
+    expect_property_refused(conf, false, PROPERTY_CAP + 2, 4);
 }
 
 static void set_nothing_there(struct conf *conf)
 {
-    refused(conf, true, 0x24, 4); /* AQA: not over fabrics */
+    expect_property_refused(conf, true, 0x24, 4); /* AQA: not over fabrics */
 }
 
 /* Fabrics 1.1 3.4: a Get of a reserved property reads zero. */
 static void get_reserved(struct conf *conf)
 {
-    struct rc *rc = admin(conf);
+    struct rc *rc = open_admin(conf);
     uint64_t value = 1;
     uint16_t status = nvmf_get(rc, 0x24, 4, &value);
 
@@ -200,7 +203,7 @@ static void get_reserved(struct conf *conf)
 
 static void attrib_reserved(struct conf *conf)
 {
-    struct rc *rc = admin(conf);
+    struct rc *rc = open_admin(conf);
     struct property_command command = {.size_bytes = 4, .offset = PROPERTY_VS};
     struct nvme_sqe sqe = {.fctype = FABRICS_PROPERTY_GET};
 
@@ -226,7 +229,7 @@ static void on_io_queue(struct conf *conf)
 
 static void fctype_unknown(struct conf *conf)
 {
-    struct rc *rc = admin(conf);
+    struct rc *rc = open_admin(conf);
     struct nvme_sqe sqe = {.opcode = NVME_FABRICS, .fctype = 0x3f};
 
     conf_status(conf, "a Fabrics command that is none",
@@ -235,15 +238,15 @@ static void fctype_unknown(struct conf *conf)
     rc_close(rc);
 }
 
-static void nssr(struct conf *conf)
+static void property_nssr(struct conf *conf)
 {
-    struct rc *rc = admin(conf);
-    uint64_t cap = get(rc, PROPERTY_CAP, 8);
+    struct rc *rc = open_admin(conf);
+    uint64_t cap = get_property(rc, PROPERTY_CAP, 8);
 
     if (!(cap >> 36 & 1)) {
         conf_not_applicable(conf, "CAP.NSSRS is 0");
     }
-    conf_equal(conf, "NSSR reads", get(rc, PROPERTY_NSSR, 4), 0);
+    conf_equal(conf, "NSSR reads", get_property(rc, PROPERTY_NSSR, 4), 0);
     conf_status(conf, "a value other than \"NVMe\"",
                 nvmf_set(rc, PROPERTY_NSSR, 4, 0x12345678), NVME_SC_SUCCESS);
     nvmf_expect_works(rc);
@@ -255,8 +258,9 @@ static void nssr(struct conf *conf)
 
 static const struct conf_test tests[] = {
     TEST("property.cap", "3.5, NVMe 1.4 3.1.1", "CAP has what fabrics need",
-         cap),
-    TEST("property.vs", "3.5, NVMe 1.4 3.1.2", "VS is 1.2.1 or later", version),
+         property_cap),
+    TEST("property.vs", "3.5, NVMe 1.4 3.1.2", "VS is 1.2.1 or later",
+         property_version),
     TEST("property.start", "4.4", "a new controller is not enabled",
          cc_at_start),
     TEST("property.cc", "3.6, NVMe 1.4 3.1.5", "CC reads as written", cc_kept),
@@ -285,6 +289,6 @@ static const struct conf_test tests[] = {
     TEST("property.fctype", "3", "an unknown FCTYPE: Invalid Opcode",
          fctype_unknown),
     TEST("property.nssr", "3.6, NVMe 1.4 3.1.7",
-         "any value but \"NVMe\" resets nothing", nssr),
+         "any value but \"NVMe\" resets nothing", property_nssr),
 };
 CONF_TESTS(conf_tests_nvmf_property, "nvmf", tests);

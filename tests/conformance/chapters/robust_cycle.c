@@ -23,7 +23,7 @@ struct before {
 };
 
 /* Once round, so that what is made at first is there; then look. */
-static void look(struct conf *conf, struct before *before)
+static void note_levels(struct conf *conf, struct before *before)
 {
     conf_expect_alive(conf);
     limits_expect_idle(conf, ROBUST_IDLE_US);
@@ -46,8 +46,8 @@ static void expect_as_before(struct conf *conf, const struct before *before)
 
 /* ---- A host's sessions. */
 
-static void cycles(struct conf *conf, const struct conf_session *session,
-                   unsigned int count)
+static void run_cycles(struct conf *conf, const struct conf_session *session,
+                       unsigned int count)
 {
     struct before before = {0};
 
@@ -60,36 +60,36 @@ static void cycles(struct conf *conf, const struct conf_session *session,
         }
         host_disconnect(host);
         if (i == 0) {
-            look(conf, &before);
+            note_levels(conf, &before);
         }
     }
     expect_as_before(conf, &before);
 }
 
-static void sessions(struct conf *conf)
+static void cycle_sessions(struct conf *conf)
 {
-    cycles(conf, &(struct conf_session){.io_queues = 2}, CYCLES);
+    run_cycles(conf, &(struct conf_session){.io_queues = 2}, CYCLES);
 }
 
 static void sessions_v6(struct conf *conf)
 {
-    cycles(conf,
-           &(struct conf_session){.io_queues = 1, .is_v6 = true, .port = 1},
-           CYCLES / 4);
+    run_cycles(conf,
+               &(struct conf_session){.io_queues = 1, .is_v6 = true, .port = 1},
+               CYCLES / 4);
 }
 
 static void sessions_deep(struct conf *conf)
 {
-    cycles(conf, &(struct conf_session){.io_queues = 16, .depth = 64},
-           CYCLES / 8);
+    run_cycles(conf, &(struct conf_session){.io_queues = 16, .depth = 64},
+               CYCLES / 8);
 }
 
 static void sessions_many(struct conf *conf)
 {
-    cycles(conf, &(struct conf_session){.io_queues = 1}, CYCLES_LONG);
+    run_cycles(conf, &(struct conf_session){.io_queues = 1}, CYCLES_LONG);
 }
 
-static void discoveries(struct conf *conf)
+static void cycle_discoveries(struct conf *conf)
 {
     struct before before = {0};
 
@@ -97,7 +97,7 @@ static void discoveries(struct conf *conf)
         host_disconnect(
             conf_connect_discovery(conf, &(struct conf_session){0}));
         if (i == 0) {
-            look(conf, &before);
+            note_levels(conf, &before);
         }
     }
     expect_as_before(conf, &before);
@@ -111,7 +111,7 @@ static void half_open(struct conf *conf)
     struct before before;
 
     limits_release(limits, limits_take(limits, 2));
-    look(conf, &before);
+    note_levels(conf, &before);
     limits->has_no_rtu = true;
     for (unsigned int i = 0; i < CYCLES; i++) {
         int slot = limits_take(limits, (uint16_t)(2 + i % 63));
@@ -132,7 +132,7 @@ static void no_connect(struct conf *conf)
     struct before before;
 
     limits_release(limits, limits_take_admin(limits));
-    look(conf, &before);
+    note_levels(conf, &before);
     for (unsigned int i = 0; i < CYCLES; i++) {
         limits_release(limits, i % 2 == 0 ? limits_take_admin(limits)
                                           : limits_take(limits, 64));
@@ -140,13 +140,13 @@ static void no_connect(struct conf *conf)
     expect_as_before(conf, &before);
 }
 
-static void refused(struct conf *conf)
+static void cycle_refused(struct conf *conf)
 {
     struct limits *limits = limits_new(conf);
     struct before before;
 
     limits_release(limits, limits_take(limits, 2)); /* its peer is known */
-    look(conf, &before);
+    note_levels(conf, &before);
     for (unsigned int i = 0; i < CYCLES; i++) {
         int slot = limits_ask(limits, &(struct limits_ask){
                                           .qid = i % 2 == 0 ? 1 : 0xffff,
@@ -161,7 +161,7 @@ static void refused(struct conf *conf)
 }
 
 /* Controllers that are reset instead: the admin queue stays. */
-static void resets(struct conf *conf)
+static void cycle_resets(struct conf *conf)
 {
     struct nvmf_pair pair = nvmf_open_pair(conf, &(struct rc_config){0});
     struct rc *admin = pair.admin;
@@ -184,14 +184,14 @@ static void resets(struct conf *conf)
     robust_expect_clean(conf);
 }
 
-static void forget(void *ctx, const struct host_result *result)
+static void ignore_result(void *ctx, const struct host_result *result)
 {
     (void)ctx;
     (void)result;
 }
 
 /* Commands under way when the host goes, in good order. */
-static void busy(struct conf *conf)
+static void cycle_busy(struct conf *conf)
 {
     struct before before = {0};
 
@@ -210,7 +210,7 @@ static void busy(struct conf *conf)
                 .blocks = 32,
                 .offset = k * 32u * CONF_BLOCK,
                 .len_bytes = 32 * CONF_BLOCK,
-                .done = forget,
+                .done = ignore_result,
             };
 
             conf_check(conf, host_io_submit(host, &io), "no room");
@@ -218,7 +218,7 @@ static void busy(struct conf *conf)
         conf_pass(conf, (i % 16) * 10);
         host_disconnect(host);
         if (i == 0) {
-            look(conf, &before);
+            note_levels(conf, &before);
         }
     }
     expect_as_before(conf, &before);
@@ -230,7 +230,7 @@ static void busy(struct conf *conf)
 
 static const struct conf_test tests[] = {
     TEST("cycle.sessions", "NVMe-oF 1.1 4.5", "200 sessions leave nothing",
-         sessions),
+         cycle_sessions),
     TEST("cycle.v6", "NVMe-oF 1.1 4.5", "50 sessions by IPv6, port 1",
          sessions_v6, CONF_NEEDS_TWO_PORTS),
     TEST("cycle.deep", "NVMe-oF 1.1 4.5", "25 sessions of 16 queues of 64",
@@ -238,14 +238,16 @@ static const struct conf_test tests[] = {
     TEST("cycle.long", "NVMe-oF 1.1 4.5", "10,000 sessions leave nothing",
          sessions_many, CONF_LONG),
     TEST("cycle.discovery", "NVMe-oF 1.1 5", "200 discoveries leave nothing",
-         discoveries),
+         cycle_discoveries),
     TEST("cycle.half-open", "IBTA Vol 1 12.9.8",
          "200 REPs rejected or without RTU", half_open),
     TEST("cycle.no-connect", "NVMe-oF 1.1 3.3",
          "200 connections without Connect", no_connect),
-    TEST("cycle.refused", "NVMe-oF 1.1 7.3.6.5", "200 REQs refused", refused),
-    TEST("cycle.resets", "NVMe 1.4 3.1.5", "20 controller resets", resets),
+    TEST("cycle.refused", "NVMe-oF 1.1 7.3.6.5", "200 REQs refused",
+         cycle_refused),
+    TEST("cycle.resets", "NVMe 1.4 3.1.5", "20 controller resets",
+         cycle_resets),
     TEST("cycle.busy", "NVMe-oF 1.1 4.5",
-         "25 hosts that go with 60 commands under way", busy),
+         "25 hosts that go with 60 commands under way", cycle_busy),
 };
 CONF_TESTS(conf_tests_robust_cycle, "robust", tests);

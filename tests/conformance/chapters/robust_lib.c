@@ -24,9 +24,9 @@ static bool is_kind(const struct packet *packet, enum robust_kind kind)
     return kind == ROBUST_ANY || is_cm == (kind == ROBUST_CM);
 }
 
-static enum conf_verdict act(struct robust_hand *hand,
-                             const struct conf_frame *frame,
-                             enum robust_fault fault)
+static enum conf_verdict apply_fault(struct robust_hand *hand,
+                                     const struct conf_frame *frame,
+                                     enum robust_fault fault)
 {
     uint64_t random;
 
@@ -48,7 +48,8 @@ static enum conf_verdict act(struct robust_hand *hand,
     return CONF_PASS;
 }
 
-static enum conf_verdict filter(void *ctx, const struct conf_frame *frame)
+static enum conf_verdict robust_filter(void *ctx,
+                                       const struct conf_frame *frame)
 {
     struct robust_hand *hand = ctx;
     struct packet packet;
@@ -62,7 +63,7 @@ static enum conf_verdict filter(void *ctx, const struct conf_frame *frame)
     for (unsigned int i = 0; i < ARRAY_LEN(hand->chance); i++) {
         if (hand->chance[i] != 0 &&
             conf_random(hand->conf) % PERMILLE < hand->chance[i]) {
-            return act(hand, frame, (enum robust_fault)i);
+            return apply_fault(hand, frame, (enum robust_fault)i);
         }
     }
     if (hand->kind != ROBUST_ANY && !is_kind(&packet, hand->kind)) {
@@ -73,7 +74,7 @@ static enum conf_verdict filter(void *ctx, const struct conf_frame *frame)
         return CONF_PASS;
     }
     hand->was_hit = true;
-    return act(hand, frame, hand->fault);
+    return apply_fault(hand, frame, hand->fault);
 }
 
 struct robust_hand *robust_hand_new(struct conf *conf)
@@ -82,7 +83,7 @@ struct robust_hand *robust_hand_new(struct conf *conf)
 
     hand->conf = conf;
     hand->at = UINT32_MAX;
-    conf_set_filter(conf, filter, hand);
+    conf_set_filter(conf, robust_filter, hand);
     return hand;
 }
 
@@ -146,7 +147,8 @@ struct rc *robust_rc(struct conf *conf, const struct rc_config *config)
     return rc;
 }
 
-static struct rc *connected(struct conf *conf, const struct rc_config *config)
+static struct rc *robust_connected_rc(struct conf *conf,
+                                      const struct rc_config *config)
 {
     struct rc *rc = robust_rc(conf, config);
 
@@ -157,17 +159,17 @@ static struct rc *connected(struct conf *conf, const struct rc_config *config)
 struct nvmf_pair robust_pair(struct conf *conf)
 {
     struct nvmf_pair pair = {
-        .admin = connected(conf, &(struct rc_config){0}),
+        .admin = robust_connected_rc(conf, &(struct rc_config){0}),
     };
 
     conf_status(conf, "Property Set CC",
                 nvmf_set(pair.admin, PROPERTY_CC, 4, NVMF_CC_ENABLE),
                 NVME_SC_SUCCESS);
     nvmf_wait_csts(pair.admin, CSTS_RDY, CSTS_RDY);
-    pair.io = connected(conf, &(struct rc_config){
-                                  .qid = 1,
-                                  .cntlid = pair.admin->config.cntlid,
-                              });
+    pair.io = robust_connected_rc(conf, &(struct rc_config){
+                                            .qid = 1,
+                                            .cntlid = pair.admin->config.cntlid,
+                                        });
     return pair;
 }
 

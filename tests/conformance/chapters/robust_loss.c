@@ -30,8 +30,9 @@ static void expect_ok(struct conf *conf, const char *what, uint16_t status)
 }
 
 /* The hand is on the wire in one phase only. */
-static void session(struct robust_hand *hand, const struct host_target *target,
-                    enum phase phase, uint32_t version)
+static void run_session(struct robust_hand *hand,
+                        const struct host_target *target, enum phase phase,
+                        uint32_t version)
 {
     struct conf *conf = hand->conf;
     struct nvme_host *host = &conf_host(conf)->host;
@@ -75,7 +76,7 @@ static void each_packet(struct conf *conf, enum phase phase,
                       direction == 1 ? "from the target" : "to the target");
             hand->seen = 0;
             hand->was_hit = false;
-            session(hand, &target, phase, ++version);
+            run_session(hand, &target, phase, ++version);
             if (!hand->was_hit) {
                 break;
             }

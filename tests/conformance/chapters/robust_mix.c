@@ -21,7 +21,8 @@ enum {
 
 /* ---- At random. */
 
-static void work(struct conf *conf, struct nvme_host *host, unsigned int rounds)
+static void verify_random_io(struct conf *conf, struct nvme_host *host,
+                             unsigned int rounds)
 {
     for (uint32_t i = 0; i < rounds; i++) {
         uint64_t random = conf_random(conf);
@@ -33,7 +34,8 @@ static void work(struct conf *conf, struct nvme_host *host, unsigned int rounds)
     }
 }
 
-static void mix(struct conf *conf, const uint16_t *chance, unsigned int rounds)
+static void mix_faults(struct conf *conf, const uint16_t *chance,
+                       unsigned int rounds)
 {
     struct robust_hand *hand = robust_hand_new(conf);
     struct nvme_host *host = &robust_host(conf)->host;
@@ -43,7 +45,7 @@ static void mix(struct conf *conf, const uint16_t *chance, unsigned int rounds)
     robust_connect(conf, host, &target);
     memcpy(hand->chance, chance, sizeof(hand->chance));
     hand->is_active = true;
-    work(conf, host, rounds);
+    verify_random_io(conf, host, rounds);
     hand->is_active = false;
     conf_note(conf, "%u lost, %u doubled, %u late, %u bent", hand->hits[0],
               hand->hits[1], hand->hits[2], hand->hits[3]);
@@ -60,7 +62,7 @@ static void mix(struct conf *conf, const uint16_t *chance, unsigned int rounds)
     {                                                                          \
         static const uint16_t chance[4] = {__VA_ARGS__};                       \
                                                                                \
-        mix(conf, chance, rounds);                                             \
+        mix_faults(conf, chance, rounds);                                      \
     }
 
 MIX(mix_lost, ROUNDS, 20, 0, 0, 0)
@@ -84,7 +86,7 @@ static void mix_sessions(struct conf *conf)
     hand->is_active = true;
     for (unsigned int i = 0; i < SESSIONS; i++) {
         robust_connect(conf, host, &target);
-        work(conf, host, 2);
+        verify_random_io(conf, host, 2);
         host_disconnect(host);
     }
     hand->is_active = false;
@@ -101,7 +103,8 @@ struct flood {
     uint32_t last_len;
 };
 
-static enum conf_verdict listen(void *ctx, const struct conf_frame *frame)
+static enum conf_verdict keep_last_frame(void *ctx,
+                                         const struct conf_frame *frame)
 {
     struct flood *flood = ctx;
     struct packet packet;
@@ -117,7 +120,7 @@ static enum conf_verdict listen(void *ctx, const struct conf_frame *frame)
 
 typedef size_t make_fn(struct flood *flood, uint8_t *frame);
 
-static void flood(struct conf *conf, make_fn *make)
+static void flood_queue_pair(struct conf *conf, make_fn *make)
 {
     struct flood *flood = conf_alloc(conf, sizeof(*flood));
     uint8_t frame[FRAME_LEN_MAX];
@@ -126,7 +129,7 @@ static void flood(struct conf *conf, make_fn *make)
     flood->rc = rc_new(conf, &(struct rc_config){.peer = 2});
     flood->host = conf_connect(
         conf, &(struct conf_session){.io_queues = 2, .kato_ms = KATO_MS});
-    conf_set_filter(conf, listen, flood);
+    conf_set_filter(conf, keep_last_frame, flood);
     for (unsigned int round = 0; round < FLOOD_ROUNDS; round++) {
         conf_write(conf, flood->host, 1, round * 64, 64, round);
         for (unsigned int i = 0; i < FLOOD_FRAMES; i++) {
@@ -329,7 +332,7 @@ static size_t make_fragment(struct flood *flood, uint8_t *frame)
 #define FLOOD(name, make)                                                      \
     static void name(struct conf *conf)                                        \
     {                                                                          \
-        flood(conf, make);                                                     \
+        flood_queue_pair(conf, make);                                          \
     }
 
 FLOOD(flood_ethernet, make_ethernet)

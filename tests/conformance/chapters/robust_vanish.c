@@ -227,7 +227,7 @@ static void io_gone(struct conf *conf)
     robust_expect_clean(conf);
 }
 
-static void forget(void *ctx, const struct host_result *result)
+static void ignore_result(void *ctx, const struct host_result *result)
 {
     (void)ctx;
     (void)result;
@@ -255,7 +255,7 @@ static void host_gone(struct conf *conf)
                 .blocks = 16,
                 .offset = k * 16u * CONF_BLOCK,
                 .len_bytes = 16 * CONF_BLOCK,
-                .done = forget,
+                .done = ignore_result,
             };
 
             conf_check(conf, host_io_submit(host, &io),
@@ -284,7 +284,7 @@ static void hosts_gone(struct conf *conf)
     robust_expect_clean(conf);
 }
 
-static void kato(struct conf *conf)
+static void vanish_kato(struct conf *conf)
 {
     struct host_target target;
     struct robust_hand *hand = robust_hand_new(conf);
@@ -418,7 +418,7 @@ static bool is_finished(void *ctx)
 
 /* All large buffers wait for peers that do not read: a large command may wait
  * for them to go, small ones do not, and all of them end well. */
-static void greedy(struct conf *conf)
+static void greedy_peers(struct conf *conf)
 {
     struct nvmf_pair pairs[GREEDY_PEERS];
     struct nvme_host *host =
@@ -457,7 +457,7 @@ static void greedy(struct conf *conf)
  * Peers that do not read hold all the buffers that they can get: another host's
  * commands go on, short ones and the longest, with the right data.
  */
-static void shares(struct conf *conf)
+static void buffer_shares(struct conf *conf)
 {
     struct nvmf_pair pairs[SHARES_PEERS];
     struct nvme_host *host =
@@ -520,8 +520,8 @@ static const struct conf_test tests[] = {
     TEST("vanish.host", "NVMe 1.4 7.12.1", "a host, its queues full, twice",
          host_gone, CONF_LONG),
     TEST("vanish.hosts", "NVMe 1.4 7.12.1", "20 hosts at once", hosts_gone),
-    TEST("vanish.kato", "NVMe 1.4 7.12.1", "an idle host: keep-alive", kato,
-         CONF_LONG),
+    TEST("vanish.kato", "NVMe 1.4 7.12.1", "an idle host: keep-alive",
+         vanish_kato, CONF_LONG),
     TEST("vanish.again", "IBTA Vol 1 12.9.8.3.1",
          "a peer starts over with its queue pair's number", starts_over),
     TEST("slow.answers", "IBTA Vol 1 9.7.6.1.3",
@@ -529,8 +529,8 @@ static const struct conf_test tests[] = {
     TEST("slow.beside", "NVMe-oF 1.1 1.5",
          "eight that read nothing do not stop a ninth", slow_beside),
     TEST("slow.greedy", "NVMe-oF 1.1 1.5",
-         "all large buffers held by those who read nothing", greedy),
+         "all large buffers held by those who read nothing", greedy_peers),
     TEST("slow.shares", "NVMe-oF 1.1 1.5",
-         "40 that read nothing do not stop another one", shares),
+         "40 that read nothing do not stop another one", buffer_shares),
 };
 CONF_TESTS(conf_tests_robust_vanish, "robust", tests);

@@ -10,7 +10,7 @@
 #include "roce_lib.h"
 
 /* A SEND that is right; tests bend it. */
-static struct packet_roce good(const struct rc *rc)
+static struct packet_roce valid_send(const struct rc *rc)
 {
     return (struct packet_roce){
         .bth = {.opcode = RC_SEND_ONLY, .psn = rc->psn, .ack_requested = true},
@@ -50,7 +50,7 @@ static void expect_taken(struct echo_rc *echo)
     static void name(struct conf *conf)                                        \
     {                                                                          \
         struct echo_rc *echo = open_v(conf, is_v6);                            \
-        struct packet_roce packet = good(echo->rc);                            \
+        struct packet_roce packet = valid_send(echo->rc);                      \
                                                                                \
         change;                                                                \
         rc_send_packet(echo->rc, &packet);                                     \
@@ -61,7 +61,7 @@ static void expect_taken(struct echo_rc *echo)
     static void name(struct conf *conf)                                        \
     {                                                                          \
         struct echo_rc *echo = open_v(conf, is_v6);                            \
-        struct packet_roce packet = good(echo->rc);                            \
+        struct packet_roce packet = valid_send(echo->rc);                      \
                                                                                \
         change;                                                                \
         rc_send_packet(echo->rc, &packet);                                     \
@@ -100,7 +100,7 @@ TAKEN(may_fragment, false, echo->rc->path.may_fragment = true)
 static void from_a_stranger(struct conf *conf, bool is_v6)
 {
     struct echo_rc *echo = open_v(conf, is_v6);
-    struct packet_roce packet = good(echo->rc);
+    struct packet_roce packet = valid_send(echo->rc);
 
     echo->rc->path.src.bytes[15] ^= 0x40;
     rc_send_packet(echo->rc, &packet);
@@ -122,7 +122,7 @@ static void stranger_v6(struct conf *conf)
 static void other_destination(struct conf *conf)
 {
     struct echo_rc *echo = open_v(conf, false);
-    struct packet_roce packet = good(echo->rc);
+    struct packet_roce packet = valid_send(echo->rc);
     struct ip_addr right = echo->rc->path.dst;
 
     echo->rc->path.dst.bytes[15] ^= 0x20;
@@ -134,7 +134,7 @@ static void other_destination(struct conf *conf)
 static void to_group(struct conf *conf)
 {
     struct echo_rc *echo = open_v(conf, false);
-    struct packet_roce packet = good(echo->rc);
+    struct packet_roce packet = valid_send(echo->rc);
     struct ip_addr right = echo->rc->path.dst;
 
     echo->rc->path.dst = ip_addr_from_v4(0xe0000001);
@@ -144,10 +144,10 @@ static void to_group(struct conf *conf)
 }
 
 /* A frame longer than its IP packet, as Ethernet's padding makes it. */
-static void trailer(struct conf *conf)
+static void header_trailer(struct conf *conf)
 {
     struct echo_rc *echo = open_v(conf, false);
-    struct packet_roce packet = good(echo->rc);
+    struct packet_roce packet = valid_send(echo->rc);
     uint8_t frame[FRAME_LEN_MAX];
     size_t len;
 
@@ -162,7 +162,7 @@ static void trailer(struct conf *conf)
 static void router_changes(struct conf *conf)
 {
     struct echo_rc *echo = open_v(conf, false);
-    struct packet_roce packet = good(echo->rc);
+    struct packet_roce packet = valid_send(echo->rc);
     uint8_t frame[FRAME_LEN_MAX];
     size_t len;
     uint32_t sum = 0;
@@ -185,7 +185,7 @@ static void router_changes(struct conf *conf)
 static void ip_checksum(struct conf *conf)
 {
     struct echo_rc *echo = open_v(conf, false);
-    struct packet_roce packet = good(echo->rc);
+    struct packet_roce packet = valid_send(echo->rc);
     uint8_t frame[FRAME_LEN_MAX];
     size_t len;
 
@@ -278,7 +278,7 @@ static void unasked_ack(struct conf *conf)
 
 /* ---- Management datagrams. */
 
-static void gsi(struct conf *conf, uint32_t qkey, uint32_t dest_qp)
+static void send_to_gsi(struct conf *conf, uint32_t qkey, uint32_t dest_qp)
 {
     struct rc *rc = rc_new(conf, &(struct rc_config){0});
     uint8_t private_data[CM_REQ_PRIVATE_LEN], payload[MAD_LEN];
@@ -310,12 +310,12 @@ static void gsi(struct conf *conf, uint32_t qkey, uint32_t dest_qp)
 
 static void qkey_wrong(struct conf *conf)
 {
-    gsi(conf, GSI_QKEY + 1, GSI_QPN);
+    send_to_gsi(conf, GSI_QKEY + 1, GSI_QPN);
 }
 
-static void smi(struct conf *conf)
+static void gsi_smi(struct conf *conf)
 {
-    gsi(conf, GSI_QKEY, 0xfffffd);
+    send_to_gsi(conf, GSI_QKEY, 0xfffffd);
 }
 
 /* ---- Congestion. */
@@ -331,7 +331,7 @@ static bool is_cnp(const struct packet *packet, const void *ctx)
 static void ecn_marked(struct conf *conf)
 {
     struct echo_rc *echo = open_v(conf, false);
-    struct packet_roce packet = good(echo->rc);
+    struct packet_roce packet = valid_send(echo->rc);
     const struct packet *cnp;
 
     echo->rc->path.tos = 0x03; /* congestion experienced */
@@ -350,7 +350,7 @@ static void ecn_marked(struct conf *conf)
 static void ecn_capable(struct conf *conf)
 {
     struct echo_rc *echo = open_v(conf, false);
-    struct packet_roce packet = good(echo->rc);
+    struct packet_roce packet = valid_send(echo->rc);
 
     echo->rc->path.tos = 0x02; /* capable, not marked */
     rc_send_packet(echo->rc, &packet);
@@ -415,7 +415,7 @@ static const struct conf_test tests[] = {
     BAD("header.ip-checksum", "RFC 791", "wrong IP checksum: dropped",
         ip_checksum),
     TEST("header.trailer", "IBTA A17.3", "bytes behind the packet are ignored",
-         trailer),
+         header_trailer),
     BAD("header.uc", "IBTA 9.6.1.2.2", "UC opcode to an RC queue pair: dropped",
         uc_opcode),
     BAD("header.ud", "IBTA 9.6.1.2.2", "UD opcode to an RC queue pair: dropped",
@@ -448,8 +448,8 @@ static const struct conf_test tests[] = {
         unasked_ack),
     CONF_TEST("gsi.qkey", "IBTA 10.2.5", "wrong Q_Key to QP 1: dropped",
               qkey_wrong, .is_malformed = true),
-    CONF_TEST("gsi.qpn", "IBTA 9.6.1.2", "a MAD to no queue pair: dropped", smi,
-              .is_malformed = true),
+    CONF_TEST("gsi.qpn", "IBTA 9.6.1.2", "a MAD to no queue pair: dropped",
+              gsi_smi, .is_malformed = true),
     TEST("cnp.marked", "IBTA A17.9.1", "CE is answered with a CNP", ecn_marked),
     TEST("cnp.unmarked", "IBTA A17.9.1", "ECT alone is not", ecn_capable),
     TEST("cnp.received", "IBTA A17.9.2", "a CNP breaks nothing", cnp_received),

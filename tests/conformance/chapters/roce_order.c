@@ -39,7 +39,7 @@ static uint32_t right_length(const struct rc *rc, uint8_t opcode,
     return place == IN_WRITE ? rc->mtu_bytes : 64;
 }
 
-static bool fits(uint8_t opcode, enum place place)
+static bool opcode_fits(uint8_t opcode, enum place place)
 {
     bool starts = roce_opcode_is(opcode, ROCE_FIRST | ROCE_ONLY) ||
                   opcode == RC_READ_REQUEST;
@@ -75,11 +75,11 @@ static void send_it(struct echo_rc *echo, uint8_t opcode, enum place place)
     rc->psn = (rc->psn + 1) & ROCE_PSN_MASK;
 }
 
-static void order(struct conf *conf, enum place place, uint8_t opcode)
+static void check_order(struct conf *conf, enum place place, uint8_t opcode)
 {
     struct echo_rc *echo = roce_echo(conf, &(struct rc_config){0}, 0, 0);
     struct rc *rc = echo->rc;
-    bool is_right = fits(opcode, place);
+    bool is_right = opcode_fits(opcode, place);
 
     go_to(echo, place);
     send_it(echo, opcode, place);
@@ -141,7 +141,7 @@ static void write_middle_in_write(struct conf *conf)
 #define FUNCTION(place, opcode, name)                                          \
     static void order_##place##_##opcode(struct conf *conf)                    \
     {                                                                          \
-        order(conf, place, RC_##opcode);                                       \
+        check_order(conf, place, RC_##opcode);                                 \
     }
 ORDER_OPCODES(FUNCTION, BETWEEN)
 ORDER_OPCODES(FUNCTION, IN_SEND)
@@ -149,12 +149,12 @@ ORDER_OPCODES(FUNCTION, IN_WRITE)
 
 static void order_BETWEEN_WRITE_MIDDLE(struct conf *conf)
 {
-    order(conf, BETWEEN, RC_WRITE_MIDDLE);
+    check_order(conf, BETWEEN, RC_WRITE_MIDDLE);
 }
 
 static void order_IN_SEND_WRITE_MIDDLE(struct conf *conf)
 {
-    order(conf, IN_SEND, RC_WRITE_MIDDLE);
+    check_order(conf, IN_SEND, RC_WRITE_MIDDLE);
 }
 
 #define CLAUSE "IBTA Vol 1 9.7.4.1.2, 9.9.3.2"

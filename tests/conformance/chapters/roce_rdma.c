@@ -46,8 +46,8 @@ static void write_all(struct echo_rc *echo, uint64_t va, const uint8_t *data,
     rc_expect_ack(rc, rc->psn - 1);
 }
 
-static void written(struct conf *conf, uint8_t mtu, uint32_t offset,
-                    uint32_t len)
+static void expect_written(struct conf *conf, uint8_t mtu, uint32_t offset,
+                           uint32_t len)
 {
     struct echo_rc *echo = open_mtu(conf, mtu);
     uint8_t *data = conf_alloc(conf, ROCE_DATA_MAX);
@@ -62,27 +62,27 @@ static void written(struct conf *conf, uint8_t mtu, uint32_t offset,
 
 static void write_only(struct conf *conf)
 {
-    written(conf, 0, 0, 40);
+    expect_written(conf, 0, 0, 40);
 }
 
 static void write_odd(struct conf *conf)
 {
-    written(conf, 0, 13, 7);
+    expect_written(conf, 0, 13, 7);
 }
 
 static void write_many(struct conf *conf)
 {
-    written(conf, IB_MTU_256, 100, 256 * 5 + 3);
+    expect_written(conf, IB_MTU_256, 100, 256 * 5 + 3);
 }
 
 static void write_mtus(struct conf *conf)
 {
-    written(conf, IB_MTU_1024, 0, 4096);
+    expect_written(conf, IB_MTU_1024, 0, 4096);
 }
 
 static void write_all_of_it(struct conf *conf)
 {
-    written(conf, IB_MTU_1024, 0, 65536);
+    expect_written(conf, IB_MTU_1024, 0, 65536);
 }
 
 static void write_nothing(struct conf *conf)

@@ -33,7 +33,8 @@ static const struct packet *take_read(struct reading *reading)
     return rc_take_opcode(reading->rc, RC_READ_REQUEST);
 }
 
-static struct reading start(struct conf *conf, const struct rc_config *config)
+static struct reading start_read(struct conf *conf,
+                                 const struct rc_config *config)
 {
     struct rc_config own = *config;
     struct reading reading;
@@ -83,7 +84,7 @@ static void respond_from(struct reading *reading, unsigned int first)
     }
 }
 
-static void respond(struct reading *reading)
+static void respond_to_read(struct reading *reading)
 {
     respond_from(reading, 0);
 }
@@ -98,13 +99,13 @@ static void send_aeth(struct rc *rc, enum aeth_kind kind, uint8_t value,
             });
 }
 
-static void ack(struct rc *rc, uint32_t psn)
+static void send_ack(struct rc *rc, uint32_t psn)
 {
     send_aeth(rc, AETH_ACK, AETH_CREDIT_UNLIMITED, psn);
 }
 
 /* The response capsule: success, and acknowledged. */
-static void finish(struct reading *reading)
+static void finish_read(struct reading *reading)
 {
     struct rc *rc = reading->rc;
     const struct packet *send = rc_take_opcode(rc, RC_SEND_ONLY);
@@ -117,7 +118,7 @@ static void finish(struct reading *reading)
     conf_status(rc->conf, "Connect", cqe.status, NVME_SC_SUCCESS);
     conf_equal(rc->conf, "PSN of the response", send->bth.psn,
                (reading->psn + READ_PACKETS) & ROCE_PSN_MASK);
-    ack(rc, send->bth.psn);
+    send_ack(rc, send->bth.psn);
     rc_close(rc);
 }
 
@@ -150,7 +151,7 @@ static void expect_failed(struct reading *reading)
 
 static void read_fields(struct conf *conf)
 {
-    struct reading reading = start(conf, &(struct rc_config){0});
+    struct reading reading = start_read(conf, &(struct rc_config){0});
     const struct packet *read = take_read(&reading);
 
     conf_equal(conf, "PSN: the REQ's starting PSN", read->bth.psn, reading.psn);
@@ -160,36 +161,36 @@ static void read_fields(struct conf *conf)
     conf_equal(conf, "P_Key", read->bth.pkey, BTH_PKEY_DEFAULT);
     conf_equal(conf, "bytes behind RETH", read->data_len, 0);
     conf_check(conf, read->dont_fragment, "the packet may be fragmented");
-    respond(&reading);
-    finish(&reading);
+    respond_to_read(&reading);
+    finish_read(&reading);
 }
 
 static void psn_wraps(struct conf *conf)
 {
-    struct reading reading = start(
+    struct reading reading = start_read(
         conf, &(struct rc_config){.has_psn = true, .starting_psn = 0xfffffe});
 
     conf_equal(conf, "PSN of the READ", take_read(&reading)->bth.psn, 0xfffffe);
-    respond(&reading);
-    finish(&reading);
+    respond_to_read(&reading);
+    finish_read(&reading);
 }
 
 static void psn_wraps_between(struct conf *conf)
 {
-    struct reading reading = start(
+    struct reading reading = start_read(
         conf, &(struct rc_config){.has_psn = true,
                                   .starting_psn = 0x1000000 - READ_PACKETS});
 
     take_read(&reading);
-    respond(&reading);
-    finish(&reading);
+    respond_to_read(&reading);
+    finish_read(&reading);
 }
 
 /* ---- Lost. */
 
 static void read_lost(struct conf *conf)
 {
-    struct reading reading = start(conf, &(struct rc_config){0});
+    struct reading reading = start_read(conf, &(struct rc_config){0});
     const struct packet *first = take_read(&reading);
     const struct packet *again = take_read(&reading);
     uint64_t after_us = conf_later_most_us(first, again);
@@ -200,14 +201,14 @@ static void read_lost(struct conf *conf)
                "repeated after %llu us, before the REQ's time-out of %llu us",
                (unsigned long long)after_us,
                (unsigned long long)timeout_us(conf));
-    respond(&reading);
-    finish(&reading);
+    respond_to_read(&reading);
+    finish_read(&reading);
 }
 
 /* A gap in the responses: asked for again from there, or all of it. */
 static void response_lost(struct conf *conf)
 {
-    struct reading reading = start(conf, &(struct rc_config){0});
+    struct reading reading = start_read(conf, &(struct rc_config){0});
     const struct packet *again;
     uint32_t step;
 
@@ -223,12 +224,12 @@ static void response_lost(struct conf *conf)
     conf_equal(conf, "length", again->reth.dma_len_bytes,
                CONNECT_DATA_LEN - step * MTU);
     respond_from(&reading, step);
-    finish(&reading);
+    finish_read(&reading);
 }
 
 static void last_response_lost(struct conf *conf)
 {
-    struct reading reading = start(conf, &(struct rc_config){0});
+    struct reading reading = start_read(conf, &(struct rc_config){0});
     const struct packet *again;
     uint32_t step;
 
@@ -242,12 +243,12 @@ static void last_response_lost(struct conf *conf)
     conf_equal(conf, "address", again->reth.va,
                reading.rc->va + (uint64_t)step * MTU);
     respond_from(&reading, step);
-    finish(&reading);
+    finish_read(&reading);
 }
 
 static void response_icrc(struct conf *conf)
 {
-    struct reading reading = start(conf, &(struct rc_config){0});
+    struct reading reading = start_read(conf, &(struct rc_config){0});
     struct rc *rc = reading.rc;
 
     take_read(&reading);
@@ -261,35 +262,35 @@ static void response_icrc(struct conf *conf)
             });
     conf_equal(conf, "PSN of the repetition", take_read(&reading)->bth.psn,
                reading.psn);
-    respond(&reading);
-    finish(&reading);
+    respond_to_read(&reading);
+    finish_read(&reading);
 }
 
 static void response_twice(struct conf *conf)
 {
-    struct reading reading = start(conf, &(struct rc_config){0});
+    struct reading reading = start_read(conf, &(struct rc_config){0});
 
     take_read(&reading);
     for (unsigned int i = 0; i < READ_PACKETS; i++) {
         respond_packet(&reading, i, response_opcode(i), MTU);
         respond_packet(&reading, i, response_opcode(i), MTU);
     }
-    finish(&reading);
+    finish_read(&reading);
 }
 
 static void ack_lost(struct conf *conf)
 {
-    struct reading reading = start(conf, &(struct rc_config){0});
+    struct reading reading = start_read(conf, &(struct rc_config){0});
     struct rc *rc = reading.rc;
     const struct packet *first, *again;
 
     take_read(&reading);
-    respond(&reading);
+    respond_to_read(&reading);
     first = rc_take_opcode(rc, RC_SEND_ONLY);
     again = rc_take_opcode(rc, RC_SEND_ONLY);
     conf_equal(conf, "PSN of the repetition", again->bth.psn, first->bth.psn);
     conf_same(conf, "the repetition", again->data, first->data, NVME_CQE_LEN);
-    ack(rc, again->bth.psn);
+    send_ack(rc, again->bth.psn);
     conf_flush(conf);
     conf_expect_none(conf, "repetition of what was acknowledged", is_send, rc,
                      3 * timeout_us(conf));
@@ -300,7 +301,7 @@ static void ack_lost(struct conf *conf)
 
 static void nak_sequence(struct conf *conf)
 {
-    struct reading reading = start(conf, &(struct rc_config){0});
+    struct reading reading = start_read(conf, &(struct rc_config){0});
     const struct packet *first = take_read(&reading), *again;
 
     send_aeth(reading.rc, AETH_NAK, AETH_NAK_PSN_SEQUENCE, reading.psn);
@@ -308,13 +309,13 @@ static void nak_sequence(struct conf *conf)
     conf_equal(conf, "PSN of the repetition", again->bth.psn, first->bth.psn);
     conf_check(conf, conf_later_least_us(first, again) < timeout_us(conf),
                "the NAK was not acted upon before the time-out");
-    respond(&reading);
-    finish(&reading);
+    respond_to_read(&reading);
+    finish_read(&reading);
 }
 
 static void nak_of_kind(struct conf *conf, enum aeth_nak nak)
 {
-    struct reading reading = start(conf, &(struct rc_config){0});
+    struct reading reading = start_read(conf, &(struct rc_config){0});
 
     take_read(&reading);
     send_aeth(reading.rc, AETH_NAK, (uint8_t)nak, reading.psn);
@@ -336,14 +337,14 @@ static void nak_operation(struct conf *conf)
     nak_of_kind(conf, AETH_NAK_REMOTE_OPERATION);
 }
 
-static void rnr(struct conf *conf)
+static void requester_rnr(struct conf *conf)
 {
-    struct reading reading = start(conf, &(struct rc_config){0});
+    struct reading reading = start_read(conf, &(struct rc_config){0});
     struct rc *rc = reading.rc;
     const struct packet *first, *again;
 
     take_read(&reading);
-    respond(&reading);
+    respond_to_read(&reading);
     first = rc_take_opcode(rc, RC_SEND_ONLY);
     send_aeth(rc, AETH_RNR_NAK, RNR_CODE, first->bth.psn);
     again = rc_take_opcode(rc, RC_SEND_ONLY);
@@ -351,18 +352,19 @@ static void rnr(struct conf *conf)
     conf_check(conf, conf_later_most_us(first, again) >= RNR_US * 9 / 10,
                "repeated after %llu us; the NAK asked for %u",
                (unsigned long long)conf_later_most_us(first, again), RNR_US);
-    ack(rc, again->bth.psn);
+    send_ack(rc, again->bth.psn);
     rc_close(rc);
 }
 
 /* As many repetitions as the REQ allows. */
 static void rnr_limit(struct conf *conf)
 {
-    struct reading reading = start(conf, &(struct rc_config){.rnr_retry = 2});
+    struct reading reading =
+        start_read(conf, &(struct rc_config){.rnr_retry = 2});
     struct rc *rc = reading.rc;
 
     take_read(&reading);
-    respond(&reading);
+    respond_to_read(&reading);
     for (unsigned int i = 0; i < 3; i++) {
         send_aeth(rc, AETH_RNR_NAK, RNR_CODE,
                   rc_take_opcode(rc, RC_SEND_ONLY)->bth.psn);
@@ -374,16 +376,17 @@ static void rnr_limit(struct conf *conf)
 
 static void rnr_for_ever(struct conf *conf)
 {
-    struct reading reading = start(conf, &(struct rc_config){.rnr_retry = 7});
+    struct reading reading =
+        start_read(conf, &(struct rc_config){.rnr_retry = 7});
     struct rc *rc = reading.rc;
 
     take_read(&reading);
-    respond(&reading);
+    respond_to_read(&reading);
     for (unsigned int i = 0; i < 12; i++) {
         send_aeth(rc, AETH_RNR_NAK, 1,
                   rc_take_opcode(rc, RC_SEND_ONLY)->bth.psn);
     }
-    ack(rc, rc_take_opcode(rc, RC_SEND_ONLY)->bth.psn);
+    send_ack(rc, rc_take_opcode(rc, RC_SEND_ONLY)->bth.psn);
     rc_close(rc);
 }
 
@@ -397,7 +400,8 @@ static bool is_read(const struct packet *packet, const void *ctx)
 
 static void retry_limit(struct conf *conf)
 {
-    struct reading reading = start(conf, &(struct rc_config){.retry_count = 2});
+    struct reading reading =
+        start_read(conf, &(struct rc_config){.retry_count = 2});
 
     for (unsigned int i = 0; i < 3; i++) {
         take_read(&reading);
@@ -410,18 +414,19 @@ static void retry_limit(struct conf *conf)
 /* Progress starts the count again. */
 static void retry_count_starts_again(struct conf *conf)
 {
-    struct reading reading = start(conf, &(struct rc_config){.retry_count = 2});
+    struct reading reading =
+        start_read(conf, &(struct rc_config){.retry_count = 2});
     struct rc *rc = reading.rc;
     const struct packet *send = NULL;
 
     take_read(&reading);
     take_read(&reading);
     take_read(&reading);
-    respond(&reading);
+    respond_to_read(&reading);
     for (unsigned int i = 0; i < 3; i++) {
         send = rc_take_opcode(rc, RC_SEND_ONLY);
     }
-    ack(rc, send->bth.psn);
+    send_ack(rc, send->bth.psn);
     rc_close(rc);
 }
 
@@ -429,7 +434,7 @@ static void retry_count_starts_again(struct conf *conf)
 
 static void response_wrong(struct conf *conf, uint8_t opcode, uint32_t len)
 {
-    struct reading reading = start(conf, &(struct rc_config){0});
+    struct reading reading = start_read(conf, &(struct rc_config){0});
 
     take_read(&reading);
     respond_packet(&reading, 0, opcode, len);
@@ -458,55 +463,55 @@ static void response_last_first(struct conf *conf)
 
 static void ghost_ack(struct conf *conf)
 {
-    struct reading reading = start(conf, &(struct rc_config){0});
+    struct reading reading = start_read(conf, &(struct rc_config){0});
 
     take_read(&reading);
-    ack(reading.rc, reading.psn + 100);
-    ack(reading.rc, reading.psn - 1);
-    respond(&reading);
-    finish(&reading);
+    send_ack(reading.rc, reading.psn + 100);
+    send_ack(reading.rc, reading.psn - 1);
+    respond_to_read(&reading);
+    finish_read(&reading);
 }
 
 /* Nor do they acknowledge what was sent before. */
 static void ghost_ack_of_send(struct conf *conf)
 {
-    struct reading reading = start(conf, &(struct rc_config){0});
+    struct reading reading = start_read(conf, &(struct rc_config){0});
     struct rc *rc = reading.rc;
     const struct packet *first, *again;
 
     take_read(&reading);
-    respond(&reading);
+    respond_to_read(&reading);
     first = rc_take_opcode(rc, RC_SEND_ONLY);
-    ack(rc, first->bth.psn + 100);
+    send_ack(rc, first->bth.psn + 100);
     again = rc_take_opcode(rc, RC_SEND_ONLY);
     conf_equal(conf, "PSN of the repetition", again->bth.psn, first->bth.psn);
-    ack(rc, again->bth.psn);
+    send_ack(rc, again->bth.psn);
     rc_close(rc);
 }
 
 /* An ACK says nothing about a READ before it: that needs its responses. */
 static void ack_instead(struct conf *conf)
 {
-    struct reading reading = start(conf, &(struct rc_config){0});
+    struct reading reading = start_read(conf, &(struct rc_config){0});
 
     take_read(&reading);
-    ack(reading.rc, reading.psn + READ_PACKETS - 1);
+    send_ack(reading.rc, reading.psn + READ_PACKETS - 1);
     conf_expect_none(conf, "response to a command without data", is_send,
                      reading.rc, timeout_us(conf) / 2);
     take_read(&reading);
-    respond(&reading);
-    finish(&reading);
+    respond_to_read(&reading);
+    finish_read(&reading);
 }
 
 static void reserved_aeth(struct conf *conf)
 {
-    struct reading reading = start(conf, &(struct rc_config){0});
+    struct reading reading = start_read(conf, &(struct rc_config){0});
 
     take_read(&reading);
     send_aeth(reading.rc, AETH_RESERVED, 0, reading.psn);
     take_read(&reading); /* as if nothing had come */
-    respond(&reading);
-    finish(&reading);
+    respond_to_read(&reading);
+    finish_read(&reading);
 }
 
 /* ---- WRITEs: data to the host. */
@@ -595,7 +600,7 @@ static void ack_coalesced(struct conf *conf)
     for (unsigned int i = 0; i < 3; i++) {
         psn = rc_take_opcode(rc, RC_SEND_ONLY)->bth.psn;
     }
-    ack(rc, psn);
+    send_ack(rc, psn);
     conf_flush(conf);
     conf_expect_none(conf, "repetition of what was acknowledged", is_send, rc,
                      3 * timeout_us(conf));
@@ -685,7 +690,8 @@ static const struct conf_test tests[] = {
     TEST("requester.nak-operation", "9.9.2.4.1",
          "NAK remote operational error: the command does not succeed",
          nak_operation),
-    TEST("requester.rnr", "9.7.5.2.8", "RNR NAK: again after its timer", rnr),
+    TEST("requester.rnr", "9.7.5.2.8", "RNR NAK: again after its timer",
+         requester_rnr),
     TEST("requester.rnr-limit", "9.9.2.4.2",
          "as many times as the REQ's RNR retry count", rnr_limit),
     TEST("requester.rnr-for-ever", "9.7.5.2.8", "RNR retry count 7: no limit",

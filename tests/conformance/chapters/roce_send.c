@@ -14,7 +14,7 @@ static void send_message(struct echo_rc *echo, const uint8_t *data, size_t len)
     rc_expect_ack(echo->rc, echo->rc->psn - 1);
 }
 
-static void placed(struct conf *conf, size_t len, uint8_t mtu)
+static void expect_send_placed(struct conf *conf, size_t len, uint8_t mtu)
 {
     struct rc_config config = {.path_mtu = mtu};
     struct echo_rc *echo = roce_echo(conf, &config, 0, 0);
@@ -26,37 +26,37 @@ static void placed(struct conf *conf, size_t len, uint8_t mtu)
     rc_close(echo->rc);
 }
 
-static void only(struct conf *conf)
+static void send_only(struct conf *conf)
 {
-    placed(conf, 100, 0);
+    expect_send_placed(conf, 100, 0);
 }
 
 static void first_last(struct conf *conf)
 {
-    placed(conf, 1024 + 20, IB_MTU_1024);
+    expect_send_placed(conf, 1024 + 20, IB_MTU_1024);
 }
 
 static void first_middle_last(struct conf *conf)
 {
-    placed(conf, 3 * 256 + 4, IB_MTU_256);
+    expect_send_placed(conf, 3 * 256 + 4, IB_MTU_256);
 }
 
 static void whole_mtu(struct conf *conf)
 {
-    placed(conf, 1024, IB_MTU_1024);
+    expect_send_placed(conf, 1024, IB_MTU_1024);
 }
 
 static void whole_mtus(struct conf *conf)
 {
-    placed(conf, 3 * 512, IB_MTU_512);
+    expect_send_placed(conf, 3 * 512, IB_MTU_512);
 }
 
-static void longest(struct conf *conf)
+static void send_longest(struct conf *conf)
 {
-    placed(conf, 16384, 0);
+    expect_send_placed(conf, 16384, 0);
 }
 
-static void pads(struct conf *conf)
+static void send_pads(struct conf *conf)
 {
     struct echo_rc *echo = roce_echo(conf, &(struct rc_config){0}, 0, 0);
     uint8_t data[8];
@@ -69,7 +69,7 @@ static void pads(struct conf *conf)
     rc_close(echo->rc);
 }
 
-static void empty(struct conf *conf)
+static void send_empty(struct conf *conf)
 {
     struct echo_rc *echo = roce_echo(conf, &(struct rc_config){0}, 0, 0);
 
@@ -272,7 +272,7 @@ static void psn_duplicate_last(struct conf *conf)
 
 /* ---- Receiver not ready. */
 
-static void rnr(struct conf *conf)
+static void send_rnr(struct conf *conf)
 {
     struct echo_rc *echo = roce_echo(conf, &(struct rc_config){0}, 1, 300);
     struct rc *rc = echo->rc;
@@ -329,7 +329,7 @@ static void rnr_timer(struct conf *conf)
 
 /* ---- Invalidate. */
 
-static void invalidate(struct conf *conf)
+static void send_invalidate(struct conf *conf)
 {
     struct echo_rc *echo = roce_echo(conf, &(struct rc_config){0}, 0, 0);
     struct rc *rc = echo->rc;
@@ -375,7 +375,8 @@ static void invalidate_unknown(struct conf *conf)
               .needs = CONF_NEEDS_ECHO)
 
 static const struct conf_test tests[] = {
-    TEST("send.only", "9.4.1.1", "SEND Only is placed and acknowledged", only),
+    TEST("send.only", "9.4.1.1", "SEND Only is placed and acknowledged",
+         send_only),
     TEST("send.first-last", "9.4.1.1", "two packets are one message",
          first_last),
     TEST("send.first-middle-last", "9.4.1.1", "four packets are one message",
@@ -383,10 +384,10 @@ static const struct conf_test tests[] = {
     TEST("send.mtu", "9.4.1.1", "SEND Only of exactly the path MTU", whole_mtu),
     TEST("send.mtus", "9.4.1.1", "Last of exactly the path MTU", whole_mtus),
     TEST("send.longest", "9.7.4.1.6", "a message that fills its buffer",
-         longest),
-    TEST("send.pads", "9.2.4", "1 to 7 bytes, each pad", pads),
+         send_longest),
+    TEST("send.pads", "9.2.4", "1 to 7 bytes, each pad", send_pads),
     TEST("send.empty", "9.4.1.1", "a message of no bytes uses up a buffer",
-         empty),
+         send_empty),
     TEST("send.too-long", "9.7.4.1.6, 9.9.3.2",
          "one byte more than the buffer: NAK invalid request", too_long),
     TEST("ack.covers", "9.7.5.1.2", "an ACK covers all before it", ack_covers),
@@ -408,14 +409,15 @@ static const struct conf_test tests[] = {
          psn_duplicate_last),
     TEST("responder.psn-window", "9.7.4.1.1",
          "2^23 - 1 behind is a duplicate, as far ahead a gap", psn_window),
-    TEST("rnr.nak", "9.7.5.2.8", "no buffer: RNR NAK; with one: done", rnr),
+    TEST("rnr.nak", "9.7.5.2.8", "no buffer: RNR NAK; with one: done",
+         send_rnr),
     TEST("rnr.blocks", "9.7.5.2.8", "what follows an RNR NAK is dropped",
          rnr_blocks),
     TEST("rnr.write", "9.7.5.2.8", "a WRITE needs no receive buffer",
          rnr_not_write),
     TEST("rnr.msn", "9.7.7.1", "a refused message is not counted", rnr_timer),
     TEST("invalidate.key", "9.4.1.1.3", "an invalidated key opens nothing",
-         invalidate),
+         send_invalidate),
     TEST("invalidate.unknown", "9.4.1.1.3",
          "a key with a stale variant part invalidates nothing",
          invalidate_unknown),
