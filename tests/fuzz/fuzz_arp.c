@@ -6,8 +6,8 @@
 #include "net/wire/arp.h"
 #include "tests/fuzz/seat.h"
 
-static size_t wrap(struct seat *seat, uint8_t flags, uint8_t *data, size_t len,
-                   uint8_t *frame)
+static size_t wrap_arp(struct seat *seat, uint8_t flags, uint8_t *data,
+                       size_t len, uint8_t *frame)
 {
     static const struct mac_addr all = {{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}};
     size_t at = seat_eth(flags, &all, ETHERTYPE_ARP, frame);
@@ -20,7 +20,7 @@ static size_t wrap(struct seat *seat, uint8_t flags, uint8_t *data, size_t len,
     return seat_join(frame, at, data, len);
 }
 
-static const struct seat_format format = {.wrap = wrap};
+static const struct seat_format format = {.wrap = wrap_arp};
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {

@@ -14,35 +14,35 @@
 
 enum { LINE_MAX_ = 120, HOW_BODY = 0, HOW_LINES = 1 };
 
-static void require(bool is_true)
+static void abort_unless(bool is_true)
 {
     if (!is_true) {
         abort();
     }
 }
 
-static void tell(void *ctx, const char *text)
+static void count_complaint(void *ctx, const char *text)
 {
     unsigned int *count = ctx;
 
-    require(text[0] != '\0' && strlen(text) < CONFIG_ERROR_MAX);
+    abort_unless(text[0] != '\0' && strlen(text) < CONFIG_ERROR_MAX);
     (*count)++;
 }
 
 /* Judge it, and have it come back from text and from bytes. */
-static void use(const struct config *config)
+static void check_config(const struct config *config)
 {
     uint8_t body[CONFIG_BODY_LEN], again[CONFIG_BODY_LEN];
     struct config from_bytes, from_text;
     struct config_error error;
     unsigned int told = 0;
 
-    require(config_check(config, tell, &told) == told);
+    abort_unless(config_check(config, count_complaint, &told) == told);
     config_body_emit(config, body);
     config_default(&from_bytes);
-    require(config_body_parse(&from_bytes, body, sizeof(body)));
+    abort_unless(config_body_parse(&from_bytes, body, sizeof(body)));
     config_body_emit(&from_bytes, again);
-    require(memcmp(body, again, sizeof(body)) == 0);
+    abort_unless(memcmp(body, again, sizeof(body)) == 0);
     if (told != 0) { /* some of it has no text, such as a length of 0 */
         return;
     }
@@ -51,11 +51,11 @@ static void use(const struct config *config)
         struct config_line line, back;
 
         config_text_get(config, i, &line);
-        require(config_text_set(&from_text, line.key, line.value, &error));
+        abort_unless(config_text_set(&from_text, line.key, line.value, &error));
         config_text_get(&from_text, i, &back);
-        require(strcmp(line.value, back.value) == 0);
+        abort_unless(strcmp(line.value, back.value) == 0);
     }
-    require(config_check(&from_text, tell, &told) == 0);
+    abort_unless(config_check(&from_text, count_complaint, &told) == 0);
 }
 
 static void try_lines(const uint8_t *data, size_t len)
@@ -77,7 +77,7 @@ static void try_lines(const uint8_t *data, size_t len)
         if (space != NULL) {
             *space = '\0';
             if (!config_text_set(&config, line, space + 1, &error)) {
-                require(strlen(error.text) < CONFIG_ERROR_MAX);
+                abort_unless(strlen(error.text) < CONFIG_ERROR_MAX);
             }
         }
         data += line_len;
@@ -87,7 +87,7 @@ static void try_lines(const uint8_t *data, size_t len)
             len--;
         }
     }
-    use(&config);
+    check_config(&config);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
@@ -103,7 +103,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     }
     config_default(&config);
     if (config_body_parse(&config, data + 1, len - 1)) {
-        use(&config);
+        check_config(&config);
     }
     return 0;
 }
@@ -143,7 +143,7 @@ size_t fuzz_seed(size_t n, uint8_t *buf, size_t room)
 {
     struct config config;
 
-    require(room > CONFIG_BODY_LEN && room > sizeof(lines));
+    abort_unless(room > CONFIG_BODY_LEN && room > sizeof(lines));
     if (n >= 2) {
         return seed_line(n - 2, buf);
     }

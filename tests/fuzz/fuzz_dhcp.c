@@ -12,7 +12,7 @@
 
 static struct dhcp_client client;
 
-static void leased(void *ctx, uint8_t port, const struct dhcp_lease *lease)
+static void check_lease(void *ctx, uint8_t port, const struct dhcp_lease *lease)
 {
     (void)ctx;
     if (port != 0) {
@@ -25,7 +25,7 @@ static void leased(void *ctx, uint8_t port, const struct dhcp_lease *lease)
     }
 }
 
-static void start(struct seat *seat)
+static void start_dhcp(struct seat *seat)
 {
     const struct dhcp_client_config config = {
         .stack = &seat->w->stack,
@@ -33,7 +33,7 @@ static void start(struct seat *seat)
         .ports = {{true, NET_VLAN_UNTAGGED}},
         .is_fast = true,
         .random_seed = 7,
-        .leased = leased,
+        .leased = check_lease,
     };
 
     if (!dhcp_client_init(&client, &config)) {
@@ -42,14 +42,14 @@ static void start(struct seat *seat)
     dhcp_client_link(&client, 0, true, seat->w->now_us);
 }
 
-static uint64_t timer(struct seat *seat, uint64_t now_us)
+static uint64_t dhcp_timer_of_seat(struct seat *seat, uint64_t now_us)
 {
     (void)seat;
     return dhcp_client_timer(&client, now_us);
 }
 
-static size_t wrap(struct seat *seat, uint8_t flags, uint8_t *data, size_t len,
-                   uint8_t *frame)
+static size_t wrap_dhcp(struct seat *seat, uint8_t flags, uint8_t *data,
+                        size_t len, uint8_t *frame)
 {
     const struct udp udp = {
         .src_port = DHCP_SERVER_PORT,
@@ -68,7 +68,7 @@ static size_t wrap(struct seat *seat, uint8_t flags, uint8_t *data, size_t len,
 }
 
 static const struct seat_format format = {
-    .wrap = wrap, .start = start, .timer = timer};
+    .wrap = wrap_dhcp, .start = start_dhcp, .timer = dhcp_timer_of_seat};
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {

@@ -65,7 +65,7 @@ static unsigned int link_send(void *ctx, const struct frame_tx *burst,
     return count;
 }
 
-static void start(struct world *w, bool is_v1)
+static void start_world(struct world *w, bool is_v1)
 {
     struct hw_port_config config = {
         .ops = {.ctx = w,
@@ -103,7 +103,7 @@ static void start(struct world *w, bool is_v1)
     };
 }
 
-static void stop(struct world *w)
+static void stop_world(struct world *w)
 {
     w->bed->side[1].rnic->roce.sinks[0] = (struct frame_sink){0};
     if (!hw_port_loaded(&w->port)) {
@@ -150,7 +150,7 @@ static void pass_time(struct world *w)
     }
 }
 
-static void settle(struct world *w)
+static void settle_world(struct world *w)
 {
     struct bed_side *side = &w->bed->side[1];
 
@@ -173,7 +173,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     if (len == 0) {
         return 0;
     }
-    start(&w, data[0] & 1);
+    start_world(&w, data[0] & 1);
     for (data++, len--; len > 2;) {
         uint16_t what = get_be16(data);
         size_t n = MIN((size_t)(what & LEN_MASK), len - 2);
@@ -194,9 +194,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
                 &(struct frame_rx){.data = frame, .len_bytes = (uint32_t)n}, 1);
         }
         free(frame);
-        settle(&w);
+        settle_world(&w);
     }
-    stop(&w);
+    stop_world(&w);
     return 0;
 }
 
@@ -255,8 +255,8 @@ static size_t roce_frame(uint8_t *frame, bool is_v1, uint8_t opcode,
     return (size_t)(at - frame) + rest;
 }
 
-static size_t add(uint8_t *buf, const uint8_t *frame, size_t len,
-                  uint16_t flags)
+static size_t add_frame(uint8_t *buf, const uint8_t *frame, size_t len,
+                        uint16_t flags)
 {
     put_be16(buf, (uint16_t)(len | flags));
     memcpy(buf + 2, frame, len);
@@ -273,13 +273,16 @@ size_t fuzz_seed(size_t n, uint8_t *buf, size_t room)
         return 0;
     }
     buf[0] = is_v1;
-    at += add(buf + at, frame, pause_frame(frame, mac_control_pfc), 0);
-    at += add(buf + at, frame, roce_frame(frame, is_v1, RC_WRITE_ONLY, 0), FIX);
-    at += add(buf + at, frame, roce_frame(frame, is_v1, CNP_NOTIFY, 16), FIX);
-    at += add(buf + at, frame, roce_frame(frame, is_v1, RC_READ_REQUEST, 0),
-              FIX | PASS);
-    at += add(buf + at, frame, pause_frame(frame, mac_control_pause), PASS);
-    at += add(buf + at, frame, roce_frame(frame, is_v1, RC_SEND_ONLY, 64),
-              FIX | PASS);
+    at += add_frame(buf + at, frame, pause_frame(frame, mac_control_pfc), 0);
+    at += add_frame(buf + at, frame, roce_frame(frame, is_v1, RC_WRITE_ONLY, 0),
+                    FIX);
+    at += add_frame(buf + at, frame, roce_frame(frame, is_v1, CNP_NOTIFY, 16),
+                    FIX);
+    at += add_frame(buf + at, frame,
+                    roce_frame(frame, is_v1, RC_READ_REQUEST, 0), FIX | PASS);
+    at +=
+        add_frame(buf + at, frame, pause_frame(frame, mac_control_pause), PASS);
+    at += add_frame(buf + at, frame, roce_frame(frame, is_v1, RC_SEND_ONLY, 64),
+                    FIX | PASS);
     return at;
 }

@@ -9,8 +9,8 @@
 #include "net/wire/ipv4.h"
 #include "tests/fuzz/seat.h"
 
-static size_t wrap(struct seat *seat, uint8_t flags, uint8_t *data, size_t len,
-                   uint8_t *frame)
+static size_t wrap_icmp(struct seat *seat, uint8_t flags, uint8_t *data,
+                        size_t len, uint8_t *frame)
 {
     size_t at = seat_ipv4(flags, IP_PROTOCOL_ICMP, len, frame);
 
@@ -23,7 +23,7 @@ static size_t wrap(struct seat *seat, uint8_t flags, uint8_t *data, size_t len,
     return seat_join(frame, at, data, len);
 }
 
-static const struct seat_format format = {.wrap = wrap};
+static const struct seat_format format = {.wrap = wrap_icmp};
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {

@@ -18,8 +18,8 @@ static const struct ip_addr router = {{0xfe, 0x80, [15] = 1}};
 static const struct ip_addr nobody;
 static const struct ip_addr all_nodes = {{0xff, 0x02, [15] = 1}};
 
-static size_t wrap(struct seat *seat, uint8_t flags, uint8_t *data, size_t len,
-                   uint8_t *frame)
+static size_t wrap_icmpv6(struct seat *seat, uint8_t flags, uint8_t *data,
+                          size_t len, uint8_t *frame)
 {
     bool is_ns = len >= ND_TARGET + 16 && data[0] == ND_NEIGHBOR_SOLICIT;
     const struct ip_addr *src =
@@ -45,7 +45,7 @@ static size_t wrap(struct seat *seat, uint8_t flags, uint8_t *data, size_t len,
         data, len);
 }
 
-static const struct seat_format format = {.wrap = wrap};
+static const struct seat_format format = {.wrap = wrap_icmpv6};
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {

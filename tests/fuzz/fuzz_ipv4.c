@@ -10,7 +10,7 @@
 #include "net/wire/ipv4.h"
 #include "tests/fuzz/seat.h"
 
-static void mend(uint8_t flags, uint8_t *data, size_t len)
+static void fix_header(uint8_t flags, uint8_t *data, size_t len)
 {
     size_t header_len = (size_t)(data[0] & 15) * 4;
     uint16_t fragment = get_be16(data + IPV4_FRAGMENT) & 0x3fff;
@@ -32,20 +32,20 @@ static void mend(uint8_t flags, uint8_t *data, size_t len)
     }
 }
 
-static size_t wrap(struct seat *seat, uint8_t flags, uint8_t *data, size_t len,
-                   uint8_t *frame)
+static size_t wrap_ipv4(struct seat *seat, uint8_t flags, uint8_t *data,
+                        size_t len, uint8_t *frame)
 {
     static const struct mac_addr all = {{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}};
     size_t at = seat_eth(flags, &all, ETHERTYPE_IPV4, frame);
 
     (void)seat;
     if ((flags & SEAT_RAW) == 0 && len >= IPV4_LEN) {
-        mend(flags, data, len);
+        fix_header(flags, data, len);
     }
     return seat_join(frame, at, data, len);
 }
 
-static const struct seat_format format = {.wrap = wrap};
+static const struct seat_format format = {.wrap = wrap_ipv4};
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {

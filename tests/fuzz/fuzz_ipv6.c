@@ -11,8 +11,8 @@
 
 static const struct ip_addr own = {{0x20, 0x01, 0x0d, 0xb8, [15] = 2}};
 
-static size_t wrap(struct seat *seat, uint8_t flags, uint8_t *data, size_t len,
-                   uint8_t *frame)
+static size_t wrap_ipv6(struct seat *seat, uint8_t flags, uint8_t *data,
+                        size_t len, uint8_t *frame)
 {
     static const struct mac_addr all = {{0x33, 0x33, 0, 0, 0, 1}};
     size_t at = seat_eth(flags, &all, ETHERTYPE_IPV6, frame);
@@ -31,7 +31,7 @@ static size_t wrap(struct seat *seat, uint8_t flags, uint8_t *data, size_t len,
     return seat_join(frame, at, data, len);
 }
 
-static const struct seat_format format = {.wrap = wrap};
+static const struct seat_format format = {.wrap = wrap_ipv6};
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {

@@ -8,7 +8,7 @@
 
 static struct lacp_agent agent;
 
-static void start(struct seat *seat)
+static void start_lacp(struct seat *seat)
 {
     const struct lacp_config config = {
         .stack = &seat->w->stack,
@@ -25,14 +25,14 @@ static void start(struct seat *seat)
     lacp_link(&agent, 1, true, seat->w->now_us);
 }
 
-static uint64_t timer(struct seat *seat, uint64_t now_us)
+static uint64_t lacp_timer_of_seat(struct seat *seat, uint64_t now_us)
 {
     (void)seat;
     return lacp_timer(&agent, now_us);
 }
 
-static size_t wrap(struct seat *seat, uint8_t flags, uint8_t *data, size_t len,
-                   uint8_t *frame)
+static size_t wrap_lacp(struct seat *seat, uint8_t flags, uint8_t *data,
+                        size_t len, uint8_t *frame)
 {
     uint8_t port = (flags & SEAT_PORT_1) != 0;
     uint8_t again[SLOW_LEN];
@@ -53,7 +53,7 @@ static size_t wrap(struct seat *seat, uint8_t flags, uint8_t *data, size_t len,
 }
 
 static const struct seat_format format = {
-    .wrap = wrap, .start = start, .timer = timer};
+    .wrap = wrap_lacp, .start = start_lacp, .timer = lacp_timer_of_seat};
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {

@@ -10,8 +10,8 @@ enum { PADDED = 46 };
 
 static struct lldp_agent agent;
 
-static void neighbour(void *ctx, uint8_t port, enum lldp_event event,
-                      const struct lldp *lldp)
+static void check_neighbour(void *ctx, uint8_t port, enum lldp_event event,
+                            const struct lldp *lldp)
 {
     (void)ctx;
     if (port >= NET_PORTS || event > LLDP_GONE ||
@@ -20,7 +20,7 @@ static void neighbour(void *ctx, uint8_t port, enum lldp_event event,
     }
 }
 
-static void start(struct seat *seat)
+static void start_lldp(struct seat *seat)
 {
     const struct lldp_config config = {
         .stack = &seat->w->stack,
@@ -28,7 +28,7 @@ static void start(struct seat *seat)
         .chassis = {{2, 0, 0, 0, 0, 0x10}},
         .system_name = "drive",
         .system_description = "a drive",
-        .neighbour = neighbour,
+        .neighbour = check_neighbour,
     };
 
     if (!lldp_init(&agent, &config)) {
@@ -38,7 +38,7 @@ static void start(struct seat *seat)
     lldp_link(&agent, 1, true, 25000, seat->w->now_us);
 }
 
-static uint64_t timer(struct seat *seat, uint64_t now_us)
+static uint64_t lldp_timer_of_seat(struct seat *seat, uint64_t now_us)
 {
     (void)seat;
     return lldp_timer(&agent, now_us);
@@ -59,8 +59,8 @@ static void read_all(uint64_t now_us)
     }
 }
 
-static size_t wrap(struct seat *seat, uint8_t flags, uint8_t *data, size_t len,
-                   uint8_t *frame)
+static size_t wrap_lldp(struct seat *seat, uint8_t flags, uint8_t *data,
+                        size_t len, uint8_t *frame)
 {
     static const struct mac_addr group = {{0x01, 0x80, 0xc2, 0, 0, 0x0e}};
     size_t at;
@@ -79,7 +79,7 @@ static size_t wrap(struct seat *seat, uint8_t flags, uint8_t *data, size_t len,
 }
 
 static const struct seat_format format = {
-    .wrap = wrap, .start = start, .timer = timer};
+    .wrap = wrap_lldp, .start = start_lldp, .timer = lldp_timer_of_seat};
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {

@@ -18,7 +18,7 @@ struct input {
     size_t len;
 };
 
-static uint8_t take(struct input *in)
+static uint8_t take_byte(struct input *in)
 {
     if (in->len == 0) {
         return 0;
@@ -27,9 +27,9 @@ static uint8_t take(struct input *in)
     return *in->data++;
 }
 
-static void frame(struct world *w, struct input *in, uint8_t parameter)
+static void input_frame(struct world *w, struct input *in, uint8_t parameter)
 {
-    size_t len = take(in);
+    size_t len = take_byte(in);
 
     len = MIN(len, in->len);
     w->no_room = parameter & 0x80;
@@ -41,7 +41,7 @@ static void frame(struct world *w, struct input *in, uint8_t parameter)
     in->len -= len;
 }
 
-static struct ip_addr peer(uint8_t parameter)
+static struct ip_addr peer_ip(uint8_t parameter)
 {
     return ip_addr_from_v4((parameter & 0x80 ? 0xc0a80500 : 0x0a000000) +
                            parameter);
@@ -49,7 +49,7 @@ static struct ip_addr peer(uint8_t parameter)
 
 static void resolve_and_drop(struct world *w, uint8_t parameter)
 {
-    struct ip_addr ip = parameter == 0 ? host6 : peer(parameter);
+    struct ip_addr ip = parameter == 0 ? host6 : peer_ip(parameter);
     uint16_t index;
 
     if (net_neigh_resolve(&w->stack, parameter == 0, &ip, w->now_us, &index) <=
@@ -58,9 +58,9 @@ static void resolve_and_drop(struct world *w, uint8_t parameter)
     }
 }
 
-static void learn(struct world *w, uint8_t parameter)
+static void learn_peer(struct world *w, uint8_t parameter)
 {
-    struct ip_addr ip = peer(parameter);
+    struct ip_addr ip = peer_ip(parameter);
     uint16_t index =
         world_learn(w, 0, &ip, parameter & 2 ? &host_mac : &other_mac);
 
@@ -76,12 +76,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 
     net_stack_link(&w->stack, 0, true, 0);
     while (in.len != 0) {
-        uint8_t what = take(&in) % STEPS;
-        uint8_t parameter = take(&in);
+        uint8_t what = take_byte(&in) % STEPS;
+        uint8_t parameter = take_byte(&in);
 
         switch (what) {
         case FRAME:
-            frame(w, &in, parameter);
+            input_frame(w, &in, parameter);
             break;
         case WAIT:
             world_run(w, w->now_us + ((uint64_t)parameter << 20));
@@ -90,7 +90,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
             net_stack_link(&w->stack, parameter & 1, parameter & 2, w->now_us);
             break;
         case LEARN:
-            learn(w, parameter);
+            learn_peer(w, parameter);
             break;
         default:
             resolve_and_drop(w, parameter);

@@ -23,13 +23,13 @@ static void set_time(void *ctx, uint64_t epoch_ms, const struct sntp *answer)
     }
 }
 
-static void kissed(void *ctx, uint32_t code)
+static void ignore_kiss(void *ctx, uint32_t code)
 {
     (void)ctx;
     (void)code;
 }
 
-static void start(struct seat *seat)
+static void start_sntp(struct seat *seat)
 {
     const struct sntp_config config = {
         .stack = &seat->w->stack,
@@ -37,7 +37,7 @@ static void start(struct seat *seat)
         .poll_s = 16,
         .random_seed = 7,
         .set_time = set_time,
-        .kissed = kissed,
+        .kissed = ignore_kiss,
     };
     struct ip_addr us = seat_own4(0);
     uint8_t arp[64];
@@ -49,14 +49,14 @@ static void start(struct seat *seat)
     }
 }
 
-static uint64_t timer(struct seat *seat, uint64_t now_us)
+static uint64_t sntp_timer_of_seat(struct seat *seat, uint64_t now_us)
 {
     (void)seat;
     return sntp_timer(&client, now_us);
 }
 
-static size_t wrap(struct seat *seat, uint8_t flags, uint8_t *data, size_t len,
-                   uint8_t *frame)
+static size_t wrap_sntp(struct seat *seat, uint8_t flags, uint8_t *data,
+                        size_t len, uint8_t *frame)
 {
     size_t at;
     struct udp udp = {
@@ -76,7 +76,7 @@ static size_t wrap(struct seat *seat, uint8_t flags, uint8_t *data, size_t len,
 }
 
 static const struct seat_format format = {
-    .wrap = wrap, .start = start, .timer = timer};
+    .wrap = wrap_sntp, .start = start_sntp, .timer = sntp_timer_of_seat};
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {

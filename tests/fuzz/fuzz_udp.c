@@ -13,7 +13,7 @@ enum { BOUND = 4000 };
 
 static const struct ip_addr own6 = {{0x20, 0x01, 0x0d, 0xb8, [15] = 2}};
 
-static void take(void *ctx, const struct net_udp_rx *udp)
+static void take_datagram(void *ctx, const struct net_udp_rx *udp)
 {
     volatile uint8_t sum = 0;
 
@@ -26,15 +26,15 @@ static void take(void *ctx, const struct net_udp_rx *udp)
     }
 }
 
-static void start(struct seat *seat)
+static void bind_port(struct seat *seat)
 {
-    if (!net_stack_udp_bind(&seat->w->stack, BOUND, take, seat)) {
+    if (!net_stack_udp_bind(&seat->w->stack, BOUND, take_datagram, seat)) {
         abort();
     }
 }
 
-static size_t wrap(struct seat *seat, uint8_t flags, uint8_t *data, size_t len,
-                   uint8_t *frame)
+static size_t wrap_udp(struct seat *seat, uint8_t flags, uint8_t *data,
+                       size_t len, uint8_t *frame)
 {
     struct ip_addr src = flags & SEAT_OTHER ? host6 : host4;
     struct ip_addr dst = flags & SEAT_OTHER ? own6 : seat_own4(flags);
@@ -55,7 +55,7 @@ static size_t wrap(struct seat *seat, uint8_t flags, uint8_t *data, size_t len,
     return seat_join(frame, at, data, len);
 }
 
-static const struct seat_format format = {.wrap = wrap, .start = start};
+static const struct seat_format format = {.wrap = wrap_udp, .start = bind_port};
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {

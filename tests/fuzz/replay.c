@@ -24,7 +24,7 @@ static uint32_t next_random(uint32_t *seed)
 }
 
 /* One to four bytes: flipped, replaced by an extreme, cut off or doubled. */
-static size_t change(uint8_t *buf, size_t len, uint32_t *seed)
+static size_t change_input(uint8_t *buf, size_t len, uint32_t *seed)
 {
     static const uint8_t extremes[] = {0, 1, 0x7f, 0x80, 0xfe, 0xff};
 
@@ -56,7 +56,7 @@ static size_t change(uint8_t *buf, size_t len, uint32_t *seed)
 }
 
 /* A heap copy of the right size, so that ASan sees every byte too far. */
-static void try(const uint8_t *data, size_t len)
+static void run_input(const uint8_t *data, size_t len)
 {
     uint8_t *copy = malloc(len != 0 ? len : 1);
 
@@ -79,7 +79,7 @@ static int replay_files(int count, char **names)
             perror(names[i]);
             return 1;
         }
-        try(buf, fread(buf, 1, sizeof(buf), file));
+        run_input(buf, fread(buf, 1, sizeof(buf), file));
         (void)fclose(file);
     }
     return 0;
@@ -113,14 +113,14 @@ static void try_changes(const uint8_t *seed, size_t len, uint32_t *random)
 {
     uint8_t buf[INPUT_MAX * 2];
 
-    try(seed, len);
+    run_input(seed, len);
     for (int i = 0; i < CHANGES; i++) {
         memcpy(buf, seed, len);
-        try(buf, change(buf, len, random));
+        run_input(buf, change_input(buf, len, random));
     }
 }
 
-static int report(size_t seeds)
+static int report_seeds(size_t seeds)
 {
     (void)printf("%zu seeds, %d changes of each\n", seeds, CHANGES);
     return seeds == 0;
@@ -139,7 +139,7 @@ static int change_seeds(void)
     for (n = 0; (len = fuzz_seed(n, seed, sizeof(seed))) != 0; n++) {
         try_changes(seed, len, &random);
     }
-    return report(n);
+    return report_seeds(n);
 }
 
 static int is_no_dot_file(const struct dirent *entry)
@@ -174,7 +174,7 @@ static int change_files(const char *dir)
         return 1;
     }
     free(entries);
-    return report((size_t)count);
+    return report_seeds((size_t)count);
 }
 
 int main(int argc, char **argv)

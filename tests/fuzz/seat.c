@@ -189,7 +189,7 @@ static void copy_stack(struct net_stack *to, const struct net_stack *from)
 }
 
 /* A world with all addresses READY; the first one is kept to start from. */
-static struct world *renew(void)
+static struct world *renew_world(void)
 {
     static struct world *ready, *used;
 
@@ -225,8 +225,8 @@ static void answer_arp(struct seat *seat)
     }
 }
 
-static void pass(struct seat *seat, const struct seat_format *format,
-                 uint64_t us)
+static void pass_time(struct seat *seat, const struct seat_format *format,
+                      uint64_t us)
 {
     struct world *w = seat->w;
     uint64_t until_us = w->now_us + us;
@@ -253,8 +253,8 @@ static void pass(struct seat *seat, const struct seat_format *format,
     w->now_us = until_us;
 }
 
-static void input(struct seat *seat, uint8_t flags, const uint8_t *frame,
-                  size_t len)
+static void input_frame(struct seat *seat, uint8_t flags, const uint8_t *frame,
+                        size_t len)
 {
     struct world *w = seat->w;
     uint8_t port = (flags & SEAT_PORT_1) != 0;
@@ -272,12 +272,12 @@ static void input(struct seat *seat, uint8_t flags, const uint8_t *frame,
 
 int seat_run(const struct seat_format *format, const uint8_t *data, size_t len)
 {
-    struct seat seat = {.w = renew()};
+    struct seat seat = {.w = renew_world()};
     unsigned int minutes = MINUTES_MAX;
 
     if (format->start != NULL) {
         format->start(&seat);
-        pass(&seat, format, 0);
+        pass_time(&seat, format, 0);
     }
     while (len >= RECORD_HEADER) {
         uint8_t flags = data[0];
@@ -291,13 +291,13 @@ int seat_run(const struct seat_format *format, const uint8_t *data, size_t len)
         memcpy(copy, data, record_len);
         data += record_len;
         len -= record_len;
-        input(&seat, flags, frame,
-              format->wrap(&seat, flags, copy, record_len, frame));
+        input_frame(&seat, flags, frame,
+                    format->wrap(&seat, flags, copy, record_len, frame));
         if ((flags & SEAT_MINUTE) != 0 && minutes != 0) {
             minutes--;
-            pass(&seat, format, 61 * SECOND);
+            pass_time(&seat, format, 61 * SECOND);
         } else {
-            pass(&seat, format, flags & SEAT_SECOND ? SECOND : 0);
+            pass_time(&seat, format, flags & SEAT_SECOND ? SECOND : 0);
         }
     }
     check_neigh(seat.w);

@@ -74,7 +74,8 @@ static void swap_steps(uint8_t *a, uint8_t *b)
     memcpy(b, step, sizeof(step));
 }
 
-static size_t change(uint8_t *data, size_t count, size_t max, uint32_t *seed)
+static size_t change_step(uint8_t *data, size_t count, size_t max,
+                          uint32_t *seed)
 {
     size_t at = count != 0 ? next_random(seed) % count : 0;
     uint8_t *step = data + at * SEQUENCE_STEP_LEN;
@@ -129,7 +130,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size,
     uint32_t random = seed;
 
     for (uint32_t n = next_random(&random) % 3 + 1; n != 0; n--) {
-        count = change(data, count, max, &random);
+        count = change_step(data, count, max, &random);
     }
     return MAX(count, (size_t)1) * SEQUENCE_STEP_LEN;
 }

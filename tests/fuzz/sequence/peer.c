@@ -24,7 +24,7 @@ struct layout {
     bool is_v6;
 };
 
-static void remember(struct peer *peer, const uint8_t *data, size_t len)
+static void remember_frame(struct peer *peer, const uint8_t *data, size_t len)
 {
     struct peer_frame *frame = &peer->sent[peer->sent_count++ % PEER_SENT];
 
@@ -65,8 +65,8 @@ static void bend_bytes(uint8_t *at, const struct peer_bend *bend)
     }
 }
 
-static void bend(uint8_t *buf, struct layout *layout,
-                 const struct peer_bend *bend)
+static void apply_bend(uint8_t *buf, struct layout *layout,
+                       const struct peer_bend *bend)
 {
     size_t at = layout->at[bend->layer] + bend->offset;
 
@@ -84,7 +84,7 @@ static void apply_bends(struct peer *peer, uint8_t *buf, struct layout *layout,
 {
     for (unsigned int i = 0; i < peer->bend_count; i++) {
         if (peer->bends[i].is_late == is_late) {
-            bend(buf, layout, &peer->bends[i]);
+            apply_bend(buf, layout, &peer->bends[i]);
         }
     }
 }
@@ -114,8 +114,8 @@ static void put_icrc(uint8_t *buf, const struct layout *layout)
 }
 
 /* Bend it, complete it, send it. */
-static void finish(struct peer *peer, uint8_t *buf, struct layout *layout,
-                   bool is_habit)
+static void finish_frame(struct peer *peer, uint8_t *buf, struct layout *layout,
+                         bool is_habit)
 {
     bool is_roce = layout->at[PEER_LAYER_BTH] != 0;
 
@@ -131,7 +131,7 @@ static void finish(struct peer *peer, uint8_t *buf, struct layout *layout,
     if (!is_habit) {
         apply_bends(peer, buf, layout, true);
         peer->bend_count = 0;
-        remember(peer, buf, layout->len);
+        remember_frame(peer, buf, layout->len);
     }
     put_on_wire(peer, buf, layout->len);
 }
@@ -142,7 +142,7 @@ void peer_send_raw(struct peer *peer, const uint8_t *data, size_t len)
     uint8_t buf[PEER_FRAME_MAX] = {0};
 
     memcpy(buf, data, layout.len);
-    finish(peer, buf, &layout, false);
+    finish_frame(peer, buf, &layout, false);
 }
 
 void peer_send_again(struct peer *peer, uint8_t age)
@@ -228,7 +228,7 @@ static void send_roce(struct peer *peer, const struct route *route,
     if (len != 0) {
         memcpy(buf + layout.at[PEER_LAYER_PAYLOAD], payload, len);
     }
-    finish(peer, buf, &layout, is_habit);
+    finish_frame(peer, buf, &layout, is_habit);
 }
 
 static struct route own_route(const struct peer *peer)
@@ -475,7 +475,7 @@ static struct peer_queue *queue_of_qpn(struct peer *peer, uint32_t qpn)
     return NULL;
 }
 
-static void ack(struct peer *peer, const struct peer_queue *queue)
+static void send_ack(struct peer *peer, const struct peer_queue *queue)
 {
     const struct aeth aeth = {
         .value = AETH_CREDIT_UNLIMITED,
@@ -546,7 +546,7 @@ static void request_arrived(struct peer *peer, struct peer_queue *queue,
         }
     }
     if (roce_opcode_is(bth->opcode, ROCE_ENDS)) {
-        ack(peer, queue);
+        send_ack(peer, queue);
     }
 }
 
@@ -664,7 +664,7 @@ static void send_arp(struct peer *peer, uint16_t operation, uint32_t sender_ip,
     arp_emit(&arp, buf + ETH_LEN);
     layout.at[PEER_LAYER_IP] = ETH_LEN;
     layout.at[PEER_LAYER_PAYLOAD] = ETH_LEN;
-    finish(peer, buf, &layout, is_habit);
+    finish_frame(peer, buf, &layout, is_habit);
 }
 
 void peer_send_arp(struct peer *peer, uint16_t operation, uint32_t sender_ip,
@@ -704,8 +704,8 @@ static void frame_arrived(struct peer *peer, const struct peer_frame *frame)
 /* ---- Its link, and its place in the world. */
 
 /* From inside the port: only to be kept. */
-static unsigned int take(void *ctx, const struct frame_tx *burst,
-                         unsigned int count)
+static unsigned int take_frames(void *ctx, const struct frame_tx *burst,
+                                unsigned int count)
 {
     struct peer *peer = ctx;
 
@@ -732,7 +732,7 @@ static unsigned int take(void *ctx, const struct frame_tx *burst,
     return count;
 }
 
-static bool step(void *ctx)
+static bool peer_step(void *ctx)
 {
     struct peer *peer = ctx;
     bool is_busy = false;
@@ -750,7 +750,7 @@ static bool step(void *ctx)
     return is_busy;
 }
 
-static void relax(void *ctx)
+static void ignore_room(void *ctx)
 {
     (void)ctx;
 }
@@ -762,14 +762,14 @@ static uint64_t deadline_ns(void *ctx)
 }
 
 static const struct native_node_ops node_ops = {
-    .step = step,
-    .relax = relax,
+    .step = peer_step,
+    .relax = ignore_room,
     .deadline_ns = deadline_ns,
 };
 
 void peer_plug(struct peer *peer, bool is_plugged)
 {
-    const struct frame_sink sink = {.ctx = peer, .send = take};
+    const struct frame_sink sink = {.ctx = peer, .send = take_frames};
 
     machine_link(&peer->drive->machine, PEER_PORT, is_plugged ? &sink : NULL);
 }

@@ -37,7 +37,7 @@ static int replay_file(const char *path)
     return 0;
 }
 
-static int replay(const char *path)
+static int replay_path(const char *path)
 {
     struct dirent **entries = NULL;
     int n = scandir(path, &entries, NULL, alphasort);
@@ -69,7 +69,7 @@ int main(int argc, char **argv)
         if (strcmp(argv[i], "-v") == 0) {
             sequence_be_verbose();
         } else {
-            failed |= replay(argv[i]);
+            failed |= replay_path(argv[i]);
         }
     }
     sequence_end();

@@ -121,7 +121,7 @@ void sequence_be_verbose(void)
 
 /* ---- The well-behaved host. */
 
-static void fill(uint8_t *data, uint64_t lba, uint32_t version)
+static void fill_blocks(uint8_t *data, uint64_t lba, uint32_t version)
 {
     uint64_t x = lba * UINT64_C(0x9e3779b97f4a7c15) + version + 1;
 
@@ -164,7 +164,7 @@ static void host_writes(struct nvme_host *host, uint32_t version)
 {
     uint16_t status;
 
-    fill(bed.host->data, host_lba(version), version);
+    fill_blocks(bed.host->data, host_lba(version), version);
     status = host_moves(host, NVM_WRITE, host_lba(version));
     if (status != 0) {
         witness_fail("the host's write: status %x", status);
@@ -183,7 +183,7 @@ static void host_reads(struct nvme_host *host, uint32_t version,
     if (status != 0 && (is_compared || status == HOST_LOST)) {
         witness_fail("the host's read: status %x", status);
     }
-    fill(expected, host_lba(version), version);
+    fill_blocks(expected, host_lba(version), version);
     if (is_compared &&
         memcmp(expected, bed.host->data, sizeof(expected)) != 0) {
         witness_fail("the host reads what it did not write");
@@ -611,7 +611,8 @@ static void send_ack(struct peer_queue *queue, const struct sequence_step *step)
                    psn_add(whence, (uint32_t)(int16_t)step->value), &aeth);
 }
 
-static void serve(struct peer_queue *queue, const struct sequence_step *step)
+static void serve_read(struct peer_queue *queue,
+                       const struct sequence_step *step)
 {
     struct peer_read read;
     unsigned int which;
@@ -745,7 +746,7 @@ static void take_step(const struct sequence_step *step)
         send_ack(queue, step);
         break;
     case STEP_SERVE:
-        serve(queue, step);
+        serve_read(queue, step);
         break;
     case STEP_HABITS:
         take_habits(step);
@@ -986,7 +987,7 @@ static bool link_is_up(void *ctx)
     return bed.drive->machine.ports[PEER_PORT].link_up;
 }
 
-static void drain(void)
+static void drain_drive(void)
 {
     peer_behave(&bed.peer);
     peer_plug(&bed.peer, true);
@@ -1001,7 +1002,7 @@ static void drain(void)
         while (queue->reads != 0) {
             const struct sequence_step all = {.c = 1, .value = 31 << 16};
 
-            serve(queue, &all);
+            serve_read(queue, &all);
         }
         if (queue->state == PEER_QUEUE_GRANTED) {
             send_ack(queue, &last);
@@ -1030,7 +1031,7 @@ static void check_all(uint32_t *before)
     struct witness *witness = &bed.witness;
     uint32_t count = MIN(witness->conn_count, (uint32_t)WITNESS_CONNS);
 
-    drain();
+    drain_drive();
     for (uint32_t i = 0; i < count; i++) {
         check_answers(&witness->conns[i]);
     }
@@ -1053,7 +1054,7 @@ static void check_all(uint32_t *before)
     }
 }
 
-static void say(unsigned int number, const struct sequence_step *step)
+static void print_step(unsigned int number, const struct sequence_step *step)
 {
     static const char *const names[STEP_OPS] = {
         "OPEN", "REQ",  "CM",   "COMMAND", "PACKET", "ACK", "SERVE", "HABITS",
@@ -1102,7 +1103,7 @@ void sequence_run(const uint8_t *data, size_t len)
     stats_read(before);
     for (unsigned int i = 0; i < count; i++) {
         sequence_step_parse(&step, data + (size_t)i * SEQUENCE_STEP_LEN);
-        say(i, &step);
+        print_step(i, &step);
         take_step(&step);
     }
     check_all(before);

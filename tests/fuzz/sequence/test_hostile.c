@@ -27,13 +27,13 @@ static void run_on(const struct sequence_step *steps, size_t count)
     sequence_run(data, count * SEQUENCE_STEP_LEN);
 }
 
-static void run(const struct sequence_step *steps, size_t count)
+static void run_steps(const struct sequence_step *steps, size_t count)
 {
     sequence_end();
     run_on(steps, count);
 }
 
-#define RUN(steps) run(steps, ARRAY_LEN(steps))
+#define RUN(steps) run_steps(steps, ARRAY_LEN(steps))
 
 static int teardown(void **state)
 {
@@ -42,7 +42,7 @@ static int teardown(void **state)
     return 0;
 }
 
-static const struct peer_queue *queue(unsigned int index)
+static const struct peer_queue *hostile_queue(unsigned int index)
 {
     return &sequence_peer()->queues[index];
 }
@@ -64,10 +64,10 @@ static void test_a_peer_that_behaves_gets_its_answers(void **state)
 
     (void)state;
     RUN(steps);
-    assert_int_equal(queue(0)->responses, 3);
-    assert_int_equal(queue(0)->last_status, 0);
-    assert_int_equal(queue(1)->responses, 5);
-    assert_int_equal(queue(1)->last_status, 0);
+    assert_int_equal(hostile_queue(0)->responses, 3);
+    assert_int_equal(hostile_queue(0)->last_status, 0);
+    assert_int_equal(hostile_queue(1)->responses, 5);
+    assert_int_equal(hostile_queue(1)->last_status, 0);
 }
 
 static void test_a_peer_behaves_by_ipv6_too(void **state)
@@ -81,8 +81,8 @@ static void test_a_peer_behaves_by_ipv6_too(void **state)
 
     (void)state;
     RUN(steps);
-    assert_int_equal(queue(0)->responses, 3);
-    assert_int_equal(queue(0)->last_status, 0);
+    assert_int_equal(hostile_queue(0)->responses, 3);
+    assert_int_equal(hostile_queue(0)->last_status, 0);
 }
 
 static void test_a_bent_field_arrives_bent(void **state)
@@ -96,8 +96,8 @@ static void test_a_bent_field_arrives_bent(void **state)
 
     (void)state;
     RUN(steps);
-    assert_int_equal(queue(0)->responses, 3);
-    assert_int_equal(queue(0)->last_status & NVME_SC_MASK,
+    assert_int_equal(hostile_queue(0)->responses, 3);
+    assert_int_equal(hostile_queue(0)->last_status & NVME_SC_MASK,
                      NVME_SC_INVALID_OPCODE);
 }
 
@@ -113,7 +113,7 @@ static void test_event_requests_are_held(void **state)
 
     (void)state;
     RUN(steps);
-    assert_int_equal(queue(0)->responses, 3);
+    assert_int_equal(hostile_queue(0)->responses, 3);
 }
 
 /* ---- What once broke the drive. */

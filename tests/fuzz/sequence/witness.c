@@ -102,9 +102,9 @@ static bool goes_to(const struct witness_conn *conn,
 }
 
 /* The latest that meets it, and whose QP there still is. */
-static struct witness_conn *find(struct witness *witness,
-                                 const struct packet *packet,
-                                 uint32_t drive_qpn)
+static struct witness_conn *find_connection(struct witness *witness,
+                                            const struct packet *packet,
+                                            uint32_t drive_qpn)
 {
     for (uint32_t i = witness->conn_count; i-- > 0;) {
         struct witness_conn *conn = &witness->conns[i % WITNESS_CONNS];
@@ -126,7 +126,8 @@ static struct witness_conn *find(struct witness *witness,
 static void rep_seen(struct witness *witness, const struct packet *packet,
                      const struct cm_rep *rep)
 {
-    struct witness_conn *conn = find(witness, packet, rep->local_qpn);
+    struct witness_conn *conn =
+        find_connection(witness, packet, rep->local_qpn);
     const struct roce_qp *qp;
 
     if (conn != NULL && conn->drive_comm_id == rep->local_comm_id) {
@@ -163,7 +164,7 @@ static void mad_seen(struct witness *witness, const struct packet *packet)
     }
 }
 
-static uint32_t hash(const uint8_t *data, size_t len)
+static uint32_t hash_bytes(const uint8_t *data, size_t len)
 {
     uint32_t h = 2166136261u;
 
@@ -186,7 +187,7 @@ static void answer_seen(struct witness_conn *conn, const struct packet *packet)
     if (packet->len != header_len + NVME_CQE_LEN) {
         witness_fail("an answer of %zu bytes", packet->len - header_len);
     }
-    h = hash(packet->at + BTH_LEN, packet->len - BTH_LEN);
+    h = hash_bytes(packet->at + BTH_LEN, packet->len - BTH_LEN);
     if (answer->is_seen && answer->psn == packet->bth.psn) {
         if (answer->hash != h) {
             witness_fail("QP %x: answer %x sent again is another",
@@ -246,7 +247,7 @@ void witness_from_drive(struct witness *witness, const uint8_t *data,
         mad_seen(witness, &packet);
         return;
     }
-    conn = find(witness, &packet, 0);
+    conn = find_connection(witness, &packet, 0);
     if (conn == NULL || !roce_opcode_is(packet.bth.opcode, ROCE_REQUEST)) {
         return;
     }
@@ -306,7 +307,7 @@ void witness_from_peer(struct witness *witness, const uint8_t *data, size_t len)
     if (!packet_parse(&packet, data, len)) {
         return;
     }
-    conn = find(witness, &packet, packet.bth.dest_qp);
+    conn = find_connection(witness, &packet, packet.bth.dest_qp);
     if (conn == NULL) {
         return;
     }
