@@ -52,7 +52,7 @@ static bool lags_are_up(void *ctx)
 }
 
 /* Of a zeroed bed, but for what it is to be. */
-static void init(struct bed *bed)
+static void start_nodes(struct bed *bed)
 {
     struct native_node_config host = {
         .number = 2,
@@ -80,19 +80,19 @@ static void init(struct bed *bed)
 void bed_init(struct bed *bed, uint16_t mtu_bytes)
 {
     *bed = (struct bed){.mtu_bytes = mtu_bytes};
-    init(bed);
+    start_nodes(bed);
 }
 
 void bed_init_echo(struct bed *bed, uint16_t mtu_bytes, bool has_echo)
 {
     *bed = (struct bed){.mtu_bytes = mtu_bytes, .has_echo = has_echo};
-    init(bed);
+    start_nodes(bed);
 }
 
 void bed_init_lag(struct bed *bed, uint16_t mtu_bytes, enum config_lag lag)
 {
     *bed = (struct bed){.mtu_bytes = mtu_bytes, .lag = lag};
-    init(bed);
+    start_nodes(bed);
 }
 
 void bed_init_like(struct bed *bed, const struct bed *like)
@@ -104,7 +104,7 @@ void bed_init_like(struct bed *bed, const struct bed *like)
         .has_roce_v1 = like->has_roce_v1,
         .has_dhcp = like->has_dhcp,
     };
-    init(bed);
+    start_nodes(bed);
 }
 
 void bed_end(struct bed *bed)
@@ -152,8 +152,9 @@ void bed_fill(uint8_t *data, uint64_t lba, uint32_t blocks, uint32_t version)
     }
 }
 
-static uint16_t io(struct bed *bed, uint8_t opcode, uint16_t qid, uint64_t lba,
-                   uint32_t blocks, enum host_data kind, bool fua)
+static uint16_t run_io(struct bed *bed, uint8_t opcode, uint16_t qid,
+                       uint64_t lba, uint32_t blocks, enum host_data kind,
+                       bool fua)
 {
     struct host_io io = {
         .qid = qid,
@@ -182,19 +183,19 @@ uint16_t bed_write(struct bed *bed, uint16_t qid, uint64_t lba, uint32_t blocks,
                    enum host_data kind, bool fua, uint32_t version)
 {
     bed_fill(bed->host->data, lba, blocks, version);
-    return io(bed, NVM_WRITE, qid, lba, blocks, kind, fua);
+    return run_io(bed, NVM_WRITE, qid, lba, blocks, kind, fua);
 }
 
 uint16_t bed_read(struct bed *bed, uint16_t qid, uint64_t lba, uint32_t blocks,
                   enum host_data kind)
 {
     memset(bed->host->data, 0xa5, (size_t)blocks * BED_BLOCK);
-    return io(bed, NVM_READ, qid, lba, blocks, kind, false);
+    return run_io(bed, NVM_READ, qid, lba, blocks, kind, false);
 }
 
 uint16_t bed_flush(struct bed *bed, uint16_t qid)
 {
-    return io(bed, NVM_FLUSH, qid, 0, 0, HOST_DATA_NONE, false);
+    return run_io(bed, NVM_FLUSH, qid, 0, 0, HOST_DATA_NONE, false);
 }
 
 void bed_expect(struct bed *bed, uint16_t qid, uint64_t lba, uint32_t blocks,

@@ -28,7 +28,7 @@ static int teardown(void **state)
 }
 
 /* Type a line on the drive's console. @return what it said since */
-static inline const char *type(const char *line)
+static inline const char *type_line(const char *line)
 {
     size_t before = strlen(machine_console(&bed.drive->machine));
 

@@ -30,7 +30,7 @@ static void post_message(struct echo_client *c, unsigned int i)
     assert_true(verbs_post_recv(verbs_of(c), c->qpn, i, &sge));
 }
 
-static void completion(void *ctx, const struct verbs_wc *wc)
+static void handle_completion(void *ctx, const struct verbs_wc *wc)
 {
     struct echo_client *c = ctx;
 
@@ -44,10 +44,10 @@ static void completion(void *ctx, const struct verbs_wc *wc)
     }
 }
 
-static const struct verbs_qp_ops qp_ops = {.completion = completion};
+static const struct verbs_qp_ops qp_ops = {.completion = handle_completion};
 
-static void replied(void *ctx, struct cm_conn *cm, const uint8_t *private_data,
-                    size_t private_len)
+static void handle_reply(void *ctx, struct cm_conn *cm,
+                         const uint8_t *private_data, size_t private_len)
 {
     struct echo_client *c = ctx;
     struct verbs_qp_attr attr;
@@ -61,8 +61,8 @@ static void replied(void *ctx, struct cm_conn *cm, const uint8_t *private_data,
     c->state = ECHO_CLIENT_LIVE;
 }
 
-static void disconnected(void *ctx, struct cm_conn *cm,
-                         const struct cm_end *end)
+static void handle_disconnect(void *ctx, struct cm_conn *cm,
+                              const struct cm_end *end)
 {
     struct echo_client *c = ctx;
 
@@ -73,11 +73,11 @@ static void disconnected(void *ctx, struct cm_conn *cm,
 }
 
 static const struct cm_ops cm_ops = {
-    .replied = replied,
-    .disconnected = disconnected,
+    .replied = handle_reply,
+    .disconnected = handle_disconnect,
 };
 
-static bool run(struct echo_client *c, bool (*is_done)(void *ctx))
+static bool run_until(struct echo_client *c, bool (*is_done)(void *ctx))
 {
     verbs_flush(verbs_of(c));
     c->bed->host->sleep.is_asleep = false;
@@ -152,7 +152,7 @@ void echo_client_open_with(struct echo_client *c, struct bed *bed,
     param.qpn = c->qpn;
     c->cm = cm_connect(&bed->host->net.cm, &param);
     assert_non_null(c->cm);
-    assert_true(run(c, is_decided));
+    assert_true(run_until(c, is_decided));
 }
 
 void echo_client_open(struct echo_client *c, struct bed *bed, uint8_t *memory,
@@ -170,7 +170,7 @@ static bool is_ended(void *ctx)
 
 bool echo_client_wait_end(struct echo_client *c)
 {
-    return run(c, is_ended);
+    return run_until(c, is_ended);
 }
 
 static bool drive_is_idle(void *ctx)
@@ -182,7 +182,7 @@ static bool drive_is_idle(void *ctx)
 
 bool echo_client_wait_idle(struct echo_client *c)
 {
-    return run(c, drive_is_idle);
+    return run_until(c, drive_is_idle);
 }
 
 void echo_client_vanish(struct echo_client *c)
@@ -214,7 +214,7 @@ enum verbs_wc_status echo_client_do(struct echo_client *c,
     wr->signaled = true;
     c->waits_for = c->sent + 1;
     assert_true(verbs_post_send(verbs_of(c), c->qpn, wr));
-    assert_true(run(c, has_sent));
+    assert_true(run_until(c, has_sent));
     return c->status;
 }
 
@@ -270,7 +270,7 @@ bool echo_client_say(struct echo_client *c, const void *where, uint32_t rkey,
     assert_int_equal(echo_client_send(c, message, PING_INFO_LEN),
                      VERBS_WC_SUCCESS);
     c->waits_for = answers;
-    assert_true(run(c, has_received));
+    assert_true(run_until(c, has_received));
     return c->received == answers;
 }
 

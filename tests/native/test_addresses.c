@@ -139,8 +139,8 @@ static void test_a_ninth_address_is_refused(void **state)
 }
 
 /* The generation counter, and whether the log page lists `traddr`. */
-static uint64_t discovered(struct nvme_host *host, const char *traddr,
-                           bool *is_listed)
+static uint64_t read_discovery(struct nvme_host *host, const char *traddr,
+                               bool *is_listed)
 {
     uint8_t header[DISCOVERY_HEADER_LEN], entry[DISCOVERY_ENTRY_LEN];
     uint64_t count;
@@ -187,7 +187,7 @@ static void test_what_is_told_of_addresses_follows_them(void **state)
     assert_int_equal(host_connect(&discovery, &target), 0);
     bed_connect(&bed, 0, 1, 16);
     assert_int_equal(drive_qpairs(), 3);
-    genctr = discovered(&discovery, "10.0.0.1", &is_listed);
+    genctr = read_discovery(&discovery, "10.0.0.1", &is_listed);
     assert_true(is_listed);
 
     own = *net_stack_address(drive_stack(), 0);
@@ -195,7 +195,7 @@ static void test_what_is_told_of_addresses_follows_them(void **state)
     bed.drive->sleep.is_asleep = false;
     native_world_pass(&bed.world, 1000000);
     assert_int_equal(drive_qpairs(), 1);
-    assert_int_equal(discovered(&discovery, "10.0.0.1", &is_listed),
+    assert_int_equal(read_discovery(&discovery, "10.0.0.1", &is_listed),
                      genctr + 1);
     assert_false(is_listed);
 
@@ -203,7 +203,7 @@ static void test_what_is_told_of_addresses_follows_them(void **state)
                      0);
     bed.drive->sleep.is_asleep = false;
     native_world_pass(&bed.world, 1000000);
-    assert_int_equal(discovered(&discovery, "10.0.0.1", &is_listed),
+    assert_int_equal(read_discovery(&discovery, "10.0.0.1", &is_listed),
                      genctr + 2);
     assert_true(is_listed);
     host_disconnect(&bed.host->host);
@@ -271,17 +271,17 @@ static int setup_dhcp(void **state)
     return 0;
 }
 
-static const struct ipv4ll *fallback(void)
+static const struct ipv4ll *link_local_of_port(void)
 {
     return &bed.drive->drive.services.dhcp.ports[0].fallback;
 }
 
 static void wait_for_fallback(void)
 {
-    for (unsigned int i = 0; i < 600 && fallback()->local < 0; i++) {
+    for (unsigned int i = 0; i < 600 && link_local_of_port()->local < 0; i++) {
         native_world_pass(&bed.world, UINT64_C(100000000));
     }
-    assert_in_range(fallback()->local, 0, NET_CONFIGURED - 1);
+    assert_in_range(link_local_of_port()->local, 0, NET_CONFIGURED - 1);
 }
 
 /* Probing takes at most 7 s: nothing else wakes the drive so often. */
@@ -291,7 +291,8 @@ static void test_a_fallback_address_is_not_slept_over(void **state)
     (void)state;
     wait_for_fallback();
     native_world_pass(&bed.world, UINT64_C(8000000000));
-    assert_true(net_stack_is_usable(drive_stack(), (uint8_t)fallback()->local));
+    assert_true(net_stack_is_usable(drive_stack(),
+                                    (uint8_t)link_local_of_port()->local));
 }
 
 /* The configuration names an address that is in use already, and drops it. */
@@ -304,18 +305,20 @@ static void test_the_configuration_removes_its_own_addresses_only(void **state)
     (void)state;
     wait_for_fallback();
     native_world_pass(&bed.world, UINT64_C(20000000000));
-    ip = net_stack_address(drive_stack(), (uint8_t)fallback()->local)->ip;
+    ip = net_stack_address(drive_stack(), (uint8_t)link_local_of_port()->local)
+             ->ip;
     snprintf(line, sizeof(line), "config set address.0.ip %s/16\r",
              ip_text(&ip).text);
-    type(line);
-    type("config save\r");
+    type_line(line);
+    type_line("config save\r");
     assert_int_equal(bed.drive->saves, 1);
-    type("config set address.0.ip none\r");
-    type("config save\r");
+    type_line("config set address.0.ip none\r");
+    type_line("config save\r");
     assert_int_equal(bed.drive->saves, 2);
-    assert_true(net_stack_is_usable(drive_stack(), (uint8_t)fallback()->local));
-    type("shutdown\r"); /* it gives back what it has */
-    assert_int_equal(fallback()->local, -1);
+    assert_true(net_stack_is_usable(drive_stack(),
+                                    (uint8_t)link_local_of_port()->local));
+    type_line("shutdown\r"); /* it gives back what it has */
+    assert_int_equal(link_local_of_port()->local, -1);
     assert_int_equal(net_stack_local(drive_stack(), 0, NET_VLAN_UNTAGGED, &ip),
                      -1);
 }
@@ -327,19 +330,19 @@ enum { DHCP_AT = ETH_LEN + IPV4_LEN + UDP_LEN, HOST_END = 1 };
 static const struct ip_addr lease_ip = {{[10] = 0xff, 0xff, 10, 77, 0, 5}};
 static const struct ip_addr lease_ntp = {{[10] = 0xff, 0xff, 10, 77, 0, 9}};
 
-static struct services *services(void)
+static struct services *drive_services(void)
 {
     return &bed.drive->drive.services;
 }
 
-static void serve(enum dhcp_type type, uint32_t lease_s)
+static void send_dhcp(enum dhcp_type type, uint32_t lease_s)
 {
     const struct ip_addr server = ip_addr_from_v4(0x0a4d0001);
     struct frame_sink sink = cable_sink(&bed.cables[0], HOST_END);
     struct dhcp dhcp = {
         .type = (uint8_t)type,
         .is_reply = true,
-        .xid = services()->dhcp.ports[0].xid,
+        .xid = drive_services()->dhcp.ports[0].xid,
         .ciaddr = ip_addr_from_v4(0),
         .yiaddr = lease_ip,
         .server = server,
@@ -378,18 +381,18 @@ static void serve(enum dhcp_type type, uint32_t lease_s)
 static void wait_for_state(enum dhcp_state state)
 {
     for (unsigned int i = 0;
-         i < 6000 && services()->dhcp.ports[0].state != state; i++) {
+         i < 6000 && drive_services()->dhcp.ports[0].state != state; i++) {
         native_world_pass(&bed.world, UINT64_C(100000000));
     }
-    assert_int_equal(services()->dhcp.ports[0].state, state);
+    assert_int_equal(drive_services()->dhcp.ports[0].state, state);
 }
 
-static void lease(uint32_t lease_s)
+static void lease_address(uint32_t lease_s)
 {
     wait_for_state(DHCP_SELECTING);
-    serve(DHCP_OFFER, lease_s);
+    send_dhcp(DHCP_OFFER, lease_s);
     wait_for_state(DHCP_REQUESTING);
-    serve(DHCP_ACK, lease_s);
+    send_dhcp(DHCP_ACK, lease_s);
     wait_for_state(DHCP_BOUND);
 }
 
@@ -417,13 +420,14 @@ WITH_FIXTURE(setup_dhcp, teardown)
 static void test_a_lease_is_used_until_it_ends(void **state)
 {
     (void)state;
-    lease(600);
+    lease_address(600);
     assert_int_equal(times_said("dhcp: port 0: 10.77.0.5/24 for 600 s"), 1);
     assert_true(serves_lease());
-    assert_true(ip_addr_equal(&services()->sntp.config.server, &lease_ntp));
+    assert_true(
+        ip_addr_equal(&drive_services()->sntp.config.server, &lease_ntp));
     /* Renewed, though its server's MAC is not known: nothing to tell of. */
     wait_for_state(DHCP_REBINDING);
-    serve(DHCP_ACK, 600);
+    send_dhcp(DHCP_ACK, 600);
     wait_for_state(DHCP_BOUND);
     assert_int_equal(times_said("dhcp: port 0: "), 1);
     assert_true(serves_lease());
@@ -431,7 +435,7 @@ static void test_a_lease_is_used_until_it_ends(void **state)
     native_world_pass(&bed.world, UINT64_C(601000000000));
     assert_int_equal(times_said("dhcp: port 0: the lease has ended"), 1);
     assert_false(serves_lease());
-    assert_true(ip_addr_is_unspecified(&services()->sntp.config.server));
+    assert_true(ip_addr_is_unspecified(&drive_services()->sntp.config.server));
 }
 
 WITH_FIXTURE(setup_dhcp, teardown)
@@ -440,15 +444,15 @@ static void test_a_lease_for_ever_and_a_server_of_our_own(void **state)
     const struct ip_addr own = ip_addr_from_v4(0x0a000109);
 
     (void)state;
-    type("config set sntp.server 10.0.1.9\r");
-    type("config save\r");
+    type_line("config set sntp.server 10.0.1.9\r");
+    type_line("config save\r");
     assert_int_equal(bed.drive->saves, 1);
-    lease(DHCP_FOREVER);
+    lease_address(DHCP_FOREVER);
     assert_int_equal(times_said("dhcp: port 0: 10.77.0.5/24 for ever"), 1);
-    assert_true(ip_addr_equal(&services()->sntp.config.server, &own));
+    assert_true(ip_addr_equal(&drive_services()->sntp.config.server, &own));
     native_world_pass(&bed.world, UINT64_C(4000000000000));
     assert_true(serves_lease());
-    type("shutdown\r");
+    type_line("shutdown\r");
     assert_false(serves_lease());
 }
 

@@ -11,7 +11,7 @@ static uint8_t *memory[ECHO_CONNS + 1]; /* of so many clients */
 
 #define NS(seconds) ((uint64_t)(seconds) * UINT64_C(1000000000))
 
-static struct echo_counters counters(void)
+static struct echo_counters echo_counters_now(void)
 {
     return bed.drive->drive.echo.counters;
 }
@@ -97,11 +97,12 @@ static void test_pings_of_many_sizes_come_back(void **state)
         }
         client_close(&c);
     }
-    assert_int_equal(counters().connections, 4);
-    assert_int_equal(counters().pings, 4 * ARRAY_LEN(sizes));
-    assert_int_equal(counters().ping_bytes, bytes);
-    assert_int_equal(counters().messages, 8 * ARRAY_LEN(sizes));
-    assert_int_equal(counters().bad + counters().failed + counters().timeouts,
+    assert_int_equal(echo_counters_now().connections, 4);
+    assert_int_equal(echo_counters_now().pings, 4 * ARRAY_LEN(sizes));
+    assert_int_equal(echo_counters_now().ping_bytes, bytes);
+    assert_int_equal(echo_counters_now().messages, 8 * ARRAY_LEN(sizes));
+    assert_int_equal(echo_counters_now().bad + echo_counters_now().failed +
+                         echo_counters_now().timeouts,
                      0);
     assert_int_equal(bed.drive->drive.net.verbs.counters.commands_refused, 0);
     expect_no_leak();
@@ -142,7 +143,7 @@ static void test_the_fifth_connection_is_refused(void **state)
         assert_int_equal(c[i].state, ECHO_CLIENT_LIVE);
     }
     expect_refused(ECHO_CONNS, CM_REJ_NO_RESOURCES);
-    assert_int_equal(counters().refused, 1);
+    assert_int_equal(echo_counters_now().refused, 1);
     for (unsigned int i = 0; i < ECHO_CONNS; i++) {
         echo_client_ping(&c[i], 4096, i);
     }
@@ -198,7 +199,7 @@ static void test_a_ping_that_cannot_be_served_ends_the_connection(void **state)
         }
         assert_int_equal(c.state, ECHO_CLIENT_ENDED);
         assert_int_equal(c.end.reason, CM_END_DREQ);
-        assert_int_equal(counters().bad, i + 1);
+        assert_int_equal(echo_counters_now().bad, i + 1);
         client_close(&c);
     }
     expect_no_leak();
@@ -218,7 +219,7 @@ static void test_a_wrong_key_ends_the_connection(void **state)
     assert_false(echo_client_say(&c, c.sink, c.rkey + 1, 64));
     assert_int_equal(c.state, ECHO_CLIENT_ENDED);
     client_close(&c);
-    assert_int_equal(counters().failed, 2);
+    assert_int_equal(echo_counters_now().failed, 2);
     expect_no_leak();
 }
 
@@ -234,7 +235,7 @@ static void test_a_peer_that_vanishes_is_given_up(void **state)
     native_world_pass(&bed.world, ECHO_IDLE_US * 1000 - NS(1));
     assert_int_equal(echo_conns_used(&bed.drive->drive.echo), 1);
     assert_true(echo_client_wait_idle(&c));
-    assert_int_equal(counters().timeouts, 1);
+    assert_int_equal(echo_counters_now().timeouts, 1);
     echo_client_vanish(&c);
     expect_no_leak();
 }
@@ -249,7 +250,7 @@ static void test_a_peer_that_owes_the_drep_keeps_nothing(void **state)
     native_world_pass(&bed.world, NS(1)); /* its RTU */
     bed.cables[0].is_cut = true;
     native_world_pass(&bed.world, ECHO_IDLE_US * 1000 + NS(1));
-    assert_int_equal(counters().timeouts, 1);
+    assert_int_equal(echo_counters_now().timeouts, 1);
     assert_int_equal(echo_conns_used(&bed.drive->drive.echo), 0);
     bed.cables[0].is_cut = false;
     native_world_pass(&bed.world, NS(100));
@@ -339,7 +340,7 @@ static void test_each_key_has_its_rights_and_bounds(void **state)
         assert_true(echo_client_wait_end(&c));
         client_close(&c);
     }
-    assert_int_equal(counters().failed, 6);
+    assert_int_equal(echo_counters_now().failed, 6);
     expect_no_leak();
 }
 

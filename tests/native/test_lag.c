@@ -69,12 +69,12 @@ struct way {
     void (*restore)(unsigned int port);
 };
 
-static void pull(unsigned int port)
+static void unplug_port(unsigned int port)
 {
     native_disconnect(&bed.drive->machine, port, &bed.host->machine, port);
 }
 
-static void plug(unsigned int port)
+static void plug_port(unsigned int port)
 {
     native_connect(&bed.world, &bed.cables[port], &bed.drive->machine, port,
                    &bed.host->machine, port);
@@ -93,19 +93,19 @@ static void host_on(unsigned int port)
 }
 
 /* Nobody sees it. */
-static void cut(unsigned int port)
+static void cut_cable(unsigned int port)
 {
     bed.cables[port].is_cut = true;
 }
 
-static void mend(unsigned int port)
+static void mend_cable(unsigned int port)
 {
     bed.cables[port].is_cut = false;
 }
 
-static const struct way cable_pulled = {pull, plug};
+static const struct way cable_pulled = {unplug_port, plug_port};
 static const struct way host_side = {host_off, host_on};
-static const struct way silence = {cut, mend};
+static const struct way silence = {cut_cable, mend_cable};
 
 /* ---- I/O. */
 
@@ -127,7 +127,7 @@ static bool all_are_done(void *ctx)
     return ((const struct pending *)ctx)->done == WRITES;
 }
 
-static void submit(struct pending *pending, uint32_t version)
+static void submit_writes(struct pending *pending, uint32_t version)
 {
     for (uint32_t i = 0; i < WRITES; i++) {
         struct host_io io = {
@@ -150,12 +150,12 @@ static void submit(struct pending *pending, uint32_t version)
 }
 
 /* Written while a port is lost after so many rounds; read while it is away. */
-static void survive(const struct way *way, unsigned int port,
-                    unsigned int rounds, uint32_t version)
+static void survive_loss(const struct way *way, unsigned int port,
+                         unsigned int rounds, uint32_t version)
 {
     struct pending pending = {0};
 
-    submit(&pending, version);
+    submit_writes(&pending, version);
     for (unsigned int i = 0; i < rounds; i++) {
         (void)native_world_step(&bed.world);
     }
@@ -173,7 +173,7 @@ static void survive(const struct way *way, unsigned int port,
 }
 
 /* As patient as Linux is: 7 retries of half a second. */
-static void connect(void)
+static void connect_patiently(void)
 {
     struct host_target target;
 
@@ -184,11 +184,11 @@ static void connect(void)
     assert_int_equal(host_connect(&bed.host->host, &target), 0);
 }
 
-static void sweep(const struct way *way)
+static void sweep_rounds(const struct way *way)
 {
-    connect();
+    connect_patiently();
     for (unsigned int rounds = 0; rounds < ROUNDS; rounds++) {
-        survive(way, rounds % SOC_PORTS, rounds, rounds + 1);
+        survive_loss(way, rounds % SOC_PORTS, rounds, rounds + 1);
     }
     host_disconnect(&bed.host->host);
     bed_expect_idle(&bed);
@@ -197,7 +197,7 @@ static void sweep(const struct way *way)
 static void test_standby_survives_pulled_cables(void **state)
 {
     (void)state;
-    sweep(&cable_pulled);
+    sweep_rounds(&cable_pulled);
     assert_true(console_says("lag: port 1 is active"));
     assert_true(drive_counter(LAG_COUNT_TX0) != 0);
     assert_true(drive_counter(LAG_COUNT_TX1) != 0);
@@ -208,7 +208,7 @@ static void test_standby_survives_pulled_cables(void **state)
 static void test_standby_follows_a_host_that_has_lost_a_port(void **state)
 {
     (void)state;
-    sweep(&host_side);
+    sweep_rounds(&host_side);
     assert_true(drive_counter(LAG_COUNT_MOVES) != 0);
     assert_int_equal(lag_of_drive()->links, 3);
 }
@@ -217,7 +217,7 @@ WITH_FIXTURE(setup_lacp, teardown)
 static void test_lacp_survives_pulled_cables(void **state)
 {
     (void)state;
-    sweep(&cable_pulled);
+    sweep_rounds(&cable_pulled);
     assert_true(drive_counter(LAG_COUNT_TX0) != 0);
     assert_true(drive_counter(LAG_COUNT_TX1) != 0);
     assert_int_equal(drive_counter(LAG_COUNT_TX_DROPPED), 0);
@@ -228,7 +228,7 @@ WITH_FIXTURE(setup_lacp, teardown)
 static void test_lacp_survives_a_host_that_has_lost_a_port(void **state)
 {
     (void)state;
-    sweep(&host_side);
+    sweep_rounds(&host_side);
     assert_true(console_says("lag: port 0 is out"));
     assert_true(console_says("lag: port 1 is out"));
 }
@@ -237,12 +237,12 @@ WITH_FIXTURE(setup_lacp, teardown)
 static void test_lacp_survives_silent_cables(void **state)
 {
     (void)state;
-    sweep(&silence);
+    sweep_rounds(&silence);
     assert_true(console_says("lag: port 0 is out"));
     assert_true(console_says("lag: port 1 is out"));
 }
 
-static const char *typed(const char *line)
+static const char *type_line(const char *line)
 {
     size_t before = strlen(machine_console(&bed.drive->machine));
 
@@ -257,9 +257,9 @@ static void test_console_shows_members_and_partner(void **state)
     const char *said;
 
     (void)state;
-    pull(1);
+    unplug_port(1);
     native_world_pass(&bed.world, 2 * SECOND_NS);
-    said = typed("lag\r");
+    said = type_line("lag\r");
     assert_non_null(strstr(said, "lag: LACP, up\n"));
     assert_non_null(strstr(said, "port 0: active\n"));
     assert_non_null(
@@ -276,7 +276,7 @@ static void test_console_shows_the_standby_port(void **state)
     const char *said;
 
     (void)state;
-    said = typed("lag\r");
+    said = type_line("lag\r");
     assert_non_null(strstr(said, "lag: active/standby, up\n"));
     assert_non_null(strstr(said, "port 0: active\n"));
     assert_non_null(strstr(said, "port 1: standby\n"));
@@ -314,7 +314,7 @@ static void test_all_addresses_are_the_aggregates(void **state)
 {
     (void)state;
     for (unsigned int port = 0; port < SOC_PORTS; port++) {
-        pull(port);
+        unplug_port(port);
         for (uint8_t local = 0; local < 4; local++) {
             bed_connect(&bed, local, 1, 16);
             assert_int_equal(
@@ -322,7 +322,7 @@ static void test_all_addresses_are_the_aggregates(void **state)
             bed_expect(&bed, 1, local, 1, HOST_DATA_KEYED, local);
             host_disconnect(&bed.host->host);
         }
-        plug(port);
+        plug_port(port);
         native_world_pass(&bed.world, 5 * SECOND_NS);
     }
     bed_expect_idle(&bed);
@@ -334,12 +334,12 @@ WITH_FIXTURE(setup_lacp, teardown)
 static void test_aggregate_without_ports_comes_back(void **state)
 {
     (void)state;
-    pull(0);
-    pull(1);
+    unplug_port(0);
+    unplug_port(1);
     native_world_pass(&bed.world, SECOND_NS);
     assert_false(lag_of_drive()->is_up);
     assert_true(console_says("lag: down"));
-    plug(1);
+    plug_port(1);
     native_world_pass(&bed.world, 5 * SECOND_NS);
     assert_true(lag_of_drive()->is_up);
     bed_connect(&bed, 0, 1, 16);
@@ -349,8 +349,8 @@ static void test_aggregate_without_ports_comes_back(void **state)
 }
 
 /* "I am here", as a bond says it, in a frame of 60 bytes. */
-static void announce(unsigned int port, const struct mac_addr *mac,
-                     const struct ip_addr *ip)
+static void announce_address(unsigned int port, const struct mac_addr *mac,
+                             const struct ip_addr *ip)
 {
     const struct eth eth = {
         .dst = {{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}},
@@ -381,7 +381,8 @@ static void test_standby_does_not_follow_itself(void **state)
     (void)state;
     assert_int_equal(lag_of_drive()->active, 0);
     native_world_pass(&bed.world, SECOND_NS);
-    announce(1, &stack->config.ports[0].mac, &net_stack_address(stack, 0)->ip);
+    announce_address(1, &stack->config.ports[0].mac,
+                     &net_stack_address(stack, 0)->ip);
     native_world_pass(&bed.world, SECOND_NS);
     assert_int_equal(lag_of_drive()->active, 0);
     assert_false(console_says("lag: port 1 is active"));
@@ -395,12 +396,12 @@ static void test_standby_does_not_follow_what_both_ports_hear(void **state)
 
     (void)state;
     native_world_pass(&bed.world, 20 * SECOND_NS); /* the host has said all */
-    announce(1, &other, &ip);
-    announce(0, &other, &ip);
+    announce_address(1, &other, &ip);
+    announce_address(0, &other, &ip);
     native_world_pass(&bed.world, SECOND_NS);
     assert_int_equal(lag_of_drive()->active, 0);
     assert_false(console_says("lag: port 1 is active"));
-    announce(1, &other, &ip); /* alone, it is a move */
+    announce_address(1, &other, &ip); /* alone, it is a move */
     native_world_pass(&bed.world, SECOND_NS);
     assert_true(console_says("lag: port 1 is active"));
 }
@@ -412,10 +413,10 @@ static void test_standby_reverts_if_told_to(void **state)
     for (unsigned int i = 0; i < 2; i++) {
         lag_of_drive()->has_revert = i == 1;
         lag_of_host()->has_revert = i == 1;
-        pull(0);
+        unplug_port(0);
         native_world_pass(&bed.world, SECOND_NS);
         assert_int_equal(lag_of_drive()->active, 1);
-        plug(0);
+        plug_port(0);
         native_world_pass(&bed.world, 2 * SECOND_NS);
         assert_int_equal(lag_of_drive()->links, 3);
         assert_int_equal(lag_of_drive()->active, 1 - i);
@@ -429,15 +430,15 @@ static void test_lacp_takes_nothing_from_a_port_that_is_out(void **state)
     const struct ip_addr ip = ip_addr_from_v4(0x0a0000fa);
 
     (void)state;
-    cut(1);
+    cut_cable(1);
     native_world_pass(&bed.world, 7 * SECOND_NS);
     assert_int_equal(lag_of_drive()->links, 3);
     assert_int_equal(lag_of_drive()->collects, BIT(0));
-    assert_non_null(strstr(typed("lag\r"), "port 1: out\n"));
-    announce(1, &other, &ip);
+    assert_non_null(strstr(type_line("lag\r"), "port 1: out\n"));
+    announce_address(1, &other, &ip);
     native_world_pass(&bed.world, SECOND_NS);
     assert_int_equal(lag_of_drive()->dropped[1], 1);
-    announce(0, &other, &ip);
+    announce_address(0, &other, &ip);
     native_world_pass(&bed.world, SECOND_NS);
     assert_int_equal(lag_of_drive()->dropped[0], 0);
 }
@@ -488,7 +489,7 @@ static void test_lacp_partner_that_wavers_does_not_fill_the_log(void **state)
     (void)state;
     native_world_pass(&bed.world, 100 * SECOND_NS);
     lines = times_said("lag: ");
-    cut(0);
+    cut_cable(0);
     for (unsigned int i = 0; i < TIMES; i++) {
         say_collecting(&host, i % 2 == 1);
         native_world_pass(&bed.world, PERIOD_MS * SECOND_NS / 1000);
@@ -515,9 +516,9 @@ static void test_standby_tells_where_moves_have_led(void **state)
     native_world_pass(&bed.world, 100 * SECOND_NS);
     lines = times_said("lag: port ");
     for (unsigned int i = 0; i < MOVES; i++) {
-        pull(i % 2);
+        unplug_port(i % 2);
         native_world_pass(&bed.world, SECOND_NS / 10);
-        plug(i % 2);
+        plug_port(i % 2);
         native_world_pass(&bed.world, SECOND_NS / 10);
     }
     assert_int_equal(lag_of_drive()->active, 1);

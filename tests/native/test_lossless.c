@@ -35,7 +35,7 @@ static struct {
 
 static FILE *pcap;
 
-static void mark(uint8_t *ip)
+static void mark_congestion(uint8_t *ip)
 {
     struct ipv4 header;
 
@@ -55,13 +55,14 @@ static void look_at_v2(uint8_t *ip, unsigned int from)
     seen.wrong_dscp += ip[IPV4_TOS] >> 2 != seen.dscp && opcode != 0x81;
     if ((from == 0 ? seen.marks_drive : seen.marks) && opcode < 0x20 &&
         (ip[IPV4_TOS] & 3) == 2) {
-        mark(ip);
+        mark_congestion(ip);
     }
 }
 
 /* End 0 is the drive's. */
-static enum cable_verdict look(void *ctx, unsigned int from, uint64_t number,
-                               uint8_t *data, uint32_t *len_bytes)
+static enum cable_verdict inspect_frame(void *ctx, unsigned int from,
+                                        uint64_t number, uint8_t *data,
+                                        uint32_t *len_bytes)
 {
     struct eth eth;
     uint8_t *ip;
@@ -87,17 +88,17 @@ static enum cable_verdict look(void *ctx, unsigned int from, uint64_t number,
     return CABLE_PASS;
 }
 
-static void start(const struct bed *like)
+static void start_capture(const struct bed *like)
 {
     bed_init_like(&bed, like);
     memset(&seen, 0, sizeof(seen));
     for (unsigned int i = 0; i < SOC_PORTS; i++) {
-        bed.cables[i].filter = look;
+        bed.cables[i].filter = inspect_frame;
         bed.cables[i].is_capturing = true;
     }
 }
 
-static void stop(void)
+static void stop_capture(void)
 {
     for (unsigned int i = 0; i < SOC_PORTS; i++) {
         const struct cable *cable = &bed.cables[i];
@@ -148,7 +149,7 @@ static void test_v1_serves_io_over_both_families(void **state)
 {
     (void)state;
     for (uint8_t local = 0; local < 4; local += 2) {
-        start(&(struct bed){.mtu_bytes = 4200, .has_roce_v1 = true});
+        start_capture(&(struct bed){.mtu_bytes = 4200, .has_roce_v1 = true});
         assert_int_equal(try_connect(local, true), 0);
         do_io();
         host_disconnect(&bed.host->host);
@@ -156,21 +157,21 @@ static void test_v1_serves_io_over_both_families(void **state)
         assert_int_equal(seen.v2, 0);
         assert_true(seen.v1 > 100);
         assert_int_equal(drive_count(RNIC_COUNT_RETRANSMITTED), 0);
-        stop();
+        stop_capture();
     }
 }
 
 static void test_v1_in_a_vlan(void **state)
 {
     (void)state;
-    start(&(struct bed){
+    start_capture(&(struct bed){
         .mtu_bytes = 1500, .has_roce_v1 = true, .vlan = 42, .priority = 3});
     assert_int_equal(try_connect(0, true), 0);
     do_io();
     host_disconnect(&bed.host->host);
     assert_true(seen.v1 > 100);
     assert_int_equal(seen.wrong_tag, 0);
-    stop();
+    stop_capture();
 }
 
 /* Off, as drives are made: silence, and a counter that says why. */
@@ -180,7 +181,7 @@ static void test_v1_is_silence_when_it_is_off(void **state)
     uint64_t frames;
 
     (void)state;
-    start(&(struct bed){.mtu_bytes = 1500});
+    start_capture(&(struct bed){.mtu_bytes = 1500});
     port = &bed.drive->machine.ports[0];
     assert_int_not_equal(try_connect(0, true), 0);
     native_world_pass(&bed.world, 1000000); /* the last ones arrive */
@@ -195,14 +196,14 @@ static void test_v1_is_silence_when_it_is_off(void **state)
     do_io();
     host_disconnect(&bed.host->host);
     assert_int_equal(seen.v1, frames);
-    stop();
+    stop_capture();
 }
 
 /* From the first REQ to the last DREP. */
 static void test_v2_in_a_vlan_with_priority_and_dscp(void **state)
 {
     (void)state;
-    start(&(struct bed){.mtu_bytes = 1500, .vlan = 100, .priority = 5});
+    start_capture(&(struct bed){.mtu_bytes = 1500, .vlan = 100, .priority = 5});
     seen.dscp = 26;
     assert_int_equal(try_connect(0, false), 0);
     do_io();
@@ -219,15 +220,15 @@ static void test_v2_in_a_vlan_with_priority_and_dscp(void **state)
     host_disconnect(&bed.host->host);
     assert_int_equal(seen.wrong_tag, 0);
     assert_int_equal(seen.wrong_dscp, 0);
-    stop();
+    stop_capture();
 }
 
 /* Every packet of one side is marked: its data arrives, slower. */
-static void congestion(bool marks_drive)
+static void check_congestion(bool marks_drive)
 {
     uint64_t fast_ns, start_ns;
 
-    start(&(struct bed){.mtu_bytes = 4200});
+    start_capture(&(struct bed){.mtu_bytes = 4200});
     assert_int_equal(try_connect(0, false), 0);
     do_io(); /* the neighbours are known, and what else takes time */
     start_ns = bed.world.now_ns;
@@ -255,19 +256,19 @@ static void congestion(bool marks_drive)
     assert_int_equal(host_count(RNIC_COUNT_RETRANSMITTED), 0);
     host_disconnect(&bed.host->host);
     bed_expect_idle(&bed);
-    stop();
+    stop_capture();
 }
 
 static void test_marks_slow_the_drive(void **state)
 {
     (void)state;
-    congestion(true);
+    check_congestion(true);
 }
 
 static void test_marks_slow_the_host(void **state)
 {
     (void)state;
-    congestion(false);
+    check_congestion(false);
 }
 
 /* ---- PFC */
@@ -296,7 +297,7 @@ static void test_pfc_holds_the_drive_s_answers_back(void **state)
     uint64_t start_ns;
 
     (void)state;
-    start(&(struct bed){.mtu_bytes = 1500, .vlan = 100, .priority = 5});
+    start_capture(&(struct bed){.mtu_bytes = 1500, .vlan = 100, .priority = 5});
     port = &bed.drive->machine.ports[0];
     assert_int_equal(try_connect(0, false), 0);
     do_io();
@@ -319,7 +320,7 @@ static void test_pfc_holds_the_drive_s_answers_back(void **state)
     assert_int_equal(host_count(RNIC_COUNT_RETRANSMITTED), 0);
     host_disconnect(&bed.host->host);
     bed_expect_idle(&bed);
-    stop();
+    stop_capture();
 }
 
 /* One after the other: no order of time is claimed. */

@@ -10,9 +10,9 @@
 
 enum { ETH_HEADER = 14, HOST_END = 1 };
 
-static void expect(const char *line, const char *answer)
+static void expect_answer(const char *line, const char *answer)
 {
-    const char *said = type(line);
+    const char *said = type_line(line);
 
     if (strstr(said, answer) == NULL) {
         print_message("%s", said);
@@ -55,16 +55,16 @@ static void test_console_tells_what_was_heard_fact_by_fact(void **state)
     };
 
     (void)state;
-    expect("neighbours\r", "port 1: nothing heard yet");
+    expect_answer("neighbours\r", "port 1: nothing heard yet");
     send_lldp(1, lldp_golden, sizeof(lldp_golden));
     for (size_t i = 0; i < ARRAY_LEN(facts); i++) {
-        expect("neighbours 1\r", facts[i]);
+        expect_answer("neighbours 1\r", facts[i]);
     }
-    expect("neighbours 0\r", "port 0: nothing heard yet");
-    assert_null(strstr(type("neighbours 0\r"), "port 1"));
+    expect_answer("neighbours 0\r", "port 0: nothing heard yet");
+    assert_null(strstr(type_line("neighbours 0\r"), "port 1"));
     native_disconnect(&bed.drive->machine, 1, &bed.host->machine, 1);
     native_world_pass(&bed.world, 100000000);
-    expect("neighbours\r", "port 1: nothing heard: the link is down");
+    expect_answer("neighbours\r", "port 1: nothing heard: the link is down");
 }
 
 static void test_a_name_cannot_write_on_the_terminal(void **state)
@@ -76,9 +76,9 @@ static void test_a_name_cannot_write_on_the_terminal(void **state)
 
     (void)state;
     send_lldp(0, pdu, sizeof(pdu));
-    expect("neighbours 0\r", "neighbour 0: chassis a?c\n");
-    expect("neighbours 0\r", "neighbour 0: port b?\n");
-    expect("neighbours 0\r", "neighbour 0: system x???\n");
+    expect_answer("neighbours 0\r", "neighbour 0: chassis a?c\n");
+    expect_answer("neighbours 0\r", "neighbour 0: port b?\n");
+    expect_answer("neighbours 0\r", "neighbour 0: system x???\n");
 }
 
 static unsigned int count_of(const char *text, const char *part)
@@ -130,11 +130,11 @@ static void test_changing_neighbour_fills_a_limited_part_of_the_log(
 static void test_neighbours_refuses_other_ports(void **state)
 {
     (void)state;
-    expect("neighbours 2\r", "error: no port 2");
-    expect("neighbours 0 1\r", "error: neighbours [PORT]");
-    type("config set port.1.lldp send\r");
-    expect("config save\r", "ok");
-    expect("neighbours\r", "port 1: does not listen to LLDP");
+    expect_answer("neighbours 2\r", "error: no port 2");
+    expect_answer("neighbours 0 1\r", "error: neighbours [PORT]");
+    type_line("config set port.1.lldp send\r");
+    expect_answer("config save\r", "ok");
+    expect_answer("neighbours\r", "port 1: does not listen to LLDP");
 }
 
 /* Log page C0h: docs/nvme.md, "Log pages of our own". */

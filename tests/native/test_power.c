@@ -22,7 +22,7 @@ static int teardown(void **state)
     return 0;
 }
 
-static void cycle(void)
+static void power_cycle(void)
 {
     bed_power_cycle(&bed);
     host_vanish(&bed.host->host);
@@ -49,7 +49,7 @@ static void test_unflushed_writes_are_at_risk(void **state)
     (void)state;
     assert_int_equal(bed_write(&bed, 1, 8, 1, HOST_DATA_KEYED, false, 1), 0);
     bed_expect(&bed, 1, 8, 1, HOST_DATA_KEYED, 1);
-    cycle();
+    power_cycle();
     assert_false(has_version(8, 1));
 }
 
@@ -61,7 +61,7 @@ static void test_flushed_writes_stay(void **state)
                      0);
     assert_int_equal(bed_flush(&bed, 1), 0);
     assert_int_equal(bed_write(&bed, 1, 200, 1, HOST_DATA_KEYED, false, 1), 0);
-    cycle();
+    power_cycle();
     bed_expect(&bed, 1, 8, 8, HOST_DATA_KEYED, 1);
     bed_expect(&bed, 1, 99, 1, HOST_DATA_KEYED, 1);
     assert_false(has_version(200, 1));
@@ -72,7 +72,7 @@ static void test_fua_writes_stay(void **state)
     (void)state;
     assert_int_equal(bed_write(&bed, 1, 16, 3, HOST_DATA_KEYED, false, 1), 0);
     assert_int_equal(bed_write(&bed, 1, 17, 1, HOST_DATA_KEYED, true, 2), 0);
-    cycle();
+    power_cycle();
     bed_expect(&bed, 1, 17, 1, HOST_DATA_KEYED, 2);
 }
 
@@ -82,7 +82,7 @@ static void test_without_the_cache_every_write_stays(void **state)
     assert_int_equal(
         host_set_features(&bed.host->host, FEATURE_VOLATILE_WRITE_CACHE, 0), 0);
     assert_int_equal(bed_write(&bed, 1, 30, 2, HOST_DATA_KEYED, false, 7), 0);
-    cycle();
+    power_cycle();
     bed_expect(&bed, 1, 30, 2, HOST_DATA_KEYED, 7);
 }
 
@@ -90,7 +90,7 @@ static void test_a_media_error_is_the_hosts_to_know(void **state)
 {
     (void)state;
     assert_int_equal(bed_write(&bed, 1, 50, 1, HOST_DATA_KEYED, true, 1), 0);
-    cycle(); /* so that the block is in no cache */
+    power_cycle(); /* so that the block is in no cache */
     bed.medium.fail_reads = -5;
     assert_int_equal(bed_read(&bed, 1, 50, 1, HOST_DATA_KEYED) & NVME_SC_MASK,
                      NVME_SC_READ_ERROR);

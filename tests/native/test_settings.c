@@ -8,7 +8,7 @@
 #include "nvmeof/wire/opcode.h"
 #include "tests/test_fixture.h"
 
-static bool says(const char *text, const char *what)
+static bool says_text(const char *text, const char *what)
 {
     if (strstr(text, what) == NULL) {
         print_message("%s\n", text);
@@ -36,21 +36,21 @@ static bool is_up(unsigned int port)
 static void test_console_changes_fec_and_saves_it(void **state)
 {
     (void)state;
-    assert_true(says(type("fec 0\r"), "fc"));
+    assert_true(says_text(type_line("fec 0\r"), "fc"));
     set_partner_fec(0, PORT_FEC_RS);
     assert_false(is_up(0));
-    assert_true(says(machine_console(&bed.drive->machine),
-                     "port 0: link down: FEC mismatch"));
-    assert_true(says(type("port 0\r"), "port 0: down: FEC mismatch"));
+    assert_true(says_text(machine_console(&bed.drive->machine),
+                          "port 0: link down: FEC mismatch"));
+    assert_true(says_text(type_line("port 0\r"), "port 0: down: FEC mismatch"));
     assert_true(is_up(1));
 
-    assert_true(says(type("fec 0 rs\r"), "ok"));
+    assert_true(says_text(type_line("fec 0 rs\r"), "ok"));
     assert_true(is_up(0));
     assert_int_equal(bed.drive->saves, 1);
     assert_int_equal(bed.drive->flash.port[0].fec, CONFIG_FEC_RS);
     assert_int_equal(bed.drive->flash.port[1].fec, CONFIG_FEC_FC);
-    assert_true(
-        says(type("port\r"), "port 0: up, 25 Gb/s, FEC rs (saved: rs)"));
+    assert_true(says_text(type_line("port\r"),
+                          "port 0: up, 25 Gb/s, FEC rs (saved: rs)"));
     bed_connect(&bed, 0, 1, 64);
     host_disconnect(&bed.host->host);
     bed_expect_idle(&bed);
@@ -88,12 +88,13 @@ static void test_console_refuses_and_goes_on(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        assert_true(says(type(rows[i].line), rows[i].answer));
+        assert_true(says_text(type_line(rows[i].line), rows[i].answer));
     }
     memset(long_line, 'p', sizeof(long_line) - 2);
     strcpy(long_line + sizeof(long_line) - 2, "\r");
-    assert_true(says(type(long_line), "error: more than 120 characters"));
-    assert_true(says(type("port 0\r"), "port 0: up"));
+    assert_true(
+        says_text(type_line(long_line), "error: more than 120 characters"));
+    assert_true(says_text(type_line("port 0\r"), "port 0: up"));
     assert_int_equal(bed.drive->saves, 0);
 }
 
@@ -102,26 +103,30 @@ static void test_console_changes_the_configuration(void **state)
     const char *said;
 
     (void)state;
-    assert_true(says(type("config get port.1.mtu\r"), "\n1500\n"));
-    assert_true(says(type("config set port.1.mtu 9000\r"), "ok"));
-    assert_true(says(type("config set port.1.fec rs\r"), "ok"));
-    assert_true(says(type("config set address.3.ip fd00::7/64\r"), "ok"));
+    assert_true(says_text(type_line("config get port.1.mtu\r"), "\n1500\n"));
+    assert_true(says_text(type_line("config set port.1.mtu 9000\r"), "ok"));
+    assert_true(says_text(type_line("config set port.1.fec rs\r"), "ok"));
+    assert_true(
+        says_text(type_line("config set address.3.ip fd00::7/64\r"), "ok"));
     assert_int_equal(bed.drive->saves, 0);
-    said = type("config\r");
-    assert_true(says(said, "port.1.mtu 9000 (saved: 1500) (in force: 1500)\n"));
-    assert_true(says(said, "port.0.mtu 1500\n"));
-    assert_true(says(said, "not saved yet"));
+    said = type_line("config\r");
+    assert_true(
+        says_text(said, "port.1.mtu 9000 (saved: 1500) (in force: 1500)\n"));
+    assert_true(says_text(said, "port.0.mtu 1500\n"));
+    assert_true(says_text(said, "not saved yet"));
 
-    said = type("config save\r");
-    assert_true(says(said, "port.1.mtu: from the next start\n"));
-    assert_true(says(said, "ok\n"));
+    said = type_line("config save\r");
+    assert_true(says_text(said, "port.1.mtu: from the next start\n"));
+    assert_true(says_text(said, "ok\n"));
     assert_null(strstr(said, "port.1.fec"));
     assert_int_equal(bed.drive->saves, 1);
     assert_int_equal(bed.drive->flash.port[1].mtu_bytes, 9000);
     assert_int_equal(bed.drive->flash.network.extra[3].ip[15], 7);
-    assert_true(says(type("port 1\r"), "up, 25 Gb/s, FEC rs (saved: rs)"));
-    assert_true(says(type("config\r"), "port.1.mtu 9000 (in force: 1500)"));
-    assert_true(says(type("config save\r"), "nothing to save"));
+    assert_true(
+        says_text(type_line("port 1\r"), "up, 25 Gb/s, FEC rs (saved: rs)"));
+    assert_true(
+        says_text(type_line("config\r"), "port.1.mtu 9000 (in force: 1500)"));
+    assert_true(says_text(type_line("config save\r"), "nothing to save"));
 }
 
 static void test_console_checks_before_it_saves(void **state)
@@ -129,32 +134,38 @@ static void test_console_checks_before_it_saves(void **state)
     const char *said;
 
     (void)state;
-    assert_true(says(type("config set port.0.speed 10\r"), "ok"));
-    assert_true(says(type("config set port.0.fec rs\r"), "ok"));
-    said = type("config save\r");
-    assert_true(says(said, "error: port.0.fec: rs is for 25 Gb/s, not 10\n"));
-    assert_true(says(said, "error: port.1.speed: 25, but port.0.speed is 10"));
+    assert_true(says_text(type_line("config set port.0.speed 10\r"), "ok"));
+    assert_true(says_text(type_line("config set port.0.fec rs\r"), "ok"));
+    said = type_line("config save\r");
+    assert_true(
+        says_text(said, "error: port.0.fec: rs is for 25 Gb/s, not 10\n"));
+    assert_true(
+        says_text(said, "error: port.1.speed: 25, but port.0.speed is 10"));
     assert_int_equal(bed.drive->saves, 0);
-    assert_true(says(type("config discard\r"), "ok"));
-    assert_true(says(type("config get port.0.speed\r"), "\n25\n"));
+    assert_true(says_text(type_line("config discard\r"), "ok"));
+    assert_true(says_text(type_line("config get port.0.speed\r"), "\n25\n"));
 
-    assert_true(says(type("config set port.0.mtu 1\r"),
-                     "error: port.0.mtu: 1 is not a number from 1280 to 9000"));
-    assert_true(says(type("config set address.4.ip 10.0.0.9/24\r"),
-                     "error: address.4.ip: a drive has eight addresses"));
-    assert_true(says(type("config get mtu\r"), "error: there is no key mtu"));
-    assert_true(says(type("config set name\r"), "error: config [get KEY |"));
-    assert_true(says(type("config save now\r"), "error: config [get KEY |"));
+    assert_true(
+        says_text(type_line("config set port.0.mtu 1\r"),
+                  "error: port.0.mtu: 1 is not a number from 1280 to 9000"));
+    assert_true(says_text(type_line("config set address.4.ip 10.0.0.9/24\r"),
+                          "error: address.4.ip: a drive has eight addresses"));
+    assert_true(
+        says_text(type_line("config get mtu\r"), "error: there is no key mtu"));
+    assert_true(
+        says_text(type_line("config set name\r"), "error: config [get KEY |"));
+    assert_true(
+        says_text(type_line("config save now\r"), "error: config [get KEY |"));
     assert_false(bed.drive->drive.settings.is_staged);
 
     /* A draft keeps what is changed and saved beside it. */
-    assert_true(says(type("config set port.0.vlan 7\r"), "ok"));
-    assert_true(says(type("fec 0 none\r"), "ok"));
+    assert_true(says_text(type_line("config set port.0.vlan 7\r"), "ok"));
+    assert_true(says_text(type_line("fec 0 none\r"), "ok"));
     bed.drive->is_flash_broken = true;
-    assert_true(says(type("config save\r"), "error: the flash"));
-    assert_true(says(type("config get port.0.vlan\r"), "\n7\n"));
+    assert_true(says_text(type_line("config save\r"), "error: the flash"));
+    assert_true(says_text(type_line("config get port.0.vlan\r"), "\n7\n"));
     bed.drive->is_flash_broken = false;
-    assert_true(says(type("config save\r"), "ok"));
+    assert_true(says_text(type_line("config save\r"), "ok"));
     assert_int_equal(bed.drive->flash.port[0].fec, CONFIG_FEC_NONE);
     assert_int_equal(bed.drive->flash.port[0].vlan, 7);
 }
@@ -163,28 +174,29 @@ static void test_console_says_when_the_flash_does_not_take_it(void **state)
 {
     (void)state;
     bed.drive->is_flash_broken = true;
-    assert_true(says(type("fec 1 none\r"), "error: the flash"));
-    assert_true(says(type("port 1\r"), "FEC fc (saved: fc)"));
+    assert_true(says_text(type_line("fec 1 none\r"), "error: the flash"));
+    assert_true(says_text(type_line("port 1\r"), "FEC fc (saved: fc)"));
 }
 
 static void test_both_ports_have_one_speed(void **state)
 {
     (void)state;
-    assert_true(says(type("fec 1 rs\r"), "ok"));
-    assert_true(says(type("speed 10\r"), "error: the ports cannot"));
-    assert_true(says(type("fec 1 fc\r"), "ok"));
-    assert_true(says(type("speed 10\r"), "ok"));
+    assert_true(says_text(type_line("fec 1 rs\r"), "ok"));
+    assert_true(says_text(type_line("speed 10\r"), "error: the ports cannot"));
+    assert_true(says_text(type_line("fec 1 fc\r"), "ok"));
+    assert_true(says_text(type_line("speed 10\r"), "ok"));
     assert_false(is_up(0) || is_up(1)); /* the partners run at 25 */
-    assert_true(says(type("port\r"), "port 1: down: speed mismatch, 10 Gb/s"));
-    assert_true(says(type("fec 0 rs\r"), "error: the ports cannot"));
+    assert_true(says_text(type_line("port\r"),
+                          "port 1: down: speed mismatch, 10 Gb/s"));
+    assert_true(says_text(type_line("fec 0 rs\r"), "error: the ports cannot"));
     assert_false(
         drive_net_set_link(&bed.drive->drive.net, 0, 25, CONFIG_FEC_FC));
-    assert_true(says(type("speed 25\r"), "ok"));
+    assert_true(says_text(type_line("speed 25\r"), "ok"));
     assert_true(is_up(0) && is_up(1));
 }
 
-static uint16_t feature(uint8_t opcode, uint32_t cdw10, uint32_t cdw11,
-                        uint32_t *value)
+static uint16_t port_fec_feature(uint8_t opcode, uint32_t cdw10, uint32_t cdw11,
+                                 uint32_t *value)
 {
     struct nvme_sqe sqe = {
         .opcode = opcode,
@@ -202,7 +214,8 @@ static uint32_t get_feature(uint32_t select, uint32_t port)
     uint32_t value;
 
     assert_int_equal(
-        feature(ADMIN_GET_FEATURES, select << 8, port << 8, &value), 0);
+        port_fec_feature(ADMIN_GET_FEATURES, select << 8, port << 8, &value),
+        0);
     return value;
 }
 
@@ -212,17 +225,18 @@ static void test_the_configuration_changes_the_speed(void **state)
     const struct config *in_force = &bed.drive->drive.settings.in_force;
 
     (void)state;
-    assert_true(says(type("config set port.0.speed 10\r"), "ok"));
-    assert_true(says(type("config set port.1.speed 10\r"), "ok"));
+    assert_true(says_text(type_line("config set port.0.speed 10\r"), "ok"));
+    assert_true(says_text(type_line("config set port.1.speed 10\r"), "ok"));
     assert_true(is_up(0) && is_up(1));
-    assert_true(says(type("config save\r"), "\nok\n"));
+    assert_true(says_text(type_line("config save\r"), "\nok\n"));
     for (unsigned int i = 0; i < SOC_PORTS; i++) {
         assert_false(is_up(i));
         assert_int_equal(in_force->port[i].speed_gbps, 10);
         assert_int_equal(bed.drive->flash.port[i].speed_gbps, 10);
     }
-    assert_true(says(type("port\r"), "port 0: down: speed mismatch, 10 Gb/s"));
-    assert_true(says(type("speed 25\r"), "ok"));
+    assert_true(says_text(type_line("port\r"),
+                          "port 0: down: speed mismatch, 10 Gb/s"));
+    assert_true(says_text(type_line("speed 25\r"), "ok"));
     assert_true(is_up(0) && is_up(1));
 }
 
@@ -239,7 +253,8 @@ static void test_a_host_changes_the_other_port(void **state)
     assert_int_equal(get_feature(3, 0), 5); /* saveable, changeable */
 
     /* Until the next start only. */
-    assert_int_equal(feature(ADMIN_SET_FEATURES, 0, CONFIG_FEC_RS, &value), 0);
+    assert_int_equal(
+        port_fec_feature(ADMIN_SET_FEATURES, 0, CONFIG_FEC_RS, &value), 0);
     assert_true(is_up(0));
     assert_int_equal(bed.drive->saves, 0);
     assert_int_equal(get_feature(0, 0), CONFIG_FEC_RS | PORT_FEC_RS << 8);
@@ -247,16 +262,22 @@ static void test_a_host_changes_the_other_port(void **state)
     assert_int_equal(get_feature(2, 0), CONFIG_FEC_FC);
 
     assert_int_equal(
-        feature(ADMIN_SET_FEATURES, BIT(31), CONFIG_FEC_RS, &value), 0);
+        port_fec_feature(ADMIN_SET_FEATURES, BIT(31), CONFIG_FEC_RS, &value),
+        0);
     assert_int_equal(bed.drive->flash.port[0].fec, CONFIG_FEC_RS);
     assert_int_equal(get_feature(2, 0), CONFIG_FEC_RS);
 
-    assert_int_equal(feature(ADMIN_SET_FEATURES, 0, 3, &value) & 0xff, 2);
-    assert_int_equal(feature(ADMIN_SET_FEATURES, 0, 2 << 8, &value) & 0xff, 2);
-    assert_int_equal(feature(ADMIN_GET_FEATURES, 0, 2 << 8, &value) & 0xff, 2);
-    assert_int_equal(feature(ADMIN_SET_FEATURES, 0x3f, 0, &value) & 0xff, 2);
+    assert_int_equal(port_fec_feature(ADMIN_SET_FEATURES, 0, 3, &value) & 0xff,
+                     2);
+    assert_int_equal(
+        port_fec_feature(ADMIN_SET_FEATURES, 0, 2 << 8, &value) & 0xff, 2);
+    assert_int_equal(
+        port_fec_feature(ADMIN_GET_FEATURES, 0, 2 << 8, &value) & 0xff, 2);
+    assert_int_equal(
+        port_fec_feature(ADMIN_SET_FEATURES, 0x3f, 0, &value) & 0xff, 2);
     bed.drive->is_flash_broken = true;
-    assert_int_equal(feature(ADMIN_SET_FEATURES, BIT(31), 1, &value) & 0xff, 6);
+    assert_int_equal(
+        port_fec_feature(ADMIN_SET_FEATURES, BIT(31), 1, &value) & 0xff, 6);
     assert_int_equal(get_feature(0, 0) & 0xff, CONFIG_FEC_RS);
     host_disconnect(&bed.host->host);
 }
@@ -267,10 +288,11 @@ static void test_what_does_not_go_together_is_not_saved(void **state)
     uint32_t value;
 
     (void)state;
-    assert_true(says(type("fec 0 rs\r"), "ok"));
+    assert_true(says_text(type_line("fec 0 rs\r"), "ok"));
     bed_connect(&bed, 1, 1, 64);
-    assert_int_equal(feature(ADMIN_SET_FEATURES, 0, CONFIG_FEC_FC, &value), 0);
-    assert_true(says(type("speed 10\r"), "error: the ports cannot"));
+    assert_int_equal(
+        port_fec_feature(ADMIN_SET_FEATURES, 0, CONFIG_FEC_FC, &value), 0);
+    assert_true(says_text(type_line("speed 10\r"), "error: the ports cannot"));
     assert_int_equal(bed.drive->saves, 1);
     assert_int_equal(bed.drive->flash.port[0].speed_gbps, 25);
     host_disconnect(&bed.host->host);
@@ -318,9 +340,9 @@ static void test_what_is_saved_already_is_not_written_again(void **state)
     strcpy(config.services.name, "rack7");
     for (unsigned int i = 0; i < 100; i++) {
         assert_int_equal(set_config(BIT(31), &config), 0);
-        assert_int_equal(
-            feature(ADMIN_SET_FEATURES, BIT(31), config.port[0].fec, &value),
-            0);
+        assert_int_equal(port_fec_feature(ADMIN_SET_FEATURES, BIT(31),
+                                          config.port[0].fec, &value),
+                         0);
     }
     assert_int_equal(bed.drive->saves, 1);
     assert_string_equal(bed.drive->flash.services.name, "rack7");
@@ -349,8 +371,9 @@ static void test_writes_to_flash_are_limited(void **state)
                      1500 + SETTINGS_WRITES_FREE - 1);
     get_config(NVMF_SELECT_SAVED, &config);
     assert_int_equal(config.port[0].mtu_bytes, 1500 + SETTINGS_WRITES_FREE - 1);
-    assert_true(says(type("config set port.0.mtu 9000\r"), "ok"));
-    assert_true(says(type("config save\r"), "error: too many writes to flash"));
+    assert_true(says_text(type_line("config set port.0.mtu 9000\r"), "ok"));
+    assert_true(says_text(type_line("config save\r"),
+                          "error: too many writes to flash"));
 
     bed.drive->drive.keeper.usage.on_minutes += 60;
     for (unsigned int i = 0; i < SETTINGS_WRITES_PER_HOUR; i++) {
@@ -397,8 +420,8 @@ static void test_a_host_reads_and_writes_the_configuration(void **state)
     assert_false(is_up(0));
     config.port[0].mtu_bytes = 9000;
     assert_int_equal(set_config(0, &config), 2);
-    assert_true(says(machine_console(&bed.drive->machine),
-                     "refused: port.0.mtu: changes with the next start"));
+    assert_true(says_text(machine_console(&bed.drive->machine),
+                          "refused: port.0.mtu: changes with the next start"));
     assert_int_equal(bed.drive->saves, 1);
 
     /* Mistakes: out of range, not together, behind the end. */
@@ -426,17 +449,21 @@ static void test_addresses_change_while_the_drive_runs(void **state)
 
     (void)state;
     bed_connect(&bed, 1, 1, 64);
-    assert_true(says(type("config set address.0.ip 10.0.0.77/24\r"), "ok"));
-    assert_true(says(type("config set address.1.ip 10.0.1.77/24\r"), "ok"));
-    assert_true(says(type("config set address.1.port 1\r"), "ok"));
-    assert_true(says(type("config set address.2.ip 10.9.0.1/16\r"), "ok"));
-    assert_true(says(type("config set address.2.vlan 9\r"), "ok"));
-    assert_true(says(type("config set address.3.ip fd09::1/64\r"), "ok"));
-    assert_true(says(type("config set port.0.mtu 2000\r"), "ok"));
     assert_true(
-        says(type("config save\r"), "\nport.0.mtu: from the next start\nok\n"));
+        says_text(type_line("config set address.0.ip 10.0.0.77/24\r"), "ok"));
     assert_true(
-        says(machine_console(&bed.drive->machine), "port 0: 10.9.0.1/16"));
+        says_text(type_line("config set address.1.ip 10.0.1.77/24\r"), "ok"));
+    assert_true(says_text(type_line("config set address.1.port 1\r"), "ok"));
+    assert_true(
+        says_text(type_line("config set address.2.ip 10.9.0.1/16\r"), "ok"));
+    assert_true(says_text(type_line("config set address.2.vlan 9\r"), "ok"));
+    assert_true(
+        says_text(type_line("config set address.3.ip fd09::1/64\r"), "ok"));
+    assert_true(says_text(type_line("config set port.0.mtu 2000\r"), "ok"));
+    assert_true(says_text(type_line("config save\r"),
+                          "\nport.0.mtu: from the next start\nok\n"));
+    assert_true(
+        says_text(machine_console(&bed.drive->machine), "port 0: 10.9.0.1/16"));
     ip = ip_addr_from_v4(0x0a00014d);
     assert_true(net_stack_local(&bed.drive->drive.net.stack, 1,
                                 NET_VLAN_UNTAGGED, &ip) >= 0);
@@ -448,12 +475,12 @@ static void test_addresses_change_while_the_drive_runs(void **state)
     config.port[1].has_ipv4 = false;
     (void)set_config(BIT(31), &config);
     native_world_pass(&bed.world, 1000000);
-    assert_true(
-        says(machine_console(&bed.drive->machine), "port 1: 10.0.1.1 is gone"));
+    assert_true(says_text(machine_console(&bed.drive->machine),
+                          "port 1: 10.0.1.1 is gone"));
     assert_false(bed.drive->flash.port[1].has_ipv4);
 }
 
-static struct ip_addr gateway(unsigned int port, bool is_v4)
+static struct ip_addr gateway_of(unsigned int port, bool is_v4)
 {
     const struct net_port_config *config =
         &bed.drive->drive.net.stack.config.ports[port];
@@ -485,19 +512,20 @@ static void test_services_change_while_the_drive_runs(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
-        assert_true(says(type(lines[i]), "ok: with config save, at once\n"));
+        assert_true(
+            says_text(type_line(lines[i]), "ok: with config save, at once\n"));
     }
-    assert_true(says(type("config set lag.mode lacp\r"),
-                     "ok: with config save, from the next start\n"));
-    assert_true(says(type("config set lag.mode off\r"), "ok"));
-    said = type("config save\r");
-    assert_true(says(said, "\nok\n"));
+    assert_true(says_text(type_line("config set lag.mode lacp\r"),
+                          "ok: with config save, from the next start\n"));
+    assert_true(says_text(type_line("config set lag.mode off\r"), "ok"));
+    said = type_line("config save\r");
+    assert_true(says_text(said, "\nok\n"));
     assert_null(strstr(said, "from the next start"));
-    assert_null(strstr(type("config\r"), "in force"));
+    assert_null(strstr(type_line("config\r"), "in force"));
 
-    ip = gateway(0, true);
+    ip = gateway_of(0, true);
     assert_int_equal(ip_addr_to_v4(&ip), 0x0a0000fe);
-    ip = gateway(1, false);
+    ip = gateway_of(1, false);
     assert_true(ip_addr_equal(&ip, &router));
     assert_false(lldp->config.ports[1].sends);
     assert_true(lldp->config.ports[0].sends && lldp->config.ports[1].receives);
@@ -508,16 +536,18 @@ static void test_services_change_while_the_drive_runs(void **state)
     for (unsigned int i = 0; i < SOC_PORTS; i++) {
         assert_int_equal(bed.drive->machine.ports[i].pause & 0xff, 0x08);
     }
-    assert_true(says(type("echo\r"), "on"));
+    assert_true(says_text(type_line("echo\r"), "on"));
 
     /* And back: routers' and nobody's. */
-    assert_true(says(type("config set port.0.ipv4-gateway none\r"), "ok"));
-    assert_true(says(type("config set port.1.ipv6-gateway none\r"), "ok"));
-    assert_true(says(type("config set sntp.server none\r"), "ok"));
-    assert_true(says(type("config save\r"), "\nok\n"));
-    ip = gateway(0, true);
+    assert_true(
+        says_text(type_line("config set port.0.ipv4-gateway none\r"), "ok"));
+    assert_true(
+        says_text(type_line("config set port.1.ipv6-gateway none\r"), "ok"));
+    assert_true(says_text(type_line("config set sntp.server none\r"), "ok"));
+    assert_true(says_text(type_line("config save\r"), "\nok\n"));
+    ip = gateway_of(0, true);
     assert_true(ip_addr_is_unspecified(&ip));
-    ip = gateway(1, false);
+    ip = gateway_of(1, false);
     assert_true(ip_addr_is_unspecified(&ip));
     assert_int_equal(sntp->state, SNTP_IDLE);
 }
@@ -532,27 +562,29 @@ static bool is_member(unsigned int port, unsigned int vlan)
 static void test_a_vlan_that_nobody_uses_is_given_back(void **state)
 {
     (void)state;
-    assert_true(says(type("config set address.2.ip 10.9.0.1/16\r"), "ok"));
-    assert_true(says(type("config set address.2.vlan 9\r"), "ok"));
-    assert_true(says(type("config set address.3.ip fd09::1/64\r"), "ok"));
-    assert_true(says(type("config set address.3.vlan 9\r"), "ok"));
-    assert_true(says(type("config set port.1.vlan 40\r"), "ok"));
+    assert_true(
+        says_text(type_line("config set address.2.ip 10.9.0.1/16\r"), "ok"));
+    assert_true(says_text(type_line("config set address.2.vlan 9\r"), "ok"));
+    assert_true(
+        says_text(type_line("config set address.3.ip fd09::1/64\r"), "ok"));
+    assert_true(says_text(type_line("config set address.3.vlan 9\r"), "ok"));
+    assert_true(says_text(type_line("config set port.1.vlan 40\r"), "ok"));
     assert_false(is_member(0, 9));
-    assert_true(says(type("config save\r"), "ok"));
+    assert_true(says_text(type_line("config save\r"), "ok"));
     assert_true(is_member(0, 9));
     assert_false(is_member(1, 9));
     assert_true(is_member(1, 40));
 
     /* One of two in it goes: the other one still needs it. */
-    assert_true(says(type("config set address.2.vlan 10\r"), "ok"));
-    assert_true(says(type("config set port.1.vlan 41\r"), "ok"));
-    assert_true(says(type("config save\r"), "ok"));
+    assert_true(says_text(type_line("config set address.2.vlan 10\r"), "ok"));
+    assert_true(says_text(type_line("config set port.1.vlan 41\r"), "ok"));
+    assert_true(says_text(type_line("config save\r"), "ok"));
     assert_true(is_member(0, 9) && is_member(0, 10));
     assert_false(is_member(1, 40));
     assert_true(is_member(1, 41));
-    assert_true(says(type("config set address.3.vlan 0\r"), "ok"));
-    assert_true(says(type("config set port.1.vlan 0\r"), "ok"));
-    assert_true(says(type("config save\r"), "ok"));
+    assert_true(says_text(type_line("config set address.3.vlan 0\r"), "ok"));
+    assert_true(says_text(type_line("config set port.1.vlan 0\r"), "ok"));
+    assert_true(says_text(type_line("config save\r"), "ok"));
     assert_false(is_member(0, 9));
     assert_true(is_member(0, 10));
     assert_false(is_member(1, 41));
@@ -576,19 +608,22 @@ static void test_an_address_without_a_place_waits_for_one(void **state)
         local[i] = net_stack_address_add(stack, &own, 0);
         assert_true(local[i] >= 0);
     }
-    assert_true(says(type("config set address.0.ip 10.0.0.77/24\r"), "ok"));
-    assert_true(says(type("config set address.1.ip 10.0.0.80/24\r"), "ok"));
-    assert_true(says(type("config save\r"), "waits: the drive has it already"));
+    assert_true(
+        says_text(type_line("config set address.0.ip 10.0.0.77/24\r"), "ok"));
+    assert_true(
+        says_text(type_line("config set address.1.ip 10.0.0.80/24\r"), "ok"));
+    assert_true(says_text(type_line("config save\r"),
+                          "waits: the drive has it already"));
     assert_true(net_stack_local(stack, 0, NET_VLAN_UNTAGGED, &ip) < 0);
 
     net_stack_address_remove(stack, (uint8_t)local[1]);
-    (void)type("\r"); /* a turn */
-    assert_true(says(type("addresses\r"), "10.0.0.77/24"));
+    (void)type_line("\r"); /* a turn */
+    assert_true(says_text(type_line("addresses\r"), "10.0.0.77/24"));
 
     /* The lease of the other one ends. */
     net_stack_address_remove(stack, (uint8_t)local[0]);
-    (void)type("\r");
-    assert_true(says(type("addresses\r"), "10.0.0.80/24"));
+    (void)type_line("\r");
+    assert_true(says_text(type_line("addresses\r"), "10.0.0.80/24"));
     ip = ip_addr_from_v4(0x0a000050);
     local[0] = net_stack_local(stack, 0, NET_VLAN_UNTAGGED, &ip);
     assert_true(local[0] >= 0);
@@ -623,12 +658,12 @@ static void test_console_shows_the_addresses(void **state)
 
     (void)state;
     native_world_pass(&bed.world, UINT64_C(5000000000)); /* announced */
-    said = type("addresses\r");
-    assert_true(says(said, "port 0: 10.0.0.1/24: in use"));
-    assert_true(says(said, "port 1: fd00:0:0:2::1/64: in use"));
-    assert_true(says(said, "port 1: fe80::"));
+    said = type_line("addresses\r");
+    assert_true(says_text(said, "port 0: 10.0.0.1/24: in use"));
+    assert_true(says_text(said, "port 1: fd00:0:0:2::1/64: in use"));
+    assert_true(says_text(said, "port 1: fe80::"));
     net_stack_address_remove(&bed.drive->drive.net.stack, 0);
-    assert_null(strstr(type("addresses\r"), "10.0.0.1/24"));
+    assert_null(strstr(type_line("addresses\r"), "10.0.0.1/24"));
 }
 
 TEST_FIXTURE(setup, teardown)

@@ -25,7 +25,7 @@ struct tally {
     unsigned int done, lost, failed;
 };
 
-static void count(void *ctx, const struct host_result *result)
+static void count_result(void *ctx, const struct host_result *result)
 {
     struct tally *tally = ctx;
 
@@ -35,8 +35,9 @@ static void count(void *ctx, const struct host_result *result)
 }
 
 /* Start one command; the data is at its place in the host's. */
-static bool start(struct nvme_host *host, struct tally *tally, uint16_t qid,
-                  uint8_t opcode, uint64_t lba, uint32_t blocks)
+static bool start_command(struct nvme_host *host, struct tally *tally,
+                          uint16_t qid, uint8_t opcode, uint64_t lba,
+                          uint32_t blocks)
 {
     struct host_io io = {
         .qid = qid,
@@ -48,7 +49,7 @@ static bool start(struct nvme_host *host, struct tally *tally, uint16_t qid,
         .blocks = blocks,
         .offset = (uint32_t)lba * BED_BLOCK,
         .len_bytes = blocks * BED_BLOCK,
-        .done = count,
+        .done = count_result,
         .ctx = tally,
     };
     bool is_started = host_io_submit(host, &io);
@@ -63,7 +64,7 @@ static void let_pass(uint64_t ns)
     native_world_pass(&bed.world, ns);
 }
 
-static struct rdma_usage usage(void)
+static struct rdma_usage transport_usage(void)
 {
     struct rdma_usage usage;
 
@@ -71,7 +72,7 @@ static struct rdma_usage usage(void)
     return usage;
 }
 
-static void join(struct nvme_host *host, uint16_t io_queues)
+static void connect_host(struct nvme_host *host, uint16_t io_queues)
 {
     struct host_target target;
 
@@ -102,25 +103,27 @@ static void test_a_host_goes_while_the_medium_has_its_commands(void **state)
     (void)state;
     native_host_add(bed.host, other, 1);
     bed_connect(&bed, 0, 2, 64);
-    join(other, 1);
+    connect_host(other, 1);
     bed.medium.is_held = true;
     for (uint64_t i = 0; i < 20; i++) {
         bed_fill(data + (1000 + 8 * i) * BED_BLOCK, 1000 + 8 * i, 8, 1);
-        assert_true(start(&bed.host->host, &gone, 1, NVM_READ, 40 * i, 40));
         assert_true(
-            start(&bed.host->host, &gone, 2, NVM_WRITE, 1000 + 8 * i, 8));
+            start_command(&bed.host->host, &gone, 1, NVM_READ, 40 * i, 40));
+        assert_true(start_command(&bed.host->host, &gone, 2, NVM_WRITE,
+                                  1000 + 8 * i, 8));
     }
     let_pass(MS_NS);
     assert_int_equal(gone.done, 0);
-    assert_int_equal(usage().requests, 40);
+    assert_int_equal(transport_usage().requests, 40);
     host_disconnect(&bed.host->host);
     assert_int_equal(gone.lost, 40);
-    assert_int_equal(usage().requests, 40);
-    assert_true(usage().buf_bytes >= 20 * (40 + 8) * BED_BLOCK);
+    assert_int_equal(transport_usage().requests, 40);
+    assert_true(transport_usage().buf_bytes >= 20 * (40 + 8) * BED_BLOCK);
 
     for (uint64_t i = 0; i < 20; i++) {
         bed_fill(data + (4000 + 40 * i) * BED_BLOCK, 4000 + 40 * i, 40, 2);
-        assert_true(start(other, &there, 1, NVM_WRITE, 4000 + 40 * i, 40));
+        assert_true(
+            start_command(other, &there, 1, NVM_WRITE, 4000 + 40 * i, 40));
     }
     let_pass(MS_NS);
     assert_int_equal(there.done, 0);
@@ -157,7 +160,7 @@ static void test_a_reset_is_done_when_the_medium_is(void **state)
     target = bed.host->host.target;
     bed.medium.is_held = true;
     bed_fill(bed.host->data + 10 * BED_BLOCK, 10, 8, 1);
-    assert_true(start(&bed.host->host, &tally, 1, NVM_WRITE, 10, 8));
+    assert_true(start_command(&bed.host->host, &tally, 1, NVM_WRITE, 10, 8));
     let_pass(MS_NS);
     assert_int_equal(host_property_set(&bed.host->host, PROPERTY_CC, 4, 0), 0);
     for (unsigned int i = 0; i < 10; i++) {
@@ -178,13 +181,13 @@ static void test_a_reset_is_done_when_the_medium_is(void **state)
 }
 
 /* As many reads as the queues take; the medium begins none. */
-static unsigned int flood(struct nvme_host *host, struct tally *tally)
+static unsigned int flood_reads(struct nvme_host *host, struct tally *tally)
 {
     unsigned int started = 0;
 
     for (uint16_t qid = 1; qid <= QUEUES; qid++) {
-        while (
-            start(host, tally, qid, NVM_READ, started % READS * MOST, MOST)) {
+        while (start_command(host, tally, qid, NVM_READ, started % READS * MOST,
+                             MOST)) {
             started++;
         }
     }
@@ -206,14 +209,14 @@ static void test_more_commands_than_there_is_room_for(void **state)
                  7);
     }
     bed_connect(&bed, 0, QUEUES, 64);
-    join(other, QUEUES);
+    connect_host(other, QUEUES);
     bed.medium.is_held = true;
     memset(bed.host->data, 0, BED_MEDIUM_BYTES);
-    started = flood(&bed.host->host, &a);
-    assert_int_equal(started, flood(other, &b));
+    started = flood_reads(&bed.host->host, &a);
+    assert_int_equal(started, flood_reads(other, &b));
     let_pass(10 * MS_NS);
     assert_int_equal(a.done + b.done, 0);
-    assert_int_equal(usage().requests, 2 * started);
+    assert_int_equal(transport_usage().requests, 2 * started);
     assert_int_equal(bed.medium.held_count, 512);
     assert_non_null(bed.drive->drive.target->wait_media.head);
     assert_true(nvmf_target_is_short(bed.drive->drive.target));
@@ -240,12 +243,12 @@ static void test_hosts_go_while_commands_stand_in_line(void **state)
     (void)state;
     native_host_add(bed.host, other, QUEUES);
     bed_connect(&bed, 0, QUEUES, 64);
-    join(other, QUEUES);
+    connect_host(other, QUEUES);
     bed.medium.is_held = true;
-    started = flood(&bed.host->host, &a);
-    flood(other, &b);
+    started = flood_reads(&bed.host->host, &a);
+    flood_reads(other, &b);
     let_pass(10 * MS_NS);
-    assert_int_equal(usage().requests, 2 * started);
+    assert_int_equal(transport_usage().requests, 2 * started);
     assert_non_null(bed.drive->drive.target->wait_media.head);
     assert_true(nvmf_target_is_short(bed.drive->drive.target));
     host_disconnect(&bed.host->host);

@@ -10,7 +10,7 @@
 #define SECOND_NS UINT64_C(1000000000)
 #define MINUTE_NS (60 * SECOND_NS)
 
-static const struct nvmf_health *health(void)
+static const struct nvmf_health *health_page(void)
 {
     return nvmf_target_health(bed.drive->drive.target);
 }
@@ -41,7 +41,7 @@ static void test_a_shutdown_that_was_announced_is_safe(void **state)
     assert_int_equal(bed.drive->usage_saves, 2);
     bed_power_cycle(&bed);
     native_world_pass(&bed.world, SECOND_NS);
-    assert_int_equal(health()->unsafe_shutdowns, 0);
+    assert_int_equal(health_page()->unsafe_shutdowns, 0);
     assert_int_equal(bed.drive->usage_saves, 0);
 }
 
@@ -53,7 +53,7 @@ static void test_a_power_cut_under_a_host_is_unsafe_and_counted_once(
         bed_connect(&bed, 0, 1, 64);
         native_world_pass(&bed.world, SECOND_NS);
         bed_power_cycle(&bed);
-        assert_int_equal(health()->unsafe_shutdowns, n);
+        assert_int_equal(health_page()->unsafe_shutdowns, n);
         native_world_pass(&bed.world, SECOND_NS);
         assert_int_equal(bed.usage.unsafe_shutdowns, n);
         assert_false(bed.usage.is_in_use);
@@ -61,7 +61,7 @@ static void test_a_power_cut_under_a_host_is_unsafe_and_counted_once(
         /* Nobody was there: that one is safe. */
         bed_power_cycle(&bed);
         native_world_pass(&bed.world, SECOND_NS);
-        assert_int_equal(health()->unsafe_shutdowns, n);
+        assert_int_equal(health_page()->unsafe_shutdowns, n);
     }
 }
 
@@ -76,17 +76,17 @@ static void test_hours_and_data_are_counted_on(void **state)
     native_world_pass(&bed.world, SECOND_NS);
     shut_down();
     native_world_pass(&bed.world, 61 * MINUTE_NS);
-    assert_int_equal(health()->power_on_hours, 1);
+    assert_int_equal(health_page()->power_on_hours, 1);
     assert_int_equal(bed.usage.on_minutes, 60);
     bed_power_cycle(&bed);
     native_world_pass(&bed.world, SECOND_NS);
     counters = nvmf_target_counters(bed.drive->drive.target);
-    assert_int_equal(health()->power_on_hours, 1);
+    assert_int_equal(health_page()->power_on_hours, 1);
     assert_int_equal(counters->written_blocks_512, 100);
     assert_int_equal(counters->read_blocks_512, 50);
     assert_int_equal(counters->host_writes, 1);
     native_world_pass(&bed.world, 60 * MINUTE_NS);
-    assert_int_equal(health()->power_on_hours, 2);
+    assert_int_equal(health_page()->power_on_hours, 2);
     assert_int_equal(bed.drive->usage_saves, 1); /* in an hour */
 }
 
@@ -130,7 +130,7 @@ static void test_no_unsafe_shutdown_goes_uncounted(void **state)
     assert_false(bed.usage.is_in_use);
     bed_power_cycle(&bed);
     native_world_pass(&bed.world, SECOND_NS);
-    assert_int_equal(health()->unsafe_shutdowns, 0);
+    assert_int_equal(health_page()->unsafe_shutdowns, 0);
 }
 
 static void test_a_shutdown_writes_at_once(void **state)
