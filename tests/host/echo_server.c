@@ -65,19 +65,19 @@ static uint64_t now_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-static void die(const char *what)
+static void die_errno(const char *what)
 {
     perror(what);
     exit(1);
 }
 
-static void put32(uint8_t *to, uint32_t value)
+static void put_be32(uint8_t *to, uint32_t value)
 {
     value = htobe32(value);
     memcpy(to, &value, sizeof(value));
 }
 
-static void put64(uint8_t *to, uint64_t value)
+static void put_be64(uint8_t *to, uint64_t value)
 {
     value = htobe64(value);
     memcpy(to, &value, sizeof(value));
@@ -88,7 +88,7 @@ static uint8_t *ping_of(struct conn *c)
     return c->memory + PUBLIC_LEN;
 }
 
-static void end(struct conn *c)
+static void end_connection(struct conn *c)
 {
     if (!c->is_ending) {
         c->is_ending = true;
@@ -107,7 +107,7 @@ static void post_buffer(struct conn *c, unsigned int buffer)
     struct ibv_recv_wr *bad;
 
     if (ibv_post_recv(c->id->qp, &wr, &bad) != 0) {
-        end(c);
+        end_connection(c);
     }
 }
 
@@ -147,11 +147,11 @@ static void post_send(struct conn *c, enum ibv_wr_opcode opcode, uint8_t *data,
     struct ibv_send_wr *bad;
 
     if (ibv_post_send(c->id->qp, &wr, &bad) != 0) {
-        end(c);
+        end_connection(c);
     }
 }
 
-static void message(struct conn *c, const uint8_t *data)
+static void handle_message(struct conn *c, const uint8_t *data)
 {
     uint64_t addr;
     uint32_t rkey, size;
@@ -170,17 +170,17 @@ static void message(struct conn *c, const uint8_t *data)
         c->phase = WRITING;
         post_send(c, IBV_WR_RDMA_WRITE, ping_of(c), c->ping_bytes, addr, rkey);
     } else {
-        end(c);
+        end_connection(c);
     }
 }
 
-static void completed(struct conn *c, const struct ibv_wc *wc)
+static void handle_completion(struct conn *c, const struct ibv_wc *wc)
 {
     if (wc->status != IBV_WC_SUCCESS) {
-        end(c);
+        end_connection(c);
     } else if (wc->opcode == IBV_WC_RECV) {
         if (wc->byte_len == MESSAGE_LEN) {
-            message(c, c->memory + REGION_LEN + wc->wr_id * BUFFER_LEN);
+            handle_message(c, c->memory + REGION_LEN + wc->wr_id * BUFFER_LEN);
         }
         give_buffer(c, (unsigned int)wc->wr_id);
     } else if (wc->opcode == IBV_WC_RDMA_READ ||
@@ -199,15 +199,15 @@ static void poll_conn(struct conn *c)
     if (ibv_get_cq_event(c->channel, &cq, &ctx) == 0) {
         ibv_ack_cq_events(cq, 1);
         if (ibv_req_notify_cq(cq, 0) != 0) {
-            die("ibv_req_notify_cq");
+            die_errno("ibv_req_notify_cq");
         }
     }
     while (!c->is_ending && ibv_poll_cq(c->cq, 1, &wc) == 1) {
-        completed(c, &wc);
+        handle_completion(c, &wc);
     }
 }
 
-static void release(struct conn *c)
+static void release_resources(struct conn *c)
 {
     struct ibv_mr *mrs[] = {c->own, c->both, c->readable, c->writable};
 
@@ -232,7 +232,7 @@ static void release(struct conn *c)
     *c = (struct conn){0};
 }
 
-static bool make(struct conn *c)
+static bool make_queue_pair(struct conn *c)
 {
     struct ibv_qp_init_attr attr = {
         .qp_type = IBV_QPT_RC,
@@ -275,38 +275,38 @@ static bool make(struct conn *c)
     return true;
 }
 
-static uint8_t least(uint8_t a, uint8_t b)
+static uint8_t lesser_of(uint8_t a, uint8_t b)
 {
     return a < b ? a : b;
 }
 
 /* The CM tells both depths from our side: what we serve, and what we may ask.
  */
-static bool answer(struct conn *c, const struct rdma_conn_param *asked)
+static bool accept_request(struct conn *c, const struct rdma_conn_param *asked)
 {
     uint8_t rep[REP_LEN] = {'E', 'D', 'R', 1};
     uintptr_t addr = (uintptr_t)c->memory;
     struct rdma_conn_param param = {
         .private_data = rep,
         .private_data_len = REP_LEN,
-        .responder_resources = least(asked->responder_resources, READS),
-        .initiator_depth = least(asked->initiator_depth, READS),
+        .responder_resources = lesser_of(asked->responder_resources, READS),
+        .initiator_depth = lesser_of(asked->initiator_depth, READS),
         .rnr_retry_count = 7,
     };
 
-    put64(rep + 4, addr);
-    put32(rep + 12, c->both->rkey);
-    put32(rep + 16, REGION_LEN);
-    put64(rep + 20, addr);
-    put32(rep + 28, c->readable->rkey);
-    put32(rep + 32, REGION_LEN + c->buffers * BUFFER_LEN);
-    put32(rep + 36, c->writable->rkey);
-    put32(rep + 40, c->buffers << 16 | BUFFER_LEN);
+    put_be64(rep + 4, addr);
+    put_be32(rep + 12, c->both->rkey);
+    put_be32(rep + 16, REGION_LEN);
+    put_be64(rep + 20, addr);
+    put_be32(rep + 28, c->readable->rkey);
+    put_be32(rep + 32, REGION_LEN + c->buffers * BUFFER_LEN);
+    put_be32(rep + 36, c->writable->rkey);
+    put_be32(rep + 40, c->buffers << 16 | BUFFER_LEN);
     return rdma_accept(c->id, &param) == 0;
 }
 
-static void requested(struct rdma_cm_id *id,
-                      const struct rdma_conn_param *asked)
+static void handle_request(struct rdma_cm_id *id,
+                           const struct rdma_conn_param *asked)
 {
     const uint8_t *req = asked->private_data;
     struct conn *c = NULL;
@@ -322,12 +322,13 @@ static void requested(struct rdma_cm_id *id,
             c->buffers = req[4] != 0 ? req[4] : BUFFERS;
             c->hold_ms = (unsigned int)req[6] << 8 | req[7];
         }
-        if (c->buffers <= BUFFERS && make(c) && answer(c, asked)) {
+        if (c->buffers <= BUFFERS && make_queue_pair(c) &&
+            accept_request(c, asked)) {
             c->is_used = true;
             id->context = c;
             return;
         }
-        release(c);
+        release_resources(c);
     }
     rdma_reject(id, NULL, REJ_LEN);
     rdma_destroy_id(id);
@@ -341,7 +342,7 @@ static void cm_event(struct rdma_event_channel *channel)
     bool is_over = false;
 
     if (rdma_get_cm_event(channel, &event) != 0) {
-        die("rdma_get_cm_event");
+        die_errno("rdma_get_cm_event");
     }
     id = event->id;
     c = id->context;
@@ -356,7 +357,7 @@ static void cm_event(struct rdma_event_channel *channel)
         }
         param.private_data = copy;
         rdma_ack_cm_event(event);
-        requested(id, &param);
+        handle_request(id, &param);
         return;
     }
     case RDMA_CM_EVENT_DISCONNECTED:
@@ -371,7 +372,7 @@ static void cm_event(struct rdma_event_channel *channel)
     rdma_ack_cm_event(event);
     if (is_over) {
         rdma_disconnect(id); /* the peer's DREQ wants its DREP */
-        release(c);
+        release_resources(c);
         rdma_destroy_id(id);
     }
 }
@@ -387,7 +388,7 @@ int main(void)
         rdma_create_id(channel, &listener, NULL, RDMA_PS_TCP) != 0 ||
         rdma_bind_addr(listener, (struct sockaddr *)&any) != 0 ||
         rdma_listen(listener, CONNS) != 0) {
-        die("cannot listen");
+        die_errno("cannot listen");
     }
     puts("listening");
     fflush(stdout);
@@ -405,7 +406,7 @@ int main(void)
             }
         }
         if (poll(fds, 1 + CONNS, timeout_ms) < 0 && errno != EINTR) {
-            die("poll");
+            die_errno("poll");
         }
         for (unsigned int i = 0; i < CONNS; i++) {
             if (conns[i].is_used) {

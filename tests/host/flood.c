@@ -26,7 +26,7 @@ enum { FILE_MAX = 16 << 20, BURST_US = 1000 };
 static uint8_t frames[FILE_MAX];
 static size_t frames_len;
 
-static void die(const char *what)
+static void die_errno(const char *what)
 {
     perror(what);
     exit(1);
@@ -42,7 +42,7 @@ static int open_interface(const char *name)
 
     if (fd < 0 || to.sll_ifindex == 0 ||
         bind(fd, (struct sockaddr *)&to, sizeof(to)) != 0) {
-        die(name);
+        die_errno(name);
     }
     return fd;
 }
@@ -53,7 +53,7 @@ static void read_frames(const char *name)
     size_t at = 0;
 
     if (file == NULL) {
-        die(name);
+        die_errno(name);
     }
     frames_len = fread(frames, 1, sizeof(frames), file);
     fclose(file);
@@ -81,7 +81,7 @@ static int send_next(int fd, size_t *at)
     ssize_t sent = send(fd, frames + *at + 2, len, MSG_DONTWAIT);
 
     if (sent < 0 && errno != EAGAIN && errno != ENOBUFS) {
-        die("send");
+        die_errno("send");
     }
     *at = *at + 2 + len == frames_len ? 0 : *at + 2 + len;
     return sent >= 0;

@@ -158,8 +158,8 @@ static int teardown(void **state)
     return 0;
 }
 
-static int io(struct fixture *f, bool write, uint64_t lba, uint32_t blocks,
-              uint16_t control, void *data)
+static int run_io(struct fixture *f, bool write, uint64_t lba, uint32_t blocks,
+                  uint16_t control, void *data)
 {
     struct nvme_io_args args = {
         .args_size = sizeof(args),
@@ -175,7 +175,7 @@ static int io(struct fixture *f, bool write, uint64_t lba, uint32_t blocks,
     return write ? nvme_write(&args) : nvme_read(&args);
 }
 
-static void fill(struct fixture *f, uint32_t len, uint32_t seed)
+static void fill_buffers(struct fixture *f, uint32_t len, uint32_t seed)
 {
     for (uint32_t i = 0; i < len; i++) {
         seed = seed * 1664525 + 1013904223;
@@ -216,9 +216,9 @@ static void test_what_was_written_is_read_at_every_size(void **state)
          blocks = blocks * 2 + 1) {
         uint32_t len = blocks * f->block_len;
 
-        fill(f, len, blocks);
-        assert_int_equal(io(f, true, 3 * blocks, blocks, 0, f->out), 0);
-        assert_int_equal(io(f, false, 3 * blocks, blocks, 0, f->in), 0);
+        fill_buffers(f, len, blocks);
+        assert_int_equal(run_io(f, true, 3 * blocks, blocks, 0, f->out), 0);
+        assert_int_equal(run_io(f, false, 3 * blocks, blocks, 0, f->in), 0);
         assert_memory_equal(f->in, f->out, len);
     }
 }
@@ -227,13 +227,14 @@ static void test_the_last_block_can_be_used_and_none_behind_it(void **state)
 {
     struct fixture *f = *state;
 
-    fill(f, f->block_len, 99);
-    assert_int_equal(io(f, true, f->blocks - 1, 1, 0, f->out), 0);
-    assert_int_equal(io(f, false, f->blocks - 1, 1, 0, f->in), 0);
+    fill_buffers(f, f->block_len, 99);
+    assert_int_equal(run_io(f, true, f->blocks - 1, 1, 0, f->out), 0);
+    assert_int_equal(run_io(f, false, f->blocks - 1, 1, 0, f->in), 0);
     assert_memory_equal(f->in, f->out, f->block_len);
-    assert_int_equal(io(f, false, f->blocks, 1, 0, f->in) & GENERIC_DNR_MASK,
+    assert_int_equal(run_io(f, false, f->blocks, 1, 0, f->in) &
+                         GENERIC_DNR_MASK,
                      NVME_SC_LBA_RANGE);
-    assert_int_equal(io(f, true, f->blocks - 1, 2, 0, f->out) &
+    assert_int_equal(run_io(f, true, f->blocks - 1, 2, 0, f->out) &
                          GENERIC_DNR_MASK,
                      NVME_SC_LBA_RANGE);
 }
@@ -249,10 +250,10 @@ static void test_write_zeroes_reads_as_zeroes(void **state)
         .nlb = 7,
     };
 
-    fill(f, 8 * f->block_len, 5);
-    assert_int_equal(io(f, true, 8, 8, 0, f->out), 0);
+    fill_buffers(f, 8 * f->block_len, 5);
+    assert_int_equal(run_io(f, true, 8, 8, 0, f->out), 0);
     assert_int_equal(nvme_write_zeros(&args), 0);
-    assert_int_equal(io(f, false, 8, 8, 0, f->in), 0);
+    assert_int_equal(run_io(f, false, 8, 8, 0, f->in), 0);
     memset(f->out, 0, 8 * f->block_len);
     assert_memory_equal(f->in, f->out, 8 * f->block_len);
 }
@@ -261,15 +262,15 @@ static void test_flush_and_forced_unit_access_succeed(void **state)
 {
     struct fixture *f = *state;
 
-    fill(f, f->block_len, 7);
-    assert_int_equal(io(f, true, 1, 1, NVME_IO_FUA, f->out), 0);
+    fill_buffers(f, f->block_len, 7);
+    assert_int_equal(run_io(f, true, 1, 1, NVME_IO_FUA, f->out), 0);
     assert_int_equal(nvme_flush(f->ns_fd, 1), 0);
-    assert_int_equal(io(f, false, 1, 1, NVME_IO_FUA, f->in), 0);
+    assert_int_equal(run_io(f, false, 1, 1, NVME_IO_FUA, f->in), 0);
     assert_memory_equal(f->in, f->out, f->block_len);
 }
 
-static int admin(struct fixture *f, uint8_t opcode, uint32_t nsid,
-                 uint32_t dw10, uint32_t dw11, uint32_t *result)
+static int admin_command(struct fixture *f, uint8_t opcode, uint32_t nsid,
+                         uint32_t dw10, uint32_t dw11, uint32_t *result)
 {
     return nvme_admin_passthru(nvme_ctrl_get_fd(f->ctrl), opcode, 0, 0, nsid, 0,
                                0, dw10, dw11, 0, 0, 0, 0, 0, NULL, 0, NULL, 0,
@@ -281,9 +282,9 @@ static void test_unknown_commands_are_refused(void **state)
     struct fixture *f = *state;
 
     /* Security Send without OACS saying so, and a reserved opcode. */
-    assert_int_equal(admin(f, 0x81, 0, 0, 0, NULL) & GENERIC_DNR_MASK,
+    assert_int_equal(admin_command(f, 0x81, 0, 0, 0, NULL) & GENERIC_DNR_MASK,
                      NVME_SC_INVALID_OPCODE);
-    assert_int_equal(admin(f, 0x1f, 0, 0, 0, NULL) & GENERIC_DNR_MASK,
+    assert_int_equal(admin_command(f, 0x1f, 0, 0, 0, NULL) & GENERIC_DNR_MASK,
                      NVME_SC_INVALID_OPCODE);
     assert_int_equal(nvme_io_passthru(f->ns_fd, 0x7e, 0, 0, 1, 0, 0, 0, 0, 0, 0,
                                       0, 0, 0, NULL, 0, NULL, 0, NULL) &
@@ -296,8 +297,8 @@ static void test_number_of_queues_stays_within_the_drives_limit(void **state)
     struct fixture *f = *state;
     uint32_t queues = 0;
 
-    assert_int_equal(admin(f, 0x0a, 0, NVME_FEAT_FID_NUM_QUEUES, 0, &queues),
-                     0);
+    assert_int_equal(
+        admin_command(f, 0x0a, 0, NVME_FEAT_FID_NUM_QUEUES, 0, &queues), 0);
     assert_in_range((queues & 0xffff) + 1, 1, 1023);
     assert_int_equal(queues & 0xffff, queues >> 16);
 }
@@ -311,7 +312,7 @@ static void test_smart_counts_what_the_host_reads(void **state)
 
     assert_int_equal(nvme_get_log_smart(fd, NVME_NSID_ALL, true, &before), 0);
     for (int i = 0; i < 5; i++) {
-        assert_int_equal(io(f, false, 0, 1, 0, f->in), 0);
+        assert_int_equal(run_io(f, false, 0, 1, 0, f->in), 0);
     }
     assert_int_equal(nvme_get_log_smart(fd, NVME_NSID_ALL, true, &after), 0);
     memcpy(&reads_before, before.host_reads, sizeof(reads_before));
@@ -325,7 +326,8 @@ static void test_the_error_log_tells_of_a_refused_read(void **state)
     struct fixture *f = *state;
     struct nvme_error_log_page log[1];
 
-    assert_int_equal(io(f, false, f->blocks, 1, 0, f->in) & GENERIC_DNR_MASK,
+    assert_int_equal(run_io(f, false, f->blocks, 1, 0, f->in) &
+                         GENERIC_DNR_MASK,
                      NVME_SC_LBA_RANGE);
     assert_int_equal(
         nvme_get_log_error(nvme_ctrl_get_fd(f->ctrl), 1, true, log), 0);

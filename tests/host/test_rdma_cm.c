@@ -83,25 +83,25 @@ static const char *drive_port(void)
     return port != NULL ? port : "4420";
 }
 
-static void put16(uint8_t *p, uint16_t v)
+static void put_le16(uint8_t *p, uint16_t v)
 {
     v = htole16(v);
     memcpy(p, &v, sizeof(v));
 }
 
-static void put32(uint8_t *p, uint32_t v)
+static void put_le32(uint8_t *p, uint32_t v)
 {
     v = htole32(v);
     memcpy(p, &v, sizeof(v));
 }
 
-static void put64(uint8_t *p, uint64_t v)
+static void put_le64(uint8_t *p, uint64_t v)
 {
     v = htole64(v);
     memcpy(p, &v, sizeof(v));
 }
 
-static uint16_t get16(const uint8_t *p)
+static uint16_t get_le16(const uint8_t *p)
 {
     uint16_t v;
 
@@ -109,7 +109,7 @@ static uint16_t get16(const uint8_t *p)
     return le16toh(v);
 }
 
-static uint64_t get64(const uint8_t *p)
+static uint64_t get_le64(const uint8_t *p)
 {
     uint64_t v;
 
@@ -138,7 +138,7 @@ static enum rdma_cm_event_type next_event(struct connection *c)
     return type;
 }
 
-static void resolve(struct connection *c, const char *port)
+static void resolve_drive(struct connection *c, const char *port)
 {
     struct addrinfo *to;
     const char *addr = wanted_env("DRIVE_ADDR");
@@ -189,8 +189,8 @@ static void make_qp(struct connection *c)
 }
 
 /* Send a REQ and return the event that answers it. */
-static enum rdma_cm_event_type ask(struct connection *c,
-                                   const struct request *request)
+static enum rdma_cm_event_type send_req(struct connection *c,
+                                        const struct request *request)
 {
     uint8_t data[32] = {0};
     struct rdma_conn_param param = {
@@ -202,21 +202,21 @@ static enum rdma_cm_event_type ask(struct connection *c,
         .flow_control = 1,
     };
 
-    put16(data + 0, request->recfmt);
-    put16(data + 2, request->qid);
-    put16(data + 4, request->hrqsize);
-    put16(data + 6, request->hsqsize);
-    put16(data + 8, request->cntlid);
+    put_le16(data + 0, request->recfmt);
+    put_le16(data + 2, request->qid);
+    put_le16(data + 4, request->hrqsize);
+    put_le16(data + 6, request->hsqsize);
+    put_le16(data + 8, request->cntlid);
     assert_int_equal(rdma_connect(c->id, &param), 0);
     return next_event(c);
 }
 
 static void open_connection(struct connection *c)
 {
-    resolve(c, drive_port());
+    resolve_drive(c, drive_port());
     make_qp(c);
     post_receive(c);
-    assert_int_equal(ask(c, &admin_request), RDMA_CM_EVENT_ESTABLISHED);
+    assert_int_equal(send_req(c, &admin_request), RDMA_CM_EVENT_ESTABLISHED);
 }
 
 static void close_connection(struct connection *c)
@@ -288,12 +288,12 @@ static uint16_t run_command(struct connection *c)
                              .send_flags = IBV_SEND_SIGNALED},
                        *bad;
 
-    put16(c->sqe + 2, ++c->cid);
+    put_le16(c->sqe + 2, ++c->cid);
     assert_int_equal(ibv_post_send(c->id->qp, &wr, &bad), 0);
     wait_completions(c, 2);
-    assert_int_equal(get16(c->cqe + 12), c->cid);
+    assert_int_equal(get_le16(c->cqe + 12), c->cid);
     post_receive(c);
-    return get16(c->cqe + 14) >> 1;
+    return get_le16(c->cqe + 14) >> 1;
 }
 
 static void fabrics_command(struct connection *c, uint8_t fctype)
@@ -306,9 +306,9 @@ static void fabrics_command(struct connection *c, uint8_t fctype)
 
 static void keyed_sgl(struct connection *c, uint32_t len, uint8_t type)
 {
-    put64(c->sqe + 24, (uintptr_t)c->data);
-    put32(c->sqe + 32, len);
-    put32(c->sqe + 35, c->data_mr->rkey);
+    put_le64(c->sqe + 24, (uintptr_t)c->data);
+    put_le32(c->sqe + 32, len);
+    put_le32(c->sqe + 35, c->data_mr->rkey);
     c->sqe[39] = type;
 }
 
@@ -316,10 +316,10 @@ static uint16_t connect_admin(struct connection *c, const char *nqn)
 {
     fabrics_command(c, 1);
     keyed_sgl(c, CONNECT_DATA_LEN, KEYED_SGL);
-    put16(c->sqe + 44, ADMIN_DEPTH - 1);
+    put_le16(c->sqe + 44, ADMIN_DEPTH - 1);
     memset(c->data, 0, sizeof(c->data));
-    memset(c->data, 0x5a, 16);   /* HOSTID */
-    put16(c->data + 16, 0xffff); /* CNTLID: any */
+    memset(c->data, 0x5a, 16);      /* HOSTID */
+    put_le16(c->data + 16, 0xffff); /* CNTLID: any */
     snprintf((char *)c->data + 256, 256, "%s", nqn);
     snprintf((char *)c->data + 512, 256,
              "nqn.2014-08.org.nvmexpress:uuid:"
@@ -331,7 +331,7 @@ static uint16_t property_get(struct connection *c, uint32_t offset, bool eight)
 {
     fabrics_command(c, 4);
     c->sqe[40] = eight;
-    put32(c->sqe + 44, offset);
+    put_le32(c->sqe + 44, offset);
     return run_command(c);
 }
 
@@ -339,8 +339,8 @@ static uint16_t property_set(struct connection *c, uint32_t offset,
                              uint32_t value)
 {
     fabrics_command(c, 0);
-    put32(c->sqe + 44, offset);
-    put64(c->sqe + 48, value);
+    put_le32(c->sqe + 44, offset);
+    put_le64(c->sqe + 48, value);
     return run_command(c);
 }
 
@@ -350,30 +350,30 @@ static void test_accept_carries_the_drives_queue_size(void **state)
 
     open_connection(c);
     assert_true(c->private_len >= 32);
-    assert_int_equal(get16(c->private_data), 0);
-    assert_true(get16(c->private_data + 2) >= ADMIN_DEPTH);
+    assert_int_equal(get_le16(c->private_data), 0);
+    assert_true(get_le16(c->private_data + 2) >= ADMIN_DEPTH);
 }
 
 static void test_an_unknown_service_is_rejected_at_once(void **state)
 {
     struct connection *c = *state;
 
-    resolve(c, "4421");
+    resolve_drive(c, "4421");
     make_qp(c);
-    assert_int_equal(ask(c, &admin_request), RDMA_CM_EVENT_REJECTED);
+    assert_int_equal(send_req(c, &admin_request), RDMA_CM_EVENT_REJECTED);
     assert_int_equal(c->status, REJ_INVALID_SERVICE_ID);
 }
 
 static void expect_reject(struct connection *c, struct request request,
                           uint16_t sts)
 {
-    resolve(c, drive_port());
+    resolve_drive(c, drive_port());
     make_qp(c);
-    assert_int_equal(ask(c, &request), RDMA_CM_EVENT_REJECTED);
+    assert_int_equal(send_req(c, &request), RDMA_CM_EVENT_REJECTED);
     assert_int_equal(c->status, REJ_CONSUMER);
     assert_true(c->private_len >= 4);
-    assert_int_equal(get16(c->private_data + 0), 0);
-    assert_int_equal(get16(c->private_data + 2), sts);
+    assert_int_equal(get_le16(c->private_data + 0), 0);
+    assert_int_equal(get_le16(c->private_data + 2), sts);
 }
 
 static void test_a_wrong_record_format_is_rejected(void **state)
@@ -409,11 +409,11 @@ static void test_connect_then_enable_then_identify(void **state)
 
     open_connection(c);
     assert_int_equal(connect_admin(c, wanted_env("DRIVE_NQN")), 0);
-    cntlid = get16(c->cqe);
+    cntlid = get_le16(c->cqe);
     assert_in_range(cntlid, 1, 0xffef);
 
     assert_int_equal(property_get(c, 0x00, true), 0);
-    assert_int_equal(get64(c->cqe) & 0xffff, 63);           /* MQES */
+    assert_int_equal(get_le64(c->cqe) & 0xffff, 63);        /* MQES */
     assert_int_equal(property_set(c, 0x14, 0x00460001), 0); /* CC.EN */
     assert_int_equal(property_get(c, 0x1c, false), 0);
     assert_int_equal(c->cqe[0] & 1, 1); /* CSTS.RDY */
@@ -422,10 +422,10 @@ static void test_connect_then_enable_then_identify(void **state)
     c->sqe[0] = 0x06;
     c->sqe[1] = 0x40;
     keyed_sgl(c, 4096, KEYED_SGL);
-    put32(c->sqe + 40, 1); /* CNS 01h */
+    put_le32(c->sqe + 40, 1); /* CNS 01h */
     memset(c->data, 0xee, sizeof(c->data));
     assert_int_equal(run_command(c), 0);
-    assert_int_equal(get16(c->data + 78), cntlid);
+    assert_int_equal(get_le16(c->data + 78), cntlid);
     assert_string_equal((char *)c->data + 768, wanted_env("DRIVE_NQN"));
 
     assert_int_equal(rdma_disconnect(c->id), 0);
@@ -439,8 +439,8 @@ static void test_connect_to_another_nqn_says_where_the_mistake_is(void **state)
     open_connection(c);
     assert_int_equal(
         connect_admin(c, "nqn.2014-08.org.example:nothing") & 0x7ff, 0x182);
-    assert_int_equal(get16(c->cqe), 256); /* IPO: SUBNQN */
-    assert_int_equal(c->cqe[2] & 1, 1);   /* in the data */
+    assert_int_equal(get_le16(c->cqe), 256); /* IPO: SUBNQN */
+    assert_int_equal(c->cqe[2] & 1, 1);      /* in the data */
 }
 
 static void test_identify_before_connect_is_a_sequence_error(void **state)
@@ -452,7 +452,7 @@ static void test_identify_before_connect_is_a_sequence_error(void **state)
     c->sqe[0] = 0x06;
     c->sqe[1] = 0x40;
     keyed_sgl(c, 4096, KEYED_SGL);
-    put32(c->sqe + 40, 1);
+    put_le32(c->sqe + 40, 1);
     assert_int_equal(run_command(c) & 0x7ff, 0x00c);
 }
 
@@ -476,8 +476,8 @@ static void test_a_key_without_a_region_ends_the_connection(void **state)
     c->sqe[0] = 0x06;
     c->sqe[1] = 0x40;
     keyed_sgl(c, 4096, KEYED_SGL);
-    put32(c->sqe + 35, c->data_mr->rkey ^ 0x00ffff00);
-    put32(c->sqe + 40, 1);
+    put_le32(c->sqe + 35, c->data_mr->rkey ^ 0x00ffff00);
+    put_le32(c->sqe + 40, 1);
     memset(c->data, 0xee, sizeof(c->data));
     sge = (struct ibv_sge){
         .addr = (uintptr_t)c->sqe, .length = SQE_LEN, .lkey = c->mr->lkey};
