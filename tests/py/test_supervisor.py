@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -14,17 +15,19 @@ from pathlib import Path
 import pytest
 
 from essd import paths, port
-from essd.config import Config, Drive, Link
+from essd.config import Config, Drive, Host, Link
 from essd.errors import EssdError
 from essd.instance import Instance
 from essd.process import start_time
 from essd.supervisor import Cable
+from essd.vm import QEMU, cables_connected
 
 # Answers QMP's greeting and commands, as far as the supervisor asks.  Requests
 # come without line ends: QMP is a stream of JSON values.
 FAKE_QEMU = '''#!{python}
 import json, socket, sys
-path = next(a.split("path=")[1] for a in sys.argv if "id=qmp-drive," in a)
+path = next(a.split("path=")[1] for a in sys.argv
+            if a.startswith("socket,id=qmp-") and "-user," not in a)
 server = socket.socket(socket.AF_UNIX)
 server.bind(path)
 server.listen()
@@ -47,18 +50,25 @@ while True:
         if request["execute"] == "qom-set":
             told = request["arguments"]
             print(told["path"], told["property"], told["value"], flush=True)
-        reply = {{"return": {{}}, "id": request.get("id")}}
+        answer = {{}}
+        if request["execute"] == "human-monitor-command":
+            answer = " \\ cable0: index=0,type=stream,unix:/x/port0.sock\\r\\n" \
+                     " \\ cable1: index=0,type=stream,\\r\\n"
+        reply = {{"return": answer, "id": request.get("id")}}
         connection.sendall(json.dumps(reply).encode() + b"\\n")
 '''
 
 
+def make_fake(path: Path) -> Path:
+    path.write_text(FAKE_QEMU.format(python=sys.executable))
+    path.chmod(0o755)
+    return path
+
+
 @pytest.fixture
 def instance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Instance]:
-    import sys
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    fake = tmp_path / "qemu"
-    fake.write_text(FAKE_QEMU.format(python=sys.executable))
-    fake.chmod(0o755)
+    fake = make_fake(tmp_path / "qemu")
     instance = Instance("unit")
     instance.start(Config(
         "unit", "", "tcg", [Link(0, ["10.0.0.10/24"]), Link(1, ["10.0.1.10/24"])],
@@ -135,6 +145,46 @@ def test_power_goes_off_and_on(instance: Instance) -> None:
     assert wait_state(instance, "running")["pid"] != first
     with pytest.raises(EssdError, match="powered already"):
         instance.ask("power-on")
+
+
+def test_no_task_is_left_over_when_the_power_goes_off_and_on(
+        instance: Instance) -> None:
+    for _ in range(3):
+        instance.ask("power-cut")
+        instance.ask("power-on")
+        wait_monitor(instance)
+    instance.stop()
+    assert "was destroyed" not in (instance.folder / "supervisor.log").read_text()
+
+
+def test_a_cable_is_connected_although_its_event_was_lost(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The fake QEMU sends no events; its "info network" shows cable 0 connected."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    make_fake(tmp_path / QEMU)
+    instance = Instance("unit")
+    links = [Link(0, ["10.0.0.10/24"]), Link(1, ["10.0.1.10/24"])]
+    instance.start(Config("unit", str(tmp_path), "tcg", links, host=Host()))
+    try:
+        for _ in range(100):
+            cables = instance.status()["cables"]
+            if cables["0"]["connected"]:
+                break
+            time.sleep(0.05)
+        assert [cables[n]["connected"] for n in "01"] == [True, False]
+    finally:
+        instance.stop()
+
+
+@pytest.mark.parametrize("state, connected", [
+    ("unix:/run/a b/port0.sock", True), ("tcp:127.0.0.1:4000", True), ("fd:7", True),
+    ("", False), ("listening", False), ("connecting", False), ("initializing", False),
+    ("error: No such file", False), ("can't use file descriptor 7", False)])
+def test_the_monitor_shows_whether_a_cable_is_connected(state: str,
+                                                        connected: bool) -> None:
+    text = f"port12: index=0,type=nic\r\n \\ cable12: index=0,type=stream,{state}\r\n"
+    assert cables_connected(text) == {12: connected}
 
 
 def test_a_partner_stays_as_it_is_when_the_drive_is_off(instance: Instance) -> None:

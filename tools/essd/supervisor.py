@@ -25,7 +25,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-from qemu.qmp import EventListener, QMPClient
+from qemu.qmp import EventListener, Message, QMPClient
 from qemu.qmp.error import QMPError
 
 from . import paths
@@ -37,7 +37,7 @@ from .errors import EssdError
 from .guest_build import Guest
 from .process import start_time
 from .ssh import ssh_options
-from .vm import guest_command
+from .vm import cables_connected, guest_command, network_query
 
 PR_SET_PDEATHSIG = 1
 
@@ -47,6 +47,11 @@ def die_with_parent() -> None:
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     os.setsid()
 
+
+# Not an event of QEMU's: it ends the task that handles a process's events.
+LAST_EVENT = "ESSD_LAST_EVENT"
+EVENT_TASK = "events"       # name of that task
+EVENT_TASK_S = 5            # time that it gets for the event that it is handling
 
 # The kinds of events that a client can subscribe to.
 EVENT_KINDS = {"part", "link", "cable", "restart", "trace"}
@@ -67,6 +72,7 @@ class Part:
         self.started = 0.0
         self.ssh_port = 0
         self.ready = False
+        self.listener: EventListener | None = None
         self.tasks: list[asyncio.Task[None]] = []
         self.restarts: list[str] = []   # causes of restarts that were not requested
         self.bitten = False             # its watchdog expired; a reset event follows
@@ -118,11 +124,37 @@ class Part:
         else:
             return
         self.qmp = client
-        self.tasks.append(asyncio.create_task(self.events(listener)))
+        self.listener = listener
+        self.tasks.append(asyncio.create_task(self.events(listener),
+                                              name=EVENT_TASK))
 
     async def events(self, listener: EventListener) -> None:
-        async for event in listener:
-            await self.supervisor.on_event(self, dict(event))
+        """Handle the events of one process, until the event LAST_EVENT."""
+        while (event := dict(await listener.get()))["event"] != LAST_EVENT:
+            await self.supervisor.on_event(self, event)
+
+    async def end_tasks(self) -> None:
+        """End the tasks of a process that has ended; one of them may be the caller.
+
+        The task that handles events is not cancelled at once, because it may be in
+        the middle of a command to another part.
+        """
+        if self.listener is not None:
+            await self.listener.put(Message({"event": LAST_EVENT}))
+            self.listener = None
+        others = [task for task in self.tasks if task is not asyncio.current_task()]
+        self.tasks = []
+        handling = [task for task in others if task.get_name() == EVENT_TASK]
+        for task in others:
+            if task not in handling:
+                task.cancel()
+        if handling:
+            await asyncio.wait(handling, timeout=EVENT_TASK_S)
+        for task in handling:
+            task.cancel()
+        for result in await asyncio.gather(*others, return_exceptions=True):
+            if isinstance(result, Exception):
+                self.supervisor.say(f"{self.name}: a task failed: {result!r}")
 
     async def watch(self, process: asyncio.subprocess.Process) -> None:
         status = await process.wait()
@@ -162,6 +194,7 @@ class Part:
             with contextlib.suppress(Exception):
                 await asyncio.wait_for(self.qmp.disconnect(), 2)
             self.qmp = None
+        await self.end_tasks()
         await self.supervisor.on_gone(self)
         self.supervisor.save()
 
@@ -279,9 +312,12 @@ class Supervisor:
         elif name == "peer":
             await self.sockets_there()
         await part.start(*more)
+        if part.state != "running":
+            return
         if name in ("host", "peer"):
             part.tasks.append(asyncio.create_task(self.follow_guest(part)))
         if name == "host":
+            await self.read_connections(part)
             for number in self.cables:
                 await self.set_carrier(number)
         else:
@@ -333,16 +369,19 @@ class Supervisor:
                     "-M", "-N", "-o", "ConnectTimeout=30", "-p", str(part.ssh_port),
                     "root@127.0.0.1", stdin=asyncio.subprocess.DEVNULL,
                     stdout=log, stderr=log, preexec_fn=die_with_parent)
-            ended = asyncio.create_task(master.wait())
-            while not ended.done() and not control.exists():
-                await asyncio.wait([ended], timeout=0.05)
-            if control.exists() and not ended.done():
-                part.ready = True
-                self.say(f"{part.name} ready after "
-                         f"{time.time() - part.started:.1f} s")
-                self.save()
-            await ended
-            part.ready = False
+            try:
+                while master.returncode is None and not control.exists():
+                    await asyncio.sleep(0.05)
+                if master.returncode is None:
+                    part.ready = True
+                    self.say(f"{part.name} ready after "
+                             f"{time.time() - part.started:.1f} s")
+                    self.save()
+                await master.wait()
+            finally:
+                part.ready = False
+                with contextlib.suppress(ProcessLookupError):
+                    master.kill()
             await asyncio.sleep(0.3)
 
     # Cables
@@ -356,6 +395,15 @@ class Supervisor:
                 if self.cables[number].port_up is None:
                     self.cables[number].port_up = bool(up)
             await self.set_carrier(number)
+
+    async def read_connections(self, host: Part) -> None:
+        """Read which cables are connected: QEMU sends events to a client only after
+        their connection is set up, and now and then none on a loaded machine."""
+        with contextlib.suppress(QMPError, ValueError):
+            text = await host.execute(*network_query())
+            for number, connected in cables_connected(str(text)).items():
+                if number in self.cables:
+                    self.cables[number].connected = connected
 
     async def tell_partners(self, part: Part) -> None:
         """Set the link partners' properties in a new process of the drive."""
@@ -401,6 +449,9 @@ class Supervisor:
             link = port_link_event(event)
             if link is not None and link[0] in self.cables:
                 self.cables[link[0]].port_up = link[1]
+                host = self.parts.get("host")
+                if link[1] and host and not self.cables[link[0]].connected:
+                    await self.read_connections(host)
                 await self.set_carrier(link[0])
                 self.say(f"port {link[0]} link {'up' if link[1] else 'down'}")
                 self.tell("link", port=link[0], up=link[1])

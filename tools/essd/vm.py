@@ -10,6 +10,7 @@ drive that is power-cycled while the host keeps running.
 import json
 import os
 import platform
+import re
 import selectors
 import subprocess
 import time
@@ -103,6 +104,22 @@ def card(side: int, link: Link, folder: Path, server: bool) -> list[str]:
         options += ["-object", f"filter-dump,id=dump{number},netdev=cable{number},"
                     f"maxlen=65536,file={folder}/link{number}.pcap"]
     return options
+
+
+def network_query() -> tuple[str, dict[str, str]]:
+    """The QMP command whose text cables_connected() reads."""
+    return "human-monitor-command", {"command-line": "info network"}
+
+
+def cables_connected(text: str) -> dict[int, bool]:
+    """From the text of "info network": which of a guest's cables are connected.
+
+    QEMU shows the address of the other end if there is a connection.  Otherwise it
+    shows nothing (7.2) or what it is doing (10.0).
+    """
+    found = re.findall(r"\bcable(\d+): index=\d+,type=stream,([^\r\n]*)", text)
+    return {int(number): bool(re.match(r"(unix|tcp|fd):|fd=", state))
+            for number, state in found}
 
 
 def guest_command(config: Config, part: str, folder: Path) -> list[str]:
