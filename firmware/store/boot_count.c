@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The boot counter: a header with the count at which the sector began, then
- * one word per boot, cleared when that boot is counted.  When a sector is full
- * the other one is begun; the full one stays until that has happened, so that
- * a power cut at any point loses no count.
+ * The boot counter.  A sector holds a header, with the count at which the
+ * sector began, and one word for each boot; counting a boot clears the next
+ * word.  When a sector is full, the other one is erased and begun.  The full
+ * sector stays valid until then, so that a power cut at any point loses no
+ * count.
  */
 #include "firmware/store/store.h"
 
@@ -30,8 +31,8 @@ static const uint32_t sector_addr[2] = {FLASH_BOOT_COUNT_A_ADDR,
 
 struct sector {
     bool is_valid;
-    uint32_t base; /* the generation before this sector's first word */
-    uint32_t used; /* words that are not UNUSED any more */
+    uint32_t base; /* the generation before the first word of this sector */
+    uint32_t used; /* words that are no longer UNUSED */
 };
 
 static struct sector read_sector(const struct flash *flash, uint32_t addr)
@@ -46,7 +47,10 @@ static struct sector read_sector(const struct flash *flash, uint32_t addr)
     }
     sector.is_valid = true;
     sector.base = get_le32(buf + COUNT_BASE);
-    /* The last used word decides; a word torn by a power cut counts as used. */
+    /*
+     * The last used word gives the count; a word torn by a power cut is used
+     * too.
+     */
     for (uint32_t at = 0; at < COUNT_WORDS; at += sizeof(buf) / 4) {
         uint32_t part = MIN((uint32_t)sizeof(buf) / 4, COUNT_WORDS - at);
         uint32_t end = 0;

@@ -10,13 +10,13 @@
 enum {                   /* byte offsets; little-endian */
        CONFIG_MAGIC = 0, /* 8 bytes */
        CONFIG_VERSION =
-           8, /* 16 bits; changes when old firmware must not read */
+           8, /* 16 bits; a new major version is not readable by old firmware */
        CONFIG_BODY_LENGTH = 10,
        CONFIG_SEQUENCE = 12,
        CONFIG_RESERVED = 16,
-       CONFIG_CRC = 20, /* over all before it and the body */
+       CONFIG_CRC = 20, /* over the header before it and the body */
 
-       BODY_SERVICES = CONFIG_BODY_MIN, /* behind the ports */
+       BODY_SERVICES = CONFIG_BODY_MIN, /* the part after those of the ports */
        BODY_NETWORK = BODY_SERVICES + CONFIG_SERVICES_LEN,
 };
 _Static_assert(CONFIG_CRC + 4 == CONFIG_HEADER_LEN, "CRC ends the header");

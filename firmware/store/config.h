@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The configuration block: what its owner may change about a drive.  Two
- * copies, the intact one with the higher sequence counts; a change is written
- * over the other.
+ * The configuration block: the settings of a drive that its owner may change.
+ * The flash holds two copies, and the intact copy with the higher sequence is
+ * in force.  A change is written over the other copy.
  * Reference: docs/hardware/flash.md, "Configuration block"
  */
 #ifndef ESSD_STORE_CONFIG_H
@@ -10,16 +10,18 @@
 
 #include "lib/util.h"
 
-#define CONFIG_PORTS        2
-#define CONFIG_HEADER_LEN   24
-#define CONFIG_PORT_LEN     64
-#define CONFIG_BODY_MIN     (CONFIG_PORTS * CONFIG_PORT_LEN) /* the ports */
+#define CONFIG_PORTS      2
+#define CONFIG_HEADER_LEN 24
+#define CONFIG_PORT_LEN   64
+/* Both ports' parts. */
+#define CONFIG_BODY_MIN     (CONFIG_PORTS * CONFIG_PORT_LEN)
 #define CONFIG_SERVICES_LEN 64
 #define CONFIG_NETWORK_LEN  96
 #define CONFIG_BODY_LEN                                                        \
     (CONFIG_BODY_MIN + CONFIG_SERVICES_LEN + CONFIG_NETWORK_LEN)
-#define CONFIG_LEN     (CONFIG_HEADER_LEN + CONFIG_BODY_LEN)
-#define CONFIG_LEN_MAX 2048 /* of later minor versions, which we also read */
+#define CONFIG_LEN (CONFIG_HEADER_LEN + CONFIG_BODY_LEN)
+/* Longest body of a later minor version, which this version also reads. */
+#define CONFIG_LEN_MAX 2048
 
 enum config_fec { CONFIG_FEC_NONE = 0, CONFIG_FEC_FC = 1, CONFIG_FEC_RS = 2 };
 
@@ -27,18 +29,23 @@ struct config_port {
     bool has_ipv4;
     uint8_t ipv4[4];
     uint8_t ipv4_prefix;     /* 0..32 */
-    uint8_t ipv4_gateway[4]; /* 0.0.0.0: none */
-    bool has_ipv6;           /* besides the link-local one */
+    uint8_t ipv4_gateway[4]; /* 0.0.0.0: no gateway */
+    bool has_ipv6; /* an IPv6 address is set besides the link-local one */
     uint8_t ipv6[16];
     uint8_t ipv6_prefix;      /* 0..128 */
-    uint8_t ipv6_gateway[16]; /* ::: what routers advertise */
-    bool has_slaac;           /* IPv6 addresses of routers' prefixes, too */
-    bool is_probed;           /* addresses are not used before RFC 5227 probes
-                                 and duplicate address detection are over */
-    uint16_t vlan;            /* of all but the link-local one; 0: untagged */
-    uint8_t priority;         /* 802.1p of control traffic, 0..7 */
-    uint16_t mtu_bytes;       /* IP packet: 1280..9000 */
-    uint8_t speed_gbps;       /* 10 or 25 */
+    uint8_t ipv6_gateway[16]; /* ::: the gateway that routers advertise */
+    /* The port also takes addresses from prefixes that routers advertise. */
+    bool has_slaac;
+    /*
+     * An address is probed (RFC 5227, duplicate address detection) before it is
+     * used.
+     */
+    bool is_probed;
+    /* VLAN of all addresses except the link-local one; 0: untagged. */
+    uint16_t vlan;
+    uint8_t priority;   /* 802.1p priority of control traffic, 0..7 */
+    uint16_t mtu_bytes; /* largest IP packet, 1280..9000 */
+    uint8_t speed_gbps; /* 10 or 25 */
     enum config_fec fec;
 };
 
@@ -51,24 +58,29 @@ enum config_lldp {
 
 #define CONFIG_NAME_LEN 32
 
-/* What the drive does on the network besides NVMe-oF.  Zeroes: defaults. */
+/*
+ * What the drive does on the network besides NVMe-oF.  A value of 0 stands for
+ * the default.
+ */
 struct config_services {
-    bool has_dhcp[CONFIG_PORTS]; /* IPv4 address by DHCP, else link-local */
+    /* DHCP gives the IPv4 address; without DHCP it is link-local. */
+    bool has_dhcp[CONFIG_PORTS];
     enum config_lldp lldp[CONFIG_PORTS];
-    uint8_t lldp_hold;              /* TTL in intervals, 1..100; 0: 4 */
-    uint16_t lldp_interval_s;       /* 1..3600; 0: 30 */
-    uint16_t sntp_poll_s;           /* 0: 1024 */
-    uint8_t sntp_server[16];        /* IPv4 as ::ffff:a.b.c.d; all zero: none */
-    char name[CONFIG_NAME_LEN + 1]; /* printable; "": made from the serial */
+    uint8_t lldp_hold;        /* TTL in intervals, 1..100; 0: 4 */
+    uint16_t lldp_interval_s; /* 1..3600; 0: 30 */
+    uint16_t sntp_poll_s;     /* 0: 1024 */
+    uint8_t sntp_server[16];  /* IPv4 as ::ffff:a.b.c.d; all zero: no server */
+    /* Printable; "": a name is made from the serial number. */
+    char name[CONFIG_NAME_LEN + 1];
 };
 
-/* Own addresses besides the two of each port: with these, eight. */
+/* Addresses besides the two of each port.  With these, the drive has eight. */
 #define CONFIG_EXTRA_ADDRESSES 4
 
 struct config_address {
-    bool is_used; /* else the rest is zero */
+    bool is_used; /* when false, the other fields are zero */
     uint8_t port;
-    uint8_t prefix; /* 0..32, or 0..128 */
+    uint8_t prefix; /* 0..32 for IPv4, 0..128 for IPv6 */
     uint8_t ip[16]; /* IPv4 as ::ffff:a.b.c.d */
     uint16_t vlan;  /* 0: untagged */
 };
@@ -79,19 +91,33 @@ enum config_lag {
     CONFIG_LAG_LACP = 2,
 };
 
-/* How the ports work together, and RoCE.  config_default() sets what is on. */
+/*
+ * How the ports work together, and RoCE settings. config_default() says which
+ * of them are on by default.
+ */
 struct config_network {
     struct config_address extra[CONFIG_EXTRA_ADDRESSES];
     enum config_lag lag;
-    bool lacp_is_fast;      /* an LACPDU a second, not one in 30 */
-    uint8_t lag_primary;    /* the port that active/standby prefers */
-    bool lag_has_revert;    /* back to the primary when it is up again */
-    bool has_roce_v1;       /* EtherType 0x8915 besides UDP port 4791 */
-    bool has_dcqcn;         /* a CNP slows its sender; on by default */
-    bool has_cnp;           /* an ECN mark is answered; on by default */
-    uint8_t pfc_priorities; /* whose pauses are honoured; 0xff by default */
-    bool has_echo;          /* the diagnostic service, RDMA CM port 7174 */
-    bool dhcp_is_fast;      /* asks again after a second or so: for tests */
+    bool lacp_is_fast; /* LACPDUs are sent every second instead of every 30 s */
+    uint8_t lag_primary; /* the port that active/standby mode prefers */
+    /* The primary becomes active again when its link returns. */
+    bool lag_has_revert;
+    /* RoCE v1 (EtherType 0x8915) works besides RoCE v2 (UDP port 4791). */
+    bool has_roce_v1;
+    /* A queue pair that receives CNPs slows down; on by default. */
+    bool has_dcqcn;
+    /* Packets with an ECN mark are answered with CNPs; on by default. */
+    bool has_cnp;
+    /*
+     * Bitmap of the priorities whose PFC pauses are honoured; 0xff by default.
+     */
+    uint8_t pfc_priorities;
+    bool has_echo; /* the diagnostic echo service runs, on RDMA CM port 7174 */
+    /*
+     * A DHCP client without an answer tries again after about a second: for
+     * tests.
+     */
+    bool dhcp_is_fast;
 };
 
 struct config {
@@ -101,16 +127,21 @@ struct config {
     struct config_network network;
 };
 
-/* No addresses, 25 Gb/s, FC-FEC, MTU 1500, LLDP, ECN and PFC; sequence 0. */
+/*
+ * Set the defaults: no addresses, 25 Gb/s, FC-FEC, MTU 1500, LLDP, ECN and PFC
+ * on, sequence 0.
+ */
 void config_default(struct config *config);
 
 /**
- * A block longer than ours has fields of a later version behind those we know:
- * they are skipped.  One without the services or the network part has their
- * defaults.
+ * Read a whole configuration block.
  *
- * @return false when it is short, damaged, of another major version, or a value
- *         is outside its range
+ * A block of a later minor version is longer: the fields that follow the known
+ * ones are skipped.  In a block that ends before the services or the network
+ * part, that part gets its defaults.
+ *
+ * @return false when the block is too short, damaged or of another major
+ *         version, or when a value is outside its range
  */
 MUST_USE bool config_parse(struct config *config, const uint8_t *buf,
                            size_t len);
@@ -119,11 +150,11 @@ MUST_USE bool config_parse(struct config *config, const uint8_t *buf,
 void config_emit(const struct config *config, uint8_t *buf);
 
 /**
- * The same for the body alone, as hosts read and write it.  The sequence is
- * left as it is.
+ * Read the body of the block alone, in the form that hosts read and write.  The
+ * sequence of `config` does not change.
  *
- * @return false when it is short, or a value is outside its range: `config` may
- *         be half written
+ * @return false when the body is too short or a value is outside its range;
+ *         `config` may then be half written
  */
 MUST_USE bool config_body_parse(struct config *config, const uint8_t *buf,
                                 size_t len);

@@ -15,7 +15,7 @@ enum { /* byte offsets in a record */
        ERROR_LOCATION = 34,
        ERROR_TRTYPE = 36,
        ERROR_VENDOR_LOG = 37,
-       ERROR_HAS_TIME = 38, /* then reserved bytes */
+       ERROR_HAS_TIME = 38, /* reserved bytes follow */
 };
 
 static const struct records_area area = {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The error log over power cycles: a record an entry, see records.h.
+ * The error log, which survives power cycles.  Each entry is one record; see
+ * records.h.
  * Reference: docs/hardware/flash.md, "Error log"
  */
 #ifndef ESSD_STORE_ERROR_LOG_H
@@ -10,13 +11,17 @@
 
 #include <string.h>
 
-enum { STORE_ERRORS = 64 }; /* the newest, as many as a host can read */
+enum { STORE_ERRORS = 64 }; /* the newest ones; a host can read as many */
 
 /* The fields of an Error Information entry. */
 struct error_record {
-    uint64_t count; /* from 1 */
+    uint64_t count; /* number of this entry; the first is 1 */
     uint64_t lba;
-    uint64_t time_ms; /* since 1970-01-01, or since a reset */
+    /*
+     * Milliseconds since 1970-01-01, or since a reset when the clock is not
+     * set.
+     */
+    uint64_t time_ms;
     uint32_t nsid;
     uint16_t sqid;
     uint16_t cid;
@@ -24,7 +29,7 @@ struct error_record {
     uint16_t location;
     uint8_t trtype;
     uint8_t vendor_log;
-    bool has_time; /* the clock was set */
+    bool has_time; /* the clock was set when the entry was made */
 };
 
 struct error_records {
@@ -32,11 +37,11 @@ struct error_records {
     uint16_t count;
 };
 
-/** What was written last; a new drive has none. */
+/** Read the entries that earlier boots wrote.  A new drive has none. */
 void store_read_errors(const struct flash *flash, struct records_place *place,
                        struct error_records *errors);
 
-/** One more; the oldest goes if all places are taken. */
+/** Append one entry; when the array is full, the oldest one is dropped. */
 static inline void error_records_add(struct error_records *errors,
                                      const struct error_record *record)
 {
@@ -48,7 +53,7 @@ static inline void error_records_add(struct error_records *errors,
     errors->record[errors->count++] = *record;
 }
 
-/** @return false when the flash does not take it */
+/** @return false when the flash refuses the write */
 MUST_USE bool store_write_error(const struct flash *flash,
                                 struct records_place *place,
                                 const struct error_record *record);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What is where in the SPI flash.  tools/essd/flash.py reads the numbers from
- * this file.  Reference: docs/hardware/flash.md
+ * The layout of the SPI flash. tools/essd/flash.py reads the numbers from this
+ * file.
+ * Reference: docs/hardware/flash.md
  */
 #ifndef ESSD_STORE_FLASH_LAYOUT_H
 #define ESSD_STORE_FLASH_LAYOUT_H
 
 /* clang-format off */
 #define FLASH_IDENTITY_ADDR      0x00000000u  /* one sector */
-#define FLASH_IDENTITY_COPY_ADDR 0x00001000u  /* the same once more */
+#define FLASH_IDENTITY_COPY_ADDR 0x00001000u  /* one sector: second copy */
 #define FLASH_CONFIG_A_ADDR      0x00010000u  /* one sector each */
 #define FLASH_CONFIG_B_ADDR      0x00011000u
 #define FLASH_BOOT_COUNT_A_ADDR  0x00020000u  /* one sector each */
@@ -20,7 +21,7 @@
 #define FLASH_ERROR_LOG_SIZE     0x00100000u
 #define FLASH_SLOT_B_ADDR        0x01000000u
 #define FLASH_SLOT_SIZE          0x00800000u
-#define FLASH_SLOT_IMAGE_OFFSET  0x00001000u  /* the header has a sector */
+#define FLASH_SLOT_IMAGE_OFFSET  0x00001000u  /* the header fills one sector */
 /* clang-format on */
 
 #endif

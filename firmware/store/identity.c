@@ -16,7 +16,7 @@ enum {                       /* byte offsets; little-endian */
        IDENTITY_CA_GUID = 120,
        IDENTITY_UUID = 128,
        IDENTITY_NGUID = 144,
-       IDENTITY_NQN = 160, /* 224 bytes, at least one of them zero */
+       IDENTITY_NQN = 160, /* 224 bytes, of which at least the last is zero */
        IDENTITY_RESERVED = 384,
        IDENTITY_CRC = IDENTITY_LEN - 4,
 };
@@ -29,7 +29,11 @@ static const uint8_t magic[8] = {'E', 'S', 'S', 'D', '-', 'I', 'D', '1'};
 
 #define VERSION 1
 
-/* Copy a padded text. @return false: empty, not printable, padding not zero */
+/*
+ * Copy a padded text.
+ * @return false when it is empty, not printable, or padded with other bytes
+ *         than zero
+ */
 static bool take_text(char *text, const uint8_t *from, size_t len)
 {
     size_t used = 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The identity block: what makes this drive a different one from every other.
- * Written once, when the drive is made.  Pure: no flash access.
+ * The identity block: what distinguishes this drive from every other.  It is
+ * written once, when the drive is made.  These functions do not access the
+ * flash.
  * Reference: docs/hardware/flash.md, "Identity block"
  */
 #ifndef ESSD_STORE_IDENTITY_H
@@ -9,25 +10,25 @@
 
 #include "lib/util.h"
 
-#define IDENTITY_LEN        448 /* of version 1, CRC included */
+#define IDENTITY_LEN        448 /* length of version 1, CRC included */
 #define IDENTITY_MAC_COUNT  8
 #define IDENTITY_SERIAL_LEN 20
 #define IDENTITY_MODEL_LEN  40
 #define IDENTITY_NQN_LEN    223
 
 struct identity {
-    char serial[IDENTITY_SERIAL_LEN + 1]; /* ASCII, without padding */
+    char serial[IDENTITY_SERIAL_LEN + 1]; /* ASCII without padding */
     char model[IDENTITY_MODEL_LEN + 1];
-    uint8_t mac[IDENTITY_MAC_COUNT][6]; /* 0 and 1 are the ports' own */
-    uint8_t ca_guid[8];                 /* as on the wire */
-    uint8_t uuid[16];                   /* RFC 9562, as on the wire */
+    uint8_t mac[IDENTITY_MAC_COUNT][6]; /* 0 and 1 belong to the ports */
+    uint8_t ca_guid[8];                 /* in wire order */
+    uint8_t uuid[16];                   /* RFC 9562, in wire order */
     uint8_t nguid[16];
     char subsystem_nqn[IDENTITY_NQN_LEN + 1];
 };
 
 /**
- * @return false when it is short, damaged, of a later version, or a text in it
- *         does not end or holds what is not printable ASCII
+ * @return false when the block is too short, damaged or of a later version, or
+ *         when a text in it has no end or is not printable ASCII
  */
 MUST_USE bool identity_parse(struct identity *identity, const uint8_t *buf,
                              size_t len);
@@ -36,8 +37,8 @@ MUST_USE bool identity_parse(struct identity *identity, const uint8_t *buf,
 void identity_emit(const struct identity *identity, uint8_t *buf);
 
 /*
- * What a namespace is known by: the drive's own UUID or NGUID with the last
- * four bytes exclusive-or `nsid`, big-endian.  `nsid` is not 0.
+ * Make the identifiers of a namespace: the drive's own UUID or NGUID, with the
+ * last four bytes exclusive-or `nsid` in big-endian order.  `nsid` is not 0.
  */
 void identity_namespace_uuid(const struct identity *identity, uint32_t nsid,
                              uint8_t uuid[16]);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The header of a firmware image slot.  Pure: no flash access.
+ * The header of a firmware image slot.  These functions do not access the
+ * flash.
  * Reference: docs/hardware/flash.md, "Image slots"
  */
 #ifndef ESSD_STORE_IMAGE_H
@@ -12,7 +13,7 @@
 #define IMAGE_VERSION_LEN 32
 
 struct image_header {
-    uint32_t sequence; /* the higher one is newer */
+    uint32_t sequence; /* the image with the higher sequence is newer */
     uint64_t load_addr;
     uint64_t entry;
     uint32_t len_bytes;
@@ -22,9 +23,9 @@ struct image_header {
 
 enum image_check {
     IMAGE_OK,
-    IMAGE_EMPTY,      /* no magic number: nothing was ever written here */
-    IMAGE_HEADER_CRC, /* damaged, or shorter than a header */
-    IMAGE_VERSION,    /* intact, but of a version we do not know */
+    IMAGE_EMPTY,      /* no magic number: the slot was never written */
+    IMAGE_HEADER_CRC, /* the header is damaged or cut short */
+    IMAGE_VERSION,    /* the header is intact, but its version is unknown */
 };
 
 MUST_USE enum image_check image_header_parse(struct image_header *header,
@@ -34,8 +35,8 @@ MUST_USE enum image_check image_header_parse(struct image_header *header,
 void image_header_emit(const struct image_header *header, uint8_t *buf);
 
 /**
- * Whether the image fits its slot and the DRAM it wants to be loaded to, and
- * starts inside itself.
+ * Check that the image fits its slot and the DRAM at its load address, and that
+ * its entry point lies inside it.
  */
 MUST_USE bool image_header_fits(const struct image_header *header,
                                 uint64_t dram_addr, uint64_t dram_bytes);

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { /* byte offsets in a sector and its header; little-endian */
+enum { /* byte offsets in a sector and in its header; little-endian */
        HEADER_MAGIC = 0, /* 8 bytes */
        HEADER_SEQUENCE = 8,
        HEADER_CRC = 12,
@@ -28,7 +28,9 @@ static uint32_t record_addr(const struct records_area *area, uint32_t sequence,
     return sector_of(area, sequence) + RECORDS_AT + record * RECORD_LEN;
 }
 
-/* @return the sequence of the sector at `addr`, 0 when it is none */
+/*
+ * @return the sequence of the sector at `addr`; 0 when it has no valid header
+ */
 static uint32_t read_header(const struct flash *flash,
                             const struct records_area *area, uint32_t addr)
 {
@@ -55,7 +57,10 @@ static bool is_blank(const uint8_t *record)
     return true;
 }
 
-/* @return how many records of the sector are used */
+/*
+ * Pass the intact records of a sector to `each`.
+ * @return the number of record places in use
+ */
 static uint32_t read_sector(const struct flash *flash,
                             const struct records_area *area, uint32_t sequence,
                             void (*each)(void *ctx, const uint8_t *data),
@@ -69,7 +74,7 @@ static uint32_t read_sector(const struct flash *flash,
         flash_read(flash, record_addr(area, sequence, i), record,
                    sizeof(record));
         if (is_blank(record)) {
-            continue; /* one behind it may have been torn */
+            continue; /* do not stop here: a later place may hold a record */
         }
         used = i + 1;
         if (crc32_update(0, record, RECORD_CRC) ==
@@ -96,7 +101,8 @@ void records_read(const struct flash *flash, const struct records_area *area,
     if (newest == 0) {
         return;
     }
-    before = newest - 1; /* in case the newest one was only begun */
+    /* The newest sector may have been begun without a record. */
+    before = newest - 1;
     if (before != 0 &&
         read_header(flash, area, sector_of(area, before)) == before) {
         (void)read_sector(flash, area, before, each, ctx);

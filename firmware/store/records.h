@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Records of 64 bytes in a ring of sectors, 63 each: what is written again and
- * again.  When a sector is full the next one is erased and begun: one erasure
- * in 63 records.  A power cut in the middle of a record leaves those before.
+ * Records of 64 bytes in a ring of sectors, 63 records in each: for data that
+ * is written often.  When a sector is full, the next one in the ring is erased
+ * and filled, so that 63 records cost one erasure.  A power cut while a record
+ * is written does not harm earlier records.
  * Reference: docs/hardware/flash.md, "Records"
  */
 #ifndef ESSD_STORE_RECORDS_H
@@ -11,7 +12,7 @@
 #include "firmware/drivers/flash.h"
 
 enum {
-    RECORD_DATA_LEN = 60, /* then the CRC */
+    RECORD_DATA_LEN = 60, /* the record's CRC follows */
     RECORD_LEN = 64,
 };
 
@@ -23,20 +24,22 @@ struct records_area {
 
 /* Where the next record goes. */
 struct records_place {
-    uint32_t sequence; /* of the sector, from 1; 0: there is none */
-    uint32_t used;     /* records */
+    /* The newest sector's number, from 1; 0: no sector was written yet. */
+    uint32_t sequence;
+    uint32_t used; /* places of that sector that are taken */
 };
 
 /**
- * The good records of the newest sector and of the one before it, oldest first.
+ * Read the intact records of the newest sector and of the one before it, oldest
+ * first.
  *
- * @param each  called with RECORD_DATA_LEN bytes
+ * @param each  called for each record, with its RECORD_DATA_LEN bytes
  */
 void records_read(const struct flash *flash, const struct records_area *area,
                   struct records_place *place,
                   void (*each)(void *ctx, const uint8_t *data), void *ctx);
 
-/** @return false when the flash does not take it */
+/** @return false when the flash refuses the write */
 MUST_USE bool records_write(const struct flash *flash,
                             const struct records_area *area,
                             struct records_place *place,

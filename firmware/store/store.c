@@ -23,7 +23,10 @@ enum { CONFIG_COPIES = 2 };
 static const uint32_t config_addr[CONFIG_COPIES] = {FLASH_CONFIG_A_ADDR,
                                                     FLASH_CONFIG_B_ADDR};
 
-/* Read both copies. @return the highest sequence of an intact one, or 0 */
+/*
+ * Read both copies.
+ * @return the highest sequence of an intact copy, 0 when there is none
+ */
 static uint32_t read_configs(const struct flash *flash,
                              struct config copy[CONFIG_COPIES],
                              bool is_intact[CONFIG_COPIES])
@@ -42,9 +45,9 @@ static uint32_t read_configs(const struct flash *flash,
 }
 
 /*
- * The copy that counts: the newer one, if it is intact and good.
+ * Find the configuration in force: the newest copy that is intact and accepted.
  *
- * @param newest  set to the highest sequence, of whichever copy
+ * @param newest  set to the highest sequence among intact copies
  * @return its index, -1 when there is none
  */
 static int current_config(const struct flash *flash, store_judge *judge,

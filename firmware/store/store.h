@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The blocks in flash as firmware wants them: read the good copy, write the
- * other one, count boots.
+ * Reads and writes the blocks in flash: reads the copy that is in force, writes
+ * the other one, and counts boots.
  * Reference: docs/hardware/flash.md
  */
 #ifndef ESSD_STORE_STORE_H
@@ -11,42 +11,47 @@
 #include "firmware/store/config.h"
 #include "firmware/store/identity.h"
 
-/* @return false when neither copy is good: this drive was never made */
+/*
+ * @return false when neither copy is intact: the drive was never given an
+ *         identity
+ */
 MUST_USE bool store_read_identity(const struct flash *flash,
                                   struct identity *identity);
 
-/* Whether an intact configuration can be used: its values go together. */
+/* Check that the values of an intact configuration are consistent. */
 typedef bool store_judge(void *ctx, const struct config *config);
 
 /**
- * The newer copy that is intact and good counts.
+ * Read the configuration in force: the newest copy that is intact and accepted.
  *
  * @param judge  asked about the newer intact copy, then about the other one;
- *               NULL: every intact one is good
- * @return false when neither copy counts: `config` has the defaults
+ *   NULL: every intact copy is accepted
+ * @return false when there is no such copy; `config` then has the defaults
  */
 MUST_USE bool store_read_config(const struct flash *flash, store_judge *judge,
                                 void *ctx, struct config *config);
 
 /**
- * Write `config` over the copy that does not count now; its sequence becomes
- * one more than the higher of both.  A power cut leaves the old one or the new
- * one.
+ * Write `config` over the copy that is not in force.  Its sequence becomes one
+ * more than the higher sequence of both copies.  After a power cut during the
+ * write, either the old or the new configuration is in force.
  *
- * @param judge  as in store_read_config(): what is not good is written over
- * @return false when the flash does not take it; the old one still counts
+ * @param judge  as in store_read_config(); a copy that it refuses is
+ *   overwritten
+ * @return false when the flash refuses the write; the old configuration stays
+ *         in force
  */
 MUST_USE bool store_write_config(const struct flash *flash, store_judge *judge,
                                  void *ctx, struct config *config);
 
 /**
- * Count this boot, once after every reset.
+ * Count this boot.  Call this once after every reset.
  *
- * @param generation  set to a number no earlier boot of this drive got, and
- *                    higher than all of them
- * @param fresh       where to begin when nothing was ever counted, or both
- *                    sectors are damaged: something random, below 2^31
- * @return false when the flash does not take it: `generation` is `fresh`
+ * @param generation  set to a number that is higher than that of every earlier
+ *   boot of this drive
+ * @param fresh       the first number, when no boot was counted before or when
+ *   both sectors are damaged: random, below 2^31
+ * @return false when the flash refuses the write; `generation` is then `fresh`
  */
 MUST_USE bool store_count_boot(const struct flash *flash, uint32_t fresh,
                                uint32_t *generation);

@@ -7,7 +7,7 @@
 enum { /* byte offsets in a record */
        USAGE_ON_MINUTES = 0,
        USAGE_UNSAFE = 4,
-       USAGE_IN_USE = 8, /* then 3 reserved bytes */
+       USAGE_IN_USE = 8, /* 3 reserved bytes follow */
        USAGE_MEDIA_ERRORS = 12,
        USAGE_ERROR_ENTRIES = 16,
        USAGE_READ_BLOCKS = 24,
@@ -22,7 +22,7 @@ static const struct records_area area = {
     .sectors = 2,
 };
 _Static_assert(FLASH_USAGE_B_ADDR == FLASH_USAGE_A_ADDR + FLASH_SECTOR_BYTES,
-               "one behind the other");
+               "sector B follows sector A directly");
 
 static void take_record(void *ctx, const uint8_t *data)
 {
@@ -45,8 +45,8 @@ void store_read_usage(const struct flash *flash, struct records_place *place,
                       struct usage *usage)
 {
     *usage = (struct usage){0};
-    records_read(flash, &area, place, take_record,
-                 usage); /* the last one stays */
+    /* Each record overwrites the one before: the last intact one stays. */
+    records_read(flash, &area, place, take_record, usage);
 }
 
 bool store_write_usage(const struct flash *flash, struct records_place *place,

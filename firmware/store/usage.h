@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a drive has been through, kept over power cycles: SMART's counters.
+ * SMART's counters, which survive power cycles.
  *
- * Each record has all values, the last good one counts.
+ * Each record holds all values; the last intact record is valid.
  * Reference: docs/hardware/flash.md, "Usage"
  */
 #ifndef ESSD_STORE_USAGE_H
@@ -13,7 +13,8 @@
 struct usage {
     uint32_t on_minutes;
     uint32_t unsafe_shutdowns;
-    bool is_in_use; /* a host relies on it: were the power to go, unsafe */
+    /* A host uses the drive, so that a power loss now is an unsafe shutdown. */
+    bool is_in_use;
     uint64_t read_blocks_512;
     uint64_t written_blocks_512;
     uint64_t host_reads;
@@ -22,11 +23,13 @@ struct usage {
     uint32_t error_log_entries;
 };
 
-/** What was written last; a new drive's is all zero. */
+/**
+ * Read the counters that earlier boots wrote.  Those of a new drive are zero.
+ */
 void store_read_usage(const struct flash *flash, struct records_place *place,
                       struct usage *usage);
 
-/** @return false when the flash does not take it */
+/** @return false when the flash refuses the write */
 MUST_USE bool store_write_usage(const struct flash *flash,
                                 struct records_place *place,
                                 const struct usage *usage);
