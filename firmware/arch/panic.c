@@ -29,7 +29,7 @@ static void print_text(const char *text, size_t len)
     uart_drain(&uart);
 }
 
-__attribute__((noreturn)) static void reset(const struct sysctl_panic *panic)
+__attribute__((noreturn)) static void reset_machine(const struct sysctl_panic *panic)
 {
     struct sysctl sysctl = {.base = SOC_SYSCTL_BASE};
 
@@ -54,7 +54,7 @@ void assert_failed(const char *expression, const char *file, int line)
                    "\r\npanic: %s:%d: assertion failed: %s, called from %p\r\n",
                    file, line, expression, __builtin_return_address(0));
     print_text(text, len);
-    reset(&panic);
+    reset_machine(&panic);
 }
 
 /* Called by trap_entry. @param x  the 32 integer registers */
@@ -78,5 +78,5 @@ void trap_panic(const uint64_t *x)
                          i % 4 == 3 ? "\r\n" : "  ");
         print_text(text, len);
     }
-    reset(&panic);
+    reset_machine(&panic);
 }

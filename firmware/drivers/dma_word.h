@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Words in DRAM that a device reads or writes too: whole and aligned, one
- * access each, little-endian like the machine.  `at` is a byte offset.
+ * Access to words in DRAM that a device reads or writes too.  Each access is
+ * whole, aligned and single.  Words are little-endian, as is the machine; `at`
+ * is a byte offset.
  */
 #ifndef ESSD_FIRMWARE_DRIVERS_DMA_WORD_H
 #define ESSD_FIRMWARE_DRIVERS_DMA_WORD_H

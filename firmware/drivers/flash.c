@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Reference: docs/hardware/flash.md; the commands are JEDEC's usual ones.
+ * Reference: docs/hardware/flash.md.  The commands are the common JEDEC ones.
  * Not used: dual and quad transfers, block protection, suspend.
  */
 #include "firmware/drivers/flash.h"
@@ -23,9 +23,10 @@ enum {
 
     STATUS_BUSY = 0x01,
 
-    CAPACITY_CODE = 2, /* third byte of the ID: log2 of the size */
+    CAPACITY_CODE = 2, /* index of the ID byte that holds log2 of the size */
     RESET_US = 50,
-    BUSY_LIMIT_US = 500000, /* the slowest sector erase takes 400 ms */
+    /* Longer than the slowest sector erasure, which takes 400 ms. */
+    BUSY_LIMIT_US = 500000,
 };
 
 #define THREE_BYTE_LIMIT 0x01000000u
@@ -85,7 +86,7 @@ bool flash_init(struct flash *flash, const struct spi *spi,
 
     *flash = (struct flash){.spi = spi, .gpio = gpio, .select_pin = select_pin};
     gpio_set_output(gpio, select_pin, true);
-    /* We may have been reset in the middle of a command. */
+    /* The last reset may have interrupted a command. */
     send_command(flash, FLASH_RESET_ENABLE, NULL, 0);
     send_command(flash, FLASH_RESET, NULL, 0);
     hal_delay_us(RESET_US);
@@ -105,7 +106,7 @@ void flash_read(const struct flash *flash, uint32_t addr, void *buf,
     while (len_bytes > 0) {
         size_t part = len_bytes;
 
-        /* A command does not count on across what its address can say. */
+        /* A command cannot continue beyond the range of its address. */
         if (addr < THREE_BYTE_LIMIT) {
             part = MIN(part, (size_t)(THREE_BYTE_LIMIT - addr));
         }

@@ -2,9 +2,9 @@
 /*
  * SPI NOR flash: 32 MiB, 4 KiB sectors, 256-byte pages.
  *
- * The lower 16 MiB are reached with 3-byte addresses, the upper with the
- * opcodes that take 4; the part's address mode is never changed, so a reset
- * in the middle of anything leaves nothing to undo.
+ * The lower 16 MiB are addressed with 3 bytes, the upper 16 MiB with the
+ * opcodes that take 4.  The driver never changes the flash's address mode, so
+ * that a reset in the middle of a command leaves no mode to undo.
  */
 #ifndef ESSD_DRIVERS_FLASH_H
 #define ESSD_DRIVERS_FLASH_H
@@ -24,29 +24,29 @@ struct flash {
 };
 
 /**
- * Wake the part up and ask it who it is.
+ * Wake the flash up and check its ID.
  *
  * @param spi, gpio  borrowed for as long as `flash` is used
- * @return false when no part answers or its size is not SOC_FLASH_SIZE
+ * @return false when no flash answers or its size is not SOC_FLASH_SIZE
  */
 MUST_USE bool flash_init(struct flash *flash, const struct spi *spi,
                          const struct gpio *gpio, unsigned int select_pin);
 
-/* Any range within the part. */
+/* Read any range within the flash. */
 void flash_read(const struct flash *flash, uint32_t addr, void *buf,
                 size_t len_bytes);
 
 /**
  * Set the sector at `addr` (a multiple of FLASH_SECTOR_BYTES) to ones.
  *
- * @return false when the part stays busy for longer than it ever may
+ * @return false when the flash stays busy for longer than its longest erasure
  */
 MUST_USE bool flash_erase_sector(const struct flash *flash, uint32_t addr);
 
 /**
- * Clear bits: every byte becomes what it was AND what is written.
+ * Clear bits: every byte becomes its old value AND the written value.
  *
- * @return false when the part stays busy for longer than it ever may
+ * @return false when the flash stays busy for longer than its longest command
  */
 MUST_USE bool flash_program(const struct flash *flash, uint32_t addr,
                             const void *data, size_t len_bytes);

@@ -5,7 +5,7 @@
 #include "firmware/hal/mmio.h"
 
 enum {
-    GPIO_DATA = 0x000, /* address bits 9:2 say which pins an access means */
+    GPIO_DATA = 0x000, /* address bits 9:2 select the pins of an access */
     GPIO_DIR = 0x400,
     GPIO_IE = 0x410,
     GPIO_ALL_PINS = 0xff,
@@ -34,7 +34,8 @@ void gpio_set_output(const struct gpio *gpio, unsigned int pin, bool level)
 
     gpio_write(gpio, pin, level);
     mmio_write32(gpio->base + GPIO_DIR, dir | BIT(pin));
-    gpio_write(gpio, pin, level); /* writes to inputs are not kept */
+    /* A write to an input pin is not kept: write again. */
+    gpio_write(gpio, pin, level);
 }
 
 uint8_t gpio_read_all(const struct gpio *gpio)

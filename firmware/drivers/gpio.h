@@ -9,16 +9,16 @@ struct gpio {
     uintptr_t base;
 };
 
-/* All pins become inputs, no interrupts. */
+/* Make all pins inputs and disable interrupts. */
 void gpio_init(struct gpio *gpio, uintptr_t base);
 
-/* Make `pin` (0..7) an output at that level. */
+/* Make `pin` (0..7) an output at level `level`. */
 void gpio_set_output(const struct gpio *gpio, unsigned int pin, bool level);
 
 /* Change the level of an output pin. */
 void gpio_write(const struct gpio *gpio, unsigned int pin, bool level);
 
-/* The levels of all 8 pins, bit 0 is pin 0. */
+/* Read the levels of all 8 pins; bit 0 is pin 0. */
 uint8_t gpio_read_all(const struct gpio *gpio);
 
 #endif

@@ -15,32 +15,35 @@ struct lag {
     uintptr_t regs;
 };
 
-/** Ports are bits. */
+/** Each field has one bit per port. */
 struct lag_status {
     uint8_t links;
     uint8_t usable;
 };
 
 /**
- * Reset the block and switch it on; nobody is a member yet.
+ * Reset the block and switch it on, without members.
  *
- * @param follows  active/standby: peers choose the active member
- * @return INIT_OK, or why it does not start
+ * @param follows  in active/standby mode, the peers choose the active member
+ * @return INIT_OK, or why the block does not start
  */
 MUST_USE enum init_result lag_init(struct lag *lag, uintptr_t regs,
                                    enum lag_mode mode, bool follows);
 
-/** Who is received from and sent to, a bit a port. */
+/** Set the ports to receive from and to send to, one bit per port. */
 void lag_set_members(const struct lag *lag, uint8_t collect,
                      uint8_t distribute);
 
-/** Make a port the active one, unless only the other one has a link. */
+/** Make a port the active one, unless only the other port has a link. */
 void lag_set_active(const struct lag *lag, uint8_t port);
 
-/** The port that is active now. */
+/** Read which port is active. */
 uint8_t lag_active(const struct lag *lag);
 
-/** A raw frame for an address of ours came in by this port. */
+/**
+ * Tell the block that a raw frame for one of the drive's addresses was received
+ * on this port.
+ */
 void lag_heard(const struct lag *lag, uint8_t port);
 
 void lag_status_get(const struct lag *lag, struct lag_status *status);

@@ -131,14 +131,17 @@ void media_info_get(const struct media *media, struct media_info *info)
 
 /* ---- Commands */
 
-/* Completions up to cq_ci are read: the engine may overwrite them. */
+/*
+ * Publish that completions up to cq_ci are read, so that the engine may
+ * overwrite them.
+ */
 static void publish_taken(const struct media *media)
 {
     hal_dma_mb();
     dma_store32(media->page, MEDIA_PAGE_CQ_CI, media->cq_ci);
 }
 
-/* The piece array of this slot: in the command, or the slot's own list. */
+/* Find the piece array of this slot: in the command, or in the slot's list. */
 static uint8_t *place_pieces(const struct media *media, size_t index,
                              uint8_t *slot, uint8_t count, uint8_t *flags)
 {
@@ -153,8 +156,10 @@ static uint8_t *place_pieces(const struct media *media, size_t index,
     return list;
 }
 
-/* The ring slot is free: fewer are outstanding than the ring has slots, but
- * the engine may not have taken the one that was here. */
+/*
+ * Whether the next ring slot is free.  Fewer commands are outstanding than the
+ * ring has slots, but the engine may not have taken the slot's last command.
+ */
 static bool slot_is_free(struct media *media)
 {
     if (media->cmd_pi - media->cmd_ci <= media->mask) {
@@ -200,7 +205,8 @@ void media_kick(struct media *media)
         return;
     }
     media->cmd_published = media->cmd_pi;
-    publish_taken(media); /* the engine finds room for what it now takes */
+    /* Give the engine room for completions of these commands. */
+    publish_taken(media);
     hal_dma_wmb();
     dma_store32(media->page, MEDIA_PAGE_CMD_PI, media->cmd_pi);
     hal_dma_mb();
@@ -211,7 +217,7 @@ void media_kick(struct media *media)
 
 /* ---- Completions */
 
-/* The next completion if it is there, or NULL. */
+/* @return the next completion, or NULL when there is none */
 static const uint8_t *next_completion(const struct media *media)
 {
     const uint8_t *entry = media->completions +

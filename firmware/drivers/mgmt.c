@@ -44,7 +44,10 @@ static void put_record(struct mgmt *mgmt, const struct trace_record *record)
                       record);
 }
 
-/* Characters of one TEXT record, zeroes after the last one. */
+/*
+ * Write the characters of one TEXT record, with zeroes after the last one.
+ * @return the text that remains
+ */
 static const char *put_text(struct mgmt *mgmt, const char *text)
 {
     uint8_t *record = mgmt->records + (size_t)(mgmt->trace_pi % TRACE_RECORDS) *
@@ -125,7 +128,7 @@ bool mgmt_write(struct mgmt *mgmt, const char *text, size_t len)
     uint32_t used;
 
     if (mgmt->regs == 0) {
-        return true; /* nobody will miss it */
+        return true; /* without the block, no tool waits for it */
     }
     used = mgmt->out_pi - dma_load32(mgmt->page, MGMT_PAGE_OUT_CI);
     if (len > OUT_BYTES - used) {

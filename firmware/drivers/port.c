@@ -126,7 +126,7 @@ static void write_mac(struct port *port, uint32_t low_offset,
 {
     uint32_t hi = 0;
 
-    /* Never valid with half of the old and half of the new address. */
+    /* The entry is invalid while it holds half of the new address. */
     reg_write(port, low_offset + 4, 0);
     if (mac == NULL) {
         return;
@@ -278,7 +278,7 @@ void port_rx_pop(struct port *port)
 {
     ASSERT(port->rx_ci != port->rx_pi);
     port->rx_ci++;
-    hal_dma_mb(); /* the frame is read before its buffer is overwritten */
+    hal_dma_mb(); /* read the frame before the port overwrites its buffer */
     dma_store32(port->page, PORT_PAGE_RX_CI, port->rx_ci);
 }
 
@@ -290,7 +290,8 @@ static bool tx_has_room(struct port *port)
         return true;
     }
     port->tx_ci = dma_load32(port->page, PORT_PAGE_TX_CI);
-    hal_dma_mb(); /* the frame has left before its buffer is overwritten */
+    /* The frame has left before the driver overwrites its buffer. */
+    hal_dma_mb();
     return port->tx_pi - port->tx_ci <= port->tx_mask;
 }
 

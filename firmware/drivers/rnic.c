@@ -9,14 +9,15 @@
 
 /*
  * Depths sum to less than 8192 over at most 1024 QPs.  A send ring of class n
- * serves NVMe depths above 2^(n-3), so there are at most 8192 / (2^(n-3) + 1)
- * of them; the smallest class takes everything below.  The last few are for
- * QP 1 and for users other than NVMe.
+ * serves NVMe depths above 2^(n-3), so that at most 8192 / (2^(n-3) + 1) rings
+ * of class n are in use; the smallest class serves all lower depths.  A few
+ * spare rings serve QP 1 and users other than NVMe.
  *
- * A ring claims as many entries of its CQ as it has.  Send rings go down to
- * the smallest depth, 2, so that none has 8 entries or more for each of depth:
- * 1024 of them claim less than 8 * 8192, the CQ's size.  (Were 32 the least,
- * 198 QPs of depth 33 and 826 of depth 2 would claim 77120.)
+ * A ring reserves as many entries of its CQ as it has itself.  There are send
+ * rings for depths down to 2, so that no ring has 8 entries or more for each
+ * entry of depth: 1024 rings reserve less than 8 * 8192 entries, the CQ's size.
+ * (If 32 were the smallest depth, 198 QPs of depth 33 and 826 QPs of depth 2
+ * would reserve 77120 entries.)
  */
 const uint16_t rnic_default_sq_rings[RNIC_SQ_CLASSES] = {
     [3] = 1025, [4] = 1025, [5] = 1025, [6] = 911,
@@ -59,7 +60,9 @@ static void ring_give(struct rnic_ring_class *class, uint8_t *ring)
     class->free = ring;
 }
 
-/* A ring of at least `depth` entries: the smallest class that has one. */
+/*
+ * Take a ring of at least `depth` entries from the smallest class that has one.
+ */
 static uint8_t *ring_take(struct rnic_ring_class *classes, unsigned int count,
                           size_t entry_len, uint32_t depth, uint8_t *class_out)
 {
@@ -83,7 +86,7 @@ static bool rings_init(struct verbs *verbs, const struct verbs_config *config)
     const uint16_t *rq =
         config->rq_rings != NULL ? config->rq_rings : rnic_default_rq_rings;
 
-    /* A ring of 32 bytes would not be 64-byte aligned. */
+    /* A class of 32-byte rings would break the alignment of 64 bytes. */
     ASSERT(rq[0] == 0);
     for (unsigned int n = 0; n < RNIC_SQ_CLASSES; n++) {
         if (!ring_class_init(&verbs->sq_class[n], config->dram, sq[n],
@@ -181,7 +184,7 @@ static bool objects_create(struct verbs *verbs,
     return verbs->local_key != VERBS_NO_MR;
 }
 
-/* CNPs go as those of other adapters do. */
+/* CNPs get the priority and DSCP that other adapters use, too. */
 static uint32_t ecn_of(const struct verbs_config *config)
 {
     enum { ECT_0 = 2, CNP_DSCP = 48, CNP_PRIORITY = 6 };
@@ -197,7 +200,7 @@ static uint32_t ecn_of(const struct verbs_config *config)
 enum init_result verbs_init(struct verbs *verbs,
                             const struct verbs_config *config)
 {
-    /* An odd stride near 2^13 / golden ratio: boots stay far apart. */
+    /* An odd stride near 2^13 / golden ratio keeps the QPNs of boots apart. */
     uint16_t generation =
         (uint16_t)(config->generation * 5063u & GENERATION_MASK);
 
@@ -255,7 +258,7 @@ uint64_t rnic_counter_read(const struct verbs *verbs, unsigned int counter)
 
 /* ---- Queue pairs */
 
-/* The RNIC's objects of a QP whose software side is filled in. */
+/* Create the RNIC's objects of a QP whose software state is filled in. */
 static bool qp_command(struct verbs *verbs, const struct rnic_qp *qp,
                        enum verbs_qp_type type)
 {
@@ -391,7 +394,7 @@ bool verbs_modify_qp(struct verbs *verbs, uint32_t qpn,
     uint8_t *cmd;
 
     (void)qp_get(verbs, qpn);
-    /* Requests that were posted before go before. */
+    /* Send the requests that were posted before. */
     verbs_flush(verbs);
     cmd = rnic_cmd_begin(verbs, RNIC_CMD_QP_MODIFY, qpn);
     dram_store8(cmd, RNIC_MOD_STATE, states[next]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * RNIC driver: the command ring and the small objects that need nothing else
+ * RNIC driver: the command ring and the objects that are one command each
  * (memory regions, local addresses, neighbours).
  * Reference: docs/hardware/rnic.md, sections 1 and 3.
  */
@@ -91,9 +91,9 @@ void verbs_dereg_mr(struct verbs *verbs, uint32_t key)
     ASSERT(index < RNIC_MR_SLOTS && (key & 0xff) == verbs->mr_variant[index]);
     (void)rnic_cmd_begin(verbs, RNIC_CMD_MR_DESTROY, index);
     status = rnic_cmd_run(verbs);
-    /* BAD_INDEX: a SEND with invalidate or LOCAL_INV was quicker. */
+    /* BAD_INDEX means that a SEND with invalidate or LOCAL_INV came first. */
     ASSERT(status == RNIC_CMD_OK || status == RNIC_CMD_BAD_INDEX);
-    verbs->mr_variant[index]++; /* an old key names nothing */
+    verbs->mr_variant[index]++; /* make old keys invalid */
     verbs->free_mrs[verbs->mr_put++ % RNIC_MR_SLOTS] = (uint16_t)index;
 }
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the files of the RNIC driver share; nobody else includes it. */
+/*
+ * Declarations shared by the files of the RNIC driver.  No other file includes
+ * this.
+ */
 #ifndef ESSD_FIRMWARE_DRIVERS_RNIC_INTERNAL_H
 #define ESSD_FIRMWARE_DRIVERS_RNIC_INTERNAL_H
 
@@ -17,16 +20,17 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 enum {
     CMD_LOG2 = 4,
     DB_LOG2 = 12,
-    EQ_LOG2 = 12, /* three events a QP and some more */
+    EQ_LOG2 = 12, /* three events for each QP, and some spare */
     SEND_CQ_LOG2 = 16,
     RECV_CQ_LOG2 = 16,
 
     SLOT_BITS = 11,
     SLOT_MASK = (1 << SLOT_BITS) - 1,
-    MAD_SLOT = 1,             /* QPN 1 */
-    GENERATION_MASK = 0x1fff, /* the rest of a QPN's 24 bits */
+    MAD_SLOT = 1, /* the slot of QP 1 */
+    /* The bits of a 24-bit QPN above the slot number. */
+    GENERATION_MASK = 0x1fff,
 
-    PD = 0, /* the drive trusts itself: one is enough */
+    PD = 0, /* one protection domain serves the whole drive */
     RECORD_SQ = 0,
     RECORD_RQ = 4,
     RECORD_STRIDE = 64,
@@ -37,17 +41,21 @@ enum {
 
     MAD_QKEY = 0x80010000,
 };
-_Static_assert(RNIC_QP_SLOTS <= 1 << SLOT_BITS, "a QPN's low bits are a slot");
+_Static_assert(RNIC_QP_SLOTS <= 1 << SLOT_BITS,
+               "the low bits of a QPN are its slot");
 _Static_assert((RNIC_SLOT_FIFO & (RNIC_SLOT_FIFO - 1)) == 0 &&
                    RNIC_SLOT_FIFO >= RNIC_QP_SLOTS,
-               "counts may wrap; every slot has room");
+               "indices may wrap, and every slot has room");
 _Static_assert(1 << DB_LOG2 >= RNIC_QP_SLOTS &&
                    1 << EQ_LOG2 > 3 * RNIC_QP_SLOTS,
-               "a doorbell and three events a QP");
+               "the rings hold a doorbell and three events for each QP");
 
 enum { CQ_SEND, CQ_RECV };
 
-/* DRAM shared with the RNIC: whole aligned words, no pointer casts. */
+/*
+ * Access DRAM that the RNIC shares, in whole aligned words without pointer
+ * casts.
+ */
 static inline void dram_store8(uint8_t *p, size_t at, uint8_t v)
 {
     p[at] = v;
@@ -92,7 +100,10 @@ static inline uint64_t dram_load64(const uint8_t *p, size_t at)
     return v;
 }
 
-/* Words that both sides look at while the other may write: one access each. */
+/*
+ * Access words that the other side may change at the same time, in one access
+ * each.
+ */
 static inline uint32_t shared_load32(const uint8_t *p, size_t at)
 {
     return __atomic_load_n((const uint32_t *)(const void *)(p + at),
@@ -109,7 +120,10 @@ static inline void shared_store32(uint8_t *p, size_t at, uint32_t v)
     __atomic_store_n((uint32_t *)(void *)(p + at), v, __ATOMIC_RELAXED);
 }
 
-/* Of a number that names no slot: slot 0, where no QP ever is. */
+/*
+ * Find the slot of a QPN.  A number beyond the last slot gives slot 0, which
+ * never holds a QP.
+ */
 static inline struct rnic_qp *qp_slot(struct verbs *verbs, uint32_t qpn)
 {
     uint32_t slot = qpn & SLOT_MASK;
@@ -117,7 +131,9 @@ static inline struct rnic_qp *qp_slot(struct verbs *verbs, uint32_t qpn)
     return &verbs->qps[slot < RNIC_QP_SLOTS ? slot : 0];
 }
 
-/* The QP of that number: it exists, or a caller of ours is confused. */
+/*
+ * Find a QP that must exist: a QPN that names none is an error of the caller.
+ */
 static inline struct rnic_qp *qp_get(struct verbs *verbs, uint32_t qpn)
 {
     struct rnic_qp *qp = qp_slot(verbs, qpn);
@@ -126,22 +142,32 @@ static inline struct rnic_qp *qp_get(struct verbs *verbs, uint32_t qpn)
     return qp;
 }
 
-/* The next command: zeroed but for opcode and index, for args to be stored. */
+/*
+ * Begin the next command: all zero except opcode and index.  The caller stores
+ * the arguments.
+ */
 uint8_t *rnic_cmd_begin(struct verbs *verbs, enum rnic_opcode opcode,
                         uint32_t index);
 
-/* Run the command just built; wait.  @return enum rnic_cmd_status */
+/*
+ * Run the command just built and wait for its result.
+ * @return enum rnic_cmd_status
+ */
 MUST_USE enum rnic_cmd_status rnic_cmd_run(struct verbs *verbs);
 
-/* The same for one that cannot be refused unless we are wrong. */
+/* Run a command that the RNIC refuses only if the driver is wrong. */
 void rnic_cmd_must_run(struct verbs *verbs);
 
-/* Write KICK if the RNIC sleeps; what it shall see is published. */
+/*
+ * Write KICK if the RNIC sleeps.  The caller has published before what the RNIC
+ * must see.
+ */
 void rnic_kick_sleeper(struct verbs *verbs);
 
 /*
- * Disown the entries of a destroyed QP that wait to be read.  For the one
- * number that is used again at once; others are told from newer ones by it.
+ * Clear the QPN in the unread CQ and event entries of a destroyed QP.  Only QP
+ * 1 needs this, because its number is used again at once; the entries of other
+ * QPs are recognised as stale by their number.
  */
 void rnic_forget(struct verbs *verbs, uint32_t qpn);
 

@@ -145,7 +145,7 @@ void verbs_flush(struct verbs *verbs)
     if (verbs->dirty_count == 0) {
         return;
     }
-    hal_dma_wmb(); /* entries before indices */
+    hal_dma_wmb(); /* publish entries before indices */
     for (uint32_t i = 0; i < verbs->dirty_count; i++) {
         uint16_t slot = verbs->dirty[i];
         struct rnic_qp *qp = &verbs->qps[slot];
@@ -165,7 +165,7 @@ void verbs_flush(struct verbs *verbs)
     }
     verbs->dirty_count = kept;
     if (verbs->db_pi != db_pi) {
-        hal_dma_wmb(); /* doorbells and send indices before DB_PI */
+        hal_dma_wmb(); /* publish doorbells and send indices before DB_PI */
         shared_store32(verbs->page, RNIC_PAGE_DB_PI, verbs->db_pi);
     }
     if (verbs->db_pi != db_pi || kept != 0) {
@@ -177,11 +177,12 @@ void verbs_flush(struct verbs *verbs)
 
 static bool phase_is_new(uint8_t flags, uint32_t ci, uint32_t mask)
 {
-    bool first_kind = (ci & (mask + 1)) == 0; /* laps 1, 3, ... */
+    bool first_kind = (ci & (mask + 1)) == 0; /* the phase of laps 1, 3, ... */
 
     return (flags & RNIC_CQE_PHASE) == (first_kind ? RNIC_CQE_PHASE : 0);
 }
-_Static_assert(RNIC_CQE_PHASE == 1, "events and completions: the same bit");
+_Static_assert(RNIC_CQE_PHASE == 1,
+               "events and completions have the phase in the same bit");
 
 static bool cq_has_entry(const struct rnic_cq *cq)
 {
@@ -218,7 +219,7 @@ static enum verbs_wc_opcode wc_opcode(uint8_t opcode)
     }
 }
 
-/* The RNIC's numbers are the verbs' numbers: no table on the data path. */
+/* The RNIC and the verbs number statuses alike: no table on the data path. */
 _Static_assert((int)RNIC_WC_SUCCESS == (int)VERBS_WC_SUCCESS &&
                    (int)RNIC_WC_FLUSHED == (int)VERBS_WC_FLUSHED &&
                    (int)RNIC_WC_RETRY_EXCEEDED ==
@@ -226,7 +227,7 @@ _Static_assert((int)RNIC_WC_SUCCESS == (int)VERBS_WC_SUCCESS &&
                    (int)RNIC_WC_BAD_RESPONSE == (int)VERBS_WC_BAD_RESPONSE,
                "completion statuses");
 
-/* Deliver one CQE, unless its QP is no more. */
+/* Deliver one CQE, unless its QP is destroyed. */
 static void completion_deliver(struct verbs *verbs, const uint8_t *cqe)
 {
     uint32_t qpn = dram_load32(cqe, RNIC_CQE_QPN);
@@ -252,7 +253,7 @@ static void completion_deliver(struct verbs *verbs, const uint8_t *cqe)
     } else {
         uint32_t wqe = dram_load16(cqe, RNIC_CQE_WQE);
 
-        /* It, and every unsignaled one before it, is done. */
+        /* This request and every unsignaled one before it are complete. */
         qp->sq_ci += ((wqe - qp->sq_ci) & qp->sq_mask) + 1;
     }
     qp->ops->completion(qp->ctx, &wc);
@@ -272,7 +273,7 @@ static unsigned int cq_poll(struct verbs *verbs, struct rnic_cq *cq,
         completion_deliver(verbs, cqe);
     }
     if (cq->ci != start) {
-        hal_dma_mb(); /* entries are read before they are given back */
+        hal_dma_mb(); /* read entries before giving them back */
         shared_store32(cq->record, 0, cq->ci);
     }
     return cq->ci - start;
@@ -327,8 +328,9 @@ static unsigned int eq_poll(struct verbs *verbs)
 }
 
 /*
- * A destroyed QP writes no CQE any more.  Those it has written are read once
- * its CQ has been found empty, or once around: then its claim is over.
+ * Release the reservations of destroyed QPs.  A destroyed QP writes no more
+ * CQEs.  Those that it has written are all read once its CQ has been found
+ * empty, or after one lap of the ring.
  */
 static void rest_over(struct verbs *verbs)
 {
@@ -357,7 +359,8 @@ static void rest_over(struct verbs *verbs)
 void rnic_forget(struct verbs *verbs, uint32_t qpn)
 {
     for (unsigned int i = 0; i < ARRAY_LEN(verbs->cq); i++) {
-        struct rnic_cq cq = verbs->cq[i]; /* walk ahead with a copy */
+        /* A copy, to walk ahead without consuming. */
+        struct rnic_cq cq = verbs->cq[i];
 
         for (; cq_has_entry(&cq) && cq.ci - verbs->cq[i].ci <= cq.mask;
              cq.ci++) {
@@ -390,9 +393,11 @@ unsigned int verbs_poll(struct verbs *verbs, unsigned int budget)
     if (verbs->rest_get != verbs->rest_put) {
         rest_over(verbs);
     }
-    /* Events first: established comes before the message that proved it. */
+    /*
+     * Poll events first: "established" comes before the message that caused it.
+     */
     delivered = eq_poll(verbs);
-    verbs->poll_first ^= 1; /* neither CQ starves the other */
+    verbs->poll_first ^= 1; /* alternate, so that neither CQ starves */
     taken = cq_poll(verbs, &verbs->cq[first], budget);
     taken += cq_poll(verbs, &verbs->cq[first ^ 1], budget - taken);
     return delivered + taken;
@@ -406,7 +411,8 @@ void verbs_irq_take(struct verbs *verbs)
 bool verbs_arm(struct verbs *verbs, bool sends_wait)
 {
     if (verbs->dirty_count != 0) {
-        return false; /* not flushed, or the doorbell ring was full */
+        /* Requests are not flushed, or the doorbell ring was full. */
+        return false;
     }
     shared_store32(verbs->page, RNIC_PAGE_ARMED,
                    sends_wait ? RNIC_ARMED_URGENT : RNIC_ARMED_ALL);

@@ -10,7 +10,7 @@
 
 /* clang-format off */
 REG32(SSP_CR0, 0x00)
-    FIELD(SSP_CR0, DATA_SIZE, 0, 4)     /* bits a frame, less one */
+    FIELD(SSP_CR0, DATA_SIZE, 0, 4)     /* bits per frame, minus 1 */
     FIELD(SSP_CR0, RATE, 8, 8)
 REG32(SSP_CR1, 0x04)
     FIELD(SSP_CR1, ENABLE, 1, 1)
@@ -29,7 +29,7 @@ void spi_init(struct spi *spi, uintptr_t base)
     spi->base = base;
     mmio_write32(base + A_SSP_CR1, 0);
     mmio_write32(base + A_SSP_IMSC, 0);
-    mmio_write32(base + A_SSP_CPSR, 2); /* the smallest divisor there is */
+    mmio_write32(base + A_SSP_CPSR, 2); /* the smallest divisor */
     mmio_write32(base + A_SSP_CR0, FIELD_SET(0, SSP_CR0, DATA_SIZE, 7));
     mmio_write32(base + A_SSP_CR1, FIELD_SET(0, SSP_CR1, ENABLE, 1));
     while (FIELD_GET(mmio_read32(base + A_SSP_SR), SSP_SR, RX_NOT_EMPTY)) {
@@ -51,8 +51,8 @@ static void wait_for_one(const struct spi *spi)
 }
 
 /*
- * A FIFO's worth at a time: never more frames under way than the receive FIFO
- * holds, so that none is lost, and one look at the status for eight.
+ * Transfer as many bytes at a time as the receive FIFO holds.  No byte can be
+ * lost, and one status read serves eight bytes.
  */
 void spi_transfer(const struct spi *spi, const uint8_t *tx, uint8_t *rx,
                   size_t len)

@@ -12,12 +12,11 @@ struct spi {
 void spi_init(struct spi *spi, uintptr_t base);
 
 /**
- * Clock `len` bytes out and as many in.
+ * Send `len` bytes and receive as many.  The caller selects the device before
+ * (drivers/gpio.h).
  *
  * @param tx  NULL sends zero bytes
- * @param rx  NULL discards what comes back
- *
- * Who is selected is somebody else's business (drivers/gpio.h).
+ * @param rx  NULL discards the received bytes
  */
 void spi_transfer(const struct spi *spi, const uint8_t *tx, uint8_t *rx,
                   size_t len);

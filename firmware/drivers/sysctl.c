@@ -8,7 +8,7 @@
 /* Scratch words of a panic record; docs/hardware/sysctl.md has the table. */
 enum {
     SCRATCH_MAGIC = 0,
-    SCRATCH_COUNT = 1, /* outlives the record */
+    SCRATCH_COUNT = 1, /* is kept when the record is taken */
     SCRATCH_KIND = 2,
     SCRATCH_LINE = 3,
     SCRATCH_MCAUSE = 4, /* 64-bit values: low word first */

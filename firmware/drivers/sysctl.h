@@ -15,7 +15,8 @@ struct sysctl {
 struct sysctl_boot {
     bool is_done;
     enum sysctl_boot_slot slot;
-    enum sysctl_boot_verdict verdict[2]; /* slots A and B */
+    /* What the boot ROM found in the image slots. */
+    enum sysctl_boot_verdict verdict[2];
 };
 
 /*
@@ -24,15 +25,19 @@ struct sysctl_boot {
  */
 struct sysctl_panic {
     bool is_trap;
-    uint32_t count; /* panics since power-on, this one included */
+    /*
+     * Why the firmware stopped itself.  Scratch words keep this over the reset.
+     * A failed assertion has file and line, a trap has the hart's registers.
+     */
+    uint32_t count;
     uint32_t line;
     uint64_t mcause;
-    uint64_t mepc; /* or who called assert_failed() */
+    uint64_t mepc; /* the hart's mepc, or the caller of assert_failed() */
     uint64_t mtval;
-    char file[21]; /* the end of its name */
+    char file[21]; /* the end of the file's name */
 };
 
-/* @return false when this is not our chip */
+/* @return false when the chip ID is another one */
 MUST_USE bool sysctl_init(struct sysctl *sysctl, uintptr_t base);
 
 enum sysctl_reset_cause sysctl_reset_cause(const struct sysctl *sysctl);
@@ -47,18 +52,27 @@ uint64_t sysctl_random64(const struct sysctl *sysctl);
 size_t sysctl_dram_bytes(const struct sysctl *sysctl);
 uint32_t sysctl_harts(const struct sysctl *sysctl);
 
-/* Where parked harts go; wake one by its MSIP afterwards. */
+/*
+ * Set the address at which parked harts start.  Wake a hart afterwards with its
+ * MSIP.
+ */
 void sysctl_set_hart_entry(const struct sysctl *sysctl, uintptr_t entry);
 
-/* Keep `panic` over the coming reset; its count is set here. */
+/* Keep `panic` over the coming reset.  This function sets its count. */
 void sysctl_store_panic(const struct sysctl *sysctl,
                         const struct sysctl_panic *panic);
 
-/* The panic that led to the last reset, once. @return false: there is none */
+/*
+ * Return the panic that led to the last reset, and clear it.
+ * @return false when there is none
+ */
 MUST_USE bool sysctl_take_panic(const struct sysctl *sysctl,
                                 struct sysctl_panic *panic);
 
-/* Reset the machine, now. @param cause  SOFTWARE or PANIC */
+/*
+ * Reset the machine at once.
+ * @param cause  SOFTWARE or PANIC
+ */
 void sysctl_reset(const struct sysctl *sysctl, enum sysctl_reset_cause cause);
 
 #endif

@@ -13,7 +13,7 @@ enum {               /* byte registers */
        UART_LCR = 3,
        UART_MCR = 4,
        UART_LSR = 5,
-       UART_DLL = 0, /* while LCR_DLAB */
+       UART_DLL = 0, /* while LCR_DLAB is set */
        UART_DLM = 1,
 
        IER_RECEIVED = 0x01,

@@ -10,22 +10,28 @@ struct uart {
     uintptr_t base;
 };
 
-/* 115200 bit/s, 8 data bits, no parity, FIFOs on, no interrupts. */
+/* Set 115200 bit/s, 8 data bits, no parity, FIFOs on, no interrupts. */
 void uart_init(struct uart *uart, uintptr_t base);
 
-/* As many of the `len` bytes as fit now. @return how many that was */
+/*
+ * Send as many of the `len` bytes as fit now.
+ * @return the number of bytes sent
+ */
 size_t uart_write(const struct uart *uart, const char *text, size_t len);
 
-/* Wait until the last bit of everything written is out. */
+/* Wait until the last bit of everything written is sent. */
 void uart_drain(const struct uart *uart);
 
-/* The UART as the log's sink; `uart` must outlive the log. */
+/* Return the UART as a sink for the log; `uart` must outlive the log. */
 struct log_sink uart_log_sink(struct uart *uart);
 
-/* From now on: an interrupt while there is a received character. */
+/* Enable the interrupt that is raised while there is a received character. */
 void uart_irq_enable(const struct uart *uart);
 
-/* One received character. @return false when there is none */
+/*
+ * Take one received character.
+ * @return false when there is none
+ */
 MUST_USE bool uart_read(const struct uart *uart, char *c);
 
 #endif

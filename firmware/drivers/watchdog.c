@@ -11,7 +11,7 @@ enum {
     WDOG_INTCLR = 0x00c,
     WDOG_LOCK = 0xc00,
 
-    CONTROL_COUNT = 0x1, /* counts, and raises the interrupt */
+    CONTROL_COUNT = 0x1, /* count, and raise the interrupt */
     CONTROL_RESET = 0x2,
 
     TICKS_PER_US = SOC_WATCHDOG_HZ / 1000000,
@@ -19,7 +19,10 @@ enum {
 
 #define WDOG_UNLOCK 0x1acce551u
 
-/* Locked but for the moment of a write: stray writes cannot stop it. */
+/*
+ * Write a register.  The registers are locked except during this write, so that
+ * stray writes cannot stop the watchdog.
+ */
 static void write_register(const struct watchdog *watchdog, uintptr_t offset,
                            uint32_t value)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Watchdog: Arm CMSDK APB watchdog.  The first time it runs out it raises its
- * interrupt, the second time it resets the machine.
+ * Watchdog: Arm CMSDK APB watchdog.  When it expires for the first time, it
+ * raises its interrupt; when it expires a second time, it resets the machine.
  */
 #ifndef ESSD_DRIVERS_WATCHDOG_H
 #define ESSD_DRIVERS_WATCHDOG_H
@@ -12,10 +12,10 @@ struct watchdog {
     uintptr_t base;
 };
 
-/* Started or stopped as it was before; no effect on a running one. */
+/* This neither starts nor stops the watchdog. */
 void watchdog_init(struct watchdog *watchdog, uintptr_t base);
 
-/* The machine resets unless kicked; 2 * `period_us` after the last kick. */
+/* Start: without a kick, the machine resets 2 * `period_us` later. */
 void watchdog_start(const struct watchdog *watchdog, uint32_t period_us);
 
 void watchdog_kick(const struct watchdog *watchdog);
