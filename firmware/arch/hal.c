@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The parts of hal/ that are instructions or the hart's own timer. */
+/* The parts of hal/ that need instructions of the hart or its timer. */
 #include "firmware/arch/arch.h"
 #include "firmware/arch/csr.h"
 #include "firmware/hal/barrier.h"
@@ -10,7 +10,7 @@
 
 #define NS_PER_TICK    (1000000000u / SOC_TIMEBASE_HZ)
 #define TICKS_PER_US   (SOC_TIMEBASE_HZ / 1000000u)
-#define CLINT_MTIMECMP (SOC_CLINT_BASE + 0x4000) /* 8 bytes a hart */
+#define CLINT_MTIMECMP (SOC_CLINT_BASE + 0x4000) /* 8 bytes per hart */
 
 extern uint8_t __free_memory[];
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The end of a program that went wrong: say it on the console, keep the record
- * in sysctl's scratch words, reset.  Uses nothing of the program's state.
+ * What happens when the program fails: print the reason on the console, keep a
+ * record in sysctl's scratch words, and reset.  This uses none of the program's
+ * state.
  */
 #include "firmware/arch/arch.h"
 #include "firmware/arch/csr.h"
@@ -29,7 +30,8 @@ static void print_text(const char *text, size_t len)
     uart_drain(&uart);
 }
 
-__attribute__((noreturn)) static void reset_machine(const struct sysctl_panic *panic)
+__attribute__((noreturn)) static void reset_machine(
+    const struct sysctl_panic *panic)
 {
     struct sysctl sysctl = {.base = SOC_SYSCTL_BASE};
 
@@ -57,7 +59,10 @@ void assert_failed(const char *expression, const char *file, int line)
     reset_machine(&panic);
 }
 
-/* Called by trap_entry. @param x  the 32 integer registers */
+/*
+ * Called by trap_entry.
+ * @param x  the 32 integer registers
+ */
 void trap_panic(const uint64_t *x)
 {
     struct sysctl_panic panic = {

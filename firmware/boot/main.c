@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The boot ROM: read both image slots' headers from the SPI flash, load the
- * newer image, fall back to the other when something is wrong with it, write
- * down what was found, start it.
+ * The boot ROM.  It reads the headers of both image slots from the SPI flash,
+ * loads the newer image, falls back to the other one if the first is not
+ * intact, records what it found, and starts the image.
  * Reference: docs/hardware/boot.md
  *
- * Left out: signatures, images that never get as far as kicking the watchdog.
+ * Not implemented: signatures, and a fallback from images that start but never
+ * kick the watchdog.
  */
 #include "firmware/arch/arch.h"
 #include "firmware/drivers/flash.h"
@@ -99,7 +100,10 @@ static void report_slot(struct boot *boot, unsigned int i)
              slot->header.len_bytes, verdict);
 }
 
-/* The untried slot with the higher sequence; A when they are equal. */
+/*
+ * @return the untried slot with the higher sequence, A when both are equal, -1
+ *         when there is none
+ */
 static int newest_slot(const struct boot *boot)
 {
     int best = -1;
@@ -144,10 +148,10 @@ static void record_status(struct boot *boot, int chosen)
     sysctl_set_boot(&boot->sysctl, &status);
 }
 
-/* Nothing to start: the console says why, the board waits for somebody. */
+/* Report on the console why nothing can be started, and stop until a reset. */
 static void stop_boot(struct boot *boot, const char *why)
 {
-    log_line(&boot->log, "boot: %s: stopped", why);
+    log_line(&boot->log, "boot: stopped: %s", why);
     log_flush(&boot->log);
     arch_stop();
 }
@@ -168,13 +172,14 @@ static void boot_init(struct boot *boot)
     watchdog_init(&boot->watchdog, SOC_WATCHDOG_BASE);
     if (!flash_init(&boot->flash, &boot->spi, &boot->gpio,
                     SOC_GPIO_FLASH_SELECT)) {
-        stop_boot(boot, "no flash answers");
+        stop_boot(boot, "the flash does not answer");
     }
 }
 
 void arch_main(uint64_t hart)
 {
-    static struct boot boot; /* the ROM's only copy: it has no caller */
+    /* Static, because the ROM's main function has no caller. */
+    static struct boot boot;
     int chosen;
 
     boot_init(&boot);

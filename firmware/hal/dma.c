@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Devices and harts see DRAM at the same addresses, with no IOMMU between. */
+/* Devices and harts see DRAM at the same addresses: there is no IOMMU. */
 #include "firmware/hal/dram.h"
 
 uint64_t hal_dma_addr(const void *ptr)

@@ -36,7 +36,7 @@ void log_raw(struct log *log, const char *text, size_t len)
     ring_write(log, text, len);
 }
 
-/* `line` has room for a line end after `len` characters. */
+/* Write a line.  `line` has room for a line end after `len` characters. */
 static void write_line(struct log *log, char *line, size_t len)
 {
     line[len++] = '\r';

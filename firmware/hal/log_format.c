@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The formatter behind the log: the few conversions that log.h names. */
+/* The log's formatter: the few conversions that log.h names. */
 #include "firmware/hal/log.h"
 
 struct out {
@@ -13,7 +13,7 @@ struct spec {
     bool left;
     bool is_long;
     size_t width;
-    size_t precision; /* SIZE_MAX: none */
+    size_t precision; /* SIZE_MAX: no precision given */
 };
 
 static void put_char(struct out *out, char c)
@@ -136,7 +136,7 @@ static void put_conversion(struct out *out, char c, const struct spec *spec,
         put_char(out, 'x');
         put_number(out, (uintptr_t)va_arg(*args, void *), 16, false, spec);
         break;
-    default: /* '%', or a conversion that does not exist: printed as it is */
+    default: /* '%', or an unknown conversion: print the character itself */
         put_char(out, c);
         break;
     }

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Registers, one access each.  Plain functions, so that native programs and
- * unit tests link their own.
+ * Access to registers, in one access each.  These are plain functions, so that
+ * native programs and unit tests can link their own.
  */
 #ifndef ESSD_HAL_MMIO_H
 #define ESSD_HAL_MMIO_H
 
 #include <stdint.h>
 
-/* One aligned access of that size at bus address `addr`, in program order. */
+/*
+ * Each is one aligned access of that size at bus address `addr`, in program
+ * order.
+ */
 uint8_t mmio_read8(uintptr_t addr);
 uint32_t mmio_read32(uintptr_t addr);
 uint64_t mmio_read64(uintptr_t addr);

@@ -3,6 +3,9 @@
 
 void hal_relax(void)
 {
-    /* The device works by itself; only keep the compiler reading memory. */
+    /*
+     * The device works on its own.  This only makes the compiler read memory
+     * again.
+     */
     __asm__ volatile("" ::: "memory");
 }

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One turn of a loop that waits, microseconds at most, for a device. */
+/* What a loop calls that busy-waits for a device, microseconds at most. */
 #ifndef ESSD_HAL_RELAX_H
 #define ESSD_HAL_RELAX_H
 
-/* Native programs link their own, which lets the device cores run. */
+/*
+ * Called in each turn of such a loop.  Native programs link their own, in which
+ * the device cores run.
+ */
 void hal_relax(void);
 
 #endif

@@ -5,11 +5,17 @@
 
 #include <stdint.h>
 
-/* Never goes back; steps of 100 ns.  Cheap: a control register, not MMIO. */
+/*
+ * Never goes back; has steps of 100 ns.  Cheap, because it reads a control
+ * register instead of MMIO.
+ */
 uint64_t hal_now_ns(void);
 uint64_t hal_now_us(void);
 
-/* Busy for at least `us`; for hardware that wants a pause, not for waiting. */
+/*
+ * Busy-wait for at least `us`: for hardware that needs a pause, not for
+ * waiting.
+ */
 void hal_delay_us(uint32_t us);
 
 #endif

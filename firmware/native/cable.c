@@ -96,7 +96,7 @@ static struct cable_slot *slot_at(struct cable_lane *lane, uint32_t count)
     return &lane->slots[count % CABLE_SLOTS];
 }
 
-/* The frame that was just put is in its slot: judge it. */
+/* Decide what happens to the frame that was put into its slot last. */
 static void judge_frame(struct cable_lane *lane, struct cable_slot *slot)
 {
     struct cable *cable = lane->cable;
@@ -112,7 +112,7 @@ static void judge_frame(struct cable_lane *lane, struct cable_slot *slot)
     }
     slot->is_later = verdict == CABLE_LATER;
     lane->put++;
-    if (lane->put - lane->get >= 2) { /* swap with the one that waited */
+    if (lane->put - lane->get >= 2) { /* swap with the frame that waited */
         struct cable_slot *before = slot_at(lane, lane->put - 2);
 
         if (before->is_later && !slot->is_later) {
@@ -137,7 +137,7 @@ static unsigned int send_burst(void *ctx, const struct frame_tx *burst,
     for (unsigned int i = 0; i < count; i++) {
         struct cable_slot *slot = slot_at(lane, lane->put);
 
-        /* One slot more than needed: a frame may be doubled. */
+        /* Keep one slot free, because a frame may be doubled. */
         if (lane->put - lane->get >= CABLE_SLOTS - 1) {
             lane->was_full = true;
             return i;
@@ -170,7 +170,7 @@ static bool deliver_frame(struct cable_lane *lane)
         struct cable_slot *slot = slot_at(lane, lane->get + n);
 
         if (slot->is_later && lane->put - lane->get == n + 1) {
-            /* Nothing followed this time; it waits for one step only. */
+            /* No frame has followed; the frame waits for one step only. */
             slot->is_later = false;
             if (n == 0) {
                 return true;

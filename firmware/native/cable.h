@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A cable between two ports of the native world, with a hand on it: every
- * frame can be lost, doubled, held back or bent, and all of them are kept for a
- * capture file.
+ * A cable between two ports of the native world.  A test can drop, double,
+ * delay or change every frame.  All frames are kept for a capture file.
  */
 #ifndef ESSD_NATIVE_CABLE_H
 #define ESSD_NATIVE_CABLE_H
@@ -15,15 +14,16 @@ enum cable_verdict {
     CABLE_PASS,
     CABLE_DROP,
     CABLE_TWICE,
-    CABLE_LATER, /* behind the frame that follows */
+    CABLE_LATER, /* deliver after the frame that follows */
 };
 
-/* One end: what is plugged in there. */
+/* One end of the cable, and what is plugged in there. */
 struct cable_plug {
     void *ctx;
     void (*receive)(void *ctx, const struct frame_rx *frames,
                     unsigned int count);
-    void (*room)(void *ctx); /* send() took less than offered: try again */
+    /* send() took fewer frames than offered: offer them again. */
+    void (*room)(void *ctx);
 };
 
 struct cable_slot {
@@ -38,40 +38,53 @@ struct cable_lane { /* one direction */
     unsigned int from;
     uint32_t put, get;
     bool was_full;
-    bool is_held; /* the receiver takes nothing: the sender is held up */
+    /* The receiver takes no frames, so that the sender has to wait. */
+    bool is_held;
     struct cable_slot *slots;
 };
 
 struct cable {
     struct cable_plug plug[2];
-    struct cable_lane lane[2]; /* by sending end */
-    bool is_cut;               /* nothing passes, without a sign */
-    uint64_t frames;           /* sent into either end so far */
+    struct cable_lane lane[2]; /* indexed by the sending end */
+    bool is_cut;               /* frames are lost, without the ports noticing */
+    uint64_t frames;           /* frames sent into both ends so far */
 
-    /* May change the frame; `number` counts both directions from 0. */
+    /*
+     * Decides about each frame, and may change it.  `number` counts the frames
+     * of both directions from 0.
+     */
     enum cable_verdict (*filter)(void *ctx, unsigned int from, uint64_t number,
                                  uint8_t *data, uint32_t *len_bytes);
     void *filter_ctx;
 
     bool is_capturing;
-    uint8_t *capture; /* pcap records, as they left the sender */
+    uint8_t *capture; /* pcap records of the frames as the sender sent them */
     size_t capture_len, capture_room;
 };
 
-/* Heap is used here: this is a test bed, not the drive. */
+/*
+ * The cable allocates from the heap, because it belongs to a test bed and not
+ * to the drive.
+ */
 void cable_init(struct cable *cable);
 void cable_end(struct cable *cable);
 
 void cable_plug_in(struct cable *cable, unsigned int end,
                    const struct cable_plug *plug);
 
-/** Where the port at `end` sends. */
+/** The sink for frames that the port at `end` sends. */
 struct frame_sink cable_sink(struct cable *cable, unsigned int end);
 
-/** Deliver what is under way. @return whether there was anything */
+/**
+ * Deliver the frames that are under way.
+ * @return whether there were any
+ */
 bool cable_step(struct cable *cable);
 
-/** Write what was captured. @return false when the file cannot be written */
+/**
+ * Write the capture to a file.
+ * @return false when the file cannot be written
+ */
 MUST_USE bool cable_write_pcap(const struct cable *cable, const char *path);
 
 #endif

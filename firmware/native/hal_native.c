@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The firmware's hal in a native process: registers go to the device cores of
- * the node that the address belongs to, time is the world's.
+ * The firmware's hal in a native process: register accesses go to the device
+ * cores of the node to which the address belongs, and the time is the world's.
  */
 #include "firmware/hal/barrier.h"
 #include "firmware/hal/dram.h"
@@ -19,7 +19,7 @@ static const struct native_node *node_of(uintptr_t addr)
             return node;
         }
     }
-    ASSERT(false); /* an address of no node */
+    ASSERT(false); /* the address belongs to no node */
     return NULL;
 }
 
@@ -66,7 +66,9 @@ void mmio_write64(uintptr_t addr, uint64_t value)
     mmio_write32(addr + 4, (uint32_t)(value >> 32));
 }
 
-/* In its node's address space a pointer's lower half is the bus address. */
+/*
+ * The lower half of a pointer into a node's address space is the bus address.
+ */
 uint64_t hal_dma_addr(const void *ptr)
 {
     const struct native_node *node = node_of((uintptr_t)ptr);
@@ -99,7 +101,7 @@ void hal_relax(void)
     }
 }
 
-/* One thread: program order is all the order there is. */
+/* In one thread, program order is all the order that is needed. */
 void hal_dma_wmb(void)
 {
 }

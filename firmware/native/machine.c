@@ -6,7 +6,10 @@
 
 #include "lib/bytes.h"
 
-/* The 16550 as far as the firmware's driver goes: always ready to send. */
+/*
+ * The part of a 16550 that the firmware's driver uses.  It is always ready to
+ * send.
+ */
 enum {
     UART_THR = 0,
     UART_RBR = 0,
@@ -15,7 +18,7 @@ enum {
     UART_LSR_DATA = 0x01,
 };
 
-/* ---- What a core asks of its world. */
+/* ---- The environment of a core. */
 
 static struct machine *machine_of(void *ctx)
 {
@@ -72,7 +75,7 @@ static struct dev_env env_of(struct machine *machine, enum machine_core core)
     };
 }
 
-/* ---- Between the cores. */
+/* ---- Frames between the cores. */
 
 static unsigned int port_index(const struct machine_slot *slot)
 {
@@ -128,7 +131,7 @@ static unsigned int port_send(void *ctx, const struct frame_tx *burst,
         return sink.send(sink.ctx, burst, count);
     }
     if (cable == NULL) {
-        return count; /* into the open */
+        return count; /* nothing is connected: the frames are lost */
     }
     sink = cable_sink(cable, end);
     return sink.send(sink.ctx, burst, count);
@@ -149,7 +152,7 @@ static void port_room(void *ctx)
     hw_port_link_ready(&slot->machine->ports[port_index(slot)]);
 }
 
-/* ---- Running them. */
+/* ---- Running the cores. */
 
 static void run_core(struct machine *machine, enum machine_core core)
 {
@@ -230,8 +233,10 @@ static bool node_step(void *ctx)
         }
     }
     is_busy |= machine->software.step(machine->software.ctx);
-    /* What software did last, and sleeps on, is done now and not when it
-     * wakes up. */
+    /*
+     * What the software did before it went to sleep is handled now, not when it
+     * wakes up.
+     */
     return is_busy || step_cores(machine);
 }
 
@@ -289,7 +294,7 @@ static uint32_t node_mmio_read(void *ctx, uint32_t addr)
     } else if (addr - SOC_UART_BASE < SOC_UART_SIZE) {
         value = console_read(machine, addr - SOC_UART_BASE);
     } else {
-        ASSERT(false); /* no register */
+        ASSERT(false); /* there is no such register */
     }
     return value;
 }
@@ -297,7 +302,9 @@ static uint32_t node_mmio_read(void *ctx, uint32_t addr)
 static void console_write(struct machine *machine, uint32_t offset,
                           uint32_t value)
 {
-    /* The divisor latch shares THR's address; its bytes are not printable. */
+    /*
+     * The divisor latch has the address of THR.  Its bytes are not printable.
+     */
     if (offset == UART_THR &&
         (value == '\n' || (value >= ' ' && value < 127)) &&
         machine->console_len + 1 < sizeof(machine->console)) {
@@ -326,7 +333,7 @@ static void node_mmio_write(void *ctx, uint32_t addr, uint32_t value)
     } else if (addr - SOC_UART_BASE < SOC_UART_SIZE) {
         console_write(machine, addr - SOC_UART_BASE, value);
     } else {
-        ASSERT(false); /* no register */
+        ASSERT(false); /* there is no such register */
     }
 }
 
@@ -338,7 +345,7 @@ static const struct native_node_ops node_ops = {
     .mmio_write = node_mmio_write,
 };
 
-/* ---- Making one. */
+/* ---- Making a machine. */
 
 static void create_ports(struct machine *machine)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The hardware of one node: two ports, an RNIC, for a drive a media engine, a
- * console; wired as in the QEMU machine, their registers at the same addresses.
+ * The hardware of one node: two ports, an RNIC, a console and, for a drive, a
+ * media engine.  They are wired as in the QEMU machine, with their registers at
+ * the same addresses.
  */
 #ifndef ESSD_NATIVE_MACHINE_H
 #define ESSD_NATIVE_MACHINE_H
@@ -32,17 +33,17 @@ enum {
     MACHINE_TRACE_BYTES = 4096 * TRACE_RECORD_LEN,
 };
 
-struct machine_slot { /* one core's ties to the machine */
+struct machine_slot { /* what connects one core with the machine */
     struct machine *machine;
     uint64_t deadline_ns;
-    uint32_t irq; /* its bit */
+    uint32_t irq; /* the bit of its interrupt line */
     bool is_deferred;
 };
 
-/* What runs on it; ctx is the machine's owner. */
+/* The software that runs on the machine; ctx is the machine's owner. */
 struct machine_software {
     void *ctx;
-    bool (*step)(void *ctx); /* a turn of its loop */
+    bool (*step)(void *ctx); /* takes one turn of its loop */
     uint64_t (*deadline_ns)(void *ctx);
 };
 
@@ -51,22 +52,23 @@ struct machine {
     struct dram dram;
     struct machine_software software;
     struct machine_slot slots[MACHINE_CORES];
-    uint32_t irqs; /* lines that are up, BIT(SOC_IRQ_...) */
+    uint32_t irqs; /* interrupt lines that are up, BIT(SOC_IRQ_...) */
     struct hw_port ports[SOC_PORTS];
-    bool port_room[SOC_PORTS]; /* tell the RNIC */
+    bool port_room[SOC_PORTS]; /* the port has room: tell the RNIC */
     struct cable *cables[SOC_PORTS];
-    bool owns_cable[SOC_PORTS];         /* the end that moves its frames */
-    struct frame_sink links[SOC_PORTS]; /* instead of a cable */
+    /* This machine's step moves the cable's frames. */
+    bool owns_cable[SOC_PORTS];
+    struct frame_sink links[SOC_PORTS]; /* sinks that replace cables */
     struct hw_lag lag;
     struct rnic rnic;
     struct hw_mgmt mgmt;
-    struct hw_media *media; /* NULL: none */
+    struct hw_media *media; /* NULL: no media engine */
     struct medium *medium;
     void *cache_memory;
     size_t console_len;
     char console[MACHINE_CONSOLE_BYTES];
-    const char *typed; /* what the UART has yet to receive */
-    size_t reply_len;  /* what the management channels have sent */
+    const char *typed; /* text that the UART has not received yet */
+    size_t reply_len;  /* length of what the management channel has sent */
     size_t trace_len;
     char *reply;
     uint8_t *trace;
@@ -83,29 +85,33 @@ void machine_init(struct machine *machine, struct native_world *world,
                   const struct machine_config *config);
 void machine_end(struct machine *machine);
 
-/** Plug end `end` of the cable into a port; NULL pulls it. */
+/** Plug end `end` of the cable into a port; NULL unplugs the port. */
 void machine_plug(struct machine *machine, unsigned int port,
                   struct cable *cable, unsigned int end);
 
 /**
- * Instead of a cable: `sink` takes a port's frames, the caller hands what
- * arrives to hw_port_rx().  NULL: nothing is plugged in.
+ * Connect a port to a sink instead of a cable: `sink` takes the port's frames,
+ * and the caller passes received frames to hw_port_rx().  NULL disconnects it.
  */
 void machine_link(struct machine *machine, unsigned int port,
                   const struct frame_sink *sink);
 
-/** Type this on the console; `text` stays the caller's, until it is taken. */
+/**
+ * Type a text on the console.  The caller keeps `text` unchanged until the
+ * machine has taken it.
+ */
 void machine_type(struct machine *machine, const char *text);
 
 /** Send a line to the management block's channel of messages. */
 void machine_request(struct machine *machine, const char *line);
 
-/** What came back since the last request, NUL terminated. */
+/** What the drive has sent since the last request, NUL terminated. */
 const char *machine_reply(const struct machine *machine);
 
 /**
- * Ask for trace records, or end that with a mask of 0.  What has come is in
- * machine->trace, trace_len bytes; what does not fit there is held back.
+ * Ask for the trace records in `mask`; 0 ends the trace.  The records are in
+ * machine->trace, trace_len bytes.  Records that do not fit there are held
+ * back.
  */
 void machine_trace(struct machine *machine, uint32_t mask);
 

@@ -55,7 +55,7 @@ static void mark_sectors(struct medium *medium, uint64_t offset, uint64_t len)
     }
 }
 
-/* Where data and durable differ, copy one way or the other. */
+/* Where data and durable differ, copy from one to the other. */
 static void settle_write(struct medium *medium, bool keep)
 {
     for (uint64_t page = 0; page * PAGE < medium->capacity_bytes; page++) {
@@ -69,7 +69,7 @@ static void settle_write(struct medium *medium, bool keep)
     }
 }
 
-/* Bytes between memory and the medium, one way or the other. */
+/* Copy bytes between memory and the medium, in either direction. */
 static void move_data(struct medium *medium,
                       const struct medium_request *request)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Memory that stands for the medium, behind the media engine's core.  It
- * outlives the drive, and loses on a power cut all that was not flushed: the
- * worst that a medium may do.
+ * Memory that serves as the medium of the media engine's core.  It outlives the
+ * drive.  A power cut loses everything that was not flushed, which is the worst
+ * that a medium may do.
  */
 #ifndef ESSD_NATIVE_MEDIUM_H
 #define ESSD_NATIVE_MEDIUM_H
@@ -25,20 +25,21 @@ struct medium_request {
     enum medium_kind kind;
     uint32_t id;
     uint64_t offset, len;
-    const struct iovec *iov; /* of reads and writes */
+    const struct iovec *iov; /* buffers of reads and writes */
     unsigned int niov;
 };
 
 struct medium {
     uint64_t capacity_bytes;
     uint8_t *data;
-    uint8_t *durable;  /* as of the last flush */
-    uint8_t *is_dirty; /* by 4096 bytes: data and durable may differ */
+    uint8_t *durable; /* the contents as of the last flush */
+    /* One flag per 4096 bytes: data and durable may differ. */
+    uint8_t *is_dirty;
     uint32_t done_count;
     struct medium_done done[HW_MEDIA_IO_IDS];
-    int fail_reads; /* -errno of every read from now on, or 0 */
+    int fail_reads; /* -errno with which every read fails, or 0 */
     int fail_writes;
-    bool is_held; /* nothing is begun until medium_release() */
+    bool is_held; /* no request starts before medium_release() */
     uint32_t held_count;
     struct medium_request held[HW_MEDIA_IO_IDS];
 };
@@ -49,13 +50,16 @@ void medium_end(struct medium *medium);
 
 struct media_backend medium_backend(struct medium *medium);
 
-/** One request that has ended. @return false when there is none */
+/**
+ * Take one request that has ended.
+ * @return false when there is none
+ */
 MUST_USE bool medium_take_done(struct medium *medium, struct medium_done *done);
 
-/** Hold no more: what has been asked meanwhile is done now, in order. */
+/** End the hold: the held requests are done now, in order. */
 void medium_release(struct medium *medium);
 
-/** What was not flushed is as it was before. */
+/** Restore what the last flush left. */
 void medium_power_cut(struct medium *medium);
 
 #endif

@@ -19,7 +19,7 @@ enum {
 };
 #define LINK_TIMEOUT_NS UINT64_C(10000000000)
 
-/* ---- Who a node is. */
+/* ---- Identity of a node. */
 
 static void make_identity(struct identity *identity, uint8_t number,
                           const char *nqn)
@@ -83,7 +83,7 @@ static uint32_t generation_of(const struct native_node_config *config)
 
 /* ---- Sleeping. */
 
-/* @return false: stay asleep */
+/* @return false when the hart stays asleep */
 static bool wake_hart(struct native_sleep *sleep, const struct machine *machine)
 {
     if (sleep->is_asleep && machine->irqs == 0 &&
@@ -400,7 +400,7 @@ void native_host_destroy(struct native_host *host)
     free(host);
 }
 
-/* ---- Between them. */
+/* ---- Connections between nodes. */
 
 struct link_wait {
     const struct hw_port *a, *b;

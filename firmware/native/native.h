@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * essd-native: the whole drive, device cores and firmware, in one process; and
- * a host to use it with.  For tests and benchmarks.
+ * essd-native: the whole drive, device cores and firmware, in one process, and
+ * a host that uses the drive.  For tests and benchmarks.
  *
- *   struct native_world world;
- *   native_world_init(&world);
- *   drive = native_drive_create(&world, &drive_config);
- *   host = native_host_create(&world, &host_config);
- *   native_connect(&cable, drive, 0, host, 0);
- *   ... host_connect(&host->host, ...), host_io() ...
+ *     struct native_world world;
+ *     native_world_init(&world);
+ *     drive = native_drive_create(&world, &drive_config);
+ *     host = native_host_create(&world, &host_config);
+ *     native_connect(&cable, drive, 0, host, 0);
+ *     ... host_connect(&host->host, ...), host_io() ...
  *
- * A drive sleeps like the real one: it is stepped only when an interrupt line
- * is up or its deadline has come, so that a lost wake-up is a hang.
+ * A drive sleeps as the real one does: it is stepped only when an interrupt
+ * line is up or when its deadline has come, so that a lost wake-up shows as a
+ * hang.
  */
 #ifndef ESSD_NATIVE_NATIVE_H
 #define ESSD_NATIVE_NATIVE_H
@@ -26,34 +27,39 @@ enum {
     NATIVE_HOST_DATA_BYTES = 16 * 1024 * 1024,
 };
 
-/* What both kinds of node need. */
+/* The configuration that drives and hosts have in common. */
 struct native_node_config {
-    uint8_t number;           /* identity, MACs: differs from node to node */
-    uint32_t ipv4[SOC_PORTS]; /* host order; 0: none */
-    bool has_ipv6;            /* fd00::<port>:<number> besides */
+    uint8_t number; /* makes identity and MACs differ from node to node */
+    uint32_t ipv4[SOC_PORTS]; /* in host order; 0: none */
+    bool has_ipv6;            /* the node also has fd00::<port>:<number> */
     uint16_t mtu_bytes;       /* 0: 1500 */
     uint16_t vlan;            /* 0: untagged */
-    uint8_t priority;         /* 802.1p, in a VLAN */
+    uint8_t priority;         /* 802.1p priority, in a VLAN */
     bool has_roce_v1;
-    uint32_t generation; /* boot count; 0: 1 */
-    enum config_lag lag; /* LACP is fast */
+    uint32_t generation; /* boot count; 0 stands for 1 */
+    enum config_lag lag; /* LACP runs with the short timeout */
     bool lag_has_revert;
-    uint32_t data_bytes; /* of a host; 0: NATIVE_HOST_DATA_BYTES */
+    uint32_t data_bytes; /* memory of a host; 0: NATIVE_HOST_DATA_BYTES */
 };
 
 struct native_drive_config {
     struct native_node_config node;
     struct medium *medium;
     uint64_t cache_bytes; /* 0: 16 MiB */
-    const char *nqn;      /* NULL: made from the number */
-    struct usage *usage;  /* stays: what flash keeps of it; NULL: nothing */
-    struct error_records *errors; /* the same */
-    bool has_echo;                /* the diagnostic service */
-    bool has_dhcp;                /* port 0 asks for its IPv4 address */
-    const struct config *saved;   /* instead of all that; NULL: none was */
+    const char *nqn;      /* NULL: a name is made from the number */
+    /* Usage counters kept in flash, which outlive the drive; NULL: none. */
+    struct usage *usage;
+    /* Error log kept in flash, which outlives the drive; NULL: none. */
+    struct error_records *errors;
+    bool has_echo; /* the diagnostic service runs */
+    bool has_dhcp; /* port 0 gets its IPv4 address by DHCP */
+    /*
+     * The configuration in flash, used instead of the fields above; NULL: none.
+     */
+    const struct config *saved;
 };
 
-/* A loop that sleeps: common to drive and host. */
+/* The sleep of the main loop, for drives and hosts. */
 struct native_sleep {
     bool is_asleep;
     uint64_t deadline_us;
@@ -65,7 +71,7 @@ struct native_drive {
     struct log log;
     struct identity identity;
     struct config config;
-    struct config flash; /* the configuration as it was last saved */
+    struct config flash; /* the configuration that was saved last */
     unsigned int saves;
     struct usage *usage;
     struct error_records *errors;
@@ -88,15 +94,17 @@ struct native_host {
     struct drive_net net;
     struct nvme_host host;
     struct host_config host_config;
-    uint8_t *data; /* data_bytes, of all its hosts */
+    uint8_t *data; /* data_bytes of memory, shared by all hosts of the node */
 };
 
 struct native_drive *native_drive_create(
     struct native_world *world, const struct native_drive_config *config);
 void native_drive_destroy(struct native_drive *drive);
 
-/** As if the power had gone: nothing is said to anybody; the medium keeps what
- *  was flushed.  Then destroy. */
+/**
+ * Cut the power: the drive tells nobody, and the medium keeps only what was
+ * flushed.  The drive is destroyed.
+ */
 void native_drive_power_cut(struct native_drive *drive);
 
 struct native_host *native_host_create(struct native_world *world,
@@ -104,37 +112,39 @@ struct native_host *native_host_create(struct native_world *world,
 void native_host_destroy(struct native_host *host);
 
 /**
- * One more host on the same node: an association of its own.  Its memory is
- * never given back before the node is destroyed; *more is the caller's.
+ * Add one more host, with its own association, to a node.  The caller provides
+ * *more.  Its memory is not freed before the node is destroyed.
  */
 void native_host_add(struct native_host *node, struct nvme_host *more,
                      uint16_t max_io_queues);
 
-/** Cable between two machines' ports, and wait until both links are up. */
+/**
+ * Connect two machines' ports with a cable, and wait until both links are up.
+ */
 void native_connect(struct native_world *world, struct cable *cable,
                     struct machine *a, unsigned int port_a, struct machine *b,
                     unsigned int port_b);
 
-/** Pull it. */
+/** Unplug the cable from both ports. */
 void native_disconnect(struct machine *a, unsigned int port_a,
                        struct machine *b, unsigned int port_b);
 
 /**
- * Look a neighbour up by ARP or ND, and wait for its answer as the host waits
- * for everything: by its config.run().
+ * Look a neighbour up by ARP or ND, and wait for its answer by calling the
+ * host's config.run().
  *
- * @param local  the host's address index
- * @return false when nobody answers; *neigh is as it was
+ * @param local  index of the host's address
+ * @return false when nobody answers; *neigh is unchanged
  */
 MUST_USE bool native_resolve(struct native_host *host, uint8_t local,
                              const struct ip_addr *ip, uint64_t timeout_us,
                              uint16_t *neigh);
 
 /**
- * Fill in what host_connect() needs to reach an address of the drive's, its
- * neighbour looked up by ARP or ND.
+ * Fill in what host_connect() needs to reach an address of the drive.  This
+ * looks the neighbour up by ARP or ND.
  *
- * @param local  the host's address index: 0 and 1 IPv4, 2 and 3 IPv6
+ * @param local  index of the host's address: 0 and 1 are IPv4, 2 and 3 IPv6
  * @return false when nobody answers
  */
 MUST_USE bool native_target(struct native_host *host,

@@ -63,7 +63,7 @@ int socket_link_accept(const char *path)
     return fd;
 }
 
-/* The port's sink. */
+/* The sink of the port. */
 static unsigned int send_burst(void *ctx, const struct frame_tx *burst,
                                unsigned int count)
 {
@@ -140,7 +140,10 @@ static bool flush_out(struct socket_link *link)
     return true;
 }
 
-/* Hand whole frames to the port. @return how many bytes they took */
+/*
+ * Pass whole frames to the port.
+ * @return the number of bytes taken
+ */
 static size_t take_frames(struct socket_link *link)
 {
     struct frame_rx burst[BURST];
@@ -151,7 +154,8 @@ static size_t take_frames(struct socket_link *link)
         uint32_t len = get_be32(link->in + at);
 
         if (len > FRAME_LEN_MAX) {
-            link->is_broken = true; /* out of step: no way back */
+            /* Framing is lost and cannot be found again. */
+            link->is_broken = true;
             break;
         }
         if (link->in_len - at - PREFIX < len) {

@@ -6,8 +6,8 @@
 #include "hw-model/regs/soc.h"
 
 /*
- * The exception to "no mutable data at file scope": the hal's clock has no
- * context, because in the drive there is one.  Nothing of a node is in here.
+ * This is the exception to "no mutable data at file scope": the hal's clock has
+ * no context, because the drive has only one.  No state of a node is here.
  */
 static _Thread_local struct native_world *thread_world;
 
@@ -31,7 +31,7 @@ struct native_world *native_world(void)
 
 static uint8_t *reserve_space(void)
 {
-    /* Twice as much, to cut an aligned half out of it. */
+    /* Map twice the size, to cut an aligned half out of it. */
     uint8_t *all = mmap(NULL, 2 * NATIVE_NODE_SPACE, PROT_NONE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     size_t before;
@@ -58,7 +58,7 @@ void native_node_add(struct native_world *world, struct native_node *node,
     };
     ASSERT(mprotect(node->space + SOC_DRAM_BASE, dram_bytes,
                     PROT_READ | PROT_WRITE) == 0);
-    /* Behind those there are, so that nodes run in the order of their birth. */
+    /* Append the node, so that nodes run in the order of their creation. */
     for (struct native_node **p = &world->nodes;; p = &(*p)->next) {
         if (*p == NULL) {
             *p = node;
@@ -117,7 +117,7 @@ uint64_t native_world_deadline(const struct native_world *world)
     return first;
 }
 
-/* @return false when the next event is later than that, or there is none */
+/* @return false when the next event is after `limit_ns`, or there is none */
 static bool advance_clock(struct native_world *world, uint64_t limit_ns)
 {
     uint64_t next = native_world_deadline(world);
@@ -126,8 +126,10 @@ static bool advance_clock(struct native_world *world, uint64_t limit_ns)
         world->now_ns = limit_ns;
         return false;
     }
-    /* A deadline that has passed is served by the step that follows; a node
-     * that names it again without doing anything must not stop the clock. */
+    /*
+     * The next step serves a deadline that has passed.  A node that reports
+     * such a deadline again without doing anything must not stop the clock.
+     */
     world->now_ns = MAX(next, world->now_ns + 1);
     return true;
 }

@@ -2,13 +2,15 @@
 /*
  * The native world: virtual time, and the nodes that live in it.
  *
- * A node is a drive or a host: device cores, DRAM, wires.  Nodes of one thread
- * share one clock, which only moves when all of them are idle: to the next
- * deadline of any.  No threads, no wall clock: a run is repeatable to the bit.
+ * A node is a drive or a host: device cores, DRAM, cables.  The nodes of one
+ * thread share one clock.  It only moves when all of them are idle, to the
+ * earliest deadline of any node.  There are no other threads and no wall clock,
+ * so that every run is repeatable to the bit.
  *
- * Each node has 4 GiB of address space of its own, aligned to 4 GiB, laid out
- * as the drive's bus (hw-model/regs/soc.h): a pointer into it is a bus address
- * in its lower half.  Only DRAM is backed; the rest faults.
+ * Each node has 4 GiB of address space of its own, aligned to 4 GiB and laid
+ * out as the drive's bus (hw-model/regs/soc.h): the lower half of a pointer
+ * into it is a bus address.  Only DRAM is backed by memory; other accesses
+ * fault.
  */
 #ifndef ESSD_NATIVE_WORLD_H
 #define ESSD_NATIVE_WORLD_H
@@ -20,15 +22,18 @@
 
 struct native_node;
 
-/* What a kind of node does; ctx is the node's owner. */
+/* What a kind of node does. ctx is the node's owner. */
 struct native_node_ops {
-    /* Run what is ready, cores and software. @return whether anything was. */
+    /*
+     * Run what is ready, cores and software.
+     * @return whether anything was run
+     */
     bool (*step)(void *ctx);
-    /* Only cores: what the hardware does while software spins. */
+    /* Run the cores only, while the software busy-waits. */
     void (*relax)(void *ctx);
-    /* When something is due without anything arriving. */
+    /* When something is due even if nothing arrives. */
     uint64_t (*deadline_ns)(void *ctx);
-    /* Registers, by bus address. */
+    /* Access registers by bus address. */
     uint32_t (*mmio_read)(void *ctx, uint32_t addr);
     void (*mmio_write)(void *ctx, uint32_t addr, uint32_t value);
 };
@@ -48,19 +53,19 @@ struct native_world {
 };
 
 /**
- * Start a world, empty, at 1 s.  It becomes the thread's: the functions of
- * firmware/hal that have no context (time, hal_relax()) are about it.
+ * Start an empty world at 1 s.  It becomes the thread's world, which the
+ * functions of firmware/hal without a context (time, hal_relax()) use.
  */
 void native_world_init(struct native_world *world);
 
-/** End it.  Every node must have been removed. */
+/** End the world.  Every node must have been removed. */
 void native_world_end(struct native_world *world);
 
-/** The thread's. */
+/** The world of this thread. */
 struct native_world *native_world(void);
 
 /**
- * Add a node and give it address space, its DRAM zeroed.
+ * Add a node with its address space and zeroed DRAM.
  *
  * @param dram_bytes  a multiple of 4096, at most 2 GiB
  */
@@ -69,24 +74,32 @@ void native_node_add(struct native_world *world, struct native_node *node,
                      uint32_t dram_bytes);
 void native_node_remove(struct native_node *node);
 
-/** Where the node sees bus address addr, as a register base for a driver. */
+/**
+ * The pointer, in the node's address space, to the registers at bus address
+ * addr.
+ */
 uintptr_t native_node_regs(const struct native_node *node, uint32_t addr);
 
-/** struct dev_env's dma: NULL unless all of it is DRAM. */
+/**
+ * The dma function of struct dev_env: NULL unless the whole range is in DRAM.
+ */
 void *native_node_dma(const struct native_node *node, uint64_t addr,
                       uint64_t len_bytes);
 
-/** When something is due although nothing comes. */
+/** When something is due even if nothing arrives. */
 uint64_t native_world_deadline(const struct native_world *world);
 
-/** One round over the nodes. @return whether anything was done */
+/**
+ * Take one round over the nodes.
+ * @return whether anything was done
+ */
 bool native_world_step(struct native_world *world);
 
 /**
- * Run until is_done(ctx), moving the clock whenever all is idle.
+ * Run until is_done(ctx).  The clock moves whenever all nodes are idle.
  *
- * @param timeout_ns  of virtual time
- * @return false when time ran out, or nothing will ever happen
+ * @param timeout_ns  in virtual time
+ * @return false after the timeout, or when nothing will ever happen
  */
 MUST_USE bool native_world_run(struct native_world *world,
                                bool (*is_done)(void *ctx), void *ctx,

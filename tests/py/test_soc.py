@@ -169,7 +169,7 @@ def test_two_bad_slots_stop_the_boot_rom(bench):
     bench.flash.corrupt_slot("A", "image")
     bench.flash.erase_slot("B")
     machine = bench.start()
-    log = machine.wait_for("no slot holds a good image: stopped")
+    log = machine.wait_for("stopped: no slot holds a good image")
     assert "slot A" in log and "bad image CRC" in log and "slot B: empty" in log
     status = machine.ask("human-monitor-command",
                          **{"command-line": "xp /1wx 0x1000100c"})
