@@ -25,13 +25,14 @@ def test_host_takes_the_first_free_address(target: str, host: str) -> None:
 
 def test_configuration_survives_json() -> None:
     config = Config("x", "/guest", "tcg", [Link(0, ["10.0.0.10/24"], 9000, 0, True)],
-                    Drive("q", "f", "m", "raw", "nqn.x"), Host(), Peer())
+                    {"drive": Drive("q", "f", "m", "raw", "nqn.x")}, {"host": Host()},
+                    Peer())
     assert Config.from_json(config.to_json()) == config
 
 
 def test_a_comma_in_a_file_name_begins_no_option(tmp_path: Path) -> None:
     config = Config("x", "/guest", "tcg", [],
-                    Drive("q", "/f,l", "/m,read-only=on", "raw", "nqn.x", []))
+                    {"drive": Drive("q", "/f,l", "/m,read-only=on", "raw", "nqn.x")})
     words = drive_command(config, tmp_path)
     assert any("file.filename=/f,,l" in word for word in words)
     node = json.loads(words[words.index("-blockdev") + 1])
@@ -42,14 +43,14 @@ def test_a_comma_in_a_file_name_begins_no_option(tmp_path: Path) -> None:
 
 def test_qemu_is_told_every_format_and_opens_no_backing_file(tmp_path: Path) -> None:
     config = Config("x", "/guest", "tcg", [],
-                    Drive("q", "/flash", "/media", "qcow2", "nqn.x", []))
+                    {"drive": Drive("q", "/flash", "/media", "qcow2", "nqn.x")})
     words = drive_command(config, tmp_path)
     node = json.loads(words[words.index("-blockdev") + 1])
     assert (node["driver"], node["backing"]) == ("qcow2", None)
     assert node["file"]["driver"] == "file"
     drives = [words[n + 1] for n, word in enumerate(words) if word == "-drive"]
     drives += [one for one in guest_command(
-        replace(config, host=Host()), "host", tmp_path) if one.startswith("if=")]
+        replace(config, hosts={"host": Host()}), "host", tmp_path) if one.startswith("if=")]
     assert len(drives) == 2
     for one in drives:
         assert "driver=raw,file.driver=file," in one.replace("readonly=on,", "")
@@ -59,8 +60,8 @@ def test_qemu_is_told_every_format_and_opens_no_backing_file(tmp_path: Path) -> 
 def test_qemu_is_confined_where_the_kernel_can(
         tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_seccomp: bool) -> None:
     monkeypatch.setattr(vm, "has_seccomp", lambda: has_seccomp)
-    config = Config("x", "/guest", "tcg", [], Drive("q", "f", "m", "raw", "nqn.x", []),
-                    Host())
+    config = Config("x", "/guest", "tcg", [],
+                    {"drive": Drive("q", "f", "m", "raw", "nqn.x")}, {"host": Host()})
     for words in (drive_command(config, tmp_path),
                   guest_command(config, "host", tmp_path)):
         assert ("-sandbox" in words) == has_seccomp

@@ -98,7 +98,7 @@ def test_the_drive_listens_for_gdb_where_gdb_looks(tmp_path: Path) -> None:
 
 def config() -> Config:
     return Config("unit", "/guest", "tcg", [Link(n, [f"10.0.{n}.10/24"]) for n in (0, 1)],
-                  Drive("q", "f", "m", "raw", "nqn"), Host(), Peer())
+                  {"drive": Drive("q", "f", "m", "raw", "nqn")}, {"host": Host()}, Peer())
 
 
 class Monitor:

@@ -72,7 +72,7 @@ def instance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Instan
     instance = Instance("unit")
     instance.start(Config(
         "unit", "", "tcg", [Link(0, ["10.0.0.10/24"]), Link(1, ["10.0.1.10/24"])],
-        drive=Drive(str(fake), "flash", "media", "raw", "nqn")))
+        drives={"drive": Drive(str(fake), "flash", "media", "raw", "nqn")}))
     wait_monitor(instance)
     yield instance
     instance.stop()
@@ -165,7 +165,8 @@ def test_a_cable_is_connected_although_its_event_was_lost(
     make_fake(tmp_path / QEMU)
     instance = Instance("unit")
     links = [Link(0, ["10.0.0.10/24"]), Link(1, ["10.0.1.10/24"])]
-    instance.start(Config("unit", str(tmp_path), "tcg", links, host=Host()))
+    instance.start(Config("unit", str(tmp_path), "tcg", links,
+                          hosts={"host": Host()}))
     try:
         for _ in range(100):
             cables = instance.status()["cables"]

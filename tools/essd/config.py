@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The configuration of one instance: its drive, guests and cables.
+"""The configuration of one instance: its drives, guests, switches and cables.
 
 The command line fills in these dataclasses and writes them to a JSON file,
 which the supervisor reads.
@@ -27,25 +27,50 @@ def host_address(target: str) -> str:
     return f"{here}/{there.network.prefixlen}"
 
 
+def part_file(folder: Path, part: str, name: str) -> Path:
+    """A file of one part; those of the part "drive" have no prefix."""
+    return folder / (name if part == "drive" else f"{part}.{name}")
+
+
+@dataclass
+class End:
+    """One end of a cable: a port of a part, or something outside the instance."""
+
+    part: str = ""          # a drive, a host, the peer or a switch; "": outside
+    port: int = 0           # number of the part's port or network card
+    outside: str = ""       # what is outside, as outside.py writes it
+
+    def __str__(self) -> str:
+        return f"{self.part}:{self.port}" if self.part else self.outside
+
+
 @dataclass
 class Link:
-    """One cable between a network card of the host and a target's port."""
+    """One cable.  Usually it leads from a host's card to a port of a drive."""
 
     number: int
-    targets: list[str]      # addresses of the far end, ADDR/LEN
+    targets: list[str]      # ADDR/LEN of the drive's or the peer's port, if it has one
     mtu: int = 1500
     host_mtu: int = 0       # MTU of the host's card; 0: the same as `mtu`
     capture: bool = False   # write <instance>/link<number>.pcap
+    # The first end creates the cable's socket, the second one connects to it.
+    ends: list[End] = field(default_factory=list)   # default: host and drive
+    own: list[str] = field(default_factory=list)    # the host's ADDR/LEN, if chosen
+
+    def __post_init__(self) -> None:
+        self.ends = [End(**end) if isinstance(end, dict) else end for end in self.ends]
+        if not self.ends:
+            self.ends = [End("host", self.number), End("drive", self.number)]
 
     @property
     def target_address(self) -> str:
-        """The far end's first address, without its length."""
+        """The target's first address, without its length."""
         return str(ipaddress.ip_interface(self.targets[0]).ip)
 
     @property
     def hosts(self) -> list[str]:
-        """The host's own ADDR/LEN in each of these networks."""
-        return [host_address(target) for target in self.targets]
+        """The host's own ADDR/LEN; by default one in each of the target's networks."""
+        return self.own or [host_address(target) for target in self.targets]
 
     def card_mtu(self, host: bool) -> int:
         """The MTU for the network card at one end."""
@@ -54,29 +79,46 @@ class Link:
     def socket(self, folder: Path) -> Path:
         return folder / f"port{self.number}.sock"
 
+    @property
+    def label(self) -> str:
+        """The cable's name in the log."""
+        ordinary = [End("host", self.number), End("drive", self.number)]
+        return f"cable {self.number}" + ("" if self.ends == ordinary else
+                                         f" ({self.ends[0]} - {self.ends[1]})")
+
+    def end_at(self, part: str) -> End | None:
+        return next((end for end in self.ends if end.part == part), None)
+
+    def far_end(self, part: str) -> End:
+        """The end that is not at this part."""
+        return self.ends[1] if self.ends[0].part == part else self.ends[0]
+
+    def listens(self, part: str) -> bool:
+        """Whether this part creates the cable's socket."""
+        return self.ends[0].part == part
+
 
 @dataclass
 class Drive:
-    """The emulated drive: its QEMU, its files and its cables."""
+    """An emulated drive: its QEMU and its files."""
 
     qemu: str
     flash: str
     media: str
     media_format: str
     nqn: str
-    links: list[int] = field(default_factory=lambda: [0, 1])
     extra: list[str] = field(default_factory=list)   # more QEMU options
-    listens: bool = False   # creates its cables' sockets, else connects to them
 
 
 @dataclass
 class Host:
-    """The Linux guest that uses the drive."""
+    """A Linux guest that uses drives."""
 
     memory_mib: int = 1024
     cpus: int = 1
     uuid: str = field(default_factory=lambda: str(uuid.uuid4()))
     kernel: list[str] = field(default_factory=list)  # more kernel parameters
+    mac: str = ""           # first five bytes of its cards' MACs; "": the usual ones
 
 
 @dataclass
@@ -89,9 +131,20 @@ class Peer:
     memory_mib: int = 1024
     cpus: int = 1
     uuid: str = field(default_factory=lambda: str(uuid.uuid4()))
-    links: list[int] = field(default_factory=lambda: [2])
-    listens: bool = False   # creates its cables' sockets, else connects to them
     kernel: list[str] = field(default_factory=list)  # more kernel parameters
+
+
+@dataclass
+class Switch:
+    """An Ethernet switch: the program essd-switch."""
+
+    program: str
+    options: list[str] = field(default_factory=list)    # of the whole switch
+    # Further words for each port, such as "vlan=10", by the port's number.
+    words: dict[int, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.words = {int(port): text for port, text in self.words.items()}
 
 
 @dataclass
@@ -100,9 +153,10 @@ class Config:
     guest: str              # folder of the built guest
     accel: str              # "kvm" or "tcg"
     links: list[Link]
-    drive: Drive | None = None
-    host: Host | None = None
+    drives: dict[str, Drive] = field(default_factory=dict)
+    hosts: dict[str, Host] = field(default_factory=dict)
     peer: Peer | None = None
+    switches: dict[str, Switch] = field(default_factory=dict)
 
     def to_json(self) -> str:
         return json.dumps(dataclasses.asdict(self), indent=2)
@@ -111,10 +165,31 @@ class Config:
     def from_json(cls, text: str) -> "Config":
         data: dict[str, Any] = json.loads(text)
         data["links"] = [Link(**x) for x in data["links"]]
-        for name, kind in (("drive", Drive), ("host", Host), ("peer", Peer)):
-            if data[name] is not None:
-                data[name] = kind(**data[name])
+        for name, kind in (("drives", Drive), ("hosts", Host), ("switches", Switch)):
+            data[name] = {part: kind(**x) for part, x in data[name].items()}
+        if data["peer"] is not None:
+            data["peer"] = Peer(**data["peer"])
         return cls(**data)
+
+    @property
+    def drive(self) -> Drive | None:
+        """The drive, or the first one of several."""
+        return next(iter(self.drives.values()), None)
+
+    @property
+    def host(self) -> Host | None:
+        """The host, or the first one of several."""
+        return next(iter(self.hosts.values()), None)
 
     def link(self, number: int) -> Link:
         return next(x for x in self.links if x.number == number)
+
+    def ports_of(self, part: str) -> dict[int, Link]:
+        """The part's ports that have a cable, in the order of their numbers."""
+        found = {end.port: link for link in self.links for end in link.ends
+                 if end.part == part}
+        return dict(sorted(found.items()))
+
+    def targets(self) -> list[str]:
+        """Names of the drives and of the peer: what a host can connect to."""
+        return [*self.drives, *(["peer"] if self.peer else [])]

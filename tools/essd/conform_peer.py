@@ -136,7 +136,6 @@ def nvmet(mtu: int = 1500) -> Iterator[NvmetPeer]:
                                   listens=True))
     assert config.peer is not None
     config.links = config.links[:1]
-    config.peer.links = [config.links[0].number]
     config.peer.kernel = KERNEL
     try:
         instance.start(config)

@@ -9,7 +9,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from .config import Config, Drive
+from .config import Config, Drive, part_file
 from .vm import option, qmp_options, sandbox_options
 
 CABLE_LOOK_MS = 100
@@ -30,48 +30,47 @@ def media_node_json(drive: Drive) -> str:
     return json.dumps(node)
 
 
-def drive_command(config: Config, folder: Path) -> list[str]:
-    """The command line of QEMU for the drive with its flash, media and cables."""
-    drive = config.drive
-    assert drive is not None
+def drive_command(config: Config, folder: Path, part: str = "drive") -> list[str]:
+    """The command line of QEMU for a drive with its flash, media and cables."""
+    drive = config.drives[part]
+    ports = config.ports_of(part)
+
+    def socket(name: str) -> str:
+        return option(part_file(folder, part, f"{name}.sock"))
+
     command = [
         drive.qemu, "-nodefaults", "-no-user-config", "-display", "none",
         "-M", ",".join(
             ["essd", "media=media", "mgmt=mgmt", "trace=trace",
-             *(f"port{n}-netdev=port{n}" for n in drive.links)]),
+             *(f"port{n}-netdev=port{n}" for n in ports)]),
         *sandbox_options(),
         "-drive", "if=mtd,driver=raw,file.driver=file,"
         f"file.filename={option(drive.flash)}",
         "-blockdev", media_node_json(drive),
         # The log is appended to, so that it survives a power cycle.
-        "-chardev", f"socket,id=console,path={folder}/console.sock,server=on,"
-        f"wait=off,logfile={folder}/drive.console,logappend=on",
+        "-chardev", f"socket,id=console,path={socket('console')},server=on,"
+        f"wait=off,logfile={folder}/{part}.console,logappend=on",
         # For tools: docs/hardware/mgmt.md.  One client each, the supervisor.
         *(word for name in ("mgmt", "trace") for word in (
-            "-chardev", f"socket,id={name},path={folder}/{name}.sock,server=on,"
-            "wait=off")),
+            "-chardev", f"socket,id={name},path={socket(name)},server=on,wait=off")),
         # Two threads: one for a flush, one for other requests.  With more, each
         # request wakes another thread, which costs more CPU time than it saves.
         "-object", "main-loop,id=main-loop,thread-pool-max=2",
-        "-serial", "chardev:console", *qmp_options(folder, "drive"),
-        *gdb_options(folder)]
-    for number in drive.links:
-        role = "server=on" if drive.listens else (
+        "-serial", "chardev:console", *qmp_options(folder, part),
+        # A gdb server for the drive's harts; they run until a debugger connects.
+        "-chardev", f"socket,id=gdb,path={socket('gdb')},server=on,wait=off",
+        "-gdb", "chardev:gdb"]
+    for number, link in ports.items():
+        role = "server=on" if link.listens(part) else (
             f"server=off,reconnect-ms={CABLE_LOOK_MS}")
         command += ["-netdev", f"stream,id=port{number},addr.type=unix,"
-                    f"addr.path={config.link(number).socket(folder)},{role}"]
+                    f"addr.path={link.socket(folder)},{role}"]
     return [*command, *drive.extra]
 
 
-def gdb_socket(folder: Path) -> Path:
+def gdb_socket(folder: Path, part: str = "drive") -> Path:
     """Where QEMU's gdb server listens; only the user can open the folder."""
-    return folder / "gdb.sock"
-
-
-def gdb_options(folder: Path) -> list[str]:
-    """A gdb server for the drive's harts; they run until a debugger connects."""
-    return ["-chardev", f"socket,id=gdb,path={gdb_socket(folder)},server=on,wait=off",
-            "-gdb", "chardev:gdb"]
+    return part_file(folder, part, "gdb.sock")
 
 
 def loading(state: Path) -> list[str]:

@@ -47,7 +47,7 @@ class Wish:
 
 
 def number_of(instance: Instance, number: int) -> int:
-    links = instance.config.drive.links if instance.config.drive else []
+    links = instance.config.ports_of("drive")
     if number not in links:
         raise EssdError(f"the drive has no port {number}; its ports are "
                         f"{' and '.join(map(str, links)) or 'none'}")
@@ -82,13 +82,13 @@ def state(instance: Instance, number: int) -> dict[str, Any]:
 
 
 def states(instance: Instance, number: int | None) -> list[dict[str, Any]]:
-    drive = instance.config.drive
-    if drive is None:
+    ports = instance.config.ports_of("drive")
+    if not ports:
         raise EssdError("this instance has no drive")
     if instance.status()["parts"]["drive"]["state"] != "running":
         raise EssdError("the drive is not powered: start it with ./essd power-on")
     return [state(instance, n) for n in
-            (drive.links if number is None else [number_of(instance, number)])]
+            (ports if number is None else [number_of(instance, number)])]
 
 
 def flap(instance: Instance, number: int, count: int) -> None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from . import flash, media, prepare, settings
-from .config import DEFAULT_PORTS, PEER_PORT, Config, Drive, Host, Link, Peer
+from .config import DEFAULT_PORTS, PEER_PORT, Config, Drive, End, Host, Link, Peer
 from .errors import EssdError
 from .fw_build import Firmware
 
@@ -149,8 +149,14 @@ def links(wish: Wish, config: flash.Config) -> list[Link]:
     if wish.beside:
         ports.append([PEER_PORT])
         mtus.append(max(mtus))
-    return [Link(n, p, mtus[n], wish.host_mtu, wish.capture)
-            for n, p in enumerate(ports)]
+    target = "drive" if wish.target == "drive" else "peer"
+    found = []
+    for n, addresses in enumerate(ports):
+        ends = [End("host", n), End("peer" if n == 2 else target, n)]
+        if wish.listens:
+            ends.reverse()
+        found.append(Link(n, addresses, mtus[n], wish.host_mtu, wish.capture, ends))
+    return found
 
 
 def drive_media(wish: Wish) -> media.Media:
@@ -218,20 +224,18 @@ def configure(wish: Wish) -> Config:
     if found is not None:
         assert built.qemu is not None and built.firmware is not None
         image, nqn = drive_flash(wish, wishes, built.firmware)
-        config.drive = Drive(str(built.qemu), str(image), str(found.path),
-                             found.format, nqn, extra=wish.extra,
-                             listens=wish.listens)
+        config.drives["drive"] = Drive(str(built.qemu), str(image), str(found.path),
+                                       found.format, nqn, extra=wish.extra)
     if wish.host:
-        config.host = Host(wish.memory_mib, wish.cpus, kept_uuid(wish.name, "host"),
-                           wish.kernel)
+        config.hosts["host"] = Host(wish.memory_mib, wish.cpus,
+                                    kept_uuid(wish.name, "host"), wish.kernel)
     peer = kept_uuid(wish.name, "peer")
     if not with_drive:
-        config.peer = Peer(size=wish.size or "512m", links=[0, 1], uuid=peer,
-                           listens=wish.listens)
+        config.peer = Peer(size=wish.size or "512m", uuid=peer)
         if wish.nqn:
             config.peer.nqn = wish.nqn
     elif wish.beside:
-        config.peer = Peer(links=[2], uuid=peer)
+        config.peer = Peer(uuid=peer)
     return config
 
 

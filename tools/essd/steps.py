@@ -47,21 +47,20 @@ class Job:
            show_result: ShowResult = lambda result: None) -> "Job":
         """The job on the instance's only target: the drive, or else the peer."""
         config: Config = instance.config
-        target = "drive" if config.drive else "peer"
-        return cls.on(instance, target, show_result)
+        return cls.on(instance, (config.targets() or ["drive"])[0], show_result)
 
     @classmethod
     def on(cls, instance: Instance, target: str,
            show_result: ShowResult = lambda result: None) -> "Job":
         """The job on one of the instance's targets, "drive" or "peer"."""
         config: Config = instance.config
-        part = config.drive if target == "drive" else config.peer
+        part = config.peer if target == "peer" else config.drives.get(target)
         if part is None or config.host is None:
             raise EssdError(f"the instance has no host or no {target}: start one that "
                             "has both with ./essd up")
         return cls(instance, target, part.nqn,
-                   [config.link(n).target_address for n in part.links],
-                   persistent=target == "drive", show_result=show_result)
+                   [link.target_address for link in config.ports_of(target).values()],
+                   persistent=target != "peer", show_result=show_result)
 
     def run(self, command: str, timeout_s: float = 300,
             check: bool = True) -> str:

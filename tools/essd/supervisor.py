@@ -30,7 +30,7 @@ from qemu.qmp.error import QMPError
 
 from . import paths
 from .channel import Messages, Subscriber, Trace
-from .config import Config
+from .config import Config, part_file
 from .drive import (cable_command, drive_command, halt_event, loading,
                     port_link_event, port_link_query, port_set, restart_event)
 from .errors import EssdError
@@ -60,11 +60,9 @@ EVENT_KINDS = {"part", "link", "cable", "restart", "trace"}
 class Part:
     """One virtual machine, whose state is "off", "running" or "crashed"."""
 
-    def __init__(self, supervisor: "Supervisor", name: str,
-                 command: Callable[[], list[str]]) -> None:
+    def __init__(self, supervisor: "Supervisor", name: str) -> None:
         self.supervisor = supervisor
         self.name = name
-        self.command = command
         self.process: asyncio.subprocess.Process | None = None
         self.qmp: QMPClient | None = None
         self.state = "off"
@@ -83,6 +81,18 @@ class Part:
     @property
     def folder(self) -> Path:
         return self.supervisor.folder
+
+    @property
+    def is_drive(self) -> bool:
+        return self.name in self.supervisor.config.drives
+
+    @property
+    def is_host(self) -> bool:
+        return self.name in self.supervisor.config.hosts
+
+    def command(self) -> list[str]:
+        make = drive_command if self.is_drive else guest_command
+        return make(self.supervisor.config, part=self.name, folder=self.folder)
 
     @property
     def log(self) -> Path:
@@ -277,19 +287,15 @@ class Supervisor:
         self.done = asyncio.Event()
         self.parts: dict[str, Part] = {}
         self.cables = {link.number: Cable() for link in config.links}
-        self.messages = Messages(folder / "mgmt.sock")
-        self.trace = Trace(folder / "trace.sock")
+        self.messages = {name: Messages(part_file(folder, name, "mgmt.sock"))
+                         for name in config.drives}
+        self.traces = {name: Trace(part_file(folder, name, "trace.sock"))
+                       for name in config.drives}
         self.subscribers: list[Subscriber] = []
-        # The host's QEMU listens on the cables' sockets, so it is started first.
-        if config.host:
-            self.add("host", lambda: guest_command(config, "host", folder))
-        if config.drive:
-            self.add("drive", lambda: drive_command(config, folder))
-        if config.peer:
-            self.add("peer", lambda: guest_command(config, "peer", folder))
-
-    def add(self, name: str, command: Callable[[], list[str]]) -> None:
-        self.parts[name] = Part(self, name, command)
+        self.halter: Part | None = None     # the drive that halted all others
+        # A host's QEMU listens on the cables' sockets, so it is started first.
+        for name in (*config.hosts, *config.drives, *(["peer"] if config.peer else [])):
+            self.parts[name] = Part(self, name)
 
     def tell(self, kind: str, **facts: Any) -> None:
         """Send an event to the subscribers (docs/management.md)."""
@@ -305,44 +311,39 @@ class Supervisor:
         part = self.parts[name]
         if part.state == "running":
             return
-        peer_listens = self.config.peer is not None and self.config.peer.listens
-        if name == "host" or (name == "peer" and peer_listens):
-            for link in self.config.links:
-                link.socket(self.folder).unlink(missing_ok=True)
-        elif name == "peer":
-            await self.sockets_there()
+        ports = self.config.ports_of(name)
+        if not part.is_drive:
+            for link in ports.values():
+                if link.listens(name):
+                    link.socket(self.folder).unlink(missing_ok=True)
+                else:
+                    await self.socket_there(link.socket(self.folder))
         await part.start(*more)
         if part.state != "running":
             return
-        if name in ("host", "peer"):
+        if not part.is_drive:
             part.tasks.append(asyncio.create_task(self.follow_guest(part)))
-        if name == "host":
+        if part.is_host:
             await self.read_connections(part)
-            for number in self.cables:
-                await self.set_carrier(number)
-        else:
-            if name == "drive" and self.trace.subscribers:
-                await self.trace.connect()
-            if name == "drive" and not more:    # one that loads has no links yet
+            for link in ports.values():
+                await self.set_carrier(link.number)
+            return
+        if part.is_drive:
+            if self.traces[name].subscribers:
+                await self.traces[name].connect()
+            if not more:            # one that loads has no links yet
                 await self.tell_partners(part)
                 await self.ask_links(part)
-            for number in self.numbers_of(name):
-                if not self.cables[number].plugged:
-                    await self.tell_drive(number)
+        for link in ports.values():
+            if not self.cables[link.number].plugged:
+                await self.tell_drive(link.number)
 
-    async def sockets_there(self) -> None:
-        """Wait for the listening sockets: QEMU 7.2 tries to connect only once."""
-        assert self.config.peer
-        wanted = [self.config.link(n).socket(self.folder)
-                  for n in self.config.peer.links]
+    async def socket_there(self, path: Path) -> None:
+        """Wait for a listening socket: QEMU 7.2 tries to connect only once."""
         for _ in range(200):
-            if all(path.exists() for path in wanted):
+            if path.exists():
                 return
             await asyncio.sleep(0.05)
-
-    def numbers_of(self, name: str) -> list[int]:
-        part = self.config.drive if name == "drive" else self.config.peer
-        return part.links if part else []
 
     async def follow_guest(self, part: Part) -> None:
         """Wait until the guest is up, then keep one ssh connection open."""
@@ -388,13 +389,13 @@ class Supervisor:
 
     async def ask_links(self, part: Part) -> None:
         """Read the link states: a port may have come up before QMP was connected."""
-        for number in self.numbers_of("drive"):
+        for port, link in self.config.ports_of(part.name).items():
             with contextlib.suppress(QMPError, ValueError):
-                up = await part.execute(*port_link_query(number))
+                up = await part.execute(*port_link_query(port))
                 # An event that arrived in the meantime is more recent.
-                if self.cables[number].port_up is None:
-                    self.cables[number].port_up = bool(up)
-            await self.set_carrier(number)
+                if self.cables[link.number].port_up is None:
+                    self.cables[link.number].port_up = bool(up)
+            await self.set_carrier(link.number)
 
     async def read_connections(self, host: Part) -> None:
         """Read which cables are connected: QEMU sends events to a client only after
@@ -407,96 +408,123 @@ class Supervisor:
 
     async def tell_partners(self, part: Part) -> None:
         """Set the link partners' properties in a new process of the drive."""
-        for number in self.numbers_of("drive"):
-            for name, value in self.cables[number].partner.items():
+        for port, link in self.config.ports_of(part.name).items():
+            for name, value in self.cables[link.number].partner.items():
                 with contextlib.suppress(QMPError):
-                    await part.execute(*port_set(number, name, value))
+                    await part.execute(*port_set(port, name, value))
+
+    def parts_at(self, number: int) -> list[tuple[Part, int]]:
+        """The running parts at a cable's ends, and the cable's port at each."""
+        return [(self.parts[end.part], end.port) for end in self.config.link(number).ends
+                if end.part in self.parts and self.parts[end.part].qmp is not None]
 
     async def set_carrier(self, number: int) -> None:
-        """Make the host's card agree with the state of its cable."""
-        host = self.parts.get("host")
-        if host is None or host.qmp is None:
-            return
-        with contextlib.suppress(QMPError):
-            await host.execute("set_link", {"name": f"port{number}",
-                                            "up": self.cables[number].carrier})
+        """Make the hosts' cards agree with the state of their cable."""
+        for part, _ in self.parts_at(number):
+            if part.is_host:
+                with contextlib.suppress(QMPError):
+                    await part.execute("set_link", {"name": f"port{number}",
+                                                    "up": self.cables[number].carrier})
 
     async def tell_drive(self, number: int) -> None:
-        for name in ("drive", "peer"):
-            part = self.parts.get(name)
-            if part is None or part.qmp is None or number not in self.numbers_of(name):
-                continue
-            with contextlib.suppress(QMPError):
-                await part.execute(*cable_command(number, self.cables[number].plugged))
+        """Pull or plug the cable at the drive's or the peer's end."""
+        for part, port in self.parts_at(number):
+            if not part.is_host:
+                with contextlib.suppress(QMPError):
+                    await part.execute(*cable_command(
+                        port if part.is_drive else number,
+                        self.cables[number].plugged))
 
     async def plug(self, number: int, plugged: bool) -> None:
         cable = self.cables[number]
         cable.plugged = plugged
         await self.set_carrier(number)
         await self.tell_drive(number)
-        self.say(f"cable {number} {'plugged' if plugged else 'unplugged'}")
+        self.say(f"{self.config.link(number).label} "
+                 f"{'plugged' if plugged else 'unplugged'}")
         self.tell("cable", port=number, plugged=plugged)
 
     async def on_event(self, part: Part, event: dict[str, Any]) -> None:
         name = event.get("event")
-        if part.name == "host" and str(name).startswith("NETDEV_STREAM_"):
+        if part.is_host and str(name).startswith("NETDEV_STREAM_"):
             match = re.fullmatch(r"cable(\d+)", event["data"]["netdev-id"])
             if match:
                 number = int(match[1])
                 self.cables[number].connected = name == "NETDEV_STREAM_CONNECTED"
                 await self.set_carrier(number)
-        if part.name == "drive":
+        if part.is_drive:
             link = port_link_event(event)
-            if link is not None and link[0] in self.cables:
-                self.cables[link[0]].port_up = link[1]
-                host = self.parts.get("host")
-                if link[1] and host and not self.cables[link[0]].connected:
-                    await self.read_connections(host)
-                await self.set_carrier(link[0])
-                self.say(f"port {link[0]} link {'up' if link[1] else 'down'}")
-                self.tell("link", port=link[0], up=link[1])
+            if link is not None:
+                await self.on_link(part, *link)
             halted = halt_event(event)
             if halted is not None and not part.is_saving:
-                part.halted = halted
-                await self.halt_guests(halted, event["timestamp"])
+                await self.on_halt(part, halted, event["timestamp"])
             why = restart_event(event)
             if why:
                 part.restarted(why)
 
-    async def halt_guests(self, halted: bool, since: dict[str, int]) -> None:
-        """The drive was halted or goes on at `since`: the guests do likewise.
+    async def on_link(self, drive: Part, port: int, is_up: bool) -> None:
+        """A drive's port has gained or lost its link."""
+        link = self.config.ports_of(drive.name).get(port)
+        if link is None:
+            return
+        cable = self.cables[link.number]
+        cable.port_up = is_up
+        for part, _ in self.parts_at(link.number):
+            if part.is_host and is_up and not cable.connected:
+                await self.read_connections(part)
+        await self.set_carrier(link.number)
+        where = "" if drive.name == "drive" else f"{drive.name} "
+        self.say(f"{where}port {port} link {'up' if is_up else 'down'}")
+        self.tell("link", part=drive.name, port=port, up=is_up)
 
-        Their time stands still with the drive's, so that nothing of theirs runs
-        into a time-out.  Only guests that were stopped here are continued here.
+    async def on_halt(self, drive: Part, halted: bool, since: dict[str, int]) -> None:
+        """A drive was halted, by a debugger or with the others, or goes on.
+
+        The time of all parts stands still with that of the drive that a debugger
+        halts, so that nothing of theirs runs into a time-out.
         """
-        guests = [part for part in self.parts.values()
-                  if part.name != "drive" and part.qmp is not None
+        if halted and self.halter is None:
+            self.halter = drive
+            drive.halted = True
+            await self.halt_others(True, since)
+        elif not halted and self.halter in (drive, None):
+            self.halter = None
+            drive.halted = False
+            await self.halt_others(False, since)
+        else:
+            drive.halted = halted
+
+    async def halt_others(self, halted: bool, since: dict[str, int]) -> None:
+        """Stop every other part; or continue those that were stopped here."""
+        others = [part for part in self.parts.values()
+                  if part is not self.halter and part.qmp is not None
                   and part.halted != halted]
-        for guest in guests:
-            guest.halted = halted
+        for part in others:
+            part.halted = halted
         answers = await asyncio.gather(
-            *(guest.execute("stop" if halted else "cont", {}) for guest in guests),
+            *(part.execute("stop" if halted else "cont", {}) for part in others),
             return_exceptions=True)
         ms = 1e3 * (time.time() - since["seconds"]) - since["microseconds"] / 1e3
-        for guest, answer in zip(guests, answers, strict=True):
+        for part, answer in zip(others, answers, strict=True):
             what = "halted" if halted else "continued"
             if isinstance(answer, BaseException):
-                self.say(f"{guest.name} could not be {what} with the drive: {answer}")
+                self.say(f"{part.name} could not be {what} with the drive: {answer}")
             else:
-                self.say(f"{guest.name} {what} {ms:.1f} ms after the drive")
+                self.say(f"{part.name} {what} {ms:.1f} ms after the drive")
 
     async def on_gone(self, part: Part) -> None:
-        if part.name == "drive":        # nobody else continues the guests now
+        if part is self.halter:         # nobody else continues the others now
+            self.halter = None
             now = time.time()
-            await self.halt_guests(False, {"seconds": 0, "microseconds": int(1e6 * now)})
-        if part.name == "host":
-            for cable in self.cables.values():
-                cable.connected = False
-        elif part.name in ("drive", "peer"):
-            if part.name == "drive":
-                self.messages.close()
-            for number in self.numbers_of(part.name):
-                self.cables[number].port_up = None
+            await self.halt_others(False, {"seconds": 0, "microseconds": int(1e6 * now)})
+        if part.is_drive:
+            self.messages[part.name].close()
+        for link in self.config.ports_of(part.name).values():
+            if part.is_host:
+                self.cables[link.number].connected = False
+            else:
+                self.cables[link.number].port_up = None
 
     # Commands
 
@@ -518,7 +546,9 @@ class Supervisor:
                 "parts": {n: p.status() for n, p in self.parts.items()},
                 "cables": {str(n): {"plugged": c.plugged, "carrier": c.carrier,
                                     "connected": c.connected,
-                                    "port_up": c.port_up}
+                                    "port_up": c.port_up,
+                                    "ends": [str(end) for end in
+                                             self.config.link(n).ends]}
                            for n, c in self.cables.items()}}
 
     async def do_stop(self, _request: dict[str, Any]) -> object:
@@ -528,10 +558,31 @@ class Supervisor:
         return None
 
     def target(self, request: dict[str, Any]) -> str:
-        name = str(request.get("part") or ("drive" if "drive" in self.parts else "peer"))
+        """The part that a request names; by default the only drive, or the peer."""
+        name = str(request.get("part") or "")
+        if not name and len(self.config.drives) > 1:
+            raise ValueError("this instance has several drives: name one of "
+                             f"{', '.join(self.config.drives)}")
+        if not name:
+            name = (self.config.targets() or ["drive"])[0]
         if name not in self.parts:
-            raise ValueError(f"this instance has no {name}")
+            raise ValueError(f"this instance has no {name}: its parts are "
+                             f"{', '.join(self.parts)}")
         return name
+
+    def drive(self, request: dict[str, Any]) -> Part:
+        """The drive that a request names; by default the only one."""
+        name = self.target(request)
+        if name not in self.config.drives:
+            raise ValueError("this instance has no drive" if not request.get("part")
+                             else f"{name} is not a drive")
+        return self.parts[name]
+
+    def running_drive(self, request: dict[str, Any]) -> Part:
+        part = self.drive(request)
+        if part.state != "running":
+            raise ValueError(f"the {part.name} is not powered")
+        return part
 
     async def do_power_cut(self, request: dict[str, Any]) -> object:
         part = self.parts[self.target(request)]
@@ -556,12 +607,10 @@ class Supervisor:
             part.saved.unlink(missing_ok=True)
             part.saved = None
 
-    async def do_save(self, _request: dict[str, Any]) -> object:
-        """Write the drive's state to a file and end its process."""
-        part = self.parts[self.target({"part": "drive"})]
-        if part.state != "running":
-            raise ValueError("the drive is not powered")
-        path = self.folder / "drive.state"
+    async def do_save(self, request: dict[str, Any]) -> object:
+        """Write a drive's state to a file and end its process."""
+        part = self.running_drive(request)
+        path = self.folder / f"{part.name}.state"
         path.unlink(missing_ok=True)
         part.is_saving = True
         try:
@@ -570,18 +619,20 @@ class Supervisor:
             await part.kill()
         finally:
             part.is_saving = False
-        self.say("drive: saved")
+        self.say(f"{part.name}: saved")
         return {"bytes": path.stat().st_size}
 
-    async def do_load(self, _request: dict[str, Any]) -> object:
+    async def do_load(self, request: dict[str, Any]) -> object:
         """Resume the saved state in a new process; a state can be used only once."""
-        part = self.parts[self.target({"part": "drive"})]
+        part = self.drive(request)
         if part.saved is None:
-            raise ValueError("no state of the drive is saved: run ./essd save first")
+            raise ValueError(f"no state of the {part.name} is saved: run ./essd save "
+                             "first")
         # A link that was up when the state was saved sends no event.  It is read
         # after the state has been loaded; until then there is no carrier.
-        for number in self.numbers_of(part.name):
-            self.cables[number].port_up = False
+        links = self.config.ports_of(part.name).values()
+        for link in links:
+            self.cables[link.number].port_up = False
         await self.start_part(part.name, *loading(part.saved))
         while part.state == "running":
             found = await part.execute("query-status", {})
@@ -591,48 +642,55 @@ class Supervisor:
                 break
             await asyncio.sleep(0.02)
         if part.state != "running":
-            raise ValueError(f"the drive {part.why}")
+            raise ValueError(f"the {part.name} {part.why}")
         self.forget_saved(part)
-        for number in self.numbers_of(part.name):
-            self.cables[number].port_up = None
+        for link in links:
+            self.cables[link.number].port_up = None
         await self.ask_links(part)
-        self.say("drive: loaded")
+        self.say(f"{part.name}: loaded")
         return None
 
-    async def do_reset(self, _request: dict[str, Any]) -> object:
+    async def do_reset(self, request: dict[str, Any]) -> object:
         """Pulse the reset pin: a warm reset while the power stays on."""
-        part = self.parts[self.target({"part": "drive"})]
+        part = self.running_drive(request)
         await part.execute("system_reset", {})
-        self.say("drive: reset")
+        self.say(f"{part.name}: reset")
         return None
+
+    def cable_number(self, request: dict[str, Any]) -> int:
+        """The cable at a part's port; without a part, the cable with that number."""
+        number = int(request["port"])
+        if not request.get("part"):
+            if number not in self.cables:
+                raise ValueError(f"no port {number}: there are "
+                                 f"{', '.join(map(str, self.cables))}")
+            return number
+        name = self.target(request)
+        ports = self.config.ports_of(name)
+        if number not in ports:
+            raise ValueError(f"{name} has no cable at port {number}: its ports with a "
+                             f"cable are {', '.join(map(str, ports)) or 'none'}")
+        return ports[number].number
 
     async def do_port(self, request: dict[str, Any]) -> object:
-        number = int(request["port"])
-        if number not in self.cables:
-            raise ValueError(f"no port {number}: there are "
-                             f"{', '.join(map(str, self.cables))}")
-        await self.plug(number, bool(request["plugged"]))
+        await self.plug(self.cable_number(request), bool(request["plugged"]))
         return None
 
     async def do_partner(self, request: dict[str, Any]) -> object:
         """Change a cable's link partner until the instance ends."""
-        number = int(request["port"])
-        part = self.parts[self.target({"part": "drive"})]
-        if part.state != "running":
-            raise ValueError("the drive is not powered")
+        part = self.running_drive(request)
+        cable = self.cables[self.cable_number({**request, "part": part.name})]
         for name, value in request["settings"].items():
-            await part.execute(*port_set(number, name, value))
-            self.cables[number].partner[name] = value
+            await part.execute(*port_set(int(request["port"]), name, value))
+            cable.partner[name] = value
         return None
 
     async def do_mgmt(self, request: dict[str, Any]) -> object:
-        """Forward one request to the drive (docs/management.md)."""
-        part = self.parts[self.target({"part": "drive"})]
-        if part.state != "running":
-            raise ValueError("the drive is not powered")
-        return await self.messages.ask(str(request["request"]),
-                                       request.get("arguments") or {},
-                                       float(request.get("timeout_s", 5)))
+        """Forward one request to a drive (docs/management.md)."""
+        part = self.running_drive(request)
+        return await self.messages[part.name].ask(str(request["request"]),
+                                                  request.get("arguments") or {},
+                                                  float(request.get("timeout_s", 5)))
 
     async def do_qmp(self, request: dict[str, Any]) -> object:
         name = self.target(request)
@@ -650,13 +708,12 @@ class Supervisor:
                         writer: asyncio.StreamWriter) -> None:
         """Stream events until the client sends a line or disconnects."""
         subscriber = self.new_subscriber(request)
+        trace = None
         if "trace" in subscriber.kinds:
-            part = self.parts[self.target({"part": "drive"})]
-            if part.state != "running":
-                raise ValueError("the drive is not powered")
-            self.trace.subscribers.append(subscriber)
-            if not await self.trace.connect():
-                self.trace.subscribers.remove(subscriber)
+            trace = self.traces[self.running_drive(request).name]
+            trace.subscribers.append(subscriber)
+            if not await trace.connect():
+                trace.subscribers.remove(subscriber)
                 raise ValueError("the drive's trace channel does not exist: restart the "
                                  "instance with ./essd down and ./essd up")
         self.subscribers.append(subscriber)
@@ -667,7 +724,8 @@ class Supervisor:
                                return_when=asyncio.FIRST_COMPLETED)
         finally:
             self.subscribers.remove(subscriber)
-            await self.trace.remove(subscriber)
+            if trace is not None:
+                await trace.remove(subscriber)
             subscriber.end()
             with contextlib.suppress(OSError):
                 await sending

@@ -90,17 +90,18 @@ def mac(side: int, number: int) -> str:
     return f"02:e5:5e:00:{side:02x}:{number:02x}"
 
 
-def card(side: int, link: Link, folder: Path, server: bool) -> list[str]:
-    """Options for one network card that is connected to one cable."""
+def card(address: str, link: Link, folder: Path, part: str) -> list[str]:
+    """Options for one network card, with this MAC, that is connected to one cable."""
     number = link.number
-    mode = "on" if server else "off"
+    mode = "on" if link.listens(part) else "off"
+    mtu = link.card_mtu(part != "peer")
     options = [
         "-netdev", f"stream,id=cable{number},server={mode},addr.type=unix,"
         f"addr.path={link.socket(folder)}",
         "-device", f"virtio-net-pci,id=port{number},netdev=cable{number},romfile=,"
-        f"mac={mac(side, number)},host_mtu={link.card_mtu(side == 1)},{PLAIN_FRAMES},"
+        f"mac={address},host_mtu={mtu},{PLAIN_FRAMES},"
         "rx_queue_size=1024,speed=25000,duplex=full"]
-    if server and link.capture:
+    if link.listens(part) and link.capture:
         options += ["-object", f"filter-dump,id=dump{number},netdev=cable{number},"
                     f"maxlen=65536,file={folder}/link{number}.pcap"]
     return options
@@ -122,10 +123,16 @@ def cables_connected(text: str) -> dict[int, bool]:
             for number, state in found}
 
 
+def card_mac(what: Host | Peer, number: int) -> str:
+    if isinstance(what, Peer):
+        return mac(2, number)
+    return f"{what.mac}:{number:02x}" if what.mac else mac(1, number)
+
+
 def guest_command(config: Config, part: str, folder: Path) -> list[str]:
-    """The command that starts "host" or "peer"."""
+    """The command that starts a host or "peer"."""
     guest = Guest(Path(config.guest))
-    what: Host | Peer | None = config.host if part == "host" else config.peer
+    what: Host | Peer | None = config.peer if part == "peer" else config.hosts[part]
     assert what is not None
     command = machine(guest, config.accel, what.memory_mib, what.cpus)
     command += ["-uuid", what.uuid, "-serial", f"file:{folder}/{part}.console",
@@ -134,29 +141,24 @@ def guest_command(config: Config, part: str, folder: Path) -> list[str]:
                 "-device", "virtio-blk-pci,drive=root",
                 "-device", "virtio-rng-pci", *qmp_options(folder, part)]
     words = [KERNEL, f"essd.hostname={part}"]
+    is_host = isinstance(what, Host)
     if isinstance(what, Peer):
-        side = 2
-        listens = what.listens
-        numbers = what.links
         words += ["essd.role=target", f"essd.nqn={what.nqn}",
                   f"essd.size={what.size}", *what.kernel]
     else:
-        side = 1
-        listens = True
-        numbers = [link.number for link in config.links]
         words += ["essd.role=host", *what.kernel]
-    for number in numbers:
-        link = config.link(number)
-        addresses = link.hosts if side == 1 else link.targets
-        command += card(side, link, folder, server=listens)
+    for number, link in config.ports_of(part).items():
+        address = card_mac(what, number)
+        command += card(address, link, folder, part)
         words.append("essd.nic=" + ",".join(
-            [mac(side, number), f"eth{number}", str(link.card_mtu(side == 1)),
-             *addresses]))
+            [address, f"eth{number}", str(link.card_mtu(is_host)),
+             *(link.hosts if is_host else link.targets)]))
     # Management card for ssh, which accepts connections from this machine only.
-    words.append(f"essd.mgmt={mac(side, 255)}")
+    address = card_mac(what, 255)
+    words.append(f"essd.mgmt={address}")
     command += ["-netdev", "user,id=mgmt,restrict=on,net=192.168.76.0/24,"
                 "ipv6=off,hostfwd=tcp:127.0.0.1:0-:22",
-                "-device", f"virtio-net-pci,netdev=mgmt,romfile=,mac={mac(side, 255)}"]
+                "-device", f"virtio-net-pci,netdev=mgmt,romfile=,mac={address}"]
     return [*command, "-append", " ".join(words)]
 
 
