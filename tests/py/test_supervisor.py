@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import socket
 import sys
 import threading
 import time
@@ -228,13 +229,42 @@ def test_unknown_port_is_refused(instance: Instance) -> None:
         instance.ask("port", port=7, plugged=False)
 
 
-def test_nonsense_on_the_control_socket_is_answered(instance: Instance) -> None:
-    import socket
-    for line in (b"nonsense\n", b"{}\n", b'{"command": "no"}\n', b"[]\n"):
-        with socket.socket(socket.AF_UNIX) as connection:
-            connection.connect(str(instance.folder / "control.sock"))
+@pytest.mark.parametrize(("line", "error"), [
+    (b"nonsense\n", "a request is one line"),
+    (b"[]\n", "a request is one line"),
+    (b"{}\n", "a request is one line"),
+    (b'{"command": ["status"]}\n', "a request is one line"),
+    (b"[" * 60000 + b"\n", "a request is one line"),
+    (b"x" * 200000 + b"\n", "a request is one line"),
+    (bytes(range(128, 256)) + b"\n", "a request is one line"),
+    (b'{"command": "no"}\n', "unknown command no"),
+    (b'{"command": "port"}\n', "the request has no member 'port'"),
+    (b'{"command": "subscribe", "events": ["trace"], "mask": -1}\n', "mask -1: use"),
+    (b'{"command": "subscribe", "events": ["trace"], "mask": 4294967296}\n',
+     "mask 4294967296: use"),
+])
+def test_nonsense_on_the_control_socket_is_answered(instance: Instance, line: bytes,
+                                                    error: str) -> None:
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(str(instance.folder / "control.sock"))
+        with contextlib.suppress(BrokenPipeError):
             connection.sendall(line)
-            assert "error" in json.loads(connection.makefile("rb").readline()), line
+        reply = json.loads(connection.makefile("rb").readline())
+    assert error in reply["error"]
+    assert "Traceback" not in (instance.folder / "supervisor.log").read_text()
+
+
+def test_a_subscriber_that_goes_without_reading_leaves_nothing_in_the_log(
+        instance: Instance) -> None:
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(str(instance.folder / "control.sock"))
+        connection.sendall(b'{"command": "subscribe", "events": ["cable"]}\n')
+        assert b"version" in connection.recv(100)
+        instance.ask("port", port=0, plugged=False)
+        time.sleep(0.1)
+    instance.ask("port", port=0, plugged=True)
+    instance.status()
+    assert "Traceback" not in (instance.folder / "supervisor.log").read_text()
 
 
 @pytest.mark.parametrize(("plugged", "connected", "port_up", "carrier"), [

@@ -5,11 +5,16 @@ import base64
 import io
 import json
 import re
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from essd import trace
 from essd.errors import EssdError
+from essd.instance import Instance
 from essd.paths import TOP
 
 NUMBERS = {kind.name: number for number, kind in enumerate(trace.KINDS)}
@@ -148,5 +153,80 @@ def test_the_summary_says_what_was_lost() -> None:
 
 
 def test_unknown_groups_are_refused() -> None:
-    with pytest.raises(EssdError, match="there are qp, cm"):
+    with pytest.raises(EssdError, match="use qp, cm"):
         trace.mask_of("qp,nonsense")
+
+
+def test_a_text_after_lost_messages_is_not_given_to_an_older_event() -> None:
+    out = io.StringIO()
+    printer = trace.Printer(out, False, trace.mask_of("cm"))
+
+    def take(*records: bytes) -> None:
+        printer.take({"event": "trace", "time": 1.0,
+                      "records": base64.b64encode(b"".join(records)).decode()})
+
+    take(record("CONNECT", 0, 1, 5, 0, *V4, texts=1))
+    printer.take({"event": "lost", "messages": 1})
+    take(text(b"another host"))
+    assert "another host" not in out.getvalue()
+    assert "1 records were not understood" in printer.summary()
+
+
+class FakeStream:
+    """Yields one event, then ends, or waits for `script` to do something."""
+
+    script: Callable[[], None] = staticmethod(lambda: None)
+
+    def __init__(self, *_: object) -> None:
+        pass
+
+    def events(self) -> Iterator[dict[str, Any]]:
+        yield {"event": "trace", "time": 1.0,
+               "records": base64.b64encode(record("CNP_SENT", source=2)).decode()}
+        type(self).script()
+
+    def end(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.fixture
+def fake_stream(monkeypatch: pytest.MonkeyPatch) -> type[FakeStream]:
+    monkeypatch.setattr(trace, "Stream", FakeStream)
+    monkeypatch.setattr(FakeStream, "script", staticmethod(lambda: None))
+    return FakeStream
+
+
+@pytest.mark.parametrize(("output", "error"), [
+    ("/dev/full", "No space left"), ("/nonexistent/x", "No such file"),
+    ("/tmp", "Is a directory")])
+def test_an_output_that_cannot_be_written_is_one_line(
+        fake_stream: type[FakeStream], output: str, error: str) -> None:
+    with pytest.raises(EssdError, match=f"--output {output}: {error}"):
+        trace.run(Instance("unit"), "all", Path(output), False, 0)
+
+
+def test_a_trace_says_that_the_instance_has_ended(
+        fake_stream: type[FakeStream], capsys: pytest.CaptureFixture[str]) -> None:
+    trace.run(Instance("unit"), "all", None, False, 0)
+    said = capsys.readouterr()
+    assert "congestion notification sent" in said.out
+    assert "the instance has ended" in said.err and "1 events, 0 lost" in said.err
+
+
+def test_a_second_interrupt_ends_a_trace_that_does_not_end(
+        fake_stream: type[FakeStream], monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt_twice() -> None:
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+        raise AssertionError("the second interrupt was ignored")
+
+    monkeypatch.setattr(FakeStream, "script", staticmethod(interrupt_twice))
+    with pytest.raises(KeyboardInterrupt):
+        trace.run(Instance("unit"), "all", None, False, 0)
+
+
+def test_an_endless_time_limit_is_taken(fake_stream: type[FakeStream]) -> None:
+    trace.run(Instance("unit"), "all", None, False, float("inf"))

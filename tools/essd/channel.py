@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The supervisor's connections to the drive's management block.
 
-Messages: one JSON object a line each way, matched by "id": docs/management.md.  Many
-clients ask through the one connection that the channel takes.
+Messages: one JSON object a line each way, matched by "id": docs/management.md.
+
+QEMU serves one client of a channel at a time, and a second connection waits for the
+first one to end.  So the supervisor opens one connection for each channel and shares
+it among all clients.
 """
 
 import asyncio
@@ -17,6 +20,7 @@ from typing import Any
 from .errors import EssdError
 
 VERSION = 1
+REQUEST_MAX = 1024      # characters of a request that the firmware takes
 LINE_MAX = 1 << 20
 
 
@@ -28,6 +32,29 @@ class Refused(EssdError):
         self.code = code
 
 
+def request_line(number: int, request: str, arguments: Any) -> bytes:
+    """Return a request as the drive takes it; ValueError if the drive would refuse it.
+
+    The drive answers a line that it cannot read with id 0, which matches no request.
+    """
+    if not isinstance(arguments, dict):
+        raise ValueError(f"{request}: the arguments are not a JSON object")
+    if {"v", "id", "request"} & set(arguments):
+        raise ValueError(f"{request}: an argument cannot be named v, id or request")
+    for word in (request, *arguments, *arguments.values()):
+        if isinstance(word, str):
+            if not (word.isascii() and word.isprintable()):
+                raise ValueError(f"{word!r}: use printable ASCII characters only")
+        elif word is not None and not (isinstance(word, int) and 0 <= word < 1 << 64):
+            raise ValueError(f"{word!r}: an argument is a string, a number from 0 to "
+                             "2^64 - 1, true, false or null")
+    text = json.dumps({"v": VERSION, "id": number, "request": request, **arguments})
+    if len(text) > REQUEST_MAX:
+        raise ValueError(f"the request {request} has {len(text)} characters: use at most "
+                         f"{REQUEST_MAX}")
+    return text.encode() + b"\n"
+
+
 class Messages:
     """Sends requests and matches replies; connects at the first request."""
 
@@ -37,17 +64,19 @@ class Messages:
         self.waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
         self.writer: asyncio.StreamWriter | None = None
         self.reading: asyncio.Task[None] | None = None
+        self.connecting = asyncio.Lock()
 
     async def connect(self) -> asyncio.StreamWriter:
-        if self.writer is None:
-            try:
-                reader, self.writer = await asyncio.open_unix_connection(
-                    str(self.path), limit=LINE_MAX)
-            except OSError:
-                raise ValueError("the drive's management channel is not there: it is "
-                                 "not powered, or older than this essd") from None
-            self.reading = asyncio.create_task(self.read(reader, self.writer))
-        return self.writer
+        async with self.connecting:
+            if self.writer is None:
+                try:
+                    reader, self.writer = await asyncio.open_unix_connection(
+                        str(self.path), limit=LINE_MAX)
+                except OSError:
+                    raise ValueError("the drive has no management channel: it is not "
+                                     "powered, or was started by an older essd") from None
+                self.reading = asyncio.create_task(self.read(reader, self.writer))
+            return self.writer
 
     async def read(self, reader: asyncio.StreamReader,
                    writer: asyncio.StreamWriter) -> None:
@@ -72,19 +101,19 @@ class Messages:
 
     async def ask(self, request: str, arguments: dict[str, Any],
                   timeout_s: float) -> dict[str, Any]:
-        writer = await self.connect()
         number = next(self.ids)
+        line = request_line(number, request, arguments)
+        writer = await self.connect()
         future: asyncio.Future[dict[str, Any]] = \
             asyncio.get_running_loop().create_future()
         self.waiting[number] = future
-        text = json.dumps({"v": VERSION, "id": number, "request": request, **arguments})
         try:
-            writer.write(text.encode() + b"\n")
+            writer.write(line)
             reply = await asyncio.wait_for(future, timeout_s)
         except TimeoutError:
             raise ValueError(f"the drive did not answer {request} within "
-                             f"{timeout_s:.0f} s: it does not serve, or is stopped"
-                             ) from None
+                             f"{timeout_s:.0f} s: it is halted or starting, or another "
+                             f"program is connected to {self.path.name}") from None
         finally:
             self.waiting.pop(number, None)
         if "error" in reply:
@@ -141,6 +170,7 @@ class Trace:
         self.writer: asyncio.StreamWriter | None = None
         self.reading: asyncio.Task[None] | None = None
         self.mask = 0
+        self.connecting = asyncio.Lock()
         self.finished = asyncio.Event()     # the last record of a trace came
 
     def wanted(self) -> int:
@@ -151,14 +181,16 @@ class Trace:
 
     async def connect(self) -> bool:
         """Connect and send the current event mask; False if there is no drive."""
-        if self.writer is None:
-            try:
-                reader, self.writer = await asyncio.open_unix_connection(str(self.path))
-            except OSError:
-                return False
-            self.mask = 0
-            self.reading = asyncio.create_task(self.read(reader, self.writer))
-        if self.mask != self.wanted():
+        async with self.connecting:
+            if self.writer is None:
+                try:
+                    reader, self.writer = await asyncio.open_unix_connection(
+                        str(self.path))
+                except OSError:
+                    return False
+                self.mask = 0
+                self.reading = asyncio.create_task(self.read(reader, self.writer))
+        if self.writer is not None and self.mask != self.wanted():
             self.mask = self.wanted()
             self.finished.clear()
             self.writer.write(self.mask.to_bytes(4, "little"))
@@ -190,7 +222,7 @@ class Trace:
             self.finished.set()
 
     async def remove(self, subscriber: Subscriber) -> None:
-        """Remove a subscriber after it has received all events recorded so far."""
+        """Remove a subscriber; the last one first gets all events recorded so far."""
         subscriber.mask = 0
         if self.writer is not None:
             await self.connect()

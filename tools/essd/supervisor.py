@@ -53,6 +53,23 @@ LAST_EVENT = "ESSD_LAST_EVENT"
 EVENT_TASK = "events"       # name of that task
 EVENT_TASK_S = 5            # time that it gets for the event that it is handling
 
+
+async def read_request(reader: asyncio.StreamReader) -> dict[str, Any]:
+    """Read one request; ValueError if the line is no request."""
+    with contextlib.suppress(ValueError, RecursionError):
+        request = json.loads(await reader.readline())
+        if isinstance(request, dict) and isinstance(request.get("command"), str):
+            return request
+    raise ValueError('a request is one line of at most 64 KiB with a JSON object that has '
+                     'a member "command"')
+
+
+async def wait_for_input(reader: asyncio.StreamReader) -> None:
+    """Return when the client has sent a line or has gone."""
+    with contextlib.suppress(OSError, ValueError):
+        await reader.readline()
+
+
 # The kinds of events that a client can subscribe to.
 EVENT_KINDS = {"part", "link", "cable", "restart", "trace"}
 
@@ -702,33 +719,39 @@ class Supervisor:
         if not kinds <= EVENT_KINDS:
             raise ValueError(f"unknown events {', '.join(sorted(kinds - EVENT_KINDS))}: "
                              f"there are {', '.join(sorted(EVENT_KINDS))}")
-        return Subscriber(kinds, int(request.get("mask", 0)))
+        mask = int(request.get("mask", 0))
+        if not 0 <= mask < 1 << 32:
+            raise ValueError(f"mask {mask}: use a number from 0 to 2^32 - 1")
+        return Subscriber(kinds, mask)
+
+    async def start_trace(self, trace: Trace, subscriber: Subscriber) -> None:
+        trace.subscribers.append(subscriber)
+        if not await trace.connect():
+            raise ValueError("the drive's trace channel does not exist: restart the "
+                             "instance with ./essd down and ./essd up")
 
     async def subscribe(self, request: dict[str, Any], reader: asyncio.StreamReader,
                         writer: asyncio.StreamWriter) -> None:
         """Stream events until the client sends a line or disconnects."""
         subscriber = self.new_subscriber(request)
-        trace = None
-        if "trace" in subscriber.kinds:
-            trace = self.traces[self.running_drive(request).name]
-            trace.subscribers.append(subscriber)
-            if not await trace.connect():
-                trace.subscribers.remove(subscriber)
-                raise ValueError("the drive's trace channel does not exist: restart the "
-                                 "instance with ./essd down and ./essd up")
+        trace = (self.traces[self.running_drive(request).name]
+                 if "trace" in subscriber.kinds else None)
         self.subscribers.append(subscriber)
-        writer.write(b'{"return": {"version": 1}}\n')
-        sending = asyncio.create_task(self.send_events(subscriber, writer))
         try:
-            await asyncio.wait([asyncio.create_task(reader.readline()), sending],
-                               return_when=asyncio.FIRST_COMPLETED)
+            if trace is not None:
+                await self.start_trace(trace, subscriber)
+            writer.write(b'{"return": {"version": 1}}\n')
+            sending = asyncio.create_task(self.send_events(subscriber, writer))
+            leaving = asyncio.create_task(wait_for_input(reader))
+            await asyncio.wait([leaving, sending], return_when=asyncio.FIRST_COMPLETED)
+            leaving.cancel()
         finally:
             self.subscribers.remove(subscriber)
             if trace is not None:
                 await trace.remove(subscriber)
             subscriber.end()
-            with contextlib.suppress(OSError):
-                await sending
+        with contextlib.suppress(OSError):
+            await sending
 
     async def send_events(self, subscriber: Subscriber,
                           writer: asyncio.StreamWriter) -> None:
@@ -745,15 +768,16 @@ class Supervisor:
                     writer: asyncio.StreamWriter) -> None:
         reply: dict[str, Any]
         try:
-            request = json.loads(await reader.readline())
+            request = await read_request(reader)
             if request["command"] == "subscribe":
                 with contextlib.suppress(OSError):
                     await self.subscribe(request, reader, writer)
                     writer.close()
                     return
             reply = {"return": await self.command(request)}
-        except (EssdError, ValueError, KeyError, TypeError, QMPError,
-                OSError) as error:
+        except KeyError as error:
+            reply = {"error": f"the request has no member {error}"}
+        except (EssdError, ValueError, TypeError, QMPError, OSError) as error:
             reply = {"error": str(error) or type(error).__name__}
         except Exception:
             traceback.print_exc()

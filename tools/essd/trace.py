@@ -6,6 +6,7 @@ compiled with too.
 """
 
 import base64
+import contextlib
 import ipaddress
 import json
 import re
@@ -24,6 +25,7 @@ from .errors import EssdError
 from .instance import Instance
 from .paths import TOP
 
+SECONDS_MAX = 1e8
 GROUPS = ("qp", "cm", "commands", "media", "roce")
 NO_REQUEST = 0xffffffff
 RECORD = struct.Struct("<QHBBII")
@@ -284,7 +286,8 @@ def mask_of(events: str) -> int:
         if name.strip() == "all":
             return (1 << len(GROUPS)) - 1
         if name.strip() not in GROUPS:
-            raise EssdError(f"--events {name}: there are {', '.join(GROUPS)} and all")
+            raise EssdError(f"--events {events!r}: use {', '.join(GROUPS)} or all; separate "
+                            "several groups by commas")
         mask |= 1 << GROUPS.index(name.strip())
     return mask
 
@@ -307,14 +310,17 @@ class Stream:
 
     def end(self) -> None:
         """End the subscription; events() returns the remaining events and ends."""
-        self.connection.sendall(b"\n")
+        with contextlib.suppress(OSError):      # the supervisor may have ended
+            self.connection.sendall(b"\n")
 
     def events(self) -> Iterator[dict[str, Any]]:
-        for line in self.file:
-            event = json.loads(line)
-            if event["event"] == "end":
-                return
-            yield event
+        """Return events until the subscription or the supervisor ends."""
+        with contextlib.suppress(ConnectionResetError):
+            for line in self.file:
+                event = json.loads(line)
+                if event["event"] == "end":
+                    return
+                yield event
 
     def close(self) -> None:
         self.file.close()
@@ -335,6 +341,7 @@ class Printer:
     def take(self, event: dict[str, Any]) -> None:
         if event["event"] == "lost":
             self.lost_messages += event["messages"]
+            self.decoder.waiting = None     # its text may be among what was lost
         elif event["event"] == "trace":
             for found in self.decoder.take(base64.b64decode(event["records"])):
                 if self.mask >> GROUPS.index(found.kind.group) & 1:
@@ -360,10 +367,22 @@ class Printer:
         if lost:
             words += (f" ({self.decoder.lost_firmware} of the firmware's, "
                       f"{self.decoder.lost_device} of the hardware's)")
+        if self.decoder.unknown:
+            words += (f"; {self.decoder.unknown} records were not understood, because the "
+                      "drive was started by another version of essd or records were lost")
         if self.lost_messages:
             words += (f"; {self.lost_messages} messages of several events each were lost "
                       "because this program was too slow")
         return words
+
+
+def open_output(output: Path | None) -> IO[str]:
+    if output is None:
+        return sys.stdout
+    try:
+        return open(output, "w", encoding="utf-8")
+    except OSError as error:
+        raise EssdError(f"--output {output}: {error.strerror}") from None
 
 
 def run(instance: Instance, events: str, output: Path | None, as_json: bool,
@@ -371,28 +390,39 @@ def run(instance: Instance, events: str, output: Path | None, as_json: bool,
     """Run `essd trace` until Ctrl-C, or for the given number of seconds."""
     mask = mask_of(events)
     stream = Stream(instance, ["trace", "part", "restart"], mask)
-    out = open(output, "w", encoding="utf-8") if output else sys.stdout  # noqa: SIM115
+    out = open_output(output)
     printer = Printer(out, as_json, mask)
     has_ended = False
 
     def stop(_number: int, _frame: FrameType | None) -> None:
         nonlocal has_ended
-        if not has_ended:
-            has_ended = True
-            stream.end()
+        if has_ended:           # the remaining events do not come, or cannot be written
+            raise KeyboardInterrupt
+        has_ended = True
+        stream.end()
 
     before = {number: signal.signal(number, stop)
               for number in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)}
     if seconds:
-        signal.setitimer(signal.ITIMER_REAL, seconds)
+        signal.setitimer(signal.ITIMER_REAL, min(seconds, SECONDS_MAX))
     printer.note(f"tracing {events}; press Ctrl-C to end")
     try:
         for event in stream.events():
             printer.take(event)
+        if output:
+            out.close()
+    except OSError as error:
+        if not output:          # such as the end of `essd trace | head`
+            raise
+        raise EssdError(f"--output {output}: {error.strerror}") from None
     finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
         for number, handler in before.items():
             signal.signal(number, handler)
         stream.close()
         if output:
-            out.close()
+            with contextlib.suppress(OSError):
+                out.close()
+    if not has_ended:
+        printer.note("the instance has ended")
     printer.note(printer.summary())
