@@ -153,7 +153,7 @@ def test_the_summary_says_what_was_lost() -> None:
 
 
 def test_unknown_groups_are_refused() -> None:
-    with pytest.raises(EssdError, match="use qp, cm"):
+    with pytest.raises(EssdError, match="must be qp, cm"):
         trace.mask_of("qp,nonsense")
 
 

@@ -22,6 +22,7 @@ from typing import Any
 from rich.table import Table
 
 from . import cpu, setup, show
+from .chosen import check_word
 from .errors import EssdError
 from .instance import Instance
 from .setup import Wish
@@ -166,8 +167,7 @@ def show_rows(rows: list[Row]) -> None:
 def command(native: bool, seconds: int, rounds: int, only: str, mtu: int,
             target: str, as_json: bool) -> None:
     """Run `essd bench`."""
-    if target not in ("both", "drive", "nvmet"):
-        raise EssdError(f"--target {target}: must be both, drive or nvmet")
+    check_word("--target", target, ("both", "drive", "nvmet"))
     if as_json:
         show.only_data()
     if native:

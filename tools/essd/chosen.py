@@ -1,12 +1,73 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Which instance a command means that was given no --name."""
+"""Names that a user gives: which instance is meant, and what a wrong name is near.
 
+Also builds the commands that messages suggest, so that each of them names the
+instance that the message is about.
+"""
+
+import difflib
+import re
 import socket
+from collections.abc import Iterable
 
 from . import paths
 from .errors import EssdError
 
 DEFAULT = "default"
+NAME = re.compile(r"[A-Za-z0-9_-]+")
+SOCKET_MAX = 107        # characters of a UNIX socket's path
+LONGEST_SOCKET = "drive-user.qmp"
+
+
+def hint(name: str, command: str, *rest: str) -> str:
+    """A command for the user to type, with --name unless it is the default one.
+
+    `rest` comes after --name: hint("lab", "host", "--", "ls").
+    """
+    words = ["./essd", command, *([] if name == DEFAULT else ["--name", name]), *rest]
+    return " ".join(words)
+
+
+def nearest(given: str, valid: Iterable[str]) -> str:
+    """The valid word that is most like a wrong one, or "" if none is."""
+    words = list(valid)
+    lower = {word.lower(): word for word in words}
+    found = difflib.get_close_matches(given.lower(), lower, 1, 0.5)
+    return lower[found[0]] if found else ""
+
+
+def mean(given: str, valid: Iterable[str]) -> str:
+    """The end of a message about a wrong word: "; did you mean ...?", or ""."""
+    found = nearest(given, valid)
+    return f"; did you mean {found}?" if found else ""
+
+
+def listed(words: Iterable[str], last: str = "or") -> str:
+    """The words as a list in a sentence: "a, b or c"."""
+    *most, end = list(words) or ["none"]
+    return f"{', '.join(most)} {last} {end}" if most else end
+
+
+def check_word(option: str, given: str, valid: Iterable[str]) -> str:
+    """Return `given` if it is one of the valid words; EssdError names the nearest."""
+    words = list(valid)
+    if given not in words:
+        raise EssdError(f"{option} {given}: must be {listed(words)}{mean(given, words)}")
+    return given
+
+
+def check_name(name: str) -> str:
+    """Return `name` if an instance can have it; EssdError says what is wrong with it."""
+    if not NAME.fullmatch(name):
+        usable = re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-")
+        raise EssdError(f"--name {name!r}: use only the letters a to z and A to Z, digits, "
+                        f"- and _{f', such as {usable}' if usable else ''}")
+    most = SOCKET_MAX - len(str(paths.instance("") / LONGEST_SOCKET)) - 1
+    if len(name) > most:
+        raise EssdError(f"--name {name}: has {len(name)} characters; at most {most} are "
+                        f"possible, because the paths of its sockets in {paths.runtime()} "
+                        "are limited")
+    return name
 
 
 def answers(name: str) -> bool:
@@ -25,12 +86,32 @@ def running() -> list[str]:
                   if answers(path.parent.name))
 
 
+def kept() -> list[str]:
+    """Names of the drives that exist, running or not, sorted."""
+    return sorted(path.parent.name for path in paths.drives().glob("*/flash.img"))
+
+
+def known() -> list[str]:
+    """Names of all instances that run and of all drives, sorted."""
+    return sorted({*running(), *kept()})
+
+
 def instance(name: str = "") -> str:
     """`name`, or the only running instance, or the default one if none runs."""
     if name:
-        return name
+        return check_name(name)
     names = running()
     if len(names) > 1:
-        raise EssdError(f"several instances are running: choose one with --name "
-                        f"{' or --name '.join(names)}")
+        raise EssdError("several instances are running: choose one with "
+                        f"{listed(f'--name {name}' for name in names)}")
     return names[0] if names else DEFAULT
+
+
+def not_running(name: str) -> str:
+    """What to say if a command needs a running instance, and this one is not."""
+    names = running()
+    if name == DEFAULT and not names:
+        return f"nothing is running: start it with {hint(name, 'up')}"
+    there = f"; running: {', '.join(names)}" if names else ""
+    return (f"nothing is running as {name}: start it with {hint(name, 'up')}"
+            f"{mean(name, names or kept()) or there}")

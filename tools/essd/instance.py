@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import paths
+from . import chosen, paths
 from .config import Config
 from .errors import EssdError
 from .process import start_time
@@ -39,9 +39,7 @@ class Instance:
     """A named instance, running or not."""
 
     def __init__(self, name: str = "default") -> None:
-        if not name.replace("-", "").replace("_", "").isalnum():
-            raise EssdError(f"--name {name!r}: use only letters, digits, - and _")
-        self.name = name
+        self.name = chosen.check_name(name)
         self.folder = paths.instance(name)
 
     # The supervisor
@@ -77,8 +75,11 @@ class Instance:
             raise EssdError(self.not_running()) from None
 
     def not_running(self) -> str:
-        start = "" if self.name == "default" else f" --name {self.name}"
-        return f"nothing is running: start it with ./essd up{start}"
+        return chosen.not_running(self.name)
+
+    def hint(self, command: str, *rest: str) -> str:
+        """A command for the user to type, with this instance's --name."""
+        return chosen.hint(self.name, command, *rest)
 
     def status(self) -> dict[str, Any]:
         return dict(self.ask("status"))
@@ -96,7 +97,7 @@ class Instance:
     def start_alone(self, config: Config) -> None:
         if self.is_running:
             raise EssdError(f"instance {self.name} is running already: "
-                            "stop it with ./essd down")
+                            f"stop it with {self.hint('down')}")
         self.clean_up()
         self.keep_logs()
         self.folder.mkdir(mode=0o700, exist_ok=True)

@@ -38,6 +38,14 @@ def runtime() -> Path:
     return path
 
 
+def drives() -> Path:
+    """Folder with a folder for each drive: its flash, its identity and its data."""
+    chosen = os.environ.get("ESSD_DATA")
+    base = Path(chosen) if chosen else Path(
+        os.environ.get("XDG_DATA_HOME") or Path.home() / ".local/share") / "essd"
+    return base.absolute()
+
+
 def instance(name: str) -> Path:
     """The folder of one named instance (it may not exist)."""
     return runtime() / name

@@ -9,6 +9,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
+from .chosen import check_word
 from .drive import port_get
 from .errors import EssdError
 from .instance import Instance
@@ -33,9 +34,8 @@ class Wish:
     seed: int | None = None
 
     def check(self) -> None:
-        if self.partner_fec not in (None, *FECS):
-            raise EssdError(f"--partner-fec {self.partner_fec}: must be "
-                            f"{', '.join(FECS[:-1])} or {FECS[-1]}")
+        if self.partner_fec is not None:
+            check_word("--partner-fec", self.partner_fec, FECS)
         if self.partner_speed not in (None, *SPEEDS):
             raise EssdError(f"--partner-speed {self.partner_speed}: must be 10 or 25 "
                             "(Gb/s)")
@@ -86,7 +86,8 @@ def states(instance: Instance, number: int | None) -> list[dict[str, Any]]:
     if not ports:
         raise EssdError("this instance has no drive")
     if instance.status()["parts"]["drive"]["state"] != "running":
-        raise EssdError("the drive is not powered: start it with ./essd power-on")
+        raise EssdError("the drive is not powered: start it with "
+                        f"{instance.hint('power-on')}")
     return [state(instance, n) for n in
             (ports if number is None else [number_of(instance, number)])]
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import flash, mgmt, settings, settings_yaml, setup, show
+from . import chosen, flash, mgmt, settings, settings_yaml, setup, show
 from .errors import EssdError, Mistakes
 from .instance import Instance
 from .settings import Refused, Values
@@ -90,7 +90,8 @@ def is_running(instance: Instance) -> bool:
         raise EssdError("this instance has no drive")
     if drive["saved"]:
         raise EssdError("the drive's state is saved, so its configuration cannot be "
-                        "read or changed: resume the drive first with ./essd load")
+                        "read or changed: resume the drive first with "
+                        f"{instance.hint('load')}")
     return bool(drive["state"] == "running")
 
 
@@ -130,8 +131,10 @@ def for_start(wish: setup.Wish, path: Path) -> flash.Config:
 def stopped(name: str) -> tuple[flash.FlashImage, flash.Config]:
     path = setup.flash_path(name)
     if not path.exists():
-        raise EssdError(f"there is no drive {name} yet: create one with ./essd up, or "
-                        "with ./essd up --config FILE to configure it at once")
+        raise EssdError(f"there is no drive {name} yet: create one with "
+                        f"{chosen.hint(name, 'up')}, or with "
+                        f"{chosen.hint(name, 'up', '--config', 'FILE')} to configure it at "
+                        f"once{chosen.mean(name, chosen.kept())}")
     image = flash.FlashImage.load(path)
     return image, image.config or flash.Config()
 
@@ -153,8 +156,8 @@ def write(instance: Instance, values: Values) -> list[str]:
     return list(mgmt.ask(instance, "config-save", SAVE_S)["later"])
 
 
-def report(later: Sequence[str]) -> None:
-    show.line("saved")
+def report(instance: Instance, later: Sequence[str]) -> None:
+    show.note("saved")
     if later:
-        show.line(f"in force from the drive's next start: {', '.join(later)}")
-        show.line("      ./essd power-cycle restarts the drive")
+        show.note(f"in force from the drive's next start: {', '.join(later)}")
+        show.note(f"      {instance.hint('power-cycle')} restarts the drive")

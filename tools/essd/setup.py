@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from . import flash, media, prepare, settings
+from . import flash, media, paths, prepare, settings
 from .config import DEFAULT_PORTS, PEER_PORT, Config, Drive, End, Host, Link, Peer
 from .errors import EssdError
 from .fw_build import Firmware
@@ -54,10 +54,7 @@ class Wish:
 
 
 def data_folder(name: str) -> Path:
-    chosen = os.environ.get("ESSD_DATA")
-    base = Path(chosen) if chosen else Path(
-        os.environ.get("XDG_DATA_HOME") or Path.home() / ".local/share") / "essd"
-    return base.absolute() / name
+    return paths.drives() / name
 
 
 def parse_addresses(text: str) -> list[str]:

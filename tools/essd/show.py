@@ -45,13 +45,22 @@ console = PlainConsole(width=WIDTH)
 errors = PlainConsole(stderr=True)
 
 
+is_quiet = False        # with --quiet: only errors, and what was asked for
+
+
+def note(text: str = "", style: str | None = None) -> None:
+    """A line that says what essd does or has done; not printed with --quiet."""
+    if not is_quiet:
+        line(text, style)
+
+
 def line(text: str = "", style: str | None = None) -> None:
     console.print(text, style=style)
 
 
 def heading(text: str) -> None:
-    line()
-    line(f"== {text}", "bold")
+    note()
+    note(f"== {text}", "bold")
 
 
 def error(text: str) -> None:
@@ -78,6 +87,9 @@ def busy(text: str) -> Iterator[None]:
 
     Without a terminal, one line is printed if the operation takes over 3 s.
     """
+    if is_quiet:
+        yield
+        return
     if console.is_terminal:
         # console.status() would interpret a plain string as markup.
         with console.status(Text(printable(text))):
@@ -98,7 +110,7 @@ class Progress:
         self.lock = threading.Lock()
         self.begin = time.monotonic()
         self.tasks: dict[str, str] = {}
-        self.status = console.status("") if console.is_terminal else None
+        self.status = console.status("") if console.is_terminal and not is_quiet else None
 
     def task(self, name: str) -> Callable[[str], None]:
         """Return the function that the named task calls with its current activity."""
@@ -126,7 +138,7 @@ class Progress:
     def show_progress(self, text: str, always: bool = False) -> None:
         """Print a line (on a terminal only if `always`); update the status line."""
         if self.status is None or always:
-            line(f"[{time.monotonic() - self.begin:4.0f} s] {text}")
+            note(f"[{time.monotonic() - self.begin:4.0f} s] {text}")
         if self.status is not None:
             self.status.update(Text(printable("; ".join(
                 f"{name}: {now}" for name, now in self.tasks.items()))))

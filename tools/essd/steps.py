@@ -57,7 +57,7 @@ class Job:
         part = config.peer if target == "peer" else config.drives.get(target)
         if part is None or config.host is None:
             raise EssdError(f"the instance has no host or no {target}: start one that "
-                            "has both with ./essd up")
+                            f"has both with {instance.hint('up')}")
         return cls(instance, target, part.nqn,
                    [link.target_address for link in config.ports_of(target).values()],
                    persistent=target != "peer", show_result=show_result)

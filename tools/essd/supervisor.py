@@ -28,7 +28,7 @@ from typing import Any
 from qemu.qmp import EventListener, Message, QMPClient
 from qemu.qmp.error import QMPError
 
-from . import paths
+from . import chosen, paths
 from .channel import Messages, Subscriber, Trace
 from .config import Config, part_file
 from .drive import (cable_command, drive_command, halt_event, loading,
@@ -643,8 +643,8 @@ class Supervisor:
         """Resume the saved state in a new process; a state can be used only once."""
         part = self.drive(request)
         if part.saved is None:
-            raise ValueError(f"no state of the {part.name} is saved: run ./essd save "
-                             "first")
+            raise ValueError(f"no state of the {part.name} is saved: run "
+                             f"{chosen.hint(self.config.name, 'save')} first")
         # A link that was up when the state was saved sends no event.  It is read
         # after the state has been loaded; until then there is no carrier.
         links = self.config.ports_of(part.name).values()
@@ -728,7 +728,8 @@ class Supervisor:
         trace.subscribers.append(subscriber)
         if not await trace.connect():
             raise ValueError("the drive's trace channel does not exist: restart the "
-                             "instance with ./essd down and ./essd up")
+                             f"instance with {chosen.hint(self.config.name, 'down')} "
+                             f"and {chosen.hint(self.config.name, 'up')}")
 
     async def subscribe(self, request: dict[str, Any], reader: asyncio.StreamReader,
                         writer: asyncio.StreamWriter) -> None:

@@ -24,6 +24,7 @@ from . import conform_dissect
 from . import coverage as coverage_report
 from . import fuzz as fuzzing
 from . import fw_build, guest_build, lints, paths, prepare, qemu_build, show
+from .chosen import check_word
 from .errors import LOOK_UP_S, EssdError
 from .fw_build import BuildError
 
@@ -296,9 +297,7 @@ def run_stage(run: Run, name: str) -> str:
 def run_tests(every: bool, only: list[str]) -> int:
     """Run the stages; return the exit status of the process."""
     for name in only:
-        if name not in STAGES:
-            raise EssdError(f"--only {name}: there is no such stage; the stages are "
-                            f"{', '.join(STAGES)}")
+        check_word("--only", name, STAGES)
     names = only or [x for x in STAGES if every or x not in ONLY_WITH_ALL]
     LOGS.mkdir(parents=True, exist_ok=True)
     run = Run(every)

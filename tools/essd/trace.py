@@ -21,6 +21,7 @@ from pathlib import Path
 from types import FrameType
 from typing import IO, Any
 
+from .chosen import check_word
 from .errors import EssdError
 from .instance import Instance
 from .paths import TOP
@@ -285,10 +286,8 @@ def mask_of(events: str) -> int:
     for name in events.split(","):
         if name.strip() == "all":
             return (1 << len(GROUPS)) - 1
-        if name.strip() not in GROUPS:
-            raise EssdError(f"--events {events!r}: use {', '.join(GROUPS)} or all; separate "
-                            "several groups by commas")
-        mask |= 1 << GROUPS.index(name.strip())
+        word = check_word("--events", name.strip(), [*GROUPS, "all"])
+        mask |= 1 << GROUPS.index(word)
     return mask
 
 

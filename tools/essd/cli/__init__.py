@@ -15,7 +15,7 @@ import typer.exceptions
 
 from .. import show
 from ..errors import EssdError, Mistakes
-from . import commands
+from . import commands, completion
 from .base import app
 
 __all__ = ["app", "main"]
@@ -31,8 +31,13 @@ def show_version(asked: bool) -> None:
 @app.callback()
 def main_options(_version: Annotated[bool, typer.Option(
         "--version", help="Show the version of the drive and its tools, and exit.",
-        callback=show_version, is_eager=True)] = False) -> None:
+        callback=show_version, is_eager=True)] = False,
+        quiet: Annotated[bool, typer.Option(
+            "--quiet", "-q", help="Print only errors and what was asked for.")] = False,
+        _show: completion.ShowCompletion = "",
+        _install: completion.InstallCompletion = "") -> None:
     """Options that stand before the command."""
+    show.is_quiet = quiet
 
 
 commands.load()
@@ -75,5 +80,5 @@ def main() -> None:
         show.error(f"{program_name(late.cmd)} did not end within {late.timeout:.0f} s "
                    "and was killed")
         sys.exit(1)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, typer.Abort):
         sys.exit(130)

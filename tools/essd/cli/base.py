@@ -21,6 +21,7 @@ import typer
 import typer.core
 
 from .. import chosen
+from . import completion
 
 RUN = "Run"
 LOOK = "Look inside"
@@ -67,6 +68,7 @@ def choose_instance(ctx: typer.Context, name: str) -> str:
 # gets the name of the only running instance.
 Name = Annotated[str, typer.Option(
     "--name", metavar="NAME", callback=choose_instance, show_default=False,
+    autocompletion=completion.instances,
     help="Name of the instance.  Default: the only one that runs.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 PARTS = "drive, host or peer"

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from ... import show
+from .. import completion
 from ..base import DEVELOP, AsJson, command
 
 
@@ -97,7 +98,8 @@ def bench(native: Annotated[bool, typer.Option(
 def test(every: Annotated[bool, typer.Option(
              "--all", help="Run the long tests too.")] = False,
          only: Annotated[list[str] | None, typer.Option(
-             "--only", metavar="STAGE", help="Run only this stage; repeatable.")] = None,
+             "--only", metavar="STAGE", autocompletion=completion.test_stages,
+             help="Run only this stage; repeatable.")] = None,
          coverage: Annotated[bool, typer.Option(
              "--coverage", help="Run only the coverage stage: measure which lines and "
              "branches of the drive the native tests reach.")] = False,
@@ -109,7 +111,8 @@ def test(every: Annotated[bool, typer.Option(
 
 @command(DEVELOP)
 def lint(names: Annotated[list[str] | None, typer.Argument(
-             metavar="[LINT]...", help="Lints to run.  Default: all of them.")] = None,
+             metavar="[LINT]...", autocompletion=completion.lints,
+             help="Lints to run.  Default: all of them.")] = None,
          every: Annotated[bool, typer.Option(
              "--all", help="Check every file, also where the default is only the "
                            "changed files.")]

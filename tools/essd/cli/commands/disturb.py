@@ -19,17 +19,17 @@ def power_cut(name: Name = "",
     """Cut the drive's power at once.  Data that was not flushed is lost."""
     instance = Instance(name)
     instance.ask("power-cut")
-    show.line("power is off")
+    show.note("power is off")
     if restart:
         instance.ask("power-on")
-        show.line("power is on")
+        show.note("power is on")
 
 
 @command(DISTURB, "power-on")
 def power_on(name: Name = "") -> None:
     """Power the drive on after `power-cut`."""
     Instance(name).ask("power-on")
-    show.line("power is on")
+    show.note("power is on")
 
 
 @command(DISTURB, "power-cycle")
@@ -42,7 +42,7 @@ def power_cycle(name: Name = "") -> None:
 def reset(name: Name = "") -> None:
     """Press the drive's reset button: a warm reset that loses no data."""
     Instance(name).ask("reset")
-    show.line("reset")
+    show.note("reset")
 
 
 def show_ports(ports: list[dict[str, Any]], lag: dict[str, Any],

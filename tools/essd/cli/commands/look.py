@@ -9,9 +9,10 @@ from typing import Annotated
 
 import typer
 
-from ... import show
+from ... import chosen, show
 from ...errors import EssdError
 from ...instance import Instance
+from .. import completion
 from ..base import LOOK, PARTS, Name, command
 
 
@@ -52,8 +53,9 @@ def gdb(options: Annotated[list[str] | None, typer.Argument(
 @command(LOOK)
 def trace(name: Name = "",
           events: Annotated[str, typer.Option(
-              metavar="LIST", help="Groups of events, separated by commas: qp, cm, "
-                                   "commands, media, roce; or all.")]
+              metavar="LIST", autocompletion=completion.trace_groups,
+              help="Groups of events, separated by commas: qp, cm, "
+                   "commands, media, roce; or all.")]
           = "qp,cm,commands",
           output: Annotated[Path | None, typer.Option(
               metavar="FILE", help="Write the events to this file instead of the "
@@ -74,6 +76,7 @@ def qmp(command: Annotated[str, typer.Argument(
             help="The command's arguments, a JSON object.")] = "{}",
         name: Name = "",
         part: Annotated[str, typer.Option(
+            autocompletion=completion.parts,
             help=f"Part whose QEMU runs the command: {PARTS}.")] = "drive") -> None:
     """Send one command to the QEMU monitor (QMP) of a part."""
     try:
@@ -81,5 +84,7 @@ def qmp(command: Annotated[str, typer.Argument(
     except ValueError as error:
         raise EssdError(f"the arguments {arguments!r} are not valid JSON: {error}"
                         ) from None
-    reply = Instance(name).ask("qmp", part=part, execute=command, arguments=data)
+    instance = Instance(name)
+    chosen.check_word("--part", part, instance.status()["parts"])
+    reply = instance.ask("qmp", part=part, execute=command, arguments=data)
     print(json.dumps(reply, indent=2))

@@ -14,10 +14,12 @@ from ... import chosen, show
 from ...config import DEFAULT_PORTS
 from ...errors import EssdError
 from ...instance import Instance
+from .. import completion
 from ..base import RUN, AsJson, Name, command
 
 NewName = Annotated[str, typer.Option(
-    "--name", metavar="NAME", help="Name of the instance, if you run several.")]
+    "--name", metavar="NAME", autocompletion=completion.instances,
+    help="Name of the instance, if you run several.")]
 Port0 = Annotated[str | None, typer.Option(
     metavar="ADDR/LEN", help="Address of port 0: IPv4, IPv6, or both as "
     "ADDR/LEN,ADDR/LEN.  Default: the address saved in the drive, or "
@@ -63,13 +65,13 @@ def up(name: NewName = chosen.DEFAULT,
                                             "(see docs/configuration.md).")] = None,
        ) -> None:
     """Start the drive and a Linux host that is connected to it by two cables."""
-    if target not in ("drive", "nvmet"):
-        raise EssdError(f"--target {target}: must be drive or nvmet")
+    chosen.check_word("--target", target, ("drive", "nvmet"))
     from ... import settings_cmd, setup
     from ...steps import Job, wait_target
     instance = Instance(name)
     if instance.is_running:
-        raise EssdError(f"instance {name} is running already: stop it with ./essd down")
+        raise EssdError(f"instance {name} is running already: stop it with "
+                        f"{instance.hint('down')}")
     if new:
         setup.forget(name)
     wish = setup.Wish(name=name, ports=[port0, port1], nqn=nqn, size=size, media=media,
@@ -83,18 +85,22 @@ def up(name: NewName = chosen.DEFAULT,
         with show.busy("starting the Linux host"):
             instance.wait_ready("host")
             wait_target(Job.of(instance))
+    if show.is_quiet:
+        return
     print_status(instance.status())
     show.line()
     if host:
-        show.line("next: ./essd host                    a shell in the host")
+        show.line(f"next: {instance.hint('host'):30} a shell in the host")
         address = config.links[0].target_address
-        show.line(f"      ./essd host -- nvme discover -t rdma -a {address} -s 4420")
-    show.line("      ./essd console                 the drive's UART")
+        discover = f"nvme discover -t rdma -a {address} -s 4420"
+        show.line(f"      {instance.hint('host', '--', discover)}")
+    show.line(f"      {instance.hint('console'):30} the drive's UART")
 
 
 @command(RUN)
 def down(name: Annotated[str, typer.Option(
              "--name", metavar="NAME", show_default=False,
+             autocompletion=completion.instances,
              help="Name of the instance.  Default: the only one that runs.")] = "",
          every: Annotated[bool, typer.Option(
              "--all", help="Stop every running instance.")] = False,
@@ -108,9 +114,9 @@ def down(name: Annotated[str, typer.Option(
     for one in names:
         mgmt.shut_down(Instance(one))
         if Instance(one).stop():
-            show.line(f"{one}: ended")
+            show.note(f"{one}: ended")
         else:
-            show.line(f"{one}: nothing was running")
+            show.note(f"{one}: nothing was running")
 
 
 def print_status(status: dict[str, Any]) -> None:
@@ -138,6 +144,44 @@ def print_status(status: dict[str, Any]) -> None:
         show.line(f"cable {number}: {', '.join(words)}")
     if "lag" in status:
         show.line(port_lag.line(status["lag"]))
+
+
+@command(RUN, "list")
+def list_instances(as_json: AsJson = False) -> None:
+    """List all instances and drives, also those that are stopped."""
+    from ... import instances
+    found = [instances.facts(name) for name in chosen.known()]
+    if as_json:
+        print(json.dumps(found, indent=2))
+    elif found:
+        show.console.print(instances.table(found))
+    else:
+        show.note(f"there is no drive yet: create one with {chosen.hint('default', 'up')}")
+
+
+def can_ask() -> bool:
+    return sys.stdin.isatty()
+
+
+@command(RUN, "rm")
+def remove(name: Annotated[str, typer.Argument(
+               help="The drive to delete.", autocompletion=completion.stopped)],
+           yes: Annotated[bool, typer.Option(
+               "--yes", "-y", help="Do not ask.")] = False) -> None:
+    """Delete a stopped drive with its data, its identity and its logs."""
+    from ... import instances
+    found = instances.check_removable(name)
+    size = instances.size_words(instances.disk_bytes(*found))
+    if not yes:
+        if not can_ask():
+            raise EssdError(f"rm {name}: cannot ask, because the input is not a terminal: "
+                            "give --yes")
+        for folder in found:
+            show.line(str(folder))
+        if not typer.confirm(f"Delete the drive {name} with its data ({size})?"):
+            raise EssdError(f"rm {name}: nothing was deleted")
+    instances.remove(name)
+    show.note(f"{name}: deleted, {size}")
 
 
 @command(RUN)
@@ -168,6 +212,7 @@ def host(command: Annotated[list[str] | None, typer.Argument(
              help="Command to run in the guest.  Default: an interactive shell.")] = None,
          name: Name = "",
          part: Annotated[str, typer.Option(
+             autocompletion=completion.parts,
              help="Linux guest to use: host, or peer (the guest that runs nvmet).")]
          = "host") -> None:
     """Open a shell in the Linux host, or run one command there.
@@ -175,7 +220,9 @@ def host(command: Annotated[list[str] | None, typer.Argument(
     A command's output and exit status become those of `essd host`.
     """
     instance = Instance(name)
-    if not instance.status()["parts"].get(part, {}).get("ready"):
+    parts = instance.status()["parts"]
+    chosen.check_word("--part", part, [name for name in parts if name != "drive"])
+    if not parts[part]["ready"]:
         instance.wait_ready(part)
     if not command:
         words = instance.ssh(part, tty=sys.stdin.isatty())
@@ -193,7 +240,8 @@ def config(file: Annotated[Path | None, typer.Argument(
                                       "input.  Default: print the configuration.")] = None,
            name: Name = "",
            words: Annotated[list[str] | None, typer.Option(
-               "--set", metavar="KEY=VALUE", help="Change one key; repeatable.")] = None,
+               "--set", metavar="KEY=VALUE", autocompletion=completion.settings_keys,
+               help="Change one key; repeatable.")] = None,
            check: Annotated[bool, typer.Option(
                "--check", help="Report mistakes; change nothing.")] = False,
            as_json: Annotated[bool, typer.Option(
@@ -208,7 +256,7 @@ def config(file: Annotated[Path | None, typer.Argument(
     if changes:
         wanted = settings_cmd.wanted(base, file, words or [])
         if not check:
-            settings_cmd.report(settings_cmd.write(instance, wanted))
+            settings_cmd.report(instance, settings_cmd.write(instance, wanted))
     elif check:
         settings_cmd.wanted(base, None)
     elif as_json:
@@ -224,14 +272,14 @@ def config(file: Annotated[Path | None, typer.Argument(
 def save(name: Name = "") -> None:
     """Save the state of the running drive and end its process; see `load`."""
     size = Instance(name).ask("save")["bytes"]
-    show.line(f"saved: {size / 1e6:.1f} MB")
+    show.note(f"saved: {size / 1e6:.1f} MB")
 
 
 @command(RUN)
 def load(name: Name = "") -> None:
     """Resume the drive in a new process from the state that `save` wrote."""
     Instance(name).ask("load")
-    show.line("running")
+    show.note("running")
 
 
 @command(RUN)

@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`essd list`, `essd rm`, `--quiet`, and which names the command line takes."""
+
+import ast
+import json
+import re
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from fake_supervisor import FakeSupervisor
+from typer.testing import CliRunner
+
+from essd import chosen, cli, flash, instances, paths
+from essd.cli.commands import run as run_commands
+from essd.errors import EssdError
+from essd.instance import Instance
+
+SOURCES = sorted((paths.TOP / "tools/essd").rglob("*.py"))
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """Empty folders for instances and for drives."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.setenv("ESSD_DATA", str(tmp_path / "drives"))
+    return SimpleNamespace(runtime=paths.runtime(), drives=paths.drives())
+
+
+def make_drive(name: str) -> Path:
+    """The files of a drive that is not running."""
+    folder = paths.drives() / name
+    folder.mkdir(parents=True)
+    image = flash.FlashImage()
+    image.config = flash.Config((flash.Port.of("10.9.0.10/24"), flash.Port()))
+    image.save(folder / "flash.img")
+    (folder / "media.raw").write_bytes(b"data" * 5000)
+    return folder
+
+
+def run(*words: str, text: str | None = None) -> str:
+    done = CliRunner().invoke(cli.app, list(words), input=text)
+    if done.exception and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+# essd list and essd rm
+
+def test_list_shows_running_instances_and_stopped_drives(home) -> None:
+    make_drive("shelf")
+    with FakeSupervisor("lab") as lab:
+        lab.parts["drive"] |= {"state": "off", "pid": None}
+        shown = {entry["name"]: entry for entry in json.loads(run("list", "--json"))}
+        table = run("list").splitlines()
+    assert list(shown) == ["lab", "shelf"]
+    assert shown["lab"]["state"] == "power off"
+    assert shown["lab"]["parts"]["drive"] == {"state": "off", "ready": False, "pid": None}
+    assert shown["lab"]["ports"][1] == {
+        "part": "drive", "port": 1, "addresses": ["10.0.1.10/24"],
+        "socket": str(lab.folder / "port1.sock")}
+    assert str(lab.folder / "control.sock") in shown["lab"]["sockets"]
+    assert shown["lab"]["uptime_s"] > 0
+    assert shown["shelf"]["state"] == "stopped"
+    assert shown["shelf"]["ports"] == [
+        {"part": "drive", "port": 0, "addresses": ["10.9.0.10/24"], "socket": None},
+        {"part": "drive", "port": 1, "addresses": [], "socket": None}]
+    assert shown["shelf"]["uptime_s"] is None
+    assert 20000 < shown["shelf"]["disk_bytes"] < 40 << 20
+    assert [line.split()[0] for line in table[1:]] == ["lab", "shelf"]
+
+
+def test_list_says_what_to_do_if_there_is_no_drive(home) -> None:
+    assert "create one with ./essd up" in run("list")
+    assert json.loads(run("list", "--json")) == []
+
+
+@pytest.mark.parametrize("changes, word", [
+    ({}, "running"), ({"state": "crashed"}, "crashed"), ({"halted": True}, "halted"),
+    ({"state": "off"}, "power off"), ({"state": "off", "saved": True}, "saved")])
+def test_the_state_of_an_instance_is_one_word(home, changes, word) -> None:
+    parts = FakeSupervisor().parts
+    parts["drive"] |= changes
+    assert instances.state_word(parts, ["drive"]) == word
+
+
+def test_rm_deletes_a_stopped_drive_and_its_logs(home) -> None:
+    folder = make_drive("lab")
+    other = make_drive("other")
+    logs = home.runtime / "lab"
+    logs.mkdir()
+    assert "lab: deleted, " in run("rm", "lab", "--yes")
+    assert not folder.exists() and not logs.exists() and other.exists()
+
+
+def test_rm_refuses_a_running_drive(home) -> None:
+    folder = make_drive("lab")
+    with FakeSupervisor("lab"), pytest.raises(
+            EssdError, match="lab is running: stop it with ./essd down --name lab first"):
+        run("rm", "lab", "--yes")
+    assert folder.exists()
+
+
+def test_rm_asks_on_a_terminal_and_needs_yes_elsewhere(
+        home, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = make_drive("lab")
+    with pytest.raises(EssdError, match="not a terminal: give --yes"):
+        run("rm", "lab")
+    monkeypatch.setattr(run_commands, "can_ask", lambda: True)
+    with pytest.raises(EssdError, match="nothing was deleted"):
+        run("rm", "lab", text="n\n")
+    assert folder.exists()
+    run("rm", "lab", text="y\n")
+    assert not folder.exists()
+
+
+def test_rm_names_the_nearest_drive(home) -> None:
+    make_drive("lab-two")
+    with pytest.raises(EssdError, match="there is no drive labtwo; did you mean lab-two"):
+        run("rm", "labtwo", "--yes")
+
+
+# Names
+
+@pytest.mark.parametrize("name, said", [
+    ("my drive", "such as my-drive"), ("a/b", "such as a-b"), ("é", "use only the letters"),
+    ("x" * 200, "has 200 characters; at most")])
+def test_a_name_that_is_not_possible_is_refused_where_it_is_given(
+        home, name: str, said: str) -> None:
+    with pytest.raises(EssdError, match=re.escape(said)):
+        Instance(name)
+    with pytest.raises(EssdError, match=re.escape(said)):
+        run("up", "--name", name)
+
+
+def test_a_command_for_an_instance_that_does_not_run_names_the_nearest(home) -> None:
+    with FakeSupervisor("lab-one"), pytest.raises(EssdError) as caught:
+        run("status", "--name", "labone")
+    assert str(caught.value) == (
+        "nothing is running as labone: start it with ./essd up --name labone"
+        "; did you mean lab-one?")
+
+
+@pytest.mark.parametrize("words, said", [
+    (("qmp", "query-status", "--part", "drvie"), "must be host or drive; did you mean drive?"),
+    (("host", "--part", "hots"), "--part hots: must be host; did you mean host?"),
+    (("port", "0", "--partner-fec", "rz"), "did you mean rs?"),
+    (("port", "7"), "the drive has no port 7; its ports are 0 and 1"),
+    (("trace", "--events", "qp,kommands"), "did you mean commands?"),
+    (("bench", "--target", "nvmt"), "did you mean nvmet?"),
+    (("test", "--only", "lnt"), "did you mean lint?"),
+    (("up", "--name", "z", "--target", "driv"), "did you mean drive?")])
+def test_a_wrong_word_is_refused_with_the_nearest_valid_one(home, words, said) -> None:
+    with FakeSupervisor(), pytest.raises(EssdError, match=re.escape(said)):
+        run(*words)
+
+
+def test_the_nearest_word_is_none_if_no_word_is_similar() -> None:
+    assert chosen.nearest("zzz", ["drive", "host"]) == ""
+    assert chosen.nearest("DRIVE", ["drive", "host"]) == "drive"
+
+
+# Hints
+
+def test_a_hint_has_the_name_unless_it_is_the_default_one() -> None:
+    assert chosen.hint("default", "host", "--", "ls") == "./essd host -- ls"
+    assert chosen.hint("lab", "host", "--", "ls") == "./essd host --name lab -- ls"
+
+
+@pytest.mark.parametrize("command, said", [
+    (("port",), "start it with ./essd power-on --name lab"),
+    (("config",), "resume the drive first with ./essd load --name lab"),
+    (("up", "--name", "lab"), "stop it with ./essd down --name lab")])
+def test_hints_name_the_instance_that_the_message_is_about(home, command, said) -> None:
+    with FakeSupervisor("lab") as lab, pytest.raises(EssdError, match=said):
+        lab.parts["drive"] |= {"state": "off", "saved": command == ("config",)}
+        run(*command)
+
+
+def texts(source: Path) -> list[str]:
+    """All strings of a source file except the documentation of its functions."""
+    tree = ast.parse(source.read_text(encoding="utf-8"))
+    documents = {id(node.body[0].value) for node in ast.walk(tree)
+                 if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+                 and node.body and isinstance(node.body[0], ast.Expr)}
+    return [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)
+            and isinstance(node.value, str) and id(node) not in documents]
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.name)
+def test_every_suggested_command_of_an_instance_is_built_by_the_hint_function(
+        source: Path) -> None:
+    without_instance = ("conform", "list", "doctor", "test", "lint", "rm", "man")
+    for text in texts(source):
+        for command in re.findall(r"\./essd ([a-z-]+)", text):
+            assert command in without_instance, text
+
+
+# --quiet
+
+def test_quiet_prints_only_what_was_asked_for(home) -> None:
+    make_drive("shelf")
+    with FakeSupervisor():
+        assert run("reset") == "reset\n"
+        assert run("--quiet", "reset") == ""
+        assert "shelf" in run("--quiet", "list")
+    assert run("--quiet", "rm", "shelf", "--yes") == ""
+    assert run("--quiet", "list") == ""
