@@ -1,34 +1,35 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Sizes of every pool of the NVMe-oF target, from the data sheet of the drive.
+ * Sizes of every pool of the NVMe-oF target, from the drive's data sheet.
  *
- * A full pool is back-pressure or a refusal with the specification's status.
+ * When a pool is full, commands wait, or the target refuses with the status
+ * that the specification defines.
  */
 #ifndef ESSD_NVMEOF_LIMITS_H
 #define ESSD_NVMEOF_LIMITS_H
 
 enum {
     NVMF_MAX_QPAIRS = 1024,    /* NVMe queue pairs, admin included */
-    NVMF_TOTAL_DEPTH = 8192,   /* the sum of all SQ depths stays below */
+    NVMF_TOTAL_DEPTH = 8192,   /* the sum of all SQ depths stays below this */
     NVMF_MAX_DEPTH = 64,       /* entries of an I/O SQ: CAP.MQES + 1 */
     NVMF_ADMIN_DEPTH = 32,     /* entries of an admin SQ: ASQSZ */
-    NVMF_MAX_HOSTS = 255,      /* controllers: 255 * 32 < 8192 */
-    NVMF_MAX_NAMESPACES = 128, /* Identify NN; namespace ids 1..128 */
-    NVMF_MAX_ADDRESSES = 8,    /* the drive's own, over both ports */
-    NVMF_MAX_IO_QUEUES = 64,   /* of one controller; config may lower it */
+    NVMF_MAX_HOSTS = 255,      /* controllers; 255 admin SQs fit: 8160 < 8192 */
+    NVMF_MAX_NAMESPACES = 128, /* Identify NN; namespace ids are 1..128 */
+    NVMF_MAX_ADDRESSES = 8,    /* IP addresses of the drive, both ports */
+    NVMF_MAX_IO_QUEUES = 64,   /* of one controller; a setting may lower it */
 
     NVMF_MDTS = 8,                         /* 2^8 memory pages of 4 KiB */
     NVMF_MAX_TRANSFER = 4096 << NVMF_MDTS, /* 1 MiB */
     NVMF_MAX_PIECES = 8,                   /* data buffers of one command */
-    NVMF_SHORT_LEN = 4096, /* data of a short command, which waits for a buffer
-                            * among short ones only */
-    NVMF_IN_CAPSULE_LEN = 4096,  /* data behind an I/O queue's SQE */
+    NVMF_SHORT_LEN = 4096,       /* most data of a short command; these have a
+                                  * wait queue for buffers of their own */
+    NVMF_IN_CAPSULE_LEN = 4096,  /* data that may follow an I/O queue's SQE */
     NVMF_ADMIN_CAPSULE_LEN = 64, /* admin capsules carry no data */
     NVMF_IO_CAPSULE_LEN = 64 + NVMF_IN_CAPSULE_LEN,
 
-    NVMF_MAX_AERS = 4, /* outstanding for one controller */
+    NVMF_MAX_AERS = 4, /* outstanding AERs of one controller */
     NVMF_ERROR_LOG_ENTRIES = 64,
-    NVMF_MAX_REQUESTS = NVMF_TOTAL_DEPTH - 1, /* capsules in the drive */
+    NVMF_MAX_REQUESTS = NVMF_TOTAL_DEPTH - 1, /* commands in the drive */
 };
 
 #endif

@@ -20,12 +20,12 @@ static void class_init(struct rdma_buf_class *pool, uint8_t *base,
 
 enum { SMALL, MEDIUM, LARGE };
 _Static_assert(RDMA_RESERVE *NVMF_BUF_OWNERS <= RDMA_SMALL_COUNT,
-               "every owner has its reserve");
+               "the reserves of all owners fit into the small buffers");
 _Static_assert(RDMA_RESERVE_LONG <= RDMA_RESERVE &&
                    (int)RDMA_RESERVE_LONG <= (int)NVMF_MAX_PIECES,
-               "a window is a part of the reserve");
+               "a reserve holds one window, which is one command's pieces");
 _Static_assert((int)NVMF_SHORT_LEN == (int)RDMA_SMALL_LEN,
-               "short commands need one small buffer");
+               "a short command fits into one small buffer");
 
 void rdma_bufs_init(struct rdma_bufs *bufs, void *dram, uint32_t lkey)
 {
@@ -62,7 +62,7 @@ static void take_buffer(struct rdma_bufs *bufs, uint16_t *held,
     };
 }
 
-/* What an owner holds of the shared part of a class. */
+/* Number of shared buffers of a class that an owner holds. */
 static int held_shared(const uint16_t *held, unsigned int class_index)
 {
     int reserve = class_index == SMALL ? RDMA_RESERVE : 0;
@@ -70,7 +70,7 @@ static int held_shared(const uint16_t *held, unsigned int class_index)
     return MAX(held[class_index] - reserve, 0);
 }
 
-/* Whether an owner may take one more of the shared part. */
+/* Whether an owner may take one more shared buffer of a class. */
 static bool may_share(const struct rdma_bufs *bufs, const uint16_t *held,
                       unsigned int class_index)
 {
@@ -80,7 +80,8 @@ static bool may_share(const struct rdma_bufs *bufs, const uint16_t *held,
            pool->free_count - pool->kept;
 }
 
-/* How many it may take, one after the other, of the shared part. */
+/* How many shared buffers of a class an owner may take, one after the other:
+ * each one taken also lowers the number of free ones. */
 static uint16_t share_left(const struct rdma_bufs *bufs, const uint16_t *held,
                            unsigned int class_index)
 {
@@ -91,7 +92,7 @@ static uint16_t share_left(const struct rdma_bufs *bufs, const uint16_t *held,
     return (uint16_t)(more > 0 ? (more + RDMA_SHARE) / (RDMA_SHARE + 1) : 0);
 }
 
-/* One small buffer, or a medium one. */
+/* Take one small buffer; take a medium one if no small one may be taken. */
 static uint32_t get_short(struct rdma_bufs *bufs, uint16_t *held, uint32_t len,
                           struct nvmf_piece *pieces, uint8_t *count)
 {
@@ -109,11 +110,14 @@ static uint32_t get_short(struct rdma_bufs *bufs, uint16_t *held, uint32_t len,
 }
 
 /*
- * The class for the next piece: the smallest with room for all of it, or the
- * one above; else the largest that is left, to be followed by more pieces.
+ * Choose the class of the next piece: the smallest class whose buffers have
+ * room for len_bytes, or the class above it.  If neither has a buffer left,
+ * choose the largest class below that has one; the command then needs more
+ * pieces.
  */
-static unsigned int choose(const uint16_t *left, const struct rdma_bufs *bufs,
-                           uint32_t len_bytes)
+static unsigned int choose_class(const uint16_t *left,
+                                 const struct rdma_bufs *bufs,
+                                 uint32_t len_bytes)
 {
     unsigned int fit = 0;
 
@@ -134,7 +138,7 @@ static unsigned int choose(const uint16_t *left, const struct rdma_bufs *bufs,
     return RDMA_BUF_CLASSES;
 }
 
-/* Plan pieces of the shared part. @return how many bytes of len they hold */
+/* Plan pieces from the shared buffers.  @return how many bytes of len fit */
 static uint32_t plan_shared(const struct rdma_bufs *bufs, const uint16_t *held,
                             uint32_t len, uint8_t *plan, uint8_t *count)
 {
@@ -145,7 +149,7 @@ static uint32_t plan_shared(const struct rdma_bufs *bufs, const uint16_t *held,
     left[MEDIUM] = share_left(bufs, held, MEDIUM);
     left[LARGE] = share_left(bufs, held, LARGE);
     for (*count = 0; rest != 0 && *count < NVMF_MAX_PIECES; (*count)++) {
-        unsigned int c = choose(left, bufs, rest);
+        unsigned int c = choose_class(left, bufs, rest);
 
         if (c == RDMA_BUF_CLASSES) {
             break;
@@ -157,7 +161,8 @@ static uint32_t plan_shared(const struct rdma_bufs *bufs, const uint16_t *held,
     return len - rest;
 }
 
-/* The owner's own small buffers, when it has no others to wait for. */
+/* Plan a window from the owner's reserve, unless the owner holds buffers that
+ * the command can wait for.  @return how many bytes of len fit */
 static uint32_t plan_reserve(const uint16_t *held, uint32_t len, uint8_t *plan,
                              uint8_t *count)
 {
@@ -194,7 +199,8 @@ static uint32_t get_pieces(struct rdma_bufs *bufs, uint16_t *held, uint32_t len,
     return room;
 }
 
-/* One buffer that has room for all, as there usually is; else several. */
+/* Take one buffer that has room for all of len, which is the usual case, or
+ * several smaller ones. */
 static uint32_t get_long(struct rdma_bufs *bufs, uint16_t *held, uint32_t len,
                          struct nvmf_piece *pieces, uint8_t *count)
 {

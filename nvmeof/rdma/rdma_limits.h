@@ -10,10 +10,10 @@
 enum {
     /* One receive buffer for each entry of every SQ. */
     RDMA_CAPSULES = NVMF_MAX_REQUESTS,
-    /* A buffer is posted again before its response is acknowledged, so each
-     * SQ entry may have one command running and one response under way. */
+    /* A receive buffer is posted again before its response is acknowledged, so
+     * an SQ entry may have one running command and one response in flight. */
     RDMA_REQUESTS = 2 * RDMA_CAPSULES,
-    RDMA_CAPSULE_STRIDE = NVMF_IO_CAPSULE_LEN, /* whole cache lines */
+    RDMA_CAPSULE_STRIDE = NVMF_IO_CAPSULE_LEN, /* a multiple of cache lines */
 
     RDMA_BUF_CLASSES = 3,
     RDMA_SMALL_LEN = 4096,
@@ -22,14 +22,17 @@ enum {
     RDMA_MEDIUM_COUNT = 256,
     RDMA_LARGE_LEN = 131072,
     RDMA_LARGE_COUNT = 256,
-    RDMA_WINDOW_MIN = RDMA_LARGE_LEN, /* less only from the reserve */
+    /* A command that does not fit into its buffers takes at least this many
+     * bytes of shared buffers at a time; only a window from its owner's reserve
+     * is smaller. */
+    RDMA_WINDOW_MIN = RDMA_LARGE_LEN,
 
-    /* Small buffers that are kept for each owner, whatever others hold; a long
-     * command takes at most so many of them, so that short ones have some. */
-    RDMA_RESERVE = 8,
+    RDMA_RESERVE = 8, /* small buffers kept for each owner */
+    /* Small buffers of the reserve that a long command may use; the others
+     * remain for short commands. */
     RDMA_RESERVE_LONG = 4,
-    /* Of the rest of each class, an owner may hold this part of what is free,
-     * as one to so many. */
+    /* An owner may hold one shared buffer of a class for every RDMA_SHARE free
+     * shared ones. */
     RDMA_SHARE = 4,
 
     RDMA_CAPSULE_BYTES = RDMA_CAPSULES * RDMA_CAPSULE_STRIDE,
@@ -37,10 +40,10 @@ enum {
                      RDMA_MEDIUM_LEN * RDMA_MEDIUM_COUNT +
                      RDMA_LARGE_LEN * RDMA_LARGE_COUNT,
 
-    RDMA_MAX_RD_ATOMIC =
-        16, /* READs outstanding on one QP, if the peer agrees */
-    /* Work requests of one command under way: its data in two of up to
-     * VERBS_MAX_SGE pieces, and the response. */
+    /* Outstanding READs of one QP; a peer may allow fewer. */
+    RDMA_MAX_RD_ATOMIC = 16,
+    /* Work requests that one command posts at once: two for its data, each of
+     * up to VERBS_MAX_SGE pieces, and one for the response. */
     RDMA_WRS_PER_REQUEST = 3,
     RDMA_SQ_PER_ENTRY = 4, /* send ring slots for each entry of the SQ */
 };

@@ -36,8 +36,8 @@ void rdma_request_init(struct rdma_transport *rdma)
 }
 
 /*
- * A QP has at most two requests for each SQ entry, buffers at the RNIC counted
- * as requests to come, so the pool never runs dry.
+ * The pool never runs dry: posted receive buffers and requests in use together
+ * are at most two for each SQ entry.
  */
 static struct rdma_request *take_request(struct rdma_queue *qp)
 {
@@ -96,8 +96,11 @@ void rdma_request_post_capsule(struct rdma_queue *qp, uint16_t capsule)
     qp->posted++;
 }
 
-/* The command no longer needs its capsule: back to the RNIC if a request is
- * left for what arrives in it; else that is done with the request's end. */
+/*
+ * Post the capsule's receive buffer again, since the command no longer needs
+ * it. If no request would be left for a command that arrives in it,
+ * finish_response() posts the buffer later.
+ */
 static void repost_capsule(struct rdma_request *req)
 {
     struct rdma_queue *qp = req->qp;
@@ -110,7 +113,8 @@ static void repost_capsule(struct rdma_request *req)
     req->capsule = RDMA_NO_CAPSULE;
 }
 
-/* The pieces from *piece on, at most VERBS_MAX_SGE, adding up to `rest`. */
+/* Add pieces to a work request, from *piece on, until it carries `rest` bytes
+ * or VERBS_MAX_SGE pieces.  @return the number of bytes added */
 static uint32_t fill_sges(struct verbs_send_wr *wr,
                           const struct nvmf_request *nvmf, uint8_t *piece,
                           uint32_t rest)
@@ -127,15 +131,16 @@ static uint32_t fill_sges(struct verbs_send_wr *wr,
     return total;
 }
 
-static void post(struct rdma_queue *qp, const struct verbs_send_wr *wr)
+static void post_work_request(struct rdma_queue *qp,
+                              const struct verbs_send_wr *wr)
 {
     bool is_posted = verbs_post_send(qp->rdma->config.verbs, qp->qpn, wr);
 
-    ASSERT(is_posted); /* the callers have looked for room */
+    ASSERT(is_posted); /* has_room() was true before */
 }
 
-/* Move len bytes between the pieces and the window of the host's data, the last
- * work request signaled if anybody waits for it. */
+/* Move len bytes between the pieces and the current window of the host's data.
+ * With is_signaled, the last work request makes a completion. */
 static void post_data(struct rdma_request *req, enum verbs_wr_opcode opcode,
                       uint32_t len, bool is_signaled, uint64_t wr_id)
 {
@@ -153,7 +158,7 @@ static void post_data(struct rdma_request *req, enum verbs_wr_opcode opcode,
 
         done += fill_sges(&wr, &req->nvmf, &piece, len - done);
         wr.signaled = is_signaled && done == len;
-        post(req->qp, &wr);
+        post_work_request(req->qp, &wr);
     }
 }
 
@@ -186,13 +191,13 @@ static void post_response(struct rdma_request *req, uint32_t index)
 
     req->state = RDMA_REQUEST_RESPONDING;
     if (req->nvmf.send_len != 0) {
-        /* Unsignaled; traces of the RNIC show the request's number. */
+        /* The wr_id of an unsignaled work request serves the RNIC's traces. */
         post_data(req, VERBS_WR_WRITE, req->nvmf.send_len, false, wr.wr_id);
     }
-    post(req->qp, &wr);
+    post_work_request(req->qp, &wr);
 }
 
-static void start(struct rdma_request *req)
+static void start_work(struct rdma_request *req)
 {
     uint32_t index = (uint32_t)(req - req->qp->rdma->requests);
 
@@ -212,17 +217,19 @@ static bool has_room(const struct rdma_queue *qp)
            RDMA_WRS_PER_REQUEST;
 }
 
-/* Start now, or behind those that wait already. */
+/* Start the request's next work now, or queue it behind requests that already
+ * wait for room in the send ring. */
 static void start_or_wait(struct rdma_request *req)
 {
     struct rdma_queue *qp = req->qp;
 
     if (qp->state >= RDMA_QUEUE_FAILED) {
-        rdma_queue_needs_step(qp); /* answered there, not in this call */
+        /* The step completes the work as failed; this call must not. */
+        rdma_queue_needs_step(qp);
         return;
     }
     if (qp->waiting == NULL && has_room(qp)) {
-        start(req);
+        start_work(req);
         return;
     }
     qp->rdma->waiting++;
@@ -242,7 +249,7 @@ static void start_waiting(struct rdma_queue *qp)
 
         qp->waiting = req->next_waiting;
         qp->rdma->waiting--;
-        start(req);
+        start_work(req);
     }
 }
 
@@ -306,14 +313,14 @@ static void capsule_arrived(struct rdma_queue *qp, uint16_t capsule,
                  rdma->now_us);
 }
 
-static void responded(struct rdma_request *req)
+static void finish_response(struct rdma_request *req)
 {
     struct rdma_queue *qp = req->qp;
 
     qp->responding--;
     qp->rdma->responding--;
     nvmf_request_done(qp->rdma->config.target, &req->nvmf);
-    /* Between the two: the request counts until its capsule can go. */
+    /* The buffer may be posted now: give_request() frees a request for it. */
     if (req->capsule != RDMA_NO_CAPSULE && qp->state < RDMA_QUEUE_FAILED) {
         rdma_request_post_capsule(qp, req->capsule);
     }
@@ -323,7 +330,8 @@ static void responded(struct rdma_request *req)
     }
 }
 
-/* Once a second is enough to know that the way to the peer works. */
+/* Tell connection management, at most once a second, that the path to the peer
+ * works. */
 static void peer_answered(struct rdma_queue *qp)
 {
     enum { INTERVAL_US = 1000000 };
@@ -351,7 +359,7 @@ void rdma_request_completion(void *ctx, const struct verbs_wc *wc)
     struct rdma_request *req;
 
     if (wc->status != VERBS_WC_SUCCESS) {
-        rdma_queue_fail(qp); /* what it was for is answered with the rest */
+        rdma_queue_fail(qp); /* the step fails all requests of the queue */
         return;
     }
     if (qp->state >= RDMA_QUEUE_FAILED) {
@@ -362,7 +370,7 @@ void rdma_request_completion(void *ctx, const struct verbs_wc *wc)
         if (qp->state == RDMA_QUEUE_OPEN && wc->len_bytes >= NVME_SQE_LEN) {
             capsule_arrived(qp, (uint16_t)index, wc->len_bytes);
         } else if (qp->state == RDMA_QUEUE_OPEN) {
-            rdma_queue_fail(qp); /* no command at all */
+            rdma_queue_fail(qp); /* a capsule too short for a command */
         }
         break;
     case WR_ID_FETCH:
@@ -382,7 +390,7 @@ void rdma_request_completion(void *ctx, const struct verbs_wc *wc)
         req = &rdma->requests[index];
         ASSERT(req->state == RDMA_REQUEST_RESPONDING);
         peer_answered(qp);
-        responded(req);
+        finish_response(req);
         break;
     }
     if (qp->waiting != NULL) {
@@ -418,7 +426,7 @@ void rdma_request_fail_all(struct rdma_queue *qp)
             break;
         case RDMA_REQUEST_RESPOND_ROOM:
         case RDMA_REQUEST_RESPONDING:
-            responded(req);
+            finish_response(req);
             break;
         case RDMA_REQUEST_FREE:
         case RDMA_REQUEST_TARGET:
@@ -429,7 +437,7 @@ void rdma_request_fail_all(struct rdma_queue *qp)
 
 void rdma_request_release_all(struct rdma_queue *qp)
 {
-    /* The target waits for no answer of ours, so nobody waits for room. */
+    /* The target has drained the queue, so no request has work left. */
     ASSERT(qp->waiting == NULL && qp->responding == 0);
     while (qp->requests != NULL) {
         give_request(qp->requests);

@@ -50,7 +50,7 @@ static const struct verbs_qp_ops qp_ops = {
     .event = qp_event,
 };
 
-/* ---- Capsule buffers: a list by number, for the free and for each QP. */
+/* ---- Capsule buffers: one list of unused ones, and one list for each QP. */
 
 static void capsules_init(struct rdma_transport *rdma)
 {
@@ -61,7 +61,7 @@ static void capsules_init(struct rdma_transport *rdma)
     rdma->free_capsule = 0;
 }
 
-/* The target's budget says that there are enough. */
+/* The target limits the sum of all depths, so there are always enough. */
 static void capsules_take(struct rdma_queue *qp)
 {
     struct rdma_transport *rdma = qp->rdma;
@@ -120,8 +120,8 @@ static void release_queue(struct rdma_queue *qp)
     qp->rdma->qpairs_in_use--;
 }
 
-/* After this, neither the RNIC nor the connection manager knows the queue; the
- * target may still have requests of it. */
+/* Remove the queue from the RNIC and from the connection manager.  The target
+ * may still hold requests of it. */
 static void take_down(struct rdma_queue *qp)
 {
     struct rdma_transport *rdma = qp->rdma;
@@ -143,8 +143,8 @@ static void step_qp(struct rdma_queue *qp)
     qp->is_in_step = true;
     switch ((enum rdma_queue_state)qp->state) {
     case RDMA_QUEUE_ENDING:
-        /* The connection manager ends the connection by itself, so a peer
-         * that does not answer keeps none of the queue's memory. */
+        /* The connection manager completes the disconnect by itself.  So the
+         * queue's memory is free even if the peer never answers. */
         if (qp->responding == 0) {
             take_down(qp);
         }
@@ -180,9 +180,9 @@ bool rdma_transport_step(struct rdma_transport *rdma)
     return is_busy;
 }
 
-/* ---- A connection's beginning. */
+/* ---- Connection requests. */
 
-/* The status of NVMe/RDMA for why the target cannot reserve a queue pair. */
+/* Map the target's refusal of a queue pair to a status of NVMe/RDMA. */
 static enum nvme_rdma_status reserve_status(enum nvmf_reserve_status status)
 {
     static const uint8_t map[NVMF_RESERVE_STATUSES] = {
@@ -225,10 +225,10 @@ static enum nvme_rdma_status judge_request(
         return status;
     }
     if (request->max_rd_atomic == 0) {
-        return NVME_RDMA_INVALID_IRD; /* we could not read its commands' data */
+        return NVME_RDMA_INVALID_IRD; /* no READ could fetch data of writes */
     }
     if (req->hrqsize == 0) {
-        return NVME_RDMA_INVALID_HRQSIZE; /* nowhere to send responses to */
+        return NVME_RDMA_INVALID_HRQSIZE; /* no buffer for a response */
     }
     hints = (struct nvmf_qpair_hints){
         .qid = req->qid,
@@ -240,7 +240,8 @@ static enum nvme_rdma_status judge_request(
         nvmf_qpair_reserve(rdma->config.target, &params, number));
 }
 
-/* Make the verbs QP, able to send and to receive. */
+/* Create the verbs QP and bring it to a state in which it sends and receives.
+ */
 static bool bring_up(struct rdma_queue *qp)
 {
     struct verbs *verbs = qp->rdma->config.verbs;
@@ -262,7 +263,7 @@ static bool bring_up(struct rdma_queue *qp)
     }
     capsules_take(qp);
     capsules_post(qp);
-    /* A host reads nothing from the drive's memory, and writes nothing. */
+    /* The host gets no right to read or write the drive's memory. */
     if (!qp->conn->ops->start_qp(qp->conn, qp->qpn, 0, 0)) {
         verbs_destroy_qp(verbs, qp->qpn);
         capsules_give(qp);
@@ -304,7 +305,7 @@ static void conn_requested(void *ctx, struct rdma_cm_conn *conn,
     }
     qp = &rdma->qps[number];
     ASSERT(qp->state == RDMA_QUEUE_FREE);
-    /* needs_step and next_step stay: the queue may still be on that list. */
+    /* Keep needs_step and next_step: the queue may still be in that list. */
     qp->rdma = rdma;
     qp->number = number;
     qp->qid = req.qid;
@@ -325,7 +326,7 @@ static void conn_requested(void *ctx, struct rdma_cm_conn *conn,
     if (!bring_up(qp)) {
         bool is_free = nvmf_qpair_closed(rdma->config.target, number);
 
-        ASSERT(is_free); /* nothing was ever received on it */
+        ASSERT(is_free); /* no command was received on the queue */
         refuse_request(rdma, conn, request, NVME_RDMA_NO_RESOURCES);
         return;
     }
@@ -360,7 +361,7 @@ static const struct rdma_cm_events conn_events = {
     .disconnected = conn_disconnected,
 };
 
-/* ---- The rest of the transport seam. */
+/* ---- Other functions of the transport seam. */
 
 static void disconnect_queue(void *ctx, uint16_t qpair)
 {
@@ -371,7 +372,7 @@ static void disconnect_queue(void *ctx, uint16_t qpair)
         qp->state = RDMA_QUEUE_ENDING;
         rdma_queue_needs_step(qp);
     } else {
-        rdma_queue_fail(qp); /* do not wait for the peer any longer */
+        rdma_queue_fail(qp); /* called again: stop waiting for the peer */
     }
 }
 

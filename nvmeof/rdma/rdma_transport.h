@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * NVMe over RDMA: a transport of the target on verbs and a connection manager.
+ * NVMe over RDMA: a transport of the target.  It uses verbs and an RDMA
+ * connection manager.
  *
  * Follows NVMe over Fabrics 1.1, chapter 7.3.  Each NVMe queue pair has one
  * verbs QP, which is created at the host's connection request and destroyed
@@ -12,8 +13,8 @@
  *   respond -> WRITE and SEND (with invalidate if the host asked), linked, then
  *              nvmf_request_done() when the SEND is acknowledged
  *
- * A receive buffer is posted again before the response that frees its SQ entry,
- * so that the host's next command always finds one.
+ * A receive buffer is posted again before the drive sends the response that
+ * frees its SQ entry.  So the host's next command always finds a buffer.
  *
  * Left out: shared receive queues, more than one listening port number.
  */
@@ -27,38 +28,41 @@
 #include "nvmeof/target/target.h"
 #include "nvmeof/wire/rdma_private.h"
 
-/* Opaque: its owner provides the memory, rdma_transport_bytes() of it. */
+/* Opaque.  Its owner provides rdma_transport_bytes() of memory. */
 struct rdma_transport;
 
-/* A connection event, for the log: one when it is made, one when it ends. */
+/* A connection event, for the log: a connection is established, has ended, or
+ * was refused. */
 struct rdma_conn_event {
-    bool is_connected; /* false: it has ended */
+    bool is_connected; /* established; otherwise ended, or refused */
     uint16_t qpair;    /* the target's number of the queue pair */
-    uint16_t qid;      /* 0: admin queue */
+    uint16_t qid;      /* NVMe queue identifier; 0 is the admin queue */
     uint8_t laddr;     /* index of the local address that the host used */
     struct rdma_cm_peer peer;
-    enum nvme_rdma_status refused; /* not OK: it was never connected */
+    enum nvme_rdma_status refused; /* why it was refused; OK if it was not */
 };
 
 struct rdma_transport_config {
     struct verbs *verbs;
     struct rdma_cm cm; /* connection manager */
     struct nvmf_target *target;
-    uint16_t service_port; /* 4420 */
-    /* portid of the discovery entry, by local address index */
+    uint16_t service_port; /* to listen on; 4420 is NVMe/RDMA's */
+    /* PORTID of the discovery log's entry of each local address */
     uint16_t portid[NVMF_MAX_ADDRESSES];
     void *capsules; /* RDMA_CAPSULE_BYTES of DRAM, 64-byte aligned */
     void *bufs;     /* RDMA_BUF_BYTES of DRAM, 4096-byte aligned */
+    /* Called for each connection event; may be NULL. */
     void (*conn_event)(void *ctx, const struct rdma_conn_event *event);
-    void *conn_event_ctx; /* conn_event may be NULL */
+    void *conn_event_ctx;
 };
 
-/** Bytes of memory that a transport needs, aligned as for any type. */
+/** Bytes of memory that a transport needs, with the alignment of max_align_t.
+ */
 size_t rdma_transport_bytes(void);
 
 /**
- * Start listening.  *config is copied; what it points to must be initialised
- * and stay.
+ * Start listening.  *config is copied.  The objects it points to must be
+ * initialised and must outlive the transport.
  *
  * @return false when the connection manager has no listener left
  */
@@ -66,14 +70,14 @@ MUST_USE bool rdma_transport_init(struct rdma_transport *rdma,
                                   const struct rdma_transport_config *config);
 
 /**
- * The data buffers for nvmf_target_init(), which may be called before or after
- * rdma_transport_init().
+ * Set *bufs to the data buffers of this transport, for nvmf_target_init().  It
+ * may be called before or after rdma_transport_init().
  */
 void rdma_transport_bufs(struct rdma_transport *rdma, struct nvmf_bufs *bufs);
 
 /**
- * The local address of this index has changed, or is gone: connections through
- * the former address end at the next step.
+ * Report that the local address of this index has changed or was removed.
+ * Connections that use the former address end at the next step.
  */
 void rdma_transport_set_address(struct rdma_transport *rdma, uint8_t laddr,
                                 uint16_t portid);
@@ -82,26 +86,29 @@ void rdma_transport_set_address(struct rdma_transport *rdma, uint8_t laddr,
 struct rdma_cm_peer rdma_transport_peer(const struct rdma_transport *rdma,
                                         uint16_t qpair);
 
-/** The time of the loop's present step, before verbs_poll() is called. */
+/** Set the time of this step of the main loop; call it before verbs_poll(). */
 void rdma_transport_tick(struct rdma_transport *rdma, uint64_t now_us);
 
 /**
- * Do what must not be done inside a callback: end connections, and give back
- * what they held.  Call it after verbs_poll() and the media's completions, and
- * before verbs_flush().
+ * End connections and give back what they held, which callbacks must not do.
+ * Call it after verbs_poll() and the media's completions, and before
+ * verbs_flush().
  *
- * @return whether anything was done
+ * @return whether it had work to do
  */
 bool rdma_transport_step(struct rdma_transport *rdma);
 
-/** How many responses the hosts have not acknowledged. */
+/** Number of responses that hosts have not acknowledged yet. */
 uint32_t rdma_transport_unacked(const struct rdma_transport *rdma);
 
-/** Whether a request waits for what acknowledgements of WRITEs and responses
- * make: room in a send ring, or the turn of the next window of its data. */
+/**
+ * Whether any request waits for hosts to acknowledge WRITEs or responses: such
+ * an acknowledgement makes room in a send ring or completes a window of data.
+ */
 bool rdma_transport_is_short(const struct rdma_transport *rdma);
 
-/* What is in use, for status lines and tests: all 0 without connections. */
+/* Resources in use, for status lines and tests.  All are 0 when there is no
+ * connection. */
 struct rdma_usage {
     uint32_t qpairs;
     uint32_t capsules;
