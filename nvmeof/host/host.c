@@ -75,8 +75,8 @@ bool host_is_broken(const struct nvme_host *host)
     return false;
 }
 
-/* Wait for one command; if the connection breaks or time is up, nobody will
- * look at `waiter` any more: the queue is closed before it goes. */
+/* Wait for one command.  At the time limit, close the queue, so that no late
+ * completion writes to `waiter` after it has gone out of scope. */
 static uint16_t wait_for(struct nvme_host *host, uint16_t qid,
                          struct waiter *waiter)
 {
@@ -273,7 +273,8 @@ uint16_t host_enable(struct nvme_host *host)
     }
     value = CC_EN | 6u << CC_IOSQES_SHIFT | 4u << CC_IOCQES_SHIFT;
     status = host_property_set(host, PROPERTY_CC, 4, value);
-    /* A fabrics controller may take its time; each Get is a round trip. */
+    /* A controller may take a while to become ready: poll CSTS.RDY, one round
+     * trip at a time. */
     for (unsigned int i = 0; i < 100 && status == NVME_SC_SUCCESS; i++) {
         status = host_property_get(host, PROPERTY_CSTS, 4, &value);
         if (value & CSTS_RDY) {

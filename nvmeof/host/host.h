@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A small NVMe-oF host over RDMA: what the conformance suite, the benchmark and
- * the sweeps drive a target with.
+ * A small NVMe-oF host over RDMA.  The conformance suite, the benchmark and the
+ * sweeps use it to drive a target.
  *
- * Connections and admin commands run to their end inside the call, by means of
- * config.run(); I/O commands are asynchronous.  Nothing is retried and nothing
- * reconnects by itself: a test wants to see what happens.
+ * Functions that connect or send an admin command return when it has completed;
+ * they wait by calling config.run().  I/O commands are asynchronous.  The host
+ * never retries a command and never reconnects by itself, so that a test sees
+ * each fault.
  *
  * Follows NVMe over Fabrics 1.1.  Left out: authentication, multipath, TCP.
  */
@@ -21,7 +22,7 @@
 enum {
     HOST_MAX_IO_QUEUES = 16,
     HOST_ADMIN_DATA_LEN = 8192,
-    HOST_LOST = 0xffff, /* no status: the connection broke, or time was up */
+    HOST_LOST = 0xffff, /* no status: connection lost, or time limit reached */
     HOST_CONNECT_TIMEOUT_US = 60000000,
     HOST_COMMAND_TIMEOUT_US = 30000000,
 };
@@ -30,47 +31,45 @@ struct host_config {
     struct verbs *verbs;
     struct cm *cm;
 
-    /* HOST_DRAM_BYTES(max_io_queues), 64-byte aligned, at this bus address. */
     uint16_t max_io_queues; /* 0..HOST_MAX_IO_QUEUES */
-    void *dram;
-    uint64_t dram_addr;
-    /* Data for I/O: registered as one region with remote rights. */
-    void *data;
-    uint64_t data_addr;
-    uint64_t data_len;
+    void *dram;         /* HOST_DRAM_BYTES(max_io_queues), 64-byte aligned */
+    uint64_t dram_addr; /* bus address of dram */
+    void *data;         /* data of I/O, registered with remote access rights */
+    uint64_t data_addr; /* bus address of data */
+    uint64_t data_len;  /* bytes */
 
     /**
-     * Run the world (or poll the wire) until is_done(done_ctx).
-     * @return false when the time was up
+     * Advance the simulation, or poll the network, until is_done(done_ctx).
+     * @return false when timeout_us has passed before
      */
     bool (*run)(void *ctx, bool (*is_done)(void *done_ctx), void *done_ctx,
                 uint64_t timeout_us);
     void *run_ctx;
 };
 
-/* What to connect to, and as whom. */
+/* The target to connect to, and the identity that the host shows. */
 struct host_target {
-    struct cm_path path; /* the way there */
+    struct cm_path path; /* network path to the target */
     struct ip_addr local_ip, peer_ip;
     uint16_t service_port;
     char subnqn[NVME_NQN_FIELD];
     char hostnqn[NVME_NQN_FIELD];
     uint8_t hostid[NVME_HOSTID_LEN];
-    uint16_t io_queues; /* wanted; 0 for discovery */
-    uint16_t depth;     /* of I/O queues, 2..64 */
-    uint32_t kato_ms;
-    uint8_t ack_timeout; /* ib_time code; 0: 14, 67 ms */
-    bool invalidates; /* admin commands ask for their key to be invalidated */
+    uint16_t io_queues;  /* I/O queues to ask for; 0 for discovery */
+    uint16_t depth;      /* entries of an I/O queue, 2..64 */
+    uint32_t kato_ms;    /* keep-alive time-out */
+    uint8_t ack_timeout; /* ib_time code; 0 means 14, which is 67 ms */
+    bool invalidates; /* the target shall invalidate keys of admin commands */
 };
 
-/* What a queue's connection is doing. */
+/* What a queue's connection does. */
 enum host_conn_state {
-    HOST_CONN_NONE,
-    HOST_CONN_CONNECTING,    /* CM: REP or REJ */
-    HOST_CONN_LIVE,          /* commands */
-    HOST_CONN_REFUSED,       /* REJ or time-out */
-    HOST_CONN_DISCONNECTING, /* CM: DREP */
-    HOST_CONN_ENDED,
+    HOST_CONN_NONE,          /* Unused; waits for host_open_queue(). */
+    HOST_CONN_CONNECTING,    /* Has sent REQ; waits for REP or REJ. */
+    HOST_CONN_LIVE,          /* Carries commands, until either side ends it. */
+    HOST_CONN_REFUSED,       /* Was never established; waits for its reuse. */
+    HOST_CONN_DISCONNECTING, /* Has sent DREQ; waits for DREP. */
+    HOST_CONN_ENDED,         /* Has ended; waits for host_vanish(). */
 };
 
 struct host_conn {
@@ -78,22 +77,22 @@ struct host_conn {
     struct host_queue queue;
     struct cm_conn *cm;
     uint8_t state;          /* enum host_conn_state */
-    uint16_t reject_reason; /* CM's, when refused */
-    uint16_t reject_status; /* enum nvme_rdma_status, with reason 28 */
-    uint16_t crqsize;       /* from the REP */
+    uint16_t reject_reason; /* reason code of the REJ */
+    uint16_t reject_status; /* enum nvme_rdma_status, if the reason is 28 */
+    uint16_t crqsize;       /* size of the target's receive queue (REP) */
 };
 
 struct nvme_host {
     struct host_config config;
     struct host_target target;
-    uint32_t data_key;
-    uint32_t dram_key;
-    uint8_t *admin_data;
-    uint16_t cntlid;
-    uint16_t io_queues; /* granted and connected */
-    uint64_t cap;
-    uint32_t last_dw0;
-    struct host_conn conn[1 + HOST_MAX_IO_QUEUES];
+    uint32_t data_key;   /* remote key of config.data */
+    uint32_t dram_key;   /* remote key of admin_data */
+    uint8_t *admin_data; /* HOST_ADMIN_DATA_LEN bytes for admin commands */
+    uint16_t cntlid;     /* from the admin queue's Connect */
+    uint16_t io_queues;  /* I/O queues to connect: no more than were granted */
+    uint64_t cap;        /* property CAP, as host_enable() read it */
+    uint32_t last_dw0;   /* DW0 of the last completion waited for */
+    struct host_conn conn[1 + HOST_MAX_IO_QUEUES]; /* by QID; 0 is admin */
 };
 
 #define HOST_DRAM_BYTES(io_queues)                                             \
@@ -108,7 +107,8 @@ void host_end(struct nvme_host *host);
  * Connect the admin queue and, unless it is for discovery (io_queues 0),
  * enable the controller and connect its I/O queues.
  *
- * @return 0, an NVMe status, or HOST_LOST; what was connected stays so
+ * @return 0, an NVMe status, or HOST_LOST; after an error, the queues that were
+ *         connected stay connected
  */
 MUST_USE uint16_t host_connect(struct nvme_host *host,
                                const struct host_target *target);
@@ -119,25 +119,25 @@ MUST_USE uint16_t host_connect_queue(struct nvme_host *host, uint16_t qid,
 MUST_USE uint16_t host_enable(struct nvme_host *host);
 MUST_USE uint16_t host_connect_io_queues(struct nvme_host *host);
 
-/** Only the CM's part: the queue is established, no Connect was sent. */
+/** Establish the queue's connection (CM only), without sending Connect. */
 MUST_USE bool host_open_queue(struct nvme_host *host, uint16_t qid,
                               const struct nvme_rdma_req *req);
 
-/** End all connections, orderly (DREQ). */
+/** End all connections with DREQ, and wait for the target's DREPs. */
 void host_disconnect(struct nvme_host *host);
 
-/** Forget all connections without waiting for the target to agree. */
+/** Drop all connections without waiting for the target. */
 void host_vanish(struct nvme_host *host);
 
-/** Say nothing any more, not even goodbye (DREQ): host_vanish() is to follow
- * when the target has given up. */
+/** Destroy all QPs without sending DREQ: the target gets no answer any more.
+ * Call host_vanish() after the target has given up. */
 void host_fall_silent(struct nvme_host *host);
 
 /** True once any queue's connection has broken. */
 bool host_is_broken(const struct nvme_host *host);
 
-/* Admin commands.  @return 0, an NVMe status with DNR and MORE, or HOST_LOST.
- * DW0 of the answer is in host->last_dw0. */
+/* Admin commands.  They set host->last_dw0 to DW0 of the completion.
+ * @return 0, an NVMe status with its DNR and MORE bits, or HOST_LOST */
 MUST_USE uint16_t host_property_get(struct nvme_host *host, uint32_t offset,
                                     uint8_t size_bytes, uint64_t *value);
 MUST_USE uint16_t host_property_set(struct nvme_host *host, uint32_t offset,
@@ -151,9 +151,10 @@ MUST_USE uint16_t host_set_features(struct nvme_host *host, uint8_t fid,
 MUST_USE uint16_t host_keep_alive(struct nvme_host *host);
 
 /**
- * Any command on any queue, to its end.
+ * Send any command on any queue and wait for its completion.
  *
- * @param data  admin: copied to and from HOST_ADMIN_DATA_LEN bytes of our own
+ * @param data  copied to the host's own buffer before, and back from it after;
+ *              at most HOST_ADMIN_DATA_LEN bytes
  */
 MUST_USE uint16_t host_command(struct nvme_host *host, uint16_t qid,
                                const struct nvme_sqe *sqe, void *data,
@@ -162,33 +163,35 @@ MUST_USE uint16_t host_command(struct nvme_host *host, uint16_t qid,
 /* How an I/O command describes its data. */
 enum host_data {
     HOST_DATA_NONE,
-    HOST_DATA_KEYED,      /* with the key of all data */
-    HOST_DATA_INVALIDATE, /* with a key of its own, that is used up */
-    HOST_DATA_IN_CAPSULE, /* writes only, up to 4096 bytes */
+    HOST_DATA_KEYED,      /* with the key of all of config.data */
+    HOST_DATA_INVALIDATE, /* with host_io.key, which the target invalidates */
+    HOST_DATA_IN_CAPSULE, /* in the capsule; writes of up to 4096 bytes only */
 };
 
 struct host_io {
-    uint16_t qid; /* 1.. */
+    uint16_t qid; /* from 1 on */
     uint8_t opcode;
     bool fua;
     enum host_data kind;
     uint32_t nsid;
     uint64_t lba;
-    uint32_t blocks; /* 1's based */
-    uint32_t offset; /* of the data in config.data */
-    uint32_t len_bytes;
-    uint32_t key; /* HOST_DATA_INVALIDATE: from host_map() */
+    uint32_t blocks;    /* number of blocks; 0 counts as 1 */
+    uint32_t offset;    /* of the data in config.data */
+    uint32_t len_bytes; /* length of the data */
+    uint32_t key;       /* from host_map(), for HOST_DATA_INVALIDATE */
     void (*done)(void *ctx, const struct host_result *result);
     void *ctx;
 };
 
-/** Start an I/O command. @return false: queue full or broken */
+/** Start an I/O command.  @return false when the queue is full or has failed */
 MUST_USE bool host_io_submit(struct nvme_host *host, const struct host_io *io);
 
-/** The same, to its end. @return status or HOST_LOST */
+/** Send an I/O command and wait for its completion; io->done is not called.
+ * @return the status or HOST_LOST */
 MUST_USE uint16_t host_io(struct nvme_host *host, const struct host_io *io);
 
-/** A key of its own for some of the data. @return VERBS_NO_MR: none free */
+/** Register a part of config.data.  @return its key, or VERBS_NO_MR if no
+ * memory region is free */
 MUST_USE uint32_t host_map(struct nvme_host *host, uint32_t offset,
                            uint32_t len_bytes);
 void host_unmap(struct nvme_host *host, uint32_t key);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The CM's part of a host's queues: open, disconnect, vanish. */
+/* Connection management of a host's queues: open, disconnect, drop. */
 #include "nvmeof/host/host.h"
 
 #include "net/wire/rdma_ip_cm.h"
@@ -7,7 +7,7 @@
 enum {
     ACK_TIMEOUT = 14, /* 67 ms */
     RETRIES = 7,
-    RNR_RETRIES = 7, /* for ever */
+    RNR_RETRIES = 7, /* the code for "without limit" */
 };
 
 static void take_reply(void *ctx, struct cm_conn *cm,
@@ -150,7 +150,7 @@ static bool all_ended(void *ctx)
 
 void host_disconnect(struct nvme_host *host)
 {
-    /* I/O queues first, as hosts do. */
+    /* Disconnect I/O queues before the admin queue, as hosts do. */
     for (unsigned int i = HOST_MAX_IO_QUEUES + 1; i-- > 0;) {
         struct host_conn *conn = &host->conn[i];
 
@@ -162,7 +162,7 @@ void host_disconnect(struct nvme_host *host)
     verbs_flush(host->config.verbs);
     if (!host->config.run(host->config.run_ctx, all_ended, host,
                           HOST_CONNECT_TIMEOUT_US)) {
-        /* The peer said nothing for a minute: it is released all the same. */
+        /* The peer did not answer for a minute; drop the connections anyway. */
     }
     host_vanish(host);
 }

@@ -107,7 +107,7 @@ void host_queue_post_responses(struct host_queue *queue)
     }
 }
 
-/* One entry of the SQ stays empty: tail + 1 == head would mean full. */
+/* One entry of an SQ stays empty: the SQ is full when tail + 1 == head. */
 static bool is_full(const struct host_queue *queue)
 {
     return (queue->sq_tail + 1) % queue->depth == queue->sqhd ||
@@ -119,7 +119,8 @@ bool host_queue_submit(struct host_queue *queue,
 {
     struct verbs_send_wr wr = {
         .opcode = VERBS_WR_SEND,
-        /* Now and then, so that the ring's slots come back. */
+        /* One of depth / 2 commands is signaled: its completion frees the send
+         * ring's slots up to its own. */
         .signaled = queue->commands % (queue->depth / 2u) == 0,
         .num_sge = 1,
     };

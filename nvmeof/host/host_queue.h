@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One NVMe queue of a host, on one verbs QP: commands out, responses in.
+ * One NVMe queue of a host, on one verbs QP: it sends commands and receives
+ * responses.
  *
- * The caller brings the QP to life (host.c, by the CM); here are capsules,
- * command identifiers and SQ flow control (NVMe over Fabrics 1.1, 2.4).
+ * host_conn.c connects the QP.  This file does capsules, command identifiers
+ * and SQ flow control (NVMe over Fabrics 1.1, 2.4).
  */
 #ifndef ESSD_NVMEOF_HOST_QUEUE_H
 #define ESSD_NVMEOF_HOST_QUEUE_H
@@ -17,23 +18,23 @@
 
 enum {
     HOST_RESPONSE_STRIDE = 64,
-    /* DRAM of one queue: a capsule and two response buffers an entry. */
+    /* DRAM of one queue: a capsule and two response buffers for each entry. */
     HOST_QUEUE_BYTES =
         NVMF_MAX_DEPTH * (NVMF_IO_CAPSULE_LEN + 2 * HOST_RESPONSE_STRIDE),
 };
 
-/* One answer.  For a connection that was lost, is_lost and nothing else. */
+/* The result of one command.  If is_lost is set, the other fields are not. */
 struct host_result {
-    bool is_lost;
+    bool is_lost;  /* the connection ended before a response arrived */
     bool with_inv; /* the target invalidated inv_rkey */
     uint32_t inv_rkey;
     struct nvme_cqe cqe;
 };
 
 struct host_command {
-    struct nvme_sqe sqe;    /* CID is filled in here, PSDT too */
-    struct sgl sgl;         /* keyed: of memory that the caller registered */
-    const void *in_capsule; /* for SGL_IN_CAPSULE: copied to the capsule */
+    struct nvme_sqe sqe;    /* host_queue_submit() sets CID and PSDT */
+    struct sgl sgl;         /* if keyed, of memory that the caller registered */
+    const void *in_capsule; /* data to copy to the capsule, or NULL */
     void (*done)(void *ctx, const struct host_result *result);
     void *ctx;
 };
@@ -47,19 +48,19 @@ struct host_slot {
 
 struct host_queue {
     struct verbs *verbs;
-    uint32_t qpn; /* 0: no QP */
+    uint32_t qpn; /* 0 if there is no QP */
     uint16_t qid;
     uint16_t depth; /* entries of the SQ */
     uint16_t sq_tail;
-    uint16_t sqhd; /* as last reported */
-    uint16_t outstanding;
-    uint16_t free_slot;
-    bool is_failed; /* the QP is in ERROR, or the peer sent nonsense */
+    uint16_t sqhd;        /* SQ head that the last response reported */
+    uint16_t outstanding; /* commands without a response */
+    uint16_t free_slot;   /* list of free slots, linked by next_free */
+    bool is_failed;       /* the QP or the connection has failed */
     uint8_t *capsules;
     uint8_t *responses;
-    uint64_t bad_responses; /* of no command of ours */
-    uint64_t commands;
-    struct host_slot slots[NVMF_MAX_DEPTH];
+    uint64_t bad_responses; /* malformed ones, and those to no command */
+    uint64_t commands;      /* commands sent so far */
+    struct host_slot slots[NVMF_MAX_DEPTH]; /* by CID */
 };
 
 /**
@@ -70,18 +71,18 @@ struct host_queue {
 MUST_USE bool host_queue_init(struct host_queue *queue, struct verbs *verbs,
                               uint16_t qid, uint16_t depth, void *dram);
 
-/** Post the response buffers: the QP must be in INIT or beyond. */
+/** Post the response buffers.  The QP must be in INIT, RTR or RTS. */
 void host_queue_post_responses(struct host_queue *queue);
 
 /**
- * Send a command.  Nothing leaves before verbs_flush().
+ * Send a command.  The QP sends nothing before verbs_flush().
  *
  * @return false when the SQ is full or the connection is lost
  */
 MUST_USE bool host_queue_submit(struct host_queue *queue,
                                 const struct host_command *command);
 
-/** Destroy the QP; commands that wait for an answer get is_lost. */
+/** Destroy the QP.  Outstanding commands complete with is_lost. */
 void host_queue_close(struct host_queue *queue);
 
 #endif
