@@ -17,7 +17,7 @@ static struct loopback_queue *queue_of(const struct loopback *loopback,
     return &loopback->config.queues[number];
 }
 
-/* The request in this state that entered it first, or NULL. */
+/* The request that has been in this state for the longest time, or NULL. */
 static struct loopback_request *oldest_request(
     struct loopback_queue *queue, enum loopback_request_state state)
 {
@@ -80,8 +80,8 @@ static void loopback_disconnect(void *ctx, uint16_t qpair)
                                                        : LOOPBACK_QUEUE_FAILED;
 }
 
-/* The target does not use the queue any more; the host may still want the
- * completions that it has not received. */
+/* The target no longer uses the queue.  The host can still receive completions
+ * from it. */
 static void queue_ended(struct loopback_queue *queue)
 {
     queue->state =
@@ -105,7 +105,8 @@ static void loopback_drained(void *ctx, uint16_t qpair)
 
 /* ---- What loopback_step() does for one queue. */
 
-/* Answer what the target waits for: there is no host to copy from or to. */
+/* Complete every fetch, send and response that the target waits for as failed:
+ * the host's data must not be accessed any more. */
 static void fail_requests(struct loopback_queue *queue)
 {
     struct nvmf_target *target = queue->loopback->config.target;
@@ -165,7 +166,7 @@ static void deliver_data(struct loopback_request *req)
     nvmf_request_fetched(req->queue->loopback->config.target, nvmf, true);
 }
 
-/* Copy what the target sends, of one window, to the host. */
+/* Copy the data that the target sends in one window to the host. */
 static void copy_to_host(const struct loopback_request *req)
 {
     const struct nvmf_request *nvmf = &req->nvmf;

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * NVMe-oF inside one process: a transport of the target without a network.
+ * NVMe-oF inside one process: a transport that needs no network.
  *
  * A host in the same process opens queues, sends commands with its data in
- * memory, and polls for their completions.  The transport knows nothing of a
- * queue before its Connect command, as NVMe/TCP does not.  Tests use it beside
+ * memory, and polls for their completions.  As with NVMe/TCP, the transport
+ * learns QID and size of a queue from its Connect command.  Tests use it beside
  * RDMA; tools can use it to reach the target without a host.
  *
- * What a host does:
+ * The calls of a host:
  *   loopback_open() -> loopback_send() of Connect -> loopback_receive()
  *   -> loopback_send() ... loopback_receive() ... -> loopback_close()
  *
- * Whoever owns the loop calls loopback_step() in each turn.
+ * The owner of the main loop calls loopback_step() in each turn.
  *
- * Left out: data in the capsule.  The commands' SGLs are not read; where the
- * data is, loopback_send() is told.
+ * Left out: data in the capsule.  The transport does not read the commands'
+ * SGLs; loopback_send() has arguments for address and length of the data.
  * Spec: NVMe over Fabrics 1.1, TRTYPE FEh (intra-host transport).
  */
 #ifndef ESSD_NVMEOF_LOOPBACK_LOOPBACK_H
@@ -32,12 +32,13 @@ enum loopback_queue_state {
     LOOPBACK_QUEUE_OPENING,  /* Waits for the next step, which opens its queue
                               * pair in the target. */
     LOOPBACK_QUEUE_OPEN,     /* Takes commands, until either side ends it. */
-    LOOPBACK_QUEUE_ENDING,   /* The target has ended it: delivers the responses
-                              * that were given, then lets go of the target. */
-    LOOPBACK_QUEUE_FAILED,   /* The host has closed it, or the target's patience
-                              * is over: lets go of the target at the next
-                              * step, whatever is outstanding. */
-    LOOPBACK_QUEUE_DRAINING, /* Waits until the target has let go of it. */
+    LOOPBACK_QUEUE_ENDING,   /* The target has ended it; the queue delivers the
+                              * responses that it has, then closes its queue
+                              * pair in the target. */
+    LOOPBACK_QUEUE_FAILED,   /* The host has closed it, or the target has called
+                              * disconnect() twice; the next step closes its
+                              * queue pair, whatever is outstanding. */
+    LOOPBACK_QUEUE_DRAINING, /* Waits until the target has drained it. */
     LOOPBACK_QUEUE_ENDED,    /* Waits for the host's loopback_close(). */
 };
 
@@ -46,12 +47,12 @@ enum loopback_request_state {
     LOOPBACK_REQUEST_FREE,       /* Unused; waits for loopback_send(). */
     LOOPBACK_REQUEST_SENT,       /* Waits for the next step, which hands the
                                   * command to the target. */
-    LOOPBACK_REQUEST_TARGET,     /* The target works on it, until fetch() or
-                                  * respond(). */
+    LOOPBACK_REQUEST_TARGET,     /* The target works on it, until it calls
+                                  * fetch(), send() or respond(). */
     LOOPBACK_REQUEST_FETCHING,   /* Waits for the next step, which copies the
                                   * host's data to the target. */
-    LOOPBACK_REQUEST_SENDING,    /* Waits for the next step, which copies a
-                                  * window of the data to the host. */
+    LOOPBACK_REQUEST_SENDING,    /* Waits for the next step, which copies one
+                                  * window of the target's data to the host. */
     LOOPBACK_REQUEST_RESPONDING, /* Waits for the next step, which copies the
                                   * target's data to the host. */
     LOOPBACK_REQUEST_DONE,       /* Waits for loopback_receive(). */
@@ -64,15 +65,15 @@ struct loopback_request {
     uint8_t state; /* enum loopback_request_state */
     uint8_t sqe[NVME_SQE_LEN];
     uint8_t cqe[NVME_CQE_LEN];
-    uint8_t *data; /* the host's */
+    uint8_t *data; /* the host's data */
     uint32_t len_bytes;
-    uint32_t order; /* which of the queue's requests entered its state first */
+    uint32_t order; /* counts changes of state in the queue; oldest is lowest */
 };
 
 /* One queue.  Treat as opaque. */
 struct loopback_queue {
     struct loopback *loopback;
-    uint16_t qpair; /* the target's number for it */
+    uint16_t qpair; /* the target's number of it */
     uint8_t state;  /* enum loopback_queue_state */
     bool is_closed; /* the host has called loopback_close() */
     uint32_t next_order;
@@ -80,8 +81,8 @@ struct loopback_queue {
 };
 
 struct loopback_config {
-    struct nvmf_target *target;    /* must be initialised before it is used */
-    uint16_t portid;               /* of no other transport */
+    struct nvmf_target *target; /* must be initialised before the first step */
+    uint16_t portid;            /* PORTID that no other transport uses */
     struct loopback_queue *queues; /* memory for queue_count queues */
     uint16_t queue_count;          /* 1..NVMF_MAX_QPAIRS */
 };
@@ -93,13 +94,14 @@ struct loopback {
     uint16_t by_qpair[NVMF_MAX_QPAIRS]; /* queue of each queue pair */
 };
 
-/** Start without a queue.  *config is copied; what it points to must stay. */
+/** Initialise without a queue.  *config is copied; the objects it points to
+ * must outlive the transport. */
 void loopback_init(struct loopback *loopback,
                    const struct loopback_config *config);
 
 /**
- * Open a queue; nothing is said of what it is for.  Its Connect command must
- * come next.
+ * Open a queue without QID and size.  Its Connect command, which names them,
+ * must be sent next.
  *
  * @param queue  out: the number of the queue, until loopback_close()
  * @return false when no queue is free here, or no queue pair in the target
@@ -110,13 +112,14 @@ MUST_USE bool loopback_open(struct loopback *loopback, uint16_t *queue);
  * Send one command.  The next loopback_step() hands it to the target.
  *
  * @param sqe        NVME_SQE_LEN bytes, copied
- * @param data       what the command moves, in either direction; the transport
- *                   reads and writes it until the completion has been received
- *                   or loopback_close() returned; NULL when len_bytes is 0
- * @param len_bytes  length of data: the target compares it with what the
- *                   command asks for
- * @return false when the queue has ended, or when as many commands as the queue
- *         has entries have not been answered and received: one before Connect
+ * @param data       data that the command moves, in either direction; the
+ *                   transport reads and writes it until the completion has been
+ *                   received or loopback_close() has returned; NULL when
+ *                   len_bytes is 0
+ * @param len_bytes  length of data: the target compares it with the length that
+ *                   the command moves
+ * @return false when the queue has ended, or is full: it has as many commands
+ *         without a received completion as it has entries (one before Connect)
  */
 MUST_USE bool loopback_send(struct loopback *loopback, uint16_t queue,
                             const uint8_t *sqe, void *data, uint32_t len_bytes);
@@ -130,13 +133,13 @@ MUST_USE bool loopback_send(struct loopback *loopback, uint16_t queue,
 MUST_USE bool loopback_receive(struct loopback *loopback, uint16_t queue,
                                uint8_t *cqe);
 
-/** Whether the queue takes commands: false after the target has ended it. */
+/** Whether the queue takes commands; false after the target has ended it. */
 bool loopback_is_open(const struct loopback *loopback, uint16_t queue);
 
 /**
  * Close a queue, which may have ended already.  Commands that are outstanding
- * are never completed, and the host's data is not touched any more.  The number
- * may come back from loopback_open() after the target has let go of it.
+ * are never completed, and the transport accesses their data no more.
+ * loopback_open() may return the same number after the target has drained it.
  */
 void loopback_close(struct loopback *loopback, uint16_t queue);
 
@@ -149,7 +152,7 @@ void loopback_close(struct loopback *loopback, uint16_t queue);
  */
 bool loopback_step(struct loopback *loopback, uint64_t now_us);
 
-/** How many queues are in use, for tests and status lines. */
+/** Number of queues in use, for tests and status lines. */
 uint16_t loopback_queues_used(const struct loopback *loopback);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "nvmeof/wire/opcode.h"
 
-/* What loopback_host_command() waits for. */
+/* The command that loopback_host_command() waits for. */
 struct wait {
     struct loopback_host *host;
     uint16_t qid;
@@ -54,7 +54,7 @@ bool loopback_host_poll(struct loopback_host *host, uint16_t qid,
     return true;
 }
 
-/* @return whether the answer is there, or none will come */
+/* @return whether the completion has arrived or never will */
 static bool is_decided(void *ctx)
 {
     struct wait *wait = ctx;

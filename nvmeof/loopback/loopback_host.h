@@ -2,8 +2,9 @@
 /*
  * A small host on the loopback transport: associations and commands.
  *
- * loopback_host_connect(), then loopback_host_command() for one command to its
- * end, or loopback_host_submit() and loopback_host_poll() for several at once.
+ * After loopback_host_connect(), loopback_host_command() sends one command and
+ * waits for its completion; loopback_host_submit() and loopback_host_poll()
+ * serve several commands at once.
  */
 #ifndef ESSD_NVMEOF_LOOPBACK_LOOPBACK_HOST_H
 #define ESSD_NVMEOF_LOOPBACK_LOOPBACK_HOST_H
@@ -14,7 +15,7 @@
 #include "nvmeof/wire/sqe.h"
 
 enum {
-    LOOPBACK_HOST_LOST = 0xffff, /* no status: the queue ended, or is full */
+    LOOPBACK_HOST_LOST = 0xffff, /* no status: the queue has ended or is full */
     LOOPBACK_HOST_TIMEOUT_US = 30000000,
 };
 
@@ -23,11 +24,11 @@ struct loopback_host_config {
     char subnqn[NVME_NQN_FIELD];
     char hostnqn[NVME_NQN_FIELD];
     uint8_t hostid[NVME_HOSTID_LEN];
-    uint32_t kato_ms; /* 0: no keep-alive timeout */
+    uint32_t kato_ms; /* 0 for no keep-alive time-out */
 
     /**
-     * Run the loop, loopback_step() included, until is_done(done_ctx).
-     * @return false when the time was up
+     * Run the main loop, with loopback_step(), until is_done(done_ctx).
+     * @return false when the time limit was reached before
      */
     bool (*run)(void *ctx, bool (*is_done)(void *done_ctx), void *done_ctx,
                 uint64_t timeout_us);
@@ -37,29 +38,31 @@ struct loopback_host_config {
 struct loopback_host {
     struct loopback_host_config config;
     uint16_t cntlid;
-    uint16_t queue[1 + NVMF_MAX_IO_QUEUES]; /* by QID; LOOPBACK_NO_QUEUE */
-    struct nvme_cqe cqe; /* answer to the last loopback_host_command() */
+    uint16_t queue[1 + NVMF_MAX_IO_QUEUES]; /* by QID; or LOOPBACK_NO_QUEUE */
+    struct nvme_cqe cqe; /* completion of the last loopback_host_command() */
 };
 
 void loopback_host_init(struct loopback_host *host,
                         const struct loopback_host_config *config);
 
 /**
- * Connect one queue.  QID 0 comes first: its answer has the CNTLID that the
- * I/O queues name.
+ * Connect one queue, QID 0 first: its completion has the CNTLID that the I/O
+ * queues name.
  *
  * @param depth  entries of the queue
- * @return 0, an NVMe status, or LOOPBACK_HOST_LOST; the queue is closed again
- *         unless it is 0
+ * @return 0, an NVMe status, or LOOPBACK_HOST_LOST.  Unless the result is 0,
+ *         the queue is closed again.
  */
 MUST_USE uint16_t loopback_host_connect_queue(struct loopback_host *host,
                                               uint16_t qid, uint16_t depth);
 
-/** Set CC: enable or reset the controller.  @return status or LOST */
+/** Write CC: enable or reset the controller.  @return a status, or
+ * LOOPBACK_HOST_LOST */
 MUST_USE uint16_t loopback_host_enable(struct loopback_host *host,
                                        bool is_enabled);
 
-/** Connect the admin queue, enable, connect I/O queues.  @return as above */
+/** Connect the admin queue, enable the controller, and connect the I/O queues.
+ * @return a status, or LOOPBACK_HOST_LOST */
 MUST_USE uint16_t loopback_host_connect(struct loopback_host *host,
                                         uint16_t io_queues, uint16_t depth);
 
@@ -70,7 +73,7 @@ void loopback_host_disconnect(struct loopback_host *host);
 bool loopback_host_is_live(const struct loopback_host *host, uint16_t qid);
 
 /**
- * Start a command; PSDT is filled in.
+ * Start a command.  This function sets PSDT.
  *
  * @param data  see loopback_send()
  * @return false when the queue is full or has ended
@@ -84,9 +87,10 @@ MUST_USE bool loopback_host_poll(struct loopback_host *host, uint16_t qid,
                                  struct nvme_cqe *cqe);
 
 /**
- * One command to its end, on a queue with no other one under way.
+ * Send a command on a queue that has no other one outstanding, and wait for its
+ * completion, which is in host->cqe afterwards.
  *
- * @return status or LOOPBACK_HOST_LOST; the rest of the answer is in host->cqe
+ * @return a status, or LOOPBACK_HOST_LOST
  */
 MUST_USE uint16_t loopback_host_command(struct loopback_host *host,
                                         uint16_t qid,

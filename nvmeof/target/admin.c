@@ -14,7 +14,7 @@ static uint16_t keep_alive(struct nvmf_target *target, struct nvmf_request *req)
 {
     (void)target;
     (void)req;
-    return NVME_SC_SUCCESS; /* every command says that the host is alive */
+    return NVME_SC_SUCCESS; /* any command restarts the keep-alive timer */
 }
 
 /* Abort commands that wait for an event or for buffers; others continue. */

@@ -44,7 +44,8 @@ static void wait_for_buffers(struct nvmf_target *target,
     }
 }
 
-/* Take buffers, or join the owner's queue. @return whether it has some */
+/* Take buffers for a request, or put it into its owner's wait queue.  @return
+ * whether it has buffers */
 bool buffer_take(struct nvmf_target *target, struct nvmf_request *req)
 {
     bool is_first =
@@ -90,7 +91,7 @@ static void serve_after_put(struct nvmf_target *target, uint8_t owner)
     uint8_t other;
 
     if (wait->count == 0 || wait->is_served) {
-        return; /* the one further up the stack goes on */
+        return; /* the serve_after_put() that is running will go on */
     }
     wait->is_served = true;
     serve_owner(target, owner);

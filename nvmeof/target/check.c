@@ -33,7 +33,8 @@ static const struct nvmf_command *find_command(const struct nvmf_target *target,
     return &admin_commands[sqe->opcode];
 }
 
-/* Whether a command may be executed now: states, in the order of 3.3. */
+/* Whether the states of the queue pair and of the controller allow a command
+ * now, checked in the order of Fabrics 1.1 section 3.3. */
 static uint16_t check_state(const struct nvmf_target *target,
                             const struct nvmf_qpair *qpair,
                             const struct nvme_sqe *sqe)
@@ -43,14 +44,14 @@ static uint16_t check_state(const struct nvmf_target *target,
     bool is_connect = is_fabrics && sqe->fctype == FABRICS_CONNECT;
 
     if (is_connect != (qpair->state == QPAIR_CONNECTING)) {
-        return refuse(NVME_SC_COMMAND_SEQUENCE);
+        return refuse_status(NVME_SC_COMMAND_SEQUENCE);
     }
     if (is_fabrics) {
         return NVME_SC_SUCCESS;
     }
     ctrl = &target->ctrl[qpair->ctrl];
     if (ctrl->state != CTRL_READY || ctrl->shst != SHST_NORMAL) {
-        return refuse(NVME_SC_COMMAND_SEQUENCE);
+        return refuse_status(NVME_SC_COMMAND_SEQUENCE);
     }
     return NVME_SC_SUCCESS;
 }
@@ -76,7 +77,7 @@ static uint16_t check_common(const struct nvmf_target *target,
     return NVME_SC_SUCCESS;
 }
 
-/* Whether the host's descriptor fits what the command moves. */
+/* Whether the host's descriptor matches the data that the command moves. */
 static uint16_t check_data(struct nvmf_request *req)
 {
     const struct nvmf_data *data = req->data;
@@ -99,7 +100,7 @@ static uint16_t check_data(struct nvmf_request *req)
     return NVME_SC_SUCCESS;
 }
 
-/* All checks that are possible before data moves. @return a status, or 0 */
+/* Do all checks that are possible before data moves.  @return a status, or 0 */
 uint16_t request_check(struct nvmf_target *target, struct nvmf_request *req)
 {
     struct nvmf_qpair *qpair = request_qpair(target, req);

@@ -11,8 +11,8 @@
 #include <string.h>
 
 enum {
-    DISCOVERY_KATO_MS = 120000, /* of a discovery host that set none */
-    PARTING_MS = 5000, /* for a host that has reset the subsystem to leave */
+    DISCOVERY_KATO_MS = 120000, /* for a discovery host that did not set KATO */
+    PARTING_MS = 5000, /* for a host to leave after a subsystem reset */
     CC_IOSQES = 6,
     CC_IOCQES = 4,
 };
@@ -61,7 +61,7 @@ static uint8_t next_generation(uint8_t generation)
     return (uint8_t)(generation - offset + (offset + 1) % CTRL_GENERATIONS);
 }
 
-/* @return NO_CTRL when all are taken, some of them still ending. */
+/* @return NO_CTRL when all controllers are in use or still ending */
 uint8_t ctrl_create(struct nvmf_target *target, bool is_discovery,
                     const struct nvmf_qpair *admin,
                     const struct connect_data *data, uint32_t kato_ms)
@@ -77,7 +77,7 @@ uint8_t ctrl_create(struct nvmf_target *target, bool is_discovery,
     }
     ctrl = &target->ctrl[index];
     ctrl_enter(ctrl, CTRL_DISABLED);
-    /* A CNTLID is reused only after 62 others of the same index. */
+    /* A CNTLID is reused after 62 other CNTLIDs of the same index. */
     ctrl->cntlid = (uint16_t)(ctrl->generation << 8 | (index + 1));
     ctrl->generation = next_generation(ctrl->generation);
     ctrl->is_discovery = is_discovery;
@@ -116,7 +116,7 @@ uint8_t ctrl_find(const struct nvmf_target *target, uint16_t cntlid)
     return index;
 }
 
-/* How long the host may be silent; 0: without limit. */
+/* How long the host may send no command; 0 if there is no limit. */
 static uint64_t patience_us(const struct nvmf_ctrl *ctrl)
 {
     uint32_t kato_ms = ctrl->kato_ms;
@@ -301,7 +301,7 @@ void ctrl_part(struct nvmf_target *target, uint8_t index)
     uint16_t timer = (uint16_t)(WHEEL_CTRL + index);
 
     if (ctrl->state == CTRL_PARTING) {
-        return; /* reset once more; its time goes on */
+        return; /* another reset; the time limit stays as it is */
     }
     reset_to(target, ctrl, CTRL_PARTING);
     ctrl->cc = 0;
@@ -330,7 +330,7 @@ static void ctrl_follow_cc(struct nvmf_target *target, struct nvmf_ctrl *ctrl)
             ctrl_reset(target, ctrl);
         }
         break;
-    case CTRL_RESETTING: /* ctrl_release() looks at CC again at the end */
+    case CTRL_RESETTING: /* ctrl_release() reads CC again when the reset ends */
     case CTRL_PARTING:
     case CTRL_ENDING:
     case CTRL_FREE:

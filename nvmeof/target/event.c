@@ -59,7 +59,8 @@ void event_raise(struct nvmf_target *target, struct nvmf_ctrl *ctrl,
     event_report(target, ctrl);
 }
 
-/* The log was read without Retain Asynchronous Event. */
+/* The host has read a log page without Retain Asynchronous Event: unmask the
+ * events that this page reports. */
 void event_log_read(struct nvmf_target *target, struct nvmf_ctrl *ctrl,
                     uint8_t lid)
 {
@@ -90,13 +91,13 @@ void event_check_health(struct nvmf_target *target, struct nvmf_ctrl *ctrl)
     }
 }
 
-/* Asynchronous Event Request: kept until there is an event to report. */
+/* Keep an Asynchronous Event Request until there is an event to report. */
 uint16_t event_request(struct nvmf_target *target, struct nvmf_request *req)
 {
     struct nvmf_ctrl *ctrl = request_ctrl(target, req);
 
     if (ctrl->aer_count == NVMF_MAX_AERS) {
-        return refuse(NVME_SC_AER_LIMIT);
+        return refuse_status(NVME_SC_AER_LIMIT);
     }
     request_wait_event(req);
     ctrl->aer[ctrl->aer_count++] = req;
@@ -127,8 +128,8 @@ bool event_abort(struct nvmf_target *target, struct nvmf_ctrl *ctrl,
 }
 
 /*
- * A controller reset hands the requests back as aborted; at the end of the
- * association, with its admin queue going, that becomes a drop.
+ * Complete all event requests as aborted.  At the end of an association the
+ * admin queue is closing, so these completions are dropped.
  */
 void event_abort_all(struct nvmf_target *target, struct nvmf_ctrl *ctrl)
 {

@@ -10,11 +10,12 @@
 
 #include <string.h>
 
-/* Which field of the SQE, or of the data with CONNECT_IATTR_DATA. */
+/* Refuse Connect; `field` is the offset of the invalid field in the SQE, or in
+ * the data if it includes CONNECT_IATTR_DATA. */
 static uint16_t connect_invalid(struct nvmf_request *req, uint32_t field)
 {
     req->result[0] = field;
-    return refuse(NVME_SC_CONNECT_INVALID);
+    return refuse_status(NVME_SC_CONNECT_INVALID);
 }
 
 static uint16_t connect_invalid_data(struct nvmf_request *req, uint32_t field)
@@ -112,7 +113,7 @@ static uint16_t connect_io(struct nvmf_target *target, struct nvmf_request *req,
         return connect_invalid_data(req, CONNECT_DATA_HOSTID);
     }
     if (ctrl->qpair[connect->qid] != NO_QPAIR) {
-        return refuse(NVME_SC_COMMAND_SEQUENCE);
+        return refuse_status(NVME_SC_COMMAND_SEQUENCE);
     }
     return qpair_size_from_connect(target, req->qpair, connect->qid,
                                    (uint16_t)(connect->sqsize + 1), ctrl)
@@ -130,13 +131,13 @@ static uint16_t connect_execute(struct nvmf_target *target,
     uint16_t status;
     uint8_t ctrl;
 
-    if (qpair->state != QPAIR_CONNECTING) { /* two at once */
-        return refuse(NVME_SC_COMMAND_SEQUENCE);
+    if (qpair->state != QPAIR_CONNECTING) { /* another Connect was first */
+        return refuse_status(NVME_SC_COMMAND_SEQUENCE);
     }
     connect_command_parse(&connect, &req->sqe);
     request_read_data(req, 0, buf, sizeof(buf));
     if (!connect_data_parse(&data, buf, sizeof(buf))) {
-        return refuse(NVME_SC_SGL_INVALID_LENGTH);
+        return refuse_status(NVME_SC_SGL_INVALID_LENGTH);
     }
     /* An empty name is accepted, since SPDK's perf sends one by default. */
     if (nvme_nqn_len(data.hostnqn) > NVME_NQN_MAX) {
@@ -161,7 +162,7 @@ static uint64_t cap_get(const struct nvmf_target *target,
     (void)target;
     (void)ctrl;
     return (NVMF_MAX_DEPTH - 1) | /* MQES */
-           1ull << 16 |           /* CQR: always over fabrics */
+           1ull << 16 |           /* CQR: always 1 over fabrics */
            20ull << 24 |          /* TO: 10 s */
            1ull << 36 |           /* NSSRS */
            1ull << 37;            /* CSS: the NVM command set */
@@ -197,8 +198,8 @@ static uint64_t nssr_get(const struct nvmf_target *target,
 }
 
 /*
- * CC.EN is obeyed at once; a normal or abrupt shutdown makes everything durable
- * before the command completes.
+ * Write CC.  A change of CC.EN takes effect at once.  A normal or abrupt
+ * shutdown flushes all namespaces before the command completes.
  */
 static uint16_t cc_set(struct nvmf_target *target, struct nvmf_request *req,
                        uint64_t value)
@@ -206,8 +207,9 @@ static uint16_t cc_set(struct nvmf_target *target, struct nvmf_request *req,
     uint8_t index = request_qpair(target, req)->ctrl;
     struct nvmf_ctrl *ctrl = &target->ctrl[index];
 
-    if (ctrl->state == CTRL_PARTING) { /* it can be disabled, which it is */
-        return value & CC_EN ? refuse(NVME_SC_COMMAND_SEQUENCE)
+    if (ctrl->state == CTRL_PARTING) {
+        /* The controller is already disabled, so it accepts CC.EN = 0 only. */
+        return value & CC_EN ? refuse_status(NVME_SC_COMMAND_SEQUENCE)
                              : NVME_SC_SUCCESS;
     }
     ctrl_set_cc(target, index, (uint32_t)value);
@@ -262,9 +264,10 @@ static const struct {
 };
 
 /*
- * Which property, ARRAY_LEN(properties) for an offset at which there is none.
+ * Find the property at an offset; the index is ARRAY_LEN(properties) if there
+ * is none.
  *
- * @return a status when an offset lies inside one or the size is wrong.
+ * @return a status when the offset lies inside a property or the size is wrong
  */
 static uint16_t find_property(struct nvmf_request *req,
                               const struct property_command *property,
@@ -325,7 +328,7 @@ static uint16_t property_set(struct nvmf_target *target,
     size_t index;
     uint16_t status;
 
-    if (req->steps > 0) { /* a shutdown, waiting for room at the media */
+    if (req->steps > 0) { /* a shutdown that waited for room at the media */
         return ns_flush_step(target, req);
     }
     property_command_parse(&property, &req->sqe);
@@ -334,12 +337,12 @@ static uint16_t property_set(struct nvmf_target *target,
         return status;
     }
     if (index == ARRAY_LEN(properties) || properties[index].set == NULL) {
-        return refuse(NVME_SC_CONNECT_INVALID); /* not writable */
+        return refuse_status(NVME_SC_CONNECT_INVALID); /* not writable */
     }
     return properties[index].set(target, req, property.value);
 }
 
-/* Only a shutdown has steps, so only a shutdown comes to one of these two. */
+/* Only a shutdown has steps, so these two functions end a shutdown. */
 static void property_set_finish(struct nvmf_target *target,
                                 struct nvmf_request *req)
 {

@@ -3,15 +3,16 @@
  * Get Features and Set Features.
  * Spec: NVM Express Base 1.4 section 5.21; Fabrics 1.1 section 4.2.
  *
- * Only what the vendor has (FID C0h and above) is saveable: elsewhere Save is
- * refused, and the saved value is the default.  Values belong to a controller;
- * the write cache's, the clock's and the vendor's are the drive's.
+ * Only the vendor's features (FID C0h and above) are saveable.  For all others
+ * Save is refused, and the saved value is the default.  Values belong to a
+ * controller, except those of the write cache, of the clock and of the vendor's
+ * features, which belong to the drive.
  */
 #include "lib/bytes.h"
 #include "nvmeof/target/internal.h"
 #include "nvmeof/wire/identify.h"
 
-enum { /* Select, in dword 10 */
+enum { /* the field Select of dword 10 */
        SELECT_CURRENT = NVMF_SELECT_CURRENT,
        SELECT_CAPABILITIES = 3,
        SELECT_SHIFT = 8,
@@ -20,7 +21,7 @@ enum { /* Select, in dword 10 */
        CAPABILITY_CHANGEABLE = 0x4,
 };
 
-enum { /* temperature threshold, dword 11 */
+enum { /* temperature threshold, fields of dword 11 */
        TMPSEL_SHIFT = 16,
        TMPSEL_COMPOSITE = 0,
        TMPSEL_ALL = 0xf,
@@ -34,14 +35,14 @@ struct feature {
     bool is_on_discovery;
     bool is_changeable;
     bool decides_default; /* get() computes the default from the command */
-    uint8_t data_len;     /* of Get Features */
-    uint8_t set_len;      /* of Set Features */
+    uint8_t data_len;     /* bytes of data of Get Features */
+    uint8_t set_len;      /* bytes of data of Set Features */
     uint32_t default_value;
 
-    /* Check the command's fields; NULL: any value is valid. */
+    /* Check the command's fields.  NULL if any value is valid. */
     uint16_t (*check_get)(const struct nvmf_target *target,
                           struct nvmf_request *req);
-    /* The current value; with data_len, also the data. */
+    /* Return the current value; if data_len is not 0, write the data too. */
     uint32_t (*get)(const struct nvmf_target *target,
                     const struct nvmf_ctrl *ctrl, struct nvmf_request *req);
     uint16_t (*set)(struct nvmf_target *target, struct nvmf_request *req);
@@ -74,7 +75,7 @@ static uint32_t power_get(const struct nvmf_target *target,
 
 static uint16_t power_set(struct nvmf_target *target, struct nvmf_request *req)
 {
-    if ((req->sqe.cdw11 & 0x1f) != 0) { /* there is one power state */
+    if ((req->sqe.cdw11 & 0x1f) != 0) { /* only power state 0 exists */
         return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_CDW11, 0);
     }
     request_ctrl(target, req)->features.power_management =
@@ -143,7 +144,8 @@ static uint32_t error_recovery_get(const struct nvmf_target *target,
 static uint16_t error_recovery_set(struct nvmf_target *target,
                                    struct nvmf_request *req)
 {
-    if (req->sqe.cdw11 & BIT(16)) { /* DULBE: Identify does not claim it */
+    if (req->sqe.cdw11 &
+        BIT(16)) { /* DULBE, which Identify reports as unsupported */
         return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_CDW11 + 2, 0);
     }
     request_ctrl(target, req)->features.error_recovery =
@@ -168,7 +170,7 @@ static uint32_t cache_get(const struct nvmf_target *target,
     return target->is_cache_on;
 }
 
-/* Disabling the cache completes only after its content is durable. */
+/* A command that disables the cache completes after a flush of its content. */
 static uint16_t cache_set(struct nvmf_target *target, struct nvmf_request *req)
 {
     bool is_on = req->sqe.cdw11 & 1;
@@ -208,7 +210,7 @@ static uint16_t queues_set(struct nvmf_target *target, struct nvmf_request *req)
         return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_CDW11, 0);
     }
     if (ctrl->io_count > 0) {
-        return refuse(NVME_SC_COMMAND_SEQUENCE);
+        return refuse_status(NVME_SC_COMMAND_SEQUENCE);
     }
     granted =
         ctrl_grant_queues(target, ctrl, (uint16_t)(MIN(nsqr, ncqr) + 1)) - 1u;
@@ -242,7 +244,7 @@ static uint32_t events_get(const struct nvmf_target *target,
     return ctrl->features.async_event_config;
 }
 
-/* Events that Identify OAES does not claim stay disabled. */
+/* Events that Identify OAES does not report as supported stay disabled. */
 static uint16_t events_set(struct nvmf_target *target, struct nvmf_request *req)
 {
     struct nvmf_ctrl *ctrl = request_ctrl(target, req);
@@ -272,7 +274,8 @@ static uint16_t hostid_check(const struct nvmf_target *target,
                              struct nvmf_request *req)
 {
     (void)target;
-    if (!(req->sqe.cdw11 & 1)) { /* EXHID: fabrics hosts have 128 bits */
+    if (!(req->sqe.cdw11 &
+          1)) { /* EXHID = 0; fabrics hosts have 128-bit identifiers */
         return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_CDW11, 0);
     }
     return NVME_SC_SUCCESS;
@@ -292,7 +295,7 @@ static uint16_t hostid_set(struct nvmf_target *target, struct nvmf_request *req)
 {
     (void)target;
     (void)req;
-    return refuse(NVME_SC_COMMAND_SEQUENCE);
+    return refuse_status(NVME_SC_COMMAND_SEQUENCE);
 }
 
 /* The drive's clock, which has one value for all controllers. */
@@ -477,7 +480,7 @@ static uint16_t vendor_set(struct nvmf_target *target, struct nvmf_request *req)
         status = vendor->set(vendor->ctx, fid, is_saved, req->sqe.cdw11);
     }
     if (status == NVME_SC_SUCCESS || status == NVME_SC_COMMAND_INTERRUPTED) {
-        return status; /* the second is worth another try, later */
+        return status; /* for the second status the host may retry later */
     }
     return refuse_field(req, status, SQE_CDW11, 0);
 }

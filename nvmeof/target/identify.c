@@ -13,7 +13,7 @@
 
 #include "nvmeof/target/internal.h"
 
-enum { CSI_SHIFT = 24 }; /* in CDW11 */
+enum { CSI_SHIFT = 24 }; /* bit position of CSI in CDW11 */
 
 static uint16_t build_controller(struct nvmf_target *target,
                                  struct nvmf_request *req)
@@ -40,7 +40,7 @@ static uint16_t build_controller(struct nvmf_target *target,
         .maxcmd = NVMF_MAX_DEPTH,
         .sgls = ctrl->transport->sgls,
         .icdoff = 0,
-        .fcatt = 0, /* dynamic controllers */
+        .fcatt = 0, /* the controller model is dynamic */
         .msdbd = 1,
     };
 
@@ -55,7 +55,7 @@ static uint16_t build_controller(struct nvmf_target *target,
     id.rab = 6;
     id.oaes = OAES_NS_ATTRIBUTE;
     id.acl = 3;
-    id.frmw = 2 << 1; /* two slots */
+    id.frmw = 2 << 1; /* two firmware slots */
     id.lpa |= LPA_COMMANDS_EFFECTS;
     id.elpe = NVMF_ERROR_LOG_ENTRIES - 1;
     id.wctemp = DEFAULT_WCTEMP_K;
@@ -78,9 +78,9 @@ static uint16_t build_controller(struct nvmf_target *target,
 }
 
 /*
- * The namespace that NSID names, NULL if it could be active but is not.
+ * Find the namespace that NSID names; NULL if NSID is valid but inactive.
  *
- * @return a status when there can be no such namespace
+ * @return a status when NSID is invalid
  */
 static uint16_t find_namespace(const struct nvmf_target *target,
                                struct nvmf_request *req,
@@ -96,7 +96,7 @@ static uint16_t find_namespace(const struct nvmf_target *target,
 
 typedef void namespace_emit(uint8_t *buf, const struct identify_namespace *id);
 
-/* Emit one of the namespace structures; an inactive namespace is zeroes. */
+/* Emit a namespace structure, which is zero for an inactive namespace. */
 static uint16_t emit_namespace(struct nvmf_target *target,
                                struct nvmf_request *req, namespace_emit *emit)
 {
@@ -137,8 +137,8 @@ static uint16_t build_namespace_any(struct nvmf_target *target,
 }
 
 /*
- * CNS 05h, the NVM command set's own fields of a namespace: zero, since there
- * is no protection information.
+ * CNS 05h, the fields of a namespace that are specific to the NVM command set.
+ * All are zero, since the drive has no protection information.
  */
 static uint16_t build_namespace_nvm(struct nvmf_target *target,
                                     struct nvmf_request *req)
@@ -150,9 +150,9 @@ static uint16_t build_namespace_nvm(struct nvmf_target *target,
 }
 
 /*
- * CNS 06h, the NVM command set's own fields of a controller: zero, since there
- * is no limit for Verify, Write Zeroes, Write Uncorrectable and Dataset
- * Management beyond what their own fields can say.
+ * CNS 06h, the fields of a controller that are specific to the NVM command set.
+ * All are zero: Verify, Write Zeroes, Write Uncorrectable and Dataset
+ * Management have no limits other than the width of their fields.
  */
 static uint16_t build_controller_nvm(struct nvmf_target *target,
                                      struct nvmf_request *req)

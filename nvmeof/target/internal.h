@@ -15,7 +15,7 @@ enum data_direction { DATA_NONE, DATA_TO_CONTROLLER, DATA_TO_HOST };
 
 enum {                              /* nvmf_command.flags */
        COMMAND_NEEDS_NS = 0x01,     /* NSID names an active namespace */
-       COMMAND_ON_DISCOVERY = 0x02, /* discovery controllers have it too */
+       COMMAND_ON_DISCOVERY = 0x02, /* valid on discovery controllers too */
        COMMAND_WRITES = 0x04,       /* changes user data */
        COMMAND_SGL_LONGER = 0x08, /* the SGL may describe more than is moved */
        COMMAND_HAS_LBA = 0x10,    /* dwords 10 and 11 are an LBA */
@@ -23,7 +23,7 @@ enum {                              /* nvmf_command.flags */
 
 /*
  * One row of a command table; the index is the opcode (fabrics: FCTYPE).
- * A row without execute is a command that does not exist.
+ * A row without `execute` stands for a command that does not exist.
  */
 struct nvmf_command {
     uint8_t direction; /* enum data_direction */
@@ -33,16 +33,20 @@ struct nvmf_command {
     uint16_t (*check)(struct nvmf_target *target, struct nvmf_request *req);
 
     /*
-     * Data to the controller is there; buffers for data to the host are.
-     * A status, or NVMF_PENDING.  A command that uses the media is called
-     * once for each of its steps, and again if the media was full.
+     * Execute the command.  Data to the controller has arrived; buffers for
+     * data to the host are allocated.  A command that uses the media is called
+     * once for each of its steps, and again for a step for which the media had
+     * no room.
+     *
+     * @return a status, or NVMF_PENDING
      */
     uint16_t (*execute)(struct nvmf_target *target, struct nvmf_request *req);
 
-    /* After the last step.  May be NULL. */
+    /* Called after the last step.  May be NULL. */
     void (*finish)(struct nvmf_target *target, struct nvmf_request *req);
 
-    /* A step failed at the media; no finish() follows.  May be NULL. */
+    /* Called instead of finish() when a step has failed at the media.  May be
+     * NULL. */
     void (*fail)(struct nvmf_target *target, struct nvmf_request *req);
 };
 
@@ -55,19 +59,19 @@ enum {
     IO_COMMANDS = 0x10,
 };
 
-/* A status with Do Not Retry set. */
-static inline uint16_t refuse(enum nvme_status status)
+/* The status, with Do Not Retry set. */
+static inline uint16_t refuse_status(enum nvme_status status)
 {
     return (uint16_t)(status | NVME_STATUS_DNR);
 }
 
-/* As above, with the position of the field for the error log. */
+/* As refuse_status(), and note the field's position for the error log. */
 static inline uint16_t refuse_field(struct nvmf_request *req,
                                     enum nvme_status status, uint16_t byte,
                                     uint16_t bit)
 {
     req->error_location = (uint16_t)(bit << 8 | byte);
-    return refuse(status);
+    return refuse_status(status);
 }
 
 /*
@@ -144,11 +148,11 @@ void request_read_data(const struct nvmf_request *req, uint32_t offset,
 uint16_t qpair_max_depth(uint16_t qid);
 
 /*
- * Connect has named QID and size of a queue that was reserved without hints:
- * charge it to the queue budget.  ctrl is NULL for an admin queue.
+ * Charge a queue to the queue budget when Connect has named its QID and size.
+ * A queue that was reserved with hints is charged already.  ctrl is NULL for an
+ * admin queue.
  *
- * @return false when too little is left.  Always true for a queue that was
- *         reserved with hints.
+ * @return false when too little of the budget is left
  */
 MUST_USE bool qpair_size_from_connect(struct nvmf_target *target,
                                       uint16_t qpair, uint16_t qid,

@@ -11,13 +11,13 @@
 #include "lib/bytes.h"
 
 enum {
-    RW_FUA_BIT = 30, /* in dword 12 */
+    RW_FUA_BIT = 30, /* bit position in dword 12 */
     RW_DTYPE_SHIFT = 20,
     WRITE_ZEROES_DEAC_BIT = 25,
-    DSM_ATTRIBUTE_DEALLOCATE = 0x4, /* in dword 11 */
+    DSM_ATTRIBUTE_DEALLOCATE = 0x4, /* bit of dword 11 */
     DSM_RANGE_LEN = 16,
-    DSM_RANGE_COUNT = 4, /* in a range: length, then first LBA */
-    DSM_RANGE_SLBA = 8,
+    DSM_RANGE_COUNT = 4, /* offset in a range of the number of blocks */
+    DSM_RANGE_SLBA = 8,  /* offset in a range of the first LBA */
 };
 
 static uint64_t first_lba(const struct nvme_sqe *sqe)
@@ -46,7 +46,7 @@ static uint16_t check_writable(const struct nvmf_target *target,
                                const struct nvmf_request *req)
 {
     return request_ns(target, req)->geometry.is_read_only
-               ? refuse(NVME_SC_NS_WRITE_PROTECTED)
+               ? refuse_status(NVME_SC_NS_WRITE_PROTECTED)
                : NVME_SC_SUCCESS;
 }
 
@@ -86,8 +86,8 @@ static uint16_t write_check(struct nvmf_target *target,
 }
 
 /* Start the media operation for one window, or for a command without data. */
-static uint16_t transfer(struct nvmf_target *target, struct nvmf_request *req,
-                         enum media_op op)
+static uint16_t submit_transfer(struct nvmf_target *target,
+                                struct nvmf_request *req, enum media_op op)
 {
     const struct nvmf_ns *ns = request_ns(target, req);
     uint8_t shift = ns->geometry.block_shift;
@@ -108,13 +108,13 @@ static uint16_t transfer(struct nvmf_target *target, struct nvmf_request *req,
 static uint16_t read_execute(struct nvmf_target *target,
                              struct nvmf_request *req)
 {
-    return transfer(target, req, MEDIA_READ);
+    return submit_transfer(target, req, MEDIA_READ);
 }
 
 static uint16_t write_execute(struct nvmf_target *target,
                               struct nvmf_request *req)
 {
-    return transfer(target, req, MEDIA_WRITE);
+    return submit_transfer(target, req, MEDIA_WRITE);
 }
 
 static void read_finish(struct nvmf_target *target, struct nvmf_request *req)
@@ -144,9 +144,9 @@ static uint16_t write_zeroes_execute(struct nvmf_target *target,
     bool may_deallocate = req->sqe.cdw12 >> WRITE_ZEROES_DEAC_BIT & 1;
     bool fua = req->sqe.cdw12 >> RW_FUA_BIT & 1;
 
-    return transfer(target, req,
-                    may_deallocate && !fua ? MEDIA_DEALLOCATE
-                                           : MEDIA_WRITE_ZEROES);
+    return submit_transfer(target, req,
+                           may_deallocate && !fua ? MEDIA_DEALLOCATE
+                                                  : MEDIA_WRITE_ZEROES);
 }
 
 static uint16_t flush_check(struct nvmf_target *target,
@@ -206,7 +206,7 @@ static uint16_t dsm_check_ranges(const struct nvmf_target *target,
 
         if (!is_in_range(request_ns(target, req), range.first_lba,
                          range.count_blocks)) {
-            return refuse(NVME_SC_LBA_RANGE);
+            return refuse_status(NVME_SC_LBA_RANGE);
         }
     }
     return NVME_SC_SUCCESS;
@@ -224,7 +224,7 @@ static uint16_t dsm_execute(struct nvmf_target *target,
         }
     }
     if (!(req->sqe.cdw11 & DSM_ATTRIBUTE_DEALLOCATE)) {
-        return NVME_SC_SUCCESS; /* the rest are hints */
+        return NVME_SC_SUCCESS; /* all other attributes are hints */
     }
     for (; req->progress < req->steps; req->progress++) {
         struct dsm_range range = dsm_range(req, req->progress);

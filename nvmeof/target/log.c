@@ -5,8 +5,9 @@
  *
  * The error log belongs to the drive, not to a controller, so that errors of an
  * ended association can still be read.  It also survives resets and power
- * cycles, although section 5.14.1.1 says that it should not, because the reason
- * of a failure is looked for afterwards.  The application stores it.
+ * cycles, although section 5.14.1.1 says that it should not: engineers look for
+ * the reason of a failure after a restart.  The application stores it.
+ *
  * Left out: telemetry, self-test, endurance groups.
  */
 #include "nvmeof/wire/log.h"
@@ -18,7 +19,7 @@
 #include "nvmeof/wire/discovery.h"
 
 enum {
-    LOG_RAE_BIT = 15, /* in dword 10 */
+    LOG_RAE_BIT = 15, /* bit position in dword 10 */
     BLOCKS_IN_DATA_UNIT = 1000,
 };
 
@@ -68,8 +69,8 @@ void nvmf_target_restore_error(struct nvmf_target *target,
         MAX(target->counters.error_log_entries, error->count);
 }
 
-/* Entry `i`, counted from the newest. @return false when it does not exist or
- * was lost */
+/* Get entry `i`, counted from the newest.  @return false when it does not exist
+ * or was lost */
 static bool newest_error(const struct nvmf_target *target, uint64_t i,
                          struct log_error *error)
 {
@@ -200,7 +201,8 @@ static void build_effects(struct nvmf_target *target,
     put_effects(io, io_commands, IO_COMMANDS);
 }
 
-/* A log is built in parts of part_len; len 0: as long as the discovery log. */
+/* A log page is built in parts of part_len bytes.  A `len` of 0 stands for the
+ * length of the discovery log. */
 struct log_page {
     uint8_t lid;
     bool is_discovery;
@@ -208,7 +210,7 @@ struct log_page {
     uint16_t part_len;
     void (*build)(struct nvmf_target *target, const struct nvmf_ctrl *ctrl,
                   uint32_t part);
-    const struct nvmf_vendor_log *vendor; /* builds instead */
+    const struct nvmf_vendor_log *vendor; /* if not NULL, it builds the page */
 };
 
 static const struct log_page logs[] = {
@@ -232,7 +234,7 @@ _Static_assert(NVMF_ERROR_LOG_ENTRIES *LOG_ERROR_ENTRY_LEN <=
 _Static_assert((int)DISCOVERY_HEADER_LEN == (int)DISCOVERY_ENTRY_LEN,
                "all parts of the discovery log have one length");
 
-/* @return false if this kind of controller has no such page. */
+/* @return false if this kind of controller has no such page */
 static bool find_log(const struct nvmf_target *target,
                      const struct nvmf_ctrl *ctrl, uint8_t lid,
                      struct log_page *log)
@@ -293,7 +295,8 @@ uint16_t log_check(struct nvmf_target *target, struct nvmf_request *req)
     return NVME_SC_SUCCESS;
 }
 
-/* Copy what [from, from + window_len) has of each part; zeroes beyond. */
+/* Copy the bytes [from, from + window_len) of the page, part by part, and
+ * zeroes beyond its end. */
 static void copy_log(struct nvmf_target *target, struct nvmf_request *req,
                      const struct log_page *log, uint64_t from)
 {

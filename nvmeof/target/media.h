@@ -17,16 +17,16 @@
 #include "nvmeof/target/piece.h"
 
 enum media_op {
-    MEDIA_READ,         /* blocks into pieces; FUA: not from the cache */
-    MEDIA_WRITE,        /* pieces into blocks; FUA: durable when done */
-    MEDIA_FLUSH,        /* everything completed before is durable when done */
-    MEDIA_WRITE_ZEROES, /* no data; FUA as for writes */
-    MEDIA_DEALLOCATE,   /* no data; the blocks read as zeroes afterwards */
+    MEDIA_READ,         /* copies blocks to pieces; FUA bypasses the cache */
+    MEDIA_WRITE,        /* copies pieces to blocks; FUA: durable when done */
+    MEDIA_FLUSH,        /* makes every completed write durable */
+    MEDIA_WRITE_ZEROES, /* zeroes blocks; FUA as for writes */
+    MEDIA_DEALLOCATE,   /* frees blocks, which then read as zeroes */
 };
 
 enum media_status {
     MEDIA_OK,
-    MEDIA_LBA_RANGE,      /* beyond the end: our bug or a shrunk medium */
+    MEDIA_LBA_RANGE,      /* beyond the end: a bug, or the medium has shrunk */
     MEDIA_READ_ERROR,     /* unrecovered read error */
     MEDIA_WRITE_ERROR,    /* write fault */
     MEDIA_READ_ONLY,      /* the medium refuses writes */
@@ -41,14 +41,14 @@ struct media_io {
     uint8_t piece_count;
     uint32_t ns; /* nvmf_ns_config.media_ns */
     uint64_t first_lba;
-    uint32_t count_blocks;           /* 1 and more; 0 for MEDIA_FLUSH */
-    const struct nvmf_piece *pieces; /* stay valid until done */
-    void *cookie;                    /* for nvmf_media_done() */
+    uint32_t count_blocks;           /* at least 1; 0 for MEDIA_FLUSH */
+    const struct nvmf_piece *pieces; /* valid until nvmf_media_done() */
+    void *cookie;                    /* argument of nvmf_media_done() */
 };
 
 struct media_geometry {
     uint64_t size_blocks;
-    uint8_t block_shift; /* 9: 512 bytes, 12: 4096 bytes */
+    uint8_t block_shift; /* 9 for 512 bytes, 12 for 4096 bytes */
     bool is_read_only;
     bool has_volatile_cache; /* Identify VWC, feature 06h */
 };
@@ -61,9 +61,9 @@ struct nvmf_media {
      * it points to stay valid until nvmf_media_done().
      *
      * @return false when there is no room; nothing was started.  The target
-     *         retries after its next nvmf_media_done(), in order of arrival, so
-     *         submit() must succeed while no operation of the target is in
-     *         flight.
+     *         tries again after its next nvmf_media_done(), in order of
+     *         arrival.  So submit() must succeed while no operation of the
+     *         target is in flight.
      */
     bool (*submit)(void *ctx, const struct media_io *io);
 
@@ -74,8 +74,7 @@ struct nvmf_media {
      */
     void (*set_volatile)(void *ctx, bool is_enabled);
 
-    /** Get the geometry of namespace ns; called at the start and after changes.
-     */
+    /** Get the geometry of namespace ns, at the start and after a change. */
     void (*geometry)(void *ctx, uint32_t ns, struct media_geometry *geometry);
 };
 

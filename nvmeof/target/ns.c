@@ -29,7 +29,7 @@ uint16_t ns_check(const struct nvmf_target *target, struct nvmf_request *req)
     return NVME_SC_SUCCESS;
 }
 
-/* One operation for each active namespace. */
+/* Number of flushes for all active namespaces: one for each. */
 uint16_t ns_flush_steps(const struct nvmf_target *target)
 {
     uint16_t steps = 0;

@@ -9,7 +9,7 @@
 #include <string.h>
 
 enum {
-    STATUS_DROPPED = 0xffff, /* no answer: its queue pair is gone */
+    STATUS_DROPPED = 0xffff, /* no response, since its queue pair has closed */
     TRACE_IS_ADMIN = BIT(16),
 };
 
@@ -57,7 +57,7 @@ void observe_end(const struct nvmf_target *target,
     }
     if (req->sqe.opcode == NVME_FABRICS) {
         record.arg[0] |= (uint32_t)req->sqe.fctype << 8;
-        record.arg[1] = 0; /* that field has another meaning here */
+        record.arg[1] = 0; /* the field has another meaning for this command */
     }
     record.arg[0] |= qpair->qid == 0 ? (uint32_t)TRACE_IS_ADMIN : 0;
     if (has_lba(req, qpair->qid)) {
@@ -136,7 +136,7 @@ void observe_connect(struct nvmf_target *target, const struct nvmf_request *req,
         end.field = req->result[0];
     }
     read_hostnqn(req, &data);
-    /* What has no end is cut. */
+    /* A name without a NUL is cut at the longest length. */
     memcpy(end.hostnqn, data.hostnqn,
            MIN(nvme_nqn_len(data.hostnqn), (size_t)NVMF_NQN_MAX));
     target->config.connect_ended(target->config.connect_ctx, &end);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One piece of a data buffer, as the transport and the media both see it.
+ * Pieces of data buffers, as both the transport and the media see them.
  */
 #ifndef ESSD_NVMEOF_TARGET_PIECE_H
 #define ESSD_NVMEOF_TARGET_PIECE_H
@@ -11,13 +11,13 @@
 #include "nvmeof/limits.h"
 
 struct nvmf_piece {
-    void *ptr; /* where the CPU sees it */
+    void *ptr; /* address for the CPU */
     uint32_t len_bytes;
-    uint32_t handle; /* the buffer owner's own, e.g. a local key */
+    uint32_t handle; /* for the provider of the buffers, e.g. a local key */
 };
 
-/* The owner of buffers: a controller, by its index, or all queue pairs without
- * a controller together. */
+/* The owner of a buffer is a controller (its index).  NVMF_BUF_NO_CTRL owns the
+ * buffers of all queue pairs that have no controller. */
 enum {
     NVMF_BUF_NO_CTRL = NVMF_MAX_HOSTS,
     NVMF_BUF_OWNERS,
@@ -31,15 +31,15 @@ struct nvmf_bufs {
     void *ctx;
 
     /**
-     * Buffers for the first bytes of len_bytes (1..NVMF_MAX_TRANSFER), in at
-     * most NVMF_MAX_PIECES pieces whose lengths add up to what is returned.
-     * An owner that holds nothing always gets something.
+     * Take buffers for the first bytes of a command's data, in at most
+     * NVMF_MAX_PIECES pieces.  An owner that holds no buffer always gets some.
      *
-     * @param owner  below NVMF_BUF_OWNERS
-     * @return how many bytes they hold: len_bytes, or a smaller multiple of
-     *         4096; 0 when the owner has its share or there are too few now:
-     *         nothing was taken.  The target tries again after a put() of the
-     *         same owner, at the latest.
+     * @param owner      below NVMF_BUF_OWNERS
+     * @param len_bytes  length of the data, 1..NVMF_MAX_TRANSFER
+     * @return the sum of the pieces' lengths: len_bytes or a smaller multiple
+     *         of 4096; 0, with nothing taken, when the owner has its share or
+     *         too few buffers are free.  The target then tries again, at the
+     *         latest after the next put() of the same owner.
      */
     uint32_t (*get)(void *ctx, uint8_t owner, uint32_t len_bytes,
                     struct nvmf_piece *pieces, uint8_t *count);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Queue pairs: the queue budget, and a connection's life from its reservation
- * to its last request.
+ * Queue pairs: the queue budget, and the states of a connection from its
+ * reservation to the end of its last request.
  * Spec: NVMe over Fabrics 1.1 sections 2.2, 4.3 and 7.3.6.
  */
 #include "nvmeof/target/internal.h"
 
 #include <string.h>
 
-/* A host that has vanished acknowledges nothing.  After this time its resources
- * are freed for others, long before the transport's retries end. */
+/* A host that has vanished acknowledges nothing.  This time limit frees its
+ * resources for others long before the transport gives up its retries. */
 enum { CLOSE_TIMEOUT_MS = 5000 };
 
 static const uint8_t qpair_next[QPAIR_STATES] = {
@@ -48,7 +48,7 @@ uint16_t qpair_max_depth(uint16_t qid)
     return qid == 0 ? NVMF_ADMIN_DEPTH : NVMF_MAX_DEPTH;
 }
 
-/* Check the hints, and find the controller that they name, or NULL. */
+/* Check the hints.  Sets *ctrl to the controller that they name, or NULL. */
 static enum nvmf_reserve_status check_hints(
     struct nvmf_target *target, const struct nvmf_qpair_hints *hints,
     struct nvmf_ctrl **ctrl)
@@ -97,14 +97,14 @@ static uint32_t promised_to_host(const struct nvmf_target *target,
 }
 
 /*
- * Charge a queue pair to the queue budget: the sum of all depths, and of what
- * Set Features promised to controllers, stays below the total.  An admin queue
- * counts in full even if the host wants a smaller one, so that there are never
- * more of them than controllers.
+ * Charge a queue pair to the queue budget: the depths of all queues, and of the
+ * I/O queues that Set Features promised to controllers, must stay below the
+ * total.  An admin queue is charged its largest depth even if the host wants a
+ * smaller one, so that there are never more admin queues than controllers.
  *
  * @param ctrl  the controller of an I/O queue; NULL for an admin queue, or when
  *              the host did not name one of its own
- * @return false when too little is left: nothing was charged
+ * @return false when too little is left; then nothing is charged
  */
 static bool charge_budget(struct nvmf_target *target, struct nvmf_qpair *qpair,
                           uint16_t qid, uint16_t depth, struct nvmf_ctrl *ctrl)
@@ -115,8 +115,7 @@ static bool charge_budget(struct nvmf_target *target, struct nvmf_qpair *qpair,
     if (ctrl != NULL && ctrl->promised > 0) {
         promised--; /* this queue is one of those promised to its controller */
     } else if (qid != 0 && ctrl == NULL) {
-        /* An older host does not name the controller whose reservation it uses.
-         */
+        /* Older hosts do not name the controller to which it was promised. */
         promised -= promised_to_host(target, qpair->host);
     }
     if (target->depth_used + charge + promised * NVMF_MAX_DEPTH >=
@@ -146,9 +145,10 @@ bool qpair_size_from_connect(struct nvmf_target *target, uint16_t index,
     struct nvmf_qpair *qpair = &target->qpair[index];
 
     if (qpair->has_hints) {
-        return true; /* charged when it was reserved */
+        return true; /* already charged when it was reserved */
     }
-    release_budget(target, qpair); /* of an earlier Connect that failed */
+    /* An earlier Connect that failed may have charged the queue pair. */
+    release_budget(target, qpair);
     return charge_budget(target, qpair, qid, depth, ctrl);
 }
 
@@ -167,7 +167,7 @@ enum nvmf_reserve_status nvmf_qpair_reserve(
             return status;
         }
         if (ctrl != NULL && !is_ctrl_of_host(target, ctrl, params->host)) {
-            ctrl = NULL; /* what it was promised is not for this host */
+            ctrl = NULL; /* its promised queues belong to another host */
         }
     }
     if (target->qpair_count >= NVMF_MAX_QPAIRS) {
@@ -219,7 +219,7 @@ void nvmf_qpair_open(struct nvmf_target *target, uint16_t index,
     timer_start(target, index, target->config.connect_timeout_ms);
 }
 
-/* The timer of CONNECTING or CLOSING fired; it may have fired too early. */
+/* The timer of CONNECTING or CLOSING has fired, possibly too early. */
 void qpair_expired(struct nvmf_target *target, uint16_t index)
 {
     struct nvmf_qpair *qpair = &target->qpair[index];
@@ -285,7 +285,7 @@ bool nvmf_qpair_closed(struct nvmf_target *target, uint16_t index)
 
     wheel_stop(&target->wheel, qpair_timer(index));
     qpair_enter(qpair, QPAIR_DRAINING);
-    qpair->in_flight++; /* so that nothing below ends it */
+    qpair->in_flight++; /* keeps the queue pair from draining below */
     request_drop_waiting(target, index);
     if (qpair->ctrl != NO_CTRL) {
         ctrl_detach(target, qpair->ctrl, qpair->qid);

@@ -6,7 +6,8 @@
 
 void queue_push(struct nvmf_queue *queue, struct nvmf_request *req)
 {
-    if (queue->is_retrying) { /* it was the head and still is */
+    if (queue->is_retrying) {
+        /* The request was the head; its retry has failed, so it stays there. */
         req->next = queue->head;
         queue->head = req;
         queue->tail = queue->tail == NULL ? req : queue->tail;
@@ -32,7 +33,7 @@ struct nvmf_request *queue_pop(struct nvmf_queue *queue)
     return req;
 }
 
-/* Whether a newcomer must stand in line. */
+/* Whether a new request must wait behind others. */
 bool queue_is_ahead(const struct nvmf_queue *queue)
 {
     return queue->head != NULL && !queue->is_retrying;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The life of a request: checked, given buffers, executed, answered.
+ * The path of a request: the target checks it, takes buffers for it, executes
+ * it and responds.
  * Spec: NVMe over Fabrics 1.1 sections 2 and 3; states in transport.h.
  */
 #include "nvmeof/target/internal.h"
 
 #include <string.h>
 
-/* Where each state may go. */
+/* Allowed transitions. */
 static const uint16_t request_next[NVMF_REQUEST_STATES] = {
     [NVMF_REQUEST_FREE] = BIT(NVMF_REQUEST_EXECUTING),
     [NVMF_REQUEST_EXECUTING] = 0x1ff & ~BIT(NVMF_REQUEST_EXECUTING),
@@ -34,7 +35,7 @@ void request_enter(struct nvmf_request *req, enum nvmf_request_state next)
     req->state = (uint8_t)next;
 }
 
-/* An Asynchronous Event Request waits, and goes on. */
+/* An Asynchronous Event Request starts to wait, and later continues. */
 void request_wait_event(struct nvmf_request *req)
 {
     request_enter(req, NVMF_REQUEST_AER);
@@ -47,7 +48,7 @@ void request_resume(struct nvmf_request *req)
 
 /* ---- Windows: the part of the data that the request has buffers for. */
 
-/* The last window may need fewer buffers than there are. */
+/* Drop the pieces that a last, shorter window does not need. */
 static void trim_pieces(struct nvmf_request *req)
 {
     uint32_t rest = req->window_len;
@@ -62,7 +63,7 @@ static void trim_pieces(struct nvmf_request *req)
     req->piece_count = used;
 }
 
-/* The window that begins at data_offset. */
+/* Set the length of the window that begins at data_offset. */
 static void set_window(struct nvmf_request *req)
 {
     req->window_len = MIN(req->room_len, req->data_len - req->data_offset);
@@ -104,7 +105,7 @@ static bool is_ending(const struct nvmf_target *target,
     return state == QPAIR_CLOSING || state == QPAIR_DRAINING;
 }
 
-/* One window is executed: go on with the next, or answer the command. */
+/* A window has been executed: continue with the next one, or respond. */
 static void end_window(struct nvmf_target *target, struct nvmf_request *req,
                        uint16_t status)
 {
@@ -130,7 +131,7 @@ static void request_execute(struct nvmf_target *target,
     }
 }
 
-/* The request has its buffers. */
+/* The request has its buffers: fetch its data, or execute it. */
 void request_start_window(struct nvmf_target *target, struct nvmf_request *req)
 {
     set_window(req);
@@ -141,7 +142,7 @@ void request_start_window(struct nvmf_target *target, struct nvmf_request *req)
     }
 }
 
-/* Checked: give it its data, then execute it. */
+/* The request has passed its checks: get its data or buffers; execute it. */
 static void request_start(struct nvmf_target *target, struct nvmf_request *req)
 {
     const struct nvmf_data *data = req->data;
@@ -181,8 +182,9 @@ void request_drop(struct nvmf_target *target, struct nvmf_request *req)
 }
 
 /*
- * SQHD says how far the host may refill: one entry for each answer.  Without SQ
- * flow control Connect's says so, and it is reserved from then on.
+ * SQHD tells the host how many SQ entries are free again: one more with each
+ * response.  When SQ flow control is off, Connect's response has the value that
+ * says so (FFFFh), and the field is reserved afterwards.
  * Spec: NVMe-oF 1.1 2.2, 3.3
  */
 static uint16_t next_sqhd(struct nvmf_qpair *qpair, bool is_connected)
@@ -219,7 +221,8 @@ void request_complete(struct nvmf_target *target, struct nvmf_request *req,
         log_record_error(target, req, status);
         if (req->sqe.opcode != NVME_FABRICS && qpair->ctrl != NO_CTRL &&
             !target->ctrl[qpair->ctrl].is_discovery) {
-            status |= NVME_STATUS_MORE; /* hosts compare Connect's exactly */
+            /* Not for Connect, whose status hosts compare exactly. */
+            status |= NVME_STATUS_MORE;
         }
     }
     req->send_len = sends_data ? req->window_len : 0;
@@ -359,7 +362,7 @@ static void retry_media(struct nvmf_target *target)
         request_enter(waiting, NVMF_REQUEST_EXECUTING);
         request_execute(target, waiting);
         if (waiting == queue->head) {
-            break; /* still full */
+            break; /* the media is still full */
         }
     }
     queue->is_retrying = false;
@@ -438,7 +441,7 @@ bool request_abort_waiting(struct nvmf_target *target, uint16_t qpair,
     return true;
 }
 
-/* Walk the pieces that [offset, offset + len) of the data lies in. */
+/* Copy `len` bytes at `offset` of the data to or from the request's pieces. */
 static void copy_data(const struct nvmf_request *req, uint32_t offset,
                       uint8_t *to, const uint8_t *from, uint32_t len)
 {
@@ -467,7 +470,7 @@ static void copy_data(const struct nvmf_request *req, uint32_t offset,
     ASSERT(len == 0);
 }
 
-/* Into the data for the host; zeroes when data is NULL. */
+/* Write to the data for the host; write zeroes if `data` is NULL. */
 void request_write_data(struct nvmf_request *req, uint32_t offset,
                         const uint8_t *data, uint32_t len)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Everything the target remembers.  For its owner's sizeof and for the target's
- * own files; nobody else looks inside.
+ * The target's private state.  Only the target's own files include it, and its
+ * owner, which needs the size.
  */
 #ifndef ESSD_NVMEOF_TARGET_STATE_H
 #define ESSD_NVMEOF_TARGET_STATE_H
@@ -15,11 +15,11 @@
 enum qpair_state {
     QPAIR_FREE,       /* Unused; waits for nvmf_qpair_reserve(). */
     QPAIR_RESERVED,   /* Waits for nvmf_qpair_open(). */
-    QPAIR_CONNECTING, /* Waits for a Connect that succeeds, or the timeout. */
+    QPAIR_CONNECTING, /* Waits for a successful Connect, or its time-out. */
     QPAIR_LIVE,       /* Takes commands, until either side ends it. */
-    QPAIR_CLOSING,    /* disconnect() was called: waits for
-                       * nvmf_qpair_closed(), or the timeout. */
-    QPAIR_DRAINING,   /* The connection has ended: waits until no request is
+    QPAIR_CLOSING,    /* The target has called disconnect(); waits for
+                       * nvmf_qpair_closed(), or the time-out. */
+    QPAIR_DRAINING,   /* The connection has ended; waits until no request is
                        * in flight. */
     QPAIR_STATES
 };
@@ -28,12 +28,12 @@ enum ctrl_state {
     CTRL_FREE,      /* Belongs to no association. */
     CTRL_DISABLED,  /* Waits for CC.EN = 1. */
     CTRL_READY,     /* Takes commands until CC.EN = 0. */
-    CTRL_RESETTING, /* Waits until its I/O queues have drained; then it does
-                     * what CC.EN asks for by that time. */
-    CTRL_FAILED,    /* Was enabled with a CC that is not supported: reports
+    CTRL_RESETTING, /* Waits until its I/O queues have drained, then follows
+                     * the value that CC.EN has by that time. */
+    CTRL_FAILED,    /* Was enabled with an unsupported CC; reports
                      * CSTS.CFS = 1 until CC.EN = 0. */
-    CTRL_PARTING,   /* Was reset with its subsystem by its own host; waits until
-                     * the host ends the association, or time is up. */
+    CTRL_PARTING,   /* Its host has reset the subsystem; waits until that host
+                     * ends the association, or for a time-out. */
     CTRL_ENDING,    /* The association is over; waits until all its queue pairs
                      * have drained. */
     CTRL_STATES
@@ -41,7 +41,7 @@ enum ctrl_state {
 
 enum shutdown_status { SHST_NORMAL, SHST_OCCURRING, SHST_COMPLETE };
 
-/* What an asynchronous event can tell; bits of events_pending and _masked. */
+/* The asynchronous events: bits of events_pending and events_masked. */
 enum ctrl_event {
     CTRL_EVENT_SMART_RELIABILITY,
     CTRL_EVENT_SMART_TEMPERATURE,
@@ -54,7 +54,7 @@ enum ctrl_event {
 enum {
     NO_CTRL = 0xff,
     NO_QPAIR = 0xffff,
-    KAS_100MS = 10, /* keep-alive granularity: a second */
+    KAS_100MS = 10, /* keep-alive granularity: 10 * 100 ms */
 };
 _Static_assert((int)NO_CTRL == (int)NVMF_BUF_NO_CTRL,
                "nvmf_qpair.ctrl is the owner of its buffers");
@@ -70,10 +70,10 @@ struct nvmf_qpair {
     uint16_t charge; /* its share of the queue budget; 0 until it is known */
     uint16_t sqsize; /* entries, as Connect said */
     uint16_t sqhd;
-    uint16_t in_flight;   /* requests not handed back */
-    uint32_t label;       /* what traces call it: nvmf_qpair_set_label() */
+    uint16_t in_flight;   /* requests that the target has not handed back */
+    uint32_t label;       /* its name in traces: nvmf_qpair_set_label() */
     uint64_t deadline_us; /* of CONNECTING and CLOSING */
-    uint8_t host[16];     /* the host's own address */
+    uint8_t host[16];     /* the host's address */
     const struct nvmf_transport *transport;
 };
 
@@ -84,7 +84,7 @@ struct nvmf_features {
     uint32_t error_recovery;
     uint32_t write_atomicity;
     uint32_t async_event_config;
-    uint32_t number_of_queues; /* granted; both halves 0's based */
+    uint32_t number_of_queues; /* granted numbers; both halves are 0's based */
     uint16_t temperature_over_k;
     uint16_t temperature_under_k;
 };
@@ -106,21 +106,21 @@ struct nvmf_ctrl {
     uint16_t cntlid;
     uint16_t portid;
     const struct nvmf_transport *transport; /* of its admin queue */
-    uint16_t promised;    /* I/O queues the budget still holds for it */
-    uint16_t qpair_count; /* queue pairs not yet free */
-    uint16_t io_count;    /* I/O queues of them */
-    uint16_t qpair[NVMF_MAX_IO_QUEUES + 1]; /* by QID; NO_QPAIR */
-    uint32_t cc; /* as last written; the state may not have followed it yet */
-    uint32_t shutdowns; /* shutdowns begun so far: the present one's number */
-    uint32_t kato_ms;   /* 0: no keep-alive */
-    uint64_t seen_us;   /* last sign of life */
+    uint16_t promised;    /* I/O queues that the budget reserves for it */
+    uint16_t qpair_count; /* its queue pairs that are not free yet */
+    uint16_t io_count;    /* how many of these are I/O queues */
+    uint16_t qpair[NVMF_MAX_IO_QUEUES + 1]; /* by QID; or NO_QPAIR */
+    uint32_t cc;        /* as last written; the state may follow it later */
+    uint32_t shutdowns; /* number of the last shutdown that began, from 1 */
+    uint32_t kato_ms;   /* 0 without keep-alive */
+    uint64_t seen_us;   /* time of the host's last command */
     uint8_t hostid[NVME_HOSTID_LEN];
     char hostnqn[NVME_NQN_FIELD];
     struct nvmf_features features;
     uint8_t aer_count;
-    uint8_t warnings_told;   /* SMART warnings that events were made of */
+    uint8_t warnings_told;   /* SMART warnings for which an event was raised */
     uint16_t events_pending; /* BIT(enum ctrl_event) */
-    uint16_t events_masked;  /* reported; until the log is read */
+    uint16_t events_masked;  /* reported; set until the host reads the log */
     struct nvmf_request *aer[NVMF_MAX_AERS];
     uint32_t changed_ns[NVMF_MAX_NAMESPACES / 32];
 };
@@ -131,21 +131,22 @@ struct nvmf_ns {
     struct media_geometry geometry;
 };
 
-/* First in, first out. */
+/* A first-in, first-out list of requests. */
 struct nvmf_queue {
     struct nvmf_request *head, *tail;
     bool is_retrying; /* requests are being taken from the head */
 };
 
-/* What waits for data buffers.  Short commands do not wait for long ones, nor
- * an owner's commands for another's. */
+/* Each owner has one wait queue of each kind for data buffers.  Short commands
+ * do not wait behind long ones, nor one owner's commands behind another's. */
 enum { WAIT_SHORT, WAIT_LONG, WAIT_KINDS };
 struct nvmf_buffer_wait {
     struct nvmf_queue queue[NVMF_BUF_OWNERS][WAIT_KINDS];
-    uint32_t count; /* requests in all of them */
-    bool is_served; /* requests are being started from one of them */
+    uint32_t count; /* requests in all wait queues */
+    bool is_served; /* requests are being started from one of the queues */
 
-    /* Owners whose turn it is: a ring, each at most once in it. */
+    /* The ring of waiting owners, in the order of their turns.  An owner is in
+     * the ring at most once. */
     bool is_listed[NVMF_BUF_OWNERS];
     uint8_t turn[NVMF_BUF_OWNERS];
     uint16_t first_turn, turns;
@@ -157,12 +158,12 @@ struct nvmf_target {
     struct nvmf_media media;
     const struct trace *trace; /* never NULL */
     uint64_t now_us;
-    uint64_t clock_ms;     /* what the clock was set to, and when */
-    uint64_t clock_set_us; /* until then: 0 at power-on */
+    uint64_t clock_ms;     /* value that the clock was set to */
+    uint64_t clock_set_us; /* when it was set; 0 if never, which is power-on */
     bool is_clock_set;
 
-    uint32_t depth_used;      /* of NVMF_TOTAL_DEPTH */
-    uint32_t queues_promised; /* I/O queues of full depth */
+    uint32_t depth_used;      /* sum of all charges, at most NVMF_TOTAL_DEPTH */
+    uint32_t queues_promised; /* I/O queues promised to all controllers */
     uint16_t ctrl_count;
     uint16_t qpair_count;
     uint16_t free_qpair[NVMF_MAX_QPAIRS]; /* a stack */
@@ -179,11 +180,11 @@ struct nvmf_target {
     struct nvmf_address address[NVMF_MAX_ADDRESSES];
 
     struct nvmf_counters counters;
-    struct log_error error_log[NVMF_ERROR_LOG_ENTRIES]; /* by count: a ring */
+    struct log_error error_log[NVMF_ERROR_LOG_ENTRIES]; /* ring, by count */
 
     struct nvmf_buffer_wait wait_buffer;
     struct nvmf_queue wait_media;
-    uint8_t page[4096]; /* where Identify and log pages are built */
+    uint8_t page[4096]; /* scratch memory for Identify data and log pages */
 };
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The target as a whole: start, time, health, namespaces that change.
+ * The target as a whole: initialisation, time, health, changes of namespaces.
  */
 #include "nvmeof/target/target.h"
 
@@ -54,9 +54,10 @@ static void set_defaults(struct nvmf_config *config)
 }
 
 /*
- * Linux refuses a controller whose CNTLID one of its own controllers has, and
- * after a restart it still has those of the boot before.  Each boot therefore
- * takes its CNTLIDs from a range that the three boots before it did not use.
+ * A Linux host refuses a controller whose CNTLID one of its other controllers
+ * has.  After a restart of the drive, the host still has the controllers of the
+ * boot before.  Each boot therefore takes its CNTLIDs from a range that the
+ * three boots before it did not use.
  */
 static uint8_t first_generation(uint64_t genctr)
 {
@@ -96,7 +97,7 @@ void nvmf_target_init(struct nvmf_target *target,
         add_namespace(target, &config->namespaces[i]);
     }
     nvmf_target_set_addresses(target, config->addresses, config->address_count);
-    /* What they point to need not outlive this call. */
+    /* The caller may free these lists after this call. */
     target->config.namespaces = NULL;
     target->config.addresses = NULL;
     target->is_cache_on = target->has_volatile_cache;

@@ -3,20 +3,21 @@
  * The NVMe-oF target of the drive: one NVM subsystem and its discovery service.
  *
  * Everything runs in the main loop; nothing here blocks, allocates or reads a
- * clock.  How a command goes:
+ * clock.  The calls of one command:
  *
  *   transport: nvmf_capsule() -> bufs.get -> transport.fetch -> media.submit
  *   media:     nvmf_media_done() -> transport.respond
  *   transport: nvmf_request_done() -> bufs.put
  *
- * How a connection goes:
+ * The calls of one connection:
  *
- *   A host asks for it: nvmf_qpair_reserve(), with hints if the transport knows
- *       what the queue will be before Connect (RDMA: the CM REQ says it)
+ *   A host asks for a connection: nvmf_qpair_reserve(), with hints if the
+ *       transport knows QID and size of the queue before Connect (RDMA reads
+ *       them from the CM REQ)
  *   The queue pair can receive capsules: nvmf_qpair_open()
- *   A capsule has arrived: nvmf_capsule(), beginning with Connect
- *   It ended, for any reason or after transport.disconnect():
- *       nvmf_qpair_closed()
+ *   A capsule has arrived, the first one with Connect: nvmf_capsule()
+ *   The connection has ended, after transport.disconnect() or for another
+ *       reason: nvmf_qpair_closed()
  *
  * Several transports can serve one target at the same time.  A controller
  * belongs to the transport through which its admin queue was connected.
@@ -36,14 +37,14 @@
 enum { NVMF_NQN_MAX = 223 }; /* characters */
 
 struct nvmf_ns_config {
-    uint32_t nsid;     /* 1..NVMF_MAX_NAMESPACES, each once */
-    uint32_t media_ns; /* handle for the media seam */
-    uint8_t uuid[16];  /* not zero; the same through both ports */
-    uint8_t nguid[16]; /* zeroes: take the UUID's bytes */
-    uint8_t eui64[8];  /* zeroes: none */
+    uint32_t nsid;     /* 1..NVMF_MAX_NAMESPACES, unique */
+    uint32_t media_ns; /* number of the namespace at the media seam */
+    uint8_t uuid[16];  /* not zero; the same on both ports */
+    uint8_t nguid[16]; /* all zeroes: the UUID's bytes are used */
+    uint8_t eui64[8];  /* all zeroes: there is none */
 };
 
-/* One address at which the drive serves hosts, as the discovery log says it. */
+/* One address at which the drive serves hosts, as in the discovery log. */
 struct nvmf_address {
     uint8_t trtype; /* enum nvme_trtype */
     uint8_t adrfam; /* 1 IPv4, 2 IPv6, 254 intra-host */
@@ -52,10 +53,10 @@ struct nvmf_address {
     char trsvcid[8]; /* "4420" */
 };
 
-/* What only the rest of the firmware knows of the drive's health. */
+/* Health values that the application measures. */
 struct nvmf_health {
     uint16_t temperature_k;   /* composite, kelvin */
-    uint8_t critical_warning; /* SMART byte 0, without the temperature */
+    uint8_t critical_warning; /* SMART byte 0 without its temperature bit */
     uint8_t available_spare_percent;
     uint8_t percentage_used;
     uint64_t power_cycles;
@@ -65,7 +66,7 @@ struct nvmf_health {
 
 /* Counters that the target keeps; the application saves and restores them. */
 struct nvmf_counters {
-    uint64_t read_blocks_512; /* SMART data units are thousands of them */
+    uint64_t read_blocks_512; /* blocks of 512 bytes; 1000 are a data unit */
     uint64_t written_blocks_512;
     uint64_t host_reads;
     uint64_t host_writes;
@@ -73,16 +74,16 @@ struct nvmf_counters {
     uint64_t error_log_entries;
 };
 
-/* A log page of LID C0h to FFh that somebody else knows how to build. */
+/* A log page with a LID of C0h to FFh, which the application builds. */
 struct nvmf_vendor_log {
     uint8_t lid;
     uint16_t len_bytes;  /* a multiple of part_bytes */
     uint16_t part_bytes; /* 4..4096 */
-    void (*build)(void *ctx, uint32_t part, uint8_t *page); /* all of a part */
+    void (*build)(void *ctx, uint32_t part, uint8_t *page); /* of one part */
     void *ctx;
 };
 
-/* Select, of Get Features. */
+/* The field Select of Get Features. */
 enum nvmf_select {
     NVMF_SELECT_CURRENT = 0,
     NVMF_SELECT_DEFAULT = 1,
@@ -90,21 +91,21 @@ enum nvmf_select {
 };
 
 /*
- * Vendor specific features, FID C0h to FFh, of I/O controllers: values of 32
- * bits or data, changeable and saveable, the drive's.  All answer with a
- * status: Invalid Field when there is no such feature, or dword 11 or the data
- * make no sense.
+ * Vendor specific features (FID C0h to FFh) of I/O controllers.  Each is a
+ * value of 32 bits or a block of data.  They belong to the drive, and are
+ * changeable and saveable.  The functions return a status: Invalid Field when
+ * there is no such feature, or when dword 11 or the data are invalid.
  */
 enum { NVMF_VENDOR_DATA_MAX = 512 };
 
 struct nvmf_vendor {
     void *ctx;
     uint16_t (*get)(void *ctx, uint8_t fid, enum nvmf_select select,
-                    uint32_t cdw11, uint32_t *value); /* NULL: none */
+                    uint32_t cdw11, uint32_t *value); /* NULL: there are none */
     uint16_t (*set)(void *ctx, uint8_t fid, bool is_saved, uint32_t cdw11);
 
-    /* How much data a feature has, up to NVMF_VENDOR_DATA_MAX; 0: a value.
-     * NULL: none has. */
+    /* Length of a feature's data, up to NVMF_VENDOR_DATA_MAX; 0 if the feature
+     * is a value.  NULL if every feature is a value. */
     uint16_t (*data_len)(void *ctx, uint8_t fid);
     uint16_t (*get_data)(void *ctx, uint8_t fid, enum nvmf_select select,
                          uint32_t cdw11, uint8_t *data);
@@ -112,100 +113,102 @@ struct nvmf_vendor {
                          const uint8_t *data);
 };
 
-/* How a Connect command ended. */
+/* The result of a Connect command. */
 struct nvmf_connect_end {
     uint16_t qpair;
     uint16_t qid;
-    uint16_t status; /* enum nvme_status without DNR and MORE; 0: accepted */
-    uint16_t cntlid; /* when accepted */
-    uint32_t field;  /* of Connect Invalid: IPO, and IATTR in bit 16 */
-    uint32_t label;  /* of the queue pair */
+    uint16_t status; /* enum nvme_status without DNR and MORE; 0 if accepted */
+    uint16_t cntlid; /* if accepted */
+    uint32_t field;  /* if Connect Invalid: IPO, with IATTR in bit 16 */
+    uint32_t label;  /* the queue pair's label in traces */
     uint32_t request;
-    char hostnqn[NVMF_NQN_MAX + 1]; /* as the host wrote it, any bytes; "" when
-                                     * it was refused before its data came */
+    char hostnqn[NVMF_NQN_MAX + 1]; /* unchecked bytes of the host; "" if it was
+                                     * refused before its data arrived */
 };
 
 struct nvmf_config {
     char subnqn[224];        /* 11..223 characters, NUL terminated */
-    char discovery_nqn[224]; /* unique name of the discovery subsystem, which
-                              * answers to the well-known one too; "": none */
-    uint64_t genctr; /* first generation of the discovery log, and where CNTLIDs
-                      * start: boot count << 16, so that neither repeats */
+    char discovery_nqn[224]; /* unique name of the discovery subsystem, beside
+                              * the well-known one; "" if it has none */
+    uint64_t genctr; /* first GENCTR of the discovery log, from which the first
+                      * CNTLID is derived too: boot count << 16, so that later
+                      * boots use other values */
     char sn[21];     /* serial number, at most 20 characters */
     char mn[41];     /* model */
-    char fr[9];      /* firmware revision that runs */
-    char slot_fr[2][9];  /* revision in each image slot; "" if empty */
+    char fr[9];      /* revision of the running firmware */
+    char slot_fr[2][9];  /* revision in each slot; "" if the slot is empty */
     uint8_t active_slot; /* 1 or 2 */
     uint16_t vid, ssvid;
-    uint8_t ieee[3];             /* OUI as transmitted in Identify: LSB first */
-    uint32_t vs;                 /* 0x00010400 (0 means that) or 0x00010201 */
-    uint16_t max_io_queues;      /* of one controller; 0 means 16 */
-    uint32_t connect_timeout_ms; /* open to Connect; 0 means 30000 */
+    uint8_t ieee[3];        /* OUI as transmitted in Identify: LSB first */
+    uint32_t vs;            /* 0x00010400, which 0 means too, or 0x00010201 */
+    uint16_t max_io_queues; /* of one controller; 0 means 16 */
+    uint32_t connect_timeout_ms; /* from open to Connect; 0 means 30000 */
 
-    const struct nvmf_ns_config *namespaces; /* copied, like the addresses */
+    const struct nvmf_ns_config *namespaces; /* copied, as the addresses are */
     uint16_t namespace_count;                /* 0..NVMF_MAX_NAMESPACES */
     const struct nvmf_address *addresses;
     uint8_t address_count; /* 0..NVMF_MAX_ADDRESSES */
 
-    const struct nvmf_vendor_log *vendor_logs; /* stay: not copied */
+    const struct nvmf_vendor_log *vendor_logs; /* must outlive the target */
     uint8_t vendor_log_count;
 
     struct nvmf_health health;
-    struct nvmf_counters counters; /* as of the last power cycle */
+    struct nvmf_counters counters; /* as saved in the last power cycle */
 
     struct nvmf_bufs bufs;
     struct nvmf_media media;
     struct nvmf_vendor vendor;
 
-    const struct trace *trace; /* stays; NULL: nothing is traced */
+    const struct trace *trace; /* must outlive the target; NULL for no trace */
 
-    /* A Connect was accepted or refused.  May be NULL. */
+    /* Called when a Connect was accepted or refused.  May be NULL. */
     void (*connect_ended)(void *ctx, const struct nvmf_connect_end *end);
     void *connect_ctx;
 
-    /* An NVM subsystem reset was written to NSSR: all connections are being
-     * ended.  May be NULL. */
+    /* Called when a host has requested an NVM subsystem reset (NSSR); the
+     * target is ending all connections.  May be NULL. */
     void (*subsystem_reset)(void *ctx);
     void *subsystem_reset_ctx;
 };
 
-/* Opaque: its owner provides the memory, nvmf_target_bytes() of it. */
+/* Opaque.  Its owner provides nvmf_target_bytes() of memory. */
 struct nvmf_target;
 
-/** Bytes of memory that a target needs, aligned as for any type. */
+/** Bytes of memory that a target needs, with the alignment of max_align_t. */
 size_t nvmf_target_bytes(void);
 
-/** Start from nothing.  *config is copied.  Turns the write cache on. */
+/** Initialise a target.  *config is copied.  The write cache is turned on. */
 void nvmf_target_init(struct nvmf_target *target,
                       const struct nvmf_config *config, uint64_t now_us);
 
 /**
- * Let time pass: keep-alive and Connect timeouts.
+ * Advance the time and act on expired timers: keep-alive and Connect time-outs.
  *
  * @param now_us  never goes back.
- * @return when to call again at the latest, or NVMF_NO_DEADLINE; calling
- *         earlier or late only delays timeouts.
+ * @return when to call again at the latest, or NVMF_NO_DEADLINE.  An earlier
+ *         call is harmless; a late one delays time-outs.
  */
 uint64_t nvmf_target_timer(struct nvmf_target *target, uint64_t now_us);
 
 /*
- * What the host said of a queue before its Connect command.  Connect must then
- * name the same QID and no larger SQSIZE.
+ * What a host has announced of a queue before its Connect command.  Connect
+ * must then name the same QID and no larger SQSIZE.
  */
 struct nvmf_qpair_hints {
-    uint16_t qid;    /* 0: admin queue */
+    uint16_t qid;    /* 0 for the admin queue */
     uint16_t sqsize; /* entries of the submission queue, 0's based */
-    uint16_t cntlid; /* controller of an I/O queue; 0: the host did not say */
+    uint16_t cntlid; /* controller of an I/O queue; 0 if not announced */
 };
 
 struct nvmf_qpair_params {
     const struct nvmf_transport *transport; /* outlives the queue pair */
-    uint16_t portid;  /* of the address at which the host asked */
-    uint8_t host[16]; /* the host's own address, as the transport has it */
-    const struct nvmf_qpair_hints *hints; /* NULL: nothing is known yet */
+    uint16_t portid;  /* PORTID of the address that the host uses */
+    uint8_t host[16]; /* the host's address, in the transport's format */
+    const struct nvmf_qpair_hints *hints; /* NULL if nothing is known yet */
 };
 
-/* Why a queue pair cannot be reserved; each transport has codes of its own. */
+/* Why a queue pair cannot be reserved.  Each transport maps this to its own
+ * codes. */
 enum nvmf_reserve_status {
     NVMF_RESERVE_OK,
     NVMF_RESERVE_INVALID_QID,    /* hints.qid exceeds the highest QID */
@@ -237,68 +240,72 @@ MUST_USE enum nvmf_reserve_status nvmf_qpair_reserve(
  */
 uint16_t nvmf_qpair_depth(const struct nvmf_target *target, uint16_t qpair);
 
-/** What traces call a queue pair that is reserved: for RDMA its QPN. */
+/** Set the label of a reserved queue pair in traces; RDMA uses the QPN. */
 void nvmf_qpair_set_label(struct nvmf_target *target, uint16_t qpair,
                           uint32_t label);
 
-/** The connection is established; the wait for Connect is bounded from now. */
+/** The connection is established.  From now on the host has a limited time to
+ * send Connect. */
 void nvmf_qpair_open(struct nvmf_target *target, uint16_t qpair,
                      uint64_t now_us);
 
 /**
- * The connection has ended (or never came to be): nothing more arrives.
+ * The connection has ended, or was never established: no more capsules arrive.
  *
- * The transport still owes nvmf_request_fetched() and nvmf_request_done() for
- * what it had accepted, unless it has answered it already.
+ * The transport must still call nvmf_request_fetched(), nvmf_request_sent() or
+ * nvmf_request_done() once for each fetch(), send() or respond() that it has
+ * not completed yet.
  *
- * @return true when the queue pair is free at once; false when commands are
- *         still being waited for, then transport.drained() follows.
+ * @return true when the queue pair is free at once; false when some of its
+ *         commands are still in progress; transport.drained() then follows.
  */
 MUST_USE bool nvmf_qpair_closed(struct nvmf_target *target, uint16_t qpair);
 
 /**
  * One command capsule has arrived.
  *
- * @param req   free; the target's from now on.
+ * @param req   a free request, which the target owns from now on.
  * @param sqe   NVME_SQE_LEN bytes, read before this returns.
  */
 void nvmf_capsule(struct nvmf_target *target, uint16_t qpair,
                   struct nvmf_request *req, const uint8_t *sqe,
                   const struct nvmf_data *data, uint64_t now_us);
 
-/** A request waits for a buffer. */
+/** Whether any request waits for a data buffer. */
 bool nvmf_target_is_short(const struct nvmf_target *target);
 
-/** The answer to transport.fetch(); is_ok false: the connection has failed. */
+/** Completion of transport.fetch(); is_ok is false if the connection failed. */
 void nvmf_request_fetched(struct nvmf_target *target, struct nvmf_request *req,
                           bool is_ok);
 
-/** The answer to transport.send(); is_ok false: the connection has failed. */
+/** Completion of transport.send(); is_ok is false if the connection failed. */
 void nvmf_request_sent(struct nvmf_target *target, struct nvmf_request *req,
                        bool is_ok);
 
-/** The answer to transport.respond(); the request is the transport's again. */
+/** Completion of transport.respond(); the transport owns the request again. */
 void nvmf_request_done(struct nvmf_target *target, struct nvmf_request *req);
 
-/** The answer to media.submit(). */
+/** Completion of media.submit(). */
 void nvmf_media_done(struct nvmf_target *target, void *cookie,
                      enum media_status status);
 
-/** New addresses: the discovery log changes, and hosts are told. */
+/** Set new addresses: the discovery log changes, and hosts get an event. */
 void nvmf_target_set_addresses(struct nvmf_target *target,
                                const struct nvmf_address *addresses,
                                uint8_t count);
 
-/** New health values; what got worse is reported to hosts that asked. */
+/** Set new health values; hosts that asked for it get an event for a new
+ * warning. */
 void nvmf_target_set_health(struct nvmf_target *target,
                             const struct nvmf_health *health);
 
-/** A namespace's size or attributes changed below: look again, tell hosts. */
+/** Read a namespace's geometry again after its media has changed, and send an
+ * event to hosts. */
 void nvmf_target_ns_changed(struct nvmf_target *target, uint32_t nsid);
 
 /**
- * Put an event that belongs to no command into the error log (a firmware image
- * that failed its check, an uncorrectable memory error, ...).
+ * Add an entry for an error that belongs to no command to the error log, such
+ * as a firmware image that failed its check or an uncorrectable memory error.
  */
 void nvmf_target_log_error(struct nvmf_target *target, uint16_t status,
                            uint32_t nsid, uint64_t lba);
@@ -306,51 +313,53 @@ void nvmf_target_log_error(struct nvmf_target *target, uint16_t status,
 struct log_error; /* nvmeof/wire/log.h */
 
 /**
- * An entry of the error log, for the application to keep.
+ * Read an entry of the error log, so that the application can store it.
  *
- * @param count  1 is the first ever, the last is counters.error_log_entries
+ * @param count  number of the entry: 1 for the drive's first one, up to
+ *               counters.error_log_entries for the last one
  * @return false when it is not in the log any more
  */
 MUST_USE bool nvmf_target_error(const struct nvmf_target *target,
                                 uint64_t count, struct log_error *error);
 
-/** Put an entry of an earlier power cycle back, before hosts come. */
+/** Restore an entry of an earlier power cycle, before hosts connect. */
 void nvmf_target_restore_error(struct nvmf_target *target,
                                const struct log_error *error);
 
-/** Set the drive's clock: Timestamp feature, times in the error log. */
+/** Set the drive's clock, which the Timestamp feature and the error log use. */
 void nvmf_target_set_time(struct nvmf_target *target, uint64_t epoch_ms,
                           uint64_t now_us);
 
 /**
  * The drive's clock, in milliseconds.
  *
- * @return whether it was set: *ms counts from 1970-01-01; else from power-on
+ * @return whether the clock was set: if so, *ms counts from 1970-01-01, else
+ *         from power-on
  */
 bool nvmf_target_time(const struct nvmf_target *target, uint64_t *ms);
 
-/** Another hour is over. */
+/** Set the number of hours that the drive has been powered. */
 void nvmf_target_set_power_on_hours(struct nvmf_target *target, uint64_t hours);
 
 /**
- * Whether a host has an I/O controller enabled that it has not shut down: were
- * the power to go now, that would be an unsafe shutdown.
+ * Whether any I/O controller is enabled and not shut down.  A power cut would
+ * then count as an unsafe shutdown.
  */
 bool nvmf_target_is_in_use(const struct nvmf_target *target);
 
-/** The counters as they are now, for the application to save. */
+/** The current counters, for the application to save. */
 const struct nvmf_counters *nvmf_target_counters(
     const struct nvmf_target *target);
 
-/** What the target was configured with; its lists are not in it. */
+/** The target's configuration, without its lists. */
 const struct nvmf_config *nvmf_target_config(const struct nvmf_target *target);
 
-/* One controller, for tables of them. */
+/* One controller, for tables in status output. */
 struct nvmf_ctrl_info {
     uint16_t cntlid;
     uint16_t qpairs;
     bool is_discovery;
-    uint32_t keep_alive_ms; /* 0: none */
+    uint32_t keep_alive_ms; /* 0 without keep-alive */
     const char *state;      /* one word */
     char hostnqn[NVMF_NQN_MAX + 1];
 };
@@ -361,11 +370,11 @@ MUST_USE bool nvmf_target_ctrl_info(const struct nvmf_target *target,
                                     uint16_t index,
                                     struct nvmf_ctrl_info *info);
 
-/* One queue pair, for tables of them. */
+/* One queue pair, for tables in status output. */
 struct nvmf_qpair_info {
-    uint32_t label; /* nvmf_qpair_set_label() */
+    uint32_t label; /* see nvmf_qpair_set_label() */
     uint16_t qid;
-    uint16_t cntlid; /* 0: not connected yet */
+    uint16_t cntlid; /* 0 before Connect */
     uint16_t entries;
     uint16_t in_flight;
     const char *state; /* one word */
@@ -376,20 +385,20 @@ MUST_USE bool nvmf_target_qpair_info(const struct nvmf_target *target,
                                      uint16_t index,
                                      struct nvmf_qpair_info *info);
 
-/** How many controllers (hosts) and queue pairs there are, for status lines. */
+/** Numbers of controllers (hosts) and queue pairs in use, for status lines. */
 void nvmf_target_stats(const struct nvmf_target *target, uint16_t *controllers,
                        uint16_t *qpairs);
 
 /**
- * What hosts have been promised, for status lines.
+ * How much of the queue budget is in use, for status lines.
  *
- * @param depth   requests of the queues there are, NVMF_TOTAL_DEPTH at most
- * @param queues  I/O queues of full depth that are yet to be connected
+ * @param depth   sum of the depths of all queues, NVMF_TOTAL_DEPTH at most
+ * @param queues  I/O queues that were granted but are not connected yet
  */
 void nvmf_target_promised(const struct nvmf_target *target, uint32_t *depth,
                           uint32_t *queues);
 
-/** SMART's values as they are now, but for the counters. */
+/** The current health values that SMART reports, without the counters. */
 const struct nvmf_health *nvmf_target_health(const struct nvmf_target *target);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The transport seam: requests, and what the target asks of its transports.
+ * The transport seam: requests, and the functions of a transport that the
+ * target calls.
  *
- * What the target offers to a transport is in target.h.  A transport owns the
+ * The functions that a transport calls are in target.h.  A transport owns the
  * memory of its requests, one for each capsule buffer, and keeps the host's
  * data descriptor (for RDMA: the keyed SGL) beside each; the target never sees
  * an address or a key.
@@ -33,61 +34,62 @@ enum nvmf_request_state {
 
 struct nvmf_command;
 
-/* What the transport found in the command's data descriptor (SGL1). */
+/* The transport's result of reading the command's data descriptor (SGL1). */
 struct nvmf_data {
-    uint32_t len_bytes; /* what the descriptor describes; 0 for none */
-    uint16_t status;    /* enum nvme_status, 0 if acceptable.  Reported only
-                         * if the command moves data */
-    struct nvmf_piece
-        in_capsule;          /* the data itself, where it came with the
-                              * command (then len_bytes long); else
-                              * ptr is NULL.  Lives as long as the request */
-    struct nvmf_piece spare; /* memory that nobody else uses until the response,
-                              * for Connect, which should not have to wait for a
-                              * buffer.  len_bytes 0: none */
+    uint32_t len_bytes; /* length that the descriptor names; 0 for none */
+    uint16_t status;    /* enum nvme_status; 0 if the descriptor is valid.
+                         * Reported only if the command moves data. */
+    struct nvmf_piece in_capsule; /* data that came with the command, of
+                                   * len_bytes; valid until the request ends.
+                                   * ptr is NULL if the host holds the data. */
+    struct nvmf_piece spare; /* memory that is unused before the response, for
+                              * Connect, which need not wait for a buffer then.
+                              * len_bytes is 0 if there is none. */
 };
 
 /*
- * One command.  Data for which there are too few buffers at once moves in
- * several windows, one after the other through the same buffers: fetch() and
- * media, or media and send(), and respond() with the last one.  Embed it in the
- * transport's own request (container_of() leads back) and hand it in zeroed the
- * first time.  From nvmf_capsule() to nvmf_request_done(), or until the queue
- * pair is drained, it is the target's.
+ * One command.  If there are too few buffers for all of its data, the data
+ * moves in several windows through the same buffers.  Each window of a write is
+ * fetched and then written to the media; each window of a read is read from the
+ * media and then sent, the last one by respond().
+ *
+ * A transport embeds this struct in its own request and gets that back with
+ * container_of().  It is zeroed before its first use.  The target owns it from
+ * nvmf_capsule() to nvmf_request_done(), or until the queue pair is drained.
  */
 struct nvmf_request {
-    /* For the transport to read, in fetch() and respond(). */
+    /* The transport reads these fields, in fetch(), send() and respond(). */
     uint16_t qpair;
     uint8_t state; /* enum nvmf_request_state */
     uint8_t piece_count;
-    uint32_t number;      /* what traces call it; the transport sets it once */
-    uint32_t data_offset; /* where this window begins in the host's data */
-    uint32_t fetch_len;   /* fetch(): bytes to bring into pieces */
+    uint32_t number;      /* label in traces; the transport sets it once */
+    uint32_t data_offset; /* offset of this window in the host's data */
+    uint32_t fetch_len;   /* fetch(): bytes to copy into pieces */
     uint32_t send_len;    /* send(), respond(): bytes to send from pieces; may
                            * be 0 in respond() */
     struct nvmf_piece pieces[NVMF_MAX_PIECES];
     uint8_t cqe[NVME_CQE_LEN]; /* respond(): the response capsule */
 
-    /* The target's own. */
-    bool owns_buffers;       /* pieces are to be put() */
-    uint8_t owned_count;     /* how many: piece_count, but in a last window */
-    uint8_t owner;           /* and whose they are */
-    bool is_unlogged;        /* its refusal is no entry of the error log */
-    uint16_t error_location; /* of a bad field: byte in 7:0, bit in 10:8 */
-    uint16_t progress;       /* media operations done, of steps */
+    /* Only the target uses these fields. */
+    bool owns_buffers;       /* it must return its pieces with put() */
+    uint8_t owned_count;     /* pieces to return; a last window may use fewer */
+    uint8_t owner;           /* owner of these pieces */
+    bool is_unlogged;        /* its refusal gets no entry in the error log */
+    uint16_t error_location; /* of an invalid field: byte in 7:0, bit in 10:8 */
+    uint16_t progress;       /* media operations completed, of `steps` */
     uint16_t steps;
-    uint32_t data_len;   /* bytes the command moves */
-    uint32_t window_len; /* bytes of them that this window moves */
-    uint32_t room_len;   /* bytes that its buffers hold */
+    uint32_t data_len;   /* bytes that the command moves */
+    uint32_t window_len; /* bytes that this window moves */
+    uint32_t room_len;   /* bytes that fit into its buffers */
     uint32_t result[2];  /* dwords 0 and 1 of the CQE */
-    uint32_t shutdown;   /* Property Set: number of the shutdown it began */
+    uint32_t shutdown;   /* number of the shutdown that a Property Set began */
     const struct nvmf_command *command;
     const struct nvmf_data *data; /* during nvmf_capsule() only */
     struct nvme_sqe sqe;
     struct nvmf_request *next;
-    const struct trace *trace; /* NULL: nobody wants to know of it */
-    uint64_t entered_us;       /* these two: only while traced */
-    uint32_t stage_us[NVMF_REQUEST_STATES]; /* time spent in each state */
+    const struct trace *trace; /* NULL if this request is not traced */
+    uint64_t entered_us;       /* when it entered its state, if traced */
+    uint32_t stage_us[NVMF_REQUEST_STATES]; /* time in each state, if traced */
 };
 
 /*
@@ -98,26 +100,25 @@ struct nvmf_request {
  * None of the functions may call back into the target before it returns.
  */
 struct nvmf_transport {
-    void *ctx;      /* handed to every function below */
-    uint8_t trtype; /* enum nvme_trtype: what logs call the transport */
-    uint32_t sgls;  /* descriptors that it reads: bits of Identify SGLS */
-    uint32_t in_capsule_len; /* data in an I/O command's capsule, bytes; it
-                              * begins right after the SQE; 0: none */
+    void *ctx;      /* first argument of every function below */
+    uint8_t trtype; /* enum nvme_trtype, which names the transport in logs */
+    uint32_t sgls;  /* descriptors that it supports: bits of Identify SGLS */
+    uint32_t in_capsule_len; /* most bytes of data in an I/O command's capsule,
+                              * right after the SQE; 0 for none */
 
     /**
-     * Bring req->fetch_len bytes from the host into req->pieces, from
-     * req->data_offset on of what the command's descriptor describes (RDMA: a
-     * READ).  The transport calls nvmf_request_fetched() afterwards, also if
-     * the queue pair fails.  Never called for data in the capsule.
+     * Copy req->fetch_len bytes of the host's data, from req->data_offset on,
+     * into req->pieces (RDMA: a READ).  The transport then calls
+     * nvmf_request_fetched(), also if the queue pair fails.  Never called for
+     * data in the capsule.
      */
     void (*fetch)(void *ctx, struct nvmf_request *req);
 
     /**
-     * Send req->send_len bytes from req->pieces to the host, to
-     * req->data_offset of what the command's descriptor describes (RDMA: a
-     * WRITE).  More data follows before the response.  The transport calls
-     * nvmf_request_sent() when the pieces are free again, also if the queue
-     * pair fails.
+     * Copy req->send_len bytes from req->pieces to the host's data, from
+     * req->data_offset on (RDMA: a WRITE).  More data follows before the
+     * response.  The transport calls nvmf_request_sent() when it no longer uses
+     * the pieces, also if the queue pair fails.
      */
     void (*send)(void *ctx, struct nvmf_request *req);
 

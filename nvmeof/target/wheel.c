@@ -85,7 +85,7 @@ uint16_t wheel_expire(struct wheel *wheel, uint64_t now_us)
         wheel->tick = MAX(wheel->tick, now_tick);
         return WHEEL_NONE;
     }
-    /* This bucket is not done yet: stay just before it. */
+    /* This bucket still has timers: stay at the tick before it. */
     wheel->tick = tick - 1;
     timer = wheel->head[tick % WHEEL_BUCKETS];
     wheel_stop(wheel, timer);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A timer wheel: starting, stopping and expiring a timer cost the same however
- * many there are.
+ * many timers there are.
  *
- * Timers beyond the wheel's reach (33 s) fire early: whoever owns one knows its
- * real deadline and starts it again.
+ * A timer with a deadline beyond the wheel's range of 33 s fires early.  Its
+ * owner compares the time with the real deadline and starts it again.
  */
 #ifndef ESSD_NVMEOF_TARGET_WHEEL_H
 #define ESSD_NVMEOF_TARGET_WHEEL_H
@@ -23,23 +23,24 @@ enum {
 };
 
 struct wheel {
-    uint64_t tick; /* everything up to here has fired */
+    uint64_t tick; /* all timers up to this tick have fired */
     uint64_t occupied[WHEEL_BUCKETS / 64];
     uint16_t head[WHEEL_BUCKETS];
     uint16_t next[WHEEL_TIMERS];
     uint16_t prev[WHEEL_TIMERS];
-    uint16_t bucket[WHEEL_TIMERS]; /* WHEEL_NONE: not running */
+    uint16_t bucket[WHEEL_TIMERS]; /* WHEEL_NONE if the timer is not running */
 };
 
 void wheel_init(struct wheel *wheel, uint64_t now_us);
 
-/** Start, or start again.  Fires at the first tick at or after deadline_us. */
+/** Start a timer, or restart it.  It fires at the first tick at or after
+ * deadline_us. */
 void wheel_start(struct wheel *wheel, uint16_t timer, uint64_t deadline_us);
 
 void wheel_stop(struct wheel *wheel, uint16_t timer);
 
 /**
- * Take one timer that has fired by now_us.  It is stopped.
+ * Take one timer that has fired by now_us, and stop it.
  *
  * @return the timer; WHEEL_NONE when there are no more.
  */

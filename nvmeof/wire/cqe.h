@@ -43,7 +43,7 @@ enum nvme_status {
     NVME_SC_KEEP_ALIVE_INVALID = 0x01a,
     NVME_SC_SGL_DATA_GRANULARITY = 0x01e,
     NVME_SC_NS_WRITE_PROTECTED = 0x020,
-    NVME_SC_COMMAND_INTERRUPTED = 0x021, /* to be tried again */
+    NVME_SC_COMMAND_INTERRUPTED = 0x021, /* the host shall retry */
     NVME_SC_LBA_RANGE = 0x080,
     NVME_SC_NS_NOT_READY = 0x082,
 

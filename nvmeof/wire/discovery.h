@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The discovery log page: a header, then an entry for each way to a subsystem.
+ * The discovery log page: a header, then an entry for each path to a subsystem.
  * Spec: NVMe over Fabrics 1.1 section 5.3; RDMA entries section 7.3.5.
  */
 #ifndef ESSD_NVMEOF_WIRE_DISCOVERY_H
@@ -47,7 +47,7 @@ enum {
     TREQ_NOT_REQUIRED = 0x2,
     TREQ_SQ_FLOW_CONTROL_OPTIONAL = 0x4,
     EFLAGS_DUPRETINFO = 0x1, /* every address returns the same log */
-    EFLAGS_EPCSD = 0x2,      /* persistent connections are welcome */
+    EFLAGS_EPCSD = 0x2,      /* persistent connections are supported */
     RDMA_QPTYPE_RC = 1,
     RDMA_PRTYPE_ROCEV2 = 4,
     RDMA_CMS_RDMA_CM = 1,
@@ -59,10 +59,11 @@ struct discovery_entry {
     uint16_t portid, cntlid;
     uint16_t asqsz; /* 1's based */
     uint16_t eflags;
-    const char *trsvcid;                        /* at most 32 characters */
-    const char *subnqn;                         /* at most 223 */
-    const char *traddr;                         /* at most 256 */
-    uint8_t rdma_qptype, rdma_prtype, rdma_cms; /* 0 unless RDMA */
+    const char *trsvcid; /* at most 32 characters */
+    const char *subnqn;  /* at most 223 characters */
+    const char *traddr;  /* at most 256 characters */
+    uint8_t rdma_qptype, rdma_prtype,
+        rdma_cms; /* 0 for other transports than RDMA */
 };
 
 /** @param buf  DISCOVERY_HEADER_LEN bytes, all written; RECFMT is 0. */

@@ -39,8 +39,8 @@ enum { /* Connect CATTR */
 
 #define NVME_DISCOVERY_NQN  "nqn.2014-08.org.nvmexpress.discovery"
 #define NVME_CNTLID_DYNAMIC 0xffffu
-/* In DW0 of a failed Connect's CQE: the offset counts in the data, not the SQE.
- */
+/* IATTR, in DW0 of a failed Connect's CQE: the offset is one in the data, not
+ * in the SQE. */
 #define CONNECT_IATTR_DATA 0x10000u
 
 struct connect_command {
@@ -54,7 +54,7 @@ struct connect_command {
 struct connect_data {
     uint8_t hostid[NVME_HOSTID_LEN];
     uint16_t cntlid;
-    /* As received: check with nvme_nqn_len() that they are NUL terminated. */
+    /* As received: nvme_nqn_len() tells whether they are NUL terminated. */
     char subnqn[NVME_NQN_FIELD];
     char hostnqn[NVME_NQN_FIELD];
 };
@@ -62,7 +62,7 @@ struct connect_data {
 void connect_command_parse(struct connect_command *connect,
                            const struct nvme_sqe *sqe);
 
-/** For hosts and tests: sets opcode, FCTYPE, PSDT and the fields of *sqe. */
+/** For hosts and tests: set opcode, FCTYPE, PSDT and the fields of Connect. */
 void connect_command_build(struct nvme_sqe *sqe,
                            const struct connect_command *connect);
 
@@ -81,7 +81,7 @@ void connect_data_emit(uint8_t *buf, const struct connect_data *data);
 size_t nvme_nqn_len(const char *nqn);
 
 enum {                      /* offsets of properties */
-       PROPERTY_CAP = 0x00, /* 8 bytes, the others 4 */
+       PROPERTY_CAP = 0x00, /* 8 bytes; all others have 4 */
        PROPERTY_VS = 0x08,
        PROPERTY_CC = 0x14,
        PROPERTY_CSTS = 0x1c,
@@ -108,16 +108,16 @@ enum { /* CSTS */
 #define NSSR_RESET 0x4e564d65u /* "NVMe" */
 
 struct property_command {
-    uint8_t size_bytes; /* 4 or 8; 0: a reserved ATTRIB */
+    uint8_t size_bytes; /* 4 or 8; 0 for a reserved ATTRIB */
     uint32_t offset;
-    uint64_t value; /* of a Property Set */
+    uint64_t value; /* only for Property Set */
 };
 
 void property_command_parse(struct property_command *property,
                             const struct nvme_sqe *sqe);
 
-/** For hosts and tests: sets PSDT, opcode and fields; FCTYPE is the caller's.
- */
+/** For hosts and tests: set opcode, PSDT and the property's fields of *sqe.
+ * The caller sets FCTYPE. */
 void property_command_build(struct nvme_sqe *sqe,
                             const struct property_command *property);
 

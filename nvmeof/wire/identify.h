@@ -3,8 +3,8 @@
  * Identify data: controller, namespace, active list, descriptors.
  * Spec: NVM Express Base 1.4 section 5.15; Fabrics 1.1 section 4.1.
  *
- * Emitters only: a field that no struct here has is zero, which means "not
- * supported" or "not reported".
+ * This file has emitters only.  A field that is in no struct here is zero,
+ * which means "not supported" or "not reported".
  */
 #ifndef ESSD_NVMEOF_WIRE_IDENTIFY_H
 #define ESSD_NVMEOF_WIRE_IDENTIFY_H
@@ -68,7 +68,7 @@ enum { /* byte offsets in Identify Namespace; little-endian */
        ID_NS_LBAF0 = 128,
 };
 
-enum { /* byte offsets in what CNS 08h returns, for every command set */
+enum { /* byte offsets in the data of CNS 08h, for every command set */
        ID_NS_ANY_NMIC = 1,
        ID_NS_ANY_NSATTR = 8,
        ID_NS_ANY_NSTAT = 14,
@@ -104,9 +104,9 @@ enum { /* Identify Controller bits */
 struct identify_controller {
     uint16_t vid, ssvid;
     const char *sn;     /* at most 20 characters; padded with spaces */
-    const char *mn;     /* 40 */
-    const char *fr;     /* 8 */
-    const char *subnqn; /* 223 */
+    const char *mn;     /* at most 40 */
+    const char *fr;     /* at most 8 */
+    const char *subnqn; /* at most 223 */
     uint8_t rab;
     uint8_t ieee[3];
     uint8_t cmic;
@@ -122,7 +122,7 @@ struct identify_controller {
     uint8_t lpa;
     uint8_t elpe, npss;      /* 0's based */
     uint16_t wctemp, cctemp; /* kelvin */
-    uint16_t kas;            /* 100 ms */
+    uint16_t kas;            /* in units of 100 ms */
     uint8_t sqes, cqes;
     uint16_t maxcmd;
     uint32_t nn;
@@ -133,7 +133,7 @@ struct identify_controller {
     uint16_t icdoff;         /* 16 bytes */
     uint8_t fcatt;
     uint8_t msdbd;
-    uint16_t power_cw; /* power state 0, maximum: centiwatts */
+    uint16_t power_cw; /* maximum of power state 0, in centiwatts */
 };
 
 struct identify_namespace {
@@ -143,14 +143,14 @@ struct identify_namespace {
     uint8_t dlfeat;
     uint8_t nsattr;
     const uint8_t *nguid; /* 16 bytes */
-    const uint8_t *eui64; /* 8 bytes; zeroes: none */
+    const uint8_t *eui64; /* 8 bytes; all zeroes if there is none */
 };
 
-/* All write NVME_IDENTIFY_LEN bytes. */
+/* Each of these functions writes NVME_IDENTIFY_LEN bytes. */
 void identify_controller_emit(uint8_t *buf,
                               const struct identify_controller *id);
 void identify_namespace_emit(uint8_t *buf, const struct identify_namespace *id);
-/** What CNS 08h returns: only nmic and nsattr of *id are in it. */
+/** Emit the data of CNS 08h, which has only nmic and nsattr of *id. */
 void identify_namespace_any_emit(uint8_t *buf,
                                  const struct identify_namespace *id);
 void identify_ns_list_emit(uint8_t *buf, const uint32_t *nsid, uint16_t count);

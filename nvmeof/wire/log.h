@@ -41,7 +41,7 @@ enum { /* byte offsets in SMART / health information */
        SMART_AVAILABLE_SPARE = 3,
        SMART_SPARE_THRESHOLD = 4,
        SMART_PERCENTAGE_USED = 5,
-       SMART_DATA_UNITS_READ = 32, /* this and below: 16 bytes each */
+       SMART_DATA_UNITS_READ = 32, /* this field and all below have 16 bytes */
        SMART_DATA_UNITS_WRITTEN = 48,
        SMART_HOST_READS = 64,
        SMART_HOST_WRITES = 80,
@@ -77,16 +77,16 @@ enum {
 };
 
 struct log_error {
-    uint64_t count;     /* 1 for the first ever; 0: entry unused */
-    uint16_t sqid, cid; /* FFFFh: no command */
+    uint64_t count; /* number of the error, from 1; 0 if the entry is unused */
+    uint16_t sqid, cid; /* FFFFh if it belongs to no command */
     uint16_t status;    /* enum nvme_status with flags */
-    uint16_t location;  /* FFFFh: no command field */
+    uint16_t location;  /* FFFFh if it names no field */
     uint64_t lba;
     uint32_t nsid;
     uint8_t trtype;
     uint8_t vendor_log;
-    bool has_time;    /* the clock was set */
-    uint64_t time_ms; /* since 1970-01-01, or since reset */
+    bool has_time;    /* the clock was set before */
+    uint64_t time_ms; /* since 1970-01-01 if has_time, else since reset */
 };
 
 struct log_smart {
@@ -95,7 +95,8 @@ struct log_smart {
     uint8_t available_spare_percent;
     uint8_t spare_threshold_percent;
     uint8_t percentage_used;
-    uint64_t data_units_read, data_units_written; /* 1000 * 512 bytes */
+    uint64_t data_units_read,
+        data_units_written; /* in units of 1000 * 512 bytes */
     uint64_t host_reads, host_writes;
     uint64_t power_cycles, power_on_hours, unsafe_shutdowns;
     uint64_t media_errors, error_log_entries;
@@ -109,7 +110,8 @@ void log_error_time_emit(uint8_t *buf, const struct log_error *error);
 
 /**
  * @param buf     LOG_TIMESTAMP_LEN bytes, all written.
- * @param is_set  `ms` counts from 1970-01-01, not from a reset
+ * @param is_set  whether `ms` counts from 1970-01-01; else it counts from a
+ *                reset
  */
 void log_timestamp_emit(uint8_t *buf, uint64_t ms, bool is_set);
 

@@ -15,7 +15,7 @@ enum { /* admin command set */
        ADMIN_GET_FEATURES = 0x0a,
        ADMIN_ASYNC_EVENT_REQUEST = 0x0c,
        ADMIN_KEEP_ALIVE = 0x18,
-       NVME_FABRICS = 0x7f, /* on every queue */
+       NVME_FABRICS = 0x7f, /* valid on every queue */
 };
 
 enum { /* NVM command set */
@@ -43,12 +43,13 @@ enum { /* Identify CNS */
        CNS_CONTROLLER = 0x01,
        CNS_ACTIVE_NS_LIST = 0x02,
        CNS_NS_DESCRIPTORS = 0x03,
-       /* Base 2.0; the first three take a command set in CDW11 31:24. */
+       /* From Base 2.0; the first three have a command set (CSI) in CDW11
+        * 31:24. */
        CNS_NS_OF_COMMAND_SET = 0x05,
        CNS_CONTROLLER_OF_COMMAND_SET = 0x06,
        CNS_ACTIVE_NS_LIST_OF_COMMAND_SET = 0x07,
        CNS_NS_OF_ALL_COMMAND_SETS = 0x08,
-       CSI_NVM = 0x00, /* the NVM command set */
+       CSI_NVM = 0x00, /* CSI of the NVM command set */
 };
 
 enum { /* log page identifiers */

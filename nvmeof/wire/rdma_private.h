@@ -46,7 +46,7 @@ struct nvme_rdma_req {
     uint16_t qid;
     uint16_t hrqsize; /* 1's based */
     uint16_t hsqsize; /* 0's based */
-    uint16_t cntlid;  /* Fabrics 1.1; 0 from older hosts */
+    uint16_t cntlid;  /* since Fabrics 1.1; older hosts send 0 */
 };
 
 /**

@@ -13,30 +13,30 @@
 
 enum { /* byte offsets; everything little-endian */
        SGL_ADDRESS = 0,
-       SGL_LENGTH = 8,       /* data block: 32 bits */
-       SGL_KEYED_LENGTH = 8, /* keyed: 24 bits */
-       SGL_KEYED_KEY = 11,   /* keyed: 32 bits */
+       SGL_LENGTH = 8,       /* of a data block: 32 bits */
+       SGL_KEYED_LENGTH = 8, /* of a keyed data block: 24 bits */
+       SGL_KEYED_KEY = 11,   /* of a keyed data block: 32 bits */
        SGL_TYPE = 15,        /* type:4 subtype:4, from the top bit */
        SGL_LEN = 16,
 };
 
 enum sgl_kind {
-    SGL_KEYED,            /* 40h: host memory by key */
+    SGL_KEYED,            /* 40h: host memory, with a key */
     SGL_KEYED_INVALIDATE, /* 4Fh: as above; the response invalidates the key */
-    SGL_IN_CAPSULE,       /* 01h: the address is an offset from the SQE's end */
+    SGL_IN_CAPSULE,       /* 01h: the address is an offset after the SQE */
 };
 
 struct sgl {
     enum sgl_kind kind;
     uint64_t address;
     uint32_t len_bytes;
-    uint32_t key; /* keyed kinds only */
+    uint32_t key; /* only of keyed kinds */
 };
 
 /**
  * @param buf  SGL_LEN bytes: &capsule[SQE_SGL1].
- * @return 0, or NVME_SC_SGL_INVALID_TYPE when the descriptor is of another
- *         kind; *sgl then is zero.
+ * @return 0, or NVME_SC_SGL_INVALID_TYPE for any other kind of descriptor; *sgl
+ *         is then zero.
  */
 uint16_t sgl_parse(struct sgl *sgl, const uint8_t *buf);
 

@@ -12,7 +12,7 @@ enum { /* byte offsets; everything little-endian */
        SQE_OPCODE = 0,
        SQE_FLAGS = 1, /* PSDT:2 reserved:4 FUSE:2, from the top bit */
        SQE_CID = 2,
-       SQE_NSID = 4, /* fabrics commands: FCTYPE, then reserved */
+       SQE_NSID = 4, /* for fabrics commands FCTYPE, then reserved bytes */
        SQE_FCTYPE = 4,
        SQE_CDW2 = 8,
        SQE_CDW3 = 12,
@@ -29,30 +29,30 @@ enum { /* byte offsets; everything little-endian */
 
 enum { /* PSDT */
        SQE_PSDT_PRP = 0,
-       SQE_PSDT_SGL = 1,          /* metadata, if any, by address */
-       SQE_PSDT_SGL_METADATA = 2, /* metadata by SGL segment */
+       SQE_PSDT_SGL = 1, /* SGL for data; an address for metadata, if any */
+       SQE_PSDT_SGL_METADATA = 2, /* SGLs for data and for metadata */
 };
 
 struct nvme_sqe {
     uint8_t opcode;
     uint8_t fuse; /* 0 normal, 1 first, 2 second */
     uint8_t psdt;
-    uint8_t fctype; /* fabrics commands only */
+    uint8_t fctype; /* only of fabrics commands */
     uint16_t cid;
-    uint32_t nsid; /* not for fabrics commands */
+    uint32_t nsid; /* not of fabrics commands */
     uint32_t cdw2, cdw3;
     uint64_t mptr;
     uint32_t cdw10, cdw11, cdw12, cdw13, cdw14, cdw15;
 };
 
 /**
- * @param buf  NVME_SQE_LEN bytes; a transport ends a connection that sends
- *             fewer.
+ * @param buf  NVME_SQE_LEN bytes.  A transport ends a connection whose capsule
+ *             is shorter.
  */
 void nvme_sqe_parse(struct nvme_sqe *sqe, const uint8_t *buf);
 
 /**
- * For hosts and tests.  SGL1 is left zero.
+ * For hosts and tests.  SGL1 is written as zero.
  *
  * @param buf  NVME_SQE_LEN bytes, all written.
  */
