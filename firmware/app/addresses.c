@@ -6,7 +6,7 @@
 #include "firmware/text/ip_text.h"
 
 /*
- * Whether the address is reported to peers.  A configured address that needs no
+ * Whether hosts are told of the address.  A configured address that needs no
  * probing is reported even while its link is down, through the other port.
  */
 static bool is_served(const struct net_stack *stack, uint8_t local)

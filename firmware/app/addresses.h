@@ -10,30 +10,36 @@
 #include "firmware/net/drive_net.h"
 #include "nvmeof/target/target.h"
 
-/* Treat as opaque, but for the last three. */
+/* Treat as opaque, except for the last three fields. */
 struct addresses {
     struct log *log;
     const struct drive_net *net;
-    uint32_t changes; /* of the net, that this shows */
+    /* The network's count of changes that this list reflects. */
+    uint32_t changes;
     uint16_t service_port;
     uint8_t port[NET_CONFIGURED];
     uint16_t vlan[NET_CONFIGURED];
-    struct ip_addr ip[NET_CONFIGURED]; /* that serve, by index; zero: none */
-    uint8_t changed;                   /* a bit an index: of the last update */
+    /* Addresses that serve hosts, by index; zero: none. */
+    struct ip_addr ip[NET_CONFIGURED];
+    /* Addresses that the last update changed, one bit per index. */
+    uint8_t changed;
     uint8_t count;
     struct nvmf_address list[NVMF_MAX_ADDRESSES];
 };
 _Static_assert((int)NVMF_MAX_ADDRESSES >= (int)NET_CONFIGURED,
                "each of them is listed");
 
-/** Call it after drive_net_init(). @param net  outlives `addresses` */
+/** Call this after drive_net_init().  @param net  outlives `addresses` */
 void addresses_init(struct addresses *addresses, struct log *log,
                     const struct drive_net *net, uint16_t service_port);
 
-/** Call it after drive_net_step(). @return whether the list has changed */
+/**
+ * Update the list.  Call this after drive_net_step().
+ * @return whether the list has changed
+ */
 MUST_USE bool addresses_update(struct addresses *addresses);
 
-/** The portid of the address' discovery entry; 0 when there is none */
+/** The portid of the discovery entry of an address; 0 when it has none. */
 uint16_t addresses_portid(const struct addresses *addresses, uint8_t local);
 
 #endif

@@ -23,7 +23,8 @@ static void report_reset(struct board *board)
              sysctl_reset_cause_name(sysctl_reset_cause(&board->sysctl)),
              "-AB"[boot.slot]);
     if (sysctl_take_panic(&board->sysctl, &panic)) {
-        log_line(&board->log, "drive: panic %u before: %s %s:%u at 0x%lx",
+        log_line(&board->log,
+                 "drive: panic %u led to the reset: %s %s:%u at 0x%lx",
                  panic.count, panic.is_trap ? "trap" : "assertion", panic.file,
                  panic.line, panic.mepc);
     }
@@ -71,7 +72,7 @@ static void read_flash(struct board *board)
     }
     read_slots(board);
     if (!store_count_boot(&board->flash, fresh, &board->generation)) {
-        log_line(&board->log, "drive: the boot count cannot be written");
+        log_line(&board->log, "drive: writing the boot count to flash failed");
     }
     store_read_usage(&board->flash, &board->usage_place, &board->usage);
     store_read_errors(&board->flash, &board->error_place, &board->errors);
@@ -80,7 +81,8 @@ static void read_flash(struct board *board)
     settings_apply_straps(&board->config, gpio_read_all(&board->straps_gpio));
     board->has_identity = store_read_identity(&board->flash, &board->identity);
     if (!board->has_identity) {
-        log_line(&board->log, "drive: no good identity block");
+        log_line(&board->log,
+                 "drive: neither identity block in flash is intact");
         return;
     }
     log_line(&board->log, "drive: %s, serial %s, boot %u",

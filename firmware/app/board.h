@@ -33,34 +33,41 @@ struct board {
     struct flash flash;
     struct plic plic;
     struct dram dram;
-    char slot_version[2][IMAGE_VERSION_LEN + 1]; /* in the image slots */
+    /* Versions of the images in slots A and B. */
+    char slot_version[2][IMAGE_VERSION_LEN + 1];
     struct identity identity;
-    struct config config;       /* as the straps want it */
-    struct config saved_config; /* as it is in flash */
-    struct usage usage;         /* as it was left */
+    /* The saved configuration with the changes that the straps demand. */
+    struct config config;
+    struct config saved_config; /* the configuration in flash */
+    struct usage usage;         /* the usage counters in flash */
     struct records_place usage_place;
-    struct error_records errors; /* as they were left */
+    struct error_records errors; /* the error log in flash */
     struct records_place error_place;
-    uint32_t generation; /* of this boot, never one twice */
+    uint32_t generation; /* number of this boot; no two boots have the same */
     bool has_identity;
-    uint64_t kick_us; /* when the watchdog is due */
+    uint64_t kick_us; /* when the watchdog is kicked next */
 };
 
 /**
  * Initialise the board and read identity and configuration from flash.  `board`
  * must be zero.
  *
- * @param free_memory  DRAM the firmware may use, `free_bytes` of it
+ * @param free_memory  DRAM that the firmware may use, `free_bytes` of it
  */
 void board_init(struct board *board, void *free_memory, size_t free_bytes);
 
-/** Write `config` to flash: drive_config.save_config with the board. */
+/** Write `config` to flash.  The function for drive_config.save_config. */
 MUST_USE bool board_save_config(void *board, const struct config *config);
 
-/** Write a record to flash: usage_keeper_config.save with the board. */
+/**
+ * Write a usage record to flash.  The function for usage_keeper_config.save.
+ */
 MUST_USE bool board_save_usage(void *board, const struct usage *usage);
 
-/** Write an error record to flash: usage_keeper_config.save_error. */
+/**
+ * Write an error record to flash.  The function for
+ * usage_keeper_config.save_error.
+ */
 MUST_USE bool board_save_error(void *board, const struct error_record *record);
 
 /** Add the watchdog to the main loop, which serves it from then on. */

@@ -9,7 +9,8 @@ enum {
     MEDIA_BUDGET = 256, /* completions of the media engine */
     CONSOLE_BUDGET = 64,
     LOG_BUDGET = 512,
-    LOG_RETRY_US = 1000, /* wait for room in the UART's FIFO */
+    /* How long the log waits for room in the UART's FIFO. */
+    LOG_RETRY_US = 1000,
     ACKS_WAIT_US = 4000, /* longest wait before acknowledgements are polled */
 };
 
@@ -46,9 +47,9 @@ static void flush_network(void *ctx)
 }
 
 /*
- * An acknowledged response gives its buffer back.  As long as nobody waits for
- * a buffer, that is not worth an interrupt each: the loop wakes up for all of
- * them after ACKS_WAIT_US.
+ * An acknowledged response frees its buffer.  While nobody waits for a buffer,
+ * the loop does not ask for an interrupt at each acknowledgement, but wakes up
+ * after ACKS_WAIT_US and handles all of them.
  */
 static bool arm_network(void *ctx, uint64_t *deadline_us)
 {
@@ -110,7 +111,7 @@ static void take_media_irq(void *ctx, uint32_t irqs)
     }
 }
 
-/* ---- Components that process what network and media brought. */
+/* ---- Components that process what network and media have received. */
 
 static bool step_services(void *ctx, struct loop_step *step)
 {
@@ -281,5 +282,6 @@ void components_add_drive(struct loop *loop, struct drive *drive,
     for (unsigned int i = 0; i < ARRAY_LEN(drive_components); i++) {
         loop_add(loop, &drive_components[i], drive);
     }
-    components_add_log(loop, drive->log); /* last: it prints what they said */
+    /* Last, to print what the others have logged. */
+    components_add_log(loop, drive->log);
 }

@@ -10,12 +10,13 @@
 #include "firmware/app/drive.h"
 #include "firmware/loop/loop.h"
 
-/** Add all that a serving drive consists of, the console and the log included.
- */
+/** Add all components of a drive that serves hosts, with console and log. */
 void components_add_drive(struct loop *loop, struct drive *drive,
                           struct console *console);
 
-/** Add the log alone: for a node that does not serve, and for hosts. */
+/**
+ * Add only the log: for a drive that does not serve hosts, and for test hosts.
+ */
 void components_add_log(struct loop *loop, struct log *log);
 
 #endif

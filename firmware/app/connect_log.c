@@ -6,7 +6,8 @@
 #include "nvmeof/wire/fabrics.h"
 
 enum { LINES_AT_ONCE = 8 };
-#define LINE_US UINT64_C(1000000) /* earns a line more */
+/* After this time, one more line may be logged. */
+#define LINE_US UINT64_C(1000000)
 
 static bool take_line(struct connect_log *connect_log)
 {
@@ -28,7 +29,9 @@ static bool take_line(struct connect_log *connect_log)
     return true;
 }
 
-/* What is wrong with the parameter at `field`, in words. */
+/*
+ * Say what is wrong with the parameter at offset `field` of the Connect data.
+ */
 static const char *invalid_field(uint32_t field)
 {
     switch (field) {

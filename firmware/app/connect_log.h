@@ -12,21 +12,26 @@
 #include "nvmeof/rdma/rdma_transport.h"
 #include "nvmeof/target/target.h"
 
-/* Set the first three; the rest is zero. */
+/* The caller sets the first three fields; the others start at zero. */
 struct connect_log {
     struct log *log;
     const struct trace *trace;
     const struct rdma_transport *rdma;
-    uint64_t now_us; /* of the loop's present step */
-    uint32_t used;   /* lines written that have not been earned back */
+    uint64_t now_us; /* time of the main loop's current step */
+    uint32_t used;   /* lines written lately; each second takes one off */
     uint64_t earned_us;
-    uint32_t left_out; /* refusals since the last line */
+    uint32_t left_out; /* refusals since the last line that were not logged */
 };
 
-/** A Connect command ended: nvmf_config.connect_ended with the connect_log. */
+/**
+ * Log and trace the end of a Connect command.  The function for
+ * nvmf_config.connect_ended.
+ */
 void connect_log_end(void *connect_log, const struct nvmf_connect_end *end);
 
-/** The transport refused a connection before any command could be sent. */
+/**
+ * Log and trace a connection that the transport refused, before any command.
+ */
 void connect_log_refused(struct connect_log *connect_log,
                          const struct ip_addr *peer,
                          enum nvme_rdma_status status);

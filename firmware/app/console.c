@@ -64,7 +64,7 @@ static unsigned int split_words(char *line, char **words)
 static bool parse_port(struct console *console, const char *word, uint8_t *port)
 {
     if (word[0] < '0' || word[0] >= '0' + NET_PORTS || word[1] != '\0') {
-        say(console, "error: no port %s: there are 0 and 1", word);
+        say(console, "error: there is no port %s; the ports are 0 and 1", word);
         return false;
     }
     *port = (uint8_t)(word[0] - '0');
@@ -75,9 +75,10 @@ static void say_result(struct console *console, enum settings_result result)
 {
     static const char *const text[] = {
         [SETTINGS_OK] = "ok",
-        [SETTINGS_INVALID] = "error: the ports cannot do that",
-        [SETTINGS_NOT_SAVED] = "error: the flash did not take it",
-        [SETTINGS_TOO_OFTEN] = "error: too many writes to flash: wait an hour",
+        [SETTINGS_INVALID] = "error: the ports do not support this setting",
+        [SETTINGS_NOT_SAVED] = "error: writing to flash failed",
+        [SETTINGS_TOO_OFTEN] =
+            "error: too many writes to flash: try again in an hour",
     };
 
     say(console, "%s", text[result]);
@@ -124,7 +125,8 @@ static void run_fec(struct console *console, char **words, unsigned int count)
         return;
     }
     if (!settings_fec_parse(words[2], &fec)) {
-        say(console, "error: no FEC %s: there are none, fc and rs", words[2]);
+        say(console, "error: there is no FEC %s; choose none, fc or rs",
+            words[2]);
         return;
     }
     say_result(console,
@@ -137,7 +139,7 @@ static void run_speed(struct console *console, char **words, unsigned int count)
 
     (void)count;
     if (!is_10g && !is_equal(words[1], "25")) {
-        say(console, "error: no speed %s: there are 10 and 25", words[1]);
+        say(console, "error: there is no speed %s; choose 10 or 25", words[1]);
         return;
     }
     say_result(console, settings_set_speed(&console->drive->settings,
@@ -176,11 +178,11 @@ static void run_addresses(struct console *console, char **words,
     static const char *const text[ADDRESS_STATES] = {
         [ADDRESS_UNUSED] = "",
         [ADDRESS_DOWN] = "the link is down",
-        [ADDRESS_TENTATIVE] = "asks whether others have it",
-        [ADDRESS_OPTIMISTIC] = "in use, asks whether others have it",
+        [ADDRESS_TENTATIVE] = "being checked for duplicates",
+        [ADDRESS_OPTIMISTIC] = "in use, being checked for duplicates",
         [ADDRESS_ANNOUNCING] = "in use",
         [ADDRESS_READY] = "in use",
-        [ADDRESS_DUPLICATE] = "somebody else has it",
+        [ADDRESS_DUPLICATE] = "another station has it",
     };
     const struct net_stack *stack = &console->drive->net.stack;
 
@@ -249,11 +251,11 @@ static void run_echo(struct console *console, char **words, unsigned int count)
         return;
     }
     if (!is_on && !is_equal(words[1], "off")) {
-        say(console, "error: echo is on or off, not %s", words[1]);
+        say(console, "error: echo takes on or off, not %s", words[1]);
         return;
     }
     if (!echo_switch(&console->drive->echo, is_on)) {
-        say(console, "error: too many services");
+        say(console, "error: the connection manager has no listener left");
         return;
     }
     say(console, "ok");
@@ -265,7 +267,7 @@ static void run_shutdown(struct console *console, char **words,
     (void)words;
     (void)count;
     drive_stop(console->drive);
-    say(console, "ok: the network knows, switch it off");
+    say(console, "ok: the drive can be switched off now");
 }
 
 static void run_lag(struct console *console, char **words, unsigned int count)
@@ -285,25 +287,26 @@ static void run_pools(struct console *console, char **words, unsigned int count)
 static void run_help(struct console *console, char **words, unsigned int count);
 
 static const struct command commands[] = {
-    {"help", "", "this list", 1, 1, run_help},
-    {"port", "[PORT]", "link, speed, FEC, and why there is no link", 1, 2,
+    {"help", "", "print this list", 1, 1, run_help},
+    {"port", "[PORT]", "print link, speed, FEC, and why a link is down", 1, 2,
      run_port},
-    {"fec", "PORT [none|fc|rs]", "show, or set and save, a port's FEC", 2, 3,
+    {"fec", "PORT [none|fc|rs]", "print, or set and save, a port's FEC", 2, 3,
      run_fec},
-    {"speed", "10|25", "set and save both ports' speed", 2, 2, run_speed},
-    {"counters", "PORT", "those that are not 0", 2, 2, run_counters},
-    {"addresses", "", "the drive's own, wherever they come from", 1, 1,
+    {"speed", "10|25", "set and save the speed of both ports", 2, 2, run_speed},
+    {"counters", "PORT", "print the port's counters that are not 0", 2, 2,
+     run_counters},
+    {"addresses", "", "print the drive's own addresses and their states", 1, 1,
      run_addresses},
-    {"neighbours", "[PORT]", "what is at the other end of the cable, by LLDP",
-     1, 2, run_neighbours},
-    {"lag", "", "both ports as one: who works, what the partner says", 1, 1,
+    {"neighbours", "[PORT]", "print the LLDP neighbours of the ports", 1, 2,
+     run_neighbours},
+    {"lag", "", "print link aggregation: members and LACP partner", 1, 1,
      run_lag},
-    {"pools", "", "what is in use of what there is", 1, 1, run_pools},
-    {"echo", "[on|off]", "the diagnostic echo service, until the next start", 1,
-     2, run_echo},
-    {"config", "[get|set|...]", "the configuration: docs/configuration.md", 1,
-     4, run_config},
-    {"shutdown", "", "tell the network that the drive is about to go", 1, 1,
+    {"pools", "", "print how much of each pool is in use", 1, 1, run_pools},
+    {"echo", "[on|off]", "print or switch the diagnostic echo service", 1, 2,
+     run_echo},
+    {"config", "[get|set|...]",
+     "print or change settings: docs/configuration.md", 1, 4, run_config},
+    {"shutdown", "", "prepare for power-off: tell the network, save", 1, 1,
      run_shutdown},
 };
 
@@ -340,7 +343,7 @@ static void run_line(struct console *console)
         command->run(console, words, count);
         return;
     }
-    say(console, "error: no command %s: try help", words[0]);
+    say(console, "error: there is no command %s; try help", words[0]);
 }
 
 static void end_line(struct console *console)
@@ -348,7 +351,8 @@ static void end_line(struct console *console)
     log_raw(console->log, "\r\n", 2);
     console->line[console->len] = '\0';
     if (console->is_too_long) {
-        say(console, "error: more than %u characters", CONSOLE_LINE_MAX);
+        say(console, "error: a line has at most %u characters",
+            CONSOLE_LINE_MAX);
     } else {
         run_line(console);
     }

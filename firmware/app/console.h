@@ -6,8 +6,8 @@
  * other.  A line that is too long is refused, and so is a command while the
  * ring has no room for its answer.
  *
- * Left out: history, and editing other than backspace.  A drive that cannot
- * serve has no console.
+ * Not implemented: history, and editing other than backspace.  A drive that
+ * cannot serve hosts has no console.
  */
 #ifndef ESSD_APP_CONSOLE_H
 #define ESSD_APP_CONSOLE_H
@@ -21,10 +21,10 @@ struct console {
     struct uart *uart;
     struct log *log;
     struct drive *drive;
-    uint64_t poll_us; /* the UART is not looked at before */
+    uint64_t poll_us; /* the UART is polled again at this time */
     uint32_t len;
     bool is_too_long;
-    bool was_return; /* a line feed behind it says nothing new */
+    bool was_return; /* the last character was CR: a LF after it is ignored */
     char line[CONSOLE_LINE_MAX + 1];
 };
 
@@ -38,11 +38,13 @@ void console_init(struct console *console, struct uart *uart, struct log *log,
  * console_wake().
  *
  * @param budget  the largest number of characters to read
- * @return whether there were any
+ * @return whether any character was read
  */
 bool console_step(struct console *console, uint64_t now_us, uint32_t budget);
 
-/** The UART has raised its receive interrupt. */
+/**
+ * Poll the UART at the next step, because it has raised its receive interrupt.
+ */
 void console_wake(struct console *console);
 
 #endif

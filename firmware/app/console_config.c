@@ -8,7 +8,7 @@
 static const char usage[] =
     "error: config [get KEY | set KEY VALUE | save | discard]";
 
-/* The note " (what: VALUE)" after a value that differs elsewhere. */
+/* The note " (what: VALUE)" that follows a value which differs elsewhere. */
 struct note {
     char text[CONFIG_VALUE_MAX + 16];
 };
@@ -38,7 +38,7 @@ static void show_all(struct log *log, const struct settings *settings)
             note_pending("in force", &settings->in_force, i, &line).text);
     }
     if (settings->is_staged) {
-        say(log, "not saved yet: config save, or config discard");
+        say(log, "not saved yet: use config save or config discard");
     }
 }
 
@@ -107,12 +107,12 @@ static void run_save(struct log *log, struct settings *settings)
         say(log, "ok");
         break;
     case SETTINGS_NOT_SAVED:
-        say(log, "error: the flash did not take it");
+        say(log, "error: writing to flash failed");
         break;
     case SETTINGS_TOO_OFTEN:
         say(log, "error: too many writes to flash: try again in an hour");
         break;
-    default: /* the mistakes have been printed already */
+    default: /* config_check() has printed the mistakes */
         break;
     }
 }

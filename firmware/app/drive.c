@@ -10,7 +10,7 @@
 
 enum {
     MEDIA_COMMANDS = 512,
-    STATE_ALIGN = 64, /* of the target's and the transport's memory */
+    STATE_ALIGN = 64, /* alignment of the target's and the transport's memory */
     TEMPERATURE_K = 313,
     SPARE_PERCENT = 100,
     VENDOR_QEMU = 0x1b36, /* the PCI vendor ID of QEMU's emulated devices */
@@ -44,7 +44,7 @@ static void apply_config(void *ctx, const struct config *before,
     if (before->network.has_echo != after->network.has_echo &&
         !echo_switch(&drive->echo, after->network.has_echo)) {
         log_line(drive->log,
-                 "echo: cannot listen on %u, all listeners of the connection "
+                 "echo: cannot listen on %u: all listeners of the connection "
                  "manager are in use; the service stays off",
                  ECHO_SERVICE_PORT);
     }
@@ -118,11 +118,11 @@ void drive_update_addresses(struct drive *drive)
     nvmf_target_set_addresses(drive->target, addresses->list, addresses->count);
 }
 
-/* Log one line for each association: that of its admin queue. */
+/* Log one line for each association, for its admin queue. */
 static void log_conn_event(void *ctx, const struct rdma_conn_event *event)
 {
     struct drive *drive = ctx;
-    /* The bytes that net/cm gives are those of the IP address. */
+    /* net/cm gives the bytes of the IP address. */
     struct ip_addr peer = ip_addr_from_bytes(event->peer.bytes);
     struct ip_text text = ip_text(&peer);
 
@@ -141,7 +141,9 @@ static void copy_text(char *to, size_t size, const char *from)
     log_format(to, size, "%s", from);
 }
 
-/* The target and its transport are opaque: their memory is DRAM. */
+/*
+ * Reserve DRAM for the target and its transport, whose structures are opaque.
+ */
 static enum init_result reserve_target(struct drive *drive,
                                        const struct drive_config *config)
 {
@@ -291,8 +293,8 @@ static void mgmt_start(struct drive *drive, const struct drive_config *config)
     };
 
     if (!mgmt_init(&drive->mgmt, config->mgmt_regs, config->dram)) {
-        log_line(drive->log, "mgmt: the management block does not start: tools "
-                             "cannot ask this drive anything");
+        log_line(drive->log, "mgmt: the management block does not start; tools "
+                             "cannot send requests to this drive");
     }
     mgmt_service_init(&drive->mgmt_service, &service);
     drive->connect_log = (struct connect_log){
@@ -364,6 +366,7 @@ void drive_stop(struct drive *drive)
 
 void drive_report_image(struct drive *drive, uint8_t slot)
 {
-    log_line(drive->log, "drive: image slot %u is damaged", slot);
+    log_line(drive->log, "drive: the firmware image in slot %u is damaged",
+             slot);
     nvmf_target_log_error(drive->target, STATUS_INVALID_IMAGE, 0, slot);
 }

@@ -28,17 +28,19 @@ enum { DRIVE_SERVICE_PORT = 4420 };
 struct drive_config {
     struct dram *dram;
     struct log *log;
-    const struct identity *identity; /* these: during drive_init() only */
+    /* This and the next two are used during drive_init() only. */
+    const struct identity *identity;
     const struct config *config;
-    const struct config *saved_config; /* in flash; NULL: the same */
+    /* The configuration in flash; NULL: the same as `config`. */
+    const struct config *saved_config;
 
-    /* Save a changed configuration; NULL: it cannot be saved. */
+    /* Save a changed configuration.  NULL: it cannot be saved. */
     bool (*save_config)(void *ctx, const struct config *config);
     void *save_ctx;
 
-    struct usage_keeper_config usage; /* during drive_init() only */
+    struct usage_keeper_config usage; /* used during drive_init() only */
 
-    uint32_t generation;  /* boot counter: no two boots have the same */
+    uint32_t generation;  /* boot counter; no two boots have the same */
     uint64_t random_seed; /* differs from drive to drive and boot to boot */
     uintptr_t port_regs[NET_PORTS];
     uintptr_t rnic_regs;
@@ -46,7 +48,8 @@ struct drive_config {
     uintptr_t mgmt_regs;
     uintptr_t media_regs;
     uint8_t block_shift; /* 9 or 12 */
-    const char *version; /* of the firmware that runs, 8 characters */
+    /* Version of the running firmware, at most 8 characters. */
+    const char *version;
     const char *slot_version[2];
     uint8_t active_slot; /* 1 or 2 */
 };
@@ -54,7 +57,7 @@ struct drive_config {
 /* Treat as opaque. */
 struct drive {
     struct log *log;
-    uint64_t now_us; /* of the present turn of the main loop */
+    uint64_t now_us; /* time of the main loop's current turn */
     struct mgmt mgmt;
     struct mgmt_service mgmt_service;
     struct drive_net net;
@@ -64,7 +67,7 @@ struct drive {
     struct vendor_feature vendor;
     struct usage_keeper keeper;
     struct media media;
-    struct nvmf_target *target; /* these two are in DRAM */
+    struct nvmf_target *target; /* this and the transport are in DRAM */
     struct rdma_transport *rdma;
     struct echo echo;
     struct connect_log connect_log;
@@ -73,23 +76,26 @@ struct drive {
 /**
  * Initialise the drive.  `drive` must be zero.
  *
- * @param now_us  the time, of the clock that the main loop uses
- * @return INIT_OK, or which part does not start and why: the drive cannot serve
+ * @param now_us  the current time of the main loop's clock
+ * @return INIT_OK, or which part does not start and why; the drive cannot serve
  */
 MUST_USE struct init_report drive_init(struct drive *drive,
                                        const struct drive_config *config,
                                        uint64_t now_us);
 
 /**
- * After the network's step: tell the target and the transport which addresses
- * the drive has now, if they have changed.
+ * Call this after the network's step: if the drive's addresses have changed,
+ * tell the target and the transport.
  */
 void drive_update_addresses(struct drive *drive);
 
-/** Before power-off: send TTL 0 by LLDP, release DHCP leases, save counters. */
+/**
+ * Prepare for power-off: send TTL 0 by LLDP, release DHCP leases, save
+ * counters.
+ */
 void drive_stop(struct drive *drive);
 
-/** Record in the error log that image slot 1 or 2 holds no good image. */
+/** Add to the error log that image slot 1 or 2 holds a damaged image. */
 void drive_report_image(struct drive *drive, uint8_t slot);
 
 #endif

@@ -100,7 +100,8 @@ void lag_text(struct log *log, const struct drive_lag *lag)
     for (uint8_t i = 0; i < NET_PORTS; i++) {
         member_text(log, lag, i);
     }
-    log_text(log, "moved %lu times by itself, %lu frames had no port",
+    log_text(log,
+             "lag: the active port moved %lu times, %lu frames had no port",
              (unsigned long)lag_counter_read(&lag->lag, LAG_COUNT_MOVES),
              (unsigned long)lag_counter_read(&lag->lag, LAG_COUNT_TX_DROPPED));
 }

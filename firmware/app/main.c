@@ -8,14 +8,17 @@
 #include "firmware/hal/wait.h"
 #include "hw-model/regs/soc.h"
 
-/* The firmware's only variables: everything else is handed its context. */
+/*
+ * The firmware's only variables.  All functions get their context as an
+ * argument.
+ */
 static struct board board;
 static struct drive drive;
 static struct hal_wait sleep;
 static struct console console;
 static struct loop loop;
 
-/* @return false when the drive cannot serve: the log says why */
+/* @return false when the drive cannot serve hosts; the log has the reason */
 static bool start_drive(void)
 {
     struct drive_config config = {
@@ -53,8 +56,8 @@ static bool start_drive(void)
     struct init_report report;
 
     if (!board.has_identity) {
-        log_line(&board.log, "drive: does not serve: there is no identity in "
-                             "flash; make the drive's flash anew");
+        log_line(&board.log, "drive: serves no hosts: there is no identity in "
+                             "flash; create the drive's flash again");
         return false;
     }
     for (unsigned int i = 0; i < ARRAY_LEN(irq); i++) {
@@ -62,7 +65,7 @@ static bool start_drive(void)
     }
     report = drive_init(&drive, &config, hal_now_us());
     if (report.result != INIT_OK) {
-        log_line(&board.log, "drive: does not serve: %s: %s", report.part,
+        log_line(&board.log, "drive: serves no hosts: %s: %s", report.part,
                  init_result_text(report.result));
         return false;
     }

@@ -33,7 +33,9 @@ bool mgmt_config_read(void *ctx, const struct json_args *args, struct json *out,
     return true;
 }
 
-/* Refuse with a text that may not outlive this call. */
+/*
+ * Refuse a request.  The text is copied, because it may not outlive this call.
+ */
 static bool refuse_request(struct mgmt_refusal *refusal, const char *code,
                            const char *text)
 {
@@ -64,7 +66,7 @@ bool mgmt_config_set(void *ctx, const struct json_args *args, struct json *out,
     return true;
 }
 
-/* Mistakes, one after the other, as far as there is room. */
+/* Append a mistake to the refusal's text, as far as there is room. */
 static void add_mistake(void *ctx, const char *text)
 {
     struct mgmt_refusal *refusal = ctx;
@@ -74,7 +76,9 @@ static void add_mistake(void *ctx, const char *text)
                len != 0 ? "; " : "", text);
 }
 
-/* Keys that this save changed, and that wait for the next start. */
+/*
+ * List the keys that this save changed and that take effect at the next start.
+ */
 static void put_later(struct json *out, const struct settings *settings,
                       const struct config *before)
 {
@@ -108,7 +112,7 @@ bool mgmt_config_save(void *ctx, const struct json_args *args, struct json *out,
             break;
         case SETTINGS_NOT_SAVED:
             return refuse_request(refusal, "refused",
-                                  "The flash did not take the configuration.");
+                                  "Writing the configuration to flash failed.");
         default:
             refusal->code = "bad-argument";
             refusal->text = refusal->text_buf;

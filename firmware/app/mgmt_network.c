@@ -185,7 +185,7 @@ bool mgmt_neighbours(void *ctx, const struct json_args *args, struct json *out,
     return true;
 }
 
-/* ---- Addresses of the drive's own. */
+/* ---- Addresses of the drive. */
 
 bool mgmt_addresses(void *ctx, const struct json_args *args, struct json *out,
                     struct mgmt_refusal *refusal)

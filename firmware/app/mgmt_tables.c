@@ -5,7 +5,8 @@
 #include "firmware/app/drive.h"
 #include "firmware/text/ip_text.h"
 
-enum { ROWS = 64 }; /* in one reply; "next" says where to go on */
+/* Most rows in one reply; its "next" is the "from" of the next request. */
+enum { ROWS = 64 };
 
 static void put_controller(struct json *out, const struct nvmf_ctrl_info *info)
 {

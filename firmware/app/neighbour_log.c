@@ -9,7 +9,8 @@ enum { /* byte offsets in the header; little-endian */
        HEADER_VERSION = 0,
        HEADER_PLACES = 2,
        HEADER_PLACE_LEN = 4,
-       HEADER_COUNTERS = 16, /* 64 bits each, all of a port's together */
+       /* 64 bits each, all counters of port 0, then those of port 1. */
+       HEADER_COUNTERS = 16,
        VERSION = 1,
 };
 
@@ -55,7 +56,10 @@ static void build_header(const struct lldp_agent *agent, uint8_t *page)
     }
 }
 
-/* @return the length of the copied, possibly truncated text */
+/*
+ * Copy a text, cut to `room`.
+ * @return its length
+ */
 static uint8_t put_text(uint8_t *at, size_t room, const struct lldp_text *text)
 {
     size_t len = MIN(room, text->len_bytes);
@@ -105,7 +109,8 @@ void neighbour_log_build(const struct lldp_agent *agent, uint64_t now_us,
     }
     page[PLACE_USED] = 1;
     page[PLACE_PORT] = port;
-    put_le16(page + PLACE_TTL_LEFT, (uint16_t)left_s); /* a TTL has 16 bits */
+    /* The TTL field has 16 bits. */
+    put_le16(page + PLACE_TTL_LEFT, (uint16_t)left_s);
     put_texts(&lldp, page);
     put_le16(page + PLACE_CAPABILITIES, lldp.capabilities);
     put_le16(page + PLACE_ENABLED, lldp.capabilities_enabled);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "firmware/app/pools_text.h"
 
-/* The receiver of pools_each(). */
+/* The function that pools_each() calls, with its context. */
 struct pools_sink {
     pools_tell *tell;
     void *ctx;
@@ -61,7 +61,8 @@ static void rnic_text(const struct pools_sink *sink, const struct verbs *verbs)
 {
     uint32_t qps = 0;
 
-    for (unsigned int i = 2; i < RNIC_QP_SLOTS; i++) { /* 1: management */
+    /* Slot 1 is QP 1, for management. */
+    for (unsigned int i = 2; i < RNIC_QP_SLOTS; i++) {
         qps += verbs->qps[i].qpn != 0;
     }
     tell_pool(sink, "rnic-queue-pairs", qps, RNIC_QP_SLOTS - 2);

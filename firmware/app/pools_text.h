@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How much of each pool is in use: docs/console.md, docs/management.md. */
+/*
+ * How much of each pool of resources is in use: docs/console.md,
+ * docs/management.md.
+ */
 #ifndef ESSD_APP_POOLS_TEXT_H
 #define ESSD_APP_POOLS_TEXT_H
 
 #include "firmware/app/drive.h"
 
-/* One pool: its name, how much is used, how much there is. */
+/* Receives one pool: its name, how much is in use, how much there is. */
 typedef void pools_tell(void *ctx, const char *name, uint32_t used,
                         uint32_t all);
 

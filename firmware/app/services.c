@@ -7,7 +7,10 @@
 #include "lib/bytes.h"
 #include "nvmeof/wire/opcode.h"
 
-/* Makes the client's random numbers differ from those of others. */
+/*
+ * Makes the random numbers of the SNTP client differ from those of other
+ * clients.
+ */
 #define SNTP_SEED 0x736e7470736e7470u
 #define DHCP_SEED 0x6468637064686370u
 
@@ -53,7 +56,8 @@ static void lldp_start(struct services *services,
     for (uint8_t i = 0; i < NET_PORTS; i++) {
         lldp.ports[i] = lldp_port_of(settings->lldp[i]);
     }
-    ASSERT(lldp_init(&services->lldp, &lldp)); /* the first to bind */
+    /* The first agent always finds room. */
+    ASSERT(lldp_init(&services->lldp, &lldp));
     services->logs[0] = (struct nvmf_vendor_log){
         .lid = LOG_NEIGHBOURS,
         .len_bytes = NEIGHBOUR_LOG_LEN,
@@ -82,7 +86,7 @@ static void log_kiss(void *ctx, uint32_t code)
     struct lldp_text text = {bytes, sizeof(bytes)};
 
     put_be32(bytes, code);
-    log_line(services->log, "sntp: the server refuses: %s",
+    log_line(services->log, "sntp: the server refuses to answer: %s",
              neighbour_text(&text).text);
 }
 
@@ -103,7 +107,7 @@ static void sntp_start(struct services *services,
     ASSERT(sntp_init(&services->sntp, &sntp, services->now_us));
 }
 
-/* Without a configured server, use the one of a DHCP lease. */
+/* Use the SNTP server of a DHCP lease if none is configured. */
 static void set_lease_server(struct services *services)
 {
     const struct ip_addr *first = &services->lease[0].ntp_server;
@@ -263,7 +267,7 @@ uint64_t services_step(struct services *services, uint64_t now_us)
     lldp_us = lldp_timer(&services->lldp, now_us);
     log_us = lldp_log_timer(&services->lldp_log, now_us);
     sntp_us = sntp_timer(&services->sntp, now_us);
-    /* The services may have added addresses, which the stack has to probe. */
+    /* The services may have added addresses that the stack has to probe. */
     stack_us = net_stack_timer(&services->net->stack, now_us);
     return MIN(MIN(dhcp_us, stack_us), MIN(MIN(lldp_us, log_us), sntp_us));
 }

@@ -17,9 +17,10 @@ enum { SERVICES_LOGS = 1 };
 
 struct services_config {
     struct log *log;
-    struct drive_net *net;           /* these two stay */
-    struct nvmf_target *target;      /* set up later, before services_step() */
-    const struct identity *identity; /* during services_init() only */
+    struct drive_net *net; /* this and the target outlive the services */
+    /* May be initialised later, before services_step(). */
+    struct nvmf_target *target;
+    const struct identity *identity; /* used during services_init() only */
     const struct config *config;
     const char *version;
     uint64_t random_seed; /* differs from boot to boot */
@@ -31,18 +32,21 @@ struct services {
     struct drive_net *net;
     struct nvmf_target *target;
     uint64_t now_us;
-    bool was_up[NET_PORTS];     /* ports */
-    bool was_net_up[NET_PORTS]; /* the stack's: two, or the aggregate */
+    bool was_up[NET_PORTS]; /* the physical ports' links at the last step */
+    /* Links of the stack's ports: two ports, or the aggregate. */
+    bool was_net_up[NET_PORTS];
     char name[64];
     char description[128];
     struct lldp_agent lldp;
     struct lldp_log lldp_log;
     struct sntp_client sntp;
     struct dhcp_client dhcp;
-    struct dhcp_lease lease[NET_PORTS]; /* zero: none */
-    bool has_sntp_server;               /* of our own */
-    uint32_t address_changes;           /* that LLDP knows */
-    bool is_synchronised;               /* said in the log */
+    /* The current DHCP leases; zero: none. */
+    struct dhcp_lease lease[NET_PORTS];
+    bool has_sntp_server; /* the configuration names an SNTP server */
+    /* The count of address changes that LLDP has been told of. */
+    uint32_t address_changes;
+    bool is_synchronised; /* the log has said that the clock is set */
     struct nvmf_vendor_log logs[SERVICES_LOGS];
 };
 
@@ -54,11 +58,13 @@ void services_init(struct services *services,
 void services_apply(struct services *services, const struct config *config,
                     uint64_t now_us);
 
-/** Call it after drive_net_step(). @return when to call it again at the latest
+/**
+ * Do what is due.  Call this after drive_net_step().
+ * @return when to call it again at the latest
  */
 uint64_t services_step(struct services *services, uint64_t now_us);
 
-/** Before an orderly power-off: send TTL 0 and release DHCP leases. */
+/** Prepare for an orderly power-off: send TTL 0 and release DHCP leases. */
 void services_stop(struct services *services);
 
 #endif

@@ -106,10 +106,10 @@ static uint16_t get_data(void *ctx, uint8_t fid, enum nvmf_select select,
     return NVME_SC_SUCCESS;
 }
 
-/* The host gets only a status, so the reason goes to the log. */
+/* Log a mistake, because the host gets only a status. */
 static void log_mistake(void *ctx, const char *text)
 {
-    log_line(ctx, "nvme-of: a host's configuration is refused: %s", text);
+    log_line(ctx, "nvme-of: a host's configuration was refused: %s", text);
 }
 
 static bool is_zero(const uint8_t *data, size_t len)
@@ -127,7 +127,8 @@ static uint16_t set_data(void *ctx, uint8_t fid, bool is_saved, uint32_t cdw11,
 {
     const struct vendor_feature *feature = ctx;
     struct settings *settings = feature->settings;
-    struct config config = settings->saved; /* for the sequence */
+    /* Keep the sequence of the saved one. */
+    struct config config = settings->saved;
 
     if (fid != VENDOR_FEATURE_CONFIG || cdw11 != 0) {
         return NVME_SC_INVALID_FIELD;

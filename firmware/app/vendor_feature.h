@@ -11,13 +11,16 @@
 
 enum {
     VENDOR_FEATURE_PORT_FEC = 0xc0,
-    VENDOR_FEATURE_CONFIG = 0xc1, /* the configuration's body, then zeroes */
+    /* The body of the configuration, then zeroes. */
+    VENDOR_FEATURE_CONFIG = 0xc1,
     VENDOR_CONFIG_LEN = 512,
 
-    VENDOR_FEC_MODE = 0,    /* dword 11 and the answer, 8 bits each */
-    VENDOR_FEC_PORT = 8,    /* dword 11 */
-    VENDOR_FEC_IN_USE = 8,  /* the answer; VENDOR_FEC_NO_LINK: the link is */
-    VENDOR_FEC_REASON = 16, /* down, and enum port_link_reason says why */
+    VENDOR_FEC_MODE = 0, /* in dword 11 and in the answer, 8 bits each */
+    VENDOR_FEC_PORT = 8, /* in dword 11 */
+    /* In the answer; VENDOR_FEC_NO_LINK while the link is down. */
+    VENDOR_FEC_IN_USE = 8,
+    /* In the answer: enum port_link_reason, why the link is down. */
+    VENDOR_FEC_REASON = 16,
     VENDOR_FEC_NO_LINK = 0xff,
 };
 

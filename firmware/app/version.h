@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The version, for everything: image header, boot log, Identify Controller FR,
- * CMake (cmake/version.cmake) and ./essd --version.  CHANGELOG.md has an entry.
+ * The one place of the version: image header, boot log, Identify Controller FR,
+ * CMake (cmake/version.cmake) and ./essd --version take it from here.
+ * CHANGELOG.md has an entry for each version.
  */
 #ifndef ESSD_APP_VERSION_H
 #define ESSD_APP_VERSION_H

@@ -122,7 +122,7 @@ def test_an_address_that_the_host_has_is_not_used(addressed: Job) -> None:
                           "address.1.ip": f"{V6[0]}12/64"})
         theirs = {"10.0.0.12", f"{V6[0]}12"}
         until(lambda: {x for x, state in own(job).items()
-                       if state == "somebody else has it"} == theirs)
+                       if state == "another station has it"} == theirs)
         log = console.log(job.instance).decode(errors="replace")
         mac = job.quiet("cat /sys/class/net/eth0/address").strip()
         for address in theirs:

@@ -27,7 +27,7 @@ def test_host_reads_of_a_damaged_slot_in_the_error_log(
     steps.wait_target(job)
     console = (job.instance.folder / "drive.console").read_text(errors="replace")
     assert "starting slot B" in console
-    assert "image slot 1 is damaged" in console
+    assert "firmware image in slot 1 is damaged" in console
     steps.connect(job)
     log = json.loads(job.instance.run(
         f"nvme error-log {job.controller()} -o json").output)

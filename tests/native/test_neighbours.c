@@ -130,7 +130,7 @@ static void test_changing_neighbour_fills_a_limited_part_of_the_log(
 static void test_neighbours_refuses_other_ports(void **state)
 {
     (void)state;
-    expect_answer("neighbours 2\r", "error: no port 2");
+    expect_answer("neighbours 2\r", "error: there is no port 2");
     expect_answer("neighbours 0 1\r", "error: neighbours [PORT]");
     type_line("config set port.1.lldp send\r");
     expect_answer("config save\r", "ok");

@@ -249,7 +249,7 @@ static void test_a_damaged_image_is_in_the_error_log(void **state)
     drive_report_image(&bed.drive->drive, 2);
     bed_connect(&bed, 0, 1, 64);
     assert_non_null(strstr(machine_console(&bed.drive->machine),
-                           "drive: image slot 2 is damaged"));
+                           "drive: the firmware image in slot 2 is damaged"));
     read_log(LOG_ERROR, entry, sizeof(entry));
     assert_int_equal(get_le64(entry), 1);
     assert_int_equal(get_le16(entry + 8), 0xffff); /* of no queue */
