@@ -10,7 +10,7 @@ enum {
     READ_WRITE = VERBS_ACCESS_REMOTE_READ | VERBS_ACCESS_REMOTE_WRITE,
 };
 
-/* ---- One connection's memory. */
+/* ---- The memory of a connection. */
 
 static uint8_t *buffer_of(const struct echo_conn *c, uint8_t buffer)
 {
@@ -108,7 +108,7 @@ static void post_send(struct echo_conn *c, const struct verbs_send_wr *wr)
 {
     bool posted = verbs_post_send(c->echo->config.verbs, c->qpn, wr);
 
-    ASSERT(posted); /* SQ_DEPTH says why */
+    ASSERT(posted); /* the send queue has room: see SQ_DEPTH */
 }
 
 static void post_transfer(struct echo_conn *c, enum verbs_wr_opcode opcode,
@@ -127,7 +127,7 @@ static void post_transfer(struct echo_conn *c, enum verbs_wr_opcode opcode,
     post_send(c, &wr);
 }
 
-/* Send the "go ahead" message, of which rping checks only the length. */
+/* Send the go-ahead message. rping checks only its length. */
 static void send_go_ahead(struct echo_conn *c)
 {
     uint8_t message[PING_INFO_LEN] = {0};
@@ -162,7 +162,7 @@ static void take_info(struct echo_conn *c, const struct ping_info *info)
         return;
     case ECHO_READING:
     case ECHO_WRITING:
-        break; /* nothing has been said that asks for it */
+        break; /* no message was expected */
     }
     c->echo->counters.bad++;
     end_conn(c);
@@ -204,7 +204,7 @@ static void take_completion(void *ctx, const struct verbs_wc *wc)
         return;
     }
     if (c->state != ECHO_OPEN) {
-        return; /* on its way down: buffers and all */
+        return; /* the connection is being removed, with its buffers */
     }
     c->heard_us = c->echo->now_us;
     switch (wc->opcode) {
@@ -240,9 +240,9 @@ static void take_event(void *ctx, const struct verbs_event *event)
 
 static const struct verbs_qp_ops qp_ops = {take_completion, take_event};
 
-/* ---- Begin and end of connections. */
+/* ---- Begin and end of a connection. */
 
-/* Remove the connection from RNIC and connection manager. */
+/* Remove the connection from the RNIC and from the connection manager. */
 static void take_down(struct echo_conn *c)
 {
     verbs_destroy_qp(c->echo->config.verbs, c->qpn);
@@ -451,7 +451,7 @@ bool echo_step(struct echo *echo, uint64_t *deadline_us)
 
     *deadline_us = ECHO_NO_DEADLINE;
     if (!echo->is_listening) {
-        return false; /* it has never been on: there are no connections */
+        return false; /* it was never on: there are no connections */
     }
     for (unsigned int i = 0; i < ECHO_CONNS; i++) {
         is_busy |= step_conn(&echo->conns[i], deadline_us);

@@ -32,21 +32,25 @@ MUST_USE bool ping_info_parse(struct ping_info *info, const uint8_t *buf,
 /** Write PING_INFO_LEN bytes. */
 void ping_info_emit(const struct ping_info *info, uint8_t *buf);
 
-enum {                       /* byte offsets; big-endian */
-       ECHO_REQ_MAGIC = 0,   /* "EDQ", 1 */
-       ECHO_REQ_BUFFERS = 4, /* receive buffers; 0: as many as there are */
+enum {                     /* byte offsets; big-endian */
+       ECHO_REQ_MAGIC = 0, /* "EDQ", 1 */
+       /* Number of receive buffers; 0: all that there are. */
+       ECHO_REQ_BUFFERS = 4,
        ECHO_REQ_RESERVED = 5,
-       ECHO_REQ_HOLD_MS = 6, /* how long one is kept from being posted again */
+       /* How long a used buffer is held before it is posted again. */
+       ECHO_REQ_HOLD_MS = 6,
        ECHO_REQ_LEN = 8,
 };
 
-/* In the REQ's private data, behind the IP header. */
+/* The request in the REQ's private data, which follows the IP header. */
 struct echo_req {
     uint8_t buffers;
     uint16_t hold_ms;
 };
 
-/** @return false when it has another format or is short: no request */
+/**
+ * @return false when the bytes are too short or of another format: no request
+ */
 MUST_USE bool echo_req_parse(struct echo_req *req, const uint8_t *buf,
                              size_t len);
 /** Write ECHO_REQ_LEN bytes. */
@@ -54,30 +58,28 @@ void echo_req_emit(const struct echo_req *req, uint8_t *buf);
 
 enum {                           /* byte offsets; big-endian */
        ECHO_REP_MAGIC = 0,       /* "EDR", 1 */
-       ECHO_REP_ADDR = 4,        /* of the region, 8 bytes */
+       ECHO_REP_ADDR = 4,        /* address of the region, 8 bytes */
        ECHO_REP_RKEY = 12,       /* READ and WRITE */
-       ECHO_REP_SIZE = 16,       /* of the region */
-       ECHO_REP_READ_ADDR = 20,  /* of the readable region, 8 bytes */
+       ECHO_REP_SIZE = 16,       /* size of the region */
+       ECHO_REP_READ_ADDR = 20,  /* address of the readable region, 8 bytes */
        ECHO_REP_READ_RKEY = 28,  /* READ only */
-       ECHO_REP_READ_SIZE = 32,  /* of the readable region */
+       ECHO_REP_READ_SIZE = 32,  /* size of the readable region */
        ECHO_REP_WRITE_RKEY = 36, /* WRITE only; the region's address and size */
-       ECHO_REP_BUFFERS = 40,    /* receive buffers, 2 bytes */
+       ECHO_REP_BUFFERS = 40,    /* number of receive buffers, 2 bytes */
        ECHO_REP_BUFFER_SIZE = 42,
        ECHO_REP_LEN = 44,
 };
 
 /*
- * In the REP's private data.  Three keys to one piece of memory of this
- * connection, zeroed when it is made:
+ * The REP's private data: three keys to one piece of memory of this connection.
+ * The memory is zeroed when the connection is made.
  *
- *   addr ..            size_bytes to READ and WRITE with rkey, to WRITE with
- *                      write_rkey
- *   addr + size_bytes  the receive buffers, one behind the other: the message
- *                      number k (from 0) of the connection is placed in
- *                      buffer k modulo `buffers`
+ *     addr               size_bytes to READ and WRITE with rkey, or to WRITE
+ * with write_rkey addr + size_bytes  the receive buffers in order: message k
+ * (from 0) of the connection is placed in buffer k modulo `buffers`
  *
- * read_rkey reaches all of it: read_addr == addr, read_size_bytes ==
- * size_bytes + buffers * buffer_size_bytes.
+ * read_rkey covers all of it: read_addr == addr, read_size_bytes == size_bytes
+ * + buffers * buffer_size_bytes.
  */
 struct echo_rep {
     uint64_t addr;
@@ -91,7 +93,7 @@ struct echo_rep {
     uint16_t buffer_size_bytes;
 };
 
-/** @return false when it has another format or is short */
+/** @return false when the bytes are too short or of another format */
 MUST_USE bool echo_rep_parse(struct echo_rep *rep, const uint8_t *buf,
                              size_t len);
 /** Write ECHO_REP_LEN bytes. */

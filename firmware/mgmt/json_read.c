@@ -11,7 +11,10 @@ static char *skip_space(char *p)
     return p;
 }
 
-/* The character that a backslash and `c` stand for; '\0': none of these. */
+/*
+ * The character that a backslash and `c` stand for; '\\0' for an unknown
+ * escape.
+ */
 static char unescape_char(char c)
 {
     static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
@@ -21,9 +24,9 @@ static char unescape_char(char c)
 }
 
 /*
- * A string, unescaped in place and terminated.
+ * Read a string: unescape it in place and terminate it.
  *
- * @return what follows it, or NULL
+ * @return the text that follows the string, or NULL when it is malformed
  */
 static char *parse_string(char *p, const char **text)
 {
@@ -37,7 +40,7 @@ static char *parse_string(char *p, const char **text)
         char c = *p == '\\' ? unescape_char(*++p) : *p;
 
         if (c == '\0' || (unsigned char)*p < ' ' || (unsigned char)*p > '~') {
-            return NULL; /* ends too early, or is not ASCII */
+            return NULL; /* the text ends too early, or is not ASCII */
         }
         *to++ = c;
     }

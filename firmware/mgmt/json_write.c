@@ -31,7 +31,7 @@ static void put_quoted(struct json *json, const char *text, size_t len)
     put_char(json, '"');
 }
 
-/* What comes before each value. */
+/* Write what precedes a value: a comma if needed, and the key. */
 static void begin_value(struct json *json, const char *key)
 {
     if (json->needs_comma) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A writer of JSON (RFC 8259) into a caller's buffer.
+ * A writer of JSON (RFC 8259) into a buffer of the caller.
  *
  * Members and elements are written in the order of the calls; `key` is NULL for
- * an element of an array.  What does not fit makes is_cut true, and the text is
- * then of no use.
+ * an element of an array.  When the text does not fit, is_cut becomes true and
+ * the text is unusable.
  */
 #ifndef ESSD_MGMT_JSON_WRITE_H
 #define ESSD_MGMT_JSON_WRITE_H
@@ -19,7 +19,7 @@ struct json {
     bool is_cut;
 };
 
-/** Begin with nothing in the buffer. */
+/** Begin a text in an empty buffer. */
 void json_init(struct json *json, char *buf, size_t size);
 
 void json_begin_object(struct json *json, const char *key);
@@ -31,7 +31,7 @@ void json_number(struct json *json, const char *key, uint64_t value);
 void json_bool(struct json *json, const char *key, bool value);
 void json_null(struct json *json, const char *key);
 
-/** Text; what is not printable ASCII becomes '?'. */
+/** Write a string; characters other than printable ASCII become '?'. */
 void json_string(struct json *json, const char *key, const char *text);
 void json_string_len(struct json *json, const char *key, const char *text,
                      size_t len);

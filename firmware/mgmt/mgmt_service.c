@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { RETRY_US = 20000 }; /* for room for a reply */
+enum { RETRY_US = 20000 }; /* how often a waiting reply is tried again */
 
 static const struct mgmt_request *find_request(
     const struct mgmt_service *service, const char *name)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The management protocol: one JSON object a line each way, docs/management.md.
- * What can be asked for is a table that is handed in.
+ * The management protocol: each request and each reply is one line with a JSON
+ * object; see docs/management.md.  The caller provides a table of the requests.
  */
 #ifndef ESSD_MGMT_SERVICE_H
 #define ESSD_MGMT_SERVICE_H
@@ -20,9 +20,9 @@ enum {
 
 /* Why a request is refused. */
 struct mgmt_refusal {
-    const char *code;   /* one word, for programs */
-    const char *text;   /* a sentence, for people */
-    char text_buf[256]; /* where a handler may build it */
+    const char *code;   /* one word for programs */
+    const char *text;   /* a sentence for people */
+    char text_buf[256]; /* memory in which a handler may build the text */
 };
 
 struct mgmt_request {
@@ -31,26 +31,27 @@ struct mgmt_request {
     /**
      * Write the members of the result.
      *
-     * @return false when it is refused, with `refusal` filled in
+     * @return false when the request is refused; `refusal` has the reason
      */
     bool (*handle)(void *ctx, const struct json_args *args, struct json *result,
                    struct mgmt_refusal *refusal);
 };
 
 struct mgmt_service_config {
-    struct mgmt *mgmt;                   /* the driver; stays */
-    const struct mgmt_request *requests; /* stays */
+    struct mgmt *mgmt;                   /* the driver; outlives the service */
+    const struct mgmt_request *requests; /* outlives the service */
     size_t request_count;
-    void *ctx; /* of the handlers */
+    void *ctx; /* context of the handlers */
 };
 
 /* Treat as opaque. */
 struct mgmt_service {
     struct mgmt_service_config config;
-    uint32_t in_at, in_len; /* characters taken from the block, in `in` */
+    /* Unread part of `in`, which holds characters from the block. */
+    uint32_t in_at, in_len;
     size_t line_len;
     bool is_too_long;
-    size_t reply_len; /* of a reply that found no room yet */
+    size_t reply_len; /* length of a reply that waits for room; 0: none */
     char in[256];
     char line[MGMT_LINE_MAX + 1];
     char reply[MGMT_REPLY_MAX];
@@ -60,9 +61,9 @@ void mgmt_service_init(struct mgmt_service *service,
                        const struct mgmt_service_config *config);
 
 /**
- * Answer what has come, at most a few requests.
+ * Answer the requests that have come, a few at a time.
  *
- * @param deadline_us  when to call again although nothing comes
+ * @param deadline_us  set to when to call this again even if nothing comes
  * @return whether anything was done
  */
 bool mgmt_service_step(struct mgmt_service *service, uint64_t now_us,

@@ -14,29 +14,35 @@
 #include "net/stack/stack.h"
 
 struct attachment_ops {
-    /* The stack's port whose addresses, VLANs and groups a physical port
-     * serves. */
+    /*
+     * The port of the stack whose addresses, VLANs and groups a physical port
+     * serves.
+     */
     uint8_t (*stack_port)(uint8_t port);
 
-    /* The physical port by which a port of the stack sends now. */
+    /* The physical port on which a port of the stack sends now. */
     uint8_t (*sender)(const void *ctx, uint8_t stack_port);
 
     /**
-     * A frame of at least 14 bytes has come in by a physical port.
+     * Decide about a frame of at least 14 bytes that a physical port has
+     * received.
      *
-     * @param stack_port  the stack's port that gets it
-     * @return false when it is to be dropped
+     * @param stack_port  set to the port of the stack that gets the frame
+     * @return false to drop the frame
      */
     bool (*accept)(void *ctx, uint8_t port, const uint8_t *frame, size_t len,
                    uint8_t *stack_port, uint64_t now_us);
 
-    /* A physical port's link came up or went down: tell the stack. */
+    /* Tell the stack that a physical port's link came up or went down. */
     void (*link)(void *ctx, uint8_t port, bool is_up, uint64_t now_us);
 
     /* Whether a port of the stack has a link. */
     bool (*is_up)(const void *ctx, uint8_t stack_port);
 
-    /* Do what is due; NULL if there are no timers. @return the next deadline */
+    /*
+     * Do what is due.  NULL: the attachment has no timers.
+     * @return the next deadline
+     */
     uint64_t (*step)(void *ctx, uint64_t now_us);
 };
 
@@ -51,14 +57,17 @@ struct separate_ports {
     bool is_up[NET_PORTS];
 };
 
-/** Attach each port of the stack to the physical port of the same number.
- *  @param stack  outlives `separate` */
+/**
+ * Attach each port of the stack to the physical port of the same number.
+ * @param stack  outlives `separate`
+ */
 struct attachment separate_ports_init(struct separate_ports *separate,
                                       struct net_stack *stack);
 
 /**
- * Whether a frame is for its link alone: to 01:80:c2:00:00:0x.  It leaves and
- * arrives by the physical port of the same number, aggregate or not.
+ * Whether a frame may not leave its link: its destination is 01:80:c2:00:00:0x.
+ * Such a frame uses the physical port of the same number, with or without an
+ * aggregate.
  */
 bool attachment_is_link_local(const uint8_t *frame);
 

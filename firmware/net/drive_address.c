@@ -55,7 +55,7 @@ void drive_address_list(const struct config *config,
     }
     for (uint8_t i = 0; i < NET_CONFIGURED; i++) {
         if (config->network.lag != CONFIG_LAG_OFF) {
-            list[i].port = 0; /* all are the aggregate's */
+            list[i].port = 0; /* all addresses belong to the aggregate */
         }
     }
 }
@@ -79,8 +79,10 @@ static bool is_in(const struct net_address_config *list,
     return false;
 }
 
-/* The index of a configured address; -1 when unknown, or when it now belongs to
- * SLAAC or a lease. */
+/*
+ * Find the index of a configured address.
+ * @return -1 when it is unknown, or when SLAAC or a lease provides it now
+ */
 static int find_configured(const struct net_stack *stack,
                            const struct net_address_config *own)
 {

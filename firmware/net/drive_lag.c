@@ -8,15 +8,16 @@
 #include "net/wire/nd.h"
 
 enum {
-    AGGREGATE = 0, /* the stack's port */
+    AGGREGATE = 0, /* the stack's port for the aggregate */
     ALL_PORTS = BIT(NET_PORTS) - 1,
     SYSTEM_PRIORITY = 65535,
-    KEY = 1, /* any: there is one aggregate */
+    KEY = 1, /* any key will do, because there is one aggregate */
     PATIENCE_US = 20000,
-    TELL_BURST = 8, /* changes that are logged at once... */
+    TELL_BURST = 8, /* changes that are logged at once */
 };
 
-#define TELL_INTERVAL_US UINT64_C(10000000) /* ...then one in each of these */
+/* Later, one change is logged in each interval. */
+#define TELL_INTERVAL_US UINT64_C(10000000)
 
 /* ---- Members, and the active member for raw frames. */
 
@@ -103,14 +104,16 @@ static void log_changes(struct drive_lag *lag)
     for (uint8_t i = 0; i < NET_PORTS; i++) {
         if ((lag->members ^ told->members) & BIT(i)) {
             log_line(lag->log, "lag: port %u %s", i,
-                     lag->members & BIT(i) ? "works" : "is out");
+                     lag->members & BIT(i) ? "joined the aggregate"
+                                           : "left the aggregate");
         }
     }
     if (lag->announced != told->active) {
         log_line(lag->log, "lag: port %u is active", lag->announced);
     }
     if (lag->is_up != told->is_up) {
-        log_line(lag->log, "lag: %s", lag->is_up ? "up" : "down");
+        log_line(lag->log, "lag: the aggregate is %s",
+                 lag->is_up ? "up" : "down");
     }
     told->members = lag->members;
     told->active = lag->announced;
@@ -127,7 +130,8 @@ static void log_due_changes(struct drive_lag *lag, uint64_t now_us,
         return;
     }
     if (had_to_wait) {
-        log_line(lag->log, "lag: %u changes since", changes);
+        log_line(lag->log,
+                 "lag: %u changes since the last line; the result:", changes);
     }
     log_changes(lag);
     lag->told.changes = 0;
@@ -166,9 +170,10 @@ static void lag_link(void *ctx, uint8_t port, bool is_up, uint64_t now_us)
 
 /*
  * Whether a frame announces an address: a gratuitous ARP or an unsolicited
- * neighbour advertisement.  A bond that has changed its link sends these first,
- * and may send nothing else while it waits for us.  If both ports are on one
- * switch, our own announcements come back; they are ignored.
+ * neighbour advertisement.  A bond that has changed its active link sends these
+ * first, and may send nothing else before the drive answers on that link.  If
+ * both ports are on one switch, the drive's own announcements come back; they
+ * are ignored.
  */
 static bool is_announcement(const struct drive_lag *lag, const uint8_t *frame,
                             size_t len)
@@ -195,9 +200,9 @@ static bool is_announcement(const struct drive_lag *lag, const uint8_t *frame,
 }
 
 /*
- * With both ports on one network, both receive an announcement, and the active
- * port need not change.  Two drives or bonds that follow each other wait for
- * different times, so that they agree in the end.
+ * React to an announcement.  With both ports on one network, both receive it,
+ * and the active port need not change.  Two drives or bonds that follow each
+ * other wait for different times, so that they agree in the end.
  */
 static void hear_announcement(struct drive_lag *lag, uint8_t port,
                               uint64_t now_us)
@@ -225,7 +230,8 @@ static void hear_frame(struct drive_lag *lag, uint8_t port,
 {
     if (!(frame[ETH_DST] & 1)) {
         lag_heard(&lag->lag, port);
-        lag->active = lag_active(&lag->lag); /* send the answer there */
+        /* The answer leaves on the port that is active now. */
+        lag->active = lag_active(&lag->lag);
     } else if (is_announcement(lag, frame, len)) {
         hear_announcement(lag, port, now_us);
     }
@@ -274,7 +280,7 @@ static uint8_t lag_stack_port(uint8_t port)
     return AGGREGATE;
 }
 
-/* The stack's port 1 has link-local frames only, which stay on their link. */
+/* The stack's port 1 only sends link-local frames, which stay on their link. */
 static uint8_t lag_sender(const void *ctx, uint8_t stack_port)
 {
     const struct drive_lag *lag = ctx;
@@ -361,7 +367,7 @@ enum init_result drive_lag_init(struct drive_lag *lag,
         .active = lag->primary,
         .tokens = TELL_BURST,
     };
-    log_line(lag->log, "lag: both ports are one, %s",
-             has_lacp ? "by LACP" : "active/standby");
+    log_line(lag->log, "lag: the ports are aggregated, mode %s",
+             has_lacp ? "LACP" : "active/standby");
     return INIT_OK;
 }

@@ -17,51 +17,62 @@
 
 struct drive_lag_config {
     struct log *log;
-    struct net_stack *stack;              /* set up; these two stay */
-    const struct config_network *network; /* these: during init() only */
-    const uint8_t *mac;                   /* the aggregate's */
+    /* Initialised; the stack and the log outlive the struct. */
+    struct net_stack *stack;
+    /* Used during drive_lag_init() only. */
+    const struct config_network *network;
+    /* The MAC address of the aggregate; used during drive_lag_init() only. */
+    const uint8_t *mac;
     uintptr_t regs;
 };
 
-/* The state that was logged last.  A peer can cause changes at any rate, so a
- * few are logged at once, then one in each interval with the number of changes
- * that were left out. */
+/*
+ * The state that was logged last.  A peer can cause changes at any rate.
+ * Therefore a few changes are logged at once, then one in each interval, with
+ * the number of changes since the line before.
+ */
 struct drive_lag_told {
     uint8_t members;
     uint8_t active;
     bool is_up;
     uint8_t tokens;
     uint64_t refilled_us;
-    uint32_t changes; /* that the log has not said */
+    uint32_t changes; /* changes that were not logged yet */
 };
 
-/* Treat as opaque, but for reading. */
+/* Treat the fields as read-only. */
 struct drive_lag {
     struct log *log;
     struct net_stack *stack;
     struct lag lag;
-    struct lacp_agent lacp; /* with CONFIG_LAG_LACP */
+    struct lacp_agent lacp; /* in use with CONFIG_LAG_LACP */
     enum config_lag mode;
     uint8_t primary;
     bool has_revert;
-    bool is_up;        /* one member at least passes frames */
-    uint8_t links;     /* these two: a bit a port */
-    uint8_t members;   /* sent to */
-    uint8_t collects;  /* received from */
-    uint8_t active;    /* where raw frames leave */
-    uint8_t announced; /* the same, when it was last announced to peers */
+    bool is_up;        /* at least one member passes frames */
+    uint8_t links;     /* ports that have a link, one bit each */
+    uint8_t members;   /* ports that are sent to, one bit each */
+    uint8_t collects;  /* ports that are received from, one bit each */
+    uint8_t active;    /* the port on which raw frames leave */
+    uint8_t announced; /* the active port that was last announced to peers */
     struct drive_lag_told told;
-    uint8_t follow; /* the port that becomes active at follow_us, unless the
-                       active one hears an announcement, too */
+    /*
+     * The port that becomes active at follow_us, unless the active port also
+     * receives an announcement.
+     */
+    uint8_t follow;
     uint64_t follow_us;
-    uint64_t announced_us[NET_PORTS]; /* when a port last heard one */
-    uint32_t patience_us;             /* differs from drive to drive */
-    uint64_t dropped[NET_PORTS]; /* raw frames of ports not received from */
+    /* When a port last received an announcement. */
+    uint64_t announced_us[NET_PORTS];
+    /* How long an announcement is waited for; differs from drive to drive. */
+    uint32_t patience_us;
+    /* Raw frames dropped because their port is not received from. */
+    uint64_t dropped[NET_PORTS];
 };
 
 /**
- * `lag` must be zero.  With CONFIG_LAG_OFF, nothing else here may be called
- * but drive_lag_is_on().
+ * Start link aggregation.  `lag` must be zero.  With CONFIG_LAG_OFF, no other
+ * function here may be called except drive_lag_is_on().
  *
  * @return INIT_OK, INIT_NO_DEVICE without an aggregation block, INIT_NO_ROOM
  *         when the stack has no room for LACP

@@ -8,8 +8,8 @@
 #include "hw-model/regs/soc.h"
 
 enum {
-    RX_BUDGET = 32,  /* frames of one port in one step */
-    CM_RETRIES = 15, /* as many as Linux sends */
+    RX_BUDGET = 32,  /* most frames taken from one port in one step */
+    CM_RETRIES = 15, /* the number of retries that Linux uses */
 };
 
 static struct drive_net *net_of(void *ctx)
@@ -43,7 +43,9 @@ static void neigh_update(void *ctx, uint16_t index,
     struct drive_net *net = ctx;
     struct verbs_gid gid = gid_of(&info->ip);
 
-    /* It cannot be refused: the RNIC's table has the stack's size and indices.
+    /*
+     * This cannot fail: the RNIC's table has the size and indices of the
+     * stack's.
      */
     ASSERT(verbs_set_neigh(&net->verbs, index, info->port, info->mac.bytes,
                            &gid, info->vlan));
@@ -126,8 +128,10 @@ bool drive_net_is_up(const struct drive_net *net, uint8_t port)
     return attachment->ops->is_up(attachment->ctx, port);
 }
 
-/* Add the addresses for which there was no room before.
- * @return whether all are there now */
+/*
+ * Add the addresses for which there was no room before.
+ * @return whether all of them are added now
+ */
 static bool add_missing(struct drive_net *net)
 {
     net->has_refused =
@@ -148,12 +152,12 @@ static void set_addresses(struct drive_net *net, const struct config *before,
     }
     if (!add_missing(net)) {
         log_line(net->log,
-                 "net: an address of the configuration waits: the drive has "
-                 "it already, or eight others");
+                 "net: a configured address is not added yet: the drive has it "
+                 "already, or has eight others");
     }
 }
 
-/* The configured IPv4 gateway, if any; DHCP sets its own. */
+/* The configured IPv4 gateway, or zero.  DHCP sets its own gateway. */
 static struct ip_addr gateway4_of(const struct config *config, uint8_t port)
 {
     const struct config_port *settings = &config->port[port];
@@ -206,7 +210,7 @@ uint64_t drive_net_counter(const struct drive_net *net, uint8_t port,
 
 /* ---- Start. */
 
-/* The settings of the network that a physical port is attached to. */
+/* The network settings that a physical port uses. */
 static const struct config_port *settings_of(const struct drive_net *net,
                                              const struct config *config,
                                              uint8_t port)
@@ -243,7 +247,10 @@ static struct init_report ports_start(struct drive_net *net,
     return node_ports_init(&net->ports, &ports);
 }
 
-/* Address i is the RNIC's local address i: see drive_address_list(). */
+/*
+ * Start the stack.  Address i is the RNIC's local address i: see
+ * drive_address_list().
+ */
 static void stack_start(struct drive_net *net,
                         const struct drive_net_config *config)
 {
@@ -277,7 +284,9 @@ static void stack_start(struct drive_net *net,
     net_stack_init(&net->stack, &stack);
 }
 
-/* The VLANs of addresses follow when their ports' links come up. */
+/*
+ * Initialise the filters.  The VLANs of addresses are added when links come up.
+ */
 static void filters_start(struct drive_net *net, const struct config *config)
 {
     drive_address_list(config, net->configured);

@@ -6,7 +6,7 @@ static uint8_t stack_port_of(const struct node_filters *filters, uint8_t port)
     return filters->ports->attachment.ops->stack_port(port);
 }
 
-/* Whether frames of a VLAN have somewhere to go on a port of the stack. */
+/* Whether a port of the stack uses a VLAN. */
 static bool is_vlan_used(const struct node_filters *filters, uint8_t stack_port,
                          uint16_t vlan)
 {

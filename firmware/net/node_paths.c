@@ -3,7 +3,9 @@
 
 #include <string.h>
 
-/* What Linux subtracts for RoCE's headers when it chooses a path MTU. */
+/*
+ * The bytes that Linux reserves for RoCE's headers when it chooses a path MTU.
+ */
 enum { ROCE_OVERHEAD = 96 };
 
 uint8_t node_paths_mtu(uint32_t mtu_bytes)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the connection manager asks of the network: the path back to a peer that
- * has sent a message, with the neighbour entry that it uses.
+ * The path that the connection manager needs to answer a peer, with the
+ * neighbour entry that the path uses.
  */
 #ifndef ESSD_NET_NODE_PATHS_H
 #define ESSD_NET_NODE_PATHS_H
@@ -11,7 +11,7 @@
 
 struct node_paths {
     struct net_stack *stack;
-    const uint64_t *now_us; /* the time of the main loop's turn */
+    const uint64_t *now_us; /* time of the main loop's current turn */
 };
 
 /** The functions for cm_config.path_ops; their context is a node_paths. */

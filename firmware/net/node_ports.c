@@ -25,8 +25,8 @@ bool node_ports_set_link(struct node_ports *ports, uint8_t port,
     if (!port_link_enable(&ports->port[port].port, speed_gbps * 1000u,
                           (enum port_fec)port_fec[fec])) {
         log_line(ports->log,
-                 "port %u: %u Gb/s with this FEC is refused: the ports have "
-                 "one speed, and RS-FEC is for 25 Gb/s",
+                 "port %u: %u Gb/s with this FEC is refused: both ports need "
+                 "the same speed, and RS-FEC needs 25 Gb/s",
                  port, speed_gbps);
         return false;
     }
@@ -77,7 +77,7 @@ bool node_ports_receive(struct node_ports *ports, uint8_t index,
                                     frame.len_bytes, &stack_port, now_us) &&
             !net_stack_input(ports->stack, stack_port, frame.data,
                              frame.len_bytes, now_us)) {
-            break; /* no room for an answer: the frame waits */
+            break; /* no room for an answer: the frame waits in the ring */
         }
         port_rx_pop(port);
     }
@@ -112,12 +112,15 @@ void node_ports_tx_commit(struct node_ports *ports, uint8_t stack_port,
     struct port *port = &ports->port[index].port;
 
     if (index != stack_port) {
-        /* An uncommitted buffer is returned again. */
+        /* This returns the same uncommitted buffer once more. */
         const uint8_t *frame = port_tx_begin(port);
 
         ASSERT(frame != NULL);
         if (attachment_is_link_local(frame)) {
-            /* A link-local frame built in the other port's buffer. */
+            /*
+             * This is a link-local frame that was built in the other port's
+             * buffer.
+             */
             send_copy(&ports->port[stack_port].port, frame, len, priority);
             return;
         }
@@ -147,7 +150,8 @@ static enum init_result port_start(struct node_ports *ports,
         return result;
     }
     port_set_mac(&port->port, 0, settings->mac);
-    port_set_vlan_filter(&port->port, true); /* members: node_filters.h */
+    /* node_filters.h adds the members. */
+    port_set_vlan_filter(&port->port, true);
     port_set_pause(&port->port, config->pfc_priorities, false);
     port_set_roce_v1(&port->port, config->has_roce_v1);
     port->path_mtu = node_paths_mtu(settings->mtu_bytes);
@@ -174,7 +178,7 @@ struct init_report node_ports_init(struct node_ports *ports,
     }
     port_pair(&ports->port[0].port, &ports->port[1].port);
     for (uint8_t i = 0; i < NET_PORTS; i++) {
-        /* A port that refuses stays off; the log says why. */
+        /* A port that refuses stays off, and the log has the reason. */
         (void)!node_ports_set_link(ports, i, config->port[i].speed_gbps,
                                    config->port[i].fec);
     }

@@ -50,7 +50,10 @@ static bool is_same_net(const struct ip_addr *a, const struct ip_addr *b,
     return true;
 }
 
-/* Whether it is a host's unicast address: RFC 1122 3.2.1.3, RFC 4291. */
+/*
+ * Whether the address can be a host's unicast address: RFC 1122 3.2.1.3, RFC
+ * 4291.
+ */
 static bool is_host(const struct ip_addr *ip)
 {
     static const struct ip_addr loopback = {.bytes = {[15] = 1}};
@@ -63,7 +66,10 @@ static bool is_host(const struct ip_addr *ip)
            ip->bytes[0] != 0xff;
 }
 
-/* Whether it is neither the network's address nor its broadcast address. */
+/*
+ * Whether the address is neither its network's own address nor the broadcast
+ * address.
+ */
 static bool is_host_of_net(const struct ip_addr *ip, uint8_t prefix)
 {
     uint32_t rest;

@@ -33,7 +33,9 @@ void config_flash_read(const struct flash *flash, struct log *log,
                        struct config *config)
 {
     if (!store_read_config(flash, is_sound, log, config)) {
-        log_line(log, "drive: no good configuration: defaults");
+        log_line(
+            log,
+            "drive: no configuration in flash is usable; using the defaults");
     }
 }
 

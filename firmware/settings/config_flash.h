@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Reads and checks the configuration in flash.  A copy that is intact but
- * inconsistent, as other firmware or a tool may write it, is not used.
+ * inconsistent, which other firmware or a tool may have written, is not used.
  * Reference: docs/hardware/flash.md, "Configuration block"
  */
 #ifndef ESSD_SETTINGS_CONFIG_FLASH_H

@@ -7,7 +7,7 @@
 #include "firmware/settings/config_value.h"
 #include "firmware/hal/log.h"
 
-enum { KEY_COMPARED = 40 }; /* characters of an unknown key */
+enum { KEY_COMPARED = 40 }; /* characters of an unknown key that are compared */
 
 /* ---- The list, made from settings.toml */
 
@@ -18,7 +18,9 @@ static const struct config_row rows[] = {
 #include "firmware/settings/config_rows.inc"
 };
 
-/* "port.#." keys are listed port by port, "address.#." keys likewise. */
+/*
+ * The keys "port.#." are listed port by port, "address.#." address by address.
+ */
 static const struct group {
     const char *prefix;
     uint8_t count;
@@ -29,7 +31,7 @@ static const struct group {
 
 enum { COUNT_GROUPS = ARRAY_LEN(groups) };
 
-/* The group of a row, which has a stride; NULL when it is in no group. */
+/* The group of a row that has a stride; NULL when the row is in no group. */
 static const struct group *group_of(const struct config_row *row)
 {
     if (row->stride == 0) {
@@ -38,7 +40,7 @@ static const struct group *group_of(const struct config_row *row)
     return &groups[row->name[0] == groups[0].prefix[0] ? 0 : 1];
 }
 
-/* ---- Numbers of keys: row by row, the rows of a group number by number. */
+/* ---- Numbers of keys: row by row; within a group, number by number. */
 
 struct place {
     const struct config_row *row;
@@ -56,7 +58,10 @@ static unsigned int rows_of(const struct group *group, size_t first)
     return count;
 }
 
-/* Find the row and number of key `index`. @return false beyond the last key */
+/*
+ * Find the row and number of key `index`.
+ * @return false when `index` is too high
+ */
 static bool place_of(unsigned int index, struct place *place)
 {
     for (size_t first = 0; first < ARRAY_LEN(rows);) {
@@ -123,7 +128,8 @@ void config_text_get(const struct config *config, unsigned int index,
  */
 static unsigned int key_distance(const char *key, const char *known)
 {
-    unsigned int row[CONFIG_KEY_MAX + 1]; /* to each beginning of `known` */
+    /* Distances to each prefix of `known`. */
+    unsigned int row[CONFIG_KEY_MAX + 1];
     size_t len = strlen(known);
 
     for (size_t i = 0; i <= len; i++) {
@@ -143,7 +149,9 @@ static unsigned int key_distance(const char *key, const char *known)
     return row[len];
 }
 
-/* `key` is the group or the last word of `known`: "lag" and "lag.mode". */
+/*
+ * Whether `key` is the group or the last word of `known`: "lag" and "lag.mode".
+ */
 static bool key_is_part(const char *known, const char *key)
 {
     size_t len = strlen(key);
@@ -155,7 +163,7 @@ static bool key_is_part(const char *known, const char *key)
              known[known_len - len - 1] == '.'));
 }
 
-/* The first key that `key` is a part of, else the one most like it. */
+/* Find the first key that `key` is a part of, else the most similar key. */
 static void nearest_key(const char *key, struct config_line *nearest)
 {
     unsigned int least = UINT_MAX;
@@ -174,13 +182,17 @@ static void nearest_key(const char *key, struct config_line *nearest)
     }
 }
 
-/* A key with a number that is too high, or none at all. */
+/*
+ * Explain why there is no such key: its number is too high or missing, or the
+ * key is unknown.
+ */
 static void explain_key(const char *key, struct config_error *error)
 {
     struct config_line nearest;
 
     for (size_t i = 0; i < COUNT_GROUPS; i++) {
-        size_t len = strlen(groups[i].prefix) - 2; /* with the first dot */
+        /* Length of the prefix up to its first dot. */
+        size_t len = strlen(groups[i].prefix) - 2;
 
         if (strncmp(key, groups[i].prefix, len) == 0 && key[len] >= '0' &&
             key[len] <= '9') {
@@ -199,7 +211,7 @@ static void explain_key(const char *key, struct config_error *error)
                "there is no key %.40s; the nearest is %s", key, nearest.key);
 }
 
-/* `key` is the row's name, but for a digit in the place of '#'. */
+/* Whether `key` is the row's name with a digit in the place of '#'. */
 static bool is_key_of(const struct config_row *row, const char *key,
                       uint8_t *number)
 {

@@ -73,7 +73,10 @@ static void short_format(const struct config_row *row, const void *field,
     VALUE(line, "%u", value != 0 ? value : row->zero);
 }
 
-/* The speed, 10 or 25: no other number has excluded values in its range. */
+/*
+ * Parse a speed.  The general number parser cannot do this, because only 10 and
+ * 25 are valid in the range.
+ */
 static bool speed_parse(const struct config_row *row, void *field,
                         const char *text)
 {
@@ -101,7 +104,7 @@ static void switch_format(const struct config_row *row, const void *field,
     VALUE(line, "%s", *(const bool *)field ? "on" : "off");
 }
 
-/* An enum is written and read as an int. */
+/* The values of an enum are read and written as an int. */
 _Static_assert(sizeof(enum config_fec) == sizeof(int) &&
                    sizeof(enum config_lldp) == sizeof(int) &&
                    sizeof(enum config_lag) == sizeof(int),
@@ -157,7 +160,7 @@ NAMED(lag)
 
 /* ---- Addresses */
 
-/* An address with its prefix length; all zero: none. */
+/* An address with its prefix length.  All zero means none. */
 struct net {
     bool is_there;
     struct ip_addr ip;
@@ -167,7 +170,7 @@ struct net {
 /* The address families that a key accepts. */
 enum family { IPV4_ONLY, IPV6_ONLY, EITHER };
 
-/* "ADDR/LEN", or "none". */
+/* Parse "ADDR/LEN" or "none". */
 static bool net_parse(struct net *net, enum family family, const char *text)
 {
     const char *slash = strchr(text, '/');
@@ -283,7 +286,7 @@ static void extra_format(const struct config_row *row, const void *field,
                line);
 }
 
-/* Four bytes; 0.0.0.0: none. */
+/* Parse four bytes; 0.0.0.0 means none. */
 static bool ipv4_parse(const struct config_row *row, void *field,
                        const char *text)
 {
@@ -307,7 +310,7 @@ static void ipv4_format(const struct config_row *row, const void *field,
     VALUE(line, "%s", ip_addr_is_unspecified(&ip) ? none : ip_text(&ip).text);
 }
 
-/* Sixteen bytes; all zero: none. */
+/* Parse sixteen bytes; all zero means none. */
 static bool server_parse(const struct config_row *row, void *field,
                          const char *text)
 {
@@ -369,7 +372,7 @@ static void text_format(const struct config_row *row, const void *field,
     VALUE(line, "%s", text[0] != '\0' ? text : none);
 }
 
-/* "0,3,4" with the numbers rising, "all" or "none". */
+/* Parse "0,3,4" with rising numbers, "all" or "none". */
 static bool mask_parse(const struct config_row *row, void *field,
                        const char *text)
 {
@@ -381,8 +384,8 @@ static bool mask_parse(const struct config_row *row, void *field,
     } else if (strcmp(text, none) != 0) {
         for (const char *at = text;; at += 2) {
             if (at[0] < '0' || at[0] > '7' ||
-                mask >> (at[0] - '0') != 0 || /* it, or a higher one */
-                (at[1] != ',' && at[1] != '\0')) {
+                /* This number or a higher one was named before. */
+                mask >> (at[0] - '0') != 0 || (at[1] != ',' && at[1] != '\0')) {
                 return false;
             }
             mask |= BIT(at[0] - '0');

@@ -19,14 +19,15 @@ struct config_kind {
 
 /* A key, or several keys that differ only in a number. */
 struct config_row {
-    const char *name; /* '#' is the number of the port or address */
+    const char *name; /* '#' stands for the number of the port or address */
     const struct config_kind *kind;
-    size_t at; /* the field in struct config */
+    size_t at; /* offset of the field in struct config */
     const char *allowed;
-    size_t stride;     /* from one number's field to the next one's */
+    size_t stride;     /* distance from one number's field to the next one's */
     uint16_t min, max; /* of config_byte, _short and _speed */
-    uint16_t zero;     /* what 0 in the field means to these */
-    bool is_live;      /* a change need not wait for the next start */
+    /* The value that 0 in the field stands for, for these kinds. */
+    uint16_t zero;
+    bool is_live; /* a change takes effect at once, without a restart */
 };
 
 extern const struct config_kind config_byte, /* uint8_t */
@@ -36,14 +37,14 @@ extern const struct config_kind config_byte, /* uint8_t */
     config_fec,                              /* enum config_fec */
     config_lldp,                             /* enum config_lldp */
     config_lag,                              /* enum config_lag */
-    config_port_ipv4, /* of struct config_port, with its length */
-    config_port_ipv6, /* likewise */
-    config_extra,     /* of struct config_address, with its length */
+    config_port_ipv4, /* in struct config_port, with the prefix length */
+    config_port_ipv6, /* in struct config_port, with the prefix length */
+    config_extra,     /* in struct config_address, with the prefix length */
     config_ipv4,      /* 4 bytes */
     config_ipv6,      /* 16 bytes */
-    config_server,    /* 16 bytes, of either family */
+    config_server,    /* 16 bytes, IPv4 or IPv6 */
     config_word,      /* a name */
-    config_mask;      /* uint8_t, a bit a priority */
+    config_mask;      /* uint8_t, one bit per priority */
 
 /** The name of a FEC, as console and log print it. */
 const char *config_fec_name(enum config_fec fec);

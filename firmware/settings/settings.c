@@ -49,14 +49,15 @@ void settings_init(struct settings *settings,
     };
 }
 
-/* Whether flash holds these values already. */
+/* Whether the flash holds these values already. */
 static bool is_saved_already(const struct settings *settings,
                              const struct config *config)
 {
     uint8_t old[CONFIG_BODY_LEN], new[CONFIG_BODY_LEN];
 
     if (settings->saved.sequence == 0) {
-        return false; /* those are the defaults, and nothing is in flash */
+        /* The saved settings are the defaults, and the flash holds none. */
+        return false;
     }
     config_body_emit(&settings->saved, old);
     config_body_emit(config, new);
@@ -64,9 +65,9 @@ static bool is_saved_already(const struct settings *settings,
 }
 
 /*
- * Each write erases a sector, which flash endures so many times: see
- * SETTINGS_WRITES_FREE.  The sequence number is how many writes there have
- * been.
+ * Each write erases a sector, which the flash endures a limited number of
+ * times: see SETTINGS_WRITES_FREE.  The sequence number is the number of writes
+ * so far.
  */
 static bool is_too_often(const struct settings *settings)
 {
@@ -78,7 +79,7 @@ static bool is_too_often(const struct settings *settings)
            SETTINGS_WRITES_FREE + SETTINGS_WRITES_PER_HOUR * hours;
 }
 
-/* Write `config`, unless flash has it, and remember that it does. */
+/* Write `config`, unless the flash holds it already, and note it as saved. */
 static enum settings_result save_config(struct settings *settings,
                                         const struct config *config)
 {
@@ -87,8 +88,8 @@ static enum settings_result save_config(struct settings *settings,
     if (!is_saved_already(settings, config)) {
         if (is_too_often(settings)) {
             log_line(settings->log,
-                     "settings: %u writes to flash are too many for its age; "
-                     "%u more are possible each hour",
+                     "settings: not saved: after %u writes, the flash takes "
+                     "only %u more in each hour of power-on",
                      writes, SETTINGS_WRITES_PER_HOUR);
             return SETTINGS_TOO_OFTEN;
         }
@@ -109,8 +110,10 @@ static void ignore_mistake(void *ctx, const char *text)
     (void)text;
 }
 
-/* Check the saved settings too: straps and unsaved changes may hide that they
- * are inconsistent. */
+/*
+ * Check the settings to be saved too: straps and unsaved changes can hide an
+ * inconsistency in them.
+ */
 static bool can_be_saved(const struct config *config)
 {
     return config_check(config, ignore_mistake, NULL) == 0;
@@ -147,12 +150,15 @@ enum settings_result settings_set_fec(struct settings *settings, uint8_t port,
         settings->staged.port[port].fec = fec;
     }
     settings->in_force.port[port].fec = fec;
-    log_line(settings->log, "port %u: FEC set to %s%s", port,
-             config_fec_name(fec), is_saved ? ", saved" : "");
+    log_line(settings->log, "port %u: FEC was set to %s%s", port,
+             config_fec_name(fec), is_saved ? " and saved" : "");
     return apply_link(settings, port) ? SETTINGS_OK : SETTINGS_INVALID;
 }
 
-/* Neither port may run while the other still has the old speed. */
+/*
+ * Set the speed with both ports off, so that they never run at different
+ * speeds.
+ */
 static void set_speed(struct settings *settings, uint8_t gbps)
 {
     for (uint8_t i = 0; i < CONFIG_PORTS; i++) {
@@ -185,8 +191,8 @@ enum settings_result settings_set_speed(struct settings *settings, uint8_t gbps,
             settings->staged.port[i].speed_gbps = gbps;
         }
     }
-    log_line(settings->log, "ports: %u Gb/s%s", gbps,
-             is_saved ? ", saved" : "");
+    log_line(settings->log, "ports: the speed was set to %u Gb/s%s", gbps,
+             is_saved ? " and saved" : "");
     set_speed(settings, gbps);
     for (uint8_t i = 0; i < CONFIG_PORTS; i++) {
         is_ok &= apply_link(settings, i);
@@ -232,7 +238,7 @@ static void copy_live(struct config *to, const struct config *before,
     }
 }
 
-/* Refuse settings that differ from those in force and need a restart. */
+/* Refuse changes of settings that take effect only at a start. */
 static unsigned int check_now(const struct settings *settings,
                               const struct config *config, config_mistake *tell,
                               void *ctx)
@@ -248,9 +254,10 @@ static unsigned int check_now(const struct settings *settings,
         config_text_get(&now, i, &is);
         config_text_get(config, i, &wanted);
         if (strcmp(is.value, wanted.value) != 0) {
-            log_format(error.text, sizeof(error.text),
-                       "%s: changes with the next start, so it has to be saved",
-                       is.key);
+            log_format(
+                error.text, sizeof(error.text),
+                "%s: takes effect at the next start, so it has to be saved",
+                is.key);
             tell(ctx, error.text);
             mistakes++;
         }
@@ -259,8 +266,8 @@ static unsigned int check_now(const struct settings *settings,
 }
 
 /*
- * Apply speed and FEC where two sets of settings differ.  Values that straps
- * decide and that were not changed stay as they are.
+ * Apply speed and FEC where two sets of settings differ.  Values that the
+ * straps decide and that did not change stay as they are.
  */
 static void apply_links(struct settings *settings, const struct config *before,
                         const struct config *after)
@@ -283,7 +290,7 @@ static void apply_links(struct settings *settings, const struct config *before,
             port->fec = fec;
         }
         if (is_new_speed || is_new_fec) {
-            (void)!apply_link(settings, i); /* refused: the log says so */
+            (void)!apply_link(settings, i); /* the log has the refusal */
         }
     }
 }
@@ -310,7 +317,8 @@ enum settings_result settings_replace(struct settings *settings,
                                       void *ctx)
 {
     struct config before = is_saved ? settings->saved : settings->in_force;
-    struct config after = *config; /* it may be our draft */
+    /* A copy, because `config` may be the draft. */
+    struct config after = *config;
     enum settings_result result;
 
     if (config_check(&after, tell, ctx) != 0 ||
@@ -324,8 +332,8 @@ enum settings_result settings_replace(struct settings *settings,
         }
         settings_discard(settings);
     }
-    log_line(settings->log, "drive: another configuration%s",
-             is_saved ? ", saved" : "");
+    log_line(settings->log, "drive: the configuration was replaced%s",
+             is_saved ? " and saved" : "");
     apply_links(settings, &before, &after);
     apply_rest(settings, &before, &after);
     return SETTINGS_OK;

@@ -16,7 +16,8 @@
 
 /* The strap pins: docs/hardware/soc.md, section 5. */
 enum {
-    STRAPS_FEC = 0x03, /* 0: as configured, else 1 + enum config_fec */
+    /* 0: the FEC of the configuration; else 1 + enum config_fec. */
+    STRAPS_FEC = 0x03,
     STRAPS_10G = 0x04,
     STRAPS_DEFAULTS = 0x80, /* the configuration in flash is not used */
 };
@@ -34,14 +35,15 @@ struct settings_ops {
     void (*apply_config)(void *ctx, const struct config *before,
                          const struct config *after);
 
-    /* Over all power cycles.  NULL: none. */
+    /* The hours of power-on, over all power cycles.  NULL: unknown. */
     uint64_t (*power_on_hours)(void *ctx);
 };
 
 /*
  * A sector of the flash endures 100,000 erasures, and the two copies of the
- * configuration take turns.  So many writes are free, to work with a drive;
- * then there are so many an hour of power-on time.  A host that saves whenever
+ * configuration take turns.  SETTINGS_WRITES_FREE writes are always possible,
+ * so that nobody is held up while working with a drive.  After those, each hour
+ * of power-on allows SETTINGS_WRITES_PER_HOUR more.  A host that saves whenever
  * it may needs (200,000 - 1,024) / 6 hours, nearly four years, to wear the
  * flash out.
  */
@@ -49,11 +51,14 @@ enum { SETTINGS_WRITES_FREE = 1024, SETTINGS_WRITES_PER_HOUR = 6 };
 
 struct settings_config {
     struct log *log;
-    const struct config *in_force; /* these two: during settings_init() only */
-    const struct config *saved;    /* in flash; NULL: the same */
+    /* This and the next one are used during settings_init() only. */
+    const struct config *in_force;
+    /* The configuration in flash; NULL: the same as in_force. */
+    const struct config *saved;
     const struct settings_ops *ops;
     void *ops_ctx;
-    bool (*save)(void *ctx, const struct config *config); /* NULL: cannot */
+    /* NULL: cannot be saved. */
+    bool (*save)(void *ctx, const struct config *config);
     void *save_ctx;
 };
 
@@ -65,15 +70,16 @@ struct settings {
     void *save_ctx;
     struct config in_force;
     struct config saved;
-    struct config staged; /* counts only if is_staged */
+    struct config staged; /* valid if is_staged */
     bool is_staged;
 };
 
 enum settings_result {
     SETTINGS_OK,
     SETTINGS_INVALID,   /* no such port or value; nothing changed */
-    SETTINGS_NOT_SAVED, /* flash did not take it; nothing changed */
-    SETTINGS_TOO_OFTEN, /* flash would wear out; later, and nothing changed */
+    SETTINGS_NOT_SAVED, /* writing to flash failed; nothing changed */
+    /* Refused to spare the flash: try later; nothing changed. */
+    SETTINGS_TOO_OFTEN,
 };
 
 void settings_init(struct settings *settings,
@@ -85,7 +91,7 @@ void settings_apply_straps(struct config *config, uint8_t straps);
 /** "none", "fc", "rs", as the console and the tools spell them. */
 const char *settings_fec_name(enum config_fec fec);
 
-/** @return false when `name` is none of them */
+/** @return false when `name` is no FEC */
 MUST_USE bool settings_fec_parse(const char *name, enum config_fec *fec);
 
 /**
@@ -97,12 +103,14 @@ MUST_USE enum settings_result settings_set_fec(struct settings *settings,
                                                uint8_t port,
                                                enum config_fec fec, bool save);
 
-/** Set the speed of both ports: 25, or 10 if no port has RS-FEC. */
+/** Set the speed of both ports: 25, or 10 if no port uses RS-FEC. */
 MUST_USE enum settings_result settings_set_speed(struct settings *settings,
                                                  uint8_t gbps, bool save);
 
-/** The draft, which the caller may change; it begins as a copy of the saved
- *  settings. */
+/**
+ * The draft, which the caller may change.  A new draft is a copy of the saved
+ * settings.
+ */
 struct config *settings_stage(struct settings *settings);
 
 /** The draft, or the saved settings if there is no draft. */

@@ -23,7 +23,7 @@ static char *put_v4(char *at, const uint8_t *bytes)
     return at;
 }
 
-/* The longest run of at least two zero groups, the first of equal ones. */
+/* Find the longest run of at least two zero groups, the first of equal ones. */
 static unsigned int find_gap(const uint8_t *bytes, unsigned int *first)
 {
     unsigned int best = 1;
@@ -98,7 +98,7 @@ static bool parse_v4(struct ip_addr *ip, const char *text, size_t len)
     return at == len;
 }
 
-/* @return the digit's value, 16 if it is none */
+/* @return the value of a digit, 16 when it is not one */
 static uint32_t hex_digit(char c)
 {
     if (c >= '0' && c <= '9') {
@@ -124,7 +124,8 @@ static size_t parse_group(const char *text, size_t len, uint16_t *group)
 
 static bool parse_v6(struct ip_addr *ip, const char *text, size_t len)
 {
-    unsigned int count = 0, gap = 9; /* groups; where "::" is, 9: nowhere */
+    /* Number of groups; position of "::", 9 when there is none. */
+    unsigned int count = 0, gap = 9;
     size_t at = 0;
 
     *ip = (struct ip_addr){0};
@@ -138,7 +139,7 @@ static bool parse_v6(struct ip_addr *ip, const char *text, size_t len)
             at += 2;
             continue;
         }
-        if (count != 0 && gap != count) { /* a separator is due */
+        if (count != 0 && gap != count) { /* a separator has to follow */
             if (digits != 0 || text[at++] != ':') {
                 return false;
             }

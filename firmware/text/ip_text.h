@@ -8,7 +8,7 @@
 #include "lib/util.h"
 #include "net/wire/ip_addr.h"
 
-enum { IP_TEXT_LEN = 46 }; /* with the NUL, as INET6_ADDRSTRLEN */
+enum { IP_TEXT_LEN = 46 }; /* length with the NUL, as INET6_ADDRSTRLEN */
 
 struct ip_text {
     char text[IP_TEXT_LEN];

@@ -46,7 +46,7 @@ struct neighbour_text neighbour_text_id(const struct lldp_id *id,
     return out;
 }
 
-/* One fact in each line, so that programs can parse it. */
+/* Print one fact on each line, so that programs can parse it. */
 #define say(key, format, ...)                                                  \
     log_text(log, "port %u: neighbour %zu: " key " " format, port, place,      \
              __VA_ARGS__)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * LLDP neighbours as text: docs/console.md, "Neighbours".  A peer's text is cut
- * to NEIGHBOUR_TEXT_MAX characters, with '?' for everything that is not
- * printable ASCII.
+ * to NEIGHBOUR_TEXT_MAX characters; characters other than printable ASCII
+ * become '?'.
  */
 #ifndef ESSD_TEXT_NEIGHBOUR_TEXT_H
 #define ESSD_TEXT_NEIGHBOUR_TEXT_H
@@ -18,7 +18,9 @@ struct neighbour_text {
 
 struct neighbour_text neighbour_text(const struct lldp_text *text);
 
-/** An ID of 6 bytes is a MAC address if it is of subtype `mac_subtype`. */
+/**
+ * Format an ID.  An ID of 6 bytes with subtype `mac_subtype` is a MAC address.
+ */
 struct neighbour_text neighbour_text_id(const struct lldp_id *id,
                                         uint8_t mac_subtype);
 

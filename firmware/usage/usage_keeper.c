@@ -5,7 +5,7 @@
 
 enum {
     CHECK_US = 50000,
-    ERRORS_A_STEP = 4, /* entries written in one step; each takes 1 ms */
+    ERRORS_A_STEP = 4, /* entries written in one step; each takes about 1 ms */
     MINUTE_US = 60000000,
     MINUTES_IN_HOUR = 60,
 };
@@ -31,7 +31,7 @@ void usage_keeper_init(struct usage_keeper *keeper,
     keeper->start_minutes = keeper->usage.on_minutes;
     if (keeper->usage.is_in_use && config->is_power_on) {
         keeper->usage.unsafe_shutdowns++;
-        keeper->is_due = true; /* written at the first check */
+        keeper->is_due = true; /* the first check writes it */
     }
 }
 
@@ -109,13 +109,13 @@ void usage_keeper_start(struct usage_keeper *keeper, struct nvmf_target *target)
     keeper->saved_errors = nvmf_target_counters(target)->error_log_entries;
 }
 
-/* Write entries that flash does not have, oldest first: `budget` at most. */
+/* Write at most `budget` entries that are not in flash yet, oldest first. */
 static void save_errors(struct usage_keeper *keeper, unsigned int budget)
 {
     uint64_t last = keeper->last_error;
 
     if (last - keeper->saved_errors > NVMF_ERROR_LOG_ENTRIES) {
-        /* The log has lost the entries before these. */
+        /* The target's log no longer has the entries before these. */
         keeper->saved_errors = last - NVMF_ERROR_LOG_ENTRIES;
     }
     for (; keeper->saved_errors != last && budget != 0; budget--) {
@@ -130,7 +130,7 @@ static void save_errors(struct usage_keeper *keeper, unsigned int budget)
     }
 }
 
-/* Take the counters as they are now: save_records() writes them. */
+/* Take the current counters, for save_records() to write. */
 static void begin_save(struct usage_keeper *keeper, uint64_t now_us)
 {
     const struct nvmf_counters *counters = nvmf_target_counters(keeper->target);
@@ -149,7 +149,7 @@ static void begin_save(struct usage_keeper *keeper, uint64_t now_us)
     keeper->is_saving = true;
 }
 
-/* Write what begin_save() took: the errors first, then the usage record. */
+/* Write what begin_save() took: first the errors, then the usage record. */
 static void save_records(struct usage_keeper *keeper, unsigned int budget)
 {
     save_errors(keeper, budget);
@@ -163,7 +163,10 @@ static void save_records(struct usage_keeper *keeper, unsigned int budget)
     }
 }
 
-/* When so many records may be written: the pace returns one at a time. */
+/*
+ * When so many records may be written.  The allowance grows by one record at a
+ * time.
+ */
 static uint64_t allowed_us(const struct usage_keeper *keeper,
                            unsigned int records)
 {

@@ -229,8 +229,8 @@ static void test_lacp_survives_a_host_that_has_lost_a_port(void **state)
 {
     (void)state;
     sweep_rounds(&host_side);
-    assert_true(console_says("lag: port 0 is out"));
-    assert_true(console_says("lag: port 1 is out"));
+    assert_true(console_says("lag: port 0 left the aggregate"));
+    assert_true(console_says("lag: port 1 left the aggregate"));
 }
 
 WITH_FIXTURE(setup_lacp, teardown)
@@ -238,8 +238,8 @@ static void test_lacp_survives_silent_cables(void **state)
 {
     (void)state;
     sweep_rounds(&silence);
-    assert_true(console_says("lag: port 0 is out"));
-    assert_true(console_says("lag: port 1 is out"));
+    assert_true(console_says("lag: port 0 left the aggregate"));
+    assert_true(console_says("lag: port 1 left the aggregate"));
 }
 
 static const char *type_line(const char *line)
@@ -338,7 +338,7 @@ static void test_aggregate_without_ports_comes_back(void **state)
     unplug_port(1);
     native_world_pass(&bed.world, SECOND_NS);
     assert_false(lag_of_drive()->is_up);
-    assert_true(console_says("lag: down"));
+    assert_true(console_says("lag: the aggregate is down"));
     plug_port(1);
     native_world_pass(&bed.world, 5 * SECOND_NS);
     assert_true(lag_of_drive()->is_up);
@@ -496,11 +496,11 @@ static void test_lacp_partner_that_wavers_does_not_fill_the_log(void **state)
         assert_int_equal(lag_of_drive()->members, i % 2 == 1 ? 3 : 2);
     }
     assert_in_range(times_said("lag: ") - lines, 8, 8 + 2 * 4);
-    assert_true(console_says("changes since"));
+    assert_true(console_says("changes since the last line"));
     say_collecting(&host, false);
-    lines = times_said("lag: port 0 is out");
+    lines = times_said("lag: port 0 left the aggregate");
     native_world_pass(&bed.world, 11 * SECOND_NS);
-    assert_int_equal(times_said("lag: port 0 is out"), lines + 1);
+    assert_int_equal(times_said("lag: port 0 left the aggregate"), lines + 1);
     lines = times_said("lag: ");
     native_world_pass(&bed.world, 30 * SECOND_NS);
     assert_int_equal(times_said("lag: "), lines);

@@ -61,18 +61,18 @@ static void test_console_refuses_and_goes_on(void **state)
     static const struct {
         const char *line, *answer;
     } rows[] = {
-        {"flash\r", "error: no command flash"},
+        {"flash\r", "error: there is no command flash"},
         {"fec\r", "error: fec PORT [none|fc|rs]"},
-        {"fec 2 rs\r", "error: no port 2"},
-        {"fec 00 rs\r", "error: no port 00"},
-        {"fec 0 kr\r", "error: no FEC kr"},
+        {"fec 2 rs\r", "error: there is no port 2"},
+        {"fec 00 rs\r", "error: there is no port 00"},
+        {"fec 0 kr\r", "error: there is no FEC kr"},
         {"fec 0 rs now\r", "error: fec PORT"},
-        {"speed 40\r", "error: no speed 40"},
+        {"speed 40\r", "error: there is no speed 40"},
         {"counters\r", "error: counters PORT"},
-        {"counters 9\r", "error: no port 9"},
-        {"port 2\r", "error: no port 2"},
+        {"counters 9\r", "error: there is no port 9"},
+        {"port 2\r", "error: there is no port 2"},
         {"lag\r", "lag: off"},
-        {"echo maybe\r", "error: echo is on or off, not maybe"},
+        {"echo maybe\r", "error: echo takes on or off, not maybe"},
         {"echo on\r", "ok"},
         {"echo\r", "echo: on"},
         {"echo off\r", "ok"},
@@ -92,8 +92,8 @@ static void test_console_refuses_and_goes_on(void **state)
     }
     memset(long_line, 'p', sizeof(long_line) - 2);
     strcpy(long_line + sizeof(long_line) - 2, "\r");
-    assert_true(
-        says_text(type_line(long_line), "error: more than 120 characters"));
+    assert_true(says_text(type_line(long_line),
+                          "error: a line has at most 120 characters"));
     assert_true(says_text(type_line("port 0\r"), "port 0: up"));
     assert_int_equal(bed.drive->saves, 0);
 }
@@ -162,7 +162,8 @@ static void test_console_checks_before_it_saves(void **state)
     assert_true(says_text(type_line("config set port.0.vlan 7\r"), "ok"));
     assert_true(says_text(type_line("fec 0 none\r"), "ok"));
     bed.drive->is_flash_broken = true;
-    assert_true(says_text(type_line("config save\r"), "error: the flash"));
+    assert_true(says_text(type_line("config save\r"),
+                          "error: writing to flash failed"));
     assert_true(says_text(type_line("config get port.0.vlan\r"), "\n7\n"));
     bed.drive->is_flash_broken = false;
     assert_true(says_text(type_line("config save\r"), "ok"));
@@ -170,11 +171,12 @@ static void test_console_checks_before_it_saves(void **state)
     assert_int_equal(bed.drive->flash.port[0].vlan, 7);
 }
 
-static void test_console_says_when_the_flash_does_not_take_it(void **state)
+static void test_console_says_when_writing_to_flash_fails(void **state)
 {
     (void)state;
     bed.drive->is_flash_broken = true;
-    assert_true(says_text(type_line("fec 1 none\r"), "error: the flash"));
+    assert_true(
+        says_text(type_line("fec 1 none\r"), "error: writing to flash failed"));
     assert_true(says_text(type_line("port 1\r"), "FEC fc (saved: fc)"));
 }
 
@@ -182,13 +184,15 @@ static void test_both_ports_have_one_speed(void **state)
 {
     (void)state;
     assert_true(says_text(type_line("fec 1 rs\r"), "ok"));
-    assert_true(says_text(type_line("speed 10\r"), "error: the ports cannot"));
+    assert_true(
+        says_text(type_line("speed 10\r"), "error: the ports do not support"));
     assert_true(says_text(type_line("fec 1 fc\r"), "ok"));
     assert_true(says_text(type_line("speed 10\r"), "ok"));
     assert_false(is_up(0) || is_up(1)); /* the partners run at 25 */
     assert_true(says_text(type_line("port\r"),
                           "port 1: down: speed mismatch, 10 Gb/s"));
-    assert_true(says_text(type_line("fec 0 rs\r"), "error: the ports cannot"));
+    assert_true(
+        says_text(type_line("fec 0 rs\r"), "error: the ports do not support"));
     assert_false(
         drive_net_set_link(&bed.drive->drive.net, 0, 25, CONFIG_FEC_FC));
     assert_true(says_text(type_line("speed 25\r"), "ok"));
@@ -292,7 +296,8 @@ static void test_what_does_not_go_together_is_not_saved(void **state)
     bed_connect(&bed, 1, 1, 64);
     assert_int_equal(
         port_fec_feature(ADMIN_SET_FEATURES, 0, CONFIG_FEC_FC, &value), 0);
-    assert_true(says_text(type_line("speed 10\r"), "error: the ports cannot"));
+    assert_true(
+        says_text(type_line("speed 10\r"), "error: the ports do not support"));
     assert_int_equal(bed.drive->saves, 1);
     assert_int_equal(bed.drive->flash.port[0].speed_gbps, 25);
     host_disconnect(&bed.host->host);
@@ -420,8 +425,9 @@ static void test_a_host_reads_and_writes_the_configuration(void **state)
     assert_false(is_up(0));
     config.port[0].mtu_bytes = 9000;
     assert_int_equal(set_config(0, &config), 2);
-    assert_true(says_text(machine_console(&bed.drive->machine),
-                          "refused: port.0.mtu: changes with the next start"));
+    assert_true(
+        says_text(machine_console(&bed.drive->machine),
+                  "refused: port.0.mtu: takes effect at the next start"));
     assert_int_equal(bed.drive->saves, 1);
 
     /* Mistakes: out of range, not together, behind the end. */
@@ -613,7 +619,7 @@ static void test_an_address_without_a_place_waits_for_one(void **state)
     assert_true(
         says_text(type_line("config set address.1.ip 10.0.0.80/24\r"), "ok"));
     assert_true(says_text(type_line("config save\r"),
-                          "waits: the drive has it already"));
+                          "is not added yet: the drive has it"));
     assert_true(net_stack_local(stack, 0, NET_VLAN_UNTAGGED, &ip) < 0);
 
     net_stack_address_remove(stack, (uint8_t)local[1]);

@@ -173,7 +173,7 @@ static void test_the_defaults_are_used_when_there_is_no_good_copy(void **state)
         put_config(FLASH_CONFIG_B_ADDR, 7, &bad);
         said = boot_from_flash(&read, &lines);
         assert_non_null(strstr(said, rows[i].said));
-        assert_non_null(strstr(said, "no good configuration: defaults"));
+        assert_non_null(strstr(said, "no configuration in flash is usable"));
         assert_int_equal(lines, 2);
         config_body_emit(&defaults, a);
         config_body_emit(&read, b);
