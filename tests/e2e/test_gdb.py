@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from essd import debugger, steps
+from essd.paths import TOP
 from essd.steps import Job
 
 KATO_S = 2
@@ -89,3 +90,26 @@ def test_a_connected_host_outlives_a_long_halt_at_a_breakpoint(job: Job) -> None
     parts = job.instance.status()["parts"]
     assert not parts["drive"]["halted"] and not parts["host"]["halted"]
     steps.clean_host(job)
+
+
+@pytest.mark.drive
+def test_a_killed_gdb_leaves_no_breakpoint_and_a_second_gdb_is_refused(job: Job) -> None:
+    command = [str(TOP / "essd"), "gdb", "--name", job.instance.name, "--", "-batch"]
+    address = job.instance.config.links[0].target_address
+    with subprocess.Popen([*command, "-ex", "break nvmf_capsule", "-ex", "continue"],
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
+                          stderr=subprocess.STDOUT) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if "Breakpoint 1 at" in line:
+                break
+        second = subprocess.run([*command, "-ex", "detach"], capture_output=True,
+                                text=True, check=False, timeout=60)
+        assert second.returncode == 1 and "another gdb is attached" in second.stderr
+        process.terminate()
+        assert process.wait(timeout=60) != 0
+    job.instance.run(f"nvme discover -t rdma -a {address} -s 4420", timeout_s=60)
+    parts = job.instance.status()["parts"]
+    assert not parts["drive"]["halted"] and not parts["host"]["halted"]
+    gdb(job, "detach")
+    assert not debugger.is_attached(job.instance)

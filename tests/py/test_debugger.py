@@ -2,7 +2,11 @@
 """What `essd gdb` starts, which symbols it takes, and that guests halt with the drive."""
 
 import asyncio
+import contextlib
 import os
+import signal
+import socket
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -12,6 +16,7 @@ import pytest
 from essd import debugger, drive, elf
 from essd.config import Config, Drive, Host, Link, Peer
 from essd.errors import EssdError
+from essd.instance import Instance
 from essd.supervisor import Supervisor
 
 
@@ -84,6 +89,87 @@ def test_gdb_finds_sources_whether_or_not_the_build_used_ccache(tmp_path: Path) 
     one, other = map(Path, folders.split(":"))
     assert (one.parent.parent / "nvmeof/limits.h").exists()
     assert (other / "nvmeof/limits.h").exists()
+
+
+class GdbServer:
+    """Stands for QEMU's gdb server: answers a detach, and remembers what it received."""
+
+    def __init__(self, folder: Path) -> None:
+        self.received = b""
+        self.server = socket.socket(socket.AF_UNIX)
+        self.server.settimeout(10)
+        self.server.bind(str(drive.gdb_socket(folder)))
+        self.server.listen()
+        self.thread = threading.Thread(target=self.serve)
+        self.thread.start()
+
+    def serve(self) -> None:
+        with contextlib.suppress(TimeoutError), self.server.accept()[0] as connection:
+            while data := connection.recv(100):
+                self.received += data
+                connection.sendall(b"+$T05thread:01;#07+$OK#9a")
+
+    def end(self) -> bytes:
+        self.thread.join(20)
+        self.server.close()
+        return self.received
+
+
+def instance_in(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Instance:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(folder))
+    instance = Instance("unit")
+    instance.folder.mkdir(parents=True)
+    return instance
+
+
+def test_a_drive_whose_gdb_was_killed_is_released(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str]) -> None:
+    instance = instance_in(tmp_path, monkeypatch)
+    server = GdbServer(instance.folder)
+    assert debugger.run(instance, ["sh", "-c", "kill -9 $$"]) == 128 + signal.SIGKILL
+    assert server.end() == debugger.DETACH
+    assert "gdb was killed" in capsys.readouterr().out
+
+
+def test_a_drive_is_released_when_essd_gdb_itself_is_ended(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    instance = instance_in(tmp_path, monkeypatch)
+    server = GdbServer(instance.folder)
+
+    def exit_now(*_: object) -> None:
+        raise SystemExit(3)
+
+    before = signal.signal(signal.SIGALRM, exit_now)
+    signal.setitimer(signal.ITIMER_REAL, 0.3)
+    try:
+        with pytest.raises(SystemExit):
+            debugger.run(instance, ["sleep", "60"])
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert server.end() == debugger.DETACH
+
+
+def test_a_drive_that_gdb_has_left_is_not_touched(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    instance = instance_in(tmp_path, monkeypatch)   # nobody listens
+    assert debugger.run(instance, ["true"]) == 0
+    assert debugger.run(instance, ["false"]) == 1
+
+
+def test_a_second_gdb_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shutil.which", lambda name: name)
+
+    class Attached(Instance):
+        def ask(self, command: str, **arguments: Any) -> Any:
+            if command == "status":
+                return {"parts": {"drive": {"state": "running"}}}
+            assert arguments["execute"] == "query-chardev"
+            return [{"label": "console", "filename": "unix:/x"},
+                    {"label": "gdb", "filename": "unix:/y,server=on <-> z"}]
+
+    with pytest.raises(EssdError, match="another gdb is attached"):
+        debugger.command(Attached("unit"), None, [])
 
 
 def test_the_drive_listens_for_gdb_where_gdb_looks(tmp_path: Path) -> None:

@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What `essd gdb` starts: gdb on the drive's harts, with the symbols of what runs."""
+"""`essd gdb`: run gdb on the drive's harts with the symbols of the running image."""
 
+import contextlib
 import shutil
+import signal
+import socket
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,10 +18,13 @@ from .paths import TOP
 PROGRAM = "gdb-multiarch"
 HELPERS = Path(__file__).with_name("gdb_helpers.py")
 IMAGE_BYTES = 4 << 20       # of DRAM that are searched for the image's build ID
+RELEASE_S = 5.0             # time limit to continue the drive after a killed gdb
+DETACH = b"$D;1#b0"         # from process 1, which has all harts, in gdb's remote protocol
+DETACHED = b"$OK#9a"
 
 
 def running_build_id(instance: Instance) -> str | None:
-    """The build ID of the firmware in the drive's DRAM; None: there is none yet."""
+    """Return the build ID of the firmware in the drive's DRAM; None before it is loaded."""
     path = instance.folder / "gdb.dram"
     try:
         instance.ask("qmp", part="drive", execute="pmemsave", arguments={
@@ -27,14 +34,59 @@ def running_build_id(instance: Instance) -> str | None:
         path.unlink(missing_ok=True)
 
 
+def is_attached(instance: Instance) -> bool:
+    """Whether a debugger is connected to the drive.
+
+    QEMU keeps a second one waiting, and halts the drive for it after the first one has
+    gone, even if the second one has given up by then.
+    """
+    return any(device["label"] == "gdb" and
+               not device["filename"].startswith("disconnected:")
+               for device in instance.ask("qmp", part="drive", execute="query-chardev"))
+
+
+def release(server: Path) -> None:
+    """Remove all breakpoints and continue the drive, as gdb's command detach does."""
+    with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(RELEASE_S)
+        connection.connect(str(server))
+        connection.sendall(DETACH)
+        reply = b""
+        while DETACHED not in reply and (more := connection.recv(100)):
+            reply += more
+
+
+def run(instance: Instance, words: Sequence[str]) -> int:
+    """Run gdb and return its status; a drive whose gdb was killed is released."""
+    before = signal.signal(signal.SIGINT, lambda *_: None)      # Ctrl-C is for gdb
+    try:
+        with subprocess.Popen(words) as process:
+            try:
+                process.wait()      # no timeout: the user decides when gdb ends
+            except BaseException:   # a signal to this program
+                process.kill()
+                raise
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if process.returncode < 0:
+            release(gdb_socket(instance.folder))
+    if process.returncode < 0:
+        show.line("gdb was killed: its breakpoints are removed, and the drive continues")
+        return 128 - process.returncode
+    return process.returncode
+
+
 def command(instance: Instance, firmware: Path | None,
             options: Sequence[str]) -> list[str]:
-    """The command that attaches gdb to a running drive."""
+    """Return the command that attaches gdb to a running drive."""
     part = instance.status()["parts"].get("drive")
     if part is None or part["state"] != "running":
         raise EssdError("the drive is not powered: there is nothing to debug")
     if shutil.which(PROGRAM) is None:
         raise EssdError(f"{PROGRAM} is not installed: apt-get install {PROGRAM}")
+    if is_attached(instance):
+        raise EssdError("another gdb is attached to the drive: leave that one first, with "
+                        "its command quit")
     drive = instance.config.drive
     assert drive is not None
     if firmware is None:
@@ -51,13 +103,14 @@ def command(instance: Instance, firmware: Path | None,
 
 def words(server: Path, rom: Path, firmware: Path | None,
           options: Sequence[str]) -> list[str]:
-    """gdb's own command line; `options` come last, when gdb is attached."""
-    # Sources are named from the build's folder with ccache, else from the top.
+    """Return gdb's command line; gdb runs `options` last, when it is attached."""
+    # The ELF names sources relative to the build's folder if ccache was used, else
+    # relative to the top folder.
     commands = ["set confirm off", "set max-value-size unlimited",
                 f"directory {fw_build.BUILD}:{TOP}", f"source {HELPERS}"]
     if firmware is not None:
         commands.append(f"file {firmware}")
-    # A drive may be older than this file; gdb then does without.
+    # A drive that was started by an older essd has no ROM symbols.
     if rom.exists():
         commands.append(f"add-symbol-file {rom}")
     commands += ["set confirm on", f"target remote {server}"]

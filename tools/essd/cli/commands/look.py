@@ -2,7 +2,6 @@
 """Commands that show what happens inside the drive."""
 
 import json
-import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -45,9 +44,10 @@ def gdb(options: Annotated[list[str] | None, typer.Argument(
     The drive and its hosts are halted together until you say continue.
     """
     from ... import debugger
-    words = debugger.command(Instance(name), elf, options or [])
+    instance = Instance(name)
+    words = debugger.command(instance, elf, options or [])
     sys.stdout.flush()
-    os.execvp(words[0], words)
+    sys.exit(debugger.run(instance, words))
 
 
 @command(LOOK)
