@@ -125,5 +125,5 @@ def test_what_the_drive_would_not_use_is_refused() -> None:
 
 @pytest.mark.parametrize("name", ["", "../x", "a/b", "a b", "."])
 def test_names_that_are_paths_are_refused(name: str) -> None:
-    with pytest.raises(EssdError, match="use only letters, digits"):
+    with pytest.raises(EssdError, match="use only"):
         Instance(name)

@@ -86,8 +86,10 @@ class Link:
         return f"cable {self.number}" + ("" if self.ends == ordinary else
                                          f" ({self.ends[0]} - {self.ends[1]})")
 
-    def end_at(self, part: str) -> End | None:
-        return next((end for end in self.ends if end.part == part), None)
+    @property
+    def outside(self) -> str:
+        """What is outside the instance at one end; "" if both ends are inside."""
+        return next((end.outside for end in self.ends if end.outside), "")
 
     def far_end(self, part: str) -> End:
         """The end that is not at this part."""

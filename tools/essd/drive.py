@@ -9,6 +9,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from . import outside
 from .config import Config, Drive, part_file
 from .vm import option, qmp_options, sandbox_options
 
@@ -61,6 +62,9 @@ def drive_command(config: Config, folder: Path, part: str = "drive") -> list[str
         "-chardev", f"socket,id=gdb,path={socket('gdb')},server=on,wait=off",
         "-gdb", "chardev:gdb"]
     for number, link in ports.items():
+        if link.outside:
+            command += outside.netdev(number, outside.Outside.of(link.outside))
+            continue
         role = "server=on" if link.listens(part) else (
             f"server=off,reconnect-ms={CABLE_LOOK_MS}")
         command += ["-netdev", f"stream,id=port{number},addr.type=unix,"

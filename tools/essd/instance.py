@@ -159,6 +159,17 @@ class Instance:
                 raise EssdError(f"{name} has restarted by itself "
                                 f"({part['restarts'][-1]}); see {part['console']}")
 
+    def wait_started(self, timeout_s: float = 60) -> None:
+        """Wait until every part's QEMU answers its monitor: its sockets then exist."""
+        deadline = time.monotonic() + timeout_s
+        while waiting := [name for name, part in self.status()["parts"].items()
+                          if not part["monitor"]]:
+            self.check()
+            if time.monotonic() > deadline:
+                raise EssdError(f"{', '.join(waiting)} did not start within "
+                                f"{timeout_s:.0f} s; see {self.folder}/supervisor.log")
+            time.sleep(0.05)
+
     def wait_ready(self, part: str = "host", timeout_s: float = 180) -> None:
         """Wait until a guest can run commands."""
         deadline = time.monotonic() + timeout_s

@@ -20,7 +20,7 @@ from .paths import TOP
 Command = list[str | Path]
 
 # Terms and names that codespell mistakes for misspelt words.
-WORDS = "nd,aer,hart,wit,te,ser,memor,inout,hsi,fpr,ect,nome"
+WORDS = "nd,aer,hart,wit,te,ser,memor,inout,hsi,fpr,ect,nome,passt"
 WORKFLOWS = ".github/workflows"
 
 

@@ -13,10 +13,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from . import flash, media, paths, prepare, settings
+from . import flash, media, outside, paths, prepare, settings
 from .config import DEFAULT_PORTS, PEER_PORT, Config, Drive, End, Host, Link, Peer
 from .errors import EssdError
 from .fw_build import Firmware
+from .outside import Outside
 
 MTUS = (flash.SETTINGS["port.N.mtu"].min, flash.SETTINGS["port.N.mtu"].max)
 # Addresses for a port that has none.  No network of the other port can overlap
@@ -33,6 +34,8 @@ class Wish:
 
     name: str = "default"
     ports: Sequence[str | None] = (None, None)      # ADDR/LEN[,ADDR/LEN]
+    # Where a port's cable leads; None: to the host
+    outside: Sequence[Outside | None] = (None, None)
     nqn: str | None = None
     size: str | None = None
     media: Path | None = None
@@ -138,6 +141,20 @@ def far_ends(config: flash.Config) -> list[list[str]]:
     return found
 
 
+def check_outside(wish: Wish) -> None:
+    """EssdError if the cables that lead outside make no sense or cannot be attached."""
+    places = [place for place in wish.outside if place is not None]
+    if places and wish.target != "drive":
+        raise EssdError(f"{places[0]}: only a drive's cables can lead outside, not those "
+                        f"of --target {wish.target}")
+    if len(places) == 2 and wish.host:
+        raise EssdError("both cables lead outside, so the host has none: add --no-host")
+    if len(set(places)) != len(places):
+        raise EssdError(f"{places[0]}: both ports' cables cannot lead to the same place")
+    for place in places:
+        outside.check(place)
+
+
 def links(wish: Wish, config: flash.Config) -> list[Link]:
     if wish.host_mtu:
         check_mtu(wish.host_mtu)
@@ -150,6 +167,9 @@ def links(wish: Wish, config: flash.Config) -> list[Link]:
     found = []
     for n, addresses in enumerate(ports):
         ends = [End("host", n), End("peer" if n == 2 else target, n)]
+        place = wish.outside[n] if n < len(wish.outside) else None
+        if place is not None:
+            ends[0] = End(outside=str(place))
         if wish.listens:
             ends.reverse()
         found.append(Link(n, addresses, mtus[n], wish.host_mtu, wish.capture, ends))
@@ -210,6 +230,7 @@ def configure(wish: Wish) -> Config:
     wishes = wanted(wish, kept_config(wish.name) if with_drive else None)
     wishes.pack()           # Raises FlashError for a value out of range.
     cables = links(wish, wishes)
+    check_outside(wish)
     # The media file is checked before a build that takes minutes.
     found = drive_media(wish) if with_drive else None
     guests = wish.host or wish.beside or not with_drive
@@ -251,3 +272,14 @@ def drive_flash(wish: Wish, config: flash.Config,
     """Bring the drive's flash file up to date; return its path and its NQN."""
     path = flash_path(wish.name)
     return path, flash.ensure_flash(path, firmware, config, wish.nqn).nqn
+
+
+def connections(config: Config) -> list[str]:
+    """What the user is to connect to the cables that lead outside, and how."""
+    lines: list[str] = []
+    for part in config.drives:
+        for number, link in config.ports_of(part).items():
+            if link.outside:
+                lines += outside.instructions(number, Outside.of(link.outside),
+                                              link.targets, link.hosts, link.mtu)
+    return lines

@@ -59,7 +59,8 @@ class Job:
             raise EssdError(f"the instance has no host or no {target}: start one that "
                             f"has both with {instance.hint('up')}")
         return cls(instance, target, part.nqn,
-                   [link.target_address for link in config.ports_of(target).values()],
+                   [link.target_address for link in config.ports_of(target).values()
+                    if not link.outside],
                    persistent=target != "peer", show_result=show_result)
 
     def run(self, command: str, timeout_s: float = 300,

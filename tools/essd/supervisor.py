@@ -274,6 +274,7 @@ class Part:
 
     def status(self) -> dict[str, Any]:
         return {"state": self.state, "why": self.why, "ready": self.ready,
+                "monitor": self.qmp is not None,
                 "pid": self.process.pid if self.process else None,
                 "log": str(self.log),
                 "console": str(self.folder / f"{self.name}.console"),
@@ -564,6 +565,7 @@ class Supervisor:
                 "cables": {str(n): {"plugged": c.plugged, "carrier": c.carrier,
                                     "connected": c.connected,
                                     "port_up": c.port_up,
+                                    "outside": self.config.link(n).outside,
                                     "ends": [str(end) for end in
                                              self.config.link(n).ends]}
                            for n, c in self.cables.items()}}

@@ -21,11 +21,13 @@ NewName = Annotated[str, typer.Option(
     "--name", metavar="NAME", autocompletion=completion.instances,
     help="Name of the instance, if you run several.")]
 Port0 = Annotated[str | None, typer.Option(
-    metavar="ADDR/LEN", help="Address of port 0: IPv4, IPv6, or both as "
+    metavar="ADDR/LEN|PLACE", help="Address of port 0: IPv4, IPv6, or both as "
     "ADDR/LEN,ADDR/LEN.  Default: the address saved in the drive, or "
-    f"{DEFAULT_PORTS[0]} for a new drive.")]
+    f"{DEFAULT_PORTS[0]} for a new drive.  And, with a comma between them, where the "
+    "port's cable leads if not to the host: listen=PATH, dial=PATH, tcp=ADDR:PORT, "
+    "tcp-listen=[ADDR:]PORT or tap=NAME (see docs/connect-your-own.md).")]
 Port1 = Annotated[str | None, typer.Option(
-    metavar="ADDR/LEN", help="Address of port 1, written like --port0.  Default: the "
+    metavar="ADDR/LEN|PLACE", help="Address of port 1, written like --port0.  Default: the "
     f"address saved in the drive, or {DEFAULT_PORTS[1]} for a new drive.")]
 
 
@@ -66,7 +68,7 @@ def up(name: NewName = chosen.DEFAULT,
        ) -> None:
     """Start the drive and a Linux host that is connected to it by two cables."""
     chosen.check_word("--target", target, ("drive", "nvmet"))
-    from ... import settings_cmd, setup
+    from ... import outside, settings_cmd, setup
     from ...steps import Job, wait_target
     instance = Instance(name)
     if instance.is_running:
@@ -74,13 +76,17 @@ def up(name: NewName = chosen.DEFAULT,
                         f"{instance.hint('down')}")
     if new:
         setup.forget(name)
-    wish = setup.Wish(name=name, ports=[port0, port1], nqn=nqn, size=size, media=media,
-                      media_format=media_format, mtu=mtu, host_mtu=host_mtu, host=host,
-                      target=target, capture=capture, cpus=cpus)
+    port0, place0 = outside.split(port0)
+    port1, place1 = outside.split(port1)
+    wish = setup.Wish(name=name, ports=[port0, port1], outside=[place0, place1],
+                      nqn=nqn, size=size, media=media, media_format=media_format,
+                      mtu=mtu, host_mtu=host_mtu, host=host, target=target,
+                      capture=capture, cpus=cpus)
     if config_file is not None:
         wish.config = settings_cmd.for_start(wish, config_file)
     config = setup.configure(wish)
     instance.start(config)
+    instance.wait_started()
     if host:
         with show.busy("starting the Linux host"):
             instance.wait_ready("host")
@@ -89,9 +95,11 @@ def up(name: NewName = chosen.DEFAULT,
         return
     print_status(instance.status())
     show.line()
+    for line in setup.connections(config):
+        show.line(line)
     if host:
         show.line(f"next: {instance.hint('host'):30} a shell in the host")
-        address = config.links[0].target_address
+        address = next(x for x in config.links if not x.outside).target_address
         discover = f"nvme discover -t rdma -a {address} -s 4420"
         show.line(f"      {instance.hint('host', '--', discover)}")
     show.line(f"      {instance.hint('console'):30} the drive's UART")
@@ -141,6 +149,9 @@ def print_status(status: dict[str, Any]) -> None:
     for number, cable in status["cables"].items():
         words = ["plugged" if cable["plugged"] else "unplugged",
                  "carrier" if cable["carrier"] else "no carrier"]
+        if cable["outside"]:
+            words[1:] = [f"link {'up' if cable['port_up'] else 'down'}",
+                         f"leads to {cable['outside']}"]
         show.line(f"cable {number}: {', '.join(words)}")
     if "lag" in status:
         show.line(port_lag.line(status["lag"]))
