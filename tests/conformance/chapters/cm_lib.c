@@ -37,10 +37,11 @@ void cm_check_nvme_rej(struct cm_bent *bent, const struct cm_rej *rej,
 
     conf_equal(bent->rc->conf, "reason of the REJ", rej->reason,
                CM_REJ_CONSUMER);
-    conf_check(bent->rc->conf,
-               nvme_rdma_rej_parse(&got, rej->private_data, rej->private_len),
-               "the REJ's private data is not NVMe's: record format %u",
-               get_le16(rej->private_data));
+    conf_check(
+        bent->rc->conf,
+        nvme_rdma_rej_parse(&got, rej->private_data, rej->private_len),
+        "the REJ's private data is not that of NVMe: its record format is %u",
+        get_le16(rej->private_data));
     conf_equal(bent->rc->conf, "NVMe status in the REJ", got, status);
 }
 

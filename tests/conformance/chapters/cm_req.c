@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Connection requests: what is granted, what is refused and why.
+ * Connection requests: what the target grants, what it refuses, and with which
+ * reason.
+ *
  * Spec: IBTA Vol 1 12.6.5 (REQ), 12.6.7 (REJ), 12.6.8 (REP), annex A11 (IP);
  * NVMe over Fabrics 1.1 7.3.6.
  */
@@ -27,15 +29,18 @@ static void rep_fields(struct conf *conf)
 
     conf_equal(conf, "remote communication id", rc->rep.remote_comm_id,
                rc->comm_id);
-    conf_check(conf, rc->rep.local_comm_id != 0, "communication id 0");
+    conf_check(conf, rc->rep.local_comm_id != 0,
+               "the REP has communication id 0");
     conf_check(conf, rc->rep.local_qpn > GSI_QPN, "QPN %u", rc->rep.local_qpn);
-    conf_check(conf, rc->rep.responder_resources <= 2,
-               "responder resources %u: the REQ's initiator depth was 2",
-               rc->rep.responder_resources);
-    conf_check(conf, rc->rep.initiator_depth <= 3,
-               "initiator depth %u: the REQ's responder resources were 3",
-               rc->rep.initiator_depth);
-    conf_check(conf, !rc->rep.srq, "a shared receive queue is claimed");
+    conf_check(
+        conf, rc->rep.responder_resources <= 2,
+        "the REP has responder resources %u: the REQ's initiator depth was 2",
+        rc->rep.responder_resources);
+    conf_check(
+        conf, rc->rep.initiator_depth <= 3,
+        "the REP has initiator depth %u: the REQ's responder resources were 3",
+        rc->rep.initiator_depth);
+    conf_check(conf, !rc->rep.srq, "the REP claims a shared receive queue");
     rc_close(rc);
 }
 
@@ -48,10 +53,10 @@ static void rep_private(struct conf *conf)
     conf_check(
         conf,
         nvme_rdma_rep_parse(&crqsize, rc->rep_private, CM_REP_PRIVATE_LEN),
-        "record format %u", get_le16(rc->rep_private));
+        "the REP's private data has record format %u",
+        get_le16(rc->rep_private));
     conf_check(conf, crqsize >= 32,
-               "CRQSIZE %u holds less than the 32 commands of our queue",
-               crqsize);
+               "CRQSIZE %u is less than the 32 commands of our queue", crqsize);
     rc_close(rc);
 }
 
@@ -69,7 +74,7 @@ static void rep_transaction(struct conf *conf)
                MAD_CLASS_VERSION_CM);
     conf_equal(conf, "status", rep->mad.status, 0);
     conf_equal(conf, "Q_Key", rep->deth.qkey, GSI_QKEY);
-    conf_equal(conf, "from QP", rep->deth.src_qp, GSI_QPN);
+    conf_equal(conf, "source QP of the REP", rep->deth.src_qp, GSI_QPN);
     rc_send_rej(bent->rc, CM_ANSWERS_REP, CM_REJ_CONSUMER);
 }
 
@@ -79,9 +84,9 @@ static void ids_differ(struct conf *conf)
     struct rc *b = rc_open(conf, &(struct rc_config){0});
 
     conf_check(conf, a->rep.local_comm_id != b->rep.local_comm_id,
-               "two connections have one communication id");
+               "two connections have the same communication id");
     conf_check(conf, a->rep.local_qpn != b->rep.local_qpn,
-               "two connections have one queue pair");
+               "two connections have the same queue pair");
     rc_close(a);
     rc_close(b);
 }
@@ -121,12 +126,13 @@ static void mtu_too_large(struct conf *conf)
     struct cm_rej rej;
 
     if (largest == IB_MTU_4096) {
-        conf_not_applicable(conf, "the port carries path MTU 4096");
+        conf_not_applicable(conf, "the port can carry path MTU 4096");
     }
     bent->req.path_mtu = (uint8_t)(largest + 1);
     cm_expect_rej(bent, CM_REJ_INVALID_MTU, &rej);
     conf_equal(conf, "length of the additional information", rej.ari_len, 1);
-    conf_equal(conf, "largest path MTU", rej.ari[0], largest);
+    conf_equal(conf, "largest path MTU in the additional information",
+               rej.ari[0], largest);
 }
 
 static void mtu_each(struct conf *conf)
@@ -139,7 +145,7 @@ static void mtu_each(struct conf *conf)
     }
 }
 
-/* Refused somehow: the specification leaves the reason open. */
+/* Expect a REJ with any reason, because the specification leaves it open. */
 static void refused_somehow(struct cm_bent *bent)
 {
     struct conf *conf = bent->rc->conf;
@@ -147,7 +153,7 @@ static void refused_somehow(struct cm_bent *bent)
 
     rc_send_req(bent->rc, &bent->req);
     rc_take_rej(bent->rc, &rej);
-    conf_note(conf, "reason %u", rej.reason);
+    conf_note(conf, "the REJ has reason %u", rej.reason);
     conf_expect_alive(conf);
 }
 
@@ -185,7 +191,7 @@ static void resources_zero(struct conf *conf)
         cm_expect_nvme_rej(bent, NVME_RDMA_INVALID_IRD);
         return;
     }
-    /* A target that never READs a host's memory need not mind. */
+    /* A target that never READs a host's memory may accept this. */
     rc_send_req(bent->rc, &bent->req);
     if (rc_take_answer(bent->rc, &rej)) {
         rc_send_rej(bent->rc, CM_ANSWERS_REP, CM_REJ_CONSUMER);
@@ -198,7 +204,8 @@ static void depth_zero(struct conf *conf)
 {
     struct cm_bent *bent = cm_bent_new(conf, &(struct rc_config){0});
 
-    bent->req.initiator_depth = 0; /* hosts need no READs of ours */
+    /* Hosts may do without READs of the target's memory. */
+    bent->req.initiator_depth = 0;
     cm_expect_accepted(bent);
 }
 
@@ -210,7 +217,8 @@ static void depth_large(struct conf *conf)
     bent->req.responder_resources = 255;
     cm_expect_accepted(bent);
     conf_check(conf, bent->rc->rep.initiator_depth >= 1,
-               "initiator depth 0: the drive READs write data");
+               "the REP has initiator depth 0, but the drive READs the data of "
+               "writes");
 }
 
 /* ---- Refused by NVMe: 7.3.6.3. */
@@ -258,7 +266,8 @@ static void cntlid_unknown(struct conf *conf)
 
     rc_send_req(bent->rc, &bent->req);
     if (rc_take_cm_within(bent->rc, CM_REP, CM_QUIET_US) != NULL) {
-        conf_not_applicable(conf, "the target leaves it to Connect (allowed)");
+        conf_not_applicable(conf, "the target accepts the REQ and checks the "
+                                  "CNTLID in Connect, as it may");
     }
     rc_take_rej(bent->rc, &rej);
     conf_equal(conf, "REJ reason", rej.reason, CM_REJ_CONSUMER);
@@ -266,7 +275,7 @@ static void cntlid_unknown(struct conf *conf)
                NVME_RDMA_INVALID_CNTLID);
 }
 
-/* Reserved bytes of the private data do not matter. */
+/* The target ignores reserved bytes of the private data. */
 static void private_reserved(struct conf *conf)
 {
     struct cm_bent *bent = cm_bent_new(conf, &(struct rc_config){0});
@@ -280,65 +289,82 @@ static void private_reserved(struct conf *conf)
 #define TEST(id, clause, purpose, fn) CONF_TEST(id, clause, purpose, fn)
 
 static const struct conf_test tests[] = {
-    TEST("req.accepted", "IBTA 12.6.5", "REQ, REP, RTU, DREQ, DREP",
-         req_accepted),
-    TEST("req.accepted-v6", "IBTA 12.6.5, A11", "the same by IPv6",
-         accepted_v6),
-    TEST("rep.fields", "IBTA 12.6.8, 12.7.29", "ids, QPN, depths of the REP",
-         rep_fields),
+    TEST("req.accepted", "IBTA 12.6.5",
+         "a correct REQ is accepted; RTU, DREQ and DREP follow", req_accepted),
+    TEST("req.accepted-v6", "IBTA 12.6.5, A11",
+         "a correct REQ over IPv6 is accepted", accepted_v6),
+    TEST("rep.fields", "IBTA 12.6.8, 12.7.29",
+         "the REP has correct ids, QPN and depths", rep_fields),
     TEST("rep.private", "NVMe-oF 1.1 7.3.6.3",
-         "CRQSIZE covers our submission queue", rep_private),
-    TEST("rep.mad", "IBTA 13.4.2", "MAD header of the REP", rep_transaction),
-    TEST("rep.ids", "IBTA 12.7.1", "each connection has its own numbers",
+         "CRQSIZE in the REP is at least our submission queue", rep_private),
+    TEST("rep.mad", "IBTA 13.4.2", "the REP has a correct MAD header",
+         rep_transaction),
+    TEST("rep.ids", "IBTA 12.7.1",
+         "each connection has its own communication id and queue pair",
          ids_differ),
-    TEST("req.service", "IBTA 12.6.7.2 reason 8", "a port nobody listens to",
+    TEST("req.service", "IBTA 12.6.7.2 reason 8",
+         "a REQ for a port on which nobody listens is refused",
          service_unknown),
-    TEST("req.service-udp", "IBTA 12.6.7.2 reason 8", "the UDP port space",
-         service_udp),
-    TEST("req.uc", "IBTA 12.6.7.2 reason 9", "unreliable connection",
-         transport_uc),
-    TEST("req.rd", "IBTA 12.6.7.2 reason 9", "reliable datagram", transport_rd),
-    TEST("req.xrc", "IBTA 12.6.7.2 reason 9", "extended transport",
-         transport_xrc),
+    TEST("req.service-udp", "IBTA 12.6.7.2 reason 8",
+         "a REQ for the UDP port space is refused", service_udp),
+    TEST("req.uc", "IBTA 12.6.7.2 reason 9",
+         "a REQ for an unreliable connection is refused", transport_uc),
+    TEST("req.rd", "IBTA 12.6.7.2 reason 9",
+         "a REQ for reliable datagrams is refused", transport_rd),
+    TEST("req.xrc", "IBTA 12.6.7.2 reason 9",
+         "a REQ for the extended transport is refused", transport_xrc),
     TEST("req.gid-local", "IBTA 12.6.7.2 reason 12",
-         "a GID that is not the sender's", gid_local),
+         "a REQ whose local GID is not the sender's is refused", gid_local),
     TEST("req.gid-remote", "IBTA 12.6.7.2 reason 12",
-         "a GID that is not the target's", gid_remote),
-    TEST("req.mtu-zero", "IBTA 12.6.7.2 reason 26", "path MTU code 0",
-         mtu_zero),
-    TEST("req.mtu-reserved", "IBTA 12.6.7.2 reason 26", "path MTU code 6",
-         mtu_reserved),
+         "a REQ whose remote GID is not the target's is refused", gid_remote),
+    TEST("req.mtu-zero", "IBTA 12.6.7.2 reason 26",
+         "a REQ with path MTU code 0 is refused", mtu_zero),
+    TEST("req.mtu-reserved", "IBTA 12.6.7.2 reason 26",
+         "a REQ with path MTU code 6 is refused", mtu_reserved),
     TEST("req.mtu-large", "IBTA 12.6.7.2 reason 26",
-         "more than the port carries: the REJ says how much it does",
+         "a REQ with too large a path MTU is refused, and the REJ names the "
+         "largest",
          mtu_too_large),
-    TEST("req.mtu-each", "IBTA 12.7.13", "every path MTU that fits", mtu_each),
-    TEST("req.qpn", "IBTA 12.7.9", "QPN 1 is nobody's connection",
+    TEST("req.mtu-each", "IBTA 12.7.13",
+         "every path MTU that the port can carry is accepted", mtu_each),
+    TEST("req.qpn", "IBTA 12.7.9", "a REQ for the reserved QPN 1 is refused",
          qpn_of_management),
-    TEST("req.ip-version", "IBTA A11.2", "another version of the IP header",
+    TEST("req.ip-version", "IBTA A11.2",
+         "a REQ with an unknown version of the RDMA IP CM header is refused",
          ip_cm_version),
-    TEST("req.ip-family", "IBTA A11.2", "IP version 7", ip_cm_family),
+    TEST("req.ip-family", "IBTA A11.2", "a REQ with IP version 7 is refused",
+         ip_cm_family),
     TEST("req.resources-zero", "NVMe-oF 1.1 7.3.6.4",
-         "a host that lets nobody READ", resources_zero),
-    TEST("req.depth-zero", "IBTA 12.7.30", "a host that READs nothing",
-         depth_zero),
-    TEST("req.depth-large", "IBTA 12.7.29", "more than anybody has",
+         "a host that allows the target no READs is refused, or accepted by a "
+         "target that needs none",
+         resources_zero),
+    TEST("req.depth-zero", "IBTA 12.7.30",
+         "a host that sends no READs is accepted", depth_zero),
+    TEST("req.depth-large", "IBTA 12.7.29",
+         "a REQ with the largest depths is accepted, with depths that the "
+         "target has",
          depth_large),
-    TEST("nvme.recfmt", "NVMe-oF 1.1 7.3.6.4 status 2", "record format 1",
-         recfmt),
+    TEST("nvme.recfmt", "NVMe-oF 1.1 7.3.6.4 status 2",
+         "a REQ with record format 1 is refused", recfmt),
     TEST("nvme.recfmt-high", "NVMe-oF 1.1 7.3.6.4 status 2",
-         "record format 100h", recfmt_high),
-    TEST("nvme.rej-recfmt", "NVMe-oF 1.1 7.3.6.4", "the REJ's record format",
-         rej_recfmt),
-    TEST("nvme.qid", "NVMe-oF 1.1 7.3.6.4 status 3", "queue 65535", qid_large),
+         "a REQ with record format 100h is refused", recfmt_high),
+    TEST("nvme.rej-recfmt", "NVMe-oF 1.1 7.3.6.4",
+         "the NVMe private data of a REJ has record format 0", rej_recfmt),
+    TEST("nvme.qid", "NVMe-oF 1.1 7.3.6.4 status 3",
+         "a REQ for queue 65535 is refused", qid_large),
     TEST("nvme.hsqsize-zero", "NVMe-oF 1.1 7.3.6.4 status 4",
-         "a queue of one entry", hsqsize_zero),
+         "a REQ for a submission queue of one entry is refused", hsqsize_zero),
     TEST("nvme.hsqsize-large", "NVMe-oF 1.1 7.3.6.4 status 4",
-         "a queue of 65536 entries", hsqsize_large),
+         "a REQ for a submission queue of 65536 entries is refused",
+         hsqsize_large),
     TEST("nvme.hrqsize-zero", "NVMe-oF 1.1 7.3.6.4 status 5",
-         "no receive buffers for responses", hrqsize_zero),
-    TEST("nvme.cntlid", "NVMe-oF 1.1 7.3.6.4 status 9",
-         "an I/O queue of a controller that is not there", cntlid_unknown),
-    TEST("nvme.reserved", "NVMe-oF 1.1 7.3.6.2", "reserved bytes are ignored",
-         private_reserved),
+         "a REQ of a host without receive buffers for responses is refused",
+         hrqsize_zero),
+    TEST(
+        "nvme.cntlid", "NVMe-oF 1.1 7.3.6.4 status 9",
+        "a REQ for an I/O queue of a controller that does not exist is refused",
+        cntlid_unknown),
+    TEST("nvme.reserved", "NVMe-oF 1.1 7.3.6.2",
+         "reserved bytes of the private data are ignored", private_reserved),
 };
 CONF_TESTS(conf_tests_cm_req, "cm", tests);

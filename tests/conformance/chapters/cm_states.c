@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The life of a connection: each message lost, doubled, late, forged.
+ * The life of a connection: each CM message is lost, repeated, late or forged.
+ *
  * Spec: IBTA Vol 1 12.9 (states), 12.9.8 (stale connections, time-outs).
  */
 #include <string.h>
@@ -14,7 +15,8 @@ static struct rc_config default_config(void)
     return (struct rc_config){0};
 }
 
-/* A REQ whose answers the target waits for a short time, `retries` times. */
+/* A REQ with which the target waits only a short time for our answers, and
+ * repeats its own message up to `retries` times. */
 static struct cm_bent *new_impatient_req(struct conf *conf, uint8_t retries)
 {
     struct cm_bent *bent = cm_bent_new(conf, &(struct rc_config){0});
@@ -29,7 +31,7 @@ static struct nvme_sqe keep_alive(void)
     return (struct nvme_sqe){.opcode = ADMIN_KEEP_ALIVE};
 }
 
-/* The connection carries commands: any answer to one will do. */
+/* The connection still carries commands: a command gets some response. */
 static void expect_works(struct rc *rc)
 {
     struct nvme_sqe sqe = keep_alive();
@@ -54,10 +56,10 @@ static void req_again(struct conf *conf)
     rc_take_rep(bent->rc);
     conf_equal(conf, "QPN of the second REP", bent->rc->rep.local_qpn,
                first.local_qpn);
-    conf_equal(conf, "communication id", bent->rc->rep.local_comm_id,
-               first.local_comm_id);
-    conf_equal(conf, "starting PSN", bent->rc->rep.starting_psn,
-               first.starting_psn);
+    conf_equal(conf, "communication id of the second REP",
+               bent->rc->rep.local_comm_id, first.local_comm_id);
+    conf_equal(conf, "starting PSN of the second REP",
+               bent->rc->rep.starting_psn, first.starting_psn);
     rc_send_rtu(bent->rc);
     expect_works(bent->rc);
     rc_close(bent->rc);
@@ -73,7 +75,7 @@ static void req_twice_at_once(struct conf *conf)
     rc_take_rep(bent->rc);
     first = bent->rc->rep;
     if (rc_take_cm_within(bent->rc, CM_REP, CM_QUIET_US) != NULL) {
-        conf_note(conf, "both were answered");
+        conf_note(conf, "both REQs were answered");
     }
     conf_equal(conf, "QPN", bent->rc->rep.local_qpn, first.local_qpn);
     rc_send_rtu(bent->rc);
@@ -89,7 +91,7 @@ static void req_after_rtu(struct conf *conf)
     rc_take_rep(bent->rc);
     rc_send_rtu(bent->rc);
     expect_works(bent->rc);
-    rc_send_req(bent->rc, &bent->req); /* a late copy */
+    rc_send_req(bent->rc, &bent->req); /* A late copy of the REQ. */
     conf_pass(conf, CM_QUIET_US);
     expect_works(bent->rc);
     rc_close(bent->rc);
@@ -107,7 +109,7 @@ static void rep_again(struct conf *conf)
     conf_check(conf,
                conf_later_most_us(first, again) >=
                    cm_short_timeout_us(conf) * 9 / 10,
-               "sent again before our response timeout");
+               "the REP was sent again before our response timeout was over");
     rc_send_rej(bent->rc, CM_ANSWERS_REP, CM_REJ_CONSUMER);
 }
 
@@ -136,11 +138,13 @@ static void rep_mra(struct conf *conf)
     rc_take_rep(bent->rc);
     mra.local_comm_id = bent->rc->comm_id;
     mra.remote_comm_id = bent->rc->target_comm_id;
-    /* Twice the patience: what is waited below is multiplied by --slow, too. */
+    /* The MRA asks for twice the extra patience, because --slow multiplies the
+     * wait below as well. */
     mra.service_timeout = (uint8_t)MIN(16 + 2 * conf_patience(conf), 31);
     cm_mra_emit(&mra, body);
     rc_send_mad(bent->rc, CM_MRA, body);
-    /* 16 times as long at least: silence where a REP would have come. */
+    /* The MRA's time-out is at least 16 times as long, so that no REP is
+     * repeated within the usual one. */
     rc_expect_no_cm(bent->rc, CM_REP, 3 * cm_short_timeout_us(conf));
     rc_send_rtu(bent->rc);
     expect_works(bent->rc);
@@ -164,7 +168,8 @@ static void data_before_rtu(struct conf *conf)
 
     rc_send_req(bent->rc, &bent->req);
     rc_take_rep(bent->rc);
-    expect_works(bent->rc); /* the RTU was lost: data says it too */
+    /* The RTU is lost; the first request stands for it. */
+    expect_works(bent->rc);
     conf_flush(conf);
     rc_expect_no_cm(bent->rc, CM_REP, 4 * cm_short_timeout_us(conf));
     rc_close(bent->rc);
@@ -187,16 +192,19 @@ static void rtu_forged(struct conf *conf)
 
     rc_send_req(bent->rc, &bent->req);
     rc_take_rep(bent->rc);
-    bent->rc->comm_id ^= 0x40; /* somebody else's */
+    bent->rc->comm_id ^= 0x40; /* The id of some other connection. */
     rc_send_rtu(bent->rc);
     bent->rc->comm_id ^= 0x40;
-    rc_take_cm(bent->rc, CM_REP); /* not established by it: sent again */
+    /* The forged RTU did not establish the connection, so the REP is repeated.
+     */
+    rc_take_cm(bent->rc, CM_REP);
     rc_send_rej(bent->rc, CM_ANSWERS_REP, CM_REJ_CONSUMER);
 }
 
 /* ---- Stale connections. */
 
-/* It worked; from now on nothing is answered on it. */
+/* A connection that worked before: from now on the target answers nothing on
+ * it. */
 static void expect_over(struct rc *old)
 {
     conf_pass(old->conf, CM_QUIET_US);
@@ -214,13 +222,15 @@ static void stale_qpn(struct conf *conf)
     struct cm_rej rej;
 
     expect_works(old);
-    /* The host has crashed and starts again with the queue pair it had. */
+    /* The host has crashed, and starts again with the same queue pair number.
+     */
     bent->req.local_qpn = old->qpn;
     bent->req.local_ca_guid = (uint64_t)0x02 << 56 | old->qpn;
     bent->rc->qpn = old->qpn;
     rc_send_req(bent->rc, &bent->req);
     if (rc_take_cm_within(bent->rc, CM_REP, CM_QUIET_US) != NULL) {
-        conf_note(conf, "the new connection takes the old one's place");
+        conf_note(conf,
+                  "the target lets the new connection replace the old one");
     } else {
         rc_take_rej(bent->rc, &rej);
         conf_equal(conf, "REJ reason (10: stale)", rej.reason,
@@ -237,7 +247,7 @@ static void stale_comm_id(struct conf *conf)
     struct cm_bent *bent = cm_bent_new(conf, &config);
 
     expect_works(old);
-    /* The same id for another connection: the old one is over. */
+    /* A REQ that reuses the id of a connection ends that connection. */
     bent->req.local_comm_id = old->comm_id;
     bent->req.local_ca_guid = (uint64_t)0x02 << 56 | old->qpn;
     bent->rc->comm_id = old->comm_id;
@@ -252,7 +262,8 @@ static void other_host_same_id(struct conf *conf)
     struct rc *a = rc_open(conf, &config);
     struct cm_bent *bent = cm_bent_new(conf, &other);
 
-    /* Ids are the host's own: two hosts may have the same. */
+    /* A communication id belongs to the host that chose it, so that two hosts
+     * may use the same one. */
     bent->req.local_comm_id = a->comm_id;
     bent->rc->comm_id = a->comm_id;
     conf_flush(conf);
@@ -280,7 +291,8 @@ static void dreq_answered(struct conf *conf)
                get_be32(drep->cm + CM_DREP_LOCAL_COMM_ID), rc->target_comm_id);
     conf_equal(conf, "remote id of the DREP",
                get_be32(drep->cm + CM_DREP_REMOTE_COMM_ID), rc->comm_id);
-    conf_equal(conf, "transaction id", drep->mad.transaction_id, rc->tid);
+    conf_equal(conf, "transaction id of the DREP", drep->mad.transaction_id,
+               rc->tid);
     expect_over(rc);
 }
 
@@ -303,9 +315,10 @@ static void dreq_unknown(struct conf *conf)
     rc->target_comm_id = 0x12345678;
     rc->target_qpn = 0x1234;
     rc_send_dreq(rc);
-    /* A DREP frees a peer whose own DREP was lost; silence is allowed. */
+    /* A DREP would help a peer whose own DREP was lost, but the target may stay
+     * silent. */
     if (rc_take_cm_within(rc, CM_DREP, CM_QUIET_US) == NULL) {
-        conf_note(conf, "not answered");
+        conf_note(conf, "the target did not answer");
     }
     conf_expect_alive(conf);
 }
@@ -337,7 +350,7 @@ static void dreq_other_host(struct conf *conf)
     rc_close(rc);
 }
 
-/* All numbers are right, but another host sends them. */
+/* The numbers are all correct, but another host sends them. */
 static void dreq_forged(struct conf *conf)
 {
     struct rc_config config = default_config(), other = {.peer = 1};
@@ -356,7 +369,8 @@ static void dreq_forged(struct conf *conf)
 
 /*
  * A host on the link sends a REQ under the address of a peer beyond a router.
- * Whoever it answers, the peer's connection stays with the peer's router.
+ * Whoever gets the answer, the target keeps sending the peer's packets to the
+ * peer's router.
  */
 static void remote_forged(struct conf *conf)
 {
@@ -400,13 +414,15 @@ static void rej_when_established(struct conf *conf)
     struct rc *rc = rc_open(conf, &config);
 
     expect_works(rc);
-    /* A time-out would have to name our CA in its additional information. */
+    /* REJ reason "time-out" would need our CA's GUID in the additional
+     * information; "consumer" needs none. */
     rc_send_rej(rc, CM_ANSWERS_OTHER, CM_REJ_CONSUMER);
     expect_over(rc);
     conf_expect_alive(conf);
 }
 
-/* A copy of the REQ that was on the way for long makes no connection. */
+/* A copy of the REQ that arrives after the connection has ended makes no
+ * connection. */
 static void req_in_timewait(struct conf *conf)
 {
     struct rc_config config = default_config();
@@ -426,7 +442,8 @@ static void req_in_timewait(struct conf *conf)
     conf_expect_alive(conf);
 }
 
-/* Who cannot be answered must not make the target forget who was here. */
+/* Messages from addresses that cannot be answered must not push a real
+ * connection out of TIMEWAIT. */
 static void timewait_nobody(struct conf *conf)
 {
     struct rc_config config = default_config();
@@ -458,7 +475,7 @@ static void timewait_nobody(struct conf *conf)
     conf_expect_alive(conf);
 }
 
-/* The target's own DREQ: to a queue pair that it took down itself. */
+/* A connection that the target ends itself, with a DREQ. */
 static struct rc *make_it_end(struct conf *conf, uint8_t retries)
 {
     struct cm_bent *bent = new_impatient_req(conf, retries);
@@ -466,7 +483,8 @@ static struct rc *make_it_end(struct conf *conf, uint8_t retries)
     rc_send_req(bent->rc, &bent->req);
     rc_take_rep(bent->rc);
     rc_send_rtu(bent->rc);
-    /* A capsule shorter than an SQE ends the association: 2.1 of Fabrics. */
+    /* A capsule shorter than an SQE ends the association: NVMe over Fabrics
+     * 2.1. */
     rc_send(bent->rc, RC_SEND_ONLY, "too short", 9, true);
     return bent->rc;
 }
@@ -478,9 +496,10 @@ static void dreq_from_target(struct conf *conf)
     struct cm_dreq parsed;
 
     conf_check(conf, cm_dreq_parse(&parsed, dreq->cm, MAD_DATA_LEN),
-               "the DREQ cannot be read");
-    conf_equal(conf, "remote QPN: ours", parsed.remote_qpn, rc->qpn);
-    conf_equal(conf, "local id", parsed.local_comm_id, rc->target_comm_id);
+               "the target's DREQ cannot be parsed");
+    conf_equal(conf, "remote QPN in the DREQ", parsed.remote_qpn, rc->qpn);
+    conf_equal(conf, "local id in the DREQ", parsed.local_comm_id,
+               rc->target_comm_id);
     rc->tid = dreq->mad.transaction_id;
     rc_send_drep(rc);
     conf_flush(conf);
@@ -514,7 +533,7 @@ static void dreq_crossing(struct conf *conf)
     struct rc *rc = make_it_end(conf, 15);
 
     rc_take_cm(rc, CM_DREQ);
-    rc_send_dreq(rc); /* ours was under way */
+    rc_send_dreq(rc); /* Our own DREQ, sent before the target's arrived. */
     rc_take_cm(rc, CM_DREP);
     conf_flush(conf);
     rc_expect_no_cm(rc, CM_DREQ, 3 * cm_short_timeout_us(conf));
@@ -531,7 +550,8 @@ static void qpn_not_reused(struct conf *conf)
         struct rc *rc = rc_open(conf, &config);
 
         conf_check(conf, rc->target_qpn != before,
-                   "queue pair %u was used again at once", before);
+                   "queue pair %u was used again for the next connection",
+                   before);
         before = rc->target_qpn;
         rc_close(rc);
     }
@@ -544,7 +564,7 @@ static void psn_differs(struct conf *conf)
     struct rc *b = rc_open(conf, &config);
 
     conf_check(conf, a->rep.starting_psn != b->rep.starting_psn,
-               "two connections start with one PSN");
+               "two connections start with the same PSN");
     rc_close(a);
     rc_close(b);
 }
@@ -559,9 +579,11 @@ static void many_in_a_row(struct conf *conf)
     conf_expect_alive(conf);
 }
 
-/* ---- Messages that are none. */
+/* ---- Messages that are not valid. */
 
-/* A right REQ but for that; nobody accepts it. */
+/*
+ * Send a REQ that is correct except for `mad`; the target must not accept it.
+ */
 static void send_mad_of(struct conf *conf, const struct mad *mad, size_t len)
 {
     struct rc *rc = rc_new(conf, &(struct rc_config){0});
@@ -641,68 +663,96 @@ static void rep_unasked(struct conf *conf)
     CONF_TEST(id, "IBTA Vol 1 " clause, purpose, fn, .is_malformed = true)
 
 static const struct conf_test tests[] = {
-    TEST("req.again", "12.9.8.3", "a REQ again: the same REP again", req_again),
-    TEST("req.twice", "12.9.8.3", "two REQs at once are one connection",
-         req_twice_at_once),
-    TEST("req.late", "12.9.8.3", "a late copy disturbs no connection",
+    TEST("req.again", "12.9.8.3", "a repeated REQ gets the same REP again",
+         req_again),
+    TEST("req.twice", "12.9.8.3",
+         "two copies of a REQ at once make one connection", req_twice_at_once),
+    TEST("req.late", "12.9.8.3",
+         "a late copy of the REQ does not disturb the connection",
          req_after_rtu),
-    TEST("rep.again", "12.9.8.7", "no RTU: the REP again, after our time-out",
+    TEST("rep.again", "12.9.8.7",
+         "the REP is repeated when no RTU comes within our time-out",
          rep_again),
     TEST("rep.retries", "12.9.8.7",
-         "as often as Max CM Retries, then REJ time-out", rep_retries),
-    TEST("rep.mra", "12.6.6", "an MRA is waited for", rep_mra),
-    TEST("rep.rejected", "12.9.7", "a REJ to the REP ends it", rep_rejected),
-    TEST("rtu.lost", "12.9.7", "the first request is as good as the RTU",
+         "the REP is repeated Max CM Retries times, then a REJ reports a "
+         "time-out",
+         rep_retries),
+    TEST("rep.mra", "12.6.6",
+         "after an MRA the target waits before it repeats the REP", rep_mra),
+    TEST("rep.rejected", "12.9.7",
+         "a REJ in answer to the REP ends the connection", rep_rejected),
+    TEST("rtu.lost", "12.9.7",
+         "the first request establishes a connection whose RTU was lost",
          data_before_rtu),
-    TEST("rtu.twice", "12.9.7", "more RTUs change nothing", rtu_twice),
-    TEST("rtu.forged", "12.7.1", "an RTU with another id is nobody's",
-         rtu_forged),
+    TEST("rtu.twice", "12.9.7", "further RTUs have no effect", rtu_twice),
+    TEST("rtu.forged", "12.7.1",
+         "an RTU with the id of no connection has no effect", rtu_forged),
     TEST("stale.qpn", "12.9.8.3.1",
-         "a REQ with a queue pair that is connected: stale", stale_qpn),
+         "a REQ with a queue pair that is connected finds the old connection "
+         "stale",
+         stale_qpn),
     TEST("stale.comm-id", "12.9.8.3.1",
-         "a new REQ with an id in use ends the old connection", stale_comm_id),
-    TEST("stale.other-host", "12.7.1", "two hosts may use one id",
-         other_host_same_id),
-    TEST("dreq.drep", "12.6.10", "a DREQ is answered; the queue pair is gone",
-         dreq_answered),
-    TEST("dreq.again", "12.9.8.5", "each DREQ has its DREP", dreq_again),
-    TEST("dreq.unknown", "12.9.8.5", "a DREQ for nothing does no harm",
+         "a new REQ with an id that is in use ends the old connection",
+         stale_comm_id),
+    TEST("stale.other-host", "12.7.1",
+         "two hosts may use the same communication id", other_host_same_id),
+    TEST("dreq.drep", "12.6.10",
+         "a DREQ gets a DREP, and the queue pair is gone", dreq_answered),
+    TEST("dreq.again", "12.9.8.5", "each DREQ gets a DREP", dreq_again),
+    TEST("dreq.unknown", "12.9.8.5", "a DREQ for no connection does no harm",
          dreq_unknown),
-    TEST("dreq.other-qpn", "12.6.10", "a DREQ for another queue pair",
+    TEST("dreq.other-qpn", "12.6.10",
+         "a DREQ with the number of another queue pair does not end the "
+         "connection",
          dreq_other_qpn),
-    TEST("dreq.other-id", "12.6.10", "a DREQ with another's id",
+    TEST("dreq.other-id", "12.6.10",
+         "a DREQ with another connection's id does not end the connection",
          dreq_other_host),
-    TEST("dreq.forged", "12.6.10", "a DREQ of a host that is not the peer",
+    TEST("dreq.forged", "12.6.10",
+         "a DREQ from a host that is not the peer does not end the connection",
          dreq_forged),
     TEST("req.remote-forged", "12.7.1",
-         "a REQ under a remote peer's address moves none of its packets",
+         "a REQ under a remote peer's address does not redirect the peer's "
+         "packets",
          remote_forged),
-    TEST("dreq.before-rtu", "12.9.7", "a DREQ ends a half open connection",
-         dreq_before_rtu),
+    TEST("dreq.before-rtu", "12.9.7",
+         "a DREQ ends a connection whose RTU has not come", dreq_before_rtu),
     TEST("rej.established", "12.9.7", "a late REJ ends the connection",
          rej_when_established),
-    TEST("dreq.from-target", "12.6.10", "the target's DREQ names our QPN",
+    TEST("dreq.from-target", "12.6.10", "the target's own DREQ names our QPN",
          dreq_from_target),
-    TEST("dreq.repeated", "12.9.8.7", "no DREP: the DREQ again", dreq_repeated),
-    TEST("dreq.retries", "12.9.8.7", "as often as Max CM Retries",
-         dreq_retries),
-    TEST("dreq.crossing", "12.9.8.5", "two DREQs cross", dreq_crossing),
+    TEST("dreq.repeated", "12.9.8.7",
+         "the target repeats its DREQ when no DREP comes", dreq_repeated),
+    TEST("dreq.retries", "12.9.8.7",
+         "the target repeats its DREQ Max CM Retries times", dreq_retries),
+    TEST("dreq.crossing", "12.9.8.5", "two DREQs that cross end the connection",
+         dreq_crossing),
     TEST("timewait.req", "12.9.8.3.1",
-         "a REQ of a connection that is over makes no new one",
+         "a REQ of a connection that has ended makes no new one",
          req_in_timewait),
     BAD("timewait.nobody", "12.9.8.4",
-        "a group's or the target's own address is no peer's", timewait_nobody),
-    TEST("timewait.qpn", "12.9.8.4", "a queue pair is not used again at once",
+        "REQs and DREQs from group addresses or the target's own do no harm",
+        timewait_nobody),
+    TEST("timewait.qpn", "12.9.8.4",
+         "a queue pair is not used again for the next connection",
          qpn_not_reused),
-    TEST("rep.psn", "12.7.31", "starting PSNs differ", psn_differs),
-    TEST("conn.many", "12.9", "40 connections in a row", many_in_a_row),
-    BAD("mad.class", "13.4.2", "another management class", mad_class),
-    BAD("mad.version", "13.4.2", "another class version", mad_version),
-    BAD("mad.method", "13.4.2", "CommMgtGet is not CommMgtSend", mad_method),
-    BAD("mad.attribute", "12.6.1", "LAP: no path migration", mad_attribute),
-    BAD("mad.sidr", "12.11", "SIDR_REQ: no unreliable datagrams", mad_sidr),
-    BAD("mad.short", "13.4.2", "252 bytes are no MAD", mad_short),
-    BAD("rep.unasked", "12.9.6", "a REP to no REQ of the target's",
+    TEST("rep.psn", "12.7.31", "two connections have different starting PSNs",
+         psn_differs),
+    TEST("conn.many", "12.9", "40 connections in a row are made and ended",
+         many_in_a_row),
+    BAD("mad.class", "13.4.2", "a MAD of another management class is ignored",
+        mad_class),
+    BAD("mad.version", "13.4.2", "a MAD of another class version is ignored",
+        mad_version),
+    BAD("mad.method", "13.4.2", "a MAD with method CommMgtGet is ignored",
+        mad_method),
+    BAD("mad.attribute", "12.6.1",
+        "a LAP is not accepted, as there is no path migration", mad_attribute),
+    BAD("mad.sidr", "12.11",
+        "a SIDR_REQ is not accepted, as there are no unreliable datagrams",
+        mad_sidr),
+    BAD("mad.short", "13.4.2", "a MAD of 252 bytes is ignored", mad_short),
+    BAD("rep.unasked", "12.9.6", "a REP for no REQ of the target's is ignored",
         rep_unasked),
 };
 CONF_TESTS(conf_tests_cm_states, "cm", tests);

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Ethernet: for whom a frame is, in which VLAN, how long, and of what type.
- * Seen through pings: a frame that must be dropped has one in it.
+ * Ethernet: which addresses, VLANs, lengths and types the drive accepts.
+ *
+ * The tests send pings: a frame that must be dropped contains an echo request,
+ * which must not be answered.
+ *
  * Spec: IEEE 802.3 clauses 3 and 4, IEEE 802.1Q clauses 6 and 9.
  */
 #include <stdlib.h>
@@ -12,7 +15,7 @@
 #include "net_lib.h"
 
 enum {
-    FRAME_MIN = 60, /* without FCS */
+    FRAME_MIN = 60, /* Without FCS. */
     ETHERTYPE_SERVICE_TAG = 0x88a8,
     ETHERTYPE_MAC_CONTROL = 0x8808,
     DATA_LEN = 32,
@@ -26,7 +29,7 @@ struct frame {
     uint8_t bytes[FRAME_LEN_MAX];
 };
 
-/* An echo request that is all right. */
+/* A frame with a correct echo request. */
 static struct frame *new_valid_frame(struct conf *conf)
 {
     struct frame *frame = conf_alloc(conf, sizeof(*frame));
@@ -53,7 +56,7 @@ static void expect_dropped(struct conf *conf, struct frame *frame)
     net_expect_none(conf, 0, "answer", net_is_reply, &frame->rest);
 }
 
-/* Room of `len` bytes behind the addresses. */
+/* Make room for `len` bytes after the addresses. */
 static uint8_t *insert_bytes(struct frame *frame, size_t len)
 {
     uint8_t *at = frame->bytes + ETH_TYPE;
@@ -136,7 +139,7 @@ static void filter_broadcast(struct conf *conf)
     conf_take(conf, "an ARP reply", conf_is_arp_reply, &arp.target_ip);
 }
 
-/* As all but broadcast, with one bit less. */
+/* The broadcast address with one bit cleared. */
 static void almost_broadcast(struct conf *conf)
 {
     struct mac_addr dst = {{0xff, 0xff, 0xff, 0xff, 0xff, 0xfe}};
@@ -157,7 +160,8 @@ static bool is_advert(const struct packet *packet, const void *ctx)
            ip_addr_equal(&nd.target, ctx);
 }
 
-/* A solicitation, by the group's MAC address with `change` in its last byte. */
+/* Send a neighbour solicitation to the group's MAC address, with `change`
+ * applied to the last byte. */
 static struct ip_addr solicit_by_group(struct conf *conf, uint8_t change)
 {
     struct packet_path path = net_path0(conf, true);
@@ -217,7 +221,7 @@ static void vlan_priorities(struct conf *conf)
         reply = expect_received(conf, frame);
         conf_equal(conf, "VLAN of the reply", reply->eth.vlan, 0);
         conf_check(conf, !reply->eth.tagged || reply->eth.priority == priority,
-                   "asked with priority %u, answered with %u", priority,
+                   "the request had priority %u, the reply has %u", priority,
                    reply->eth.priority);
     }
 }
@@ -225,7 +229,7 @@ static void vlan_priorities(struct conf *conf)
 static void untagged_reply(struct conf *conf)
 {
     conf_check(conf, !expect_received(conf, new_valid_frame(conf))->eth.tagged,
-               "an untagged question, and a tagged reply");
+               "an untagged request has a tagged reply");
 }
 
 static void vlan_dei(struct conf *conf)
@@ -280,12 +284,13 @@ static void tag_then_none(struct conf *conf)
     put_tag(frame, ETHERTYPE_VLAN, 77);
     expect_dropped(conf, frame);
     expect_received(conf,
-                    new_valid_frame(conf)); /* the same peer, in no VLAN */
+                    /* The same peer, now without a VLAN. */
+                    new_valid_frame(conf));
 }
 
 /* ---- Lengths. */
 
-/* An echo whose packet has `len` bytes. */
+/* An echo request in a packet of `len` bytes. */
 static struct frame *of_length(struct conf *conf, size_t len, bool is_tagged,
                                uint8_t **data, size_t *data_len)
 {
@@ -295,7 +300,7 @@ static struct frame *of_length(struct conf *conf, size_t len, bool is_tagged,
     *data = conf_alloc(conf, *data_len);
     net_pattern(*data, *data_len);
     if (len + ETH_TAGGED_LEN > sizeof(frame->bytes)) {
-        conf_not_applicable(conf, "the link carries %zu bytes", len);
+        conf_not_applicable(conf, "the link carries packets of %zu bytes", len);
     }
     frame->path.tagged = is_tagged;
     frame->len_bytes =
@@ -318,13 +323,14 @@ static void length_is(struct conf *conf, size_t len, bool is_tagged,
         if (!conf_target(conf)->is_ours &&
             conf_take_within(conf, net_is_to, &frame->path.src_mac,
                              CONF_SILENCE_US) != NULL) {
-            conf_not_applicable(conf, "the target receives more than its MTU, "
-                                      "which 4A.2.4.2.1 leaves to it");
+            conf_not_applicable(conf, "the target receives packets longer than "
+                                      "its MTU, as 4A.2.4.2.1 allows");
         }
         net_expect_none(conf, 0, "answer to a frame that is too long",
                         net_is_reply, &frame->rest);
-        conf_expect_none(conf, "fragment of an answer to it", net_is_to,
-                         &frame->path.src_mac, 5000);
+        conf_expect_none(conf,
+                         "fragment of an answer to a frame that is too long",
+                         net_is_to, &frame->path.src_mac, 5000);
     }
 }
 
@@ -360,7 +366,7 @@ static void length_jumbo(struct conf *conf)
     expect_received(conf, new_valid_frame(conf));
 }
 
-/* A short packet, padded to 60 bytes with anything. */
+/* A short packet in a frame that is padded to 60 bytes with arbitrary data. */
 static void length_padded(struct conf *conf)
 {
     struct frame *frame = new_valid_frame(conf);
@@ -378,26 +384,28 @@ static const struct packet *short_reply(struct conf *conf)
     const struct packet *reply = net_ping(conf, &path, NULL, 0);
 
     if (reply->len_bytes < FRAME_MIN && !conf_target(conf)->is_ours) {
-        conf_not_applicable(conf, "a virtual link, whose frames need no "
-                                  "padding");
+        conf_not_applicable(
+            conf, "the link is virtual, and its frames need no padding");
     }
     return reply;
 }
 
 static void reply_length(struct conf *conf)
 {
-    conf_equal(conf, "bytes of the shortest frame",
+    conf_equal(conf, "length of the shortest frame",
                short_reply(conf)->len_bytes, FRAME_MIN);
 }
 
-/* What is behind the packet must not be from other frames. */
+/* The padding after the packet must not hold data of other frames. */
 static void reply_padding(struct conf *conf)
 {
     const struct packet *reply;
     size_t end = ETH_LEN + IPV4_LEN + ICMP_LEN;
 
-    expect_received(conf,
-                    new_valid_frame(conf)); /* something to be left behind */
+    expect_received(
+        conf,
+        /* A longer frame, whose data could be left in the padding. */
+        new_valid_frame(conf));
     reply = short_reply(conf);
     for (size_t i = end; i < reply->len_bytes; i++) {
         conf_equal(conf, "padding", reply->frame[i], 0);
@@ -418,8 +426,8 @@ static void length_field(struct conf *conf)
     }
 }
 
-/* IPv4 in LLC and SNAP: RFC 1122 lets hosts understand it, and ours does not;
- * what counts is that nothing else is made of it. */
+/* IPv4 in LLC and SNAP: RFC 1122 lets a host understand it; this drive does
+ * not. The test only asks that the frame is not taken for something else. */
 static void other_types(struct conf *conf)
 {
     static const uint16_t types[] = {0x0600, 0x0801, 0x6003, 0x8863,
@@ -460,7 +468,8 @@ static void header_only(struct conf *conf)
     expect_received(conf, new_valid_frame(conf));
 }
 
-/* Unknown opcodes to the MAC Control group and to the drive: nothing. */
+/* The drive ignores unknown opcodes that are sent to the MAC Control group or
+ * to its own address. */
 static void mac_control(struct conf *conf)
 {
     struct frame *frame = new_valid_frame(conf);
@@ -475,7 +484,7 @@ static void mac_control(struct conf *conf)
     expect_received(conf, new_valid_frame(conf));
 }
 
-/* ---- Damage, where the link can carry it. */
+/* ---- Damaged frames, where the link can carry them. */
 
 static unsigned long read_counter(struct conf *conf, const char *name)
 {
@@ -525,86 +534,95 @@ static const struct conf_test tests[] = {
     CONF_TEST("filter.own-address", "IEEE 802.3 4A.2.9",
               "a frame to the port's address is received", own_address),
     CONF_TEST("filter.every-bit", "IEEE 802.3 4A.2.9",
-              "an address with any one bit different is not the port's",
+              "a frame is dropped when any one bit of its address is wrong",
               every_bit),
     CONF_TEST("filter.other-port", "IEEE 802.3 4A.2.9",
-              "nor is the other port's", other_port,
+              "a frame to the other port's address is dropped", other_port,
               .needs = CONF_NEEDS_TWO_PORTS),
-    CONF_TEST("filter.nobody", "IEEE 802.3 3.2.3", "nor is zero", filter_nobody,
+    CONF_TEST("filter.nobody", "IEEE 802.3 3.2.3",
+              "a frame to address zero is dropped", filter_nobody,
               .is_malformed = true),
     CONF_TEST("filter.broadcast", "IEEE 802.3 3.2.3.1",
-              "a broadcast is received", filter_broadcast),
+              "a broadcast frame is received", filter_broadcast),
     CONF_TEST("filter.almost-broadcast", "IEEE 802.3 3.2.3.1",
-              "ff:ff:ff:ff:ff:fe is not a broadcast", almost_broadcast),
+              "a frame to ff:ff:ff:ff:ff:fe is not taken for a broadcast",
+              almost_broadcast),
     CONF_TEST("filter.group-joined", "RFC 2464 7",
-              "a group that the port is in is received", group_joined),
+              "a frame to a group that the port has joined is received",
+              group_joined),
     CONF_TEST("filter.group-other", "IEEE 802.3 4A.2.9",
-              "one that it is not in is not", group_other,
-              .is_malformed = true),
+              "a frame to a group that the port has not joined is dropped",
+              group_other, .is_malformed = true),
     CONF_TEST("filter.source-group", "IEEE 802.3 3.2.3",
-              "a frame from a group is not answered", source_group,
-              .is_malformed = true),
+              "a frame whose source is a group address is not answered",
+              source_group, .is_malformed = true),
     CONF_TEST("vlan.priorities", "IEEE 802.1Q 6.9.1",
-              "priority-tagged frames are received, with any priority",
+              "priority-tagged frames are received with every priority",
               vlan_priorities),
     CONF_TEST("vlan.untagged", "IEEE 802.1Q 6.9.2",
-              "an untagged question has an untagged answer", untagged_reply),
+              "an untagged request gets an untagged reply", untagged_reply),
     CONF_TEST("vlan.dei", "IEEE 802.1Q 9.6",
-              "a frame that may be dropped is received", vlan_dei),
+              "a frame with the drop-eligible bit is received", vlan_dei),
     CONF_TEST("vlan.unknown", "IEEE 802.1Q 6.9.1",
               "frames of VLANs that the drive is not in are dropped",
               unknown_vlan),
-    CONF_TEST("vlan.reserved", "IEEE 802.1Q 9.6", "VLAN 4095 is dropped",
-              reserved_vlan, .is_malformed = true),
+    CONF_TEST("vlan.reserved", "IEEE 802.1Q 9.6",
+              "a frame of VLAN 4095 is dropped", reserved_vlan,
+              .is_malformed = true),
     CONF_TEST("vlan.double-tag", "IEEE 802.1Q 9.5",
-              "a tag behind a tag is not looked through", double_tag),
-    CONF_TEST("vlan.service-tag", "IEEE 802.1Q 9.5", "nor is a service tag",
-              service_tag),
-    CONF_TEST("vlan.same-peer", "IEEE 802.1Q 6.9.1",
-              "a peer in another VLAN does not keep itself out", tag_then_none),
+              "a frame with two tags is dropped", double_tag),
+    CONF_TEST("vlan.service-tag", "IEEE 802.1Q 9.5",
+              "a frame with a service tag is dropped", service_tag),
+    CONF_TEST(
+        "vlan.same-peer", "IEEE 802.1Q 6.9.1",
+        "a peer that sends in another VLAN is still answered without a VLAN",
+        tag_then_none),
     CONF_TEST("length.longest", "IEEE 802.3 3.2.7",
-              "a packet of the MTU is received and answered", length_longest),
+              "a packet as long as the MTU is received and answered",
+              length_longest),
     CONF_TEST("length.too-long", "IEEE 802.3 4A.2.9.2",
-              "one byte more is dropped", too_long, .is_malformed = true),
+              "a packet one byte longer than the MTU is dropped", too_long,
+              .is_malformed = true),
     CONF_TEST("length.longest-tagged", "IEEE 802.3 3.2.7",
-              "a tag does not count", longest_tagged),
+              "a VLAN tag does not count towards the MTU", longest_tagged),
     CONF_TEST("length.too-long-tagged", "IEEE 802.3 4A.2.9.2",
-              "one byte more, with a tag, is dropped", too_long_tagged,
-              .is_malformed = true),
+              "a tagged packet one byte longer than the MTU is dropped",
+              too_long_tagged, .is_malformed = true),
     CONF_TEST("length.jumbo", "IEEE 802.3 4A.2.9.2",
-              "a jumbo frame on an ordinary link does no harm", length_jumbo,
-              .is_malformed = true),
+              "a jumbo frame does no harm on a link without jumbo frames",
+              length_jumbo, .is_malformed = true),
     CONF_TEST("length.padded", "IEEE 802.3 3.2.8",
-              "padding of a short frame is not looked at", length_padded),
+              "the padding of a short frame is ignored", length_padded),
     CONF_TEST("length.reply", "IEEE 802.3 4A.2.3.2.4",
               "short answers are padded to 60 bytes", reply_length),
     CONF_TEST("length.reply-padding", "RFC 894, RFC 1042",
-              "with zeroes, not with what was in other frames", reply_padding),
+              "padding holds zeroes, no data of other frames", reply_padding),
     CONF_TEST("type.length-field", "IEEE 802.3 3.2.6",
-              "below 1536 it is a length, and no IP follows", length_field,
-              .is_malformed = true),
+              "a type field below 1536 is a length, and no IP packet follows",
+              length_field, .is_malformed = true),
     CONF_TEST("type.unknown", "IEEE 802.3 3.2.6",
-              "unknown EtherTypes are dropped", other_types,
+              "frames with unknown EtherTypes are dropped", other_types,
               .is_malformed = true),
     CONF_TEST("type.other-family", "IEEE 802.3 3.2.6",
-              "the EtherType says what follows, not what follows itself",
+              "the EtherType alone decides how the packet is parsed",
               other_family, .is_malformed = true),
-    CONF_TEST("type.header-only", "IEEE 802.3 3.2.8",
-              "a header and zeroes, of any known type, does no harm",
-              header_only, .is_malformed = true),
+    CONF_TEST(
+        "type.header-only", "IEEE 802.3 3.2.8",
+        "a header followed by zeroes does no harm, for each known EtherType",
+        header_only, .is_malformed = true),
     CONF_TEST("type.mac-control", "IEEE 802.3 31.5",
               "unknown MAC Control frames are discarded", mac_control,
               .is_malformed = true),
     CONF_TEST("fcs.wrong", "IEEE 802.3 30.3.1.1.6",
-              "a wrong FCS: dropped and counted", bad_fcs,
+              "a frame with a wrong FCS is dropped and counted", bad_fcs,
               .needs = CONF_NEEDS_FLAGS | CONF_NEEDS_CONTROL,
               .is_malformed = true),
     CONF_TEST("fcs.runt", "RFC 2819 etherStatsUndersizePkts",
-              "a runt with a right FCS: dropped and counted", fcs_runt,
+              "a runt with a correct FCS is dropped and counted", fcs_runt,
               .needs = CONF_NEEDS_FLAGS | CONF_NEEDS_CONTROL,
               .is_malformed = true),
     CONF_TEST("fcs.fragment", "RFC 2819 etherStatsFragments",
-              "a runt with a wrong FCS: dropped and counted", runt_fragment,
+              "a runt with a wrong FCS is dropped and counted", runt_fragment,
               .needs = CONF_NEEDS_FLAGS | CONF_NEEDS_CONTROL,
               .is_malformed = true),
     CONF_TEST("length.too-long-counted", "RFC 2819 etherStatsOversizePkts",

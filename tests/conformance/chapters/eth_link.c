@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The link: its partner goes, comes back and does not fit; bit errors.
+ * The link: its partner disappears, comes back or does not fit; and bit errors.
+ *
  * Spec: IEEE 802.3 clauses 46.3.4, 73, 74, 107, 108; docs/hardware/port.md.
  */
 #include <string.h>
@@ -33,7 +34,8 @@ static void expect_down(struct conf *conf, const char *reason)
     conf_pass(conf, DOWN_US);
     said = conf_console(conf, "port 0");
     conf_check(conf, strstr(said, "down") != NULL && strstr(said, reason),
-               "expected down, %s; the console says: %s", reason, said);
+               "expected the link down (%s); the console says: %s", reason,
+               said);
     net_send(conf, frame, net_echo(frame, &path, rest, "down", 4));
     conf_expect_none(conf, "answer on a link that is down", net_is_reply, &rest,
                      DOWN_US);
@@ -48,7 +50,7 @@ static void expect_up(struct conf *conf)
     net_ping(conf, &path, "up", 2);
 }
 
-/* A change that ends the link, and what takes it back. */
+/* Make a change that takes the link down, then undo it. */
 static void down_and_up(struct conf *conf, const char *key, const char *value,
                         const char *reason, const char *usual)
 {
@@ -130,7 +132,8 @@ static void not_afterwards(struct conf *conf)
     conf_pass(conf, DOWN_US);
     conf_partner(conf, 0, "present", "1");
     expect_up(conf);
-    conf_expect_none(conf, "answer to what was sent while it was down",
+    conf_expect_none(conf,
+                     "answer to a frame that was sent while the link was down",
                      net_is_reply, &rest, DOWN_US);
 }
 
@@ -141,9 +144,10 @@ static void other_port_works(struct conf *conf)
 
         conf_partner(conf, down, "present", "0");
         conf_pass(conf, DOWN_US);
-        conf_check(conf, !is_up(conf, down), "port %u is up without partner",
-                   down);
-        conf_check(conf, is_up(conf, up), "port %u went down, too", up);
+        conf_check(conf, !is_up(conf, down),
+                   "port %u is up without a link partner", down);
+        conf_check(conf, is_up(conf, up),
+                   "port %u went down with the other port", up);
         net_settle(conf, up);
         conf_partner(conf, down, "present", "1");
         conf_pass(conf, DOWN_US);
@@ -178,9 +182,9 @@ static void no_errors(struct conf *conf)
 }
 
 /*
- * Nine wrong bits are to be expected on the way of all those frames, there and
- * back: so many would be lost.  FC-FEC restores them but for one frame in
- * 70,000 with two wrong bits in one codeword.
+ * Nine wrong bits are to be expected in all those frames, there and back, which
+ * would be as many lost frames. FC-FEC corrects them, except in one frame of
+ * 70,000, which has two wrong bits in one codeword.
  */
 static void ber_corrected(struct conf *conf)
 {
@@ -214,7 +218,7 @@ static void ber_hopeless(struct conf *conf)
     for (unsigned int i = 0; i < 8; i++) {
         net_send(conf, frame, net_echo(frame, &path, rest, data, PING_BYTES));
     }
-    conf_expect_none(conf, "answer to frames of which a tenth is wrong",
+    conf_expect_none(conf, "answer to frames with a tenth of their bits wrong",
                      net_is_reply, &rest, DOWN_US);
     conf_partner(conf, 0, "ber", "0");
     net_ping(conf, &path, data, PING_BYTES);
@@ -224,45 +228,48 @@ static const struct conf_test tests[] = {
     CONF_TEST("link.both-ports", "IEEE 802.3 1.4",
               "each port answers on its own wire", both_ports,
               .needs = CONF_NEEDS_TWO_PORTS),
-    CONF_TEST("link.no-partner", "IEEE 802.3 46.3.4",
-              "without partner the link is down, and says why; then up",
-              no_partner, .needs = CONF_NEEDS_CONTROL),
+    CONF_TEST(
+        "link.no-partner", "IEEE 802.3 46.3.4",
+        "the link is down, with the reason, while it has no partner; then up",
+        no_partner, .needs = CONF_NEEDS_CONTROL),
     CONF_TEST("link.remote-fault", "IEEE 802.3 46.3.4.3",
-              "with a remote fault nothing is sent; then the link is up",
+              "nothing is sent during a remote fault; then the link is up",
               remote_fault, .needs = CONF_NEEDS_CONTROL),
     CONF_TEST("link.speed", "IEEE 802.3 107.1",
-              "another speed is a link that is down, and says why", link_speed,
-              .needs = CONF_NEEDS_CONTROL),
+              "the link is down, with the reason, while the speeds differ",
+              link_speed, .needs = CONF_NEEDS_CONTROL),
     CONF_TEST("link.fec-rs", "IEEE 802.3 108.1",
-              "RS-FEC on one end alone is a link that is down", fec_rs,
+              "the link is down while only one end has RS-FEC", fec_rs,
               .needs = CONF_NEEDS_CONTROL),
     CONF_TEST("link.fec-none", "IEEE 802.3 74.1",
-              "no FEC on one end alone is one, too", fec_none,
+              "the link is down while only one end has no FEC", fec_none,
               .needs = CONF_NEEDS_CONTROL),
     CONF_TEST("link.fec-same", "IEEE 802.3 74.1",
-              "a partner fixed to the same FEC is as good as one that "
-              "negotiates",
+              "the link is up with a partner that is fixed to the same FEC",
               fec_same, .needs = CONF_NEEDS_CONTROL),
-    CONF_TEST("link.flaps", "IEEE 802.3 46.3.4", "the link comes back 10 times",
-              link_flaps, .needs = CONF_NEEDS_CONTROL),
+    CONF_TEST("link.flaps", "IEEE 802.3 46.3.4",
+              "the link comes back each time, 10 times", link_flaps,
+              .needs = CONF_NEEDS_CONTROL),
     CONF_TEST("link.connection-survives", "IBTA Vol 1 9.7.6.1.3",
-              "a connection outlives a link that is down for 0.1 s",
+              "a connection survives a link that is down for 0.1 s",
               link_connection_survives, .needs = CONF_NEEDS_CONTROL),
     CONF_TEST("link.not-afterwards", "IEEE 802.3 46.3.4",
-              "what came while the link was down is not answered later",
+              "frames sent while the link was down are not answered later",
               not_afterwards, .needs = CONF_NEEDS_CONTROL),
     CONF_TEST("link.other-port", "IEEE 802.3 1.4",
-              "a port whose link is down does not hinder the other",
+              "a port whose link is down does not affect the other port",
               other_port_works,
               .needs = CONF_NEEDS_CONTROL | CONF_NEEDS_TWO_PORTS),
     CONF_TEST("ber.none", "IEEE 802.3 107.1",
-              "without bit errors no frame is lost", no_errors,
+              "no frame is lost without bit errors", no_errors,
               .needs = CONF_NEEDS_CONTROL),
     CONF_TEST("ber.corrected", "IEEE 802.3 74.7",
-              "FEC corrects one wrong bit in 10^6: hardly a frame is lost",
+              "FEC corrects a bit error rate of 10^-6, so that hardly a frame "
+              "is lost",
               ber_corrected, .needs = CONF_NEEDS_CONTROL),
-    CONF_TEST("ber.hopeless", "IEEE 802.3 4A.2.9",
-              "of frames beyond correction nothing is received", ber_hopeless,
-              .needs = CONF_NEEDS_CONTROL),
+    CONF_TEST(
+        "ber.hopeless", "IEEE 802.3 4A.2.9",
+        "no frame is received when there are too many bit errors to correct",
+        ber_hopeless, .needs = CONF_NEEDS_CONTROL),
 };
 CONF_TESTS(conf_tests_eth_link, "eth", tests);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The budget of queue pairs: 1024 of them, the sum of their SQ depths below
- * 8192, counted from the CM's REQ on, admin queues in full.  One more is
- * refused with REJ 28, NVMe status 6; the others go on; what is released can
- * be had again.
+ * The budget of queue pairs: 1024 of them, with a sum of SQ depths below 8192.
+ * A queue pair counts from the CM's REQ on; an admin queue counts with its full
+ * depth. One more is refused with REJ 28 and NVMe status 6, and does not affect
+ * the others. What is released can be used again.
  */
 #include <string.h>
 
@@ -47,7 +47,7 @@ static void queue_pairs_1024(struct conf *conf)
     end_budget_test(limits);
 }
 
-/* The same with controllers and I/O on all of them: hosts of 1 + 16 queues. */
+/* The same with controllers and I/O on all queues: hosts of 1 + 16 queues. */
 enum {
     IO_QUEUES = HOST_MAX_IO_QUEUES,
     IO_HOSTS = 61,
@@ -106,10 +106,13 @@ static void queue_pairs_io(struct conf *conf)
     limits_expect_full(limits, 1, 2);
     use_all(crowd, false, 1);
 
-    conf_note(conf, "one host leaves: as many again, and not one more");
+    conf_note(conf, "one host disconnects: as many queue pairs are accepted "
+                    "again, and not one more");
     host_disconnect(&crowd->hosts[17]);
     limits_expect_pool(conf, "queue-pairs", LIMITS_QUEUE_PAIRS - 1 - IO_QUEUES);
-    conf_pass(conf, OWN_RNIC_US); /* ours has 1024, too: it has to let go */
+    /* The tester's RNIC has 1024 queue pairs too, and needs time to release
+     * them. */
+    conf_pass(conf, OWN_RNIC_US);
     connect_crowd_host(crowd, 17);
     limits_expect_full(limits, 1, 2);
     use_all(crowd, false, 1);
@@ -145,7 +148,8 @@ static void depth_8192(struct conf *conf)
     for (unsigned int i = 0; i < 127; i++) {
         limits_take(limits, 64);
     }
-    limits_expect_full(limits, 1, 64); /* 128 of 64 are one too many */
+    /* 128 queue pairs of 64 entries are one entry too many. */
+    limits_expect_full(limits, 1, 64);
     limits_take(limits, 32);
     limits_expect_full(limits, 1, 32);
     limits_take(limits, 31);
@@ -182,13 +186,14 @@ static void counts_from_req(struct conf *conf)
     limits_expect_full(limits, 1, 2);
     limits_expect_pool(conf, "depth", LIMITS_DEPTH);
     limits->has_no_rtu = false;
-    limits_release(limits, half_open); /* a DREQ ends a half open one */
+    /* A DREQ ends a connection whose RTU has not come. */
+    limits_release(limits, half_open);
     limits_take(limits, 40);
     limits_expect_full(limits, 1, 2);
     end_budget_test(limits);
 }
 
-/* An admin queue, too: the last 32 entries are its from its REQ on. */
+/* An admin queue holds its 32 entries from its REQ on. */
 static void admin_counts_from_req(struct conf *conf)
 {
     struct limits *limits = limits_new(conf);
@@ -312,14 +317,14 @@ static void both_ports(struct conf *conf)
                    NVME_RDMA_NO_RESOURCES);
     }
     limits_release(limits, there);
-    conf_check(conf,
-               limits_ask(limits, &(struct limits_ask){.port = 1}) !=
-                   LIMITS_NO_SLOT,
-               "what one port's host gave back is not there for the other's");
+    conf_check(
+        conf,
+        limits_ask(limits, &(struct limits_ask){.port = 1}) != LIMITS_NO_SLOT,
+        "what a host on one port released is not available on the other");
     end_budget_test(limits);
 }
 
-/* ---- Others are not harmed; who counts. */
+/* ---- Existing connections are not affected; which queues count. */
 
 static void live_unharmed(struct conf *conf)
 {
@@ -360,7 +365,8 @@ static void discovery_counts(struct conf *conf)
     end_budget_test(limits);
 }
 
-/* Set Features' promise of queues is kept, even when all else is taken. */
+/* Set Features promises queues: the promise is kept, even when everything else
+ * is in use. */
 static void budget_promise(struct conf *conf)
 {
     struct limits *limits = limits_new(conf);
@@ -383,14 +389,15 @@ static void budget_promise(struct conf *conf)
                                    .depth = 64,
                                });
     conf_check(conf, spare != LIMITS_NO_SLOT, "the first queue was refused");
-    /* Strangers, whose REQs name a controller, get what is left. */
+    /* Hosts that name another controller in their REQs get only the rest. */
     for (unsigned int i = 0; i < 300; i++) {
         if (limits_ask(limits, &(struct limits_ask){0}) == LIMITS_NO_SLOT) {
             break;
         }
     }
     limits_expect_full(limits, 0, 32);
-    /* Another host may name this controller, or none, as old kernels do. */
+    /* Another host may name this controller in its REQ, or none, as old kernels
+     * do. */
     for (unsigned int i = 0; i < 2; i++) {
         conf_check(conf,
                    limits_ask(limits,
@@ -400,7 +407,7 @@ static void budget_promise(struct conf *conf)
                                   .depth = 64,
                                   .from = conf_peer(conf, 1, 0),
                               }) == LIMITS_NO_SLOT,
-                   "another host was given a queue promised to the first");
+                   "another host got a queue that was promised to the first");
     }
     for (unsigned int i = 1; i < granted; i++) {
         conf_check(conf,
@@ -420,7 +427,7 @@ static void budget_promise(struct conf *conf)
     end_budget_test(limits);
 }
 
-/* An association that ends gives its promise back, too. */
+/* An association that ends releases the queues that were promised to it. */
 static void promise_ends(struct conf *conf)
 {
     struct limits *limits = limits_new(conf);
@@ -446,39 +453,46 @@ static void promise_ends(struct conf *conf)
 
 static const struct conf_test tests[] = {
     TEST("budget.queue-pairs", "data sheet; NVMe-oF 1.1 7.3.6.5",
-         "1024 queue pairs, the 1025th refused; again after a release",
+         "1024 queue pairs are accepted, the 1025th is refused until one is "
+         "released",
          queue_pairs_1024),
     TEST("budget.queue-pairs-io", "data sheet; NVMe-oF 1.1 7.3.6.5",
-         "1024 queue pairs of 61 hosts, verified I/O on all", queue_pairs_io),
+         "1024 queue pairs of 61 hosts do verified I/O", queue_pairs_io),
     TEST("budget.depth-8191", "data sheet; NVMe-oF 1.1 7.3.6.5",
-         "the sum of depths may be 8191", depth_8191),
+         "the sum of SQ depths may be 8191", depth_8191),
     TEST("budget.depth-8192", "data sheet; NVMe-oF 1.1 7.3.6.5",
-         "128 queue pairs of 64 are one too many", depth_8192),
+         "the 128th queue pair of 64 entries is refused", depth_8192),
     TEST("budget.every-size", "data sheet",
-         "each depth from 2 to 64 counts for what it is", depth_every_size),
-    TEST("budget.from-req", "data sheet", "counted from the REQ, not the RTU",
-         counts_from_req),
+         "each depth from 2 to 64 counts with its own size", depth_every_size),
+    TEST("budget.from-req", "data sheet",
+         "a queue pair counts from its REQ, not from its RTU", counts_from_req),
     TEST("budget.admin-from-req", "data sheet",
-         "an admin queue counts from its REQ, too", admin_counts_from_req),
+         "an admin queue counts from its REQ", admin_counts_from_req),
     TEST("budget.rej", "data sheet; IBTA Vol 1 12.9.7",
-         "a REJ to the REP gives it back", rej_gives_back),
-    TEST("budget.hosts", "data sheet", "255 admin queues, the 256th refused",
-         hosts_255),
+         "a REJ in answer to the REP releases the queue pair", rej_gives_back),
+    TEST("budget.hosts", "data sheet",
+         "255 admin queues are accepted, the 256th is refused", hosts_255),
     TEST("budget.admin-32", "data sheet",
-         "an admin queue counts 32, whatever it asks for", admin_counts_32),
-    TEST("budget.refused", "data sheet", "what is refused costs nothing",
+         "an admin queue counts 32 entries, whatever size it asks for",
+         admin_counts_32),
+    TEST("budget.refused", "data sheet", "refused REQs use up nothing",
          refused_cost_nothing),
-    TEST("budget.churn", "data sheet", "at the limit, again and again",
+    TEST("budget.churn", "data sheet",
+         "the limit is the same after many connections at the limit",
          budget_churn),
     CONF_TEST("budget.ports", "data sheet", "both ports share one budget",
               both_ports, .needs = CONF_NEEDS_CONTROL | CONF_NEEDS_TWO_PORTS),
     TEST("budget.unharmed", "data sheet",
-         "verified I/O goes on while others are refused", live_unharmed),
-    TEST("budget.discovery", "data sheet", "discovery controllers count, too",
+         "verified I/O goes on while other connections are refused",
+         live_unharmed),
+    TEST("budget.discovery", "data sheet", "discovery controllers count too",
          discovery_counts),
     TEST("budget.promise", "NVMe 1.4 5.21.1.7",
-         "queues that were granted are kept for who has them", budget_promise),
+         "queues that Set Features granted are kept for the controller that "
+         "has them",
+         budget_promise),
     TEST("budget.promise-ends", "NVMe 1.4 5.21.1.7",
-         "a promise ends with its association", promise_ends),
+         "promised queues are released when the association ends",
+         promise_ends),
 };
 CONF_TESTS(conf_tests_limits_budget, "limits", tests);

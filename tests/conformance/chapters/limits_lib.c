@@ -7,10 +7,12 @@
 #include "lib/bytes.h"
 
 enum {
-    IDLE_US = 40000000, /* longer than any connection may wait for Connect */
+    /* Longer than the target lets a connection wait for Connect. */
+    IDLE_US = 40000000,
     IDLE_PAUSE_US = 20000,
-    SETTLE_US = 500000,   /* what is given back is so soon, not at once */
-    QPN_FIRST = 0x400000, /* rc.c counts from below */
+    /* The target takes a moment to release what it gave. */
+    SETTLE_US = 500000,
+    QPN_FIRST = 0x400000, /* Above the queue pair numbers that rc.c uses. */
     QPN_SPREAD = 0x3ff000,
 };
 
@@ -19,7 +21,8 @@ struct limits *limits_new(struct conf *conf)
     struct limits *limits;
 
     if (!conf_target(conf)->is_ours) {
-        conf_not_applicable(conf, "the limits are this drive's own");
+        conf_not_applicable(
+            conf, "these limits are specific to this project's drive");
     }
     limits_expect_idle(conf, IDLE_US);
     limits = conf_alloc(conf, sizeof(*limits));
@@ -30,7 +33,7 @@ struct limits *limits_new(struct conf *conf)
     return limits;
 }
 
-/* The one struct rc becomes that slot's. */
+/* Load the slot's connection into the only struct rc. */
 static void load_slot(struct limits *limits, const struct limits_slot *slot)
 {
     struct rc *rc = limits->rc;
@@ -88,13 +91,13 @@ static void note_refusal(struct limits *limits, const struct packet *packet)
     struct cm_rej rej;
 
     conf_check(limits->conf, cm_rej_parse(&rej, packet->cm, MAD_DATA_LEN),
-               "the REJ cannot be read");
+               "the REJ cannot be parsed");
     limits->rej_reason = rej.reason;
     limits->rej_status = 0;
     if (rej.reason == CM_REJ_CONSUMER &&
         !nvme_rdma_rej_parse(&limits->rej_status, rej.private_data,
                              rej.private_len)) {
-        conf_fail(limits->conf, "REJ 28 without NVMe's private data");
+        conf_fail(limits->conf, "REJ 28 has no NVMe private data");
     }
 }
 
@@ -128,7 +131,7 @@ int limits_ask(struct limits *limits, const struct limits_ask *ask)
         return LIMITS_NO_SLOT;
     }
     conf_check(limits->conf, cm_rep_parse(&rep, packet->cm, MAD_DATA_LEN),
-               "the REP cannot be read");
+               "the REP cannot be parsed");
     slot.is_open = true;
     slot.target_comm_id = rep.local_comm_id;
     slot.target_qpn = rep.local_qpn;
@@ -147,8 +150,8 @@ static int must_ask(struct limits *limits, uint16_t qid, uint16_t depth)
         limits_ask(limits, &(struct limits_ask){.qid = qid, .depth = depth});
 
     conf_check(limits->conf, slot != LIMITS_NO_SLOT,
-               "queue pair %u, an SQ of %u entries, was refused: REJ %u, NVMe "
-               "status %u",
+               "queue pair %u with an SQ of %u entries was refused: REJ %u, "
+               "NVMe status %u",
                limits->num_open + 1, depth, limits->rej_reason,
                limits->rej_status);
     return slot;
@@ -170,7 +173,8 @@ void limits_expect_full(struct limits *limits, uint16_t qid, uint16_t depth)
         limits_ask(limits, &(struct limits_ask){.qid = qid, .depth = depth});
 
     conf_check(limits->conf, slot == LIMITS_NO_SLOT,
-               "one more queue pair, an SQ of %u entries, was accepted", depth);
+               "one more queue pair, with an SQ of %u entries, was accepted",
+               depth);
     conf_equal(limits->conf, "REJ reason", limits->rej_reason, CM_REJ_CONSUMER);
     conf_equal(limits->conf, "NVMe status in the REJ", limits->rej_status,
                NVME_RDMA_NO_RESOURCES);
@@ -212,7 +216,7 @@ void limits_fill_depth(struct limits *limits, unsigned int depth)
         depth -= 64;
     }
     if (depth == 1) {
-        conf_fail(limits->conf, "an SQ has two entries at least");
+        conf_fail(limits->conf, "an SQ has at least two entries");
     }
     if (depth != 0) {
         limits_take(limits, (uint16_t)depth);
@@ -241,7 +245,7 @@ static unsigned long value_of(struct conf *conf, const char *text,
     const char *line = find_line(text, name);
 
     if (line == NULL) {
-        conf_fail(conf, "the console's pools have no %s", name);
+        conf_fail(conf, "the console's pools do not list %s", name);
     }
     return strtoul(line, NULL, 10);
 }
@@ -251,12 +255,14 @@ unsigned long limits_pool(struct conf *conf, const char *name)
     return value_of(conf, conf_console(conf, "pools"), name);
 }
 
-/* Another's pools have no console to be read by: what its peers see of them is
- * all that a test can say then. */
+/* The pools of a target that is not ours cannot be read, because it has no such
+ * console: a test sees only how the target answers its peers. */
 static bool can_read_pools(struct conf *conf)
 {
     if (!conf_target(conf)->is_ours) {
-        conf_note(conf, "pool levels are not read: no console");
+        conf_note(
+            conf,
+            "the pools are not checked, because the target has no console");
         return false;
     }
     return true;
@@ -273,8 +279,8 @@ void limits_expect_pool(struct conf *conf, const char *name,
     }
     while ((got = limits_pool(conf, name)) != expected) {
         conf_check(conf, conf_now_us(conf) < end_us,
-                   "pool %s: expected %lu in use, there are %lu", name,
-                   expected, got);
+                   "pool %s: expected %lu in use, found %lu", name, expected,
+                   got);
         conf_pass(conf, IDLE_PAUSE_US);
     }
 }
@@ -308,7 +314,7 @@ void limits_expect_idle(struct conf *conf, uint64_t timeout_us)
     }
     while ((busy = busy_pool(conf)) != NULL) {
         conf_check(conf, conf_now_us(conf) < end_us,
-                   "without connections, pool %s is still in use: %lu", busy,
+                   "pool %s is still in use without connections: %lu", busy,
                    limits_pool(conf, busy));
         conf_pass(conf, IDLE_PAUSE_US);
     }

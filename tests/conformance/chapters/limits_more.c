@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Limits that only show when all of it is in use: every controller there can
- * be, connected; every address in the discovery log.
+ * Limits that show only when everything is in use: all possible controllers are
+ * connected, and all addresses are in the discovery log.
+ *
  * Spec: the data sheet; NVMe over Fabrics 1.1 4.2, 5.3.
  */
 #include <stdio.h>
@@ -12,7 +13,7 @@
 
 enum {
     ADDRESSES = 8,
-    EXTRA = 4, /* those that are configured here */
+    EXTRA = 4, /* The addresses that this test configures. */
     EXTRA_FIRST = 210,
     SETTLE_US = 100000,
     IDLE_US = 5000000,
@@ -75,7 +76,8 @@ static void configure_extra_addresses(struct conf *conf, bool is_on)
     conf_pass(conf, SETTLE_US);
 }
 
-/* Records of the NVM subsystem with that address, or of any. */
+/* Count the records of the NVM subsystem with that address, or with any address
+ * (NULL). */
 static unsigned int count_records(struct rc *rc, const char *traddr)
 {
     uint64_t records = nvmf_discovery_log(rc);
@@ -91,7 +93,7 @@ static unsigned int count_records(struct rc *rc, const char *traddr)
     return found;
 }
 
-/* Eight addresses, four of them given here: the log has each of them. */
+/* Eight addresses, four of which this test adds: the log has each of them. */
 static void addresses_told(struct conf *conf)
 {
     unsigned int before, with, found = 0;
@@ -100,8 +102,9 @@ static void addresses_told(struct conf *conf)
 
     before = count_records(rc, NULL);
     if (!conf_target(conf)->is_ours || before != ADDRESSES - EXTRA) {
-        conf_not_applicable(conf, "%u addresses to begin with, not %u", before,
-                            ADDRESSES - EXTRA);
+        conf_not_applicable(conf,
+                            "the drive has %u addresses at the start, not %u",
+                            before, ADDRESSES - EXTRA);
     }
     configure_extra_addresses(conf, true);
     with = count_records(rc, NULL);
@@ -113,17 +116,19 @@ static void addresses_told(struct conf *conf)
     }
     configure_extra_addresses(conf, false);
     conf_equal(conf, "records of the NVM subsystem", with, ADDRESSES);
-    conf_equal(conf, "records with the new addresses", found, EXTRA);
-    conf_equal(conf, "records without them", count_records(rc, NULL), before);
+    conf_equal(conf, "records with the added addresses", found, EXTRA);
+    conf_equal(conf, "records after the addresses were removed",
+               count_records(rc, NULL), before);
     rc_close(rc);
 }
 
 static const struct conf_test tests[] = {
     CONF_TEST("hosts.connected", "data sheet; NVMe-oF 1.1 4.2",
-              "255 associations at once, and all answer", hosts_connected),
+              "255 associations at once are connected, and all answer",
+              hosts_connected),
     CONF_TEST("addresses.told", "data sheet; NVMe-oF 1.1 5.3",
-              "eight addresses: the discovery log has all of them",
-              addresses_told, .needs = CONF_NEEDS_CONTROL),
+              "the discovery log lists all eight addresses", addresses_told,
+              .needs = CONF_NEEDS_CONTROL),
 };
 
 CONF_TESTS(conf_tests_limits_more, "limits", tests);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Addresses and peers: eight addresses of the drive's own, 1024 neighbours, of
- * which those of live connections stay; four connections of the diagnostic
- * service; hosts that all fall silent.
+ * Addresses and peers: the drive's eight addresses; 1024 neighbours, of which
+ * those with live connections are kept; the four connections of the diagnostic
+ * service; and hosts that all fall silent.
  */
 #include <stdio.h>
 #include <string.h>
@@ -13,14 +13,15 @@
 
 enum {
     NEIGHBOURS = 1024,
-    BURST = 32, /* two frames each: a ring of 128 takes them unread */
+    /* Each stranger causes two frames; a ring of 128 holds them unread. */
+    BURST = 32,
     ECHO_CONNECTIONS = 4,
     IDLE_US = 5000000,
     SILENT_HOSTS = 100,
-    KATO_MS = 10000, /* longer than all of them take to connect */
+    KATO_MS = 10000, /* Longer than it takes all of them to connect. */
 };
 
-/* ---- Strangers: IPv6, for a /24 has no 1024 of them. */
+/* ---- Strangers use IPv6, because a /24 has no 1024 addresses. */
 
 static struct packet_path path_of(struct conf *conf,
                                   const struct conf_peer *from)
@@ -41,7 +42,7 @@ static void need_v6(struct conf *conf)
     }
 }
 
-/* A question about the target, which says who asks. */
+/* A neighbour solicitation for the target's address, which names its sender. */
 static void send_solicitation(struct conf *conf, const struct conf_peer *from)
 {
     struct packet_path path = path_of(conf, from);
@@ -86,7 +87,8 @@ static bool is_reply(const struct packet *packet, const void *ctx)
            mac_addr_equal(&packet->eth.dst, &wanted->mac);
 }
 
-/* That many strangers from number `first` on; each is answered. */
+/* Let `count` strangers, beginning with number `first`, ask for an echo; the
+ * target answers each. */
 static void meet_strangers(struct conf *conf, unsigned int first,
                            unsigned int count)
 {
@@ -106,15 +108,18 @@ static void meet_strangers(struct conf *conf, unsigned int first,
             conf_take(conf, "an echo reply", is_reply, &wanted);
         }
         conf_flush(conf);
-        conf_pass(conf, BURST * 1000); /* replies are limited: 500 us each */
+        /* The drive limits its replies to one per 500 us. */
+        conf_pass(conf, BURST * 1000);
     }
 }
 
-/* How many neighbours are known at a time is the drive's promise. */
+/* The number of neighbours that are known at a time is a promise of this drive
+ * only. */
 static void need_ours(struct conf *conf)
 {
     if (!conf_target(conf)->is_ours) {
-        conf_not_applicable(conf, "the limits are this drive's own");
+        conf_not_applicable(
+            conf, "these limits are specific to this project's drive");
     }
 }
 
@@ -123,7 +128,7 @@ static void peers_1024(struct conf *conf)
     need_v6(conf);
     need_ours(conf);
     meet_strangers(conf, 1, NEIGHBOURS);
-    meet_strangers(conf, 1, NEIGHBOURS); /* each of them again */
+    meet_strangers(conf, 1, NEIGHBOURS); /* Each of them asks again. */
     conf_expect_alive(conf);
 }
 
@@ -132,7 +137,8 @@ static void peers_1025(struct conf *conf)
     need_v6(conf);
     need_ours(conf);
     meet_strangers(conf, 1, NEIGHBOURS);
-    meet_strangers(conf, NEIGHBOURS + 1, 8); /* in the place of the oldest */
+    /* They replace the oldest neighbours. */
+    meet_strangers(conf, NEIGHBOURS + 1, 8);
     meet_strangers(conf, 1, 8);
     if (conf_target(conf)->is_ours) {
         unsigned long used = limits_pool(conf, "neighbours");
@@ -143,7 +149,7 @@ static void peers_1025(struct conf *conf)
     conf_expect_alive(conf);
 }
 
-/* Connections keep their neighbours, whoever else comes by. */
+/* A connection's neighbour is kept, however many others come. */
 static void peers_beside(struct conf *conf)
 {
     struct nvme_host *host;
@@ -164,7 +170,7 @@ static void peers_beside(struct conf *conf)
     conf_expect_alive(conf);
 }
 
-/* A queue pair from each of 1024 addresses. */
+/* Connect a queue pair from the address of stranger `number`. */
 static int connect_stranger(struct limits *limits, unsigned int number)
 {
     struct conf_peer from = conf_stranger(limits->conf, number, 0);
@@ -176,7 +182,8 @@ static int connect_stranger(struct limits *limits, unsigned int number)
 static void peers_connected(struct conf *conf)
 {
     struct limits *limits;
-    unsigned int count = NEIGHBOURS - 8; /* the tester's own are some */
+    /* Some neighbours are the tester's own addresses. */
+    unsigned int count = NEIGHBOURS - 8;
     int one = LIMITS_NO_SLOT;
 
     need_v6(conf);
@@ -184,27 +191,30 @@ static void peers_connected(struct conf *conf)
     for (unsigned int i = 0; i < count; i++) {
         one = connect_stranger(limits, 5000 + i);
         conf_check(conf, one != LIMITS_NO_SLOT,
-                   "the connection of address %u was refused: REJ %u, NVMe "
+                   "the connection from address %u was refused: REJ %u, NVMe "
                    "status %u",
                    i + 1, limits->rej_reason, limits->rej_status);
     }
     conf_check(conf, limits_pool(conf, "neighbours-held") >= count,
-               "%lu neighbours are held by %u connections",
+               "%lu neighbours are kept for %u connections",
                limits_pool(conf, "neighbours-held"), count);
-    meet_strangers(conf, 1, 4); /* the few places left suffice for others */
+    /* The few places that are left suffice for other peers. */
+    meet_strangers(conf, 1, 4);
     conf_expect_alive(conf);
     limits_release(limits, one);
     conf_check(conf, connect_stranger(limits, 9000) != LIMITS_NO_SLOT,
-               "an address more, after one has gone, was refused");
+               "another address was refused after one connection had ended");
     limits_release_all(limits);
     limits_expect_idle(conf, IDLE_US);
-    conf_note(conf, "as many others, as soon as all have gone");
+    conf_note(
+        conf,
+        "as many other addresses connect once all connections have ended");
     limits->next = 0;
     limits->first_comm_id += LIMITS_SLOTS;
     limits->first_qpn += LIMITS_SLOTS;
     for (unsigned int i = 0; i < 64; i++) {
         conf_check(conf, connect_stranger(limits, 20000 + i) != LIMITS_NO_SLOT,
-                   "address %u of those that came then was refused", i + 1);
+                   "address %u of the second set was refused", i + 1);
     }
     limits_release_all(limits);
     conf_expect_alive(conf);
@@ -229,7 +239,8 @@ static void save_config(struct conf *conf)
     conf_check(conf, strstr(said, "error") == NULL, "config save: %s", said);
 }
 
-/* Ours for the test: behind those of peers and strangers. */
+/* An address that the test gives the drive, beyond those of peers and
+ * strangers. */
 static struct ip_addr extra_ip(struct conf *conf, unsigned int i)
 {
     struct ip_addr ip = *conf_target_ip(conf, i % 2, false);
@@ -281,7 +292,8 @@ static void addresses_8(struct conf *conf)
     for (unsigned int port = 0; port < 2; port++) {
         if (ip_addr_is_unspecified(conf_target_ip(conf, port, false)) ||
             ip_addr_is_unspecified(conf_target_ip(conf, port, true))) {
-            conf_not_applicable(conf, "port %u has not both families", port);
+            conf_not_applicable(
+                conf, "port %u lacks an IPv4 or an IPv6 address", port);
         }
     }
     conf_console(conf, "config discard");
@@ -298,17 +310,17 @@ static void addresses_8(struct conf *conf)
         use_address(conf,
                     &(struct conf_session){.port = i % 2, .is_v6 = i >= 2});
     }
-    conf_note(conf, "there is no place for a ninth");
+    conf_note(conf, "there is no room for a ninth address");
     conf_check(conf,
                strstr(conf_console(conf, "config set address.4.ip 10.9.9.9/24"),
                       "error") != NULL,
-               "the ninth address was taken");
+               "the ninth address was accepted");
     use_address(conf, &(struct conf_session){.target_ip = extra_ip(conf, 0)});
     unset_extra(conf);
     conf_expect_alive(conf);
 }
 
-/* One that is given up and taken again. */
+/* An address is removed and configured again. */
 static void addresses_again(struct conf *conf)
 {
     conf_console(conf, "config discard");
@@ -360,7 +372,7 @@ static void echo_connections(struct conf *conf)
     conf_expect_alive(conf);
 }
 
-/* NVMe's budget is none of the service's business, and the other way round. */
+/* The diagnostic service has its own budget, apart from NVMe's. */
 static void echo_beside(struct conf *conf)
 {
     struct limits *limits = limits_new(conf);
@@ -409,29 +421,32 @@ static void silent_hosts(struct conf *conf)
 
 static const struct conf_test tests[] = {
     CONF_TEST("peers.1024", "data sheet; RFC 4861 7.3",
-              "1024 peers are answered, all of them again", peers_1024),
+              "1024 peers are answered, and all of them again", peers_1024),
     CONF_TEST("peers.one-more", "data sheet; RFC 4861 7.3",
-              "more peers take the place of the oldest", peers_1025,
+              "new peers replace the oldest ones", peers_1025,
               .needs = CONF_NEEDS_CONTROL),
     CONF_TEST("peers.beside", "data sheet",
-              "a crowd of peers does not disturb connections", peers_beside),
-    CONF_TEST("peers.connected", "data sheet",
-              "connections from 1016 addresses; others after them",
-              peers_connected, .needs = CONF_NEEDS_CONTROL),
+              "many other peers do not disturb connections", peers_beside),
+    CONF_TEST(
+        "peers.connected", "data sheet",
+        "connections from 1016 addresses work, and 1016 others after them",
+        peers_connected, .needs = CONF_NEEDS_CONTROL),
     CONF_TEST("addresses.eight", "data sheet",
-              "eight addresses serve, the ninth is refused", addresses_8,
+              "eight addresses work, and the ninth is refused", addresses_8,
               .needs = CONF_NEEDS_CONTROL | CONF_NEEDS_TWO_PORTS),
     CONF_TEST("addresses.again", "data sheet",
-              "an address is given up and taken again", addresses_again,
+              "an address can be removed and configured again", addresses_again,
               .needs = CONF_NEEDS_CONTROL),
-    CONF_TEST("echo.connections", "docs/echo.md",
-              "four connections, the fifth is refused", echo_connections,
-              .needs = CONF_NEEDS_ECHO),
+    CONF_TEST(
+        "echo.connections", "docs/echo.md",
+        "the diagnostic service takes four connections and refuses the fifth",
+        echo_connections, .needs = CONF_NEEDS_ECHO),
     CONF_TEST("echo.beside", "docs/echo.md",
-              "a full budget does not keep the diagnostic service out",
+              "the diagnostic service takes connections while NVMe's budget is "
+              "used up",
               echo_beside, .needs = CONF_NEEDS_ECHO | CONF_NEEDS_CONTROL),
     CONF_TEST("hosts.silent", "NVMe 1.4 7.12.1",
-              "100 hosts fall silent: all they had comes back", silent_hosts,
-              .needs = CONF_NEEDS_CONTROL | CONF_LONG),
+              "the resources of 100 hosts that fall silent are released",
+              silent_hosts, .needs = CONF_NEEDS_CONTROL | CONF_LONG),
 };
 CONF_TESTS(conf_tests_limits_peer, "limits", tests);

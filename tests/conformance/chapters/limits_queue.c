@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The sizes of one association: entries of a queue, queues of a controller,
- * events, aborts, bytes of a command.  Limits are what the target itself says
- * (CAP, Set Features, Identify); one more is refused, and does no harm.
+ * The limits of one association: entries of a queue, queues of a controller,
+ * event requests, Aborts, bytes of a command. The target itself reports its
+ * limits (CAP, Set Features, Identify); it refuses what exceeds them, and comes
+ * to no harm.
  */
 #include <string.h>
 
@@ -12,12 +13,12 @@
 
 enum {
     CAP_MQES_MASK = 0xffff,
-    ADMIN_MAX = 32, /* ASQSZ of the discovery log */
+    ADMIN_MAX = 32, /* ASQSZ in the discovery log. */
     FULL_MAX = 256,
     QUEUES_MAX = 64,
     NS_LISTED = NVME_IDENTIFY_LEN / 4,
     NS_LBA = 24,
-    LBAF_LBADS = 2, /* byte of a format */
+    LBAF_LBADS = 2, /* Offset in a format's descriptor. */
 };
 
 static uint16_t max_entries(struct rc *admin)
@@ -29,7 +30,7 @@ static uint16_t max_entries(struct rc *admin)
     return (uint16_t)((cap & CAP_MQES_MASK) + 1);
 }
 
-/* ---- Entries of a queue, as the REQ asks for them. */
+/* ---- Entries of a queue: in the REQ. */
 
 static void sq_max(struct conf *conf)
 {
@@ -108,12 +109,12 @@ static void admin_max(struct conf *conf)
 static void admin_one_more(struct conf *conf)
 {
     if (!conf_target(conf)->is_ours) {
-        conf_not_applicable(conf, "ASQSZ other than 32");
+        conf_not_applicable(conf, "the target's ASQSZ is not 32");
     }
     refuse_hsqsize(conf, 0, ADMIN_MAX);
 }
 
-/* ---- As Connect asks for them. */
+/* ---- Entries of a queue: in Connect. */
 
 static void refuse_sqsize(struct conf *conf, uint16_t hsqsize, uint16_t sqsize)
 {
@@ -129,7 +130,7 @@ static void refuse_sqsize(struct conf *conf, uint16_t hsqsize, uint16_t sqsize)
     bent->command.sqsize = sqsize;
     conf_status(conf, "Connect with too large an SQSIZE",
                 nvmf_bent_run(bent, &cqe), NVME_SC_CONNECT_INVALID);
-    conf_equal(conf, "IATTR and IPO: the offending byte", cqe.dw0 & 0x1ffff,
+    conf_equal(conf, "IATTR and IPO, which point at SQSIZE", cqe.dw0 & 0x1ffff,
                CONNECT_SQSIZE);
     nvmf_expect_works(admin);
     bent->command.sqsize = hsqsize;
@@ -186,7 +187,8 @@ static bool has_counted(void *ctx)
     return counting->counted->done == counting->until;
 }
 
-/* As many writes, then reads, at once as fit; a few rounds; all verified. */
+/* Submit as many writes, then as many reads, as the queue holds, for several
+ * rounds; verify all data. */
 static void fill_queue(struct conf *conf, uint16_t depth)
 {
     struct nvme_host *host = conf_connect(
@@ -220,7 +222,8 @@ static void fill_queue(struct conf *conf, uint16_t depth)
             io.lba = i;
             io.offset = i * CONF_BLOCK;
             conf_check(conf, host_io_submit(host, &io),
-                       "command %u of %u found no room", i + 1, at_once);
+                       "command %u of %u did not fit in the queue", i + 1,
+                       at_once);
         }
         conf_check(conf, conf_wait(conf, has_counted, &all, CONF_ANSWER_US),
                    "%u of %u commands were answered", counted.done, at_once);
@@ -285,7 +288,7 @@ static void expect_queue_refused(struct rc *admin, uint16_t qid)
     connect = nvmf_bent_new(admin->conf, &config);
     conf_check(admin->conf,
                (nvmf_bent_run(connect, &cqe) & NVME_SC_MASK) != NVME_SC_SUCCESS,
-               "I/O queue %u, more than were granted, was accepted", qid);
+               "I/O queue %u was accepted, although fewer were granted", qid);
     rc_close(connect->rc);
 }
 
@@ -303,11 +306,11 @@ static void queues_granted(struct conf *conf, unsigned int wanted)
     unsigned int granted = request_queues(admin, wanted);
     struct rc *io[QUEUES_MAX];
 
-    /* 5.21.1.7: not always what was asked for. */
+    /* 5.21.1.7 lets a target grant another number than was asked for. */
     conf_note(conf, "%u queues were asked for, %u granted", wanted, granted);
     conf_check(conf, granted != 0, "no queue was granted");
     conf_check(conf, granted <= wanted || !conf_target(conf)->is_ours,
-               "more than were asked for");
+               "the target granted more queues than were asked for");
     granted = MIN(granted, (unsigned int)QUEUES_MAX);
     for (unsigned int i = 0; i < granted; i++) {
         io[i] = open_queue(admin, (uint16_t)(i + 1));
@@ -383,15 +386,15 @@ static void aer_limit(struct conf *conf)
                    "the aborted event request was not answered");
         conf_status(conf, "the aborted event request", cqe.status,
                     NVME_SC_ABORT_REQUESTED);
-        (void)send_aer(nvme); /* its place is free again */
+        (void)send_aer(nvme); /* The aborted request's place is free again. */
         nvme_take(nvme, nvme->admin, send_aer(nvme), &cqe);
-        conf_status(conf, "again one more than AERL", cqe.status,
+        conf_status(conf, "again one event request more than AERL", cqe.status,
                     NVME_SC_AER_LIMIT);
     }
     nvme_close(nvme);
 }
 
-/* Aborts of what is not there, more at once than ACL allows. */
+/* Aborts of commands that do not exist, more at once than ACL allows. */
 static void abort_limit(struct conf *conf)
 {
     struct nvme *nvme = nvme_open(conf);
@@ -413,8 +416,9 @@ static void abort_limit(struct conf *conf)
                        (i >= limit && status == NVME_SC_ABORT_LIMIT),
                    "Abort %u of %u (ACL allows %u): status %03xh", i + 1, count,
                    limit, status);
-        conf_check(conf, status != NVME_SC_SUCCESS || (cqe.dw0 & 1),
-                   "Abort of what is not there says that it aborted it");
+        conf_check(
+            conf, status != NVME_SC_SUCCESS || (cqe.dw0 & 1),
+            "Abort reports that it aborted a command that does not exist");
     }
     nvme_expect_works(nvme);
     nvme_close(nvme);
@@ -429,7 +433,8 @@ static void data_mdts(struct conf *conf)
     uint32_t blocks;
 
     if (shift == 0 || shift > 8) {
-        conf_not_applicable(conf, "MDTS is %u: no limit that fits", shift);
+        conf_not_applicable(conf, "MDTS is %u: none that this test can exceed",
+                            shift);
     }
     blocks = (uint32_t)(4096u << shift) / nvme->block_bytes;
     nvme_write(nvme, 0, blocks, 1);
@@ -450,10 +455,11 @@ static void last_block(struct conf *conf)
     uint64_t end = nvme->size_blocks;
 
     nvme_write(nvme, end - 8, 8, 1);
-    conf_status(conf, "a Write that begins inside and ends outside",
+    conf_status(conf,
+                "a Write that begins inside the namespace and ends outside",
                 nvme_rw(nvme, NVM_WRITE, end - 7, 8), NVME_SC_LBA_RANGE);
-    conf_status(conf, "a Read behind the end", nvme_rw(nvme, NVM_READ, end, 1),
-                NVME_SC_LBA_RANGE);
+    conf_status(conf, "a Read beyond the end of the namespace",
+                nvme_rw(nvme, NVM_READ, end, 1), NVME_SC_LBA_RANGE);
     conf_status(conf, "a Read whose end overflows",
                 nvme_rw(nvme, NVM_READ, UINT64_MAX, 2), NVME_SC_LBA_RANGE);
     nvme_verify(nvme, end - 8, 8, 1);
@@ -478,7 +484,8 @@ static void absent_namespaces(struct conf *conf)
     nvme_close(nvme);
 }
 
-/* One block of a namespace that need not be ours, at the start of io->mem. */
+/* Read one block of a namespace, which need not be the one under test, to the
+ * start of io->mem. */
 static uint16_t read_of(struct nvme *nvme, uint32_t nsid, uint64_t lba,
                         uint32_t block_bytes)
 {
@@ -491,7 +498,7 @@ static uint16_t read_of(struct nvme *nvme, uint32_t nsid, uint64_t lba,
 struct namespace
 {
     uint32_t nsid, block_bytes;
-    uint8_t before[CONF_BLOCK]; /* of block NS_LBA */
+    uint8_t before[CONF_BLOCK]; /* The contents of block NS_LBA. */
 };
 
 static void look_at(struct nvme *nvme, struct namespace *ns)
@@ -509,19 +516,19 @@ static void look_at(struct nvme *nvme, struct namespace *ns)
     ns->block_bytes = 1u << lbads;
     conf_check(conf, size > NS_LBA, "namespace %u: NSZE is %llu", ns->nsid,
                (unsigned long long)size);
-    conf_status(conf, "Read of its last block",
+    conf_status(conf, "Read of the namespace's last block",
                 read_of(nvme, ns->nsid, size - 1, ns->block_bytes),
                 NVME_SC_SUCCESS);
     conf_check(
         conf, read_of(nvme, ns->nsid, size, ns->block_bytes) != NVME_SC_SUCCESS,
-        "namespace %u has a block behind its last one", ns->nsid);
+        "namespace %u has a block beyond its last one", ns->nsid);
     conf_status(conf, "Read", read_of(nvme, ns->nsid, NS_LBA, ns->block_bytes),
                 NVME_SC_SUCCESS);
     memcpy(ns->before, nvme->io->mem, CONF_BLOCK);
 }
 
-/* All that the target has, 128 or one: each has its own size and blocks.  Only
- * the one that we were given is written. */
+/* Each active namespace of the target, whether it has one or 128, has its own
+ * size and blocks. Only the namespace under test is written. */
 static void each_namespace(struct conf *conf)
 {
     struct nvme *nvme = nvme_open(conf);
@@ -535,9 +542,11 @@ static void each_namespace(struct conf *conf)
         all[count].nsid = get_le32(nvme->admin->mem + 4 * (size_t)count);
         count++;
     }
-    conf_note(conf, "%u active namespaces, NN is %u", count, nvme->num_ns);
+    conf_note(conf, "there are %u active namespaces, and NN is %u", count,
+              nvme->num_ns);
     conf_check(conf, count >= 1 && count <= nvme->num_ns,
-               "%u active namespaces of %u", count, nvme->num_ns);
+               "there are %u active namespaces, more than NN, which is %u",
+               count, nvme->num_ns);
     for (uint32_t i = 0; i < count; i++) {
         look_at(nvme, &all[i]);
     }
@@ -576,9 +585,10 @@ static void reads_out(struct conf *conf, uint8_t resources)
                                   .ack_timeout = 20});
     unsigned int count;
 
-    conf_check(conf, pair.io->rep.initiator_depth <= resources,
-               "the REP's initiator depth %u is above our %u READs",
-               pair.io->rep.initiator_depth, resources);
+    conf_check(
+        conf, pair.io->rep.initiator_depth <= resources,
+        "the REP's initiator depth is %u, more than the %u READs of the REQ",
+        pair.io->rep.initiator_depth, resources);
     pair.io->answers = false;
     for (unsigned int i = 0; i < resources + 8u; i++) {
         struct nvme_sqe sqe = nvmf_io(conf, NVM_WRITE, i * 8, 8);
@@ -588,14 +598,14 @@ static void reads_out(struct conf *conf, uint8_t resources)
     }
     conf_pass(conf, NVMF_QUIET_US);
     count = conf_count(conf, is_read_request, pair.io);
-    /* Connect's data were one. */
+    /* One READ was for Connect's data. */
     conf_check(conf, count - 1 <= pair.io->rep.initiator_depth,
-               "%u READs under way, %u were agreed", count - 1,
+               "%u READs were outstanding at once, %u were agreed", count - 1,
                pair.io->rep.initiator_depth);
     conf_check(conf,
                count - 1 == pair.io->rep.initiator_depth ||
                    !conf_target(conf)->is_ours,
-               "%u READs under way only", count - 1);
+               "only %u READs were outstanding at once", count - 1);
     rc_close(pair.io);
     rc_close(pair.admin);
     conf_expect_alive(conf);
@@ -615,41 +625,52 @@ static void reads_1(struct conf *conf)
     CONF_TEST(id, clause, purpose, __VA_ARGS__)
 
 static const struct conf_test tests[] = {
-    TEST("sq.mqes", "NVMe-oF 1.1 7.3.6.2", "an SQ of CAP.MQES + 1 entries",
-         sq_max),
+    TEST("sq.mqes", "NVMe-oF 1.1 7.3.6.2",
+         "an SQ of CAP.MQES + 1 entries is accepted", sq_max),
     TEST("sq.mqes-exceeded", "NVMe-oF 1.1 7.3.6.5",
-         "a REQ for one entry more: REJ, status 4", sq_one_more),
-    TEST("sq.endless", "NVMe-oF 1.1 7.3.6.5", "HSQSIZE FFFFh: REJ, status 4",
-         sq_endless),
-    TEST("sq.admin", "NVMe-oF 1.1 5.3", "an admin SQ of ASQSZ entries",
-         admin_max),
+         "a REQ for one entry more gets REJ 28 with status 4", sq_one_more),
+    TEST("sq.endless", "NVMe-oF 1.1 7.3.6.5",
+         "a REQ with HSQSIZE FFFFh gets REJ 28 with status 4", sq_endless),
+    TEST("sq.admin", "NVMe-oF 1.1 5.3",
+         "an admin SQ of ASQSZ entries is accepted", admin_max),
     TEST("sq.admin-exceeded", "NVMe-oF 1.1 7.3.6.5",
-         "an admin SQ of one entry more: REJ, status 4", admin_one_more),
-    TEST("connect.mqes", "NVMe-oF 1.1 3.3", "SQSIZE above MQES",
-         sqsize_above_mqes),
+         "a REQ for an admin SQ of one entry more gets REJ 28 with status 4",
+         admin_one_more),
+    TEST("connect.mqes", "NVMe-oF 1.1 3.3",
+         "a Connect with SQSIZE above MQES is refused", sqsize_above_mqes),
     TEST("connect.hsqsize", "NVMe-oF 1.1 7.3.6.2",
-         "an I/O queue's SQSIZE above its REQ's HSQSIZE", sqsize_above_hsqsize),
+         "a Connect for an I/O queue with SQSIZE above the REQ's HSQSIZE is "
+         "refused",
+         sqsize_above_hsqsize),
     TEST("connect.endless", "NVMe-oF 1.1 3.3", "SQSIZE FFFFh", sqsize_endless),
-    TEST("sq.full", "NVMe 1.4 4.1.2", "all entries in use, all data right",
+    TEST("sq.full", "NVMe 1.4 4.1.2",
+         "all entries of a queue are used at once, and all data is correct",
          full_max),
-    TEST("sq.full-two", "NVMe 1.4 4.1.2", "an SQ of two entries", full_two),
+    TEST("sq.full-two", "NVMe 1.4 4.1.2", "an SQ of two entries works",
+         full_two),
     TEST("queues.three", "NVMe 1.4 5.21.1.7",
-         "as many I/O queues as granted, not one more", queues_3),
+         "as many I/O queues as were granted connect, and one more is refused",
+         queues_3),
     TEST("queues.all", "NVMe 1.4 5.21.1.7",
-         "as many I/O queues as there are, not one more", queues_all),
-    TEST("aer.limit", "NVMe 1.4 5.2", "one event request more than AERL",
-         aer_limit),
-    TEST("abort.limit", "NVMe 1.4 5.1", "more Aborts than ACL", abort_limit),
-    TEST("io.mdts", "NVMe 1.4 5.15.2", "one block more than MDTS", data_mdts),
-    TEST("io.end", "NVMe 1.4 6.9, 6.15", "blocks behind the last", last_block),
-    TEST("ns.nn", "NVMe 1.4 6.1", "namespace identifiers above NN",
+         "all the I/O queues that the target has connect, and one more is "
+         "refused",
+         queues_all),
+    TEST("aer.limit", "NVMe 1.4 5.2",
+         "one event request more than AERL is refused", aer_limit),
+    TEST("abort.limit", "NVMe 1.4 5.1",
+         "more Aborts than ACL allows do no harm", abort_limit),
+    TEST("io.mdts", "NVMe 1.4 5.15.2",
+         "a command with one block more than MDTS is refused", data_mdts),
+    TEST("io.end", "NVMe 1.4 6.9, 6.15",
+         "reads and writes beyond the last block are refused", last_block),
+    TEST("ns.nn", "NVMe 1.4 6.1", "namespace identifiers above NN are refused",
          absent_namespaces),
     TEST("ns.each", "NVMe 1.4 5.15.2.3, 6.1",
          "each active namespace, of one or of 128, has its own size and blocks",
          each_namespace),
     TEST("reads.16", "IBTA Vol 1 9.4.4, 12.7.30",
-         "never more READs under way than the REQ says: 16", reads_16),
+         "no more READs are outstanding than the REQ allows: 16", reads_16),
     TEST("reads.one", "IBTA Vol 1 9.4.4, 12.7.30",
-         "never more READs under way than the REQ says: 1", reads_1),
+         "no more READs are outstanding than the REQ allows: 1", reads_1),
 };
 CONF_TESTS(conf_tests_limits_queue, "limits", tests);

@@ -16,7 +16,7 @@ enum {
     UDP_HEADER = 8,
     ROCE_PORT = 4791,
     ICRC_BYTES = 4,
-    BTH_RESERVED = 4, /* the BTH's byte with FECN and BECN */
+    BTH_RESERVED = 4, /* The byte of the BTH that has FECN and BECN. */
     MASKED_MAX = 28,  /* IPv4 and UDP header */
 };
 
@@ -41,7 +41,7 @@ static unsigned int add_words(unsigned int sum, const uint8_t *p, size_t len)
     return sum;
 }
 
-/* Write at `to` the checksum of what is summed up in `sum` and of the bytes. */
+/* Write to `to` the checksum of `sum` and of the bytes at `p`. */
 static void put_checksum(uint8_t *to, unsigned int sum, const uint8_t *p,
                          size_t len)
 {
@@ -64,7 +64,7 @@ static uint32_t crc32_add(uint32_t crc, const uint8_t *p, size_t len)
     return crc;
 }
 
-/* IPv4 only: no literal frame is RoCE over IPv6. */
+/* For IPv4 only, because no literal frame is RoCE over IPv6. */
 static void put_icrc(uint8_t *ip, size_t len)
 {
     static const uint8_t ones[8] = {0xff, 0xff, 0xff, 0xff,
@@ -87,7 +87,7 @@ static void put_icrc(uint8_t *ip, size_t len)
     }
 }
 
-/* @param addresses  both, of the IP header */
+/* @param addresses  both addresses of the IP header */
 static void seal_l4(uint8_t protocol, uint8_t *l4, size_t len,
                     const uint8_t *addresses, size_t addresses_len)
 {
@@ -137,7 +137,7 @@ struct literal *literal_new(struct conf *conf, const uint8_t *bytes,
     memcpy(literal->bytes, bytes, len_bytes);
     literal->len_bytes = len_bytes;
     literal_seal(literal);
-    conf_same(conf, "the literal frame with its checksums computed anew",
+    conf_same(conf, "the literal frame with its checksums computed again",
               literal->bytes, bytes, len_bytes);
     return literal;
 }
@@ -219,11 +219,12 @@ const uint8_t *literal_take(struct conf *conf, const char *what, size_t at,
     struct literal *sealed = conf_alloc(conf, sizeof(*sealed));
 
     conf_check(conf, packet->len_bytes <= sizeof(sealed->bytes),
-               "%s has %zu bytes", what, packet->len_bytes);
+               "the frame for '%s' is too long: %zu bytes", what,
+               packet->len_bytes);
     memcpy(sealed->bytes, packet->frame, packet->len_bytes);
     sealed->len_bytes = packet->len_bytes;
     literal_seal(sealed);
-    conf_same(conf, "its checksums, and its ICRC if it is RoCE", packet->frame,
-              sealed->bytes, packet->len_bytes);
+    conf_same(conf, "the frame, with its checksums and ICRC computed again",
+              packet->frame, sealed->bytes, packet->len_bytes);
     return packet->frame;
 }

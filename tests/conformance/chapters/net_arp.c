@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * ARP: what is answered and what not, whose address it is, and who has moved.
+ * ARP: which messages are answered, how an address is defended, and how a
+ * peer's new MAC address is learned.
+ *
  * Spec: RFC 826, RFC 5227.
  */
 #include <string.h>
@@ -14,11 +16,12 @@ enum {
     ARP_OPERATION_RARP = 3,
     HARDWARE_IEEE802 = 6,
     BURST = 64,
-    ANNOUNCE_US = 2000000, /* RFC 5227 ANNOUNCE_INTERVAL */
-    DEFEND_US = 10000000,  /* DEFEND_INTERVAL */
+    ANNOUNCE_US = 2000000, /* ANNOUNCE_INTERVAL of RFC 5227. */
+    DEFEND_US = 10000000,  /* DEFEND_INTERVAL of RFC 5227. */
 };
 
-static const struct mac_addr to_all; /* packet_arp(): all ones */
+/* packet_arp() sends it to the broadcast address. */
+static const struct mac_addr to_all;
 static const struct mac_addr broadcast = {{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}};
 
 /* A request of peer 0 for the target's address on port 0. */
@@ -50,7 +53,7 @@ static bool is_any_reply(const struct packet *packet, const void *ctx)
            (!packet->has_arp || packet->arp.operation == ARP_REPLY);
 }
 
-/* The target says who it is, to all: what defends and announces. */
+/* A broadcast with which the target defends or announces its address. */
 static bool is_announcement(const struct packet *packet, const void *ctx)
 {
     return packet->has_arp && packet->arp.operation == ARP_REQUEST &&
@@ -70,7 +73,8 @@ static const struct packet *take_reply(struct conf *conf, const struct arp *arp)
               arp->sender_mac.bytes, 6);
     conf_same(conf, "target protocol address", reply->arp.target_ip.bytes,
               arp->sender_ip.bytes, 16);
-    conf_same(conf, "source of the frame", reply->eth.src.bytes, own->bytes, 6);
+    conf_same(conf, "source MAC address of the frame", reply->eth.src.bytes,
+              own->bytes, 6);
     return reply;
 }
 
@@ -87,8 +91,8 @@ static void request_answered(struct conf *conf)
 
     send_arp(conf, &to_all, &arp);
     reply = take_reply(conf, &arp);
-    conf_same(conf, "destination of the frame", reply->eth.dst.bytes,
-              arp.sender_mac.bytes, 6);
+    conf_same(conf, "destination MAC address of the frame",
+              reply->eth.dst.bytes, arp.sender_mac.bytes, 6);
     p = reply->frame + eth_header_len(&reply->eth);
     conf_equal(conf, "hardware type", get_be16(p + ARP_HARDWARE), 1);
     conf_equal(conf, "protocol type", get_be16(p + ARP_PROTOCOL), 0x800);
@@ -124,7 +128,7 @@ static void target_hardware(struct conf *conf)
     take_reply(conf, &arp);
 }
 
-/* The frame's source is another address than the one that asks. */
+/* The frame's source is not the sender hardware address of the request. */
 static void by_another(struct conf *conf)
 {
     struct arp arp = arp_request(conf);
@@ -134,8 +138,8 @@ static void by_another(struct conf *conf)
     net_send(conf, frame,
              packet_arp(frame, &to_all, &conf_peer(conf, 1, 0)->mac, &arp));
     reply = take_reply(conf, &arp);
-    conf_same(conf, "destination of the frame", reply->eth.dst.bytes,
-              arp.sender_mac.bytes, 6);
+    conf_same(conf, "destination MAC address of the frame",
+              reply->eth.dst.bytes, arp.sender_mac.bytes, 6);
 }
 
 static void arp_burst(struct conf *conf)
@@ -246,7 +250,7 @@ static void arp_operations(struct conf *conf)
     expect_no_reply(conf);
 }
 
-/* One field of a right request made wrong: nobody answers. */
+/* A request with one wrong field, which must not be answered. */
 static void wrong_field(struct conf *conf, size_t offset, uint8_t value)
 {
     struct arp arp = arp_request(conf);
@@ -302,7 +306,7 @@ static void sender_multicast(struct conf *conf)
     expect_no_reply(conf);
 }
 
-/* ---- Whose address is it? */
+/* ---- Conflicts about an address. */
 
 static void arp_probe(struct conf *conf)
 {
@@ -337,16 +341,18 @@ static void conflict_on(struct conf *conf, unsigned int port,
     uint8_t frame[64];
     size_t len = packet_arp(frame, &to_all, &path.src_mac, &arp);
 
-    conf_pass(conf, 2 * ANNOUNCE_US); /* the announcements of its start */
+    /* The announcements that follow the drive's start. */
+    conf_pass(conf, 2 * ANNOUNCE_US);
     conf_flush(conf);
     conf_send_frame(conf, port, frame, len, 0);
     defence = conf_take(conf, "an announcement that defends the address",
                         is_announcement, &path.dst);
     conf_same(conf, "sender hardware address", defence->arp.sender_mac.bytes,
               path.dst_mac.bytes, 6);
-    conf_same(conf, "destination of the frame", defence->eth.dst.bytes,
-              broadcast.bytes, 6);
-    /* Not again for DEFEND_INTERVAL, or two hosts would never end it. */
+    conf_same(conf, "destination MAC address of the frame",
+              defence->eth.dst.bytes, broadcast.bytes, 6);
+    /* No second defence within DEFEND_INTERVAL, or two hosts would answer each
+     * other for ever. */
     conf_send_frame(conf, port, frame, len, 0);
     net_expect_none(conf, port, "second defence within 10 s", is_announcement,
                     &path.dst);
@@ -379,24 +385,25 @@ static void arp_announced(struct conf *conf)
     conf_pass(conf, 100000);
     conf_flush(conf);
     conf_partner(conf, 0, "present", "1");
-    first =
-        conf_take(conf, "an announcement behind link up", is_announcement, ip);
-    conf_same(conf, "its sender hardware address", first->arp.sender_mac.bytes,
-              target->ports[0].mac.bytes, 6);
-    conf_same(conf, "its destination", first->eth.dst.bytes, broadcast.bytes,
-              6);
+    first = conf_take(conf, "an announcement after the link came up",
+                      is_announcement, ip);
+    conf_same(conf, "sender hardware address of the announcement",
+              first->arp.sender_mac.bytes, target->ports[0].mac.bytes, 6);
+    conf_same(conf, "destination MAC address of the announcement",
+              first->eth.dst.bytes, broadcast.bytes, 6);
     conf_check(conf, mac_addr_is_zero(&first->arp.target_mac),
-               "its target hardware address is not zero");
+               "the target hardware address of the announcement is not zero");
     second = conf_take_within(conf, is_announcement, ip,
                               ANNOUNCE_US + ANNOUNCE_US / 2);
-    conf_check(conf, second != NULL, "expected a second announcement");
+    conf_check(conf, second != NULL,
+               "expected a second announcement: none came");
     conf_check(conf, conf_later_most_us(first, second) >= ANNOUNCE_US * 3 / 4,
-               "the second announcement came after %llu us, 2 s are due",
+               "the second announcement came after %llu us, not after 2 s",
                (unsigned long long)conf_later_most_us(first, second));
     net_settle(conf, 0);
 }
 
-/* ---- Who has moved. */
+/* ---- Peers whose MAC address changes. */
 
 static void has_moved(struct conf *conf, uint16_t operation, bool is_to_us)
 {
@@ -419,8 +426,10 @@ static void has_moved(struct conf *conf, uint16_t operation, bool is_to_us)
     rc_send_capsule(rc, &keep_alive, NULL, NULL, 0);
     ack = conf_take(conf, "a frame to the peer's new MAC address", net_is_to,
                     &peer->mac);
-    conf_check(conf, ack->has_bth, "that frame is no RoCE packet");
-    conf_expect_none(conf, "frame to its old one", net_is_to, &before, 5000);
+    conf_check(conf, ack->has_bth,
+               "the frame to the peer's new MAC address is no RoCE packet");
+    conf_expect_none(conf, "frame to the peer's old MAC address", net_is_to,
+                     &before, 5000);
     rc_close(rc);
 }
 
@@ -441,14 +450,14 @@ static void moved_request(struct conf *conf)
 
 static const struct conf_test tests[] = {
     CONF_TEST("arp.request-answered", "RFC 826 Packet Reception",
-              "a broadcast request is answered to who asked, all fields right",
+              "a broadcast request gets a reply with correct fields",
               request_answered),
     CONF_TEST("arp.unicast-request", "RFC 1122 2.3.2.1",
-              "a request sent to the drive alone is answered", unicast_request),
+              "a unicast request is answered", unicast_request),
     CONF_TEST("arp.padded", "RFC 826 Packet format",
-              "bytes behind the packet are not looked at", arp_padded),
+              "bytes after the ARP packet are ignored", arp_padded),
     CONF_TEST("arp.target-hardware", "RFC 826 Definitions",
-              "a request's target hardware address has no meaning",
+              "the target hardware address of a request is ignored",
               target_hardware),
     CONF_TEST("arp.asked-by-another", "RFC 826 Packet Reception",
               "the reply goes to the sender hardware address, not to the "
@@ -457,15 +466,18 @@ static const struct conf_test tests[] = {
     CONF_TEST("arp.burst", "RFC 826 Packet Reception",
               "64 hosts that ask at once are all answered", arp_burst),
     CONF_TEST("arp.priority-tagged", "IEEE 802.1Q 6.9.1",
-              "a priority-tagged request belongs to no VLAN and is answered",
+              "a priority-tagged request is answered, as it belongs to no VLAN",
               priority_tagged),
     CONF_TEST("arp.other-vlan", "IEEE 802.1Q 6.9.1",
-              "an untagged address is not answered for in a VLAN", other_vlan),
+              "a request in a VLAN for an untagged address is not answered",
+              other_vlan),
     CONF_TEST("arp.for-another", "RFC 826 Packet Reception",
-              "a request for somebody else's address is not answered",
+              "a request for an address of another host is not answered",
               for_another),
     CONF_TEST("arp.for-groups", "RFC 1122 3.2.1.3",
-              "nobody is 0.0.0.0, 127.0.0.1, a group or all", for_groups),
+              "requests for 0.0.0.0, 127.0.0.1, groups and broadcast are not "
+              "answered",
+              for_groups),
     CONF_TEST("arp.gratuitous", "RFC 5227 2.3",
               "an announcement is not answered", arp_gratuitous),
     CONF_TEST("arp.reply-not-answered", "RFC 826 Packet Reception",
@@ -474,44 +486,52 @@ static const struct conf_test tests[] = {
               "operations other than request are not answered", arp_operations,
               .is_malformed = true),
     CONF_TEST("arp.hardware-type", "RFC 826 Packet Reception",
-              "another hardware type is not answered", hardware_type,
-              .is_malformed = true),
+              "a request with another hardware type is not answered",
+              hardware_type, .is_malformed = true),
     CONF_TEST("arp.protocol-type", "RFC 826 Packet Reception",
               "another protocol type is not answered", protocol_type,
               .is_malformed = true),
-    CONF_TEST("arp.hardware-length", "RFC 826 Packet Reception",
-              "hardware addresses of another length are not answered",
-              hardware_length, .is_malformed = true),
-    CONF_TEST("arp.protocol-length", "RFC 826 Packet Reception",
-              "protocol addresses of another length are not answered",
-              protocol_length, .is_malformed = true),
+    CONF_TEST(
+        "arp.hardware-length", "RFC 826 Packet Reception",
+        "a request with another length of hardware addresses is not answered",
+        hardware_length, .is_malformed = true),
+    CONF_TEST(
+        "arp.protocol-length", "RFC 826 Packet Reception",
+        "a request with another length of protocol addresses is not answered",
+        protocol_length, .is_malformed = true),
     CONF_TEST("arp.sender-hardware-group", "RFC 1812 3.3.2",
-              "nobody's hardware address is a group: not answered",
+              "a request with a group as its sender's hardware address is not "
+              "answered",
               sender_group, .is_malformed = true),
     CONF_TEST("arp.sender-group", "RFC 1122 3.2.1.3",
-              "nobody's address is a group or all: not answered",
+              "a request with a group or broadcast as its sender's IP address "
+              "is not answered",
               sender_multicast, .is_malformed = true),
     CONF_TEST("arp.probe", "RFC 5227 2.1.1",
               "a probe for the drive's address is answered", arp_probe),
     CONF_TEST("arp.probe-for-another", "RFC 5227 2.1.1",
-              "a probe for another address is not", probe_for_another),
-    CONF_TEST("arp.conflict", "RFC 5227 2.4",
-              "who announces the drive's address is told, once in 10 s",
-              conflict_request, .is_malformed = true),
-    CONF_TEST("arp.conflict-reply", "RFC 5227 2.4",
-              "and so is who replies for it, on the other port", conflict_reply,
-              .needs = CONF_NEEDS_TWO_PORTS, .is_malformed = true),
-    CONF_TEST("arp.announced", "RFC 5227 2.3",
-              "the address is announced twice, 2 s apart, behind link up",
-              arp_announced, .needs = CONF_NEEDS_CONTROL),
+              "a probe for another address is not answered", probe_for_another),
+    CONF_TEST(
+        "arp.conflict", "RFC 5227 2.4",
+        "the drive defends its address against an announcement, once in 10 s",
+        conflict_request, .is_malformed = true),
+    CONF_TEST(
+        "arp.conflict-reply", "RFC 5227 2.4",
+        "the drive defends its address against a reply, on the other port",
+        conflict_reply, .needs = CONF_NEEDS_TWO_PORTS, .is_malformed = true),
+    CONF_TEST(
+        "arp.announced", "RFC 5227 2.3",
+        "the address is announced twice, 2 s apart, after the link came up",
+        arp_announced, .needs = CONF_NEEDS_CONTROL),
     CONF_TEST("arp.moved-announcement", "RFC 5227 3",
-              "a peer that announces its address with a new MAC is answered "
-              "there",
+              "after a peer announces a new MAC address, frames go there",
               moved_gratuitous),
     CONF_TEST("arp.moved-reply", "RFC 5227 3",
-              "also if the announcement is a reply", moved_gratuitous_reply),
-    CONF_TEST("arp.moved-request", "RFC 826 Packet Reception",
-              "a request merges the sender's new MAC into the table",
-              moved_request),
+              "an announcement with the operation reply works too",
+              moved_gratuitous_reply),
+    CONF_TEST(
+        "arp.moved-request", "RFC 826 Packet Reception",
+        "a request updates the MAC address that the drive knows for its sender",
+        moved_request),
 };
 CONF_TESTS(conf_tests_net_arp, "net", tests);

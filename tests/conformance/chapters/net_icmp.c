@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * ICMP and ICMPv6: echo of all sizes, errors and what they are not sent about;
- * UDP as far as a closed port shows it.
+ * ICMP and ICMPv6: echo requests of all sizes; errors, and the packets about
+ * which no error is sent; UDP, as far as a closed port shows it.
+ *
  * Spec: RFC 792, RFC 1122 section 3.2.2, RFC 4443, RFC 768.
  */
 #include <string.h>
@@ -15,10 +16,11 @@ enum {
     FLOOD = 200,
     AT_ONCE = 20,
     BURST = 20,
-    /* Says that its path carries less: what the target keeps of that must not
-     * meet the peers of other tests. */
+    /* It reports that its path has a smaller MTU. No other test uses this peer,
+     * because the target may remember that. */
     ERROR_PEER = CONF_PEERS - 2,
-    FLOOD_ANSWERS = 50, /* more than that is no limit */
+    /* With more errors than this the target has no rate limit. */
+    FLOOD_ANSWERS = 50,
     SRC_PORT = 40000,
 };
 
@@ -52,7 +54,7 @@ static void sizes_v6(struct conf *conf)
     echo_sizes(conf, true);
 }
 
-/* In fragments, both ways. */
+/* Request and reply are both fragmented. */
 static void echo_large(struct conf *conf, bool is_v6, size_t data_len)
 {
     struct net_whole *whole = net_whole_echo(conf, is_v6, data_len);
@@ -112,7 +114,7 @@ static void in_order(struct conf *conf)
             net_take_reply(conf, &path, first + i, "order", 5);
 
         conf_check(conf, reply->time_us >= last_us,
-                   "reply %u came before the one ahead of it", i);
+                   "reply %u came before its predecessor", i);
         last_us = reply->time_us;
     }
 }
@@ -136,7 +138,7 @@ static void tagged_priority(struct conf *conf)
                net_ping(conf, &path, "tag", 3)->eth.vlan, 0);
 }
 
-/* RFC 1122 allows an answer and silence; a wrong answer it does not. */
+/* RFC 1122 allows an answer or silence, but no wrong answer. */
 static void to_group(struct conf *conf)
 {
     static const uint8_t all_systems_mac[6] = {0x01, 0, 0x5e, 0, 0, 1};
@@ -155,7 +157,9 @@ static void to_group(struct conf *conf)
     net_settle(conf, 0);
     reply = conf_take_within(conf, net_is_reply, &rest, 5000);
     if (reply == NULL) {
-        conf_note(conf, "no answer to broadcast and multicast: allowed");
+        conf_note(
+            conf,
+            "broadcasts and multicasts are not answered, which is allowed");
         return;
     }
     conf_same(conf, "source of an answer to a group", reply->src.bytes,
@@ -175,11 +179,12 @@ static void to_all_nodes(struct conf *conf)
     net_settle(conf, 0);
     reply = conf_take_within(conf, net_is_reply, &rest, 5000);
     if (reply == NULL) {
-        conf_note(conf, "no answer to all nodes: allowed");
+        conf_note(conf,
+                  "the all-nodes group is not answered, which is allowed");
         return;
     }
     conf_check(conf, !ip_addr_is_multicast(&reply->src),
-               "the answer comes from a group");
+               "the answer's source is a group");
     conf_same(conf, "destination of the answer", reply->dst.bytes,
               path.src.bytes, 16);
 }
@@ -193,7 +198,8 @@ static void wrong_checksum(struct conf *conf, bool is_v6)
 
     frame[len - 1] ^= 0x20;
     net_send(conf, frame, len);
-    net_expect_none(conf, 0, "reply to a wrong checksum", net_is_reply, &rest);
+    net_expect_none(conf, 0, "reply to a request with a wrong checksum",
+                    net_is_reply, &rest);
 }
 
 static void checksum_v4(struct conf *conf)
@@ -206,7 +212,7 @@ static void checksum_v6(struct conf *conf)
     wrong_checksum(conf, true);
 }
 
-/* ICMPv6 without the pseudo header in its sum, as an ICMP would have it. */
+/* An ICMPv6 message whose checksum lacks the pseudo-header, as in ICMP. */
 static void no_pseudo_header(struct conf *conf)
 {
     struct packet_path path = net_path0(conf, true);
@@ -239,7 +245,8 @@ static void icmp_cut(struct conf *conf)
         net_send(conf, frame,
                  packet_ip(frame, &path, IP_PROTOCOL_ICMP, message, len));
     }
-    net_expect_none(conf, 0, "answer to a cut message", is_any_to, &path.src);
+    net_expect_none(conf, 0, "answer to a truncated message", is_any_to,
+                    &path.src);
 }
 
 static void unknown_types(struct conf *conf)
@@ -358,7 +365,7 @@ static void unknown_next_header(struct conf *conf)
         IPV6_NEXT_HEADER);
 }
 
-/* Errors, well-formed and with a quoted packet that never was. */
+/* Errors that are well-formed, but quote a packet that was never sent. */
 static void about_errors(struct conf *conf)
 {
     static const uint8_t v4[] = {ICMP_UNREACHABLE, ICMP_SOURCE_QUENCH,
@@ -407,7 +414,8 @@ static void about_errors_v6(struct conf *conf)
     net_expect_none(conf, 0, "answer to an ICMPv6 error", is_any_to, &path.src);
 }
 
-/* To all by IP, and by Ethernet alone. */
+/* Datagrams to the IP broadcast address, and unicast datagrams in Ethernet
+ * broadcast frames. */
 static void about_broadcasts(struct conf *conf)
 {
     struct packet_path path = net_path0(conf, false);
@@ -451,7 +459,7 @@ static void about_fragments(struct conf *conf)
     rest_errors(conf);
     path.may_fragment = true;
     path.ip_id = (uint16_t)conf_random(conf);
-    len = packet_ip(frame, &path, 253, "a piece!", 8);
+    len = packet_ip(frame, &path, 253, "a fragment", 8);
     put_be16(net_ip(frame) + IPV4_FRAGMENT, 4);
     net_mend_ipv4(frame);
     net_send(conf, frame, len);
@@ -467,24 +475,26 @@ static void rate_limit(struct conf *conf)
 
     for (unsigned int i = 0; i < FLOOD; i++) {
         net_send(conf, frame, make_datagram(frame, &path, 4));
-        if (i % BURST == BURST - 1) { /* a burst, or its end, may be lost */
+        if (i % BURST == BURST - 1) { /* A larger burst could be lost. */
             net_settle(conf, 0);
         }
     }
     count = conf_count(conf, net_is_error, &path.src);
-    conf_note(conf, "%u errors about %u datagrams", count, FLOOD);
+    conf_note(conf, "%u errors came for %u datagrams", count, FLOOD);
     conf_check(conf, count != 0, "expected some errors, none came");
     conf_check(conf, count <= FLOOD_ANSWERS,
-               "%u errors at once: there is no limit", count);
-    conf_pass(conf, 5 * NET_ERROR_REST_US); /* others want some, too */
+               "%u errors came at once: there is no limit", count);
+    /* Let the limit recover, so that the next test gets errors. */
+    conf_pass(conf, 5 * NET_ERROR_REST_US);
     conf_flush(conf);
     net_send(conf, frame, make_datagram(frame, &path, 4));
-    conf_take(conf, "an error again, a second later", net_is_error, &path.src);
+    conf_take(conf, "an error, a second later", net_is_error, &path.src);
 }
 
 /* ---- UDP. */
 
-/* The length field, and what follows from it. */
+/* A datagram with a length field of `length`, and the answer that follows from
+ * it. */
 static void udp_case(struct conf *conf, bool is_v6, int length,
                      bool is_accepted)
 {
@@ -506,7 +516,7 @@ static void udp_case(struct conf *conf, bool is_v6, int length,
             is_v6 ? ICMPV6_CODE_PORT_UNREACHABLE : ICMP_CODE_PORT_UNREACHABLE,
             frame, len);
     } else {
-        net_expect_none(conf, 0, "answer to a damaged datagram", is_any_to,
+        net_expect_none(conf, 0, "answer to a malformed datagram", is_any_to,
                         &path.src);
     }
 }
@@ -550,7 +560,8 @@ static void udp_cut(struct conf *conf)
         net_send(conf, frame,
                  packet_ip(frame, &path, IP_PROTOCOL_UDP, header, len));
     }
-    net_expect_none(conf, 0, "answer to a cut header", is_any_to, &path.src);
+    net_expect_none(conf, 0, "answer to a truncated header", is_any_to,
+                    &path.src);
 }
 
 static void udp_checksum_is(struct conf *conf, bool is_v6, uint16_t change,
@@ -568,8 +579,8 @@ static void udp_checksum_is(struct conf *conf, bool is_v6, uint16_t change,
         net_take_error(conf, &path, ICMP_UNREACHABLE,
                        ICMP_CODE_PORT_UNREACHABLE, frame, len);
     } else {
-        net_expect_none(conf, 0, "answer to a wrong checksum", is_any_to,
-                        &path.src);
+        net_expect_none(conf, 0, "answer to a datagram with a wrong checksum",
+                        is_any_to, &path.src);
     }
 }
 
@@ -594,102 +605,118 @@ static void udp_wrong_checksum_v6(struct conf *conf)
 }
 
 static const struct conf_test tests[] = {
-    CONF_TEST("icmp.echo-sizes", "RFC 1122 3.2.2.6",
-              "echo of 0 bytes up to the MTU comes back as it was", sizes_v4),
+    CONF_TEST(
+        "icmp.echo-sizes", "RFC 1122 3.2.2.6",
+        "echo requests of 0 bytes up to the MTU get a reply with the same data",
+        sizes_v4),
     CONF_TEST("icmp.echo-sizes-v6", "RFC 4443 4.2", "the same over IPv6",
               sizes_v6),
     CONF_TEST("icmp.echo-fragments", "RFC 1122 3.2.2.6, 3.3.2",
-              "echo longer than the MTU comes back in fragments", large_v4),
+              "an echo request longer than the MTU gets a reply in fragments",
+              large_v4),
     CONF_TEST("icmp.echo-fragments-v6", "RFC 4443 4.2, RFC 8200 4.5",
               "the same over IPv6", large_v6),
     CONF_TEST("icmp.echo-largest", "RFC 792 Echo, RFC 791 3.1",
-              "echo in a packet of 65535 bytes", icmp_echo_largest),
+              "an echo request in a packet of 65535 bytes gets a reply",
+              icmp_echo_largest),
     CONF_TEST("icmp.identifiers", "RFC 792 Echo",
-              "any identifier and sequence number comes back",
+              "the reply has the identifier and sequence number of the request",
               icmp_identifiers),
     CONF_TEST("icmp.in-order", "RFC 792 Echo",
-              "32 requests at once: a reply each, in their order", in_order),
+              "32 requests at once get a reply each, in their order", in_order),
     CONF_TEST("icmp.dscp", "RFC 1122 3.2.2",
               "the reply has the request's type of service", icmp_dscp),
     CONF_TEST("icmp.priority-tag", "IEEE 802.1Q 6.9.1",
-              "a priority-tagged request is answered in no VLAN",
+              "a priority-tagged request gets a reply without a VLAN",
               tagged_priority),
     CONF_TEST("icmp.echo-to-group", "RFC 1122 3.2.2.6",
-              "broadcast and multicast: silence, or the own address answers",
+              "a request to broadcast or multicast gets no answer, or one from "
+              "the drive's own address",
               to_group),
     CONF_TEST("icmp.echo-to-all-nodes", "RFC 4443 4.2",
-              "all nodes: silence, or an address of its own answers",
+              "a request to all nodes gets no answer, or one from the drive's "
+              "own address",
               to_all_nodes),
     CONF_TEST("icmp.checksum", "RFC 792 Echo",
-              "a wrong checksum is not answered", checksum_v4,
+              "a request with a wrong checksum is not answered", checksum_v4,
               .is_malformed = true),
     CONF_TEST("icmp.checksum-v6", "RFC 4443 2.3",
-              "a wrong checksum is not answered", checksum_v6,
-              .is_malformed = true),
+              "a request with a wrong ICMPv6 checksum is not answered",
+              checksum_v6, .is_malformed = true),
     CONF_TEST("icmp.pseudo-header-v6", "RFC 4443 2.3",
-              "ICMPv6's checksum has the pseudo header in it", no_pseudo_header,
+              "a request whose ICMPv6 checksum lacks the pseudo-header is not "
+              "answered",
+              no_pseudo_header, .is_malformed = true),
+    CONF_TEST("icmp.cut", "RFC 792 Echo",
+              "messages of 0 to 7 bytes are not answered", icmp_cut,
               .is_malformed = true),
-    CONF_TEST("icmp.cut", "RFC 792 Echo", "messages of 0 to 7 bytes: silence",
-              icmp_cut, .is_malformed = true),
     CONF_TEST("icmp.unknown-types", "RFC 1122 3.2.2",
               "unknown types are silently discarded", unknown_types,
               .is_malformed = true),
     CONF_TEST("icmp.unknown-types-v6", "RFC 4443 2.4 (b)",
-              "unknown types are not complained of", unknown_types_v6,
+              "no error is sent about unknown ICMPv6 types", unknown_types_v6,
               .is_malformed = true),
     CONF_TEST("icmp.reply-unanswered", "RFC 1122 3.2.2",
-              "echo replies that nobody asked for are not answered",
+              "echo replies without a request are not answered",
               reply_unanswered),
     CONF_TEST("icmp.port-unreachable", "RFC 1122 4.1.3.1",
-              "a datagram to a closed port is refused, and quoted",
+              "a datagram to a closed port gets an error that quotes it",
               closed_port_v4),
     CONF_TEST("icmp.port-unreachable-v6", "RFC 4443 3.1",
-              "the same over IPv6, quoting as much as fits", closed_port_v6),
+              "the same over IPv6, with as much quoted as fits",
+              closed_port_v6),
     CONF_TEST("icmp.protocol-unreachable", "RFC 1122 3.2.2.1",
-              "an unknown protocol is refused", unknown_protocol),
-    CONF_TEST("icmp.next-header", "RFC 8200 4",
-              "an unknown next header: parameter problem 1, pointing at it",
-              unknown_next_header),
+              "an unknown protocol gets protocol unreachable",
+              unknown_protocol),
+    CONF_TEST(
+        "icmp.next-header", "RFC 8200 4",
+        "an unknown next header gets parameter problem 1 with a pointer to it",
+        unknown_next_header),
     CONF_TEST("icmp.about-errors", "RFC 1122 3.2.2",
-              "no error of any kind is answered", about_errors,
-              .is_malformed = true),
+              "no ICMP error is answered", about_errors, .is_malformed = true),
     CONF_TEST("icmp.about-errors-v6", "RFC 4443 2.4 (e.1)",
               "no ICMPv6 error is answered", about_errors_v6,
               .is_malformed = true),
-    CONF_TEST("icmp.about-broadcasts", "RFC 1122 3.2.2",
-              "no error about broadcast or multicast, by IP or Ethernet",
-              about_broadcasts, .is_malformed = true),
+    CONF_TEST(
+        "icmp.about-broadcasts", "RFC 1122 3.2.2",
+        "no error is sent about a broadcast or multicast, of IP or of Ethernet",
+        about_broadcasts, .is_malformed = true),
     CONF_TEST("icmp.about-multicast-v6", "RFC 4443 2.4 (e.3)",
-              "no port unreachable about a multicast", about_multicast_v6),
+              "no port unreachable is sent about a multicast",
+              about_multicast_v6),
     CONF_TEST("icmp.about-fragments", "RFC 1122 3.2.2",
-              "no error about a fragment that is not the first",
+              "no error is sent about a fragment that is not the first",
               about_fragments),
     CONF_TEST("icmp.rate-limit", "RFC 4443 2.4 (f)",
-              "errors are limited in number, and come again", rate_limit),
+              "errors are rate-limited, and come again later", rate_limit),
     CONF_TEST("udp.shorter", "RFC 768 Length",
-              "a datagram shorter than its packet is a good one", udp_shorter),
+              "a datagram shorter than its packet is accepted", udp_shorter),
     CONF_TEST("udp.too-long", "RFC 768 Length",
-              "a length beyond the packet is dropped", udp_too_long,
+              "a datagram with a length beyond its packet is dropped",
+              udp_too_long, .is_malformed = true),
+    CONF_TEST("udp.too-short", "RFC 768 Length",
+              "a datagram with a length below 8 is dropped", udp_too_short,
               .is_malformed = true),
-    CONF_TEST("udp.too-short", "RFC 768 Length", "a length below 8 is dropped",
-              udp_too_short, .is_malformed = true),
-    CONF_TEST("udp.zero-length", "RFC 768 Length", "length 0 is dropped",
-              udp_zero_length, .is_malformed = true),
+    CONF_TEST("udp.zero-length", "RFC 768 Length",
+              "a datagram with length 0 is dropped", udp_zero_length,
+              .is_malformed = true),
     CONF_TEST("udp.lengths-v6", "RFC 2675 4",
-              "wrong lengths are dropped over IPv6, too", udp_lengths_v6,
+              "datagrams with wrong lengths are dropped over IPv6",
+              udp_lengths_v6, .is_malformed = true),
+    CONF_TEST("udp.cut", "RFC 768 Format",
+              "headers of 0 to 7 bytes are not answered", udp_cut,
               .is_malformed = true),
-    CONF_TEST("udp.cut", "RFC 768 Format", "headers of 0 to 7 bytes: silence",
-              udp_cut, .is_malformed = true),
     CONF_TEST("udp.no-checksum", "RFC 1122 4.1.3.4",
-              "over IPv4 a checksum of 0 means none", udp_no_checksum),
+              "a UDP checksum of 0 over IPv4 means that there is none",
+              udp_no_checksum),
     CONF_TEST("udp.no-checksum-v6", "RFC 8200 8.1",
-              "over IPv6 a checksum of 0 is dropped", udp_no_checksum_v6,
-              .is_malformed = true),
+              "a datagram with checksum 0 over IPv6 is dropped",
+              udp_no_checksum_v6, .is_malformed = true),
     CONF_TEST("udp.checksum", "RFC 1122 4.1.3.4",
-              "a wrong checksum is silently dropped", udp_wrong_checksum,
-              .is_malformed = true),
+              "a datagram with a wrong checksum is silently dropped",
+              udp_wrong_checksum, .is_malformed = true),
     CONF_TEST("udp.checksum-v6", "RFC 8200 8.1",
-              "a wrong checksum is silently dropped", udp_wrong_checksum_v6,
-              .is_malformed = true),
+              "a datagram with a wrong checksum is silently dropped over IPv6",
+              udp_wrong_checksum_v6, .is_malformed = true),
 };
 CONF_TESTS(conf_tests_net_icmp, "net", tests);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * IPv4: headers, options, addresses; fragments of both families.
- * Spec: RFC 791, RFC 1122 section 3.2.1, RFC 7126, RFC 8200 section 4.5,
- * RFC 5722, RFC 6946.
+ * IPv4 headers, options and addresses; fragments of IPv4 and IPv6.
+ *
+ * Spec: RFC 791, RFC 1122 section 3.2.1, RFC 7126, RFC 8200 section 4.5, RFC
+ * 5722, RFC 6946.
  */
 #include <string.h>
 
@@ -19,12 +20,13 @@ enum {
     OPTION_UNKNOWN = 30,
     DATA = 16,
     DATA_LEN = 400,
-    TIMEOUT_MIN_US = 60000000, /* RFC 1122 3.3.2: 60 to 120 s; RFC 8200: 60 */
+    /* 60 to 120 s by RFC 1122 3.3.2; 60 s by RFC 8200. */
+    TIMEOUT_MIN_US = 60000000,
     TIMEOUT_MAX_US = 125000000,
     HOLES = 40,
 };
 
-/* ---- IPv4 headers.  Each is an echo request whose header is not usual. */
+/* ---- IPv4 headers. Each test sends an echo request with an unusual header. */
 
 struct usual {
     struct packet_path path;
@@ -200,7 +202,8 @@ static void reserved_flag(struct conf *conf)
     struct usual *it = new_usual_echo(conf);
     uint8_t *at = net_ip(it->frame) + IPV4_FRAGMENT;
 
-    put_be16(at, get_be16(at) & 0x3fff); /* DF or not is the same to us */
+    /* The DF flag makes no difference to a whole packet. */
+    put_be16(at, get_be16(at) & 0x3fff);
     expect_taken(conf, it);
 }
 
@@ -281,7 +284,7 @@ static void unicast_in_broadcast(struct conf *conf)
 
 static const unsigned int pieces = 4;
 
-/* Pieces of a fifth of the message each, the last one longer. */
+/* Send fragment `i`: a fifth of the message; the last one has the rest. */
 static void send_fragment(struct conf *conf, const struct net_whole *whole,
                           unsigned int i)
 {
@@ -325,8 +328,8 @@ static void fragment_shuffled(struct conf *conf)
     in_this_order(conf, order, sizeof(order));
 }
 
-/* The very same bytes once more are no overlap: RFC 8200 allows to ignore
- * them, and IPv4 networks duplicate. */
+/* A second copy of the same bytes is no overlap: RFC 8200 allows the receiver
+ * to ignore it, and IPv4 networks do duplicate packets. */
 static void duplicate_v4(struct conf *conf)
 {
     static const uint8_t order[] = {0, 1, 1, 0, 2, 2, 3};
@@ -338,27 +341,28 @@ static void duplicate_v4(struct conf *conf)
     net_take_whole(conf, whole);
 }
 
-/* RFC 791 3.2 has no rule against it: another target may put up with it. */
+/* Over IPv4 another target may accept this, because RFC 791 3.2 has no rule
+ * against it. */
 static void expect_refused(struct conf *conf, const struct net_whole *whole,
                            const char *what)
 {
     if (!conf_target(conf)->is_ours &&
         conf_take_within(conf, net_is_reply, &whole->rest, CONF_SILENCE_US) !=
             NULL) {
-        conf_not_applicable(conf, "the target reassembles IPv4 fragments %s",
+        conf_not_applicable(conf, "the target reassembles IPv4 fragments: %s",
                             what);
     }
     net_expect_no_whole(conf, whole);
 }
 
-/* @param at, len  what comes besides the other pieces */
+/* Send all fragments and, with other contents, the `len` bytes from `at` on. */
 static void send_overlap(struct conf *conf, bool is_v6, size_t at, size_t len)
 {
     struct net_whole *whole = net_whole_echo(conf, is_v6, DATA_LEN);
 
     send_fragment(conf, whole, 0);
     send_fragment(conf, whole, 1);
-    whole->message[at] ^= 0xff; /* it says something else */
+    whole->message[at] ^= 0xff; /* This copy of the bytes has other contents. */
     net_send_piece(conf, whole, at, len, true);
     whole->message[at] ^= 0xff;
     send_fragment(conf, whole, 2);
@@ -366,7 +370,7 @@ static void send_overlap(struct conf *conf, bool is_v6, size_t at, size_t len)
     if (is_v6) {
         net_expect_no_whole(conf, whole);
     } else {
-        expect_refused(conf, whole, "that overlap");
+        expect_refused(conf, whole, "fragments that overlap");
     }
 }
 
@@ -391,7 +395,7 @@ static void overlap_v4(struct conf *conf)
     send_overlap(conf, false, 40, 16);
 }
 
-/* After an overlap nothing of that packet is believed any more. */
+/* After an overlap the whole packet is given up. */
 static void overlap_then_right(struct conf *conf)
 {
     struct net_whole *whole = net_whole_echo(conf, true, DATA_LEN);
@@ -429,7 +433,8 @@ static void fragment_hole(struct conf *conf)
         send_fragment(conf, whole, 2);
         send_fragment(conf, whole, 3);
         net_expect_no_whole(conf, whole);
-        send_fragment(conf, whole, 1); /* and it waits for the rest */
+        /* The packet still waits for its other fragments. */
+        send_fragment(conf, whole, 1);
         net_take_whole(conf, whole);
     }
 }
@@ -454,7 +459,7 @@ static void odd_length(struct conf *conf)
 
     net_send_piece(conf, whole, 0, 100, true);
     net_send_piece(conf, whole, 96, whole->len_bytes - 96, false);
-    expect_refused(conf, whole, "of which one is not a multiple of 8 bytes");
+    expect_refused(conf, whole, "a fragment that is not a multiple of 8 bytes");
 }
 
 static void odd_length_v6(struct conf *conf)
@@ -480,7 +485,8 @@ static void fragment_beyond(struct conf *conf)
     net_send_piece(conf, whole, 0, 400, true);
     len = packet_ip(frame, &whole->path, IP_PROTOCOL_ICMP, whole->message, 64);
     put_be16(net_ip(frame) + IPV4_ID, (uint16_t)whole->id);
-    put_be16(net_ip(frame) + IPV4_FRAGMENT, 0x1fff); /* at 65528 */
+    /* The last possible offset, 65528. */
+    put_be16(net_ip(frame) + IPV4_FRAGMENT, 0x1fff);
     net_mend_ipv4(frame);
     net_send(conf, frame, len);
     net_expect_no_whole(conf, whole);
@@ -526,7 +532,7 @@ static void mixed_ids(struct conf *conf)
     }
 }
 
-/* The same identification from two hosts. */
+/* Two hosts use the same identification. */
 static void mixed_sources(struct conf *conf)
 {
     struct net_whole *one = net_whole_echo(conf, false, DATA_LEN);
@@ -543,7 +549,8 @@ static void mixed_sources(struct conf *conf)
     net_take_whole(conf, two);
 }
 
-/* A packet in a fragment that is all of it, behind others of that id. */
+/* A whole packet in one fragment, sent after other fragments with the same
+ * identification. */
 static void fragment_atomic(struct conf *conf)
 {
     struct net_whole *begun = net_whole_echo(conf, true, DATA_LEN);
@@ -559,7 +566,7 @@ static void fragment_atomic(struct conf *conf)
     net_take_whole(conf, begun);
 }
 
-/* Many that are never completed do not keep others out. */
+/* Many incomplete packets do not keep others out. */
 static void many_holes(struct conf *conf)
 {
     struct net_whole *whole;
@@ -577,8 +584,8 @@ static void many_holes(struct conf *conf)
     net_take_whole(conf, whole);
 }
 
-/* An error that quotes this packet's fragments: those of tests before may time
- * out meanwhile. */
+/* An error that quotes this packet's fragments. Packets of earlier tests may
+ * time out at the same time. */
 static bool is_error_about(const struct packet *packet, const void *ctx)
 {
     const struct net_whole *whole = ctx;
@@ -605,8 +612,9 @@ static void time_out(struct conf *conf, bool is_v6, bool has_first)
     send_fragment(conf, whole, 2);
     error = conf_take_within(conf, is_error_about, whole, TIMEOUT_MAX_US);
     if (!has_first) {
-        conf_check(conf, error == NULL,
-                   "an error about a packet whose first fragment is missing");
+        conf_check(
+            conf, error == NULL,
+            "an error came about a packet whose first fragment is missing");
         send_fragment(conf, whole, 0);
         send_fragment(conf, whole, 3);
         net_expect_no_whole(conf, whole);
@@ -617,7 +625,7 @@ static void time_out(struct conf *conf, bool is_v6, bool has_first)
                is_v6 ? ICMPV6_TIME_EXCEEDED : ICMP_TIME_EXCEEDED);
     conf_equal(conf, "code", error->icmp.code, 1);
     conf_check(conf, error->time_us - since_us >= TIMEOUT_MIN_US,
-               "given up after %llu us, 60 s are due",
+               "the packet was given up after %llu us, not after 60 s",
                (unsigned long long)(error->time_us - since_us));
     send_fragment(conf, whole, 1);
     send_fragment(conf, whole, 3);
@@ -641,34 +649,35 @@ static void time_out_silent(struct conf *conf)
 
 static const struct conf_test tests[] = {
     CONF_TEST("ipv4.options-known", "RFC 1122 3.2.1.8",
-              "options are passed over", options_known),
-    CONF_TEST("ipv4.options-unknown", "RFC 1122 3.2.1.8",
-              "unknown options are passed over, 40 bytes of them, too",
-              options_unknown, .is_malformed = true),
+              "a packet with known options is accepted", options_known),
+    CONF_TEST(
+        "ipv4.options-unknown", "RFC 1122 3.2.1.8",
+        "a packet with unknown options is accepted, even with 40 bytes of them",
+        options_unknown, .is_malformed = true),
     CONF_TEST("ipv4.source-route", "RFC 7126 4.3, 4.4",
               "source-routed packets are dropped", source_route),
     CONF_TEST("ipv4.options-overrun", "RFC 791 3.1",
-              "an option without length or beyond the header drops the packet",
-              options_overrun, .is_malformed = true),
+              "a packet with a malformed option is dropped", options_overrun,
+              .is_malformed = true),
     CONF_TEST("ipv4.checksum", "RFC 1122 3.2.1.2",
-              "a wrong header checksum drops the packet", header_checksum,
-              .is_malformed = true),
+              "a packet with a wrong header checksum is dropped",
+              header_checksum, .is_malformed = true),
     CONF_TEST("ipv4.ttl", "RFC 1122 3.2.1.7",
-              "a packet that has come may have a TTL of 1", ipv4_ttl),
+              "a packet with a TTL of 1 is accepted", ipv4_ttl),
     CONF_TEST("ipv4.version", "RFC 1122 3.2.1.1",
-              "versions other than 4 are silently discarded", ipv4_version,
-              .is_malformed = true),
+              "packets of versions other than 4 are silently discarded",
+              ipv4_version, .is_malformed = true),
     CONF_TEST("ipv4.header-length", "RFC 791 3.1",
-              "headers below 20 bytes, or beyond the packet, drop it",
+              "a packet is dropped when its header length is below 20 or "
+              "beyond the packet",
               header_length, .is_malformed = true),
     CONF_TEST("ipv4.total-length", "RFC 791 3.1",
-              "a total length that cannot be drops the packet", total_length,
-              .is_malformed = true),
+              "a packet with an impossible total length is dropped",
+              total_length, .is_malformed = true),
     CONF_TEST("ipv4.trailer", "RFC 894",
-              "what follows the packet in its frame is not looked at",
-              ipv4_trailer),
+              "bytes after the packet in its frame are ignored", ipv4_trailer),
     CONF_TEST("ipv4.may-fragment", "RFC 791 3.1",
-              "a whole packet with DF clear is a packet", reserved_flag),
+              "a whole packet is accepted with DF set or clear", reserved_flag),
     CONF_TEST("ipv4.source-multicast", "RFC 1122 3.2.1.3",
               "packets from a group are dropped", source_group,
               .is_malformed = true),
@@ -681,8 +690,9 @@ static const struct conf_test tests[] = {
     CONF_TEST("ipv4.source-loopback", "RFC 1122 3.2.1.3 (g)",
               "packets from 127/8 are dropped", source_loopback,
               .is_malformed = true),
-    CONF_TEST("ipv4.source-nobody", "RFC 1122 3.2.2", "0.0.0.0 is not answered",
-              source_nobody, .is_malformed = true),
+    CONF_TEST("ipv4.source-nobody", "RFC 1122 3.2.2",
+              "a packet from 0.0.0.0 is not answered", source_nobody,
+              .is_malformed = true),
     CONF_TEST("ipv4.source-own", "RFC 5227 2.4",
               "a packet from the drive's own address is not answered",
               source_own, .is_malformed = true),
@@ -695,63 +705,73 @@ static const struct conf_test tests[] = {
     CONF_TEST("fragment.in-order", "RFC 791 3.2, RFC 8200 4.5",
               "four fragments make a packet", fragment_in_order),
     CONF_TEST("fragment.reversed", "RFC 791 3.2, RFC 8200 4.5",
-              "also if the last comes first", fragment_reversed),
+              "four fragments in reverse order make a packet",
+              fragment_reversed),
     CONF_TEST("fragment.shuffled", "RFC 791 3.2, RFC 8200 4.5",
-              "or in any order", fragment_shuffled),
+              "four fragments in any order make a packet", fragment_shuffled),
     CONF_TEST("fragment.duplicate", "RFC 791 3.2",
               "fragments that come twice do no harm", duplicate_v4),
     CONF_TEST("fragment.overlap-inside", "RFC 5722 4, RFC 8200 4.5",
-              "a fragment inside another drops the packet", overlap_inside,
-              .is_malformed = true),
+              "a fragment inside another causes the packet to be dropped",
+              overlap_inside, .is_malformed = true),
     CONF_TEST("fragment.overlap-ahead", "RFC 5722 4, RFC 8200 4.5",
-              "a fragment beyond another's end drops the packet", overlap_ahead,
-              .is_malformed = true),
+              "a fragment that overlaps another's end causes the packet to be "
+              "dropped",
+              overlap_ahead, .is_malformed = true),
     CONF_TEST("fragment.overlap-header", "RFC 5722 4, RFC 8200 4.5",
-              "a second beginning drops the packet", overlap_header,
-              .is_malformed = true),
+              "a second first fragment causes the packet to be dropped",
+              overlap_header, .is_malformed = true),
     CONF_TEST("fragment.overlap-v4", "RFC 1858 4",
-              "the same over IPv4: nothing is put over what has come",
+              "overlapping IPv4 fragments do not overwrite what was received",
               overlap_v4, .is_malformed = true),
     CONF_TEST("fragment.overlap-remembered", "RFC 5722 4",
-              "nor do the right fragments make that packet afterwards",
+              "after an overlap the correct fragments do not make that packet",
               overlap_then_right, .is_malformed = true),
     CONF_TEST("fragment.two-ends", "RFC 8200 4.5",
-              "two last fragments that disagree drop the packet", two_ends,
-              .is_malformed = true),
-    CONF_TEST("fragment.hole", "RFC 791 3.2, RFC 8200 4.5",
-              "with a hole there is no packet; it may be filled later",
-              fragment_hole),
+              "two last fragments that disagree cause the packet to be dropped",
+              two_ends, .is_malformed = true),
+    CONF_TEST(
+        "fragment.hole", "RFC 791 3.2, RFC 8200 4.5",
+        "a packet with a missing fragment is not delivered until that arrives",
+        fragment_hole),
     CONF_TEST("fragment.smallest", "RFC 791 3.2",
               "51 fragments of 8 bytes make a packet", first_small),
     CONF_TEST("fragment.odd-length", "RFC 791 3.2",
-              "a fragment that is not the last has a multiple of 8 bytes",
+              "a fragment that is not the last must have a multiple of 8 bytes",
               odd_length, .is_malformed = true),
     CONF_TEST("fragment.odd-length-v6", "RFC 8200 4.5",
-              "else: parameter problem, pointing at the payload length",
+              "other lengths get a parameter problem with a pointer to the "
+              "payload length",
               odd_length_v6, .is_malformed = true),
     CONF_TEST("fragment.beyond", "RFC 791 3.2",
-              "no packet is longer than 65535 bytes", fragment_beyond,
+              "fragments beyond 65535 bytes are dropped", fragment_beyond,
               .is_malformed = true),
     CONF_TEST("fragment.beyond-v6", "RFC 8200 4.5",
-              "parameter problem, pointing at the fragment offset", beyond_v6,
-              .is_malformed = true),
+              "fragments beyond 65535 bytes get a parameter problem with a "
+              "pointer to the offset",
+              beyond_v6, .is_malformed = true),
     CONF_TEST("fragment.mixed-ids", "RFC 791 3.2, RFC 8200 4.5",
               "fragments of two packets are told apart by identification",
               mixed_ids),
-    CONF_TEST("fragment.mixed-sources", "RFC 791 3.2", "and by source",
+    CONF_TEST("fragment.mixed-sources", "RFC 791 3.2",
+              "fragments of two packets are told apart by source address",
               mixed_sources),
-    CONF_TEST("fragment.atomic", "RFC 6946 4",
-              "a packet in one fragment has nothing to do with others",
-              fragment_atomic),
+    CONF_TEST(
+        "fragment.atomic", "RFC 6946 4",
+        "a whole packet in one fragment is independent of other fragments",
+        fragment_atomic),
     CONF_TEST("fragment.many-holes", "RFC 6274 3.8.1.1",
-              "40 packets with holes do not keep a whole one out", many_holes),
+              "40 incomplete packets do not keep a complete one out",
+              many_holes),
     CONF_TEST("fragment.time-out", "RFC 1122 3.3.2",
-              "60 to 120 s later: time exceeded, if the first one was there",
+              "an incomplete packet with its first fragment gets time exceeded "
+              "after 60 to 120 s",
               time_out_v4, .needs = CONF_LONG),
     CONF_TEST("fragment.time-out-v6", "RFC 8200 4.5", "the same over IPv6",
               time_out_v6, .needs = CONF_LONG),
     CONF_TEST("fragment.time-out-silent", "RFC 8200 4.5",
-              "without the first fragment nobody is told", time_out_silent,
-              .needs = CONF_LONG),
+              "no error is sent about an incomplete packet without its first "
+              "fragment",
+              time_out_silent, .needs = CONF_LONG),
 };
 CONF_TESTS(conf_tests_net_ip, "net", tests);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * IPv6: what stands between header and payload, and who may be spoken to.
+ * IPv6: extension headers between header and payload, and the addresses that
+ * may be answered.
+ *
  * Spec: RFC 8200 sections 3 and 4, RFC 5095, RFC 4291.
  */
 #include <string.h>
@@ -9,7 +11,7 @@
 #include "net_lib.h"
 
 enum {
-    /* RFC 4727: options for experiments, one of each action. */
+    /* Experimental options of RFC 4727, one for each action. */
     OPTION_SKIP = 0x1e,
     OPTION_DISCARD = 0x5e,
     OPTION_REPORT = 0x9e,
@@ -76,7 +78,7 @@ static void expect_problem(struct conf *conf, struct chained *it, uint8_t code,
     conf_expect_none(conf, "echo reply", net_is_reply, &it->rest, 5000);
 }
 
-/* One header of a kind, and an echo request behind it. */
+/* An echo request after one extension header is answered. */
 static void expect_header_skipped(struct conf *conf, uint8_t value,
                                   const void *rest, size_t len)
 {
@@ -127,7 +129,7 @@ static void all_in_order(struct conf *conf)
     expect_answered(conf, it);
 }
 
-/* RFC 8200 4.1: any order and number but for hop-by-hop. */
+/* RFC 8200 4.1 allows any order and number, except for hop-by-hop options. */
 static void other_order(struct conf *conf)
 {
     static const uint8_t routing[6] = {ROUTING_UNKNOWN, 0};
@@ -233,18 +235,17 @@ static void option_report_group(struct conf *conf)
     conf_equal(conf, "code", error->icmp.code, CODE_OPTION);
     conf_equal(conf, "pointer", error->icmp.rest, IPV6_LEN + 3);
     conf_check(conf, !ip_addr_is_multicast(&error->src),
-               "the error comes from a group");
+               "the error's source is a group");
 }
 
 static void option_unicast_group(struct conf *conf)
 {
     struct chained *it = to_all_nodes(conf, OPTION_REPORT_UNICAST);
 
-    net_expect_none(conf, 0, "answer about a multicast", is_any_to,
-                    &it->path.src);
+    net_expect_none(conf, 0, "answer to a multicast", is_any_to, &it->path.src);
 }
 
-/* The first of two unknown options decides. */
+/* The first of two unknown options decides what happens. */
 static void option_first(struct conf *conf)
 {
     const uint8_t options[14] = {OPTION_SKIP,    2, 0, 0, OPTION_REPORT, 1, 0,
@@ -289,7 +290,7 @@ static void header_cut(struct conf *conf)
         net_send(conf, frame,
                  packet_ip(frame, &path, IPV6_EXT_FRAGMENT, header, len));
     }
-    net_expect_none(conf, 0, "answer to a cut header", net_is_reply,
+    net_expect_none(conf, 0, "answer to a truncated header", net_is_reply,
                     &(uint32_t){0});
     net_ping(conf, &path, "alive", 5);
 }
@@ -329,7 +330,7 @@ static void no_next_header(struct conf *conf)
     net_expect_none(conf, 0, "answer", is_any_to, &path.src);
 }
 
-/* ---- The header's own fields.  One byte of a right request changed. */
+/* ---- The header's own fields: one byte of a correct request is changed. */
 
 static void send_changed_byte(struct conf *conf, size_t offset, uint8_t value,
                               bool is_answered)
@@ -419,77 +420,92 @@ static void ipv6_destination(struct conf *conf)
 
 static const struct conf_test tests[] = {
     CONF_TEST("ipv6.hop-by-hop", "RFC 8200 4.3",
-              "hop-by-hop options are passed over", hop_by_hop),
+              "a packet with hop-by-hop options is accepted", hop_by_hop),
     CONF_TEST("ipv6.destination-options", "RFC 8200 4.6",
-              "destination options are passed over", ipv6_destination_options),
-    CONF_TEST("ipv6.padding", "RFC 8200 4.2",
-              "Pad1 and PadN, up to 252 bytes of it", ipv6_padding),
-    CONF_TEST("ipv6.routing-done", "RFC 8200 4.4",
-              "a routing header without segments left is passed over",
-              routing_done),
-    CONF_TEST("ipv6.order", "RFC 8200 4.1", "all headers in the usual order",
+              "a packet with destination options is accepted",
+              ipv6_destination_options),
+    CONF_TEST(
+        "ipv6.padding", "RFC 8200 4.2",
+        "a packet with Pad1, or with up to 252 bytes of PadN, is accepted",
+        ipv6_padding),
+    CONF_TEST(
+        "ipv6.routing-done", "RFC 8200 4.4",
+        "a packet with a routing header without segments left is accepted",
+        routing_done),
+    CONF_TEST("ipv6.order", "RFC 8200 4.1",
+              "a packet with all headers in the usual order is accepted",
               all_in_order),
     CONF_TEST("ipv6.other-order", "RFC 8200 4.1",
-              "any order and number of them is accepted", other_order),
+              "a packet with headers in any order and number is accepted",
+              other_order),
     CONF_TEST("ipv6.hop-by-hop-late", "RFC 8200 4",
-              "hop-by-hop that is not first: parameter problem 1",
+              "a hop-by-hop header that is not first gets parameter problem 1",
               hop_by_hop_late, .is_malformed = true),
-    CONF_TEST("ipv6.source-route", "RFC 5095 3",
-              "routing type 0 with segments left: parameter problem 0",
-              source_route),
-    CONF_TEST("ipv6.routing-unknown", "RFC 8200 4.4",
-              "an unknown routing type with segments left: the same",
-              routing_unknown, .is_malformed = true),
+    CONF_TEST(
+        "ipv6.source-route", "RFC 5095 3",
+        "a type 0 routing header with segments left gets parameter problem 0",
+        source_route),
+    CONF_TEST(
+        "ipv6.routing-unknown", "RFC 8200 4.4",
+        "an unknown routing header with segments left gets parameter problem 0",
+        routing_unknown, .is_malformed = true),
     CONF_TEST("ipv6.option-skip", "RFC 8200 4.2",
-              "unknown option of action 00: passed over", option_skip),
-    CONF_TEST("ipv6.option-discard", "RFC 8200 4.2",
-              "action 01: silently discarded", option_discard),
+              "an unknown option of action 00 is skipped", option_skip),
+    CONF_TEST(
+        "ipv6.option-discard", "RFC 8200 4.2",
+        "a packet with an unknown option of action 01 is silently discarded",
+        option_discard),
     CONF_TEST("ipv6.option-report", "RFC 8200 4.2",
-              "action 10: parameter problem 2, pointing at the option",
+              "an unknown option of action 10 gets parameter problem 2 with a "
+              "pointer to it",
               option_report),
     CONF_TEST("ipv6.option-report-unicast", "RFC 8200 4.2",
-              "action 11: parameter problem 2", option_report_unicast),
+              "an unknown option of action 11 gets parameter problem 2",
+              option_report_unicast),
     CONF_TEST("ipv6.option-report-group", "RFC 8200 4.2, RFC 4443 2.4 (e.3)",
-              "action 10 in a multicast is reported", option_report_group),
+              "an unknown option of action 10 in a multicast gets an error",
+              option_report_group),
     CONF_TEST("ipv6.option-unicast-group", "RFC 8200 4.2",
-              "action 11 in a multicast is not", option_unicast_group),
+              "an unknown option of action 11 in a multicast gets no error",
+              option_unicast_group),
     CONF_TEST("ipv6.option-first", "RFC 8200 4.2",
-              "options are taken in their order", option_first),
+              "options are processed in their order", option_first),
     CONF_TEST("ipv6.option-overrun", "RFC 8200 4.2",
-              "an option beyond its header drops the packet", option_overrun,
-              .is_malformed = true),
+              "a packet with an option beyond its header is dropped",
+              option_overrun, .is_malformed = true),
     CONF_TEST("ipv6.header-overrun", "RFC 8200 4",
-              "a header beyond the packet drops it", header_overrun,
-              .is_malformed = true),
+              "a packet with a header beyond its end is dropped",
+              header_overrun, .is_malformed = true),
     CONF_TEST("ipv6.header-cut", "RFC 8200 4",
-              "headers of 0 to 7 bytes drop the packet", header_cut,
+              "packets with headers of 0 to 7 bytes are dropped", header_cut,
               .is_malformed = true),
     CONF_TEST("ipv6.payload-length", "RFC 8200 3",
-              "a payload length that cannot be drops the packet",
+              "a packet with an impossible payload length is dropped",
               payload_length, .is_malformed = true),
     CONF_TEST("ipv6.trailer", "RFC 2464 3",
-              "what follows the packet in its frame is not looked at",
-              ipv6_trailer),
+              "bytes after the packet in its frame are ignored", ipv6_trailer),
     CONF_TEST("ipv6.no-next-header", "RFC 8200 4.7",
-              "nothing follows: nothing is answered", no_next_header),
+              "a packet with next header 59 (none) is not answered",
+              no_next_header),
     CONF_TEST("ipv6.version", "RFC 8200 3",
-              "versions other than 6 are discarded", ipv6_version,
+              "packets of versions other than 6 are discarded", ipv6_version,
               .is_malformed = true),
     CONF_TEST("ipv6.hop-limit", "RFC 8200 3",
-              "what has come is taken, whatever is left of its hop limit",
-              hop_limit),
-    CONF_TEST("ipv6.flow-label", "RFC 6437 2", "the flow label does not matter",
+              "a packet is accepted with any hop limit", hop_limit),
+    CONF_TEST("ipv6.flow-label", "RFC 6437 2", "the flow label is ignored",
               flow_label),
     CONF_TEST("ipv6.source-nobody", "RFC 4291 2.5.2",
-              "an echo from :: is not answered", source_nobody,
+              "an echo request from :: is not answered", source_nobody,
               .is_malformed = true),
-    CONF_TEST("ipv6.source-group", "RFC 4291 2.7", "nor one from a group",
-              source_group, .is_malformed = true),
-    CONF_TEST("ipv6.source-loopback", "RFC 4291 2.5.3", "nor one from ::1",
-              source_loopback, .is_malformed = true),
+    CONF_TEST("ipv6.source-group", "RFC 4291 2.7",
+              "an echo request from a group is not answered", source_group,
+              .is_malformed = true),
+    CONF_TEST("ipv6.source-loopback", "RFC 4291 2.5.3",
+              "an echo request from ::1 is not answered", source_loopback,
+              .is_malformed = true),
     CONF_TEST("ipv6.source-own", "RFC 4443 2.2",
-              "nor one from the drive's own address", source_own,
-              .is_malformed = true),
+              "an echo request from the drive's own address is not answered",
+              source_own, .is_malformed = true),
     CONF_TEST("ipv6.destination", "RFC 8200 3",
               "packets to other addresses and groups are discarded",
               ipv6_destination, .is_malformed = true),
