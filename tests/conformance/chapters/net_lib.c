@@ -8,7 +8,7 @@
 
 enum {
     SETTLE_PEER = CONF_PEERS - 1,
-    GRACE_US = 5000, /* for what is answered a little later: fragments */
+    GRACE_US = 5000, /* Some answers, such as fragments, come a little later. */
     ECHO_DATA = 8,
 };
 
@@ -113,7 +113,7 @@ static void check_way_back(struct conf *conf, const struct packet_path *path,
               path->src_mac.bytes, 6);
     conf_same(conf, "destination IP address", packet->dst.bytes,
               path->src.bytes, 16);
-    conf_check(conf, packet->ttl != 0, "a TTL or hop limit of 0");
+    conf_check(conf, packet->ttl != 0, "the TTL or hop limit is 0");
 }
 
 const struct packet *net_take_reply(struct conf *conf,
@@ -129,7 +129,8 @@ const struct packet *net_take_reply(struct conf *conf,
               path->dst_mac.bytes, 6);
     conf_same(conf, "source IP address", reply->src.bytes, path->dst.bytes, 16);
     conf_equal(conf, "code", reply->icmp.code, 0);
-    conf_equal(conf, "bytes of echo data", reply->l4_len - ICMP_LEN, len_bytes);
+    conf_equal(conf, "length of the echo data", reply->l4_len - ICMP_LEN,
+               len_bytes);
     if (len_bytes != 0) {
         conf_same(conf, "echo data", reply->l4 + ICMP_LEN, data, len_bytes);
     }
@@ -156,8 +157,7 @@ void net_settle(struct conf *conf, unsigned int port)
 
     conf_send_frame(conf, port, frame,
                     net_echo(frame, &path, rest, "settled?", ECHO_DATA), 0);
-    reply =
-        conf_take(conf, "an answer to a ping behind it", net_is_reply, &rest);
+    reply = conf_take(conf, "the answer to a later ping", net_is_reply, &rest);
     conf_equal(conf, "port of the answer", reply->port, port);
 }
 
@@ -178,7 +178,8 @@ const struct packet *net_take_error(struct conf *conf,
         sent + (get_be16(sent + ETH_TYPE) == ETHERTYPE_VLAN ? ETH_TAGGED_LEN
                                                             : ETH_LEN);
     size_t ip_len = sent_len - (size_t)(ip - sent);
-    /* RFC 1122 3.2.2: header and 8 bytes; RFC 4443 2.4 (c): what fits. */
+    /* An error quotes the header and 8 bytes (RFC 1122 3.2.2), or as much as
+     * fits (RFC 4443 2.4 (c)). */
     size_t least =
         is_v6 ? MIN(ip_len, 1280u - IPV6_LEN - ICMP_LEN)
               : MIN(ip_len, (size_t)(ip[IPV4_VERSION_IHL] & 0xf) * 4 + 8);
@@ -187,9 +188,9 @@ const struct packet *net_take_error(struct conf *conf,
 
     check_way_back(conf, path, error);
     conf_equal(conf, "type of the error", error->icmp.type, type);
-    conf_equal(conf, "its code", error->icmp.code, code);
+    conf_equal(conf, "code of the error", error->icmp.code, code);
     conf_check(conf, error->l4_len - ICMP_LEN >= least,
-               "the error quotes %zu bytes, at least %zu are due",
+               "the error quotes only %zu bytes of at least %zu",
                error->l4_len - ICMP_LEN, least);
     conf_same(conf, "what the error quotes", error->l4 + ICMP_LEN, ip, least);
     if (is_v6) {
@@ -294,7 +295,7 @@ void net_send_piece(struct conf *conf, const struct net_whole *whole, size_t at,
     net_send(conf, frame, frame_len);
 }
 
-/* A fragment from the target to whoever sent `whole`. */
+/* A fragment from the target to the sender of `whole`. */
 static bool is_piece(const struct packet *packet, const void *ctx)
 {
     const struct net_whole *whole = ctx;
@@ -319,7 +320,7 @@ static bool is_answer(const struct packet *packet, const void *ctx)
     return is_piece(packet, ctx) || net_is_reply(packet, &whole->rest);
 }
 
-/* The reply's bytes. @return how many */
+/* Take all fragments of the reply. @return the number of bytes */
 static size_t take_pieces(struct conf *conf, const struct net_whole *whole,
                           uint8_t *reply)
 {
@@ -339,7 +340,8 @@ static size_t take_pieces(struct conf *conf, const struct net_whole *whole,
         conf_check(conf, is_first || piece_id(piece) == id,
                    "the fragments' identifications differ");
         conf_check(conf, !piece->more_fragments || piece->l4_len % 8 == 0,
-                   "a fragment of %zu bytes, and more to come", piece->l4_len);
+                   "a fragment that is not the last has %zu bytes",
+                   piece->l4_len);
         conf_check(conf, end <= whole->len_bytes,
                    "the reply is longer than the request");
         memcpy(reply + piece->fragment_offset_bytes, piece->l4, piece->l4_len);
@@ -350,7 +352,7 @@ static size_t take_pieces(struct conf *conf, const struct net_whole *whole,
             total = end;
         }
     } while (total == 0 || got < total);
-    conf_equal(conf, "bytes in all fragments", got, total);
+    conf_equal(conf, "number of bytes in all fragments", got, total);
     return total;
 }
 
@@ -369,20 +371,20 @@ void net_take_whole(struct conf *conf, const struct net_whole *whole)
     }
     reply = conf_alloc(conf, whole->len_bytes);
     len = take_pieces(conf, whole, reply);
-    conf_equal(conf, "bytes of the reply", len, whole->len_bytes);
+    conf_equal(conf, "length of the reply", len, whole->len_bytes);
     conf_check(conf,
                is_v6 ? icmpv6_parse(&icmp, src, dst, reply, len)
                      : icmp_parse(&icmp, reply, len),
                "the reply's checksum is wrong");
     conf_equal(conf, "type", icmp.type,
                is_v6 ? ICMPV6_ECHO_REPLY : ICMP_ECHO_REPLY);
-    conf_equal(conf, "identifier and sequence", icmp.rest, whole->rest);
+    conf_equal(conf, "identifier and sequence number", icmp.rest, whole->rest);
     conf_same(conf, "echo data", reply + ICMP_LEN, whole->message + ICMP_LEN,
               len - ICMP_LEN);
 }
 
 void net_expect_no_whole(struct conf *conf, const struct net_whole *whole)
 {
-    net_expect_none(conf, 0, "answer to a packet that is not whole", is_answer,
+    net_expect_none(conf, 0, "answer to an incomplete packet", is_answer,
                     whole);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the files of chapters `net` and `eth` share: echo requests, packets that
- * are mended after they were changed, and silence that is known to be one.
+ * What the files of the chapters `net` and `eth` share: echo requests,
+ * checksums computed again after a change, and a way to know that no answer
+ * will come.
  */
 #ifndef ESSD_CONFORM_NET_LIB_H
 #define ESSD_CONFORM_NET_LIB_H
@@ -10,52 +11,56 @@
 #include "net/wire/ipv6_ext.h"
 
 enum {
-    NET_CLOSED_PORT = 47912, /* nobody listens there */
-    /* Hosts send few ICMP errors: a tenth of a second each, as RFC 4443
-     * section 2.4 (f) has it in its example. */
+    NET_CLOSED_PORT = 47912, /* A UDP port on which nobody listens. */
+    /* Hosts limit the rate of their ICMP errors: one in a tenth of a second in
+     * the example of RFC 4443 section 2.4 (f). */
     NET_ERROR_REST_US = 200000,
 };
 
 /**
- * From a peer to the target's address on the peer's port.  Not applicable when
- * the target has none of that family.
+ * The path from a peer to the target's address on the peer's port. The test is
+ * not applicable when the target has no address of that family.
  */
 struct packet_path net_path(struct conf *conf, const struct conf_peer *peer,
                             bool is_v6);
 
-/** Shorthand: from peer 0 on port 0. */
+/** The path from peer 0 on port 0. */
 struct packet_path net_path0(struct conf *conf, bool is_v6);
 
-/** An identifier and sequence number that no other echo of the test has. */
+/**
+ * An identifier and sequence number that no other echo request of the test has.
+ */
 uint32_t net_rest(struct conf *conf);
 
 void net_pattern(uint8_t *data, size_t len_bytes);
 
-/** An echo request. @return its length */
+/** Make an echo request. @return the length of the frame */
 size_t net_echo(uint8_t *frame, const struct packet_path *path, uint32_t rest,
                 const void *data, size_t len_bytes);
 
-/** Where the IP header of a frame of ours begins. */
+/** Where the IP header begins in a frame that a test has made. */
 uint8_t *net_ip(uint8_t *frame);
 
-/** Write the IPv4 header's checksum anew. */
+/** Compute the IPv4 header's checksum again. */
 void net_mend_ipv4(uint8_t *frame);
 
-/* Send on port 0. */
+/* Send a frame on port 0. */
 void net_send(struct conf *conf, const uint8_t *frame, size_t len_bytes);
 
-/* ---- What comes. */
+/* ---- Received packets. */
 
-/* A whole echo reply with that rest, ctx: uint32_t *. */
+/*
+ * A whole echo reply with the identifier and sequence number *ctx (uint32_t).
+ */
 bool net_is_reply(const struct packet *packet, const void *ctx);
 
-/* An ICMP or ICMPv6 error, ctx: NULL, or the address it must be sent to. */
+/* An ICMP or ICMPv6 error; ctx is NULL, or the address it must be sent to. */
 bool net_is_error(const struct packet *packet, const void *ctx);
 
-/* Any frame to the MAC address ctx. */
+/* A frame to the MAC address *ctx. */
 bool net_is_to(const struct packet *packet, const void *ctx);
 
-/** The reply to it, with everything in it checked. */
+/** Take the echo reply, and check every field. */
 const struct packet *net_take_reply(struct conf *conf,
                                     const struct packet_path *path,
                                     uint32_t rest, const void *data,
@@ -66,17 +71,18 @@ const struct packet *net_ping(struct conf *conf, const struct packet_path *path,
                               const void *data, size_t len_bytes);
 
 /**
- * The target has dealt with all that was sent on that port: a ping from peer 7
- * was answered behind it.
+ * Wait until the target has processed everything that was sent on that port: a
+ * ping from peer 7, sent last, is answered.
  */
 void net_settle(struct conf *conf, unsigned int port);
 
-/** Settle; nothing of what was sent before was answered so. */
+/** Settle, then fail if any packet that fits was received. */
 void net_expect_none(struct conf *conf, unsigned int port, const char *what,
                      conf_match *match, const void *ctx);
 
 /**
- * An error about what was sent: its addresses, and that it quotes the packet.
+ * Take the error about a frame that was sent; check its addresses and that it
+ * quotes the packet.
  *
  * @param sent  the frame
  */
@@ -88,41 +94,43 @@ const struct packet *net_take_error(struct conf *conf,
 /* ---- IPv6 extension headers. */
 
 struct net_chain {
-    uint8_t first; /* next header value of what comes first in bytes */
+    uint8_t first; /* The next header value of the first header in `bytes`. */
     uint8_t bytes[512];
     size_t len_bytes;
-    size_t last; /* where the last header begins */
+    size_t last; /* Where the last header begins. */
 };
 
-/** One more header: `value` is what it is, `rest` what follows its first two
- *  bytes; rounded up to 8 bytes with PadN. */
+/**
+ * Add a header: `value` is its type; `rest` is what follows its first two
+ * bytes, padded to 8 bytes with PadN.
+ */
 void net_chain_add(struct net_chain *chain, uint8_t value, const void *rest,
                    size_t rest_len);
 
-/** The chain before an echo request. @return the frame's length */
+/** Make an echo request with these headers. @return the frame's length */
 size_t net_chain_echo(uint8_t *frame, const struct packet_path *path,
                       struct net_chain *chain, uint32_t rest);
 
 /* ---- Fragments of an ICMP message. */
 
-struct net_whole { /* an echo request in one piece */
+struct net_whole { /* An echo request that is sent in fragments. */
     struct packet_path path;
     uint32_t rest, id;
-    size_t len_bytes; /* of the ICMP message */
+    size_t len_bytes; /* Length of the ICMP message. */
     uint8_t *message;
 };
 
 struct net_whole *net_whole_echo(struct conf *conf, bool is_v6,
                                  size_t data_len);
 
-/** `len` bytes from `at` on, in a fragment. */
+/** Send `len` bytes of the message, from `at` on, as a fragment. */
 void net_send_piece(struct conf *conf, const struct net_whole *whole, size_t at,
                     size_t len, bool more);
 
-/** The reply, in one piece or several. */
+/** Take the reply, whole or in fragments, and check it. */
 void net_take_whole(struct conf *conf, const struct net_whole *whole);
 
-/** There is no reply, in one piece or several. */
+/** Check that no reply comes, whole or in fragments. */
 void net_expect_no_whole(struct conf *conf, const struct net_whole *whole);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One exchange per format below RoCE with frames that scapy made, questions and
- * answers: see literal.h.  SNTP's is in net_sntp.c.
+ * One exchange for each format below RoCE, with requests and answers that scapy
+ * made: see literal.h. The exchange for SNTP is in net_sntp.c.
  *
  * Left out: LACP, which no conformance test speaks.
  */
@@ -12,14 +12,18 @@
 #include "net_lib.h"
 
 enum {
-    HEAD_V4 = 9,    /* the IPv4 header's protocol */
-    NS_TARGET = 62, /* of an advertisement, too */
-    NS_OPTION = 78, /* type, length, link-layer address */
+    /* Where check_head() begins: the protocol field of the IPv4 header. */
+    HEAD_V4 = 9,
+    /* The target address, in solicitations and advertisements. */
+    NS_TARGET = 62,
+    NS_OPTION = 78, /* An option: type, length, link-layer address. */
     NS_LEN = 86,
     ND_FLAGS = 58,
     ND_SOLICITED = 0x40,
     ND_OVERRIDE = 0x20,
-    GROUP_BYTES = 3, /* of the address that a solicited-node group ends with */
+    /* The last bytes of an address, which its solicited-node group ends with.
+     */
+    GROUP_BYTES = 3,
 };
 
 /* The reply has the literal frame's MAC addresses, type and IP addresses. */
@@ -96,8 +100,8 @@ static void literal_icmpv6(struct conf *conf)
                        LITERAL(conf, scapy_echo6_reply), true);
 }
 
-/* IEEE 802.1Q lets a station answer a priority-tagged frame with a tag or
- * without. */
+/* IEEE 802.1Q allows a station to answer a priority-tagged frame with or
+ * without a tag. */
 static void literal_vlan(struct conf *conf)
 {
     struct literal *ask = LITERAL(conf, scapy_echo_tagged);
@@ -112,7 +116,7 @@ static void literal_vlan(struct conf *conf)
     got = literal_take(conf, "a frame to the peer", 0, reply->bytes, 12);
     tag_len = got[LITERAL_ETH_TYPE] == 0x81 ? 4 : 0;
     if (tag_len != 0) {
-        conf_same(conf, "the question's tag", got + LITERAL_ETH_TYPE,
+        conf_same(conf, "the tag of the request", got + LITERAL_ETH_TYPE,
                   ask->bytes + LITERAL_ETH_TYPE, tag_len);
     }
     conf_same(conf, "the literal echo reply", got + LITERAL_L4 + tag_len,
@@ -143,13 +147,14 @@ static void literal_nd(struct conf *conf)
         got = literal_take(conf, "an advertisement of the target's addresses",
                            NS_TARGET, reply->bytes + NS_TARGET,
                            NS_LEN - NS_TARGET);
-    } while (memcmp(got, peer->mac.bytes, 6) != 0); /* others are to all */
+        /* Skip advertisements that are sent to all nodes. */
+    } while (memcmp(got, peer->mac.bytes, 6) != 0);
     /* A drive that has just started clears Override until duplicate address
      * detection ends (RFC 4429 3.3). */
     reply->bytes[ND_FLAGS] =
         (uint8_t)(ND_SOLICITED | (got[ND_FLAGS] & ND_OVERRIDE));
     literal_seal(reply);
-    conf_same(conf, "the literal neighbor advertisement", got + LITERAL_L4_V6,
+    conf_same(conf, "the literal neighbour advertisement", got + LITERAL_L4_V6,
               reply->bytes + LITERAL_L4_V6, NS_LEN - LITERAL_L4_V6);
     check_head(conf, got, reply, true);
     conf_equal(conf, "hop limit", got[LITERAL_IP + 7], 255);
@@ -165,7 +170,7 @@ static void literal_udp(struct conf *conf)
     literal_send(conf, sent);
     got = literal_take(conf, "ICMP destination unreachable, port unreachable",
                        LITERAL_L4, unreachable, sizeof(unreachable));
-    conf_same(conf, "the IP and UDP headers that it quotes",
+    conf_same(conf, "the IP and UDP headers that the error quotes",
               got + LITERAL_L4 + 8, sent->bytes + LITERAL_IP, 28);
 }
 
@@ -180,30 +185,31 @@ static void literal_lldp(struct conf *conf)
     literal_send(conf, LITERAL(conf, scapy_lldp_leave));
     net_settle(conf, 0);
     conf_check(conf, strstr(conf_console(conf, "neighbours 0"), name) == NULL,
-               "the drive still knows the neighbour %s, which said TTL 0",
+               "the drive still knows the neighbour %s, which sent TTL 0",
                name);
 }
 
 static const struct conf_test tests[] = {
     CONF_TEST("literal.arp", "RFC 826",
-              "a literal ARP request has the literal reply", literal_arp),
+              "a literal ARP request gets the literal reply", literal_arp),
     CONF_TEST("literal.icmp", "RFC 792, RFC 791 3.1",
-              "a literal IPv4 echo request has the literal reply",
+              "a literal IPv4 echo request gets the literal reply",
               literal_icmp),
     CONF_TEST("literal.vlan", "IEEE 802.1Q 6.9.1",
-              "a literal priority-tagged echo request has the literal reply",
+              "a literal priority-tagged echo request gets the literal reply",
               literal_vlan),
     CONF_TEST("literal.icmpv6", "RFC 4443 4, RFC 8200 3",
-              "a literal IPv6 echo request has the literal reply",
+              "a literal IPv6 echo request gets the literal reply",
               literal_icmpv6),
     CONF_TEST("literal.nd", "RFC 4861 4.3, 4.4",
-              "a literal neighbor solicitation has the literal advertisement",
+              "a literal neighbour solicitation gets the literal advertisement",
               literal_nd),
-    CONF_TEST("literal.udp", "RFC 768, RFC 1122 4.1.3.1",
-              "a literal datagram to a closed port is quoted in the ICMP error",
-              literal_udp),
+    CONF_TEST(
+        "literal.udp", "RFC 768, RFC 1122 4.1.3.1",
+        "a literal datagram to a closed port gets an ICMP error that quotes it",
+        literal_udp),
     CONF_TEST("literal.lldp", "IEEE 802.1AB-2016 8.2",
-              "literal LLDPDUs make a neighbour known and forgotten",
+              "literal LLDPDUs make the drive learn and forget a neighbour",
               literal_lldp, .needs = CONF_NEEDS_CONTROL),
 };
 CONF_TESTS(conf_tests_net_literal, "net", tests);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * LLDP: what the drive says about itself, and whom it knows.
- * Spec: IEEE 802.1AB-2016 clauses 8 and 9.
+ * LLDP: what the drive sends about itself, and which neighbours it knows.
  *
- * A neighbour that is new makes an agent send at once (clause 9.2.5.11): so
- * nobody has to wait for the interval.
+ * A new neighbour makes an agent send at once (clause 9.2.5.11), so that no
+ * test has to wait for the interval.
+ *
+ * Spec: IEEE 802.1AB-2016 clauses 8 and 9.
  */
 #include <stdio.h>
 #include <string.h>
@@ -16,10 +17,11 @@
 enum {
     TTL_S = 60,
     SECOND_US = 1000000,
-    FAST_FRAMES = 4,    /* txFastInit, table 9-1 */
-    CREDIT = 5,         /* txCreditMax */
-    INTERVAL_S = 30,    /* msgTxInterval */
-    FIRST_US = 3500000, /* a new neighbour is answered, credit or not */
+    FAST_FRAMES = 4, /* txFastInit of table 9-1. */
+    CREDIT = 5,      /* txCreditMax. */
+    INTERVAL_S = 30, /* msgTxInterval. */
+    /* The wait for the first LLDPDU, with or without credit. */
+    FIRST_US = 3500000,
     OUI_8023 = 0x00120f,
     SUBTYPE_MAX_FRAME = 4,
     SUBTYPES_CHASSIS = 7,
@@ -30,10 +32,10 @@ enum {
 static const struct mac_addr nearest_bridge = {
     {0x01, 0x80, 0xc2, 0x00, 0x00, 0x0e}};
 
-/* ---- What we say. */
+/* ---- What the test sends. */
 
 struct pdu {
-    char name[32]; /* of the system, by which the console shows it */
+    char name[32]; /* The system name, which the console shows. */
     unsigned int port;
     uint8_t frame[1514];
     size_t len_bytes;
@@ -75,7 +77,8 @@ static void add_chassis(struct pdu *pdu)
     add_tlv(pdu, LLDP_CHASSIS_ID, value, sizeof(value));
 }
 
-/* Other tests' neighbours have other names, and so other ports. */
+/* Neighbours of different tests have different names, and so different port
+ * IDs. */
 static void add_port(struct pdu *pdu)
 {
     uint8_t value[1 + sizeof(pdu->name)] = {LLDP_PORT_IFNAME};
@@ -104,7 +107,7 @@ static void send_pdu(struct conf *conf, struct pdu *pdu)
     conf_send_frame(conf, pdu->port, pdu->frame, pdu->len_bytes, 0);
 }
 
-/* A neighbour as they are. */
+/* The LLDPDU of an ordinary neighbour. */
 static struct pdu *new_neighbour_pdu(struct conf *conf, unsigned int port,
                                      uint16_t ttl_s)
 {
@@ -118,7 +121,7 @@ static struct pdu *new_neighbour_pdu(struct conf *conf, unsigned int port,
     return pdu;
 }
 
-/* It goes: nothing of it is left for other tests. */
+/* Send TTL 0, so that the drive forgets the neighbour before the next test. */
 static void send_farewell(struct conf *conf, const struct pdu *was)
 {
     struct pdu *pdu = new_pdu(conf, was->port);
@@ -132,9 +135,9 @@ static void send_farewell(struct conf *conf, const struct pdu *was)
     net_settle(conf, was->port);
 }
 
-/* ---- What the drive says. */
+/* ---- What the drive sends. */
 
-/* ctx: its port */
+/* ctx: the port on which it was received. */
 static bool is_lldp(const struct packet *packet, const void *ctx)
 {
     return packet->eth.type == ETHERTYPE_LLDP &&
@@ -148,8 +151,8 @@ static void needs_lldp(struct conf *conf, bool says_something)
     }
 }
 
-/* The LLDPDU that answers a new neighbour on a port; not applicable when the
- * target has no LLDP. */
+/* Take the LLDPDU that answers a new neighbour on a port. The test is not
+ * applicable when the target has no LLDP. */
 static const struct packet *take_first_lldpdu(struct conf *conf,
                                               unsigned int port)
 {
@@ -169,7 +172,9 @@ struct tlv {
     const uint8_t *value;
 };
 
-/* The next TLV; fails when it runs over the frame. @return false at the end */
+/*
+ * Read the next TLV; fails when it exceeds the frame. @return false at the end
+ */
 static bool next_tlv(struct conf *conf, const struct packet *packet, size_t *at,
                      struct tlv *tlv)
 {
@@ -182,13 +187,12 @@ static bool next_tlv(struct conf *conf, const struct packet *packet, size_t *at,
     tlv->len = head & LLDP_TLV_MAX;
     tlv->value = packet->frame + *at + LLDP_TLV_HEADER;
     conf_check(conf, tlv->len <= packet->len_bytes - *at - LLDP_TLV_HEADER,
-               "TLV %u of %u bytes runs over the frame's end", tlv->type,
-               tlv->len);
+               "TLV %u of %u bytes exceeds the frame", tlv->type, tlv->len);
     *at += LLDP_TLV_HEADER + tlv->len;
     return tlv->type != LLDP_END;
 }
 
-/* @return whether there is one */
+/* @return whether the LLDPDU has such a TLV */
 static bool find_tlv(struct conf *conf, const struct packet *packet,
                      uint8_t type, struct tlv *tlv)
 {
@@ -211,7 +215,7 @@ static void lldp_frame(struct conf *conf)
     conf_same(conf, "source", packet->eth.src.bytes,
               conf_target(conf)->ports[0].mac.bytes, 6);
     conf_check(conf, !packet->eth.tagged || packet->eth.vlan == 0,
-               "it is in VLAN %u", packet->eth.vlan);
+               "the LLDPDU is in VLAN %u", packet->eth.vlan);
 }
 
 static void lldp_mandatory(struct conf *conf)
@@ -222,11 +226,12 @@ static void lldp_mandatory(struct conf *conf)
 
     for (uint8_t type = LLDP_CHASSIS_ID; type <= LLDP_TTL; type++) {
         next_tlv(conf, packet, &at, &tlv);
-        conf_equal(conf, "TLV type, in this order", tlv.type, type);
+        conf_equal(conf, "type of the TLV, which the standard orders", tlv.type,
+                   type);
     }
     while (next_tlv(conf, packet, &at, &tlv)) {
-        conf_check(conf, tlv.type > LLDP_TTL, "a mandatory TLV %u comes again",
-                   tlv.type);
+        conf_check(conf, tlv.type > LLDP_TTL,
+                   "the mandatory TLV %u is repeated", tlv.type);
     }
 }
 
@@ -240,7 +245,7 @@ static void lldp_end(struct conf *conf)
     }
     conf_equal(conf, "length of the End TLV", tlv.len, 0);
     for (; at < packet->len_bytes; at++) {
-        conf_equal(conf, "padding behind it", packet->frame[at], 0);
+        conf_equal(conf, "padding after the End TLV", packet->frame[at], 0);
     }
 }
 
@@ -249,12 +254,13 @@ static void lldp_ttl(struct conf *conf)
     const struct packet *packet = take_first_lldpdu(conf, 0);
     struct tlv tlv;
 
-    conf_check(conf, find_tlv(conf, packet, LLDP_TTL, &tlv), "there is no TTL");
-    conf_equal(conf, "its length", tlv.len, 2);
+    conf_check(conf, find_tlv(conf, packet, LLDP_TTL, &tlv),
+               "the LLDPDU has no TTL");
+    conf_equal(conf, "length of the TTL", tlv.len, 2);
     conf_check(conf, get_be16(tlv.value) != 0,
-               "a TTL of 0: the drive is not about to go");
-    if (conf_target(conf)->is_ours) { /* 30 s, 4 times, and 1: table 9-1 */
-        conf_equal(conf, "TTL by default", get_be16(tlv.value),
+               "the TTL is 0, although the drive is running");
+    if (conf_target(conf)->is_ours) { /* Table 9-1: 4 times 30 s, and 1 s. */
+        conf_equal(conf, "default TTL", get_be16(tlv.value),
                    4 * INTERVAL_S + 1);
     }
 }
@@ -265,14 +271,14 @@ static void lldp_identity(struct conf *conf)
     struct tlv tlv;
 
     find_tlv(conf, packet, LLDP_CHASSIS_ID, &tlv);
-    conf_check(conf, tlv.len >= 2 && tlv.len <= 256, "a chassis ID of %u bytes",
-               tlv.len);
+    conf_check(conf, tlv.len >= 2 && tlv.len <= 256,
+               "the chassis ID has %u bytes", tlv.len);
     conf_check(conf, tlv.value[0] >= 1 && tlv.value[0] <= SUBTYPES_CHASSIS,
                "chassis ID subtype %u is reserved", tlv.value[0]);
     conf_check(conf, tlv.value[0] != LLDP_CHASSIS_MAC || tlv.len == 7,
-               "a MAC address of %u bytes", tlv.len - 1u);
+               "the MAC address has %u bytes", tlv.len - 1u);
     find_tlv(conf, packet, LLDP_PORT_ID, &tlv);
-    conf_check(conf, tlv.len >= 2 && tlv.len <= 256, "a port ID of %u bytes",
+    conf_check(conf, tlv.len >= 2 && tlv.len <= 256, "the port ID has %u bytes",
                tlv.len);
     conf_check(conf, tlv.value[0] >= 1 && tlv.value[0] <= SUBTYPES_PORT,
                "port ID subtype %u is reserved", tlv.value[0]);
@@ -292,7 +298,7 @@ static void two_ports(struct conf *conf)
     find_tlv(conf, two, LLDP_PORT_ID, &b);
     conf_check(conf, a.len != b.len || memcmp(a.value, b.value, a.len) != 0,
                "both ports have the same port ID");
-    conf_same(conf, "source on port 1", two->eth.src.bytes,
+    conf_same(conf, "source MAC address on port 1", two->eth.src.bytes,
               conf_target(conf)->ports[1].mac.bytes, 6);
 }
 
@@ -313,13 +319,13 @@ static void lldp_optional(struct conf *conf)
                    tlv.type < LLDP_PORT_DESCRIPTION ||
                        tlv.type > LLDP_SYSTEM_DESCRIPTION ||
                        tlv.len <= LLDP_TEXT_MAX,
-                   "TLV %u has a text of %u bytes", tlv.type, tlv.len);
+                   "the text of TLV %u has %u bytes", tlv.type, tlv.len);
         conf_check(conf, tlv.type != LLDP_ORGANISATION || tlv.len >= 4,
-                   "an organisation's TLV of %u bytes", tlv.len);
+                   "an organizationally specific TLV has %u bytes", tlv.len);
     }
     for (uint8_t type = LLDP_PORT_DESCRIPTION; type <= LLDP_CAPABILITIES;
          type++) {
-        conf_check(conf, counts[type] <= 1, "TLV %u is there %u times", type,
+        conf_check(conf, counts[type] <= 1, "TLV %u occurs %u times", type,
                    counts[type]);
     }
 }
@@ -331,15 +337,17 @@ static void lldp_capabilities(struct conf *conf)
     struct tlv tlv;
 
     if (!find_tlv(conf, packet, LLDP_CAPABILITIES, &tlv)) {
-        conf_not_applicable(conf, "the target says no capabilities");
+        conf_not_applicable(conf, "the target sends no capabilities");
     }
     conf_equal(conf, "length", tlv.len, 4);
     can = get_be16(tlv.value);
     does = get_be16(tlv.value + 2);
-    conf_check(conf, (does & ~can) == 0,
-               "enabled %04x is more than capable %04x", does, can);
+    conf_check(
+        conf, (does & ~can) == 0,
+        "the enabled capabilities %04x are not all among the system's, %04x",
+        does, can);
     conf_check(conf, !(can & LLDP_CAN_STATION) || can == LLDP_CAN_STATION,
-               "a station only, and %04x", can);
+               "a station must have no other capabilities: %04x", can);
 }
 
 static void lldp_management(struct conf *conf)
@@ -359,22 +367,25 @@ static void lldp_management(struct conf *conf)
         }
         count++;
         conf_check(conf, tlv.len >= 9 && tlv.len <= 167,
-                   "a management address TLV of %u bytes", tlv.len);
+                   "a management address TLV has %u bytes", tlv.len);
         len = tlv.value[0];
         conf_check(conf, len >= 2 && len <= 32 && 1u + len + 6 <= tlv.len,
-                   "an address of %u bytes in %u", len, tlv.len);
+                   "an address of %u bytes is in a TLV of %u", len, tlv.len);
         conf_check(conf, tlv.value[1 + len] >= 1 && tlv.value[1 + len] <= 3,
-                   "interface numbering subtype %u", tlv.value[1 + len]);
-        conf_equal(conf, "bytes with the OID",
+                   "interface numbering subtype %u is not defined",
+                   tlv.value[1 + len]);
+        conf_equal(conf, "length with the OID",
                    1u + len + 6 + tlv.value[len + 6], tlv.len);
         is_found = is_found || (len == 5 && tlv.value[1] == 1 &&
                                 memcmp(tlv.value + 2, own->bytes + 12, 4) == 0);
     }
     if (count == 0) {
-        conf_not_applicable(conf, "the target says no management address");
+        conf_not_applicable(conf, "the target sends no management address");
     }
-    conf_check(conf, is_found, "the port's IPv4 address is not among %u",
-               count);
+    conf_check(
+        conf, is_found,
+        "the port's IPv4 address is not among the %u management addresses",
+        count);
 }
 
 static void longest_frame(struct conf *conf)
@@ -390,17 +401,18 @@ static void longest_frame(struct conf *conf)
 
             conf_equal(conf, "length", tlv.len, 6);
             frame_len = get_be16(tlv.value + 4);
-            conf_check(
-                conf,
-                frame_len == mtu_bytes + 18 || frame_len == mtu_bytes + 22,
-                "a frame of %u bytes at an MTU of %u", frame_len, mtu_bytes);
+            conf_check(conf,
+                       frame_len == mtu_bytes + 18 ||
+                           frame_len == mtu_bytes + 22,
+                       "the maximum frame size is %u bytes at an MTU of %u",
+                       frame_len, mtu_bytes);
             return;
         }
     }
-    conf_not_applicable(conf, "the target says no longest frame");
+    conf_not_applicable(conf, "the target sends no maximum frame size");
 }
 
-/* ---- When. */
+/* ---- When the drive sends. */
 
 static unsigned int count_said(struct conf *conf)
 {
@@ -419,9 +431,9 @@ static void lldp_credit(struct conf *conf)
         send_farewell(conf, pdus[i]);
     }
     count = count_said(conf) - count;
-    conf_note(conf, "%u LLDPDUs for %u new neighbours", count, MANY);
+    conf_note(conf, "%u LLDPDUs came for %u new neighbours", count, MANY);
     conf_check(conf, count <= CREDIT + 1,
-               "%u LLDPDUs at once, txCreditMax is %u", count, CREDIT);
+               "%u LLDPDUs came at once; txCreditMax is %u", count, CREDIT);
 }
 
 static void lldp_fast(struct conf *conf)
@@ -429,7 +441,8 @@ static void lldp_fast(struct conf *conf)
     struct pdu *pdu;
     unsigned int count;
 
-    conf_pass(conf, 10 * SECOND_US); /* those of its start, and credit */
+    /* Let the LLDPDUs of the drive's start pass, and credit build up. */
+    conf_pass(conf, 10 * SECOND_US);
     count = count_said(conf);
     pdu = new_neighbour_pdu(conf, 0, TTL_S);
     conf_pass(conf, (FAST_FRAMES + 1) * SECOND_US);
@@ -450,19 +463,20 @@ static void lldp_interval(struct conf *conf)
     one = conf_take_within(conf, is_lldp, &(unsigned int){0},
                            (INTERVAL_S + 2) * UINT64_C(1000000));
     needs_lldp(conf, one != NULL);
-    conf_check(conf, one != NULL, "no LLDPDU within msgTxInterval");
+    conf_check(conf, one != NULL, "no LLDPDU came within msgTxInterval");
     two = conf_take_within(conf, is_lldp, &(unsigned int){0},
                            (INTERVAL_S + 2) * UINT64_C(1000000));
-    conf_check(conf, two != NULL, "no second one within msgTxInterval");
+    conf_check(conf, two != NULL, "no second LLDPDU came within msgTxInterval");
     apart_us = two->time_us - one->time_us;
     conf_check(conf, apart_us >= (INTERVAL_S - 1) * UINT64_C(1000000),
-               "they are %llu us apart", (unsigned long long)apart_us);
-    conf_equal(conf, "length, as nothing has changed", two->len_bytes,
+               "two LLDPDUs are %llu us apart", (unsigned long long)apart_us);
+    conf_equal(conf, "length of the second LLDPDU", two->len_bytes,
                one->len_bytes);
-    conf_same(conf, "what they say", two->frame, one->frame, one->len_bytes);
+    conf_same(conf, "contents of the second LLDPDU", two->frame, one->frame,
+              one->len_bytes);
 }
 
-/* ---- Whom it knows, by the console. */
+/* ---- Which neighbours the drive knows, as its console shows. */
 
 static bool is_known(struct conf *conf, const struct pdu *pdu)
 {
@@ -483,7 +497,7 @@ static void expect_unknown(struct conf *conf, const struct pdu *pdu)
 {
     if (is_known(conf, pdu)) {
         send_farewell(conf, pdu);
-        conf_fail(conf, "the drive knows %s", pdu->name);
+        conf_fail(conf, "the drive knows the neighbour %s", pdu->name);
     }
 }
 
@@ -520,7 +534,7 @@ static void lldp_refreshed(struct conf *conf)
     conf_pass(conf, SECOND_US);
     send_pdu(conf, pdu);
     conf_pass(conf, SECOND_US + SECOND_US / 2);
-    expect_known(conf, pdu); /* 2.5 s after the first one */
+    expect_known(conf, pdu); /* 2.5 s after the first LLDPDU. */
     send_farewell(conf, pdu);
 }
 
@@ -539,7 +553,7 @@ static void lldp_updated(struct conf *conf)
     send_pdu(conf, again);
     net_settle(conf, 0);
     conf_check(conf, strstr(conf_console(conf, "neighbours 0"), text) != NULL,
-               "what the neighbour said later is not known");
+               "the drive does not know what the neighbour sent later");
     send_farewell(conf, pdu);
 }
 
@@ -579,7 +593,7 @@ static void lldp_crowd(struct conf *conf)
         pdus[i] = new_neighbour_pdu(conf, 0, TTL_S);
         net_settle(conf, 0);
     }
-    expect_known(conf, pdus[0]); /* who was there first stays */
+    expect_known(conf, pdus[0]); /* The first neighbour is kept. */
     for (unsigned int i = 0; i < MANY; i++) {
         send_farewell(conf, pdus[i]);
     }
@@ -588,7 +602,7 @@ static void lldp_crowd(struct conf *conf)
     }
 }
 
-/* ---- What is no LLDPDU. */
+/* ---- LLDPDUs that are invalid. */
 
 static void expect_pdu_refused(struct conf *conf, struct pdu *pdu)
 {
@@ -709,7 +723,7 @@ static void other_destination(struct conf *conf)
     expect_pdu_refused(conf, pdu);
 }
 
-/* ---- Going. */
+/* ---- A drive that shuts down. */
 
 static void shutting_down(struct conf *conf)
 {
@@ -717,102 +731,113 @@ static void shutting_down(struct conf *conf)
     struct tlv tlv;
     size_t at = ETH_LEN;
 
-    conf_pass(conf, SECOND_US); /* an LLDPDU of its start, maybe */
+    /* An LLDPDU of the drive's start may come first. */
+    conf_pass(conf, SECOND_US);
     conf_flush(conf);
     conf_console(conf, "shutdown");
-    packet = conf_take(conf, "an LLDPDU that takes leave", is_lldp,
+    packet = conf_take(conf, "the LLDPDU of a drive that shuts down", is_lldp,
                        &(unsigned int){0});
-    conf_check(conf, find_tlv(conf, packet, LLDP_TTL, &tlv), "there is no TTL");
+    conf_check(conf, find_tlv(conf, packet, LLDP_TTL, &tlv),
+               "the LLDPDU has no TTL");
     conf_equal(conf, "TTL", get_be16(tlv.value), 0);
     while (next_tlv(conf, packet, &at, &tlv)) {
         conf_check(conf, tlv.type <= LLDP_TTL,
-                   "TLV %u in an LLDPDU that takes leave", tlv.type);
+                   "TLV %u is in an LLDPDU with TTL 0", tlv.type);
     }
     conf_reset(conf);
 }
 
 static const struct conf_test tests[] = {
     CONF_TEST("lldp.frame", "IEEE 802.1AB-2016 7.1, 7.3",
-              "LLDPDUs go to the nearest bridge, from the port, untagged",
+              "LLDPDUs go to the nearest bridge group, from the port's "
+              "address, untagged",
               lldp_frame),
-    CONF_TEST("lldp.mandatory", "IEEE 802.1AB-2016 8.2",
-              "chassis ID, port ID, TTL come first, in this order, once",
-              lldp_mandatory),
+    CONF_TEST(
+        "lldp.mandatory", "IEEE 802.1AB-2016 8.2",
+        "chassis ID, port ID and TTL come first, in this order, once each",
+        lldp_mandatory),
     CONF_TEST("lldp.end", "IEEE 802.1AB-2016 8.5.1",
-              "the End TLV is the last, and only padding follows", lldp_end),
+              "the End TLV is the last one, and only padding follows",
+              lldp_end),
     CONF_TEST("lldp.ttl", "IEEE 802.1AB-2016 8.5.4",
-              "a TTL of 2 bytes, not 0 while the drive is there", lldp_ttl),
+              "the TTL has 2 bytes, and is not 0 while the drive runs",
+              lldp_ttl),
     CONF_TEST("lldp.identity", "IEEE 802.1AB-2016 8.5.2, 8.5.3",
-              "IDs have known subtypes and right lengths", lldp_identity),
+              "IDs have defined subtypes and correct lengths", lldp_identity),
     CONF_TEST("lldp.two-ports", "IEEE 802.1AB-2016 8.5.2, 8.5.3",
-              "one chassis, two ports", two_ports,
-              .needs = CONF_NEEDS_TWO_PORTS),
-    CONF_TEST("lldp.optional", "IEEE 802.1AB-2016 8.5",
-              "optional TLVs: no reserved types, none twice, right lengths",
-              lldp_optional),
+              "both ports have the same chassis ID, and different port IDs",
+              two_ports, .needs = CONF_NEEDS_TWO_PORTS),
+    CONF_TEST(
+        "lldp.optional", "IEEE 802.1AB-2016 8.5",
+        "optional TLVs have defined types and correct lengths, and occur once",
+        lldp_optional),
     CONF_TEST("lldp.capabilities", "IEEE 802.1AB-2016 8.5.8",
-              "what is enabled is supported; a station is nothing else",
+              "enabled capabilities are capabilities of the system; a station "
+              "has no other",
               lldp_capabilities),
     CONF_TEST("lldp.management", "IEEE 802.1AB-2016 8.5.9",
-              "management addresses are well-formed, the port's among them",
+              "management addresses are well-formed, and include the port's",
               lldp_management),
     CONF_TEST("lldp.longest-frame", "IEEE 802.3 79.3.4",
-              "the longest frame goes with the MTU", longest_frame),
+              "the maximum frame size agrees with the MTU", longest_frame),
     CONF_TEST("lldp.credit", "IEEE 802.1AB-2016 9.2.5.17",
-              "new neighbours do not make it send more than txCreditMax",
+              "many new neighbours cause at most txCreditMax LLDPDUs at once",
               lldp_credit),
     CONF_TEST("lldp.fast", "IEEE 802.1AB-2016 9.2.5.11",
-              "a new neighbour hears it txFastInit times, a second apart",
+              "a new neighbour causes txFastInit LLDPDUs, a second apart",
               lldp_fast, .needs = CONF_LONG),
     CONF_TEST("lldp.interval", "IEEE 802.1AB-2016 9.2.5.7",
-              "an LLDPDU every 30 s", lldp_interval, .needs = CONF_LONG),
+              "an LLDPDU is sent every 30 s", lldp_interval,
+              .needs = CONF_LONG),
     CONF_TEST("lldp.seen", "IEEE 802.1AB-2016 9.2.7.7.5",
-              "a neighbour is known", lldp_seen, .needs = CONF_NEEDS_CONTROL),
+              "the drive knows a neighbour that sends an LLDPDU", lldp_seen,
+              .needs = CONF_NEEDS_CONTROL),
     CONF_TEST("lldp.gone", "IEEE 802.1AB-2016 9.2.7.7.3",
-              "one that says TTL 0 is forgotten at once", lldp_gone,
+              "a neighbour that sends TTL 0 is forgotten at once", lldp_gone,
               .needs = CONF_NEEDS_CONTROL),
     CONF_TEST("lldp.ageing", "IEEE 802.1AB-2016 9.2.7.7.2",
-              "one that is silent is forgotten with its TTL", lldp_ageing,
-              .needs = CONF_NEEDS_CONTROL),
+              "a silent neighbour is forgotten when its TTL has passed",
+              lldp_ageing, .needs = CONF_NEEDS_CONTROL),
     CONF_TEST("lldp.refreshed", "IEEE 802.1AB-2016 9.2.7.7.4",
-              "one that says the same again stays", lldp_refreshed,
+              "a neighbour that repeats its LLDPDU is kept", lldp_refreshed,
               .needs = CONF_NEEDS_CONTROL),
     CONF_TEST("lldp.updated", "IEEE 802.1AB-2016 9.2.7.7.5",
-              "what it says later replaces what it said", lldp_updated,
-              .needs = CONF_NEEDS_CONTROL),
+              "a neighbour's later LLDPDU replaces the earlier one",
+              lldp_updated, .needs = CONF_NEEDS_CONTROL),
     CONF_TEST("lldp.passed-over", "IEEE 802.1AB-2016 9.2.7.7.1",
-              "unknown TLVs are passed over", passed_over,
+              "unknown TLVs are skipped", passed_over,
               .needs = CONF_NEEDS_CONTROL),
     CONF_TEST("lldp.other-port", "IEEE 802.1AB-2016 6.1",
-              "neighbours belong to the port that heard them", other_port,
+              "a neighbour is listed for the port that received it", other_port,
               .needs = CONF_NEEDS_CONTROL | CONF_NEEDS_TWO_PORTS),
-    CONF_TEST("lldp.crowd", "IEEE 802.1AB-2016 9.2.7.7.5",
-              "32 neighbours: the first one stays, all can be forgotten",
-              lldp_crowd, .needs = CONF_NEEDS_CONTROL),
+    CONF_TEST(
+        "lldp.crowd", "IEEE 802.1AB-2016 9.2.7.7.5",
+        "of 32 neighbours the first one is kept, and all can be forgotten",
+        lldp_crowd, .needs = CONF_NEEDS_CONTROL),
     CONF_TEST("lldp.wrong-order", "IEEE 802.1AB-2016 9.2.7.7.1",
-              "mandatory TLVs in another order: discarded", wrong_order,
-              .needs = CONF_NEEDS_CONTROL, .is_malformed = true),
+              "an LLDPDU with mandatory TLVs in another order is discarded",
+              wrong_order, .needs = CONF_NEEDS_CONTROL, .is_malformed = true),
     CONF_TEST("lldp.missing", "IEEE 802.1AB-2016 9.2.7.7.1",
-              "one of them missing: discarded", lldp_missing,
-              .needs = CONF_NEEDS_CONTROL, .is_malformed = true),
+              "an LLDPDU without one of the mandatory TLVs is discarded",
+              lldp_missing, .needs = CONF_NEEDS_CONTROL, .is_malformed = true),
     CONF_TEST("lldp.twice", "IEEE 802.1AB-2016 9.2.7.7.1",
-              "one of them twice: discarded", lldp_twice,
+              "an LLDPDU with a mandatory TLV twice is discarded", lldp_twice,
               .needs = CONF_NEEDS_CONTROL, .is_malformed = true),
     CONF_TEST("lldp.short-ids", "IEEE 802.1AB-2016 9.2.7.7.1",
-              "IDs without a value: discarded", short_ids,
+              "an LLDPDU with IDs without a value is discarded", short_ids,
               .needs = CONF_NEEDS_CONTROL, .is_malformed = true),
     CONF_TEST("lldp.short-ttl", "IEEE 802.1AB-2016 9.2.7.7.1",
-              "a TTL of 1 byte: discarded", short_ttl,
+              "an LLDPDU with a TTL of 1 byte is discarded", short_ttl,
               .needs = CONF_NEEDS_CONTROL, .is_malformed = true),
     CONF_TEST("lldp.overrun", "IEEE 802.1AB-2016 9.2.7.7.1",
-              "a TLV beyond the frame: discarded", lldp_overrun,
-              .needs = CONF_NEEDS_CONTROL, .is_malformed = true),
-    CONF_TEST("lldp.other-destination", "IEEE 802.1AB-2016 7.1",
-              "LLDPDUs to everybody or to the drive are none",
-              other_destination, .needs = CONF_NEEDS_CONTROL,
-              .is_malformed = true),
+              "an LLDPDU with a TLV beyond the frame is discarded",
+              lldp_overrun, .needs = CONF_NEEDS_CONTROL, .is_malformed = true),
+    CONF_TEST(
+        "lldp.other-destination", "IEEE 802.1AB-2016 7.1",
+        "LLDPDUs to the broadcast address or to the drive's own are ignored",
+        other_destination, .needs = CONF_NEEDS_CONTROL, .is_malformed = true),
     CONF_TEST("lldp.shutdown", "IEEE 802.1AB-2016 9.1.2.2",
-              "a drive that goes says TTL 0, and nothing else", shutting_down,
-              .needs = CONF_NEEDS_CONTROL | CONF_LONG),
+              "a drive that shuts down sends TTL 0 and nothing else",
+              shutting_down, .needs = CONF_NEEDS_CONTROL | CONF_LONG),
 };
 CONF_TESTS(conf_tests_net_lldp, "net", tests);

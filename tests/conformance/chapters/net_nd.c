@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Neighbour discovery, duplicate address detection, router advertisements as
- * far as their MTU shows them, multicast listener reports.
+ * Neighbour discovery; duplicate address detection; router advertisements, as
+ * far as the MTU in them shows; multicast listener reports.
+ *
  * Spec: RFC 4861, RFC 4862, RFC 6980, RFC 3810.
  */
 #include <stdio.h>
@@ -17,13 +18,14 @@
 enum {
     HOP_LIMIT = 255,
     LINK_MTU_MIN = 1280,
-    ECHO_LEN = 1400, /* fits the link, not an MTU of 1280 */
+    ECHO_LEN = 1400, /* Fits the link's MTU, but not an MTU of 1280. */
     RA_MAX = 64,
     BURST = 64,
-    SETTLE_US = 10000000, /* DAD, announcements */
+    /* The time that duplicate address detection and announcements take. */
+    SETTLE_US = 10000000,
 };
 
-/* A solicitation, and all that can be wrong with it. */
+/* A solicitation, with every field that a test can make wrong. */
 struct question {
     struct packet_path path;
     uint8_t message[128];
@@ -58,7 +60,7 @@ static void send_question(struct conf *conf, struct question *q)
                        q->len_bytes));
 }
 
-/* ctx: the target */
+/* ctx: the target address. */
 static bool is_advert(const struct packet *packet, const void *ctx)
 {
     struct nd_neighbor nd;
@@ -97,7 +99,8 @@ static const struct packet *take_advert(struct conf *conf, bool is_solicited)
     return packet;
 }
 
-/* The announcements of a start are over: what comes now is an answer. */
+/* Wait until the announcements of the drive's start are over, so that only
+ * answers come. */
 static void wait_for_start(struct conf *conf)
 {
     if (conf_target(conf)->is_virtual) {
@@ -123,9 +126,11 @@ static void nd_solicited(struct conf *conf)
     send_question(conf, q);
     advert = take_advert(conf, true);
     ASSERT(nd_neighbor_parse(&nd, advert->l4, advert->l4_len));
-    conf_check(conf, nd.override, "O is 0 for an address of one host");
+    conf_check(conf, nd.override,
+               "the override flag is clear for a unicast address");
     conf_check(conf, nd.has_lladdr,
-               "no target link-layer address for a multicast question");
+               "the answer to a multicast solicitation has no target "
+               "link-layer address");
     conf_same(conf, "destination MAC address", advert->eth.dst.bytes,
               q->path.src_mac.bytes, 6);
     conf_same(conf, "destination", advert->dst.bytes, q->path.src.bytes, 16);
@@ -142,7 +147,8 @@ static void nd_unicast(struct conf *conf)
     take_advert(conf, true);
 }
 
-/* As NUD asks: RFC 4861 4.3 lets it go without the option. */
+/* A solicitation as neighbour unreachability detection sends it: RFC 4861 4.3
+ * allows it to have no option. */
 static void no_lladdr(struct conf *conf)
 {
     struct question *q = new_solicitation(conf);
@@ -194,7 +200,7 @@ static void nd_burst(struct conf *conf)
     }
 }
 
-/* ---- Duplicate address detection of others. */
+/* ---- Duplicate address detection by other hosts. */
 
 static struct question *new_dad_probe(struct conf *conf)
 {
@@ -242,7 +248,7 @@ static void dad_for_another(struct conf *conf)
     expect_no_advert(conf, q);
 }
 
-/* ---- What is no solicitation. */
+/* ---- Invalid solicitations. */
 
 static void hop_limit(struct conf *conf)
 {
@@ -353,7 +359,7 @@ static void advert_unanswered(struct conf *conf)
     expect_no_advert(conf, q);
 }
 
-/* ---- Who has moved. */
+/* ---- Peers whose MAC address changes. */
 
 static void has_moved(struct conf *conf, bool has_override)
 {
@@ -384,9 +390,9 @@ static void has_moved(struct conf *conf, bool has_override)
     net_settle(conf, 0);
     conf_flush(conf);
     rc_send_capsule(rc, &keep_alive, NULL, NULL, 0);
-    conf_take(conf, "a frame to the MAC address that counts", net_is_to,
+    conf_take(conf, "a frame to the correct MAC address", net_is_to,
               has_override ? &now : &before);
-    conf_expect_none(conf, "frame to the other MAC address", net_is_to,
+    conf_expect_none(conf, "frame to the peer's other MAC address", net_is_to,
                      has_override ? &before : &now, 5000);
     rc_close(rc);
 }
@@ -401,7 +407,9 @@ static void moved_without_override(struct conf *conf)
     has_moved(conf, false);
 }
 
-/* ---- Routers: the MTU they give is seen in how long an echo reply may be. */
+/*
+ * ---- Routers: the MTU that they advertise limits the length of an echo reply.
+ */
 
 static const uint8_t router_ip[16] = {0xfe, 0x80, [8] = 2, [15] = 0x99};
 
@@ -430,7 +438,7 @@ static bool is_piece(const struct packet *packet, const void *ctx)
            ip_addr_equal(&packet->dst, ctx);
 }
 
-/* Does an echo of ECHO_LEN come back in fragments? */
+/* Does an echo request of ECHO_LEN bytes get a reply in fragments? */
 static bool is_narrow(struct conf *conf)
 {
     struct packet_path path = net_path0(conf, true);
@@ -452,7 +460,8 @@ static bool is_narrow(struct conf *conf)
     return true;
 }
 
-/* Whatever it was, the link is as wide again as it was. */
+/* Send the router advertisement, and find out whether its MTU applies; restore
+ * the link's MTU. */
 static bool adopts_router_mtu(struct conf *conf, struct question *q)
 {
     uint16_t mtu_bytes = conf_target(conf)->mtu_bytes;
@@ -467,8 +476,7 @@ static bool adopts_router_mtu(struct conf *conf, struct question *q)
     send_question(conf, new_router_advertisement(conf, mtu_bytes));
     net_settle(conf, 0);
     conf_check(conf, !is_narrow(conf),
-               "a router's MTU of %u did not take back the one of 1280",
-               mtu_bytes);
+               "a router's MTU of %u did not undo the MTU of 1280", mtu_bytes);
     return was_narrow;
 }
 
@@ -477,7 +485,7 @@ static void router_heeded(struct conf *conf)
     conf_check(
         conf,
         adopts_router_mtu(conf, new_router_advertisement(conf, LINK_MTU_MIN)),
-        "the MTU of a router advertisement is not heeded");
+        "the MTU of a router advertisement does not apply");
 }
 
 static void router_options(struct conf *conf)
@@ -489,12 +497,13 @@ static void router_options(struct conf *conf)
     memcpy(q->message + ND_RA_OPTIONS, unknown, sizeof(unknown));
     q->len_bytes += sizeof(unknown);
     conf_check(conf, adopts_router_mtu(conf, q),
-               "the MTU behind an unknown option is not heeded");
+               "the MTU after an unknown option does not apply");
 }
 
 static void expect_unheeded(struct conf *conf, struct question *q)
 {
-    conf_check(conf, !adopts_router_mtu(conf, q), "it is believed");
+    conf_check(conf, !adopts_router_mtu(conf, q),
+               "the MTU of an invalid router advertisement applies");
 }
 
 static void router_hop_limit(struct conf *conf)
@@ -525,7 +534,7 @@ static void router_option_zero(struct conf *conf)
 {
     struct question *q = new_router_advertisement(conf, LINK_MTU_MIN);
 
-    memset(q->message + q->len_bytes, 0, 8); /* a second one, without length */
+    memset(q->message + q->len_bytes, 0, 8); /* A second option, of length 0. */
     q->message[q->len_bytes] = 253;
     q->len_bytes += 8;
     expect_unheeded(conf, q);
@@ -555,11 +564,12 @@ static void router_mtu_large(struct conf *conf)
     net_settle(conf, 0);
     net_send_piece(conf, whole, 0, 800, true);
     net_send_piece(conf, whole, 800, whole->len_bytes - 800, false);
-    net_take_whole(conf, whole); /* in frames that the link carries */
+    /* The reply comes in frames that the link carries. */
+    net_take_whole(conf, whole);
     net_ping(conf, &path, "alive", 5);
 }
 
-/* ---- Behind link up. */
+/* ---- After the link came up. */
 
 static bool is_dad(const struct packet *packet, const void *ctx)
 {
@@ -608,8 +618,9 @@ static void dad_own(struct conf *conf)
     group = nd_solicited_node(&nd.target);
     conf_same(conf, "destination", dad->dst.bytes, group.bytes, 16);
     conf_equal(conf, "hop limit", dad->ttl, HOP_LIMIT);
-    conf_check(conf, !nd.has_lladdr,
-               "a source link-layer address from the unspecified address");
+    conf_check(
+        conf, !nd.has_lladdr,
+        "a source link-layer address is sent from the unspecified address");
     net_settle(conf, 0);
 }
 
@@ -624,9 +635,10 @@ static void router_solicited(struct conf *conf)
     conf_same(conf, "destination", rs->dst.bytes, all_routers.bytes, 16);
     conf_equal(conf, "hop limit", rs->ttl, HOP_LIMIT);
     conf_check(conf, nd_router_solicit_parse(&parsed, rs->l4, rs->l4_len),
-               "it is malformed");
-    conf_check(conf, !ip_addr_is_unspecified(&rs->src) || !parsed.has_lladdr,
-               "a source link-layer address from the unspecified address");
+               "the router solicitation is malformed");
+    conf_check(
+        conf, !ip_addr_is_unspecified(&rs->src) || !parsed.has_lladdr,
+        "a source link-layer address is sent from the unspecified address");
     net_settle(conf, 0);
 }
 
@@ -647,11 +659,11 @@ static void group_reported(struct conf *conf)
         }
     }
     conf_check(conf, is_found,
-               "no report for the address' solicited-node group");
+               "the address's solicited-node group is not reported");
     net_settle(conf, 0);
 }
 
-/* An address that somebody else has is not used. */
+/* The drive does not use an address that another host has. */
 static void dad_lost(struct conf *conf)
 {
     struct packet_path path = net_path0(conf, true);
@@ -700,99 +712,113 @@ static void dad_lost(struct conf *conf)
 
 static const struct conf_test tests[] = {
     CONF_TEST("nd.solicited", "RFC 4861 7.2.4",
-              "a solicitation is answered: S, O, address, hop limit 255",
+              "a solicitation gets an advertisement with correct flags, "
+              "address and hop limit",
               nd_solicited),
-    CONF_TEST("nd.unicast", "RFC 4861 7.2.3", "also if it comes by unicast",
-              nd_unicast),
+    CONF_TEST("nd.unicast", "RFC 4861 7.2.3",
+              "a unicast solicitation gets an advertisement", nd_unicast),
     CONF_TEST("nd.no-lladdr", "RFC 4861 4.3",
-              "a unicast one needs no source link-layer address", no_lladdr),
+              "a unicast solicitation needs no source link-layer address",
+              no_lladdr),
     CONF_TEST("nd.other-options", "RFC 4861 7.1.1",
-              "unknown options are passed over", other_options,
+              "unknown options are skipped", other_options,
               .is_malformed = true),
-    CONF_TEST("nd.reserved", "RFC 4861 7.1.1",
-              "the reserved field is not looked at", nd_reserved,
-              .is_malformed = true),
+    CONF_TEST("nd.reserved", "RFC 4861 7.1.1", "the reserved field is ignored",
+              nd_reserved, .is_malformed = true),
     CONF_TEST("nd.burst", "RFC 4861 7.2.4",
               "64 hosts that ask at once are all answered", nd_burst),
-    CONF_TEST("nd.dad-defended", "RFC 4862 5.4.3, RFC 4861 7.2.4",
-              "who tries the drive's address is told, by all nodes",
-              dad_defended),
+    CONF_TEST(
+        "nd.dad-defended", "RFC 4862 5.4.3, RFC 4861 7.2.4",
+        "a probe for the drive's address gets an advertisement to all nodes",
+        dad_defended),
     CONF_TEST("nd.dad-with-lladdr", "RFC 4861 7.1.1",
-              "from :: with a link-layer address: dropped", dad_with_lladdr,
-              .is_malformed = true),
+              "a probe from :: with a link-layer address is dropped",
+              dad_with_lladdr, .is_malformed = true),
     CONF_TEST("nd.dad-unicast", "RFC 4861 7.1.1",
-              "from :: to another than the solicited-node group: dropped",
+              "a probe from :: to another address than the solicited-node "
+              "group is dropped",
               dad_unicast, .is_malformed = true),
     CONF_TEST("nd.dad-for-another", "RFC 4862 5.4.3",
-              "another address is not defended", dad_for_another,
+              "a probe for another address is not answered", dad_for_another,
               .is_malformed = true),
     CONF_TEST("nd.hop-limit", "RFC 4861 7.1.1",
-              "a hop limit of 254 has crossed a router: dropped", hop_limit,
+              "a solicitation with hop limit 254, which has crossed a router, "
+              "is dropped",
+              hop_limit, .is_malformed = true),
+    CONF_TEST("nd.code", "RFC 4861 7.1.1",
+              "a solicitation with a code other than 0 is dropped", nd_code,
               .is_malformed = true),
-    CONF_TEST("nd.code", "RFC 4861 7.1.1", "a code other than 0: dropped",
-              nd_code, .is_malformed = true),
-    CONF_TEST("nd.checksum", "RFC 4861 7.1.1", "a wrong checksum: dropped",
-              nd_checksum, .is_malformed = true),
-    CONF_TEST("nd.cut", "RFC 4861 7.1.1", "less than 24 bytes: dropped", nd_cut,
+    CONF_TEST("nd.checksum", "RFC 4861 7.1.1",
+              "a solicitation with a wrong checksum is dropped", nd_checksum,
+              .is_malformed = true),
+    CONF_TEST("nd.cut", "RFC 4861 7.1.1",
+              "a solicitation of less than 24 bytes is dropped", nd_cut,
               .is_malformed = true),
     CONF_TEST("nd.option-zero", "RFC 4861 4.6, 7.1.1",
-              "an option of length 0: dropped", option_zero,
-              .is_malformed = true),
+              "a solicitation with an option of length 0 is dropped",
+              option_zero, .is_malformed = true),
     CONF_TEST("nd.option-long", "RFC 4861 4.6",
-              "an option beyond the message: dropped", option_long,
-              .is_malformed = true),
+              "a solicitation with an option beyond its end is dropped",
+              option_long, .is_malformed = true),
     CONF_TEST("nd.target-group", "RFC 4861 7.1.1",
-              "a group is nobody's target: dropped", target_group,
+              "a solicitation for a group is dropped", target_group,
               .is_malformed = true),
     CONF_TEST("nd.for-another", "RFC 4861 7.2.3",
-              "another address is not answered for", for_another,
+              "a solicitation for another address is not answered", for_another,
               .is_malformed = true),
     CONF_TEST("nd.fragmented", "RFC 6980 5",
-              "neighbour discovery with a fragment header: ignored",
+              "neighbour discovery messages with a fragment header are ignored",
               nd_fragmented, .is_malformed = true),
     CONF_TEST("nd.advert-unanswered", "RFC 4861 7.2.5",
               "advertisements are not answered", advert_unanswered),
     CONF_TEST("nd.moved", "RFC 4861 7.2.5",
-              "with O a new link-layer address replaces the old one", nd_moved),
+              "an advertisement with the override flag replaces the link-layer "
+              "address",
+              nd_moved),
     CONF_TEST("nd.moved-without-override", "RFC 4861 7.2.5",
-              "without O it does not", moved_without_override),
+              "an advertisement without the override flag does not replace it",
+              moved_without_override),
     CONF_TEST("nd.router", "RFC 4861 6.3.4",
-              "a router's MTU is heeded, and a later one, too", router_heeded),
+              "the MTU of a router applies, and so does a later one",
+              router_heeded),
     CONF_TEST("nd.router-options", "RFC 4861 6.1.2",
-              "unknown options are passed over", router_options,
-              .is_malformed = true),
+              "unknown options of a router advertisement are skipped",
+              router_options, .is_malformed = true),
     CONF_TEST("nd.router-hop-limit", "RFC 4861 6.1.2",
-              "a hop limit of 254 has crossed a router: ignored",
+              "a router advertisement with hop limit 254 is ignored",
               router_hop_limit, .is_malformed = true),
     CONF_TEST("nd.router-source", "RFC 4861 6.1.2",
-              "routers speak from link-local addresses: others are ignored",
+              "a router advertisement from an address that is not link-local "
+              "is ignored",
               router_source, .is_malformed = true),
     CONF_TEST("nd.router-code", "RFC 4861 6.1.2",
-              "a code other than 0: ignored", router_code,
-              .is_malformed = true),
+              "a router advertisement with a code other than 0 is ignored",
+              router_code, .is_malformed = true),
     CONF_TEST("nd.router-option-zero", "RFC 4861 6.1.2",
-              "an option of length 0: ignored as a whole", router_option_zero,
-              .is_malformed = true),
+              "a router advertisement with an option of length 0 is ignored as "
+              "a whole",
+              router_option_zero, .is_malformed = true),
     CONF_TEST("nd.router-cut", "RFC 4861 4.6",
-              "an option beyond the message: ignored", router_cut,
-              .is_malformed = true),
+              "a router advertisement with an option beyond its end is ignored",
+              router_cut, .is_malformed = true),
     CONF_TEST("nd.router-mtu-small", "RFC 8200 5",
-              "no link has an MTU below 1280", router_mtu_small,
+              "an advertised MTU below 1280 is ignored", router_mtu_small,
               .is_malformed = true),
     CONF_TEST("nd.router-mtu-large", "RFC 4861 6.3.4",
-              "nor one beyond what Ethernet carries", router_mtu_large,
-              .is_malformed = true),
+              "an advertised MTU beyond what Ethernet carries is ignored",
+              router_mtu_large, .is_malformed = true),
     CONF_TEST("nd.dad-own", "RFC 4862 5.4.2",
-              "the drive's address is tried behind link up", dad_own,
-              .needs = CONF_NEEDS_CONTROL),
+              "the drive probes for its own address after the link came up",
+              dad_own, .needs = CONF_NEEDS_CONTROL),
     CONF_TEST("nd.dad-lost", "RFC 4862 5.4.5",
-              "an address that somebody else has is not used", dad_lost,
-              .needs = CONF_NEEDS_CONTROL),
+              "the drive does not use an address that another host has",
+              dad_lost, .needs = CONF_NEEDS_CONTROL),
     CONF_TEST("nd.router-solicited", "RFC 4861 6.3.7",
-              "routers are asked for behind link up", router_solicited,
-              .needs = CONF_NEEDS_CONTROL),
-    CONF_TEST("nd.group-reported", "RFC 3810 6.1, RFC 4861 7.2.1",
-              "the solicited-node group is reported behind link up",
-              group_reported, .needs = CONF_NEEDS_CONTROL),
+              "the drive solicits routers after the link came up",
+              router_solicited, .needs = CONF_NEEDS_CONTROL),
+    CONF_TEST(
+        "nd.group-reported", "RFC 3810 6.1, RFC 4861 7.2.1",
+        "the drive reports its solicited-node group after the link came up",
+        group_reported, .needs = CONF_NEEDS_CONTROL),
 };
 CONF_TESTS(conf_tests_net_nd, "net", tests);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The SNTP client, the tester being the server: what it asks and how often,
- * which answers set the clock.  The clock is seen through NVMe's Timestamp.
+ * The SNTP client, with the tester as the server: what it sends and how often,
+ * and which answers set the clock. The clock is read through NVMe's Timestamp.
  *
- * A drive has no server until it is told one, which waits for its next start:
- * each test configures it, restarts it, and puts the setting back; the last one
- * restarts the drive without.
+ * A drive has no server until one is configured, which takes effect at its next
+ * start: each test configures the server, restarts the drive, and removes the
+ * setting; the last test restarts the drive without a server.
  *
  * Spec: RFC 4330, sections 3 (timestamps), 5 (client), 8 (kiss of death), 10
  * (best practices).
@@ -23,18 +23,20 @@
 #include "nvme_lib.h"
 
 enum {
-    SERVER = 3, /* of conf_peer() */
+    SERVER = 3, /* Indexes for conf_peer(). */
     OTHER = 4,
     STRATUM = 2,
-    POLL_S = 2,     /* shorter than any but a test should have it */
-    USUAL_S = 1024, /* the default */
-    LEAST_S = 15,   /* section 10 */
+    POLL_S = 2,     /* Shorter than anybody but a test should set it. */
+    USUAL_S = 1024, /* The default. */
+    LEAST_S = 15,   /* The shortest interval of section 10. */
     START_US = 20000000,
-    QUIET_US = 5000000, /* two intervals and a half */
-    FRESH_US = 300000,  /* a question of that age may still be answered */
+    QUIET_US = 5000000, /* Two and a half intervals. */
+    /* A request no older than this may still be answered. */
+    FRESH_US = 300000,
     SECOND_US = 1000000,
-    SLACK_US = 50000, /* clocks differ */
-    CLOCK_MS = 1000,  /* of error, half a round trip in it */
+    SLACK_US = 50000, /* Tolerance for clocks that differ. */
+    /* Tolerance of the clock that was set, with half a round trip. */
+    CLOCK_MS = 1000,
     DAYS_MS = 86400000,
 };
 
@@ -43,7 +45,7 @@ enum {
 #define BAD_S   UINT64_C(1988150400) /* 2033-01-01 */
 #define ERA_1_S UINT64_C(2208988800) /* 2040-01-01 */
 
-/* NTP's seconds begin in 1900 and again in 2036. */
+/* NTP counts seconds from 1900, and again from 2036. */
 static uint64_t ntp_timestamp(uint64_t epoch_s)
 {
     return (epoch_s + UINT64_C(2208988800)) << 32;
@@ -51,14 +53,14 @@ static uint64_t ntp_timestamp(uint64_t epoch_s)
 
 struct server {
     struct conf *conf;
-    struct packet_path path; /* to the target */
+    struct packet_path path; /* From the server to the target. */
     struct ip_addr ip;
-    const struct packet *asked; /* the last question */
+    const struct packet *asked; /* The last request. */
     struct sntp question;
     uint64_t answered_us;
 };
 
-/* ---- Questions. */
+/* ---- Requests. */
 
 static bool is_question(const struct packet *packet, const void *ctx)
 {
@@ -68,7 +70,7 @@ static bool is_question(const struct packet *packet, const void *ctx)
            ip_addr_equal(&packet->dst, &server->ip);
 }
 
-/* @return false: none came */
+/* @return false when no request came */
 static bool next_within(struct server *server, uint64_t timeout_us)
 {
     struct conf *conf = server->conf;
@@ -80,24 +82,28 @@ static bool next_within(struct server *server, uint64_t timeout_us)
     conf_check(conf,
                sntp_parse(&server->question, server->asked->udp_payload,
                           server->asked->udp_payload_len),
-               "a question of %zu bytes", server->asked->udp_payload_len);
+               "a request of %zu bytes cannot be parsed",
+               server->asked->udp_payload_len);
     return true;
 }
 
 static void take_question(struct server *server, uint64_t timeout_us)
 {
     conf_check(server->conf, next_within(server, timeout_us),
-               "no question came in %llu s",
+               "no request came in %llu s",
                (unsigned long long)(timeout_us / SECOND_US));
 }
 
-/* One that can still be answered: in real time it may have come while something
- * else was waited for, and the drive waits a second. */
+/*
+ * Take a request that can still be answered: in real time a request may have
+ * come while the tester waited for something else, and the drive waits only a
+ * second for its answer.
+ */
 static void next_fresh(struct server *server)
 {
     take_question(server, START_US);
     while (conf_now_us(server->conf) - server->asked->time_us > FRESH_US) {
-        conf_note(server->conf, "too late for an answer to that one");
+        conf_note(server->conf, "this request is too old to be answered");
         take_question(server, START_US);
     }
 }
@@ -120,11 +126,11 @@ static void configure_server(struct conf *conf, const char *server,
     snprintf(text, sizeof(text), "%u", poll_s);
     set_config(conf, "sntp.poll", text);
     if (strstr(conf_console(conf, "config save"), "error") != NULL) {
-        conf_not_run(conf, "the drive does not take the server's address");
+        conf_not_run(conf, "the drive does not accept the server's address");
     }
 }
 
-/* A drive that has just asked for the first time. */
+/* Start a drive with a configured server, and take its first request. */
 static struct server *start_sntp(struct conf *conf, bool is_v6,
                                  unsigned int poll_s)
 {
@@ -153,10 +159,11 @@ static void finish_sntp(struct server *server)
 /* ---- Answers. */
 
 struct reply {
-    struct sntp sntp; /* originate_time: xor of the question's */
+    /* originate_time is XORed with the request's transmit time. */
+    struct sntp sntp;
     uint16_t src_port;
     size_t len_bytes;
-    const struct conf_peer *from; /* NULL: the server */
+    const struct conf_peer *from; /* The sender; NULL: the server. */
 };
 
 static struct reply reply_of(const struct server *server, uint64_t epoch_s)
@@ -229,22 +236,22 @@ static void expect_clock(struct server *server, uint64_t epoch_s)
     uint64_t passed_ms = (conf_now_us(conf) - server->answered_us) / 1000;
 
     conf_check(conf, ms >= set_ms && ms <= set_ms + passed_ms + CLOCK_MS,
-               "Timestamp is %llu ms: the server said %llu, %llu ms ago",
+               "Timestamp is %llu ms: the server sent %llu, %llu ms ago",
                (unsigned long long)ms, (unsigned long long)set_ms,
                (unsigned long long)passed_ms);
 }
 
-/* It was never set: it runs from the drive's start. */
+/* The clock was never set: it counts from the drive's start. */
 static void expect_unset(struct server *server)
 {
     uint64_t ms = clock_ms(server->conf);
 
     conf_check(server->conf, ms < DAYS_MS,
-               "Timestamp is %llu ms: the answer has set it",
+               "Timestamp is %llu ms: the answer has set the clock",
                (unsigned long long)ms);
 }
 
-/* The next question's answer does. */
+/* The answer to the next request sets the clock. */
 static void expect_recovers(struct server *server)
 {
     next_fresh(server);
@@ -252,10 +259,13 @@ static void expect_recovers(struct server *server)
     expect_clock(server, GOOD_S);
 }
 
-/* ---- Tests: questions. */
+/* ---- Tests of requests. */
 
-/* Question and answer are read and made without the drive's sntp.c: the answer
- * is a frame that scapy made, whose origin is the question's transmit time. */
+/*
+ * The drive's sntp.c parses and makes neither request nor answer: the answer is
+ * a frame that scapy made, with the request's transmit time as its originate
+ * time.
+ */
 static void literal_answer(struct conf *conf)
 {
     enum { FIRST = 0, ORIGIN = 24, TRANSMIT = 40, SRC_PORT = 34 };
@@ -288,33 +298,36 @@ static void sntp_request(struct conf *conf)
     struct server *server = start_sntp(conf, false, POLL_S);
     const struct packet *asked = server->asked;
 
-    conf_equal(conf, "bytes of the question", asked->udp_payload_len, SNTP_LEN);
+    conf_equal(conf, "length of the request", asked->udp_payload_len, SNTP_LEN);
     conf_equal(conf, "mode", server->question.mode, SNTP_CLIENT);
     conf_equal(conf, "version", server->question.version, SNTP_VERSION);
     conf_equal(conf, "leap indicator", server->question.leap, 0);
     conf_same(conf, "stratum to receive timestamp",
               asked->udp_payload + SNTP_STRATUM, zeroes,
               SNTP_TRANSMIT_TIME - SNTP_STRATUM);
-    conf_check(conf, server->question.transmit_time != 0,
-               "the transmit timestamp is 0: no answer can be told from "
-               "another");
-    conf_check(conf, asked->udp.src_port != 0, "a question from port 0");
+    conf_check(
+        conf, server->question.transmit_time != 0,
+        "the transmit timestamp is 0, so that answers cannot be told apart");
+    conf_check(conf, asked->udp.src_port != 0,
+               "the request's source port is 0");
     conf_same(conf, "source address", asked->src.bytes,
               conf_target_ip(conf, 0, false)->bytes, 16);
     finish_sntp(server);
 }
 
-/* Not a clock's reading, which could be guessed. */
+/*
+ * The transmit timestamp must not be a clock's reading, which could be guessed.
+ */
 static void check_leap(struct conf *conf, uint64_t before, uint64_t after)
 {
     uint64_t ahead_s = (after - before) >> 32,
              behind_s = (before - after) >> 32;
 
     conf_check(conf, before != after,
-               "two questions with the transmit timestamp %016llx",
+               "two requests have the transmit timestamp %016llx",
                (unsigned long long)after);
     conf_check(conf, MIN(ahead_s, behind_s) > LEAST_S * 4,
-               "%016llx follows %016llx: it can be guessed",
+               "transmit timestamp %016llx follows %016llx: it can be guessed",
                (unsigned long long)after, (unsigned long long)before);
 }
 
@@ -328,7 +341,8 @@ static void sntp_unpredictable(struct conf *conf)
     check_leap(conf, first, second);
     take_question(server, START_US);
     check_leap(conf, second, server->question.transmit_time);
-    conf_reset(conf); /* not the same ones again */
+    /* The next start must not use the same timestamps again. */
+    conf_reset(conf);
     take_question(server, START_US);
     check_leap(conf, first, server->question.transmit_time);
     finish_sntp(server);
@@ -345,13 +359,13 @@ static void sntp_interval(struct conf *conf)
         conf,
         conf_later_most_us(first, server->asked) + SLACK_US >=
             POLL_S * SECOND_US,
-        "asked again after %llu ms of %u s",
+        "asked again after %llu ms; the interval is %u s",
         (unsigned long long)(conf_later_most_us(first, server->asked) / 1000),
         POLL_S);
     conf_check(
         conf,
         conf_later_least_us(first, server->asked) <= (POLL_S + 2) * SECOND_US,
-        "asked again only after %llu ms of %u s",
+        "asked again only after %llu ms; the interval is %u s",
         (unsigned long long)(conf_later_least_us(first, server->asked) / 1000),
         POLL_S);
     finish_sntp(server);
@@ -365,7 +379,7 @@ static uint64_t wait_for_next(struct server *server)
     take_question(server, 8 * (uint64_t)LEAST_S * SECOND_US);
     most_us = conf_later_most_us(last, server->asked);
     conf_check(server->conf, most_us + SLACK_US >= LEAST_S * SECOND_US,
-               "asked again after %llu ms: not in less than %u s",
+               "asked again after %llu ms, in less than %u s",
                (unsigned long long)(most_us / 1000), LEAST_S);
     return conf_later_least_us(last, server->asked);
 }
@@ -377,8 +391,8 @@ static void no_answer(struct conf *conf)
     uint64_t second_us = wait_for_next(server);
 
     conf_check(conf, second_us > first_us + SECOND_US,
-               "without an answer: asked after %llu ms, then %llu ms: it does "
-               "not get less",
+               "without an answer the client asked after %llu ms, then after "
+               "%llu ms: the interval does not grow",
                (unsigned long long)(first_us / 1000),
                (unsigned long long)(second_us / 1000));
     answer_good(server);
@@ -386,7 +400,7 @@ static void no_answer(struct conf *conf)
     finish_sntp(server);
 }
 
-/* However often a link comes. */
+/* The shortest interval also holds when the link comes back. */
 static void link_again(struct conf *conf)
 {
     struct server *server = start_sntp(conf, false, USUAL_S);
@@ -399,7 +413,7 @@ static void link_again(struct conf *conf)
     finish_sntp(server);
 }
 
-/* ---- Answers that count. */
+/* ---- Answers that set the clock. */
 
 static void set_clock(struct conf *conf)
 {
@@ -419,19 +433,20 @@ static void over_ipv6(struct conf *conf)
     finish_sntp(server);
 }
 
-/* Bit 0 of the timestamp says which: section 3. */
+/* Bit 0 of the timestamp tells the era: section 3. */
 static void sntp_era(struct conf *conf)
 {
     struct server *server = start_sntp(conf, false, POLL_S);
     struct reply reply = reply_of(server, ERA_1_S);
 
-    conf_check(conf, (reply.sntp.transmit_time >> 63) == 0, "of the next era");
+    conf_check(conf, (reply.sntp.transmit_time >> 63) == 0,
+               "the timestamp is in era 0");
     send_answer(server, &reply);
     expect_clock(server, ERA_1_S);
     finish_sntp(server);
 }
 
-/* A leap second is announced: the server is synchronised all the same. */
+/* An announced leap second does not mean that the server is unsynchronised. */
 static void sntp_leap(struct conf *conf)
 {
     struct server *server = start_sntp(conf, false, POLL_S);
@@ -447,7 +462,9 @@ static void sntp_leap(struct conf *conf)
     finish_sntp(server);
 }
 
-/* ---- Answers that are none: the right one counts, behind them. */
+/*
+ * ---- Strays: answers that must be ignored; the correct answer follows them.
+ */
 
 static void expect_strays_ignored(struct conf *conf, const struct reply *strays,
                                   unsigned int count, struct server *server)
@@ -457,7 +474,7 @@ static void expect_strays_ignored(struct conf *conf, const struct reply *strays,
     }
     answer_good(server);
     expect_clock(server, GOOD_S);
-    conf_note(conf, "and it goes on asking");
+    conf_note(conf, "the client goes on asking");
     take_question(server, START_US);
     finish_sntp(server);
 }
@@ -470,7 +487,8 @@ static void sntp_originate(struct conf *conf)
     for (unsigned int i = 0; i < ARRAY_LEN(strays); i++) {
         strays[i] = reply_of(server, BAD_S);
     }
-    strays[0].sntp.originate_time = server->question.transmit_time; /* 0 */
+    /* The answer has originate time 0. */
+    strays[0].sntp.originate_time = server->question.transmit_time;
     strays[1].sntp.originate_time = 1;
     strays[2].sntp.originate_time = UINT64_C(1) << 63;
     expect_strays_ignored(conf, strays, ARRAY_LEN(strays), server);
@@ -521,7 +539,7 @@ static void sntp_cut(struct conf *conf)
     expect_strays_ignored(conf, strays, ARRAY_LEN(strays), server);
 }
 
-/* One question, one answer. */
+/* Only the first answer to a request counts. */
 static void sntp_twice(struct conf *conf)
 {
     struct server *server = start_sntp(conf, false, POLL_S);
@@ -533,7 +551,7 @@ static void sntp_twice(struct conf *conf)
     finish_sntp(server);
 }
 
-/* ---- Answers without a time. */
+/* ---- Answers without a valid time. */
 
 static void expect_useless(struct server *server, const struct reply *reply)
 {
@@ -589,7 +607,7 @@ static void expect_silent(struct conf *conf, uint32_t code)
     struct server *server = send_kiss(conf, code);
 
     conf_check(conf, !next_within(server, QUIET_US),
-               "the server that refused was asked again");
+               "the server that refused service was asked again");
     expect_unset(server);
     finish_sntp(server);
 }
@@ -615,14 +633,15 @@ static void sntp_kiss_rate(struct conf *conf)
         conf,
         conf_later_most_us(first, server->asked) + SLACK_US >=
             2 * POLL_S * SECOND_US,
-        "asked again after %llu ms: it was %u s, and too often",
+        "asked again after %llu ms, although the interval of %u s was too "
+        "short",
         (unsigned long long)(conf_later_most_us(first, server->asked) / 1000),
         POLL_S);
     expect_recovers(server);
     finish_sntp(server);
 }
 
-/* From somebody who does not know the question. */
+/* A kiss of death from a host that does not know the request's timestamp. */
 static void forged_kiss(struct conf *conf)
 {
     struct server *server = start_sntp(conf, false, POLL_S);
@@ -634,7 +653,7 @@ static void forged_kiss(struct conf *conf)
     expect_strays_ignored(conf, &stray, 1, server);
 }
 
-/* ---- The end. */
+/* ---- No server. */
 
 static bool is_to_server(const struct packet *packet, const void *ctx)
 {
@@ -659,44 +678,58 @@ static void sntp_none(struct conf *conf)
 static const struct conf_test tests[] = {
     TEST("literal", "4, 5", "a literal answer sets the clock", literal_answer,
          CONTROL),
-    TEST("request", "4, 5", "48 bytes: version 4, mode 3, a transmit timestamp",
+    TEST("request", "4, 5",
+         "a request has 48 bytes, version 4, mode 3, and a transmit timestamp",
          sntp_request, CONTROL),
-    TEST("unpredictable", "5", "no question's timestamp follows from another's",
+    TEST("unpredictable", "5",
+         "transmit timestamps cannot be predicted from earlier ones",
          sntp_unpredictable, CONTROL),
-    TEST("interval", "10", "asked again after the interval that is set",
-         sntp_interval, CONTROL),
-    TEST("no-answer", "10", "asked again not within 15 s, and less and less",
+    TEST("interval", "10",
+         "the client asks again after the configured interval", sntp_interval,
+         CONTROL),
+    TEST("no-answer", "10",
+         "without an answer the client asks after 15 s or more, and less often "
+         "each time",
          no_answer, LONG),
-    TEST("link", "10", "not within 15 s when the link comes again, either",
+    TEST("link", "10",
+         "a link that comes back does not make the client ask within 15 s",
          link_again, LONG),
-    TEST("clock", "5", "the answer sets the clock", set_clock, CONTROL),
-    TEST("ipv6", "5", "the same over IPv6", over_ipv6, CONTROL),
-    TEST("era", "3", "seconds that begin with bit 0 clear are behind 2036",
+    TEST("clock", "5", "an answer sets the clock", set_clock, CONTROL),
+    TEST("ipv6", "5", "an answer over IPv6 sets the clock", over_ipv6, CONTROL),
+    TEST("era", "3", "a timestamp with bit 0 clear is later than 2036",
          sntp_era, CONTROL),
-    TEST("leap", "4", "a leap second announced: the clock is set", sntp_leap,
-         CONTROL),
+    TEST("leap", "4", "an answer that announces a leap second sets the clock",
+         sntp_leap, CONTROL),
     TEST("originate", "5",
-         "an answer that does not bring the question back is none",
+         "an answer with a wrong originate timestamp is ignored",
          sntp_originate, CONTROL),
-    TEST("mode", "5", "only mode 4 is an answer", sntp_mode, CONTROL),
-    TEST("address", "5", "an answer from another address is none", sntp_address,
+    TEST("mode", "5", "an answer with a mode other than 4 is ignored",
+         sntp_mode, CONTROL),
+    TEST("address", "5", "an answer from another address is ignored",
+         sntp_address, CONTROL),
+    TEST("port", "5", "an answer from another port is ignored", sntp_port,
          CONTROL),
-    TEST("port", "5", "an answer from another port is none", sntp_port,
-         CONTROL),
-    TEST("cut", "4", "an answer of less than 48 bytes is none", sntp_cut,
+    TEST("cut", "4", "an answer of less than 48 bytes is ignored", sntp_cut,
          CONTROL, .is_malformed = true),
-    TEST("twice", "5", "a second answer is none", sntp_twice, CONTROL),
-    TEST("unsynchronised", "5", "leap indicator 3: no time",
+    TEST("twice", "5", "a second answer is ignored", sntp_twice, CONTROL),
+    TEST("unsynchronised", "5",
+         "an answer with leap indicator 3 does not set the clock",
          sntp_unsynchronised, CONTROL),
-    TEST("stratum", "4", "stratum 16: no time", sntp_stratum, CONTROL),
-    TEST("transmit-zero", "5", "transmit timestamp 0: no time", transmit_zero,
-         CONTROL),
-    TEST("kiss-deny", "8", "DENY: not asked again", sntp_kiss_deny, CONTROL),
-    TEST("kiss-rstr", "8", "RSTR: not asked again", restrict_access, CONTROL),
-    TEST("kiss-rate", "8", "RATE: asked less often", sntp_kiss_rate, CONTROL),
+    TEST("stratum", "4", "an answer with stratum 16 does not set the clock",
+         sntp_stratum, CONTROL),
+    TEST("transmit-zero", "5",
+         "an answer with transmit timestamp 0 does not set the clock",
+         transmit_zero, CONTROL),
+    TEST("kiss-deny", "8", "a server that answers DENY is not asked again",
+         sntp_kiss_deny, CONTROL),
+    TEST("kiss-rstr", "8", "a server that answers RSTR is not asked again",
+         restrict_access, CONTROL),
+    TEST("kiss-rate", "8", "a server that answers RATE is asked less often",
+         sntp_kiss_rate, CONTROL),
     TEST("kiss-forged", "5, 8",
-         "a kiss of death from who does not know the question is none",
+         "a kiss of death with a wrong originate timestamp is ignored",
          forged_kiss, CONTROL),
-    TEST("none", "7", "without a server nobody is asked", sntp_none, CONTROL),
+    TEST("none", "7", "without a configured server nobody is asked", sntp_none,
+         CONTROL),
 };
 CONF_TESTS(conf_tests_net_sntp, "net", tests);
