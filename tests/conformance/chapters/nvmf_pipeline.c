@@ -583,18 +583,28 @@ static void pipeline_end(struct pipeline *pipe)
 
 /* ---- Sequences: one flush each, from a fresh controller. */
 
-/* @param hosts  whose command each of them is */
-static void send_sequence(struct pipeline *pipe, const enum op *ops,
-                          const unsigned int *hosts, unsigned int count)
+/* Describe the sequence for the log and for failures. @param hosts  as in
+ * send_sequence(); NULL when there is only one host */
+static void describe_sequence(struct pipeline *pipe, const enum op *ops,
+                              const unsigned int *hosts, unsigned int count)
 {
     int at = 0;
 
     for (unsigned int i = 0; i < count; i++) {
+        bool is_first = hosts == NULL || hosts[i] == 0;
+
         at += snprintf(pipe->what + at, sizeof(pipe->what) - (size_t)at,
                        "%s%s%s", i == 0 ? "" : ", ",
-                       hosts[i] == 0 ? "" : "other host: ", op_names[ops[i]]);
+                       is_first ? "" : "other host: ", op_names[ops[i]]);
     }
     conf_note(pipe->conf, "in one flush: %s", pipe->what);
+}
+
+/* @param hosts  the index of the host that sends each command */
+static void send_sequence(struct pipeline *pipe, const enum op *ops,
+                          const unsigned int *hosts, unsigned int count)
+{
+    describe_sequence(pipe, ops, hosts, count);
     for (unsigned int h = 0; h < pipe->num_hosts; h++) {
         host_arrive(pipe, &pipe->hosts[h]);
     }
@@ -769,52 +779,66 @@ static void random_hosts(struct conf *conf)
 
 /* ---- Single sequences, whose outcome is known. */
 
-/* The reset still waits for the I/O queue when CC.EN is written again. */
-static void enable_during_reset(struct conf *conf)
+/* Connect one host, whose controller is enabled. */
+static struct pipeline *single_begin(struct conf *conf)
 {
     struct pipeline *pipe = pipeline_begin(conf, 1);
-    struct host *host = &pipe->hosts[0];
 
-    host_arrive(pipe, host);
-    do_op(pipe, host, OP_DISABLE);
-    do_op(pipe, host, OP_ENABLE);
+    host_arrive(pipe, &pipe->hosts[0]);
+    return pipe;
+}
+
+/* Send the commands in one flush, and wait for their completions. */
+static void single_send(struct pipeline *pipe, const enum op *ops,
+                        unsigned int count)
+{
+    describe_sequence(pipe, ops, NULL, count);
+    for (unsigned int i = 0; i < count; i++) {
+        do_op(pipe, &pipe->hosts[0], ops[i]);
+    }
     settle_commands(pipe);
-    nvmf_wait_csts(host->lanes[ADMIN].rc, CSTS_RDY | CSTS_CFS, CSTS_RDY);
-    must_open_lane(host, LATE, 2);
-    rc_connect(host->lanes[LATE].rc);
-    host_leave(host, ADMIN);
+}
+
+static void single_end(struct pipeline *pipe)
+{
+    host_leave(&pipe->hosts[0], ADMIN);
     pipeline_end(pipe);
 }
 
-/* CC.SHN keeps its value over a reset, and asks for a shutdown again. */
-static void shut_down_twice(struct conf *conf)
+#define SINGLE_SEND(pipe, ...)                                                 \
+    single_send(pipe, (const enum op[]){__VA_ARGS__},                          \
+                ARRAY_LEN(((const enum op[]){__VA_ARGS__})))
+
+/* CC.EN becomes 1 again while the reset still waits for the I/O queue. */
+static void enable_during_reset(struct conf *conf)
 {
-    struct pipeline *pipe = pipeline_begin(conf, 1);
+    struct pipeline *pipe = single_begin(conf);
     struct host *host = &pipe->hosts[0];
 
-    host_arrive(pipe, host);
-    do_op(pipe, host, OP_SHUT_DOWN);
-    do_op(pipe, host, OP_DISABLE_SHUT_DOWN);
-    do_op(pipe, host, OP_SHUT_DOWN);
-    settle_commands(pipe);
-    check_controller(pipe, host);
-    host_leave(host, ADMIN);
-    pipeline_end(pipe);
+    SINGLE_SEND(pipe, OP_DISABLE, OP_ENABLE);
+    nvmf_wait_csts(host->lanes[ADMIN].rc, CSTS_RDY | CSTS_CFS, CSTS_RDY);
+    must_open_lane(host, LATE, 2);
+    rc_connect(host->lanes[LATE].rc);
+    single_end(pipe);
+}
+
+/* CC.SHN keeps its value over a reset, and then requests a second shutdown. */
+static void shut_down_twice(struct conf *conf)
+{
+    struct pipeline *pipe = single_begin(conf);
+
+    SINGLE_SEND(pipe, OP_SHUT_DOWN, OP_DISABLE_SHUT_DOWN, OP_SHUT_DOWN);
+    check_controller(pipe, &pipe->hosts[0]);
+    single_end(pipe);
 }
 
 static void disable_during_reset(struct conf *conf)
 {
-    struct pipeline *pipe = pipeline_begin(conf, 1);
-    struct host *host = &pipe->hosts[0];
+    struct pipeline *pipe = single_begin(conf);
 
-    host_arrive(pipe, host);
-    do_op(pipe, host, OP_DISABLE);
-    do_op(pipe, host, OP_ENABLE);
-    do_op(pipe, host, OP_DISABLE);
-    settle_commands(pipe);
-    nvmf_wait_csts(host->lanes[ADMIN].rc, CSTS_RDY | CSTS_CFS, 0);
-    host_leave(host, ADMIN);
-    pipeline_end(pipe);
+    SINGLE_SEND(pipe, OP_DISABLE, OP_ENABLE, OP_DISABLE);
+    nvmf_wait_csts(pipe->hosts[0].lanes[ADMIN].rc, CSTS_RDY | CSTS_CFS, 0);
+    single_end(pipe);
 }
 
 static bool has_admin_ended(void *ctx)
@@ -822,47 +846,41 @@ static bool has_admin_ended(void *ctx)
     return has_ended(&((struct host *)ctx)->lanes[ADMIN]);
 }
 
-/* The host that asked for it gets an answer, and its association ends, too. */
+/* NSSR is answered to the host that wrote it, whose association ends as well.
+ */
 static void reset_subsystem(struct conf *conf)
 {
-    struct pipeline *pipe = pipeline_begin(conf, 1);
+    struct pipeline *pipe = single_begin(conf);
     struct host *host = &pipe->hosts[0];
     uint64_t cap;
 
-    host_arrive(pipe, host);
     conf_status(conf, "Property Get CAP",
                 nvmf_get(host->lanes[ADMIN].rc, PROPERTY_CAP, 8, &cap),
                 NVME_SC_SUCCESS);
     if (!(cap >> 36 & 1)) {
         conf_not_applicable(conf, "CAP.NSSRS is 0");
     }
-    do_op(pipe, host, OP_RESET_SUBSYSTEM);
-    settle_commands(pipe);
+    SINGLE_SEND(pipe, OP_RESET_SUBSYSTEM);
     conf_check(conf, host->lanes[ADMIN].was_reset, "NSSR was not answered");
     check_reset(pipe);
-    check_witness(pipe); /* on a new connection */
+    check_witness(pipe); /* On a new connection. */
     conf_check(conf, conf_wait(conf, has_admin_ended, host, PARTING_US),
-               "the association that NSSR came on does not end");
-    host_leave(host, ADMIN);
-    pipeline_end(pipe);
+               "the association on which NSSR was written does not end");
+    single_end(pipe);
 }
 
-/* As a host does: it disables the controller, then it leaves. */
+/* Hosts do this: they disable the controller, then they disconnect. */
 static void reset_subsystem_then_leave(struct conf *conf)
 {
-    struct pipeline *pipe = pipeline_begin(conf, 1);
+    struct pipeline *pipe = single_begin(conf);
     struct host *host = &pipe->hosts[0];
 
-    host_arrive(pipe, host);
-    do_op(pipe, host, OP_RESET_SUBSYSTEM);
-    do_op(pipe, host, OP_DISABLE);
-    settle_commands(pipe);
+    SINGLE_SEND(pipe, OP_RESET_SUBSYSTEM, OP_DISABLE);
     if (!has_ended(&host->lanes[ADMIN])) {
         nvmf_wait_csts(host->lanes[ADMIN].rc, CSTS_RDY, 0);
     }
     check_reset(pipe);
-    host_leave(host, ADMIN);
-    pipeline_end(pipe);
+    single_end(pipe);
 }
 
 #define FIRSTS(X)                                                              \
