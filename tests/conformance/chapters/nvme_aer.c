@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Asynchronous events: how many requests, when they are answered, what masks
- * them; Abort.  Events are made by temperature thresholds around the
- * temperature that SMART says.
+ * Asynchronous events: how many requests may wait, when they are answered, and
+ * what masks an event; Abort. Temperature thresholds around SMART's temperature
+ * make the events.
+ *
  * Spec: NVM Express 1.4 5.1, 5.2, 5.21.1.4, 5.21.1.11.
  */
 #include <string.h>
@@ -10,17 +11,17 @@
 #include "nvme_lib.h"
 
 enum {
-    ASKED_SMART = 0x1f, /* of feature 0Bh */
+    ASKED_SMART = 0x1f, /* The SMART bits of feature 0Bh. */
     QUIET_US = 100000,
     EVENT_US = 1000000,
     NO_THRESHOLD = 0xffff,
     THSEL_UNDER = 1 << 20,
     ABORT_NOT_DONE = 1,
     FIRST_CID = 0x2000,
-    MOST = 16, /* requests that we try */
+    MOST = 16, /* The most requests that a test sends. */
 };
 
-/* The event that a temperature makes, and the page that explains it. */
+/* The event of a temperature threshold, and the log page that explains it. */
 #define TEMPERATURE_EVENT                                                      \
     (EVENT_TYPE_SMART | EVENT_SMART_TEMPERATURE << 8 | LOG_SMART << 16)
 
@@ -61,7 +62,7 @@ static void set_feature(struct nvme *nvme, uint8_t fid, uint32_t value)
                 NVME_SC_SUCCESS);
 }
 
-/* Above that threshold is an event. */
+/* A temperature above this threshold makes an event. */
 static void make_hot(struct nvme *nvme)
 {
     const uint8_t *log;
@@ -79,7 +80,7 @@ static void make_cool(struct nvme *nvme)
     set_feature(nvme, FEATURE_TEMPERATURE_THRESHOLD, NO_THRESHOLD);
 }
 
-/* Health events are on, nothing is hot. */
+/* Open a controller with health events enabled and no threshold exceeded. */
 static struct nvme *open_cool(struct conf *conf)
 {
     struct nvme *nvme = nvme_open_admin(conf);
@@ -102,7 +103,7 @@ static uint32_t abort_of(struct nvme *nvme, uint16_t sqid, uint16_t cid)
 
 /* ---- Requests. */
 
-/* One more fits again after one was answered. */
+/* After a request was answered, one more can wait. */
 static void limit_again(struct conf *conf)
 {
     struct nvme *nvme = open_cool(conf);
@@ -119,7 +120,7 @@ static void limit_again(struct conf *conf)
         conf_check(conf, i < 10, "no event came");
         nvme_expect_works(nvme);
     }
-    conf_equal(conf, "one request is answered", nvme->num_others, 1);
+    conf_equal(conf, "answers to the requests", nvme->num_others, 1);
     request_event(nvme, FIRST_CID + MOST + 1);
     expect_quiet(nvme, FIRST_CID + MOST + 1);
     nvme_close(nvme);
@@ -135,20 +136,22 @@ static void aer_pending(struct conf *conf)
     nvme_close(nvme);
 }
 
-/* Requests that wait do not hold up what comes behind them. */
+/* Requests that wait do not hold up later commands. */
 static void others_go_on(struct conf *conf)
 {
     struct nvme *nvme = nvme_open(conf);
 
     request_event(nvme, FIRST_CID);
-    for (unsigned int i = 0; i < 40; i++) { /* more than the queue has */
+    /* More commands than the queue has entries. */
+    for (unsigned int i = 0; i < 40; i++) {
         nvme_expect_works(nvme);
     }
     conf_equal(conf, "answers to the request", nvme->num_others, 0);
     nvme_close(nvme);
 }
 
-/* All of AERL fit, and no more; none is answered by itself. */
+/* As many requests as AERL allows can wait, and no more; none is answered
+ * without an event. */
 static void fill_up(struct nvme *nvme, uint16_t first_cid)
 {
     uint16_t count = event_limit(nvme);
@@ -159,8 +162,8 @@ static void fill_up(struct nvme *nvme, uint16_t first_cid)
         request_event(nvme, (uint16_t)(first_cid + i));
     }
     conf_check(nvme->conf, nvme_take_other(nvme, more, EVENT_US, &cqe),
-               "a request more than AERL was not answered");
-    conf_status(nvme->conf, "a request more than AERL", cqe.status,
+               "one request more than AERL was not answered");
+    conf_status(nvme->conf, "one request more than AERL", cqe.status,
                 NVME_SC_AER_LIMIT);
     expect_quiet(nvme, first_cid);
     conf_equal(nvme->conf, "answers to the others", nvme->num_others, 0);
@@ -185,7 +188,7 @@ static void aer_limit(struct conf *conf)
     nvme_close(nvme);
 }
 
-/* A controller reset ends the requests: aborted, or without an answer. */
+/* A controller reset ends the requests: they are aborted, or get no answer. */
 static void aer_reset(struct conf *conf)
 {
     struct nvme *nvme = open_few(conf);
@@ -195,7 +198,7 @@ static void aer_reset(struct conf *conf)
     nvme_reset(nvme);
     for (uint16_t i = 0; i < event_limit(nvme); i++) {
         if (nvme_take_other(nvme, (uint16_t)(FIRST_CID + i), 0, &cqe)) {
-            conf_status(conf, "a request at a reset", cqe.status,
+            conf_status(conf, "a request that a reset ended", cqe.status,
                         NVME_SC_ABORT_REQUESTED);
         }
     }
@@ -229,7 +232,7 @@ static void threshold_over(struct conf *conf)
                 NVME_SC_SUCCESS);
     conf_check(
         conf, nvme->admin->mem[SMART_CRITICAL_WARNING] & SMART_WARN_TEMPERATURE,
-        "the page does not warn");
+        "SMART's critical warning does not show the threshold");
     nvme_close(nvme);
 }
 
@@ -247,7 +250,7 @@ static void threshold_under(struct conf *conf)
     nvme_close(nvme);
 }
 
-/* The temperature is at the threshold: that is enough. */
+/* A temperature equal to the threshold makes an event. */
 static void at_threshold(struct conf *conf)
 {
     struct nvme *nvme = open_cool(conf);
@@ -272,7 +275,7 @@ static void before_request(struct conf *conf)
     nvme_close(nvme);
 }
 
-/* One event, one request. */
+/* One event answers one request. */
 static void only_one(struct conf *conf)
 {
     struct nvme *nvme = open_cool(conf);
@@ -306,7 +309,8 @@ static void config_others(struct conf *conf)
     not_asked(conf, ASKED_SMART & ~(uint32_t)SMART_WARN_TEMPERATURE);
 }
 
-/* Hot again: told only if the page was read without RAE. */
+/* Exceed the threshold again: a new event comes only if the page was read
+ * without RAE. */
 static void hot_again(struct conf *conf, bool is_read, uint32_t retain)
 {
     struct nvme *nvme = open_cool(conf);
@@ -346,7 +350,7 @@ static void read_cleared(struct conf *conf)
     hot_again(conf, true, 0);
 }
 
-/* Another page does not unmask it. */
+/* Reading another page does not unmask the event. */
 static void read_other(struct conf *conf)
 {
     struct nvme *nvme = open_cool(conf);
@@ -373,14 +377,15 @@ static void abort_request(struct conf *conf)
     request_event(nvme, FIRST_CID);
     request_event(nvme, FIRST_CID + 1);
     if (abort_of(nvme, 0, FIRST_CID) == ABORT_NOT_DONE) {
-        conf_not_applicable(conf, "Abort says that it was not done");
+        conf_not_applicable(conf,
+                            "Abort reports that it did not abort the request");
     }
     conf_check(conf, nvme_take_other(nvme, FIRST_CID, EVENT_US, &cqe),
                "an aborted command was not answered");
     conf_status(conf, "the aborted command", cqe.status,
                 NVME_SC_ABORT_REQUESTED);
     expect_quiet(nvme, FIRST_CID + 1);
-    conf_equal(conf, "Abort once more", abort_of(nvme, 0, FIRST_CID),
+    conf_equal(conf, "a second Abort", abort_of(nvme, 0, FIRST_CID),
                ABORT_NOT_DONE);
     nvme_close(nvme);
 }
@@ -389,7 +394,7 @@ static void abort_unknown(struct conf *conf, uint16_t sqid)
 {
     struct nvme *nvme = nvme_open(conf);
 
-    conf_equal(conf, "Abort of a command that is not there",
+    conf_equal(conf, "Abort of a command that does not exist",
                abort_of(nvme, sqid, 0x6666), ABORT_NOT_DONE);
     nvme_expect_works(nvme);
     nvme_close(nvme);
@@ -405,7 +410,7 @@ static void abort_io(struct conf *conf)
     abort_unknown(conf, 1);
 }
 
-/* The same CID on another queue is another command. */
+/* The same CID on another queue belongs to another command. */
 static void abort_other_queue(struct conf *conf)
 {
     struct nvme *nvme = nvme_open(conf);
@@ -426,12 +431,12 @@ static void abort_wrong_queue(struct conf *conf)
 
     conf_check(conf,
                status != NVME_SC_SUCCESS || (cqe.dw0 & 1) == ABORT_NOT_DONE,
-               "a command of queue 65535 was aborted");
+               "a command of queue 65535, which does not exist, was aborted");
     nvme_expect_works(nvme);
     nvme_close(nvme);
 }
 
-/* One CID of two queues is two commands. */
+/* The same CID on two queues belongs to two commands. */
 static void cid_two_queues(struct conf *conf)
 {
     struct nvme *nvme = nvme_open(conf);
@@ -446,8 +451,8 @@ static void cid_two_queues(struct conf *conf)
     nvme_close(nvme);
 }
 
-/* A CID in use: Command ID Conflict, or it is not noticed; the command that
- * has it goes on. */
+/* A command with a CID that is in use gets Command ID Conflict, or is executed;
+ * the first command with that CID goes on. */
 static void cid_conflict(struct conf *conf)
 {
     struct nvme *nvme = open_cool(conf);
@@ -461,7 +466,7 @@ static void cid_conflict(struct conf *conf)
                    status == NVME_SC_COMMAND_ID_CONFLICT,
                "Keep Alive with a CID in use: status %03xh", status);
     make_hot(nvme);
-    conf_equal(conf, "the event request's answer",
+    conf_equal(conf, "the answer to the event request",
                expect_event(nvme, FIRST_CID), TEMPERATURE_EVENT);
     nvme_close(nvme);
 }
@@ -470,40 +475,57 @@ static void cid_conflict(struct conf *conf)
     CONF_TEST(id, "NVMe 1.4 " clause, purpose, fn)
 
 static const struct conf_test tests[] = {
-    TEST("aer.limit", "5.2, 5.15.2.2", "AERL + 1 wait, one more is refused",
-         aer_limit),
-    TEST("aer.limit-again", "5.2", "an answered request makes room",
-         limit_again),
-    TEST("aer.pending", "5.2", "no event, no answer", aer_pending),
-    TEST("aer.others", "5.2", "other commands go on", others_go_on),
-    TEST("aer.reset", "5.2, 7.3.2", "a reset ends those that wait", aer_reset),
-    TEST("aer.new", "5.2", "a new controller has all of AERL", new_controller),
-    TEST("aer.over", "5.2, 5.21.1.4", "above the threshold: an event",
-         threshold_over),
-    TEST("aer.under", "5.2, 5.21.1.4", "below the threshold: an event",
+    TEST("aer.limit", "5.2, 5.15.2.2",
+         "AERL + 1 requests wait, and one more is refused", aer_limit),
+    TEST("aer.limit-again", "5.2",
+         "a request that was answered makes room for another", limit_again),
+    TEST("aer.pending", "5.2", "a request is not answered without an event",
+         aer_pending),
+    TEST("aer.others", "5.2", "other commands are executed while requests wait",
+         others_go_on),
+    TEST("aer.reset", "5.2, 7.3.2",
+         "a controller reset ends the requests that wait", aer_reset),
+    TEST("aer.new", "5.2", "a new controller can take all of AERL again",
+         new_controller),
+    TEST("aer.over", "5.2, 5.21.1.4",
+         "a temperature above the threshold makes an event", threshold_over),
+    TEST("aer.under", "5.2, 5.21.1.4",
+         "a temperature below the under-temperature threshold makes an event",
          threshold_under),
-    TEST("aer.at-threshold", "5.21.1.4", "at the threshold: an event",
-         at_threshold),
-    TEST("aer.before-request", "5.2", "an event is kept until asked for",
+    TEST("aer.at-threshold", "5.21.1.4",
+         "a temperature equal to the threshold makes an event", at_threshold),
+    TEST("aer.before-request", "5.2", "an event waits for a request",
          before_request),
     TEST("aer.only-one", "5.2", "one event answers one request", only_one),
-    TEST("aer.config-none", "5.21.1.11", "no event that was not asked for",
+    TEST("aer.config-none", "5.21.1.11", "no event comes when all are disabled",
          config_none),
-    TEST("aer.config-others", "5.21.1.11", "its own bit decides",
-         config_others),
-    TEST("aer.not-read", "5.2", "masked until the page is read", not_read),
-    TEST("aer.retained", "5.2, 5.14", "RAE: it stays masked", read_retained),
-    TEST("aer.cleared", "5.2, 5.14", "without RAE it comes again",
+    TEST("aer.config-others", "5.21.1.11",
+         "no event comes when only others are enabled", config_others),
+    TEST("aer.not-read", "5.2", "an event is masked until its page is read",
+         not_read),
+    TEST("aer.retained", "5.2, 5.14",
+         "an event stays masked when its page is read with RAE", read_retained),
+    TEST("aer.cleared", "5.2, 5.14",
+         "an event comes again after its page was read without RAE",
          read_cleared),
-    TEST("aer.other-page", "5.2", "other pages do not unmask it", read_other),
+    TEST("aer.other-page", "5.2",
+         "reading another page does not unmask an event", read_other),
     TEST("abort.request", "5.1", "an event request is aborted", abort_request),
-    TEST("abort.admin", "5.1", "no such command on the admin queue",
+    TEST("abort.admin", "5.1",
+         "Abort of an unknown command on the admin queue aborts nothing",
          abort_admin),
-    TEST("abort.io", "5.1", "no such command on the I/O queue", abort_io),
-    TEST("abort.other-queue", "5.1", "the queue matters", abort_other_queue),
-    TEST("abort.wrong-queue", "5.1", "no such queue", abort_wrong_queue),
-    TEST("cid.two-queues", "4.2", "one CID on two queues", cid_two_queues),
-    TEST("cid.conflict", "4.2, 4.6.1", "a CID in use harms nobody",
-         cid_conflict),
+    TEST("abort.io", "5.1",
+         "Abort of an unknown command on the I/O queue aborts nothing",
+         abort_io),
+    TEST("abort.other-queue", "5.1",
+         "Abort of the same CID on another queue aborts nothing",
+         abort_other_queue),
+    TEST("abort.wrong-queue", "5.1",
+         "Abort on a queue that does not exist aborts nothing",
+         abort_wrong_queue),
+    TEST("cid.two-queues", "4.2", "the same CID can be used on two queues",
+         cid_two_queues),
+    TEST("cid.conflict", "4.2, 4.6.1",
+         "a second command with a CID in use does no harm", cid_conflict),
 };
 CONF_TESTS(conf_tests_nvme_aer, "nvme", tests);

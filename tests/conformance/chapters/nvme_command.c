@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What all commands have: opcode, flags, identifier, namespace.
+ * What all commands have in common: opcode, flags, identifier, namespace.
+ *
  * Spec: NVM Express 1.4 4.2, 6.1, 6.2; NVMe over Fabrics 1.1 chapter 2.
  */
 #include <string.h>
@@ -30,13 +31,13 @@ static void expect_nsid_refused(struct conf *conf, uint8_t opcode,
     uint16_t status;
 
     if (which == NSID_INACTIVE && inactive == 0) {
-        conf_not_applicable(conf, "all of NN namespaces are active");
+        conf_not_applicable(conf, "all NN namespaces are active");
     }
     nvme_write(nvme, AT, 1, 4);
     memset(nvme->io->mem, 0, nvme->block_bytes);
     sqe.nsid = nsids[which];
     status = nvme_run(nvme, nvme->io, &sqe, nvme_data_len(nvme, opcode), NULL);
-    if (which == NSID_ALL) { /* 1.4 leaves open which of the two */
+    if (which == NSID_ALL) { /* NVMe 1.4 allows either status. */
         conf_check(conf,
                    status == NVME_SC_INVALID_NS ||
                        status == NVME_SC_INVALID_FIELD,
@@ -51,20 +52,24 @@ static void expect_nsid_refused(struct conf *conf, uint8_t opcode,
 }
 
 #define NSID_CASES(X, opcode, name)                                            \
-    X(opcode, name, NSID_ZERO, "zero", "NSID 0: Invalid Namespace")            \
-    X(opcode, name, NSID_ABOVE, "above", "NSID NN + 1: Invalid Namespace")     \
-    X(opcode, name, NSID_LARGEST, "largest", "FFFFFFFEh: Invalid Namespace")   \
-    X(opcode, name, NSID_INACTIVE, "inactive", "inactive: Invalid Field")
+    X(opcode, name, NSID_ZERO, "zero",                                         \
+      "NSID 0 is refused with Invalid Namespace")                              \
+    X(opcode, name, NSID_ABOVE, "above",                                       \
+      "NSID NN + 1 is refused with Invalid Namespace")                         \
+    X(opcode, name, NSID_LARGEST, "largest",                                   \
+      "NSID FFFFFFFEh is refused with Invalid Namespace")                      \
+    X(opcode, name, NSID_INACTIVE, "inactive",                                 \
+      "an inactive NSID is refused with Invalid Field")
 #define NSIDS(X)                                                               \
     NSID_CASES(X, FLUSH, "flush")                                              \
     NSID_CASES(X, WRITE, "write")                                              \
     NSID_CASES(X, READ, "read")                                                \
     NSID_CASES(X, WRITE_ZEROES, "zeroes")                                      \
     NSID_CASES(X, DATASET_MANAGEMENT, "dsm")                                   \
-    X(WRITE, "write", NSID_ALL, "all", "FFFFFFFFh is refused")                 \
-    X(READ, "read", NSID_ALL, "all", "FFFFFFFFh is refused")                   \
-    X(WRITE_ZEROES, "zeroes", NSID_ALL, "all", "FFFFFFFFh is refused")         \
-    X(DATASET_MANAGEMENT, "dsm", NSID_ALL, "all", "FFFFFFFFh is refused")
+    X(WRITE, "write", NSID_ALL, "all", "NSID FFFFFFFFh is refused")            \
+    X(READ, "read", NSID_ALL, "all", "NSID FFFFFFFFh is refused")              \
+    X(WRITE_ZEROES, "zeroes", NSID_ALL, "all", "NSID FFFFFFFFh is refused")    \
+    X(DATASET_MANAGEMENT, "dsm", NSID_ALL, "all", "NSID FFFFFFFFh is refused")
 
 #define NSID_FUNCTION(opcode, name, which, id, purpose)                        \
     static void nsid_##opcode##_##which(struct conf *conf)                     \
@@ -93,7 +98,8 @@ static void run_with_flags(struct conf *conf, bool is_io, uint8_t opcode,
 
     if ((value & FLAGS_FUSE) != 0 &&
         get_le16(nvme->ctrl + ID_CTRL_FUSES) != 0) {
-        conf_not_applicable(conf, "FUSES is not 0: there are fused commands");
+        conf_not_applicable(conf,
+                            "FUSES is not 0: the target has fused commands");
     }
     nvme_write(nvme, AT, 1, 4);
     memset(rc->mem, PATTERN, len);
@@ -103,7 +109,7 @@ static void run_with_flags(struct conf *conf, bool is_io, uint8_t opcode,
                 expected);
     if (expected != NVME_SC_SUCCESS) {
         conf_check(conf, len == 0 || rc->mem[0] == PATTERN,
-                   "a refused command moved data");
+                   "a refused command transferred data");
         nvme_verify(nvme, AT, 1, 4);
     }
     nvme_expect_works(nvme);
@@ -111,27 +117,36 @@ static void run_with_flags(struct conf *conf, bool is_io, uint8_t opcode,
 }
 
 #define FLAGS(X)                                                               \
-    X(read_prp, "psdt.read-prp", "PSDT 00b: PRPs", true, NVM_READ, 0x00)       \
-    X(write_prp, "psdt.write-prp", "PSDT 00b: PRPs", true, NVM_WRITE, 0x00)    \
-    X(dsm_prp, "psdt.dsm-prp", "PSDT 00b: PRPs", true, NVM_DATASET_MANAGEMENT, \
+    X(read_prp, "psdt.read-prp", "a Read with PSDT 00b (PRPs)", true,          \
+      NVM_READ, 0x00)                                                          \
+    X(write_prp, "psdt.write-prp", "a Write with PSDT 00b (PRPs)", true,       \
+      NVM_WRITE, 0x00)                                                         \
+    X(dsm_prp, "psdt.dsm-prp", "a Dataset Management with PSDT 00b (PRPs)",    \
+      true, NVM_DATASET_MANAGEMENT, 0x00)                                      \
+    X(flush_prp, "psdt.flush-prp", "a Flush with PSDT 00b", true, NVM_FLUSH,   \
       0x00)                                                                    \
-    X(flush_prp, "psdt.flush-prp", "PSDT 00b without data", true, NVM_FLUSH,   \
-      0x00)                                                                    \
-    X(identify_prp, "psdt.identify-prp", "PSDT 00b: PRPs", false,              \
-      ADMIN_IDENTIFY, 0x00)                                                    \
-    X(alive_prp, "psdt.keep-alive-prp", "PSDT 00b without data", false,        \
+    X(identify_prp, "psdt.identify-prp", "an Identify with PSDT 00b (PRPs)",   \
+      false, ADMIN_IDENTIFY, 0x00)                                             \
+    X(alive_prp, "psdt.keep-alive-prp", "a Keep Alive with PSDT 00b", false,   \
       ADMIN_KEEP_ALIVE, 0x00)                                                  \
-    X(read_psdt3, "psdt.read-reserved", "PSDT 11b", true, NVM_READ, 0xc0)      \
-    X(write_psdt3, "psdt.write-reserved", "PSDT 11b", true, NVM_WRITE, 0xc0)   \
-    X(identify_psdt3, "psdt.identify-reserved", "PSDT 11b", false,             \
-      ADMIN_IDENTIFY, 0xc0)                                                    \
-    X(read_first, "fuse.read-first", "FUSE 01b", true, NVM_READ, 0x41)         \
-    X(write_first, "fuse.write-first", "FUSE 01b", true, NVM_WRITE, 0x41)      \
-    X(write_second, "fuse.write-second", "FUSE 10b", true, NVM_WRITE, 0x42)    \
-    X(read_fuse3, "fuse.read-reserved", "FUSE 11b", true, NVM_READ, 0x43)      \
-    X(flush_first, "fuse.flush-first", "FUSE 01b", true, NVM_FLUSH, 0x41)      \
-    X(admin_first, "fuse.identify-first", "FUSE 01b", false, ADMIN_IDENTIFY,   \
-      0x41)
+    X(read_psdt3, "psdt.read-reserved", "a Read with the reserved PSDT 11b",   \
+      true, NVM_READ, 0xc0)                                                    \
+    X(write_psdt3, "psdt.write-reserved",                                      \
+      "a Write with the reserved PSDT 11b", true, NVM_WRITE, 0xc0)             \
+    X(identify_psdt3, "psdt.identify-reserved",                                \
+      "an Identify with the reserved PSDT 11b", false, ADMIN_IDENTIFY, 0xc0)   \
+    X(read_first, "fuse.read-first", "a Read with FUSE 01b", true, NVM_READ,   \
+      0x41)                                                                    \
+    X(write_first, "fuse.write-first", "a Write with FUSE 01b", true,          \
+      NVM_WRITE, 0x41)                                                         \
+    X(write_second, "fuse.write-second", "a Write with FUSE 10b", true,        \
+      NVM_WRITE, 0x42)                                                         \
+    X(read_fuse3, "fuse.read-reserved", "a Read with the reserved FUSE 11b",   \
+      true, NVM_READ, 0x43)                                                    \
+    X(flush_first, "fuse.flush-first", "a Flush with FUSE 01b", true,          \
+      NVM_FLUSH, 0x41)                                                         \
+    X(admin_first, "fuse.identify-first", "an Identify with FUSE 01b", false,  \
+      ADMIN_IDENTIFY, 0x41)
 
 #define FLAGS_FUNCTION(name, id, purpose, is_io, opcode, value)                \
     static void name(struct conf *conf)                                        \
@@ -140,7 +155,9 @@ static void run_with_flags(struct conf *conf, bool is_io, uint8_t opcode,
     }
 FLAGS(FLAGS_FUNCTION)
 
-/* Metadata by SGL segment: SGLS bit 19 says whether. */
+/*
+ * Metadata in an SGL segment; SGLS bit 19 tells whether the target supports it.
+ */
 static void metadata_segment(struct conf *conf)
 {
     struct nvme *nvme = nvme_open(conf);
@@ -165,7 +182,7 @@ static void reserved_flags_admin(struct conf *conf)
                    NVME_SC_SUCCESS);
 }
 
-/* MPTR without metadata is not looked at. */
+/* MPTR is ignored when there is no metadata. */
 static void metadata_pointer(struct conf *conf)
 {
     struct nvme *nvme = nvme_open(conf);
@@ -182,8 +199,8 @@ static void metadata_pointer(struct conf *conf)
 
 /* ---- Opcodes. */
 
-/* ONCS says which of the optional commands there are; a command that is not
- * there is no opcode, whatever else is wrong. */
+/* ONCS tells which optional commands the target has; the others get Invalid
+ * Opcode, whatever else is wrong with them. */
 static void optional_command(struct conf *conf, uint8_t opcode,
                              uint16_t oncs_bit)
 {
@@ -227,7 +244,7 @@ static void reserved_opcodes(struct conf *conf, bool is_io, uint8_t first,
         uint16_t status = nvme_run(nvme, rc, &sqe, 0, NULL);
 
         conf_check(conf, status == NVME_SC_INVALID_OPCODE,
-                   "opcode %02xh, reserved: status %03xh", opcode, status);
+                   "reserved opcode %02xh: status %03xh", opcode, status);
     }
     nvme_expect_works(nvme);
     nvme_close(nvme);
@@ -243,7 +260,7 @@ static void opcodes_admin(struct conf *conf)
     reserved_opcodes(conf, false, 0x40, 0x7b);
 }
 
-/* Over fabrics, queues are made by Connect. */
+/* Over fabrics, Connect makes the queues. */
 static void queue_opcodes(struct conf *conf)
 {
     static const uint8_t opcodes[] = {0x00, 0x01, 0x04, 0x05};
@@ -260,7 +277,9 @@ static void queue_opcodes(struct conf *conf)
     nvme_close(nvme);
 }
 
-/* Two things are wrong, and 4.6.1 has no order of them. */
+/*
+ * Two fields are wrong, and 4.6.1 defines no order in which they are checked.
+ */
 static void opcode_and_nsid(struct conf *conf)
 {
     struct nvme *nvme = nvme_open(conf);
@@ -280,13 +299,14 @@ static void nsid_before_lba(struct conf *conf)
     struct nvme_sqe sqe = nvme_rw_sqe(nvme, NVM_READ, UINT64_MAX, 1);
 
     sqe.nsid = NVME_NSID_ALL - 1;
-    conf_status(conf, "a wrong block of a wrong namespace",
+    conf_status(conf, "a Read of a wrong block of a wrong namespace",
                 nvme_run(nvme, nvme->io, &sqe, nvme->block_bytes, NULL),
                 NVME_SC_INVALID_NS);
     nvme_close(nvme);
 }
 
-/* What would be refused again says so: hosts would else try it again. */
+/* A command that would be refused again has Do Not Retry set, because hosts
+ * would retry it otherwise. */
 static void not_again(struct conf *conf)
 {
     struct nvme *nvme = nvme_open(conf);
@@ -313,7 +333,8 @@ static void cid_is(struct conf *conf, uint16_t cid)
     struct nvme *nvme = nvme_open(conf);
     struct nvme_sqe sqe = nvme_right(nvme, NVM_READ);
 
-    for (unsigned int i = 0; i < 2; i++) { /* free again when answered */
+    /* The CID can be used again after the answer. */
+    for (unsigned int i = 0; i < 2; i++) {
         uint8_t *capsule = nvme_capsule_of(nvme->io, &sqe, nvme->block_bytes);
         struct nvme_cqe cqe;
 
@@ -340,7 +361,7 @@ static void cid_none(struct conf *conf)
     cid_is(conf, 0xffff);
 }
 
-/* As many commands as the queue holds, in one go: each answered once. */
+/* As many commands at once as the queue holds: each is answered once. */
 static void cids_at_once(struct conf *conf)
 {
     struct nvme *nvme = nvme_open(conf);
@@ -362,7 +383,7 @@ static void cids_at_once(struct conf *conf)
         conf_check(conf,
                    cqe.cid >= FIRST && which < COUNT &&
                        cqe.cid == FIRST + which * STEP && !seen[which],
-                   "a response with CID %04xh", cqe.cid);
+                   "there is a response with CID %04xh", cqe.cid);
         seen[which] = true;
         conf_status(conf, "Read", cqe.status, NVME_SC_SUCCESS);
     }
@@ -374,40 +395,47 @@ static void cids_at_once(struct conf *conf)
 #define NSID_TEST(opcode, name, which, id, purpose)                            \
     TEST("nsid." name "-" id, "4.2, 6.1", purpose, nsid_##opcode##_##which),
 #define FLAGS_TEST(name, id, purpose, is_io, opcode, value)                    \
-    TEST(id, "4.2, 6.2; NVMe-oF 1.1 2.1", purpose ": Invalid Field", name,     \
+    TEST(id, "4.2, 6.2; NVMe-oF 1.1 2.1",                                      \
+         purpose " is refused with Invalid Field", name,                       \
          .is_malformed = true),
 #define OPTIONAL_TEST(name, opcode, bit, id)                                   \
-    TEST("opcode." id, "5.15.2.2, 6", "there or Invalid Opcode: as ONCS says", \
+    TEST("opcode." id, "5.15.2.2, 6",                                          \
+         "the command exists, or gets Invalid Opcode, as ONCS tells",          \
          optional_##name),
 
 static const struct conf_test tests[] = {
     NSIDS(NSID_TEST)  /* */
     FLAGS(FLAGS_TEST) /* */
-    TEST("psdt.metadata-segment", "4.2", "PSDT 10b: as SGLS bit 19 says",
+    TEST("psdt.metadata-segment", "4.2",
+         "PSDT 10b is accepted or refused, as SGLS bit 19 tells",
          metadata_segment),
-    TEST("flags.reserved-io", "4.2", "reserved flags do not matter",
-         reserved_flags_io),
-    TEST("flags.reserved-admin", "4.2", "reserved flags do not matter",
-         reserved_flags_admin),
-    TEST("flags.metadata-pointer", "4.2", "MPTR without metadata",
+    TEST("flags.reserved-io", "4.2",
+         "reserved flags of I/O commands are ignored", reserved_flags_io),
+    TEST("flags.reserved-admin", "4.2",
+         "reserved flags of admin commands are ignored", reserved_flags_admin),
+    TEST("flags.metadata-pointer", "4.2", "MPTR is ignored without metadata",
          metadata_pointer),
     OPTIONAL(OPTIONAL_TEST) /* */
-    TEST("opcode.io-reserved", "6", "reserved opcodes: Invalid Opcode",
-         opcodes_io),
-    TEST("opcode.admin-reserved", "5", "reserved opcodes: Invalid Opcode",
+    TEST("opcode.io-reserved", "6",
+         "reserved I/O opcodes are refused with Invalid Opcode", opcodes_io),
+    TEST("opcode.admin-reserved", "5",
+         "reserved admin opcodes are refused with Invalid Opcode",
          opcodes_admin),
     TEST("opcode.queues", "5; NVMe-oF 1.1 1.4",
-         "Create and Delete I/O Queue are not for fabrics", queue_opcodes),
+         "Create and Delete I/O Queue do not exist over fabrics",
+         queue_opcodes),
     TEST("opcode.before-nsid", "4.6.1",
-         "a reserved opcode for no namespace: one is named", opcode_and_nsid),
-    TEST("nsid.before-lba", "6.1", "the namespace is judged before its blocks",
+         "a reserved opcode with a wrong NSID is refused for either",
+         opcode_and_nsid),
+    TEST("nsid.before-lba", "6.1", "the namespace is checked before the blocks",
          nsid_before_lba),
-    TEST("status.dnr", "4.6.1", "a lasting refusal has Do Not Retry",
+    TEST("status.dnr", "4.6.1", "a permanent error has Do Not Retry",
          not_again),
-    TEST("cid.zero", "4.2", "CID 0 is one like others", cid_zero),
-    TEST("cid.largest", "4.2", "CID FFFEh", cid_largest),
-    TEST("cid.none", "4.2", "CID FFFFh should not, but may be used", cid_none),
-    TEST("cid.at-once", "4.6", "each of many commands is answered once",
+    TEST("cid.zero", "4.2", "CID 0 can be used", cid_zero),
+    TEST("cid.largest", "4.2", "CID FFFEh can be used", cid_largest),
+    TEST("cid.none", "4.2", "CID FFFFh can be used, although hosts should not",
+         cid_none),
+    TEST("cid.at-once", "4.6", "each of many commands at once is answered once",
          cids_at_once),
 };
 CONF_TESTS(conf_tests_nvme_command, "nvme", tests);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Features that are one dword: what each is, can be, and becomes.
+ * Features of one dword: their values, capabilities and changes.
+ *
  * Spec: NVM Express 1.4 5.13, 5.21, 7.8.
  */
 #include "nvme_lib.h"
@@ -9,8 +10,8 @@ enum { SAVE = 31, SELECTS = 8 };
 
 struct row {
     uint8_t fid;
-    uint32_t defined; /* bits of the value that are not reserved */
-    uint32_t other;   /* a value that may be set */
+    uint32_t defined; /* The bits of the value that are not reserved. */
+    uint32_t other;   /* A value that may be set. */
 };
 
 static struct nvme *open_with(struct conf *conf, const struct row *row,
@@ -61,7 +62,7 @@ static void need_select(struct nvme *nvme)
     }
 }
 
-/* Reserved bits read as zero, whatever is selected. */
+/* Reserved bits are zero for every Select. */
 static void feature_reserved(struct conf *conf, const struct row *row)
 {
     uint32_t value;
@@ -76,7 +77,8 @@ static void feature_reserved(struct conf *conf, const struct row *row)
     nvme_close(nvme);
 }
 
-/* The value is what was set; the default and the saved one stay. */
+/* The current value is what was set; the default and the saved value do not
+ * change. */
 static void feature_changes(struct conf *conf, const struct row *row)
 {
     uint32_t before;
@@ -98,7 +100,8 @@ static void feature_changes(struct conf *conf, const struct row *row)
     nvme_close(nvme);
 }
 
-/* Three bits; what is not changeable is refused. */
+/* The capabilities have three bits; a feature that is not changeable refuses a
+ * change. */
 static void feature_capabilities(struct conf *conf, const struct row *row)
 {
     uint32_t before;
@@ -107,14 +110,15 @@ static void feature_capabilities(struct conf *conf, const struct row *row)
 
     need_select(nvme);
     able = get_row(nvme, row, FEATURE_SELECT_CAPABILITIES);
-    conf_check(conf, !(able & ~7u), "%08x has reserved bits", able);
+    conf_check(conf, !(able & ~7u), "the capabilities %08x have reserved bits",
+               able);
     conf_status(conf, "Set Features", set_row(nvme, row, false, 0, before),
                 able & FEATURE_CHANGEABLE ? NVME_SC_SUCCESS
                                           : NVME_SC_FEATURE_NOT_CHANGEABLE);
     nvme_close(nvme);
 }
 
-/* What is not saveable refuses SV and keeps its value. */
+/* A feature that is not saveable refuses SV and keeps its value. */
 static void feature_save(struct conf *conf, const struct row *row)
 {
     uint32_t before;
@@ -138,7 +142,9 @@ static void feature_save(struct conf *conf, const struct row *row)
     nvme_close(nvme);
 }
 
-/* What belongs to no namespace refuses one; FFFFFFFFh is all the same. */
+/*
+ * A feature that belongs to no namespace refuses an NSID; FFFFFFFFh is allowed.
+ */
 static void feature_namespace(struct conf *conf, const struct row *row)
 {
     uint32_t before;
@@ -173,7 +179,7 @@ static void reserved_select(struct conf *conf, const struct row *row)
     nvme_close(nvme);
 }
 
-/* A controller reset brings back what is saved, or else the default. */
+/* A controller reset restores the saved value, or else the default. */
 static void feature_reset(struct conf *conf, const struct row *row)
 {
     uint32_t before, kept;
@@ -190,7 +196,7 @@ static void feature_reset(struct conf *conf, const struct row *row)
     nvme_close(nvme);
 }
 
-/* Another controller's value does not move. */
+/* Setting the feature on one controller does not change it on another. */
 static void feature_apart(struct conf *conf, const struct row *row)
 {
     uint32_t before, value;
@@ -209,7 +215,7 @@ static void feature_apart(struct conf *conf, const struct row *row)
     FEATURES_RESET(X, test, tail, purpose, clause)                             \
     X(test, tail, purpose, clause, cache, "write-cache", 0x06, 0x1, 0)         \
     X(test, tail, purpose, clause, kato, "kato", 0x0f, UINT32_MAX, 60000)
-/* Those that each controller has its own of, and whose default is known. */
+/* Features of which each controller has its own, with a known default. */
 #define FEATURES_RESET(X, test, tail, purpose, clause)                         \
     X(test, tail, purpose, clause, arbitration, "arbitration", 0x01,           \
       0xffffff07, 0x01020304)                                                  \
@@ -222,20 +228,25 @@ static void feature_apart(struct conf *conf, const struct row *row)
     X(test, tail, purpose, clause, events, "events", 0x0b, 0x8000ffff, 0x1f)
 
 #define ALL(X)                                                                 \
-    FEATURES(X, feature_reserved, "reserved", "reserved bits are zero",        \
-             "5.21.1")                                                         \
-    FEATURES(X, feature_changes, "set", "what is set is there, no more",       \
+    FEATURES(X, feature_reserved, "reserved",                                  \
+             "reserved bits of the value are zero", "5.21.1")                  \
+    FEATURES(X, feature_changes, "set",                                        \
+             "the current value is what was set, and nothing else changes",    \
              "5.21, 7.8")                                                      \
     FEATURES(X, feature_capabilities, "capabilities",                          \
-             "Select 3, and what it says", "5.13, 7.8")                        \
-    FEATURES(X, feature_save, "save", "Save: as Select 3 says", "5.21, 7.8")   \
-    FEATURES(X, feature_namespace, "namespace", "it belongs to no namespace",  \
+             "Select 3 returns valid capabilities, which hold", "5.13, 7.8")   \
+    FEATURES(X, feature_save, "save",                                          \
+             "Save works or is refused, as the capabilities tell",             \
              "5.21, 7.8")                                                      \
-    FEATURES(X, reserved_select, "select", "Select 4 to 7: Invalid Field",     \
+    FEATURES(X, feature_namespace, "namespace",                                \
+             "the feature belongs to no namespace", "5.21, 7.8")               \
+    FEATURES(X, reserved_select, "select",                                     \
+             "a reserved Select (4 to 7) is refused with Invalid Field",       \
              "5.13")                                                           \
     FEATURES_RESET(X, feature_reset, "reset",                                  \
-                   "a reset brings the default back", "7.3.2, 7.8")            \
-    FEATURES_RESET(X, feature_apart, "apart", "a controller's own", "7.8")
+                   "a controller reset restores the default", "7.3.2, 7.8")    \
+    FEATURES_RESET(X, feature_apart, "apart",                                  \
+                   "each controller has its own value", "7.8")
 
 #define FUNCTION(test, tail, purpose, clause, name, id, fid, defined, other)   \
     static void test##_##name(struct conf *conf)                               \
@@ -244,7 +255,7 @@ static void feature_apart(struct conf *conf, const struct row *row)
     }
 ALL(FUNCTION)
 
-/* ---- Features that are not there. */
+/* ---- Features that do not exist. */
 
 static void feature_unknown(struct conf *conf, uint8_t fid)
 {
@@ -277,16 +288,17 @@ static void feature_unless(struct conf *conf, uint8_t fid, unsigned int byte,
 }
 
 #define UNKNOWN(X)                                                             \
-    X(0x00, "reserved", 0, 0)                                                  \
-    X(0x08, "interrupt coalescing, not for fabrics", 0, 0)                     \
-    X(0x09, "interrupt vectors, not for fabrics", 0, 0)                        \
-    X(0x0c, "power state transitions, without APSTA", 265, 1)                  \
-    X(0x0d, "host memory buffer, not for fabrics", 0, 0)                       \
-    X(0x10, "thermal management, without HCTMA", 322, 1)                       \
-    X(0x77, "reserved", 0, 0)                                                  \
-    X(0x82, "reservation notices, without ONCS bit 5", 520, 0x20)              \
-    X(0x83, "reservation persistence, without ONCS bit 5", 520, 0x20)          \
-    X(0x84, "write protection, without NWPC", 531, 1)
+    X(0x00, "the reserved feature 00h", 0, 0)                                  \
+    X(0x08, "interrupt coalescing, which fabrics do not have,", 0, 0)          \
+    X(0x09, "interrupt vector configuration, which fabrics do not have,", 0,   \
+      0)                                                                       \
+    X(0x0c, "autonomous power state transition without APSTA", 265, 1)         \
+    X(0x0d, "a host memory buffer, which fabrics do not have,", 0, 0)          \
+    X(0x10, "thermal management without HCTMA", 322, 1)                        \
+    X(0x77, "the reserved feature 77h", 0, 0)                                  \
+    X(0x82, "a reservation notification mask without ONCS bit 5", 520, 0x20)   \
+    X(0x83, "reservation persistence without ONCS bit 5", 520, 0x20)           \
+    X(0x84, "write protection without NWPC", 531, 1)
 #define UNKNOWN_FUNCTION(fid, purpose, byte, bits)                             \
     static void unknown_##fid(struct conf *conf)                               \
     {                                                                          \
@@ -299,8 +311,8 @@ UNKNOWN(UNKNOWN_FUNCTION)
 #define ROW(test, tail, purpose, clause, name, id, fid, defined, other)        \
     TEST(id "-" tail, clause, purpose, test##_##name),
 #define UNKNOWN_TEST(fid, purpose, byte, bits)                                 \
-    TEST("unknown-" #fid, "5.13, 5.21", purpose ": Invalid Field",             \
-         unknown_##fid),
+    TEST("unknown-" #fid, "5.13, 5.21",                                        \
+         purpose " is refused with Invalid Field", unknown_##fid),
 
 static const struct conf_test tests[] = {ALL(ROW) UNKNOWN(UNKNOWN_TEST)};
 CONF_TESTS(conf_tests_nvme_feature, "nvme", tests);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The NVM command set at every boundary: blocks, lengths, ranges, zeroes.
+ *
  * Spec: NVM Express 1.4 chapter 6; 4.4 (SGLs).
  */
 #include <string.h>
@@ -8,7 +9,7 @@
 #include "nvme_lib.h"
 
 enum {
-    AT = 64, /* blocks that tests play with */
+    AT = 64, /* The first block that tests use. */
     FUA = 1u << 30,
     DEAC = 1u << 25,
     LR = 1u << 31,
@@ -46,7 +47,8 @@ ROUND_TRIP(seven_blocks, false, 7)
 ROUND_TRIP(eight_blocks, false, 8)
 ROUND_TRIP(nine_blocks, true, 9)
 
-/* Lengths around powers of two, as far as MDTS; the blocks around them stay. */
+/* Lengths around powers of two, up to MDTS; the neighbouring blocks keep their
+ * data. */
 static void long_data(struct conf *conf)
 {
     struct nvme *nvme = nvme_open(conf);
@@ -71,7 +73,7 @@ static void long_data(struct conf *conf)
     nvme_close(nvme);
 }
 
-/* Neighbours of what is written stay. */
+/* The neighbours of written blocks keep their data. */
 static void io_neighbours(struct conf *conf)
 {
     struct nvme *nvme = nvme_open(conf);
@@ -84,7 +86,7 @@ static void io_neighbours(struct conf *conf)
     nvme_close(nvme);
 }
 
-/* ---- Behind the end. */
+/* ---- Blocks beyond the end. */
 
 enum place { ONE_BEYOND, STRADDLE, FAR, WRAP, HIGH_HALF };
 
@@ -102,22 +104,25 @@ static void lba_beyond(struct conf *conf, uint8_t opcode, enum place place)
     nvme_write(nvme, size - 1, 1, 7);
     nvme_write(nvme, 0, 1, 7);
     memset(nvme->io->mem, 0x3c, 2 * nvme->block_bytes);
-    conf_status(conf, "a range behind the end",
+    conf_status(conf, "a range beyond the end",
                 nvme_rw(nvme, opcode, lba[place], blocks[place]),
                 NVME_SC_LBA_RANGE);
     conf_check(conf, opcode != NVM_READ || nvme->io->mem[0] == 0x3c,
-               "data came for a Read that was refused");
+               "a refused Read transferred data");
     nvme_verify(nvme, size - 1, 1, 7);
     nvme_verify(nvme, 0, 1, 7);
     nvme_close(nvme);
 }
 
 #define BEYOND_PLACES(X, opcode, name)                                         \
-    X(opcode, name, ONE_BEYOND, "beyond", "the block behind the last")         \
-    X(opcode, name, STRADDLE, "straddle", "the last block and one more")       \
-    X(opcode, name, FAR, "far", "SLBA of all ones")                            \
-    X(opcode, name, WRAP, "wrap", "SLBA + NLB wraps to 0")                     \
-    X(opcode, name, HIGH_HALF, "high", "only dword 11 of SLBA is set")
+    X(opcode, name, ONE_BEYOND, "beyond",                                      \
+      "an access to the block after the last one")                             \
+    X(opcode, name, STRADDLE, "straddle",                                      \
+      "an access to the last block and one more")                              \
+    X(opcode, name, FAR, "far", "an access at an SLBA of all ones")            \
+    X(opcode, name, WRAP, "wrap", "an access whose end wraps to 0")            \
+    X(opcode, name, HIGH_HALF, "high",                                         \
+      "an access at an SLBA with only dword 11 set")
 #define BEYOND(X)                                                              \
     BEYOND_PLACES(X, READ, "read")                                             \
     BEYOND_PLACES(X, WRITE, "write")                                           \
@@ -140,7 +145,7 @@ static void above_mdts(struct conf *conf, uint8_t opcode)
     if (mdts == 0 || mdts > 8) {
         conf_not_applicable(conf, "MDTS is %u", mdts);
     }
-    conf_status(conf, "a block more than MDTS",
+    conf_status(conf, "a command with one block more than MDTS",
                 nvme_rw(nvme, opcode, 0, nvme->max_blocks + 1),
                 NVME_SC_INVALID_FIELD);
     nvme_expect_works(nvme);
@@ -158,15 +163,15 @@ static void sgl_length_differs(struct conf *conf, uint8_t opcode,
 
     nvme_write(nvme, AT, 2, 9);
     memset(nvme->io->mem, 0x3c, 2 * (size_t)len);
-    conf_status(conf, "an SGL of another length",
+    conf_status(conf, "a command whose SGL has another length",
                 nvme_run_sgl(nvme, nvme->io, &sqe, &sgl, NULL),
                 difference > 0 && is_longer ? NVME_SC_SUCCESS
                                             : NVME_SC_SGL_INVALID_LENGTH);
     conf_check(conf, nvme->io->mem[len] == 0x3c,
-               "more was moved than the blocks have");
+               "more data was transferred than the blocks have");
     if (difference < 0 || !is_longer) {
         conf_check(conf, nvme->io->mem[0] == 0x3c,
-                   "data came for a command that was refused");
+                   "a refused command transferred data");
         nvme_verify(nvme, AT, 2, 9);
     }
     nvme_close(nvme);
@@ -218,7 +223,7 @@ static void with_bits(struct conf *conf, struct nvme_sqe more)
         memcpy(nvme->io->mem, expected, i == 0 ? len : 0);
         conf_status(conf, i == 0 ? "Write" : "Read",
                     nvme_run(nvme, nvme->io, &sqe, len, NULL), NVME_SC_SUCCESS);
-        conf_same(conf, "the data", nvme->io->mem, expected, len);
+        conf_same(conf, "the data read", nvme->io->mem, expected, len);
         memset(nvme->io->mem, 0, len);
     }
     nvme_close(nvme);
@@ -238,7 +243,7 @@ WITH_BITS(reserved_bits, .cdw12 = 0x30000, .cdw13 = 0xff00)
 
 static uint8_t protection_type(const struct nvme *nvme)
 {
-    return nvme->ns[29]; /* DPS */
+    return nvme->ns[29]; /* DPS. */
 }
 
 static void with_tags(struct conf *conf, struct nvme_sqe more)
@@ -248,7 +253,7 @@ static void with_tags(struct conf *conf, struct nvme_sqe more)
 
     nvme_close(nvme);
     if (has_protection) {
-        conf_not_applicable(conf, "DPS: the namespace has protection");
+        conf_not_applicable(conf, "the namespace has protection (DPS)");
     }
     with_bits(conf, more);
 }
@@ -276,7 +281,8 @@ static void io_flush(struct conf *conf)
     nvme_close(nvme);
 }
 
-/* VWC bits 2:1: 2 refuses FFFFFFFFh, 3 accepts it. */
+/* VWC bits 2:1: 2 means that Flush refuses NSID FFFFFFFFh, 3 that it accepts
+ * it. */
 static void flush_all(struct conf *conf)
 {
     struct nvme *nvme = nvme_open(conf);
@@ -287,7 +293,7 @@ static void flush_all(struct conf *conf)
     if (behaviour < 2) {
         conf_not_applicable(conf, "VWC bits 2:1 are %u", behaviour);
     }
-    conf_status(conf, "Flush of FFFFFFFFh", status,
+    conf_status(conf, "Flush with NSID FFFFFFFFh", status,
                 behaviour == 3 ? NVME_SC_SUCCESS : NVME_SC_INVALID_NS);
     nvme_close(nvme);
 }
@@ -384,7 +390,8 @@ static struct nvme *dsm_open(struct conf *conf)
     return nvme;
 }
 
-/* Deallocated blocks read as DLFEAT says; 1 is zeroes, 0 does not say. */
+/* DLFEAT tells how deallocated blocks read: 1 means zeroes, 0 means that it is
+ * not reported. */
 static void verify_deallocated(struct nvme *nvme, uint64_t lba)
 {
     if ((nvme->ns[ID_NS_DLFEAT] & 7) == DLFEAT_READS_ZEROES) {
@@ -400,7 +407,7 @@ static void dsm_ranges(struct conf *conf, unsigned int count)
     struct nvme *nvme = dsm_open(conf);
     struct range *ranges = conf_alloc(conf, count * sizeof(*ranges));
 
-    for (unsigned int i = 0; i < count; i++) { /* every other block */
+    for (unsigned int i = 0; i < count; i++) { /* Every other block. */
         ranges[i] = (struct range){AT + 2 * (uint64_t)i, 1};
     }
     nvme_write(nvme, AT, 4, 6);
@@ -442,7 +449,7 @@ static void dsm_last(struct conf *conf)
     nvme_close(nvme);
 }
 
-/* A wrong range behind a right one. */
+/* A wrong range after a correct one. */
 static void dsm_beyond(struct conf *conf, uint64_t past, uint32_t blocks)
 {
     struct nvme *nvme = dsm_open(conf);
@@ -450,7 +457,7 @@ static void dsm_beyond(struct conf *conf, uint64_t past, uint32_t blocks)
         {AT, 1},
         {past == UINT64_MAX ? past : nvme->size_blocks - past, blocks}};
 
-    conf_status(conf, "Dataset Management behind the end",
+    conf_status(conf, "Dataset Management beyond the end",
                 send_dsm(nvme, ranges, 2, DSM_DEALLOCATE), NVME_SC_LBA_RANGE);
     nvme_expect_works(nvme);
     nvme_close(nvme);
@@ -476,7 +483,7 @@ static void dsm_wrap(struct conf *conf)
     dsm_beyond(conf, UINT64_MAX, 2);
 }
 
-/* Fewer bytes than the ranges that Number of Ranges counts. */
+/* The data is shorter than the number of ranges requires. */
 static void dsm_short(struct conf *conf)
 {
     struct nvme *nvme = dsm_open(conf);
@@ -511,7 +518,7 @@ static void dsm_empty(struct conf *conf)
     struct range ranges[2] = {{AT, 0}, {AT + 1, 1}};
 
     nvme_write(nvme, AT, 3, 8);
-    conf_status(conf, "a range of no blocks, and one of one",
+    conf_status(conf, "a range of no blocks, followed by a range of one",
                 send_dsm(nvme, ranges, 2, DSM_DEALLOCATE), NVME_SC_SUCCESS);
     nvme_verify(nvme, AT, 1, 8);
     verify_deallocated(nvme, AT + 1);
@@ -522,70 +529,120 @@ static void dsm_empty(struct conf *conf)
 #define TEST(id, clause, purpose, fn)                                          \
     CONF_TEST("io." id, "NVMe 1.4 " clause, purpose, fn)
 #define BEYOND_TEST(opcode, name, place, id, purpose)                          \
-    TEST(name "-" id, "6.9, 6.15, 6.17", purpose ": LBA Out of Range",         \
+    TEST(name "-" id, "6.9, 6.15, 6.17",                                       \
+         purpose " is refused with LBA Out of Range",                          \
          beyond_##opcode##_##place),
 
 static const struct conf_test tests[] = {
-    TEST("first-block", "6.15", "the first block", first_block),
-    TEST("last-block", "6.15", "the last block", last_block),
-    TEST("first-max", "6.15", "as much as MDTS has, from block 0", first_max),
-    TEST("last-max", "6.15", "as much as MDTS has, up to the end", last_max),
-    TEST("long", "6.9, 6.15", "128 KiB to 1 MiB, as far as MDTS", long_data),
-    TEST("page-less", "6.15", "seven blocks", seven_blocks),
-    TEST("page", "6.15", "eight blocks", eight_blocks),
-    TEST("page-more", "6.15", "nine blocks, up to the end", nine_blocks),
-    TEST("neighbours", "6.15", "neighbours of what is written stay",
-         io_neighbours),
+    TEST("first-block", "6.15", "the first block is written and read back",
+         first_block),
+    TEST("last-block", "6.15", "the last block is written and read back",
+         last_block),
+    TEST("first-max", "6.15",
+         "as many blocks as MDTS allows are written and read back from block 0 "
+         "on",
+         first_max),
+    TEST("last-max", "6.15",
+         "as many blocks as MDTS allows are written and read back up to the "
+         "last block",
+         last_max),
+    TEST("long", "6.9, 6.15",
+         "128 KiB to 1 MiB, as far as MDTS allows, are written and read back",
+         long_data),
+    TEST("page-less", "6.15", "seven blocks are written and read back",
+         seven_blocks),
+    TEST("page", "6.15", "eight blocks are written and read back",
+         eight_blocks),
+    TEST("page-more", "6.15",
+         "nine blocks are written and read back up to the last block",
+         nine_blocks),
+    TEST("neighbours", "6.15",
+         "the neighbours of written blocks keep their data", io_neighbours),
     BEYOND(BEYOND_TEST)
         TEST("read-mdts", "5.15.2.2, 6.9",
-             "a block more than MDTS: Invalid Field", read_above_mdts),
+             "a Read of one block more than MDTS is refused with Invalid Field",
+             read_above_mdts),
     TEST("write-mdts", "5.15.2.2, 6.15",
-         "a block more than MDTS: Invalid Field", write_above_mdts),
-    TEST("read-sgl-none", "4.4", "Read into no bytes", read_nothing),
-    TEST("read-sgl-shorter", "4.4", "Read into half the bytes", read_shorter),
-    TEST("read-sgl-byte", "4.4", "Read into a byte less", read_byte_less),
-    TEST("read-sgl-longer", "4.4", "Read into more bytes: as SGLS bit 18 says",
+         "a Write of one block more than MDTS is refused with Invalid Field",
+         write_above_mdts),
+    TEST("read-sgl-none", "4.4", "a Read with an SGL of no bytes is refused",
+         read_nothing),
+    TEST("read-sgl-shorter", "4.4",
+         "a Read with an SGL of half the bytes is refused", read_shorter),
+    TEST("read-sgl-byte", "4.4",
+         "a Read with an SGL one byte too short is refused", read_byte_less),
+    TEST("read-sgl-longer", "4.4",
+         "a Read with too long an SGL is accepted or refused, as SGLS bit 18 "
+         "tells",
          read_longer),
-    TEST("write-sgl-none", "4.4", "Write of no bytes", write_nothing),
-    TEST("write-sgl-shorter", "4.4", "Write of half the bytes", write_shorter),
-    TEST("write-sgl-byte", "4.4", "Write of a byte less", write_byte_less),
-    TEST("write-sgl-longer", "4.4", "Write of more bytes: as SGLS bit 18 says",
+    TEST("write-sgl-none", "4.4", "a Write with an SGL of no bytes is refused",
+         write_nothing),
+    TEST("write-sgl-shorter", "4.4",
+         "a Write with an SGL of half the bytes is refused", write_shorter),
+    TEST("write-sgl-byte", "4.4",
+         "a Write with an SGL one byte too short is refused", write_byte_less),
+    TEST("write-sgl-longer", "4.4",
+         "a Write with too long an SGL is accepted or refused, as SGLS bit 18 "
+         "tells",
          write_longer),
-    TEST("fua", "6.9, 6.15", "Force Unit Access", fua),
-    TEST("limited-retry", "6.9, 6.15", "Limited Retry", limited_retry),
-    TEST("fua-limited-retry", "6.9, 6.15", "both", both_bits),
-    TEST("dsm-field", "6.9, 6.15", "hints of dword 13 change no data",
-         dsm_field),
-    TEST("reserved-dwords", "4.2", "dwords 2 and 3 do not matter",
+    TEST("fua", "6.9, 6.15", "Force Unit Access does not change the data", fua),
+    TEST("limited-retry", "6.9, 6.15", "Limited Retry does not change the data",
+         limited_retry),
+    TEST("fua-limited-retry", "6.9, 6.15",
+         "Force Unit Access with Limited Retry does not change the data",
+         both_bits),
+    TEST("dsm-field", "6.9, 6.15",
+         "the hints in dword 13 do not change the data", dsm_field),
+    TEST("reserved-dwords", "4.2", "dwords 2 and 3 are ignored",
          reserved_dwords),
-    TEST("reserved-bits", "6.9, 6.15", "reserved bits of dwords 12 and 13",
-         reserved_bits),
+    TEST("reserved-bits", "6.9, 6.15",
+         "reserved bits of dwords 12 and 13 are ignored", reserved_bits),
     TEST("prinfo", "6.9, 8.3", "PRINFO without protection is ignored",
          io_prinfo),
-    TEST("tags", "6.9, 8.3", "tags without protection are ignored", io_tags),
-    TEST("flush", "6.8", "Flush; the data is there", io_flush),
-    TEST("flush-all", "6.8, 5.15.2.2", "NSID FFFFFFFFh: as VWC says",
+    TEST("tags", "6.9, 8.3", "tags are ignored without protection", io_tags),
+    TEST("flush", "6.8", "data is correct after a Flush", io_flush),
+    TEST("flush-all", "6.8, 5.15.2.2",
+         "Flush with NSID FFFFFFFFh is accepted or refused, as VWC tells",
          flush_all),
-    TEST("flush-fields", "6.8", "reserved dwords do not matter", flush_fields),
-    TEST("zeroes", "6.17", "one block becomes zeroes, its neighbours stay",
+    TEST("flush-fields", "6.8", "reserved dwords of Flush are ignored",
+         flush_fields),
+    TEST("zeroes", "6.17",
+         "Write Zeroes clears one block and leaves its neighbours alone",
          zeroes_one),
-    TEST("zeroes-some", "6.17", "100 blocks", zeroes_some),
-    TEST("zeroes-last", "6.17", "the last block", zeroes_last),
-    TEST("zeroes-most", "6.17", "NLB of all ones: MDTS is not for this",
-         zeroes_all),
-    TEST("zeroes-fua", "6.17", "Force Unit Access", zeroes_fua),
-    TEST("zeroes-deac", "6.17", "with deallocation", zeroes_deac),
-    TEST("zeroes-deac-fua", "6.17", "with both", zeroes_deac_fua),
-    TEST("dsm", "6.7", "one range", dsm_one),
-    TEST("dsm-two", "6.7", "two ranges", dsm_two),
-    TEST("dsm-most", "6.7", "256 ranges", dsm_most),
-    TEST("dsm-last", "6.7", "the last block", dsm_last),
-    TEST("dsm-beyond", "6.7", "the block behind the last", dsm_one_beyond),
-    TEST("dsm-straddle", "6.7", "the last block and one more", dsm_straddle),
-    TEST("dsm-longest", "6.7", "a length of all ones", dsm_longest),
-    TEST("dsm-wrap", "6.7", "a range that wraps to 0", dsm_wrap),
-    TEST("dsm-short", "6.7, 4.4", "less data than ranges", dsm_short),
-    TEST("dsm-hints", "6.7", "without Deallocate, data stays", dsm_hints),
-    TEST("dsm-empty", "6.7", "a range of no blocks", dsm_empty),
+    TEST("zeroes-some", "6.17", "Write Zeroes clears 100 blocks", zeroes_some),
+    TEST("zeroes-last", "6.17", "Write Zeroes clears the last block",
+         zeroes_last),
+    TEST("zeroes-most", "6.17",
+         "Write Zeroes clears 65536 blocks, whatever MDTS is", zeroes_all),
+    TEST("zeroes-fua", "6.17", "Write Zeroes works with Force Unit Access",
+         zeroes_fua),
+    TEST("zeroes-deac", "6.17", "Write Zeroes works with Deallocate",
+         zeroes_deac),
+    TEST("zeroes-deac-fua", "6.17",
+         "Write Zeroes works with Deallocate and Force Unit Access",
+         zeroes_deac_fua),
+    TEST("dsm", "6.7", "Dataset Management deallocates one range", dsm_one),
+    TEST("dsm-two", "6.7", "Dataset Management deallocates two ranges",
+         dsm_two),
+    TEST("dsm-most", "6.7", "Dataset Management deallocates 256 ranges",
+         dsm_most),
+    TEST("dsm-last", "6.7", "Dataset Management deallocates the last block",
+         dsm_last),
+    TEST("dsm-beyond", "6.7",
+         "Dataset Management refuses the block after the last one",
+         dsm_one_beyond),
+    TEST("dsm-straddle", "6.7",
+         "Dataset Management refuses the last block and one more",
+         dsm_straddle),
+    TEST("dsm-longest", "6.7",
+         "Dataset Management refuses a length of all ones", dsm_longest),
+    TEST("dsm-wrap", "6.7",
+         "Dataset Management refuses a range that wraps to 0", dsm_wrap),
+    TEST("dsm-short", "6.7, 4.4",
+         "Dataset Management refuses data shorter than its ranges", dsm_short),
+    TEST("dsm-hints", "6.7",
+         "Dataset Management without Deallocate leaves data alone", dsm_hints),
+    TEST("dsm-empty", "6.7", "Dataset Management accepts a range of no blocks",
+         dsm_empty),
 };
 CONF_TESTS(conf_tests_nvme_io, "nvme", tests);

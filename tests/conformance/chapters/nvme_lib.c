@@ -4,7 +4,8 @@
 #include <string.h>
 
 enum {
-    MEMORY_BLOCKS_BYTES = RC_MEMORY - 65536, /* room for guards, too long */
+    /* Room for guards and for data that is too long. */
+    MEMORY_BLOCKS_BYTES = RC_MEMORY - 65536,
     PAGE_SHIFT = 12,
     RIGHT_LBA = 16,
     READY_TRIES = 200,
@@ -34,7 +35,8 @@ static void read_identify_pages(struct nvme *nvme)
         nvme->max_blocks =
             MIN(nvme->max_blocks, 1u << (mdts + PAGE_SHIFT - lbads));
     }
-    conf_check(conf, nvme->size_blocks >= 8192, "a namespace of %llu blocks",
+    conf_check(conf, nvme->size_blocks >= 8192,
+               "the namespace has %llu blocks, too few for these tests",
                (unsigned long long)nvme->size_blocks);
 }
 
@@ -75,7 +77,7 @@ void nvme_close(struct nvme *nvme)
     rc_close(nvme->admin);
 }
 
-/* ---- Responses, in whatever order. */
+/* ---- Responses, in any order. */
 
 static bool find_other(struct nvme *nvme, uint16_t cid, struct nvme_cqe *cqe)
 {
@@ -103,7 +105,7 @@ static void parse_response(struct nvme *nvme, const struct rc_message *message,
 static void keep_response(struct nvme *nvme, const struct nvme_cqe *cqe)
 {
     conf_check(nvme->conf, nvme->num_others < NVME_OTHERS,
-               "more responses than commands");
+               "there are more responses than commands");
     nvme->others[nvme->num_others++] = *cqe;
 }
 
@@ -116,7 +118,8 @@ void nvme_take(struct nvme *nvme, struct rc *rc, uint16_t cid,
             return;
         }
         conf_check(nvme->conf, rc == nvme->admin,
-                   "a response with CID %u, which no command has", cqe->cid);
+                   "there is a response with CID %u, which no command has",
+                   cqe->cid);
         keep_response(nvme, cqe);
     }
 }
@@ -148,7 +151,7 @@ static void check_guard(struct rc *rc, uint32_t len_bytes)
 {
     for (uint32_t i = 0; i < NVME_GUARD; i++) {
         conf_check(rc->conf, rc->mem[len_bytes + i] == NVME_GUARD_BYTE,
-                   "byte %u, behind the data, was written", len_bytes + i);
+                   "byte %u, after the data, was overwritten", len_bytes + i);
     }
 }
 
@@ -199,7 +202,7 @@ static void set_cc(struct nvme *nvme, uint32_t cc)
                 nvme_run(nvme, nvme->admin, &sqe, 0, NULL), NVME_SC_SUCCESS);
 }
 
-/* Responses to commands that the reset ends may come in between. */
+/* Responses to commands that the reset ends may come first. */
 static void wait_ready(struct nvme *nvme, bool is_ready)
 {
     struct property_command get = {.size_bytes = 4, .offset = PROPERTY_CSTS};
@@ -464,7 +467,7 @@ uint32_t nvme_inactive_nsid(struct nvme *nvme)
                 nvme_identify(nvme, CNS_ACTIVE_NS_LIST, 0), NVME_SC_SUCCESS);
     for (uint32_t i = 0; i < NVME_IDENTIFY_LEN; i += 4) {
         if (get_le32(nvme->admin->mem + i) != nsid) {
-            break; /* ascending: this number is left out */
+            break; /* The list is ascending, so this number is missing. */
         }
         nsid++;
     }
@@ -475,7 +478,8 @@ void nvme_expect_works(struct nvme *nvme)
 {
     uint32_t value;
 
-    /* Not Keep Alive, which a target may refuse while its timer is off. */
+    /* Keep Alive will not do, because a target may refuse it while its timer is
+     * off. */
     conf_status(nvme->conf, "Get Features, number of queues",
                 nvme_get_feature(nvme, FEATURE_NUMBER_OF_QUEUES, 0, 0, &value),
                 NVME_SC_SUCCESS);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Get Log Page: each page whole and in pieces.
+ * Get Log Page: each page, whole and in pieces.
+ *
  * Spec: NVM Express 1.4 5.14.
  */
 #include <string.h>
@@ -17,7 +18,7 @@ static struct nvme *open_offsets(struct conf *conf, uint8_t lid)
     return nvme;
 }
 
-/* [offset, offset + len) is what the whole page has there. */
+/* Bytes [offset, offset + len) must equal those of the whole page. */
 static void expect_page_piece(struct nvme *nvme, uint8_t lid, uint32_t offset,
                               uint32_t len)
 {
@@ -69,16 +70,16 @@ static void log_beyond(struct conf *conf, uint8_t lid)
     struct nvme *nvme = open_offsets(conf, lid);
     uint32_t len = nvme_page_len(nvme, lid);
 
-    conf_status(conf, "an offset behind the page",
+    conf_status(conf, "an offset beyond the page",
                 nvme_get_log(nvme, lid, len + 4, 4), NVME_SC_INVALID_FIELD);
-    conf_status(conf, "an offset whose upper half is set",
+    conf_status(conf, "an offset with its upper half set",
                 nvme_get_log(nvme, lid, (uint64_t)1 << 32, 4),
                 NVME_SC_INVALID_FIELD);
     nvme_expect_works(nvme);
     nvme_close(nvme);
 }
 
-/* Refused, or bits 1:0 are taken for zero: 5.14 leaves it open. */
+/* The target refuses the offset, or ignores bits 1:0: 5.14 allows either. */
 static void log_unaligned(struct conf *conf, uint8_t lid)
 {
     struct nvme *nvme = open_offsets(conf, lid);
@@ -89,11 +90,11 @@ static void log_unaligned(struct conf *conf, uint8_t lid)
                status == NVME_SC_INVALID_FIELD ||
                    (status == NVME_SC_SUCCESS &&
                     memcmp(nvme->admin->mem, page + 8, 8) == 0),
-               "offset 9: status %03xh, or other data", status);
+               "Get Log Page at offset 9: status %03xh, or wrong data", status);
     nvme_close(nvme);
 }
 
-/* No page here belongs to a namespace: LPA bit 0 for SMART. */
+/* No page here belongs to a namespace; LPA bit 0 would allow it for SMART. */
 static void log_namespace(struct conf *conf, uint8_t lid)
 {
     struct nvme *nvme = nvme_open_page(conf, lid);
@@ -112,7 +113,7 @@ static void log_namespace(struct conf *conf, uint8_t lid)
     nvme_close(nvme);
 }
 
-/* The SGL describes other than NUMD. */
+/* The SGL has another length than NUMD. */
 static void log_sgl(struct conf *conf, uint8_t lid)
 {
     struct nvme *nvme = nvme_open_page(conf, lid);
@@ -124,7 +125,7 @@ static void log_sgl(struct conf *conf, uint8_t lid)
     conf_status(conf, "512 bytes into 256",
                 nvme_run(nvme, nvme->admin, &sqe, 256, NULL),
                 NVME_SC_SGL_INVALID_LENGTH);
-    conf_equal(conf, "a byte that must stay", nvme->admin->mem[0], 0x3c);
+    conf_equal(conf, "a byte that must not change", nvme->admin->mem[0], 0x3c);
     conf_status(conf, "512 bytes into 512",
                 nvme_run(nvme, nvme->admin, &sqe, 512, NULL), NVME_SC_SUCCESS);
     nvme_close(nvme);
@@ -137,15 +138,21 @@ static void log_sgl(struct conf *conf, uint8_t lid)
     X(test, changed, LOG_CHANGED_NS_LIST, "changed-" id, clause, purpose)      \
     X(test, effects, LOG_COMMANDS_EFFECTS, "effects-" id, clause, purpose)
 #define ALL(X)                                                                 \
-    PAGES(X, log_dword, "dword", "5.14", "a dword of it, two, no more")        \
-    PAGES(X, offset_4, "offset-4", "5.14", "from byte 4")                      \
-    PAGES(X, log_middle, "middle", "5.14", "the second half, and across")      \
-    PAGES(X, log_last, "last", "5.14", "the last dword")                       \
+    PAGES(X, log_dword, "dword", "5.14",                                       \
+          "the first dword and the first two can be read")                     \
+    PAGES(X, offset_4, "offset-4", "5.14",                                     \
+          "the page can be read from byte 4 on")                               \
+    PAGES(X, log_middle, "middle", "5.14",                                     \
+          "the second half, and bytes across the middle, can be read")         \
+    PAGES(X, log_last, "last", "5.14", "the last dword can be read")           \
     PAGES(X, log_beyond, "beyond", "5.14",                                     \
-          "an offset behind it: Invalid Field")                                \
-    PAGES(X, log_unaligned, "unaligned", "5.14", "offset 9: refused, or 8")    \
-    PAGES(X, log_namespace, "namespace", "5.14", "it belongs to no namespace") \
-    PAGES(X, log_sgl, "sgl", "5.14, 4.4", "an SGL of other than NUMD")
+          "an offset beyond the page is refused with Invalid Field")           \
+    PAGES(X, log_unaligned, "unaligned", "5.14",                               \
+          "offset 9 is refused, or taken for 8")                               \
+    PAGES(X, log_namespace, "namespace", "5.14",                               \
+          "the page belongs to no namespace")                                  \
+    PAGES(X, log_sgl, "sgl", "5.14, 4.4",                                      \
+          "an SGL of another length than NUMD is refused")
 
 #define FUNCTION(test, name, lid, id, clause, purpose)                         \
     static void test##_##name(struct conf *conf)                               \
@@ -167,11 +174,11 @@ static void log_unknown(struct conf *conf, uint8_t lid)
 }
 
 #define UNKNOWN(X)                                                             \
-    X(0x1f, "reserved")                                                        \
-    X(0x6f, "reserved")                                                        \
-    X(0x70, "discovery, of an I/O controller")                                 \
-    X(0x7f, "reserved")                                                        \
-    X(0xbf, "reserved")
+    X(0x1f, "reserved page 1Fh")                                               \
+    X(0x6f, "reserved page 6Fh")                                               \
+    X(0x70, "the discovery log page, on an I/O controller,")                   \
+    X(0x7f, "reserved page 7Fh")                                               \
+    X(0xbf, "reserved page BFh")
 #define UNKNOWN_FUNCTION(lid, purpose)                                         \
     static void unknown_##lid(struct conf *conf)                               \
     {                                                                          \
@@ -179,7 +186,7 @@ static void log_unknown(struct conf *conf, uint8_t lid)
     }
 UNKNOWN(UNKNOWN_FUNCTION)
 
-/* NUMD of more than MDTS allows. */
+/* NUMD exceeds MDTS. */
 static void above_mdts(struct conf *conf)
 {
     struct nvme *nvme = nvme_open_admin(conf);
@@ -188,14 +195,14 @@ static void above_mdts(struct conf *conf)
     if (mdts == 0 || mdts > 8) {
         conf_not_applicable(conf, "MDTS is %u", mdts);
     }
-    conf_status(conf, "Get Log Page of a dword more than MDTS",
+    conf_status(conf, "Get Log Page of one dword more than MDTS",
                 nvme_get_log(nvme, LOG_SMART, 0, (4096u << mdts) + 4),
                 NVME_SC_INVALID_FIELD);
     nvme_expect_works(nvme);
     nvme_close(nvme);
 }
 
-/* RAE is not an error for a page without events. */
+/* RAE is allowed for a page without events. */
 static void log_retain(struct conf *conf)
 {
     struct nvme *nvme = nvme_open_admin(conf);
@@ -211,11 +218,14 @@ static void log_retain(struct conf *conf)
 #define PAGE_TEST(test, name, lid, id, clause, purpose)                        \
     TEST(id, clause, purpose, test##_##name),
 #define UNKNOWN_TEST(lid, purpose)                                             \
-    TEST("unknown-" #lid, "5.14", purpose ": Invalid Log Page", unknown_##lid),
+    TEST("unknown-" #lid, "5.14", purpose " is refused with Invalid Log Page", \
+         unknown_##lid),
 
 static const struct conf_test tests[] = {
     ALL(PAGE_TEST) UNKNOWN(UNKNOWN_TEST) /* */
-    TEST("mdts", "5.14, 5.15.2.2", "more than MDTS: Invalid Field", above_mdts),
-    TEST("retain", "5.14", "RAE of a page without events", log_retain),
+    TEST("mdts", "5.14, 5.15.2.2",
+         "a length above MDTS is refused with Invalid Field", above_mdts),
+    TEST("retain", "5.14", "RAE is accepted for a page without events",
+         log_retain),
 };
 CONF_TESTS(conf_tests_nvme_log, "nvme", tests);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a drive gets wrong where few look: what is durable when it says so, what
- * the medium has beside a block, a range's upper half.
- * Spec: NVM Express 1.4 5.21.1.6 (write cache), 6.7 (Dataset
- * Management), 6.8 (Flush), 6.15 (Force Unit Access).
+ * What is easily overlooked: whether data is durable when the drive reports so,
+ * whether the blocks beside written ones keep what the medium holds, and the
+ * upper half of a range.
+ *
+ * Spec: NVM Express 1.4 5.21.1.6 (write cache), 6.7 (Dataset Management), 6.8
+ * (Flush), 6.15 (Force Unit Access).
  */
 #include <string.h>
 
@@ -11,21 +13,21 @@
 
 enum {
     LBA = 512,
-    BLOCKS = 9, /* not a page's worth */
+    BLOCKS = 9, /* Not a whole number of pages. */
     FUA = 1 << 30,
     DEALLOCATE = 4,
     RANGE_LEN = 16,
     SETTLE_US = 200000,
 };
 
-/* ---- Durable. */
+/* ---- Durable data. */
 
-/* The power goes at once: what was said to be durable is there afterwards. */
+/* Cut the power at once: data that was reported durable must survive. */
 static void expect_durable(struct nvme *nvme, uint32_t version)
 {
     struct conf *conf = nvme->conf;
 
-    conf_note(conf, "the power goes");
+    conf_note(conf, "power is cut");
     conf_power_cut(conf);
     nvme = nvme_open(conf);
     nvme_verify(nvme, LBA, BLOCKS, version);
@@ -61,7 +63,7 @@ static void flush_durable(struct conf *conf)
 static void need_cache(struct nvme *nvme)
 {
     if (!(nvme->ctrl[ID_CTRL_VWC] & VWC_PRESENT)) {
-        conf_not_applicable(nvme->conf, "Identify Controller VWC: no cache");
+        conf_not_applicable(nvme->conf, "the target has no write cache (VWC)");
     }
 }
 
@@ -77,7 +79,7 @@ static void cache_off_durable(struct conf *conf)
     expect_durable(nvme, 4);
 }
 
-/* What was in it when it was turned off. */
+/* Data that was in the cache when it was turned off. */
 static void cache_emptied_durable(struct conf *conf)
 {
     struct nvme *nvme = nvme_open(conf);
@@ -103,7 +105,7 @@ static void shutdown_durable(struct conf *conf)
     expect_durable(nvme, 6);
 }
 
-/* ---- The cache says that it is there. */
+/* ---- VWC agrees with the feature. */
 
 static void cache_told(struct conf *conf)
 {
@@ -114,12 +116,12 @@ static void cache_told(struct conf *conf)
         nvme_get_feature(nvme, FEATURE_VOLATILE_WRITE_CACHE, 0, 0, &value);
 
     conf_check(conf, is_present == (status == NVME_SC_SUCCESS),
-               "VWC says %u, Get Features (write cache) status %03xh",
+               "VWC is %u, and Get Features (write cache) has status %03xh",
                is_present, status);
     nvme_close(nvme);
 }
 
-/* ---- Neighbours that are on the medium, not in a cache. */
+/* ---- Neighbours on the medium, not in the cache. */
 
 static void neighbours_on_medium(struct conf *conf)
 {
@@ -152,7 +154,7 @@ static void dsm_high(struct conf *conf)
     uint16_t status;
 
     if (!(get_le16(nvme->ctrl + ID_CTRL_ONCS) & ONCS_DATASET_MANAGEMENT)) {
-        conf_not_applicable(conf, "Identify Controller ONCS bit 2");
+        conf_not_applicable(conf, "ONCS bit 2 is 0");
     }
     if (nvme->size_blocks > UINT64_C(1) << 32) {
         conf_not_applicable(conf, "NSZE is above 2^32 blocks");
@@ -162,34 +164,36 @@ static void dsm_high(struct conf *conf)
     put_le32(nvme->io->mem + 4, BLOCKS);
     put_le64(nvme->io->mem + 8, (UINT64_C(1) << 32) + LBA);
     status = nvme_run(nvme, nvme->io, &dsm, RANGE_LEN, NULL);
-    conf_status(conf, "a range at 2^32", status, NVME_SC_LBA_RANGE);
+    conf_status(conf, "a range at block 2^32", status, NVME_SC_LBA_RANGE);
     nvme_verify(nvme, LBA, BLOCKS, 7);
     nvme_close(nvme);
 }
 
 static const struct conf_test tests[] = {
     CONF_TEST("durable.fua", "NVMe 1.4 6.15",
-              "Write with FUA, then the power goes", fua_durable,
+              "a Write with FUA survives a power cut", fua_durable,
               .needs = CONF_NEEDS_CONTROL),
     CONF_TEST("durable.flush", "NVMe 1.4 6.8",
-              "Write, Flush, then the power goes", flush_durable,
+              "a Write survives a power cut after a Flush", flush_durable,
               .needs = CONF_NEEDS_CONTROL),
     CONF_TEST("durable.cache-off", "NVMe 1.4 5.21.1.6",
-              "Write with the cache off, then the power goes",
+              "a Write with the cache off survives a power cut",
               cache_off_durable, .needs = CONF_NEEDS_CONTROL),
     CONF_TEST("durable.cache-emptied", "NVMe 1.4 5.21.1.6",
-              "Write, the cache off, then the power goes",
+              "a Write survives a power cut after the cache was turned off",
               cache_emptied_durable, .needs = CONF_NEEDS_CONTROL),
     CONF_TEST("durable.shutdown", "NVMe 1.4 7.6.2",
-              "Write, shutdown, then the power goes", shutdown_durable,
+              "a Write survives a power cut after a shutdown", shutdown_durable,
               .needs = CONF_NEEDS_CONTROL),
     CONF_TEST("identify.cache", "NVMe 1.4 5.15.2.2, 5.21.1.6",
-              "VWC says whether there is the feature", cache_told),
+              "the write cache feature exists if VWC has a cache", cache_told),
     CONF_TEST("io.neighbours-medium", "NVMe 1.4 6.15",
-              "blocks beside what is written stay as the medium has them",
+              "the blocks beside written ones keep what the medium holds",
               neighbours_on_medium),
-    CONF_TEST("io.dsm-high", "NVMe 1.4 6.7",
-              "a range beyond 2^32: LBA Out of Range, data stays", dsm_high),
+    CONF_TEST(
+        "io.dsm-high", "NVMe 1.4 6.7",
+        "a range beyond 2^32 is refused with LBA Out of Range, and data stays",
+        dsm_high),
 };
 
 CONF_TESTS(conf_tests_nvme_more, "nvme", tests);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Identify Namespace, the list of namespaces, descriptors; that they agree.
+ * Identify Namespace, the list of namespaces, and the identification
+ * descriptors, which must agree.
+ *
  * Spec: NVM Express 1.4 5.15.2, 6.1, 7.10.
  */
 #include <string.h>
@@ -33,7 +35,7 @@ WITH_NVME(sizes)
                "NSZE %llu, NCAP %llu, NUSE %llu", (unsigned long long)nsze,
                (unsigned long long)ncap, (unsigned long long)nuse);
     conf_check(conf, nvme->ns[ID_NS_NSFEAT] & NSFEAT_THIN || ncap == nsze,
-               "NCAP is not NSZE, and NSFEAT has no thin provisioning");
+               "NCAP is not NSZE, but NSFEAT has no thin provisioning");
 }
 
 WITH_NVME(formats)
@@ -44,12 +46,12 @@ WITH_NVME(formats)
                "FLBAS is %02xh, NLBAF %u", nvme->ns[ID_NS_FLBAS],
                nvme->ns[ID_NS_NLBAF]);
     for (unsigned int i = nvme->ns[ID_NS_NLBAF] + 1u; i < 16; i++) {
-        conf_equal(conf, "an LBA format behind NLBAF",
+        conf_equal(conf, "an LBA format beyond NLBAF",
                    get_le32(nvme->ns + ID_NS_LBAF0 + (size_t)4 * i), 0);
     }
 }
 
-/* No metadata: nothing that speaks of it. */
+/* Without metadata all fields about it are zero. */
 WITH_NVME(metadata)
 {
     unsigned int flbas = nvme->ns[ID_NS_FLBAS] & 0xf;
@@ -57,7 +59,7 @@ WITH_NVME(metadata)
     if (get_le16(nvme->ns + ID_NS_LBAF0 + (size_t)4 * flbas) != 0) {
         conf_not_applicable(conf, "the format has metadata");
     }
-    conf_equal(conf, "DPS: no protection", nvme->ns[ID_NS_DPS] & 7, 0);
+    conf_equal(conf, "DPS (0: no protection)", nvme->ns[ID_NS_DPS] & 7, 0);
     conf_equal(conf, "FLBAS bit 4", nvme->ns[ID_NS_FLBAS] & 0x10, 0);
 }
 
@@ -71,7 +73,9 @@ WITH_NVME(capacity)
                "NVMCAP %llu is below NCAP", (unsigned long long)nvmcap);
 }
 
-/* OACS bit 3: without namespace management there is no common structure. */
+/*
+ * Without namespace management (OACS bit 3) there is no common Identify data.
+ */
 WITH_NVME(namespace_all)
 {
     if (get_le16(nvme->ctrl + ID_CTRL_OACS) & OACS_NS_MANAGEMENT) {
@@ -100,12 +104,12 @@ WITH_NVME(namespace_inactive)
     uint32_t nsid = nvme_inactive_nsid(nvme);
 
     if (nsid == 0) {
-        conf_not_applicable(conf, "all of NN namespaces are active");
+        conf_not_applicable(conf, "all NN namespaces are active");
     }
     memset(nvme->admin->mem, 0xff, NVME_IDENTIFY_LEN);
     conf_status(conf, "Identify of an inactive namespace",
                 nvme_identify(nvme, CNS_NAMESPACE, nsid), NVME_SC_SUCCESS);
-    conf_same(conf, "all of it", nvme->admin->mem,
+    conf_same(conf, "the data of an inactive namespace", nvme->admin->mem,
               conf_alloc(conf, NVME_IDENTIFY_LEN), NVME_IDENTIFY_LEN);
 }
 
@@ -124,8 +128,9 @@ WITH_NVME(list)
 
         is_over = is_over || nsid == 0;
         conf_check(conf, is_over ? nsid == 0 : nsid > last,
-                   "entry %u is %u behind %u", i / 4, nsid, last);
-        conf_check(conf, nsid <= nvme->num_ns, "%u is above NN", nsid);
+                   "entry %u is %u, not above %u", i / 4, nsid, last);
+        conf_check(conf, nsid <= nvme->num_ns, "namespace %u is above NN",
+                   nsid);
         has_ours = has_ours || nsid == nvme->nsid;
         last = nsid;
     }
@@ -147,10 +152,10 @@ WITH_NVME(list_after)
 
 WITH_NVME(list_before)
 {
-    conf_status(conf, "Identify, active namespaces above the one before",
+    conf_status(conf, "Identify, active namespaces above the one before ours",
                 nvme_identify(nvme, CNS_ACTIVE_NS_LIST, nvme->nsid - 1),
                 NVME_SC_SUCCESS);
-    conf_equal(conf, "the first", get_le32(nvme->admin->mem), nvme->nsid);
+    conf_equal(conf, "the first entry", get_le32(nvme->admin->mem), nvme->nsid);
 }
 
 WITH_NVME(list_end)
@@ -164,21 +169,21 @@ WITH_NVME(list_end)
 
 WITH_NVME(list_all)
 {
-    conf_status(conf, "active namespaces above FFFFFFFFh",
+    conf_status(conf, "Identify, active namespaces above FFFFFFFFh",
                 nvme_identify(nvme, CNS_ACTIVE_NS_LIST, NVME_NSID_ALL),
                 NVME_SC_INVALID_NS);
 }
 
 WITH_NVME(list_nearly_all)
 {
-    conf_status(conf, "active namespaces above FFFFFFFEh",
+    conf_status(conf, "Identify, active namespaces above FFFFFFFEh",
                 nvme_identify(nvme, CNS_ACTIVE_NS_LIST, NVME_NSID_ALL - 1),
                 NVME_SC_INVALID_NS);
 }
 
 /* ---- Descriptors. */
 
-/* Each type once, of its length, and nothing behind them. */
+/* Each type occurs once and has its length, and only zeroes follow. */
 WITH_NVME(descriptors)
 {
     static const uint8_t lengths[] = {0, 8, 16, 16};
@@ -192,14 +197,15 @@ WITH_NVME(descriptors)
         unsigned int nidt = mem[at], nidl = mem[at + 1];
 
         conf_check(conf, nidt >= ARRAY_LEN(lengths) || nidl == lengths[nidt],
-                   "descriptor of type %u has %u bytes", nidt, nidl);
-        conf_check(conf, !(seen & 1u << (nidt & 31)), "two of type %u", nidt);
+                   "the descriptor of type %u has %u bytes", nidt, nidl);
+        conf_check(conf, !(seen & 1u << (nidt & 31)),
+                   "there are two descriptors of type %u", nidt);
         seen |= 1u << (nidt & 31);
         at += NID_HEADER_LEN + nidl;
     }
     conf_check(conf, seen != 0, "there is no identifier");
     while (at < NVME_IDENTIFY_LEN) {
-        conf_equal(conf, "a byte behind the descriptors", mem[at++], 0);
+        conf_equal(conf, "a byte after the descriptors", mem[at++], 0);
     }
 }
 
@@ -229,7 +235,8 @@ static void same_identifier(struct nvme *nvme, uint8_t nidt, size_t offset,
     for (size_t i = 0; i < len; i++) {
         is_said = is_said || said[i] != 0;
     }
-    conf_equal(nvme->conf, "a descriptor for what Identify Namespace has",
+    conf_equal(nvme->conf,
+               "whether there is a descriptor for what Identify Namespace has",
                nid != NULL, is_said);
     if (nid != NULL) {
         conf_same(nvme->conf, "the identifier", nid, said, len);
@@ -248,7 +255,7 @@ WITH_NVME(eui64)
     same_identifier(nvme, NIDT_EUI64, ID_NS_EUI64, 8);
 }
 
-/* RFC 4122: the variant's bits. */
+/* RFC 4122: the bits of variant and version. */
 WITH_NVME(uuid)
 {
     const uint8_t *nid = find_descriptor(nvme, NIDT_UUID);
@@ -257,8 +264,8 @@ WITH_NVME(uuid)
         conf_not_applicable(conf, "the namespace has no UUID");
     }
     conf_equal(conf, "variant", nid[8] >> 6, 2);
-    conf_check(conf, nid[6] >> 4 >= 1 && nid[6] >> 4 <= 8, "version %u",
-               nid[6] >> 4);
+    conf_check(conf, nid[6] >> 4 >= 1 && nid[6] >> 4 <= 8,
+               "the UUID has version %u", nid[6] >> 4);
 }
 
 WITH_NVME(descriptors_inactive)
@@ -266,11 +273,11 @@ WITH_NVME(descriptors_inactive)
     uint32_t nsid = nvme_inactive_nsid(nvme);
 
     if (nsid == 0) {
-        conf_not_applicable(conf, "all of NN namespaces are active");
+        conf_not_applicable(conf, "all NN namespaces are active");
     }
     conf_check(conf,
                nvme_identify(nvme, CNS_NS_DESCRIPTORS, nsid) != NVME_SC_SUCCESS,
-               "descriptors of an inactive namespace");
+               "an inactive namespace has descriptors");
 }
 
 WITH_NVME(descriptors_zero)
@@ -290,36 +297,46 @@ WITH_NVME(descriptors_above)
     CONF_TEST("identify." id, "NVMe 1.4 " clause, purpose, __VA_ARGS__)
 
 static const struct conf_test tests[] = {
-    TEST("sizes", "5.15.2.1", "NSZE, NCAP, NUSE", sizes),
-    TEST("formats", "5.15.2.1", "the format is one of those listed", formats),
-    TEST("metadata", "5.15.2.1, 8.3", "no metadata, no protection", metadata),
-    TEST("capacity", "5.15.2.1", "NVMCAP holds NCAP", capacity),
+    TEST("sizes", "5.15.2.1", "NSZE, NCAP and NUSE agree", sizes),
+    TEST("formats", "5.15.2.1", "the format is one of the listed ones",
+         formats),
+    TEST("metadata", "5.15.2.1, 8.3", "without metadata there is no protection",
+         metadata),
+    TEST("capacity", "5.15.2.1", "NVMCAP is at least NCAP", capacity),
     TEST("namespace-all", "5.15.2.1",
-         "FFFFFFFFh without namespace management: Invalid Namespace",
+         "NSID FFFFFFFFh is refused without namespace management",
          namespace_all),
-    TEST("namespace-zero", "5.15.2.1, 6.1", "NSID 0: Invalid Namespace",
-         namespace_zero),
-    TEST("namespace-above", "5.15.2.1, 6.1", "NSID NN + 1: Invalid Namespace",
-         namespace_above),
-    TEST("namespace-inactive", "5.15.2.1", "an inactive NSID: zeroes",
+    TEST("namespace-zero", "5.15.2.1, 6.1",
+         "NSID 0 is refused with Invalid Namespace", namespace_zero),
+    TEST("namespace-above", "5.15.2.1, 6.1",
+         "NSID NN + 1 is refused with Invalid Namespace", namespace_above),
+    TEST("namespace-inactive", "5.15.2.1", "an inactive NSID returns zeroes",
          namespace_inactive),
-    TEST("list", "5.15.2.3", "ascending, ours among them, then zeroes", list),
-    TEST("list-after", "5.15.2.3", "only those above the NSID", list_after),
-    TEST("list-before", "5.15.2.3", "the NSID itself is not in it",
-         list_before),
-    TEST("list-end", "5.15.2.3", "none above NN", list_end),
-    TEST("list-all", "5.15.2.3", "NSID FFFFFFFFh: Invalid Namespace", list_all),
-    TEST("list-nearly-all", "5.15.2.3", "NSID FFFFFFFEh: Invalid Namespace",
-         list_nearly_all),
-    TEST("descriptors", "5.15.2.4", "well-formed, each type once", descriptors),
-    TEST("nguid", "5.15.2.4, 7.10", "NGUID is the descriptor's", nguid),
-    TEST("eui64", "5.15.2.4, 7.10", "EUI64 is the descriptor's", eui64),
-    TEST("uuid", "5.15.2.4, 7.10", "the UUID is one", uuid),
+    TEST("list", "5.15.2.3",
+         "the list is ascending, has our namespace, and ends with zeroes",
+         list),
+    TEST("list-after", "5.15.2.3",
+         "the list has only namespaces above the NSID", list_after),
+    TEST("list-before", "5.15.2.3",
+         "the list begins with the namespace after the NSID", list_before),
+    TEST("list-end", "5.15.2.3", "the list above NN is empty", list_end),
+    TEST("list-all", "5.15.2.3",
+         "NSID FFFFFFFFh is refused with Invalid Namespace", list_all),
+    TEST("list-nearly-all", "5.15.2.3",
+         "NSID FFFFFFFEh is refused with Invalid Namespace", list_nearly_all),
+    TEST("descriptors", "5.15.2.4",
+         "the descriptors are well-formed, and each type occurs once",
+         descriptors),
+    TEST("nguid", "5.15.2.4, 7.10", "NGUID equals the one of the descriptor",
+         nguid),
+    TEST("eui64", "5.15.2.4, 7.10", "EUI64 equals the one of the descriptor",
+         eui64),
+    TEST("uuid", "5.15.2.4, 7.10", "the UUID is valid", uuid),
     TEST("descriptors-inactive", "5.15.2.4", "an inactive NSID is refused",
          descriptors_inactive),
-    TEST("descriptors-zero", "5.15.2.4", "NSID 0: Invalid Namespace",
-         descriptors_zero),
-    TEST("descriptors-above", "5.15.2.4", "NSID NN + 1: Invalid Namespace",
-         descriptors_above),
+    TEST("descriptors-zero", "5.15.2.4",
+         "NSID 0 is refused with Invalid Namespace", descriptors_zero),
+    TEST("descriptors-above", "5.15.2.4",
+         "NSID NN + 1 is refused with Invalid Namespace", descriptors_above),
 };
 CONF_TESTS(conf_tests_nvme_namespace, "nvme", tests);

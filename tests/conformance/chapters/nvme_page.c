@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What log pages say: errors, health, firmware slots, commands and effects.
+ * The contents of log pages: errors, health, firmware slots, commands and
+ * effects.
+ *
  * Spec: NVM Express 1.4 5.14.1.
  */
 #include "nvme_lib.h"
@@ -9,7 +11,7 @@ enum {
     BEYOND_BLOCKS = 1,
     ERRORS_MORE = 10,
     MORE_BIT = 0x2000,
-    DATA_UNIT_BLOCKS = 1000, /* of 512 bytes */
+    DATA_UNIT_BLOCKS = 1000, /* A data unit has 1000 blocks of 512 bytes. */
 };
 
 /* ---- Error information. */
@@ -33,7 +35,8 @@ static struct entry entry_at(const uint8_t *at)
     };
 }
 
-/* The newest entry is of that command: after a command that said More. */
+/* Take the newest entry, which must be about the command whose status had the
+ * More bit. */
 static struct entry take_newest_entry(struct nvme *nvme,
                                       const struct nvme_cqe *cqe, uint16_t sqid)
 {
@@ -44,7 +47,8 @@ static struct entry take_newest_entry(struct nvme *nvme,
         conf_not_applicable(conf, "the status has no More bit");
     }
     entry = entry_at(nvme_log(nvme, LOG_ERROR, LOG_ERROR_ENTRY_LEN));
-    conf_check(conf, entry.count != 0, "More is set, the error log is empty");
+    conf_check(conf, entry.count != 0,
+               "More is set, but the error log is empty");
     conf_equal(conf, "SQID", entry.sqid, sqid);
     conf_equal(conf, "CID", entry.cid, cqe->cid);
     conf_equal(conf, "status", entry.status >> 1 & NVME_SC_MASK,
@@ -52,7 +56,7 @@ static struct entry take_newest_entry(struct nvme *nvme,
     return entry;
 }
 
-/* A byte of the command, or none. */
+/* The location is a byte of the command, or none (FFFFh). */
 static void check_location(struct nvme *nvme, const struct entry *entry,
                            unsigned int first, unsigned int end)
 {
@@ -72,7 +76,7 @@ static void error_lba(struct conf *conf)
     struct entry entry;
 
     sqe.cid = 0x5a5a;
-    conf_status(conf, "Read behind the end",
+    conf_status(conf, "Read beyond the end",
                 nvme_run(nvme, nvme->io, &sqe, nvme->block_bytes, &cqe),
                 NVME_SC_LBA_RANGE);
     entry = take_newest_entry(nvme, &cqe, 1);
@@ -90,7 +94,7 @@ static void error_nsid(struct conf *conf)
     struct entry entry;
 
     sqe.nsid = nvme->num_ns + 1;
-    conf_status(conf, "Write to a namespace that is not there",
+    conf_status(conf, "Write to a namespace that does not exist",
                 nvme_run(nvme, nvme->io, &sqe, nvme->block_bytes, &cqe),
                 NVME_SC_INVALID_NS);
     entry = take_newest_entry(nvme, &cqe, 1);
@@ -119,7 +123,7 @@ static void error_opcode(struct conf *conf)
                 NVME_SC_INVALID_OPCODE, SQE_OPCODE, SQE_OPCODE + 1);
 }
 
-/* A feature identifier that is reserved. */
+/* A Set Features with a reserved feature identifier. */
 static const struct nvme_sqe set_reserved = {.opcode = ADMIN_SET_FEATURES,
                                              .cdw10 = 0x77};
 
@@ -129,7 +133,7 @@ static void error_fid(struct conf *conf)
                 SQE_CDW11);
 }
 
-/* Dwords 10 and 11 are an LBA in commands that have one only. */
+/* Dwords 10 and 11 hold an LBA only in commands that have one. */
 static void error_no_lba(struct conf *conf)
 {
     struct nvme *nvme = nvme_open(conf);
@@ -138,7 +142,7 @@ static void error_no_lba(struct conf *conf)
     struct nvme_cqe cqe;
     struct entry entry;
 
-    conf_status(conf, "an opcode that is reserved",
+    conf_status(conf, "a reserved opcode",
                 nvme_run(nvme, nvme->io, &sqe, 0, &cqe),
                 NVME_SC_INVALID_OPCODE);
     entry = take_newest_entry(nvme, &cqe, 1);
@@ -163,7 +167,8 @@ static void refuse_some(struct nvme *nvme, unsigned int count)
     }
 }
 
-/* Newest first, each count one less than the one before it; then zeroes. */
+/* The newest entry comes first, and each count is one less than the one before;
+ * zeroes follow. */
 static void check_counts(struct nvme *nvme, unsigned int at_least)
 {
     uint32_t len = nvme_error_log_len(nvme);
@@ -175,7 +180,7 @@ static void check_counts(struct nvme *nvme, unsigned int at_least)
         uint64_t count = get_le64(log + at + ERROR_COUNT);
 
         conf_check(nvme->conf, at == 0 || count == before - 1 || count == 0,
-                   "error count %llu behind %llu", (unsigned long long)count,
+                   "error count %llu follows %llu", (unsigned long long)count,
                    (unsigned long long)before);
         if (count == 0) {
             break;
@@ -183,8 +188,8 @@ static void check_counts(struct nvme *nvme, unsigned int at_least)
         used++;
         before = count;
     }
-    conf_check(nvme->conf, used >= at_least, "%u entries; %u errors were made",
-               used, at_least);
+    conf_check(nvme->conf, used >= at_least,
+               "the log has %u entries; %u errors were made", used, at_least);
 }
 
 static void error_order(struct conf *conf)
@@ -212,7 +217,7 @@ static uint64_t read_smart(struct nvme *nvme, unsigned int field)
     return get_le64(nvme_log(nvme, LOG_SMART, LOG_SMART_LEN) + field);
 }
 
-/* SMART counts what the error log has had. */
+/* SMART counts the entries of the error log. */
 static void error_smart(struct conf *conf)
 {
     struct nvme *nvme = nvme_open_admin(conf);
@@ -221,13 +226,13 @@ static void error_smart(struct conf *conf)
     refuse_some(nvme, 2);
     conf_equal(conf, "number of error log entries",
                read_smart(nvme, SMART_ERROR_LOG_ENTRIES), before + 2);
-    conf_equal(conf, "the newest one's count",
+    conf_equal(conf, "the newest entry's count",
                entry_at(nvme_log(nvme, LOG_ERROR, LOG_ERROR_ENTRY_LEN)).count,
                before + 2);
     nvme_close(nvme);
 }
 
-/* A command that works leaves nothing there. */
+/* A command that succeeds makes no entry. */
 static void error_none(struct conf *conf)
 {
     struct nvme *nvme = nvme_open(conf);
@@ -249,16 +254,17 @@ static void smart_sane(struct conf *conf)
     uint32_t kelvin = get_le16(log + SMART_TEMPERATURE);
 
     conf_check(conf, kelvin > 253 && kelvin < 373, "%u K", kelvin);
-    conf_check(conf, log[SMART_AVAILABLE_SPARE] <= 100, "spare: %u %%",
-               log[SMART_AVAILABLE_SPARE]);
-    conf_check(conf, log[SMART_SPARE_THRESHOLD] <= 100, "threshold: %u %%",
+    conf_check(conf, log[SMART_AVAILABLE_SPARE] <= 100,
+               "available spare is %u %%", log[SMART_AVAILABLE_SPARE]);
+    conf_check(conf, log[SMART_SPARE_THRESHOLD] <= 100,
+               "available spare threshold is %u %%",
                log[SMART_SPARE_THRESHOLD]);
-    conf_equal(conf, "critical warning, reserved bits",
+    conf_equal(conf, "reserved bits of critical warning",
                log[SMART_CRITICAL_WARNING] & 0xc0, 0);
-    conf_equal(conf, "critical warning: spare below its threshold",
+    conf_equal(conf, "critical warning, spare below its threshold",
                log[SMART_CRITICAL_WARNING] & SMART_WARN_SPARE,
                log[SMART_AVAILABLE_SPARE] < log[SMART_SPARE_THRESHOLD]);
-    conf_equal(conf, "byte 511, reserved", log[511], 0);
+    conf_equal(conf, "reserved byte 511", log[511], 0);
     nvme_close(nvme);
 }
 
@@ -278,7 +284,7 @@ static void smart_commands(struct conf *conf)
     nvme_close(nvme);
 }
 
-/* In thousands of 512 bytes, rounded up. */
+/* Data units are thousands of 512 bytes, rounded up. */
 static void smart_units(struct conf *conf)
 {
     struct nvme *nvme = nvme_open(conf);
@@ -307,7 +313,7 @@ static void smart_refused(struct conf *conf)
     struct nvme *nvme = nvme_open(conf);
     uint64_t units = read_smart(nvme, SMART_DATA_UNITS_READ);
 
-    conf_status(conf, "Read behind the end",
+    conf_status(conf, "Read beyond the end",
                 nvme_rw(nvme, NVM_READ, nvme->size_blocks, BEYOND_BLOCKS),
                 NVME_SC_LBA_RANGE);
     conf_equal(conf, "data units read", read_smart(nvme, SMART_DATA_UNITS_READ),
@@ -328,14 +334,14 @@ static void log_firmware_slots(struct conf *conf)
     unsigned int next = log[FIRMWARE_SLOT_AFI] >> 4 & 7;
 
     conf_check(conf, active >= 1 && active <= count,
-               "slot %u of %u is the active one", active, count);
-    conf_check(conf, next <= count, "slot %u of %u is next", next, count);
-    conf_equal(conf, "AFI, reserved bits", log[FIRMWARE_SLOT_AFI] & 0x88, 0);
-    conf_same(conf, "the active slot's revision is FR",
+               "the active slot is %u of %u", active, count);
+    conf_check(conf, next <= count, "the next slot is %u of %u", next, count);
+    conf_equal(conf, "reserved bits of AFI", log[FIRMWARE_SLOT_AFI] & 0x88, 0);
+    conf_same(conf, "the revision in the active slot, compared with FR",
               log + FIRMWARE_SLOT_FRS1 + 8 * (size_t)(active - 1),
               nvme->ctrl + ID_CTRL_FR, 8);
     for (unsigned int slot = count; slot < 7; slot++) {
-        conf_equal(conf, "the revision in a slot that is not there",
+        conf_equal(conf, "the revision in a slot that does not exist",
                    get_le64(log + FIRMWARE_SLOT_FRS1 + 8 * (size_t)slot), 0);
     }
     nvme_close(nvme);
@@ -364,12 +370,12 @@ static void effects_required(struct conf *conf)
     }
     conf_check(conf,
                log[COMMANDS_EFFECTS_IO + 4 * NVM_WRITE] & COMMANDS_EFFECTS_LBCC,
-               "Write changes data, and LBCC is 0");
+               "Write changes data, but its LBCC is 0");
     nvme_close(nvme);
 }
 
-/* Every opcode is there if, and only if, the page says so.  With the wrong
- * namespace, so that none of them does anything. */
+/* An opcode is supported if, and only if, the page lists it. The commands name
+ * a wrong namespace, so that none of them has an effect. */
 static void effects_io(struct conf *conf)
 {
     struct nvme *nvme;
@@ -391,7 +397,9 @@ static void effects_io(struct conf *conf)
         status = nvme_run(nvme, nvme->io, &sqe, 0, NULL);
         if (!is_there && status == NVME_SC_INVALID_NS &&
             !conf_target(conf)->is_ours) {
-            continue; /* 4.6.1 has no order of the two */
+            /* 4.6.1 defines no order in which opcode and namespace are checked.
+             */
+            continue;
         }
         conf_check(conf, is_there == (status != NVME_SC_INVALID_OPCODE),
                    "I/O command %02xh: CSUPP is %d, status %03xh", opcode,
@@ -410,16 +418,16 @@ static void effects_admin(struct conf *conf)
 
         if (log[4 * opcode] & COMMANDS_EFFECTS_CSUPP ||
             opcode == NVME_FABRICS) {
-            continue; /* some of them would do something */
+            continue; /* Some of these commands would have an effect. */
         }
-        conf_status(conf, "an admin command that is not there",
+        conf_status(conf, "an unsupported admin command",
                     nvme_run(nvme, nvme->admin, &sqe, 0, NULL),
                     NVME_SC_INVALID_OPCODE);
     }
     nvme_close(nvme);
 }
 
-/* The page and ONCS say the same. */
+/* The page and ONCS agree. */
 static void effects_oncs(struct conf *conf)
 {
     static const struct {
@@ -445,8 +453,8 @@ static void effects_oncs(struct conf *conf)
         conf_check(conf,
                    (io[4 * commands[i].opcode] & COMMANDS_EFFECTS_CSUPP) ==
                        !!(oncs & commands[i].bit),
-                   "I/O command %02xh: CSUPP %d, ONCS %04x", commands[i].opcode,
-                   io[4 * commands[i].opcode] & 1, oncs);
+                   "I/O command %02xh: CSUPP is %d, ONCS is %04x",
+                   commands[i].opcode, io[4 * commands[i].opcode] & 1, oncs);
     }
     nvme_close(nvme);
 }
@@ -455,7 +463,7 @@ static void changed_none(struct conf *conf)
 {
     struct nvme *nvme = nvme_open_page(conf, LOG_CHANGED_NS_LIST);
 
-    conf_same(conf, "a new controller's list",
+    conf_same(conf, "the changed namespace list of a new controller",
               nvme_whole_page(nvme, LOG_CHANGED_NS_LIST),
               conf_alloc(conf, 4096), 4096);
     nvme_close(nvme);
@@ -465,36 +473,45 @@ static void changed_none(struct conf *conf)
     CONF_TEST("log." id, "NVMe 1.4 " clause, purpose, fn)
 
 static const struct conf_test tests[] = {
-    TEST("error-lba", "5.14.1.1", "a refused Read: all fields", error_lba),
-    TEST("error-nsid", "5.14.1.1", "a wrong NSID, and where it is", error_nsid),
-    TEST("error-opcode", "5.14.1.1", "a wrong opcode, and where it is",
+    TEST("error-lba", "5.14.1.1",
+         "the entry about a refused Read has correct fields", error_lba),
+    TEST("error-nsid", "5.14.1.1",
+         "the entry about a wrong NSID has the NSID's location", error_nsid),
+    TEST("error-opcode", "5.14.1.1",
+         "the entry about a wrong opcode has the opcode's location",
          error_opcode),
-    TEST("error-fid", "5.14.1.1", "a wrong dword 10, and where it is",
-         error_fid),
-    TEST("error-no-lba", "5.14.1.1", "a command without an LBA has none",
-         error_no_lba),
-    TEST("error-data", "5.14.1.1", "a wrong descriptor, and where it is",
-         error_sgl),
-    TEST("error-order", "5.14.1.1", "newest first, counts descend",
-         error_order),
-    TEST("error-overflow", "5.14.1.1", "the oldest entries go", error_overflow),
-    TEST("error-smart", "5.14.1.1, 5.14.1.2", "SMART counts the same",
-         error_smart),
-    TEST("error-none", "5.14.1.1", "what works leaves no entry", error_none),
-    TEST("smart-sane", "5.14.1.2", "values that can be", smart_sane),
-    TEST("smart-commands", "5.14.1.2", "Reads and Writes are counted",
+    TEST("error-fid", "5.14.1.1",
+         "the entry about a wrong dword 10 has its location", error_fid),
+    TEST("error-no-lba", "5.14.1.1",
+         "the entry about a command without an LBA has no LBA", error_no_lba),
+    TEST("error-data", "5.14.1.1",
+         "the entry about a wrong descriptor has its location", error_sgl),
+    TEST("error-order", "5.14.1.1",
+         "the newest entry comes first, and counts descend", error_order),
+    TEST("error-overflow", "5.14.1.1", "new entries replace the oldest ones",
+         error_overflow),
+    TEST("error-smart", "5.14.1.1, 5.14.1.2",
+         "SMART counts the entries of the error log", error_smart),
+    TEST("error-none", "5.14.1.1", "a command that succeeds makes no entry",
+         error_none),
+    TEST("smart-sane", "5.14.1.2", "the values of SMART are possible",
+         smart_sane),
+    TEST("smart-commands", "5.14.1.2", "SMART counts Reads and Writes",
          smart_commands),
-    TEST("smart-units", "5.14.1.2", "data units of 1000 times 512 bytes",
-         smart_units),
-    TEST("smart-refused", "5.14.1.2", "refused commands are not counted",
+    TEST("smart-units", "5.14.1.2",
+         "SMART counts data units of 1000 times 512 bytes", smart_units),
+    TEST("smart-refused", "5.14.1.2", "SMART does not count refused commands",
          smart_refused),
-    TEST("firmware-slots", "5.14.1.3", "the active slot runs what FR says",
-         log_firmware_slots),
-    TEST("changed-none", "5.14.1.4", "nothing has changed", changed_none),
-    TEST("effects-required", "5.14.1.5", "what must be there is",
+    TEST("firmware-slots", "5.14.1.3",
+         "the active slot holds the revision in FR", log_firmware_slots),
+    TEST("changed-none", "5.14.1.4",
+         "a new controller's changed namespace list is empty", changed_none),
+    TEST("effects-required", "5.14.1.5", "mandatory commands are supported",
          effects_required),
-    TEST("effects-io", "5.14.1.5", "I/O opcodes: as the page says", effects_io),
-    TEST("effects-admin", "5.14.1.5", "admin opcodes: as the page says",
+    TEST("effects-io", "5.14.1.5",
+         "I/O opcodes exist if, and only if, the page lists them", effects_io),
+    TEST("effects-admin", "5.14.1.5",
+         "admin opcodes that the page does not list are refused",
          effects_admin),
     TEST("effects-oncs", "5.14.1.5, 5.15.2.2", "the page agrees with ONCS",
          effects_oncs),

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Descriptors: types that are not for this, and a command's data in the capsule
- * at the edges.  The types that fabrics have, keys and capsules: nvmf_data.c.
+ * Descriptors: types that a command does not allow, and data in the capsule at
+ * its limits. The descriptors that fabrics use, with keys and in capsules, are
+ * in nvmf_data.c.
+ *
  * Spec: NVM Express 1.4 4.4; NVMe over Fabrics 1.1 2.3.
  */
 #include <string.h>
@@ -10,7 +12,7 @@
 
 enum {
     AT = 16,
-    UNIT = 16, /* of IOCCSZ */
+    UNIT = 16, /* The unit of IOCCSZ. */
     PATTERN = 0x6c,
 };
 
@@ -22,20 +24,20 @@ static void expect_descriptor_refused(struct conf *conf, uint8_t type)
 
     memset(nvme->io->mem, PATTERN, nvme->block_bytes);
     capsule[SQE_SGL1 + SGL_TYPE] = type;
-    conf_status(conf, "a descriptor that is not for this",
+    conf_status(conf, "a Read with a descriptor type that it does not allow",
                 nvme_run_capsule(nvme, nvme->io, capsule, NVME_SQE_LEN, NULL),
                 NVME_SC_SGL_INVALID_TYPE);
-    conf_equal(conf, "a byte that must stay", nvme->io->mem[0], PATTERN);
+    conf_equal(conf, "a byte that must not change", nvme->io->mem[0], PATTERN);
     nvme_expect_works(nvme);
     nvme_close(nvme);
 }
 
 #define DESCRIPTORS(X)                                                         \
-    X(0x10, "sgl.bit-bucket", "a bit bucket")                                  \
-    X(0x20, "sgl.segment", "a segment")                                        \
-    X(0x30, "sgl.last-segment", "a last segment")                              \
-    X(0x60, "sgl.type-6", "a reserved type")                                   \
-    X(0xf0, "sgl.vendor", "a vendor's type")
+    X(0x10, "sgl.bit-bucket", "a bit bucket descriptor")                       \
+    X(0x20, "sgl.segment", "a segment descriptor")                             \
+    X(0x30, "sgl.last-segment", "a last segment descriptor")                   \
+    X(0x60, "sgl.type-6", "a descriptor of a reserved type")                   \
+    X(0xf0, "sgl.vendor", "a vendor-specific descriptor")
 #define DESCRIPTOR_FUNCTION(type, id, purpose)                                 \
     static void descriptor_##type(struct conf *conf)                           \
     {                                                                          \
@@ -47,7 +49,7 @@ DESCRIPTORS(DESCRIPTOR_FUNCTION)
 
 struct in_capsule {
     struct nvme *nvme;
-    uint32_t max_bytes; /* behind the SQE */
+    uint32_t max_bytes; /* The bytes after the SQE. */
     uint8_t *capsule;
 };
 
@@ -61,8 +63,9 @@ static struct in_capsule in_capsule(struct conf *conf, uint8_t opcode)
     in.max_bytes = MIN(in.max_bytes, NVME_CAPSULE_MAX - NVME_SQE_LEN);
     if (!(get_le32(in.nvme->ctrl + ID_CTRL_SGLS) & SGLS_IN_CAPSULE) ||
         in.max_bytes < 2 * in.nvme->block_bytes) {
-        conf_not_applicable(conf, "SGLS bit 20 or IOCCSZ: %u bytes",
-                            in.max_bytes);
+        conf_not_applicable(
+            conf, "no data fits in a capsule (SGLS bit 20, IOCCSZ): %u bytes",
+            in.max_bytes);
     }
     in.capsule = nvme_capsule_of(in.nvme->io, &sqe, 0);
     return in;
@@ -88,7 +91,7 @@ static void in_write(struct conf *conf, uint32_t blocks, uint32_t offset)
     put_le16(in.capsule + SQE_CDW12, (uint16_t)(count - 1));
     conf_fill(in.capsule + NVME_SQE_LEN + offset, AT * unit / CONF_BLOCK,
               count * unit / CONF_BLOCK, 11);
-    conf_status(conf, "Write of what is in the capsule",
+    conf_status(conf, "Write with data in the capsule",
                 in_run(&in, offset, count * unit, offset + count * unit),
                 NVME_SC_SUCCESS);
     nvme_verify(in.nvme, AT, count, 11);
@@ -106,7 +109,7 @@ static void in_refused(struct conf *conf, uint64_t offset, uint32_t len,
     struct in_capsule in = in_capsule(conf, NVM_WRITE);
 
     nvme_write(in.nvme, AT, 1, 12);
-    conf_status(conf, "Write of what is not in the capsule",
+    conf_status(conf, "Write with data beyond the capsule",
                 in_run(&in, offset, len, sent), expected);
     nvme_verify(in.nvme, AT, 1, 12);
     nvme_expect_works(in.nvme);
@@ -133,15 +136,16 @@ static void in_read(struct conf *conf)
 #define TEST(id, clause, purpose, ...)                                         \
     CONF_TEST(id, "NVMe 1.4 " clause, purpose, __VA_ARGS__)
 #define DESCRIPTOR_TEST(type, id, purpose)                                     \
-    TEST(id, "4.4; NVMe-oF 1.1 2.3", purpose ": Descriptor Type Invalid",      \
+    TEST(id, "4.4; NVMe-oF 1.1 2.3",                                           \
+         purpose " is refused with Descriptor Type Invalid",                   \
          descriptor_##type, .is_malformed = true),
 
 static const struct conf_test tests[] = {
     DESCRIPTORS(DESCRIPTOR_TEST) /* */
-    TEST("capsule.odd-offset", "4.4; NVMe-oF 1.1 2.3", "an offset of 4",
-         in_odd_offset),
+    TEST("capsule.odd-offset", "4.4; NVMe-oF 1.1 2.3",
+         "data at offset 4 in the capsule is accepted", in_odd_offset),
     TEST("capsule.longest", "4.4; NVMe-oF 1.1 2.3",
-         "a length of all ones: Length Invalid", in_longest,
+         "a length of all ones is refused with Length Invalid", in_longest,
          .is_malformed = true),
     TEST("capsule.read", "4.4; NVMe-oF 1.1 2.3",
          "a Read cannot put data into a capsule", in_read,

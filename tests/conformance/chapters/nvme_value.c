@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What single features mean: queues, time, temperatures, host identifier.
+ * The meaning of single features: queues, time, temperatures, host identifier.
+ *
  * Spec: NVM Express 1.4 5.21.1; NVMe over Fabrics 1.1 chapter 4.
  */
 #include <string.h>
@@ -8,13 +9,14 @@
 #include "nvme_lib.h"
 
 enum {
-    HOSTID_BYTE0 = 0xcf, /* of rc_open_nvme() */
+    /* The first byte of rc_open_nvme()'s Host Identifier. */
+    HOSTID_BYTE0 = 0xcf,
     HOSTID_LEN = 16,
     EXHID = 1,
     ALL_QUEUES = 0xfffe,
     THSEL_UNDER = 1 << 20,
     TMPSEL = 16,
-    WITHIN_MS = 60000, /* a time just set */
+    WITHIN_MS = 60000, /* The tolerance for a time that was just set. */
     SOME_TIME_BYTES = 6,
 };
 
@@ -42,7 +44,7 @@ static uint16_t connect_queue(struct nvme *nvme, uint16_t qid,
     return nvmf_bent_run(*bent, &cqe) & NVME_SC_MASK;
 }
 
-/* All that is granted connects, the next does not. */
+/* All granted queues connect, and one more does not. */
 static void expect_queues_connect(struct conf *conf, uint16_t wanted)
 {
     struct nvme *nvme = nvme_open_admin(conf);
@@ -56,7 +58,8 @@ static void expect_queues_connect(struct conf *conf, uint16_t wanted)
     conf_status(conf, "Get Features",
                 nvme_get_feature(nvme, FEATURE_NUMBER_OF_QUEUES, 0, 0, &value),
                 NVME_SC_SUCCESS);
-    conf_equal(conf, "the value is what was granted", value, granted);
+    conf_equal(conf, "the value, compared with what was granted", value,
+               granted);
     count = (uint16_t)(MIN(granted & 0xffff, granted >> 16) + 1);
     conf_check(conf, count < 1000, "%u queues were granted", count);
     conf_status(conf, "Connect of queue 1", connect_queue(nvme, 1, &bent),
@@ -131,10 +134,10 @@ static void check_time(struct nvme *nvme, uint64_t set_ms)
     unsigned int origin;
     uint64_t ms = nvme_get_time(nvme, &origin);
 
-    conf_equal(nvme->conf, "origin: it was set", origin, 1);
+    conf_equal(nvme->conf, "origin (1: set by Set Features)", origin, 1);
     conf_check(nvme->conf, ms >= set_ms && ms < set_ms + WITHIN_MS,
-               "%llu ms; %llu were set", (unsigned long long)ms,
-               (unsigned long long)set_ms);
+               "the time is %llu ms; it was set to %llu ms",
+               (unsigned long long)ms, (unsigned long long)set_ms);
 }
 
 static void time_set(struct conf *conf)
@@ -159,7 +162,8 @@ static void time_runs(struct conf *conf)
     conf_pass(conf, 300000);
     second = nvme_get_time(nvme, &origin);
     conf_check(conf, second - first >= 290 && second - first < WITHIN_MS,
-               "300 ms are %llu", (unsigned long long)(second - first));
+               "300 ms later the time has advanced by %llu ms",
+               (unsigned long long)(second - first));
     nvme_close(nvme);
 }
 
@@ -179,7 +183,7 @@ static void time_length(struct conf *conf, uint8_t opcode, uint32_t len)
 
     set_time(nvme, 1767225600000);
     memset(nvme->admin->mem, 0, LOG_TIMESTAMP_LEN);
-    conf_status(conf, "less data than the feature has",
+    conf_status(conf, "less data than the feature has bytes",
                 nvme_timestamp(nvme, opcode, len), NVME_SC_SGL_INVALID_LENGTH);
     check_time(nvme, 1767225600000);
     nvme_close(nvme);
@@ -209,7 +213,7 @@ static void time_capabilities(struct conf *conf)
                 nvme_get_feature(nvme, FEATURE_TIMESTAMP,
                                  FEATURE_SELECT_CAPABILITIES, 0, &able),
                 NVME_SC_SUCCESS);
-    conf_equal(conf, "changeable, of no namespace",
+    conf_equal(conf, "capabilities (changeable, of no namespace)",
                able & (FEATURE_CHANGEABLE | FEATURE_NS_SPECIFIC),
                FEATURE_CHANGEABLE);
     nvme_close(nvme);
@@ -233,8 +237,8 @@ static void check_kato(struct conf *conf, uint32_t wanted)
     conf_check(conf,
                value == wanted ||
                    (value == (wanted + unit - 1) / unit * unit && wanted != 0),
-               "KATO is %u ms; %u were asked for, KAS is %u ms", value, wanted,
-               unit);
+               "KATO is %u ms after %u ms were set; KAS is %u ms", value,
+               wanted, unit);
     nvme_expect_works(nvme);
     nvme_close(nvme);
 }
@@ -268,11 +272,11 @@ static void threshold_default(struct conf *conf)
 
     nvme_get_feature(nvme, FEATURE_TEMPERATURE_THRESHOLD,
                      FEATURE_SELECT_DEFAULT, 0, &value);
-    conf_equal(conf, "over temperature: WCTEMP", value & 0xffff,
-               get_le16(nvme->ctrl + ID_CTRL_WCTEMP));
+    conf_equal(conf, "over-temperature threshold, which is WCTEMP by default",
+               value & 0xffff, get_le16(nvme->ctrl + ID_CTRL_WCTEMP));
     nvme_get_feature(nvme, FEATURE_TEMPERATURE_THRESHOLD,
                      FEATURE_SELECT_DEFAULT, THSEL_UNDER, &value);
-    conf_equal(conf, "under temperature", value & 0xffff, 0);
+    conf_equal(conf, "under-temperature threshold", value & 0xffff, 0);
     nvme_close(nvme);
 }
 
@@ -317,11 +321,11 @@ static void threshold_sensor(struct conf *conf)
 {
     struct nvme *nvme = nvme_open_admin(conf);
     const uint8_t *log = nvme_log(nvme, LOG_SMART, LOG_SMART_LEN);
-    bool has = get_le16(log + 214) != 0; /* Temperature Sensor 8 */
+    bool has = get_le16(log + 214) != 0; /* Temperature Sensor 8. */
 
     nvme_close(nvme);
     if (has) {
-        conf_not_applicable(conf, "SMART: there is a temperature sensor 8");
+        conf_not_applicable(conf, "temperature sensor 8 exists");
     }
     threshold_refused(conf, 8u << TMPSEL, false);
 }
@@ -351,7 +355,8 @@ static void threshold_set_all(struct conf *conf)
                                  0xfu << TMPSEL | 392),
                 NVME_SC_SUCCESS);
     nvme_get_feature(nvme, FEATURE_TEMPERATURE_THRESHOLD, 0, 0, &value);
-    conf_equal(conf, "the composite temperature's", value & 0xffff, 392);
+    conf_equal(conf, "the threshold of the composite temperature",
+               value & 0xffff, 392);
     nvme_close(nvme);
 }
 
@@ -363,11 +368,12 @@ static void power_beyond(struct conf *conf)
     uint32_t npss = nvme->ctrl[ID_CTRL_NPSS];
     uint32_t value;
 
-    conf_status(conf, "the power state behind the last",
+    conf_status(conf, "a power state above NPSS",
                 nvme_set_feature(nvme, FEATURE_POWER_MANAGEMENT, npss + 1),
                 NVME_SC_INVALID_FIELD);
     nvme_get_feature(nvme, FEATURE_POWER_MANAGEMENT, 0, 0, &value);
-    conf_check(conf, (value & 0x1f) <= npss, "power state %u", value & 0x1f);
+    conf_check(conf, (value & 0x1f) <= npss, "the power state is %u",
+               value & 0x1f);
     nvme_close(nvme);
 }
 
@@ -388,8 +394,8 @@ static void hostid_get(struct conf *conf)
     conf_status(conf, "Get Features",
                 run_host_id(nvme, ADMIN_GET_FEATURES, EXHID, HOSTID_LEN),
                 NVME_SC_SUCCESS);
-    conf_same(conf, "what Connect said", nvme->admin->mem, expected,
-              HOSTID_LEN);
+    conf_same(conf, "the Host Identifier of Connect", nvme->admin->mem,
+              expected, HOSTID_LEN);
     nvme_close(nvme);
 }
 
@@ -427,7 +433,9 @@ static void hostid_set(struct conf *conf)
 
 /* ---- 06h Volatile Write Cache. */
 
-/* Data written with the cache on is there after it was turned off. */
+/*
+ * Data written with the cache on is still there after the cache was turned off.
+ */
 static void cache_off(struct conf *conf)
 {
     struct nvme *nvme = nvme_open(conf);
@@ -445,7 +453,7 @@ static void cache_off(struct conf *conf)
     conf_equal(conf, "WCE", value, 0);
     nvme_verify(nvme, 0, 16, 21);
     nvme_write(nvme, 0, 16, 22);
-    conf_status(conf, "Set Features, as before",
+    conf_status(conf, "Set Features, on again",
                 nvme_set_feature(nvme, FEATURE_VOLATILE_WRITE_CACHE, before),
                 NVME_SC_SUCCESS);
     nvme_verify(nvme, 0, 16, 22);
@@ -456,56 +464,76 @@ static void cache_off(struct conf *conf)
     CONF_TEST("feature." id, "NVMe 1.4 " clause, purpose, fn)
 
 static const struct conf_test tests[] = {
-    TEST("queues-one", "5.21.1.7", "one queue: granted, and connects",
+    TEST("queues-one", "5.21.1.7", "one queue is granted and connects",
          queues_one),
-    TEST("queues-four", "5.21.1.7", "four: the last that is granted connects",
-         queues_four),
-    TEST("queues-most", "5.21.1.7", "65535: what is granted connects",
-         queues_most),
-    TEST("queues-sq-ffff", "5.21.1.7", "NSQR FFFFh: Invalid Field",
-         queues_sq_ffff),
-    TEST("queues-cq-ffff", "5.21.1.7", "NCQR FFFFh: Invalid Field",
-         queues_cq_ffff),
-    TEST("queues-late", "5.21.1.7", "not with queues: Command Sequence Error",
+    TEST("queues-four", "5.21.1.7",
+         "of four queues the last one that is granted connects", queues_four),
+    TEST("queues-most", "5.21.1.7",
+         "of 65535 queues the last one that is granted connects", queues_most),
+    TEST("queues-sq-ffff", "5.21.1.7",
+         "NSQR FFFFh is refused with Invalid Field", queues_sq_ffff),
+    TEST("queues-cq-ffff", "5.21.1.7",
+         "NCQR FFFFh is refused with Invalid Field", queues_cq_ffff),
+    TEST("queues-late", "5.21.1.7",
+         "once an I/O queue exists the feature is refused with Command "
+         "Sequence Error",
          queues_late),
-    TEST("timestamp-set", "5.21.1.14", "what is set is there, origin 1",
-         time_set),
-    TEST("timestamp-runs", "5.21.1.14", "it counts milliseconds", time_runs),
-    TEST("timestamp-reset", "5.21.1.14", "it survives a controller reset",
-         time_reset),
-    TEST("timestamp-get-short", "5.21.1.14, 4.4", "Get into 6 bytes",
+    TEST("timestamp-set", "5.21.1.14",
+         "the Timestamp is what was set, with origin 1", time_set),
+    TEST("timestamp-runs", "5.21.1.14", "the Timestamp counts milliseconds",
+         time_runs),
+    TEST("timestamp-reset", "5.21.1.14",
+         "the Timestamp survives a controller reset", time_reset),
+    TEST("timestamp-get-short", "5.21.1.14, 4.4",
+         "Get Features of the Timestamp into 6 bytes is refused",
          time_get_short),
-    TEST("timestamp-set-short", "5.21.1.14, 4.4", "Set from 6 bytes",
+    TEST("timestamp-set-short", "5.21.1.14, 4.4",
+         "Set Features of the Timestamp from 6 bytes is refused",
          time_set_short),
-    TEST("timestamp-set-nothing", "5.21.1.14, 4.4", "Set from no bytes",
+    TEST("timestamp-set-nothing", "5.21.1.14, 4.4",
+         "Set Features of the Timestamp from no bytes is refused",
          time_set_nothing),
-    TEST("timestamp-capabilities", "5.13, 7.8", "changeable",
+    TEST("timestamp-capabilities", "5.13, 7.8", "the Timestamp is changeable",
          time_capabilities),
-    TEST("kato-off", "5.21.1.15", "0 is no timer", kato_off),
-    TEST("kato-odd", "5.21.1.15", "rounded up to KAS, or as it is", kato_odd),
-    TEST("kato-exact", "5.21.1.15", "a multiple of KAS", kato_exact),
-    TEST("kato-most", "5.21.1.15", "all ones", kato_most),
-    TEST("threshold-default", "5.21.1.4", "WCTEMP, and 0", threshold_default),
-    TEST("threshold-two", "5.21.1.4", "over and under are two values",
+    TEST("kato-off", "5.21.1.15", "0 turns the Keep Alive timer off", kato_off),
+    TEST("kato-odd", "5.21.1.15",
+         "the timer is kept as set, or rounded up to KAS", kato_odd),
+    TEST("kato-exact", "5.21.1.15", "a multiple of KAS is kept as set",
+         kato_exact),
+    TEST("kato-most", "5.21.1.15", "a timer of all ones is accepted",
+         kato_most),
+    TEST("threshold-default", "5.21.1.4",
+         "the default thresholds are WCTEMP and 0", threshold_default),
+    TEST("threshold-two", "5.21.1.4",
+         "over- and under-temperature thresholds are two values",
          threshold_two),
-    TEST("threshold-sensor", "5.21.1.4", "a sensor that is not there",
+    TEST("threshold-sensor", "5.21.1.4",
+         "the threshold of a sensor that does not exist is refused",
          threshold_sensor),
-    TEST("threshold-reserved", "5.21.1.4", "a reserved TMPSEL",
+    TEST("threshold-reserved", "5.21.1.4", "a reserved TMPSEL is refused",
          threshold_reserved),
-    TEST("threshold-type", "5.21.1.4", "a reserved THSEL", threshold_type),
-    TEST("threshold-get-all", "5.21.1.4", "Get of all sensors",
-         threshold_get_all),
-    TEST("threshold-set-all", "5.21.1.4", "Set of all sensors",
+    TEST("threshold-type", "5.21.1.4", "a reserved THSEL is refused",
+         threshold_type),
+    TEST("threshold-get-all", "5.21.1.4",
+         "Get Features of all sensors is refused", threshold_get_all),
+    TEST("threshold-set-all", "5.21.1.4",
+         "Set Features of all sensors sets the composite temperature's "
+         "threshold",
          threshold_set_all),
-    TEST("power-beyond", "5.21.1.2", "a power state above NPSS", power_beyond),
-    TEST("host-id", "5.21.1; NVMe-oF 1.1 3.3", "it is what Connect said",
-         hostid_get),
-    TEST("host-id-64", "5.21.1; NVMe-oF 1.1 4.1", "fabrics have 128 bits",
-         hostid_short_form),
-    TEST("host-id-length", "5.21.1, 4.4", "Get into 8 bytes", hostid_length),
+    TEST("power-beyond", "5.21.1.2", "a power state above NPSS is refused",
+         power_beyond),
+    TEST("host-id", "5.21.1; NVMe-oF 1.1 3.3",
+         "the Host Identifier is that of Connect", hostid_get),
+    TEST("host-id-64", "5.21.1; NVMe-oF 1.1 4.1",
+         "a Host Identifier of 64 bits is refused", hostid_short_form),
+    TEST("host-id-length", "5.21.1, 4.4",
+         "Get Features of the Host Identifier into 8 bytes is refused",
+         hostid_length),
     TEST("host-id-set", "5.21.1; NVMe-oF 1.1 3.3",
-         "Set: Command Sequence Error", hostid_set),
-    TEST("write-cache-off", "5.21.1.6", "turned off, nothing is lost",
-         cache_off),
+         "Set Features of the Host Identifier is refused with Command Sequence "
+         "Error",
+         hostid_set),
+    TEST("write-cache-off", "5.21.1.6",
+         "turning the write cache off loses no data", cache_off),
 };
 CONF_TESTS(conf_tests_nvme_value, "nvme", tests);
