@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The Connect command, field by field; controllers and their identifiers.
+ *
  * Spec: NVMe over Fabrics 1.1 3.3 (Connect), 4.2 (controllers).
  */
 #include <string.h>
@@ -20,7 +21,7 @@ static void connect_accepted(struct conf *conf)
 
     conf_status(conf, "Connect", nvmf_bent_run(bent, &cqe), NVME_SC_SUCCESS);
     conf_check(conf, (cqe.dw0 & 0xffff) != 0 && (cqe.dw0 & 0xffff) < 0xfff0,
-               "CNTLID %04xh", cqe.dw0 & 0xffff);
+               "CNTLID is %04xh", cqe.dw0 & 0xffff);
     conf_equal(conf, "SQHD", cqe.sqhd, 1);
     rc_close(bent->rc);
 }
@@ -73,13 +74,13 @@ static void sqsize_smaller(struct conf *conf)
     struct nvmf_bent *bent = new_admin_connect(conf);
     struct nvme_cqe cqe;
 
-    bent->command.sqsize = 3; /* four entries of the 32 */
+    bent->command.sqsize = 3; /* Four entries of 32. */
     conf_status(conf, "Connect", nvmf_bent_run(bent, &cqe), NVME_SC_SUCCESS);
     for (unsigned int i = 2; i < 10; i++) {
         struct nvme_sqe get = {.opcode = ADMIN_KEEP_ALIVE};
 
         rc_command(bent->rc, &get, NULL, NULL, 0, &cqe);
-        conf_equal(conf, "SQHD wraps at 4", cqe.sqhd, i % 4);
+        conf_equal(conf, "SQHD, which wraps at 4", cqe.sqhd, i % 4);
     }
     rc_close(bent->rc);
 }
@@ -90,10 +91,10 @@ static void refused_then_right(struct conf *conf)
     struct nvme_cqe cqe;
 
     bent->command.sqsize = 0;
-    conf_status(conf, "wrong Connect", nvmf_bent_run(bent, &cqe),
+    conf_status(conf, "an incorrect Connect", nvmf_bent_run(bent, &cqe),
                 NVME_SC_CONNECT_INVALID);
     bent->command.sqsize = 31;
-    conf_status(conf, "right Connect", nvmf_bent_run(bent, &cqe),
+    conf_status(conf, "a correct Connect", nvmf_bent_run(bent, &cqe),
                 NVME_SC_SUCCESS);
     rc_close(bent->rc);
 }
@@ -120,7 +121,7 @@ static void data_key(struct conf *conf)
     connect_data_emit(bent->rc->mem, &bent->data);
     connect_command_build(&sqe, &bent->command);
     rc_send_capsule(bent->rc, &sqe, &bent->sgl, NULL, 0);
-    conf_pass(conf, NVMF_QUIET_US); /* our NAK takes its queue pair down */
+    conf_pass(conf, NVMF_QUIET_US); /* Our NAK ends the target's queue pair. */
     conf_expect_alive(conf);
 }
 
@@ -139,7 +140,7 @@ static void data_reserved(struct conf *conf)
     rc_close(bent->rc);
 }
 
-/* ---- Out of turn. */
+/* ---- Commands in the wrong order. */
 
 static void expect_connect_first(struct rc *rc, const struct nvme_sqe *sqe)
 {
@@ -181,7 +182,7 @@ static void connect_twice(struct conf *conf)
     struct nvme_cqe cqe;
 
     conf_status(conf, "Connect", nvmf_bent_run(bent, &cqe), NVME_SC_SUCCESS);
-    conf_status(conf, "Connect again", nvmf_bent_run(bent, &cqe),
+    conf_status(conf, "a second Connect", nvmf_bent_run(bent, &cqe),
                 NVME_SC_COMMAND_SEQUENCE);
     nvmf_expect_works(bent->rc);
     rc_close(bent->rc);
@@ -230,7 +231,7 @@ static void io_accepted(struct conf *conf)
     rc_close(own);
 }
 
-/* A parameter that is another's, or nobody's. */
+/* A parameter that belongs to another controller, or to none. */
 static void io_invalid(struct nvmf_bent *bent, struct rc *own)
 {
     struct nvme_cqe cqe;
@@ -257,15 +258,15 @@ IO_REFUSED(io_hostnqn, "another host's NQN",
            strcat(bent->data.hostnqn, "-other"))
 IO_REFUSED(io_hostid, "another host's identifier", bent->data.hostid[3] = 1)
 IO_REFUSED(io_subnqn, "another subsystem's NQN", strcat(bent->data.subnqn, "x"))
-IO_REFUSED(io_cntlid, "a controller that is not there",
+IO_REFUSED(io_cntlid, "a controller that does not exist",
            bent->data.cntlid = (uint16_t)(bent->data.cntlid ^ 0x7))
 IO_REFUSED(io_dynamic, "a dynamic CNTLID", bent->data.cntlid = 0xffff)
-IO_REFUSED(io_qid, "a queue identifier other than the REQ's",
+IO_REFUSED(io_qid, "a queue identifier that is not the REQ's",
            bent->command.qid = 2)
 
 /*
- * The specification gives HOSTNQN no shortest length, and SPDK's perf sends an
- * empty one by default: it is a name that the I/O queues have to repeat.
+ * The specification sets no shortest length for HOSTNQN, and SPDK's perf sends
+ * an empty one by default: the I/O queues have to repeat it.
  */
 static void hostnqn_empty(struct conf *conf)
 {
@@ -311,7 +312,7 @@ static void io_twice(struct conf *conf)
                (nvmf_bent_run(second, &cqe) & NVME_SC_MASK) != NVME_SC_SUCCESS,
                "queue 1 was connected twice");
     rc_close(second->rc);
-    conf_status(conf, "Flush on the first",
+    conf_status(conf, "Flush on the first connection",
                 rc_command(first->rc, &flush, NULL, NULL, 0, NULL),
                 NVME_SC_SUCCESS);
     rc_close(first->rc);
@@ -331,8 +332,8 @@ static void io_again(struct conf *conf)
         rc_close(bent->rc);
         conf_pass(conf, NVMF_QUIET_US);
         if (nvmf_keep_alive(own) != NVME_SC_SUCCESS) {
-            conf_not_applicable(
-                conf, "losing an I/O queue ends the association (allowed)");
+            conf_not_applicable(conf, "the loss of an I/O queue ends the "
+                                      "association, which is allowed");
         }
     }
     rc_close(own);
@@ -350,7 +351,8 @@ static void io_many(struct conf *conf)
     conf_status(conf, "Set Features (number of queues)",
                 rc_command(own, &set, NULL, NULL, 0, &cqe), NVME_SC_SUCCESS);
     for (unsigned int i = 0; i < MIN(4u, (cqe.dw0 & 0xffff) + 1); i++) {
-        bent[i] = nvmf_bent_io(own, (uint16_t)(4 - i)); /* in any order */
+        /* Connect them in any order. */
+        bent[i] = nvmf_bent_io(own, (uint16_t)(4 - i));
         conf_status(conf, "Connect", nvmf_bent_run(bent[i], &cqe),
                     NVME_SC_SUCCESS);
     }
@@ -365,7 +367,7 @@ static void cntlids_differ(struct conf *conf)
     struct rc *b = rc_open_nvme(conf, &(struct rc_config){.peer = 1});
 
     conf_check(conf, a->config.cntlid != b->config.cntlid,
-               "two associations have one controller");
+               "two associations have the same controller");
     rc_close(a);
     rc_close(b);
 }
@@ -391,7 +393,7 @@ static void both_ports(struct conf *conf)
     struct rc *b = rc_open_nvme(conf, &(struct rc_config){.port = 1});
 
     conf_check(conf, a->config.cntlid != b->config.cntlid,
-               "two associations have one controller");
+               "two associations have the same controller");
     rc_close(a);
     nvmf_expect_works(b);
     rc_close(b);
@@ -414,7 +416,7 @@ static void kato_returned(struct conf *conf)
                 rc_command(bent->rc, &get, NULL, NULL, 0, &cqe),
                 NVME_SC_SUCCESS);
     conf_check(conf, cqe.dw0 >= 20000 && cqe.dw0 <= 40000,
-               "KATO is %u ms; Connect asked for 20000", cqe.dw0);
+               "KATO is %u ms, but Connect asked for 20000", cqe.dw0);
     rc_close(bent->rc);
 }
 
@@ -422,69 +424,97 @@ static void kato_returned(struct conf *conf)
     CONF_TEST(id, "NVMe-oF 1.1 " clause, purpose, __VA_ARGS__)
 
 static const struct conf_test tests[] = {
-    TEST("connect.admin", "3.3", "an admin queue; its CNTLID",
+    TEST("connect.admin", "3.3",
+         "a Connect for an admin queue is accepted, with a valid CNTLID",
          connect_accepted),
-    TEST("connect.recfmt", "3.3", "RECFMT 1: Incompatible Format",
+    TEST("connect.recfmt", "3.3",
+         "a Connect with RECFMT 1 is refused with Incompatible Format",
          connect_recfmt),
-    TEST("connect.qid", "3.3", "QID other than the REQ's", qid_other),
-    TEST("connect.sqsize-zero", "3.3", "SQSIZE 0", sqsize_zero),
-    TEST("connect.sqsize-hsqsize", "7.3.6.2", "SQSIZE above the REQ's HSQSIZE",
+    TEST("connect.qid", "3.3",
+         "a Connect with a QID other than the REQ's is refused", qid_other),
+    TEST("connect.sqsize-zero", "3.3", "a Connect with SQSIZE 0 is refused",
+         sqsize_zero),
+    TEST("connect.sqsize-hsqsize", "7.3.6.2",
+         "a Connect with SQSIZE above the REQ's HSQSIZE is refused",
          sqsize_above_hsqsize),
-    TEST("connect.sqsize-max", "3.3", "SQSIZE 65535", sqsize_max),
+    TEST("connect.sqsize-max", "3.3", "a Connect with SQSIZE 65535 is refused",
+         sqsize_max),
     TEST("connect.sqsize-smaller", "3.3",
-         "SQSIZE below HSQSIZE: SQHD wraps there", sqsize_smaller),
-    TEST("connect.cntlid-zero", "3.3", "CNTLID 0 of a dynamic controller",
+         "with SQSIZE below HSQSIZE, SQHD wraps at SQSIZE", sqsize_smaller),
+    TEST("connect.cntlid-zero", "3.3",
+         "a Connect with CNTLID 0 is refused by a dynamic controller",
          cntlid_zero),
-    TEST("connect.cntlid-static", "3.3", "CNTLID FFFEh: the static model",
+    TEST("connect.cntlid-static", "3.3",
+         "a Connect with CNTLID FFFEh, for the static model, is refused",
          cntlid_static),
-    TEST("connect.cntlid-chosen", "3.3", "CNTLID 1 of a dynamic controller",
+    TEST("connect.cntlid-chosen", "3.3",
+         "a Connect with CNTLID 1 is refused by a dynamic controller",
          cntlid_chosen),
-    TEST("connect.subnqn-unknown", "3.3", "a subsystem that is not there",
-         subnqn_unknown),
-    TEST("connect.subnqn-empty", "3.3", "no SUBNQN", subnqn_empty),
-    TEST("connect.subnqn-endless", "3.3", "SUBNQN without an end",
-         subnqn_endless),
-    TEST("connect.subnqn-longer", "3.3", "one character more", subnqn_longer),
-    TEST("connect.subnqn-shorter", "3.3", "one character less", subnqn_shorter),
+    TEST("connect.subnqn-unknown", "3.3",
+         "a Connect to an unknown subsystem is refused", subnqn_unknown),
+    TEST("connect.subnqn-empty", "3.3",
+         "a Connect with an empty SUBNQN is refused", subnqn_empty),
+    TEST("connect.subnqn-endless", "3.3",
+         "a Connect with an unterminated SUBNQN is refused", subnqn_endless),
+    TEST("connect.subnqn-longer", "3.3",
+         "a Connect with one character too many in SUBNQN is refused",
+         subnqn_longer),
+    TEST("connect.subnqn-shorter", "3.3",
+         "a Connect with one character too few in SUBNQN is refused",
+         subnqn_shorter),
     TEST("connect.hostnqn-empty", "3.3",
-         "an empty HOSTNQN is a name that I/O queues repeat", hostnqn_empty),
-    TEST("connect.hostnqn-endless", "3.3", "HOSTNQN without an end",
-         hostnqn_endless),
+         "an empty HOSTNQN is accepted if the I/O queues repeat it",
+         hostnqn_empty),
+    TEST("connect.hostnqn-endless", "3.3",
+         "a Connect with an unterminated HOSTNQN is refused", hostnqn_endless),
     TEST("connect.refused-then-right", "3.3",
-         "after a refusal Connect may come again", refused_then_right),
-    TEST("connect.data-short", "3.3", "512 bytes of data", data_short),
-    TEST("connect.data-key", "7.3.3", "data that cannot be read", data_key),
-    TEST("connect.data-reserved", "3.3", "reserved bytes do not matter",
-         data_reserved),
-    TEST("connect.property-first", "3.3", "Property Get before Connect",
-         property_before),
-    TEST("connect.admin-first", "3.3", "Keep Alive before Connect",
+         "a correct Connect is accepted after a refused one",
+         refused_then_right),
+    TEST("connect.data-short", "3.3",
+         "a Connect with 512 bytes of data is refused", data_short),
+    TEST("connect.data-key", "7.3.3",
+         "a Connect whose data cannot be read does no harm", data_key),
+    TEST("connect.data-reserved", "3.3",
+         "reserved bytes of Connect are ignored", data_reserved),
+    TEST("connect.property-first", "3.3",
+         "Property Get before Connect is refused", property_before),
+    TEST("connect.admin-first", "3.3", "Keep Alive before Connect is refused",
          admin_before),
-    TEST("connect.io-first", "3.3", "Flush before Connect", io_before),
-    TEST("connect.twice", "3.3", "Connect on a connected queue", connect_twice),
-    TEST("connect.not-enabled", "4.4", "Identify before CC.EN", not_enabled),
-    TEST("connect.io", "3.3", "an I/O queue of the same controller",
+    TEST("connect.io-first", "3.3", "Flush before Connect is refused",
+         io_before),
+    TEST("connect.twice", "3.3",
+         "a second Connect on the same queue is refused", connect_twice),
+    TEST("connect.not-enabled", "4.4", "Identify before CC.EN is refused",
+         not_enabled),
+    TEST("connect.io", "3.3", "an I/O queue connects to its controller",
          io_accepted),
-    TEST("connect.io-hostnqn", "3.3", "I/O queue: another HOSTNQN", io_hostnqn),
-    TEST("connect.io-hostid", "3.3", "I/O queue: another HOSTID", io_hostid),
-    TEST("connect.io-subnqn", "3.3", "I/O queue: another SUBNQN", io_subnqn),
-    TEST("connect.io-cntlid", "3.3", "I/O queue: no such controller",
-         io_cntlid),
-    TEST("connect.io-dynamic", "3.3", "I/O queue: CNTLID FFFFh", io_dynamic),
-    TEST("connect.io-qid", "3.3", "I/O queue: QID other than the REQ's",
-         io_qid),
-    TEST("connect.io-not-enabled", "3.3", "I/O queue before CC.EN",
-         io_not_enabled),
-    TEST("connect.io-twice", "3.3", "one queue, two connections", io_twice),
-    TEST("connect.io-again", "3.3", "a queue that was closed, again", io_again),
-    TEST("connect.io-many", "3.3", "queues in any order", io_many),
-    TEST("cntlid.differ", "4.2", "each association has its controller",
+    TEST("connect.io-hostnqn", "3.3",
+         "an I/O queue with another HOSTNQN is refused", io_hostnqn),
+    TEST("connect.io-hostid", "3.3",
+         "an I/O queue with another HOSTID is refused", io_hostid),
+    TEST("connect.io-subnqn", "3.3",
+         "an I/O queue with another SUBNQN is refused", io_subnqn),
+    TEST("connect.io-cntlid", "3.3",
+         "an I/O queue of an unknown controller is refused", io_cntlid),
+    TEST("connect.io-dynamic", "3.3",
+         "an I/O queue with CNTLID FFFFh is refused", io_dynamic),
+    TEST("connect.io-qid", "3.3",
+         "an I/O queue with a QID other than the REQ's is refused", io_qid),
+    TEST("connect.io-not-enabled", "3.3",
+         "an I/O queue before CC.EN is refused", io_not_enabled),
+    TEST("connect.io-twice", "3.3",
+         "a second connection for the same queue is refused", io_twice),
+    TEST("connect.io-again", "3.3",
+         "a queue that was disconnected can be connected again", io_again),
+    TEST("connect.io-many", "3.3", "queues can be connected in any order",
+         io_many),
+    TEST("cntlid.differ", "4.2", "each association has its own controller",
          cntlids_differ),
-    TEST("cntlid.identify", "4.2", "Identify Controller says the same",
-         cntlid_of_identify),
-    TEST("cntlid.ports", "4.2", "a controller on each port", both_ports,
-         .needs = CONF_NEEDS_TWO_PORTS),
-    TEST("connect.kato", "3.3", "KATO of Connect is the feature's value",
+    TEST("cntlid.identify", "4.2",
+         "Identify Controller has the CNTLID of Connect", cntlid_of_identify),
+    TEST("cntlid.ports", "4.2", "the ports have different controllers",
+         both_ports, .needs = CONF_NEEDS_TWO_PORTS),
+    TEST("connect.kato", "3.3", "the KATO feature has the value of Connect",
          kato_returned),
 };
 CONF_TESTS(conf_tests_nvmf_connect, "nvmf", tests);

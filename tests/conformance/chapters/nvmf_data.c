@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Capsules: SGL descriptors, in-capsule data, SQ flow control.
+ *
  * Spec: NVMe over Fabrics 1.1 2.1 to 2.4, 7.3.3, 7.3.4; NVM Express 1.4 4.4.
  */
 #include <string.h>
@@ -22,7 +23,7 @@ static void write_pattern(uint8_t *data, uint8_t salt)
     }
 }
 
-/* Read block LBA and compare with what write_pattern() made. */
+/* Read block LBA and compare it with write_pattern()'s data. */
 static void expect_block(struct nvmf_pair *pair, uint8_t salt)
 {
     struct conf *conf = pair->io->conf;
@@ -37,7 +38,7 @@ static void expect_block(struct nvmf_pair *pair, uint8_t salt)
     conf_same(conf, "data", pair->io->mem + 8192, expected, 512);
 }
 
-/* ---- Kinds of descriptors. */
+/* ---- Types of descriptors. */
 
 static void data_keyed(struct conf *conf)
 {
@@ -59,14 +60,14 @@ static void keyed_odd(struct conf *conf)
     struct sgl sgl = rc_keyed(pair.io, 333, 512);
 
     write_pattern(pair.io->mem + 333, 2);
-    conf_status(conf, "Write from an odd address",
+    conf_status(conf, "Write with data at an odd address",
                 rc_command(pair.io, &write, &sgl, NULL, 0, NULL),
                 NVME_SC_SUCCESS);
     expect_block(&pair, 2);
     nvmf_close_pair(&pair);
 }
 
-/* The response itself invalidates the key, and only then. */
+/* The response invalidates the key if, and only if, the host asked for it. */
 static void response_kind(struct conf *conf, bool wants_it)
 {
     struct nvmf_pair pair = open_pair(conf);
@@ -86,7 +87,8 @@ static void response_kind(struct conf *conf, bool wants_it)
         conf_equal(conf, "invalidated key", message->invalidate_rkey, sgl.key);
     } else {
         conf_check(conf, !message->has_invalidate,
-                   "the response invalidates %08x, which nobody asked for",
+                   "the response invalidates key %08x, but the host did not "
+                   "ask for it",
                    message->invalidate_rkey);
     }
     nvmf_close_pair(&pair);
@@ -102,7 +104,8 @@ static void no_invalidate(struct conf *conf)
     response_kind(conf, false);
 }
 
-/* A failed command invalidates, too, or does not: but says so truly. */
+/* The response to a failed command may invalidate the key or not, but it must
+ * not name another key. */
 static void invalidate_failed(struct conf *conf)
 {
     struct nvmf_pair pair = open_pair(conf);
@@ -123,7 +126,7 @@ static void invalidate_failed(struct conf *conf)
     nvmf_close_pair(&pair);
 }
 
-/* An SGL of that type byte. @return status */
+/* Run a command whose SGL has that type byte. @return status */
 static uint16_t raw_type(struct nvmf_pair *pair, uint8_t type)
 {
     struct rc *rc = pair->io;
@@ -148,14 +151,15 @@ static void type_refused(struct conf *conf, uint8_t type)
 
     conf_status(conf, "SGL descriptor type", raw_type(&pair, type),
                 NVME_SC_SGL_INVALID_TYPE);
-    conf_status(conf, "the same as keyed data block", raw_type(&pair, 0x40),
-                NVME_SC_SUCCESS);
+    conf_status(conf, "a keyed data block descriptor on the same queue",
+                raw_type(&pair, 0x40), NVME_SC_SUCCESS);
     nvmf_close_pair(&pair);
 }
 
 static void type_address(struct conf *conf)
 {
-    type_refused(conf, 0x00); /* data block by address: not over fabrics */
+    /* A data block by address, which fabrics do not have. */
+    type_refused(conf, 0x00);
 }
 
 static void type_keyed_offset(struct conf *conf)
@@ -178,7 +182,7 @@ static void length_short(struct conf *conf)
     uint16_t status = rc_command(pair.io, &write, &sgl, NULL, 0, NULL);
 
     conf_check(conf, (status & NVME_SC_MASK) != NVME_SC_SUCCESS,
-               "two blocks were written out of 512 bytes");
+               "two blocks were written from 512 bytes");
     nvmf_close_pair(&pair);
 }
 
@@ -224,7 +228,7 @@ static void in_capsule_block(struct conf *conf)
     struct nvmf_pair pair = open_pair(conf);
 
     if (in_capsule_bytes(&pair) < 512) {
-        conf_not_applicable(conf, "Identify Controller IOCCSZ: no data");
+        conf_not_applicable(conf, "no data fits in a capsule (IOCCSZ)");
     }
     write_pattern(pair.io->mem, 3);
     conf_status(conf, "Write", in_capsule(&pair, 0, 512, 512, 1),
@@ -238,7 +242,7 @@ static void in_capsule_offset(struct conf *conf)
     struct nvmf_pair pair = open_pair(conf);
 
     if (in_capsule_bytes(&pair) < 1024) {
-        conf_not_applicable(conf, "Identify Controller IOCCSZ: no room");
+        conf_not_applicable(conf, "no offset fits in a capsule (IOCCSZ)");
     }
     write_pattern(pair.io->mem + 512, 4);
     conf_status(conf, "Write", in_capsule(&pair, 512, 512, 1024, 1),
@@ -253,7 +257,7 @@ static void in_capsule_full(struct conf *conf)
     uint32_t room = in_capsule_bytes(&pair);
 
     if (room < 512) {
-        conf_not_applicable(conf, "Identify Controller IOCCSZ: no data");
+        conf_not_applicable(conf, "no data fits in a capsule (IOCCSZ)");
     }
     write_pattern(pair.io->mem, 5);
     conf_status(conf, "Write",
@@ -263,7 +267,7 @@ static void in_capsule_full(struct conf *conf)
     nvmf_close_pair(&pair);
 }
 
-/* What a refused command must leave as it is. */
+/* Write data that a refused command must not change. */
 static void write_before(struct nvmf_pair *pair)
 {
     struct nvme_sqe write = nvmf_io(pair->io->conf, NVM_WRITE, LBA, 1);
@@ -286,7 +290,7 @@ static void in_capsule_missing(struct conf *conf)
     conf_check(conf,
                (status & NVME_SC_MASK) == NVME_SC_SGL_INVALID_LENGTH ||
                    (status & NVME_SC_MASK) == NVME_SC_SGL_INVALID_OFFSET,
-               "512 bytes out of a capsule with 256: status %03xh", status);
+               "512 bytes from a capsule with 256: status %03xh", status);
     expect_block(&pair, BEFORE);
     nvmf_close_pair(&pair);
 }
@@ -299,7 +303,7 @@ static void in_capsule_beyond(struct conf *conf)
     write_before(&pair);
     status = in_capsule(&pair, 1024, 512, 512, 1);
     conf_check(conf, (status & NVME_SC_MASK) == NVME_SC_SGL_INVALID_OFFSET,
-               "an offset behind the capsule's data: status %03xh", status);
+               "an offset beyond the capsule's data: status %03xh", status);
     expect_block(&pair, BEFORE);
     nvmf_close_pair(&pair);
 }
@@ -329,15 +333,15 @@ static void psdt_prp(struct conf *conf)
     struct nvme_cqe cqe;
 
     write.cid = 77;
-    nvme_sqe_emit(capsule, &write); /* PSDT 0 */
+    nvme_sqe_emit(capsule, &write); /* PSDT 0. */
     sgl_emit(capsule + SQE_SGL1, &sgl);
     rc_send_message(rc, capsule, sizeof(capsule));
     rc_take_response(rc, 77, &cqe);
-    conf_status(conf, "Write by PRP", cqe.status, NVME_SC_INVALID_FIELD);
+    conf_status(conf, "Write with PRPs", cqe.status, NVME_SC_INVALID_FIELD);
     nvmf_close_pair(&pair);
 }
 
-/* ---- Capsules that are none. */
+/* ---- Capsules of invalid length. */
 
 static void capsule_short(struct conf *conf)
 {
@@ -403,7 +407,7 @@ static void queue_full(struct conf *conf)
         conf_check(conf,
                    cqe.cid >= 100 && cqe.cid < 115 &&
                        !(seen & BIT(cqe.cid - 100)),
-                   "CID %u was answered twice, or never asked", cqe.cid);
+                   "CID %u was answered twice, or was never used", cqe.cid);
         seen |= BIT(cqe.cid - 100);
     }
     nvmf_close_pair(&pair);
@@ -421,12 +425,12 @@ static void flow_control_off(struct conf *conf)
         conf_not_applicable(conf,
                             "the target insists on SQ flow control (TREQ)");
     }
-    conf_equal(conf, "SQHD of Connect's response", cqe.sqhd, 0xffff);
+    conf_equal(conf, "SQHD in the response to Connect", cqe.sqhd, 0xffff);
     for (unsigned int i = 0; i < 3; i++) {
         struct nvme_sqe keep_alive = {.opcode = ADMIN_KEEP_ALIVE};
 
         rc_command(bent->rc, &keep_alive, NULL, NULL, 0, &cqe);
-        conf_equal(conf, "SQHD behind Connect's, reserved", cqe.sqhd, 0);
+        conf_equal(conf, "reserved SQHD in a later response", cqe.sqhd, 0);
     }
     rc_close(bent->rc);
 }
@@ -440,9 +444,9 @@ static void response_fields(struct conf *conf)
     rc_send_capsule(rc, &keep_alive, NULL, NULL, 0);
     message = rc_take_message(rc, "a response");
     conf_equal(conf, "length", message->len_bytes, NVME_CQE_LEN);
-    conf_equal(conf, "phase bit: reserved",
+    conf_equal(conf, "reserved phase bit",
                get_le16(message->data + CQE_STATUS) & 1, 0);
-    conf_equal(conf, "SQID: reserved", get_le16(message->data + CQE_SQID), 0);
+    conf_equal(conf, "reserved SQID", get_le16(message->data + CQE_SQID), 0);
     rc_close(rc);
 }
 
@@ -451,49 +455,58 @@ static void response_fields(struct conf *conf)
     CONF_TEST(id, clause, purpose, fn, .is_malformed = true)
 
 static const struct conf_test tests[] = {
-    TEST("sgl.keyed", "NVMe-oF 1.1 7.3.3", "keyed data block", data_keyed),
-    TEST("sgl.keyed-odd", "NVMe-oF 1.1 2.3", "any address", keyed_odd),
+    TEST("sgl.keyed", "NVMe-oF 1.1 7.3.3", "a keyed data block works",
+         data_keyed),
+    TEST("sgl.keyed-odd", "NVMe-oF 1.1 2.3", "data at an odd address works",
+         keyed_odd),
     TEST("sgl.invalidate", "NVMe-oF 1.1 7.3.3",
-         "Invalidate Key: SEND with Invalidate of that key", data_invalidate),
+         "the response invalidates the key when Invalidate Key is set",
+         data_invalidate),
     TEST("sgl.no-invalidate", "NVMe-oF 1.1 7.3.3",
-         "no Invalidate Key: no SEND with Invalidate", no_invalidate),
+         "the response invalidates no key when Invalidate Key is not set",
+         no_invalidate),
     TEST("sgl.invalidate-failed", "NVMe-oF 1.1 7.3.3",
-         "a failed command invalidates that key or none", invalidate_failed),
-    BAD("sgl.address", "NVMe-oF 1.1 2.3.1", "data block by address",
-        type_address),
-    BAD("sgl.keyed-offset", "NVMe-oF 1.1 2.3.1", "keyed, by offset",
-        type_keyed_offset),
-    BAD("sgl.transport", "NVMe-oF 1.1 7.3.3", "transport data block",
-        type_transport),
-    TEST("sgl.short", "NVMe 1.4 4.4", "less data than blocks", length_short),
-    TEST("sgl.zero", "NVMe 1.4 4.4", "no data at all", length_zero),
-    TEST("capsule.data", "NVMe-oF 1.1 2.1", "one block in the capsule",
-         in_capsule_block),
-    TEST("capsule.offset", "NVMe-oF 1.1 2.3.1", "data at an offset",
-         in_capsule_offset),
-    TEST("capsule.full", "NVMe-oF 1.1 2.1", "as much as IOCCSZ allows",
+         "the response to a failed command invalidates its key or none",
+         invalidate_failed),
+    BAD("sgl.address", "NVMe-oF 1.1 2.3.1",
+        "a data block by address is refused", type_address),
+    BAD("sgl.keyed-offset", "NVMe-oF 1.1 2.3.1",
+        "a keyed data block by offset is refused", type_keyed_offset),
+    BAD("sgl.transport", "NVMe-oF 1.1 7.3.3",
+        "a transport data block is refused", type_transport),
+    TEST("sgl.short", "NVMe 1.4 4.4",
+         "a descriptor with less data than the blocks need is refused",
+         length_short),
+    TEST("sgl.zero", "NVMe 1.4 4.4", "a descriptor without data is refused",
+         length_zero),
+    TEST("capsule.data", "NVMe-oF 1.1 2.1",
+         "one block in the capsule is written", in_capsule_block),
+    TEST("capsule.offset", "NVMe-oF 1.1 2.3.1",
+         "data at an offset in the capsule is written", in_capsule_offset),
+    TEST("capsule.full", "NVMe-oF 1.1 2.1",
+         "as much data in the capsule as IOCCSZ allows is written",
          in_capsule_full),
-    BAD("capsule.missing", "NVMe-oF 1.1 2.3.1", "more data than was sent",
-        in_capsule_missing),
-    BAD("capsule.beyond", "NVMe-oF 1.1 2.3.1", "an offset behind the data",
-        in_capsule_beyond),
-    BAD("capsule.wraps", "NVMe-oF 1.1 2.3.1", "offset and length wrap",
-        in_capsule_wraps),
-    BAD("capsule.prp", "NVMe-oF 1.1 2.3", "PSDT 0: no PRPs over fabrics",
-        psdt_prp),
+    BAD("capsule.missing", "NVMe-oF 1.1 2.3.1",
+        "a length beyond the capsule's data is refused", in_capsule_missing),
+    BAD("capsule.beyond", "NVMe-oF 1.1 2.3.1",
+        "an offset beyond the capsule's data is refused", in_capsule_beyond),
+    BAD("capsule.wraps", "NVMe-oF 1.1 2.3.1",
+        "an offset and length that wrap are refused", in_capsule_wraps),
+    BAD("capsule.prp", "NVMe-oF 1.1 2.3",
+        "PSDT 0 (PRPs) is refused over fabrics", psdt_prp),
     BAD("capsule.short", "NVMe-oF 1.1 2.1",
-        "less than an SQE ends the connection", capsule_short),
+        "a capsule shorter than an SQE ends the connection", capsule_short),
     BAD("capsule.long", "NVMe-oF 1.1 2.1",
-        "more than IOCCSZ ends the connection", capsule_too_long),
-    TEST("flow.sqhd", "NVMe-oF 1.1 2.4.1", "SQHD counts and wraps",
+        "a capsule longer than IOCCSZ ends the connection", capsule_too_long),
+    TEST("flow.sqhd", "NVMe-oF 1.1 2.4.1", "SQHD counts commands and wraps",
          sqhd_counts),
     TEST("flow.full", "NVMe-oF 1.1 2.4.1",
-         "a full queue: each command is answered once", queue_full),
-    TEST(
-        "flow.off", "NVMe-oF 1.1 2.2, 3.3",
-        "SQ flow control off: Connect's SQHD is FFFFh, later ones are reserved",
-        flow_control_off),
-    TEST("flow.response", "NVMe-oF 1.1 2.2", "reserved fields of a response",
-         response_fields),
+         "each command of a full queue is answered once", queue_full),
+    TEST("flow.off", "NVMe-oF 1.1 2.2, 3.3",
+         "without SQ flow control SQHD is FFFFh in Connect's response, then "
+         "reserved",
+         flow_control_off),
+    TEST("flow.response", "NVMe-oF 1.1 2.2",
+         "reserved fields of a response are zero", response_fields),
 };
 CONF_TESTS(conf_tests_nvmf_data, "nvmf", tests);

@@ -85,7 +85,7 @@ void nvmf_wait_csts(struct rc *rc, uint32_t mask, uint32_t value)
         }
         conf_pass(rc->conf, PAUSE_US);
     }
-    conf_fail(rc->conf, "CSTS is %08x: bits %08x should be %08x",
+    conf_fail(rc->conf, "CSTS is %08x; its bits %08x should be %08x",
               (unsigned int)csts, mask, value);
 }
 

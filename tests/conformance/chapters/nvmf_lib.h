@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the files of chapter `nvmf` share. */
+/* What the files of the chapter `nvmf` share. */
 #ifndef ESSD_CONFORM_NVMF_LIB_H
 #define ESSD_CONFORM_NVMF_LIB_H
 
@@ -8,7 +8,7 @@
 
 enum { NVMF_QUIET_US = 50000, NVMF_RECORDS_MAX = 31 };
 
-/* A Connect command that a test bends. */
+/* A Connect command that a test changes before it is sent. */
 struct nvmf_bent {
     struct rc *rc;
     struct connect_command command;
@@ -16,62 +16,70 @@ struct nvmf_bent {
     struct sgl sgl;
 };
 
-/** A connected queue pair, and the Connect command that goes with it. */
+/** Connect a queue pair, and make the Connect command for it. */
 struct nvmf_bent *nvmf_bent_new(struct conf *conf,
                                 const struct rc_config *config);
 
-/** Send it. @return status; *cqe is the response */
+/** Send the Connect. @return status; *cqe is the response */
 uint16_t nvmf_bent_run(struct nvmf_bent *bent, struct nvme_cqe *cqe);
 
-/** Connect Invalid Parameters, naming that byte (CONNECT_IATTR_DATA). */
+/**
+ * Send the Connect; it must be refused with Connect Invalid Parameters, with
+ * `field` as the location (CONNECT_IATTR_DATA).
+ */
 void nvmf_expect_invalid(struct nvmf_bent *bent, uint32_t field);
 
-/** An I/O queue's Connect, of the controller whose admin queue is given. */
+/** The same for an I/O queue of the controller with this admin queue. */
 struct nvmf_bent *nvmf_bent_io(struct rc *admin, uint16_t qid);
 
-/** Its Connect names the discovery subsystem. */
+/** Change the Connect so that it names the discovery subsystem. */
 void nvmf_bent_to_discovery(struct nvmf_bent *bent);
 
-/** Admin queue of a discovery controller; not enabled yet. */
+/**
+ * Connect the admin queue of a discovery controller, which is not enabled yet.
+ */
 struct rc *nvmf_connect_discovery(struct conf *conf,
                                   const struct rc_config *config);
 /** The same, enabled. */
 struct rc *nvmf_open_discovery(struct conf *conf,
                                const struct rc_config *config);
 
-/** A part of the discovery log, into rc->mem. @return status */
+/** Read a part of the discovery log into rc->mem. @return status */
 uint16_t nvmf_read_discovery_log(struct rc *rc, uint64_t offset,
                                  uint32_t len_bytes);
-/** Header and all records. @return how many, NVMF_RECORDS_MAX at most */
+/**
+ * Read the header and all records. @return the number of records, at most
+ * NVMF_RECORDS_MAX
+ */
 uint64_t nvmf_discovery_log(struct rc *rc);
-/** One of them. */
+/** One of these records. */
 const uint8_t *nvmf_record(const struct rc *rc, uint64_t i);
 
-/** Property Get and Set. @return status */
+/** Run Property Get or Property Set. @return status */
 uint16_t nvmf_get(struct rc *rc, uint32_t offset, uint8_t size_bytes,
                   uint64_t *value);
 uint16_t nvmf_set(struct rc *rc, uint32_t offset, uint8_t size_bytes,
                   uint64_t value);
 
-/** CC with EN and the queue entry sizes that NVMe-oF has. */
+/** CC with EN and the queue entry sizes of NVMe-oF. */
 #define NVMF_CC_ENABLE (CC_EN | 6u << CC_IOSQES_SHIFT | 4u << CC_IOCQES_SHIFT)
 
-/** Wait until a bit of CSTS is that; fails after CAP.TO. */
+/** Wait until the bits `mask` of CSTS have this value; fails after CAP.TO. */
 void nvmf_wait_csts(struct rc *rc, uint32_t mask, uint32_t value);
 
 uint16_t nvmf_keep_alive(struct rc *rc);
 
-/** An admin queue answers; it need not be enabled. */
+/** Check that an admin queue answers; it need not be enabled. */
 void nvmf_expect_works(struct rc *rc);
 
-/** The queue pair answers nothing any more. */
+/** Check that the queue pair answers nothing. */
 void nvmf_expect_gone(struct rc *rc);
 
-/** A 512-byte Read or Write of block `lba` by that descriptor. */
+/** A Read or Write of 512 bytes at block `lba`. */
 struct nvme_sqe nvmf_io(struct conf *conf, uint8_t opcode, uint64_t lba,
                         uint16_t blocks);
 
-/** Admin queue, enabled, and one I/O queue. */
+/** An enabled admin queue and one I/O queue. */
 struct nvmf_pair {
     struct rc *admin, *io;
 };

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Discovery, keep-alive, and how associations end.
+ * Discovery, Keep Alive, and the end of associations.
+ *
  * Spec: NVMe over Fabrics 1.1 3.4 (Disconnect), 4.5 (association), 5
- * (discovery); NVM Express 1.4 5.21.1.15, 7.12.1 (keep-alive).
+ * (discovery); NVM Express 1.4 5.21.1.15, 7.12.1 (Keep Alive).
  */
 #include <string.h>
 
@@ -13,18 +14,18 @@
 enum {
     KATO_MS = 1000,
     LOG_ROOM = 32768,
-    ACK_TIMEOUT = 12, /* 17 ms: what goes on is seen soon */
+    ACK_TIMEOUT = 12, /* 17 ms, so that repeated packets show soon. */
     ON_THE_WIRE_US = 5000,
 };
 
 /* ---- Discovery. */
 
-/* All of it. @return number of records */
+/* Read the whole log. @return the number of records */
 static uint64_t whole_log(struct rc *rc, uint8_t *log)
 {
     uint64_t records = nvmf_discovery_log(rc);
 
-    conf_check(rc->conf, records != 0, "NUMREC 0");
+    conf_check(rc->conf, records != 0, "NUMREC is 0");
     memcpy(log, rc->mem, DISCOVERY_HEADER_LEN + records * DISCOVERY_ENTRY_LEN);
     return records;
 }
@@ -46,7 +47,7 @@ static void log_stable(struct conf *conf)
     uint64_t records = whole_log(rc, a);
 
     conf_equal(conf, "NUMREC", whole_log(rc, b), records);
-    conf_same(conf, "the log read twice", b, a,
+    conf_same(conf, "the log, read a second time", b, a,
               DISCOVERY_HEADER_LEN + records * DISCOVERY_ENTRY_LEN);
     rc_close(rc);
 }
@@ -77,7 +78,7 @@ static void log_offset_odd(struct conf *conf)
     rc_close(rc);
 }
 
-/* Every NVM record: fields that a host's connect depends on. */
+/* The fields of each NVM record on which a host's connect depends. */
 static void log_records(struct conf *conf)
 {
     struct rc *rc = nvmf_open_discovery(conf, &(struct rc_config){0});
@@ -93,15 +94,15 @@ static void log_records(struct conf *conf)
         found++;
         conf_equal(conf, "TRTYPE", e[DISCOVERY_TRTYPE], TRTYPE_RDMA);
         conf_check(conf, e[DISCOVERY_ADRFAM] == 1 || e[DISCOVERY_ADRFAM] == 2,
-                   "ADRFAM %u", e[DISCOVERY_ADRFAM]);
-        conf_equal(conf, "CNTLID: dynamic", get_le16(e + DISCOVERY_CNTLID),
-                   NVME_CNTLID_DYNAMIC);
+                   "ADRFAM is %u", e[DISCOVERY_ADRFAM]);
+        conf_equal(conf, "CNTLID (FFFFh: dynamic)",
+                   get_le16(e + DISCOVERY_CNTLID), NVME_CNTLID_DYNAMIC);
         conf_check(conf, get_le16(e + DISCOVERY_ASQSZ) >= 32,
-                   "ASQSZ %u: at least 32", get_le16(e + DISCOVERY_ASQSZ));
+                   "ASQSZ is %u, less than 32", get_le16(e + DISCOVERY_ASQSZ));
         conf_same(conf, "TRSVCID", e + DISCOVERY_TRSVCID, "4420", 4);
         conf_same(conf, "SUBNQN", e + DISCOVERY_SUBNQN, conf_target(conf)->nqn,
                   strlen(conf_target(conf)->nqn));
-        conf_equal(conf, "RDMA_QPTYPE: reliable connected",
+        conf_equal(conf, "RDMA_QPTYPE (1: reliable connected)",
                    e[DISCOVERY_RDMA_QPTYPE], RDMA_QPTYPE_RC);
         conf_equal(conf, "RDMA_CMS", e[DISCOVERY_RDMA_CMS], RDMA_CMS_RDMA_CM);
     }
@@ -117,7 +118,8 @@ static void log_same_on_both(struct conf *conf)
     struct rc *other =
         nvmf_open_discovery(conf, &(struct rc_config){.port = 1});
 
-    conf_check(conf, whole_log(other, b) != 0 && records != 0, "an empty log");
+    conf_check(conf, whole_log(other, b) != 0 && records != 0,
+               "the log is empty");
     conf_equal(conf, "GENCTR on both ports", get_le64(b), get_le64(a));
     rc_close(other);
     rc_close(rc);
@@ -138,7 +140,7 @@ static void discovery_io_queue(struct conf *conf)
     rc_make_req(io, &req, private_data);
     rc_send_req(io, &req);
     if (rc_take_cm_within(io, CM_REJ, NVMF_QUIET_US) == NULL) {
-        /* Left to Connect. */
+        /* The target leaves the refusal to Connect. */
         rc_take_rep(io);
         rc_send_rtu(io);
         rc_close(io);
@@ -146,7 +148,7 @@ static void discovery_io_queue(struct conf *conf)
         nvmf_bent_to_discovery(bent);
         conf_check(
             conf, (nvmf_bent_run(bent, &cqe) & NVME_SC_MASK) != NVME_SC_SUCCESS,
-            "a discovery controller has an I/O queue");
+            "a discovery controller accepts an I/O queue");
         rc_close(bent->rc);
     }
     rc_close(rc);
@@ -164,8 +166,9 @@ static void discovery_identify(struct conf *conf)
                 NVME_SC_SUCCESS);
     conf_equal(conf, "CNTLID", get_le16(rc->mem + 78), rc->config.cntlid);
     conf_check(conf, strncmp((const char *)rc->mem + 768, "nqn.", 4) == 0,
-               "SUBNQN is none");
-    conf_check(conf, rc->mem[261] & 0x4, "LPA: no offsets in log pages");
+               "SUBNQN is empty");
+    conf_check(conf, rc->mem[261] & 0x4,
+               "LPA bit 2 is 0: log pages have no offsets");
     rc_close(rc);
 }
 
@@ -192,7 +195,7 @@ static void discovery_log_only(struct conf *conf)
     rc_close(rc);
 }
 
-/* ---- Keep-alive. */
+/* ---- Keep Alive. */
 
 static struct rc *open_kato(struct conf *conf, uint32_t kato_ms)
 {
@@ -209,7 +212,7 @@ static struct rc *open_kato(struct conf *conf, uint32_t kato_ms)
     return bent->rc;
 }
 
-/* What the target made of it, by its granularity KAS. */
+/* The timer that is in force, which the target rounds to KAS. */
 static uint32_t kato_in_force(struct rc *rc)
 {
     struct nvme_sqe get = {.opcode = ADMIN_GET_FEATURES,
@@ -226,7 +229,7 @@ static void kato_expires(struct conf *conf)
     struct rc *rc = open_kato(conf, KATO_MS);
     uint32_t kato_ms = kato_in_force(rc);
 
-    conf_check(conf, kato_ms >= KATO_MS, "KATO became %u ms", kato_ms);
+    conf_check(conf, kato_ms >= KATO_MS, "KATO is %u ms in force", kato_ms);
     conf_flush(conf);
     conf_pass(conf, (uint64_t)kato_ms * 1000 * 9 / 10);
     rc_expect_no_cm(rc, CM_DREQ, 0);
@@ -269,7 +272,7 @@ static void kato_set(struct conf *conf)
                 rc_command(rc, &set, NULL, NULL, 0, NULL), NVME_SC_SUCCESS);
     kato_ms = kato_in_force(rc);
     conf_check(conf, kato_ms >= KATO_MS && kato_ms < 20 * KATO_MS,
-               "KATO became %u ms", kato_ms);
+               "KATO is %u ms in force", kato_ms);
     conf_pass(conf, (uint64_t)kato_ms * 2100);
     nvmf_expect_gone(rc);
 }
@@ -303,9 +306,10 @@ static void kato_logged(struct conf *conf)
 {
     struct rc *rc = open_kato(conf, 600000);
 
-    conf_status(conf, "Keep Alive of a long KATO", nvmf_keep_alive(rc),
+    conf_status(conf, "Keep Alive with a long KATO", nvmf_keep_alive(rc),
                 NVME_SC_SUCCESS);
-    conf_check(conf, kato_in_force(rc) >= 600000, "KATO became shorter");
+    conf_check(conf, kato_in_force(rc) >= 600000,
+               "KATO is shorter than what was set");
     rc_close(rc);
 }
 
@@ -321,8 +325,8 @@ static void admin_takes_io(struct conf *conf)
     conf_expect_alive(conf);
 }
 
-/* With the DREP the queue pair is gone: what was under way is neither asked for
- * nor sent again, however long nobody acknowledges it. */
+/* After the DREP the queue pair is gone: the target does not request or repeat
+ * outstanding data, although nobody acknowledges it. */
 static void expect_over(struct nvmf_pair *pair)
 {
     struct conf *conf = pair->io->conf;
@@ -357,7 +361,7 @@ static void writes_in_flight(struct conf *conf)
         nvmf_open_pair(conf, &(struct rc_config){.ack_timeout = ACK_TIMEOUT});
     struct nvme_sqe write = nvmf_io(conf, NVM_WRITE, 128, 8);
 
-    pair.io->answers = false; /* its READs are never answered */
+    pair.io->answers = false; /* Its READs are never answered. */
     for (unsigned int i = 0; i < 10; i++) {
         struct sgl sgl = rc_keyed(pair.io, i * 4096, 4096);
 
@@ -394,7 +398,9 @@ static void others_unharmed(struct conf *conf)
     struct nvmf_pair b = nvmf_open_pair(conf, &(struct rc_config){.peer = 1});
     struct nvme_sqe flush = nvmf_io(conf, NVM_FLUSH, 0, 1);
 
-    rc_send(a.io, RC_SEND_LAST, NULL, 64, true); /* out of order: NAK, error */
+    /* An opcode out of sequence: the target NAKs it, and the queue pair goes to
+     * error. */
+    rc_send(a.io, RC_SEND_LAST, NULL, 64, true);
     conf_pass(conf, NVMF_QUIET_US);
     conf_status(conf, "Flush of the other host",
                 rc_command(b.io, &flush, NULL, NULL, 0, NULL), NVME_SC_SUCCESS);
@@ -420,43 +426,60 @@ static void disconnect_command(struct conf *conf)
     CONF_TEST(id, "NVMe-oF 1.1 " clause, purpose, __VA_ARGS__)
 
 static const struct conf_test tests[] = {
-    TEST("discovery.header", "5.3", "RECFMT 0, records", log_header),
-    TEST("discovery.stable", "5.3", "nothing changed: the same log",
+    TEST("discovery.header", "5.3",
+         "the log's header has RECFMT 0 and counts its records", log_header),
+    TEST("discovery.stable", "5.3", "the log does not change by itself",
          log_stable),
     TEST("discovery.pieces", "5.3, NVMe 1.4 5.14",
-         "pieces by offset are the whole", log_pieces),
-    TEST("discovery.offset", "NVMe 1.4 5.14", "an offset is a multiple of 4",
-         log_offset_odd),
-    TEST("discovery.records", "5.3.1, 7.3.6", "fields of each NVM record",
-         log_records),
-    TEST("discovery.ports", "5.3", "both ports: one generation",
+         "pieces read by offset make up the whole log", log_pieces),
+    TEST("discovery.offset", "NVMe 1.4 5.14",
+         "an offset that is not a multiple of 4 is refused", log_offset_odd),
+    TEST("discovery.records", "5.3.1, 7.3.6",
+         "each NVM record has the fields that hosts need", log_records),
+    TEST("discovery.ports", "5.3", "the log has the same GENCTR on both ports",
          log_same_on_both, .needs = CONF_NEEDS_TWO_PORTS),
-    TEST("discovery.io-queue", "5.2", "no I/O queues", discovery_io_queue),
-    TEST("discovery.identify", "5.2", "Identify Controller",
+    TEST("discovery.io-queue", "5.2",
+         "a discovery controller has no I/O queues", discovery_io_queue),
+    TEST("discovery.identify", "5.2",
+         "Identify Controller describes a discovery controller",
          discovery_identify),
-    TEST("discovery.namespace", "5.2", "no namespaces", discovery_no_namespace),
-    TEST("discovery.log-only", "5.3", "the log is the discovery controller's",
+    TEST("discovery.namespace", "5.2",
+         "a discovery controller has no namespaces", discovery_no_namespace),
+    TEST("discovery.log-only", "5.3",
+         "only discovery controllers have the discovery log",
          discovery_log_only),
-    TEST("kato.expires", "NVMe 1.4 7.12.1", "KATO without a sign: the end",
+    TEST("kato.expires", "NVMe 1.4 7.12.1",
+         "an association ends when KATO passes without a Keep Alive",
          kato_expires),
-    TEST("kato.rearmed", "NVMe 1.4 7.12.1", "Keep Alive starts it again",
+    TEST("kato.rearmed", "NVMe 1.4 7.12.1", "Keep Alive restarts the timer",
          kato_rearmed),
-    TEST("kato.off", "NVMe 1.4 7.12.1", "KATO 0: none", kato_off),
-    TEST("kato.set", "NVMe 1.4 5.21.1.15", "Set Features starts it", kato_set),
-    TEST("kato.io", "NVMe 1.4 7.12.1", "it takes the I/O queues with it",
-         kato_takes_io),
-    TEST("kato.one", "NVMe 1.4 7.12.1", "and nobody else's", kato_of_one),
-    TEST("kato.long", "NVMe 1.4 5.21.1.15", "ten minutes", kato_logged),
-    TEST("end.admin", "4.5", "the admin queue's end is the association's",
+    TEST("kato.off", "NVMe 1.4 7.12.1",
+         "with KATO 0 the association does not end", kato_off),
+    TEST("kato.set", "NVMe 1.4 5.21.1.15", "Set Features starts the timer",
+         kato_set),
+    TEST("kato.io", "NVMe 1.4 7.12.1",
+         "the I/O queues end with the association", kato_takes_io),
+    TEST("kato.one", "NVMe 1.4 7.12.1", "other associations do not end",
+         kato_of_one),
+    TEST("kato.long", "NVMe 1.4 5.21.1.15", "a KATO of ten minutes is kept",
+         kato_logged),
+    TEST("end.admin", "4.5", "the association ends with its admin queue",
          admin_takes_io),
-    TEST("end.reads", "4.5", "DREQ with Reads in flight", in_flight),
-    TEST("end.writes", "4.5", "DREQ with Writes that wait for data",
+    TEST("end.reads", "4.5",
+         "a DREQ with Reads outstanding ends the connection cleanly",
+         in_flight),
+    TEST("end.writes", "4.5",
+         "a DREQ with Writes that wait for data ends the connection cleanly",
          writes_in_flight),
-    TEST("end.events", "4.5", "DREQ with an event request", aer_in_flight),
-    TEST("end.again", "4.5", "five associations in a row", new_cntlid_works),
-    TEST("end.others", "4.5", "one host's error is not another's",
-         others_unharmed),
-    TEST("end.disconnect", "3.4", "Disconnect: done, or an invalid opcode",
+    TEST("end.events", "4.5",
+         "a DREQ with an event request outstanding ends the connection cleanly",
+         aer_in_flight),
+    TEST("end.again", "4.5", "five associations in a row work",
+         new_cntlid_works),
+    TEST("end.others", "4.5",
+         "an error of one host does not affect another host", others_unharmed),
+    TEST("end.disconnect", "3.4",
+         "Disconnect is executed, or refused with Invalid Opcode",
          disconnect_command),
 };
 CONF_TESTS(conf_tests_nvmf_life, "nvmf", tests);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * An NVMe-oF connection of which every packet from the tester is a frame that
- * scapy made (see literal.h): CM REQ, RTU and DREQ, capsules by SEND, a READ
- * response, acknowledgements.  What the drive sends is read at literal offsets.
+ * An NVMe-oF connection in which scapy made every packet of the tester (see
+ * literal.h): CM REQ, RTU and DREQ, capsules by SEND, a READ response,
+ * acknowledgements. The drive's packets are read at literal offsets.
  *
- * What cannot be literal is written over it at the offsets below: addresses,
- * the drive's QPN, PSN and communication identifier, and our own QPN and
- * identifier, which a drive in real time remembers from earlier runs.
+ * Some fields cannot be literal, and the test overwrites them at the offsets
+ * below: addresses, the drive's QPN, PSN and communication id, and our own QPN
+ * and communication id, which a drive in real time remembers from earlier runs.
  */
 #include <string.h>
 
@@ -18,19 +18,20 @@ enum { /* Byte offsets in the frames. */
        REQ_QPN = LITERAL_CM + 32,
        REQ_LOCAL_GID = LITERAL_CM + 56,
        REQ_REMOTE_GID = LITERAL_CM + 72,
-       REQ_PRIVATE_SRC = LITERAL_CM + 140 + 4, /* the RDMA IP CM header's */
+       /* The source address in the RDMA IP CM header. */
+       REQ_PRIVATE_SRC = LITERAL_CM + 140 + 4,
        REQ_PRIVATE_DST = LITERAL_CM + 140 + 20,
-       CM_OTHER_ID = LITERAL_CM + 4, /* of the one that it is sent to */
+       CM_OTHER_ID = LITERAL_CM + 4, /* The communication id of the receiver. */
        REP_QPN = LITERAL_CM + 12,
        REP_PSN = LITERAL_CM + 20,
        REP_PRIVATE = LITERAL_CM + 36,
        DREQ_QPN = LITERAL_CM + 8,
        CAPSULE = LITERAL_EXT,
-       SQE_SGL = CAPSULE + 24, /* address, 3 bytes length, key */
+       SQE_SGL = CAPSULE + 24, /* Address, length (3 bytes), key. */
        RESPONSE_SQHD = LITERAL_EXT + 8,
        RESPONSE_CID = LITERAL_EXT + 12,
        RESPONSE_STATUS = LITERAL_EXT + 14,
-       WRITE_DATA = LITERAL_EXT + 16, /* RETH is before it */
+       WRITE_DATA = LITERAL_EXT + 16, /* The data follows the RETH. */
        IDENTIFY_SUBNQN = 768,
        IDENTIFY_BYTES = 4096,
        PATH_MTU = 1024,
@@ -69,7 +70,7 @@ static void send_cm(struct connection *c, struct literal *message)
     literal_send(c->conf, message);
 }
 
-/* The drive's message with that attribute to our identifier. */
+/* Take the drive's CM message with that attribute and our communication id. */
 static const uint8_t *take_cm(struct connection *c, const char *what,
                               uint8_t attribute)
 {
@@ -80,9 +81,11 @@ static const uint8_t *take_cm(struct connection *c, const char *what,
         got = literal_take(c->conf, what, LITERAL_MAD_ATTRIBUTE, attribute_id,
                            sizeof(attribute_id));
     } while (memcmp(got + CM_OTHER_ID, c->id, sizeof(c->id)) != 0);
-    conf_same(c->conf, "MAD header: base version, class CM, version, Send",
+    conf_same(c->conf,
+              "MAD header (base version, class CM, class version, method Send)",
               got + LITERAL_MAD, (uint8_t[]){1, 7, 2, 3}, 4);
-    conf_equal(c->conf, "opcode: UD SEND Only", got[LITERAL_OPCODE], 0x64);
+    conf_equal(c->conf, "opcode (64h: UD SEND Only)", got[LITERAL_OPCODE],
+               0x64);
     return got;
 }
 
@@ -145,7 +148,7 @@ static void send_capsule(struct connection *c, struct literal *capsule)
     c->psn = (c->psn + 1) & PSN_BITS;
 }
 
-/* The drive's next packet with that opcode to our QP. */
+/* Take the drive's next packet with that opcode to our QP. */
 static const uint8_t *take_roce(struct connection *c, const char *what,
                                 uint8_t opcode)
 {
@@ -166,7 +169,9 @@ static void acknowledge_packet(struct connection *c, const uint8_t *packet)
     send_roce(c, ack, get_3(packet + LITERAL_PSN));
 }
 
-/* The response capsule to the command with that CID, which succeeds. */
+/*
+ * Take the response capsule to the command with that CID, which must succeed.
+ */
 static const uint8_t *take_response(struct connection *c, const char *what,
                                     uint8_t cid)
 {
@@ -181,7 +186,7 @@ static const uint8_t *take_response(struct connection *c, const char *what,
     return got;
 }
 
-/* RETH: the SGL's address and key, and the length. */
+/* The RETH must have the address, key and length of the SGL. */
 static void check_reth(struct connection *c, const uint8_t *packet,
                        const struct literal *capsule)
 {
@@ -194,7 +199,7 @@ static void check_reth(struct connection *c, const uint8_t *packet,
     for (unsigned int i = 0; i < 4; i++) {
         reth[8 + i] = sgl[14 - i];
     }
-    conf_same(c->conf, "RETH: the descriptor's address, key and length",
+    conf_same(c->conf, "RETH with the descriptor's address, key and length",
               packet + LITERAL_EXT, reth, sizeof(reth));
 }
 
@@ -232,7 +237,7 @@ static void run_properties(struct connection *c)
         }
         conf_pass(c->conf, PAUSE_US);
     }
-    conf_fail(c->conf, "CSTS.RDY stays 0");
+    conf_fail(c->conf, "CSTS.RDY does not become 1");
 }
 
 /* 4096 bytes by RDMA WRITE: First, two Middle and Last at a path MTU of 1024.
@@ -268,8 +273,9 @@ static void literal_connection(struct conf *conf)
 }
 
 static const struct conf_test tests[] = {
-    CONF_TEST("literal.connection", "IBTA Vol 1 9.2, 12.6; NVMe-oF 1.1 3, 7.3",
-              "a connection of literal packets: CM, Connect, Identify",
-              literal_connection),
+    CONF_TEST(
+        "literal.connection", "IBTA Vol 1 9.2, 12.6; NVMe-oF 1.1 3, 7.3",
+        "a connection of literal packets connects, identifies and disconnects",
+        literal_connection),
 };
 CONF_TESTS(conf_tests_nvmf_literal, "nvmf", tests);

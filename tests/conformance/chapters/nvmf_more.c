@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a fabrics target gets wrong at the edges: an identifier's last byte, a
- * controller that was, another port's queue, a byte that was not sent, traffic
- * that keeps an association, a discovery log that changes.
+ * Cases in which fabrics targets easily go wrong: the last byte of an
+ * identifier, a controller that is gone, a queue on another port, a byte that
+ * was not sent, traffic that keeps an association alive, a discovery log that
+ * changes.
+ *
  * Spec: NVMe over Fabrics 1.1 3.3, 3.5, 4.5, 5.3; NVM Express 1.4 5.21.1.15,
  * 7.12.
  */
@@ -19,12 +21,13 @@ enum {
     LBA = 64,
     BLOCK = 512,
     SETTLE_US = 100000,
-    EXTRA_ADDRESS = 222, /* last byte of the one that comes and goes */
+    /* Last byte of the address that is added and removed. */
+    EXTRA_ADDRESS = 222,
 };
 
 /* ---- Connect. */
 
-/* That queue's Connect is refused, by the CM or by the controller. */
+/* The queue must be refused, by the CM or in Connect. */
 static void expect_refused(struct rc *admin, const struct rc_config *config,
                            const char *what)
 {
@@ -61,8 +64,8 @@ static void hostid_last_byte(struct conf *conf)
     rc_close(admin);
 }
 
-/* The number of an association that is over names nobody, though another may
- * have its place by now. */
+/* The CNTLID of an association that has ended belongs to nobody, even if
+ * another one has taken its place. */
 static void cntlid_gone(struct conf *conf)
 {
     struct rc *first = rc_open_controller(conf, &(struct rc_config){0});
@@ -73,7 +76,7 @@ static void cntlid_gone(struct conf *conf)
     conf_pass(conf, SETTLE_US);
     second = rc_open_controller(conf, &(struct rc_config){0});
     if (second->config.cntlid == config.cntlid) {
-        conf_not_applicable(conf, "CNTLID %04xh is used again at once",
+        conf_not_applicable(conf, "CNTLID %04xh was used again at once",
                             config.cntlid);
     }
     config.qid = 1;
@@ -89,12 +92,12 @@ static void io_other_port(struct conf *conf)
 
     config.qid = 1;
     config.port = 1;
-    expect_refused(admin, &config, "a queue by another port");
+    expect_refused(admin, &config, "a queue on another port");
     nvmf_expect_works(admin);
     rc_close(admin);
 }
 
-/* Whatever subsystem it names. */
+/* Whichever subsystem it names. */
 static void io_of_discovery(struct conf *conf)
 {
     struct rc *rc = nvmf_open_discovery(conf, &(struct rc_config){0});
@@ -120,7 +123,7 @@ static void property_inside(struct conf *conf)
     uint64_t value;
 
     for (unsigned int i = 0; i < ARRAY_LEN(inside); i++) {
-        conf_note(conf, "%u bytes at %u", inside[i].size_bytes,
+        conf_note(conf, "reading %u bytes at offset %u", inside[i].size_bytes,
                   inside[i].offset);
         conf_status(
             conf, "Property Get",
@@ -167,7 +170,7 @@ static uint32_t kato_in_force(struct rc *rc)
     return cqe.dw0;
 }
 
-/* Identify Controller into rc->mem. */
+/* Read Identify Controller into rc->mem. */
 static const uint8_t *identify_controller(struct rc *rc)
 {
     struct nvme_sqe sqe = {.opcode = ADMIN_IDENTIFY, .cdw10 = CNS_CONTROLLER};
@@ -194,7 +197,8 @@ static void traffic_keeps(struct conf *conf)
 
     if (!(get_le32(identify_controller(pair.admin) + ID_CTRL_CTRATT) &
           CTRATT_TBKAS)) {
-        conf_not_applicable(conf, "Identify Controller CTRATT: no TBKAS");
+        conf_not_applicable(conf,
+                            "CTRATT has no TBKAS (traffic based Keep Alive)");
     }
     conf_status(conf, "Set Features (KATO)", set_kato(pair.admin, KATO_MS),
                 NVME_SC_SUCCESS);
@@ -214,14 +218,15 @@ static void kato_in_time(struct conf *conf)
         get_le16(identify_controller(pair.admin) + ID_CTRL_KAS) * 100u;
 
     if (unit_ms < 2) {
-        conf_not_applicable(conf, "Identify Controller KAS: %u ms", unit_ms);
+        conf_not_applicable(conf, "KAS is %u ms", unit_ms);
     }
     conf_status(conf, "Set Features (KATO)", set_kato(pair.admin, unit_ms + 1),
                 NVME_SC_SUCCESS);
     conf_check(conf, kato_in_force(pair.admin) > unit_ms,
-               "KATO %u ms became %u ms", unit_ms + 1,
+               "KATO %u ms was rounded to %u ms", unit_ms + 1,
                kato_in_force(pair.admin));
-    conf_note(conf, "%u ms are not over in %u", unit_ms + 1, unit_ms + 1);
+    conf_note(conf, "the timer of %u ms must not expire in %u ms", unit_ms + 1,
+              unit_ms + 1);
     conf_pass(conf, (unit_ms + 1) * 1000ull - SETTLE_US / 4);
     nvmf_expect_works(pair.admin);
     nvmf_close_pair(&pair);
@@ -229,7 +234,7 @@ static void kato_in_time(struct conf *conf)
 
 /* ---- The discovery log. */
 
-/* NUMREC is the truth: each record it counts is one. */
+/* Each record that NUMREC counts exists. */
 static void log_count(struct conf *conf)
 {
     struct rc *rc = nvmf_open_discovery(conf, &(struct rc_config){0});
@@ -245,7 +250,7 @@ static void log_count(struct conf *conf)
     rc_close(rc);
 }
 
-/* The address family is the address's. */
+/* ADRFAM agrees with the address. */
 static void log_families(struct conf *conf)
 {
     struct rc *rc = nvmf_open_discovery(conf, &(struct rc_config){0});
@@ -261,7 +266,9 @@ static void log_families(struct conf *conf)
     rc_close(rc);
 }
 
-/* @return PORTID of the record with the IPv4 address; fails without one */
+/*
+ * @return PORTID of the record with this IPv4 address; fails when there is none
+ */
 static uint16_t portid_of(struct rc *rc, const struct ip_addr *ip)
 {
     uint64_t records = nvmf_discovery_log(rc);
@@ -293,7 +300,7 @@ static void log_portids(struct conf *conf)
         }
         portid[port] = portid_of(rc, ip);
     }
-    conf_check(conf, portid[0] != portid[1], "both ports have PORTID %u",
+    conf_check(conf, portid[0] != portid[1], "both ports have the PORTID %u",
                portid[0]);
     rc_close(rc);
 }
@@ -314,8 +321,8 @@ static void set_extra(struct conf *conf, const struct ip_addr *ip)
     conf_pass(conf, SETTLE_US);
 }
 
-/* An address comes and goes: another generation each time, and the record with
- * it. */
+/* Each time an address is added or removed, GENCTR changes, and so do the
+ * records. */
 static void log_generations(struct conf *conf)
 {
     struct rc *rc = nvmf_open_discovery(conf, &(struct rc_config){0});
@@ -332,20 +339,22 @@ static void log_generations(struct conf *conf)
         portid_of(rc, &ip);
     }
     set_extra(conf, NULL);
-    conf_check(conf, with > records, "%llu records, with an address more %llu",
+    conf_check(conf, with > records,
+               "the log has %llu records, and %llu with one more address",
                (unsigned long long)records, (unsigned long long)with);
-    conf_check(conf, second != first, "GENCTR stayed %llu",
+    conf_check(conf, second != first, "GENCTR is still %llu",
                (unsigned long long)first);
-    conf_equal(conf, "NUMREC without it", nvmf_discovery_log(rc), records);
+    conf_equal(conf, "NUMREC after the address was removed",
+               nvmf_discovery_log(rc), records);
     conf_check(conf, get_le64(rc->mem + DISCOVERY_GENCTR) != second,
-               "GENCTR stayed %llu", (unsigned long long)second);
+               "GENCTR is still %llu", (unsigned long long)second);
     rc_close(rc);
 }
 
 /* ---- The end. */
 
-/* An association that ends leaves its number and its queues to others, with
- * event requests in flight and I/O queues open. */
+/* When an association ends, its number and its queues can be used again, even
+ * with event requests outstanding and I/O queues open. */
 static void end_of_many(struct conf *conf)
 {
     for (unsigned int i = 0; i < 10; i++) {
@@ -362,35 +371,42 @@ static void end_of_many(struct conf *conf)
 
 static const struct conf_test tests[] = {
     CONF_TEST("connect.io-hostid-end", "NVMe-oF 1.1 3.3",
-              "I/O queue: HOSTID differs in its last byte", hostid_last_byte),
+              "an I/O queue whose HOSTID differs in the last byte is refused",
+              hostid_last_byte),
     CONF_TEST("connect.io-gone", "NVMe-oF 1.1 3.3, 4.2",
-              "I/O queue of a controller that is gone", cntlid_gone),
+              "an I/O queue of a controller that is gone is refused",
+              cntlid_gone),
     CONF_TEST("connect.io-port", "NVMe-oF 1.1 4.5",
-              "I/O queue by another port than the admin queue", io_other_port,
-              .needs = CONF_NEEDS_TWO_PORTS),
-    CONF_TEST("discovery.io-queue-nvm", "NVMe-oF 1.1 5.2",
-              "no I/O queue, though it names the NVM subsystem",
-              io_of_discovery),
+              "an I/O queue on another port than the admin queue is refused",
+              io_other_port, .needs = CONF_NEEDS_TWO_PORTS),
+    CONF_TEST(
+        "discovery.io-queue-nvm", "NVMe-oF 1.1 5.2",
+        "a discovery controller has no I/O queue, whichever subsystem it names",
+        io_of_discovery),
     CONF_TEST("property.inside-any", "NVMe-oF 1.1 3.5",
-              "no property begins there: Invalid Field", property_inside),
+              "an offset inside a property is refused with Invalid Field",
+              property_inside),
     CONF_TEST("capsule.byte-less", "NVMe-oF 1.1 2.3.1",
-              "one byte more than was sent: Length Invalid", capsule_byte_less,
-              .is_malformed = true),
+              "a Write of one byte more than the capsule has is refused with "
+              "Length Invalid",
+              capsule_byte_less, .is_malformed = true),
     CONF_TEST("kato.traffic", "NVMe 1.4 7.12.2",
-              "with TBKAS, I/O commands keep the association", traffic_keeps),
+              "I/O commands keep the association alive with TBKAS",
+              traffic_keeps),
     CONF_TEST("kato.granularity", "NVMe 1.4 5.21.1.15",
               "KATO is rounded up to KAS, never down", kato_in_time),
     CONF_TEST("discovery.count", "NVMe-oF 1.1 5.3",
-              "NUMREC counts records that are there", log_count),
+              "each record that NUMREC counts exists", log_count),
     CONF_TEST("discovery.families", "NVMe-oF 1.1 5.3, 7.3.6",
-              "ADRFAM is the address's", log_families),
-    CONF_TEST("discovery.portid", "NVMe-oF 1.1 5.3", "PORTID tells ports apart",
-              log_portids, .needs = CONF_NEEDS_TWO_PORTS),
+              "ADRFAM agrees with the address", log_families),
+    CONF_TEST("discovery.portid", "NVMe-oF 1.1 5.3",
+              "PORTID differs between ports", log_portids,
+              .needs = CONF_NEEDS_TWO_PORTS),
     CONF_TEST("discovery.generation", "NVMe-oF 1.1 5.3",
-              "an address comes and goes: GENCTR changes", log_generations,
-              .needs = CONF_NEEDS_CONTROL),
+              "GENCTR changes when an address is added or removed",
+              log_generations, .needs = CONF_NEEDS_CONTROL),
     CONF_TEST("end.many", "NVMe-oF 1.1 4.5",
-              "ten associations with I/O queues and event requests",
+              "ten associations with I/O queues and event requests end cleanly",
               end_of_many),
 };
 

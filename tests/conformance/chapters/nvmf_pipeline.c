@@ -23,7 +23,7 @@
 enum {
     OUTSTANDING_MAX = 48,
     HOSTS = 2,
-    /* Offsets in rc->mem; Connect's data are at 0. */
+    /* Offsets in rc->mem; the data of Connect is at 0. */
     MEM_TIMESTAMP = 0x1000,
     MEM_WRITE = 0x2000,
     MEM_READ = 0x4000,
@@ -46,17 +46,17 @@ enum {
 enum op {
     OP_DISABLE,
     OP_ENABLE,
-    OP_ENABLE_BAD, /* a command set that no controller has */
+    OP_ENABLE_BAD, /* Selects a command set that no controller has. */
     OP_SHUT_DOWN,
     OP_DISABLE_SHUT_DOWN,
     OP_RESET_SUBSYSTEM,
     OP_EVENT,
-    OP_ABORT, /* whatever was sent before */
+    OP_ABORT, /* Aborts the command that was sent last. */
     OP_KEEP_ALIVE_TIMER,
-    OP_TIMESTAMP, /* Set Features whose data the target has to fetch */
-    OP_WRITE,     /* the same, of an I/O queue */
+    OP_TIMESTAMP, /* Set Features with data that the target has to fetch. */
+    OP_WRITE,     /* A Write, whose data the target has to fetch as well. */
     OP_READ,
-    OP_CONNECT, /* of a second I/O queue */
+    OP_CONNECT, /* Connects a second I/O queue. */
     OP_CONNECT_AGAIN,
     OP_LEAVE_IO,
     OP_LEAVE,
@@ -87,25 +87,27 @@ struct command {
     uint8_t op;
 };
 
-/* One queue: its connection, and the commands without a completion. */
+/* One queue: its connection, and the commands that have no completion yet. */
 struct lane {
     struct rc *rc;
-    bool is_open;   /* connected, or was until it ended */
-    bool has_left;  /* we sent the DREQ */
-    bool is_wrong;  /* a completion that belongs to no command came */
-    bool was_reset; /* NSSR was answered on it: every association has to end */
+    bool is_open;  /* It is connected, or its end was not noted yet. */
+    bool has_left; /* The test has sent the DREQ. */
+    bool is_wrong; /* There was a completion that belongs to no command. */
+    /* NSSR was answered on it, so that every association has to end. */
+    bool was_reset;
     uint16_t wrong_cid;
     unsigned int num_outstanding;
     struct command outstanding[OUTSTANDING_MAX];
 };
 
-enum { ADMIN, IO, LATE, LANES }; /* LATE: connected by OP_CONNECT */
+enum { ADMIN, IO, LATE, LANES }; /* OP_CONNECT connects LATE. */
 
 struct host {
     struct conf *conf;
     struct lane lanes[LANES];
-    uint16_t last_cid, last_qid; /* for OP_ABORT */
-    bool may_have_failed; /* CC asked for what there is not since CC.EN was 0 */
+    uint16_t last_cid, last_qid; /* The last command, for OP_ABORT. */
+    /* CC asked for something impossible since CC.EN was 0. */
+    bool may_have_failed;
 };
 
 struct pipeline {
@@ -114,9 +116,9 @@ struct pipeline {
     struct host hosts[HOSTS];
     struct nvme_host *witness;
     unsigned int witness_port;
-    uint32_t version; /* of the witness's data */
-    bool has_reset;   /* NSSR was among the commands */
-    char what[512];   /* the sequence, for failures */
+    uint32_t version; /* The version of the witness's data. */
+    bool has_reset;   /* NSSR was among the commands. */
+    char what[512];   /* Describes the sequence in failures. */
 };
 
 /* ---- Completions. */
@@ -153,7 +155,7 @@ static void take_completions(struct lane *lane)
     }
 }
 
-/* @return a command that still waits and may not, or NULL */
+/* @return a command that has no completion although it needs one, or NULL */
 static const struct command *lane_unanswered(const struct lane *lane)
 {
     for (unsigned int i = 0; i < lane->num_outstanding; i++) {
@@ -191,10 +193,10 @@ static void check_completions(struct pipeline *pipe)
             take_completions(lane);
             command = lane_unanswered(lane);
             conf_check(pipe->conf, !lane->is_wrong,
-                       "%s: a second completion, or one of no command: cid %u",
+                       "%s: a completion came twice, or for no command: cid %u",
                        pipe->what, lane->wrong_cid);
             conf_check(pipe->conf, command == NULL,
-                       "%s: %s has no completion, and its connection goes on",
+                       "%s: %s has no completion, but its connection goes on",
                        pipe->what,
                        command != NULL ? op_names[command->op] : "");
         }
@@ -209,9 +211,9 @@ static void settle_commands(struct pipeline *pipe)
     check_completions(pipe);
 }
 
-/* ---- A host's life. */
+/* ---- A host connects and leaves. */
 
-/* @return false: refused, which a controller that is ending may do */
+/* @return false when it was refused, as a controller that is ending may do */
 static bool open_lane(struct host *host, unsigned int index, uint16_t qid)
 {
     struct lane *lane = &host->lanes[index];
@@ -245,11 +247,12 @@ static void check_io(struct host *host, uint32_t version)
     sgl = rc_keyed(rc, MEM_READ, BLOCKS * CONF_BLOCK);
     conf_status(host->conf, "Read", rc_command(rc, &sqe, &sgl, NULL, 0, NULL),
                 NVME_SC_SUCCESS);
-    conf_same(host->conf, "what was written", rc->mem + MEM_READ,
+    conf_same(host->conf, "the data that was written", rc->mem + MEM_READ,
               rc->mem + MEM_WRITE, BLOCKS * CONF_BLOCK);
 }
 
-/* Admin queue, enabled; one I/O queue; verified I/O. */
+/* Connect and enable the admin queue, connect one I/O queue, and do verified
+ * I/O. */
 static void host_arrive(struct pipeline *pipe, struct host *host)
 {
     struct rc *admin = host->lanes[ADMIN].rc;
@@ -285,7 +288,7 @@ static bool has_left(void *ctx)
     return true;
 }
 
-/* The connections of a host from `first` on end, whoever begins. */
+/* End the connections of a host from lane `first` on, whichever side begins. */
 static void host_leave(struct host *host, unsigned int first)
 {
     struct leaving leaving = {host, first};
@@ -300,7 +303,7 @@ static void host_leave(struct host *host, unsigned int first)
     }
     conf_check(host->conf,
                conf_wait(host->conf, has_left, &leaving, CONF_ANSWER_US),
-               "a connection does not end: no DREP, no DREQ");
+               "a connection does not end: neither DREP nor DREQ came");
     for (unsigned int l = first; l < LANES; l++) {
         struct lane *lane = &host->lanes[l];
 
@@ -364,7 +367,7 @@ static unsigned int lane_of(enum op op)
     }
 }
 
-/* @return the CID */
+/* @return the CID of the command */
 static uint16_t send_command(struct host *host, enum op op)
 {
     struct rc *rc = host->lanes[lane_of(op)].rc;
@@ -410,7 +413,8 @@ static uint16_t send_command(struct host *host, enum op op)
     return 0;
 }
 
-/* Send it, whatever else is under way; nothing on a connection that ended. */
+/* Send a command, whatever else is outstanding; send nothing on a connection
+ * that has ended. */
 static void do_op(struct pipeline *pipe, struct host *host, enum op op)
 {
     struct lane *lane = &host->lanes[lane_of(op)];
@@ -434,7 +438,8 @@ static void do_op(struct pipeline *pipe, struct host *host, enum op op)
 
 /* ---- What must hold afterwards. */
 
-/* CFS, unless the controller was enabled before. */
+/* Wait for RDY or CFS: an impossible CC causes CFS, unless the controller was
+ * enabled already. */
 static void wait_rdy_or_cfs(struct pipeline *pipe, struct rc *rc)
 {
     uint64_t csts;
@@ -447,11 +452,12 @@ static void wait_rdy_or_cfs(struct pipeline *pipe, struct rc *rc)
         }
         conf_pass(pipe->conf, CSTS_PAUSE_US);
     }
-    conf_fail(pipe->conf, "%s: CC.EN is 1, and CSTS has neither RDY nor CFS",
+    conf_fail(pipe->conf, "%s: CC.EN is 1, but CSTS has neither RDY nor CFS",
               pipe->what);
 }
 
-/* An admin queue that is still there: its controller does what CC says. */
+/* If the admin queue is still connected, the controller's state must agree with
+ * CC. */
 static void check_controller(struct pipeline *pipe, struct host *host)
 {
     struct rc *rc = host->lanes[ADMIN].rc;
@@ -488,7 +494,7 @@ static void witness_arrive(struct pipeline *pipe)
         &(struct conf_session){.port = pipe->witness_port, .io_queues = 1});
 }
 
-/* Only a reset of the subsystem may have ended the witness's connections. */
+/* Only a subsystem reset may end the witness's connections. */
 static void check_witness(struct pipeline *pipe)
 {
     if (pipe->has_reset && host_is_broken(pipe->witness)) {
@@ -518,9 +524,9 @@ static bool is_reset(void *ctx)
 }
 
 /*
- * NSSR that was answered ends every association; the admin queue that it came
- * on may stay for a while.  One without an answer, its connection having ended,
- * may have done so or not.
+ * An NSSR that was answered ends every association, although the admin queue on
+ * which it was written may stay for a while. An NSSR without an answer, whose
+ * connection has ended, may have had that effect or not.
  */
 static void check_reset(struct pipeline *pipe)
 {
@@ -532,7 +538,7 @@ static void check_reset(struct pipeline *pipe)
     is_done = conf_wait(pipe->conf, is_reset, pipe,
                         was_answered ? CONF_ANSWER_US : MAY_RESET_US);
     conf_check(pipe->conf, is_done || !was_answered,
-               "%s: NSSR was answered, and an association goes on", pipe->what);
+               "%s: NSSR was answered, but an association goes on", pipe->what);
 }
 
 static void check_all(struct pipeline *pipe)
@@ -581,7 +587,8 @@ static void pipeline_end(struct pipeline *pipe)
     conf_expect_alive(pipe->conf);
 }
 
-/* ---- Sequences: one flush each, from a fresh controller. */
+/* ---- Sequences: each is sent in one flush to a controller that was just
+ * enabled. */
 
 /* Describe the sequence for the log and for failures. @param hosts  as in
  * send_sequence(); NULL when there is only one host */
@@ -641,7 +648,7 @@ static void pairs_of_hosts(struct conf *conf)
     struct pipeline *pipe = pipeline_begin(conf, HOSTS);
 
     for (unsigned int i = 0; i < OPS * OPS; i++) {
-        /* Few commands of one host reach the other at all. */
+        /* Few commands of one host affect the other host at all. */
         enum op first = (enum op)(i / OPS), second = (enum op)(i % OPS);
 
         if (first == OP_RESET_SUBSYSTEM || second == OP_RESET_SUBSYSTEM ||
@@ -670,11 +677,12 @@ static void send_triples(struct conf *conf, enum op first)
     pipeline_end(pipe);
 }
 
-/* ---- A random host: its controller lives on from flush to flush. */
+/* ---- A random host, whose controller keeps its state from flush to flush. */
 
 static enum op random_op(struct conf *conf)
 {
-    /* What ends everything is rarer, so that there is something to end. */
+    /* Commands that end a connection are rare, so that there is something to
+     * end. */
     static const uint8_t weights[OPS] = {
         [OP_DISABLE] = 6,
         [OP_ENABLE] = 8,
@@ -708,13 +716,14 @@ static enum op random_op(struct conf *conf)
     return OP_ENABLE;
 }
 
-/* As a driver's reset: off, on again, a new I/O queue. */
+/* Reset the controller as a driver does: disable it, enable it, connect a new
+ * I/O queue. */
 static void reset_controller(struct pipeline *pipe, struct host *host)
 {
     struct rc *admin = host->lanes[ADMIN].rc;
 
     host_leave(host, IO);
-    do_op(pipe, host, OP_DISABLE); /* event requests may be answered first */
+    do_op(pipe, host, OP_DISABLE); /* Event requests may be answered first. */
     settle_commands(pipe);
     nvmf_wait_csts(admin, CSTS_RDY, 0);
     host->may_have_failed = false;
@@ -726,7 +735,7 @@ static void reset_controller(struct pipeline *pipe, struct host *host)
     check_io(host, ++pipe->version);
 }
 
-/* What has ended is connected again. */
+/* Connect again what has ended. */
 static void come_back(struct pipeline *pipe, struct host *host)
 {
     if (has_ended(&host->lanes[ADMIN]) || host->lanes[ADMIN].was_reset) {
@@ -768,7 +777,7 @@ static void random_hosts(struct conf *conf)
                 conf_pass(conf, random / 16 % RANDOM_PAUSE_US);
             }
         }
-        conf_note(conf, "commands %u: %s", i, pipe->what);
+        conf_note(conf, "random commands %u: %s", i, pipe->what);
         check_all(pipe);
     }
     for (unsigned int h = 0; h < HOSTS; h++) {
@@ -777,7 +786,7 @@ static void random_hosts(struct conf *conf)
     pipeline_end(pipe);
 }
 
-/* ---- Single sequences, whose outcome is known. */
+/* ---- Single sequences with a known outcome. */
 
 /* Connect one host, whose controller is enabled. */
 static struct pipeline *single_begin(struct conf *conf)
@@ -914,33 +923,39 @@ FIRSTS(FUNCTIONS)
 
 #define CLAUSE "NVMe 1.4 3.1.5, 7.3.2, NVMe-oF 1.1 4.4"
 #define PAIRS(op, name, id)                                                    \
-    CONF_TEST("pairs." id, CLAUSE, "this and each other command in one flush", \
-              pairs_##name),
+    CONF_TEST(                                                                 \
+        "pairs." id, CLAUSE,                                                   \
+        "this command and each other command in one flush keep the rules",     \
+        pairs_##name),
 #define TRIPLES(op, name, id)                                                  \
     CONF_TEST("triples." id, CLAUSE,                                           \
-              "this and each two other commands in one flush",                 \
+              "this command and each two other commands in one flush keep "    \
+              "the rules",                                                     \
               triples_##name),
 
 static const struct conf_test tests[] = {
     CONF_TEST("pipeline.enable", "NVMe 1.4 3.1.5, 7.3.2",
-              "CC.EN 0 and 1 in one flush: reset, then enabled",
+              "CC.EN 0 and 1 in one flush reset the controller and enable it",
               enable_during_reset),
     CONF_TEST("pipeline.disable", "NVMe 1.4 3.1.5, 7.3.2",
-              "CC.EN 0, 1 and 0 in one flush: reset, then disabled",
+              "CC.EN 0, 1 and 0 in one flush reset the controller and leave it "
+              "disabled",
               disable_during_reset),
     CONF_TEST("pipeline.shutdown", "NVMe 1.4 3.1.6, 7.6.2",
-              "CC.SHN, a reset that keeps it, CC.SHN: CSTS.SHST becomes 2",
+              "CSTS.SHST becomes 2 after CC.SHN, a reset that keeps CC.SHN, "
+              "and CC.SHN again",
               shut_down_twice),
     CONF_TEST("pipeline.nssr", "NVMe 1.4 3.1.7, 7.3.1",
               "NSSR is answered, and every association ends", reset_subsystem),
     CONF_TEST("pipeline.nssr-leave", "NVMe 1.4 3.1.7, 7.3.1",
-              "NSSR, then CC.EN 0: the controller is disabled",
+              "a controller is disabled after NSSR and CC.EN 0 in one flush",
               reset_subsystem_then_leave),
     FIRSTS(PAIRS) FIRSTS(TRIPLES) CONF_TEST(
         "pairs.of-hosts", CLAUSE,
-        "each two commands of two hosts at the same time", pairs_of_hosts),
+        "each two commands of two hosts at the same time keep the rules",
+        pairs_of_hosts),
     CONF_TEST("pipeline.random", CLAUSE,
-              "two hosts send random commands in one flush, again and again",
+              "random commands of two hosts in one flush keep the rules",
               random_hosts, .needs = CONF_LONG),
 };
 CONF_TESTS(conf_tests_nvmf_pipeline, "nvmf", tests);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Properties: what is there, what may be written, and what CC does.
+ * Properties: which exist, which may be written, and what CC does.
+ *
  * Spec: NVMe over Fabrics 1.1 3.4, 3.5; NVM Express 1.4 3.1.
  */
 #include "nvmf_lib.h"
@@ -25,11 +26,11 @@ static void property_cap(struct conf *conf)
     uint64_t cap = get_property(rc, PROPERTY_CAP, 8);
 
     conf_check(conf, (cap & 0xffff) >= 1, "CAP.MQES is 0");
-    conf_check(conf, cap >> 16 & 1, "CAP.CQR is 0: fabrics need 1");
+    conf_check(conf, cap >> 16 & 1, "CAP.CQR is 0, but fabrics need 1");
     conf_check(conf, cap >> 37 & 1, "CAP.CSS lacks the NVM command set");
     conf_check(conf, (cap >> 24 & 0xff) != 0, "CAP.TO is 0");
     conf_equal(conf, "CAP.DSTRD", cap >> 32 & 0xf, 0);
-    conf_equal(conf, "CAP.MPSMIN: 4 KiB", cap >> 48 & 0xf, 0);
+    conf_equal(conf, "CAP.MPSMIN (0: 4 KiB)", cap >> 48 & 0xf, 0);
     conf_check(conf, (cap >> 52 & 0xf) >= (cap >> 48 & 0xf),
                "CAP.MPSMAX is below MPSMIN");
     rc_close(rc);
@@ -41,7 +42,8 @@ static void property_version(struct conf *conf)
     uint64_t vs = get_property(rc, PROPERTY_VS, 4);
 
     conf_check(conf, vs >> 16 >= 1 && vs >= 0x10201,
-               "VS %08x: fabrics begin with 1.2.1", (unsigned int)vs);
+               "VS is %08x, older than 1.2.1, the first version with fabrics",
+               (unsigned int)vs);
     rc_close(rc);
 }
 
@@ -82,7 +84,7 @@ static void enable_disable(struct conf *conf)
     rc_close(rc);
 }
 
-/* A controller reset ends the I/O queues; the admin queue stays. */
+/* A controller reset ends the I/O queues; the admin queue stays connected. */
 static void reset_ends_io(struct conf *conf)
 {
     struct nvmf_pair pair = nvmf_open_pair(conf, &(struct rc_config){0});
@@ -133,13 +135,13 @@ static void expect_property_refused(struct conf *conf, bool is_set,
                              : nvmf_get(rc, offset, size_bytes, &value);
 
     conf_check(conf, (status & NVME_SC_MASK) != NVME_SC_SUCCESS,
-               "a property of %u bytes at %xh was taken", size_bytes, offset);
-    conf_equal(conf, "the queue works: VS",
+               "an access of %u bytes at %xh was accepted", size_bytes, offset);
+    conf_equal(conf, "VS, read on the same queue",
                get_property(rc, PROPERTY_VS, 4) >> 16, 1);
     rc_close(rc);
 }
 
-/* Refused, and what it was. */
+/* A write is refused, and the property keeps its value. */
 static void read_only(struct conf *conf, uint32_t offset, uint8_t size_bytes)
 {
     struct rc *rc = open_admin(conf);
@@ -149,8 +151,8 @@ static void read_only(struct conf *conf, uint32_t offset, uint8_t size_bytes)
                (nvmf_set(rc, offset, size_bytes, ~before) & NVME_SC_MASK) !=
                    NVME_SC_SUCCESS,
                "a property of %u bytes at %xh was written", size_bytes, offset);
-    conf_equal(conf, "the property", get_property(rc, offset, size_bytes),
-               before);
+    conf_equal(conf, "the property after the refused write",
+               get_property(rc, offset, size_bytes), before);
     rc_close(rc);
 }
 
@@ -186,10 +188,11 @@ static void get_inside(struct conf *conf)
 
 static void set_nothing_there(struct conf *conf)
 {
-    expect_property_refused(conf, true, 0x24, 4); /* AQA: not over fabrics */
+    /* AQA, which fabrics do not have. */
+    expect_property_refused(conf, true, 0x24, 4);
 }
 
-/* Fabrics 1.1 3.4: a Get of a reserved property reads zero. */
+/* Fabrics 1.1 3.4: Property Get of a reserved property returns zero. */
 static void get_reserved(struct conf *conf)
 {
     struct rc *rc = open_admin(conf);
@@ -208,8 +211,8 @@ static void attrib_reserved(struct conf *conf)
     struct nvme_sqe sqe = {.fctype = FABRICS_PROPERTY_GET};
 
     property_command_build(&sqe, &command);
-    sqe.cdw10 |= 7; /* ATTRIB: a size that is none */
-    conf_status(conf, "Property Get of a reserved size",
+    sqe.cdw10 |= 7; /* A reserved size in ATTRIB. */
+    conf_status(conf, "Property Get with a reserved size",
                 rc_command(rc, &sqe, NULL, NULL, 0, NULL),
                 NVME_SC_INVALID_FIELD);
     rc_close(rc);
@@ -223,7 +226,7 @@ static void on_io_queue(struct conf *conf)
     conf_check(conf,
                (nvmf_get(pair.io, PROPERTY_VS, 4, &value) & NVME_SC_MASK) !=
                    NVME_SC_SUCCESS,
-               "Property Get was taken on an I/O queue");
+               "Property Get was accepted on an I/O queue");
     nvmf_close_pair(&pair);
 }
 
@@ -232,7 +235,7 @@ static void fctype_unknown(struct conf *conf)
     struct rc *rc = open_admin(conf);
     struct nvme_sqe sqe = {.opcode = NVME_FABRICS, .fctype = 0x3f};
 
-    conf_status(conf, "a Fabrics command that is none",
+    conf_status(conf, "an unknown Fabrics command",
                 rc_command(rc, &sqe, NULL, NULL, 0, NULL),
                 NVME_SC_INVALID_OPCODE);
     rc_close(rc);
@@ -246,7 +249,8 @@ static void property_nssr(struct conf *conf)
     if (!(cap >> 36 & 1)) {
         conf_not_applicable(conf, "CAP.NSSRS is 0");
     }
-    conf_equal(conf, "NSSR reads", get_property(rc, PROPERTY_NSSR, 4), 0);
+    conf_equal(conf, "the value of NSSR", get_property(rc, PROPERTY_NSSR, 4),
+               0);
     conf_status(conf, "a value other than \"NVMe\"",
                 nvmf_set(rc, PROPERTY_NSSR, 4, 0x12345678), NVME_SC_SUCCESS);
     nvmf_expect_works(rc);
@@ -257,38 +261,41 @@ static void property_nssr(struct conf *conf)
     CONF_TEST(id, "NVMe-oF 1.1 " clause, purpose, fn)
 
 static const struct conf_test tests[] = {
-    TEST("property.cap", "3.5, NVMe 1.4 3.1.1", "CAP has what fabrics need",
-         property_cap),
+    TEST("property.cap", "3.5, NVMe 1.4 3.1.1",
+         "CAP has the values that fabrics need", property_cap),
     TEST("property.vs", "3.5, NVMe 1.4 3.1.2", "VS is 1.2.1 or later",
          property_version),
     TEST("property.start", "4.4", "a new controller is not enabled",
          cc_at_start),
     TEST("property.cc", "3.6, NVMe 1.4 3.1.5", "CC reads as written", cc_kept),
     TEST("property.enable", "4.4", "CSTS.RDY follows CC.EN", enable_disable),
-    TEST("property.reset", "4.4", "CC.EN 0 ends I/O queues, not the admin one",
-         reset_ends_io),
+    TEST("property.reset", "4.4",
+         "CC.EN 0 ends the I/O queues, but not the admin queue", reset_ends_io),
     TEST("property.shutdown", "4.6, NVMe 1.4 7.6.2",
-         "CC.SHN 1: CSTS.SHST becomes 2", shutdown_normal),
+         "CC.SHN 1 makes CSTS.SHST 2", shutdown_normal),
     TEST("property.shutdown-abrupt", "4.6, NVMe 1.4 7.6.2",
-         "CC.SHN 2: CSTS.SHST becomes 2", shutdown_abrupt),
-    TEST("property.set-cap", "3.6", "CAP is not written", set_cap),
-    TEST("property.set-vs", "3.6", "VS is not written", set_vs),
-    TEST("property.set-csts", "3.6", "CSTS is not written", set_csts),
-    TEST("property.cap-half", "3.5", "4 bytes of an 8-byte property",
-         get_cap_half),
-    TEST("property.vs-eight", "3.5", "8 bytes of a 4-byte property",
+         "CC.SHN 2 makes CSTS.SHST 2", shutdown_abrupt),
+    TEST("property.set-cap", "3.6", "CAP cannot be written", set_cap),
+    TEST("property.set-vs", "3.6", "VS cannot be written", set_vs),
+    TEST("property.set-csts", "3.6", "CSTS cannot be written", set_csts),
+    TEST("property.cap-half", "3.5",
+         "4 bytes of an 8-byte property are refused", get_cap_half),
+    TEST("property.vs-eight", "3.5", "8 bytes of a 4-byte property are refused",
          get_vs_eight),
-    TEST("property.inside", "3.5", "an offset inside a property", get_inside),
-    TEST("property.set-reserved", "3.6", "a property that is not there",
+    TEST("property.inside", "3.5", "an offset inside a property is refused",
+         get_inside),
+    TEST("property.set-reserved", "3.6",
+         "a write to a property that does not exist is refused",
          set_nothing_there),
     TEST("property.get-reserved", "3.5", "reserved properties read zero",
          get_reserved),
-    TEST("property.attrib", "3.5", "a reserved size: Invalid Field",
-         attrib_reserved),
-    TEST("property.io-queue", "3.5", "not on I/O queues", on_io_queue),
-    TEST("property.fctype", "3", "an unknown FCTYPE: Invalid Opcode",
-         fctype_unknown),
+    TEST("property.attrib", "3.5",
+         "a reserved size is refused with Invalid Field", attrib_reserved),
+    TEST("property.io-queue", "3.5", "properties are refused on I/O queues",
+         on_io_queue),
+    TEST("property.fctype", "3",
+         "an unknown FCTYPE is refused with Invalid Opcode", fctype_unknown),
     TEST("property.nssr", "3.6, NVMe 1.4 3.1.7",
-         "any value but \"NVMe\" resets nothing", property_nssr),
+         "NSSR with any value but \"NVMe\" resets nothing", property_nssr),
 };
 CONF_TESTS(conf_tests_nvmf_property, "nvmf", tests);
