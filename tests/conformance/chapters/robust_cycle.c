@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Over and over: what a session took is there again when it has ended, however
- * it ended.  The pools' levels are read back by the console's `pools`.
+ * Sessions are repeated many times: when a session has ended, however it ended,
+ * all its resources are free again. The levels of the pools are read from the
+ * console's `pools`.
  */
 #include "robust_lib.h"
 
@@ -11,7 +12,7 @@ enum {
     LEVELS = 3,
 };
 
-/* Those that need not be 0 without connections, but must not grow. */
+/* Levels that need not be 0 without connections, but must not grow. */
 static const char *const levels[LEVELS] = {
     "rnic-regions",
     "neighbours",
@@ -22,7 +23,8 @@ struct before {
     unsigned long level[LEVELS];
 };
 
-/* Once round, so that what is made at first is there; then look. */
+/* Run one session, so that everything exists that is made once; then note the
+ * levels. */
 static void note_levels(struct conf *conf, struct before *before)
 {
     conf_expect_alive(conf);
@@ -39,8 +41,8 @@ static void expect_as_before(struct conf *conf, const struct before *before)
         unsigned long now = limits_pool(conf, levels[i]);
 
         conf_check(conf, now <= before->level[i],
-                   "pool %s: %lu in use before, %lu after", levels[i],
-                   before->level[i], now);
+                   "pool %s: %lu in use before the test, %lu after it",
+                   levels[i], before->level[i], now);
     }
 }
 
@@ -103,7 +105,7 @@ static void cycle_discoveries(struct conf *conf)
     expect_as_before(conf, &before);
 }
 
-/* ---- By hand. */
+/* ---- Connections made by hand. */
 
 static void half_open(struct conf *conf)
 {
@@ -125,7 +127,7 @@ static void half_open(struct conf *conf)
     expect_as_before(conf, &before);
 }
 
-/* Connected, and never heard of again but for the DREQ. */
+/* Connections on which nothing is sent but the DREQ. */
 static void no_connect(struct conf *conf)
 {
     struct limits *limits = limits_new(conf);
@@ -145,7 +147,8 @@ static void cycle_refused(struct conf *conf)
     struct limits *limits = limits_new(conf);
     struct before before;
 
-    limits_release(limits, limits_take(limits, 2)); /* its peer is known */
+    /* The target knows this peer from now on. */
+    limits_release(limits, limits_take(limits, 2));
     note_levels(conf, &before);
     for (unsigned int i = 0; i < CYCLES; i++) {
         int slot = limits_ask(limits, &(struct limits_ask){
@@ -153,14 +156,15 @@ static void cycle_refused(struct conf *conf)
                                           .depth = i % 2 == 0 ? 66 : 32,
                                       });
 
-        conf_check(conf, slot == LIMITS_NO_SLOT, "a wrong REQ was accepted");
+        conf_check(conf, slot == LIMITS_NO_SLOT,
+                   "a REQ with a wrong HSQSIZE was accepted");
     }
     limits_expect_pool(conf, "queue-pairs", 0);
     limits_expect_pool(conf, "cm-connections", 0);
     expect_as_before(conf, &before);
 }
 
-/* Controllers that are reset instead: the admin queue stays. */
+/* Controllers are reset, and the admin queue stays connected. */
 static void cycle_resets(struct conf *conf)
 {
     struct nvmf_pair pair = nvmf_open_pair(conf, &(struct rc_config){0});
@@ -190,7 +194,7 @@ static void ignore_result(void *ctx, const struct host_result *result)
     (void)result;
 }
 
-/* Commands under way when the host goes, in good order. */
+/* Hosts disconnect properly with commands outstanding. */
 static void cycle_busy(struct conf *conf)
 {
     struct before before = {0};
@@ -213,7 +217,8 @@ static void cycle_busy(struct conf *conf)
                 .done = ignore_result,
             };
 
-            conf_check(conf, host_io_submit(host, &io), "no room");
+            conf_check(conf, host_io_submit(host, &io),
+                       "the queue has no room for a command");
         }
         conf_pass(conf, (i % 16) * 10);
         host_disconnect(host);
@@ -229,25 +234,31 @@ static void cycle_busy(struct conf *conf)
               .needs = CONF_NEEDS_CONTROL __VA_OPT__(|) __VA_ARGS__)
 
 static const struct conf_test tests[] = {
-    TEST("cycle.sessions", "NVMe-oF 1.1 4.5", "200 sessions leave nothing",
-         cycle_sessions),
-    TEST("cycle.v6", "NVMe-oF 1.1 4.5", "50 sessions by IPv6, port 1",
-         sessions_v6, CONF_NEEDS_TWO_PORTS),
-    TEST("cycle.deep", "NVMe-oF 1.1 4.5", "25 sessions of 16 queues of 64",
+    TEST("cycle.sessions", "NVMe-oF 1.1 4.5",
+         "200 sessions leave nothing allocated", cycle_sessions),
+    TEST("cycle.v6", "NVMe-oF 1.1 4.5",
+         "50 sessions over IPv6 on port 1 leave nothing allocated", sessions_v6,
+         CONF_NEEDS_TWO_PORTS),
+    TEST("cycle.deep", "NVMe-oF 1.1 4.5",
+         "25 sessions with 16 queues of 64 entries leave nothing allocated",
          sessions_deep),
-    TEST("cycle.long", "NVMe-oF 1.1 4.5", "10,000 sessions leave nothing",
-         sessions_many, CONF_LONG),
-    TEST("cycle.discovery", "NVMe-oF 1.1 5", "200 discoveries leave nothing",
-         cycle_discoveries),
+    TEST("cycle.long", "NVMe-oF 1.1 4.5",
+         "10,000 sessions leave nothing allocated", sessions_many, CONF_LONG),
+    TEST("cycle.discovery", "NVMe-oF 1.1 5",
+         "200 discovery sessions leave nothing allocated", cycle_discoveries),
     TEST("cycle.half-open", "IBTA Vol 1 12.9.8",
-         "200 REPs rejected or without RTU", half_open),
+         "200 connections rejected, or ended without an RTU, leave nothing "
+         "allocated",
+         half_open),
     TEST("cycle.no-connect", "NVMe-oF 1.1 3.3",
-         "200 connections without Connect", no_connect),
-    TEST("cycle.refused", "NVMe-oF 1.1 7.3.6.5", "200 REQs refused",
-         cycle_refused),
-    TEST("cycle.resets", "NVMe 1.4 3.1.5", "20 controller resets",
-         cycle_resets),
+         "200 connections without Connect leave nothing allocated", no_connect),
+    TEST("cycle.refused", "NVMe-oF 1.1 7.3.6.5",
+         "200 refused REQs leave nothing allocated", cycle_refused),
+    TEST("cycle.resets", "NVMe 1.4 3.1.5",
+         "20 controller resets leave nothing allocated", cycle_resets),
     TEST("cycle.busy", "NVMe-oF 1.1 4.5",
-         "25 hosts that go with 60 commands under way", cycle_busy),
+         "25 hosts that disconnect with 60 commands outstanding leave nothing "
+         "allocated",
+         cycle_busy),
 };
 CONF_TESTS(conf_tests_robust_cycle, "robust", tests);

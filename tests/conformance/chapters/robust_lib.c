@@ -108,13 +108,14 @@ void robust_connect(struct conf *conf, struct nvme_host *host,
 {
     uint16_t status = host_connect(host, target);
 
-    conf_check(conf, status != HOST_LOST,
-               "connect: no answer, or refused with REJ %u, NVMe status %u",
-               host->conn[0].reject_reason, host->conn[0].reject_status);
+    conf_check(
+        conf, status != HOST_LOST,
+        "connect failed: no answer, or refused with REJ %u, NVMe status %u",
+        host->conn[0].reject_reason, host->conn[0].reject_status);
     conf_status(conf, "connect", status, NVME_SC_SUCCESS);
 }
 
-/* ---- By hand. */
+/* ---- Connections made by hand. */
 
 struct rc *robust_rc_half(struct conf *conf, const struct rc_config *config)
 {
@@ -176,7 +177,8 @@ struct nvmf_pair robust_pair(struct conf *conf)
 void robust_expect_clean(struct conf *conf)
 {
     conf_set_filter(conf, NULL, NULL);
-    /* Retries end first: nobody reads the wire while the console is asked. */
+    /* Let retries end first: nobody reads the wire while the console command
+     * runs. */
     conf_pass(conf, RETRIES_US);
     limits_expect_idle(conf, ROBUST_IDLE_US);
     conf_expect_alive(conf);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Faults at random, by the run's seed, under verified I/O; and floods of
- * packets that make no sense, or not here, beside it.
+ * Random faults, by the run's seed, during verified I/O; and floods of invalid
+ * packets beside verified I/O.
  */
 #include <string.h>
 
@@ -12,14 +12,15 @@
 enum {
     ROUNDS = 40,
     BLOCKS_MAX = 64,
-    AREA = 4096, /* blocks */
+    AREA = 4096, /* Number of blocks. */
     FLOOD_ROUNDS = 8,
     FLOOD_FRAMES = 60,
     SESSIONS = 15,
-    KATO_MS = 120000, /* for Keep Alive's sake */
+    /* Long enough that the floods do not delay Keep Alive too much. */
+    KATO_MS = 120000,
 };
 
-/* ---- At random. */
+/* ---- Random faults. */
 
 static void verify_random_io(struct conf *conf, struct nvme_host *host,
                              unsigned int rounds)
@@ -47,11 +48,13 @@ static void mix_faults(struct conf *conf, const uint16_t *chance,
     hand->is_active = true;
     verify_random_io(conf, host, rounds);
     hand->is_active = false;
-    conf_note(conf, "%u lost, %u doubled, %u late, %u bent", hand->hits[0],
-              hand->hits[1], hand->hits[2], hand->hits[3]);
+    conf_note(conf,
+              "%u packets were lost, %u duplicated, %u delayed, %u had a bit "
+              "inverted",
+              hand->hits[0], hand->hits[1], hand->hits[2], hand->hits[3]);
     for (unsigned int i = 0; i < ARRAY_LEN(hand->chance); i++) {
         conf_check(conf, chance[i] == 0 || hand->hits[i] != 0,
-                   "the test had no fault of kind %u in it", i);
+                   "no packet had fault %u", i);
     }
     host_disconnect(host);
     robust_expect_clean(conf);
@@ -73,7 +76,7 @@ MIX(mix_all, ROUNDS, 5, 5, 5, 5)
 MIX(mix_worse, ROUNDS / 2, 30, 30, 30, 30)
 MIX(mix_long, ROUNDS * 25, 10, 10, 10, 10)
 
-/* Whole sessions, CM and all. */
+/* Whole sessions, including the CM exchanges. */
 static void mix_sessions(struct conf *conf)
 {
     static const uint16_t chance[4] = {10, 10, 10, 10};
@@ -93,13 +96,13 @@ static void mix_sessions(struct conf *conf)
     robust_expect_clean(conf);
 }
 
-/* ---- Floods.  What is bent is a copy of what the host sent. */
+/* ---- Floods. A changed packet is a copy of one that the host sent. */
 
 struct flood {
     struct conf *conf;
     struct nvme_host *host;
-    struct rc *rc;               /* what REQs are made of */
-    uint8_t last[FRAME_LEN_MAX]; /* the host's last RC request */
+    struct rc *rc;               /* A REQ is made from it. */
+    uint8_t last[FRAME_LEN_MAX]; /* The host's last RC request. */
     uint32_t last_len;
 };
 
@@ -168,7 +171,7 @@ static struct packet_path peer_path(struct conf *conf)
     };
 }
 
-/* Any EtherType, any bytes, to the target. */
+/* A frame to the target with any EtherType and random bytes. */
 static size_t make_ethernet(struct flood *flood, uint8_t *frame)
 {
     static const uint16_t types[] = {0x0800, 0x0806, 0x86dd, 0x8100,
@@ -180,12 +183,12 @@ static size_t make_ethernet(struct flood *flood, uint8_t *frame)
     frame[6] &= 0xfe;
     put_be16(frame + 12, types[conf_random(flood->conf) % ARRAY_LEN(types)]);
     if (frame[12] == 0x88 && frame[13] == 0x08) {
-        frame[13] = 0x07; /* no pause: that would be obeyed */
+        frame[13] = 0x07; /* No pause frame, which the target would obey. */
     }
     return len;
 }
 
-/* Random bytes to RoCE's UDP port. */
+/* Random bytes for RoCE's UDP port. */
 static size_t make_udp(struct flood *flood, uint8_t *frame)
 {
     struct packet_path path = peer_path(flood->conf);
@@ -196,7 +199,7 @@ static size_t make_udp(struct flood *flood, uint8_t *frame)
     return packet_udp(frame, &path, 49152, UDP_PORT_ROCE, payload, len);
 }
 
-/* A right ICRC around any opcode, queue pair and PSN. */
+/* A packet with a correct ICRC, and any opcode, queue pair and PSN. */
 static size_t make_roce(struct flood *flood, uint8_t *frame)
 {
     struct packet_path path = peer_path(flood->conf);
@@ -217,7 +220,8 @@ static size_t make_roce(struct flood *flood, uint8_t *frame)
     return packet_roce(frame, &path, &roce);
 }
 
-/* To the host's own queue pair, as if from the host, with a wrong ICRC. */
+/* A packet for the host's own queue pair, from the host's address, with a wrong
+ * ICRC. */
 static size_t make_icrc(struct flood *flood, uint8_t *frame)
 {
     uint32_t len = flood->last_len;
@@ -228,7 +232,7 @@ static size_t make_icrc(struct flood *flood, uint8_t *frame)
     return len;
 }
 
-/* The same, cut anywhere behind the Ethernet header. */
+/* The same, truncated anywhere after the Ethernet header. */
 static size_t make_cut(struct flood *flood, uint8_t *frame)
 {
     memcpy(frame, flood->last, flood->last_len);
@@ -257,8 +261,8 @@ static size_t make_mad(struct flood *flood, uint8_t *frame)
     return make_mad_of(flood, frame, mad);
 }
 
-/* A CM message of each kind, its fields random; a REQ that is one but for its
- * private data, which has NVMe's form in none. */
+/* A CM message of any kind with random fields; a REQ is correct except for its
+ * private data, which is never valid for NVMe. */
 static size_t make_cm(struct flood *flood, uint8_t *frame)
 {
     static const uint16_t kinds[] = {CM_REQ, CM_MRA,  CM_REJ, CM_REP,
@@ -293,14 +297,14 @@ static size_t make_req(struct flood *flood, uint8_t *frame)
     rc->qpn = 2 + (uint32_t)(conf_random(flood->conf) % 0xfffff0);
     rc->comm_id = 1 + (uint32_t)(conf_random(flood->conf) >> 33);
     rc_make_req(rc, &req, private_data);
-    /* RECFMT: no format that there is. */
+    /* An undefined RECFMT. */
     private_data[RDMA_IP_CM_LEN] = (uint8_t)(1 + conf_random(flood->conf) % 99);
     mad_emit(&header, mad);
     cm_req_emit(&req, mad + MAD_HEADER_LEN);
     return make_mad_of(flood, frame, mad);
 }
 
-/* ICMP of any type and code; the checksum is right. */
+/* ICMP with any type and code, and a correct checksum. */
 static size_t make_icmp(struct flood *flood, uint8_t *frame)
 {
     struct packet_path path = peer_path(flood->conf);
@@ -313,7 +317,7 @@ static size_t make_icmp(struct flood *flood, uint8_t *frame)
                        random_len(flood->conf, sizeof(data)));
 }
 
-/* The first halves of datagrams whose rest never comes. */
+/* The first fragment of a datagram whose rest never comes. */
 static size_t make_fragment(struct flood *flood, uint8_t *frame)
 {
     struct packet_path path = peer_path(flood->conf);
@@ -324,7 +328,7 @@ static size_t make_fragment(struct flood *flood, uint8_t *frame)
     path.ip_id = (uint16_t)conf_random(flood->conf);
     fill_random(flood->conf, payload, sizeof(payload));
     len = packet_ip(frame, &path, IP_PROTOCOL_UDP, payload, sizeof(payload));
-    net_ip(frame)[IPV4_FRAGMENT] |= 0x20; /* more fragments */
+    net_ip(frame)[IPV4_FRAGMENT] |= 0x20; /* The more-fragments flag. */
     net_mend_ipv4(frame);
     return len;
 }
@@ -351,34 +355,50 @@ FLOOD(flood_fragment, make_fragment)
               .is_malformed = true __VA_OPT__(, ) __VA_ARGS__)
 
 static const struct conf_test tests[] = {
-    TEST("mix.lost", "IBTA Vol 1 9.7.5", "2% of all packets lost", mix_lost),
-    TEST("mix.twice", "IBTA Vol 1 9.7.5", "2% of all packets doubled",
-         mix_twice),
-    TEST("mix.late", "IBTA Vol 1 9.7.5", "2% of all packets out of order",
-         mix_late),
-    TEST("mix.bent", "IBTA A17.3.3", "2% of all packets bent", mix_bent),
-    TEST("mix.all", "IBTA Vol 1 9.7.5", "all of that", mix_all),
-    TEST("mix.worse", "IBTA Vol 1 9.7.5", "3% of each of them", mix_worse),
+    TEST("mix.lost", "IBTA Vol 1 9.7.5",
+         "I/O is correct when 2% of all packets are lost", mix_lost),
+    TEST("mix.twice", "IBTA Vol 1 9.7.5",
+         "I/O is correct when 2% of all packets are duplicated", mix_twice),
+    TEST("mix.late", "IBTA Vol 1 9.7.5",
+         "I/O is correct when 2% of all packets are delayed", mix_late),
+    TEST("mix.bent", "IBTA A17.3.3",
+         "I/O is correct when 2% of all packets have a bit inverted", mix_bent),
+    TEST("mix.all", "IBTA Vol 1 9.7.5",
+         "I/O is correct with all of these faults", mix_all),
+    TEST("mix.worse", "IBTA Vol 1 9.7.5",
+         "I/O is correct with 3% of each of these faults", mix_worse),
     TEST("mix.sessions", "IBTA Vol 1 9.7.5, 12.9.8",
-         "sessions from REQ to DREP, 1% of each of them", mix_sessions),
-    TEST("mix.long", "IBTA Vol 1 9.7.5", "1000 rounds, 1% of each of them",
+         "sessions from REQ to DREP work with 1% of each of these faults",
+         mix_sessions),
+    TEST("mix.long", "IBTA Vol 1 9.7.5",
+         "1000 rounds of I/O are correct with 1% of each of these faults",
          mix_long, .needs = CONF_LONG),
-    TEST("flood.ethernet", "IEEE 802.3 4", "frames of random bytes",
-         flood_ethernet),
-    TEST("flood.udp", "IBTA A17.3", "random bytes to RoCE's port", flood_udp),
-    TEST("flood.roce", "IBTA Vol 1 9.6.1", "packets to no queue pair",
+    TEST("flood.ethernet", "IEEE 802.3 4",
+         "a flood of random frames does not disturb I/O", flood_ethernet),
+    TEST("flood.udp", "IBTA A17.3",
+         "a flood of random bytes to RoCE's port does not disturb I/O",
+         flood_udp),
+    TEST("flood.roce", "IBTA Vol 1 9.6.1",
+         "a flood of packets for no queue pair does not disturb I/O",
          flood_roce),
-    TEST("flood.icrc", "IBTA A17.3.3", "wrong ICRCs on a live queue pair",
+    TEST("flood.icrc", "IBTA A17.3.3",
+         "a flood of wrong ICRCs on a live queue pair does not disturb I/O",
          flood_icrc),
-    TEST("flood.cut", "IBTA Vol 1 9.6.1", "what a host sent, cut anywhere",
+    TEST("flood.cut", "IBTA Vol 1 9.6.1",
+         "a flood of truncated copies of a host's packets does not disturb I/O",
          flood_cut),
-    TEST("flood.mad", "IBTA Vol 1 13.4", "MADs of random bytes", flood_mad),
-    TEST("flood.cm", "IBTA Vol 1 12.6", "CM messages of random fields",
+    TEST("flood.mad", "IBTA Vol 1 13.4",
+         "a flood of MADs of random bytes does not disturb I/O", flood_mad),
+    TEST("flood.cm", "IBTA Vol 1 12.6",
+         "a flood of CM messages with random fields does not disturb I/O",
          flood_cm),
-    TEST("flood.req", "NVMe-oF 1.1 7.3.6.2", "REQs that are refused",
-         flood_req),
-    TEST("flood.icmp", "RFC 792", "ICMP of any type", flood_icmp),
-    TEST("flood.fragment", "RFC 791 3.2", "fragments that never get whole",
+    TEST("flood.req", "NVMe-oF 1.1 7.3.6.2",
+         "a flood of REQs that are refused does not disturb I/O", flood_req),
+    TEST("flood.icmp", "RFC 792",
+         "a flood of ICMP messages of any type does not disturb I/O",
+         flood_icmp),
+    TEST("flood.fragment", "RFC 791 3.2",
+         "a flood of incomplete fragments does not disturb I/O",
          flood_fragment),
 };
 CONF_TESTS(conf_tests_robust_mix, "robust", tests);

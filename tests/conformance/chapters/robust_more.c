@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A host that takes its time: it sends commands up to its queue's depth, and
- * acknowledges nothing for a while.  Peers that vanish in states that only a
- * message of their own leads to: MRA, DREQ, RNR NAK.
+ * A slow host, which sends commands up to its queue's depth and acknowledges
+ * nothing for a while; and peers that vanish in states that only a message of
+ * their own leads to: MRA, DREQ, RNR NAK.
+ *
  * Spec: IBTA Vol 1 9.7.5.1 (acknowledgements, retries), 9.7.5.2.8 (RNR), 12.9
  * (CM); NVMe over Fabrics 1.1 2.2 (one response for each command).
  */
@@ -11,15 +12,17 @@
 enum {
     DEPTH = 4,
     ROUNDS =
-        2, /* a command's entry is free with its response, unacknowledged */
+        /* A command's entry is free after its response, even without an ACK. */
+    2,
     BLOCKS = 8,
     BLOCK = 512,
     READ_LEN = BLOCKS * BLOCK,
-    PAUSE_US = 20000, /* below any acknowledgement timeout of ours */
+    /* Shorter than any acknowledgement time-out of the target here. */
+    PAUSE_US = 20000,
     IN_FLIGHT = 8,
-    RNR_CODE = 18, /* 5.12 ms */
+    RNR_CODE = 18, /* 5.12 ms. */
     RNR_NAKS = 3,
-    MRA_TIMEOUT = 15, /* 134 ms */
+    MRA_TIMEOUT = 15, /* 134 ms. */
 };
 
 static void slow_to_acknowledge(struct conf *conf)
@@ -30,7 +33,7 @@ static void slow_to_acknowledge(struct conf *conf)
     bool is_answered[ROUNDS * DEPTH] = {0};
     uint16_t first = 0;
 
-    conf_note(conf, "nothing is acknowledged");
+    conf_note(conf, "the host acknowledges nothing");
     pair.io->answers = false;
     for (unsigned int i = 0; i < ROUNDS * DEPTH; i++) {
         struct sgl sgl = rc_keyed(pair.io, i * READ_LEN, READ_LEN);
@@ -41,7 +44,7 @@ static void slow_to_acknowledge(struct conf *conf)
             conf_pass(conf, PAUSE_US);
         }
     }
-    conf_note(conf, "everything is");
+    conf_note(conf, "the host acknowledges everything");
     pair.io->answers = true;
     for (unsigned int i = 0; i < ROUNDS * DEPTH; i++) {
         const struct rc_message *message =
@@ -53,18 +56,18 @@ static void slow_to_acknowledge(struct conf *conf)
         index = (uint16_t)(cqe.cid - first);
         conf_status(conf, "Read", cqe.status, NVME_SC_SUCCESS);
         conf_check(conf, index < ROUNDS * DEPTH && !is_answered[index],
-                   "CID %04xh is answered twice, or was never sent", cqe.cid);
+                   "CID %04xh was answered twice, or was never sent", cqe.cid);
         is_answered[index] = true;
     }
     conf_check(conf, rc_take_message_within(pair.io, PAUSE_US) == NULL,
-               "a response too many");
+               "there is a response too many");
     nvmf_close_pair(&pair);
     conf_expect_alive(conf);
 }
 
 /* ---- Peers that vanish. */
 
-/* It asks for patience, and that was the last of it. */
+/* The peer asks for more time with an MRA, and sends nothing more. */
 static void after_mra(struct conf *conf)
 {
     struct rc *rc = robust_rc_half(conf, &(struct rc_config){.is_mute = true});
@@ -82,12 +85,12 @@ static void after_mra(struct conf *conf)
     robust_expect_clean(conf);
 }
 
-/* The target ends the connection, and nobody agrees. */
+/* The target ends the connection, and the peer does not answer its DREQ. */
 static void without_drep(struct conf *conf)
 {
     struct rc *rc = robust_rc(conf, &(struct rc_config){.is_mute = true});
 
-    conf_pass(conf, PAUSE_US); /* the RTU comes first */
+    conf_pass(conf, PAUSE_US); /* Let the RTU arrive first. */
     rc_send(rc, RC_SEND_ONLY, "no command", 10, true);
     rc_take_cm(rc, CM_DREQ);
     conf_expect_alive(conf);
@@ -104,7 +107,8 @@ static void send_reads(struct rc *rc)
     }
 }
 
-/* It says goodbye with Reads under way, and does not wait for the answer. */
+/* The peer sends a DREQ with Reads outstanding, and does not wait for the
+ * answer. */
 static void after_dreq(struct conf *conf)
 {
     struct nvmf_pair pair = robust_pair(conf);
@@ -118,7 +122,8 @@ static void after_dreq(struct conf *conf)
     robust_expect_clean(conf);
 }
 
-/* It has no room for the response, says so a few times, and no more. */
+/* The peer has no receive buffer for the response: it sends a few RNR NAKs,
+ * then nothing. */
 static void after_rnr(struct conf *conf)
 {
     struct nvmf_pair pair = robust_pair(conf);
@@ -144,16 +149,24 @@ static void after_rnr(struct conf *conf)
 
 static const struct conf_test tests[] = {
     CONF_TEST("host.slow-acks", "IBTA Vol 1 9.7.5.1; NVMe-oF 1.1 2.2",
-              "two queues' worth unacknowledged: each is answered once",
+              "two queues of commands without an ACK are each answered once",
               slow_to_acknowledge),
-    CONF_TEST("vanish.mra", "IBTA Vol 1 12.6.6, 12.9.8", "MRA, and no RTU ever",
-              after_mra),
+    CONF_TEST(
+        "vanish.mra", "IBTA Vol 1 12.6.6, 12.9.8",
+        "the resources of a peer that vanishes after its MRA are released",
+        after_mra),
     CONF_TEST("vanish.drep", "IBTA Vol 1 12.9.8.7",
-              "the target's DREQ not answered", without_drep),
+              "the resources of a peer that does not answer the target's DREQ "
+              "are released",
+              without_drep),
     CONF_TEST("vanish.dreq", "IBTA Vol 1 12.9.8.5",
-              "DREQ with Reads under way, and gone", after_dreq),
-    CONF_TEST("vanish.rnr", "IBTA Vol 1 9.7.5.2.8",
-              "RNR NAKs for a response, then silence", after_rnr),
+              "the resources of a peer that vanishes after a DREQ with Reads "
+              "outstanding are released",
+              after_dreq),
+    CONF_TEST(
+        "vanish.rnr", "IBTA Vol 1 9.7.5.2.8",
+        "the resources of a peer that vanishes after RNR NAKs are released",
+        after_rnr),
 };
 
 CONF_TESTS(conf_tests_robust_more, "robust", tests);

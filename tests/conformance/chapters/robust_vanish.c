@@ -1,25 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Peers that fall silent in the middle of something, or read slowly: others
- * are not disturbed, and what the silent had comes back: queue pairs, capsules,
- * buffers, connections.
+ * Peers that fall silent in the middle of an exchange, or that read slowly:
+ * other hosts are not disturbed, and the resources of silent peers are
+ * released: queue pairs, capsules, buffers, connections.
  */
 #include "lib/bytes.h"
 #include "robust_lib.h"
 
 enum {
     MANY = 100,
-    DEPTH = 31, /* commands that an SQ of 32 has room for */
+    /* The number of commands for which an SQ of 32 entries has room. */
+    DEPTH = 31,
     SLOW_PEERS = 8,
     SHARES_PEERS = 40,
     LONGEST = 1024 * 1024,
-    GREEDY_PEERS = 10, /* 31 commands of 128 KiB each: more than there is */
+    /* With 31 commands of 128 KiB each, more than the target has buffers for.
+     */
+    GREEDY_PEERS = 10,
     LARGE_BLOCKS = 256,
     CONNECT_TIMEOUT_US = 31000000,
     KATO_TIMEOUT_US = 5000000,
 };
 
-/* ---- In the CM's hands. */
+/* ---- During connection establishment. */
 
 static void after_req(struct conf *conf)
 {
@@ -60,7 +63,7 @@ static void after_rtu(struct conf *conf)
     robust_expect_clean(conf);
 }
 
-/* ---- In Connect. */
+/* ---- During Connect. */
 
 static void connect_data_pending(struct conf *conf)
 {
@@ -82,18 +85,18 @@ static bool has_read(void *ctx)
     return true;
 }
 
-/* Its data are there; its response is never acknowledged. */
+/* The data of Connect is sent; its response is never acknowledged. */
 static void connect_response_pending(struct conf *conf)
 {
     struct rc *rc = robust_rc(conf, &(struct rc_config){0});
 
     rc_send_connect(rc);
     conf_check(conf, conf_wait(conf, has_read, rc, CONF_ANSWER_US),
-               "Connect's data are not read");
+               "the target does not READ the data of Connect");
     robust_expect_clean(conf);
 }
 
-/* ---- In the middle of commands. */
+/* ---- With commands outstanding. */
 
 static void send_io(struct rc *rc, uint8_t opcode, unsigned int count,
                     uint16_t blocks)
@@ -109,7 +112,7 @@ static void send_io(struct rc *rc, uint8_t opcode, unsigned int count,
     }
 }
 
-/* The I/O queue's peer says nothing more from the command on. */
+/* The peer of the I/O queue falls silent after its command. */
 static void io_then_silence(struct conf *conf, uint8_t opcode,
                             unsigned int count, uint16_t blocks)
 {
@@ -119,7 +122,8 @@ static void io_then_silence(struct conf *conf, uint8_t opcode,
     pair.admin->answers = false;
     send_io(pair.io, opcode, count, blocks);
     conf_expect_alive(conf);
-    /* The admin queue's end: nothing is under way on it, so we say so. */
+    /* The admin queue has nothing outstanding, so that it can be disconnected.
+     */
     rc_send_dreq(pair.admin);
     robust_expect_clean(conf);
 }
@@ -154,7 +158,7 @@ static void queue_of_flushes(struct conf *conf)
     io_then_silence(conf, NVM_FLUSH, DEPTH, 1);
 }
 
-/* The first packet of four was served. */
+/* Only the first packet of four was sent. */
 static void half_a_read(struct conf *conf)
 {
     struct nvmf_pair pair = robust_pair(conf);
@@ -176,7 +180,7 @@ static void half_a_read(struct conf *conf)
     robust_expect_clean(conf);
 }
 
-/* The first packet of a capsule came; the rest does not. */
+/* Only the first packet of the capsule is sent. */
 static void half_a_capsule(struct conf *conf)
 {
     struct nvmf_pair pair = robust_pair(conf);
@@ -201,7 +205,7 @@ static void events_pending(struct conf *conf)
     robust_expect_clean(conf);
 }
 
-/* The admin queue's peer is gone while the I/O queue is busy. */
+/* The peer of the admin queue vanishes while the I/O queue is busy. */
 static void admin_gone(struct conf *conf)
 {
     struct nvmf_pair pair = robust_pair(conf);
@@ -213,7 +217,7 @@ static void admin_gone(struct conf *conf)
     robust_expect_clean(conf);
 }
 
-/* An I/O queue can go alone. */
+/* The peer of the I/O queue vanishes alone. */
 static void io_gone(struct conf *conf)
 {
     struct nvmf_pair pair = robust_pair(conf);
@@ -221,7 +225,9 @@ static void io_gone(struct conf *conf)
     pair.io->answers = false;
     send_io(pair.io, NVM_READ, 4, 8);
     limits_expect_pool(conf, "queue-pairs", 1);
-    conf_note(conf, "the association does not end with its I/O queue");
+    conf_note(
+        conf,
+        "the association does not end with its I/O queue, which is allowed");
     nvmf_expect_works(pair.admin);
     rc_close(pair.admin);
     robust_expect_clean(conf);
@@ -233,7 +239,7 @@ static void ignore_result(void *ctx, const struct host_result *result)
     (void)result;
 }
 
-/* A whole host, its I/O queues full, and the wire is cut. */
+/* The wire of a whole host is cut while its I/O queues are full. */
 static void host_gone(struct conf *conf)
 {
     struct robust_hand *hand = robust_hand_new(conf);
@@ -259,7 +265,7 @@ static void host_gone(struct conf *conf)
             };
 
             conf_check(conf, host_io_submit(host, &io),
-                       "no room for a command");
+                       "the queue has no room for a command");
         }
         conf_pass(conf, i * 20);
         hand->is_deaf = hand->is_active = true;
@@ -293,13 +299,14 @@ static void vanish_kato(struct conf *conf)
     robust_resolve(
         conf, &(struct conf_session){.io_queues = 2, .kato_ms = 1000}, &target);
     robust_connect(conf, host, &target);
-    hand->is_deaf = hand->is_active = true; /* idle, and gone */
+    /* The host is idle when it vanishes. */
+    hand->is_deaf = hand->is_active = true;
     host_vanish(host);
     conf_pass(conf, KATO_TIMEOUT_US);
     robust_expect_clean(conf);
 }
 
-/* The peer was silent, and starts over with the same numbers. */
+/* The peer was silent, and connects again with the same numbers. */
 static void starts_over(struct conf *conf)
 {
     struct nvmf_pair pair = robust_pair(conf);
@@ -312,14 +319,16 @@ static void starts_over(struct conf *conf)
     rc_make_req(again, &req, private_data);
     rc_send_req(again, &req);
     if (rc_take_cm_within(again, CM_REP, NVMF_QUIET_US) == NULL) {
-        /* Or: stale, a REJ; then again. */
+        /* If the old connection is stale, the first REQ gets a REJ and the next
+         * one works. */
         again->comm_id += 0x10000;
         rc_make_req(again, &req, private_data);
         rc_send_req(again, &req);
         rc_take_rep(again);
         rc_close(again);
     } else {
-        conf_note(conf, "the new connection took the old one's place");
+        conf_note(conf,
+                  "the target lets the new connection replace the old one");
     }
     rc_send_dreq(pair.io);
     conf_pass(conf, NVMF_QUIET_US);
@@ -328,7 +337,7 @@ static void starts_over(struct conf *conf)
 
 /* ---- Slow readers. */
 
-/* Deaf for some of the target's time-outs, then it answers. */
+/* The peer is silent for some of the target's time-outs, then it answers. */
 static void slow_answers(struct conf *conf)
 {
     struct nvmf_pair pair = nvmf_open_pair(
@@ -416,8 +425,8 @@ static bool is_finished(void *ctx)
     return ((struct finished *)ctx)->is_done;
 }
 
-/* All large buffers wait for peers that do not read: a large command may wait
- * for them to go, small ones do not, and all of them end well. */
+/* Peers that do not read hold all large buffers: a large command may wait until
+ * they are gone, small commands do not wait, and all of them succeed. */
 static void greedy_peers(struct conf *conf)
 {
     struct nvmf_pair pairs[GREEDY_PEERS];
@@ -439,14 +448,15 @@ static void greedy_peers(struct conf *conf)
     conf_needs_block(conf);
     conf_write(conf, host, 1, 0, LARGE_BLOCKS, 1);
     open_deaf(conf, pairs, GREEDY_PEERS, LARGE_BLOCKS);
-    conf_check(conf, host_io_submit(host, &io), "no room for a command");
+    conf_check(conf, host_io_submit(host, &io),
+               "the queue has no room for a command");
     for (unsigned int i = 0; i < 10; i++) {
         conf_write(conf, host, 2, 1024 + i * 8, 8, i);
         conf_verify(conf, host, 2, 1024 + i * 8, 8, i);
     }
     close_all(pairs, GREEDY_PEERS);
     conf_check(conf, conf_wait(conf, is_finished, &finished, CONF_ANSWER_US),
-               "a large command was forgotten");
+               "a large command was never answered");
     conf_check(conf, finished.is_good, "a large command failed");
     conf_verify(conf, host, 1, 0, LARGE_BLOCKS, 1);
     host_disconnect(host);
@@ -455,7 +465,7 @@ static void greedy_peers(struct conf *conf)
 
 /*
  * Peers that do not read hold all the buffers that they can get: another host's
- * commands go on, short ones and the longest, with the right data.
+ * commands, from the shortest to the longest, still work, with correct data.
  */
 static void buffer_shares(struct conf *conf)
 {
@@ -485,52 +495,83 @@ static void buffer_shares(struct conf *conf)
     CONF_TEST(id, clause, purpose, fn, __VA_OPT__(.needs =) __VA_ARGS__)
 
 static const struct conf_test tests[] = {
-    TEST("vanish.req", "IBTA Vol 1 12.9.8", "no RTU ever", after_req),
-    TEST("vanish.req-many", "IBTA Vol 1 12.9.8", "100 REQs, no RTU",
+    TEST("vanish.req", "IBTA Vol 1 12.9.8",
+         "the resources of a peer that sends no RTU are released", after_req),
+    TEST("vanish.req-many", "IBTA Vol 1 12.9.8",
+         "the resources of 100 peers that send no RTU are released",
          after_req_many),
-    TEST("vanish.rej", "IBTA Vol 1 12.9.7", "the REP rejected, 20 times",
+    TEST("vanish.rej", "IBTA Vol 1 12.9.7",
+         "the resources of 20 connections whose REP is rejected are released",
          after_rej),
-    TEST("vanish.rtu", "docs/nvme.md", "no Connect within 30 s", after_rtu,
+    TEST("vanish.rtu", "docs/nvme.md",
+         "a connection without a Connect ends within 30 s", after_rtu,
          CONF_LONG | CONF_NEEDS_CONTROL),
-    TEST("vanish.connect-data", "NVMe-oF 1.1 3.3", "Connect's data not sent",
+    TEST("vanish.connect-data", "NVMe-oF 1.1 3.3",
+         "the resources of a peer that does not send Connect's data are "
+         "released",
          connect_data_pending),
     TEST("vanish.connect-response", "NVMe-oF 1.1 3.3",
-         "Connect's response not acknowledged", connect_response_pending),
-    TEST("vanish.read", "IBTA Vol 1 9.9.2.4.2", "a READ not answered",
+         "the resources of a peer that does not acknowledge Connect's response "
+         "are released",
+         connect_response_pending),
+    TEST("vanish.read", "IBTA Vol 1 9.9.2.4.2",
+         "the resources of a peer that does not answer a READ are released",
          read_pending),
-    TEST("vanish.half-read", "IBTA Vol 1 9.9.2.4.2", "a READ answered in part",
+    TEST("vanish.half-read", "IBTA Vol 1 9.9.2.4.2",
+         "the resources of a peer that answers part of a READ are released",
          half_a_read),
-    TEST("vanish.write", "IBTA Vol 1 9.9.2.4.2", "a WRITE not acknowledged",
+    TEST("vanish.write", "IBTA Vol 1 9.9.2.4.2",
+         "the resources of a peer that does not acknowledge a WRITE are "
+         "released",
          write_pending),
     TEST("vanish.response", "IBTA Vol 1 9.9.2.4.2",
-         "a response not acknowledged", response_pending),
+         "the resources of a peer that does not acknowledge a response are "
+         "released",
+         response_pending),
     TEST("vanish.half-capsule", "IBTA Vol 1 9.7.4.1.2",
-         "a capsule that ends in its middle", half_a_capsule),
-    TEST("vanish.reads", "NVMe 1.4 4.1.2", "an SQ full of Reads",
+         "the resources of a peer that sends half a capsule are released",
+         half_a_capsule),
+    TEST("vanish.reads", "NVMe 1.4 4.1.2",
+         "the resources of a peer with an SQ full of Reads are released",
          queue_of_reads),
-    TEST("vanish.writes", "NVMe 1.4 4.1.2", "an SQ full of Writes",
+    TEST("vanish.writes", "NVMe 1.4 4.1.2",
+         "the resources of a peer with an SQ full of Writes are released",
          queue_of_writes),
-    TEST("vanish.flushes", "NVMe 1.4 4.1.2", "an SQ full of Flushes",
+    TEST("vanish.flushes", "NVMe 1.4 4.1.2",
+         "the resources of a peer with an SQ full of Flushes are released",
          queue_of_flushes),
-    TEST("vanish.events", "NVMe 1.4 5.2", "event requests outstanding",
+    TEST("vanish.events", "NVMe 1.4 5.2",
+         "the resources of a peer with event requests outstanding are released",
          events_pending),
-    TEST("vanish.admin", "NVMe-oF 1.1 4.5", "the admin queue alone",
+    TEST("vanish.admin", "NVMe-oF 1.1 4.5",
+         "an association ends when only its admin queue's peer vanishes",
          admin_gone),
-    TEST("vanish.io", "NVMe-oF 1.1 4.5", "the I/O queue alone", io_gone),
-    TEST("vanish.host", "NVMe 1.4 7.12.1", "a host, its queues full, twice",
+    TEST("vanish.io", "NVMe-oF 1.1 4.5",
+         "the resources of an I/O queue whose peer vanishes are released",
+         io_gone),
+    TEST("vanish.host", "NVMe 1.4 7.12.1",
+         "the resources of a host that vanishes with full queues are released, "
+         "twice",
          host_gone, CONF_LONG),
-    TEST("vanish.hosts", "NVMe 1.4 7.12.1", "20 hosts at once", hosts_gone),
-    TEST("vanish.kato", "NVMe 1.4 7.12.1", "an idle host: keep-alive",
-         vanish_kato, CONF_LONG),
+    TEST("vanish.hosts", "NVMe 1.4 7.12.1",
+         "the resources of 20 hosts that vanish at once are released",
+         hosts_gone),
+    TEST("vanish.kato", "NVMe 1.4 7.12.1",
+         "an idle host that vanishes is found out by Keep Alive", vanish_kato,
+         CONF_LONG),
     TEST("vanish.again", "IBTA Vol 1 12.9.8.3.1",
-         "a peer starts over with its queue pair's number", starts_over),
+         "a peer can connect again with the number of its old queue pair",
+         starts_over),
     TEST("slow.answers", "IBTA Vol 1 9.7.6.1.3",
-         "answers after several time-outs", slow_answers),
+         "a peer that answers after several time-outs keeps its connection",
+         slow_answers),
     TEST("slow.beside", "NVMe-oF 1.1 1.5",
-         "eight that read nothing do not stop a ninth", slow_beside),
+         "eight hosts that read nothing do not delay a ninth", slow_beside),
     TEST("slow.greedy", "NVMe-oF 1.1 1.5",
-         "all large buffers held by those who read nothing", greedy_peers),
+         "hosts that read nothing and hold all large buffers delay large "
+         "commands only",
+         greedy_peers),
     TEST("slow.shares", "NVMe-oF 1.1 1.5",
-         "40 that read nothing do not stop another one", buffer_shares),
+         "40 hosts that read nothing do not delay another one", buffer_shares),
 };
 CONF_TESTS(conf_tests_robust_vanish, "robust", tests);

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a packet must be before a queue pair sees it, and what must not matter.
- * Spec: IBTA Vol 1 9.6 (packet transport header validation), 9.9.3; annexes
- * A16 and A17 (RoCE).
+ * What a packet must be before a queue pair receives it, and which fields must
+ * not matter.
+ *
+ * Spec: IBTA Vol 1 9.6 (packet transport header validation), 9.9.3; annexes A16
+ * and A17 (RoCE).
  */
 #include <string.h>
 
 #include "lib/bytes.h"
 #include "roce_lib.h"
 
-/* A SEND that is right; tests bend it. */
+/* A correct SEND, which tests change. */
 static struct packet_roce valid_send(const struct rc *rc)
 {
     return (struct packet_roce){
@@ -24,7 +26,9 @@ static struct echo_rc *open_v(struct conf *conf, bool is_v6)
     return roce_echo(conf, &(struct rc_config){.is_v6 = is_v6}, 0, 0);
 }
 
-/* Dropped without a word, and without harm. */
+/*
+ * The packet was dropped without an answer, and without harm to the connection.
+ */
 static void expect_dropped(struct echo_rc *echo)
 {
     struct rc *rc = echo->rc;
@@ -96,7 +100,8 @@ TAKEN(v6, true, (void)0)
 TAKEN(traffic_class_v6, true, echo->rc->path.tos = 0x68)
 TAKEN(may_fragment, false, echo->rc->path.may_fragment = true)
 
-/* The path is bent for one packet only: the test needs it straight again. */
+/* Only one packet has the changed path, because the test needs the correct one
+ * afterwards. */
 static void from_a_stranger(struct conf *conf, bool is_v6)
 {
     struct echo_rc *echo = open_v(conf, is_v6);
@@ -118,7 +123,7 @@ static void stranger_v6(struct conf *conf)
     from_a_stranger(conf, true);
 }
 
-/* To another address of the drive's than the connection's. */
+/* A packet for another address of the drive than the connection's. */
 static void other_destination(struct conf *conf)
 {
     struct echo_rc *echo = open_v(conf, false);
@@ -143,7 +148,7 @@ static void to_group(struct conf *conf)
     expect_dropped(echo);
 }
 
-/* A frame longer than its IP packet, as Ethernet's padding makes it. */
+/* A frame longer than its IP packet, as Ethernet's padding can make it. */
 static void header_trailer(struct conf *conf)
 {
     struct echo_rc *echo = open_v(conf, false);
@@ -158,7 +163,7 @@ static void header_trailer(struct conf *conf)
     expect_taken(echo);
 }
 
-/* ICRC covers neither TTL nor TOS nor checksums: what routers change. */
+/* The ICRC covers neither TTL nor TOS nor checksums, which routers change. */
 static void router_changes(struct conf *conf)
 {
     struct echo_rc *echo = open_v(conf, false);
@@ -196,7 +201,7 @@ static void ip_checksum(struct conf *conf)
     expect_dropped(echo);
 }
 
-/* ---- Opcodes that no requester of a reliable connection sends. */
+/* ---- Opcodes that the requester of a reliable connection does not send. */
 
 static void send_ext(struct rc *rc, uint8_t opcode, size_t len)
 {
@@ -211,8 +216,8 @@ static void send_ext(struct rc *rc, uint8_t opcode, size_t len)
         });
 }
 
-/* What only a responder that has atomics can say: the result, or that it has
- * looked at the key.  There is no bit on the wire that says so before. */
+/* An answer that only a responder with atomic operations sends: the result, or
+ * an error about the key. No earlier message tells whether it has them. */
 static bool has_atomics(const struct packet *packet, const void *ctx)
 {
     const struct rc *rc = ctx;
@@ -224,7 +229,7 @@ static bool has_atomics(const struct packet *packet, const void *ctx)
              packet->aeth.value == AETH_NAK_REMOTE_ACCESS));
 }
 
-/* A target that is not ours may have them. */
+/* Another target than ours may have atomic operations. */
 static void expect_no_atomics(struct conf *conf, uint8_t opcode)
 {
     struct echo_rc *echo = open_v(conf, false);
@@ -302,7 +307,7 @@ static void send_to_gsi(struct conf *conf, uint32_t qkey, uint32_t dest_qp)
                        });
     rc_expect_no_cm(rc, CM_REP, ROCE_QUIET_US);
     rc_expect_no_cm(rc, CM_REJ, ROCE_QUIET_US);
-    /* That was all that was wrong with it. */
+    /* Without that fault the same REQ is answered. */
     rc_send_req(rc, &req);
     rc_take_rep(rc);
     rc_send_rej(rc, CM_ANSWERS_REP, CM_REJ_CONSUMER);
@@ -334,16 +339,17 @@ static void ecn_marked(struct conf *conf)
     struct packet_roce packet = valid_send(echo->rc);
     const struct packet *cnp;
 
-    echo->rc->path.tos = 0x03; /* congestion experienced */
+    echo->rc->path.tos = 0x03; /* Congestion experienced. */
     rc_send_packet(echo->rc, &packet);
     echo->rc->path.tos = 0;
     cnp = conf_take_within(conf, is_cnp, echo->rc, ROCE_QUIET_US * 5);
     if (cnp == NULL && !conf_target(conf)->is_ours) {
-        conf_not_applicable(conf, "the target sends no CNP (annex A17: may)");
+        conf_not_applicable(
+            conf, "the target sends no CNP, which annex A17 leaves to it");
     }
-    conf_check(conf, cnp != NULL, "no CNP for a marked packet");
+    conf_check(conf, cnp != NULL, "no CNP came for a marked packet");
     conf_check(conf, cnp->bth.becn, "BECN is not set in the CNP");
-    conf_equal(conf, "bytes behind BTH", cnp->data_len, 16);
+    conf_equal(conf, "length after the BTH", cnp->data_len, 16);
     expect_taken(echo);
 }
 
@@ -352,7 +358,7 @@ static void ecn_capable(struct conf *conf)
     struct echo_rc *echo = open_v(conf, false);
     struct packet_roce packet = valid_send(echo->rc);
 
-    echo->rc->path.tos = 0x02; /* capable, not marked */
+    echo->rc->path.tos = 0x02; /* ECN-capable, but not marked. */
     rc_send_packet(echo->rc, &packet);
     echo->rc->path.tos = 0;
     conf_expect_none(conf, "CNP", is_cnp, echo->rc, ROCE_QUIET_US);
@@ -386,72 +392,89 @@ static void cnp_received(struct conf *conf)
               .is_malformed = true)
 
 static const struct conf_test tests[] = {
-    BAD("icrc.bit", "IBTA A17.3.3", "one wrong bit: dropped", icrc_one_bit),
-    BAD("icrc.inverted", "IBTA A17.3.3", "not complemented: dropped",
-        icrc_inverted),
-    BAD("icrc.v6", "IBTA A17.3.3", "IPv6, one wrong bit: dropped", icrc_v6),
-    TEST("icrc.router", "IBTA A17.3.3", "TTL, TOS and checksum are not in it",
-         router_changes),
-    BAD("header.qpn", "IBTA 9.6.1.2", "another queue pair: dropped",
-        qpn_unknown),
-    BAD("header.qpn-reserved", "IBTA 9.6.1.2", "no queue pair: dropped",
-        qpn_zero),
-    BAD("header.pkey", "IBTA 9.6.1.2.3", "another partition: dropped",
-        pkey_other),
-    BAD("header.pkey-zero", "IBTA 9.6.1.2.3", "P_Key 0: dropped", pkey_zero),
+    BAD("icrc.bit", "IBTA A17.3.3", "a packet with one wrong bit is dropped",
+        icrc_one_bit),
+    BAD("icrc.inverted", "IBTA A17.3.3",
+        "a packet whose ICRC is not complemented is dropped", icrc_inverted),
+    BAD("icrc.v6", "IBTA A17.3.3",
+        "an IPv6 packet with one wrong bit is dropped", icrc_v6),
+    TEST("icrc.router", "IBTA A17.3.3",
+         "the ICRC does not cover TTL, TOS and checksum", router_changes),
+    BAD("header.qpn", "IBTA 9.6.1.2",
+        "a packet for another queue pair is dropped", qpn_unknown),
+    BAD("header.qpn-reserved", "IBTA 9.6.1.2",
+        "a packet for a queue pair that does not exist is dropped", qpn_zero),
+    BAD("header.pkey", "IBTA 9.6.1.2.3",
+        "a packet with the P_Key of another partition is dropped", pkey_other),
+    BAD("header.pkey-zero", "IBTA 9.6.1.2.3",
+        "a packet with P_Key 0 is dropped", pkey_zero),
     TEST("header.pkey-limited", "IBTA 9.6.1.2.3, 10.9.3",
-         "a limited member may talk to a full one", pkey_limited),
-    BAD("header.version", "IBTA 9.6.1.2.1", "transport version 1: dropped",
-        version),
-    BAD("header.pad", "IBTA 9.2.4", "more pad than payload: dropped",
-        pad_without_data),
-    BAD("header.udp-short", "RFC 768", "UDP length too small: dropped",
-        udp_short),
-    BAD("header.udp-long", "RFC 768", "UDP length too large: dropped",
-        udp_long),
-    BAD("header.ip-short", "RFC 791", "IP length too small: dropped", ip_short),
-    BAD("header.cut", "RFC 791", "the last bytes are missing: dropped", cut),
-    BAD("header.cut-bth", "IBTA 9.6.1", "ends inside BTH: dropped", cut_in_bth),
-    BAD("header.ip-checksum", "RFC 791", "wrong IP checksum: dropped",
-        ip_checksum),
-    TEST("header.trailer", "IBTA A17.3", "bytes behind the packet are ignored",
+         "a packet with a limited P_Key is accepted by a full member",
+         pkey_limited),
+    BAD("header.version", "IBTA 9.6.1.2.1",
+        "a packet with transport version 1 is dropped", version),
+    BAD("header.pad", "IBTA 9.2.4",
+        "a packet with more pad than payload is dropped", pad_without_data),
+    BAD("header.udp-short", "RFC 768",
+        "a packet with too small a UDP length is dropped", udp_short),
+    BAD("header.udp-long", "RFC 768",
+        "a packet with too large a UDP length is dropped", udp_long),
+    BAD("header.ip-short", "RFC 791",
+        "a packet with too small an IP length is dropped", ip_short),
+    BAD("header.cut", "RFC 791", "a packet without its last bytes is dropped",
+        cut),
+    BAD("header.cut-bth", "IBTA 9.6.1",
+        "a packet that ends inside the BTH is dropped", cut_in_bth),
+    BAD("header.ip-checksum", "RFC 791",
+        "a packet with a wrong IP checksum is dropped", ip_checksum),
+    TEST("header.trailer", "IBTA A17.3", "bytes after the packet are ignored",
          header_trailer),
-    BAD("header.uc", "IBTA 9.6.1.2.2", "UC opcode to an RC queue pair: dropped",
-        uc_opcode),
-    BAD("header.ud", "IBTA 9.6.1.2.2", "UD opcode to an RC queue pair: dropped",
-        ud_opcode),
-    BAD("header.source", "IBTA A17.4.3", "another source address: dropped",
-        stranger_v4),
-    BAD("header.source-v6", "IBTA A17.4.3", "the same with IPv6", stranger_v6),
+    BAD("header.uc", "IBTA 9.6.1.2.2",
+        "a UC opcode for an RC queue pair is dropped", uc_opcode),
+    BAD("header.ud", "IBTA 9.6.1.2.2",
+        "a UD opcode for an RC queue pair is dropped", ud_opcode),
+    BAD("header.source", "IBTA A17.4.3",
+        "a packet from another source address is dropped", stranger_v4),
+    BAD("header.source-v6", "IBTA A17.4.3",
+        "a packet from another IPv6 source address is dropped", stranger_v6),
     BAD("header.destination", "IBTA A17.4.3",
-        "not the connection's own address: dropped", other_destination),
-    BAD("header.group", "IBTA A17.4.3", "sent to a group: dropped", to_group),
-    TEST("header.source-port", "IBTA A17.3.1", "any UDP source port",
-         source_port),
-    TEST("header.dscp", "IBTA A17.3.1", "any DSCP", dscp),
-    TEST("header.ttl", "IBTA A17.3.1", "any TTL", ttl),
-    TEST("header.may-fragment", "IBTA A17.3.1", "DF or not", may_fragment),
-    TEST("header.fecn", "IBTA 9.2.1", "FECN does not matter", fecn),
-    TEST("header.migrated", "IBTA 9.2.4", "MigReq does not matter", migrated),
-    TEST("header.solicited", "IBTA 9.2.3", "a solicited event is no error",
-         solicited),
-    TEST("header.v6", "IBTA A17.3", "IPv6", v6),
-    TEST("header.v6-class", "IBTA A17.3", "IPv6, any traffic class",
-         traffic_class_v6),
-    BAD("opcode.compare-swap", "IBTA 9.9.3.2", "no atomics: NAK invalid",
-        compare_swap),
-    BAD("opcode.fetch-add", "IBTA 9.9.3.2", "no atomics: NAK invalid",
-        fetch_add),
+        "a packet for another address than the connection's is dropped",
+        other_destination),
+    BAD("header.group", "IBTA A17.4.3", "a packet for a group is dropped",
+        to_group),
+    TEST("header.source-port", "IBTA A17.3.1",
+         "a packet with any UDP source port is accepted", source_port),
+    TEST("header.dscp", "IBTA A17.3.1", "a packet with any DSCP is accepted",
+         dscp),
+    TEST("header.ttl", "IBTA A17.3.1", "a packet with any TTL is accepted",
+         ttl),
+    TEST("header.may-fragment", "IBTA A17.3.1",
+         "a packet with DF set or clear is accepted", may_fragment),
+    TEST("header.fecn", "IBTA 9.2.1", "FECN is ignored", fecn),
+    TEST("header.migrated", "IBTA 9.2.4", "MigReq is ignored", migrated),
+    TEST("header.solicited", "IBTA 9.2.3",
+         "the solicited event bit is accepted", solicited),
+    TEST("header.v6", "IBTA A17.3", "an IPv6 packet is accepted", v6),
+    TEST("header.v6-class", "IBTA A17.3",
+         "an IPv6 packet with any traffic class is accepted", traffic_class_v6),
+    BAD("opcode.compare-swap", "IBTA 9.9.3.2",
+        "Compare and Swap gets NAK invalid request", compare_swap),
+    BAD("opcode.fetch-add", "IBTA 9.9.3.2",
+        "Fetch and Add gets NAK invalid request", fetch_add),
     BAD("opcode.unasked-response", "IBTA 9.9.2.2",
-        "a READ response to no request: dropped", unasked_response),
-    BAD("opcode.unasked-ack", "IBTA 9.9.2.2", "an ACK of nothing: dropped",
+        "a READ response without a request is dropped", unasked_response),
+    BAD("opcode.unasked-ack", "IBTA 9.9.2.2", "an ACK for nothing is dropped",
         unasked_ack),
-    CONF_TEST("gsi.qkey", "IBTA 10.2.5", "wrong Q_Key to QP 1: dropped",
-              qkey_wrong, .is_malformed = true),
-    CONF_TEST("gsi.qpn", "IBTA 9.6.1.2", "a MAD to no queue pair: dropped",
-              gsi_smi, .is_malformed = true),
-    TEST("cnp.marked", "IBTA A17.9.1", "CE is answered with a CNP", ecn_marked),
-    TEST("cnp.unmarked", "IBTA A17.9.1", "ECT alone is not", ecn_capable),
-    TEST("cnp.received", "IBTA A17.9.2", "a CNP breaks nothing", cnp_received),
+    CONF_TEST("gsi.qkey", "IBTA 10.2.5",
+              "a packet for QP 1 with a wrong Q_Key is dropped", qkey_wrong,
+              .is_malformed = true),
+    CONF_TEST("gsi.qpn", "IBTA 9.6.1.2", "a MAD for QP 0 is dropped", gsi_smi,
+              .is_malformed = true),
+    TEST("cnp.marked", "IBTA A17.9.1", "a packet marked with CE causes a CNP",
+         ecn_marked),
+    TEST("cnp.unmarked", "IBTA A17.9.1",
+         "a packet with ECT alone causes no CNP", ecn_capable),
+    TEST("cnp.received", "IBTA A17.9.2", "a received CNP does no harm",
+         cnp_received),
 };
 CONF_TESTS(conf_tests_roce_header, "roce", tests);

@@ -22,7 +22,7 @@ struct echo_rc *roce_echo(struct conf *conf, const struct rc_config *config,
     conf_check(
         conf,
         echo_rep_parse(&echo->rep, echo->rc->rep_private, CM_REP_PRIVATE_LEN),
-        "the REP does not describe the service's memory");
+        "the private data of the REP does not describe the service's memory");
     return echo;
 }
 
@@ -107,7 +107,8 @@ void roce_expect_placed(struct echo_rc *echo, unsigned int k, const void *data,
               rep->addr + rep->size_bytes +
                   (uint64_t)(k % rep->buffers) * rep->buffer_size_bytes,
               rep->read_rkey, (uint32_t)len_bytes, got);
-    conf_same(echo->rc->conf, "the message as placed", got, data, len_bytes);
+    conf_same(echo->rc->conf, "the message in the service's memory", got, data,
+              len_bytes);
 }
 
 void roce_pattern(uint8_t *data, size_t len_bytes, uint8_t salt)
@@ -121,7 +122,7 @@ void roce_expect_works(struct echo_rc *echo)
 {
     uint8_t data[8];
 
-    conf_note(echo->rc->conf, "the connection still works:");
+    conf_note(echo->rc->conf, "the connection still works");
     roce_read(echo->rc, echo->rep.addr, echo->rep.rkey, sizeof(data), data);
 }
 
@@ -129,7 +130,7 @@ void roce_expect_dead(struct echo_rc *echo)
 {
     struct rc *rc = echo->rc;
 
-    conf_note(rc->conf, "the queue pair is in error:");
+    conf_note(rc->conf, "the queue pair is in error");
     conf_flush(rc->conf);
     roce_request_read(rc, echo->rep.addr, echo->rep.rkey, 8);
     rc_expect_silence(rc, ROCE_QUIET_US);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Every request opcode in every place of a message.
- * Spec: IBTA Vol 1 9.7.4.1.2 (opcode sequence), 9.9.3.2 (class B: NAK invalid
- * request).
  *
  * A connection is brought to one of three places: between messages, in a SEND,
- * in a WRITE; then comes one packet, right in all but perhaps its opcode.
+ * in a WRITE. Then the test sends one packet, which is correct except perhaps
+ * for its opcode.
+ *
+ * Spec: IBTA Vol 1 9.7.4.1.2 (opcode sequence), 9.9.3.2 (class B: NAK invalid
+ * request).
  */
 #include "roce_lib.h"
 
@@ -26,7 +28,7 @@ static void go_to(struct echo_rc *echo, enum place place)
     rc_expect_ack(rc, rc->psn - 1);
 }
 
-/* Length that the opcode wants at that place. */
+/* The length that a packet with this opcode needs at that place. */
 static uint32_t right_length(const struct rc *rc, uint8_t opcode,
                              enum place place)
 {
@@ -101,7 +103,9 @@ static void check_order(struct conf *conf, enum place place, uint8_t opcode)
     }
 }
 
-/* All asked: each may be acknowledged by itself, or all at once. */
+/*
+ * All packets request an ACK: the target may send one for each, or one for all.
+ */
 static void expect_acked(struct rc *rc, uint32_t psn)
 {
     const struct packet *packet;
@@ -112,7 +116,7 @@ static void expect_acked(struct rc *rc, uint32_t psn)
     } while (packet->bth.psn != (psn & ROCE_PSN_MASK));
 }
 
-/* A WRITE's MIDDLE needs a message of three packets. */
+/* A WRITE with a MIDDLE has three packets. */
 static void write_middle_in_write(struct conf *conf)
 {
     struct echo_rc *echo = roce_echo(conf, &(struct rc_config){0}, 0, 0);
@@ -160,28 +164,33 @@ static void order_IN_SEND_WRITE_MIDDLE(struct conf *conf)
 #define CLAUSE "IBTA Vol 1 9.7.4.1.2, 9.9.3.2"
 #define ROW_BETWEEN(place, opcode, name)                                       \
     CONF_TEST("order.between." name, CLAUSE,                                   \
-              name " between messages: done if it begins one, else NAK",       \
+              name                                                             \
+              " between messages is executed if it begins one, else NAKed",    \
               order_##place##_##opcode, .needs = CONF_NEEDS_ECHO,              \
               .is_malformed = true),
 #define ROW_IN_SEND(place, opcode, name)                                       \
-    CONF_TEST("order.in-send." name, CLAUSE,                                   \
-              name " inside a SEND: done if it goes on, else NAK",             \
-              order_##place##_##opcode, .needs = CONF_NEEDS_ECHO,              \
-              .is_malformed = true),
+    CONF_TEST(                                                                 \
+        "order.in-send." name, CLAUSE,                                         \
+        name                                                                   \
+        " inside a SEND is executed if it continues the SEND, else NAKed",     \
+        order_##place##_##opcode, .needs = CONF_NEEDS_ECHO,                    \
+        .is_malformed = true),
 #define ROW_IN_WRITE(place, opcode, name)                                      \
-    CONF_TEST("order.in-write." name, CLAUSE,                                  \
-              name " inside a WRITE: done if it goes on, else NAK",            \
-              order_##place##_##opcode, .needs = CONF_NEEDS_ECHO,              \
-              .is_malformed = true),
+    CONF_TEST(                                                                 \
+        "order.in-write." name, CLAUSE,                                        \
+        name                                                                   \
+        " inside a WRITE is executed if it continues the WRITE, else NAKed",   \
+        order_##place##_##opcode, .needs = CONF_NEEDS_ECHO,                    \
+        .is_malformed = true),
 
 static const struct conf_test tests[] = {
-    ORDER_OPCODES(ROW_BETWEEN, BETWEEN) ROW_BETWEEN(BETWEEN, WRITE_MIDDLE,
-                                                    "write-middle")
-        ORDER_OPCODES(ROW_IN_SEND, IN_SEND)
-            ROW_IN_SEND(IN_SEND, WRITE_MIDDLE, "write-middle")
-                ORDER_OPCODES(ROW_IN_WRITE, IN_WRITE)
-                    CONF_TEST("order.in-write.write-middle", CLAUSE,
-                              "First, Middle, Last of a WRITE are one message",
-                              write_middle_in_write, .needs = CONF_NEEDS_ECHO),
+    ORDER_OPCODES(ROW_BETWEEN, BETWEEN)
+        ROW_BETWEEN(BETWEEN, WRITE_MIDDLE, "write-middle")
+            ORDER_OPCODES(ROW_IN_SEND, IN_SEND)
+                ROW_IN_SEND(IN_SEND, WRITE_MIDDLE, "write-middle")
+                    ORDER_OPCODES(ROW_IN_WRITE, IN_WRITE) CONF_TEST(
+                        "order.in-write.write-middle", CLAUSE,
+                        "First, Middle and Last of a WRITE are one message",
+                        write_middle_in_write, .needs = CONF_NEEDS_ECHO),
 };
 CONF_TESTS(conf_tests_roce_order, "roce", tests);

@@ -2,6 +2,7 @@
 /*
  * RDMA READ and WRITE requests to the drive: data, keys, bounds, lengths,
  * depth, duplicates.
+ *
  * Spec: IBTA Vol 1 9.4.3 (WRITE), 9.4.4 (READ), 9.7.4, 9.9.3.
  */
 #include <string.h>
@@ -15,7 +16,7 @@ static struct echo_rc *open_mtu(struct conf *conf, uint8_t mtu)
 
 /* ---- WRITE. */
 
-/* A whole WRITE; the last packet's acknowledgement is taken. */
+/* Send a whole WRITE, and take the ACK of its last packet. */
 static void write_all(struct echo_rc *echo, uint64_t va, const uint8_t *data,
                       uint32_t len)
 {
@@ -56,7 +57,7 @@ static void expect_written(struct conf *conf, uint8_t mtu, uint32_t offset,
     roce_pattern(data, len, 9);
     write_all(echo, echo->rep.addr + offset, data, len);
     roce_read(echo->rc, echo->rep.addr + offset, echo->rep.rkey, len, got);
-    conf_same(conf, "what was written", got, data, len);
+    conf_same(conf, "the data that was written", got, data, len);
     rc_close(echo->rc);
 }
 
@@ -110,7 +111,7 @@ static void write_once(struct conf *conf)
     roce_write_packet(rc, RC_WRITE_ONLY, &reth, "again", 5);
     rc_expect_ack(rc, rc->psn - 1);
     roce_read(rc, reth.va, reth.rkey, 5, got);
-    conf_same(conf, "memory after a duplicate", got, "first", 5);
+    conf_same(conf, "memory after a duplicate WRITE", got, "first", 5);
     rc_close(rc);
 }
 
@@ -171,7 +172,7 @@ static void write_read_only(struct conf *conf)
     rc_expect_nak(rc, AETH_NAK_REMOTE_ACCESS, rc->psn - 1);
 }
 
-/* All of it is checked with the first packet; nothing of it is written. */
+/* The first packet is checked against the whole length; nothing is written. */
 static void write_checked_first(struct conf *conf)
 {
     struct echo_rc *echo = open_mtu(conf, IB_MTU_256);
@@ -378,7 +379,7 @@ static void read_with_payload(struct conf *conf)
     rc_expect_nak(rc, AETH_NAK_INVALID_REQUEST, rc->psn);
 }
 
-/* As many at once as the REP granted. */
+/* As many READs at once as the REP granted. */
 static void read_depth(struct conf *conf)
 {
     struct echo_rc *echo = open_mtu(conf, IB_MTU_256);
@@ -438,7 +439,8 @@ static void write_then_read(struct conf *conf)
         packet = rc_take(rc, "a READ response");
     } while (packet->bth.opcode == RC_ACKNOWLEDGE);
     conf_equal(conf, "PSN of the response", packet->bth.psn, psn);
-    conf_same(conf, "a READ behind a WRITE", packet->data, "ordering", 8);
+    conf_same(conf, "data of a READ after a WRITE", packet->data, "ordering",
+              8);
     rc_close(rc);
 }
 
@@ -516,7 +518,7 @@ static void write_overtaken(struct conf *conf)
     rc_close(rc);
 }
 
-/* A peer that missed the end asks for it alone. */
+/* A peer that missed the end of a READ requests only that. */
 static void read_duplicate_tail(struct conf *conf)
 {
     struct echo_rc *echo = open_mtu(conf, IB_MTU_256);
@@ -531,7 +533,7 @@ static void read_duplicate_tail(struct conf *conf)
     rc->psn = (psn + 2) & ROCE_PSN_MASK;
     roce_request_read(rc, echo->rep.addr + 512, echo->rep.rkey, 512);
     roce_take_read(rc, psn + 2, 512, got);
-    conf_same(conf, "the tail", got, data + 512, 512);
+    conf_same(conf, "the end of the data", got, data + 512, 512);
     roce_expect_works(echo);
     rc_close(rc);
 }
@@ -545,7 +547,7 @@ static void keys_are_apart(struct conf *conf)
                one->rep.rkey != two->rep.rkey &&
                    one->rep.rkey != one->rep.read_rkey &&
                    one->rep.rkey != one->rep.write_rkey,
-               "keys of different regions are the same");
+               "two regions have the same key");
     write_all(one, one->rep.addr, (const uint8_t *)"one", 3);
     write_all(two, two->rep.addr, (const uint8_t *)"two", 3);
     roce_expect_works(one);
@@ -554,7 +556,7 @@ static void keys_are_apart(struct conf *conf)
     rc_close(two->rc);
 }
 
-/* A key of a connection that has gone opens nothing. */
+/* The key of a connection that has ended gives no access. */
 static void key_after_close(struct conf *conf)
 {
     struct echo_rc *gone = open_mtu(conf, 0);
@@ -576,86 +578,111 @@ static void key_after_close(struct conf *conf)
               .needs = CONF_NEEDS_ECHO, .is_malformed = true)
 
 static const struct conf_test tests[] = {
-    TEST("write.only", "9.4.3", "WRITE Only is done", write_only),
-    TEST("write.odd", "9.4.3", "any address, any length", write_odd),
-    TEST("write.many", "9.4.3", "six packets are one WRITE", write_many),
-    TEST("write.mtus", "9.4.3", "Last of exactly the path MTU", write_mtus),
-    TEST("write.all", "9.4.3", "a whole region", write_all_of_it),
+    TEST("write.only", "9.4.3", "a WRITE Only is executed", write_only),
+    TEST("write.odd", "9.4.3",
+         "a WRITE to any address and of any length is executed", write_odd),
+    TEST("write.many", "9.4.3", "six packets make one WRITE", write_many),
+    TEST("write.mtus", "9.4.3", "a Last of exactly the path MTU is executed",
+         write_mtus),
+    TEST("write.all", "9.4.3", "a WRITE of a whole region is executed",
+         write_all_of_it),
     TEST("write.nothing", "9.7.4.1.4",
-         "no bytes: neither key nor address is looked at", write_nothing),
-    TEST("write.duplicate", "9.7.5.1.4", "a duplicate is not done again",
-         write_once),
-    BAD("write.bad-key", "9.7.4.1.3, 9.9.3.1", "unknown key: NAK remote access",
-        write_bad_key),
+         "a WRITE of no bytes is accepted with any key and address",
+         write_nothing),
+    TEST("write.duplicate", "9.7.5.1.4",
+         "a duplicate WRITE is not executed again", write_once),
+    BAD("write.bad-key", "9.7.4.1.3, 9.9.3.1",
+        "an unknown key gets NAK remote access", write_bad_key),
     BAD("write.stale-key", "9.7.4.1.3",
-        "right index, wrong variant: NAK remote access", write_stale_key),
-    BAD("write.beyond", "9.7.4.1.3", "one byte too far: NAK remote access",
+        "a key with the correct index and a wrong variant gets NAK remote "
+        "access",
+        write_stale_key),
+    BAD("write.beyond", "9.7.4.1.3",
+        "a WRITE one byte beyond the region gets NAK remote access",
         write_beyond),
-    BAD("write.before", "9.7.4.1.3", "one byte before: NAK remote access",
+    BAD("write.before", "9.7.4.1.3",
+        "a WRITE one byte before the region gets NAK remote access",
         write_before),
-    BAD("write.read-only", "9.7.4.1.3", "a key for READ: NAK remote access",
-        write_read_only),
+    BAD("write.read-only", "9.7.4.1.3",
+        "a WRITE with a key for READ gets NAK remote access", write_read_only),
     BAD("write.checked-first", "9.7.4.1.3",
-        "bounds are of the whole WRITE, by its first packet",
+        "the first packet of a WRITE is checked with the whole length",
         write_checked_first),
-    BAD("write.longer", "9.7.4.1.6", "more data than RETH says: NAK invalid",
+    BAD("write.longer", "9.7.4.1.6",
+        "more data than in the RETH gets NAK invalid request",
         write_longer_than_said),
-    BAD("write.shorter", "9.7.4.1.6", "less data than RETH says: NAK invalid",
+    BAD("write.shorter", "9.7.4.1.6",
+        "less data than in the RETH gets NAK invalid request",
         write_shorter_than_said),
-    BAD("length.first-short", "9.7.4.1.6", "First below the path MTU",
+    BAD("length.first-short", "9.7.4.1.6",
+        "a First shorter than the path MTU gets NAK invalid request",
         first_short),
-    BAD("length.first-long", "9.7.4.1.6", "First above the path MTU",
+    BAD("length.first-long", "9.7.4.1.6",
+        "a First longer than the path MTU gets NAK invalid request",
         first_long),
-    BAD("length.only-long", "9.7.4.1.6", "Only above the path MTU", only_long),
-    BAD("length.middle-short", "9.7.4.1.6", "Middle below the path MTU",
+    BAD("length.only-long", "9.7.4.1.6",
+        "an Only longer than the path MTU gets NAK invalid request", only_long),
+    BAD("length.middle-short", "9.7.4.1.6",
+        "a Middle shorter than the path MTU gets NAK invalid request",
         middle_short),
-    BAD("length.last-empty", "9.7.4.1.6", "Last without data", last_empty),
-    BAD("length.last-early", "9.7.4.1.6", "Last before RETH's length",
+    BAD("length.last-empty", "9.7.4.1.6",
+        "a Last without data gets NAK invalid request", last_empty),
+    BAD("length.last-early", "9.7.4.1.6",
+        "a Last before the RETH's length is reached gets NAK invalid request",
         last_too_early),
-    BAD("length.last-long", "9.7.4.1.6", "Last above the path MTU", last_long),
-    TEST("read.only", "9.4.4", "one response", read_only),
-    TEST("read.odd", "9.4.4", "any address, any length", read_odd),
-    TEST("read.many", "9.4.4", "First, Middle, Last in order", read_many),
-    TEST("read.mtu", "9.4.4", "exactly the path MTU: one response", read_mtu),
-    TEST("read.mtus", "9.4.4", "Last of exactly the path MTU", read_mtus),
-    TEST("read.nothing", "9.7.4.1.4", "no bytes: one empty response",
-         read_nothing),
-    TEST("read.aeth", "9.7.5.1.1", "AETH in First and Last, with the MSN",
+    BAD("length.last-long", "9.7.4.1.6",
+        "a Last longer than the path MTU gets NAK invalid request", last_long),
+    TEST("read.only", "9.4.4", "a short READ gets one response", read_only),
+    TEST("read.odd", "9.4.4", "a READ of any address and length gets its data",
+         read_odd),
+    TEST("read.many", "9.4.4",
+         "a long READ gets First, Middle and Last in order", read_many),
+    TEST("read.mtu", "9.4.4",
+         "a READ of exactly the path MTU gets one response", read_mtu),
+    TEST("read.mtus", "9.4.4", "a READ gets a Last of exactly the path MTU",
+         read_mtus),
+    TEST("read.nothing", "9.7.4.1.4",
+         "a READ of no bytes gets one empty response", read_nothing),
+    TEST("read.aeth", "9.7.5.1.1", "First and Last have an AETH with the MSN",
          read_aeth),
-    BAD("read.bad-key", "9.7.4.1.3", "unknown key: NAK remote access",
+    BAD("read.bad-key", "9.7.4.1.3", "an unknown key gets NAK remote access",
         read_bad_key),
-    BAD("read.beyond", "9.7.4.1.3", "beyond the end: NAK remote access",
-        read_beyond),
-    BAD("read.before", "9.7.4.1.3", "before the start: NAK remote access",
-        read_before),
-    BAD("read.wraps", "9.7.4.1.3", "around 2^64: NAK remote access",
-        read_wraps),
-    BAD("read.too-much", "9.7.4.1.6", "over 2^31 bytes: NAK invalid",
+    BAD("read.beyond", "9.7.4.1.3",
+        "a READ beyond the region gets NAK remote access", read_beyond),
+    BAD("read.before", "9.7.4.1.3",
+        "a READ before the region gets NAK remote access", read_before),
+    BAD("read.wraps", "9.7.4.1.3",
+        "a READ that wraps at 2^64 gets NAK remote access", read_wraps),
+    BAD("read.too-much", "9.7.4.1.6",
+        "a READ of more than 2^31 bytes gets NAK invalid request",
         read_too_much),
-    BAD("read.write-only", "9.7.4.1.3", "a key for WRITE: NAK remote access",
-        read_write_only),
-    BAD("read.payload", "9.7.4.1.6", "a READ request with data: NAK invalid",
-        read_with_payload),
-    TEST("read.depth", "9.7.4.1.5", "as many at once as the REP grants",
-         read_depth),
-    TEST("read.depth-one", "12.7.30", "the REP grants no more than was asked",
+    BAD("read.write-only", "9.7.4.1.3",
+        "a READ with a key for WRITE gets NAK remote access", read_write_only),
+    BAD("read.payload", "9.7.4.1.6",
+        "a READ request with data gets NAK invalid request", read_with_payload),
+    TEST("read.depth", "9.7.4.1.5",
+         "as many READs at once as the REP grants are served", read_depth),
+    TEST("read.depth-one", "12.7.30",
+         "the REP grants no more READs than the REQ asked for",
          read_depth_of_one),
     TEST("read.then-send", "9.5", "an ACK does not overtake READ responses",
          read_then_send),
-    TEST("read.after-write", "9.5", "a READ sees the WRITE before it",
-         write_then_read),
-    TEST("responder.duplicate-read", "9.7.5.1.4", "a READ is served again",
-         read_duplicate),
+    TEST("read.after-write", "9.5",
+         "a READ returns the data of the WRITE before it", write_then_read),
+    TEST("responder.duplicate-read", "9.7.5.1.4",
+         "a duplicate READ request is served again", read_duplicate),
     TEST("responder.duplicate-read-tail", "9.7.5.1.4",
-         "the rest of a READ is served alone", read_duplicate_tail),
+         "a READ request for the rest of a READ is served",
+         read_duplicate_tail),
     TEST("responder.overtaken", "9.7.5.2.8",
-         "packets in the wrong order: a NAK for what was dropped",
+         "swapped packets cause a NAK for the one that was dropped",
          write_overtaken),
     TEST("responder.read-after-duplicate", "9.7.4.1.5",
-         "a READ served again does not count against the depth",
+         "a duplicate READ request does not count against the depth",
          read_after_duplicate),
     TEST("key.apart", "10.6.3", "each region has its own key", keys_are_apart),
-    BAD("key.after-close", "10.6.3", "a closed connection's key opens nothing",
+    BAD("key.after-close", "10.6.3",
+        "the key of a connection that has ended gives no access",
         key_after_close),
 };
 CONF_TESTS(conf_tests_roce_rdma, "roce", tests);

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The drive as a requester: what it sends on an NVMe admin queue, and what it
- * does when the answers are late, lost, doubled or wrong.
+ * does when answers are late, lost, duplicated or wrong.
+ *
  * Spec: IBTA Vol 1 9.7.5 (responses), 9.7.6 (retries), 9.9.2 (errors).
  */
 #include "roce_lib.h"
 
 enum {
-    TIMEOUT_CODE = 13, /* 4.096 us * 2^13: 34 ms; longer in real time */
+    TIMEOUT_CODE = 13, /* 4.096 us * 2^13 are 34 ms; longer in real time. */
     TIMEOUT_US = 33554,
-    RNR_CODE = 18, /* 5.12 ms: IBTA table 45 */
+    RNR_CODE = 18, /* 5.12 ms: IBTA table 45. */
     RNR_US = 5120,
     MTU = 256,
     READ_PACKETS = CONNECT_DATA_LEN / MTU,
@@ -20,12 +21,12 @@ static uint64_t timeout_us(const struct conf *conf)
     return (uint64_t)TIMEOUT_US << conf_patience(conf);
 }
 
-/* ---- A Connect command whose data the drive is about to READ. */
+/* ---- A Connect command, whose data the drive READs. */
 
 struct reading {
     struct rc *rc;
     uint16_t cid;
-    uint32_t psn; /* of the READ request */
+    uint32_t psn; /* The PSN of the READ request. */
 };
 
 static const struct packet *take_read(struct reading *reading)
@@ -72,7 +73,7 @@ static uint8_t response_opcode(unsigned int i)
 static void respond_from(struct reading *reading, unsigned int first)
 {
     for (unsigned int i = first; i < READ_PACKETS; i++) {
-        /* The first of a READ for the rest is a First again. */
+        /* Responses to a READ for the rest begin with a First again. */
         uint8_t opcode = i == first && i != READ_PACKETS - 1
                              ? (uint8_t)RC_READ_RESPONSE_FIRST
                              : response_opcode(i);
@@ -104,7 +105,7 @@ static void send_ack(struct rc *rc, uint32_t psn)
     send_aeth(rc, AETH_ACK, AETH_CREDIT_UNLIMITED, psn);
 }
 
-/* The response capsule: success, and acknowledged. */
+/* Take the response capsule, which must report success, and acknowledge it. */
 static void finish_read(struct reading *reading)
 {
     struct rc *rc = reading->rc;
@@ -130,8 +131,8 @@ static bool is_send(const struct packet *packet, const void *ctx)
            roce_opcode_is(packet->bth.opcode, ROCE_SEND);
 }
 
-/* The command must not succeed on data that never came; the connection ends,
- * by DREQ or in silence. */
+/* The command must not succeed without its data; the connection ends, with a
+ * DREQ or silently. */
 static void expect_failed(struct reading *reading)
 {
     struct rc *rc = reading->rc;
@@ -147,20 +148,22 @@ static void expect_failed(struct reading *reading)
     conf_expect_alive(rc->conf);
 }
 
-/* ---- What it sends. */
+/* ---- What the drive sends. */
 
 static void read_fields(struct conf *conf)
 {
     struct reading reading = start_read(conf, &(struct rc_config){0});
     const struct packet *read = take_read(&reading);
 
-    conf_equal(conf, "PSN: the REQ's starting PSN", read->bth.psn, reading.psn);
+    conf_equal(conf, "PSN (the REQ's starting PSN)", read->bth.psn,
+               reading.psn);
     conf_equal(conf, "address", read->reth.va, reading.rc->va);
     conf_equal(conf, "rkey", read->reth.rkey, reading.rc->rkey);
     conf_equal(conf, "length", read->reth.dma_len_bytes, CONNECT_DATA_LEN);
     conf_equal(conf, "P_Key", read->bth.pkey, BTH_PKEY_DEFAULT);
-    conf_equal(conf, "bytes behind RETH", read->data_len, 0);
-    conf_check(conf, read->dont_fragment, "the packet may be fragmented");
+    conf_equal(conf, "length after the RETH", read->data_len, 0);
+    conf_check(conf, read->dont_fragment,
+               "the packet may be fragmented: DF is clear");
     respond_to_read(&reading);
     finish_read(&reading);
 }
@@ -186,7 +189,7 @@ static void psn_wraps_between(struct conf *conf)
     finish_read(&reading);
 }
 
-/* ---- Lost. */
+/* ---- Lost packets. */
 
 static void read_lost(struct conf *conf)
 {
@@ -195,8 +198,10 @@ static void read_lost(struct conf *conf)
     const struct packet *again = take_read(&reading);
     uint64_t after_us = conf_later_most_us(first, again);
 
-    conf_equal(conf, "PSN of the repetition", again->bth.psn, first->bth.psn);
-    conf_same(conf, "RETH of the repetition", again->ext, first->ext, RETH_LEN);
+    conf_equal(conf, "PSN of the repeated READ", again->bth.psn,
+               first->bth.psn);
+    conf_same(conf, "RETH of the repeated READ", again->ext, first->ext,
+              RETH_LEN);
     conf_check(conf, after_us >= timeout_us(conf) * 9 / 10,
                "repeated after %llu us, before the REQ's time-out of %llu us",
                (unsigned long long)after_us,
@@ -205,7 +210,9 @@ static void read_lost(struct conf *conf)
     finish_read(&reading);
 }
 
-/* A gap in the responses: asked for again from there, or all of it. */
+/*
+ * A missing response: the drive requests the data from there on, or all of it.
+ */
 static void response_lost(struct conf *conf)
 {
     struct reading reading = start_read(conf, &(struct rc_config){0});
@@ -218,7 +225,8 @@ static void response_lost(struct conf *conf)
     respond_packet(&reading, 3, RC_READ_RESPONSE_LAST, MTU);
     again = take_read(&reading);
     step = (again->bth.psn - reading.psn) & ROCE_PSN_MASK;
-    conf_check(conf, step <= 1, "asked for again from packet %u", step);
+    conf_check(conf, step <= 1,
+               "the drive requests the data again from packet %u on", step);
     conf_equal(conf, "address", again->reth.va,
                reading.rc->va + (uint64_t)step * MTU);
     conf_equal(conf, "length", again->reth.dma_len_bytes,
@@ -239,7 +247,8 @@ static void last_response_lost(struct conf *conf)
     }
     again = take_read(&reading);
     step = (again->bth.psn - reading.psn) & ROCE_PSN_MASK;
-    conf_check(conf, step <= 3, "asked for again from packet %u", step);
+    conf_check(conf, step <= 3,
+               "the drive requests the data again from packet %u on", step);
     conf_equal(conf, "address", again->reth.va,
                reading.rc->va + (uint64_t)step * MTU);
     respond_from(&reading, step);
@@ -260,7 +269,7 @@ static void response_icrc(struct conf *conf)
                 .data_len = MTU,
                 .icrc_xor = 0x10,
             });
-    conf_equal(conf, "PSN of the repetition", take_read(&reading)->bth.psn,
+    conf_equal(conf, "PSN of the repeated READ", take_read(&reading)->bth.psn,
                reading.psn);
     respond_to_read(&reading);
     finish_read(&reading);
@@ -288,12 +297,14 @@ static void ack_lost(struct conf *conf)
     respond_to_read(&reading);
     first = rc_take_opcode(rc, RC_SEND_ONLY);
     again = rc_take_opcode(rc, RC_SEND_ONLY);
-    conf_equal(conf, "PSN of the repetition", again->bth.psn, first->bth.psn);
-    conf_same(conf, "the repetition", again->data, first->data, NVME_CQE_LEN);
+    conf_equal(conf, "PSN of the repeated SEND", again->bth.psn,
+               first->bth.psn);
+    conf_same(conf, "data of the repeated SEND", again->data, first->data,
+              NVME_CQE_LEN);
     send_ack(rc, again->bth.psn);
     conf_flush(conf);
-    conf_expect_none(conf, "repetition of what was acknowledged", is_send, rc,
-                     3 * timeout_us(conf));
+    conf_expect_none(conf, "repetition of a SEND that was acknowledged",
+                     is_send, rc, 3 * timeout_us(conf));
     rc_close(rc);
 }
 
@@ -306,9 +317,10 @@ static void nak_sequence(struct conf *conf)
 
     send_aeth(reading.rc, AETH_NAK, AETH_NAK_PSN_SEQUENCE, reading.psn);
     again = take_read(&reading);
-    conf_equal(conf, "PSN of the repetition", again->bth.psn, first->bth.psn);
+    conf_equal(conf, "PSN of the repeated SEND", again->bth.psn,
+               first->bth.psn);
     conf_check(conf, conf_later_least_us(first, again) < timeout_us(conf),
-               "the NAK was not acted upon before the time-out");
+               "the drive ignored the NAK until its time-out");
     respond_to_read(&reading);
     finish_read(&reading);
 }
@@ -348,15 +360,16 @@ static void requester_rnr(struct conf *conf)
     first = rc_take_opcode(rc, RC_SEND_ONLY);
     send_aeth(rc, AETH_RNR_NAK, RNR_CODE, first->bth.psn);
     again = rc_take_opcode(rc, RC_SEND_ONLY);
-    conf_equal(conf, "PSN of the repetition", again->bth.psn, first->bth.psn);
+    conf_equal(conf, "PSN of the repeated SEND", again->bth.psn,
+               first->bth.psn);
     conf_check(conf, conf_later_most_us(first, again) >= RNR_US * 9 / 10,
-               "repeated after %llu us; the NAK asked for %u",
+               "repeated after %llu us; the RNR NAK asked for %u us",
                (unsigned long long)conf_later_most_us(first, again), RNR_US);
     send_ack(rc, again->bth.psn);
     rc_close(rc);
 }
 
-/* As many repetitions as the REQ allows. */
+/* As many repetitions as the REQ's RNR retry count. */
 static void rnr_limit(struct conf *conf)
 {
     struct reading reading =
@@ -369,7 +382,7 @@ static void rnr_limit(struct conf *conf)
         send_aeth(rc, AETH_RNR_NAK, RNR_CODE,
                   rc_take_opcode(rc, RC_SEND_ONLY)->bth.psn);
     }
-    conf_expect_none(conf, "fourth SEND after RNR retry count 2", is_send, rc,
+    conf_expect_none(conf, "fourth SEND with RNR retry count 2", is_send, rc,
                      2 * timeout_us(conf));
     conf_expect_alive(conf);
 }
@@ -406,12 +419,12 @@ static void retry_limit(struct conf *conf)
     for (unsigned int i = 0; i < 3; i++) {
         take_read(&reading);
     }
-    conf_expect_none(conf, "fourth READ after retry count 2", is_read,
+    conf_expect_none(conf, "fourth READ with retry count 2", is_read,
                      reading.rc, 5 * timeout_us(conf));
     conf_expect_alive(conf);
 }
 
-/* Progress starts the count again. */
+/* Progress restarts the retry count. */
 static void retry_count_starts_again(struct conf *conf)
 {
     struct reading reading =
@@ -430,7 +443,7 @@ static void retry_count_starts_again(struct conf *conf)
     rc_close(rc);
 }
 
-/* ---- Wrong. */
+/* ---- Wrong responses. */
 
 static void response_wrong(struct conf *conf, uint8_t opcode, uint32_t len)
 {
@@ -472,7 +485,7 @@ static void ghost_ack(struct conf *conf)
     finish_read(&reading);
 }
 
-/* Nor do they acknowledge what was sent before. */
+/* An ACK for a later PSN does not acknowledge what was sent before. */
 static void ghost_ack_of_send(struct conf *conf)
 {
     struct reading reading = start_read(conf, &(struct rc_config){0});
@@ -484,20 +497,21 @@ static void ghost_ack_of_send(struct conf *conf)
     first = rc_take_opcode(rc, RC_SEND_ONLY);
     send_ack(rc, first->bth.psn + 100);
     again = rc_take_opcode(rc, RC_SEND_ONLY);
-    conf_equal(conf, "PSN of the repetition", again->bth.psn, first->bth.psn);
+    conf_equal(conf, "PSN of the repeated SEND", again->bth.psn,
+               first->bth.psn);
     send_ack(rc, again->bth.psn);
     rc_close(rc);
 }
 
-/* An ACK says nothing about a READ before it: that needs its responses. */
+/* An ACK does not complete a READ, which needs its responses. */
 static void ack_instead(struct conf *conf)
 {
     struct reading reading = start_read(conf, &(struct rc_config){0});
 
     take_read(&reading);
     send_ack(reading.rc, reading.psn + READ_PACKETS - 1);
-    conf_expect_none(conf, "response to a command without data", is_send,
-                     reading.rc, timeout_us(conf) / 2);
+    conf_expect_none(conf, "response to a command whose data has not come",
+                     is_send, reading.rc, timeout_us(conf) / 2);
     take_read(&reading);
     respond_to_read(&reading);
     finish_read(&reading);
@@ -509,12 +523,12 @@ static void reserved_aeth(struct conf *conf)
 
     take_read(&reading);
     send_aeth(reading.rc, AETH_RESERVED, 0, reading.psn);
-    take_read(&reading); /* as if nothing had come */
+    take_read(&reading); /* The time-out passes as if nothing had come. */
     respond_to_read(&reading);
     finish_read(&reading);
 }
 
-/* ---- WRITEs: data to the host. */
+/* ---- WRITEs of data to the host. */
 
 static void identify_at(struct conf *conf, uint8_t mtu)
 {
@@ -540,10 +554,11 @@ static void identify_at(struct conf *conf, uint8_t mtu)
         if (i == 0) {
             conf_equal(conf, "address", packet->reth.va, rc->va + 512);
             conf_equal(conf, "rkey", packet->reth.rkey, rc->rkey);
-            conf_equal(conf, "RETH length", packet->reth.dma_len_bytes, 4096);
+            conf_equal(conf, "length in the RETH", packet->reth.dma_len_bytes,
+                       4096);
         }
     }
-    conf_equal(conf, "PSN of the response, behind the data",
+    conf_equal(conf, "PSN of the response, which follows the data",
                rc_take_opcode(rc, RC_SEND_ONLY)->bth.psn,
                (psn + count) & ROCE_PSN_MASK);
     rc_close(rc);
@@ -569,7 +584,8 @@ static void write_refused(struct conf *conf)
     struct rc *rc = rc_open_controller(conf, &(struct rc_config){0});
     struct nvme_sqe identify = {.opcode = ADMIN_IDENTIFY,
                                 .cdw10 = CNS_CONTROLLER};
-    struct sgl sgl = rc_keyed(rc, RC_MEMORY - 100, 4096); /* too far */
+    /* An SGL that ends beyond the region. */
+    struct sgl sgl = rc_keyed(rc, RC_MEMORY - 100, 4096);
     const struct rc_message *message;
     struct nvme_cqe cqe;
 
@@ -578,12 +594,12 @@ static void write_refused(struct conf *conf)
     if (message != NULL) {
         nvme_cqe_parse(&cqe, message->data);
         conf_check(conf, (cqe.status & NVME_SC_MASK) != NVME_SC_SUCCESS,
-                   "the command succeeded though its data was refused");
+                   "the command succeeded, although its data was refused");
     }
     conf_expect_alive(conf);
 }
 
-/* Responses of several commands under one ACK. */
+/* One ACK for the responses of several commands. */
 static void ack_coalesced(struct conf *conf)
 {
     struct rc *rc = rc_open_controller(
@@ -602,13 +618,13 @@ static void ack_coalesced(struct conf *conf)
     }
     send_ack(rc, psn);
     conf_flush(conf);
-    conf_expect_none(conf, "repetition of what was acknowledged", is_send, rc,
-                     3 * timeout_us(conf));
+    conf_expect_none(conf, "repetition of a SEND that was acknowledged",
+                     is_send, rc, 3 * timeout_us(conf));
     rc->epsn = (psn + 1) & ROCE_PSN_MASK;
     rc_close(rc);
 }
 
-/* No more READs at once than the REQ's responder resources. */
+/* No more READs at once than the REQ's responder resources allow. */
 static void read_depth(struct conf *conf)
 {
     struct rc *rc = rc_open_controller(
@@ -663,69 +679,76 @@ static void responses_in_order(struct conf *conf)
 
 static const struct conf_test tests[] = {
     TEST("requester.read-fields", "9.4.4, 9.3.3",
-         "a READ asks for what the SGL says", read_fields),
+         "a READ requests what the SGL describes", read_fields),
     TEST("requester.psn-wrap", "9.7.4.1.1", "PSNs wrap inside a READ",
          psn_wraps),
     TEST("requester.psn-wrap-between", "9.7.4.1.1",
          "PSNs wrap between two requests", psn_wraps_between),
     TEST("requester.read-lost", "9.7.6.1.3",
-         "no answer: the same READ again, after the REQ's time-out", read_lost),
+         "a READ without an answer is repeated after the REQ's time-out",
+         read_lost),
     TEST("requester.response-lost", "9.7.5.1.3",
-         "a gap in the responses: asked for again", response_lost),
+         "a READ with a missing response is requested again", response_lost),
     TEST("requester.last-response-lost", "9.7.6.1.3",
-         "the end of the responses is missing: asked for again",
+         "a READ without its last responses is requested again",
          last_response_lost),
     BAD("requester.response-icrc", "9.6, 9.7.6",
-        "a damaged response is no response", response_icrc),
+        "a damaged response is ignored", response_icrc),
     TEST("requester.response-twice", "9.7.5.1.3",
-         "duplicate responses change nothing", response_twice),
+         "duplicate responses are ignored", response_twice),
     TEST("requester.ack-lost", "9.7.6.1.3",
-         "no ACK: the same SEND again; after the ACK none", ack_lost),
+         "a SEND is repeated until it is acknowledged", ack_lost),
     TEST("requester.nak-sequence", "9.7.5.2.3",
-         "NAK PSN sequence error: sent again at once", nak_sequence),
+         "NAK PSN sequence error makes the drive repeat at once", nak_sequence),
     TEST("requester.nak-access", "9.9.2.4.1",
-         "NAK remote access: the command does not succeed", nak_access),
+         "the command fails after NAK remote access", nak_access),
     TEST("requester.nak-invalid", "9.9.2.4.1",
-         "NAK invalid request: the command does not succeed", nak_invalid),
+         "the command fails after NAK invalid request", nak_invalid),
     TEST("requester.nak-operation", "9.9.2.4.1",
-         "NAK remote operational error: the command does not succeed",
-         nak_operation),
-    TEST("requester.rnr", "9.7.5.2.8", "RNR NAK: again after its timer",
-         requester_rnr),
+         "the command fails after NAK remote operational error", nak_operation),
+    TEST("requester.rnr", "9.7.5.2.8",
+         "a SEND is repeated when the RNR NAK's timer is over", requester_rnr),
     TEST("requester.rnr-limit", "9.9.2.4.2",
-         "as many times as the REQ's RNR retry count", rnr_limit),
-    TEST("requester.rnr-for-ever", "9.7.5.2.8", "RNR retry count 7: no limit",
+         "a SEND is repeated as often as the REQ's RNR retry count", rnr_limit),
+    TEST("requester.rnr-for-ever", "9.7.5.2.8",
+         "a SEND is repeated without limit with RNR retry count 7",
          rnr_for_ever),
     TEST("requester.retry-limit", "9.9.2.4.2",
-         "as many repetitions as the REQ's retry count", retry_limit),
+         "a READ is repeated as often as the REQ's retry count", retry_limit),
     TEST("requester.retry-again", "9.9.2.4.2",
-         "progress starts the count again", retry_count_starts_again),
+         "progress restarts the retry count", retry_count_starts_again),
     BAD("requester.response-only-short", "9.9.2.3",
-        "Only with too few bytes: no success", response_only_short),
+        "the command fails after an Only with too few bytes",
+        response_only_short),
     BAD("requester.response-first-short", "9.9.2.3",
-        "First below the path MTU: no success", response_first_short),
+        "the command fails after a First shorter than the path MTU",
+        response_first_short),
     BAD("requester.response-first-long", "9.9.2.3",
-        "First above the path MTU: no success", response_first_long),
+        "the command fails after a First longer than the path MTU",
+        response_first_long),
     BAD("requester.response-last-first", "9.9.2.3",
-        "Last before First: no success", response_last_first),
+        "the command fails after a Last before the First", response_last_first),
     BAD("requester.ghost-ack", "9.7.5.1.2",
-        "ACKs of what was never sent are ignored", ghost_ack),
+        "ACKs for packets that were never sent are ignored", ghost_ack),
     BAD("requester.ghost-ack-send", "9.7.5.1.2",
-        "nor do they acknowledge anything", ghost_ack_of_send),
-    BAD("requester.ack-instead", "9.7.5.1.2", "an ACK is no answer to a READ",
+        "ACKs for packets that were never sent acknowledge nothing",
+        ghost_ack_of_send),
+    BAD("requester.ack-instead", "9.7.5.1.2", "an ACK does not complete a READ",
         ack_instead),
-    BAD("requester.aeth-reserved", "9.7.5.2.1", "a reserved AETH is ignored",
-        reserved_aeth),
-    TEST("requester.mtu-256", "9.4.3", "WRITEs keep to path MTU 256", mtu_256),
-    TEST("requester.mtu-512", "9.4.3", "WRITEs keep to path MTU 512", mtu_512),
-    TEST("requester.mtu-1024", "9.4.3", "WRITEs keep to path MTU 1024",
+    BAD("requester.aeth-reserved", "9.7.5.2.1",
+        "an ACK with a reserved AETH is ignored", reserved_aeth),
+    TEST("requester.mtu-256", "9.4.3", "WRITE packets fit path MTU 256",
+         mtu_256),
+    TEST("requester.mtu-512", "9.4.3", "WRITE packets fit path MTU 512",
+         mtu_512),
+    TEST("requester.mtu-1024", "9.4.3", "WRITE packets fit path MTU 1024",
          mtu_1024),
     TEST("requester.write-refused", "9.9.2.4.1",
-         "a refused WRITE is no success", write_refused),
+         "the command fails when its WRITE is refused", write_refused),
     TEST("requester.ack-coalesced", "9.7.5.1.2",
-         "one ACK for three responses is enough", ack_coalesced),
+         "one ACK acknowledges three responses", ack_coalesced),
     TEST("requester.read-depth", "9.4.4, 12.7.29",
-         "no more READs at once than the REQ's responder resources",
+         "no more READs are outstanding than the REQ's responder resources",
          read_depth),
     TEST("requester.in-order", "9.5", "packets leave in PSN order",
          responses_in_order),

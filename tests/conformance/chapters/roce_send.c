@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * SENDs to the drive: placing, lengths, acknowledgements, packet sequence
- * numbers, receiver not ready.
+ * SENDs to the drive: data, lengths, acknowledgements, packet sequence numbers,
+ * receiver not ready.
+ *
  * Spec: IBTA Vol 1 9.7.
  */
 #include <string.h>
@@ -130,7 +131,7 @@ static void ack_forwards(struct conf *conf)
         uint32_t step = (packet->bth.psn - last) & ROCE_PSN_MASK;
 
         conf_check(conf, step != 0 && step <= 8,
-                   "acknowledgements go backwards: %u after %u",
+                   "the PSNs of ACKs go backwards: %u after %u",
                    packet->bth.psn, last);
         last += step;
     }
@@ -229,11 +230,12 @@ static void psn_duplicate_old(struct conf *conf)
         send_message(echo, (const uint8_t *)"message", 7);
     }
     send_at(rc, rc->psn - 4, "message", 7);
-    rc_expect_ack(rc, rc->psn - 1); /* the most recent, not the duplicate's */
+    /* The ACK has the most recent PSN, not the duplicate's. */
+    rc_expect_ack(rc, rc->psn - 1);
     rc_close(rc);
 }
 
-/* 2^23 - 1 behind is a duplicate; 2^23 ahead is not the next. */
+/* A PSN 2^23 - 1 behind is a duplicate; one 2^23 ahead is not the next. */
 static void psn_window(struct conf *conf)
 {
     struct echo_rc *echo = roce_echo(conf, &(struct rc_config){0}, 0, 0);
@@ -322,7 +324,7 @@ static void rnr_timer(struct conf *conf)
     send_at(rc, rc->psn, "none left", 9);
     packet = rc_take_opcode(rc, RC_ACKNOWLEDGE);
     conf_equal(conf, "AETH kind", packet->aeth.kind, AETH_RNR_NAK);
-    conf_equal(conf, "MSN: the refused message is not counted",
+    conf_equal(conf, "MSN, which does not count the refused message",
                packet->aeth.msn, 1);
     rc_close(rc);
 }
@@ -349,8 +351,8 @@ static void send_invalidate(struct conf *conf)
     rc_expect_nak(rc, AETH_NAK_REMOTE_ACCESS, rc->psn - 1);
 }
 
-/* What becomes of the queue pair is left open; what becomes of others' keys is
- * not. */
+/* The specification leaves open what happens to the queue pair, but not to the
+ * keys of others. */
 static void invalidate_unknown(struct conf *conf)
 {
     struct echo_rc *echo = roce_echo(conf, &(struct rc_config){0}, 0, 0);
@@ -375,51 +377,58 @@ static void invalidate_unknown(struct conf *conf)
               .needs = CONF_NEEDS_ECHO)
 
 static const struct conf_test tests[] = {
-    TEST("send.only", "9.4.1.1", "SEND Only is placed and acknowledged",
+    TEST("send.only", "9.4.1.1", "a SEND Only is delivered and acknowledged",
          send_only),
-    TEST("send.first-last", "9.4.1.1", "two packets are one message",
+    TEST("send.first-last", "9.4.1.1", "two packets make one message",
          first_last),
-    TEST("send.first-middle-last", "9.4.1.1", "four packets are one message",
+    TEST("send.first-middle-last", "9.4.1.1", "four packets make one message",
          first_middle_last),
-    TEST("send.mtu", "9.4.1.1", "SEND Only of exactly the path MTU", whole_mtu),
-    TEST("send.mtus", "9.4.1.1", "Last of exactly the path MTU", whole_mtus),
-    TEST("send.longest", "9.7.4.1.6", "a message that fills its buffer",
-         send_longest),
-    TEST("send.pads", "9.2.4", "1 to 7 bytes, each pad", send_pads),
-    TEST("send.empty", "9.4.1.1", "a message of no bytes uses up a buffer",
+    TEST("send.mtu", "9.4.1.1",
+         "a SEND Only of exactly the path MTU is delivered", whole_mtu),
+    TEST("send.mtus", "9.4.1.1", "a Last of exactly the path MTU is delivered",
+         whole_mtus),
+    TEST("send.longest", "9.7.4.1.6",
+         "a message that fills its buffer is delivered", send_longest),
+    TEST("send.pads", "9.2.4",
+         "messages of 1 to 7 bytes, with each pad, are delivered", send_pads),
+    TEST("send.empty", "9.4.1.1", "a message of no bytes uses a buffer",
          send_empty),
     TEST("send.too-long", "9.7.4.1.6, 9.9.3.2",
-         "one byte more than the buffer: NAK invalid request", too_long),
-    TEST("ack.covers", "9.7.5.1.2", "an ACK covers all before it", ack_covers),
-    TEST("ack.forwards", "9.7.5.1.1", "ACKs never go back", ack_forwards),
+         "a message one byte longer than the buffer gets NAK invalid request",
+         too_long),
+    TEST("ack.covers", "9.7.5.1.2", "an ACK covers all earlier packets",
+         ack_covers),
+    TEST("ack.forwards", "9.7.5.1.1", "the PSNs of ACKs never go backwards",
+         ack_forwards),
     TEST("ack.msn", "9.7.7.1", "MSN counts messages, not packets",
          msn_by_message),
     TEST("responder.psn-gap", "9.7.5.2.3",
-         "a gap is NAKed with the expected PSN, and can be filled", psn_gap),
+         "a gap gets a NAK with the expected PSN, and can be filled", psn_gap),
     TEST("responder.psn-one-nak", "9.7.5.2.3",
-         "one NAK for a gap, whatever follows", psn_one_nak),
-    TEST("responder.psn-gap-again", "9.7.5.2.3", "each new gap has its NAK",
-         psn_gap_again),
+         "a gap gets one NAK, however many packets follow", psn_one_nak),
+    TEST("responder.psn-gap-again", "9.7.5.2.3",
+         "each new gap gets its own NAK", psn_gap_again),
     TEST("responder.duplicate-send", "9.7.5.1.4",
-         "a duplicate is acknowledged and not done again", psn_duplicate),
+         "a duplicate is acknowledged, but not executed again", psn_duplicate),
     TEST("responder.duplicate-old", "9.7.5.1.4",
          "the ACK for a duplicate has the most recent PSN", psn_duplicate_old),
     TEST("responder.duplicate-last", "9.7.5.1.4",
-         "a duplicate Last with other data changes nothing",
-         psn_duplicate_last),
+         "a duplicate Last with other data has no effect", psn_duplicate_last),
     TEST("responder.psn-window", "9.7.4.1.1",
-         "2^23 - 1 behind is a duplicate, as far ahead a gap", psn_window),
-    TEST("rnr.nak", "9.7.5.2.8", "no buffer: RNR NAK; with one: done",
+         "a PSN 2^23 - 1 behind is a duplicate, and one as far ahead is a gap",
+         psn_window),
+    TEST("rnr.nak", "9.7.5.2.8",
+         "a SEND without a buffer gets an RNR NAK, and is delivered later",
          send_rnr),
-    TEST("rnr.blocks", "9.7.5.2.8", "what follows an RNR NAK is dropped",
-         rnr_blocks),
+    TEST("rnr.blocks", "9.7.5.2.8",
+         "packets that follow one with an RNR NAK are dropped", rnr_blocks),
     TEST("rnr.write", "9.7.5.2.8", "a WRITE needs no receive buffer",
          rnr_not_write),
-    TEST("rnr.msn", "9.7.7.1", "a refused message is not counted", rnr_timer),
-    TEST("invalidate.key", "9.4.1.1.3", "an invalidated key opens nothing",
+    TEST("rnr.msn", "9.7.7.1",
+         "the MSN does not count a message that got an RNR NAK", rnr_timer),
+    TEST("invalidate.key", "9.4.1.1.3", "an invalidated key gives no access",
          send_invalidate),
     TEST("invalidate.unknown", "9.4.1.1.3",
-         "a key with a stale variant part invalidates nothing",
-         invalidate_unknown),
+         "a key with a stale variant invalidates nothing", invalidate_unknown),
 };
 CONF_TESTS(conf_tests_roce_send, "roce", tests);
