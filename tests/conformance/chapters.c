@@ -2,8 +2,8 @@
 #include "chapters.h"
 
 /* clang-format off */
-/* One line a file of tests, whose table is conf_tests_NAME; chapters stay
- * together, in the order of the layers. */
+/* One line for each file of tests, whose table is conf_tests_NAME. The files of
+ * a chapter stand together, and the chapters in the order of the layers. */
 #define CHAPTERS(X) \
     X(smoke) \
     X(eth_frame) \

@@ -13,9 +13,10 @@
 enum {
     PCAP_MAGIC_LEN = 24,
     PCAP_RECORD_LEN = 16,
-    PEER_HOST = 100,    /* host part of peer 0's address */
-    HOST_NUMBER = 2,    /* of conf_host() */
-    STRANGER_NET = 128, /* 10.0.0.x is the peers'; strangers have 10.x.0.0 */
+    PEER_HOST = 100, /* The last byte of peer 0's IPv4 address. */
+    HOST_NUMBER = 2, /* The last byte of conf_host()'s IPv4 address. */
+    /* Peers are 10.0.0.x, and strangers 10.x.0.0 with x from here on. */
+    STRANGER_NET = 128,
     DEFAULT_DEPTH = 32,
     ALIVE_HOST_NUMBER = 0xee,
     START_TRIES = 100,
@@ -34,7 +35,7 @@ static char *next_step(struct conf *conf)
     unsigned int at = conf->steps++;
     unsigned int half = CONF_STEPS_MAX / 2;
 
-    /* The first half stays, the second is a ring of the latest. */
+    /* The first half is kept; the second half is a ring of the latest lines. */
     return conf->step[at < half ? at : half + (at - half) % half];
 }
 
@@ -152,7 +153,8 @@ static bool run_world(struct conf *conf, bool (*is_done)(void *ctx), void *ctx,
     uint64_t end_ns = conf->world.now_ns + timeout_us * 1000;
 
     if (conf->host != NULL) {
-        conf->host->sleep.is_asleep = false; /* deadlines may have changed */
+        /* Its deadlines may have changed. */
+        conf->host->sleep.is_asleep = false;
     }
     if (conf->dut->is_virtual) {
         return native_world_run(&conf->world, is_done, ctx, timeout_us * 1000);
@@ -197,7 +199,7 @@ void conf_pass(struct conf *conf, uint64_t us)
         native_world_pass(&conf->world, us * 1000);
         return;
     }
-    conf->pass_until_ns = moment.ns; /* wakes the loop */
+    conf->pass_until_ns = moment.ns; /* Wakes the loop. */
     run_world(conf, has_come, &moment, us + 1000000);
     conf->pass_until_ns = NATIVE_NO_DEADLINE;
 }
@@ -288,7 +290,7 @@ static void pcap_frame(struct conf *conf, const uint8_t *data, size_t len)
     fwrite(data, len, 1, conf->pcap);
 }
 
-/* ---- Towards the target. */
+/* ---- Frames to the target. */
 
 static struct conf_tx *copy_frame(const uint8_t *data, size_t len,
                                   uint8_t flags)
@@ -347,8 +349,8 @@ static void check_fits(struct conf *conf, const uint8_t *frame, size_t len)
     }
     if (mtu_bytes != 0 && (len > header + mtu_bytes || len < ETH_LEN)) {
         conf_not_run(conf,
-                     "an interface with an MTU of %u does not send a frame of "
-                     "%zu bytes",
+                     "the interface has an MTU of %u and cannot send a frame "
+                     "of %zu bytes",
                      mtu_bytes, len);
     }
 }
@@ -366,7 +368,7 @@ void conf_send_frame(struct conf *conf, unsigned int port, const uint8_t *frame,
     put_out(&conf->wires[port], frame, len_bytes, flags);
 }
 
-/* ---- From the target. */
+/* ---- Frames from the target. */
 
 static void answer_arp(struct conf *conf, const struct conf_peer *peer,
                        const struct packet *packet)
@@ -462,7 +464,7 @@ static void take_in(struct conf *conf, unsigned int port, const uint8_t *data,
     rx->is_taken = false;
     memcpy(rx->data, data, len);
     if (!packet_parse(&rx->packet, rx->data, len)) {
-        conf_note(conf, "port %u got a frame of %zu bytes", port, len);
+        conf_note(conf, "port %u received a frame of %zu bytes", port, len);
     }
     rx->packet.port = port;
     rx->packet.time_us = conf_now_us(conf);
@@ -479,7 +481,7 @@ static void take_in(struct conf *conf, unsigned int port, const uint8_t *data,
     }
 }
 
-/* ---- A hand on the wire. */
+/* ---- The filter on the wire. */
 
 static void go_on(struct conf_wire *wire, bool is_from_target,
                   const uint8_t *data, size_t len)
@@ -558,7 +560,7 @@ static void on_room(void *ctx, unsigned int port)
     drain_wire(&conf->wires[port]);
 }
 
-/* The host's port sends. */
+/* The host's port sends these frames. */
 static unsigned int host_send(void *ctx, const struct frame_tx *burst,
                               unsigned int count)
 {
@@ -571,7 +573,7 @@ static unsigned int host_send(void *ctx, const struct frame_tx *burst,
     return count;
 }
 
-/* ---- The node that holds frames back. */
+/* ---- The node that delays frames. */
 
 static bool node_step(void *ctx)
 {
@@ -651,8 +653,11 @@ bool conf_begin(struct conf *conf)
     conf->pass_until_ns = NATIVE_NO_DEADLINE;
     conf->steps = 0;
     conf->reason[0] = '\0';
-    /* A drive that lives on must not take us for who was here before.  One that
-     * is fresh meets the same peers in a test alone as among others. */
+    /*
+     * A drive that keeps running must not take this test's peers for those of
+     * an earlier test. With a fresh drive, a test sees the same peers alone as
+     * among others.
+     */
     conf->generation = conf->dut->is_virtual ? 1 : conf->generation + 1;
     conf->listeners = NULL;
     memset(conf->has_peer, 0, sizeof(conf->has_peer));
@@ -725,7 +730,7 @@ void conf_end(struct conf *conf)
     }
 }
 
-/* ---- What tests ask. */
+/* ---- What tests ask for. */
 
 const struct conf_target *conf_target(const struct conf *conf)
 {
@@ -784,7 +789,7 @@ const struct packet *conf_take_within(struct conf *conf, conf_match *match,
     return &taking.found->packet;
 }
 
-/* For a failure: what came instead. */
+/* For a failure: log the packets that came instead. */
 static void note_untaken(struct conf *conf)
 {
     unsigned int count = 0;
@@ -877,7 +882,8 @@ struct ip_addr conf_own_ip(const struct conf_target *target, unsigned int index,
         (uint8_t)(index == CONF_PEERS ? HOST_NUMBER : PEER_HOST + index));
 }
 
-/* RFC 5227 3: sender and target the same, for whoever knew another MAC. */
+/* RFC 5227 3: sender and target are the same, for those who know another MAC
+ * address. */
 static void announce_v4(struct conf *conf, const struct conf_peer *peer)
 {
     static const struct mac_addr everybody;
@@ -893,7 +899,7 @@ static void announce_v4(struct conf *conf, const struct conf_peer *peer)
             packet_arp(frame, &everybody, &peer->mac, &arp), 0);
 }
 
-/* RFC 4861 7.2.6: to all nodes, unsolicited, overriding. */
+/* RFC 4861 7.2.6: sent to all nodes, unsolicited, with the override flag. */
 static void announce_v6(struct conf *conf, const struct conf_peer *peer)
 {
     struct nd_neighbor advert = {
@@ -917,8 +923,11 @@ static void announce_v6(struct conf *conf, const struct conf_peer *peer)
     put_out(&conf->wires[peer->port], frame, len, 0);
 }
 
-/* Each test's peers have the addresses of the one's before and MACs of their
- * own: a target that did not start anew in between is to know. */
+/*
+ * The peers of each test have the same IP addresses as those of the test
+ * before, but their own MAC addresses: tell a target that was not restarted in
+ * between.
+ */
 static void announce_peer(struct conf *conf, const struct conf_peer *peer)
 {
     if (conf->dut->is_virtual) {
@@ -1074,7 +1083,7 @@ void conf_resolve(struct conf *conf, const struct conf_session *session,
     conf_check(conf,
                native_resolve(host, local, &ip, CONF_ANSWER_US * 2,
                               &target->path.neigh),
-               "the target does not answer ARP or ND for its address");
+               "the target answers neither ARP nor ND for its address");
     snprintf(target->subnqn, sizeof(target->subnqn), "%s",
              session->subnqn != NULL ? session->subnqn : conf->target.nqn);
     if (session->hostnqn != NULL) {
@@ -1098,12 +1107,14 @@ struct nvme_host *conf_connect(struct conf *conf,
 
     conf_resolve(conf, session, &target);
     if (!conf->dut->is_virtual) {
-        conf_pass(conf, LOOK_US); /* the host's RNIC frees what was destroyed */
+        /* Let the host's RNIC free what was destroyed. */
+        conf_pass(conf, LOOK_US);
     }
     status = host_connect(host, &target);
-    conf_check(conf, status != HOST_LOST,
-               "connect: no answer, or refused with REJ %u, NVMe status %u",
-               host->conn[0].reject_reason, host->conn[0].reject_status);
+    conf_check(
+        conf, status != HOST_LOST,
+        "connect failed: no answer, or refused with REJ %u, NVMe status %u",
+        host->conn[0].reject_reason, host->conn[0].reject_status);
     conf_status(conf, "connect", status, NVME_SC_SUCCESS);
     return host;
 }
@@ -1147,8 +1158,8 @@ void conf_needs_block(struct conf *conf)
 {
     if (block_bytes(conf) != CONF_BLOCK) {
         conf_not_run(conf,
-                     "the namespace has blocks of %u bytes: the data of this "
-                     "test are made for %u",
+                     "the namespace has blocks of %u bytes; the data of this "
+                     "test is made for blocks of %u",
                      block_bytes(conf), CONF_BLOCK);
     }
 }
@@ -1161,7 +1172,9 @@ static void fill_blocks(struct conf *conf, uint8_t *data, uint64_t lba,
     conf_fill(data, lba * units, blocks * units, version);
 }
 
-/* Tests know how much a command may have when blocks are small. */
+/*
+ * Tests are written for small blocks: check that the command's data still fits.
+ */
 static void need_room(struct conf *conf, uint32_t blocks)
 {
     uint64_t len_bytes = (uint64_t)blocks * block_bytes(conf);
@@ -1212,7 +1225,7 @@ void conf_verify(struct conf *conf, struct nvme_host *host, uint16_t qid,
                 NVME_SC_SUCCESS);
     for (at = 0; at < len && conf->host->data[at] == expected[at]; at++) {
     }
-    conf_check(conf, at == len, "read: byte %zu of block %llu differs",
+    conf_check(conf, at == len, "data read: byte %zu of block %llu differs",
                at % block_bytes(conf),
                (unsigned long long)(lba + at / block_bytes(conf)));
 }
@@ -1241,20 +1254,21 @@ void conf_expect_alive(struct conf *conf)
 void conf_partner(struct conf *conf, unsigned int port, const char *key,
                   const char *value)
 {
-    conf_note(conf, "port %u's link partner: %s %s", port, key, value);
+    conf_note(conf, "set the link partner of port %u: %s %s", port, key, value);
     if (!conf->dut->partner(conf->dut->ctx, port, key, value)) {
-        conf_not_run(conf, "the link partner of port %u cannot be set: %s %s",
+        conf_not_run(conf, "cannot set the link partner of port %u: %s %s",
                      port, key, value);
     }
 }
 
-/* In real time a drive takes a while to boot: until it answers on each port. */
+/* In real time a drive takes a while to boot: wait until it answers on each
+ * port. */
 static void wait_for_start(struct conf *conf, unsigned int port)
 {
     conf_check(conf,
                conf_arp(conf, conf_peer(conf, CONF_PEERS - 1, port),
                         START_TRIES, START_PAUSE_US) != NULL,
-               "port %u does not answer ARP after a start", port);
+               "port %u does not answer ARP after the start", port);
 }
 
 static void wait_for_starts(struct conf *conf)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What is under test, behind one seam: the native drive in this process, the
- * QEMU machine behind sockets, or any target on a link.
+ * The device under test behind one interface: the native drive in this process,
+ * the QEMU machine behind sockets, or any target on a link.
  *
- * The native one exists twice in the program, as it is and with the mutants'
- * defects; so nothing outside of dut_native.c may call into a native drive.
+ * The program contains the native drive twice, once as it is and once with the
+ * seeded defects; for that reason nothing outside of dut_native.c may call into
+ * a native drive.
  */
 #ifndef ESSD_CONFORM_DUT_H
 #define ESSD_CONFORM_DUT_H
@@ -13,10 +14,10 @@
 
 struct dut_events {
     void *ctx;
-    /* Frames from the target; read during the call only. */
+    /* Frames from the target, which are valid during the call only. */
     void (*receive)(void *ctx, unsigned int port, const struct frame_rx *frames,
                     unsigned int count);
-    /* send() took less than offered: there is room again. */
+    /* There is room again after send() has refused a frame. */
     void (*room)(void *ctx, unsigned int port);
 };
 
@@ -24,54 +25,59 @@ struct dut {
     void *ctx;
     const char *kind; /* "native", "qemu", "link" */
     bool has_control, has_flags, is_virtual;
-    uint32_t mtu_bytes; /* of the way to it; 0: any frame can be sent */
+    /* MTU of the path to the target; 0: any frame can be sent. */
+    uint32_t mtu_bytes;
 
-    /** Before a test: powered, links up, nothing known of earlier tests. */
+    /**
+     * Prepare a test: the target is powered, its links are up, and it remembers
+     * nothing of earlier tests.
+     */
     bool (*begin)(void *ctx, struct native_world *world,
                   const struct dut_events *events);
     void (*end_test)(void *ctx);
     void (*end)(void *ctx);
-    /** What is known of it. */
+    /** Fill in what is known of the target. */
     void (*describe)(void *ctx, struct conf_target *target);
-    /** @return false: no room, ask again after events.room() */
+    /** @return false when there is no room: try again after events.room() */
     bool (*send)(void *ctx, unsigned int port, const uint8_t *frame,
                  size_t len_bytes, uint8_t flags);
-    /** Real time only: move frames, sleep until the world's deadline. */
+    /** Real time only: move frames, then sleep until the world's deadline. */
     bool (*run_once)(void *ctx, struct native_world *world);
-    /** Real time only: the last moment when nothing was there to be read. */
+    /** Real time only: the last moment when nothing was left to read. */
     uint64_t (*empty_ns)(void *ctx, unsigned int port);
 
-    /* With control; NULL otherwise. */
+    /* NULL when the target cannot be controlled. */
     bool (*partner)(void *ctx, unsigned int port, const char *key,
                     const char *value);
     bool (*power_cut)(void *ctx);
     bool (*reset)(void *ctx);
-    /** @param text  room bytes for what it says */
+    /** @param text  receives the answer, at most `room` bytes */
     bool (*console)(void *ctx, const char *line, char *text, size_t room);
     struct native_drive *(*native)(void *ctx);
 };
 
 struct dut dut_native_create(unsigned int defect);
 
-/* Which defect the native drive has from now on; 0: none.  dut_defect.c, or
- * mutants/mutant.c in the copy that has some. */
+/* Choose the native drive's defect; 0: none. The function is in dut_defect.c,
+ * and in mutants/mutant.c for the copy with defects. */
 void dut_set_defect(unsigned int defect);
 
-/* The same, from the objects that have the mutants' defects. */
+/* The same, from the objects that have the seeded defects. */
 struct dut dut_mutant_create(unsigned int defect);
 
 struct dut_link_config {
-    const char *sockets[CONF_PORTS]; /* QEMU stream sockets, or NULL */
-    const char *interface;           /* instead of them */
-    const char *control;             /* UNIX socket, or NULL */
-    struct conf_target target;       /* what is known of it */
+    const char *sockets[CONF_PORTS]; /* QEMU stream sockets, or NULL. */
+    const char *interface;           /* Used instead of the sockets. */
+    const char *control;             /* UNIX socket, or NULL. */
+    struct conf_target target;       /* What is known of the target. */
 };
 
 /**
- * *config stays the caller's: its target is what describe() says, filled in
- * from `control` and by whoever learns more.
+ * The caller keeps *config: its target is what describe() returns; it is filled
+ * in from `control`, and later by whatever learns more.
  *
- * @return kind NULL, with the reason printed, when it cannot be reached
+ * @return a dut with kind NULL when the target cannot be reached; the reason
+ * was printed
  */
 struct dut dut_link_create(struct dut_link_config *config);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The drive as it is has no defects to choose from: see mutants/. */
+/* The drive without defects, which has none to choose from: see mutants/. */
 #include "dut.h"
 
 void dut_set_defect(unsigned int defect)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A target on a link, in real time: QEMU's stream sockets (a 4-byte big-endian
- * length before each frame) or a network interface (raw_link.c).
+ * A target on a link, in real time: QEMU's stream sockets (each frame follows
+ * its length in 4 big-endian bytes) or a network interface (raw_link.c).
  *
- * Control, for the drive in QEMU, is a UNIX socket with a line each way:
- * docs/conformance.md, "Control".
+ * The drive in QEMU is controlled through a UNIX socket, with one line for each
+ * request and answer: docs/conformance.md, "Control".
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,7 +28,7 @@ enum {
     BURST = 64,
     MS = 1000000,
     REPLY_LEN = 65536,
-    MAX_WAIT_MS = 2, /* how well packets' times are known */
+    MAX_WAIT_MS = 2, /* The accuracy of the packets' times. */
     CONTROL_WORDS = 512,
 };
 
@@ -36,7 +36,7 @@ struct link {
     int fd;
     size_t in_len, out_at, out_len;
     bool was_full;
-    uint64_t empty_ns; /* when there was nothing to be read */
+    uint64_t empty_ns; /* The last time when nothing was left to read. */
     uint8_t *in, *out;
 };
 
@@ -46,9 +46,9 @@ struct link_dut {
     struct dut_events events;
     struct link links[CONF_PORTS];
     unsigned int num_links;
-    struct raw_link raw; /* when is_interface */
+    struct raw_link raw; /* Used if is_interface. */
     bool is_interface, is_gone;
-    int control; /* -1: none */
+    int control; /* -1: none. */
     bool is_partner_changed[CONF_PORTS];
     char reply[REPLY_LEN];
 };
@@ -94,7 +94,7 @@ static void close_links(struct link_dut *dut)
     dut->num_links = 0;
 }
 
-/* The addresses that tests speak from are to be nobody else's. */
+/* No other host may have the addresses of the tests. */
 static bool kernel_has_ours(const struct dut_link_config *config)
 {
     for (unsigned int i = 0; i <= CONF_PEERS; i++) {
@@ -140,7 +140,7 @@ static bool would_block(ssize_t n)
     return n < 0 && (errno == EAGAIN || errno == EINTR || errno == ENOBUFS);
 }
 
-/* @return false: the other end is gone */
+/* @return false when the other end is gone */
 static bool flush_out(struct link_dut *dut, unsigned int port)
 {
     struct link *link = &dut->links[port];
@@ -172,9 +172,10 @@ static bool send_frame(void *ctx, unsigned int port, const uint8_t *frame,
     struct link *link = &dut->links[port];
     uint8_t *at = link->out + link->out_len;
 
-    (void)flags; /* there is no way to send them: conform.h, CONF_NEEDS_FLAGS */
+    /* A link cannot carry such frames: see CONF_NEEDS_FLAGS in conform.h. */
+    (void)flags;
     if (port >= dut->num_links) {
-        return true; /* nothing is plugged in there */
+        return true; /* Nothing is connected there. */
     }
     if (dut->is_interface) {
         enum raw_result result = raw_link_send(&dut->raw, frame, len_bytes);
@@ -204,7 +205,7 @@ static bool take_frames(struct link_dut *dut, unsigned int port)
                                  .len_bytes = len};
 
         if (len > FRAME_LEN_MAX) {
-            return false; /* out of step: no way back */
+            return false; /* The stream is out of step, and cannot recover. */
         }
         if (link->in_len - at - PREFIX < len) {
             break;
@@ -217,7 +218,7 @@ static bool take_frames(struct link_dut *dut, unsigned int port)
     return true;
 }
 
-/* @return false: the other end is gone */
+/* @return false when the other end is gone */
 static bool read_stream(struct link_dut *dut, unsigned int port, bool *is_busy)
 {
     struct link *link = &dut->links[port];
@@ -362,7 +363,7 @@ static bool link_partner(void *ctx, unsigned int port, const char *key,
     return ask_control(dut, request);
 }
 
-/* As it is when the machine starts. */
+/* Restore the partner that the machine has when it starts. */
 static void restore_partner(struct link_dut *dut, unsigned int port)
 {
     static const char *const usual[][2] = {
@@ -397,7 +398,7 @@ static unsigned int parse_hex4(const char *text)
     return (unsigned int)strtoul(digits, NULL, 16);
 }
 
-/* A JSON string's text. @return false when it is none or too long */
+/* Decode a JSON string. @return false when it is no string, or too long */
 static bool unquote_json(const char *from, char *to, size_t room)
 {
     size_t len = 0;

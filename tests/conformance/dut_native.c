@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The whole drive in this process: fresh for every test, in virtual time.
+ * The whole drive in this process, fresh for every test, in virtual time.
  *
- * Compiled twice: as dut_native_create(), and with the mutants' defects as
- * dut_mutant_create() (tests/conformance/mutants).
+ * This file is compiled twice: as dut_native_create(), and with the seeded
+ * defects as dut_mutant_create() (tests/conformance/mutants).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +33,8 @@ struct native_dut {
         unsigned int port;
     } sides[CONF_PORTS];
     uint32_t generation;
-    struct config saved; /* in flash, of this test */
+    /* The configuration that this test has saved in flash. */
+    struct config saved;
     bool has_saved;
     char line[LINE_MAX_LEN];
 };
@@ -222,7 +223,8 @@ static bool power_cut(void *ctx)
     return power_on(dut);
 }
 
-/* No reset line natively: what a warm reset leaves is what a start finds. */
+/* The native drive has no reset line: a warm reset is a start that finds the
+ * flash as it was. */
 static bool native_reset(void *ctx)
 {
     struct native_dut *dut = ctx;
@@ -257,7 +259,7 @@ static bool native_console(void *ctx, const char *line, char *text, size_t len)
                           CONSOLE_TIMEOUT_S * NS_PER_S)) {
         return false;
     }
-    said = strchr(machine_console(machine), '\n') + 1; /* behind the echo */
+    said = strchr(machine_console(machine), '\n') + 1; /* Skip the echo. */
     end = strstr(said - 1, "\nessd> ");
     end = end >= said ? end : said;
     if ((size_t)(end - said) >= len) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The program without mutants: see mutants/. */
+/* The program without seeded defects: see mutants/. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -7,7 +7,9 @@
 
 struct dut dut_mutant_create(unsigned int defect)
 {
-    fprintf(stderr, "essd_conform: no defect %u: this program has no mutants\n",
+    fprintf(stderr,
+            "essd_conform: there is no defect %u: this program was built "
+            "without mutants\n",
             defect);
     exit(2);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the target has said in a test tells which connections it believes to
- * have: those of its REPs.  Each gets an RTU, in case it never got one, and a
- * DREQ; its own DREQs get a DREP.  Otherwise it would go on asking, and hold
- * what the next test needs.
+ * Ends the connections that the target still has after a test. Its REPs tell
+ * which those are. Each gets an RTU, in case it never got one, and a DREQ; the
+ * target's own DREQs get a DREP. Otherwise the target would repeat its
+ * messages, and hold resources that the next test needs.
  *
- * Left out: REPs that a filter lost.  The target sends them again, into the
- * next test, and gives up.
+ * Left out: REPs that a filter lost. The target repeats them during the next
+ * test, and then gives up.
  */
 #include "leave.h"
 
@@ -14,23 +14,25 @@
 #include "net/wire/cm_msg.h"
 
 enum {
-    LEAVE_US = 300000, /* without a word: the target is not there any more */
-    TOGETHER = 16,     /* as many fit where a target keeps datagrams */
+    LEAVE_US = 300000, /* A target that is silent this long is gone. */
+    TOGETHER = 16,     /* As many as fit in a target's datagram buffers. */
     CONNECTIONS_MAX = 2048,
 };
 
 struct connection {
-    const struct packet *packet; /* the target's REP or DREQ */
+    const struct packet *packet; /* The target's REP or DREQ. */
     uint32_t target_id, own_id, target_qpn;
-    unsigned int round; /* in which it was asked to end; 0: not yet */
+    /* The round in which the target was asked to end it; 0: not yet. */
+    unsigned int round;
     bool is_closed;
 };
 
 struct leaving {
     struct conf *conf;
-    const struct conf_rx *seen; /* the last that was looked at */
+    const struct conf_rx *seen; /* The last packet that was examined. */
     unsigned int num;
-    unsigned int round, awaited; /* DREQs of this round without an answer */
+    /* The round, and its DREQs without an answer. */
+    unsigned int round, awaited;
     struct connection connections[CONNECTIONS_MAX];
 };
 
@@ -143,7 +145,7 @@ static void see_closed(struct leaving *leaving, uint32_t target_id)
     }
 }
 
-/* Those of earlier tests are answered too. */
+/* DREQs of earlier tests are answered too. */
 static void see_dreq(struct leaving *leaving, const struct packet *packet)
 {
     struct cm_dreq dreq;
@@ -214,7 +216,7 @@ void leave(struct conf *conf)
 
     conf->filter = NULL;
     leaving->conf = conf;
-    (void)are_closed(leaving); /* who is there? */
+    (void)are_closed(leaving); /* Collect the connections. */
     do {
         ask_some(leaving, &next);
         (void)conf_wait(conf, are_closed, leaving, LEAVE_US);

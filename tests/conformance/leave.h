@@ -5,10 +5,11 @@
 #include "conform.h"
 
 /**
- * At the end of a test of a target that lives on: close what connections the
- * target believes to have, whoever opened them, and answer its DREQs.
+ * Call it after a test when the target keeps running: end all connections that
+ * the target has, whoever opened them, and answer its DREQs.
  *
- * Gives up after a while: a target without a link or power answers nothing.
+ * Gives up after a while, because a target without a link or power answers
+ * nothing.
  */
 void leave(struct conf *conf);
 

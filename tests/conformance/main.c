@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * essd_conform: the conformance tests against one target; results as JSON
- * lines for tools/essd/conform.py, which makes reports of them.
+ * essd_conform runs the conformance tests against one target. It writes the
+ * results as JSON lines for tools/essd/conform.py, which makes reports of them.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -24,7 +24,8 @@ enum {
     SLOW_MAX = 1000,
     PREPARE_TRIES = 5,
     PREPARE_PAUSE_US = 1000000,
-    /* Of RFC 4862, DAD with its random delay; of RFC 5227, announcements. */
+    /* Duplicate address detection with its random delay (RFC 4862), and
+     * announcements (RFC 5227). */
     CLAIM_US = 4000000,
 };
 
@@ -33,12 +34,14 @@ struct options {
     struct dut_link_config link;
     struct ip_addr target, own;
     bool is_native, is_listing, stops_at_first;
-    unsigned int defect; /* 0: none */
+    unsigned int defect; /* 0: none. */
     unsigned int num_sockets;
-    const char *first; /* chapter to begin with */
-    const char *after; /* the last test of those left out; NULL: none are */
+    const char *first; /* The chapter to begin with. */
+    /* The last of the tests to leave out; NULL: leave out none. */
+    const char *after;
     char *only[ONLY_MAX];
-    bool is_there[ONLY_MAX]; /* the suite has something of that name */
+    /* The suite has a test, group or chapter of that name. */
+    bool is_there[ONLY_MAX];
     unsigned int num_only;
     const char *results;
 };
@@ -48,8 +51,8 @@ struct runner {
     struct dut dut;
     struct conf *conf;
     FILE *results;
-    unsigned int count[4];   /* enum conf_outcome */
-    double begin_s, start_s; /* of the run, of the test */
+    unsigned int count[4];   /* Indexed by enum conf_outcome. */
+    double begin_s, start_s; /* When the run and the test began. */
     char chapter[16];
     unsigned int num;
     struct entry {
@@ -60,7 +63,7 @@ struct runner {
     } entries[TESTS_MAX];
 };
 
-/* What is wrong with the options, in one line. */
+/* Print in one line what is wrong with the options, and exit. */
 static void refuse_options(const char *format, ...)
     __attribute__((format(printf, 1, 2), noreturn));
 
@@ -154,7 +157,7 @@ static void report_test(struct runner *runner, const struct entry *entry,
     fflush(file);
 }
 
-/* ---- Running one. */
+/* ---- Running one test. */
 
 static bool can_run(struct conf *conf, const struct conf_test *test)
 {
@@ -217,7 +220,8 @@ static void test_body(void **state)
     if (!can_run(conf, entry->test)) {
         skip();
     }
-    conf->outcome = CONF_FAILED; /* for who leaves without a word */
+    /* Counts when the test ends without a verdict. */
+    conf->outcome = CONF_FAILED;
     snprintf(conf->reason, sizeof(conf->reason), "an assertion failed");
     entry->test->run(conf);
     conf->outcome = CONF_PASSED;
@@ -258,7 +262,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* ---- Which ones. */
+/* ---- Choosing tests. */
 
 static bool is_wanted(struct options *options, const char *name)
 {
@@ -312,7 +316,7 @@ static void collect_tests(struct runner *runner)
     }
 }
 
-/* A name that is no test's would leave out what somebody relies upon. */
+/* A misspelt name must not silently leave out a test. */
 static void expect_all_there(const struct options *options)
 {
     for (unsigned int i = 0; i < options->num_only; i++) {
@@ -325,7 +329,8 @@ static void expect_all_there(const struct options *options)
     }
 }
 
-/* A target that a test has killed was started again: go on behind that test. */
+/* After a test has killed the target and it was restarted, go on with the next
+ * test. */
 static bool leave_out_up_to(struct runner *runner, const char *name)
 {
     unsigned int i = 0;
@@ -352,7 +357,7 @@ static void list_tests(const struct runner *runner)
     }
 }
 
-/* ---- A target that nobody told us about: ARP and discovery say the rest. */
+/* ---- A target that was not described: ARP and discovery tell the rest. */
 
 static void find_mac(struct conf *conf)
 {
@@ -378,7 +383,7 @@ static void find_nqn(struct conf *conf)
                "the discovery log is empty: give --nqn");
 }
 
-/* The diagnostic echo service is there when it takes a connection. */
+/* The target has the diagnostic echo service if it accepts a connection. */
 static void find_echo(struct conf *conf)
 {
     struct rc *rc =
@@ -416,8 +421,8 @@ static const struct conf_test preparation = {
     .run = prepare_target,
 };
 
-/* A drive that was started for this run claims its addresses meanwhile: who
- * says that he has them is right, or wrong, only behind that. */
+/* A drive that was started for this run probes for its addresses first: until
+ * it has claimed them, another host may still answer for them. */
 static void identify_target(struct conf *conf)
 {
     target_about_read(conf, &conf->about);
@@ -429,7 +434,7 @@ static void identify_target(struct conf *conf)
 static const struct conf_test introduction = {
     .id = "identify",
     .clause = "",
-    .purpose = "ask the target what it is; let it come to rest",
+    .purpose = "ask the target what it is, and let it finish its start",
     .run = identify_target,
 };
 
@@ -470,7 +475,7 @@ static unsigned int number_to(const char *option, const char *text,
     unsigned long long value = parse_number(option, text);
 
     if (value > max) {
-        refuse_options("%s %s: %u at most", option, text, max);
+        refuse_options("%s %s: the most is %u", option, text, max);
     }
     return (unsigned int)value;
 }
@@ -672,7 +677,7 @@ static int run_entries(struct entry *entries, unsigned int num)
     return failed;
 }
 
-/* Learn what the options left open; not one of the tests. */
+/* Find out what the options left open; this is not one of the tests. */
 static bool find_target(struct runner *runner)
 {
     static struct entry entry;
@@ -683,7 +688,8 @@ static bool find_target(struct runner *runner)
     runner->results = NULL;
     is_found = run_entries(&entry, 1) == 0;
     runner->options.link.target = runner->conf->target;
-    if (is_found) { /* who does not say what it is can be tested, too */
+    /* A target that does not describe itself can be tested, too. */
+    if (is_found) {
         entry.test = &introduction;
         strcpy(entry.name, "prepare.identify");
         run_entries(&entry, 1);
@@ -718,7 +724,7 @@ static int run_all(struct runner *runner)
 {
     runner->conf->dut = &runner->dut;
     runner->conf->options = &runner->options.conf;
-    /* cmocka's own account goes nowhere: ours is on stdout and in the file. */
+    /* Discard cmocka's own output: ours goes to stdout and to the file. */
     cmocka_set_message_output(CM_OUTPUT_STDOUT);
     if (!find_target(runner)) {
         return EXIT_FAILED;

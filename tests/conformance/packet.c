@@ -22,7 +22,7 @@ enum {
     ICMPV6_LEN_MAX = 65535,
 };
 
-/* ---- Taken apart. */
+/* ---- Parsing. */
 
 static void parse_roce(struct packet *packet)
 {
@@ -229,7 +229,7 @@ bool packet_parse(struct packet *packet, const uint8_t *frame, size_t len_bytes)
     return true;
 }
 
-/* ---- In words. */
+/* ---- Describing in words. */
 
 struct text {
     char *at;
@@ -338,7 +338,7 @@ static void put_aeth(struct text *text, const struct aeth *aeth)
             aeth->value < ARRAY_LEN(naks) ? naks[aeth->value] : "NAK ?");
         break;
     case AETH_RESERVED:
-        put(text, ", AETH of a reserved kind");
+        put(text, ", AETH of a reserved type");
         break;
     }
     put(text, " msn %u", aeth->msn);
@@ -464,7 +464,7 @@ const char *packet_text(const struct packet *packet, char *text, size_t room)
     return text;
 }
 
-/* ---- Built. */
+/* ---- Building. */
 
 static size_t put_eth(uint8_t *frame, const struct packet_path *path,
                       uint16_t type)
@@ -482,7 +482,7 @@ static size_t put_eth(uint8_t *frame, const struct packet_path *path,
     return eth_header_len(&eth);
 }
 
-/* Both headers. @return where the payload goes */
+/* Write the Ethernet and the IP header. @return where the payload goes */
 static size_t put_headers(uint8_t *frame, const struct packet_path *path,
                           uint8_t protocol, size_t len_bytes)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Reference: packet(7).  Linux takes the outer VLAN tag out of a frame before
- * a packet socket sees it; it comes beside the frame and is put back.
+ * Reference: packet(7). Linux removes the outer VLAN tag before a packet socket
+ * gets the frame; the tag comes as auxiliary data, and this file inserts it
+ * again.
  *
- * Left out: checksums that a sender on the same machine leaves to its card
- * (TP_STATUS_CSUMNOTREADY): they are wrong, as they would be on a wire.
+ * Left out: checksums that a sender on the same machine leaves to its network
+ * card (TP_STATUS_CSUMNOTREADY); they are wrong, as they would be on a wire.
  */
 #include "raw_link.h"
 
@@ -22,7 +23,7 @@
 #include "lib/bytes.h"
 
 enum {
-    EVERY_PROTOCOL = 3, /* ETH_P_ALL: its header clashes with ours */
+    EVERY_PROTOCOL = 3, /* ETH_P_ALL, whose header conflicts with ours. */
     MACS_LEN = 12,
     TAG_LEN = 4,
     TPID_VLAN = 0x8100,
@@ -50,11 +51,12 @@ static bool is_fit(struct raw_link *link)
 
     if (!ask_interface(link, SIOCGIFHWADDR, &ifreq) ||
         ifreq.ifr_hwaddr.sa_family != ARPHRD_ETHER) {
-        return refuse_link(link, "this is no Ethernet interface");
+        return refuse_link(link, "it is not an Ethernet interface");
     }
     if (!ask_interface(link, SIOCGIFFLAGS, &ifreq) ||
         !(ifreq.ifr_flags & IFF_UP)) {
-        return refuse_link(link, "the interface is down: ip link set it up");
+        return refuse_link(
+            link, "the interface is down: set it up with ip link set ... up");
     }
     if (!ask_interface(link, SIOCGIFMTU, &ifreq)) {
         return refuse_link(link, strerror(errno));
@@ -63,7 +65,8 @@ static bool is_fit(struct raw_link *link)
     return true;
 }
 
-/* All of them are refinements: without, there is more to skip or to lose. */
+/* All these options are optional: without them more frames have to be skipped,
+ * or are lost. */
 static void set_helpful(int fd)
 {
     int yes = 1, size = RECEIVE_BUFFER;
@@ -83,7 +86,8 @@ static bool attach_socket(struct raw_link *link, int index)
     };
     struct packet_mreq all = {
         .mr_ifindex = index,
-        .mr_type = PACKET_MR_PROMISC, /* our MACs are not the card's */
+        /* Our MAC addresses are not those of the card. */
+        .mr_type = PACKET_MR_PROMISC,
     };
     int yes = 1;
 
@@ -105,7 +109,8 @@ bool raw_link_open(struct raw_link *link, const char *name)
         fprintf(stderr, "essd_conform: there is no interface %s\n", name);
         return false;
     }
-    /* No protocol: nothing of other interfaces comes before bind(). */
+    /* Without a protocol the socket gets no frames of other interfaces before
+     * bind(). */
     link->fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (link->fd < 0) {
         fprintf(stderr,
@@ -120,7 +125,7 @@ bool raw_link_open(struct raw_link *link, const char *name)
     return attach_socket(link, index) || refuse_link(link, strerror(errno));
 }
 
-/* What the kernel had to drop is why a test may have failed. */
+/* Frames that the kernel had to drop may explain a failed test. */
 static void tell_drops(const struct raw_link *link)
 {
     struct tpacket_stats stats;
@@ -130,8 +135,8 @@ static void tell_drops(const struct raw_link *link)
             0 &&
         stats.tp_drops != 0) {
         fprintf(stderr,
-                "essd_conform: %s: %u received frames were lost in this "
-                "machine, which is too slow\n",
+                "essd_conform: %s: this machine is too slow and has lost %u "
+                "received frames\n",
                 link->name, stats.tp_drops);
     }
 }
@@ -172,7 +177,7 @@ static const struct tpacket_auxdata *find_auxdata(struct msghdr *message)
     return NULL;
 }
 
-/* The TAG_LEN bytes in front of the frame are free. */
+/* There is room for TAG_LEN bytes before the frame. */
 static uint8_t *put_tag_back(uint8_t *frame, const struct tpacket_auxdata *aux)
 {
     uint8_t *tagged = frame - TAG_LEN;
@@ -190,9 +195,9 @@ static void tell_long(struct raw_link *link, size_t len)
     if (!link->has_told) {
         link->has_told = true;
         fprintf(stderr,
-                "essd_conform: %s: a frame of %zu bytes came, longer than any "
-                "on a wire: switch receive offloads off (ethtool -K %s gro off "
-                "lro off)\n",
+                "essd_conform: %s: received a frame of %zu bytes, which is "
+                "longer than any on a wire: switch receive offloads off "
+                "(ethtool -K %s gro off lro off)\n",
                 link->name, len, link->name);
     }
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Whole Ethernet frames on an interface of this machine, beside what its
- * kernel sends and receives there.
+ * Sends and receives whole Ethernet frames on an interface of this machine,
+ * beside its kernel.
  */
 #ifndef ESSD_CONFORM_RAW_LINK_H
 #define ESSD_CONFORM_RAW_LINK_H
@@ -18,16 +18,16 @@ struct raw_link {
     int fd;
     char name[IF_NAMESIZE];
     uint32_t mtu_bytes;
-    bool has_told; /* of frames that are too long */
+    bool has_told; /* The message about long frames was printed. */
 };
 
 enum raw_result {
     RAW_DONE,
-    RAW_LATER, /* no room, or nothing there */
-    RAW_GONE,  /* the reason is printed */
+    RAW_LATER, /* There is no room, or no frame. */
+    RAW_GONE,  /* The reason was printed. */
 };
 
-/** @return false, with the reason in one line on stderr */
+/** @return false when it fails; the reason is printed in one line on stderr */
 MUST_USE bool raw_link_open(struct raw_link *link, const char *name);
 void raw_link_close(struct raw_link *link);
 
@@ -35,10 +35,10 @@ enum raw_result raw_link_send(struct raw_link *link, const uint8_t *frame,
                               size_t len_bytes);
 
 /**
- * The next frame that others have sent, VLAN tag included.
+ * Receive the next frame from another sender, with its VLAN tag.
  *
  * @param buf     room bytes
- * @param frame   where in it the frame begins
+ * @param frame   where in buf the frame begins
  */
 enum raw_result raw_link_receive(struct raw_link *link, uint8_t *buf,
                                  size_t room, uint8_t **frame,

@@ -12,16 +12,16 @@ enum {
     QUEUE_ENTRIES = 32,
     READS = 16,
     ACK_TIMEOUT = 16,
-    CM_TIMEOUT = 20, /* about 4 s */
+    CM_TIMEOUT = 20, /* About 4 s. */
     RETRIES = 7,
     SRC_PORT = 40000,
     CA_GUID_TOP = 0x02,
     MEMORY_KEY = 0x5eed0000,
-    QPN_AGAIN = 0x800000, /* QPNs of rc_reopen() are from here on */
+    QPN_AGAIN = 0x800000, /* rc_reopen() uses QPNs from here on. */
 };
 #define MEMORY_VA UINT64_C(0x7f0000100000)
 
-/* ---- As the target's responder. */
+/* ---- Responding to the target's requests. */
 
 static void send_response(struct rc *rc, const struct packet_roce *roce)
 {
@@ -54,7 +54,7 @@ static void send_nak(struct rc *rc, enum aeth_nak nak, uint32_t psn)
                       });
 }
 
-/* @return NULL when it is not all inside of our memory */
+/* @return NULL unless all of it is inside our memory */
 static uint8_t *memory_at(struct rc *rc, uint64_t va, uint32_t rkey,
                           uint64_t len)
 {
@@ -73,8 +73,8 @@ static uint8_t response_opcode(bool is_first, bool is_last)
     return is_last ? RC_READ_RESPONSE_LAST : RC_READ_RESPONSE_MIDDLE;
 }
 
-/* A duplicate is served again, and is no request of its own: what came behind
- * it stays received. */
+/* A duplicate is served again, but is no new request: requests after it stay
+ * received. */
 static void serve_read(struct rc *rc, const struct packet *packet,
                        bool is_duplicate)
 {
@@ -172,8 +172,8 @@ static bool is_request(uint8_t opcode)
     return roce_opcode_is(opcode, ROCE_SEND | ROCE_WRITE | ROCE_READ_REQUEST);
 }
 
-/* Count what ends the connection; all but the REQ have the receiver's id
- * second. */
+/* Count the messages that end the connection; all but the REQ have the
+ * receiver's id second. */
 static void count_end(struct rc *rc, const struct packet *packet)
 {
     if (packet->has_mad && packet->mad.mgmt_class == MAD_CLASS_CM &&
@@ -184,7 +184,7 @@ static void count_end(struct rc *rc, const struct packet *packet)
     }
 }
 
-/* Every packet that comes. */
+/* Called for every packet that comes. */
 static void on_packet(void *ctx, const struct packet *packet)
 {
     struct rc *rc = ctx;
@@ -222,7 +222,7 @@ static void on_packet(void *ctx, const struct packet *packet)
     }
 }
 
-/* ---- Coming to be. */
+/* ---- Making a connection. */
 
 static void set_path(struct rc *rc)
 {
@@ -251,7 +251,7 @@ struct rc *rc_new(struct conf *conf, const struct rc_config *config)
     rc->config.service =
         config->service != 0 ? config->service : (uint16_t)RC_SERVICE_NVME;
     set_path(rc);
-    /* Different in every test: a target in real time remembers. */
+    /* Different in every test, because a target in real time remembers QPNs. */
     rc->qpn = (0x100 + conf->generation * 64 + number) & PSN_MASK;
     rc->comm_id = (uint32_t)(conf_random(conf) & 0x7fff0000) + number + 1;
     rc->tid = conf_random(conf);
@@ -466,7 +466,7 @@ void rc_expect_no_cm(struct rc *rc, enum cm_attribute attribute,
 static void take_rep(struct rc *rc, const struct packet *packet)
 {
     conf_check(rc->conf, cm_rep_parse(&rc->rep, packet->cm, MAD_DATA_LEN),
-               "the REP cannot be read");
+               "the REP cannot be parsed");
     rc->target_comm_id = rc->rep.local_comm_id;
     rc->target_qpn = rc->rep.local_qpn;
     rc->psn = rc->rep.starting_psn;
@@ -483,7 +483,7 @@ static void take_rej(const struct rc *rc, const struct packet *packet,
                      struct cm_rej *rej)
 {
     conf_check(rc->conf, cm_rej_parse(rej, packet->cm, MAD_DATA_LEN),
-               "the REJ cannot be read");
+               "the REJ cannot be parsed");
 }
 
 void rc_take_rej(struct rc *rc, struct cm_rej *rej)
@@ -644,7 +644,7 @@ const struct packet *rc_take_opcode(struct rc *rc, uint8_t opcode)
     struct opcode_wanted wanted = {rc, opcode};
     char what[32];
 
-    snprintf(what, sizeof(what), "a packet of opcode %02x", opcode);
+    snprintf(what, sizeof(what), "a packet with opcode %02x", opcode);
     return conf_take(rc->conf, what, is_opcode, &wanted);
 }
 
@@ -722,7 +722,8 @@ uint16_t rc_send_capsule(struct rc *rc, const struct nvme_sqe *sqe,
                          const struct sgl *sgl, const void *data,
                          size_t len_bytes)
 {
-    /* As hosts do: Linux nvmet judges the SGL of commands without data, too. */
+    /* Hosts send this: Linux nvmet checks the SGL of commands without data,
+     * too. */
     static const struct sgl nothing = {.kind = SGL_KEYED};
     uint8_t capsule[NVME_SQE_LEN + 8192] = {0};
     struct nvme_sqe entry = *sqe;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One test of each way to be a peer: if these fail, nothing else will pass. */
+/*
+ * One test of each way to be a peer: when these fail, no other test can pass.
+ */
 #include <string.h>
 
 #include "conform.h"
@@ -29,7 +31,8 @@ static void smoke_ping(struct conf *conf)
                                 "conformance", 11),
                     0);
     reply = conf_take(conf, "an echo reply", is_echo_reply, &path.dst);
-    conf_equal(conf, "identifier and sequence", reply->icmp.rest, 0x12340001);
+    conf_equal(conf, "identifier and sequence number", reply->icmp.rest,
+               0x12340001);
     conf_same(conf, "echo data", reply->l4 + ICMP_LEN, "conformance", 11);
 }
 
@@ -62,8 +65,9 @@ static void by_host(struct conf *conf)
 static const struct conf_test tests[] = {
     CONF_TEST("ping", "RFC 792", "an echo request is answered", smoke_ping),
     CONF_TEST("by-hand", "NVMe-oF 1.1 3.3",
-              "admin queue, Connect, enable, Identify", by_hand),
-    CONF_TEST("by-host", "NVMe-oF 1.1 1.5", "I/O written is read back",
-              by_host),
+              "a hand-made host connects, enables and identifies a controller",
+              by_hand),
+    CONF_TEST("by-host", "NVMe-oF 1.1 1.5",
+              "a well-behaved host reads back what it wrote", by_host),
 };
 CONF_TESTS(conf_tests_smoke, "smoke", tests);

@@ -8,16 +8,16 @@
 
 enum {
     IDENTIFY_LEN = 4096,
-    PAGE_BYTES = 4096, /* CAP.MPSMIN of fabrics: nvmf.property.cap */
-    MDTS_MAX = 16,     /* more is no limit that a test could meet */
+    PAGE_BYTES = 4096, /* CAP.MPSMIN, which fabrics fix: nvmf.property.cap. */
+    MDTS_MAX = 16,     /* A larger MDTS limits no test. */
     LBAF_LEN = 4,
     LBAF_LBADS = 2,
     LBADS_MIN = 9,
     LBADS_MAX = 16,
 };
 
-/* A target may have no namespace of that number: its other sides can be tested.
- */
+/* A target may have no namespace with that number; other tests still apply to
+ * it. */
 static void read_blocks(struct conf *conf, struct nvme_host *host,
                         struct target_about *about)
 {
@@ -35,7 +35,7 @@ static void read_blocks(struct conf *conf, struct nvme_host *host,
     }
 }
 
-/* A field of ASCII that ends in spaces, or with a zero. */
+/* Copy an ASCII field that is padded with spaces, or ends with a zero. */
 static void take_text(char *text, const uint8_t *field, size_t len)
 {
     memcpy(text, field, len);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The n-th value of that key in a JSON text, if it is a string. */
+/* Find the n-th value of that key in a JSON text, if it is a string. */
 static bool find_string(const char *json, const char *key, unsigned int n,
                         char *value, size_t room)
 {

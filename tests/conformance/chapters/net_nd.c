@@ -407,9 +407,9 @@ static void moved_without_override(struct conf *conf)
     has_moved(conf, false);
 }
 
-/*
- * ---- Routers: the MTU that they advertise limits the length of an echo reply.
- */
+/* ---- Routers. */
+
+/* The MTU that they advertise limits the length of an echo reply. */
 
 static const uint8_t router_ip[16] = {0xfe, 0x80, [8] = 2, [15] = 0x99};
 

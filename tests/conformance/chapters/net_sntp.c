@@ -462,9 +462,9 @@ static void sntp_leap(struct conf *conf)
     finish_sntp(server);
 }
 
-/*
- * ---- Strays: answers that must be ignored; the correct answer follows them.
- */
+/* ---- Strays. */
+
+/* Answers that must be ignored; the correct answer follows them. */
 
 static void expect_strays_ignored(struct conf *conf, const struct reply *strays,
                                   unsigned int count, struct server *server)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The mutated drive's own variant of dut_defect.c. */
+/* Replaces dut_defect.c in the drive with seeded defects. */
 #include "mutants/mutant.h"
 
 #include "dut.h"

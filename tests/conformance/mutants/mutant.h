@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Forced into every source that has a defect planted. */
+/* Included by force into every source file with a seeded defect. */
 #ifndef ESSD_CONFORM_MUTANT_H
 #define ESSD_CONFORM_MUTANT_H
 
-/* The one that is on in the mutated drive of this process; 0: none. */
+/* The defect that is active in this process; 0: none. */
 extern unsigned int mutant_defect;
 
 #define MUTANT(number) (mutant_defect == (number))
