@@ -8,6 +8,19 @@
 /* Most rows in one reply; its "next" is the "from" of the next request. */
 enum { ROWS = 64 };
 
+/* Read where the table is to begin. */
+static bool read_from(const struct json_args *args, uint64_t *from,
+                      struct mgmt_refusal *refusal)
+{
+    *from = json_get_number(args, "from", 0);
+    if (!json_is_number_or_absent(args, "from")) {
+        refusal->code = "bad-argument";
+        refusal->text = "\"from\" has to be a number.";
+        return false;
+    }
+    return true;
+}
+
 static void put_controller(struct json *out, const struct nvmf_ctrl_info *info)
 {
     json_begin_object(out, NULL);
@@ -24,10 +37,12 @@ bool mgmt_controllers(void *ctx, const struct json_args *args, struct json *out,
                       struct mgmt_refusal *refusal)
 {
     const struct nvmf_target *target = ((struct drive *)ctx)->target;
-    uint64_t at = json_get_number(args, "from", 0);
     unsigned int rows = 0;
+    uint64_t at;
 
-    (void)refusal;
+    if (!read_from(args, &at, refusal)) {
+        return false;
+    }
     json_begin_array(out, "controllers");
     for (; at < NVMF_MAX_HOSTS && rows < ROWS; at++) {
         struct nvmf_ctrl_info info;
@@ -64,10 +79,12 @@ bool mgmt_queue_pairs(void *ctx, const struct json_args *args, struct json *out,
                       struct mgmt_refusal *refusal)
 {
     const struct drive *drive = ctx;
-    uint64_t at = json_get_number(args, "from", 0);
     unsigned int rows = 0;
+    uint64_t at;
 
-    (void)refusal;
+    if (!read_from(args, &at, refusal)) {
+        return false;
+    }
     json_begin_array(out, "queue-pairs");
     for (; at < NVMF_MAX_QPAIRS && rows < ROWS; at++) {
         struct nvmf_qpair_info info;

@@ -166,3 +166,10 @@ uint64_t json_get_number(const struct json_args *args, const char *key,
     return member != NULL && member->kind == JSON_NUMBER ? member->number
                                                          : otherwise;
 }
+
+bool json_is_number_or_absent(const struct json_args *args, const char *key)
+{
+    const struct json_member *member = json_find(args, key);
+
+    return member == NULL || member->kind == JSON_NUMBER;
+}

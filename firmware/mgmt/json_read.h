@@ -55,4 +55,7 @@ const char *json_get_string(const struct json_args *args, const char *key,
 uint64_t json_get_number(const struct json_args *args, const char *key,
                          uint64_t otherwise);
 
+/** Whether there is no such member, or it is a number. */
+bool json_is_number_or_absent(const struct json_args *args, const char *key);
+
 #endif

@@ -3,7 +3,10 @@
 
 #include <string.h>
 
-enum { RETRY_US = 20000 }; /* how often a waiting reply is tried again */
+enum {
+    RETRY_US = 20000, /* how often a waiting reply is tried again */
+    CHAR_DEL = 0x7f,
+};
 
 static const struct mgmt_request *find_request(
     const struct mgmt_service *service, const char *name)
@@ -90,6 +93,9 @@ static void end_line(struct mgmt_service *service)
     } else if (!json_parse(&args, service->line)) {
         refuse_request(service, 0, "bad-json",
                        "A request is one flat JSON object.");
+    } else if (!json_is_number_or_absent(&args, "id")) {
+        refuse_request(service, 0, "bad-argument",
+                       "\"id\" has to be a number.");
     } else {
         answer_request(service, json_get_number(&args, "id", 0), &args);
     }
@@ -103,8 +109,8 @@ static void take_character(struct mgmt_service *service, char c)
         end_line(service);
     } else if (service->line_len == MGMT_LINE_MAX) {
         service->is_too_long = true;
-    } else {
-        service->line[service->line_len++] = c;
+    } else { /* a NUL would hide the rest of the line, so JSON refuses DEL */
+        service->line[service->line_len++] = c != '\0' ? c : CHAR_DEL;
     }
 }
 

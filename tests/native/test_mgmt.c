@@ -127,6 +127,40 @@ static void test_requests_that_cannot_be_answered_are_refused(void **state)
     bed_end(&bed);
 }
 
+static void test_a_nul_in_a_line_does_not_hide_the_rest_of_it(void **state)
+{
+    struct bed bed;
+
+    (void)state;
+    bed_init(&bed, 1500);
+    machine_request(&bed.drive->machine,
+                    "{\"v\":1,\"id\":3,\"request\":\"status\"}");
+    hw_mgmt_input(&bed.drive->machine.mgmt, HW_MGMT_MESSAGES,
+                  (const uint8_t *)"\0hidden\n", 8);
+    assert_true(native_world_run(&bed.world, has_reply, &bed, 1000000000));
+    assert_non_null(
+        strstr(machine_reply(&bed.drive->machine), "\"code\":\"bad-json\""));
+    bed_end(&bed);
+}
+
+static void test_a_number_that_is_none_is_refused(void **state)
+{
+    struct bed bed;
+
+    (void)state;
+    bed_init(&bed, 1500);
+    expect_reply(&bed, "{\"v\":1,\"id\":\"a\",\"request\":\"config-save\"}\n",
+                 "\"id\":0,\"error\":{\"code\":\"bad-argument\"");
+    assert_int_equal(bed.drive->saves, 0);
+    expect_reply(
+        &bed, "{\"v\":1,\"id\":2,\"request\":\"controllers\",\"from\":\"a\"}\n",
+        "\"id\":2,\"error\":{\"code\":\"bad-argument\"");
+    expect_reply(
+        &bed, "{\"v\":1,\"id\":3,\"request\":\"queue-pairs\",\"from\":true}\n",
+        "\"id\":3,\"error\":{\"code\":\"bad-argument\"");
+    bed_end(&bed);
+}
+
 static void test_pipelined_requests_are_all_answered(void **state)
 {
     struct bed bed;
