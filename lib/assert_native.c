@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* assert_failed() for native programs: print and abort. */
+/* assert_failed() for native programs: prints the expression and aborts. */
 #include "lib/util.h"
 
 #include <stdio.h>

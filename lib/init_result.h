@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a module that starts tells its caller.  The module does not log: the
- * caller knows which part it was, and logs once, with what is to be done.
+ * The result with which a module reports whether it could start.  The module
+ * does not log: its caller knows which part of the drive it was, and logs once,
+ * with what to do about it.
  */
 #ifndef ESSD_LIB_INIT_RESULT_H
 #define ESSD_LIB_INIT_RESULT_H
@@ -10,18 +11,18 @@
 
 enum init_result {
     INIT_OK,
-    INIT_NO_DEVICE,  /* the ID register has another value than expected */
-    INIT_NO_MEMORY,  /* the DRAM that is left is too small */
-    INIT_BAD_CONFIG, /* a value of the configuration is out of its range */
+    INIT_NO_DEVICE,  /* the ID register has an unexpected value */
+    INIT_NO_MEMORY,  /* the remaining DRAM is too small */
+    INIT_BAD_CONFIG, /* a configuration value is out of its range */
     INIT_REFUSED,    /* the device refused what the driver set up */
-    INIT_NO_ROOM,    /* a table of the layer below is full */
+    INIT_NO_ROOM,    /* a table of a lower layer is full */
     INIT_RESULTS
 };
 
-/* A result, and the part that it is about: "port 1", "rnic". */
+/* A result, and the part that it concerns: "port 1", "rnic". */
 struct init_report {
     enum init_result result;
-    const char *part; /* of no meaning with INIT_OK */
+    const char *part; /* meaningless with INIT_OK */
 };
 
 /** What happened and what to do, as one clause for the log. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The words that the register lists of hw-model/regs/ are written in, for
- * drivers, device cores and tests.  They define the names that QEMU's
- * hw/registerfields.h defines: A_REG is a register's offset, R_REG its index,
- * R_REG_FIELD_SHIFT, _LENGTH and _MASK describe a field.  All registers have
- * 32 bits.
+ * The macros in which the register lists of hw-model/regs/ are written, for
+ * drivers, device cores and tests.  They define the same names as QEMU's
+ * hw/registerfields.h: A_REG is a register's offset, R_REG its index;
+ * R_REG_FIELD_SHIFT, _LENGTH and _MASK describe a field.  All registers have 32
+ * bits.
  *
  * Include this before a register list.
  */
@@ -27,16 +27,16 @@
     static const uint32_t R_##reg##_##field##_MASK __attribute__((unused)) =   \
         (uint32_t)((~UINT64_C(0) >> (64 - (length))) << (shift));
 
-/* Read one field out of a register's value. */
+/* Read one field of a register's value. */
 #define FIELD_GET(value, reg, field)                                           \
     (((uint32_t)(value) & R_##reg##_##field##_MASK) >>                         \
      R_##reg##_##field##_SHIFT)
 
-/* A register's value that has one field set and all others zero. */
+/* Make a register value with one field set and all others zero. */
 #define FIELD_MAKE(reg, field, v)                                              \
     (((uint32_t)(v) << R_##reg##_##field##_SHIFT) & R_##reg##_##field##_MASK)
 
-/* The register's value with one field replaced. */
+/* Replace one field in a register's value. */
 #define FIELD_SET(value, reg, field, v)                                        \
     (((uint32_t)(value) & ~R_##reg##_##field##_MASK) |                         \
      FIELD_MAKE(reg, field, v))

@@ -2,7 +2,7 @@
 /*
  * Trace points: what they cost when off, and the records they make when on.
  *
- * A layer that has trace points is handed a `struct trace`, or uses
+ * A layer with trace points gets a `struct trace` from its owner, or uses
  * trace_off.  A trace point is written
  *
  *     if (trace_is_on(trace, TRACE_GROUP_QP)) {
@@ -10,7 +10,7 @@
  *         trace->emit(trace->ctx, &record, NULL);
  *     }
  *
- * Off, it costs two loads and a branch.  docs/tracing.md is for users;
+ * Off, it costs two loads and a branch. docs/tracing.md is for users;
  * tools/essd/trace.py reads the lists below.
  */
 #ifndef ESSD_LIB_TRACE_H
@@ -19,17 +19,17 @@
 #include "lib/bytes.h"
 #include "lib/util.h"
 
-/* Bits of the mask. */
+/* The groups of events, which are bits of the mask. */
 enum trace_group {
     TRACE_GROUP_QP,       /* states of queue pairs */
-    TRACE_GROUP_CM,       /* connection messages, Connect */
-    TRACE_GROUP_COMMANDS, /* NVMe commands, when they are over */
-    TRACE_GROUP_MEDIA,    /* media operations, when they are over */
+    TRACE_GROUP_CM,       /* connection management messages, Connect */
+    TRACE_GROUP_COMMANDS, /* NVMe commands, at their end */
+    TRACE_GROUP_MEDIA,    /* media operations, at their end */
     TRACE_GROUP_ROCE,     /* NAKs, timeouts, retransmissions, CNPs */
     TRACE_GROUPS
 };
 
-/* Where a record comes from. */
+/* What made a record. */
 enum trace_source {
     TRACE_SOURCE_FIRMWARE,
     TRACE_SOURCE_MGMT, /* the management block: HELLO and LOST */
@@ -38,10 +38,10 @@ enum trace_source {
 };
 
 /*
- * The events: group, name, and the names of the record's arguments in order.
- * A name that ends in ":64" takes two arguments, low word first; ":ip" takes
- * four: an IPv6 address, or an IPv4-mapped one, big-endian words.  ALL: of no
- * group, always there.
+ * The events: group, name, and the names of the record's arguments in order.  A
+ * name that ends in ":64" takes two arguments, low word first; ":ip" takes
+ * four: an IPv6 or IPv4-mapped address in big-endian words.  Events of group
+ * ALL are always recorded.
  */
 /* clang-format off */
 #define TRACE_EVENTS(X)                                                        \
@@ -72,15 +72,15 @@ enum trace_type {
 
 enum { TRACE_VERSION = 1, TRACE_ARGS = 11, TRACE_RECORD_LEN = 64 };
 
-/* Byte offsets in a record; all fields little-endian. */
+/* Byte offsets in a record.  All fields are little-endian. */
 enum {
-    TRACE_AT_TIME = 0,     /* 64 bits: virtual nanoseconds */
+    TRACE_AT_TIME = 0,     /* 64 bits: virtual time in nanoseconds */
     TRACE_AT_TYPE = 8,     /* 16 bits: enum trace_type */
     TRACE_AT_SOURCE = 10,  /* 8 bits: enum trace_source */
-    TRACE_AT_TEXTS = 11,   /* 8 bits: TEXT records that follow */
+    TRACE_AT_TEXTS = 11,   /* 8 bits: number of TEXT records that follow */
     TRACE_AT_QPN = 12,     /* 32 bits; 0: none */
     TRACE_AT_REQUEST = 16, /* 32 bits; TRACE_NO_REQUEST: none */
-    TRACE_AT_ARGS = 20,    /* 32 bits each; in a TEXT record: characters */
+    TRACE_AT_ARGS = 20,    /* 32 bits each; characters in a TEXT record */
 };
 _Static_assert(TRACE_AT_ARGS + 4 * TRACE_ARGS == TRACE_RECORD_LEN,
                "a record is 64 bytes");
@@ -89,7 +89,7 @@ enum { TRACE_TEXT_LEN = 4 * TRACE_ARGS };
 #define TRACE_NO_REQUEST UINT32_MAX
 
 struct trace_record {
-    uint64_t time_ns; /* these two: for emit() to fill in */
+    uint64_t time_ns; /* emit() sets this and the source */
     uint8_t source;
     uint16_t type;
     uint8_t texts;
@@ -99,14 +99,17 @@ struct trace_record {
 };
 
 struct trace {
-    /* BIT(enum trace_group): events that somebody wants.  Changes any time. */
+    /*
+     * BIT(enum trace_group) of the events that are wanted.  Can change at any
+     * time.
+     */
     const uint32_t *mask;
     void *ctx;
 
     /**
-     * Keep one event, or count it as lost.
+     * Record one event, or count it as lost.
      *
-     * @param text  follows in TEXT records; NULL or "": none
+     * @param text  recorded in TEXT records that follow; NULL or "": none
      */
     void (*emit)(void *ctx, const struct trace_record *record,
                  const char *text);
@@ -115,7 +118,7 @@ struct trace {
     uint64_t (*now_us)(void *ctx);
 };
 
-/** Nobody ever wants anything. */
+/** A trace that never records anything. */
 extern const struct trace trace_off;
 
 static inline bool trace_is_on(const struct trace *trace,
@@ -141,7 +144,7 @@ static inline void trace_record_emit(uint8_t *buf,
     }
 }
 
-/** An IP address (16 bytes) as four arguments. */
+/** Store an IP address (16 bytes) as four arguments. */
 static inline void trace_put_ip(uint32_t *arg, const uint8_t *ip)
 {
     for (unsigned int i = 0; i < 4; i++) {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * The few words that every part of the project uses.  Freestanding.
- */
+/* Helpers that every part of the project uses.  Freestanding. */
 #ifndef ESSD_LIB_UTIL_H
 #define ESSD_LIB_UTIL_H
 
@@ -29,7 +27,10 @@
 __attribute__((noreturn)) void assert_failed(const char *expression,
                                              const char *file, int line);
 
-/* For our own mistakes only: nothing that a peer sends may fail an ASSERT. */
+/*
+ * Checks for our own errors only.  Nothing that a peer sends may fail an
+ * ASSERT.
+ */
 #define ASSERT(e) ((e) ? (void)0 : assert_failed(#e, __FILE__, __LINE__))
 
 #endif
