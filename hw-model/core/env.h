@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The environment of a device core: everything that a core may ask of its
- * owner, which is a QOM wrapper in hw-model/qemu/ or the native process.
+ * The environment of a device core: all functions that a core may call.  Its
+ * owner, a QOM wrapper in hw-model/qemu/ or the native process, provides them.
  *
- * A core is plain C in one execution context: a thread, or whichever thread
- * holds the wrapper's lock.  Register accesses only change registers and call
- * defer(); the work is done by the core's run function, which is never entered
- * from inside another call of the core.
+ * A core is plain C in one execution context: either one thread, or any thread
+ * that holds the wrapper's lock.  Register accesses only change registers and
+ * call defer(); the work is done by the core's run function, which is never
+ * called from inside another call of the core.
  */
 #ifndef ESSD_HW_CORE_ENV_H
 #define ESSD_HW_CORE_ENV_H
@@ -19,13 +19,20 @@ struct dev_env {
     void *ctx;
 
     /**
-     * Map DRAM for DMA: a pointer to `len` contiguous bytes at bus address
-     * `addr`, valid until the machine is reset, or NULL when any byte of it is
-     * not in DRAM.  Costs a comparison and an addition; call it per access.
+     * Map DRAM for DMA.
+     *
+     * This costs a comparison and an addition; call it for each access.
+     *
+     * @return a pointer to `len` contiguous bytes at bus address `addr`, valid
+     *         until the machine is reset; NULL when any byte of them is not in
+     *         DRAM
      */
     void *(*dma)(void *ctx, uint64_t addr, uint64_t len);
 
-    /* Virtual time.  It never goes back, and stops while the machine does. */
+    /*
+     * Virtual time.  It never goes back, and stops while the machine is
+     * stopped.
+     */
     uint64_t (*now_ns)(void *ctx);
 
     /**

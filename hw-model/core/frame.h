@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Ethernet frames on their way through the hardware, in bursts.
+ * Ethernet frames in transit through the hardware, in bursts.
  *
- * Ports, the RNIC and the link back-ends pass arrays of frames to each other;
- * nothing may assume that a call has one frame.
+ * Ports, the RNIC and the link back-ends pass arrays of frames to each other.
+ * A call may have any number of frames.
  */
 #ifndef ESSD_HW_CORE_FRAME_H
 #define ESSD_HW_CORE_FRAME_H
@@ -13,7 +13,7 @@
 #include "lib/util.h"
 
 enum {
-    FRAME_HEAD_MAX = 160, /* Ethernet .. last RoCE header */
+    FRAME_HEAD_MAX = 160, /* Ethernet header to last RoCE header */
     FRAME_PIECES_MAX = 6,
     FRAME_TAIL_MAX = 8, /* pad and ICRC */
     FRAME_MTU_MAX = 9000,
@@ -21,7 +21,7 @@ enum {
 };
 
 enum frame_flags {
-    FRAME_BAD_FCS = 1,   /* native links only: sockets carry no FCS */
+    FRAME_BAD_FCS = 1,   /* on native links only: sockets carry no FCS */
     FRAME_RUNT = 2,      /* shorter than 60 bytes on the wire */
     FRAME_CORRECTED = 4, /* FEC corrected errors in it */
 };
@@ -31,10 +31,10 @@ struct frame_piece {
     uint32_t len_bytes;
 };
 
-/* A frame to send: head, then pieces (in DRAM), then tail.  Without FCS. */
+/* A frame to send, without FCS: head, then pieces (in DRAM), then tail. */
 struct frame_tx {
-    uint64_t departure_ns; /* earliest virtual time to send; 0: at once */
-    uint8_t priority;      /* 802.1p, 0..7 */
+    uint64_t departure_ns; /* earliest virtual time to send it; 0: at once */
+    uint8_t priority;      /* 802.1p priority, 0..7 */
     uint8_t flags;         /* enum frame_flags */
     uint8_t tail_len;
     uint8_t num_pieces;
@@ -55,7 +55,7 @@ static inline uint32_t frame_tx_len(const struct frame_tx *frame)
 }
 
 /**
- * Copy a frame's parts to one contiguous buffer.
+ * Copy the parts of a frame to one contiguous buffer.
  *
  * @param to  has room for frame_tx_len() bytes
  * @return frame_tx_len()
@@ -75,22 +75,24 @@ static inline uint32_t frame_tx_copy(uint8_t *to, const struct frame_tx *frame)
 }
 
 /**
- * The receiver of a burst.  send() takes the first n frames, reads them before
- * it returns, and returns n.  If n is less than `count` there was no more room:
- * the caller keeps the rest until the sink's owner reports room.
+ * Receives bursts of frames. send() takes the first n frames, reads them before
+ * it returns, and returns n.  If n is less than `count`, there was no more
+ * room: the caller keeps the rest until the sink's owner reports room.
  */
 struct frame_sink {
     void *ctx;
     unsigned int (*send)(void *ctx, const struct frame_tx *burst,
                          unsigned int count);
 
-    /* Bitmap of priorities that are paused: do not offer frames of these, which
-     * would block the others.  Each change is reported like new room.  NULL:
-     * this sink never pauses a priority. */
+    /*
+     * Bitmap of paused priorities: frames of these must not be offered, because
+     * they would block the others.  The owner reports each change as it reports
+     * room.  NULL: this sink never pauses a priority.
+     */
     const uint8_t *paused;
 };
 
-/* A received frame: contiguous, without FCS, valid during the call only. */
+/* A received frame: contiguous, without FCS, valid only during the call. */
 struct frame_rx {
     const uint8_t *data;
     uint32_t len_bytes;

@@ -48,8 +48,8 @@ static uint8_t member_paused(const struct hw_lag *lag, unsigned int port)
 }
 
 /*
- * Tell the RNIC which priorities to hold back: a frame for a paused member
- * would block the frames for the other member behind it.
+ * Tell the RNIC which priorities to hold back, because a frame for a paused
+ * member would block the frames for the other member that follow it.
  */
 static void update_paused(struct hw_lag *lag)
 {
@@ -99,7 +99,10 @@ static void leave_unusable(struct hw_lag *lag)
     }
 }
 
-/* A frame for one of our unicast addresses arrived on a member. */
+/*
+ * Note that a frame for one of the drive's unicast addresses arrived on a
+ * member.
+ */
 static void note_frame(struct hw_lag *lag, unsigned int port)
 {
     uint64_t now_ns = lag->ops.now_ns(lag->ops.ctx);
@@ -152,7 +155,9 @@ static uint32_t mix_bytes(uint32_t hash, const uint8_t *p, size_t words)
     return hash;
 }
 
-/* A hash that all packets of one QP share; 0 for other than RoCE packets. */
+/*
+ * Compute a hash that is equal for all packets of one QP; 0 for other frames.
+ */
 static uint32_t flow_hash(const struct frame_tx *frame)
 {
     const uint8_t *head = frame->head;
@@ -194,13 +199,17 @@ static unsigned int choose_member(const struct hw_lag *lag,
     }
 }
 
-/* Send frames on one member; the same contract as frame_sink.send. */
+/* Send frames on one member.  The contract is that of frame_sink.send. */
 static unsigned int send_run(struct hw_lag *lag, unsigned int member,
                              const struct frame_tx *burst, unsigned int n)
 {
     const struct frame_sink *sink = &lag->ports[member];
     unsigned int taken = sink->send != NULL ? sink->send(sink->ctx, burst, n)
-                                            : n; /* not attached: lost */
+                                            /*
+                                             * No link is attached: the frames
+                                             * are lost.
+                                             */
+                                            : n;
 
     count_event(lag, LAG_COUNT_TX0 + member, taken);
     return taken;

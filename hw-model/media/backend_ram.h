@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A medium in memory, for native programs.  It completes requests when told to,
- * loses unflushed writes in a power cut, and fails requests on demand.
+ * A medium in memory, for native programs.  It completes requests when it is
+ * told to, loses unflushed writes in a power cut, and fails requests on demand.
  *
- * Writes change `written`.  A flush copies what was written before it began to
- * `stable`, to which a power cut returns.
+ * Writes change `written`.  A flush copies what was written before the flush to
+ * `stable`, and a power cut restores `stable`.
  */
 #ifndef ESSD_HW_MEDIA_BACKEND_RAM_H
 #define ESSD_HW_MEDIA_BACKEND_RAM_H
@@ -36,15 +36,15 @@ struct backend_ram {
     void (*done)(void *ctx, uint32_t id, int result);
     void *ctx;
 
-    int fail_writes; /* 0, or the errno that every write ends with */
+    int fail_writes; /* 0, or the errno with which every write fails */
     int fail_reads;
     int fail_flushes;
-    uint64_t requests; /* started since initialisation */
-    uint32_t count;    /* in progress */
+    uint64_t requests; /* requests started since initialisation */
+    uint32_t count;    /* requests in progress */
     struct backend_ram_request queue[HW_MEDIA_IO_IDS];
 };
 
-/** `written` and `stable` have size_bytes each. */
+/** `written` and `stable` have `size_bytes` bytes each. */
 void backend_ram_init(struct backend_ram *ram, uint8_t *written,
                       uint8_t *stable, uint64_t size_bytes);
 
@@ -58,7 +58,7 @@ struct media_backend backend_ram_backend(struct backend_ram *ram);
  */
 bool backend_ram_step(struct backend_ram *ram, uint32_t index);
 
-/** The power fails: requests under way and unflushed writes are lost. */
+/** Fail the power: requests in progress and unflushed writes are lost. */
 void backend_ram_power_cut(struct backend_ram *ram);
 
 #endif

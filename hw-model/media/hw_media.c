@@ -13,8 +13,9 @@ enum {
     RING_ALIGN = 64,
     SECTOR_SHIFT = 9,
     LINE_SHIFT = 12,
-    QUEUE_TURN = 64, /* commands of one queue before the next one's */
-    QUEUE_TURNS = 4, /* before something else runs */
+    /* Commands taken from one queue before the next queue's turn. */
+    QUEUE_TURN = 64,
+    QUEUE_TURNS = 4, /* turns before other devices run */
 };
 
 /* ---- Lists of operations */
@@ -123,7 +124,7 @@ static void write_completion(struct hw_media *media,
 
     queue->cq_pi++;
     if (cqe == NULL) {
-        return; /* cannot happen: enabling the queue checked the ring */
+        return; /* cannot happen, because enabling the queue checked the ring */
     }
     put_le64(cqe + MEDIA_CQE_COOKIE, op->cookie);
     put_le64(cqe + MEDIA_CQE_TIMESTAMP, env->now_ns(env->ctx));
@@ -198,7 +199,7 @@ static uint32_t pending_commands(const struct hw_media *media,
     uint32_t room = completion_room(media, queue, page);
 
     dev_rmb();
-    /* An invalid producer index: take nothing until it is valid. */
+    /* With an invalid producer index, take nothing until it is valid. */
     return pending > queue->cmd_mask + 1 ? 0 : MIN(pending, room);
 }
 
@@ -228,7 +229,7 @@ static void take_commands(struct hw_media *media, unsigned int q, uint8_t *page,
                                       queue->cmd_addr + slot * MEDIA_CMD_LEN,
                                       MEDIA_CMD_LEN));
     }
-    dev_wmb(); /* read before it is given back */
+    dev_wmb(); /* read the command before its slot is given back */
     shared_store32(page + MEDIA_PAGE_CMD_CI, queue->cmd_ci);
 }
 
@@ -254,7 +255,8 @@ static bool run_queue(struct hw_media *media, unsigned int q)
         shared_store32(page + MEDIA_PAGE_ASLEEP, 0);
     }
     if (media->free_op == CACHE_NONE) {
-        media->is_starved = true; /* awake: goes on when one is free */
+        /* The queue stays awake: it continues when an operation is free. */
+        media->is_starved = true;
         return false;
     }
     take_commands(media, q, page, MIN(pending, (uint32_t)QUEUE_TURN));
@@ -272,7 +274,7 @@ void hw_media_run(struct hw_media *media)
         }
     }
     if (again) {
-        media_defer(media); /* others want the thread too */
+        media_defer(media); /* let other devices use the thread */
     }
     media_destage_pump(media);
     media_leave(media);
@@ -329,7 +331,7 @@ void hw_media_init(struct hw_media *media, const struct hw_media_config *config)
     media_list_init(&media->flush_running);
 }
 
-/* Commands of queue `q` will end without a completion. */
+/* Let the commands of queue `q` end without a completion. */
 static void abandon_queue(struct hw_media *media, unsigned int q)
 {
     media->regs.queues[q].is_on = 0;
@@ -364,7 +366,7 @@ void hw_media_quiesce(struct hw_media *media)
 {
     media->is_stopped = true;
     media->is_draining = true;
-    media->destage_failed = false; /* one more try */
+    media->destage_failed = false; /* try to destage once more */
     media_op_wake(media);
     media_destage_pump(media);
     media_leave(media);
@@ -421,7 +423,7 @@ static void enable_queue(struct hw_media *media, struct hw_media_queue *queue)
     media_defer(media);
 }
 
-/* The word behind a plain read-write register of a queue, or NULL. */
+/* The variable of a plain read-write register of a queue, or NULL. */
 static uint32_t *queue_word(struct hw_media_queue *queue, uint32_t offset)
 {
     switch (offset) {

@@ -6,9 +6,9 @@
  * It has one execution context: the wrapper calls register accesses, run, timer
  * and back-end completions under one lock.
  *
- * Saved state is struct hw_media_regs alone: the wrapper quiesces the engine
- * first (hw_media_quiesce()), after which no command is under way and the cache
- * is empty.
+ * The saved state is struct hw_media_regs alone.  The wrapper quiesces the
+ * engine before it saves (hw_media_quiesce()); after that, no command is in
+ * progress and the cache is empty.
  */
 #ifndef ESSD_HW_MEDIA_H
 #define ESSD_HW_MEDIA_H
@@ -28,9 +28,10 @@ enum {
 };
 
 enum {
-    HW_MEDIA_SLICES = 64,      /* requests for parts of a command */
-    HW_MEDIA_BATCHES = 8,      /* destage requests at once */
-    HW_MEDIA_BATCH_LINES = 64, /* of 4 KiB each */
+    HW_MEDIA_SLICES = 64, /* requests for parts of commands, at most */
+    HW_MEDIA_BATCHES = 8, /* destage requests in progress, at most */
+    /* Lines of 4 KiB in a destage request, at most. */
+    HW_MEDIA_BATCH_LINES = 64,
 };
 _Static_assert(HW_MEDIA_OPS + HW_MEDIA_SLICES + HW_MEDIA_BATCHES + 1 ==
                    HW_MEDIA_IO_IDS,
@@ -41,8 +42,9 @@ struct hw_media_config {
     struct media_backend backend;
     uint64_t capacity_bytes; /* a multiple of 4096 */
     uint64_t cache_bytes;    /* a multiple of 4096; 0: no cache */
-    void *cache_memory;      /* media_cache_memory_bytes() of it */
-    bool keeps_dirty;        /* do not destage because of idleness or age */
+    void *cache_memory;      /* media_cache_memory_bytes() bytes of memory */
+    /* Dirty data is not destaged because of idleness or age. */
+    bool keeps_dirty;
 };
 
 /* ---- State that is saved */
@@ -75,7 +77,7 @@ struct hw_media_regs {
     struct hw_media_queue queues[HW_MEDIA_QUEUES];
 };
 
-/* ---- State that is empty when the engine is quiet */
+/* ---- State that is empty while the engine is quiet */
 
 enum hw_media_op_state {
     HW_OP_FREE,  /* Unused. */
@@ -91,33 +93,33 @@ struct hw_media_op {
     uint8_t state; /* enum hw_media_op_state */
     uint8_t opcode;
     uint8_t queue;
-    uint8_t status;       /* enum media_cqe_status so far */
-    bool is_durable;      /* must be on the medium when it completes */
-    bool is_orphan;       /* its queue was disabled: write no completion */
+    uint8_t status;       /* enum media_cqe_status found so far */
+    bool is_durable;      /* data must be on the medium when this completes */
+    bool is_orphan;       /* its queue was disabled: no completion is written */
     bool sync_started;    /* SYNC: a batch destages the cursor's line */
     uint8_t sync_batch;   /* that batch's index */
     uint32_t sync_serial; /* and its serial, which changes when it ends */
-    bool touched_medium;  /* a read that needed the medium */
+    bool touched_medium;  /* the read needed the medium */
     uint16_t num_iov;
-    uint16_t iov_index; /* the cursor's place in the buffer */
+    uint16_t iov_index; /* position of the cursor in the buffer */
     uint32_t iov_offset;
-    uint32_t pending; /* requests in progress */
-    uint32_t epoch;   /* the one that HW_OP_DRAIN waits for */
-    uint32_t next;    /* next operation of the list it is in */
+    uint32_t pending; /* its requests in progress */
+    uint32_t epoch;   /* the epoch that HW_OP_DRAIN waits for */
+    uint32_t next;    /* next operation of the same list */
     uint64_t cookie;
-    uint64_t first; /* sectors of 512 bytes */
+    uint64_t first; /* in sectors of 512 bytes */
     uint64_t end;
     uint64_t cursor;
     struct iovec iov[HW_MEDIA_PIECES];
 };
 
-/* First in, first out, through hw_media_op.next. */
+/* A list, first in, first out, linked through hw_media_op.next. */
 struct hw_media_list {
     uint32_t head;
     uint32_t tail;
 };
 
-/* A read of the part of a command that is not in the cache. */
+/* A request to read a part of a command that is not in the cache. */
 struct hw_media_slice {
     uint32_t op;
     uint32_t next_free;
@@ -127,14 +129,14 @@ struct hw_media_slice {
 /* A request that writes cached lines to the medium. */
 struct hw_media_batch {
     uint32_t next_free;
-    uint32_t serial; /* counts the requests that this entry has had */
+    uint32_t serial; /* counts the requests that have used this entry */
     uint32_t num_parts;
     struct media_cache_part parts[HW_MEDIA_BATCH_LINES];
     struct iovec iov[HW_MEDIA_BATCH_LINES];
 };
 
 struct hw_media {
-    struct hw_media_config config; /* not state */
+    struct hw_media_config config; /* not part of the state */
     struct hw_media_regs regs;
 
     struct media_cache cache;
@@ -145,52 +147,59 @@ struct hw_media {
     uint32_t free_slice;
     uint32_t free_batch;
     uint32_t active_ops;
-    uint32_t outstanding[HW_MEDIA_QUEUES]; /* taken and not completed */
+    /* Commands taken and not completed. */
+    uint32_t outstanding[HW_MEDIA_QUEUES];
     uint32_t batches_inflight;
 
-    struct hw_media_list room_waiters;  /* FILL: for lines and pages */
-    struct hw_media_list io_waiters;    /* SYNC, IO: for any request to end */
-    struct hw_media_list drain_waiters; /* DRAIN: in order of their epochs */
-    struct hw_media_list flush_waiters; /* FLUSH: for the next one */
-    struct hw_media_list flush_running; /* FLUSH: for the one under way */
+    struct hw_media_list room_waiters; /* FILL: wait for lines and pages */
+    struct hw_media_list io_waiters; /* SYNC, IO: wait for any request to end */
+    /* DRAIN: wait, in the order of their epochs. */
+    struct hw_media_list drain_waiters;
+    struct hw_media_list flush_waiters; /* FLUSH: wait for the next flush */
+    /* FLUSH: wait for the flush in progress. */
+    struct hw_media_list flush_running;
 
-    bool is_flushing;     /* the back-end's flush is under way */
-    bool medium_dirty;    /* completed writes that no flush covers */
-    bool is_draining;     /* empty the cache: idle, or stopping */
-    bool above_threshold; /* empty it down to the low mark */
-    bool is_stopped;      /* the machine stands still: take no commands */
-    bool destage_failed;  /* pause until the timer, or the next flush */
-    bool is_starved;      /* commands wait for an operation slot */
+    bool is_flushing;     /* a flush of the back-end is in progress */
+    bool medium_dirty;    /* writes have completed that no flush covers */
+    bool is_draining;     /* the cache is being emptied: idle, or stopping */
+    bool above_threshold; /* the cache is being emptied down to the low mark */
+    bool is_stopped;      /* the machine is stopped: no commands are taken */
+    /* Destaging pauses until the timer or the next flush. */
+    bool destage_failed;
+    bool is_starved; /* commands wait for a free operation */
     bool timer_armed;
-    bool is_resetting;      /* MEDIA_CTRL.RESET until active_ops is 0 */
-    uint8_t destage_status; /* why it failed: enum media_cqe_status */
-    uint8_t notify;         /* queues with new completions, a bit each */
-    uint32_t writes;        /* into the cache, ever */
+    bool is_resetting;      /* MEDIA_CTRL.RESET is 1 until active_ops is 0 */
+    uint8_t destage_status; /* enum media_cqe_status: why destaging failed */
+    uint8_t notify;         /* queues with new completions, one bit each */
+    uint32_t writes;        /* number of writes into the cache so far */
     uint32_t writes_at_timer;
     uint32_t timer_ticks;
 };
 
-/** Power-on: cache and registers empty. */
+/** Power-on: the cache is empty and the registers have their reset values. */
 void hw_media_init(struct hw_media *media,
                    const struct hw_media_config *config);
 
 /**
- * Machine reset: disables the queues and sets the registers as at power-on. The
- * cache keeps its content, since the power stays on.  Before DRAM is used again
- * the caller waits until hw_media_has_dma() is false.
+ * Machine reset: disables the queues and resets the registers.  The cache keeps
+ * its contents, since the power stays on.  Before DRAM is used again, the
+ * caller waits until hw_media_has_dma() is false.
  */
 void hw_media_reset(struct hw_media *media);
 
 /** Whether commands from before the reset still access DRAM. */
 bool hw_media_has_dma(const struct hw_media *media);
 
-/** Registers; `offset` is a multiple of 4.  @return false: no such register */
+/**
+ * Access a register; `offset` is a multiple of 4.
+ * @return false when there is no such register
+ */
 MUST_USE bool hw_media_read(struct hw_media *media, uint32_t offset,
                             uint32_t *value);
 MUST_USE bool hw_media_write(struct hw_media *media, uint32_t offset,
                              uint32_t value);
 
-/** Do the work for which the core called env.defer(). */
+/** Do the work that env.defer() asked for. */
 void hw_media_run(struct hw_media *media);
 
 /** The deadline of env.set_timer() has passed. */
@@ -200,13 +209,17 @@ void hw_media_timer(struct hw_media *media);
 void hw_media_io_done(struct hw_media *media, uint32_t id, int result);
 
 /**
- * The machine stops: take no more commands, let those in progress complete,
- * empty the cache and flush the medium.  It is done when hw_media_is_quiet().
+ * Stop the engine with the machine: it takes no more commands, completes those
+ * in progress, empties the cache and flushes the medium.  It has finished when
+ * hw_media_is_quiet() is true.
  */
 void hw_media_quiesce(struct hw_media *media);
 void hw_media_resume(struct hw_media *media);
 
-/** Nothing is in progress and, unless destaging fails, the cache is empty. */
+/**
+ * Whether nothing is in progress and, unless destaging fails, the cache is
+ * empty.
+ */
 bool hw_media_is_quiet(const struct hw_media *media);
 
 /**

@@ -63,7 +63,7 @@ static enum media_cqe_status check_form(const struct hw_media *media,
     return MEDIA_CQE_OK;
 }
 
-/* @param op  gets the command's range, if it has one */
+/* @param op  its range is set, if the command has one */
 static enum media_cqe_status check_range(const struct hw_media *media,
                                          const struct command *cmd,
                                          struct hw_media_op *op)
@@ -121,7 +121,7 @@ static enum media_cqe_status map_pieces(const struct hw_media *media,
                : MEDIA_CQE_BAD_ARGUMENT;
 }
 
-/* The checks in the guide's order; the first failure decides the status. */
+/* Check in the order of the guide.  The first failure decides the status. */
 static enum media_cqe_status judge_command(const struct hw_media *media,
                                            const struct command *cmd,
                                            struct hw_media_op *op)
@@ -144,7 +144,7 @@ void media_command_start(struct hw_media *media, struct hw_media_op *op,
 
     op->pending = 0;
     op->state = HW_OP_IO;
-    if (bytes == NULL) { /* the ring was checked when it was enabled */
+    if (bytes == NULL) { /* enabling the queue checked the ring */
         op->cookie = 0;
         op->opcode = MEDIA_CMD_NOP;
         op->status = MEDIA_CQE_BAD_ADDRESS;

@@ -7,11 +7,12 @@
 #include "hw-model/media/hw_media_internal.h"
 
 enum {
-    TICK_MS = 20,          /* no write for one tick: the host is idle */
-    BUSY_TICKS = 50,       /* ticks after which dirty data is destaged anyway */
-    RETRY_MS = 1000,       /* after a failure */
-    HIGH_MARK_DIVISOR = 4, /* of the cache: start */
-    LOW_MARK_DIVISOR = 8,  /* stop */
+    TICK_MS = 20, /* the host is idle if it does not write for one tick */
+    /* Dirty data is destaged after so many ticks in any case. */
+    BUSY_TICKS = 50,
+    RETRY_MS = 1000,       /* pause after a failure */
+    HIGH_MARK_DIVISOR = 4, /* destaging starts when 1/4 of the cache is dirty */
+    LOW_MARK_DIVISOR = 8,  /* and stops at 1/8 */
 };
 
 static void arm_timer(struct hw_media *media, uint64_t ms)
@@ -53,7 +54,7 @@ void hw_media_timer(struct hw_media *media)
     media_leave(media);
 }
 
-/* Whether dirty lines are to be destaged now. */
+/* Whether dirty lines should be destaged now. */
 static bool wants_destage(struct hw_media *media)
 {
     const struct media_cache *cache = &media->cache;
@@ -115,8 +116,7 @@ void media_destage_pump(struct hw_media *media)
            (line = media_cache_oldest(&media->cache)) != NULL) {
         (void)media_destage_line(media, line);
     }
-    /* When the machine stops, the medium is flushed after the cache is empty.
-     */
+    /* When the machine stops, flush the medium once the cache is empty. */
     if (media->is_stopped && media->medium_dirty && !media->is_flushing &&
         media->active_ops == 0 && media->batches_inflight == 0 &&
         !media->destage_failed) {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Declarations that the files of the media core share.  Only they include it.
+/*
+ * Declarations that the files of the media core share.  No other file includes
+ * this.
  */
 #ifndef ESSD_HW_MEDIA_INTERNAL_H
 #define ESSD_HW_MEDIA_INTERNAL_H
@@ -10,7 +12,7 @@
 #include "hw-model/regs/media.h"
 #include "lib/bytes.h"
 
-/* Request ids of the back-end: commands, slices, batches, then the flush. */
+/* Request IDs of the back-end: commands, slices, batches, then the flush. */
 enum {
     IO_SLICE0 = HW_MEDIA_OPS,
     IO_BATCH0 = IO_SLICE0 + HW_MEDIA_SLICES,
@@ -64,8 +66,10 @@ struct hw_media_op *media_list_take(struct hw_media *media,
 /* Write the completion of `op` and free it. */
 void media_complete(struct hw_media *media, struct hw_media_op *op);
 
-/* Called at the end of every entry into the core: raises interrupts and takes
- * commands that had to wait. */
+/*
+ * Called at the end of every entry into the core: raises interrupts and takes
+ * commands that had to wait.
+ */
 void media_leave(struct hw_media *media);
 
 void media_irq_raise(struct hw_media *media, uint32_t bits);
@@ -78,7 +82,7 @@ void media_command_start(struct hw_media *media, struct hw_media_op *op,
 
 /* ---- hw_media_op.c */
 
-/* Begin a checked command, whatever its opcode. */
+/* Begin a checked command of any opcode. */
 void media_op_begin(struct hw_media *media, struct hw_media_op *op);
 
 /* A request for `op` has ended. */
@@ -97,16 +101,18 @@ uint8_t media_status_of(const struct hw_media_op *op, int result);
 
 /* ---- hw_media_destage.c */
 
-/* Start as many destage requests as are called for. */
+/* Start as many destage requests as needed. */
 void media_destage_pump(struct hw_media *media);
 
-/* Destage `line` now. @return its batch's index; CACHE_NONE when all batches
- * are in use */
+/*
+ * Destage `line` now.
+ * @return the index of its batch; CACHE_NONE when all batches are in use
+ */
 uint32_t media_destage_line(struct hw_media *media, struct media_line *line);
 
 void media_destage_done(struct hw_media *media, uint32_t batch, int result);
 
-/* Note that data was written to the cache, which restarts the idle time. */
+/* Note that data was written to the cache: the idle time starts again. */
 void media_destage_note_write(struct hw_media *media);
 
 #endif

@@ -3,12 +3,12 @@
  * Operations of the media engine.  Each carries out one command and passes
  * through these states:
  *
- *   WRITE         FILL [-> SYNC -> FLUSH]        by the cache
- *                 IO [-> FLUSH]                  past the cache
- *   READ          [SYNC -> FLUSH ->] IO
- *   FLUSH         DRAIN -> FLUSH
- *   WRITE_ZEROES, SYNC or DRAIN -> IO [-> FLUSH]
- *   DEALLOCATE
+ *       WRITE         FILL [-> SYNC -> FLUSH]        through the cache
+ *                     IO [-> FLUSH]                  past the cache
+ *       READ          [SYNC -> FLUSH ->] IO
+ *       FLUSH         DRAIN -> FLUSH
+ *       WRITE_ZEROES, SYNC or DRAIN -> IO [-> FLUSH]
+ *       DEALLOCATE
  *
  * The states in brackets apply with FUA or while the cache is off.  A waiting
  * operation is in exactly one list, or has requests counted in `pending`.
@@ -19,9 +19,9 @@
 #include <string.h>
 
 enum {
-    PAST_CACHE_DIVISOR = 4, /* writes above 1/4 of the cache bypass it */
+    PAST_CACHE_DIVISOR = 4, /* writes larger than 1/4 of the cache bypass it */
     SYNC_LINES_MAX = 1024,  /* a longer SYNC drains the whole cache instead */
-    ZERO_SECTORS_MAX = 1 << 21, /* of one request: 1 GiB */
+    ZERO_SECTORS_MAX = 1 << 21, /* in one request: 1 GiB */
 };
 
 static void advance_op(struct hw_media *media, struct hw_media_op *op);
@@ -52,7 +52,7 @@ uint8_t media_status_of(const struct hw_media_op *op, int result)
     }
 }
 
-/* ---- The buffer, from the cursor on */
+/* ---- The buffer, from the cursor on. */
 
 static void rewind_cursor(struct hw_media_op *op)
 {
@@ -61,7 +61,7 @@ static void rewind_cursor(struct hw_media_op *op)
     op->iov_offset = 0;
 }
 
-/* The next stretch of the buffer, `len` bytes at most. */
+/* The next contiguous part of the buffer, at most `len` bytes. */
 static struct iovec next_stretch(struct hw_media_op *op, size_t len)
 {
     struct iovec *iov = &op->iov[op->iov_index];
@@ -123,7 +123,7 @@ static bool enter_flush(struct hw_media *media, struct hw_media_op *op)
         if (!media->is_flushing) {
             return true;
         }
-        /* The running flush began after all our data was written. */
+        /* The flush in progress began after all data of `op` was written. */
         media_list_put(media, &media->flush_running, op);
         return false;
     }
@@ -155,7 +155,7 @@ void media_op_flush_done(struct hw_media *media, int result)
         }
     }
     if (result != 0 && media->is_stopped) {
-        media->destage_failed = true; /* pause instead of trying for ever */
+        media->destage_failed = true; /* pause instead of trying without end */
         media->destage_status = MEDIA_CQE_WRITE_ERROR;
     }
     media_destage_pump(media);
@@ -163,7 +163,10 @@ void media_op_flush_done(struct hw_media *media, int result)
 
 /* ---- FILL */
 
-/* Copy data into the cache. @return false when it has to wait for room */
+/*
+ * Copy data into the cache.
+ * @return false when the operation has to wait for room
+ */
 static bool fill_cache(struct hw_media *media, struct hw_media_op *op)
 {
     struct media_cache *cache = &media->cache;
@@ -190,7 +193,7 @@ static bool fill_cache(struct hw_media *media, struct hw_media_op *op)
     return true;
 }
 
-/* @return true when it is done */
+/* @return true when all data is in the cache */
 static bool run_fill(struct hw_media *media, struct hw_media_op *op,
                      bool is_first)
 {
@@ -221,7 +224,7 @@ static uint8_t sectors_of_line(const struct hw_media_op *op, uint64_t key)
     return (uint8_t)(((1u << to) - 1) & ~((1u << from) - 1));
 }
 
-/* @return false when it has to wait for a request to end */
+/* @return false when the operation has to wait for a request to end */
 static bool sync_line(struct hw_media *media, struct hw_media_op *op,
                       uint64_t key)
 {
@@ -229,7 +232,10 @@ static bool sync_line(struct hw_media *media, struct hw_media_op *op,
     uint8_t wanted = sectors_of_line(op, key);
 
     if (op->sync_started) {
-        /* Sectors that are dirty again by then were written after we began. */
+        /*
+         * Sectors that are dirty again by then were written after this command
+         * began.
+         */
         return media->batches[op->sync_batch].serial != op->sync_serial;
     }
     if (line == NULL || !(media_line_valid(line) & wanted)) {
@@ -271,7 +277,7 @@ static bool enter_sync(struct hw_media *media, struct hw_media_op *op)
         op->cursor = op->end;
         return true;
     }
-    media->destage_failed = false; /* an operation waits: try again */
+    media->destage_failed = false; /* try again, because an operation waits */
     return run_sync(media, op);
 }
 
@@ -325,8 +331,10 @@ static void read_gap(struct hw_media *media, struct hw_media_op *op,
     backend->readv(backend->ctx, IO_SLICE0 + id, offset, slice->iov, n);
 }
 
-/* The end of the run from `from` on that is all cached or all not cached; a
- * cached run stays within one line. */
+/*
+ * Find the end of the run of sectors, from `from` on, that are all cached or
+ * all not cached.  A cached run ends at the end of its line at the latest.
+ */
 static uint64_t same_run(const struct hw_media *media,
                          const struct hw_media_op *op, uint64_t from,
                          const struct media_line **line)
@@ -355,7 +363,7 @@ static uint64_t same_run(const struct hw_media *media,
     return at - from;
 }
 
-/* @return true when all requests were started and have ended */
+/* @return true when all requests have been started and have ended */
 static bool run_read(struct hw_media *media, struct hw_media_op *op)
 {
     if (op->cursor == op->first && media->cache.used_lines == 0) {
@@ -400,7 +408,7 @@ static void write_past_cache(struct hw_media *media, struct hw_media_op *op)
                     op->first << CACHE_SECTOR_SHIFT, op->iov, op->num_iov);
 }
 
-/* @return true when all of it has been zeroed */
+/* @return true when all blocks have been zeroed */
 static bool run_zeroes(struct hw_media *media, struct hw_media_op *op)
 {
     const struct media_backend *backend = &media->config.backend;
@@ -439,8 +447,8 @@ static void finish_read(struct hw_media *media, struct hw_media_op *op)
 }
 
 /*
- * The step that op->state names is done: continue with the next steps until the
- * operation waits again or completes.
+ * The step of op->state is done: take the next steps until the operation waits
+ * again or completes.
  */
 static void advance_op(struct hw_media *media, struct hw_media_op *op)
 {
@@ -573,7 +581,7 @@ static void resume_io(struct hw_media *media, struct hw_media_op *op)
     }
 }
 
-/* The last pending request of an operation in IO has ended. */
+/* Handle the end of the last pending request of an operation in IO. */
 static void io_ended(struct hw_media *media, struct hw_media_op *op)
 {
     if (op->status != MEDIA_CQE_OK) {
@@ -591,7 +599,8 @@ void media_op_io_done(struct hw_media *media, struct hw_media_op *op,
     op->pending = 0;
     op->status = media_status_of(op, result);
     if (op->opcode != MEDIA_CMD_READ) {
-        media->medium_dirty = true; /* a failed write may be there in part */
+        /* A failed write may have been written in part. */
+        media->medium_dirty = true;
     }
     io_ended(media, op);
     media_destage_pump(media);
@@ -608,7 +617,10 @@ void media_op_slice_done(struct hw_media *media, uint32_t id, int result)
     if (result != 0) {
         op->status = media_status_of(op, result);
     }
-    /* If there is more to start, it is in io_waiters and woken below. */
+    /*
+     * An operation with more requests to start is in io_waiters and is woken
+     * below.
+     */
     if (op->pending == 0 && op->cursor == op->end) {
         io_ended(media, op);
     }
@@ -634,7 +646,7 @@ static void wake_io_waiter(struct hw_media *media, struct hw_media_op *op)
             advance_op(media, op);
         }
     } else if (op->status != MEDIA_CQE_OK) {
-        /* A part failed: start no further requests. */
+        /* A part has failed: start no further requests. */
         op->cursor = op->end;
         if (op->pending == 0) {
             media_complete(media, op);

@@ -64,7 +64,7 @@ static uint32_t index_of(const struct media_cache *cache,
     return (uint32_t)(line - cache->lines);
 }
 
-/* ---- Hash: multiplicative, so that adjacent keys do not collide. */
+/* ---- The hash is multiplicative, so that adjacent keys do not collide. */
 
 static uint32_t *bucket_of(const struct media_cache *cache, uint32_t key)
 {
@@ -193,7 +193,7 @@ static void release_line(struct media_cache *cache, struct media_line *line)
     cache->used_lines--;
 }
 
-/* Give a line in flight a page of its own before sectors `mask` are written. */
+/* Give a line in flight its own page before sectors `mask` are written. */
 static bool unshare_page(struct media_cache *cache, struct media_line *line,
                          uint8_t mask)
 {
@@ -255,7 +255,8 @@ uint32_t media_cache_close_epoch(struct media_cache *cache)
     if (*epoch_lines(cache, closed) == 0) {
         return closed - 1; /* nothing was written since the last epoch */
     }
-    /* When all epoch numbers are in use, the flush waits for later writes too.
+    /*
+     * When all epoch numbers are in use, the flush also waits for later writes.
      */
     if (closed - cache->epoch_oldest < CACHE_EPOCHS - 1) {
         cache->epoch++;
@@ -306,7 +307,9 @@ static uint8_t top_run(uint8_t bits)
     return run;
 }
 
-/* The adjacent line, if the dirty run of `line` continues there, or NULL. */
+/*
+ * Find the adjacent line in which the dirty run of `line` continues, or NULL.
+ */
 static struct media_line *neighbour_line(const struct media_cache *cache,
                                          uint32_t key, uint8_t edge)
 {
@@ -316,7 +319,9 @@ static struct media_line *neighbour_line(const struct media_cache *cache,
                                                                        : NULL;
 }
 
-/* The line in which the dirty run around `line` begins, and its sectors there.
+/*
+ * Find the line in which the dirty run around `line` begins, and the run's
+ * sectors in that line.
  */
 static struct media_line *run_begin(const struct media_cache *cache,
                                     struct media_line *line, unsigned int max,
@@ -350,7 +355,8 @@ static void start_part(struct media_cache *cache, struct media_line *line,
     line->inflight = mask;
     line->is_shared = true;
     if (line->dirty != 0) {
-        (*epoch_lines(cache, line->epoch))++; /* the part counts as a line */
+        /* The part counts as a line of its epoch. */
+        (*epoch_lines(cache, line->epoch))++;
     }
 }
 

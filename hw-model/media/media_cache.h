@@ -2,15 +2,15 @@
 /*
  * The volatile write cache: an index of cached blocks, and their data.
  *
- * Lines of 4 KiB are found by hash and keep a bit for each sector of 512 bytes.
- * A sector is dirty (not yet written to the medium), in flight (in a request
- * that has not completed), both (written again meanwhile), or not cached.  When
- * a line in flight is written again, it first gets another page (copy on
- * write), so the data of a request does not change.
+ * Lines of 4 KiB are found by a hash and have a bit for each sector of 512
+ * bytes.  A sector is dirty (not yet written to the medium), in flight (in a
+ * request that has not completed), both (written again meanwhile), or not
+ * cached.  When a line in flight is written again, it first gets another page
+ * (copy on write), so that the data of a request does not change.
  *
  * Epochs order flushes.  Each dirty line and each line in flight belongs to the
- * epoch in which it became dirty.  Everything before a flush is on the medium
- * when no line of the flush's epoch or an earlier one is left.
+ * epoch in which it became dirty.  Everything written before a flush is on the
+ * medium when no line of the flush's epoch or of an earlier one is left.
  *
  * The only loops are along hash chains and over the lines of one request.
  */
@@ -30,29 +30,30 @@ enum {
 
 struct media_line {
     uint32_t key;       /* byte offset on the medium / 4096 */
-    uint32_t page;      /* index of its data */
-    uint32_t hash_next; /* or next free line */
+    uint32_t page;      /* index of its page of data */
+    uint32_t hash_next; /* next line in the hash chain or in the free list */
     uint32_t fifo_prev; /* dirty lines that are not in flight, oldest first */
     uint32_t fifo_next;
-    uint32_t epoch; /* of its dirty sectors */
-    uint8_t dirty;  /* a bit for each sector */
+    uint32_t epoch; /* epoch of its dirty sectors */
+    uint8_t dirty;  /* one bit for each sector */
     uint8_t inflight;
-    bool is_shared; /* the request in flight reads this very page */
+    bool is_shared; /* the request in flight reads this page */
 };
 
 struct media_cache {
     uint8_t *data;
     struct media_line *lines;
     uint32_t *buckets;
-    uint32_t *free_pages; /* a stack: pages used last are used first */
-    uint32_t line_count;  /* also pages; 0: no cache */
+    /* A stack: the page that was freed last is used first. */
+    uint32_t *free_pages;
+    uint32_t line_count; /* number of lines and of pages; 0: no cache */
     uint32_t bucket_shift;
     uint32_t free_line;
     uint32_t free_page_count;
     uint32_t used_lines;
     uint32_t fifo_head;
     uint32_t fifo_tail;
-    uint32_t epoch;        /* current epoch, of lines that become dirty now */
+    uint32_t epoch; /* the current epoch, for lines that become dirty now */
     uint32_t epoch_oldest; /* oldest epoch that may have lines */
     uint32_t epoch_lines[CACHE_EPOCHS];
 };
@@ -65,15 +66,23 @@ struct media_cache_part {
     uint8_t mask; /* contiguous sectors */
 };
 
-/** Memory for a cache of `cache_bytes`, a multiple of 4096; 0 for none. */
+/**
+ * Bytes of memory for a cache of `cache_bytes`, a multiple of 4096 or 0 for
+ * none.
+ */
 size_t media_cache_memory_bytes(uint64_t cache_bytes);
 
-/** Initialise an empty cache.  `memory` is aligned to 4096 and outlives it; its
- *  pages are touched only as they are used. */
+/**
+ * Initialise an empty cache.  `memory` is aligned to 4096 and outlives the
+ * cache.  Pages of it are touched only when they are used.
+ */
 void media_cache_init(struct media_cache *cache, void *memory,
                       uint64_t cache_bytes);
 
-/** The line of `key`, or NULL. */
+/**
+ * Find the line of `key`.
+ * @return NULL when there is none
+ */
 struct media_line *media_cache_find(const struct media_cache *cache,
                                     uint32_t key);
 
@@ -89,11 +98,14 @@ bool media_cache_overlaps(const struct media_cache *cache, uint64_t first,
 MUST_USE struct media_line *media_cache_prepare(struct media_cache *cache,
                                                 uint32_t key, uint8_t mask);
 
-/** The sectors `mask` of a line from prepare() have been written. */
+/**
+ * Note that the sectors `mask` of a line from media_cache_prepare() were
+ * written.
+ */
 void media_cache_mark_dirty(struct media_cache *cache, struct media_line *line,
                             uint8_t mask);
 
-/** The sectors that the line holds the newest data of. */
+/** The sectors whose newest data is in the line. */
 static inline uint8_t media_line_valid(const struct media_line *line)
 {
     return line->dirty | line->inflight;
@@ -106,8 +118,8 @@ static inline uint8_t *media_line_data(const struct media_cache *cache,
 }
 
 /**
- * Put the contiguous run of dirty sectors around `line`, which is dirty and not
- * in flight, in flight; at most `max` lines of it.
+ * Put the contiguous run of dirty sectors around `line` in flight, at most
+ * `max` lines of it.  `line` is dirty and not in flight.
  *
  * @param offset  set to the byte offset of the run on the medium
  * @return the number of parts, one for each line
@@ -117,14 +129,16 @@ unsigned int media_cache_start(struct media_cache *cache,
                                struct media_cache_part *parts, unsigned int max,
                                uint64_t *offset);
 
-/** A part's request ended: its sectors are clean, or dirty again on failure. */
+/**
+ * End a part's request: its sectors become clean, or dirty again on failure.
+ */
 void media_cache_finish(struct media_cache *cache,
                         const struct media_cache_part *part, bool is_written);
 
 /**
  * Begin a new epoch.
  *
- * @return the argument for media_cache_is_drained(), which then tells whether
+ * @return the argument with which media_cache_is_drained() tells whether
  *         everything written so far is on the medium
  */
 uint32_t media_cache_close_epoch(struct media_cache *cache);
@@ -138,7 +152,10 @@ static inline struct media_line *media_cache_oldest(
                                           : &cache->lines[cache->fifo_head];
 }
 
-/** Assert that all lists and counts agree.  For tests, since it scans. */
+/**
+ * Assert that all lists and counts agree.  This scans the cache, so it is for
+ * tests.
+ */
 void media_cache_check(const struct media_cache *cache);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The management block's messages, and its life: see hw_mgmt.h. */
+/* The management block's messages, start and reset: see hw_mgmt.h. */
 #include "hw-model/mgmt/hw_mgmt_internal.h"
 
 #include <string.h>
 
-enum { OUT_BUDGET = 65536 }; /* bytes in one run */
+enum { OUT_BUDGET = 65536 }; /* bytes sent in one run */
 
 void mgmt_defer(struct hw_mgmt *mgmt)
 {
@@ -24,7 +24,7 @@ void mgmt_irq_raise(struct hw_mgmt *mgmt, uint32_t bits)
     update_irq(mgmt);
 }
 
-/* Firmware's index is nonsense: stop before anything is done with it. */
+/* Disable the block, because an index of firmware is invalid. */
 void mgmt_fail(struct hw_mgmt *mgmt)
 {
     mgmt->state.ctrl &= ~R_MGMT_CTRL_ENABLE_MASK;
@@ -57,7 +57,7 @@ static void in_write(struct hw_mgmt *mgmt, const uint8_t *data, size_t len)
     mgmt_irq_raise(mgmt, R_MGMT_IRQ_STATUS_IN_MASK);
 }
 
-/* Ends what the client before left unfinished. */
+/* Separate clients: end the line that the client before left unfinished. */
 static void in_separate(struct hw_mgmt *mgmt)
 {
     if (mgmt->line_feed_due && in_room(mgmt) != 0) {
@@ -79,14 +79,17 @@ void hw_mgmt_input(struct hw_mgmt *mgmt, enum hw_mgmt_channel channel,
         return;
     }
     len = MIN(len, hw_mgmt_input_room(mgmt));
-    if (len != 0) { /* none while disabled: there is no ring */
+    if (len != 0) { /* while disabled, there is no ring */
         in_write(mgmt, data, len);
     }
 }
 
 /* ---- From firmware to the far end. */
 
-/* One contiguous part of what is there. @return whether all of it was taken */
+/*
+ * Send one contiguous part of the ring.
+ * @return whether all of it was taken
+ */
 static bool out_send(struct hw_mgmt *mgmt, const uint8_t *ring, uint32_t count)
 {
     uint32_t at = mgmt->state.out_ci % mgmt_out_bytes(mgmt);
@@ -132,7 +135,7 @@ static void out_run(struct hw_mgmt *mgmt)
     shared_store32(page + MGMT_PAGE_OUT_CI, mgmt->state.out_ci);
 }
 
-/* ---- All of it. */
+/* ---- Running, start and reset. */
 
 void hw_mgmt_run(struct hw_mgmt *mgmt)
 {

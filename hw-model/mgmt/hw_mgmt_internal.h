@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the files of the management block's core offer each other. */
+/*
+ * Declarations that the files of the management block's core share.  No other
+ * file includes this.
+ */
 #ifndef ESSD_HW_MGMT_INTERNAL_H
 #define ESSD_HW_MGMT_INTERNAL_H
 
@@ -38,7 +41,7 @@ static inline void *mgmt_dma(const struct hw_mgmt *mgmt, uint64_t addr,
     return mgmt->config.env.dma(mgmt->config.env.ctx, addr, len);
 }
 
-/* The shared words; not NULL while the block is enabled. */
+/* The page of shared words.  It is not NULL while the block is enabled. */
 static inline uint8_t *mgmt_page(const struct hw_mgmt *mgmt)
 {
     return mgmt_dma(mgmt, mgmt_addr(mgmt, A_MGMT_PAGE_LO), MGMT_PAGE_LEN);

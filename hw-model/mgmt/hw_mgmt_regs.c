@@ -14,7 +14,7 @@ static bool is_in_dram(const struct hw_mgmt *mgmt, uint32_t reg, uint64_t len)
     return addr % MGMT_ALIGN == 0 && mgmt_dma(mgmt, addr, len) != NULL;
 }
 
-/* Whether what the registers say can be worked with. */
+/* Whether the registers describe usable memory. */
 static bool is_usable(const struct hw_mgmt *mgmt)
 {
     uint32_t sizes = mgmt_reg(mgmt, A_MGMT_SIZES);
@@ -115,7 +115,8 @@ bool hw_mgmt_write(struct hw_mgmt *mgmt, uint32_t offset, uint32_t value)
         if (offset < A_MGMT_PAGE_LO || offset > A_MGMT_SIZES) {
             return false;
         }
-        if (!mgmt_is_enabled(mgmt)) { /* latched until it is disabled */
+        /* While enabled, the registers keep the latched values. */
+        if (!mgmt_is_enabled(mgmt)) {
             mgmt->state.regs[(offset - A_MGMT_PAGE_LO) / 4] = value;
         }
         return true;
@@ -128,7 +129,7 @@ bool hw_mgmt_loaded(struct hw_mgmt *mgmt)
         (mgmt_is_enabled(mgmt) && !is_usable(mgmt))) {
         return false;
     }
-    mgmt->mask_changed = true; /* DRAM may hold the mask of a reader before */
+    mgmt->mask_changed = true; /* DRAM may hold the mask of an earlier reader */
     mgmt_defer(mgmt);
     return true;
 }

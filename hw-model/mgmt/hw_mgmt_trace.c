@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Trace records on their way to a reader: see hw_mgmt.h. */
+/* Trace records and their way to a reader: see hw_mgmt.h. */
 #include "hw-model/mgmt/hw_mgmt_internal.h"
 
 #include <string.h>
 
-enum { RING_BUDGET = HW_MGMT_FIFO }; /* records in one run */
+enum { RING_BUDGET = HW_MGMT_FIFO }; /* records handled in one run */
 
 #define POLL_NS UINT64_C(2000000)
 
@@ -36,7 +36,7 @@ static void fifo_clear(struct hw_mgmt *mgmt)
     mgmt->sent_bytes = 0;
 }
 
-/* Hand on what the reader takes now. */
+/* Send what the reader takes now. */
 static void fifo_send(struct hw_mgmt *mgmt)
 {
     while (fifo_count(mgmt) != 0 && !mgmt->is_full[HW_MGMT_TRACE]) {
@@ -64,7 +64,7 @@ static uint32_t firmware_dropped(const struct hw_mgmt *mgmt)
     return shared_load32(mgmt_page(mgmt) + MGMT_PAGE_TRACE_DROPPED);
 }
 
-/* @return false when records are left for which there is no room */
+/* @return false when records are left because there is no room for them */
 static bool ring_drain(struct hw_mgmt *mgmt)
 {
     uint8_t *page;
@@ -98,7 +98,7 @@ static bool ring_drain(struct hw_mgmt *mgmt)
     return n == count;
 }
 
-/* ---- Records of the block's own. */
+/* ---- Records that the block itself makes. */
 
 static void say_hello(struct hw_mgmt *mgmt)
 {
@@ -148,13 +148,13 @@ static void tell_mask(struct hw_mgmt *mgmt)
     }
 }
 
-/* What is recorded from here on belongs to another reader. */
+/* Begin a reading: records from here on belong to a new reader. */
 static void begin_reading(struct hw_mgmt *mgmt)
 {
     mgmt->first_dropped = firmware_dropped(mgmt);
     mgmt->device_dropped = 0;
     mgmt->told_firmware = mgmt->told_device = 0;
-    if (mgmt_is_enabled(mgmt)) { /* left over from the reader before */
+    if (mgmt_is_enabled(mgmt)) { /* skip records of the earlier reader */
         mgmt->state.trace_ci =
             shared_load32(mgmt_page(mgmt) + MGMT_PAGE_TRACE_PI);
         shared_store32(mgmt_page(mgmt) + MGMT_PAGE_TRACE_CI,
@@ -198,7 +198,10 @@ void mgmt_trace_opened(struct hw_mgmt *mgmt, bool is_open)
     mgmt->is_ending = false;
 }
 
-/* Firmware has started: its count of losses begins anew, the mask does not. */
+/*
+ * Firmware has started: its count of dropped records starts again, but the mask
+ * is kept.
+ */
 void mgmt_trace_enabled(struct hw_mgmt *mgmt)
 {
     mgmt->first_dropped = firmware_dropped(mgmt) - mgmt->told_firmware;
@@ -214,8 +217,8 @@ static void emit_event(void *ctx, const struct trace_record *record,
     struct hw_mgmt *mgmt = ctx;
     struct trace_record whole = *record;
 
-    (void)text; /* no block has any */
-    /* What firmware recorded before this comes before it. */
+    (void)text; /* no block has texts */
+    /* Records that firmware made before this event come before it. */
     if (!ring_drain(mgmt) || fifo_room(mgmt) == 0) {
         mgmt->device_dropped++;
         return;

@@ -69,7 +69,8 @@ static void update_link(struct hw_port *port)
     port_count(port, PORT_COUNT_LINK_CHANGES, 1);
     port_pause_end(port, 0);
     port->config.ops.link_changed(port->config.ops.ctx, is_up);
-    port->config.env.defer(port->config.env.ctx); /* drops what waits */
+    /* The run function drops the waiting frames. */
+    port->config.env.defer(port->config.env.ctx);
 }
 
 void hw_port_set_cable(struct hw_port *port, bool is_live)
@@ -130,7 +131,7 @@ static bool link_ctrl_is_possible(uint32_t value)
     uint32_t speed = FIELD_GET(value, PORT_LINK_CTRL, SPEED_MBPS);
     uint32_t fec = FIELD_GET(value, PORT_LINK_CTRL, FEC);
 
-    /* RS-FEC (clause 108) exists at 25 Gb/s only. */
+    /* RS-FEC (clause 108) exists only at 25 Gb/s. */
     return (speed == DEFAULT_SPEED_MBPS && fec <= PORT_FEC_RS) ||
            (speed == OTHER_SPEED_MBPS && fec <= PORT_FEC_FC);
 }
@@ -168,7 +169,7 @@ static void derive_matches(struct hw_port *port)
     }
 }
 
-/* Set the registers as at power-on, without reporting any change. */
+/* Set the registers to their reset values, without reporting any change. */
 static void clear_registers(struct hw_port *port)
 {
     struct hw_port old = *port;
@@ -176,7 +177,8 @@ static void clear_registers(struct hw_port *port)
     memset(port, 0, sizeof(*port));
     port->config = old.config;
     port->has_cable = old.has_cable;
-    port->link_blocked = old.link_blocked; /* this is the back-end's state */
+    /* This is the state of the back-end. */
+    port->link_blocked = old.link_blocked;
     port->blocked_since_ns = old.blocked_since_ns;
     port->block_expired = old.block_expired;
     port->timer_ns = old.timer_ns;
@@ -220,7 +222,10 @@ void hw_port_reset(struct hw_port *port)
         port->config.ops.link_changed(port->config.ops.ctx, false);
     }
     if (rnic_waits) {
-        port->rnic_waiting = 1; /* so that the dead link drops its frames */
+        /*
+         * The run function drops the RNIC's frames, because the link is down.
+         */
+        port->rnic_waiting = 1;
         port->config.env.defer(port->config.env.ctx);
     }
 }
@@ -293,7 +298,7 @@ static uint32_t read_counter(struct hw_port *port, uint32_t word)
     return (uint32_t)counter;
 }
 
-/* The word behind a table register (MAC, multicast, VLAN), or NULL. */
+/* The variable of a table register (MAC, multicast, VLAN), or NULL. */
 static uint32_t *table_word(struct hw_port *port, uint32_t offset)
 {
     if (is_in(offset, A_PORT_MAC_LO, 2 * PORT_MACS)) {
@@ -308,7 +313,7 @@ static uint32_t *table_word(struct hw_port *port, uint32_t offset)
     return NULL;
 }
 
-/* The word behind a plain read-write register, or NULL. */
+/* The variable of a plain read-write register, or NULL. */
 static uint32_t *plain_word(struct hw_port *port, uint32_t offset)
 {
     switch (offset) {
@@ -413,7 +418,8 @@ static void write_ctrl(struct hw_port *port, uint32_t value)
                  R_PORT_CTRL_UNICAST_ALL_MASK | R_PORT_CTRL_MULTICAST_ALL_MASK |
                  R_PORT_CTRL_VLAN_FILTER_MASK | R_PORT_CTRL_ROCE_V2_MASK |
                  R_PORT_CTRL_ROCE_V1_MASK);
-    port->config.env.defer(port->config.env.ctx); /* TX_ENABLE may be new */
+    /* TX_ENABLE may have been set. */
+    port->config.env.defer(port->config.env.ctx);
 }
 
 static void write_mtu(struct hw_port *port, uint32_t value)
@@ -425,7 +431,7 @@ static void write_mtu(struct hw_port *port, uint32_t value)
     }
 }
 
-/* Pauses that are no longer honoured end at once. */
+/* End the pauses that are no longer honoured. */
 static void write_pause(struct hw_port *port, uint32_t value)
 {
     port->pause =
@@ -520,7 +526,8 @@ bool hw_port_loaded(struct hw_port *port)
     update_irq(port);
     port->pause_expired &= port->paused;
     port->held = port->paused & (uint8_t)~port->pause_expired;
-    port->timer_ns = DEV_NO_DEADLINE; /* of the machine that was saved */
+    /* The saved deadline is the other machine's. */
+    port->timer_ns = DEV_NO_DEADLINE;
     port->block_expired = 0;
     port->blocked_since_ns = port->config.env.now_ns(port->config.env.ctx);
     port_pause_loaded(port);

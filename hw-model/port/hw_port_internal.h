@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Declarations that the files of the port's core share.  Only they include it.
+/*
+ * Declarations that the files of the port's core share.  No other file includes
+ * this.
  */
 #ifndef ESSD_HW_PORT_INTERNAL_H
 #define ESSD_HW_PORT_INTERNAL_H
@@ -31,31 +33,45 @@ static inline void port_count(struct hw_port *port, enum port_counter counter,
     port->counters[counter] += n;
 }
 
-/* Set interrupt status bits and update the line. */
+/* Set bits of the interrupt status and update the interrupt line. */
 void port_irq_raise(struct hw_port *port, uint32_t bits);
 
-/* A ring index moved: raise the interrupt if firmware armed one of `armed`. */
+/*
+ * A ring index moved: raise the interrupt if firmware armed it for one of
+ * `armed`.
+ */
 void port_ring_moved(struct hw_port *port, uint8_t *page, uint32_t armed);
 
-/* Process a MAC Control frame that was checked and counted as any frame. */
+/*
+ * Process a MAC Control frame.  Like any frame, it was checked and counted
+ * before.
+ */
 void port_pause_receive(struct hw_port *port, const uint8_t *data, size_t len);
 
-/* End the pauses of all priorities that are not in `still`. */
+/* End the pauses of all priorities except those in `still`. */
 void port_pause_end(struct hw_port *port, uint8_t still);
 
-/* After loading: end the pauses that are over, and limit the others to the
- * longest possible pause. */
+/*
+ * After loading, end the pauses that are over, and limit the others to the
+ * longest possible pause.
+ */
 void port_pause_loaded(struct hw_port *port);
 
 /* ---- hw_port_timeout.c */
 
-/* The link has taken fewer frames than offered: it is blocked from now on. */
+/*
+ * Note that the link is blocked, because it has taken fewer frames than
+ * offered.
+ */
 void port_link_refused(struct hw_port *port);
 
-/* Whether frames of that priority are dropped: they have waited too long. */
+/*
+ * Whether frames of that priority are dropped because they have waited too
+ * long.
+ */
 bool port_is_lost(const struct hw_port *port, uint8_t priority);
 
-/* Set the timer for the first pause or time-out to end. */
+/* Set the timer to the first end of a pause or time-out. */
 void port_timer_update(struct hw_port *port);
 
 /* ---- hw_port_tx.c */

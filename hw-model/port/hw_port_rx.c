@@ -88,7 +88,7 @@ static bool check_frame(struct hw_port *port, const struct frame_rx *frame)
     return true;
 }
 
-/* @return enum port_rxd_flags, or -1 when the frame is not for us */
+/* @return enum port_rxd_flags, or -1 when no filter lets the frame in */
 static int match_address(const struct hw_port *port, uint64_t mac)
 {
     if (mac == broadcast) {
@@ -176,7 +176,7 @@ static void count_good(struct hw_port *port, uint32_t len, int flags)
     }
 }
 
-/* Decide where a frame goes; *flags becomes its enum port_rxd_flags. */
+/* Decide where a frame goes. *flags is set to its enum port_rxd_flags. */
 static enum rx_verdict judge_frame(struct hw_port *port,
                                    const struct frame_rx *frame, int *flags)
 {

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The port's transmit time-out: frames that the link does not take for long are
- * dropped, so that nothing that both ports share waits for one of them.
+ * The port's transmit time-out: when the link does not take frames for too
+ * long, they are dropped, so that no resource that both ports share waits for
+ * one of them.
  * Reference: docs/hardware/port.md, section 6.
  *
- * The port has one timer, for this and for the ends of pauses.  A link that is
- * blocked and goes on again does not touch it: the timer fires once in vain.
+ * The port has one timer, for this and for the ends of pauses.  A blocked link
+ * that continues does not change the timer, which then fires once without
+ * effect.
  */
 #include "hw-model/port/hw_port_internal.h"
 
@@ -22,7 +24,7 @@ static void set_timer(struct hw_port *port, uint64_t deadline_ns)
     }
 }
 
-/* When what has been waiting since then is dropped. */
+/* When frames are dropped that have waited since `since_ns`. */
 static uint64_t expiry_ns(const struct hw_port *port, uint64_t since_ns)
 {
     return port->tx_timeout_ms != 0
@@ -64,7 +66,10 @@ bool port_is_lost(const struct hw_port *port, uint8_t priority)
            port->pause_expired >> (priority & 7) & 1;
 }
 
-/* Who has waited too long?  Those who wait look again: theirs is dropped. */
+/*
+ * Find the waits that exceed the time-out.  Senders that wait for them try
+ * again, and their frames are dropped.
+ */
 static void expire_waits(struct hw_port *port, uint64_t now_ns)
 {
     bool is_new = false;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The port's transmit path: raw ring and RNIC share the link.
+ * The port's transmit path: the raw ring and the RNIC share the link.
  * Reference: docs/hardware/port.md, section 6.
  *
- * The RNIC keeps its frames until the port takes them.  All that the port knows
- * of waiting RNIC frames is the priority of the first one that it refused.
+ * The RNIC keeps its frames until the port takes them.  The port only knows the
+ * priority of the first RNIC frame that it refused.
  */
 #include "hw-model/port/hw_port_internal.h"
 
@@ -13,9 +13,9 @@
 #include "net/wire/eth.h"
 
 enum {
-    RAW_QUANTUM = 8,   /* frames of the raw ring while the RNIC waits */
-    RNIC_QUANTUM = 32, /* and the other way round */
-    TURNS_A_RUN = 32,  /* before others of the port's context get theirs */
+    RAW_QUANTUM = 8,   /* raw frames sent in a turn while the RNIC waits */
+    RNIC_QUANTUM = 32, /* RNIC frames sent in a turn while the raw ring waits */
+    TURNS_A_RUN = 32,  /* turns before other devices run */
 };
 
 /* Copy a frame of less than 60 bytes to one part and pad it with zeros. */
@@ -48,19 +48,21 @@ static void count_sent(struct hw_port *port, const struct frame_tx *frame,
     }
 }
 
-/* @return whether bit errors keep the partner from getting the next frame */
+/*
+ * @return whether bit errors destroy the next frame on its way to the partner
+ */
 static bool is_lost(struct hw_port *port, const struct frame_tx *frame)
 {
     uint32_t len = MAX(frame_tx_len(frame), PORT_FRAME_MIN) + PORT_FCS_LEN;
 
-    /* Draw once for each frame, even if the link refuses it at first. */
+    /* Draw once for each frame, even if the link refuses it the first time. */
     port->tx_is_sound =
         port->tx_is_sound ||
         !fec_frame(&port->lane_tx, hw_port_link(port).fec, len).is_lost;
     return !port->tx_is_sound;
 }
 
-/* emit_frames() for a cable with bit errors: one frame at a time. */
+/* emit_frames() for a cable with bit errors: handles one frame at a time. */
 static unsigned int emit_lossy(struct hw_port *port,
                                const struct frame_tx *burst, unsigned int count)
 {
@@ -89,7 +91,10 @@ static unsigned int emit_lossy(struct hw_port *port,
     return sent;
 }
 
-/* Offer frames to the link. @return how many it took; fewer: it is blocked */
+/*
+ * Offer frames to the link.
+ * @return how many it took; if fewer than offered, the link is blocked
+ */
 static unsigned int emit_frames(struct hw_port *port,
                                 const struct frame_tx *burst,
                                 unsigned int count)
@@ -160,9 +165,9 @@ static bool is_paused(const struct hw_port *port, uint8_t priority)
 }
 
 /*
- * The offset from tx_ci of the next of the `pending` frames that may be sent;
- * -1 when there is none.  A frame passes paused frames before it unless it has
- * the same priority.
+ * Find the next of `pending` raw frames that may be sent.  A frame overtakes
+ * paused frames before it unless it has the same priority.
+ * @return its offset from tx_ci; -1 when there is none
  */
 static int raw_next(const struct hw_port *port, uint32_t pending)
 {
@@ -214,12 +219,12 @@ static bool raw_frame(const struct hw_port *port, uint32_t index,
 
 static void raw_publish(struct hw_port *port, uint8_t *page)
 {
-    dev_wmb(); /* buffers are read before they are given back */
+    dev_wmb(); /* read the buffers before they are given back */
     shared_store32(page + PORT_PAGE_TX_CI, port->tx_ci);
     port_ring_moved(port, page, PORT_ARMED_TX);
 }
 
-/* raw_send() frame by frame, while some frames are paused. */
+/* Send raw frames one by one, while some priorities are paused. */
 static void raw_send_ahead(struct hw_port *port, uint8_t *page,
                            uint32_t pending)
 {
@@ -294,7 +299,10 @@ static void raw_send(struct hw_port *port, uint8_t *page, uint32_t pending)
     }
 }
 
-/* Nothing may be sent: sleep, unless firmware has just published frames. */
+/*
+ * Fall asleep because nothing may be sent, unless firmware has just published
+ * frames.
+ */
 static uint32_t raw_sleep(struct hw_port *port, uint8_t *page)
 {
     uint32_t pending;
@@ -381,7 +389,7 @@ static unsigned int refuse_frames(struct hw_port *port,
     return 0;
 }
 
-/* The number of frames before the first paused one. */
+/* The number of frames that precede the first paused one. */
 static unsigned int before_paused(const struct hw_port *port,
                                   const struct frame_tx *burst,
                                   unsigned int count)
@@ -394,7 +402,10 @@ static unsigned int before_paused(const struct hw_port *port,
     return n;
 }
 
-/* The priority of the next raw frame. @return false when none may be sent */
+/*
+ * Find the priority of the next raw frame.
+ * @return false when none may be sent
+ */
 static bool raw_waits(struct hw_port *port, uint8_t *priority)
 {
     const uint8_t *page = port_page(port);
@@ -407,7 +418,7 @@ static bool raw_waits(struct hw_port *port, uint8_t *priority)
     return true;
 }
 
-/* As hw_port_tx(), while a priority's frames are dropped. */
+/* hw_port_tx() while the frames of a priority are dropped. */
 static unsigned int tx_some_lost(struct hw_port *port,
                                  const struct frame_tx *burst,
                                  unsigned int count)
@@ -457,7 +468,9 @@ unsigned int hw_port_tx(void *ctx, const struct frame_tx *burst,
     }
     if (port->raw_waiting && raw_waits(port, &priority) &&
         priority >= (burst[0].priority & 7)) {
-        /* The RNIC was refused before; the run function serves it in turn. */
+        /*
+         * The port refused the RNIC before; the run function serves it in turn.
+         */
         port->config.env.defer(port->config.env.ctx);
         if (priority > (burst[0].priority & 7)) {
             return refuse_frames(port, burst);

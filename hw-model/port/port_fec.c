@@ -104,7 +104,10 @@ static void judge_rs(struct fec_lane *lane, struct fec_verdict *verdict)
     }
 }
 
-/* How many codewords `blocks` touch, with a random start in the first. */
+/*
+ * The number of codewords that `blocks` touch, with a random start in the
+ * first.
+ */
 static uint32_t count_codewords(struct fec_lane *lane, uint32_t blocks,
                                 uint32_t blocks_each)
 {

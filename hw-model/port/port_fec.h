@@ -7,8 +7,8 @@
  * Errors are independent of each other.  The model draws the distance from one
  * error to the next, so that a frame without errors costs one subtraction.
  *
- * Left out: decoders that take a wrong codeword for a right one, bursts from
- * equalisers and descramblers, codewords without frames in them.
+ * Not implemented: decoders that accept a wrong codeword as correct, error
+ * bursts from equalisers and descramblers, codewords without frames.
  */
 #ifndef ESSD_HW_PORT_FEC_H
 #define ESSD_HW_PORT_FEC_H
@@ -20,47 +20,54 @@
 #define FEC_BER_MAX (FEC_BER_ONE / 2)
 
 enum {
-    FEC_BLOCK_BITS = 66, /* 64B/66B: 8 octets */
+    FEC_BLOCK_BITS = 66, /* 8 octets in 64B/66B code */
 
-    FEC_FC_BLOCKS = 32,     /* in a codeword, 65 bits each */
-    FEC_FC_BITS = 2112,     /* with parity */
-    FEC_FC_BURST_BITS = 11, /* corrected */
+    FEC_FC_BLOCKS = 32,     /* blocks in a codeword, 65 bits each */
+    FEC_FC_BITS = 2112,     /* bits of a codeword with parity */
+    FEC_FC_BURST_BITS = 11, /* longest error burst that is corrected */
 
-    FEC_RS_BLOCKS = 80, /* as 20 blocks of 257 bits */
+    FEC_RS_BLOCKS = 80, /* blocks in a codeword, as 20 blocks of 257 bits */
     FEC_RS_SYMBOLS = 528,
     FEC_RS_SYMBOL_BITS = 10,
     FEC_RS_CORRECTED_SYMBOLS = 7,
 };
 
-struct fec_lane {      /* saved as it is */
-    uint64_t random;   /* the generator's state */
-    uint64_t gap_bits; /* right bits before the next wrong one */
-    uint64_t ber_atto; /* 10^-18; 0: none, up to FEC_BER_MAX */
+struct fec_lane {      /* saved unchanged */
+    uint64_t random;   /* state of the random generator */
+    uint64_t gap_bits; /* correct bits before the next error */
+    uint64_t ber_atto; /* error ratio in units of 10^-18, 0..FEC_BER_MAX */
 };
 
 struct fec_verdict {
     bool is_lost;
-    uint32_t corrected;     /* codewords */
-    uint32_t uncorrectable; /* codewords */
+    uint32_t corrected;     /* corrected codewords */
+    uint32_t uncorrectable; /* uncorrectable codewords */
 };
 
-/** The same seed and the same calls give the same errors. */
+/**
+ * Initialise a lane.  The same seed and the same calls give the same errors.
+ */
 void fec_lane_init(struct fec_lane *lane, uint64_t seed, uint64_t ber_atto);
 
-/** Blocks that a frame occupies: preamble, frame, terminating character. */
+/**
+ * The number of blocks that a frame occupies: preamble, frame, terminating
+ * character.
+ */
 uint32_t fec_frame_blocks(uint32_t len_octets);
 
-/** Whether FC-FEC corrects a codeword with these first and last wrong bits. */
+/**
+ * Whether FC-FEC corrects a codeword whose first and last wrong bits are these.
+ */
 static inline bool fec_fc_restores(uint64_t first_bit, uint64_t last_bit)
 {
     return last_bit - first_bit < FEC_FC_BURST_BITS;
 }
 
 /**
- * Pass a frame over the lane.  With ber_atto 0 it stays intact.
+ * Pass a frame over the lane.  With ber_atto 0 the frame stays intact.
  *
  * @param fec         enum port_fec
- * @param len_octets  of the frame with FCS
+ * @param len_octets  length of the frame with FCS
  */
 struct fec_verdict fec_frame(struct fec_lane *lane, uint8_t fec,
                              uint32_t len_octets);

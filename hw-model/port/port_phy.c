@@ -21,7 +21,7 @@ uint8_t phy_an_bits(uint32_t speed_mbps, uint8_t fec)
 
 uint8_t phy_an_resolve(uint32_t speed_mbps, uint8_t a, uint8_t b)
 {
-    uint8_t wanted = a | b; /* one end's request is enough */
+    uint8_t wanted = a | b; /* a request from one end is enough */
 
     if (speed_mbps != SPEED_25G_MBPS) {
         return (a & b & PORT_AN_10G_FEC_ABILITY) &&
@@ -72,7 +72,7 @@ struct phy_link phy_judge(const struct phy_own *own,
         link.fec =
             phy_an_resolve(own->speed_mbps, link.own_an, link.partner_an);
     }
-    /* Without lock nothing is received, and so no remote fault either. */
+    /* Without lock, no remote fault can be received either. */
     link.has_remote_fault = link.reason == PORT_REASON_REMOTE_FAULT;
     link.has_local_fault = own->is_enabled && link.reason != PORT_REASON_NONE &&
                            !link.has_remote_fault;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the wrappers of the device cores that reach DRAM have in common: most of
- * the world that hw-model/core/env.h asks for.
+ * What the wrappers of device cores that access DRAM have in common: most
+ * functions of the environment of hw-model/core/env.h.
  *
  * A wrapper embeds an EssdCore, which is the ctx of its core's dev_env, and has
- * a link property "dram" of its own for core.dram.  Everything runs under the
- * big lock.
+ * its own link property "dram" for core.dram.  Everything runs under the big
+ * lock.
  */
 #ifndef HW_ESSD_CORE_H
 #define HW_ESSD_CORE_H
@@ -25,7 +25,7 @@ typedef struct EssdCore {
     MemoryRegion *dram;
     uint8_t *dram_ptr;
     uint64_t dram_size;
-    bool in_write; /* of a register: the work follows it */
+    bool in_write; /* a register write is running: the work follows it */
     bool run_follows;
 } EssdCore;
 
@@ -82,7 +82,7 @@ static inline struct dev_env essd_core_env(
     };
 }
 
-/* DRAM is what the link names, or the machine's RAM. */
+/* Use the DRAM that the link names, or the machine's RAM. */
 static inline bool essd_core_find_dram(EssdCore *core, const char *type,
                                        Error **errp)
 {
@@ -99,15 +99,15 @@ static inline bool essd_core_find_dram(EssdCore *core, const char *type,
 }
 
 /*
- * Around a register write whose work is done right after it, in the hart's
- * thread, rather than in the main loop.
+ * Called before and after a register write, whose work is done directly after
+ * it in the hart's thread instead of in the main loop.
  */
 static inline void essd_core_write_begins(EssdCore *core)
 {
     core->in_write = true;
 }
 
-/* @return whether there is work to be done now */
+/* @return whether there is work to do now */
 static inline bool essd_core_write_ends(EssdCore *core)
 {
     bool run_follows = core->run_follows;

@@ -5,11 +5,11 @@
  *
  * QEMU interface:
  *  + sysbus MMIO region 0: the registers of hw-model/regs/lag.h
- *  + link "rnic": what it stands in front of
+ *  + link "rnic": the RNIC, whose frames pass through this block
  *
  * Everything runs under the big lock.
  *
- * Not modelled: what the guide lists.
+ * Not modelled: see the list in the guide.
  */
 #include "qemu/osdep.h"
 #include "essd_lag.h"
@@ -36,7 +36,7 @@ struct EssdLagState {
     struct hw_lag lag;
 };
 
-/* The core's world. */
+/* The environment of the core. */
 
 static uint64_t essd_lag_now_ns(void *ctx)
 {
@@ -133,7 +133,7 @@ static const MemoryRegionOps essd_lag_ops = {
     .impl.max_access_size = 4,
 };
 
-/* Life. */
+/* Creation, reset and migration. */
 
 static void essd_lag_reset_hold(Object *obj, ResetType type)
 {
@@ -152,7 +152,7 @@ static void essd_lag_realize(DeviceState *dev, Error **errp)
     };
 
     if (!s->rnic) {
-        error_setg(errp, "essd-lag: there is no \"rnic\"");
+        error_setg(errp, "essd-lag: the link \"rnic\" is not set");
         return;
     }
     hw_lag_init(&s->lag, &ops);
@@ -172,7 +172,7 @@ static void essd_lag_init(Object *obj)
     sysbus_init_mmio(SYS_BUS_DEVICE(obj), &s->mmio);
 }
 
-/* The ports were loaded before; their cables are the new machine's own. */
+/* The ports were loaded before.  Their cables are those of the new machine. */
 static int essd_lag_post_load(void *opaque, int version_id)
 {
     EssdLagState *s = opaque;

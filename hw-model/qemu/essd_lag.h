@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * essd-lag: what the machine and the ports see of the aggregation block's
- * wrapper.  It stands between the ports and the RNIC, under the big lock.
+ * essd-lag: what the machine and the ports use of the aggregation block's
+ * wrapper.  The block stands between the ports and the RNIC and runs under the
+ * big lock.
  */
 #ifndef ESSD_HW_QEMU_LAG_H
 #define ESSD_HW_QEMU_LAG_H
@@ -14,14 +15,15 @@
 OBJECT_DECLARE_SIMPLE_TYPE(EssdLagState, ESSD_LAG)
 
 /*
- * Where frames for member `port` (0, 1) leave: copied; and where its link is to
- * be seen, once, after a state was loaded.  Before the machine runs.
+ * Connect member `port` (0 or 1).  The sink takes the frames of the member; it
+ * is copied.  The link is read from the port once, after a state was loaded.
+ * Call this before the machine runs.
  */
 void essd_lag_attach_port(EssdLagState *s, unsigned port,
                           const struct frame_sink *sink,
                           const uint8_t *link_up);
 
-/* What a port tells the rest of the hardware: struct hw_port_ops. */
+/* The events of a port: see struct hw_port_ops. */
 void essd_lag_rx(EssdLagState *s, unsigned port, const struct frame_rx *frames,
                  unsigned n);
 void essd_lag_port_ready(EssdLagState *s, unsigned port);

@@ -71,7 +71,7 @@ static qemu_irq plic_irq(EssdMachineState *s, int source)
     return qdev_get_gpio_in(s->plic, source);
 }
 
-/* Realise a device the machine owns and place it in the map. */
+/* Realise a device that the machine owns and map it at `base`. */
 static void place_device(DeviceState *dev, hwaddr base)
 {
     sysbus_realize_and_unref(SYS_BUS_DEVICE(dev), &error_fatal);
@@ -137,7 +137,7 @@ static void create_memory(EssdMachineState *s)
     memory_region_add_subregion(sysmem, SOC_DRAM_BASE, MACHINE(s)->ram);
 }
 
-/* The watchdog's interrupt goes to the PLIC and tells sysctl who reset us. */
+/* The watchdog's interrupt goes to the PLIC, and to sysctl as a reset cause. */
 static void create_watchdog(EssdMachineState *s, DeviceState *sysctl)
 {
     DeviceState *split = new_child(s, "watchdog-split", TYPE_SPLIT_IRQ);
@@ -191,7 +191,7 @@ static void connect_flash_drive(EssdMachineState *s, DeviceState *flash)
     DriveInfo *info = drive_get(IF_MTD, 0, 0);
 
     if (s->flash && info) {
-        error_report("essd: either flash= or -drive if=mtd, not both");
+        error_report("essd: use flash= or -drive if=mtd, not both");
         exit(EXIT_FAILURE);
     }
     if (s->flash) {
@@ -224,8 +224,9 @@ static void create_flash(EssdMachineState *s)
 }
 
 /*
- * A block that another source file of this directory provides.  Where it does
- * not exist the addresses answer as unimplemented (-d unimp shows accesses).
+ * Create a block that another source file of this directory provides.  If it
+ * does not exist, its addresses behave as unimplemented (-d unimp shows
+ * accesses).
  */
 static DeviceState *new_block(EssdMachineState *s, const char *name,
                               const char *type, hwaddr base, uint64_t size)
@@ -335,13 +336,14 @@ static void create_media(EssdMachineState *s)
 static void check_command_line(const MachineState *machine)
 {
     if (machine->kernel_filename || machine->firmware) {
-        error_report("essd: no -kernel and no -bios: the drive boots from its "
-                     "SPI flash");
+        error_report(
+            "essd: -kernel and -bios are not supported: the drive boots "
+            "from its SPI flash");
         exit(EXIT_FAILURE);
     }
     if (machine->ram_size < 64 * MiB || machine->ram_size > 2 * GiB ||
         machine->ram_size % MiB != 0) {
-        error_report("essd: DRAM is 64 MiB to 2 GiB, in whole MiB");
+        error_report("essd: -m has to be 64 MiB to 2 GiB, in whole MiB");
         exit(EXIT_FAILURE);
     }
 }
@@ -437,17 +439,17 @@ static void essd_machine_class_init(ObjectClass *oc, void *data)
     object_class_property_add_str(oc, "port0-netdev", get_port0_netdev,
                                   set_port0_netdev);
     object_class_property_set_description(
-        oc, "port0-netdev", "id of the netdev that port 0 is cabled to");
+        oc, "port0-netdev", "id of the netdev that port 0 is connected to");
     object_class_property_add_str(oc, "port1-netdev", get_port1_netdev,
                                   set_port1_netdev);
     object_class_property_set_description(
-        oc, "port1-netdev", "id of the netdev that port 1 is cabled to");
+        oc, "port1-netdev", "id of the netdev that port 1 is connected to");
     object_class_property_add_str(oc, "mgmt", get_mgmt, set_mgmt);
     object_class_property_set_description(
-        oc, "mgmt", "id of the chardev that tools talk to the drive by");
+        oc, "mgmt", "id of the chardev for messages to and from tools");
     object_class_property_add_str(oc, "trace", get_trace, set_trace);
     object_class_property_set_description(
-        oc, "trace", "id of the chardev that trace records leave by");
+        oc, "trace", "id of the chardev for trace records");
 }
 
 static const TypeInfo essd_machine_types[] = {

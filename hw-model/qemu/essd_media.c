@@ -11,26 +11,27 @@
  *  + property "cache-size": volatile write cache in bytes, default 64 MiB; 0:
  *    none
  *  + property "write-out", also while running: whether the cache is written
- *    out when the host is idle and when data grow old; default on.  Off keeps
- *    what nobody flushed at risk for as long as there is room, for tests of
+ *    out when the host is idle and when data is old; default on.  Off keeps
+ *    unflushed data in the cache for as long as there is room, for tests of
  *    power cuts
  *  + link "dram": the memory region that DMA reaches; default: the machine's
  *    RAM.  Bus addresses begin at SOC_DRAM_BASE
  *
- * The volatile write cache is this process's memory: SIGKILL is a power cut and
- * loses what no flush covered.  A stop of the machine (QMP stop, savevm, quit,
- * SIGTERM) lets every command under way complete, empties the cache and flushes
- * the drive, so that a saved state holds no data.  A reset keeps it.
+ * The volatile write cache is memory of this process: SIGKILL is a power cut
+ * and loses data that was not flushed.  A stop of the machine (QMP stop,
+ * savevm, quit, SIGTERM) lets every command in progress complete, empties the
+ * cache and flushes the medium, so that a saved state holds no data.  A reset
+ * keeps the cache.
  *
- * Everything runs under the big lock: in the main loop, and what a register
- * write asks for right after that write, in the hart's thread.  That saves
- * waking the main loop for each doorbell; a write that the cache takes is
- * complete when the hart goes on.  The block layer reads and writes DRAM
- * directly.
+ * Everything runs under the big lock, in the main loop; the work that a
+ * register write starts runs directly after the write, in the hart's thread.
+ * This saves waking the main loop for each doorbell; a write that fits into the
+ * cache is complete when the hart continues.  The block layer reads and writes
+ * DRAM directly.
  *
- * Not modelled: what the guide lists; changes of the drive's size.  What is
- * written to DRAM is not logged as dirty: a machine must be stopped before it
- * is saved or migrated.
+ * Not modelled: see the list in the guide; changes of the drive's size.  Writes
+ * to DRAM are not logged as dirty, so a machine must be stopped before it is
+ * saved or migrated.
  */
 #include "qemu/osdep.h"
 #include "essd_media.h"
@@ -60,7 +61,7 @@
 #define MEDIA_SIZE_UNIT 4096
 #define MEDIA_CACHE_MAX (4 * GiB)
 
-/* A request to the block layer: the core's id is its index. */
+/* A request to the block layer.  The core's request ID is its index. */
 typedef struct EssdMediaIo {
     EssdMediaState *s;
     QEMUIOVector qiov;
@@ -81,7 +82,7 @@ struct EssdMediaState {
     struct hw_media media;
 };
 
-/* The core's world. */
+/* The environment of the core. */
 
 static void essd_media_set_irq(void *ctx, unsigned int line, bool level)
 {
@@ -96,7 +97,7 @@ static void essd_media_bh(void *opaque)
     EssdMediaState *s = opaque;
 
     if (runstate_is_running()) {
-        defer_call_begin(); /* one system call for all of them */
+        defer_call_begin(); /* all requests of a run cost one system call */
         hw_media_run(&s->media);
         defer_call_end();
     }
@@ -111,7 +112,7 @@ static void essd_media_timer(void *opaque)
     defer_call_end();
 }
 
-/* The block layer below it. */
+/* The block layer. */
 
 static void essd_media_io_done(void *opaque, int ret)
 {
@@ -208,10 +209,11 @@ static const MemoryRegionOps essd_media_ops = {
     .impl.max_access_size = 4,
 };
 
-/* Life. */
+/* Creation, reset and migration. */
 
 /*
- * The harts stand still by now; completions still reach the rings in DRAM.
+ * Stop with the machine.  The harts are stopped already; completions still
+ * reach the rings in DRAM.
  */
 static void essd_media_vm_change(void *opaque, bool running, RunState state)
 {
@@ -229,7 +231,7 @@ static void essd_media_vm_change(void *opaque, bool running, RunState state)
     }
 }
 
-/* The next life of the firmware must not have DMA of this one in its DRAM. */
+/* After the reset, no DMA from before it may reach DRAM. */
 static void essd_media_reset_hold(Object *obj, ResetType type)
 {
     EssdMediaState *s = ESSD_MEDIA(obj);
@@ -241,7 +243,7 @@ static void essd_media_reset_hold(Object *obj, ResetType type)
     }
 }
 
-/* @return the medium's size in bytes, or 0 and *errp */
+/* @return the size of the medium in bytes, or 0 with *errp set */
 static uint64_t essd_media_open(EssdMediaState *s, Error **errp)
 {
     int64_t size;
@@ -280,13 +282,13 @@ static bool essd_media_alloc_cache(EssdMediaState *s, Error **errp)
 {
     if (s->cache_size > MEDIA_CACHE_MAX ||
         s->cache_size % MEDIA_SIZE_UNIT != 0) {
-        error_setg(errp, "essd-media: \"cache-size\" is at most 4 GiB, in "
+        error_setg(errp, "essd-media: \"cache-size\" can be at most 4 GiB, in "
                          "units of 4 KiB");
         return false;
     }
     s->cache_memory_size = media_cache_memory_bytes(s->cache_size);
     if (s->cache_memory_size > 0) {
-        /* Pages that are never used cost nothing. */
+        /* Pages that are never used take no memory. */
         s->cache_memory =
             qemu_anon_ram_alloc(s->cache_memory_size, NULL, false, true);
         if (!s->cache_memory) {
@@ -355,7 +357,7 @@ static void essd_media_init(Object *obj)
     sysbus_init_irq(SYS_BUS_DEVICE(obj), &s->irq);
 }
 
-/* A medium that takes no writes keeps data in the cache: then do not save. */
+/* If the medium refuses writes, data stays in the cache: refuse to save. */
 static int essd_media_pre_save(void *opaque)
 {
     EssdMediaState *s = opaque;

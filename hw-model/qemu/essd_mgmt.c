@@ -11,8 +11,8 @@
  *  + link "dram": the memory region that DMA reaches; default: the machine's
  *    RAM.  Bus addresses begin at SOC_DRAM_BASE
  *
- * Without a chardev a channel has nobody at its far end.  Chardevs are written
- * to without waiting: one that takes no more is watched until it does.
+ * A channel without a chardev has nobody at its far end.  Writes to a chardev
+ * do not wait: when it takes no more, the block watches it until it has room.
  *
  * Everything runs under the big lock.
  */
@@ -38,7 +38,7 @@ typedef struct EssdMgmtChannel {
     EssdMgmtState *mgmt;
     enum hw_mgmt_channel number;
     CharBackend chr;
-    guint watch; /* 0: none */
+    guint watch; /* 0: no watch */
 } EssdMgmtChannel;
 
 struct EssdMgmtState {
@@ -52,7 +52,7 @@ struct EssdMgmtState {
     struct hw_mgmt mgmt;
 };
 
-/* The core's world. */
+/* The environment of the core. */
 
 static void essd_mgmt_set_irq(void *ctx, unsigned int line, bool level)
 {
@@ -134,7 +134,7 @@ static int essd_mgmt_can_read(void *opaque)
     EssdMgmtChannel *channel = opaque;
 
     if (!runstate_is_running()) {
-        return 0; /* DRAM does not change while the machine is stopped */
+        return 0; /* DRAM must not change while the machine is stopped */
     }
     return channel->number == HW_MGMT_TRACE
                ? (int)sizeof(uint32_t)
@@ -203,7 +203,7 @@ static const MemoryRegionOps essd_mgmt_ops = {
     .impl.max_access_size = 4,
 };
 
-/* Life. */
+/* Creation, reset and migration. */
 
 static void essd_mgmt_reset_hold(Object *obj, ResetType type)
 {

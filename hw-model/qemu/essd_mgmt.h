@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* essd-mgmt: what the machine and the other blocks see of it. */
+/* essd-mgmt: what the machine and the other blocks use of it. */
 #ifndef ESSD_HW_QEMU_MGMT_H
 #define ESSD_HW_QEMU_MGMT_H
 
@@ -10,7 +10,7 @@
 #define TYPE_ESSD_MGMT "essd-mgmt"
 OBJECT_DECLARE_SIMPLE_TYPE(EssdMgmtState, ESSD_MGMT)
 
-/* Where a block's events go; valid as long as the device is. */
+/* The trace for a block's events; valid as long as the device exists. */
 const struct trace *essd_mgmt_trace(EssdMgmtState *s);
 
 #endif

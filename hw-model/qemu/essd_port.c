@@ -14,25 +14,27 @@
  *  + link "dram": the memory region that DMA reaches; default: the machine's
  *    RAM.  Bus addresses begin at SOC_DRAM_BASE
  *  + property "link-up", read-only: the link as both ends see it: the firmware
- *    has it enabled, the cable is plugged (QMP set_link), somebody is at its
- *    far end, and speed and FEC agree.  Each change sends
- *    the QMP event ESSD_PORT_LINK: whoever cables two machines then sets the
+ *    has it enabled, the cable is plugged (QMP set_link), the far end is
+ *    present, and speed and FEC agree.  Each change sends the QMP event
+ *    ESSD_PORT_LINK, on which the program that connects two machines sets the
  *    link of the far end's card
  *  + the link partner, all changeable while running: "partner-speed" (10 or
  *    25, in Gb/s; default 25), "partner-fec" ("none", "fc", "rs" or "auto", the
- *    default), "present" (on: somebody is at the far end), "partner-fault"
- * (off: it receives what the drive sends)
+ *    default), "present" (default on), "partner-fault" (default off: it
+ *    receives what the drive sends)
  *  + bit errors of the cable, both ways, changeable while running: "ber", a
- *    number from 0 to 0.5, and "seed"; writing either one starts anew
+ *    number from 0 to 0.5, and "seed"; writing either of them restarts the
+ *    random sequence
  *  + property "state", read-only: the link, the partner and the counters
  *  + query-rx-filter, as for other cards
  *
- * Everything runs in the main loop, under the big lock.  Back-pressure of the
- * netdev stops the transmitter; the receiver never exerts any: a full ring
- * drops, as on the wire.  While the machine is stopped QEMU queues what comes.
+ * Everything runs in the main loop, under the big lock.  When the netdev takes
+ * no frames, the transmitter stops.  The receiver takes every frame and drops
+ * it if the ring is full, as on a wire.  While the machine is stopped, QEMU
+ * queues received frames.
  *
- * Not modelled: frame check sequences (netdevs carry none); what the guide
- * lists.  What is written to DRAM is not logged as dirty: a machine must be
+ * Not modelled: frame check sequences (netdevs carry none); see also the list
+ * in the guide.  Writes to DRAM are not logged as dirty, so a machine must be
  * stopped before it is saved or migrated.
  */
 #include "qemu/osdep.h"
@@ -59,7 +61,7 @@
 #include "hw-model/regs/port.h"
 #include "hw-model/regs/port_names.h"
 
-/* Frames that go to the netdev, or come from it, at once. */
+/* Most frames passed to the netdev, or taken from it, at once. */
 enum { PORT_BURST = 32 };
 
 struct EssdPortState {
@@ -75,13 +77,13 @@ struct EssdPortState {
     EssdLagState *lag;
     uint8_t index;
     uint64_t seed; /* of the bit errors */
-    bool tx_waits; /* the netdev has not taken our last frame */
+    bool tx_waits; /* the netdev has not sent the last frame yet */
     NetFrame tx_frames[PORT_BURST];
     struct iovec tx_iov[PORT_BURST][FRAME_PIECES_MAX + 2];
     struct hw_port port;
 };
 
-/* The core's world. */
+/* The environment of the core. */
 
 static void essd_port_set_irq(void *ctx, unsigned int line, bool level)
 {
@@ -107,7 +109,7 @@ static void essd_port_timer(void *opaque)
     hw_port_timer(&s->port);
 }
 
-/* What was put off while the machine stood still is done when it goes on. */
+/* Do the work that was put off while the machine was stopped. */
 static void essd_port_vm_change(void *opaque, bool running, RunState state)
 {
     EssdPortState *s = opaque;
@@ -181,9 +183,9 @@ static unsigned essd_port_iov(const struct frame_tx *frame, struct iovec *iov)
 }
 
 /*
- * As many at once as there are.  A frame that the netdev cannot take now is
- * copied into its queue, and counts as taken; the next one waits until that has
- * left.
+ * Send as many frames as the netdev takes.  A frame that it cannot send now is
+ * copied into its queue and counts as taken; the next one waits until that
+ * frame has been sent.
  */
 static unsigned int essd_port_link_send(void *ctx, const struct frame_tx *burst,
                                         unsigned int count)
@@ -227,7 +229,7 @@ static ssize_t essd_port_receive(NetClientState *nc, const uint8_t *buf,
     return size;
 }
 
-/* One pass for all of them. */
+/* Pass the whole burst to the core in one call. */
 static int essd_port_receive_burst(NetClientState *nc, const NetFrame *frames,
                                    int count)
 {
@@ -365,7 +367,7 @@ static const MemoryRegionOps essd_port_ops = {
     .impl.max_access_size = 4,
 };
 
-/* Life. */
+/* Creation, reset and migration. */
 
 static void essd_port_reset_hold(Object *obj, ResetType type)
 {
@@ -375,7 +377,7 @@ static void essd_port_reset_hold(Object *obj, ResetType type)
     hw_port_reset(&s->port);
 }
 
-/* The block is created after the ports. */
+/* The aggregation block is created after the ports. */
 static void essd_port_machine_done(Notifier *notifier, void *data)
 {
     EssdPortState *s = container_of(notifier, EssdPortState, machine_done);
@@ -399,11 +401,13 @@ static void essd_port_machine_done(Notifier *notifier, void *data)
 static void essd_port_realize(DeviceState *dev, Error **errp)
 {
     EssdPortState *s = ESSD_PORT(dev);
-    struct phy_partner partner = s->port.partner; /* properties set them */
+    /* The properties have set it. */
+    struct phy_partner partner = s->port.partner;
     uint64_t ber_atto = s->port.lane_rx.ber_atto;
 
     if (s->index >= SOC_PORTS) {
-        error_setg(errp, "essd-port: \"port\" is 0 or 1, not %u", s->index);
+        error_setg(errp, "essd-port: \"port\" has to be 0 or 1, not %u",
+                   s->index);
         return;
     }
     if (!essd_core_find_dram(&s->core, TYPE_ESSD_PORT, errp)) {
@@ -500,7 +504,7 @@ static void essd_port_set_speed(Object *obj, Visitor *v, const char *name,
         return;
     }
     if (gbps != 10 && gbps != 25) {
-        error_setg(errp, "\"%s\" is 10 or 25, not %u", name, gbps);
+        error_setg(errp, "\"%s\" has to be 10 or 25, not %u", name, gbps);
         return;
     }
     partner.speed_mbps = gbps * 1000;
@@ -525,7 +529,8 @@ static void essd_port_set_partner_fec(Object *obj, const char *value,
             return;
         }
     }
-    error_setg(errp, "\"partner-fec\" is none, fc, rs or auto, not \"%s\"",
+    error_setg(errp,
+               "\"partner-fec\" has to be none, fc, rs or auto, not \"%s\"",
                value);
 }
 
@@ -574,7 +579,7 @@ static void essd_port_set_ber(Object *obj, Visitor *v, const char *name,
         return;
     }
     if (!(ber >= 0 && ber <= 0.5)) {
-        error_setg(errp, "\"%s\" is a number from 0 to 0.5", name);
+        error_setg(errp, "\"%s\" has to be a number from 0 to 0.5", name);
         return;
     }
     essd_port_set_errors(ESSD_PORT(obj), (uint64_t)(ber * FEC_BER_ONE + 0.5));
@@ -596,7 +601,7 @@ static void essd_port_set_seed(Object *obj, Visitor *v, const char *name,
     }
 }
 
-/* Everything at once, for people and programs that look on. */
+/* All state at once, for people and programs that observe the port. */
 
 static bool essd_port_visit_str(Visitor *v, const char *name, const char *text,
                                 Error **errp)
@@ -665,7 +670,7 @@ static void essd_port_init(Object *obj)
     sysbus_init_irq(SYS_BUS_DEVICE(obj), &s->irq);
 }
 
-/* The cable and the netdev are the new machine's own, whatever was saved. */
+/* The cable and the netdev are those of the new machine, not the saved ones. */
 static int essd_port_post_load(void *opaque, int version_id)
 {
     EssdPortState *s = opaque;

@@ -8,15 +8,16 @@
  *  + sysbus IRQ 0: level, high while an enabled RNIC_IRQ_STATUS bit is set
  *  + link "dram": the memory region that DMA reaches; default: the machine's
  *    RAM.  Bus addresses begin at SOC_DRAM_BASE
- *  + link "mgmt": where its trace events go; default: nowhere
- *  + links "port0", "port1": the ports, which essd_rnic.h ties to it
+ *  + link "mgmt": the block that gets its trace events; default: none
+ *  + links "port0", "port1": the ports, which call the functions of essd_rnic.h
  *
- * Everything runs under the big lock, and not while the machine is stopped: in
- * the main loop, and what a register write asks for right after that write, in
- * the hart's thread.  That saves waking the main loop for each doorbell.
+ * Everything runs under the big lock, in the main loop, and only while the
+ * machine runs.  The work that a register write starts runs directly after the
+ * write, in the hart's thread, which saves waking the main loop for each
+ * doorbell.
  *
- * Not modelled: DMA into anything but DRAM; dirty logging of what is written
- * there, so a machine must be stopped before it is saved or migrated.
+ * Not modelled: DMA to anything other than DRAM; dirty logging of writes to
+ * DRAM, so a machine must be stopped before it is saved or migrated.
  */
 #include "qemu/osdep.h"
 #include "essd_rnic.h"
@@ -48,7 +49,7 @@ struct EssdRnicState {
     struct rnic rnic;
 };
 
-/* The core's world. */
+/* The environment of the core. */
 
 static void essd_rnic_set_irq(void *ctx, unsigned int line, bool level)
 {
@@ -75,7 +76,7 @@ static void essd_rnic_timer(void *opaque)
     rnic_timer(&s->rnic);
 }
 
-/* What was put off while the machine stood still is done when it goes on. */
+/* Do the work that was put off while the machine was stopped. */
 static void essd_rnic_vm_change(void *opaque, bool running, RunState state)
 {
     EssdRnicState *s = opaque;
@@ -152,7 +153,7 @@ static const MemoryRegionOps essd_rnic_ops = {
     .impl.max_access_size = 4,
 };
 
-/* Life. */
+/* Creation, reset and migration. */
 
 static void essd_rnic_reset_hold(Object *obj, ResetType type)
 {
@@ -209,8 +210,8 @@ static int essd_rnic_post_load(void *opaque, int version_id)
 }
 
 /*
- * The core's state has neither pointers nor frames, and is checked after
- * loading: it travels as it is, between builds that lay it out alike.
+ * The core's state contains no pointers and no frames, and is checked after
+ * loading.  It is saved as raw bytes, for builds with the same layout.
  */
 static const VMStateDescription essd_rnic_vmstate = {
     .name = TYPE_ESSD_RNIC,

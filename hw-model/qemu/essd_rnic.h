@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * essd-rnic: what the machine and the ports see of the RNIC's wrapper.
+ * essd-rnic: what the machine and the ports use of the RNIC's wrapper.
  *
  * All of it runs in the main loop.
  */
@@ -14,21 +14,27 @@
 #define TYPE_ESSD_RNIC "essd-rnic"
 OBJECT_DECLARE_SIMPLE_TYPE(EssdRnicState, ESSD_RNIC)
 
-/* Where frames of `port` (0, 1) leave.  Before the machine runs; copied. */
+/*
+ * Set the sink for frames of `port` (0 or 1); it is copied.  Call this before
+ * the machine runs.
+ */
 void essd_rnic_attach_port(EssdRnicState *s, unsigned port,
                            const struct frame_sink *sink);
 
 /*
- * Frames that the port has received and that are RoCE's: UDP port 4791.
- * The data is read before it returns.
+ * Pass on RoCE frames (UDP port 4791) that the port has received.  The data is
+ * read before this returns.
  */
 void essd_rnic_rx(EssdRnicState *s, unsigned port,
                   const struct frame_rx *frames, unsigned n);
 
-/* The sink of `port`, having taken fewer frames than offered, has room. */
+/*
+ * The sink of `port` has room again, after it has taken fewer frames than
+ * offered.
+ */
 void essd_rnic_port_ready(EssdRnicState *s, unsigned port);
 
-/* The link of `port` went up or down: firmware is told (event LINK). */
+/* The link of `port` went up or down: firmware gets event LINK. */
 void essd_rnic_link_changed(EssdRnicState *s, unsigned port, bool is_up);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * essd-sysctl: chip identity, reset cause and software reset, what the boot
- * ROM found, scratch words that outlive a reset, random numbers.
+ * essd-sysctl: chip identity, reset cause and software reset, the boot ROM's
+ * findings, scratch words that survive a reset, random numbers.
  * Reference: docs/hardware/sysctl.md
  *
  * Not modelled: clocks, power domains, fuses, resets of single blocks.
@@ -159,7 +159,10 @@ static uint32_t cause_of_this_reset(const EssdSysctlState *s)
     if (s->next_cause != SYSCTL_RESET_POWER_ON) {
         return s->next_cause;
     }
-    /* The watchdog only resets the machine when its warning went unheard. */
+    /*
+     * The watchdog resets the machine only if nobody has reacted to its
+     * interrupt.
+     */
     return s->watchdog_pending ? SYSCTL_RESET_WATCHDOG : SYSCTL_RESET_PIN;
 }
 
@@ -182,7 +185,9 @@ static void essd_sysctl_reset_enter(Object *obj, ResetType type)
     trace_essd_sysctl_reset(cause_name[s->cause], s->straps);
 }
 
-/* PL061 forgets its inputs in its own reset: drive the pins after that. */
+/*
+ * PL061 forgets its inputs in its own reset, so the pins are driven after that.
+ */
 static void essd_sysctl_reset_exit(Object *obj, ResetType type)
 {
     EssdSysctlState *s = ESSD_SYSCTL(obj);
@@ -243,7 +248,7 @@ static void essd_sysctl_class_init(ObjectClass *klass, void *data)
 
     dc->desc = "Ethernet SSD system controller";
     dc->vmsd = &vmstate_essd_sysctl;
-    dc->user_creatable = false; /* part of the machine */
+    dc->user_creatable = false; /* it is part of the machine */
     device_class_set_props(dc, essd_sysctl_properties);
     rc->phases.enter = essd_sysctl_reset_enter;
     rc->phases.exit = essd_sysctl_reset_exit;

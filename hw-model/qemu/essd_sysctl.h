@@ -38,8 +38,9 @@ struct EssdSysctlState {
     /* Saved with the machine. */
     bool powered; /* false until the first reset is over */
     bool watchdog_pending;
-    uint32_t cause;      /* enum sysctl_reset_cause, of the last reset */
-    uint32_t next_cause; /* of the reset under way; POWER_ON: not ours */
+    uint32_t cause; /* enum sysctl_reset_cause of the last reset */
+    /* Cause of the reset in progress; POWER_ON: not requested by this block. */
+    uint32_t next_cause;
     uint32_t boot_status;
     uint32_t hart_entry[2];
     uint32_t scratch[SYSCTL_SCRATCH_WORDS];

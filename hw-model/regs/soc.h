@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The drive's memory map and interrupt numbers.  Includes nothing: the QEMU
- * machine, the firmware, its linker scripts and the tools all read it.
+ * The drive's memory map and interrupt numbers.  The QEMU machine, the
+ * firmware, its linker scripts and the tools read this file, so it includes
+ * nothing.
  * Reference: docs/hardware/soc.md
  */
 #ifndef ESSD_REGS_SOC_H
 #define ESSD_REGS_SOC_H
 
 /* clang-format off */
-#define SOC_ROM_BASE        0x00010000   /* mask ROM; harts reset here */
+#define SOC_ROM_BASE        0x00010000   /* mask ROM; harts start here */
 #define SOC_ROM_SIZE        0x00010000
 #define SOC_CLINT_BASE      0x02000000   /* ACLINT: MSWI, then MTIMER */
 #define SOC_CLINT_SIZE      0x0000c000
@@ -31,9 +32,9 @@
 #define SOC_PORT0_BASE      0x10100000
 #define SOC_PORT1_BASE      0x10110000
 #define SOC_PORT_SIZE       0x00010000
-#define SOC_LAG_BASE        0x10120000   /* between ports and RNIC */
+#define SOC_LAG_BASE        0x10120000   /* between the ports and the RNIC */
 #define SOC_LAG_SIZE        0x00001000
-#define SOC_MGMT_BASE       0x10130000   /* the tools' channel */
+#define SOC_MGMT_BASE       0x10130000   /* channel for tools */
 #define SOC_MGMT_SIZE       0x00001000
 #define SOC_RNIC_BASE       0x10200000
 #define SOC_RNIC_SIZE       0x00100000
@@ -63,7 +64,7 @@
 #define SOC_PLIC_CONTEXT_STRIDE  0x1000
 #define SOC_PLIC_PRIORITIES      7
 
-#define SOC_GPIO_FLASH_SELECT    0          /* low: the flash listens */
+#define SOC_GPIO_FLASH_SELECT    0          /* low selects the flash */
 
 #define SOC_PORTS           2
 #define SOC_HARTS_MAX       4

@@ -17,14 +17,14 @@ REG32(SYSCTL_BOOT_STATUS, 0x00c)       /* rw, cleared by every reset */
     FIELD(SYSCTL_BOOT_STATUS, SLOT, 0, 4)      /* enum sysctl_boot_slot */
     FIELD(SYSCTL_BOOT_STATUS, SLOT_A, 4, 4)    /* enum sysctl_boot_verdict */
     FIELD(SYSCTL_BOOT_STATUS, SLOT_B, 8, 4)    /* enum sysctl_boot_verdict */
-    FIELD(SYSCTL_BOOT_STATUS, DONE, 31, 1)     /* the boot ROM is through */
+    FIELD(SYSCTL_BOOT_STATUS, DONE, 31, 1)     /* the boot ROM has finished */
 REG32(SYSCTL_RESET, 0x010)             /* wo: resets the machine */
     FIELD(SYSCTL_RESET, CAUSE, 0, 4)           /* SOFTWARE or PANIC */
     FIELD(SYSCTL_RESET, KEY, 16, 16)           /* SYSCTL_RESET_KEY */
-REG32(SYSCTL_RANDOM, 0x014)            /* ro: new random bits at every read */
+REG32(SYSCTL_RANDOM, 0x014)            /* ro: random, new at every read */
 REG32(SYSCTL_DRAM_MIB, 0x018)          /* ro */
-REG32(SYSCTL_HARTS, 0x01c)             /* ro: how many there are */
-REG32(SYSCTL_HART_ENTRY_LO, 0x020)     /* rw: where parked harts go when */
+REG32(SYSCTL_HARTS, 0x01c)             /* ro: number of harts */
+REG32(SYSCTL_HART_ENTRY_LO, 0x020)     /* rw: start of parked harts that are */
 REG32(SYSCTL_HART_ENTRY_HI, 0x024)     /* woken by their MSIP */
 REG32(SYSCTL_SCRATCH0, 0x080)          /* rw: 16 words; only power-on clears */
 REG32(SYSCTL_SCRATCH15, 0x0bc)
@@ -36,7 +36,7 @@ REG32(SYSCTL_SCRATCH15, 0x0bc)
 
 enum sysctl_reset_cause {
     SYSCTL_RESET_POWER_ON = 0,
-    SYSCTL_RESET_PIN = 1, /* from outside, the machine stayed powered */
+    SYSCTL_RESET_PIN = 1, /* external reset while the power was on */
     SYSCTL_RESET_WATCHDOG = 2,
     SYSCTL_RESET_SOFTWARE = 3,
     SYSCTL_RESET_PANIC = 4,
@@ -50,13 +50,14 @@ enum sysctl_boot_slot {
 
 /* What the boot ROM found in an image slot. */
 enum sysctl_boot_verdict {
-    SYSCTL_VERDICT_UNTRIED = 0,    /* header good, the other slot was newer */
-    SYSCTL_VERDICT_GOOD = 1,       /* header and image CRC good: started */
+    /* Header intact, but the other slot was newer. */
+    SYSCTL_VERDICT_UNTRIED = 0,
+    SYSCTL_VERDICT_GOOD = 1,       /* header and image intact: started */
     SYSCTL_VERDICT_EMPTY = 2,      /* no magic number */
     SYSCTL_VERDICT_HEADER_CRC = 3, /* header damaged */
-    SYSCTL_VERDICT_HEADER = 4,     /* a header version we do not know */
-    SYSCTL_VERDICT_RANGE = 5,      /* does not fit slot or DRAM, bad entry */
-    SYSCTL_VERDICT_IMAGE_CRC = 6,  /* header good, image damaged */
+    SYSCTL_VERDICT_HEADER = 4,     /* unknown header version */
+    SYSCTL_VERDICT_RANGE = 5, /* too large for slot or DRAM, or bad entry */
+    SYSCTL_VERDICT_IMAGE_CRC = 6,  /* header intact, image damaged */
 };
 
 #endif

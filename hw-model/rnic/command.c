@@ -275,7 +275,7 @@ static bool route_fits(const struct command *c, const struct roce_path *path)
            path->dscp <= 63;
 }
 
-/* Whether the arguments that this move takes are valid. */
+/* Whether the arguments that this state transition takes are valid. */
 static bool stage_fits(const struct command *c, const struct rdma_qp *qp,
                        uint8_t next, const struct roce_path *path)
 {

@@ -11,8 +11,8 @@
  * Execute one command.
  *
  * @param cmd     RNIC_CMD_LEN bytes, a copy that firmware cannot change
- * @param result  out: the RESULT word
- * @return enum rnic_cmd_status, not PENDING
+ * @param result  set to the RESULT word
+ * @return enum rnic_cmd_status, never PENDING
  */
 uint8_t rnic_execute(struct rnic *rnic, const uint8_t *cmd, uint32_t *result);
 

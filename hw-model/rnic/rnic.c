@@ -14,7 +14,7 @@ enum {
     ID_VALUE = 0x52444d01,
     HART_END = A_RNIC_HART_PAGE_LO + RNIC_HARTS * RNIC_HART_STRIDE,
     COUNTER_END = RNIC_COUNTER_BASE + 8 * RNIC_COUNTERS,
-    /* The work of one run, before other devices of its context run. */
+    /* Most work of one run, before other devices of this context run. */
     COMMANDS_A_RUN = 64,
     BURSTS_A_RUN = 16,
 };
@@ -236,8 +236,8 @@ static void memory_error(struct rnic *rnic, unsigned int h, uint32_t info)
 }
 
 /*
- * How many entries wait in one of a hart's rings.  If firmware's index claims
- * more entries than the ring holds, all of them are skipped.
+ * The number of entries that wait in one of a hart's rings.  If firmware's
+ * index claims more entries than the ring holds, all of them are skipped.
  */
 static uint32_t waiting_entries(struct rnic *rnic, unsigned int h, uint32_t *ci,
                                 uint32_t pi_word, uint8_t size_log2)
@@ -322,7 +322,10 @@ static void wake_engine(struct rnic *rnic)
     }
 }
 
-/* Fall asleep unless work arrived meanwhile. @return true when it did */
+/*
+ * Fall asleep unless work arrived meanwhile.
+ * @return true when work arrived
+ */
 static bool fall_asleep(struct rnic *rnic)
 {
     bool came = false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The RNIC: registers, hart pages and command rings around the transport of
+ * The RNIC: registers, hart pages and command rings, with the transport of
  * net/roce.
  * Reference: docs/hardware/rnic.md; registers in hw-model/regs/rnic.h.
  *
@@ -20,14 +20,14 @@ enum { RNIC_HARTS = RDMA_EQS, RNIC_HART_REGS = 9 };
 
 struct rnic_hart {
     bool enabled;
-    bool asleep; /* its ASLEEP word is 1 */
+    bool asleep; /* the ASLEEP word is 1 */
     uint8_t cmd_size_log2, db_size_log2;
-    uint32_t regs[RNIC_HART_REGS]; /* as written: PAGE_LO .. SIZES */
-    uint64_t page, cmd, db;        /* latched by ENABLE */
-    uint32_t cmd_ci, db_ci;        /* entries taken, free-running */
+    uint32_t regs[RNIC_HART_REGS]; /* the written values, PAGE_LO to SIZES */
+    uint64_t page, cmd, db;        /* addresses that ENABLE has latched */
+    uint32_t cmd_ci, db_ci;        /* entries taken; the counts wrap */
 };
 
-/* Everything that is saved. */
+/* All saved state. */
 struct rnic_state {
     uint32_t ctrl;
     uint32_t irq_status;
@@ -39,15 +39,15 @@ struct rnic_state {
 struct rnic {
     struct dev_env env;
     struct roce roce;
-    bool busy;         /* in one of the functions that work */
-    uint64_t timer_ns; /* what set_timer() was told last */
+    bool busy;         /* one of the working functions is running */
+    uint64_t timer_ns; /* the last argument of set_timer() */
     struct rnic_state state;
 };
 
 struct rnic_config {
     struct dev_env env;                  /* interrupt line 0; copied */
-    struct frame_sink ports[RDMA_PORTS]; /* where frames leave; copied */
-    const struct trace *trace;           /* stays; NULL: nobody looks */
+    struct frame_sink ports[RDMA_PORTS]; /* sinks for sent frames; copied */
+    const struct trace *trace; /* outlives the RNIC; NULL: no tracing */
 };
 
 /**
@@ -59,29 +59,34 @@ void rnic_init(struct rnic *rnic, const struct rnic_config *config);
 void rnic_attach_port(struct rnic *rnic, unsigned int port,
                       const struct frame_sink *sink);
 
-/** Reset: as after power-on.  Lowers the interrupt. */
+/**
+ * Reset the RNIC to its state after power-on.  This lowers the interrupt line.
+ */
 void rnic_reset(struct rnic *rnic);
 
-/** Read and write a register: aligned 32-bit accesses only. */
+/** Access a register.  Only aligned 32-bit accesses are possible. */
 uint32_t rnic_read(struct rnic *rnic, uint32_t offset);
 
-/** @return false when there is no such register, or it is read-only */
+/** @return false when there is no such register, or when it is read-only */
 bool rnic_write(struct rnic *rnic, uint32_t offset, uint32_t value);
 
-/** Do the pending work; requested with env.defer(). */
+/** Do the pending work that env.defer() has announced. */
 void rnic_run(struct rnic *rnic);
 
 /** The deadline set with env.set_timer() has passed. */
 void rnic_timer(struct rnic *rnic);
 
-/** Take RoCE frames (UDP port 4791) that a port received; answers them. */
+/** Take RoCE frames (UDP port 4791) that a port received, and answer them. */
 void rnic_rx(struct rnic *rnic, unsigned int port,
              const struct frame_rx *frames, unsigned int count);
 
-/** A sink that has taken fewer frames than offered has room again. */
+/**
+ * The sink of `port` has room again, after it has taken fewer frames than
+ * offered.
+ */
 void rnic_port_ready(struct rnic *rnic, unsigned int port);
 
-/** Report a port's link to firmware: event LINK for every enabled hart. */
+/** Report a port's link to firmware, by event LINK to every enabled hart. */
 void rnic_link_changed(struct rnic *rnic, unsigned int port, bool is_up);
 
 /**

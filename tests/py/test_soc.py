@@ -323,9 +323,9 @@ def test_the_real_firmware_goes_on_after_loading(qemu, tmp_path):
 # The command line
 
 @pytest.mark.parametrize("options, said", [
-    (["-kernel", "/dev/null"], "no -kernel and no -bios"),
-    (["-bios", "/dev/null"], "no -kernel and no -bios"),
-    (["-m", "16M"], "DRAM is 64 MiB to 2 GiB"),
+    (["-kernel", "/dev/null"], "-kernel and -bios are not supported"),
+    (["-bios", "/dev/null"], "-kernel and -bios are not supported"),
+    (["-m", "16M"], "-m has to be 64 MiB to 2 GiB"),
     (["-smp", "5"], "Invalid SMP CPUs 5"),
     (["-M", "essd,straps=256"], "straps"),
     (["-M", "essd,media=other"], "other")])
