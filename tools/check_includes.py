@@ -17,6 +17,7 @@ MAY_INCLUDE = {
     "lib": [],
     "net/wire": ["lib"],
     "net/stack": ["lib", "net/wire"],
+    "net/switch": ["lib", "net/wire"],
     "net/verbs": ["lib", "net/wire", "hw-model/regs", "hw-model/core"],
     "net/roce": ["lib", "net/wire", "net/verbs", "hw-model/regs",
                  "hw-model/core"],

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Received bytes of one port: see rx_lane.h. */
+#include "net/switch/rx_lane.h"
+
+#include <string.h>
+
+#include "lib/bytes.h"
+#include "net/switch/switch.h"
+
+_Static_assert(IS_POW2(RX_LANE_FRAMES), "indices are masked");
+_Static_assert(RX_LANE_BYTES / 2 > SWITCH_PREFIX + SWITCH_FRAME_MAX,
+               "a frame fits behind the half that may be free");
+
+static struct rx_frame *rx_lane_slot(const struct rx_lane *lane, uint32_t index)
+{
+    return &lane->frames[index & (RX_LANE_FRAMES - 1)];
+}
+
+/* Move what is there to the beginning. */
+static void rx_lane_compact(struct rx_lane *lane)
+{
+    memmove(lane->buf, lane->buf + lane->head, lane->tail - lane->head);
+    lane->parsed -= lane->head;
+    lane->tail -= lane->head;
+    lane->head = 0;
+}
+
+/*
+ * Bytes move only when the free part is at least half of the buffer, or when
+ * they are less than one frame: so each byte moves a few times at most.  With
+ * less room than SWITCH_RX_WORTH, a read is not worth its system call.
+ */
+uint32_t rx_lane_room(struct rx_lane *lane, uint8_t **at)
+{
+    uint32_t room = RX_LANE_BYTES - lane->tail;
+
+    if (lane->head == lane->tail ||
+        (room < SWITCH_RX_WORTH &&
+         (lane->count == 0 || lane->head >= RX_LANE_BYTES / 2))) {
+        rx_lane_compact(lane);
+        room = RX_LANE_BYTES - lane->tail;
+    }
+    *at = lane->buf + lane->tail;
+    return room >= SWITCH_RX_WORTH ? room : 0;
+}
+
+enum rx_lane_next rx_lane_next(const struct rx_lane *lane,
+                               const uint8_t **frame, uint32_t *len)
+{
+    uint32_t have = lane->tail - lane->parsed;
+
+    if (have < SWITCH_PREFIX) {
+        return RX_LANE_PARTIAL;
+    }
+    *len = get_be32(lane->buf + lane->parsed);
+    if (*len > SWITCH_FRAME_MAX) {
+        return RX_LANE_BROKEN;
+    }
+    if (have - SWITCH_PREFIX < *len || lane->count == RX_LANE_FRAMES) {
+        return RX_LANE_PARTIAL;
+    }
+    *frame = lane->buf + lane->parsed + SWITCH_PREFIX;
+    return RX_LANE_FRAME;
+}
+
+void rx_lane_push(struct rx_lane *lane, uint32_t len, struct rx_frame frame)
+{
+    ASSERT(lane->count < RX_LANE_FRAMES);
+    *rx_lane_slot(lane, lane->first + lane->count) = frame;
+    lane->count++;
+    lane->parsed += SWITCH_PREFIX + len;
+}
+
+const struct rx_frame *rx_lane_head(const struct rx_lane *lane,
+                                    const uint8_t **data, uint32_t *len)
+{
+    if (lane->count == 0) {
+        return NULL;
+    }
+    *len = get_be32(lane->buf + lane->head);
+    *data = lane->buf + lane->head + SWITCH_PREFIX;
+    return rx_lane_slot(lane, lane->first);
+}
+
+void rx_lane_pop(struct rx_lane *lane)
+{
+    ASSERT(lane->count != 0);
+    lane->head += SWITCH_PREFIX + get_be32(lane->buf + lane->head);
+    lane->first++;
+    lane->count--;
+}
+
+uint32_t rx_lane_cut(struct rx_lane *lane)
+{
+    uint32_t cut = lane->tail - lane->parsed;
+
+    lane->tail = lane->parsed;
+    return cut;
+}
