@@ -195,10 +195,10 @@ class Switch:
             peer.close()
         self.control.close()
         try:
-            return self.process.wait(WAIT_S)
+            return self.process.wait(timeout=WAIT_S)
         except subprocess.TimeoutExpired:
             self.process.kill()
-            self.process.wait()
+            self.process.wait(timeout=WAIT_S)
             raise
 
 
