@@ -67,7 +67,7 @@ def talk(folder: Path, *replies: bytes) -> SimpleNamespace:
                 uart.recv(1)
 
     threading.Thread(target=run, daemon=True).start()
-    return SimpleNamespace(folder=folder, is_running=True)
+    return SimpleNamespace(is_running=True, drive="drive", file=lambda name: folder / name)
 
 
 def test_an_answer_is_told_from_echo_log_and_prompts(tmp_path: Path) -> None:

@@ -87,8 +87,10 @@ def running() -> list[str]:
 
 
 def kept() -> list[str]:
-    """Names of the drives that exist, running or not, sorted."""
-    return sorted(path.parent.name for path in paths.drives().glob("*/flash.img"))
+    """Names of the instances that have drives, running or not, sorted."""
+    return sorted({path.relative_to(paths.drives()).parts[0]
+                   for pattern in ("*/flash.img", "*/*/flash.img")
+                   for path in paths.drives().glob(pattern)})
 
 
 def known() -> list[str]:

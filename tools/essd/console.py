@@ -50,7 +50,7 @@ def dial(instance: Instance) -> socket.socket | None:
     while True:
         connection = socket.socket(socket.AF_UNIX)
         try:
-            connection.connect(str(instance.folder / "console.sock"))
+            connection.connect(str(instance.file("console.sock")))
             return connection
         except OSError:
             connection.close()
@@ -61,7 +61,7 @@ def dial(instance: Instance) -> socket.socket | None:
 
 def log(instance: Instance) -> bytes:
     with contextlib.suppress(OSError):
-        return (instance.folder / "drive.console").read_bytes()
+        return (instance.folder / f"{instance.drive}.console").read_bytes()
     return b""
 
 

@@ -27,7 +27,7 @@ def running_build_id(instance: Instance) -> str | None:
     """Return the build ID of the firmware in the drive's DRAM; None before it is loaded."""
     path = instance.folder / "gdb.dram"
     try:
-        instance.ask("qmp", part="drive", execute="pmemsave", arguments={
+        instance.ask("qmp", part=instance.drive, execute="pmemsave", arguments={
             "val": flash.LOAD_ADDR, "size": IMAGE_BYTES, "filename": str(path)})
         return elf.build_id(path.read_bytes())
     finally:
@@ -42,7 +42,7 @@ def is_attached(instance: Instance) -> bool:
     """
     return any(device["label"] == "gdb" and
                not device["filename"].startswith("disconnected:")
-               for device in instance.ask("qmp", part="drive", execute="query-chardev"))
+               for device in instance.ask("qmp", part=instance.drive, execute="query-chardev"))
 
 
 def release(server: Path) -> None:
@@ -69,7 +69,7 @@ def run(instance: Instance, words: Sequence[str]) -> int:
     finally:
         signal.signal(signal.SIGINT, before)
         if process.returncode < 0:
-            release(gdb_socket(instance.folder))
+            release(gdb_socket(instance.folder, instance.drive))
     if process.returncode < 0:
         show.line("gdb was killed: its breakpoints are removed, and the drive continues")
         return 128 - process.returncode
@@ -79,7 +79,7 @@ def run(instance: Instance, words: Sequence[str]) -> int:
 def command(instance: Instance, firmware: Path | None,
             options: Sequence[str]) -> list[str]:
     """Return the command that attaches gdb to a running drive."""
-    part = instance.status()["parts"].get("drive")
+    part = instance.status()["parts"].get(instance.drive)
     if part is None or part["state"] != "running":
         raise EssdError("the drive is not powered: there is nothing to debug")
     if shutil.which(PROGRAM) is None:
@@ -87,8 +87,7 @@ def command(instance: Instance, firmware: Path | None,
     if is_attached(instance):
         raise EssdError("another gdb is attached to the drive: leave that one first, with "
                         "its command quit")
-    drive = instance.config.drive
-    assert drive is not None
+    drive = instance.config.drives[instance.drive]
     if firmware is None:
         identity = running_build_id(instance)
         if identity is None:
@@ -97,7 +96,7 @@ def command(instance: Instance, firmware: Path | None,
             firmware = elf.find(identity)
     elif not firmware.is_file():
         raise EssdError(f"{firmware} does not exist")
-    return words(gdb_socket(instance.folder), Path(drive.qemu).with_name("rom.elf"),
+    return words(gdb_socket(instance.folder, instance.drive), Path(drive.qemu).with_name("rom.elf"),
                  firmware, options)
 
 

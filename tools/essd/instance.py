@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from . import chosen, paths
-from .config import Config
+from .config import Config, part_file
 from .errors import EssdError
 from .process import start_time
 
@@ -38,9 +38,39 @@ class Result:
 class Instance:
     """A named instance, running or not."""
 
-    def __init__(self, name: str = "default") -> None:
+    def __init__(self, name: str = "default", part: str = "") -> None:
         self.name = chosen.check_name(name)
         self.folder = paths.instance(name)
+        self.part = part        # the drive that commands act on; "": the only one
+
+    def of(self, part: str) -> "Instance":
+        """The same instance, with another drive for commands to act on."""
+        return Instance(self.name, part)
+
+    @property
+    def drives(self) -> list[str]:
+        """Names of the drives: those that run, or else those that are kept."""
+        if self.is_running:
+            return list(self.config.drives)
+        return paths.kept_drives(self.name)
+
+    @property
+    def drive(self) -> str:
+        """The drive that commands act on; EssdError if there are several to choose."""
+        names = [] if self.part else self.drives
+        if len(names) > 1:
+            raise EssdError(f"{self.name} has several drives: name one of "
+                            f"{chosen.listed(names)}")
+        return self.part or (names[0] if names else "drive")
+
+    @property
+    def the_drive(self) -> str:
+        """The drive's name for a message."""
+        return "the drive" if self.drive == "drive" else self.drive
+
+    def file(self, name: str) -> Path:
+        """A file of the drive in the instance's folder."""
+        return part_file(self.folder, self.drive, name)
 
     # The supervisor
 

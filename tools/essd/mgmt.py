@@ -2,6 +2,7 @@
 """Send requests to a running drive over its management channel (docs/management.md)."""
 
 import contextlib
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from .errors import EssdError
@@ -15,7 +16,7 @@ STATUS_S = 3.0      # time limit, short because `essd status` should answer soon
 def ask(instance: Instance, request: str, timeout_s: float = ANSWER_S,
         **arguments: Any) -> dict[str, Any]:
     """Return the result of one request; EssdError if the drive does not answer."""
-    return dict(instance.ask("mgmt", request=request, arguments=arguments,
+    return dict(instance.ask("mgmt", part=instance.drive, request=request, arguments=arguments,
                              timeout_s=timeout_s))
 
 
@@ -28,8 +29,15 @@ def status(instance: Instance) -> dict[str, Any]:
 
 
 def shut_down(instance: Instance) -> None:
-    """Ask a running drive to shut down cleanly; ignore a drive that does not answer."""
-    if instance.is_running and \
-            instance.status()["parts"].get("drive", {}).get("state") == "running":
+    """Ask all running drives to shut down cleanly; ignore those that do not answer."""
+    if not instance.is_running:
+        return
+    parts = instance.status()["parts"]
+    drives = [name for name in instance.config.drives if parts[name]["state"] == "running"]
+
+    def shut_down_one(name: str) -> None:
         with contextlib.suppress(EssdError):
-            ask(instance, "shutdown", timeout_s=GOODBYE_S)
+            ask(instance.of(name), "shutdown", timeout_s=GOODBYE_S)
+
+    with ThreadPoolExecutor(len(drives) or 1) as pool:
+        list(pool.map(shut_down_one, drives))

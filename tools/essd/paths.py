@@ -4,6 +4,7 @@
 import contextlib
 import fcntl
 import os
+import re
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -44,6 +45,20 @@ def drives() -> Path:
     base = Path(chosen) if chosen else Path(
         os.environ.get("XDG_DATA_HOME") or Path.home() / ".local/share") / "essd"
     return base.absolute()
+
+
+def drive(instance: str, part: str = "drive") -> Path:
+    """Folder of one drive.  The drives of a topology are in the instance's folder."""
+    return drives() / instance if part == "drive" else drives() / instance / part
+
+
+def kept_drives(instance: str) -> list[str]:
+    """Names of an instance's drives that have a flash file, sorted by number."""
+    if (drives() / instance / "flash.img").exists():
+        return ["drive"]
+    names = [path.parent.name for path in (drives() / instance).glob("*/flash.img")]
+    return sorted(names, key=lambda name: [int(word) if word.isdigit() else word
+                                           for word in re.split(r"(\d+)", name)])
 
 
 def instance(name: str) -> Path:

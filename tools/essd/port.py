@@ -47,7 +47,7 @@ class Wish:
 
 
 def number_of(instance: Instance, number: int) -> int:
-    links = instance.config.ports_of("drive")
+    links = instance.config.ports_of(instance.drive)
     if number not in links:
         raise EssdError(f"the drive has no port {number}; its ports are "
                         f"{' and '.join(map(str, links)) or 'none'}")
@@ -56,7 +56,7 @@ def number_of(instance: Instance, number: int) -> int:
 
 def get(instance: Instance, number: int, name: str) -> Any:
     command, arguments = port_get(number, name)
-    return instance.ask("qmp", part="drive", execute=command, arguments=arguments)
+    return instance.ask("qmp", part=instance.drive, execute=command, arguments=arguments)
 
 
 def change(instance: Instance, number: int, wish: Wish) -> None:
@@ -68,12 +68,13 @@ def change(instance: Instance, number: int, wish: Wish) -> None:
               for name in ("seed", *(n for n in settings if n != "seed"))
               if settings[name] is not None}
     if wanted:
-        instance.ask("partner", port=number, settings=wanted)
+        instance.ask("partner", part=instance.drive, port=number, settings=wanted)
 
 
 def state(instance: Instance, number: int) -> dict[str, Any]:
     """The state of one port, as `--json` shows it."""
-    cable = instance.status()["cables"][str(number)]
+    link = instance.config.ports_of(instance.drive)[number]
+    cable = instance.status()["cables"][str(link.number)]
     partner = {name: get(instance, number, name) for name in
                ("partner-fec", "partner-speed", "present", "partner-fault", "ber",
                 "seed")}
@@ -82,23 +83,27 @@ def state(instance: Instance, number: int) -> dict[str, Any]:
 
 
 def states(instance: Instance, number: int | None) -> list[dict[str, Any]]:
-    ports = instance.config.ports_of("drive")
+    ports = instance.config.ports_of(instance.drive)
     if not ports:
         raise EssdError("this instance has no drive")
-    if instance.status()["parts"]["drive"]["state"] != "running":
+    if instance.status()["parts"][instance.drive]["state"] != "running":
         raise EssdError("the drive is not powered: start it with "
                         f"{instance.hint('power-on')}")
     return [state(instance, n) for n in
             (ports if number is None else [number_of(instance, number)])]
 
 
+def plug(instance: Instance, number: int, plugged: bool) -> None:
+    instance.ask("port", part=instance.drive, port=number, plugged=plugged)
+
+
 def flap(instance: Instance, number: int, count: int) -> None:
     """Pull and plug the cable `count` times; wait until the link is up again."""
     was_up = get(instance, number, "link-up")
     for _ in range(count):
-        instance.ask("port", port=number, plugged=False)
+        plug(instance, number, False)
         time.sleep(FLAP_S)
-        instance.ask("port", port=number, plugged=True)
+        plug(instance, number, True)
         time.sleep(FLAP_S)
     deadline = time.monotonic() + LINK_S
     while was_up and not get(instance, number, "link-up"):

@@ -85,7 +85,7 @@ def ask_running(instance: Instance) -> Running:
 def is_running(instance: Instance) -> bool:
     if not instance.is_running:
         return False
-    drive = instance.status()["parts"].get("drive")
+    drive = instance.status()["parts"].get(instance.drive)
     if drive is None:
         raise EssdError("this instance has no drive")
     if drive["saved"]:
@@ -99,7 +99,7 @@ def read(instance: Instance) -> Values:
     """The saved configuration, which the drive uses from its next start."""
     if is_running(instance):
         return ask_running(instance).saved
-    return settings.from_config(stopped(instance.name)[1])
+    return settings.from_config(stopped(instance)[1])
 
 
 def waiting(instance: Instance) -> Values:
@@ -117,19 +117,20 @@ def base(instance: Instance, is_check: bool) -> Values:
     can be checked without one.
     """
     if is_check and not instance.is_running and \
-            not setup.flash_path(instance.name).exists():
+            not setup.flash_path(instance.name, instance.drive).exists():
         return dict(settings.DEFAULTS)
     return read(instance)
 
 
 def for_start(wish: setup.Wish, path: Path) -> flash.Config:
     """The configuration of the drive, existing or new, with a file's changes."""
-    before = setup.wanted(wish, setup.kept_config(wish.name))
+    before = setup.wanted(wish, setup.kept_config(wish.name, wish.part))
     return settings.to_config(wanted(settings.from_config(before), path))
 
 
-def stopped(name: str) -> tuple[flash.FlashImage, flash.Config]:
-    path = setup.flash_path(name)
+def stopped(instance: Instance) -> tuple[flash.FlashImage, flash.Config]:
+    name = instance.name
+    path = setup.flash_path(name, instance.drive)
     if not path.exists():
         raise EssdError(f"there is no drive {name} yet: create one with "
                         f"{chosen.hint(name, 'up')}, or with "
@@ -142,9 +143,9 @@ def stopped(name: str) -> tuple[flash.FlashImage, flash.Config]:
 def write(instance: Instance, values: Values) -> list[str]:
     """Save the values; return the keys that take effect at the next start only."""
     if not is_running(instance):
-        image, _ = stopped(instance.name)
+        image, _ = stopped(instance)
         image.config = settings.to_config(values)
-        image.save(setup.flash_path(instance.name))
+        image.save(setup.flash_path(instance.name, instance.drive))
         return []
     now = ask_running(instance).saved
     changes = settings.changed(now, values)

@@ -33,6 +33,7 @@ class Wish:
     """
 
     name: str = "default"
+    part: str = "drive"     # the drive's name
     ports: Sequence[str | None] = (None, None)      # ADDR/LEN[,ADDR/LEN]
     # Where a port's cable leads; None: to the host
     outside: Sequence[Outside | None] = (None, None)
@@ -56,8 +57,8 @@ class Wish:
     config: flash.Config | None = None      # replaces the drive's configuration
 
 
-def data_folder(name: str) -> Path:
-    return paths.drives() / name
+def data_folder(name: str, part: str = "drive") -> Path:
+    return paths.drive(name, part)
 
 
 def parse_addresses(text: str) -> list[str]:
@@ -187,7 +188,7 @@ def drive_media(wish: Wish) -> media.Media:
     else:
         if wish.media_format is not None:
             raise EssdError("--media-format needs --media FILE")
-        path = data_folder(wish.name) / "media.raw"
+        path = data_folder(wish.name, wish.part) / "media.raw"
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         is_new = not path.exists()
         asked = "raw"       # This program creates only raw files here.
@@ -257,20 +258,20 @@ def configure(wish: Wish) -> Config:
     return config
 
 
-def flash_path(name: str) -> Path:
-    return data_folder(name) / "flash.img"
+def flash_path(name: str, part: str = "drive") -> Path:
+    return data_folder(name, part) / "flash.img"
 
 
-def kept_config(name: str) -> flash.Config | None:
+def kept_config(name: str, part: str = "drive") -> flash.Config | None:
     """The configuration in a drive's flash, or None if there is no such drive."""
-    path = flash_path(name)
+    path = flash_path(name, part)
     return flash.FlashImage.load(path).config if path.exists() else None
 
 
 def drive_flash(wish: Wish, config: flash.Config,
                 firmware: Firmware) -> tuple[Path, str]:
     """Bring the drive's flash file up to date; return its path and its NQN."""
-    path = flash_path(wish.name)
+    path = flash_path(wish.name, wish.part)
     return path, flash.ensure_flash(path, firmware, config, wish.nqn).nqn
 
 

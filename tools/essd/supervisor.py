@@ -107,6 +107,10 @@ class Part:
     def is_host(self) -> bool:
         return self.name in self.supervisor.config.hosts
 
+    @property
+    def kind(self) -> str:
+        return "drive" if self.is_drive else "host" if self.is_host else "peer"
+
     def command(self) -> list[str]:
         make = drive_command if self.is_drive else guest_command
         return make(self.supervisor.config, part=self.name, folder=self.folder)
@@ -273,7 +277,7 @@ class Part:
         return await self.qmp.execute(command, arguments)
 
     def status(self) -> dict[str, Any]:
-        return {"state": self.state, "why": self.why, "ready": self.ready,
+        return {"kind": self.kind, "state": self.state, "why": self.why, "ready": self.ready,
                 "monitor": self.qmp is not None,
                 "pid": self.process.pid if self.process else None,
                 "log": str(self.log),
@@ -566,6 +570,8 @@ class Supervisor:
                                     "connected": c.connected,
                                     "port_up": c.port_up,
                                     "outside": self.config.link(n).outside,
+                                    "has_host": any(end.part in self.config.hosts for end
+                                                    in self.config.link(n).ends),
                                     "ends": [str(end) for end in
                                              self.config.link(n).ends]}
                            for n, c in self.cables.items()}}

@@ -300,7 +300,8 @@ class Stream:
             self.connection.connect(str(instance.folder / "control.sock"))
         except OSError:
             raise EssdError(instance.not_running()) from None
-        request = {"command": "subscribe", "events": kinds, "mask": mask}
+        request = {"command": "subscribe", "events": kinds, "mask": mask,
+                   "part": instance.drive}
         self.connection.sendall(json.dumps(request).encode() + b"\n")
         self.file = self.connection.makefile("rb")
         reply = json.loads(self.file.readline() or b"{}")
@@ -333,6 +334,7 @@ class Printer:
     out: IO[str]
     as_json: bool
     mask: int
+    drive: str = "drive"
     decoder: Decoder = field(default_factory=Decoder)
     count: int = 0
     lost_messages: int = 0
@@ -347,9 +349,9 @@ class Printer:
                     self.count += 1
                     self.write(found, event["time"])
             self.out.flush()
-        elif event["event"] in ("part", "restart") and event["part"] == "drive":
+        elif event["event"] in ("part", "restart") and event["part"] == self.drive:
             what = event.get("state") or f"restarted by itself: {event['cause']}"
-            self.note(f"drive: {what}")
+            self.note(f"{self.drive}: {what}")
 
     def write(self, event: Event, wall: float) -> None:
         if self.as_json:
@@ -390,7 +392,7 @@ def run(instance: Instance, events: str, output: Path | None, as_json: bool,
     mask = mask_of(events)
     stream = Stream(instance, ["trace", "part", "restart"], mask)
     out = open_output(output)
-    printer = Printer(out, as_json, mask)
+    printer = Printer(out, as_json, mask, instance.drive)
     has_ended = False
 
     def stop(_number: int, _frame: FrameType | None) -> None:

@@ -70,5 +70,13 @@ Name = Annotated[str, typer.Option(
     "--name", metavar="NAME", callback=choose_instance, show_default=False,
     autocompletion=completion.instances,
     help="Name of the instance.  Default: the only one that runs.")]
+# The parts that a command works on, and the one part.
+Parts = Annotated[str, typer.Argument(
+    metavar="[PART]", show_default=False, autocompletion=completion.parts,
+    help="Part of a topology, or a pattern such as drive[3-5] or drive*.  Default: the "
+         "only drive.")]
+Part = Annotated[str, typer.Option(
+    "--part", metavar="DRIVE", show_default=False, autocompletion=completion.parts,
+    help="Drive of a topology.  Default: the only one.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 PARTS = "drive, host or peer"

@@ -126,7 +126,12 @@ def stopped(incomplete: str) -> list[str]:
 
 
 def parts(incomplete: str) -> list[str]:
-    return starting(["drive", "host", "peer"], incomplete)
+    """Names of the parts of all running instances, or else the usual ones."""
+    from .. import chosen
+    from ..instance import Instance
+    names = [part for name in chosen.running()
+             for part in Instance(name).status()["parts"]]
+    return starting(sorted({*names}) or ["drive", "host", "peer"], incomplete)
 
 
 def settings_keys(incomplete: str) -> list[str]:

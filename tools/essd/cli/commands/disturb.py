@@ -6,43 +6,52 @@ from typing import Annotated, Any
 
 import typer
 
-from ... import show
+from ... import fleet, show
 from ...errors import EssdError
 from ...instance import Instance
-from ..base import DISTURB, AsJson, Name, command
+from ..base import DISTURB, AsJson, Name, Part, Parts, command
 
 
 @command(DISTURB, "power-cut")
-def power_cut(name: Name = "",
+def power_cut(part: Parts = "",
+              name: Name = "",
               restart: Annotated[bool, typer.Option(
                   "--restart", help="Power the drive on again at once.")] = False) -> None:
     """Cut the drive's power at once.  Data that was not flushed is lost."""
+    def cut_one(instance: Instance) -> str:
+        instance.ask("power-cut", part=instance.drive)
+        return "power is off"
+
     instance = Instance(name)
-    instance.ask("power-cut")
-    show.note("power is off")
+    fleet.run(instance, part, cut_one, of_any_part=True)
     if restart:
-        instance.ask("power-on")
-        show.note("power is on")
+        power_on(part, name)
 
 
 @command(DISTURB, "power-on")
-def power_on(name: Name = "") -> None:
+def power_on(part: Parts = "", name: Name = "") -> None:
     """Power the drive on after `power-cut`."""
-    Instance(name).ask("power-on")
-    show.note("power is on")
+    def start_one(instance: Instance) -> str:
+        instance.ask("power-on", part=instance.drive)
+        return "power is on"
+
+    fleet.run(Instance(name), part, start_one, of_any_part=True)
 
 
 @command(DISTURB, "power-cycle")
-def power_cycle(name: Name = "") -> None:
+def power_cycle(part: Parts = "", name: Name = "") -> None:
     """Cut the drive's power and restore it: the same as `power-cut --restart`."""
-    power_cut(name, restart=True)
+    power_cut(part, name, restart=True)
 
 
 @command(DISTURB)
-def reset(name: Name = "") -> None:
+def reset(part: Parts = "", name: Name = "") -> None:
     """Press the drive's reset button: a warm reset that loses no data."""
-    Instance(name).ask("reset")
-    show.note("reset")
+    def reset_one(instance: Instance) -> str:
+        instance.ask("reset", part=instance.drive)
+        return "reset"
+
+    fleet.run(Instance(name), part, reset_one)
 
 
 def show_ports(ports: list[dict[str, Any]], lag: dict[str, Any],
@@ -73,6 +82,7 @@ def show_neighbours(ports: list[dict[str, Any]], as_json: bool) -> None:
 @command(DISTURB)
 def port(number: Annotated[int | None, typer.Argument(
              metavar="[N]", help="Port, 0 or 1.  Default: show both.")] = None,
+         part: Part = "",
          name: Name = "",
          plug: Annotated[bool | None, typer.Option(
              "--plug/--unplug", "--up/--down",
@@ -104,14 +114,14 @@ def port(number: Annotated[int | None, typer.Argument(
     from ... import neighbours as neighbours_module
     from ... import port as port_module
     from ... import port_lag
-    instance = Instance(name)
+    instance = fleet.one(Instance(name), part)
     instance.status()       # Raises EssdError if the instance is not running.
     wish = port_module.Wish(partner_fec, partner_speed, partner, partner_fault, ber, seed)
     if number is not None:
         port_module.number_of(instance, number)
         wish.check()
         if plug is not None:
-            instance.ask("port", port=number, plugged=plug)
+            port_module.plug(instance, number, plug)
         port_module.change(instance, number, wish)
         if flap:
             port_module.flap(instance, number, flap)

@@ -8,21 +8,22 @@ from typing import Annotated
 
 import typer
 
-from ... import chosen, show
+from ... import chosen, fleet, show
 from ...errors import EssdError
 from ...instance import Instance
 from .. import completion
-from ..base import LOOK, PARTS, Name, command
+from ..base import LOOK, PARTS, Name, Part, Parts, command
 
 
 @command(LOOK)
-def console(name: Name = "",
+def console(part: Parts = "",
+            name: Name = "",
             log: Annotated[bool, typer.Option(
                 "--log", help="Print the console's output so far, and exit.")] = False,
             ) -> None:
     """Attach this terminal to the drive's UART.  Press Ctrl-] to leave."""
     from ... import console as console_module
-    instance = Instance(name)
+    instance = fleet.one(Instance(name), part)
     if log:
         sys.stdout.write(console_module.log(instance).decode(errors="replace"))
         return
@@ -35,6 +36,7 @@ def console(name: Name = "",
 def gdb(options: Annotated[list[str] | None, typer.Argument(
             metavar="[-- OPTION...]", help="More options for gdb, such as "
             "-batch -ex essd-qps.")] = None,
+        part: Part = "",
         name: Name = "",
         elf: Annotated[Path | None, typer.Option(
             metavar="FILE", help="Symbols of the firmware.  Default: those of the "
@@ -44,14 +46,15 @@ def gdb(options: Annotated[list[str] | None, typer.Argument(
     The drive and its hosts are halted together until you say continue.
     """
     from ... import debugger
-    instance = Instance(name)
+    instance = fleet.one(Instance(name), part)
     words = debugger.command(instance, elf, options or [])
     sys.stdout.flush()
     sys.exit(debugger.run(instance, words))
 
 
 @command(LOOK)
-def trace(name: Name = "",
+def trace(part: Parts = "",
+          name: Name = "",
           events: Annotated[str, typer.Option(
               metavar="LIST", autocompletion=completion.trace_groups,
               help="Groups of events, separated by commas: qp, cm, "
@@ -66,7 +69,7 @@ def trace(name: Name = "",
               "--json", help="Print one JSON object per line.")] = False) -> None:
     """Show events inside the drive as they happen (see docs/tracing.md)."""
     from ... import trace as trace_module
-    trace_module.run(Instance(name), events, output, as_json, seconds)
+    trace_module.run(fleet.one(Instance(name), part), events, output, as_json, seconds)
 
 
 @command(LOOK)
@@ -76,8 +79,9 @@ def qmp(command: Annotated[str, typer.Argument(
             help="The command's arguments, a JSON object.")] = "{}",
         name: Name = "",
         part: Annotated[str, typer.Option(
-            autocompletion=completion.parts,
-            help=f"Part whose QEMU runs the command: {PARTS}.")] = "drive") -> None:
+            autocompletion=completion.parts, show_default=False,
+            help=f"Part whose QEMU runs the command: {PARTS}, or a name of a "
+            "topology.  Default: the only drive.")] = "") -> None:
     """Send one command to the QEMU monitor (QMP) of a part."""
     try:
         data = json.loads(arguments)
@@ -85,6 +89,6 @@ def qmp(command: Annotated[str, typer.Argument(
         raise EssdError(f"the arguments {arguments!r} are not valid JSON: {error}"
                         ) from None
     instance = Instance(name)
-    chosen.check_word("--part", part, instance.status()["parts"])
+    part = chosen.check_word("--part", part or instance.drive, instance.status()["parts"])
     reply = instance.ask("qmp", part=part, execute=command, arguments=data)
     print(json.dumps(reply, indent=2))

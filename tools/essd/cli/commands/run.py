@@ -10,12 +10,12 @@ from typing import Annotated, Any
 
 import typer
 
-from ... import chosen, show
+from ... import chosen, fleet, show
 from ...config import DEFAULT_PORTS
 from ...errors import EssdError
 from ...instance import Instance
 from .. import completion
-from ..base import RUN, AsJson, Name, command
+from ..base import RUN, AsJson, Name, Part, Parts, command
 
 NewName = Annotated[str, typer.Option(
     "--name", metavar="NAME", autocompletion=completion.instances,
@@ -128,31 +128,11 @@ def down(name: Annotated[str, typer.Option(
 
 
 def print_status(status: dict[str, Any]) -> None:
-    from rich.table import Table
-
-    from ... import cpu, port_lag
-    table = Table(box=None, pad_edge=False)
-    for heading in ("part", "state", "pid", "memory", "log"):
-        table.add_column(heading)
-    for part, facts in status["parts"].items():
-        state = facts["state"]
-        if part != "drive" and state == "running":
-            state = "ready" if facts["ready"] else "starting"
-        if facts["halted"]:
-            state += ", halted"
-        if facts["restarts"]:
-            state += f", restarted by itself ({facts['restarts'][-1]})"
-        memory = f"{cpu.resident_mib(facts['pid']):.0f} MiB" if facts["pid"] else ""
-        table.add_row(part, f"{state} {facts['why']}".strip(),
-                      str(facts["pid"] or ""), memory, facts["console"])
-    show.console.print(table)
-    for number, cable in status["cables"].items():
-        words = ["plugged" if cable["plugged"] else "unplugged",
-                 "carrier" if cable["carrier"] else "no carrier"]
-        if cable["outside"]:
-            words[1:] = [f"link {'up' if cable['port_up'] else 'down'}",
-                         f"leads to {cable['outside']}"]
-        show.line(f"cable {number}: {', '.join(words)}")
+    from ... import port_lag
+    from ... import status as status_module
+    show.console.print(status_module.parts_table(status))
+    for line in status_module.cable_lines(status):
+        show.line(line)
     if "lag" in status:
         show.line(port_lag.line(status["lag"]))
 
@@ -196,24 +176,22 @@ def remove(name: Annotated[str, typer.Argument(
 
 
 @command(RUN)
-def status(name: Name = "",
+def status(part: Annotated[str, typer.Argument(
+               metavar="[PART]", show_default=False, autocompletion=completion.parts,
+               help="Part of a topology, or a pattern such as drive[3-5].  Default: all."
+               )] = "",
+           name: Name = "",
            as_json: AsJson = False,
            ) -> None:
     """Show what is running.  Exit status 1 if a part has crashed or restarted."""
-    from ... import mgmt, port_lag
+    from ... import status as status_module
     instance = Instance(name)
-    facts = instance.status()
-    if facts["parts"].get("drive", {}).get("state") == "running":
-        facts["lag"] = port_lag.read(instance)
-        # A halted drive answers nobody.
-        facts["drive"] = ({"why": "the drive is halted"} if facts["parts"]["drive"]["halted"]
-                          else mgmt.status(instance))
+    facts = status_module.facts(instance, part)
     if as_json:
         print(json.dumps(facts, indent=2))
     else:
         print_status(facts)
-    if any(part["state"] == "crashed" or part["restarts"]
-           for part in facts["parts"].values()):
+    if status_module.is_bad(facts):
         raise typer.Exit(1)
 
 
@@ -224,15 +202,19 @@ def host(command: Annotated[list[str] | None, typer.Argument(
          name: Name = "",
          part: Annotated[str, typer.Option(
              autocompletion=completion.parts,
-             help="Linux guest to use: host, or peer (the guest that runs nvmet).")]
-         = "host") -> None:
+             show_default=False, help="Linux guest to use: host, peer (the guest that "
+             "runs nvmet), or a host of a topology.  Default: the first one.")] = ""
+         ) -> None:
     """Open a shell in the Linux host, or run one command there.
 
     A command's output and exit status become those of `essd host`.
     """
+    from ...status import GUESTS, kind_of
     instance = Instance(name)
     parts = instance.status()["parts"]
-    chosen.check_word("--part", part, [name for name in parts if name != "drive"])
+    guests = [name for name in parts
+              if kind_of(name, parts[name]) in GUESTS]
+    part = chosen.check_word("--part", part or (guests or ["host"])[0], guests)
     if not parts[part]["ready"]:
         instance.wait_ready(part)
     if not command:
@@ -249,6 +231,7 @@ def host(command: Annotated[list[str] | None, typer.Argument(
 def config(file: Annotated[Path | None, typer.Argument(
                metavar="[FILE]", help="YAML file with the keys to change; - is standard "
                                       "input.  Default: print the configuration.")] = None,
+           part: Part = "",
            name: Name = "",
            words: Annotated[list[str] | None, typer.Option(
                "--set", metavar="KEY=VALUE", autocompletion=completion.settings_keys,
@@ -261,7 +244,7 @@ def config(file: Annotated[Path | None, typer.Argument(
            ) -> None:
     """Show or change the drive's configuration (see docs/configuration.md)."""
     from ... import settings_cmd, settings_yaml
-    instance = Instance(name)
+    instance = fleet.one(Instance(name), part)
     changes = file is not None or bool(words)
     base = settings_cmd.base(instance, check)
     if changes:
@@ -280,17 +263,23 @@ def config(file: Annotated[Path | None, typer.Argument(
 
 
 @command(RUN)
-def save(name: Name = "") -> None:
+def save(part: Parts = "", name: Name = "") -> None:
     """Save the state of the running drive and end its process; see `load`."""
-    size = Instance(name).ask("save")["bytes"]
-    show.note(f"saved: {size / 1e6:.1f} MB")
+    def save_one(instance: Instance) -> str:
+        size = instance.ask("save", part=instance.drive)["bytes"]
+        return f"saved: {size / 1e6:.1f} MB"
+
+    fleet.run(Instance(name), part, save_one)
 
 
 @command(RUN)
-def load(name: Name = "") -> None:
+def load(part: Parts = "", name: Name = "") -> None:
     """Resume the drive in a new process from the state that `save` wrote."""
-    Instance(name).ask("load")
-    show.note("running")
+    def load_one(instance: Instance) -> str:
+        instance.ask("load", part=instance.drive)
+        return "running"
+
+    fleet.run(Instance(name), part, load_one)
 
 
 @command(RUN)

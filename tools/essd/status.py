@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What `essd status` shows: the parts of an instance, and its cables."""
+
+from typing import Any
+
+from rich.table import Table
+
+from . import cpu, mgmt, patterns, port_lag
+from .instance import Instance
+
+GUESTS = ("host", "peer")
+
+
+def kind_of(name: str, facts: dict[str, Any]) -> str:
+    """Whether a part is a drive, a host, the peer or a switch."""
+    return str(facts.get("kind") or (name if name in GUESTS else "drive"))
+
+
+def facts(instance: Instance, pattern: str = "") -> dict[str, Any]:
+    """The supervisor's status, and what the drives say of themselves.
+
+    With a pattern, only the parts that it names.
+
+    With the one drive of an ordinary instance its answers are in "drive" and "lag",
+    else in "drives" by the drive's name.
+    """
+    found = instance.status()
+    if pattern:
+        names = patterns.select(pattern, found["parts"])
+        found["parts"] = {name: found["parts"][name] for name in names}
+        found["cables"] = {number: cable for number, cable in found["cables"].items()
+                           if any(end.partition(":")[0] in names for end in cable["ends"])}
+    found["drives"] = {}
+    for name, part in found["parts"].items():
+        if kind_of(name, part) != "drive" or part["state"] != "running":
+            continue
+        one = instance.of(name)
+        # A halted drive answers nobody.
+        said = {"drive": {"why": "the drive is halted"} if part["halted"]
+                else mgmt.status(one), "lag": port_lag.read(one)}
+        found["drives"][name] = said
+        if name == "drive":
+            found |= said
+    return found
+
+
+def state_words(name: str, part: dict[str, Any]) -> str:
+    state = str(part["state"])
+    if kind_of(name, part) in GUESTS and state == "running":
+        state = "ready" if part["ready"] else "starting"
+    if part["halted"]:
+        state += ", halted"
+    if part["restarts"]:
+        state += f", restarted by itself ({part['restarts'][-1]})"
+    return f"{state} {part['why']}".strip()
+
+
+def parts_table(status: dict[str, Any]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for heading in ("part", "state", "pid", "memory", "log"):
+        table.add_column(heading)
+    for name, part in status["parts"].items():
+        memory = f"{cpu.resident_mib(part['pid']):.0f} MiB" if part["pid"] else ""
+        table.add_row(name, state_words(name, part), str(part["pid"] or ""), memory,
+                      part["console"])
+    return table
+
+
+def cable_words(cable: dict[str, Any]) -> str:
+    """The state of one cable."""
+    words = ["plugged" if cable["plugged"] else "unplugged"]
+    if cable.get("outside"):
+        words += [f"link {'up' if cable['port_up'] else 'down'}",
+                  f"leads to {cable['outside']}"]
+    elif cable.get("has_host", True):
+        words.append("carrier" if cable["carrier"] else "no carrier")
+    elif cable["port_up"] is not None:
+        words.append(f"link {'up' if cable['port_up'] else 'down'}")
+    return ", ".join(words)
+
+
+def cable_lines(status: dict[str, Any]) -> list[str]:
+    lines = []
+    is_topology = any(kind_of(name, part) == "switch" or name not in ("drive", *GUESTS)
+                      for name, part in status["parts"].items())
+    for number, cable in status["cables"].items():
+        name = " - ".join(cable["ends"]) if is_topology else f"cable {number}"
+        lines.append(f"{name}: {cable_words(cable)}")
+    return lines
+
+
+def is_bad(status: dict[str, Any]) -> bool:
+    """Whether a part has crashed, or has restarted by itself."""
+    return any(part["state"] == "crashed" or part["restarts"]
+               for part in status["parts"].values())
