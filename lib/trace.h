@@ -121,12 +121,17 @@ struct trace {
 /** A trace that never records anything. */
 extern const struct trace trace_off;
 
+/** Whether somebody wants events of any of these groups: BIT(group), or-ed. */
+static inline bool trace_wants(const struct trace *trace, uint32_t groups)
+{
+    return __builtin_expect(
+        (__atomic_load_n(trace->mask, __ATOMIC_RELAXED) & groups) != 0, 0);
+}
+
 static inline bool trace_is_on(const struct trace *trace,
                                enum trace_group group)
 {
-    return __builtin_expect(__atomic_load_n(trace->mask, __ATOMIC_RELAXED) &
-                                BIT(group),
-                            0) != 0;
+    return trace_wants(trace, BIT(group));
 }
 
 /** Write all bytes of a record. */

@@ -134,7 +134,7 @@ bool board_save_error(void *ctx, const struct error_record *record)
     return store_write_error(&board->flash, &board->error_place, record);
 }
 
-static bool step_watchdog(void *ctx, struct loop_step *step)
+static enum loop_work step_watchdog(void *ctx, struct loop_step *step)
 {
     struct board *board = ctx;
 
@@ -143,7 +143,7 @@ static bool step_watchdog(void *ctx, struct loop_step *step)
         board->kick_us = step->now_us + KICK_US;
     }
     loop_call_at(step, board->kick_us);
-    return false;
+    return LOOP_IDLE;
 }
 
 void board_add_components(struct board *board, struct loop *loop)

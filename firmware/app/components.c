@@ -16,8 +16,9 @@ enum {
 
 /* ---- Time, network and media. */
 
-/* The callbacks of the steps that follow use the time of this turn. */
-static bool step_clock(void *ctx, struct loop_step *step)
+/* The callbacks of the polls and steps that follow use the time of this turn.
+ */
+static enum loop_work poll_clock(void *ctx, struct loop_step *step)
 {
     struct drive *drive = ctx;
 
@@ -25,18 +26,32 @@ static bool step_clock(void *ctx, struct loop_step *step)
     drive->connect_log.now_us = step->now_us;
     rdma_transport_tick(drive->rdma, step->now_us);
     echo_tick(&drive->echo, step->now_us);
-    return false;
+    return LOOP_IDLE;
 }
 
-static bool step_network(void *ctx, struct loop_step *step)
+/* Frames of the stack may concern any component, completions hardly do. */
+static enum loop_work poll_network(void *ctx, struct loop_step *step)
 {
     struct drive *drive = ctx;
     uint64_t deadline_us;
-    bool is_busy =
-        drive_net_step(&drive->net, step->now_us, step->budget, &deadline_us);
+    bool has_completions = drive_net_poll_rnic(&drive->net, step->now_us,
+                                               step->budget, &deadline_us);
 
     loop_call_at(step, deadline_us);
-    return is_busy;
+    if (drive_net_poll_frames(&drive->net, step->now_us)) {
+        return LOOP_EVENT;
+    }
+    return has_completions ? LOOP_IO : LOOP_IDLE;
+}
+
+static enum loop_work step_network(void *ctx, struct loop_step *step)
+{
+    struct drive *drive = ctx;
+    uint64_t deadline_us;
+    bool is_busy = drive_net_step(&drive->net, step->now_us, &deadline_us);
+
+    loop_call_at(step, deadline_us);
+    return is_busy ? LOOP_EVENT : LOOP_IDLE;
 }
 
 static void flush_network(void *ctx)
@@ -64,11 +79,11 @@ static bool arm_network(void *ctx, uint64_t *deadline_us)
     return drive_net_arm(&drive->net, acks_wait);
 }
 
-static void take_network_irqs(void *ctx, uint32_t irqs)
+static bool take_network_irqs(void *ctx, uint32_t irqs)
 {
     struct drive *drive = ctx;
 
-    drive_net_irqs(&drive->net, irqs);
+    return drive_net_irqs(&drive->net, irqs);
 }
 
 static void media_completed(void *ctx, uint64_t cookie,
@@ -80,11 +95,13 @@ static void media_completed(void *ctx, uint64_t cookie,
                     media_seam_status(status));
 }
 
-static bool step_media(void *ctx, struct loop_step *step)
+static enum loop_work poll_media(void *ctx, struct loop_step *step)
 {
     struct drive *drive = ctx;
+    unsigned int count =
+        media_poll(&drive->media, step->budget, media_completed, drive);
 
-    return media_poll(&drive->media, step->budget, media_completed, drive) != 0;
+    return count != 0 ? LOOP_IO : LOOP_IDLE;
 }
 
 static void flush_media(void *ctx)
@@ -102,70 +119,71 @@ static bool arm_media(void *ctx, uint64_t *deadline_us)
     return media_arm(&drive->media);
 }
 
-static void take_media_irq(void *ctx, uint32_t irqs)
+static bool take_media_irq(void *ctx, uint32_t irqs)
 {
     struct drive *drive = ctx;
 
     if (irqs & BIT(SOC_IRQ_MEDIA)) {
         media_irq_take(&drive->media);
     }
+    return false; /* the poll finds the completions */
 }
 
 /* ---- Components that process what network and media have received. */
 
-static bool step_services(void *ctx, struct loop_step *step)
+static enum loop_work step_services(void *ctx, struct loop_step *step)
 {
     struct drive *drive = ctx;
 
     loop_call_at(step, services_step(&drive->services, step->now_us));
-    return false;
+    return LOOP_IDLE;
 }
 
 /* Pass address changes on to the target and the transport. */
-static bool step_addresses(void *ctx, struct loop_step *step)
+static enum loop_work step_addresses(void *ctx, struct loop_step *step)
 {
     (void)step;
     drive_update_addresses(ctx);
-    return false;
+    return LOOP_IDLE;
 }
 
-static bool step_target(void *ctx, struct loop_step *step)
+static enum loop_work step_target(void *ctx, struct loop_step *step)
 {
     struct drive *drive = ctx;
 
     loop_call_at(step, nvmf_target_timer(drive->target, step->now_us));
-    return false;
+    return LOOP_IDLE;
 }
 
-static bool step_transport(void *ctx, struct loop_step *step)
+static enum loop_work poll_transport(void *ctx, struct loop_step *step)
 {
     struct drive *drive = ctx;
 
     (void)step;
-    return rdma_transport_step(drive->rdma);
+    return rdma_transport_step(drive->rdma) ? LOOP_EVENT : LOOP_IDLE;
 }
 
-static bool step_echo(void *ctx, struct loop_step *step)
+static enum loop_work poll_echo(void *ctx, struct loop_step *step)
 {
     struct drive *drive = ctx;
     uint64_t deadline_us;
     bool is_busy = echo_step(&drive->echo, &deadline_us);
 
     loop_call_at(step, deadline_us);
-    return is_busy;
+    return is_busy ? LOOP_EVENT : LOOP_IDLE;
 }
 
-static bool step_usage(void *ctx, struct loop_step *step)
+static enum loop_work step_usage(void *ctx, struct loop_step *step)
 {
     struct drive *drive = ctx;
 
     loop_call_at(step, usage_keeper_step(&drive->keeper, step->now_us));
-    return false;
+    return LOOP_IDLE;
 }
 
 /* ---- Tools. */
 
-static bool step_mgmt(void *ctx, struct loop_step *step)
+static enum loop_work step_mgmt(void *ctx, struct loop_step *step)
 {
     struct drive *drive = ctx;
     uint64_t deadline_us;
@@ -173,7 +191,7 @@ static bool step_mgmt(void *ctx, struct loop_step *step)
         mgmt_service_step(&drive->mgmt_service, step->now_us, &deadline_us);
 
     loop_call_at(step, deadline_us);
-    return is_busy;
+    return is_busy ? LOOP_EVENT : LOOP_IDLE;
 }
 
 static bool arm_mgmt(void *ctx, uint64_t *deadline_us)
@@ -184,37 +202,45 @@ static bool arm_mgmt(void *ctx, uint64_t *deadline_us)
     return !mgmt_has_input(&drive->mgmt);
 }
 
-static void take_mgmt_irq(void *ctx, uint32_t irqs)
+static bool take_mgmt_irq(void *ctx, uint32_t irqs)
 {
     struct drive *drive = ctx;
 
-    if (irqs & BIT(SOC_IRQ_MGMT)) {
-        mgmt_irq_take(&drive->mgmt);
+    if ((irqs & BIT(SOC_IRQ_MGMT)) == 0) {
+        return false;
     }
+    mgmt_irq_take(&drive->mgmt);
+    return true;
 }
 
 /* ---- Console and log. */
 
-static bool step_console(void *ctx, struct loop_step *step)
+static enum loop_work step_console(void *ctx, struct loop_step *step)
 {
-    return console_step(ctx, step->now_us, step->budget);
+    return console_step(ctx, step->now_us, step->budget) ? LOOP_EVENT
+                                                         : LOOP_IDLE;
 }
 
-static void take_console_irq(void *ctx, uint32_t irqs)
+static bool take_console_irq(void *ctx, uint32_t irqs)
 {
-    if (irqs & BIT(SOC_IRQ_UART)) {
-        console_wake(ctx);
+    if ((irqs & BIT(SOC_IRQ_UART)) == 0) {
+        return false;
     }
+    console_wake(ctx);
+    return true;
 }
 
-static bool step_log(void *ctx, struct loop_step *step)
+/* A poll, because what serves commands may log a line. */
+static enum loop_work poll_log(void *ctx, struct loop_step *step)
 {
-    size_t sent = log_poll(ctx, step->budget);
-
-    if (sent == 0 && !log_is_empty(ctx)) {
+    if (log_is_empty(ctx)) {
+        return LOOP_IDLE;
+    }
+    if (log_poll(ctx, step->budget) == 0) {
         loop_call_at(step, step->now_us + LOG_RETRY_US);
+        return LOOP_IDLE;
     }
-    return sent != 0;
+    return LOOP_EVENT;
 }
 
 /* ---- The table. */
@@ -232,10 +258,11 @@ static const struct component console_component = {
  * results.
  */
 static const struct component drive_components[] = {
-    {.name = "clock", .step = step_clock},
+    {.name = "clock", .poll = poll_clock},
     {
         .name = "network",
         .budget = VERBS_BUDGET,
+        .poll = poll_network,
         .step = step_network,
         .flush = flush_network,
         .arm = arm_network,
@@ -244,7 +271,7 @@ static const struct component drive_components[] = {
     {
         .name = "media",
         .budget = MEDIA_BUDGET,
-        .step = step_media,
+        .poll = poll_media,
         .flush = flush_media,
         .arm = arm_media,
         .irqs = take_media_irq,
@@ -252,8 +279,8 @@ static const struct component drive_components[] = {
     {.name = "services", .step = step_services},
     {.name = "addresses", .step = step_addresses},
     {.name = "target", .step = step_target},
-    {.name = "transport", .step = step_transport},
-    {.name = "echo", .step = step_echo},
+    {.name = "transport", .poll = poll_transport},
+    {.name = "echo", .poll = poll_echo},
     {.name = "usage", .step = step_usage},
     {
         .name = "mgmt",
@@ -266,7 +293,7 @@ static const struct component drive_components[] = {
 static const struct component log_component = {
     .name = "log",
     .budget = LOG_BUDGET,
-    .step = step_log,
+    .poll = poll_log,
 };
 
 void components_add_log(struct loop *loop, struct log *log)

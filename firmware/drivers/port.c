@@ -252,6 +252,11 @@ void port_link_get(const struct port *port, struct port_link *link)
 
 /* ---- Receive */
 
+bool port_rx_is_waiting(const struct port *port)
+{
+    return dma_load32(port->page, PORT_PAGE_RX_PI) != port->rx_ci;
+}
+
 bool port_rx_peek(struct port *port, struct port_frame *frame)
 {
     const uint8_t *slot;

@@ -134,6 +134,9 @@ void port_link_disable(struct port *port);
 /** Read the state of the link: two register reads. */
 void port_link_get(const struct port *port, struct port_link *link);
 
+/** Whether a received frame waits; costs one DRAM read, no register. */
+MUST_USE bool port_rx_is_waiting(const struct port *port);
+
 /**
  * Show the oldest received frame.  The caller may read it until port_rx_pop().
  *

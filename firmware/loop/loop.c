@@ -1,18 +1,32 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "firmware/loop/loop.h"
 
+enum { FULL_TURN_NOW = 0 }; /* a time that has passed */
+
 void loop_init(struct loop *loop)
 {
-    *loop = (struct loop){.deadline_us = LOOP_NO_DEADLINE};
+    *loop = (struct loop){
+        .full_us = FULL_TURN_NOW,
+        .deadline_us = LOOP_NO_DEADLINE,
+    };
 }
 
 void loop_add(struct loop *loop, const struct component *component, void *ctx)
 {
-    ASSERT(component->step != NULL);
-    ASSERT(loop->step_count < LOOP_COMPONENTS_MAX);
-    loop->names[loop->step_count] = component->name;
-    loop->steps[loop->step_count++] =
-        (struct loop_step_entry){component->step, ctx, component->budget};
+    ASSERT(component->poll != NULL || component->step != NULL);
+    ASSERT(loop->component_count < LOOP_COMPONENTS_MAX);
+    loop->names[loop->component_count++] = component->name;
+    if (component->step != NULL) {
+        loop->all[loop->all_count++] =
+            (struct loop_step_entry){component->step, ctx, component->budget};
+    }
+    if (component->poll != NULL) {
+        const struct loop_step_entry poll = {component->poll, ctx,
+                                             component->budget};
+
+        loop->all[loop->all_count++] = poll;
+        loop->polls[loop->poll_count++] = poll;
+    }
     if (component->flush != NULL) {
         loop->flushes[loop->flush_count++] =
             (struct loop_flush_entry){component->flush, ctx};
@@ -27,25 +41,57 @@ void loop_add(struct loop *loop, const struct component *component, void *ctx)
     }
 }
 
-bool loop_turn(struct loop *loop, uint64_t now_us)
+/* Call the functions of a list. @return the greatest of what they did */
+static enum loop_work run_entries(const struct loop_step_entry *entries,
+                                  unsigned int count, struct loop_step *step)
 {
-    const struct loop_step_entry *steps_end = loop->steps + loop->step_count;
-    const struct loop_flush_entry *flushes_end =
-        loop->flushes + loop->flush_count;
-    struct loop_step step = {now_us, LOOP_NO_DEADLINE, 0};
-    bool is_busy = false;
+    const struct loop_step_entry *end = entries + count;
+    enum loop_work work = LOOP_IDLE;
 
-    for (const struct loop_step_entry *entry = loop->steps; entry != steps_end;
-         entry++) {
-        step.budget = entry->budget;
-        is_busy |= entry->step(entry->ctx, &step);
+    for (const struct loop_step_entry *entry = entries; entry != end; entry++) {
+        enum loop_work done;
+
+        step->budget = entry->budget;
+        done = entry->run(entry->ctx, step);
+        work = MAX(work, done);
     }
-    for (const struct loop_flush_entry *entry = loop->flushes;
-         entry != flushes_end; entry++) {
+    return work;
+}
+
+static void run_flushes(const struct loop *loop)
+{
+    const struct loop_flush_entry *end = loop->flushes + loop->flush_count;
+
+    for (const struct loop_flush_entry *entry = loop->flushes; entry != end;
+         entry++) {
         entry->flush(entry->ctx);
     }
-    loop->deadline_us = step.deadline_us;
-    return is_busy;
+}
+
+bool loop_turn(struct loop *loop, uint64_t now_us)
+{
+    struct loop_step step = {now_us, LOOP_NO_DEADLINE, 0};
+    enum loop_work work;
+
+    if (now_us >= loop->full_us) {
+        work = run_entries(loop->all, loop->all_count, &step);
+        loop->full_us = step.deadline_us;
+    } else {
+        work = run_entries(loop->polls, loop->poll_count, &step);
+    }
+    run_flushes(loop);
+    if (work == LOOP_EVENT) {
+        loop->full_us = FULL_TURN_NOW;
+    } else if (work == LOOP_IO) {
+        loop->full_us = MIN(loop->full_us, now_us + LOOP_STEPS_WAIT_US);
+    }
+    loop->deadline_us = MIN(loop->full_us, step.deadline_us);
+    return work != LOOP_IDLE;
+}
+
+void loop_request_steps(struct loop *loop)
+{
+    loop->full_us = FULL_TURN_NOW;
 }
 
 bool loop_arm(struct loop *loop, uint64_t *deadline_us)
@@ -53,18 +99,21 @@ bool loop_arm(struct loop *loop, uint64_t *deadline_us)
     *deadline_us = loop->deadline_us;
     for (unsigned int i = 0; i < loop->arm_count; i++) {
         if (!loop->arms[i].arm(loop->arms[i].ctx, deadline_us)) {
+            loop_request_steps(loop);
             return false;
         }
     }
     return true;
 }
 
-void loop_irqs(const struct loop *loop, uint32_t irqs)
+void loop_irqs(struct loop *loop, uint32_t irqs)
 {
     if (irqs == 0) {
         return;
     }
     for (unsigned int i = 0; i < loop->irqs_count; i++) {
-        loop->irqs[i].irqs(loop->irqs[i].ctx, irqs);
+        if (loop->irqs[i].irqs(loop->irqs[i].ctx, irqs)) {
+            loop_request_steps(loop);
+        }
     }
 }

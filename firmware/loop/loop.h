@@ -2,25 +2,36 @@
 /*
  * The firmware's main loop: it serves a table of components in turns.
  *
- * In each turn every component takes one step, in the order of the table.  A
- * step does a bounded amount of work and returns, so that host I/O and
- * background work cannot hold each other up.  After the steps come the flushes,
- * which pass what the steps have put into rings to the hardware.
+ * A component has a poll, a step, or both.  Polls serve the commands of hosts
+ * and run in every turn.  Steps do all other work, such as timers,
+ * configuration and tools.  They run in full turns only, so that a command does
+ * not pay for components that have nothing to do.  A turn is full
+ *
+ *   - when a deadline that was named in the last full turn has come,
+ *   - after a turn in which a component did more than serve commands,
+ *   - after an interrupt that no poll looks at, or when a component has refused
+ *     a sleep,
+ *   - at the latest LOOP_STEPS_WAIT_US after a command was served, because the
+ *     command may have given a step something to do.
+ *
+ * A turn calls polls and steps in the order of the table.  Both do a bounded
+ * amount of work and return, so that host I/O and background work cannot hold
+ * each other up.  After them come the flushes, which pass what polls and steps
+ * have put into rings to the hardware.
  *
  * After a turn in which no component had work, the loop arms every component:
  * each asks its hardware for an interrupt at the next event, looks at its rings
  * once more, and refuses if work has come meanwhile.  If none refuses, the hart
- * may sleep until an interrupt or until the earliest deadline of the last turn.
+ * may sleep until an interrupt or until the earliest deadline.
  *
- *     loop_init(&loop);
- *     loop_add(&loop, &components[i], ctx);
- *     for (;;) {
- *         if (!loop_turn(&loop, hal_now_us()) && loop_arm(&loop, &deadline_us))
- * {
- *             ... wait for an interrupt or deadline_us ...
- *             loop_irqs(&loop, lines);
- *         }
- *     }
+ *   loop_init(&loop);
+ *   loop_add(&loop, &components[i], ctx);
+ *   for (;;) {
+ *       if (!loop_turn(&loop, hal_now_us()) && loop_arm(&loop, &deadline_us)) {
+ *           ... wait for an interrupt or deadline_us ...
+ *           loop_irqs(&loop, lines);
+ *       }
+ *   }
  *
  * Reasons: docs/decisions/0005-main-loop.md
  */
@@ -31,38 +42,54 @@
 
 #define LOOP_NO_DEADLINE UINT64_MAX
 
-enum { LOOP_COMPONENTS_MAX = 24 };
+enum {
+    LOOP_COMPONENTS_MAX = 24,
+    LOOP_STEPS_WAIT_US = 4000,
+};
+
+/* What a poll or a step did; in a turn, the greatest value counts. */
+enum loop_work {
+    LOOP_IDLE,  /* There was nothing to do. */
+    LOOP_IO,    /* It served commands of hosts, which seldom concerns a step. */
+    LOOP_EVENT, /* It did other work: the next turn is full. */
+};
 
 /*
- * What the loop tells a step about its turn, and what the step tells the loop.
+ * What the loop tells a poll or step about its turn, and what that tells the
+ * loop.
  */
 struct loop_step {
     uint64_t now_us;
-    /* The step's next deadline; loop_call_at() lowers it. */
+    /* The next deadline; loop_call_at() lowers it. */
     uint64_t deadline_us;
     uint32_t budget; /* the budget of the component, from the table */
 };
 
 /*
- * One row of the table.  Every function but `step` may be NULL.  All of them
- * get the context that the component was added with.
+ * One row of the table.  Every function may be NULL, but not both poll and
+ * step.  All of them get the context that the component was added with.
  */
 struct component {
     const char *name;
 
     /*
-     * Units of work (completions, frames, characters) that one step may do.  It
-     * is 0 for a component whose work is bounded by the size of its tables.
+     * Units of work (completions, frames, characters) that one poll or step may
+     * do.  It is 0 for a component whose work is bounded by the size of its
+     * tables.
      */
     uint32_t budget;
 
     /**
-     * Do the work that is due, within the budget, without waiting.  Each step
-     * tells loop_call_at() when later work is due.
+     * In every turn: do the work that is due, within the budget, without
+     * waiting.  Each call tells loop_call_at() when later work is due.
      *
-     * @return whether any work was done; if so, another turn follows at once
+     * @return what was done; unless it is LOOP_IDLE, another turn follows at
+     *         once
      */
-    bool (*step)(void *ctx, struct loop_step *step);
+    enum loop_work (*poll)(void *ctx, struct loop_step *step);
+
+    /** The same in full turns, before the component's poll. */
+    enum loop_work (*step)(void *ctx, struct loop_step *step);
 
     /** Pass what this turn has put into rings to the hardware. */
     void (*flush)(void *ctx);
@@ -71,20 +98,24 @@ struct component {
      * Ask for interrupts, because the hart is about to sleep.
      *
      * @param deadline_us  when the loop is going to wake up; may be lowered
-     * @return false when work has come meanwhile: the hart must not sleep
+     * @return false when work has come meanwhile: the hart must not sleep, and
+     *         the next turn is full
      */
     bool (*arm)(void *ctx, uint64_t *deadline_us);
 
     /**
      * The hart has woken up.  `irqs` has one bit for each interrupt line that
      * is up, at least one.
+     *
+     * @return whether the component's step has to run, because the interrupt is
+     *         about something that its poll does not look at
      */
-    void (*irqs)(void *ctx, uint32_t irqs);
+    bool (*irqs)(void *ctx, uint32_t irqs);
 };
 
 /* One function of a component, with its arguments. */
 struct loop_step_entry {
-    bool (*step)(void *ctx, struct loop_step *step);
+    enum loop_work (*run)(void *ctx, struct loop_step *step);
     void *ctx;
     uint32_t budget;
 };
@@ -100,44 +131,47 @@ struct loop_arm_entry {
 };
 
 struct loop_irqs_entry {
-    void (*irqs)(void *ctx, uint32_t irqs);
+    bool (*irqs)(void *ctx, uint32_t irqs);
     void *ctx;
 };
 
 /* Treat as opaque. */
 struct loop {
-    /* The earliest deadline that a step of the last turn named. */
-    uint64_t deadline_us;
+    uint64_t full_us;     /* when the next full turn is due at the latest */
+    uint64_t deadline_us; /* when the next turn is due at the latest */
     /* The functions by kind, in the order of the table. */
-    uint8_t step_count, flush_count, arm_count, irqs_count;
-    struct loop_step_entry steps[LOOP_COMPONENTS_MAX];
+    uint8_t poll_count, all_count, flush_count, arm_count, irqs_count;
+    struct loop_step_entry polls[LOOP_COMPONENTS_MAX];
+    struct loop_step_entry all[2 * LOOP_COMPONENTS_MAX]; /* steps and polls */
     struct loop_flush_entry flushes[LOOP_COMPONENTS_MAX];
     struct loop_arm_entry arms[LOOP_COMPONENTS_MAX];
     struct loop_irqs_entry irqs[LOOP_COMPONENTS_MAX];
-    /* Names of the steps' components, for a debugger. */
+    /* The components' names, for a debugger. */
+    uint8_t component_count;
     const char *names[LOOP_COMPONENTS_MAX];
 };
 
-/** Make a loop without components. */
+/** Make a loop without components.  Its first turn is full. */
 void loop_init(struct loop *loop);
 
 /**
- * Append a component to the table.  Steps run in the order of the table, so
- * that a component whose results others need in the same turn comes before
- * them.
+ * Append a component to the table.  Polls and steps run in the order of the
+ * table, so that a component whose results others need in the same turn comes
+ * before them.
  *
  * @param component  is copied
  */
 void loop_add(struct loop *loop, const struct component *component, void *ctx);
 
-/** In a step: ask to be called again at `at_us` at the latest. */
+/** In a poll or step: ask to be called again at `at_us` at the latest. */
 static inline void loop_call_at(struct loop_step *step, uint64_t at_us)
 {
     step->deadline_us = MIN(step->deadline_us, at_us);
 }
 
 /**
- * Take one turn: every component's step, then every flush.
+ * Take one turn: every component's poll, in a full turn every step too, then
+ * every flush.
  *
  * @return whether any component did work: then another turn must follow
  */
@@ -153,6 +187,12 @@ bool loop_turn(struct loop *loop, uint64_t now_us);
 MUST_USE bool loop_arm(struct loop *loop, uint64_t *deadline_us);
 
 /** After a sleep: tell the components which interrupt lines are up. */
-void loop_irqs(const struct loop *loop, uint32_t irqs);
+void loop_irqs(struct loop *loop, uint32_t irqs);
+
+/**
+ * Make the next turn a full one, because code outside of the loop has changed
+ * something that a step looks at.
+ */
+void loop_request_steps(struct loop *loop);
 
 #endif

@@ -135,6 +135,12 @@ static uint64_t drive_deadline_ns(void *ctx)
     return sleep_deadline_ns(&drive->sleep);
 }
 
+void native_drive_wake(struct native_drive *drive)
+{
+    drive->sleep.is_asleep = false;
+    loop_request_steps(&drive->loop);
+}
+
 static bool save_config(void *ctx, const struct config *config)
 {
     struct native_drive *drive = ctx;
@@ -252,15 +258,18 @@ void native_drive_power_cut(struct native_drive *drive)
 
 /* ---- The host. */
 
-static bool host_step(void *ctx, struct loop_step *step)
+/* A poll, because tests call the network's functions between turns. */
+static enum loop_work host_poll(void *ctx, struct loop_step *step)
 {
     struct native_host *host = ctx;
-    uint64_t deadline_us;
-    bool is_busy =
-        drive_net_step(&host->net, step->now_us, step->budget, &deadline_us);
+    uint64_t links_us, rnic_us;
+    bool is_busy = drive_net_step(&host->net, step->now_us, &links_us);
 
-    loop_call_at(step, deadline_us);
-    return is_busy;
+    is_busy |=
+        drive_net_poll_rnic(&host->net, step->now_us, step->budget, &rnic_us);
+    is_busy |= drive_net_poll_frames(&host->net, step->now_us);
+    loop_call_at(step, MIN(links_us, rnic_us));
+    return is_busy ? LOOP_EVENT : LOOP_IDLE;
 }
 
 static void host_flush(void *ctx)
@@ -278,17 +287,17 @@ static bool host_arm(void *ctx, uint64_t *deadline_us)
     return drive_net_arm(&host->net, false);
 }
 
-static void host_take_irqs(void *ctx, uint32_t irqs)
+static bool host_take_irqs(void *ctx, uint32_t irqs)
 {
     struct native_host *host = ctx;
 
-    drive_net_irqs(&host->net, irqs);
+    return drive_net_irqs(&host->net, irqs);
 }
 
 static const struct component host_component = {
     .name = "network",
     .budget = BUDGET,
-    .step = host_step,
+    .poll = host_poll,
     .flush = host_flush,
     .arm = host_arm,
     .irqs = host_take_irqs,

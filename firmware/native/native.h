@@ -107,6 +107,9 @@ void native_drive_destroy(struct native_drive *drive);
  */
 void native_drive_power_cut(struct native_drive *drive);
 
+/** Let its loop take a full turn: something was changed behind its back. */
+void native_drive_wake(struct native_drive *drive);
+
 struct native_host *native_host_create(struct native_world *world,
                                        const struct native_node_config *config);
 void native_host_destroy(struct native_host *host);

@@ -400,28 +400,43 @@ static void check_link(struct drive_net *net, uint8_t port)
     }
 }
 
-bool drive_net_step(struct drive_net *net, uint64_t now_us, unsigned int budget,
+bool drive_net_poll_rnic(struct drive_net *net, uint64_t now_us,
+                         unsigned int budget, uint64_t *deadline_us)
+{
+    net->now_us = now_us;
+    *deadline_us = cm_poll(&net->cm, now_us);
+    return verbs_poll(&net->verbs, budget) != 0;
+}
+
+bool drive_net_poll_frames(struct drive_net *net, uint64_t now_us)
+{
+    bool is_busy = false;
+
+    for (uint8_t i = 0; i < NET_PORTS; i++) {
+        if (port_rx_is_waiting(&net->ports.port[i].port)) {
+            is_busy |= node_ports_receive(&net->ports, i, RX_BUDGET, now_us);
+        }
+    }
+    return is_busy;
+}
+
+bool drive_net_step(struct drive_net *net, uint64_t now_us,
                     uint64_t *deadline_us)
 {
     const struct attachment *attachment = &net->ports.attachment;
-    uint64_t cm_us, stack_us;
-    bool is_busy;
+    bool is_busy = false;
+    uint64_t stack_us;
 
     net->now_us = now_us;
-    cm_us = cm_poll(&net->cm, now_us);
-    is_busy = verbs_poll(&net->verbs, budget) != 0;
     for (uint8_t i = 0; i < NET_PORTS; i++) {
         if (net->ports.port[i].check_link) {
             check_link(net, i);
             is_busy = true;
         }
-        is_busy |= node_ports_receive(&net->ports, i, RX_BUDGET, now_us);
     }
-    *deadline_us = cm_us;
+    *deadline_us = UINT64_MAX;
     if (attachment->ops->step != NULL) {
-        uint64_t step_us = attachment->ops->step(attachment->ctx, now_us);
-
-        *deadline_us = MIN(cm_us, step_us);
+        *deadline_us = attachment->ops->step(attachment->ctx, now_us);
     }
     stack_us = net_stack_timer(&net->stack, now_us);
     *deadline_us = MIN(*deadline_us, stack_us);
@@ -446,9 +461,10 @@ bool drive_net_arm(struct drive_net *net, bool sends_wait)
     return is_quiet;
 }
 
-void drive_net_irqs(struct drive_net *net, uint32_t irqs)
+bool drive_net_irqs(struct drive_net *net, uint32_t irqs)
 {
     static const uint8_t irq[NET_PORTS] = {SOC_IRQ_PORT0, SOC_IRQ_PORT1};
+    bool may_have_changed = false;
 
     if (irqs & BIT(SOC_IRQ_RNIC)) {
         verbs_irq_take(&net->verbs);
@@ -457,8 +473,11 @@ void drive_net_irqs(struct drive_net *net, uint32_t irqs)
         if (irqs & BIT(irq[i])) {
             uint32_t what = port_irq_take(&net->ports.port[i].port);
 
-            net->ports.port[i].check_link |=
-                FIELD_GET(what, PORT_IRQ_STATUS, LINK) != 0;
+            if (FIELD_GET(what, PORT_IRQ_STATUS, LINK)) {
+                net->ports.port[i].check_link = true;
+                may_have_changed = true;
+            }
         }
     }
+    return may_have_changed;
 }

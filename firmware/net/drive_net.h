@@ -102,13 +102,26 @@ uint64_t drive_net_counter(const struct drive_net *net, uint8_t port,
 void drive_net_start(struct drive_net *net);
 
 /**
- * Handle the RNIC's completions and events, frames, links and timers.
+ * Handle the RNIC's completions and events, and the messages and timers of the
+ * connection manager.
  *
  * @param budget       the largest number of completions to handle
  * @param deadline_us  set to when to call this again at the latest
- * @return whether anything was done
+ * @return whether there were completions or events
  */
-bool drive_net_step(struct drive_net *net, uint64_t now_us, unsigned int budget,
+bool drive_net_poll_rnic(struct drive_net *net, uint64_t now_us,
+                         unsigned int budget, uint64_t *deadline_us);
+
+/** Handle received frames of both ports. @return whether there were any */
+bool drive_net_poll_frames(struct drive_net *net, uint64_t now_us);
+
+/**
+ * Handle changes of links, and the timers of link aggregation and of the stack.
+ *
+ * @param deadline_us  set to when to call this again at the latest
+ * @return whether a link was looked at
+ */
+bool drive_net_step(struct drive_net *net, uint64_t now_us,
                     uint64_t *deadline_us);
 
 /** Send everything that was posted since the last call. */
@@ -120,7 +133,11 @@ void drive_net_flush(struct drive_net *net);
  */
 MUST_USE bool drive_net_arm(struct drive_net *net, bool sends_wait);
 
-/** After a sleep: clear the interrupt lines that are up, BIT(SOC_IRQ_...). */
-void drive_net_irqs(struct drive_net *net, uint32_t irqs);
+/**
+ * After a sleep: clear the interrupt lines that are up, BIT(SOC_IRQ_...).
+ *
+ * @return whether a link may have changed: drive_net_step() looks at it
+ */
+bool drive_net_irqs(struct drive_net *net, uint32_t irqs);
 
 #endif

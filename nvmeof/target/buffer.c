@@ -111,12 +111,9 @@ static void serve_after_put(struct nvmf_target *target, uint8_t owner)
     wait->is_served = false;
 }
 
-/* Return the request's buffers, if it has any, and serve waiting requests. */
-void buffer_release(struct nvmf_target *target, struct nvmf_request *req)
+/* Return the request's buffers and serve waiting requests. */
+void buffer_return(struct nvmf_target *target, struct nvmf_request *req)
 {
-    if (!req->owns_buffers) {
-        return;
-    }
     req->owns_buffers = false;
     target->bufs.put(target->bufs.ctx, req->owner, req->pieces,
                      req->owned_count);

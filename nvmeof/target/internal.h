@@ -121,10 +121,19 @@ struct nvmf_request *queue_take(struct nvmf_queue *queue, uint16_t qpair,
 
 /* buffer.c */
 MUST_USE bool buffer_take(struct nvmf_target *target, struct nvmf_request *req);
-void buffer_release(struct nvmf_target *target, struct nvmf_request *req);
+void buffer_return(struct nvmf_target *target, struct nvmf_request *req);
 struct nvmf_request *buffer_take_waiter(struct nvmf_target *target,
                                         uint16_t qpair, bool any_cid,
                                         uint16_t cid);
+
+/* Return the request's buffers, if it has any, and serve waiting requests. */
+static inline void buffer_release(struct nvmf_target *target,
+                                  struct nvmf_request *req)
+{
+    if (req->owns_buffers) {
+        buffer_return(target, req);
+    }
+}
 
 /* request.c */
 void request_enter(struct nvmf_request *req, enum nvmf_request_state next);

@@ -265,8 +265,8 @@ void nvmf_capsule(struct nvmf_target *target, uint16_t qpair_index,
     req->result[0] = 0;
     req->result[1] = 0;
     req->data = data;
-    if (trace_is_on(target->trace, TRACE_GROUP_COMMANDS) ||
-        trace_is_on(target->trace, TRACE_GROUP_MEDIA)) {
+    if (trace_wants(target->trace,
+                    BIT(TRACE_GROUP_COMMANDS) | BIT(TRACE_GROUP_MEDIA))) {
         observe_begin(target, req);
     }
     qpair->in_flight++;

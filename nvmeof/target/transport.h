@@ -80,8 +80,8 @@ struct nvmf_request {
     uint16_t steps;
     uint32_t data_len;   /* bytes that the command moves */
     uint32_t window_len; /* bytes that this window moves */
-    uint32_t room_len;   /* bytes that fit into its buffers */
     uint32_t result[2];  /* dwords 0 and 1 of the CQE */
+    uint32_t room_len;   /* bytes that fit into its buffers */
     uint32_t shutdown;   /* number of the shutdown that a Property Set began */
     const struct nvmf_command *command;
     const struct nvmf_data *data; /* during nvmf_capsule() only */

@@ -78,17 +78,17 @@ static void traffic_step(struct loop_traffic *traffic, struct loop_step *step)
 }
 
 /* A component of the drive's loop. */
-static bool loop_step(void *ctx, struct loop_step *step)
+static enum loop_work loop_poll(void *ctx, struct loop_step *step)
 {
     struct loop_bed *loop = ctx;
 
     traffic_step(&loop->traffic, step);
-    return loopback_step(&loop->loopback, step->now_us);
+    return loopback_step(&loop->loopback, step->now_us) ? LOOP_IO : LOOP_IDLE;
 }
 
 static const struct component loop_component = {
     .name = "loopback",
-    .step = loop_step,
+    .poll = loop_poll,
 };
 
 /* A host of the test's has given the transport something to do. */

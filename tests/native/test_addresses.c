@@ -192,7 +192,7 @@ static void test_what_is_told_of_addresses_follows_them(void **state)
 
     own = *net_stack_address(drive_stack(), 0);
     net_stack_address_remove(drive_stack(), 0);
-    bed.drive->sleep.is_asleep = false;
+    native_drive_wake(bed.drive);
     native_world_pass(&bed.world, 1000000);
     assert_int_equal(drive_qpairs(), 1);
     assert_int_equal(read_discovery(&discovery, "10.0.0.1", &is_listed),
@@ -201,7 +201,7 @@ static void test_what_is_told_of_addresses_follows_them(void **state)
 
     assert_int_equal(net_stack_address_add(drive_stack(), &own, hal_now_us()),
                      0);
-    bed.drive->sleep.is_asleep = false;
+    native_drive_wake(bed.drive);
     native_world_pass(&bed.world, 1000000);
     assert_int_equal(read_discovery(&discovery, "10.0.0.1", &is_listed),
                      genctr + 2);
@@ -225,7 +225,7 @@ static void test_an_address_that_changes_its_vlan_ends_connections(void **state)
     net_stack_address_remove(drive_stack(), 0);
     assert_int_equal(net_stack_address_add(drive_stack(), &own, hal_now_us()),
                      0);
-    bed.drive->sleep.is_asleep = false;
+    native_drive_wake(bed.drive);
     native_world_pass(&bed.world, 1000000);
     assert_int_equal(drive_qpairs(), 0);
 }
@@ -247,11 +247,11 @@ static void test_an_address_goes_while_a_drep_is_owed(void **state)
     native_world_pass(&bed.world, UINT64_C(5000000000));
     assert_int_equal(drive_qpairs(), 0);
     net_stack_address_remove(drive_stack(), 0);
-    bed.drive->sleep.is_asleep = false;
+    native_drive_wake(bed.drive);
     native_world_pass(&bed.world, UINT64_C(1000000000));
     assert_int_equal(net_stack_address_add(drive_stack(), &own, hal_now_us()),
                      0);
-    bed.drive->sleep.is_asleep = false;
+    native_drive_wake(bed.drive);
     native_world_pass(&bed.world, UINT64_C(600000000000)); /* all retries */
     bed.cables[0].is_cut = false;
     host_disconnect(&bed.host->host);

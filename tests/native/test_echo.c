@@ -121,7 +121,7 @@ static void test_it_is_off_by_default_and_says_nobody_listens(void **state)
     echo_client_ping(&c, 64, 1);
 
     assert_true(echo_switch(&bed.drive->drive.echo, false));
-    bed.drive->sleep.is_asleep = false; /* as the console would */
+    native_drive_wake(bed.drive); /* as the console would */
     assert_true(echo_client_wait_end(&c));
     assert_int_equal(c.end.reason, CM_END_DREQ);
     client_close(&c);

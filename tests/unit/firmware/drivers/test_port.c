@@ -285,10 +285,12 @@ static void test_port_receives_in_place_around_the_ring(void **state)
     struct world *w = *state;
     struct port_frame frame;
 
+    assert_false(port_rx_is_waiting(&w->port));
     assert_false(port_rx_peek(&w->port, &frame));
     for (uint8_t i = 0; i < 3 * RX_FRAMES; i++) {
         model.env.now_ns = i;
         receive_frame(i, 100u + i);
+        assert_true(port_rx_is_waiting(&w->port));
         assert_true(port_rx_peek(&w->port, &frame));
         assert_true(port_rx_peek(&w->port, &frame)); /* still the same */
         assert_int_equal(frame.len_bytes, 100 + i);
@@ -296,6 +298,7 @@ static void test_port_receives_in_place_around_the_ring(void **state)
         assert_int_equal(frame.data[99], i);
         assert_int_equal(frame.flags, 0);
         port_rx_pop(&w->port);
+        assert_false(port_rx_is_waiting(&w->port));
         assert_false(port_rx_peek(&w->port, &frame));
     }
     /* Full: what comes is dropped, what is there stays. */

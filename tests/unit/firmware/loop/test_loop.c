@@ -14,11 +14,14 @@
 /* A component that writes down what the loop asks of it. */
 struct worker {
     const char *name;
-    uint32_t work;   /* units that wait for it */
-    uint64_t due_us; /* what it asks for in each step; 0: nothing */
+    uint32_t commands;    /* that wait for its poll */
+    uint32_t work;        /* units that wait for its step */
+    uint64_t poll_due_us; /* what each poll asks for; 0: nothing */
+    uint64_t step_due_us; /* what each step asks for; 0: nothing */
     uint64_t arm_us; /* what it lowers the deadline to when armed; 0: nothing */
     bool objects;    /* to a sleep */
-    uint32_t done;   /* units, in all */
+    bool wants_step; /* after an interrupt */
+    uint32_t done;   /* units and commands, in all */
     uint32_t irqs;
 };
 
@@ -37,19 +40,39 @@ static void note_call(const struct worker *worker, const char *what)
              len != 0 ? " " : "", worker->name, what);
 }
 
-static bool worker_step(void *ctx, struct loop_step *step)
+/* @return whether there was any */
+static bool do_work(struct worker *worker, uint32_t *waiting, uint32_t budget)
+{
+    uint32_t count = MIN(*waiting, budget);
+
+    *waiting -= count;
+    worker->done += count;
+    return count != 0;
+}
+
+static enum loop_work worker_poll(void *ctx, struct loop_step *step)
 {
     struct worker *worker = ctx;
-    uint32_t count = MIN(worker->work, step->budget);
+
+    note_call(worker, "-poll");
+    if (worker->poll_due_us != 0) {
+        loop_call_at(step, worker->poll_due_us);
+    }
+    return do_work(worker, &worker->commands, step->budget) ? LOOP_IO
+                                                            : LOOP_IDLE;
+}
+
+static enum loop_work worker_step(void *ctx, struct loop_step *step)
+{
+    struct worker *worker = ctx;
 
     note_call(worker, "");
     world.now_us = step->now_us;
-    worker->work -= count;
-    worker->done += count;
-    if (worker->due_us != 0) {
-        loop_call_at(step, worker->due_us);
+    if (worker->step_due_us != 0) {
+        loop_call_at(step, worker->step_due_us);
     }
-    return count != 0;
+    return do_work(worker, &worker->work, step->budget) ? LOOP_EVENT
+                                                        : LOOP_IDLE;
 }
 
 static void worker_flush(void *ctx)
@@ -68,14 +91,18 @@ static bool worker_arm(void *ctx, uint64_t *deadline_us)
     return !worker->objects;
 }
 
-static void worker_irqs(void *ctx, uint32_t irqs)
+static bool worker_irqs(void *ctx, uint32_t irqs)
 {
-    ((struct worker *)ctx)->irqs = irqs;
+    struct worker *worker = ctx;
+
+    worker->irqs = irqs;
+    return worker->wants_step;
 }
 
-static const struct component full = {
-    .name = "full",
+static const struct component complete = {
+    .name = "complete",
     .budget = 10,
+    .poll = worker_poll,
     .step = worker_step,
     .flush = worker_flush,
     .arm = worker_arm,
@@ -97,36 +124,103 @@ static int new_world(void **state)
     world.b.name = "b";
     world.c.name = "c";
     loop_init(&world.loop);
-    loop_add(&world.loop, &full, &world.a);
+    loop_add(&world.loop, &complete, &world.a);
     loop_add(&world.loop, &bare, &world.b);
-    loop_add(&world.loop, &full, &world.c);
+    loop_add(&world.loop, &complete, &world.c);
     return 0;
 }
 
-static void test_turn_calls_steps_in_order_and_flushes_after_them(void **state)
+#define FULL_TURN  "a a-poll b c c-poll a-flush c-flush"
+#define SHORT_TURN "a-poll c-poll a-flush c-flush"
+
+/* @return whether the turn was busy */
+static bool expect_turn(uint64_t now_us, const char *calls)
+{
+    bool is_busy;
+
+    world.calls[0] = '\0';
+    is_busy = loop_turn(&world.loop, now_us);
+    assert_string_equal(world.calls, calls);
+    return is_busy;
+}
+
+static void expect_deadline(uint64_t expected_us)
+{
+    uint64_t deadline_us;
+
+    assert_true(loop_arm(&world.loop, &deadline_us));
+    assert_true(deadline_us == expected_us);
+}
+
+static void test_first_turn_calls_everything_in_order_and_then_flushes(
+    void **state)
 {
     (void)state;
-    assert_false(loop_turn(&world.loop, 77));
-    assert_string_equal(world.calls, "a b c a-flush c-flush");
+    assert_false(expect_turn(77, FULL_TURN));
     assert_int_equal(world.now_us, 77);
+}
+
+static void test_turn_without_a_reason_for_steps_calls_polls_only(void **state)
+{
+    (void)state;
+    assert_false(expect_turn(0, FULL_TURN));
+    assert_false(expect_turn(1000000000, SHORT_TURN));
 }
 
 static void test_turn_is_busy_if_one_component_had_work(void **state)
 {
-    struct worker *const workers[] = {&world.a, &world.b, &world.c};
+    uint32_t *const waiting[] = {&world.a.work, &world.b.work,
+                                 &world.a.commands, &world.c.commands};
 
     (void)state;
-    for (unsigned int i = 0; i < ARRAY_LEN(workers); i++) {
-        workers[i]->work = 1;
+    for (unsigned int i = 0; i < ARRAY_LEN(waiting); i++) {
+        *waiting[i] = 1;
+        loop_request_steps(&world.loop);
         assert_true(loop_turn(&world.loop, 0));
         assert_false(loop_turn(&world.loop, 0));
     }
 }
 
+static void test_turn_after_a_busy_step_is_full(void **state)
+{
+    (void)state;
+    world.b.work = 4; /* one more than its budget */
+    assert_true(expect_turn(0, FULL_TURN));
+    assert_true(expect_turn(1, FULL_TURN));
+    assert_false(expect_turn(2, FULL_TURN));
+    assert_false(expect_turn(3, SHORT_TURN));
+}
+
+static void test_commands_put_steps_off_for_a_limited_time(void **state)
+{
+    const uint64_t first_us = 1000, last_us = first_us + LOOP_STEPS_WAIT_US;
+
+    (void)state;
+    assert_false(expect_turn(0, FULL_TURN));
+    world.c.commands = 1000;
+    assert_true(expect_turn(first_us, SHORT_TURN));
+    assert_true(expect_turn(first_us + 1, SHORT_TURN));
+    assert_true(expect_turn(last_us - 1, SHORT_TURN));
+    assert_true(expect_turn(last_us, FULL_TURN));
+    assert_true(expect_turn(last_us + 1, SHORT_TURN));
+}
+
+static void test_steps_run_soon_after_the_last_command_too(void **state)
+{
+    (void)state;
+    assert_false(expect_turn(0, FULL_TURN));
+    world.a.commands = 1;
+    assert_true(expect_turn(1000, SHORT_TURN));
+    assert_false(expect_turn(1001, SHORT_TURN));
+    expect_deadline(1000 + LOOP_STEPS_WAIT_US);
+    assert_false(expect_turn(1000 + LOOP_STEPS_WAIT_US, FULL_TURN));
+    expect_deadline(LOOP_NO_DEADLINE);
+}
+
 static void test_component_with_endless_work_starves_no_other(void **state)
 {
     (void)state;
-    world.a.work = 1000000;
+    world.a.commands = 1000000;
     world.b.work = 30;
     world.c.work = 100;
     for (unsigned int i = 0; i < 10; i++) {
@@ -137,44 +231,58 @@ static void test_component_with_endless_work_starves_no_other(void **state)
     assert_int_equal(world.c.done, 100);
 }
 
+static void test_turn_is_full_when_a_deadline_of_a_step_has_come(void **state)
+{
+    (void)state;
+    world.b.step_due_us = 300;
+    assert_false(expect_turn(0, FULL_TURN));
+    world.a.commands = 1;
+    assert_true(expect_turn(298, SHORT_TURN));
+    assert_false(expect_turn(299, SHORT_TURN));
+    expect_deadline(300); /* short turns do not forget it */
+    world.b.step_due_us = 0;
+    assert_false(expect_turn(300, FULL_TURN));
+    expect_deadline(LOOP_NO_DEADLINE);
+}
+
 static void test_arm_gives_the_earliest_deadline_of_the_last_turn(void **state)
 {
-    uint64_t deadline_us;
-
     (void)state;
-    world.a.due_us = 500;
-    world.b.due_us = 300;
+    world.a.step_due_us = 500;
+    world.b.step_due_us = 300;
     assert_false(loop_turn(&world.loop, 0));
-    assert_true(loop_arm(&world.loop, &deadline_us));
-    assert_int_equal(deadline_us, 300);
-    world.b.due_us = 900; /* what an earlier turn asked for is forgotten */
+    expect_deadline(300);
+    world.b.step_due_us = 900; /* what an earlier turn asked for is forgotten */
     assert_false(loop_turn(&world.loop, 301));
-    assert_true(loop_arm(&world.loop, &deadline_us));
-    assert_int_equal(deadline_us, 500);
+    expect_deadline(500);
+}
+
+static void test_polls_name_their_deadlines_in_every_turn(void **state)
+{
+    (void)state;
+    assert_false(expect_turn(0, FULL_TURN));
+    world.c.poll_due_us = 200;
+    assert_false(expect_turn(100, SHORT_TURN));
+    expect_deadline(200);
+    world.c.poll_due_us = 700;
+    assert_false(expect_turn(150, SHORT_TURN));
+    expect_deadline(700);
 }
 
 static void test_arm_without_any_deadline_waits_for_interrupts(void **state)
 {
-    uint64_t deadline_us;
-
     (void)state;
-    assert_true(loop_arm(&world.loop, &deadline_us));
-    assert_true(deadline_us == LOOP_NO_DEADLINE);
     assert_false(loop_turn(&world.loop, 0));
-    assert_true(loop_arm(&world.loop, &deadline_us));
-    assert_true(deadline_us == LOOP_NO_DEADLINE);
+    expect_deadline(LOOP_NO_DEADLINE);
 }
 
 static void test_component_lowers_the_deadline_when_it_is_armed(void **state)
 {
-    uint64_t deadline_us;
-
     (void)state;
-    world.b.due_us = 900;
+    world.b.step_due_us = 900;
     world.c.arm_us = 400;
     assert_false(loop_turn(&world.loop, 0));
-    assert_true(loop_arm(&world.loop, &deadline_us));
-    assert_int_equal(deadline_us, 400);
+    expect_deadline(400);
 }
 
 static void test_component_that_objects_keeps_the_hart_awake(void **state)
@@ -192,6 +300,18 @@ static void test_component_that_objects_keeps_the_hart_awake(void **state)
     assert_string_equal(world.calls, "a-arm"); /* c need not be armed */
 }
 
+/* What it objects for may be something that only its step takes. */
+static void test_turn_after_an_objection_is_full(void **state)
+{
+    uint64_t deadline_us;
+
+    (void)state;
+    assert_false(expect_turn(0, FULL_TURN));
+    world.a.objects = true;
+    assert_false(loop_arm(&world.loop, &deadline_us));
+    assert_false(expect_turn(1, FULL_TURN));
+}
+
 static void test_interrupts_reach_every_component_that_wants_them(void **state)
 {
     (void)state;
@@ -199,6 +319,19 @@ static void test_interrupts_reach_every_component_that_wants_them(void **state)
     assert_int_equal(world.a.irqs, 0x24);
     assert_int_equal(world.b.irqs, 0);
     assert_int_equal(world.c.irqs, 0x24);
+}
+
+static void test_turn_after_an_interrupt_is_full_if_a_step_has_to_run(
+    void **state)
+{
+    (void)state;
+    assert_false(expect_turn(0, FULL_TURN));
+    loop_irqs(&world.loop, 0x24);
+    assert_false(expect_turn(1, SHORT_TURN));
+    world.a.wants_step = true;
+    loop_irqs(&world.loop, 0x24);
+    assert_false(expect_turn(2, FULL_TURN));
+    assert_false(expect_turn(3, SHORT_TURN));
 }
 
 TEST_FIXTURE(new_world, NULL)
