@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connection manager: what its users call, timers, and QP 1. */
+/* Connection manager: public functions, timers, and QP 1. */
 #include "net/cm/cm_internal.h"
 
-enum { RECV_WR_ID = 0x10000 }; /* send buffers are numbered below */
+enum { RECV_WR_ID = 0x10000 }; /* lower values are send buffers */
 
 /* ---- QP 1 */
 
@@ -30,7 +30,7 @@ static void on_completion(void *ctx, const struct verbs_wc *wc)
     struct cm *cm = ctx;
 
     if (wc->status != VERBS_WC_SUCCESS) {
-        cm->qp = CM_QP_FAILED; /* cm_poll() makes it again, buffers and all */
+        cm->qp = CM_QP_FAILED; /* cm_poll() creates it and its buffers again */
         return;
     }
     if (wc->wr_id >= RECV_WR_ID) {
@@ -74,7 +74,7 @@ static bool start_qp(struct cm *cm)
     return true;
 }
 
-/* What was under way is lost; timers and peers send it again. */
+/* Messages in flight are lost; timers here and at the peers resend them. */
 static void restart_qp(struct cm *cm)
 {
     if (cm->qp == CM_QP_FAILED) {
@@ -104,7 +104,8 @@ bool cm_init(struct cm *cm, const struct cm_config *config)
 
 /* ---- Timers */
 
-/* Send what the state waits for an answer to.  @return false: no buffer */
+/* Send the message for whose answer the state waits.  @return false when there
+ * is no buffer */
 static bool send_request(struct cm_conn *conn)
 {
     switch (conn->state) {
@@ -117,7 +118,7 @@ static bool send_request(struct cm_conn *conn)
     }
 }
 
-/* Enter a state that waits for an answer, and ask. */
+/* Enter a state that waits for an answer, and send its message. */
 static void enter_and_send(struct cm_conn *conn, enum cm_conn_state state)
 {
     bool sent;
@@ -221,7 +222,7 @@ void cm_qp_attr(const struct cm_conn *conn, struct verbs_qp_attr *attr)
         .max_rd_atomic = conn->max_rd_atomic,
         .max_dest_rd_atomic = conn->max_dest_rd_atomic,
         .dest_qpn = conn->remote_qpn,
-        /* A starting PSN is where the *recipient* of it begins to send. */
+        /* The recipient of a starting PSN begins to send at that PSN. */
         .sq_psn = conn->remote_psn,
         .rq_psn = conn->local_psn,
         .ack_timeout = conn->ack_timeout,
@@ -230,7 +231,7 @@ void cm_qp_attr(const struct cm_conn *conn, struct verbs_qp_attr *attr)
         .rnr_timer = CM_RNR_TIMER,
         .dscp = conn->traffic_class >> 2,
         .hop_limit = CM_HOP_LIMIT,
-        /* One flow, one port: switches spread flows by it. */
+        /* Each flow has a source port, by which switches spread flows. */
         .udp_sport =
             (uint16_t)(0xc000 | (cm_mix(conn->local_comm_id) & 0x3fff)),
     };
@@ -271,7 +272,7 @@ void cm_reject(struct cm_conn *conn, uint16_t reason, const void *private_data,
                 conn->state == CM_CONN_REQ_RCVD ? CM_ANSWERS_REQ
                                                 : CM_ANSWERS_REP,
                 reason, NULL, 0, private_data, len);
-    /* Nothing rests: the REQ, if it comes again, is refused again. */
+    /* There is no TIMEWAIT: the same REQ would be refused again. */
     cm_conn_enter(conn, CM_CONN_TIMEWAIT);
     cm_conn_disown(conn);
 }

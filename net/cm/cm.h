@@ -5,7 +5,7 @@
  * and active side (connect) in one.
  * Spec: IBTA Vol 1 chapter 12; annex A11 (RDMA IP CM service) for addresses.
  *
- * What a user does:
+ * The calls of a user:
  *  passive: ops.request -> cm_qp_attr(), move the QP to RTS, cm_accept()
  *           -> ops.established ... ops.disconnected -> destroy QP, cm_release()
  *  active:  cm_connect() -> ops.replied -> cm_qp_attr(), move the QP to RTS,
@@ -30,20 +30,20 @@
 #include "net/wire/mad.h"
 
 enum {
-    CM_CONNS = 2048, /* 1024 live ones, and as many in TIMEWAIT */
+    CM_CONNS = 2048, /* 1024 live ones, and 1024 in TIMEWAIT */
     CM_LISTENERS = 4,
     CM_SEND_BUFFERS = 256,
     CM_RECV_BUFFERS = 512,
-    CM_PRIVATE_MAX = 56, /* what we send; all that fits behind a REQ's
-                          * IP header */
+    CM_PRIVATE_MAX = 56, /* private data of a sent message: all that fits
+                          * after the IP header of a REQ */
 
-    /* Bytes of DRAM that cm_init() wants, 64-byte aligned. */
+    /* Bytes of DRAM that cm_init() needs, 64-byte aligned. */
     CM_MEMORY_LEN = CM_SEND_BUFFERS * MAD_LEN +
                     CM_RECV_BUFFERS * (VERBS_UD_HEADER + MAD_LEN),
 };
 #define CM_NO_DEADLINE UINT64_MAX
-/* For how long an answer of the peer proves that the path to it works.  Hosts
- * send Keep Alive more often than this. */
+/* How long an answer of the peer proves that the path to it works.  Hosts send
+ * Keep Alive commands more often than this. */
 #define CM_REACHED_US UINT64_C(120000000)
 
 struct cm;
@@ -69,41 +69,42 @@ struct cm_request {
     struct ip_addr peer_ip;
     struct ip_addr local_ip;
     uint16_t peer_port;
-    uint8_t laddr;               /* which of our addresses, by index */
+    uint8_t laddr;               /* index of the own address */
     uint8_t path_mtu;            /* enum ib_mtu */
     uint8_t responder_resources; /* READs that the peer can serve at once */
     uint8_t initiator_depth;     /* READs that the peer wants to issue */
     uint64_t peer_ca_guid;
-    const uint8_t *private_data; /* behind the IP header */
+    const uint8_t *private_data; /* the part after the IP header */
     size_t private_len;          /* always 56: the field's length */
 };
 
 enum cm_end_reason {
     CM_END_DREQ,    /* the peer disconnected */
-    CM_END_DREP,    /* the peer agreed to our cm_disconnect() */
-    CM_END_TIMEOUT, /* the peer is silent */
-    CM_END_REJ,     /* the peer refused; `rej_reason` and private data */
-    CM_END_STALE,   /* the peer restarted: a new REQ names its QP */
+    CM_END_DREP,    /* the peer confirmed our cm_disconnect() */
+    CM_END_TIMEOUT, /* the peer did not answer */
+    CM_END_REJ,     /* the peer refused; see rej_reason and private_data */
+    CM_END_STALE,   /* the peer restarted: a new REQ reuses its QP number */
 };
 
 /* Why a connection ended; valid during ops.disconnected only. */
 struct cm_end {
     enum cm_end_reason reason;
     uint16_t rej_reason;         /* enum cm_rej_reason */
-    const uint8_t *private_data; /* of the REJ, else NULL */
+    const uint8_t *private_data; /* of the REJ; otherwise NULL */
     size_t private_len;
 };
 
 /*
- * All are called from verbs_poll() or cm_poll(), none from inside a call of
- * the user's own.  `ctx` is the listener's in request, then the connection's
- * (cm_set_ctx(), the listener's until then).
+ * The callbacks of a user.  They are called from verbs_poll() or cm_poll(),
+ * never from inside a call of the user.  request gets the listener's `ctx`; the
+ * others get the connection's, which is the listener's until cm_set_ctx().
  */
 struct cm_ops {
-    /* Passive: a REQ.  Answer with cm_accept() or cm_reject(), now or later. */
+    /* Passive: a REQ has arrived.  Call cm_accept() or cm_reject(), now or
+     * later. */
     void (*request)(void *ctx, struct cm_conn *conn,
                     const struct cm_request *request);
-    /* Active: the peer's REP.  Answer with cm_confirm() or cm_reject(). */
+    /* Active: the peer's REP has arrived.  Call cm_confirm() or cm_reject(). */
     void (*replied)(void *ctx, struct cm_conn *conn,
                     const uint8_t *private_data, size_t private_len);
     /* Passive: RTU or data has arrived. */
@@ -122,28 +123,29 @@ struct cm_path {
     uint8_t laddr;    /* local address index */
     bool is_v1;       /* RoCE v1 */
     uint8_t priority; /* 802.1p of the connection's packets and messages */
-    uint8_t dscp;     /* of the same; an answer's is the REQ's */
+    uint8_t dscp;     /* DSCP of these; an answer has that of the REQ */
     uint8_t mtu;      /* enum ib_mtu: the largest that the port carries */
 };
 
 enum cm_path_result {
     CM_PATH_READY,
-    CM_PATH_FULL, /* no room for it while others are pinned */
-    CM_PATH_NONE, /* whoever it is cannot be answered, room or not */
+    CM_PATH_FULL, /* no entry is free while all others are pinned */
+    CM_PATH_NONE, /* no path leads to the sender */
 };
 
-/* What the connection manager needs of the neighbour table. */
+/* The functions of the neighbour table that the connection manager needs. */
 struct cm_path_ops {
     /**
-     * Find the path for answering a message from `from`, whose source MAC lets
-     * the neighbour be learnt at once.
+     * Find the path for the answer to a message from `from`.  Its source MAC
+     * tells the neighbour's, so there is nothing to wait for.
      *
      * On CM_PATH_FULL, connections in TIMEWAIT are freed to make room.  If
      * there are none, and on CM_PATH_NONE, the message is dropped.
      */
     enum cm_path_result (*resolve)(void *ctx, const struct verbs_ud_info *from,
                                    struct cm_path *path);
-    /* While pinned (counted), the index names the same neighbour. */
+    /* While an index is pinned (pins are counted), it names the same
+     * neighbour. */
     void (*pin)(void *ctx, uint16_t neigh);
     void (*unpin)(void *ctx, uint16_t neigh);
 };
@@ -152,32 +154,32 @@ struct cm_config {
     struct verbs *verbs;
     const struct cm_path_ops *path_ops;
     void *path_ctx;
-    uint8_t *memory;             /* CM_MEMORY_LEN bytes of DRAM, see there */
-    uint64_t ca_guid;            /* unique to the drive, constant, not 0 */
-    uint32_t generation;         /* boot counter: ids of two boots differ */
-    uint64_t random_seed;        /* for PSNs and hashes */
-    uint8_t initiator_depth;     /* READs of ours outstanding, 1..128 */
-    uint8_t responder_resources; /* READs of the peer's, 0..16 */
-    uint8_t response_timeout;    /* active, ib_time code; 0: 20 (4.3 s) */
-    uint8_t max_retries;         /* active, 0..15 */
-    const struct trace *trace;   /* stays; NULL: nothing is traced */
+    uint8_t *memory;         /* CM_MEMORY_LEN bytes of DRAM */
+    uint64_t ca_guid;        /* unique to the drive, constant, not 0 */
+    uint32_t generation;     /* boot counter, so that ids of two boots differ */
+    uint64_t random_seed;    /* for PSNs and hashes */
+    uint8_t initiator_depth; /* limit of our outstanding READs, 1..128 */
+    uint8_t responder_resources; /* limit of the peer's READs, 0..16 */
+    uint8_t response_timeout;    /* active; ib_time code; 0 means 20 (4.3 s) */
+    uint8_t max_retries;         /* active; 0..15 */
+    const struct trace *trace; /* must outlive the manager; NULL for no trace */
 };
 
 struct cm_counters {
     uint64_t received[8]; /* REQ, MRA, REJ, REP, RTU, DREQ, DREP */
     uint64_t sent[8];
-    uint64_t bad_mad;       /* short, base version, or a field overflows */
-    uint64_t bad_class;     /* class, class version or method */
-    uint64_t bad_attribute; /* not one of the seven */
-    uint64_t unexpected;    /* not in this state, or of no connection */
+    uint64_t bad_mad;       /* too short, wrong base version, invalid field */
+    uint64_t bad_class;     /* unknown class, class version or method */
+    uint64_t bad_attribute; /* unknown message type */
+    uint64_t unexpected;    /* wrong for the state, or of no connection */
     uint64_t duplicates;    /* REQs and REPs answered again */
-    uint64_t stale;         /* connections torn down for a newer REQ */
-    uint64_t no_path;       /* nowhere to send the answer */
-    uint64_t no_buffer;     /* send pool empty */
-    uint64_t no_conn;       /* REQs refused: pool full */
+    uint64_t stale;         /* connections ended because of a newer REQ */
+    uint64_t no_path;       /* messages without a path for the answer */
+    uint64_t no_buffer;     /* messages not sent: no send buffer was free */
+    uint64_t no_conn;       /* REQs refused: no connection was free */
     uint64_t retransmits;
     uint64_t timeouts;
-    uint64_t restarts; /* QP 1 failed and was made again */
+    uint64_t restarts; /* times that QP 1 failed and was created again */
 };
 
 /* One connection.  Treat as opaque. */
@@ -195,39 +197,39 @@ struct cm_conn {
     uint8_t ack_timeout;
     uint8_t retry_count, rnr_retry_count;
     uint8_t max_rd_atomic, max_dest_rd_atomic;
-    uint8_t traffic_class; /* the REQ's: DSCP of the same */
+    uint8_t traffic_class; /* from the REQ; its DSCP is used for them */
     uint8_t private_len;
     uint32_t local_comm_id, remote_comm_id;
     uint32_t local_qpn, remote_qpn;
     uint32_t local_psn, remote_psn;
     uint64_t remote_ca_guid;
     uint64_t service_id;
-    uint64_t tid;        /* of the exchange under way */
-    uint64_t timeout_us; /* for an answer */
+    uint64_t tid;        /* transaction ID of the exchange in progress */
+    uint64_t timeout_us; /* how long to wait for an answer */
     uint64_t deadline_us;
-    uint64_t reached_us; /* the peer has answered, at that time at the latest */
+    uint64_t reached_us; /* time of the peer's last known answer */
     struct ip_addr local_ip, peer_ip;
     uint16_t local_port;
-    uint16_t heap_at;    /* CM_NONE: no timer runs */
+    uint16_t heap_at;    /* CM_NONE if no timer runs */
     uint16_t next, prev; /* in the free, leaving or resting list */
     uint16_t next_by_id, next_by_qpn;
     bool in_by_id, in_by_qpn;
     const struct cm_ops *ops;
     void *ctx;
     struct cm *cm;
-    struct rdma_cm_conn handle;           /* what users of the seam see of it */
-    uint8_t private_data[CM_PRIVATE_MAX]; /* of the message we may resend */
+    struct rdma_cm_conn handle;           /* for users of the seam */
+    uint8_t private_data[CM_PRIVATE_MAX]; /* of a message that may be resent */
 };
 
 struct cm_listener {
-    uint64_t service_id; /* 0: unused */
+    uint64_t service_id; /* 0 if unused */
     const struct cm_ops *ops;
     void *ctx;
 };
 
-/* Who listens through the seam of net/verbs/rdma_cm.h. */
+/* A listener of the seam net/verbs/rdma_cm.h. */
 struct cm_rdma_listener {
-    const struct rdma_cm_events *events; /* NULL: unused */
+    const struct rdma_cm_events *events; /* NULL if unused */
     void *ctx;
 };
 
@@ -237,11 +239,11 @@ struct cm_list {
 
 enum cm_qp_state {
     CM_QP_LIVE,
-    CM_QP_FAILED, /* cm_poll() will destroy it and make it again */
-    CM_QP_ABSENT, /* cm_poll() will try to make it */
+    CM_QP_FAILED, /* has failed; waits for cm_poll() to create it again */
+    CM_QP_ABSENT, /* does not exist; waits for cm_poll() to create it */
 };
 
-/* Treat as opaque, but for reading the counters. */
+/* Treat as opaque, except for the counters. */
 struct cm {
     struct cm_config config;
     uint64_t now_us;
@@ -250,13 +252,13 @@ struct cm {
     uint8_t qp; /* enum cm_qp_state */
     uint16_t heap_len;
     struct cm_list free, resting;
-    struct cm_list leaving; /* released, and still asking for a DREP */
+    struct cm_list leaving; /* released connections that wait for a DREP */
     struct cm_listener listeners[CM_LISTENERS];
     struct cm_rdma_listener rdma_listeners[CM_LISTENERS];
     const struct rdma_cm_ops *rdma_ops; /* set by cm_rdma() */
     uint16_t send_free[CM_SEND_BUFFERS];
     uint16_t send_free_count;
-    uint16_t send_neigh[CM_SEND_BUFFERS]; /* pinned while it is under way */
+    uint16_t send_neigh[CM_SEND_BUFFERS]; /* pinned until the message is sent */
     struct cm_conn conns[CM_CONNS];
     uint16_t heap[CM_CONNS];
     uint16_t by_id[CM_CONNS], by_qpn[CM_CONNS];
@@ -275,7 +277,7 @@ MUST_USE bool cm_init(struct cm *cm, const struct cm_config *config);
  * before verbs_poll().
  *
  * @param now_us  never goes backwards
- * @return the next time at which there is something to do, or CM_NO_DEADLINE
+ * @return when to call it again at the latest, or CM_NO_DEADLINE
  */
 uint64_t cm_poll(struct cm *cm, uint64_t now_us);
 
@@ -286,9 +288,9 @@ MUST_USE bool cm_listen(struct cm *cm, uint64_t service_id,
 void cm_set_ctx(struct cm_conn *conn, void *ctx);
 
 /**
- * Fill in the arguments of verbs_modify_qp() for all moves up to RTS.  Valid
- * from ops.request (passive) or ops.replied (active) on.  The path MTU is the
- * REQ's, the PSN is not one used recently, and access is 0.
+ * Set the arguments of verbs_modify_qp() for all transitions up to RTS.  Call
+ * it after ops.request (passive) or ops.replied (active).  The path MTU is the
+ * REQ's, the PSN was not used recently, and access is 0.
  */
 void cm_qp_attr(const struct cm_conn *conn, struct verbs_qp_attr *attr);
 
@@ -342,8 +344,8 @@ bool cm_is_reached(const struct cm *cm, uint16_t neigh);
 void cm_disconnect(struct cm_conn *conn);
 
 /**
- * Release `conn`, whose QP is destroyed, in any state.  The peer is still told
- * about the end, but no further callbacks are made.
+ * Release `conn`, whose QP has been destroyed, in any state.  The manager still
+ * disconnects the peer, but makes no further callbacks.
  */
 void cm_release(struct cm_conn *conn);
 
@@ -351,11 +353,11 @@ struct cm_connect_param {
     uint64_t service_id; /* rdma_ip_cm_service_id() of a port */
     struct ip_addr local_ip, peer_ip;
     uint16_t local_port;
-    struct cm_path path; /* its mtu is what the connection uses */
+    struct cm_path path; /* its mtu is the connection's */
     uint32_t qpn;
     uint8_t ack_timeout;     /* ib_time code, for both sides */
     uint8_t retry_count;     /* 0..7, for both sides */
-    uint8_t rnr_retry_count; /* 0..7, the peer's */
+    uint8_t rnr_retry_count; /* 0..7, for the peer */
     const void *private_data;
     size_t private_len;       /* 0..CM_PRIVATE_MAX */
     const struct cm_ops *ops; /* replied and disconnected */
@@ -366,7 +368,7 @@ struct cm_connect_param {
 MUST_USE struct cm_conn *cm_connect(struct cm *cm,
                                     const struct cm_connect_param *param);
 
-/* Active: answer REP with RTU.  The QP must be in RTS by now. */
+/* Active: answer the REP with an RTU.  The QP must be in RTS. */
 void cm_confirm(struct cm_conn *conn);
 
 #endif

@@ -16,13 +16,13 @@ enum {
     CM_INDEX_BITS = 11, /* of a communication id */
     CM_INDEX_MASK = CM_CONNS - 1,
 
-    CM_RNR_RETRY = 7,  /* for ever: flow control is the user's */
-    CM_RNR_TIMER = 12, /* 0.64 ms, when we have no receive posted */
-    CM_ACK_DELAY = 15, /* target ACK delay of our REP: as rxe's */
+    CM_RNR_RETRY = 7,  /* without limit: users do flow control themselves */
+    CM_RNR_TIMER = 12, /* 0.64 ms, if no receive buffer is posted */
+    CM_ACK_DELAY = 15, /* target ACK delay of our REP, the same as rxe's */
     CM_HOP_LIMIT = 64,
-    CM_SERVICE_TIMEOUT = 20,     /* of our MRA: 4.3 s */
-    CM_MAX_SERVICE_TIMEOUT = 24, /* of a peer's wishes: 69 s */
-    CM_BUFFER_WAIT_US = 1000,    /* send pool was empty: try again after */
+    CM_SERVICE_TIMEOUT = 20,     /* service timeout of our MRA: 4.3 s */
+    CM_MAX_SERVICE_TIMEOUT = 24, /* limit of a peer's: 69 s */
+    CM_BUFFER_WAIT_US = 1000,    /* retry when no send buffer was free */
 };
 _Static_assert(1 << CM_INDEX_BITS == CM_CONNS, "a comm id's low bits");
 
@@ -49,7 +49,7 @@ void cm_conn_enter(struct cm_conn *conn, enum cm_conn_state next);
 /* Free a connection that its user released and whose TIMEWAIT is over. */
 void cm_conn_settle(struct cm_conn *conn);
 
-/* The user releases the connection, which may be FREE on return. */
+/* Mark the connection as released by its user.  It may be FREE on return. */
 void cm_conn_disown(struct cm_conn *conn);
 
 struct cm_conn *cm_by_local_id(struct cm *cm, uint32_t local_comm_id);
@@ -61,7 +61,7 @@ struct cm_conn *cm_by_remote_id(struct cm *cm, uint64_t guid, uint16_t neigh,
                                 uint32_t remote_comm_id);
 struct cm_conn *cm_by_remote_qpn(struct cm *cm, uint64_t guid, uint16_t neigh,
                                  uint32_t qpn);
-/* Enter the peer's numbers, now known, into the indexes. */
+/* Add the peer's numbers, which are now known, to the indexes. */
 void cm_index_remote(struct cm_conn *conn);
 
 void cm_timer_set(struct cm_conn *conn, uint64_t deadline_us);
@@ -70,7 +70,7 @@ struct cm_conn *cm_timer_first(struct cm *cm);
 
 uint64_t cm_mix(uint64_t x);
 
-/* ---- cm_send.c: messages out */
+/* ---- cm_send.c: sent messages */
 
 /* The destination of an answer, and the message that it answers. */
 struct cm_answer {
@@ -98,18 +98,18 @@ void cm_send_done(struct cm *cm, uint16_t buffer);
 /* QP 1 was destroyed: all send buffers are free again. */
 void cm_send_reset(struct cm *cm);
 
-/* ---- cm_observe.c: messages, for traces */
+/* ---- cm_observe.c: trace events */
 
 /*
- * A message that is sent or was received.
+ * Trace a message that is being sent or was received.
  *
  * @param mad   MAD_LEN bytes
- * @param peer  16 bytes; NULL: the connection's, if it is known
+ * @param peer  16 bytes; NULL for the peer of the connection, if that is known
  */
 void cm_observe(struct cm *cm, enum trace_type type, const uint8_t *mad,
                 const uint8_t *peer);
 
-/* ---- cm_recv.c: messages in */
+/* ---- cm_recv.c: received messages */
 
 void cm_recv(struct cm *cm, const uint8_t *buffer, size_t len);
 

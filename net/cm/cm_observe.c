@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Messages of the connection manager, for whoever traces them: lib/trace.h. */
+/* Trace events for messages of the connection manager: see lib/trace.h. */
 #include "net/cm/cm_internal.h"
 
 #include "lib/bytes.h"
 
-/* All messages begin with the sender's communication id; all but the REQ go on
- * with the receiver's. */
+/* All messages begin with the sender's communication id.  In all but the REQ
+ * the receiver's follows. */
 enum { SENDERS_ID = 0, RECEIVERS_ID = 4 };
 
 void cm_observe(struct cm *cm, enum trace_type type, const uint8_t *mad,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Connection manager: the pool of connections, the one writer of their state,
- * look-ups by what messages carry, and timers.
+ * Connection manager: the pool of connections, the only writer of their state,
+ * look-ups by the numbers in messages, and timers.
  * Spec: IBTA Vol 1 sections 12.9.5 to 12.9.7 (states), 12.9.8.3.1 (stale).
  */
 #include "net/cm/cm_internal.h"
@@ -257,7 +257,7 @@ void cm_pool_init(struct cm *cm)
 bool cm_pool_forget(struct cm *cm)
 {
     if (cm->resting.head == CM_NONE && cm->leaving.head != CM_NONE) {
-        /* If its peer is alive, it gets no DREP for its own DREQ. */
+        /* A peer that is alive then gets no DREP for its own DREQ. */
         cm_conn_enter(&cm->conns[cm->leaving.head], CM_CONN_TIMEWAIT);
     }
     if (cm->resting.head == CM_NONE) {
@@ -279,7 +279,7 @@ struct cm_conn *cm_pool_take(struct cm *cm)
     list_remove(cm, &cm->free, cm->free.head);
     id = conn->local_comm_id + CM_CONNS;
     if (id == 0) {
-        id = CM_CONNS; /* 0 is no communication id */
+        id = CM_CONNS; /* 0 is not a valid communication id */
     }
     *conn = (struct cm_conn){
         .cm = cm,

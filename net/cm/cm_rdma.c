@@ -104,7 +104,7 @@ static void on_request(void *ctx, struct cm_conn *conn,
     listener->events->request(listener->ctx, &conn->handle, &neutral);
 }
 
-/* The users of the seam never connect, so nothing is ever replied. */
+/* Users of the seam never connect, so there is no `replied`. */
 static const struct cm_ops conn_ops = {
     .request = on_request,
     .established = on_established,

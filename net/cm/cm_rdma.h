@@ -8,8 +8,8 @@
 #include "net/cm/cm.h"
 #include "net/verbs/rdma_cm.h"
 
-/** The manager for users of the seam.  A peer's bytes are its IP address, as in
- * struct ip_addr. */
+/** Get the manager for users of the seam.  struct rdma_cm_peer has the peer's
+ * IP address, as in struct ip_addr. */
 struct rdma_cm cm_rdma(struct cm *cm);
 
 #endif

@@ -12,7 +12,7 @@
 /* ---- The action for each message and state. */
 
 enum event {
-    EVENT_REQ_AGAIN, /* the REQ that made it, once more */
+    EVENT_REQ_AGAIN, /* the connection's own REQ, repeated */
     EVENT_REP,
     EVENT_RTU,
     EVENT_MRA,
@@ -23,18 +23,18 @@ enum event {
 };
 
 enum action {
-    DROP = 0,     /* late, early or forged: counted */
+    DROP = 0,     /* late, early or forged message; counted */
     IGNORE,       /* a duplicate that needs no answer */
-    ASK_PATIENCE, /* MRA: our user has not decided yet */
+    ASK_PATIENCE, /* send MRA: our user has not decided yet */
     REP_AGAIN,
     RTU_AGAIN,
-    REFUSE_STALE, /* REJ 10: that connection is over */
+    REFUSE_STALE, /* send REJ 10: the connection has ended */
     TAKE_REP,
     ESTABLISH,
     WAIT_LONGER,
     END,
-    END_AND_AGREE, /* and DREP */
-    AGREE,         /* DREP */
+    END_AND_AGREE, /* end the connection and send DREP */
+    AGREE,         /* send DREP */
 };
 
 static const uint8_t actions[EVENTS][CM_CONN_STATES] = {
@@ -91,7 +91,7 @@ static const uint8_t actions[EVENTS][CM_CONN_STATES] = {
 
 void cm_conn_end(struct cm_conn *conn, const struct cm_end *end)
 {
-    bool is_known = conn->in_by_id; /* its peer has ever answered */
+    bool is_known = conn->in_by_id; /* its peer has answered before */
     uint64_t rest_us = ib_time_us((uint8_t)MIN(conn->ack_timeout + 1, 20));
 
     cm_conn_enter(conn, CM_CONN_TIMEWAIT);
@@ -106,7 +106,7 @@ void cm_conn_end(struct cm_conn *conn, const struct cm_end *end)
 void cm_conn_establish(struct cm_conn *conn)
 {
     cm_conn_enter(conn, CM_CONN_ESTABLISHED);
-    cm_data_acknowledged(conn); /* the RTU, or data, answers our REP */
+    cm_data_acknowledged(conn); /* an RTU or data answers our REP */
     if (conn->ops->established != NULL) {
         conn->ops->established(conn->ctx, conn);
     }
@@ -119,12 +119,12 @@ struct message {
     struct mad mad;
     const uint8_t *data; /* MAD_DATA_LEN bytes */
     struct verbs_ud_info from;
-    struct cm_answer answer; /* to be filled in as far as it is known */
+    struct cm_answer answer; /* filled in as far as it is known */
 };
 
 /*
- * With makes_room, connections in TIMEWAIT are freed if the neighbour table is
- * full.  Messages that make no connection do not have that right.
+ * Find the path to the sender.  With makes_room, connections in TIMEWAIT are
+ * freed if the neighbour table is full; only a REQ may do that.
  */
 static bool resolve_path(struct message *m, bool makes_room)
 {
@@ -147,9 +147,9 @@ static struct ip_addr source_of(const struct message *m)
 }
 
 /*
- * The connection with both communication ids, if the message comes from its
- * peer.  The active side learns the peer's id from the REP, so until then only
- * our own is compared.
+ * Find the connection with both communication ids, if the message comes from
+ * its peer.  The active side learns the peer's id from the REP; until then only
+ * our own id is compared.
  */
 static struct cm_conn *conn_of(const struct message *m, uint32_t local_comm_id,
                                uint32_t remote_comm_id)
@@ -202,7 +202,7 @@ static const struct cm_listener *listener_of(const struct cm *cm,
     return NULL;
 }
 
-/* The first thing wrong with a REQ, or 0.  Pure. */
+/* @return the reason of the first check that a REQ fails, or 0 */
 static uint16_t judge_req(const struct message *m, const struct cm_req *req,
                           const struct rdma_ip_cm *ip_cm)
 {
@@ -215,7 +215,7 @@ static uint16_t judge_req(const struct message *m, const struct cm_req *req,
     if (req->transport_service_type != CM_TRANSPORT_RC) {
         return CM_REJ_INVALID_TRANSPORT_TYPE;
     }
-    /* RoCE: what the datagram came from and to is the primary path. */
+    /* With RoCE the primary path must have the datagram's addresses. */
     if (!ip_addr_equal(&req->local_gid, &src) ||
         !ip_addr_equal(&req->remote_gid, &dst)) {
         return CM_REJ_INVALID_GID;
@@ -254,7 +254,7 @@ static void adopt_req(struct cm_conn *conn, const struct message *m,
     conn->retry_count = req->retry_count;
     conn->rnr_retry_count = req->rnr_retry_count;
     conn->traffic_class = req->traffic_class;
-    /* At 0 outstanding READs some peers refuse even the first: at least 1. */
+    /* At least 1: with 0, some peers would refuse even the first READ. */
     conn->max_rd_atomic =
         (uint8_t)MAX(1, MIN(config->initiator_depth, req->responder_resources));
     conn->max_dest_rd_atomic =
@@ -271,7 +271,7 @@ static void req_again(struct message *m, struct cm_conn *conn)
         cm_send_mra(conn, CM_ANSWERS_REQ);
         break;
     case REP_AGAIN:
-        (void)cm_send_rep(conn); /* else the next REQ or our own timer */
+        (void)cm_send_rep(conn); /* else the next REQ or our timer resends */
         break;
     case REFUSE_STALE:
         m->answer.local_comm_id = conn->local_comm_id;
@@ -474,7 +474,7 @@ static void recv_rej(struct message *m)
     }
     if (rej.reason == CM_REJ_TIMEOUT && rej.ari_len >= 8 &&
         resolve_path(m, false)) {
-        /* The peer never learnt our communication id: find it by its own. */
+        /* The peer never learnt our communication id: search by the peer's. */
         conn = cm_by_remote_id(m->cm, get_be64(rej.ari), m->answer.path.neigh,
                                rej.local_comm_id);
     }

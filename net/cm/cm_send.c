@@ -2,9 +2,9 @@
 /*
  * Connection manager: sent messages, from a bounded pool of buffers.
  *
- * Sending REQ, REP and DREQ reports whether there was a buffer, because their
- * sender has a timer for retries.  The other messages are answers: without a
- * buffer they are dropped, and the peer sends its message again.
+ * Functions that send REQ, REP or DREQ return whether there was a buffer,
+ * because the caller has a timer for retries.  The other messages are answers:
+ * without a buffer they are dropped, and the peer sends its message again.
  * Spec: IBTA Vol 1 section 12.6.
  */
 #include "net/cm/cm_internal.h"
@@ -69,7 +69,7 @@ static uint8_t *build_message(struct cm *cm, enum cm_attribute attribute,
     return buf + MAD_HEADER_LEN;
 }
 
-/* Post what message() gave. */
+/* Post the message that build_message() has begun. */
 static void post_mad(struct cm *cm, const struct cm_path *path)
 {
     uint16_t buffer = cm->send_free[--cm->send_free_count];
@@ -102,7 +102,7 @@ static void post_mad(struct cm *cm, const struct cm_path *path)
     cm->config.path_ops->pin(cm->config.path_ctx, path->neigh);
     cm->send_neigh[buffer] = path->neigh;
     posted = verbs_post_send(cm->config.verbs, GSI_QPN, &wr);
-    ASSERT(posted); /* message() has asked for room */
+    ASSERT(posted); /* build_message() has checked for room */
 }
 
 static struct cm_path path_of(const struct cm_conn *conn)
@@ -150,7 +150,7 @@ bool cm_send_req(struct cm_conn *conn)
         .local_qpn = conn->local_qpn,
         .starting_psn = conn->local_psn,
         .pkey = 0xffff,
-        .local_lid = 0xffff, /* RoCE has none */
+        .local_lid = 0xffff, /* RoCE has no LIDs */
         .remote_lid = 0xffff,
         .local_gid = conn->local_ip,
         .remote_gid = conn->peer_ip,
@@ -196,7 +196,7 @@ bool cm_send_rep(struct cm_conn *conn)
         .responder_resources = conn->max_dest_rd_atomic,
         .initiator_depth = conn->max_rd_atomic,
         .target_ack_delay = CM_ACK_DELAY,
-        .failover_accepted = 1, /* no: alternate paths are not supported */
+        .failover_accepted = 1, /* 1: alternate paths are not supported */
         .rnr_retry_count = CM_RNR_RETRY,
         .end_to_end_flow_control = true,
         .private_data = conn->private_data,
@@ -302,7 +302,7 @@ void cm_send_rej_timeout(struct cm_conn *conn, enum cm_answered answered)
     struct cm_answer answer = cm_conn_answer(conn);
     uint8_t guid[8];
 
-    /* The peer may know nothing but our GUID and communication id. */
+    /* The peer may know only our GUID and communication id. */
     put_be64(guid, conn->cm->config.ca_guid);
     cm_send_rej(conn->cm, &answer, answered, CM_REJ_TIMEOUT, guid, sizeof(guid),
                 NULL, 0);
