@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Completer: the requester's other half, which takes responses.
+ * Completer: processes the responses to the requester's packets.
  * Spec: IBTA Vol 1 section 9.7.5 (responses), 9.7.6 and 9.9.2 (requester
  * errors and retries).
  *
@@ -81,9 +81,9 @@ static void settle_timer(struct roce *roce, uint32_t slot)
 }
 
 /*
- * Everything before `psn` has been answered.
+ * Everything before `psn` is acknowledged.
  *
- * @return false when a READ before it has not: its responses are lost
+ * @return false when a READ before it has no response: its responses were lost
  */
 static bool acknowledge_until(struct roce *roce, uint32_t slot, uint32_t psn)
 {
@@ -96,7 +96,7 @@ static bool acknowledge_until(struct roce *roce, uint32_t slot, uint32_t psn)
         roce_complete_ready(roce, slot);
         sent = head_of(req);
         if (sent == NULL) {
-            return true; /* it has failed meanwhile */
+            return true; /* the QP has failed meanwhile */
         }
         if (sent->opcode == VERBS_WR_READ) {
             return false;
@@ -114,7 +114,7 @@ static bool acknowledge_until(struct roce *roce, uint32_t slot, uint32_t psn)
     return true;
 }
 
-/* Go back to the oldest packet that has no answer. */
+/* Go back to the oldest unacknowledged packet. */
 static void go_back(struct roce *roce, uint32_t slot)
 {
     struct roce_qp *qp = roce_qp(roce, slot);
@@ -136,7 +136,7 @@ static void retry_requests(struct roce *roce, uint32_t slot)
     }
     qp->req.retries++;
     go_back(roce, slot);
-    roce_timer_set(roce, slot, TIMERS_NONE); /* set when it leaves */
+    roce_timer_set(roce, slot, TIMERS_NONE); /* set when the packet is sent */
     roce_schedule(roce, slot, ROCE_LIST_DATA);
 }
 
@@ -199,7 +199,7 @@ static void rx_nak(struct roce *roce, uint32_t slot, uint32_t psn, uint8_t code)
     if (!acknowledge_until(roce, slot, psn)) {
         handle_gap(roce, slot);
     } else if (code == AETH_NAK_PSN_SEQUENCE) {
-        /* A second one for what is being resent already says nothing. */
+        /* Ignore a second NAK for packets that are already being resent. */
         if (is_live(roce, slot) && req->tx_psn != req->una_psn &&
             !req->rnr_waiting) {
             retry_requests(roce, slot);
@@ -212,7 +212,7 @@ static void rx_nak(struct roce *roce, uint32_t slot, uint32_t psn, uint8_t code)
     }
 }
 
-/* One packet of the READ at the head, in its turn. */
+/* Process one response packet, in order, of the READ at the head. */
 static void take_read(struct roce *roce, uint32_t slot,
                       const struct roce_sent *sent, const struct roce_rx *rx)
 {
@@ -290,8 +290,9 @@ static void rx_acknowledge(struct roce *roce, uint32_t slot,
 }
 
 /*
- * Spec: 9.7.5.1.1: what answers nothing that is outstanding is dropped.  A NAK
- * may name the PSN after the last that was sent only if it is one of ours.
+ * Whether a response is for an outstanding packet; others are dropped.  A NAK
+ * may also name the PSN after the last sent one, if a started request has it.
+ * Spec: 9.7.5.1.1
  */
 static bool is_outstanding(const struct roce_requester *req, uint32_t psn)
 {
@@ -341,8 +342,8 @@ void roce_completer_timer(struct roce *roce, uint32_t slot)
         return;
     }
     if (roce->state->port_blocked[port] || roce_is_paused(roce, port, slot)) {
-        /* Nothing leaves now, so the peer is not to blame.  The port drops what
-         * it has held for its transmit time-out, and then the retries count. */
+        /* The port sends nothing now, so the peer cannot answer.  When the port
+         * drops old frames after its transmit time-out, retries count again. */
         roce_timer_set(roce, slot, roce_ack_due(roce, qp));
         return;
     }

@@ -10,11 +10,11 @@
  *   requester.c  our requests (RC), and retransmission
  *   ud.c         datagrams, both ways
  *   notify.c     congestion notifications, both ways
- *   dcqcn.c      how fast a QP may send after them
- *   transmit.c   whose turn it is, bursts, back-pressure
- *   packet.c     headers and ICRC of what leaves
+ *   dcqcn.c      the rate limit of a QP after them
+ *   transmit.c   scheduling, bursts, back-pressure
+ *   packet.c     headers and ICRC of sent packets
  *   observe.c    events for traces
- *   qp.c         a QP's life, its completions and its end
+ *   qp.c         creation, completions and failure of QPs
  */
 #ifndef ESSD_NET_ROCE_INTERNAL_H
 #define ESSD_NET_ROCE_INTERNAL_H
@@ -63,13 +63,13 @@ static inline uint32_t roce_mtu(const struct roce_qp *qp)
     return 128u << qp->path.path_mtu;
 }
 
-/* How many packets a message takes: an empty one takes one. */
+/* Number of packets of a message; an empty message has one. */
 static inline uint32_t roce_packets(uint32_t len_bytes, uint32_t mtu)
 {
     return len_bytes == 0 ? 1 : (len_bytes - 1) / mtu + 1;
 }
 
-/* Bytes of a message that travel in its packet `k`. */
+/* Bytes of a message in its packet `k`. */
 static inline uint32_t roce_packet_len(uint32_t len_bytes, uint32_t mtu,
                                        uint32_t k)
 {
@@ -102,8 +102,8 @@ struct roce_rx {
     struct eth eth;
     struct ip_addr src, dst;
     bool is_v1;
-    bool is_ce;         /* marked on its way */
-    const uint8_t *ext; /* extended headers, whole */
+    bool is_ce;         /* a switch has marked it CE */
+    const uint8_t *ext; /* extended headers, complete */
     const uint8_t *payload;
     uint32_t payload_len; /* without padding */
 };
@@ -157,8 +157,8 @@ static inline bool roce_reads_wait(const struct roce_qp *qp)
 }
 
 /*
- * READs of the peer's that count against what was agreed.  Those that are
- * answered again do not: the peer may have had the first answer.
+ * Number of the peer's outstanding READs, for the limit that was agreed.
+ * Repeated READs do not count: the peer may have had the first response.
  */
 static inline uint16_t roce_reads_fresh(const struct roce_responder *resp)
 {
@@ -186,7 +186,7 @@ bool roce_request_place(struct roce *roce, uint32_t slot,
 
 /* notify.c */
 enum { ROCE_CNP_RESERVED = 16 }; /* bytes after the BTH */
-/* A packet marked CE arrived. */
+/* A packet marked CE has arrived. */
 void roce_marked(struct roce *roce, uint32_t slot, const struct roce_rx *rx);
 void roce_cnp_rx(struct roce *roce, uint32_t slot);
 bool roce_cnp_build(struct roce *roce, uint32_t slot, struct frame_tx *tx,
@@ -207,8 +207,7 @@ void roce_ud_undo(struct roce *roce, uint32_t slot);
 unsigned int roce_ud_port(struct roce *roce, uint32_t slot);
 /* Whether the next datagram's priority is paused on that port. */
 bool roce_ud_is_paused(struct roce *roce, uint32_t slot, unsigned int port);
-/* Drop the oldest datagrams if they wait for a stuck port and so block others.
- */
+/* Drop the oldest datagrams if they wait for a stuck port and block others. */
 void roce_ud_make_way(struct roce *roce, uint32_t slot);
 
 /* transmit.c */
@@ -269,7 +268,7 @@ void roce_complete_recv(struct roce *roce, uint32_t slot,
 /** Move a QP to ERROR because of a fault: raise the event and flush it. */
 void roce_qp_fail(struct roce *roce, uint32_t slot,
                   enum verbs_wc_status status);
-/** The oldest request fails, and with it the QP. */
+/** Fail the oldest request and, with it, the QP. */
 void roce_send_fail(struct roce *roce, uint32_t slot,
                     enum verbs_wc_status status);
 void roce_qp_event(struct roce *roce, uint32_t slot, enum rdma_event_type type,

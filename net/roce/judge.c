@@ -152,7 +152,7 @@ static enum roce_verdict check_write_access(struct roce_request *r)
     if (!roce_starts(r)) {
         r->dest = remote_map(r, VERBS_ACCESS_REMOTE_WRITE, resp->write_rkey,
                              resp->write_va, len);
-    } else { /* the whole of it is judged before its first byte lands */
+    } else { /* check all of it before writing the first byte */
         r->dest = remote_map(r, VERBS_ACCESS_REMOTE_WRITE, r->reth.rkey,
                              r->reth.va, r->reth.dma_len_bytes);
     }

@@ -14,9 +14,10 @@ enum roce_verdict {
     ROCE_RSP_AHEAD,
     ROCE_RSP_RNR,
     ROCE_RSP_INVALID,   /* NAK invalid request */
-    ROCE_RSP_TOO_LONG,  /* the same, for a buffer too short */
+    ROCE_RSP_TOO_LONG,  /* the same: the receive buffer is too short */
     ROCE_RSP_ACCESS,    /* NAK remote access error */
-    ROCE_RSP_OPERATION, /* NAK remote operational error: our buffer */
+    ROCE_RSP_OPERATION, /* NAK remote operational error: our buffer is
+                         * invalid */
 };
 
 /* A request, and the results of judging it. */
@@ -25,10 +26,10 @@ struct roce_request {
     const struct rdma_qp *rqp;
     const struct roce_qp *qp;
     const struct roce_rx *rx;
-    struct rdma_recv recv; /* SEND that starts: its buffer */
-    struct reth reth;      /* with ROCE_RETH */
-    uint32_t inv_key;      /* with ROCE_IETH */
-    uint8_t *dest;         /* where the payload goes */
+    struct rdma_recv recv; /* receive buffer of the first packet of a SEND */
+    struct reth reth;      /* valid with ROCE_RETH */
+    uint32_t inv_key;      /* valid with ROCE_IETH */
+    uint8_t *dest;         /* destination of the payload */
 };
 
 static inline bool roce_starts(const struct roce_request *r)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Events of queue pairs, for whoever traces them: lib/trace.h. */
+/* Trace events of queue pairs: see lib/trace.h. */
 #include "net/roce/internal.h"
 
-/* The oldest request that is not acknowledged; its wr_id's low half. */
+/* The low half of the wr_id of the oldest unacknowledged request. */
 static uint32_t oldest_request(const struct roce_qp *qp)
 {
     const struct roce_requester *req = &qp->req;

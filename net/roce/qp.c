@@ -369,7 +369,7 @@ void roce_doorbell(struct roce *roce, uint32_t qpn, uint64_t now_ns)
         return;
     }
     if (pi - rqp->sq_done < rqp->sq_pi - rqp->sq_done) {
-        return; /* went back: what is known stays posted */
+        return; /* the index went backwards: ignore it */
     }
     rqp->sq_pi = pi;
     if (rqp->state == VERBS_QPS_ERROR) {

@@ -17,7 +17,7 @@ static struct roce_sent *sent_at(struct roce_requester *req, uint16_t i)
     return &req->sent[i % ROCE_INFLIGHT];
 }
 
-/* The PSN after its last. */
+/* The PSN after a request's last one. */
 static uint32_t end_of(const struct roce_sent *sent)
 {
     return psn_add(sent->first_psn, sent->packets);
@@ -52,7 +52,7 @@ void roce_request_undo(struct roce *roce, uint32_t slot,
     if (qp->req.unacked > 0) {
         qp->req.unacked--;
     }
-    qp->req.since_ack_req = ROCE_ACK_EVERY; /* the next one asks */
+    qp->req.since_ack_req = ROCE_ACK_EVERY; /* the next packet sets AckReq */
 }
 
 /* ---- Work requests. */
@@ -328,7 +328,7 @@ static bool asks_for_ack(struct roce *roce, uint32_t slot,
                        !next_asks_too(roce, slot, sent));
 }
 
-/* Build packet tx_psn of `sent`; a verdict other than SUCCESS fails it. */
+/* Build packet tx_psn of `sent`.  A status other than SUCCESS fails `sent`. */
 static enum verbs_wc_status build_packet(struct roce *roce, uint32_t slot,
                                          const struct roce_sent *sent,
                                          struct frame_tx *tx, struct bth *bth,
@@ -444,7 +444,7 @@ bool roce_request_build(struct roce *roce, uint32_t slot, struct frame_tx *tx,
         .psn = bth.psn,
         .again = psn_diff(bth.psn, req->high_psn) < 0,
     };
-    if (is_lost) { /* no address: as if it were lost on the way */
+    if (is_lost) { /* no address: treat the packet as sent and lost */
         roce_timer_set(roce, slot, roce_ack_due(roce, roce_qp(roce, slot)));
         return false;
     }

@@ -105,8 +105,8 @@ static uint32_t accept_read(struct roce *roce, uint32_t slot,
         ROCE_MAX_DEST_RD_ATOMIC) {
         if (resp->read_next == resp->read_head) {
             /*
-             * The oldest is being answered again.  A peer that had no first
-             * answer to it could not have sent this one: stop repeating.
+             * The oldest READ is being repeated.  The peer sent a new READ, so
+             * it has had the first response to the oldest: stop repeating.
              */
             resp->read_next++;
             resp->read_packet = resp->read_first = 0;
@@ -144,11 +144,12 @@ static void accept_request(struct roce *roce, uint32_t slot,
     resp->epsn = psn_add(resp->epsn, packets);
     resp->nak_sent = false;
     if (resp->reply == ROCE_REPLY_NAK) {
-        resp->reply = ROCE_REPLY_NONE; /* what it asked for has come */
+        /* The packet that the waiting NAK asks for has arrived. */
+        resp->reply = ROCE_REPLY_NONE;
     }
     if (resp->has_dropped && psn_diff(resp->dropped_psn, resp->epsn) >= 0) {
-        /* The NAK for the packet just accepted has not left, so the requester
-         * does not know that a later packet was dropped. */
+        /* The NAK for the packet that was just accepted has not been sent, so
+         * the requester does not know that a later packet was dropped. */
         roce_reply_nak(roce, slot, AETH_NAK, AETH_NAK_PSN_SEQUENCE);
         return;
     }
@@ -217,7 +218,7 @@ static void handle_ahead(struct roce *roce, uint32_t slot,
         roce_reply_nak(roce, slot, AETH_NAK, AETH_NAK_PSN_SEQUENCE);
     }
     if (resp->reply != ROCE_REPLY_NAK) {
-        return; /* a NAK has left: the requester sends this packet again */
+        return; /* a NAK was sent: the requester resends this packet */
     }
     if (!resp->has_dropped || psn_diff(psn, resp->dropped_psn) > 0) {
         resp->has_dropped = true;

@@ -47,7 +47,7 @@ bool roce_response_build(struct roce *roce, uint32_t slot, struct frame_tx *tx,
                            roce_rdma_qp(roce, slot)->pd, read->rkey,
                            VERBS_ACCESS_REMOTE_READ,
                            read->va + (uint64_t)k * roce_mtu(qp), len);
-        if (data == NULL) { /* the region went away meanwhile */
+        if (data == NULL) { /* the region was destroyed meanwhile */
             resp->epsn = psn_add(read->first_psn, k);
             roce_reply_nak(roce, slot, AETH_NAK, AETH_NAK_REMOTE_ACCESS);
             roce_qp_fail(roce, slot, VERBS_WC_REMOTE_ACCESS);
@@ -69,7 +69,7 @@ bool roce_response_build(struct roce *roce, uint32_t slot, struct frame_tx *tx,
     next_read(resp, read);
     roce_route_of(qp, &route);
     ext = roce_packet_begin(&roce->state->objects, &route, &bth, len, tx);
-    if (ext == NULL) { /* no address, no answers */
+    if (ext == NULL) { /* without an address, no responses */
         resp->read_next = resp->read_fresh = resp->read_tail;
         resp->read_packet = resp->read_first = 0;
         return false;

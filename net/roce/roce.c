@@ -4,11 +4,11 @@
 
 #include <string.h>
 
-enum { /* after a reset: as mlx5 has them */
+enum { /* values after a reset, the same as mlx5's */
        CNP_DSCP = 48,
        CNP_PRIORITY = 6,
        LINE_MBPS = 25000,
-       RATE_MAX_MBPS = 0xfffff, /* what the register holds */
+       RATE_MAX_MBPS = 0xfffff, /* largest value of the register */
 };
 
 void roce_reset(struct roce *roce)
@@ -78,7 +78,7 @@ static bool sent_valid(const struct roce_requester *req, const uint32_t mtu)
            psn_diff(req->next_psn, req->high_psn) >= 0;
 }
 
-/* Whether tx_psn is in sent[sent_tx], or everything started was sent. */
+/* Whether sent[sent_tx] has tx_psn, or all started requests were sent. */
 static bool sent_tx_valid(const struct roce_requester *req)
 {
     const struct roce_sent *sent = &req->sent[req->sent_tx % ROCE_INFLIGHT];
@@ -137,7 +137,7 @@ static bool qp_valid(const struct roce_state *state, uint32_t slot)
            responder_valid(&qp->resp, roce_mtu(qp));
 }
 
-/* Rebuild queues and heap from the QPs; a superfluous entry does no harm. */
+/* Rebuild queues and heap from the QPs; an entry too many is harmless. */
 static void rebuild_lists(struct roce *roce)
 {
     struct roce_state *state = roce->state;

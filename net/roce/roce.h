@@ -25,14 +25,14 @@
 #include "net/verbs/objects.h"
 
 enum {
-    ROCE_INFLIGHT = 128,          /* work requests started and not completed */
-    ROCE_MAX_DEST_RD_ATOMIC = 16, /* READs of a peer's that we answer */
-    ROCE_MAX_RD_ATOMIC = 128,     /* READs of ours that a QP may ask for */
-    ROCE_WINDOW = 128,            /* default: packets sent, not acknowledged */
+    ROCE_INFLIGHT = 128,          /* started work requests of one QP */
+    ROCE_MAX_DEST_RD_ATOMIC = 16, /* outstanding READs of a peer */
+    ROCE_MAX_RD_ATOMIC = 128,     /* outstanding READs of a QP of ours */
+    ROCE_WINDOW = 128,            /* default of unacknowledged packets */
     ROCE_ACK_EVERY = 64,          /* AckReq at least every so many packets */
     ROCE_BURST = 32,              /* frames handed to a port at once */
-    ROCE_QUANTUM = 8,             /* packets of one QP before the next's turn */
-    ROCE_MAX_MSG = 0x80000000u,   /* bytes: 2 GiB */
+    ROCE_QUANTUM = 8,             /* packets that a QP sends in its turn */
+    ROCE_MAX_MSG = 0x80000000u,   /* largest message: 2 GiB */
 };
 
 /* In the order of enum rnic_counter. */
@@ -65,19 +65,19 @@ enum roce_counter {
 /* The path of a QP to its peer, and its retry limits. */
 struct roce_path {
     uint8_t laddr;
-    uint8_t path_mtu; /* 1..5 = 256..4096; 0: not set */
+    uint8_t path_mtu; /* 1..5 for 256..4096 bytes; 0 if not set */
     uint16_t neigh;
-    bool has_neigh; /* counted in the neighbour's users */
-    bool is_v1;     /* RoCE v1: no UDP, a GRH */
+    bool has_neigh; /* the neighbour's `users` counts this QP */
+    bool is_v1;     /* RoCE v1: a GRH in place of IP and UDP */
     uint8_t access; /* enum verbs_access: the peer's rights */
     uint8_t max_rd_atomic;
     uint8_t max_dest_rd_atomic;
-    uint8_t ack_timeout; /* 4.096 us << n; 0: never */
+    uint8_t ack_timeout; /* 4.096 us << n; 0 for no time-out */
     uint8_t retries;
-    uint8_t rnr_retries; /* 7: for ever */
+    uint8_t rnr_retries; /* 7 means without limit */
     uint8_t rnr_timer;
     uint8_t priority, dscp, hop_limit;
-    uint8_t ecn; /* code point of what leaves */
+    uint8_t ecn; /* ECN code point of sent packets */
     uint16_t udp_sport;
     uint32_t flow_label;
     uint32_t rate_mbps;
@@ -89,15 +89,15 @@ struct roce_path {
 struct roce_sent {
     uint64_t wr_id;
     uint32_t first_psn;
-    uint32_t packets; /* PSNs it takes; 0: none */
+    uint32_t packets; /* number of its PSNs; may be 0 */
     uint32_t len_bytes;
-    uint16_t wqe;   /* low bits of its count */
+    uint16_t wqe;   /* low bits of its entry's count */
     uint8_t opcode; /* enum verbs_wr_opcode */
-    uint8_t status; /* enum verbs_wc_status: fails at its turn */
+    uint8_t status; /* enum verbs_wc_status to complete it with */
     bool signaled;
 };
 
-/* A READ of the peer: answered, being answered, or waiting for its answer. */
+/* A READ of the peer.  Its responses are sent, being sent, or waiting. */
 struct roce_read {
     uint64_t va;
     uint32_t first_psn;
@@ -106,62 +106,62 @@ struct roce_read {
     uint32_t rkey;
 };
 
-enum roce_message {               /* what the responder is in the middle of */
-                    ROCE_BETWEEN, /* no message: FIRST or ONLY comes next */
+enum roce_message {               /* the message that the responder receives */
+                    ROCE_BETWEEN, /* none: expects a FIRST or ONLY packet */
                     ROCE_IN_SEND,
                     ROCE_IN_WRITE,
 };
 
-enum roce_reply { /* the acknowledgement that waits to leave */
+enum roce_reply { /* the acknowledgement that waits to be sent */
                   ROCE_REPLY_NONE,
-                  ROCE_REPLY_ACK, /* of everything before epsn */
-                  ROCE_REPLY_NAK, /* syndrome and PSN as set */
+                  ROCE_REPLY_ACK, /* acknowledges everything before epsn */
+                  ROCE_REPLY_NAK, /* with reply_syndrome and reply_psn */
 };
 
 struct roce_requester {
-    uint32_t next_psn;      /* first PSN no work request has */
-    uint32_t una_psn;       /* oldest that is not acknowledged */
-    uint32_t tx_psn;        /* next to leave; behind next_psn: resending */
-    uint32_t high_psn;      /* first that has never left */
-    uint16_t sent_head;     /* sent[]: next to complete, free-running */
-    uint16_t sent_tail;     /* sent[]: next to be started */
-    uint16_t sent_tx;       /* sent[]: the one tx_psn is in, or tail */
-    uint16_t unacked;       /* packets that left from una to tx */
+    uint32_t next_psn;  /* PSN of the next work request to start */
+    uint32_t una_psn;   /* oldest unacknowledged PSN */
+    uint32_t tx_psn;    /* PSN of the next packet to send */
+    uint32_t high_psn;  /* lowest PSN that was never sent */
+    uint16_t sent_head; /* index in sent[]: next to complete; free-running */
+    uint16_t sent_tail; /* index in sent[]: next to start */
+    uint16_t sent_tx;   /* index in sent[]: has tx_psn; or the tail */
+    uint16_t unacked;   /* sent packets from una_psn to tx_psn */
     uint16_t since_ack_req; /* packets since the last AckReq */
     uint8_t reads;          /* READs among sent[] */
-    uint8_t retries;        /* in a row, without progress */
+    uint8_t retries;        /* retries since the last progress */
     uint8_t rnr_retries;
-    bool rnr_waiting; /* nothing leaves until the timer */
+    bool rnr_waiting; /* RNR NAK received: sends nothing until the timer */
     bool gap_seen;    /* resending because a response was lost */
     struct roce_sent sent[ROCE_INFLIGHT];
 };
 
 struct roce_responder {
-    uint32_t epsn;          /* expected next */
-    uint32_t msn;           /* messages completed, 24 bits */
+    uint32_t epsn;          /* expected PSN */
+    uint32_t msn;           /* number of completed messages, 24 bits */
     uint8_t message;        /* enum roce_message */
     uint8_t reply;          /* enum roce_reply */
-    uint8_t reply_syndrome; /* of a NAK */
-    bool nak_sent;          /* one NAK for a gap; cleared by progress */
-    bool heard;             /* QP_ESTABLISHED has been raised */
-    bool has_dropped;       /* dropped_psn is set, and no NAK has left since */
-    uint32_t dropped_psn;   /* last packet dropped because it was ahead */
-    uint32_t reply_psn;     /* of a NAK */
-    uint64_t recv_wr_id;    /* SEND: the buffer */
+    uint8_t reply_syndrome; /* syndrome of ROCE_REPLY_NAK */
+    bool nak_sent;        /* a NAK for this gap was sent; progress clears it */
+    bool heard;           /* QP_ESTABLISHED has been raised */
+    bool has_dropped;     /* dropped_psn is valid: no NAK was sent since */
+    uint32_t dropped_psn; /* last packet dropped because of a gap before it */
+    uint32_t reply_psn;   /* PSN of ROCE_REPLY_NAK */
+    uint64_t recv_wr_id;  /* SEND: wr_id of the receive buffer */
     uint64_t recv_addr;
     uint32_t recv_len;
     uint32_t recv_lkey;
-    uint32_t offset;   /* SEND: bytes so far */
-    uint64_t write_va; /* WRITE: what is still to come */
+    uint32_t offset;   /* SEND: bytes received so far */
+    uint64_t write_va; /* WRITE: address of the next byte */
     uint32_t write_rkey;
     uint32_t write_left;
     /* reads[]: the last READs in PSN order; head <= next <= fresh <= tail. */
     uint16_t read_tail;   /* free-running */
-    uint16_t read_fresh;  /* first whose answer has never left as a whole */
-    uint16_t read_next;   /* next to be answered; before fresh: repeated */
-    uint16_t read_head;   /* oldest that can be repeated */
-    uint32_t read_packet; /* of reads[read_next]: packet to be sent */
-    uint32_t read_first;  /* the packet that its answer began with */
+    uint16_t read_fresh;  /* first whose responses were never all sent */
+    uint16_t read_next;   /* next to respond to; a repeat if before fresh */
+    uint16_t read_head;   /* oldest READ that can be repeated */
+    uint32_t read_packet; /* next response packet of reads[read_next] */
+    uint32_t read_first;  /* first response packet of reads[read_next] */
     struct roce_read reads[ROCE_MAX_DEST_RD_ATOMIC];
 };
 
@@ -169,18 +169,18 @@ struct roce_qp {
     struct roce_path path;
     struct roce_requester req;
     struct roce_responder resp;
-    bool cnp_wanted;      /* a CNP is to leave */
-    uint64_t cnp_next_ns; /* and no other before then */
+    bool cnp_wanted;      /* a CNP is to be sent */
+    uint64_t cnp_next_ns; /* earliest time of the next CNP */
     struct dcqcn dcqcn;
 };
 
 /* Congestion management as configured by firmware. */
 struct roce_ecn {
-    bool is_answered; /* marks, with CNPs */
-    bool is_obeyed;   /* CNPs slow their queue pair */
+    bool is_answered; /* marked packets are answered with CNPs */
+    bool is_obeyed;   /* received CNPs slow down their queue pair */
     uint8_t codepoint;
     uint8_t cnp_dscp, cnp_priority;
-    uint32_t line_mbps; /* what a queue pair has without a limit */
+    uint32_t line_mbps; /* rate of a queue pair without a limit */
 };
 
 /* Queues of QP slots that wait to send, linked by index. */
@@ -202,43 +202,43 @@ struct roce_state {
     struct rdma_objects objects;
     struct roce_qp qps[RDMA_QPS];
     uint64_t counters[ROCE_COUNTERS];
-    uint64_t cqs_overflowed; /* BIT(cq): its QPs are to go to ERROR */
-    uint32_t window;         /* packets, 1..: default ROCE_WINDOW */
+    uint64_t cqs_overflowed; /* BIT(cq): its QPs must go to ERROR */
+    uint32_t window;         /* packets, at least 1; default ROCE_WINDOW */
     struct timers timers;    /* by QP slot */
     struct roce_ecn ecn;
-    /* All below follows from the above: roce_reload() builds it anew. */
+    /* roce_reload() derives all fields below from those above. */
     struct roce_link links[ROCE_LISTS][RDMA_QPS];
     struct roce_queue queues[RDMA_PORTS][ROCE_LISTS];
-    struct roce_queue parked[RDMA_PORTS][ROCE_LISTS]; /* priority is paused */
-    struct timers pacing; /* by QP slot: may send again */
+    struct roce_queue parked[RDMA_PORTS][ROCE_LISTS]; /* QPs that are paused */
+    struct timers pacing; /* by QP slot: end of the delay by a rate limit */
     bool port_blocked[RDMA_PORTS];
 };
 
 enum { ROCE_PRIORITIES = 8 };
 
-/* What a frame of a burst was, to note or undo it once the port has answered.
- */
+/* One frame of a burst.  The record serves to count the frame when the port has
+ * taken it, or to undo it. */
 struct roce_note {
     uint16_t slot;
     uint8_t kind; /* enum roce_note_kind, transmit.c */
     uint8_t syndrome;
     uint32_t psn;
-    bool again;         /* REQUEST: sent before */
-    bool first;         /* RESPONSE: the answer begins here */
-    uint32_t len_bytes; /* of the frame, while limited */
+    bool again;         /* REQUEST: is a retransmission */
+    bool first;         /* RESPONSE: is the first of its READ */
+    uint32_t len_bytes; /* length of the frame, if the QP has a rate limit */
     uint32_t taken_ns;
 };
 
 /* The transport.  Only `state` is saved. */
 struct roce {
     struct roce_state *state;
-    const struct trace *trace; /* NULL: nobody looks */
+    const struct trace *trace; /* NULL if tracing is off */
     struct rdma_dram dram;
     struct frame_sink sinks[RDMA_PORTS];
-    uint64_t now_ns;                 /* of this run */
-    uint64_t blocked_ns[RDMA_PORTS]; /* since when, if port_blocked */
-    uint8_t waited_for[RDMA_PORTS];  /* pauses that datagrams have met */
-    uint64_t paused_ns[RDMA_PORTS][ROCE_PRIORITIES]; /* and since when */
+    uint64_t now_ns;                 /* time of the call in progress */
+    uint64_t blocked_ns[RDMA_PORTS]; /* begin of port_blocked */
+    uint8_t waited_for[RDMA_PORTS];  /* BIT(priority): a datagram is paused */
+    uint64_t paused_ns[RDMA_PORTS][ROCE_PRIORITIES]; /* since when */
     struct frame_tx burst[ROCE_BURST];
     struct roce_note notes[ROCE_BURST];
 };
@@ -270,15 +270,15 @@ bool roce_transmit(struct roce *roce, unsigned int budget, uint64_t now_ns);
 void roce_port_ready(struct roce *roce, unsigned int port);
 
 /**
- * QPs moved away from a port, because they or their neighbours changed.  Those
- * that wait for this port are queued for their present port instead.
+ * QPs have moved to another port, because they or their neighbours changed.
+ * Those in the queues of this port are moved to the queues of their new port.
  */
 void roce_port_left(struct roce *roce, unsigned int port);
 
 /** Act on deadlines that have passed. */
 void roce_timer(struct roce *roce, uint64_t now_ns);
 
-/** When roce_timer() is due next; UINT64_MAX: never. */
+/** When roce_timer() is due next; UINT64_MAX for never. */
 uint64_t roce_deadline(const struct roce *roce);
 
 /* ---- Operations of RNIC commands.  The caller checks the arguments unless a

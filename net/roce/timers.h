@@ -17,18 +17,18 @@ enum { TIMERS_MAX = 1026 };
 
 struct timers {
     uint16_t count;
-    uint16_t heap[TIMERS_MAX];  /* slots; the first is due first */
-    uint16_t place[TIMERS_MAX]; /* where a slot is in heap, plus 1; 0: no */
-    uint64_t key[TIMERS_MAX];   /* by slot: when it is looked at */
+    uint16_t heap[TIMERS_MAX];  /* slots; the first is due earliest */
+    uint16_t place[TIMERS_MAX]; /* by slot: index in heap plus 1, or 0 */
+    uint64_t key[TIMERS_MAX];   /* by slot: its sort key in the heap */
     uint64_t due[TIMERS_MAX];   /* by slot: its deadline, never before key */
 };
 
 void timers_reset(struct timers *timers);
 
-/** @param due_ns  TIMERS_NONE: no deadline */
+/** @param due_ns  the deadline, or TIMERS_NONE */
 void timers_set(struct timers *timers, uint16_t slot, uint64_t due_ns);
 
-/** When timers_expired() is to be called next; TIMERS_NONE: never. */
+/** When to call timers_expired() next; TIMERS_NONE for never. */
 static inline uint64_t timers_next(const struct timers *timers)
 {
     return timers->count != 0 ? timers->key[timers->heap[0]] : TIMERS_NONE;

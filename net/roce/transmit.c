@@ -54,8 +54,9 @@ static uint16_t pop_slot(struct roce_state *state, unsigned int port,
 }
 
 /*
- * A datagram QP without datagrams belongs to no port.  In the queue of one that
- * is blocked it would keep its next datagram from leaving by the other.
+ * A datagram QP without datagrams belongs to no port.  If it stayed in the
+ * queue of a blocked port, it could not send its next datagram through the
+ * other one.
  */
 static bool has_port(struct roce *roce, uint32_t slot)
 {
@@ -210,7 +211,7 @@ static void take_turn(struct roce *roce, struct burst *burst,
     if (roce_qp(roce, slot)->cnp_wanted) {
         (void)build_some(roce, burst, slot, roce_cnp_build, 1);
         if (burst->count == ROCE_BURST) {
-            roce_schedule(roce, slot, list); /* for what else it has */
+            roce_schedule(roce, slot, list); /* it may have more to send */
             return;
         }
     }
@@ -294,7 +295,7 @@ static void note_undo(struct roce *roce, const struct roce_note *note)
     }
     if (state != VERBS_QPS_RTS &&
         !(state == VERBS_QPS_RTR && note->kind == ROCE_NOTE_RESPONSE)) {
-        return; /* it failed while the burst was built: all is forgotten */
+        return; /* it failed while the burst was built: its state is reset */
     }
     if (note->kind == ROCE_NOTE_RESPONSE) {
         roce_response_undo(roce, note->slot, note);
@@ -327,7 +328,8 @@ static bool send_burst(struct roce *roce, unsigned int port)
     if (burst.count == 0) {
         return false;
     }
-    state->port_blocked[port] = true; /* roce_port_ready() may come meanwhile */
+    /* Set this before send(), which may call roce_port_ready(). */
+    state->port_blocked[port] = true;
     roce->blocked_ns[port] = roce->now_ns;
     sent = sink->send != NULL ? sink->send(sink->ctx, burst.frames, burst.count)
                               : burst.count;

@@ -4,9 +4,9 @@
  * Spec: IBTA Vol 1 section 9.8.3 (UD), 9.6.1.5 (Q_Key); docs/hardware/rnic.md,
  * sections 4 and 5.
  *
- * A datagram to an address that no longer exists is lost, as on a network.
- * So is one to a port that has taken nothing for long: those behind it may be
- * for the other port, whose connections are made and ended by them.
+ * A datagram to an address that no longer exists is lost, as on a network.  A
+ * datagram for a port that has taken nothing for long is dropped too: datagrams
+ * behind it may be for the other port, whose connections depend on them.
  */
 #include "net/roce/internal.h"
 
@@ -14,7 +14,8 @@
 
 enum { MAD_LEN = 256 };
 
-#define STUCK_NS UINT64_C(500000000) /* a port that is blocked that long */
+/* A port that has been blocked for this time is stuck. */
+#define STUCK_NS UINT64_C(500000000)
 
 static uint32_t ud_mtu(const struct roce_qp *qp)
 {
@@ -43,7 +44,7 @@ static void fill_source(struct roce *roce, const struct roce_rx *rx,
     }
 }
 
-/* The buffer for `len` bytes, or NULL: then the datagram is dropped. */
+/* The buffer for `len` bytes; NULL when the datagram has to be dropped. */
 static uint8_t *receive_buffer(struct roce *roce, uint32_t slot, uint32_t len,
                                struct rdma_recv *recv)
 {
@@ -163,7 +164,8 @@ unsigned int roce_ud_port(struct roce *roce, uint32_t slot)
                : 0;
 }
 
-/* Since when datagrams wait for this pause: from now on, if none has yet. */
+/* Since when datagrams have waited for this paused priority; now, if this is
+ * the first one. */
 static uint64_t paused_since(struct roce *roce, unsigned int port,
                              unsigned int priority)
 {
@@ -186,7 +188,7 @@ bool roce_ud_is_paused(struct roce *roce, uint32_t slot, unsigned int port)
     return true;
 }
 
-/* Whether a datagram of that priority has no hope of leaving soon. */
+/* Whether the port has sent no datagram of that priority for STUCK_NS. */
 static bool is_stuck(struct roce *roce, unsigned int port, uint8_t priority)
 {
     uint64_t since_ns;
@@ -256,7 +258,7 @@ bool roce_ud_build(struct roce *roce, uint32_t slot, unsigned int port,
             status = VERBS_WC_LOCAL_PROTECTION;
         }
         if ((status != VERBS_WC_SUCCESS || ext == NULL) && !is_oldest) {
-            return false; /* after those that are in this burst */
+            return false; /* wait until the datagrams in this burst are sent */
         }
         if (status != VERBS_WC_SUCCESS) {
             rqp->sq_next++;
