@@ -198,7 +198,7 @@ static void keep_fragment(struct net_reassembly *r, const struct net_rx *rx,
     }
 }
 
-/* Make the header that of a whole packet: RFC 791, RFC 8200 4.5. */
+/* Change the header to that of a whole packet: RFC 791, RFC 8200 4.5. */
 static void mend_header(struct net_reassembly *r)
 {
     uint8_t *header = r->header + IPV6_LEN - r->header_len;
@@ -274,7 +274,7 @@ uint8_t *net_fragment_answer(struct net_stack *stack, struct net_rx *rx,
     struct net_reassembly *r = rx->reassembly;
 
     ASSERT(len <= rx->l4_len);
-    if (r == NULL) { /* not fragmented, but too long for the path back */
+    if (r == NULL) { /* not fragmented, but too long for the reply's path */
         r = take_reassembly(stack, rx);
         if (r == NULL) {
             return NULL;
@@ -345,8 +345,8 @@ static bool send_answer(struct net_stack *stack, struct net_reassembly *r,
 /* ---- Time. */
 
 /*
- * What is quoted of an IPv6 packet is its first fragment, as it came but for
- * what stood between the two headers.
+ * Restore the first fragment of an IPv6 packet, which an ICMPv6 error quotes,
+ * without the extension headers between the two headers.
  * Spec: RFC 4443 section 2.4 (c)
  */
 static void unpack_first(struct net_reassembly *r)
@@ -364,7 +364,8 @@ static void unpack_first(struct net_reassembly *r)
     put_be16(r->header + IPV6_PAYLOAD_LEN, r->first_bytes);
 }
 
-/* RFC 1122 section 3.3.2, RFC 4443 section 3.3: told if the first has come. */
+/* The time is over: report an error to the source if the first fragment has
+ * arrived (RFC 1122 section 3.3.2, RFC 4443 section 3.3). */
 static bool expire_reassembly(struct net_stack *stack, struct net_reassembly *r,
                               uint64_t now_us)
 {

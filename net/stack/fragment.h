@@ -32,7 +32,7 @@ enum reassembly_state {
     REASSEMBLY_COLLECTING, /* Waits for the missing fragments. */
     REASSEMBLY_REFUSED,    /* Fragments overlapped; drops the rest until the
                             * time is over. */
-    REASSEMBLY_ANSWERING,  /* Holds our answer until all of it is sent. */
+    REASSEMBLY_ANSWERING,  /* Holds our reply until all fragments are sent. */
     REASSEMBLY_STATES,
 };
 

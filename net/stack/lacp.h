@@ -56,7 +56,7 @@ enum lacp_counter {
 
 struct lacp_config {
     struct net_stack *stack; /* stays */
-    struct mac_addr system;  /* the drive's, with system_priority */
+    struct mac_addr system;  /* the drive's system ID, with system_priority */
     uint16_t system_priority;
     uint16_t key;
     bool is_fast; /* ask the partner to send every second */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Neighbours: asking, hearing, telling.  See neigh.h. */
+/* The neighbour table's protocol: soliciting, learning, exporting.  See
+ * neigh.h. */
 #include "net/stack/neigh_table.h"
 
 enum { TX_RETRY_US = 1000 };
 
-/* ---- Telling others. */
+/* ---- Callbacks of the stack's user. */
 
 static void publish_entry(struct net_stack *stack, uint16_t index)
 {
@@ -35,7 +36,7 @@ static void report_resolved(struct net_stack *stack, uint16_t index,
     }
 }
 
-/* ---- Asking. */
+/* ---- Solicitations. */
 
 static bool can_ask_from(const struct net_stack *stack,
                          const struct neigh_entry *e)
@@ -47,7 +48,8 @@ static bool can_ask_from(const struct net_stack *stack,
            ip_addr_is_v4(&own->ip) == ip_addr_is_v4(&e->ip);
 }
 
-/* One request, unicast while we have a MAC that may still be right. */
+/* Send one solicitation; the first ones of PROBE are unicast to the known MAC.
+ * @return false when there was no transmit buffer */
 static bool send_solicit(struct net_stack *stack, uint16_t index)
 {
     struct neigh_entry *e = neigh_entry_of(stack, index);
@@ -56,7 +58,7 @@ static bool send_solicit(struct net_stack *stack, uint16_t index)
     uint8_t *frame;
     size_t len;
 
-    if (!can_ask_from(stack, e)) { /* that address went: another one will do */
+    if (!can_ask_from(stack, e)) { /* that address was removed: use another */
         int local = net_address_on_link(stack, e->port, e->vlan, &e->ip);
 
         e->local = local >= 0 ? (uint8_t)local : e->local;
@@ -71,7 +73,7 @@ static bool send_solicit(struct net_stack *stack, uint16_t index)
                   : net_nd_ask(stack, e->local, &e->ip, mac, frame);
         net_tx_commit(stack, e->port, len, 0);
     }
-    e->tries++; /* without an address to ask from, time passes all the same */
+    e->tries++; /* counts as a try even if there is no address to ask from */
     return true;
 }
 
@@ -92,7 +94,7 @@ static bool probe_entry(struct net_stack *stack, uint16_t index,
     return ask_or_wait(stack, index, now_us);
 }
 
-/* Somebody uses it: an old one is asked whether it is still there. */
+/* The entry is used: probe it, or its gateway, if that is stale. */
 static void use_entry(struct net_stack *stack, uint16_t index, uint64_t now_us)
 {
     struct neigh_entry *e = neigh_entry_of(stack, index);
@@ -108,8 +110,8 @@ static void use_entry(struct net_stack *stack, uint16_t index, uint64_t now_us)
 }
 
 /*
- * Two MACs claim an address that somebody uses: ask all whose it is, unless
- * that has been asked, or answered within the last second.
+ * Two MACs claim an address that is in use: solicit it by multicast, unless
+ * that is under way already, or an answer came within the last second.
  */
 static void ask_all(struct net_stack *stack, uint16_t index, uint64_t now_us)
 {
@@ -125,7 +127,7 @@ static void ask_all(struct net_stack *stack, uint16_t index, uint64_t now_us)
     (void)ask_or_wait(stack, index, now_us);
 }
 
-/* ---- Answers, and their absence. */
+/* ---- Answers and time-outs. */
 
 static void got_mac(struct net_stack *stack, uint16_t index,
                     const struct mac_addr *mac, enum neigh_state next,
@@ -146,7 +148,7 @@ static void got_mac(struct net_stack *stack, uint16_t index,
     }
 }
 
-/* The same for those behind it, if it is a gateway. */
+/* Set the MAC of an entry, and of all entries whose gateway it is. */
 static void got_next_hop(struct net_stack *stack, uint16_t index,
                          const struct mac_addr *mac, enum neigh_state next,
                          uint64_t now_us)
@@ -164,7 +166,8 @@ static void got_next_hop(struct net_stack *stack, uint16_t index,
     }
 }
 
-/* Nobody answered: those who wait lose their pins and hear of it. */
+/* Nobody answered: report the failure to waiting users, and remove the entry
+ * and its pins. */
 static void give_up(struct net_stack *stack, uint16_t index, uint64_t now_us)
 {
     struct neigh_entry *e = neigh_entry_of(stack, index);
@@ -172,7 +175,7 @@ static void give_up(struct net_stack *stack, uint16_t index, uint64_t now_us)
     net_count(stack, e->port, NET_NEIGH_FAILED);
     net_router_failed(stack, e->port, &e->ip);
     while (e->behind.head != NEIGH_NONE) {
-        give_up(stack, e->behind.head, now_us); /* takes itself off the list */
+        give_up(stack, e->behind.head, now_us); /* removes it from the list */
     }
     if (e->pins != 0) {
         e->pins = 1;
@@ -191,7 +194,7 @@ static bool is_exhausted(const struct neigh_entry *e)
 
 /*
  * A retransmission is due.  A pinned entry that no longer answers keeps its
- * address: the connection that pins it has timeouts of its own.
+ * MAC, because the connection that pins it has time-outs of its own.
  */
 static bool retransmit_solicit(struct net_stack *stack, uint16_t index,
                                uint64_t now_us)
@@ -234,9 +237,10 @@ static bool expire_entries(struct net_stack *stack, enum neigh_timer timer,
     }
 }
 
-/* ---- What the rest of net/stack calls. */
+/* ---- Functions for net/stack. */
 
-/* The cable may lead elsewhere now: what we knew is hearsay. */
+/* The link has changed, and the cable may lead to other hosts: MACs of this
+ * port are unconfirmed now. */
 void net_neigh_link(struct net_stack *stack, uint8_t port, uint64_t now_us)
 {
     for (uint16_t i = 0; i < NET_NEIGHBOURS; i++) {
@@ -251,7 +255,7 @@ void net_neigh_link(struct net_stack *stack, uint8_t port, uint64_t now_us)
 
 uint64_t net_neigh_timer(struct net_stack *stack, uint64_t now_us)
 {
-    /* The one that only moves entries into the others' lists comes first. */
+    /* REACHABLE comes first, because it moves entries to the other lists. */
     static const uint8_t order[NEIGH_TIMERS] = {
         NEIGH_TIMER_REACHABLE, NEIGH_TIMER_RETRANS, NEIGH_TIMER_GC};
     uint64_t next_us = UINT64_MAX;
@@ -296,7 +300,7 @@ void net_neigh_hear(struct net_stack *stack, uint8_t port, uint16_t vlan,
     }
     e = neigh_entry_of(stack, index);
     if (e->is_remote) {
-        return; /* what the link says about addresses elsewhere is no news */
+        return; /* hosts of the link know nothing about remote addresses */
     }
     differs = heard->has_mac && !mac_addr_equal(&e->mac, &heard->mac);
     if (e->state == NEIGH_INCOMPLETE) {
@@ -318,7 +322,7 @@ void net_neigh_hear(struct net_stack *stack, uint8_t port, uint16_t vlan,
     }
 }
 
-/* ---- What everybody calls. */
+/* ---- Public functions. */
 
 static bool is_host(const struct net_stack *stack, uint8_t local,
                     const struct ip_addr *ip)
@@ -340,7 +344,7 @@ static bool is_on_link(const struct net_stack *stack, uint8_t local,
     return net_address_on_link(stack, own->port, own->vlan, ip) >= 0;
 }
 
-/* A new entry for an address on the link, and the first question. */
+/* Create an entry for an address on the link, and solicit it. */
 static uint16_t seek_entry(struct net_stack *stack, uint8_t local,
                            const struct ip_addr *ip, uint64_t now_us)
 {
@@ -353,7 +357,7 @@ static uint16_t seek_entry(struct net_stack *stack, uint8_t local,
     return index;
 }
 
-/* A new entry for an address behind the gateway, which is pinned for it. */
+/* Create an entry for an address beyond the gateway, and pin the gateway. */
 static uint16_t seek_behind(struct net_stack *stack, uint8_t local,
                             const struct ip_addr *ip,
                             const struct ip_addr *gateway, uint64_t now_us)
@@ -368,7 +372,7 @@ static uint16_t seek_behind(struct net_stack *stack, uint8_t local,
             return NEIGH_NONE;
         }
     }
-    neigh_pin(stack, via, now_us); /* or it may be evicted for the other */
+    neigh_pin(stack, via, now_us); /* or neigh_create() might evict it */
     index = neigh_create(stack, local, ip, true, now_us);
     if (index != NEIGH_NONE) {
         neigh_attach(stack, index, via, now_us);
@@ -419,7 +423,7 @@ enum neigh_result net_neigh_resolve(struct net_stack *stack, uint8_t local,
                                                         : NEIGH_PENDING;
 }
 
-/* Of an entry on the link. */
+/* Whether this neighbour, which is on the link, has answered. */
 static bool has_answered(const struct neigh_entry *e)
 {
     return e->state == NEIGH_REACHABLE || e->state == NEIGH_PROBE;
@@ -448,8 +452,8 @@ static bool is_mac_proven(struct net_stack *stack, uint16_t index)
 /*
  * A packet does not prove who may use its source address.  So it does not
  * redirect the connections of a peer whose MAC address is proven.  While
- * nothing is proven, the latest packet decides.  The owner of an address on
- * the link, or of the gateway's, is asked for at once.
+ * nothing is proven, the latest packet decides.  If the MAC is disputed, the
+ * address, or that of the gateway, is solicited at once.
  */
 static void learn_mac(struct net_stack *stack, uint16_t index,
                       const struct mac_addr *mac, uint64_t now_us)
@@ -458,7 +462,8 @@ static void learn_mac(struct net_stack *stack, uint16_t index,
     bool is_disputed = neigh_has_mac(e) && e->pins != 0;
 
     if (!is_disputed || !is_mac_proven(stack, index)) {
-        neigh_detach(stack, index, now_us); /* its packets come another way */
+        /* Its packets come from another next hop now. */
+        neigh_detach(stack, index, now_us);
         got_next_hop(stack, index, mac, NEIGH_STALE, now_us);
     }
     if (is_disputed && !e->is_remote) {

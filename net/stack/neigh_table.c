@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The neighbour table's mechanics: see neigh_table.h.
+ * The data structure of the neighbour table: see neigh_table.h.
  *
- * Every entry in use is in a hash chain, in at most one timer list, and, while
- * nobody has it pinned, in the list of use.  Each timer list has one timeout,
- * so that appending keeps it in order and only its head is ever looked at.
+ * Every entry in use is in a hash chain and in at most one timer list.  An
+ * entry that is not pinned is also in the list `unpinned`.  All entries of a
+ * timer list have the same time-out.  So a list to which entries are appended
+ * stays sorted, and its head expires first.
  */
 #include "net/stack/neigh_table.h"
 
 #include "lib/bytes.h"
 
-/* Where each state may go.  FREE is reachable from every one. */
+/* Allowed transitions; every state may also go to FREE. */
 static const uint8_t neigh_next[NEIGH_STATES] = {
     [NEIGH_FREE] = BIT(NEIGH_INCOMPLETE) | BIT(NEIGH_STALE),
     [NEIGH_INCOMPLETE] =
@@ -76,7 +77,8 @@ static void list_remove(struct net_stack *stack, struct neigh_list *list,
     }
 }
 
-/* ---- The hash: seeded, so that nobody can choose addresses that collide. */
+/* ---- The hash.  It is seeded, so that peers cannot choose addresses whose
+ * hashes collide. */
 
 static unsigned bucket_of(const struct net_stack *stack, uint8_t port,
                           uint16_t vlan, const struct ip_addr *ip)
@@ -120,7 +122,7 @@ static void hash_remove(struct net_stack *stack, uint16_t index)
 
 /* ---- States. */
 
-/* What a state waits for.  Remote entries are never asked themselves. */
+/* The timer of an entry's state.  Remote entries are never solicited. */
 static enum neigh_timer timer_of(const struct neigh_entry *e)
 {
     switch ((enum neigh_state)e->state) {
@@ -134,7 +136,7 @@ static enum neigh_timer timer_of(const struct neigh_entry *e)
         if (e->pins == 0) {
             return NEIGH_TIMER_GC;
         }
-        /* Somebody uses it all the time, so it is probed when it is old. */
+        /* A pinned entry is in use, so it is probed when it is old. */
         return e->is_remote ? NEIGH_TIMERS : NEIGH_TIMER_REACHABLE;
     default:
         return NEIGH_TIMERS;
@@ -166,7 +168,7 @@ static void timer_start(struct net_stack *stack, uint16_t index,
     }
 }
 
-/* No room to send now: first in the list of those that are to send. */
+/* No transmit buffer was free: put it first in the list of retransmissions. */
 void neigh_timer_now(struct net_stack *stack, uint16_t index, uint64_t now_us)
 {
     struct neigh_entry *e = neigh_entry_of(stack, index);
@@ -192,7 +194,7 @@ void neigh_enter(struct net_stack *stack, uint16_t index, enum neigh_state next,
     timer_start(stack, index, now_us);
 }
 
-/* ---- Pins, use, birth and death. */
+/* ---- Pins, order of use, creation and removal. */
 
 void neigh_pin(struct net_stack *stack, uint16_t index, uint64_t now_us)
 {
@@ -241,7 +243,7 @@ void neigh_attach(struct net_stack *stack, uint16_t index, uint16_t via,
                 index);
 }
 
-/* Stop following the gateway. */
+/* Undo neigh_attach(). */
 void neigh_detach(struct net_stack *stack, uint16_t index, uint64_t now_us)
 {
     struct neigh_entry *e = neigh_entry_of(stack, index);
@@ -254,7 +256,7 @@ void neigh_detach(struct net_stack *stack, uint16_t index, uint64_t now_us)
     }
 }
 
-/* Nobody has it pinned. */
+/* Remove an entry that is not pinned. */
 void neigh_release(struct net_stack *stack, uint16_t index, uint64_t now_us)
 {
     struct neigh_entry *e = neigh_entry_of(stack, index);
@@ -272,7 +274,7 @@ void neigh_release(struct net_stack *stack, uint16_t index, uint64_t now_us)
     }
 }
 
-/* A new entry, FREE still: the caller gives it its first state at once. */
+/* The entry is still FREE: the caller gives it its first state at once. */
 uint16_t neigh_create(struct net_stack *stack, uint8_t local,
                       const struct ip_addr *ip, bool is_remote, uint64_t now_us)
 {

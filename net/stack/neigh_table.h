@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The neighbour table's mechanics: places, lists, timers, pins.  Only neigh.c,
- * which knows the protocol, uses it.
+ * The data structure of the neighbour table: entries, lists, timers and pins.
+ * Only neigh.c, which implements the protocol, uses it.
  */
 #ifndef ESSD_NET_STACK_NEIGH_TABLE_H
 #define ESSD_NET_STACK_NEIGH_TABLE_H
@@ -19,34 +19,33 @@ static inline bool neigh_has_mac(const struct neigh_entry *e)
     return e->state != NEIGH_FREE && e->state != NEIGH_INCOMPLETE;
 }
 
-/** Move to a state, or stay in it, and start its timer anew. */
+/** Enter a state, possibly the present one, and start its timer. */
 void neigh_enter(struct net_stack *stack, uint16_t index, enum neigh_state next,
                  uint64_t now_us);
 
-/** No room to send: be the first in the list of those that are to send. */
+/** No transmit buffer was free: make the entry due at once, before others. */
 void neigh_timer_now(struct net_stack *stack, uint16_t index, uint64_t now_us);
 
 void neigh_pin(struct net_stack *stack, uint16_t index, uint64_t now_us);
 void neigh_unpin(struct net_stack *stack, uint16_t index, uint64_t now_us);
 
-/** Be the last to be evicted. */
+/** Mark the entry as used most recently: it is then evicted last. */
 void neigh_touch(struct net_stack *stack, uint16_t index);
 
 /**
- * A new entry, FREE still and not pinned: the caller gives it its first state
- * at once.  Evicts another one if need be.
+ * Take an entry for an address, and evict another one if none is free.  It is
+ * still FREE and not pinned; the caller gives it its first state at once.
  *
- * @return NEIGH_NONE when all are pinned, which is counted
+ * @return NEIGH_NONE when all entries are pinned, which is counted
  */
 uint16_t neigh_create(struct net_stack *stack, uint8_t local,
                       const struct ip_addr *ip, bool is_remote,
                       uint64_t now_us);
 
-/** Forget an entry that nobody has pinned and none is behind. */
+/** Remove an entry that is not pinned and is the gateway of no other entry. */
 void neigh_release(struct net_stack *stack, uint16_t index, uint64_t now_us);
 
-/** Follow the gateway `via` and keep it pinned; and stop doing so, if it did.
- */
+/** Make `via` the gateway of an entry, and pin it; undo that. */
 void neigh_attach(struct net_stack *stack, uint16_t index, uint16_t via,
                   uint64_t now_us);
 void neigh_detach(struct net_stack *stack, uint16_t index, uint64_t now_us);

@@ -22,7 +22,7 @@ enum {
     NET_ROUTERS = 2,        /* kept for each port; others are ignored */
     NET_AUTO_ADDRESSES = 2, /* for each port, out of NET_CONFIGURED */
     ROUTER_SOLICIT_US = 4000000,
-    ROUTER_SOLICIT_DELAY_US = 1000000, /* longest wait before the first */
+    ROUTER_SOLICIT_DELAY_US = 1000000, /* longest wait before the first one */
     ROUTER_SOLICITS = 3,
 };
 
