@@ -21,19 +21,19 @@ enum {
     RDMA_PDS = 256,
     RDMA_MRS = 1024,
     RDMA_CQS = 64,
-    RDMA_RQS = 1026,         /* one a QP */
-    RDMA_QPS = 1026,         /* slots: 0 unused, 1 for MADs, 1024 RC pairs */
-    RDMA_QPN_SLOT_BITS = 11, /* a QPN's low bits; >= RDMA_QPS: no QP */
+    RDMA_RQS = 1026,         /* one for each QP */
+    RDMA_QPS = 1026,         /* slots: 0 is unused, 1 is for MADs, 1024 RC */
+    RDMA_QPN_SLOT_BITS = 11, /* low bits of a QPN: its slot */
     RDMA_LADDRS = 8,
     RDMA_NEIGHS = 1024,
-    RDMA_EQS = 4, /* one a hart */
+    RDMA_EQS = 4, /* one for each hart */
     RDMA_PORTS = 2,
     RDMA_MAD_QPN = 1,
     RDMA_NO_VLAN = 0xffff,
 };
 
-/* How to reach DRAM: a pointer to `len` bytes, or NULL (hw-model/core/env.h).
- */
+/* Access to DRAM: map() returns a pointer to `len` bytes, or NULL if they are
+ * not in DRAM (hw-model/core/env.h). */
 struct rdma_dram {
     void *ctx;
     void *(*map)(void *ctx, uint64_t addr, uint64_t len);
@@ -47,7 +47,7 @@ static inline void *rdma_map(const struct rdma_dram *dram, uint64_t addr,
 
 struct rdma_pd {
     bool exists;
-    uint16_t users; /* MRs, RQs, QPs */
+    uint16_t users; /* number of MRs, RQs and QPs that use it */
 };
 
 struct rdma_mr {
@@ -57,7 +57,7 @@ struct rdma_mr {
     uint16_t pd;
     uint64_t va;
     uint64_t len_bytes;
-    uint64_t dram; /* where va is in DRAM */
+    uint64_t dram; /* address of va in DRAM */
 };
 
 struct rdma_cq {
@@ -65,7 +65,7 @@ struct rdma_cq {
     bool overflowed; /* CQ_OVERFLOW has been raised */
     uint8_t hart;
     uint8_t size_log2;
-    uint16_t users; /* QPs; one that uses it twice counts twice */
+    uint16_t users; /* number of QPs; one that uses it twice counts twice */
     uint32_t pi;    /* entries written, free-running */
     uint64_t base;
     uint64_t record; /* u32 consumer index, firmware's */
@@ -73,11 +73,11 @@ struct rdma_cq {
 
 struct rdma_rq {
     bool exists;
-    bool low_raised; /* RQ_LOW raised and not above since */
+    bool low_raised; /* RQ_LOW was raised and the level has not risen since */
     uint8_t size_log2;
     uint16_t pd;
     uint16_t users; /* QPs */
-    uint32_t low;   /* event below this many entries; 0: never */
+    uint32_t low;   /* RQ_LOW below this many entries; 0 for never */
     uint32_t ci;    /* entries taken, free-running */
     uint64_t base;
     uint64_t record; /* u32 producer index, firmware's */
@@ -87,7 +87,7 @@ struct rdma_eq {
     bool exists;
     uint8_t size_log2;
     uint32_t pi;
-    uint32_t dropped; /* events that found it full */
+    uint32_t dropped; /* events dropped because the queue was full */
     uint64_t base;
     uint64_t record; /* u32 consumer index, firmware's */
 };
@@ -102,28 +102,28 @@ struct rdma_laddr {
 
 struct rdma_neigh {
     bool exists;
-    uint8_t port;   /* where frames to it leave */
+    uint8_t port;   /* port through which frames to it leave */
     uint16_t vlan;  /* RDMA_NO_VLAN: untagged */
     uint16_t users; /* QPs */
     struct mac_addr mac;
     struct ip_addr ip;
 };
 
-/* What a QP is to any transport; the rest is the transport's own. */
+/* The part of a QP that all transports share. */
 struct rdma_qp {
     bool exists;
     bool drain_wanted; /* QP_DRAINED is due at drain_at */
-    uint8_t state;     /* enum verbs_qp_state; rdma_qp_enter() only */
-    uint8_t type;      /* enum verbs_qp_type */
+    uint8_t state; /* enum verbs_qp_state; rdma_qp_enter() is the only writer */
+    uint8_t type;  /* enum verbs_qp_type */
     uint8_t sq_size_log2;
     uint16_t pd;
     uint16_t send_cq, recv_cq;
     uint16_t rq;
     uint32_t qpn;      /* 24 bits; its slot is the low 11 */
-    uint32_t sq_pi;    /* posted, as last read from the record */
-    uint32_t sq_next;  /* next to start */
-    uint32_t sq_done;  /* next to complete */
-    uint32_t drain_at; /* sq_done to be reached */
+    uint32_t sq_pi;    /* posted entries, as last read from the record */
+    uint32_t sq_next;  /* next entry to start */
+    uint32_t sq_done;  /* next entry to complete */
+    uint32_t drain_at; /* value of sq_done that ends draining */
     uint64_t sq_base;
     uint64_t sq_record; /* u32 producer index, firmware's */
 };
@@ -137,15 +137,14 @@ struct rdma_objects {
     struct rdma_qp qps[RDMA_QPS];
     struct rdma_laddr laddrs[RDMA_LADDRS];
     struct rdma_neigh neighs[RDMA_NEIGHS];
-    uint32_t harts_dirty;  /* BIT(h): entries written for hart h since */
-    uint32_t harts_urgent; /* BIT(h): one of them is not a mere SEND or WRITE
-                              that succeeded */
+    uint32_t harts_dirty;  /* BIT(h): there are new entries for hart h */
+    uint32_t harts_urgent; /* BIT(h): one of them is urgent (see rings.c) */
 };
 
 _Static_assert(RDMA_QPS <= 1 << RDMA_QPN_SLOT_BITS && RDMA_RQS >= RDMA_QPS,
                "every slot has a number, and may have a receive queue");
 
-/* The slot that a QPN names.  Not an index before it is below RDMA_QPS. */
+/* The slot of a QPN.  Check that it is below RDMA_QPS before using it. */
 static inline uint32_t rdma_qp_slot(uint32_t qpn)
 {
     return qpn & ((1u << RDMA_QPN_SLOT_BITS) - 1);

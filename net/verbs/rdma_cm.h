@@ -7,7 +7,7 @@
  * InfiniBand's management datagrams for RoCE; a manager for iWARP (MPA over
  * TCP) can stand beside it.
  *
- * What a user does:
+ * The calls of a user:
  *   ops->listen()
  *   events->request: create a QP, move it to INIT, post receive buffers,
  *       ops->start_qp(), ops->accept(); or ops->reject()
@@ -23,27 +23,27 @@
 
 #include "lib/util.h"
 
-/* A peer's address.  Two are equal when all bytes are; what they mean is known
- * to the manager, and to whoever has chosen the manager. */
+/* A peer's address.  Two addresses are equal when all bytes are equal.  Their
+ * format is the manager's. */
 struct rdma_cm_peer {
     uint8_t bytes[16];
 };
 
 /*
- * One connection.  The manager embeds it in its own, and fills in `ops`.
- * `events` and `ctx` are the listener's until the user sets its own.
+ * One connection.  The manager embeds this struct in its own and sets `ops`.
+ * `events` and `ctx` are the listener's until the user sets others.
  */
 struct rdma_cm_conn {
     const struct rdma_cm_ops *ops;
     const struct rdma_cm_events *events;
-    void *ctx; /* handed to the events */
+    void *ctx; /* first argument of the events */
 };
 
 /* A peer's request for a connection; valid during events->request only. */
 struct rdma_cm_request {
     struct rdma_cm_peer peer;
     uint8_t laddr;         /* index of the local address that the peer used */
-    uint8_t max_rd_atomic; /* READs of ours that the peer serves at once */
+    uint8_t max_rd_atomic; /* READs from us that the peer can serve at once */
     uint8_t max_dest_rd_atomic;  /* READs that the peer wants to have
                                   * outstanding */
     const uint8_t *private_data; /* the user's part of the request */
@@ -51,7 +51,7 @@ struct rdma_cm_request {
 };
 
 struct rdma_cm_events {
-    /** A peer wants a connection: answer with accept() or reject(). */
+    /** A peer requests a connection: call accept() or reject(). */
     void (*request)(void *ctx, struct rdma_cm_conn *conn,
                     const struct rdma_cm_request *request);
 
@@ -65,7 +65,7 @@ struct rdma_cm_events {
 
 /* Why a user refuses a request. */
 enum rdma_cm_reject {
-    RDMA_CM_REJECT_USER, /* the private data says why */
+    RDMA_CM_REJECT_USER, /* the private data has the reason */
     RDMA_CM_REJECT_NO_SERVICE,
     RDMA_CM_REJECT_NO_RESOURCES,
 };
@@ -76,17 +76,17 @@ struct rdma_cm_ops {
     /**
      * Take requests for a service port.
      *
-     * @return false when no listener is left, or the port has one
+     * @return false when no listener is free, or the port has one already
      */
     bool (*listen)(void *cm, uint16_t port, const struct rdma_cm_events *events,
                    void *ctx);
 
     /**
-     * Move a QP from INIT to the state in which it sends and receives, on the
-     * way to the peer that has requested the connection.  Waits for the RNIC.
+     * Move a QP from INIT to the state in which it sends and receives, with the
+     * path to the peer of the request.  Waits for the RNIC.
      *
      * @param access              enum verbs_access bits for the peer
-     * @param max_dest_rd_atomic  READs of the peer's that the QP serves at once
+     * @param max_dest_rd_atomic  READs of the peer that the QP serves at once
      * @return false when the RNIC refused
      */
     bool (*start_qp)(struct rdma_cm_conn *conn, uint32_t qpn,
@@ -101,22 +101,22 @@ struct rdma_cm_ops {
                    const void *private_data, size_t len);
 
     /**
-     * End an accepted connection, unless the peer has done so, and let go of
-     * it.  The manager tells the peer without the user: no event follows, and
-     * the connection must not be used after this.
+     * Release an accepted connection, and end it unless the peer has ended it
+     * already.  The manager disconnects the peer without the user: no event
+     * follows, and the connection must not be used after this call.
      */
     void (*disconnect)(struct rdma_cm_conn *conn);
 
-    /** The QP has received data, which is as good as the peer's confirmation:
-     * events->established may follow at once. */
+    /** The QP has received data, which replaces a confirmation of the peer that
+     * is still missing: events->established may be called at once. */
     void (*data_received)(struct rdma_cm_conn *conn);
 
-    /** The peer has answered something that was sent on the QP: the way to it
-     * works.  Told once a second is often enough. */
+    /** The peer has acknowledged data that was sent on the QP, so the path to
+     * it works.  One call a second is often enough. */
     void (*data_acknowledged)(struct rdma_cm_conn *conn);
 };
 
-/* A manager, as its users get it. */
+/* A connection manager, as its users get it. */
 struct rdma_cm {
     const struct rdma_cm_ops *ops;
     void *cm; /* for ops->listen() */

@@ -38,7 +38,7 @@ struct rdma_wr {
     uint32_t after_media;
     uint32_t ud_qpn;
     uint32_t ud_qkey;
-    const uint8_t *inline_bytes; /* in DRAM: RDMA_INLINE_MAX of them */
+    const uint8_t *inline_bytes; /* RDMA_INLINE_MAX bytes in DRAM */
     struct rdma_sge sge[RDMA_SGES];
 };
 
@@ -95,7 +95,7 @@ uint32_t rdma_rq_waiting(const struct rdma_rq *rq,
                          const struct rdma_dram *dram);
 
 /**
- * Read the next receive entry; it is taken by adding 1 to rq->ci.
+ * Read the next receive entry.  The caller takes it by adding 1 to rq->ci.
  *
  * @return false when there is none
  */

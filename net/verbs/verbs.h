@@ -82,8 +82,8 @@ struct verbs_send_wr {
     enum verbs_wr_opcode opcode;
     bool signaled;
     bool fence;
-    bool linked;      /* flushed when its predecessor failed */
-    bool inline_data; /* copy sge[0] (<= VERBS_MAX_INLINE) now */
+    bool linked;      /* flushed if the request before it failed */
+    bool inline_data; /* sge[0], up to VERBS_MAX_INLINE bytes, is copied now */
     uint8_t num_sge;
     struct verbs_sge sge[VERBS_MAX_SGE];
     uint64_t remote_addr; /* WRITE, READ */
@@ -108,7 +108,7 @@ struct verbs_ud_info {
     uint8_t laddr;
     uint32_t src_qpn;
     uint16_t vlan;    /* 0xffff: untagged */
-    uint8_t priority; /* 802.1p that it came with; 0 untagged */
+    uint8_t priority; /* 802.1p of the frame; 0 if untagged */
     bool is_v1;       /* RoCE v1 */
 };
 
@@ -124,7 +124,7 @@ struct verbs_wc {
 
 enum verbs_event_type {
     VERBS_EVENT_QP_FATAL,       /* the QP is in ERROR; `status` says why */
-    VERBS_EVENT_QP_ESTABLISHED, /* data before RTU */
+    VERBS_EVENT_QP_ESTABLISHED, /* received data before the RTU */
     VERBS_EVENT_QP_DRAINED,
 };
 
@@ -148,15 +148,16 @@ struct verbs_qp_config {
     void *ctx;
 };
 
-/* Stage arguments of verbs_qp_modify(); see docs/hardware/rnic.md, 3. */
+/* Arguments of verbs_modify_qp(); docs/hardware/rnic.md, section 3, says which
+ * state needs which. */
 struct verbs_qp_attr {
     uint8_t laddr;              /* index of our address */
     bool is_v1;                 /* RoCE v1: EtherType 8915h */
     uint16_t neigh;             /* index of the peer's neighbour entry */
     uint8_t path_mtu;           /* 1..5 = 256..4096 */
     uint8_t access;             /* enum verbs_access bits for the peer */
-    uint8_t max_rd_atomic;      /* READs of ours outstanding, 1 and more */
-    uint8_t max_dest_rd_atomic; /* READs of the peer's outstanding */
+    uint8_t max_rd_atomic;      /* limit of our outstanding READs, at least 1 */
+    uint8_t max_dest_rd_atomic; /* limit of the peer's outstanding READs */
     uint32_t dest_qpn;
     uint32_t qkey;
     uint32_t sq_psn, rq_psn;
@@ -230,8 +231,7 @@ enum { VERBS_UD_HEADER = 64 };
 /* Read the source information at the start of a UD receive buffer. */
 void verbs_ud_info(struct verbs_ud_info *info, const void *buffer);
 
-/* Publish everything posted since the last call, and wake the RNIC if needed.
- */
+/* Publish everything posted since the last call; wake the RNIC if needed. */
 void verbs_flush(struct verbs *verbs);
 
 /**

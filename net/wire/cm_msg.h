@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The communication manager's messages: what follows a MAD header of class 7.
+ * The communication manager's messages, which follow a MAD header of class 7.
  * Spec: IBTA Vol 1 section 12.6 (formats), 12.7 (fields).
  *
  * Offsets count from the end of the MAD header.  Sub-byte fields are given
@@ -143,7 +143,7 @@ enum {
     CM_TRANSPORT_EXTENDED = 3,
 };
 
-/* Which message an MRA or a REJ answers. */
+/* The message that an MRA or a REJ answers. */
 enum cm_answered {
     CM_ANSWERS_REQ = 0,
     CM_ANSWERS_REP = 1,
@@ -196,7 +196,7 @@ struct cm_req {
     uint32_t starting_psn; /* 24 bits; first PSN that the recipient sends */
     uint32_t flow_label;   /* 20 bits */
     uint16_t pkey;
-    uint16_t local_lid; /* as the GIDs, of the primary path; 0 or ffff: RoCE */
+    uint16_t local_lid; /* of the primary path; 0 or ffffh for RoCE */
     uint16_t remote_lid;
     struct ip_addr local_gid;
     struct ip_addr remote_gid;

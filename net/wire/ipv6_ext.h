@@ -54,7 +54,7 @@ void ipv6_fragment_emit(const struct ipv6_fragment *fragment, uint8_t *buf);
 /** Length of any header but the fragment header; 0 when it is cut short. */
 size_t ipv6_ext_len(const uint8_t *buf, size_t len);
 
-/* What a node has to do that understands no option of the header. */
+/* What a node that knows none of a header's options must do: RFC 8200 4.2. */
 enum ipv6_options {
     IPV6_OPTIONS_SKIP,
     IPV6_OPTIONS_MALFORMED,

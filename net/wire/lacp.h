@@ -40,7 +40,7 @@ enum {
 
 enum lacp_state_bits {
     LACP_ACTIVITY = 0x01, /* active: sends without being asked */
-    LACP_TIMEOUT = 0x02,  /* short: wants to hear once a second */
+    LACP_TIMEOUT = 0x02,  /* short: asks for a LACPDU every second */
     LACP_AGGREGATION = 0x04,
     LACP_SYNCHRONIZATION = 0x08,
     LACP_COLLECTING = 0x10,
@@ -49,7 +49,7 @@ enum lacp_state_bits {
     LACP_EXPIRED = 0x80,
 };
 
-/* What a LACPDU says about one end of a link. */
+/* The information of a LACPDU about one end of a link. */
 struct lacp_info {
     uint16_t system_priority;
     struct mac_addr system;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * LLDPDUs: what a station says about itself to the other end of its cable.
+ * LLDPDUs, with which a station describes itself to the other end of its cable.
  * Spec: IEEE 802.1AB-2016 clauses 8 and 9.2.7; IEEE 802.1Q annex D.2 (VLANs);
  * IEEE 802.3 clause 79.3 (MAC/PHY, frame size).
  *
@@ -49,7 +49,7 @@ enum { /* subtypes */
 enum { /* bits of the capabilities */
        LLDP_CAN_BRIDGE = 0x04,
        LLDP_CAN_ROUTER = 0x10,
-       LLDP_CAN_STATION = 0x80, /* and nothing else */
+       LLDP_CAN_STATION = 0x80, /* no other function */
 };
 
 enum { /* operational MAU type: IANA-MAU-MIB, dot3MauType */

@@ -39,7 +39,7 @@ enum {
 struct mac_control {
     uint16_t opcode;
     uint8_t priorities; /* bit n: quanta[n] is valid; PAUSE sets all bits */
-    /* How long to stop, 0: resume; PAUSE sets all to the same value. */
+    /* How long to stop; 0 means resume.  PAUSE sets all to the same value. */
     uint16_t quanta[MAC_CONTROL_PRIORITIES];
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Management datagrams: what QP1 carries, 256 bytes each.
+ * Management datagrams (MADs) of QP1, 256 bytes each.
  * Spec: IBTA Vol 1 sections 13.4.2 and 13.4.3 (header), 16.7.1 (CM class).
  *
  * Left out: RMPP and directed routes, which no class of ours uses.
@@ -26,7 +26,7 @@ enum { /* byte offsets; fields of more than one byte big-endian */
        MAD_RESERVED = 18,
        MAD_ATTRIBUTE_MODIFIER = 20,
        MAD_HEADER_LEN = 24,
-       MAD_LEN = 256, /* of every MAD */
+       MAD_LEN = 256, /* length of every MAD */
        MAD_DATA_LEN = MAD_LEN - MAD_HEADER_LEN,
 };
 
