@@ -21,7 +21,7 @@ struct fixture {
     struct host_result last;
 };
 
-static void done(void *ctx, const struct host_result *result)
+static void command_done(void *ctx, const struct host_result *result)
 {
     struct fixture *f = ctx;
 
@@ -51,20 +51,20 @@ static int teardown(void **state)
     return 0;
 }
 
-static bool submit(struct fixture *f)
+static bool submit_command(struct fixture *f)
 {
     struct host_command command = {
         .sqe = {.opcode = 2},
         .sgl = {.kind = SGL_KEYED},
-        .done = done,
+        .done = command_done,
         .ctx = f,
     };
 
     return host_queue_submit(&f->queue, &command);
 }
 
-static void answer(struct fixture *f, uint16_t cid, uint16_t sqhd,
-                   uint16_t status)
+static void send_answer(struct fixture *f, uint16_t cid, uint16_t sqhd,
+                        uint16_t status)
 {
     struct nvme_cqe cqe = {.sqhd = sqhd, .cid = cid, .status = status};
     uint8_t buf[NVME_CQE_LEN];
@@ -78,51 +78,52 @@ static void test_one_entry_of_the_queue_stays_empty(void **state)
     struct fixture *f = *state;
 
     for (unsigned int i = 0; i < DEPTH - 1; i++) {
-        assert_true(submit(f));
+        assert_true(submit_command(f));
     }
-    assert_false(submit(f));
-    answer(f, 0, 1, 0);
-    assert_true(submit(f));
-    assert_false(submit(f));
+    assert_false(submit_command(f));
+    send_answer(f, 0, 1, 0);
+    assert_true(submit_command(f));
+    assert_false(submit_command(f));
 }
 
-static void test_a_slot_without_a_head_is_not_enough(void **state)
+static void test_a_free_slot_does_not_suffice_when_sqhd_has_not_moved(
+    void **state)
 {
     struct fixture *f = *state;
 
     for (unsigned int i = 0; i < DEPTH - 1; i++) {
-        assert_true(submit(f));
+        assert_true(submit_command(f));
     }
-    /* Answered, but the controller has not moved its head. */
-    answer(f, 0, 0, 0);
-    assert_false(submit(f));
-    answer(f, 1, 2, 0);
-    assert_true(submit(f));
+    /* A response has arrived, but SQHD has not moved. */
+    send_answer(f, 0, 0, 0);
+    assert_false(submit_command(f));
+    send_answer(f, 1, 2, 0);
+    assert_true(submit_command(f));
 }
 
-static void test_answers_find_their_command_in_any_order(void **state)
+static void test_responses_in_any_order_complete_their_commands(void **state)
 {
     struct fixture *f = *state;
 
-    assert_true(submit(f));
-    assert_true(submit(f));
-    answer(f, 1, 2, NVME_SC_LBA_RANGE);
+    assert_true(submit_command(f));
+    assert_true(submit_command(f));
+    send_answer(f, 1, 2, NVME_SC_LBA_RANGE);
     assert_int_equal(f->answers, 1);
     assert_int_equal(f->last.cqe.status, NVME_SC_LBA_RANGE);
-    answer(f, 0, 2, 0);
+    send_answer(f, 0, 2, 0);
     assert_int_equal(f->answers, 2);
     assert_int_equal(f->queue.outstanding, 0);
     assert_int_equal(f->queue.bad_responses, 0);
 }
 
-static void test_an_answer_to_no_command_is_counted(void **state)
+static void test_a_response_to_no_command_is_counted(void **state)
 {
     struct fixture *f = *state;
 
-    answer(f, 0, 0, 0);     /* nothing was asked */
-    answer(f, DEPTH, 0, 0); /* no such identifier */
-    assert_true(submit(f));
-    answer(f, 0, DEPTH, 0); /* no such head */
+    send_answer(f, 0, 0, 0);     /* no command is outstanding */
+    send_answer(f, DEPTH, 0, 0); /* invalid CID */
+    assert_true(submit_command(f));
+    send_answer(f, 0, DEPTH, 0); /* invalid SQHD */
     assert_int_equal(f->queue.bad_responses, 3);
     assert_int_equal(f->answers, 0);
 }
@@ -131,7 +132,7 @@ static void test_a_capsule_without_data_is_inline(void **state)
 {
     struct fixture *f = *state;
 
-    assert_true(submit(f));
+    assert_true(submit_command(f));
     assert_true(f->fake->send[0].inline_data);
     assert_int_equal(f->fake->send[0].sge[0].len_bytes, NVME_SQE_LEN);
     assert_int_equal(f->fake->inline_data[0][SQE_OPCODE], 2);
@@ -145,7 +146,7 @@ static void test_data_in_the_capsule_follows_the_command(void **state)
     struct host_command command = {
         .sgl = {.kind = SGL_IN_CAPSULE, .len_bytes = sizeof(data)},
         .in_capsule = data,
-        .done = done,
+        .done = command_done,
         .ctx = f,
     };
     const uint8_t *sent;
@@ -158,15 +159,16 @@ static void test_data_in_the_capsule_follows_the_command(void **state)
     assert_memory_equal(sent + 64, data, sizeof(data));
 }
 
-static void test_what_waits_at_the_end_is_lost(void **state)
+static void test_outstanding_commands_are_lost_when_the_queue_closes(
+    void **state)
 {
     struct fixture *f = *state;
 
-    assert_true(submit(f));
-    assert_true(submit(f));
+    assert_true(submit_command(f));
+    assert_true(submit_command(f));
     fake_complete(&f->verbs, f->queue.qpn, 0, VERBS_WC_RETRY_EXCEEDED);
     assert_true(f->queue.is_failed);
-    assert_false(submit(f));
+    assert_false(submit_command(f));
     assert_int_equal(f->answers, 0);
     host_queue_close(&f->queue);
     assert_int_equal(f->answers, 2);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The loopback transport and its host, with the real target behind them; media
- * and buffers are the fakes of the target's own tests.
+ * The loopback transport and its host, with the real target.  Media and buffers
+ * are the fakes of the target's own tests.
  */
 #include "fake.h"
 
@@ -56,7 +56,8 @@ static bool run_until(void *ctx, bool (*is_done)(void *done_ctx),
     struct fixture *f = ctx;
     bool is_done_now;
 
-    (void)timeout_us; /* when nothing moves, nothing will */
+    (void)
+        timeout_us; /* the loop has come to rest, so nothing more will happen */
     do {
         is_done_now = is_done(done_ctx);
     } while (!is_done_now && step_loop(f));
@@ -149,7 +150,8 @@ static void test_identify_says_what_the_transport_can_do(void **state)
     assert_int_equal(loopback_host_connect(&f->host, 0, 0), 0);
     assert_int_equal(
         loopback_host_command(&f->host, 0, &sqe, id, NVME_IDENTIFY_LEN), 0);
-    assert_int_equal(get_le32(id + ID_CTRL_IOCCSZ), 4); /* the SQE only */
+    /* A capsule has only the SQE, 4 * 16 bytes. */
+    assert_int_equal(get_le32(id + ID_CTRL_IOCCSZ), 4);
     assert_int_equal(get_le32(id + ID_CTRL_SGLS) & 0x100005, 1);
 }
 
@@ -163,7 +165,7 @@ static void test_one_command_at_a_time_before_connect(void **state)
     assert_true(loopback_send(&f->loopback, queue, sqe, NULL, 0));
     assert_false(loopback_send(&f->loopback, queue, sqe, NULL, 0));
     run_until_idle(f);
-    /* The answer must have been received, too. */
+    /* The queue stays full until the completion has been received. */
     assert_false(loopback_send(&f->loopback, queue, sqe, NULL, 0));
     assert_true(loopback_receive(&f->loopback, queue, sqe));
     assert_false(loopback_receive(&f->loopback, queue, sqe));
@@ -193,7 +195,7 @@ static void test_a_queue_takes_as_many_commands_as_it_has_entries(void **state)
         run_until_idle(f);
         for (uint16_t cid = 0; cid < 8; cid++) {
             assert_true(loopback_host_poll(&f->host, 1, &cqe));
-            assert_int_equal(cqe.cid, cid); /* in the order of the answers */
+            assert_int_equal(cqe.cid, cid); /* in the order of the responses */
             assert_int_equal(cqe.status, 0);
         }
         assert_false(loopback_host_poll(&f->host, 1, &cqe));
@@ -216,7 +218,7 @@ static void test_data_of_the_wrong_length_is_refused(void **state)
     assert_int_equal(f->fake->media_count, 0);
 }
 
-static void test_refusals_at_connect(void **state)
+static void test_connect_refuses_an_invalid_qid_and_size(void **state)
 {
     struct fixture *f = *state;
 
@@ -233,7 +235,7 @@ static void test_refusals_at_connect(void **state)
     assert_int_equal(loopback_host_connect_queue(&f->host, 16, 64), 0);
 }
 
-static void test_no_queue_is_left(void **state)
+static void test_an_open_is_refused_when_no_queue_is_free(void **state)
 {
     struct fixture *f = *state;
     uint16_t queue[QUEUES], extra;
@@ -242,7 +244,7 @@ static void test_no_queue_is_left(void **state)
         assert_true(loopback_open(&f->loopback, &queue[i]));
     }
     assert_false(loopback_open(&f->loopback, &extra));
-    loopback_close(&f->loopback, queue[3]); /* it was never opened below */
+    loopback_close(&f->loopback, queue[3]); /* it was never connected */
     assert_false(loopback_open(&f->loopback, &extra));
     run_until_idle(f);
     assert_true(loopback_open(&f->loopback, &extra));
@@ -252,7 +254,7 @@ static void test_no_queue_is_left(void **state)
     }
 }
 
-static void test_a_closed_queue_touches_no_data_of_the_host(void **state)
+static void test_a_closed_queue_accesses_no_data_of_the_host(void **state)
 {
     struct fixture *f = *state;
     struct nvme_sqe read = make_rw(NVM_READ, 0, 8, 1);
@@ -267,7 +269,7 @@ static void test_a_closed_queue_touches_no_data_of_the_host(void **state)
     assert_true(loopback_host_submit(&f->host, 1, &write, out, 8 * BLOCK));
     loopback_close(&f->loopback, f->host.queue[1]);
     f->host.queue[1] = LOOPBACK_NO_QUEUE;
-    free(in); /* an access of the transport would be reported */
+    free(in); /* ASan reports any later access of the transport */
     free(out);
     run_until_idle(f);
     /* The queue is not free before the medium is done with its command. */
@@ -278,7 +280,7 @@ static void test_a_closed_queue_touches_no_data_of_the_host(void **state)
     assert_int_equal(f->fake->buffers_out, 0);
 }
 
-static void test_without_keep_alive_the_association_ends(void **state)
+static void test_an_association_ends_without_keep_alive(void **state)
 {
     struct fixture *f = *state;
     struct nvme_sqe sqe = make_rw(NVM_READ, 0, 1, 1);
@@ -293,7 +295,7 @@ static void test_without_keep_alive_the_association_ends(void **state)
     assert_false(loopback_host_is_live(&f->host, 0));
     assert_false(loopback_host_is_live(&f->host, 1));
     assert_false(loopback_host_submit(&f->host, 1, &sqe, f->fake->data, BLOCK));
-    /* What had been answered can still be received. */
+    /* Completions from before the end can still be received. */
     assert_true(loopback_host_poll(&f->host, 1, &cqe));
     assert_int_equal(cqe.status, 0);
     assert_int_equal(f->fake->target->depth_used, 0);
@@ -326,7 +328,7 @@ static void test_a_reset_ends_the_io_queues_only(void **state)
         loopback_host_command(&f->host, 1, &sqe, f->fake->data, BLOCK), 0);
 }
 
-static void test_silence_instead_of_connect_ends_the_queue(void **state)
+static void test_a_queue_without_connect_ends_after_a_timeout(void **state)
 {
     struct fixture *f = *state;
     uint16_t queue;
@@ -339,7 +341,7 @@ static void test_silence_instead_of_connect_ends_the_queue(void **state)
     loopback_close(&f->loopback, queue);
 }
 
-/* ---- Anything, in any order. */
+/* ---- Random operations. */
 
 static uint32_t random_below(struct fixture *f, uint32_t below)
 {
@@ -369,7 +371,8 @@ static void random_step(struct fixture *f, struct loopback_host *host)
         break;
     case 3:
         if (host->queue[0] == LOOPBACK_NO_QUEUE) {
-            loopback_host_disconnect(host); /* I/O queues that are left */
+            /* This closes the remaining I/O queues. */
+            loopback_host_disconnect(host);
             (void)!loopback_host_connect(host, RANDOM_QUEUES, 16);
         } else if (random_below(f, 4) == 0 &&
                    host->queue[qid] == LOOPBACK_NO_QUEUE) {
@@ -426,7 +429,7 @@ static void random_run(struct fixture *f)
     assert_int_equal(f->fake->buffers_out, 0);
 }
 
-static void test_whatever_happens_all_is_given_back(void **state)
+static void test_random_operations_leak_no_resources(void **state)
 {
     struct fixture *f = *state;
 

@@ -43,8 +43,8 @@ static int teardown(void **state)
     return 0;
 }
 
-/* @return how many bytes there were, 0 for none */
-static uint32_t get(struct fixture *f, unsigned int owner, uint32_t len)
+/* Take buffers.  @return how many bytes they hold; 0 for none */
+static uint32_t get_bufs(struct fixture *f, unsigned int owner, uint32_t len)
 {
     struct taken *taken = &f->taken[f->num_taken];
     uint32_t sum = 0;
@@ -74,7 +74,7 @@ static void put_last(struct fixture *f)
     rdma_bufs_put(&f->bufs, taken->owner, taken->pieces, taken->count);
 }
 
-/* Everything comes back, and is there for all again. */
+/* Return all buffers, and check that all are free again. */
 static void put_all(struct fixture *f)
 {
     while (f->num_taken != 0) {
@@ -94,23 +94,24 @@ static unsigned int get_many(struct fixture *f, unsigned int owner,
 {
     unsigned int n = 0;
 
-    while (get(f, owner, len) != 0) {
+    while (get_bufs(f, owner, len) != 0) {
         n++;
     }
     return n;
 }
 
-static void test_every_size_is_one_piece_while_there_is_room(void **state)
+static void test_every_size_is_one_piece_while_buffers_are_free(void **state)
 {
     struct fixture *f = *state;
     static const uint32_t lens[] = {1,     511,   512,   4095,   4096,  4097,
                                     32767, 32768, 32769, 131071, 131072};
 
     for (unsigned int i = 0; i < ARRAY_LEN(lens); i++) {
-        assert_int_equal(get(f, 0, lens[i]), lens[i]);
+        assert_int_equal(get_bufs(f, 0, lens[i]), lens[i]);
         assert_int_equal(f->taken[i].count, 1);
         assert_int_equal(f->taken[i].pieces[0].handle, LKEY);
-        memset(f->taken[i].pieces[0].ptr, 0xa5, lens[i]); /* ASan looks on */
+        /* ASan checks the bounds. */
+        memset(f->taken[i].pieces[0].ptr, 0xa5, lens[i]);
     }
     put_all(f);
 }
@@ -119,7 +120,7 @@ static void test_a_mebibyte_is_eight_large_pieces(void **state)
 {
     struct fixture *f = *state;
 
-    assert_int_equal(get(f, 0, NVMF_MAX_TRANSFER), NVMF_MAX_TRANSFER);
+    assert_int_equal(get_bufs(f, 0, NVMF_MAX_TRANSFER), NVMF_MAX_TRANSFER);
     assert_int_equal(f->taken[0].count, 8);
     put_all(f);
 }
@@ -131,7 +132,8 @@ static void test_pieces_never_overlap(void **state)
     unsigned int refused = 0;
 
     for (unsigned int n = 0; refused < 3 * NVMF_BUF_OWNERS; n++) {
-        refused += get(f, n % NVMF_BUF_OWNERS, lens[n % ARRAY_LEN(lens)]) == 0;
+        refused +=
+            get_bufs(f, n % NVMF_BUF_OWNERS, lens[n % ARRAY_LEN(lens)]) == 0;
     }
     assert_true(f->num_taken > 500);
     for (unsigned int i = 0; i < f->num_taken; i++) {
@@ -152,8 +154,8 @@ static void test_pieces_never_overlap(void **state)
     put_all(f);
 }
 
-/* One owner alone: a fifth of each class. */
-static void test_one_owner_never_has_it_all(void **state)
+/* A single owner gets a fifth of each class. */
+static void test_one_owner_gets_at_most_its_share(void **state)
 {
     struct fixture *f = *state;
 
@@ -169,8 +171,8 @@ static void test_one_owner_never_has_it_all(void **state)
     put_all(f);
 }
 
-/* They fall silent one after the other, each with all that it could get. */
-static void test_whatever_others_hold_an_owner_has_its_reserve(void **state)
+/* Owners fall silent one after the other, each with all that it could get. */
+static void test_an_owner_has_its_reserve_whatever_others_hold(void **state)
 {
     struct fixture *f = *state;
     uint32_t lens[] = {131072, 32768, 8192, 4096, NVMF_MAX_TRANSFER};
@@ -183,25 +185,25 @@ static void test_whatever_others_hold_an_owner_has_its_reserve(void **state)
     for (unsigned int c = 1; c < RDMA_BUF_CLASSES; c++) {
         assert_int_equal(f->bufs.classes[c].free_count, 0);
     }
-    /* The last one: short commands, then a long one. */
+    /* The last owner has short commands, then a long one. */
     for (unsigned int i = 0; i < RDMA_RESERVE; i++) {
-        assert_int_equal(get(f, NVMF_BUF_OWNERS - 1, 4096), 4096);
+        assert_int_equal(get_bufs(f, NVMF_BUF_OWNERS - 1, 4096), 4096);
     }
-    assert_int_equal(get(f, NVMF_BUF_OWNERS - 1, 1), 0);
+    assert_int_equal(get_bufs(f, NVMF_BUF_OWNERS - 1, 1), 0);
     for (unsigned int i = 0; i < RDMA_RESERVE; i++) {
         put_last(f);
     }
-    assert_int_equal(get(f, NVMF_BUF_OWNERS - 1, NVMF_MAX_TRANSFER),
+    assert_int_equal(get_bufs(f, NVMF_BUF_OWNERS - 1, NVMF_MAX_TRANSFER),
                      RDMA_RESERVE_LONG * 4096);
-    assert_int_equal(get(f, NVMF_BUF_OWNERS - 1, 131072), 0);
+    assert_int_equal(get_bufs(f, NVMF_BUF_OWNERS - 1, 131072), 0);
     for (unsigned int i = 0; i < RDMA_RESERVE - RDMA_RESERVE_LONG; i++) {
-        assert_int_equal(get(f, NVMF_BUF_OWNERS - 1, 4096), 4096);
+        assert_int_equal(get_bufs(f, NVMF_BUF_OWNERS - 1, 4096), 4096);
     }
     assert_int_equal(f->bufs.classes[0].free_count, 0);
     put_all(f);
 }
 
-static void test_an_owner_that_holds_nothing_always_gets_something(void **state)
+static void test_an_owner_that_holds_nothing_always_gets_a_buffer(void **state)
 {
     struct fixture *f = *state;
     uint64_t random = 1;
@@ -223,26 +225,27 @@ static void test_an_owner_that_holds_nothing_always_gets_something(void **state)
         } else if (f->num_taken < MOST) {
             bool is_empty = held[0] == 0 && held[1] == 0 && held[2] == 0;
 
-            assert_true(get(f, owner, len) != 0 || !is_empty);
+            assert_true(get_bufs(f, owner, len) != 0 || !is_empty);
         }
     }
     put_all(f);
 }
 
-static void test_large_ones_are_composed_when_their_share_is_used(void **state)
+static void test_long_data_gets_smaller_buffers_when_the_large_share_is_used(
+    void **state)
 {
     struct fixture *f = *state;
 
     while (f->bufs.held[7][2] < (RDMA_LARGE_COUNT + 4) / 5) {
-        assert_int_equal(get(f, 7, RDMA_LARGE_LEN), RDMA_LARGE_LEN);
+        assert_int_equal(get_bufs(f, 7, RDMA_LARGE_LEN), RDMA_LARGE_LEN);
         assert_int_equal(f->taken[f->num_taken - 1].count, 1);
     }
-    assert_int_equal(get(f, 7, RDMA_LARGE_LEN), RDMA_LARGE_LEN);
+    assert_int_equal(get_bufs(f, 7, RDMA_LARGE_LEN), RDMA_LARGE_LEN);
     assert_int_equal(f->taken[f->num_taken - 1].count, 4);
     put_all(f);
 }
 
-static void test_short_ones_never_take_the_large_ones(void **state)
+static void test_short_commands_never_take_large_buffers(void **state)
 {
     struct fixture *f = *state;
 
@@ -262,10 +265,10 @@ static void test_a_refused_get_takes_nothing(void **state)
 
     get_many(f, 3, RDMA_LARGE_LEN);
     used = rdma_bufs_used_bytes(&f->bufs);
-    assert_int_equal(get(f, 3, RDMA_LARGE_LEN), 0);
+    assert_int_equal(get_bufs(f, 3, RDMA_LARGE_LEN), 0);
     assert_int_equal(rdma_bufs_used_bytes(&f->bufs), used);
     put_all(f);
-    assert_int_equal(get(f, 3, RDMA_LARGE_LEN), RDMA_LARGE_LEN);
+    assert_int_equal(get_bufs(f, 3, RDMA_LARGE_LEN), RDMA_LARGE_LEN);
     put_all(f);
 }
 

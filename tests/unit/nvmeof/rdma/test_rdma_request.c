@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The data path of the binding: verbs and target are fakes, one QP by hand.
+ * The data path of the binding, with one QP.  Verbs and target are fakes.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +16,7 @@
 
 enum { DEPTH = 4, LOG = 64 };
 
-/* What the fake target was told. */
+/* The fake target, which logs the calls that it gets. */
 struct nvmf_target {
     struct nvmf_request *capsule[LOG];
     struct nvmf_data data[LOG];
@@ -90,7 +90,7 @@ void rdma_queue_fail(struct rdma_queue *qp)
     qp->needs_step = true;
 }
 
-static void event(void *ctx, const struct verbs_event *e)
+static void ignore_event(void *ctx, const struct verbs_event *e)
 {
     (void)ctx;
     (void)e;
@@ -98,7 +98,8 @@ static void event(void *ctx, const struct verbs_event *e)
 
 static int setup(void **state)
 {
-    static const struct verbs_qp_ops ops = {rdma_request_completion, event};
+    static const struct verbs_qp_ops ops = {rdma_request_completion,
+                                            ignore_event};
     struct fixture *f = calloc(1, sizeof(*f));
     struct verbs_qp_config config = {
         .sq_depth = 4 * DEPTH,
@@ -140,9 +141,10 @@ static int teardown(void **state)
     return 0;
 }
 
-/* A capsule with a keyed descriptor arrives. @return the target's request */
-static struct nvmf_request *command(struct fixture *f, enum sgl_kind kind,
-                                    uint32_t len_bytes)
+/* Receive a capsule with a keyed descriptor.  @return the target's request */
+static struct nvmf_request *receive_command(struct fixture *f,
+                                            enum sgl_kind kind,
+                                            uint32_t len_bytes)
 {
     uint8_t capsule[NVME_SQE_LEN] = {[SQE_OPCODE] = 0x5a};
     struct sgl sgl = {kind, 0x1122334455667788, len_bytes, 0xfeedbeef};
@@ -167,21 +169,22 @@ static const struct verbs_send_wr *last_send(const struct fixture *f,
     return &f->fake->send[(f->fake->send_put - 1 - back) % FAKE_LOG];
 }
 
-static void test_the_first_capsule_says_that_the_connection_stands(void **state)
+static void test_the_first_capsule_confirms_the_connection(void **state)
 {
     struct fixture *f = *state;
 
     times_heard = 0;
-    command(f, SGL_KEYED, 4096);
+    receive_command(f, SGL_KEYED, 4096);
     assert_int_equal(times_heard, 1);
-    command(f, SGL_KEYED, 4096);
+    receive_command(f, SGL_KEYED, 4096);
     assert_int_equal(times_heard, 1);
 }
 
-static void test_a_read_is_a_linked_pair_with_one_completion(void **state)
+static void test_a_read_is_a_linked_write_and_send_with_one_completion(
+    void **state)
 {
     struct fixture *f = *state;
-    struct nvmf_request *req = command(f, SGL_KEYED, 4096);
+    struct nvmf_request *req = receive_command(f, SGL_KEYED, 4096);
     uint8_t data[4096];
 
     assert_int_equal(f->target.opcode[0], 0x5a);
@@ -212,11 +215,11 @@ static void test_a_read_is_a_linked_pair_with_one_completion(void **state)
     assert_int_equal(f->rdma.requests_in_use, 0);
 }
 
-/* Long data in two windows: the first by itself, the second as above. */
+/* Long data moves in two windows; the second goes with the response. */
 static void test_a_window_is_a_write_with_a_completion(void **state)
 {
     struct fixture *f = *state;
-    struct nvmf_request *req = command(f, SGL_KEYED_INVALIDATE, 8192);
+    struct nvmf_request *req = receive_command(f, SGL_KEYED_INVALIDATE, 8192);
     uint8_t data[4096];
 
     set_pieces(req, 1, sizeof(data), data);
@@ -243,7 +246,7 @@ static void test_a_window_is_a_write_with_a_completion(void **state)
 static void test_a_fetch_begins_at_its_window(void **state)
 {
     struct fixture *f = *state;
-    struct nvmf_request *req = command(f, SGL_KEYED, 8192);
+    struct nvmf_request *req = receive_command(f, SGL_KEYED, 8192);
     uint8_t data[4096];
 
     set_pieces(req, 1, sizeof(data), data);
@@ -255,14 +258,14 @@ static void test_a_fetch_begins_at_its_window(void **state)
     assert_int_equal(last_send(f, 0)->remote_addr, 0x1122334455667788 + 4096);
 }
 
-static void test_invalidate_only_if_asked(void **state)
+static void test_the_key_is_invalidated_only_if_the_host_asks(void **state)
 {
     struct fixture *f = *state;
 
-    rdma_request_respond(&f->rdma, command(f, SGL_KEYED, 0));
+    rdma_request_respond(&f->rdma, receive_command(f, SGL_KEYED, 0));
     assert_int_equal(last_send(f, 0)->opcode, VERBS_WR_SEND);
     assert_false(last_send(f, 0)->linked);
-    rdma_request_respond(&f->rdma, command(f, SGL_KEYED_INVALIDATE, 8));
+    rdma_request_respond(&f->rdma, receive_command(f, SGL_KEYED_INVALIDATE, 8));
     assert_int_equal(last_send(f, 0)->opcode, VERBS_WR_SEND_INV);
     assert_int_equal(last_send(f, 0)->inv_rkey, 0xfeedbeef);
 }
@@ -270,7 +273,7 @@ static void test_invalidate_only_if_asked(void **state)
 static void test_a_fetch_of_many_pieces_is_signaled_once(void **state)
 {
     struct fixture *f = *state;
-    struct nvmf_request *req = command(f, SGL_KEYED, 8 * 512);
+    struct nvmf_request *req = receive_command(f, SGL_KEYED, 8 * 512);
     uint8_t data[8 * 512];
 
     set_pieces(req, 8, 512, data);
@@ -289,24 +292,25 @@ static void test_a_fetch_of_many_pieces_is_signaled_once(void **state)
     assert_true(f->target.fetched_ok[0]);
 }
 
-static void test_a_buffer_is_back_before_its_response(void **state)
+static void test_a_receive_buffer_is_posted_before_the_response(void **state)
 {
     struct fixture *f = *state;
 
     for (unsigned int i = 0; i < DEPTH; i++) {
-        command(f, SGL_KEYED, 0);
+        receive_command(f, SGL_KEYED, 0);
     }
     assert_int_equal(f->qp->posted, 0);
     for (unsigned int i = 0; i < DEPTH; i++) {
         rdma_request_respond(&f->rdma, f->target.capsule[i]);
         assert_int_equal(f->qp->posted, i + 1);
     }
-    /* All responses are still unacknowledged, and the next commands come. */
+    /* All responses are unacknowledged when the next commands arrive. */
     for (unsigned int i = 0; i < DEPTH; i++) {
-        command(f, SGL_KEYED, 0);
+        receive_command(f, SGL_KEYED, 0);
     }
     assert_int_equal(f->qp->in_use, 2 * DEPTH);
-    /* No request is left for what these buffers would receive: they wait. */
+    /* No request is free for a command that arrives in these buffers, so they
+     * are not posted yet. */
     rdma_request_respond(&f->rdma, f->target.capsule[DEPTH]);
     assert_int_equal(f->qp->posted, 0);
     fake_complete(&f->verbs, f->qp->qpn, 0, VERBS_WC_SUCCESS);
@@ -321,9 +325,9 @@ static void test_a_full_send_ring_is_waited_for_in_order(void **state)
     uint8_t data[4096];
     unsigned int posted = 0;
 
-    /* Fill the ring to less than one request's room. */
+    /* Fill the ring until it has no room for one request. */
     for (unsigned int i = 0; i < DEPTH; i++) {
-        struct nvmf_request *req = command(f, SGL_KEYED, sizeof(data));
+        struct nvmf_request *req = receive_command(f, SGL_KEYED, sizeof(data));
 
         set_pieces(req, 8, 512, data);
         req->send_len = 4096;
@@ -332,15 +336,15 @@ static void test_a_full_send_ring_is_waited_for_in_order(void **state)
     posted = f->fake->send_put;
     assert_int_equal(posted, 3 * DEPTH);
     for (unsigned int i = 0; i < DEPTH; i++) {
-        rdma_request_respond(&f->rdma, command(f, SGL_KEYED, 0));
+        rdma_request_respond(&f->rdma, receive_command(f, SGL_KEYED, 0));
     }
-    /* 16 - 12 = 4: two more single SENDs leave less than 3. */
+    /* 16 - 12 = 4 slots are free: after two more SENDs less than 3 are. */
     assert_int_equal(f->fake->send_put, posted + 2);
     fake_retire(&f->verbs, f->qp->qpn, 3);
     fake_complete(&f->verbs, f->qp->qpn, 2, VERBS_WC_SUCCESS);
     assert_int_equal(f->fake->send_put, posted + DEPTH);
     assert_null(f->qp->waiting);
-    /* Still in the order in which they were given. */
+    /* The order is that of the calls. */
     for (unsigned int i = 0; i < DEPTH; i++) {
         const struct rdma_request *req = container_of(
             f->target.capsule[DEPTH + i], struct rdma_request, nvmf);
@@ -350,13 +354,13 @@ static void test_a_full_send_ring_is_waited_for_in_order(void **state)
     }
 }
 
-static void test_when_it_fails_everything_is_answered_once(void **state)
+static void test_a_failed_queue_completes_each_request_once(void **state)
 {
     struct fixture *f = *state;
-    struct nvmf_request *fetching = command(f, SGL_KEYED, 512);
-    struct nvmf_request *responding = command(f, SGL_KEYED, 0);
-    struct nvmf_request *at_target = command(f, SGL_KEYED, 0);
-    struct nvmf_request *sending = command(f, SGL_KEYED, 1024);
+    struct nvmf_request *fetching = receive_command(f, SGL_KEYED, 512);
+    struct nvmf_request *responding = receive_command(f, SGL_KEYED, 0);
+    struct nvmf_request *at_target = receive_command(f, SGL_KEYED, 0);
+    struct nvmf_request *sending = receive_command(f, SGL_KEYED, 1024);
     uint8_t data[512];
 
     (void)at_target;
@@ -399,10 +403,11 @@ static void test_a_short_capsule_ends_the_connection(void **state)
     assert_int_equal(f->qp->state, RDMA_QUEUE_FAILED);
 }
 
-static void test_a_response_after_the_end_is_answered_later(void **state)
+static void test_a_response_given_after_the_end_completes_in_the_next_step(
+    void **state)
 {
     struct fixture *f = *state;
-    struct nvmf_request *req = command(f, SGL_KEYED, 0);
+    struct nvmf_request *req = receive_command(f, SGL_KEYED, 0);
 
     f->qp->state = RDMA_QUEUE_DRAINING;
     f->qp->needs_step = false;

@@ -21,7 +21,7 @@ static void read_sgl(const struct sgl *sgl, uint32_t capsule_len,
     rdma_sgl_read(remote, data, capsule, capsule_len, LKEY);
 }
 
-static void test_keyed_with_and_without_invalidate(void **state)
+static void test_a_keyed_descriptor_may_ask_for_invalidation(void **state)
 {
     static const enum sgl_kind kinds[] = {SGL_KEYED, SGL_KEYED_INVALIDATE};
     uint8_t capsule[64] = {0};
@@ -83,7 +83,7 @@ static void test_in_capsule_data_must_have_arrived(void **state)
     assert_int_equal(data.status, NVME_SC_SGL_INVALID_LENGTH);
 }
 
-static void test_every_other_type_is_refused(void **state)
+static void test_every_other_descriptor_type_is_refused(void **state)
 {
     uint8_t capsule[64] = {0};
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The end of a QP, with the real target behind it: commands that fetch, wait
- * for room, for buffers or for the medium, are with the medium, or answered and
- * not acknowledged.  What the medium still works on belongs to nobody else
- * before it is done, and everything is given back in the end.
+ * The end of a QP with the real target, when commands are in every state: they
+ * fetch, wait for room, for buffers or for the medium, are at the medium, or
+ * wait for an acknowledgement.  Buffers at the medium must not be reused before
+ * the medium is done, and all resources must be free at the end.
  *
- * Verbs and connection manager are fakes; the medium answers when a test says
- * so, and touches the memory that it was given until then.
+ * Verbs and connection manager are fakes.  The medium completes an operation
+ * when a test says so, and accesses the operation's buffers until then.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -29,9 +29,9 @@ enum {
     ADMIN_DEPTH = 32,
     CONNS = 64,
     BUSY = 1024,
-    HOLD = 8192, /* more than there are buffers of all sizes together */
+    HOLD = 8192, /* more than all buffers of all sizes */
     BLOCKS = 1 << 20,
-    CONNECT_AT = NVMF_MAX_TRANSFER, /* in the host's memory */
+    CONNECT_AT = NVMF_MAX_TRANSFER, /* offset in the host's memory */
     HOST_BYTES = CONNECT_AT + CONNECT_DATA_LEN,
     SEEDS = 40,
     STEPS = 3000,
@@ -41,7 +41,7 @@ enum {
 
 struct busy {
     struct media_io io;
-    uint64_t sum; /* of what is to be written */
+    uint64_t sum; /* checksum of the data to be written */
 };
 
 struct held {
@@ -65,7 +65,7 @@ struct fake_conn {
 
 struct fixture {
     struct verbs verbs;
-    const struct rdma_cm_events *events; /* of the listener */
+    const struct rdma_cm_events *events; /* the listener's events */
     void *events_ctx;
     struct fake_conn conns[CONNS];
     struct nvmf_target target;
@@ -74,18 +74,18 @@ struct fixture {
     struct rdma_transport rdma;
     struct busy busy[BUSY];
     unsigned int busy_count, busy_room;
-    struct held held[HOLD]; /* buffers of somebody else's */
+    struct held held[HOLD]; /* buffers that other owners hold */
     unsigned int held_count;
-    unsigned int connects, disconnects; /* connection events */
+    unsigned int connects, disconnects; /* number of connection events */
     unsigned int refusals;
-    uint16_t rejected;   /* the last REJ's status */
-    struct nvme_cqe cqe; /* the last that was sent */
+    uint16_t rejected;   /* status of the last REJ */
+    struct nvme_cqe cqe; /* last one that was sent */
     uint16_t cntlid;
     uint64_t now_us, random;
-    uint8_t host[HOST_BYTES]; /* what every key leads to */
+    uint8_t host[HOST_BYTES]; /* memory that every key refers to */
 };
 
-/* ---- A connection manager that does as it is told. */
+/* ---- The fake connection manager. */
 
 static struct fake_conn *conn_of(struct rdma_cm_conn *handle)
 {
@@ -174,7 +174,7 @@ static const struct rdma_cm_ops fake_cm_ops = {
     .data_acknowledged = fake_data_acknowledged,
 };
 
-/* @return NULL when it was refused */
+/* Request a connection.  @return NULL when it was refused */
 static struct fake_conn *request_with(struct fixture *f,
                                       const struct nvme_rdma_req *req,
                                       uint8_t laddr)
@@ -202,8 +202,8 @@ static struct fake_conn *request_with(struct fixture *f,
     return conn->state == CONN_FREE ? NULL : conn;
 }
 
-static struct fake_conn *request(struct fixture *f, uint16_t qid,
-                                 uint16_t depth, uint8_t laddr)
+static struct fake_conn *request_connection(struct fixture *f, uint16_t qid,
+                                            uint16_t depth, uint8_t laddr)
 {
     const struct nvme_rdma_req req = {
         .qid = qid,
@@ -220,9 +220,9 @@ static struct rdma_queue *queue_of(const struct fake_conn *conn)
     return conn->handle.ctx;
 }
 
-/* ---- A medium that takes its time. */
+/* ---- The medium, which completes operations when a test says so. */
 
-static uint32_t rnd(struct fixture *f, uint32_t below)
+static uint32_t random_below(struct fixture *f, uint32_t below)
 {
     f->random = f->random * 6364136223846793005u + 1442695040888963407u;
     return (uint32_t)(f->random >> 33) % below;
@@ -242,7 +242,7 @@ static uint64_t sum_of(const struct media_io *io)
     return sum;
 }
 
-static bool submit(void *ctx, const struct media_io *io)
+static bool media_submit(void *ctx, const struct media_io *io)
 {
     struct fixture *f = ctx;
 
@@ -253,8 +253,9 @@ static bool submit(void *ctx, const struct media_io *io)
     return true;
 }
 
-/* It writes into a read's buffers to the last, and reads a write's. */
-static void finish(struct fixture *f, unsigned int at)
+/* Complete an operation: only now a read writes to its buffers, and a write
+ * reads them. */
+static void media_finish(struct fixture *f, unsigned int at)
 {
     struct busy busy = f->busy[at];
 
@@ -266,7 +267,7 @@ static void finish(struct fixture *f, unsigned int at)
     }
     for (uint8_t i = 0; busy.io.op == MEDIA_READ && i < busy.io.piece_count;
          i++) {
-        memset(busy.io.pieces[i].ptr, (int)rnd(f, 256),
+        memset(busy.io.pieces[i].ptr, (int)random_below(f, 256),
                busy.io.pieces[i].len_bytes);
     }
     nvmf_media_done(&f->target, busy.io.cookie, MEDIA_OK);
@@ -278,7 +279,8 @@ static void set_volatile(void *ctx, bool is_enabled)
     (void)is_enabled;
 }
 
-static void geometry(void *ctx, uint32_t ns, struct media_geometry *geometry)
+static void media_geometry_get(void *ctx, uint32_t ns,
+                               struct media_geometry *geometry)
 {
     (void)ctx;
     (void)ns;
@@ -289,7 +291,7 @@ static void geometry(void *ctx, uint32_t ns, struct media_geometry *geometry)
 static void subsystem_reset(void *ctx)
 {
     (void)ctx;
-    fail_msg("nobody asked for a reset");
+    fail_msg("the target reports a subsystem reset that no host requested");
 }
 
 static void count_conn_event(void *ctx, const struct rdma_conn_event *event)
@@ -304,7 +306,7 @@ static void count_conn_event(void *ctx, const struct rdma_conn_event *event)
     f->disconnects += !event->is_connected;
 }
 
-/* ---- Everything, and a host. */
+/* ---- The fixture, and a host. */
 
 static int setup(void **state)
 {
@@ -314,7 +316,7 @@ static int setup(void **state)
         .cm = {&fake_cm_ops, f},
         .target = &f->target,
         .service_port = 4420,
-        .portid = {1, 1}, /* two addresses of one port */
+        .portid = {1, 1}, /* both addresses are of one port */
         .capsules = calloc(1, RDMA_CAPSULE_BYTES),
         .bufs = calloc(1, RDMA_BUF_BYTES),
         .conn_event = count_conn_event,
@@ -333,7 +335,7 @@ static int setup(void **state)
         .addresses = f->address,
         .address_count = 2,
         .health = {.temperature_k = 313, .available_spare_percent = 100},
-        .media = {f, submit, set_volatile, geometry},
+        .media = {f, media_submit, set_volatile, media_geometry_get},
         .subsystem_reset = subsystem_reset,
     };
 
@@ -369,8 +371,9 @@ static int teardown(void **state)
     return 0;
 }
 
-/* The RNIC does the oldest work request. @return false: there is none */
-static bool work(struct fixture *f, uint32_t qpn)
+/* Execute the oldest work request, as the RNIC does.  @return false when there
+ * is none */
+static bool do_work_request(struct fixture *f, uint32_t qpn)
 {
     struct fake_qp *fake = fake_qp(&f->verbs, qpn);
     uint32_t index = fake->send_get;
@@ -406,15 +409,16 @@ static bool work(struct fixture *f, uint32_t qpn)
 
 static void work_all(struct fixture *f, uint32_t qpn)
 {
-    while (work(f, qpn)) {
+    while (do_work_request(f, qpn)) {
     }
 }
 
-/* One command. @return NULL: the queue has no buffer for it (RNR) */
-static const struct rdma_request *send(struct fixture *f, struct rdma_queue *qp,
-                                       const struct nvme_sqe *sqe,
-                                       enum sgl_kind kind, uint32_t addr,
-                                       uint32_t len)
+/* Send one command.  @return NULL when the queue has no buffer for it (RNR) */
+static const struct rdma_request *send_command(struct fixture *f,
+                                               struct rdma_queue *qp,
+                                               const struct nvme_sqe *sqe,
+                                               enum sgl_kind kind,
+                                               uint32_t addr, uint32_t len)
 {
     uint8_t capsule[NVMF_IO_CAPSULE_LEN];
     uint32_t capsule_len = NVME_SQE_LEN;
@@ -422,13 +426,13 @@ static const struct rdma_request *send(struct fixture *f, struct rdma_queue *qp,
     nvme_sqe_emit(capsule, sqe);
     sgl_emit(capsule + SQE_SGL1, &(struct sgl){kind, addr, len, 0x77});
     if (kind == SGL_IN_CAPSULE) {
-        memset(capsule + NVME_SQE_LEN, (int)rnd(f, 256), len);
+        memset(capsule + NVME_SQE_LEN, (int)random_below(f, 256), len);
         capsule_len += len;
     }
     if (!fake_receive(&f->verbs, qp->qpn, capsule, capsule_len)) {
         return NULL;
     }
-    return qp->requests; /* the newest is the first, if it is still there */
+    return qp->requests; /* the newest is the first, unless it has ended */
 }
 
 static const struct rdma_request *send_io(struct fixture *f,
@@ -439,18 +443,18 @@ static const struct rdma_request *send_io(struct fixture *f,
         .opcode = opcode,
         .psdt = SQE_PSDT_SGL,
         .nsid = 1,
-        .cdw10 = rnd(f, BLOCKS / 2),
+        .cdw10 = random_below(f, BLOCKS / 2),
         .cdw12 = blocks - 1,
     };
 
-    return send(f, qp, &sqe, kind, 0, blocks * 512);
+    return send_command(f, qp, &sqe, kind, 0, blocks * 512);
 }
 
-/* A connection with Connect on its way: it may have to wait for a buffer. */
-static struct fake_conn *join(struct fixture *f, uint16_t qid, uint16_t depth,
-                              uint8_t laddr)
+/* Connect a queue and send its Connect command, which may wait for a buffer. */
+static struct fake_conn *join_queue(struct fixture *f, uint16_t qid,
+                                    uint16_t depth, uint8_t laddr)
 {
-    struct fake_conn *conn = request(f, qid, depth, laddr);
+    struct fake_conn *conn = request_connection(f, qid, depth, laddr);
     struct connect_command command = {
         .qid = qid,
         .sqsize = (uint16_t)(depth - 1),
@@ -467,8 +471,8 @@ static struct fake_conn *join(struct fixture *f, uint16_t qid, uint16_t depth,
     assert_non_null(conn);
     connect_command_build(&sqe, &command);
     connect_data_emit(f->host + CONNECT_AT, &data);
-    assert_non_null(
-        send(f, queue_of(conn), &sqe, SGL_KEYED, CONNECT_AT, CONNECT_DATA_LEN));
+    assert_non_null(send_command(f, queue_of(conn), &sqe, SGL_KEYED, CONNECT_AT,
+                                 CONNECT_DATA_LEN));
     work_all(f, queue_of(conn)->qpn);
     return conn;
 }
@@ -485,7 +489,7 @@ static void set_cc(struct fixture *f, struct rdma_queue *admin, bool enabled)
                                               (enabled ? CC_EN : 0),
                                  });
     f->cqe = (struct nvme_cqe){.status = 0xffff};
-    assert_non_null(send(f, admin, &sqe, SGL_KEYED, 0, 0));
+    assert_non_null(send_command(f, admin, &sqe, SGL_KEYED, 0, 0));
     work_all(f, admin->qpn);
     assert_int_equal(f->cqe.status, 0);
 }
@@ -495,14 +499,14 @@ static struct fake_conn *join_io(struct fixture *f, uint16_t qid, uint8_t laddr)
     struct fake_conn *conn;
 
     f->cqe = (struct nvme_cqe){.status = 0xffff};
-    conn = join(f, qid, DEPTH, laddr);
+    conn = join_queue(f, qid, DEPTH, laddr);
     assert_int_equal(f->cqe.status, 0);
     return conn;
 }
 
 static struct fake_conn *join_admin(struct fixture *f)
 {
-    struct fake_conn *admin = join(f, 0, ADMIN_DEPTH, 0);
+    struct fake_conn *admin = join_queue(f, 0, ADMIN_DEPTH, 0);
 
     assert_int_equal(f->cqe.status, 0);
     f->cntlid = (uint16_t)f->cqe.dw0;
@@ -510,13 +514,13 @@ static struct fake_conn *join_admin(struct fixture *f)
     return admin;
 }
 
-static void lose(struct fake_conn *conn)
+static void lose_connection(struct fake_conn *conn)
 {
     conn->handle.events->disconnected(conn->handle.ctx, &conn->handle);
 }
 
-/* Somebody else has these: one of many, since nobody may have all. */
-static bool hold(struct fixture *f, uint32_t len)
+/* Take buffers for other owners; one owner may not have them all. */
+static bool hold_buffer(struct fixture *f, uint32_t len)
 {
     struct held *held = &f->held[f->held_count];
 
@@ -581,7 +585,7 @@ static void expect_all_back(struct fixture *f)
     }
 }
 
-/* ---- A command of every kind, and the end. */
+/* ---- The end of a QP with commands in every state. */
 
 struct crowd {
     struct fake_conn *admin, *conn;
@@ -599,7 +603,7 @@ static void expect_states(const struct rdma_request *req,
     assert_int_equal(req->state, rdma);
 }
 
-/* Data of 20 KiB is in five pieces, a response with it in three requests. */
+/* Data of 20 KiB has five pieces; a response with it takes three requests. */
 static void make_crowd(struct fixture *f, struct crowd *crowd)
 {
     struct rdma_queue *qp;
@@ -609,10 +613,10 @@ static void make_crowd(struct fixture *f, struct crowd *crowd)
     crowd->conn = join_io(f, 1, 1);
     qp = crowd->qp = queue_of(crowd->conn);
     while (f->rdma.bufs.classes[2].free_count > 0) {
-        assert_true(hold(f, RDMA_LARGE_LEN));
+        assert_true(hold_buffer(f, RDMA_LARGE_LEN));
     }
     while (f->rdma.bufs.classes[1].free_count > 0) {
-        assert_true(hold(f, RDMA_MEDIUM_LEN));
+        assert_true(hold_buffer(f, RDMA_MEDIUM_LEN));
     }
 
     crowd->reading = send_io(f, qp, NVM_READ, SGL_KEYED, blocks);
@@ -622,13 +626,13 @@ static void make_crowd(struct fixture *f, struct crowd *crowd)
     for (unsigned int i = 0; i < 20; i++) {
         crowd->respond_room = send_io(f, qp, NVM_READ, SGL_KEYED, blocks);
         assert_non_null(crowd->respond_room);
-        finish(f, 2);
+        media_finish(f, 2);
     }
     assert_int_equal(qp->responding, 20);
     crowd->respond_room = send_io(f, qp, NVM_READ, SGL_KEYED, blocks);
-    finish(f, 2);
+    media_finish(f, 2);
     crowd->fetch_room = send_io(f, qp, NVM_WRITE, SGL_KEYED, blocks);
-    while (hold(f, RDMA_SMALL_LEN)) {
+    while (hold_buffer(f, RDMA_SMALL_LEN)) {
     }
     f->busy_room = 2;
     crowd->wait_media = send_io(f, qp, NVM_WRITE, SGL_IN_CAPSULE, 8);
@@ -649,7 +653,7 @@ static void make_crowd(struct fixture *f, struct crowd *crowd)
     assert_true(rdma_transport_is_short(&f->rdma));
 }
 
-/* The RNIC is done with it; only what the medium works on is still out. */
+/* The QP is destroyed; only buffers at the medium are still in use. */
 static void expect_draining(struct fixture *f, const struct crowd *crowd)
 {
     uint32_t out = 0;
@@ -667,18 +671,18 @@ static void expect_draining(struct fixture *f, const struct crowd *crowd)
 }
 
 /*
- * Somebody takes all the memory that there is and writes in it; then the medium
- * is done.
+ * Take all free buffers for other owners and write to them; then let the medium
+ * complete its operations.
  */
-static void drain(struct fixture *f, const struct crowd *crowd)
+static void drain_crowd(struct fixture *f, const struct crowd *crowd)
 {
     expect_draining(f, crowd);
-    while (hold(f, RDMA_SMALL_LEN)) {
+    while (hold_buffer(f, RDMA_SMALL_LEN)) {
         memset(f->held[f->held_count - 1].pieces[0].ptr, 0xee, RDMA_SMALL_LEN);
     }
-    finish(f, 0);
+    media_finish(f, 0);
     assert_int_equal(crowd->qp->state, RDMA_QUEUE_DRAINING);
-    finish(f, 0); /* a write: its data is as it was */
+    media_finish(f, 0); /* a write, whose data must be unchanged */
     rdma_transport_step(&f->rdma);
     assert_int_equal(crowd->qp->state, RDMA_QUEUE_FREE);
     for (unsigned int i = 0; i < f->held_count; i++) {
@@ -688,24 +692,24 @@ static void drain(struct fixture *f, const struct crowd *crowd)
                     at[7] == 0 || at[7] == 0xee);
     }
     let_go(f);
-    lose(crowd->admin);
+    lose_connection(crowd->admin);
     rdma_transport_step(&f->rdma);
     expect_all_back(f);
 }
 
-static void test_the_peer_disconnects_with_commands_everywhere(void **state)
+static void test_the_peer_disconnects_with_commands_in_every_state(void **state)
 {
     struct fixture *f = *state;
     struct crowd crowd;
 
     make_crowd(f, &crowd);
-    lose(crowd.conn);
+    lose_connection(crowd.conn);
     assert_int_equal(crowd.qp->state, RDMA_QUEUE_FAILED);
     assert_true(rdma_transport_step(&f->rdma));
-    drain(f, &crowd);
+    drain_crowd(f, &crowd);
 }
 
-static void test_the_qp_fails_with_commands_everywhere(void **state)
+static void test_the_qp_fails_with_commands_in_every_state(void **state)
 {
     struct fixture *f = *state;
     struct crowd crowd;
@@ -718,10 +722,11 @@ static void test_the_qp_fails_with_commands_everywhere(void **state)
     fake_event(&f->verbs, qpn, VERBS_EVENT_QP_FATAL, VERBS_WC_RETRY_EXCEEDED);
     fake_event(&f->verbs, qpn, VERBS_EVENT_QP_DRAINED, VERBS_WC_SUCCESS);
     rdma_transport_step(&f->rdma);
-    drain(f, &crowd);
+    drain_crowd(f, &crowd);
 }
 
-static void test_its_address_goes_with_commands_everywhere(void **state)
+static void test_its_address_is_removed_with_commands_in_every_state(
+    void **state)
 {
     struct fixture *f = *state;
     struct crowd crowd;
@@ -730,11 +735,12 @@ static void test_its_address_goes_with_commands_everywhere(void **state)
     rdma_transport_set_address(&f->rdma, 1, 9);
     rdma_transport_step(&f->rdma);
     assert_int_equal(queue_of(crowd.admin)->state, RDMA_QUEUE_OPEN);
-    drain(f, &crowd);
+    drain_crowd(f, &crowd);
 }
 
-/* A controller reset waits for what was answered, but not for ever. */
-static void test_the_target_ends_it_with_commands_everywhere(void **state)
+/* disconnect() waits for acknowledgements of responses, but not for ever. */
+static void test_the_target_disconnects_with_commands_in_every_state(
+    void **state)
 {
     struct fixture *f = *state;
     struct crowd crowd;
@@ -747,10 +753,11 @@ static void test_the_target_ends_it_with_commands_everywhere(void **state)
     rdma_transport_tick(&f->rdma, f->now_us);
     nvmf_target_timer(&f->target, f->now_us);
     rdma_transport_step(&f->rdma);
-    drain(f, &crowd);
+    drain_crowd(f, &crowd);
 }
 
-static void test_the_target_ends_it_and_the_peer_acknowledges(void **state)
+static void test_the_target_disconnects_after_the_peer_acknowledges(
+    void **state)
 {
     struct fixture *f = *state;
     struct crowd crowd;
@@ -759,14 +766,15 @@ static void test_the_target_ends_it_and_the_peer_acknowledges(void **state)
     set_cc(f, queue_of(crowd.admin), false);
     rdma_transport_step(&f->rdma);
     while (crowd.qp->responding > 0) {
-        assert_true(work(f, crowd.qp->qpn));
+        assert_true(do_work_request(f, crowd.qp->qpn));
         assert_int_equal(crowd.qp->state, RDMA_QUEUE_ENDING);
     }
     rdma_transport_step(&f->rdma);
-    drain(f, &crowd);
+    drain_crowd(f, &crowd);
 }
 
-/* Its number may be given to the next at once, its memory not before. */
+/* The number of a queue pair may be reused at once, its buffers only when they
+ * are no longer in use. */
 static void test_a_host_comes_back_while_its_old_queue_drains(void **state)
 {
     struct fixture *f = *state;
@@ -774,32 +782,32 @@ static void test_a_host_comes_back_while_its_old_queue_drains(void **state)
     struct fake_conn *again;
 
     make_crowd(f, &crowd);
-    lose(crowd.conn);
+    lose_connection(crowd.conn);
     rdma_transport_step(&f->rdma);
     f->busy_room = BUSY;
     again = join_io(f, 2, 1);
     assert_ptr_not_equal(queue_of(again), crowd.qp);
-    /* A command of 512 bytes with room for it, one without. */
+    /* One command of 512 bytes gets a buffer, one does not. */
     assert_non_null(send_io(f, queue_of(again), NVM_WRITE, SGL_KEYED, 1));
     assert_non_null(send_io(f, queue_of(again), NVM_WRITE, SGL_KEYED, 256));
     work_all(f, queue_of(again)->qpn);
     assert_int_equal(f->busy_count, 3);
-    lose(again);
+    lose_connection(again);
     rdma_transport_step(&f->rdma);
     assert_int_equal(queue_of(again)->state, RDMA_QUEUE_DRAINING);
-    finish(f, 2);
+    media_finish(f, 2);
     assert_int_equal(queue_of(again)->state, RDMA_QUEUE_FREE);
-    drain(f, &crowd);
+    drain_crowd(f, &crowd);
 }
 
-/* ---- The beginning. */
+/* ---- Connection requests. */
 
-static void test_no_qp_is_a_refusal(void **state)
+static void test_a_request_is_refused_when_no_qp_is_free(void **state)
 {
     struct fixture *f = *state;
 
     f->verbs.qps_left = 0;
-    assert_null(request(f, 0, ADMIN_DEPTH, 0));
+    assert_null(request_connection(f, 0, ADMIN_DEPTH, 0));
     assert_int_equal(f->rejected, NVME_RDMA_NO_RESOURCES);
     assert_int_equal(f->refusals, 1);
     f->verbs.qps_left = FAKE_QPS - 1;
@@ -829,7 +837,7 @@ static void test_a_refusal_carries_the_status_of_nvme_rdma(void **state)
     }
 }
 
-static void test_a_qp_that_does_not_move_is_a_refusal(void **state)
+static void test_a_request_is_refused_when_the_qp_does_not_start(void **state)
 {
     static const enum verbs_qp_state states[] = {VERBS_QPS_INIT, VERBS_QPS_RTR,
                                                  VERBS_QPS_RTS};
@@ -838,20 +846,20 @@ static void test_a_qp_that_does_not_move_is_a_refusal(void **state)
     for (size_t i = 0; i < ARRAY_LEN(states); i++) {
         f->rejected = 0;
         f->verbs.refuse_modify = states[i];
-        assert_null(request(f, 0, ADMIN_DEPTH, 0));
+        assert_null(request_connection(f, 0, ADMIN_DEPTH, 0));
         assert_int_equal(f->rejected, NVME_RDMA_NO_RESOURCES);
         expect_all_back(f);
     }
     f->verbs.refuse_modify = VERBS_QPS_RESET;
-    lose(join_admin(f));
+    lose_connection(join_admin(f));
     rdma_transport_step(&f->rdma);
     expect_all_back(f);
 }
 
-static void test_data_before_rtu_is_an_rtu(void **state)
+static void test_data_before_the_rtu_confirms_the_connection(void **state)
 {
     struct fixture *f = *state;
-    struct fake_conn *conn = request(f, 0, ADMIN_DEPTH, 0);
+    struct fake_conn *conn = request_connection(f, 0, ADMIN_DEPTH, 0);
 
     assert_int_equal(conn->state, CONN_ACCEPTED);
     assert_int_equal(f->connects, 0);
@@ -859,19 +867,19 @@ static void test_data_before_rtu_is_an_rtu(void **state)
                VERBS_WC_SUCCESS);
     assert_int_equal(conn->state, CONN_ESTABLISHED);
     assert_int_equal(f->connects, 1);
-    lose(conn);
+    lose_connection(conn);
     rdma_transport_step(&f->rdma);
     expect_all_back(f);
 }
 
-/* ---- Hosts that do anything at any time. */
+/* ---- Random operations of hosts. */
 
 enum { QUEUES = 12 };
 
 struct chaos {
     struct fixture *f;
     struct fake_conn *admin;
-    struct fake_conn *conn[QUEUES + 1]; /* by QID; NULL: none */
+    struct fake_conn *conn[QUEUES + 1]; /* by QID; NULL for none */
 };
 
 static bool is_open(const struct fake_conn *conn)
@@ -883,15 +891,15 @@ static bool is_open(const struct fake_conn *conn)
 static void any_command(struct chaos *chaos, struct rdma_queue *qp)
 {
     struct fixture *f = chaos->f;
-    bool is_read = rnd(f, 2) == 0;
-    bool in_capsule = !is_read && rnd(f, 3) == 0;
+    bool is_read = random_below(f, 2) == 0;
+    bool in_capsule = !is_read && random_below(f, 3) == 0;
 
     for (uint32_t i = 0; i < CONNECT_AT; i += 64) {
-        f->host[i] = (uint8_t)rnd(f, 256);
+        f->host[i] = (uint8_t)random_below(f, 256);
     }
     send_io(f, qp, is_read ? NVM_READ : NVM_WRITE,
             in_capsule ? SGL_IN_CAPSULE : SGL_KEYED,
-            1 + rnd(f, in_capsule ? 8 : 100));
+            1 + random_below(f, in_capsule ? 8 : 100));
 }
 
 static void any_end(struct chaos *chaos, struct fake_conn *conn)
@@ -900,9 +908,9 @@ static void any_end(struct chaos *chaos, struct fake_conn *conn)
     uint32_t qpn = queue_of(conn)->qpn;
     const struct fake_qp *fake = fake_qp(&f->verbs, qpn);
 
-    switch (rnd(f, 5)) {
+    switch (random_below(f, 5)) {
     case 0:
-        lose(conn);
+        lose_connection(conn);
         break;
     case 1:
         fake_event(&f->verbs, qpn, VERBS_EVENT_QP_FATAL, VERBS_WC_SUCCESS);
@@ -917,7 +925,7 @@ static void any_end(struct chaos *chaos, struct fake_conn *conn)
         }
         break;
     case 4:
-        if (rnd(f, 4) == 0) {
+        if (random_below(f, 4) == 0) {
             rdma_transport_set_address(&f->rdma, 1, 1);
         }
         break;
@@ -927,27 +935,28 @@ static void any_end(struct chaos *chaos, struct fake_conn *conn)
 static void any_step(struct chaos *chaos)
 {
     struct fixture *f = chaos->f;
-    uint16_t qid = (uint16_t)(1 + rnd(f, QUEUES));
+    uint16_t qid = (uint16_t)(1 + random_below(f, QUEUES));
     struct fake_conn *conn = chaos->conn[qid];
 
     if (!is_open(conn)) {
-        rdma_transport_step(&f->rdma); /* the CM has let go of it */
-        chaos->conn[qid] = join(f, qid, DEPTH, (uint8_t)rnd(f, 2));
+        rdma_transport_step(&f->rdma); /* releases the ended connection */
+        chaos->conn[qid] =
+            join_queue(f, qid, DEPTH, (uint8_t)random_below(f, 2));
         return;
     }
-    switch (rnd(f, 20)) {
+    switch (random_below(f, 20)) {
     case 0:
         any_end(chaos, conn);
         break;
     case 1:
-        f->busy_room = rnd(f, 2) * 8 + 4; /* as many as there are, or none */
+        f->busy_room = random_below(f, 2) * 8 + 4; /* 4 or 12 operations */
         break;
     case 2:
     case 3:
     case 4:
     case 5:
-        for (uint32_t n = rnd(f, 12); n > 0; n--) {
-            work(f, queue_of(conn)->qpn);
+        for (uint32_t n = random_below(f, 12); n > 0; n--) {
+            do_work_request(f, queue_of(conn)->qpn);
         }
         break;
     case 6:
@@ -955,7 +964,7 @@ static void any_step(struct chaos *chaos)
     case 8:
     case 9:
         if (f->busy_count > 0) {
-            finish(f, rnd(f, f->busy_count));
+            media_finish(f, random_below(f, f->busy_count));
         }
         break;
     case 10:
@@ -970,18 +979,18 @@ static void any_step(struct chaos *chaos)
 static void few_buffers(struct fixture *f)
 {
     while (f->rdma.bufs.classes[2].free_count > 2) {
-        assert_true(hold(f, RDMA_LARGE_LEN));
+        assert_true(hold_buffer(f, RDMA_LARGE_LEN));
     }
     while (f->rdma.bufs.classes[1].free_count > 6) {
-        assert_true(hold(f, RDMA_MEDIUM_LEN));
+        assert_true(hold_buffer(f, RDMA_MEDIUM_LEN));
     }
     while (f->rdma.bufs.classes[0].free_count >
            f->rdma.bufs.classes[0].kept + 24) {
-        assert_true(hold(f, RDMA_SMALL_LEN));
+        assert_true(hold_buffer(f, RDMA_SMALL_LEN));
     }
 }
 
-static void play(struct fixture *f, unsigned int seed)
+static void play_chaos(struct fixture *f, unsigned int seed)
 {
     struct chaos chaos = {.f = f};
 
@@ -994,23 +1003,24 @@ static void play(struct fixture *f, unsigned int seed)
     }
     for (uint16_t qid = 1; qid <= QUEUES; qid++) {
         if (is_open(chaos.conn[qid])) {
-            lose(chaos.conn[qid]);
+            lose_connection(chaos.conn[qid]);
         }
     }
-    rdma_transport_set_address(&f->rdma, 0, 1); /* the admin queue's */
+    /* Remove the address of the admin queue. */
+    rdma_transport_set_address(&f->rdma, 0, 1);
     rdma_transport_step(&f->rdma);
     while (f->busy_count > 0) {
-        finish(f, f->busy_count - 1);
+        media_finish(f, f->busy_count - 1);
     }
     rdma_transport_step(&f->rdma);
     let_go(f);
     expect_all_back(f);
 }
 
-static void test_whatever_happens_all_is_given_back(void **state)
+static void test_random_operations_leak_no_resources(void **state)
 {
     for (unsigned int seed = 1; seed <= SEEDS; seed++) {
-        play(*state, seed);
+        play_chaos(*state, seed);
     }
 }
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void fetch(void *ctx, struct nvmf_request *req)
+static void fake_fetch(void *ctx, struct nvmf_request *req)
 {
     struct fake *fake = ctx;
 
@@ -13,7 +13,7 @@ static void fetch(void *ctx, struct nvmf_request *req)
     fake->fetch[fake->fetch_count++] = req;
 }
 
-static void respond(void *ctx, struct nvmf_request *req)
+static void fake_respond(void *ctx, struct nvmf_request *req)
 {
     struct fake *fake = ctx;
 
@@ -22,14 +22,14 @@ static void respond(void *ctx, struct nvmf_request *req)
     fake->respond[fake->respond_count++] = req;
 }
 
-static void disconnect(void *ctx, uint16_t qpair)
+static void fake_disconnect(void *ctx, uint16_t qpair)
 {
     struct fake *fake = ctx;
 
     fake->disconnected[fake->disconnect_count++ % 64] = qpair;
 }
 
-static void drained(void *ctx, uint16_t qpair)
+static void fake_drained(void *ctx, uint16_t qpair)
 {
     struct fake *fake = ctx;
 
@@ -127,7 +127,8 @@ static void set_volatile(void *ctx, bool is_enabled)
     fake->cache_on = is_enabled;
 }
 
-static void geometry(void *ctx, uint32_t ns, struct media_geometry *geometry)
+static void fake_geometry(void *ctx, uint32_t ns,
+                          struct media_geometry *geometry)
 {
     struct fake *fake = ctx;
 
@@ -179,11 +180,11 @@ struct fake *fake_new(void)
         .trtype = TRTYPE_RDMA,
         .sgls = SGLS_SUPPORTED | SGLS_KEYED,
         .in_capsule_len = NVMF_IN_CAPSULE_LEN,
-        .fetch = fetch,
+        .fetch = fake_fetch,
         .send = send_data,
-        .respond = respond,
-        .disconnect = disconnect,
-        .drained = drained,
+        .respond = fake_respond,
+        .disconnect = fake_disconnect,
+        .drained = fake_drained,
     };
     fake->config = (struct nvmf_config){
         .subnqn = FAKE_SUBNQN,
@@ -203,7 +204,7 @@ struct fake *fake_new(void)
                    .power_on_hours = 8,
                    .unsafe_shutdowns = 9},
         .bufs = {fake, buf_get, buf_put},
-        .media = {fake, media_submit, set_volatile, geometry},
+        .media = {fake, media_submit, set_volatile, fake_geometry},
         .subsystem_reset = subsystem_reset,
         .subsystem_reset_ctx = fake,
     };
@@ -268,7 +269,8 @@ static struct fake_request *new_request(struct fake *fake)
     struct fake_request *request;
 
     for (unsigned int i = 0; i < fake->request_count; i++) {
-        if (fake->request[i]->is_done) { /* as capsule buffers are reused */
+        if (fake->request[i]
+                ->is_done) { /* reuse it, as capsule buffers are reused */
             request = fake->request[i];
             free(request->in_capsule);
             request->in_capsule = NULL;
@@ -285,15 +287,15 @@ static struct fake_request *new_request(struct fake *fake)
     return request;
 }
 
-static struct fake_request *send(struct fake *fake, uint16_t qpair,
-                                 const struct nvme_sqe *sqe,
-                                 const struct nvmf_data *data,
-                                 struct fake_request *request)
+static struct fake_request *send_request(struct fake *fake, uint16_t qpair,
+                                         const struct nvme_sqe *sqe,
+                                         const struct nvmf_data *data,
+                                         struct fake_request *request)
 {
     uint8_t bytes[NVME_SQE_LEN];
     struct nvme_sqe copy = *sqe;
 
-    copy.psdt = sqe->psdt ^ SQE_PSDT_SGL; /* 0 in a test means right */
+    copy.psdt = sqe->psdt ^ SQE_PSDT_SGL; /* 0 in a test means valid */
     copy.cid = fake->next_cid++;
     nvme_sqe_emit(bytes, &copy);
     nvmf_capsule(fake->target, qpair, &request->req, bytes, data, fake->now_us);
@@ -308,8 +310,8 @@ struct fake_request *fake_send(struct fake *fake, uint16_t qpair,
 
     request->host = data;
     request->host_len = len;
-    return send(fake, qpair, sqe, &(struct nvmf_data){.len_bytes = len},
-                request);
+    return send_request(fake, qpair, sqe, &(struct nvmf_data){.len_bytes = len},
+                        request);
 }
 
 struct fake_request *fake_send_in_capsule(struct fake *fake, uint16_t qpair,
@@ -320,7 +322,7 @@ struct fake_request *fake_send_in_capsule(struct fake *fake, uint16_t qpair,
 
     request->in_capsule = malloc(len);
     memcpy(request->in_capsule, data, len);
-    return send(
+    return send_request(
         fake, qpair, sqe,
         &(struct nvmf_data){.len_bytes = len,
                             .in_capsule = {request->in_capsule, len, 0xca}},
@@ -371,7 +373,7 @@ void fake_run_media(struct fake *fake)
     nvmf_media_done(fake->target, io.cookie, fake->media_status);
 }
 
-/* What send() and respond() do with the data. */
+/* Copy data to the host, for send() and respond(). */
 static void copy_to_host(const struct nvmf_request *req)
 {
     const struct fake_request *request =
@@ -469,7 +471,7 @@ struct nvme_cqe fake_connect_with(struct fake *fake, uint16_t qpair,
     struct nvme_sqe sqe = {0};
 
     connect_command_build(&sqe, command);
-    sqe.psdt = 0; /* send() turns it round */
+    sqe.psdt = 0; /* send_request() inverts the bit */
     connect_data_emit(bytes, data);
     return fake_exec(fake, qpair, &sqe, bytes, sizeof(bytes));
 }

@@ -2,8 +2,8 @@
 /*
  * A fake transport, media and buffer pool around one target, and a small host.
  *
- * Nothing is answered by itself: fake_run() plays the main loop until nothing
- * moves, leaving alone what a test holds back.
+ * Nothing completes by itself: fake_run() acts as the main loop until nothing
+ * changes any more.  It does not complete what a test holds back.
  */
 #ifndef TESTS_NVMEOF_TARGET_FAKE_H
 #define TESTS_NVMEOF_TARGET_FAKE_H
@@ -24,7 +24,7 @@
 
 enum {
     FAKE_REQUESTS = 512,
-    FAKE_BLOCKS = 2048, /* of 512 bytes, in each namespace */
+    FAKE_BLOCKS = 2048, /* blocks of 512 bytes in each namespace */
     FAKE_NAMESPACES = 2,
     FAKE_OPS = 1024,
     FAKE_PIECE = 16 * 1024,
@@ -37,7 +37,7 @@ struct fake_request {
     struct nvmf_request req;
     uint8_t *host; /* the host's buffer */
     uint32_t host_len;
-    bool is_done; /* answered and acknowledged */
+    bool is_done; /* its response is acknowledged */
     bool is_answered;
     struct nvme_cqe cqe;
     uint8_t *in_capsule; /* a copy of the host's buffer */
@@ -66,23 +66,24 @@ struct fake {
     uint8_t *blocks[FAKE_NAMESPACES];
     uint8_t block_shift;
     bool is_read_only, has_cache;
-    struct media_io media[FAKE_OPS]; /* in flight */
+    struct media_io media[FAKE_OPS]; /* operations in flight */
     unsigned int media_count;
     unsigned int media_room;
-    struct media_io history[FAKE_OPS]; /* everything submitted */
+    struct media_io history[FAKE_OPS]; /* all submitted operations */
     unsigned int history_count;
     enum media_status media_status;
     int cache_calls, cache_on;
 
-    int32_t buffers_free; /* bytes; who holds none gets some even of none */
-    uint32_t piece_bytes; /* of a buffer; the last may be shorter */
+    int32_t
+        buffers_free; /* bytes; an owner without buffers gets one even at 0 */
+    uint32_t piece_bytes; /* length of a buffer; the last may be shorter */
     unsigned int buffers_out;
-    uint32_t window_max; /* bytes that one get() hands out at most */
+    uint32_t window_max; /* most bytes that one get() returns */
     struct {
         void *ptr;
         uint32_t len_bytes;
         uint8_t owner;
-    } buffers[FAKE_BUFFERS]; /* those that are out */
+    } buffers[FAKE_BUFFERS]; /* buffers in use */
 
     uint16_t disconnected[64];
     unsigned int disconnect_count;
@@ -91,21 +92,23 @@ struct fake {
     unsigned int subsystem_resets;
 
     uint16_t next_cid;
-    uint8_t data[NVMF_MAX_TRANSFER]; /* the usual host buffer */
+    uint8_t data[NVMF_MAX_TRANSFER]; /* the host buffer of most commands */
 };
 
-/* Two namespaces of 1 MiB, two addresses, VS 1.4; not started. */
+/* A target with two namespaces of 1 MiB, two addresses and VS 1.4, which is not
+ * initialised yet. */
 struct fake *fake_new(void);
 void fake_start(struct fake *fake);
 void fake_free(struct fake *fake);
 
-int fake_setup(void **state); /* new and started */
+int fake_setup(void **state); /* makes one and initialises it */
 int fake_teardown(void **state);
 
-/* A connection that is ready for Connect; the test fails if refused. */
+/* Open a connection that is ready for Connect; the test fails if it is
+ * refused. */
 uint16_t fake_open(struct fake *fake, uint16_t qid, uint16_t hsqsize);
 
-/* Start one command; len 0: no data.  The request knows how it ends. */
+/* Start one command, without data if len is 0.  The request gets its result. */
 struct fake_request *fake_send(struct fake *fake, uint16_t qpair,
                                const struct nvme_sqe *sqe, void *data,
                                uint32_t len);
@@ -114,21 +117,22 @@ struct fake_request *fake_send_in_capsule(struct fake *fake, uint16_t qpair,
                                           const void *data, uint32_t len);
 void fake_run(struct fake *fake);
 
-/* End the oldest media operation, even if the media is held. */
+/* Complete the oldest media operation, even if the test holds the media. */
 void fake_run_media(struct fake *fake);
 
-/* Send, run, and return the answer; the test fails if there is none. */
+/* Execute a command and return its completion; the test fails if there is
+ * none. */
 struct nvme_cqe fake_exec(struct fake *fake, uint16_t qpair,
                           const struct nvme_sqe *sqe, void *data, uint32_t len);
 
-/* Fill in what Connect needs for a queue. */
+/* Set the data of Connect. */
 void fake_connect_data(struct connect_data *data, uint16_t cntlid,
                        const char *subnqn);
 struct nvme_cqe fake_connect_with(struct fake *fake, uint16_t qpair,
                                   const struct connect_command *command,
                                   const struct connect_data *data);
 
-/* The same, expected to succeed.  @return the CNTLID. */
+/* Execute Connect, which must succeed.  @return the CNTLID */
 uint16_t fake_connect(struct fake *fake, uint16_t qpair, uint16_t qid,
                       uint16_t sqsize, uint16_t cntlid, uint32_t kato_ms,
                       const char *subnqn);
@@ -138,18 +142,18 @@ uint64_t fake_property_get(struct fake *fake, uint16_t qpair, uint32_t offset,
 struct nvme_cqe fake_property_set(struct fake *fake, uint16_t qpair,
                                   uint32_t offset, uint64_t value);
 
-/* Admin queue, Connect, CC.EN, RDY. */
+/* Connect an admin queue and enable the controller. */
 uint16_t fake_host(struct fake *fake, uint32_t kato_ms);
 uint16_t fake_discovery_host(struct fake *fake);
-/* An I/O queue of full depth for that host. */
+/* Connect an I/O queue of full depth for that host. */
 uint16_t fake_io_queue(struct fake *fake, uint16_t admin, uint16_t qid);
 
-/* Commands with the fields that tests vary. */
+/* Build commands with the fields that tests vary. */
 struct nvme_sqe fake_admin(uint8_t opcode, uint32_t nsid, uint32_t cdw10,
                            uint32_t cdw11);
 struct nvme_sqe fake_rw(uint8_t opcode, uint64_t lba, uint32_t blocks);
 
-/* End the connection as a host does, and expect it to be free at once. */
+/* End the connection as a host does; the queue pair must be free at once. */
 void fake_close(struct fake *fake, uint16_t qpair);
 
 #define CC_ENABLE ((6u << CC_IOSQES_SHIFT) | (4u << CC_IOCQES_SHIFT) | CC_EN)

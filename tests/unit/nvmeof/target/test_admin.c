@@ -7,8 +7,8 @@
 #include "nvmeof/wire/discovery.h"
 #include "tests/test_fixture.h"
 
-static struct nvme_cqe identify(struct fake *fake, uint16_t admin, uint8_t cns,
-                                uint32_t nsid)
+static struct nvme_cqe exec_identify(struct fake *fake, uint16_t admin,
+                                     uint8_t cns, uint32_t nsid)
 {
     struct nvme_sqe sqe = fake_admin(ADMIN_IDENTIFY, nsid, cns, 0);
 
@@ -16,14 +16,14 @@ static struct nvme_cqe identify(struct fake *fake, uint16_t admin, uint8_t cns,
     return fake_exec(fake, admin, &sqe, fake->data, 4096);
 }
 
-/* What a Linux host insists on before it uses a controller. */
-static void test_identify_controller_passes_the_gates_of_linux(void **state)
+/* A Linux host checks these values before it uses a controller. */
+static void test_identify_controller_passes_the_checks_of_linux(void **state)
 {
     struct fake *fake = *state;
     uint16_t admin = fake_host(fake, 0);
     const uint8_t *id = fake->data;
 
-    assert_int_equal(identify(fake, admin, CNS_CONTROLLER, 0).status, 0);
+    assert_int_equal(exec_identify(fake, admin, CNS_CONTROLLER, 0).status, 0);
     assert_int_equal(
         get_le16(id + 78),
         fake->target->ctrl[fake->target->qpair[admin].ctrl].cntlid);
@@ -63,7 +63,7 @@ static void test_the_data_sheet_profile_reports_1_2_1(void **state)
     fake_start(fake);
     admin = fake_host(fake, 0);
     assert_int_equal(fake_property_get(fake, admin, PROPERTY_VS, 4), 0x10201);
-    identify(fake, admin, CNS_CONTROLLER, 0);
+    exec_identify(fake, admin, CNS_CONTROLLER, 0);
     assert_int_equal(get_le32(fake->data + 80), 0x10201);
     assert_int_equal(fake->data[111], 0);
     assert_int_equal(fake->data[525], 6); /* no volatile write cache */
@@ -71,13 +71,14 @@ static void test_the_data_sheet_profile_reports_1_2_1(void **state)
     fake_free(fake);
 }
 
-static void test_identify_namespaces(void **state)
+static void test_identify_returns_each_namespace_and_its_descriptors(
+    void **state)
 {
     struct fake *fake = *state;
     uint16_t admin = fake_host(fake, 0);
     const uint8_t *id = fake->data;
 
-    assert_int_equal(identify(fake, admin, CNS_NAMESPACE, 2).status, 0);
+    assert_int_equal(exec_identify(fake, admin, CNS_NAMESPACE, 2).status, 0);
     assert_int_equal(get_le64(id), FAKE_BLOCKS);
     assert_int_equal(get_le64(id + 8), FAKE_BLOCKS);
     assert_int_equal(id[25], 0);                         /* NLBAF */
@@ -85,11 +86,12 @@ static void test_identify_namespaces(void **state)
     assert_int_equal(get_le32(id + 128), 9 << 16);       /* LBAF0 */
     assert_memory_equal(id + 104, fake->ns[1].uuid, 16); /* NGUID */
 
-    assert_int_equal(identify(fake, admin, CNS_NAMESPACE, 3).status, 0);
+    assert_int_equal(exec_identify(fake, admin, CNS_NAMESPACE, 3).status, 0);
     for (unsigned int i = 0; i < 4096; i++) {
         assert_int_equal(id[i], 0);
     }
-    assert_int_equal(identify(fake, admin, CNS_NS_DESCRIPTORS, 1).status, 0);
+    assert_int_equal(exec_identify(fake, admin, CNS_NS_DESCRIPTORS, 1).status,
+                     0);
     assert_int_equal(id[0], 2);  /* NGUID */
     assert_int_equal(id[20], 3); /* UUID */
     assert_int_equal(id[21], 16);
@@ -102,20 +104,21 @@ static void test_active_namespace_list_starts_above_nsid(void **state)
     struct fake *fake = *state;
     uint16_t admin = fake_host(fake, 0);
 
-    assert_int_equal(identify(fake, admin, CNS_ACTIVE_NS_LIST, 0).status, 0);
+    assert_int_equal(exec_identify(fake, admin, CNS_ACTIVE_NS_LIST, 0).status,
+                     0);
     assert_int_equal(get_le32(fake->data), 1);
     assert_int_equal(get_le32(fake->data + 4), 2);
     assert_int_equal(get_le32(fake->data + 8), 0);
-    identify(fake, admin, CNS_ACTIVE_NS_LIST, 1);
+    exec_identify(fake, admin, CNS_ACTIVE_NS_LIST, 1);
     assert_int_equal(get_le32(fake->data), 2);
     assert_int_equal(get_le32(fake->data + 4), 0);
-    identify(fake, admin, CNS_ACTIVE_NS_LIST, 2);
+    exec_identify(fake, admin, CNS_ACTIVE_NS_LIST, 2);
     assert_int_equal(get_le32(fake->data), 0);
-    identify(fake, admin, CNS_ACTIVE_NS_LIST, 0xfffffffd);
+    exec_identify(fake, admin, CNS_ACTIVE_NS_LIST, 0xfffffffd);
     assert_int_equal(get_le32(fake->data), 0);
 }
 
-static void test_admin_commands_that_are_refused(void **state)
+static void test_invalid_admin_commands_are_refused(void **state)
 {
     struct fake *fake = *state;
     uint16_t admin = fake_host(fake, 0);
@@ -211,10 +214,11 @@ static void test_admin_commands_that_are_refused(void **state)
 }
 
 /*
- * Hosts ask for these to find out what there is, at each connect: an entry for
- * each would be an alarm to programs that watch SMART's count.
+ * Hosts send these queries at each connect to find out what a drive supports.
+ * If each left an entry, programs that watch SMART's count would raise an
+ * alarm.
  */
-static void test_queries_for_what_is_not_here_leave_no_entry(void **state)
+static void test_refused_queries_leave_no_entry_in_the_error_log(void **state)
 {
     struct fake *fake = *state;
     uint16_t admin = fake_host(fake, 0);
@@ -264,7 +268,7 @@ static void test_queries_for_what_is_not_here_leave_no_entry(void **state)
                      before);
 }
 
-/* CNS 05h to 08h of Base 2.0: Linux asks for 06h at each connect. */
+/* CNS 05h to 08h of Base 2.0.  Linux requests 06h at each connect. */
 static void test_identify_answers_for_the_nvm_command_set(void **state)
 {
     struct fake *fake = *state;
@@ -273,28 +277,30 @@ static void test_identify_answers_for_the_nvm_command_set(void **state)
 
     memset(fake->data, 0xa5, NVME_IDENTIFY_LEN);
     assert_int_equal(
-        identify(fake, admin, CNS_CONTROLLER_OF_COMMAND_SET, 0).status, 0);
+        exec_identify(fake, admin, CNS_CONTROLLER_OF_COMMAND_SET, 0).status, 0);
     assert_memory_equal(fake->data, zeroes, sizeof(zeroes));
     memset(fake->data, 0xa5, NVME_IDENTIFY_LEN);
-    assert_int_equal(identify(fake, admin, CNS_NS_OF_COMMAND_SET, 1).status, 0);
+    assert_int_equal(
+        exec_identify(fake, admin, CNS_NS_OF_COMMAND_SET, 1).status, 0);
     assert_memory_equal(fake->data, zeroes, sizeof(zeroes));
-    identify(fake, admin, CNS_ACTIVE_NS_LIST_OF_COMMAND_SET, 1);
+    exec_identify(fake, admin, CNS_ACTIVE_NS_LIST_OF_COMMAND_SET, 1);
     assert_int_equal(get_le32(fake->data), 2);
     assert_int_equal(get_le32(fake->data + 4), 0);
     memset(fake->data, 0xa5, NVME_IDENTIFY_LEN);
     assert_int_equal(
-        identify(fake, admin, CNS_NS_OF_ALL_COMMAND_SETS, 1).status, 0);
+        exec_identify(fake, admin, CNS_NS_OF_ALL_COMMAND_SETS, 1).status, 0);
     assert_int_equal(fake->data[1], NMIC_SHARED);
     assert_int_equal(fake->data[14], 1); /* ready */
     fake->data[1] = fake->data[14] = 0;
     assert_memory_equal(fake->data, zeroes, sizeof(zeroes));
     memset(fake->data, 0xa5, NVME_IDENTIFY_LEN);
-    identify(fake, admin, CNS_NS_OF_ALL_COMMAND_SETS, 3); /* not active */
+    exec_identify(fake, admin, CNS_NS_OF_ALL_COMMAND_SETS, 3); /* not active */
     assert_memory_equal(fake->data, zeroes, sizeof(zeroes));
     assert_int_equal(nvmf_target_counters(fake->target)->error_log_entries, 0);
 }
 
-static void test_what_a_discovery_controller_refuses(void **state)
+static void test_a_discovery_controller_refuses_io_controller_commands(
+    void **state)
 {
     struct fake *fake = *state;
     uint16_t admin = fake_discovery_host(fake);
@@ -318,14 +324,14 @@ static void test_what_a_discovery_controller_refuses(void **state)
                 .status,
             rows[i].status | DNR);
     }
-    assert_int_equal(identify(fake, admin, CNS_CONTROLLER, 0).status, 0);
+    assert_int_equal(exec_identify(fake, admin, CNS_CONTROLLER, 0).status, 0);
     assert_int_equal(fake->data[111], 2);
     assert_string_equal((const char *)fake->data + 768, NVME_DISCOVERY_NQN);
     assert_int_equal(get_le32(fake->data + 516), 0);
 }
 
-static uint32_t feature(struct fake *fake, uint16_t admin, uint8_t fid,
-                        uint32_t select, uint32_t cdw11)
+static uint32_t read_feature(struct fake *fake, uint16_t admin, uint8_t fid,
+                             uint32_t select, uint32_t cdw11)
 {
     struct nvme_sqe get =
         fake_admin(ADMIN_GET_FEATURES, 0, select << 8 | fid, cdw11);
@@ -343,7 +349,7 @@ static void set_feature(struct fake *fake, uint16_t admin, uint8_t fid,
     assert_int_equal(fake_exec(fake, admin, &set, NULL, 0).status, 0);
 }
 
-/* ---- Vendor features: the fake has one, C1h. */
+/* ---- Vendor features: the fake has C1h, a value, and C4h, data. */
 
 struct vendor {
     uint32_t value, saved;
@@ -373,7 +379,8 @@ static uint16_t vendor_set(void *ctx, uint8_t fid, bool is_saved,
     return NVME_SC_SUCCESS;
 }
 
-/* C4h has data: one byte that is saved, the rest says where it came from. */
+/* The data of C4h is one byte that is saved, and others that show its
+ * source. */
 static uint16_t vendor_data_len(void *ctx, uint8_t fid)
 {
     (void)ctx;
@@ -424,21 +431,21 @@ static void test_vendor_features_are_passed_on(void **state)
         .ctx = &vendor, .get = vendor_get, .set = vendor_set};
     fake_start(fake);
     admin = fake_host(fake, 0);
-    assert_int_equal(feature(fake, admin, 0xc1, 0, 2), 42);
+    assert_int_equal(read_feature(fake, admin, 0xc1, 0, 2), 42);
     set_feature(fake, admin, 0xc1, 7);
-    assert_int_equal(feature(fake, admin, 0xc1, 0, 0), 7);
-    assert_int_equal(feature(fake, admin, 0xc1, 2, 0), 0);
+    assert_int_equal(read_feature(fake, admin, 0xc1, 0, 0), 7);
+    assert_int_equal(read_feature(fake, admin, 0xc1, 2, 0), 0);
     assert_int_equal(
         try_feature(fake, admin, ADMIN_SET_FEATURES, BIT(31) | 0xc1, 9), 0);
-    assert_int_equal(feature(fake, admin, 0xc1, 2, 0), 9);
-    assert_int_equal(feature(fake, admin, 0xc1, 1, 0), 0);
-    assert_int_equal(feature(fake, admin, 0xc1, 3, 0), 5);
+    assert_int_equal(read_feature(fake, admin, 0xc1, 2, 0), 9);
+    assert_int_equal(read_feature(fake, admin, 0xc1, 1, 0), 0);
+    assert_int_equal(read_feature(fake, admin, 0xc1, 3, 0), 5);
     assert_int_equal(try_feature(fake, admin, ADMIN_SET_FEATURES, 0xc1, 13), 6);
     assert_int_equal(try_feature(fake, admin, ADMIN_SET_FEATURES, 0xc2, 1), 2);
     assert_int_equal(try_feature(fake, admin, ADMIN_GET_FEATURES, 0xc2, 1), 2);
     assert_int_equal(
         try_feature(fake, admin, ADMIN_GET_FEATURES, 4 << 8 | 0xc1, 1), 2);
-    /* A discovery controller has none. */
+    /* A discovery controller has no vendor features. */
     assert_int_equal(try_feature(fake, fake_discovery_host(fake),
                                  ADMIN_GET_FEATURES, 0xc1, 1),
                      2);
@@ -473,7 +480,7 @@ static void test_vendor_features_may_have_data(void **state)
     data[sizeof(data) - 1] = 1;
     assert_int_equal(
         fake_exec(fake, admin, &set, data, sizeof(data)).status & 0xfff, 2);
-    /* All of the data, no more and no less. */
+    /* The command must have exactly the length of the data. */
     assert_int_equal(
         fake_exec(fake, admin, &set, data, sizeof(data) - 4).status & 0xfff,
         0xf);
@@ -490,8 +497,8 @@ static void test_vendor_features_may_have_data(void **state)
     get = fake_admin(ADMIN_GET_FEATURES, 0, 0xc4, 1);
     assert_int_equal(
         fake_exec(fake, admin, &get, data, sizeof(data)).status & 0xfff, 2);
-    assert_int_equal(feature(fake, admin, 0xc4, 3, 0), 5);
-    assert_int_equal(feature(fake, admin, 0xc1, 0, 0), 8);
+    assert_int_equal(read_feature(fake, admin, 0xc4, 3, 0), 5);
+    assert_int_equal(read_feature(fake, admin, 0xc1, 0, 0), 8);
     fake_free(fake);
 }
 
@@ -517,19 +524,20 @@ static void test_features_keep_what_is_set(void **state)
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         uint8_t fid = rows[i].fid;
 
-        assert_int_equal(feature(fake, admin, fid, 0, 0), rows[i].initial);
+        assert_int_equal(read_feature(fake, admin, fid, 0, 0), rows[i].initial);
         set_feature(fake, admin, fid, rows[i].set);
-        assert_int_equal(feature(fake, admin, fid, 0, 0), rows[i].then);
-        assert_int_equal(feature(fake, admin, fid, 1, 0), rows[i].initial);
-        assert_int_equal(feature(fake, admin, fid, 2, 0), rows[i].initial);
-        assert_int_equal(feature(fake, admin, fid, 3, 0), 4); /* changeable */
+        assert_int_equal(read_feature(fake, admin, fid, 0, 0), rows[i].then);
+        assert_int_equal(read_feature(fake, admin, fid, 1, 0), rows[i].initial);
+        assert_int_equal(read_feature(fake, admin, fid, 2, 0), rows[i].initial);
+        /* The feature is changeable. */
+        assert_int_equal(read_feature(fake, admin, fid, 3, 0), 4);
     }
-    assert_int_equal(feature(fake, admin, 0x81, 3, 1), 0);
-    /* A reset makes the controller's own forget. */
+    assert_int_equal(read_feature(fake, admin, 0x81, 3, 1), 0);
+    /* A reset sets the controller's own features to their defaults. */
     fake_property_set(fake, admin, PROPERTY_CC, 0);
     fake_property_set(fake, admin, PROPERTY_CC, CC_ENABLE);
-    assert_int_equal(feature(fake, admin, 0x04, 0, 0), 343);
-    assert_int_equal(feature(fake, admin, 0x0b, 0, 0), 0);
+    assert_int_equal(read_feature(fake, admin, 0x04, 0, 0), 343);
+    assert_int_equal(read_feature(fake, admin, 0x0b, 0, 0), 0);
 }
 
 static void test_under_temperature_threshold(void **state)
@@ -537,14 +545,14 @@ static void test_under_temperature_threshold(void **state)
     struct fake *fake = *state;
     uint16_t admin = fake_host(fake, 0);
 
-    assert_int_equal(feature(fake, admin, 4, 0, 1 << 20), 0);
+    assert_int_equal(read_feature(fake, admin, 4, 0, 1 << 20), 0);
     set_feature(fake, admin, 4, 1 << 20 | 0xf << 16 | 280);
-    assert_int_equal(feature(fake, admin, 4, 0, 1 << 20), 280);
-    assert_int_equal(feature(fake, admin, 4, 1, 1 << 20), 0);
-    assert_int_equal(feature(fake, admin, 4, 0, 0), 343);
+    assert_int_equal(read_feature(fake, admin, 4, 0, 1 << 20), 280);
+    assert_int_equal(read_feature(fake, admin, 4, 1, 1 << 20), 0);
+    assert_int_equal(read_feature(fake, admin, 4, 0, 0), 343);
 }
 
-static void test_cache_goes_off_only_when_flushed(void **state)
+static void test_disabling_the_cache_completes_after_a_flush(void **state)
 {
     struct fake *fake = *state;
     uint16_t admin = fake_host(fake, 0);
@@ -556,7 +564,8 @@ static void test_cache_goes_off_only_when_flushed(void **state)
     fake->media_room = 1;
     request = fake_send(fake, admin, &set, NULL, 0);
     fake_run(fake);
-    assert_int_equal(fake->cache_on, 0); /* new writes, from now on */
+    /* New writes bypass the cache at once. */
+    assert_int_equal(fake->cache_on, 0);
     assert_false(request->is_answered);
     fake->hold_media = false;
     fake_run(fake);
@@ -588,7 +597,8 @@ static void test_cache_feature_is_refused_without_a_cache(void **state)
     fake_free(fake);
 }
 
-static void test_number_of_queues_comes_before_the_queues(void **state)
+static void test_number_of_queues_cannot_be_set_after_io_queues_connect(
+    void **state)
 {
     struct fake *fake = *state;
     uint16_t admin = fake_host(fake, 0);
@@ -599,7 +609,7 @@ static void test_number_of_queues_comes_before_the_queues(void **state)
                      NVME_SC_COMMAND_SEQUENCE | DNR | MORE);
 }
 
-static void test_host_identifier_is_that_of_connect(void **state)
+static void test_the_host_identifier_is_the_one_of_connect(void **state)
 {
     struct fake *fake = *state;
     uint16_t admin = fake_host(fake, 0);
@@ -611,7 +621,7 @@ static void test_host_identifier_is_that_of_connect(void **state)
     assert_memory_equal(fake->data, hostid, sizeof(hostid));
 }
 
-static void test_aers_up_to_the_limit(void **state)
+static void test_event_requests_are_accepted_up_to_the_limit(void **state)
 {
     struct fake *fake = *state;
     uint16_t admin = fake_host(fake, 0);
@@ -628,7 +638,7 @@ static void test_aers_up_to_the_limit(void **state)
     assert_false(request[3]->is_answered);
 }
 
-static void test_abort_takes_back_what_waits(void **state)
+static void test_abort_ends_a_waiting_command(void **state)
 {
     struct fake *fake = *state;
     uint16_t admin = fake_host(fake, 0);

@@ -6,7 +6,7 @@
 
 enum { IATTR = 0x10000 };
 
-/* What is wrong with an otherwise good Connect, and how it is refused. */
+/* One invalid field of a Connect that is valid otherwise, and the refusal. */
 struct refused {
     const char *what;
     uint16_t status; /* without DNR */
@@ -171,7 +171,7 @@ static void refuse_each(struct fake *fake, const struct refused *rows,
             fail_msg("%s: status %x dw0 %x", rows[i].what, cqe.status, cqe.dw0);
         }
     }
-    /* None of this has done any harm. */
+    /* After all refusals, a valid Connect succeeds. */
     fake_connect(fake, qpair, qid, size, cntlid, 0, FAKE_SUBNQN);
 }
 
@@ -191,7 +191,7 @@ static void test_every_refused_field_of_an_io_connect(void **state)
 }
 
 /* SPDK's perf has an empty HOSTNQN by default. */
-static void test_an_empty_hostnqn_is_a_name_like_any_other(void **state)
+static void test_connect_accepts_an_empty_hostnqn(void **state)
 {
     struct fake *fake = *state;
     struct connect_command command = {.sqsize = 31,
@@ -245,7 +245,8 @@ static void test_connect_data_must_be_1024_bytes(void **state)
     assert_int_equal(fake->fetch_count, 0);
 }
 
-static void test_only_connect_comes_first_and_only_once(void **state)
+static void test_the_first_command_must_be_connect_and_only_the_first(
+    void **state)
 {
     struct fake *fake = *state;
     uint16_t qpair = fake_open(fake, 0, 31);
@@ -298,7 +299,7 @@ static void test_a_queue_that_exists_is_not_connected_again(void **state)
     fake_connect_data(&data, cntlid, FAKE_SUBNQN);
     assert_int_equal(fake_connect_with(fake, again, &command, &data).status,
                      NVME_SC_COMMAND_SEQUENCE | DNR);
-    /* Once it has gone, it is. */
+    /* After the queue has ended, Connect succeeds. */
     fake_close(fake, io);
     assert_int_equal(fake_connect_with(fake, again, &command, &data).status, 0);
 }
@@ -353,13 +354,13 @@ static void test_sq_flow_control_can_be_off(void **state)
     fake_connect_data(&data, 0xffff, FAKE_SUBNQN);
     assert_int_equal(fake_connect_with(fake, qpair, &command, &data).sqhd,
                      0xffff);
-    /* From here on it is reserved. */
+    /* In later responses SQHD is reserved. */
     assert_int_equal(
         fake_property_set(fake, qpair, PROPERTY_CC, CC_ENABLE).sqhd, 0);
     assert_int_equal(fake_exec(fake, qpair, &keep_alive, NULL, 0).sqhd, 0);
 }
 
-static void test_cntlids_do_not_come_back_soon(void **state)
+static void test_a_cntlid_is_not_reused_soon(void **state)
 {
     struct fake *fake = *state;
     uint16_t last = 0;
@@ -397,10 +398,11 @@ static void test_cntlids_differ_from_boot_to_boot(void **state)
 }
 
 WITH_FIXTURE(NULL, NULL)
-static void test_cntlids_of_a_boot_are_none_of_the_three_boots_before(
+static void test_cntlids_of_a_boot_differ_from_those_of_the_three_boots_before(
     void **state)
 {
-    static uint8_t boot_of[0x10000]; /* 1 for the first boot; 0: not used */
+    static uint8_t
+        boot_of[0x10000]; /* by CNTLID: number of the boot, 0 if unused */
 
     (void)state;
     for (unsigned int boot = 1; boot <= 4; boot++) {

@@ -6,12 +6,12 @@
 
 enum { SHN_NORMAL = 1 << CC_SHN_SHIFT, SHN_ABRUPT = 2 << CC_SHN_SHIFT };
 
-static uint32_t csts(struct fake *fake, uint16_t admin)
+static uint32_t read_csts(struct fake *fake, uint16_t admin)
 {
     return (uint32_t)fake_property_get(fake, admin, PROPERTY_CSTS, 4);
 }
 
-static uint16_t connected(struct fake *fake)
+static uint16_t connected_admin(struct fake *fake)
 {
     uint16_t admin = fake_open(fake, 0, 31);
 
@@ -19,10 +19,10 @@ static uint16_t connected(struct fake *fake)
     return admin;
 }
 
-static void test_properties_have_their_values(void **state)
+static void test_properties_have_the_expected_values(void **state)
 {
     struct fake *fake = *state;
-    uint16_t admin = connected(fake);
+    uint16_t admin = connected_admin(fake);
     uint64_t cap = fake_property_get(fake, admin, PROPERTY_CAP, 8);
 
     assert_int_equal(cap & 0xffff, 63);         /* MQES */
@@ -39,7 +39,7 @@ static void test_properties_have_their_values(void **state)
 static void test_reserved_properties_read_as_zero(void **state)
 {
     struct fake *fake = *state;
-    uint16_t admin = connected(fake);
+    uint16_t admin = connected_admin(fake);
     static const uint32_t offsets[] = {0x0c, 0x10,   0x18,       0x24, 0x38,
                                        0x68, 0x1000, 0xfffffffc, 0x2f};
 
@@ -49,7 +49,7 @@ static void test_reserved_properties_read_as_zero(void **state)
     }
 }
 
-static void test_property_commands_that_are_refused(void **state)
+static void test_invalid_property_commands_are_refused(void **state)
 {
     struct fake *fake = *state;
     uint16_t admin = fake_host(fake, 0);
@@ -87,7 +87,7 @@ static void test_property_commands_that_are_refused(void **state)
         assert_int_equal(fake_exec(fake, admin, &sqe, NULL, 0).status,
                          rows[i].status | DNR);
     }
-    /* Properties are the admin queue's. */
+    /* Only the admin queue takes property commands. */
     sqe = (struct nvme_sqe){.opcode = NVME_FABRICS,
                             .fctype = FABRICS_PROPERTY_GET,
                             .cdw11 = PROPERTY_CSTS};
@@ -95,26 +95,27 @@ static void test_property_commands_that_are_refused(void **state)
                      NVME_SC_INVALID_OPCODE | DNR);
 }
 
-static void test_commands_wait_for_enable(void **state)
+static void test_commands_are_refused_until_the_controller_is_enabled(
+    void **state)
 {
     struct fake *fake = *state;
-    uint16_t admin = connected(fake);
+    uint16_t admin = connected_admin(fake);
     struct nvme_sqe identify = fake_admin(ADMIN_IDENTIFY, 0, CNS_CONTROLLER, 0);
 
     assert_int_equal(fake_exec(fake, admin, &identify, fake->data, 4096).status,
                      NVME_SC_COMMAND_SEQUENCE | DNR | MORE);
     fake_property_set(fake, admin, PROPERTY_CC, CC_ENABLE);
-    assert_int_equal(csts(fake, admin), 1);
+    assert_int_equal(read_csts(fake, admin), 1);
     assert_int_equal(fake_exec(fake, admin, &identify, fake->data, 4096).status,
                      0);
 }
 
-static void test_configurations_we_lack_are_fatal(void **state)
+static void test_an_unsupported_configuration_sets_cfs(void **state)
 {
     struct fake *fake = *state;
-    uint16_t admin = connected(fake);
+    uint16_t admin = connected_admin(fake);
     static const uint32_t bad[] = {
-        CC_EN, /* entry sizes */
+        CC_EN, /* entry sizes of 0 */
         CC_EN | 6u << CC_IOSQES_SHIFT,
         CC_EN | 4u << CC_IOCQES_SHIFT,
         CC_ENABLE | 1u << CC_CSS_SHIFT,
@@ -125,15 +126,15 @@ static void test_configurations_we_lack_are_fatal(void **state)
 
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         fake_property_set(fake, admin, PROPERTY_CC, bad[i]);
-        assert_int_equal(csts(fake, admin), CSTS_CFS);
+        assert_int_equal(read_csts(fake, admin), CSTS_CFS);
         fake_property_set(fake, admin, PROPERTY_CC, 0);
-        assert_int_equal(csts(fake, admin), 0);
+        assert_int_equal(read_csts(fake, admin), 0);
     }
     fake_property_set(fake, admin, PROPERTY_CC, CC_ENABLE);
-    assert_int_equal(csts(fake, admin), CSTS_RDY);
+    assert_int_equal(read_csts(fake, admin), CSTS_RDY);
 }
 
-static void test_reset_ends_io_queues_before_it_is_done(void **state)
+static void test_a_reset_completes_after_its_io_queues_have_ended(void **state)
 {
     struct fake *fake = *state;
     uint16_t admin = fake_host(fake, 0);
@@ -146,16 +147,16 @@ static void test_reset_ends_io_queues_before_it_is_done(void **state)
     assert_int_equal(fake->disconnected[0], io);
     assert_true(request->is_answered);
     assert_int_equal(request->cqe.status, NVME_SC_ABORT_REQUESTED);
-    assert_int_equal(csts(fake, admin), CSTS_RDY);
+    assert_int_equal(read_csts(fake, admin), CSTS_RDY);
     fake_close(fake, io);
-    assert_int_equal(csts(fake, admin), 0);
-    /* And it can be used again. */
+    assert_int_equal(read_csts(fake, admin), 0);
+    /* The controller can be enabled again. */
     fake_property_set(fake, admin, PROPERTY_CC, CC_ENABLE);
     io = fake_io_queue(fake, admin, 1);
-    assert_int_equal(csts(fake, admin), CSTS_RDY);
+    assert_int_equal(read_csts(fake, admin), CSTS_RDY);
 }
 
-/* Else a write of before the reset could overtake one of after it. */
+/* Otherwise a write from before the reset could overtake a later one. */
 static void test_a_reset_waits_for_the_medium(void **state)
 {
     struct fake *fake = *state;
@@ -170,19 +171,19 @@ static void test_a_reset_waits_for_the_medium(void **state)
     fake->hold_media = true;
     fake_run(fake);
     assert_int_equal(fake->media_count, 2);
-    /* As Linux does: its queues first, then the reset. */
+    /* As Linux does, end the I/O queues first and then reset. */
     assert_false(nvmf_qpair_closed(fake->target, io[0]));
     fake_property_set(fake, admin, PROPERTY_CC, 0);
-    assert_int_equal(csts(fake, admin), CSTS_RDY);
+    assert_int_equal(read_csts(fake, admin), CSTS_RDY);
     assert_false(nvmf_qpair_closed(fake->target, io[1]));
-    assert_int_equal(csts(fake, admin), CSTS_RDY);
+    assert_int_equal(read_csts(fake, admin), CSTS_RDY);
     fake->hold_media = false;
     fake_run(fake);
     assert_int_equal(fake->drained_count, 2);
-    assert_int_equal(csts(fake, admin), 0);
+    assert_int_equal(read_csts(fake, admin), 0);
     fake_property_set(fake, admin, PROPERTY_CC, CC_ENABLE);
     fake_io_queue(fake, admin, 1);
-    assert_int_equal(csts(fake, admin), CSTS_RDY);
+    assert_int_equal(read_csts(fake, admin), CSTS_RDY);
 }
 
 static void close_if_disconnected(struct fake *fake, uint16_t qpair)
@@ -194,8 +195,8 @@ static void close_if_disconnected(struct fake *fake, uint16_t qpair)
 }
 
 /*
- * Every state of a controller times every value of CC, and then the end of the
- * I/O queues, if they were still draining.
+ * Every value of CC in every state of a controller; then the I/O queues finish
+ * draining if they have not before.
  */
 enum { AT_DISABLED, AT_READY, AT_RESETTING, AT_REENABLING, AT_FAILED, ATS };
 
@@ -224,7 +225,7 @@ static void test_every_controller_state_follows_every_cc(void **state)
             uint16_t admin, io = NO_QPAIR;
 
             fake_start(fake);
-            admin = connected(fake);
+            admin = connected_admin(fake);
             if (at == AT_FAILED) {
                 fake_property_set(fake, admin, PROPERTY_CC, BAD);
             } else if (at != AT_DISABLED) {
@@ -238,22 +239,24 @@ static void test_every_controller_state_follows_every_cc(void **state)
                 fake_property_set(fake, admin, PROPERTY_CC, CC_ENABLE);
             }
             fake_property_set(fake, admin, PROPERTY_CC, ccs[i]);
-            assert_int_equal(csts(fake, admin), rows[at][i].csts);
+            assert_int_equal(read_csts(fake, admin), rows[at][i].csts);
             close_if_disconnected(fake, io);
-            assert_int_equal(csts(fake, admin), rows[at][i].drained);
-            /* And whatever it was, it can be disabled and enabled again. */
+            assert_int_equal(read_csts(fake, admin), rows[at][i].drained);
+            /* In every case the controller can be disabled and enabled
+             * again. */
             fake_property_set(fake, admin, PROPERTY_CC, 0);
             close_if_disconnected(fake, io);
-            assert_int_equal(csts(fake, admin), 0);
+            assert_int_equal(read_csts(fake, admin), 0);
             fake_property_set(fake, admin, PROPERTY_CC, CC_ENABLE);
-            assert_int_equal(csts(fake, admin), CSTS_RDY);
+            assert_int_equal(read_csts(fake, admin), CSTS_RDY);
             fake_io_queue(fake, admin, 2);
             fake_free(fake);
         }
     }
 }
 
-/* What crashed the drive: CC.EN = 1 was forgotten, and its end asserted. */
+/* This sequence once crashed the drive: it ignored CC.EN = 1, and the CC.EN = 0
+ * after it failed an assertion. */
 static void test_cc_en_written_0_1_0_before_io_queues_drain(void **state)
 {
     struct fake *fake = *state;
@@ -263,9 +266,9 @@ static void test_cc_en_written_0_1_0_before_io_queues_drain(void **state)
     fake_property_set(fake, admin, PROPERTY_CC, 0);
     fake_property_set(fake, admin, PROPERTY_CC, CC_ENABLE);
     fake_property_set(fake, admin, PROPERTY_CC, 0);
-    assert_int_equal(csts(fake, admin), CSTS_RDY);
+    assert_int_equal(read_csts(fake, admin), CSTS_RDY);
     fake_close(fake, io);
-    assert_int_equal(csts(fake, admin), 0);
+    assert_int_equal(read_csts(fake, admin), 0);
 }
 
 static void test_no_io_queue_joins_a_controller_that_is_resetting(void **state)
@@ -288,7 +291,7 @@ static void test_no_io_queue_joins_a_controller_that_is_resetting(void **state)
     assert_int_equal(fake_connect_with(fake, late, &command, &data).status, 0);
 }
 
-static void test_shutdown_flushes_then_reports(void **state)
+static void test_shutdown_reports_completion_after_its_flush(void **state)
 {
     struct fake *fake = *state;
     uint32_t kinds[] = {SHN_NORMAL, SHN_ABRUPT};
@@ -307,21 +310,23 @@ static void test_shutdown_flushes_then_reports(void **state)
         request = fake_send(fake, admin, &set, NULL, 0);
         fake_run(fake);
         assert_false(request->is_answered);
-        assert_int_equal(csts(fake, admin), CSTS_RDY | 1 << CSTS_SHST_SHIFT);
+        assert_int_equal(read_csts(fake, admin),
+                         CSTS_RDY | 1 << CSTS_SHST_SHIFT);
         fake->hold_media = false;
         fake_run(fake);
         assert_int_equal(fake->history_count, 2);
         assert_int_equal(fake->history[0].op, MEDIA_FLUSH);
         assert_int_equal(fake->history[1].ns, 71);
         assert_true(request->is_answered);
-        assert_int_equal(csts(fake, admin), CSTS_RDY | 2 << CSTS_SHST_SHIFT);
-        /* Only fabrics commands from here on, until it is enabled again. */
+        assert_int_equal(read_csts(fake, admin),
+                         CSTS_RDY | 2 << CSTS_SHST_SHIFT);
+        /* Only fabrics commands are accepted until it is enabled again. */
         assert_int_equal(fake_exec(fake, admin, &keep_alive, NULL, 0).status,
                          NVME_SC_COMMAND_SEQUENCE | DNR | MORE);
         fake_property_set(fake, admin, PROPERTY_CC, 0);
-        assert_int_equal(csts(fake, admin), 0);
+        assert_int_equal(read_csts(fake, admin), 0);
         fake_property_set(fake, admin, PROPERTY_CC, CC_ENABLE);
-        assert_int_equal(csts(fake, admin), CSTS_RDY);
+        assert_int_equal(read_csts(fake, admin), CSTS_RDY);
         fake_close(fake, admin);
     }
 }
@@ -340,10 +345,10 @@ static void test_a_reset_during_shutdown_leaves_a_usable_controller(
     fake_send(fake, admin, &set, NULL, 0);
     fake_property_set(fake, admin, PROPERTY_CC, 0);
     fake_property_set(fake, admin, PROPERTY_CC, CC_ENABLE);
-    assert_int_equal(csts(fake, admin), CSTS_RDY);
+    assert_int_equal(read_csts(fake, admin), CSTS_RDY);
     fake->hold_media = false;
     fake_run(fake);
-    assert_int_equal(csts(fake, admin), CSTS_RDY);
+    assert_int_equal(read_csts(fake, admin), CSTS_RDY);
 }
 
 static struct fake_request *send_cc(struct fake *fake, uint16_t admin,
@@ -359,9 +364,8 @@ static struct fake_request *send_cc(struct fake *fake, uint16_t admin,
     return request;
 }
 
-/* The first shutdown's flush says nothing about what the second one's makes
- * durable. */
-static void test_a_shutdown_is_complete_when_its_own_flush_is(void **state)
+/* The flush of the first shutdown does not cover the writes between the two. */
+static void test_a_shutdown_completes_with_its_own_flush(void **state)
 {
     struct fake *fake = *state;
     uint16_t admin = fake_host(fake, 0);
@@ -372,20 +376,20 @@ static void test_a_shutdown_is_complete_when_its_own_flush_is(void **state)
     send_cc(fake, admin, 0);
     send_cc(fake, admin, CC_ENABLE);
     send_cc(fake, admin, CC_ENABLE | SHN_NORMAL);
-    assert_int_equal(csts(fake, admin), CSTS_RDY | 1 << CSTS_SHST_SHIFT);
-    /* One media operation after the other: two flushes for each shutdown. */
+    assert_int_equal(read_csts(fake, admin), CSTS_RDY | 1 << CSTS_SHST_SHIFT);
+    /* Complete four media operations: two flushes for each shutdown. */
     for (unsigned int i = 1; i <= 4; i++) {
         fake_run_media(fake);
         assert_int_equal(fake->history_count, i < 4 ? i + 1 : 4);
-        assert_int_equal(csts(fake, admin), CSTS_RDY | (i < 4 ? 1u : 2u)
-                                                           << CSTS_SHST_SHIFT);
+        assert_int_equal(read_csts(fake, admin),
+                         CSTS_RDY | (i < 4 ? 1u : 2u) << CSTS_SHST_SHIFT);
     }
     fake->hold_media = false;
     fake_run(fake);
     assert_int_equal(fake->history_count, 4);
 }
 
-static void test_shutdown_twice_flushes_once(void **state)
+static void test_a_repeated_shutdown_flushes_once(void **state)
 {
     struct fake *fake = *state;
     uint16_t admin = fake_host(fake, 0);
@@ -400,10 +404,11 @@ static void test_shutdown_twice_flushes_once(void **state)
     fake_run(fake);
     assert_true(first->is_answered);
     assert_int_equal(fake->history_count, 2);
-    assert_int_equal(csts(fake, admin), CSTS_RDY | 2 << CSTS_SHST_SHIFT);
+    assert_int_equal(read_csts(fake, admin), CSTS_RDY | 2 << CSTS_SHST_SHIFT);
 }
 
-static void test_a_failed_flush_is_told_and_can_be_tried_again(void **state)
+static void test_a_shutdown_can_be_repeated_after_its_flush_has_failed(
+    void **state)
 {
     struct fake *fake = *state;
     uint16_t admin = fake_host(fake, 0);
@@ -414,18 +419,19 @@ static void test_a_failed_flush_is_told_and_can_be_tried_again(void **state)
         fake_property_set(fake, admin, PROPERTY_CC, CC_ENABLE | SHN_NORMAL)
             .status,
         NVME_SC_WRITE_FAULT);
-    assert_int_equal(csts(fake, admin), CSTS_RDY);
+    assert_int_equal(read_csts(fake, admin), CSTS_RDY);
     assert_int_equal(fake_exec(fake, admin, &keep_alive, NULL, 0).status, 0);
     fake->media_status = MEDIA_OK;
     assert_int_equal(
         fake_property_set(fake, admin, PROPERTY_CC, CC_ENABLE | SHN_NORMAL)
             .status,
         0);
-    assert_int_equal(csts(fake, admin), CSTS_RDY | 2 << CSTS_SHST_SHIFT);
+    assert_int_equal(read_csts(fake, admin), CSTS_RDY | 2 << CSTS_SHST_SHIFT);
 }
 
-/* CC.SHN still holds the value of an earlier shutdown: it asks again. */
-static void test_shutdown_after_a_reset_that_kept_shn(void **state)
+/* CC.SHN still has the value of an earlier shutdown, so it requests another. */
+static void test_shn_left_from_an_earlier_shutdown_requests_another(
+    void **state)
 {
     struct fake *fake = *state;
     uint16_t admin = fake_host(fake, 0);
@@ -433,14 +439,14 @@ static void test_shutdown_after_a_reset_that_kept_shn(void **state)
     fake_property_set(fake, admin, PROPERTY_CC, CC_ENABLE | SHN_NORMAL);
     fake_property_set(fake, admin, PROPERTY_CC, SHN_NORMAL);
     fake_property_set(fake, admin, PROPERTY_CC, CC_ENABLE | SHN_NORMAL);
-    assert_int_equal(csts(fake, admin), CSTS_RDY | 2 << CSTS_SHST_SHIFT);
+    assert_int_equal(read_csts(fake, admin), CSTS_RDY | 2 << CSTS_SHST_SHIFT);
     fake_property_set(fake, admin, PROPERTY_CC, 0);
     fake_property_set(fake, admin, PROPERTY_CC, CC_ENABLE);
-    assert_int_equal(csts(fake, admin), CSTS_RDY);
+    assert_int_equal(read_csts(fake, admin), CSTS_RDY);
 }
 
-/* Enable and shut down in one write, while a reset is still under way. */
-static void test_shutdown_asked_for_during_a_reset_is_kept(void **state)
+/* One write enables and requests a shutdown while a reset is in progress. */
+static void test_a_shutdown_requested_during_a_reset_is_executed(void **state)
 {
     struct fake *fake = *state;
     uint16_t admin = fake_host(fake, 0);
@@ -448,9 +454,9 @@ static void test_shutdown_asked_for_during_a_reset_is_kept(void **state)
 
     fake_property_set(fake, admin, PROPERTY_CC, 0);
     fake_property_set(fake, admin, PROPERTY_CC, CC_ENABLE | SHN_NORMAL);
-    assert_int_equal(csts(fake, admin), 2 << CSTS_SHST_SHIFT);
+    assert_int_equal(read_csts(fake, admin), 2 << CSTS_SHST_SHIFT);
     fake_close(fake, io);
-    assert_int_equal(csts(fake, admin), CSTS_RDY | 2 << CSTS_SHST_SHIFT);
+    assert_int_equal(read_csts(fake, admin), CSTS_RDY | 2 << CSTS_SHST_SHIFT);
 }
 
 static void test_shutdown_survives_a_lost_connection(void **state)
@@ -478,7 +484,7 @@ static void test_shutdown_of_a_discovery_controller_is_immediate(void **state)
     uint16_t admin = fake_discovery_host(fake);
 
     fake_property_set(fake, admin, PROPERTY_CC, CC_ENABLE | SHN_NORMAL);
-    assert_int_equal(csts(fake, admin), CSTS_RDY | 2 << CSTS_SHST_SHIFT);
+    assert_int_equal(read_csts(fake, admin), CSTS_RDY | 2 << CSTS_SHST_SHIFT);
     assert_int_equal(fake->history_count, 0);
 }
 
@@ -522,8 +528,9 @@ static void test_subsystem_reset_ends_every_association(void **state)
                      NVMF_NO_DEADLINE);
 }
 
-/* As Linux does: CC.EN = 0, RDY seen as 0, and then the connection ends. */
-static void test_the_host_that_reset_the_subsystem_may_tidy_up(void **state)
+/* As Linux does: write CC.EN = 0, read RDY = 0, and end the connection. */
+static void test_the_host_that_reset_the_subsystem_may_disable_its_controller(
+    void **state)
 {
     struct fake *fake = *state;
     uint16_t admin = fake_host(fake, 0);
@@ -540,13 +547,13 @@ static void test_the_host_that_reset_the_subsystem_may_tidy_up(void **state)
     send_nssr(fake, admin);
     fake_run(fake);
     assert_int_equal(fake_property_get(fake, admin, PROPERTY_CC, 4), 0);
-    assert_int_equal(csts(fake, admin), 0);
+    assert_int_equal(read_csts(fake, admin), 0);
     assert_int_equal(fake_property_set(fake, admin, PROPERTY_CC, 0).status, 0);
-    /* It comes back by a new association only. */
+    /* The host can only continue with a new association. */
     assert_int_equal(
         fake_property_set(fake, admin, PROPERTY_CC, CC_ENABLE).status,
         NVME_SC_COMMAND_SEQUENCE | DNR);
-    assert_int_equal(csts(fake, admin), 0);
+    assert_int_equal(read_csts(fake, admin), 0);
     assert_int_equal(fake_exec(fake, admin, &keep_alive, NULL, 0).status,
                      NVME_SC_COMMAND_SEQUENCE | DNR | MORE);
     assert_int_equal(nvmf_qpair_reserve(fake->target, &late, &number),
@@ -556,7 +563,7 @@ static void test_the_host_that_reset_the_subsystem_may_tidy_up(void **state)
     assert_int_equal(fake->target->ctrl_count, 0);
 }
 
-/* Lets time pass in steps; returns when the first disconnect came. */
+/* Advance the time in steps.  @return the time of the first disconnect */
 static uint64_t time_to_disconnect_ms(struct fake *fake, uint64_t limit_ms)
 {
     uint64_t start_us = fake->now_us;
@@ -573,12 +580,12 @@ static void test_the_host_that_reset_the_subsystem_has_five_seconds(
     void **state)
 {
     struct fake *fake = *state;
-    uint16_t admin = fake_host(fake, 1000); /* no matter how long its KATO is */
+    uint16_t admin = fake_host(fake, 1000); /* KATO does not matter */
 
     send_nssr(fake, admin);
     fake_run(fake);
     time_to_disconnect_ms(fake, 3000);
-    send_nssr(fake, admin); /* gives it no more time */
+    send_nssr(fake, admin); /* a second reset does not extend the time */
     fake_run(fake);
     assert_in_range(time_to_disconnect_ms(fake, 60000), 1900, 2300);
     assert_int_equal(fake->target->counters.error_log_entries, 0);
@@ -587,7 +594,7 @@ static void test_the_host_that_reset_the_subsystem_has_five_seconds(
 }
 
 WITH_FIXTURE(NULL, NULL)
-static void test_keep_alive_expires_in_its_time(void **state)
+static void test_keep_alive_expires_after_its_timeout(void **state)
 {
     static const struct {
         uint32_t kato_ms, least_ms;
@@ -636,8 +643,7 @@ static void test_any_command_keeps_an_association_alive(void **state)
     assert_in_range(time_to_disconnect_ms(fake, 60000), 5000, 5300);
 }
 
-static void test_keep_alive_zero_waits_for_ever_but_not_for_discovery(
-    void **state)
+static void test_kato_0_means_no_timeout_except_for_discovery(void **state)
 {
     struct fake *fake = *state;
 
@@ -669,8 +675,8 @@ static void test_keep_alive_can_be_changed(void **state)
     assert_int_equal(fake_exec(fake, admin, &get, NULL, 0).dw0, UINT32_MAX);
 }
 
-/* 255 hosts with different patience, and a clock that jumps. */
-static void test_many_timers_and_a_clock_that_jumps(void **state)
+/* 255 hosts with different time-outs, and a clock that jumps. */
+static void test_255_timers_expire_in_time_when_the_clock_jumps(void **state)
 {
     struct fake *fake = *state;
     uint64_t next_us;
@@ -685,7 +691,7 @@ static void test_many_timers_and_a_clock_that_jumps(void **state)
     assert_int_equal(fake->disconnect_count, 100);
     fake->now_us += 1000000000;
     nvmf_target_timer(fake->target, fake->now_us);
-    /* And again those of before, whose ends did not come. */
+    /* disconnect() is called again for those that have not ended. */
     assert_int_equal(fake->disconnect_count, 255 + 100);
 }
 

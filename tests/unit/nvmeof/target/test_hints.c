@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Queue pairs whose transport knows neither QID nor size before Connect, and
- * targets that several transports use at the same time.
+ * Queue pairs whose transport does not know QID and size before Connect, and a
+ * target that several transports use at the same time.
  */
 #include "fake.h"
 
@@ -13,7 +13,7 @@
 #include "tests/test_fixture.h"
 
 enum {
-    IN_DATA = 0x10000, /* Connect's answer: the field is in its data */
+    IN_DATA = 0x10000, /* IATTR: the field is in Connect's data */
     CONNECT_INVALID = 0x182 | DNR,
     CONNECT_BUSY = 0x181,
 };
@@ -48,13 +48,13 @@ static struct nvme_cqe connect_as(struct fake *fake, uint16_t qpair,
     return fake_connect_with(fake, qpair, &command, &data);
 }
 
-static void enable(struct fake *fake, uint16_t admin)
+static void enable_ctrl(struct fake *fake, uint16_t admin)
 {
     assert_int_equal(
         fake_property_set(fake, admin, PROPERTY_CC, CC_ENABLE).status, 0);
 }
 
-/* Reserve with hints until `left` of the queue budget is left. */
+/* Reserve queue pairs with hints until only `left` of the budget is left. */
 static uint16_t leave_budget(struct fake *fake, uint16_t left)
 {
     uint16_t last = NO_QPAIR;
@@ -73,7 +73,8 @@ static uint16_t leave_budget(struct fake *fake, uint16_t left)
     return last;
 }
 
-static void test_connect_tells_qid_and_size(void **state)
+static void test_connect_sets_qid_and_size_of_a_queue_without_hints(
+    void **state)
 {
     struct fake *fake = *state;
     uint16_t admin = open_unknown(fake), io = open_unknown(fake), cntlid;
@@ -87,9 +88,9 @@ static void test_connect_tells_qid_and_size(void **state)
     assert_int_equal(cqe.sqhd, 1);
     cntlid = (uint16_t)cqe.dw0;
     assert_int_equal(nvmf_qpair_depth(fake->target, admin), 16);
-    /* An admin queue counts in full. */
+    /* An admin queue is charged its full depth. */
     assert_int_equal(fake->target->depth_used, NVMF_ADMIN_DEPTH);
-    enable(fake, admin);
+    enable_ctrl(fake, admin);
 
     assert_int_equal(connect_as(fake, io, 3, 23, cntlid).status, 0);
     assert_int_equal(nvmf_qpair_depth(fake->target, io), 24);
@@ -101,7 +102,8 @@ static void test_connect_tells_qid_and_size(void **state)
     assert_int_equal(fake->target->depth_used, 0);
 }
 
-static void test_qid_and_size_are_checked_at_connect(void **state)
+static void test_connect_refuses_invalid_qid_and_size_without_hints(
+    void **state)
 {
     static const struct {
         uint16_t qid, sqsize;
@@ -143,7 +145,7 @@ static void test_an_admin_queue_beyond_the_budget_is_busy(void **state)
     assert_int_equal(controllers, 0);
     assert_int_equal(fake->target->depth_used,
                      NVMF_TOTAL_DEPTH - NVMF_ADMIN_DEPTH);
-    /* The same connection may try again after another queue has gone. */
+    /* The same connection may try again after another queue has ended. */
     fake_close(fake, other);
     assert_int_equal(connect_as(fake, qpair, 0, 31, 0xffff).status, 0);
     fake_close(fake, qpair);
@@ -167,7 +169,8 @@ static void test_an_io_queue_beyond_the_budget_is_busy(void **state)
     assert_int_equal(fake->target->depth_used, NVMF_TOTAL_DEPTH - 1 - 20);
 }
 
-/* What Set Features promised to one controller is not another's to take. */
+/* Queues that Set Features promised to one controller are not given to
+ * others. */
 static void test_promised_queues_are_kept_for_their_controller(void **state)
 {
     struct fake *fake = *state;
@@ -190,7 +193,7 @@ static void test_promised_queues_are_kept_for_their_controller(void **state)
     assert_int_equal(fake->target->depth_used, NVMF_TOTAL_DEPTH - 1);
 }
 
-static void test_silence_instead_of_connect_ends_it(void **state)
+static void test_a_queue_without_hints_ends_without_connect(void **state)
 {
     struct fake *fake = *state;
     uint16_t qpair = open_unknown(fake);
@@ -243,7 +246,7 @@ static void test_identify_describes_the_transport_of_the_controller(
     other_init(fake, &other);
     second = open_by(fake, &other.transport);
     assert_int_equal(connect_as(fake, second, 0, 31, 0xffff).status, 0);
-    enable(fake, second);
+    enable_ctrl(fake, second);
     assert_int_equal(
         fake_exec(fake, second, &identify, fake->data, 4096).status, 0);
     assert_int_equal(get_le32(fake->data + ID_CTRL_IOCCSZ), 64 / 16);
@@ -266,7 +269,8 @@ static void test_an_io_queue_stays_on_its_transport(void **state)
     assert_int_equal(cqe.dw0, IN_DATA | CONNECT_DATA_CNTLID);
 }
 
-static void test_the_end_is_told_to_the_transport_of_the_queue(void **state)
+static void test_disconnect_is_called_on_the_transport_of_the_queue(
+    void **state)
 {
     struct fake *fake = *state;
     struct other other;
@@ -276,7 +280,7 @@ static void test_the_end_is_told_to_the_transport_of_the_queue(void **state)
     other.transport.ctx = &other;
     other.transport.disconnect = other_disconnect;
     second = open_by(fake, &other.transport);
-    fake->now_us += 30200000; /* no keep-alive, and no Connect */
+    fake->now_us += 30200000; /* both keep-alive and Connect are overdue */
     nvmf_target_timer(fake->target, fake->now_us);
     assert_int_equal(fake->disconnect_count, 1);
     assert_int_equal(fake->disconnected[0], first);

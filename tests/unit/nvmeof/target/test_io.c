@@ -7,7 +7,7 @@
 #include "lib/bytes.h"
 #include "tests/test_fixture.h"
 
-static void pattern(uint8_t *data, uint32_t len, uint8_t seed)
+static void fill_pattern(uint8_t *data, uint32_t len, uint8_t seed)
 {
     for (uint32_t i = 0; i < len; i++) {
         data[i] = (uint8_t)(seed + i + (i >> 8));
@@ -27,7 +27,7 @@ static void test_written_data_is_read_back_in_every_size(void **state)
         struct nvme_sqe write = fake_rw(NVM_WRITE, 10 * i, sizes[i]);
         struct nvme_sqe read = fake_rw(NVM_READ, 10 * i, sizes[i]);
 
-        pattern(data, len, (uint8_t)i);
+        fill_pattern(data, len, (uint8_t)i);
         memset(back, 0xa5, sizeof(back));
         assert_int_equal(fake_exec(fake, io, &write, data, len).status, 0);
         assert_int_equal(fake_exec(fake, io, &read, back, len).status, 0);
@@ -44,7 +44,7 @@ static void test_in_capsule_data_is_written_without_a_buffer(void **state)
     struct fake_request *request;
     uint8_t data[4096];
 
-    pattern(data, sizeof(data), 3);
+    fill_pattern(data, sizeof(data), 3);
     fake->buffers_free = 0;
     request = fake_send_in_capsule(fake, io, &write, data, sizeof(data));
     assert_int_equal(fake->fetch_count, 0);
@@ -72,7 +72,7 @@ static void test_in_capsule_data_of_the_wrong_kind_is_refused(void **state)
                      NVME_SC_SGL_INVALID_LENGTH | DNR | MORE);
 }
 
-/* A refused command: what is changed in a good one, and the status. */
+/* A refused command: the change to a valid one, and the status. */
 static const struct refused {
     const char *what;
     struct nvme_sqe sqe;
@@ -140,7 +140,8 @@ static void test_every_refused_field_gets_its_status(void **state)
                      ARRAY_LEN(refused));
 }
 
-static void test_bad_descriptor_matters_only_with_data(void **state)
+static void test_an_invalid_descriptor_is_refused_only_if_data_moves(
+    void **state)
 {
     struct fake *fake = *state;
     uint16_t io = fake_io_queue(fake, fake_host(fake, 0), 1);
@@ -181,7 +182,7 @@ static void test_fua_reaches_the_media(void **state)
     }
 }
 
-static void test_flush_of_one_and_of_all(void **state)
+static void test_flush_flushes_one_namespace_or_all(void **state)
 {
     struct fake *fake = *state;
     uint16_t io = fake_io_queue(fake, fake_host(fake, 0), 1);
@@ -199,7 +200,7 @@ static void test_flush_of_one_and_of_all(void **state)
     assert_int_equal(fake->history[2].ns, 71);
 }
 
-static void test_write_zeroes_and_deac(void **state)
+static void test_write_zeroes_deallocates_with_deac(void **state)
 {
     struct fake *fake = *state;
     uint16_t io = fake_io_queue(fake, fake_host(fake, 0), 1);
@@ -234,7 +235,7 @@ static void test_dsm_deallocates_each_range(void **state)
     uint16_t io = fake_io_queue(fake, fake_host(fake, 0), 1);
     struct nvme_sqe sqe = {
         .opcode = NVM_DATASET_MANAGEMENT, .nsid = 1, .cdw10 = 3, .cdw11 = 4};
-    uint8_t data[4096]; /* room for 256 ranges, as Linux describes it */
+    uint8_t data[4096]; /* space for 256 ranges, as Linux provides */
 
     put_range(data, 0, 10, 100);
     put_range(data, 1, 0, 5);
@@ -246,20 +247,20 @@ static void test_dsm_deallocates_each_range(void **state)
     assert_int_equal(fake->history[0].count_blocks, 10);
     assert_int_equal(fake->history[1].first_lba, 2047);
 
-    /* One range too far: nothing happens. */
+    /* One range exceeds the namespace: no range is deallocated. */
     put_range(data, 3, 1, 2048);
     assert_int_equal(fake_exec(fake, io, &sqe, data, 64).status,
                      NVME_SC_LBA_RANGE | DNR | MORE);
     assert_int_equal(fake->history_count, 2);
 
-    /* Without AD all is a hint. */
+    /* Without AD the ranges are only hints. */
     put_range(data, 3, 1, 0);
     sqe.cdw11 = 3;
     assert_int_equal(fake_exec(fake, io, &sqe, data, 64).status, 0);
     assert_int_equal(fake->history_count, 2);
 }
 
-/* As when only small buffers are left: a range begins in any of them. */
+/* As when only small buffers are left: ranges are in different buffers. */
 static void test_dsm_ranges_lie_in_several_pieces(void **state)
 {
     struct fake *fake = *state;
@@ -335,7 +336,7 @@ static void test_read_only_namespace_refuses_writes(void **state)
 }
 
 WITH_FIXTURE(NULL, NULL)
-static void test_blocks_of_4096(void **state)
+static void test_io_works_with_blocks_of_4096_bytes(void **state)
 {
     struct fake *fake = fake_new();
     struct nvme_sqe sqe;
@@ -356,7 +357,7 @@ static void test_blocks_of_4096(void **state)
     fake_free(fake);
 }
 
-/* Short commands wait for short ones, long ones for long ones. */
+/* Short commands wait behind short ones, long commands behind long ones. */
 static void test_requests_wait_for_buffers_in_order(void **state)
 {
     struct fake *fake = *state;
@@ -389,8 +390,9 @@ static void test_requests_wait_for_buffers_in_order(void **state)
     assert_false(nvmf_target_is_short(fake->target));
 }
 
-/* One host has all that there is, and many commands waiting. */
-static void test_a_host_does_not_wait_for_another_ones_commands(void **state)
+/* One host has all buffers and many waiting commands. */
+static void test_commands_of_one_host_do_not_wait_for_those_of_another(
+    void **state)
 {
     struct fake *fake = *state;
     uint16_t greedy = fake_io_queue(fake, fake_host(fake, 0), 1);
@@ -409,7 +411,7 @@ static void test_a_host_does_not_wait_for_another_ones_commands(void **state)
     second = fake_send(fake, other, &small, fake->data, 4096);
     assert_int_equal(first->req.state, NVMF_REQUEST_MEDIA);
     assert_int_equal(second->req.state, NVMF_REQUEST_WAIT_BUFFER);
-    fake->buffers_free += 4096; /* not even that much for the greedy one */
+    fake->buffers_free += 4096; /* too little for the first host */
     fake->hold_done = false;
     fake_run(fake);
     assert_true(first->is_done && second->is_done);
@@ -418,7 +420,7 @@ static void test_a_host_does_not_wait_for_another_ones_commands(void **state)
     }
 }
 
-/* ---- Data for which there are not enough buffers at once. */
+/* ---- Data in several windows. */
 
 static void check_windows(struct fake *fake, uint16_t io, uint32_t window,
                           uint32_t blocks)
@@ -432,7 +434,7 @@ static void check_windows(struct fake *fake, uint16_t io, uint32_t window,
 
     write.cdw12 |= 1u << 30; /* FUA */
     fake->window_max = window;
-    pattern(data, len, (uint8_t)blocks);
+    fill_pattern(data, len, (uint8_t)blocks);
     memset(back, 0xa5, sizeof(back));
     assert_int_equal(fake_exec(fake, io, &write, data, len).status, 0);
     assert_int_equal(fake->history_count, before + windows);
@@ -463,8 +465,8 @@ static void test_long_data_moves_in_windows(void **state)
     check_windows(fake, io, 4096, 31);
 }
 
-/* The response, and the invalidation with it, comes after all data. */
-static void test_only_the_last_window_goes_with_the_response(void **state)
+/* The response, which may invalidate the key, comes after all data. */
+static void test_only_the_last_window_is_sent_with_the_response(void **state)
 {
     struct fake *fake = *state;
     uint16_t io = fake_io_queue(fake, fake_host(fake, 0), 1);
@@ -512,7 +514,7 @@ static void test_a_window_that_fails_ends_the_command(void **state)
         fake_run(fake);
         fake->hold_media = false;
         fake->hold_send = fake->hold_fetch = true;
-        fake_run(fake); /* the first window is with the host */
+        fake_run(fake); /* the first window is being sent to the host */
         fake->hold_send = fake->hold_fetch = false;
         fake->media_status = MEDIA_INTERNAL_ERROR;
         fake_run(fake);
@@ -543,7 +545,7 @@ static void test_a_failed_send_ends_the_connection(void **state)
     fake_close(fake, io);
 }
 
-/* Connect moves its data without a buffer, where its transport has room. */
+/* Connect needs no buffer if its transport has spare memory. */
 static void test_connect_waits_for_no_buffer(void **state)
 {
     struct fake *fake = *state;
@@ -574,7 +576,7 @@ static void test_connect_waits_for_no_buffer(void **state)
     assert_int_equal(request->cqe.status, 0);
 }
 
-/* What ends while it is being retried frees its buffer for the next. */
+/* A request that ends during its retry frees its buffer for the next one. */
 static void test_a_retried_request_may_end_at_once(void **state)
 {
     struct fake *fake = *state;
@@ -643,13 +645,13 @@ static void test_a_failed_fetch_ends_the_connection(void **state)
     fake_close(fake, io);
 }
 
-static void test_sqhd_follows_the_answers_and_wraps(void **state)
+static void test_sqhd_counts_responses_and_wraps(void **state)
 {
     struct fake *fake = *state;
     uint16_t io = fake_io_queue(fake, fake_host(fake, 0), 1);
     struct nvme_sqe read = fake_rw(NVM_READ, 0, 1);
 
-    for (unsigned int i = 2; i < 200; i++) { /* Connect was the first */
+    for (unsigned int i = 2; i < 200; i++) { /* Connect was the first command */
         assert_int_equal(fake_exec(fake, io, &read, fake->data, 512).sqhd,
                          i % 64);
     }

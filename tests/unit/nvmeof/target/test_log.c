@@ -9,7 +9,7 @@
 
 enum { RAE = 1 << 15 };
 
-/* Reads into fake->data, which starts dirty. */
+/* Read a log page into fake->data, which is filled with a pattern before. */
 static struct nvme_cqe get_log(struct fake *fake, uint16_t admin, uint32_t lid,
                                uint64_t offset, uint32_t len)
 {
@@ -23,7 +23,7 @@ static struct nvme_cqe get_log(struct fake *fake, uint16_t admin, uint32_t lid,
     return fake_exec(fake, admin, &sqe, fake->data, len);
 }
 
-static void test_error_log_has_the_newest_first(void **state)
+static void test_the_error_log_starts_with_the_newest_entry(void **state)
 {
     struct fake *fake = *state;
     uint16_t admin = fake_host(fake, 0);
@@ -50,7 +50,7 @@ static void test_error_log_has_the_newest_first(void **state)
     assert_int_equal(get_le64(entry), 0);
 }
 
-/* Dwords 10 and 11 of other commands are no LBA. */
+/* In other commands, dwords 10 and 11 are not an LBA. */
 static void test_only_commands_with_an_lba_have_one_in_the_error_log(
     void **state)
 {
@@ -73,7 +73,7 @@ static void test_only_commands_with_an_lba_have_one_in_the_error_log(
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct nvme_sqe sqe = fake_rw(rows[i].opcode, 0x123456789, 1);
 
-        sqe.nsid = 200; /* refused, whatever it is */
+        sqe.nsid = 200; /* refused for every opcode */
         fake_exec(fake, io, &sqe, fake->data, 512);
         get_log(fake, admin, LOG_ERROR, 0, 64);
         assert_int_equal(get_le64(fake->data), i + 1);
@@ -82,7 +82,7 @@ static void test_only_commands_with_an_lba_have_one_in_the_error_log(
     }
 }
 
-static void test_error_log_keeps_the_last_64(void **state)
+static void test_the_error_log_keeps_the_last_64_entries(void **state)
 {
     struct fake *fake = *state;
     uint16_t admin = fake_host(fake, 0);
@@ -100,7 +100,7 @@ static void test_error_log_keeps_the_last_64(void **state)
     }
 }
 
-static void test_smart_counts(void **state)
+static void test_smart_counts_commands_and_data_units(void **state)
 {
     struct fake *fake = *state;
     uint16_t admin = fake_host(fake, 0);
@@ -132,7 +132,7 @@ static void test_smart_counts(void **state)
 }
 
 WITH_FIXTURE(NULL, NULL)
-static void test_smart_counters_go_on_after_a_restart(void **state)
+static void test_smart_counters_continue_after_a_restart(void **state)
 {
     struct fake *fake = fake_new();
     uint16_t admin;
@@ -150,11 +150,12 @@ static void test_smart_counters_go_on_after_a_restart(void **state)
     assert_int_equal(get_le64(fake->data + 80), 77);
     assert_int_equal(get_le64(fake->data + 176), 1234);
     get_log(fake, admin, LOG_ERROR, 0, 64);
-    assert_int_equal(get_le64(fake->data), 0); /* entries themselves are not */
+    assert_int_equal(get_le64(fake->data), 0); /* the entries are not kept */
     fake_free(fake);
 }
 
-static void test_firmware_slots(void **state)
+static void test_the_firmware_slot_log_has_the_configured_revisions(
+    void **state)
 {
     struct fake *fake = *state;
     uint16_t admin = fake_host(fake, 0);
@@ -166,7 +167,8 @@ static void test_firmware_slots(void **state)
     assert_int_equal(get_le64(fake->data + 24), 0);
 }
 
-static void test_commands_effects_are_the_tables(void **state)
+static void test_the_commands_effects_log_matches_the_command_tables(
+    void **state)
 {
     struct fake *fake = *state;
     uint16_t admin = fake_host(fake, 0);
@@ -216,7 +218,7 @@ static void test_logs_read_in_pieces_are_the_same(void **state)
                              0);
             assert_memory_equal(fake->data, whole + at, n);
         }
-        /* Beyond the end there are zeroes, as far as MDTS. */
+        /* Bytes beyond the end of a page are zero, up to MDTS. */
         get_log(fake, qpair, rows[i].lid, 0, NVMF_MAX_TRANSFER);
         assert_memory_equal(fake->data, whole, rows[i].len);
         for (uint32_t at = rows[i].len; at < NVMF_MAX_TRANSFER; at++) {
@@ -243,7 +245,7 @@ static void test_logs_in_pieces_of_memory_are_the_same(void **state)
         memset(fake->data, 0x5a, 4096);
         get_log(fake, admin, LOG_COMMANDS_EFFECTS, 0, 4096);
         assert_memory_equal(fake->data, whole, 4096);
-        /* Zeroes begin in one of them, too. */
+        /* The zeroes beyond the end begin inside a piece. */
         memset(fake->data, 0x5a, 4096);
         get_log(fake, admin, LOG_COMMANDS_EFFECTS, 1000, 4096);
         assert_memory_equal(fake->data, whole + 1000, 3096);
@@ -253,7 +255,8 @@ static void test_logs_in_pieces_of_memory_are_the_same(void **state)
     }
 }
 
-static void test_discovery_names_both_ports_and_itself(void **state)
+static void test_the_discovery_log_has_both_ports_and_the_discovery_subsystem(
+    void **state)
 {
     struct fake *fake = *state;
     uint16_t admin = fake_discovery_host(fake);
@@ -286,7 +289,7 @@ static void test_discovery_names_both_ports_and_itself(void **state)
 }
 
 WITH_FIXTURE(NULL, NULL)
-static void test_discovery_with_its_own_name(void **state)
+static void test_the_discovery_subsystem_has_a_unique_name_too(void **state)
 {
     struct fake *fake = fake_new();
     uint16_t admin = 0;
@@ -306,7 +309,7 @@ static void test_discovery_with_its_own_name(void **state)
     fake_free(fake);
 }
 
-static void test_discovery_that_changes_while_it_is_read(void **state)
+static void test_a_change_of_the_discovery_log_changes_genctr(void **state)
 {
     struct fake *fake = *state;
     uint16_t admin = fake_discovery_host(fake);
@@ -324,7 +327,8 @@ static void test_discovery_that_changes_while_it_is_read(void **state)
     }
     nvmf_target_set_addresses(fake->target, fake->address, 8);
     get_log(fake, admin, LOG_DISCOVERY, 0, 1024);
-    assert_int_equal(get_le64(fake->data), 2); /* the host starts again */
+    /* The changed GENCTR makes the host read again. */
+    assert_int_equal(get_le64(fake->data), 2);
     assert_int_equal(get_le64(fake->data + 8), 16);
     fake_run(fake);
     assert_true(event->is_answered);
@@ -357,7 +361,8 @@ static struct fake_request *post_aer(struct fake *fake, uint16_t admin)
     return request;
 }
 
-static void test_namespace_change_is_told_once_until_read(void **state)
+static void test_a_namespace_change_is_reported_once_until_the_log_is_read(
+    void **state)
 {
     struct fake *fake = *state;
     uint16_t admin = fake_host(fake, 0);
@@ -370,7 +375,7 @@ static void test_namespace_change_is_told_once_until_read(void **state)
     assert_true(event->is_answered);
     assert_int_equal(event->cqe.dw0, 0x040002);
 
-    /* Masked now: a further change waits for the log to be read. */
+    /* The event is masked: a further one waits until the log is read. */
     event = post_aer(fake, admin);
     nvmf_target_ns_changed(fake->target, 1);
     fake_run(fake);
@@ -393,7 +398,8 @@ static void test_an_event_waits_for_its_request(void **state)
     uint16_t admin = fake_host(fake, 0);
     struct fake_request *event;
 
-    nvmf_target_ns_changed(fake->target, 1); /* not asked for: forgotten */
+    /* The event is not enabled and is lost. */
+    nvmf_target_ns_changed(fake->target, 1);
     configure_events(fake, admin, 1 << 8);
     event = post_aer(fake, admin);
     assert_false(event->is_answered);
@@ -406,7 +412,7 @@ static void test_an_event_waits_for_its_request(void **state)
     assert_int_equal(event->cqe.status, 0);
 }
 
-static void test_health_events_come_when_it_gets_worse(void **state)
+static void test_a_health_event_is_raised_for_each_new_warning(void **state)
 {
     struct fake *fake = *state;
     uint16_t admin = fake_host(fake, 0);
@@ -421,7 +427,7 @@ static void test_health_events_come_when_it_gets_worse(void **state)
     fake_run(fake);
     assert_int_not_equal(first->is_answered, second->is_answered);
     assert_int_equal(second->cqe.dw0 | first->cqe.dw0, 0x020101);
-    nvmf_target_set_health(fake->target, &health); /* nothing new */
+    nvmf_target_set_health(fake->target, &health); /* no new warning */
     health.available_spare_percent = 9;
     nvmf_target_set_health(fake->target, &health);
     fake_run(fake);
@@ -430,7 +436,7 @@ static void test_health_events_come_when_it_gets_worse(void **state)
     get_log(fake, admin, LOG_SMART, 0, 512);
     assert_int_equal(fake->data[0], 3);
 
-    /* Better, then worse again. */
+    /* The warning ends and comes back. */
     health.temperature_k = 300;
     nvmf_target_set_health(fake->target, &health);
     first = post_aer(fake, admin);
@@ -475,8 +481,8 @@ static void test_vendor_logs_are_built_part_by_part(void **state)
     assert_int_equal(fake->data[3], 2);
     assert_int_equal(fake->data[4], 3);
     assert_int_equal(fake->data[103], 3);
-    assert_int_equal(fake->data[104], 0); /* behind its end */
-    fake->piece_bytes = 60; /* parts that begin behind the first */
+    assert_int_equal(fake->data[104], 0); /* beyond its end */
+    fake->piece_bytes = 60; /* some parts begin after the first piece */
     memset(fake->data, 0x5a, 304);
     assert_int_equal(get_log(fake, admin, 0xc5, 0, 304).status, 0);
     for (uint32_t at = 0; at < 304; at++) {
@@ -487,8 +493,8 @@ static void test_vendor_logs_are_built_part_by_part(void **state)
     fake_free(fake);
 }
 
-static struct nvme_cqe timestamp(struct fake *fake, uint16_t admin, bool is_set,
-                                 uint32_t select)
+static struct nvme_cqe exec_timestamp(struct fake *fake, uint16_t admin,
+                                      bool is_set, uint32_t select)
 {
     const struct nvme_sqe sqe = {
         .opcode = is_set ? ADMIN_SET_FEATURES : ADMIN_GET_FEATURES,
@@ -505,21 +511,21 @@ static void test_timestamp_counts_from_reset_until_it_is_set(void **state)
 
     fake->now_us += 5000000;
     memset(fake->data, 0xa5, 8);
-    assert_int_equal(timestamp(fake, admin, false, 0).status, 0);
+    assert_int_equal(exec_timestamp(fake, admin, false, 0).status, 0);
     assert_in_range(get_le64(fake->data), 5000, 5010); /* origin 0 */
-    put_le64(fake->data,
-             0xff00018f00000000); /* what is not the time: ignored */
-    assert_int_equal(timestamp(fake, admin, true, 0).status, 0);
+    /* Bits that are not part of the time are ignored. */
+    put_le64(fake->data, 0xff00018f00000000);
+    assert_int_equal(exec_timestamp(fake, admin, true, 0).status, 0);
     fake->now_us += 2500000;
-    assert_int_equal(timestamp(fake, admin, false, 0).status, 0);
+    assert_int_equal(exec_timestamp(fake, admin, false, 0).status, 0);
     assert_in_range(get_le64(fake->data) - 0x0002000000000000,
                     0x018f00000000 + 2500, 0x018f00000000 + 2510);
-    assert_int_equal(timestamp(fake, admin, false, 1).status, 0);
+    assert_int_equal(exec_timestamp(fake, admin, false, 1).status, 0);
     assert_int_equal(get_le64(fake->data), 0);
 }
 
-/* Of an earlier power cycle; one in between was lost with the power. */
-static void test_error_log_goes_on_from_what_was_kept(void **state)
+/* Entries of an earlier power cycle are restored; one of them was lost. */
+static void test_the_error_log_continues_after_restored_entries(void **state)
 {
     struct fake *fake = *state;
     uint16_t admin = fake_host(fake, 0);
@@ -529,7 +535,7 @@ static void test_error_log_goes_on_from_what_was_kept(void **state)
     nvmf_target_restore_error(fake->target, &error);
     error = (struct log_error){.count = 9, .lba = 109};
     nvmf_target_restore_error(fake->target, &error);
-    error = (struct log_error){.count = 0, .lba = 1}; /* none */
+    error = (struct log_error){.count = 0, .lba = 1}; /* not an entry */
     nvmf_target_restore_error(fake->target, &error);
     nvmf_target_log_error(fake->target, NVME_SC_INTERNAL, 0, 110);
     get_log(fake, admin, LOG_ERROR, 0, 4096);
@@ -544,7 +550,7 @@ static void test_error_log_goes_on_from_what_was_kept(void **state)
     assert_false(nvmf_target_error(fake->target, 0, &error));
     assert_false(nvmf_target_error(fake->target, 7 + 64, &error));
 
-    /* A later one has its place already. */
+    /* An older entry does not replace a newer one. */
     for (uint32_t i = 0; i < 64; i++) {
         nvmf_target_log_error(fake->target, NVME_SC_INTERNAL, 0, i);
     }
@@ -554,7 +560,7 @@ static void test_error_log_goes_on_from_what_was_kept(void **state)
     assert_int_equal(nvmf_target_counters(fake->target)->error_log_entries, 74);
 }
 
-static void test_error_log_has_times_beside_it(void **state)
+static void test_the_error_times_log_has_a_time_for_each_error(void **state)
 {
     struct fake *fake = *state;
     uint16_t admin = fake_host(fake, 0);
@@ -562,7 +568,7 @@ static void test_error_log_has_times_beside_it(void **state)
     nvmf_target_log_error(fake->target, NVME_SC_INTERNAL, 0, 0);
     nvmf_target_set_time(fake->target, 1700000000000, fake->now_us);
     fake->now_us += 3000000;
-    get_log(fake, admin, LOG_SMART, 0, 4); /* it sees that time has passed */
+    get_log(fake, admin, LOG_SMART, 0, 4); /* lets the target see the time */
     nvmf_target_log_error(fake->target, NVME_SC_INTERNAL, 0, 0);
     get_log(fake, admin, LOG_ERROR, 0, 128);
     assert_int_equal(fake->data[28], LOG_ERROR_TIMES);

@@ -13,9 +13,9 @@ static enum nvmf_reserve_status reserve_with(
     return nvmf_qpair_reserve(fake->target, &params, qpair);
 }
 
-static enum nvmf_reserve_status reserve(struct fake *fake, uint16_t qid,
-                                        uint16_t depth, uint16_t cntlid,
-                                        uint16_t *qpair)
+static enum nvmf_reserve_status reserve_qpair(struct fake *fake, uint16_t qid,
+                                              uint16_t depth, uint16_t cntlid,
+                                              uint16_t *qpair)
 {
     const struct nvmf_qpair_hints hints = {
         .qid = qid, .sqsize = (uint16_t)(depth - 1), .cntlid = cntlid};
@@ -23,7 +23,7 @@ static enum nvmf_reserve_status reserve(struct fake *fake, uint16_t qid,
     return reserve_with(fake, &hints, qpair);
 }
 
-static void test_hints_that_are_refused(void **state)
+static void test_reserve_refuses_each_invalid_hint(void **state)
 {
     struct fake *fake = *state;
     static const struct {
@@ -59,38 +59,44 @@ static void test_the_sum_of_depths_stays_below_8192(void **state)
     uint16_t qpair[128], extra;
 
     for (unsigned int i = 0; i < 127; i++) {
-        assert_int_equal(reserve(fake, 1, 64, 0, &qpair[i]), NVMF_RESERVE_OK);
+        assert_int_equal(reserve_qpair(fake, 1, 64, 0, &qpair[i]),
+                         NVMF_RESERVE_OK);
     }
-    assert_int_equal(reserve(fake, 1, 64, 0, &extra),
+    assert_int_equal(reserve_qpair(fake, 1, 64, 0, &extra),
                      NVMF_RESERVE_NO_RESOURCES);
-    assert_int_equal(reserve(fake, 1, 63, 0, &qpair[127]), NVMF_RESERVE_OK);
+    assert_int_equal(reserve_qpair(fake, 1, 63, 0, &qpair[127]),
+                     NVMF_RESERVE_OK);
     assert_int_equal(fake->target->depth_used, 8191);
-    assert_int_equal(reserve(fake, 1, 2, 0, &extra), NVMF_RESERVE_NO_RESOURCES);
-    /* What one gives back, another may have. */
+    assert_int_equal(reserve_qpair(fake, 1, 2, 0, &extra),
+                     NVMF_RESERVE_NO_RESOURCES);
+    /* A queue pair that was freed can be reserved again. */
     assert_true(nvmf_qpair_closed(fake->target, qpair[127]));
-    assert_int_equal(reserve(fake, 0, 32, 0, &extra), NVMF_RESERVE_OK);
-    assert_int_equal(reserve(fake, 0, 32, 0, &extra),
+    assert_int_equal(reserve_qpair(fake, 0, 32, 0, &extra), NVMF_RESERVE_OK);
+    assert_int_equal(reserve_qpair(fake, 0, 32, 0, &extra),
                      NVMF_RESERVE_NO_RESOURCES);
 }
 
-static void test_255_admin_queues_fit_and_no_more(void **state)
+static void test_exactly_255_admin_queues_fit(void **state)
 {
     struct fake *fake = *state;
     uint16_t qpair, controllers, qpairs;
 
     for (unsigned int i = 0; i < 255; i++) {
-        qpair = fake_open(fake, 0, 1); /* a small one counts in full */
+        /* It is charged the full depth, though it is small. */
+        qpair = fake_open(fake, 0, 1);
         fake_connect(fake, qpair, 0, 1, 0xffff, 0, FAKE_SUBNQN);
     }
-    assert_int_equal(reserve(fake, 0, 2, 0, &qpair), NVMF_RESERVE_NO_RESOURCES);
+    assert_int_equal(reserve_qpair(fake, 0, 2, 0, &qpair),
+                     NVMF_RESERVE_NO_RESOURCES);
     nvmf_target_stats(fake->target, &controllers, &qpairs);
     assert_int_equal(controllers, 255);
     assert_int_equal(qpairs, 255);
-    assert_int_equal(reserve(fake, 1, 31, 0, &qpair), NVMF_RESERVE_OK);
-    assert_int_equal(reserve(fake, 1, 2, 0, &qpair), NVMF_RESERVE_NO_RESOURCES);
+    assert_int_equal(reserve_qpair(fake, 1, 31, 0, &qpair), NVMF_RESERVE_OK);
+    assert_int_equal(reserve_qpair(fake, 1, 2, 0, &qpair),
+                     NVMF_RESERVE_NO_RESOURCES);
 }
 
-static void test_1024_queue_pairs_and_no_more(void **state)
+static void test_exactly_1024_queue_pairs_fit(void **state)
 {
     struct fake *fake = *state;
     static bool seen[NVMF_MAX_QPAIRS];
@@ -98,13 +104,14 @@ static void test_1024_queue_pairs_and_no_more(void **state)
 
     memset(seen, 0, sizeof(seen));
     for (unsigned int i = 0; i < 1024; i++) {
-        assert_int_equal(reserve(fake, 1, 2, 0, &qpair), NVMF_RESERVE_OK);
+        assert_int_equal(reserve_qpair(fake, 1, 2, 0, &qpair), NVMF_RESERVE_OK);
         assert_true(qpair < NVMF_MAX_QPAIRS && !seen[qpair]);
         seen[qpair] = true;
     }
-    assert_int_equal(reserve(fake, 1, 2, 0, &qpair), NVMF_RESERVE_NO_RESOURCES);
+    assert_int_equal(reserve_qpair(fake, 1, 2, 0, &qpair),
+                     NVMF_RESERVE_NO_RESOURCES);
     assert_true(nvmf_qpair_closed(fake->target, 500));
-    assert_int_equal(reserve(fake, 1, 2, 0, &qpair), NVMF_RESERVE_OK);
+    assert_int_equal(reserve_qpair(fake, 1, 2, 0, &qpair), NVMF_RESERVE_OK);
     assert_int_equal(qpair, 500);
 }
 
@@ -121,33 +128,33 @@ static uint16_t number_of_queues(struct fake *fake, uint16_t admin,
     return (uint16_t)((cqe.dw0 & 0xffff) + 1);
 }
 
-static void test_what_set_features_grants_is_kept_for_the_host(void **state)
+static void test_granted_queues_are_reserved_for_the_host(void **state)
 {
     struct fake *fake = *state;
     uint16_t admin[16], other, cntlid, qpair;
 
-    /* 15 hosts with 8 queues: 15 * (32 + 512) = 8160. */
+    /* 15 hosts with 8 queues each take 15 * (32 + 512) = 8160 entries. */
     for (unsigned int i = 0; i < 15; i++) {
         admin[i] = fake_host(fake, 0);
         assert_int_equal(number_of_queues(fake, admin[i], 8), 8);
     }
-    assert_int_equal(reserve(fake, 0, 32, 0, &other),
+    assert_int_equal(reserve_qpair(fake, 0, 32, 0, &other),
                      NVMF_RESERVE_NO_RESOURCES);
     for (unsigned int i = 0; i < 15; i++) {
         cntlid = fake->target->ctrl[fake->target->qpair[admin[i]].ctrl].cntlid;
         for (uint16_t qid = 1; qid <= 8; qid++) {
-            assert_int_equal(reserve(fake, qid, 64, cntlid, &qpair),
+            assert_int_equal(reserve_qpair(fake, qid, 64, cntlid, &qpair),
                              NVMF_RESERVE_OK);
         }
-        assert_int_equal(reserve(fake, 1, 64, cntlid, &qpair),
+        assert_int_equal(reserve_qpair(fake, 1, 64, cntlid, &qpair),
                          NVMF_RESERVE_NO_RESOURCES);
     }
     assert_int_equal(fake->target->depth_used, 8160);
     assert_int_equal(fake->target->queues_promised, 0);
 }
 
-/* Another host may name any CNTLID, or none as older hosts do. */
-static void test_a_promise_is_for_the_host_that_has_it(void **state)
+/* Another host may name any CNTLID, or none, as older hosts do. */
+static void test_promised_queues_are_not_given_to_other_hosts(void **state)
 {
     struct fake *fake = *state;
     struct nvmf_qpair_hints hints = {.qid = 1, .sqsize = 63};
@@ -171,9 +178,10 @@ static void test_a_promise_is_for_the_host_that_has_it(void **state)
     assert_int_equal(nvmf_qpair_reserve(fake->target, &foreign, &qpair),
                      NVMF_RESERVE_NO_RESOURCES);
     assert_int_equal(fake->target->queues_promised, 15 * 8);
-    assert_int_equal(reserve(fake, 1, 64, cntlid, &qpair), NVMF_RESERVE_OK);
+    assert_int_equal(reserve_qpair(fake, 1, 64, cntlid, &qpair),
+                     NVMF_RESERVE_OK);
     assert_int_equal(fake->target->queues_promised, 15 * 8 - 1);
-    assert_int_equal(reserve(fake, 2, 64, 0, &qpair), NVMF_RESERVE_OK);
+    assert_int_equal(reserve_qpair(fake, 2, 64, 0, &qpair), NVMF_RESERVE_OK);
 }
 
 static void test_grants_shrink_with_the_budget(void **state)
@@ -184,12 +192,13 @@ static void test_grants_shrink_with_the_budget(void **state)
     assert_int_equal(number_of_queues(fake, fake_host(fake, 0), 100), 16);
     admin = fake_host(fake, 0);
     for (unsigned int i = 0; i < 108; i++) {
-        assert_int_equal(reserve(fake, 1, 64, 0, &qpair), NVMF_RESERVE_OK);
+        assert_int_equal(reserve_qpair(fake, 1, 64, 0, &qpair),
+                         NVMF_RESERVE_OK);
     }
     /* 8191 - 2 * 32 - 16 * 64 - 108 * 64 = 191 */
     assert_int_equal(number_of_queues(fake, admin, 16), 2);
     assert_int_equal(number_of_queues(fake, admin, 1), 1);
-    /* The grant is the limit at Connect too. */
+    /* Connect also refuses more queues than were granted. */
     qpair = fake_open(fake, 2, 1);
     {
         struct connect_command command = {.qid = 2, .sqsize = 1};
@@ -203,7 +212,7 @@ static void test_grants_shrink_with_the_budget(void **state)
         assert_int_equal(cqe.status, 0x182 | DNR);
         assert_int_equal(cqe.dw0, 42);
     }
-    /* What was promised goes back with the association. */
+    /* The end of the association frees its promised queues. */
     fake_close(fake, admin);
     assert_int_equal(fake->target->queues_promised, 16);
 }
@@ -227,7 +236,7 @@ static void test_closing_waits_for_the_media(void **state)
     assert_int_equal(fake->buffers_out, 0);
 }
 
-static void test_closing_drops_what_only_waits(void **state)
+static void test_closing_drops_waiting_commands(void **state)
 {
     struct fake *fake = *state;
     uint16_t admin = fake_host(fake, 0);
@@ -241,7 +250,8 @@ static void test_closing_drops_what_only_waits(void **state)
     fake_run(fake);
     waiting = fake_send(fake, io, &read, fake->data, 4096);
     assert_int_equal(waiting->req.state, NVMF_REQUEST_WAIT_BUFFER);
-    assert_false(nvmf_qpair_closed(fake->target, io)); /* one to acknowledge */
+    /* One response is unacknowledged. */
+    assert_false(nvmf_qpair_closed(fake->target, io));
     assert_int_equal(waiting->req.state, NVMF_REQUEST_FREE);
     fake->hold_done = false;
     fake_run(fake);
@@ -261,7 +271,7 @@ static void test_closing_frees_buffers_that_others_wait_for(void **state)
     fake->buffers_free = 4096;
     fake->media_room = 0;
     fake_send(fake, one, &read, fake->data, 4096); /* waits for the media */
-    fake_send(fake, one, &read, fake->data, 4096); /* for a buffer */
+    fake_send(fake, one, &read, fake->data, 4096); /* waits for a buffer */
     other = fake_send(fake, two, &read, fake->data, 4096);
     fake->media_room = 10;
     assert_true(nvmf_qpair_closed(fake->target, one));
@@ -271,7 +281,7 @@ static void test_closing_frees_buffers_that_others_wait_for(void **state)
     assert_null(fake->target->wait_media.head);
 }
 
-static void test_the_admin_queue_takes_the_association_with_it(void **state)
+static void test_the_end_of_the_admin_queue_ends_the_association(void **state)
 {
     struct fake *fake = *state;
     uint16_t admin = fake_host(fake, 0);
@@ -288,7 +298,7 @@ static void test_the_admin_queue_takes_the_association_with_it(void **state)
     nvmf_target_stats(fake->target, &controllers, &qpairs);
     assert_int_equal(controllers, 1);
 
-    /* What still arrives meanwhile is dropped. */
+    /* Commands that arrive after the end are dropped. */
     request = fake_send(fake, io, &read, fake->data, 4096);
     assert_int_equal(request->req.state, NVMF_REQUEST_FREE);
     fake_run(fake);
@@ -300,7 +310,7 @@ static void test_the_admin_queue_takes_the_association_with_it(void **state)
     assert_int_equal(fake->target->depth_used, 0);
 }
 
-static void test_an_io_queue_goes_alone(void **state)
+static void test_the_end_of_an_io_queue_ends_no_other_queue(void **state)
 {
     struct fake *fake = *state;
     uint16_t admin = fake_host(fake, 0);
@@ -313,9 +323,9 @@ static void test_an_io_queue_goes_alone(void **state)
     io = fake_io_queue(fake, admin, 1);
 }
 
-/* Each state of a connection, with up to three commands in flight. */
+/* Events in each state of a connection, with up to three commands in flight. */
 WITH_FIXTURE(NULL, NULL)
-static void test_every_way_through_a_connections_life(void **state)
+static void test_every_order_of_events_of_a_connection_is_handled(void **state)
 {
     (void)state;
     for (unsigned int in_flight = 0; in_flight < 4; in_flight++) {
@@ -326,7 +336,8 @@ static void test_every_way_through_a_connections_life(void **state)
 
             fake_start(fake);
             admin = fake_host(fake, 0);
-            assert_int_equal(reserve(fake, 1, 64, 0, &io), NVMF_RESERVE_OK);
+            assert_int_equal(reserve_qpair(fake, 1, 64, 0, &io),
+                             NVMF_RESERVE_OK);
             if (depth > 0) {
                 nvmf_qpair_open(fake->target, io, fake->now_us);
             }
@@ -366,7 +377,7 @@ static void test_every_way_through_a_connections_life(void **state)
     }
 }
 
-static void test_silence_instead_of_connect_ends_the_connection(void **state)
+static void test_a_connection_without_connect_ends_after_a_timeout(void **state)
 {
     struct fake *fake = *state;
     uint16_t silent = fake_open(fake, 0, 31);
@@ -389,8 +400,8 @@ static void test_silence_instead_of_connect_ends_the_connection(void **state)
                      NVMF_NO_DEADLINE);
 }
 
-/* A peer that answers nothing keeps no share of the budget for long. */
-static void test_an_end_that_takes_too_long_is_asked_for_again(void **state)
+/* A silent peer must not keep its share of the budget for long. */
+static void test_disconnect_is_called_again_after_a_timeout(void **state)
 {
     struct fake *fake = *state;
     uint16_t silent = fake_open(fake, 0, 31);
@@ -414,7 +425,7 @@ static void test_an_end_that_takes_too_long_is_asked_for_again(void **state)
 }
 
 WITH_FIXTURE(NULL, NULL)
-static void test_the_wait_for_connect_may_be_long(void **state)
+static void test_the_connect_timeout_may_be_long(void **state)
 {
     struct fake *fake = fake_new();
 

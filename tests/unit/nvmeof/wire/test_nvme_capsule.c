@@ -2,9 +2,9 @@
 /*
  * SQE, CQE, SGL descriptors, fabrics commands and RDMA private data.
  *
- * The golden bytes are the figures of NVM Express Base 1.4 and Fabrics 1.1
- * filled in by hand; every offset was compared with SPDK's nvme_spec.h and
- * nvmf_spec.h once.
+ * The golden bytes were written by hand after the figures of NVM Express Base
+ * 1.4 and Fabrics 1.1.  Every offset was compared once with SPDK's nvme_spec.h
+ * and nvmf_spec.h.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,7 +20,7 @@
 #include "nvmeof/wire/sgl.h"
 #include "nvmeof/wire/sqe.h"
 
-/* Read, NSID 1, LBA 0x100000008, 8 blocks, FUA; SGL1 is left to test_sgl. */
+/* Read, NSID 1, LBA 0x100000008, 8 blocks, FUA; other tests cover SGL1. */
 static const uint8_t read_sqe[NVME_SQE_LEN] = {
     0x02, 0x40, 0x34, 0x12, 0x01, 0x00, 0x00, 0x00, /* 0 */
     0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, /* 8 */
@@ -64,7 +64,7 @@ static void test_sqe_of_a_read(void **state)
     assert_memory_equal(out, read_sqe, sizeof(out));
 }
 
-/* Each byte of an SQE but SGL1 and the reserved ones reaches a field. */
+/* Each byte of an SQE except SGL1 and reserved ones is stored in a field. */
 static void test_every_field_of_an_sqe_survives(void **state)
 {
     (void)state;
@@ -242,7 +242,7 @@ static void test_connect_data(void **state)
     }
 }
 
-static void test_an_nqn_without_an_end_is_longer_than_any(void **state)
+static void test_an_unterminated_nqn_counts_as_too_long(void **state)
 {
     char nqn[NVME_NQN_FIELD];
 

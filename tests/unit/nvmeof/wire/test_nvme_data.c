@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Identify data, log pages and discovery log entries: what is not zero, where.
+ * Identify data, log pages and discovery log entries.
  *
- * Each emitter writes into a buffer of 0xa5; then every byte is compared with
- * zero but for the bytes listed.
+ * Each emitter writes into a buffer filled with 0xa5.  Then every byte must be
+ * zero, except those that the test lists.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,8 +25,8 @@ struct patch {
 
 #define AT(offset, text) {offset, text, sizeof(text) - 1}
 
-static void compare(const uint8_t *out, size_t len, const struct patch *patches,
-                    size_t count)
+static void compare_golden(const uint8_t *out, size_t len,
+                           const struct patch *patches, size_t count)
 {
     uint8_t golden[4096] = {0};
 
@@ -104,7 +104,7 @@ static void test_identify_controller(void **state)
     (void)state;
     memset(out, 0xa5, sizeof(out));
     identify_controller_emit(out, &id);
-    compare(out, NVME_IDENTIFY_LEN, golden, ARRAY_LEN(golden));
+    compare_golden(out, NVME_IDENTIFY_LEN, golden, ARRAY_LEN(golden));
 }
 
 static void test_identify_namespace(void **state)
@@ -133,7 +133,7 @@ static void test_identify_namespace(void **state)
     (void)state;
     memset(out, 0xa5, sizeof(out));
     identify_namespace_emit(out, &id);
-    compare(out, NVME_IDENTIFY_LEN, golden, ARRAY_LEN(golden));
+    compare_golden(out, NVME_IDENTIFY_LEN, golden, ARRAY_LEN(golden));
 }
 
 static void test_identify_lists(void **state)
@@ -155,16 +155,16 @@ static void test_identify_lists(void **state)
     (void)state;
     memset(out, 0xa5, sizeof(out));
     identify_ns_list_emit(out, nsid, 2);
-    compare(out, NVME_IDENTIFY_LEN, list, ARRAY_LEN(list));
+    compare_golden(out, NVME_IDENTIFY_LEN, list, ARRAY_LEN(list));
 
     memset(out, 0xa5, sizeof(out));
     identify_ns_descriptors_emit(out, uuid, (const uint8_t *)"nguidnguidnguid!",
                                  (const uint8_t *)"EUIEUI64");
-    compare(out, NVME_IDENTIFY_LEN, all, ARRAY_LEN(all));
+    compare_golden(out, NVME_IDENTIFY_LEN, all, ARRAY_LEN(all));
 
     memset(out, 0xa5, sizeof(out));
     identify_ns_descriptors_emit(out, uuid, none, none);
-    compare(out, NVME_IDENTIFY_LEN, uuid_only, ARRAY_LEN(uuid_only));
+    compare_golden(out, NVME_IDENTIFY_LEN, uuid_only, ARRAY_LEN(uuid_only));
 }
 
 static void test_error_entry(void **state)
@@ -190,7 +190,7 @@ static void test_error_entry(void **state)
     (void)state;
     memset(out, 0xa5, sizeof(out));
     log_error_emit(out, &error);
-    compare(out, LOG_ERROR_ENTRY_LEN, golden, ARRAY_LEN(golden));
+    compare_golden(out, LOG_ERROR_ENTRY_LEN, golden, ARRAY_LEN(golden));
 }
 
 static void test_smart(void **state)
@@ -228,10 +228,11 @@ static void test_smart(void **state)
     (void)state;
     memset(out, 0xa5, sizeof(out));
     log_smart_emit(out, &smart);
-    compare(out, LOG_SMART_LEN, golden, ARRAY_LEN(golden));
+    compare_golden(out, LOG_SMART_LEN, golden, ARRAY_LEN(golden));
 }
 
-static void test_firmware_slots(void **state)
+static void test_the_firmware_slot_log_has_the_configured_revisions(
+    void **state)
 {
     static const char *const slot[] = {"12345678", "", "1.2"};
     static const struct patch golden[] = {
@@ -244,7 +245,7 @@ static void test_firmware_slots(void **state)
     (void)state;
     memset(out, 0xa5, sizeof(out));
     log_firmware_slot_emit(out, 3, slot, ARRAY_LEN(slot));
-    compare(out, LOG_FIRMWARE_SLOT_LEN, golden, ARRAY_LEN(golden));
+    compare_golden(out, LOG_FIRMWARE_SLOT_LEN, golden, ARRAY_LEN(golden));
 }
 
 static void test_discovery(void **state)
@@ -280,8 +281,8 @@ static void test_discovery(void **state)
     (void)state;
     memset(out, 0xa5, sizeof(out));
     discovery_header_emit(out, 0x0102030405060708, 4);
-    compare(out, DISCOVERY_HEADER_LEN, header, ARRAY_LEN(header));
+    compare_golden(out, DISCOVERY_HEADER_LEN, header, ARRAY_LEN(header));
     memset(out, 0xa5, sizeof(out));
     discovery_entry_emit(out, &entry);
-    compare(out, DISCOVERY_ENTRY_LEN, golden, ARRAY_LEN(golden));
+    compare_golden(out, DISCOVERY_ENTRY_LEN, golden, ARRAY_LEN(golden));
 }
