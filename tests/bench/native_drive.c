@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * essd-native as a program: the drive with a medium in memory, its port 0 on a
- * socket that one peer (native_initiator, or a QEMU "stream" netdev) connects
- * to.  For profiling the firmware and the device cores without an emulator.
+ * essd-native as a program: the drive with a medium in memory.  One peer
+ * (native_initiator, or a QEMU "stream" netdev) connects to a socket that is
+ * its port 0.  Use it to profile firmware and device cores without an emulator.
  *
  *   native_drive PATH [MTU [MIB]]
  */

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Load for a drive, straight on its link: a host of ours (RNIC model, CM,
- * NVMe-oF host) on a QEMU stream socket, with no Linux in between.
+ * Generates load for a drive directly on its link.  The host is our own code
+ * (RNIC model, CM, NVMe-oF host) on a QEMU stream socket, without Linux.
  *
  *   native_initiator --socket PATH --peer 10.0.0.1 --local 10.0.0.2 --nqn NQN
  *
- * With --listen PATH instead of --socket it waits there for the drive's QEMU.
+ * With --listen PATH instead of --socket it waits at that socket for the
+ * drive's QEMU.
  *
- * Prints JSON: when it was connected (CLOCK_MONOTONIC, seconds), and IOPS, MB/s
- * (10^6), mean and 99th percentile latency by workload, and the CPU time that
- * this program itself took.
+ * It prints JSON: the time of the connection (CLOCK_MONOTONIC, seconds) and,
+ * for each workload, IOPS, MB/s (10^6), mean and 99th percentile of the
+ * latency, and the CPU time of this program.
  *
- * With --verify the area is written first, every block with its own number and
- * pattern, and every read is compared.
+ * With --verify it first writes a pattern to the area, different in each block,
+ * and then compares the data of every read.
  */
 #include <arpa/inet.h>
 #include <getopt.h>
@@ -57,12 +58,12 @@ struct options {
     bool listen;
     struct ip_addr peer, local;
     const char *nqn;
-    const char *only; /* one workload by name, or NULL */
+    const char *only; /* name of the only workload to run, or NULL */
     uint16_t mtu;
     uint16_t queues;
     uint32_t nsid;
     double seconds;
-    uint64_t span_mib; /* how much of the namespace is used */
+    uint64_t span_mib; /* length of the area that is used */
     bool verify;
 };
 
@@ -87,7 +88,7 @@ struct bench {
     uint64_t stop_ns;
     uint64_t next_lba;
     uint32_t running;
-    uint32_t turn; /* which queue is next */
+    uint32_t turn; /* queue that is served next */
     uint64_t done, errors, mismatches, latency_ns;
     uint64_t histogram[HISTOGRAM];
     struct slot slots[DEPTH_MAX];
@@ -142,9 +143,9 @@ static uint64_t percentile_ns(const struct bench *bench, double part)
     return 0;
 }
 
-/* ---- Data that knows where it belongs. */
+/* ---- Data patterns that depend on the LBA. */
 
-static void fill(uint8_t *data, uint64_t lba, uint32_t len_bytes)
+static void fill_blocks(uint8_t *data, uint64_t lba, uint32_t len_bytes)
 {
     for (uint32_t at = 0; at < len_bytes; at += BLOCK, lba++) {
         uint64_t x = lba * UINT64_C(0x9e3779b97f4a7c15) + 1;
@@ -158,11 +159,11 @@ static void fill(uint8_t *data, uint64_t lba, uint32_t len_bytes)
     }
 }
 
-static bool check(const uint8_t *data, uint64_t lba, uint32_t len_bytes)
+static bool check_blocks(const uint8_t *data, uint64_t lba, uint32_t len_bytes)
 {
     static uint8_t expected[SLOT_BYTES];
 
-    fill(expected, lba, len_bytes);
+    fill_blocks(expected, lba, len_bytes);
     return memcmp(data, expected, len_bytes) == 0;
 }
 
@@ -184,8 +185,8 @@ static void io_done(void *ctx, const struct host_result *result)
     bench->latency_ns += ns;
     bench->histogram[bucket_of(ns)]++;
     if (bench->options.verify && bench->workload->is_read &&
-        !check(bench->host->data + (size_t)slot->index * SLOT_BYTES, slot->lba,
-               bench->workload->len_bytes)) {
+        !check_blocks(bench->host->data + (size_t)slot->index * SLOT_BYTES,
+                      slot->lba, bench->workload->len_bytes)) {
         bench->mismatches++;
     }
 }
@@ -219,7 +220,7 @@ static bool start_one(struct bench *bench, struct slot *slot)
     };
 
     if (!workload->is_read && bench->options.verify) {
-        fill(bench->host->data + io.offset, lba, io.len_bytes);
+        fill_blocks(bench->host->data + io.offset, lba, io.len_bytes);
     }
     slot->lba = lba;
     slot->start_ns = real_ns();
@@ -231,7 +232,7 @@ static bool start_one(struct bench *bench, struct slot *slot)
     return true;
 }
 
-/* Until the time is up and everything that was started has come back. */
+/* True when the time is over and all commands have completed. */
 static bool load_is_done(void *ctx)
 {
     struct bench *bench = ctx;
@@ -273,7 +274,7 @@ static double cpu_seconds(void)
            (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
 }
 
-/* @return whether it went without an error */
+/* @return false when a command has failed */
 static bool run_workload(struct bench *bench, const struct workload *workload,
                          bool is_first)
 {
@@ -306,7 +307,7 @@ static bool run_workload(struct bench *bench, const struct workload *workload,
     return bench->errors == 0 && bench->mismatches == 0 && bench->done != 0;
 }
 
-/* Give every block its pattern, 128 KiB at a time. */
+/* Write the pattern to every block of the area, 128 KiB at a time. */
 static bool write_area(struct bench *bench)
 {
     uint32_t blocks = SLOT_BYTES / BLOCK;
@@ -322,7 +323,7 @@ static bool write_area(struct bench *bench)
             .len_bytes = SLOT_BYTES,
         };
 
-        fill(bench->host->data, lba, SLOT_BYTES);
+        fill_blocks(bench->host->data, lba, SLOT_BYTES);
         if (host_io(&bench->host->host, &io) != 0) {
             return false;
         }
@@ -355,7 +356,9 @@ static bool connect_drive(struct bench *bench)
     if (!run_real(bench, link_is_up, bench, CONNECT_TIMEOUT_US) ||
         !native_resolve(bench->host, 0, &options->peer, CONNECT_TIMEOUT_US,
                         &target.path.neigh)) {
-        fprintf(stderr, "native_initiator: nobody answers for that address\n");
+        fprintf(stderr,
+                "native_initiator: the drive's link is down, or no host "
+                "answers ARP for the address of --peer\n");
         return false;
     }
     target.path.mtu = bench->host->net.ports.port[0].path_mtu;
@@ -365,7 +368,9 @@ static bool connect_drive(struct bench *bench)
     target.hostid[0] = 0xb5;
     status = host_connect(&bench->host->host, &target);
     if (status != 0) {
-        fprintf(stderr, "native_initiator: connect failed: %04x, REJ %u/%u\n",
+        fprintf(stderr,
+                "native_initiator: cannot connect: NVMe status %04xh (ffffh: "
+                "none), CM reject reason %u, NVMe/RDMA status %u\n",
                 status, bench->host->host.conn[0].reject_reason,
                 bench->host->host.conn[0].reject_status);
         return false;
@@ -373,7 +378,10 @@ static bool connect_drive(struct bench *bench)
     bench->connected_ns = real_ns();
     if (host_identify(&bench->host->host, CNS_NAMESPACE, options->nsid, id) !=
         0) {
-        fprintf(stderr, "native_initiator: no namespace %u\n", options->nsid);
+        fprintf(stderr,
+                "native_initiator: the drive has no namespace %u; choose "
+                "another with --nsid\n",
+                options->nsid);
         return false;
     }
     bench->size_blocks =
@@ -381,13 +389,14 @@ static bool connect_drive(struct bench *bench)
     return true;
 }
 
-static bool run(struct bench *bench)
+static bool run_bench(struct bench *bench)
 {
     bool is_ok = connect_drive(bench);
     bool is_first = true;
 
     if (is_ok && bench->options.verify && !write_area(bench)) {
-        fprintf(stderr, "native_initiator: cannot write the area\n");
+        fprintf(stderr, "native_initiator: writing the pattern of --verify "
+                        "failed\n");
         is_ok = false;
     }
     if (is_ok) {
@@ -414,10 +423,10 @@ static bool parse_ip(struct ip_addr *ip, const char *text)
         *ip = ip_addr_from_v4(ntohl(v4.s_addr));
         return true;
     }
-    return false; /* the bench has one IPv4 address */
+    return false; /* this host has only its IPv4 address */
 }
 
-static void usage(void)
+static void print_usage(void)
 {
     fprintf(stderr, "usage: native_initiator --socket|--listen PATH --nqn NQN\n"
                     "  [--peer 10.0.0.1] [--local 10.0.0.2] [--mtu 1500]\n"
@@ -495,13 +504,13 @@ static void parse_options(struct options *options, int argc, char **argv)
             options->verify = true;
             break;
         default:
-            usage();
+            print_usage();
         }
     }
     if (!is_ok || options->socket == NULL || options->nqn == NULL ||
         options->queues == 0 || options->queues > HOST_MAX_IO_QUEUES ||
         options->mtu < 1280 || options->mtu > 9000) {
-        usage();
+        print_usage();
     }
 }
 
@@ -521,7 +530,7 @@ int main(int argc, char **argv)
     node.ipv4[0] = ip_addr_to_v4(&bench->options.local);
     node.mtu_bytes = bench->options.mtu;
     node.data_bytes = DATA_BYTES;
-    /* Communication ids and QPNs of two runs differ. */
+    /* Communication ids and QPNs must differ between runs. */
     node.generation = (uint32_t)(real_ns() / 1000000 % 100000) + 1;
     fd = bench->options.listen ? socket_link_accept(bench->options.socket)
                                : socket_link_connect(bench->options.socket);
@@ -535,7 +544,7 @@ int main(int argc, char **argv)
     bench->host->host.config.run = run_real;
     bench->host->host.config.run_ctx = bench;
     socket_link_init(&bench->link, &bench->host->machine, 0, fd);
-    is_ok = run(bench);
+    is_ok = run_bench(bench);
     socket_link_end(&bench->link);
     native_host_destroy(bench->host);
     native_world_end(&bench->world);

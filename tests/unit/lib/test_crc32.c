@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Both CRC-32 variants: this file is linked once with each. */
+/* Tests of both CRC-32 implementations: this file is linked with each of
+ * them. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -8,7 +9,7 @@
 
 #include "lib/crc32.h"
 
-/* The check value every catalogue of CRCs lists for CRC-32/ISO-HDLC. */
+/* Catalogues of CRCs give this check value for CRC-32/ISO-HDLC. */
 static void test_crc32_of_the_check_string(void **state)
 {
     (void)state;

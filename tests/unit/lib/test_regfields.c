@@ -25,7 +25,7 @@ static void test_fields_have_qemu_s_names(void **state)
     assert_true(R_SAMPLE_ALL_MASK == 0xffffffffu);
 }
 
-static void test_fields_are_got_and_set_alone(void **state)
+static void test_getting_and_setting_a_field_leaves_the_others(void **state)
 {
     (void)state;
     assert_int_equal(FIELD_GET(0xdeadbeef, SAMPLE, LOW), 0xf);
