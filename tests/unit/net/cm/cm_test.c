@@ -4,8 +4,8 @@
 #include "lib/bytes.h"
 
 /*
- * nvme_rdma over rdma_rxe, Linux 6.12, netdev MTU 4200: an I/O queue's REQ,
- * put together by hand from IBTA Vol 1 table 99 and annex A11.
+ * The REQ of an I/O queue as nvme_rdma sends it over rdma_rxe (Linux 6.12,
+ * netdev MTU 4200), written by hand after IBTA Vol 1 table 99 and annex A11.
  */
 const uint8_t linux_req[MAD_LEN] = {
     /* clang-format off */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A connection manager, its fake surroundings, and a user that keeps notes. */
+/* A connection manager with fake verbs and paths, and a user that logs its
+ * callbacks. */
 #ifndef ESSD_TESTS_NET_CM_CM_TEST_H
 #define ESSD_TESTS_NET_CM_CM_TEST_H
 
@@ -15,36 +16,36 @@
 
 enum side_answer { ANSWER_LATER, ANSWER_ACCEPT, ANSWER_REJECT };
 
-/* One end: a CM and its user. */
+/* One end of a connection: a CM and its user. */
 struct side {
     struct cm cm;
     struct verbs verbs;
     struct fake_paths paths;
     uint8_t *memory;
 
-    /* How the user behaves. */
+    /* Settings: how the user reacts. */
     enum side_answer answer;
     bool keep_after_end; /* do not release in disconnected */
     bool confirm_later;
     uint32_t next_qpn;
 
-    /* What it was told. */
-    struct cm_conn *conn; /* of the last call */
+    /* The log of its callbacks. */
+    struct cm_conn *conn; /* connection of the last callback */
     struct cm_request request;
     uint8_t private_data[256];
     struct cm_end end;
     unsigned int requests, replies, establishments, ends;
 };
 
-/* guid: 0x1000 + number; address 10.0.0.number */
+/* Make a side with GUID 0x1000 + number and address 10.0.0.number. */
 struct side *side_new(uint8_t number, uint32_t generation);
 void side_free(struct side *side);
 
-/* As net/wire parses it; asserts that something was sent. */
+/* The next message sent, which must be `expected`, without its MAD header. */
 const uint8_t *side_sent(struct side *side, enum cm_attribute expected);
 void side_sent_nothing(struct side *side);
 
-/* Hand a MAD to `to`, as if `number` had sent it. */
+/* Deliver a MAD to `to`, with side `number` as its source. */
 void side_input(struct side *to, uint8_t number, const uint8_t *mad,
                 uint32_t len);
 
@@ -53,11 +54,11 @@ int side_pins(const struct side *side);
 
 struct verbs_ud_info side_from(uint8_t number, uint8_t to);
 
-/* A connection attempt of `side` to 10.0.0.peer. */
+/* Parameters for a connection of `side` to 10.0.0.peer. */
 struct cm_connect_param side_param(struct side *side, uint8_t number,
                                    uint8_t peer);
 
-/* What stock Linux sends: 10.0.0.1 to 10.0.0.2, port 4420. */
+/* The REQ of a stock Linux host: 10.0.0.1 to 10.0.0.2, port 4420. */
 extern const uint8_t linux_req[MAD_LEN];
 
 #endif

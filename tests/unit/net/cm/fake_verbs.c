@@ -48,7 +48,7 @@ bool verbs_post_send(struct verbs *verbs, uint32_t qpn,
         return false;
     }
     memcpy(mad->bytes, wr->sge[0].addr, MAD_LEN);
-    memset(wr->sge[0].addr, 0xa5, MAD_LEN); /* buffers come back dirty */
+    memset(wr->sge[0].addr, 0xa5, MAD_LEN); /* a reused buffer is dirty */
     mad->neigh = wr->ud.neigh;
     mad->laddr = wr->ud.laddr;
     mad->priority = wr->ud.priority;
@@ -141,8 +141,9 @@ void fake_break(struct verbs *verbs)
     verbs->config.ops->event(verbs->config.ctx, &event);
 }
 
-static enum cm_path_result resolve(void *ctx, const struct verbs_ud_info *from,
-                                   struct cm_path *path)
+static enum cm_path_result fake_resolve(void *ctx,
+                                        const struct verbs_ud_info *from,
+                                        struct cm_path *path)
 {
     struct fake_paths *paths = ctx;
 
@@ -161,12 +162,12 @@ static enum cm_path_result resolve(void *ctx, const struct verbs_ud_info *from,
     return CM_PATH_READY;
 }
 
-static void pin(void *ctx, uint16_t neigh)
+static void fake_pin(void *ctx, uint16_t neigh)
 {
     ((struct fake_paths *)ctx)->pins[neigh]++;
 }
 
-static void unpin(void *ctx, uint16_t neigh)
+static void fake_unpin(void *ctx, uint16_t neigh)
 {
     int *pins = &((struct fake_paths *)ctx)->pins[neigh];
 
@@ -177,4 +178,4 @@ static void unpin(void *ctx, uint16_t neigh)
     }
 }
 
-const struct cm_path_ops fake_path_ops = {resolve, pin, unpin};
+const struct cm_path_ops fake_path_ops = {fake_resolve, fake_pin, fake_unpin};

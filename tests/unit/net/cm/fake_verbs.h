@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The UD pair 1 of an RNIC that is not there: what is sent is kept, what
- * arrives is handed in.  And the neighbour table behind it, counting pins.
+ * Fake verbs with UD queue pair 1: they keep sent messages, and the test
+ * delivers received ones.  Also a fake neighbour table, which counts pins.
  */
 #ifndef ESSD_TESTS_NET_CM_FAKE_VERBS_H
 #define ESSD_TESTS_NET_CM_FAKE_VERBS_H
@@ -22,7 +22,7 @@ struct verbs {
     struct verbs_qp_config config;
     bool exists;
     bool refuse_create;
-    bool hold_completions; /* sends stay under way */
+    bool hold_completions; /* sends do not complete */
     struct fake_mad sent[FAKE_SENT];
     uint32_t sent_put, sent_get;
     uint64_t done[FAKE_SQ];
@@ -38,26 +38,26 @@ struct verbs {
 
 struct fake_paths {
     int pins[FAKE_NEIGHS];
-    uint8_t mtu; /* of the port */
+    uint8_t mtu; /* MTU of the port */
     uint8_t priority;
     bool has_no_room;
-    bool is_no_host; /* what comes is from nobody who can be answered */
-    unsigned int unpins_to_room; /* no room before so many unpins */
+    bool is_no_host;             /* no message can be answered */
+    unsigned int unpins_to_room; /* resolve() fails until so many unpins */
 };
 
 extern const struct cm_path_ops fake_path_ops;
 
-/* Complete what has been sent. */
+/* Complete all posted sends. */
 void fake_complete(struct verbs *verbs);
 
 /* The next message sent, or NULL. */
 const struct fake_mad *fake_take(struct verbs *verbs);
 
-/* A message arrives.  @return false when no buffer is posted */
+/* Deliver a message.  @return false when no buffer is posted */
 bool fake_deliver(struct verbs *verbs, const struct verbs_ud_info *from,
                   const uint8_t *mad, uint32_t len);
 
-/* QP 1 breaks. */
+/* Make QP 1 fail. */
 void fake_break(struct verbs *verbs);
 
 #endif

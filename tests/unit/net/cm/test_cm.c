@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a stock host meets: golden messages, refusals, stale connections. */
+/* Exchanges with a stock host: golden messages, refusals, stale connections. */
 #include "tests/unit/net/cm/cm_test.h"
 
 #include "lib/bytes.h"
@@ -7,7 +7,7 @@
 enum {
     MSG = MAD_HEADER_LEN,
     TIMEOUT_US = 4294968,
-    ACK_WAIT_US = 1073742, /* 4.096 us << 18: how long a connection rests */
+    ACK_WAIT_US = 1073742, /* 4.096 us << 18: length of TIMEWAIT */
 };
 
 static void expect_rej(struct side *side, uint16_t reason,
@@ -26,7 +26,7 @@ static void send_req(struct side *side)
     side_input(side, 1, linux_req, MAD_LEN);
 }
 
-/* The same REQ with `len` bytes of it replaced. */
+/* Send the REQ with `len` of its bytes replaced. */
 static void send_changed(struct side *side, size_t offset, const void *bytes,
                          size_t len)
 {
@@ -49,7 +49,7 @@ static void send_simple(struct side *side, enum cm_attribute attribute,
     side_input(side, 1, mad, MAD_LEN);
 }
 
-static struct side *established(void)
+static struct side *established_side(void)
 {
     struct side *side = side_new(2, 7);
 
@@ -62,7 +62,7 @@ static struct side *established(void)
 
 /* ---- Golden messages */
 
-static void test_the_user_sees_the_hosts_request(void **state)
+static void test_ops_request_has_the_fields_of_the_req(void **state)
 {
     struct side *side = side_new(2, 7);
     struct verbs_qp_attr attr;
@@ -88,23 +88,23 @@ static void test_the_user_sees_the_hosts_request(void **state)
     assert_int_equal(attr.neigh, 1);
     assert_int_equal(attr.path_mtu, 5);
     assert_int_equal(attr.dest_qpn, 0x11);
-    /* The REQ says where we begin to send (IBTA Vol 1 section 12.7.36): seen
-     * of Linux, which sends its first packet with the PSN of our REP. */
+    /* The REQ has our first PSN (IBTA Vol 1 section 12.7.36).  Linux agrees: it
+     * sends its first packet with the PSN of our REP. */
     assert_int_equal(attr.sq_psn, 0xabcdef);
     assert_int_equal(attr.rq_psn, side->conn->local_psn);
     assert_int_equal(attr.ack_timeout, 17);
     assert_int_equal(attr.retries, 7);
     assert_int_equal(attr.rnr_retries, 7);
-    assert_int_equal(attr.max_rd_atomic, 16);     /* ours; the host's are 128 */
-    assert_int_equal(attr.max_dest_rd_atomic, 0); /* the host wants none */
+    assert_int_equal(attr.max_rd_atomic, 16); /* our limit; the host's is 128 */
+    assert_int_equal(attr.max_dest_rd_atomic, 0); /* the host issues no READs */
     assert_int_equal(attr.access, 0);
     assert_int_equal(attr.dscp, 26);
     assert_in_range(attr.udp_sport, 0xc000, 0xffff);
     side_free(side);
 }
 
-/* A service that serves READs, beside those that serve none. */
-static void test_a_user_may_serve_reads(void **state)
+/* One service may serve READs while others serve none. */
+static void test_a_user_may_allow_the_peers_reads(void **state)
 {
     struct side *side = side_new(2, 7);
     struct verbs_qp_attr attr;
@@ -123,7 +123,7 @@ static void test_a_user_may_serve_reads(void **state)
     side_free(side);
 }
 
-static void test_the_rep_is_exactly_this(void **state)
+static void test_the_rep_has_the_golden_bytes(void **state)
 {
     struct side *side = side_new(2, 7);
     const struct fake_mad *sent;
@@ -158,7 +158,7 @@ static void test_the_rep_is_exactly_this(void **state)
     side_free(side);
 }
 
-static void test_our_req_says_what_linux_would_read(void **state)
+static void test_our_req_has_the_fields_that_linux_reads(void **state)
 {
     struct side *side = side_new(2, 7);
     struct cm_connect_param param = side_param(side, 2, 1);
@@ -202,8 +202,8 @@ static void expect_marked(struct side *side, enum cm_attribute attribute,
     assert_int_equal(sent->dscp, dscp);
 }
 
-/* What a network does for the data it does for what makes and ends it. */
-static void test_messages_are_marked_as_the_data(void **state)
+/* A connection's messages have the same priority and DSCP as its data. */
+static void test_messages_have_the_priority_and_dscp_of_the_data(void **state)
 {
     struct side *side = side_new(2, 7);
     struct cm_connect_param param = side_param(side, 2, 1);
@@ -221,7 +221,7 @@ static void test_messages_are_marked_as_the_data(void **state)
                 side->conn->local_qpn);
     expect_marked(side, CM_DREP, 5, 26);
     send_simple(side, CM_DREQ, 1, 2, 3);
-    expect_marked(side, CM_DREP, 5, 0); /* of no connection: nobody has said */
+    expect_marked(side, CM_DREP, 5, 0); /* no connection, so no traffic class */
     send_changed(side, MSG + 15, "\x99", 1);
     expect_marked(side, CM_REJ, 5, 26);
 
@@ -239,7 +239,7 @@ static void test_messages_are_marked_as_the_data(void **state)
 
 /* ---- Refusals */
 
-static void test_every_wrong_field_has_its_reason(void **state)
+static void test_each_invalid_field_of_a_req_has_its_reject_reason(void **state)
 {
     static const struct {
         size_t at;
@@ -274,7 +274,7 @@ static void test_every_wrong_field_has_its_reason(void **state)
     }
 }
 
-static void test_an_mtu_too_large_is_told_ours(void **state)
+static void test_an_mtu_that_is_too_large_is_rejected_with_ours(void **state)
 {
     struct side *side = side_new(2, 7);
     const uint8_t *mad;
@@ -286,20 +286,20 @@ static void test_an_mtu_too_large_is_told_ours(void **state)
     assert_int_equal(get_be16(mad + MSG + CM_REJ_REASON), CM_REJ_INVALID_MTU);
     assert_int_equal(mad[MSG + CM_REJ_INFO_LEN] >> 1, 1);
     assert_int_equal(mad[MSG + CM_REJ_ARI], IB_MTU_1024);
-    send_changed(side, MSG + 50, "\x37", 1); /* 1024: the other way round */
+    send_changed(side, MSG + 50, "\x37", 1); /* 1024, the smaller MTU */
     side_sent(side, CM_REP);
     assert_int_equal(side->request.path_mtu, IB_MTU_1024);
     side_free(side);
 }
 
-static void test_a_refusal_carries_the_users_words(void **state)
+static void test_a_rej_carries_the_users_private_data(void **state)
 {
     struct side *side = side_new(2, 7);
     const uint8_t *mad;
 
     (void)state;
     side->answer = ANSWER_REJECT;
-    for (unsigned int i = 0; i < 3000; i++) { /* more than the pool */
+    for (unsigned int i = 0; i < 3000; i++) { /* more than the pool has */
         send_req(side);
         mad = side_sent(side, CM_REJ);
         assert_int_equal(get_be16(mad + MSG + CM_REJ_REASON), CM_REJ_CONSUMER);
@@ -310,7 +310,7 @@ static void test_a_refusal_carries_the_users_words(void **state)
     side_free(side);
 }
 
-static void test_every_truncation_is_silent(void **state)
+static void test_every_truncated_message_is_dropped(void **state)
 {
     struct side *side = side_new(2, 7);
 
@@ -326,7 +326,7 @@ static void test_every_truncation_is_silent(void **state)
     side_free(side);
 }
 
-static void test_other_classes_and_attributes_are_silent(void **state)
+static void test_other_classes_and_attributes_are_dropped(void **state)
 {
     static const struct {
         uint8_t at, byte;
@@ -347,7 +347,7 @@ static void test_other_classes_and_attributes_are_silent(void **state)
     side_free(side);
 }
 
-static void test_no_message_breaks_anything(void **state)
+static void test_random_messages_do_no_harm(void **state)
 {
     struct side *side = side_new(2, 7);
     uint64_t random = 1;
@@ -408,7 +408,8 @@ static void test_a_repeated_req_gets_the_same_rep(void **state)
     side_free(side);
 }
 
-static void test_a_repeated_req_asks_for_patience_while_we_think(void **state)
+static void test_a_repeated_req_gets_an_mra_before_the_user_decides(
+    void **state)
 {
     struct side *side = side_new(2, 7);
     const uint8_t *mad;
@@ -455,7 +456,7 @@ static void test_the_rep_is_sent_16_times_then_given_up(void **state)
     side_free(side);
 }
 
-static void test_an_mra_gives_the_peer_more_time(void **state)
+static void test_an_mra_extends_the_timeout(void **state)
 {
     struct side *side = side_new(2, 7);
     uint8_t mra[MAD_LEN] = {1, 7, 2, 3, [17] = CM_MRA};
@@ -472,7 +473,7 @@ static void test_an_mra_gives_the_peer_more_time(void **state)
     side_sent_nothing(side);
     cm_poll(&side->cm, side->cm.now_us + 10);
     side_sent(side, CM_REP);
-    /* Two hours and a half are not for the peer to ask. */
+    /* The peer asks for two and a half hours, which is limited. */
     mra[MSG + 9] = 31 << 3;
     side_input(side, 1, mra, MAD_LEN);
     cm_poll(&side->cm, side->cm.now_us + 75000000);
@@ -480,7 +481,7 @@ static void test_an_mra_gives_the_peer_more_time(void **state)
     side_free(side);
 }
 
-static void test_data_is_an_rtu(void **state)
+static void test_data_takes_the_place_of_the_rtu(void **state)
 {
     struct side *side = side_new(2, 7);
 
@@ -516,21 +517,21 @@ static void test_an_unknown_dreq_gets_its_drep(void **state)
 
 static void test_a_dreq_for_another_qpn_ends_nothing(void **state)
 {
-    struct side *side = established();
+    struct side *side = established_side();
     uint32_t id = side->conn->local_comm_id;
 
     (void)state;
     send_simple(side, CM_DREQ, 0xc0ffee01, id, 0x2a003);
     side_sent_nothing(side);
     assert_int_equal(side->ends, 0);
-    send_simple(side, CM_DREQ, 0xc0ffee02, id, 0x2a002); /* a stranger's */
+    send_simple(side, CM_DREQ, 0xc0ffee02, id, 0x2a002); /* unknown id */
     side_sent(side, CM_DREP);
     assert_int_equal(side->ends, 0);
     send_simple(side, CM_DREQ, 0xc0ffee01, id, 0x2a002);
     side_sent(side, CM_DREP);
     assert_int_equal(side->ends, 1);
     assert_int_equal(side->end.reason, CM_END_DREQ);
-    /* Our DREP was lost. */
+    /* The DREQ is repeated, as if our DREP was lost. */
     send_simple(side, CM_DREQ, 0xc0ffee01, id, 0x2a002);
     side_sent(side, CM_DREP);
     cm_poll(&side->cm, side->cm.now_us + ACK_WAIT_US);
@@ -540,7 +541,8 @@ static void test_a_dreq_for_another_qpn_ends_nothing(void **state)
     side_free(side);
 }
 
-/* On another link, to another of our addresses, but under the peer's own. */
+/* Deliver a message with the peer's address as its source, on another link and
+ * to another own address. */
 static void give_from_elsewhere(struct side *side, const uint8_t *mad)
 {
     struct verbs_ud_info from = side_from(1, 2);
@@ -552,10 +554,10 @@ static void give_from_elsewhere(struct side *side, const uint8_t *mad)
     (void)fake_take(&side->verbs); /* it may be answered */
 }
 
-static void test_who_has_the_peers_address_on_another_link_is_a_stranger(
+static void test_messages_from_the_peers_address_on_another_link_are_ignored(
     void **state)
 {
-    struct side *side = established();
+    struct side *side = established_side();
     uint8_t mad[MAD_LEN] = {1, 7, 2, 3};
     static const uint8_t attributes[] = {CM_REJ, CM_DREQ, CM_DREQ, CM_REJ};
 
@@ -565,7 +567,7 @@ static void test_who_has_the_peers_address_on_another_link_is_a_stranger(
     put_be24(mad + MSG + 8, side->conn->local_qpn);
     for (size_t i = 0; i < ARRAY_LEN(attributes); i++) {
         mad[MAD_ATTRIBUTE_ID + 1] = attributes[i];
-        if (i == 3) { /* a time-out, by GUID */
+        if (i == 3) { /* a REJ for a time-out, matched by GUID */
             put_be32(mad + MSG + 4, 0);
             memset(mad + MSG + 8, 0, 8);
             mad[MSG + CM_REJ_INFO_LEN] = 8 << 1;
@@ -586,9 +588,9 @@ static void test_who_has_the_peers_address_on_another_link_is_a_stranger(
     side_free(side);
 }
 
-static void test_our_dreq_is_repeated_and_given_up(void **state)
+static void test_our_dreq_is_repeated_16_times(void **state)
 {
-    struct side *side = established();
+    struct side *side = established_side();
     const uint8_t *mad;
 
     (void)state;
@@ -616,10 +618,11 @@ static void test_our_dreq_is_repeated_and_given_up(void **state)
 
 static void test_a_req_with_a_live_qpn_tears_the_old_one_down(void **state)
 {
-    struct side *side = established();
+    struct side *side = established_side();
 
     (void)state;
-    /* The host has rebooted: another communication id, the same QPN. */
+    /* After a reboot the host uses another communication id and the same
+     * QPN. */
     send_changed(side, MSG, "\xde\xad\xbe\xef", 4);
     assert_int_equal(side->ends, 1);
     assert_int_equal(side->end.reason, CM_END_STALE);
@@ -632,14 +635,14 @@ static void test_a_req_with_a_live_qpn_tears_the_old_one_down(void **state)
 
 static void test_a_req_with_a_live_comm_id_tears_the_old_one_down(void **state)
 {
-    struct side *side = established();
+    struct side *side = established_side();
 
     (void)state;
     send_changed(side, MSG + 34, "\x22", 1); /* another QPN */
     assert_int_equal(side->ends, 1);
     assert_int_equal(side->requests, 2);
     side_sent(side, CM_REP);
-    /* And once more while our own DREQ is out. */
+    /* Repeat it while our own DREQ is unanswered. */
     cm_data_received(side->conn);
     cm_disconnect(side->conn);
     side_sent(side, CM_DREQ);
@@ -650,9 +653,9 @@ static void test_a_req_with_a_live_comm_id_tears_the_old_one_down(void **state)
     side_free(side);
 }
 
-static void test_a_qpn_is_free_once_its_connection_rests(void **state)
+static void test_a_qpn_may_be_reused_during_timewait(void **state)
 {
-    struct side *side = established();
+    struct side *side = established_side();
     uint32_t id = side->conn->local_comm_id;
 
     (void)state;
@@ -668,7 +671,7 @@ static void test_a_qpn_is_free_once_its_connection_rests(void **state)
 
 static void test_a_late_copy_of_the_req_is_stale(void **state)
 {
-    struct side *side = established();
+    struct side *side = established_side();
 
     (void)state;
     send_simple(side, CM_DREQ, 0xc0ffee01, side->conn->local_comm_id, 0x2a002);
@@ -711,7 +714,7 @@ static void test_a_timeout_rej_is_found_by_guid(void **state)
     (void)state;
     side->answer = ANSWER_LATER;
     send_req(side);
-    put_be32(rej + MSG, 0xc0ffee01); /* it never learned ours */
+    put_be32(rej + MSG, 0xc0ffee01); /* it never learnt our id */
     rej[MSG + 9] = 8 << 1;
     rej[MSG + 11] = CM_REJ_TIMEOUT;
     put_be64(rej + MSG + CM_REJ_ARI, 0x505400fffe123457);
@@ -723,7 +726,7 @@ static void test_a_timeout_rej_is_found_by_guid(void **state)
     side_free(side);
 }
 
-static void test_numbers_of_two_boots_differ(void **state)
+static void test_communication_ids_of_two_boots_differ(void **state)
 {
     uint32_t ids[8], psns[8];
 
@@ -744,7 +747,7 @@ static void test_numbers_of_two_boots_differ(void **state)
 
 /* ---- Pools */
 
-static void fill(struct side *side, uint32_t number)
+static void fill_one_slot(struct side *side, uint32_t number)
 {
     uint8_t mad[MAD_LEN];
 
@@ -761,25 +764,26 @@ static void test_a_full_pool_is_refused_and_recovers(void **state)
 
     (void)state;
     for (unsigned int i = 0; i < CM_CONNS; i++) {
-        fill(side, n++);
+        fill_one_slot(side, n++);
         side_sent(side, CM_REP);
     }
-    fill(side, n);
+    fill_one_slot(side, n);
     assert_int_equal(get_be16(side_sent(side, CM_REJ) + MSG + CM_REJ_REASON),
                      CM_REJ_NO_RESOURCES);
     assert_int_equal(side->cm.counters.no_conn, 1);
-    /* One that only rests makes room at once. */
+    /* A connection in TIMEWAIT makes room at once. */
     send_simple(side, CM_DREQ, 150, side->cm.conns[50].local_comm_id,
                 side->cm.conns[50].local_qpn);
     side_sent(side, CM_DREP);
     assert_int_equal(side->cm.conns[50].state, CM_CONN_TIMEWAIT);
-    fill(side, n);
+    fill_one_slot(side, n);
     side_sent(side, CM_REP);
     assert_int_equal(side_pins(side), CM_CONNS);
     side_free(side);
 }
 
-/* Peers that are gone, whose REQs named long timeouts, bar nobody's way. */
+/* Connections to peers that are gone do not fill the pool, even if their REQs
+ * named long time-outs. */
 static void test_a_pool_full_of_unanswered_dreqs_has_room(void **state)
 {
     struct side *side = side_new(2, 7);
@@ -787,29 +791,29 @@ static void test_a_pool_full_of_unanswered_dreqs_has_room(void **state)
 
     (void)state;
     for (unsigned int i = 0; i < CM_CONNS; i++) {
-        fill(side, n++);
+        fill_one_slot(side, n++);
         side_sent(side, CM_REP);
         cm_release(side->conn);
         side_sent(side, CM_DREQ);
     }
     assert_int_equal(side->cm.free.head, 0xffff);
     for (unsigned int i = 0; i < 3; i++) {
-        fill(side, n++);
+        fill_one_slot(side, n++);
         side_sent(side, CM_REP);
         assert_ptr_equal(side->conn, &side->cm.conns[i]);
     }
     assert_int_equal(side->cm.counters.no_conn, 0);
     assert_int_equal(side_pins(side), CM_CONNS);
-    /* A DREP takes one out of the middle. */
+    /* A DREP removes one from the middle of the list. */
     send_simple(side, CM_DREP, 150, side->cm.conns[50].local_comm_id, 0);
     assert_int_equal(side->cm.conns[50].state, CM_CONN_TIMEWAIT);
-    fill(side, n++);
+    fill_one_slot(side, n++);
     side_sent(side, CM_REP);
     assert_ptr_equal(side->conn, &side->cm.conns[50]);
     side_free(side);
 }
 
-static void test_connections_rest_for_different_times(void **state)
+static void test_timewait_depends_on_the_ack_timeout(void **state)
 {
     struct side *side = side_new(2, 7);
     unsigned int free_count = 0;
@@ -843,7 +847,7 @@ static void test_connections_rest_for_different_times(void **state)
     side_free(side);
 }
 
-static void test_communication_ids_rest_as_long_as_possible(void **state)
+static void test_a_communication_id_is_reused_as_late_as_possible(void **state)
 {
     struct side *side = side_new(2, 7);
     uint32_t first = 0;
@@ -853,7 +857,7 @@ static void test_communication_ids_rest_as_long_as_possible(void **state)
     for (uint32_t i = 0; i < 3 * CM_CONNS; i++) {
         uint32_t id;
 
-        fill(side, 100 + i);
+        fill_one_slot(side, 100 + i);
         id = get_be32(side_sent(side, CM_REJ) + MSG);
         if (i == 0) {
             first = id;
@@ -883,12 +887,12 @@ static void test_without_a_buffer_requests_wait_and_answers_are_dropped(
     fake_complete(&side->verbs);
     cm_poll(&side->cm, side->cm.now_us + 1000);
     side_sent(side, CM_REP);
-    /* It counts as the first, not as a retransmission that was needed. */
+    /* It counts as the first transmission, not as a retry. */
     assert_int_equal(side->conn->retries_left, 15);
     side_free(side);
 }
 
-static void test_without_a_path_there_is_silence(void **state)
+static void test_a_message_without_a_path_gets_no_answer(void **state)
 {
     struct side *side = side_new(2, 7);
 
@@ -902,14 +906,14 @@ static void test_without_a_path_there_is_silence(void **state)
     side_free(side);
 }
 
-/* A full neighbour table: those whose connections only rest give way. */
-static void test_resting_connections_make_room_for_a_path(void **state)
+/* When the neighbour table is full, connections in TIMEWAIT free entries. */
+static void test_connections_in_timewait_make_room_for_a_path(void **state)
 {
     struct side *side = side_new(2, 7);
 
     (void)state;
     for (uint32_t i = 0; i < 3; i++) {
-        fill(side, 100 + i);
+        fill_one_slot(side, 100 + i);
         side_sent(side, CM_REP);
         if (i < 2) {
             send_simple(side, CM_DREQ, 100 + i, side->conn->local_comm_id,
@@ -919,46 +923,46 @@ static void test_resting_connections_make_room_for_a_path(void **state)
     }
     assert_int_equal(side_pins(side), 3);
     side->paths.unpins_to_room = 2;
-    fill(side, 200);
+    fill_one_slot(side, 200);
     side_sent(side, CM_REP);
     assert_int_equal(side_pins(side), 2);
     assert_int_equal(side->cm.conns[0].state, CM_CONN_FREE);
     assert_int_equal(side->cm.conns[2].state, CM_CONN_REP_SENT);
     assert_int_equal(side->cm.counters.no_path, 0);
-    /* Those that live do not. */
+    /* Established connections do not. */
     side->paths.unpins_to_room = 1;
-    fill(side, 201);
+    fill_one_slot(side, 201);
     side_sent_nothing(side);
     assert_int_equal(side->cm.counters.no_path, 1);
     assert_int_equal(side_pins(side), 2);
     side_free(side);
 }
 
-/* Nor do those whose user has gone and whose peer is silent, however long. */
+/* Released connections whose peer does not answer the DREQ free entries too. */
 static void test_unanswered_dreqs_make_room_for_a_path(void **state)
 {
     struct side *side = side_new(2, 7);
 
     (void)state;
     for (uint32_t i = 0; i < 2; i++) {
-        fill(side, 100 + i);
+        fill_one_slot(side, 100 + i);
         side_sent(side, CM_REP);
         cm_release(side->conn);
         side_sent(side, CM_DREQ);
     }
     side->paths.unpins_to_room = 1;
-    fill(side, 200);
+    fill_one_slot(side, 200);
     side_sent(side, CM_REP);
     assert_int_equal(side->cm.counters.no_path, 0);
-    assert_int_equal(side->cm.conns[0].state, CM_CONN_FREE); /* the older */
+    assert_int_equal(side->cm.conns[0].state, CM_CONN_FREE); /* the older one */
     assert_int_equal(side->cm.conns[1].state, CM_CONN_DREQ_SENT);
     side_free(side);
 }
 
-/* A DREP that nobody waits for is not worth a connection's rest. */
-static void test_an_unknown_dreq_takes_nobodys_place(void **state)
+/* Answering an unknown DREQ must not end the TIMEWAIT of a connection. */
+static void test_an_unknown_dreq_frees_no_connection(void **state)
 {
-    struct side *side = established();
+    struct side *side = established_side();
 
     (void)state;
     send_simple(side, CM_DREQ, 0xc0ffee01, side->conn->local_comm_id,
@@ -972,21 +976,22 @@ static void test_an_unknown_dreq_takes_nobodys_place(void **state)
     side_free(side);
 }
 
-/* No room would help one that cannot be answered: nobody gives way. */
-static void test_a_message_from_nobody_costs_nobody_anything(void **state)
+/* Room does not help to answer a message without a path: nothing is freed. */
+static void test_a_message_that_cannot_be_answered_frees_no_connection(
+    void **state)
 {
     struct side *side = side_new(2, 7);
 
     (void)state;
     for (uint32_t i = 0; i < 3; i++) {
-        fill(side, 100 + i);
+        fill_one_slot(side, 100 + i);
         side_sent(side, CM_REP);
         send_simple(side, CM_DREQ, 100 + i, side->conn->local_comm_id,
                     side->conn->local_qpn);
         side_sent(side, CM_DREP);
     }
     side->paths.is_no_host = true;
-    fill(side, 200);
+    fill_one_slot(side, 200);
     send_simple(side, CM_DREQ, 1, 2, 3);
     side_sent_nothing(side);
     assert_int_equal(side->cm.counters.no_path, 2);
@@ -997,7 +1002,7 @@ static void test_a_message_from_nobody_costs_nobody_anything(void **state)
     side_free(side);
 }
 
-static void test_a_broken_qp_is_made_again(void **state)
+static void test_a_failed_qp_1_is_created_again(void **state)
 {
     struct side *side = side_new(2, 7);
     struct verbs_ud_info from = side_from(1, 2);
@@ -1007,12 +1012,13 @@ static void test_a_broken_qp_is_made_again(void **state)
     send_req(side);
     side_sent(side, CM_REP);
     fake_break(&side->verbs);
-    send_req(side); /* still delivered, but cannot be answered */
+    send_req(side); /* delivered, but cannot be answered */
     side_sent_nothing(side);
     side->verbs.refuse_create = true;
     assert_int_equal(cm_poll(&side->cm, 1000001), 1000001 + 1000);
     assert_false(fake_deliver(&side->verbs, &from, linux_req, MAD_LEN));
-    assert_int_equal(side_pins(side), 1); /* the connection, no sends */
+    /* The connection pins it; no send does. */
+    assert_int_equal(side_pins(side), 1);
     side->verbs.refuse_create = false;
     cm_poll(&side->cm, side->cm.now_us + 1);
     assert_int_equal(side->cm.counters.restarts, 1);
@@ -1024,7 +1030,7 @@ static void test_a_broken_qp_is_made_again(void **state)
     side_free(side);
 }
 
-static void test_listeners_are_few_and_do_not_collide(void **state)
+static void test_listeners_are_limited_and_unique(void **state)
 {
     struct side *side = side_new(2, 7);
     const struct cm_ops *ops = side->cm.listeners[0].ops;
@@ -1046,10 +1052,10 @@ static void test_timers_fire_in_order(void **state)
     unsigned int sent = 0;
 
     (void)state;
-    /* REPs at 1500 different times, answered in part. */
+    /* REPs at 1500 different times, some of which are answered. */
     for (uint32_t i = 0; i < 1500; i++) {
         cm_poll(&side->cm, now + i * 100);
-        fill(side, 100 + i * 7919 % 1500);
+        fill_one_slot(side, 100 + i * 7919 % 1500);
         side_sent(side, CM_REP);
     }
     for (uint32_t i = 0; i < 1500; i += 3) {
@@ -1070,8 +1076,8 @@ static void test_timers_fire_in_order(void **state)
     side_free(side);
 }
 
-/* What net/stack asks before it believes that a peer has another next hop. */
-static void test_an_established_connection_proves_the_way_for_a_while(
+/* net/stack calls cm_is_reached() before it changes a peer's next hop. */
+static void test_an_established_connection_proves_its_path_for_a_while(
     void **state)
 {
     struct side *side = side_new(2, 7);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Two connection managers and a wire that loses, doubles, delays or breaks the
- * k-th message, for every k.
+ * Two connection managers, and a wire that loses, duplicates or delays message
+ * k, or breaks before it, for every k.
  */
 #include "tests/unit/net/cm/cm_test.h"
 
@@ -12,13 +12,13 @@ enum harm { LOSE, DOUBLE, DELAY, CORRUPT, HARMS };
 enum script { HOST_LEAVES, DRIVE_LEAVES, BOTH_LEAVE, SCRIPTS };
 
 struct wire {
-    struct side *side[3]; /* by number */
+    struct side *side[3]; /* by the number of the side */
     uint64_t now_us;
     unsigned int count; /* messages so far */
-    unsigned int k;     /* the one that is harmed; 0: none */
+    unsigned int k;     /* number of the harmed message; 0 for none */
     enum harm harm;
     bool lose_all;
-    uint8_t late[MAD_LEN]; /* a message held back, for the side of number... */
+    uint8_t late[MAD_LEN]; /* delayed message, for the side of number... */
     uint8_t late_for;
 };
 
@@ -38,13 +38,13 @@ static void wire_stop(struct wire *wire)
     side_free(wire->side[B]);
 }
 
-static void arrive(struct wire *wire, uint8_t to, const uint8_t *mad)
+static void deliver_mad(struct wire *wire, uint8_t to, const uint8_t *mad)
 {
     side_input(wire->side[to], A + B - to, mad, MAD_LEN);
 }
 
-/* Move one message of `from`.  @return false when there is none */
-static bool carry(struct wire *wire, uint8_t from)
+/* Carry one message of `from`.  @return false when there is none */
+static bool carry_mad(struct wire *wire, uint8_t from)
 {
     const struct fake_mad *sent = fake_take(&wire->side[from]->verbs);
     uint8_t to = A + B - from;
@@ -59,34 +59,35 @@ static bool carry(struct wire *wire, uint8_t from)
         return true;
     }
     if (++wire->count != wire->k) {
-        arrive(wire, to, mad);
+        deliver_mad(wire, to, mad);
     } else if (wire->harm == DOUBLE) {
-        arrive(wire, to, mad);
-        arrive(wire, to, mad);
+        deliver_mad(wire, to, mad);
+        deliver_mad(wire, to, mad);
     } else if (wire->harm == DELAY) {
         memcpy(wire->late, mad, MAD_LEN);
         wire->late_for = to;
         return true;
     } else if (wire->harm == CORRUPT) {
         mad[0] ^= 0xff;
-        arrive(wire, to, mad);
+        deliver_mad(wire, to, mad);
     }
     if (wire->late_for != 0) {
         uint8_t late_for = wire->late_for;
 
         wire->late_for = 0;
-        arrive(wire, late_for, wire->late);
+        deliver_mad(wire, late_for, wire->late);
     }
     return true;
 }
 
-/* Until nothing is on the wire; then to the next deadline, `turns` times. */
-static void run(struct wire *wire, unsigned int turns)
+/* Carry all messages and then advance the time to the next deadline, `turns`
+ * times. */
+static void run_wire(struct wire *wire, unsigned int turns)
 {
     for (;;) {
         uint64_t next[3];
 
-        while (carry(wire, A) || carry(wire, B)) {
+        while (carry_mad(wire, A) || carry_mad(wire, B)) {
         }
         for (uint8_t n = A; n <= B; n++) {
             next[n] = cm_poll(&wire->side[n]->cm, wire->now_us);
@@ -118,7 +119,7 @@ static bool all_free(const struct side *side)
     return side->cm.heap_len == 0 && side_pins(side) == 0;
 }
 
-static void play(struct wire *wire, enum script script)
+static void play_script(struct wire *wire, enum script script)
 {
     struct side *host = wire->side[A];
     struct side *drive = wire->side[B];
@@ -126,7 +127,7 @@ static void play(struct wire *wire, enum script script)
     struct cm_conn *conn = cm_connect(&host->cm, &param);
 
     assert_non_null(conn);
-    run(wire, 6); /* long enough for one retransmission of each side */
+    run_wire(wire, 6); /* long enough for one retransmission of each side */
     assert_int_equal(host->replies, 1);
     assert_int_equal(conn->state, CM_CONN_ESTABLISHED);
     assert_int_equal(drive->requests, 1);
@@ -144,14 +145,14 @@ static void play(struct wire *wire, enum script script)
     if (script != HOST_LEAVES) {
         cm_disconnect(drive->conn);
     }
-    run(wire, 100);
+    run_wire(wire, 100);
     assert_int_equal(host->ends, 1);
     assert_int_equal(drive->ends, 1);
     assert_true(all_free(host));
     assert_true(all_free(drive));
 }
 
-static void test_any_one_message_may_suffer(void **state)
+static void test_connections_survive_the_harm_of_any_one_message(void **state)
 {
     (void)state;
     for (enum script script = 0; script < SCRIPTS; script++) {
@@ -163,20 +164,22 @@ static void test_any_one_message_may_suffer(void **state)
                 struct wire wire;
 
                 wire_start(&wire, ++k, harm);
-                play(&wire, script);
+                play_script(&wire, script);
                 reached = wire.count >= k;
                 assert_true(k < 20);
                 wire_stop(&wire);
             } while (reached);
-            assert_true(k >= 5); /* REQ REP RTU DREQ DREP, and none harmed */
+            /* The messages are REQ, REP, RTU, DREQ and DREP; then none is
+             * harmed. */
+            assert_true(k >= 5);
         }
     }
 }
 
-static void test_a_peer_that_vanishes_is_noticed_everywhere(void **state)
+static void test_a_peer_that_vanishes_is_detected_in_every_phase(void **state)
 {
     (void)state;
-    /* The wire breaks for good before message k. */
+    /* The wire breaks permanently before message k. */
     for (unsigned int k = 1; k <= 6; k++) {
         struct wire wire;
         struct cm_connect_param param;
@@ -187,7 +190,7 @@ static void test_a_peer_that_vanishes_is_noticed_everywhere(void **state)
         conn = cm_connect(&wire.side[A]->cm, &param);
         assert_non_null(conn);
         for (unsigned int i = 1; i < k; i++) {
-            bool carried = carry(&wire, A) || carry(&wire, B);
+            bool carried = carry_mad(&wire, A) || carry_mad(&wire, B);
 
             assert_int_equal(carried, i <= 3);
         }
@@ -195,11 +198,12 @@ static void test_a_peer_that_vanishes_is_noticed_everywhere(void **state)
         if (conn->state == CM_CONN_ESTABLISHED) {
             cm_disconnect(conn);
         }
-        run(&wire, 200);
+        run_wire(&wire, 200);
         assert_int_equal(wire.side[A]->ends, 1);
         if (k > 3) {
-            cm_disconnect(wire.side[B]->conn); /* keep-alive would say so */
-            run(&wire, 200);
+            /* This is what a keep-alive time-out does. */
+            cm_disconnect(wire.side[B]->conn);
+            run_wire(&wire, 200);
         }
         assert_int_equal(wire.side[B]->ends, wire.side[B]->requests);
         assert_true(all_free(wire.side[A]));
@@ -208,7 +212,7 @@ static void test_a_peer_that_vanishes_is_noticed_everywhere(void **state)
     }
 }
 
-static void test_the_peer_is_told_that_we_gave_up(void **state)
+static void test_a_rej_with_timeout_is_sent_when_we_give_up(void **state)
 {
     struct wire wire;
     struct cm_connect_param param;
@@ -218,13 +222,13 @@ static void test_the_peer_is_told_that_we_gave_up(void **state)
     wire.side[B]->answer = ANSWER_LATER;
     param = side_param(wire.side[A], A, B);
     assert_non_null(cm_connect(&wire.side[A]->cm, &param));
-    /* The drive's user never answers; the drive asks for patience. */
-    run(&wire, 40);
+    /* The drive's user never decides; the drive sends MRAs. */
+    run_wire(&wire, 40);
     assert_int_equal(wire.side[A]->ends, 0);
     assert_true(wire.side[B]->cm.counters.sent[CM_MRA - CM_REQ] > 1);
     cm_release(wire.side[A]->conn != NULL ? wire.side[A]->conn
                                           : &wire.side[A]->cm.conns[0]);
-    run(&wire, 40);
+    run_wire(&wire, 40);
     assert_int_equal(wire.side[B]->ends, 1);
     assert_int_equal(wire.side[B]->end.rej_reason, CM_REJ_TIMEOUT);
     assert_true(all_free(wire.side[A]));
@@ -232,7 +236,7 @@ static void test_the_peer_is_told_that_we_gave_up(void **state)
     wire_stop(&wire);
 }
 
-static void test_a_refused_host_hears_why(void **state)
+static void test_a_refused_host_gets_the_reason(void **state)
 {
     struct wire wire;
     struct cm_connect_param param;
@@ -242,7 +246,7 @@ static void test_a_refused_host_hears_why(void **state)
     wire.side[B]->answer = ANSWER_REJECT;
     param = side_param(wire.side[A], A, B);
     assert_non_null(cm_connect(&wire.side[A]->cm, &param));
-    run(&wire, 5);
+    run_wire(&wire, 5);
     assert_int_equal(wire.side[A]->ends, 1);
     assert_int_equal(wire.side[A]->end.reason, CM_END_REJ);
     assert_int_equal(wire.side[A]->end.rej_reason, CM_REJ_CONSUMER);
@@ -252,7 +256,8 @@ static void test_a_refused_host_hears_why(void **state)
     wire_stop(&wire);
 }
 
-static void test_a_drive_that_was_reset_is_connected_at_once(void **state)
+static void test_a_host_reconnects_at_once_to_a_drive_that_was_reset(
+    void **state)
 {
     struct wire wire;
     struct cm_connect_param param;
@@ -262,23 +267,25 @@ static void test_a_drive_that_was_reset_is_connected_at_once(void **state)
     for (unsigned int i = 0; i < 2; i++) {
         param = side_param(wire.side[A], A, B);
         assert_non_null(cm_connect(&wire.side[A]->cm, &param));
-        run(&wire, 0);
+        run_wire(&wire, 0);
     }
     assert_int_equal(wire.side[B]->establishments, 2);
-    /* Reset: the same identity, the next boot; the host does not know. */
+    /* The drive is reset: same identity, next boot.  The host does not
+     * notice. */
     side_free(wire.side[B]);
     wire.side[B] = side_new(B, 5);
     param = side_param(wire.side[A], A, B);
     assert_non_null(cm_connect(&wire.side[A]->cm, &param));
-    run(&wire, 0);
+    run_wire(&wire, 0);
     assert_int_equal(wire.side[A]->replies, 3);
     assert_int_equal(wire.side[A]->ends, 0);
     assert_int_equal(wire.side[B]->establishments, 1);
-    /* What it still holds of before ends with DREPs, though unknown. */
+    /* Its old connections end with DREPs, although the drive does not know
+     * them. */
     for (unsigned int i = 0; i < 2; i++) {
         cm_disconnect(&wire.side[A]->cm.conns[i]);
     }
-    run(&wire, 0);
+    run_wire(&wire, 0);
     assert_int_equal(wire.side[A]->ends, 2);
     assert_int_equal(wire.side[A]->end.reason, CM_END_DREP);
     wire_stop(&wire);
@@ -293,12 +300,12 @@ static void test_a_drive_that_reuses_its_numbers_is_stale(void **state)
     wire_start(&wire, 0, LOSE);
     param = side_param(wire.side[A], A, B);
     assert_non_null(cm_connect(&wire.side[A]->cm, &param));
-    run(&wire, 0);
+    run_wire(&wire, 0);
     side_free(wire.side[B]);
     wire.side[B] = side_new(B, 4); /* the same boot counter again */
     param = side_param(wire.side[A], A, B);
     assert_non_null(cm_connect(&wire.side[A]->cm, &param));
-    run(&wire, 0);
+    run_wire(&wire, 0);
     assert_int_equal(wire.side[A]->ends, 1);
     assert_int_equal(wire.side[A]->end.reason, CM_END_STALE);
     assert_int_equal(wire.side[B]->ends, 1);
@@ -306,7 +313,7 @@ static void test_a_drive_that_reuses_its_numbers_is_stale(void **state)
     wire_stop(&wire);
 }
 
-static void test_two_hundred_cycles(void **state)
+static void test_two_hundred_connections_leak_nothing(void **state)
 {
     struct wire wire;
 
@@ -317,14 +324,14 @@ static void test_two_hundred_cycles(void **state)
         struct cm_conn *conn = cm_connect(&wire.side[A]->cm, &param);
 
         assert_non_null(conn);
-        run(&wire, 0);
+        run_wire(&wire, 0);
         assert_int_equal(wire.side[B]->establishments, i + 1);
         cm_disconnect(i & 1 ? conn : wire.side[B]->conn);
-        run(&wire, 0);
+        run_wire(&wire, 0);
         assert_int_equal(wire.side[A]->ends, i + 1);
         assert_int_equal(wire.side[B]->ends, i + 1);
     }
-    run(&wire, 1000);
+    run_wire(&wire, 1000);
     assert_true(all_free(wire.side[A]));
     assert_true(all_free(wire.side[B]));
     wire_stop(&wire);

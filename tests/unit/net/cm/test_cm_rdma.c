@@ -6,12 +6,12 @@
 #include "tests/test_fixture.h"
 
 enum {
-    MSG = 24, /* a MAD's header */
+    MSG = 24, /* length of a MAD's header */
     QPN = 0x42,
-    PORT = 4420, /* of linux_req */
+    PORT = 4420, /* service port of linux_req */
 };
 
-/* A user of the seam, which keeps notes. */
+/* A user of the seam, which logs its events. */
 struct user {
     struct side *side;
     struct rdma_cm cm;
@@ -21,12 +21,12 @@ struct user {
     unsigned int requests, establishments, ends;
 };
 
-/* What start_qp() asked of the RNIC. */
+/* The log of start_qp()'s calls of verbs. */
 static struct {
     unsigned int count;
     enum verbs_qp_state states[4];
     struct verbs_qp_attr attr;
-    enum verbs_qp_state refuse; /* RESET: none */
+    enum verbs_qp_state refuse; /* state that is refused; RESET for none */
 } modified;
 
 bool verbs_modify_qp(struct verbs *verbs, uint32_t qpn,
@@ -110,7 +110,7 @@ static void accept_req(struct user *user)
     side_sent(user->side, CM_REP);
 }
 
-static void test_a_request_says_what_the_user_needs(void **state)
+static void test_a_request_has_the_fields_that_the_user_needs(void **state)
 {
     struct user *user = *state;
     const struct ip_addr host = ip_addr_from_v4(0x0a000001);
@@ -122,11 +122,12 @@ static void test_a_request_says_what_the_user_needs(void **state)
     assert_int_equal(user->request.max_dest_rd_atomic, 0);
     assert_memory_equal(user->private_data, "\0\0\x01\0\x40\0\x3f\0\x01\0\0\0",
                         12);
-    user->conn->ops->disconnect(user->conn); /* unanswered: a refusal */
+    /* Without an answer before, this refuses the request. */
+    user->conn->ops->disconnect(user->conn);
     side_sent(user->side, CM_REJ);
 }
 
-static void test_a_qp_is_started_on_the_way_to_the_peer(void **state)
+static void test_a_qp_is_started_with_the_path_to_the_peer(void **state)
 {
     struct user *user = *state;
     struct cm_rep rep;
@@ -201,10 +202,10 @@ static void test_data_confirms_the_connection(void **state)
     assert_int_equal(user->establishments, 1);
     user->conn->ops->disconnect(user->conn);
     side_sent(user->side, CM_DREQ);
-    assert_int_equal(user->ends, 0); /* nothing follows disconnect() */
+    assert_int_equal(user->ends, 0); /* no event follows disconnect() */
 }
 
-static void test_an_acknowledgement_proves_the_way_to_the_peer(void **state)
+static void test_an_acknowledgement_proves_the_path_to_the_peer(void **state)
 {
     struct user *user = *state;
     struct cm *cm = &user->side->cm;
@@ -220,7 +221,7 @@ static void test_an_acknowledgement_proves_the_way_to_the_peer(void **state)
     side_sent(user->side, CM_DREQ);
 }
 
-static void test_a_silent_peer_is_a_disconnection(void **state)
+static void test_a_silent_peer_is_reported_as_disconnected(void **state)
 {
     struct user *user = *state;
     uint64_t now_us = 0;
@@ -234,7 +235,7 @@ static void test_a_silent_peer_is_a_disconnection(void **state)
     user->conn->ops->disconnect(user->conn);
 }
 
-static void test_a_port_has_one_listener(void **state)
+static void test_a_port_has_at_most_one_listener(void **state)
 {
     struct user *user = *state;
     const struct rdma_cm *cm = &user->cm;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Every state times every event, from one table. */
+/* Every event in every state; one table has the expected outcomes. */
 #include "tests/unit/net/cm/cm_test.h"
 
 #include "lib/bytes.h"
@@ -9,7 +9,7 @@ enum {
     PEER_ID = 0xc0ffee01,
     PEER_QPN = 0x11,
     PEER_PSN = 0xabcdef,
-    TIMEOUT_US = 4294968, /* code 20, and a bit */
+    TIMEOUT_US = 4294968, /* a little more than code 20 */
 };
 
 enum situation {
@@ -26,7 +26,7 @@ enum situation {
 };
 
 enum event {
-    IN_REQ, /* the same once more */
+    IN_REQ, /* the connection's REQ, repeated */
     IN_REP,
     IN_RTU,
     IN_MRA_REQ,
@@ -52,7 +52,7 @@ static const char *const situation_name[SITUATIONS] = {
     "TIMEWAIT",
 };
 
-/* What follows: the state, what is sent (0: nothing), who is told. */
+/* The outcome: next state, message sent (0 for none), and callback made. */
 struct outcome {
     uint8_t state;
     uint8_t sent;
@@ -63,9 +63,8 @@ struct outcome {
 #define SAYS(s, m) {CM_CONN_##s, CM_##m, NOBODY}
 #define ENDS(m)    {CM_CONN_TIMEWAIT, m, DISCONNECTED}
 
-static const struct outcome outcomes[SITUATIONS][EVENTS] =
-    {
-        /* clang-format off */
+static const struct outcome outcomes[SITUATIONS][EVENTS] = {
+    /* clang-format off */
     [FREE] = {
         [IN_REQ] = {CM_CONN_REQ_RCVD, 0, REQUEST},
         [IN_REP] = SAME(FREE), [IN_RTU] = SAME(FREE),
@@ -75,11 +74,11 @@ static const struct outcome outcomes[SITUATIONS][EVENTS] =
         [ON_LAST_TIMEOUT] = SAME(FREE), [ON_DATA] = SAME(FREE),
     },
     [REQ_SENT] = {
-        [IN_REQ] = {CM_CONN_REQ_SENT, 0, REQUEST}, /* another connection */
+        [IN_REQ] = {CM_CONN_REQ_SENT, 0, REQUEST}, /* of another connection */
         [IN_REP] = {CM_CONN_REP_RCVD, 0, REPLIED},
         [IN_RTU] = SAME(REQ_SENT), [IN_MRA_REQ] = SAME(REQ_SENT),
         [IN_MRA_REP] = SAME(REQ_SENT), [IN_REJ] = ENDS(0),
-        [IN_DREQ] = SAYS(REQ_SENT, DREP), /* of no connection yet */
+        [IN_DREQ] = SAYS(REQ_SENT, DREP), /* belongs to no connection yet */
         [IN_DREP] = SAME(REQ_SENT), [ON_TIMEOUT] = SAYS(REQ_SENT, REQ),
         [ON_LAST_TIMEOUT] = ENDS(CM_REJ), [ON_DATA] = SAME(REQ_SENT),
     },
@@ -140,12 +139,12 @@ static const struct outcome outcomes[SITUATIONS][EVENTS] =
         [ON_TIMEOUT] = SAME(TIMEWAIT), [ON_LAST_TIMEOUT] = SAME(TIMEWAIT),
         [ON_DATA] = SAME(TIMEWAIT),
     },
-        /* clang-format on */
+    /* clang-format on */
 };
 
 /* ---- The peer's messages */
 
-static void header(uint8_t *mad, enum cm_attribute attribute)
+static void emit_header(uint8_t *mad, enum cm_attribute attribute)
 {
     const struct mad header = {
         .mgmt_class = MAD_CLASS_CM,
@@ -158,8 +157,8 @@ static void header(uint8_t *mad, enum cm_attribute attribute)
     mad_emit(&header, mad);
 }
 
-static void make(uint8_t *mad, enum event event, uint32_t our_id,
-                 uint32_t our_qpn)
+static void make_message(uint8_t *mad, enum event event, uint32_t our_id,
+                         uint32_t our_qpn)
 {
     uint8_t *msg = mad + MAD_HEADER_LEN;
 
@@ -168,7 +167,7 @@ static void make(uint8_t *mad, enum event event, uint32_t our_id,
         memcpy(mad, linux_req, MAD_LEN);
         break;
     case IN_REP:
-        header(mad, CM_REP);
+        emit_header(mad, CM_REP);
         cm_rep_emit(&(struct cm_rep){.local_ca_guid = 0x505400fffe123456,
                                      .local_comm_id = PEER_ID,
                                      .remote_comm_id = our_id,
@@ -180,12 +179,12 @@ static void make(uint8_t *mad, enum event event, uint32_t our_id,
                     msg);
         break;
     case IN_RTU:
-        header(mad, CM_RTU);
+        emit_header(mad, CM_RTU);
         cm_rtu_emit(&(struct cm_rtu){PEER_ID, our_id, NULL, 0}, msg);
         break;
     case IN_MRA_REQ:
     case IN_MRA_REP:
-        header(mad, CM_MRA);
+        emit_header(mad, CM_MRA);
         cm_mra_emit(&(struct cm_mra){.local_comm_id = PEER_ID,
                                      .remote_comm_id = our_id,
                                      .message = event == IN_MRA_REP,
@@ -193,7 +192,7 @@ static void make(uint8_t *mad, enum event event, uint32_t our_id,
                     msg);
         break;
     case IN_REJ:
-        header(mad, CM_REJ);
+        emit_header(mad, CM_REJ);
         cm_rej_emit(&(struct cm_rej){.local_comm_id = PEER_ID,
                                      .remote_comm_id = our_id,
                                      .reason = CM_REJ_STALE_CONNECTION,
@@ -201,28 +200,30 @@ static void make(uint8_t *mad, enum event event, uint32_t our_id,
                     msg);
         break;
     case IN_DREQ:
-        header(mad, CM_DREQ);
+        emit_header(mad, CM_DREQ);
         cm_dreq_emit(&(struct cm_dreq){PEER_ID, our_id, our_qpn, NULL, 0}, msg);
         break;
     default:
-        header(mad, CM_DREP);
+        emit_header(mad, CM_DREP);
         cm_drep_emit(&(struct cm_drep){PEER_ID, our_id, NULL, 0}, msg);
         break;
     }
 }
 
-static void input(struct side *side, enum event event, struct cm_conn *conn)
+static void input_message(struct side *side, enum event event,
+                          struct cm_conn *conn)
 {
     uint8_t mad[MAD_LEN];
 
-    make(mad, event, conn == NULL ? 0x1234800 : conn->local_comm_id,
-         conn == NULL ? 0x777 : conn->local_qpn);
+    make_message(mad, event, conn == NULL ? 0x1234800 : conn->local_comm_id,
+                 conn == NULL ? 0x777 : conn->local_qpn);
     side_input(side, PEER, mad, MAD_LEN);
 }
 
-/* ---- Getting there */
+/* ---- Bringing a connection to each state */
 
-static struct cm_conn *bring(struct side *side, enum situation situation)
+static struct cm_conn *bring_to_situation(struct side *side,
+                                          enum situation situation)
 {
     struct cm_connect_param param = side_param(side, 2, PEER);
     struct cm_conn *conn = NULL;
@@ -237,22 +238,22 @@ static struct cm_conn *bring(struct side *side, enum situation situation)
         conn = cm_connect(&side->cm, &param);
         assert_non_null(conn);
         if (situation != REQ_SENT) {
-            input(side, IN_REP, conn);
+            input_message(side, IN_REP, conn);
         }
         break;
     case FREE:
         break;
     default:
-        input(side, IN_REQ, NULL);
+        input_message(side, IN_REQ, NULL);
         conn = side->conn;
         if (situation > REP_SENT) {
-            input(side, IN_RTU, conn);
+            input_message(side, IN_RTU, conn);
         }
         if (situation > ESTABLISHED_ACTIVE) {
             cm_disconnect(conn);
         }
         if (situation == TIMEWAIT) {
-            input(side, IN_DREP, conn);
+            input_message(side, IN_DREP, conn);
         }
         break;
     }
@@ -264,14 +265,15 @@ static struct cm_conn *bring(struct side *side, enum situation situation)
     return conn;
 }
 
-static void happen(struct side *side, enum event event, struct cm_conn *conn)
+static void make_event_happen(struct side *side, enum event event,
+                              struct cm_conn *conn)
 {
     uint64_t now = side->cm.now_us;
 
     switch (event) {
     case ON_TIMEOUT:
         if (conn != NULL && conn->state == CM_CONN_TIMEWAIT) {
-            now += 1000; /* its rest is shorter */
+            now += 1000; /* its TIMEWAIT is shorter */
         } else {
             now += TIMEOUT_US;
         }
@@ -293,7 +295,7 @@ static void happen(struct side *side, enum event event, struct cm_conn *conn)
         }
         break;
     default:
-        input(side, event, conn);
+        input_message(side, event, conn);
         break;
     }
 }
@@ -305,11 +307,11 @@ static void test_every_state_times_every_event(void **state)
         for (unsigned int e = 0; e < EVENTS; e++) {
             const struct outcome *expected = &outcomes[s][e];
             struct side *side = side_new(2, 7);
-            struct cm_conn *conn = bring(side, s);
+            struct cm_conn *conn = bring_to_situation(side, s);
             const struct fake_mad *sent;
             uint8_t attribute;
 
-            happen(side, e, conn);
+            make_event_happen(side, e, conn);
             if (conn == NULL && expected->state != CM_CONN_FREE) {
                 conn = side->conn;
             }
@@ -331,7 +333,7 @@ static void test_every_state_times_every_event(void **state)
     }
 }
 
-static void test_release_in_every_state_leaves_nothing(void **state)
+static void test_release_frees_everything_in_every_state(void **state)
 {
     static const uint8_t said[SITUATIONS] = {
         [REQ_SENT] = CM_REJ,
@@ -345,7 +347,7 @@ static void test_release_in_every_state_leaves_nothing(void **state)
     (void)state;
     for (unsigned int s = FREE + 1; s < SITUATIONS; s++) {
         struct side *side = side_new(2, 7);
-        struct cm_conn *conn = bring(side, s);
+        struct cm_conn *conn = bring_to_situation(side, s);
         const struct fake_mad *sent;
 
         cm_release(conn);
@@ -363,15 +365,15 @@ static void test_release_in_every_state_leaves_nothing(void **state)
     }
 }
 
-static void test_the_rtu_answers_the_reps_transaction(void **state)
+static void test_the_rtu_has_the_transaction_id_of_the_rep(void **state)
 {
     struct side *side = side_new(2, 7);
-    struct cm_conn *conn = bring(side, REQ_SENT);
+    struct cm_conn *conn = bring_to_situation(side, REQ_SENT);
     const uint8_t *mad;
 
     (void)state;
     side->confirm_later = false;
-    input(side, IN_REP, conn);
+    input_message(side, IN_REP, conn);
     mad = side_sent(side, CM_RTU);
     assert_int_equal(get_be64(mad + MAD_TRANSACTION_ID), 0x99);
     assert_int_equal(get_be32(mad + MAD_HEADER_LEN), conn->local_comm_id);
@@ -379,19 +381,20 @@ static void test_the_rtu_answers_the_reps_transaction(void **state)
     side_free(side);
 }
 
-static void test_a_released_connection_still_agrees(void **state)
+static void test_a_released_connection_still_answers_a_dreq(void **state)
 {
     struct side *side = side_new(2, 7);
-    struct cm_conn *conn = bring(side, ESTABLISHED_PASSIVE);
+    struct cm_conn *conn = bring_to_situation(side, ESTABLISHED_PASSIVE);
     uint8_t dreq[MAD_LEN];
 
     (void)state;
-    make(dreq, IN_DREQ, conn->local_comm_id, conn->local_qpn);
+    make_message(dreq, IN_DREQ, conn->local_comm_id, conn->local_qpn);
     cm_release(conn);
     side_sent(side, CM_DREQ);
-    side_input(side, PEER, dreq, MAD_LEN); /* crossing */
+    side_input(side, PEER, dreq, MAD_LEN); /* crosses our DREQ */
     side_sent(side, CM_DREP);
-    side_input(side, PEER, dreq, MAD_LEN); /* our DREP was lost */
+    /* The DREQ is repeated, as if our DREP was lost. */
+    side_input(side, PEER, dreq, MAD_LEN);
     side_sent(side, CM_DREP);
     assert_int_equal(side->ends, 0);
     assert_int_equal(conn->state, CM_CONN_TIMEWAIT);

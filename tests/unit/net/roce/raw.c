@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Packets made by hand: see raw.h. */
+/* Hand-made packets: see raw.h. */
 #include "raw.h"
 
 #include <stdarg.h>
@@ -77,7 +77,7 @@ uint32_t raw_build(struct bed *bed, const struct raw *raw, uint8_t *frame)
 void raw_give(struct bed *bed, unsigned int port, const uint8_t *frame,
               uint32_t len)
 {
-    uint8_t *copy = malloc(len); /* so that reading beyond it is seen */
+    uint8_t *copy = malloc(len); /* ASan detects reads beyond its end */
 
     memcpy(copy, frame, len);
     rnic_rx(bed->side[1].rnic, port,

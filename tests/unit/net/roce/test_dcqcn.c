@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The reaction point against the equations of Zhu et al., SIGCOMM 2015, worked
- * out in floating point.
+ * Compares the reaction point with the equations of Zhu et al., SIGCOMM 2015,
+ * computed in floating point.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 
 enum { LINE = 25000000 };
 
-static void near(double value, double expected)
+static void assert_near(double value, double expected)
 {
     double off = value > expected ? value - expected : expected - value;
 
@@ -38,8 +38,8 @@ static void test_the_first_cnp_halves_the_rate(void **state)
     assert_true(dcqcn_valid(&d));
 }
 
-/* CNPs every 50 us: no recovery in between, to the floor and not below. */
-static void test_cnp_after_cnp_goes_down_to_the_floor(void **state)
+/* CNPs every 50 us allow no recovery: the rate falls to the minimum. */
+static void test_repeated_cnps_lower_the_rate_to_the_minimum(void **state)
 {
     struct dcqcn d = {0};
     uint64_t now_ns = 1;
@@ -50,14 +50,14 @@ static void test_cnp_after_cnp_goes_down_to_the_floor(void **state)
     for (unsigned int i = 0; i < 40; i++, now_ns += DCQCN_CNP_NS) {
         dcqcn_cnp(&d, LINE, now_ns);
         current = current / 2 > least ? current / 2 : least;
-        near(d.current_kbps, current);
+        assert_near(d.current_kbps, current);
     }
     assert_int_equal(d.current_kbps, DCQCN_MIN_KBPS);
     assert_true(dcqcn_valid(&d));
 }
 
-/* (2): without CNPs a = (1 - g) a each 55 us; a late CNP takes off less. */
-static void test_alpha_falls_without_notifications(void **state)
+/* (2): without CNPs a = (1 - g) a every 55 us; a late CNP lowers R_C less. */
+static void test_alpha_falls_without_cnps(void **state)
 {
     struct dcqcn d = {0};
     double alpha = 1;
@@ -68,14 +68,15 @@ static void test_alpha_falls_without_notifications(void **state)
         alpha *= 255.0 / 256;
     }
     (void)!dcqcn_may_send(&d, LINE, 1 + 2000 * DCQCN_TIME_NS);
-    assert_false(d.is_limited); /* long back at the line's rate */
+    assert_false(d.is_limited); /* back at the line rate */
     dcqcn_cnp(&d, LINE, 1 + 300 * DCQCN_ALPHA_NS + 17);
-    near(d.current_kbps, (double)LINE * (1 - alpha / 2));
-    near(d.alpha, (alpha * 255 / 256 + 1.0 / 256) * (double)DCQCN_ALPHA_ONE);
+    assert_near(d.current_kbps, (double)LINE * (1 - alpha / 2));
+    assert_near(d.alpha,
+                (alpha * 255 / 256 + 1.0 / 256) * (double)DCQCN_ALPHA_ONE);
 }
 
 /* (3), (4): fast recovery for F stages, then R_T grows by R_AI. */
-static void test_recovery_by_time_is_fast_then_additive(void **state)
+static void test_recovery_by_the_timer_is_fast_then_additive(void **state)
 {
     struct dcqcn d = {0};
     double current, target;
@@ -90,19 +91,19 @@ static void test_recovery_by_time_is_fast_then_additive(void **state)
         uint64_t now_ns = 3 + stage * DCQCN_TIME_NS;
 
         (void)!dcqcn_may_send(&d, LINE, now_ns - 1);
-        near(d.current_kbps, current);
+        assert_near(d.current_kbps, current);
         (void)!dcqcn_may_send(&d, LINE, now_ns);
         if (stage >= DCQCN_F) {
             target += (double)DCQCN_AI_KBPS;
         }
         current = (target + current) / 2;
-        near(d.target_kbps, target);
-        near(d.current_kbps, current);
+        assert_near(d.target_kbps, target);
+        assert_near(d.current_kbps, current);
     }
 }
 
-/* (5): when both counters are past F, R_T grows by i R_HAI. */
-static void test_recovery_by_time_and_bytes_is_hyper(void **state)
+/* (5): when both counters exceed F, R_T grows by i R_HAI. */
+static void test_recovery_by_timer_and_bytes_is_hyper(void **state)
 {
     struct dcqcn d = {0};
     uint64_t now_ns = 1;
@@ -126,9 +127,8 @@ static void test_recovery_by_time_and_bytes_is_hyper(void **state)
     assert_int_equal(d.target_kbps, before + 3 * DCQCN_HAI_KBPS); /* i = 2 */
 }
 
-/* A CNP begins it all anew: F stages without increase, and whole byte stages.
- */
-static void test_a_cnp_in_the_middle_of_recovery_begins_it_anew(void **state)
+/* A CNP restarts recovery: F stages without increase, and a full byte stage. */
+static void test_a_cnp_during_recovery_restarts_it(void **state)
 {
     struct dcqcn d = {0};
     uint64_t now_ns = 1;
@@ -156,7 +156,7 @@ static void test_a_cnp_in_the_middle_of_recovery_begins_it_anew(void **state)
     assert_int_equal(d.target_kbps, target + DCQCN_AI_KBPS);
 }
 
-static void test_the_limit_ends_at_the_line_s_rate(void **state)
+static void test_the_limit_ends_at_the_line_rate(void **state)
 {
     struct dcqcn d = {0};
     uint64_t now_ns = 1;
@@ -168,16 +168,16 @@ static void test_the_limit_ends_at_the_line_s_rate(void **state)
         (void)!dcqcn_may_send(&d, LINE, now_ns);
         assert_in_range(now_ns, 1, 1000000);
     }
-    /* Half of it is missing at first: less than 2^-7 of it after 7 stages. */
+    /* At first half of the rate is missing, after 7 stages less than 2^-7. */
     assert_int_equal(now_ns, 1 + 7 * DCQCN_TIME_NS);
-    /* A line that has become slower ends it at once. */
+    /* A slower line rate ends the limit at once. */
     dcqcn_cnp(&d, LINE, now_ns);
     (void)!dcqcn_may_send(&d, LINE / 100, now_ns + DCQCN_TIME_NS);
     assert_false(d.is_limited);
 }
 
-/* What leaves in a while is what the rate says, however often we look. */
-static void test_packets_leave_at_the_rate(void **state)
+/* The number of bytes depends only on the rate, not on the number of calls. */
+static void test_packets_are_sent_at_the_limited_rate(void **state)
 {
     static const uint64_t steps_ns[] = {100, 1000, 7777, 15000};
 
@@ -196,12 +196,12 @@ static void test_packets_leave_at_the_rate(void **state)
                 bytes += 1250;
             }
         }
-        /* 1 Gb/s for 10 ms, and what may leave ahead of its time */
+        /* 1 Gb/s for 10 ms, and the burst that may be ahead */
         assert_in_range(bytes, 1250000 - 4000, 1250000 + 4000);
     }
 }
 
-static void test_nothing_is_saved_up_while_idle(void **state)
+static void test_idle_time_gives_no_credit(void **state)
 {
     struct dcqcn d = {.is_limited = true,
                       .current_kbps = 1000000,
@@ -220,7 +220,7 @@ static void test_nothing_is_saved_up_while_idle(void **state)
     assert_true(dcqcn_may_send(&d, LINE, 1000000000));
 }
 
-static void test_states_that_make_no_sense(void **state)
+static void test_invalid_states_are_refused(void **state)
 {
     struct dcqcn good = {.is_limited = true,
                          .current_kbps = DCQCN_MIN_KBPS,
@@ -230,7 +230,7 @@ static void test_states_that_make_no_sense(void **state)
     (void)state;
     assert_true(dcqcn_valid(&good));
     bad = good;
-    bad.current_kbps = 0; /* would be divided by */
+    bad.current_kbps = 0; /* a divisor */
     assert_false(dcqcn_valid(&bad));
     bad = good;
     bad.alpha = DCQCN_ALPHA_ONE + 1;

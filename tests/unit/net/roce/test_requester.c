@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the requester sends, and what each answer makes it do. */
+/* The requester's packets, and its reaction to each response. */
 #include <stdarg.h>
 #include <setjmp.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ static int teardown(void **state)
     return 0;
 }
 
-static void run(struct bed *bed)
+static void run_deferred(struct bed *bed)
 {
     while (bed->side[1].deferred) {
         bed->side[1].deferred = false;
@@ -33,17 +33,17 @@ static void run(struct bed *bed)
     }
 }
 
-static void post(struct bed *bed, const struct bed_wr *wr)
+static void post_wr(struct bed *bed, const struct bed_wr *wr)
 {
     struct bed_wr signaled = *wr;
 
     signaled.flags |= RNIC_WR_SIGNALED;
     bed_send(&bed->side[1], 0, &signaled);
-    run(bed);
+    run_deferred(bed);
 }
 
-static void answer(struct bed *bed, enum aeth_kind kind, uint8_t value,
-                   uint32_t psn)
+static void send_answer(struct bed *bed, enum aeth_kind kind, uint8_t value,
+                        uint32_t psn)
 {
     uint8_t ext[AETH_LEN];
 
@@ -52,8 +52,8 @@ static void answer(struct bed *bed, enum aeth_kind kind, uint8_t value,
              &(struct raw){.opcode = RC_ACKNOWLEDGE, .psn = psn, .ext = ext});
 }
 
-/* Take what was sent; how many, and the opcode of the last. */
-static unsigned int drain(struct bed *bed, uint8_t *last)
+/* Take all sent packets.  @return their number; *last is the last opcode */
+static unsigned int drain_sent(struct bed *bed, uint8_t *last)
 {
     struct raw_reply reply;
     unsigned int n = 0;
@@ -67,7 +67,7 @@ static unsigned int drain(struct bed *bed, uint8_t *last)
     return n;
 }
 
-static void expect(struct bed *bed, uint64_t wr_id, uint8_t status)
+static void expect_completion(struct bed *bed, uint64_t wr_id, uint8_t status)
 {
     struct bed_wc wc;
 
@@ -83,12 +83,12 @@ static void expect_nothing(struct bed *bed)
     assert_false(bed_poll(&bed->side[1], &wc));
 }
 
-static void tick(struct bed *bed)
+static void fire_timer(struct bed *bed)
 {
     assert_int_not_equal(bed->side[1].timer_ns, DEV_NO_DEADLINE);
     bed->now_ns = bed->side[1].timer_ns;
     rnic_timer(bed->side[1].rnic);
-    run(bed);
+    run_deferred(bed);
 }
 
 static void test_only_as_many_reads_as_agreed_are_outstanding(void **state)
@@ -97,23 +97,23 @@ static void test_only_as_many_reads_as_agreed_are_outstanding(void **state)
     uint8_t ext[AETH_LEN];
 
     for (uint64_t i = 0; i < 6; i++) {
-        post(bed,
-             &(struct bed_wr){.opcode = RNIC_WR_READ, .wr_id = i, .len = 4});
+        post_wr(bed,
+                &(struct bed_wr){.opcode = RNIC_WR_READ, .wr_id = i, .len = 4});
     }
-    post(bed, &(struct bed_wr){.opcode = RNIC_WR_WRITE, .wr_id = 6});
-    assert_int_equal(drain(bed, NULL), 4);
+    post_wr(bed, &(struct bed_wr){.opcode = RNIC_WR_WRITE, .wr_id = 6});
+    assert_int_equal(drain_sent(bed, NULL), 4);
     aeth_emit(&(struct aeth){.value = 31}, ext);
     for (uint32_t i = 0; i < 6; i++) {
         raw_send(bed, &(struct raw){.opcode = RC_READ_RESPONSE_ONLY,
                                     .psn = OUR_PSN + i,
                                     .ext = ext,
                                     .len = 4});
-        /* the next READ, and behind the last the WRITE */
-        assert_int_equal(drain(bed, NULL), i == 0 ? 1 : i == 1 ? 2 : 0);
-        expect(bed, i, RNIC_WC_SUCCESS);
+        /* the next READ, and after the last one the WRITE */
+        assert_int_equal(drain_sent(bed, NULL), i == 0 ? 1 : i == 1 ? 2 : 0);
+        expect_completion(bed, i, RNIC_WC_SUCCESS);
     }
-    answer(bed, AETH_ACK, 31, OUR_PSN + 6);
-    expect(bed, 6, RNIC_WC_SUCCESS);
+    send_answer(bed, AETH_ACK, 31, OUR_PSN + 6);
+    expect_completion(bed, 6, RNIC_WC_SUCCESS);
 }
 
 static void test_a_fence_waits_for_reads(void **state)
@@ -121,24 +121,24 @@ static void test_a_fence_waits_for_reads(void **state)
     struct bed *bed = *state;
     uint8_t ext[AETH_LEN] = {0};
 
-    post(bed, &(struct bed_wr){.opcode = RNIC_WR_READ, .len = 4});
-    post(bed,
-         &(struct bed_wr){.opcode = RNIC_WR_WRITE, .flags = RNIC_WR_FENCE});
-    assert_int_equal(drain(bed, NULL), 1);
+    post_wr(bed, &(struct bed_wr){.opcode = RNIC_WR_READ, .len = 4});
+    post_wr(bed,
+            &(struct bed_wr){.opcode = RNIC_WR_WRITE, .flags = RNIC_WR_FENCE});
+    assert_int_equal(drain_sent(bed, NULL), 1);
     raw_send(bed, &(struct raw){.opcode = RC_READ_RESPONSE_ONLY,
                                 .psn = OUR_PSN,
                                 .ext = ext,
                                 .len = 4});
-    assert_int_equal(drain(bed, NULL), 1);
+    assert_int_equal(drain_sent(bed, NULL), 1);
 }
 
-static void test_long_messages_ask_for_acknowledgements_on_the_way(void **state)
+static void test_long_messages_request_acknowledgements_midway(void **state)
 {
     struct bed *bed = *state;
     struct raw_reply reply;
     unsigned int sent = 0;
 
-    post(bed, &(struct bed_wr){.opcode = RNIC_WR_WRITE, .len = 300 * MTU});
+    post_wr(bed, &(struct bed_wr){.opcode = RNIC_WR_WRITE, .len = 300 * MTU});
     for (uint32_t acked = 0; acked < 300; acked += 64) {
         while (raw_take(bed, &reply)) {
             sent++;
@@ -151,13 +151,13 @@ static void test_long_messages_ask_for_acknowledgements_on_the_way(void **state)
         }
         /* never more than the window */
         assert_int_equal(sent, MIN(acked + 128, 300u));
-        answer(bed, AETH_ACK, 31, OUR_PSN + MIN(acked + 63, 299u));
+        send_answer(bed, AETH_ACK, 31, OUR_PSN + MIN(acked + 63, 299u));
     }
-    expect(bed, 0, RNIC_WC_SUCCESS);
+    expect_completion(bed, 0, RNIC_WC_SUCCESS);
 }
 
-/* A WRITE and the SEND that goes with it are acknowledged together. */
-static void test_a_group_asks_for_one_acknowledgement(void **state)
+/* A WRITE and the SEND linked to it are acknowledged together. */
+static void test_a_linked_group_requests_one_acknowledgement(void **state)
 {
     struct bed *bed = *state;
     struct raw_reply reply;
@@ -167,12 +167,12 @@ static void test_a_group_asks_for_one_acknowledgement(void **state)
         if (again == 0) {
             bed_send(&bed->side[1], 0,
                      &(struct bed_wr){.opcode = RNIC_WR_WRITE, .len = 2 * MTU});
-            post(bed, &(struct bed_wr){.opcode = RNIC_WR_SEND,
-                                       .flags = RNIC_WR_LINKED,
-                                       .len = 16});
+            post_wr(bed, &(struct bed_wr){.opcode = RNIC_WR_SEND,
+                                          .flags = RNIC_WR_LINKED,
+                                          .len = 16});
         } else {
-            /* sent again, each asks: something went wrong */
-            answer(bed, AETH_NAK, AETH_NAK_PSN_SEQUENCE, OUR_PSN);
+            /* retransmitted packets all set AckReq */
+            send_answer(bed, AETH_NAK, AETH_NAK_PSN_SEQUENCE, OUR_PSN);
         }
         for (sent = asked = 0; raw_take(bed, &reply); sent++) {
             asked += reply.bth.ack_requested;
@@ -181,12 +181,12 @@ static void test_a_group_asks_for_one_acknowledgement(void **state)
         assert_int_equal(sent, 3);
         assert_int_equal(asked, 1 + again);
     }
-    answer(bed, AETH_ACK, 31, OUR_PSN + 2);
-    expect(bed, 0, RNIC_WC_SUCCESS);
-    /* one that stands alone is asked about */
+    send_answer(bed, AETH_ACK, 31, OUR_PSN + 2);
+    expect_completion(bed, 0, RNIC_WC_SUCCESS);
+    /* a request that is not linked sets AckReq */
     bed_send(&bed->side[1], 0,
              &(struct bed_wr){.opcode = RNIC_WR_WRITE, .len = 4});
-    post(bed, &(struct bed_wr){.opcode = RNIC_WR_WRITE, .len = 4});
+    post_wr(bed, &(struct bed_wr){.opcode = RNIC_WR_WRITE, .len = 4});
     for (sent = asked = 0; raw_take(bed, &reply); sent++) {
         asked += reply.bth.ack_requested;
     }
@@ -209,12 +209,13 @@ static void test_each_nak_has_its_status(void **state)
         struct bed *bed = raw_bed(&(struct bed_path){0});
 
         for (uint64_t n = 0; n < 3; n++) {
-            post(bed, &(struct bed_wr){.opcode = RNIC_WR_WRITE, .wr_id = n});
+            post_wr(bed, &(struct bed_wr){.opcode = RNIC_WR_WRITE, .wr_id = n});
         }
-        answer(bed, AETH_NAK, rows[i][0], OUR_PSN + 1);
-        expect(bed, 0, RNIC_WC_SUCCESS); /* what is before is acknowledged */
-        expect(bed, 1, rows[i][1]);
-        expect(bed, 2, RNIC_WC_FLUSHED);
+        send_answer(bed, AETH_NAK, rows[i][0], OUR_PSN + 1);
+        /* The NAK acknowledges the request before it. */
+        expect_completion(bed, 0, RNIC_WC_SUCCESS);
+        expect_completion(bed, 1, rows[i][1]);
+        expect_completion(bed, 2, RNIC_WC_FLUSHED);
         assert_int_equal(bed_counter(&bed->side[1], RNIC_COUNT_RX_NAK), 1);
         assert_int_equal(bed_state(&bed->side[1], 0), RNIC_QPS_ERROR);
         bed_free(bed);
@@ -226,77 +227,78 @@ static void test_a_sequence_nak_goes_back(void **state)
     struct bed *bed = *state;
     struct raw_reply reply;
 
-    post(bed, &(struct bed_wr){.opcode = RNIC_WR_WRITE, .len = 5 * MTU});
-    assert_int_equal(drain(bed, NULL), 5);
-    answer(bed, AETH_NAK, AETH_NAK_PSN_SEQUENCE, OUR_PSN + 2);
+    post_wr(bed, &(struct bed_wr){.opcode = RNIC_WR_WRITE, .len = 5 * MTU});
+    assert_int_equal(drain_sent(bed, NULL), 5);
+    send_answer(bed, AETH_NAK, AETH_NAK_PSN_SEQUENCE, OUR_PSN + 2);
     assert_true(raw_take(bed, &reply));
     assert_int_equal(reply.bth.psn, OUR_PSN + 2);
     assert_int_equal(reply.bth.opcode, RC_WRITE_MIDDLE);
-    assert_int_equal(drain(bed, NULL), 2);
+    assert_int_equal(drain_sent(bed, NULL), 2);
     assert_int_equal(bed_counter(&bed->side[1], RNIC_COUNT_RETRANSMITTED), 3);
-    answer(bed, AETH_ACK, 31, OUR_PSN + 4);
-    expect(bed, 0, RNIC_WC_SUCCESS);
+    send_answer(bed, AETH_ACK, 31, OUR_PSN + 4);
+    expect_completion(bed, 0, RNIC_WC_SUCCESS);
     assert_int_equal(bed->side[1].timer_ns == DEV_NO_DEADLINE || bed_tick(bed),
                      1);
     assert_int_equal(bed_counter(&bed->side[1], RNIC_COUNT_TIMEOUTS), 0);
 }
 
-static void test_progress_gives_the_retries_back(void **state)
+static void test_progress_resets_the_retry_count(void **state)
 {
     struct bed *bed = *state;
 
-    post(bed, &(struct bed_wr){.opcode = RNIC_WR_WRITE, .len = 9 * MTU});
-    for (uint32_t i = 0; i < 8; i++) { /* 2 retries are allowed in a row */
-        tick(bed);
-        tick(bed);
-        answer(bed, AETH_ACK, 31, OUR_PSN + i);
+    post_wr(bed, &(struct bed_wr){.opcode = RNIC_WR_WRITE, .len = 9 * MTU});
+    for (uint32_t i = 0; i < 8;
+         i++) { /* 2 retries without progress are allowed */
+        fire_timer(bed);
+        fire_timer(bed);
+        send_answer(bed, AETH_ACK, 31, OUR_PSN + i);
     }
     expect_nothing(bed);
-    tick(bed);
-    tick(bed);
+    fire_timer(bed);
+    fire_timer(bed);
     expect_nothing(bed);
-    tick(bed);
-    expect(bed, 0, RNIC_WC_RETRY_EXCEEDED);
+    fire_timer(bed);
+    expect_completion(bed, 0, RNIC_WC_RETRY_EXCEEDED);
 }
 
-static void test_rnr_waits_as_long_as_told_and_so_often(void **state)
+static void test_an_rnr_nak_sets_the_wait_and_counts_retries(void **state)
 {
     struct bed *bed = *state;
 
-    post(bed, &(struct bed_wr){.opcode = RNIC_WR_SEND, .len = 4});
-    for (unsigned int i = 0; i < 2; i++) { /* as often as agreed */
+    post_wr(bed, &(struct bed_wr){.opcode = RNIC_WR_SEND, .len = 4});
+    for (unsigned int i = 0; i < 2; i++) { /* the agreed number of retries */
         uint64_t start = bed->now_ns;
 
-        assert_int_equal(drain(bed, NULL), i + 1);
-        answer(bed, AETH_RNR_NAK, 14, OUR_PSN); /* 1.28 ms */
-        post(bed, &(struct bed_wr){.opcode = RNIC_WR_SEND, .len = 4});
+        assert_int_equal(drain_sent(bed, NULL), i + 1);
+        send_answer(bed, AETH_RNR_NAK, 14, OUR_PSN); /* 1.28 ms */
+        post_wr(bed, &(struct bed_wr){.opcode = RNIC_WR_SEND, .len = 4});
         while (bed->now_ns < start + 1280000) {
             raw_expect_silence(bed);
-            tick(bed);
+            fire_timer(bed);
         }
         assert_int_equal(bed->now_ns, start + 1280000);
     }
-    answer(bed, AETH_RNR_NAK, 14, OUR_PSN);
-    expect(bed, 0, RNIC_WC_RNR_EXCEEDED);
+    send_answer(bed, AETH_RNR_NAK, 14, OUR_PSN);
+    expect_completion(bed, 0, RNIC_WC_RNR_EXCEEDED);
     assert_int_equal(bed_counter(&bed->side[1], RNIC_COUNT_RX_RNR), 3);
 }
 
-static void test_answers_to_nothing_are_dropped(void **state)
+static void test_responses_to_no_request_are_dropped(void **state)
 {
     struct bed *bed = *state;
 
-    answer(bed, AETH_ACK, 31, OUR_PSN);
-    answer(bed, AETH_NAK, AETH_NAK_REMOTE_ACCESS, OUR_PSN);
-    post(bed, &(struct bed_wr){.opcode = RNIC_WR_WRITE});
-    answer(bed, AETH_ACK, 31, OUR_PSN + 1);
-    answer(bed, AETH_ACK, 31, psn_add(OUR_PSN, PSN_MASK));
+    send_answer(bed, AETH_ACK, 31, OUR_PSN);
+    send_answer(bed, AETH_NAK, AETH_NAK_REMOTE_ACCESS, OUR_PSN);
+    post_wr(bed, &(struct bed_wr){.opcode = RNIC_WR_WRITE});
+    send_answer(bed, AETH_ACK, 31, OUR_PSN + 1);
+    send_answer(bed, AETH_ACK, 31, psn_add(OUR_PSN, PSN_MASK));
     expect_nothing(bed);
-    answer(bed, AETH_ACK, 31, OUR_PSN);
-    expect(bed, 0, RNIC_WC_SUCCESS);
+    send_answer(bed, AETH_ACK, 31, OUR_PSN);
+    expect_completion(bed, 0, RNIC_WC_SUCCESS);
     assert_int_equal(bed_state(&bed->side[1], 0), RNIC_QPS_RTS);
 }
 
-static void test_a_response_that_fits_no_request_ends_it(void **state)
+static void test_a_response_of_the_wrong_kind_ends_the_connection(void **state)
 {
     static const struct raw rows[] = {
         {.opcode = RC_READ_RESPONSE_ONLY, .len = 5},
@@ -312,38 +314,39 @@ static void test_a_response_that_fits_no_request_ends_it(void **state)
         struct raw raw = rows[i / 2];
         bool is_read = i % 2;
 
-        post(bed,
-             &(struct bed_wr){.opcode = is_read ? RNIC_WR_READ : RNIC_WR_WRITE,
-                              .len = 4});
+        post_wr(bed, &(struct bed_wr){.opcode = is_read ? RNIC_WR_READ
+                                                        : RNIC_WR_WRITE,
+                                      .len = 4});
         raw.psn = OUR_PSN;
         raw.ext = ext;
         raw_send(bed, &raw);
-        expect(bed, 0, RNIC_WC_BAD_RESPONSE);
+        expect_completion(bed, 0, RNIC_WC_BAD_RESPONSE);
         bed_free(bed);
     }
 }
 
-static void test_an_ack_beyond_a_lost_read_asks_for_it_again(void **state)
+static void test_an_ack_after_a_lost_read_repeats_the_read(void **state)
 {
     struct bed *bed = *state;
     uint8_t ext[AETH_LEN] = {0};
     struct raw_reply reply;
 
-    post(bed, &(struct bed_wr){.opcode = RNIC_WR_READ, .len = 3 * MTU});
-    post(bed, &(struct bed_wr){.opcode = RNIC_WR_WRITE, .wr_id = 1});
-    assert_int_equal(drain(bed, NULL), 2);
+    post_wr(bed, &(struct bed_wr){.opcode = RNIC_WR_READ, .len = 3 * MTU});
+    post_wr(bed, &(struct bed_wr){.opcode = RNIC_WR_WRITE, .wr_id = 1});
+    assert_int_equal(drain_sent(bed, NULL), 2);
     raw_send(bed, &(struct raw){.opcode = RC_READ_RESPONSE_FIRST,
                                 .psn = OUR_PSN,
                                 .ext = ext,
                                 .len = MTU});
-    answer(bed, AETH_ACK, 31, OUR_PSN + 3);
-    answer(bed, AETH_ACK, 31, OUR_PSN + 3); /* once is enough */
+    send_answer(bed, AETH_ACK, 31, OUR_PSN + 3);
+    /* The repetition is ignored. */
+    send_answer(bed, AETH_ACK, 31, OUR_PSN + 3);
     assert_true(raw_take(bed, &reply));
     assert_int_equal(reply.bth.opcode, RC_READ_REQUEST);
     assert_int_equal(reply.bth.psn, OUR_PSN + 1);
     assert_int_equal(reply.reth.va, BED_DATA_ADDR + MTU);
     assert_int_equal(reply.reth.dma_len_bytes, 2 * MTU);
-    assert_int_equal(drain(bed, NULL), 1);
+    assert_int_equal(drain_sent(bed, NULL), 1);
     raw_send(bed, &(struct raw){.opcode = RC_READ_RESPONSE_FIRST,
                                 .psn = OUR_PSN + 1,
                                 .ext = ext,
@@ -352,12 +355,12 @@ static void test_an_ack_beyond_a_lost_read_asks_for_it_again(void **state)
                                 .psn = OUR_PSN + 2,
                                 .ext = ext,
                                 .len = MTU});
-    expect(bed, 0, RNIC_WC_SUCCESS);
-    answer(bed, AETH_ACK, 31, OUR_PSN + 3);
-    expect(bed, 1, RNIC_WC_SUCCESS);
+    expect_completion(bed, 0, RNIC_WC_SUCCESS);
+    send_answer(bed, AETH_ACK, 31, OUR_PSN + 3);
+    expect_completion(bed, 1, RNIC_WC_SUCCESS);
 }
 
-/* ---- Entries that make no sense fail in their turn. */
+/* ---- Invalid entries fail in their order. */
 
 static uint8_t *last_wqe(struct bed *bed)
 {
@@ -394,48 +397,49 @@ static void test_bad_entries_fail_after_those_before_them(void **state)
         last_wqe(bed)[rows[i].at] = rows[i].value;
         bed_post(&bed->side[1], 0, &wr);
         bed_ring(&bed->side[1], 0);
-        run(bed);
-        assert_int_equal(drain(bed, NULL), 1);
+        run_deferred(bed);
+        assert_int_equal(drain_sent(bed, NULL), 1);
         expect_nothing(bed);
-        answer(bed, AETH_ACK, 31, OUR_PSN);
-        expect(bed, 0, RNIC_WC_SUCCESS);
-        expect(bed, 1, rows[i].status);
-        expect(bed, 0, RNIC_WC_FLUSHED);
+        send_answer(bed, AETH_ACK, 31, OUR_PSN);
+        expect_completion(bed, 0, RNIC_WC_SUCCESS);
+        expect_completion(bed, 1, rows[i].status);
+        expect_completion(bed, 0, RNIC_WC_FLUSHED);
         bed_free(bed);
     }
 }
 
-static void test_local_invalidate_takes_its_turn(void **state)
+static void test_local_invalidate_is_executed_in_order(void **state)
 {
     struct bed *bed = *state;
 
-    post(bed, &(struct bed_wr){.opcode = RNIC_WR_WRITE, .wr_id = 1});
-    post(bed, &(struct bed_wr){.opcode = RNIC_WR_LOCAL_INV,
-                               .wr_id = 2,
-                               .inv_key = BED_REMOTE_KEY});
+    post_wr(bed, &(struct bed_wr){.opcode = RNIC_WR_WRITE, .wr_id = 1});
+    post_wr(bed, &(struct bed_wr){.opcode = RNIC_WR_LOCAL_INV,
+                                  .wr_id = 2,
+                                  .inv_key = BED_REMOTE_KEY});
     expect_nothing(bed);
-    answer(bed, AETH_ACK, 31, OUR_PSN);
-    expect(bed, 1, RNIC_WC_SUCCESS);
-    expect(bed, 2, RNIC_WC_SUCCESS);
-    post(bed, &(struct bed_wr){.opcode = RNIC_WR_LOCAL_INV,
-                               .wr_id = 3,
-                               .inv_key = BED_REMOTE_KEY});
-    expect(bed, 3, RNIC_WC_LOCAL_PROTECTION); /* gone already */
+    send_answer(bed, AETH_ACK, 31, OUR_PSN);
+    expect_completion(bed, 1, RNIC_WC_SUCCESS);
+    expect_completion(bed, 2, RNIC_WC_SUCCESS);
+    post_wr(bed, &(struct bed_wr){.opcode = RNIC_WR_LOCAL_INV,
+                                  .wr_id = 3,
+                                  .inv_key = BED_REMOTE_KEY});
+    /* Its key was invalidated before. */
+    expect_completion(bed, 3, RNIC_WC_LOCAL_PROTECTION);
 }
 
-/* What a READ brings goes nowhere once its region is gone. */
-static void test_a_region_goes_while_it_is_read_into(void **state)
+/* After its region is destroyed, the data of a READ is not written. */
+static void test_a_region_may_be_destroyed_while_a_read_fills_it(void **state)
 {
     struct bed *bed = *state;
     struct bed_side *side = &bed->side[1];
     uint8_t ext[AETH_LEN] = {0};
 
     memset(bed_data(side, 0), 0x11, 3 * MTU);
-    post(bed, &(struct bed_wr){.opcode = RNIC_WR_READ,
-                               .len = 3 * MTU,
-                               .lkey = BED_REMOTE_KEY,
-                               .wr_id = 5});
-    post(bed, &(struct bed_wr){.opcode = RNIC_WR_WRITE, .wr_id = 6});
+    post_wr(bed, &(struct bed_wr){.opcode = RNIC_WR_READ,
+                                  .len = 3 * MTU,
+                                  .lkey = BED_REMOTE_KEY,
+                                  .wr_id = 5});
+    post_wr(bed, &(struct bed_wr){.opcode = RNIC_WR_WRITE, .wr_id = 6});
     raw_send(bed, &(struct raw){.opcode = RC_READ_RESPONSE_FIRST,
                                 .psn = OUR_PSN,
                                 .ext = ext,
@@ -451,8 +455,8 @@ static void test_a_region_goes_while_it_is_read_into(void **state)
                                 .len = MTU,
                                 .fill = 0x22});
     assert_int_equal(*bed_data(side, MTU), 0x11);
-    expect(bed, 5, RNIC_WC_LOCAL_PROTECTION);
-    expect(bed, 6, RNIC_WC_FLUSHED);
+    expect_completion(bed, 5, RNIC_WC_LOCAL_PROTECTION);
+    expect_completion(bed, 6, RNIC_WC_FLUSHED);
     assert_int_equal(bed_state(side, 0), RNIC_QPS_ERROR);
 }
 
@@ -471,67 +475,69 @@ static void set_address(struct bed_side *side, bool is_set)
         RNIC_CMD_OK);
 }
 
-/* Without an address it is as if all were lost on the way. */
-static void test_a_request_without_an_address_is_tried_again(void **state)
+/* Without an address, packets count as sent and lost. */
+static void test_a_request_without_an_address_is_retried(void **state)
 {
     struct bed *bed = *state;
     struct raw_reply reply;
 
     set_address(&bed->side[1], false);
-    post(bed, &(struct bed_wr){.opcode = RNIC_WR_WRITE, .len = 3 * MTU});
+    post_wr(bed, &(struct bed_wr){.opcode = RNIC_WR_WRITE, .len = 3 * MTU});
     raw_expect_silence(bed);
-    tick(bed);
+    fire_timer(bed);
     raw_expect_silence(bed);
     set_address(&bed->side[1], true);
-    tick(bed);
+    fire_timer(bed);
     for (uint32_t k = 0; k < 3; k++) {
         assert_true(raw_take(bed, &reply));
         assert_int_equal(reply.bth.psn, OUR_PSN + k);
     }
-    answer(bed, AETH_ACK, 31, OUR_PSN + 2);
-    expect(bed, 0, RNIC_WC_SUCCESS);
+    send_answer(bed, AETH_ACK, 31, OUR_PSN + 2);
+    expect_completion(bed, 0, RNIC_WC_SUCCESS);
 
-    set_address(&bed->side[1], false); /* for good, and twice tried again */
-    post(bed, &(struct bed_wr){.opcode = RNIC_WR_WRITE, .wr_id = 1});
-    tick(bed);
-    tick(bed);
+    set_address(&bed->side[1], false); /* permanently; two retries follow */
+    post_wr(bed, &(struct bed_wr){.opcode = RNIC_WR_WRITE, .wr_id = 1});
+    fire_timer(bed);
+    fire_timer(bed);
     expect_nothing(bed);
-    tick(bed);
-    expect(bed, 1, RNIC_WC_RETRY_EXCEEDED);
+    fire_timer(bed);
+    expect_completion(bed, 1, RNIC_WC_RETRY_EXCEEDED);
     assert_int_equal(bed_state(&bed->side[1], 0), RNIC_QPS_ERROR);
 }
 
-/* The answer to all of it comes while it goes back to the beginning. */
-static void test_an_answer_overtakes_what_is_sent_again(void **state)
+/* An ACK arrives during a retransmission, which continues after the packets
+ * that are acknowledged. */
+static void test_a_late_ack_shortens_a_retransmission(void **state)
 {
     struct bed *bed = *state;
     struct bed_side *side = &bed->side[1];
     struct raw_reply reply;
 
-    post(bed, &(struct bed_wr){.opcode = RNIC_WR_WRITE, .len = 2 * MTU});
-    post(bed,
-         &(struct bed_wr){.opcode = RNIC_WR_WRITE, .len = 2 * MTU, .wr_id = 1});
-    assert_int_equal(drain(bed, NULL), 4);
+    post_wr(bed, &(struct bed_wr){.opcode = RNIC_WR_WRITE, .len = 2 * MTU});
+    post_wr(bed, &(struct bed_wr){
+                     .opcode = RNIC_WR_WRITE, .len = 2 * MTU, .wr_id = 1});
+    assert_int_equal(drain_sent(bed, NULL), 4);
     side->tx_room = 0;
-    tick(bed); /* back to the first, and no room for it */
+    fire_timer(bed); /* goes back to the first, but the port is full */
     raw_expect_silence(bed);
-    answer(bed, AETH_ACK, 31, OUR_PSN + 2);
-    expect(bed, 0, RNIC_WC_SUCCESS);
+    send_answer(bed, AETH_ACK, 31, OUR_PSN + 2);
+    expect_completion(bed, 0, RNIC_WC_SUCCESS);
     expect_nothing(bed);
     side->tx_room = UINT32_MAX;
     rnic_port_ready(side->rnic, 0);
-    run(bed);
-    assert_true(raw_take(bed, &reply)); /* the other half of the second */
+    run_deferred(bed);
+    /* The next packet is the second one of the second request. */
+    assert_true(raw_take(bed, &reply));
     assert_int_equal(reply.bth.psn, OUR_PSN + 3);
     assert_int_equal(reply.bth.opcode, RC_WRITE_LAST);
     raw_expect_silence(bed);
-    answer(bed, AETH_ACK, 31, OUR_PSN + 3);
-    expect(bed, 1, RNIC_WC_SUCCESS);
+    send_answer(bed, AETH_ACK, 31, OUR_PSN + 3);
+    expect_completion(bed, 1, RNIC_WC_SUCCESS);
 }
 
 /* ---- Datagrams. */
 
-static void test_inline_data_of_a_datagram(void **state)
+static void test_a_datagram_may_have_inline_data(void **state)
 {
     struct bed *bed = *state;
     struct bed_wc wc;
@@ -555,8 +561,9 @@ static void test_inline_data_of_a_datagram(void **state)
     assert_int_equal(wc.status, RNIC_WC_SUCCESS);
 }
 
-/* It fails in its turn: those before it have left, those after it never do. */
-static void test_a_datagram_that_is_not_ours_to_send(void **state)
+/* It fails in its order: earlier datagrams were sent, later ones are
+ * flushed. */
+static void test_an_invalid_datagram_fails_in_order(void **state)
 {
     struct bed *bed = *state;
     struct bed_wc wc;
@@ -594,10 +601,11 @@ static void send_datagram(struct bed *bed, uint64_t wr_id)
                               .neigh = (uint16_t)wr_id,
                               .len = 100,
                               .wr_id = wr_id});
-    run(bed);
+    run_deferred(bed);
 }
 
-/* The doorbell of a datagram that was dropped left the pair with the port. */
+/* A dropped datagram must not leave its queue pair in the queue of that
+ * port. */
 static void test_datagrams_dropped_at_one_port_do_not_hold_up_the_other(
     void **state)
 {
@@ -607,43 +615,43 @@ static void test_datagrams_dropped_at_one_port_do_not_hold_up_the_other(
     struct bed_wc wc;
 
     bed_create_ud(side);
-    side->tx_room = 0; /* port 0 takes nothing from here on */
+    side->tx_room = 0; /* port 0 takes no more frames */
     send_datagram(bed, 0);
     assert_false(bed_poll(side, &wc));
     bed->now_ns += 600000000;
-    send_datagram(bed, 0); /* and what it has is dropped */
+    send_datagram(bed, 0); /* its datagrams are dropped */
     assert_true(bed_poll(side, &wc));
     assert_true(bed_poll(side, &wc));
     raw_expect_silence(bed);
-    side->tx_room = UINT32_MAX; /* of port 1: port 0 has not said so */
+    side->tx_room = UINT32_MAX; /* for port 1; port 0 is still blocked */
     send_datagram(bed, 1);
     assert_true(raw_take(bed, &reply));
     assert_true(bed_poll(side, &wc));
     assert_int_equal(wc.wr_id, 1);
 }
 
-static void test_a_send_queue_can_go_round_many_times(void **state)
+static void test_a_send_queue_may_wrap_many_times(void **state)
 {
     struct bed *bed = *state;
     struct bed_wc wc;
 
     for (uint32_t i = 0; i < 1000; i++) {
-        post(bed, &(struct bed_wr){.opcode = RNIC_WR_WRITE, .wr_id = i});
-        answer(bed, AETH_ACK, 31, OUR_PSN + i);
+        post_wr(bed, &(struct bed_wr){.opcode = RNIC_WR_WRITE, .wr_id = i});
+        send_answer(bed, AETH_ACK, 31, OUR_PSN + i);
         assert_true(bed_poll(&bed->side[1], &wc));
         assert_int_equal(wc.wr_id, i);
         assert_int_equal(wc.wqe, i);
-        (void)drain(bed, NULL);
+        (void)drain_sent(bed, NULL);
     }
 }
 
-static void test_an_overfull_send_queue_ends_the_pair(void **state)
+static void test_an_overfull_send_queue_ends_the_queue_pair(void **state)
 {
     struct bed *bed = *state;
 
     bed->side[1].sq_pi[0] = (1u << BED_SQ_LOG2) + 1;
     bed_ring(&bed->side[1], 0);
-    run(bed);
+    run_deferred(bed);
     assert_int_equal(bed_state(&bed->side[1], 0), RNIC_QPS_ERROR);
     raw_expect_silence(bed);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the responder of a reliable connection answers to each request. */
+/* The responses of a reliable connection's responder to each request. */
 #include <stdarg.h>
 #include <setjmp.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ static int teardown(void **state)
     return 0;
 }
 
-static struct reth whole(uint32_t len)
+static struct reth whole_reth(uint32_t len)
 {
     return (struct reth){
         .va = BED_DATA_ADDR, .rkey = BED_REMOTE_KEY, .dma_len_bytes = len};
@@ -61,14 +61,14 @@ static void enter_place(struct bed *bed, enum place place, uint32_t write_len)
     } else if (place == IN_WRITE) {
         raw_send(bed, &(struct raw){.opcode = RC_WRITE_FIRST,
                                     .psn = RAW_PSN,
-                                    .reth = whole(write_len),
+                                    .reth = whole_reth(write_len),
                                     .len = MTU});
     }
     raw_expect_silence(bed);
 }
 
-/* The specification's table 38 and section 9.7.4.1, said once more. */
-static bool fits(uint8_t opcode, enum place place)
+/* The specification's table 38 and section 9.7.4.1, written a second time. */
+static bool opcode_fits(uint8_t opcode, enum place place)
 {
     switch (opcode) {
     case RC_SEND_FIRST:
@@ -119,11 +119,11 @@ static void check_opcode(uint8_t opcode, enum place place)
     raw_send(bed, &(struct raw){.opcode = opcode,
                                 .psn = psn,
                                 .ack_requested = true,
-                                .reth = whole(opcode == RC_WRITE_FIRST
-                                                  ? 2 * MTU
-                                                  : natural_len(opcode)),
+                                .reth = whole_reth(opcode == RC_WRITE_FIRST
+                                                       ? 2 * MTU
+                                                       : natural_len(opcode)),
                                 .len = natural_len(opcode)});
-    if (fits(opcode, place)) {
+    if (opcode_fits(opcode, place)) {
         assert_true(raw_take(bed, &reply));
         assert_int_equal(reply.aeth.kind, AETH_ACK);
         assert_int_equal(reply.bth.psn, psn);
@@ -158,7 +158,7 @@ static void test_every_opcode_in_every_place_of_a_message(void **state)
 
 /* ---- Lengths.  Spec: 9.7.4.1.6, 9.7.4.1.7. */
 
-static void test_lengths_that_no_packet_may_have(void **state)
+static void test_packets_of_invalid_length_are_refused(void **state)
 {
     static const struct {
         enum place place;
@@ -218,13 +218,13 @@ static void test_a_message_longer_than_the_buffer_is_refused(void **state)
     assert_int_equal(wc.status, RNIC_WC_LOCAL_LENGTH);
     assert_false(bed_poll(&bed->side[1], &wc));
     expect_error(bed, RNIC_WC_LOCAL_LENGTH);
-    /* nothing beyond the buffer was touched */
+    /* bytes beyond the buffer were not written */
     assert_int_equal(*bed_data(&bed->side[1], MTU), 0);
 }
 
 /* ---- Rights and bounds. */
 
-static void test_what_a_key_does_not_give_is_refused(void **state)
+static void test_access_without_rights_is_refused(void **state)
 {
     static const struct {
         struct reth reth;
@@ -237,7 +237,7 @@ static void test_what_a_key_does_not_give_is_refused(void **state)
         {{BED_DATA_ADDR + BED_DATA_LEN - 99, BED_REMOTE_KEY, 100}, 7},
         {{BED_DATA_ADDR + BED_DATA_LEN, BED_REMOTE_KEY, 100}, 7},
         {{UINT64_MAX - 10, BED_REMOTE_KEY, 100}, 7},
-        {{BED_DATA_ADDR, BED_REMOTE_KEY, 100}, 1}, /* the QP's rights */
+        {{BED_DATA_ADDR, BED_REMOTE_KEY, 100}, 1}, /* exceeds the QP's rights */
     };
 
     (void)state;
@@ -267,7 +267,8 @@ static void test_an_empty_write_needs_no_key(void **state)
     raw_expect(bed, AETH_ACK, AETH_CREDIT_UNLIMITED, RAW_PSN);
 }
 
-static void test_a_peer_may_not_invalidate_what_is_not_its_own(void **state)
+static void test_a_peer_may_invalidate_only_regions_it_has_rights_to(
+    void **state)
 {
     struct bed *bed = *state;
     uint8_t ext[IETH_LEN];
@@ -282,7 +283,7 @@ static void test_a_peer_may_not_invalidate_what_is_not_its_own(void **state)
     expect_error(bed, RNIC_WC_REMOTE_ACCESS);
 }
 
-static void test_a_buffer_that_is_not_ours_is_an_operational_error(void **state)
+static void test_an_invalid_receive_buffer_is_an_operational_error(void **state)
 {
     struct bed *bed = *state;
     struct bed_wc wc;
@@ -319,7 +320,7 @@ static void test_a_gap_gets_one_nak_until_it_is_filled(void **state)
     assert_int_equal(bed_counter(&bed->side[1], RNIC_COUNT_TX_NAK_SEQUENCE), 2);
 }
 
-/* WRITEs with these PSNs, taken from the port at once. */
+/* Receive WRITEs with these PSNs in one burst. */
 static void burst_of_writes(struct bed *bed, const uint32_t *psns,
                             unsigned int count)
 {
@@ -340,10 +341,10 @@ static void burst_of_writes(struct bed *bed, const uint32_t *psns,
 }
 
 /*
- * The missing packet comes before the NAK for it has left.  The packets that
- * overtook it are gone, and nothing else would tell the requester.
+ * The missing packet arrives before the NAK for it was sent.  The packets that
+ * overtook it were dropped, so the requester still needs a NAK.
  */
-static void test_packets_that_were_overtaken_in_one_burst_are_asked_for(
+static void test_packets_dropped_after_a_gap_in_one_burst_get_a_nak(
     void **state)
 {
     struct bed *bed = *state;
@@ -352,11 +353,11 @@ static void test_packets_that_were_overtaken_in_one_burst_are_asked_for(
     raw_expect(bed, AETH_NAK, AETH_NAK_PSN_SEQUENCE, RAW_PSN + 1);
     burst_of_writes(bed, (const uint32_t[]){RAW_PSN + 1}, 1);
     raw_expect(bed, AETH_ACK, AETH_CREDIT_UNLIMITED, RAW_PSN + 1);
-    /* All of them have come after all. */
+    /* All packets arrive in the end. */
     burst_of_writes(
         bed, (const uint32_t[]){RAW_PSN + 3, RAW_PSN + 2, RAW_PSN + 3}, 3);
     raw_expect(bed, AETH_ACK, AETH_CREDIT_UNLIMITED, RAW_PSN + 3);
-    /* The last one that was dropped decides, not the last one that came. */
+    /* The last dropped packet matters, not the last one that arrived. */
     burst_of_writes(
         bed,
         (const uint32_t[]){RAW_PSN + 6, RAW_PSN + 5, RAW_PSN + 4, RAW_PSN + 5},
@@ -366,7 +367,7 @@ static void test_packets_that_were_overtaken_in_one_burst_are_asked_for(
     raw_expect(bed, AETH_ACK, AETH_CREDIT_UNLIMITED, RAW_PSN + 6);
 }
 
-static void test_a_duplicate_is_acknowledged_and_not_acted_on(void **state)
+static void test_a_duplicate_is_acknowledged_but_not_executed(void **state)
 {
     struct bed *bed = *state;
     struct bed_wc wc;
@@ -374,7 +375,7 @@ static void test_a_duplicate_is_acknowledged_and_not_acted_on(void **state)
 
     recv_buffers(bed);
     raw_send(bed, &send);
-    raw_expect_silence(bed); /* nobody asked */
+    raw_expect_silence(bed); /* no packet set AckReq */
     send.fill = 0xff;
     raw_send(bed, &send);
     raw_expect(bed, AETH_ACK, AETH_CREDIT_UNLIMITED, RAW_PSN);
@@ -384,7 +385,7 @@ static void test_a_duplicate_is_acknowledged_and_not_acted_on(void **state)
     assert_int_equal(bed_counter(&bed->side[1], RNIC_COUNT_RX_DUPLICATE), 1);
 }
 
-static void test_after_rnr_the_rest_is_dropped_in_silence(void **state)
+static void test_packets_after_an_rnr_nak_are_dropped_silently(void **state)
 {
     struct bed *bed = *state;
     struct raw send = {.opcode = RC_SEND_ONLY, .psn = RAW_PSN, .len = 20};
@@ -424,12 +425,12 @@ static void expect_read(struct bed *bed, uint32_t psn, uint32_t from,
     }
 }
 
-static void test_a_read_may_be_asked_for_again_from_any_packet(void **state)
+static void test_a_read_may_be_repeated_from_any_packet(void **state)
 {
     struct bed *bed = *state;
     const uint32_t len = 5 * MTU + 3;
     struct raw read = {
-        .opcode = RC_READ_REQUEST, .psn = RAW_PSN, .reth = whole(len)};
+        .opcode = RC_READ_REQUEST, .psn = RAW_PSN, .reth = whole_reth(len)};
 
     bed_fill(&bed->side[1], 0, len, 4);
     raw_send(bed, &read);
@@ -443,7 +444,7 @@ static void test_a_read_may_be_asked_for_again_from_any_packet(void **state)
         expect_read(bed, RAW_PSN, k, 6, 3);
         raw_expect_silence(bed);
     }
-    /* what was not part of it is not given */
+    /* a repetition must not exceed the original READ */
     read.reth.dma_len_bytes++;
     raw_send(bed, &read);
     read.reth.dma_len_bytes--;
@@ -452,7 +453,7 @@ static void test_a_read_may_be_asked_for_again_from_any_packet(void **state)
     raw_expect_silence(bed);
 }
 
-static void unblock(struct bed *bed, unsigned int room)
+static void unblock_port(struct bed *bed, unsigned int room)
 {
     struct bed_side *side = &bed->side[1];
 
@@ -470,8 +471,8 @@ static const struct raw read_of_10 = {
     .reth = {BED_DATA_ADDR, BED_REMOTE_KEY, 10 * MTU},
 };
 
-/* Nothing of it leaves after the key is gone, and the peer learns where. */
-static void test_a_region_goes_while_it_is_read(void **state)
+/* After the key is invalid, no data is sent, and a NAK names the PSN. */
+static void test_a_region_may_be_destroyed_while_it_is_read(void **state)
 {
     struct bed *bed = *state;
     struct raw_reply reply;
@@ -488,17 +489,17 @@ static void test_a_region_goes_while_it_is_read(void **state)
     assert_int_equal(bed_command(&bed->side[1], RNIC_CMD_MR_DESTROY,
                                  BED_REMOTE_KEY >> 8, NULL, NULL),
                      RNIC_CMD_OK);
-    unblock(bed, 0); /* it is as full as it was: the NAK waits */
+    unblock_port(bed, 0); /* the port is still full: the NAK waits */
     raw_expect_silence(bed);
-    unblock(bed, UINT32_MAX);
+    unblock_port(bed, UINT32_MAX);
     raw_expect(bed, AETH_NAK, AETH_NAK_REMOTE_ACCESS, RAW_PSN + 4);
     expect_error(bed, RNIC_WC_REMOTE_ACCESS);
     assert_int_equal(bed_counter(&bed->side[1], RNIC_COUNT_TX_PACKETS), 5);
 }
 
-/* It fails while a burst with its own responses is built, and half of that
- * finds room. */
-static void test_what_a_full_port_gives_back_of_a_failed_pair_is_forgotten(
+/* The queue pair fails while a burst with its own responses is built.  The port
+ * takes half of that burst. */
+static void test_frames_of_a_failed_queue_pair_are_not_resent_after_a_full_port(
     void **state)
 {
     struct bed *bed = *state;
@@ -507,7 +508,7 @@ static void test_what_a_full_port_gives_back_of_a_failed_pair_is_forgotten(
     struct raw read = read_of_10;
     uint32_t end = BED_DATA_LEN - 3 * MTU;
 
-    /* The region that it reads becomes shorter by the packets after two. */
+    /* The region that the READ reads is cut after two packets. */
     bed->side[1].tx_room = 1;
     read.reth.va = BED_DATA_ADDR + end - MTU;
     read.reth.dma_len_bytes = 4 * MTU;
@@ -524,18 +525,19 @@ static void test_what_a_full_port_gives_back_of_a_failed_pair_is_forgotten(
     assert_int_equal(bed_command(&bed->side[1], RNIC_CMD_MR_CREATE,
                                  BED_REMOTE_KEY >> 8, args, NULL),
                      RNIC_CMD_OK);
-    unblock(bed, 1);
+    unblock_port(bed, 1);
     assert_true(raw_take(bed, &reply));
     assert_int_equal(reply.bth.opcode, RC_READ_RESPONSE_MIDDLE);
     assert_int_equal(reply.bth.psn, RAW_PSN + 1);
     raw_expect_silence(bed);
-    unblock(bed, UINT32_MAX);
+    unblock_port(bed, UINT32_MAX);
     raw_expect(bed, AETH_NAK, AETH_NAK_REMOTE_ACCESS, RAW_PSN + 3);
     expect_error(bed, RNIC_WC_REMOTE_ACCESS);
 }
 
-/* Nobody is told anything from an address that is gone; the peer asks again. */
-static void test_an_address_goes_while_it_is_read_from(void **state)
+/* Without its address the responder sends nothing; the peer retries later. */
+static void test_an_address_may_be_removed_while_a_read_is_answered(
+    void **state)
 {
     struct bed *bed = *state;
     struct bed_side *side = &bed->side[1];
@@ -552,7 +554,7 @@ static void test_an_address_goes_while_it_is_read_from(void **state)
     }
     assert_int_equal(bed_command(side, RNIC_CMD_LADDR_CLEAR, 0, NULL, NULL),
                      RNIC_CMD_OK);
-    unblock(bed, UINT32_MAX);
+    unblock_port(bed, UINT32_MAX);
     raw_expect_silence(bed);
     args[RNIC_LADDR_MAC] = 2;
     args[RNIC_LADDR_MAC + 5] = 16;
@@ -560,9 +562,9 @@ static void test_an_address_goes_while_it_is_read_from(void **state)
     put_le16(args + RNIC_LADDR_VLAN, 0xffff);
     assert_int_equal(bed_command(side, RNIC_CMD_LADDR_SET, 0, args, NULL),
                      RNIC_CMD_OK);
-    unblock(bed, UINT32_MAX);
+    unblock_port(bed, UINT32_MAX);
     raw_expect_silence(bed);
-    /* Nor does it stand in the way of what is asked for later. */
+    /* The READ does not block later requests either. */
     raw_send(bed, &(struct raw){.opcode = RC_WRITE_ONLY,
                                 .psn = RAW_PSN + 10,
                                 .ack_requested = true});
@@ -575,7 +577,7 @@ static void test_an_address_goes_while_it_is_read_from(void **state)
     raw_expect_silence(bed);
 }
 
-/* The port is full when there is something to object to. */
+/* The port is full when a request is refused. */
 static void test_a_nak_waits_for_a_full_port(void **state)
 {
     struct bed *bed = *state;
@@ -583,14 +585,14 @@ static void test_a_nak_waits_for_a_full_port(void **state)
 
     bed->side[1].tx_room = 0;
     raw_send(bed, &write);
-    raw_send(bed, &write); /* once is enough */
+    raw_send(bed, &write); /* ignored: one NAK is enough */
     raw_expect_silence(bed);
     assert_int_equal(bed_counter(&bed->side[1], RNIC_COUNT_TX_NAK_SEQUENCE), 0);
-    unblock(bed, 0);
-    unblock(bed, UINT32_MAX);
+    unblock_port(bed, 0);
+    unblock_port(bed, UINT32_MAX);
     raw_expect(bed, AETH_NAK, AETH_NAK_PSN_SEQUENCE, RAW_PSN);
     assert_int_equal(bed_counter(&bed->side[1], RNIC_COUNT_TX_NAK_SEQUENCE), 1);
-    unblock(bed, UINT32_MAX);
+    unblock_port(bed, UINT32_MAX);
     raw_expect_silence(bed);
 }
 
@@ -607,7 +609,7 @@ static void test_an_acknowledgement_never_overtakes_a_read(void **state)
         .len_bytes = raw_build(bed,
                                &(struct raw){.opcode = RC_READ_REQUEST,
                                              .psn = RAW_PSN,
-                                             .reth = whole(3 * MTU)},
+                                             .reth = whole_reth(3 * MTU)},
                                frame[0])};
     rx[1] = (struct frame_rx){
         .data = frame[1],
@@ -637,7 +639,7 @@ static void test_more_reads_than_agreed_are_refused(void **state)
             .len_bytes = raw_build(bed,
                                    &(struct raw){.opcode = RC_READ_REQUEST,
                                                  .psn = RAW_PSN + i,
-                                                 .reth = whole(4)},
+                                                 .reth = whole_reth(4)},
                                    frame[i])};
     }
     rnic_rx(bed->side[1].rnic, 0, rx, 5);
@@ -649,19 +651,19 @@ static void test_more_reads_than_agreed_are_refused(void **state)
     expect_error(bed, RNIC_WC_REMOTE_INVALID);
 }
 
-/* `count` READs of one packet each, from RAW_PSN on; all are answered. */
+/* Receive and answer `count` READs of one packet each, from RAW_PSN on. */
 static void reads_answered(struct bed *bed, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
         raw_send(bed, &(struct raw){.opcode = RC_READ_REQUEST,
                                     .psn = RAW_PSN + i,
-                                    .reth = whole(4)});
+                                    .reth = whole_reth(4)});
         expect_read(bed, RAW_PSN + i, 0, 1, 4);
     }
     raw_expect_silence(bed);
 }
 
-/* READs of 4 bytes with these PSNs arrive while the port takes nothing. */
+/* Receive READs of 4 bytes with these PSNs while the port is blocked. */
 static void reads_arrive_blocked(struct bed *bed, const uint32_t *psns,
                                  uint32_t count)
 {
@@ -669,7 +671,7 @@ static void reads_arrive_blocked(struct bed *bed, const uint32_t *psns,
     for (uint32_t i = 0; i < count; i++) {
         raw_send(bed, &(struct raw){.opcode = RC_READ_REQUEST,
                                     .psn = psns[i],
-                                    .reth = whole(4)});
+                                    .reth = whole_reth(4)});
     }
     raw_expect_silence(bed);
 }
@@ -682,15 +684,16 @@ static void test_a_repeated_read_does_not_count_against_the_depth(void **state)
 
     bed_fill(&bed->side[1], 0, 4, 4);
     reads_answered(bed, 4);
-    reads_arrive_blocked(bed, psns, 5); /* the first again, and 4 new ones */
+    /* The READs are a repetition of the first one and 4 new ones. */
+    reads_arrive_blocked(bed, psns, 5);
     assert_int_equal(bed_state(&bed->side[1], 0), RNIC_QPS_RTS);
     bed_reload(&bed->side[1]); /* the count is saved */
-    unblock(bed, UINT32_MAX);
+    unblock_port(bed, UINT32_MAX);
     for (uint32_t i = 0; i < 8; i++) {
         expect_read(bed, RAW_PSN + i, 0, 1, 4);
     }
     raw_expect_silence(bed);
-    /* A fifth new one is too many, repeated READs or not. */
+    /* A fifth new READ exceeds the limit. */
     reads_arrive_blocked(bed,
                          (const uint32_t[]){RAW_PSN, RAW_PSN + 8, RAW_PSN + 9,
                                             RAW_PSN + 10, RAW_PSN + 11,
@@ -699,8 +702,9 @@ static void test_a_repeated_read_does_not_count_against_the_depth(void **state)
     expect_error(bed, RNIC_WC_REMOTE_INVALID);
 }
 
-/* The port takes a part of the burst: what it took counts as answered. */
-static void test_a_read_given_back_by_the_port_still_counts(void **state)
+/* The port takes a part of a burst: only that part counts as answered. */
+static void test_a_read_whose_response_the_port_refused_still_counts(
+    void **state)
 {
     struct bed *bed = *state;
     const uint32_t psns[] = {RAW_PSN, RAW_PSN + 1, RAW_PSN + 2, RAW_PSN + 3};
@@ -708,7 +712,7 @@ static void test_a_read_given_back_by_the_port_still_counts(void **state)
 
     bed_fill(&bed->side[1], 0, 4, 4);
     reads_arrive_blocked(bed, psns, 4);
-    unblock(bed, 1);
+    unblock_port(bed, 1);
     expect_read(bed, RAW_PSN, 0, 1, 4);
     reads_arrive_blocked(bed, more, 1);
     assert_int_equal(bed_state(&bed->side[1], 0), RNIC_QPS_RTS);
@@ -716,7 +720,7 @@ static void test_a_read_given_back_by_the_port_still_counts(void **state)
     expect_error(bed, RNIC_WC_REMOTE_INVALID);
 }
 
-/* All 16 places are taken, and the oldest is being answered again. */
+/* All 16 entries are in use, and the oldest READ is being repeated. */
 WITH_FIXTURE(NULL, NULL)
 static void test_a_new_read_ends_the_repetition_of_the_oldest(void **state)
 {
@@ -730,7 +734,7 @@ static void test_a_new_read_ends_the_repetition_of_the_oldest(void **state)
     reads_arrive_blocked(bed, psns, 2);
     assert_int_equal(bed_state(&bed->side[1], 0), RNIC_QPS_RTS);
     bed_reload(&bed->side[1]);
-    unblock(bed, UINT32_MAX);
+    unblock_port(bed, UINT32_MAX);
     for (uint32_t i = 1; i <= ROCE_MAX_DEST_RD_ATOMIC; i++) {
         expect_read(bed, RAW_PSN + i, 0, 1, 4);
     }
@@ -757,7 +761,7 @@ static void test_acknowledgements_are_coalesced(void **state)
     raw_expect(bed, AETH_ACK, AETH_CREDIT_UNLIMITED, RAW_PSN + 19);
 }
 
-static void test_the_first_packet_in_rtr_is_told_of_once(void **state)
+static void test_the_first_packet_in_rtr_raises_one_event(void **state)
 {
     struct bed *bed = bed_new();
     struct bed_event event;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Headers are judged in order, and what does not fit moves one counter. */
+/* Headers are checked in order, and each invalid packet moves one counter. */
 #include <stdarg.h>
 #include <setjmp.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static int teardown(void **state)
 static const struct raw good = {
     .opcode = RC_WRITE_ONLY, .psn = RAW_PSN, .ack_requested = true};
 
-/* Exactly that counter has moved, besides RX_PACKETS. */
+/* Expect that only this counter and RX_PACKETS have moved. */
 static void expect_only(struct bed *bed, enum rnic_counter counter)
 {
     for (unsigned int i = RNIC_COUNT_RX_BAD_ICRC; i <= RNIC_COUNT_RX_DROPPED;
@@ -38,7 +38,7 @@ static void expect_only(struct bed *bed, enum rnic_counter counter)
     raw_expect_silence(bed);
 }
 
-static void test_each_misfit_moves_its_counter(void **state)
+static void test_each_invalid_packet_moves_its_counter(void **state)
 {
     static const struct {
         struct raw raw;
@@ -46,8 +46,8 @@ static void test_each_misfit_moves_its_counter(void **state)
     } rows[] = {
         {{.bad_icrc = true}, RNIC_COUNT_RX_BAD_ICRC},
         {{.qpn = 0x3fffff}, RNIC_COUNT_RX_NO_QP},
-        {{.qpn = 0xfc1006}, RNIC_COUNT_RX_NO_QP}, /* the slot's, not the QPN */
-        {{.qpn = 1026}, RNIC_COUNT_RX_NO_QP},     /* no slot: beyond the last */
+        {{.qpn = 0xfc1006}, RNIC_COUNT_RX_NO_QP}, /* valid slot, other QPN */
+        {{.qpn = 1026}, RNIC_COUNT_RX_NO_QP},     /* beyond the last slot */
         {{.qpn = 2047}, RNIC_COUNT_RX_NO_QP},
         {{.qpn = 0x400 | 0x2006}, RNIC_COUNT_RX_NO_QP},
         {{.qpn = 0xffffff}, RNIC_COUNT_RX_NO_QP},
@@ -56,7 +56,8 @@ static void test_each_misfit_moves_its_counter(void **state)
         {{.opcode = UC_SEND_ONLY}, RNIC_COUNT_RX_MALFORMED},
         {{.opcode = 0x15}, RNIC_COUNT_RX_MALFORMED},
         {{.qpn = 1}, RNIC_COUNT_RX_MALFORMED},
-        {{.more_pad = 1}, RNIC_COUNT_RX_MALFORMED}, /* pad of no payload */
+        {{.more_pad = 1},
+         RNIC_COUNT_RX_MALFORMED}, /* padding without payload */
         {{.pkey = 0x1234}, RNIC_COUNT_RX_KEY},
         {{.opcode = UD_SEND_ONLY, .qpn = 1}, RNIC_COUNT_RX_KEY},
         {{.bad_src = 7}, RNIC_COUNT_RX_ADDRESS},
@@ -99,7 +100,7 @@ static void test_every_truncation_is_refused(void **state)
     assert_int_equal(bed_counter(&bed->side[1], RNIC_COUNT_RX_MALFORMED), len);
 }
 
-static void test_every_spoiled_byte_is_noticed_or_harmless(void **state)
+static void test_every_changed_byte_is_detected_or_harmless(void **state)
 {
     struct bed *bed = *state;
     uint8_t frame[512];
@@ -118,7 +119,8 @@ static void test_every_spoiled_byte_is_noticed_or_harmless(void **state)
             frame[at] ^= (uint8_t)(1u << bit);
         }
     }
-    /* What the ICRC does not cover made it one good packet and duplicates. */
+    /* Changes that the ICRC does not cover give a valid packet or a
+     * duplicate of it. */
     while (raw_take(bed, &reply)) {
         assert_int_equal(reply.aeth.kind, AETH_ACK);
         assert_int_equal(reply.bth.psn, RAW_PSN);
@@ -162,7 +164,7 @@ static void test_random_packets_do_no_harm(void **state)
     }
 }
 
-static void test_a_disabled_rnic_hears_nothing(void **state)
+static void test_a_disabled_rnic_ignores_packets(void **state)
 {
     struct bed *bed = *state;
 
@@ -190,8 +192,8 @@ static void test_an_address_may_move_to_the_other_port(void **state)
     raw_expect(bed, AETH_ACK, AETH_CREDIT_UNLIMITED, RAW_PSN);
 }
 
-/* Every state of a QP, and a packet for it. */
-static void test_a_packet_in_every_state(void **state)
+/* Receive a packet in every state of a QP. */
+static void test_a_packet_is_handled_in_every_state(void **state)
 {
     static const uint8_t counter[] = {
         [RNIC_QPS_RESET] = RNIC_COUNT_RX_NO_QP,
@@ -220,11 +222,11 @@ static void test_a_packet_in_every_state(void **state)
     }
 }
 
-/* A connection is of one VLAN: that of our address. */
-static void test_an_address_is_of_one_vlan(void **state)
+/* A connection belongs to one VLAN, that of our address. */
+static void test_an_address_belongs_to_one_vlan(void **state)
 {
     static const struct {
-        bool has_vlan, is_tagged; /* ours; the packet is */
+        bool has_vlan, is_tagged; /* of our address; of the packet */
         uint16_t vlan;
         bool fits;
     } rows[] = {
@@ -253,7 +255,7 @@ static void test_an_address_is_of_one_vlan(void **state)
     }
 }
 
-/* A QP hears its own kind only: v2 here, a v1 packet of the same QP there. */
+/* A QP takes packets of its own version only. */
 static void test_v1_and_v2_do_not_mix(void **state)
 {
     (void)state;
@@ -320,8 +322,8 @@ static void test_a_v1_frame_has_a_grh(void **state)
     bed_free(bed);
 }
 
-/* Datagrams too; and whoever gets one learns of which kind it was. */
-static void test_v1_datagrams(void **state)
+/* The receiver of a datagram learns its RoCE version. */
+static void test_v1_datagrams_are_sent_and_received(void **state)
 {
     (void)state;
     for (unsigned int v1 = 0; v1 < 2; v1++) {
@@ -347,7 +349,8 @@ static void test_v1_datagrams(void **state)
 
 static void test_every_truncated_v1_frame_is_refused(void **state)
 {
-    /* What test_a_v1_frame_has_a_grh() saw, cut: lengths are all that count. */
+    /* The frame of test_a_v1_frame_has_a_grh(), truncated: only lengths
+     * matter. */
     struct bed *bed = *state;
     uint8_t frame[14 + 40 + 16] = {[12] = 0x89, 0x15, 0x60, [18] = 0, 16, 0x1b};
 
@@ -356,7 +359,7 @@ static void test_every_truncated_v1_frame_is_refused(void **state)
     }
     frame[19] = 15; /* less than a BTH and an ICRC */
     raw_give(bed, 0, frame, sizeof(frame));
-    frame[19] = 17; /* more than there is */
+    frame[19] = 17; /* longer than the frame */
     raw_give(bed, 0, frame, sizeof(frame));
     frame[19] = 16;
     frame[20] = 17; /* no BTH follows */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Deadlines come in order, whatever was set before. */
+/* Deadlines expire in order, whatever was set before. */
 #include <stdarg.h>
 #include <setjmp.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 #include "net/roce/timers.h"
 
-static void test_deadlines_come_in_order(void **state)
+static void test_deadlines_expire_in_order(void **state)
 {
     static struct timers timers;
     uint64_t last = 0;
@@ -33,7 +33,7 @@ static void test_deadlines_come_in_order(void **state)
     assert_int_equal(n, TIMERS_MAX);
 }
 
-/* Against a list of deadlines that is searched in full each time. */
+/* Compare with a list of deadlines that is searched completely each time. */
 static void test_moving_deadlines_agree_with_a_plain_list(void **state)
 {
     enum { SLOTS = 16 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Whose turn it is, and what happens when a port is full. */
+/* Scheduling of queue pairs, and ports that are full. */
 #include <stdarg.h>
 #include <setjmp.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@ static int teardown(void **state)
     return 0;
 }
 
-static void run(struct bed_side *side)
+static void run_deferred(struct bed_side *side)
 {
     while (side->deferred) {
         side->deferred = false;
@@ -37,7 +37,7 @@ static void run(struct bed_side *side)
     }
 }
 
-/* Every QP has the same to say: none is ever far ahead of another. */
+/* All QPs have the same work: none gets far ahead of another. */
 static void test_queue_pairs_share_a_port_fairly(void **state)
 {
     struct bed *bed = *state;
@@ -48,7 +48,7 @@ static void test_queue_pairs_share_a_port_fairly(void **state)
         bed_send(&bed->side[1], n,
                  &(struct bed_wr){.opcode = RNIC_WR_WRITE, .len = 100 * MTU});
     }
-    run(&bed->side[1]);
+    run_deferred(&bed->side[1]);
     while (raw_take(bed, &reply)) {
         unsigned int min = UINT32_MAX, max = 0;
 
@@ -64,7 +64,7 @@ static void test_queue_pairs_share_a_port_fairly(void **state)
     }
 }
 
-static void test_a_full_port_takes_up_where_it_stopped(void **state)
+static void test_sending_continues_where_a_full_port_stopped_it(void **state)
 {
     struct bed *bed = *state;
     struct bed_side *side = &bed->side[1];
@@ -74,14 +74,14 @@ static void test_a_full_port_takes_up_where_it_stopped(void **state)
     side->tx_room = 5;
     bed_send(side, 0,
              &(struct bed_wr){.opcode = RNIC_WR_WRITE, .len = 50 * MTU});
-    run(side);
+    run_deferred(side);
     for (unsigned int n = 0; n < 50; n++) {
         if (!raw_take(bed, &reply)) {
             assert_int_equal(n % 5, 0);
             assert_true(side->blocked);
             side->tx_room = 5;
             rnic_port_ready(side->rnic, 0);
-            run(side);
+            run_deferred(side);
             assert_true(raw_take(bed, &reply));
         }
         assert_int_equal(reply.bth.psn, psn + n);
@@ -101,17 +101,17 @@ static void test_a_blocked_port_does_not_hold_up_the_other(void **state)
     bed_connect(bed, 1, &(struct bed_path){.port = 1});
     side->tx_room = 0;
     bed_send(side, 0, &(struct bed_wr){.opcode = RNIC_WR_WRITE, .len = 4});
-    run(side);
+    run_deferred(side);
     raw_expect_silence(bed);
     side->tx_room = UINT32_MAX;
     bed_send(side, 1, &(struct bed_wr){.opcode = RNIC_WR_WRITE, .len = 4});
-    run(side);
+    run_deferred(side);
     assert_int_equal(bed->side[0].in_tail - bed->side[0].in_head, 1);
     assert_int_equal(bed->side[0].in[bed->side[0].in_head].port, 1);
     bed_free(bed);
 }
 
-/* A neighbour that moves takes what waited for its old port along. */
+/* When a neighbour moves to another port, its waiting packets move too. */
 static void test_a_neighbour_may_move_while_its_port_is_blocked(void **state)
 {
     struct bed *bed = *state;
@@ -122,20 +122,20 @@ static void test_a_neighbour_may_move_while_its_port_is_blocked(void **state)
 
     side->tx_room = 0;
     bed_send(side, 0, &(struct bed_wr){.opcode = RNIC_WR_WRITE, .len = 4});
-    run(side);
+    run_deferred(side);
     side->tx_room = UINT32_MAX;
     args[RNIC_NEIGH_PORT] = 1;
     args[RNIC_NEIGH_VLAN] = args[RNIC_NEIGH_VLAN + 1] = 0xff;
     memcpy(args + RNIC_NEIGH_IP, theirs.bytes, 16);
     assert_int_equal(bed_command(side, RNIC_CMD_NEIGH_SET, 0, args, NULL),
                      RNIC_CMD_OK);
-    run(side);
+    run_deferred(side);
     assert_int_equal(bed->side[0].in[bed->side[0].in_head].port, 1);
     assert_true(raw_take(bed, &reply));
     assert_int_equal(reply.bth.opcode, RC_WRITE_ONLY);
 }
 
-static void test_no_time_runs_out_while_a_port_is_blocked(void **state)
+static void test_no_ack_timer_expires_while_a_port_is_blocked(void **state)
 {
     struct bed *bed = *state;
     struct bed_side *side = &bed->side[1];
@@ -143,7 +143,7 @@ static void test_no_time_runs_out_while_a_port_is_blocked(void **state)
     side->tx_room = 1;
     bed_send(side, 0,
              &(struct bed_wr){.opcode = RNIC_WR_WRITE, .len = 3 * MTU});
-    run(side);
+    run_deferred(side);
     for (unsigned int i = 0; i < 20; i++) {
         assert_true(bed_tick(bed));
     }
@@ -155,7 +155,7 @@ static void test_no_time_runs_out_while_a_port_is_blocked(void **state)
     assert_int_equal(bed_state(side, 0), RNIC_QPS_RTS);
 }
 
-static void test_acknowledgements_go_ahead_of_data(void **state)
+static void test_acknowledgements_are_sent_before_data(void **state)
 {
     struct bed *bed = *state;
     struct bed_side *side = &bed->side[1];
@@ -166,19 +166,19 @@ static void test_acknowledgements_go_ahead_of_data(void **state)
         bed_send(side, n,
                  &(struct bed_wr){.opcode = RNIC_WR_WRITE, .len = 9 * MTU});
     }
-    run(side);
+    run_deferred(side);
     raw_send(bed, &(struct raw){.opcode = RC_WRITE_ONLY,
                                 .psn = RAW_PSN,
                                 .ack_requested = true});
     raw_expect_silence(bed);
     side->tx_room = UINT32_MAX;
     rnic_port_ready(side->rnic, 0);
-    run(side);
+    run_deferred(side);
     assert_true(raw_take(bed, &reply));
     assert_int_equal(reply.bth.opcode, RC_ACKNOWLEDGE);
 }
 
-static void test_nothing_of_a_destroyed_pair_leaves(void **state)
+static void test_a_destroyed_queue_pair_sends_nothing(void **state)
 {
     struct bed *bed = *state;
     struct bed_side *side = &bed->side[1];
@@ -186,25 +186,25 @@ static void test_nothing_of_a_destroyed_pair_leaves(void **state)
     side->tx_room = 0;
     bed_send(side, 0,
              &(struct bed_wr){.opcode = RNIC_WR_WRITE, .len = 9 * MTU});
-    run(side);
+    run_deferred(side);
     assert_int_equal(
         bed_command(side, RNIC_CMD_QP_DESTROY, bed_qpn(side, 0), NULL, NULL),
         RNIC_CMD_OK);
     side->tx_room = UINT32_MAX;
     rnic_port_ready(side->rnic, 0);
-    run(side);
+    run_deferred(side);
     while (bed_tick(bed)) {
     }
     raw_expect_silence(bed);
 }
 
-static void test_a_frame_that_comes_back_from_a_send_is_dropped(void **state)
+static void test_a_frame_received_inside_a_send_is_dropped(void **state)
 {
     struct bed *bed = *state;
     struct bed_side *side = &bed->side[1];
     const uint8_t frame[64] = {0};
 
-    side->rnic->busy = true; /* as from inside a sink */
+    side->rnic->busy = true; /* as when a sink calls it */
     rnic_rx(side->rnic, 0,
             &(struct frame_rx){.data = frame, .len_bytes = sizeof(frame)}, 1);
     side->rnic->busy = false;
@@ -212,8 +212,8 @@ static void test_a_frame_that_comes_back_from_a_send_is_dropped(void **state)
     assert_int_equal(bed_counter(side, RNIC_COUNT_RX_PACKETS), 0);
 }
 
-/* Its partner's PFC holds up one priority; the others do not notice. */
-static void test_a_paused_priority_waits_alone(void **state)
+/* PFC of the link partner stops one priority; the others continue. */
+static void test_a_paused_priority_stops_no_other_priority(void **state)
 {
     struct bed *bed = *state;
     struct bed_side *side = &bed->side[1];
@@ -229,13 +229,13 @@ static void test_a_paused_priority_waits_alone(void **state)
         bed_send(side, n,
                  &(struct bed_wr){.opcode = RNIC_WR_WRITE, .len = 40 * MTU});
     }
-    run(side);
+    run_deferred(side);
     for (unsigned int i = 0; i < 40; i++) {
         assert_true(raw_take(bed, &reply));
         assert_int_equal(reply.bth.dest_qp, bed_qpn(&bed->side[0], 1));
     }
     raw_expect_silence(bed);
-    /* Its ACK timer does not run out, however long it takes. */
+    /* Its ACK timer does not expire, however long the pause takes. */
     bed_send(side, 0, &(struct bed_wr){.opcode = RNIC_WR_WRITE, .len = 4});
     for (unsigned int i = 0; i < 20 && side->timer_ns != UINT64_MAX; i++) {
         assert_true(bed_tick(bed));
@@ -245,14 +245,14 @@ static void test_a_paused_priority_waits_alone(void **state)
     }
     bed_reload(side);
     side->rnic->roce.sinks[0].paused = &paused;
-    run(side);
+    run_deferred(side);
     while (raw_take(bed, &reply)) {
         assert_int_equal(reply.bth.dest_qp, bed_qpn(&bed->side[0], 1));
     }
     assert_int_equal(bed_state(side, 0), RNIC_QPS_RTS);
     paused = 0;
     rnic_port_ready(side->rnic, 0);
-    run(side);
+    run_deferred(side);
     while (raw_take(bed, &reply)) {
         sent[reply.bth.dest_qp != bed_qpn(&bed->side[0], 0)]++;
     }
@@ -260,8 +260,8 @@ static void test_a_paused_priority_waits_alone(void **state)
     side->rnic->roce.sinks[0].paused = NULL;
 }
 
-/* Those that were paused come after those that only wait for room. */
-static void test_the_paused_go_on_behind_those_that_wait(void **state)
+/* QPs that were paused come after QPs that only wait for room. */
+static void test_paused_queue_pairs_are_queued_after_waiting_ones(void **state)
 {
     static const unsigned int order[] = {2, 3, 0, 1};
     struct bed *bed = *state;
@@ -278,13 +278,13 @@ static void test_the_paused_go_on_behind_those_that_wait(void **state)
         side->tx_room = n < 2 ? UINT32_MAX : 0;
         bed_send(side, n,
                  &(struct bed_wr){.opcode = RNIC_WR_WRITE, .len = 40 * MTU});
-        run(side);
+        run_deferred(side);
     }
     raw_expect_silence(bed);
     paused = 0;
     side->tx_room = UINT32_MAX;
     rnic_port_ready(side->rnic, 0);
-    run(side);
+    run_deferred(side);
     while (raw_take(bed, &reply)) {
         for (unsigned int n = 0; n < 4; n++) {
             if (reply.bth.dest_qp != bed_qpn(&bed->side[0], n)) {
@@ -302,7 +302,7 @@ static void test_the_paused_go_on_behind_those_that_wait(void **state)
 }
 
 /* A queue pair that is destroyed while it waits leaves nothing behind. */
-static void test_a_paused_queue_pair_may_go(void **state)
+static void test_a_paused_queue_pair_may_be_destroyed(void **state)
 {
     struct bed *bed = *state;
     struct bed_side *side = &bed->side[1];
@@ -312,14 +312,14 @@ static void test_a_paused_queue_pair_may_go(void **state)
     for (unsigned int n = 0; n < 3; n++) {
         bed_send(side, n, &(struct bed_wr){.opcode = RNIC_WR_WRITE, .len = 4});
     }
-    run(side);
+    run_deferred(side);
     raw_expect_silence(bed);
     assert_int_equal(
         bed_command(side, RNIC_CMD_QP_DESTROY, bed_qpn(side, 1), NULL, NULL),
         RNIC_CMD_OK);
     paused = 0;
     rnic_port_ready(side->rnic, 0);
-    run(side);
+    run_deferred(side);
     assert_int_equal(bed->side[0].in_tail - bed->side[0].in_head, 2);
     side->rnic->roce.sinks[0].paused = NULL;
 }

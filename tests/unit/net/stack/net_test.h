@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A world for net/stack: two ports whose frames are kept, a clock that the
- * test turns, and everything that the callbacks say.
+ * A test environment (struct world) for net/stack: two ports whose sent frames
+ * are kept, a clock that the test sets, and a log of the callbacks.
  *
  * Drive: 02:00:00:00:00:10 10.0.0.2/16 (index 0), 2001:db8::2/64 (1),
  * 10.9.0.2/24 on VLAN 9 (2), gateways 10.0.0.254 and 2001:db8::fe; second port
@@ -32,9 +32,9 @@ struct sent {
 struct world {
     struct net_stack stack;
     struct sent sent[SENT_MAX];
-    unsigned sent_count; /* all; the last SENT_MAX are kept */
+    unsigned sent_count; /* all frames; the last SENT_MAX are kept */
     bool no_room;
-    bool is_reached; /* what neigh_is_reached() says */
+    bool is_reached; /* result of neigh_is_reached() */
 
     unsigned updates, removes, conflicts, changes;
     uint16_t updated_index, removed_index;
@@ -47,12 +47,12 @@ struct world {
 extern const struct mac_addr host_mac, other_mac;
 extern const struct ip_addr host4, host6, remote4, gateway4;
 
-/** A fresh world, links down, or up and every address READY. */
+/** Make a world: with links down, or with links up and every address READY. */
 struct world *world_new(void);
 struct world *world_ready(void);
 void world_free(struct world *w);
 
-/** Let time pass, calling the timer whenever it asked to be. */
+/** Advance the time, and call the timer whenever it is due. */
 void world_run(struct world *w, uint64_t until_us);
 
 bool world_input(struct world *w, uint8_t port, const uint8_t *frame,
@@ -60,19 +60,20 @@ bool world_input(struct world *w, uint8_t port, const uint8_t *frame,
 
 #define INPUT(w, frame) assert_true(world_input(w, 0, frame, sizeof(frame)))
 
-/** What net_neigh_learn() gives, as an index or NEIGH_NONE. */
+/** Call net_neigh_learn().  @return the index, or NEIGH_NONE */
 uint16_t world_learn(struct world *w, uint8_t local, const struct ip_addr *ip,
                      const struct mac_addr *mac);
 
-/** The next frame out after `since` frames is exactly this one. */
+/** Expect that the frame sent after the first `since` ones is exactly this
+ * one. */
 void expect_sent(const struct world *w, unsigned since, const uint8_t *frame,
                  size_t len);
 
-/** An ARP packet, as frame, from `mac`. @return its length */
+/** Make a frame with an ARP packet from `mac`.  @return its length */
 size_t make_arp(uint8_t *frame, uint16_t operation, const struct mac_addr *mac,
                 const struct ip_addr *sender, const struct ip_addr *target);
 
-/** Fails the test when lists, hash, pins and states do not agree. */
+/** Fail the test if the table's lists, hash, pins and states contradict. */
 void check_neigh(const struct world *w);
 
 #endif

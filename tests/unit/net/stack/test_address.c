@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The life of our own addresses: every state times every event. */
+/* The drive's own addresses: every event in every state. */
 #include "tests/unit/net/stack/net_test.h"
 
 #include "net/wire/arp.h"
@@ -9,7 +9,8 @@ enum { V4 = 0, V6 = 1 };
 
 enum event { LINK_UP, LINK_DOWN, TIMER, TIMERS, CONFLICT, EVENTS };
 
-static void reach(struct world *w, uint8_t local, enum address_state state)
+static void reach_state(struct world *w, uint8_t local,
+                        enum address_state state)
 {
     if (state != ADDRESS_DOWN) {
         net_stack_link(&w->stack, 0, true, 0);
@@ -26,7 +27,7 @@ static void reach(struct world *w, uint8_t local, enum address_state state)
     assert_int_equal(w->stack.addresses[local].state, state);
 }
 
-static void happen(struct world *w, uint8_t local, enum event event)
+static void make_event_happen(struct world *w, uint8_t local, enum event event)
 {
     uint64_t due_us = w->stack.addresses[local].deadline_us;
 
@@ -35,13 +36,13 @@ static void happen(struct world *w, uint8_t local, enum event event)
     case LINK_DOWN:
         net_stack_link(&w->stack, 0, event == LINK_UP, w->now_us);
         break;
-    case TIMER: /* once: the address' own next deadline */
+    case TIMER: /* advance to the address' next deadline */
         if (due_us != UINT64_MAX) {
             w->now_us = MAX(w->now_us, due_us);
             (void)net_stack_timer(&w->stack, w->now_us);
         }
         break;
-    case TIMERS: /* as long as it takes */
+    case TIMERS: /* advance by 20 s, past all deadlines */
         world_run(w, w->now_us + 20 * SECOND);
         break;
     default:
@@ -59,14 +60,14 @@ struct row {
     enum address_state next[EVENTS];
 };
 
-static void walk(uint8_t local, const struct row *rows, size_t count)
+static void walk_rows(uint8_t local, const struct row *rows, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         for (enum event event = LINK_UP; event < EVENTS; event++) {
             struct world *w = world_new();
 
-            reach(w, local, rows[i].state);
-            happen(w, local, event);
+            reach_state(w, local, rows[i].state);
+            make_event_happen(w, local, event);
             if (w->stack.addresses[local].state != rows[i].next[event]) {
                 fail_msg("state %d, event %d: %d", (int)rows[i].state,
                          (int)event, w->stack.addresses[local].state);
@@ -91,7 +92,7 @@ static void test_ipv4_address_every_state_and_event(void **state)
     };
 
     (void)state;
-    walk(V4, rows, ARRAY_LEN(rows));
+    walk_rows(V4, rows, ARRAY_LEN(rows));
 }
 
 static void test_ipv6_address_every_state_and_event(void **state)
@@ -115,7 +116,7 @@ static void test_ipv6_address_every_state_and_event(void **state)
     };
 
     (void)state;
-    walk(V6, rows, ARRAY_LEN(rows));
+    walk_rows(V6, rows, ARRAY_LEN(rows));
 }
 
 static unsigned count_sent(const struct world *w, const uint8_t *frame,
@@ -140,13 +141,13 @@ static void test_link_up_announces_every_address(void **state)
     assert_int_equal(w->sent_count, 0); /* only timer() and input() send */
     (void)net_stack_timer(&w->stack, 0);
     assert_int_equal(count_sent(w, arp_announce, sizeof(arp_announce)), 1);
-    /* And 10.9.0.2 on its VLAN, and what groups two IPv6 addresses are in. */
+    /* Also 10.9.0.2 on its VLAN, and the groups of two IPv6 addresses. */
     assert_int_equal(w->sent_count, 2 + 2);
     world_run(w, 10 * SECOND);
     assert_int_equal(count_sent(w, arp_announce, sizeof(arp_announce)), 2);
     assert_int_equal(count_sent(w, ns_dad_ours, sizeof(ns_dad_ours)), 1);
     assert_int_equal(count_sent(w, na_to_all, sizeof(na_to_all)), 2);
-    /* Two reports for each group, and three times: is there a router? */
+    /* Two reports for each group, and three router solicitations. */
     assert_int_equal(w->sent_count, 2 * 2 + 2 * 3 + 2 * 2 + 3);
     assert_true(net_stack_timer(&w->stack, w->now_us) == UINT64_MAX);
     net_stack_link(&w->stack, 0, false, w->now_us);
@@ -172,7 +173,7 @@ static void test_link_down_silences_an_address(void **state)
     world_free(w);
 }
 
-/* RFC 4429: usable at once, but changing nobody's mind. */
+/* RFC 4429: usable at once, but must not change neighbour caches. */
 static void test_an_optimistic_address_answers_without_override(void **state)
 {
     struct world *w = world_new();
@@ -186,7 +187,7 @@ static void test_an_optimistic_address_answers_without_override(void **state)
     world_free(w);
 }
 
-static void test_two_that_ask_for_one_address_both_leave_it(void **state)
+static void test_two_hosts_that_probe_one_address_both_give_it_up(void **state)
 {
     struct world *w = world_new();
 
@@ -213,16 +214,18 @@ static void test_a_claimed_address_is_defended_once_in_ten_seconds(void **state)
         w->now_us += SECOND / 2;
     }
     assert_int_equal(w->sent_count, since + 3);
-    assert_int_equal(w->conflicts, 3); /* nor is anybody told more often */
+    /* The callback has the same rate limit. */
+    assert_int_equal(w->conflicts, 3);
     assert_int_equal(net_stack_counter(&w->stack, 0, NET_ADDRESS_CONFLICTS),
                      50);
     assert_true(net_stack_is_usable(&w->stack, V4));
     world_free(w);
 }
 
-/* Frames of a port since `since` that tell where an IPv4 address is. */
-static unsigned announced(const struct world *w, unsigned since, uint8_t port,
-                          uint32_t ip)
+/* Count the frames of a port after the first `since` ones that announce an IPv4
+ * address. */
+static unsigned count_announcements(const struct world *w, unsigned since,
+                                    uint8_t port, uint32_t ip)
 {
     unsigned count = 0;
 
@@ -242,7 +245,7 @@ static unsigned announced(const struct world *w, unsigned since, uint8_t port,
     return count;
 }
 
-static void test_addresses_of_a_port_are_announced_anew(void **state)
+static void test_addresses_of_a_port_can_be_announced_again(void **state)
 {
     struct world *w = world_ready();
     unsigned before = w->sent_count;
@@ -251,13 +254,14 @@ static void test_addresses_of_a_port_are_announced_anew(void **state)
     (void)state;
     net_stack_announce(&w->stack, 0, w->now_us);
     world_run(w, start_us + SECOND);
-    assert_int_equal(announced(w, before, 0, 0x0a000002), 1);
-    assert_int_equal(announced(w, before, 0, 0x0a090002), 1);
-    net_stack_announce(&w->stack, 0, w->now_us); /* and from the beginning */
+    assert_int_equal(count_announcements(w, before, 0, 0x0a000002), 1);
+    assert_int_equal(count_announcements(w, before, 0, 0x0a090002), 1);
+    /* This restarts the announcements. */
+    net_stack_announce(&w->stack, 0, w->now_us);
     world_run(w, start_us + 10 * SECOND);
-    assert_int_equal(announced(w, before, 0, 0x0a000002), 3);
-    assert_int_equal(announced(w, before, 0, 0x0a090002), 3);
-    assert_int_equal(announced(w, before, 1, 0x0a010002), 0);
+    assert_int_equal(count_announcements(w, before, 0, 0x0a000002), 3);
+    assert_int_equal(count_announcements(w, before, 0, 0x0a090002), 3);
+    assert_int_equal(count_announcements(w, before, 1, 0x0a010002), 0);
     assert_int_equal(w->stack.addresses[V4].state, ADDRESS_READY);
     assert_int_equal(w->stack.addresses[V6].state, ADDRESS_READY);
     world_free(w);
@@ -279,7 +283,7 @@ static void test_announcements_wait_for_a_transmit_buffer(void **state)
     world_free(w);
 }
 
-/* A drive that is given its own link-local address has it once. */
+/* A drive whose own link-local address is configured has it only once. */
 static void test_a_configured_link_local_is_not_doubled(void **state)
 {
     struct world *w = world_new();
@@ -323,7 +327,7 @@ static struct world *world_probing(void)
 }
 
 /* RFC 5227 section 2.1.1; RFC 4862 section 5.4. */
-static void test_a_probed_address_is_silent_until_nobody_objected(void **state)
+static void test_a_probed_address_is_unused_until_probing_ends(void **state)
 {
     struct world *w = world_probing();
 
@@ -346,8 +350,8 @@ static void test_a_probed_address_is_silent_until_nobody_objected(void **state)
     world_free(w);
 }
 
-/* By a claim, by an answer, or by somebody who probes for it as well. */
-static void test_a_probed_address_of_another_is_asked_for_again(void **state)
+/* A conflict is a claim, an answer, or a probe of another host. */
+static void test_a_probed_duplicate_is_probed_again_later(void **state)
 {
     (void)state;
     for (int what = 0; what < 2; what++) {
@@ -373,7 +377,8 @@ static void test_a_probed_address_of_another_is_asked_for_again(void **state)
     }
 }
 
-/* What was ours stays ours while the link is out and we ask again. */
+/* An address stays assigned while the link is down and while it is probed
+ * again. */
 static void test_a_probed_address_stays_assigned_over_link_changes(void **state)
 {
     struct world *w = world_probing();
@@ -393,7 +398,7 @@ static void test_a_probed_address_stays_assigned_over_link_changes(void **state)
     world_free(w);
 }
 
-static void test_addresses_come_and_go(void **state)
+static void test_addresses_can_be_added_and_removed(void **state)
 {
     struct world *w = world_ready();
     struct net_address_config own = {.vlan = NET_VLAN_UNTAGGED,
@@ -415,7 +420,8 @@ static void test_addresses_come_and_go(void **state)
     assert_int_equal(net_stack_address_add(&w->stack, &own, w->now_us), -1);
     assert_int_equal(net_stack_counter(&w->stack, 0, NET_ADDRESS_REFUSED), 1);
 
-    /* A neighbour asked for from an address that goes is asked from another. */
+    /* When the source address of a solicitation is removed, another one is
+     * used. */
     assert_int_equal(net_neigh_resolve(&w->stack, 4, &host4, w->now_us, &index),
                      NEIGH_PENDING);
     changes = w->changes;

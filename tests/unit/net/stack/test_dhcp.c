@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The DHCP client and what it falls back to: 169.254/16. */
+/* The DHCP client and its fallback, 169.254/16. */
 #include "tests/unit/net/stack/net_test.h"
 
 #include "net/stack/dhcp.h"
@@ -22,8 +22,8 @@ struct bed {
     struct dhcp_port *port;
     unsigned told, lost;
     struct dhcp_lease lease;
-    unsigned seen; /* frames looked at */
-    uint16_t vlan; /* that the server is on; 0: untagged */
+    unsigned seen; /* frames that were examined */
+    uint16_t vlan; /* VLAN of the server; 0 for untagged */
 };
 
 static void on_lease(void *ctx, uint8_t port, const struct dhcp_lease *lease)
@@ -39,7 +39,7 @@ static void on_lease(void *ctx, uint8_t port, const struct dhcp_lease *lease)
     }
 }
 
-static void step(struct bed *bed, uint64_t us)
+static void step_time(struct bed *bed, uint64_t us)
 {
     uint64_t until_us = bed->w->now_us + us;
     uint64_t next_us = bed->w->now_us;
@@ -50,7 +50,7 @@ static void step(struct bed *bed, uint64_t us)
         bed->w->now_us = next_us;
         stack_us = net_stack_timer(&bed->w->stack, next_us);
         next_us = MIN(stack_us, dhcp_client_timer(&bed->client, next_us));
-        /* The client may have given the stack something to do. */
+        /* The client's calls may have made a timer of the stack due. */
         next_us = MIN(next_us, net_stack_timer(&bed->w->stack, bed->w->now_us));
         assert_true(next_us > bed->w->now_us);
     }
@@ -99,7 +99,7 @@ static struct bed *bed_up(bool is_fast)
     return bed;
 }
 
-/* What the next DHCP message among the frames is; type 0: there is none. */
+/* The next DHCP message among the sent frames; type 0 if there is none. */
 struct seen {
     struct dhcp dhcp;
     struct mac_addr mac;
@@ -140,7 +140,7 @@ static struct seen next_message(struct bed *bed)
     return seen;
 }
 
-static struct seen expect(struct bed *bed, enum dhcp_type type)
+static struct seen expect_message(struct bed *bed, enum dhcp_type type)
 {
     struct seen seen = next_message(bed);
 
@@ -153,8 +153,8 @@ static void expect_nothing(struct bed *bed)
     assert_int_equal(next_message(bed).dhcp.type, 0);
 }
 
-/* As a server begins: everything that has to be there, and no more. */
-static struct dhcp reply(const struct bed *bed, enum dhcp_type type)
+/* A server's reply with all required fields and no others. */
+static struct dhcp server_reply(const struct bed *bed, enum dhcp_type type)
 {
     return (struct dhcp){
         .type = (uint8_t)type,
@@ -212,23 +212,23 @@ static void deliver_from(struct bed *bed, const struct dhcp *dhcp,
     assert_true(world_input(bed->w, 0, frame, len));
 }
 
-static void deliver(struct bed *bed, const struct dhcp *dhcp)
+static void deliver_reply(struct bed *bed, const struct dhcp *dhcp)
 {
     struct ip_addr all = ip_addr_from_v4(0xffffffff);
 
     deliver_from(bed, dhcp, &all, DHCP_SERVER_PORT);
 }
 
-static void answer(struct bed *bed, enum dhcp_type type)
+static void answer_client(struct bed *bed, enum dhcp_type type)
 {
-    struct dhcp dhcp = reply(bed, type);
+    struct dhcp dhcp = server_reply(bed, type);
 
-    deliver(bed, &dhcp);
-    step(bed, 0);
+    deliver_reply(bed, &dhcp);
+    step_time(bed, 0);
 }
 
-/* Somebody says with ARP that it has the address. */
-static void claim(struct bed *bed, const struct ip_addr *ip)
+/* Another host claims the address by ARP. */
+static void claim_address(struct bed *bed, const struct ip_addr *ip)
 {
     uint8_t frame[64];
 
@@ -242,7 +242,7 @@ static struct ip_addr own_address(const struct bed *bed)
     return net_stack_address(&bed->w->stack, (uint8_t)bed->port->local)->ip;
 }
 
-/* To each state by the shortest way; the messages on it are looked at. */
+/* Make a client in this state by the shortest way, and check its messages. */
 static struct bed *bed_in(enum dhcp_state state, bool is_fast)
 {
     struct bed *bed = bed_new(is_fast);
@@ -254,47 +254,47 @@ static struct bed *bed_in(enum dhcp_state state, bool is_fast)
     if (state == DHCP_INIT) {
         return bed;
     }
-    step(bed, is_fast ? DHCP_FAST_START_US : DHCP_START_US);
-    expect(bed, DHCP_DISCOVER);
+    step_time(bed, is_fast ? DHCP_FAST_START_US : DHCP_START_US);
+    expect_message(bed, DHCP_DISCOVER);
     if (state == DHCP_SELECTING) {
         return bed;
     }
-    answer(bed, DHCP_OFFER);
-    expect(bed, DHCP_REQUEST);
+    answer_client(bed, DHCP_OFFER);
+    expect_message(bed, DHCP_REQUEST);
     if (state == DHCP_REQUESTING) {
         return bed;
     }
-    answer(bed, DHCP_ACK);
+    answer_client(bed, DHCP_ACK);
     if (state == DHCP_PROBING) {
         return bed;
     }
-    step(bed, 10 * SECOND);
+    step_time(bed, 10 * SECOND);
     if (state == DHCP_REBOOTING) {
         set_link(bed, false);
-        step(bed, SECOND);
+        step_time(bed, SECOND);
         set_link(bed, true);
-        step(bed, 0);
-        expect(bed, DHCP_REQUEST);
+        step_time(bed, 0);
+        expect_message(bed, DHCP_REQUEST);
     } else if (state == DHCP_RENEWING) {
-        step(bed, 5 * MINUTE * SECOND - 9 * SECOND);
+        step_time(bed, 5 * MINUTE * SECOND - 9 * SECOND);
     } else if (state == DHCP_REBINDING) {
-        step(bed, 525 * SECOND - 9 * SECOND);
+        step_time(bed, 525 * SECOND - 9 * SECOND);
     }
     bed->seen = bed->w->sent_count;
     return bed;
 }
 
-/* ---- The way to a lease. */
+/* ---- Getting a lease. */
 
-static void test_a_lease_is_asked_for_probed_and_used(void **state)
+static void test_a_lease_is_requested_probed_and_used(void **state)
 {
     struct bed *bed = bed_up(false);
     struct dhcp dhcp;
     struct seen seen;
 
     (void)state;
-    step(bed, DHCP_START_US);
-    seen = expect(bed, DHCP_DISCOVER);
+    step_time(bed, DHCP_START_US);
+    seen = expect_message(bed, DHCP_DISCOVER);
     assert_true(mac_addr_equal(&seen.mac, &to_all));
     assert_true(ip_addr_is_unspecified(&seen.ip.src));
     assert_int_equal(ip_addr_to_v4(&seen.ip.dst), 0xffffffff);
@@ -303,24 +303,24 @@ static void test_a_lease_is_asked_for_probed_and_used(void **state)
     assert_int_equal(seen.dhcp.host_name.len_bytes, 5);
     assert_int_equal(seen.dhcp.parameters.len_bytes, 8);
 
-    answer(bed, DHCP_OFFER);
-    seen = expect(bed, DHCP_REQUEST);
+    answer_client(bed, DHCP_OFFER);
+    seen = expect_message(bed, DHCP_REQUEST);
     assert_true(mac_addr_equal(&seen.mac, &to_all));
     assert_true(ip_addr_is_unspecified(&seen.dhcp.ciaddr));
     assert_true(ip_addr_equal(&seen.dhcp.requested, &leased));
     assert_true(ip_addr_equal(&seen.dhcp.server, &server));
 
-    dhcp = reply(bed, DHCP_ACK);
+    dhcp = server_reply(bed, DHCP_ACK);
     dhcp.router = router;
     dhcp.ntp_server = host4;
     dhcp.mtu_bytes = 1400;
-    deliver(bed, &dhcp);
-    step(bed, 0);
+    deliver_reply(bed, &dhcp);
+    step_time(bed, 0);
     assert_int_equal(bed->port->state, DHCP_PROBING);
     assert_false(
         net_stack_is_usable(&bed->w->stack, (uint8_t)bed->port->local));
     assert_int_equal(bed->told, 0);
-    step(bed, 10 * SECOND);
+    step_time(bed, 10 * SECOND);
     assert_int_equal(bed->port->state, DHCP_BOUND);
     assert_int_equal(bed->told, 1);
     assert_true(ip_addr_equal(&bed->lease.ip, &leased));
@@ -339,25 +339,25 @@ static void test_a_lease_is_asked_for_probed_and_used(void **state)
     bed_free(bed);
 }
 
-static void test_an_mtu_that_the_port_has_not_is_passed_over(void **state)
+static void test_an_mtu_above_the_ports_is_ignored(void **state)
 {
     static const uint16_t mtu[] = {576, 1279, 9001};
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(mtu); i++) {
         struct bed *bed = bed_in(DHCP_REQUESTING, true);
-        struct dhcp dhcp = reply(bed, DHCP_ACK);
+        struct dhcp dhcp = server_reply(bed, DHCP_ACK);
 
         dhcp.mtu_bytes = mtu[i];
-        deliver(bed, &dhcp);
-        step(bed, 10 * SECOND);
+        deliver_reply(bed, &dhcp);
+        step_time(bed, 10 * SECOND);
         assert_int_equal(bed->port->state, DHCP_BOUND);
         assert_int_equal(bed->w->stack.mtu4_bytes[0], 0);
         bed_free(bed);
     }
 }
 
-/* In each state, what each event leads to. */
+/* Each event in each state leads to the expected state. */
 static void test_every_state_with_every_event(void **state)
 {
     enum { OFFERED, ACKED, NAKED, LINK_DOWN, LINK_UP, EVENTS };
@@ -394,8 +394,8 @@ static void test_every_state_with_every_event(void **state)
 
             assert_int_equal(bed->port->state, from);
             if (event <= NAKED) {
-                dhcp = reply(bed, (enum dhcp_type)type[event]);
-                deliver(bed, &dhcp);
+                dhcp = server_reply(bed, (enum dhcp_type)type[event]);
+                deliver_reply(bed, &dhcp);
             } else {
                 dhcp_client_link(&bed->client, 0, event == LINK_UP,
                                  bed->w->now_us);
@@ -406,11 +406,11 @@ static void test_every_state_with_every_event(void **state)
     }
 }
 
-static void test_answers_for_others_do_not_count(void **state)
+static void test_answers_for_other_clients_are_ignored(void **state)
 {
     struct ip_addr all = ip_addr_from_v4(0xffffffff);
     struct bed *bed = bed_in(DHCP_SELECTING, false);
-    const struct dhcp good = reply(bed, DHCP_OFFER);
+    const struct dhcp good = server_reply(bed, DHCP_OFFER);
     struct dhcp dhcp;
     unsigned tries = 0;
 
@@ -418,7 +418,7 @@ static void test_answers_for_others_do_not_count(void **state)
 #define STRAY(change)                                                          \
     dhcp = good;                                                               \
     change;                                                                    \
-    deliver(bed, &dhcp);                                                       \
+    deliver_reply(bed, &dhcp);                                                 \
     assert_int_equal(bed->port->state, DHCP_SELECTING);                        \
     assert_int_equal(dhcp_counter_read(&bed->client, DHCP_STRAY), ++tries)
 
@@ -435,31 +435,31 @@ static void test_answers_for_others_do_not_count(void **state)
     STRAY(dhcp.has_mask = false);
     deliver_from(bed, &good, &all, 1067);
     assert_int_equal(dhcp_counter_read(&bed->client, DHCP_STRAY), ++tries);
-    deliver(bed, &good);
+    deliver_reply(bed, &good);
     assert_int_equal(bed->port->state, DHCP_REQUESTING);
-    /* And another server's ACK is not this one's, nor another address. */
-    dhcp = reply(bed, DHCP_ACK);
+    /* An ACK of another server or for another address is ignored too. */
+    dhcp = server_reply(bed, DHCP_ACK);
     dhcp.server = router;
-    deliver(bed, &dhcp);
-    dhcp = reply(bed, DHCP_ACK);
+    deliver_reply(bed, &dhcp);
+    dhcp = server_reply(bed, DHCP_ACK);
     dhcp.yiaddr = router;
-    deliver(bed, &dhcp);
+    deliver_reply(bed, &dhcp);
     assert_int_equal(bed->port->state, DHCP_REQUESTING);
     bed_free(bed);
 }
 
-/* The world has an address on VLAN 9 as well: its server is another one. */
-static void test_answers_from_another_vlan_do_not_count(void **state)
+/* The world has an address on VLAN 9, where another server is. */
+static void test_answers_from_another_vlan_are_ignored(void **state)
 {
     struct bed *bed = bed_in(DHCP_SELECTING, false);
 
     (void)state;
     bed->vlan = 9;
-    answer(bed, DHCP_OFFER);
+    answer_client(bed, DHCP_OFFER);
     assert_int_equal(bed->port->state, DHCP_SELECTING);
     assert_int_equal(dhcp_counter_read(&bed->client, DHCP_STRAY), 1);
     bed->vlan = 0;
-    answer(bed, DHCP_OFFER);
+    answer_client(bed, DHCP_OFFER);
     assert_int_equal(bed->port->state, DHCP_REQUESTING);
     bed_free(bed);
 }
@@ -467,17 +467,17 @@ static void test_answers_from_another_vlan_do_not_count(void **state)
 static void test_malformed_answers_are_counted(void **state)
 {
     struct bed *bed = bed_in(DHCP_SELECTING, false);
-    struct dhcp dhcp = reply(bed, DHCP_OFFER);
+    struct dhcp dhcp = server_reply(bed, DHCP_OFFER);
 
     (void)state;
     dhcp.type = 9;
-    deliver(bed, &dhcp);
+    deliver_reply(bed, &dhcp);
     assert_int_equal(dhcp_counter_read(&bed->client, DHCP_MALFORMED), 1);
     assert_int_equal(bed->port->state, DHCP_SELECTING);
     bed_free(bed);
 }
 
-static void test_questions_are_repeated_ever_more_slowly(void **state)
+static void test_requests_are_repeated_with_growing_intervals(void **state)
 {
     struct bed *bed = bed_in(DHCP_SELECTING, false);
     uint64_t wait_us = DHCP_FIRST_US;
@@ -487,56 +487,56 @@ static void test_questions_are_repeated_ever_more_slowly(void **state)
     for (unsigned i = 0; i < 8; i++) {
         uint64_t rest_us = bed->port->due_us - bed->w->now_us;
 
-        if (i != 0) { /* the first was some time ago */
+        if (i != 0) { /* the first one was sent before */
             assert_in_range(rest_us, wait_us / 4 * 3, wait_us / 4 * 5);
         }
-        step(bed, rest_us);
-        assert_int_equal(expect(bed, DHCP_DISCOVER).dhcp.xid, xid);
+        step_time(bed, rest_us);
+        assert_int_equal(expect_message(bed, DHCP_DISCOVER).dhcp.xid, xid);
         expect_nothing(bed);
         wait_us = MIN(wait_us * 2, DHCP_LONGEST_US);
     }
     bed_free(bed);
 }
 
-static void test_requests_without_answer_end_in_a_new_discover(void **state)
+static void test_unanswered_requests_lead_to_a_new_discover(void **state)
 {
     struct bed *bed = bed_in(DHCP_REQUESTING, true);
     uint32_t xid = bed->port->xid;
 
     (void)state;
-    step(bed, 10 * SECOND);
+    step_time(bed, 10 * SECOND);
     for (unsigned i = 1; i < DHCP_REQUESTS; i++) {
-        assert_int_equal(expect(bed, DHCP_REQUEST).dhcp.xid, xid);
+        assert_int_equal(expect_message(bed, DHCP_REQUEST).dhcp.xid, xid);
     }
-    assert_int_not_equal(expect(bed, DHCP_DISCOVER).dhcp.xid, xid);
+    assert_int_not_equal(expect_message(bed, DHCP_DISCOVER).dhcp.xid, xid);
     bed_free(bed);
 }
 
-static void test_no_room_to_send_is_waited_for(void **state)
+static void test_the_client_waits_for_a_transmit_buffer(void **state)
 {
     struct bed *bed = bed_up(true);
 
     (void)state;
     bed->w->no_room = true;
-    step(bed, SECOND);
+    step_time(bed, SECOND);
     expect_nothing(bed);
     bed->w->no_room = false;
-    step(bed, SECOND / 10);
-    expect(bed, DHCP_DISCOVER);
+    step_time(bed, SECOND / 10);
+    expect_message(bed, DHCP_DISCOVER);
     expect_nothing(bed);
     bed_free(bed);
 }
 
-static void test_an_address_that_somebody_has_is_declined(void **state)
+static void test_an_address_in_use_is_declined(void **state)
 {
     struct bed *bed = bed_in(DHCP_PROBING, false);
     struct seen seen;
 
     (void)state;
-    step(bed, SECOND);
-    claim(bed, &leased);
+    step_time(bed, SECOND);
+    claim_address(bed, &leased);
     bed->w->no_room = true;
-    for (unsigned i = 0; i < 3; i++) { /* however often there is none */
+    for (unsigned i = 0; i < 3; i++) { /* each time there is no buffer */
         uint64_t next_us = dhcp_client_timer(&bed->client, bed->w->now_us);
 
         assert_in_range(next_us, bed->w->now_us + 1, bed->w->now_us + 1000);
@@ -544,8 +544,8 @@ static void test_an_address_that_somebody_has_is_declined(void **state)
     }
     assert_int_equal(bed->port->state, DHCP_PROBING);
     bed->w->no_room = false;
-    step(bed, SECOND / 100);
-    seen = expect(bed, DHCP_DECLINE);
+    step_time(bed, SECOND / 100);
+    seen = expect_message(bed, DHCP_DECLINE);
     assert_true(ip_addr_equal(&seen.dhcp.requested, &leased));
     assert_true(ip_addr_equal(&seen.dhcp.server, &server));
     assert_true(ip_addr_is_unspecified(&seen.dhcp.ciaddr));
@@ -554,19 +554,20 @@ static void test_an_address_that_somebody_has_is_declined(void **state)
     assert_int_equal(dhcp_counter_read(&bed->client, DHCP_SENT_DECLINE), 1);
     assert_int_equal(bed->port->local, -1);
     assert_int_equal(bed->told, 0);
-    step(bed, DHCP_DECLINED_US - SECOND);
+    step_time(bed, DHCP_DECLINED_US - SECOND);
     expect_nothing(bed);
-    step(bed, SECOND);
-    expect(bed, DHCP_DISCOVER);
+    step_time(bed, SECOND);
+    expect_message(bed, DHCP_DISCOVER);
     bed_free(bed);
 }
 
-static void test_a_ninth_address_is_refused_and_asked_for_later(void **state)
+static void test_a_ninth_address_is_refused_and_requested_again_later(
+    void **state)
 {
     struct bed *bed = bed_in(DHCP_REQUESTING, true);
 
     (void)state;
-    for (uint32_t i = 0; i < 4; i++) { /* the world has four */
+    for (uint32_t i = 0; i < 4; i++) { /* the world has four already */
         struct net_address_config more = {
             .ip = ip_addr_from_v4(0x0a000010 + i),
             .vlan = NET_VLAN_UNTAGGED,
@@ -576,17 +577,17 @@ static void test_a_ninth_address_is_refused_and_asked_for_later(void **state)
         assert_true(
             net_stack_address_add(&bed->w->stack, &more, bed->w->now_us) >= 0);
     }
-    answer(bed, DHCP_ACK);
+    answer_client(bed, DHCP_ACK);
     assert_int_equal(net_stack_counter(&bed->w->stack, 0, NET_ADDRESS_REFUSED),
                      1);
     assert_int_equal(bed->port->state, DHCP_INIT);
     net_stack_address_remove(&bed->w->stack, 7);
-    step(bed, MINUTE * SECOND);
-    expect(bed, DHCP_DISCOVER);
+    step_time(bed, MINUTE * SECOND);
+    expect_message(bed, DHCP_DISCOVER);
     bed_free(bed);
 }
 
-/* ---- The life of a lease. */
+/* ---- Renewal and end of a lease. */
 
 static void test_a_lease_is_renewed_with_its_server(void **state)
 {
@@ -599,14 +600,14 @@ static void test_a_lease_is_renewed_with_its_server(void **state)
 
     (void)state;
     assert_int_equal(renew_us - bed->port->asked_us, 300 * (uint64_t)SECOND);
-    step(bed, renew_us - bed->w->now_us - 1);
+    step_time(bed, renew_us - bed->w->now_us - 1);
     assert_int_equal(bed->port->state, DHCP_BOUND);
-    step(bed, 1); /* asks for the server's MAC */
+    step_time(bed, 1); /* solicits the server's MAC */
     assert_int_equal(bed->port->state, DHCP_RENEWING);
     assert_true(world_input(
         bed->w, 0, arp, make_arp(arp, ARP_REPLY, &server_mac, &server, &us)));
-    step(bed, SECOND);
-    seen = expect(bed, DHCP_REQUEST);
+    step_time(bed, SECOND);
+    seen = expect_message(bed, DHCP_REQUEST);
     assert_true(mac_addr_equal(&seen.mac, &server_mac));
     assert_true(ip_addr_equal(&seen.ip.src, &leased));
     assert_true(ip_addr_equal(&seen.ip.dst, &server));
@@ -614,7 +615,7 @@ static void test_a_lease_is_renewed_with_its_server(void **state)
     assert_true(ip_addr_is_unspecified(&seen.dhcp.requested));
     assert_true(ip_addr_is_unspecified(&seen.dhcp.server));
     assert_false(seen.dhcp.is_broadcast);
-    dhcp = reply(bed, DHCP_ACK);
+    dhcp = server_reply(bed, DHCP_ACK);
     deliver_from(bed, &dhcp, &leased, DHCP_SERVER_PORT);
     assert_int_equal(bed->port->state, DHCP_BOUND);
     assert_in_range(bed->port->renew_us, renew_us + 300 * (uint64_t)SECOND,
@@ -624,17 +625,17 @@ static void test_a_lease_is_renewed_with_its_server(void **state)
     bed_free(bed);
 }
 
-/* RFC 2131 section 4.4.5: the parameters are those of the last ACK. */
+/* RFC 2131 section 4.4.5: the parameters of the last ACK are used. */
 static void test_a_renewal_may_change_the_mask(void **state)
 {
     struct bed *bed = bed_in(DHCP_REBINDING, false);
-    struct dhcp dhcp = reply(bed, DHCP_ACK);
+    struct dhcp dhcp = server_reply(bed, DHCP_ACK);
     uint8_t local = (uint8_t)bed->port->local;
 
     (void)state;
     assert_int_equal(net_stack_address(&bed->w->stack, local)->prefix_bits, 24);
     dhcp.prefix_bits = 16;
-    deliver(bed, &dhcp);
+    deliver_reply(bed, &dhcp);
     assert_int_equal(bed->port->state, DHCP_BOUND);
     assert_int_equal(bed->port->local, local);
     assert_int_equal(bed->lease.prefix_bits, 16);
@@ -642,7 +643,7 @@ static void test_a_renewal_may_change_the_mask(void **state)
     bed_free(bed);
 }
 
-static void test_without_its_server_anybody_may_renew(void **state)
+static void test_any_server_may_renew_after_t2(void **state)
 {
     struct bed *bed = bed_in(DHCP_REBINDING, false);
     struct dhcp dhcp;
@@ -650,11 +651,11 @@ static void test_without_its_server_anybody_may_renew(void **state)
 
     (void)state;
     bed->seen--;
-    seen = expect(bed, DHCP_REQUEST);
+    seen = expect_message(bed, DHCP_REQUEST);
     assert_true(mac_addr_equal(&seen.mac, &to_all));
     assert_true(ip_addr_equal(&seen.dhcp.ciaddr, &leased));
     assert_true(ip_addr_equal(&seen.ip.src, &leased));
-    dhcp = reply(bed, DHCP_ACK);
+    dhcp = server_reply(bed, DHCP_ACK);
     dhcp.server = router;
     deliver_from(bed, &dhcp, &leased, DHCP_SERVER_PORT);
     assert_int_equal(bed->port->state, DHCP_BOUND);
@@ -663,25 +664,25 @@ static void test_without_its_server_anybody_may_renew(void **state)
     bed_free(bed);
 }
 
-static void test_a_lease_ends(void **state)
+static void test_an_expired_lease_is_given_up(void **state)
 {
     struct bed *bed = bed_in(DHCP_REBINDING, false);
     struct ip_addr ip;
 
     (void)state;
-    step(bed, bed->port->expire_us - bed->w->now_us - 1);
+    step_time(bed, bed->port->expire_us - bed->w->now_us - 1);
     ip = own_address(bed);
     assert_true(ip_addr_equal(&ip, &leased));
     assert_int_equal(bed->lost, 0);
     bed->seen = bed->w->sent_count;
-    step(bed, 1);
+    step_time(bed, 1);
     assert_int_equal(bed->lost, 1);
     assert_int_equal(bed->port->local, -1);
     assert_int_equal(
         net_stack_local(&bed->w->stack, 0, NET_VLAN_UNTAGGED, &leased), -1);
     assert_true(
         ip_addr_is_unspecified(&bed->w->stack.config.ports[0].gateway4));
-    expect(bed, DHCP_DISCOVER);
+    expect_message(bed, DHCP_DISCOVER);
     assert_int_equal(dhcp_counter_read(&bed->client, DHCP_EXPIRED), 1);
     bed_free(bed);
 }
@@ -692,46 +693,46 @@ static void test_a_lease_ends_while_the_link_is_down(void **state)
 
     (void)state;
     set_link(bed, false);
-    step(bed, 601 * (uint64_t)SECOND);
+    step_time(bed, 601 * (uint64_t)SECOND);
     assert_int_equal(bed->lost, 1);
     assert_int_equal(bed->port->state, DHCP_OFF);
     set_link(bed, true);
-    step(bed, DHCP_START_US);
-    expect(bed, DHCP_DISCOVER);
+    step_time(bed, DHCP_START_US);
+    expect_message(bed, DHCP_DISCOVER);
     bed_free(bed);
 }
 
-static void test_a_nak_takes_the_address_away(void **state)
+static void test_a_nak_removes_the_address(void **state)
 {
     struct bed *bed = bed_in(DHCP_RENEWING, false);
 
     (void)state;
-    answer(bed, DHCP_NAK);
+    answer_client(bed, DHCP_NAK);
     assert_int_equal(bed->lost, 1);
     assert_int_equal(bed->port->local, -1);
     assert_int_equal(dhcp_counter_read(&bed->client, DHCP_GOT_NAK), 1);
     bed->seen = bed->w->sent_count;
-    step(bed, DHCP_REFUSED_US);
-    expect(bed, DHCP_DISCOVER);
+    step_time(bed, DHCP_REFUSED_US);
+    expect_message(bed, DHCP_DISCOVER);
     bed_free(bed);
 }
 
-static void test_a_lease_for_ever_is_not_renewed(void **state)
+static void test_an_infinite_lease_is_not_renewed(void **state)
 {
     struct bed *bed = bed_in(DHCP_REQUESTING, false);
-    struct dhcp dhcp = reply(bed, DHCP_ACK);
+    struct dhcp dhcp = server_reply(bed, DHCP_ACK);
 
     (void)state;
     dhcp.lease_s = DHCP_FOREVER;
-    deliver(bed, &dhcp);
-    step(bed, 10 * SECOND);
+    deliver_reply(bed, &dhcp);
+    step_time(bed, 10 * SECOND);
     assert_int_equal(bed->port->state, DHCP_BOUND);
     assert_int_equal(bed->port->due_us, UINT64_MAX);
     assert_int_equal(bed->port->expire_us, UINT64_MAX);
     bed_free(bed);
 }
 
-static void test_the_servers_times_count_if_they_make_sense(void **state)
+static void test_valid_t1_and_t2_of_the_server_are_used(void **state)
 {
     static const struct {
         uint32_t t1_s, t2_s, renew_s, rebind_s;
@@ -743,11 +744,11 @@ static void test_the_servers_times_count_if_they_make_sense(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(times); i++) {
         struct bed *bed = bed_in(DHCP_REQUESTING, false);
-        struct dhcp dhcp = reply(bed, DHCP_ACK);
+        struct dhcp dhcp = server_reply(bed, DHCP_ACK);
 
         dhcp.t1_s = times[i].t1_s;
         dhcp.t2_s = times[i].t2_s;
-        deliver(bed, &dhcp);
+        deliver_reply(bed, &dhcp);
         assert_int_equal((bed->port->renew_us - bed->port->asked_us) / SECOND,
                          times[i].renew_s);
         assert_int_equal((bed->port->rebind_us - bed->port->asked_us) / SECOND,
@@ -756,9 +757,8 @@ static void test_the_servers_times_count_if_they_make_sense(void **state)
     }
 }
 
-/* A server that leases for a second does not get more than a message a
- * second out of us. */
-static void test_short_leases_do_not_keep_us_busy(void **state)
+/* A lease of one second must not cause more than one message a second. */
+static void test_short_leases_are_renewed_at_most_once_a_second(void **state)
 {
     struct bed *bed = bed_in(DHCP_BOUND, true);
     uint64_t requests = dhcp_counter_read(&bed->client, DHCP_SENT_REQUEST);
@@ -767,13 +767,13 @@ static void test_short_leases_do_not_keep_us_busy(void **state)
     set_link(bed, false);
     set_link(bed, true);
     for (unsigned i = 0; i < 100; i++) {
-        struct dhcp dhcp = reply(bed, DHCP_ACK);
+        struct dhcp dhcp = server_reply(bed, DHCP_ACK);
 
         dhcp.lease_s = 1;
-        deliver(bed, &dhcp);
+        deliver_reply(bed, &dhcp);
         dhcp.type = DHCP_OFFER;
-        deliver(bed, &dhcp);
-        step(bed, SECOND / 10);
+        deliver_reply(bed, &dhcp);
+        step_time(bed, SECOND / 10);
     }
     requests = dhcp_counter_read(&bed->client, DHCP_SENT_REQUEST) - requests;
     assert_in_range(requests, 1, 15);
@@ -781,82 +781,85 @@ static void test_short_leases_do_not_keep_us_busy(void **state)
     bed_free(bed);
 }
 
-/* A second at least, whatever part of a short lease T1 is. */
-static void test_a_lease_of_a_second_is_used_for_that_long(void **state)
+/* T1 is at least one second, also in a short lease. */
+static void test_a_lease_of_one_second_is_used_for_one_second(void **state)
 {
     struct bed *bed = bed_in(DHCP_RENEWING, false);
-    struct dhcp dhcp = reply(bed, DHCP_ACK);
+    struct dhcp dhcp = server_reply(bed, DHCP_ACK);
 
     (void)state;
-    bed->port->asked_us = bed->w->now_us; /* by somebody who has the MAC */
+    /* Set the time of a REQUEST, as if the server's MAC were known. */
+    bed->port->asked_us = bed->w->now_us;
     dhcp.lease_s = 1;
-    deliver(bed, &dhcp);
-    step(bed, 0);
+    deliver_reply(bed, &dhcp);
+    step_time(bed, 0);
     assert_int_equal(bed->port->state, DHCP_BOUND);
     expect_nothing(bed);
     bed_free(bed);
 }
 
-/* RFC 2131 section 4.4.5: the server's clock may have begun at the request. */
+/* RFC 2131 section 4.4.5: the lease may begin when the server gets the
+ * REQUEST. */
 static void test_a_lease_counts_from_the_request(void **state)
 {
     struct bed *bed = bed_in(DHCP_REQUESTING, false);
     uint64_t asked_us = bed->w->now_us;
 
     (void)state;
-    step(bed, 2 * SECOND);
+    step_time(bed, 2 * SECOND);
     expect_nothing(bed);
-    answer(bed, DHCP_ACK);
-    step(bed, asked_us + 5 * MINUTE * (uint64_t)SECOND - 1 - bed->w->now_us);
+    answer_client(bed, DHCP_ACK);
+    step_time(bed,
+              asked_us + 5 * MINUTE * (uint64_t)SECOND - 1 - bed->w->now_us);
     assert_int_equal(bed->port->state, DHCP_BOUND);
-    step(bed, 1);
+    step_time(bed, 1);
     assert_int_equal(bed->port->state, DHCP_RENEWING);
     bed_free(bed);
 }
 
-static void test_after_a_link_flap_the_lease_is_asked_for_again(void **state)
+static void test_the_same_lease_is_requested_after_a_link_flap(void **state)
 {
     struct bed *bed = bed_in(DHCP_BOUND, false);
     struct seen seen;
 
     (void)state;
     set_link(bed, false);
-    step(bed, SECOND);
+    step_time(bed, SECOND);
     set_link(bed, true);
-    step(bed, 0);
-    seen = expect(bed, DHCP_REQUEST);
+    step_time(bed, 0);
+    seen = expect_message(bed, DHCP_REQUEST);
     assert_true(ip_addr_equal(&seen.dhcp.requested, &leased));
     assert_true(ip_addr_is_unspecified(&seen.dhcp.server));
     assert_true(ip_addr_is_unspecified(&seen.dhcp.ciaddr));
     assert_true(seen.dhcp.is_broadcast);
     assert_int_equal(bed->lost, 0);
-    answer(bed, DHCP_ACK);
-    step(bed, 10 * SECOND);
+    answer_client(bed, DHCP_ACK);
+    step_time(bed, 10 * SECOND);
     assert_int_equal(bed->port->state, DHCP_BOUND);
     assert_int_equal(bed->told, 2);
     bed_free(bed);
 }
 
-static void test_a_lease_outlives_a_server_that_is_not_there(void **state)
+static void test_a_lease_stays_valid_without_its_server(void **state)
 {
     struct bed *bed = bed_in(DHCP_REBOOTING, false);
 
     (void)state;
-    step(bed, 100 * SECOND);
+    step_time(bed, 100 * SECOND);
     assert_int_equal(bed->port->state, DHCP_BOUND);
     assert_true(net_stack_is_usable(&bed->w->stack, (uint8_t)bed->port->local));
     assert_int_equal(bed->lost, 0);
     bed_free(bed);
 }
 
-static void test_a_stop_gives_the_lease_back(void **state)
+static void test_stopping_releases_the_lease(void **state)
 {
     struct bed *bed = bed_in(DHCP_BOUND, false);
     struct seen seen;
 
     (void)state;
     dhcp_client_stop(&bed->client, bed->w->now_us);
-    seen = expect(bed, DHCP_RELEASE);
+    seen = expect_message(bed, DHCP_RELEASE);
     assert_true(mac_addr_equal(&seen.mac, &server_mac));
     assert_true(ip_addr_equal(&seen.ip.dst, &server));
     assert_true(ip_addr_equal(&seen.ip.src, &leased));
@@ -864,7 +867,7 @@ static void test_a_stop_gives_the_lease_back(void **state)
     assert_true(ip_addr_equal(&seen.dhcp.server, &server));
     assert_int_equal(dhcp_counter_read(&bed->client, DHCP_SENT_RELEASE), 1);
     assert_int_equal(bed->lost, 1);
-    step(bed, 100 * SECOND);
+    step_time(bed, 100 * SECOND);
     expect_nothing(bed);
     bed_free(bed);
 }
@@ -882,7 +885,7 @@ static struct bed *bed_fallen_back(void)
 {
     struct bed *bed = bed_in(DHCP_SELECTING, true);
 
-    step(bed, 14 * SECOND);
+    step_time(bed, 14 * SECOND);
     assert_true(bed->port->fallback.local >= 0);
     assert_true(net_stack_is_usable(&bed->w->stack,
                                     (uint8_t)bed->port->fallback.local));
@@ -890,7 +893,7 @@ static struct bed *bed_fallen_back(void)
     return bed;
 }
 
-static void test_without_server_there_is_a_link_local_address(void **state)
+static void test_a_link_local_address_is_used_without_a_server(void **state)
 {
     struct bed *bed = bed_fallen_back();
     struct bed *again = bed_fallen_back();
@@ -899,41 +902,41 @@ static void test_without_server_there_is_a_link_local_address(void **state)
     (void)state;
     assert_true(ip_addr_is_link_local(&ip));
     assert_in_range(ip_addr_to_v4(&ip), 0xa9fe0100, 0xa9fefeff);
-    assert_true(ip_addr_equal(&ip, &second)); /* from boot to boot */
+    assert_true(ip_addr_equal(&ip, &second)); /* the same after a reboot */
     assert_int_equal(
         net_stack_address(&bed->w->stack, (uint8_t)bed->port->fallback.local)
             ->prefix_bits,
         16);
-    step(bed, 3 * SECOND); /* and the server is looked for */
-    expect(bed, DHCP_DISCOVER);
+    step_time(bed, 3 * SECOND); /* the client still searches a server */
+    expect_message(bed, DHCP_DISCOVER);
     bed_free(bed);
     bed_free(again);
 }
 
-/* Servers that have failed before count no more once one has worked. */
-static void test_a_lease_ends_the_count_of_failures(void **state)
+/* A successful lease resets the count of earlier failures. */
+static void test_a_lease_resets_the_count_of_failures(void **state)
 {
     struct bed *bed = bed_in(DHCP_REQUESTING, true);
 
     (void)state;
-    answer(bed, DHCP_NAK);
-    step(bed, DHCP_REFUSED_US);
-    expect(bed, DHCP_DISCOVER);
-    answer(bed, DHCP_OFFER);
-    expect(bed, DHCP_REQUEST);
-    answer(bed, DHCP_NAK);
-    step(bed, DHCP_REFUSED_US);
-    expect(bed, DHCP_DISCOVER);
-    answer(bed, DHCP_OFFER);
-    expect(bed, DHCP_REQUEST);
+    answer_client(bed, DHCP_NAK);
+    step_time(bed, DHCP_REFUSED_US);
+    expect_message(bed, DHCP_DISCOVER);
+    answer_client(bed, DHCP_OFFER);
+    expect_message(bed, DHCP_REQUEST);
+    answer_client(bed, DHCP_NAK);
+    step_time(bed, DHCP_REFUSED_US);
+    expect_message(bed, DHCP_DISCOVER);
+    answer_client(bed, DHCP_OFFER);
+    expect_message(bed, DHCP_REQUEST);
     assert_int_equal(bed->port->failures, DHCP_FAILURES - 1);
-    answer(bed, DHCP_ACK);
-    step(bed, 10 * SECOND);
+    answer_client(bed, DHCP_ACK);
+    step_time(bed, 10 * SECOND);
     assert_int_equal(bed->port->state, DHCP_BOUND);
-    step(bed, 5 * MINUTE * (uint64_t)SECOND);
+    step_time(bed, 5 * MINUTE * (uint64_t)SECOND);
     assert_int_equal(bed->port->state, DHCP_RENEWING);
-    answer(bed, DHCP_NAK);
-    step(bed, 0);
+    answer_client(bed, DHCP_NAK);
+    step_time(bed, 0);
     assert_false(bed->port->fallback.is_wanted);
     bed_free(bed);
 }
@@ -964,16 +967,17 @@ static void test_no_candidate_is_in_a_reserved_block(void **state)
     world_free(w);
 }
 
-static void test_a_server_that_comes_takes_its_place(void **state)
+static void test_a_lease_replaces_the_link_local_address(void **state)
 {
     struct bed *bed = bed_fallen_back();
     struct ip_addr ip = fallback_address(bed);
 
     (void)state;
-    answer(bed, DHCP_OFFER);
-    answer(bed, DHCP_ACK);
-    assert_true(bed->port->fallback.local >= 0); /* until the other is usable */
-    step(bed, 10 * SECOND);
+    answer_client(bed, DHCP_OFFER);
+    answer_client(bed, DHCP_ACK);
+    /* It is kept until the leased address is usable. */
+    assert_true(bed->port->fallback.local >= 0);
+    step_time(bed, 10 * SECOND);
     assert_int_equal(bed->port->state, DHCP_BOUND);
     assert_int_equal(bed->port->fallback.local, -1);
     assert_int_equal(net_stack_local(&bed->w->stack, 0, NET_VLAN_UNTAGGED, &ip),
@@ -988,11 +992,11 @@ static void test_a_link_local_address_that_is_taken_is_not_used(void **state)
 
     (void)state;
     while (bed->port->fallback.local < 0) {
-        step(bed, SECOND / 10);
+        step_time(bed, SECOND / 10);
     }
     first = fallback_address(bed);
-    claim(bed, &first);
-    step(bed, 0);
+    claim_address(bed, &first);
+    step_time(bed, 0);
     second = fallback_address(bed);
     assert_false(ip_addr_equal(&first, &second));
     bed_free(bed);
@@ -1007,47 +1011,47 @@ static void test_a_link_local_address_is_defended_once(void **state)
 
     (void)state;
     sent = bed->w->sent_count;
-    claim(bed, &first);
+    claim_address(bed, &first);
     assert_int_equal(bed->w->sent_count, sent + 1);
     frame = &bed->w->sent[sent % SENT_MAX];
     assert_int_equal(frame->len, ETH_LEN + ARP_LEN);
-    step(bed, ADDRESS_DEFEND_US + SECOND);
+    step_time(bed, ADDRESS_DEFEND_US + SECOND);
     second = fallback_address(bed);
     assert_true(ip_addr_equal(&first, &second));
-    claim(bed, &first); /* long ago: defended again */
-    step(bed, SECOND);
+    claim_address(bed, &first); /* after a long time it is defended again */
+    step_time(bed, SECOND);
     second = fallback_address(bed);
     assert_true(ip_addr_equal(&first, &second));
-    claim(bed, &first);
-    step(bed, 0);
+    claim_address(bed, &first);
+    step_time(bed, 0);
     second = fallback_address(bed);
     assert_false(ip_addr_equal(&first, &second));
     bed_free(bed);
 }
 
-static void test_many_conflicts_slow_the_search_down(void **state)
+static void test_many_conflicts_slow_down_the_search(void **state)
 {
     struct bed *bed = bed_in(DHCP_SELECTING, true);
 
     (void)state;
     while (bed->port->fallback.local < 0) {
-        step(bed, SECOND / 10);
+        step_time(bed, SECOND / 10);
     }
     for (unsigned i = 0; i < IPV4LL_MAX_CONFLICTS; i++) {
         struct ip_addr ip = fallback_address(bed);
 
-        claim(bed, &ip);
-        step(bed, 0);
+        claim_address(bed, &ip);
+        step_time(bed, 0);
     }
     assert_int_equal(bed->port->fallback.local, -1);
-    step(bed, IPV4LL_WAIT_US - SECOND);
+    step_time(bed, IPV4LL_WAIT_US - SECOND);
     assert_int_equal(bed->port->fallback.local, -1);
-    step(bed, SECOND);
+    step_time(bed, SECOND);
     assert_true(bed->port->fallback.local >= 0);
     bed_free(bed);
 }
 
-static void test_arp_about_link_local_addresses_is_for_all(void **state)
+static void test_arp_about_link_local_addresses_is_broadcast(void **state)
 {
     struct bed *bed = bed_fallen_back();
     struct ip_addr ip = fallback_address(bed);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Packets in fragments, of both families: in any order, twice, overlapping,
- * too many; and answers in fragments, put together here and compared.
+ * Fragmented packets of IPv4 and IPv6: in any order, duplicated, overlapping,
+ * and too many.  Replies in fragments are reassembled here and compared.
  */
 #include "tests/unit/net/stack/net_test.h"
 
@@ -21,8 +21,8 @@ struct packet {
     bool v4;
     struct ip_addr src;
     uint32_t id;
-    uint8_t next_header; /* of IPv6; 0: ICMPv6 */
-    size_t len;          /* of the message */
+    uint8_t next_header; /* of IPv6; 0 for ICMPv6 */
+    size_t len;          /* length of the message */
     uint8_t message[MESSAGE_MAX];
 };
 
@@ -48,9 +48,9 @@ static void make_ping(struct packet *p, bool v4, size_t len)
     }
 }
 
-/* The fragment of `len` bytes from `offset` on, as a frame. */
-static void send(struct world *w, const struct packet *p, size_t offset,
-                 size_t len, bool more)
+/* Send the fragment of `len` bytes from `offset` on. */
+static void send_fragment(struct world *w, const struct packet *p,
+                          size_t offset, size_t len, bool more)
 {
     static uint8_t frame[NET_FRAME_MAX];
     const struct eth eth = {
@@ -107,7 +107,7 @@ static void send_part(struct world *w, const struct packet *p, size_t part,
     size_t offset = part * each;
     size_t len = MIN(each, p->len - offset);
 
-    send(w, p, offset, len, offset + len != p->len);
+    send_fragment(w, p, offset, len, offset + len != p->len);
 }
 
 static size_t count_parts(const struct packet *p, size_t each)
@@ -115,7 +115,8 @@ static size_t count_parts(const struct packet *p, size_t each)
     return (p->len + each - 1) / each;
 }
 
-/* Put what the drive sent since together; it has to be p's answer. */
+/* Reassemble the frames that were sent after the first `since` ones; the result
+ * must be the reply to p. */
 static void expect_answer(const struct world *w, unsigned since,
                           const struct packet *p, size_t mtu)
 {
@@ -153,7 +154,7 @@ static void expect_answer(const struct world *w, unsigned since,
         }
         offset = fragment.offset_bytes;
         len = l3_len - at;
-        assert_int_equal(offset, got); /* in order */
+        assert_int_equal(offset, got); /* fragments are sent in order */
         assert_int_equal(fragment.more_fragments, offset + len != p->len);
         memcpy(message + offset, l3 + at, len);
         got += len;
@@ -191,7 +192,8 @@ static unsigned in_use(const struct world *w)
 
 static struct packet packet;
 
-/* Sizes up to what IP carries, forwards, backwards, and each of them twice. */
+/* Sizes up to IP's limit, with fragments in order, in reverse order, and
+ * duplicated. */
 static void test_echoes_of_up_to_64_kb_are_answered(void **state)
 {
     static const size_t sizes[] = {1473, 1480, 1481, 4000, 16384, 65515};
@@ -225,8 +227,8 @@ static void test_echoes_of_up_to_64_kb_are_answered(void **state)
     }
 }
 
-/* What comes in pieces and fits the link goes back whole. */
-static void test_an_answer_that_fits_is_not_cut(void **state)
+/* The reply to a fragmented packet is one packet if it fits the MTU. */
+static void test_a_reply_that_fits_is_not_fragmented(void **state)
 {
     struct world *w = world_ready();
     unsigned since = w->sent_count;
@@ -242,7 +244,7 @@ static void test_an_answer_that_fits_is_not_cut(void **state)
     world_free(w);
 }
 
-/* `count` headers of destination options, 8 bytes each, before the message. */
+/* Put `count` destination option headers of 8 bytes before the message. */
 static void put_options(struct packet *p, size_t count)
 {
     static const uint8_t options[] = {
@@ -257,8 +259,8 @@ static void put_options(struct packet *p, size_t count)
     p->len += count * sizeof(options);
 }
 
-/* The message is not at the payload's beginning; its answer is. */
-static void test_a_message_behind_options_is_answered(void **state)
+/* The message follows options in the payload; its reply has no options. */
+static void test_a_message_after_options_is_answered(void **state)
 {
     struct world *w = world_small(1500);
     unsigned since = w->sent_count;
@@ -276,9 +278,10 @@ static void test_a_message_behind_options_is_answered(void **state)
     world_free(w);
 }
 
-static void test_too_many_headers_are_nobodys_honest_packet(void **state)
+static void test_packets_with_too_many_extension_headers_are_dropped(
+    void **state)
 {
-    enum { MOST = 8 }; /* the Fragment header counts */
+    enum { MOST = 8 }; /* the Fragment header is one of them */
     struct world *w = world_small(1500);
     unsigned since = w->sent_count;
 
@@ -286,7 +289,7 @@ static void test_too_many_headers_are_nobodys_honest_packet(void **state)
     for (size_t count = MOST - 1; count <= MOST; count++) {
         make_ping(&packet, false, 100);
         put_options(&packet, count);
-        send(w, &packet, 0, packet.len, false);
+        send_fragment(w, &packet, 0, packet.len, false);
         world_run(w, w->now_us + SECOND);
         assert_int_equal(w->sent_count - since, 1);
         assert_int_equal(
@@ -296,7 +299,7 @@ static void test_too_many_headers_are_nobodys_honest_packet(void **state)
     world_free(w);
 }
 
-static void test_fragments_of_an_answer_wait_for_room(void **state)
+static void test_fragments_of_a_reply_wait_for_transmit_buffers(void **state)
 {
     struct world *w = world_small(1500);
     unsigned since = w->sent_count;
@@ -315,8 +318,9 @@ static void test_fragments_of_an_answer_wait_for_room(void **state)
     world_free(w);
 }
 
-/* A narrower path further on: even what came whole is answered in pieces. */
-static void test_answers_fit_the_path(void **state)
+/* With a smaller path MTU, the reply to an unfragmented packet is
+ * fragmented. */
+static void test_replies_respect_the_path_mtu(void **state)
 {
     struct world *w = world_ready();
     unsigned since = w->sent_count;
@@ -325,25 +329,25 @@ static void test_answers_fit_the_path(void **state)
     (void)state;
     assert_true(net_neigh_note_mtu(&w->stack, index, 576, w->now_us));
     make_ping(&packet, true, 1480);
-    send(w, &packet, 0, 1480, false);
+    send_fragment(w, &packet, 0, 1480, false);
     world_run(w, w->now_us + SECOND);
     assert_int_equal(w->sent_count, since + 3);
     expect_answer(w, since, &packet, 576);
     world_free(w);
 }
 
-/* RFC 5722: whatever overlaps refuses the packet, and all that follows. */
+/* RFC 5722: an overlap discards the packet and all its further fragments. */
 static void test_overlapping_fragments_refuse_the_packet(void **state)
 {
     static const struct {
         size_t offset, len;
         bool more;
     } rows[] = {
-        {8, 16, true},     /* inside of the first, other bytes */
-        {1440, 16, true},  /* over its end */
-        {0, 1456, true},   /* longer */
-        {2888, 8, false},  /* a second end */
-        {1448, 800, false} /* an end before what has come */
+        {8, 16, true},     /* inside the first, with other bytes */
+        {1440, 16, true},  /* across its end */
+        {0, 1456, true},   /* the first, but longer */
+        {2888, 8, false},  /* a second last fragment */
+        {1448, 800, false} /* ends before received data */
     };
 
     (void)state;
@@ -355,7 +359,8 @@ static void test_overlapping_fragments_refuse_the_packet(void **state)
         send_part(w, &packet, 0, 1448);
         send_part(w, &packet, 2, 1448);
         packet.message[rows[i / 2].offset + 4] ^= 1;
-        send(w, &packet, rows[i / 2].offset, rows[i / 2].len, rows[i / 2].more);
+        send_fragment(w, &packet, rows[i / 2].offset, rows[i / 2].len,
+                      rows[i / 2].more);
         packet.message[rows[i / 2].offset + 4] ^= 1;
         assert_int_equal(
             net_stack_counter(&w->stack, 0, NET_DROP_FRAGMENT_OVERLAP), 1);
@@ -365,28 +370,28 @@ static void test_overlapping_fragments_refuse_the_packet(void **state)
         assert_int_equal(
             net_stack_counter(&w->stack, 0, NET_DROP_FRAGMENT_OVERLAP), 4);
         world_run(w, w->now_us + NET_REASSEMBLY_US + SECOND);
-        assert_int_equal(w->sent_count, since); /* not even a time-out */
+        assert_int_equal(w->sent_count, since); /* no time-out error either */
         assert_int_equal(in_use(w), 0);
         world_free(w);
     }
 }
 
-/* The old attack: a second fragment that ends inside of the first. */
-static void test_teardrop(void **state)
+/* Teardrop: the second fragment ends inside the first. */
+static void test_the_teardrop_attack_does_no_harm(void **state)
 {
     struct world *w = world_small(1500);
 
     (void)state;
     make_ping(&packet, true, 1448);
-    send(w, &packet, 0, 40, true);
+    send_fragment(w, &packet, 0, 40, true);
     packet.message[30] ^= 1;
-    send(w, &packet, 24, 4, false);
+    send_fragment(w, &packet, 24, 4, false);
     assert_int_equal(net_stack_counter(&w->stack, 0, NET_DROP_FRAGMENT_OVERLAP),
                      1);
     world_free(w);
 }
 
-/* The first fragment, as it came: RFC 792, RFC 4443 section 2.4 (c). */
+/* Expect the first fragment, unchanged: RFC 792, RFC 4443 section 2.4 (c). */
 static void expect_quoted(const uint8_t *quoted, const struct packet *whole,
                           size_t len)
 {
@@ -408,7 +413,8 @@ static void expect_quoted(const uint8_t *quoted, const struct packet *whole,
                         1280 - 2 * IPV6_LEN - ICMP_LEN - IPV6_FRAGMENT_LEN);
 }
 
-/* RFC 1122 section 3.3.2, RFC 8200 section 4.5: only if the first has come. */
+/* An error is sent only if the first fragment has arrived: RFC 1122 section
+ * 3.3.2, RFC 8200 section 4.5. */
 static void test_packets_that_stay_incomplete_time_out(void **state)
 {
     (void)state;
@@ -441,8 +447,8 @@ static void test_packets_that_stay_incomplete_time_out(void **state)
     }
 }
 
-/* A source that begins and begins has half of the places at most. */
-static void test_places_are_bounded_and_shared(void **state)
+/* One source gets at most half of the entries. */
+static void test_reassembly_entries_are_limited_for_each_source(void **state)
 {
     struct world *w = world_small(1500);
     unsigned since = w->sent_count;
@@ -473,8 +479,9 @@ static void test_places_are_bounded_and_shared(void **state)
     world_free(w);
 }
 
-/* Answers that nobody lets out hold their places: others are refused. */
-static void test_answers_that_wait_are_not_evicted(void **state)
+/* Replies that wait for a blocked port keep their entries; others are
+ * refused. */
+static void test_waiting_replies_are_not_evicted(void **state)
 {
     struct world *w = world_small(1500);
 
@@ -487,15 +494,16 @@ static void test_answers_that_wait_are_not_evicted(void **state)
     }
     assert_int_equal(in_use(w), NET_REASSEMBLIES);
     assert_int_equal(net_stack_counter(&w->stack, 0, NET_DROP_FRAGMENT_EVICTED),
-                     2); /* both fragments of the last */
+                     2); /* both fragments of the last packet */
     net_stack_link(&w->stack, 0, false, w->now_us);
     world_run(w, w->now_us + SECOND);
     assert_int_equal(in_use(w), 0);
     world_free(w);
 }
 
-/* Any pieces of any of three packets, in any order: no harm, no leak. */
-static void test_fragments_at_random(void **state)
+/* Random fragments of three packets in random order do no harm and leak
+ * nothing. */
+static void test_random_fragments_do_no_harm(void **state)
 {
     uint32_t random = 1;
     struct world *w = world_small(1500);
@@ -509,7 +517,7 @@ static void test_fragments_at_random(void **state)
         packet.id = random >> 9 & 3;
         offset = (random >> 11 & 31) * 8;
         len = MIN(((random >> 16 & 7) + 1) * 8, 256 - MIN(offset, 248));
-        send(w, &packet, MIN(offset, 248), len, random >> 20 & 7);
+        send_fragment(w, &packet, MIN(offset, 248), len, random >> 20 & 7);
         w->now_us += SECOND / 100;
         (void)net_stack_timer(&w->stack, w->now_us);
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Frames in, the exact answer out, and a counter for each that gets none. */
+/* Received frames get exact answers, or move a counter of drops. */
 #include "tests/unit/net/stack/net_test.h"
 
 #include "net/wire/checksum.h"
@@ -59,7 +59,7 @@ static void test_answers_are_byte_exact(void **state)
     }
 }
 
-/* Ethernet pads to 60 bytes; the answer must not reflect the padding. */
+/* Ethernet pads frames to 60 bytes; the answer must not contain the padding. */
 static void test_padding_is_not_part_of_the_packet(void **state)
 {
     struct world *w = world_ready();
@@ -79,8 +79,8 @@ static void test_padding_is_not_part_of_the_packet(void **state)
     world_free(w);
 }
 
-/* An address is answered for on its own port and VLAN, and nowhere else. */
-static void test_other_ports_and_vlans_hear_nothing(void **state)
+/* The drive answers for an address only on its own port and VLAN. */
+static void test_other_ports_and_vlans_get_no_answer(void **state)
 {
     struct world *w = world_ready();
     unsigned since = w->sent_count;
@@ -89,7 +89,8 @@ static void test_other_ports_and_vlans_hear_nothing(void **state)
     for (size_t i = 0; i < ARRAY_LEN(answered); i++) {
         uint8_t tagged[256];
 
-        if (answered[i].in != ping6_all) { /* all nodes is us, too */
+        /* We are in the group of all nodes. */
+        if (answered[i].in != ping6_all) {
             assert_true(world_input(w, 1, answered[i].in, answered[i].in_len));
         }
         if (answered[i].in == ping4_vlan) {
@@ -104,8 +105,8 @@ static void test_other_ports_and_vlans_hear_nothing(void **state)
     world_free(w);
 }
 
-/* A priority tag (VLAN 0) is no VLAN. */
-static void test_priority_tagged_frames_are_untagged_ones(void **state)
+/* A priority tag (VLAN 0) counts as no VLAN. */
+static void test_priority_tagged_frames_count_as_untagged(void **state)
 {
     struct world *w = world_ready();
     uint8_t tagged[sizeof(ping4) + 4];
@@ -121,7 +122,7 @@ static void test_priority_tagged_frames_are_untagged_ones(void **state)
     world_free(w);
 }
 
-/* A port with a priority tags what it sends, in its VLANs and outside. */
+/* A port with a priority tags all sent frames, with and without a VLAN. */
 static void test_a_port_with_a_priority_tags_its_frames(void **state)
 {
     struct world *w = world_ready();
@@ -135,7 +136,7 @@ static void test_a_port_with_a_priority_tags_its_frames(void **state)
     assert_int_equal(sent->priority, 4);
     assert_memory_equal(sent->data + 12, "\x81\x00\x80\x00\x08\x00", 6);
     assert_memory_equal(sent->data + 18, pong4 + 14, sizeof(pong4) - 14);
-    INPUT(w, ping4_vlan); /* asked with a priority: answered with that */
+    INPUT(w, ping4_vlan); /* the answer has the request's priority */
     expect_sent(w, since + 1, pong4_vlan, sizeof(pong4_vlan));
     world_free(w);
 }
@@ -183,7 +184,7 @@ static size_t make_ping(uint8_t *frame, size_t packet_len)
     return ETH_LEN + packet_len;
 }
 
-static void test_echo_of_every_size_up_to_the_mtu(void **state)
+static void test_echoes_of_every_size_up_to_the_mtu_are_answered(void **state)
 {
     struct world *w = world_ready();
     uint8_t frame[NET_FRAME_MAX + 64];
@@ -205,7 +206,7 @@ static void test_echo_of_every_size_up_to_the_mtu(void **state)
     world_free(w);
 }
 
-/* Bytes of a good frame changed so that each counter of drops moves once. */
+/* Changes to bytes of valid frames; each one moves one counter of drops. */
 static const struct {
     enum net_counter counter;
     const uint8_t *frame;
@@ -304,7 +305,7 @@ static const struct {
     {NET_DROP_UDP_CLOSED, udp4, sizeof(udp4), {{40, 0}, {41, 0}}, 0},
 };
 
-static void fix(uint8_t *frame, size_t len, char what)
+static void fix_checksum(uint8_t *frame, size_t len, char what)
 {
     if (what == '4' || what == 'i') {
         frame[24] = frame[25] = 0;
@@ -330,7 +331,7 @@ static void fix(uint8_t *frame, size_t len, char what)
 
 static void test_every_drop_has_its_counter(void **state)
 {
-    /* Those that take more than a frame: test_fragment.c, and below. */
+    /* Counters that need several frames: test_fragment.c and tests below. */
     bool moved[NET_COUNTERS] = {[NET_DROP_FRAGMENT_OVERLAP] = true,
                                 [NET_DROP_FRAGMENT_EVICTED] = true,
                                 [NET_DROP_FRAGMENT_TIMEOUT] = true,
@@ -349,7 +350,7 @@ static void test_every_drop_has_its_counter(void **state)
                 frame[dropped[i].change[n].offset] = dropped[i].change[n].value;
             }
         }
-        fix(frame, dropped[i].len, dropped[i].fix);
+        fix_checksum(frame, dropped[i].len, dropped[i].fix);
         assert_true(world_input(w, 0, frame, dropped[i].len));
         if (net_stack_counter(&w->stack, 0, counter) != 1) {
             fail_msg("row %zu: counter %d did not move", i, (int)counter);
@@ -389,7 +390,7 @@ static void test_icmp_errors_are_limited(void **state)
     world_free(w);
 }
 
-/* However much is asked: ARP, neighbour discovery, echo. */
+/* Answers of ARP, neighbour discovery and echo have rate limits. */
 static void test_answers_are_limited(void **state)
 {
     static const struct {
@@ -425,7 +426,7 @@ static void test_answers_are_limited(void **state)
 }
 
 /* RFC 4443 section 2.4 (e): neither errors nor groups are answered. */
-static void test_errors_are_not_sent_about_errors(void **state)
+static void test_errors_are_not_answered_with_errors(void **state)
 {
     struct world *w = world_ready();
     uint8_t frame[sizeof(route6_frame)];
@@ -444,13 +445,14 @@ static void test_errors_are_not_sent_about_errors(void **state)
     memcpy(frame, "\x33\x33\0\0\0\1", 6);
     memcpy(frame + 38, "\xff\2\0\0\0\0\0\0\0\0\0\0\0\0\0\1", 16);
     assert_true(world_input(w, 0, frame, sizeof(report6_frame)));
-    assert_int_equal(w->sent_count, since + 1); /* but this one is */
+    assert_int_equal(w->sent_count, since + 1); /* this one is answered */
     world_free(w);
 }
 
 static const struct ip_addr remote6 = {{0x20, 1, 0xd, 0xb8, 0, 5, [15] = 5}};
 
-/* RFC 1191, RFC 8201: the quoted packet is the answer to a ping of `to`. */
+/* Make a "too big" message (RFC 1191, RFC 8201) that quotes the answer to a
+ * ping of `to`. */
 static size_t make_too_big(uint8_t *frame, uint16_t mtu_bytes,
                            const struct ip_addr *to)
 {
@@ -488,7 +490,7 @@ static size_t make_too_big(uint8_t *frame, uint16_t mtu_bytes,
     return at + ICMP_LEN + (v4 ? 28 : 48);
 }
 
-static void test_a_path_mtu_is_believed_within_bounds(void **state)
+static void test_a_reported_path_mtu_is_used_within_bounds(void **state)
 {
     static const struct {
         bool v4;
@@ -507,7 +509,7 @@ static void test_a_path_mtu_is_believed_within_bounds(void **state)
         size_t len = make_too_big(frame, rows[i].said, ip);
         uint16_t index;
 
-        assert_true(world_input(w, 0, frame, len)); /* nobody we know */
+        assert_true(world_input(w, 0, frame, len)); /* an unknown peer */
         assert_int_equal(net_stack_counter(&w->stack, 0, NET_PATH_MTU_NOTED),
                          0);
         index = world_learn(w, rows[i].v4 ? 0 : 1, ip, &host_mac);
@@ -528,8 +530,9 @@ static void test_a_path_mtu_is_believed_within_bounds(void **state)
     }
 }
 
-/* No router is in between: whoever says so wants to do harm. */
-static void test_no_router_makes_the_way_to_a_neighbour_narrower(void **state)
+/* No router is between us and a neighbour on the link, so the report is
+ * forged. */
+static void test_a_path_mtu_for_a_neighbour_on_the_link_is_ignored(void **state)
 {
     static const struct ip_addr *const ips[] = {&host4, &host6};
     uint8_t frame[256];
@@ -554,7 +557,7 @@ struct delivered {
     uint8_t payload[64];
 };
 
-static void deliver(void *ctx, const struct net_udp_rx *udp)
+static void deliver_udp(void *ctx, const struct net_udp_rx *udp)
 {
     struct delivered *d = ctx;
 
@@ -564,15 +567,15 @@ static void deliver(void *ctx, const struct net_udp_rx *udp)
     memcpy(d->payload, udp->payload, udp->len_bytes);
 }
 
-static void test_udp_reaches_who_is_bound(void **state)
+static void test_udp_datagrams_reach_the_bound_handler(void **state)
 {
     struct world *w = world_ready();
     unsigned since = w->sent_count;
     struct delivered d = {0};
 
     (void)state;
-    assert_true(net_stack_udp_bind(&w->stack, 2000, deliver, &d));
-    assert_false(net_stack_udp_bind(&w->stack, 2000, deliver, &d));
+    assert_true(net_stack_udp_bind(&w->stack, 2000, deliver_udp, &d));
+    assert_false(net_stack_udp_bind(&w->stack, 2000, deliver_udp, &d));
     INPUT(w, udp4);
     assert_int_equal(d.count, 1);
     assert_true(ip_addr_equal(&d.last.src, &host4));
@@ -588,13 +591,14 @@ static void test_udp_reaches_who_is_bound(void **state)
     assert_int_equal(net_stack_counter(&w->stack, 0, NET_UDP_DELIVERED), 2);
     assert_int_equal(w->sent_count, since);
     for (uint16_t port = 1; port < NET_UDP_BINDINGS; port++) {
-        assert_true(net_stack_udp_bind(&w->stack, port, deliver, &d));
+        assert_true(net_stack_udp_bind(&w->stack, port, deliver_udp, &d));
     }
-    assert_false(net_stack_udp_bind(&w->stack, 99, deliver, &d));
+    assert_false(net_stack_udp_bind(&w->stack, 99, deliver_udp, &d));
     world_free(w);
 }
 
-/* Cut anywhere, one bit wrong anywhere: nothing falls over, counts add up. */
+/* Frames that are truncated or have one wrong bit do no harm, and the counters
+ * add up. */
 static void test_hostile_frames_do_no_harm(void **state)
 {
     struct world *w = world_ready();
@@ -619,7 +623,7 @@ static void test_hostile_frames_do_no_harm(void **state)
     world_free(w);
 }
 
-static void test_multicast_groups_of_a_port(void **state)
+static void test_a_port_lists_its_multicast_groups(void **state)
 {
     static const struct mac_addr expected[] = {
         {{0x33, 0x33, 0, 0, 0, 1}},

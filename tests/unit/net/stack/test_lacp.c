@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* LACP: two ends that come to terms, and what an end does when they do not. */
+/* LACP: two ends that form an aggregation, and ends that do not. */
 #include "tests/unit/net/stack/net_test.h"
 
 #include "net/stack/lacp.h"
@@ -8,13 +8,13 @@
 struct end {
     struct world *w;
     struct lacp_agent agent;
-    unsigned taken; /* of the frames that it sent */
+    unsigned taken; /* how many of its frames were delivered */
     unsigned frames[NET_PORTS];
 };
 
 struct bed {
     struct end ends[2];
-    bool is_cut[NET_PORTS]; /* silently */
+    bool is_cut[NET_PORTS]; /* loses frames while the link stays up */
     uint64_t now_us;
 };
 
@@ -55,14 +55,14 @@ static void bed_free(struct bed *bed)
     free(bed);
 }
 
-static void link(struct bed *bed, uint8_t port, bool is_up)
+static void set_link(struct bed *bed, uint8_t port, bool is_up)
 {
     for (unsigned i = 0; i < 2; i++) {
         lacp_link(&bed->ends[i].agent, port, is_up, bed->now_us);
     }
 }
 
-static void deliver(struct bed *bed, unsigned from)
+static void deliver_sent(struct bed *bed, unsigned from)
 {
     struct end *end = &bed->ends[from];
 
@@ -78,7 +78,7 @@ static void deliver(struct bed *bed, unsigned from)
     }
 }
 
-static void run(struct bed *bed, uint64_t milliseconds)
+static void run_for(struct bed *bed, uint64_t milliseconds)
 {
     uint64_t until_us = bed->now_us + milliseconds * 1000;
 
@@ -98,8 +98,8 @@ static void run(struct bed *bed, uint64_t milliseconds)
             }
             bed->now_us = next_us;
         }
-        deliver(bed, 0);
-        deliver(bed, 1);
+        deliver_sent(bed, 0);
+        deliver_sent(bed, 1);
     }
     bed->now_us = until_us;
 }
@@ -109,7 +109,7 @@ static const struct lacp_port *port_of(const struct bed *bed, uint8_t port)
     return &bed->ends[0].agent.ports[port];
 }
 
-static bool works(const struct bed *bed, uint8_t port)
+static bool is_in_use(const struct bed *bed, uint8_t port)
 {
     bool is_working = lacp_is_working(&bed->ends[0].agent, port);
 
@@ -121,16 +121,16 @@ static struct bed *bed_working(bool is_fast)
 {
     struct bed *bed = bed_new(is_fast, is_fast);
 
-    link(bed, 0, true);
-    link(bed, 1, true);
-    run(bed, 4000);
-    assert_true(works(bed, 0));
-    assert_true(works(bed, 1));
+    set_link(bed, 0, true);
+    set_link(bed, 1, true);
+    run_for(bed, 4000);
+    assert_true(is_in_use(bed, 0));
+    assert_true(is_in_use(bed, 1));
     return bed;
 }
 
-/* A PDU of the other end's, with what `lacp` says. */
-static void hear(struct bed *bed, uint8_t port, const struct lacp *lacp)
+/* Receive a LACPDU with these fields from the other end. */
+static void hear_pdu(struct bed *bed, uint8_t port, const struct lacp *lacp)
 {
     uint8_t frame[ETH_LEN + SLOW_LEN];
     const struct eth eth = {
@@ -150,22 +150,22 @@ static struct lacp pdu_from(const struct bed *bed, uint8_t port)
     };
 }
 
-/* Clause 5.4.15: both wait for others to join, then both pass frames. */
-static void test_lacp_two_ends_come_to_terms(void **state)
+/* Clause 5.4.15: both ends wait for further ports, then both pass frames. */
+static void test_lacp_two_ends_form_an_aggregation(void **state)
 {
     struct bed *bed = bed_new(true, true);
 
     (void)state;
-    link(bed, 0, true);
-    link(bed, 1, true);
-    run(bed, 1500);
+    set_link(bed, 0, true);
+    set_link(bed, 1, true);
+    run_for(bed, 1500);
     assert_int_equal(port_of(bed, 0)->rx, LACP_RX_CURRENT);
     assert_int_equal(port_of(bed, 0)->mux, LACP_MUX_WAITING);
-    run(bed, 1500);
+    run_for(bed, 1500);
     for (uint8_t i = 0; i < NET_PORTS; i++) {
         struct lacp_info actor = lacp_actor(&bed->ends[0].agent, i);
 
-        assert_true(works(bed, i));
+        assert_true(is_in_use(bed, i));
         assert_int_equal(actor.state, LACP_ACTIVITY | LACP_TIMEOUT |
                                           LACP_AGGREGATION |
                                           LACP_SYNCHRONIZATION |
@@ -176,108 +176,111 @@ static void test_lacp_two_ends_come_to_terms(void **state)
     bed_free(bed);
 }
 
-static void test_lacp_sends_each_second_when_asked_to(void **state)
+static void test_lacp_sends_each_second_if_the_partner_asks(void **state)
 {
     struct bed *bed = bed_working(true);
     unsigned before = bed->ends[0].frames[0];
 
     (void)state;
-    run(bed, 60000);
+    run_for(bed, 60000);
     assert_in_range(bed->ends[0].frames[0] - before, 59, 61);
     bed_free(bed);
 }
 
-/* Each end sends as the other one asks. */
-static void test_lacp_slow_end_is_told_twice_a_minute(void **state)
+/* Each end sends at the rate that the other one asks for. */
+static void test_lacp_sends_twice_a_minute_to_a_slow_end(void **state)
 {
     struct bed *bed = bed_new(true, false);
     unsigned before[2];
 
     (void)state;
-    link(bed, 0, true);
-    link(bed, 1, true);
-    run(bed, 10000);
-    assert_true(works(bed, 0) && works(bed, 1));
+    set_link(bed, 0, true);
+    set_link(bed, 1, true);
+    run_for(bed, 10000);
+    assert_true(is_in_use(bed, 0) && is_in_use(bed, 1));
     before[0] = bed->ends[0].frames[0];
     before[1] = bed->ends[1].frames[0];
-    run(bed, 300000);
-    assert_true(works(bed, 0) && works(bed, 1));
+    run_for(bed, 300000);
+    assert_true(is_in_use(bed, 0) && is_in_use(bed, 1));
     assert_in_range(bed->ends[0].frames[0] - before[0], 9, 11);
     assert_in_range(bed->ends[1].frames[0] - before[1], 299, 301);
     bed_free(bed);
 }
 
-static void test_lacp_port_without_link_is_out_at_once(void **state)
+static void test_lacp_port_without_link_is_detached_at_once(void **state)
 {
     struct bed *bed = bed_working(true);
 
     (void)state;
-    link(bed, 0, false);
-    assert_false(works(bed, 0));
-    assert_true(works(bed, 1));
-    run(bed, 10000);
-    assert_true(works(bed, 1));
-    link(bed, 0, true);
-    run(bed, 4000);
-    assert_true(works(bed, 0) && works(bed, 1));
+    set_link(bed, 0, false);
+    assert_false(is_in_use(bed, 0));
+    assert_true(is_in_use(bed, 1));
+    run_for(bed, 10000);
+    assert_true(is_in_use(bed, 1));
+    set_link(bed, 0, true);
+    run_for(bed, 4000);
+    assert_true(is_in_use(bed, 0) && is_in_use(bed, 1));
     bed_free(bed);
 }
 
-/* Clause 5.4.12: three seconds, then as long again before it gives up. */
-static void test_lacp_silent_port_is_out_after_the_short_timeout(void **state)
+/* Clause 5.4.12: it expires after three seconds, and defaults after three
+ * more. */
+static void test_lacp_silent_port_is_detached_after_the_short_timeout(
+    void **state)
 {
     struct bed *bed = bed_working(true);
 
     (void)state;
     bed->is_cut[0] = true;
-    run(bed, 1900);
-    assert_true(works(bed, 0));
-    run(bed, 1200);
-    assert_false(works(bed, 0));
-    assert_true(works(bed, 1));
+    run_for(bed, 1900);
+    assert_true(is_in_use(bed, 0));
+    run_for(bed, 1200);
+    assert_false(is_in_use(bed, 0));
+    assert_true(is_in_use(bed, 1));
     assert_int_equal(port_of(bed, 0)->rx, LACP_RX_EXPIRED);
-    run(bed, 3000);
+    run_for(bed, 3000);
     assert_int_equal(port_of(bed, 0)->rx, LACP_RX_DEFAULTED);
     assert_int_equal(port_of(bed, 0)->mux, LACP_MUX_DETACHED);
     bed->is_cut[0] = false;
-    run(bed, 40000); /* a defaulted end sends slowly */
-    assert_true(works(bed, 0) && works(bed, 1));
+    run_for(bed, 40000); /* a defaulted end sends slowly */
+    assert_true(is_in_use(bed, 0) && is_in_use(bed, 1));
     bed_free(bed);
 }
 
-static void test_lacp_silent_port_is_out_after_the_long_timeout(void **state)
+static void test_lacp_silent_port_is_detached_after_the_long_timeout(
+    void **state)
 {
     struct bed *bed = bed_working(false);
 
     (void)state;
     bed->is_cut[0] = true;
-    run(bed, 59000);
-    assert_true(works(bed, 0));
-    run(bed, 32000);
-    assert_false(works(bed, 0));
-    assert_true(works(bed, 1));
+    run_for(bed, 59000);
+    assert_true(is_in_use(bed, 0));
+    run_for(bed, 32000);
+    assert_false(is_in_use(bed, 0));
+    assert_true(is_in_use(bed, 1));
     bed_free(bed);
 }
 
-/* A host that has not set up its aggregation yet still finds the drive. */
-static void test_lacp_one_port_works_when_nobody_speaks_it(void **state)
+/* A host that has not set up its aggregation yet can still reach the drive. */
+static void test_lacp_one_port_is_used_when_no_partner_speaks_lacp(void **state)
 {
     struct bed *bed = bed_new(true, true);
 
     (void)state;
     bed->is_cut[0] = bed->is_cut[1] = true;
-    link(bed, 0, true);
-    link(bed, 1, true);
-    run(bed, 6000);
-    assert_true(works(bed, 0));
-    assert_false(works(bed, 1));
-    link(bed, 0, false);
-    run(bed, 3000);
-    assert_true(works(bed, 1));
+    set_link(bed, 0, true);
+    set_link(bed, 1, true);
+    run_for(bed, 6000);
+    assert_true(is_in_use(bed, 0));
+    assert_false(is_in_use(bed, 1));
+    set_link(bed, 0, false);
+    run_for(bed, 3000);
+    assert_true(is_in_use(bed, 1));
     bed->is_cut[0] = bed->is_cut[1] = false;
-    link(bed, 0, true);
-    run(bed, 40000);
-    assert_true(works(bed, 0) && works(bed, 1));
+    set_link(bed, 0, true);
+    run_for(bed, 40000);
+    assert_true(is_in_use(bed, 0) && is_in_use(bed, 1));
     bed_free(bed);
 }
 
@@ -289,101 +292,100 @@ static void test_lacp_ports_of_two_partners_are_not_mixed(void **state)
     (void)state;
     lacp.actor.system.bytes[5] = 0x99;
     bed->is_cut[1] = true;
-    hear(bed, 1, &lacp);
+    hear_pdu(bed, 1, &lacp);
     (void)lacp_timer(&bed->ends[0].agent, bed->now_us);
     assert_int_equal(port_of(bed, 1)->mux, LACP_MUX_DETACHED);
     assert_int_equal(port_of(bed, 0)->mux, LACP_MUX_WORKING);
-    /* Another key of the same system is another aggregation, too. */
+    /* Another key of the same system means another aggregation. */
     lacp = pdu_from(bed, 1);
     lacp.actor.key++;
-    hear(bed, 1, &lacp);
-    run(bed, 2500);
+    hear_pdu(bed, 1, &lacp);
+    run_for(bed, 2500);
     assert_int_equal(port_of(bed, 1)->mux, LACP_MUX_DETACHED);
     assert_int_equal(port_of(bed, 0)->mux, LACP_MUX_WORKING);
-    /* So is a system of another priority: it is a part of its name. */
+    /* So does another system priority, which is a part of the system ID. */
     lacp = pdu_from(bed, 1);
     lacp.actor.system_priority--;
-    hear(bed, 1, &lacp);
-    run(bed, 2500);
+    hear_pdu(bed, 1, &lacp);
+    run_for(bed, 2500);
     assert_int_equal(port_of(bed, 1)->mux, LACP_MUX_DETACHED);
     assert_int_equal(port_of(bed, 0)->mux, LACP_MUX_WORKING);
     bed_free(bed);
 }
 
-/* Clause 5.4.14: a partner that is individual is alone in its aggregation. */
+/* Clause 5.4.14: an individual partner is the only one in its aggregation. */
 static void test_lacp_individual_partner_is_not_aggregated(void **state)
 {
     struct bed *bed = bed_new(true, true);
 
     (void)state;
     bed->is_cut[0] = bed->is_cut[1] = true;
-    link(bed, 0, true);
-    link(bed, 1, true);
+    set_link(bed, 0, true);
+    set_link(bed, 1, true);
     for (unsigned i = 0; i < 5; i++) {
         for (uint8_t port = 0; port < NET_PORTS; port++) {
             struct lacp lacp = pdu_from(bed, port);
 
             lacp.actor.state = LACP_ACTIVITY | LACP_TIMEOUT |
                                LACP_SYNCHRONIZATION | LACP_COLLECTING;
-            hear(bed, port, &lacp);
+            hear_pdu(bed, port, &lacp);
         }
-        run(bed, 1000);
+        run_for(bed, 1000);
     }
     assert_int_equal(port_of(bed, 0)->mux, LACP_MUX_WORKING);
     assert_int_equal(port_of(bed, 1)->mux, LACP_MUX_DETACHED);
     bed_free(bed);
 }
 
-/* Clause 5.4.14.1: whoever it is, it has to come to terms with us first. */
-static void test_lacp_partner_of_another_name_starts_anew(void **state)
+/* Clause 5.4.14.1: another partner has to be negotiated with first. */
+static void test_lacp_partner_with_another_system_id_starts_again(void **state)
 {
     struct bed *bed = bed_new(true, true);
     struct lacp lacp;
 
     (void)state;
-    link(bed, 0, true);
-    run(bed, 4000);
-    assert_true(works(bed, 0));
+    set_link(bed, 0, true);
+    run_for(bed, 4000);
+    assert_true(is_in_use(bed, 0));
     bed->is_cut[0] = true;
     lacp = pdu_from(bed, 0);
     lacp.actor.system.bytes[5] = 0x99;
-    hear(bed, 0, &lacp);
+    hear_pdu(bed, 0, &lacp);
     (void)lacp_timer(&bed->ends[0].agent, bed->now_us);
     assert_int_equal(port_of(bed, 0)->mux, LACP_MUX_WAITING);
     assert_false(lacp_is_collecting(&bed->ends[0].agent, 0));
-    run(bed, 2100);
+    run_for(bed, 2100);
     assert_int_equal(port_of(bed, 0)->mux, LACP_MUX_WORKING);
     bed_free(bed);
 }
 
-/* Clause 5.4.14: what works is not given up for a newcomer of a lower number.
- */
-static void test_lacp_newcomer_does_not_take_the_place_of_who_works(
-    void **state)
+/* Clause 5.4.14: a new port with a lower number does not replace a working
+ * one. */
+static void test_lacp_new_port_does_not_replace_a_working_one(void **state)
 {
     struct bed *bed = bed_new(true, true);
 
     (void)state;
-    link(bed, 1, true);
-    run(bed, 4000);
-    assert_true(works(bed, 1));
+    set_link(bed, 1, true);
+    run_for(bed, 4000);
+    assert_true(is_in_use(bed, 1));
     bed->is_cut[0] = true;
-    link(bed, 0, true);
+    set_link(bed, 0, true);
     for (unsigned i = 0; i < 5; i++) {
         struct lacp lacp = pdu_from(bed, 0);
 
         lacp.actor.system.bytes[5] = 0x99;
         lacp.actor.state |= LACP_SYNCHRONIZATION | LACP_COLLECTING;
-        hear(bed, 0, &lacp);
-        run(bed, 1000);
+        hear_pdu(bed, 0, &lacp);
+        run_for(bed, 1000);
         assert_int_equal(port_of(bed, 0)->mux, LACP_MUX_DETACHED);
         assert_int_equal(port_of(bed, 1)->mux, LACP_MUX_WORKING);
     }
     bed_free(bed);
 }
 
-/* recordPDU: one of the two has to speak without being asked. */
-static void test_lacp_passive_partner_of_a_passive_end_is_not_in_step(
+/* recordPDU: one of the two ends must be active. */
+static void test_lacp_passive_partner_of_a_passive_end_is_not_in_sync(
     void **state)
 {
     struct bed *bed = bed_working(true);
@@ -391,53 +393,55 @@ static void test_lacp_passive_partner_of_a_passive_end_is_not_in_step(
 
     (void)state;
     lacp.actor.state &= (uint8_t)~LACP_ACTIVITY;
-    hear(bed, 0, &lacp);
+    hear_pdu(bed, 0, &lacp);
     (void)lacp_timer(&bed->ends[0].agent, bed->now_us);
     assert_int_equal(port_of(bed, 0)->mux, LACP_MUX_WORKING);
-    lacp.partner.state &= (uint8_t)~LACP_ACTIVITY; /* so it thinks */
-    hear(bed, 0, &lacp);
+    lacp.partner.state &= (uint8_t)~LACP_ACTIVITY; /* its view of us */
+    hear_pdu(bed, 0, &lacp);
     (void)lacp_timer(&bed->ends[0].agent, bed->now_us);
     assert_int_equal(port_of(bed, 0)->mux, LACP_MUX_ATTACHED);
     bed_free(bed);
 }
 
-/* Clause 5.4.13: who wants to hear from us each second is not kept waiting. */
-static void test_lacp_partner_that_becomes_fast_hears_at_once(void **state)
+/* Clause 5.4.13: a partner that asks for one LACPDU a second gets one at
+ * once. */
+static void test_lacp_partner_that_becomes_fast_gets_a_pdu_at_once(void **state)
 {
     struct bed *bed = bed_working(false);
     struct lacp lacp;
     unsigned before;
 
     (void)state;
-    run(bed, 1100);
+    run_for(bed, 1100);
     lacp = pdu_from(bed, 0);
     lacp.actor.state |= LACP_TIMEOUT;
     before = bed->ends[0].frames[0];
-    hear(bed, 0, &lacp);
-    run(bed, 10);
+    hear_pdu(bed, 0, &lacp);
+    run_for(bed, 10);
     assert_int_equal(bed->ends[0].frames[0], before + 1);
     bed_free(bed);
 }
 
-/* What the partner says about us has to be true. */
-static void test_lacp_partner_that_means_another_is_not_in_step(void **state)
+/* The partner's information about us must be correct. */
+static void test_lacp_partner_that_names_another_actor_is_not_in_sync(
+    void **state)
 {
     struct bed *bed = bed_working(true);
     struct lacp lacp = pdu_from(bed, 0);
 
     (void)state;
     lacp.partner.port = 9;
-    hear(bed, 0, &lacp);
+    hear_pdu(bed, 0, &lacp);
     (void)lacp_timer(&bed->ends[0].agent, bed->now_us);
     assert_int_equal(port_of(bed, 0)->mux, LACP_MUX_ATTACHED);
-    run(bed, 3000);
-    assert_true(works(bed, 0));
+    run_for(bed, 3000);
+    assert_true(is_in_use(bed, 0));
     bed_free(bed);
 }
 
-/* Clause 5.4.15, independent control: nothing is sent to who does not listen.
- */
-static void test_lacp_partner_that_does_not_collect_is_sent_nothing(
+/* Clause 5.4.15, independent control: no frames go to a partner that does not
+ * collect. */
+static void test_lacp_sends_no_frames_to_a_partner_that_does_not_collect(
     void **state)
 {
     struct bed *bed = bed_working(true);
@@ -445,7 +449,7 @@ static void test_lacp_partner_that_does_not_collect_is_sent_nothing(
 
     (void)state;
     lacp.actor.state &= (uint8_t) ~(LACP_COLLECTING | LACP_DISTRIBUTING);
-    hear(bed, 0, &lacp);
+    hear_pdu(bed, 0, &lacp);
     (void)lacp_timer(&bed->ends[0].agent, bed->now_us);
     assert_int_equal(port_of(bed, 0)->mux, LACP_MUX_COLLECTING);
     assert_true(lacp_is_collecting(&bed->ends[0].agent, 0));
@@ -453,33 +457,33 @@ static void test_lacp_partner_that_does_not_collect_is_sent_nothing(
     assert_int_equal(lacp_actor(&bed->ends[0].agent, 0).state &
                          (LACP_COLLECTING | LACP_DISTRIBUTING),
                      LACP_COLLECTING);
-    run(bed, 3000);
-    assert_true(works(bed, 0));
+    run_for(bed, 3000);
+    assert_true(is_in_use(bed, 0));
     bed_free(bed);
 }
 
-static void test_lacp_own_frames_make_no_aggregation(void **state)
+static void test_lacp_looped_back_frames_form_no_aggregation(void **state)
 {
     struct bed *bed = bed_new(true, true);
     struct lacp lacp;
 
     (void)state;
     bed->is_cut[0] = bed->is_cut[1] = true;
-    link(bed, 0, true);
-    link(bed, 1, true);
+    set_link(bed, 0, true);
+    set_link(bed, 1, true);
     lacp = (struct lacp){.actor = lacp_actor(&bed->ends[0].agent, 1),
                          .partner = lacp_actor(&bed->ends[0].agent, 0)};
     lacp.actor.state |= LACP_SYNCHRONIZATION;
     for (unsigned i = 0; i < 5; i++) {
-        hear(bed, 0, &lacp);
-        run(bed, 1000);
+        hear_pdu(bed, 0, &lacp);
+        run_for(bed, 1000);
         assert_int_equal(port_of(bed, 0)->mux, LACP_MUX_DETACHED);
     }
     bed_free(bed);
 }
 
-/* Clause 5.4.16: whatever the partner says, three a second. */
-static void test_lacp_sends_three_a_second_at_most(void **state)
+/* Clause 5.4.16: at most three LACPDUs a second, whatever the partner sends. */
+static void test_lacp_sends_at_most_three_pdus_a_second(void **state)
 {
     struct bed *bed = bed_working(true);
     unsigned before = bed->ends[0].frames[0];
@@ -488,37 +492,38 @@ static void test_lacp_sends_three_a_second_at_most(void **state)
     for (unsigned i = 0; i < 100; i++) {
         struct lacp lacp = pdu_from(bed, 0);
 
-        lacp.partner.port = (uint16_t)i; /* to be corrected */
-        hear(bed, 0, &lacp);
-        run(bed, 100);
+        lacp.partner.port = (uint16_t)i; /* a wrong value */
+        hear_pdu(bed, 0, &lacp);
+        run_for(bed, 100);
     }
     assert_in_range(bed->ends[0].frames[0] - before, 20, 33);
     bed_free(bed);
 }
 
-/* update_NTT: it is told at once, not when half a minute is over. */
-static void test_lacp_partner_that_is_wrong_about_us_is_told(void **state)
+/* update_NTT: the correction is sent at once, not after 30 seconds. */
+static void test_lacp_corrects_a_partner_with_wrong_information_at_once(
+    void **state)
 {
     struct bed *bed = bed_working(false);
     struct lacp lacp = pdu_from(bed, 0);
     unsigned before;
 
     (void)state;
-    run(bed, 1100);
+    run_for(bed, 1100);
     before = bed->ends[0].frames[0];
-    hear(bed, 0, &lacp);
-    run(bed, 10);
+    hear_pdu(bed, 0, &lacp);
+    run_for(bed, 10);
     assert_int_equal(bed->ends[0].frames[0], before);
     lacp.partner.state ^= LACP_TIMEOUT;
-    hear(bed, 0, &lacp);
-    run(bed, 10);
+    hear_pdu(bed, 0, &lacp);
+    run_for(bed, 10);
     assert_int_equal(bed->ends[0].frames[0], before + 1);
     bed_free(bed);
 }
 
-/* Clause 5.4.12, EXPIRED: it is asked for an answer each second, whatever it
- * wanted before. */
-static void test_lacp_silent_slow_partner_is_asked_fast(void **state)
+/* Clause 5.4.12, EXPIRED: the partner is asked for fast LACPDUs, whatever rate
+ * it had before. */
+static void test_lacp_expired_partner_is_asked_for_fast_pdus(void **state)
 {
     struct bed *bed = bed_working(false);
     unsigned before;
@@ -526,15 +531,15 @@ static void test_lacp_silent_slow_partner_is_asked_fast(void **state)
     (void)state;
     bed->is_cut[0] = true;
     bed->now_us = port_of(bed, 0)->current_while_us - 1;
-    run(bed, 1);
+    run_for(bed, 1);
     assert_int_equal(port_of(bed, 0)->rx, LACP_RX_EXPIRED);
     before = bed->ends[0].frames[0];
-    run(bed, 2500);
+    run_for(bed, 2500);
     assert_in_range(bed->ends[0].frames[0] - before, 2, 4);
     bed_free(bed);
 }
 
-static void test_lacp_waits_for_room(void **state)
+static void test_lacp_waits_for_a_transmit_buffer(void **state)
 {
     struct bed *bed = bed_working(true);
     uint64_t due_us;
@@ -553,7 +558,7 @@ static void test_lacp_waits_for_room(void **state)
     bed_free(bed);
 }
 
-static void test_lacp_marker_is_answered_five_times_a_second(void **state)
+static void test_lacp_answers_at_most_five_markers_a_second(void **state)
 {
     struct bed *bed = bed_working(true);
     const struct marker asked = {
@@ -587,12 +592,12 @@ static void test_lacp_marker_is_answered_five_times_a_second(void **state)
     assert_int_equal(answers, 5);
     assert_int_equal(port_of(bed, 1)->counters[LACP_MARKERS_RX], 20);
     assert_int_equal(port_of(bed, 1)->counters[LACP_MARKER_RESPONSES_TX], 5);
-    run(bed, 1100); /* the last one had to wait */
+    run_for(bed, 1100); /* the last answer had to wait */
     assert_int_equal(port_of(bed, 1)->counters[LACP_MARKER_RESPONSES_TX], 6);
     bed_free(bed);
 }
 
-static void test_lacp_counts_what_makes_no_sense(void **state)
+static void test_lacp_counts_malformed_frames(void **state)
 {
     struct bed *bed = bed_working(true);
     const struct lacp lacp = pdu_from(bed, 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The LLDP agent: when it sends what, whom it remembers and for how long. */
+/* The LLDP agent: its frames and their times, and its table of neighbours. */
 #include "tests/unit/net/stack/net_test.h"
 
 #include "net/stack/lldp.h"
@@ -52,7 +52,7 @@ static void bed_free(struct bed *bed)
     free(bed);
 }
 
-static void run(struct bed *bed, uint64_t seconds)
+static void run_for(struct bed *bed, uint64_t seconds)
 {
     uint64_t until_us = bed->w->now_us + seconds * SECOND;
     uint64_t next_us = bed->w->now_us;
@@ -65,7 +65,7 @@ static void run(struct bed *bed, uint64_t seconds)
     bed->w->now_us = until_us;
 }
 
-static struct lldp sent(const struct bed *bed)
+static struct lldp last_sent(const struct bed *bed)
 {
     const struct sent *frame =
         &bed->w->sent[(bed->w->sent_count - 1) % SENT_MAX];
@@ -81,7 +81,7 @@ static struct lldp sent(const struct bed *bed)
     return lldp;
 }
 
-/* A neighbour's frame, on port 0 unless told. */
+/* A frame of a neighbour, on port 0 by default. */
 struct said {
     const char *name;
     uint16_t ttl_s;
@@ -91,7 +91,7 @@ struct said {
     const struct mac_addr *dst;
 };
 
-static void hear(struct bed *bed, struct said said)
+static void hear_frame(struct bed *bed, struct said said)
 {
     uint8_t frame[256] = {0};
     const struct eth eth = {
@@ -115,7 +115,7 @@ static void hear(struct bed *bed, struct said said)
     assert_true(world_input(bed->w, said.port, frame, sizeof(frame)));
 }
 
-static unsigned neighbours(const struct bed *bed, uint8_t port)
+static unsigned count_neighbours(const struct bed *bed, uint8_t port)
 {
     unsigned count = 0;
 
@@ -129,7 +129,7 @@ static unsigned neighbours(const struct bed *bed, uint8_t port)
     return count;
 }
 
-static uint64_t counter(const struct bed *bed, enum lldp_counter which)
+static uint64_t read_counter(const struct bed *bed, enum lldp_counter which)
 {
     return lldp_counter_read(&bed->agent, 0, which);
 }
@@ -149,15 +149,15 @@ static void test_lldp_group_passes_the_filters(void **state)
     bed_free(bed);
 }
 
-static void test_lldp_says_who_we_are(void **state)
+static void test_lldp_announces_the_drive(void **state)
 {
     struct bed *bed = bed_new(0, 0);
     struct lldp lldp;
 
     (void)state;
     lldp_link(&bed->agent, 0, true, 10000, bed->w->now_us);
-    run(bed, 0);
-    lldp = sent(bed);
+    run_for(bed, 0);
+    lldp = last_sent(bed);
     assert_int_equal(lldp.chassis.subtype, LLDP_CHASSIS_MAC);
     assert_int_equal(lldp.chassis.value.bytes[5], 0x10);
     assert_int_equal(lldp.port.subtype, LLDP_PORT_IFNAME);
@@ -167,7 +167,7 @@ static void test_lldp_says_who_we_are(void **state)
     assert_memory_equal(lldp.system_description.bytes, "an essd", 7);
     assert_non_null(lldp.port_description.bytes);
     assert_int_equal(lldp.capabilities_enabled, LLDP_CAN_STATION);
-    /* Those of both ports; there is no room for the link-local ones. */
+    /* Addresses of both ports; there is no room for the link-local ones. */
     assert_int_equal(lldp.management_count, 4);
     assert_int_equal(ip_addr_to_v4(&lldp.management[0].ip), 0x0a000002);
     assert_int_equal(lldp.management[0].interface, 1);
@@ -189,22 +189,23 @@ static void test_lldp_sends_every_interval_while_the_link_is_up(void **state)
     unsigned start = bed->w->sent_count;
 
     (void)state;
-    run(bed, 100);
+    run_for(bed, 100);
     assert_int_equal(bed->w->sent_count, start);
     lldp_link(&bed->agent, 0, true, 25000, bed->w->now_us);
-    lldp_link(&bed->agent, 1, true, 25000, bed->w->now_us); /* does not send */
-    run(bed, 14);
+    /* Port 1 is configured not to send. */
+    lldp_link(&bed->agent, 1, true, 25000, bed->w->now_us);
+    run_for(bed, 14);
     assert_int_equal(bed->w->sent_count, start + 3);
-    assert_int_equal(sent(bed).ttl_s, 11);
-    assert_int_equal(sent(bed).mau_type, LLDP_MAU_25GBASE_R);
+    assert_int_equal(last_sent(bed).ttl_s, 11);
+    assert_int_equal(last_sent(bed).mau_type, LLDP_MAU_25GBASE_R);
     lldp_link(&bed->agent, 0, false, 0, bed->w->now_us);
-    run(bed, 100);
+    run_for(bed, 100);
     assert_int_equal(bed->w->sent_count, start + 3);
-    assert_int_equal(counter(bed, LLDP_FRAMES_OUT), 3);
+    assert_int_equal(read_counter(bed, LLDP_FRAMES_OUT), 3);
     bed_free(bed);
 }
 
-static void test_lldp_waits_for_room(void **state)
+static void test_lldp_waits_for_a_transmit_buffer(void **state)
 {
     struct bed *bed = bed_new(5, 2);
     unsigned start = bed->w->sent_count;
@@ -212,81 +213,81 @@ static void test_lldp_waits_for_room(void **state)
     (void)state;
     bed->w->no_room = true;
     lldp_link(&bed->agent, 0, true, 25000, bed->w->now_us);
-    run(bed, 1);
+    run_for(bed, 1);
     bed->w->no_room = false;
-    run(bed, 1);
+    run_for(bed, 1);
     assert_int_equal(bed->w->sent_count, start + 1);
     bed_free(bed);
 }
 
-static void test_lldp_is_fast_for_a_new_neighbour(void **state)
+static void test_lldp_sends_fast_for_a_new_neighbour(void **state)
 {
     struct bed *bed = bed_new(30, 4);
     unsigned start;
 
     (void)state;
     lldp_link(&bed->agent, 0, true, 25000, bed->w->now_us);
-    run(bed, 10);
+    run_for(bed, 10);
     start = bed->w->sent_count;
-    hear(bed, (struct said){"switch", 120, .port_id = 1});
-    assert_int_equal(bed->w->sent_count, start); /* not from inside of input */
-    run(bed, 4);
+    hear_frame(bed, (struct said){"switch", 120, .port_id = 1});
+    assert_int_equal(bed->w->sent_count, start); /* input() must not send */
+    run_for(bed, 4);
     assert_int_equal(bed->w->sent_count, start + 4);
-    hear(bed, (struct said){"switch", 120, .port_id = 1});
-    run(bed, 20);
+    hear_frame(bed, (struct said){"switch", 120, .port_id = 1});
+    run_for(bed, 20);
     assert_int_equal(bed->w->sent_count, start + 4);
-    run(bed, 10);
+    run_for(bed, 10);
     assert_int_equal(bed->w->sent_count, start + 5);
     bed_free(bed);
 }
 
-/* Five at once, and one a second. */
-static void test_lldp_does_not_flood_when_much_changes(void **state)
+/* It sends five frames at once, and then one a second. */
+static void test_lldp_limits_its_rate_when_much_changes(void **state)
 {
     struct bed *bed = bed_new(3600, 1);
     unsigned start;
 
     (void)state;
     lldp_link(&bed->agent, 0, true, 25000, bed->w->now_us);
-    run(bed, 10);
+    run_for(bed, 10);
     start = bed->w->sent_count;
     for (unsigned i = 0; i < 1000; i++) {
         lldp_changed(&bed->agent, bed->w->now_us);
-        run(bed, 0);
+        run_for(bed, 0);
     }
     assert_int_equal(bed->w->sent_count, start + 5);
     for (unsigned i = 0; i < 3; i++) {
         lldp_changed(&bed->agent, bed->w->now_us);
-        run(bed, 1);
+        run_for(bed, 1);
     }
     assert_in_range(bed->w->sent_count, start + 7, start + 8);
     bed_free(bed);
 }
 
-static void test_lldp_says_good_bye_once(void **state)
+static void test_lldp_sends_one_ttl_0_when_stopped(void **state)
 {
     struct bed *bed = bed_new(5, 2);
     unsigned start;
 
     (void)state;
-    lldp_stop(&bed->agent, 0); /* the link is down: there is nobody */
+    lldp_stop(&bed->agent, 0); /* the link is down, so nothing is sent */
     lldp_link(&bed->agent, 0, true, 25000, bed->w->now_us);
-    run(bed, 1);
+    run_for(bed, 1);
     start = bed->w->sent_count;
     lldp_stop(&bed->agent, 0);
     lldp_stop(&bed->agent, 0);
-    run(bed, 60);
+    run_for(bed, 60);
     assert_int_equal(bed->w->sent_count, start + 1);
-    assert_int_equal(sent(bed).ttl_s, 0);
-    assert_null(sent(bed).system_name.bytes);
+    assert_int_equal(last_sent(bed).ttl_s, 0);
+    assert_null(last_sent(bed).system_name.bytes);
     lldp_link(&bed->agent, 0, false, 0, bed->w->now_us);
     lldp_link(&bed->agent, 0, true, 25000, bed->w->now_us);
-    run(bed, 0);
-    assert_int_equal(sent(bed).ttl_s, 11);
+    run_for(bed, 0);
+    assert_int_equal(last_sent(bed).ttl_s, 11);
     bed_free(bed);
 }
 
-static void test_lldp_is_set_anew_while_it_runs(void **state)
+static void test_lldp_can_be_reconfigured_while_it_runs(void **state)
 {
     static const struct lldp_port_config one[] = {{true, true}, {false, true}};
     static const struct lldp_port_config other[] = {{false, false},
@@ -295,130 +296,130 @@ static void test_lldp_is_set_anew_while_it_runs(void **state)
     unsigned start;
 
     (void)state;
-    lldp_set(&bed->agent, one, 5, 2, bed->w->now_us); /* links are down */
+    lldp_set(&bed->agent, one, 5, 2, bed->w->now_us); /* both links are down */
     lldp_link(&bed->agent, 0, true, 25000, bed->w->now_us);
     lldp_link(&bed->agent, 1, true, 25000, bed->w->now_us);
-    hear(bed, (struct said){.name = "a", .ttl_s = 120});
-    run(bed, 6);
+    hear_frame(bed, (struct said){.name = "a", .ttl_s = 120});
+    run_for(bed, 6);
 
-    /* Nothing new is nothing to tell; another TTL is, at once. */
+    /* The same settings send nothing; a changed TTL is announced at once. */
     start = bed->w->sent_count;
     lldp_set(&bed->agent, one, 5, 2, bed->w->now_us);
-    run(bed, 0);
+    run_for(bed, 0);
     assert_int_equal(bed->w->sent_count, start);
     lldp_set(&bed->agent, one, 20, 3, bed->w->now_us);
-    run(bed, 0);
+    run_for(bed, 0);
     assert_int_equal(bed->w->sent_count, start + 1);
-    assert_int_equal(sent(bed).ttl_s, 61);
+    assert_int_equal(last_sent(bed).ttl_s, 61);
 
-    /* Port 0 says good-bye and forgets, port 1 begins. */
+    /* Port 0 sends TTL 0 and removes its neighbours; port 1 begins. */
     start = bed->w->sent_count;
-    assert_int_equal(neighbours(bed, 0), 1);
+    assert_int_equal(count_neighbours(bed, 0), 1);
     lldp_set(&bed->agent, other, 0, 0, bed->w->now_us);
     assert_int_equal(bed->w->sent_count, start + 1);
-    assert_int_equal(sent(bed).ttl_s, 0);
-    assert_int_equal(neighbours(bed, 0), 0);
+    assert_int_equal(last_sent(bed).ttl_s, 0);
+    assert_int_equal(count_neighbours(bed, 0), 0);
     assert_int_equal(bed->events[LLDP_GONE], 1);
-    run(bed, 59);
+    run_for(bed, 59);
     assert_int_equal(bed->w->sent_count, start + 3);
-    assert_int_equal(sent(bed).ttl_s, 121);
-    hear(bed, (struct said){.name = "a", .ttl_s = 120});
-    assert_int_equal(neighbours(bed, 0), 0);
+    assert_int_equal(last_sent(bed).ttl_s, 121);
+    hear_frame(bed, (struct said){.name = "a", .ttl_s = 120});
+    assert_int_equal(count_neighbours(bed, 0), 0);
     bed_free(bed);
 }
 
-static void test_lldp_remembers_changes_and_forgets(void **state)
+static void test_lldp_adds_updates_and_removes_neighbours(void **state)
 {
     struct bed *bed = bed_new(30, 4);
 
     (void)state;
     lldp_link(&bed->agent, 0, true, 25000, bed->w->now_us);
-    hear(bed, (struct said){"switch", 10, .port_id = 1});
+    hear_frame(bed, (struct said){"switch", 10, .port_id = 1});
     assert_int_equal(bed->events[LLDP_NEW], 1);
     assert_string_equal(bed->name, "switch");
-    run(bed, 9);
-    hear(bed, (struct said){"switch", 10, .port_id = 1});
+    run_for(bed, 9);
+    hear_frame(bed, (struct said){"switch", 10, .port_id = 1});
     assert_int_equal(bed->events[LLDP_CHANGED], 0);
-    hear(bed, (struct said){"other", 10, .port_id = 1});
+    hear_frame(bed, (struct said){"other", 10, .port_id = 1});
     assert_int_equal(bed->events[LLDP_CHANGED], 1);
-    assert_int_equal(neighbours(bed, 0), 1);
-    run(bed, 9);
-    assert_int_equal(neighbours(bed, 0), 1);
-    run(bed, 1);
-    assert_int_equal(neighbours(bed, 0), 0);
+    assert_int_equal(count_neighbours(bed, 0), 1);
+    run_for(bed, 9);
+    assert_int_equal(count_neighbours(bed, 0), 1);
+    run_for(bed, 1);
+    assert_int_equal(count_neighbours(bed, 0), 0);
     assert_int_equal(bed->events[LLDP_GONE], 1);
     assert_string_equal(bed->name, "other");
-    assert_int_equal(counter(bed, LLDP_AGEOUTS), 1);
+    assert_int_equal(read_counter(bed, LLDP_AGEOUTS), 1);
     bed_free(bed);
 }
 
-static void test_lldp_forgets_who_says_good_bye(void **state)
+static void test_lldp_removes_a_neighbour_that_sends_ttl_0(void **state)
 {
     struct bed *bed = bed_new(30, 4);
 
     (void)state;
     lldp_link(&bed->agent, 1, true, 25000, bed->w->now_us);
-    hear(bed, (struct said){"switch", 0, .port = 1});
-    hear(bed, (struct said){"switch", 10, .port = 1});
-    assert_int_equal(neighbours(bed, 1), 1);
-    assert_int_equal(neighbours(bed, 0), 0);
-    hear(bed, (struct said){"", 0, .port = 1});
-    assert_int_equal(neighbours(bed, 1), 0);
+    hear_frame(bed, (struct said){"switch", 0, .port = 1});
+    hear_frame(bed, (struct said){"switch", 10, .port = 1});
+    assert_int_equal(count_neighbours(bed, 1), 1);
+    assert_int_equal(count_neighbours(bed, 0), 0);
+    hear_frame(bed, (struct said){"", 0, .port = 1});
+    assert_int_equal(count_neighbours(bed, 1), 0);
     assert_int_equal(bed->events[LLDP_GONE], 1);
     assert_int_equal(bed->port, 1);
     bed_free(bed);
 }
 
-/* Nobody reads of one whose time is over, also before the timer has come. */
-static void test_lldp_shows_nobody_whose_time_is_over(void **state)
+/* An expired neighbour is not reported, even before the timer removes it. */
+static void test_lldp_reports_no_expired_neighbour(void **state)
 {
     struct bed *bed = bed_new(30, 4);
 
     (void)state;
     lldp_link(&bed->agent, 0, true, 25000, bed->w->now_us);
-    hear(bed, (struct said){.name = "switch", .ttl_s = 10});
+    hear_frame(bed, (struct said){.name = "switch", .ttl_s = 10});
     bed->w->now_us += 10 * (uint64_t)SECOND - 1;
-    assert_int_equal(neighbours(bed, 0), 1);
+    assert_int_equal(count_neighbours(bed, 0), 1);
     bed->w->now_us++;
-    assert_int_equal(neighbours(bed, 0), 0);
+    assert_int_equal(count_neighbours(bed, 0), 0);
     bed_free(bed);
 }
 
-static void test_lldp_forgets_those_of_a_link_that_is_down(void **state)
+static void test_lldp_removes_neighbours_when_the_link_goes_down(void **state)
 {
     struct bed *bed = bed_new(30, 4);
 
     (void)state;
     lldp_link(&bed->agent, 0, true, 25000, bed->w->now_us);
     lldp_link(&bed->agent, 1, true, 25000, bed->w->now_us);
-    hear(bed, (struct said){"switch", 10, .port_id = 1});
-    hear(bed, (struct said){"phone", 10, .port_id = 2});
-    hear(bed, (struct said){"switch", 10, .port = 1});
+    hear_frame(bed, (struct said){"switch", 10, .port_id = 1});
+    hear_frame(bed, (struct said){"phone", 10, .port_id = 2});
+    hear_frame(bed, (struct said){"switch", 10, .port = 1});
     lldp_link(&bed->agent, 0, false, 0, bed->w->now_us);
-    assert_int_equal(neighbours(bed, 0), 0);
-    assert_int_equal(neighbours(bed, 1), 1);
+    assert_int_equal(count_neighbours(bed, 0), 0);
+    assert_int_equal(count_neighbours(bed, 1), 1);
     assert_int_equal(bed->events[LLDP_GONE], 2);
     assert_int_equal(lldp_counter_read(&bed->agent, 0, LLDP_AGEOUTS), 0);
     bed_free(bed);
 }
 
-static void test_lldp_remembers_so_many_and_no_more(void **state)
+static void test_lldp_keeps_a_limited_number_of_neighbours(void **state)
 {
     struct bed *bed = bed_new(30, 4);
 
     (void)state;
     lldp_link(&bed->agent, 0, true, 25000, bed->w->now_us);
     for (uint8_t i = 0; i < LLDP_NEIGHBOURS + 1; i++) {
-        hear(bed, (struct said){"switch", 10, .port_id = i});
+        hear_frame(bed, (struct said){"switch", 10, .port_id = i});
     }
-    assert_int_equal(neighbours(bed, 0), LLDP_NEIGHBOURS);
-    assert_int_equal(counter(bed, LLDP_TOO_MANY_NEIGHBOURS), 1);
-    assert_int_equal(counter(bed, LLDP_FRAMES_DISCARDED), 1);
-    assert_int_equal(counter(bed, LLDP_FRAMES_IN), LLDP_NEIGHBOURS + 1);
+    assert_int_equal(count_neighbours(bed, 0), LLDP_NEIGHBOURS);
+    assert_int_equal(read_counter(bed, LLDP_TOO_MANY_NEIGHBOURS), 1);
+    assert_int_equal(read_counter(bed, LLDP_FRAMES_DISCARDED), 1);
+    assert_int_equal(read_counter(bed, LLDP_FRAMES_IN), LLDP_NEIGHBOURS + 1);
     bed_free(bed);
 }
 
-static void test_lldp_ignores_what_is_not_for_it(void **state)
+static void test_lldp_ignores_invalid_frames(void **state)
 {
     static const struct mac_addr us = {{2, 0, 0, 0, 0, 0x10}};
     uint8_t broken[60] = {0x01, 0x80, 0xc2, 0x00, 0x00, 0x0e, 0x52, 0x54,
@@ -426,19 +427,21 @@ static void test_lldp_ignores_what_is_not_for_it(void **state)
     struct bed *bed = bed_new(30, 4);
 
     (void)state;
-    hear(bed, (struct said){"switch", 10, .port_id = 1}); /* the link is down */
-    assert_int_equal(counter(bed, LLDP_FRAMES_IN), 0);
+    /* The link is down. */
+    hear_frame(bed, (struct said){"switch", 10, .port_id = 1});
+    assert_int_equal(read_counter(bed, LLDP_FRAMES_IN), 0);
     lldp_link(&bed->agent, 0, true, 25000, bed->w->now_us);
-    hear(bed, (struct said){"switch", 10, .vlan = 9});
-    hear(bed, (struct said){"switch", 10, .dst = &us});
+    hear_frame(bed, (struct said){"switch", 10, .vlan = 9});
+    hear_frame(bed, (struct said){"switch", 10, .dst = &us});
     assert_true(world_input(bed->w, 0, broken, sizeof(broken)));
-    assert_int_equal(counter(bed, LLDP_FRAMES_IN_ERRORS), 3);
-    assert_int_equal(neighbours(bed, 0), 0);
+    assert_int_equal(read_counter(bed, LLDP_FRAMES_IN_ERRORS), 3);
+    assert_int_equal(count_neighbours(bed, 0), 0);
     bed_free(bed);
 }
 
-/* Every state times every event: what may be sent and heard afterwards. */
-static void test_lldp_states_and_events(void **state)
+/* Every event in every state: which frames may be sent and received after
+ * it. */
+static void test_lldp_every_state_and_event(void **state)
 {
     static const struct {
         enum lldp_state after_up, after_down, after_stop;

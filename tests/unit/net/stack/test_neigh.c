@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The neighbour table: every state times every event, full, and at random. */
+/* The neighbour table: every event in every state, a full table, and random
+ * operations. */
 #include "tests/unit/net/stack/net_test.h"
 
 #include "net/wire/arp.h"
@@ -10,7 +11,7 @@
 
 static const struct ip_addr drive4 = {{[10] = 0xff, 0xff, 10, 0, 0, 2}};
 
-static uint16_t find(const struct world *w, const struct ip_addr *ip)
+static uint16_t find_entry(const struct world *w, const struct ip_addr *ip)
 {
     return net_neigh_find(&w->stack, 0, NET_VLAN_UNTAGGED, ip);
 }
@@ -18,24 +19,25 @@ static uint16_t find(const struct world *w, const struct ip_addr *ip)
 static enum neigh_state state_of(const struct world *w,
                                  const struct ip_addr *ip)
 {
-    uint16_t index = find(w, ip);
+    uint16_t index = find_entry(w, ip);
 
     return index == NEIGH_NONE ? NEIGH_FREE : net_neigh_state(&w->stack, index);
 }
 
-static uint16_t learn(struct world *w, const struct mac_addr *mac)
+static uint16_t learn_host(struct world *w, const struct mac_addr *mac)
 {
     return world_learn(w, 0, &host4, mac);
 }
 
-static enum neigh_result resolve(struct world *w, const struct ip_addr *ip,
-                                 uint16_t *index)
+static enum neigh_result resolve_ip(struct world *w, const struct ip_addr *ip,
+                                    uint16_t *index)
 {
     return net_neigh_resolve(&w->stack, ip_addr_is_v4(ip) ? 0 : 1, ip,
                              w->now_us, index);
 }
 
-static void arp(struct world *w, uint16_t operation, const struct mac_addr *mac)
+static void send_arp(struct world *w, uint16_t operation,
+                     const struct mac_addr *mac)
 {
     uint8_t frame[64];
     size_t len = make_arp(frame, operation, mac, &host4, &drive4);
@@ -43,7 +45,7 @@ static void arp(struct world *w, uint16_t operation, const struct mac_addr *mac)
     assert_true(world_input(w, 0, frame, len));
 }
 
-/* ---- Every state times every event, IPv4. */
+/* ---- Every event in every state, IPv4. */
 
 enum event {
     RESOLVE,
@@ -51,28 +53,28 @@ enum event {
     LEARN_OTHER,
     ANSWER_SAME,
     ANSWER_OTHER,
-    HEARD_SAME, /* the host asks for us */
+    HEARD_SAME, /* an ARP request of the host for us */
     HEARD_OTHER,
     TIMEOUT, /* the entry's own deadline */
-    SILENCE, /* nine seconds of it */
+    SILENCE, /* nine seconds without an answer */
     LINK_DOWN,
     EVENTS,
 };
 
-static void reach(struct world *w, enum neigh_state state, bool is_pinned)
+static void reach_state(struct world *w, enum neigh_state state, bool is_pinned)
 {
     uint16_t index = NEIGH_NONE;
 
     if (state == NEIGH_INCOMPLETE || state == NEIGH_REACHABLE) {
-        assert_int_equal(resolve(w, &host4, &index), NEIGH_PENDING);
+        assert_int_equal(resolve_ip(w, &host4, &index), NEIGH_PENDING);
     } else if (state != NEIGH_FREE) {
-        index = learn(w, &host_mac);
+        index = learn_host(w, &host_mac);
         net_neigh_pin(&w->stack, index, w->now_us);
     }
     if (state == NEIGH_REACHABLE) {
-        arp(w, ARP_REPLY, &host_mac);
+        send_arp(w, ARP_REPLY, &host_mac);
     } else if (state == NEIGH_PROBE) {
-        assert_int_equal(resolve(w, &host4, &index), NEIGH_READY);
+        assert_int_equal(resolve_ip(w, &host4, &index), NEIGH_READY);
         net_neigh_unpin(&w->stack, index, w->now_us);
     }
     if (index != NEIGH_NONE && !is_pinned) {
@@ -81,31 +83,31 @@ static void reach(struct world *w, enum neigh_state state, bool is_pinned)
     assert_int_equal(state_of(w, &host4), state);
 }
 
-static void happen(struct world *w, enum event event)
+static void make_event_happen(struct world *w, enum event event)
 {
-    uint16_t index = find(w, &host4);
+    uint16_t index = find_entry(w, &host4);
 
     switch (event) {
     case RESOLVE:
-        (void)resolve(w, &host4, &index);
+        (void)resolve_ip(w, &host4, &index);
         break;
     case LEARN_SAME:
-        (void)learn(w, &host_mac);
+        (void)learn_host(w, &host_mac);
         break;
     case LEARN_OTHER:
-        (void)learn(w, &other_mac);
+        (void)learn_host(w, &other_mac);
         break;
     case ANSWER_SAME:
-        arp(w, ARP_REPLY, &host_mac);
+        send_arp(w, ARP_REPLY, &host_mac);
         break;
     case ANSWER_OTHER:
-        arp(w, ARP_REPLY, &other_mac);
+        send_arp(w, ARP_REPLY, &other_mac);
         break;
     case HEARD_SAME:
-        arp(w, ARP_REQUEST, &host_mac);
+        send_arp(w, ARP_REQUEST, &host_mac);
         break;
     case HEARD_OTHER:
-        arp(w, ARP_REQUEST, &other_mac);
+        send_arp(w, ARP_REQUEST, &other_mac);
         break;
     case TIMEOUT:
         if (index != NEIGH_NONE) {
@@ -122,17 +124,18 @@ static void happen(struct world *w, enum event event)
     }
 }
 
-/* f i r s p: the state's first letter; one column for each event, in order. */
+/* Each row has one column for each event, with the first letter of the next
+ * state. */
 static const char letters[] = "firsp";
 
-static void walk(const char *const rows[NEIGH_STATES], bool is_pinned)
+static void walk_table(const char *const rows[NEIGH_STATES], bool is_pinned)
 {
     for (enum neigh_state from = NEIGH_FREE; from < NEIGH_STATES; from++) {
         for (enum event event = RESOLVE; event < EVENTS; event++) {
             struct world *w = world_ready();
 
-            reach(w, from, is_pinned);
-            happen(w, event);
+            reach_state(w, from, is_pinned);
+            make_event_happen(w, event);
             check_neigh(w);
             if (letters[state_of(w, &host4)] != rows[from][event]) {
                 fail_msg("state %c, event %d: %c, not %c", letters[from],
@@ -153,7 +156,7 @@ static void test_neigh_pinned_every_state_and_event(void **state)
     };
 
     (void)state;
-    walk(rows, true);
+    walk_table(rows, true);
 }
 
 static void test_neigh_unpinned_every_state_and_event(void **state)
@@ -165,13 +168,13 @@ static void test_neigh_unpinned_every_state_and_event(void **state)
     };
 
     (void)state;
-    walk(rows, false);
+    walk_table(rows, false);
 }
 
 /* ---- IPv6: what an advertisement may change.  RFC 4861 section 7.2.5. */
 
-static void advertise(struct world *w, bool solicited, bool override,
-                      const struct mac_addr *mac)
+static void send_advert(struct world *w, bool solicited, bool override,
+                        const struct mac_addr *mac)
 {
     struct nd_neighbor nd = {
         .type = ND_NEIGHBOR_ADVERT,
@@ -193,27 +196,27 @@ static void advertise(struct world *w, bool solicited, bool override,
     INPUT(w, frame);
 }
 
-static void reach6(struct world *w, enum neigh_state state)
+static void reach_state6(struct world *w, enum neigh_state state)
 {
     uint16_t index;
 
     if (state == NEIGH_INCOMPLETE || state == NEIGH_REACHABLE) {
-        assert_int_equal(resolve(w, &host6, &index), NEIGH_PENDING);
+        assert_int_equal(resolve_ip(w, &host6, &index), NEIGH_PENDING);
     } else {
         index = world_learn(w, 1, &host6, &host_mac);
     }
     if (state == NEIGH_REACHABLE) {
         INPUT(w, na_found);
     } else if (state == NEIGH_PROBE) {
-        assert_int_equal(resolve(w, &host6, &index), NEIGH_READY);
+        assert_int_equal(resolve_ip(w, &host6, &index), NEIGH_READY);
     }
     assert_int_equal(state_of(w, &host6), state);
 }
 
 static void test_neigh_advertisements_as_in_rfc_4861(void **state)
 {
-    /* Columns: no MAC, same MAC, other MAC; in each, neither flag, solicited,
-     * override, both.  Upper case: the other MAC has been taken over. */
+    /* Columns: no MAC, same MAC, other MAC; for each of these no flag,
+     * solicited, override, both flags.  Upper case: the other MAC is stored. */
     static const char *const rows[NEIGH_STATES] = {
         [NEIGH_FREE] = "ffff"
                        "ffff"
@@ -241,12 +244,12 @@ static void test_neigh_advertisements_as_in_rfc_4861(void **state)
             char got;
 
             if (from != NEIGH_FREE) {
-                reach6(w, from);
+                reach_state6(w, from);
             }
-            advertise(w, column & 1, column & 2, macs[column / 4]);
+            send_advert(w, column & 1, column & 2, macs[column / 4]);
             got = letters[state_of(w, &host6)];
-            if (find(w, &host6) != NEIGH_NONE &&
-                net_neigh_info(&w->stack, find(w, &host6), &info) &&
+            if (find_entry(w, &host6) != NEIGH_NONE &&
+                net_neigh_info(&w->stack, find_entry(w, &host6), &info) &&
                 mac_addr_equal(&info.mac, &other_mac)) {
                 got = (char)(got - 'a' + 'A');
             }
@@ -258,8 +261,8 @@ static void test_neigh_advertisements_as_in_rfc_4861(void **state)
     }
 }
 
-/* One address on two links is two hosts, also where the hash is the same. */
-static void test_neigh_is_found_on_its_own_link_alone(void **state)
+/* One address on two links means two hosts, even if their hashes are equal. */
+static void test_neigh_is_found_only_on_its_own_link(void **state)
 {
     struct world *w = world_ready();
     uint16_t index = world_learn(w, 0, &host4, &host_mac);
@@ -276,16 +279,16 @@ static void test_neigh_is_found_on_its_own_link_alone(void **state)
     world_free(w);
 }
 
-/* ---- What is sent, and what is told. */
+/* ---- Sent frames, and callbacks. */
 
-static void test_neigh_resolve_asks_and_tells(void **state)
+static void test_neigh_resolve_solicits_and_reports(void **state)
 {
     struct world *w = world_ready();
     unsigned since = w->sent_count;
     uint16_t index;
 
     (void)state;
-    assert_int_equal(resolve(w, &host4, &index), NEIGH_PENDING);
+    assert_int_equal(resolve_ip(w, &host4, &index), NEIGH_PENDING);
     expect_sent(w, since, arp_seek, sizeof(arp_seek));
     assert_int_equal(w->updates, 0);
     INPUT(w, arp_found);
@@ -299,7 +302,7 @@ static void test_neigh_resolve_asks_and_tells(void **state)
     assert_int_equal(w->resolved_index, index);
 
     since = w->sent_count;
-    assert_int_equal(resolve(w, &host6, &index), NEIGH_PENDING);
+    assert_int_equal(resolve_ip(w, &host6, &index), NEIGH_PENDING);
     expect_sent(w, since, ns_seek, sizeof(ns_seek));
     INPUT(w, na_found);
     assert_int_equal(w->updates, 2);
@@ -314,7 +317,7 @@ static void test_neigh_probes_unicast_then_multicast(void **state)
     uint16_t index = world_learn(w, 1, &host6, &host_mac);
 
     (void)state;
-    assert_int_equal(resolve(w, &host6, &index), NEIGH_READY);
+    assert_int_equal(resolve_ip(w, &host6, &index), NEIGH_READY);
     expect_sent(w, since, ns_probe, sizeof(ns_probe));
     world_run(w, w->now_us + 20 * SECOND);
     assert_int_equal(w->sent_count, since + 6);
@@ -325,20 +328,20 @@ static void test_neigh_probes_unicast_then_multicast(void **state)
     assert_int_equal(net_neigh_state(&w->stack, index), NEIGH_STALE);
     assert_int_equal(net_stack_counter(&w->stack, 0, NET_NEIGH_FAILED), 1);
     assert_int_equal(w->removes, 0);       /* it is pinned */
-    world_run(w, w->now_us + 20 * SECOND); /* and is asked again */
+    world_run(w, w->now_us + 20 * SECOND); /* it is solicited again */
     assert_true(w->sent_count > since + 6);
     world_free(w);
 }
 
-static void test_neigh_resolve_gives_up_and_says_so(void **state)
+static void test_neigh_resolve_reports_a_failure(void **state)
 {
     struct world *w = world_ready();
     unsigned since = w->sent_count;
     uint16_t index, again;
 
     (void)state;
-    assert_int_equal(resolve(w, &host4, &index), NEIGH_PENDING);
-    assert_int_equal(resolve(w, &host4, &again), NEIGH_PENDING);
+    assert_int_equal(resolve_ip(w, &host4, &index), NEIGH_PENDING);
+    assert_int_equal(resolve_ip(w, &host4, &again), NEIGH_PENDING);
     assert_int_equal(index, again);
     world_run(w, w->now_us + 3 * SECOND + 1);
     assert_int_equal(w->sent_count, since + 3);
@@ -349,7 +352,7 @@ static void test_neigh_resolve_gives_up_and_says_so(void **state)
     world_free(w);
 }
 
-static void test_neigh_overheard_entries_stay_with_us(void **state)
+static void test_neigh_overheard_entries_are_not_exported(void **state)
 {
     struct world *w = world_ready();
     uint16_t index;
@@ -359,24 +362,25 @@ static void test_neigh_overheard_entries_stay_with_us(void **state)
     INPUT(w, ns);
     assert_int_equal(w->stack.neigh.used, 2);
     assert_int_equal(w->updates, 0);
-    assert_int_equal(resolve(w, &host4, &index), NEIGH_READY);
+    assert_int_equal(resolve_ip(w, &host4, &index), NEIGH_READY);
     assert_int_equal(w->updates, 1);
     net_neigh_unpin(&w->stack, index, w->now_us);
-    world_run(w, w->now_us + 700ull * SECOND); /* both grow old and go */
+    world_run(w, w->now_us + 700ull * SECOND); /* both expire */
     assert_int_equal(w->stack.neigh.used, 0);
     assert_int_equal(w->removes, 1);
     assert_int_equal(w->removed_index, index);
     world_free(w);
 }
 
-static void test_neigh_a_moved_host_is_told_at_once(void **state)
+static void test_neigh_a_new_mac_is_exported_at_once(void **state)
 {
     struct world *w = world_ready();
-    uint16_t index = learn(w, &host_mac);
+    uint16_t index = learn_host(w, &host_mac);
 
     (void)state;
     net_neigh_pin(&w->stack, index, w->now_us);
-    arp(w, ARP_REQUEST, &other_mac); /* gratuitous, say: a bond failed over */
+    /* The request is gratuitous, as after the failover of a bond. */
+    send_arp(w, ARP_REQUEST, &other_mac);
     assert_int_equal(w->updates, 2);
     assert_int_equal(w->updated_index, index);
     assert_true(mac_addr_equal(&w->updated.mac, &other_mac));
@@ -393,84 +397,86 @@ static bool has_mac(const struct world *w, uint16_t index,
 }
 
 /*
- * A packet under a host's address, say from beyond a router, does not take the
- * host's connections elsewhere: everybody is asked whose the address is.
+ * A packet with a host's source address and another MAC, as from beyond a
+ * router, does not redirect the host's connections: the address is solicited.
  */
-static void test_neigh_a_packet_moves_nobody_who_answers(void **state)
+static void test_neigh_a_packet_does_not_move_a_host_that_answers(void **state)
 {
     struct world *w = world_ready();
-    uint16_t index = learn(w, &host_mac);
+    uint16_t index = learn_host(w, &host_mac);
     unsigned since;
 
     (void)state;
     net_neigh_pin(&w->stack, index, w->now_us);
-    arp(w, ARP_REPLY, &host_mac);
+    send_arp(w, ARP_REPLY, &host_mac);
     assert_int_equal(net_neigh_state(&w->stack, index), NEIGH_REACHABLE);
     since = w->sent_count;
-    assert_int_equal(learn(w, &other_mac), index); /* it just answered */
+    /* It has just answered. */
+    assert_int_equal(learn_host(w, &other_mac), index);
     assert_true(has_mac(w, index, &host_mac));
     assert_int_equal(w->sent_count, since);
 
     world_run(w, w->now_us + 2 * SECOND);
-    assert_int_equal(learn(w, &other_mac), index);
-    assert_int_equal(learn(w, &other_mac), index);
+    assert_int_equal(learn_host(w, &other_mac), index);
+    assert_int_equal(learn_host(w, &other_mac), index);
     assert_true(has_mac(w, index, &host_mac));
     expect_sent(w, since, arp_seek, sizeof(arp_seek));
     assert_int_equal(w->sent_count, since + 1);
-    arp(w, ARP_REPLY, &host_mac);
+    send_arp(w, ARP_REPLY, &host_mac);
     assert_int_equal(net_neigh_state(&w->stack, index), NEIGH_REACHABLE);
     assert_int_equal(w->updates, 1);
 
-    /* It has moved indeed. */
+    /* The host has really moved. */
     world_run(w, w->now_us + 2 * SECOND);
-    assert_int_equal(learn(w, &other_mac), index);
-    arp(w, ARP_REPLY, &other_mac);
+    assert_int_equal(learn_host(w, &other_mac), index);
+    send_arp(w, ARP_REPLY, &other_mac);
     assert_true(has_mac(w, index, &other_mac));
     assert_int_equal(w->updates, 2);
     world_free(w);
 }
 
-/* Nobody has confirmed either: the later one, until somebody answers. */
-static void test_neigh_a_packet_moves_who_never_answered(void **state)
+/* While no host has confirmed a MAC, the latest packet decides. */
+static void test_neigh_a_packet_moves_a_host_that_never_answered(void **state)
 {
     struct world *w = world_ready();
-    uint16_t index = learn(w, &host_mac);
+    uint16_t index = learn_host(w, &host_mac);
     unsigned since = w->sent_count;
 
     (void)state;
     net_neigh_pin(&w->stack, index, w->now_us);
-    assert_int_equal(learn(w, &other_mac), index);
+    assert_int_equal(learn_host(w, &other_mac), index);
     assert_true(has_mac(w, index, &other_mac));
     expect_sent(w, since, arp_seek, sizeof(arp_seek));
-    arp(w, ARP_REPLY, &host_mac);
+    send_arp(w, ARP_REPLY, &host_mac);
     assert_true(has_mac(w, index, &host_mac));
     world_free(w);
 }
 
-/* Asked already, and silent: everybody is asked now, not three tries later. */
-static void test_neigh_a_packet_hastens_a_probe(void **state)
+/* An entry in PROBE is solicited by multicast at once, not after three
+ * tries. */
+static void test_neigh_a_packet_speeds_up_a_probe(void **state)
 {
     struct world *w = world_ready();
     unsigned since = w->sent_count;
     uint16_t index;
 
     (void)state;
-    reach(w, NEIGH_PROBE, true);
-    index = find(w, &host4);
+    reach_state(w, NEIGH_PROBE, true);
+    index = find_entry(w, &host4);
     assert_int_equal(w->sent_count, since + 1);
-    assert_int_equal(learn(w, &other_mac), index);
-    assert_int_equal(learn(w, &other_mac), index);
+    assert_int_equal(learn_host(w, &other_mac), index);
+    assert_int_equal(learn_host(w, &other_mac), index);
     expect_sent(w, since + 1, arp_seek, sizeof(arp_seek));
     assert_int_equal(w->sent_count, since + 2);
     assert_true(has_mac(w, index, &host_mac));
     world_free(w);
 }
 
-static void test_neigh_confirm_spares_the_probe(void **state)
+static void test_neigh_confirm_replaces_a_probe(void **state)
 {
     struct world *w = world_ready();
     unsigned since = w->sent_count;
-    uint16_t index = learn(w, &host_mac);
+    uint16_t index = learn_host(w, &host_mac);
 
     (void)state;
     net_neigh_pin(&w->stack, index, w->now_us);
@@ -483,7 +489,7 @@ static void test_neigh_confirm_spares_the_probe(void **state)
     world_free(w);
 }
 
-static void test_neigh_questions_wait_for_a_transmit_buffer(void **state)
+static void test_neigh_solicitations_wait_for_a_transmit_buffer(void **state)
 {
     struct world *w = world_ready();
     unsigned since = w->sent_count;
@@ -491,8 +497,8 @@ static void test_neigh_questions_wait_for_a_transmit_buffer(void **state)
 
     (void)state;
     w->no_room = true;
-    assert_int_equal(resolve(w, &host4, &index), NEIGH_PENDING);
-    world_run(w, w->now_us + 10 * SECOND); /* no question, no giving up */
+    assert_int_equal(resolve_ip(w, &host4, &index), NEIGH_PENDING);
+    world_run(w, w->now_us + 10 * SECOND); /* no solicitation and no failure */
     assert_int_equal(w->resolved_no, 0);
     check_neigh(w);
     w->no_room = false;
@@ -501,8 +507,8 @@ static void test_neigh_questions_wait_for_a_transmit_buffer(void **state)
     world_free(w);
 }
 
-/* Not for want of room: nothing has to give way for them. */
-static void test_neigh_learn_refuses_what_no_host_has(void **state)
+/* They are refused as invalid, not for lack of room: no entry is evicted. */
+static void test_neigh_learn_refuses_addresses_that_no_host_has(void **state)
 {
     const struct mac_addr group = {{1}}, zero = {{0}};
     const struct ip_addr any = ip_addr_from_v4(0);
@@ -539,22 +545,22 @@ static void test_neigh_learn_refuses_what_no_host_has(void **state)
     world_free(w);
 }
 
-/* ---- Full. */
+/* ---- A full table. */
 
-static struct ip_addr nth(unsigned n)
+static struct ip_addr nth_ip(unsigned n)
 {
     return ip_addr_from_v4(0x0a000100 + n);
 }
 
 static uint16_t learn_nth(struct world *w, unsigned n)
 {
-    const struct ip_addr ip = nth(n);
+    const struct ip_addr ip = nth_ip(n);
 
     w->now_us++;
     return world_learn(w, 0, &ip, &host_mac);
 }
 
-static void test_neigh_full_evicts_the_least_recently_used(void **state)
+static void test_neigh_full_table_evicts_the_least_recently_used(void **state)
 {
     struct world *w = world_ready();
     uint16_t indices[NET_NEIGHBOURS];
@@ -566,22 +572,23 @@ static void test_neigh_full_evicts_the_least_recently_used(void **state)
     }
     check_neigh(w);
     net_neigh_pin(&w->stack, indices[0], w->now_us);
-    assert_int_equal(learn_nth(w, 1), indices[1]); /* used just now */
+    assert_int_equal(learn_nth(w, 1), indices[1]); /* it was used last */
     assert_int_equal(w->removes, 0);
     assert_int_equal(learn_nth(w, 5000), indices[2]);
     assert_int_equal(w->removes, 1);
     assert_int_equal(w->removed_index, indices[2]);
     assert_int_equal(w->updated_index, indices[2]);
-    for (unsigned n = 0; n < NET_NEIGHBOURS; n++) { /* the rest stays put */
-        const struct ip_addr ip = nth(n);
+    for (unsigned n = 0; n < NET_NEIGHBOURS;
+         n++) { /* all others keep their entries */
+        const struct ip_addr ip = nth_ip(n);
 
-        assert_int_equal(find(w, &ip), n == 2 ? NEIGH_NONE : indices[n]);
+        assert_int_equal(find_entry(w, &ip), n == 2 ? NEIGH_NONE : indices[n]);
     }
     assert_int_equal(net_stack_counter(&w->stack, 0, NET_NEIGH_EVICTED), 1);
     world_free(w);
 }
 
-static void test_neigh_full_of_pinned_entries_refuses(void **state)
+static void test_neigh_table_full_of_pinned_entries_refuses(void **state)
 {
     struct world *w = world_ready();
     uint16_t index;
@@ -594,9 +601,9 @@ static void test_neigh_full_of_pinned_entries_refuses(void **state)
         net_neigh_learn(&w->stack, 0, &host4, &host_mac, w->now_us, &index),
         NEIGH_FULL);
     assert_int_equal(index, NEIGH_NONE);
-    assert_int_equal(resolve(w, &host4, &index), NEIGH_FULL);
-    assert_int_equal(resolve(w, &remote4, &index), NEIGH_FULL);
-    INPUT(w, arp_ask); /* still answered, just not remembered */
+    assert_int_equal(resolve_ip(w, &host4, &index), NEIGH_FULL);
+    assert_int_equal(resolve_ip(w, &remote4, &index), NEIGH_FULL);
+    INPUT(w, arp_ask); /* answered, but not stored */
     assert_int_equal(net_stack_counter(&w->stack, 0, NET_NEIGH_REFUSED), 4);
     assert_int_equal(net_stack_counter(&w->stack, 0, NET_ARP_REPLIES), 1);
     assert_int_equal(w->removes, 0);
@@ -606,27 +613,28 @@ static void test_neigh_full_of_pinned_entries_refuses(void **state)
     world_free(w);
 }
 
-static void test_neigh_table_outlives_a_flood_of_strangers(void **state)
+static void test_neigh_pinned_entries_survive_a_flood_of_other_hosts(
+    void **state)
 {
     struct world *w = world_ready();
-    uint16_t index = learn(w, &host_mac);
+    uint16_t index = learn_host(w, &host_mac);
 
     (void)state;
     net_neigh_pin(&w->stack, index, w->now_us);
     for (unsigned n = 0; n < 5000; n++) {
-        const struct ip_addr ip = nth(n);
+        const struct ip_addr ip = nth_ip(n);
         uint8_t frame[64];
         size_t len = make_arp(frame, ARP_REQUEST, &other_mac, &ip, &drive4);
 
         assert_true(world_input(w, 0, frame, len));
     }
-    assert_int_equal(find(w, &host4), index);
-    assert_int_equal(w->updates, 1); /* none of them reached the RNIC */
+    assert_int_equal(find_entry(w, &host4), index);
+    assert_int_equal(w->updates, 1); /* none of them was exported to the RNIC */
     assert_int_equal(w->stack.neigh.used, NET_NEIGHBOURS);
     world_free(w);
 }
 
-/* ---- Behind a gateway. */
+/* ---- Peers beyond a gateway. */
 
 static void gateway_arp(struct world *w, uint16_t operation,
                         const struct mac_addr *mac)
@@ -645,24 +653,26 @@ static void test_neigh_remote_peers_follow_their_gateway(void **state)
     uint16_t index, index2;
 
     (void)state;
-    assert_int_equal(resolve(w, &remote4, &index), NEIGH_PENDING);
+    assert_int_equal(resolve_ip(w, &remote4, &index), NEIGH_PENDING);
     assert_int_equal(w->sent_count, since + 1);
     assert_memory_equal(w->sent[since % SENT_MAX].data + 38,
                         gateway4.bytes + 12, 4);
     gateway_arp(w, ARP_REPLY, &host_mac);
     assert_int_equal(w->resolved_yes, 1);
     assert_int_equal(w->resolved_index, index);
-    assert_int_equal(w->updates, 1); /* the gateway itself nobody asked for */
+    assert_int_equal(w->updates, 1); /* the gateway itself is not exported */
     assert_true(ip_addr_equal(&w->updated.ip, &remote4));
     assert_true(mac_addr_equal(&w->updated.mac, &host_mac));
-    assert_int_equal(resolve(w, &second, &index2), NEIGH_READY);
+    assert_int_equal(resolve_ip(w, &second, &index2), NEIGH_READY);
     assert_int_equal(w->updates, 2);
-    gateway_arp(w, ARP_REQUEST, &other_mac); /* another router takes over */
+    /* Another router takes over the address. */
+    gateway_arp(w, ARP_REQUEST, &other_mac);
     assert_int_equal(w->updates, 4);
     assert_true(mac_addr_equal(&w->updated.mac, &other_mac));
     check_neigh(w);
 
-    /* While they are used the gateway is probed; then all three go. */
+    /* While the peers are used, the gateway is probed; then all three
+     * expire. */
     since = w->sent_count;
     world_run(w, w->now_us + 40 * SECOND);
     assert_true(w->sent_count > since);
@@ -674,7 +684,7 @@ static void test_neigh_remote_peers_follow_their_gateway(void **state)
     world_free(w);
 }
 
-static void test_neigh_a_silent_gateway_fails_all_behind_it(void **state)
+static void test_neigh_a_silent_gateway_fails_all_peers_beyond_it(void **state)
 {
     struct world *w = world_ready();
     uint16_t index;
@@ -683,16 +693,16 @@ static void test_neigh_a_silent_gateway_fails_all_behind_it(void **state)
     for (uint32_t n = 0; n < 5; n++) {
         const struct ip_addr ip = ip_addr_from_v4(0xc0a80500 + n);
 
-        assert_int_equal(resolve(w, &ip, &index), NEIGH_PENDING);
+        assert_int_equal(resolve_ip(w, &ip, &index), NEIGH_PENDING);
     }
-    assert_int_equal(resolve(w, &gateway4, &index), NEIGH_PENDING);
+    assert_int_equal(resolve_ip(w, &gateway4, &index), NEIGH_PENDING);
     world_run(w, w->now_us + 4 * SECOND);
     assert_int_equal(w->resolved_no, 6);
     assert_int_equal(w->stack.neigh.used, 0);
     world_free(w);
 }
 
-static void test_neigh_no_gateway_no_route(void **state)
+static void test_neigh_without_a_gateway_there_is_no_route(void **state)
 {
     struct world *w = world_ready();
     uint16_t index;
@@ -702,7 +712,7 @@ static void test_neigh_no_gateway_no_route(void **state)
         net_neigh_resolve(&w->stack, 3, &remote4, w->now_us, &index),
         NEIGH_NO_ROUTE);
     assert_int_equal(index, NEIGH_NONE);
-    /* But who comes from afar can be answered the way it came. */
+    /* A remote peer can still be answered through the MAC it came from. */
     index = world_learn(w, 3, &remote4, &host_mac);
     assert_int_not_equal(index, NEIGH_NONE);
     net_neigh_pin(&w->stack, index, w->now_us);
@@ -714,13 +724,13 @@ static void test_neigh_no_gateway_no_route(void **state)
     world_free(w);
 }
 
-static void test_neigh_a_learned_way_beats_the_gateway(void **state)
+static void test_neigh_a_learnt_next_hop_replaces_the_gateway(void **state)
 {
     struct world *w = world_ready();
     uint16_t index, learned;
 
     (void)state;
-    assert_int_equal(resolve(w, &remote4, &index), NEIGH_PENDING);
+    assert_int_equal(resolve_ip(w, &remote4, &index), NEIGH_PENDING);
     learned = world_learn(w, 0, &remote4, &other_mac);
     assert_int_equal(learned, index);
     assert_int_equal(w->resolved_yes, 1);
@@ -731,8 +741,8 @@ static void test_neigh_a_learned_way_beats_the_gateway(void **state)
 }
 
 /*
- * A packet with a forged source address does not redirect the connections of
- * a peer beyond a router: one of them was answered lately.
+ * A packet with a forged source address does not redirect the connections of a
+ * peer beyond a router, since a packet of ours was acknowledged recently.
  */
 static void test_neigh_a_packet_moves_no_remote_peer_that_is_reached(
     void **state)
@@ -747,12 +757,12 @@ static void test_neigh_a_packet_moves_no_remote_peer_that_is_reached(
     assert_int_equal(world_learn(w, 3, &remote4, &other_mac), index);
     assert_true(has_mac(w, index, &host_mac));
     assert_int_equal(w->updates, 1);
-    /* Nobody has answered for long: the router may be another one. */
+    /* After a long time without an answer, the router may be another one. */
     w->is_reached = false;
     assert_int_equal(world_learn(w, 3, &remote4, &other_mac), index);
     assert_true(has_mac(w, index, &other_mac));
-    assert_int_equal(w->sent_count, since); /* there is nobody to ask */
-    /* Without connections there is nothing to protect. */
+    assert_int_equal(w->sent_count, since); /* there is no gateway to solicit */
+    /* Without connections the entry is not protected. */
     net_neigh_unpin(&w->stack, index, w->now_us);
     w->is_reached = true;
     assert_int_equal(world_learn(w, 3, &remote4, &host_mac), index);
@@ -760,7 +770,7 @@ static void test_neigh_a_packet_moves_no_remote_peer_that_is_reached(
     world_free(w);
 }
 
-/* The gateway answers ARP, so it can be asked whether it has moved. */
+/* The gateway answers ARP, so it can be solicited. */
 static void test_neigh_a_packet_moves_no_remote_peer_whose_gateway_answers(
     void **state)
 {
@@ -769,19 +779,20 @@ static void test_neigh_a_packet_moves_no_remote_peer_whose_gateway_answers(
     unsigned since;
 
     (void)state;
-    assert_int_equal(resolve(w, &remote4, &index), NEIGH_PENDING);
+    assert_int_equal(resolve_ip(w, &remote4, &index), NEIGH_PENDING);
     gateway_arp(w, ARP_REPLY, &host_mac);
-    gateway = find(w, &gateway4);
+    gateway = find_entry(w, &gateway4);
     assert_int_equal(net_neigh_state(&w->stack, gateway), NEIGH_REACHABLE);
     world_run(w, w->now_us + 2 * SECOND);
     since = w->sent_count;
     assert_int_equal(world_learn(w, 0, &remote4, &other_mac), index);
     assert_true(has_mac(w, index, &host_mac));
-    assert_int_equal(w->sent_count, since + 1); /* "who has the gateway's?" */
+    /* The frame is an ARP request for the gateway. */
+    assert_int_equal(w->sent_count, since + 1);
     assert_int_equal(net_neigh_state(&w->stack, gateway), NEIGH_PROBE);
-    gateway_arp(w, ARP_REPLY, &other_mac); /* it has indeed moved */
+    gateway_arp(w, ARP_REPLY, &other_mac); /* the gateway has really moved */
     assert_true(has_mac(w, index, &other_mac));
-    /* A gateway that answers nothing any more proves nothing. */
+    /* A gateway that no longer answers does not protect the entry. */
     world_run(w, w->now_us + 60 * SECOND);
     assert_int_equal(net_neigh_state(&w->stack, gateway), NEIGH_STALE);
     assert_int_equal(world_learn(w, 0, &remote4, &host_mac), index);
@@ -790,7 +801,7 @@ static void test_neigh_a_packet_moves_no_remote_peer_whose_gateway_answers(
     world_free(w);
 }
 
-/* ---- At random: whatever happens, the table agrees with itself. */
+/* ---- Random operations: the table must stay consistent. */
 
 static uint32_t next_random(uint32_t *seed)
 {
@@ -801,10 +812,10 @@ static uint32_t next_random(uint32_t *seed)
 static void random_step(struct world *w, uint32_t *seed, uint8_t *pins)
 {
     uint32_t n = next_random(seed) % 1500;
-    struct ip_addr ip = n < 1300 ? nth(n) : ip_addr_from_v4(0xc0a80000 + n);
+    struct ip_addr ip = n < 1300 ? nth_ip(n) : ip_addr_from_v4(0xc0a80000 + n);
     const struct mac_addr *mac =
         next_random(seed) % 8 == 0 ? &other_mac : &host_mac;
-    uint16_t index = find(w, &ip);
+    uint16_t index = find_entry(w, &ip);
     uint8_t frame[64];
 
     switch (next_random(seed) % 8) {
@@ -827,10 +838,11 @@ static void random_step(struct world *w, uint32_t *seed, uint8_t *pins)
         }
         break;
     case 4:
-        if (resolve(w, &ip, &index) == NEIGH_READY) {
+        if (resolve_ip(w, &ip, &index) == NEIGH_READY) {
             net_neigh_unpin(&w->stack, index, w->now_us);
         } else if (index != NEIGH_NONE) {
-            net_neigh_unpin(&w->stack, index, w->now_us); /* not that keen */
+            /* This user gives its pin back at once. */
+            net_neigh_unpin(&w->stack, index, w->now_us);
         }
         break;
     case 5:
@@ -849,7 +861,7 @@ static void random_step(struct world *w, uint32_t *seed, uint8_t *pins)
     }
 }
 
-static void test_neigh_at_random_agrees_with_itself(void **state)
+static void test_neigh_table_stays_consistent_at_random(void **state)
 {
     (void)state;
     for (uint32_t start = 1; start <= 4; start++) {
@@ -869,7 +881,7 @@ static void test_neigh_at_random_agrees_with_itself(void **state)
     }
 }
 
-/* ---- The data sheet's 1024 sources, all alive at once. */
+/* ---- The data sheet's 1024 sources at the same time. */
 
 static struct ip_addr source_of(unsigned i)
 {
@@ -885,7 +897,7 @@ static struct mac_addr mac_of(unsigned i)
     return (struct mac_addr){{0x52, 0x54, 1, 0, (uint8_t)(i >> 8), (uint8_t)i}};
 }
 
-/* The odd ones, behind ::102 and so on, stay clear of the drive's own. */
+/* Odd ones have addresses from ::102 on, which are not the drive's. */
 static uint16_t learn_source(struct world *w, unsigned i)
 {
     struct ip_addr ip = source_of(i + 256);
@@ -894,7 +906,7 @@ static uint16_t learn_source(struct world *w, unsigned i)
     return world_learn(w, i % 2, &ip, &mac);
 }
 
-static void test_neigh_1024_sources_are_alive_at_once(void **state)
+static void test_neigh_1024_sources_are_kept_at_once(void **state)
 {
     static bool seen[NET_NEIGHBOURS];
     struct world *w = world_ready();
@@ -912,7 +924,7 @@ static void test_neigh_1024_sources_are_alive_at_once(void **state)
     }
     assert_int_equal(w->updates, NET_NEIGHBOURS);
 
-    /* Ten minutes in which each of them goes on being heard of. */
+    /* For ten minutes packets of all of them arrive. */
     for (end_us = w->now_us + 600ull * SECOND; w->now_us < end_us;) {
         world_run(w, w->now_us + 20 * SECOND);
         for (unsigned i = 0; i < NET_NEIGHBOURS; i++) {
@@ -930,7 +942,7 @@ static void test_neigh_1024_sources_are_alive_at_once(void **state)
     }
     assert_int_equal(w->removes, 0);
 
-    /* One more is refused and counted; with one unpinned, takes its place. */
+    /* One more is refused and counted; after an unpin it gets an entry. */
     assert_int_equal(learn_source(w, NET_NEIGHBOURS), NEIGH_NONE);
     assert_int_equal(net_stack_counter(&w->stack, 0, NET_NEIGH_REFUSED), 1);
     net_neigh_unpin(&w->stack, 77, w->now_us);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* IPv6 routers and multicast listener reports; what scapy makes of both. */
+/* IPv6 routers and multicast listener reports, with golden frames by scapy. */
 #include "tests/unit/net/stack/net_test.h"
 
 #include "lib/bytes.h"
@@ -21,10 +21,10 @@ static const struct ip_addr own_auto = {
 struct advert {
     const struct ip_addr *from;
     uint16_t lifetime_s;
-    uint32_t mtu_bytes; /* 0: no option */
+    uint32_t mtu_bytes; /* 0 for no option */
     uint32_t valid_s;   /* of 2001:db8:0:7::/64 */
     uint32_t preferred_s;
-    uint8_t prefix_bits; /* 0: no option */
+    uint8_t prefix_bits; /* 0 for no option */
     uint8_t hop_limit;
     bool off_link;
 };
@@ -38,8 +38,8 @@ static const struct advert usual = {
     .hop_limit = ND_HOP_LIMIT,
 };
 
-/* A router advertisement as a frame. @return its length */
-static size_t make(uint8_t *frame, const struct advert *a)
+/* Make a frame with a router advertisement.  @return its length */
+static size_t make_advert(uint8_t *frame, const struct advert *a)
 {
     const struct eth eth = {
         .dst = {{0x33, 0x33, 0, 0, 0, 1}},
@@ -83,14 +83,15 @@ static size_t make(uint8_t *frame, const struct advert *a)
     return ETH_LEN + IPV6_LEN + len;
 }
 
-static void advertise(struct world *w, const struct advert *a)
+static void send_advert(struct world *w, const struct advert *a)
 {
     uint8_t frame[256];
 
-    assert_true(world_input(w, 0, frame, make(frame, a)));
+    assert_true(world_input(w, 0, frame, make_advert(frame, a)));
 }
 
-/* Slot 7 is free for what routers say; no gateway is configured. */
+/* Index 7 is free for an address of a router's prefix; no gateway is
+ * configured. */
 static struct world *world_auto(void)
 {
     struct world *w = world_new();
@@ -123,7 +124,7 @@ static unsigned count_type(const struct world *w, size_t at, uint8_t type)
     return count;
 }
 
-static void test_routers_are_asked_for_until_one_answers(void **state)
+static void test_routers_are_solicited_until_one_answers(void **state)
 {
     (void)state;
     for (int answered = 0; answered < 2; answered++) {
@@ -133,7 +134,7 @@ static void test_routers_are_asked_for_until_one_answers(void **state)
         world_run(w, 2 * SECOND);
         assert_int_equal(count_type(w, 54, ND_ROUTER_SOLICIT), 1);
         if (answered) {
-            advertise(w, &usual);
+            send_advert(w, &usual);
         }
         world_run(w, 60 * SECOND);
         assert_int_equal(count_type(w, 54, ND_ROUTER_SOLICIT),
@@ -156,12 +157,14 @@ static void test_solicits_and_reports_are_byte_exact(void **state)
         reports += sent->len == sizeof(mld_ours) &&
                    memcmp(sent->data, mld_ours, sent->len) == 0;
     }
-    assert_in_range(solicits, 2, 3); /* the first may be an optimist's */
-    assert_in_range(reports, 1, 2);  /* the same with nobody as its source */
+    /* The first one may lack the link-layer option. */
+    assert_in_range(solicits, 2, 3);
+    /* The first one may have the unspecified source. */
+    assert_in_range(reports, 1, 2);
     world_free(w);
 }
 
-static void test_a_router_is_the_way_to_hosts_elsewhere(void **state)
+static void test_a_router_is_the_gateway_to_remote_hosts(void **state)
 {
     struct world *w = world_auto();
     struct advert gone = usual;
@@ -172,7 +175,7 @@ static void test_a_router_is_the_way_to_hosts_elsewhere(void **state)
     assert_int_equal(
         net_neigh_resolve(&w->stack, 1, &far_host, w->now_us, &index),
         NEIGH_NO_ROUTE);
-    advertise(w, &usual);
+    send_advert(w, &usual);
     assert_int_equal(
         net_neigh_resolve(&w->stack, 1, &far_host, w->now_us, &index),
         NEIGH_READY);
@@ -181,30 +184,30 @@ static void test_a_router_is_the_way_to_hosts_elsewhere(void **state)
     net_neigh_unpin(&w->stack, index, w->now_us);
 
     gone.lifetime_s = 0;
-    advertise(w, &gone);
+    send_advert(w, &gone);
     index = NEIGH_NONE;
     struct ip_addr other = far_host;
     other.bytes[15] = 2;
     assert_int_equal(net_neigh_resolve(&w->stack, 1, &other, w->now_us, &index),
                      NEIGH_NO_ROUTE);
-    advertise(w, &usual);
-    w->now_us += 1800ull * SECOND; /* its lifetime */
+    send_advert(w, &usual);
+    w->now_us += 1800ull * SECOND; /* its lifetime ends */
     assert_int_equal(net_neigh_resolve(&w->stack, 1, &other, w->now_us, &index),
                      NEIGH_NO_ROUTE);
     world_run(w, w->now_us);
     world_free(w);
 }
 
-/* RFC 4861 section 6.3.6: one that does not answer is the last to be tried. */
-static void test_a_silent_router_gives_way_to_another(void **state)
+/* RFC 4861 section 6.3.6: a router that does not answer is tried last. */
+static void test_a_silent_router_is_replaced_by_another(void **state)
 {
     struct world *w = world_auto();
     struct advert other = usual;
 
     (void)state;
-    advertise(w, &usual);
+    send_advert(w, &usual);
     other.from = &second_router;
-    advertise(w, &other);
+    send_advert(w, &other);
     assert_true(ip_addr_equal(&w->stack.routers[0].routers[0].ip, &router));
     net_stack_link(&w->stack, 1, true, w->now_us);
     uint16_t index = net_neigh_find(&w->stack, 0, NET_VLAN_UNTAGGED, &router);
@@ -216,7 +219,7 @@ static void test_a_silent_router_gives_way_to_another(void **state)
     world_free(w);
 }
 
-static void test_an_address_of_a_prefix_comes_and_goes(void **state)
+static void test_an_address_lasts_as_long_as_its_prefix(void **state)
 {
     struct world *w = world_auto();
     struct advert a = usual;
@@ -224,7 +227,7 @@ static void test_an_address_of_a_prefix_comes_and_goes(void **state)
 
     (void)state;
     assert_int_equal(find_auto(w), -1);
-    advertise(w, &a);
+    send_advert(w, &a);
     local = find_auto(w);
     assert_in_range(local, 0, NET_CONFIGURED - 1);
     assert_int_equal(net_stack_address(&w->stack, (uint8_t)local)->prefix_bits,
@@ -232,7 +235,7 @@ static void test_an_address_of_a_prefix_comes_and_goes(void **state)
     assert_true(net_stack_is_assigned(&w->stack, (uint8_t)local));
     world_run(w, w->now_us + 80000ull * SECOND);
     assert_int_equal(find_auto(w), local);
-    advertise(w, &a); /* again: its time begins anew */
+    send_advert(w, &a); /* renews the lifetime */
     world_run(w, w->now_us + 80000ull * SECOND);
     assert_int_equal(find_auto(w), local);
     world_run(w, w->now_us + 7000ull * SECOND);
@@ -247,9 +250,9 @@ static void test_a_prefix_is_not_withdrawn_at_once(void **state)
     struct advert a = usual;
 
     (void)state;
-    advertise(w, &a);
+    send_advert(w, &a);
     a.valid_s = a.preferred_s = 0;
-    advertise(w, &a);
+    send_advert(w, &a);
     world_run(w, w->now_us + 7100ull * SECOND);
     assert_in_range(find_auto(w), 0, NET_CONFIGURED - 1);
     world_run(w, w->now_us + 200ull * SECOND);
@@ -257,16 +260,17 @@ static void test_a_prefix_is_not_withdrawn_at_once(void **state)
     world_free(w);
 }
 
-static void test_advertisements_that_are_not_to_be_believed(void **state)
+static void test_invalid_advertisements_are_ignored(void **state)
 {
     static const struct advert rows[] = {
         {.from = &router, .lifetime_s = 9, .hop_limit = 254},
         {.from = &host6, .lifetime_s = 9, .hop_limit = 255},
     };
     static const struct advert no_prefix[] = {
-        {&router, 9, 0, 86400, 86401, 64, 255, false}, /* preferred longer */
+        {&router, 9, 0, 86400, 86401, 64, 255,
+         false}, /* preferred exceeds valid */
         {&router, 9, 0, 86400, 86400, 48, 255, false}, /* not 64 bits */
-        {&router, 9, 0, 0, 0, 64, 255, false},         /* over already */
+        {&router, 9, 0, 0, 0, 64, 255, false},         /* lifetime 0 */
     };
     struct world *w = world_auto();
     uint8_t frame[256];
@@ -274,35 +278,34 @@ static void test_advertisements_that_are_not_to_be_believed(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        advertise(w, &rows[i]);
+        send_advert(w, &rows[i]);
         assert_int_equal(net_stack_counter(&w->stack, 0, NET_DROP_ND_MALFORMED),
                          i + 1);
     }
-    len = make(frame, &usual);
+    len = make_advert(frame, &usual);
     for (size_t cut = 0; cut < len; cut++) {
         assert_true(world_input(w, 0, frame, cut));
     }
     assert_int_equal(net_stack_counter(&w->stack, 0, NET_ROUTER_ADVERTS), 0);
     assert_true(ip_addr_is_unspecified(&w->stack.routers[0].routers[0].ip));
     for (size_t i = 0; i < ARRAY_LEN(no_prefix); i++) {
-        advertise(w, &no_prefix[i]);
+        send_advert(w, &no_prefix[i]);
         assert_int_equal(find_auto(w), -1);
     }
     w->stack.config.ports[0].has_slaac = false;
-    advertise(w, &usual);
+    send_advert(w, &usual);
     assert_int_equal(find_auto(w), -1);
     world_free(w);
 }
 
-/* RFC 6980: whoever cuts one up wants it past those that filter them. */
-static void test_an_advertisement_in_a_fragment_is_not_to_be_believed(
-    void **state)
+/* RFC 6980: fragments could carry an advertisement past filters. */
+static void test_an_advertisement_in_fragments_is_ignored(void **state)
 {
     struct world *w = world_auto();
     const struct ip_addr *own = &w->stack.addresses[1].config.ip;
     uint8_t whole[256], frame[256 + IPV6_FRAGMENT_LEN];
     const size_t at = ETH_LEN + IPV6_LEN;
-    size_t len = make(whole, &usual) - at;
+    size_t len = make_advert(whole, &usual) - at;
     struct icmp icmp = {.type = ND_ROUTER_ADVERT, .rest = 64u << 24 | 1800};
 
     (void)state;
@@ -345,8 +348,9 @@ static void test_an_advertisement_in_a_fragment_is_not_to_be_believed(
     world_free(w);
 }
 
-/* Many prefixes, many routers: two of each, the rest is counted or passed. */
-static void test_a_flood_of_advertisements_is_bounded(void **state)
+/* Of many prefixes and routers, two of each are kept; others are counted or
+ * ignored. */
+static void test_a_flood_of_advertisements_uses_limited_entries(void **state)
 {
     struct world *w = world_auto();
     unsigned since = w->sent_count;
@@ -361,8 +365,8 @@ static void test_a_flood_of_advertisements_is_bounded(void **state)
 
         from.bytes[14] = (uint8_t)i;
         a.from = &from;
-        len = make(frame, &a);
-        put_be16(frame + len - 12, (uint16_t)i); /* of the prefix */
+        len = make_advert(frame, &a);
+        put_be16(frame + len - 12, (uint16_t)i); /* a byte pair of the prefix */
         icmpv6_emit(&(struct icmp){.type = ND_ROUTER_ADVERT, .rest = 1800},
                     &from, &all_nodes, frame + 54, len - 54);
         assert_true(world_input(w, 0, frame, len));
@@ -377,7 +381,7 @@ static void test_a_flood_of_advertisements_is_bounded(void **state)
     world_free(w);
 }
 
-static void test_the_mtu_option_counts_within_bounds(void **state)
+static void test_the_mtu_option_is_used_within_bounds(void **state)
 {
     static const struct {
         uint32_t said;
@@ -391,7 +395,7 @@ static void test_the_mtu_option_counts_within_bounds(void **state)
         uint16_t index;
 
         a.mtu_bytes = rows[i].said;
-        advertise(w, &a);
+        send_advert(w, &a);
         index = world_learn(w, 1, &host6, &host_mac);
         assert_int_equal(net_neigh_path_mtu(&w->stack, index, w->now_us),
                          rows[i].is);
@@ -401,7 +405,7 @@ static void test_the_mtu_option_counts_within_bounds(void **state)
     }
 }
 
-/* Each group once, whatever the number of queries; not at once. */
+/* Each group is reported once, after a delay, however many queries arrive. */
 static void test_queries_are_answered_for_each_group(void **state)
 {
     struct world *w = world_ready();

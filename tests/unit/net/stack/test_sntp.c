@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The SNTP client: what it asks and when, and which answers count. */
+/* The SNTP client: its requests and their times, and the answers it accepts. */
 #include "tests/unit/net/stack/net_test.h"
 
 #include "net/stack/sntp.h"
@@ -36,7 +36,7 @@ static void on_kiss(void *ctx, uint32_t code)
     bed->code = code;
 }
 
-static void run(struct bed *bed, uint64_t us)
+static void run_for(struct bed *bed, uint64_t us)
 {
     uint64_t until_us = bed->w->now_us + us;
     uint64_t next_us = bed->w->now_us;
@@ -50,8 +50,8 @@ static void run(struct bed *bed, uint64_t us)
     bed->w->now_us = until_us;
 }
 
-/* @return the question that went out last */
-static struct sntp question(const struct bed *bed)
+/* @return the last request that was sent */
+static struct sntp last_question(const struct bed *bed)
 {
     const struct sent *frame =
         &bed->w->sent[(bed->w->sent_count - 1) % SENT_MAX];
@@ -73,7 +73,7 @@ static struct sntp question(const struct bed *bed)
     return sntp;
 }
 
-/* The server answers who asks for its MAC address. */
+/* The server answers the ARP request for its MAC. */
 static void be_found(struct bed *bed)
 {
     struct ip_addr us = ip_addr_from_v4(0x0a000002);
@@ -83,7 +83,7 @@ static void be_found(struct bed *bed)
                             make_arp(arp, ARP_REPLY, &host_mac, &host4, &us)));
 }
 
-/* A client that has asked, and whose server's MAC address is known. */
+/* Make a client that has sent a request to a server whose MAC is known. */
 static struct bed *bed_asking(uint16_t poll_s)
 {
     struct bed *bed = calloc(1, sizeof(*bed));
@@ -100,12 +100,12 @@ static struct bed *bed_asking(uint16_t poll_s)
     bed->w = world_ready();
     config.stack = &bed->w->stack;
     assert_true(sntp_init(&bed->client, &config, bed->w->now_us));
-    run(bed, 1000);
+    run_for(bed, 1000);
     assert_int_equal(bed->w->sent[(bed->w->sent_count - 1) % SENT_MAX].len,
                      ETH_LEN + ARP_LEN);
     be_found(bed);
-    run(bed, SNTP_WAIT_US);
-    question(bed);
+    run_for(bed, SNTP_WAIT_US);
+    last_question(bed);
     assert_int_equal(bed->client.state, SNTP_ASKING);
     return bed;
 }
@@ -117,7 +117,7 @@ static void bed_free(struct bed *bed)
 }
 
 struct reply {
-    uint64_t originate_time; /* 0: what was asked */
+    uint64_t originate_time; /* 0 for the request's timestamp */
     uint64_t transmit_time;
     uint32_t reference_id;
     uint16_t src_port;
@@ -132,7 +132,7 @@ static const struct reply good = {
     .mode = SNTP_SERVER,
 };
 
-static void answer(struct bed *bed, struct reply reply)
+static void send_answer(struct bed *bed, struct reply reply)
 {
     const struct sntp sntp = {
         .leap = reply.leap,
@@ -171,30 +171,31 @@ static void answer(struct bed *bed, struct reply reply)
     assert_true(world_input(bed->w, 0, frame, SNTP_AT + len));
 }
 
-static uint64_t counter(const struct bed *bed, enum sntp_counter which)
+static uint64_t read_counter(const struct bed *bed, enum sntp_counter which)
 {
     return sntp_counter_read(&bed->client, which);
 }
 
-static void test_sntp_sets_the_time_and_asks_again_later(void **state)
+static void test_sntp_sets_the_time_and_polls_again_later(void **state)
 {
     struct bed *bed = bed_asking(16);
-    uint64_t first = question(bed).transmit_time;
+    uint64_t first = last_question(bed).transmit_time;
 
     (void)state;
-    run(bed, 8000);
-    answer(bed, good);
+    run_for(bed, 8000);
+    send_answer(bed, good);
     assert_int_equal(bed->times, 1);
-    assert_int_equal(bed->epoch_ms, 1700000000500 + 4); /* half way */
-    run(bed, 15 * SECOND);
-    assert_int_equal(counter(bed, SNTP_QUESTIONS), 1);
-    run(bed, SECOND);
-    assert_int_equal(counter(bed, SNTP_QUESTIONS), 2);
-    assert_int_not_equal(question(bed).transmit_time, first);
+    /* Half of the round trip, 4 ms, is added. */
+    assert_int_equal(bed->epoch_ms, 1700000000500 + 4);
+    run_for(bed, 15 * SECOND);
+    assert_int_equal(read_counter(bed, SNTP_QUESTIONS), 1);
+    run_for(bed, SECOND);
+    assert_int_equal(read_counter(bed, SNTP_QUESTIONS), 2);
+    assert_int_not_equal(last_question(bed).transmit_time, first);
     bed_free(bed);
 }
 
-static void test_sntp_takes_no_answer_but_the_right_one(void **state)
+static void test_sntp_accepts_only_the_matching_answer(void **state)
 {
     struct bed *bed = bed_asking(16);
     struct reply reply[6] = {good, good, good, good, good, good};
@@ -207,17 +208,17 @@ static void test_sntp_takes_no_answer_but_the_right_one(void **state)
     reply[4].is_elsewhere = true;
     reply[5].is_cut = true;
     for (size_t i = 0; i < ARRAY_LEN(reply); i++) {
-        answer(bed, reply[i]);
-        assert_int_equal(counter(bed, SNTP_STRAY), i + 1);
+        send_answer(bed, reply[i]);
+        assert_int_equal(read_counter(bed, SNTP_STRAY), i + 1);
     }
-    answer(bed, good);
-    answer(bed, good); /* nobody asked twice */
-    assert_int_equal(counter(bed, SNTP_STRAY), ARRAY_LEN(reply) + 1);
+    send_answer(bed, good);
+    send_answer(bed, good); /* a second answer to one request */
+    assert_int_equal(read_counter(bed, SNTP_STRAY), ARRAY_LEN(reply) + 1);
     assert_int_equal(bed->times, 1);
     bed_free(bed);
 }
 
-static void test_sntp_takes_no_time_from_who_has_none(void **state)
+static void test_sntp_ignores_an_unsynchronised_server(void **state)
 {
     struct reply reply[6] = {good, good, good, good, good, good};
 
@@ -227,21 +228,21 @@ static void test_sntp_takes_no_time_from_who_has_none(void **state)
     reply[2].transmit_time = 0;
     reply[3].transmit_time = (uint64_t)2208988800u << 32; /* 1970 */
     reply[4].transmit_time = 0x7fffffff00000000;          /* 2104 */
-    reply[5].stratum = 0; /* as chronyd says it, with its leap indicator */
+    reply[5].stratum = 0; /* unsynchronised, as chronyd reports it */
     reply[5].reference_id = 0;
     for (size_t i = 0; i < ARRAY_LEN(reply); i++) {
         struct bed *bed = bed_asking(16);
 
-        answer(bed, reply[i]);
+        send_answer(bed, reply[i]);
         assert_int_equal(bed->times, 0);
         assert_int_equal(bed->kisses, 0);
-        assert_int_equal(counter(bed, SNTP_UNUSABLE), 1);
+        assert_int_equal(read_counter(bed, SNTP_UNUSABLE), 1);
         assert_int_equal(bed->client.state, SNTP_RESTING);
         bed_free(bed);
     }
 }
 
-static void test_sntp_obeys_kisses_of_death(void **state)
+static void test_sntp_obeys_kiss_codes(void **state)
 {
     static const struct {
         uint32_t code;
@@ -261,27 +262,27 @@ static void test_sntp_obeys_kisses_of_death(void **state)
 
         reply.stratum = 0;
         reply.reference_id = row[i].code;
-        answer(bed, reply);
+        send_answer(bed, reply);
         assert_int_equal(bed->times, 0);
         assert_int_equal(bed->kisses, 1);
         assert_int_equal(bed->code, row[i].code);
         assert_int_equal(bed->client.state, row[i].state);
-        run(bed, (row[i].poll_s - 1) * (uint64_t)SECOND);
-        assert_int_equal(counter(bed, SNTP_QUESTIONS), 1);
-        run(bed, 3 * SECOND);
-        assert_int_equal(counter(bed, SNTP_QUESTIONS) > 1,
+        run_for(bed, (row[i].poll_s - 1) * (uint64_t)SECOND);
+        assert_int_equal(read_counter(bed, SNTP_QUESTIONS), 1);
+        run_for(bed, 3 * SECOND);
+        assert_int_equal(read_counter(bed, SNTP_QUESTIONS) > 1,
                          row[i].state != SNTP_IDLE);
         if (row[i].state == SNTP_IDLE) {
             sntp_link_up(&bed->client, bed->w->now_us);
-            run(bed, SECOND);
-            assert_in_range(counter(bed, SNTP_QUESTIONS), 2, 3);
+            run_for(bed, SECOND);
+            assert_in_range(read_counter(bed, SNTP_QUESTIONS), 2, 3);
         }
         bed_free(bed);
     }
 }
 
-/* RFC 4330 section 8: RATE slows down, but does not switch off. */
-static void test_sntp_many_kisses_slow_it_down_to_a_sixteenth(void **state)
+/* RFC 4330 section 8: RATE slows the client down, but does not stop it. */
+static void test_sntp_rate_kisses_slow_it_down_at_most_16_times(void **state)
 {
     struct bed *bed = bed_asking(16);
     struct reply reply = good;
@@ -292,16 +293,16 @@ static void test_sntp_many_kisses_slow_it_down_to_a_sixteenth(void **state)
     for (unsigned kisses = 1; kisses <= 6; kisses++) {
         uint64_t poll_s = 16u << MIN(kisses, 4u);
 
-        answer(bed, reply);
+        send_answer(bed, reply);
         assert_int_equal(bed->kisses, kisses);
-        run(bed, (poll_s - 1) * SECOND);
+        run_for(bed, (poll_s - 1) * SECOND);
         assert_int_equal(bed->client.state, SNTP_RESTING);
-        run(bed, SECOND);
-        be_found(bed); /* it is asked for again after a minute */
-        run(bed, SNTP_WAIT_US);
+        run_for(bed, SECOND);
+        be_found(bed); /* its MAC is solicited again after a minute */
+        run_for(bed, SNTP_WAIT_US);
         assert_int_equal(bed->client.state, SNTP_ASKING);
     }
-    /* Another server has said no such thing. */
+    /* Another server has sent no kiss code. */
     sntp_set_server(&bed->client, &remote4, bed->w->now_us);
     assert_int_equal(bed->client.poll_s, 16);
     bed_free(bed);
@@ -317,18 +318,19 @@ static void expect_questions(uint16_t poll_s, const uint8_t *at_s,
         uint64_t at_us = start_us + at_s[i] * (uint64_t)SECOND;
 
         if (i != 0) {
-            run(bed, at_us - SECOND / 10 - bed->w->now_us);
-            assert_int_equal(counter(bed, SNTP_QUESTIONS), i);
+            run_for(bed, at_us - SECOND / 10 - bed->w->now_us);
+            assert_int_equal(read_counter(bed, SNTP_QUESTIONS), i);
         }
-        run(bed, at_us + SECOND / 10 - bed->w->now_us);
-        assert_int_equal(counter(bed, SNTP_QUESTIONS), i + 1);
+        run_for(bed, at_us + SECOND / 10 - bed->w->now_us);
+        assert_int_equal(read_counter(bed, SNTP_QUESTIONS), i + 1);
     }
-    assert_int_equal(counter(bed, SNTP_TIMEOUTS), count - 1);
+    assert_int_equal(read_counter(bed, SNTP_TIMEOUTS), count - 1);
     bed_free(bed);
 }
 
-/* 1 s for an answer, then a rest of 15, 30 ... s, up to the interval. */
-static void test_sntp_asks_less_often_who_does_not_answer(void **state)
+/* It waits 1 s for an answer and then rests 15, 30 ... s, up to the
+ * interval. */
+static void test_sntp_asks_a_silent_server_less_often(void **state)
 {
     static const uint8_t usual_s[] = {0, 16, 47};
     static const uint8_t often_s[] = {0, 16, 37};
@@ -340,28 +342,29 @@ static void test_sntp_asks_less_often_who_does_not_answer(void **state)
     expect_questions(4, fast_s, ARRAY_LEN(fast_s));
 }
 
-/* RFC 4330 section 10: not within 15 s, however often the link comes. */
-static void test_sntp_waits_also_when_the_link_is_new(void **state)
+/* RFC 4330 section 10: no request within 15 s, however often the link comes
+ * up. */
+static void test_sntp_keeps_its_rate_limit_after_a_link_change(void **state)
 {
     struct bed *bed = bed_asking(64);
 
     (void)state;
-    answer(bed, good);
-    run(bed, 5 * SECOND);
+    send_answer(bed, good);
+    run_for(bed, 5 * SECOND);
     sntp_link_up(&bed->client, bed->w->now_us);
-    run(bed, 9 * SECOND);
-    assert_int_equal(counter(bed, SNTP_QUESTIONS), 1);
-    run(bed, 2 * SECOND);
-    assert_int_equal(counter(bed, SNTP_QUESTIONS), 2);
-    answer(bed, good);
-    run(bed, 20 * SECOND);
+    run_for(bed, 9 * SECOND);
+    assert_int_equal(read_counter(bed, SNTP_QUESTIONS), 1);
+    run_for(bed, 2 * SECOND);
+    assert_int_equal(read_counter(bed, SNTP_QUESTIONS), 2);
+    send_answer(bed, good);
+    run_for(bed, 20 * SECOND);
     sntp_link_up(&bed->client, bed->w->now_us);
-    run(bed, SECOND / 10);
-    assert_int_equal(counter(bed, SNTP_QUESTIONS), 3);
+    run_for(bed, SECOND / 10);
+    assert_int_equal(read_counter(bed, SNTP_QUESTIONS), 3);
     bed_free(bed);
 }
 
-static void test_sntp_without_server_does_nothing(void **state)
+static void test_sntp_does_nothing_without_a_server(void **state)
 {
     struct world *w = world_ready();
     struct sntp_config config = {.stack = &w->stack, .set_time = set_time};
@@ -376,7 +379,7 @@ static void test_sntp_without_server_does_nothing(void **state)
     world_free(w);
 }
 
-static void test_another_server_is_asked_at_once(void **state)
+static void test_sntp_asks_another_server_at_once(void **state)
 {
     struct bed *bed = bed_asking(64);
     struct ip_addr other = ip_addr_from_v4(0x0a000007);
@@ -386,41 +389,41 @@ static void test_another_server_is_asked_at_once(void **state)
     uint8_t arp[64];
 
     (void)state;
-    sntp_set_server(&bed->client, &host4, bed->w->now_us); /* no other */
+    sntp_set_server(&bed->client, &host4, bed->w->now_us); /* the same server */
     assert_int_equal(bed->client.state, SNTP_ASKING);
     sntp_set_server(&bed->client, &other, bed->w->now_us);
-    run(bed, SNTP_WAIT_US);
+    run_for(bed, SNTP_WAIT_US);
     assert_true(world_input(bed->w, 0, arp,
                             make_arp(arp, ARP_REPLY, &other_mac, &other, &us)));
-    run(bed, SNTP_WAIT_US);
-    assert_int_equal(bed->w->sent_count, sent + 2); /* ARP, then the question */
+    run_for(bed, SNTP_WAIT_US);
+    assert_int_equal(bed->w->sent_count, sent + 2); /* ARP, then the request */
     assert_int_equal(bed->client.state, SNTP_ASKING);
     sntp_set_server(&bed->client, &none, bed->w->now_us);
     assert_int_equal(bed->client.state, SNTP_IDLE);
     sntp_link_up(&bed->client, bed->w->now_us);
-    run(bed, 100 * (uint64_t)SECOND);
+    run_for(bed, 100 * (uint64_t)SECOND);
     assert_int_equal(sntp_counter_read(&bed->client, SNTP_QUESTIONS), 2);
     sntp_set_server(&bed->client, &host4, bed->w->now_us);
     assert_int_equal(bed->client.state, SNTP_RESTING);
     bed_free(bed);
 }
 
-static void test_another_interval_counts_from_now_on(void **state)
+static void test_sntp_uses_another_interval_from_now_on(void **state)
 {
     struct bed *bed = bed_asking(1000);
     uint64_t due_us;
 
     (void)state;
-    answer(bed, good);
-    run(bed, 10 * SECOND);
+    send_answer(bed, good);
+    run_for(bed, 10 * SECOND);
     sntp_set_poll(&bed->client, 30, bed->w->now_us);
-    run(bed, 29 * SECOND);
-    assert_int_equal(counter(bed, SNTP_QUESTIONS), 1);
-    run(bed, 2 * SECOND);
-    assert_int_equal(counter(bed, SNTP_QUESTIONS), 2);
-    answer(bed, good);
+    run_for(bed, 29 * SECOND);
+    assert_int_equal(read_counter(bed, SNTP_QUESTIONS), 1);
+    run_for(bed, 2 * SECOND);
+    assert_int_equal(read_counter(bed, SNTP_QUESTIONS), 2);
+    send_answer(bed, good);
 
-    /* A longer one does not put off the question that is due. */
+    /* A longer interval does not delay a request that is due. */
     due_us = bed->client.due_us;
     sntp_set_poll(&bed->client, 0, bed->w->now_us);
     assert_int_equal(bed->client.due_us, due_us);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Keys and bounds of memory regions; where a queue pair's state may go. */
+/* Keys and bounds of memory regions, and transitions of a queue pair. */
 #include <stdarg.h>
 #include <setjmp.h>
 #include <stdlib.h>
@@ -14,8 +14,8 @@ enum { KEY = 5 << 8 | 0x33, PD = 2, LEN = 100 };
 
 static uint8_t memory[0x2000];
 
-/* DRAM from 0 to 0x2000 less a hole at the end. */
-static void *map(void *ctx, uint64_t addr, uint64_t len)
+/* Map DRAM from 0 to 0x2000, without a hole at its end. */
+static void *map_memory(void *ctx, uint64_t addr, uint64_t len)
 {
     (void)ctx;
     return addr <= sizeof(memory) && len <= sizeof(memory) - addr
@@ -23,9 +23,9 @@ static void *map(void *ctx, uint64_t addr, uint64_t len)
                : NULL;
 }
 
-static const struct rdma_dram dram = {.map = map};
+static const struct rdma_dram dram = {.map = map_memory};
 
-static struct rdma_objects *objects(void)
+static struct rdma_objects *new_objects(void)
 {
     struct rdma_objects *o = calloc(1, sizeof(*o));
 
@@ -42,14 +42,14 @@ static struct rdma_objects *objects(void)
     return o;
 }
 
-static void test_a_key_gives_its_region_and_nothing_else(void **state)
+static void test_a_key_gives_access_to_its_region_only(void **state)
 {
     static const struct {
         uint16_t pd;
         uint32_t key;
         unsigned int rights;
         uint64_t va, len;
-        int32_t at; /* in memory; -1: refused */
+        int32_t at; /* offset in memory; -1 if refused */
     } rows[] = {
         {PD, KEY, 0, VA, LEN, DRAM},
         {PD, KEY, 0, VA, 0, DRAM},
@@ -73,7 +73,7 @@ static void test_a_key_gives_its_region_and_nothing_else(void **state)
         {PD, KEY, 0, 0, UINT64_MAX, -1},
         {PD, KEY, 0, UINT64_MAX, 2, -1},
     };
-    struct rdma_objects *o = objects();
+    struct rdma_objects *o = new_objects();
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -119,7 +119,7 @@ static void test_every_state_times_every_next_state(void **state)
 
 static void test_a_queue_pair_is_found_by_its_whole_number(void **state)
 {
-    struct rdma_objects *o = objects();
+    struct rdma_objects *o = new_objects();
 
     (void)state;
     o->qps[7] = (struct rdma_qp){.exists = true, .qpn = 3 << 11 | 7};

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Golden bytes of slow protocols, behind Ethernet's header. */
+/* Golden bytes of slow protocols, without the Ethernet header. */
 #ifndef ESSD_TESTS_WIRE_GOLDEN_LACP_H
 #define ESSD_TESTS_WIRE_GOLDEN_LACP_H
 
 #include <stdint.h>
 
 /*
- * A Cisco switch's LACPDU, frame 1 of the Wireshark project's sample capture
- * lacp1.pcap: port 22 to port 25 of another, which it calls expired.
+ * A LACPDU of a Cisco switch: frame 1 of lacp1.pcap, a sample capture of the
+ * Wireshark project.  Port 22 sends it to port 25 of another system, whose
+ * state it gives as expired.
  */
 static const uint8_t lacp_golden[] = {
     0x01, 0x01, 0x01, 0x14, 0x80, 0x00, 0x00, 0x13, 0xc4, 0x12, 0x0f,
@@ -22,7 +23,7 @@ static const uint8_t lacp_golden[] = {
     0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
 };
 
-/* That port's question: has all you sent me arrived? */
+/* A marker from the same port. */
 static const uint8_t marker_golden[] = {
     0x02, 0x01, 0x01, 0x10, 0x00, 0x16, 0x00, 0x13, 0xc4, 0x12, 0x0f,
     0x00, 0xde, 0xad, 0xbe, 0xef, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Golden bytes of MAC Control frames, behind the Ethernet header: what scapy
- * builds from the values of its own test/contrib/mac_control.uts, which reads
- * them back; Wireshark's macc dissector reads the same in them.
+ * Golden bytes of MAC Control frames, without the Ethernet header.  scapy
+ * builds them from the values of its own test/contrib/mac_control.uts, and
+ * Wireshark's macc dissector decodes them to the same values.
  */
 #ifndef ESSD_TESTS_WIRE_GOLDEN_MAC_CONTROL_H
 #define ESSD_TESTS_WIRE_GOLDEN_MAC_CONTROL_H

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Golden bytes of what services send and receive: LLDP, SNTP, DHCP. */
+/* Golden bytes of LLDP, SNTP and DHCP. */
 #ifndef ESSD_TESTS_WIRE_GOLDEN_SERVICES_H
 #define ESSD_TESTS_WIRE_GOLDEN_SERVICES_H
 
 #include <stdint.h>
 
 /*
- * TLVs in the order in which lldpd sends them, and one that we skip.
- * Wireshark reads in them what test_lldp.c expects.
+ * TLVs in the order in which lldpd sends them, and one that we skip.  Wireshark
+ * decodes them to the values that test_lldp.c expects.
  */
 static const uint8_t lldp_golden[] = {
     0x02, 0x07, 0x04, 0x52, 0x54, 0x00, 0x12, 0x34, 0x56, /* chassis */
@@ -38,7 +38,7 @@ static const uint8_t sntp_golden[] = {
     0x40, 0x00, 0x00, 0x00, 0xe8, 0xfe, 0x6f, 0x80, 0x80, 0x00, 0x00, 0x00,
 };
 
-/* A server's answer: an option that we skip, lists of two.  By scapy. */
+/* A server's answer, with an option that we skip and lists of two; by scapy. */
 static const uint8_t dhcp_ack[] = {
     0x02, 0x01, 0x06, 0x00, 0x11, 0x22, 0x33, 0x44, 0x00, 0x00, 0x80, 0x00,
     0x00, 0x00, 0x00, 0x00, 0x0a, 0x00, 0x00, 0x4d, 0x0a, 0x00, 0x00, 0x01,
@@ -68,7 +68,7 @@ static const uint8_t dhcp_ack[] = {
     0x05, 0x1a, 0x02, 0x05, 0x78, 0xff,
 };
 
-/* A client's first message, padded to 300 bytes.  By scapy. */
+/* A client's first message, padded to 300 bytes; by scapy. */
 static const uint8_t dhcp_discover[] = {
     0x01, 0x01, 0x06, 0x00, 0x11, 0x22, 0x33, 0x44, 0x00, 0x05, 0x80, 0x00,
     0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,

@@ -28,7 +28,8 @@ static void test_arp_parse_refuses_every_truncation(void **state)
     ASSERT_TRUNCATIONS_REFUSED(arp_parse, &arp, arp_request, ARP_LEN);
 }
 
-/* Each byte of hardware, protocol and their lengths has one right value. */
+/* Each byte of the types and lengths of hardware and protocol has one valid
+ * value. */
 static void test_arp_parse_refuses_other_networks(void **state)
 {
     struct arp arp;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* MADs, the CM messages in them, and the RDMA IP CM header in those. */
+/* MADs, CM messages, and the RDMA IP CM header. */
 #include "tests/unit/net/wire/wire_test.h"
 
 #include "net/wire/cm_msg.h"

@@ -6,7 +6,7 @@
 
 static const struct mac_addr mac = {{0x52, 0x54, 0x00, 0x12, 0x34, 0x56}};
 
-static void test_dhcp_reads_what_a_server_says(void **state)
+static void test_dhcp_parse_reads_the_options_of_an_ack(void **state)
 {
     struct ip_addr ip;
     struct dhcp dhcp;
@@ -59,11 +59,11 @@ static void test_dhcp_parse_refuses_every_truncation(void **state)
 {
     struct dhcp dhcp;
 
-    (void)state; /* the end is the last byte */
+    (void)state; /* the end option is the last byte */
     ASSERT_TRUNCATIONS_REFUSED(dhcp_parse, &dhcp, dhcp_ack, sizeof(dhcp_ack));
 }
 
-static void test_dhcp_emit_refuses_every_room_that_is_too_small(void **state)
+static void test_dhcp_emit_refuses_every_buffer_that_is_too_small(void **state)
 {
     DIRTY(out, 400);
     struct dhcp dhcp;
@@ -87,7 +87,8 @@ static void test_dhcp_emit_refuses_every_room_that_is_too_small(void **state)
     assert_int_equal(dhcp_emit(&dhcp, out, len), len);
 }
 
-/* A reply with these options behind its message type, and an end. */
+/* Parse a reply with these options after its message type, and an end
+ * option. */
 static bool parse_with(struct dhcp *dhcp, const uint8_t *options, size_t len)
 {
     uint8_t buf[512] = {0};
@@ -102,7 +103,7 @@ static bool parse_with(struct dhcp *dhcp, const uint8_t *options, size_t len)
     parse_with(&dhcp, (const uint8_t[]){__VA_ARGS__},                          \
                sizeof((const uint8_t[]){__VA_ARGS__}))
 
-static void test_dhcp_options_have_their_lengths_and_come_once(void **state)
+static void test_dhcp_options_have_valid_lengths_and_occur_once(void **state)
 {
     struct dhcp dhcp;
 
@@ -111,11 +112,11 @@ static void test_dhcp_options_have_their_lengths_and_come_once(void **state)
     assert_false(PARSES(54, 3, 10, 0, 0));
     assert_false(PARSES(54, 8, 10, 0, 0, 1, 10, 0, 0, 2));
     assert_false(PARSES(54, 4, 10, 0, 0, 1, 54, 4, 10, 0, 0, 1));
-    assert_false(PARSES(53, 1, 5)); /* a second type */
+    assert_false(PARSES(53, 1, 5)); /* a second message type */
     assert_false(PARSES(51, 2, 0, 9));
     assert_false(PARSES(58, 0));
     assert_false(PARSES(59, 5, 0, 0, 0, 0, 1));
-    assert_false(PARSES(26, 2, 0, 67)); /* no MTU */
+    assert_false(PARSES(26, 2, 0, 67)); /* too small for an MTU */
     assert_true(PARSES(26, 2, 0, 68));
     assert_false(PARSES(57, 2, 2, 63));
     assert_false(PARSES(3, 0));
@@ -123,11 +124,12 @@ static void test_dhcp_options_have_their_lengths_and_come_once(void **state)
     assert_false(PARSES(12, 0));
     assert_false(PARSES(61, 1, 0));
     assert_false(PARSES(55, 0));
-    assert_true(PARSES(250, 3, 1, 2, 3));        /* whatever that is */
-    assert_false(PARSES(250, 4, 1, 2, 3, 4, 5)); /* no end: 5 is no option */
+    assert_true(PARSES(250, 3, 1, 2, 3)); /* an unknown option */
+    /* The option at 5 has no end. */
+    assert_false(PARSES(250, 4, 1, 2, 3, 4, 5));
 }
 
-static void test_dhcp_masks_have_no_holes(void **state)
+static void test_dhcp_parse_refuses_masks_with_holes(void **state)
 {
     struct dhcp dhcp;
 
@@ -152,15 +154,16 @@ static void test_dhcp_options_may_be_in_file_and_sname(void **state)
     memcpy(buf, dhcp_ack, DHCP_OPTIONS + 3);
     memcpy(buf + DHCP_OPTIONS + 3, (const uint8_t[]){52, 1, 3, 255}, 4);
     memcpy(buf + DHCP_FILE, (const uint8_t[]){51, 4, 0, 0, 1, 0, 255}, 7);
-    assert_false(dhcp_parse(&dhcp, buf, sizeof(buf))); /* sname: no end */
+    /* Sname has no end option. */
+    assert_false(dhcp_parse(&dhcp, buf, sizeof(buf)));
     buf[DHCP_SNAME] = 255;
     assert_true(dhcp_parse(&dhcp, buf, sizeof(buf)));
     assert_int_equal(dhcp.lease_s, 256);
-    /* An option does not reach from one field into the next. */
+    /* An option must not continue in the next field. */
     buf[DHCP_SNAME] = 250;
     buf[DHCP_SNAME + 1] = 63;
     assert_false(dhcp_parse(&dhcp, buf, sizeof(buf)));
-    buf[DHCP_OPTIONS + 5] = 1; /* file alone */
+    buf[DHCP_OPTIONS + 5] = 1; /* only file has options */
     assert_true(dhcp_parse(&dhcp, buf, sizeof(buf)));
     buf[DHCP_OPTIONS + 5] = 0;
     assert_false(dhcp_parse(&dhcp, buf, sizeof(buf)));
@@ -168,7 +171,7 @@ static void test_dhcp_options_may_be_in_file_and_sname(void **state)
     assert_false(dhcp_parse(&dhcp, buf, sizeof(buf)));
 }
 
-static void test_dhcp_headers_of_others_are_refused(void **state)
+static void test_dhcp_parse_refuses_invalid_headers(void **state)
 {
     static const struct {
         size_t at;

@@ -33,7 +33,7 @@ static void test_grh_parse_refuses_every_truncation(void **state)
     ASSERT_TRUNCATIONS_REFUSED(grh_parse, &grh, grh_golden, sizeof(grh_golden));
 }
 
-static void test_grh_parse_refuses_what_is_not_one(void **state)
+static void test_grh_parse_refuses_other_headers(void **state)
 {
     struct grh grh;
     uint8_t buf[sizeof(grh_golden)];

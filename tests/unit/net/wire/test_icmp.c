@@ -5,7 +5,7 @@
 #include "net/wire/icmp.h"
 #include "net/wire/nd.h"
 
-/* The addresses golden.py puts under its ICMPv6 messages. */
+/* The addresses of the ICMPv6 messages that golden.py makes. */
 static const struct ip_addr v6_src = {
     {0xfe, 0x80, [8] = 0x50, 0x54, 0x00, 0xff, 0xfe, 0x12, 0x34, 0x56}};
 static const struct ip_addr v6_dst = {{0x20, 0x01, 0x0d, 0xb8, [15] = 7}};
@@ -138,7 +138,7 @@ static void test_nd_router_advert_in(void **state)
     assert_int_equal(ra.prefixes[0].preferred_s, 14400);
 }
 
-static void test_nd_router_advert_keeps_no_more_prefixes_than_fit(void **state)
+static void test_nd_router_advert_keeps_as_many_prefixes_as_fit(void **state)
 {
     enum { PREFIX_AT = 32, PREFIX_LEN = 32, COUNT = ND_RA_MAX_PREFIXES + 3 };
     uint8_t buf[PREFIX_AT + COUNT * PREFIX_LEN];
@@ -153,7 +153,7 @@ static void test_nd_router_advert_keeps_no_more_prefixes_than_fit(void **state)
     assert_int_equal(ra.prefix_count, ND_RA_MAX_PREFIXES);
 }
 
-/* A message may end before an option, but never inside one. */
+/* A message may end before an option, but not inside one. */
 static void test_nd_options_are_whole_or_refused(void **state)
 {
     union {
@@ -192,8 +192,8 @@ static void test_nd_parse_refuses_hostile_options_and_targets(void **state)
         {ICMP_CODE, 1},
         {ICMP_TYPE, ND_ROUTER_ADVERT},
         {ND_TARGET, 0xff},                        /* multicast */
-        {ND_NEIGHBOR_OPTIONS + ND_OPT_LENGTH, 0}, /* for ever */
-        {ND_NEIGHBOR_OPTIONS + ND_OPT_LENGTH, 2}, /* past the end */
+        {ND_NEIGHBOR_OPTIONS + ND_OPT_LENGTH, 0}, /* would loop for ever */
+        {ND_NEIGHBOR_OPTIONS + ND_OPT_LENGTH, 2}, /* exceeds the message */
         {ND_NEIGHBOR_OPTIONS + ND_OPT_LENGTH, 0xff},
     };
     struct nd_neighbor nd;
@@ -220,7 +220,7 @@ static void test_nd_parse_refuses_a_mapped_target(void **state)
     assert_false(nd_neighbor_parse(&nd, buf, sizeof(buf)));
 }
 
-static void test_nd_derived_addresses(void **state)
+static void test_nd_derives_the_expected_addresses(void **state)
 {
     /* RFC 4291 section 2.7.1: 4037::01:800:200e:8c6c. */
     static const struct ip_addr ip = {

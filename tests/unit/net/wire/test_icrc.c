@@ -4,8 +4,8 @@
 #include "net/wire/icrc.h"
 
 /*
- * Congestion notification, captured on a ConnectX-4 Lx: scapy's
- * test/contrib/roce.uts, "RoCE CNP captured on ConnectX-4 Lx".
+ * A CNP that was captured on a ConnectX-4 Lx: scapy's test/contrib/roce.uts,
+ * "RoCE CNP captured on ConnectX-4 Lx".
  */
 static const uint8_t connectx_cnp[] = {
     0x45, 0xc2, 0x00, 0x3c, 0x71, 0x8c, 0x40, 0x00, 0x40, 0x11, 0x91, 0x61,
@@ -15,7 +15,7 @@ static const uint8_t connectx_cnp[] = {
     0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x82, 0xfd, 0x00, 0x2a,
 };
 
-/* Unconnected SEND only with two pad bytes: the same file, "RoCE layer". */
+/* A SEND Only of UC with two pad bytes: "RoCE layer" in the same file. */
 static const uint8_t uc_send_only[] = {
     0x45, 0x01, 0x00, 0x40, 0x04, 0x78, 0x40, 0x00, 0x40, 0x11, 0xb4,
     0xd5, 0xc0, 0xa8, 0x00, 0x07, 0xc0, 0xa8, 0x00, 0x07, 0xc0, 0x00,
@@ -47,7 +47,7 @@ static uint32_t icrc_of(const struct vector *v, const uint8_t *packet)
                     v->len - v->headers_len - ICRC_LEN);
 }
 
-static void test_icrc_of_the_published_vectors(void **state)
+static void test_icrc_matches_published_packets(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(vectors); i++) {
@@ -77,7 +77,8 @@ static void test_icrc_is_the_same_however_the_payload_is_cut(void **state)
     }
 }
 
-/* Which bits a switch may change, told apart from those it may not. */
+/* Change every bit: only bits that a switch may change leave the ICRC as it
+ * is. */
 static void check_every_bit(const struct vector *v, const uint8_t *may_change)
 {
     uint8_t packet[128];
@@ -121,7 +122,7 @@ static void test_icrc_ipv6_covers_all_but_the_variant_fields(void **state)
     check_every_bit(&vectors[3], may_change);
 }
 
-/* No published vector: what annex A16 says, spelled out byte by byte. */
+/* There is no published packet: the bytes are written here after annex A16. */
 static void test_icrc_grh_is_ipv6_without_udp(void **state)
 {
     uint8_t plain[8 + ICRC_GRH_HEADERS_LEN], *grh = plain + 8;

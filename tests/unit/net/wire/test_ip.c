@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* IPv4, IPv6, UDP and the checksum under them. */
+/* IPv4, IPv6, UDP, and the Internet checksum. */
 #include "tests/unit/net/wire/wire_test.h"
 
 #include "net/wire/checksum.h"
@@ -49,7 +49,7 @@ static void test_ip_addr_prefixes(void **state)
 }
 
 /* RFC 1071 section 3: the worked example. */
-static void test_checksum_of_the_rfc_example(void **state)
+static void test_checksum_matches_the_example_of_rfc_1071(void **state)
 {
     static const uint8_t example[] = {0x00, 0x01, 0xf2, 0x03,
                                       0xf4, 0xf5, 0xf6, 0xf7};
@@ -253,7 +253,7 @@ static void test_udp_length_below_the_header_is_refused(void **state)
     assert_true(udp_parse(&udp, buf, sizeof(buf)));
 }
 
-/* 0 means "none" on the wire: a sum that comes out as 0 is sent as ffff. */
+/* 0 means "no checksum", so a sum of 0 is sent as ffffh. */
 static void test_udp_checksum_is_never_zero(void **state)
 {
     const struct ip_addr zero = ip_addr_from_v4(0);

@@ -3,14 +3,14 @@
 
 #include "net/wire/ipv6_ext.h"
 
-/* Both by scapy. */
+/* scapy has made both. */
 
-/* Offset 1448, more to come. */
+/* Offset 1448, more fragments follow. */
 static const uint8_t fragment[] = {
     0x3a, 0x00, 0x05, 0xa9, 0x11, 0x22, 0x33, 0x44,
 };
 
-/* A router alert, and padding. */
+/* A router alert option and padding. */
 static const uint8_t hop_by_hop[] = {
     0x3a, 0x00, 0x05, 0x02, 0x00, 0x00, 0x01, 0x00,
 };
@@ -58,7 +58,7 @@ static void test_reserved_bits_of_a_fragment_header_are_ignored(void **state)
     assert_int_equal(f.offset_bytes, 1448);
 }
 
-static void test_length_of_a_header_that_is_not_all_there(void **state)
+static void test_a_truncated_header_has_length_0(void **state)
 {
     uint8_t buf[2048] = {0};
 
@@ -72,8 +72,8 @@ static void test_length_of_a_header_that_is_not_all_there(void **state)
     assert_int_equal(ipv6_ext_len(buf, 2047), 0);
 }
 
-static enum ipv6_options check(const uint8_t *options, size_t len,
-                               size_t *offset)
+static enum ipv6_options check_options(const uint8_t *options, size_t len,
+                                       size_t *offset)
 {
     uint8_t *buf = malloc(IPV6_EXT_OPTIONS + len); /* ASan guards its end */
     enum ipv6_options result;
@@ -86,8 +86,8 @@ static enum ipv6_options check(const uint8_t *options, size_t len,
     return result;
 }
 
-/* RFC 8200 section 4.2: the type's two highest bits say what to do. */
-static void test_what_options_ask_of_us(void **state)
+/* RFC 8200 section 4.2: the two highest bits of the type say how to react. */
+static void test_options_are_judged_by_their_type(void **state)
 {
     static const struct {
         uint8_t options[6];
@@ -109,11 +109,11 @@ static void test_what_options_ask_of_us(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         assert_int_equal(
-            check(cases[i].options, sizeof(cases[i].options), &offset),
+            check_options(cases[i].options, sizeof(cases[i].options), &offset),
             cases[i].result);
         assert_int_equal(offset, cases[i].offset);
     }
     assert_int_equal(
         ipv6_options_check(hop_by_hop, sizeof(hop_by_hop), &offset),
-        IPV6_OPTIONS_SKIP); /* a router alert is no matter of ours */
+        IPV6_OPTIONS_SKIP); /* a host ignores a router alert */
 }

@@ -42,8 +42,8 @@ static void test_lacp_parse_refuses_every_truncation(void **state)
     ASSERT_TRUNCATIONS_REFUSED(lacp_parse, &lacp, lacp_golden, SLOW_LEN);
 }
 
-/* Clause 5.4.12: lengths are judged, version and types are not. */
-static void test_lacp_parse_judges_subtype_and_lengths_alone(void **state)
+/* Clause 5.4.12: lengths are checked, version and types are not. */
+static void test_lacp_parse_checks_only_subtype_and_lengths(void **state)
 {
     static const size_t judged[] = {SLOW_SUBTYPE, LACP_ACTOR + 1,
                                     LACP_PARTNER + 1, LACP_COLLECTOR + 1,
@@ -79,7 +79,7 @@ static void test_marker_golden_bytes_in_and_out(void **state)
     marker_emit(&marker, out);
     assert_memory_equal(out, marker_golden, SLOW_LEN);
 
-    marker.is_response = true; /* the answer differs in one byte */
+    marker.is_response = true; /* a response differs in one byte */
     marker_emit(&marker, out);
     assert_true(marker_parse(&marker, out, sizeof(out)));
     assert_true(marker.is_response);
@@ -87,7 +87,7 @@ static void test_marker_golden_bytes_in_and_out(void **state)
     assert_memory_equal(out, marker_golden, SLOW_LEN);
 }
 
-static void test_marker_parse_refuses_what_is_none(void **state)
+static void test_marker_parse_refuses_other_pdus(void **state)
 {
     uint8_t bent[SLOW_LEN];
     struct marker marker;

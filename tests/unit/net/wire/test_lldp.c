@@ -45,7 +45,7 @@ static void expect_golden(const struct lldp *lldp)
     assert_int_equal(lldp->max_frame, 1522);
 }
 
-static void test_lldp_golden_bytes_mean_what_they_should(void **state)
+static void test_lldp_parse_reads_the_golden_bytes(void **state)
 {
     uint8_t padded[sizeof(lldp_golden) + 20] = {0};
     struct lldp lldp;
@@ -59,7 +59,7 @@ static void test_lldp_golden_bytes_mean_what_they_should(void **state)
     assert_int_equal(lldp.len_bytes, sizeof(lldp_golden));
 }
 
-static void test_lldp_comes_out_as_it_went_in(void **state)
+static void test_lldp_emit_reproduces_a_parsed_lldpdu(void **state)
 {
     DIRTY(once, 400);
     DIRTY(twice, 400);
@@ -69,7 +69,8 @@ static void test_lldp_comes_out_as_it_went_in(void **state)
     (void)state;
     assert_true(lldp_parse(&lldp, lldp_golden, sizeof(lldp_golden)));
     len = lldp_emit(&lldp, once, sizeof(once));
-    assert_int_equal(len, sizeof(lldp_golden) - 9); /* but for what we skip */
+    assert_int_equal(len, sizeof(lldp_golden) -
+                              9); /* without the TLV that we skip */
     assert_true(lldp_parse(&again, once, len));
     expect_golden(&again);
     assert_int_equal(lldp_emit(&again, twice, sizeof(twice)), len);
@@ -80,7 +81,7 @@ static void test_lldp_comes_out_as_it_went_in(void **state)
 }
 
 /* The three mandatory TLVs, byte for byte: clause 8.5. */
-static void test_lldp_emits_a_shutdown_of_nothing_else(void **state)
+static void test_lldp_emit_writes_a_shutdown_of_three_tlvs(void **state)
 {
     static const uint8_t mac[6] = {2, 0, 0, 0, 0, 1};
     static const uint8_t expected[] = {
@@ -98,7 +99,7 @@ static void test_lldp_emits_a_shutdown_of_nothing_else(void **state)
     assert_int_equal(out[sizeof(expected)], 0xa5);
 }
 
-/* Cut anywhere but between TLVs behind the mandatory ones. */
+/* Truncations everywhere, except between TLVs after the mandatory ones. */
 static void test_lldp_parse_refuses_truncations(void **state)
 {
     size_t boundary = MANDATORY_LEN;
@@ -130,7 +131,7 @@ static bool parse_with(size_t at, uint8_t value)
     return lldp_parse(&lldp, buf, sizeof(buf));
 }
 
-static void test_lldp_parse_refuses_what_clause_9_2_7_7_1_does(void **state)
+static void test_lldp_parse_refuses_as_clause_9_2_7_7_1_requires(void **state)
 {
     (void)state;
     assert_false(parse_with(0, 0x04));  /* a port ID first */
@@ -142,11 +143,11 @@ static void test_lldp_parse_refuses_what_clause_9_2_7_7_1_does(void **state)
     assert_false(parse_with(22, 0x04));
     assert_false(parse_with(22, 0x06));
     assert_false(parse_with(23, 0xff)); /* beyond the end */
-    assert_false(
-        parse_with(sizeof(lldp_golden) - 1, 1)); /* an end with a value */
+    /* An end TLV must not have a value. */
+    assert_false(parse_with(sizeof(lldp_golden) - 1, 1));
 }
 
-/* One TLV behind the mandatory ones. @return false if that is refused */
+/* Parse one TLV after the mandatory ones.  @return false if that is refused */
 static bool parse_one(struct lldp *lldp, const uint8_t *tlv, size_t len)
 {
     static uint8_t buf[MANDATORY_LEN + 600];
@@ -156,7 +157,7 @@ static bool parse_one(struct lldp *lldp, const uint8_t *tlv, size_t len)
     return lldp_parse(lldp, buf, MANDATORY_LEN + len);
 }
 
-/* Every length of every optional TLV: skipped when it is too short. */
+/* Each optional TLV, with every length, is skipped when it is too short. */
 static void test_lldp_parse_skips_optional_tlvs_of_a_wrong_length(void **state)
 {
     size_t at = MANDATORY_LEN;
@@ -188,7 +189,7 @@ static void test_lldp_parse_skips_optional_tlvs_of_a_wrong_length(void **state)
     }
 }
 
-static void test_lldp_parse_bounds_texts_addresses_and_vlans(void **state)
+static void test_lldp_parse_limits_texts_addresses_and_vlans(void **state)
 {
     static uint8_t tlv[8 * 20];
     uint8_t text[2 + 256] = {0x0b, 0x00}; /* a system name of 256 bytes */

@@ -48,7 +48,7 @@ static void test_mac_control_parse_refuses_every_truncation(void **state)
                                MAC_CONTROL_PFC_LEN);
 }
 
-static void test_mac_control_other_opcodes_are_told_but_not_known(void **state)
+static void test_mac_control_parse_reports_unknown_opcodes(void **state)
 {
     uint8_t buf[MAC_CONTROL_LEN] = {0};
     struct mac_control control;

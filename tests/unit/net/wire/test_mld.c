@@ -3,7 +3,7 @@
 
 #include "net/wire/mld.h"
 
-/* All three by scapy. */
+/* scapy has made all three. */
 
 /* From fe80::e5:5dff:fe00:10 to ff02::16. */
 static const uint8_t report[] = {
@@ -12,14 +12,14 @@ static const uint8_t report[] = {
     0x00, 0x00, 0x00, 0x01, 0xff, 0x00, 0x00, 0x10,
 };
 
-/* To all, within 10 s. */
+/* A query for all groups, with a response time of 10 s. */
 static const uint8_t query_v2[] = {
     0x82, 0x00, 0x59, 0x13, 0x27, 0x10, 0x00, 0x00, 0x00, 0x00,
     0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
     0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
 };
 
-/* Of one group, within 1 s. */
+/* A query for one group, with a response time of 1 s. */
 static const uint8_t query_v1[] = {
     0x82, 0x00, 0x7f, 0x19, 0x03, 0xe8, 0x00, 0x00, 0xff, 0x02, 0x00, 0x00,
     0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x01, 0xff, 0x00, 0x00, 0x10,
@@ -28,7 +28,7 @@ static const uint8_t query_v1[] = {
 static const struct ip_addr group = {
     {0xff, 0x02, [11] = 1, [12] = 0xff, [15] = 0x10}};
 
-static void test_mld_report_is_what_others_make_of_it(void **state)
+static void test_mld_report_has_the_bytes_of_scapy(void **state)
 {
     const struct ip_addr src = {
         {0xfe, 0x80, [9] = 0xe5, 0x5d, 0xff, 0xfe, 0, 0, 0x10}};
@@ -41,7 +41,7 @@ static void test_mld_report_is_what_others_make_of_it(void **state)
     assert_memory_equal(out, report, MLD_REPORT_LEN);
 }
 
-static void test_mld_queries_of_both_versions(void **state)
+static void test_mld_parse_reads_queries_of_both_versions(void **state)
 {
     struct mld_query query;
 
@@ -71,7 +71,7 @@ static void test_mld_query_of_every_other_length_is_refused(void **state)
     assert_false(mld_query_parse(&query, report, sizeof(report)));
 }
 
-/* RFC 3810 section 5.1.3; version 1 has plain milliseconds. */
+/* RFC 3810 section 5.1.3; version 1 has milliseconds in binary. */
 static void test_mld_long_times_are_floating_point(void **state)
 {
     static const struct {

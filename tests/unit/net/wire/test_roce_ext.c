@@ -39,7 +39,7 @@ static void test_aeth_golden_bytes_in_and_out(void **state)
     ASSERT_TRUNCATIONS_REFUSED(aeth_parse, &aeth, golden, AETH_LEN);
 }
 
-static void test_aeth_syndromes_are_the_specifications(void **state)
+static void test_aeth_syndromes_match_the_specification(void **state)
 {
     static const struct {
         uint8_t syndrome;

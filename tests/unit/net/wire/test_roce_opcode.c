@@ -4,9 +4,9 @@
 #include "net/wire/roce_opcode.h"
 
 /*
- * IBTA Vol 1 table 38 as printed: which opcodes there are, what follows the
- * BTH, and the bytes that this adds up to.  Written down apart from the table
- * that is tested; every opcode that is not here must be "not known".
+ * IBTA Vol 1 table 38 as printed: the opcodes, the headers that follow the BTH,
+ * and their length.  It was written independently of the table that is tested.
+ * Every opcode that is not here must be unknown to that table.
  */
 static const struct {
     uint8_t opcode;

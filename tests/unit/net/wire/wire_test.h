@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What every wire format test needs. */
+/* Helpers for the tests of wire formats. */
 #ifndef ESSD_TESTS_WIRE_TEST_H
 #define ESSD_TESTS_WIRE_TEST_H
 
@@ -14,12 +14,13 @@
 #include "lib/util.h"
 #include "tests/unit/net/wire/golden.h"
 
-/* A buffer as they arrive from a pool: dirty. */
+/* A buffer with old bytes, as a pool provides it. */
 #define DIRTY(name, len)                                                       \
     uint8_t name[len];                                                         \
     memset(name, 0xa5, sizeof(name))
 
-/* No shorter `len` parses.  Each try has a heap copy, which ASan guards. */
+/* Check that parse() refuses every shorter length.  It gets a copy on the heap,
+ * so that ASan detects reads beyond its end. */
 #define ASSERT_TRUNCATIONS_REFUSED(parse, parsed, buf, min_len)                \
     do {                                                                       \
         for (size_t cut = 0; cut < (min_len); cut++) {                         \
