@@ -150,7 +150,8 @@ static size_t announcement_emit(const struct net_stack *stack, uint8_t local,
 }
 
 /* The link is up: probe the address, or use it at once. */
-static void come_up(struct net_stack *stack, uint8_t local, uint64_t now_us)
+static void start_address(struct net_stack *stack, uint8_t local,
+                          uint64_t now_us)
 {
     const struct net_address_config *own = &stack->addresses[local].config;
     bool v4 = ip_addr_is_v4(&own->ip);
@@ -183,7 +184,7 @@ void net_address_link(struct net_stack *stack, uint8_t port, bool is_up,
         address_enter(stack, local, ADDRESS_DOWN, UINT64_MAX);
         address->has_defended = false;
         if (is_up) {
-            come_up(stack, local, now_us);
+            start_address(stack, local, now_us);
         }
     }
 }
@@ -222,7 +223,7 @@ int net_stack_address_add(struct net_stack *stack,
             address_add(stack, local, config);
             report_change(stack, local);
             if (stack->link_up[config->port]) {
-                come_up(stack, local, now_us);
+                start_address(stack, local, now_us);
             }
             return local;
         }

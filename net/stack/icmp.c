@@ -129,8 +129,8 @@ static void echo_reply(struct net_stack *stack, struct net_rx *rx,
  * refused.  For peers on our link we ignore it: no router is between us, and
  * one forged packet would shut a host out.
  */
-static void too_big(struct net_stack *stack, struct net_rx *rx,
-                    uint32_t mtu_bytes)
+static void receive_too_big(struct net_stack *stack, struct net_rx *rx,
+                            uint32_t mtu_bytes)
 {
     bool v4 = ip_addr_is_v4(&rx->src);
     size_t header_len = v4 ? IPV4_LEN : IPV6_LEN;
@@ -167,8 +167,9 @@ static void error_input(struct net_stack *stack, struct net_rx *rx,
 {
     net_count(stack, rx->port, NET_ICMP_ERRORS_RECEIVED);
     if (is_too_big && rx->local >= 0) {
-        too_big(stack, rx,
-                ip_addr_is_v4(&rx->src) ? icmp->rest & 0xffff : icmp->rest);
+        receive_too_big(stack, rx,
+                        ip_addr_is_v4(&rx->src) ? icmp->rest & 0xffff
+                                                : icmp->rest);
     }
 }
 

@@ -126,7 +126,8 @@ static void rx_default(struct lacp_port *port)
 }
 
 /* Whether the partner is in sync with us: recordPDU. */
-static bool is_in_step(const struct lacp *lacp, const struct lacp_info *actor)
+static bool is_partner_in_sync(const struct lacp *lacp,
+                               const struct lacp_info *actor)
 {
     bool knows_us = is_same_end(&lacp->partner, actor) ||
                     !(lacp->actor.state & LACP_AGGREGATION);
@@ -148,7 +149,7 @@ static void rx_pdu(struct lacp_agent *agent, uint8_t index,
     struct lacp_info partner = lacp->actor;
     bool was_slow = !(port->partner.state & LACP_TIMEOUT);
 
-    if (!is_in_step(lacp, &actor)) {
+    if (!is_partner_in_sync(lacp, &actor)) {
         partner.state &= (uint8_t)~LACP_SYNCHRONIZATION;
     }
     port->needs_to_transmit |= /* update_NTT */

@@ -113,7 +113,8 @@ static void use_entry(struct net_stack *stack, uint16_t index, uint64_t now_us)
  * Two MACs claim an address that is in use: solicit it by multicast, unless
  * that is under way already, or an answer came within the last second.
  */
-static void ask_all(struct net_stack *stack, uint16_t index, uint64_t now_us)
+static void solicit_all_hosts(struct net_stack *stack, uint16_t index,
+                              uint64_t now_us)
 {
     struct neigh_entry *e = neigh_entry_of(stack, index);
 
@@ -168,14 +169,16 @@ static void got_next_hop(struct net_stack *stack, uint16_t index,
 
 /* Nobody answered: report the failure to waiting users, and remove the entry
  * and its pins. */
-static void give_up(struct net_stack *stack, uint16_t index, uint64_t now_us)
+static void fail_resolution(struct net_stack *stack, uint16_t index,
+                            uint64_t now_us)
 {
     struct neigh_entry *e = neigh_entry_of(stack, index);
 
     net_count(stack, e->port, NET_NEIGH_FAILED);
     net_router_failed(stack, e->port, &e->ip);
     while (e->behind.head != NEIGH_NONE) {
-        give_up(stack, e->behind.head, now_us); /* removes it from the list */
+        /* This removes it from the list. */
+        fail_resolution(stack, e->behind.head, now_us);
     }
     if (e->pins != 0) {
         e->pins = 1;
@@ -206,7 +209,7 @@ static bool retransmit_solicit(struct net_stack *stack, uint16_t index,
         return ask_or_wait(stack, index, now_us);
     }
     if (e->state == NEIGH_INCOMPLETE) {
-        give_up(stack, index, now_us);
+        fail_resolution(stack, index, now_us);
         return true;
     }
     net_count(stack, e->port, NET_NEIGH_FAILED);
@@ -345,8 +348,8 @@ static bool is_on_link(const struct net_stack *stack, uint8_t local,
 }
 
 /* Create an entry for an address on the link, and solicit it. */
-static uint16_t seek_entry(struct net_stack *stack, uint8_t local,
-                           const struct ip_addr *ip, uint64_t now_us)
+static uint16_t solicit_new_entry(struct net_stack *stack, uint8_t local,
+                                  const struct ip_addr *ip, uint64_t now_us)
 {
     uint16_t index = neigh_create(stack, local, ip, false, now_us);
 
@@ -358,16 +361,17 @@ static uint16_t seek_entry(struct net_stack *stack, uint8_t local,
 }
 
 /* Create an entry for an address beyond the gateway, and pin the gateway. */
-static uint16_t seek_behind(struct net_stack *stack, uint8_t local,
-                            const struct ip_addr *ip,
-                            const struct ip_addr *gateway, uint64_t now_us)
+static uint16_t solicit_gateway_for(struct net_stack *stack, uint8_t local,
+                                    const struct ip_addr *ip,
+                                    const struct ip_addr *gateway,
+                                    uint64_t now_us)
 {
     const struct net_address_config *own = &stack->addresses[local].config;
     uint16_t via = net_neigh_find(stack, own->port, own->vlan, gateway);
     uint16_t index;
 
     if (via == NEIGH_NONE) {
-        via = seek_entry(stack, local, gateway, now_us);
+        via = solicit_new_entry(stack, local, gateway, now_us);
         if (via == NEIGH_NONE) {
             return NEIGH_NONE;
         }
@@ -405,13 +409,13 @@ enum neigh_result net_neigh_resolve(struct net_stack *stack, uint8_t local,
     }
     *index = net_neigh_find(stack, own->port, own->vlan, ip);
     if (*index == NEIGH_NONE && is_on_link(stack, local, ip)) {
-        *index = seek_entry(stack, local, ip, now_us);
+        *index = solicit_new_entry(stack, local, ip, now_us);
     } else if (*index == NEIGH_NONE) {
         if (!is_host(stack, local, gateway) ||
             !is_on_link(stack, local, gateway)) {
             return NEIGH_NO_ROUTE;
         }
-        *index = seek_behind(stack, local, ip, gateway, now_us);
+        *index = solicit_gateway_for(stack, local, ip, gateway, now_us);
     }
     if (*index == NEIGH_NONE) {
         return NEIGH_FULL;
@@ -467,9 +471,9 @@ static void learn_mac(struct net_stack *stack, uint16_t index,
         got_next_hop(stack, index, mac, NEIGH_STALE, now_us);
     }
     if (is_disputed && !e->is_remote) {
-        ask_all(stack, index, now_us);
+        solicit_all_hosts(stack, index, now_us);
     } else if (is_disputed && e->via != NEIGH_NONE) {
-        ask_all(stack, e->via, now_us);
+        solicit_all_hosts(stack, e->via, now_us);
     }
 }
 

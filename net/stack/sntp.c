@@ -151,7 +151,7 @@ static void sntp_ask(struct sntp_client *client, uint64_t now_us)
                now_us + (sent == NET_UDP_WAIT ? SNTP_WAIT_US : SECOND_US));
 }
 
-static void give_up(struct sntp_client *client, uint64_t now_us)
+static void handle_timeout(struct sntp_client *client, uint64_t now_us)
 {
     sntp_count(client, SNTP_TIMEOUTS);
     client->tries++;
@@ -164,7 +164,7 @@ uint64_t sntp_timer(struct sntp_client *client, uint64_t now_us)
 {
     if (client->due_us <= now_us) {
         if (client->state == SNTP_ASKING) {
-            give_up(client, now_us);
+            handle_timeout(client, now_us);
         } else {
             sntp_ask(client, now_us);
         }
