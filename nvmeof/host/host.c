@@ -77,8 +77,8 @@ bool host_is_broken(const struct nvme_host *host)
 
 /* Wait for one command.  At the time limit, close the queue, so that no late
  * completion writes to `waiter` after it has gone out of scope. */
-static uint16_t wait_for(struct nvme_host *host, uint16_t qid,
-                         struct waiter *waiter)
+static uint16_t wait_for_command(struct nvme_host *host, uint16_t qid,
+                                 struct waiter *waiter)
 {
     struct host_queue *queue = &host->conn[qid].queue;
 
@@ -128,7 +128,7 @@ uint16_t host_command(struct nvme_host *host, uint16_t qid,
     if (!host_queue_submit(&host->conn[qid].queue, &command)) {
         return HOST_LOST;
     }
-    status = wait_for(host, qid, &waiter);
+    status = wait_for_command(host, qid, &waiter);
     if (own_key != VERBS_NO_MR) {
         verbs_dereg_mr(host->config.verbs, own_key);
     }
@@ -199,7 +199,7 @@ uint16_t host_property_get(struct nvme_host *host, uint32_t offset,
     if (!host_queue_submit(&host->conn[0].queue, &command)) {
         return HOST_LOST;
     }
-    status = wait_for(host, 0, &waiter);
+    status = wait_for_command(host, 0, &waiter);
     *value = (uint64_t)waiter.result.cqe.dw1 << 32 | waiter.result.cqe.dw0;
     return status;
 }
@@ -388,5 +388,5 @@ uint16_t host_io(struct nvme_host *host, const struct host_io *io)
     if (!host_io_submit(host, &mine)) {
         return HOST_LOST;
     }
-    return wait_for(host, io->qid, &waiter);
+    return wait_for_command(host, io->qid, &waiter);
 }

@@ -122,7 +122,7 @@ static void release_queue(struct rdma_queue *qp)
 
 /* Remove the queue from the RNIC and from the connection manager.  The target
  * may still hold requests of it. */
-static void take_down(struct rdma_queue *qp)
+static void take_down_queue(struct rdma_queue *qp)
 {
     struct rdma_transport *rdma = qp->rdma;
 
@@ -146,11 +146,11 @@ static void step_qp(struct rdma_queue *qp)
         /* The connection manager completes the disconnect by itself.  So the
          * queue's memory is free even if the peer never answers. */
         if (qp->responding == 0) {
-            take_down(qp);
+            take_down_queue(qp);
         }
         break;
     case RDMA_QUEUE_FAILED:
-        take_down(qp);
+        take_down_queue(qp);
         break;
     case RDMA_QUEUE_DRAINING:
         rdma_request_fail_all(qp);
@@ -242,7 +242,7 @@ static enum nvme_rdma_status judge_request(
 
 /* Create the verbs QP and bring it to a state in which it sends and receives.
  */
-static bool bring_up(struct rdma_queue *qp)
+static bool bring_up_qp(struct rdma_queue *qp)
 {
     struct verbs *verbs = qp->rdma->config.verbs;
     struct verbs_qp_config config = {
@@ -323,7 +323,7 @@ static void conn_requested(void *ctx, struct rdma_cm_conn *conn,
         .laddr = request->laddr,
         .peer = request->peer,
     };
-    if (!bring_up(qp)) {
+    if (!bring_up_qp(qp)) {
         bool is_free = nvmf_qpair_closed(rdma->config.target, number);
 
         ASSERT(is_free); /* no command was received on the queue */

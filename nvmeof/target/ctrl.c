@@ -265,8 +265,8 @@ static void ctrl_enable(struct nvmf_target *target, struct nvmf_ctrl *ctrl)
 }
 
 /* The common part of all resets: I/O queues end, the admin queue stays. */
-static void reset_to(struct nvmf_target *target, struct nvmf_ctrl *ctrl,
-                     enum ctrl_state next)
+static void reset_ctrl_to(struct nvmf_target *target, struct nvmf_ctrl *ctrl,
+                          enum ctrl_state next)
 {
     ctrl_enter(ctrl, next);
     ctrl->shst = SHST_NORMAL;
@@ -285,7 +285,8 @@ static void reset_to(struct nvmf_target *target, struct nvmf_ctrl *ctrl,
 /* A controller reset: CC.EN = 0 while READY or FAILED. */
 static void ctrl_reset(struct nvmf_target *target, struct nvmf_ctrl *ctrl)
 {
-    reset_to(target, ctrl, ctrl->io_count > 0 ? CTRL_RESETTING : CTRL_DISABLED);
+    reset_ctrl_to(target, ctrl,
+                  ctrl->io_count > 0 ? CTRL_RESETTING : CTRL_DISABLED);
 }
 
 /*
@@ -303,7 +304,7 @@ void ctrl_part(struct nvmf_target *target, uint8_t index)
     if (ctrl->state == CTRL_PARTING) {
         return; /* another reset; the time limit stays as it is */
     }
-    reset_to(target, ctrl, CTRL_PARTING);
+    reset_ctrl_to(target, ctrl, CTRL_PARTING);
     ctrl->cc = 0;
     wheel_stop(&target->wheel, timer);
     wheel_start(&target->wheel, timer, target->now_us + PARTING_MS * 1000ull);
