@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Print what goes in and must come out of net/stack as C, made by scapy."""
+"""Print golden frames that net/stack receives and must send, as C; by scapy."""
 from scapy.all import (ARP, ICMP, UDP, Dot1Q, Ether, HBHOptUnknown,
                        ICMPv6DestUnreach,
                        ICMPv6EchoReply, ICMPv6EchoRequest,
@@ -170,7 +170,7 @@ FRAMES = {
 
 def main():
     print("/* SPDX-License-Identifier: BSD-2-Clause */\n"
-          "/* Made by golden.py, which says what is in them. */\n"
+          "/* Golden frames, made by golden.py, which describes them. */\n"
           "#ifndef ESSD_TESTS_NET_GOLDEN_H\n"
           "#define ESSD_TESTS_NET_GOLDEN_H\n\n"
           "#include <stdint.h>\n\n/* clang-format off */")

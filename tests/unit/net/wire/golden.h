@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Made by golden.py, which says what is in them. */
+/* Golden bytes, made by golden.py, which describes them. */
 #ifndef ESSD_TESTS_GOLDEN_H
 #define ESSD_TESTS_GOLDEN_H
 

@@ -168,7 +168,7 @@ def main():
         wrpcap(sys.argv[2], frames)
         return
     print("/* SPDX-License-Identifier: BSD-2-Clause */\n"
-          "/* Made by golden.py, which says what is in them. */\n"
+          "/* Golden bytes, made by golden.py, which describes them. */\n"
           "#ifndef ESSD_TESTS_GOLDEN_H\n#define ESSD_TESTS_GOLDEN_H\n\n"
           "#include <stdint.h>\n\n/* clang-format off */")
     for name, data in GOLDEN.items():
