@@ -87,14 +87,14 @@ static void check_own(struct check *check, const char *key,
     struct own *own = &check->own[check->own_count];
 
     if (prefix == 0 || !is_host_of_net(ip, prefix)) {
-        MISTAKE(check, "%s: %s/%u is no address of a host", key,
+        MISTAKE(check, "%s: %s/%u cannot be the address of a host", key,
                 ip_text(ip).text, prefix);
         return;
     }
     for (unsigned int i = 0; i < check->own_count; i++) {
         if (ip_addr_equal(&check->own[i].ip, ip)) {
-            MISTAKE(check, "%s: %s is %s, too", key, ip_text(ip).text,
-                    check->own[i].key);
+            MISTAKE(check, "%s: %s is the address %s already", key,
+                    ip_text(ip).text, check->own[i].key);
             return;
         }
     }
@@ -120,16 +120,16 @@ static void check_gateway(struct check *check, unsigned int port,
         return;
     }
     if (own_prefix == 0) {
-        MISTAKE(check, "port.%u.%s-gateway: there is no port.%u.%s", port,
-                family, port, family);
+        MISTAKE(check, "port.%u.%s-gateway: set port.%u.%s too, or choose none",
+                port, family, port, family);
     } else if (!is_host(gateway)) {
-        MISTAKE(check, "port.%u.%s-gateway: %s is no address of a host", port,
-                family, ip_text(gateway).text);
+        MISTAKE(check, "port.%u.%s-gateway: %s cannot be the address of a host",
+                port, family, ip_text(gateway).text);
     } else if (!is_same_net(gateway, own, bits) && !is_link_local(gateway)) {
-        MISTAKE(check, "port.%u.%s-gateway: %s is not in the port's network",
+        MISTAKE(check, "port.%u.%s-gateway: %s is outside the port's network",
                 port, family, ip_text(gateway).text);
     } else if (ip_addr_equal(gateway, own)) {
-        MISTAKE(check, "port.%u.%s-gateway: %s is the port itself", port,
+        MISTAKE(check, "port.%u.%s-gateway: %s is the port's own address", port,
                 family, ip_text(gateway).text);
     }
 }
@@ -171,7 +171,8 @@ static void check_port(struct check *check, unsigned int i)
                       port->has_ipv6 ? port->ipv6_prefix : 0);
     }
     if (port->fec == CONFIG_FEC_RS && port->speed_gbps == SPEED_10G) {
-        MISTAKE(check, "port.%u.fec: rs is for 25 Gb/s, not 10", i);
+        MISTAKE(check, "port.%u.fec: rs needs 25 Gb/s, but port.%u.speed is 10",
+                i, i);
     }
 }
 
@@ -185,7 +186,8 @@ static void check_extra(struct check *check, unsigned int i)
     if (extra->is_used) {
         check_own(check, key, &ip, extra->prefix);
     } else if (extra->port != 0 || extra->vlan != 0) {
-        MISTAKE(check, "%s: none, but its port or VLAN is set", key);
+        MISTAKE(check, "%s: set it too, or choose 0 for its port and VLAN",
+                key);
     }
 }
 
@@ -199,19 +201,19 @@ static void check_both_ports(struct check *check)
 
     if (port[0].speed_gbps != port[1].speed_gbps) {
         MISTAKE(check,
-                "port.1.speed: %u, but port.0.speed is %u: both ports "
-                "have one speed",
+                "port.1.speed: %u differs from port.0.speed, %u; both ports "
+                "need the same speed",
                 port[1].speed_gbps, port[0].speed_gbps);
     }
     if (check->config->network.lag != CONFIG_LAG_OFF &&
         port[0].mtu_bytes != port[1].mtu_bytes) {
         MISTAKE(check,
-                "port.1.mtu: %u, but port.0.mtu is %u: aggregated "
-                "ports have one MTU",
+                "port.1.mtu: %u differs from port.0.mtu, %u; aggregated "
+                "ports need the same MTU",
                 port[1].mtu_bytes, port[0].mtu_bytes);
     }
     if (!ip_addr_is_unspecified(&server) && !is_host(&server)) {
-        MISTAKE(check, "sntp.server: %s is no address of a host",
+        MISTAKE(check, "sntp.server: %s cannot be the address of a host",
                 ip_text(&server).text);
     }
 }

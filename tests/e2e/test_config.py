@@ -152,7 +152,7 @@ def test_a_host_is_refused_what_cannot_be(drive: Job, tmp_path: Path) -> None:
     assert INVALID_FIELD in write_feature(drive, tmp_path,
                                           config.body().ljust(511, b"\0") + b"\1")
     log = console.log(drive.instance).decode(errors="replace")
-    assert "port.1.speed: 25, but port.0.speed is 10" in log
+    assert "port.1.speed: 25 differs from port.0.speed, 10" in log
     steps.disconnect(drive)
     assert everywhere(drive) == before
 
@@ -190,7 +190,7 @@ def test_essd_config_tells_every_mistake_and_changes_nothing(drive: Job,
         "and address.0 to address.3"]
     said = essd_config(drive, "--set", "address.0.ip=10.0.0.10/24")
     assert said.stderr.splitlines() == [
-        "essd: address.0.ip: 10.0.0.10 is port.0.ipv4, too"]
+        "essd: address.0.ip: 10.0.0.10 is the address port.0.ipv4 already"]
     assert everywhere(drive) == before
 
 

@@ -175,7 +175,7 @@ def test_both_ports_run_at_10_gigabits(back_to_fc: Job) -> None:
     # A port alone cannot have another.
     assert "at once" in type_line(job.instance, "config set port.1.speed 25")
     refused = type_line(job.instance, "config save")
-    assert "error: port.1.speed: 25, but port.0.speed is 10" in refused
+    assert "error: port.1.speed: 25 differs from port.0.speed, 10" in refused
     type_line(job.instance, "config discard")
     power_cycle(job)
     steps.wait_target(job)

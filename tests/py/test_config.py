@@ -119,7 +119,7 @@ def test_a_port_without_an_address_is_cabled_to_a_network_of_its_own() -> None:
 def test_what_the_drive_would_not_use_is_refused() -> None:
     kept = flash.Config((replace(flash.Port.of("10.0.0.10/24"), mtu=9000),
                          flash.Port.of("10.0.1.10/24")))
-    with pytest.raises(EssdError, match="aggregated ports have one MTU"):
+    with pytest.raises(EssdError, match="aggregated ports need the same MTU"):
         setup.wanted(Wish(network=flash.Network(lag="lacp")), kept)
 
 

@@ -175,7 +175,7 @@ def command(native: bool, seconds: int, rounds: int, only: str, mtu: int,
         bench_native.command(seconds, only, mtu, as_json)
         return
     if not any(only in workload for workload, _ in WORKLOADS):
-        raise EssdError(f"--only {only}: no workload contains this text; there are "
+        raise EssdError(f"--only {only}: no workload contains this text; use "
                         f"{', '.join(workload for workload, _ in WORKLOADS)}")
     instance = Instance("bench")
     instance.stop()

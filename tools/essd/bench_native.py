@@ -133,7 +133,7 @@ class Bench:
 def run(bench: Bench, seconds: float, only: str) -> tuple[list[Row], Facts]:
     wanted = [name for name in WORKLOADS if only.lower() in name]
     if not wanted:
-        raise EssdError(f"--only {only}: no workload contains this text; there are "
+        raise EssdError(f"--only {only}: no workload contains this text; use "
                         f"{', '.join(WORKLOADS)}")
     first = bench.initiator(FILL, 1.0)
     power_on = time.monotonic()

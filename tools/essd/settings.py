@@ -312,9 +312,10 @@ class Check:
             return
         found = ipaddress.ip_interface(text)
         if not is_host_of_net(found):
-            self.mistakes.append(f"{key}: {text} is no address of a host")
+            self.mistakes.append(f"{key}: {text} cannot be the address of a host")
         elif found.ip in self.own:
-            self.mistakes.append(f"{key}: {found.ip} is {self.own[found.ip]}, too")
+            self.mistakes.append(f"{key}: {found.ip} is the address "
+                                 f"{self.own[found.ip]} already")
         else:
             self.own[found.ip] = key
 
@@ -325,14 +326,14 @@ class Check:
             return
         found = ipaddress.ip_address(text)
         if own == NONE:
-            self.mistakes.append(f"{key}: there is no port.{n}.{family}")
+            self.mistakes.append(f"{key}: set port.{n}.{family} too, or choose none")
         elif not is_host(found):
-            self.mistakes.append(f"{key}: {text} is no address of a host")
+            self.mistakes.append(f"{key}: {text} cannot be the address of a host")
         elif found not in ipaddress.ip_interface(own).network and not (
                 found.version == 6 and found.is_link_local):
-            self.mistakes.append(f"{key}: {text} is not in the port's network")
+            self.mistakes.append(f"{key}: {text} is outside the port's network")
         elif found == ipaddress.ip_interface(own).ip:
-            self.mistakes.append(f"{key}: {text} is the port itself")
+            self.mistakes.append(f"{key}: {text} is the port's own address")
 
     def port(self, n: int) -> None:
         for family in ("ipv4", "ipv6"):
@@ -340,27 +341,29 @@ class Check:
             self.gateway(n, family)
         if (self.values[f"port.{n}.fec"], self.values[f"port.{n}.speed"]) == (
                 "rs", "10"):
-            self.mistakes.append(f"port.{n}.fec: rs is for 25 Gb/s, not 10")
+            self.mistakes.append(f"port.{n}.fec: rs needs 25 Gb/s, but port.{n}.speed "
+                                 "is 10")
 
     def extra(self, n: int) -> None:
         key = f"address.{n}"
         self.address(f"{key}.ip")
         if self.values[f"{key}.ip"] == NONE and (
                 self.values[f"{key}.port"], self.values[f"{key}.vlan"]) != ("0", "0"):
-            self.mistakes.append(f"{key}.ip: none, but its port or VLAN is set")
+            self.mistakes.append(f"{key}.ip: set it too, or choose 0 for its port and "
+                                 "VLAN")
 
     def both_ports(self) -> None:
         for what, condition, why in (
-                ("speed", True, "both ports have one speed"),
+                ("speed", True, "both ports need the same speed"),
                 ("mtu", self.values["lag.mode"] != "off",
-                 "aggregated ports have one MTU")):
+                 "aggregated ports need the same MTU")):
             first, second = (self.values[f"port.{n}.{what}"] for n in range(2))
             if condition and first != second:
-                self.mistakes.append(f"port.1.{what}: {second}, but port.0.{what} is "
-                                     f"{first}: {why}")
+                self.mistakes.append(f"port.1.{what}: {second} differs from port.0.{what}, "
+                                     f"{first}; {why}")
         server = self.values["sntp.server"]
         if server != NONE and not is_host(ipaddress.ip_address(server)):
-            self.mistakes.append(f"sntp.server: {server} is no address of a host")
+            self.mistakes.append(f"sntp.server: {server} cannot be the address of a host")
 
 
 def check(values: Values) -> list[str]:

@@ -123,12 +123,12 @@ static const struct row {
      "configuration 7 in flash is not used: port.0.ipv6: 10.0.0.0 is "
      "an IPv4 address"},
     {gateway_elsewhere, "configuration 7 in flash is not used: "
-                        "port.1.ipv4-gateway: 10.0.2.1 is not in the port's "
-                        "network"},
+                        "port.1.ipv4-gateway: 10.0.2.1 is outside the "
+                        "port's network"},
     {no_prefix, "configuration 7 in flash is not used: port.0.ipv4: "
-                "10.0.0.10/0 is no address of a host"},
-    {rs_at_10g, "configuration 7 in flash is not used: port.1.fec: rs is for "
-                "25 Gb/s, not 10"},
+                "10.0.0.10/0 cannot be the address of a host"},
+    {rs_at_10g, "configuration 7 in flash is not used: port.1.fec: rs needs "
+                "25 Gb/s, but port.1.speed is 10"},
 };
 
 static void test_the_other_copy_is_used_instead(void **state)
