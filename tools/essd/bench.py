@@ -21,7 +21,7 @@ from typing import Any
 
 from rich.table import Table
 
-from . import cpu, setup, show
+from . import cpu, interrupts, setup, show
 from .chosen import check_word
 from .errors import EssdError
 from .instance import Instance
@@ -186,7 +186,7 @@ def command(native: bool, seconds: int, rounds: int, only: str, mtu: int,
     else:
         setup.forget("bench")
     try:
-        instance.start(setup.configure(wish))
+        instance.start(setup.configure(wish), bound=True)
         instance.wait_ready("host")
         names = {"both": ["drive", "peer"], "drive": ["drive"], "nvmet": ["peer"]}
         jobs = [Job.on(instance, name) for name in names[target]]
@@ -195,7 +195,9 @@ def command(native: bool, seconds: int, rounds: int, only: str, mtu: int,
         rows = run(jobs, seconds, rounds, only, lambda row: show.line(
             f"{row.workload}, {NAMES[row.target]}: {row.iops:.0f} IOPS"))
     finally:
-        instance.stop()
+        with interrupts.ignored():
+            instance.stop()
+            setup.forget("bench")
     if as_json:
         print(json.dumps([dataclasses.asdict(row) for row in rows], indent=2))
     else:

@@ -20,7 +20,7 @@ from typing import Any
 
 from rich.table import Table
 
-from . import cpu, prepare, setup, show
+from . import cpu, interrupts, prepare, setup, show
 from .config import Config
 from .drive import drive_command
 from .errors import LOOK_UP_S, EssdError
@@ -95,6 +95,9 @@ class Bench:
             raise EssdError("the initiator got no connection or no answer within "
                             f"{timeout_s:.0f} s; see {self.folder}/drive.console"
                             ) from None
+        except interrupts.INTERRUPTS:
+            process.kill()
+            raise
         if process.returncode != 0:
             last = (errors.strip() or output.strip()).splitlines()[-1:]
             raise EssdError(f"the initiator failed: {''.join(last)}; see "
@@ -178,10 +181,13 @@ def command(seconds: int, only: str, mtu: int, as_json: bool) -> None:
     """Run `essd bench --native`."""
     program = build_initiator()
     setup.forget(NAME)
-    config = setup.configure(Wish(name=NAME, mtu=mtu, host=False))
-    with tempfile.TemporaryDirectory(prefix="essd-bench-") as folder:
-        rows, facts = run(Bench(config, program, Path(folder), mtu), seconds, only)
-    setup.forget(NAME)
+    try:
+        config = setup.configure(Wish(name=NAME, mtu=mtu, host=False))
+        with tempfile.TemporaryDirectory(prefix="essd-bench-") as folder:
+            rows, facts = run(Bench(config, program, Path(folder), mtu), seconds, only)
+    finally:
+        with interrupts.ignored():
+            setup.forget(NAME)
     if as_json:
         print(json.dumps({"workloads": [dataclasses.asdict(r) for r in rows],
                           **dataclasses.asdict(facts)}, indent=2))

@@ -192,6 +192,10 @@ class Config:
                  if end.part == part}
         return dict(sorted(found.items()))
 
+    def parts(self) -> list[str]:
+        """Names of everything that runs in an instance with this configuration."""
+        return [*self.switches, *self.hosts, *self.targets()]
+
     def targets(self) -> list[str]:
         """Names of the drives and of the peer: what a host can connect to."""
         return [*self.drives, *(["peer"] if self.peer else [])]

@@ -21,7 +21,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from . import conform_report, conform_screen, flash, paths, prepare, setup, show
+from . import (conform_report, conform_screen, flash, interrupts, paths, prepare, setup,
+               show)
 from .conform_control import Control, EmulatedDrive
 from .conform_results import Results, ResultsError
 from .errors import LOOK_UP_S, EssdError
@@ -118,9 +119,10 @@ def emulated() -> Iterator[Stand]:
     """A new drive, booted for this run and deleted afterwards."""
     name = f"conform-{os.getpid()}"
     instance = Instance(name)
-    config = setup.configure(Wish(name=name, ports=list(PORTS), size=SIZE,
-                                  host=False, listens=True,
-                                  network=flash.Network(echo=True)))
+    with setup.half_made(name):
+        config = setup.configure(Wish(name=name, ports=list(PORTS), size=SIZE,
+                                      host=False, listens=True,
+                                      network=flash.Network(echo=True)))
     assert config.drive is not None
     drive = EmulatedDrive(instance, config)
 
@@ -132,7 +134,7 @@ def emulated() -> Iterator[Stand]:
         return []
 
     try:
-        instance.start(config)
+        instance.start(config, bound=True)
         wait_for_drive(instance)
         with Control(instance.folder / "conform.sock", drive) as control:
             words = ["--control", str(control.path)]
@@ -142,9 +144,10 @@ def emulated() -> Iterator[Stand]:
                         logs=[drive.console_log, instance.folder / "drive.log",
                               instance.folder / "supervisor.log"])
     finally:
-        instance.stop()
-        setup.forget(name)
-        shutil.rmtree(instance.folder, ignore_errors=True)
+        with interrupts.ignored():
+            instance.stop()
+            setup.forget(name)
+            shutil.rmtree(instance.folder, ignore_errors=True)
 
 
 def wait_for_drive(instance: Instance, timeout_s: float = 30) -> None:

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import prepare, setup, show
+from . import interrupts, prepare, setup, show
 from .errors import EssdError
 from .instance import Instance
 from .setup import Wish
@@ -138,7 +138,7 @@ def nvmet(mtu: int = 1500) -> Iterator[NvmetPeer]:
     config.links = config.links[:1]
     config.peer.kernel = KERNEL
     try:
-        instance.start(config)
+        instance.start(config, bound=True)
         instance.wait_ready("peer")
         link = config.links[0]
         wait_listener(link.socket(instance.folder))
@@ -156,8 +156,9 @@ def nvmet(mtu: int = 1500) -> Iterator[NvmetPeer]:
         yield NvmetPeer(link.socket(instance.folder), ip, ip6, config.peer.nqn, NSID,
                         mtu, SIZE_MIB, True, kernel, instance)
     finally:
-        instance.stop()
-        shutil.rmtree(instance.folder, ignore_errors=True)
+        with interrupts.ignored():
+            instance.stop()
+            shutil.rmtree(instance.folder, ignore_errors=True)
 
 
 def main() -> None:

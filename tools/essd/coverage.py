@@ -16,11 +16,10 @@ import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from . import paths, show
+from . import interrupts, paths, show
 from .errors import LOOK_UP_S
 
 BUILD = paths.TOP / "build" / "coverage"
@@ -103,7 +102,7 @@ def collect() -> Files:
     files: Files = {}
     asserts: dict[str, set[int]] = {}
     data = sorted(BUILD.rglob("*.gcda"))
-    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+    with interrupts.pool(os.cpu_count() or 1) as pool:
         for found in pool.map(lambda path: list(gcov(path)), data):
             for entry in found:
                 path = Path(str(entry["file"]))

@@ -5,7 +5,7 @@ import time
 
 from rich.table import Table
 
-from . import setup, show, steps
+from . import interrupts, setup, show, steps
 from .errors import EssdError
 from .instance import Instance, Result
 from .setup import Wish
@@ -41,7 +41,7 @@ def boot(instance: Instance, wish: Wish) -> Job:
     start = time.monotonic()
     config = setup.configure(wish)
     with show.busy("starting the drive and the host (half a minute)"):
-        instance.start(config)
+        instance.start(config, bound=True)
         instance.wait_ready("host")
         job = Job.of(instance, show_result)
         steps.wait_target(job)
@@ -86,7 +86,22 @@ def run_demo(target: str, keep: bool) -> None:
         job = boot(instance, wish)
         run_step("The commands of the data sheet", steps.datasheet_commands, job)
         proven += job.proven
-    finally:
-        if not keep:
-            instance.stop()
+    except interrupts.INTERRUPTS:
+        end(instance)
+        show.error("interrupted: ended and deleted the drive and the host of the demo")
+        raise
+    except BaseException:
+        end(instance, keep)
+        raise
+    end(instance, keep)
     report(proven, time.monotonic() - begin)
+
+
+def end(instance: Instance, keep: bool = False) -> None:
+    """Stop the demo's instance and delete its drive, or leave both."""
+    if keep:
+        instance.release()
+        return
+    with interrupts.ignored():
+        instance.stop()
+        setup.forget(NAME)

@@ -10,11 +10,10 @@ import os
 import re
 import subprocess
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import paths
+from . import interrupts, paths
 from .errors import LOOK_UP_S
 
 BUILT = paths.TOP / "build" / "clang" / "tests" / "fuzz"
@@ -109,7 +108,7 @@ def run(budget_s: int, show_line: Callable[[str], None]) -> list[Outcome]:
     def seconds(target: Path) -> int:
         return share_s if name_of(target) != WHOLE else round(WHOLE_PART * budget_s)
     failed = []
-    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+    with interrupts.pool(os.cpu_count() or 1) as pool:
         for result in pool.map(lambda x: run_one(x, seconds(x)), names):
             show_line(result.line())
             if not result.is_good:

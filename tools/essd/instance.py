@@ -41,6 +41,7 @@ class Instance:
     def __init__(self, name: str = "default", part: str = "") -> None:
         self.name = chosen.check_name(name)
         self.folder = paths.instance(name)
+        self.bond: int | None = None    # pipe to a supervisor that is bound to us
         self.part = part        # the drive that commands act on; "": the only one
 
     def of(self, part: str) -> "Instance":
@@ -118,13 +119,17 @@ class Instance:
     def config(self) -> Config:
         return Config.from_json((self.folder / "config.json").read_text())
 
-    def start(self, config: Config) -> None:
-        """Start the supervisor, which starts every part."""
+    def start(self, config: Config, bound: bool = False) -> None:
+        """Start the supervisor, which starts every part.
+
+        A bound instance ends when this process ends in whatever way, unless
+        release() has been called.
+        """
         # If two processes start the same instance at once, one of them is refused.
         with paths.locked(paths.runtime() / f".{self.name}.lock"):
-            self.start_alone(config)
+            self.start_alone(config, bound)
 
-    def start_alone(self, config: Config) -> None:
+    def start_alone(self, config: Config, bound: bool = False) -> None:
         if self.is_running:
             raise EssdError(f"instance {self.name} is running already: "
                             f"stop it with {self.hint('down')}")
@@ -133,16 +138,35 @@ class Instance:
         self.folder.mkdir(mode=0o700, exist_ok=True)
         (self.folder / "config.json").write_text(config.to_json())
         environment = {**os.environ, "PYTHONPATH": str(paths.TOP / "tools")}
+        reader, writer = os.pipe() if bound else (-1, -1)
+        pipe = [reader] if bound else []
         with open(self.folder / "supervisor.log", "w", encoding="utf-8") as log:
-            subprocess.Popen([sys.executable, "-m", "essd.supervisor", self.folder],
+            subprocess.Popen([sys.executable, "-m", "essd.supervisor", self.folder,
+                              *map(str, pipe)],
                              stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                             env=environment, start_new_session=True, cwd="/")
+                             env=environment, start_new_session=True, cwd="/",
+                             pass_fds=pipe)
+        if bound:
+            os.close(reader)
+            self.bond = writer
         deadline = time.monotonic() + 30
         while not self.is_running:
             if time.monotonic() > deadline:
                 raise EssdError("the supervisor did not start within 30 s; see "
                                 f"{self.folder}/supervisor.log")
             time.sleep(0.05)
+
+    def release(self) -> None:
+        """Let a bound instance go on running when this process ends."""
+        if self.bond is not None:
+            with contextlib.suppress(OSError):      # The supervisor has ended.
+                os.write(self.bond, b"r")
+            self.end_bond()
+
+    def end_bond(self) -> None:
+        if self.bond is not None:
+            os.close(self.bond)
+            self.bond = None
 
     def keep_logs(self) -> None:
         """Move the previous run's logs to <name>.old."""
@@ -158,6 +182,8 @@ class Instance:
             self.call("stop")
         except (OSError, EssdError):
             was_running = False
+        # This also ends a supervisor that does not listen on its socket yet.
+        self.end_bond()
         return self.clean_up() or was_running
 
     def clean_up(self) -> bool:
@@ -175,8 +201,9 @@ class Instance:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(process["pid"], signal.SIGKILL)
         (self.folder / "state.json").unlink(missing_ok=True)
-        for path in self.folder.glob("*.sock"):
-            path.unlink(missing_ok=True)
+        for path in self.folder.iterdir():
+            if path.is_socket():
+                path.unlink(missing_ok=True)
         return bool(ours)
 
     def check(self) -> None:

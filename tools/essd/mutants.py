@@ -14,13 +14,12 @@ import tempfile
 import time
 import tomllib
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 from rich.table import Table
 
-from . import conform, paths, prepare, show
+from . import conform, interrupts, paths, prepare, show
 from .conform_results import Results, ResultsError
 from .errors import EssdError
 
@@ -176,12 +175,8 @@ def run_all(program: Path, defects: Sequence[Defect], words: Sequence[str],
         return run_one(program, ["--mutant", str(defect.number),
                                  "--first", defect.chapter, *words])
 
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        try:
-            yield from zip(defects, pool.map(one, defects), strict=True)
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
+    with interrupts.pool(AT_ONCE) as pool:
+        yield from zip(defects, pool.map(one, defects), strict=True)
 
 
 # Output

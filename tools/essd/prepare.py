@@ -7,14 +7,13 @@ before is taken from the cache.
 
 import contextlib
 import hashlib
-import signal
 import subprocess
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed, wait
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import fw_build, guest_build, paths, qemu_build, show, vm
+from . import fw_build, guest_build, interrupts, paths, qemu_build, show, vm
 from .errors import BUILD_S, EssdError
 from .fw_build import Firmware, Progress
 from .guest_build import Guest
@@ -51,13 +50,21 @@ TASKS = {
 
 
 @contextlib.contextmanager
-def killable() -> Iterator[None]:
-    """Let SIGTERM kill the process at once; a build leaves nothing to clean up."""
-    before = signal.signal(signal.SIGTERM, signal.SIG_DFL)
+def ending(futures: Iterable[Future[object]]) -> Iterator[None]:
+    """On Ctrl-C or SIGTERM inside, end the programs that these threads wait for.
+
+    A build leaves nothing to clean up.  A thread may start one more program before
+    it notices that the last one has failed.
+    """
     try:
         yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
+    except interrupts.INTERRUPTS:
+        with interrupts.ignored():
+            for future in futures:
+                future.cancel()
+            while wait(futures, 0.2).not_done:
+                interrupts.end_children()
+        raise
 
 
 def prepare(guest: bool = True, drive: bool = True) -> Built:
@@ -70,17 +77,18 @@ def prepare(guest: bool = True, drive: bool = True) -> Built:
     built = Built()
     progress = show.Progress()
     failed: Exception | None = None
-    with killable(), progress.shown(), ThreadPoolExecutor(len(wanted) or 1) as pool:
+    with progress.shown(), ThreadPoolExecutor(len(wanted) or 1) as pool:
         futures = {pool.submit(TASKS[field].build, progress.task(TASKS[field].name)):
                    field for field in wanted}
-        for future in as_completed(futures):
-            field = futures[future]
-            try:
-                setattr(built, field, future.result())
-                progress.done(TASKS[field].name)
-            except Exception as error:
-                failed = failed or error
-                progress.failed(TASKS[field].name)
+        with ending(futures):
+            for future in as_completed(futures):
+                field = futures[future]
+                try:
+                    setattr(built, field, future.result())
+                    progress.done(TASKS[field].name)
+                except Exception as error:
+                    failed = failed or error
+                    progress.failed(TASKS[field].name)
     if failed is not None:
         raise failed
     return built

@@ -5,15 +5,16 @@ The flash and media files of a drive are kept in $ESSD_DATA/<name>, or else in
 $XDG_DATA_HOME/essd/<name>, so that the drive keeps its identity and its data.
 """
 
+import contextlib
 import ipaddress
 import os
 import shutil
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from . import flash, media, outside, paths, prepare, settings
+from . import flash, interrupts, media, outside, paths, prepare, settings
 from .config import DEFAULT_PORTS, PEER_PORT, Config, Drive, End, Host, Link, Peer
 from .errors import EssdError
 from .fw_build import Firmware
@@ -215,6 +216,19 @@ def drive_media(wish: Wish) -> media.Media:
 def forget(name: str) -> None:
     """Delete a drive with its identity and its data."""
     shutil.rmtree(data_folder(name), ignore_errors=True)
+
+
+@contextlib.contextmanager
+def half_made(name: str) -> Iterator[None]:
+    """Delete a drive that was created inside, and not completely, on any exception."""
+    is_new = not data_folder(name).exists()
+    try:
+        yield
+    except BaseException:
+        if is_new:
+            with interrupts.ignored():
+                forget(name)
+        raise
 
 
 def kept_uuid(name: str, part: str) -> str:

@@ -303,9 +303,12 @@ class Cable:
 
 
 class Supervisor:
-    def __init__(self, folder: Path, config: Config) -> None:
+    def __init__(self, folder: Path, config: Config, bond: int | None = None) -> None:
         self.folder = folder
         self.config = config
+        # A pipe from the process that started this instance, which ends with that
+        # process; None: the instance runs until it is stopped.
+        self.bond = bond
         self.done = asyncio.Event()
         self.parts: dict[str, Part] = {}
         self.cables = {link.number: Cable() for link in config.links}
@@ -814,23 +817,45 @@ class Supervisor:
         control = self.folder / "control.sock"
         control.unlink(missing_ok=True)
         server = await asyncio.start_unix_server(self.serve, control)
+        if self.bond is not None:
+            loop.add_reader(self.bond, self.on_bond)
         for name in list(self.parts):
+            if self.done.is_set():
+                break
             await self.start_part(name)
         await self.done.wait()
         await asyncio.sleep(0.05)     # time to send the reply to "stop"
         server.close()
         control.unlink(missing_ok=True)
+        if self.bond is not None:       # Nobody else removes these.
+            for path in self.folder.iterdir():
+                if path.is_socket():
+                    path.unlink(missing_ok=True)
+            (self.folder / "state.json").unlink(missing_ok=True)
+
+    def on_bond(self) -> None:
+        """A byte ends the bond with the starting process; its end ends the instance."""
+        assert self.bond is not None
+        data = os.read(self.bond, 1)
+        asyncio.get_running_loop().remove_reader(self.bond)
+        if data:
+            os.close(self.bond)
+            self.bond = None
+            return
+        self.say("the process that started this instance has ended: stopping")
+        self.stopping = asyncio.ensure_future(self.do_stop({}))
 
 
 def main() -> None:
-    """Run as `python -m essd.supervisor FOLDER`, with config.json in it."""
+    """Run as `python -m essd.supervisor FOLDER [PIPE]`, with config.json in FOLDER."""
     os.umask(0o077)
     folder = Path(sys.argv[1])
     assert folder.parent == paths.runtime()
     config = Config.from_json((folder / "config.json").read_text())
+    bond = int(sys.argv[2]) if len(sys.argv) > 2 else None
 
     async def start() -> None:
-        await Supervisor(folder, config).run()
+        await Supervisor(folder, config, bond).run()
 
     asyncio.run(start())
 

@@ -7,9 +7,11 @@ earlier one failed to build.  The output of each stage is also kept in
 build/test/<stage>.log.
 """
 
+import contextlib
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -23,13 +25,14 @@ from typing import TextIO
 from . import conform_dissect
 from . import coverage as coverage_report
 from . import fuzz as fuzzing
-from . import fw_build, guest_build, lints, paths, prepare, qemu_build, show
+from . import fw_build, guest_build, interrupts, lints, paths, prepare, qemu_build, show
 from .chosen import check_word
 from .errors import LOOK_UP_S, EssdError
 from .fw_build import BuildError
 
 LOGS = paths.TOP / "build" / "test"
 TAIL_LINES = 40
+CLEAN_UP_S = 30         # for a command that was interrupted
 STAGE_S = 3 * 3600      # time limit of each command of a stage
 PROGRESS_S = 30         # interval of progress lines during a quiet build
 NINJA = re.compile(r"\[(\d+)/(\d+)\]")
@@ -65,12 +68,15 @@ class Run:
                     [str(w) for w in words], cwd=paths.TOP, text=True,
                     errors="replace", stdin=subprocess.DEVNULL,
                     stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                    env={**os.environ, **(env or {})}) as process:
+                    env={**os.environ, **(env or {})}, process_group=0) as process:
                 assert process.stdout is not None
                 watchdog = threading.Timer(STAGE_S, process.kill)
                 watchdog.start()
                 try:
                     lines = list(self.copy(process.stdout, log, quiet))
+                except interrupts.INTERRUPTS:
+                    end_group(process)
+                    raise
                 finally:
                     watchdog.cancel()
         if process.returncode != 0:
@@ -108,6 +114,18 @@ class Run:
             self.background[name].result()
         except (BuildError, OSError) as error:
             raise StageError(str(error)) from None
+
+
+def end_group(process: "subprocess.Popen[str]") -> None:
+    """Interrupt a stage's command as Ctrl-C does; kill it if it does not end itself.
+
+    It runs in a process group of its own, so that it is interrupted only once.
+    """
+    with interrupts.ignored(), contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGINT)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(CLEAN_UP_S)
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 def lint(run: Run) -> None:
@@ -311,14 +329,15 @@ def run_tests(every: bool, only: list[str]) -> int:
         for name, (stages, build) in BACKGROUND.items():
             if set(stages) & set(names):
                 run.background[name] = pool.submit(build, progress.task(name))
-        for name in names:
-            start = time.monotonic()
-            why = run_stage(run, name)
-            times[name] = time.monotonic() - start
-            if why:
-                failures[name] = why
-            show.line(f"-- {name}: {'FAILED' if why else 'passed'} "
-                      f"in {times[name]:.0f} s")
+        with prepare.ending(run.background.values()):
+            for name in names:
+                start = time.monotonic()
+                why = run_stage(run, name)
+                times[name] = time.monotonic() - start
+                if why:
+                    failures[name] = why
+                show.line(f"-- {name}: {'FAILED' if why else 'passed'} "
+                          f"in {times[name]:.0f} s")
         pool.shutdown(cancel_futures=True)
     show.heading(f"total: {time.monotonic() - begin:.0f} s")
     for name in names:

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 import typer.exceptions
 
-from .. import show
+from .. import interrupts, show
 from ..errors import EssdError, Mistakes
 from . import commands, completion
 from .base import app
@@ -43,11 +43,6 @@ def main_options(_version: Annotated[bool, typer.Option(
 commands.load()
 
 
-def exit_on_sigterm(*_: object) -> None:
-    """Handle SIGTERM by SystemExit, so that clean-up code ends started processes."""
-    sys.exit(128 + signal.SIGTERM)
-
-
 def usage_line(mistake: Any) -> str:
     """Describe a mistake on the command line in one line of essd's own style."""
     text = " ".join(mistake.format_message().split()).removesuffix(".")
@@ -61,7 +56,7 @@ def program_name(command: Any) -> str:
 
 
 def main() -> None:
-    signal.signal(signal.SIGTERM, exit_on_sigterm)
+    signal.signal(signal.SIGTERM, interrupts.exit_on_sigterm)
     try:
         # Without arguments typer prints the help and must not raise, hence
         # standalone mode.

@@ -68,7 +68,7 @@ def up(name: NewName = chosen.DEFAULT,
        ) -> None:
     """Start the drive and a Linux host that is connected to it by two cables."""
     chosen.check_word("--target", target, ("drive", "nvmet"))
-    from ... import outside, settings_cmd, setup
+    from ... import interrupts, outside, settings_cmd, setup
     from ...steps import Job, wait_target
     instance = Instance(name)
     if instance.is_running:
@@ -84,13 +84,26 @@ def up(name: NewName = chosen.DEFAULT,
                       capture=capture, cpus=cpus)
     if config_file is not None:
         wish.config = settings_cmd.for_start(wish, config_file)
-    config = setup.configure(wish)
-    instance.start(config)
-    instance.wait_started()
-    if host:
-        with show.busy("starting the Linux host"):
-            instance.wait_ready("host")
-            wait_target(Job.of(instance))
+    with setup.half_made(name):
+        config = setup.configure(wish)
+    try:
+        instance.start(config, bound=True)
+        instance.wait_started()
+        if host:
+            with show.busy("starting the Linux host"):
+                instance.wait_ready("host")
+                wait_target(Job.of(instance))
+    except interrupts.INTERRUPTS:
+        with interrupts.ignored():
+            parts = ", ".join(config.parts())
+            instance.stop()
+        show.error(f"interrupted: ended what this command had started ({parts}); the "
+                   f"drive {name} keeps its data")
+        raise
+    except BaseException:
+        instance.release()      # What runs can still be looked at.
+        raise
+    instance.release()
     if show.is_quiet:
         return
     print_status(instance.status())

@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Ctrl-C and SIGTERM end everything that a command has started.
+
+The commands run as real processes, with programs in QEMU's place that only keep
+their monitor open.  Every process that they start inherits a variable, by which
+the processes that are left over are found.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from test_supervisor import make_fake
+
+from essd import paths
+from essd.instance import Instance
+
+MARK = "ESSD_TEST_MARK"
+# Makes `essd` use the fakes: a configuration without a build, and a suite that sleeps.
+PRELUDE = """\
+import sys, time
+from pathlib import Path
+from essd import cli, conform, flash, paths, prepare, setup, testrun
+from essd.config import Config, Drive, End, Host, Link
+
+FAKE = sys.argv.pop(1)
+
+def configure(wish):
+    folder = setup.data_folder(wish.name)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "media.raw").touch()
+    if wish.nqn == "build":
+        prepare.subprocess.run(["sh", "-c", "sleep 1000; true"])
+    image = flash.FlashImage()
+    image.identity = flash.Identity.random()
+    image.save(folder / "flash.img")
+    links = [Link(n, [f"10.0.{n}.10/24"], ends=[End("drive", n), End("host", n)])
+             for n in (0, 1)]
+    return Config(wish.name, "/guest", "tcg", links,
+                  {"drive": Drive(FAKE, str(folder / "flash.img"), "media", "raw", "nqn")},
+                  {"host": Host()} if wish.host else {})
+
+def sleep(run):
+    run.command("sh", "-c", "trap 'echo interrupted; exit 1' INT; sleep 1000; true")
+
+setup.configure = configure
+conform.build = lambda preset: Path(FAKE).with_name("suite")
+conform.wait_for_drive = lambda instance: None
+testrun.STAGES = {"lint": sleep}
+testrun.BACKGROUND = {"qemu": (("lint",), lambda progress: prepare.subprocess.run(
+    ["sh", "-c", "sleep 1000; true"], check=True))}
+testrun.LOGS = Path(FAKE).with_name("logs")
+cli.main()
+"""
+SUITE = """\
+#!/bin/sh
+case $* in *--list*) echo 'smoke.first  1.2  a test'; exit ;; esac
+exec sleep 1000
+"""
+
+
+class Command:
+    """A command of essd, and all processes that it has started."""
+
+    def __init__(self, folder: Path, *words: str) -> None:
+        self.mark = str(uuid.uuid4())
+        self.log = folder / "output"
+        with open(self.log, "w", encoding="utf-8") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, folder / "with_fakes.py", folder / "qemu", *words],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=folder,
+                start_new_session=True,
+                env={**os.environ, MARK: self.mark, "PYTHONUNBUFFERED": "1",
+                     "PYTHONPATH": str(paths.TOP / "tools"),
+                     "PATH": f"{folder}:{os.environ['PATH']}"})
+
+    def left(self) -> list[str]:
+        """The command lines of its processes, itself included."""
+        found = []
+        for path in Path("/proc").glob("[0-9]*"):
+            try:
+                if f"{MARK}={self.mark}".encode() in (path / "environ").read_bytes():
+                    line = (path / "cmdline").read_bytes().replace(b"\0", b" ")
+                    found.append(f"{path.name}: {line.decode()}")
+            except OSError:
+                continue        # It has just ended.
+        return [text for text in found if not text.endswith(": ")]
+
+    def output(self) -> str:
+        return self.log.read_text()
+
+    def wait_for(self, condition: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + 60
+        while not condition():
+            assert self.process.poll() is None, self.output()
+            assert time.monotonic() < deadline, (self.output(), self.left())
+            time.sleep(0.05)
+
+    def interrupt(self, how: str) -> int:
+        """Send a signal as a terminal or another program does; return the status."""
+        if how == "Ctrl-C":
+            os.killpg(self.process.pid, signal.SIGINT)
+        else:
+            self.process.send_signal({"SIGTERM": signal.SIGTERM, "SIGKILL": signal.SIGKILL,
+                                      "SIGINT": signal.SIGINT}[how])
+        return self.process.wait(60)
+
+    def check_nothing_left(self) -> None:
+        deadline = time.monotonic() + 15
+        while self.left():
+            assert time.monotonic() < deadline, (self.left(), self.output())
+            time.sleep(0.05)
+        sockets = [path for path in paths.runtime().rglob("*") if path.is_socket()]
+        assert sockets == []
+
+
+@pytest.fixture
+def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+          ) -> Iterator[Callable[..., Command]]:
+    """Starts a command with the fakes."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.setenv("ESSD_DATA", str(tmp_path / "drives"))
+    make_fake(tmp_path / "qemu")
+    make_fake(tmp_path / "qemu-system-x86_64")
+    (tmp_path / "with_fakes.py").write_text(PRELUDE)
+    (tmp_path / "suite").write_text(SUITE)
+    (tmp_path / "suite").chmod(0o755)
+    commands = []
+
+    def command(*words: str) -> Command:
+        commands.append(Command(tmp_path, *words))
+        return commands[-1]
+
+    yield command
+    for one in commands:
+        for text in one.left():
+            os.kill(int(text.partition(":")[0]), signal.SIGKILL)
+
+
+def is_up(command: Command, count: int) -> Callable[[], bool]:
+    """Whether so many programs in QEMU's place are running."""
+    return lambda: sum("qemu" in text.split(":")[1].split(" -c ")[0]
+                       and "nodefaults" in text for text in command.left()) == count
+
+
+STATUS = {"Ctrl-C": 130, "SIGINT": 130, "SIGTERM": 143, "SIGKILL": -9}
+
+
+@pytest.mark.parametrize("how", STATUS)
+def test_an_interrupted_up_ends_what_it_has_started(start, how: str) -> None:
+    up = start("up", "--name", "lab")
+    up.wait_for(is_up(up, 2))
+    assert up.interrupt(how) == STATUS[how]
+    up.check_nothing_left()
+    assert not Instance("lab").is_running
+    if how != "SIGKILL":
+        assert ("interrupted: ended what this command had started (host, drive); the "
+                "drive lab keeps its data") in up.output()
+    assert (paths.drives() / "lab" / "flash.img").exists()
+
+
+@pytest.mark.parametrize("how", ["Ctrl-C", "SIGTERM"])
+def test_an_up_that_is_interrupted_during_a_build_leaves_no_half_drive(
+        start, how: str) -> None:
+    up = start("up", "--nqn", "build")
+    up.wait_for(lambda: any("sleep 1000" in text for text in up.left()))
+    assert up.interrupt(how) == STATUS[how]
+    up.check_nothing_left()
+    assert not (paths.drives() / "default").exists()
+
+
+def test_a_drive_that_existed_is_kept_when_a_build_is_interrupted(start) -> None:
+    folder = paths.drives() / "default"
+    folder.mkdir(parents=True)
+    (folder / "media.raw").write_text("data")
+    up = start("up", "--nqn", "build")
+    up.wait_for(lambda: any("sleep 1000" in text for text in up.left()))
+    up.interrupt("Ctrl-C")
+    assert (folder / "media.raw").exists()
+
+
+def test_what_up_has_started_goes_on_running_when_up_has_ended(start) -> None:
+    up = start("up", "--no-host", "--name", "lab")
+    assert up.process.wait(60) == 0, up.output()
+    time.sleep(0.5)
+    assert is_up(up, 1)()
+    assert Instance("lab").is_running
+    Instance("lab").stop()
+    up.check_nothing_left()
+
+
+@pytest.mark.parametrize("words, name, how", [
+    (("demo",), "demo", "Ctrl-C"), (("demo", "--keep"), "demo", "SIGTERM"),
+    (("demo", "--keep"), "demo", "SIGKILL"),
+    (("bench", "--target", "drive"), "bench", "Ctrl-C"),
+    (("bench", "--target", "drive"), "bench", "SIGTERM")])
+def test_an_interrupted_demo_or_bench_leaves_nothing(
+        start, how: str, words: tuple[str, ...], name: str) -> None:
+    command = start(*words)
+    command.wait_for(is_up(command, 2))
+    assert command.interrupt(how) == STATUS[how]
+    command.check_nothing_left()
+    if how != "SIGKILL":
+        assert not (paths.drives() / name).exists()
+
+
+@pytest.mark.parametrize("how", ["Ctrl-C", "SIGTERM"])
+def test_an_interrupted_conform_leaves_nothing(start, how: str) -> None:
+    conform = start("conform")
+    conform.wait_for(lambda: any("sleep 1000" in text for text in conform.left()))
+    assert conform.interrupt(how) == STATUS[how]
+    conform.check_nothing_left()
+    assert list(paths.drives().iterdir()) == []
+    assert not list(paths.runtime().glob("conform-*"))
+
+
+@pytest.mark.parametrize("how", ["Ctrl-C", "SIGTERM"])
+def test_an_interrupted_test_ends_its_stage_and_its_builds(start, how: str) -> None:
+    test = start("test")
+    test.wait_for(lambda: sum("sleep 1000" in text for text in test.left()) == 4)
+    assert test.interrupt(how) == STATUS[how]
+    test.check_nothing_left()
