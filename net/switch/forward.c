@@ -395,16 +395,22 @@ uint64_t switch_run(struct switch_core *core, uint64_t now_ns)
     (void)switch_look_at_stalls(core, now_ns);
     while (core->runnable != 0) {
         uint64_t before = core->runnable & (port_bit(core->turn) - 1);
-        uint64_t behind = core->runnable & ~before;
+        uint64_t from_turn = core->runnable & ~before;
 
-        /* One turn of each: those from `turn` on, then those before it. */
-        while (behind != 0) {
-            switch_serve_input(core, port_take_lowest(&behind), now_ns);
+        /*
+         * One turn of each: those from `turn` on, then those before it.  What
+         * there is room for may be taken by the first one, so that another
+         * one has to be the first next time.
+         */
+        core->turn =
+            (uint8_t)(1 + __builtin_ctzll(from_turn != 0 ? from_turn : before));
+        core->turn = (uint8_t)(core->turn % core->config.port_count);
+        while (from_turn != 0) {
+            switch_serve_input(core, port_take_lowest(&from_turn), now_ns);
         }
         while (before != 0) {
             switch_serve_input(core, port_take_lowest(&before), now_ns);
         }
-        core->turn = (uint8_t)((core->turn + 1) % core->config.port_count);
     }
     outputs_ns = switch_look_at_outputs(core, now_ns);
     inputs_ns = switch_look_at_inputs(core, now_ns);
