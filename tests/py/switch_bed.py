@@ -15,6 +15,8 @@ from typing import Any
 
 WAIT_S = 20.0
 FRAME_MAX = 4096 + 65536
+# Freed memory is not kept, so that memory that is used can be measured.
+SANITIZERS = {"ASAN_OPTIONS": "quarantine_size_mb=0:thread_local_quarantine_size_kb=0"}
 
 
 def mac(number: int) -> bytes:
@@ -52,6 +54,7 @@ class Peer:
         self.socket = connection
         self.socket.settimeout(WAIT_S)
         self.data = bytearray()
+        self.rest = b""          # of a frame that was sent in part
 
     def send(self, *frames: bytes) -> None:
         self.socket.sendall(wire(*frames))
@@ -100,8 +103,8 @@ class Control:
 
     def __init__(self, path: Path) -> None:
         self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.settimeout(WAIT_S)
         self.socket.connect(str(path))
+        self.socket.settimeout(WAIT_S)
         self.file = self.socket.makefile("rb")
         self.events: list[dict[str, Any]] = []
 
@@ -149,11 +152,15 @@ class Switch:
             words += ["--port", port]
         with open(self.log, "wb") as log:
             self.process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stderr=log,
-                                            **more)
-        wait_until(lambda: (folder / "control").exists() or self.process.poll() is not None,
-                   "control socket")
+                                            env=os.environ | SANITIZERS, **more)
+        wait_until(lambda: self.is_ready() or self.process.poll() is not None, "control socket")
         assert self.process.poll() is None, self.log.read_text()
         self.control = Control(folder / "control")
+
+    def is_ready(self) -> bool:
+        """Whether the control socket takes connections; its file is there before that."""
+        with socket.socket(socket.AF_UNIX) as probe:
+            return probe.connect_ex(str(self.folder / "control")) == 0
 
     def path(self, number: int) -> Path:
         return self.folder / f"p{number}"

@@ -593,7 +593,7 @@ bool control_open(struct program *program, struct complaint *complaint)
     if (program->control_path == NULL) {
         return true;
     }
-    fd = listen_unix(program->control_path, CLIENTS, complaint);
+    fd = listen_unix(program->control_path, 2 * CLIENTS, complaint);
     if (fd < 0) {
         return false;
     }
