@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * ARP: records are packets; the group is the broadcast address.  OTHER: the
- * sender is another station than Ethernet's header says.
+ * ARP. A record is an ARP packet; the group is the broadcast address. OTHER:
+ * the sender address differs from the one in the Ethernet header.
  */
 #include "net/wire/arp.h"
 #include "tests/fuzz/seat.h"

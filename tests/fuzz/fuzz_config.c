@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The configuration from strangers: a body, as hosts write it, or lines of
- * "KEY VALUE", as the console takes them.  What is accepted must say the same
- * after it went through the other form.
+ * The configuration from untrusted sources: a body, as hosts write it, or lines
+ * of "KEY VALUE", as the console accepts them. An accepted configuration must
+ * stay the same when it is converted to the other form.
  */
 #include "tests/fuzz/replay.h"
 
@@ -29,7 +29,7 @@ static void count_complaint(void *ctx, const char *text)
     (*count)++;
 }
 
-/* Judge it, and have it come back from text and from bytes. */
+/* Check the configuration, and convert it to bytes and to text and back. */
 static void check_config(const struct config *config)
 {
     uint8_t body[CONFIG_BODY_LEN], again[CONFIG_BODY_LEN];
@@ -43,7 +43,7 @@ static void check_config(const struct config *config)
     abort_unless(config_body_parse(&from_bytes, body, sizeof(body)));
     config_body_emit(&from_bytes, again);
     abort_unless(memcmp(body, again, sizeof(body)) == 0);
-    if (told != 0) { /* some of it has no text, such as a length of 0 */
+    if (told != 0) { /* Some faults, such as a length of 0, have no text. */
         return;
     }
     config_default(&from_text);
@@ -82,7 +82,7 @@ static void try_lines(const uint8_t *data, size_t len)
         }
         data += line_len;
         len -= line_len;
-        if (len != 0) { /* the line end */
+        if (len != 0) { /* The end of the line. */
             data++;
             len--;
         }
@@ -120,7 +120,7 @@ static const char lines[] = "port.0.ipv4 10.0.0.10/24\n"
                             "address.4.ip 10.0.0.1/8\n"
                             "port.0.mtu 9000";
 
-/* One for each line by itself, so that changes find them. */
+/* One seed for each line, so that the changes reach each of them. */
 static size_t seed_line(size_t n, uint8_t *buf)
 {
     const char *line = lines;

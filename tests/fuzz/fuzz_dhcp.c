@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * DHCP: records are what servers say to the client of port 0.  Unless RAW, they
- * bring back its transaction and its MAC address.  OTHER: sent to an address
- * instead of to all.
+ * DHCP. A record is a server's message to the client of port 0. Unless RAW is
+ * set, it has the client's transaction id and MAC address. OTHER: the message
+ * goes to the client's address instead of broadcast.
  */
 #include "lib/bytes.h"
 #include "net/stack/dhcp.h"
@@ -63,7 +63,7 @@ static size_t wrap_dhcp(struct seat *seat, uint8_t flags, uint8_t *data,
         put_be32(data + DHCP_XID, client.ports[0].xid);
         memcpy(data + DHCP_CHADDR, seat->w->stack.config.ports[0].mac.bytes, 6);
     }
-    udp_emit(&udp, frame + at); /* no checksum */
+    udp_emit(&udp, frame + at); /* No checksum. */
     return seat_join(frame, at + UDP_LEN, data, len);
 }
 

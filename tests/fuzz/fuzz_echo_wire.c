@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The echo service's formats: what is accepted comes out of emit the same, but
- * for reserved bytes.
+ * The formats of the echo service: what the parsers accept, emit writes back
+ * unchanged, except for reserved bytes.
  */
 #include "tests/fuzz/replay.h"
 

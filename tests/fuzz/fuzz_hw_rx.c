@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What hardware makes of frames: a port that hands its RoCE frames to an RNIC
- * with a connection, and honours every pause.  After each input the connection
- * and the pauses must make sense: the state can be loaded again.
+ * The hardware models that receive frames: a port, which passes RoCE frames to
+ * an RNIC with a connection and obeys every pause frame. After each input,
+ * connection and pauses must be consistent: their state can be saved and loaded
+ * again.
  *
- * An input is a sequence of frames: two bytes of length, then the frame; bit 15
- * of the length: the ICRC is put right, so that what is behind it is tried too;
- * bit 14: 100 us pass first.
+ * An input is a sequence of frames, each with its length in two bytes before
+ * it. Bit 15 of the length: the ICRC is corrected, so that the code after that
+ * check is reached. Bit 14: 100 us pass before the frame.
  */
 #include "tests/fuzz/replay.h"
 
@@ -113,7 +114,7 @@ static void stop_world(struct world *w)
     bed_free(w->bed);
 }
 
-/* An untagged frame whose end is where an ICRC would be. */
+/* The frame is untagged, and its ICRC is in its last bytes. */
 static void fix_icrc(uint8_t *frame, size_t len)
 {
     uint8_t *ip = frame + ETH_LEN;
@@ -211,11 +212,13 @@ static size_t pause_frame(uint8_t *frame, const uint8_t body[46])
     return ETH_LEN + 46;
 }
 
-/* To side 1's connection: a WRITE that is marked, or a CNP. */
+/* A frame for side 1's connection: a WRITE with congestion experienced, or a
+ * CNP. */
 static size_t roce_frame(uint8_t *frame, bool is_v1, uint8_t opcode,
                          uint32_t len)
 {
-    uint32_t qpn = (3 + 1) << 11 | (BED_SLOT + 1); /* bed_qpn(), generation 0 */
+    /* bed_qpn(), generation 0. */
+    uint32_t qpn = (3 + 1) << 11 | (BED_SLOT + 1);
     size_t rest = roce_opcodes[opcode].header_len_bytes + len + ICRC_LEN;
     struct ip_addr src = ip_addr_from_v4(0x0a000001);
     struct ip_addr dst = ip_addr_from_v4(0x0a000002);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * ICMP: records are messages.  Unless RAW, the checksum is made right; the
- * group is the broadcast address.
+ * ICMP. A record is a message. Unless RAW is set, its checksum is corrected;
+ * the group is the broadcast address.
  */
 #include "lib/bytes.h"
 #include "net/wire/checksum.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * ICMPv6: neighbour discovery, routers, listeners, echoes and errors.  Records
- * are messages; unless RAW, the checksum is made right.  OTHER: from a
- * link-local address, which routers need; a neighbour solicitation is then
- * from nobody, as in address detection.  The group is that of all nodes, or a
- * solicitation's.
+ * ICMPv6: neighbour discovery, routers, listeners, echoes and errors. A record
+ * is a message; unless RAW is set, its checksum is corrected. OTHER: it comes
+ * from a link-local address, which routers need; a neighbour solicitation then
+ * comes from the unspecified address, as in duplicate address detection. The
+ * group is all nodes, or the group of a solicitation.
  */
 #include "lib/bytes.h"
 #include "net/wire/checksum.h"

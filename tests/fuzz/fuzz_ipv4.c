@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * IPv4: records are packets, options, fragments and all.  Unless RAW, total
- * length and header checksum are made right.  OTHER: so is the checksum of an
- * ICMP message that is not in fragments.
+ * IPv4. A record is a packet, with any options and fragments. Unless RAW is
+ * set, total length and header checksum are corrected. OTHER: the checksum of
+ * an ICMP message that is not fragmented is corrected, too.
  */
 #include "lib/bytes.h"
 #include "net/wire/checksum.h"

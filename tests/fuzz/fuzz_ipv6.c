@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * IPv6: records are packets, extension headers and all.  Unless RAW, version
- * and payload length are made right, and the source is a host's.  OTHER: the
- * destination is the drive's.
+ * IPv6. A record is a packet, with any extension headers. Unless RAW is set,
+ * version and payload length are corrected, and the source is a host's address.
+ * OTHER: the destination is the drive's address.
  */
 #include "lib/bytes.h"
 #include "net/wire/ipv6.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * LACP: records are slow protocols' PDUs, to the agent.  Unless RAW they go to
- * its group; OTHER: the partner says of the drive what the drive last said.
+ * LACP. A record is a PDU of the slow protocols for the agent. Unless RAW is
+ * set, it goes to their group. OTHER: the partner repeats what the drive last
+ * sent about itself.
  */
 #include "net/stack/lacp.h"
 #include "tests/fuzz/seat.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * LLDP: records are LLDPDUs, to the agent.  Unless RAW they go to its group;
- * OTHER: with the padding of a short frame.
+ * LLDP. A record is an LLDPDU for the agent. Unless RAW is set, it goes to the
+ * agent's group. OTHER: it has the padding of a short frame.
  */
 #include "net/stack/lldp.h"
 #include "tests/fuzz/seat.h"

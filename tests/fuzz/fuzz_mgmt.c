@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The management block under a firmware that writes what it likes: registers,
- * shared words, rings.  And the firmware's reader of requests: what tools send
- * is the same bytes.
+ * The management block, driven by a firmware that writes anything: registers,
+ * shared words, rings. And the firmware's parser of requests, which gets the
+ * same bytes as a tool's request.
  */
 #include "tests/fuzz/replay.h"
 
@@ -12,7 +12,7 @@
 #include "firmware/mgmt/json_read.h"
 #include "hw-model/mgmt/hw_mgmt.h"
 #include "lib/bytes.h"
-#include "lib/regfields.h" /* before the register list */
+#include "lib/regfields.h" /* Must come before the register list. */
 
 #include "hw-model/regs/mgmt.h"
 #include "tests/unit/hw-model/test_env.h"
@@ -20,7 +20,7 @@
 enum {
     DRAM_BYTES = 0x20000,
     PAGE_AT = 0x1000,
-    STEP_LEN = 6, /* what, where, a word */
+    STEP_LEN = 6, /* A step is an operation, a place and a word. */
     SENDS_MAX = 1 << 20,
 };
 
@@ -39,7 +39,8 @@ static size_t world_send(void *ctx, enum hw_mgmt_channel channel,
     size_t taken = MIN(len, world->takes);
 
     (void)channel;
-    for (size_t i = 0; i < taken; i++) { /* all of it can be read */
+    /* Read all of it, so that ASan checks it. */
+    for (size_t i = 0; i < taken; i++) {
         world->sent += data[i] != 0;
     }
     return taken;
@@ -75,7 +76,7 @@ static void take_step(struct world *world, const uint8_t *step)
     case 1:
         put_le32(world->dram + PAGE_AT + (step[1] & 0x7c), value);
         break;
-    case 2: /* a small step of a producer or a consumer */
+    case 2: /* A small step of a producer or a consumer index. */
         world->dram[PAGE_AT + (step[1] & 0x7c)] += (uint8_t)value;
         break;
     case 3:
@@ -104,7 +105,8 @@ static void take_step(struct world *world, const uint8_t *step)
         hw_mgmt_run(&world->mgmt);
         break;
     }
-    ASSERT(world->sent - before <= SENDS_MAX); /* one step is bounded */
+    /* One step causes a limited number of sends. */
+    ASSERT(world->sent - before <= SENDS_MAX);
 }
 
 size_t fuzz_seed(size_t n, uint8_t *buf, size_t room)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A whole life of net/stack: a sequence of frames, waits, link changes, and
- * calls from above, after which the neighbour table must agree with itself.
+ * All of net/stack: a sequence of frames, waits, link changes and calls from
+ * above, after which the neighbour table must be consistent.
  *
- * Each step is two bytes (what, a parameter), and for a frame its length in
- * one more byte and its bytes.
+ * Each step has two bytes, its kind and a parameter; a frame follows with its
+ * length in one byte.
  */
 #include "tests/fuzz/replay.h"
 
@@ -97,7 +97,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
             break;
         }
     }
-    world_free(w); /* checks the table */
+    world_free(w); /* This checks the neighbour table. */
     return 0;
 }
 
@@ -126,7 +126,8 @@ static size_t add_frame(uint8_t *buf, size_t at, size_t seed, uint8_t parameter)
     return at + 3 + seeds[seed].len;
 }
 
-/* Each frame with something before and after; at last all of them. */
+/* Each frame with another step before and after it; the last seed has all
+ * frames. */
 size_t fuzz_seed(size_t n, uint8_t *buf, size_t room)
 {
     static const uint8_t before[] = {RESOLVE, 1, RESOLVE, 0,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Every parser of net/wire.  The first byte says which; what it accepts must
- * come out of emit as something that parses again and is emitted the same.
+ * Every parser of net/wire. The first byte selects the parser; what the parser
+ * accepts, emit must write so that it parses again and is emitted the same.
  */
 #include "tests/fuzz/replay.h"
 
@@ -33,7 +33,7 @@
 
 enum { OUT_MAX = 512 };
 
-/* ipv4_parse() wants the whole packet there, emit writes the header. */
+/* ipv4_parse() needs the whole packet, while emit writes only the header. */
 #define FORMAT(name)                                                           \
     static bool try_##name(const uint8_t *in, size_t len, uint8_t *out)        \
     {                                                                          \
@@ -107,7 +107,7 @@ static bool try_grh(const uint8_t *in, size_t len, uint8_t *out)
     return true;
 }
 
-/* These two return how long they are: what follows must not be parsed. */
+/* These two emitters return their length: bytes after it must not be parsed. */
 
 static bool try_nd_neighbor(const uint8_t *in, size_t len, uint8_t *out)
 {
@@ -123,7 +123,8 @@ static bool try_nd_neighbor(const uint8_t *in, size_t len, uint8_t *out)
         !nd_neighbor_parse(&nd, out, out_len)) {
         abort();
     }
-    memset(out, 0, OUT_MAX); /* checked here: nothing to compare outside */
+    /* Checked here, because there is nothing to compare outside. */
+    memset(out, 0, OUT_MAX);
     return false;
 }
 
@@ -144,7 +145,7 @@ static bool try_nd_router(const uint8_t *in, size_t len, uint8_t *out)
     return false;
 }
 
-/* What parse skips is not emitted, and an end always is. */
+/* emit does not write what parse skips, but always writes an End TLV. */
 static bool try_lldp(const uint8_t *in, size_t len, uint8_t *out)
 {
     struct lldp lldp;
@@ -156,7 +157,7 @@ static bool try_lldp(const uint8_t *in, size_t len, uint8_t *out)
         abort();
     }
     if (lldp_emit(&lldp, out, OUT_MAX) == 0) {
-        if (lldp.len_bytes + 2 <= OUT_MAX) { /* 2: an end */
+        if (lldp.len_bytes + 2 <= OUT_MAX) { /* 2 bytes for the End TLV. */
             abort();
         }
         return false;
@@ -164,7 +165,9 @@ static bool try_lldp(const uint8_t *in, size_t len, uint8_t *out)
     return true;
 }
 
-/* What parse skips is not emitted; both pad with what parse skips, too. */
+/*
+ * emit does not write what parse skips; both pad with options that parse skips.
+ */
 static bool try_dhcp(const uint8_t *in, size_t len, uint8_t *out)
 {
     struct dhcp dhcp;
@@ -184,7 +187,7 @@ static const struct {
     SEED(arp, arp_request),
     SEED(ipv4, ipv4_udp),
     SEED(ipv6, ipv6_udp),
-    SEED(udp, icmp_echo), /* any bytes will do */
+    SEED(udp, icmp_echo), /* Any bytes will do. */
     SEED(nd_neighbor, nd_ns),
     SEED(nd_neighbor, nd_na),
     SEED(nd_router, nd_rs),
@@ -237,7 +240,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     if (!formats[format].try(data + 1, len - 1, once)) {
         return 0;
     }
-    memcpy(twice, once, sizeof(twice)); /* what emit leaves alone is the same */
+    /* Bytes that emit leaves alone must be equal. */
+    memcpy(twice, once, sizeof(twice));
     if (!formats[format].try(once, sizeof(once), twice) ||
         memcmp(once, twice, sizeof(once)) != 0) {
         abort();

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * SNTP: records are answers to the client's question, from its server.  Unless
- * RAW, they bring its cookie back.  OTHER: they come from another port.
+ * SNTP. A record is the server's answer to the client's request. Unless RAW is
+ * set, it has the request's originate timestamp. OTHER: it comes from another
+ * port.
  */
 #include "lib/bytes.h"
 #include "net/stack/sntp.h"
@@ -15,7 +16,7 @@ static struct sntp_client client;
 static void set_time(void *ctx, uint64_t epoch_ms, const struct sntp *answer)
 {
     (void)ctx;
-    /* 2000 to 2100, and half of the round trip. */
+    /* From 2000 to 2100, and half of the round trip. */
     if (epoch_ms < UINT64_C(946684800000) ||
         epoch_ms >= UINT64_C(4102444800000) + 600000 ||
         answer->mode != SNTP_SERVER) {
@@ -71,7 +72,7 @@ static size_t wrap_sntp(struct seat *seat, uint8_t flags, uint8_t *data,
     if ((flags & SEAT_RAW) == 0 && len >= SNTP_LEN) {
         put_be64(data + SNTP_ORIGINATE_TIME, client.cookie);
     }
-    udp_emit(&udp, frame + at); /* no checksum */
+    udp_emit(&udp, frame + at); /* No checksum. */
     return seat_join(frame, at + UDP_LEN, data, len);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * UDP: records are datagrams, over IPv4 or, if OTHER, IPv6.  Unless RAW,
- * length and checksum are made right.  Somebody is bound to port 4000 and reads
- * all that comes.
+ * UDP. A record is a datagram over IPv4, or over IPv6 if OTHER is set. Unless
+ * RAW is set, length and checksum are corrected. A user is bound to port 4000
+ * and reads every byte that arrives.
  */
 #include "lib/bytes.h"
 #include "net/wire/ipv4.h"
@@ -43,7 +43,7 @@ static size_t wrap_udp(struct seat *seat, uint8_t flags, uint8_t *data,
                     : seat_ipv4(flags, IP_PROTOCOL_UDP, len, frame);
 
     (void)seat;
-    if ((flags & SEAT_OTHER) == 0) { /* as seat_ipv4() wrote them */
+    if ((flags & SEAT_OTHER) == 0) { /* The addresses that seat_ipv4() wrote. */
         src = ip_addr_from_v4(get_be32(frame + at - 8));
         dst = ip_addr_from_v4(get_be32(frame + at - 4));
     }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Runs a fuzz target without libFuzzer, for ctest and for crashes:
+ * Runs a fuzz target without libFuzzer, for ctest and to reproduce crashes:
  *
- *   fuzz_x               each seed, then each of them changed 200 times, the
- *                        same changes in every run
- *   fuzz_x FILE...       those inputs, once: a crash that libFuzzer wrote
- *   fuzz_x --seeds DIR   write the seeds there, for libFuzzer to start from
- *   fuzz_x --corpus DIR  the same as without, the seeds being its files
+ *   fuzz_x               run each seed, then each seed with 200 changes, which
+ *                        are the same in every run
+ *   fuzz_x FILE...       run these inputs once, such as a crash that libFuzzer
+ *                        has written
+ *   fuzz_x --seeds DIR   write the seeds to DIR, for libFuzzer to start from
+ *   fuzz_x --corpus DIR  run the files of DIR as seeds
  */
 #include "tests/fuzz/replay.h"
 
@@ -23,7 +24,8 @@ static uint32_t next_random(uint32_t *seed)
     return *seed >> 8;
 }
 
-/* One to four bytes: flipped, replaced by an extreme, cut off or doubled. */
+/* Make one to four changes: flip a bit, write an extreme value, cut off the
+ * end, or duplicate bytes. */
 static size_t change_input(uint8_t *buf, size_t len, uint32_t *seed)
 {
     static const uint8_t extremes[] = {0, 1, 0x7f, 0x80, 0xfe, 0xff};
@@ -55,7 +57,8 @@ static size_t change_input(uint8_t *buf, size_t len, uint32_t *seed)
     return len;
 }
 
-/* A heap copy of the right size, so that ASan sees every byte too far. */
+/* Copy the input to the heap with its exact size, so that ASan detects any
+ * access beyond it. */
 static void run_input(const uint8_t *data, size_t len)
 {
     uint8_t *copy = malloc(len != 0 ? len : 1);
@@ -108,7 +111,7 @@ static int write_seeds(const char *dir)
     return 0;
 }
 
-/* Once as it is, then changed. */
+/* Run the seed as it is, then changed. */
 static void try_changes(const uint8_t *seed, size_t len, uint32_t *random)
 {
     uint8_t buf[INPUT_MAX * 2];
@@ -133,7 +136,8 @@ static int change_seeds(void)
     size_t len, n;
 
     if (fuzz_seed == NULL) {
-        (void)fprintf(stderr, "the seeds are files: --corpus DIR\n");
+        (void)fprintf(stderr,
+                      "this target's seeds are files: give --corpus DIR\n");
         return 1;
     }
     for (n = 0; (len = fuzz_seed(n, seed, sizeof(seed))) != 0; n++) {
@@ -147,7 +151,7 @@ static int is_no_dot_file(const struct dirent *entry)
     return entry->d_name[0] != '.';
 }
 
-/* In the order of their names, so that all runs are the same. */
+/* Sorted by name, so that all runs are the same. */
 static int change_files(const char *dir)
 {
     static uint8_t seed[INPUT_MAX];

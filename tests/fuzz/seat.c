@@ -16,13 +16,15 @@
 enum {
     RECORD_HEADER = 3,
     VLAN = 9,
-    MINUTES_MAX = 3, /* that pass in an input: an agent has much to do */
+    /* The minutes that may pass in one input, because agents are busy all the
+     * time. */
+    MINUTES_MAX = 3,
 };
 
 static const struct mac_addr own_mac[NET_PORTS] = {{{2, 0, 0, 0, 0, 0x10}},
                                                    {{2, 0, 0, 0, 0, 0x11}}};
 
-/* ---- What the drive has sent */
+/* ---- What the drive has sent. */
 
 #define MUST(true)                                                             \
     do {                                                                       \
@@ -91,7 +93,8 @@ static void check_ipv6(const struct seat *seat, uint8_t port, uint16_t vlan,
     MUST(ip.payload_len_bytes == len - IPV6_LEN);
     check_source(seat, port, vlan, &ip.src, true);
     next = ip.next_header;
-    if (next == IPV6_EXT_HOP_BY_HOP) { /* of listener reports */
+    /* The extension header of listener reports. */
+    if (next == IPV6_EXT_HOP_BY_HOP) {
         size_t ext_len = ipv6_ext_len(buf + at, len - at);
 
         MUST(ext_len != 0);
@@ -163,7 +166,7 @@ static void check_sent(struct seat *seat)
     }
 }
 
-/* ---- A world for each input */
+/* ---- A world for each input. */
 
 struct ip_addr seat_own4(uint8_t flags)
 {
@@ -172,7 +175,7 @@ struct ip_addr seat_own4(uint8_t flags)
                                                : 0x0a000002);
 }
 
-/* All but the payloads of packets that nobody is collecting. */
+/* Copy everything except the payloads of fragments that belong to no packet. */
 static void copy_stack(struct net_stack *to, const struct net_stack *from)
 {
     enum { AT = offsetof(struct net_stack, reassemblies) };
@@ -188,7 +191,8 @@ static void copy_stack(struct net_stack *to, const struct net_stack *from)
     memcpy(dst + behind, src + behind, sizeof(*from) - behind);
 }
 
-/* A world with all addresses READY; the first one is kept to start from. */
+/* A world with all addresses READY; the first one is kept, and copied for each
+ * input. */
 static struct world *renew_world(void)
 {
     static struct world *ready, *used;
@@ -205,7 +209,7 @@ static struct world *renew_world(void)
     return used;
 }
 
-/* The host says where it is, if that is what was asked last. */
+/* If the drive's last frame was an ARP request for the host, answer it. */
 static void answer_arp(struct seat *seat)
 {
     struct world *w = seat->w;
@@ -237,7 +241,7 @@ static void pass_time(struct seat *seat, const struct seat_format *format,
 
         if (format->timer != NULL) {
             next_us = MIN(next_us, format->timer(seat, w->now_us));
-            /* It may have given the stack something to do. */
+            /* The agent may have given the stack something to do. */
             next_us = MIN(next_us, net_stack_timer(&w->stack, w->now_us));
         }
         check_sent(seat);
@@ -304,7 +308,7 @@ int seat_run(const struct seat_format *format, const uint8_t *data, size_t len)
     return 0;
 }
 
-/* ---- Outer headers */
+/* ---- Outer headers. */
 
 size_t seat_eth(uint8_t flags, const struct mac_addr *group, uint16_t type,
                 uint8_t *frame)

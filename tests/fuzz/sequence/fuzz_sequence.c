@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Fuzzer of sequences: libFuzzer's entry, and changes that keep steps whole.
+ * The fuzzer of sequences: libFuzzer's entry, and mutations that keep steps
+ * whole.
  *
- * One process runs one sequence after the other in the same world.  A failure
- * that replay.c does not see in a world of its own owes something to the runs
- * before it: -runs and -seed of libFuzzer repeat those.
+ * One process runs one sequence after the other in the same world. A failure
+ * that replay.c does not reproduce in a world of its own depends on earlier
+ * runs: repeat those with libFuzzer's -runs and -seed.
  */
 #include "tests/fuzz/sequence/sequence.h"
 
@@ -30,7 +31,7 @@ static uint32_t next_random(uint32_t *seed)
     return *seed >> 8;
 }
 
-/* A step that does something, of any kind. */
+/* Make a random step that has some effect. */
 static void make_step(uint8_t *at, uint32_t *seed)
 {
     static const uint8_t ops[] = {
@@ -58,7 +59,7 @@ static void make_step(uint8_t *at, uint32_t *seed)
     sequence_step_emit(&step, at);
 }
 
-/* Room for one more at step `at`. */
+/* Make room for one more step at index `at`. */
 static void move_up(uint8_t *data, size_t count, size_t at)
 {
     memmove(data + (at + 1) * SEQUENCE_STEP_LEN, data + at * SEQUENCE_STEP_LEN,
@@ -82,7 +83,7 @@ static size_t change_step(uint8_t *data, size_t count, size_t max,
 
     switch (count == 0 ? 0 : next_random(seed) % 8) {
     case 0:
-    case 1: /* a new one */
+    case 1: /* Insert a new step. */
         if (count < max) {
             at = next_random(seed) % (count + 1);
             move_up(data, count, at);
@@ -90,12 +91,12 @@ static size_t change_step(uint8_t *data, size_t count, size_t max,
             count++;
         }
         break;
-    case 2: /* one less */
+    case 2: /* Remove a step. */
         count--;
         memmove(step, step + SEQUENCE_STEP_LEN,
                 (count - at) * SEQUENCE_STEP_LEN);
         break;
-    case 3: /* one twice */
+    case 3: /* Duplicate a step. */
         if (count < max) {
             move_up(data, count, at);
             count++;
@@ -104,7 +105,7 @@ static size_t change_step(uint8_t *data, size_t count, size_t max,
     case 4:
         swap_steps(step, data + next_random(seed) % count * SEQUENCE_STEP_LEN);
         break;
-    case 5: /* one byte of it, or its queue */
+    case 5: /* Change one byte of a step, or its queue. */
         if (next_random(seed) % 4 == 0) {
             step[1] = (uint8_t)(next_random(seed) % PEER_QUEUES);
         } else {
@@ -112,7 +113,7 @@ static size_t change_step(uint8_t *data, size_t count, size_t max,
                 (uint8_t)(1u << next_random(seed) % 8);
         }
         break;
-    case 6: /* what libFuzzer has learned to compare with, in its value */
+    case 6: /* Write a value that libFuzzer has seen in comparisons. */
         (void)LLVMFuzzerMutate(step + 4, 4, 4);
         break;
     default:
@@ -135,7 +136,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size,
     return MAX(count, (size_t)1) * SEQUENCE_STEP_LEN;
 }
 
-/* The beginning of one, the end of the other. */
+/* Join the beginning of one sequence with the end of the other. */
 size_t LLVMFuzzerCustomCrossOver(const uint8_t *a, size_t a_len,
                                  const uint8_t *b, size_t b_len, uint8_t *out,
                                  size_t max_len, unsigned int seed)

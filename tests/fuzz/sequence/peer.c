@@ -15,9 +15,9 @@
 
 enum { FIRST_COMM_ID = 0x51000000, UDP_SOURCE_PORT = 0xc123 };
 
-/* ---- Frames out. */
+/* ---- Sending frames. */
 
-/* Where the layers of a frame begin; 0: there is none. */
+/* The offsets of a frame's layers; 0: the frame has no such layer. */
 struct layout {
     size_t at[PEER_LAYERS];
     size_t len;
@@ -113,7 +113,7 @@ static void put_icrc(uint8_t *buf, const struct layout *layout)
     }
 }
 
-/* Bend it, complete it, send it. */
+/* Apply the bends, complete the checksums, and send the frame. */
 static void finish_frame(struct peer *peer, uint8_t *buf, struct layout *layout,
                          bool is_habit)
 {
@@ -155,7 +155,7 @@ void peer_send_again(struct peer *peer, uint8_t age)
     }
 }
 
-/* The addresses that a frame is sent with. */
+/* The addresses and ports of a frame. */
 struct route {
     const uint8_t *mac;
     bool is_v6;
@@ -318,7 +318,7 @@ void peer_send_req(struct peer *peer, struct peer_queue *queue,
     };
 
     if (!req->keeps_qpn || queue->qpn == 0) {
-        /* Never one that another queue of ours has. */
+        /* A queue pair number that no other queue of the peer has. */
         queue->qpn = PEER_FIRST_QPN + queue->index +
                      PEER_QUEUES * (peer->comm_ids % 0x1000);
     }
@@ -453,7 +453,7 @@ void peer_serve(struct peer *peer, struct peer_queue *queue,
     }
 }
 
-/* ---- Frames in: what it does by itself. */
+/* ---- Receiving frames: what the peer does by itself. */
 
 static struct peer_queue *queue_of_comm_id(struct peer *peer, uint32_t comm_id)
 {
@@ -518,7 +518,8 @@ static void answer_arrived(struct peer *peer, struct peer_queue *queue,
     queue->responses++;
     queue->last_status = (uint16_t)(get_le16(cqe + CQE_STATUS) >> 1);
     if (queue->last_status == 0 && queue->qid == 0 && queue->responses == 1) {
-        peer->cntlid = get_le16(cqe + CQE_DW0); /* of Connect, most likely */
+        /* Most likely the response to a Connect. */
+        peer->cntlid = get_le16(cqe + CQE_DW0);
     }
 }
 
@@ -529,7 +530,7 @@ static void request_arrived(struct peer *peer, struct peer_queue *queue,
     size_t header_len = roce_opcodes[bth->opcode].header_len_bytes;
 
     if (len < header_len || psn_diff(bth->psn, queue->epsn) > 0) {
-        return; /* the drive repeats what was lost */
+        return; /* The drive repeats packets that were lost. */
     }
     if (bth->opcode == RC_READ_REQUEST) {
         read_arrived(peer, queue, bth, at + BTH_LEN, len - BTH_LEN);
@@ -701,9 +702,9 @@ static void frame_arrived(struct peer *peer, const struct peer_frame *frame)
     }
 }
 
-/* ---- Its link, and its place in the world. */
+/* ---- The peer's link, and its place in the world. */
 
-/* From inside the port: only to be kept. */
+/* Called inside the port, so that the frames may only be stored. */
 static unsigned int take_frames(void *ctx, const struct frame_tx *burst,
                                 unsigned int count)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Runs sequences from files without libFuzzer, each in a world of its own, or,
- * those of a directory, FILES_OF_A_WORLD in one:
+ * Runs sequences from files without libFuzzer. Each file has a world of its
+ * own; of a directory, FILES_OF_A_WORLD files share one.
  *
- *   replay_sequence [-v] FILE|DIRECTORY...
+ * replay_sequence [-v] FILE|DIRECTORY...
  *
- * -v says each step, in the form in which test_hostile.c writes them.
+ * -v prints each step in the form that test_hostile.c uses.
  */
 #include "tests/fuzz/sequence/sequence.h"
 
@@ -30,7 +30,8 @@ static int replay_file(const char *path)
     }
     len = fread(buf, 1, sizeof(buf), file);
     (void)fclose(file);
-    (void)printf("%s\n", path); /* a crash is this one's */
+    /* Printed first, so that a crash can be traced to this file. */
+    (void)printf("%s\n", path);
     (void)fflush(stdout);
     sequence_run(buf, len);
     count++;

@@ -19,12 +19,14 @@ enum {
     BLOCK = 512,
     HOST_PORT = 1,
     HOST_NUMBER = 2,
-    HOST_BLOCKS = 8, /* of one I/O */
+    HOST_BLOCKS = 8, /* Blocks of one I/O. */
     RUNS_OF_A_WORLD = 512,
-    RUNS_A_CONNECT = 8, /* the first in a world always does */
+    /* The second host connects in one of so many runs, and always in the first
+     * run of a world. */
+    RUNS_A_CONNECT = 8,
     DEFAULT_ADMIN_HSQSIZE = 31,
     DEFAULT_IO_HSQSIZE = 15,
-    ACK_TIMEOUT = 14, /* 67 ms */
+    ACK_TIMEOUT = 14, /* 67 ms. */
     RETRIES = 3,
     WRITE_KEY = 0x5eed,
     CAPSULE_MAX = 64 + 4096,
@@ -35,15 +37,16 @@ enum {
 #define ANSWER_NS  (50 * MS_NS)
 #define DRAIN_NS   (2 * S_NS)
 #define HOST_IO_NS (10 * S_NS)
-/* REP and its retries, the longest patience that a peer may ask for. */
+/* The longest time that a peer may ask for: the REP and its retries. */
 #define RELEASE_NS (3600 * S_NS)
 
-/* The exception to "no data at file scope": a fuzz target has no context. */
+/* An exception to the rule against file-scope data: a fuzz target has no
+ * context pointer. */
 static struct bed {
     bool exists;
     bool is_verbose;
     unsigned int runs;
-    uint32_t version; /* of the host's data */
+    uint32_t version; /* The version of the host's data. */
     struct native_world world;
     struct medium medium;
     struct cable cable;
@@ -167,7 +170,7 @@ static void host_writes(struct nvme_host *host, uint32_t version)
     fill_blocks(bed.host->data, host_lba(version), version);
     status = host_moves(host, NVM_WRITE, host_lba(version));
     if (status != 0) {
-        witness_fail("the host's write: status %x", status);
+        witness_fail("the host's write failed: status %x", status);
     }
 }
 
@@ -179,14 +182,15 @@ static void host_reads(struct nvme_host *host, uint32_t version,
 
     memset(bed.host->data, 0xa5, sizeof(expected));
     status = host_moves(host, NVM_READ, host_lba(version));
-    /* A peer may damage blocks by command, and is not done with that. */
+    /* A peer may damage blocks with its own commands, and those may still be
+     * running. */
     if (status != 0 && (is_compared || status == HOST_LOST)) {
-        witness_fail("the host's read: status %x", status);
+        witness_fail("the host's read failed: status %x", status);
     }
     fill_blocks(expected, host_lba(version), version);
     if (is_compared &&
         memcmp(expected, bed.host->data, sizeof(expected)) != 0) {
-        witness_fail("the host reads what it did not write");
+        witness_fail("the host reads other data than it wrote");
     }
 }
 
@@ -196,7 +200,7 @@ static void second_ends(void)
     bed.second_is_connected = false;
 }
 
-/* The peer may have taken all there was, by then; at the end it has not. */
+/* The peer may hold all resources at that time; at the end it must not. */
 static void second_begins(bool must_succeed)
 {
     struct host_target target = bed.target;
@@ -224,7 +228,7 @@ static void host_acts(enum host_deed deed)
         break;
     case HOST_IDENTIFIES:
         if (host_identify(&bed.host->host, CNS_CONTROLLER, 0, id) != 0) {
-            witness_fail("the host's Identify");
+            witness_fail("the host's Identify failed");
         }
         break;
     case HOST_CONNECTS:
@@ -254,7 +258,7 @@ static uint16_t qid_of(const struct peer_queue *queue,
     return step->c != 0 ? (uint16_t)(step->c - 1) : queue->index;
 }
 
-/* What a Connect on this queue is going to fetch. */
+/* Prepare the data that a Connect on this queue makes the drive fetch. */
 static void put_connect_data(struct peer_queue *queue, bool is_discovery)
 {
     struct connect_data data = {
@@ -346,7 +350,7 @@ static void send_cm(struct peer_queue *queue, const struct sequence_step *step)
 struct draft {
     struct nvme_sqe sqe;
     struct sgl sgl;
-    enum sgl_kind kind; /* as is usual */
+    enum sgl_kind kind; /* Whatever is usual for the command. */
     uint32_t len_bytes;
 };
 
@@ -636,7 +640,7 @@ static void send_arp(const struct sequence_step *step)
     const uint32_t addresses[] = {
         ip_addr_to_v4(&bed.peer.ip[0]),
         ip_addr_to_v4(&bed.peer.drive_ip[0]),
-        0x0a000102, /* the host's */
+        0x0a000102, /* The host's address. */
         0x0a000004,
         0,
         step->value,
@@ -647,7 +651,7 @@ static void send_arp(const struct sequence_step *step)
                   addresses[step->c % ARRAY_LEN(addresses)]);
 }
 
-/* ---- Steps, and time. */
+/* ---- Running steps and time. */
 
 struct wait {
     const struct peer_queue *queue;
@@ -679,7 +683,7 @@ static bool run_command(struct peer_queue *queue, uint8_t command)
            queue->last_status == 0;
 }
 
-/* As far as it goes: the drive may well say no. */
+/* Go on until the drive refuses, as it may. */
 static void open_queue(struct peer_queue *queue,
                        const struct sequence_step *step)
 {
@@ -759,7 +763,7 @@ static void take_step(const struct sequence_step *step)
         break;
     case STEP_BEND:
         take_bend(step);
-        return; /* no time */
+        return; /* These steps take no time. */
     case STEP_MEMORY:
         at = ((uint32_t)step->b << 8 | step->c) % (PEER_MEMORY - 3);
         put_le32(queue->memory + at, step->value);
@@ -785,10 +789,10 @@ static void take_step(const struct sequence_step *step)
     }
 }
 
-/* ---- What must hold: every pool as it was. */
+/* ---- After each sequence, every pool is as it was before. */
 
 enum pool {
-    /* Those that tell at once whether to wait on. */
+    /* These pools can be checked before all others are released. */
     POOL_QPAIRS,
     POOL_REQUESTS,
     POOL_TARGET_QPAIRS,
@@ -814,21 +818,21 @@ enum pool {
 };
 
 static const char *const pool_name[POOLS] = {
-    "the binding's queue pairs",
-    "the binding's requests",
-    "the target's queue pairs",
+    "queue pairs of the binding",
+    "requests of the binding",
+    "queue pairs of the target",
     "controllers",
     "CM timers",
     "capsules",
     "data buffers",
-    "responses not acknowledged",
-    "requests that wait for room",
+    "responses without an acknowledgement",
+    "requests waiting for room",
     "the sum of depths",
     "promised queues",
     "CM connections",
     "CM send buffers",
     "media commands",
-    "the RNIC's queue pairs",
+    "queue pairs of the RNIC",
     "memory regions",
     "pinned neighbours",
     "neighbours in use",
@@ -918,11 +922,12 @@ static void wait_for_pools(uint32_t *before)
         if (bed.world.now_ns >= limit_ns) {
             for (unsigned int i = 0; i < POOLS; i++) {
                 if (now[i] != before[i]) {
-                    (void)fprintf(stderr, "%s: %u, before %u\n", pool_name[i],
-                                  now[i], before[i]);
+                    (void)fprintf(stderr,
+                                  "%s: %u, but %u before the sequence\n",
+                                  pool_name[i], now[i], before[i]);
                 }
             }
-            witness_fail("pools are not as they were");
+            witness_fail("a pool is not as it was before the sequence");
         }
         if (quick_pools_are_back(before)) {
             native_world_pass(&bed.world, S_NS);
@@ -933,7 +938,7 @@ static void wait_for_pools(uint32_t *before)
     }
 }
 
-/* ---- What must hold: a command, an answer. */
+/* ---- After each sequence, each command has one answer. */
 
 static const struct rdma_queue *binding_of(uint32_t qpn)
 {
@@ -964,18 +969,19 @@ static void check_answers(const struct witness_conn *conn)
     uint32_t held;
 
     if (queue == NULL || qp == NULL) {
-        return; /* it has come to its end */
+        return; /* The connection has ended. */
     }
     if (qp->req.una_psn != qp->req.next_psn) {
-        return; /* it waits for us, as we wanted it to */
+        return; /* The drive waits for the peer, as the sequence wanted. */
     }
     held = events_held(queue);
     if (queue->in_use != held) {
-        witness_fail("QP %x: %u commands run, %u event requests are held",
+        witness_fail("QP %x: %u commands are running, but only %u event "
+                     "requests may wait",
                      (unsigned int)conn->drive_qpn, queue->in_use, held);
     }
     if (!conn->is_mixed && conn->responses + held != qp->resp.msn) {
-        witness_fail("QP %x: %u commands, %u answers, %u held",
+        witness_fail("QP %x: %u commands, but %u answers and %u waiting",
                      (unsigned int)conn->drive_qpn, qp->resp.msn,
                      conn->responses, held);
     }
@@ -992,7 +998,7 @@ static void drain_drive(void)
     peer_behave(&bed.peer);
     peer_plug(&bed.peer, true);
     if (!native_world_run(&bed.world, link_is_up, NULL, DRAIN_NS)) {
-        witness_fail("the link does not come back");
+        witness_fail("the link does not come up again");
     }
     for (unsigned int i = 0; i < PEER_QUEUES; i++) {
         struct peer_queue *queue = &bed.peer.queues[i];
@@ -1011,7 +1017,7 @@ static void drain_drive(void)
     native_world_pass(&bed.world, DRAIN_NS);
 }
 
-/* ---- All of it. */
+/* ---- Running a sequence. */
 
 static void end_connections(void)
 {
@@ -1050,7 +1056,7 @@ static void check_all(uint32_t *before)
         wait_for_pools(before);
     }
     if (bed.drive->drive.net.verbs.counters.commands_refused != 0) {
-        witness_fail("the RNIC has refused a command of the firmware's");
+        witness_fail("the RNIC has refused a command of the firmware");
     }
 }
 

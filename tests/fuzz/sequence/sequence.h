@@ -3,20 +3,20 @@
  * Sequences: what a hostile peer does to the drive, step by step, while a
  * well-behaved host is connected through the other port.
  *
- * A step is 8 bytes, so that a change of the bytes changes steps and not where
- * they begin.  Every number is taken modulo what there is: any bytes are a
- * sequence.
+ * A step has 8 bytes, so that a changed byte changes one step and never moves
+ * the others.  Every number is taken modulo its range, so that any bytes are a
+ * valid sequence.
  *
  * After each sequence:
- *  - Each command that was accepted on a connection that is still alive has
- *    been answered once, event requests excepted (and see witness.h).
- *  - The host writes, reads back what it wrote, and, after the first sequence
- *    in a world and now and then, connects a second time.
+ *  - Each command on a connection that is still alive has got one answer,
+ *    except event requests (see also witness.h).
+ *  - The host writes and reads back what it wrote.  After the first sequence in
+ *    a world, and now and then later, it also connects a second time.
  *  - The peer's connections are ended, and every pool is as it was before.
- *  - The firmware has asked the RNIC for nothing that the RNIC refuses.
+ *  - The RNIC has refused no command of the firmware.
  *
- * Left out: what any host may do to all others, as the specification has it
- * (subsystem reset, the drive's settings): such commands are not sent.
+ * Left out: commands with which the specification lets a host affect all others
+ * (subsystem reset, the drive's settings); they are not sent.
  */
 #ifndef ESSD_TEST_SEQUENCE_SEQUENCE_H
 #define ESSD_TEST_SEQUENCE_SEQUENCE_H
@@ -26,29 +26,38 @@
 enum { SEQUENCE_STEP_LEN = 8, SEQUENCE_STEPS_MAX = 48 };
 
 enum step_op {
-    STEP_OPEN,    /* a queue, b enum open_stage, c QID + 1, value HSQSIZE */
-    STEP_REQ,     /* a queue, b enum req_flag, c QID + 1, value HSQSIZE,
-                   * HRQSIZE << 16 */
-    STEP_CM,      /* a queue, b which message, c detail, value detail */
-    STEP_COMMAND, /* a queue, b enum command | enum sgl_choice << 5, c, value */
-    STEP_PACKET,  /* a queue, b opcode, c enum packet_flag, value length,
-                   * PSN offset << 16 */
-    STEP_ACK,     /* a queue, b syndrome, c whence, value PSN offset */
-    STEP_SERVE,   /* a queue, b which READ, c: then forget it, value first
-                   * packet, count << 16 */
-    STEP_HABITS,  /* a enum peer_habit, b frames to lose, c 1: stalls, 2: v6 */
-    STEP_TIME,    /* 1 << a microseconds */
-    STEP_LINK,    /* a & 1: up */
-    STEP_BEND,    /* the next frame: a layer, 0x80 late; b width, offset >> 8
-                   * << 4; c offset; value */
-    STEP_MEMORY,  /* a queue, b:c offset, value */
-    STEP_AGAIN,   /* a: which of the last frames */
-    STEP_ARP,     /* a operation, b whose address, c for whose */
-    STEP_HOST,    /* a enum host_deed */
-    STEP_FORGET,  /* a queue: its numbers are as never known */
+    /* a: queue; b: enum open_stage; c: QID + 1; value: HSQSIZE. */
+    STEP_OPEN,
+    /* a: queue; b: enum req_flag; c: QID + 1; value: HSQSIZE, HRQSIZE << 16. */
+    STEP_REQ,
+    STEP_CM, /* a: queue; b: which message; c, value: details. */
+    /* a: queue; b: enum command | enum sgl_choice << 5; c, value: details. */
+    STEP_COMMAND,
+    /* a: queue; b: opcode; c: enum packet_flag; value: length, PSN offset <<
+     * 16. */
+    STEP_PACKET,
+    STEP_ACK, /* a: queue; b: syndrome; c: which PSN; value: PSN offset. */
+    /* a: queue; b: which READ; c: forget it afterwards; value: first packet,
+     * count << 16. */
+    STEP_SERVE,
+    /* a: enum peer_habit; b: frames to lose; c: bit 0 stalls, bit 1 uses IPv6.
+     */
+    STEP_HABITS,
+    STEP_TIME, /* Let 1 << a microseconds pass. */
+    STEP_LINK, /* a & 1: the link is up. */
+    /* Bend the next frame. a: layer, 0x80: late; b: width, offset >> 8 << 4; c:
+     * offset; value. */
+    STEP_BEND,
+    STEP_MEMORY, /* a: queue; b, c: offset; value. */
+    STEP_AGAIN,  /* a: which of the last frames to send again. */
+    /* a: operation; b: whose sender address; c: whose target address. */
+    STEP_ARP,
+    STEP_HOST,   /* a: enum host_deed. */
+    STEP_FORGET, /* a: the queue, whose numbers are forgotten. */
     STEP_OPS,
-    STEP_AT_ONCE = 0x80, /* with an op: the drive's software sees it together
-                          * with the next step */
+    /* Added to an op: the drive's software handles this step together with the
+     * next one. */
+    STEP_AT_ONCE = 0x80,
 };
 
 enum open_stage { OPEN_CM, OPEN_CONNECT, OPEN_ENABLE, OPEN_STAGES };
@@ -78,7 +87,7 @@ enum command {
     COMMAND_UNCORRECTABLE,
     COMMAND_DISCONNECT,
     COMMAND_AUTH,
-    COMMAND_ANY, /* opcode c, NSID 1, dword 10 value */
+    COMMAND_ANY, /* c: opcode; value: dword 10; NSID is 1. */
     COMMANDS,
 };
 
@@ -94,10 +103,10 @@ enum sgl_choice {
 };
 
 enum packet_flag {
-    PACKET_ADVANCES = 1, /* our PSN goes on */
+    PACKET_ADVANCES = 1, /* Our PSN advances. */
     PACKET_ACK_REQ = 2,
     PACKET_SOLICITED = 4,
-    PACKET_CAPSULE = 8, /* the payload begins with a Keep Alive command */
+    PACKET_CAPSULE = 8, /* The payload begins with a Keep Alive command. */
 };
 
 enum host_deed {
@@ -114,19 +123,19 @@ struct sequence_step {
     uint32_t value;
 };
 
-/** From now on say what is done. */
+/** Print every step from now on. */
 void sequence_be_verbose(void);
 
-/** Run one; abort() when something does not hold. */
+/** Run a sequence; abort() when a check fails. */
 void sequence_run(const uint8_t *data, size_t len);
 
 void sequence_step_emit(const struct sequence_step *step, uint8_t *buf);
 void sequence_step_parse(struct sequence_step *step, const uint8_t *buf);
 
-/** Forget the world; the next run makes it anew. */
+/** Destroy the world; the next run makes a new one. */
 void sequence_end(void);
 
-/** What the peer has seen so far, and its victim, for named tests. */
+/** The peer and its victim, for tests that check what they have seen. */
 const struct peer *sequence_peer(void);
 const struct native_host *sequence_host(void);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The hostile peer, by name: that its sequences get as far as they are meant
- * to, and each sequence that once broke the drive.
+ * Named tests of the hostile peer: its sequences reach what they are meant to
+ * reach, and the sequences that once broke the drive no longer do.
  */
 #include "tests/fuzz/sequence/sequence.h"
 
@@ -15,7 +15,7 @@
 #include "nvmeof/wire/opcode.h"
 #include "tests/test_fixture.h"
 
-/* In the world that there is. */
+/* Run it in the world that exists. */
 static void run_on(const struct sequence_step *steps, size_t count)
 {
     uint8_t data[SEQUENCE_STEPS_MAX * SEQUENCE_STEP_LEN];
@@ -47,9 +47,9 @@ static const struct peer_queue *hostile_queue(unsigned int index)
     return &sequence_peer()->queues[index];
 }
 
-/* ---- The test itself: a peer that behaves gets served. */
+/* ---- Tests of the peer: when it behaves it is served. */
 
-static void test_a_peer_that_behaves_gets_its_answers(void **state)
+static void test_a_peer_that_behaves_gets_its_responses(void **state)
 {
     static const struct sequence_step steps[] = {
         {STEP_OPEN, 0, OPEN_ENABLE, 0, 0},
@@ -70,7 +70,7 @@ static void test_a_peer_that_behaves_gets_its_answers(void **state)
     assert_int_equal(hostile_queue(1)->last_status, 0);
 }
 
-static void test_a_peer_behaves_by_ipv6_too(void **state)
+static void test_a_peer_that_behaves_is_served_over_ipv6(void **state)
 {
     static const struct sequence_step steps[] = {
         {STEP_HABITS, PEER_HABITS, 0, 2, 0},
@@ -85,7 +85,7 @@ static void test_a_peer_behaves_by_ipv6_too(void **state)
     assert_int_equal(hostile_queue(0)->last_status, 0);
 }
 
-static void test_a_bent_field_arrives_bent(void **state)
+static void test_a_changed_field_reaches_the_drive(void **state)
 {
     static const struct sequence_step steps[] = {
         {STEP_OPEN, 0, OPEN_ENABLE, 0, 0},
@@ -101,7 +101,7 @@ static void test_a_bent_field_arrives_bent(void **state)
                      NVME_SC_INVALID_OPCODE);
 }
 
-static void test_event_requests_are_held(void **state)
+static void test_event_requests_wait_for_events(void **state)
 {
     static const struct sequence_step steps[] = {
         {STEP_OPEN, 0, OPEN_ENABLE, 0, 0},
@@ -116,11 +116,11 @@ static void test_event_requests_are_held(void **state)
     assert_int_equal(hostile_queue(0)->responses, 3);
 }
 
-/* ---- What once broke the drive. */
+/* ---- Sequences that once broke the drive. */
 
 enum { AT_MAD = PEER_LAYER_MAD, FOUR = 3, ONE = 1 };
 
-/* The numbers of a host's connection are no secret: they are on the wire. */
+/* The numbers of a host's connection are visible on the wire. */
 struct victim {
     uint32_t guid[2];
     uint32_t comm_id, drive_comm_id;
@@ -146,9 +146,9 @@ static struct victim find_victim(void)
     };
 }
 
-/* Stale connections were found by the peer's GUID and numbers, whoever said
- * that they were its own. */
-static void test_a_request_in_a_hosts_name_does_not_end_its_connection(
+/* The drive found stale connections by the peer's GUID and numbers, and did not
+ * check that they belonged to the sender. */
+static void test_a_req_in_the_name_of_a_host_does_not_end_its_connection(
     void **state)
 {
     struct victim v = find_victim();
@@ -170,8 +170,8 @@ static void test_a_request_in_a_hosts_name_does_not_end_its_connection(
     run_on(by_id, ARRAY_LEN(by_id));
 }
 
-/* Nor was it asked who sends a REJ or a DREQ. */
-static void test_nobody_else_rejects_or_ends_a_hosts_connection(void **state)
+/* The drive did not check who sent a REJ or a DREQ. */
+static void test_only_the_peer_can_reject_or_end_a_connection(void **state)
 {
     struct victim v = find_victim();
     const struct sequence_step rej[] = {

@@ -16,12 +16,12 @@
 #include "net/wire/roce_opcode.h"
 #include "nvmeof/wire/opcode.h"
 
-/* A RoCE packet, taken apart without asking whether it is right. */
+/* A RoCE packet, parsed without any checks. */
 struct packet {
     const uint8_t *eth, *ip;
     bool is_v6;
-    const uint8_t *at; /* the BTH */
-    size_t len;        /* from there, without the ICRC */
+    const uint8_t *at; /* The BTH. */
+    size_t len;        /* From the BTH on, without the ICRC. */
     struct bth bth;
 };
 
@@ -71,7 +71,7 @@ static bool packet_parse(struct packet *packet, const uint8_t *data, size_t len)
         get_be16(at + UDP_DST_PORT) != UDP_PORT_ROCE) {
         return false;
     }
-    /* What the headers say, where they say less than the frame has. */
+    /* The length in the headers, when it is less than that of the frame. */
     len = MIN((size_t)(end - at), (size_t)MAX(get_be16(at + UDP_LENGTH),
                                               UDP_LEN + BTH_LEN + ICRC_LEN));
     packet->at = at + UDP_LEN;
@@ -101,7 +101,7 @@ static bool goes_to(const struct witness_conn *conn,
                   ip_len(packet->is_v6)) == 0;
 }
 
-/* The latest that meets it, and whose QP there still is. */
+/* The latest connection that fits and whose queue pair still exists. */
 static struct witness_conn *find_connection(struct witness *witness,
                                             const struct packet *packet,
                                             uint32_t drive_qpn)
@@ -131,7 +131,7 @@ static void rep_seen(struct witness *witness, const struct packet *packet,
     const struct roce_qp *qp;
 
     if (conn != NULL && conn->drive_comm_id == rep->local_comm_id) {
-        return; /* once more */
+        return; /* The REP was repeated. */
     }
     conn = &witness->conns[witness->conn_count++ % WITNESS_CONNS];
     memset(conn, 0, sizeof(*conn));
@@ -156,7 +156,7 @@ static void mad_seen(struct witness *witness, const struct packet *packet)
 
     if (packet->len < BTH_LEN + DETH_LEN + MAD_LEN ||
         !mad_parse(&mad, at, MAD_LEN)) {
-        witness_fail("the drive sends a broken MAD");
+        witness_fail("the drive has sent a malformed MAD");
     }
     if (mad.attribute_id == CM_REP &&
         cm_rep_parse(&rep, at + MAD_HEADER_LEN, MAD_DATA_LEN)) {
@@ -174,7 +174,8 @@ static uint32_t hash_bytes(const uint8_t *data, size_t len)
     return h;
 }
 
-/* Perhaps again.  What was sent while the link was down nobody has seen. */
+/* The answer may have been sent before: nobody has seen what was sent while the
+ * link was down. */
 static void answer_seen(struct witness_conn *conn, const struct packet *packet)
 {
     struct witness_answer *answer =
@@ -185,12 +186,12 @@ static void answer_seen(struct witness_conn *conn, const struct packet *packet)
     uint8_t cid;
 
     if (packet->len != header_len + NVME_CQE_LEN) {
-        witness_fail("an answer of %zu bytes", packet->len - header_len);
+        witness_fail("an answer has %zu bytes", packet->len - header_len);
     }
     h = hash_bytes(packet->at + BTH_LEN, packet->len - BTH_LEN);
     if (answer->is_seen && answer->psn == packet->bth.psn) {
         if (answer->hash != h) {
-            witness_fail("QP %x: answer %x sent again is another",
+            witness_fail("QP %x: answer %x was sent again with other contents",
                          (unsigned int)conn->drive_qpn,
                          (unsigned int)packet->bth.psn);
         }
@@ -200,14 +201,16 @@ static void answer_seen(struct witness_conn *conn, const struct packet *packet)
     conn->responses++;
     cid = cqe[CQE_CID];
     if (conn->cids[cid]-- == 0) {
-        witness_fail("QP %x: an answer, status %x, to no command: CID %x",
-                     (unsigned int)conn->drive_qpn,
-                     (unsigned int)get_le16(cqe + CQE_STATUS) >> 1,
-                     (unsigned int)get_le16(cqe + CQE_CID));
+        witness_fail(
+            "QP %x: an answer with status %x belongs to no command: CID %x",
+            (unsigned int)conn->drive_qpn,
+            (unsigned int)get_le16(cqe + CQE_STATUS) >> 1,
+            (unsigned int)get_le16(cqe + CQE_CID));
     }
 }
 
-/* A WRITE or READ of the drive's stays inside what some command named. */
+/* Each WRITE or READ of the drive must be inside the memory that some command
+ * named. */
 static void access_seen(const struct witness_conn *conn,
                         const struct packet *packet)
 {
@@ -215,7 +218,7 @@ static void access_seen(const struct witness_conn *conn,
     struct reth reth;
 
     if (!reth_parse(&reth, packet->at + BTH_LEN, packet->len - BTH_LEN)) {
-        witness_fail("the drive sends a cut RETH");
+        witness_fail("the drive has sent a truncated RETH");
     }
     for (uint32_t i = 0; i < count; i++) {
         const struct witness_sgl *sgl = &conn->sgls[i];
@@ -226,11 +229,11 @@ static void access_seen(const struct witness_conn *conn,
         }
     }
     if (conn->sgl_count <= WITNESS_SGLS) {
-        witness_fail("QP %x: opcode %02x for %u bytes at %lx, key %x: no "
-                     "command asked for that",
-                     (unsigned int)conn->drive_qpn, packet->bth.opcode,
-                     (unsigned int)reth.dma_len_bytes, (unsigned long)reth.va,
-                     (unsigned int)reth.rkey);
+        witness_fail(
+            "QP %x: no command asked for opcode %02x, %u bytes at %lx, key %x",
+            (unsigned int)conn->drive_qpn, packet->bth.opcode,
+            (unsigned int)reth.dma_len_bytes, (unsigned long)reth.va,
+            (unsigned int)reth.rkey);
     }
 }
 
