@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The drive's diagnostic echo service (docs/echo.md), as a program for Linux:
- * what a conformance suite needs to try the RDMA of rdma_rxe, too.  Runs in a
- * guest until it is killed; says "listening" when it is.
+ * The drive's diagnostic echo service (docs/echo.md) as a program for Linux, so
+ * that a conformance suite can also test the RDMA of rdma_rxe. It runs in a
+ * guest until it is killed, and prints "listening" when it is ready.
  *
- * Nothing of the drive's own headers is used.  One thread, one poll loop.
+ * It uses none of the drive's headers. One thread, one poll loop.
  */
 #include <endian.h>
 #include <errno.h>
@@ -46,12 +46,12 @@ struct conn {
     struct ibv_comp_channel *channel;
     struct ibv_cq *cq;
     struct ibv_mr *own, *both, *readable, *writable;
-    uint8_t *memory; /* region, receive buffers, ping, message */
+    uint8_t *memory; /* The region, receive buffers, ping, message. */
     enum phase phase;
     bool can_read;
     uint32_t ping_bytes;
     unsigned int buffers, hold_ms;
-    unsigned int held, held_first; /* buffers that wait to be posted */
+    unsigned int held, held_first; /* Buffers that wait to be posted. */
     uint64_t due_ms[BUFFERS];
 };
 
@@ -111,7 +111,7 @@ static void post_buffer(struct conn *c, unsigned int buffer)
     }
 }
 
-/* Buffers come back in the order in which they were filled. */
+/* Buffers are posted again in the order in which they were filled. */
 static void give_buffer(struct conn *c, unsigned int buffer)
 {
     if (c->hold_ms == 0) {
@@ -280,8 +280,8 @@ static uint8_t lesser_of(uint8_t a, uint8_t b)
     return a < b ? a : b;
 }
 
-/* The CM tells both depths from our side: what we serve, and what we may ask.
- */
+/* The CM gives both depths from our side: READs that we serve, and READs that
+ * we may send. */
 static bool accept_request(struct conn *c, const struct rdma_conn_param *asked)
 {
     uint8_t rep[REP_LEN] = {'E', 'D', 'R', 1};
@@ -371,7 +371,7 @@ static void cm_event(struct rdma_event_channel *channel)
     }
     rdma_ack_cm_event(event);
     if (is_over) {
-        rdma_disconnect(id); /* the peer's DREQ wants its DREP */
+        rdma_disconnect(id); /* The peer's DREQ needs a DREP. */
         release_resources(c);
         rdma_destroy_id(id);
     }

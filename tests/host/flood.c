@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Frames from a file, again and again, out of an interface of the host guest:
- * what tests/e2e/test_floods.py makes of them hits the drive.
+ * Sends the frames of a file over and over from an interface of the host guest,
+ * for tests/e2e/test_floods.py.
  *
- *   flood INTERFACE FILE SECONDS RATE
+ * flood INTERFACE FILE SECONDS RATE
  *
- * The file: each frame's length in two bytes (little-endian), then the frame.
- * RATE frames a second, in bursts of a millisecond; what the interface has no
- * room for is left out.  Prints how many were sent.
+ * In the file each frame follows its length in two bytes (little-endian). RATE
+ * is in frames a second, sent in bursts of a millisecond; frames for which the
+ * interface has no room are skipped. Prints how many were sent.
  */
 #include <errno.h>
 #include <linux/if_packet.h>
@@ -38,7 +38,8 @@ static int open_interface(const char *name)
         .sll_family = AF_PACKET,
         .sll_ifindex = (int)if_nametoindex(name),
     };
-    int fd = socket(AF_PACKET, SOCK_RAW, 0); /* 0: it never receives */
+    /* Protocol 0: it never receives. */
+    int fd = socket(AF_PACKET, SOCK_RAW, 0);
 
     if (fd < 0 || to.sll_ifindex == 0 ||
         bind(fd, (struct sockaddr *)&to, sizeof(to)) != 0) {
@@ -74,7 +75,7 @@ static uint64_t now_us(void)
     return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
-/* @return whether it went out */
+/* @return whether it was sent */
 static int send_next(int fd, size_t *at)
 {
     size_t len = (size_t)(frames[*at] | frames[*at + 1] << 8);

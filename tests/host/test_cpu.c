@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the guest's own processor must get right for a test in it to mean
- * anything.  Runs in the host guest; needs nothing of the drive.
+ * What the guest's processor must get right so that other tests in the guest
+ * mean anything. Runs in the host guest, without the drive.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@ enum { OTHER_THAN_ARITHMETIC_MASK = ~0x8d5, RESERVED_AND_IF = 0x202 };
 
 /*
  * EFLAGS after cmpxchg16b, when the comparison before it left a large number
- * where an emulator that works flags out late would look for them.
+ * where an emulator that computes flags late would look for them.
  */
 static uint64_t flags_after_cmpxchg16b(void)
 {

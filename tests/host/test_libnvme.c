@@ -34,7 +34,7 @@ struct fixture {
     int ns_fd;
     uint32_t block_len;
     uint64_t blocks;
-    uint8_t *out, *in; /* BUFFER_LEN each, page aligned */
+    uint8_t *out, *in; /* BUFFER_LEN bytes each, page aligned. */
 };
 
 static const char *wanted_env(const char *name)
@@ -70,7 +70,7 @@ static nvme_ctrl_t connect_to(struct fixture *f, const char *nqn)
     return ctrl;
 }
 
-/* Name of the first namespace of the subsystem; false if there is none yet. */
+/* The name of the subsystem's first namespace; false if there is none yet. */
 static bool namespace_path(nvme_root_t root, char *path, size_t len)
 {
     nvme_host_t host;
@@ -100,9 +100,9 @@ static bool namespace_path(nvme_root_t root, char *path, size_t len)
 }
 
 /*
- * The namespace's block device appears a little after the controller.  Looked
- * for in a scan of its own each time: libnvme 1.13 dies in nvme_rescan_ctrl()
- * when the controller was connected through the same tree.
+ * The namespace's block device appears a little after the controller. Each
+ * attempt scans anew, because libnvme 1.13 crashes in nvme_rescan_ctrl() when
+ * the controller was connected through the same tree.
  */
 static int open_namespace(void)
 {
@@ -208,7 +208,7 @@ static void test_discovery_names_the_subsystem_on_both_ports(void **state)
     assert_int_equal(nvme_disconnect_ctrl(ctrl), 0);
 }
 
-static void test_what_was_written_is_read_at_every_size(void **state)
+static void test_data_of_every_size_is_read_back(void **state)
 {
     struct fixture *f = *state;
 
@@ -223,7 +223,7 @@ static void test_what_was_written_is_read_at_every_size(void **state)
     }
 }
 
-static void test_the_last_block_can_be_used_and_none_behind_it(void **state)
+static void test_the_last_block_can_be_used_and_none_after_it(void **state)
 {
     struct fixture *f = *state;
 
@@ -281,7 +281,7 @@ static void test_unknown_commands_are_refused(void **state)
 {
     struct fixture *f = *state;
 
-    /* Security Send without OACS saying so, and a reserved opcode. */
+    /* Security Send, which OACS does not report, and a reserved opcode. */
     assert_int_equal(admin_command(f, 0x81, 0, 0, 0, NULL) & GENERIC_DNR_MASK,
                      NVME_SC_INVALID_OPCODE);
     assert_int_equal(admin_command(f, 0x1f, 0, 0, 0, NULL) & GENERIC_DNR_MASK,
@@ -321,7 +321,7 @@ static void test_smart_counts_what_the_host_reads(void **state)
     assert_true(after.temperature[0] + after.temperature[1] * 256 > 273);
 }
 
-static void test_the_error_log_tells_of_a_refused_read(void **state)
+static void test_the_error_log_has_an_entry_for_a_refused_read(void **state)
 {
     struct fixture *f = *state;
     struct nvme_error_log_page log[1];
@@ -364,14 +364,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_discovery_names_the_subsystem_on_both_ports),
-        cmocka_unit_test(test_what_was_written_is_read_at_every_size),
-        cmocka_unit_test(test_the_last_block_can_be_used_and_none_behind_it),
+        cmocka_unit_test(test_data_of_every_size_is_read_back),
+        cmocka_unit_test(test_the_last_block_can_be_used_and_none_after_it),
         cmocka_unit_test(test_write_zeroes_reads_as_zeroes),
         cmocka_unit_test(test_flush_and_forced_unit_access_succeed),
         cmocka_unit_test(test_unknown_commands_are_refused),
         cmocka_unit_test(test_number_of_queues_stays_within_the_drives_limit),
         cmocka_unit_test(test_smart_counts_what_the_host_reads),
-        cmocka_unit_test(test_the_error_log_tells_of_a_refused_read),
+        cmocka_unit_test(test_the_error_log_has_an_entry_for_a_refused_read),
         cmocka_unit_test(test_the_namespace_has_a_uuid),
     };
 

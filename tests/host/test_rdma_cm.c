@@ -54,7 +54,7 @@ struct connection {
     struct ibv_cq *cq;
     struct ibv_mr *mr;
     struct ibv_mr *data_mr;
-    int status; /* of a REJECTED event */
+    int status; /* The status of a REJECTED event. */
     uint8_t private_data[256];
     uint8_t private_len;
     uint16_t cid;
@@ -117,7 +117,7 @@ static uint64_t get_le64(const uint8_t *p)
     return le64toh(v);
 }
 
-/* Wait for one CM event; what a test needs of it is kept in `c`. */
+/* Wait for one CM event, and keep in `c` what tests need of it. */
 static enum rdma_cm_event_type next_event(struct connection *c)
 {
     struct pollfd fd = {.fd = c->channel->fd, .events = POLLIN};
@@ -265,13 +265,14 @@ static void wait_completions(struct connection *c, int wanted)
         assert_true(n >= 0);
         if (n == 0) {
             if (++polls > 20000) {
-                fail_msg("no completion");
+                fail_msg("no work completion arrived");
             }
             poll(NULL, 0, 1);
             continue;
         }
         if (wc.status != IBV_WC_SUCCESS) {
-            fail_msg("completion: %s", ibv_wc_status_str(wc.status));
+            fail_msg("work completion failed: %s",
+                     ibv_wc_status_str(wc.status));
         }
         wanted--;
     }
@@ -397,7 +398,7 @@ static void test_an_io_queue_that_is_too_deep_is_rejected(void **state)
     struct request request = admin_request;
 
     request.qid = 1;
-    request.hsqsize = 64; /* 0's based: 65 entries */
+    request.hsqsize = 64; /* A 0's based value: 65 entries. */
     request.hrqsize = 65;
     expect_reject(*state, request, 4);
 }
@@ -432,7 +433,8 @@ static void test_connect_then_enable_then_identify(void **state)
     assert_int_equal(next_event(c), RDMA_CM_EVENT_DISCONNECTED);
 }
 
-static void test_connect_to_another_nqn_says_where_the_mistake_is(void **state)
+static void test_connect_to_another_nqn_returns_the_offset_of_the_mistake(
+    void **state)
 {
     struct connection *c = *state;
 
@@ -498,7 +500,7 @@ int main(void)
         TEST(test_an_admin_queue_that_is_too_deep_is_rejected),
         TEST(test_an_io_queue_that_is_too_deep_is_rejected),
         TEST(test_connect_then_enable_then_identify),
-        TEST(test_connect_to_another_nqn_says_where_the_mistake_is),
+        TEST(test_connect_to_another_nqn_returns_the_offset_of_the_mistake),
         TEST(test_identify_before_connect_is_a_sequence_error),
         TEST(test_a_key_without_a_region_ends_the_connection),
     };
