@@ -51,7 +51,7 @@ static bool lags_are_up(void *ctx)
     return lag_is_up(&bed->drive->drive.net) && lag_is_up(&bed->host->net);
 }
 
-/* Of a zeroed bed, but for what it is to be. */
+/* Start drive and host in a bed that is zeroed except for its parameters. */
 static void start_nodes(struct bed *bed)
 {
     struct native_node_config host = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the native tests have in common: a drive and a host on two cables, and
- * blocking reads and writes with data that can be told apart.
+ * What the native tests share: a drive and a host with two cables between them,
+ * and blocking reads and writes of data that differs from block to block.
  */
 #ifndef ESSD_TEST_NATIVE_BED_H
 #define ESSD_TEST_NATIVE_BED_H
@@ -27,51 +27,54 @@ struct bed {
     struct native_drive *drive;
     struct native_host *host;
     uint16_t mtu_bytes;
-    uint16_t vlan; /* of all addresses; 0: none */
+    uint16_t vlan; /* VLAN of all addresses; 0: none. */
     uint8_t priority;
-    bool has_roce_v1; /* the drive */
+    bool has_roce_v1; /* Of the drive only. */
     uint32_t generation;
-    struct usage usage; /* what the drive's flash keeps of it */
+    struct usage usage; /* The usage record in the drive's flash. */
     struct error_records errors;
-    enum config_lag lag; /* of both ends */
+    enum config_lag lag; /* Of both ends. */
     bool has_echo;
-    bool has_dhcp; /* port 0 of the drive; nobody answers */
+    bool has_dhcp; /* Port 0 of the drive uses DHCP, but there is no server. */
 };
 
-/* Everything powered and cabled, nothing connected. */
+/* Start both ends and connect the cables; no host is connected. */
 void bed_init(struct bed *bed, uint16_t mtu_bytes);
-/* The same, and both ends make one of their ports. */
+/* The same, with both ends aggregating their ports. */
 void bed_init_lag(struct bed *bed, uint16_t mtu_bytes, enum config_lag lag);
 
-/* The same, with the diagnostic echo service. */
+/* The same, with the diagnostic echo service if has_echo. */
 void bed_init_echo(struct bed *bed, uint16_t mtu_bytes, bool has_echo);
 
-/* As `like` says: its mtu_bytes, vlan, priority, has_roce_v1, has_dhcp. */
+/* The same, with the parameters of `like`: mtu_bytes, vlan, priority,
+ * has_roce_v1, has_dhcp. */
 void bed_init_like(struct bed *bed, const struct bed *like);
 void bed_end(struct bed *bed);
 
-/* The power goes and comes back; the host does not notice. */
+/* Cut the drive's power and switch it on again; the host is not told. */
 void bed_power_cycle(struct bed *bed);
 
 /* Connect through local address `local` (0, 1: IPv4; 2, 3: IPv6). */
 void bed_connect(struct bed *bed, uint8_t local, uint16_t io_queues,
                  uint16_t depth);
 
-/* The bytes that block `lba` gets in version `version`. */
+/* Fill `data` with the contents of the blocks at `lba` in version `version`. */
 void bed_fill(uint8_t *data, uint64_t lba, uint32_t blocks, uint32_t version);
 
-/* One command on queue `qid`, data at the start of the host's area. */
+/*
+ * Run one command on queue `qid`; its data is at the start of the host's area.
+ */
 uint16_t bed_write(struct bed *bed, uint16_t qid, uint64_t lba, uint32_t blocks,
                    enum host_data kind, bool fua, uint32_t version);
 uint16_t bed_read(struct bed *bed, uint16_t qid, uint64_t lba, uint32_t blocks,
                   enum host_data kind);
 uint16_t bed_flush(struct bed *bed, uint16_t qid);
 
-/* Read and compare. */
+/* Read the blocks and compare them with bed_fill(). */
 void bed_expect(struct bed *bed, uint16_t qid, uint64_t lba, uint32_t blocks,
                 enum host_data kind, uint32_t version);
 
-/* Nothing of a connection is left in the drive. */
+/* Check that the drive holds nothing that belongs to a connection. */
 void bed_expect_idle(struct bed *bed);
 
 #endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One bed for a whole program, made anew for each test: what cmocka is given as
- * setup and teardown where a test wants nothing special, and a console to type
- * on.
+ * One bed for the whole program, made anew for each test: setup and teardown
+ * for tests without special needs, and a way to type on the console.
  */
 #ifndef ESSD_TEST_NATIVE_BED_FIXTURE_H
 #define ESSD_TEST_NATIVE_BED_FIXTURE_H
@@ -27,7 +26,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* Type a line on the drive's console. @return what it said since */
+/* Type a line on the drive's console. @return the output that follows */
 static inline const char *type_line(const char *line)
 {
     size_t before = strlen(machine_console(&bed.drive->machine));

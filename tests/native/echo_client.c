@@ -7,7 +7,7 @@
 
 enum {
     LOCAL_PORT = 0xc000,
-    ACK_TIMEOUT = 14, /* 67 ms */
+    ACK_TIMEOUT = 14, /* 67 ms. */
     RETRIES = 7,
     RNR_FOR_EVER = 7,
     READ_WRITE = VERBS_ACCESS_REMOTE_READ | VERBS_ACCESS_REMOTE_WRITE,

@@ -77,7 +77,7 @@ static void traffic_step(struct loop_traffic *traffic, struct loop_step *step)
     }
 }
 
-/* A component of the drive's loop. */
+/* The poll function of a component in the drive's loop. */
 static enum loop_work loop_poll(void *ctx, struct loop_step *step)
 {
     struct loop_bed *loop = ctx;
@@ -91,7 +91,7 @@ static const struct component loop_component = {
     .poll = loop_poll,
 };
 
-/* A host of the test's has given the transport something to do. */
+/* Wake the drive, because a host of the test has given the transport work. */
 static void wake_drive(struct loop_bed *loop)
 {
     loop->bed->drive->sleep.is_asleep = false;

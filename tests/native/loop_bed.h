@@ -12,20 +12,21 @@
 enum {
     LOOP_PORTID = 99,
     LOOP_QUEUES = 160,
-    LOOP_BUSY = 4, /* commands that loop_traffic keeps under way */
+    LOOP_BUSY = 4, /* How many commands loop_traffic keeps outstanding. */
     LOOP_BUSY_BLOCKS = 16,
 };
 
 /*
- * Writes and reads on one I/O queue, without end: each block range is written
- * and read back, and what comes back is compared.
+ * Endless writes and reads on one I/O queue: each range of blocks is written
+ * and read back, and the data is compared.
  */
 struct loop_traffic {
     struct loopback_host *host;
     uint16_t qid;
     uint64_t first_lba;
     uint32_t version;
-    uint64_t interval_us; /* between bursts of LOOP_BUSY commands; 0: none */
+    /* Between bursts of LOOP_BUSY commands; 0: no pause. */
+    uint64_t interval_us;
     uint64_t next_us;
     bool is_on;
     bool is_reading[LOOP_BUSY];
@@ -44,14 +45,14 @@ struct loop_bed {
 void loop_bed_init(struct loop_bed *loop, struct bed *bed);
 void loop_bed_end(struct loop_bed *loop);
 
-/* A host that is not connected yet; `number` tells it from the others. */
+/* A host that is not connected yet; `number` distinguishes it from others. */
 void loop_host_init(struct loop_bed *loop, struct loopback_host *host,
                     uint8_t number);
 
 /* Close all queues of a host. */
 void loop_host_disconnect(struct loop_bed *loop, struct loopback_host *host);
 
-/* One block: write version, or read and compare. */
+/* Write version `version` of one block, or read it and compare. */
 void loop_write(struct loopback_host *host, uint16_t qid, uint64_t lba,
                 uint32_t version);
 void loop_expect(struct loopback_host *host, uint16_t qid, uint64_t lba,
@@ -61,7 +62,7 @@ void loop_expect(struct loopback_host *host, uint16_t qid, uint64_t lba,
 void loop_traffic_start(struct loop_bed *loop, struct loopback_host *host,
                         uint16_t qid, uint64_t first_lba);
 
-/* Stop it and wait for what is under way. */
+/* Stop the traffic, and wait for outstanding commands. */
 void loop_traffic_stop(struct loop_bed *loop);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The data sheet's 8 addresses of the drive: each of them serves NVMe-oF. */
+/* The drive's 8 addresses of the data sheet: NVMe-oF works at each of them. */
 #include "bed_fixture.h"
 
 #include <stdio.h>
@@ -23,7 +23,8 @@ static struct net_stack *drive_stack(void)
     return &bed.drive->drive.net.stack;
 }
 
-/* One more beside given address `like`, told apart by its last byte but one. */
+/* Add an address like address `like`, but with `number` in its last byte but
+ * one. */
 static int add_address(uint8_t like, uint8_t number)
 {
     struct net_address_config own = *net_stack_address(drive_stack(), like);
@@ -40,7 +41,8 @@ static bool is_known(void *ctx)
     return net_neigh_info(&bed.host->net.stack, *index, &info);
 }
 
-/* The way from the host's address on that port and of that family. */
+/* The target at that address, reached from the host's address on the same port
+ * and of the same family. */
 static struct host_target target_at(uint8_t index)
 {
     const struct net_address_config *own =
@@ -53,7 +55,8 @@ static struct host_target target_at(uint8_t index)
     assert_in_range(net_neigh_resolve(&bed.host->net.stack, local, &own->ip,
                                       hal_now_us(), &neigh),
                     NEIGH_READY, NEIGH_PENDING);
-    bed.host->sleep.is_asleep = false; /* there is a question to be sent */
+    /* An ARP request or solicitation is to be sent. */
+    bed.host->sleep.is_asleep = false;
     assert_true(
         native_world_run(&bed.world, is_known, &neigh, UINT64_C(5000000000)));
     target.path.neigh = neigh;
@@ -68,13 +71,14 @@ static void fill_up(void)
     for (uint8_t i = GIVEN; i < NET_CONFIGURED; i++) {
         assert_int_equal(add_address(i - GIVEN, i), i);
     }
-    native_world_pass(&bed.world, UINT64_C(5000000000)); /* DAD */
+    /* Duplicate address detection. */
+    native_world_pass(&bed.world, UINT64_C(5000000000));
     for (uint8_t i = 0; i < NET_CONFIGURED; i++) {
         assert_true(net_stack_is_assigned(drive_stack(), i));
     }
 }
 
-static void test_each_of_8_addresses_serves_nvme_of(void **state)
+static void test_nvme_of_works_at_each_of_8_addresses(void **state)
 {
     (void)state;
     fill_up();
@@ -90,7 +94,7 @@ static void test_each_of_8_addresses_serves_nvme_of(void **state)
     bed_expect_idle(&bed);
 }
 
-static void test_all_8_serve_at_once(void **state)
+static void test_nvme_of_works_at_all_8_addresses_at_once(void **state)
 {
     struct nvme_host *hosts = calloc(NET_CONFIGURED, sizeof(*hosts));
 
@@ -113,7 +117,7 @@ static void test_all_8_serve_at_once(void **state)
     free(hosts);
 }
 
-/* The ninth is refused and counted; one that goes makes room for it. */
+/* The ninth address is refused and counted; removing one makes room for it. */
 static void test_a_ninth_address_is_refused(void **state)
 {
     struct host_target target;
@@ -138,7 +142,7 @@ static void test_a_ninth_address_is_refused(void **state)
     bed_expect_idle(&bed);
 }
 
-/* The generation counter, and whether the log page lists `traddr`. */
+/* Read the generation counter, and whether the log page lists `traddr`. */
 static uint64_t read_discovery(struct nvme_host *host, const char *traddr,
                                bool *is_listed)
 {
@@ -169,9 +173,9 @@ static uint32_t drive_qpairs(void)
     return usage.qpairs;
 }
 
-/* An address goes and comes back: who lists addresses follows, connections to
- * it end, those to others do not. */
-static void test_what_is_told_of_addresses_follows_them(void **state)
+/* An address is removed and added again: the discovery log follows, connections
+ * to it end, and other connections do not. */
+static void test_the_discovery_log_follows_changes_of_addresses(void **state)
 {
     static struct nvme_host discovery;
     struct net_address_config own;
@@ -213,7 +217,9 @@ static void test_what_is_told_of_addresses_follows_them(void **state)
     bed_expect_idle(&bed);
 }
 
-/* The same IP address in another VLAN is another one: its connections end. */
+/*
+ * The same IP address in another VLAN is another address: its connections end.
+ */
 static void test_an_address_that_changes_its_vlan_ends_connections(void **state)
 {
     struct net_address_config own = *net_stack_address(drive_stack(), 0);
@@ -230,9 +236,9 @@ static void test_an_address_that_changes_its_vlan_ends_connections(void **state)
     assert_int_equal(drive_qpairs(), 0);
 }
 
-/* A host that is cut off owes the DREP: nothing of its queues is left all the
- * same, and the address they were on may go and come back. */
-static void test_an_address_goes_while_a_drep_is_owed(void **state)
+/* A host that is cut off does not send its DREP: all the same the drive keeps
+ * nothing of its queues, and their address can be removed and added again. */
+static void test_an_address_can_be_removed_while_a_drep_is_missing(void **state)
 {
     struct net_address_config own = *net_stack_address(drive_stack(), 0);
     struct host_target target;
@@ -252,7 +258,7 @@ static void test_an_address_goes_while_a_drep_is_owed(void **state)
     assert_int_equal(net_stack_address_add(drive_stack(), &own, hal_now_us()),
                      0);
     native_drive_wake(bed.drive);
-    native_world_pass(&bed.world, UINT64_C(600000000000)); /* all retries */
+    native_world_pass(&bed.world, UINT64_C(600000000000)); /* All retries. */
     bed.cables[0].is_cut = false;
     host_disconnect(&bed.host->host);
     bed_connect(&bed, 0, 1, 16);
@@ -260,7 +266,7 @@ static void test_an_address_goes_while_a_drep_is_owed(void **state)
     bed_expect_idle(&bed);
 }
 
-/* ---- Nobody answers port 0: it falls back to 169.254/16. */
+/* ---- No DHCP server: port 0 falls back to 169.254/16. */
 
 static int setup_dhcp(void **state)
 {
@@ -284,9 +290,10 @@ static void wait_for_fallback(void)
     assert_in_range(link_local_of_port()->local, 0, NET_CONFIGURED - 1);
 }
 
-/* Probing takes at most 7 s: nothing else wakes the drive so often. */
+/* Probing takes at most 7 s, and nothing else wakes the drive so often. */
 WITH_FIXTURE(setup_dhcp, teardown)
-static void test_a_fallback_address_is_not_slept_over(void **state)
+static void test_a_sleeping_drive_takes_its_fallback_address_in_time(
+    void **state)
 {
     (void)state;
     wait_for_fallback();
@@ -295,7 +302,8 @@ static void test_a_fallback_address_is_not_slept_over(void **state)
                                     (uint8_t)link_local_of_port()->local));
 }
 
-/* The configuration names an address that is in use already, and drops it. */
+/* The configuration names an address that is in use already, and then removes
+ * it. */
 WITH_FIXTURE(setup_dhcp, teardown)
 static void test_the_configuration_removes_its_own_addresses_only(void **state)
 {
@@ -317,13 +325,13 @@ static void test_the_configuration_removes_its_own_addresses_only(void **state)
     assert_int_equal(bed.drive->saves, 2);
     assert_true(net_stack_is_usable(drive_stack(),
                                     (uint8_t)link_local_of_port()->local));
-    type_line("shutdown\r"); /* it gives back what it has */
+    type_line("shutdown\r"); /* The drive releases its lease. */
     assert_int_equal(link_local_of_port()->local, -1);
     assert_int_equal(net_stack_local(drive_stack(), 0, NET_VLAN_UNTAGGED, &ip),
                      -1);
 }
 
-/* ---- A server answers. */
+/* ---- With a DHCP server. */
 
 enum { DHCP_AT = ETH_LEN + IPV4_LEN + UDP_LEN, HOST_END = 1 };
 
@@ -415,7 +423,8 @@ static bool serves_lease(void)
     return local >= 0 && net_stack_is_usable(drive_stack(), (uint8_t)local);
 }
 
-/* The lease's address serves, its server gives the time, until it ends. */
+/* NVMe-oF works at the leased address, and the lease's server gives the time,
+ * until the lease ends. */
 WITH_FIXTURE(setup_dhcp, teardown)
 static void test_a_lease_is_used_until_it_ends(void **state)
 {
@@ -425,13 +434,14 @@ static void test_a_lease_is_used_until_it_ends(void **state)
     assert_true(serves_lease());
     assert_true(
         ip_addr_equal(&drive_services()->sntp.config.server, &lease_ntp));
-    /* Renewed, though its server's MAC is not known: nothing to tell of. */
+    /* Renewing succeeds, although the server's MAC address is unknown; the log
+     * says nothing. */
     wait_for_state(DHCP_REBINDING);
     send_dhcp(DHCP_ACK, 600);
     wait_for_state(DHCP_BOUND);
     assert_int_equal(times_said("dhcp: port 0: "), 1);
     assert_true(serves_lease());
-    /* And then nobody answers any more. */
+    /* From here on the server is silent. */
     native_world_pass(&bed.world, UINT64_C(601000000000));
     assert_int_equal(times_said("dhcp: port 0: the lease has ended"), 1);
     assert_false(serves_lease());
@@ -439,7 +449,8 @@ static void test_a_lease_is_used_until_it_ends(void **state)
 }
 
 WITH_FIXTURE(setup_dhcp, teardown)
-static void test_a_lease_for_ever_and_a_server_of_our_own(void **state)
+static void test_an_infinite_lease_keeps_the_configured_sntp_server(
+    void **state)
 {
     const struct ip_addr own = ip_addr_from_v4(0x0a000109);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connections: discovery, identity, refusals, limits, coming and going. */
+/* Connections: discovery, identity, refusals, limits, connecting and
+ * disconnecting. */
 #include "bed_fixture.h"
 
 #include <stdio.h>
@@ -49,7 +50,7 @@ static void test_discovery_lists_every_address(void **state)
     bed_expect_idle(&bed);
 }
 
-static void test_identify_says_who_it_is(void **state)
+static void test_identify_returns_the_configured_identity(void **state)
 {
     struct nvme_host *host = &bed.host->host;
     uint8_t id[NVME_IDENTIFY_LEN];
@@ -70,7 +71,7 @@ static void test_identify_says_who_it_is(void **state)
     bed_expect_idle(&bed);
 }
 
-static void test_with_invalidate_on_the_admin_queue(void **state)
+static void test_the_admin_queue_supports_invalidate(void **state)
 {
     struct nvme_host *host = &bed.host->host;
     struct host_target target;
@@ -145,7 +146,7 @@ static void test_a_wrong_subsystem_is_refused(void **state)
     bed_expect_idle(&bed);
 }
 
-static void test_two_hundred_times(void **state)
+static void test_a_host_connects_two_hundred_times(void **state)
 {
     (void)state;
     for (unsigned int i = 0; i < 200; i++) {
@@ -170,7 +171,7 @@ static void test_a_host_that_vanishes_frees_everything(void **state)
     target.kato_ms = 5000;
     target.io_queues = 2;
     assert_int_equal(host_connect(host, &target), 0);
-    /* Pull the cable first, so that no DREQ gets through. */
+    /* Pull the cable first, so that no DREQ arrives. */
     bed.cables[0].is_cut = true;
     host_vanish(host);
     native_world_pass(&bed.world, UINT64_C(120000000000));
@@ -182,11 +183,10 @@ static void test_a_host_that_vanishes_frees_everything(void **state)
 }
 
 /*
- * The host still believes in two associations with what the drive was before:
- * none of the new numbers may be one of theirs.
+ * The host still has two associations with the drive as it was before the
+ * reset: no new number may be one of theirs.
  */
-static void test_a_drive_that_was_reset_is_connected_to_within_a_second(
-    void **state)
+static void test_a_host_connects_within_a_second_after_a_reset(void **state)
 {
     struct nvme_host second, third;
     struct host_target target;
@@ -206,7 +206,7 @@ static void test_a_drive_that_was_reset_is_connected_to_within_a_second(
     assert_int_equal(host_connect(&third, &target), 0);
     assert_true(bed.world.now_ns - start_ns < 1000000000);
     assert_int_equal(host_identify(&third, CNS_CONTROLLER, 0, id), 0);
-    /* What is left of the old ones ends without a word too many. */
+    /* The old associations end without further messages. */
     host_disconnect(&bed.host->host);
     host_disconnect(&second);
     assert_int_equal(host_identify(&third, CNS_CONTROLLER, 0, id), 0);
@@ -217,7 +217,7 @@ static void test_a_drive_that_was_reset_is_connected_to_within_a_second(
     host_disconnect(&bed.host->host);
 }
 
-static void test_a_queue_without_connect_is_ended(void **state)
+static void test_a_queue_without_a_connect_command_is_ended(void **state)
 {
     struct nvme_host *host = &bed.host->host;
     struct nvme_rdma_req req = {.hrqsize = 32, .hsqsize = 31};
@@ -233,7 +233,7 @@ static void test_a_queue_without_connect_is_ended(void **state)
     bed_expect_idle(&bed);
 }
 
-static void test_without_keep_alive_an_association_ends(void **state)
+static void test_an_association_without_keep_alive_ends(void **state)
 {
     struct nvme_host *host = &bed.host->host;
     struct host_target target;

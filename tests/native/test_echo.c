@@ -7,7 +7,7 @@
 #include <string.h>
 
 static struct bed bed;
-static uint8_t *memory[ECHO_CONNS + 1]; /* of so many clients */
+static uint8_t *memory[ECHO_CONNS + 1]; /* One memory for each client. */
 
 #define NS(seconds) ((uint64_t)(seconds) * UINT64_C(1000000000))
 
@@ -22,7 +22,7 @@ static void client_open(struct echo_client *c, unsigned int which,
     echo_client_open(c, &bed, memory[which], local);
 }
 
-/* ... and the drive is done with it, too. */
+/* Close the client, and wait until the drive has released its connection. */
 static void client_close(struct echo_client *c)
 {
     echo_client_close(c);
@@ -45,7 +45,7 @@ static void expect_no_leak(void)
     const struct verbs *verbs = &bed.drive->drive.net.verbs;
 
     bed_expect_idle(&bed);
-    /* All but the one of DRAM as a whole. */
+    /* All except the one for the whole DRAM. */
     assert_int_equal(verbs->mr_put - verbs->mr_get, RNIC_MR_SLOTS - 1);
 }
 
@@ -86,7 +86,8 @@ static void test_pings_of_many_sizes_come_back(void **state)
     uint32_t bytes = 0;
 
     (void)state;
-    for (uint8_t local = 0; local < 4; local++) { /* IPv4, IPv6, both ports */
+    /* IPv4 and IPv6, on both ports. */
+    for (uint8_t local = 0; local < 4; local++) {
         struct echo_client c;
 
         client_open(&c, 0, local);
@@ -109,7 +110,8 @@ static void test_pings_of_many_sizes_come_back(void **state)
 }
 
 WITH_FIXTURE(setup_off, teardown)
-static void test_it_is_off_by_default_and_says_nobody_listens(void **state)
+static void test_the_service_is_off_by_default_and_refuses_connections(
+    void **state)
 {
     struct echo_client c;
 
@@ -121,7 +123,7 @@ static void test_it_is_off_by_default_and_says_nobody_listens(void **state)
     echo_client_ping(&c, 64, 1);
 
     assert_true(echo_switch(&bed.drive->drive.echo, false));
-    native_drive_wake(bed.drive); /* as the console would */
+    native_drive_wake(bed.drive); /* As the console does. */
     assert_true(echo_client_wait_end(&c));
     assert_int_equal(c.end.reason, CM_END_DREQ);
     client_close(&c);
@@ -162,7 +164,7 @@ static void test_the_fifth_connection_is_refused(void **state)
     expect_no_leak();
 }
 
-static void test_200_connections_leave_nothing_behind(void **state)
+static void test_200_connections_leave_nothing_allocated(void **state)
 {
     (void)state;
     for (unsigned int i = 0; i < 200; i++) {
@@ -181,7 +183,8 @@ static void test_200_connections_leave_nothing_behind(void **state)
 static void test_a_ping_that_cannot_be_served_ends_the_connection(void **state)
 {
     static const struct {
-        uint32_t source_size, sink_size; /* 0 as the second: not said */
+        /* The message about the sink is sent only if sink_size is not 0. */
+        uint32_t source_size, sink_size;
     } bad[] = {{0, 0}, {65537, 0}, {UINT32_MAX, 0}, {4096, 4095}};
 
     (void)state;
@@ -223,14 +226,14 @@ static void test_a_wrong_key_ends_the_connection(void **state)
     expect_no_leak();
 }
 
-static void test_a_peer_that_vanishes_is_given_up(void **state)
+static void test_the_connection_of_a_peer_that_vanishes_ends(void **state)
 {
     struct echo_client c;
 
     (void)state;
     client_open(&c, 0, 0);
     echo_client_ping(&c, 64, 1);
-    /* Its power is gone: no DREQ, and nobody answers ours. */
+    /* The peer's power is off: it sends no DREQ, and does not answer ours. */
     native_disconnect(&bed.drive->machine, 0, &bed.host->machine, 0);
     native_world_pass(&bed.world, ECHO_IDLE_US * 1000 - NS(1));
     assert_int_equal(echo_conns_used(&bed.drive->drive.echo), 1);
@@ -240,14 +243,14 @@ static void test_a_peer_that_vanishes_is_given_up(void **state)
     expect_no_leak();
 }
 
-/* It may do so for minutes, and there are four connections. */
-static void test_a_peer_that_owes_the_drep_keeps_nothing(void **state)
+/* A DREP can take minutes to come, and there are only four connections. */
+static void test_a_missing_drep_keeps_no_resources(void **state)
 {
     struct echo_client c;
 
     (void)state;
     client_open(&c, 0, 0);
-    native_world_pass(&bed.world, NS(1)); /* its RTU */
+    native_world_pass(&bed.world, NS(1)); /* The peer's RTU. */
     bed.cables[0].is_cut = true;
     native_world_pass(&bed.world, ECHO_IDLE_US * 1000 + NS(1));
     assert_int_equal(echo_counters_now().timeouts, 1);
@@ -260,7 +263,7 @@ static void test_a_peer_that_owes_the_drep_keeps_nothing(void **state)
 
 /* ---- The memory that the REP offers. */
 
-static void test_the_region_is_read_and_written(void **state)
+static void test_the_region_can_be_read_and_written(void **state)
 {
     static const uint32_t sizes[] = {1, 3, 4, 1023, 1024, 1025, 4096, 65536};
     struct echo_client c;
@@ -271,7 +274,7 @@ static void test_the_region_is_read_and_written(void **state)
     assert_int_equal(c.rep.read_size_bytes,
                      ECHO_REGION_LEN + ECHO_BUFFERS * ECHO_BUFFER_LEN);
     assert_true(c.rep.read_addr == c.rep.addr);
-    /* Nothing of anybody else's is in it. */
+    /* Fill the sink, so that stale data of others would show. */
     memset(c.sink, 0xa5, ECHO_PING_MAX);
     assert_int_equal(echo_client_transfer(&c, VERBS_WR_READ, c.rep.rkey,
                                           c.rep.addr, ECHO_REGION_LEN),
@@ -294,7 +297,7 @@ static void test_the_region_is_read_and_written(void **state)
             VERBS_WC_SUCCESS);
         assert_memory_equal(c.source, c.sink, sizes[i]);
     }
-    echo_client_ping(&c, 4096, 1); /* a memory apart */
+    echo_client_ping(&c, 4096, 1); /* The client uses separate memory. */
     client_close(&c);
     expect_no_leak();
 }
@@ -344,7 +347,7 @@ static void test_each_key_has_its_rights_and_bounds(void **state)
     expect_no_leak();
 }
 
-/* As if others had taken them all but `left`. */
+/* Take keys until only `left` are free, as other users would. */
 static unsigned int take_keys(uint32_t *keys, unsigned int left)
 {
     struct verbs *verbs = &bed.drive->drive.net.verbs;
@@ -353,15 +356,15 @@ static unsigned int take_keys(uint32_t *keys, unsigned int left)
     while ((keys[n] = verbs_reg_mr(verbs, memory[0], 64, 0)) != VERBS_NO_MR) {
         n++;
     }
-    assert_int_equal(n, RNIC_MR_SLOTS - 1); /* one is all of DRAM */
+    assert_int_equal(n, RNIC_MR_SLOTS - 1); /* One key is for all of DRAM. */
     for (; left > 0; left--) {
         verbs_dereg_mr(verbs, keys[--n]);
     }
     return n;
 }
 
-/* Three keys it needs: with fewer it refuses, and keeps none. */
-static void test_without_keys_it_refuses(void **state)
+/* The service needs three keys; with fewer it refuses, and keeps none. */
+static void test_the_service_refuses_connections_without_free_keys(void **state)
 {
     struct verbs *verbs = &bed.drive->drive.net.verbs;
     uint32_t *keys = calloc(RNIC_MR_SLOTS, sizeof(*keys));
@@ -386,7 +389,7 @@ static void test_without_keys_it_refuses(void **state)
     free(keys);
 }
 
-static void test_messages_lie_where_the_rep_says(void **state)
+static void test_messages_are_placed_where_the_rep_says(void **state)
 {
     struct echo_client c;
 
@@ -405,7 +408,8 @@ static void test_messages_lie_where_the_rep_says(void **state)
         assert_memory_equal(c.source, c.sink, len);
     }
     assert_int_equal(c.received, 0);
-    echo_client_ping(&c, 64, 1); /* those were no part of it */
+    /* The earlier messages were not part of a ping. */
+    echo_client_ping(&c, 64, 1);
     assert_int_equal(echo_client_send(&c, c.source, ECHO_BUFFER_LEN + 1),
                      VERBS_WC_REMOTE_INVALID);
     assert_true(echo_client_wait_end(&c));
@@ -413,7 +417,7 @@ static void test_messages_lie_where_the_rep_says(void **state)
     expect_no_leak();
 }
 
-static void test_a_peer_may_take_its_keys_away(void **state)
+static void test_a_peer_may_invalidate_its_keys(void **state)
 {
     struct echo_client c;
     struct verbs_send_wr wr = {.opcode = VERBS_WR_SEND_INV, .num_sge = 1};
@@ -434,7 +438,9 @@ static void test_a_peer_may_take_its_keys_away(void **state)
     expect_no_leak();
 }
 
-/* Two buffers, each kept for 500 ms: the third message meets RNR NAKs. */
+/*
+ * There are two buffers, each held for 500 ms: the third message gets RNR NAKs.
+ */
 static void test_buffers_are_held_on_request(void **state)
 {
     const struct echo_req req = {.buffers = 2, .hold_ms = 500};
@@ -459,7 +465,7 @@ static void test_buffers_are_held_on_request(void **state)
     expect_no_leak();
 }
 
-static void test_more_buffers_than_there_are_is_refused(void **state)
+static void test_a_request_for_too_many_buffers_is_refused(void **state)
 {
     const struct echo_req req = {.buffers = ECHO_BUFFERS + 1};
     uint8_t private_data[ECHO_REQ_LEN];
@@ -475,8 +481,9 @@ static void test_more_buffers_than_there_are_is_refused(void **state)
     expect_no_leak();
 }
 
-/* NVMe goes on beside it, and a connection that is quiet wakes nobody. */
-static void test_nvme_and_sleep_are_left_alone(void **state)
+/* NVMe works beside an echo connection, and an idle connection does not wake
+ * the drive. */
+static void test_an_idle_connection_affects_neither_nvme_nor_sleep(void **state)
 {
     struct echo_client c;
 

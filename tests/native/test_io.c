@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Data, by every way it can take: sizes, descriptors, queues, ports, MTUs. */
+/* Data in every way that it can be transferred: sizes, descriptors, queues,
+ * ports, MTUs. */
 #include "bed.h"
 
 #include <string.h>
 
-/* Blocks of 512 bytes: one, odd ones, a page and its neighbours, a buffer and
- * its neighbours, the most. */
+/* Numbers of blocks of 512 bytes: one, odd numbers, a page and its neighbours,
+ * a buffer and its neighbours, the maximum. */
 static const uint32_t sizes[] = {1,  2,  3,   5,   7,   8,   9,   15,  16,  17,
                                  63, 64, 127, 128, 255, 256, 257, 999, 2048};
 
 static struct bed bed;
 
-static void test_every_size_and_descriptor(void **state)
+static void test_io_of_every_size_with_every_descriptor(void **state)
 {
     static const uint16_t mtus[] = {1500, 1280, 5000, 9000};
     static const enum host_data kinds[] = {HOST_DATA_KEYED,
@@ -41,7 +42,7 @@ static void test_every_size_and_descriptor(void **state)
     }
 }
 
-static void test_data_in_the_capsule(void **state)
+static void test_writes_with_data_in_the_capsule(void **state)
 {
     (void)state;
     bed_init(&bed, 1500);
@@ -57,7 +58,7 @@ static void test_data_in_the_capsule(void **state)
     bed_end(&bed);
 }
 
-static void test_every_address_of_both_ports(void **state)
+static void test_io_through_every_address_of_both_ports(void **state)
 {
     (void)state;
     bed_init(&bed, 1500);
@@ -70,7 +71,7 @@ static void test_every_address_of_both_ports(void **state)
         host_disconnect(&bed.host->host);
         bed_expect_idle(&bed);
     }
-    /* What went in through the one came out through the other. */
+    /* Data written through one address is read through the others. */
     bed_connect(&bed, 3, 1, 64);
     for (uint8_t local = 0; local < 4; local++) {
         bed_expect(&bed, 1, 10u * local, 9, HOST_DATA_KEYED, local);
@@ -79,13 +80,13 @@ static void test_every_address_of_both_ports(void **state)
     bed_end(&bed);
 }
 
-/* ---- Many at once. */
+/* ---- Many commands at once. */
 
 enum { WAYS = 64, STRIDE = 8192 };
 
 struct way {
     struct load *load;
-    uint32_t slot; /* of the host's data */
+    uint32_t slot; /* Where the command's data is in the host's area. */
     uint64_t lba;
     uint32_t key;
     bool is_read;
@@ -93,7 +94,7 @@ struct way {
 
 struct load {
     uint16_t queues;
-    uint32_t left; /* commands to start */
+    uint32_t left; /* Commands that remain to be started. */
     uint32_t running;
     uint32_t started;
     uint32_t errors;
@@ -125,7 +126,7 @@ static void load_done(void *ctx, const struct host_result *result)
     }
 }
 
-/* Start what fits. */
+/* Start as many commands as fit. */
 static bool load_is_done(void *ctx)
 {
     struct load *load = ctx;
@@ -185,7 +186,7 @@ static void run_load(uint16_t queues, uint32_t commands, uint32_t version,
     assert_int_equal(load.errors, 0);
 }
 
-static void test_deep_queues(void **state)
+static void test_io_on_deep_queues(void **state)
 {
     static const uint16_t queues[] = {1, 2, 8};
 
@@ -201,7 +202,7 @@ static void test_deep_queues(void **state)
     }
 }
 
-static void test_the_end_of_the_namespace(void **state)
+static void test_io_at_the_end_of_the_namespace(void **state)
 {
     const uint64_t blocks = BED_MEDIUM_BYTES / BED_BLOCK;
 

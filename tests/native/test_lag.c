@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Two ports that are one, on both ends: every way of losing one of them, with
- * verified I/O under way.
+ * Aggregated ports on both ends: every way of losing one port, with verified
+ * I/O outstanding.
  */
 #include "bed.h"
 
@@ -14,7 +14,8 @@ enum {
     QUEUES = 4,
     WRITES = 8,
     BLOCKS = 128,
-    ROUNDS = 24, /* of the world, before the cable is pulled: a write is over */
+    /* Steps of the world before the cable is pulled; a write takes fewer. */
+    ROUNDS = 24,
 };
 
 #define SECOND_NS UINT64_C(1000000000)
@@ -62,7 +63,7 @@ static bool console_says(const char *text)
     return strstr(machine_console(&bed.drive->machine), text) != NULL;
 }
 
-/* ---- Ways to lose a port, and to get it back. */
+/* ---- Ways to lose a port, and to restore it. */
 
 struct way {
     void (*lose)(unsigned int port);
@@ -80,7 +81,7 @@ static void plug_port(unsigned int port)
                    &bed.host->machine, port);
 }
 
-/* The drive keeps its link: only what it hears tells it. */
+/* The drive keeps its link, and notices only that it receives nothing. */
 static void host_off(unsigned int port)
 {
     drive_net_disable_link(&bed.host->net, (uint8_t)port);
@@ -92,7 +93,7 @@ static void host_on(unsigned int port)
         drive_net_set_link(&bed.host->net, (uint8_t)port, 25, CONFIG_FEC_FC));
 }
 
-/* Nobody sees it. */
+/* Cut the cable so that neither end notices. */
 static void cut_cable(unsigned int port)
 {
     bed.cables[port].is_cut = true;
@@ -149,7 +150,7 @@ static void submit_writes(struct pending *pending, uint32_t version)
     verbs_flush(&bed.host->net.verbs);
 }
 
-/* Written while a port is lost after so many rounds; read while it is away. */
+/* Write, and lose a port after that many steps; read while the port is lost. */
 static void survive_loss(const struct way *way, unsigned int port,
                          unsigned int rounds, uint32_t version)
 {
@@ -172,7 +173,7 @@ static void survive_loss(const struct way *way, unsigned int port,
     assert_false(host_is_broken(&bed.host->host));
 }
 
-/* As patient as Linux is: 7 retries of half a second. */
+/* With the patience of Linux: 7 retries of half a second. */
 static void connect_patiently(void)
 {
     struct host_target target;
@@ -204,7 +205,7 @@ static void test_standby_survives_pulled_cables(void **state)
     assert_true(lag_of_drive()->is_up);
 }
 
-/* The drive has both links and hears the host on one of them. */
+/* The drive has both links, but receives the host on only one of them. */
 static void test_standby_follows_a_host_that_has_lost_a_port(void **state)
 {
     (void)state;
@@ -282,9 +283,9 @@ static void test_console_shows_the_standby_port(void **state)
     assert_non_null(strstr(said, "port 1: standby\n"));
 }
 
-/* Both links carry RoCE, and no QP uses two of them. */
+/* Both links carry RoCE, and each queue pair uses only one of them. */
 WITH_FIXTURE(setup_lacp, teardown)
-static void test_lacp_distributes_queues(void **state)
+static void test_lacp_distributes_queue_pairs(void **state)
 {
     (void)state;
     bed_connect(&bed, 0, QUEUES, 16);
@@ -307,10 +308,10 @@ static void test_lacp_distributes_queues(void **state)
     bed_expect_idle(&bed);
 }
 
-/* Either address of the drive's, both families, over the one that is left. */
+/* The drive's addresses of both families work over the remaining port. */
 WITH_FIXTURE(setup_standby, teardown)
 WITH_FIXTURE(setup_lacp, teardown)
-static void test_all_addresses_are_the_aggregates(void **state)
+static void test_all_addresses_work_over_the_remaining_port(void **state)
 {
     (void)state;
     for (unsigned int port = 0; port < SOC_PORTS; port++) {
@@ -328,10 +329,10 @@ static void test_all_addresses_are_the_aggregates(void **state)
     bed_expect_idle(&bed);
 }
 
-/* Both gone is down; whichever comes back is enough. */
+/* Without both ports the aggregate is down; either port brings it up again. */
 WITH_FIXTURE(setup_standby, teardown)
 WITH_FIXTURE(setup_lacp, teardown)
-static void test_aggregate_without_ports_comes_back(void **state)
+static void test_an_aggregate_without_ports_recovers(void **state)
 {
     (void)state;
     unplug_port(0);
@@ -348,7 +349,8 @@ static void test_aggregate_without_ports_comes_back(void **state)
     bed_expect_idle(&bed);
 }
 
-/* "I am here", as a bond says it, in a frame of 60 bytes. */
+/* Announce an address with an ARP request, as a bond does, in a frame of 60
+ * bytes. */
 static void announce_address(unsigned int port, const struct mac_addr *mac,
                              const struct ip_addr *ip)
 {
@@ -369,12 +371,13 @@ static void announce_address(unsigned int port, const struct mac_addr *mac,
     eth_emit(&eth, data);
     arp_emit(&arp, data + ETH_LEN);
     hw_port_rx(&bed.drive->machine.ports[port], &frame, 1);
-    native_world_pass(&bed.world, SECOND_NS / 200); /* it is looked at now */
+    /* Let the drive process it. */
+    native_world_pass(&bed.world, SECOND_NS / 200);
 }
 
-/* Both ports are on one switch, and what we say by one comes in by the other:
- * nobody has moved. */
-static void test_standby_does_not_follow_itself(void **state)
+/* Both ports are on one switch, so that frames sent on one arrive on the other:
+ * this must not count as a move. */
+static void test_standby_ignores_its_own_frames(void **state)
 {
     const struct net_stack *stack = &bed.drive->drive.net.stack;
 
@@ -388,26 +391,28 @@ static void test_standby_does_not_follow_itself(void **state)
     assert_false(console_says("lag: port 1 is active"));
 }
 
-/* Behind switches both ports hear it, one a little later: nobody has moved. */
-static void test_standby_does_not_follow_what_both_ports_hear(void **state)
+/* Beyond switches both ports receive the same frame, one a little later: this
+ * must not count as a move. */
+static void test_standby_ignores_frames_that_both_ports_receive(void **state)
 {
     static const struct mac_addr other = {{2, 9, 9, 9, 9, 9}};
     const struct ip_addr ip = ip_addr_from_v4(0x0a0000fa);
 
     (void)state;
-    native_world_pass(&bed.world, 20 * SECOND_NS); /* the host has said all */
+    /* Let the host finish its announcements. */
+    native_world_pass(&bed.world, 20 * SECOND_NS);
     announce_address(1, &other, &ip);
     announce_address(0, &other, &ip);
     native_world_pass(&bed.world, SECOND_NS);
     assert_int_equal(lag_of_drive()->active, 0);
     assert_false(console_says("lag: port 1 is active"));
-    announce_address(1, &other, &ip); /* alone, it is a move */
+    announce_address(1, &other, &ip); /* On one port alone, it is a move. */
     native_world_pass(&bed.world, SECOND_NS);
     assert_true(console_says("lag: port 1 is active"));
 }
 
-/* lag.revert: a way back to the primary port, or none. */
-static void test_standby_reverts_if_told_to(void **state)
+/* lag.revert decides whether the primary port becomes active again. */
+static void test_standby_reverts_if_configured(void **state)
 {
     (void)state;
     for (unsigned int i = 0; i < 2; i++) {
@@ -424,7 +429,7 @@ static void test_standby_reverts_if_told_to(void **state)
 }
 
 WITH_FIXTURE(setup_lacp, teardown)
-static void test_lacp_takes_nothing_from_a_port_that_is_out(void **state)
+static void test_lacp_drops_frames_of_a_port_outside_the_aggregate(void **state)
 {
     static const struct mac_addr other = {{2, 9, 9, 9, 9, 9}};
     const struct ip_addr ip = ip_addr_from_v4(0x0a0000fa);
@@ -455,7 +460,7 @@ static unsigned int times_said(const char *text)
     return n;
 }
 
-/* What `host` would say of port 0, but for COLLECTING. */
+/* Send what `host` would send about port 0, except for COLLECTING. */
 static void say_collecting(const struct lacp_info *host, bool is_collecting)
 {
     struct lacp lacp = {
@@ -477,10 +482,10 @@ static void say_collecting(const struct lacp_info *host, bool is_collecting)
     hw_port_rx(&bed.drive->machine.ports[0], &frame, 1);
 }
 
-/* It may do so as often as it likes: the log stays readable, and ends with what
- * is. */
+/* The partner may change as often as it likes: the log stays readable, and ends
+ * with the current state. */
 WITH_FIXTURE(setup_lacp, teardown)
-static void test_lacp_partner_that_wavers_does_not_fill_the_log(void **state)
+static void test_a_wavering_lacp_partner_does_not_fill_the_log(void **state)
 {
     enum { TIMES = 300, PERIOD_MS = 100 };
     const struct lacp_info host = lacp_actor(&lag_of_host()->lacp, 0);
@@ -506,8 +511,9 @@ static void test_lacp_partner_that_wavers_does_not_fill_the_log(void **state)
     assert_int_equal(times_said("lag: "), lines);
 }
 
-/* The last of many moves is told when its time has come, not with the next. */
-static void test_standby_tells_where_moves_have_led(void **state)
+/* The last of many moves is logged when its time has come, not with the next
+ * move. */
+static void test_standby_logs_the_result_of_many_moves(void **state)
 {
     enum { MOVES = 21 };
     unsigned int lines;

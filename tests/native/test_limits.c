@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* As much as the data sheet allows, and one more. */
+/* The limits of the data sheet are reached, and one more is refused. */
 #include "tests/test_fixture.h"
 #include "bed_fixture.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* 255 associations are all that admin queues of 32 leave room for. */
+/* Admin queues of 32 entries leave room for only 255 associations. */
 static void test_the_256th_host_is_refused(void **state)
 {
     struct nvme_host *hosts = calloc(NVMF_MAX_HOSTS + 1, sizeof(*hosts));
@@ -25,7 +25,7 @@ static void test_the_256th_host_is_refused(void **state)
     assert_int_equal(last->conn[0].reject_reason, CM_REJ_CONSUMER);
     assert_int_equal(last->conn[0].reject_status, NVME_RDMA_NO_RESOURCES);
     host_vanish(last);
-    /* The others go on; one that leaves makes room. */
+    /* The others keep working; one that disconnects makes room for another. */
     assert_int_equal(host_keep_alive(&hosts[0]), 0);
     assert_int_equal(host_keep_alive(&hosts[NVMF_MAX_HOSTS - 1]), 0);
     host_disconnect(&hosts[17]);
@@ -40,7 +40,8 @@ static void test_the_256th_host_is_refused(void **state)
 /* The sum of all depths stays below 8192. */
 static void test_the_sum_of_depths_is_bounded(void **state)
 {
-    enum { HOSTS = 16, QUEUES = 8 }; /* 32 + 8 * 64 = 544: fifteen fit */
+    /* 32 + 8 * 64 = 544 entries: fifteen hosts fit. */
+    enum { HOSTS = 16, QUEUES = 8 };
     struct nvme_host *hosts = calloc(HOSTS, sizeof(*hosts));
     struct host_target target;
     unsigned int connected = 0;
@@ -70,7 +71,7 @@ static void test_the_sum_of_depths_is_bounded(void **state)
 
 enum {
     QP_HOSTS = 61,
-    QP_DEPTH = 5, /* 61 * 32 + 963 * 5 = 6767, below 8192 */
+    QP_DEPTH = 5, /* 61 * 32 + 963 * 5 = 6767, which is below 8192. */
     QP_LAST = NVMF_MAX_QPAIRS - (QP_HOSTS - 1) * (1 + HOST_MAX_IO_QUEUES) - 1,
 };
 
@@ -84,7 +85,7 @@ static void expect_stats(uint16_t expected_controllers,
     assert_int_equal(qpairs, expected_qpairs);
 }
 
-/* One block a queue, at `first` and beyond: written, or read and compared. */
+/* Write one block on each queue, from `first` on, or read and compare it. */
 static void use_each_queue(struct nvme_host *host, uint64_t first, bool write,
                            uint32_t version)
 {
@@ -163,7 +164,8 @@ static void test_the_1025th_queue_pair_is_refused(void **state)
     expect_stats(QP_HOSTS, NVMF_MAX_QPAIRS);
     use_all_queues(hosts, false, 1);
 
-    /* One host leaves: as many again, and again not one more. */
+    /* One host disconnects: as many queue pairs are accepted again, and not one
+     * more. */
     host_disconnect(&hosts[QP_HOSTS - 1]);
     expect_stats(QP_HOSTS - 1, NVMF_MAX_QPAIRS - 1 - QP_LAST);
     assert_int_equal(host_connect(&other->host, &there), 0);
@@ -189,7 +191,7 @@ static void test_the_1025th_queue_pair_is_refused(void **state)
     free(hosts);
 }
 
-/* A depth of 2 has a send ring of 8 entries: everything fits through it. */
+/* A queue of depth 2 has a send ring of 8 entries: the largest commands fit. */
 static void test_the_shallowest_queues_carry_the_largest_commands(void **state)
 {
     (void)state;
@@ -205,7 +207,7 @@ static void test_the_shallowest_queues_carry_the_largest_commands(void **state)
     bed_expect_idle(&bed);
 }
 
-static void test_two_drives_in_one_process(void **state)
+static void test_two_drives_run_in_one_process(void **state)
 {
     struct medium medium;
     struct cable cable;
@@ -243,7 +245,7 @@ static void test_two_drives_in_one_process(void **state)
     bed_fill(bed.host->data + 4096, 77, 1, 2);
     assert_int_equal(host_io(&other, &io), 0);
     bed_expect(&bed, 1, 77, 1, HOST_DATA_KEYED, 1);
-    /* The one dies, the other does not mind. */
+    /* One drive loses power, and the other goes on. */
     native_drive_power_cut(second);
     bed_expect(&bed, 1, 77, 1, HOST_DATA_KEYED, 1);
     host_vanish(&other);
@@ -254,8 +256,8 @@ static void test_two_drives_in_one_process(void **state)
     medium_end(&medium);
 }
 
-/* The firmware asks the RNIC's model for nothing that it refuses. */
-static void test_no_command_is_ever_refused(void **state)
+/* The RNIC model refuses no command of the firmware. */
+static void test_the_rnic_refuses_no_command_of_the_firmware(void **state)
 {
     (void)state;
     bed_connect(&bed, 0, 8, 64);
@@ -265,7 +267,7 @@ static void test_no_command_is_ever_refused(void **state)
     assert_int_equal(bed.host->net.verbs.counters.commands_refused, 0);
 }
 
-/* Once connected, a quiet drive sleeps: nothing polls. */
+/* A connected drive without commands sleeps: nothing polls. */
 static void test_an_idle_drive_sleeps(void **state)
 {
     uint64_t frames;

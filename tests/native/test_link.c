@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Cables: silent ones, pulled ones, and what the other port does meanwhile. */
+/* Cables that lose frames or are pulled, and the other port meanwhile. */
 #include "tests/test_fixture.h"
 #include "bed_fixture.h"
 
@@ -30,8 +30,8 @@ static bool pending_is_done(void *ctx)
     return pending->is_done;
 }
 
-/* A silence that is shorter than the retries last is not noticed. */
-static void test_a_short_silence_is_survived(void **state)
+/* A loss of frames shorter than the retries is not noticed. */
+static void test_connections_survive_a_short_loss(void **state)
 {
     struct pending pending = {0};
     struct host_io io = {
@@ -63,7 +63,8 @@ static void test_a_short_silence_is_survived(void **state)
     bed_expect_idle(&bed);
 }
 
-/* Over IPv4: Ethernet 14, IP 20, UDP 8, BTH 12, DETH 8, attribute of MAD 16. */
+/* The offset over IPv4: Ethernet 14, IP 20, UDP 8, BTH 12, DETH 8, attribute of
+ * the MAD 16. */
 static enum cable_verdict lose_rtus(void *ctx, unsigned int from,
                                     uint64_t number, uint8_t *data,
                                     uint32_t *len_bytes)
@@ -80,8 +81,8 @@ static enum cable_verdict lose_rtus(void *ctx, unsigned int from,
     return CABLE_PASS;
 }
 
-/* The first command says as much as an RTU, and asks for none any more. */
-static void test_a_connection_stands_without_rtu(void **state)
+/* The first command stands for a lost RTU, and no RTU is requested again. */
+static void test_a_connection_works_without_an_rtu(void **state)
 {
     unsigned int lost = 0;
 
@@ -91,15 +92,16 @@ static void test_a_connection_stands_without_rtu(void **state)
     bed_connect(&bed, 0, 1, 64);
     assert_true(console_says("nvme-of: RDMA host 10.0.0.2 connected"));
     native_world_pass(&bed.world, UINT64_C(100000000000));
-    assert_int_equal(lost, 2); /* admin and I/O queue, not asked for again */
+    /* Those of the admin and the I/O queue; no RTU was requested again. */
+    assert_int_equal(lost, 2);
     assert_int_equal(bed_write(&bed, 1, 7, 1, HOST_DATA_KEYED, false, 1), 0);
     host_disconnect(&bed.host->host);
     bed_expect_idle(&bed);
 }
 
-/* What a host that is gone had is free long before its last DREQ is given up,
- * which takes more than a minute. */
-static void test_a_silent_host_is_cleared_away(void **state)
+/* The resources of a host that has vanished are free long before the drive
+ * stops repeating its DREQ, which takes more than a minute. */
+static void test_the_resources_of_a_silent_host_are_released(void **state)
 {
     struct host_target target;
 
@@ -119,7 +121,7 @@ static void test_a_silent_host_is_cleared_away(void **state)
     bed_expect_idle(&bed);
 }
 
-static void test_a_pulled_cable_is_seen_and_comes_back(void **state)
+static void test_a_pulled_cable_is_noticed_and_the_link_comes_back(void **state)
 {
     (void)state;
     bed_connect(&bed, 0, 1, 64);
@@ -129,7 +131,7 @@ static void test_a_pulled_cable_is_seen_and_comes_back(void **state)
     assert_true(console_says("port 0: link down"));
     assert_int_equal(bed_read(&bed, 1, 7, 1, HOST_DATA_KEYED), HOST_LOST);
     host_vanish(&bed.host->host);
-    /* The other port does not mind. */
+    /* The other port keeps working. */
     bed_connect(&bed, 1, 1, 64);
     bed_expect(&bed, 1, 7, 1, HOST_DATA_KEYED, 1);
     host_disconnect(&bed.host->host);

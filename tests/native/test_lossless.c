@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * RoCE as converged networks have it: v1, VLANs with priority, ECN marks and
- * CNPs, PFC.  Our own initiator is the peer: rdma_rxe speaks v2 only, ignores
- * CNPs, and sends no PFC.  What passed the cable is kept in lossless.pcap, for
- * Wireshark to read.
+ * RoCE as converged networks use it: v1, VLANs with priority, ECN marks and
+ * CNPs, PFC. Our own initiator is the peer, because rdma_rxe speaks v2 only,
+ * ignores CNPs, and sends no PFC. The frames on the cable are written to
+ * lossless.pcap, for Wireshark.
  */
 #include "bed.h"
 
@@ -23,14 +23,14 @@ enum { BLOCKS = 256, PCAP_HEADER_LEN = 24 };
 
 static struct bed bed;
 
-/* What the hand on the cable has seen, and does. */
+/* What the filter on the cable has counted, and what it does. */
 static struct {
     unsigned int v1, v2, cnps, capable;
-    unsigned int wrong_tag;  /* RoCE not in `vlan` with `priority` */
-    unsigned int wrong_dscp; /* nor with `dscp` */
+    unsigned int wrong_tag;  /* RoCE frames not in `vlan` with `priority`. */
+    unsigned int wrong_dscp; /* RoCE frames without `dscp`. */
     uint8_t dscp;
-    bool marks;       /* all data of the host's, on port 0 */
-    bool marks_drive; /* of the drive's */
+    bool marks;       /* Mark all data of the host on port 0. */
+    bool marks_drive; /* Mark all data of the drive. */
 } seen;
 
 static FILE *pcap;
@@ -121,7 +121,7 @@ static int try_connect(uint8_t local, bool is_v1)
     return host_connect(&bed.host->host, &target);
 }
 
-/* Writes and reads of every kind, with data that is looked at. */
+/* Do writes and reads of every kind, and compare the data. */
 static void do_io(void)
 {
     static const enum host_data kinds[] = {HOST_DATA_KEYED,
@@ -161,7 +161,7 @@ static void test_v1_serves_io_over_both_families(void **state)
     }
 }
 
-static void test_v1_in_a_vlan(void **state)
+static void test_v1_works_in_a_vlan(void **state)
 {
     (void)state;
     start_capture(&(struct bed){
@@ -174,8 +174,9 @@ static void test_v1_in_a_vlan(void **state)
     stop_capture();
 }
 
-/* Off, as drives are made: silence, and a counter that says why. */
-static void test_v1_is_silence_when_it_is_off(void **state)
+/* RoCE v1 is off by default: such a packet gets no answer, and a counter shows
+ * the reason. */
+static void test_v1_gets_no_answer_when_it_is_off(void **state)
 {
     struct hw_port *port;
     uint64_t frames;
@@ -184,7 +185,7 @@ static void test_v1_is_silence_when_it_is_off(void **state)
     start_capture(&(struct bed){.mtu_bytes = 1500});
     port = &bed.drive->machine.ports[0];
     assert_int_not_equal(try_connect(0, true), 0);
-    native_world_pass(&bed.world, 1000000); /* the last ones arrive */
+    native_world_pass(&bed.world, 1000000); /* Let the last packets arrive. */
     frames = seen.v1;
     assert_true(frames > 1);
     assert_int_equal(drive_net_counter(&bed.drive->drive.net, 0,
@@ -192,7 +193,7 @@ static void test_v1_is_silence_when_it_is_off(void **state)
                      frames);
     assert_int_equal(port->counters[PORT_COUNT_RX_RNIC], 0);
     assert_int_equal(drive_count(RNIC_COUNT_RX_PACKETS), 0);
-    assert_int_equal(try_connect(0, false), 0); /* v2 goes on as ever */
+    assert_int_equal(try_connect(0, false), 0); /* v2 works as before. */
     do_io();
     host_disconnect(&bed.host->host);
     assert_int_equal(seen.v1, frames);
@@ -200,7 +201,7 @@ static void test_v1_is_silence_when_it_is_off(void **state)
 }
 
 /* From the first REQ to the last DREP. */
-static void test_v2_in_a_vlan_with_priority_and_dscp(void **state)
+static void test_v2_works_in_a_vlan_with_priority_and_dscp(void **state)
 {
     (void)state;
     start_capture(&(struct bed){.mtu_bytes = 1500, .vlan = 100, .priority = 5});
@@ -209,7 +210,8 @@ static void test_v2_in_a_vlan_with_priority_and_dscp(void **state)
     do_io();
     assert_int_equal(seen.wrong_tag, 0);
     assert_true(seen.v2 > 100);
-    for (unsigned int i = 0; i < RDMA_QPS; i++) { /* of both sides' pairs */
+    /* Queue pairs of both sides. */
+    for (unsigned int i = 0; i < RDMA_QPS; i++) {
         const struct rnic_state *drive = &bed.drive->machine.rnic.state;
 
         if (drive->roce.objects.qps[i].state == RNIC_QPS_RTS && i > 1) {
@@ -223,14 +225,15 @@ static void test_v2_in_a_vlan_with_priority_and_dscp(void **state)
     stop_capture();
 }
 
-/* Every packet of one side is marked: its data arrives, slower. */
+/* All packets of one side are marked: its data arrives, but slower. */
 static void check_congestion(bool marks_drive)
 {
     uint64_t fast_ns, start_ns;
 
     start_capture(&(struct bed){.mtu_bytes = 4200});
     assert_int_equal(try_connect(0, false), 0);
-    do_io(); /* the neighbours are known, and what else takes time */
+    /* Resolves the neighbours, and does what else takes time only once. */
+    do_io();
     start_ns = bed.world.now_ns;
     do_io();
     fast_ns = bed.world.now_ns - start_ns;
@@ -259,13 +262,13 @@ static void check_congestion(bool marks_drive)
     stop_capture();
 }
 
-static void test_marks_slow_the_drive(void **state)
+static void test_ecn_marks_slow_the_drive(void **state)
 {
     (void)state;
     check_congestion(true);
 }
 
-static void test_marks_slow_the_host(void **state)
+static void test_ecn_marks_slow_the_host(void **state)
 {
     (void)state;
     check_congestion(false);
@@ -291,7 +294,7 @@ static void pause_drive(uint8_t priorities, uint16_t quanta)
     assert_int_equal(sink.send(sink.ctx, &frame, 1), 1);
 }
 
-static void test_pfc_holds_the_drive_s_answers_back(void **state)
+static void test_pfc_delays_the_drives_responses(void **state)
 {
     const struct hw_port *port;
     uint64_t start_ns;
@@ -303,16 +306,16 @@ static void test_pfc_holds_the_drive_s_answers_back(void **state)
     do_io();
     start_ns = bed.world.now_ns;
     pause_drive(BIT(5), 65535);
-    do_io(); /* the first answer waits for all of it */
+    do_io(); /* The first response waits for the whole pause. */
     assert_true(bed.world.now_ns - start_ns >= 1342157);
     assert_int_equal(port->counters[PORT_COUNT_PRIO_PAUSE + 5], 1);
     assert_int_equal(port->counters[PORT_COUNT_PRIO_PAUSED_NS + 5], 1342157);
     start_ns = bed.world.now_ns;
-    pause_drive((uint8_t)~BIT(5), 65535); /* everybody else */
+    pause_drive((uint8_t)~BIT(5), 65535); /* Pauses all other priorities. */
     do_io();
     assert_true(bed.world.now_ns - start_ns < 1342157);
     pause_drive(BIT(5), 65535);
-    pause_drive(0xff, 0); /* and never mind */
+    pause_drive(0xff, 0); /* Ends all pauses. */
     start_ns = bed.world.now_ns;
     do_io();
     assert_true(bed.world.now_ns - start_ns < 1342157);
@@ -323,7 +326,7 @@ static void test_pfc_holds_the_drive_s_answers_back(void **state)
     stop_capture();
 }
 
-/* One after the other: no order of time is claimed. */
+/* The capture has one test after the other; its times do not increase. */
 static int open_pcap(void **state)
 {
     uint8_t header[PCAP_HEADER_LEN] = {0};
@@ -333,7 +336,7 @@ static int open_pcap(void **state)
     if (pcap == NULL) {
         return -1;
     }
-    put_le32(header, 0xa1b23c4d); /* nanoseconds */
+    put_le32(header, 0xa1b23c4d); /* Nanoseconds. */
     put_le16(header + 4, 2);
     put_le16(header + 6, 4);
     put_le32(header + 16, FRAME_LEN_MAX);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What tools see of a drive on its management channel. */
+/* What tools get from a drive on its management channel. */
 #include "bed.h"
 
 #include <string.h>
@@ -24,11 +24,11 @@ static void expect_reply(struct bed *bed, const char *line, const char *part)
     const char *reply = ask_drive(bed, line);
 
     if (strstr(reply, part) == NULL) {
-        fail_msg("%s answers %s, which has no %s", line, reply, part);
+        fail_msg("the answer to %s is %s, which has no %s", line, reply, part);
     }
 }
 
-static void test_a_drive_says_what_it_is(void **state)
+static void test_a_drive_reports_its_identity(void **state)
 {
     struct bed bed;
 

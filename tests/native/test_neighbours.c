@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What LLDP hears of the other end, as console and log page C0h tell it. */
+/* LLDP neighbours, as the console and log page C0h show them. */
 #include "bed_fixture.h"
 
 #include <string.h>
@@ -16,11 +16,11 @@ static void expect_answer(const char *line, const char *answer)
 
     if (strstr(said, answer) == NULL) {
         print_message("%s", said);
-        fail_msg("%s was not answered: %s", line, answer);
+        fail_msg("the answer to %s does not contain %s", line, answer);
     }
 }
 
-/* Into the drive's port, as if the host had sent it. */
+/* Send an LLDPDU to the drive's port, as if from the host. */
 static void send_lldp(unsigned int port, const uint8_t *pdu, size_t len)
 {
     static const uint8_t header[ETH_HEADER] = {0x01, 0x80, 0xc2, 0x00, 0x00,
@@ -38,7 +38,7 @@ static void send_lldp(unsigned int port, const uint8_t *pdu, size_t len)
     native_world_pass(&bed.world, 1000000);
 }
 
-static void test_console_tells_what_was_heard_fact_by_fact(void **state)
+static void test_console_shows_each_fact_about_a_neighbour(void **state)
 {
     static const char *const facts[] = {
         "port 1: neighbour 0: chassis 52:54:00:12:34:56",
@@ -67,7 +67,7 @@ static void test_console_tells_what_was_heard_fact_by_fact(void **state)
     expect_answer("neighbours\r", "port 1: nothing heard: the link is down");
 }
 
-static void test_a_name_cannot_write_on_the_terminal(void **state)
+static void test_a_neighbours_name_cannot_control_the_terminal(void **state)
 {
     static const uint8_t pdu[] = {
         0x02, 0x04, 0x07, 'a',  '\033', 'c', 0x04, 0x03, 0x07, 'b',  '\n', 0x06,
@@ -112,7 +112,8 @@ static void test_changing_neighbour_fills_a_limited_part_of_the_log(
     for (unsigned int i = 0; i < 100; i++) {
         send_name((char)('a' + i % 2));
     }
-    send_lldp(1, lldp_golden, sizeof(lldp_golden)); /* has a limit of its own */
+    /* Port 1 has its own limit. */
+    send_lldp(1, lldp_golden, sizeof(lldp_golden));
     log = machine_console(&bed.drive->machine) + before;
     assert_int_equal(count_of(log, "lldp: port 0: "), 10);
     assert_int_equal(count_of(log, "lldp: port 1: "), 1);
@@ -121,7 +122,8 @@ static void test_changing_neighbour_fills_a_limited_part_of_the_log(
     assert_int_equal(count_of(log, "lldp: port 0: "), 11);
     assert_non_null(strstr(log, "lldp: port 0: 90 more neighbour changes were "
                                 "not logged (at most 10 a minute are)"));
-    send_name('c'); /* a new period: it is logged, and nothing was left out */
+    /* A new period has begun: the change is logged, and none was left out. */
+    send_name('c');
     native_world_pass(&bed.world, 61000000000);
     log = machine_console(&bed.drive->machine) + before;
     assert_int_equal(count_of(log, "lldp: port 0: "), 12);
@@ -158,7 +160,7 @@ static const uint8_t *place_of(const uint8_t *page, uint8_t port)
         if (place[0] == 1 && place[1] == port) {
             assert_null(found);
             found = place;
-        } else if (place[0] == 0) { /* nobody's: nothing in it */
+        } else if (place[0] == 0) { /* An unused place is all zero. */
             for (unsigned int k = 0; k < LOG_PART; k++) {
                 assert_int_equal(place[k], 0);
             }
@@ -167,7 +169,7 @@ static const uint8_t *place_of(const uint8_t *page, uint8_t port)
     return found;
 }
 
-static void test_log_page_has_what_was_heard(void **state)
+static void test_log_page_lists_the_neighbours(void **state)
 {
     static const uint8_t mac[] = {0x52, 0x54, 0x00, 0x12, 0x34, 0x56, 0x57};
     static const uint8_t ipv4[] = {[10] = 0xff, 0xff, 10, 0, 0, 1};
@@ -180,7 +182,7 @@ static void test_log_page_has_what_was_heard(void **state)
     assert_int_equal(get_le16(page), 1);
     assert_int_equal(get_le16(page + 2), LOG_PLACES);
     assert_int_equal(get_le16(page + 4), LOG_PART);
-    assert_int_equal(get_le64(page + 64 + 8), 0); /* received, port 1 */
+    assert_int_equal(get_le64(page + 64 + 8), 0); /* Received on port 1. */
     assert_null(place_of(page, 0));
     assert_null(place_of(page, 1));
 
@@ -192,7 +194,7 @@ static void test_log_page_has_what_was_heard(void **state)
     place = place_of(page, 1);
     assert_non_null(place);
     assert_in_range(get_le16(place + 2), 118, 120);
-    assert_int_equal(place[4], 4); /* chassis: a MAC */
+    assert_int_equal(place[4], 4); /* Chassis ID subtype 4: a MAC address. */
     assert_int_equal(place[5], 6);
     assert_memory_equal(place + 24, mac, 6);
     assert_int_equal(place[30], 0);
@@ -225,8 +227,9 @@ static size_t put_tlv(uint8_t *at, unsigned int type, uint8_t subtype,
     return 2 + len;
 }
 
-/* What is longer than its field is cut: the next is what it says. */
-static void test_log_page_cuts_what_is_too_long(void **state)
+/* Text that is longer than its field is truncated, and the next field is
+ * intact. */
+static void test_log_page_truncates_long_texts(void **state)
 {
     uint8_t page[LOG_PART * (1 + LOG_PLACES)];
     uint8_t pdu[1400];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The volatile write cache: what a power cut takes and what it leaves. */
+/* The volatile write cache: which data a power cut destroys, and which it does
+ * not. */
 #include "tests/test_fixture.h"
 #include "bed.h"
 
@@ -29,7 +30,8 @@ static void power_cycle(void)
     bed_connect(&bed, 0, 1, 64);
 }
 
-/* Whether block lba reads as version, or as never written. */
+/* @return whether block `lba` has that version; it must have that, or never
+ * have been written */
 static bool has_version(uint64_t lba, uint32_t version)
 {
     uint8_t expected[BED_BLOCK];
@@ -44,7 +46,7 @@ static bool has_version(uint64_t lba, uint32_t version)
     return false;
 }
 
-static void test_unflushed_writes_are_at_risk(void **state)
+static void test_unflushed_writes_may_be_lost(void **state)
 {
     (void)state;
     assert_int_equal(bed_write(&bed, 1, 8, 1, HOST_DATA_KEYED, false, 1), 0);
@@ -53,7 +55,7 @@ static void test_unflushed_writes_are_at_risk(void **state)
     assert_false(has_version(8, 1));
 }
 
-static void test_flushed_writes_stay(void **state)
+static void test_flushed_writes_survive_a_power_cut(void **state)
 {
     (void)state;
     assert_int_equal(bed_write(&bed, 1, 8, 8, HOST_DATA_KEYED, false, 1), 0);
@@ -67,7 +69,7 @@ static void test_flushed_writes_stay(void **state)
     assert_false(has_version(200, 1));
 }
 
-static void test_fua_writes_stay(void **state)
+static void test_fua_writes_survive_a_power_cut(void **state)
 {
     (void)state;
     assert_int_equal(bed_write(&bed, 1, 16, 3, HOST_DATA_KEYED, false, 1), 0);
@@ -76,7 +78,8 @@ static void test_fua_writes_stay(void **state)
     bed_expect(&bed, 1, 17, 1, HOST_DATA_KEYED, 2);
 }
 
-static void test_without_the_cache_every_write_stays(void **state)
+static void test_every_write_survives_a_power_cut_without_the_cache(
+    void **state)
 {
     (void)state;
     assert_int_equal(
@@ -86,11 +89,11 @@ static void test_without_the_cache_every_write_stays(void **state)
     bed_expect(&bed, 1, 30, 2, HOST_DATA_KEYED, 7);
 }
 
-static void test_a_media_error_is_the_hosts_to_know(void **state)
+static void test_a_media_error_is_reported_to_the_host(void **state)
 {
     (void)state;
     assert_int_equal(bed_write(&bed, 1, 50, 1, HOST_DATA_KEYED, true, 1), 0);
-    power_cycle(); /* so that the block is in no cache */
+    power_cycle(); /* After this the block is in no cache. */
     bed.medium.fail_reads = -5;
     assert_int_equal(bed_read(&bed, 1, 50, 1, HOST_DATA_KEYED) & NVME_SC_MASK,
                      NVME_SC_READ_ERROR);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A link that swaps a quarter of the host's frames with the frame that follows:
- * 4 KiB writes in capsules of five packets.  The drive asks for what it dropped
- * at once, so that the host seldom waits for its ACK timer.
+ * A link that swaps a quarter of the host's frames with the next frame, and 4
+ * KiB writes in capsules of five packets. The drive requests dropped packets at
+ * once, so that the host seldom waits for its ACK timer.
  */
 #include "bed_fixture.h"
 
@@ -17,11 +17,11 @@ enum {
 
 static struct {
     uint32_t random;
-    unsigned int depth; /* writes under way */
+    unsigned int depth; /* Writes outstanding. */
     unsigned int swapped, done, failed;
 } seen;
 
-/* End 0 is the drive's: only what the host sends is reordered. */
+/* End 0 is the drive's: only the host's frames are reordered. */
 static enum cable_verdict swap_frames(void *ctx, unsigned int from,
                                       uint64_t number, uint8_t *data,
                                       uint32_t *len_bytes)
@@ -103,9 +103,9 @@ static void write_reordered(unsigned int depth, unsigned int max_timeouts)
 }
 
 /*
- * Nothing follows a write that would reveal a gap among its last packets.  What
- * is left are packets that the host sent again and that were swapped again: a
- * responder sends one NAK for a gap.
+ * No packet follows a write that would reveal a gap among its last packets. The
+ * remaining time-outs are of packets that were repeated and swapped again: a
+ * responder sends only one NAK for a gap.
  */
 static void test_one_write_at_a_time_seldom_waits_for_the_timer(void **state)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Speed and FEC: by console, by a host on the other port, by straps. */
+/* Settings of the drive, through the console, through a host on the other port,
+ * and by straps. */
 #include "bed_fixture.h"
 
 #include <string.h>
@@ -32,7 +33,7 @@ static bool is_up(unsigned int port)
     return bed.drive->machine.ports[port].link_up;
 }
 
-/* The data sheet's story: the switch runs RS-FEC, the drive FC-FEC. */
+/* The example of the data sheet: the switch runs RS-FEC, the drive FC-FEC. */
 static void test_console_changes_fec_and_saves_it(void **state)
 {
     (void)state;
@@ -56,7 +57,7 @@ static void test_console_changes_fec_and_saves_it(void **state)
     bed_expect_idle(&bed);
 }
 
-static void test_console_refuses_and_goes_on(void **state)
+static void test_console_refuses_mistakes_and_goes_on(void **state)
 {
     static const struct {
         const char *line, *answer;
@@ -158,7 +159,8 @@ static void test_console_checks_before_it_saves(void **state)
         says_text(type_line("config save now\r"), "error: config [get KEY |"));
     assert_false(bed.drive->drive.settings.is_staged);
 
-    /* A draft keeps what is changed and saved beside it. */
+    /* A draft is not affected by settings that are changed and saved meanwhile.
+     */
     assert_true(says_text(type_line("config set port.0.vlan 7\r"), "ok"));
     assert_true(says_text(type_line("fec 0 none\r"), "ok"));
     bed.drive->is_flash_broken = true;
@@ -171,7 +173,7 @@ static void test_console_checks_before_it_saves(void **state)
     assert_int_equal(bed.drive->flash.port[0].vlan, 7);
 }
 
-static void test_console_says_when_writing_to_flash_fails(void **state)
+static void test_console_reports_when_writing_to_flash_fails(void **state)
 {
     (void)state;
     bed.drive->is_flash_broken = true;
@@ -180,7 +182,7 @@ static void test_console_says_when_writing_to_flash_fails(void **state)
     assert_true(says_text(type_line("port 1\r"), "FEC fc (saved: fc)"));
 }
 
-static void test_both_ports_have_one_speed(void **state)
+static void test_both_ports_have_the_same_speed(void **state)
 {
     (void)state;
     assert_true(says_text(type_line("fec 1 rs\r"), "ok"));
@@ -188,7 +190,7 @@ static void test_both_ports_have_one_speed(void **state)
         says_text(type_line("speed 10\r"), "error: the ports do not support"));
     assert_true(says_text(type_line("fec 1 fc\r"), "ok"));
     assert_true(says_text(type_line("speed 10\r"), "ok"));
-    assert_false(is_up(0) || is_up(1)); /* the partners run at 25 */
+    assert_false(is_up(0) || is_up(1)); /* The link partners run at 25 Gb/s. */
     assert_true(says_text(type_line("port\r"),
                           "port 1: down: speed mismatch, 10 Gb/s"));
     assert_true(
@@ -223,7 +225,7 @@ static uint32_t get_feature(uint32_t select, uint32_t port)
     return value;
 }
 
-/* Both go down and come up again at the other, without a restart. */
+/* Both ports go down, and come up at the other speed without a restart. */
 static void test_the_configuration_changes_the_speed(void **state)
 {
     const struct config *in_force = &bed.drive->drive.settings.in_force;
@@ -254,9 +256,9 @@ static void test_a_host_changes_the_other_port(void **state)
     assert_int_equal(get_feature(0, 0),
                      CONFIG_FEC_FC | 0xff << 8 | PORT_REASON_FEC << 16);
     assert_int_equal(get_feature(0, 1), CONFIG_FEC_FC | PORT_FEC_FC << 8);
-    assert_int_equal(get_feature(3, 0), 5); /* saveable, changeable */
+    assert_int_equal(get_feature(3, 0), 5); /* Saveable and changeable. */
 
-    /* Until the next start only. */
+    /* Set until the next start only. */
     assert_int_equal(
         port_fec_feature(ADMIN_SET_FEATURES, 0, CONFIG_FEC_RS, &value), 0);
     assert_true(is_up(0));
@@ -286,8 +288,8 @@ static void test_a_host_changes_the_other_port(void **state)
     host_disconnect(&bed.host->host);
 }
 
-/* It would not be used at the next start: config_flash.h. */
-static void test_what_does_not_go_together_is_not_saved(void **state)
+/* It could not be used at the next start: config_flash.h. */
+static void test_settings_that_exclude_each_other_are_not_saved(void **state)
 {
     uint32_t value;
 
@@ -334,7 +336,7 @@ static uint16_t set_config(uint32_t save, const struct config *config)
     return config_feature(ADMIN_SET_FEATURES, save, data);
 }
 
-static void test_what_is_saved_already_is_not_written_again(void **state)
+static void test_unchanged_settings_are_not_written_again(void **state)
 {
     struct config config;
     uint32_t value;
@@ -354,7 +356,7 @@ static void test_what_is_saved_already_is_not_written_again(void **state)
     host_disconnect(&bed.host->host);
 }
 
-/* A host that saves without end does not wear the flash out. */
+/* A host that saves without end does not wear out the flash. */
 static void test_writes_to_flash_are_limited(void **state)
 {
     enum { RETRY_LATER = 0x21 };
@@ -368,7 +370,8 @@ static void test_writes_to_flash_are_limited(void **state)
         assert_int_equal(set_config(BIT(31), &config), 0);
     }
     assert_int_equal(bed.drive->saves, SETTINGS_WRITES_FREE);
-    assert_int_equal(set_config(BIT(31), &config), 0); /* nothing to write */
+    /* Nothing has changed, so that nothing is written. */
+    assert_int_equal(set_config(BIT(31), &config), 0);
     config.port[0].mtu_bytes = 9000;
     assert_int_equal(set_config(BIT(31), &config), RETRY_LATER);
     assert_int_equal(bed.drive->saves, SETTINGS_WRITES_FREE);
@@ -403,7 +406,7 @@ static void test_a_host_reads_and_writes_the_configuration(void **state)
     get_config(NVMF_SELECT_CURRENT, &config);
     assert_int_equal(config.port[0].ipv4_prefix, 24);
 
-    /* To be kept: all of it; the link runs with it at once. */
+    /* Saved: all settings; the link uses them at once. */
     set_partner_fec(0, PORT_FEC_RS);
     config.port[0].fec = CONFIG_FEC_RS;
     config.port[0].mtu_bytes = 9000;
@@ -419,7 +422,7 @@ static void test_a_host_reads_and_writes_the_configuration(void **state)
     assert_int_equal(config.port[0].mtu_bytes, 1500);
     assert_int_equal(config.port[0].fec, CONFIG_FEC_RS);
 
-    /* For now: only what can be now. */
+    /* Not saved: only settings that can take effect at once. */
     config.port[0].fec = CONFIG_FEC_FC;
     assert_int_equal(set_config(0, &config), 0);
     assert_false(is_up(0));
@@ -430,7 +433,8 @@ static void test_a_host_reads_and_writes_the_configuration(void **state)
                   "refused: port.0.mtu: takes effect at the next start"));
     assert_int_equal(bed.drive->saves, 1);
 
-    /* Mistakes: out of range, not together, behind the end. */
+    /* Mistakes: a value out of range, values that exclude each other, data
+     * beyond the end. */
     get_config(NVMF_SELECT_SAVED, &config);
     config.port[1].speed_gbps = 10;
     assert_int_equal(set_config(BIT(31), &config), 2);
@@ -441,13 +445,15 @@ static void test_a_host_reads_and_writes_the_configuration(void **state)
     data[CONFIG_BODY_LEN] = 1;
     assert_int_equal(config_feature(ADMIN_SET_FEATURES, BIT(31), data), 2);
     bed.drive->is_flash_broken = true;
-    config.port[0].mtu_bytes = 1600; /* or else there is nothing to write */
+    /* Otherwise there would be nothing to write. */
+    config.port[0].mtu_bytes = 1600;
     assert_int_equal(set_config(BIT(31), &config), 6);
     assert_int_equal(bed.drive->saves, 1);
     host_disconnect(&bed.host->host);
 }
 
-/* Seven through the console: all eight serve at once, and go at once. */
+/* Seven addresses are added on the console: all eight work at once, and are
+ * removed at once. */
 static void test_addresses_change_while_the_drive_runs(void **state)
 {
     struct config config;
@@ -476,7 +482,7 @@ static void test_addresses_change_while_the_drive_runs(void **state)
     ip = ip_addr_from_v4(0x0a090001);
     assert_true(net_stack_local(&bed.drive->drive.net.stack, 0, 9, &ip) >= 0);
 
-    /* The one that the host is connected through goes: the host survives it. */
+    /* The host's connection ends with its address, and the host survives. */
     get_config(NVMF_SELECT_CURRENT, &config);
     config.port[1].has_ipv4 = false;
     (void)set_config(BIT(31), &config);
@@ -494,7 +500,7 @@ static struct ip_addr gateway_of(unsigned int port, bool is_v4)
     return is_v4 ? config->gateway4 : config->gateway6;
 }
 
-/* LLDP, SNTP, gateways, PFC, RoCE v1, echo: nobody has to wait for them. */
+/* LLDP, SNTP, gateways, PFC, RoCE v1 and echo change without a restart. */
 static void test_services_change_while_the_drive_runs(void **state)
 {
     static const char *const lines[] = {
@@ -544,7 +550,7 @@ static void test_services_change_while_the_drive_runs(void **state)
     }
     assert_true(says_text(type_line("echo\r"), "on"));
 
-    /* And back: routers' and nobody's. */
+    /* Back to gateways of routers, and to none. */
     assert_true(
         says_text(type_line("config set port.0.ipv4-gateway none\r"), "ok"));
     assert_true(
@@ -565,7 +571,7 @@ static bool is_member(unsigned int port, unsigned int vlan)
     return core->vlan[vlan / 32] >> (vlan % 32) & 1;
 }
 
-static void test_a_vlan_that_nobody_uses_is_given_back(void **state)
+static void test_an_unused_vlan_is_released(void **state)
 {
     (void)state;
     assert_true(
@@ -581,7 +587,8 @@ static void test_a_vlan_that_nobody_uses_is_given_back(void **state)
     assert_false(is_member(1, 9));
     assert_true(is_member(1, 40));
 
-    /* One of two in it goes: the other one still needs it. */
+    /* One of the two addresses in the VLAN is removed; the other still needs
+     * the VLAN. */
     assert_true(says_text(type_line("config set address.2.vlan 10\r"), "ok"));
     assert_true(says_text(type_line("config set port.1.vlan 41\r"), "ok"));
     assert_true(says_text(type_line("config save\r"), "ok"));
@@ -596,7 +603,7 @@ static void test_a_vlan_that_nobody_uses_is_given_back(void **state)
     assert_false(is_member(1, 41));
 }
 
-/* Eight are taken, four of them by DHCP or the like. */
+/* All eight places are taken, four of them by DHCP or similar. */
 static void test_an_address_without_a_place_waits_for_one(void **state)
 {
     struct net_stack *stack = &bed.drive->drive.net.stack;
@@ -626,7 +633,7 @@ static void test_an_address_without_a_place_waits_for_one(void **state)
     (void)type_line("\r"); /* a turn */
     assert_true(says_text(type_line("addresses\r"), "10.0.0.77/24"));
 
-    /* The lease of the other one ends. */
+    /* The lease of the other address ends. */
     net_stack_address_remove(stack, (uint8_t)local[0]);
     (void)type_line("\r");
     assert_true(says_text(type_line("addresses\r"), "10.0.0.80/24"));
@@ -637,7 +644,7 @@ static void test_an_address_without_a_place_waits_for_one(void **state)
 }
 
 WITH_FIXTURE(NULL, NULL)
-static void test_straps_decide_over_the_configuration(void **state)
+static void test_straps_override_the_configuration(void **state)
 {
     static const enum config_fec fec[] = {CONFIG_FEC_FC, CONFIG_FEC_NONE,
                                           CONFIG_FEC_FC, CONFIG_FEC_RS};
@@ -663,7 +670,8 @@ static void test_console_shows_the_addresses(void **state)
     const char *said;
 
     (void)state;
-    native_world_pass(&bed.world, UINT64_C(5000000000)); /* announced */
+    /* The addresses are announced. */
+    native_world_pass(&bed.world, UINT64_C(5000000000));
     said = type_line("addresses\r");
     assert_true(says_text(said, "port 0: 10.0.0.1/24: in use"));
     assert_true(says_text(said, "port 1: fd00:0:0:2::1/64: in use"));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Buffers in fair shares: hosts that fall silent with as many commands
- * outstanding as there can be do not slow down another one.  Virtual time.
+ * Fair shares of buffers: hosts that fall silent with as many commands
+ * outstanding as possible do not slow down another one. Virtual time.
  */
 #include "bed_fixture.h"
 
@@ -15,13 +15,14 @@
 enum {
     SILENT = 40,
     DEPTH = 64,
-    LARGE_BLOCKS = 256, /* 128 KiB */
+    LARGE_BLOCKS = 256, /* 128 KiB. */
     SAMPLES = 4000,
-    ACK_TIMEOUT = 18, /* 1.07 s: the drive's retries take 8 s */
+    ACK_TIMEOUT = 18, /* 1.07 s: the drive's retries take 8 s. */
     KATO_MS = 8000,
 };
 
-/* Commands of one host, so many at a time, and how long each has taken. */
+/* The commands of one host, how many are outstanding at once, and how long each
+ * took. */
 struct load {
     struct nvme_host *host;
     uint32_t blocks;
@@ -64,7 +65,7 @@ static bool start_read(struct nvme_host *host, uint64_t lba, uint32_t blocks,
                                 });
 }
 
-/* Called in each turn of the world until all is done. */
+/* Called in each step of the world until all commands are done. */
 static bool load_is_done(void *ctx)
 {
     struct load *load = ctx;
@@ -95,7 +96,7 @@ static int compare_times(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* @return the 99th percentile in ns; *max the slowest */
+/* @return the 99th percentile in ns; *max is the slowest */
 static uint64_t run_load(struct nvme_host *host, uint32_t blocks,
                          unsigned int depth, unsigned int wanted, uint64_t *max)
 {
@@ -105,7 +106,7 @@ static uint64_t run_load(struct nvme_host *host, uint32_t blocks,
     *load = (struct load){
         .host = host, .blocks = blocks, .depth = depth, .wanted = wanted};
     assert_in_range(wanted, 100, SAMPLES);
-    assert_false(load_is_done(load)); /* starts the first ones, at once */
+    assert_false(load_is_done(load)); /* Starts the first commands, at once. */
     assert_true(
         native_world_run(&bed.world, load_is_done, load, 60000 * MS_NS));
     assert_int_equal(load->failed, 0);
@@ -128,7 +129,7 @@ static const struct kind {
     {"128 KiB reads, eight at a time", LARGE_BLOCKS, 8, 200},
 };
 
-/* In virtual time, work takes none; only waiting for something does. */
+/* In virtual time computing takes no time; only waiting does. */
 enum { QUIET_FACTOR = 4, GRACE_NS = 1000000 };
 
 static void measure_loads(struct nvme_host *host, uint64_t *p99, uint64_t *max)
@@ -184,12 +185,13 @@ static void test_silent_hosts_do_not_slow_down_another_one(void **state)
     uint32_t held;
 
     (void)state;
-    bed_connect(&bed, 1, 1, DEPTH); /* through the other port */
+    bed_connect(&bed, 1, 1, DEPTH); /* Through the other port. */
     measure_loads(&bed.host->host, quiet, quiet_max);
     for (unsigned int i = 0; i < SILENT; i++) {
         silent[i] = join_greedy();
     }
-    bed.medium.is_held = true; /* none is answered before they are silent */
+    /* No command is answered before the hosts fall silent. */
+    bed.medium.is_held = true;
     for (unsigned int i = 0; i < SILENT; i++) {
         take_all(silent[i]);
     }
@@ -210,7 +212,8 @@ static void test_silent_hosts_do_not_slow_down_another_one(void **state)
                       (unsigned long long)beside[i] / 1000,
                       (unsigned long long)beside_max[i] / 1000);
     }
-    /* They do hold all that is not small. */
+    /* The silent hosts hold all buffers except those reserved for small
+     * commands. */
     assert_true(used_bytes() >= 39u * 1024 * 1024);
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
         assert_true(beside[i] <= QUIET_FACTOR * quiet[i] + GRACE_NS);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A medium that takes its time: hosts that go, reset or fall silent while their
- * commands are with it, and more commands than it and the buffers have room
- * for.
+ * A slow medium: hosts that disconnect, reset or fall silent while it has their
+ * commands, and more commands than it and the buffers have room for.
  */
 #include "bed_fixture.h"
 
@@ -17,7 +16,7 @@
 
 enum {
     QUEUES = 10,
-    MOST = 4096 / BED_BLOCK, /* blocks of one command of a flood */
+    MOST = 4096 / BED_BLOCK, /* Blocks of one command in a flood. */
     READS = BED_MEDIUM_BYTES / (MOST * BED_BLOCK),
 };
 
@@ -34,7 +33,7 @@ static void count_result(void *ctx, const struct host_result *result)
     tally->failed += !result->is_lost && result->cqe.status != 0;
 }
 
-/* Start one command; the data is at its place in the host's. */
+/* Start one command, whose data is at its own place in the host's area. */
 static bool start_command(struct nvme_host *host, struct tally *tally,
                           uint16_t qid, uint8_t opcode, uint64_t lba,
                           uint32_t blocks)
@@ -42,7 +41,7 @@ static bool start_command(struct nvme_host *host, struct tally *tally,
     struct host_io io = {
         .qid = qid,
         .opcode = opcode,
-        .fua = true, /* nothing is done before the medium is */
+        .fua = true, /* The command is not complete before the medium is. */
         .kind = HOST_DATA_KEYED,
         .nsid = BED_NSID,
         .lba = lba,
@@ -93,8 +92,9 @@ static void expect_on_medium(uint64_t lba, uint32_t blocks, uint32_t version)
                         (size_t)blocks * BED_BLOCK);
 }
 
-/* The memory that the medium works on belongs to nobody else until then. */
-static void test_a_host_goes_while_the_medium_has_its_commands(void **state)
+/* Until the medium is done, nobody else gets the memory of its commands. */
+static void test_a_host_disconnects_while_the_medium_has_its_commands(
+    void **state)
 {
     struct nvme_host *other = calloc(1, sizeof(*other));
     struct tally gone = {0}, there = {0};
@@ -133,7 +133,8 @@ static void test_a_host_goes_while_the_medium_has_its_commands(void **state)
     assert_int_equal(there.failed + there.lost, 0);
     for (uint64_t i = 0; i < 20; i++) {
         expect_on_medium(4000 + 40 * i, 40, 2);
-        expect_on_medium(1000 + 8 * i, 8, 1); /* it had them already */
+        /* The medium had these writes already. */
+        expect_on_medium(1000 + 8 * i, 8, 1);
     }
     host_disconnect(other);
     bed_expect_idle(&bed);
@@ -149,8 +150,8 @@ static bool is_ready(void)
     return value & CSTS_RDY;
 }
 
-/* What was written before a reset does not undo what is written after it. */
-static void test_a_reset_is_done_when_the_medium_is(void **state)
+/* Data written before a reset must not replace data written after it. */
+static void test_a_reset_waits_for_the_medium(void **state)
 {
     struct tally tally = {0};
     struct host_target target;
@@ -180,7 +181,7 @@ static void test_a_reset_is_done_when_the_medium_is(void **state)
     bed_expect_idle(&bed);
 }
 
-/* As many reads as the queues take; the medium begins none. */
+/* Start as many reads as the queues hold; the medium begins none. */
 static unsigned int flood_reads(struct nvme_host *host, struct tally *tally)
 {
     unsigned int started = 0;
@@ -194,9 +195,9 @@ static unsigned int flood_reads(struct nvme_host *host, struct tally *tally)
     return started;
 }
 
-/* The medium takes 512, the two hosts' shares of buffers are 848: the rest
- * stands in two lines. */
-static void test_more_commands_than_there_is_room_for(void **state)
+/* The medium takes 512 commands, and the two hosts' shares of buffers are 848:
+ * the rest waits in two queues. */
+static void test_commands_wait_when_there_is_no_room(void **state)
 {
     struct nvme_host *other = calloc(1, sizeof(*other));
     struct tally a = {0}, b = {0};
@@ -233,8 +234,8 @@ static void test_more_commands_than_there_is_room_for(void **state)
     free(other);
 }
 
-/* One leaves, one says nothing any more, and is found out by its silence. */
-static void test_hosts_go_while_commands_stand_in_line(void **state)
+/* One host disconnects; the other falls silent, and its time-outs end it. */
+static void test_hosts_end_while_their_commands_wait(void **state)
 {
     struct nvme_host *other = calloc(1, sizeof(*other));
     struct tally a = {0}, b = {0};
@@ -255,7 +256,7 @@ static void test_hosts_go_while_commands_stand_in_line(void **state)
     host_fall_silent(other);
     let_pass(10 * MS_NS);
     medium_release(&bed.medium);
-    /* Its admin queue says nothing either, and is looked after by KATO. */
+    /* The silent host's admin queue ends with KATO. */
     let_pass(20000 * MS_NS);
     host_vanish(other);
     bed_connect(&bed, 0, 1, 64);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A receiver on one port that takes nothing: the cable pushes back, and the
- * link stays up.  What waits for that port must not be in the way of the other
- * one, and the hosts' buffers come back.
+ * A receiver on one port that takes no frames: the cable pushes back, and the
+ * link stays up. Frames that wait for that port must not block the other port,
+ * and the hosts' buffers are released.
  */
 #include "bed_fixture.h"
 
@@ -20,13 +20,13 @@ enum {
     COMMANDS = 63,
     BLOCKS = 128 * 1024 / BED_BLOCK,
     KATO_MS = 8000,
-    TIMEOUT_MS = 2000, /* PORT_TX_TIMEOUT after a reset */
-    RETRIES_MS = 1000, /* eight ACK time-outs of 67 ms are half of it */
+    TIMEOUT_MS = 2000, /* PORT_TX_TIMEOUT after a reset. */
+    RETRIES_MS = 1000, /* Eight ACK time-outs of 67 ms are half of it. */
 };
 
 static bool host_is_deaf;
 
-/* End 0 is the drive's: frames of the host's are lost while it is deaf. */
+/* End 0 is the drive's: the host's frames are lost while it is deaf. */
 static enum cable_verdict lose_frames(void *ctx, unsigned int from,
                                       uint64_t number, uint8_t *data,
                                       uint32_t *len_bytes)
@@ -101,7 +101,8 @@ static void submit_commands(struct nvme_host *host, uint8_t opcode)
     verbs_flush(&bed.host->net.verbs);
 }
 
-/* 40 associations on port 0, six of them with much under way; then silence. */
+/* Connect 40 associations on port 0, six of them with many commands
+ * outstanding; then stall the port. */
 static struct nvme_host *stall_port_0(void)
 {
     struct nvme_host *hosts = calloc(HOSTS, sizeof(*hosts));
@@ -119,7 +120,8 @@ static struct nvme_host *stall_port_0(void)
         submit_commands(&hosts[i], i % 2 == 0 ? NVM_READ : NVM_WRITE);
     }
     let_pass(100 * MS_NS);
-    assert_true(buf_bytes() > 20 * 1000 * 1000); /* their fair shares */
+    /* The fair shares of the six hosts. */
+    assert_true(buf_bytes() > 20 * 1000 * 1000);
     host_is_deaf = true;
     return hosts;
 }
@@ -149,7 +151,8 @@ static void test_a_stalled_port_does_not_stop_connections_on_the_other(
         expect_connects_on_port_1();
         most_buffers = MAX(most_buffers, cm_buffers());
         if (bed.world.now_ns - start_ns > (TIMEOUT_MS + RETRIES_MS) * MS_NS) {
-            assert_int_equal(buf_bytes(), 0); /* long before keep-alive */
+            /* Long before Keep Alive expires. */
+            assert_int_equal(buf_bytes(), 0);
         }
     }
     assert_true(most_buffers <= HOSTS + BUSY_HOSTS);
@@ -157,7 +160,7 @@ static void test_a_stalled_port_does_not_stop_connections_on_the_other(
     assert_true(port_count(0, PORT_COUNT_TX_DROPPED_TIMEOUT) > 1000);
     assert_int_equal(port_count(1, PORT_COUNT_TX_DROPPED_TIMEOUT), 0);
     assert_true(bed.drive->machine.ports[0].link_up);
-    /* The receiver comes back: so do the hosts. */
+    /* The receiver accepts frames again, and the hosts come back. */
     bed.cables[0].lane[0].is_held = false;
     host_is_deaf = false;
     for (unsigned int i = 0; i < HOSTS; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Trace events of a drive that is used, as its reader gets them. */
+/* Trace events of a drive in use, as their reader gets them. */
 #include "bed.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@
 enum { ALL_GROUPS = BIT(TRACE_GROUPS) - 1 };
 
 struct found {
-    const uint8_t *record; /* NULL: none */
+    const uint8_t *record; /* NULL: none was found. */
     char text[256];
 };
 
@@ -29,7 +29,7 @@ static void pass_time(struct bed *bed)
     native_world_pass(&bed->world, 20000000);
 }
 
-/* The first record of a type with that argument 0, with its text. */
+/* Find the first record of a type with that first argument, and its text. */
 static struct found find_record(struct bed *bed, enum trace_type type,
                                 uint32_t arg0)
 {
@@ -67,7 +67,7 @@ static size_t count_records(struct bed *bed, enum trace_type type)
     return n;
 }
 
-static void test_a_write_and_a_read_are_seen_with_their_lba(void **state)
+static void test_a_write_and_a_read_are_traced_with_their_lba(void **state)
 {
     struct found write, read;
     struct bed bed;
@@ -86,12 +86,12 @@ static void test_a_write_and_a_read_are_seen_with_their_lba(void **state)
     assert_int_equal(arg_of(write.record, 2), 100);
     assert_int_equal(arg_of(write.record, 4), 8 * BED_BLOCK);
     assert_int_equal(arg_of(write.record, 5), 0);
-    /* A read fetches nothing; the stages add up. */
+    /* A read fetches no data; the times of the stages add up. */
     assert_int_equal(arg_of(read.record, 7), 0);
     assert_true(arg_of(write.record, 10) >=
                 arg_of(write.record, 6) + arg_of(write.record, 7) +
                     arg_of(write.record, 8) + arg_of(write.record, 9));
-    /* It names the queue pair that the hardware's events name. */
+    /* It names the same queue pair as the hardware's events. */
     assert_int_not_equal(get_le32(read.record + TRACE_AT_QPN), 0);
     assert_int_equal(find_record(&bed, TRACE_MEDIA, NVM_READ).record != NULL,
                      true);
@@ -99,7 +99,7 @@ static void test_a_write_and_a_read_are_seen_with_their_lba(void **state)
     bed_end(&bed);
 }
 
-static void test_events_are_in_the_order_of_time(void **state)
+static void test_events_are_in_order_of_time(void **state)
 {
     struct bed bed;
     uint64_t last_ns = 0;
@@ -110,7 +110,7 @@ static void test_events_are_in_the_order_of_time(void **state)
     bed_connect(&bed, 0, 2, 64);
     host_disconnect(&bed.host->host);
     assert_true(count_records(&bed, TRACE_QP_STATE) >=
-                9); /* three queue pairs */
+                9); /* Three queue pairs. */
     assert_true(count_records(&bed, TRACE_CM_RECEIVED) >= 6);
     for (size_t at = 0; at < bed.drive->machine.trace_len;
          at += TRACE_RECORD_LEN) {
@@ -124,7 +124,7 @@ static void test_events_are_in_the_order_of_time(void **state)
     bed_end(&bed);
 }
 
-static void test_connects_are_seen_accepted_and_refused(void **state)
+static void test_accepted_and_refused_connects_are_traced(void **state)
 {
     struct host_target target;
     struct found accepted, refused;
@@ -151,8 +151,8 @@ static void test_connects_are_seen_accepted_and_refused(void **state)
                         "nqn.2014-08.org.nvmexpress:uuid:"
                         "11111111-2222-3333-4444-555555555555?[31m");
     assert_string_equal(refused.text, accepted.text);
-    assert_int_equal(arg_of(refused.record, 3), 0x10100); /* SUBNQN, IATTR */
-    assert_int_equal(arg_of(refused.record, 6), 0xffff);  /* IPv4-mapped */
+    assert_int_equal(arg_of(refused.record, 3), 0x10100); /* SUBNQN, IATTR. */
+    assert_int_equal(arg_of(refused.record, 6), 0xffff);  /* IPv4-mapped. */
     assert_int_equal(arg_of(refused.record, 7),
                      bed.host->config.port[0].ipv4[0] << 24 |
                          bed.host->config.port[0].ipv4[1] << 16 |
@@ -189,7 +189,7 @@ static void test_refusals_do_not_flood_the_log(void **state)
     bed_end(&bed);
 }
 
-static void test_nobody_who_asks_gets_nothing(void **state)
+static void test_no_events_are_recorded_without_a_reader(void **state)
 {
     struct bed bed;
 
@@ -198,7 +198,8 @@ static void test_nobody_who_asks_gets_nothing(void **state)
     bed_connect(&bed, 0, 1, 64);
     assert_int_equal(bed.drive->machine.trace_len, 0);
     assert_int_equal(bed.drive->drive.mgmt.trace_pi, 0);
-    /* Half-way: what began before is not reported, what begins now is. */
+    /* Tracing starts during a command: what began before is not reported, what
+     * begins now is. */
     machine_trace(&bed.drive->machine, BIT(TRACE_GROUP_COMMANDS));
     pass_time(&bed);
     bed_expect(&bed, 1, 0, 1, HOST_DATA_KEYED, 0);
@@ -224,7 +225,7 @@ static void test_a_full_ring_loses_events_and_counts_them(void **state)
     bed_connect(&bed, 0, 1, 64);
     machine_trace(&bed.drive->machine, BIT(TRACE_GROUP_COMMANDS));
     pass_time(&bed);
-    /* Its reader takes no more. */
+    /* The reader takes no more. */
     bed.drive->machine.trace_len = MACHINE_TRACE_BYTES;
     for (; bed.drive->drive.mgmt.dropped < 5; commands++) {
         (void)bed_flush(&bed, 1);

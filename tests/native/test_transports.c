@@ -52,7 +52,7 @@ static uint32_t queues_promised(void)
     return queues;
 }
 
-/* Nothing of either transport is left in the drive. */
+/* Check that the drive holds nothing of either transport. */
 static int teardown_both(void **state)
 {
     assert_true(native_world_run(&bed.world, are_all_gone, &bed,
@@ -77,7 +77,7 @@ static void write_and_check_by_rdma(uint32_t version)
     }
 }
 
-static void test_what_one_transport_writes_the_other_reads(void **state)
+static void test_one_transport_reads_what_the_other_has_written(void **state)
 {
     struct loopback_host host;
 
@@ -90,7 +90,7 @@ static void test_what_one_transport_writes_the_other_reads(void **state)
     loop_write(&host, 2, 6, 12);
     bed_expect(&bed, 2, 6, 1, HOST_DATA_KEYED, 12);
     loop_host_disconnect(&loop, &host);
-    /* The other transport's host does not notice. */
+    /* The host of the other transport is not affected. */
     assert_int_equal(host_keep_alive(&bed.host->host), 0);
     bed_expect(&bed, 1, 6, 1, HOST_DATA_KEYED, 12);
     host_disconnect(&bed.host->host);
@@ -112,7 +112,7 @@ static void test_both_do_io_at_the_same_time(void **state)
     loop_host_disconnect(&loop, &host);
 }
 
-static void test_each_host_is_told_what_its_transport_can_do(void **state)
+static void test_identify_describes_the_hosts_transport(void **state)
 {
     const struct nvme_sqe identify = {.opcode = ADMIN_IDENTIFY,
                                       .cdw10 = CNS_CONTROLLER};
@@ -132,7 +132,7 @@ static void test_each_host_is_told_what_its_transport_can_do(void **state)
     loop_host_disconnect(&loop, &host);
 }
 
-/* ---- The budget is one. */
+/* ---- Both transports share one budget. */
 
 static void test_the_sum_of_depths_counts_both_transports(void **state)
 {
@@ -141,14 +141,15 @@ static void test_the_sum_of_depths_counts_both_transports(void **state)
     unsigned int used = 0, connected = 0;
 
     (void)state;
-    /* 7 hosts of 32 + 16 * 64 entries: 7392 of 8191, 799 are left. */
+    /* 7 hosts of 32 + 16 * 64 entries use 7392 of 8191; 799 are left. */
     for (uint8_t i = 0; i < 7; i++) {
         loop_host_init(&loop, &hosts[i], i);
         assert_int_equal(loopback_host_connect(&hosts[i], 16, 64), 0);
         used += 32 + 16 * 64;
     }
     assert_int_equal(depth_used(), used);
-    /* An RDMA host gets 11 of the 16 queues that it wants: 32 + 704. */
+    /* An RDMA host gets 11 of the 16 queues that it asks for: 32 + 704 entries.
+     */
     assert_true(native_target(bed.host, bed.drive, 0, &target));
     target.io_queues = 16;
     target.depth = 64;
@@ -156,7 +157,8 @@ static void test_the_sum_of_depths_counts_both_transports(void **state)
     assert_int_equal(bed.host->host.io_queues, 11);
     used += 32 + 11 * 64;
     assert_int_equal(depth_used(), used);
-    /* 63 are left: one more admin queue, refused at Connect for a second. */
+    /* 63 are left: enough for one more admin queue; Connect refuses a second.
+     */
     loop_host_init(&loop, &hosts[7], 7);
     loop_host_init(&loop, &hosts[8], 8);
     assert_int_equal(loopback_host_connect(&hosts[7], 0, 0), 0);
@@ -166,7 +168,7 @@ static void test_the_sum_of_depths_counts_both_transports(void **state)
                      NVME_SC_CONNECT_BUSY);
     assert_int_equal(loopback_host_connect_queue(&hosts[7], 1, 31), 0);
     assert_int_equal(depth_used(), 8191);
-    /* What one transport gives back, the other may have. */
+    /* One transport can use what the other has released. */
     assert_int_equal(host_keep_alive(&bed.host->host), 0);
     host_disconnect(&bed.host->host);
     for (uint8_t i = 8; i < 10; i++) {
@@ -174,7 +176,8 @@ static void test_the_sum_of_depths_counts_both_transports(void **state)
         connected += loopback_host_connect(&hosts[i], 5, 64) == 0;
     }
     assert_int_equal(connected, 2);
-    /* 32 are left again: an admin queue, but no I/O queue. */
+    /* 32 are left again: enough for an admin queue, but not for an I/O queue.
+     */
     assert_int_equal(host_connect(&bed.host->host, &target), HOST_LOST);
     assert_int_equal(bed.host->host.conn[0].state, HOST_CONN_LIVE);
     assert_int_equal(bed.host->host.conn[1].reject_status,
@@ -187,7 +190,7 @@ static void test_the_sum_of_depths_counts_both_transports(void **state)
     free(hosts);
 }
 
-/* A connection that does not say what it is for costs nothing but its place. */
+/* A connection costs only its place until it tells its queue in Connect. */
 static void test_an_rdma_host_is_refused_when_loopback_has_all(void **state)
 {
     struct loopback_host *hosts = calloc(8, sizeof(*hosts));
@@ -219,7 +222,7 @@ static void test_an_rdma_host_is_refused_when_loopback_has_all(void **state)
     free(hosts);
 }
 
-/* ---- The end of one, while the other is busy. */
+/* ---- A host of one transport ends while the other transport is busy. */
 
 static void test_a_loopback_host_without_keep_alive_ends_alone(void **state)
 {
@@ -338,7 +341,7 @@ static void test_a_reset_of_an_rdma_controller_disturbs_no_loopback(
     loop_host_disconnect(&loop, &host);
 }
 
-/* The drive ends every association, whatever it came by. */
+/* The drive ends every association of both transports. */
 static void test_a_subsystem_reset_ends_both(void **state)
 {
     struct loopback_host host, other;

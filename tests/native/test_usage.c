@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* SMART's counters over power cycles: hours, unsafe shutdowns, data. */
+/* SMART's counters over power cycles: hours, unsafe shutdowns, data; and the
+ * error log. */
 #include "bed_fixture.h"
 
 #include "lib/bytes.h"
@@ -15,7 +16,7 @@ static const struct nvmf_health *health_page(void)
     return nvmf_target_health(bed.drive->drive.target);
 }
 
-/* As `nvme disconnect` does: CC.SHN first. */
+/* Set CC.SHN first, as `nvme disconnect` does. */
 static void shut_down(void)
 {
     uint64_t cc;
@@ -27,11 +28,11 @@ static void shut_down(void)
     host_disconnect(&bed.host->host);
 }
 
-static void test_a_shutdown_that_was_announced_is_safe(void **state)
+static void test_an_announced_shutdown_is_safe(void **state)
 {
     (void)state;
     native_world_pass(&bed.world, SECOND_NS);
-    assert_int_equal(bed.drive->usage_saves, 0); /* nothing to write down */
+    assert_int_equal(bed.drive->usage_saves, 0); /* There is nothing to save. */
     bed_connect(&bed, 0, 1, 64);
     native_world_pass(&bed.world, SECOND_NS);
     assert_true(bed.usage.is_in_use);
@@ -45,7 +46,7 @@ static void test_a_shutdown_that_was_announced_is_safe(void **state)
     assert_int_equal(bed.drive->usage_saves, 0);
 }
 
-static void test_a_power_cut_under_a_host_is_unsafe_and_counted_once(
+static void test_a_power_cut_with_a_host_connected_is_unsafe_and_counted_once(
     void **state)
 {
     (void)state;
@@ -58,14 +59,14 @@ static void test_a_power_cut_under_a_host_is_unsafe_and_counted_once(
         assert_int_equal(bed.usage.unsafe_shutdowns, n);
         assert_false(bed.usage.is_in_use);
         host_vanish(&bed.host->host);
-        /* Nobody was there: that one is safe. */
+        /* No host was connected: this power cut is safe. */
         bed_power_cycle(&bed);
         native_world_pass(&bed.world, SECOND_NS);
         assert_int_equal(health_page()->unsafe_shutdowns, n);
     }
 }
 
-static void test_hours_and_data_are_counted_on(void **state)
+static void test_hours_and_data_keep_counting_after_a_power_cut(void **state)
 {
     const struct nvmf_counters *counters;
 
@@ -87,7 +88,7 @@ static void test_hours_and_data_are_counted_on(void **state)
     assert_int_equal(counters->host_writes, 1);
     native_world_pass(&bed.world, 60 * MINUTE_NS);
     assert_int_equal(health_page()->power_on_hours, 2);
-    assert_int_equal(bed.drive->usage_saves, 1); /* in an hour */
+    assert_int_equal(bed.drive->usage_saves, 1); /* In an hour. */
 }
 
 static void come_and_go(void)
@@ -98,8 +99,8 @@ static void come_and_go(void)
     native_world_pass(&bed.world, SECOND_NS);
 }
 
-/* A host that comes every few seconds does not wear the flash out. */
-static void test_hosts_that_come_and_go_cost_few_records(void **state)
+/* A host that connects every few seconds does not wear out the flash. */
+static void test_hosts_that_reconnect_often_cost_few_records(void **state)
 {
     unsigned int before;
 
@@ -109,15 +110,15 @@ static void test_hosts_that_come_and_go_cost_few_records(void **state)
     }
     assert_int_equal(bed.drive->usage_saves, USAGE_RECORDS_AT_ONCE - 1);
     before = bed.drive->usage_saves;
-    for (unsigned int n = 0; n < 30; n++) { /* an hour */
+    for (unsigned int n = 0; n < 30; n++) { /* An hour. */
         come_and_go();
         native_world_pass(&bed.world, 2 * MINUTE_NS);
     }
     assert_in_range(bed.drive->usage_saves - before, 10, 14);
 }
 
-/* Flash never says that nobody is there while somebody is. */
-static void test_no_unsafe_shutdown_goes_uncounted(void **state)
+/* While a host is connected, the record in flash never says that none is. */
+static void test_every_unsafe_shutdown_is_counted(void **state)
 {
     (void)state;
     for (unsigned int n = 0; n < 20; n++) {
@@ -133,7 +134,7 @@ static void test_no_unsafe_shutdown_goes_uncounted(void **state)
     assert_int_equal(health_page()->unsafe_shutdowns, 0);
 }
 
-static void test_a_shutdown_writes_at_once(void **state)
+static void test_a_shutdown_saves_at_once(void **state)
 {
     (void)state;
     bed_connect(&bed, 0, 1, 64);
@@ -148,7 +149,7 @@ static void test_a_shutdown_writes_at_once(void **state)
     host_disconnect(&bed.host->host);
 }
 
-/* A command that there is not. */
+/* Run a command that does not exist. */
 static void make_error(void)
 {
     struct nvme_sqe sqe = {.opcode = 0xc1};
@@ -167,8 +168,11 @@ static void read_log(uint8_t lid, uint8_t *data, uint32_t len)
     assert_int_equal(host_command(&bed.host->host, 0, &sqe, data, len), 0);
 }
 
-/* Base 1.4: the count is "retained across power off conditions" (5.14.1.1), and
- * SMART's number of entries is over the life of the controller (5.14.1.2). */
+/*
+ * NVMe Base 1.4: the error count is "retained across power off conditions"
+ * (5.14.1.1), and SMART's number of entries is over the life of the controller
+ * (5.14.1.2).
+ */
 static void test_the_error_count_goes_on_after_a_power_cut(void **state)
 {
     uint8_t smart[LOG_SMART_LEN], entry[LOG_ERROR_ENTRY_LEN];
@@ -176,9 +180,9 @@ static void test_the_error_count_goes_on_after_a_power_cut(void **state)
     (void)state;
     bed_connect(&bed, 0, 1, 64);
     native_world_pass(&bed.world, SECOND_NS);
-    make_error(); /* written at once */
+    make_error(); /* It is saved at once. */
     native_world_pass(&bed.world, SECOND_NS);
-    make_error(); /* waits */
+    make_error(); /* It waits to be saved. */
     make_error();
     native_world_pass(&bed.world, SECOND_NS);
     assert_int_equal(bed.usage.error_log_entries, 1);
@@ -196,7 +200,7 @@ static void test_the_error_count_goes_on_after_a_power_cut(void **state)
     host_disconnect(&bed.host->host);
 }
 
-/* The reason of a failure can still be read after the power has gone. */
+/* The reason of a failure can still be read after a power cut. */
 static void test_the_error_log_survives_a_power_cut(void **state)
 {
     enum { ENTRIES = 3 };
@@ -223,13 +227,15 @@ static void test_the_error_log_survives_a_power_cut(void **state)
     entry += LOG_ERROR_ENTRY_LEN;
     assert_int_equal(get_le64(entry), 1);
     assert_int_equal(get_le16(entry + 8), 0);
-    assert_int_equal(get_le16(entry + 12) >> 1 & 0x7ff, 1); /* no such opcode */
+    /* Invalid Opcode. */
+    assert_int_equal(get_le16(entry + 12) >> 1 & 0x7ff, 1);
     read_log(LOG_ERROR_TIMES, times, sizeof(times));
     for (unsigned int i = 0; i < ENTRIES; i++) {
         assert_int_equal(get_le64(times + 16 * i), ENTRIES - i);
     }
 
-    /* A flood: what a host can read is kept, and no more is written. */
+    /* A flood of errors: the entries that a host can read are kept, and no more
+     * are saved. */
     for (unsigned int i = 0; i < 200; i++) {
         make_error();
     }
@@ -240,7 +246,7 @@ static void test_the_error_log_survives_a_power_cut(void **state)
     host_disconnect(&bed.host->host);
 }
 
-/* Hosts learn of it too, and which: the LBA is the slot. */
+/* Hosts learn of a damaged image: the LBA of the entry is the slot. */
 static void test_a_damaged_image_is_in_the_error_log(void **state)
 {
     uint8_t entry[LOG_ERROR_ENTRY_LEN];
@@ -252,7 +258,8 @@ static void test_a_damaged_image_is_in_the_error_log(void **state)
                            "drive: the firmware image in slot 2 is damaged"));
     read_log(LOG_ERROR, entry, sizeof(entry));
     assert_int_equal(get_le64(entry), 1);
-    assert_int_equal(get_le16(entry + 8), 0xffff); /* of no queue */
+    /* The entry belongs to no queue. */
+    assert_int_equal(get_le16(entry + 8), 0xffff);
     assert_int_equal(get_le16(entry + 12) >> 1 & 0x7ff, 0x107);
     assert_int_equal(get_le64(entry + 16), 2);
     host_disconnect(&bed.host->host);
