@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The target's words for what the media engine says, and the other way. */
+/* How commands and statuses are converted between target and media engine. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -30,7 +30,7 @@ void media_info_get(const struct media *media, struct media_info *info)
     *info = (struct media_info){.size_blocks = 1000, .block_shift = 12};
 }
 
-static void test_every_status_of_the_engine_is_one_of_the_target(void **state)
+static void test_every_status_of_the_engine_has_one_of_the_target(void **state)
 {
     static const enum media_status expected[] = {
         [MEDIA_CQE_OK] = MEDIA_OK,
@@ -47,7 +47,7 @@ static void test_every_status_of_the_engine_is_one_of_the_target(void **state)
 
     (void)state;
     for (unsigned int i = 0; i < 256; i++) {
-        /* One that there is not is never a success. */
+        /* An unknown status is never a success. */
         assert_int_equal(media_seam_status((enum media_cqe_status)i),
                          i < ARRAY_LEN(expected) ? expected[i]
                                                  : MEDIA_INTERNAL_ERROR);
@@ -86,7 +86,7 @@ static void test_a_command_is_passed_on_as_it_is(void **state)
     }
 }
 
-static void test_without_a_cache_there_is_none_to_turn_off(void **state)
+static void test_a_medium_without_a_cache_reports_none(void **state)
 {
     struct nvmf_media seam = media_seam(NULL);
     struct media_geometry geometry;

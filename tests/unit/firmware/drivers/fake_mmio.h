@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Registers for the tests of simple drivers: every access is compared with a
- * list of what has to come, in order; reads give the list's value.
+ * Registers for the tests of simple drivers.  Every access is compared with the
+ * next one of a list; reads return the list's value.
  */
 #ifndef TESTS_FAKE_MMIO_H
 #define TESTS_FAKE_MMIO_H
@@ -14,10 +14,12 @@ struct access {
     uint32_t value;
 };
 
-/* What has to come next; the list before must have been used up. */
+/*
+ * Set the list of expected accesses.  The list before must have been used up.
+ */
 void fake_mmio_expect(const struct access *accesses, size_t count);
 
-/* Everything expected has come. */
+/* Check that all expected accesses have been made. */
 void fake_mmio_done(void);
 
 #define EXPECT(...)                                                            \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A driver on the device core itself: registers lead to the core, DRAM is the
- * core's, every register write is recorded.
+ * Connects a driver to a device core: register accesses go to the core, DRAM is
+ * the core's, and every register write is recorded.
  */
 #ifndef ESSD_TEST_DRIVER_MODEL_H
 #define ESSD_TEST_DRIVER_MODEL_H
@@ -38,13 +38,13 @@ struct model {
     bool (*read)(uint32_t offset, uint32_t *value);
     bool (*write)(uint32_t offset, uint32_t value);
     void (*run)(void);
-    bool is_held; /* the core does not run: it is asleep, or slow */
+    bool is_held; /* the core does not run, as if asleep or slow */
     struct model_write log[MODEL_LOG];
     unsigned int num_log;
     unsigned int reads;
 };
 
-/* Registers are plain functions, so this is the one way to the core. */
+/* The model is static, because register functions have no context. */
 static struct model model;
 
 static void model_settle(void)
@@ -57,7 +57,7 @@ static void model_settle(void)
 
 static void model_init(void)
 {
-    /* Rings are aligned to as much as a page. */
+    /* Rings may be aligned to a page. */
     model = (struct model){.dram_base = aligned_alloc(4096, MODEL_DRAM_BYTES)};
     ASSERT(model.dram_base != NULL);
     memset(model.dram_base, 0, MODEL_DRAM_BYTES);
@@ -70,7 +70,7 @@ static void model_forget_log(void)
     model.reads = 0;
 }
 
-/* The driver has made these writes, and no others. */
+/* Check that the driver has made exactly these writes. */
 static inline void model_expect_log(const struct model_write *want,
                                     unsigned int n)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The bytes the flash driver clocks out, on a part that is a list of them:
- * `spi_transfer` and the chip select are the test's own.
+ * The bytes that the flash driver sends.  The test provides `spi_transfer` and
+ * the chip select, and so a flash that records the bytes.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,15 +16,15 @@
 #include <string.h>
 
 static struct {
-    char text[4096]; /* "[" selects, "]" deselects, hex bytes sent */
+    char text[4096]; /* "[" selects, "]" deselects, hex bytes were sent */
     size_t len;
     uint8_t id[3];
-    unsigned int busy; /* status reads that still say so */
+    unsigned int busy; /* so many status reads return busy */
     bool is_stuck;
     bool is_selected;
     uint8_t opcode;
     uint64_t now_us;
-    uint64_t step_us; /* that every look at the clock takes */
+    uint64_t step_us; /* each read of the clock adds this */
 } part;
 
 static const struct spi spi;
@@ -118,7 +118,7 @@ static struct flash start_flash(void)
     return flash;
 }
 
-static void test_flash_refuses_another_part(void **state)
+static void test_flash_refuses_a_wrong_id(void **state)
 {
     static const char *const id[] = {"\xef\x40\x18", "\xef\x40\x20",
                                      "\xff\xff\xff", "\0\0\0"};
@@ -132,8 +132,7 @@ static void test_flash_refuses_another_part(void **state)
     }
 }
 
-static void test_flash_reads_with_as_many_address_bytes_as_it_takes(
-    void **state)
+static void test_flash_reads_with_as_many_address_bytes_as_needed(void **state)
 {
     struct flash flash = start_flash();
     uint8_t buf[32];

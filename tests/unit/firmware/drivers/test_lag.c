@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The aggregation block's driver: its register writes, on the block's core. */
+/*
+ * The driver of the aggregation block: its register writes, with the block's
+ * core.
+ */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -108,7 +111,7 @@ static void test_lag_members_active_and_status(void **state)
     lag_status_get(&lag, &status);
     assert_int_equal(status.links, 3);
     assert_int_equal(status.usable, 2);
-    assert_int_equal(lag_active(&lag), 1); /* it is where frames may leave */
+    assert_int_equal(lag_active(&lag), 1); /* frames leave on port 1 */
     lag_set_members(&lag, 3, 3);
     lag_set_active(&lag, 0);
     expect_write(4, A_LAG_ACTIVE, 0);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The media driver: its register writes, and together with the engine's core.
+/*
+ * The media driver: its register writes, and its work with the engine's core.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -61,7 +62,7 @@ static void io_done(void *ctx, uint32_t id, int result)
     model_settle();
 }
 
-/* What firmware does while it waits: time passes for the medium too. */
+/* Called while firmware waits: time also passes for the medium. */
 void hal_relax(void)
 {
     backend_ram_step(&world->ram, 0);
@@ -185,7 +186,7 @@ static void test_media_init_writes_in_this_order(void **state)
     model_expect_log(want, ARRAY_LEN(want));
 }
 
-static void test_media_init_waits_for_an_earlier_life(void **state)
+static void test_media_init_waits_for_dma_from_before_the_reset(void **state)
 {
     struct world *w = *state;
     struct media_piece piece = {w->buf, 512};
@@ -201,7 +202,7 @@ static void test_media_init_waits_for_an_earlier_life(void **state)
     assert_int_equal(run_command(w, &read), MEDIA_CQE_OK);
 }
 
-static void test_media_init_refuses_what_it_cannot_do(void **state)
+static void test_media_init_refuses_invalid_configurations(void **state)
 {
     struct media_config good = media_test_config(), bad;
     struct media media;
@@ -228,11 +229,11 @@ static void test_media_init_refuses_what_it_cannot_do(void **state)
     assert_int_equal(media_init(&media, &bad), INIT_NO_MEMORY);
     bad = good;
     bad.queue = 1;
-    bad.block_shift = 12; /* queue 0 said 9 */
+    bad.block_shift = 12; /* queue 0 has set 9 */
     assert_int_equal(media_init(&media, &bad), INIT_REFUSED);
 }
 
-static void test_media_says_what_the_medium_is(void **state)
+static void test_media_reports_size_and_cache(void **state)
 {
     struct world *w = *state;
     struct media_config driver = media_test_config();
@@ -258,7 +259,7 @@ static void test_media_reads_and_writes_scattered(void **state)
                                     .pieces = pieces,
                                     .cookie = UINT64_C(0x123456789abcdef0)};
 
-    /* All numbers of pieces, in the command and in a list. */
+    /* Every number of pieces, in the command and in a list. */
     for (uint8_t n = 1; n <= MAX_PIECES; n++) {
         command.piece_count = n;
         command.count_blocks = n;
@@ -318,7 +319,8 @@ static void test_media_other_commands_and_statuses(void **state)
                      1);
 }
 
-static void test_media_full_ring_refuses_then_goes_on_around(void **state)
+static void test_media_full_ring_refuses_commands_until_some_complete(
+    void **state)
 {
     struct world *w = *state;
     struct media_piece piece = {w->buf, 512};
@@ -337,7 +339,8 @@ static void test_media_full_ring_refuses_then_goes_on_around(void **state)
         assert_int_equal(model.log[0].offset, A_MEDIA_QUEUE_KICK);
         media_kick(&w->media);
         assert_int_equal(model.num_log, 1);
-        assert_false(media_submit(&w->media, &read)); /* none has completed */
+        /* No command has completed. */
+        assert_false(media_submit(&w->media, &read));
         while (backend_ram_step(&w->ram, w->ram.count - 1)) {
         }
         assert_int_equal(media_poll(&w->media, 3, note_completion, w), 3);
@@ -346,11 +349,14 @@ static void test_media_full_ring_refuses_then_goes_on_around(void **state)
         assert_int_equal(media_poll(&w->media, 100, note_completion, w), 0);
     }
     assert_int_equal(w->num_done, 5 * COMMANDS);
-    assert_int_equal(w->done[0].cookie, COMMANDS - 1); /* as they ended */
+    /* In the order of completion. */
+    assert_int_equal(w->done[0].cookie, COMMANDS - 1);
 }
 
-/* The engine is slow to take commands: the ring, not only its completions,
- * bounds what is submitted. */
+/*
+ * When the engine is slow to take commands, the ring also limits how many can
+ * be submitted.
+ */
 static void test_media_does_not_overwrite_commands_not_taken(void **state)
 {
     struct world *w = *state;
@@ -411,7 +417,7 @@ static void test_media_arm_loses_no_completion(void **state)
     assert_true(model.env.irq);
     media_irq_take(&w->media);
     assert_false(model.env.irq);
-    assert_false(media_arm(&w->media)); /* it is there */
+    assert_false(media_arm(&w->media)); /* a completion is there already */
     assert_int_equal(media_poll(&w->media, 8, note_completion, w), 1);
     assert_true(media_arm(&w->media));
 }
@@ -432,7 +438,7 @@ static void test_media_cache_can_be_turned_off(void **state)
     assert_int_equal(w->ram.written[8 * 512], 0);
 }
 
-static void test_media_queues_are_apart(void **state)
+static void test_media_queues_are_independent(void **state)
 {
     struct world *w = *state;
     struct media_config driver = media_test_config();

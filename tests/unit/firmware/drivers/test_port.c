@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The port's driver: its register writes, and together with the port's core. */
+/* The port's driver: its register writes, and its work with the port's core. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -169,7 +169,7 @@ static void test_port_init_writes_in_this_order(void **state)
     model_expect_log(want, ARRAY_LEN(want));
 }
 
-static void test_port_init_refuses_what_it_cannot_do(void **state)
+static void test_port_init_refuses_invalid_configurations(void **state)
 {
     struct port_config good = port_test_config(), bad;
     struct port port;
@@ -185,15 +185,16 @@ static void test_port_init_refuses_what_it_cannot_do(void **state)
     bad.mtu_bytes = 9001;
     assert_int_equal(port_init(&port, &bad), INIT_BAD_CONFIG);
     bad = good;
-    bad.rx_frames = 4096; /* 37 MB: more DRAM than there is */
+    bad.rx_frames = 4096; /* 37 MB: more than the DRAM has */
     assert_int_equal(port_init(&port, &bad), INIT_NO_MEMORY);
     bad = good;
-    bad.regs = MODEL_REGS + A_PORT_CTRL - A_PORT_ID; /* no port here */
+    /* There is no port at this address. */
+    bad.regs = MODEL_REGS + A_PORT_CTRL - A_PORT_ID;
     assert_int_equal(port_init(&port, &bad), INIT_NO_DEVICE);
     assert_int_equal(model.num_log, 0);
 }
 
-static void test_port_filters_and_link_write_these(void **state)
+static void test_port_filters_and_link_write_these_registers(void **state)
 {
     struct world *w = *state;
     const struct model_write want[] = {
@@ -246,7 +247,7 @@ static void test_port_filters_and_link_write_these(void **state)
                 link.speed_mbps == 10000);
 }
 
-static void test_port_says_why_there_is_no_link(void **state)
+static void test_port_reports_why_the_link_is_down(void **state)
 {
     struct world *w = *state;
     struct phy_partner partner = w->core.partner;
@@ -264,7 +265,7 @@ static void test_port_says_why_there_is_no_link(void **state)
                 link.reason == PORT_REASON_NONE && link.fec == PORT_FEC_RS);
 }
 
-/* The other port's registers are the same core's here. */
+/* In this test, the other port's registers are those of the same core. */
 static void test_port_pair_has_one_speed(void **state)
 {
     struct world *w = *state;
@@ -292,7 +293,7 @@ static void test_port_receives_in_place_around_the_ring(void **state)
         receive_frame(i, 100u + i);
         assert_true(port_rx_is_waiting(&w->port));
         assert_true(port_rx_peek(&w->port, &frame));
-        assert_true(port_rx_peek(&w->port, &frame)); /* still the same */
+        assert_true(port_rx_peek(&w->port, &frame)); /* still the same frame */
         assert_int_equal(frame.len_bytes, 100 + i);
         assert_int_equal(frame.timestamp_ns, i);
         assert_int_equal(frame.data[99], i);
@@ -301,7 +302,7 @@ static void test_port_receives_in_place_around_the_ring(void **state)
         assert_false(port_rx_is_waiting(&w->port));
         assert_false(port_rx_peek(&w->port, &frame));
     }
-    /* Full: what comes is dropped, what is there stays. */
+    /* The ring is full: new frames are dropped, and the stored ones stay. */
     for (uint8_t i = 0; i < RX_FRAMES + 2; i++) {
         receive_frame(i, 100);
     }
@@ -329,7 +330,7 @@ static bool send_one(struct world *w, uint8_t mark, uint32_t len)
     return true;
 }
 
-static void test_port_sends_with_one_kick_a_burst(void **state)
+static void test_port_sends_with_one_kick_per_burst(void **state)
 {
     const struct model_write kick = {A_PORT_KICK, 1};
     struct world *w = *state;
@@ -346,11 +347,11 @@ static void test_port_sends_with_one_kick_a_burst(void **state)
         assert_int_equal(w->sent_len[burst * 2 + 1], MTU + 18);
     }
     model_forget_log();
-    port_tx_kick(&w->port); /* nothing new */
+    port_tx_kick(&w->port); /* nothing new to send */
     assert_int_equal(model.num_log, 0);
 }
 
-static void test_port_tx_full_then_room(void **state)
+static void test_port_has_room_again_after_the_ring_was_full(void **state)
 {
     struct world *w = *state;
 
@@ -364,7 +365,7 @@ static void test_port_tx_full_then_room(void **state)
     assert_false(send_one(w, 9, 60));
     model_forget_log();
     port_tx_kick(&w->port);
-    assert_int_equal(model.num_log, 0); /* blocked is not asleep */
+    assert_int_equal(model.num_log, 0); /* the port is blocked, not asleep */
     assert_true(port_arm(&w->port));
     assert_false(model.env.irq);
     w->link_room = SENT;
@@ -385,7 +386,7 @@ static void test_port_arm_loses_no_frame(void **state)
     struct port_frame frame;
 
     receive_frame(1, 100);
-    assert_false(port_arm(&w->port)); /* one is there already */
+    assert_false(port_arm(&w->port)); /* a frame is there already */
     assert_true(port_rx_peek(&w->port, &frame));
     port_rx_pop(&w->port);
     assert_true(port_arm(&w->port));
@@ -397,7 +398,7 @@ static void test_port_arm_loses_no_frame(void **state)
     assert_false(model.env.irq);
 }
 
-static void test_port_tells_link_changes(void **state)
+static void test_port_reports_link_changes(void **state)
 {
     struct world *w = *state;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The RNIC driver against a fake register block: the other side of the rings
- * is this file, so that every access of the driver can be seen and judged.
+ * The RNIC driver with a fake register block.  This file also plays the RNIC's
+ * side of the rings, so that every access of the driver can be checked.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,14 +26,17 @@ enum {
     CQS = 2,
 };
 
-/* One MMIO access; reads have the value that they got. */
+/* One MMIO access.  For a read, the value that was returned. */
 struct access {
     bool is_write;
     uint32_t reg;
     uint32_t value;
 };
 
-/* The world; the driver's C functions below have no context of their own. */
+/*
+ * The state of the fake RNIC.  It is static, because the hal functions below
+ * have no context.
+ */
 static struct {
     struct access log[MAX_LOG];
     unsigned int log_len;
@@ -46,9 +49,11 @@ static struct {
     uint8_t *cq_ring[CQS];
     uint32_t cq_mask[CQS];
     uint8_t *cq_record[CQS];
-    uint8_t last_cmd[RNIC_CMD_LEN]; /* as the driver wrote it */
-    uint8_t opcodes[256];           /* the last commands, by count */
-    unsigned int refuse_opcode;     /* 0: none */
+    /* The last command as the driver wrote it. */
+    uint8_t last_cmd[RNIC_CMD_LEN];
+    uint8_t opcodes[256]; /* opcodes of the last commands, by their number */
+    /* Opcode of commands that are refused; 0: none. */
+    unsigned int refuse_opcode;
     uint8_t refuse_status;
 } rnic;
 
@@ -104,7 +109,7 @@ void hal_dma_mb(void)
 {
 }
 
-/* The RNIC's turn: run every command that is published. */
+/* Let the RNIC run every published command. */
 void hal_relax(void)
 {
     uint32_t entries = 1u << (rnic.regs[A_RNIC_HART_SIZES / 4] & 0xff);
@@ -165,7 +170,10 @@ static void write_eqe(uint8_t type, uint32_t index, uint32_t info)
     eqe[RNIC_EQE_FLAGS] = rnic.eq_pi++ & entries ? 0 : 1;
 }
 
-/* Take every published doorbell; the last QPN is returned, 0 for none. */
+/*
+ * Take every published doorbell.
+ * @return the last QPN, 0 when there was none
+ */
 static uint32_t take_doorbells(unsigned int *count)
 {
     uint32_t entries = 1u << (rnic.regs[A_RNIC_HART_SIZES / 4] >> 8 & 0xff);
@@ -181,13 +189,13 @@ static uint32_t take_doorbells(unsigned int *count)
     return qpn;
 }
 
-/* What the QP's ops were told. */
+/* What the QP's callbacks have received. */
 static struct {
     struct verbs_wc wc;
     struct verbs_event event;
     unsigned int completions, events;
     bool event_was_first;
-    uint32_t destroy_qpn; /* from inside the next completion */
+    uint32_t destroy_qpn; /* QP to destroy from inside the next completion */
 } seen;
 
 static void on_completion(void *ctx, const struct verbs_wc *wc)
@@ -263,7 +271,7 @@ static struct verbs_send_wr send_wr(uint64_t wr_id)
     };
 }
 
-/* ---- */
+/* ---- Tests. */
 
 static void test_init_writes_exactly_these_registers(void **state)
 {
@@ -324,7 +332,7 @@ static void test_init_refuses_another_device_and_small_dram(void **state)
     }
 }
 
-static void test_kick_only_a_sleeper(void **state)
+static void test_only_a_sleeping_rnic_is_kicked(void **state)
 {
     uint32_t qpn = create_qp(16, 16);
     struct verbs_send_wr wr = send_wr(1);
@@ -346,7 +354,7 @@ static void test_kick_only_a_sleeper(void **state)
     assert_int_equal(rnic.log[0].reg, A_RNIC_HART_KICK);
 }
 
-static void test_one_doorbell_a_burst_and_queue_pair(void **state)
+static void test_each_queue_pair_rings_one_doorbell_per_burst(void **state)
 {
     uint32_t qpns[3];
     unsigned int count;
@@ -405,7 +413,7 @@ static void test_a_full_doorbell_ring_waits_for_the_next_flush(void **state)
     unsigned int count;
 
     (void)state;
-    /* The RNIC stands still: each flush leaves one doorbell behind. */
+    /* The RNIC takes nothing, so each flush leaves one doorbell in the ring. */
     for (uint32_t i = 0; i < 4096; i++) {
         assert_true(verbs_post_send(&rnic.verbs, qpn, &wr));
         verbs_flush(&rnic.verbs);
@@ -500,7 +508,10 @@ static void test_send_room_comes_back_with_a_completion(void **state)
             assert_true(verbs_post_send(&rnic.verbs, qpn, &wr));
         }
         assert_false(verbs_post_send(&rnic.verbs, qpn, &wr));
-        /* The fourth: it and three unsignaled ones before it are free. */
+        /*
+         * The fourth request completes: it and the three unsignaled ones before
+         * it are free.
+         */
         write_cqe(0, qpn, 3, RNIC_WR_SEND, 0, (uint16_t)(lap * 32 + 3), 0, 0);
         assert_int_equal(verbs_poll(&rnic.verbs, 8), 1);
         assert_int_equal(verbs_send_room(&rnic.verbs, qpn), 4);
@@ -580,7 +591,7 @@ static void test_phase_bits_over_three_laps(void **state)
     assert_int_equal(get_le32(hart_page(RNIC_PAGE_EQ_CI)), 10000);
 }
 
-static void test_poll_keeps_to_its_budget_and_starves_nobody(void **state)
+static void test_poll_keeps_to_its_budget_and_starves_neither_cq(void **state)
 {
     uint32_t qpn = create_qp(64, 64);
     unsigned int sends = 0;
@@ -599,7 +610,7 @@ static void test_poll_keeps_to_its_budget_and_starves_nobody(void **state)
     assert_int_equal(sends, 2);
 }
 
-static void test_qpns_rest_as_long_as_possible(void **state)
+static void test_qpns_stay_unused_as_long_as_possible(void **state)
 {
     uint32_t first = create_qp(16, 16);
     uint32_t previous = first;
@@ -640,7 +651,7 @@ static void test_qpns_of_two_boots_differ(void **state)
     }
 }
 
-static void test_a_destroyed_qp_is_silent(void **state)
+static void test_a_destroyed_qp_reports_nothing(void **state)
 {
     uint32_t qpn = create_qp(16, 16);
 
@@ -751,8 +762,8 @@ static void test_create_refuses_when_a_pool_is_empty(void **state)
     assert_false(verbs_create_qp(&rnic.verbs, &small, &qpn));
 }
 
-/* With QP 1 besides: 1024 of them, each with a number of its own. */
-static void test_the_1025th_is_refused_and_nothing_changes(void **state)
+/* 1023 QPs and QP 1 make 1024, each with its own number. */
+static void test_the_1025th_qp_is_refused_and_nothing_changes(void **state)
 {
     const struct verbs_qp_config mad = {VERBS_QP_UD, 64, 512, &ops, &seen};
     const struct verbs_qp_config small = {VERBS_QP_RC, 8, 8, &ops, &seen};
@@ -784,15 +795,17 @@ static void test_the_1025th_is_refused_and_nothing_changes(void **state)
     assert_false(verbs_create_qp(&rnic.verbs, &small, &qpn));
 }
 
-/* The rings of slots outlive the wrapping of their counts. */
-static void test_the_slots_outlive_their_counts(void **state)
+/* The FIFOs of slots keep working when their indices wrap. */
+static void test_slots_are_reused_after_their_indices_wrap(void **state)
 {
     const struct verbs_qp_config small = {VERBS_QP_RC, 8, 8, &ops, &seen};
     uint32_t shift = UINT32_MAX - rnic.verbs.free_put - 99;
     uint32_t qpns[1024], extra;
 
     (void)state;
-    /* As after 2^32 - 100 creations, a multiple of the FIFOs' size ago. */
+    /*
+     * As after 2^32 - 100 creations, rounded to a multiple of the FIFO's size.
+     */
     shift &= ~(uint32_t)(RNIC_SLOT_FIFO - 1);
     rnic.verbs.free_put += shift;
     rnic.verbs.free_get += shift;
@@ -811,8 +824,8 @@ static void test_the_slots_outlive_their_counts(void **state)
     assert_true(rnic.verbs.rest_put < UINT32_MAX / 2);
 }
 
-/* Entries of the rings may name anything. */
-static void test_a_number_without_a_slot_is_stale(void **state)
+/* Ring entries may contain any number. */
+static void test_entries_that_name_no_slot_are_stale(void **state)
 {
     (void)state;
     for (uint32_t slot = 1026; slot < 2048; slot++) {
@@ -827,7 +840,8 @@ static void test_a_number_without_a_slot_is_stale(void **state)
     assert_int_equal(rnic.verbs.counters.stale_events, 1022);
 }
 
-static void test_create_gives_back_half_of_a_pair_of_rings(void **state)
+static void test_create_returns_the_first_ring_if_there_is_no_second(
+    void **state)
 {
     const struct verbs_qp_config no_rq = {VERBS_QP_RC, 1024, 1 << 14, &ops,
                                           &seen};
@@ -842,7 +856,7 @@ static void test_create_gives_back_half_of_a_pair_of_rings(void **state)
     }
 }
 
-static void test_create_tells_the_rnic_everything(void **state)
+static void test_create_passes_all_attributes_to_the_rnic(void **state)
 {
     uint32_t qpn = create_qp(64, 32);
     const struct rnic_qp *qp = &rnic.verbs.qps[qpn & 2047];
@@ -865,7 +879,7 @@ static void test_create_tells_the_rnic_everything(void **state)
     assert_int_equal(hal_dma_addr(qp->rq) % 64, 0);
 }
 
-static void test_a_cq_is_never_promised_twice(void **state)
+static void test_a_cq_entry_is_never_reserved_twice(void **state)
 {
     const struct verbs_qp_config config = {VERBS_QP_RC, 256, 64, &ops, &seen};
     const uint32_t *send = &rnic.verbs.cq[0].room;
@@ -879,7 +893,7 @@ static void test_a_cq_is_never_promised_twice(void **state)
     write_cqe(0, qpn, 0, RNIC_WR_SEND, 0, 1, 0, 0);
     verbs_destroy_qp(&rnic.verbs, qpn);
     verbs_poll(&rnic.verbs, 1);
-    assert_int_equal(*send, 65536 - 256); /* an old CQE still lies there */
+    assert_int_equal(*send, 65536 - 256); /* an old CQE is still in the CQ */
     assert_int_equal(*recv, 65536);
     verbs_poll(&rnic.verbs, 1);
     verbs_poll(&rnic.verbs, 1);
@@ -893,7 +907,7 @@ static void test_a_cq_is_never_promised_twice(void **state)
     assert_true(verbs_create_qp(&rnic.verbs, &config, &qpn));
 }
 
-static void test_a_claim_ends_when_the_cq_is_once_around(void **state)
+static void test_a_reservation_ends_after_one_lap_of_the_cq(void **state)
 {
     uint32_t busy = create_qp(16, 16);
     uint32_t gone = create_qp(16, 16);
@@ -901,7 +915,7 @@ static void test_a_claim_ends_when_the_cq_is_once_around(void **state)
 
     (void)state;
     verbs_destroy_qp(&rnic.verbs, gone);
-    /* The CQ is never found empty. */
+    /* The CQ is never empty. */
     write_cqe(1, busy, 0, RNIC_WR_RECV, 0, 0, 0, 0);
     for (uint32_t i = 0; i < entries + 1; i++) {
         assert_int_equal(rnic.verbs.cq[1].room, entries - 32);
@@ -912,7 +926,7 @@ static void test_a_claim_ends_when_the_cq_is_once_around(void **state)
     assert_int_equal(rnic.verbs.cq[1].room, entries - 16);
 }
 
-static void test_a_receive_makes_room_for_the_next(void **state)
+static void test_a_received_message_makes_room_for_the_next(void **state)
 {
     uint32_t qpn = create_qp(16, 16);
     const struct verbs_sge sge = {rnic.arena + 128, 64, 9};
@@ -947,7 +961,7 @@ static void test_create_cleans_up_after_a_refusal(void **state)
     assert_int_equal(rnic.verbs.counters.commands_refused, 100);
 }
 
-static void test_modify_hands_over_every_attribute(void **state)
+static void test_modify_passes_all_attributes_to_the_rnic(void **state)
 {
     uint32_t qpn = create_qp(16, 16);
     const struct verbs_qp_attr attr = {
@@ -976,7 +990,7 @@ static void test_modify_hands_over_every_attribute(void **state)
     (void)state;
     assert_true(verbs_post_recv(&rnic.verbs, qpn, 0, &sge));
     assert_true(verbs_modify_qp(&rnic.verbs, qpn, VERBS_QPS_RTR, &attr));
-    /* Receives that were posted before are there when the peer may send. */
+    /* Receives that were posted before are published when the peer may send. */
     assert_int_equal(get_le32(rnic.verbs.qps[qpn & 2047].records + 4), 1);
     assert_int_equal(c[RNIC_CMD_OPCODE], RNIC_CMD_QP_MODIFY);
     assert_int_equal(get_le32(c + RNIC_CMD_INDEX), qpn);
@@ -1022,7 +1036,7 @@ static void test_the_mad_qp_is_number_1_and_can_be_made_again(void **state)
         assert_int_equal(get_le32(rnic.last_cmd + RNIC_CMD_INDEX), 1);
         assert_int_equal(rnic.last_cmd[RNIC_MOD_STATE], RNIC_QPS_RTS);
         assert_int_equal(get_le32(rnic.last_cmd + RNIC_MOD_QKEY), 0x80010000);
-        /* What the old one has left is not taken for the new one's. */
+        /* Entries that the old QP has left are not delivered to the new one. */
         write_cqe(0, 1, 1, RNIC_WR_SEND, RNIC_WC_FLUSHED, 0, 0, 0);
         write_cqe(1, 1, 1, RNIC_WR_RECV, RNIC_WC_FLUSHED, 0, 0, 0);
         write_eqe(RNIC_EVENT_QP_FATAL, 1, RNIC_WC_LOCAL_OPERATION);
@@ -1077,11 +1091,11 @@ static void test_arm_loses_no_wake_up(void **state)
     assert_true(verbs_arm(&rnic.verbs, false));
     assert_int_equal(get_le32(hart_page(RNIC_PAGE_ARMED)), 1);
     assert_int_equal(rnic.log_len, 0);
-    /* What is not flushed yet is no reason to sleep. */
+    /* Requests that are not flushed keep the hart awake. */
     assert_true(verbs_post_send(&rnic.verbs, qpn, &wr));
     assert_false(verbs_arm(&rnic.verbs, false));
     verbs_flush(&rnic.verbs);
-    /* To sleep on over what only gives buffers back. */
+    /* Sleep although entries that only free buffers may come. */
     assert_true(verbs_arm(&rnic.verbs, true));
     assert_int_equal(get_le32(hart_page(RNIC_PAGE_ARMED)), RNIC_ARMED_URGENT);
     assert_int_equal(rnic.log_len, 0);
@@ -1092,7 +1106,7 @@ static void test_arm_loses_no_wake_up(void **state)
     assert_int_equal(rnic.log[0].value, 1);
 }
 
-static void test_regions_get_keys_that_do_not_come_back_soon(void **state)
+static void test_regions_get_keys_that_are_not_reused_soon(void **state)
 {
     uint32_t first =
         verbs_reg_mr(&rnic.verbs, rnic.arena, 4096, VERBS_ACCESS_REMOTE_READ);
@@ -1112,7 +1126,7 @@ static void test_regions_get_keys_that_do_not_come_back_soon(void **state)
         assert_int_not_equal(keys[made], first);
         made++;
     }
-    assert_int_equal(made, 1023); /* and the local key's */
+    assert_int_equal(made, 1023); /* the local key uses one region */
 }
 
 static void test_addresses_are_written_as_the_guide_says(void **state)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Driver and connection manager on the RNIC's model: two nodes, cabled port to
- * port, connect, move data, disconnect.
+ * Driver and connection manager on the model of the RNIC: two nodes, connected
+ * port to port, make connections, move data and disconnect.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -44,7 +44,7 @@ struct node {
     bool wants_run;
     bool irq;
     uint64_t deadline_ns;
-    struct wire_frame *wire; /* towards the other node */
+    struct wire_frame *wire; /* frames on their way to the other node */
     unsigned int wire_len;
     int pins;
 
@@ -57,7 +57,7 @@ struct node {
     unsigned int events;
 };
 
-/* hal functions have no context: the node is in the address. */
+/* The hal functions have no context: the address tells the node. */
 static struct {
     struct node node[NODES];
     uint64_t now_ns;
@@ -104,7 +104,7 @@ void hal_relax(void)
     }
 }
 
-/* ---- The model's world */
+/* ---- The model's environment */
 
 static void *env_dma(void *ctx, uint64_t addr, uint64_t len)
 {
@@ -285,7 +285,7 @@ static const struct cm_ops cm_ops = {
     on_disconnected,
 };
 
-/* ---- Turning the world */
+/* ---- Running the nodes */
 
 static bool turn_node(struct node *node)
 {
@@ -455,7 +455,7 @@ static void fill_pattern(uint8_t *buf, size_t len, unsigned int seed)
     }
 }
 
-/* ---- */
+/* ---- Tests */
 
 static void test_two_nodes_connect_and_move_data(void **state)
 {
@@ -574,12 +574,12 @@ static void test_a_sleeping_node_is_woken(void **state)
     }
 }
 
-static void test_a_broken_mad_qp_comes_back(void **state)
+static void test_a_failed_mad_qp_is_made_again(void **state)
 {
     struct node *host = &world.node[0], *drive = &world.node[1];
     const struct verbs_send_wr wrong = {
         .wr_id = 3,
-        .opcode = VERBS_WR_READ, /* UD cannot */
+        .opcode = VERBS_WR_READ, /* UD does not support READ */
         .signaled = true,
         .ud = {.neigh = NEIGH, .dest_qpn = 1, .qkey = 0x80010000},
     };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The exact register accesses of the drivers of the SoC's stock parts. */
+/* The exact register accesses of the drivers of the SoC's standard parts. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -17,13 +17,13 @@
 
 #define BASE 0x1000u
 
-/* For the log's time stamps: the UART is tested as its sink. */
+/* Time stamps for the log, which is tested with the UART as its sink. */
 uint64_t hal_now_us(void)
 {
     return 0;
 }
 
-static void test_uart_fills_the_fifo_once_per_look(void **state)
+static void test_uart_fills_the_fifo_once_per_status_read(void **state)
 {
     struct uart uart = {.base = BASE};
 
@@ -56,7 +56,7 @@ static void test_uart_takes_what_a_log_writes(void **state)
     fake_mmio_done();
 }
 
-static void test_uart_reads_only_what_is_there(void **state)
+static void test_uart_reads_only_received_characters(void **state)
 {
     struct uart uart = {.base = BASE};
     char c = '-';
@@ -111,7 +111,7 @@ static void test_gpio_touches_only_its_pin(void **state)
     fake_mmio_done();
 }
 
-static void test_watchdog_is_locked_but_for_a_write(void **state)
+static void test_watchdog_is_locked_except_during_a_write(void **state)
 {
     struct watchdog watchdog = {.base = BASE};
 
@@ -147,7 +147,7 @@ static void test_plic_claims_until_nothing_is_pending(void **state)
     fake_mmio_done();
 }
 
-static void test_sysctl_boot_status_is_the_same_both_ways(void **state)
+static void test_sysctl_boot_status_survives_the_round_trip(void **state)
 {
     struct sysctl sysctl = {.base = BASE};
     struct sysctl_boot boot = {

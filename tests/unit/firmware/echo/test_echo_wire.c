@@ -8,7 +8,7 @@
 
 #include "firmware/echo/echo_wire.h"
 
-/* What rping -c -S 64 sent: struct rping_rdma_info in rping.c. */
+/* Bytes that rping -c -S 64 sent: struct rping_rdma_info in rping.c. */
 static const uint8_t ping[] = {
     0x00, 0x00, 0x55, 0xd1, 0x2a, 0x3b, 0x4c, 0x50, /* buf */
     0x00, 0x00, 0x12, 0x34,                         /* rkey */
@@ -93,8 +93,11 @@ static void test_echo_rep(void **state)
     }
 }
 
-/* A REQ of rping's has zeroes there; a later version is not ours to read. */
-static void test_other_magic_is_nothing_of_ours(void **state)
+/*
+ * rping's REQ has zeroes in that place, and a later version has an unknown
+ * format.
+ */
+static void test_another_magic_is_refused(void **state)
 {
     uint8_t other[56] = {0};
     struct echo_req parsed_req;

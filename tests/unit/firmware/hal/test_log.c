@@ -15,7 +15,7 @@
 static struct {
     char text[4 * LOG_RING_BYTES];
     size_t len;
-    size_t room; /* characters the sink takes now */
+    size_t room; /* characters that the sink takes now */
     uint64_t now_us;
     bool is_drained;
 } world;
@@ -52,7 +52,9 @@ static int new_world(void **state)
     return 0;
 }
 
-/* Our formatter against the C library's, wherever both know the format. */
+/*
+ * Compare the log's formatter with the C library's, for formats that both know.
+ */
 #define SAME(...)                                                              \
     do {                                                                       \
         char ours_[80], theirs_[80];                                           \
@@ -170,7 +172,7 @@ static void test_log_hands_over_no_more_than_it_is_told_to(void **state)
 
     (void)state;
     log_init(&log, sink);
-    for (unsigned int i = 0; i < 600; i++) { /* the ring wraps */
+    for (unsigned int i = 0; i < 600; i++) { /* so often that the ring wraps */
         log_line(&log, "0123456789");
         while (!log_is_empty(&log)) {
             size_t sent = log_poll(&log, 10);

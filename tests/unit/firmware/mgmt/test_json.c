@@ -40,7 +40,7 @@ static void test_a_flat_object_is_read(void **state)
     assert_int_equal(args.count, 0);
 }
 
-static void test_what_is_no_flat_object_is_refused(void **state)
+static void test_anything_but_a_flat_object_is_refused(void **state)
 {
     static const char *const wrong[] = {
         "",
@@ -118,7 +118,7 @@ static const char written[] =
     "{\"n\":18446744073709551615,\"list\":[0,true,null,{}],"
     "\"text\":\"a \\\"quoted\\\" \\\\ ? ?\"}";
 
-static void test_what_is_written_is_json(void **state)
+static void test_written_text_is_json(void **state)
 {
     struct json json;
     char buf[256];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Two physical ports without hardware: the functions of drivers/port.h that
- * firmware/net calls, and what they were told.  A port is known by its regs.
+ * firmware/net calls.  They record their arguments.  The register address
+ * identifies the port.
  */
 #ifndef TESTS_FIRMWARE_NET_FAKE_PORT_H
 #define TESTS_FIRMWARE_NET_FAKE_PORT_H
@@ -25,7 +26,7 @@ struct fake_frame {
 };
 
 struct fake_port {
-    bool vlan[4096]; /* is a member */
+    bool vlan[4096]; /* whether the port is a member of each VLAN */
     uint8_t groups[NET_MULTICAST][6];
     uint8_t mac[6];
     struct port_link link;
@@ -36,15 +37,15 @@ struct fake_port {
 
     struct fake_frame sent[FAKE_RING], received[FAKE_RING];
     unsigned int sent_count, received_count, popped;
-    bool is_full; /* no room to send */
+    bool is_full; /* there is no room to send */
 };
 
 extern struct fake_port fake_ports[NET_PORTS];
 
-/** Both ports as they are after power-on. */
+/** Reset both ports to their state after power-on. */
 void fake_ports_reset(void);
 
-/** A frame of `len` bytes from `dst` comes in. */
+/** Receive a frame of `len` bytes for `dst`. */
 void fake_port_receive(unsigned int port, const uint8_t *dst, uint32_t len);
 
 #endif

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The aggregate: who sends, who is heard, what follows an announcement. */
+/*
+ * The aggregate: which port sends, which frames are accepted, and how
+ * announcements change the active port.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,10 +27,10 @@ static struct {
     struct attachment attachment;
     struct log log;
     uint64_t now_us;
-    unsigned int sent; /* frames of the stack */
+    unsigned int sent; /* frames that the stack has sent */
     uint8_t buffer[NET_FRAME_MAX];
 
-    bool has_block; /* the aggregation block of the hardware */
+    bool has_block; /* the hardware has an aggregation block */
     uint8_t collect, distribute, active;
     unsigned int heard;
 } world;
@@ -66,7 +69,7 @@ uint8_t lag_active(const struct lag *lag)
     return world.active;
 }
 
-/* As the block does: the port that a peer uses becomes the active one. */
+/* As in the block, the port that a peer uses becomes the active one. */
 void lag_heard(const struct lag *lag, uint8_t port)
 {
     (void)lag;
@@ -147,7 +150,7 @@ static bool take_frame(uint8_t port, const uint8_t *frame, size_t len,
                                         at, world.now_us);
 }
 
-/* A frame for us from the peer. */
+/* Receive a frame from the peer for the drive. */
 static bool take_unicast(uint8_t port, uint8_t *at)
 {
     uint8_t frame[60] = {0};
@@ -157,7 +160,7 @@ static bool take_unicast(uint8_t port, uint8_t *at)
     return take_frame(port, frame, sizeof(frame), at);
 }
 
-/* "10.0.0.2 is at ...", to everybody. */
+/* Receive a broadcast ARP announcement of 10.0.0.2 with MAC address `from`. */
 static void take_announcement(uint8_t port, const struct mac_addr *from)
 {
     const struct eth eth = {
@@ -245,7 +248,7 @@ static void test_link_local_frames_stay_with_their_link(void **state)
     assert_int_equal(world.lag.dropped[0] + world.lag.dropped[1], 0);
 }
 
-/* Without LACP at the other end, no port is received from. */
+/* Without LACP at the other end, frames of no port are accepted. */
 static void test_frames_of_a_port_that_does_not_collect_are_dropped(
     void **state)
 {
@@ -258,7 +261,7 @@ static void test_frames_of_a_port_that_does_not_collect_are_dropped(
     assert_int_equal(world.lag.dropped[0], 0);
 }
 
-static void test_aggregate_is_up_while_one_link_is(void **state)
+static void test_aggregate_is_up_while_one_link_is_up(void **state)
 {
     const struct attachment *attachment = &world.attachment;
 
@@ -288,7 +291,7 @@ static void test_answers_leave_by_the_port_that_a_peer_uses(void **state)
     assert_int_equal(sender_port(), 1);
 }
 
-/* Let the stack do what it has to, for ten seconds. */
+/* Run the stack's timers for ten seconds. */
 static void run_stack(void)
 {
     for (unsigned int i = 0; i < 100; i++) {
@@ -307,7 +310,8 @@ static void test_change_of_the_active_port_is_announced(void **state)
     before = world.sent;
     run_stack();
     assert_int_equal(world.sent, before); /* nothing more to announce */
-    world.active = 1; /* the block has gone over: port 0 lost its link */
+    /* The block has changed the active port: port 0 lost its link. */
+    world.active = 1;
     step_lag();
     run_stack();
     assert_true(world.sent > before);
@@ -362,7 +366,7 @@ static void test_own_announcement_that_comes_back_is_not_followed(void **state)
     assert_int_equal(sender_port(), 0);
 }
 
-static void test_primary_takes_over_again_only_if_asked_to(void **state)
+static void test_primary_becomes_active_again_only_if_configured(void **state)
 {
     (void)state;
     for (unsigned int has_revert = 0; has_revert < 2; has_revert++) {
@@ -376,7 +380,10 @@ static void test_primary_takes_over_again_only_if_asked_to(void **state)
     }
 }
 
-/* A peer can make changes at any rate; the log says eight, then one in 10 s. */
+/*
+ * A peer can cause changes at any rate.  The log has eight lines, then one in
+ * 10 s.
+ */
 static void test_changes_are_logged_at_a_limited_rate(void **state)
 {
     unsigned int before;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* VLANs and groups of the ports, with a real stack behind them. */
+/* VLANs and multicast groups of the ports, with a real network stack. */
 #include "fake_port.h"
 
 #include "firmware/net/node_filters.h"
@@ -27,7 +27,7 @@ static void no_commit(void *ctx, uint8_t port, size_t len, uint8_t priority)
     (void)priority;
 }
 
-/* Both ports carry the stack's port 0, as with aggregation. */
+/* Both physical ports belong to the stack's port 0, as with aggregation. */
 static uint8_t aggregate_port(uint8_t port)
 {
     (void)port;
@@ -94,7 +94,7 @@ static void test_port_stays_in_a_vlan_that_an_address_still_uses(void **state)
     assert_true(fake_ports[0].vlan[6]);
 }
 
-/* The address is the aggregate's, whichever port's settings change. */
+/* The address belongs to the aggregate, whichever port's settings change. */
 static void test_aggregate_stays_in_a_vlan_that_an_address_still_uses(
     void **state)
 {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Links and raw frames of the two ports, attached as separate ports or as one.
+/*
+ * Links and raw frames of the two ports, attached separately or as an
+ * aggregate.
  */
 #include "fake_port.h"
 
@@ -10,7 +12,7 @@
 static const uint8_t unicast[6] = {0x02, 0, 0, 0, 0, 0x10};
 static const uint8_t lldp_group[6] = {0x01, 0x80, 0xc2, 0, 0, 0x0e};
 
-/* The stack's side, and an attachment that the test controls. */
+/* The stack, and an attachment that the test controls. */
 static struct {
     struct node_ports ports;
     struct log log;
@@ -163,7 +165,7 @@ static void test_refused_speed_leaves_the_port_off(void **state)
     assert_false(node_ports_set_link(&world.ports, 0, 10, CONFIG_FEC_FC));
 }
 
-static void test_link_changes_are_told_once(void **state)
+static void test_link_changes_are_reported_once(void **state)
 {
     struct port_link *link = &fake_ports[0].link;
 
@@ -271,7 +273,7 @@ static void test_link_local_frame_is_lost_when_its_ring_is_full(void **state)
     fake_ports[0].is_full = true;
     send_frame(lldp_group);
     assert_int_equal(fake_ports[0].sent_count + fake_ports[1].sent_count, 0);
-    send_frame(unicast); /* the buffer is the same one again */
+    send_frame(unicast); /* the same buffer is returned again */
     assert_int_equal(fake_ports[1].sent_count, 1);
 }
 

@@ -54,11 +54,15 @@ static int blank_part(void **state)
     return 0;
 }
 
-/* Read, and count the lines of the log. @return the log */
+/*
+ * Read the configuration and count the lines of the log.
+ * @return the log
+ */
 static const char *boot_from_flash(struct config *config, unsigned int *lines)
 {
     memset(&board_log, 0, sizeof(board_log));
-    log_init(&board_log, (struct log_sink){0}); /* the ring is read here */
+    /* Without a sink: the test reads the ring. */
+    log_init(&board_log, (struct log_sink){0});
     memset(config, 0xa5, sizeof(*config));
     config_flash_read(&flash, &board_log, config);
     *lines = 0;
@@ -83,7 +87,7 @@ static void make_good_config(struct config *config)
     config->port[1].mtu_bytes = 4242;
 }
 
-/* An IPv4 address in the place of an IPv6 one, with 64 bits of prefix. */
+/* Set an IPv4-mapped address with 64 bits of prefix in place of an IPv6 one. */
 static void set_mapped_ipv4(struct config *config)
 {
     config->port[0].has_ipv6 = true;
@@ -181,7 +185,7 @@ static void test_the_defaults_are_used_when_there_is_no_good_copy(void **state)
     }
 }
 
-/* Nobody is told of what is older than the one that counts. */
+/* Nothing is logged about a copy that is older than the one in use. */
 static void test_an_old_copy_is_not_judged(void **state)
 {
     struct config fine, bad, read;
@@ -198,7 +202,7 @@ static void test_an_old_copy_is_not_judged(void **state)
     assert_int_equal(read.sequence, 8);
 }
 
-/* The one that serves is not in danger while the next is written. */
+/* The copy in use is not touched while the next one is written. */
 static void test_a_change_is_written_over_the_bad_copy(void **state)
 {
     struct config fine, bad, read;
@@ -221,7 +225,7 @@ static void test_a_change_is_written_over_the_bad_copy(void **state)
     assert_int_equal(read.sequence, 6);
     assert_int_equal(read.port[1].mtu_bytes, 4242);
 
-    /* Two bad ones: what is written is newer than both. */
+    /* With two bad copies, the written one is newer than both. */
     put_config(FLASH_CONFIG_A_ADDR, 11, &bad);
     put_config(FLASH_CONFIG_B_ADDR, 12, &bad);
     assert_true(config_flash_write(&flash, &fine));

@@ -19,7 +19,10 @@ static int setup_defaults(void **state)
     return 0;
 }
 
-/* @return what was said about it, "" when it was taken */
+/*
+ * Set a value.
+ * @return the error text, "" when the value was accepted
+ */
 static const char *set_text(const char *key, const char *value)
 {
     static struct config_error error;
@@ -66,7 +69,7 @@ static void test_every_key_is_found_and_has_a_default(void **state)
     assert_string_equal(get_text("name"), "none");
 }
 
-static void test_values_are_taken_and_shown(void **state)
+static void test_values_are_accepted_and_printed(void **state)
 {
     static const char *const rows[][2] = {
         {"name", "rack7-slot3"},
@@ -132,7 +135,7 @@ static void test_values_are_taken_and_shown(void **state)
     assert_string_equal(get_text("lag.primary"), "1");
 }
 
-static void test_what_is_no_value_is_refused_with_what_is(void **state)
+static void test_invalid_values_are_refused_with_the_valid_ones(void **state)
 {
     static const char *const rows[][3] = {
         {"name", "a\tb", "printable"},
@@ -191,7 +194,7 @@ static void test_what_is_no_value_is_refused_with_what_is(void **state)
     }
 }
 
-static void test_what_is_no_key_is_refused(void **state)
+static void test_unknown_keys_are_refused(void **state)
 {
     char long_key[200];
 
@@ -221,7 +224,7 @@ static void test_what_is_no_key_is_refused(void **state)
                      40);
 }
 
-/* ---- What goes together */
+/* ---- Consistency of the values. */
 
 struct said {
     unsigned int count;
@@ -236,10 +239,10 @@ static void note_line(void *ctx, const char *text)
     strcpy(said->text[said->count++], text);
 }
 
-static void test_mistakes_of_the_whole(void **state)
+static void test_inconsistent_configurations_are_refused(void **state)
 {
     static const struct {
-        const char *set[4][2]; /* on top of the defaults */
+        const char *set[4][2]; /* changes to the defaults */
         const char *said;
     } rows[] = {
         {{{"port.0.ipv4", "10.0.0.10/24"}, {"port.1.ipv4", "10.0.1.10/24"}},
@@ -320,7 +323,7 @@ static void test_mistakes_of_the_whole(void **state)
     }
 }
 
-static void test_every_mistake_is_told(void **state)
+static void test_every_mistake_is_reported(void **state)
 {
     struct said said = {0};
 
@@ -333,7 +336,7 @@ static void test_every_mistake_is_told(void **state)
     assert_int_equal(said.count, 3);
 }
 
-/* Not in text, but in what a host writes. */
+/* Text cannot express these mistakes, but the binary form of a host can. */
 static void test_ipv4_addresses_in_ipv6_fields_are_mistakes(void **state)
 {
     static const uint8_t mapped[16] = {[10] = 0xff, 0xff, 10, 0, 0, 1};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is in force, what is saved and what is staged. */
+/* Settings in force, saved settings, and the draft. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 #include "firmware/settings/settings.h"
 #include "tests/test_fixture.h"
 
-/* The ports and the flash, as far as settings go. */
+/* Ports and flash, as far as settings need them. */
 static struct {
     struct settings settings;
     struct log log;
@@ -48,7 +48,9 @@ static bool save_config(void *ctx, const struct config *config)
     return true;
 }
 
-/* As the ports do: they have one speed, and RS-FEC is for 25 Gb/s. */
+/*
+ * As with the real ports, both need the same speed, and RS-FEC needs 25 Gb/s.
+ */
 static bool set_link(void *ctx, uint8_t port, uint8_t speed_gbps,
                      enum config_fec fec)
 {
@@ -174,7 +176,7 @@ static void test_both_ports_change_speed_together(void **state)
     assert_int_equal(world.link[0].speed_gbps, 10);
 }
 
-static void test_nothing_changes_when_the_flash_does_not_take_it(void **state)
+static void test_nothing_changes_when_writing_to_flash_fails(void **state)
 {
     struct config changed = world.settings.saved;
 
@@ -223,8 +225,9 @@ static void test_live_settings_are_in_force_when_replace_returns(void **state)
     assert_int_equal(world.flash.services.lldp_interval_s, 7);
 }
 
-/* The MTU waits for the next start: so it has to be saved. */
-static void test_settings_that_wait_are_saved_and_not_in_force(void **state)
+/* The MTU takes effect at the next start, so it has to be saved. */
+static void test_settings_for_the_next_start_are_saved_and_not_in_force(
+    void **state)
 {
     struct config changed = world.settings.saved;
     uint16_t before = world.settings.in_force.port[0].mtu_bytes;
@@ -243,7 +246,7 @@ static void test_settings_that_wait_are_saved_and_not_in_force(void **state)
     assert_int_equal(world.settings.in_force.port[0].mtu_bytes, before);
 }
 
-static void test_mistake_changes_nothing_and_is_told(void **state)
+static void test_mistake_changes_nothing_and_is_reported(void **state)
 {
     struct config changed = world.settings.saved;
 
@@ -301,7 +304,8 @@ static void test_strap_for_defaults_keeps_the_sequence(void **state)
     assert_int_equal(config.port[0].mtu_bytes, defaults.port[0].mtu_bytes);
 }
 
-static void test_draft_starts_as_saved_and_is_forgotten(void **state)
+static void test_draft_starts_as_the_saved_settings_and_is_discarded(
+    void **state)
 {
     struct settings *settings = &world.settings;
 

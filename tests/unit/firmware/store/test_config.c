@@ -120,7 +120,7 @@ static void test_config_skips_fields_of_later_versions(void **state)
     assert_false(config_parse(&config, buf, sizeof(buf) - 1));
 }
 
-/* Blocks of older firmware end behind the ports, or behind the services. */
+/* Blocks of older firmware end after the ports, or after the services. */
 static void test_config_of_older_versions_has_defaults(void **state)
 {
     uint8_t buf[CONFIG_LEN];
@@ -173,14 +173,14 @@ static void test_config_refuses_every_bit_flip(void **state)
     }
 }
 
-static void test_config_refuses_what_is_well_sealed_but_wrong(void **state)
+static void test_config_refuses_wrong_values_with_a_good_crc(void **state)
 {
     static const struct {
         size_t at;
         uint8_t value;
     } row[] = {
         {8, 2},          /* version */
-        {10, 127},       /* body shorter than ours */
+        {10, 127},       /* body shorter than the minimum */
         {24 + 0, 0x10},  /* unknown flag */
         {24 + 49, 0xff}, /* VLAN */
         {24 + 50, 8},    /* priority */
@@ -193,7 +193,7 @@ static void test_config_refuses_what_is_well_sealed_but_wrong(void **state)
         {88 + 1, 0},     /* the second port's speed */
         {152 + 0, 4},    /* DHCP on a third port */
         {152 + 1, 4},    /* LLDP */
-        {152 + 2, 4},    /* of the second port */
+        {152 + 2, 4},    /* LLDP of the second port */
         {152 + 3, 101},  /* hold */
         {152 + 5, 15},   /* an interval of more than an hour */
         {152 + 24, 0},   /* a name that begins after its end */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The error log in flash: the newest 64, oldest first, round and round. */
+/*
+ * The error log in flash: the newest 64 entries, oldest first, in sectors that
+ * are used in turn.
+ */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -16,7 +19,7 @@ enum { SECTOR_RECORDS = 63 };
 #define NEVER SIZE_MAX
 
 static struct flash flash;
-static size_t bytes_left; /* until the power fails */
+static size_t bytes_left; /* bytes written until the power fails */
 static unsigned int erasures;
 static uint8_t part[FLASH_ERROR_LOG_SIZE];
 
@@ -157,8 +160,8 @@ static void test_the_newest_are_read_back(void **state)
     }
 }
 
-/* Every sector is worn alike, and the first is taken again after the last. */
-static void test_it_goes_round(void **state)
+/* All sectors wear equally: the first is used again after the last. */
+static void test_sectors_are_used_in_turn(void **state)
 {
     const uint32_t sectors = FLASH_ERROR_LOG_SIZE / FLASH_SECTOR_BYTES;
     const uint32_t all = sectors * SECTOR_RECORDS;
@@ -177,8 +180,8 @@ static void test_it_goes_round(void **state)
     assert_int_equal(erasures, sectors + 2);
 }
 
-/* After every byte of the first record of the next sector. */
-static void test_a_power_cut_loses_one_at_most(void **state)
+/* The power fails after each byte of the first record of the next sector. */
+static void test_a_power_cut_loses_one_error_at_most(void **state)
 {
     static uint8_t before[sizeof(part)];
     struct records_place place;

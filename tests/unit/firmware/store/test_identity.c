@@ -27,7 +27,7 @@ static void emit_sample(uint8_t *buf)
     identity_emit(&sample, buf);
 }
 
-/* Give a changed block a good CRC, so that only the change is judged. */
+/* Give a changed block a good CRC, so that only the change is checked. */
 static void seal_block(uint8_t *buf)
 {
     put_le32(buf + IDENTITY_LEN - 4, crc32_update(0, buf, IDENTITY_LEN - 4));
@@ -44,7 +44,7 @@ static void test_identity_survives_the_round_trip(void **state)
     assert_memory_equal(&id, &sample, sizeof(id));
 }
 
-static void test_identity_takes_texts_of_full_length(void **state)
+static void test_identity_accepts_texts_of_full_length(void **state)
 {
     uint8_t buf[IDENTITY_LEN];
     struct identity full = sample;
@@ -85,7 +85,7 @@ static void test_identity_refuses_every_bit_flip(void **state)
     }
 }
 
-static void test_identity_refuses_what_is_well_sealed_but_wrong(void **state)
+static void test_identity_refuses_wrong_values_with_a_good_crc(void **state)
 {
     static const struct {
         size_t at;
@@ -95,7 +95,7 @@ static void test_identity_refuses_what_is_well_sealed_but_wrong(void **state)
         {10, 0},    /* length */
         {12, 0},    /* empty serial number */
         {13, '\n'}, /* not printable */
-        {31, 'x'},  /* behind the end of the text */
+        {31, 'x'},  /* after the end of the text */
         {32, 0xe9}, /* not ASCII */
         {160, 0},   /* empty NQN */
         {383, 'x'}, /* NQN without an end */
@@ -112,7 +112,7 @@ static void test_identity_refuses_what_is_well_sealed_but_wrong(void **state)
     }
 }
 
-static void test_namespaces_have_ids_of_their_own(void **state)
+static void test_each_namespace_has_its_own_identifiers(void **state)
 {
     uint8_t id[16];
 

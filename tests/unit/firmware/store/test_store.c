@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What firmware does with the blocks, on a flash that behaves like one: bits
- * only go to 0, a sector erase sets them, and the power can fail in the middle
- * of any write.
+ * The blocks in flash, on a flash that behaves like a real one: bits only
+ * change to 0, an erasure sets the bits of a sector, and the power can fail in
+ * the middle of any write.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,12 +21,12 @@
 
 struct part {
     struct flash flash;
-    size_t bytes_left; /* until the power fails */
+    size_t bytes_left; /* bytes written until the power fails */
     bool is_broken;
     uint8_t data[PART_BYTES];
 };
 
-static struct part part; /* tests run one after the other */
+static struct part part; /* static, because tests run one after the other */
 
 static bool spend_byte(void)
 {
@@ -90,14 +90,14 @@ static uint32_t count_boot(void)
     return generation;
 }
 
-static void test_first_boot_begins_where_told(void **state)
+static void test_first_boot_gets_the_given_number(void **state)
 {
     (void)state;
     assert_int_equal(count_boot(), 1001);
     assert_int_equal(count_boot(), 1002);
 }
 
-static void test_boots_count_on_over_full_sectors(void **state)
+static void test_the_boot_count_continues_after_a_full_sector(void **state)
 {
     (void)state;
     for (uint32_t n = 1; n <= 2500; n++) {
@@ -105,9 +105,8 @@ static void test_boots_count_on_over_full_sectors(void **state)
     }
 }
 
-/* The power fails after every possible byte of every boot near a full sector.
- */
-static void test_no_generation_comes_twice_whenever_power_fails(void **state)
+/* The power fails after each possible byte of each boot near a full sector. */
+static void test_no_generation_repeats_whenever_power_fails(void **state)
 {
     uint32_t last = 0;
 
@@ -139,7 +138,7 @@ static void test_no_generation_comes_twice_whenever_power_fails(void **state)
     }
 }
 
-static void test_a_damaged_sector_does_not_turn_the_count_back(void **state)
+static void test_a_damaged_sector_does_not_lower_the_count(void **state)
 {
     uint32_t last = 0;
 
@@ -147,7 +146,7 @@ static void test_a_damaged_sector_does_not_turn_the_count_back(void **state)
     for (uint32_t n = 0; n < 1500; n++) {
         last = count_boot();
     }
-    part.data[FLASH_BOOT_COUNT_A_ADDR + 9] ^= 1; /* the older one */
+    part.data[FLASH_BOOT_COUNT_A_ADDR + 9] ^= 1; /* the older sector */
     assert_int_equal(count_boot(), last + 1);
 }
 
@@ -161,7 +160,7 @@ static void test_a_broken_flash_is_reported(void **state)
     assert_int_equal(generation, 77);
 }
 
-static void test_config_defaults_when_there_is_none(void **state)
+static void test_config_is_the_default_when_there_is_none(void **state)
 {
     struct config config;
 
@@ -187,7 +186,7 @@ static void test_config_writes_go_to_the_other_copy(void **state)
     assert_memory_equal(part.data + FLASH_CONFIG_B_ADDR, "ESSD-CFG", 8);
 }
 
-/* Something in each part of the block. */
+/* Set something in each part of the block. */
 static void make_configs(struct config *old, struct config *new)
 {
     config_default(old);
@@ -212,9 +211,9 @@ static bool says_the_same(const struct config *a, const struct config *b)
 }
 
 /*
- * The power fails after every possible byte of an update, of either copy: the
- * old one counts, all of it, or after the last byte the new one; and the next
- * update works.
+ * The power fails after each possible byte of an update, of either copy.  Then
+ * the whole old configuration is in force or, after the last byte, the new one;
+ * and the next update works.
  */
 static void test_config_is_old_or_new_whenever_power_fails(void **state)
 {

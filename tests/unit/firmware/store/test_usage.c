@@ -17,12 +17,12 @@
 
 struct part {
     struct flash flash;
-    size_t bytes_left; /* until the power fails */
+    size_t bytes_left; /* bytes written until the power fails */
     unsigned int erasures;
     uint8_t data[PART_BYTES];
 };
 
-static struct part part; /* tests run one after the other */
+static struct part part; /* static, because tests run one after the other */
 
 static bool spend_byte(void)
 {
@@ -61,7 +61,7 @@ bool flash_program(const struct flash *flash, uint32_t addr, const void *data,
     const uint8_t *from = data;
 
     (void)flash;
-    /* Within a page: a flash wraps at its end. */
+    /* A write stays within a page, because a flash wraps at the page's end. */
     assert_int_equal(addr / 256, (addr + len_bytes - 1) / 256);
     for (size_t i = 0; i < len_bytes; i++) {
         if (!spend_byte()) {
@@ -122,13 +122,13 @@ static bool write_one(uint32_t n)
     return store_write_usage(&part.flash, &place, &usage);
 }
 
-static void test_a_new_drive_has_been_through_nothing(void **state)
+static void test_the_counters_of_a_new_drive_are_zero(void **state)
 {
     (void)state;
     expect_last(0);
 }
 
-static void test_the_last_record_counts_over_full_sectors(void **state)
+static void test_the_last_record_is_valid_across_sectors(void **state)
 {
     (void)state;
     for (uint32_t n = 1; n <= 300; n++) {
@@ -152,7 +152,10 @@ static void test_one_place_serves_many_records(void **state)
     }
 }
 
-/* After every byte of a record, and of the change to the other sector. */
+/*
+ * The power fails after each byte of a record, and of the change to the other
+ * sector.
+ */
 static void test_a_power_cut_leaves_the_old_values_or_the_new(void **state)
 {
     static uint8_t before[PART_BYTES];
@@ -175,7 +178,7 @@ static void test_a_power_cut_leaves_the_old_values_or_the_new(void **state)
             part.bytes_left = NEVER;
             store_read_usage(&part.flash, &place, &usage);
             assert_true(usage.on_minutes == first + is_written);
-            /* And it goes on from there. */
+            /* The next record can be written. */
             assert_true(write_one(first + 2));
             expect_last(first + 2);
             if (is_written) {
@@ -185,7 +188,7 @@ static void test_a_power_cut_leaves_the_old_values_or_the_new(void **state)
     }
 }
 
-static void test_damaged_records_are_passed_over(void **state)
+static void test_damaged_records_are_skipped(void **state)
 {
     (void)state;
     assert_true(write_one(1));
@@ -194,7 +197,7 @@ static void test_damaged_records_are_passed_over(void **state)
     expect_last(1);
     assert_true(write_one(3));
     expect_last(3);
-    part.data[FLASH_USAGE_A_ADDR] ^= 1; /* no sector any more */
+    part.data[FLASH_USAGE_A_ADDR] ^= 1; /* the sector is not valid any more */
     expect_last(0);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Against the C library, for every run of zero groups there is. */
+/* Compares with the C library, for every possible run of zero groups. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -32,14 +32,14 @@ static void test_every_pattern_of_zero_groups(void **state)
                 ip.bytes[2 * i + 1] = (uint8_t)(0xa + i);
             }
         }
-        /* The C library writes the old embedded forms with dots. */
+        /* The C library writes the deprecated embedded forms with dots. */
         if ((pattern & 0x3f) != 0) {
             expect_same(&ip);
         }
     }
 }
 
-static void test_the_ends(void **state)
+static void test_all_zeroes_one_and_all_ones(void **state)
 {
     struct ip_addr ip = {0};
 
@@ -52,7 +52,7 @@ static void test_the_ends(void **state)
                         "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff");
 }
 
-static void test_v4_has_dots(void **state)
+static void test_ipv4_addresses_have_dots(void **state)
 {
     struct ip_addr low = ip_addr_from_v4(0x0a000001);
     struct ip_addr high = ip_addr_from_v4(0xfffefdfc);
@@ -62,7 +62,7 @@ static void test_v4_has_dots(void **state)
     assert_string_equal(ip_text(&high).text, "255.254.253.252");
 }
 
-/* What the C library takes, but for IPv4 addresses in IPv6 ones. */
+/* What the C library accepts, except IPv4 addresses embedded in IPv6 ones. */
 static bool library_parses(const char *text, uint8_t *bytes)
 {
     if (inet_pton(AF_INET, text, bytes + 12) == 1) {
@@ -85,7 +85,7 @@ static void expect_parsed(const char *text)
     }
 }
 
-static void test_parsed_as_the_library_does(void **state)
+static void test_addresses_are_parsed_as_the_library_does(void **state)
 {
     static const char *const texts[] = {
         "",
@@ -142,7 +142,7 @@ static void test_parsed_as_the_library_does(void **state)
     }
 }
 
-static void test_what_is_written_is_parsed(void **state)
+static void test_formatted_addresses_are_parsed_back(void **state)
 {
     (void)state;
     for (unsigned int pattern = 0; pattern < 256; pattern++) {

@@ -19,16 +19,17 @@ static struct {
     struct usage_keeper keeper;
     uint64_t now_us;
 
-    struct nvmf_counters counters; /* the target */
+    struct nvmf_counters counters; /* counters of the target */
     bool is_in_use;
     uint64_t hours;
     unsigned int restored;
     struct log_error last_restored;
-    uint64_t oldest_error; /* those before are not in its log any more */
+    uint64_t oldest_error; /* older errors are no longer in the target's log */
 
-    struct usage saved; /* the flash */
+    struct usage saved; /* contents of the flash */
     unsigned int saves;
-    uint64_t saved_errors[2 * NVMF_ERROR_LOG_ENTRIES]; /* their counts */
+    /* The numbers of the saved errors. */
+    uint64_t saved_errors[2 * NVMF_ERROR_LOG_ENTRIES];
     unsigned int saved_error_count;
 } world;
 
@@ -104,7 +105,7 @@ static void start_keeper(const struct usage *usage, bool is_power_on)
     usage_keeper_start(&world.keeper, NULL);
 }
 
-/* No step writes more than a few records, however many there are. */
+/* Take one step.  No step writes more than a few records. */
 static uint64_t step_keeper(void)
 {
     unsigned int before = world.saves + world.saved_error_count;
@@ -115,7 +116,7 @@ static uint64_t step_keeper(void)
     return next_us;
 }
 
-/* Let time pass as the main loop does: a step at every deadline. */
+/* Let time pass as the main loop does: with a step at every deadline. */
 static void run_until(uint64_t until_us)
 {
     uint64_t next_us = world.now_us;
@@ -154,7 +155,7 @@ static void test_an_idle_drive_writes_once_an_hour(void **state)
     assert_int_equal(world.hours, 3);
 }
 
-static void test_hours_go_on_from_what_was_read(void **state)
+static void test_hours_continue_from_the_saved_value(void **state)
 {
     const struct usage before = {.on_minutes = 59};
 
@@ -165,7 +166,7 @@ static void test_hours_go_on_from_what_was_read(void **state)
     assert_int_equal(world.hours, 1);
 }
 
-static void test_a_host_that_comes_and_goes_is_written_at_once(void **state)
+static void test_the_first_host_and_its_end_are_recorded_at_once(void **state)
 {
     (void)state;
     start_keeper(NULL, true);
@@ -203,20 +204,20 @@ static void test_a_reset_in_use_is_not_a_power_cut(void **state)
     assert_int_equal(health.unsafe_shutdowns, 4);
 }
 
-/* Whatever hosts do: 8 records at once, then one in five minutes. */
+/* Whatever hosts do, there are 8 records at once, then one in five minutes. */
 static void test_wear_has_a_limit(void **state)
 {
     (void)state;
     start_keeper(NULL, true);
-    for (unsigned int i = 0; i < 6000; i++) { /* ten minutes */
+    for (unsigned int i = 0; i < 6000; i++) { /* for ten minutes */
         world.is_in_use = !world.is_in_use;
         pass_time(SECOND_US / 10);
     }
     assert_in_range(world.saves, 8, 10);
 }
 
-/* One record is kept for a host that comes, however many have gone. */
-static void test_a_host_that_comes_is_never_put_off_by_errors(void **state)
+/* One record is reserved for the first host, however many hosts have gone. */
+static void test_the_first_host_is_recorded_at_once_despite_errors(void **state)
 {
     (void)state;
     start_keeper(NULL, true);
@@ -260,7 +261,7 @@ static void test_no_more_errors_are_written_than_a_host_can_read(void **state)
     assert_int_equal(world.saved_errors[0], world.oldest_error);
 }
 
-static void test_errors_of_an_earlier_power_cycle_are_put_back(void **state)
+static void test_errors_of_an_earlier_power_cycle_are_restored(void **state)
 {
     const struct error_records errors = {
         .record = {{.count = 7, .lba = 1}, {.count = 8, .lba = 2, .cid = 9}},
@@ -282,10 +283,11 @@ static void test_errors_of_an_earlier_power_cycle_are_put_back(void **state)
     assert_int_equal(world.last_restored.count, 8);
     assert_int_equal(world.last_restored.cid, 9);
     pass_time(HOUR_US);
-    assert_int_equal(world.saved_error_count, 0); /* flash has them */
+    /* The flash has them already. */
+    assert_int_equal(world.saved_error_count, 0);
 }
 
-static void test_the_end_in_good_order_writes_everything(void **state)
+static void test_an_orderly_power_off_writes_everything(void **state)
 {
     (void)state;
     start_keeper(NULL, true);
@@ -300,7 +302,7 @@ static void test_the_end_in_good_order_writes_everything(void **state)
     assert_int_equal(world.saved.read_blocks_512, 34);
 }
 
-static void test_a_drive_without_flash_goes_on(void **state)
+static void test_a_drive_without_flash_keeps_working(void **state)
 {
     const struct usage_keeper_config config = {0};
 
