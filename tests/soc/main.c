@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A firmware image that tries the SoC out.  It sits in an image slot as the
- * real one does; the straps say what to try, the console what came of it, and
- * tests/py/test_soc.py reads that.
+ * A firmware image that tests the SoC.  It is in an image slot, as the real
+ * firmware is.  The straps choose what to test, the results go to the console,
+ * and tests/py/test_soc.py reads them there.
  */
 #include "firmware/arch/arch.h"
 #include "firmware/drivers/flash.h"
@@ -22,7 +22,7 @@
 
 #include <string.h>
 
-enum trial { /* the straps */
+enum trial { /* chosen by the straps */
              TRY_IDLE = 0,
              TRY_ASSERT = 1,
              TRY_TRAP = 2,
@@ -36,7 +36,7 @@ enum trial { /* the straps */
 
 #define WATCHDOG_PERIOD_US 1000000
 #define KICK_US            100000
-#define SPARE_AREA         0x01800000u /* of the flash; nobody uses it */
+#define SPARE_AREA         0x01800000u /* an unused part of the flash */
 #define UART_IER           (SOC_UART_BASE + 1)
 #define UART_IIR           (SOC_UART_BASE + 2)
 #define HART_RUNNING       0x1a2b3c4d
@@ -61,7 +61,7 @@ static struct soc soc;
 static uint32_t hart_state[SOC_HARTS_MAX];
 uint8_t hart_stack[SOC_HARTS_MAX][4096] __attribute__((aligned(16)));
 
-/* Where woken harts come in: a0 is the hart's number. */
+/* Woken harts start here; a0 is the hart's number. */
 __asm__(".text\n"
         ".globl hart_start\n"
         "hart_start:\n"
@@ -79,7 +79,7 @@ void hart_main(uint64_t hart)
     hal_dma_mb();
 }
 
-/* Wait for the main hart to see it; other harts write hart_state. */
+/* Wait until the main hart sees it; other harts write hart_state. */
 static bool hart_is_running(uint32_t hart)
 {
     return mmio_read32((uintptr_t)&hart_state[hart]) == HART_RUNNING;
@@ -124,7 +124,7 @@ static bool sector_works(uint32_t addr)
     return memcmp(in, out, sizeof(in)) == 0;
 }
 
-/* Reading across the end of what 3-byte addresses reach. */
+/* Read across the limit of 3-byte addresses. */
 static bool boundary_works(void)
 {
     const uint32_t boundary = 0x01000000;
@@ -153,7 +153,7 @@ static void try_flash(void)
     log_line(&soc.log, "soc: boot number %u", generation);
 }
 
-/* The UART's transmitter is empty: its interrupt comes at once. */
+/* The UART's transmitter is empty, so its interrupt is raised at once. */
 static void try_interrupt(void)
 {
     uint64_t start_us;

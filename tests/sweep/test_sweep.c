@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Connect, write, read back, disconnect, once for each frame of the exchange,
- * with something done to that frame: lost, doubled, held back behind the next,
- * bent.  Everything must come out as if nothing had happened, in bounded time.
+ * Connects, writes, reads back and disconnects, once for each frame of the
+ * exchange, with one fault at that frame: it is lost, doubled, delivered after
+ * the next one ("later"), or corrupted.  Each run must have the same
+ * result as a run without faults, in bounded time.
  *
- * Then the same under a hail of all four, where a connection may break, but no
- * data may be wrong, nothing may hang, and nothing may stay behind.
+ * A second part ("hail") applies all four faults at random.  There a connection
+ * may break, but data must not be wrong, nothing may hang, and no resource may
+ * stay in use.
  *
- * A run that fails prints what it was and writes sweep-<what>-<k>.pcap.
+ * A failed run prints its parameters and writes sweep-<what>-<k>.pcap.
  */
 #include "tests/native/echo_client.h"
 #include "tests/test_fixture.h"
@@ -16,14 +18,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum fault { FAULT_NONE, FAULT_LOSE, FAULT_DOUBLE, FAULT_LATER, FAULT_BEND };
+enum fault { FAULT_NONE, FAULT_LOSE, FAULT_DOUBLE, FAULT_LATER, FAULT_CORRUPT };
 
 static const char *const fault_name[] = {"none", "lose", "double", "later",
-                                         "bend"};
+                                         "corrupt"};
 
 enum {
     HAIL_SEEDS = 24,
-    HAIL_PER_1000 = 20, /* frames of a thousand that something happens to */
+    HAIL_PER_1000 = 20, /* faults per 1000 frames */
     IP_OFFSET = 14,
 };
 #define SCRIPT_LIMIT_NS UINT64_C(200000000000)
@@ -32,14 +34,14 @@ enum {
 struct run {
     struct bed bed;
     enum fault fault;
-    uint64_t k; /* frame, or seed */
+    uint64_t k; /* number of the frame, or seed */
     bool is_hail;
     bool is_done;
     uint64_t random;
 };
 
 static struct run run;
-static bool has_echo; /* the script is about the echo service */
+static bool has_echo; /* the script uses the echo service */
 
 static uint64_t next_random(void)
 {
@@ -59,8 +61,9 @@ static bool is_roce(const uint8_t *data, uint32_t len)
 }
 
 /*
- * A bit flip that the FCS does not see.  Only frames with a checksum of their
- * own over it are bent: ARP has none, and a real link would drop the frame.
+ * Flip one bit without changing the FCS.  Only RoCE frames are changed, which
+ * have a checksum of their own; a frame without one, such as ARP, would be
+ * dropped on a real link.
  */
 static void flip_one_bit(uint8_t *data, uint32_t len)
 {
@@ -81,7 +84,7 @@ static enum cable_verdict apply_fault(enum fault fault, uint8_t *data,
         return CABLE_TWICE;
     case FAULT_LATER:
         return CABLE_LATER;
-    case FAULT_BEND:
+    case FAULT_CORRUPT:
         flip_one_bit(data, len);
         return CABLE_PASS;
     case FAULT_NONE:
@@ -127,7 +130,7 @@ static void end_run(void)
     bed_end(&run.bed);
 }
 
-/* After a failed run: what is needed to see why. */
+/* After a failed run, print and save what is needed to find the cause. */
 static int report_failed_run(void **state)
 {
     char path[64];
@@ -153,7 +156,7 @@ static int report_failed_run(void **state)
     return 0;
 }
 
-/* ---- One fault: nobody above the transport may notice. */
+/* ---- One fault: no layer above the transport may notice it. */
 
 static void run_script(void)
 {
@@ -176,7 +179,7 @@ static void run_script(void)
     assert_true(bed->world.now_ns - start_ns < SCRIPT_LIMIT_NS + SETTLE_NS);
 }
 
-/* READs of the drive's and of the peer's, in several packets each. */
+/* READs from both sides, in several packets each. */
 static void echo_script(void)
 {
     struct bed *bed = &run.bed;
@@ -242,30 +245,31 @@ static void test_every_frame_doubled_once(void **state)
     sweep_fault(FAULT_DOUBLE);
 }
 
-static void test_every_frame_behind_the_next_once(void **state)
+static void test_every_frame_delivered_after_the_next_once(void **state)
 {
     (void)state;
     sweep_fault(FAULT_LATER);
 }
 
-static void test_every_frame_bent_once(void **state)
+static void test_every_frame_corrupted_once(void **state)
 {
     (void)state;
-    sweep_fault(FAULT_BEND);
+    sweep_fault(FAULT_CORRUPT);
 }
 
-static void test_echo_with_every_frame_lost_doubled_late_or_bent(void **state)
+static void test_echo_with_every_frame_lost_doubled_late_or_corrupted(
+    void **state)
 {
     (void)state;
     has_echo = true;
     sweep_fault(FAULT_LOSE);
     sweep_fault(FAULT_DOUBLE);
     sweep_fault(FAULT_LATER);
-    sweep_fault(FAULT_BEND);
+    sweep_fault(FAULT_CORRUPT);
     has_echo = false;
 }
 
-/* ---- Many faults: connections may break, data may not. */
+/* ---- Many faults: connections may break, but data must not be wrong. */
 
 static bool try_connect(struct bed *bed)
 {
@@ -278,7 +282,7 @@ static bool try_connect(struct bed *bed)
     return host_connect(&bed->host->host, &target) == 0;
 }
 
-/* @return false when the connection is gone */
+/* @return false when the connection has ended */
 static bool write_and_check(struct bed *bed, uint32_t round)
 {
     static uint8_t expected[64 * BED_BLOCK];
@@ -301,7 +305,7 @@ static bool write_and_check(struct bed *bed, uint32_t round)
     return true;
 }
 
-static void test_hail(void **state)
+static void test_many_faults_lose_no_data(void **state)
 {
     unsigned int rounds = 0, breaks = 0;
 

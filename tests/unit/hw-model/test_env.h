@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A world for one device core in a test: DRAM, time, an interrupt line, and
- * the work it put off.
+ * The environment of one device core in a test: DRAM, time, an interrupt line,
+ * and deferred work.
  */
 #ifndef ESSD_TEST_HW_ENV_H
 #define ESSD_TEST_HW_ENV_H

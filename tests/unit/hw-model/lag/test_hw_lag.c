@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The aggregation block between two ports and an RNIC that are counters. */
+/*
+ * The aggregation block between two ports and an RNIC that only count frames.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,7 +27,7 @@ enum { BURST = 16, MS = 1000000 };
 struct member {
     unsigned int taken;
     unsigned int room; /* frames that it still takes */
-    uint32_t qps[64];  /* of those that it took */
+    uint32_t qps[64];  /* QPs of the frames that it took */
     uint8_t paused;
 };
 
@@ -147,7 +149,7 @@ static void switch_on(struct bed *bed, enum lag_mode mode, bool follows)
                      mode);
 }
 
-/* A RoCEv2 frame of a QP's, IPv4. */
+/* Make a RoCEv2 frame of a QP, over IPv4. */
 static struct frame_tx frame_of(uint32_t qp)
 {
     struct frame_tx frame = {.head_len =
@@ -160,7 +162,10 @@ static struct frame_tx frame_of(uint32_t qp)
     return frame;
 }
 
-/* @return how many of `n` frames of QPs first... were taken */
+/*
+ * Send frames of the `n` QPs from `first` on.
+ * @return the number of frames taken
+ */
 static unsigned int send_frames(struct bed *bed, unsigned int port,
                                 uint32_t first, unsigned int n)
 {
@@ -182,7 +187,7 @@ static void receive_frame(struct bed *bed, unsigned int port, bool is_group)
     hw_lag_rx(&bed->lag, port, &frame, 1);
 }
 
-static void test_lag_switched_off_is_not_there(void **state)
+static void test_lag_switched_off_passes_everything_unchanged(void **state)
 {
     struct bed *bed = *state;
 
@@ -224,14 +229,14 @@ static void test_lag_registers_after_reset(void **state)
     for (unsigned int i = 0; i < LAG_COUNTERS; i++) {
         assert_int_equal(read_counter(bed, (enum lag_counter)i), 0);
     }
-    write_reg(bed, A_LAG_CTRL, 3); /* no such mode */
+    write_reg(bed, A_LAG_CTRL, 3); /* there is no such mode */
     assert_int_equal(read_reg(bed, A_LAG_CTRL), 0);
     assert_false(hw_lag_read(&bed->lag, 0x030, &value));
     assert_false(hw_lag_write(&bed->lag, A_LAG_STATUS, 0));
     assert_false(hw_lag_write(&bed->lag, LAG_COUNTER_BASE, 0));
 }
 
-static void test_lag_active_member_alone_is_sent_to(void **state)
+static void test_lag_sends_only_to_the_active_member(void **state)
 {
     struct bed *bed = *state;
 
@@ -245,12 +250,12 @@ static void test_lag_active_member_alone_is_sent_to(void **state)
     assert_int_equal(read_counter(bed, LAG_COUNT_TX0), BURST);
     assert_int_equal(read_counter(bed, LAG_COUNT_TX1), 2);
     assert_int_equal(read_counter(bed, LAG_COUNT_MOVES), 0);
-    /* Nothing is behind the other port of the RNIC's. */
+    /* Frames on the RNIC's other port are lost. */
     assert_int_equal(send_frames(bed, 1, 1, 2), 2);
     assert_int_equal(read_counter(bed, LAG_COUNT_TX_DROPPED), 2);
 }
 
-static void test_lag_both_members_are_port_0(void **state)
+static void test_lag_frames_of_both_members_arrive_on_port_0(void **state)
 {
     struct bed *bed = *state;
 
@@ -268,7 +273,8 @@ static void test_lag_both_members_are_port_0(void **state)
     assert_int_equal(read_counter(bed, LAG_COUNT_RX_DROPPED0), 0);
 }
 
-static void test_lag_dead_member_is_left_at_once_and_for_good(void **state)
+static void test_lag_leaves_a_dead_member_at_once_and_does_not_return(
+    void **state)
 {
     struct bed *bed = *state;
 
@@ -279,7 +285,7 @@ static void test_lag_dead_member_is_left_at_once_and_for_good(void **state)
     assert_int_equal(bed->link_events, 0); /* the aggregate is up */
     assert_int_equal(send_frames(bed, 0, 1, 2), 2);
     assert_int_equal(bed->members[1].taken, 2);
-    write_reg(bed, A_LAG_ACTIVE, 0); /* not this one */
+    write_reg(bed, A_LAG_ACTIVE, 0); /* port 0 has no link */
     assert_int_equal(read_reg(bed, A_LAG_ACTIVE), 1);
     hw_lag_link(&bed->lag, 0, true);
     assert_int_equal(read_reg(bed, A_LAG_ACTIVE), 1);
@@ -288,7 +294,8 @@ static void test_lag_dead_member_is_left_at_once_and_for_good(void **state)
     hw_lag_link(&bed->lag, 1, false);
     assert_int_equal(bed->link_events, 1);
     assert_false(bed->link_up[0]);
-    assert_int_equal(send_frames(bed, 0, 1, 3), 3); /* a dead link drops */
+    /* A dead link drops frames. */
+    assert_int_equal(send_frames(bed, 0, 1, 3), 3);
     assert_int_equal(read_counter(bed, LAG_COUNT_TX_DROPPED), 3);
     hw_lag_link(&bed->lag, 0, true);
     assert_int_equal(read_reg(bed, A_LAG_ACTIVE), 0);
@@ -296,35 +303,36 @@ static void test_lag_dead_member_is_left_at_once_and_for_good(void **state)
     assert_true(bed->link_up[0]);
 }
 
-static void test_lag_follows_a_peer_that_speaks_elsewhere(void **state)
+static void test_lag_follows_a_peer_to_the_other_member(void **state)
 {
     struct bed *bed = *state;
 
     switch_on(bed, LAG_MODE_STANDBY, true);
     receive_frame(bed, 0, false);
     bed->now_ns += 99 * MS;
-    receive_frame(bed, 1, false); /* the other one has just been heard */
+    receive_frame(bed, 1, false); /* port 1 has just received one */
     assert_int_equal(read_reg(bed, A_LAG_ACTIVE), 0);
     bed->now_ns += 1 * MS;
-    receive_frame(bed, 1, true); /* a group's says nothing */
+    receive_frame(bed, 1, true); /* a group frame has no effect */
     assert_int_equal(read_reg(bed, A_LAG_ACTIVE), 0);
     receive_frame(bed, 1, false);
     assert_int_equal(read_reg(bed, A_LAG_ACTIVE), 1);
     assert_int_equal(read_counter(bed, LAG_COUNT_MOVES), 1);
-    /* A flood on both stays where it is. */
+    /* A flood on both ports does not change the active port. */
     for (unsigned int i = 0; i < 1000; i++) {
         bed->now_ns += MS;
         receive_frame(bed, 0, false);
         receive_frame(bed, 1, false);
     }
     assert_int_equal(read_counter(bed, LAG_COUNT_MOVES), 1);
-    /* What firmware hears counts as much. */
+    /* A frame that firmware reports has the same effect. */
     bed->now_ns += 200 * MS;
     write_reg(bed, A_LAG_HEARD, 0);
     assert_int_equal(read_reg(bed, A_LAG_ACTIVE), 0);
 }
 
-static void test_lag_follows_nobody_to_where_it_may_not_send(void **state)
+static void test_lag_does_not_follow_to_a_member_it_may_not_send_on(
+    void **state)
 {
     struct bed *bed = *state;
 
@@ -341,7 +349,7 @@ static void test_lag_follows_nobody_to_where_it_may_not_send(void **state)
     assert_int_equal(read_reg(bed, A_LAG_ACTIVE), 0);
 }
 
-/* Each QP keeps to its member, and both members have work. */
+/* Each QP stays on its member, and both members send. */
 static void test_lag_distributes_by_flow(void **state)
 {
     struct bed *bed = *state;
@@ -364,11 +372,11 @@ static void test_lag_distributes_by_flow(void **state)
     assert_in_range(first, 1024 * 4 / 10, 1024 * 6 / 10);
 }
 
-/* A part of a frame, and whether frames that differ there are two flows. */
+/* A field of a frame, and whether frames that differ in it are two flows. */
 struct part {
     const char *name;
-    uint16_t type; /* of the frame */
-    uint16_t at;   /* its last byte, without tag */
+    uint16_t type; /* EtherType of the frame */
+    uint16_t at;   /* offset of the field's last byte, without tag */
     bool is_flow;
 };
 
@@ -403,8 +411,8 @@ static const struct part parts[] = {
     {"PSN", ETHERTYPE_ROCE_V1, V1_BTH + BTH_PSN + 2, false},
 };
 
-/* What makes a flow chooses the member, and nothing else does. */
-static void test_lag_member_depends_on_all_that_makes_a_flow(void **state)
+/* The fields of a flow choose the member; other fields do not. */
+static void test_lag_member_depends_on_every_field_of_a_flow(void **state)
 {
     struct bed *bed = *state;
     struct frame_sink sink = hw_lag_sink(&bed->lag, 0);
@@ -447,7 +455,7 @@ static void test_lag_moves_all_flows_to_the_member_that_is_left(void **state)
     assert_int_equal(bed->members[1].taken, BURST);
 }
 
-/* Order within a burst is kept over a member that is full. */
+/* A full member does not change the order of frames in a burst. */
 static void test_lag_stops_where_a_member_is_full(void **state)
 {
     struct bed *bed = *state;
@@ -473,7 +481,7 @@ static void test_lag_stops_where_a_member_is_full(void **state)
     }
     assert_int_equal(all, BURST);
 
-    /* A member that goes leaves nobody waiting for it. */
+    /* When a member loses its link, no frame waits for it. */
     ready = bed->ready[0];
     hw_lag_link(&bed->lag, 1, false);
     assert_true(bed->ready[0] > ready);
@@ -483,7 +491,7 @@ static void test_lag_stops_where_a_member_is_full(void **state)
     assert_true(bed->ready[0] > ready);
 }
 
-static void test_lag_pauses_what_any_member_it_uses_pauses(void **state)
+static void test_lag_pauses_what_any_member_in_use_pauses(void **state)
 {
     struct bed *bed = *state;
     const uint8_t *paused = hw_lag_sink(&bed->lag, 0).paused;
@@ -501,7 +509,7 @@ static void test_lag_pauses_what_any_member_it_uses_pauses(void **state)
     assert_int_equal(*paused, 0);
 }
 
-/* Frames of any kind and length: nothing is read behind the head. */
+/* Frames of any kind and length: the hash does not read beyond the head. */
 static void test_lag_hash_stays_within_the_head(void **state)
 {
     static const uint16_t types[] = {ETHERTYPE_IPV4, ETHERTYPE_IPV6,
@@ -526,7 +534,7 @@ static void test_lag_hash_stays_within_the_head(void **state)
         read_counter(bed, LAG_COUNT_TX0) + read_counter(bed, LAG_COUNT_TX1), n);
 }
 
-static void test_lag_loaded_state_is_judged(void **state)
+static void test_lag_loaded_state_is_checked(void **state)
 {
     struct bed *bed = *state;
 
@@ -541,24 +549,24 @@ static void test_lag_loaded_state_is_judged(void **state)
     assert_false(hw_lag_loaded(&bed->lag));
 }
 
-static void test_lag_loaded_state_goes_on(void **state)
+static void test_lag_continues_from_a_loaded_state(void **state)
 {
     struct bed *bed = *state;
     const uint8_t *paused = hw_lag_sink(&bed->lag, 0).paused;
 
     switch_on(bed, LAG_MODE_STANDBY, false);
-    bed->members[0].paused = 0x04; /* as loaded with the port */
+    bed->members[0].paused = 0x04; /* as loaded with the port's state */
     bed->members[1].paused = 0x08;
     assert_true(hw_lag_loaded(&bed->lag));
     assert_int_equal(*paused, 0x04);
     assert_int_equal(read_reg(bed, A_LAG_ACTIVE), 0);
-    /* The cable of the active member is not there any more. */
+    /* The active member has no cable on the new machine. */
     bed->lag.links = BIT(1);
     assert_true(hw_lag_loaded(&bed->lag));
     assert_int_equal(read_reg(bed, A_LAG_ACTIVE), 1);
     assert_int_equal(read_counter(bed, LAG_COUNT_MOVES), 1);
     assert_int_equal(*paused, 0x08);
-    bed->lag.links = 0; /* no reason to move */
+    bed->lag.links = 0; /* without any link, the active port does not change */
     assert_true(hw_lag_loaded(&bed->lag));
     assert_int_equal(read_reg(bed, A_LAG_ACTIVE), 1);
 }

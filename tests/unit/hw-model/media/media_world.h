@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The media engine on a medium in memory, with the test as firmware: it writes
- * commands into the rings itself.
+ * The media engine with a medium in memory.  The test plays the firmware: it
+ * writes commands into the rings itself.
  */
 #ifndef ESSD_TEST_MEDIA_WORLD_H
 #define ESSD_TEST_MEDIA_WORLD_H
@@ -22,7 +22,7 @@ enum {
     W_CMD = 0x10000,
     W_CQ = 0x20000,
     W_LIST = 0x30000,
-    W_BUF = 0x100000, /* the rest */
+    W_BUF = 0x100000, /* data buffers, to the end of DRAM */
     W_LOG2 = 4,
     W_RING = 1 << W_LOG2,
     W_MEDIUM_BYTES = 4 << 20,
@@ -55,7 +55,7 @@ struct cmd {
     uint64_t lba;
     uint64_t cookie;
     uint32_t buf;    /* offset in DRAM */
-    uint32_t pieces; /* 0: one for READ and WRITE */
+    uint32_t pieces; /* 0 stands for one, for READ and WRITE */
     uint32_t piece_len;
 };
 
@@ -98,7 +98,7 @@ static void w_enable_queue(struct world *w)
     ASSERT(w_read(w, A_MEDIA_QUEUE_ENABLE) == 1);
 }
 
-/* Power-on: an empty cache on whatever the medium holds. */
+/* Power-on with an empty cache.  The medium keeps its contents. */
 static void w_power_on(struct world *w, uint64_t cache_bytes)
 {
     struct hw_media_config config = {
@@ -138,7 +138,7 @@ static void w_free(struct world *w)
     free(w);
 }
 
-/* Write a command into the ring; it is seen at the next w_kick(). */
+/* Write a command into the ring.  The engine sees it at the next w_kick(). */
 static void w_put(struct world *w, const struct cmd *cmd)
 {
     uint8_t *slot =
@@ -169,7 +169,7 @@ static void w_put(struct world *w, const struct cmd *cmd)
     w->cmd_pi++;
 }
 
-/* Put-off work, and completions that firmware would see. */
+/* Run the deferred work, and take the completions that firmware would see. */
 static void w_settle(struct world *w)
 {
     while (w->env.deferred) {
@@ -205,7 +205,7 @@ static void w_kick(struct world *w)
     w_settle(w);
 }
 
-/* End requests of the medium, oldest first, until none is left. */
+/* End all requests to the medium, oldest first. */
 static inline void w_finish(struct world *w)
 {
     w_settle(w);
@@ -214,7 +214,10 @@ static inline void w_finish(struct world *w)
     }
 }
 
-/* One command from start to end; returns its status, 0xff: no completion. */
+/*
+ * Run one command from start to end.
+ * @return its status; 0xff when there was no completion
+ */
 static inline uint8_t w_do(struct world *w, const struct cmd *cmd)
 {
     unsigned int before = w->num_done;

@@ -50,7 +50,10 @@ static uint8_t write_blocks(struct world *w, uint64_t lba, uint32_t count,
                                  .buf = W_BUF});
 }
 
-/* Read and compare; the status when it is not OK, 0xfe for wrong data. */
+/*
+ * Read blocks and compare them.
+ * @return the status if it is not OK, 0xfe for wrong data
+ */
 static uint8_t expect_blocks(struct world *w, uint64_t lba, uint32_t count,
                              uint8_t byte)
 {
@@ -96,7 +99,7 @@ static void test_media_write_completes_in_the_cache(void **state)
     assert_int_equal(w_read(w, A_MEDIA_CACHE_DIRTY_KIB), 4);
 }
 
-static void test_media_read_past_the_cache_is_one_request(void **state)
+static void test_media_read_of_uncached_blocks_is_one_request(void **state)
 {
     struct world *w = *state;
     uint32_t len = 16;
@@ -104,13 +107,13 @@ static void test_media_read_past_the_cache_is_one_request(void **state)
     memset(w->ram.written + 64 * 512, 0x22, len * 512);
     assert_int_equal(expect_blocks(w, 64, len, 0x22), MEDIA_CQE_OK);
     assert_int_equal(w->ram.requests, 1);
-    /* Something unrelated in the cache changes nothing. */
+    /* Unrelated blocks in the cache make no difference. */
     assert_int_equal(write_blocks(w, 8, 8, 0x11, 0), MEDIA_CQE_OK);
     assert_int_equal(expect_blocks(w, 64, len, 0x22), MEDIA_CQE_OK);
     assert_int_equal(w->ram.requests, 2);
 }
 
-static void test_media_read_is_put_together_from_both(void **state)
+static void test_media_read_combines_cache_and_medium(void **state)
 {
     struct world *w = *state;
     const uint32_t buf = W_BUF + (1 << 20);
@@ -118,7 +121,7 @@ static void test_media_read_is_put_together_from_both(void **state)
     for (uint32_t i = 0; i < 64; i++) {
         memset(w->ram.written + i * 512, (int)i, 512);
     }
-    /* Blocks of odd size at odd places. */
+    /* Odd numbers of blocks at odd addresses. */
     assert_int_equal(write_blocks(w, 3, 1, 0x80, 0), MEDIA_CQE_OK);
     assert_int_equal(write_blocks(w, 7, 11, 0x81, 0), MEDIA_CQE_OK);
     assert_int_equal(write_blocks(w, 40, 2, 0x82, 0), MEDIA_CQE_OK);
@@ -166,7 +169,7 @@ static void test_media_flush_waits_for_the_medium(void **state)
     before = w->num_done;
     w_put(w, &(struct cmd){.opcode = MEDIA_CMD_FLUSH});
     w_kick(w);
-    assert_int_equal(w->ram.count, 1); /* the batch */
+    assert_int_equal(w->ram.count, 1); /* the request of the batch */
     assert_int_equal(w->ram.queue[0].kind, BACKEND_RAM_WRITE);
     assert_true(backend_ram_step(&w->ram, 0));
     w_settle(w);
@@ -175,7 +178,7 @@ static void test_media_flush_waits_for_the_medium(void **state)
     assert_int_equal(w->ram.queue[0].kind, BACKEND_RAM_FLUSH);
     w_finish(w);
     assert_int_equal(w->num_done, before + 1);
-    /* With nothing new there is nothing to do. */
+    /* Without new data, there is nothing to do. */
     assert_int_equal(flush_media(w), MEDIA_CQE_OK);
     assert_int_equal(w_counter(w, MEDIA_COUNT_MEDIUM_FLUSHES), 1);
 }
@@ -203,7 +206,7 @@ static void test_media_flush_does_not_wait_for_later_writes(void **state)
     w_put(w, &(struct cmd){.opcode = MEDIA_CMD_FLUSH, .cookie = 7});
     w_kick(w);
     before = w->num_done;
-    /* The line is in flight; write it again, and another one. */
+    /* While the line is in flight, write it again, and write another one. */
     fill_buffer(w, 0, 0x55, 8);
     w_put(w,
           &(struct cmd){.opcode = MEDIA_CMD_WRITE, .count = 8, .buf = W_BUF});
@@ -228,7 +231,7 @@ static void test_media_flush_does_not_wait_for_later_writes(void **state)
     assert_int_equal(expect_blocks(w, 0, 8, 0x55), MEDIA_CQE_OK);
 }
 
-static void test_media_fua_goes_past_the_cache_without_copies(void **state)
+static void test_media_fua_bypasses_the_cache_without_copies(void **state)
 {
     struct world *w = *state;
 
@@ -246,7 +249,7 @@ static void test_media_fua_goes_past_the_cache_without_copies(void **state)
     assert_int_equal(w->media.cache.used_lines, 0);
 }
 
-static void test_media_fua_over_cached_blocks_wins(void **state)
+static void test_media_fua_replaces_cached_blocks(void **state)
 {
     struct world *w = *state;
 
@@ -296,7 +299,7 @@ static void test_media_cache_off_is_write_through(void **state)
     assert_int_equal(w->ram.stable[4 * 512], 0x22);
     assert_int_equal(write_blocks(w, 64, 8, 0x33, 0), MEDIA_CQE_OK);
     assert_int_equal(w->ram.stable[64 * 512], 0x33);
-    /* What was in the cache before may still be there. */
+    /* Blocks that were in the cache before may still be there. */
     assert_int_equal(expect_blocks(w, 0, 4, 0x11), MEDIA_CQE_OK);
     w_write(w, A_MEDIA_CACHE_CTRL, 1);
     assert_int_equal(flush_media(w), MEDIA_CQE_OK);
@@ -336,7 +339,9 @@ static void test_media_zeroes_and_deallocates(void **state)
         assert_int_equal(flush_media(w), MEDIA_CQE_OK);
         assert_int_equal(expect_blocks(w, 5, 20, 0), MEDIA_CQE_OK);
     }
-    /* With FUA it is durable; the whole medium at once drains the cache. */
+    /*
+     * With FUA the write is durable; zeroing the whole medium drains the cache.
+     */
     assert_int_equal(write_blocks(w, 0, 32, 0x11, 0), MEDIA_CQE_OK);
     assert_int_equal(w_do(w, &(struct cmd){.opcode = MEDIA_CMD_DEALLOCATE,
                                            .flags = MEDIA_CMD_FUA,
@@ -346,7 +351,7 @@ static void test_media_zeroes_and_deallocates(void **state)
     assert_int_equal(expect_blocks(w, 0, 64, 0), MEDIA_CQE_OK);
 }
 
-static void test_media_long_writes_go_past_the_cache(void **state)
+static void test_media_long_writes_bypass_the_cache(void **state)
 {
     struct world *w = *state;
 
@@ -362,7 +367,7 @@ static void test_media_full_cache_makes_writes_wait(void **state)
     struct world *w = *state;
     uint64_t lba = 0;
 
-    /* Alternate lines: batches of one line each. */
+    /* Alternate lines make batches of one line each. */
     for (;;) {
         fill_buffer(w, 0, 0x11, 8);
         w_put(w, &(struct cmd){.opcode = MEDIA_CMD_WRITE,
@@ -406,7 +411,7 @@ static void test_media_destages_when_idle_in_long_requests(void **state)
     assert_int_equal(w_counter(w, MEDIA_COUNT_DESTAGED_BLOCKS), 256);
 }
 
-static void test_media_keeps_dirty_data_when_told_to(void **state)
+static void test_media_keeps_dirty_data_if_configured(void **state)
 {
     struct world *w = *state;
 
@@ -445,7 +450,8 @@ static void test_media_destage_failure_loses_nothing(void **state)
     assert_int_equal(w->ram.written[5 * 512], 0x11);
 }
 
-static void test_media_full_cache_and_failing_medium_refuses(void **state)
+static void test_media_refuses_writes_with_a_full_cache_and_a_failing_medium(
+    void **state)
 {
     struct world *w = *state;
     uint8_t status = MEDIA_CQE_OK;
@@ -464,13 +470,13 @@ static void test_media_full_cache_and_failing_medium_refuses(void **state)
     assert_int_equal(write_blocks(w, 0, 8, 0x22, 0), MEDIA_CQE_OK);
 }
 
-static void test_media_errors_of_the_medium_are_told_apart(void **state)
+static void test_media_reports_each_error_of_the_medium(void **state)
 {
     struct world *w = *state;
 
     w->ram.fail_reads = EIO;
     assert_int_equal(expect_blocks(w, 0, 8, 0), MEDIA_CQE_READ_ERROR);
-    /* A read of which a part is cached. */
+    /* Read a range that is partly cached. */
     assert_int_equal(write_blocks(w, 4, 1, 0x11, 0), MEDIA_CQE_OK);
     assert_int_equal(expect_blocks(w, 0, 32, 0), MEDIA_CQE_READ_ERROR);
     w->ram.fail_reads = 0;
@@ -491,7 +497,7 @@ static void test_media_errors_of_the_medium_are_told_apart(void **state)
     assert_int_equal(w_counter(w, MEDIA_COUNT_ERRORS), 5);
 }
 
-static void test_media_judges_commands(void **state)
+static void test_media_checks_commands(void **state)
 {
     const uint64_t blocks = W_MEDIUM_BYTES / 512;
     const struct {
@@ -604,7 +610,8 @@ static void test_media_blocks_of_4096_bytes(void **state)
     struct world *w = *state;
 
     w_write(w, A_MEDIA_BLOCK, 12);
-    assert_int_equal(w_read(w, A_MEDIA_BLOCK), 9); /* the queue is on */
+    /* Ignored while the queue is on. */
+    assert_int_equal(w_read(w, A_MEDIA_BLOCK), 9);
     w_write(w, A_MEDIA_QUEUE_ENABLE, 0);
     w_write(w, A_MEDIA_BLOCK, 13);
     assert_int_equal(w_read(w, A_MEDIA_BLOCK), 9);
@@ -653,7 +660,7 @@ static void test_media_never_overfills_the_completion_ring(void **state)
     assert_int_equal(w->done[2 * W_RING - 1].cookie, 100 + W_RING - 1);
 }
 
-static void test_media_takes_no_index_that_makes_no_sense(void **state)
+static void test_media_ignores_an_invalid_index(void **state)
 {
     struct world *w = *state;
 
@@ -750,7 +757,10 @@ static void test_media_more_commands_than_operations_wait(void **state)
     struct world *w = *state;
     const uint32_t rings = HW_MEDIA_OPS / W_RING;
 
-    /* A ring of 1024 in other DRAM, so that more than 512 are under way. */
+    /*
+     * A ring of 1024 in other DRAM, so that more than 512 commands are in
+     * progress.
+     */
     w_write(w, A_MEDIA_QUEUE_ENABLE, 0);
     w_write(w, A_MEDIA_QUEUE_CMD_LO, (uint32_t)TEST_DRAM_BASE + W_BUF);
     w_write(w, A_MEDIA_QUEUE_CQ_LO,
@@ -786,7 +796,8 @@ static void test_media_more_commands_than_operations_wait(void **state)
     assert_int_equal(w->media.regs.queues[0].cq_pi, 1024);
 }
 
-static void test_media_stop_empties_the_cache_and_load_goes_on(void **state)
+static void test_media_stop_empties_the_cache_and_a_loaded_engine_continues(
+    void **state)
 {
     struct world *w = *state;
     struct hw_media_regs saved;

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The media engine against a model of what may be read, at random: commands of
- * all kinds on a small medium, requests that end in any order, power cuts.
+ * Random commands on the media engine, compared with a model of the possible
+ * contents: all kinds of commands on a small medium, requests that end in any
+ * order, power cuts.
  *
- * For each block the model keeps which values may be there: the value of the
- * last write that completed, and those of writes that were under way at the
- * same time.  After a power cut: anything since the last write that is
- * durable.  A value is 512 equal bytes, so that a torn block shows too.
+ * For each block the model keeps the set of values that it may have: the value
+ * of the last completed write, and the values of writes that were in progress
+ * at the same time.  After a power cut, the block may have any value since the
+ * last write that is durable.  A value is 512 equal bytes, so that a torn block
+ * is noticed.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,11 +20,11 @@
 #include "tests/unit/hw-model/media/media_world.h"
 
 enum {
-    BLOCKS = 96,    /* that commands touch: collisions all the time */
-    SLOTS = W_RING, /* commands under way */
+    BLOCKS = 96,    /* few blocks, so that commands often collide */
+    SLOTS = W_RING, /* commands in progress */
     MAX_COUNT = 24,
     STEPS = 30000,
-    CACHE_BYTES = 8 * 4096, /* smaller than what is touched */
+    CACHE_BYTES = 8 * 4096, /* smaller than the blocks in use */
     SLOT_BUF = 16384,
 };
 
@@ -30,16 +32,16 @@ struct pending {
     bool is_used;
     struct cmd cmd;
     uint8_t value;
-    uint32_t started; /* when, in steps */
-    uint32_t covers;  /* FLUSH: writes that completed before this step */
-    /* READ: what each block might have been when it started. */
+    uint32_t started; /* the step in which it started */
+    uint32_t covers;  /* FLUSH: covers writes completed before this step */
+    /* READ: the values that each block could have when it started. */
     uint32_t may[MAX_COUNT][8];
 };
 
 struct block {
-    uint32_t may[8];     /* values a read may see, a bit each */
-    uint32_t durable[8]; /* values that may be there after a power cut */
-    uint32_t last_step;  /* when the last write to it completed */
+    uint32_t may[8];     /* values that a read may return, one bit each */
+    uint32_t durable[8]; /* values possible after a power cut, one bit each */
+    uint32_t last_step;  /* step in which the last write to it completed */
     uint8_t last_value;
 };
 
@@ -88,7 +90,7 @@ static bool writes_block(const struct pending *p, uint32_t block)
            block < p->cmd.lba + p->cmd.count;
 }
 
-/* A write begins: from now on its value may be seen, also after a power cut. */
+/* A write begins: from now on its value is possible, also after a power cut. */
 static void begin_write(struct model *m, struct pending *p)
 {
     for (uint64_t b = p->cmd.lba; b < p->cmd.lba + p->cmd.count; b++) {
@@ -105,8 +107,10 @@ static void begin_write(struct model *m, struct pending *p)
     }
 }
 
-/* It has completed.  With no other one under way that wrote at the same time,
- * its value is what is there. */
+/*
+ * A write has completed.  If no other write was in progress at the same time,
+ * its value is now the only one.
+ */
 static void end_write(struct model *m, struct pending *p)
 {
     p->is_used = false;
@@ -128,7 +132,10 @@ static void end_write(struct model *m, struct pending *p)
     }
 }
 
-/* What was certain before the flush began is durable, unless written since. */
+/*
+ * A value that was certain before the flush began is durable, unless the block
+ * was written since.
+ */
 static void end_flush(struct model *m, struct pending *p)
 {
     p->is_used = false;
@@ -293,7 +300,7 @@ static void run_seed(uint64_t seed)
             media_cache_check(&m->w->media.cache);
         }
     }
-    /* Nothing hangs: all that is under way ends. */
+    /* Nothing hangs: all commands in progress end. */
     while (backend_ram_step(&m->w->ram, 0)) {
         take_completions(m);
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The cache's data structure alone. */
+/* The data structure of the cache, without the engine. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -55,7 +55,7 @@ static uint8_t part_byte(const struct media_cache *cache,
     return cache->data[part->page * (size_t)CACHE_LINE_BYTES + i * 512];
 }
 
-static void test_cache_run_reaches_over_full_lines_both_ways(void **state)
+static void test_cache_run_extends_over_full_lines_both_ways(void **state)
 {
     struct media_cache *cache = *state;
     struct media_cache_part parts[MAX_PARTS];
@@ -64,7 +64,7 @@ static void test_cache_run_reaches_over_full_lines_both_ways(void **state)
     put_sectors(cache, 11, 0xff, 2);
     put_sectors(cache, 10, 0xe0, 1); /* its last three sectors */
     put_sectors(cache, 12, 0x03, 3); /* its first two */
-    put_sectors(cache, 14, 0xff, 4); /* apart */
+    put_sectors(cache, 14, 0xff, 4); /* not adjacent */
     assert_int_equal(media_cache_start(cache, media_cache_oldest(cache), parts,
                                        MAX_PARTS, &offset),
                      3);
@@ -178,15 +178,17 @@ static void test_cache_refuses_when_full_and_changes_nothing(void **state)
         put_sectors(cache, 2 * key, 0xff, 1);
     }
     assert_null(media_cache_prepare(cache, 99, 0xff));
-    assert_non_null(media_cache_prepare(cache, 4, 0x01)); /* there already */
+    /* The line exists already. */
+    assert_non_null(media_cache_prepare(cache, 4, 0x01));
     media_cache_start(cache, media_cache_find(cache, 4), &part, 1, &offset);
-    assert_null(media_cache_prepare(cache, 4, 0x01)); /* no page to copy to */
+    /* There is no page to copy to. */
+    assert_null(media_cache_prepare(cache, 4, 0x01));
     media_cache_check(cache);
     media_cache_finish(cache, &part, true);
     put_sectors(cache, 99, 0xff, 1);
 }
 
-static void test_cache_epochs_wait_for_what_came_before_only(void **state)
+static void test_cache_epochs_wait_only_for_earlier_writes(void **state)
 {
     struct media_cache *cache = *state;
     struct media_cache_part part;
@@ -196,13 +198,15 @@ static void test_cache_epochs_wait_for_what_came_before_only(void **state)
     assert_true(media_cache_is_drained(cache, media_cache_close_epoch(cache)));
     put_sectors(cache, 1, 0xff, 1);
     first = media_cache_close_epoch(cache);
-    assert_int_equal(media_cache_close_epoch(cache), first); /* nothing new */
-    put_sectors(cache, 1, 0x01, 2); /* still the first epoch's line */
+    /* Nothing new was written. */
+    assert_int_equal(media_cache_close_epoch(cache), first);
+    /* This is still a line of the first epoch. */
+    put_sectors(cache, 1, 0x01, 2);
     put_sectors(cache, 3, 0xff, 1);
     second = media_cache_close_epoch(cache);
     media_cache_start(cache, media_cache_find(cache, 1), &part, 1, &offset);
     assert_false(media_cache_is_drained(cache, first));
-    put_sectors(cache, 1, 0x01, 3); /* the third epoch's */
+    put_sectors(cache, 1, 0x01, 3); /* this belongs to the third epoch */
     media_cache_finish(cache, &part, true);
     assert_true(media_cache_is_drained(cache, first));
     assert_false(media_cache_is_drained(cache, second));
@@ -233,7 +237,7 @@ static void test_cache_epoch_numbers_run_out_safely(void **state)
 }
 
 WITH_FIXTURE(NULL, NULL)
-static void test_cache_of_nothing_holds_nothing(void **state)
+static void test_cache_of_size_0_holds_nothing(void **state)
 {
     struct media_cache cache;
 

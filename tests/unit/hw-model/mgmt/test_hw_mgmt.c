@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The management block as firmware and its readers see it, and what it does
- * with memory that makes no sense.
+ * The management block as firmware and its clients use it, and how it treats
+ * invalid memory contents.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -35,7 +35,8 @@ struct bed {
     struct hw_mgmt mgmt;
     uint8_t sent[HW_MGMT_CHANNELS][SENT_MAX];
     size_t sent_len[HW_MGMT_CHANNELS];
-    size_t takes[HW_MGMT_CHANNELS]; /* bytes until it is full */
+    /* Bytes that the channel takes until it is full. */
+    size_t takes[HW_MGMT_CHANNELS];
     unsigned int wanted;
 };
 
@@ -78,7 +79,7 @@ static void run_block(struct bed *bed)
     }
 }
 
-/* Time goes on until the timer, and the block does what it has to do. */
+/* Let time pass until the timer, and run the block. */
 static void pass_time(struct bed *bed)
 {
     run_block(bed);
@@ -171,7 +172,7 @@ static uint32_t sent_arg(const struct bed *bed, size_t i, unsigned int arg)
     return get_le32(sent_record(bed, i) + TRACE_AT_ARGS + 4 * arg);
 }
 
-/* Firmware records one event. */
+/* Record one event as firmware does. */
 static void record_event(struct bed *bed, uint32_t qpn)
 {
     uint32_t pi = page_word(bed, MGMT_PAGE_TRACE_PI);
@@ -210,7 +211,7 @@ static void test_bytes_for_firmware_raise_the_interrupt(void **state)
     assert_int_equal(hw_mgmt_input_room(&bed->mgmt), RING - 3);
     reg_write(bed, A_MGMT_IRQ_STATUS, R_MGMT_IRQ_STATUS_IN_MASK);
     assert_false(bed->env.irq);
-    /* Room comes back with the doorbell. */
+    /* The doorbell announces the room. */
     set_word(bed, MGMT_PAGE_IN_CI, 3);
     reg_write(bed, A_MGMT_DOORBELL, 0);
     bed->wanted = 0;
@@ -230,7 +231,8 @@ static void test_a_new_client_finds_its_line_separated(void **state)
     hw_mgmt_input(&bed->mgmt, HW_MGMT_MESSAGES, (const uint8_t *)"{\"ha", 4);
     hw_mgmt_opened(&bed->mgmt, HW_MGMT_MESSAGES, false);
     hw_mgmt_opened(&bed->mgmt, HW_MGMT_MESSAGES, true);
-    assert_int_equal(hw_mgmt_input_room(&bed->mgmt), 0); /* not before it */
+    /* No room before the line feed. */
+    assert_int_equal(hw_mgmt_input_room(&bed->mgmt), 0);
     run_block(bed);
     hw_mgmt_input(&bed->mgmt, HW_MGMT_MESSAGES, (const uint8_t *)"{}\n", 3);
     assert_memory_equal(bed->dram + IN_AT, "\n{\"ha\n{}\n", 9);
@@ -286,7 +288,7 @@ static void test_replies_wrap_around_the_ring(void **state)
     free(bed);
 }
 
-static void test_replies_to_nobody_are_discarded(void **state)
+static void test_replies_without_a_client_are_discarded(void **state)
 {
     struct bed *bed = bed_new();
 
@@ -334,7 +336,7 @@ static void test_events_of_firmware_and_hardware_keep_their_order(void **state)
         const uint8_t *event = sent_record(bed, i);
 
         assert_int_equal(get_le32(event + TRACE_AT_QPN), i);
-        /* Firmware cannot pretend to be the hardware. */
+        /* Firmware cannot claim to be the hardware. */
         assert_int_equal(event[TRACE_AT_SOURCE], i % 2 == 1
                                                      ? TRACE_SOURCE_FIRMWARE
                                                      : TRACE_SOURCE_RNIC);
@@ -342,7 +344,7 @@ static void test_events_of_firmware_and_hardware_keep_their_order(void **state)
     free(bed);
 }
 
-static void test_hardware_records_nothing_that_nobody_wants(void **state)
+static void test_hardware_records_only_wanted_events(void **state)
 {
     struct bed *bed = bed_new();
 
@@ -355,17 +357,18 @@ static void test_hardware_records_nothing_that_nobody_wants(void **state)
     free(bed);
 }
 
-static void test_what_is_lost_is_counted(void **state)
+static void test_lost_records_are_counted(void **state)
 {
     struct bed *bed = bed_new();
     uint32_t seen = 0;
     size_t last;
 
     (void)state;
-    set_word(bed, MGMT_PAGE_TRACE_DROPPED, 1000); /* of readers before */
+    /* Dropped before this reader. */
+    set_word(bed, MGMT_PAGE_TRACE_DROPPED, 1000);
     hw_mgmt_opened(&bed->mgmt, HW_MGMT_TRACE, true);
     want_events(bed, BIT(TRACE_GROUP_ROCE));
-    bed->takes[HW_MGMT_TRACE] = 100; /* in the middle of a record */
+    bed->takes[HW_MGMT_TRACE] = 100; /* the end is in the middle of a record */
     for (uint32_t i = 0; i < HW_MGMT_FIFO + 50; i++) {
         hardware_event(bed, i);
     }
@@ -384,7 +387,7 @@ static void test_what_is_lost_is_counted(void **state)
     }
     assert_true(sent_arg(bed, last, 1) >= 50);
     assert_int_equal(seen + sent_arg(bed, last, 1), HW_MGMT_FIFO + 50);
-    /* That was the last one. */
+    /* That was the last record. */
     bed->env.deferred = true;
     pass_time(bed);
     assert_int_equal(sent_records(bed), last + 1);
@@ -412,7 +415,7 @@ static void test_a_second_reader_starts_without_the_first_ones_events(
     free(bed);
 }
 
-/* ---- Firmware that makes mistakes, or means harm. */
+/* ---- Faulty or malicious firmware. */
 
 static void test_an_index_beyond_the_ring_disables_the_block(void **state)
 {
@@ -451,7 +454,7 @@ static void test_a_consumer_index_ahead_of_the_producer_gives_no_room(
     free(bed);
 }
 
-static void test_bytes_for_a_disabled_block_go_nowhere(void **state)
+static void test_bytes_for_a_disabled_block_are_discarded(void **state)
 {
     struct bed *bed = bed_new();
 
@@ -529,7 +532,7 @@ static void test_one_run_is_bounded(void **state)
     (void)state;
     hw_mgmt_opened(&bed->mgmt, HW_MGMT_TRACE, true);
     want_events(bed, BIT(TRACE_GROUP_COMMANDS));
-    /* All of a ring, and no more than the FIFO in one turn. */
+    /* One run takes all of a ring, but no more than the FIFO holds. */
     for (uint32_t i = 0; i < RING; i++) {
         record_event(bed, i);
     }
@@ -540,7 +543,7 @@ static void test_one_run_is_bounded(void **state)
     free(bed);
 }
 
-static void test_there_are_no_other_registers(void **state)
+static void test_other_registers_do_not_exist(void **state)
 {
     struct bed *bed = bed_new();
     uint32_t value;
@@ -568,7 +571,7 @@ static void test_time_is_read_in_two_halves(void **state)
 
 /* ---- Saved and loaded. */
 
-static void test_a_loaded_block_goes_on_without_a_reader(void **state)
+static void test_a_loaded_block_continues_without_a_reader(void **state)
 {
     struct bed *bed = bed_new();
     struct hw_mgmt_state saved;
@@ -592,12 +595,12 @@ static void test_a_loaded_block_goes_on_without_a_reader(void **state)
     free(bed);
 }
 
-static void test_a_state_that_makes_no_sense_is_refused(void **state)
+static void test_an_invalid_state_is_refused(void **state)
 {
     struct bed *bed = bed_new();
 
     (void)state;
-    bed->mgmt.state.regs[0] = 0; /* the page is nowhere */
+    bed->mgmt.state.regs[0] = 0; /* the page is outside DRAM */
     assert_false(hw_mgmt_loaded(&bed->mgmt));
     bed->mgmt.state.ctrl = 2;
     assert_false(hw_mgmt_loaded(&bed->mgmt));

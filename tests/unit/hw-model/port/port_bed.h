@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Firmware's side of the port's core, for the tests of it: registers, and
+ * The firmware's part in the tests of the port's core: register accesses, and
  * rings in DRAM.
  */
 #ifndef ESSD_TEST_PORT_BED_H
@@ -19,7 +19,7 @@
 #include "lib/bytes.h"
 #include "tests/unit/hw-model/test_env.h"
 
-/* In DRAM. */
+/* Offsets in DRAM. */
 enum {
     DRAM_BYTES = 1 << 20,
     PAGE = 0x0,
@@ -38,7 +38,7 @@ static inline uint32_t port_bed_read(struct hw_port *port, uint32_t offset)
     return value;
 }
 
-/* Until it rests, as a bottom half would. */
+/* Run deferred work until there is none, as a bottom half would. */
 static inline void port_bed_settle(struct hw_port *port, struct test_env *env)
 {
     while (env->deferred) {
@@ -54,7 +54,7 @@ static inline void port_bed_write(struct hw_port *port, struct test_env *env,
     port_bed_settle(port, env);
 }
 
-/* Both rings, on; receive buffers of `buf` bytes. */
+/* Enable both rings, with receive buffers of `buf` bytes. */
 static inline void port_bed_rings(struct hw_port *port, struct test_env *env,
                                   uint32_t tx_log2, uint32_t buf)
 {

@@ -38,15 +38,17 @@ struct world {
     struct test_env env;
     uint8_t *dram;
 
-    struct sent sent[MAX_SENT]; /* what the link took */
+    struct sent sent[MAX_SENT]; /* frames that the link took */
     unsigned int num_sent;
     unsigned int link_room; /* frames that it will take */
-    bool is_endless;        /* firmware publishes as fast as the link takes */
+    /* Firmware publishes frames as fast as the link takes them. */
+    bool is_endless;
 
-    unsigned int rnic_frames; /* what the RNIC was handed */
+    unsigned int rnic_frames; /* frames passed to the RNIC */
     unsigned int rnic_bursts;
     unsigned int rnic_ready;
-    unsigned int rnic_backlog; /* frames it sends when it hears "ready" */
+    /* Frames that the RNIC sends when it is told of room. */
+    unsigned int rnic_backlog;
     uint8_t rnic_priority;
     bool link_is_up;
     unsigned int link_changes;
@@ -85,7 +87,7 @@ static void rnic_rx(void *ctx, const struct frame_rx *frames, unsigned int n)
     w->rnic_bursts++;
 }
 
-/* A frame of the RNIC: 62 bytes, or as `len` says, marked 0xee. */
+/* Make a frame of the RNIC, 62 bytes or `len` bytes long, marked 0xee. */
 static struct frame_tx rnic_frame(uint8_t priority, uint16_t len)
 {
     struct frame_tx frame = {
@@ -158,7 +160,7 @@ static void link_on(struct world *w)
               read_reg(w, A_PORT_LINK_CTRL) | R_PORT_LINK_CTRL_ENABLE_MASK);
 }
 
-/* A port that is up, with one address. */
+/* Make a port with a link and one address. */
 static int setup(void **state)
 {
     struct world *w = calloc(1, sizeof(*w));
@@ -282,7 +284,7 @@ static void test_port_drops_when_the_raw_ring_is_full_and_wraps(void **state)
     receive_frame(w, f, len, 0);
     assert_int_equal(rx_pi(w), 5);
     assert_int_equal(w->dram[RX_BUF + 20], 0x77);
-    /* An index that makes no sense is a full ring. */
+    /* An invalid index counts as a full ring. */
     put_le32(w->dram + PAGE + PORT_PAGE_RX_CI, 100);
     receive_frame(w, f, len, 0);
     assert_int_equal(rx_pi(w), 5);
@@ -313,7 +315,7 @@ static void test_port_filters_destinations(void **state)
     static const struct {
         const uint8_t *dst;
         uint32_t ctrl;
-        int flags; /* -1: not for us */
+        int flags; /* -1: no filter matches */
     } rows[] = {
         {our_mac, 0, 0},
         {other_mac, 0, -1},
@@ -355,7 +357,7 @@ static void test_port_has_8_addresses_and_64_groups(void **state)
     }
     for (uint8_t i = 0; i < PORT_MULTICASTS; i++) {
         memcpy(mac, group_mac, 6);
-        mac[4] = i; /* the same hash for all: the full address decides */
+        mac[4] = i; /* all have the same hash: the full address decides */
         write_mac(w, A_PORT_MULTICAST_LO + 8u * i, mac);
     }
     for (uint8_t i = 0; i < PORT_MACS + 1; i++) {
@@ -443,7 +445,7 @@ static void test_port_counts_and_drops_bad_frames(void **state)
 static void test_port_counts_sizes_at_their_edges(void **state)
 {
     static const struct {
-        uint32_t len; /* without FCS */
+        uint32_t len; /* length without FCS */
         enum port_counter counter;
     } rows[] = {
         {14, PORT_COUNT_PKTS_64},          {60, PORT_COUNT_PKTS_64},
@@ -466,7 +468,7 @@ static void test_port_counts_sizes_at_their_edges(void **state)
     }
 }
 
-static void test_port_tells_roce_from_the_rest(void **state)
+static void test_port_recognises_roce_frames(void **state)
 {
     struct world *w = *state;
     uint8_t f[200];
@@ -477,7 +479,7 @@ static void test_port_tells_roce_from_the_rest(void **state)
     assert_int_equal(w->rnic_frames, 2);
     receive_frame(w, f, roce_v4(f, 4790), 0);
     receive_frame(w, f, roce_v6(f, 17, 53), 0);
-    receive_frame(w, f, roce_v6(f, 44, 4791), 0); /* fragment header */
+    receive_frame(w, f, roce_v6(f, 44, 4791), 0); /* with a fragment header */
     assert_int_equal(w->rnic_frames, 2);
     put_le32(w->dram + PAGE + PORT_PAGE_RX_CI, rx_pi(w));
 
@@ -491,7 +493,7 @@ static void test_port_tells_roce_from_the_rest(void **state)
     f[23] = 6; /* TCP */
     receive_frame(w, f, len, 0);
     len = roce_v4(f, 4791);
-    put_be16(f + 20, 0x4000); /* do not fragment: fine */
+    put_be16(f + 20, 0x4000); /* "do not fragment" is allowed */
     receive_frame(w, f, len, 0);
     assert_int_equal(w->rnic_frames, 3);
     assert_int_equal(read_counter(w, PORT_COUNT_RX_RNIC), 3);
@@ -535,11 +537,11 @@ static void test_port_roce_v1_needs_its_bit(void **state)
               R_PORT_CTRL_RX_ENABLE_MASK | R_PORT_CTRL_ROCE_V1_MASK);
     receive_frame(w, f, len, 0);
     assert_int_equal(w->rnic_frames, 1);
-    receive_frame(w, f, roce_v4(f, 4791), 0); /* v2 is off now */
+    receive_frame(w, f, roce_v4(f, 4791), 0); /* RoCE v2 is off now */
     assert_int_equal(w->rnic_frames, 1);
 }
 
-static void test_port_hands_roce_over_in_bursts(void **state)
+static void test_port_passes_roce_frames_on_in_bursts(void **state)
 {
     struct world *w = *state;
     uint8_t roce[200], raw[100], bad[100];
@@ -559,7 +561,7 @@ static void test_port_hands_roce_over_in_bursts(void **state)
     assert_int_equal(rx_pi(w), 1);
 }
 
-static void test_port_refuses_rx_buffers_that_make_no_sense(void **state)
+static void test_port_refuses_invalid_rx_buffers(void **state)
 {
     struct world *w = *state;
     uint8_t f[200];
@@ -635,7 +637,7 @@ static void test_port_sends_raw_frames_in_order_and_pads(void **state)
     assert_int_equal(get_le32(w->dram + PAGE + PORT_PAGE_ASLEEP), 1);
 }
 
-static void test_port_goes_on_behind_bad_descriptors(void **state)
+static void test_port_skips_bad_descriptors(void **state)
 {
     struct world *w = *state;
 
@@ -654,7 +656,7 @@ static void test_port_goes_on_behind_bad_descriptors(void **state)
                 R_PORT_IRQ_STATUS_DMA_ERROR_MASK);
 }
 
-static void test_port_ignores_a_tx_index_that_makes_no_sense(void **state)
+static void test_port_ignores_an_invalid_tx_index(void **state)
 {
     struct world *w = *state;
 
@@ -712,7 +714,7 @@ static void test_port_keeps_what_the_link_does_not_take(void **state)
 
 #define TIMEOUT_NS UINT64_C(2000000000) /* the reset value */
 
-/* As the timer would call it, until then. */
+/* Call the timer function at its deadlines, until `until_ns`. */
 static void wait_until(struct world *w, uint64_t until_ns)
 {
     while (w->env.deadline_ns <= until_ns) {
@@ -738,7 +740,7 @@ static void block_link(struct world *w)
     assert_int_equal(tx_ci(w), 0);
 }
 
-static void test_port_drops_what_the_link_has_not_taken_for_long(void **state)
+static void test_port_drops_frames_that_the_link_does_not_take(void **state)
 {
     struct world *w = *state;
     struct frame_tx frame = rnic_frame(0, 62);
@@ -752,7 +754,7 @@ static void test_port_drops_what_the_link_has_not_taken_for_long(void **state)
     assert_int_equal(tx_ci(w), 20);
     assert_int_equal(w->rnic_backlog, 0);
     assert_int_equal(read_counter(w, PORT_COUNT_TX_DROPPED_TIMEOUT), 21);
-    /* And so it goes on, until the link takes frames again. */
+    /* Frames are dropped until the link takes frames again. */
     assert_int_equal(hw_port_tx(&w->port, &frame, 1), 1);
     put_tx(w, 20, 100, 0);
     publish_tx(w, 21);
@@ -771,7 +773,10 @@ static void test_port_drops_what_the_link_has_not_taken_for_long(void **state)
     assert_int_equal(read_counter(w, PORT_COUNT_TX_DROPPED_TIMEOUT), 23);
 }
 
-/* A slow link is not a dead one: each frame that it takes starts anew. */
+/*
+ * A slow link is not a dead one: each frame that it takes restarts the
+ * time-out.
+ */
 static void test_port_waits_for_a_link_that_takes_a_frame_now_and_then(
     void **state)
 {
@@ -795,20 +800,20 @@ static void test_port_firmware_chooses_how_long_it_waits(void **state)
 {
     struct world *w = *state;
 
-    write_reg(w, A_PORT_TX_TIMEOUT, 0); /* never */
+    write_reg(w, A_PORT_TX_TIMEOUT, 0); /* no time-out */
     block_link(w);
     assert_int_equal(w->env.deadline_ns, DEV_NO_DEADLINE);
     wait_until(w, UINT64_C(3600000000000));
     assert_int_equal(tx_ci(w), 0);
-    write_reg(w, A_PORT_TX_TIMEOUT, 65535); /* it has waited longer */
+    write_reg(w, A_PORT_TX_TIMEOUT, 65535); /* the link has waited for longer */
     wait_until(w, w->env.now_ns);
     assert_int_equal(tx_ci(w), 20);
     hw_port_reset(&w->port);
     assert_int_equal(read_reg(w, A_PORT_TX_TIMEOUT), 2000);
 }
 
-/* The link of a machine that was loaded begins its time-out anew. */
-static void test_port_waits_anew_after_save_and_load(void **state)
+/* After loading, the time-out of the link starts again. */
+static void test_port_restarts_its_time_out_after_save_and_load(void **state)
 {
     struct world *w = *state;
     struct hw_port saved;
@@ -832,8 +837,8 @@ static void test_port_waits_anew_after_save_and_load(void **state)
     assert_false(hw_port_loaded(&w->port));
 }
 
-/* Firmware that never stops sending must not hold the main loop. */
-static void test_port_sends_a_bounded_number_of_frames_a_run(void **state)
+/* Firmware that never stops sending must not block the main loop. */
+static void test_port_sends_a_bounded_number_of_frames_per_run(void **state)
 {
     struct world *w = *state;
     uint32_t before;
@@ -852,7 +857,7 @@ static void test_port_sends_a_bounded_number_of_frames_a_run(void **state)
         assert_int_equal(get_le32(w->dram + PAGE + PORT_PAGE_ASLEEP), 0);
     }
     w->is_endless = false;
-    settle_port(w); /* no kick is needed for the rest */
+    settle_port(w); /* the rest needs no kick */
     assert_int_equal(tx_ci(w), get_le32(w->dram + PAGE + PORT_PAGE_TX_PI));
     assert_int_equal(get_le32(w->dram + PAGE + PORT_PAGE_ASLEEP), 1);
 }
@@ -895,8 +900,10 @@ static void test_port_tells_the_rnic_when_there_is_room(void **state)
     assert_int_equal(w->rnic_ready, 1);
 }
 
-/* Fill the link, then let both have backlog; say who went first and how the
- * first 16 frames were shared. */
+/*
+ * Fill the link, then give both senders a backlog.
+ * @return which of them went first, and how the first 16 frames were shared
+ */
 static unsigned int rnic_share(struct world *w, uint8_t raw, uint8_t rnic,
                                bool *rnic_first)
 {
@@ -999,7 +1006,7 @@ static void test_port_dead_link_drops_what_is_sent(void **state)
     assert_int_equal(read_counter(w, PORT_COUNT_PKTS), 0);
 }
 
-static void test_port_link_loss_frees_who_waits(void **state)
+static void test_port_link_loss_drops_waiting_frames(void **state)
 {
     struct world *w = *state;
     struct frame_tx frame = rnic_frame(0, 62);
@@ -1016,7 +1023,7 @@ static void test_port_link_loss_frees_who_waits(void **state)
     assert_int_equal(read_counter(w, PORT_COUNT_TX_DROPPED_LINK), 2);
 }
 
-static void test_port_link_changes_are_told(void **state)
+static void test_port_reports_link_changes(void **state)
 {
     struct world *w = *state;
     unsigned int before = w->link_changes;
@@ -1044,7 +1051,7 @@ static void test_port_link_changes_are_told(void **state)
         PORT_FEC_FC);
 }
 
-static void test_port_refuses_speeds_and_fec_it_does_not_have(void **state)
+static void test_port_refuses_unknown_speeds_and_fec(void **state)
 {
     struct world *w = *state;
     uint32_t good = read_reg(w, A_PORT_LINK_CTRL);
@@ -1060,14 +1067,15 @@ static void test_port_refuses_speeds_and_fec_it_does_not_have(void **state)
     assert_int_equal(read_reg(w, A_PORT_LINK_CTRL), good);
 }
 
-/* ---- The far end, and what the cable does to frames */
+/* ---- The far end, and bit errors of the cable */
 
 static uint32_t phy_status(struct world *w)
 {
     return read_reg(w, A_PORT_PHY_STATUS);
 }
 
-static void test_port_fec_mismatch_is_no_link_and_says_why(void **state)
+static void test_port_fec_mismatch_keeps_the_link_down_with_a_reason(
+    void **state)
 {
     struct world *w = *state;
     struct phy_partner partner = w->port.partner;
@@ -1102,8 +1110,8 @@ static void test_port_fec_mismatch_is_no_link_and_says_why(void **state)
     assert_int_equal(read_counter(w, PORT_COUNT_PKTS), 1);
 }
 
-/* A link that stays down for another reason interrupts too. */
-static void test_port_a_new_reason_interrupts(void **state)
+/* A link that stays down for a new reason raises an interrupt. */
+static void test_port_interrupts_for_a_new_reason(void **state)
 {
     struct world *w = *state;
     struct phy_partner partner = w->port.partner;
@@ -1138,7 +1146,9 @@ static void test_port_bit_errors_lose_frames_both_ways(void **state)
         assert_int_equal(hw_port_tx(&w->port, &frame, 1), 1);
         lost += w->num_sent == 0;
     }
-    /* FC-FEC at 10^-4: 2.4 % of the codewords are lost, 16.7 % repaired. */
+    /*
+     * FC-FEC at 10^-4: 2.4 % of the codewords are lost, 16.7 % are corrected.
+     */
     assert_in_range(read_counter(w, PORT_COUNT_FCS_ERRORS), 80, 250);
     assert_in_range(lost, 80, 250);
     assert_int_equal(w->port.partner_lost, lost);
@@ -1150,7 +1160,7 @@ static void test_port_bit_errors_lose_frames_both_ways(void **state)
     assert_int_equal(read_counter(w, PORT_COUNT_PKTS), 4000);
 }
 
-/* A frame that the link had no room for is not put at risk twice. */
+/* A frame that the link refused does not get a second chance of errors. */
 static void test_port_bit_errors_and_back_pressure(void **state)
 {
     struct world *w = *state;
@@ -1197,7 +1207,7 @@ static void test_port_refuses_rings_outside_dram(void **state)
     }
 }
 
-static void test_port_reset_forgets_everything_but_the_cable(void **state)
+static void test_port_reset_clears_everything_but_the_cable(void **state)
 {
     struct world *w = *state;
     uint8_t f[100];
@@ -1224,7 +1234,8 @@ static void test_port_registers_that_do_not_exist(void **state)
     assert_false(hw_port_read(&w->port, 0xa00, &value));
     assert_false(hw_port_write(&w->port, A_PORT_ID, 0));
     assert_false(hw_port_write(&w->port, PORT_COUNTER_BASE, 0));
-    assert_true(hw_port_read(&w->port, 0x2fc, &value)); /* kept for the PHY */
+    /* Reserved for the PHY. */
+    assert_true(hw_port_read(&w->port, 0x2fc, &value));
     assert_int_equal(read_reg(w, A_PORT_ID), PORT_ID_VALUE);
     assert_int_equal(FIELD_GET(read_reg(w, A_PORT_LIMITS), PORT_LIMITS, INDEX),
                      1);
@@ -1241,7 +1252,7 @@ static void test_port_counter_high_word_is_latched(void **state)
     assert_int_equal(read_reg(w, at + 4), 1);
 }
 
-static void test_port_goes_on_after_save_and_load(void **state)
+static void test_port_continues_after_save_and_load(void **state)
 {
     struct world *w = *state;
     struct hw_port_config config = w->port.config;

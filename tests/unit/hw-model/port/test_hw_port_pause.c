@@ -23,7 +23,7 @@ enum {
     MAX_SENT = 256,
     MAX_QUEUED = 32,
     FRAME = 64,
-    RAW = 0x11, /* marks */
+    RAW = 0x11, /* values that mark the sender of a frame */
     RNIC = 0xee,
 };
 
@@ -37,10 +37,10 @@ struct world {
     uint8_t *dram;
     struct item sent[MAX_SENT];
     unsigned int num_sent, link_room;
-    /* The RNIC: what it has to send; it leaves out what is paused. */
+    /* The frames of the RNIC, which holds back those of paused priorities. */
     struct item queue[MAX_QUEUED];
     unsigned int num_queued;
-    bool is_heedless; /* it does not leave it out */
+    bool is_heedless; /* it offers frames of paused priorities, too */
     unsigned int rnic_ready, rnic_frames;
     uint32_t tx_pi;
 };
@@ -172,7 +172,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* ---- What happens to the port. */
+/* ---- Events of the port. */
 
 static void receive_control(struct world *w, const uint8_t *body, size_t len)
 {
@@ -265,8 +265,9 @@ static void test_pause_holds_a_priority_and_lets_others_pass(void **state)
     send_raw(w, 0, 3);
     send_rnic(w, 4, 2);
     expect_sent(w, 3, (struct item[]){{RAW, 5, 1}, {RAW, 0, 3}, {RNIC, 4, 2}});
-    assert_int_equal(tx_ci(w), 0); /* the first is still the port's */
-    receive_pfc(w, BIT(3), 0);     /* XON */
+    /* The first frame still belongs to the port. */
+    assert_int_equal(tx_ci(w), 0);
+    receive_pfc(w, BIT(3), 0); /* XON */
     assert_int_equal(read_reg(w, A_PORT_PAUSED), 0);
     expect_sent(
         w, 4,
@@ -277,7 +278,10 @@ static void test_pause_holds_a_priority_and_lets_others_pass(void **state)
     assert_int_equal(read_counter(w, PORT_COUNT_TX_RNIC), 3);
 }
 
-/* scapy's get_pause_time(): 0x1234 quanta are 0.238592 s at 10 Mb/s. */
+/*
+ * As scapy's get_pause_time() computes: 0x1234 quanta are 0.238592 s at 10
+ * Mb/s.
+ */
 static void test_pause_lasts_its_quanta_at_the_port_s_speed(void **state)
 {
     static const struct {
@@ -326,7 +330,7 @@ static void test_pause_is_renewed_and_shortened(void **state)
     assert_int_equal(read_counter(w, PORT_COUNT_PRIO_PAUSED_NS), 20501);
 }
 
-/* Each ends when it has to, whichever of them came first. */
+/* Each pause ends at its own time, whichever came first. */
 static void test_pause_of_two_priorities_ends_one_by_one(void **state)
 {
     struct world *w = *state;
@@ -346,7 +350,7 @@ static void test_pause_of_two_priorities_ends_one_by_one(void **state)
     assert_int_equal(read_reg(w, A_PORT_PAUSED), 0);
 }
 
-/* Every way that two priorities can interleave: no loss, no reordering. */
+/* All interleavings of two priorities: no loss, no reordering. */
 static void test_pause_keeps_the_order_inside_every_priority(void **state)
 {
     struct world *w = *state;
@@ -388,7 +392,7 @@ static void test_pause_keeps_the_order_inside_every_priority(void **state)
     }
 }
 
-static void test_pause_further_back_than_frames_can_pass_waits(void **state)
+static void test_pause_frame_beyond_the_overtaking_limit_waits(void **state)
 {
     struct world *w = *state;
 
@@ -396,14 +400,14 @@ static void test_pause_further_back_than_frames_can_pass_waits(void **state)
     for (uint8_t i = 0; i < HW_PORT_TX_AHEAD; i++) {
         send_raw(w, 1, i);
     }
-    send_raw(w, 2, 99); /* the 65th: out of reach */
+    send_raw(w, 2, 99); /* the 65th frame is beyond the limit */
     expect_sent(w, 0, NULL);
     receive_pfc(w, BIT(1), 0);
     assert_int_equal(w->num_sent, HW_PORT_TX_AHEAD + 1);
     assert_int_equal(tx_ci(w), HW_PORT_TX_AHEAD + 1);
 }
 
-static void test_pause_honours_what_firmware_says(void **state)
+static void test_pause_is_honoured_as_firmware_sets_it(void **state)
 {
     struct world *w = *state;
 
@@ -432,7 +436,7 @@ static void test_pause_honours_what_firmware_says(void **state)
     assert_int_equal(read_reg(w, A_PORT_PAUSE), R_PORT_PAUSE_LINK_MASK);
 }
 
-/* Not even with MULTICAST_ALL, nor what we do not know. */
+/* This also holds with MULTICAST_ALL and for unknown opcodes. */
 static void test_pause_frames_never_reach_firmware(void **state)
 {
     static const uint8_t gate[46] = {0x00, 0x02};
@@ -443,10 +447,10 @@ static void test_pause_frames_never_reach_firmware(void **state)
     receive_pfc(w, 1, 1);
     receive_control(w, mac_control_pause, sizeof(mac_control_pause));
     receive_control(w, gate, sizeof(gate));
-    receive_control(w, mac_control_pfc, 19); /* cut */
+    receive_control(w, mac_control_pfc, 19); /* truncated */
     receive_control(w, mac_control_pfc, 1);
     receive_control(w, mac_control_pfc, 0);
-    hw_port_rx(&w->port, &rx, 1); /* somebody else's */
+    hw_port_rx(&w->port, &rx, 1); /* for another station */
     assert_int_equal(read_counter(w, PORT_COUNT_MAC_CONTROL_RECEIVED), 6);
     assert_int_equal(read_counter(w, PORT_COUNT_UNSUPPORTED_OPCODES), 4);
     assert_int_equal(read_counter(w, PORT_COUNT_RX_FILTERED_ADDRESS), 1);
@@ -470,8 +474,11 @@ static void test_pause_a_damaged_frame_pauses_nothing(void **state)
     assert_int_equal(read_counter(w, PORT_COUNT_MAC_CONTROL_RECEIVED), 0);
 }
 
-/* What the RNIC offers all the same is refused until the change. */
-static void test_pause_refuses_an_rnic_that_does_not_look(void **state)
+/*
+ * Frames that the RNIC offers in spite of a pause are refused until the pause
+ * changes.
+ */
+static void test_pause_refuses_frames_of_an_rnic_that_ignores_it(void **state)
 {
     struct world *w = *state;
     struct frame_tx burst[3] = {{.priority = 2, .head_len = FRAME},
@@ -486,7 +493,7 @@ static void test_pause_refuses_an_rnic_that_does_not_look(void **state)
     assert_int_equal(hw_port_tx(&w->port, burst + 1, 1), 0);
     settle_port(w);
     assert_int_equal(w->rnic_ready, ready);
-    send_raw(w, 0, 0); /* does not wait for it */
+    send_raw(w, 0, 0); /* does not wait for the RNIC */
     assert_int_equal(w->num_sent, 2);
     receive_pfc(w, BIT(3), 0);
     assert_int_equal(w->rnic_ready, ready + 1);
@@ -511,7 +518,7 @@ static void test_pause_and_a_blocked_link(void **state)
     assert_int_equal(tx_ci(w), 2);
 }
 
-static void test_pause_bad_descriptors_behind_it_are_passed_too(void **state)
+static void test_pause_bad_descriptors_after_it_are_skipped(void **state)
 {
     struct world *w = *state;
 
@@ -538,7 +545,8 @@ static void test_pause_ends_with_the_link_and_with_a_reset(void **state)
     settle_port(w);
     assert_int_equal(read_reg(w, A_PORT_PAUSED), 0);
     assert_int_equal(w->env.deadline_ns, DEV_NO_DEADLINE);
-    assert_int_equal(w->num_queued, 0); /* dropped: nobody waits for ever */
+    /* Dropped, so that no frame waits without end. */
+    assert_int_equal(w->num_queued, 0);
     assert_int_equal(read_counter(w, PORT_COUNT_TX_DROPPED_LINK), 2);
     assert_int_equal(tx_ci(w), 1);
     hw_port_set_cable(&w->port, true);
@@ -553,7 +561,7 @@ static void test_pause_ends_with_the_link_and_with_a_reset(void **state)
     assert_int_equal(w->num_queued, 0);
 }
 
-static void test_pause_goes_on_after_save_and_load(void **state)
+static void test_pause_continues_after_save_and_load(void **state)
 {
     struct world *w = *state;
     struct hw_port saved;
@@ -574,14 +582,14 @@ static void test_pause_goes_on_after_save_and_load(void **state)
     wait_until(w, start_ns + 20480);
     expect_sent(w, 1, (struct item[]){{RAW, 3, 0}});
     assert_int_equal(tx_ci(w), 2);
-    /* A state that makes no sense pauses no longer than any frame can. */
+    /* An invalid state pauses for no longer than a frame can. */
     receive_pfc(w, BIT(3), 1000);
     w->port.pause_until_ns[3] = UINT64_MAX;
     assert_true(hw_port_loaded(&w->port));
     assert_int_equal(w->env.deadline_ns, w->env.now_ns + 1342157);
 }
 
-/* A partner that pauses a priority again and again: a PFC storm. */
+/* A partner that pauses a priority again and again causes a PFC storm. */
 static void test_pause_that_lasts_too_long_loses_frames(void **state)
 {
     struct world *w = *state;
@@ -605,7 +613,9 @@ static void test_pause_that_lasts_too_long_loses_frames(void **state)
     assert_int_equal(tx_ci(w), 1);
     assert_int_equal(read_counter(w, PORT_COUNT_TX_DROPPED_TIMEOUT), 2);
     assert_int_equal(read_reg(w, A_PORT_PAUSED), BIT(3));
-    /* It loses its frames as long as the storm lasts, others do not. */
+    /*
+     * This priority loses frames during the storm; other priorities lose none.
+     */
     receive_pfc(w, BIT(3), 65535);
     send_raw(w, 3, 2);
     send_raw(w, 2, 3);
@@ -614,7 +624,7 @@ static void test_pause_that_lasts_too_long_loses_frames(void **state)
     expect_sent(w, 2, (struct item[]){{RAW, 2, 3}, {RNIC, 5, 5}});
     assert_int_equal(read_counter(w, PORT_COUNT_TX_DROPPED_TIMEOUT), 4);
     assert_int_equal(tx_ci(w), 3);
-    /* The storm is over; the next pause has all the time again. */
+    /* After the storm, the next pause may have the full time again. */
     receive_pfc(w, BIT(3), 0);
     send_raw(w, 3, 6);
     expect_sent(w, 1, (struct item[]){{RAW, 3, 6}});

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Bit errors and FEC: what is measured against the formulas of
- * docs/hardware/port.md, section 4, which are computed here anew.
+ * Bit errors and FEC: measured values are compared with the formulas of
+ * docs/hardware/port.md, section 4, which this test computes itself.
  *
- * A count that is the sum of independent events has a standard deviation; the
- * seed is fixed, and being off by 4.5 of them has a chance of 1 in 150,000.
+ * A count that is the sum of independent events has a standard deviation.  A
+ * deviation of 4.5 times that has a probability of 1 in 150,000; the seed is
+ * fixed.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -32,7 +33,7 @@ static double binomial_probability(unsigned int n, unsigned int k, double p)
     return exp(choose_log(n, k) + k * log(p) + (n - k) * log1p(-p));
 }
 
-/* A codeword without error, and one that the code restores. */
+/* The probabilities that a codeword has no error, and that it is corrected. */
 static void codeword_chances(uint8_t fec, double p, double *clean,
                              double *restored)
 {
@@ -48,13 +49,16 @@ static void codeword_chances(uint8_t fec, double p, double *clean,
     }
     *clean = pow(1 - p, 2112);
     for (unsigned int first = 0; first < 2112; first++) {
-        unsigned int left = 2111 - first; /* bits behind the first error */
+        unsigned int left = 2111 - first; /* bits after the first error */
 
         *restored += p * pow(1 - p, 2111 - (left < 10 ? left : 10));
     }
 }
 
-/* The chance that a frame is lost, over all its places in the codewords. */
+/*
+ * The probability that a frame is lost, averaged over its positions in the
+ * codewords.
+ */
 static double frame_loss(uint8_t fec, double p, uint32_t octets,
                          double *codewords)
 {
@@ -126,7 +130,8 @@ static void test_fec_loss_and_correction_follow_the_formula(void **state)
     for (uint8_t fec = PORT_FEC_NONE; fec <= PORT_FEC_RS; fec++) {
         for (size_t i = 0; i < ARRAY_LEN(ber); i++) {
             for (size_t k = 0; k < ARRAY_LEN(octets); k++) {
-                if (ber[i] * octets[k] < 1) { /* else all are lost */
+                /* Otherwise, all frames are lost. */
+                if (ber[i] * octets[k] < 1) {
                     measure_lane(fec, ber[i], octets[k], FRAMES);
                 }
             }
@@ -134,15 +139,17 @@ static void test_fec_loss_and_correction_follow_the_formula(void **state)
     }
 }
 
-/* Two wrong bits of one symbol are one: seen only with many codewords that are
- * at the bound. */
+/*
+ * Two wrong bits in one symbol count as one.  This shows only with many
+ * codewords at the limit of correction.
+ */
 static void test_fec_rs_counts_symbols_not_bits(void **state)
 {
     (void)state;
     measure_lane(PORT_FEC_RS, 1.2e-3, 64, 1000000);
 }
 
-/* Bursts are too rare among independent errors for statistics to tell. */
+/* Bursts are too rare among independent errors for a statistical test. */
 static void test_fec_fc_restores_bursts_of_11_bits(void **state)
 {
     (void)state;
@@ -151,11 +158,12 @@ static void test_fec_fc_restores_bursts_of_11_bits(void **state)
     assert_false(fec_fc_restores(0, 11));
     assert_true(fec_fc_restores(2101, 2111));
     assert_false(fec_fc_restores(2100, 2111));
-    assert_false(fec_fc_restores(0, 2111)); /* the code is not cyclic here */
+    /* The code is not cyclic at this length. */
+    assert_false(fec_fc_restores(0, 2111));
 }
 
-/* The mode matters: at 10^-4 RS-FEC hides what FC-FEC cannot. */
-static void test_fec_codes_differ_as_they_should(void **state)
+/* The mode makes a difference: at 10^-4 RS-FEC corrects what FC-FEC cannot. */
+static void test_fec_rs_corrects_what_fc_cannot(void **state)
 {
     double each;
 
@@ -165,7 +173,7 @@ static void test_fec_codes_differ_as_they_should(void **state)
     assert_true(frame_loss(PORT_FEC_RS, 1e-4, 1518, &each) < 1e-5);
 }
 
-static void test_fec_same_seed_same_errors(void **state)
+static void test_fec_same_seed_gives_the_same_errors(void **state)
 {
     struct fec_lane a, b, other;
     bool is_different = false;

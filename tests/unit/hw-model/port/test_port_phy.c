@@ -12,7 +12,9 @@
 
 enum { PARTNER_SETTINGS = 4, NO = -1 };
 
-/* The mode that each pair comes to at 25 Gb/s: own setting, then partner's. */
+/*
+ * The resulting FEC of each pair at 25 Gb/s: own setting, then the partner's.
+ */
 static const int fec_at_25g[3][PARTNER_SETTINGS] = {
     /* partner:        none           FC           RS           auto */
     [PORT_FEC_NONE] = {PORT_FEC_NONE, NO, NO, PORT_FEC_NONE},
@@ -52,7 +54,7 @@ static void test_phy_every_pair_of_fec_settings(void **state)
     }
 }
 
-/* All 256 pairs against the words of clause 73.6.5. */
+/* Compare all 256 pairs with the rules of clause 73.6.5. */
 static void test_phy_resolves_every_pair_of_fec_bits(void **state)
 {
     (void)state;
@@ -75,7 +77,7 @@ static void test_phy_resolves_every_pair_of_fec_bits(void **state)
     }
 }
 
-/* The reasons in their order: each hides those behind it. */
+/* The reasons in their order: each of them hides those that follow. */
 static void test_phy_first_reason_wins(void **state)
 {
     struct phy_own own = {25000, PORT_FEC_FC, false, false};
@@ -103,7 +105,8 @@ static void test_phy_first_reason_wins(void **state)
     partner.speed_mbps = 25000;
     link = phy_judge(&own, &partner);
     assert_int_equal(link.reason, PORT_REASON_FEC);
-    assert_false(link.has_remote_fault); /* without lock nobody hears it */
+    /* Without lock, no remote fault is received. */
+    assert_false(link.has_remote_fault);
     partner.fec = PORT_FEC_FC;
     link = phy_judge(&own, &partner);
     assert_int_equal(link.reason, PORT_REASON_REMOTE_FAULT);

@@ -10,14 +10,14 @@
 
 #include "lib/bytes.h"
 
-/* Where things are in each side's DRAM. */
+/* The layout of each side's DRAM. */
 enum {
     PAGE = 0x1000,
     COMMANDS = 0x2000,
     DOORBELLS = 0x4000,
     EVENTS = 0x5000,
     CQ_RECORD = 0x6000,
-    RECORDS = 0x7000, /* 64 bytes a QP: SQ at 0, RQ at 4 */
+    RECORDS = 0x7000, /* 64 bytes per QP: SQ at 0, RQ at 4 */
     CQ = 0x10000,
     SQ = 0x20000,
     SQ_STRIDE = RNIC_SWQE_LEN << BED_SQ_LOG2,
@@ -25,7 +25,7 @@ enum {
     RQ_STRIDE = RNIC_RWQE_LEN << BED_RQ_LOG2,
 };
 
-/* ---- A side's world. */
+/* ---- The environment of a side's core. */
 
 static void *dma_pointer(void *ctx, uint64_t addr, uint64_t len)
 {
@@ -59,7 +59,7 @@ static void defer_run(void *ctx)
     ((struct bed_side *)ctx)->deferred = true;
 }
 
-/* ---- The wire. */
+/* ---- The connection. */
 
 static uint32_t next_random(struct bed *bed)
 {
@@ -115,7 +115,9 @@ static void carry_frame(struct bed *bed, struct bed_side *to,
         break;
     }
     queue_arrival(to, frame);
-    /* Swapped: frame k overtakes the one before it that still travels. */
+    /*
+     * Swapped: frame k overtakes the previous one, which is still on its way.
+     */
     if (hit && bed->fault == BED_SWAP && to->in_tail - to->in_head >= 2) {
         last = &to->in[(to->in_tail - 2) % BED_FRAMES];
         to->in[(to->in_tail - 1) % BED_FRAMES] = *last;
@@ -160,9 +162,9 @@ static unsigned int send_port_1(void *ctx, const struct frame_tx *burst,
     return send_frames(ctx, 1, burst, count);
 }
 
-/* ---- Life. */
+/* ---- Creation and end. */
 
-/* Millions of bytes a side: kept for the next bed rather than given back. */
+/* Each side has megabytes of memory, which the next bed uses again. */
 static struct {
     struct rnic *rnic;
     uint8_t *dram;

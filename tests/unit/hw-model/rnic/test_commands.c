@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Commands: what they refuse, and who still needs what. */
+/* Commands: which arguments they refuse, and which objects are in use. */
 #include <stdarg.h>
 #include <setjmp.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* One argument that is out of place, in a command that is right without it. */
+/* One invalid argument in a command that is valid without it. */
 struct row {
     uint8_t opcode;
     uint32_t index;
@@ -148,7 +148,8 @@ static void test_each_bad_argument_has_its_status(void **state)
         {RNIC_CMD_NEIGH_SET, 9, 0, 0, 0, RNIC_CMD_OK},
         {RNIC_CMD_NEIGH_CLEAR, 9, 0, 0, 0, RNIC_CMD_OK},
         {RNIC_CMD_NEIGH_CLEAR, 9, 0, 0, 0, RNIC_CMD_BAD_INDEX},
-        {RNIC_CMD_NEIGH_CLEAR, 0, 0, 0, 0, RNIC_CMD_IN_USE}, /* QP 0's */
+        /* In use by QP 0. */
+        {RNIC_CMD_NEIGH_CLEAR, 0, 0, 0, 0, RNIC_CMD_IN_USE},
         {RNIC_CMD_NOP, 0, 0, 0, 0, RNIC_CMD_OK},
     };
     struct bed *bed = *state;
@@ -166,7 +167,7 @@ static void test_each_bad_argument_has_its_status(void **state)
     }
 }
 
-/* ---- Every state and every move. */
+/* ---- Every transition in every state. */
 
 static void create_qp_in_state(struct bed *bed, unsigned int n, uint8_t state)
 {
@@ -189,7 +190,7 @@ static void destroy_qp(struct bed *bed, unsigned int n)
                      RNIC_CMD_OK);
 }
 
-static void test_every_state_times_every_move(void **state)
+static void test_every_transition_in_every_state(void **state)
 {
     static const bool may[RNIC_QP_STATES][RNIC_QP_STATES] = {
         /*          RESET INIT   RTR    RTS    ERROR */
@@ -216,7 +217,7 @@ static void test_every_state_times_every_move(void **state)
 }
 
 /* Posting, a deadline, DRAIN and destruction do no harm in any state. */
-static void test_every_state_times_every_event(void **state)
+static void test_every_event_in_every_state(void **state)
 {
     struct bed *bed = *state;
     struct bed_wc wc;
@@ -252,7 +253,7 @@ static void test_every_state_times_every_event(void **state)
     }
 }
 
-static void test_arguments_of_a_stage_are_judged(void **state)
+static void test_arguments_of_a_transition_are_checked(void **state)
 {
     static const struct {
         uint8_t from, to, at, value;
@@ -293,7 +294,7 @@ static void test_arguments_of_a_stage_are_judged(void **state)
     }
 }
 
-static void test_everything_can_be_given_back(void **state)
+static void test_every_object_can_be_destroyed(void **state)
 {
     struct bed *bed = *state;
     struct bed_side *side = &bed->side[0];

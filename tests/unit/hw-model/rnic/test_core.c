@@ -10,7 +10,7 @@
 #include "lib/bytes.h"
 #include "tests/test_fixture.h"
 
-enum { PAGE = 0x1000 }; /* bed.c's */
+enum { PAGE = 0x1000 }; /* as in bed.c */
 
 static int setup(void **state)
 {
@@ -52,7 +52,7 @@ static unsigned int count_wc(struct bed_side *side, uint8_t status)
 
 /* ---- Registers. */
 
-static void test_registers_say_what_it_is(void **state)
+static void test_registers_report_identity_and_limits(void **state)
 {
     struct bed *bed = *state;
     struct rnic *rnic = bed->side[0].rnic;
@@ -96,7 +96,7 @@ static void test_a_hart_is_enabled_with_good_rings_only(void **state)
     }
 }
 
-static void test_reset_forgets_everything(void **state)
+static void test_reset_clears_all_state(void **state)
 {
     struct bed *bed = *state;
     struct bed_side *side = &bed->side[0];
@@ -115,7 +115,7 @@ static void test_reset_forgets_everything(void **state)
 
 /* ---- Sleeping and waking. */
 
-static void test_only_a_sleeper_is_kicked(void **state)
+static void test_only_a_sleeping_rnic_needs_a_kick(void **state)
 {
     struct bed *bed = *state;
     struct bed_side *side = &bed->side[0];
@@ -128,7 +128,7 @@ static void test_only_a_sleeper_is_kicked(void **state)
     assert_int_equal(side->kicks, kicks + 1);
     bed_settle(bed);
     assert_int_equal(get_le32(side->dram + PAGE + RNIC_PAGE_ASLEEP), 1);
-    /* awake: what is published now is seen without a kick */
+    /* The RNIC is awake: entries are seen without a kick. */
     put_le32(side->dram + PAGE + RNIC_PAGE_ASLEEP, 0);
     write_one(side, 2);
     assert_int_equal(side->kicks, kicks + 1);
@@ -158,7 +158,7 @@ static void test_only_an_armed_hart_is_interrupted_once(void **state)
     write_one(side, 4);
     bed_settle(bed);
     assert_false(side->irq);
-    /* a command's status and a link's event wake too */
+    /* A command's status and a link event also wake the hart. */
     put_le32(side->dram + PAGE + RNIC_PAGE_ARMED, 1);
     assert_int_equal(bed_command(side, RNIC_CMD_NOP, 0, NULL, NULL),
                      RNIC_CMD_OK);
@@ -171,8 +171,8 @@ static void test_only_an_armed_hart_is_interrupted_once(void **state)
     assert_false(side->irq);
 }
 
-/* A hart that waits for more than its buffers only. */
-static void test_an_acknowledged_write_lets_a_hart_sleep_on(void **state)
+/* A hart may wait only for entries that do more than free its buffers. */
+static void test_an_acknowledged_write_does_not_wake_a_hart(void **state)
 {
     struct bed *bed = *state;
     struct bed_side *side = &bed->side[0];
@@ -189,7 +189,7 @@ static void test_an_acknowledged_write_lets_a_hart_sleep_on(void **state)
                      RNIC_CMD_OK);
     assert_true(side->irq);
     assert_int_equal(get_le32(side->dram + PAGE + RNIC_PAGE_ARMED), 0);
-    /* what has failed is urgent */
+    /* A failed completion is urgent. */
     assert_true(rnic_write(side->rnic, A_RNIC_IRQ_STATUS, 1));
     put_le32(side->dram + PAGE + RNIC_PAGE_ARMED, RNIC_ARMED_URGENT);
     bed_send(side, 0,
@@ -239,7 +239,7 @@ static void test_a_full_event_queue_drops_events(void **state)
     assert_int_equal(side->rnic->state.roce.objects.eqs[0].dropped, 100 - n);
 }
 
-/* ---- Edges of messages. */
+/* ---- Messages of minimal and maximal lengths. */
 
 static void test_every_mtu_and_the_lengths_around_it(void **state)
 {
@@ -364,7 +364,7 @@ static void test_a_shared_receive_queue(void **state)
 
     bed_connect(bed, 0, &plain);
     bed_connect(bed, 1, &plain);
-    /* as if QP 1 had been created with RQ 0 */
+    /* Pretend that QP 1 was created with RQ 0. */
     o->qps[rdma_qp_slot(bed_qpn(b, 1))].rq = 0;
     o->rqs[1].users--;
     o->rqs[0].users++;
@@ -381,7 +381,7 @@ static void test_a_shared_receive_queue(void **state)
         assert_int_equal(bed_poll_event(b, &event), i == 2);
     }
     assert_int_equal(event.type, RNIC_EVENT_RQ_LOW);
-    /* what others may still take is not flushed with one of them */
+    /* Receives that other QPs may still take are not flushed with one QP. */
     bed_recv(b, 0, 9, 0, 64);
     assert_int_equal(bed_modify(b, 1, RNIC_QPS_ERROR, &plain), RNIC_CMD_OK);
     assert_false(bed_poll(b, &wc));
@@ -432,7 +432,7 @@ static void test_a_datagram_without_a_buffer_is_dropped(void **state)
     bed_create_ud(b);
     bed_send(a, BED_UD, &wr);
     bed_run(bed);
-    bed_recv(b, BED_UD, 5, 0, 64 + 255); /* a byte too short */
+    bed_recv(b, BED_UD, 5, 0, 64 + 255); /* one byte too short */
     bed_send(a, BED_UD, &wr);
     bed_run(bed);
     assert_false(bed_poll(b, &wc));
@@ -479,7 +479,9 @@ static unsigned int take_nothing(void *ctx, const struct frame_tx *burst,
     return 0;
 }
 
-/* A port whose peer takes nothing for long does not cut off the other one. */
+/*
+ * A port whose peer takes no frames for long does not hold up the other port.
+ */
 static void test_datagrams_do_not_wait_for_a_stuck_port(void **state)
 {
     struct bed *bed = *state;
@@ -507,16 +509,16 @@ static void test_datagrams_do_not_wait_for_a_stuck_port(void **state)
     assert_true(bed_tick(bed));
     bed_run(bed);
     assert_int_equal(count_wc(a, RNIC_WC_SUCCESS), 2);
-    assert_true(bed_poll(b, &wc)); /* port 1's */
+    assert_true(bed_poll(b, &wc)); /* the completion of port 1 */
     assert_false(bed_poll(b, &wc));
-    /* From then on nothing waits for it. */
+    /* From then on, no datagram waits for port 0. */
     bed_send(a, BED_UD, &to_0);
     bed_send(a, BED_UD, &to_1);
     bed_run(bed);
     assert_int_equal(count_wc(a, RNIC_WC_SUCCESS), 2);
     assert_true(bed_poll(b, &wc));
     assert_int_equal(refused, 1);
-    /* Until it takes frames again. */
+    /* It is used again when it takes frames. */
     rnic_attach_port(a->rnic, 0, &port0);
     rnic_port_ready(a->rnic, 0);
     bed_send(a, BED_UD, &to_0);
@@ -525,7 +527,7 @@ static void test_datagrams_do_not_wait_for_a_stuck_port(void **state)
     assert_true(bed_poll(b, &wc));
 }
 
-/* Each by its own priority, in turn; what waits too long makes way. */
+/* Each priority waits on its own.  Datagrams that wait too long are dropped. */
 static void test_pfc_holds_up_datagrams_by_their_priority(void **state)
 {
     struct bed *bed = *state;
@@ -562,16 +564,17 @@ static void test_pfc_holds_up_datagrams_by_their_priority(void **state)
     assert_int_equal(count_wc(b, RNIC_WC_SUCCESS), 0);
     assert_true(bed_tick(bed));
     bed_run(bed);
-    assert_int_equal(count_wc(b, RNIC_WC_SUCCESS), 1); /* the other */
+    /* The datagram of the other priority. */
+    assert_int_equal(count_wc(b, RNIC_WC_SUCCESS), 1);
     assert_int_equal(count_wc(a, RNIC_WC_SUCCESS), 2);
     a->rnic->roce.sinks[0].paused = NULL;
 }
 
 /*
- * Half a second of each pause: not of the time since the first, nor from the
- * start again whenever the port says something.
+ * The limit is half a second for each pause.  It does not count from the first
+ * pause, and does not restart when the port reports something.
  */
-static void test_datagrams_wait_for_a_pause_but_not_for_ever(void **state)
+static void test_datagrams_wait_for_a_pause_but_not_without_end(void **state)
 {
     struct bed *bed = *state;
     struct bed_side *a = &bed->side[0], *b = &bed->side[1];
@@ -610,7 +613,8 @@ static void test_datagrams_wait_for_a_pause_but_not_for_ever(void **state)
             assert_true(bed_tick(bed));
         }
     }
-    assert_int_equal(count_wc(a, RNIC_WC_SUCCESS), 1); /* lost */
+    /* The datagram was lost. */
+    assert_int_equal(count_wc(a, RNIC_WC_SUCCESS), 1);
     assert_int_equal(count_wc(b, RNIC_WC_SUCCESS), 0);
     wr.neigh = 1;
     wr.priority = 0;
@@ -640,7 +644,7 @@ static void refuse_datagram(uint8_t priority, uint8_t dscp)
     bed_free(bed);
 }
 
-static void test_what_no_datagram_may_be(void **state)
+static void test_invalid_datagrams_are_refused(void **state)
 {
     struct bed *bed = *state;
     struct bed_side *a = &bed->side[0];
@@ -666,7 +670,7 @@ static void test_what_no_datagram_may_be(void **state)
     assert_int_equal(bed_state(a, BED_UD), RNIC_QPS_ERROR);
 }
 
-/* Among them those of a pair that exists, in which nothing is lost. */
+/* Doorbells of a connected pair are among them; none of those is lost. */
 static void test_doorbells_of_no_slot_are_skipped(void **state)
 {
     struct bed *bed = *state;
@@ -704,7 +708,7 @@ static void test_doorbells_of_no_slot_are_skipped(void **state)
 
 /* ---- Loading. */
 
-static void test_a_state_that_makes_no_sense_is_refused(void **state)
+static void test_an_invalid_state_is_refused(void **state)
 {
     struct bed *bed = *state;
     struct bed_side *side = &bed->side[0];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One mixed session, run again and again with frame k lost, repeated, swapped
- * or spoiled, for every k: the data and every completion must come out the
- * same.
+ * One mixed session, run once for every frame k, with frame k lost, repeated,
+ * swapped or corrupted.  The data and every completion must be the same each
+ * time.
  */
 #include <stdarg.h>
 #include <setjmp.h>
@@ -23,7 +23,10 @@ struct session {
     bool reload;
 };
 
-/* Where things of round r are: by side, so that the two do not meet. */
+/*
+ * The offset of a buffer of round r.  Each side has its own, so that they do
+ * not overlap.
+ */
 static uint32_t offset_of(unsigned int side, unsigned int r, unsigned int what)
 {
     return ((side * ROUNDS + r) * 4 + what) * STEP;
@@ -207,7 +210,7 @@ static void test_every_frame_may_be_lost(void **state)
     sweep_fault(&v1, BED_DROP, 1);
 }
 
-static void test_every_five_frames_may_be_lost(void **state)
+static void test_any_five_frames_in_a_row_may_be_lost(void **state)
 {
     (void)state;
     sweep_fault(&plain, BED_DROP, 5);
@@ -227,7 +230,7 @@ static void test_every_frame_may_overtake(void **state)
     sweep_fault(&single, BED_SWAP, 3);
 }
 
-static void test_every_frame_may_be_spoiled(void **state)
+static void test_every_frame_may_be_corrupted(void **state)
 {
     (void)state;
     sweep_fault(&plain, BED_SPOIL, 2);

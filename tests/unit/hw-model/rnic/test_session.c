@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Two RNICs back to back: what firmware posts on one arrives at the other. */
+/*
+ * Two RNICs connected to each other: requests posted on one side have their
+ * effect on the other.
+ */
 #include <stdarg.h>
 #include <setjmp.h>
 #include <stdlib.h>
@@ -119,7 +122,7 @@ static void test_rnr_waits_for_a_buffer(void **state)
     expect_completion(a, 1, RNIC_WR_SEND, RNIC_WC_SUCCESS);
 }
 
-static void test_send_with_invalidate_takes_the_region(void **state)
+static void test_send_with_invalidate_invalidates_the_region(void **state)
 {
     struct bed *bed = *state;
     struct bed_side *a = &bed->side[0], *b = &bed->side[1];
