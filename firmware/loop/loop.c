@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "firmware/loop/loop.h"
 
-enum { FULL_TURN_NOW = 0 }; /* a time that has passed */
+enum { FULL_TURN_NOW = 0 }; /* a time that has passed already */
 
 void loop_init(struct loop *loop)
 {
@@ -41,7 +41,10 @@ void loop_add(struct loop *loop, const struct component *component, void *ctx)
     }
 }
 
-/* Call the functions of a list. @return the greatest of what they did */
+/*
+ * Call the functions of a list.
+ * @return the greatest of their results
+ */
 static enum loop_work run_entries(const struct loop_step_entry *entries,
                                   unsigned int count, struct loop_step *step)
 {

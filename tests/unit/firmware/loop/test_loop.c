@@ -11,17 +11,17 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A component that writes down what the loop asks of it. */
+/* A component that records its calls. */
 struct worker {
     const char *name;
-    uint32_t commands;    /* that wait for its poll */
-    uint32_t work;        /* units that wait for its step */
-    uint64_t poll_due_us; /* what each poll asks for; 0: nothing */
-    uint64_t step_due_us; /* what each step asks for; 0: nothing */
-    uint64_t arm_us; /* what it lowers the deadline to when armed; 0: nothing */
-    bool objects;    /* to a sleep */
-    bool wants_step; /* after an interrupt */
-    uint32_t done;   /* units and commands, in all */
+    uint32_t commands;    /* commands that wait for its poll */
+    uint32_t work;        /* units of work that wait for its step */
+    uint64_t poll_due_us; /* the deadline that each poll asks for; 0: none */
+    uint64_t step_due_us; /* the deadline that each step asks for; 0: none */
+    uint64_t arm_us;      /* the deadline that arming sets; 0: unchanged */
+    bool refuses;         /* refuses to let the hart sleep */
+    bool wants_step;      /* its step has to run after an interrupt */
+    uint32_t done;        /* units of work and commands done */
     uint32_t irqs;
 };
 
@@ -29,7 +29,7 @@ static struct {
     struct loop loop;
     struct worker a, b, c;
     char calls[256];
-    uint64_t now_us; /* that the last step was told */
+    uint64_t now_us; /* time of the last step */
 } world;
 
 static void note_call(const struct worker *worker, const char *what)
@@ -40,7 +40,10 @@ static void note_call(const struct worker *worker, const char *what)
              len != 0 ? " " : "", worker->name, what);
 }
 
-/* @return whether there was any */
+/*
+ * Do work within the budget.
+ * @return whether there was any
+ */
 static bool do_work(struct worker *worker, uint32_t *waiting, uint32_t budget)
 {
     uint32_t count = MIN(*waiting, budget);
@@ -88,7 +91,7 @@ static bool worker_arm(void *ctx, uint64_t *deadline_us)
     if (worker->arm_us != 0) {
         *deadline_us = MIN(*deadline_us, worker->arm_us);
     }
-    return !worker->objects;
+    return !worker->refuses;
 }
 
 static bool worker_irqs(void *ctx, uint32_t irqs)
@@ -115,7 +118,7 @@ static const struct component bare = {
     .step = worker_step,
 };
 
-/* a and c have everything, b has a step only. */
+/* Components a and c have all functions, b has only a step. */
 static int new_world(void **state)
 {
     (void)state;
@@ -133,7 +136,10 @@ static int new_world(void **state)
 #define FULL_TURN  "a a-poll b c c-poll a-flush c-flush"
 #define SHORT_TURN "a-poll c-poll a-flush c-flush"
 
-/* @return whether the turn was busy */
+/*
+ * Take a turn and compare the calls.
+ * @return whether the turn was busy
+ */
 static bool expect_turn(uint64_t now_us, const char *calls)
 {
     bool is_busy;
@@ -167,7 +173,7 @@ static void test_turn_without_a_reason_for_steps_calls_polls_only(void **state)
     assert_false(expect_turn(1000000000, SHORT_TURN));
 }
 
-static void test_turn_is_busy_if_one_component_had_work(void **state)
+static void test_turn_is_busy_if_any_component_had_work(void **state)
 {
     uint32_t *const waiting[] = {&world.a.work, &world.b.work,
                                  &world.a.commands, &world.c.commands};
@@ -239,7 +245,7 @@ static void test_turn_is_full_when_a_deadline_of_a_step_has_come(void **state)
     world.a.commands = 1;
     assert_true(expect_turn(298, SHORT_TURN));
     assert_false(expect_turn(299, SHORT_TURN));
-    expect_deadline(300); /* short turns do not forget it */
+    expect_deadline(300); /* turns without steps keep it */
     world.b.step_due_us = 0;
     assert_false(expect_turn(300, FULL_TURN));
     expect_deadline(LOOP_NO_DEADLINE);
@@ -252,7 +258,8 @@ static void test_arm_gives_the_earliest_deadline_of_the_last_turn(void **state)
     world.b.step_due_us = 300;
     assert_false(loop_turn(&world.loop, 0));
     expect_deadline(300);
-    world.b.step_due_us = 900; /* what an earlier turn asked for is forgotten */
+    /* The deadline of an earlier turn is forgotten. */
+    world.b.step_due_us = 900;
     assert_false(loop_turn(&world.loop, 301));
     expect_deadline(500);
 }
@@ -285,29 +292,32 @@ static void test_component_lowers_the_deadline_when_it_is_armed(void **state)
     expect_deadline(400);
 }
 
-static void test_component_that_objects_keeps_the_hart_awake(void **state)
+static void test_component_that_refuses_keeps_the_hart_awake(void **state)
 {
     uint64_t deadline_us;
 
     (void)state;
-    world.c.objects = true;
+    world.c.refuses = true;
     assert_false(loop_arm(&world.loop, &deadline_us));
     assert_string_equal(world.calls, "a-arm c-arm");
-    world.c.objects = false;
-    world.a.objects = true;
+    world.c.refuses = false;
+    world.a.refuses = true;
     world.calls[0] = '\0';
     assert_false(loop_arm(&world.loop, &deadline_us));
     assert_string_equal(world.calls, "a-arm"); /* c need not be armed */
 }
 
-/* What it objects for may be something that only its step takes. */
-static void test_turn_after_an_objection_is_full(void **state)
+/*
+ * The reason for the refusal may be work that only the step of the component
+ * does.
+ */
+static void test_turn_after_a_refusal_is_full(void **state)
 {
     uint64_t deadline_us;
 
     (void)state;
     assert_false(expect_turn(0, FULL_TURN));
-    world.a.objects = true;
+    world.a.refuses = true;
     assert_false(loop_arm(&world.loop, &deadline_us));
     assert_false(expect_turn(1, FULL_TURN));
 }
