@@ -37,6 +37,8 @@ MAY_INCLUDE = {
     "hw-model/port": ["lib", "net/wire", "hw-model/regs", "hw-model/core"],
     "hw-model/rnic": ["lib", "net/wire", "net/verbs", "net/roce",
                       "hw-model/regs", "hw-model/core"],
+    "hw-model/fault": ["lib", "net/wire", "hw-model/core",
+                       "hw-model/media/media_backend.h"],
     "hw-model/lag": ["lib", "net/wire", "hw-model/regs", "hw-model/core"],
     "hw-model/media": ["lib", "hw-model/regs", "hw-model/core"],
     "firmware/hal": ["lib"],

@@ -68,4 +68,8 @@ const struct mgmt_request mgmt_requests[MGMT_REQUESTS] = {
     {"addresses", mgmt_addresses},
     {"controllers", mgmt_controllers},
     {"queue-pairs", mgmt_queue_pairs},
+    {"faults", mgmt_faults},
+    {"fault-add", mgmt_fault_add},
+    {"fault-remove", mgmt_fault_remove},
+    {"fault-turn", mgmt_fault_turn},
 };

@@ -9,7 +9,7 @@
 
 #include "firmware/mgmt/mgmt_service.h"
 
-enum { MGMT_REQUESTS = 12 };
+enum { MGMT_REQUESTS = 16 };
 
 /** The context of the handlers is the struct drive. */
 extern const struct mgmt_request mgmt_requests[MGMT_REQUESTS];
@@ -23,6 +23,12 @@ mgmt_handler mgmt_config_read;
 mgmt_handler mgmt_config_set;
 mgmt_handler mgmt_config_save;
 mgmt_handler mgmt_config_discard;
+
+/* in mgmt_faults.c */
+mgmt_handler mgmt_faults;
+mgmt_handler mgmt_fault_add;
+mgmt_handler mgmt_fault_remove;
+mgmt_handler mgmt_fault_turn;
 
 /* in mgmt_network.c */
 mgmt_handler mgmt_lag;

@@ -11,7 +11,7 @@
 
 #include "lib/util.h"
 
-enum { JSON_MEMBERS = 12 };
+enum { JSON_MEMBERS = 24 };
 
 enum json_kind { JSON_STRING, JSON_NUMBER, JSON_BOOL, JSON_NULL };
 

@@ -39,6 +39,7 @@
 #include "system/system.h"
 #include "target/riscv/cpu.h"
 
+#include "essd_faults.h"
 #include "essd_rom.h"
 #include "essd_sysctl.h"
 #include "hw-model/regs/soc.h"
@@ -245,6 +246,15 @@ static void place_block(EssdMachineState *s, DeviceState *dev, hwaddr base,
     sysbus_connect_irq(SYS_BUS_DEVICE(dev), 0, plic_irq(s, irq));
 }
 
+/* Before the devices that look for it. */
+static void create_faults(EssdMachineState *s)
+{
+    Object *faults = object_new(TYPE_ESSD_FAULTS);
+
+    object_property_add_child(OBJECT(s), "faults", faults);
+    object_unref(faults);
+}
+
 static void create_ports(EssdMachineState *s)
 {
     static const hwaddr base[SOC_PORTS] = {SOC_PORT0_BASE, SOC_PORT1_BASE};
@@ -361,6 +371,7 @@ static void essd_machine_init_board(MachineState *machine)
                    plic_irq(s, SOC_IRQ_UART), SOC_UART_CLOCK_HZ / 16,
                    serial_hd(0), DEVICE_LITTLE_ENDIAN);
     create_flash(s);
+    create_faults(s);
     create_mgmt(s);
     create_ports(s);
     create_rnic(s);

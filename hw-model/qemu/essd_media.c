@@ -54,6 +54,8 @@
 #include "trace.h"
 
 #include "essd_core.h"
+#include "essd_faults.h"
+#include "hw-model/fault/fault_media.h"
 #include "hw-model/media/hw_media.h"
 
 #define MEDIA_SIZE_MIN  (64 * MiB)
@@ -80,6 +82,9 @@ struct EssdMediaState {
     size_t cache_memory_size;
     EssdMediaIo io[HW_MEDIA_IO_IDS];
     struct hw_media media;
+    struct fault_media faults; /* between the core and the block layer */
+    QEMUTimer *faults_timer;
+    Notifier faults_changed;
 };
 
 /* The environment of the core. */
@@ -121,7 +126,7 @@ static void essd_media_io_done(void *opaque, int ret)
     uint32_t id = io - s->io;
 
     trace_essd_media_io_done(id, ret);
-    hw_media_io_done(&s->media, id, ret);
+    fault_media_below_done(&s->faults, id, ret);
 }
 
 static void essd_media_readv(void *ctx, uint32_t id, uint64_t offset,
@@ -163,6 +168,72 @@ static void essd_media_flush(void *ctx, uint32_t id)
 
     trace_essd_media_io(id, "flush", 0, 0);
     blk_aio_flush(s->conf.blk, essd_media_io_done, &s->io[id]);
+}
+
+/* The world of the media faults. */
+
+static void essd_media_faults_done(void *ctx, uint32_t id, int result)
+{
+    EssdMediaState *s = ctx;
+
+    hw_media_io_done(&s->media, id, result);
+}
+
+static uint64_t essd_media_faults_now_ns(void *ctx)
+{
+    return qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL);
+}
+
+static void essd_media_faults_set_timer(void *ctx, uint64_t deadline_ns)
+{
+    EssdMediaState *s = ctx;
+
+    if (deadline_ns == UINT64_MAX) {
+        timer_del(s->faults_timer);
+    } else {
+        timer_mod_ns(s->faults_timer, MIN(deadline_ns, (uint64_t)INT64_MAX));
+    }
+}
+
+static void essd_media_faults_timer(void *opaque)
+{
+    EssdMediaState *s = opaque;
+
+    fault_media_timer(&s->faults);
+}
+
+static void essd_media_faults_changed(Notifier *notifier, void *data)
+{
+    EssdMediaState *s = container_of(notifier, EssdMediaState, faults_changed);
+
+    if (s->faults.num_ended > 0) {
+        fault_media_timer(&s->faults);
+    }
+}
+
+static void essd_media_init_faults(EssdMediaState *s)
+{
+    s->faults_timer =
+        timer_new_ns(QEMU_CLOCK_VIRTUAL, essd_media_faults_timer, s);
+    fault_media_init(&s->faults,
+                     &(struct fault_media_config){
+                         .table = essd_faults_table(),
+                         .below =
+                             {
+                                 .ctx = s,
+                                 .readv = essd_media_readv,
+                                 .writev = essd_media_writev,
+                                 .write_zeroes = essd_media_write_zeroes,
+                                 .flush = essd_media_flush,
+                             },
+                         .ctx = s,
+                         .done = essd_media_faults_done,
+                         .now_ns = essd_media_faults_now_ns,
+                         .set_timer = essd_media_faults_set_timer,
+                         .power_cut = essd_faults_power_cut,
+                     });
+    s->faults_changed.notify = essd_media_faults_changed;
+    essd_faults_add_notifier(&s->faults_changed);
 }
 
 /* Registers. */
@@ -211,6 +282,14 @@ static const MemoryRegionOps essd_media_ops = {
 
 /* Creation, reset and migration. */
 
+/* Wait for requests to end.  Fault rules do not hold them any longer, since
+ * their clock may stand still. */
+static void essd_media_poll(EssdMediaState *s)
+{
+    fault_media_release(&s->faults);
+    aio_poll(qemu_get_aio_context(), false);
+}
+
 /*
  * Stop with the machine.  The harts are stopped already; completions still
  * reach the rings in DRAM.
@@ -227,7 +306,7 @@ static void essd_media_vm_change(void *opaque, bool running, RunState state)
     trace_essd_media_quiesce(s->media.active_ops, s->media.cache.used_lines);
     hw_media_quiesce(&s->media);
     while (!hw_media_is_quiet(&s->media)) {
-        aio_poll(qemu_get_aio_context(), true);
+        essd_media_poll(s);
     }
 }
 
@@ -239,7 +318,7 @@ static void essd_media_reset_hold(Object *obj, ResetType type)
     qemu_bh_cancel(s->core.bh);
     hw_media_reset(&s->media);
     while (hw_media_has_dma(&s->media)) {
-        aio_poll(qemu_get_aio_context(), true);
+        essd_media_poll(s);
     }
 }
 
@@ -319,17 +398,11 @@ static void essd_media_realize(DeviceState *dev, Error **errp)
     s->core.timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, essd_media_timer, s);
     s->vm_change =
         qdev_add_vm_change_state_handler(dev, essd_media_vm_change, s);
+    essd_media_init_faults(s);
     hw_media_init(&s->media,
                   &(struct hw_media_config){
                       .env = essd_core_env(&s->core, essd_media_set_irq),
-                      .backend =
-                          {
-                              .ctx = s,
-                              .readv = essd_media_readv,
-                              .writev = essd_media_writev,
-                              .write_zeroes = essd_media_write_zeroes,
-                              .flush = essd_media_flush,
-                          },
+                      .backend = fault_media_backend(&s->faults),
                       .capacity_bytes = size,
                       .cache_bytes = s->cache_size,
                       .cache_memory = s->cache_memory,
@@ -342,6 +415,8 @@ static void essd_media_unrealize(DeviceState *dev)
 
     qemu_del_vm_change_state_handler(s->vm_change);
     essd_core_end(&s->core);
+    timer_free(s->faults_timer);
+    notifier_remove(&s->faults_changed);
     if (s->cache_memory) {
         qemu_anon_ram_free(s->cache_memory, s->cache_memory_size);
     }

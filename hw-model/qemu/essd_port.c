@@ -55,8 +55,10 @@
 #include "trace.h"
 
 #include "essd_core.h"
+#include "essd_faults.h"
 #include "essd_lag.h"
 #include "lib/regfields.h"
+#include "hw-model/fault/fault_wire.h"
 #include "hw-model/port/hw_port.h"
 #include "hw-model/regs/port.h"
 #include "hw-model/regs/port_names.h"
@@ -81,6 +83,8 @@ struct EssdPortState {
     NetFrame tx_frames[PORT_BURST];
     struct iovec tx_iov[PORT_BURST][FRAME_PIECES_MAX + 2];
     struct hw_port port;
+    struct fault_wire faults; /* between the port and the netdev */
+    QEMUTimer *faults_timer;
 };
 
 /* The environment of the core. */
@@ -163,6 +167,9 @@ static void essd_port_sent(NetClientState *nc, ssize_t ret)
     s->tx_waits = false;
     trace_essd_port_tx_ready(s->index);
     if (runstate_is_running()) {
+        if (!fault_wire_is_idle(&s->faults)) {
+            fault_wire_timer(&s->faults);
+        }
         hw_port_link_ready(&s->port);
     }
 }
@@ -187,10 +194,10 @@ static unsigned essd_port_iov(const struct frame_tx *frame, struct iovec *iov)
  * copied into its queue and counts as taken; the next one waits until that
  * frame has been sent.
  */
-static unsigned int essd_port_link_send(void *ctx, const struct frame_tx *burst,
-                                        unsigned int count)
+static unsigned int essd_port_netdev_send(EssdPortState *s,
+                                          const struct frame_tx *burst,
+                                          unsigned int count)
 {
-    EssdPortState *s = ctx;
     NetClientState *nc = qemu_get_queue(s->nic);
     unsigned int sent = 0;
 
@@ -211,7 +218,27 @@ static unsigned int essd_port_link_send(void *ctx, const struct frame_tx *burst,
     return sent;
 }
 
+static unsigned int essd_port_link_send(void *ctx, const struct frame_tx *burst,
+                                        unsigned int count)
+{
+    EssdPortState *s = ctx;
+
+    return fault_wire_is_idle(&s->faults)
+               ? essd_port_netdev_send(s, burst, count)
+               : fault_wire_tx(&s->faults, burst, count);
+}
+
 /* Receive. */
+
+static void essd_port_take(EssdPortState *s, const struct frame_rx *frames,
+                           unsigned int n)
+{
+    if (fault_wire_is_idle(&s->faults)) {
+        hw_port_rx(&s->port, frames, n);
+    } else {
+        fault_wire_rx(&s->faults, frames, n);
+    }
+}
 
 static bool essd_port_can_receive(NetClientState *nc)
 {
@@ -225,7 +252,7 @@ static ssize_t essd_port_receive(NetClientState *nc, const uint8_t *buf,
     struct frame_rx frame = {.data = buf, .len_bytes = size};
 
     trace_essd_port_rx(s->index, size);
-    hw_port_rx(&s->port, &frame, 1);
+    essd_port_take(s, &frame, 1);
     return size;
 }
 
@@ -244,7 +271,7 @@ static int essd_port_receive_burst(NetClientState *nc, const NetFrame *frames,
         burst[n] =
             (struct frame_rx){.data = iov->iov_base, .len_bytes = iov->iov_len};
     }
-    hw_port_rx(&s->port, burst, n);
+    essd_port_take(s, burst, n);
     return n;
 }
 
@@ -252,7 +279,57 @@ static void essd_port_link_status_changed(NetClientState *nc)
 {
     EssdPortState *s = qemu_get_nic_opaque(nc);
 
+    if (!nc->peer || nc->link_down) {
+        fault_wire_clear(&s->faults);
+    }
     hw_port_set_cable(&s->port, nc->peer && !nc->link_down);
+}
+
+/* The world of the wire faults. */
+
+static void essd_port_faults_receive(void *ctx, const struct frame_rx *frames,
+                                     unsigned int n)
+{
+    EssdPortState *s = ctx;
+
+    hw_port_rx(&s->port, frames, n);
+}
+
+static bool essd_port_faults_has_room(void *ctx)
+{
+    EssdPortState *s = ctx;
+
+    return !s->tx_waits;
+}
+
+static void essd_port_faults_send(void *ctx, const struct frame_tx *frame)
+{
+    EssdPortState *s = ctx;
+
+    essd_port_netdev_send(s, frame, 1);
+}
+
+static uint64_t essd_port_faults_now_ns(void *ctx)
+{
+    return qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL);
+}
+
+static void essd_port_faults_set_timer(void *ctx, uint64_t deadline_ns)
+{
+    EssdPortState *s = ctx;
+
+    if (deadline_ns == UINT64_MAX) {
+        timer_del(s->faults_timer);
+    } else {
+        timer_mod_ns(s->faults_timer, MIN(deadline_ns, (uint64_t)INT64_MAX));
+    }
+}
+
+static void essd_port_faults_timer(void *opaque)
+{
+    EssdPortState *s = opaque;
+
+    fault_wire_timer(&s->faults);
 }
 
 /* query-rx-filter. */
@@ -437,6 +514,19 @@ static void essd_port_realize(DeviceState *dev, Error **errp)
                  });
     hw_port_set_partner(&s->port, &partner);
     hw_port_set_errors(&s->port, s->seed, ber_atto);
+    s->faults_timer =
+        timer_new_ns(QEMU_CLOCK_VIRTUAL, essd_port_faults_timer, s);
+    fault_wire_init(&s->faults, &(struct fault_wire_config){
+                                    .table = essd_faults_table(),
+                                    .port = s->index,
+                                    .ctx = s,
+                                    .receive = essd_port_faults_receive,
+                                    .has_room = essd_port_faults_has_room,
+                                    .send = essd_port_faults_send,
+                                    .now_ns = essd_port_faults_now_ns,
+                                    .set_timer = essd_port_faults_set_timer,
+                                    .power_cut = essd_faults_power_cut,
+                                });
     essd_port_link_status_changed(qemu_get_queue(s->nic));
     s->machine_done.notify = essd_port_machine_done;
     qemu_add_machine_init_done_notifier(&s->machine_done);
@@ -449,6 +539,7 @@ static void essd_port_unrealize(DeviceState *dev)
     qemu_remove_machine_init_done_notifier(&s->machine_done);
     qemu_del_vm_change_state_handler(s->vm_change);
     essd_core_end(&s->core);
+    timer_free(s->faults_timer);
     qemu_del_nic(s->nic);
 }
 

@@ -33,8 +33,11 @@
 #include "trace.h"
 
 #include "essd_core.h"
+#include "essd_faults.h"
 #include "essd_mgmt.h"
 #include "hw-model/rnic/rnic.h"
+#include "net/wire/roce_ext.h"
+#include "net/wire/roce_opcode.h"
 
 struct EssdRnicState {
     SysBusDevice parent_obj;
@@ -47,6 +50,9 @@ struct EssdRnicState {
     EssdMgmtState *mgmt;
     uint32_t state_size;
     struct rnic rnic;
+    struct fault_table *faults;
+    struct roce_fault_hook fault_hook;
+    Notifier faults_changed;
 };
 
 /* The environment of the core. */
@@ -163,6 +169,49 @@ static void essd_rnic_reset_hold(Object *obj, ResetType type)
     rnic_reset(&s->rnic);
 }
 
+/* Fault rules: docs/faults.md. */
+
+static enum fault_request essd_rnic_request_kind(uint8_t opcode)
+{
+    switch (opcode) {
+    case RC_READ_REQUEST:
+        return FAULT_REQUEST_READ;
+    case RC_WRITE_FIRST:
+    case RC_WRITE_ONLY:
+    case RC_WRITE_ONLY_IMM:
+        return FAULT_REQUEST_WRITE;
+    default:
+        return FAULT_REQUEST_SEND;
+    }
+}
+
+static uint8_t essd_rnic_judge(void *ctx, uint32_t qpn, uint8_t opcode)
+{
+    EssdRnicState *s = ctx;
+    struct fault_verdict verdict =
+        fault_judge_request(s->faults, qpn, essd_rnic_request_kind(opcode));
+
+    switch (verdict.action) {
+    case FAULT_NAK:
+        return AETH_NAK << 5 | (verdict.argument & 0x1f);
+    case FAULT_RNR:
+        return AETH_RNR_NAK << 5 | (verdict.argument & 0x1f);
+    case FAULT_POWER_CUT:
+        essd_faults_power_cut(NULL, verdict.id);
+        return 0;
+    default:
+        return 0;
+    }
+}
+
+static void essd_rnic_faults_changed(Notifier *notifier, void *data)
+{
+    EssdRnicState *s = container_of(notifier, EssdRnicState, faults_changed);
+
+    s->rnic.roce.faults =
+        fault_table_has(s->faults, FAULT_RDMA) ? &s->fault_hook : NULL;
+}
+
 static void essd_rnic_realize(DeviceState *dev, Error **errp)
 {
     EssdRnicState *s = ESSD_RNIC(dev);
@@ -181,6 +230,11 @@ static void essd_rnic_realize(DeviceState *dev, Error **errp)
                   .trace = s->mgmt ? essd_mgmt_trace(s->mgmt) : NULL,
                   .ports = {s->rnic.roce.sinks[0], s->rnic.roce.sinks[1]},
               });
+    s->faults = essd_faults_table();
+    s->fault_hook =
+        (struct roce_fault_hook){.ctx = s, .judge = essd_rnic_judge};
+    s->faults_changed.notify = essd_rnic_faults_changed;
+    essd_faults_add_notifier(&s->faults_changed);
 }
 
 static void essd_rnic_unrealize(DeviceState *dev)
@@ -189,6 +243,7 @@ static void essd_rnic_unrealize(DeviceState *dev)
 
     qemu_del_vm_change_state_handler(s->vm_change);
     essd_core_end(&s->core);
+    notifier_remove(&s->faults_changed);
 }
 
 static void essd_rnic_init(Object *obj)

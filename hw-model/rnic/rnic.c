@@ -489,6 +489,7 @@ void rnic_init(struct rnic *rnic, const struct rnic_config *config)
     };
     memcpy(rnic->roce.sinks, config->ports, sizeof(rnic->roce.sinks));
     rnic->roce.trace = config->trace;
+    rnic->roce.faults = NULL;
     rnic->busy = false;
     rnic_reset(rnic);
 }

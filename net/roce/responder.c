@@ -285,6 +285,35 @@ static void execute_request(struct roce *roce, uint32_t slot,
     }
 }
 
+static bool syndrome_is_nak(uint8_t syndrome, enum aeth_nak nak)
+{
+    return syndrome == ((unsigned int)AETH_NAK << 5 | nak);
+}
+
+/*
+ * Refuse a message because a fault rule says so.  Sequence errors and RNR NAKs
+ * make the requester try again; the other NAKs end the connection.
+ *
+ * @return true when the message must not be executed
+ */
+static bool inject_fault(struct roce *roce, uint32_t slot,
+                         const struct roce_request *r)
+{
+    uint8_t syndrome = roce->faults->judge(
+        roce->faults->ctx, roce_rdma_qp(roce, slot)->qpn, r->rx->bth.opcode);
+
+    if (syndrome == 0) {
+        return false;
+    }
+    roce_reply_nak(roce, slot, (enum aeth_kind)(syndrome >> 5),
+                   syndrome & 0x1f);
+    if (syndrome >> 5 == AETH_NAK &&
+        !syndrome_is_nak(syndrome, AETH_NAK_PSN_SEQUENCE)) {
+        roce_qp_fail(roce, slot, VERBS_WC_REMOTE_OPERATION);
+    }
+    return true;
+}
+
 void roce_responder_rx(struct roce *roce, uint32_t slot,
                        const struct roce_rx *rx)
 {
@@ -295,10 +324,16 @@ void roce_responder_rx(struct roce *roce, uint32_t slot,
         .qp = qp,
         .rx = rx,
     };
+    enum roce_verdict verdict;
 
     if (!qp->resp.heard && r.rqp->state == VERBS_QPS_RTR) {
         qp->resp.heard = true;
         roce_qp_event(roce, slot, RDMA_EVENT_QP_ESTABLISHED, 0);
     }
-    execute_request(roce, slot, &r, roce_judge(&r));
+    verdict = roce_judge(&r);
+    if (verdict == ROCE_RSP_ACCEPT && roce->faults != NULL && roce_starts(&r) &&
+        inject_fault(roce, slot, &r)) {
+        return;
+    }
+    execute_request(roce, slot, &r, verdict);
 }

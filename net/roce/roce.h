@@ -229,10 +229,24 @@ struct roce_note {
     uint32_t taken_ns;
 };
 
+/*
+ * Faults on demand: asked about each request message that is about to be
+ * executed.  The message is executed unless the answer is a syndrome.
+ */
+struct roce_fault_hook {
+    void *ctx;
+
+    /* @return the AETH syndrome of an RNR NAK or a NAK to send in place of
+     *  executing the message, whose first packet has this BTH opcode; 0:
+     *  execute it */
+    uint8_t (*judge)(void *ctx, uint32_t qpn, uint8_t opcode);
+};
+
 /* The transport.  Only `state` is saved. */
 struct roce {
     struct roce_state *state;
-    const struct trace *trace; /* NULL if tracing is off */
+    const struct trace *trace;            /* NULL if tracing is off */
+    const struct roce_fault_hook *faults; /* NULL without fault rules */
     struct rdma_dram dram;
     struct frame_sink sinks[RDMA_PORTS];
     uint64_t now_ns;                 /* time of the call in progress */

@@ -112,6 +112,23 @@ void observe_media(const struct nvmf_target *target,
 void observe_connect(struct nvmf_target *target, const struct nvmf_request *req,
                      uint16_t status);
 
+/* fault.c */
+static inline bool fault_rules_are_on(const struct nvmf_target *target)
+{
+    return __builtin_expect(target->fault_count != 0, 0);
+}
+
+/* @return the status with which a rule refuses the command, or 0 */
+uint16_t fault_status(struct nvmf_target *target,
+                      const struct nvmf_request *req);
+
+/* @return true when a rule holds the response back */
+bool fault_hold_response(struct nvmf_target *target, struct nvmf_request *req,
+                         uint16_t status);
+
+/* Send the responses whose time has come.  @return when the next one comes */
+uint64_t fault_release_held(struct nvmf_target *target);
+
 /* queue.c */
 void queue_push(struct nvmf_queue *queue, struct nvmf_request *req);
 struct nvmf_request *queue_pop(struct nvmf_queue *queue);
@@ -142,6 +159,7 @@ void request_wait_event(struct nvmf_request *req);
 void request_resume(struct nvmf_request *req);
 void request_complete(struct nvmf_target *target, struct nvmf_request *req,
                       uint16_t status);
+void request_answer_held(struct nvmf_target *target, struct nvmf_request *req);
 void request_drop(struct nvmf_target *target, struct nvmf_request *req);
 void request_drop_waiting(struct nvmf_target *target, uint16_t qpair);
 bool request_abort_waiting(struct nvmf_target *target, uint16_t qpair,

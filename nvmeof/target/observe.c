@@ -76,7 +76,7 @@ void observe_end(const struct nvmf_target *target,
         stage_us[NVMF_REQUEST_SENDING] + stage_us[NVMF_REQUEST_RESPONDING];
     record.arg[10] = record.arg[6] + record.arg[7] + record.arg[8] +
                      record.arg[9] + stage_us[NVMF_REQUEST_EXECUTING] +
-                     stage_us[NVMF_REQUEST_AER];
+                     stage_us[NVMF_REQUEST_AER] + stage_us[NVMF_REQUEST_HELD];
     target->trace->emit(target->trace->ctx, &record, NULL);
 }
 

@@ -11,7 +11,7 @@
 /* Allowed transitions. */
 static const uint16_t request_next[NVMF_REQUEST_STATES] = {
     [NVMF_REQUEST_FREE] = BIT(NVMF_REQUEST_EXECUTING),
-    [NVMF_REQUEST_EXECUTING] = 0x1ff & ~BIT(NVMF_REQUEST_EXECUTING),
+    [NVMF_REQUEST_EXECUTING] = 0x3ff & ~BIT(NVMF_REQUEST_EXECUTING),
     [NVMF_REQUEST_WAIT_BUFFER] =
         BIT(NVMF_REQUEST_EXECUTING) | BIT(NVMF_REQUEST_FREE),
     [NVMF_REQUEST_FETCHING] =
@@ -23,6 +23,7 @@ static const uint16_t request_next[NVMF_REQUEST_STATES] = {
     [NVMF_REQUEST_RESPONDING] = BIT(NVMF_REQUEST_FREE),
     [NVMF_REQUEST_SENDING] =
         BIT(NVMF_REQUEST_EXECUTING) | BIT(NVMF_REQUEST_FREE),
+    [NVMF_REQUEST_HELD] = BIT(NVMF_REQUEST_EXECUTING) | BIT(NVMF_REQUEST_FREE),
 };
 
 /* The only writer of req->state. */
@@ -199,8 +200,8 @@ static uint16_t next_sqhd(struct nvmf_qpair *qpair, bool is_connected)
     return qpair->sqhd;
 }
 
-void request_complete(struct nvmf_target *target, struct nvmf_request *req,
-                      uint16_t status)
+static void send_response(struct nvmf_target *target, struct nvmf_request *req,
+                          uint16_t status)
 {
     struct nvmf_qpair *qpair = request_qpair(target, req);
     bool is_connect =
@@ -209,10 +210,6 @@ void request_complete(struct nvmf_target *target, struct nvmf_request *req,
     bool sends_data =
         status == NVME_SC_SUCCESS && req->command->direction == DATA_TO_HOST;
 
-    if (is_ending(target, req)) {
-        request_drop(target, req);
-        return;
-    }
     if (is_connect) {
         observe_connect(target, req, status);
     }
@@ -238,6 +235,24 @@ void request_complete(struct nvmf_target *target, struct nvmf_request *req,
     if (!sends_data) {
         buffer_release(target, req);
     }
+}
+
+void request_complete(struct nvmf_target *target, struct nvmf_request *req,
+                      uint16_t status)
+{
+    if (is_ending(target, req)) {
+        request_drop(target, req);
+    } else if (!fault_rules_are_on(target) ||
+               !fault_hold_response(target, req, status)) {
+        send_response(target, req, status);
+    }
+}
+
+/* A fault rule has held the response back long enough. */
+void request_answer_held(struct nvmf_target *target, struct nvmf_request *req)
+{
+    request_enter(req, NVMF_REQUEST_EXECUTING);
+    send_response(target, req, req->held_status);
 }
 
 void nvmf_capsule(struct nvmf_target *target, uint16_t qpair_index,
@@ -280,6 +295,9 @@ void nvmf_capsule(struct nvmf_target *target, uint16_t qpair_index,
         target->ctrl[qpair->ctrl].seen_us = now_us;
     }
     status = request_check(target, req);
+    if (status == NVME_SC_SUCCESS && fault_rules_are_on(target)) {
+        status = fault_status(target, req);
+    }
     if (status == NVME_SC_SUCCESS) {
         request_start(target, req);
     } else {
@@ -424,6 +442,9 @@ void request_drop_waiting(struct nvmf_target *target, uint16_t qpair)
         request_drop(target, req);
     }
     while ((req = queue_take(&target->wait_media, qpair, true, 0)) != NULL) {
+        request_drop(target, req);
+    }
+    while ((req = queue_take(&target->held, qpair, true, 0)) != NULL) {
         request_drop(target, req);
     }
 }

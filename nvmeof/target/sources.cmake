@@ -7,6 +7,7 @@ set(SOURCES
     discovery.c
     event.c
     fabrics.c
+    fault.c
     feature.c
     identify.c
     io.c

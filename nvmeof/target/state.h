@@ -6,6 +6,7 @@
 #ifndef ESSD_NVMEOF_TARGET_STATE_H
 #define ESSD_NVMEOF_TARGET_STATE_H
 
+#include "nvmeof/target/fault.h"
 #include "nvmeof/target/target.h"
 #include "nvmeof/target/wheel.h"
 #include "nvmeof/wire/fabrics.h"
@@ -184,7 +185,11 @@ struct nvmf_target {
 
     struct nvmf_buffer_wait wait_buffer;
     struct nvmf_queue wait_media;
-    uint8_t page[4096]; /* scratch memory for Identify data and log pages */
+
+    uint16_t fault_count; /* fault rules */
+    struct nvmf_fault fault[NVMF_FAULTS];
+    struct nvmf_queue held; /* requests whose responses rules hold back */
+    uint8_t page[4096];     /* scratch memory for Identify data and log pages */
 };
 
 #endif

@@ -124,9 +124,13 @@ bool nvmf_target_time(const struct nvmf_target *target, uint64_t *ms)
 
 uint64_t nvmf_target_timer(struct nvmf_target *target, uint64_t now_us)
 {
+    uint64_t held_us = UINT64_MAX;
     uint16_t timer;
 
     target->now_us = now_us;
+    if (target->held.head != NULL) {
+        held_us = fault_release_held(target);
+    }
     while ((timer = wheel_expire(&target->wheel, now_us)) != WHEEL_NONE) {
         if (timer >= WHEEL_QPAIR) {
             qpair_expired(target, (uint16_t)(timer - WHEEL_QPAIR));
@@ -134,7 +138,7 @@ uint64_t nvmf_target_timer(struct nvmf_target *target, uint64_t now_us)
             ctrl_expired(target, (uint8_t)(timer - WHEEL_CTRL));
         }
     }
-    return wheel_next_us(&target->wheel);
+    return MIN(wheel_next_us(&target->wheel), held_us);
 }
 
 void nvmf_target_set_health(struct nvmf_target *target,

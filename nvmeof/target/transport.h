@@ -29,6 +29,7 @@ enum nvmf_request_state {
     NVMF_REQUEST_AER,         /* Waits for an event to report. */
     NVMF_REQUEST_SENDING,     /* Waits for nvmf_request_sent(). */
     NVMF_REQUEST_RESPONDING,  /* Waits for nvmf_request_done(). */
+    NVMF_REQUEST_HELD, /* A fault rule holds its response back: fault.h. */
     NVMF_REQUEST_STATES
 };
 
@@ -87,6 +88,9 @@ struct nvmf_request {
     const struct nvmf_data *data; /* during nvmf_capsule() only */
     struct nvme_sqe sqe;
     struct nvmf_request *next;
+    uint64_t held_until_us;    /* in NVMF_REQUEST_HELD; UINT64_MAX: for ever */
+    uint32_t held_by;          /* likewise: the fault rule's number */
+    uint16_t held_status;      /* likewise: the status of its response */
     const struct trace *trace; /* NULL if this request is not traced */
     uint64_t entered_us;       /* when it entered its state, if traced */
     uint32_t stage_us[NVMF_REQUEST_STATES]; /* time in each state, if traced */

@@ -83,6 +83,7 @@ TARGETS = ("qemu-system-riscv64", "qemu-img")
 # block does not break the build.
 COMMON_CORE = ("lib", "hw-model/core")
 DEVICE_CORES = {
+    "essd_faults.c": ("hw-model/fault", "net/wire"),
     "essd_port.c": ("hw-model/port", "net/wire"),
     "essd_lag.c": ("hw-model/lag", "net/wire"),
     "essd_rnic.c": ("hw-model/rnic", "net/wire", "net/verbs", "net/roce"),

@@ -34,6 +34,7 @@ from .config import Config, part_file
 from .drive import (cable_command, drive_command, halt_event, loading,
                     port_link_event, port_link_query, port_set, restart_event)
 from .errors import EssdError
+from .fault_keeper import FaultKeeper
 from .guest_build import Guest
 from .process import start_time
 from .ssh import ssh_options
@@ -191,6 +192,13 @@ class Part:
         status = await process.wait()
         if self.process is not process or self.state != "running":
             return
+        rule = self.supervisor.power_cut_by(self)
+        if rule:
+            self.state = "off"
+            self.why = f"the fault rule {rule} has cut the power"
+            self.supervisor.say(f"{self.name}: {self.why}")
+            await self.gone()
+            return
         self.state = "crashed"
         how = f"signal {-status}" if status < 0 else f"status {status}"
         self.why = f"ended unexpectedly ({how})"
@@ -321,6 +329,7 @@ class Supervisor:
         # A host's QEMU listens on the cables' sockets, so it is started first.
         for name in (*config.hosts, *config.drives, *(["peer"] if config.peer else [])):
             self.parts[name] = Part(self, name)
+        self.faults = {name: self.new_keeper(name) for name in config.drives}
 
     def tell(self, kind: str, **facts: Any) -> None:
         """Send an event to the subscribers (docs/management.md)."""
@@ -356,6 +365,9 @@ class Supervisor:
         if part.is_drive:
             if self.traces[name].subscribers:
                 await self.traces[name].connect()
+            await self.faults[name].started()
+            if self.faults[name].has_firmware_rules:
+                part.tasks.append(asyncio.create_task(self.renew_faults(part)))
             if not more:            # one that loads has no links yet
                 await self.tell_partners(part)
                 await self.ask_links(part)
@@ -487,6 +499,9 @@ class Supervisor:
             why = restart_event(event)
             if why:
                 part.restarted(why)
+            if event.get("event") == "RESET" and \
+                    self.faults[part.name].has_firmware_rules:
+                part.tasks.append(asyncio.create_task(self.renew_faults(part)))
 
     async def on_link(self, drive: Part, port: int, is_up: bool) -> None:
         """A drive's port has gained or lost its link."""
@@ -560,7 +575,8 @@ class Supervisor:
             "power-cut": self.do_power_cut, "power-on": self.do_power_on,
             "save": self.do_save, "load": self.do_load, "reset": self.do_reset,
             "mgmt": self.do_mgmt, "port": self.do_port,
-            "partner": self.do_partner, "qmp": self.do_qmp}
+            "partner": self.do_partner, "qmp": self.do_qmp,
+            "faults": self.do_faults}
         if kind not in table:
             raise ValueError(f"unknown command {kind}")
         return await table[kind](request)
@@ -724,6 +740,40 @@ class Supervisor:
         name = self.target(request)
         return await self.parts[name].execute(request["execute"],
                                               request.get("arguments") or {})
+
+    # Fault rules
+
+    def power_cut_by(self, part: Part) -> str:
+        """The fault rule that ended this part, or ""."""
+        keeper = self.faults.get(part.name)
+        return keeper.cut_by(part.log) if keeper else ""
+
+    def new_keeper(self, name: str) -> FaultKeeper:
+        part = self.parts[name]
+        return FaultKeeper(part.execute,
+                           lambda request, arguments:
+                           self.messages[name].ask(request, arguments, 30))
+
+    async def renew_faults(self, part: Part) -> None:
+        """Give the firmware its fault rules again after it has started."""
+        try:
+            await self.faults[part.name].booted()
+        except (EssdError, ValueError, OSError) as error:
+            self.say(f"{part.name} did not take its fault rules again: {error}")
+
+    async def do_faults(self, request: dict[str, Any]) -> object:
+        """Change or list the fault rules of a drive (docs/faults.md)."""
+        part = self.drive(request)
+        keeper = self.faults[part.name]
+        is_running = part.state == "running"
+        names = [str(name) for name in request.get("names") or []]
+        if request.get("do") == "add":
+            return await keeper.add(request["rules"], is_running)
+        if request.get("do") == "remove":
+            await keeper.remove(names, is_running)
+        elif request.get("do") in ("on", "off"):
+            await keeper.turn(names, request["do"] == "on", is_running)
+        return await keeper.report(is_running)
 
     def new_subscriber(self, request: dict[str, Any]) -> Subscriber:
         kinds = set(request.get("events") or EVENT_KINDS - {"trace"})

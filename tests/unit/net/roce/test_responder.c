@@ -761,6 +761,83 @@ static void test_acknowledgements_are_coalesced(void **state)
     raw_expect(bed, AETH_ACK, AETH_CREDIT_UNLIMITED, RAW_PSN + 19);
 }
 
+/* ---- Fault rules. */
+
+/* Answers the first message with `syndrome`, and lets the others pass. */
+struct fault_once {
+    uint8_t syndrome;
+    uint8_t opcode; /* of the first packet of that message */
+    uint32_t asked;
+};
+
+static uint8_t judge_once(void *ctx, uint32_t qpn, uint8_t opcode)
+{
+    struct fault_once *fault = ctx;
+
+    (void)qpn;
+    if (fault->asked++ != 0) {
+        return 0;
+    }
+    fault->opcode = opcode;
+    return fault->syndrome;
+}
+
+static void test_a_fault_rule_makes_the_peer_send_a_message_again(void **state)
+{
+    struct bed *bed = *state;
+    struct fault_once fault = {.syndrome = AETH_RNR_NAK << 5 | 14};
+    const struct roce_fault_hook hook = {.ctx = &fault, .judge = judge_once};
+    struct raw send = {.opcode = RC_SEND_FIRST, .psn = RAW_PSN, .len = MTU};
+    struct bed_wc wc;
+
+    recv_buffers(bed);
+    bed->side[1].rnic->roce.faults = &hook;
+    raw_send(bed, &send);
+    raw_expect(bed, AETH_RNR_NAK, 14, RAW_PSN);
+    assert_int_equal(fault.opcode, RC_SEND_FIRST);
+    raw_send(bed, &send);
+    send = (struct raw){.opcode = RC_SEND_LAST,
+                        .psn = RAW_PSN + 1,
+                        .len = 20,
+                        .ack_requested = true};
+    raw_send(bed, &send);
+    raw_expect(bed, AETH_ACK, AETH_CREDIT_UNLIMITED, RAW_PSN + 1);
+    assert_true(bed_poll(&bed->side[1], &wc));
+    /* A message is judged once, with its first packet. */
+    assert_int_equal(fault.asked, 2);
+}
+
+static void test_a_fault_rule_with_a_sequence_error_loses_nothing(void **state)
+{
+    struct bed *bed = *state;
+    struct fault_once fault = {.syndrome =
+                                   AETH_NAK << 5 | AETH_NAK_PSN_SEQUENCE};
+    const struct roce_fault_hook hook = {.ctx = &fault, .judge = judge_once};
+    struct raw write = {
+        .opcode = RC_WRITE_ONLY, .psn = RAW_PSN, .ack_requested = true};
+
+    bed->side[1].rnic->roce.faults = &hook;
+    raw_send(bed, &write);
+    raw_expect(bed, AETH_NAK, AETH_NAK_PSN_SEQUENCE, RAW_PSN);
+    raw_send(bed, &write);
+    raw_expect(bed, AETH_ACK, AETH_CREDIT_UNLIMITED, RAW_PSN);
+}
+
+static void test_a_fault_rule_with_a_fatal_nak_ends_the_connection(void **state)
+{
+    struct bed *bed = *state;
+    struct fault_once fault = {.syndrome =
+                                   AETH_NAK << 5 | AETH_NAK_REMOTE_ACCESS};
+    const struct roce_fault_hook hook = {.ctx = &fault, .judge = judge_once};
+    struct raw write = {.opcode = RC_WRITE_ONLY, .psn = RAW_PSN};
+
+    bed->side[1].rnic->roce.faults = &hook;
+    raw_send(bed, &write);
+    raw_expect(bed, AETH_NAK, AETH_NAK_REMOTE_ACCESS, RAW_PSN);
+    raw_send(bed, &write);
+    raw_expect_silence(bed);
+}
+
 static void test_the_first_packet_in_rtr_raises_one_event(void **state)
 {
     struct bed *bed = bed_new();

@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The language of fault rules, and the supervisor's keeping of them."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from essd import fault_rules
+from essd.errors import EssdError, Mistakes
+from essd.fault_keeper import FaultKeeper
+from essd.fault_rules import Wrong, parse_line
+
+LINES = {
+    "wire port=0 direction=in nvme.opcode=read when nth=3 do drop":
+        "id=1 site=wire do=drop argument=0 ports=1 directions=1 field=6:0:1:ff:2:2 nth=3",
+    "wire bth.opcode=ack do delay=5ms":
+        "id=1 site=wire do=delay argument=5000000 field=5:0:1:ff:11:11",
+    "wire bth.psn=0x10-0x1f do corrupt=9":
+        "id=1 site=wire do=corrupt argument=9 field=5:9:3:ffffff:10:1f",
+    "wire vlan.priority=3 vlan.id=100 do reorder":
+        "id=1 site=wire do=reorder argument=1 field=1:0:2:e000:6000:6000 "
+        "field=1:0:2:fff:64:64",
+    "wire eth.src=02:e5:5e:00:00:01 ip.dst=10.0.0.10 do duplicate":
+        "id=1 site=wire do=duplicate argument=0 "
+        "field=0:6:6:ffffffffffff:2e55e000001:2e55e000001 "
+        "field=2:16:4:ffffffff:a00000a:a00000a",
+    "wire ip6.src=fe80::1 do drop":
+        "id=1 site=wire do=drop argument=0 "
+        "field=3:8:8:ffffffffffffffff:fe80000000000000:fe80000000000000 "
+        "field=3:16:8:ffffffffffffffff:1:1",
+    "rdma request=send qpn=0x805 when probability=0.5 seed=4 do rnr":
+        "id=1 site=rdma do=rnr argument=14 ops=1 qpn=2053 chance=2147483648 seed=4",
+    "rdma do nak=remote-access": "id=1 site=rdma do=nak argument=2",
+    "media operation=read,flush lba=8-15 when every=3 after=2 times=4 do error":
+        "id=1 site=media do=error argument=0 ops=9 first=4096 end=8192 every=3 after=2 "
+        "times=4",
+    "media do stuck": "id=1 site=media do=stuck argument=0",
+}
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_a_rule_is_translated_for_the_model(line: str) -> None:
+    rule = parse_line(line)
+    assert rule.text() == line
+    assert rule.for_model(1) == LINES[line]
+
+
+def test_a_rule_is_translated_for_the_firmware() -> None:
+    rule = parse_line("nvme queue=io opcode=write lba=0x10-0x20 nsid=1 controller=257 "
+                      "when nth=2 do status=unrecovered-read-error")
+    assert rule.for_firmware(5) == {
+        "rule": 5, "do": "status", "status": 0x281, "queue": "io", "opcode": 1,
+        "first-lba": 16, "last-lba": 32, "nsid": 1, "controller": 257, "nth": 2}
+    assert parse_line("nvme queue=3 do delay=20ms").for_firmware(1) == {
+        "rule": 1, "do": "delay", "delay-us": 20000, "qid": 3}
+    assert parse_line("nvme queue=admin opcode=identify do drop").for_firmware(1) == {
+        "rule": 1, "do": "drop", "queue": "admin", "opcode": 6}
+
+
+@pytest.mark.parametrize(("line", "text"), [
+    ("", "a rule is empty: write for example wire port=0 do drop"),
+    ("sea do drop", "sea: no such place for faults; did you mean media?"),
+    ("wire prt=0 do drop", "prt: wire rules do not match this; did you mean port?"),
+    ("wire port=2 do drop", "port: 2 is not between 0 and 1"),
+    ("wire port=0", "a rule ends with `do` and one action, such as do drop"),
+    ("wire port=0 do", "a rule ends with `do` and one action, such as do drop"),
+    ("wire do drop now", "a rule ends with `do` and one action, such as do drop"),
+    ("wire do delay", "delay needs a value: delay=5ms"),
+    ("wire do delay=", "delay=: a value is missing after ="),
+    ("wire do delay=5", "5 is not a duration such as 5ms, 20us or 1.5s"),
+    ("wire do drop=3", "drop takes no argument"),
+    ("wire bth.opcode=akc do drop", "bth.opcode: akc: unknown name; did you mean ack?"),
+    ("wire bth.psn=9-3 do drop", "bth.psn: 9-3: the range ends before it begins"),
+    ("wire ip.src=fe80::1 do drop", "ip.src: fe80::1 is not an IPv4 address"),
+    ("wire ip.src=10.0.0 do drop", "ip.src: 10.0.0 is not an IP address"),
+    ("wire eth.src=2:3 do drop",
+     "eth.src: 2:3 is not a MAC address such as 02:e5:5e:00:00:01"),
+    ("wire nth=3 do drop", "nth: this belongs after `when`, as in when nth=3"),
+    ("wire when nth=0 do drop", "nth: events are counted from 1"),
+    ("wire when nth=x do drop", "nth: x is not a number"),
+    ("wire when probability=2 do drop", "probability: 2 is not between 0 and 1"),
+    ("wire when nht=1 do drop", "nht: unknown condition; did you mean nth?"),
+    ("wire when nth=1 when nth=2 do drop", "when stands twice"),
+    ("wire port=0 port=1 do drop", "port: the key occurs twice"),
+    ("wire port do drop", "port: write key=value"),
+    ("wire name=a/b do drop",
+     "a/b: a name has up to 40 letters, digits, ., _ and -"),
+    ("nvme do nak=remote-access",
+     "nak: nvme rules cannot do this; use one of status, delay, drop"),
+    ("nvme opcode=reaad do drop", "opcode: reaad: unknown name; did you mean read?"),
+    ("nvme lba=5-3 do drop", "lba: 5-3: the range ends before it begins"),
+    ("nvme do status=0x800", "0x800 is not between 0 and 2047"),
+    ("rdma do nak=remote", "remote: unknown NAK; did you mean remote-access?"),
+    ("rdma do rnr=32", "32 is not between 0 and 31"),
+    ("media operation=reed do error",
+     "operation: reed: unknown name; did you mean read?"),
+])
+def test_a_wrong_rule_is_refused_in_one_line(line: str, text: str) -> None:
+    with pytest.raises(Wrong) as refused:
+        parse_line(line)
+    assert str(refused.value) == text
+
+
+def test_a_rule_compares_at_most_eight_fields() -> None:
+    fields = [f"{name}=1" for name in ("vlan.id", "vlan.priority", "ip.dscp", "udp.src",
+                                       "udp.dst", "bth.qpn", "bth.psn", "nvme.cid")]
+    parse_line(f"wire {' '.join(fields)} do drop")
+    with pytest.raises(Wrong, match="at most 8 fields"):
+        parse_line(f"wire {' '.join(fields)} nvme.nsid=1 do drop")
+
+
+GOOD = """
+- name: lose-third-read
+  wire: {direction: in, nvme.opcode: read}
+  when: {nth: 3}
+  do: drop
+- media: {operation: [read, write], lba: 0-2047}
+  do: {delay: 20ms}
+- nvme name=f opcode=flush do status=internal-error
+- wire:
+  do: drop
+"""
+
+
+def test_rules_are_read_from_yaml() -> None:
+    rules = fault_rules.load_text(GOOD, "f.yaml")
+    assert [rule.text() for rule in rules] == [
+        "wire direction=in nvme.opcode=read when nth=3 do drop",
+        "media operation=read,write lba=0-2047 do delay=20ms",
+        "nvme opcode=flush do status=internal-error", "wire do drop"]
+    assert [rule.name for rule in rules] == ["lose-third-read", "", "f", ""]
+    assert len(fault_rules.load_text("faults:\n- wire do drop\n", "f")) == 1
+
+
+@pytest.mark.parametrize(("text", "mistakes"), [
+    ("- nvme: {opcode: reaad}\n  do: drop\n",
+     ["f.yaml:1:18: opcode: reaad: unknown name; did you mean read?"]),
+    ("- meedia: {}\n  do: error\n- wire: {prt: 1}\n  do: drop\n",
+     ["f.yaml:1:3: meedia: unknown key; did you mean media?",
+      "f.yaml:3:10: prt: wire rules do not match this; did you mean port?"]),
+    ("- wire port=7 do drop\n", ["f.yaml:1:3: port: 7 is not between 0 and 1"]),
+    ("- do: drop\n", ["f.yaml:1:3: the rule names no place: add one of wire, rdma, nvme, "
+                      "media"]),
+    ("- wire: {}\n  media: {}\n  do: error\n",
+     ["f.yaml:2:3: media: the rule has a place already, wire"]),
+    ("- wire: {}\n  do: {delay: 1ms, drop: 1}\n",
+     ["f.yaml:2:7: do needs one action", "f.yaml:1:3: no action: wire rules cannot do "
+      "this; use one of drop, corrupt, duplicate, delay, reorder, power-cut"]),
+    ("- {name: a, wire: , do: drop}\n- {name: a, wire: , do: drop}\n",
+     ["f.yaml:2:3: a: another rule has this name"]),
+    ("- [1]\n", ["f.yaml:1:3: a rule is a line of words, or a mapping"]),
+    ("wire: 1\n", ["f.yaml:1:1: the file must be a list of rules"]),
+    ("", ["f.yaml: the file is empty"]),
+    ("- {a: [\n", ["f.yaml:2:1: not valid YAML: expected the node content, but found "
+                   "'<stream end>'"]),
+])
+def test_each_mistake_in_yaml_has_its_place(text: str, mistakes: list[str]) -> None:
+    with pytest.raises(Mistakes) as found:
+        fault_rules.load_text(text, "f.yaml")
+    assert found.value.lines == mistakes
+
+
+def test_a_file_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(EssdError, match="No such file or directory"):
+        fault_rules.load_file(tmp_path / "none.yaml")
+    binary = tmp_path / "binary.yaml"
+    binary.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(EssdError, match="the file is not text in UTF-8"):
+        fault_rules.load_file(binary)
+
+
+# The supervisor's keeper
+
+class Drive:
+    """A drive that records what it is told."""
+
+    def __init__(self) -> None:
+        self.told: list[Any] = []
+        self.keeper = FaultKeeper(self.execute, self.ask)
+
+    async def execute(self, command: str, arguments: dict[str, Any]) -> object:
+        if command == "qom-get":
+            return [{"id": 1, "on": True, "matched": 5, "fired": 2}]
+        assert command == "qom-set" and arguments["path"] == "/machine/faults"
+        self.told.append((arguments["property"], arguments["value"]))
+        return {}
+
+    async def ask(self, request: str, arguments: dict[str, Any]) -> Any:
+        if request == "faults":
+            return {"faults": [{"rule": 2, "matched": 9, "fired": 1}]}
+        self.told.append((request, arguments["rule"]))
+        return {}
+
+    def add(self, *lines: str, is_running: bool = True) -> list[str]:
+        return asyncio.run(self.keeper.add([{"rule": line} for line in lines], is_running))
+
+
+MODEL, FIRMWARE = "wire do drop", "nvme do drop"
+MODEL_WORDS = "id=1 site=wire do=drop argument=0"
+
+
+def test_rules_reach_model_and_firmware_and_leave_them() -> None:
+    drive = Drive()
+    assert drive.add(MODEL, FIRMWARE) == ["rule-1", "rule-2"]
+    asyncio.run(drive.keeper.turn(["rule-1", "rule-2"], False, True))
+    asyncio.run(drive.keeper.turn([], False, True))     # they are off already
+    asyncio.run(drive.keeper.turn(["rule-2"], True, True))
+    asyncio.run(drive.keeper.remove([], True))
+    assert drive.told == [("add", MODEL_WORDS), ("fault-add", 2), ("turn-off", 1),
+                          ("fault-turn", 2), ("fault-turn", 2), ("remove", 1),
+                          ("fault-remove", 2)]
+
+
+def test_rules_are_given_again_when_the_drive_starts() -> None:
+    drive = Drive()
+    drive.add(MODEL, FIRMWARE, is_running=False)
+    assert drive.told == []
+    asyncio.run(drive.keeper.turn(["rule-1"], False, False))
+    asyncio.run(drive.keeper.started())
+    asyncio.run(drive.keeper.booted())
+    assert drive.told == [("add", MODEL_WORDS), ("turn-off", 1), ("fault-add", 2)]
+
+
+def test_rules_are_reported_with_their_counters() -> None:
+    drive = Drive()
+    drive.add(MODEL, FIRMWARE)
+    assert asyncio.run(drive.keeper.report(True)) == [
+        {"name": "rule-1", "site": "wire", "rule": MODEL, "on": True, "matched": 5,
+         "fired": 2},
+        {"name": "rule-2", "site": "nvme", "rule": FIRMWARE, "on": True, "matched": 9,
+         "fired": 1}]
+
+
+def test_a_rule_that_cut_the_power_is_off_and_named(tmp_path: Path) -> None:
+    drive = Drive()
+    drive.add("wire name=cut when nth=3 do power-cut")
+    log = tmp_path / "drive.log"
+    assert drive.keeper.cut_by(log) == ""
+    log.write_text("$ qemu\nqemu-system-riscv64: info: fault rule 9 cuts the power\n")
+    assert drive.keeper.cut_by(log) == ""
+    log.write_text("$ qemu\nqemu-system-riscv64: info: fault rule 1 cuts the power\n")
+    assert drive.keeper.cut_by(log) == "cut"
+    report = asyncio.run(drive.keeper.report(False))
+    assert (report[0]["on"], report[0]["fired"]) == (False, 1)
+
+
+def test_what_makes_no_sense_adds_no_rule_at_all() -> None:
+    drive = Drive()
+    with pytest.raises(ValueError, match="sea: no such place"):
+        drive.add(MODEL, "sea do drop")
+    drive.add("wire name=a do drop")
+    with pytest.raises(ValueError, match="a: another fault rule has this name"):
+        drive.add(MODEL, "wire name=a do drop")
+    with pytest.raises(ValueError, match="at most 32 fault rules"):
+        drive.add(*[MODEL] * 32)
+    assert len(drive.keeper.rules) == 1
+    with pytest.raises(ValueError, match="b: no fault rule has this name"):
+        drive.keeper.find("b")

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Media faults above a storage that ends requests when told to. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "hw-model/fault/fault_media.h"
+#include "tests/test_fixture.h"
+
+enum { IDS = 8, MS = 1000000, UNFINISHED = 1 };
+
+struct bed {
+    struct fault_table table;
+    struct fault_media media;
+    struct media_backend top; /* what the media engine calls */
+    bool is_below[IDS];       /* the storage works on the request */
+    int result[IDS];          /* UNFINISHED until it has ended */
+    bool is_starting;         /* inside a call of `top` */
+    bool has_power;
+    uint64_t now_ns;
+    uint64_t deadline_ns;
+};
+
+static void start_below(void *ctx, uint32_t id)
+{
+    struct bed *bed = ctx;
+
+    assert_false(bed->is_below[id]);
+    bed->is_below[id] = true;
+}
+
+static void below_readv(void *ctx, uint32_t id, uint64_t offset,
+                        const struct iovec *iov, unsigned int niov)
+{
+    (void)offset;
+    (void)iov;
+    (void)niov;
+    start_below(ctx, id);
+}
+
+static void below_zeroes(void *ctx, uint32_t id, uint64_t offset, uint64_t len,
+                         bool may_unmap)
+{
+    (void)offset;
+    (void)len;
+    (void)may_unmap;
+    start_below(ctx, id);
+}
+
+static void below_flush(void *ctx, uint32_t id)
+{
+    start_below(ctx, id);
+}
+
+static void bed_done(void *ctx, uint32_t id, int result)
+{
+    struct bed *bed = ctx;
+
+    assert_false(bed->is_starting);
+    assert_int_equal(bed->result[id], UNFINISHED);
+    bed->result[id] = result;
+}
+
+static uint64_t bed_now_ns(void *ctx)
+{
+    return ((struct bed *)ctx)->now_ns;
+}
+
+static void bed_set_timer(void *ctx, uint64_t deadline_ns)
+{
+    ((struct bed *)ctx)->deadline_ns = deadline_ns;
+}
+
+static void bed_power_cut(void *ctx, uint32_t id)
+{
+    assert_int_equal(id, 1);
+    ((struct bed *)ctx)->has_power = false;
+}
+
+static int set_up(void **state)
+{
+    struct bed *bed = calloc(1, sizeof(*bed));
+
+    assert_non_null(bed);
+    bed->has_power = true;
+    bed->deadline_ns = UINT64_MAX;
+    for (unsigned int i = 0; i < IDS; i++) {
+        bed->result[i] = UNFINISHED;
+    }
+    fault_media_init(&bed->media, &(struct fault_media_config){
+                                      .table = &bed->table,
+                                      .below =
+                                          {
+                                              .ctx = bed,
+                                              .readv = below_readv,
+                                              .writev = below_readv,
+                                              .write_zeroes = below_zeroes,
+                                              .flush = below_flush,
+                                          },
+                                      .ctx = bed,
+                                      .done = bed_done,
+                                      .now_ns = bed_now_ns,
+                                      .set_timer = bed_set_timer,
+                                      .power_cut = bed_power_cut,
+                                  });
+    bed->top = fault_media_backend(&bed->media);
+    *state = bed;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    free(*state);
+    return 0;
+}
+
+static void add_rule(struct bed *bed, const char *text)
+{
+    struct fault_rule rule;
+    const char *wrong = NULL;
+
+    assert_true(fault_rule_parse(text, &rule, &wrong));
+    assert_true(fault_table_add(&bed->table, &rule));
+}
+
+static void wait_ns(struct bed *bed, uint64_t ns)
+{
+    uint64_t end_ns = bed->now_ns + ns;
+
+    while (bed->deadline_ns <= end_ns) {
+        bed->now_ns = MAX(bed->now_ns, bed->deadline_ns);
+        fault_media_timer(&bed->media);
+    }
+    bed->now_ns = end_ns;
+}
+
+/* Start a read or write of the 4 KiB with this number. */
+static void start_request(struct bed *bed, uint32_t id, bool is_write,
+                          uint64_t page)
+{
+    static uint8_t buffer[4096];
+    struct iovec iov[2] = {{buffer, 1024}, {buffer + 1024, 3072}};
+
+    bed->is_starting = true;
+    (is_write ? bed->top.writev : bed->top.readv)(bed->top.ctx, id, page * 4096,
+                                                  iov, 2);
+    bed->is_starting = false;
+}
+
+static void end_below(struct bed *bed, uint32_t id, int result)
+{
+    assert_true(bed->is_below[id]);
+    bed->is_below[id] = false;
+    fault_media_below_done(&bed->media, id, result);
+}
+
+static void test_media_requests_pass_without_rules(void **state)
+{
+    struct bed *bed = *state;
+
+    start_request(bed, 0, false, 0);
+    start_request(bed, 1, true, 0);
+    bed->top.write_zeroes(bed->top.ctx, 2, 0, 4096, true);
+    bed->top.flush(bed->top.ctx, 3);
+    end_below(bed, 0, 0);
+    end_below(bed, 1, -ENOSPC);
+    end_below(bed, 2, 0);
+    end_below(bed, 3, 0);
+    assert_int_equal(bed->result[0], 0);
+    assert_int_equal(bed->result[1], -ENOSPC);
+    assert_int_equal(bed->result[2], 0);
+    assert_int_equal(bed->result[3], 0);
+}
+
+static void test_media_request_fails_without_reaching_the_storage(void **state)
+{
+    struct bed *bed = *state;
+
+    add_rule(bed, "id=1 site=media do=error ops=1 first=8192 end=12288");
+    start_request(bed, 0, false, 1);
+    start_request(bed, 1, false, 2);
+    start_request(bed, 2, true, 2);
+    assert_true(bed->is_below[0]);
+    assert_false(bed->is_below[1]);
+    assert_true(bed->is_below[2]);
+    assert_int_equal(bed->result[1], UNFINISHED);
+    wait_ns(bed, 0);
+    assert_int_equal(bed->result[1], -EIO);
+    /* The id serves the next request. */
+    bed->result[1] = UNFINISHED;
+    start_request(bed, 1, false, 1);
+    end_below(bed, 1, 0);
+    assert_int_equal(bed->result[1], 0);
+}
+
+static void test_media_zeroes_and_flush_can_fail(void **state)
+{
+    struct bed *bed = *state;
+
+    add_rule(bed, "id=1 site=media do=error ops=12");
+    bed->top.write_zeroes(bed->top.ctx, 0, 0, 4096, false);
+    bed->top.flush(bed->top.ctx, 1);
+    wait_ns(bed, 0);
+    assert_int_equal(bed->result[0], -EIO);
+    assert_int_equal(bed->result[1], -EIO);
+}
+
+static void test_media_request_takes_at_least_the_delay(void **state)
+{
+    struct bed *bed = *state;
+
+    add_rule(bed, "id=1 site=media do=delay argument=5000000");
+    start_request(bed, 0, false, 0);
+    start_request(bed, 1, false, 0);
+    end_below(bed, 0, 0);
+    wait_ns(bed, 5 * MS - 1);
+    assert_int_equal(bed->result[0], UNFINISHED);
+    wait_ns(bed, 1);
+    assert_int_equal(bed->result[0], 0);
+    /* The storage took longer than the delay. */
+    wait_ns(bed, MS);
+    end_below(bed, 1, -EROFS);
+    assert_int_equal(bed->result[1], -EROFS);
+}
+
+static void test_media_stuck_request_ends_with_its_rule(void **state)
+{
+    struct bed *bed = *state;
+
+    add_rule(bed, "id=1 site=media do=stuck times=1");
+    add_rule(bed, "id=2 site=media do=stuck times=1");
+    start_request(bed, 0, false, 0);
+    start_request(bed, 1, false, 0);
+    end_below(bed, 0, 0);
+    end_below(bed, 1, 0);
+    wait_ns(bed, 1000ull * MS);
+    assert_int_equal(bed->result[0], UNFINISHED);
+    assert_true(fault_table_turn(&bed->table, 1, false));
+    fault_media_timer(&bed->media);
+    assert_int_equal(bed->result[0], 0);
+    assert_int_equal(bed->result[1], UNFINISHED);
+    assert_true(fault_table_remove(&bed->table, 2));
+    fault_media_timer(&bed->media);
+    assert_int_equal(bed->result[1], 0);
+}
+
+static void test_media_release_ends_all_that_is_held(void **state)
+{
+    struct bed *bed = *state;
+
+    add_rule(bed, "id=1 site=media do=stuck times=2");
+    add_rule(bed, "id=2 site=media do=error");
+    start_request(bed, 0, false, 0);
+    start_request(bed, 1, false, 0);
+    start_request(bed, 2, false, 0);
+    end_below(bed, 0, 0);
+    fault_media_release(&bed->media);
+    assert_int_equal(bed->result[0], 0);
+    assert_int_equal(bed->result[2], -EIO);
+    assert_int_equal(bed->result[1], UNFINISHED);
+    end_below(bed, 1, 0); /* no longer held */
+    assert_int_equal(bed->result[1], 0);
+    assert_int_equal(bed->deadline_ns, UINT64_MAX);
+}
+
+static void test_media_rule_cuts_the_power_before_the_request(void **state)
+{
+    struct bed *bed = *state;
+
+    add_rule(bed, "id=1 site=media do=power-cut ops=2 nth=2");
+    start_request(bed, 0, true, 0);
+    assert_true(bed->has_power);
+    start_request(bed, 1, true, 0);
+    assert_false(bed->has_power);
+    assert_false(bed->is_below[1]);
+}
+
+TEST_FIXTURE(set_up, tear_down)

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Wire faults between a port and a cable that are lists of frames. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "hw-model/fault/fault_wire.h"
+#include "tests/test_fixture.h"
+
+enum { FRAME_LEN = 60, FRAMES_MAX = 256, MS = 1000000 };
+
+/* The frames that came out at one end: the first byte names each frame. */
+struct frames_seen {
+    unsigned int count;
+    uint8_t name[FRAMES_MAX];
+    uint8_t second_byte[FRAMES_MAX];
+};
+
+struct bed {
+    struct fault_table table;
+    struct fault_wire wire;
+    struct frames_seen port;
+    struct frames_seen cable;
+    unsigned int room; /* frames that the cable still takes */
+    bool answers;      /* the port answers each frame at once */
+    bool has_power;
+    uint64_t now_ns;
+    uint64_t deadline_ns;
+};
+
+static void see_frame(struct frames_seen *seen, const uint8_t *data)
+{
+    assert_true(seen->count < FRAMES_MAX);
+    seen->name[seen->count] = data[0];
+    seen->second_byte[seen->count++] = data[1];
+}
+
+static void send_frame(struct bed *bed, uint8_t name)
+{
+    struct frame_tx frame = {.head_len = FRAME_LEN, .head = {name, 0x55}};
+
+    assert_int_equal(fault_wire_tx(&bed->wire, &frame, 1), 1);
+}
+
+static void receive_frame(struct bed *bed, uint8_t name)
+{
+    uint8_t data[FRAME_LEN] = {name, 0x55};
+
+    fault_wire_rx(&bed->wire,
+                  &(struct frame_rx){.data = data, .len_bytes = FRAME_LEN}, 1);
+}
+
+static void port_receive(void *ctx, const struct frame_rx *frames,
+                         unsigned int n)
+{
+    struct bed *bed = ctx;
+
+    for (unsigned int i = 0; i < n; i++) {
+        uint8_t name = frames[i].data[0];
+
+        see_frame(&bed->port, frames[i].data);
+        if (bed->answers) {
+            send_frame(bed, (uint8_t)(name + 100));
+        }
+        /* The answer did not overwrite the frame. */
+        assert_int_equal(frames[i].data[0], name);
+    }
+}
+
+static bool cable_has_room(void *ctx)
+{
+    return ((struct bed *)ctx)->room > 0;
+}
+
+static void cable_send(void *ctx, const struct frame_tx *frame)
+{
+    struct bed *bed = ctx;
+    uint8_t data[FRAME_LEN_MAX];
+
+    assert_true(bed->room > 0);
+    bed->room--;
+    assert_int_equal(frame_tx_copy(data, frame), FRAME_LEN);
+    see_frame(&bed->cable, data);
+}
+
+static uint64_t bed_now_ns(void *ctx)
+{
+    return ((struct bed *)ctx)->now_ns;
+}
+
+static void bed_set_timer(void *ctx, uint64_t deadline_ns)
+{
+    ((struct bed *)ctx)->deadline_ns = deadline_ns;
+}
+
+static void bed_power_cut(void *ctx, uint32_t id)
+{
+    assert_int_equal(id, 1);
+    ((struct bed *)ctx)->has_power = false;
+}
+
+static int set_up(void **state)
+{
+    struct bed *bed = calloc(1, sizeof(*bed));
+
+    assert_non_null(bed);
+    bed->room = UINT32_MAX;
+    bed->has_power = true;
+    bed->deadline_ns = UINT64_MAX;
+    fault_wire_init(&bed->wire, &(struct fault_wire_config){
+                                    .table = &bed->table,
+                                    .ctx = bed,
+                                    .receive = port_receive,
+                                    .has_room = cable_has_room,
+                                    .send = cable_send,
+                                    .now_ns = bed_now_ns,
+                                    .set_timer = bed_set_timer,
+                                    .power_cut = bed_power_cut,
+                                });
+    *state = bed;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    free(*state);
+    return 0;
+}
+
+static void add_rule(struct bed *bed, const char *text)
+{
+    struct fault_rule rule;
+    const char *wrong = NULL;
+
+    assert_true(fault_rule_parse(text, &rule, &wrong));
+    assert_true(fault_table_add(&bed->table, &rule));
+}
+
+static void wait_ns(struct bed *bed, uint64_t ns)
+{
+    uint64_t end_ns = bed->now_ns + ns;
+
+    while (bed->deadline_ns <= end_ns) {
+        bed->now_ns = MAX(bed->now_ns, bed->deadline_ns);
+        fault_wire_timer(&bed->wire);
+    }
+    bed->now_ns = end_ns;
+}
+
+static void expect_names(const struct frames_seen *seen, const char *names)
+{
+    assert_int_equal(seen->count, strlen(names));
+    assert_memory_equal(seen->name, names, seen->count);
+}
+
+static void test_wire_without_rules_is_idle(void **state)
+{
+    struct bed *bed = *state;
+
+    assert_true(fault_wire_is_idle(&bed->wire));
+    add_rule(bed, "id=1 site=media do=error");
+    assert_true(fault_wire_is_idle(&bed->wire));
+    add_rule(bed, "id=2 site=wire do=drop nth=1");
+    assert_false(fault_wire_is_idle(&bed->wire));
+}
+
+static void test_wire_drops_the_frame_that_the_rule_names(void **state)
+{
+    struct bed *bed = *state;
+
+    add_rule(bed, "id=1 site=wire do=drop nth=2");
+    send_frame(bed, 'a');
+    send_frame(bed, 'b');
+    send_frame(bed, 'c');
+    expect_names(&bed->cable, "ac");
+}
+
+static void test_wire_inverts_one_bit(void **state)
+{
+    struct bed *bed = *state;
+
+    add_rule(bed, "id=1 site=wire do=corrupt argument=16");
+    receive_frame(bed, 'a');
+    send_frame(bed, 'b');
+    assert_int_equal(bed->port.second_byte[0], 0x54);
+    assert_int_equal(bed->cable.second_byte[0], 0x54);
+    expect_names(&bed->port, "a");
+    expect_names(&bed->cable, "b");
+}
+
+static void test_wire_inverts_a_random_bit_that_the_seed_fixes(void **state)
+{
+    struct bed *bed = *state;
+    unsigned int changed = 0;
+
+    add_rule(bed, "id=1 site=wire do=corrupt seed=3");
+    for (unsigned int i = 0; i < 200; i++) {
+        receive_frame(bed, 0);
+        changed += bed->port.name[i] != 0 || bed->port.second_byte[i] != 0x55;
+    }
+    assert_in_range(changed, 1, 30); /* 16 of 480 bits, so about 7 */
+}
+
+static void test_wire_duplicates(void **state)
+{
+    struct bed *bed = *state;
+
+    add_rule(bed, "id=1 site=wire do=duplicate nth=1");
+    receive_frame(bed, 'a');
+    receive_frame(bed, 'b');
+    expect_names(&bed->port, "aab");
+    assert_true(bed->wire.num_held == 0);
+}
+
+static void test_wire_delays_while_others_pass(void **state)
+{
+    struct bed *bed = *state;
+
+    add_rule(bed, "id=1 site=wire do=delay argument=5000000 nth=1");
+    send_frame(bed, 'a');
+    send_frame(bed, 'b');
+    assert_int_equal(bed->deadline_ns, 5 * MS);
+    wait_ns(bed, 5 * MS - 1);
+    expect_names(&bed->cable, "b");
+    wait_ns(bed, 1);
+    expect_names(&bed->cable, "ba");
+    assert_int_equal(bed->deadline_ns, UINT64_MAX);
+}
+
+static void test_wire_reorders_by_frames(void **state)
+{
+    struct bed *bed = *state;
+
+    add_rule(bed, "id=1 site=wire do=reorder argument=2 nth=1");
+    receive_frame(bed, 'a');
+    receive_frame(bed, 'b');
+    send_frame(bed, 'x'); /* frames of the other direction do not count */
+    expect_names(&bed->port, "b");
+    receive_frame(bed, 'c');
+    receive_frame(bed, 'd');
+    expect_names(&bed->port, "bcad");
+}
+
+static void test_wire_reordered_frame_without_successors_comes_late(
+    void **state)
+{
+    struct bed *bed = *state;
+
+    add_rule(bed, "id=1 site=wire do=reorder argument=2");
+    receive_frame(bed, 'a');
+    wait_ns(bed, FAULT_REORDER_MAX_NS);
+    expect_names(&bed->port, "a");
+}
+
+static void test_wire_counts_a_refused_frame_once(void **state)
+{
+    struct bed *bed = *state;
+    struct frame_tx frames[3] = {
+        {.head_len = FRAME_LEN, .head = {'a'}},
+        {.head_len = FRAME_LEN, .head = {'b'}},
+        {.head_len = FRAME_LEN, .head = {'c'}},
+    };
+
+    add_rule(bed, "id=1 site=wire do=drop nth=3");
+    bed->room = 2;
+    assert_int_equal(fault_wire_tx(&bed->wire, frames, 3), 2);
+    assert_int_equal(fault_wire_tx(&bed->wire, frames + 2, 1), 0);
+    assert_int_equal(fault_wire_tx(&bed->wire, frames + 2, 1), 0);
+    bed->room = 1;
+    assert_int_equal(fault_wire_tx(&bed->wire, frames + 2, 1), 1);
+    expect_names(&bed->cable, "ab");
+    assert_int_equal(fault_table_find(&bed->table, 1)->trigger.matched, 3);
+}
+
+static void test_wire_delayed_frame_waits_for_room_without_a_timer(void **state)
+{
+    struct bed *bed = *state;
+
+    add_rule(bed, "id=1 site=wire do=delay argument=1000000 nth=1");
+    send_frame(bed, 'a');
+    bed->room = 0;
+    bed->now_ns += 2 * MS;
+    fault_wire_timer(&bed->wire);
+    assert_int_equal(bed->deadline_ns, UINT64_MAX);
+    expect_names(&bed->cable, "");
+    bed->room = 1;
+    fault_wire_timer(&bed->wire);
+    expect_names(&bed->cable, "a");
+}
+
+static void test_wire_that_holds_too_much_lets_frames_pass(void **state)
+{
+    struct bed *bed = *state;
+
+    add_rule(bed, "id=1 site=wire do=delay argument=1000000");
+    for (unsigned int i = 0; i < FAULT_WIRE_HELD + 2; i++) {
+        send_frame(bed, (uint8_t)i);
+    }
+    assert_int_equal(bed->cable.count, 2);
+    assert_int_equal(bed->wire.overflows, 2);
+    wait_ns(bed, MS);
+    assert_int_equal(bed->cable.count, FAULT_WIRE_HELD + 2);
+}
+
+static void test_wire_port_that_answers_at_once_is_served(void **state)
+{
+    struct bed *bed = *state;
+
+    bed->answers = true;
+    add_rule(bed, "id=1 site=wire do=delay argument=1000000 directions=1");
+    add_rule(bed, "id=2 site=wire do=duplicate directions=2");
+    receive_frame(bed, 1);
+    receive_frame(bed, 2);
+    wait_ns(bed, MS);
+    expect_names(&bed->port, "\1\2");
+    expect_names(&bed->cable, "\145\145\146\146");
+    assert_int_equal(bed->wire.num_held, 0);
+}
+
+static void test_wire_rule_cuts_the_power(void **state)
+{
+    struct bed *bed = *state;
+
+    add_rule(bed, "id=1 site=wire do=power-cut nth=2");
+    send_frame(bed, 'a');
+    assert_true(bed->has_power);
+    send_frame(bed, 'b');
+    assert_false(bed->has_power);
+    expect_names(&bed->cable, "a");
+}
+
+static void test_wire_pulled_cable_loses_held_frames(void **state)
+{
+    struct bed *bed = *state;
+
+    add_rule(bed, "id=1 site=wire do=delay argument=1000000");
+    receive_frame(bed, 'a');
+    fault_wire_clear(&bed->wire);
+    assert_int_equal(bed->deadline_ns, UINT64_MAX);
+    wait_ns(bed, 2 * MS);
+    expect_names(&bed->port, "");
+}
+
+static void test_wire_passes_frames_longer_than_any_port_takes(void **state)
+{
+    struct bed *bed = *state;
+    uint8_t *data = calloc(1, FRAME_LEN_MAX + 1);
+
+    assert_non_null(data);
+    data[0] = 'a';
+    add_rule(bed, "id=1 site=wire do=drop");
+    fault_wire_rx(
+        &bed->wire,
+        &(struct frame_rx){.data = data, .len_bytes = FRAME_LEN_MAX + 1}, 1);
+    expect_names(&bed->port, "a");
+    free(data);
+}
+
+TEST_FIXTURE(set_up, tear_down)

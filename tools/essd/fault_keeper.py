@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The supervisor's fault rules: it keeps them while drives are off or restart.
+
+Rules belong to the test bench.  The model forgets them when its process ends, and
+the firmware forgets those for NVMe commands at each reset; the supervisor then
+gives them the rules again, with counters that begin at 0.
+"""
+
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from . import fault_rules
+from .fault_rules import RULES_MAX, Rule, Wrong
+
+Execute = Callable[[str, dict[str, Any]], Awaitable[object]]
+Ask = Callable[[str, dict[str, Any]], Awaitable[Any]]
+FAULTS = "/machine/faults"
+
+
+@dataclass
+class Kept:
+    """A rule with its number, which model and firmware know it by."""
+
+    number: int
+    rule: Rule
+    is_on: bool = True
+    cut_power: int = 0      # power cuts that it has made
+
+    @property
+    def is_firmware(self) -> bool:
+        return self.rule.site == "nvme"
+
+
+class FaultKeeper:
+    """The rules of one drive."""
+
+    def __init__(self, execute: Execute, ask: Ask) -> None:
+        self.execute = execute      # a QMP command of the drive's machine
+        self.ask = ask              # a request to the drive's firmware
+        self.rules: list[Kept] = []
+        self.next_number = 1
+
+    def find(self, name: str) -> Kept:
+        for kept in self.rules:
+            if kept.rule.name == name:
+                return kept
+        known = [kept.rule.name for kept in self.rules]
+        hint = fault_rules.nearest(name, known) if known else "there is no rule"
+        raise ValueError(f"{name}: no fault rule has this name; {hint}")
+
+    def accept(self, entries: list[dict[str, str]]) -> list[Kept]:
+        """The rules of a request, checked all before the first one is added."""
+        fresh: list[Kept] = []
+        for entry in entries:
+            try:
+                rule = fault_rules.parse_line(entry["rule"])
+            except Wrong as wrong:
+                raise ValueError(str(wrong)) from None
+            number = self.next_number + len(fresh)
+            rule.name = entry.get("name") or rule.name or f"rule-{number}"
+            taken = [kept.rule.name for kept in (*self.rules, *fresh)]
+            if rule.name in taken:
+                raise ValueError(f"{rule.name}: another fault rule has this name")
+            fresh.append(Kept(number, rule))
+        if len(self.rules) + len(fresh) > RULES_MAX:
+            raise ValueError(f"a drive has at most {RULES_MAX} fault rules: remove "
+                             "some with ./essd faults remove")
+        return fresh
+
+    async def add(self, entries: list[dict[str, str]], is_running: bool) -> list[str]:
+        fresh = self.accept(entries)
+        self.next_number += len(fresh)
+        for kept in fresh:
+            if is_running:
+                await self.install(kept)
+            self.rules.append(kept)
+        return [kept.rule.name for kept in fresh]
+
+    async def install(self, kept: Kept) -> None:
+        if kept.is_firmware:
+            await self.ask("fault-add", kept.rule.for_firmware(kept.number))
+        else:
+            await self.set("add", kept.rule.for_model(kept.number))
+
+    async def set(self, name: str, value: object) -> None:
+        await self.execute("qom-set", {"path": FAULTS, "property": name,
+                                       "value": value})
+
+    async def remove(self, names: list[str], is_running: bool) -> None:
+        for kept in [self.find(name) for name in names] or list(self.rules):
+            self.rules.remove(kept)
+            if is_running and kept.is_firmware:
+                await self.ask("fault-remove", {"rule": kept.number})
+            elif is_running and not kept.is_firmware:
+                await self.set("remove", kept.number)
+
+    async def turn(self, names: list[str], is_on: bool, is_running: bool) -> None:
+        for kept in [self.find(name) for name in names] or list(self.rules):
+            if kept.is_on == is_on:
+                continue
+            kept.is_on = is_on
+            if is_running and kept.is_firmware:
+                await self.ask("fault-turn", {"rule": kept.number, "on": is_on})
+            elif is_running:
+                await self.set("turn-on" if is_on else "turn-off", kept.number)
+
+    async def started(self) -> None:
+        """The drive's machine has started: it has no rules yet."""
+        for kept in self.rules:
+            if not kept.is_firmware:
+                await self.set("add", kept.rule.for_model(kept.number))
+                if not kept.is_on:
+                    await self.set("turn-off", kept.number)
+
+    async def booted(self) -> None:
+        """The firmware has started: it has no rules yet."""
+        for kept in self.rules:
+            if kept.is_firmware:
+                await self.install(kept)
+                if not kept.is_on:
+                    await self.ask("fault-turn", {"rule": kept.number, "on": False})
+
+    @property
+    def has_firmware_rules(self) -> bool:
+        return any(kept.is_firmware for kept in self.rules)
+
+    def cut_by(self, log: Path) -> str:
+        """The name of the rule that ended the machine, or "".  It is turned off."""
+        try:
+            lines = log.read_text(errors="replace").splitlines()
+        except OSError:
+            return ""
+        match = re.search(r"fault rule (\d+) cuts the power$", lines[-1] if lines else "")
+        for kept in self.rules:
+            if match and kept.number == int(match[1]):
+                kept.is_on = False
+                kept.cut_power += 1
+                return kept.rule.name
+        return ""
+
+    async def report(self, is_running: bool) -> list[dict[str, Any]]:
+        counters: dict[int, dict[str, Any]] = {}
+        if is_running and any(not kept.is_firmware for kept in self.rules):
+            found = await self.execute("qom-get", {"path": FAULTS, "property": "rules"})
+            assert isinstance(found, list)
+            counters |= {entry["id"]: entry for entry in found}
+        if is_running and self.has_firmware_rules:
+            reply = await self.ask("faults", {})
+            counters |= {entry["rule"]: entry for entry in reply["faults"]}
+        return [{**fault_rules.as_json(kept.rule), "on": kept.is_on,
+                 "matched": counters.get(kept.number, {}).get("matched", 0),
+                 "fired": counters.get(kept.number, {}).get("fired", 0) + kept.cut_power}
+                for kept in self.rules]

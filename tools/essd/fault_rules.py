@@ -1,0 +1,565 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Fault rules: one language for the wire, RDMA, NVMe commands and the medium.
+
+docs/faults.md describes the language for people.  This module reads rules, on a
+command line or in YAML, and translates them for the models and the firmware.
+"""
+
+import difflib
+import ipaddress
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from .errors import EssdError, Mistakes
+
+SITES = ("wire", "rdma", "nvme", "media")
+DIRECTIONS = {"in": 1, "out": 2}
+OPERATIONS = {"read": 1, "write": 2, "zeroes": 4, "flush": 8}
+REQUESTS = {"send": 1, "write": 2, "read": 4}
+QUEUES = ("admin", "io")
+BTH_OPCODES = {
+    "send-first": 0x00, "send-middle": 0x01, "send-last": 0x02, "send-only": 0x04,
+    "write-first": 0x06, "write-middle": 0x07, "write-last": 0x08, "write-only": 0x0a,
+    "read-request": 0x0c, "read-response-first": 0x0d, "read-response-middle": 0x0e,
+    "read-response-last": 0x0f, "read-response-only": 0x10, "ack": 0x11,
+    "send-last-invalidate": 0x16, "send-only-invalidate": 0x17, "ud-send": 0x64,
+    "cnp": 0x81}
+NVM_OPCODES = {"flush": 0x00, "write": 0x01, "read": 0x02, "write-zeroes": 0x08,
+               "dataset-management": 0x09}
+ADMIN_OPCODES = {"get-log-page": 0x02, "identify": 0x06, "abort": 0x08,
+                 "set-features": 0x09, "get-features": 0x0a,
+                 "async-event-request": 0x0c, "keep-alive": 0x18}
+ETHERTYPES = {"ipv4": 0x0800, "arp": 0x0806, "ipv6": 0x86dd, "lldp": 0x88cc,
+              "slow": 0x8809, "roce-v1": 0x8915}
+NAKS = {"psn-sequence": 0, "invalid-request": 1, "remote-access": 2,
+        "remote-operation": 3}
+# Status code type (bits 8 to 10) and status code, as in the specification.
+STATUSES = {
+    "invalid-field": 0x002, "data-transfer-error": 0x004, "internal-error": 0x006,
+    "abort-requested": 0x007, "namespace-not-ready": 0x082, "write-fault": 0x280,
+    "unrecovered-read-error": 0x281, "guard-check-error": 0x282,
+    "access-denied": 0x286, "internal-path-error": 0x300,
+    "ana-inaccessible": 0x302, "ana-transition": 0x303}
+DURATIONS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
+RNR_TIMER_1_MS = 14
+RULES_MAX = 32
+LATER_FRAMES = 1
+SECTOR = 512
+U32, U64 = (1 << 32) - 1, (1 << 64) - 1
+
+
+class Wrong(Exception):
+    """What is wrong with a word of a rule; the text is a clause of one line."""
+
+    def __init__(self, text: str, word: str = "") -> None:
+        super().__init__(text)
+        self.word = word        # the word that is wrong, to find its place
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """A hint that names the most similar known word, or all of them."""
+    names = list(known)
+    found = difflib.get_close_matches(word, names, 1, 0.5)
+    return f"did you mean {found[0]}?" if found else f"use one of {', '.join(names)}"
+
+
+def read_number(text: str, most: int) -> int:
+    try:
+        number = int(text, 0)
+    except ValueError:
+        raise Wrong(f"{text} is not a number", text) from None
+    if not 0 <= number <= most:
+        raise Wrong(f"{text} is not between 0 and {most}", text)
+    return number
+
+
+def read_duration(text: str) -> int:
+    """Nanoseconds of `5ms`, `20us`, `1.5s`."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)(ns|us|ms|s)", text)
+    if not match:
+        raise Wrong(f"{text} is not a duration such as 5ms, 20us or 1.5s", text)
+    return round(float(match[1]) * DURATIONS[match[2]])
+
+
+def read_range(text: str, most: int, names: dict[str, int] | None = None) -> tuple[int, int]:
+    """(first, last) of `7`, `0x10-0x1f` or a name."""
+    if names and text in names:
+        return names[text], names[text]
+    first, dash, last = text.partition("-")
+    if names and not first[:1].isdigit():
+        raise Wrong(f"{text}: unknown name; {nearest(text, names)}", text)
+    low = read_number(first, most)
+    high = read_number(last, most) if dash else low
+    if high < low:
+        raise Wrong(f"{text}: the range ends before it begins", text)
+    return low, high
+
+
+def read_names(text: str, names: dict[str, int]) -> int:
+    """The bits of names that are separated by commas."""
+    bits = 0
+    for name in text.split(","):
+        if name not in names:
+            raise Wrong(f"{name}: unknown name; {nearest(name, names)}", text)
+        bits |= names[name]
+    return bits
+
+
+# Fields of frames
+
+@dataclass(frozen=True)
+class FrameField:
+    """Where a field is: see struct fault_condition of hw-model/fault."""
+
+    layer: int
+    offset: int
+    width: int
+    mask: int = 0
+    shift: int = 0
+    names: dict[str, int] | None = None
+    kind: str = "number"        # or "mac", "ipv4", "ipv6"
+
+    @property
+    def whole(self) -> int:
+        return (1 << 8 * self.width) - 1
+
+    def conditions(self, text: str) -> list[str]:
+        if self.kind == "ipv6":
+            value = int(read_address(text, 6))
+            halves = (value >> 64, value & U64)
+            return [self.condition(self.offset + 8 * n, 8, 0, half, half)
+                    for n, half in enumerate(halves)]
+        if self.kind == "ipv4":
+            low = high = int(read_address(text, 4))
+        elif self.kind == "mac":
+            low = high = read_mac(text)
+        else:
+            most = (self.mask or self.whole) >> self.shift
+            low, high = (end << self.shift
+                         for end in read_range(text, most, self.names))
+        return [self.condition(self.offset, self.width, self.mask, low, high)]
+
+    def condition(self, offset: int, width: int, mask: int, low: int, high: int) -> str:
+        mask = mask or (1 << 8 * width) - 1
+        return f"field={self.layer}:{offset}:{width}:{mask:x}:{low:x}:{high:x}"
+
+
+def read_address(text: str, version: int) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        raise Wrong(f"{text} is not an IP address", text) from None
+    if address.version != version:
+        raise Wrong(f"{text} is not an IPv{version} address", text)
+    return address
+
+
+def read_mac(text: str) -> int:
+    if not re.fullmatch(r"[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}", text):
+        raise Wrong(f"{text} is not a MAC address such as 02:e5:5e:00:00:01", text)
+    return int(text.replace(":", ""), 16)
+
+
+ETH, VLAN, IPV4, IPV6, UDP, BTH, SEND = range(7)
+FIELDS = {
+    "eth.dst": FrameField(ETH, 0, 6, kind="mac"),
+    "eth.src": FrameField(ETH, 6, 6, kind="mac"),
+    "eth.type": FrameField(ETH, 12, 2, names=ETHERTYPES),
+    "vlan.id": FrameField(VLAN, 0, 2, mask=0xfff),
+    "vlan.priority": FrameField(VLAN, 0, 2, mask=0xe000, shift=13),
+    "ip.dscp": FrameField(IPV4, 1, 1, mask=0xfc, shift=2),
+    "ip.protocol": FrameField(IPV4, 9, 1),
+    "ip.src": FrameField(IPV4, 12, 4, kind="ipv4"),
+    "ip.dst": FrameField(IPV4, 16, 4, kind="ipv4"),
+    "ip6.src": FrameField(IPV6, 8, 16, kind="ipv6"),
+    "ip6.dst": FrameField(IPV6, 24, 16, kind="ipv6"),
+    "udp.src": FrameField(UDP, 0, 2),
+    "udp.dst": FrameField(UDP, 2, 2),
+    "bth.opcode": FrameField(BTH, 0, 1, names=BTH_OPCODES),
+    "bth.ack-requested": FrameField(BTH, 8, 1, mask=0x80, shift=7),
+    "bth.qpn": FrameField(BTH, 5, 3),
+    "bth.psn": FrameField(BTH, 9, 3),
+    "nvme.opcode": FrameField(SEND, 0, 1, names=NVM_OPCODES),
+    "nvme.cid": FrameField(SEND, 2, 2),
+    "nvme.nsid": FrameField(SEND, 4, 4),
+    "nvme.slba": FrameField(SEND, 40, 8),
+}
+CONDITIONS_MAX = 8
+
+MATCHES: dict[str, tuple[str, ...]] = {
+    "wire": ("port", "direction", *FIELDS),
+    "rdma": ("qpn", "request"),
+    "nvme": ("queue", "opcode", "nsid", "lba", "controller"),
+    "media": ("operation", "lba"),
+}
+WHENS = ("nth", "every", "after", "times", "probability", "seed")
+ACTIONS: dict[str, dict[str, str]] = {      # and what the argument is
+    "wire": {"drop": "", "corrupt": "[bit]", "duplicate": "", "delay": "duration",
+             "reorder": "[frames]", "power-cut": ""},
+    "rdma": {"nak": "nak", "rnr": "[timer]", "power-cut": ""},
+    "nvme": {"status": "status", "delay": "duration", "drop": ""},
+    "media": {"error": "", "delay": "duration", "stuck": "", "power-cut": ""},
+}
+
+
+EXAMPLES = {"duration": "5ms", "nak": "remote-access", "status": "internal-error"}
+
+
+@dataclass
+class Rule:
+    """One rule, as it was written; check() says whether it makes sense."""
+
+    site: str
+    match: dict[str, str] = field(default_factory=dict)
+    when: dict[str, str] = field(default_factory=dict)
+    action: str = ""
+    argument: str = ""
+    name: str = ""
+
+    def text(self) -> str:
+        """The rule in one line, as `essd faults add` takes it."""
+        words = [self.site, *(f"{key}={value}" for key, value in self.match.items())]
+        if self.when:
+            words += ["when", *(f"{key}={value}" for key, value in self.when.items())]
+        words += ["do", self.action + (f"={self.argument}" if self.argument else "")]
+        return " ".join(words)
+
+    def check(self) -> None:
+        """Raise Wrong if a word of the rule makes no sense."""
+        if self.site not in SITES:
+            raise Wrong(f"{self.site}: no such place for faults; "
+                        f"{nearest(self.site, SITES)}", self.site)
+        for key in self.match:
+            if key in WHENS:
+                raise Wrong(f"{key}: this belongs after `when`, as in when "
+                            f"{key}={self.match[key]}", key)
+            if key not in MATCHES[self.site]:
+                raise Wrong(f"{key}: {self.site} rules do not match this; "
+                            f"{nearest(key, MATCHES[self.site])}", key)
+        for key in self.when:
+            if key not in WHENS:
+                raise Wrong(f"{key}: unknown condition; {nearest(key, WHENS)}", key)
+        if self.action not in ACTIONS[self.site]:
+            raise Wrong(f"{self.action or 'no action'}: {self.site} rules cannot do "
+                        f"this; {nearest(self.action, ACTIONS[self.site])}", self.action)
+        if self.name and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}", self.name):
+            raise Wrong(f"{self.name}: a name has up to 40 letters, digits, ., _ and -",
+                        self.name)
+        self.check_argument()
+        self.trigger_words()
+        _ = self.for_firmware(1) if self.site == "nvme" else self.for_model(1)
+
+    def check_argument(self) -> None:
+        kind = ACTIONS[self.site][self.action]
+        if self.argument and not kind:
+            raise Wrong(f"{self.action} takes no argument", self.argument)
+        if kind and not self.argument and not kind.startswith("["):
+            raise Wrong(f"{self.action} needs a value: {self.action}="
+                        f"{EXAMPLES[kind]}", self.action)
+
+    def number(self, table: dict[str, str], key: str, most: int, default: int = 0) -> int:
+        """A number of the rule; its key is named if it makes no sense."""
+        try:
+            return read_number(table[key], most) if key in table else default
+        except Wrong as wrong:
+            raise Wrong(f"{key}: {wrong}", wrong.word) from None
+
+    def range(self, key: str, most: int,
+              names: dict[str, int] | None = None) -> tuple[int, int]:
+        try:
+            return read_range(self.match[key], most, names)
+        except Wrong as wrong:
+            raise Wrong(f"{key}: {wrong}", wrong.word) from None
+
+    def trigger(self) -> dict[str, int]:
+        """When the rule fires, for model and firmware alike."""
+        values: dict[str, int] = {
+            key: self.number(self.when, key, U32)
+            for key in ("nth", "every", "after", "times") if key in self.when}
+        for key in ("nth", "every", "times"):
+            if values.get(key) == 0:
+                raise Wrong(f"{key}: events are counted from 1", self.when[key])
+        if "probability" in self.when:
+            values["chance"] = read_chance(self.when["probability"])
+        if "seed" in self.when:
+            values["seed"] = self.number(self.when, "seed", U32)
+        return values
+
+    def trigger_words(self) -> list[str]:
+        return [f"{key}={value}" for key, value in self.trigger().items()]
+
+    def argument_value(self) -> int:
+        """The action's argument as the model and the firmware take it."""
+        if self.action == "delay":
+            return read_duration(self.argument)
+        if self.action == "nak":
+            if self.argument not in NAKS:
+                raise Wrong(f"{self.argument}: unknown NAK; "
+                            f"{nearest(self.argument, NAKS)}", self.argument)
+            return NAKS[self.argument]
+        if self.action == "rnr":
+            return read_number(self.argument, 31) if self.argument else RNR_TIMER_1_MS
+        if self.action == "status":
+            return read_range(self.argument, 0x7ff, STATUSES)[0]
+        if self.action == "reorder":
+            return read_number(self.argument, U32) if self.argument else LATER_FRAMES
+        return read_number(self.argument, U32) if self.argument else 0
+
+    def match_words(self) -> list[str]:
+        words = []
+        for key, text in self.match.items():
+            try:
+                words += MODEL_MATCH[self.site][key](text) \
+                    if key in MODEL_MATCH[self.site] else FIELDS[key].conditions(text)
+            except Wrong as wrong:
+                raise Wrong(f"{key}: {wrong}", wrong.word) from None
+        if sum(word.startswith("field=") for word in words) > CONDITIONS_MAX:
+            raise Wrong(f"a rule compares at most {CONDITIONS_MAX} fields")
+        return words
+
+    def for_model(self, number: int) -> str:
+        """The rule as fault_rule_parse() of hw-model/fault takes it."""
+        return " ".join([f"id={number}", f"site={self.site}", f"do={self.action}",
+                         f"argument={self.argument_value()}", *self.match_words(),
+                         *self.trigger_words()])
+
+    def for_firmware(self, number: int) -> dict[str, int | str]:
+        """The arguments of the management request fault-add."""
+        values: dict[str, int | str] = {"rule": number, "do": self.action}
+        if self.action == "status":
+            values["status"] = self.argument_value()
+        if self.action == "delay":
+            values["delay-us"] = max(1, self.argument_value() // 1000)
+        queue = self.match.get("queue", "")
+        if queue in QUEUES:
+            values["queue"] = queue
+        elif queue:
+            values["qid"] = self.number(self.match, "queue", 0xffff)
+        if "opcode" in self.match:
+            names = ADMIN_OPCODES if queue == "admin" else NVM_OPCODES
+            values["opcode"] = self.range("opcode", 0xff, names)[0]
+        if "lba" in self.match:
+            values["first-lba"], values["last-lba"] = self.range("lba", U64)
+        if "nsid" in self.match:
+            values["nsid"] = self.number(self.match, "nsid", U32)
+        if "controller" in self.match:
+            values["controller"] = self.number(self.match, "controller", 0xffff)
+        return values | self.trigger()
+
+
+def read_chance(text: str) -> int:
+    try:
+        chance = float(text)
+    except ValueError:
+        chance = -1
+    if not 0 <= chance <= 1:
+        raise Wrong(f"probability: {text} is not between 0 and 1", text)
+    return round(chance * (1 << 32))
+
+
+def match_port(text: str) -> list[str]:
+    return [f"ports={1 << read_number(text, 1)}"]
+
+
+def match_direction(text: str) -> list[str]:
+    return [f"directions={read_names(text, DIRECTIONS)}"]
+
+
+def match_lba(text: str) -> list[str]:
+    first, last = read_range(text, U64 // SECTOR - 1)
+    return [f"first={first * SECTOR}", f"end={(last + 1) * SECTOR}"]
+
+
+MODEL_MATCH: dict[str, dict[str, Callable[[str], list[str]]]] = {
+    "wire": {"port": match_port, "direction": match_direction},
+    "rdma": {"qpn": lambda text: [f"qpn={read_number(text, 0xffffff)}"],
+             "request": lambda text: [f"ops={read_names(text, REQUESTS)}"]},
+    "media": {"operation": lambda text: [f"ops={read_names(text, OPERATIONS)}"],
+              "lba": match_lba},
+    "nvme": {},
+}
+
+
+# A rule in one line
+
+def parse_line(text: str) -> Rule:
+    """The rule of `wire port=0 bth.opcode=ack when nth=3 do drop`; raises Wrong."""
+    words = text.split()
+    if not words:
+        raise Wrong("a rule is empty: write for example wire port=0 do drop")
+    rule = Rule(words[0])
+    if words[0] not in SITES:
+        rule.check()
+    at = 1
+    table = rule.match
+    while at < len(words) and words[at] != "do":
+        if words[at] == "when":
+            if table is rule.when:
+                raise Wrong("when stands twice", words[at])
+            table = rule.when
+        else:
+            add_pair(table, words[at], rule)
+        at += 1
+    if at + 2 != len(words):
+        raise Wrong("a rule ends with `do` and one action, such as do drop",
+                    words[-1])
+    rule.action, _, rule.argument = words[at + 1].partition("=")
+    if words[at + 1].endswith("="):
+        raise Wrong(f"{words[at + 1]}: a value is missing after =", words[at + 1])
+    rule.check()
+    return rule
+
+
+def add_pair(table: dict[str, str], word: str, rule: Rule) -> None:
+    key, equals, value = word.partition("=")
+    if not equals or not key or not value:
+        raise Wrong(f"{word}: write key=value", word)
+    if key == "name" and table is rule.match:
+        rule.name = value
+        return
+    if key in table:
+        raise Wrong(f"{key}: the key occurs twice", word)
+    table[key] = value
+
+
+# Rules in YAML
+
+class Reader:
+    """Reads the rules of one file; every mistake has its line and column."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.mistakes: list[str] = []
+        self.rules: list[Rule] = []
+
+    def mistake(self, node: yaml.Node, text: str) -> None:
+        mark = node.start_mark
+        self.mistakes.append(f"{self.name}:{mark.line + 1}:{mark.column + 1}: {text}")
+
+    def read(self, root: yaml.Node | None) -> None:
+        if isinstance(root, yaml.MappingNode):
+            pairs = {key.value: value for key, value in root.value}
+            if list(pairs) == ["faults"]:
+                root = pairs["faults"]
+        if not isinstance(root, yaml.SequenceNode):
+            if root is None:
+                self.mistakes.append(f"{self.name}: the file is empty")
+            else:
+                self.mistake(root, "the file must be a list of rules")
+            return
+        for node in root.value:
+            self.read_rule(node)
+
+    def read_rule(self, node: yaml.Node) -> None:
+        if isinstance(node, yaml.ScalarNode):
+            self.take(node, {}, lambda: parse_line(str(node.value)))
+            return
+        if not isinstance(node, yaml.MappingNode):
+            self.mistake(node, "a rule is a line of words, or a mapping")
+            return
+        places: dict[str, yaml.Node] = {}
+        rule = Rule("")
+        for key, value in node.value:
+            name = str(key.value)
+            places[name] = key
+            if name in SITES:
+                if rule.site:
+                    self.mistake(key, f"{name}: the rule has a place already, "
+                                      f"{rule.site}")
+                rule.site = name
+                rule.match = self.pairs(value, places)
+            elif name == "when":
+                rule.when = self.pairs(value, places)
+            elif name == "do":
+                rule.action, rule.argument = self.action(value, places)
+            elif name == "name":
+                rule.name = str(value.value)
+                places[rule.name] = value
+            else:
+                self.mistake(key, f"{name}: unknown key; "
+                                  f"{nearest(name, (*SITES, 'when', 'do', 'name'))}")
+                return
+        if not rule.site:
+            self.mistake(node, f"the rule names no place: add one of "
+                               f"{', '.join(SITES)}")
+            return
+
+        def checked() -> Rule:
+            rule.check()
+            return rule
+        self.take(node, places, checked)
+
+    def take(self, node: yaml.Node, places: dict[str, yaml.Node],
+             make: Callable[[], Rule]) -> None:
+        try:
+            rule = make()
+        except Wrong as wrong:
+            self.mistake(places.get(wrong.word, node), str(wrong))
+            return
+        if rule.name and rule.name in (other.name for other in self.rules):
+            self.mistake(node, f"{rule.name}: another rule has this name")
+            return
+        self.rules.append(rule)
+
+    def pairs(self, node: yaml.Node, places: dict[str, yaml.Node]) -> dict[str, str]:
+        found: dict[str, str] = {}
+        if isinstance(node, yaml.ScalarNode) and not node.value:
+            return found
+        if not isinstance(node, yaml.MappingNode):
+            self.mistake(node, "this must be a mapping of keys and values")
+            return found
+        for key, value in node.value:
+            if isinstance(value, yaml.SequenceNode):
+                text = ",".join(str(item.value) for item in value.value)
+            else:
+                text = str(value.value)
+            if key.value in found:
+                self.mistake(key, f"{key.value}: the key occurs twice")
+            found[str(key.value)] = text
+            places[str(key.value)] = key
+            places[text] = value
+        return found
+
+    def action(self, node: yaml.Node, places: dict[str, yaml.Node]) -> tuple[str, str]:
+        if isinstance(node, yaml.ScalarNode):
+            action, _, argument = str(node.value).partition("=")
+            places[action] = places[argument] = node
+            return action, argument
+        pairs = self.pairs(node, places)
+        if len(pairs) != 1:
+            self.mistake(node, "do needs one action")
+            return "", ""
+        return next(iter(pairs.items()))
+
+
+def load_text(text: str, name: str) -> list[Rule]:
+    """The rules of a YAML text; raises Mistakes with a line for each mistake."""
+    reader = Reader(name)
+    try:
+        reader.read(yaml.compose(text, Loader=yaml.BaseLoader))
+    except (yaml.YAMLError, RecursionError) as error:
+        mark = getattr(error, "problem_mark", None)
+        place = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
+        reader.mistakes.append(f"{name}{place}: not valid YAML: "
+                               f"{getattr(error, 'problem', None) or error}")
+    if reader.mistakes:
+        raise Mistakes(reader.mistakes)
+    return reader.rules
+
+
+def load_file(path: Path) -> list[Rule]:
+    try:
+        return load_text(path.read_text(encoding="utf-8"), str(path))
+    except OSError as error:
+        raise EssdError(f"{path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise EssdError(f"{path}: the file is not text in UTF-8") from None
+
+
+def as_json(rule: Rule) -> dict[str, Any]:
+    return {"name": rule.name, "site": rule.site, "rule": rule.text()}
