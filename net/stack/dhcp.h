@@ -75,10 +75,10 @@ enum dhcp_counter {
 struct dhcp_lease {
     struct ip_addr ip;
     struct ip_addr server;
-    struct ip_addr router;     /* zero: none */
-    struct ip_addr ntp_server; /* zero: none */
+    struct ip_addr router;     /* all zero if there is none */
+    struct ip_addr ntp_server; /* all zero if there is none */
     uint32_t lease_s;          /* lease time, or DHCP_FOREVER */
-    uint16_t mtu_bytes;        /* 1280 to the port's MTU; 0: not given */
+    uint16_t mtu_bytes;        /* 1280 to the port's MTU; 0 if not given */
     uint8_t prefix_bits;
 };
 
@@ -92,9 +92,9 @@ struct dhcp_client_config {
     bool is_fast;         /* short times, for tests */
     uint64_t random_seed; /* differs from drive to drive and boot to boot */
     void *ctx;
-    /* The port uses `lease` from now on; NULL: it has no lease any more. Called
-     * again when a renewal changes the lease.  The function may be NULL and
-     * must not call the client. */
+    /* Called when the port gets a lease, when a renewal changes the lease, and,
+     * with NULL, when the port has no lease any more.  The function may be NULL
+     * and must not call the client. */
     void (*leased)(void *ctx, uint8_t port, const struct dhcp_lease *lease);
 };
 

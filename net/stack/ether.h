@@ -32,7 +32,7 @@ struct net_ether_rx {
 typedef void net_ether_handler(void *ctx, const struct net_ether_rx *rx);
 
 struct net_ether_binding {
-    net_ether_handler *handler; /* NULL: free */
+    net_ether_handler *handler; /* NULL if the binding is free */
     void *ctx;
     struct mac_addr group;
     uint16_t type;

@@ -45,9 +45,9 @@ struct net_reassembly {
     uint32_t id;
     uint32_t received_bytes; /* so far, while COLLECTING */
     uint32_t highest_bytes;  /* highest end of a fragment so far */
-    uint32_t total_bytes;    /* of the payload; 0: last fragment missing */
+    uint32_t total_bytes;    /* of the payload; 0 without the last fragment */
     uint32_t sent_bytes;     /* of total_bytes, while ANSWERING */
-    uint16_t first_bytes;    /* of the first fragment; 0: missing */
+    uint16_t first_bytes;    /* of the first fragment; 0 if it is missing */
     uint16_t vlan;
     int16_t local;
     uint8_t port;

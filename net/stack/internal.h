@@ -173,7 +173,7 @@ void net_router_link(struct net_stack *stack, uint8_t port, bool is_up,
                      uint64_t now_us);
 uint64_t net_router_timer(struct net_stack *stack, uint64_t now_us);
 void net_router_input(struct net_stack *stack, struct net_rx *rx);
-/** The gateway for addresses that are not on the link; all zero: none. */
+/** The gateway for addresses that are not on the link; all zero if none. */
 const struct ip_addr *net_gateway(const struct net_stack *stack, uint8_t port,
                                   uint16_t vlan, bool v4, uint64_t now_us);
 /** Router `ip` does not answer: prefer others from now on. */

@@ -40,15 +40,15 @@ struct lldp_port_config {
 struct lldp_config {
     struct net_stack *stack; /* stays */
     struct lldp_port_config ports[NET_PORTS];
-    uint16_t interval_s;     /* msgTxInterval, 1..3600; 0: 30 */
-    uint8_t hold;            /* msgTxHold, 1..100; 0: 4 */
+    uint16_t interval_s;     /* msgTxInterval, 1..3600; 0 means 30 */
+    uint8_t hold;            /* msgTxHold, 1..100; 0 means 4 */
     struct mac_addr chassis; /* the same on all ports */
     /* Both strings have 1..255 characters and outlive the agent. */
     const char *system_name;
     const char *system_description;
     void *ctx;
-    /* A neighbour came, changed or went.  `lldp` is valid during the call only.
-     * May be NULL. */
+    /* Called when a neighbour was added, changed or removed.  `lldp` is valid
+     * during the call only.  May be NULL. */
     void (*neighbour)(void *ctx, uint8_t port, enum lldp_event event,
                       const struct lldp *lldp);
 };
@@ -73,7 +73,7 @@ enum lldp_state {
 
 /* Opaque from here on. */
 struct lldp_neighbour {
-    uint64_t expires_us; /* 0: this entry is free */
+    uint64_t expires_us; /* 0 if this entry is free */
     uint16_t len_bytes;
     uint8_t pdu[LLDP_PDU_MAX];
 };

@@ -27,7 +27,7 @@ enum {
 };
 
 struct net_router {
-    struct ip_addr ip; /* all zero: none */
+    struct ip_addr ip; /* all zero if the entry is unused */
     uint64_t until_us;
     uint16_t vlan;
 };
@@ -35,7 +35,7 @@ struct net_router {
 struct net_port_routers {
     struct net_router routers[NET_ROUTERS]; /* in order of preference */
     uint64_t solicit_us;
-    uint16_t mtu_bytes; /* IPv6 MTU of this link; 0: unknown */
+    uint16_t mtu_bytes; /* IPv6 MTU of this link; 0 if unknown */
     uint8_t solicits_left;
 };
 

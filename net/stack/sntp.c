@@ -57,7 +57,7 @@ static bool is_expected(const struct sntp_client *client,
            ip_addr_equal(&udp->src, &client->config.server) &&
            sntp_parse(answer, udp->payload, udp->len_bytes) &&
            answer->mode == SNTP_SERVER &&
-           answer->originate_time == client->cookie;
+           answer->originate_time == client->nonce;
 }
 
 static void sntp_take_kiss(struct sntp_client *client, uint32_t code,
@@ -136,7 +136,7 @@ static void sntp_ask(struct sntp_client *client, uint64_t now_us)
     }
     if (sent == NET_UDP_SENT) {
         sntp_count(client, SNTP_QUESTIONS);
-        client->cookie = question.transmit_time;
+        client->nonce = question.transmit_time;
         client->asked_us = now_us;
         client->rests_until_us = now_us + (uint64_t)least_s(client) * SECOND_US;
         client->waits = 0;

@@ -56,13 +56,13 @@ enum sntp_counter {
 
 struct sntp_config {
     struct net_stack *stack; /* stays */
-    struct ip_addr server;   /* all zero: no server */
-    uint16_t poll_s;         /* 0: 1024 */
+    struct ip_addr server;   /* all zero for no server */
+    uint16_t poll_s;         /* 0 means 1024 */
     uint64_t random_seed;    /* differs from drive to drive and boot to boot */
     void *ctx;
-    /* The current time is `epoch_ms`, in milliseconds since 1970-01-01. */
+    /* Called with the current time in milliseconds since 1970-01-01. */
     void (*set_time)(void *ctx, uint64_t epoch_ms, const struct sntp *answer);
-    /* The server sent this kiss code.  May be NULL. */
+    /* Called when the server has sent a kiss code.  May be NULL. */
     void (*kissed)(void *ctx, uint32_t code);
 };
 
@@ -71,7 +71,7 @@ struct sntp_client {
     struct sntp_config config;
     uint64_t counters[SNTP_COUNTERS];
     uint64_t random;
-    uint64_t cookie; /* transmit timestamp of the pending request */
+    uint64_t nonce; /* transmit timestamp of the pending request */
     uint64_t asked_us;
     uint64_t due_us;
     uint64_t rests_until_us; /* earliest time of the next request */
@@ -90,7 +90,7 @@ struct sntp_client {
 MUST_USE bool sntp_init(struct sntp_client *client,
                         const struct sntp_config *config, uint64_t now_us);
 
-/** Use another server and ask it at once; all zero: use none. */
+/** Use another server and ask it at once; all zero means none. */
 void sntp_set_server(struct sntp_client *client, const struct ip_addr *server,
                      uint64_t now_us);
 

@@ -50,15 +50,15 @@
 struct net_port_config {
     struct mac_addr mac;
     uint16_t mtu_bytes;      /* longest IP packet, 1280..9000 */
-    struct ip_addr gateway4; /* all zero: none */
-    struct ip_addr gateway6; /* link-local; all zero: use advertised routers */
+    struct ip_addr gateway4; /* all zero for none */
+    struct ip_addr gateway6; /* link-local; all zero for advertised routers */
     uint8_t priority; /* 802.1p priority of our own traffic, 0..7; unless it is
                        * 0, untagged frames get a priority tag */
     bool has_slaac;   /* form IPv6 addresses from routers' prefixes */
 };
 
 struct net_address_config {
-    struct ip_addr ip;   /* all zero: this index is unused */
+    struct ip_addr ip;   /* all zero if this index is unused */
     uint16_t vlan;       /* NET_VLAN_UNTAGGED, or 1..4094 */
     uint8_t port;        /* 0..NET_PORTS - 1 */
     uint8_t prefix_bits; /* on-link prefix: IPv4 0..32, IPv6 0..128 */
@@ -114,7 +114,7 @@ struct net_stack_config {
     /*
      * Whether the layer above has lately had an answer to what it sent to this
      * neighbour.  Asked only when a packet claims that a pinned neighbour
-     * beyond the link has another next hop.  May be NULL: never.
+     * beyond the link has another next hop.  NULL counts as "no".
      */
     bool (*neigh_is_reached)(void *ctx, uint16_t index);
     /*
@@ -244,7 +244,7 @@ struct net_bucket {
 };
 
 struct net_udp_binding {
-    net_udp_handler *handler; /* NULL: free */
+    net_udp_handler *handler; /* NULL if the binding is free */
     void *ctx;
     uint16_t port;
 };
@@ -263,7 +263,7 @@ struct net_stack {
     struct net_reassembly reassemblies[NET_REASSEMBLIES];
     struct net_bucket limits[NET_PORTS][NET_LIMITS];
     uint64_t random;
-    uint16_t mtu4_bytes[NET_PORTS]; /* IPv4 MTU of the link; 0: unknown */
+    uint16_t mtu4_bytes[NET_PORTS]; /* IPv4 MTU of the link; 0 if unknown */
     bool link_up[NET_PORTS];
 };
 
@@ -325,8 +325,8 @@ void net_stack_address_set_prefix(struct net_stack *stack, uint8_t local,
 /**
  * Set gateway and MTU of a port's IPv4 link.
  *
- * @param gateway    all zero: none
- * @param mtu_bytes  1280 to the port's MTU; 0: the port's MTU
+ * @param gateway    all zero for none
+ * @param mtu_bytes  1280 to the port's MTU; 0 for the port's MTU
  */
 void net_stack_set_link4(struct net_stack *stack, uint8_t port,
                          const struct ip_addr *gateway, uint16_t mtu_bytes);
@@ -334,7 +334,7 @@ void net_stack_set_link4(struct net_stack *stack, uint8_t port,
 /**
  * Set the IPv6 gateway of a port.
  *
- * @param gateway  all zero: use the routers that advertise themselves
+ * @param gateway  all zero for the routers that advertise themselves
  */
 void net_stack_set_gateway6(struct net_stack *stack, uint8_t port,
                             const struct ip_addr *gateway);

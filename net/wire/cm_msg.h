@@ -207,14 +207,14 @@ struct cm_req {
     uint8_t extended_transport_type;
     uint8_t local_cm_timeout;
     uint8_t retry_count;     /* 0..7 */
-    uint8_t rnr_retry_count; /* 0..7, 7: without end */
+    uint8_t rnr_retry_count; /* 0..7; 7 means without limit */
     uint8_t max_cm_retries;  /* 0..15 */
     uint8_t path_mtu;        /* enum ib_mtu, or anything else up to 15 */
     uint8_t packet_rate;     /* 6 bits */
     uint8_t traffic_class;
     uint8_t hop_limit;
     uint8_t sl;
-    uint8_t local_ack_timeout; /* 0: none */
+    uint8_t local_ack_timeout; /* 0 for no time-out */
     bool end_to_end_flow_control;
     bool rdc_exists;
     bool srq;
@@ -255,7 +255,7 @@ struct cm_rep {
     uint8_t initiator_depth;
     uint8_t target_ack_delay;
     uint8_t failover_accepted; /* 2 bits */
-    uint8_t rnr_retry_count;   /* 0..7, 7: without end */
+    uint8_t rnr_retry_count;   /* 0..7; 7 means without limit */
     bool end_to_end_flow_control;
     bool srq;
     const uint8_t *private_data;

@@ -80,7 +80,7 @@ enum dhcp_option {
 
 struct dhcp_bytes {
     const uint8_t *bytes; /* the caller's, or inside the parsed buffer */
-    uint8_t len_bytes;    /* 0: the option is absent */
+    uint8_t len_bytes;    /* 0 if the option is absent */
 };
 
 struct dhcp {
@@ -89,7 +89,7 @@ struct dhcp {
     bool is_broadcast; /* the reply has to be broadcast */
     uint16_t secs;
     uint32_t xid;
-    struct ip_addr ciaddr, yiaddr; /* ::ffff:a.b.c.d; 0.0.0.0: none */
+    struct ip_addr ciaddr, yiaddr; /* ::ffff:a.b.c.d; 0.0.0.0 for none */
     struct mac_addr chaddr;
 
     /* Options; zero means that the option is absent. */

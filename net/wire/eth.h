@@ -47,7 +47,7 @@ struct eth {
     bool tagged;
     bool dei;
     uint8_t priority; /* 0..7; 0 when untagged */
-    uint16_t vlan;    /* 0..4095; 0: no VLAN (untagged, or a priority tag) */
+    uint16_t vlan;    /* 0..4095; 0 for no VLAN (untagged or priority tag) */
 };
 
 static inline bool mac_addr_equal(const struct mac_addr *a,

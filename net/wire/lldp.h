@@ -93,7 +93,7 @@ struct lldp {
     struct lldp_management management[LLDP_MANAGEMENTS];
     struct lldp_vlan vlans[LLDP_VLANS];
     size_t len_bytes; /* of all TLVs, the end included */
-    uint16_t ttl_s;   /* 0: the receiver has to forget this neighbour */
+    uint16_t ttl_s;   /* 0 makes the receiver remove this neighbour */
     uint16_t capabilities;
     uint16_t capabilities_enabled;
     uint16_t pvid;      /* 0 when absent */

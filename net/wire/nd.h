@@ -102,7 +102,7 @@ struct nd_router_advert {
     uint8_t hop_limit;
     bool managed;
     bool other;
-    uint16_t router_lifetime_s; /* 0: must not be used as default router */
+    uint16_t router_lifetime_s; /* 0 if it is not a default router */
     uint32_t reachable_ms;
     uint32_t retrans_ms;
     uint32_t mtu_bytes;

@@ -103,7 +103,7 @@ enum roce_op_flag {
 };
 
 struct roce_opcode_info {
-    uint32_t flags;           /* enum roce_op_flag; 0: unknown opcode */
+    uint32_t flags;           /* enum roce_op_flag; 0 for an unknown opcode */
     uint8_t header_len_bytes; /* BTH and extended headers; 0 when unknown */
 };
 

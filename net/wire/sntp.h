@@ -47,7 +47,7 @@ struct sntp {
     uint8_t leap;
     uint8_t version;
     uint8_t mode;
-    uint8_t stratum; /* 0: kiss-o'-death, the code is in reference_id */
+    uint8_t stratum; /* 0 for a kiss code, which is in reference_id */
     int8_t poll;     /* log2 of seconds */
     int8_t precision;
     uint32_t root_delay;

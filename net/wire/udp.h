@@ -27,7 +27,7 @@ struct udp {
     uint16_t src_port;
     uint16_t dst_port;
     uint16_t length_bytes; /* header and payload */
-    uint16_t checksum;     /* 0: the sender computed none */
+    uint16_t checksum;     /* 0 if the sender computed none */
 };
 
 /** @return false when cut, or when length_bytes is below 8 or above `len` */

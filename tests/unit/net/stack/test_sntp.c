@@ -141,7 +141,7 @@ static void send_answer(struct bed *bed, struct reply reply)
         .stratum = reply.stratum,
         .reference_id = reply.reference_id,
         .originate_time = reply.originate_time != 0 ? reply.originate_time
-                                                    : bed->client.cookie,
+                                                    : bed->client.nonce,
         .transmit_time = reply.transmit_time,
     };
     size_t len = reply.is_cut ? SNTP_LEN - 1 : SNTP_LEN;
