@@ -17,14 +17,14 @@ enum { /* byte offsets in an error information entry; little-endian */
        ERROR_LOCATION = 14, /* byte in bits 7:0, bit in 10:8 */
        ERROR_LBA = 16,
        ERROR_NSID = 24,
-       ERROR_VENDOR_LOG = 28, /* a log page that says more, 0: none */
+       ERROR_VENDOR_LOG = 28, /* log page with more information, or 0 */
        ERROR_TRTYPE = 29,
        LOG_ERROR_ENTRY_LEN = 64,
 };
 
 enum {                   /* the Timestamp data structure: section 5.21.1.14 */
        TIMESTAMP_MS = 0, /* 48 bits: since 1970-01-01, or since reset */
-       TIMESTAMP_ORIGIN = 6, /* bits 3:1; 1: it was set.  bit 0: it stopped */
+       TIMESTAMP_ORIGIN = 6, /* bits 3:1: 1 if it was set; bit 0: it stopped */
        LOG_TIMESTAMP_LEN = 8,
 };
 #define LOG_TIMESTAMP_MASK 0xffffffffffffull
