@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the firmware says to lines of "KEY VALUE" on its input, for
- * test_settings.py: the tools' list of keys and the firmware's have to agree.
- * With an argument: the keys that need not wait for the next start; with two,
- * what is in a configuration block given in hexadecimal digits.
+ * Read lines of "KEY VALUE", set them with the firmware's own code, and print
+ * its errors and the resulting configuration.  test_settings.py compares the
+ * output with that of the tools.  With one argument, print the keys that take
+ * effect at once; with two, print the content of the configuration block that
+ * the second one gives in hexadecimal digits.
  */
 #include "firmware/settings/config_check.h"
 
 #include <stdio.h>
 #include <string.h>
 
-static void mistake(void *ctx, const char *text)
+static void print_mistake(void *ctx, const char *text)
 {
     (void)ctx;
     printf("mistake: %s\n", text);
 }
 
-static void say_live(const struct config *config)
+static void print_live_keys(const struct config *config)
 {
     for (unsigned int i = 0; i < config_text_count(); i++) {
         struct config_line shown;
@@ -28,7 +29,7 @@ static void say_live(const struct config *config)
     }
 }
 
-static void say_all(const struct config *config)
+static void print_values(const struct config *config)
 {
     for (unsigned int i = 0; i < config_text_count(); i++) {
         struct config_line shown;
@@ -39,7 +40,7 @@ static void say_all(const struct config *config)
 }
 
 /* @return the exit status */
-static int say_block(const char *digits)
+static int print_block(const char *digits)
 {
     uint8_t block[CONFIG_LEN_MAX];
     struct config config;
@@ -52,7 +53,7 @@ static int say_block(const char *digits)
     if (!config_parse(&config, block, len)) {
         return 1;
     }
-    say_all(&config);
+    print_values(&config);
     return 0;
 }
 
@@ -64,11 +65,11 @@ int main(int argc, char **argv)
     char line[256];
 
     if (argc > 2) {
-        return say_block(argv[2]);
+        return print_block(argv[2]);
     }
     config_default(&config);
     if (argc > 1) {
-        say_live(&config);
+        print_live_keys(&config);
         return 0;
     }
     while (fgets(line, sizeof(line), stdin) != NULL) {
@@ -83,8 +84,8 @@ int main(int argc, char **argv)
             printf("error: %s\n", error.text);
         }
     }
-    config_check(&config, mistake, NULL);
-    say_all(&config);
+    config_check(&config, print_mistake, NULL);
+    print_values(&config);
     config_body_emit(&config, body);
     for (size_t i = 0; i < sizeof(body); i++) {
         printf("%02x", body[i]);

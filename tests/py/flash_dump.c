@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Print what the firmware's own parsers find in a flash image file, for
- * test_flash.py: the Python writer and the C reader have to agree.
+ * Print what the firmware's parsers find in a flash image file.  test_flash.py
+ * compares it with what the tools wrote to the file.
  */
 #include "firmware/store/config.h"
 #include "firmware/store/flash_layout.h"
@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static void hex(const char *name, const uint8_t *p, size_t len)
+static void print_hex(const char *name, const uint8_t *p, size_t len)
 {
     printf("%s=", name);
     for (size_t i = 0; i < len; i++) {
@@ -32,13 +32,13 @@ static void dump_identity(const uint8_t *flash, uint32_t addr)
     }
     printf("serial=%s\nmodel=%s\nnqn=%s\n", id.serial, id.model,
            id.subsystem_nqn);
-    hex("mac0", id.mac[0], 6);
-    hex("mac7", id.mac[7], 6);
-    hex("guid", id.ca_guid, 8);
-    hex("uuid", id.uuid, 16);
+    print_hex("mac0", id.mac[0], 6);
+    print_hex("mac7", id.mac[7], 6);
+    print_hex("guid", id.ca_guid, 8);
+    print_hex("uuid", id.uuid, 16);
     identity_namespace_uuid(&id, 3, uuid);
-    hex("uuid3", uuid, 16);
-    hex("nguid", id.nguid, 16);
+    print_hex("uuid3", uuid, 16);
+    print_hex("nguid", id.nguid, 16);
 }
 
 static void dump_network(const struct config_network *network)
@@ -49,7 +49,7 @@ static void dump_network(const struct config_network *network)
         if (address->is_used) {
             printf("extra%zu=%u %u %u\n", i, address->port, address->prefix,
                    address->vlan);
-            hex("ip", address->ip, 16);
+            print_hex("ip", address->ip, 16);
         }
     }
     printf("network=%d %d%u%d %d%d%d %d%d %02x\n", network->lag,
@@ -73,15 +73,15 @@ static void dump_config(const uint8_t *flash, uint32_t addr)
         printf("port%zu=%d %d %u %u %d %u %u\n", i, port->has_ipv4,
                port->has_ipv6, port->mtu_bytes, port->speed_gbps, port->fec,
                port->ipv4_prefix, port->ipv6_prefix);
-        hex("ipv4", port->ipv4, 4);
-        hex("ipv6", port->ipv6, 16);
+        print_hex("ipv4", port->ipv4, 4);
+        print_hex("ipv6", port->ipv6, 16);
     }
     printf("services=%d%d %d%d %u %u %u %s\n", config.services.has_dhcp[0],
            config.services.has_dhcp[1], config.services.lldp[0],
            config.services.lldp[1], config.services.lldp_hold,
            config.services.lldp_interval_s, config.services.sntp_poll_s,
            config.services.name);
-    hex("sntp", config.services.sntp_server, 16);
+    print_hex("sntp", config.services.sntp_server, 16);
     dump_network(&config.network);
 }
 

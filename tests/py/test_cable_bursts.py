@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Bursts of frames on a cable that is a stream socket: however its other end cuts
-them, and whatever happens meanwhile, frames stay whole and in order
-(qemu-patches/0008).
+"""Bursts of frames on a cable that is a stream socket (qemu-patches/0008).
+
+Frames stay whole and in order, in whatever pieces the peer reads or writes them, and
+when the machine stops or the connection ends in the middle of a frame.
 """
 
 import fcntl
@@ -23,7 +24,7 @@ HEADER = MAC + MAC + b"\x88\xb5"
 
 
 def start_port(machine: Machine) -> None:
-    """As test_port_media's, with jumbo frames and rings that take bursts."""
+    """Start port 0 with jumbo frames, and with rings that hold a burst."""
     machine.write(0x20000, bytes(0x180))
     machine.write(RX_TABLE, b"".join(
         struct.pack("<QII", DRAM + RX_DATA + SLOT * i, SLOT, 0).ljust(32, b"\0")
@@ -39,14 +40,14 @@ def start_port(machine: Machine) -> None:
 
 
 def frame(number: int, size: int = LEN) -> bytes:
-    """Every part of it tells its number, and where in the frame it is."""
+    """A frame whose words contain the frame's number and their own position."""
     words = struct.pack(f"!{(size - 14) // 4 + 1}I",
                         *(number << 16 | i for i in range((size - 14) // 4 + 1)))
     return (HEADER + words)[:size]
 
 
 class Sender:
-    """Frames of the drive, numbered, 16 to a burst."""
+    """Sends numbered frames from the drive, in bursts of up to 16."""
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
@@ -56,7 +57,7 @@ class Sender:
         return self.machine.read(0x20100, 4) != bytes(4)
 
     def post(self, count: int) -> None:
-        """Behind one doorbell; back when all have left, or the link is blocked."""
+        """Send with one doorbell; return when all have left, or the link is blocked."""
         machine = self.machine
         for number in range(self.posted, self.posted + count):
             at = TX_DATA + SLOT * (number % TX_RING)
@@ -67,15 +68,15 @@ class Sender:
         machine.write(0x20080, struct.pack("<I", self.posted))
         machine.write32(PORT0 + 0x120, 1)
         machine.wait(lambda: sent(machine) == self.posted or not self.asleep(),
-                     "the doorbell is heard")
+                     "the port did not read the doorbell")
 
     def fill(self) -> None:
-        """Until nothing more leaves."""
+        """Send bursts until the peer's socket takes no more."""
         for _ in range(400):
             self.post(TX_RING)
             if sent(self.machine) < self.posted:
                 return
-        raise AssertionError("the peer's buffer has no end")
+        raise AssertionError("the peer's socket never became full")
 
 
 def unread(cable: Cable) -> int:
@@ -83,8 +84,9 @@ def unread(cable: Cable) -> int:
 
 
 def filled(start) -> tuple[Machine, Cable, Sender, int]:  # noqa: F811
-    """The last thing in the socket is the beginning of a frame; the first is the
-    whole frame whose number is returned.
+    """Fill the peer's socket, so that it ends in the middle of a frame.
+
+    The last value returned is the number of the first unread frame, which is whole.
     """
     machine, cable = connected(start)
     start_port(machine)
@@ -102,7 +104,7 @@ def filled(start) -> tuple[Machine, Cable, Sender, int]:  # noqa: F811
     return machine, cable, sender, first
 
 
-def test_peer_that_reads_in_pieces_gets_whole_frames(
+def test_a_peer_that_reads_in_pieces_gets_whole_frames(
         start, tmp_path, monkeypatch) -> None:  # noqa: F811
     monkeypatch.chdir(tmp_path)
     machine, cable, sender, number = filled(start)
@@ -119,13 +121,13 @@ def test_peer_that_reads_in_pieces_gets_whole_frames(
     assert (got, sent(machine)) == (b"", end)
 
 
-def test_machine_that_stops_in_the_middle_of_a_frame_ends_it(
+def test_a_machine_that_stops_in_the_middle_of_a_frame_sends_the_rest_of_it(
         start, tmp_path, monkeypatch) -> None:  # noqa: F811
     monkeypatch.chdir(tmp_path)
     machine, cable, sender, first = filled(start)
     begun = first + unread(cable) // (4 + LEN)
     machine.ask("stop")
-    # QEMU purges what waits and has not begun: one frame at most.
+    # QEMU drops frames that wait and of which no byte was sent: one frame at most.
     for number in range(first, begun + 1):
         assert cable.frame() == frame(number)
     machine.ask("cont")
@@ -137,7 +139,7 @@ def test_machine_that_stops_in_the_middle_of_a_frame_ends_it(
         assert cable.frame() == frame(number)
 
 
-def test_cable_that_is_pulled_in_the_middle_of_a_frame_ends_it(
+def test_the_rest_of_a_frame_is_sent_when_its_cable_is_pulled(
         start, tmp_path, monkeypatch) -> None:  # noqa: F811
     monkeypatch.chdir(tmp_path)
     machine, cable, sender, first = filled(start)
@@ -152,7 +154,7 @@ def test_cable_that_is_pulled_in_the_middle_of_a_frame_ends_it(
     assert cable.frame() == frame(sender.posted - 1)
 
 
-def test_peer_that_goes_in_the_middle_of_a_burst_takes_it_along(
+def test_a_burst_is_dropped_when_its_peer_disconnects(
         start, tmp_path, monkeypatch) -> None:  # noqa: F811
     monkeypatch.chdir(tmp_path)
     machine, cable, sender, _ = filled(start)
@@ -166,7 +168,7 @@ def test_peer_that_goes_in_the_middle_of_a_burst_takes_it_along(
 
 
 class Receiver:
-    """Frames to the drive, numbered and of many sizes, as the cable has them."""
+    """Makes numbered frames of many sizes, and checks that the drive received them."""
 
     SIZES = (60, 61, 1514, 64, LEN, 100)
 
@@ -183,7 +185,7 @@ class Receiver:
         return b"".join(self.one() for _ in range(count))
 
     def check(self) -> None:
-        """All that were made have come, and no others."""
+        """Check that the drive received every frame made so far, and no other."""
         machine = self.machine
         machine.wait(lambda: received(machine) >= self.made, "frames")
         assert received(machine) == self.made
@@ -201,13 +203,13 @@ def receiving(start) -> tuple[Machine, Cable, Receiver]:  # noqa: F811
     return machine, cable, Receiver(machine)
 
 
-def test_frames_that_come_together_or_in_pieces_are_all_taken(
+def test_frames_are_received_in_whatever_pieces_they_arrive(
         start, tmp_path, monkeypatch) -> None:  # noqa: F811
     monkeypatch.chdir(tmp_path)
     machine, cable, receiver = receiving(start)
     cable.socket.sendall(receiver.many(200))
     receiver.check()
-    # Nothing at all between two frames.
+    # A length of 0 between frames: it is skipped.
     cable.socket.sendall(receiver.many(2) + bytes(4) + receiver.many(2))
     receiver.check()
     data = receiver.many(100)
@@ -215,18 +217,18 @@ def test_frames_that_come_together_or_in_pieces_are_all_taken(
     while data:
         size = next(sizes)
         cable.socket.sendall(data[:size])
-        # It is read before the next one comes.
+        # Wait until QEMU has read this piece, so that it does not join the next one.
         machine.wait(lambda: unsent(cable) == 0, "read")
         data = data[size:]
     receiver.check()
 
 
 def unsent(cable: Cable) -> int:
-    """What the other end has not read."""
+    """The number of bytes that QEMU has not read yet."""
     return struct.unpack("i", fcntl.ioctl(cable.socket, termios.TIOCOUTQ, bytes(4)))[0]
 
 
-def test_frames_that_come_while_the_machine_stands_still_wait(
+def test_frames_that_arrive_while_the_machine_is_stopped_are_received_later(
         start, tmp_path, monkeypatch) -> None:  # noqa: F811
     monkeypatch.chdir(tmp_path)
     machine, cable, receiver = receiving(start)
@@ -243,7 +245,7 @@ def test_frames_that_come_while_the_machine_stands_still_wait(
     receiver.check()
 
 
-def test_length_that_no_frame_has_ends_the_connection_behind_the_others(
+def test_a_length_that_no_frame_has_ends_the_connection_after_the_earlier_frames(
         start, tmp_path, monkeypatch) -> None:  # noqa: F811
     monkeypatch.chdir(tmp_path)
     machine, cable, receiver = receiving(start)
@@ -255,7 +257,7 @@ def test_length_that_no_frame_has_ends_the_connection_behind_the_others(
     receiver.check()
 
 
-def test_half_a_frame_is_not_the_beginning_of_the_next_connection(
+def test_half_a_frame_is_forgotten_when_its_connection_ends(
         start, tmp_path, monkeypatch) -> None:  # noqa: F811
     monkeypatch.chdir(tmp_path)
     machine, cable, receiver = receiving(start)

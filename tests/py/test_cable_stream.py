@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A cable that is a stream socket, as `essd` and `essd conform` have it: whatever
-its other end does, the machine goes on (qemu-patches/0006 and 0007).
+"""A cable that is a stream socket, as `essd` and `essd conform` use it.
+
+The machine continues whatever the peer does (qemu-patches/0006 and 0007).
 """
 
 import socket
@@ -16,7 +17,7 @@ STREAM = ("-machine", "port0-netdev=s", "-netdev",
 
 
 def is_listening(machine: Machine) -> bool:
-    """Whether port 0's cable has no other end, as the monitor shows it.
+    """Whether no peer is connected to port 0's cable, as the monitor shows it.
 
     QEMU now and then loses the event NETDEV_STREAM_CONNECTED on a loaded machine.
     """
@@ -25,7 +26,7 @@ def is_listening(machine: Machine) -> bool:
 
 
 class Cable:
-    """The other end of port 0: it connects, and reads only when it is told to."""
+    """The peer of port 0: it connects, and reads only when a test tells it to."""
 
     def __init__(self, machine: Machine) -> None:
         machine.wait(lambda: is_listening(machine), "listening")
@@ -40,7 +41,7 @@ class Cable:
         data = b""
         while len(data) < size:
             more = self.socket.recv(size - len(data))
-            assert more, "the cable is gone"
+            assert more, "QEMU closed the cable's connection"
             data += more
         return data
 
@@ -55,7 +56,7 @@ def sent(machine: Machine) -> int:
 
 
 def send(machine: Machine, number: int) -> None:
-    """Frame `number`, which its bytes tell."""
+    """Send a frame that contains its number."""
     slot = number % RING
     at = 0x50000 + 0x1000 * slot
     machine.write(at, MAC + MAC + b"\x88\xb5" + struct.pack("!I", number)
@@ -66,35 +67,35 @@ def send(machine: Machine, number: int) -> None:
 
 
 def fill(machine: Machine) -> int:
-    """Send until nothing more leaves. @return frames posted"""
+    """Send until the peer's socket takes no more; return the number of frames."""
     posted = 0
     for _ in range(4000):
         if posted - sent(machine) == RING:
             break
         send(machine, posted)
         posted += 1
-    assert posted - sent(machine) == RING, "the peer's buffer has no end"
+    assert posted - sent(machine) == RING, "the peer's socket never became full"
     return posted
 
 
-def test_peer_that_does_not_read_stops_no_doorbell(
+def test_a_doorbell_returns_although_the_peer_does_not_read(
         start, tmp_path, monkeypatch) -> None:  # noqa: F811
     monkeypatch.chdir(tmp_path)
     machine, cable = connected(start)
     start_port(machine)
     posted = fill(machine)
     assert posted > 2 * RING
-    # The doorbell came back, and so does everything else.
+    # The machine still answers register reads and its monitor.
     assert machine.read32(PORT0) >> 8 != 0
     assert machine.ask("query-status")["status"] == "running"
     for number in range(posted):
         assert struct.unpack("!I", cable.frame()[14:18])[0] == number
-    machine.wait(lambda: sent(machine) == posted, "all are sent")
+    machine.wait(lambda: sent(machine) == posted, "not all frames were sent")
     send(machine, posted)
     assert struct.unpack("!I", cable.frame()[14:18])[0] == posted
 
 
-def test_peer_that_goes_in_the_middle_of_a_frame_holds_up_nobody(
+def test_the_next_connection_begins_with_a_whole_frame(
         start, tmp_path, monkeypatch) -> None:  # noqa: F811
     monkeypatch.chdir(tmp_path)
     machine, cable = connected(start)
@@ -102,18 +103,18 @@ def test_peer_that_goes_in_the_middle_of_a_frame_holds_up_nobody(
     posted = fill(machine)
     cable.socket.shutdown(socket.SHUT_RDWR)
     cable.socket.close()
-    machine.wait(lambda: sent(machine) == posted, "what it did not take is dropped")
-    # The next one begins with a frame, not with the rest of one.
+    machine.wait(lambda: sent(machine) == posted, "unsent frames were not dropped")
+    # The next connection begins with a whole frame, not with the rest of one.
     cable = Cable(machine)
     send(machine, posted)
     assert struct.unpack("!I", cable.frame()[14:18])[0] == posted
 
 
-def test_frame_before_anybody_has_connected_is_dropped(
+def test_a_frame_is_dropped_while_no_peer_is_connected(
         start, tmp_path, monkeypatch) -> None:  # noqa: F811
     monkeypatch.chdir(tmp_path)
     machine = start(*STREAM)
     start_port(machine)
     send(machine, 0)
-    machine.wait(lambda: sent(machine) == 1, "it is dropped")
+    machine.wait(lambda: sent(machine) == 1, "the frame was not dropped")
     assert machine.ask("query-status")["status"] == "running"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""tools/check_includes.py: it finds what breaks the layers, and nothing else."""
+"""tools/check_includes.py finds includes that break the layers, and no others."""
 
 import importlib.util
 from pathlib import Path
@@ -17,7 +17,7 @@ STATE = "nvmeof/target/state.h"
 
 
 def complaints(root: Path, path: str, header: str) -> list[str]:
-    """Of a tree in which one file includes one header."""
+    """The complaints about a tree in which one file includes one header."""
     for name in (path, header):
         file = root / name
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -30,7 +30,7 @@ def complaints(root: Path, path: str, header: str) -> list[str]:
 @pytest.mark.parametrize("path", ["nvmeof/target/ctrl.c",
                                   "tests/unit/nvmeof/target/fake.h",
                                   "tests/native/test_slow.c"])
-def test_private_headers_are_for_their_directory_and_its_tests(
+def test_a_private_header_may_be_included_in_its_directory_and_its_tests(
         tmp_path: Path, path: str) -> None:
     assert complaints(tmp_path, path, STATE) == []
 
@@ -42,12 +42,12 @@ def test_private_headers_are_for_their_directory_and_its_tests(
 @pytest.mark.parametrize("header", [STATE, "nvmeof/target/internal.h",
                                     "nvmeof/target/queue_internal.h",
                                     "nvmeof/target/queue_state.h"])
-def test_private_headers_are_refused_elsewhere(tmp_path: Path, path: str,
+def test_a_private_header_may_not_be_included_elsewhere(tmp_path: Path, path: str,
                                                header: str) -> None:
     assert [f"{path}:1: {header} is private to its directory"] == [
         line for line in complaints(tmp_path, path, header) if "private" in line]
 
 
-def test_a_layer_may_not_include_what_its_row_does_not_name(tmp_path: Path) -> None:
+def test_a_layer_may_only_include_the_layers_in_its_row(tmp_path: Path) -> None:
     assert complaints(tmp_path, "firmware/hal/log.h", "firmware/drivers/uart.h") == [
         "firmware/hal/log.h:1: firmware/hal may not include firmware/drivers/uart.h"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the user asks for, checked and turned into addresses of two ends."""
+"""The user's wishes are checked and become the configuration of drive and host."""
 
 import json
 from dataclasses import replace
@@ -19,7 +19,7 @@ from essd.vm import guest_command
 @pytest.mark.parametrize(("target", "host"), [
     ("10.0.0.10/24", "10.0.0.1/24"), ("10.0.0.1/24", "10.0.0.2/24"),
     ("192.168.7.1/30", "192.168.7.2/30"), ("fd00::10/64", "fd00::1/64")])
-def test_host_takes_the_first_free_address(target: str, host: str) -> None:
+def test_the_host_gets_the_first_free_address(target: str, host: str) -> None:
     assert host_address(target) == host
 
 
@@ -30,7 +30,7 @@ def test_configuration_survives_json() -> None:
     assert Config.from_json(config.to_json()) == config
 
 
-def test_a_comma_in_a_file_name_begins_no_option(tmp_path: Path) -> None:
+def test_a_comma_in_a_file_name_does_not_begin_an_option(tmp_path: Path) -> None:
     config = Config("x", "/guest", "tcg", [],
                     {"drive": Drive("q", "/f,l", "/m,read-only=on", "raw", "nqn.x")})
     words = drive_command(config, tmp_path)
@@ -41,7 +41,7 @@ def test_a_comma_in_a_file_name_begins_no_option(tmp_path: Path) -> None:
     assert "backing" not in node
 
 
-def test_qemu_is_told_every_format_and_opens_no_backing_file(tmp_path: Path) -> None:
+def test_qemu_gets_explicit_formats_and_opens_no_backing_file(tmp_path: Path) -> None:
     config = Config("x", "/guest", "tcg", [],
                     {"drive": Drive("q", "/flash", "/media", "qcow2", "nqn.x")})
     words = drive_command(config, tmp_path)
@@ -57,7 +57,7 @@ def test_qemu_is_told_every_format_and_opens_no_backing_file(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("has_seccomp", [True, False])
-def test_qemu_is_confined_where_the_kernel_can(
+def test_qemu_runs_in_a_sandbox_if_the_kernel_supports_it(
         tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_seccomp: bool) -> None:
     monkeypatch.setattr(vm, "has_seccomp", lambda: has_seccomp)
     config = Config("x", "/guest", "tcg", [],
@@ -99,7 +99,7 @@ def test_mtu_out_of_range_is_refused(mtu: int) -> None:
         setup.wanted(Wish(mtu=mtu), None)
 
 
-def test_what_is_not_asked_for_stays_as_the_drive_has_it() -> None:
+def test_settings_that_are_not_asked_for_do_not_change() -> None:
     kept = flash.Config((flash.Port.of("10.7.0.9/24", mtu=9000, fec="rs"),
                          flash.Port()), services=flash.Services(name="seven"))
     assert setup.wanted(Wish(), kept) == kept
@@ -111,12 +111,12 @@ def test_what_is_not_asked_for_stays_as_the_drive_has_it() -> None:
     assert other.services == kept.services
 
 
-def test_a_port_without_an_address_is_cabled_to_a_network_of_its_own() -> None:
+def test_a_port_without_an_address_gets_a_network_of_its_own() -> None:
     kept = flash.Config((flash.Port(), flash.Port.of("10.0.0.1/8")))
     assert setup.far_ends(kept)[0] == ["192.168.3.10/24"]
 
 
-def test_what_the_drive_would_not_use_is_refused() -> None:
+def test_settings_that_the_drive_would_not_use_are_refused() -> None:
     kept = flash.Config((replace(flash.Port.of("10.0.0.10/24"), mtu=9000),
                          flash.Port.of("10.0.1.10/24")))
     with pytest.raises(EssdError, match="aggregated ports need the same MTU"):
@@ -124,6 +124,6 @@ def test_what_the_drive_would_not_use_is_refused() -> None:
 
 
 @pytest.mark.parametrize("name", ["", "../x", "a/b", "a b", "."])
-def test_names_that_are_paths_are_refused(name: str) -> None:
+def test_a_name_that_is_a_path_is_refused(name: str) -> None:
     with pytest.raises(EssdError, match="use only"):
         Instance(name)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """`essd conform`: results, reports, options, and the control of a drive.
 
-A script takes the place of the conformance program and says what it is told to.
+A script takes the place of the conformance program and prints given results.
 """
 
 import contextlib
@@ -76,25 +76,25 @@ MIXED = [run_event(5), test_event("eth.runt"),
      "not conforming"),
     ([run_event(2), test_event("a.x"), test_event("a.y", "not-run"), END], False,
      "inconclusive"),
-    # Never by default: nothing ran, nothing applied, it broke off, some are lost.
+    # These are never conforming: no test ran or applied, the run broke off, results are lost.
     ([run_event(0), END], False, "inconclusive"),
     ([run_event(1), test_event("a.y", "na"), END], False, "inconclusive"),
     ([run_event(1), test_event("a.x")], False, "inconclusive"),
     ([run_event(2), test_event("a.x"), END], False, "inconclusive"),
     ([], False, "inconclusive")])
-def test_conforming_only_when_all_that_applies_passed(events, conforming, verdict):
+def test_a_drive_conforms_only_if_all_applicable_tests_passed(events, conforming, verdict):
     results = told(*events)
     assert results.is_conforming is conforming
     assert results.verdict == verdict
 
 
-def test_a_complaint_spoils_a_run_without_a_failure():
+def test_a_run_with_a_complaint_is_not_conforming():
     results = told(run_event(1), test_event("a.x"), END)
     results.complaints.append("the drive restarted by itself")
     assert not results.is_conforming
 
 
-def test_a_choice_of_tests_is_never_said_to_be_the_whole():
+def test_the_last_line_of_a_partial_run_says_so():
     results = told(run_event(1), test_event("a.x"), END)
     results.is_partial = True
     assert results.verdict == "conforming in the chosen tests"
@@ -110,7 +110,7 @@ def test_counts_by_chapter_and_in_the_last_line():
         "2 passed, 1 failed, 1 not applicable, 1 not run: not conforming")
 
 
-def test_tests_that_did_not_come_count_as_not_run():
+def test_announced_tests_without_a_result_count_as_not_run():
     results = told(run_event(9), test_event("a.x"), END)
     assert results.total.of["not-run"] == 8
 
@@ -119,18 +119,18 @@ def test_tests_that_did_not_come_count_as_not_run():
     "not json", "[]", "{}", '{"event": "test"}', '{"event": "run"}',
     json.dumps(test_event("a.x", "maybe")),
     json.dumps(test_event("a.x", seconds="soon"))])
-def test_a_line_that_is_no_result_is_an_error(line):
+def test_a_line_that_is_not_a_result_is_an_error(line):
     with pytest.raises(ResultsError):
         Results().take(line)
 
 
-def test_unknown_events_are_passed_over():
+def test_unknown_events_are_ignored():
     assert Results().take('{"event": "note", "text": "hello"}') is None
 
 
 # JUnit
 
-# What Jenkins' schema (xunit plugin, junit-10.xsd) allows of what we write:
+# The part of Jenkins' schema (xunit plugin, junit-10.xsd) for the elements that essd writes:
 # element: (attributes that must be, attributes that may be, children)
 JUNIT = {
     "testsuites": (set(), {"name", "time", "tests", "failures", "errors"},
@@ -170,7 +170,7 @@ def check_junit(data: bytes) -> ElementTree.Element:
     return root
 
 
-def test_junit_is_what_the_schema_of_jenkins_allows():
+def test_junit_reports_are_valid_in_the_schema_of_jenkins():
     facts = conform_report.Facts(command="./essd conform", versions={"suite": "v1"})
     root = check_junit(conform_report.junit(told(*MIXED), facts))
     assert root.get("tests") == "5"
@@ -203,7 +203,7 @@ def test_junit_of_a_run_that_broke_off_has_errors():
         "2 announced tests have no result"]
 
 
-def test_junit_of_nothing_at_all_is_valid():
+def test_a_junit_report_without_tests_is_valid():
     check_junit(conform_report.junit(Results(), conform_report.Facts()))
 
 
@@ -253,7 +253,7 @@ def page(results: Results, **facts: Any) -> Page:
     return Page(conform_report.html(results, conform_report.Facts(**facts)))
 
 
-def test_the_html_report_is_one_file_that_says_everything():
+def test_the_html_report_is_one_complete_file():
     found = page(told(*MIXED), command="./essd conform --native",
                  versions={"QEMU": "10.0.13"}, slow=3)
     assert found.links <= found.ids
@@ -266,17 +266,17 @@ def test_the_html_report_is_one_file_that_says_everything():
     assert "meta" in found.seen         # the telephone's viewport
 
 
-def test_the_html_report_tells_all_steps_of_a_failure_and_some_of_the_others():
+def test_the_html_report_shows_all_steps_of_failed_tests_and_some_of_others():
     steps = [f"step {number} of many" for number in range(100)]
     text = page(told(run_event(2), test_event("eth.long", steps=steps),
                      test_event("eth.bad", "fail", steps=steps), END)).words
-    # The failure's twice: among the failures, and in its chapter.
+    # The steps of a failed test are there twice: among the failures, and in its chapter.
     assert text.count("step 99 of many") == 2
     assert text.count("step 0 of many") == 3
     assert "and 76 steps more" in text
 
 
-def test_the_html_report_shows_failures_before_everything_that_passed():
+def test_the_html_report_begins_with_the_failures():
     words = page(told(*MIXED)).words
     order = [words.index(x) for x in ("Chapters", "Failed", "purpose of eth.giant",
                                       "Not run", "purpose of nvme.fused",
@@ -287,28 +287,28 @@ def test_the_html_report_shows_failures_before_everything_that_passed():
 
 @pytest.mark.parametrize("results", [
     Results(), told(run_event(3), test_event("a.x", steps=[], clause="", pcap=""))])
-def test_the_html_report_of_a_run_that_broke_off_says_so(results):
+def test_the_html_report_says_that_a_run_broke_off(results):
     results.complaints.append("the program <died>")
     found = page(results)
     assert "the program <died>" in found.words
     assert "inconclusive" in found.words
 
 
-def test_a_failure_is_told_with_its_steps():
+def test_a_failure_is_printed_with_its_steps():
     test = told(*MIXED).tests[1]
     assert conform_screen.failure_lines(test)[:4] == [
         "FAILED eth.giant  [IBTA 9.7.5]", "    purpose of eth.giant",
         "      sent SEND_ONLY psn 5", "      got NAK psn 4"]
 
 
-def test_of_many_steps_the_last_are_told():
+def test_the_last_of_many_steps_are_printed():
     event = test_event("a.x", "fail", steps=[f"step {n}" for n in range(500)])
     lines = conform_screen.failure_lines(told(event).tests[0])
     assert len(lines) < 70
     assert "      ... 440 more steps" in lines and "      step 499" in lines
 
 
-# Running, with a script in the program's place
+# Runs with a script instead of the program
 
 FAKE = """#!{python}
 import json, os, signal, sys, time
@@ -358,7 +358,7 @@ class Fake:
 def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fake:
     fake = Fake(tmp_path)
     monkeypatch.setattr(conform, "build", fake.build)
-    # The logs of real runs stay.
+    # Keep the logs of real runs.
     (tmp_path / "top").mkdir()
     monkeypatch.setattr(paths, "TOP", tmp_path / "top")
     return fake
@@ -385,7 +385,7 @@ def test_a_good_run_ends_with_status_0_and_says_conforming(fake):
     assert fake.presets == [conform.NATIVE_PRESET]
 
 
-def test_a_failure_is_told_at_once_and_ends_with_status_1(fake):
+def test_a_failure_is_printed_at_once_and_ends_with_status_1(fake):
     fake.plan(*MIXED, status=1)
     status, output = command("--native")
     assert status == 1
@@ -398,7 +398,7 @@ def test_a_failure_is_told_at_once_and_ends_with_status_1(fake):
     assert "--native" in (logs / "program.log").read_text()
 
 
-def test_reports_are_written_whatever_the_verdict(fake, tmp_path):
+def test_reports_are_written_with_every_verdict(fake, tmp_path):
     fake.plan(*MIXED, status=1)
     xml, page_file, captures = (tmp_path / x for x in ("a.xml", "a.html", "pcaps"))
     status, _ = command("--native", "--junit", str(xml), "--html", str(page_file),
@@ -413,7 +413,7 @@ def test_reports_are_written_whatever_the_verdict(fake, tmp_path):
     ({"signal": signal.SIGABRT, "says": "==9==ERROR: AddressSanitizer: heap\nmore"},
      "essd_conform ended with signal 6 after net.b: ERROR: AddressSanitizer: heap"),
     ({"status": 3}, "essd_conform ended with status 3 after net.b")])
-def test_a_program_that_breaks_off_is_no_success(fake, plan, said):
+def test_a_program_that_breaks_off_is_a_failure(fake, plan, said):
     fake.plan(*GOOD[:-1], **plan)
     status, output = command("--native")
     assert status == 1 and said in output
@@ -434,7 +434,7 @@ def test_a_target_that_a_test_has_killed_is_started_again(fake, monkeypatch):
 
     @contextlib.contextmanager
     def stand_for(_options):
-        # What the first program says behind the death is not to be believed.
+        # Results that the first program reports after the target's death do not count.
         events = [run_event(1), c, END] if starts else [run_event(3), a, b, c, END]
         fake.plan(*events, list="eth.a  x\neth.b  x\nnet.c  x",
                   sleep=0 if starts else 60)
@@ -459,7 +459,7 @@ def test_a_target_that_a_test_has_killed_is_started_again(fake, monkeypatch):
     assert output.splitlines()[-3] == "Oops"
 
 
-def test_what_is_no_result_ends_the_run(fake):
+def test_a_malformed_result_ends_the_run(fake):
     fake.plan(run_event(1), "{half a li", END, sleep=60)
     status, output = command("--native")
     assert status == 1 and "not a result: '{half a li'" in output
@@ -473,7 +473,7 @@ def test_a_program_that_hangs_is_ended(fake, monkeypatch):
     assert "no test ended within 5 s after eth.a: the program was killed" in output
 
 
-def test_what_the_program_cannot_do_is_one_clear_line(fake):
+def test_an_error_of_the_program_is_reported_in_one_line(fake):
     fake.plan(status=2, list="eth.a", says="essd_conform: eth9: needs CAP_NET_RAW\nusage: x")
     status, output = command("--target", "10.0.0.1", "--via", "eth9")
     assert status == 2
@@ -485,18 +485,18 @@ def test_what_the_program_cannot_do_is_one_clear_line(fake):
     ("--native", "--target", "10.0.0.1", "--via", "eth0"), ("--peer", "spdk"),
     ("--native", "--peer", "nvmet"), ("--slow", "0", "--native"),
     ("--native", "--junit", "/nowhere/at/all.xml"),
-    # Said before anything is run: a report that is lost was for nothing.
+    # The report's place is checked before the run, so that no run is lost.
     ("--native", "--junit", "/"), ("--native", "--html", "/proc/report.html"),
     ("--native", "--pcap", "/proc/captures"), ("--native", "--pcap", "/etc/passwd"),
     ("--native", "--pcap", "/proc"), ("--native", "--only", ",")])
-def test_options_that_make_no_sense_end_with_status_2(fake, words):
+def test_contradicting_options_end_with_status_2(fake, words):
     fake.plan(*GOOD)
     status, output = command(*words)
     assert status == 2 and "Traceback" not in output
     assert not (fake.folder / "args.json").exists()
 
 
-def test_an_old_report_is_there_until_the_new_one_is(fake, tmp_path):
+def test_an_old_report_is_kept_until_the_new_one_is_complete(fake, tmp_path):
     report = tmp_path / "a.html"
     report.write_text("old")
     fake.plan(list="eth.a", status=2, says="essd_conform: no")
@@ -504,14 +504,14 @@ def test_an_old_report_is_there_until_the_new_one_is(fake, tmp_path):
     assert report.read_text() == "old"
 
 
-def test_a_target_that_is_not_there_is_one_clear_line(fake):
+def test_a_missing_target_is_reported_in_one_line(fake):
     fake.plan(list="eth.a", status=1,
               says="prepare.target: fail: nobody answers ARP\n1 failed")
     with pytest.raises(EssdError, match="^nobody answers ARP$"):
         command("--target", "10.0.0.1", "--via", "eth9")
 
 
-def test_a_choice_that_names_no_test_ends_with_status_2(fake):
+def test_an_empty_selection_ends_with_status_2(fake):
     fake.plan(*GOOD, list="")
     status, output = command("--native", "--only", "frob")
     assert status == 2 and "--only names no test" in output
@@ -533,7 +533,7 @@ def test_a_test_that_does_not_exist_ends_with_status_2(fake):
     (("--target", "10.0.0.1,fd00::1", "--via", "/run/x.sock"),
      ["--socket", "/run/x.sock", "--target", "10.0.0.1", "--target6", "fd00::1",
       "--seed", "1", "--slow", "1"])])
-def test_options_reach_the_program(fake, words, passed):
+def test_options_are_passed_to_the_program(fake, words, passed):
     fake.plan(*GOOD)
     assert command(*words)[0] == 0
     at = fake.args.index("--results")
@@ -546,16 +546,16 @@ def test_a_target_without_ipv4_ends_with_status_2(fake):
     assert status == 2 and "most tests need the IPv4 address" in output
 
 
-def test_list_is_the_programs_own(fake, capfd):
+def test_the_list_comes_from_the_program(fake, capfd):
     fake.plan(list="eth.a  802.3  a frame")
     assert command("--list")[0] == 0
     assert capfd.readouterr().out == "eth.a  802.3  a frame\n"
 
 
-# What Wireshark says of the captures
+# Captures that Wireshark checks
 
 def frame(payload: bytes) -> bytes:
-    """UDP to RoCE's port."""
+    """A UDP packet to RoCEv2's port."""
     udp = (50000).to_bytes(2) + (4791).to_bytes(2) + (8 + len(payload)).to_bytes(2)
     ip = (b"\x45\0" + (28 + len(payload)).to_bytes(2) + b"\0\0\x40\0\x40\x11\0\0"
           + bytes([10, 0, 0, 1, 10, 0, 0, 2]))
@@ -574,7 +574,7 @@ GOOD_FRAME = frame(GSI + MAD + bytes(4))
 CUT_FRAME = GOOD_FRAME[:120]
 
 
-def test_wireshark_names_the_packet_of_the_capture_that_is_wrong(tmp_path):
+def test_wireshark_finds_the_malformed_packet(tmp_path):
     capture(tmp_path / "a.x.pcap", GOOD_FRAME, GOOD_FRAME)
     capture(tmp_path / "a.y.pcap", GOOD_FRAME, CUT_FRAME, GOOD_FRAME)
     for name in ("a.malformed", "a.failed"):
@@ -589,7 +589,7 @@ def test_wireshark_names_the_packet_of_the_capture_that_is_wrong(tmp_path):
     assert [text.partition(": eth")[0] for text in found] == ["a.y.pcap: packet 2"]
 
 
-def test_captures_that_are_none_are_refused(tmp_path):
+def test_files_that_are_not_captures_are_refused(tmp_path):
     capture(tmp_path / "a.x.pcap", GOOD_FRAME)
     good = (tmp_path / "a.x.pcap").read_bytes()
     results = tmp_path / "results.jsonl"
@@ -603,7 +603,7 @@ def test_captures_that_are_none_are_refused(tmp_path):
 # Control
 
 class Scripted:
-    """A drive that remembers what was asked of it."""
+    """A fake drive that records its requests."""
 
     def __init__(self) -> None:
         self.done: list[object] = []
@@ -682,7 +682,7 @@ def test_partner_requests_become_properties_of_the_port(control, words, change):
     assert drive.done == [change]
 
 
-def test_control_serves_one_program_after_another_and_ends_while_one_is_connected(
+def test_control_serves_programs_in_turn_and_ends_while_one_is_connected(
         tmp_path):
     with Control(tmp_path / "c.sock", Scripted()) as server:
         assert ask(server.path, "power-cut") == ["ok"]
@@ -704,16 +704,16 @@ def test_control_serves_one_program_after_another_and_ends_while_one_is_connecte
     ("po\r\n[ 1.0] queue pair\r\nrt 0\r\nup\r\nessd> ", "up"),
     ("port 0\r\nname essd> \r\nname port 0\r\nessd> ", "name essd> \nname port 0"),
     ("port 0\r\nessd> x\r\nport 0\r\nnew\r\nessd> ", "new")])
-def test_what_the_console_said_is_between_echo_and_prompt(heard, reply):
+def test_the_consoles_answer_is_between_echo_and_prompt(heard, reply):
     assert find_answer(heard, "port 0") == reply
 
 
 # A drive in QEMU
 
 def take_frame(path: str) -> tuple[socket.socket, bytes]:
-    """Plug into a port; the first frame that comes out of it.
+    """Connect to a port; return the first frame that the drive sends there.
 
-    LLDP's, every 30 s, if what the drive says at its start was before.
+    That is an LLDP frame, sent every 30 s, if the drive's first frames are over.
     """
     cable = socket.socket(socket.AF_UNIX)
     cable.settimeout(60)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The log file of the drive's UART, compared with what its socket delivered
+"""The log file of the drive's UART contains what its socket delivered
 (qemu-patches/0009).
 """
 
@@ -15,7 +15,7 @@ MOST = 20000
 
 
 class Uart:
-    """The UART's registers, and a terminal that reads only when told to."""
+    """The UART's registers, and a terminal that reads only when a test tells it to."""
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What `essd gdb` starts, which symbols it takes, and that guests halt with the drive."""
+"""`essd gdb`: its command, its symbols, its end; and guests that halt with the drive."""
 
 import asyncio
 import contextlib
@@ -67,7 +67,7 @@ def test_an_elf_without_a_build_id_is_refused(tmp_path: Path) -> None:
         elf.keep(tmp_path / "x.elf")
 
 
-def test_gdb_gets_both_symbol_files_and_then_the_drive(tmp_path: Path) -> None:
+def test_gdb_loads_both_symbol_files_before_it_attaches(tmp_path: Path) -> None:
     rom = tmp_path / "rom.elf"
     rom.write_bytes(b"")
     server = drive.gdb_socket(tmp_path)
@@ -83,7 +83,7 @@ def test_gdb_gets_both_symbol_files_and_then_the_drive(tmp_path: Path) -> None:
 
 
 def test_gdb_finds_sources_whether_or_not_the_build_used_ccache(tmp_path: Path) -> None:
-    """With ccache the ELF says ../../nvmeof/limits.h, without it nvmeof/limits.h."""
+    """The ELF names ../../nvmeof/limits.h with ccache, and nvmeof/limits.h without."""
     words = debugger.words(tmp_path, tmp_path / "none.elf", None, [])
     (folders,) = [w.removeprefix("directory ") for w in words if w.startswith("directory ")]
     one, other = map(Path, folders.split(":"))
@@ -180,7 +180,7 @@ def test_the_drive_listens_for_gdb_where_gdb_looks(tmp_path: Path) -> None:
     assert "server=on,wait=off" in chardev      # the drive runs without a debugger
 
 
-# Guests halt with the drive.
+# Guests that halt with the drive
 
 def config() -> Config:
     return Config("unit", "/guest", "tcg", [Link(n, [f"10.0.{n}.10/24"]) for n in (0, 1)],
@@ -188,7 +188,7 @@ def config() -> Config:
 
 
 class Monitor:
-    """Stands for a QMP connection; remembers what was asked."""
+    """A fake QMP connection that records its commands."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -205,7 +205,7 @@ class Monitor:
 
 
 class Halting:
-    """A supervisor whose machines are monitors only."""
+    """A supervisor whose machines are fake QMP connections."""
 
     def __init__(self, folder: Path) -> None:
         self.supervisor = Supervisor(folder, config())
@@ -224,7 +224,7 @@ class Halting:
         return {name: monitor.asked for name, monitor in self.monitors.items()}
 
 
-def test_every_guest_stops_and_goes_on_with_the_drive(
+def test_every_guest_stops_and_continues_with_the_drive(
         tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     halting = Halting(tmp_path)
 
@@ -274,7 +274,7 @@ def test_guests_go_on_when_a_halted_drive_loses_its_power(tmp_path: Path) -> Non
     assert not halting.supervisor.parts["drive"].halted
 
 
-def test_a_guest_that_does_not_answer_does_not_keep_the_others_running(
+def test_a_guest_that_does_not_answer_does_not_prevent_the_others_from_halting(
         tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     halting = Halting(tmp_path)
     halting.monitors["host"].fails = True

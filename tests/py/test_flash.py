@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The flash image writer, and that the firmware's readers agree with it."""
+"""The writer of flash images, compared with the firmware's readers."""
 
 import ipaddress
 import subprocess
@@ -20,7 +20,7 @@ READERS = ["tests/py/flash_dump.c", "firmware/store/identity.c",
 
 @pytest.fixture(scope="session")
 def dump(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The C readers as a program."""
+    """Build the program that runs the firmware's readers."""
     program = tmp_path_factory.mktemp("flash") / "flash_dump"
     subprocess.run(["cc", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-I", TOP,
                     *(TOP / name for name in READERS), "-o", program], check=True,
@@ -53,7 +53,7 @@ def read(dump: Path, path: Path) -> list[str]:
                           text=True, timeout=60).stdout.splitlines()
 
 
-def test_firmware_reads_what_is_written(dump, firmware, tmp_path):
+def test_the_firmware_reads_what_the_tools_write(dump, firmware, tmp_path):
     path = tmp_path / "drive" / "flash.bin"
     identity = fl.ensure_flash(path, firmware, CONFIG)
     lines = read(dump, path)
@@ -75,7 +75,7 @@ def test_firmware_reads_what_is_written(dump, firmware, tmp_path):
                                  "slot=0 1 10240 9.8.7 fits good"]
 
 
-def test_python_reads_its_own(firmware):
+def test_the_tools_read_what_they_write(firmware):
     identity = fl.Identity.random("testsubsystem")
     flash = fl.new_flash(firmware, identity, CONFIG)
     assert flash.identity == identity
@@ -87,7 +87,7 @@ def test_python_reads_its_own(firmware):
 
 @pytest.mark.parametrize("what, seen", [("image", "damaged"), ("header", "slot=2"),
                                         ("magic", "slot=1")])
-def test_a_damaged_slot_is_seen(dump, firmware, tmp_path, what, seen):
+def test_a_damaged_slot_is_detected(dump, firmware, tmp_path, what, seen):
     flash = fl.new_flash(firmware, fl.Identity.random(), fl.Config(PORTS))
     flash.corrupt_slot("B", what)
     flash.save(tmp_path / "flash.bin")
@@ -97,7 +97,7 @@ def test_a_damaged_slot_is_seen(dump, firmware, tmp_path, what, seen):
     assert flash.image("B") is None
 
 
-def test_every_drive_is_another(firmware):
+def test_two_new_drives_have_different_identities(firmware):
     drives = [fl.Identity.random() for _ in range(50)]
     for name in ("serial", "uuid", "nqn", "nguid"):
         assert len({getattr(d, name) for d in drives}) == 50
@@ -126,7 +126,7 @@ def test_an_existing_drive_keeps_its_identity(firmware, tmp_path):
     (fl.Port(mtu=1279), "MTU"), (fl.Port(mtu=9001), "MTU"),
     (fl.Port(vlan=4095), "VLAN"), (fl.Port(priority=8), "priority"),
     (fl.Port(fec="lfec"), "FEC"), (fl.Port(speed=40), "speed")])
-def test_impossible_ports_are_refused(port, why):
+def test_invalid_port_settings_are_refused(port, why):
     with pytest.raises(fl.FlashError, match=why):
         port.pack()
 
@@ -139,7 +139,7 @@ def test_a_ninth_address_is_refused():
         fl.Network(extra).pack()
 
 
-def test_impossible_texts_are_refused():
+def test_invalid_texts_are_refused():
     for text in ("", "x" * 224, "nqn\n", "nqn\u00e9"):
         with pytest.raises(fl.FlashError):
             fl.Identity.random().__class__(**{

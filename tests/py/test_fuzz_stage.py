@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the fuzz stage makes of libFuzzer's words, and of a target that fails."""
+"""The fuzz stage reads libFuzzer's output and reports targets that fail."""
 
 import stat
 from pathlib import Path
@@ -14,7 +14,7 @@ stat::number_of_executed_units: 81179
 """
 
 
-def test_last_words_become_one_line() -> None:
+def test_the_final_statistics_become_one_line() -> None:
     found = fuzz.outcome("arp", 0, GOOD)
     assert (found.runs, found.edges, found.features, found.inputs) == (81179, 240, 947,
                                                                       106)
@@ -22,13 +22,13 @@ def test_last_words_become_one_line() -> None:
     assert "11597 per second" in found.line() and "240 edges" in found.line()
 
 
-def test_a_target_that_never_ran_is_a_failure() -> None:
+def test_a_target_that_made_no_runs_is_a_failure() -> None:
     assert not fuzz.outcome("arp", 0, "INFO: seed corpus\n").is_good
     assert not fuzz.outcome("arp", 77, GOOD).is_good
 
 
 @pytest.mark.parametrize("status, failures", [(0, 0), (77, 1)])
-def test_all_targets_run_and_failures_are_told(
+def test_all_targets_run_although_one_fails(
         tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: int,
         failures: int) -> None:
     monkeypatch.setattr(fuzz, "BUILT", tmp_path)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""essd-lag in QEMU, without firmware: an aggregate is saved and goes on in a new
-machine, with its cables or with the one that is left.
+"""essd-lag in QEMU, without firmware: an aggregate is saved, and a new machine resumes
+it with both cables or with one.
 """
 
 import signal
@@ -22,7 +22,7 @@ MOVES = COUNTERS + 8 * 5
 
 @pytest.fixture
 def cabled(start, tmp_path: Path):  # noqa: F811
-    """`start` with a cable on port 1, too."""
+    """Like `start`, but port 1 has a cable too."""
     count = iter(range(9))
 
     def new(*options: str) -> Machine:
@@ -57,7 +57,7 @@ def load(machine: Machine, state: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", [STANDBY | FOLLOW, DISTRIBUTE])
-def test_a_saved_aggregate_goes_on(cabled, tmp_path: Path, mode: int) -> None:
+def test_a_saved_aggregate_resumes(cabled, tmp_path: Path, mode: int) -> None:
     machine = cabled()
     form(machine, mode)
     machine.write32(LAG + QUIET, 250)
@@ -70,7 +70,7 @@ def test_a_saved_aggregate_goes_on(cabled, tmp_path: Path, mode: int) -> None:
     assert machine.read32(LAG + MOVES) == 0
 
 
-def test_a_cable_that_is_gone_when_it_is_loaded_is_left(cabled, tmp_path: Path) -> None:
+def test_an_aggregate_is_loaded_although_one_cable_is_gone(cabled, tmp_path: Path) -> None:
     machine = cabled()
     form(machine, STANDBY | FOLLOW)
     save(machine, tmp_path / "state")
@@ -79,7 +79,7 @@ def test_a_cable_that_is_gone_when_it_is_loaded_is_left(cabled, tmp_path: Path) 
     load(machine, tmp_path / "state")
     assert machine.read32(LAG + STATUS) == 2 | 2 << 8
     assert (machine.read32(LAG + ACTIVE), machine.read32(LAG + MOVES)) == (1, 1)
-    # Back again, it is a member, and no reason to move.
+    # When the cable is back, its port is a member, but traffic does not move.
     machine.ask("set_link", name="n", up=True)
     assert machine.read32(LAG + STATUS) == BOTH
     assert machine.read32(LAG + ACTIVE) == 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The launcher on machines that lack things, played by programs in PATH."""
+"""The launcher on machines that lack programs, which scripts in PATH simulate."""
 
 import os
 import subprocess
@@ -42,14 +42,14 @@ def test_one_line_and_status_2_without_root_and_sudo(machine: dict[str, str]) ->
     assert len(done.stderr.splitlines()) == 2
 
 
-def test_telling_commands_ask_for_python_alone(machine: dict[str, str]) -> None:
+def test_commands_that_only_show_something_need_python_only(machine: dict[str, str]) -> None:
     done = start(machine, "doctor")
     assert done.returncode == 2
     assert done.stderr.splitlines()[1].endswith(
         "--no-install-recommends python3 python3-venv'")
 
 
-def test_failing_installation_names_its_log(machine: dict[str, str]) -> None:
+def test_a_failed_installation_names_its_log(machine: dict[str, str]) -> None:
     sudo = Path(machine["PATH"].split(":")[0]) / "sudo"
     sudo.write_text('#!/bin/sh\nshift\n[ "$1" = true ] || exec "$@"\n')
     done = start(machine, "demo")
@@ -58,7 +58,7 @@ def test_failing_installation_names_its_log(machine: dict[str, str]) -> None:
     assert "packages.log" in done.stderr
 
 
-def test_unreachable_mirror_is_named_in_the_one_line(machine: dict[str, str]) -> None:
+def test_an_unreachable_mirror_is_named_in_the_error(machine: dict[str, str]) -> None:
     tools = Path(machine["PATH"].split(":")[0])
     (tools / "sudo").write_text('#!/bin/sh\nshift\n[ "$1" = true ] || exec "$@"\n')
     (tools / "apt-get").write_text(
@@ -72,7 +72,7 @@ def test_unreachable_mirror_is_named_in_the_one_line(machine: dict[str, str]) ->
             "http://a.example/  Could not connect; see ") in done.stderr
 
 
-def test_as_root_nothing_is_installed_against_the_users_wish(
+def test_root_installs_nothing_if_the_user_declines(
         machine: dict[str, str], tmp_path: Path) -> None:
     identity = Path(machine["PATH"].split(":")[0]) / "id"
     identity.write_text("#!/bin/sh\necho 0\n")

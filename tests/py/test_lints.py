@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The project's own lints, on texts that break their rules and on texts that do not."""
+"""The project's own lints, on texts that break their rules and on correct texts."""
 
 import ast
 import os
@@ -35,7 +35,7 @@ def test_a_static_function_of_one_word_is_found(text: str) -> None:
     "void use(void)\n",
     "    static int count(void);\n",
 ])
-def test_other_definitions_are_no_static_function_of_one_word(text: str) -> None:
+def test_other_definitions_are_not_taken_for_a_static_function_of_one_word(text: str) -> None:
     assert check_names.one_word_functions(text) == []
 
 
@@ -90,7 +90,7 @@ def test_a_source_in_no_list_and_one_listed_twice_are_found(tmp_path: Path) -> N
     "subprocess.run(['true'])", "subprocess.check_call(x, check=True)",
     "child.communicate()", "self.process.wait()",
 ])
-def test_a_wait_for_a_process_needs_a_timeout(text: str) -> None:
+def test_a_wait_for_a_process_needs_a_time_limit(text: str) -> None:
     assert len(check_timeouts.waits_without_limit(ast.parse(text))) == 1
 
 
@@ -99,11 +99,11 @@ def test_a_wait_for_a_process_needs_a_timeout(text: str) -> None:
     "process.wait(5)", "machine.wait(lambda: True, 'x')", "event.wait()",
     "async def f():\n    await process.wait()",
 ])
-def test_other_waits_need_none(text: str) -> None:
+def test_other_waits_need_no_time_limit(text: str) -> None:
     assert check_timeouts.waits_without_limit(ast.parse(text)) == []
 
 
-def test_a_reason_excuses_a_wait_without_limit(tmp_path: Path) -> None:
+def test_a_comment_with_a_reason_permits_a_wait_without_limit(tmp_path: Path) -> None:
     path = tmp_path / "a.py"
     path.write_text("subprocess.run(x)  # no timeout: the user ends it\n"
                     "subprocess.run(x)\n")
@@ -132,7 +132,7 @@ def test_a_program_that_hangs_fails_a_build(
         fw_build.run_logged(["sleep", "30"], tmp_path / "log", "waiting")
 
 
-def test_a_program_that_hangs_is_one_line_for_the_user(
+def test_a_program_that_hangs_is_reported_in_one_line(
         monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     def hang(**_: object) -> None:
         lints.subprocess.run(["sleep", "30"], timeout=0.1)

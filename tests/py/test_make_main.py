@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The main() that is made for a cmocka program runs every test, with its fixture."""
+"""The generated main() of a cmocka program runs every test with its fixture."""
 
 import make_main
 import pytest
@@ -51,6 +51,6 @@ def test_a_test_that_runs_twice_has_two_names() -> None:
     ("TEST_FIXTURE(a, b)\nTEST_FIXTURE(c, d)\nstatic void test_a(void **state)\n{\n}\n",
      "more than once"),
 ])
-def test_what_could_be_forgotten_is_refused(text: str, why: str) -> None:
+def test_a_test_that_would_not_run_is_refused(text: str, why: str) -> None:
     with pytest.raises(make_main.Mistake, match=why):
         make_main.tests(text)

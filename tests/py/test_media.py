@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Media files are judged before anything starts, in one clear line."""
+"""Media files are checked before anything starts; an error is one clear line."""
 
 import os
 import struct
@@ -20,18 +20,18 @@ MIB = 1 << 20
 @pytest.mark.parametrize(("text", "size"), [
     ("64M", 64 * MIB), ("512MiB", 512 * MIB), ("8G", 8 << 30), ("8g", 8 << 30),
     ("16T", 16 << 40), (str(64 * MIB), 64 * MIB)])
-def test_size_is_read(text: str, size: int) -> None:
+def test_a_size_has_a_unit(text: str, size: int) -> None:
     assert media.parse_size(text) == size
 
 
 @pytest.mark.parametrize("text", [
     "", "8X", "-1G", "63M", "17T", "G", "1.5G", str(64 * MIB + 1), "0"])
-def test_bad_size_is_refused(text: str) -> None:
+def test_an_invalid_size_is_refused(text: str) -> None:
     with pytest.raises(MediaError):
         media.parse_size(text)
 
 
-def test_new_file_is_sparse_and_good(tmp_path: Path) -> None:
+def test_a_new_file_is_sparse_and_usable(tmp_path: Path) -> None:
     path = tmp_path / "media.raw"
     media.create(path, 1 << 30)
     assert media.recorded_format(path) == "raw"
@@ -39,7 +39,7 @@ def test_new_file_is_sparse_and_good(tmp_path: Path) -> None:
     assert path.stat().st_blocks * 512 < MIB
 
 
-def test_existing_file_is_not_overwritten(tmp_path: Path) -> None:
+def test_an_existing_file_is_not_overwritten(tmp_path: Path) -> None:
     path = tmp_path / "media.raw"
     path.write_bytes(b"data")
     with pytest.raises(MediaError):
@@ -48,23 +48,23 @@ def test_existing_file_is_not_overwritten(tmp_path: Path) -> None:
     assert media.recorded_format(path) is None
 
 
-def test_missing_file_is_named(tmp_path: Path) -> None:
+def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(MediaError, match="does not exist"):
         media.check(tmp_path / "none", "raw")
 
 
-def test_folder_is_refused(tmp_path: Path) -> None:
+def test_a_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(MediaError, match="folder"):
         media.check(tmp_path, "raw")
 
 
-def test_device_is_refused() -> None:
+def test_a_device_is_refused() -> None:
     with pytest.raises(MediaError, match="not a regular file"):
         media.check(Path("/dev/null"), "raw")
 
 
 @pytest.mark.skipif(os.getuid() == 0, reason="root can write every file")
-def test_read_only_file_is_refused(tmp_path: Path) -> None:
+def test_a_read_only_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "media.raw"
     media.create(path, 64 * MIB)
     path.chmod(0o400)
@@ -74,7 +74,7 @@ def test_read_only_file_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("size", "why"), [
     (64 * MIB - 4096, "too small"), (64 * MIB + 512, "not a multiple")])
-def test_odd_sizes_are_refused(tmp_path: Path, size: int, why: str) -> None:
+def test_unsupported_file_sizes_are_refused(tmp_path: Path, size: int, why: str) -> None:
     path = tmp_path / "media.raw"
     media.create(path, size)
     with pytest.raises(MediaError, match=why):
@@ -90,21 +90,21 @@ def qcow2_file(path: Path, **fields: int) -> Path:
     return path
 
 
-def test_qcow2_has_the_size_its_header_says(tmp_path: Path) -> None:
+def test_a_qcow2_image_has_the_size_in_its_header(tmp_path: Path) -> None:
     path = qcow2_file(tmp_path / "media.img")
     assert media.check(path, "qcow2") == media.Media(path, "qcow2", 1 << 30)
 
 
 @pytest.mark.parametrize(("fields", "why"), [
     ({"backing": 104}, "backing file"), ({"features": 4}, "data in another file")])
-def test_qcow2_image_that_refers_to_another_file_is_refused(
+def test_a_qcow2_image_that_refers_to_another_file_is_refused(
         tmp_path: Path, fields: dict[str, int], why: str) -> None:
     path = qcow2_file(tmp_path / "media.qcow2", **fields)
     with pytest.raises(MediaError, match=why):
         media.check(path, "qcow2")
 
 
-def test_file_that_is_no_qcow2_image_is_refused_as_one(tmp_path: Path) -> None:
+def test_a_raw_file_is_refused_as_a_qcow2_image(tmp_path: Path) -> None:
     path = tmp_path / "media.qcow2"
     media.create(path, 64 * MIB)
     with pytest.raises(MediaError, match="is not a qcow2 image"):
@@ -116,7 +116,7 @@ def wish_for(path: Path, **options: str) -> Wish:
 
 
 @pytest.mark.parametrize("name", ["media.raw", "media.img", "media.qcow2"])
-def test_what_a_host_writes_does_not_make_raw_media_qcow2(tmp_path: Path,
+def test_a_qcow2_header_that_a_host_writes_does_not_change_the_format(tmp_path: Path,
                                                           name: str) -> None:
     path = tmp_path / name
     assert setup.drive_media(wish_for(path, size="64M")).format == "raw"
@@ -126,7 +126,7 @@ def test_what_a_host_writes_does_not_make_raw_media_qcow2(tmp_path: Path,
 
 
 @pytest.mark.parametrize("name", ["media.raw", "media.img", "media.qcow2"])
-def test_file_without_a_record_needs_a_format_once(tmp_path: Path, name: str) -> None:
+def test_a_file_without_a_recorded_format_needs_the_option_once(tmp_path: Path, name: str) -> None:
     path = qcow2_file(tmp_path / name)
     with pytest.raises(MediaError, match="--media-format"):
         setup.drive_media(wish_for(path))
@@ -136,14 +136,14 @@ def test_file_without_a_record_needs_a_format_once(tmp_path: Path, name: str) ->
     assert setup.drive_media(wish_for(path)) == asked
 
 
-def test_format_that_was_refused_is_not_recorded(tmp_path: Path) -> None:
+def test_a_refused_format_is_not_recorded(tmp_path: Path) -> None:
     path = qcow2_file(tmp_path / "media.qcow2", backing=104)
     with pytest.raises(MediaError, match="backing file"):
         setup.drive_media(wish_for(path, media_format="qcow2"))
     assert media.recorded_format(path) is None
 
 
-def test_recorded_format_is_not_changed_by_an_option(tmp_path: Path) -> None:
+def test_an_option_does_not_change_the_recorded_format(tmp_path: Path) -> None:
     path = tmp_path / "media.qcow2"
     media.create(path, 64 * MIB)
     with pytest.raises(MediaError, match="is recorded as raw"):
@@ -152,7 +152,7 @@ def test_recorded_format_is_not_changed_by_an_option(tmp_path: Path) -> None:
         setup.drive_media(wish_for(path, media_format="vmdk"))
 
 
-def test_symbolic_link_has_the_format_of_its_file(tmp_path: Path) -> None:
+def test_a_symbolic_link_has_the_format_of_its_target(tmp_path: Path) -> None:
     path, link = tmp_path / "media.raw", tmp_path / "link.qcow2"
     media.create(path, 64 * MIB)
     link.symlink_to(path)
@@ -161,7 +161,7 @@ def test_symbolic_link_has_the_format_of_its_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"format": "vmdk"}'])
-def test_damaged_record_decides_nothing(tmp_path: Path, text: str) -> None:
+def test_a_damaged_record_of_the_format_is_an_error(tmp_path: Path, text: str) -> None:
     path = tmp_path / "media.raw"
     media.create(path, 64 * MIB)
     media.record_path(path).write_text(text)
@@ -169,14 +169,14 @@ def test_damaged_record_decides_nothing(tmp_path: Path, text: str) -> None:
         setup.drive_media(wish_for(path))
 
 
-def test_new_qcow2_file_is_not_made(tmp_path: Path) -> None:
+def test_a_missing_qcow2_file_is_not_created(tmp_path: Path) -> None:
     path = tmp_path / "media.qcow2"
     with pytest.raises(EssdError, match="qemu-img create"):
         setup.drive_media(wish_for(path, size="64M", media_format="qcow2"))
     assert not path.exists()
 
 
-def test_drive_of_an_earlier_version_keeps_its_own_media_raw(
+def test_own_media_of_a_drive_of_an_earlier_version_stay_raw(
         tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ESSD_DATA", str(tmp_path))
     path = tmp_path / "x" / "media.raw"
@@ -186,10 +186,10 @@ def test_drive_of_an_earlier_version_keeps_its_own_media_raw(
     assert media.recorded_format(path) == "raw"
 
 
-def test_file_held_by_another_process_is_refused(tmp_path: Path) -> None:
+def test_a_file_in_use_by_another_process_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "media.raw"
     media.create(path, 64 * MIB)
-    # The locks QEMU takes for writing: block/file-posix.c.
+    # The locks that QEMU takes for writing (block/file-posix.c).
     holder = subprocess.Popen(
         [sys.executable, "-c",
          "import fcntl, struct, sys\n"

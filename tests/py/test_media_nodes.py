@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What QEMU opens for the drive's media, whatever the file says."""
+"""The files that QEMU opens for the drive's media, whatever their content is."""
 
 import subprocess
 from pathlib import Path
@@ -22,7 +22,7 @@ def secret_overlay(qemu: Path, folder: Path, size: int) -> bytes:  # noqa: F811
 
 
 def node_options(qemu: Path, found: media.Media) -> tuple[str, ...]:  # noqa: F811
-    """QEMU's options for a drive with this media."""
+    """QEMU's options for the media."""
     node = drive.media_node_json(drive.Drive(
         str(qemu), "", str(found.path), found.format, ""))
     return ("-blockdev", node, "-M", "media=media")
@@ -35,7 +35,7 @@ def first_block(machine) -> bytes:
     return machine.read(queue.DATA, 4096)
 
 
-def test_image_that_a_host_wrote_stays_the_bytes_that_it_wrote(
+def test_raw_media_stay_raw_if_a_host_writes_an_image_to_them(
         start, qemu, tmp_path, monkeypatch) -> None:  # noqa: F811
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "media.qcow2"
@@ -48,7 +48,7 @@ def test_image_that_a_host_wrote_stays_the_bytes_that_it_wrote(
     assert block == image[:4096]
 
 
-def test_qcow2_media_has_no_backing_file_whatever_its_header_says(
+def test_a_backing_file_in_the_header_of_qcow2_media_is_not_opened(
         start, qemu, tmp_path, monkeypatch) -> None:  # noqa: F811
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "media.qcow2"

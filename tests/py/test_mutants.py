@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""`essd conform --mutants`: what becomes of each defect, with a script as program."""
+"""`essd conform --mutants`: the verdict on each defect, with a script as program."""
 
 import stat
 import subprocess
@@ -11,7 +11,7 @@ import pytest
 from essd import conform, mutants, paths, prepare
 from essd.errors import EssdError
 
-# What the drive does with defect N; the run of the sound one has no --first.
+# The drive's behaviour with defect N; the run without a defect has no --first.
 FAKE = """#!{python}
 import json, os, signal, sys, time
 at = sys.argv.index
@@ -61,7 +61,7 @@ replace = "DEFECT"
 
 @pytest.fixture
 def stand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """Makes a program and defects: numbers with their chapters."""
+    """Return a function that makes a program and defects (chapters by number)."""
     def make(defects: dict[int, str], sound: int = 0) -> Path:
         program = tmp_path / "program"
         program.write_text(FAKE.format(python=sys.executable, sound=sound))
@@ -78,12 +78,12 @@ def stand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 
 def lines_of(text: str) -> dict[str, str]:
-    """What is said of each number."""
+    """The line of output for each defect, by number."""
     return {line.split()[0]: line for line in text.splitlines()
             if line[:4].strip().isdigit()}
 
 
-def test_each_end_of_a_run_has_its_word(stand, capsys: pytest.CaptureFixture):
+def test_each_end_of_a_run_has_its_own_verdict(stand, capsys: pytest.CaptureFixture):
     stand({1: "roce", 2: "roce", 3: "cm", 4: "cm", 5: "cm"})
     assert mutants.command(conform.Options()) == 1
     said = capsys.readouterr().out
@@ -92,18 +92,18 @@ def test_each_end_of_a_run_has_its_word(stand, capsys: pytest.CaptureFixture):
     assert "crash (signal SIGABRT after roce.first: x.c:3: Assertion" in lines["2"]
     assert "hang (no test ended within 3 s after cm.first)" in lines["3"]
     assert lines["4"].endswith("SURVIVED")
-    # Status 0 without having come to the end is not a run that passed.
+    # A run with status 0 that did not report its end has not passed.
     assert "crash (status 0 after cm.first" in lines["5"]
     assert "4 of 5 mutants killed" in said
 
 
-def test_all_killed_is_status_0(stand, capsys: pytest.CaptureFixture):
+def test_the_status_is_0_if_every_defect_fails_a_test(stand, capsys: pytest.CaptureFixture):
     stand({1: "roce", 2: "roce"})
     assert mutants.command(conform.Options()) == 0
     assert "2 of 2 mutants killed" in capsys.readouterr().out
 
 
-def test_only_takes_numbers_and_chapters(stand, capsys: pytest.CaptureFixture):
+def test_only_selects_by_number_and_by_chapter(stand, capsys: pytest.CaptureFixture):
     stand({1: "roce", 2: "roce", 4: "cm"})
     assert mutants.command(conform.Options(only=["1"])) == 0
     assert set(lines_of(capsys.readouterr().out)) == {"1"}
@@ -113,13 +113,13 @@ def test_only_takes_numbers_and_chapters(stand, capsys: pytest.CaptureFixture):
         mutants.command(conform.Options(only=["eth"]))
 
 
-def test_the_sound_drive_must_pass_first(stand):
+def test_the_drive_without_a_defect_must_pass_first(stand):
     stand({4: "cm"}, sound=7)
     with pytest.raises(EssdError, match=r"without a defect .*cm\.req\.good"):
         mutants.command(conform.Options())
 
 
-def test_a_program_called_wrongly_is_no_kill(stand):
+def test_a_usage_error_of_the_program_is_not_a_verdict(stand):
     stand({6: "cm"})
     with pytest.raises(EssdError, match="one of --native"):
         mutants.command(conform.Options())
@@ -128,13 +128,13 @@ def test_a_program_called_wrongly_is_no_kill(stand):
 @pytest.mark.parametrize("options", [
     conform.Options(target="10.0.0.1", via="eth0"), conform.Options(peer="nvmet"),
     conform.Options(html=Path("x.html"))])
-def test_what_does_not_go_with_it_is_refused(options: conform.Options):
+def test_options_that_contradict_mutants_are_refused(options: conform.Options):
     with pytest.raises(conform.UsageError, match="--mutants"):
         mutants.command(options)
 
 
 def test_the_defects_of_the_tree_can_be_read():
-    """Whether they fit the sources is checked by test_every_defect_applies."""
+    """test_every_defect_applies_to_the_sources checks whether they fit the sources."""
     defects = mutants.read(paths.TOP / "tests/conformance/mutants/defects")
     assert len({defect.number for defect in defects}) == len(defects) > 0
     assert len({defect.what for defect in defects}) == len(defects)
@@ -154,7 +154,7 @@ def test_every_defect_applies_to_the_sources(tmp_path: Path):
     assert "MUTANT(" in (tmp_path / "nvmeof/target/ctrl.c").read_text()
 
 
-def test_a_defect_whose_text_is_gone_is_refused(tmp_path: Path):
+def test_a_defect_whose_source_text_does_not_exist_is_refused(tmp_path: Path):
     (tmp_path / "one.toml").write_text(DEFECT.format(7, "roce"))
     (tmp_path / "a.c").write_text("y")
     done = generate(tmp_path, tmp_path, tmp_path / "out")

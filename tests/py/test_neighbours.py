@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What is made of the drive's answer about neighbours, and of the console's lines."""
+"""The output of `essd port --neighbours`, and how answers of the console are read."""
 
 import json
 import socket
@@ -26,7 +26,7 @@ PORTS: list[dict[str, Any]] = [
     {"port": 1, "neighbours": [], "why": "nothing heard yet"}]
 
 
-def test_one_port_or_both_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_answer_has_one_port_or_both(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mgmt, "ask", lambda _instance, request: {"ports": PORTS}
                         if request == "neighbours" else {})
     monkeypatch.setattr(port, "states", lambda _instance, _number: [])
@@ -35,7 +35,7 @@ def test_one_port_or_both_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     assert neighbours.read(instance, 1) == PORTS[1:]
 
 
-def test_the_table_and_the_line_about_silence(
+def test_ports_with_and_without_neighbours_are_shown(
         capsys: pytest.CaptureFixture[str]) -> None:
     with show.console.capture() as captured:
         disturb.show_neighbours(PORTS, False)
@@ -52,7 +52,7 @@ def test_the_table_and_the_line_about_silence(
 
 
 def talk(folder: Path, *replies: bytes) -> SimpleNamespace:
-    """A console that says these: one when Ctrl-C is typed, one for the command."""
+    """A fake console with these answers: one to Ctrl-C, one to the command."""
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(str(folder / "console.sock"))
     listener.listen(1)
@@ -60,7 +60,7 @@ def talk(folder: Path, *replies: bytes) -> SimpleNamespace:
     def run() -> None:
         with listener, listener.accept()[0] as uart:
             for number, reply in enumerate(replies):
-                if number < 2:      # the rest comes without being asked for
+                if number < 2:      # the console prints further answers unasked
                     uart.recv(256)
                 uart.sendall(reply)
             if replies:
@@ -70,20 +70,20 @@ def talk(folder: Path, *replies: bytes) -> SimpleNamespace:
     return SimpleNamespace(is_running=True, drive="drive", file=lambda name: folder / name)
 
 
-def test_an_answer_is_told_from_echo_log_and_prompts(tmp_path: Path) -> None:
+def test_an_answer_is_separated_from_echo_log_and_prompts(tmp_path: Path) -> None:
     instance = talk(tmp_path, b"half a li\r\nessd> ",
                     b"port\r\n[  12.345678] lldp: port 0: x\r\nport 0: up\r\nessd> ")
     assert console.ask(instance, "port") == ["port 0: up"]
 
 
-def test_what_somebody_left_typed_is_forgotten_and_its_answer_skipped(
+def test_a_half_typed_line_is_discarded_and_its_answer_skipped(
         tmp_path: Path) -> None:
     instance = talk(tmp_path, b"essd> config set x\r\nessd> ",
                     b"config\r\na 1\r\nessd> port\r\nport 0: up\r\nessd> ")
     assert console.ask(instance, "port") == ["port 0: up"]
 
 
-def test_neighbour_named_like_the_prompt_or_a_command_ends_no_answer(
+def test_a_neighbour_named_like_the_prompt_does_not_end_the_answer(
         tmp_path: Path) -> None:
     name = b"port 0: neighbour 0: system essd> neighbours\r\n"
     instance = talk(
@@ -93,7 +93,7 @@ def test_neighbour_named_like_the_prompt_or_a_command_ends_no_answer(
         "port 0: neighbour 0: system essd> neighbours"] * 2
 
 
-def test_log_line_in_the_middle_of_the_echo_is_left_out(tmp_path: Path) -> None:
+def test_a_log_line_inside_the_echo_is_skipped(tmp_path: Path) -> None:
     instance = talk(tmp_path, b"\r\nessd> ",
                     b"po\r\n[   1.000000] x\r\nrt\r\nport 0: up\r\nessd> ")
     assert console.ask(instance, "port") == ["port 0: up"]
@@ -105,12 +105,12 @@ def test_a_refusal_is_an_error(tmp_path: Path) -> None:
         console.ask(instance, "x")
 
 
-def test_an_end_is_an_error(tmp_path: Path) -> None:
+def test_a_closed_console_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(EssdError, match="powered off|gone"):
         console.ask(talk(tmp_path), "port")
 
 
-def test_silence_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_console_that_does_not_answer_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(console, "ANSWER_S", 0.2)
     with pytest.raises(EssdError, match="in use elsewhere"):
         console.ask(talk(tmp_path, b"\r\n"), "port")

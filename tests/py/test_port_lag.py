@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What is made of the drive's answer about link aggregation."""
+"""The output about link aggregation, from the drive's answer."""
 
 import json
 from types import SimpleNamespace
@@ -29,7 +29,7 @@ def lacp_member(port: int, role: str, receive: str, mux: str, state: int,
 
 def reply(mode: str, *ports: dict[str, Any], up: bool = True, moves: int = 0,
           lost: int = 0) -> dict[str, Any]:
-    """What the management channel answers."""
+    """An answer of the management channel."""
     return {"mode": mode, "up": up, "ports": list(ports), "moves": moves,
             "frames-without-port": lost}
 
@@ -60,7 +60,7 @@ def shown(lag: dict[str, Any]) -> list[list[str]]:
     return [line.split() for line in captured.get().splitlines()]
 
 
-def test_lacp_with_both_ports_in_it() -> None:
+def test_lacp_with_both_ports_aggregated() -> None:
     lag = port_lag.from_reply(lacp())
     assert (lag["mode"], lag["up"], lag["aggregated"]) == ("lacp", True, True)
     assert (lag["active"], lag["partner-system"]) == ([0, 1], "52:54:00:12:34:56")
@@ -81,7 +81,7 @@ def test_lacp_with_both_ports_in_it() -> None:
                        "52:54:00:12:34:56", "1", "15", "3f", "700", "3"]
 
 
-def test_lacp_with_nobody_there_is_not_aggregated() -> None:
+def test_lacp_without_a_partner_is_not_aggregated() -> None:
     lag = port_lag.from_reply(alone())
     assert (lag["up"], lag["aggregated"], lag["active"]) == (True, False, [0])
     assert lag["partner-system"] is None
@@ -120,7 +120,7 @@ def test_standby_has_one_active_port_and_no_partner() -> None:
         "down, not aggregated, active: none")
 
 
-def test_off_is_one_line() -> None:
+def test_no_aggregation_is_shown_in_one_line() -> None:
     assert port_lag.line(port_lag.from_reply({"mode": "off"})) == "LAG: off"
 
 
@@ -141,7 +141,7 @@ STATUS = {
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
-    """The commands, with a drive that answers `says.answer` about its aggregation."""
+    """Run commands with a drive whose answer about its aggregation is `says.answer`."""
     says = SimpleNamespace(answer=None)
 
     def ask(_instance: Instance, request: str, _timeout_s: float = 0) -> dict[str, Any]:
@@ -190,7 +190,7 @@ def test_port_and_status_show_it_as_text(
     assert captured.get().splitlines()[-1] == "LAG: off"
 
 
-def test_a_drive_that_does_not_answer_hides_no_ports(run: SimpleNamespace) -> None:
+def test_ports_are_shown_although_the_drive_does_not_answer(run: SimpleNamespace) -> None:
     run.answer = EssdError("the drive did not answer lag within 3 s")
     with show.console.capture() as captured:
         run.run("port")
@@ -199,7 +199,7 @@ def test_a_drive_that_does_not_answer_hides_no_ports(run: SimpleNamespace) -> No
     assert lag["mode"] is None and "did not answer" in lag["why"]
 
 
-def test_a_drive_without_power_is_not_asked(
+def test_a_drive_without_power_gets_no_request(
         run: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(STATUS["parts"]["drive"], "state", "off")
     assert "lag" not in json.loads(run.run("status", "--json"))

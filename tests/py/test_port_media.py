@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""essd-port and essd-media in QEMU, without firmware: the test drives their
-registers and rings over qtest, keeps the medium in a file and holds the other
-end of port 0's cable.
+"""essd-port and essd-media in QEMU, without firmware.
+
+The tests access registers and rings over qtest, keep the media in a file, and are the
+peer on port 0's cable.
 """
 
 import json
@@ -41,7 +42,7 @@ def qemu() -> Path:
 
 
 class Machine:
-    """QEMU under qtest."""
+    """A QEMU that a test controls over qtest."""
 
     def __init__(self, qemu: Path, folder: Path, medium: Path, *options: str) -> None:
         folder.mkdir()
@@ -136,7 +137,7 @@ class Machine:
 
 
 class MediaQueue:
-    """Queue 0 of the media engine: rings of 16, as firmware would use them."""
+    """Queue 0 of the media engine with rings of 16 entries, used as firmware uses it."""
 
     PAGE, COMMANDS, COMPLETIONS, DATA = 0x0, 0x8000, 0x10000, 0x100000
 
@@ -155,7 +156,7 @@ class MediaQueue:
         assert machine.read32(MEDIA + 0x11c) == 1
 
     def run(self, opcode: int, lba: int = 0, count: int = 0, flags: int = 0) -> int:
-        """One command on the buffer at DATA, from start to end."""
+        """Run one command on the buffer at DATA; return when it has completed."""
         has_data = opcode in (READ, WRITE)
         command = struct.pack("<BBHIQQQ", opcode, flags, has_data, count,
                               self.posted, lba, 0)
@@ -177,7 +178,7 @@ class MediaQueue:
         assert self.run(WRITE, lba, 8, flags) == OK
 
     def get(self, lba: int) -> bytes:
-        """The byte that the 4 KiB at `lba` are made of."""
+        """The byte that fills the 4 KiB at `lba`."""
         assert self.run(READ, lba, 8) == OK
         data = self.m.read(self.DATA, 4096)
         assert data == data[:1] * 4096
@@ -211,7 +212,7 @@ def on_medium(medium: Path, lba: int) -> bytes:
         return file.read(1)
 
 
-def test_a_power_cut_loses_unflushed_writes_and_no_others(start, medium: Path) -> None:
+def test_a_power_cut_loses_only_unflushed_writes(start, medium: Path) -> None:
     machine = start()
     queue = MediaQueue(machine)
     assert machine.read32(MEDIA + 0x18) == 64 * MIB // 512
@@ -227,7 +228,7 @@ def test_a_power_cut_loses_unflushed_writes_and_no_others(start, medium: Path) -
     assert (queue.get(8), queue.get(16)) == (b"A", b"C")
 
 
-def test_reset_keeps_the_cache_and_stop_and_quit_empty_it(start, medium: Path) -> None:
+def test_reset_keeps_the_cache_and_stop_and_quit_flush_it(start, medium: Path) -> None:
     machine = start()
     queue = MediaQueue(machine)
     queue.put(8, b"A")
@@ -243,7 +244,7 @@ def test_reset_keeps_the_cache_and_stop_and_quit_empty_it(start, medium: Path) -
     assert on_medium(medium, 8) == b"B"
 
 
-def test_media_zeroes_deallocates_and_knows_its_end(start) -> None:
+def test_media_write_zeroes_deallocate_and_check_the_range(start) -> None:
     queue = MediaQueue(start())
     queue.put(8, b"A", FUA)
     queue.put(16, b"A")
@@ -253,7 +254,7 @@ def test_media_zeroes_deallocates_and_knows_its_end(start) -> None:
     assert queue.run(READ, 64 * MIB // 512 - 7, 8) == LBA_RANGE
 
 
-def test_the_cache_is_written_out_when_nobody_writes(start, medium: Path) -> None:
+def test_the_cache_is_flushed_when_there_are_no_writes(start, medium: Path) -> None:
     machine = start()
     queue = MediaQueue(machine)
     queue.put(8, b"A")
@@ -263,7 +264,7 @@ def test_the_cache_is_written_out_when_nobody_writes(start, medium: Path) -> Non
 
 
 def start_port(machine: Machine) -> None:
-    """Rings of 4 at 0x21000 and 0x22000, page at 0x20000, one address, link on."""
+    """Start port 0: rings of 4 at 0x21000 and 0x22000, page at 0x20000, one address."""
     machine.write(0x20000, bytes(0x180))
     for i in range(4):
         machine.write(0x21000 + 32 * i,
@@ -281,7 +282,7 @@ def received(machine: Machine) -> int:
     return struct.unpack("<I", machine.read(0x20000, 4))[0]
 
 
-def test_port_passes_frames_both_ways(start) -> None:
+def test_a_port_sends_and_receives_frames(start) -> None:
     machine = start()
     start_port(machine)
     machine.cable.sendto(ARP, str(machine.folder / "near"))
@@ -297,7 +298,7 @@ def test_port_passes_frames_both_ways(start) -> None:
     assert found["unicast"] == "normal"
 
 
-def test_port_tells_its_link(start) -> None:
+def test_a_port_reports_its_link(start) -> None:
     machine = start()
     start_port(machine)
     assert machine.links() == [(0, True)]
@@ -321,7 +322,7 @@ def set_partner(machine: Machine, **settings: object) -> None:
                     property=name.replace("_", "-"), value=value)
 
 
-def test_port_link_needs_the_same_fec_and_speed(start) -> None:
+def test_a_link_needs_the_same_fec_and_speed_on_both_sides(start) -> None:
     machine = start()
     start_port(machine)
     assert port_state(machine)["up"]
@@ -343,7 +344,7 @@ def test_port_link_needs_the_same_fec_and_speed(start) -> None:
     assert machine.links() == [(0, n % 2 == 0) for n in range(9)]
 
 
-def test_port_bit_errors_lose_frames_and_repeat(start, tmp_path: Path) -> None:
+def test_bit_errors_lose_the_same_frames_with_the_same_seed(start, tmp_path: Path) -> None:
     machine = start()
     start_port(machine)
 
@@ -365,7 +366,7 @@ def test_port_bit_errors_lose_frames_and_repeat(start, tmp_path: Path) -> None:
     assert lost(7) == first
 
 
-def test_port_partner_can_be_set_at_the_start_and_is_saved(start,
+def test_a_link_partner_can_be_set_at_the_start_and_is_saved(start,
                                                            tmp_path: Path) -> None:
     machine = start("-global", "essd-port.partner-fec=rs",
                     "-global", "essd-port.ber=1e-6")
@@ -383,7 +384,7 @@ def test_port_partner_can_be_set_at_the_start_and_is_saved(start,
         assert machine.ask("qom-get", path="/machine/port0", property=name) == value
 
 
-def test_saved_state_goes_on(start, tmp_path: Path) -> None:
+def test_a_saved_machine_resumes(start, tmp_path: Path) -> None:
     machine = start()
     queue = MediaQueue(machine)
     queue.put(8, b"A")
@@ -409,7 +410,7 @@ def test_saved_state_goes_on(start, tmp_path: Path) -> None:
     (16 * 1024 * 1024 * MIB + 4096, "", "not 64 MiB to 16 TiB"),
     (64 * MIB, ",read-only=on", "the media 'm' is read-only"),
 ])
-def test_media_refused_with_one_line(qemu: Path, tmp_path: Path, size: int,
+def test_unusable_media_are_refused_in_one_line(qemu: Path, tmp_path: Path, size: int,
                                      options: str, complaint: str) -> None:
     flash = tmp_path / "flash"
     with open(flash, "wb") as file:

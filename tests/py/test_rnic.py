@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""essd-rnic in QEMU, without firmware: two queue pairs of one drive talk to each
-other through port 0, whose frames the test reflects at the cable's far end.
+"""essd-rnic in QEMU, without firmware.
+
+Two queue pairs of one drive are connected to each other through port 0; the test
+returns each frame that the port sends.
 """
 
 import signal
@@ -26,7 +28,7 @@ QPNS = (0x802, 0x803)
 
 
 class Rnic:
-    """Just enough of a driver: hart 0, one region, one completion queue."""
+    """A minimal driver with one hart, one memory region and one completion queue."""
 
     def __init__(self, machine: Machine) -> None:
         self.m = machine
@@ -61,7 +63,7 @@ class Rnic:
         return result
 
     def connect(self) -> None:
-        """Both queue pairs, each the other's peer, in RTS with MTU 1024."""
+        """Connect both queue pairs to each other, in state RTS and with MTU 1024."""
         self.command(PD_CREATE, 0)
         self.command(MR_CREATE, 0, (18, "B", 7), (24, "Q", DRAM),
                      (32, "Q", 16 << 20), (40, "Q", DRAM))
@@ -88,7 +90,7 @@ class Rnic:
         self.m.write32(RNIC + CTRL, 1)
 
     def post_write(self, count: int, size: int, source: int, target: int) -> None:
-        """Work request number `count` of queue pair 0."""
+        """Post work request number `count` on queue pair 0."""
         entry = bytearray(128)
         struct.pack_into("<BBB", entry, 0, WRITE, SIGNALED, 1)
         struct.pack_into("<QQI", entry, 8, 1000 + count, DRAM + target, KEY)
@@ -101,7 +103,7 @@ class Rnic:
         self.kick()
 
     def completion(self) -> tuple[int, int]:
-        """wr_id and status of the next one, reflecting frames meanwhile."""
+        """Return frames until the next completion; its wr_id and status."""
         at = CQ + self.taken % 32 * 32
         phase = self.taken // 32 % 2 == 0
         self.m.cable.settimeout(0.01)
@@ -142,7 +144,7 @@ def start_rnic(machine: Machine) -> Rnic:
     return rnic
 
 
-def test_a_write_goes_out_and_comes_in(start) -> None:  # noqa: F811
+def test_an_rdma_write_between_two_queue_pairs_completes(start) -> None:  # noqa: F811
     machine = start()
     rnic = start_rnic(machine)
     data = bytes(range(256)) * 20 + b"end"
@@ -158,7 +160,7 @@ def test_a_write_goes_out_and_comes_in(start) -> None:  # noqa: F811
     assert rnic.counter(TX_PACKETS) == rnic.counter(RX_PACKETS) == 7  # 6 and an ACK
 
 
-def test_state_saved_in_the_middle_of_a_write_goes_on(
+def test_a_write_completes_after_save_and_load(
         start, tmp_path: Path) -> None:  # noqa: F811
     machine = start()
     rnic = start_rnic(machine)
@@ -185,7 +187,7 @@ def test_state_saved_in_the_middle_of_a_write_goes_on(
     assert rnic.completion() == (1001, 0)
 
 
-def test_reset_of_the_machine_resets_it(start) -> None:  # noqa: F811
+def test_a_machine_reset_resets_the_rnic(start) -> None:  # noqa: F811
     machine = start()
     start_rnic(machine)
     machine.ask("system_reset")

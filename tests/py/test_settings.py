@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The configuration's keys, values and mistakes: as the firmware has them, as YAML."""
+"""Keys, values and mistakes of the configuration, compared with the firmware's; YAML."""
 
 import re
 import subprocess
@@ -48,7 +48,7 @@ def firmware(say: Path, lines: list[tuple[str, str]]) -> list[str]:
 
 
 def tools(lines: list[tuple[str, str]]) -> list[str]:
-    """What config_say says, from our own list."""
+    """What the tools' settings make of the lines that config_say reads."""
     said = []
     values = dict(settings.DEFAULTS)
     for key, value in lines:
@@ -75,8 +75,8 @@ BAD = ["", "none", "all", "on", "off", "yes", "0", "1", "2", "3", "4", "7", "8",
        "0,8", "rack7", "x" * 32, "x" * 33, "x" * 90, "a/b", "~!", "None"]
 
 
-def test_each_key_takes_and_refuses_the_same(say: Path) -> None:
-    """Every key with every value, one by one, so that no value hides another."""
+def test_tools_and_firmware_accept_the_same_values(say: Path) -> None:
+    """Each key is tried with each value alone, so that no value hides another one."""
     for key in settings.KEYS:
         lines = [(key, value) for value in BAD]
         assert firmware(say, lines)[:-1] == tools(lines), key
@@ -87,7 +87,7 @@ def test_each_key_takes_and_refuses_the_same(say: Path) -> None:
     "port.00.mtu", "port.10.mtu", "address.4.ip", "address.12.ip", "address.3",
     "lag", "lag.", "fec", "poll", "name.x", "PFC", "v1", ".", "k" * 90, "name.",
     "port.#.mtu", "addresses.0.ip"])
-def test_unknown_keys_are_refused_in_the_same_words(say: Path, key: str) -> None:
+def test_tools_and_firmware_refuse_unknown_keys_in_the_same_words(say: Path, key: str) -> None:
     assert firmware(say, [(key, "1")])[0] == tools([(key, "1")])[0]
 
 
@@ -114,16 +114,16 @@ def test_unknown_keys_are_refused_in_the_same_words(say: Path, key: str) -> None
     {"address.0.port": "1", "address.3.vlan": "7"},
     {"sntp.server": "ff02::1"}, {"sntp.server": "127.0.0.1"}, MIXED,
 ])
-def test_the_whole_is_judged_in_the_same_words(say: Path,
+def test_tools_and_firmware_find_the_same_inconsistencies(say: Path,
                                                changes: dict[str, str]) -> None:
     lines = list(changes.items())
     assert firmware(say, lines)[:-1] == tools(lines)
 
 
-def test_flash_has_the_bytes_that_firmware_writes(say: Path) -> None:
+def test_tools_and_firmware_write_the_same_bytes_to_flash(say: Path) -> None:
     assert settings.check(settings.DEFAULTS | MIXED) == []
     config = settings.to_config(settings.DEFAULTS | MIXED)
-    # What the firmware leaves at 0, meaning its default, is spelt out here.
+    # The tools write defaults as numbers where the firmware writes 0.
     lines = list((settings.DEFAULTS | MIXED).items())
     assert config.pack()[24:].hex() == firmware(say, lines)[-1]
     assert settings.from_config(config) == settings.DEFAULTS | MIXED
@@ -131,7 +131,7 @@ def test_flash_has_the_bytes_that_firmware_writes(say: Path) -> None:
     assert back is not None and settings.from_config(back) == settings.DEFAULTS | MIXED
 
 
-def test_yaml_there_and_back() -> None:
+def test_yaml_that_is_written_is_read_back() -> None:
     for values in (settings.DEFAULTS, settings.DEFAULTS | MIXED):
         text = settings_yaml.dump(values)
         assert settings_yaml.load(text, "x") == (values, [])
@@ -142,7 +142,7 @@ def test_yaml_there_and_back() -> None:
 @pytest.mark.parametrize("name", ["-", "#1", "a:b", "a#b", "{x}", "[x", "&a", "*a", "!t",
                                   "%d", "@x", "`x`", "'x'", '"x"', "null", "~", "yes",
                                   "12", "0x1f", "1:30", "a,b", "|", ">", "?", "k:"])
-def test_yaml_keeps_strange_names(name: str) -> None:
+def test_yaml_keeps_names_that_look_like_other_types(name: str) -> None:
     text = settings_yaml.dump(settings.DEFAULTS | {"name": name})
     values, mistakes = settings_yaml.load(text, "x")
     if name in ("~", "null"):       # YAML's word for none
@@ -150,7 +150,7 @@ def test_yaml_keeps_strange_names(name: str) -> None:
     assert (values["name"], mistakes) == (name, [])
 
 
-def test_yaml_as_people_write_it() -> None:
+def test_yaml_may_have_lists_nested_keys_and_its_own_words() -> None:
     values, mistakes = settings_yaml.load("""
 name: rack7      # a comment
 port:
@@ -172,7 +172,7 @@ echo: yes
         "pfc": "0,3", "lag.mode": "lacp", "lldp.interval": "1", "echo": "on"}
 
 
-def test_every_mistake_of_a_file_is_told_with_its_line() -> None:
+def test_every_mistake_in_a_file_is_reported_with_its_line() -> None:
     _, mistakes = settings_yaml.load("""port:
   0:
     mut: 9000
@@ -204,7 +204,7 @@ sntp: {server: {ipv4: {a: {b: c}}}}
 
 @pytest.mark.parametrize("text", ["- 1", "x", "a: [", "a: b: c", "\t- x", "{", "&a [*a]",
                                   "port: &a {0: *a}", "\x01"])
-def test_what_is_no_configuration_has_one_mistake_or_more(text: str) -> None:
+def test_a_file_that_is_not_a_configuration_has_mistakes(text: str) -> None:
     values, mistakes = settings_yaml.load(text, "x")
     assert mistakes and not values
     assert all(m.startswith("x:") for m in mistakes)
@@ -215,7 +215,7 @@ def test_an_empty_file_changes_nothing() -> None:
     assert settings_yaml.load("# nothing\n", "x") == ({}, [])
 
 
-def test_what_is_wanted_is_checked_as_a_whole(tmp_path: Path) -> None:
+def test_changes_are_checked_together_with_the_other_values(tmp_path: Path) -> None:
     path = tmp_path / "f.yaml"
     path.write_text("port: {0: {speed: 10}}\n")
     with pytest.raises(settings_cmd.Mistakes, match="both ports need the same speed"):
@@ -232,7 +232,7 @@ def test_what_is_wanted_is_checked_as_a_whole(tmp_path: Path) -> None:
         settings_cmd.wanted(settings.DEFAULTS, tmp_path / "g.yaml")
 
 
-def test_the_drives_answer_is_understood(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_drives_answer_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     keys = [{"key": key, "draft": value, "saved": value, "in-force": value}
             for key, value in settings.DEFAULTS.items()]
     keys[1] |= {"draft": "10.0.0.9/24", "saved": "none", "in-force": "10.0.0.8/24"}
@@ -246,7 +246,7 @@ def test_the_drives_answer_is_understood(monkeypatch: pytest.MonkeyPatch) -> Non
         settings_cmd.ask_running(Instance("unit"))
 
 
-def test_the_manual_says_what_is_in_force_at_once(say: Path) -> None:
+def test_the_document_marks_the_keys_that_take_effect_at_once(say: Path) -> None:
     text = (TOP / "docs/configuration.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `([a-z0-9.-]+|[a-z]+\.N\.[a-z0-9-]+)`( •)? \|", text, re.M)
     told = {re.sub(r"\.\d\.", ".N.", key) for key in settings.KEYS}
@@ -257,7 +257,7 @@ def test_the_manual_says_what_is_in_force_at_once(say: Path) -> None:
         key for key, dot in rows if dot}
 
 
-def test_a_drive_that_is_off_is_read_and_written_in_its_flash(
+def test_the_configuration_of_a_drive_without_power_is_in_its_flash(
         tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ESSD_DATA", str(tmp_path))
     instance = Instance("test-settings")
@@ -274,7 +274,7 @@ def test_a_drive_that_is_off_is_read_and_written_in_its_flash(
     assert settings_cmd.read(instance) == settings.DEFAULTS | MIXED
 
 
-def test_up_starts_a_drive_with_a_file(tmp_path: Path,
+def test_up_configures_a_new_drive_with_a_file(tmp_path: Path,
                                        monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ESSD_DATA", str(tmp_path))
     path = tmp_path / "f.yaml"

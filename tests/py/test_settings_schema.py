@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""firmware/settings/settings.toml, what is made of it, and what it must not change."""
+"""The settings' schema, the files made of it, and the blocks of existing drives."""
 
 import subprocess
 import sys
@@ -17,8 +17,8 @@ sys.path.insert(0, str(TOP / "tools"))
 
 import settings_gen  # noqa: E402
 
-# Configuration blocks that the tools wrote before the schema existed: of a drive
-# with defaults, and of one with test_settings.MIXED.  Drives have such blocks.
+# Configuration blocks that the tools wrote before the schema existed, with the
+# defaults and with test_settings.MIXED.  Existing drives have such blocks.
 DEFAULT_BLOCK = (
     "455353442d434647010020010100000000000000a96e5c5100190100dc05000000000000000000000000"
     "000000000000000000000000000000000000000000000000000000000000000000000000000000000000"
@@ -41,7 +41,7 @@ BLOCKS = [(DEFAULT_BLOCK, {}), (MIXED_BLOCK, MIXED)]
 
 
 @pytest.mark.parametrize(("block", "changes"), BLOCKS)
-def test_block_of_an_existing_drive_keeps_its_meaning_and_bytes(
+def test_blocks_of_existing_drives_keep_their_values_and_bytes(
         say: Path, block: str, changes: dict[str, str]) -> None:  # noqa: F811
     values = settings.DEFAULTS | changes
     config = flash.Config.unpack(bytes.fromhex(block))
@@ -52,7 +52,7 @@ def test_block_of_an_existing_drive_keeps_its_meaning_and_bytes(
     assert said == [f"{key} {value}" for key, value in values.items()]
 
 
-def test_what_is_made_of_the_schema_is_up_to_date() -> None:
+def test_files_made_of_the_schema_are_up_to_date() -> None:
     assert settings_gen.stale(settings_schema.schema()) == {}
 
 
@@ -62,7 +62,7 @@ def changed(old: str, new: str) -> str:
     return text.replace(old, new, 1)
 
 
-def test_change_of_the_schema_reaches_firmware_tools_and_documents() -> None:
+def test_a_change_of_the_schema_changes_firmware_tools_and_documents() -> None:
     schema = settings_schema.parse(changed("max = 9000", "max = 9500"))
     stale = {path.name: text for path, text in settings_gen.stale(schema).items()}
     assert sorted(stale) == ["config_layout.h", "config_rows.inc", "configuration.md"]
@@ -90,7 +90,7 @@ def contradictions() -> Iterator[tuple[str, str, str]]:
 
 
 @pytest.mark.parametrize(("old", "new", "why"), list(contradictions()))
-def test_contradiction_in_the_schema_is_named(tmp_path: Path, old: str, new: str,
+def test_an_inconsistent_schema_is_refused(tmp_path: Path, old: str, new: str,
                                               why: str) -> None:
     path = tmp_path / "settings.toml"
     path.write_text(changed(old, new), encoding="utf-8")
@@ -98,7 +98,7 @@ def test_contradiction_in_the_schema_is_named(tmp_path: Path, old: str, new: str
         settings_schema.schema(path)
 
 
-def test_check_names_a_file_that_was_edited_by_hand(
+def test_a_generated_file_that_was_edited_is_reported(
         monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     outputs = settings_gen.outputs
     path = TOP / "firmware/store/config_layout.h"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What is shown of long output."""
+"""How output is shortened, and how untrusted text is shown."""
 
 import io
 
@@ -23,18 +23,18 @@ def test_short_output_is_kept() -> None:
     assert show.trim("a\nb\n", 4) == ["a", "b"]
 
 
-def test_long_output_loses_its_middle_only() -> None:
+def test_the_middle_of_long_output_is_cut_out() -> None:
     lines = [str(n) for n in range(100)]
     shown = show.trim("\n".join(lines), 10)
     assert shown == [*lines[:6], "... 91 more lines", *lines[-3:]]
 
 
-def test_fio_is_summed_up_by_result_and_rates() -> None:
+def test_output_of_fio_is_reduced_to_result_and_rates() -> None:
     assert [x.split()[0] for x in steps.fio_summary(FIO).splitlines()] == [
         "x:", "read:", "write:"]
 
 
-def test_addresses_are_not_taken_for_emoji() -> None:
+def test_ipv6_addresses_are_not_shown_as_emoji() -> None:
     with show.console.capture() as captured:
         show.line("02:e5:5d:ab:31:90 [x]")
     assert captured.get() == "02:e5:5d:ab:31:90 [x]\n"
@@ -44,7 +44,7 @@ HOSTILE = "[red]leaf[/red] [/nothing] \x1b[2J\r\u202eessd"
 SHOWN = "[red]leaf[/red] [/nothing] ?[2J??essd"
 
 
-def test_texts_of_others_are_neither_markup_nor_controls(
+def test_markup_and_control_characters_in_untrusted_text_have_no_effect(
         capsys: pytest.CaptureFixture[str]) -> None:
     table = Table(HOSTILE, box=None)
     table.add_row(HOSTILE)
@@ -58,7 +58,7 @@ def test_texts_of_others_are_neither_markup_nor_controls(
 
 
 @pytest.mark.parametrize("text", [HOSTILE, "[/]"])
-def test_progress_texts_are_neither_markup_nor_controls(
+def test_markup_and_control_characters_in_progress_have_no_effect(
         monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     terminal = show.PlainConsole(force_terminal=True, file=io.StringIO(), width=100)
     monkeypatch.setattr(show, "console", terminal)
@@ -70,7 +70,7 @@ def test_progress_texts_are_neither_markup_nor_controls(
     assert str(progress.status.renderable.text) == f"QEMU: {show.printable(text)}"
 
 
-def test_hostile_neighbour_is_shown_as_it_calls_itself() -> None:
+def test_a_neighbours_name_with_markup_is_shown_unchanged() -> None:
     ports = [{"port": 0, "neighbours": [
         {"chassis": "[bold]x", "port": "[/red]", "system": "essd> ", "addresses": [],
          "capabilities": [], "forgotten-in": 9}]}]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The machine, its boot ROM and the hal, tried out in QEMU.
+"""The machine, its boot ROM and the HAL in QEMU.
 
-Image slots hold tests/soc/main.c; the straps tell it what to try.
+The image slots hold tests/soc/main.c, and the straps select what it does.
 """
 
 import json
@@ -37,7 +37,7 @@ def trial() -> fw_build.Firmware:
 
 
 class Machine:
-    """One QEMU with its console in a file and a QMP socket."""
+    """A QEMU with its console in a file, and a QMP socket."""
 
     def __init__(self, qemu: Path, folder: Path, flash: Path, *options: str,
                  machine: str = "essd", name: str = "machine") -> None:
@@ -75,7 +75,7 @@ class Machine:
             if "return" in answer or "error" in answer:
                 assert "return" in answer, answer
                 return answer["return"]
-        raise AssertionError("QEMU went away: " + self.errors.read_text())
+        raise AssertionError("QEMU has ended: " + self.errors.read_text())
 
     def log(self) -> str:
         return self.console.read_bytes().decode(errors="replace")
@@ -95,7 +95,7 @@ class Machine:
 
 
 class Bench:
-    """Makes flash images and machines, and clears them away."""
+    """Makes flash images and machines, and ends the machines."""
 
     def __init__(self, qemu: Path, firmware: fw_build.Firmware, folder: Path) -> None:
         self.qemu, self.firmware, self.folder = qemu, firmware, folder
@@ -139,7 +139,7 @@ def test_boots_slot_b_when_it_is_newer(bench):
     assert "slot 2, A not needed, B good" in log
 
 
-def test_both_address_lengths_are_used_even_for_one_slot(bench):
+def test_a_slot_above_16_mib_is_read_with_four_address_bytes(bench):
     machine = bench.start("-trace", "m25p80_command_decoded")
     machine.wait_for(IDLE)
     boot = machine.errors.read_text()
@@ -149,7 +149,7 @@ def test_both_address_lengths_are_used_even_for_one_slot(bench):
 
 @pytest.mark.parametrize("what, said", [
     ("image", "bad image CRC"), ("header", "bad header CRC"), ("magic", "empty")])
-def test_a_bad_slot_makes_the_other_boot(bench, what, said):
+def test_the_other_slot_boots_if_one_is_damaged(bench, what, said):
     bench.flash.corrupt_slot("A", what)
     log = bench.boot()
     assert f"slot 2, A {said}, B good" in log
@@ -159,13 +159,13 @@ def test_a_bad_slot_makes_the_other_boot(bench, what, said):
 @pytest.mark.parametrize("change", [
     {"load_addr": 0x1000}, {"entry": 0x7FFFFFFC}, {"entry": 0x80000002},
     {"load_addr": 0x9FFFFFF0, "entry": 0x9FFFFFF0}])
-def test_an_image_that_cannot_be_placed_is_refused(bench, change):
+def test_an_image_with_a_bad_length_or_address_is_refused(bench, change):
     image = bench.flash.image("A")
     bench.flash.set_image("A", fl.Image(image.data, "1.0", 5, **change))
     assert "slot 2, A bad length, load address or entry, B good" in bench.boot()
 
 
-def test_two_bad_slots_stop_the_boot_rom(bench):
+def test_the_boot_rom_stops_if_both_slots_are_damaged(bench):
     bench.flash.corrupt_slot("A", "image")
     bench.flash.erase_slot("B")
     machine = bench.start()
@@ -180,37 +180,37 @@ def test_two_bad_slots_stop_the_boot_rom(bench):
     assert machine.log() == log
 
 
-# The SoC's parts
+# Devices of the SoC
 
 def test_reset_by_software_keeps_the_scratch_words_quiet(bench):
     log = bench.boot(straps=4)
     assert "reset by software" in log and "panic" not in log
 
 
-def test_an_assertion_is_remembered_over_the_reset(bench):
+def test_an_assertion_is_reported_after_the_reset(bench):
     log = bench.boot(straps=1)
     assert "panic: tests/soc/main.c:" in log
     assert "reset by panic" in log
     assert "panic 1: assertion cause 0 value 0 file tests/soc/main.c" in log
 
 
-def test_a_trap_prints_registers_and_is_remembered(bench):
+def test_a_trap_prints_registers_and_is_reported_after_the_reset(bench):
     log = bench.boot(straps=2)
     assert "panic: trap 5 at 0x8000" in log and "x31 " in log
     assert "panic 1: trap cause 5 value 0 file" in log
 
 
-def test_an_image_that_is_no_program_ends_in_a_trap(bench):
+def test_an_image_that_is_not_a_program_traps(bench):
     bench.flash.set_image("A", fl.Image(b"\0" * 64, "0.0", 9))
     log = bench.boot(until="reset by panic")
     assert "panic: trap 2 at 0x80000000" in log
 
 
-def test_the_watchdog_resets_a_hanging_firmware(bench):
+def test_the_watchdog_resets_firmware_that_hangs(bench):
     assert "reset by watchdog" in bench.boot(straps=3)
 
 
-def test_the_monitor_s_reset_is_the_reset_pin(bench):
+def test_system_reset_of_the_monitor_is_the_reset_pin(bench):
     machine = bench.start()
     machine.wait_for(IDLE)
     machine.ask("system_reset")
@@ -235,7 +235,7 @@ def test_flash_is_written_below_and_above_16_mib(bench):
         [0xF00 & 255, (0xF00 + 7) & 255, (0xF00 + 14) & 255])
 
 
-def test_timer_and_interrupts_end_a_wait(bench):
+def test_the_timer_and_interrupts_end_a_wait(bench):
     log = bench.boot(straps=7)
     assert "timer works" in log
     assert "interrupt works, sources 2" in log
@@ -246,7 +246,7 @@ def test_random_words_differ(bench):
     assert "random works" in bench.boot(straps=8)
 
 
-def test_dram_size_follows_m(bench):
+def test_the_option_m_sets_the_size_of_dram(bench):
     assert "DRAM 64 MiB" in bench.boot("-m", "64M")
 
 
@@ -255,7 +255,7 @@ def cpu_ticks(machine: Machine) -> int:
     return sum(int(x) for x in fields.split()[11:13])
 
 
-def test_an_idle_machine_sleeps(bench):
+def test_an_idle_machine_uses_little_processor_time(bench):
     machine = bench.start("-smp", "4")
     machine.wait_for(IDLE)
     before = cpu_ticks(machine)
@@ -285,8 +285,8 @@ def load(bench: Bench, state: Path, *options: str) -> Machine:
 
 
 @pytest.mark.parametrize("delay_ms", [0, 5, 10, 20, 500])
-def test_a_saved_machine_goes_on_wherever_it_was(bench, delay_ms):
-    """Stopped in the ROM, while the image is loaded, or running: all the same."""
+def test_a_saved_machine_resumes_in_every_phase(bench, delay_ms):
+    """It is stopped in the ROM, while the image is loaded, or while the image runs."""
     first = bench.start("-S", "-smp", "2")
     first.ask("cont")
     time.sleep(delay_ms / 1000)
@@ -301,8 +301,8 @@ def test_a_saved_machine_goes_on_wherever_it_was(bench, delay_ms):
     second.wait_for("soc: reset by reset pin")
 
 
-def test_the_real_firmware_goes_on_after_loading(qemu, tmp_path):
-    """Saved with all of its devices running; the watchdog stays content."""
+def test_the_real_firmware_resumes_after_loading(qemu, tmp_path):
+    """It is saved while all devices run; the watchdog does not expire afterwards."""
     bench = Bench(qemu, fw_build.ensure_firmware(), tmp_path)
     try:
         first = bench.start()
@@ -329,7 +329,7 @@ def test_the_real_firmware_goes_on_after_loading(qemu, tmp_path):
     (["-smp", "5"], "Invalid SMP CPUs 5"),
     (["-M", "essd,straps=256"], "straps"),
     (["-M", "essd,media=other"], "other")])
-def test_impossible_options_are_refused_in_one_line(qemu, bench, options, said):
+def test_invalid_options_are_refused_in_one_line(qemu, bench, options, said):
     bench.flash.save(bench.path)
     result = subprocess.run(
         [qemu, "-M", "essd,media=media", "-display", "none", *MEDIA, "-drive",
@@ -350,7 +350,7 @@ def test_a_machine_without_flash_is_refused(qemu, tmp_path):
         assert result.returncode == 1 and said in result.stderr
 
 
-def test_flash_may_be_a_node(qemu, trial, bench):
+def test_the_flash_may_be_a_block_node(qemu, trial, bench):
     bench.flash.save(bench.path)
     console = bench.folder / "console"
     with subprocess.Popen(
@@ -364,7 +364,7 @@ def test_flash_may_be_a_node(qemu, trial, bench):
         process.kill()
 
 
-def test_no_protocol_above_roce_is_in_qemu(qemu):
+def test_qemu_contains_no_protocol_above_roce(qemu):
     symbols = subprocess.run(["nm", qemu], capture_output=True, text=True,
                              check=True, timeout=120).stdout
     assert "essd_machine_init_board" in symbols

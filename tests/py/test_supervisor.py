@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A supervisor with programs of the test's in place of virtual machines."""
+"""A supervisor with a script instead of each virtual machine."""
 
 import contextlib
 import json
@@ -23,8 +23,8 @@ from essd.process import start_time
 from essd.supervisor import Cable
 from essd.vm import QEMU, cables_connected
 
-# Answers QMP's greeting and commands, as far as the supervisor asks.  Requests
-# come without line ends: QMP is a stream of JSON values.
+# The script answers the QMP commands that the supervisor sends.  Requests have no line
+# ends, because QMP is a stream of JSON values.
 FAKE_QEMU = '''#!{python}
 import json, socket, sys
 path = next(a.split("path=")[1] for a in sys.argv
@@ -97,13 +97,13 @@ def wait_state(instance: Instance, state: str) -> dict[str, object]:
     raise AssertionError(instance.status())
 
 
-def test_everything_is_private(instance: Instance) -> None:
+def test_only_the_user_can_open_folder_and_socket(instance: Instance) -> None:
     wait_state(instance, "running")
     assert instance.folder.stat().st_mode & 0o77 == 0
     assert (instance.folder / "control.sock").stat().st_mode & 0o77 == 0
 
 
-def test_down_leaves_nothing_running(instance: Instance) -> None:
+def test_stop_ends_every_process(instance: Instance) -> None:
     pids = [p["pid"] for p in json.loads((instance.folder / "state.json").read_text())]
     assert len(pids) == 2
     assert instance.stop()
@@ -112,7 +112,7 @@ def test_down_leaves_nothing_running(instance: Instance) -> None:
     assert not instance.stop()
 
 
-def test_drive_dies_with_its_supervisor(instance: Instance) -> None:
+def test_the_drive_is_killed_when_its_supervisor_is_killed(instance: Instance) -> None:
     state = json.loads((instance.folder / "state.json").read_text())
     os.kill(state[0]["pid"], signal.SIGKILL)
     for _ in range(100):
@@ -120,12 +120,12 @@ def test_drive_dies_with_its_supervisor(instance: Instance) -> None:
             break
         time.sleep(0.02)
     else:
-        raise AssertionError("the drive lives on")
+        raise AssertionError("the drive is still running")
     with pytest.raises(EssdError, match="nothing is running"):
         instance.status()
 
 
-def test_crash_is_noticed_with_its_last_words(instance: Instance) -> None:
+def test_a_crash_is_reported_with_its_last_log_line(instance: Instance) -> None:
     wait_state(instance, "running")
     with pytest.raises(EssdError):
         instance.ask("qmp", part="drive", execute="quit-badly")
@@ -136,7 +136,7 @@ def test_crash_is_noticed_with_its_last_words(instance: Instance) -> None:
         instance.check()
 
 
-def test_power_goes_off_and_on(instance: Instance) -> None:
+def test_a_power_cut_and_power_on_start_a_new_process(instance: Instance) -> None:
     first = wait_state(instance, "running")["pid"]
     instance.ask("power-cut")
     wait_state(instance, "off")
@@ -189,7 +189,7 @@ def test_the_monitor_shows_whether_a_cable_is_connected(state: str,
     assert cables_connected(text) == {12: connected}
 
 
-def test_a_partner_stays_as_it_is_when_the_drive_is_off(instance: Instance) -> None:
+def test_a_link_partner_keeps_its_settings_over_a_power_cut(instance: Instance) -> None:
     wait_state(instance, "running")
     port.change(instance, 1, port.Wish(partner_fec="rs", partner_speed=10))
     instance.ask("power-cut")
@@ -203,7 +203,7 @@ def test_a_partner_stays_as_it_is_when_the_drive_is_off(instance: Instance) -> N
         "port1 partner-fec rs", "port1 partner-speed 10"] * 2
 
 
-def test_of_two_starts_at_once_one_is_refused(instance: Instance) -> None:
+def test_one_of_two_simultaneous_starts_is_refused(instance: Instance) -> None:
     config = instance.config
     instance.stop()
     said: list[str] = []
@@ -224,7 +224,7 @@ def test_of_two_starts_at_once_one_is_refused(instance: Instance) -> None:
     assert any("running already" in text for text in said)
 
 
-def test_unknown_port_is_refused(instance: Instance) -> None:
+def test_an_unknown_port_is_refused(instance: Instance) -> None:
     with pytest.raises(EssdError, match="no port 7"):
         instance.ask("port", port=7, plugged=False)
 
@@ -270,7 +270,7 @@ def test_a_subscriber_that_goes_without_reading_leaves_nothing_in_the_log(
 @pytest.mark.parametrize(("plugged", "connected", "port_up", "carrier"), [
     (True, True, None, True), (True, True, True, True), (True, True, False, False),
     (False, True, True, False), (True, False, True, False)])
-def test_carrier_needs_cable_peer_and_port(plugged: bool, connected: bool,
+def test_a_carrier_needs_a_cable_a_peer_and_a_port_that_is_up(plugged: bool, connected: bool,
                                            port_up: bool | None,
                                            carrier: bool) -> None:
     cable = Cable()
@@ -278,7 +278,7 @@ def test_carrier_needs_cable_peer_and_port(plugged: bool, connected: bool,
     assert cable.carrier == carrier
 
 
-def test_foreign_runtime_folder_is_refused(tmp_path: Path,
+def test_a_runtime_folder_that_others_can_read_is_refused(tmp_path: Path,
                                            monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     (tmp_path / "essd").mkdir(mode=0o755)

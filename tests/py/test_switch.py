@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""essd-switch with stream sockets in the place of drives and hosts."""
+"""essd-switch with stream sockets instead of drives and hosts."""
 
 import os
 import random

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""`essd trace`: records made here, as the drive makes them, become lines."""
+"""`essd trace`: the decoder and printer, with records like those of the drive."""
 
 import base64
 import io
@@ -57,7 +57,7 @@ def test_the_groups_are_in_the_headers_order() -> None:
     assert tuple(name.lower() for name in found) == trace.GROUPS
 
 
-def test_every_event_has_words_for_people() -> None:
+def test_every_event_has_a_description() -> None:
     own = {"TEXT", "HELLO", "LOST"}
     assert set(trace.WORDS) == {kind.name for kind in trace.KINDS} - own
 
@@ -73,7 +73,7 @@ def test_an_admin_command_has_no_lba() -> None:
     assert line.startswith("Get Log Page nsid 0 512 bytes: Invalid Log Page;")
 
 
-def test_a_command_that_was_dropped_says_so() -> None:
+def test_a_dropped_command_is_shown_as_dropped() -> None:
     assert ": dropped;" in words(record("COMMAND", 0x01, 1, 0, 0, 4096, 0xffff))
 
 
@@ -91,13 +91,13 @@ def test_a_name_with_control_characters_is_made_printable() -> None:
     assert "\x1b" not in trace.line_of(event, 0)
 
 
-def test_an_event_of_the_hardware_may_come_between_an_event_and_its_text() -> None:
+def test_a_hardware_event_may_come_between_an_event_and_its_text() -> None:
     events = decode(record("CONNECT", 0, texts=1, qpn=1),
                     record("NAK_SENT", 0x60, 5, source=2, qpn=2), text(b"host"))
     assert [(event.qpn, event.text) for event in events] == [(2, ""), (1, "host")]
 
 
-def test_records_may_be_cut_anywhere() -> None:
+def test_records_may_arrive_in_pieces() -> None:
     whole = b"".join(record("QP_STATE", 0, 1, source=2, qpn=n) for n in range(5))
     for cut in range(len(whole)):
         decoder = trace.Decoder()
@@ -105,7 +105,7 @@ def test_records_may_be_cut_anywhere() -> None:
         assert [event.qpn for event in found] == [0, 1, 2, 3, 4]
 
 
-def test_what_makes_no_sense_is_counted_and_skipped() -> None:
+def test_invalid_records_are_counted_and_skipped() -> None:
     decoder = trace.Decoder()
     bad = trace.RECORD.pack(0, 999, 0, 0, 0, 0) + bytes(44)
     strange = trace.RECORD.pack(0, NUMBERS["COMMAND"], 9, 0, 0, 0) + bytes(44)
@@ -113,7 +113,7 @@ def test_what_makes_no_sense_is_counted_and_skipped() -> None:
     assert len(found) == 1 and decoder.unknown == 3
 
 
-def test_firmware_cannot_say_what_was_lost() -> None:
+def test_a_count_of_lost_events_from_the_firmware_is_ignored() -> None:
     decoder = trace.Decoder()
     list(decoder.take(record("LOST", 5, 6, source=0)))
     assert decoder.lost_firmware == 0
@@ -129,7 +129,7 @@ def printed(mask: int, as_json: bool, *records: bytes) -> tuple[str, trace.Print
     return out.getvalue(), printer
 
 
-def test_json_has_one_object_a_line() -> None:
+def test_json_output_has_one_object_per_line() -> None:
     output, _ = printed(trace.mask_of("all"), True,
                         record("CONNECT", 0, 1, 5, 0, *V4, texts=1), text(b"me"),
                         record("NAK_RECEIVED", 0x60, 9, source=2, request=0xffffffff))
@@ -139,14 +139,14 @@ def test_json_has_one_object_a_line() -> None:
     assert second["event"] == "nak_received" and second["request"] is None
 
 
-def test_only_the_groups_that_were_asked_for_are_shown() -> None:
+def test_only_the_selected_groups_are_shown() -> None:
     output, printer = printed(trace.mask_of("qp"), False, record("COMMAND", 2),
                               record("QP_STATE", 2, 3, source=2))
     assert "RTR -> RTS" in output and "Read" not in output
     assert printer.summary() == "1 events, 0 lost"
 
 
-def test_the_summary_says_what_was_lost() -> None:
+def test_the_summary_counts_lost_events() -> None:
     _, printer = printed(1, False, record("LOST", 3, 4, source=1))
     assert printer.summary() == ("0 events, 7 lost (3 of the firmware's, "
                                  "4 of the hardware's)")
