@@ -46,7 +46,7 @@ def test_a_mistake_on_the_command_line_is_reported_in_one_line(
     (b"\xff\xfe\0", ": not valid YAML: the file is not UTF-8 text"),
     (b"only words", ":1: a configuration consists of keys and values"),
     (b"name: a\n---\nname: b\n", ": not valid YAML"),
-    (b"port: {1: {speed: 10}}", ": port.1.speed: 10, but port.0.speed is 25"),
+    (b"port: {1: {speed: 10}}", ": port.1.speed: 10 differs from port.0.speed, 25"),
 ])
 def test_a_mistake_in_a_configuration_file_is_reported_in_one_line(
         tmp_path, text: bytes, said: str) -> None:

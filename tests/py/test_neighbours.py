@@ -110,7 +110,8 @@ def test_a_closed_console_is_an_error(tmp_path: Path) -> None:
         console.ask(talk(tmp_path), "port")
 
 
-def test_a_console_that_does_not_answer_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_console_that_does_not_answer_is_an_error(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(console, "ANSWER_S", 0.2)
     with pytest.raises(EssdError, match="in use elsewhere"):
         console.ask(talk(tmp_path, b"\r\n"), "port")
