@@ -38,6 +38,7 @@ from .fault_keeper import FaultKeeper
 from .guest_build import Guest
 from .process import start_time
 from .ssh import ssh_options
+from .switch import SWITCH_LINE_MAX, switch_command, switch_control
 from .vm import cables_connected, guest_command, network_query
 
 PR_SET_PDEATHSIG = 1
@@ -101,12 +102,22 @@ class Part:
         return self.supervisor.folder
 
     @property
+    def title(self) -> str:
+        """The part's name in a message."""
+        return f"the {self.name}" if self.name in ("drive", "host", "peer") else self.name
+
+    @property
     def is_drive(self) -> bool:
         return self.name in self.supervisor.config.drives
 
     @property
     def is_host(self) -> bool:
         return self.name in self.supervisor.config.hosts
+
+    @property
+    def has_monitor(self) -> bool:
+        """Whether the supervisor can send commands to the part."""
+        return self.qmp is not None
 
     @property
     def kind(self) -> str:
@@ -286,13 +297,68 @@ class Part:
 
     def status(self) -> dict[str, Any]:
         return {"kind": self.kind, "state": self.state, "why": self.why, "ready": self.ready,
-                "monitor": self.qmp is not None,
+                "monitor": self.has_monitor,
                 "pid": self.process.pid if self.process else None,
                 "log": str(self.log),
-                "console": str(self.folder / f"{self.name}.console"),
+                "console": str(self.log if self.kind == "switch" else
+                               self.folder / f"{self.name}.console"),
                 "restarts": self.restarts, "saved": self.saved is not None,
                 "halted": self.halted,
                 **({"ssh_port": self.ssh_port} if self.ssh_port else {})}
+
+
+class SwitchPart(Part):
+    """A switch: it has a control socket instead of a QEMU monitor."""
+
+    def __init__(self, supervisor: "Supervisor", name: str) -> None:
+        super().__init__(supervisor, name)
+        self.reader: asyncio.StreamReader | None = None
+        self.writer: asyncio.StreamWriter | None = None
+        self.turn = asyncio.Lock()      # replies come in the order of the requests
+
+    @property
+    def kind(self) -> str:
+        return "switch"
+
+    @property
+    def has_monitor(self) -> bool:
+        return self.writer is not None
+
+    def command(self) -> list[str]:
+        return switch_command(self.supervisor.config, self.name, self.folder)
+
+    async def connect_qmp(self) -> None:
+        """Connect to the control socket: when it is there, every port listens."""
+        path = switch_control(self.folder, self.name)
+        process = self.process
+        while process is not None and process.returncode is None:
+            with contextlib.suppress(OSError):
+                self.reader, self.writer = await asyncio.open_unix_connection(str(path))
+                return
+            await asyncio.sleep(0.02)
+
+    async def ask(self, line: str) -> object:
+        """Send one request to the switch; ValueError if it refuses."""
+        if self.reader is None or self.writer is None:
+            raise ValueError(f"{self.name} is not running")
+        if "\n" in line or len(line) > SWITCH_LINE_MAX:
+            raise ValueError(f"a request to a switch is one line of at most "
+                             f"{SWITCH_LINE_MAX} characters")
+        async with self.turn:
+            self.writer.write(line.encode() + b"\n")
+            answer = await self.reader.readline()
+        if not answer:
+            raise ValueError(f"{self.name} ended")
+        reply = json.loads(answer)
+        if "error" in reply:
+            raise ValueError(f"{self.name}: {reply['error']}")
+        return reply["return"]
+
+    async def gone(self) -> None:
+        if self.writer is not None:
+            self.writer.close()
+            self.reader = self.writer = None
+        await super().gone()
 
 
 class Cable:
@@ -327,6 +393,8 @@ class Supervisor:
         self.subscribers: list[Subscriber] = []
         self.halter: Part | None = None     # the drive that halted all others
         # A host's QEMU listens on the cables' sockets, so it is started first.
+        for name in config.switches:
+            self.parts[name] = SwitchPart(self, name)
         for name in (*config.hosts, *config.drives, *(["peer"] if config.peer else [])):
             self.parts[name] = Part(self, name)
         self.faults = {name: self.new_keeper(name) for name in config.drives}
@@ -346,6 +414,12 @@ class Supervisor:
         if part.state == "running":
             return
         ports = self.config.ports_of(name)
+        if isinstance(part, SwitchPart):
+            await part.start()
+            for link in ports.values():
+                if not self.cables[link.number].plugged:
+                    await self.tell_switches(link.number)
+            return
         if not part.is_drive:
             for link in ports.values():
                 if link.listens(name):
@@ -472,11 +546,21 @@ class Supervisor:
                         port if part.is_drive else number,
                         self.cables[number].plugged))
 
+    async def tell_switches(self, number: int) -> None:
+        """Pull or plug the cable at the switches' ends."""
+        for end in self.config.link(number).ends:
+            switch = self.parts.get(end.part)
+            if isinstance(switch, SwitchPart) and switch.has_monitor:
+                state = "up" if self.cables[number].plugged else "down"
+                with contextlib.suppress(ValueError, OSError):
+                    await switch.ask(f"set port={end.port} link={state}")
+
     async def plug(self, number: int, plugged: bool) -> None:
         cable = self.cables[number]
         cable.plugged = plugged
         await self.set_carrier(number)
         await self.tell_drive(number)
+        await self.tell_switches(number)
         self.say(f"{self.config.link(number).label} "
                  f"{'plugged' if plugged else 'unplugged'}")
         self.tell("cable", port=number, plugged=plugged)
@@ -576,7 +660,7 @@ class Supervisor:
             "save": self.do_save, "load": self.do_load, "reset": self.do_reset,
             "mgmt": self.do_mgmt, "port": self.do_port,
             "partner": self.do_partner, "qmp": self.do_qmp,
-            "faults": self.do_faults}
+            "faults": self.do_faults, "switch": self.do_switch}
         if kind not in table:
             raise ValueError(f"unknown command {kind}")
         return await table[kind](request)
@@ -625,13 +709,13 @@ class Supervisor:
     def running_drive(self, request: dict[str, Any]) -> Part:
         part = self.drive(request)
         if part.state != "running":
-            raise ValueError(f"the {part.name} is not powered")
+            raise ValueError(f"{part.title} is not powered")
         return part
 
     async def do_power_cut(self, request: dict[str, Any]) -> object:
         part = self.parts[self.target(request)]
         if part.state != "running":
-            raise ValueError(f"the {part.name} is not powered")
+            raise ValueError(f"{part.title} is not powered")
         await part.kill()
         self.say(f"{part.name}: power cut")
         return None
@@ -639,7 +723,7 @@ class Supervisor:
     async def do_power_on(self, request: dict[str, Any]) -> object:
         name = self.target(request)
         if self.parts[name].state == "running":
-            raise ValueError(f"the {name} is powered already")
+            raise ValueError(f"{self.parts[name].title} is powered already")
         # A saved state becomes invalid, because the drive will change the media.
         self.forget_saved(self.parts[name])
         await self.start_part(name)
@@ -670,7 +754,7 @@ class Supervisor:
         """Resume the saved state in a new process; a state can be used only once."""
         part = self.drive(request)
         if part.saved is None:
-            raise ValueError(f"no state of the {part.name} is saved: run "
+            raise ValueError(f"no state of {part.title} is saved: run "
                              f"{chosen.hint(self.config.name, 'save')} first")
         # A link that was up when the state was saved sends no event.  It is read
         # after the state has been loaded; until then there is no carrier.
@@ -686,7 +770,7 @@ class Supervisor:
                 break
             await asyncio.sleep(0.02)
         if part.state != "running":
-            raise ValueError(f"the {part.name} {part.why}")
+            raise ValueError(f"{part.title} {part.why}")
         self.forget_saved(part)
         for link in links:
             self.cables[link.number].port_up = None
@@ -735,6 +819,15 @@ class Supervisor:
         return await self.messages[part.name].ask(str(request["request"]),
                                                   request.get("arguments") or {},
                                                   float(request.get("timeout_s", 5)))
+
+    async def do_switch(self, request: dict[str, Any]) -> object:
+        """Forward one line to a switch's control socket."""
+        part = self.parts.get(str(request["part"]))
+        if not isinstance(part, SwitchPart):
+            names = ", ".join(self.config.switches)
+            raise ValueError(f"{request['part']} is not a switch: there are "
+                             f"{names or 'none'}")
+        return await part.ask(str(request["request"]))
 
     async def do_qmp(self, request: dict[str, Any]) -> object:
         name = self.target(request)
@@ -869,10 +962,12 @@ class Supervisor:
         server = await asyncio.start_unix_server(self.serve, control)
         if self.bond is not None:
             loop.add_reader(self.bond, self.on_bond)
-        for name in list(self.parts):
+        # Hosts' QEMUs listen on their cables' sockets; the peer connects to them.
+        for kind in ("switch", "host", "drive", "peer"):
             if self.done.is_set():
                 break
-            await self.start_part(name)
+            await asyncio.gather(*(self.start_part(part.name) for part in
+                                   self.parts.values() if part.kind == kind))
         await self.done.wait()
         await asyncio.sleep(0.05)     # time to send the reply to "stop"
         server.close()

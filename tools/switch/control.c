@@ -184,7 +184,7 @@ static bool do_show(struct program *program, struct request *request,
                     struct complaint *complaint)
 {
     bool has_port;
-    uint8_t number;
+    uint8_t number = 0;
 
     if (!take_port(program, request, &has_port, &number, complaint)) {
         return false;
@@ -210,7 +210,7 @@ static bool do_reset(struct program *program, struct request *request,
                      struct complaint *complaint)
 {
     bool has_port;
-    uint8_t number;
+    uint8_t number = 0;
 
     if (!take_port(program, request, &has_port, &number, complaint)) {
         return false;
@@ -228,7 +228,7 @@ static bool do_flush(struct program *program, struct request *request,
                      struct complaint *complaint)
 {
     bool has_port;
-    uint8_t number;
+    uint8_t number = 0;
 
     if (!take_port(program, request, &has_port, &number, complaint)) {
         return false;
@@ -316,7 +316,7 @@ static bool set_port(struct program *program, const struct request *request,
                      const char *name, struct complaint *complaint)
 {
     struct port_options options;
-    uint8_t number;
+    uint8_t number = 0;
 
     if (!find_port(program, name, &number, complaint)) {
         return false;

@@ -9,6 +9,7 @@ import typer
 from ... import fleet, show
 from ...errors import EssdError
 from ...instance import Instance
+from .. import completion
 from ..base import DISTURB, AsJson, Name, Part, Parts, command
 
 
@@ -135,3 +136,15 @@ def port(number: Annotated[int | None, typer.Argument(
     if number is not None and not as_json:
         show.line()
         show.console.print(port_module.counters(ports[0]))
+
+
+@command(DISTURB)
+def switch(part: Annotated[str, typer.Argument(
+               metavar="SWITCH", autocompletion=completion.parts,
+               help="Switch of a topology.")],
+           words: Annotated[list[str], typer.Argument(
+               metavar="REQUEST...", help="Such as show, macs, or set port=2 loss=0.01.")],
+           name: Name = "") -> None:
+    """Send one request to a switch of a topology (see docs/topologies.md)."""
+    reply = Instance(name).ask("switch", part=part, request=" ".join(words))
+    print(json.dumps(reply, indent=2))

@@ -65,9 +65,27 @@ def up(name: NewName = chosen.DEFAULT,
        config_file: Annotated[Path | None, typer.Option(
            "--config", metavar="FILE", help="YAML file with the drive's configuration "
                                             "(see docs/configuration.md).")] = None,
+       topology: Annotated[Path | None, typer.Option(
+           "--topology", metavar="FILE", help="YAML file that names drives, hosts, "
+           "switches and cables (see docs/topologies.md).")] = None,
+       drives: Annotated[int | None, typer.Option(
+           "--drives", metavar="N", help="Start N drives, one host and two switches: one "
+           "for the ports 0, one for the ports 1.")] = None,
        ) -> None:
-    """Start the drive and a Linux host that is connected to it by two cables."""
+    """Start the drive and a Linux host that is connected to it by two cables.
+
+    With --drives or --topology, start several drives, hosts and switches.
+    """
     chosen.check_word("--target", target, ("drive", "nvmet"))
+    if topology is not None or drives is not None:
+        from ... import topology_cmd
+        if (port0, port1, nqn, media, media_format, config_file, target, host_mtu) != (
+                None, None, None, None, None, None, "drive", 0):
+            raise EssdError("--topology and --drives go with --name, --new and --capture; "
+                            "--drives also with --size, --mtu, --cpus and --no-host")
+        topology_cmd.up(topology_cmd.Wish(name, topology, drives, new, capture, size, mtu,
+                                          cpus, host))
+        return
     from ... import interrupts, outside, settings_cmd, setup
     from ...steps import Job, wait_target
     instance = Instance(name)

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Several drives on switches: I/O to all of them while one loses its power."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from conftest import SESSION
+
+from essd import paths, setup, topology, topology_setup, topology_yaml
+from essd.instance import Instance
+
+pytestmark = pytest.mark.drive
+
+NAME = f"{SESSION}-topology"
+COUNT = 4
+FIO = ("fio --ioengine=libaio --direct=1 --verify=crc32c --verify_fatal=1 --bs=4k "
+       "--size=512k --iodepth=4 --rw=randwrite --name={name} --filename={device}")
+
+
+def essd(*words: str) -> str:
+    done = subprocess.run([sys.executable, "-m", "essd", *words], text=True, check=False,
+                          cwd=paths.TOP / "tools", capture_output=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def instance() -> Iterator[Instance]:
+    """Four small drives with one host, each of their ports at a switch."""
+    found = Instance(NAME)
+    text = topology.of_drives(COUNT, "64M", None, 1, True)
+    try:
+        yield topology_setup.start(
+            topology_yaml.load(text, "four.yaml", Path.cwd()), NAME, True, False)
+    finally:
+        found.stop()
+        setup.forget(NAME)
+
+
+def device(instance: Instance, drive: str) -> str:
+    """The host's block device of a drive."""
+    nqn = instance.config.drives[drive].nqn
+    found = instance.run("for s in /sys/class/nvme-subsystem/*; do "
+                         f"grep -qx {nqn} $s/subsysnqn && ls $s; done; true").output
+    (name,) = re.findall(r"^nvme\d+n\d+$", found, re.M)
+    return f"/dev/{name}"
+
+
+def test_four_drives_on_switches_serve_one_host_and_one_loses_its_power(
+        instance: Instance) -> None:
+    connects = []
+    for name, drive in instance.config.drives.items():
+        # One drive is connected through both switches, the others alternately.
+        for port, link in instance.config.ports_of(name).items():
+            if name == "drive0" or port == int(name[-1]) % 2:
+                # A controller whose drive is off is given up after 2 s.
+                connects.append(f"nvme connect -t rdma -a {link.target_address} -s 4420 "
+                                f"-n {drive.nqn} --ctrl-loss-tmo=2 --reconnect-delay=1")
+    instance.run(" && ".join(connects))
+    devices = {name: device(instance, name) for name in instance.config.drives}
+    assert len({*devices.values()}) == COUNT
+    jobs = " & ".join(FIO.format(name=name, device=path) + f" > /tmp/{name}"
+                      for name, path in devices.items())
+    instance.run(f"{jobs} & wait")
+    for name in devices:
+        assert "err= 0" in instance.run(f"cat /tmp/{name}").output
+
+    # The last drive's power is cut; those before it go on, under load.
+    *rest, victim = devices
+    running = " & ".join(FIO.format(name=name, device=devices[name]) + f" > /tmp/{name}"
+                         for name in rest)
+    instance.run(f"({running} & wait; echo done > /tmp/done) > /dev/null 2>&1 &")
+    assert f"{victim}: power is off" in essd("power-cut", victim, "--name", NAME)
+    instance.run("until [ -e /tmp/done ]; do sleep 0.2; done", timeout_s=200)
+    for name in rest:
+        assert "err= 0" in instance.run(f"cat /tmp/{name}").output
+    parts = instance.status()["parts"]
+    assert [parts[name]["state"] for name in devices] == ["running"] * 3 + ["off"]
+
+    # It comes back with its identity.
+    essd("power-on", victim, "--name", NAME)
+    address = instance.config.ports_of(victim)[0].target_address
+    instance.run(f"until ping -c 1 -W 1 {address} > /dev/null; do :; done")
+    nqn = instance.config.drives[victim].nqn
+    assert nqn in instance.run(f"nvme discover -t rdma -a {address} -s 4420").output
+    instance.check()

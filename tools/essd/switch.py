@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The command line of a switch of a topology: the program essd-switch."""
+
+from pathlib import Path
+
+from .config import Config, part_file
+
+SWITCH_LINE_MAX = 4000      # characters of one request
+
+
+def switch_control(folder: Path, part: str) -> Path:
+    return part_file(folder, part, "control.sock")
+
+
+def switch_command(config: Config, part: str, folder: Path) -> list[str]:
+    """The command that starts a switch; its ports are numbered from 0."""
+    switch = config.switches[part]
+    command = [switch.program, "--control", str(switch_control(folder, part)),
+               *switch.options]
+    for number, link in config.ports_of(part).items():
+        far = link.far_end(part)
+        if far.outside:
+            place = far.outside
+        else:
+            kind = "listen" if link.listens(part) else "dial"
+            place = f"{kind}={link.socket(folder)}"
+        words = [place, f"name={far.part}.{far.port}" if far.part else f"name=outside{number}"]
+        if switch.words.get(number):
+            words.append(switch.words[number])
+        # A host's QEMU writes the capture of its cable itself.
+        if link.capture and link.ends[0].part == part:
+            words.append(f"capture={folder}/link{link.number}.pcap")
+        command += ["--port", ",".join(words)]
+    return command

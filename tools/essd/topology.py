@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Topologies: drives, hosts, switches and the cables between them.
+
+topology_yaml.py reads them from a file, and topology_setup.py starts them.
+"""
+
+import ipaddress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import yaml
+
+from .config import End
+from .errors import EssdError
+
+Interface = ipaddress.IPv4Interface | ipaddress.IPv6Interface
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+DRIVES_MAX = 64
+SWITCH_PORTS_MAX = 64
+DRIVE_PORTS = 2
+HOST_CARDS_MAX = 16
+FIRST_DRIVE = 10            # last number of the first drive's default address
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A place in the file; both count from 1."""
+
+    line: int
+    column: int
+
+    @classmethod
+    def of(cls, node: yaml.Node) -> "Mark":
+        return cls(node.start_mark.line + 1, node.start_mark.column + 1)
+
+
+@dataclass
+class Drive:
+    name: str
+    mark: Mark
+    size: str | None = None
+    mtu: int | None = None
+    config: Path | None = None      # a file with settings
+    ports: dict[int, list[Interface]] = field(default_factory=dict)
+
+
+@dataclass
+class Host:
+    name: str
+    mark: Mark
+    memory_mib: int = 1024
+    cpus: int = 1
+    cards: dict[int, list[Interface]] = field(default_factory=dict)
+
+
+@dataclass
+class Switch:
+    name: str
+    mark: Mark
+    options: list[str] = field(default_factory=list)
+    ports: int = 0              # that have a cable
+
+
+@dataclass
+class Cable:
+    """A cable; `words` are settings of the switch's port at one of its ends."""
+
+    mark: Mark
+    ends: tuple[End, End]
+    words: dict[str, str] = field(default_factory=dict)
+    capture: bool = False
+
+
+@dataclass
+class Topology:
+    name: str                   # of the file, for messages
+    drives: dict[str, Drive] = field(default_factory=dict)
+    hosts: dict[str, Host] = field(default_factory=dict)
+    switches: dict[str, Switch] = field(default_factory=dict)
+    cables: list[Cable] = field(default_factory=list)
+
+    def kind(self, part: str) -> str:
+        """What a part is; "" for something outside."""
+        for kind, parts in (("drive", self.drives), ("host", self.hosts),
+                            ("switch", self.switches)):
+            if part in parts:
+                return kind
+        return ""
+
+    def parts(self) -> list[str]:
+        return [*self.hosts, *self.switches, *self.drives]
+
+    def segments(self) -> list[set[tuple[str, int]]]:
+        """The Ethernet networks: sets of (part, port) that can send to each other."""
+        groups: list[set[tuple[str, int]]] = []
+        for cable in self.cables:
+            # All ports of a switch are in one network.
+            mine = {(end.part, -1 if end.part in self.switches else end.port)
+                    for end in cable.ends if end.part}
+            for other in [group for group in groups if group & mine]:
+                mine |= other
+                groups.remove(other)
+            groups.append(mine)
+        return groups
+
+
+def of_drives(count: int, size: str | None, mtu: int | None, cpus: int,
+              has_host: bool) -> str:
+    """The file that `essd up --drives` stands for: two switches, and one host."""
+    if not 1 <= count <= DRIVES_MAX - has_host:
+        raise EssdError(f"--drives {count}: must be 1 to {DRIVES_MAX - has_host}")
+    keys = [f"size: {size}"] * (size is not None) + [f"mtu: {mtu}"] * (mtu is not None)
+    last = count - 1
+    lines = ["drives:", f"  drive[0-{last}]: {{{', '.join(keys)}}}",
+             *(["hosts:", f"  host: {{cpus: {cpus}}}"] if has_host else []),
+             "switches:", "  switch[0-1]: {}", "cables:",
+             *(["  - host - switch[0-1]"] if has_host else []),
+             f"  - drive[0-{last}]:0 - switch0", f"  - drive[0-{last}]:1 - switch1"]
+    return "\n".join(lines) + "\n"

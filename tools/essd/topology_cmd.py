@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`essd up --topology`, `essd up --drives` and `essd topology`."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import chosen, setup, show, status, topology, topology_setup, topology_yaml
+from .errors import EssdError
+from .instance import Instance
+from .topology import Topology
+
+SEVERAL = "drives"          # name of an instance that --drives starts
+
+
+@dataclass
+class Wish:
+    """The options of `essd up` that concern several drives."""
+
+    name: str
+    file: Path | None
+    drives: int | None
+    new: bool = False
+    capture: bool = False
+    size: str | None = None
+    mtu: int | None = None
+    cpus: int = 1
+    host: bool = True
+
+
+def wanted(wish: Wish) -> tuple[Topology, str]:
+    """The topology, and the name of its instance."""
+    if wish.file is None:
+        assert wish.drives is not None
+        text = topology.of_drives(wish.drives, wish.size, wish.mtu, wish.cpus, wish.host)
+        found = topology_yaml.load(text, f"--drives {wish.drives}", Path.cwd())
+        return found, SEVERAL if wish.name == chosen.DEFAULT else wish.name
+    if wish.drives is not None:
+        raise EssdError("give either --topology FILE or --drives N")
+    if (wish.size, wish.mtu, wish.cpus, wish.host) != (None, None, 1, True):
+        raise EssdError(f"--size, --mtu, --cpus and --no-host are not for --topology: "
+                        f"write them into {wish.file}")
+    found = topology_yaml.read(wish.file)
+    name = wish.name
+    if name == chosen.DEFAULT:
+        name = chosen.check_name(wish.file.stem.replace(".", "-"))
+    return found, name
+
+
+def up(wish: Wish) -> None:
+    found, name = wanted(wish)
+    if Instance(name).is_running:
+        raise EssdError(f"instance {name} is running already: stop it with "
+                        f"{Instance(name).hint('down')}")
+    instance = topology_setup.start(found, name, wish.new, wish.capture)
+    if show.is_quiet:
+        return
+    facts = instance.status()
+    show.console.print(status.parts_table(facts))
+    for line in status.cable_lines(facts):
+        show.line(line)
+    show.line()
+    for line in setup.connections(instance.config):
+        show.line(line)
+    for line in hints(instance):
+        show.line(line)
+
+
+def hints(instance: Instance) -> list[str]:
+    """What to try next."""
+    config = instance.config
+    lines = []
+    address = next((link.target_address for link in config.links
+                    if link.targets and not link.outside), "")
+    if config.hosts and address:
+        lines.append(f"next: {instance.hint('host')}")
+        lines.append("      " + instance.hint(
+            "host", "--", f"nvme discover -t rdma -a {address} -s 4420"))
+    if config.drives:
+        drive = next(iter(config.drives))
+        lines.append(f"      {instance.hint('console', drive)}")
+        lines.append(f"      {instance.hint('power-cut', drive)}")
+    return lines

@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Turn a topology into the configuration of an instance, and start it."""
+
+import hashlib
+import ipaddress
+from pathlib import Path
+
+from . import interrupts, outside, prepare, settings_cmd, setup, show
+from .config import Config, Drive, End, Host, Link, Switch
+from .errors import EssdError, Mistakes
+from .flash import Config as Settings
+from .instance import Instance
+from .outside import Outside
+from .setup import Wish
+from .topology import Cable, Topology
+
+SWITCH = "tools/switch/essd-switch"
+DRIVE_MIB = 100             # memory of one idle drive, rounded up
+MACHINE_ID = Path("/etc/machine-id")
+
+
+def wishes(topology: Topology, name: str) -> dict[str, Wish]:
+    """What each drive is asked to be; its other settings stay as its flash has them."""
+    return {part: Wish(name=name, part=part, size=drive.size, mtu=drive.mtu,
+                       ports=[",".join(map(str, drive.ports[port])) for port in (0, 1)])
+            for part, drive in topology.drives.items()}
+
+
+def settings_of(topology: Topology, asked: dict[str, Wish]) -> dict[str, Settings]:
+    """The settings of every drive; Mistakes if one of them is not possible."""
+    found = {}
+    mistakes = []
+    for part, wish in asked.items():
+        drive = topology.drives[part]
+        try:
+            if drive.config is not None:
+                wish.config = settings_cmd.for_start(wish, drive.config)
+            found[part] = setup.wanted(wish, setup.kept_config(wish.name, part))
+            found[part].pack()
+        except Mistakes as several:
+            mistakes += several.lines
+        except EssdError as error:
+            mistakes.append(f"{topology.name}:{drive.mark.line}:{drive.mark.column}: "
+                            f"{part}: {error}")
+    if mistakes:
+        raise Mistakes(mistakes)
+    return found
+
+
+def order(topology: Topology, cable: Cable) -> list[End]:
+    """The ends of a cable; the first one creates its socket.
+
+    A host's QEMU cannot reconnect, so it listens.  A drive's QEMU and a switch can.
+    """
+    rank = {"host": 0, "switch": 1, "drive": 2, "": 3}
+    return sorted(cable.ends, key=lambda end: rank[topology.kind(end.part)])
+
+
+def links(topology: Topology, settings: dict[str, Settings], capture: bool) -> list[Link]:
+    """The cables; each drive's port has its own MTU, a host's card the largest."""
+    segments = topology.segments()
+    found = []
+    for number, cable in enumerate(topology.cables):
+        first = next(end for end in cable.ends if end.part)
+        key = (first.part, -1 if first.part in topology.switches else first.port)
+        segment = next(x for x in segments if key in x)
+        mtus = [settings[part].ports[port].mtu for part, port in segment
+                if part in settings]
+        targets: list[str] = []
+        own: list[str] = []
+        mtu = max(mtus, default=1500)
+        for end in cable.ends:
+            if end.part in topology.drives:
+                targets = [str(x) for x in topology.drives[end.part].ports[end.port]]
+                mtu = settings[end.part].ports[end.port].mtu
+            elif end.part in topology.hosts:
+                own = [str(x) for x in topology.hosts[end.part].cards[end.port]]
+        found.append(Link(number, targets, max(mtu, setup.MTUS[0]),
+                          capture=capture or cable.capture,
+                          ends=order(topology, cable), own=own))
+    return found
+
+
+def port_words(topology: Topology, name: str) -> dict[int, str]:
+    """The settings of a switch's ports.  Those of a cable between two switches are
+    settings of the first one's port."""
+    found = {}
+    for cable in topology.cables:
+        at = next((end for end in cable.ends if end.part in topology.switches), None)
+        if at is not None and at.part == name and cable.words:
+            found[at.port] = ",".join(f"{k}={v}" for k, v in cable.words.items())
+    return found
+
+
+def mac_prefix(name: str, part: str) -> str:
+    """The first five bytes of a host's MACs: others on each machine, in each instance."""
+    try:
+        machine = MACHINE_ID.read_text()
+    except OSError:
+        machine = ""
+    digest = hashlib.sha256(f"{machine} {name} {part}".encode()).digest()
+    return f"02:e5:5e:{digest[0] | 0x80:02x}:{digest[1]:02x}"
+
+
+def check_outside(topology: Topology) -> None:
+    """Mistakes if a place where a cable leads cannot be attached now."""
+    mistakes = []
+    for cable in topology.cables:
+        for end in cable.ends:
+            if end.outside:
+                try:
+                    outside.check(Outside.of(end.outside))
+                except EssdError as error:
+                    mistakes.append(f"{topology.name}:{cable.mark.line}:"
+                                    f"{cable.mark.column}: {error}")
+    if mistakes:
+        raise Mistakes(mistakes)
+
+
+def memory_mib() -> int:
+    """Memory that this machine can give to new programs."""
+    for line in Path("/proc/meminfo").read_text().splitlines():
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) // 1024
+    return 0
+
+
+def need_mib(topology: Topology) -> int:
+    """Memory that the topology takes."""
+    return (len(topology.drives) * DRIVE_MIB
+            + sum(host.memory_mib for host in topology.hosts.values()))
+
+
+def configure(topology: Topology, name: str, capture: bool = False) -> Config:
+    """Check everything, build what is missing and create the drives' files.
+
+    Nothing is started.
+    """
+    asked = wishes(topology, name)
+    settings = settings_of(topology, asked)
+    cables = links(topology, settings, capture)
+    check_outside(topology)
+    files = {part: setup.drive_media(wish) for part, wish in asked.items()}
+    built = prepare.prepare(guest=bool(topology.hosts), drive=bool(topology.drives))
+    prepare.report_sandbox()
+    program = ""
+    if topology.switches:
+        program = str(prepare.native_program("fast", SWITCH, "the switch"))
+    config = Config(name, str(built.guest.path) if built.guest else "",
+                    prepare.ensure_accel(built.guest) if built.guest else "tcg", cables)
+    for part, wish in asked.items():
+        assert built.qemu is not None and built.firmware is not None
+        image, nqn = setup.drive_flash(wish, settings[part], built.firmware)
+        config.drives[part] = Drive(str(built.qemu), str(image), str(files[part].path),
+                                    files[part].format, nqn)
+    for part, host in topology.hosts.items():
+        config.hosts[part] = Host(host.memory_mib, host.cpus, setup.kept_uuid(name, part),
+                                  mac=mac_prefix(name, part))
+    for part, switch in topology.switches.items():
+        config.switches[part] = Switch(program, switch.options, port_words(topology, part))
+    return config
+
+
+# Starting
+
+def wait_drives(instance: Instance) -> None:
+    """Wait until each drive answers a host's ping, if a host can reach it."""
+    config = instance.config
+    for host in config.hosts:
+        instance.wait_ready(host)
+    addresses: dict[str, list[str]] = {host: [] for host in config.hosts}
+    for link in config.links:
+        if link.targets and not link.outside:
+            network = ipaddress.ip_interface(link.targets[0]).network
+            near = [host for host in config.hosts for mine in
+                    config.ports_of(host).values()
+                    if any(ipaddress.ip_interface(x).network == network
+                           for x in mine.hosts)]
+            if near:
+                addresses[near[0]].append(link.target_address)
+    for host, wanted in addresses.items():
+        if wanted:
+            instance.run(f"for a in {' '.join(wanted)}; do n=0; until ping -c 1 -W 1 $a "
+                         "> /dev/null; do n=$((n + 1)); [ $n -lt 60 ] || "
+                         "{ echo $a does not answer; exit 1; }; done; done",
+                         part=host, timeout_s=600)
+
+
+def start(topology: Topology, name: str, new: bool, capture: bool) -> Instance:
+    """Start a topology and wait until its hosts can use its drives."""
+    instance = Instance(name)
+    need, there = need_mib(topology), memory_mib()
+    if need > there:
+        show.line(f"this topology takes about {need} MiB of memory, and this machine has "
+                  f"{there} MiB left")
+    if new:
+        setup.forget(name)
+    with setup.half_made(name):
+        config = configure(topology, name, capture)
+    try:
+        instance.start(config, bound=True)
+        instance.wait_started(60 + 5 * len(topology.drives))
+        with show.busy("starting the Linux hosts"):
+            wait_drives(instance)
+    except interrupts.INTERRUPTS:
+        with interrupts.ignored():
+            instance.stop()
+        show.error("interrupted: ended what this command had started "
+                   f"({', '.join(config.parts())}); the drives keep their data")
+        raise
+    except BaseException:
+        instance.release()      # What runs can still be looked at.
+        raise
+    instance.release()
+    return instance
+
