@@ -384,7 +384,6 @@ def test_a_dialling_port_connects_whenever_somebody_listens(
             assert b.receive() == frame(BROADCAST, mac(1), bytes((cycle,)))
             a.close()
         (tmp_path / "qemu").unlink()
-        wait_until(lambda: not switch.port(0)["connected"], "disconnected")
 
 
 def test_two_switches_are_joined_by_tcp(program: Path, tmp_path: Path) -> None:
@@ -602,8 +601,11 @@ def test_a_client_that_does_not_read_is_dropped_and_holds_up_nobody(start: Start
         pass
     a.send(frame(BROADCAST, mac(1)))
     assert b.receive() == frame(BROADCAST, mac(1))
-    for number in range(12000):
-        switch.control.ask(f"set port=0 link={'up' if number % 2 else 'down'}")
+    changes = b"".join(b"set port=0 link=%s\n" % state for state in (b"down", b"up") * 50)
+    for _ in range(120):
+        switch.control.socket.sendall(changes)
+        for _ in range(100):
+            assert "return" in switch.control.reply()
     assert switch.memory_kib() < 64 * 1024
     deaf.socket.settimeout(WAIT_S)
     with pytest.raises((AssertionError, OSError)):
@@ -669,7 +671,7 @@ def test_a_capture_has_both_directions(start: Start, tmp_path: Path) -> None:
     learn([a, b])
     a.send(frame(mac(1), mac(0), b"to b", 9018))
     b.receive()
-    wait_until(lambda: len(records(file)) == 3, "written")
+    wait_until(lambda: file.stat().st_size == 24 + 3 * 16 + 2 * 60 + 9018, "written")
     shown = switch.control.ask("set port=0 capture=off")
     assert shown["capture"] is None
     found = records(file)
@@ -691,7 +693,10 @@ def test_a_capture_is_rotated(start: Start, tmp_path: Path) -> None:
     names = ("c.pcap.2", "c.pcap.1", "c.pcap")
 
     def numbers() -> list[int]:
-        return [number_of(data) for name in names for _, data in records(tmp_path / name)]
+        try:
+            return [number_of(data) for name in names for _, data in records(tmp_path / name)]
+        except (OSError, AssertionError, struct.error):
+            return []           # while it is renamed, or written
     wait_until(lambda: numbers()[-1:] == [999], "written")
     assert sorted(p.name for p in tmp_path.glob("c.pcap*")) == sorted(names)
     assert all((tmp_path / name).stat().st_size <= 128 * 1024 for name in names)

@@ -23,7 +23,7 @@ static void client_close(struct client *client)
     source_close(&client->source);
     free(client->output);
     client->output = NULL;
-    client->output_len = 0;
+    client->output_len = client->output_room = 0;
     client->watches = client->closing = false;
     client->request_len = 0;
 }
@@ -63,27 +63,52 @@ static void client_flush(struct program *program, struct client *client)
     if (client->output_len == 0) {
         free(client->output);
         client->output = NULL;
+        client->output_room = 0;
         client_update_events(program, client);
     }
+}
+
+/* Have room for `len` bytes of output; it grows by doubling. */
+static bool client_make_room(struct client *client, size_t len)
+{
+    size_t room = MAX(client->output_room, (size_t)4096);
+    char *output;
+
+    if (len > ANSWER_MAX) {
+        return false;
+    }
+    while (room < len) {
+        room *= 2;
+    }
+    if (room == client->output_room) {
+        return true;
+    }
+    output = realloc(client->output, room);
+    if (output == NULL) {
+        return false;
+    }
+    client->output = output;
+    client->output_room = room;
+    return true;
 }
 
 /* Queue the answer that was made, as a line. */
 static void client_send_answer(struct program *program, struct client *client)
 {
     struct answer *answer = &program->answer;
-    size_t len = client->output_len + answer->len + 1;
-    char *output = len <= ANSWER_MAX && !answer->overflowed
-                       ? realloc(client->output, len)
-                       : NULL;
+    size_t before = client->output_len;
 
-    if (output == NULL) {
+    if (answer->overflowed ||
+        !client_make_room(client, before + answer->len + 1)) {
         client_close(client); /* it watches, and does not read */
         return;
     }
-    memcpy(output + client->output_len, answer->text, answer->len);
-    output[len - 1] = '\n';
-    client->output = output;
-    client->output_len = len;
+    memcpy(client->output + before, answer->text, answer->len);
+    client->output[before + answer->len] = '\n';
+    client->output_len += answer->len + 1;
+    if (before != 0) {
+        return; /* epoll tells when it goes on */
+    }
     client_flush(program, client);
     if (client_is_open(client)) {
         client_update_events(program, client);

@@ -309,9 +309,9 @@ static bool run_once(struct program *program)
     uint64_t deadline_ns;
     bool answers_wait;
 
-    deadline_ns = ports_dial(program);
+    ports_dial(program);
     ports_read(program);
-    deadline_ns = MIN(deadline_ns, switch_run(program->core, program->now_ns));
+    deadline_ns = switch_run(program->core, program->now_ns);
     ports_write(program);
     captures_flush(program);
     answers_wait = control_work(program);
@@ -319,7 +319,8 @@ static bool run_once(struct program *program)
         ports_have_work(program)) {
         return true;
     }
-    timer_set(program, deadline_ns);
+    /* Only now: a port that lost its connection above has to dial again. */
+    timer_set(program, MIN(deadline_ns, ports_next_dial_ns(program)));
     return false;
 }
 

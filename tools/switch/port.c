@@ -142,17 +142,23 @@ static bool port_dial(struct program *program, uint8_t number)
     return true;
 }
 
-uint64_t ports_dial(struct program *program)
+void ports_dial(struct program *program)
 {
-    uint64_t next_ns = UINT64_MAX;
-
     for (uint8_t i = 0; i < program->port_count; i++) {
         struct port *port = &program->ports[i];
 
         if (port->retry_ns <= program->now_ns && !port_dial(program, i)) {
             port_dial_later(program, port);
         }
-        next_ns = MIN(next_ns, port->retry_ns);
+    }
+}
+
+uint64_t ports_next_dial_ns(const struct program *program)
+{
+    uint64_t next_ns = UINT64_MAX;
+
+    for (uint8_t i = 0; i < program->port_count; i++) {
+        next_ns = MIN(next_ns, program->ports[i].retry_ns);
     }
     return next_ns;
 }

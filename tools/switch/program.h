@@ -77,6 +77,7 @@ struct client {
     char request[REQUEST_LEN];
     char *output; /* what the socket did not take yet */
     size_t output_len;
+    size_t output_room;
 };
 
 struct program {
@@ -152,8 +153,11 @@ MUST_USE bool port_attach(struct program *program, uint8_t number, int fd);
 /** The peer is gone, or the device does not work any more. */
 void port_detach(struct program *program, uint8_t number, const char *why);
 
-/** Dial again where it is time. @return when next; UINT64_MAX: never */
-MUST_USE uint64_t ports_dial(struct program *program);
+/** Dial again where it is time. */
+void ports_dial(struct program *program);
+
+/** When to dial next; UINT64_MAX: never. */
+MUST_USE uint64_t ports_next_dial_ns(const struct program *program);
 
 /** Read from all ports that can be read. */
 void ports_read(struct program *program);
