@@ -121,7 +121,7 @@ struct trace {
 /** A trace that never records anything. */
 extern const struct trace trace_off;
 
-/** Whether somebody wants events of any of these groups: BIT(group), or-ed. */
+/** Whether events of any of these groups are wanted: BIT(group), or-ed. */
 static inline bool trace_wants(const struct trace *trace, uint32_t groups)
 {
     return __builtin_expect(

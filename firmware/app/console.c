@@ -409,7 +409,7 @@ bool console_step(struct console *console, uint64_t now_us, uint32_t budget)
         }
         take_character(console, c);
     }
-    return true; /* the next turn goes on */
+    return true; /* the next turn continues */
 }
 
 void console_init(struct console *console, struct uart *uart, struct log *log,

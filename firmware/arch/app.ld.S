@@ -16,7 +16,7 @@ SECTIONS
         KEEP(*(.text.start))
         *(.text .text.*)
     } > dram
-    /* In the image, so that tools/essd/elf.py finds which ELF it belongs to. */
+    /* Part of the image, so that tools/essd/elf.py finds the ELF of an image. */
     .note.gnu.build-id : ALIGN(4) { KEEP(*(.note.gnu.build-id)) } > dram
     .rodata : ALIGN(64) { *(.rodata .rodata.* .srodata .srodata.*) } > dram
     .data : ALIGN(64) {

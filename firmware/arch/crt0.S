@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Where a hart begins, in the boot ROM and in the firmware alike: hart 0 gets
+ * The start of a hart, in the boot ROM and in the firmware alike: hart 0 gets
  * a stack and zeroed data and runs arch_main(), the others park.
  *
  * The linker scripts define the symbols that begin with two underscores.
@@ -41,7 +41,8 @@ _start:
 3:  wfi
     j       3b
 
-/* Wait for the software interrupt, then go where sysctl says: a0 is the hart. */
+/* Wait for the software interrupt, then jump to the address that sysctl holds.
+ * a0 is the number of the hart. */
 park:
     li      t0, MSIE
     csrw    mie, t0
@@ -70,7 +71,7 @@ arch_start:
     mv      a0, a1
     jr      t0
 
-/* Every trap is the firmware's own mistake: save what there is and say so. */
+/* Every trap is an error of the firmware: save the registers and report it. */
     .balign 4
 trap_entry:
     csrrw   sp, mscratch, sp

@@ -18,12 +18,12 @@ SECTIONS
         *(.text .text.*)
         *(.rodata .rodata.* .srodata .srodata.*)
     } > rom
-    /* In the ELF only: QEMU is built anew when the ROM's bytes change, and a
-     * build ID changes with the number of a line. */
+    /* Only in the ELF: QEMU is built again when the ROM's bytes change, and a
+     * build ID changes with every line number. */
     .note.gnu.build-id 0 (INFO) : { KEEP(*(.note.gnu.build-id)) }
     /DISCARD/ : { *(.eh_frame .eh_frame.* .comment .note .note.*) }
 
-    /* Nobody copies initial values: there must not be any. */
+    /* No code copies initial values, so there must be none. */
     .data : { *(.data .data.* .sdata .sdata.*) } > sram
     ASSERT(SIZEOF(.data) == 0, "the boot ROM has initialised data")
     PROVIDE(__global_pointer$ = ORIGIN(sram) + 0x800);

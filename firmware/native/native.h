@@ -107,7 +107,8 @@ void native_drive_destroy(struct native_drive *drive);
  */
 void native_drive_power_cut(struct native_drive *drive);
 
-/** Let its loop take a full turn: something was changed behind its back. */
+/** Request a full turn of the drive's loop, because a test changed its state.
+ */
 void native_drive_wake(struct native_drive *drive);
 
 struct native_host *native_host_create(struct native_world *world,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# clang as a second opinion: compiles everything, links nothing.  It never makes
+# clang only checks: it compiles everything and links nothing.  It never makes
 # unaligned accesses for this target, so there is no -mstrict-align.
 set(CMAKE_SYSTEM_NAME Generic)
 set(CMAKE_SYSTEM_PROCESSOR riscv64)

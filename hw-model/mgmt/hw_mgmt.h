@@ -36,7 +36,7 @@ struct hw_mgmt_config {
 
     /* The channel of messages has room for more input.  May be NULL. */
     void (*input_wanted)(void *ctx);
-    void *ctx; /* context of these two functions */
+    void *ctx; /* context of both functions */
 };
 
 /* The saved state, of plain words only. */

@@ -6,7 +6,7 @@
  * QEMU interface (-M essd,...):
  *  + "straps": level of the 8 strap pins, bit 0 is pin 0; default 0
  *  + "flash": node name of the SPI flash; or -drive if=mtd,format=raw,file=F
- *  + "media": node name of the storage behind the media engine
+ *  + "media": node name of the storage that the media engine uses
  *  + "port0-netdev", "port1-netdev": id of a -netdev, one per port
  *  + "mgmt", "trace": id of a -chardev each, the channels for tools
  *  + -serial: the UART console; -m: DRAM, 64 MiB to 2 GiB; -smp: 1 to 4 harts
