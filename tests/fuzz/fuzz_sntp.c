@@ -70,7 +70,7 @@ static size_t wrap_sntp(struct seat *seat, uint8_t flags, uint8_t *data,
     at =
         seat_ipv4(flags & SEAT_GROUP, IP_PROTOCOL_UDP, udp.length_bytes, frame);
     if ((flags & SEAT_RAW) == 0 && len >= SNTP_LEN) {
-        put_be64(data + SNTP_ORIGINATE_TIME, client.cookie);
+        put_be64(data + SNTP_ORIGINATE_TIME, client.nonce);
     }
     udp_emit(&udp, frame + at); /* No checksum. */
     return seat_join(frame, at + UDP_LEN, data, len);
