@@ -642,7 +642,8 @@ static const struct conf_test tests[] = {
          "a Connect for an I/O queue with SQSIZE above the REQ's HSQSIZE is "
          "refused",
          sqsize_above_hsqsize),
-    TEST("connect.endless", "NVMe-oF 1.1 3.3", "SQSIZE FFFFh", sqsize_endless),
+    TEST("connect.endless", "NVMe-oF 1.1 3.3",
+         "a Connect with SQSIZE FFFFh is refused", sqsize_endless),
     TEST("sq.full", "NVMe 1.4 4.1.2",
          "all entries of a queue are used at once, and all data is correct",
          full_max),

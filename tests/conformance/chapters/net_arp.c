@@ -489,8 +489,8 @@ static const struct conf_test tests[] = {
               "a request with another hardware type is not answered",
               hardware_type, .is_malformed = true),
     CONF_TEST("arp.protocol-type", "RFC 826 Packet Reception",
-              "another protocol type is not answered", protocol_type,
-              .is_malformed = true),
+              "a request with another protocol type is not answered",
+              protocol_type, .is_malformed = true),
     CONF_TEST(
         "arp.hardware-length", "RFC 826 Packet Reception",
         "a request with another length of hardware addresses is not answered",
@@ -527,7 +527,8 @@ static const struct conf_test tests[] = {
               "after a peer announces a new MAC address, frames go there",
               moved_gratuitous),
     CONF_TEST("arp.moved-reply", "RFC 5227 3",
-              "an announcement with the operation reply works too",
+              "after a peer announces a new MAC address in an ARP reply, "
+              "frames go there",
               moved_gratuitous_reply),
     CONF_TEST(
         "arp.moved-request", "RFC 826 Packet Reception",

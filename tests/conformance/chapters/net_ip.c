@@ -737,11 +737,12 @@ static const struct conf_test tests[] = {
     CONF_TEST("fragment.smallest", "RFC 791 3.2",
               "51 fragments of 8 bytes make a packet", first_small),
     CONF_TEST("fragment.odd-length", "RFC 791 3.2",
-              "a fragment that is not the last must have a multiple of 8 bytes",
+              "a fragment that is not the last is dropped unless it has a "
+              "multiple of 8 bytes",
               odd_length, .is_malformed = true),
     CONF_TEST("fragment.odd-length-v6", "RFC 8200 4.5",
-              "other lengths get a parameter problem with a pointer to the "
-              "payload length",
+              "an IPv6 fragment of another length gets a parameter problem "
+              "with a pointer to its length",
               odd_length_v6, .is_malformed = true),
     CONF_TEST("fragment.beyond", "RFC 791 3.2",
               "fragments beyond 65535 bytes are dropped", fragment_beyond,
@@ -767,7 +768,9 @@ static const struct conf_test tests[] = {
               "an incomplete packet with its first fragment gets time exceeded "
               "after 60 to 120 s",
               time_out_v4, .needs = CONF_LONG),
-    CONF_TEST("fragment.time-out-v6", "RFC 8200 4.5", "the same over IPv6",
+    CONF_TEST("fragment.time-out-v6", "RFC 8200 4.5",
+              "an incomplete IPv6 packet with its first fragment gets time "
+              "exceeded after 60 s",
               time_out_v6, .needs = CONF_LONG),
     CONF_TEST("fragment.time-out-silent", "RFC 8200 4.5",
               "no error is sent about an incomplete packet without its first "

@@ -776,7 +776,8 @@ static const struct conf_test tests[] = {
               "address",
               nd_moved),
     CONF_TEST("nd.moved-without-override", "RFC 4861 7.2.5",
-              "an advertisement without the override flag does not replace it",
+              "an advertisement without the override flag does not replace the "
+              "link-layer address",
               moved_without_override),
     CONF_TEST("nd.router", "RFC 4861 6.3.4",
               "the MTU of a router applies, and so does a later one",

@@ -234,7 +234,8 @@ static void feature_apart(struct conf *conf, const struct row *row)
              "the current value is what was set, and nothing else changes",    \
              "5.21, 7.8")                                                      \
     FEATURES(X, feature_capabilities, "capabilities",                          \
-             "Select 3 returns valid capabilities, which hold", "5.13, 7.8")   \
+             "Select 3 returns valid capabilities, and the feature has them",  \
+             "5.13, 7.8")                                                      \
     FEATURES(X, feature_save, "save",                                          \
              "Save works or is refused, as the capabilities tell",             \
              "5.21, 7.8")                                                      \

@@ -475,8 +475,8 @@ static const struct conf_test tests[] = {
     TEST("queues-cq-ffff", "5.21.1.7",
          "NCQR FFFFh is refused with Invalid Field", queues_cq_ffff),
     TEST("queues-late", "5.21.1.7",
-         "once an I/O queue exists the feature is refused with Command "
-         "Sequence Error",
+         "Number of Queues is refused with Command Sequence Error after an I/O "
+         "queue was connected",
          queues_late),
     TEST("timestamp-set", "5.21.1.14",
          "the Timestamp is what was set, with origin 1", time_set),

@@ -923,14 +923,14 @@ FIRSTS(FUNCTIONS)
 
 #define CLAUSE "NVMe 1.4 3.1.5, 7.3.2, NVMe-oF 1.1 4.4"
 #define PAIRS(op, name, id)                                                    \
-    CONF_TEST(                                                                 \
-        "pairs." id, CLAUSE,                                                   \
-        "this command and each other command in one flush keep the rules",     \
-        pairs_##name),
+    CONF_TEST("pairs." id, CLAUSE,                                             \
+              "this and each other command in one flush complete once, and "   \
+              "CSTS agrees with CC",                                           \
+              pairs_##name),
 #define TRIPLES(op, name, id)                                                  \
     CONF_TEST("triples." id, CLAUSE,                                           \
-              "this command and each two other commands in one flush keep "    \
-              "the rules",                                                     \
+              "this and each two other commands in one flush complete once, "  \
+              "and CSTS agrees with CC",                                       \
               triples_##name),
 
 static const struct conf_test tests[] = {
@@ -950,12 +950,14 @@ static const struct conf_test tests[] = {
     CONF_TEST("pipeline.nssr-leave", "NVMe 1.4 3.1.7, 7.3.1",
               "a controller is disabled after NSSR and CC.EN 0 in one flush",
               reset_subsystem_then_leave),
-    FIRSTS(PAIRS) FIRSTS(TRIPLES) CONF_TEST(
-        "pairs.of-hosts", CLAUSE,
-        "each two commands of two hosts at the same time keep the rules",
-        pairs_of_hosts),
+    FIRSTS(PAIRS) FIRSTS(TRIPLES)
+        CONF_TEST("pairs.of-hosts", CLAUSE,
+                  "each two commands of two hosts at once complete once, and "
+                  "CSTS agrees with CC",
+                  pairs_of_hosts),
     CONF_TEST("pipeline.random", CLAUSE,
-              "random commands of two hosts in one flush keep the rules",
+              "random commands of two hosts in one flush complete once, and "
+              "CSTS agrees with CC",
               random_hosts, .needs = CONF_LONG),
 };
 CONF_TESTS(conf_tests_nvmf_pipeline, "nvmf", tests);

@@ -364,14 +364,19 @@ static const struct conf_test tests[] = {
     TEST("mix.bent", "IBTA A17.3.3",
          "I/O is correct when 2% of all packets have a bit inverted", mix_bent),
     TEST("mix.all", "IBTA Vol 1 9.7.5",
-         "I/O is correct with all of these faults", mix_all),
+         "I/O is correct with lost, duplicated, delayed and damaged packets",
+         mix_all),
     TEST("mix.worse", "IBTA Vol 1 9.7.5",
-         "I/O is correct with 3% of each of these faults", mix_worse),
+         "I/O is correct when 3% of the packets are lost, and as many "
+         "duplicated, delayed, damaged",
+         mix_worse),
     TEST("mix.sessions", "IBTA Vol 1 9.7.5, 12.9.8",
-         "sessions from REQ to DREP work with 1% of each of these faults",
+         "sessions work when 1% of the packets are lost, and as many "
+         "duplicated, delayed, damaged",
          mix_sessions),
     TEST("mix.long", "IBTA Vol 1 9.7.5",
-         "1000 rounds of I/O are correct with 1% of each of these faults",
+         "1000 rounds of I/O are correct with 1% of the packets lost, "
+         "duplicated, delayed, damaged",
          mix_long, .needs = CONF_LONG),
     TEST("flood.ethernet", "IEEE 802.3 4",
          "a flood of random frames does not disturb I/O", flood_ethernet),
