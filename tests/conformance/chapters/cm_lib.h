@@ -18,28 +18,31 @@ enum {
 uint64_t cm_short_timeout_us(const struct conf *conf);
 
 /* A REQ that a test changes before it is sent; req points into private_data. */
-struct cm_bent {
+struct cm_attempt {
     struct rc *rc;
     struct cm_req req;
     uint8_t private_data[CM_REQ_PRIVATE_LEN];
     uint8_t *nvme; /* The NVMe part of private_data. */
 };
 
-struct cm_bent *cm_bent_new(struct conf *conf, const struct rc_config *config);
+struct cm_attempt *cm_attempt_new(struct conf *conf,
+                                  const struct rc_config *config);
 
 /** Send the REQ and expect a REJ with `reason` and correct fields. */
-void cm_expect_rej(struct cm_bent *bent, uint16_t reason, struct cm_rej *rej);
+void cm_expect_rej(struct cm_attempt *attempt, uint16_t reason,
+                   struct cm_rej *rej);
 
 /** Send the REQ and expect a REJ with reason 28 and this NVMe status. */
-void cm_expect_nvme_rej(struct cm_bent *bent, enum nvme_rdma_status status);
+void cm_expect_nvme_rej(struct cm_attempt *attempt,
+                        enum nvme_rdma_status status);
 /** Check a REJ that has been received already. */
-void cm_check_nvme_rej(struct cm_bent *bent, const struct cm_rej *rej,
+void cm_check_nvme_rej(struct cm_attempt *attempt, const struct cm_rej *rej,
                        enum nvme_rdma_status status);
 
 /**
  * Send the REQ and expect a REP; complete the connection (RTU), then end it
  * (DREQ, DREP).
  */
-void cm_expect_accepted(struct cm_bent *bent);
+void cm_expect_accepted(struct cm_attempt *attempt);
 
 #endif

@@ -14,12 +14,13 @@
 
 static void req_accepted(struct conf *conf)
 {
-    cm_expect_accepted(cm_bent_new(conf, &(struct rc_config){0}));
+    cm_expect_accepted(cm_attempt_new(conf, &(struct rc_config){0}));
 }
 
 static void accepted_v6(struct conf *conf)
 {
-    cm_expect_accepted(cm_bent_new(conf, &(struct rc_config){.is_v6 = true}));
+    cm_expect_accepted(
+        cm_attempt_new(conf, &(struct rc_config){.is_v6 = true}));
 }
 
 static void rep_fields(struct conf *conf)
@@ -62,20 +63,20 @@ static void rep_private(struct conf *conf)
 
 static void rep_transaction(struct conf *conf)
 {
-    struct cm_bent *bent = cm_bent_new(conf, &(struct rc_config){0});
+    struct cm_attempt *attempt = cm_attempt_new(conf, &(struct rc_config){0});
     const struct packet *rep;
 
-    rc_send_req(bent->rc, &bent->req);
-    rep = rc_take_cm(bent->rc, CM_REP);
+    rc_send_req(attempt->rc, &attempt->req);
+    rep = rc_take_cm(attempt->rc, CM_REP);
     conf_equal(conf, "transaction id of the REP", rep->mad.transaction_id,
-               bent->rc->tid);
+               attempt->rc->tid);
     conf_equal(conf, "method", rep->mad.method, MAD_METHOD_SEND);
     conf_equal(conf, "class version", rep->mad.class_version,
                MAD_CLASS_VERSION_CM);
     conf_equal(conf, "status", rep->mad.status, 0);
     conf_equal(conf, "Q_Key", rep->deth.qkey, GSI_QKEY);
     conf_equal(conf, "source QP of the REP", rep->deth.src_qp, GSI_QPN);
-    rc_send_rej(bent->rc, CM_ANSWERS_REP, CM_REJ_CONSUMER);
+    rc_send_rej(attempt->rc, CM_ANSWERS_REP, CM_REJ_CONSUMER);
 }
 
 static void ids_differ(struct conf *conf)
@@ -96,40 +97,42 @@ static void ids_differ(struct conf *conf)
 #define REFUSED(name, why, change)                                             \
     static void name(struct conf *conf)                                        \
     {                                                                          \
-        struct cm_bent *bent = cm_bent_new(conf, &(struct rc_config){0});      \
+        struct cm_attempt *attempt =                                           \
+            cm_attempt_new(conf, &(struct rc_config){0});                      \
         struct cm_rej rej;                                                     \
                                                                                \
         change;                                                                \
-        cm_expect_rej(bent, why, &rej);                                        \
+        cm_expect_rej(attempt, why, &rej);                                     \
         conf_expect_alive(conf);                                               \
     }
 
 REFUSED(service_unknown, CM_REJ_INVALID_SERVICE_ID,
-        bent->req.service_id = rdma_ip_cm_service_id(4421))
+        attempt->req.service_id = rdma_ip_cm_service_id(4421))
 REFUSED(service_udp, CM_REJ_INVALID_SERVICE_ID,
-        bent->req.service_id = (uint64_t)RDMA_IP_CM_PS_UDP << 16 | 4420)
+        attempt->req.service_id = (uint64_t)RDMA_IP_CM_PS_UDP << 16 | 4420)
 REFUSED(transport_uc, CM_REJ_INVALID_TRANSPORT_TYPE,
-        bent->req.transport_service_type = CM_TRANSPORT_UC)
+        attempt->req.transport_service_type = CM_TRANSPORT_UC)
 REFUSED(transport_rd, CM_REJ_INVALID_TRANSPORT_TYPE,
-        bent->req.transport_service_type = CM_TRANSPORT_RD)
+        attempt->req.transport_service_type = CM_TRANSPORT_RD)
 REFUSED(transport_xrc, CM_REJ_INVALID_TRANSPORT_TYPE,
-        bent->req.transport_service_type = CM_TRANSPORT_EXTENDED)
-REFUSED(gid_local, CM_REJ_INVALID_GID, bent->req.local_gid.bytes[15] ^= 1)
-REFUSED(gid_remote, CM_REJ_INVALID_GID, bent->req.remote_gid.bytes[15] ^= 0x10)
-REFUSED(mtu_zero, CM_REJ_INVALID_MTU, bent->req.path_mtu = 0)
-REFUSED(mtu_reserved, CM_REJ_INVALID_MTU, bent->req.path_mtu = 6)
+        attempt->req.transport_service_type = CM_TRANSPORT_EXTENDED)
+REFUSED(gid_local, CM_REJ_INVALID_GID, attempt->req.local_gid.bytes[15] ^= 1)
+REFUSED(gid_remote, CM_REJ_INVALID_GID,
+        attempt->req.remote_gid.bytes[15] ^= 0x10)
+REFUSED(mtu_zero, CM_REJ_INVALID_MTU, attempt->req.path_mtu = 0)
+REFUSED(mtu_reserved, CM_REJ_INVALID_MTU, attempt->req.path_mtu = 6)
 
 static void mtu_too_large(struct conf *conf)
 {
-    struct cm_bent *bent = cm_bent_new(conf, &(struct rc_config){0});
+    struct cm_attempt *attempt = cm_attempt_new(conf, &(struct rc_config){0});
     uint8_t largest = conf_target(conf)->path_mtu;
     struct cm_rej rej;
 
     if (largest == IB_MTU_4096) {
         conf_not_applicable(conf, "the port can carry path MTU 4096");
     }
-    bent->req.path_mtu = (uint8_t)(largest + 1);
-    cm_expect_rej(bent, CM_REJ_INVALID_MTU, &rej);
+    attempt->req.path_mtu = (uint8_t)(largest + 1);
+    cm_expect_rej(attempt, CM_REJ_INVALID_MTU, &rej);
     conf_equal(conf, "length of the additional information", rej.ari_len, 1);
     conf_equal(conf, "largest path MTU in the additional information",
                rej.ari[0], largest);
@@ -138,85 +141,85 @@ static void mtu_too_large(struct conf *conf)
 static void mtu_each(struct conf *conf)
 {
     for (uint8_t mtu = IB_MTU_256; mtu <= conf_target(conf)->path_mtu; mtu++) {
-        struct cm_bent *bent =
-            cm_bent_new(conf, &(struct rc_config){.path_mtu = mtu});
+        struct cm_attempt *attempt =
+            cm_attempt_new(conf, &(struct rc_config){.path_mtu = mtu});
 
-        cm_expect_accepted(bent);
+        cm_expect_accepted(attempt);
     }
 }
 
 /* Expect a REJ with any reason, because the specification leaves it open. */
-static void refused_somehow(struct cm_bent *bent)
+static void refused_somehow(struct cm_attempt *attempt)
 {
-    struct conf *conf = bent->rc->conf;
+    struct conf *conf = attempt->rc->conf;
     struct cm_rej rej;
 
-    rc_send_req(bent->rc, &bent->req);
-    rc_take_rej(bent->rc, &rej);
+    rc_send_req(attempt->rc, &attempt->req);
+    rc_take_rej(attempt->rc, &rej);
     conf_note(conf, "the REJ has reason %u", rej.reason);
     conf_expect_alive(conf);
 }
 
 static void qpn_of_management(struct conf *conf)
 {
-    struct cm_bent *bent = cm_bent_new(conf, &(struct rc_config){0});
+    struct cm_attempt *attempt = cm_attempt_new(conf, &(struct rc_config){0});
 
-    bent->req.local_qpn = GSI_QPN;
-    refused_somehow(bent);
+    attempt->req.local_qpn = GSI_QPN;
+    refused_somehow(attempt);
 }
 
 static void ip_cm_version(struct conf *conf)
 {
-    struct cm_bent *bent = cm_bent_new(conf, &(struct rc_config){0});
+    struct cm_attempt *attempt = cm_attempt_new(conf, &(struct rc_config){0});
 
-    bent->private_data[RDMA_IP_CM_VERSION] = 0x20;
-    refused_somehow(bent);
+    attempt->private_data[RDMA_IP_CM_VERSION] = 0x20;
+    refused_somehow(attempt);
 }
 
 static void ip_cm_family(struct conf *conf)
 {
-    struct cm_bent *bent = cm_bent_new(conf, &(struct rc_config){0});
+    struct cm_attempt *attempt = cm_attempt_new(conf, &(struct rc_config){0});
 
-    bent->private_data[RDMA_IP_CM_IP_VERSION] = 0x70;
-    refused_somehow(bent);
+    attempt->private_data[RDMA_IP_CM_IP_VERSION] = 0x70;
+    refused_somehow(attempt);
 }
 
 static void resources_zero(struct conf *conf)
 {
-    struct cm_bent *bent = cm_bent_new(conf, &(struct rc_config){0});
+    struct cm_attempt *attempt = cm_attempt_new(conf, &(struct rc_config){0});
     struct cm_rej rej;
 
-    bent->req.responder_resources = 0;
+    attempt->req.responder_resources = 0;
     if (conf_target(conf)->is_ours) {
-        cm_expect_nvme_rej(bent, NVME_RDMA_INVALID_IRD);
+        cm_expect_nvme_rej(attempt, NVME_RDMA_INVALID_IRD);
         return;
     }
     /* A target that never READs a host's memory may accept this. */
-    rc_send_req(bent->rc, &bent->req);
-    if (rc_take_answer(bent->rc, &rej)) {
-        rc_send_rej(bent->rc, CM_ANSWERS_REP, CM_REJ_CONSUMER);
+    rc_send_req(attempt->rc, &attempt->req);
+    if (rc_take_answer(attempt->rc, &rej)) {
+        rc_send_rej(attempt->rc, CM_ANSWERS_REP, CM_REJ_CONSUMER);
     } else {
-        cm_check_nvme_rej(bent, &rej, NVME_RDMA_INVALID_IRD);
+        cm_check_nvme_rej(attempt, &rej, NVME_RDMA_INVALID_IRD);
     }
 }
 
 static void depth_zero(struct conf *conf)
 {
-    struct cm_bent *bent = cm_bent_new(conf, &(struct rc_config){0});
+    struct cm_attempt *attempt = cm_attempt_new(conf, &(struct rc_config){0});
 
     /* Hosts may do without READs of the target's memory. */
-    bent->req.initiator_depth = 0;
-    cm_expect_accepted(bent);
+    attempt->req.initiator_depth = 0;
+    cm_expect_accepted(attempt);
 }
 
 static void depth_large(struct conf *conf)
 {
-    struct cm_bent *bent = cm_bent_new(conf, &(struct rc_config){0});
+    struct cm_attempt *attempt = cm_attempt_new(conf, &(struct rc_config){0});
 
-    bent->req.initiator_depth = 255;
-    bent->req.responder_resources = 255;
-    cm_expect_accepted(bent);
-    conf_check(conf, bent->rc->rep.initiator_depth >= 1,
+    attempt->req.initiator_depth = 255;
+    attempt->req.responder_resources = 255;
+    cm_expect_accepted(attempt);
+    conf_check(conf, attempt->rc->rep.initiator_depth >= 1,
                "the REP has initiator depth 0, but the drive READs the data of "
                "writes");
 }
@@ -226,50 +229,51 @@ static void depth_large(struct conf *conf)
 #define NVME_REFUSED(name, status, change)                                     \
     static void name(struct conf *conf)                                        \
     {                                                                          \
-        struct cm_bent *bent = cm_bent_new(conf, &(struct rc_config){0});      \
+        struct cm_attempt *attempt =                                           \
+            cm_attempt_new(conf, &(struct rc_config){0});                      \
                                                                                \
         change;                                                                \
-        cm_expect_nvme_rej(bent, status);                                      \
+        cm_expect_nvme_rej(attempt, status);                                   \
         conf_expect_alive(conf);                                               \
     }
 
 NVME_REFUSED(recfmt, NVME_RDMA_INVALID_RECFMT,
-             put_le16(bent->nvme + RDMA_REQ_RECFMT, 1))
+             put_le16(attempt->nvme + RDMA_REQ_RECFMT, 1))
 NVME_REFUSED(recfmt_high, NVME_RDMA_INVALID_RECFMT,
-             put_le16(bent->nvme + RDMA_REQ_RECFMT, 0x100))
+             put_le16(attempt->nvme + RDMA_REQ_RECFMT, 0x100))
 NVME_REFUSED(qid_large, NVME_RDMA_INVALID_QID,
-             put_le16(bent->nvme + RDMA_REQ_QID, 0xffff))
+             put_le16(attempt->nvme + RDMA_REQ_QID, 0xffff))
 NVME_REFUSED(hsqsize_zero, NVME_RDMA_INVALID_HSQSIZE,
-             put_le16(bent->nvme + RDMA_REQ_HSQSIZE, 0))
+             put_le16(attempt->nvme + RDMA_REQ_HSQSIZE, 0))
 NVME_REFUSED(hsqsize_large, NVME_RDMA_INVALID_HSQSIZE,
-             (put_le16(bent->nvme + RDMA_REQ_HSQSIZE, 0xffff),
-              put_le16(bent->nvme + RDMA_REQ_HRQSIZE, 0xffff)))
+             (put_le16(attempt->nvme + RDMA_REQ_HSQSIZE, 0xffff),
+              put_le16(attempt->nvme + RDMA_REQ_HRQSIZE, 0xffff)))
 NVME_REFUSED(hrqsize_zero, NVME_RDMA_INVALID_HRQSIZE,
-             put_le16(bent->nvme + RDMA_REQ_HRQSIZE, 0))
+             put_le16(attempt->nvme + RDMA_REQ_HRQSIZE, 0))
 
 static void rej_recfmt(struct conf *conf)
 {
-    struct cm_bent *bent = cm_bent_new(conf, &(struct rc_config){0});
+    struct cm_attempt *attempt = cm_attempt_new(conf, &(struct rc_config){0});
     struct cm_rej rej;
 
-    put_le16(bent->nvme + RDMA_REQ_RECFMT, 1);
-    cm_expect_rej(bent, CM_REJ_CONSUMER, &rej);
+    put_le16(attempt->nvme + RDMA_REQ_RECFMT, 1);
+    cm_expect_rej(attempt, CM_REJ_CONSUMER, &rej);
     conf_equal(conf, "record format of the REJ",
                get_le16(rej.private_data + RDMA_REJ_RECFMT), 0);
 }
 
 static void cntlid_unknown(struct conf *conf)
 {
-    struct cm_bent *bent =
-        cm_bent_new(conf, &(struct rc_config){.qid = 1, .cntlid = 0xffe0});
+    struct cm_attempt *attempt =
+        cm_attempt_new(conf, &(struct rc_config){.qid = 1, .cntlid = 0xffe0});
     struct cm_rej rej;
 
-    rc_send_req(bent->rc, &bent->req);
-    if (rc_take_cm_within(bent->rc, CM_REP, CM_QUIET_US) != NULL) {
+    rc_send_req(attempt->rc, &attempt->req);
+    if (rc_take_cm_within(attempt->rc, CM_REP, CM_QUIET_US) != NULL) {
         conf_not_applicable(conf, "the target accepts the REQ and checks the "
                                   "CNTLID in Connect, as it may");
     }
-    rc_take_rej(bent->rc, &rej);
+    rc_take_rej(attempt->rc, &rej);
     conf_equal(conf, "REJ reason", rej.reason, CM_REJ_CONSUMER);
     conf_equal(conf, "NVMe status", get_le16(rej.private_data + RDMA_REJ_STS),
                NVME_RDMA_INVALID_CNTLID);
@@ -278,12 +282,12 @@ static void cntlid_unknown(struct conf *conf)
 /* The target ignores reserved bytes of the private data. */
 static void private_reserved(struct conf *conf)
 {
-    struct cm_bent *bent = cm_bent_new(conf, &(struct rc_config){0});
+    struct cm_attempt *attempt = cm_attempt_new(conf, &(struct rc_config){0});
 
-    memset(bent->nvme + 10, 0xa5, NVME_RDMA_REQ_LEN - 10);
-    memset(bent->nvme + NVME_RDMA_REQ_LEN, 0x5a,
+    memset(attempt->nvme + 10, 0xa5, NVME_RDMA_REQ_LEN - 10);
+    memset(attempt->nvme + NVME_RDMA_REQ_LEN, 0x5a,
            CM_REQ_PRIVATE_LEN - RDMA_IP_CM_LEN - NVME_RDMA_REQ_LEN);
-    cm_expect_accepted(bent);
+    cm_expect_accepted(attempt);
 }
 
 #define TEST(id, clause, purpose, fn) CONF_TEST(id, clause, purpose, fn)

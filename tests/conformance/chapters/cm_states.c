@@ -17,13 +17,13 @@ static struct rc_config default_config(void)
 
 /* A REQ with which the target waits only a short time for our answers, and
  * repeats its own message up to `retries` times. */
-static struct cm_bent *new_impatient_req(struct conf *conf, uint8_t retries)
+static struct cm_attempt *new_impatient_req(struct conf *conf, uint8_t retries)
 {
-    struct cm_bent *bent = cm_bent_new(conf, &(struct rc_config){0});
+    struct cm_attempt *attempt = cm_attempt_new(conf, &(struct rc_config){0});
 
-    bent->req.local_cm_timeout = CM_SHORT_TIMEOUT + conf_patience(conf);
-    bent->req.max_cm_retries = retries;
-    return bent;
+    attempt->req.local_cm_timeout = CM_SHORT_TIMEOUT + conf_patience(conf);
+    attempt->req.max_cm_retries = retries;
+    return attempt;
 }
 
 static struct nvme_sqe keep_alive(void)
@@ -46,133 +46,133 @@ static void expect_works(struct rc *rc)
 
 static void req_again(struct conf *conf)
 {
-    struct cm_bent *bent = cm_bent_new(conf, &(struct rc_config){0});
+    struct cm_attempt *attempt = cm_attempt_new(conf, &(struct rc_config){0});
     struct cm_rep first;
 
-    rc_send_req(bent->rc, &bent->req);
-    rc_take_rep(bent->rc);
-    first = bent->rc->rep;
-    rc_send_req(bent->rc, &bent->req);
-    rc_take_rep(bent->rc);
-    conf_equal(conf, "QPN of the second REP", bent->rc->rep.local_qpn,
+    rc_send_req(attempt->rc, &attempt->req);
+    rc_take_rep(attempt->rc);
+    first = attempt->rc->rep;
+    rc_send_req(attempt->rc, &attempt->req);
+    rc_take_rep(attempt->rc);
+    conf_equal(conf, "QPN of the second REP", attempt->rc->rep.local_qpn,
                first.local_qpn);
     conf_equal(conf, "communication id of the second REP",
-               bent->rc->rep.local_comm_id, first.local_comm_id);
+               attempt->rc->rep.local_comm_id, first.local_comm_id);
     conf_equal(conf, "starting PSN of the second REP",
-               bent->rc->rep.starting_psn, first.starting_psn);
-    rc_send_rtu(bent->rc);
-    expect_works(bent->rc);
-    rc_close(bent->rc);
+               attempt->rc->rep.starting_psn, first.starting_psn);
+    rc_send_rtu(attempt->rc);
+    expect_works(attempt->rc);
+    rc_close(attempt->rc);
 }
 
 static void req_twice_at_once(struct conf *conf)
 {
-    struct cm_bent *bent = cm_bent_new(conf, &(struct rc_config){0});
+    struct cm_attempt *attempt = cm_attempt_new(conf, &(struct rc_config){0});
     struct cm_rep first;
 
-    rc_send_req(bent->rc, &bent->req);
-    rc_send_req(bent->rc, &bent->req);
-    rc_take_rep(bent->rc);
-    first = bent->rc->rep;
-    if (rc_take_cm_within(bent->rc, CM_REP, CM_QUIET_US) != NULL) {
+    rc_send_req(attempt->rc, &attempt->req);
+    rc_send_req(attempt->rc, &attempt->req);
+    rc_take_rep(attempt->rc);
+    first = attempt->rc->rep;
+    if (rc_take_cm_within(attempt->rc, CM_REP, CM_QUIET_US) != NULL) {
         conf_note(conf, "both REQs were answered");
     }
-    conf_equal(conf, "QPN", bent->rc->rep.local_qpn, first.local_qpn);
-    rc_send_rtu(bent->rc);
-    expect_works(bent->rc);
-    rc_close(bent->rc);
+    conf_equal(conf, "QPN", attempt->rc->rep.local_qpn, first.local_qpn);
+    rc_send_rtu(attempt->rc);
+    expect_works(attempt->rc);
+    rc_close(attempt->rc);
 }
 
 static void req_after_rtu(struct conf *conf)
 {
-    struct cm_bent *bent = cm_bent_new(conf, &(struct rc_config){0});
+    struct cm_attempt *attempt = cm_attempt_new(conf, &(struct rc_config){0});
 
-    rc_send_req(bent->rc, &bent->req);
-    rc_take_rep(bent->rc);
-    rc_send_rtu(bent->rc);
-    expect_works(bent->rc);
-    rc_send_req(bent->rc, &bent->req); /* A late copy of the REQ. */
+    rc_send_req(attempt->rc, &attempt->req);
+    rc_take_rep(attempt->rc);
+    rc_send_rtu(attempt->rc);
+    expect_works(attempt->rc);
+    rc_send_req(attempt->rc, &attempt->req); /* A late copy of the REQ. */
     conf_pass(conf, CM_QUIET_US);
-    expect_works(bent->rc);
-    rc_close(bent->rc);
+    expect_works(attempt->rc);
+    rc_close(attempt->rc);
 }
 
 static void rep_again(struct conf *conf)
 {
-    struct cm_bent *bent = new_impatient_req(conf, 3);
+    struct cm_attempt *attempt = new_impatient_req(conf, 3);
     const struct packet *first, *again;
 
-    rc_send_req(bent->rc, &bent->req);
-    first = rc_take_cm(bent->rc, CM_REP);
-    again = rc_take_cm(bent->rc, CM_REP);
+    rc_send_req(attempt->rc, &attempt->req);
+    first = rc_take_cm(attempt->rc, CM_REP);
+    again = rc_take_cm(attempt->rc, CM_REP);
     conf_same(conf, "the REP sent again", again->cm, first->cm, MAD_DATA_LEN);
     conf_check(conf,
                conf_later_most_us(first, again) >=
                    cm_short_timeout_us(conf) * 9 / 10,
                "the REP was sent again before our response timeout was over");
-    rc_send_rej(bent->rc, CM_ANSWERS_REP, CM_REJ_CONSUMER);
+    rc_send_rej(attempt->rc, CM_ANSWERS_REP, CM_REJ_CONSUMER);
 }
 
 static void rep_retries(struct conf *conf)
 {
-    struct cm_bent *bent = new_impatient_req(conf, 2);
+    struct cm_attempt *attempt = new_impatient_req(conf, 2);
     struct cm_rej rej;
 
-    rc_send_req(bent->rc, &bent->req);
+    rc_send_req(attempt->rc, &attempt->req);
     for (unsigned int i = 0; i < 3; i++) {
-        rc_take_cm(bent->rc, CM_REP);
+        rc_take_cm(attempt->rc, CM_REP);
     }
-    rc_take_rej(bent->rc, &rej);
+    rc_take_rej(attempt->rc, &rej);
     conf_equal(conf, "REJ reason (4: time-out)", rej.reason, CM_REJ_TIMEOUT);
-    rc_expect_no_cm(bent->rc, CM_REP, CM_QUIET_US);
+    rc_expect_no_cm(attempt->rc, CM_REP, CM_QUIET_US);
     conf_expect_alive(conf);
 }
 
 static void rep_mra(struct conf *conf)
 {
-    struct cm_bent *bent = new_impatient_req(conf, 1);
+    struct cm_attempt *attempt = new_impatient_req(conf, 1);
     struct cm_mra mra = {.message = CM_ANSWERS_REP};
     uint8_t body[MAD_DATA_LEN];
 
-    rc_send_req(bent->rc, &bent->req);
-    rc_take_rep(bent->rc);
-    mra.local_comm_id = bent->rc->comm_id;
-    mra.remote_comm_id = bent->rc->target_comm_id;
+    rc_send_req(attempt->rc, &attempt->req);
+    rc_take_rep(attempt->rc);
+    mra.local_comm_id = attempt->rc->comm_id;
+    mra.remote_comm_id = attempt->rc->target_comm_id;
     /* The MRA asks for twice the extra patience, because --slow multiplies the
      * wait below as well. */
     mra.service_timeout = (uint8_t)MIN(16 + 2 * conf_patience(conf), 31);
     cm_mra_emit(&mra, body);
-    rc_send_mad(bent->rc, CM_MRA, body);
+    rc_send_mad(attempt->rc, CM_MRA, body);
     /* The MRA's time-out is at least 16 times as long, so that no REP is
      * repeated within the usual one. */
-    rc_expect_no_cm(bent->rc, CM_REP, 3 * cm_short_timeout_us(conf));
-    rc_send_rtu(bent->rc);
-    expect_works(bent->rc);
-    rc_close(bent->rc);
+    rc_expect_no_cm(attempt->rc, CM_REP, 3 * cm_short_timeout_us(conf));
+    rc_send_rtu(attempt->rc);
+    expect_works(attempt->rc);
+    rc_close(attempt->rc);
 }
 
 static void rep_rejected(struct conf *conf)
 {
-    struct cm_bent *bent = new_impatient_req(conf, 3);
+    struct cm_attempt *attempt = new_impatient_req(conf, 3);
 
-    rc_send_req(bent->rc, &bent->req);
-    rc_take_rep(bent->rc);
-    rc_send_rej(bent->rc, CM_ANSWERS_REP, CM_REJ_CONSUMER);
-    rc_expect_no_cm(bent->rc, CM_REP, 4 * cm_short_timeout_us(conf));
+    rc_send_req(attempt->rc, &attempt->req);
+    rc_take_rep(attempt->rc);
+    rc_send_rej(attempt->rc, CM_ANSWERS_REP, CM_REJ_CONSUMER);
+    rc_expect_no_cm(attempt->rc, CM_REP, 4 * cm_short_timeout_us(conf));
     conf_expect_alive(conf);
 }
 
 static void data_before_rtu(struct conf *conf)
 {
-    struct cm_bent *bent = new_impatient_req(conf, 15);
+    struct cm_attempt *attempt = new_impatient_req(conf, 15);
 
-    rc_send_req(bent->rc, &bent->req);
-    rc_take_rep(bent->rc);
+    rc_send_req(attempt->rc, &attempt->req);
+    rc_take_rep(attempt->rc);
     /* The RTU is lost; the first request stands for it. */
-    expect_works(bent->rc);
+    expect_works(attempt->rc);
     conf_flush(conf);
-    rc_expect_no_cm(bent->rc, CM_REP, 4 * cm_short_timeout_us(conf));
-    rc_close(bent->rc);
+    rc_expect_no_cm(attempt->rc, CM_REP, 4 * cm_short_timeout_us(conf));
+    rc_close(attempt->rc);
 }
 
 static void rtu_twice(struct conf *conf)
@@ -188,17 +188,17 @@ static void rtu_twice(struct conf *conf)
 
 static void rtu_forged(struct conf *conf)
 {
-    struct cm_bent *bent = new_impatient_req(conf, 3);
+    struct cm_attempt *attempt = new_impatient_req(conf, 3);
 
-    rc_send_req(bent->rc, &bent->req);
-    rc_take_rep(bent->rc);
-    bent->rc->comm_id ^= 0x40; /* The id of some other connection. */
-    rc_send_rtu(bent->rc);
-    bent->rc->comm_id ^= 0x40;
+    rc_send_req(attempt->rc, &attempt->req);
+    rc_take_rep(attempt->rc);
+    attempt->rc->comm_id ^= 0x40; /* The id of some other connection. */
+    rc_send_rtu(attempt->rc);
+    attempt->rc->comm_id ^= 0x40;
     /* The forged RTU did not establish the connection, so the REP is repeated.
      */
-    rc_take_cm(bent->rc, CM_REP);
-    rc_send_rej(bent->rc, CM_ANSWERS_REP, CM_REJ_CONSUMER);
+    rc_take_cm(attempt->rc, CM_REP);
+    rc_send_rej(attempt->rc, CM_ANSWERS_REP, CM_REJ_CONSUMER);
 }
 
 /* ---- Stale connections. */
@@ -218,21 +218,21 @@ static void stale_qpn(struct conf *conf)
 {
     struct rc_config config = default_config();
     struct rc *old = rc_open(conf, &config);
-    struct cm_bent *bent = cm_bent_new(conf, &config);
+    struct cm_attempt *attempt = cm_attempt_new(conf, &config);
     struct cm_rej rej;
 
     expect_works(old);
     /* The host has crashed, and starts again with the same queue pair number.
      */
-    bent->req.local_qpn = old->qpn;
-    bent->req.local_ca_guid = (uint64_t)0x02 << 56 | old->qpn;
-    bent->rc->qpn = old->qpn;
-    rc_send_req(bent->rc, &bent->req);
-    if (rc_take_cm_within(bent->rc, CM_REP, CM_QUIET_US) != NULL) {
+    attempt->req.local_qpn = old->qpn;
+    attempt->req.local_ca_guid = (uint64_t)0x02 << 56 | old->qpn;
+    attempt->rc->qpn = old->qpn;
+    rc_send_req(attempt->rc, &attempt->req);
+    if (rc_take_cm_within(attempt->rc, CM_REP, CM_QUIET_US) != NULL) {
         conf_note(conf,
                   "the target lets the new connection replace the old one");
     } else {
-        rc_take_rej(bent->rc, &rej);
+        rc_take_rej(attempt->rc, &rej);
         conf_equal(conf, "REJ reason (10: stale)", rej.reason,
                    CM_REJ_STALE_CONNECTION);
     }
@@ -244,14 +244,14 @@ static void stale_comm_id(struct conf *conf)
 {
     struct rc_config config = default_config();
     struct rc *old = rc_open(conf, &config);
-    struct cm_bent *bent = cm_bent_new(conf, &config);
+    struct cm_attempt *attempt = cm_attempt_new(conf, &config);
 
     expect_works(old);
     /* A REQ that reuses the id of a connection ends that connection. */
-    bent->req.local_comm_id = old->comm_id;
-    bent->req.local_ca_guid = (uint64_t)0x02 << 56 | old->qpn;
-    bent->rc->comm_id = old->comm_id;
-    rc_send_req(bent->rc, &bent->req);
+    attempt->req.local_comm_id = old->comm_id;
+    attempt->req.local_ca_guid = (uint64_t)0x02 << 56 | old->qpn;
+    attempt->rc->comm_id = old->comm_id;
+    rc_send_req(attempt->rc, &attempt->req);
     expect_over(old);
     conf_expect_alive(conf);
 }
@@ -260,19 +260,19 @@ static void other_host_same_id(struct conf *conf)
 {
     struct rc_config config = default_config(), other = {.peer = 1};
     struct rc *a = rc_open(conf, &config);
-    struct cm_bent *bent = cm_bent_new(conf, &other);
+    struct cm_attempt *attempt = cm_attempt_new(conf, &other);
 
     /* A communication id belongs to the host that chose it, so that two hosts
      * may use the same one. */
-    bent->req.local_comm_id = a->comm_id;
-    bent->rc->comm_id = a->comm_id;
+    attempt->req.local_comm_id = a->comm_id;
+    attempt->rc->comm_id = a->comm_id;
     conf_flush(conf);
-    rc_send_req(bent->rc, &bent->req);
-    rc_take_rep(bent->rc);
-    rc_send_rtu(bent->rc);
+    rc_send_req(attempt->rc, &attempt->req);
+    rc_take_rep(attempt->rc);
+    rc_send_rtu(attempt->rc);
     expect_works(a);
-    expect_works(bent->rc);
-    rc_close(bent->rc);
+    expect_works(attempt->rc);
+    rc_close(attempt->rc);
     rc_close(a);
 }
 
@@ -400,11 +400,11 @@ static void remote_forged(struct conf *conf)
 
 static void dreq_before_rtu(struct conf *conf)
 {
-    struct cm_bent *bent = cm_bent_new(conf, &(struct rc_config){0});
+    struct cm_attempt *attempt = cm_attempt_new(conf, &(struct rc_config){0});
 
-    rc_send_req(bent->rc, &bent->req);
-    rc_take_rep(bent->rc);
-    rc_close(bent->rc);
+    rc_send_req(attempt->rc, &attempt->req);
+    rc_take_rep(attempt->rc);
+    rc_close(attempt->rc);
     conf_expect_alive(conf);
 }
 
@@ -426,17 +426,17 @@ static void rej_when_established(struct conf *conf)
 static void req_in_timewait(struct conf *conf)
 {
     struct rc_config config = default_config();
-    struct cm_bent *bent = cm_bent_new(conf, &config);
+    struct cm_attempt *attempt = cm_attempt_new(conf, &config);
     struct cm_rej rej;
 
-    rc_send_req(bent->rc, &bent->req);
-    rc_take_rep(bent->rc);
-    rc_send_rtu(bent->rc);
-    rc_send_dreq(bent->rc);
-    rc_take_cm(bent->rc, CM_DREP);
+    rc_send_req(attempt->rc, &attempt->req);
+    rc_take_rep(attempt->rc);
+    rc_send_rtu(attempt->rc);
+    rc_send_dreq(attempt->rc);
+    rc_take_cm(attempt->rc, CM_DREP);
     conf_flush(conf);
-    rc_send_req(bent->rc, &bent->req);
-    rc_take_rej(bent->rc, &rej);
+    rc_send_req(attempt->rc, &attempt->req);
+    rc_take_rej(attempt->rc, &rej);
     conf_equal(conf, "REJ reason (10: stale connection)", rej.reason,
                CM_REJ_STALE_CONNECTION);
     conf_expect_alive(conf);
@@ -447,18 +447,18 @@ static void req_in_timewait(struct conf *conf)
 static void timewait_nobody(struct conf *conf)
 {
     struct rc_config config = default_config();
-    struct cm_bent *bent = cm_bent_new(conf, &config);
-    struct cm_bent *forged = cm_bent_new(conf, &config);
+    struct cm_attempt *attempt = cm_attempt_new(conf, &config);
+    struct cm_attempt *forged = cm_attempt_new(conf, &config);
     const struct ip_addr sources[] = {
         ip_addr_from_v4(0xe0000001), ip_addr_from_v4(0xffffffff),
         ip_addr_from_v4(0x7f000001), forged->rc->path.dst};
     struct cm_rej rej;
 
-    rc_send_req(bent->rc, &bent->req);
-    rc_take_rep(bent->rc);
-    rc_send_rtu(bent->rc);
-    rc_send_dreq(bent->rc);
-    rc_take_cm(bent->rc, CM_DREP);
+    rc_send_req(attempt->rc, &attempt->req);
+    rc_take_rep(attempt->rc);
+    rc_send_rtu(attempt->rc);
+    rc_send_dreq(attempt->rc);
+    rc_take_cm(attempt->rc, CM_DREP);
     conf_flush(conf);
     for (size_t i = 0; i < ARRAY_LEN(sources); i++) {
         forged->rc->path.src = sources[i];
@@ -468,8 +468,8 @@ static void timewait_nobody(struct conf *conf)
     }
     conf_pass(conf, CM_QUIET_US);
     conf_flush(conf);
-    rc_send_req(bent->rc, &bent->req);
-    rc_take_rej(bent->rc, &rej);
+    rc_send_req(attempt->rc, &attempt->req);
+    rc_take_rej(attempt->rc, &rej);
     conf_equal(conf, "REJ reason (10: stale connection)", rej.reason,
                CM_REJ_STALE_CONNECTION);
     conf_expect_alive(conf);
@@ -478,15 +478,15 @@ static void timewait_nobody(struct conf *conf)
 /* A connection that the target ends itself, with a DREQ. */
 static struct rc *make_it_end(struct conf *conf, uint8_t retries)
 {
-    struct cm_bent *bent = new_impatient_req(conf, retries);
+    struct cm_attempt *attempt = new_impatient_req(conf, retries);
 
-    rc_send_req(bent->rc, &bent->req);
-    rc_take_rep(bent->rc);
-    rc_send_rtu(bent->rc);
+    rc_send_req(attempt->rc, &attempt->req);
+    rc_take_rep(attempt->rc);
+    rc_send_rtu(attempt->rc);
     /* A capsule shorter than an SQE ends the association: NVMe over Fabrics
      * 2.1. */
-    rc_send(bent->rc, RC_SEND_ONLY, "too short", 9, true);
-    return bent->rc;
+    rc_send(attempt->rc, RC_SEND_ONLY, "too short", 9, true);
+    return attempt->rc;
 }
 
 static void dreq_from_target(struct conf *conf)

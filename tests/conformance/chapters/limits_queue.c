@@ -56,7 +56,7 @@ static void sq_max(struct conf *conf)
 static void refuse_hsqsize(struct conf *conf, uint16_t qid, uint16_t hsqsize)
 {
     struct rc *admin = rc_open_controller(conf, &(struct rc_config){0});
-    struct cm_bent *bent = cm_bent_new(
+    struct cm_attempt *attempt = cm_attempt_new(
         conf, &(struct rc_config){
                   .qid = qid, .cntlid = admin->config.cntlid, .peer = 1});
     struct nvme_rdma_req nvme = {
@@ -69,8 +69,8 @@ static void refuse_hsqsize(struct conf *conf, uint16_t qid, uint16_t hsqsize)
     if (nvme.hrqsize == 0) {
         nvme.hrqsize = hsqsize;
     }
-    nvme_rdma_req_emit(bent->nvme, &nvme);
-    cm_expect_nvme_rej(bent, NVME_RDMA_INVALID_HSQSIZE);
+    nvme_rdma_req_emit(attempt->nvme, &nvme);
+    cm_expect_nvme_rej(attempt, NVME_RDMA_INVALID_HSQSIZE);
     nvmf_expect_works(admin);
     rc_close(admin);
     conf_expect_alive(conf);
@@ -121,25 +121,25 @@ static void refuse_sqsize(struct conf *conf, uint16_t hsqsize, uint16_t sqsize)
     struct rc *admin = rc_open_controller(conf, &(struct rc_config){0});
     struct rc_config config = admin->config;
     struct nvme_sqe flush = nvmf_io(conf, NVM_FLUSH, 0, 1);
-    struct nvmf_bent *bent;
+    struct nvmf_attempt *attempt;
     struct nvme_cqe cqe;
 
     config.qid = 1;
     config.hsqsize = hsqsize;
-    bent = nvmf_bent_new(conf, &config);
-    bent->command.sqsize = sqsize;
+    attempt = nvmf_attempt_new(conf, &config);
+    attempt->command.sqsize = sqsize;
     conf_status(conf, "Connect with too large an SQSIZE",
-                nvmf_bent_run(bent, &cqe), NVME_SC_CONNECT_INVALID);
+                nvmf_attempt_run(attempt, &cqe), NVME_SC_CONNECT_INVALID);
     conf_equal(conf, "IATTR and IPO, which point at SQSIZE", cqe.dw0 & 0x1ffff,
                CONNECT_SQSIZE);
     nvmf_expect_works(admin);
-    bent->command.sqsize = hsqsize;
+    attempt->command.sqsize = hsqsize;
     conf_status(conf, "Connect with the REQ's SQSIZE",
-                nvmf_bent_run(bent, &cqe), NVME_SC_SUCCESS);
+                nvmf_attempt_run(attempt, &cqe), NVME_SC_SUCCESS);
     conf_status(conf, "Flush",
-                rc_command(bent->rc, &flush, NULL, NULL, 0, NULL),
+                rc_command(attempt->rc, &flush, NULL, NULL, 0, NULL),
                 NVME_SC_SUCCESS);
-    rc_close(bent->rc);
+    rc_close(attempt->rc);
     rc_close(admin);
 }
 
@@ -271,23 +271,24 @@ static struct rc *open_queue(struct rc *admin, uint16_t qid)
 static void expect_queue_refused(struct rc *admin, uint16_t qid)
 {
     struct rc_config config = admin->config;
-    struct cm_bent *bent;
-    struct nvmf_bent *connect;
+    struct cm_attempt *attempt;
+    struct nvmf_attempt *connect;
     struct nvme_cqe cqe;
 
     config.qid = qid;
     config.hsqsize = 7;
-    bent = cm_bent_new(admin->conf, &config);
-    rc_send_req(bent->rc, &bent->req);
-    if (rc_take_cm_within(bent->rc, CM_REJ, CM_QUIET_US) != NULL) {
+    attempt = cm_attempt_new(admin->conf, &config);
+    rc_send_req(attempt->rc, &attempt->req);
+    if (rc_take_cm_within(attempt->rc, CM_REJ, CM_QUIET_US) != NULL) {
         return;
     }
-    rc_take_rep(bent->rc);
-    rc_send_rtu(bent->rc);
-    rc_close(bent->rc);
-    connect = nvmf_bent_new(admin->conf, &config);
+    rc_take_rep(attempt->rc);
+    rc_send_rtu(attempt->rc);
+    rc_close(attempt->rc);
+    connect = nvmf_attempt_new(admin->conf, &config);
     conf_check(admin->conf,
-               (nvmf_bent_run(connect, &cqe) & NVME_SC_MASK) != NVME_SC_SUCCESS,
+               (nvmf_attempt_run(connect, &cqe) & NVME_SC_MASK) !=
+                   NVME_SC_SUCCESS,
                "I/O queue %u was accepted, although fewer were granted", qid);
     rc_close(connect->rc);
 }

@@ -36,19 +36,19 @@ static uint16_t ask_queues(struct nvme *nvme, uint32_t dword11,
 }
 
 static uint16_t connect_queue(struct nvme *nvme, uint16_t qid,
-                              struct nvmf_bent **bent)
+                              struct nvmf_attempt **attempt)
 {
     struct nvme_cqe cqe;
 
-    *bent = nvmf_bent_io(nvme->admin, qid);
-    return nvmf_bent_run(*bent, &cqe) & NVME_SC_MASK;
+    *attempt = nvmf_attempt_io(nvme->admin, qid);
+    return nvmf_attempt_run(*attempt, &cqe) & NVME_SC_MASK;
 }
 
 /* All granted queues connect, and one more does not. */
 static void expect_queues_connect(struct conf *conf, uint16_t wanted)
 {
     struct nvme *nvme = nvme_open_admin(conf);
-    struct nvmf_bent *bent;
+    struct nvmf_attempt *attempt;
     uint32_t granted, value;
     uint16_t count;
 
@@ -62,13 +62,13 @@ static void expect_queues_connect(struct conf *conf, uint16_t wanted)
                granted);
     count = (uint16_t)(MIN(granted & 0xffff, granted >> 16) + 1);
     conf_check(conf, count < 1000, "%u queues were granted", count);
-    conf_status(conf, "Connect of queue 1", connect_queue(nvme, 1, &bent),
+    conf_status(conf, "Connect of queue 1", connect_queue(nvme, 1, &attempt),
                 NVME_SC_SUCCESS);
-    rc_close(bent->rc);
+    rc_close(attempt->rc);
     if (count > 1) {
         conf_status(conf, "Connect of the last queue",
-                    connect_queue(nvme, count, &bent), NVME_SC_SUCCESS);
-        rc_close(bent->rc);
+                    connect_queue(nvme, count, &attempt), NVME_SC_SUCCESS);
+        rc_close(attempt->rc);
     }
     nvme_close(nvme);
 }

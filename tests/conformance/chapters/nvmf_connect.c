@@ -9,135 +9,138 @@
 #include "lib/bytes.h"
 #include "nvmf_lib.h"
 
-static struct nvmf_bent *new_admin_connect(struct conf *conf)
+static struct nvmf_attempt *new_admin_connect(struct conf *conf)
 {
-    return nvmf_bent_new(conf, &(struct rc_config){0});
+    return nvmf_attempt_new(conf, &(struct rc_config){0});
 }
 
 static void connect_accepted(struct conf *conf)
 {
-    struct nvmf_bent *bent = new_admin_connect(conf);
+    struct nvmf_attempt *attempt = new_admin_connect(conf);
     struct nvme_cqe cqe;
 
-    conf_status(conf, "Connect", nvmf_bent_run(bent, &cqe), NVME_SC_SUCCESS);
+    conf_status(conf, "Connect", nvmf_attempt_run(attempt, &cqe),
+                NVME_SC_SUCCESS);
     conf_check(conf, (cqe.dw0 & 0xffff) != 0 && (cqe.dw0 & 0xffff) < 0xfff0,
                "CNTLID is %04xh", cqe.dw0 & 0xffff);
     conf_equal(conf, "SQHD", cqe.sqhd, 1);
-    rc_close(bent->rc);
+    rc_close(attempt->rc);
 }
 
 #define FIELD_REFUSED(name, field, change)                                     \
     static void name(struct conf *conf)                                        \
     {                                                                          \
-        struct nvmf_bent *bent = new_admin_connect(conf);                      \
+        struct nvmf_attempt *attempt = new_admin_connect(conf);                \
                                                                                \
         change;                                                                \
-        nvmf_expect_invalid(bent, field);                                      \
+        nvmf_expect_invalid(attempt, field);                                   \
     }
 
-FIELD_REFUSED(qid_other, CONNECT_QID, bent->command.qid = 1)
-FIELD_REFUSED(sqsize_zero, CONNECT_SQSIZE, bent->command.sqsize = 0)
-FIELD_REFUSED(sqsize_above_hsqsize, CONNECT_SQSIZE, bent->command.sqsize = 32)
-FIELD_REFUSED(sqsize_max, CONNECT_SQSIZE, bent->command.sqsize = 0xffff)
+FIELD_REFUSED(qid_other, CONNECT_QID, attempt->command.qid = 1)
+FIELD_REFUSED(sqsize_zero, CONNECT_SQSIZE, attempt->command.sqsize = 0)
+FIELD_REFUSED(sqsize_above_hsqsize, CONNECT_SQSIZE,
+              attempt->command.sqsize = 32)
+FIELD_REFUSED(sqsize_max, CONNECT_SQSIZE, attempt->command.sqsize = 0xffff)
 FIELD_REFUSED(cntlid_zero, CONNECT_IATTR_DATA | CONNECT_DATA_CNTLID,
-              bent->data.cntlid = 0)
+              attempt->data.cntlid = 0)
 FIELD_REFUSED(cntlid_static, CONNECT_IATTR_DATA | CONNECT_DATA_CNTLID,
-              bent->data.cntlid = 0xfffe)
+              attempt->data.cntlid = 0xfffe)
 FIELD_REFUSED(cntlid_chosen, CONNECT_IATTR_DATA | CONNECT_DATA_CNTLID,
-              bent->data.cntlid = 1)
+              attempt->data.cntlid = 1)
 FIELD_REFUSED(subnqn_unknown, CONNECT_IATTR_DATA | CONNECT_DATA_SUBNQN,
-              strcpy(bent->data.subnqn, "nqn.2026-01.net.example:nobody"))
+              strcpy(attempt->data.subnqn, "nqn.2026-01.net.example:nobody"))
 FIELD_REFUSED(subnqn_empty, CONNECT_IATTR_DATA | CONNECT_DATA_SUBNQN,
-              memset(bent->data.subnqn, 0, sizeof(bent->data.subnqn)))
+              memset(attempt->data.subnqn, 0, sizeof(attempt->data.subnqn)))
 FIELD_REFUSED(subnqn_endless, CONNECT_IATTR_DATA | CONNECT_DATA_SUBNQN,
-              memset(bent->data.subnqn, 'x', sizeof(bent->data.subnqn)))
+              memset(attempt->data.subnqn, 'x', sizeof(attempt->data.subnqn)))
 FIELD_REFUSED(subnqn_longer, CONNECT_IATTR_DATA | CONNECT_DATA_SUBNQN,
-              strcat(bent->data.subnqn, "x"))
+              strcat(attempt->data.subnqn, "x"))
 FIELD_REFUSED(subnqn_shorter, CONNECT_IATTR_DATA | CONNECT_DATA_SUBNQN,
-              bent->data.subnqn[strlen(bent->data.subnqn) - 1] = '\0')
+              attempt->data.subnqn[strlen(attempt->data.subnqn) - 1] = '\0')
 FIELD_REFUSED(hostnqn_endless, CONNECT_IATTR_DATA | CONNECT_DATA_HOSTNQN,
-              memset(bent->data.hostnqn, 'x', sizeof(bent->data.hostnqn)))
+              memset(attempt->data.hostnqn, 'x', sizeof(attempt->data.hostnqn)))
 
 static void connect_recfmt(struct conf *conf)
 {
-    struct nvmf_bent *bent = new_admin_connect(conf);
+    struct nvmf_attempt *attempt = new_admin_connect(conf);
     struct nvme_cqe cqe;
 
-    bent->command.recfmt = 1;
-    conf_status(conf, "Connect", nvmf_bent_run(bent, &cqe),
+    attempt->command.recfmt = 1;
+    conf_status(conf, "Connect", nvmf_attempt_run(attempt, &cqe),
                 NVME_SC_CONNECT_FORMAT);
-    rc_close(bent->rc);
+    rc_close(attempt->rc);
 }
 
 static void sqsize_smaller(struct conf *conf)
 {
-    struct nvmf_bent *bent = new_admin_connect(conf);
+    struct nvmf_attempt *attempt = new_admin_connect(conf);
     struct nvme_cqe cqe;
 
-    bent->command.sqsize = 3; /* Four entries of 32. */
-    conf_status(conf, "Connect", nvmf_bent_run(bent, &cqe), NVME_SC_SUCCESS);
+    attempt->command.sqsize = 3; /* Four entries of 32. */
+    conf_status(conf, "Connect", nvmf_attempt_run(attempt, &cqe),
+                NVME_SC_SUCCESS);
     for (unsigned int i = 2; i < 10; i++) {
         struct nvme_sqe get = {.opcode = ADMIN_KEEP_ALIVE};
 
-        rc_command(bent->rc, &get, NULL, NULL, 0, &cqe);
+        rc_command(attempt->rc, &get, NULL, NULL, 0, &cqe);
         conf_equal(conf, "SQHD, which wraps at 4", cqe.sqhd, i % 4);
     }
-    rc_close(bent->rc);
+    rc_close(attempt->rc);
 }
 
 static void refused_then_right(struct conf *conf)
 {
-    struct nvmf_bent *bent = new_admin_connect(conf);
+    struct nvmf_attempt *attempt = new_admin_connect(conf);
     struct nvme_cqe cqe;
 
-    bent->command.sqsize = 0;
-    conf_status(conf, "an incorrect Connect", nvmf_bent_run(bent, &cqe),
+    attempt->command.sqsize = 0;
+    conf_status(conf, "an incorrect Connect", nvmf_attempt_run(attempt, &cqe),
                 NVME_SC_CONNECT_INVALID);
-    bent->command.sqsize = 31;
-    conf_status(conf, "a correct Connect", nvmf_bent_run(bent, &cqe),
+    attempt->command.sqsize = 31;
+    conf_status(conf, "a correct Connect", nvmf_attempt_run(attempt, &cqe),
                 NVME_SC_SUCCESS);
-    rc_close(bent->rc);
+    rc_close(attempt->rc);
 }
 
 static void data_short(struct conf *conf)
 {
-    struct nvmf_bent *bent = new_admin_connect(conf);
+    struct nvmf_attempt *attempt = new_admin_connect(conf);
     struct nvme_cqe cqe;
     uint16_t status;
 
-    bent->sgl.len_bytes = CONNECT_DATA_LEN / 2;
-    status = nvmf_bent_run(bent, &cqe);
+    attempt->sgl.len_bytes = CONNECT_DATA_LEN / 2;
+    status = nvmf_attempt_run(attempt, &cqe);
     conf_check(conf, status != HOST_LOST && (status & NVME_SC_MASK) != 0,
                "Connect with 512 bytes of data was accepted");
-    rc_close(bent->rc);
+    rc_close(attempt->rc);
 }
 
 static void data_key(struct conf *conf)
 {
-    struct nvmf_bent *bent = new_admin_connect(conf);
+    struct nvmf_attempt *attempt = new_admin_connect(conf);
     struct nvme_sqe sqe = {0};
 
-    bent->sgl.key ^= 0x1;
-    connect_data_emit(bent->rc->mem, &bent->data);
-    connect_command_build(&sqe, &bent->command);
-    rc_send_capsule(bent->rc, &sqe, &bent->sgl, NULL, 0);
+    attempt->sgl.key ^= 0x1;
+    connect_data_emit(attempt->rc->mem, &attempt->data);
+    connect_command_build(&sqe, &attempt->command);
+    rc_send_capsule(attempt->rc, &sqe, &attempt->sgl, NULL, 0);
     conf_pass(conf, NVMF_QUIET_US); /* Our NAK ends the target's queue pair. */
     conf_expect_alive(conf);
 }
 
 static void data_reserved(struct conf *conf)
 {
-    struct nvmf_bent *bent = new_admin_connect(conf);
+    struct nvmf_attempt *attempt = new_admin_connect(conf);
     struct nvme_sqe sqe = {0};
 
-    connect_data_emit(bent->rc->mem, &bent->data);
-    memset(bent->rc->mem + 18, 0xa5, 256 - 18);
-    memset(bent->rc->mem + 768, 0x5a, 256);
-    connect_command_build(&sqe, &bent->command);
+    connect_data_emit(attempt->rc->mem, &attempt->data);
+    memset(attempt->rc->mem + 18, 0xa5, 256 - 18);
+    memset(attempt->rc->mem + 768, 0x5a, 256);
+    connect_command_build(&sqe, &attempt->command);
     conf_status(conf, "Connect with reserved bytes set",
-                rc_command(bent->rc, &sqe, &bent->sgl, NULL, 0, NULL),
+                rc_command(attempt->rc, &sqe, &attempt->sgl, NULL, 0, NULL),
                 NVME_SC_SUCCESS);
-    rc_close(bent->rc);
+    rc_close(attempt->rc);
 }
 
 /* ---- Commands in the wrong order. */
@@ -178,43 +181,45 @@ static void io_before(struct conf *conf)
 
 static void connect_twice(struct conf *conf)
 {
-    struct nvmf_bent *bent = new_admin_connect(conf);
+    struct nvmf_attempt *attempt = new_admin_connect(conf);
     struct nvme_cqe cqe;
 
-    conf_status(conf, "Connect", nvmf_bent_run(bent, &cqe), NVME_SC_SUCCESS);
-    conf_status(conf, "a second Connect", nvmf_bent_run(bent, &cqe),
+    conf_status(conf, "Connect", nvmf_attempt_run(attempt, &cqe),
+                NVME_SC_SUCCESS);
+    conf_status(conf, "a second Connect", nvmf_attempt_run(attempt, &cqe),
                 NVME_SC_COMMAND_SEQUENCE);
-    nvmf_expect_works(bent->rc);
-    rc_close(bent->rc);
+    nvmf_expect_works(attempt->rc);
+    rc_close(attempt->rc);
 }
 
 static void not_enabled(struct conf *conf)
 {
-    struct nvmf_bent *bent = new_admin_connect(conf);
+    struct nvmf_attempt *attempt = new_admin_connect(conf);
     struct nvme_sqe identify = {.opcode = ADMIN_IDENTIFY,
                                 .cdw10 = CNS_CONTROLLER};
     struct nvme_cqe cqe;
     struct sgl sgl;
 
-    nvmf_bent_run(bent, &cqe);
-    sgl = rc_keyed(bent->rc, 0, 4096);
+    nvmf_attempt_run(attempt, &cqe);
+    sgl = rc_keyed(attempt->rc, 0, 4096);
     conf_status(conf, "Identify before CC.EN",
-                rc_command(bent->rc, &identify, &sgl, NULL, 0, NULL),
+                rc_command(attempt->rc, &identify, &sgl, NULL, 0, NULL),
                 NVME_SC_COMMAND_SEQUENCE);
-    rc_close(bent->rc);
+    rc_close(attempt->rc);
 }
 
 /* ---- I/O queues. */
 
-static void io_refused(struct nvmf_bent *bent, struct rc *own, const char *what)
+static void io_refused(struct nvmf_attempt *attempt, struct rc *own,
+                       const char *what)
 {
-    struct conf *conf = bent->rc->conf;
+    struct conf *conf = attempt->rc->conf;
     struct nvme_cqe cqe;
-    uint16_t status = nvmf_bent_run(bent, &cqe);
+    uint16_t status = nvmf_attempt_run(attempt, &cqe);
 
     conf_check(conf, (status & NVME_SC_MASK) != NVME_SC_SUCCESS,
                "%s was accepted", what);
-    rc_close(bent->rc);
+    rc_close(attempt->rc);
     nvmf_expect_works(own);
     rc_close(own);
 }
@@ -222,23 +227,24 @@ static void io_refused(struct nvmf_bent *bent, struct rc *own, const char *what)
 static void io_accepted(struct conf *conf)
 {
     struct rc *own = rc_open_controller(conf, &(struct rc_config){0});
-    struct nvmf_bent *bent = nvmf_bent_io(own, 1);
+    struct nvmf_attempt *attempt = nvmf_attempt_io(own, 1);
     struct nvme_cqe cqe;
 
-    conf_status(conf, "Connect", nvmf_bent_run(bent, &cqe), NVME_SC_SUCCESS);
+    conf_status(conf, "Connect", nvmf_attempt_run(attempt, &cqe),
+                NVME_SC_SUCCESS);
     conf_equal(conf, "CNTLID", cqe.dw0 & 0xffff, own->config.cntlid);
-    rc_close(bent->rc);
+    rc_close(attempt->rc);
     rc_close(own);
 }
 
 /* A parameter that belongs to another controller, or to none. */
-static void io_invalid(struct nvmf_bent *bent, struct rc *own)
+static void io_invalid(struct nvmf_attempt *attempt, struct rc *own)
 {
     struct nvme_cqe cqe;
 
-    conf_status(own->conf, "Connect", nvmf_bent_run(bent, &cqe),
+    conf_status(own->conf, "Connect", nvmf_attempt_run(attempt, &cqe),
                 NVME_SC_CONNECT_INVALID);
-    rc_close(bent->rc);
+    rc_close(attempt->rc);
     nvmf_expect_works(own);
     rc_close(own);
 }
@@ -247,22 +253,23 @@ static void io_invalid(struct nvmf_bent *bent, struct rc *own)
     static void name(struct conf *conf)                                        \
     {                                                                          \
         struct rc *own = rc_open_controller(conf, &(struct rc_config){0});     \
-        struct nvmf_bent *bent = nvmf_bent_io(own, 1);                         \
+        struct nvmf_attempt *attempt = nvmf_attempt_io(own, 1);                \
                                                                                \
         change;                                                                \
         conf_note(conf, "%s", what);                                           \
-        io_invalid(bent, own);                                                 \
+        io_invalid(attempt, own);                                              \
     }
 
 IO_REFUSED(io_hostnqn, "another host's NQN",
-           strcat(bent->data.hostnqn, "-other"))
-IO_REFUSED(io_hostid, "another host's identifier", bent->data.hostid[3] = 1)
-IO_REFUSED(io_subnqn, "another subsystem's NQN", strcat(bent->data.subnqn, "x"))
+           strcat(attempt->data.hostnqn, "-other"))
+IO_REFUSED(io_hostid, "another host's identifier", attempt->data.hostid[3] = 1)
+IO_REFUSED(io_subnqn, "another subsystem's NQN",
+           strcat(attempt->data.subnqn, "x"))
 IO_REFUSED(io_cntlid, "a controller that does not exist",
-           bent->data.cntlid = (uint16_t)(bent->data.cntlid ^ 0x7))
-IO_REFUSED(io_dynamic, "a dynamic CNTLID", bent->data.cntlid = 0xffff)
+           attempt->data.cntlid = (uint16_t)(attempt->data.cntlid ^ 0x7))
+IO_REFUSED(io_dynamic, "a dynamic CNTLID", attempt->data.cntlid = 0xffff)
 IO_REFUSED(io_qid, "a queue identifier that is not the REQ's",
-           bent->command.qid = 2)
+           attempt->command.qid = 2)
 
 /*
  * The specification sets no shortest length for HOSTNQN, and SPDK's perf sends
@@ -270,46 +277,47 @@ IO_REFUSED(io_qid, "a queue identifier that is not the REQ's",
  */
 static void hostnqn_empty(struct conf *conf)
 {
-    struct nvmf_bent *bent = new_admin_connect(conf), *io;
+    struct nvmf_attempt *attempt = new_admin_connect(conf), *io;
     struct nvme_cqe cqe;
 
-    memset(bent->data.hostnqn, 0, sizeof(bent->data.hostnqn));
+    memset(attempt->data.hostnqn, 0, sizeof(attempt->data.hostnqn));
     conf_status(conf, "Connect with an empty HOSTNQN",
-                nvmf_bent_run(bent, &cqe), NVME_SC_SUCCESS);
-    bent->rc->config.cntlid = (uint16_t)cqe.dw0;
+                nvmf_attempt_run(attempt, &cqe), NVME_SC_SUCCESS);
+    attempt->rc->config.cntlid = (uint16_t)cqe.dw0;
     conf_status(conf, "Property Set CC",
-                nvmf_set(bent->rc, PROPERTY_CC, 4, NVMF_CC_ENABLE),
+                nvmf_set(attempt->rc, PROPERTY_CC, 4, NVMF_CC_ENABLE),
                 NVME_SC_SUCCESS);
-    nvmf_wait_csts(bent->rc, CSTS_RDY, CSTS_RDY);
-    io = nvmf_bent_io(bent->rc, 1);
+    nvmf_wait_csts(attempt->rc, CSTS_RDY, CSTS_RDY);
+    io = nvmf_attempt_io(attempt->rc, 1);
     nvmf_expect_invalid(io, CONNECT_IATTR_DATA | CONNECT_DATA_HOSTNQN);
-    io = nvmf_bent_io(bent->rc, 1);
+    io = nvmf_attempt_io(attempt->rc, 1);
     memset(io->data.hostnqn, 0, sizeof(io->data.hostnqn));
     conf_status(conf, "Connect of an I/O queue with an empty HOSTNQN",
-                nvmf_bent_run(io, &cqe), NVME_SC_SUCCESS);
+                nvmf_attempt_run(io, &cqe), NVME_SC_SUCCESS);
     rc_close(io->rc);
-    rc_close(bent->rc);
+    rc_close(attempt->rc);
 }
 
 static void io_not_enabled(struct conf *conf)
 {
     struct rc *own = rc_open_nvme(conf, &(struct rc_config){0});
 
-    io_refused(nvmf_bent_io(own, 1), own, "an I/O queue before CC.EN");
+    io_refused(nvmf_attempt_io(own, 1), own, "an I/O queue before CC.EN");
 }
 
 static void io_twice(struct conf *conf)
 {
     struct rc *own = rc_open_controller(conf, &(struct rc_config){0});
-    struct nvmf_bent *first = nvmf_bent_io(own, 1);
-    struct nvmf_bent *second = nvmf_bent_io(own, 1);
+    struct nvmf_attempt *first = nvmf_attempt_io(own, 1);
+    struct nvmf_attempt *second = nvmf_attempt_io(own, 1);
     struct nvme_sqe flush = nvmf_io(conf, NVM_FLUSH, 0, 1);
     struct nvme_cqe cqe;
 
-    conf_status(conf, "Connect of queue 1", nvmf_bent_run(first, &cqe),
+    conf_status(conf, "Connect of queue 1", nvmf_attempt_run(first, &cqe),
                 NVME_SC_SUCCESS);
     conf_check(conf,
-               (nvmf_bent_run(second, &cqe) & NVME_SC_MASK) != NVME_SC_SUCCESS,
+               (nvmf_attempt_run(second, &cqe) & NVME_SC_MASK) !=
+                   NVME_SC_SUCCESS,
                "queue 1 was connected twice");
     rc_close(second->rc);
     conf_status(conf, "Flush on the first connection",
@@ -325,11 +333,11 @@ static void io_again(struct conf *conf)
     struct nvme_cqe cqe;
 
     for (unsigned int i = 0; i < 3; i++) {
-        struct nvmf_bent *bent = nvmf_bent_io(own, 1);
+        struct nvmf_attempt *attempt = nvmf_attempt_io(own, 1);
 
-        conf_status(conf, "Connect", nvmf_bent_run(bent, &cqe),
+        conf_status(conf, "Connect", nvmf_attempt_run(attempt, &cqe),
                     NVME_SC_SUCCESS);
-        rc_close(bent->rc);
+        rc_close(attempt->rc);
         conf_pass(conf, NVMF_QUIET_US);
         if (nvmf_keep_alive(own) != NVME_SC_SUCCESS) {
             conf_not_applicable(conf, "the loss of an I/O queue ends the "
@@ -345,15 +353,15 @@ static void io_many(struct conf *conf)
     struct nvme_sqe set = {.opcode = ADMIN_SET_FEATURES,
                            .cdw10 = FEATURE_NUMBER_OF_QUEUES,
                            .cdw11 = 3u << 16 | 3};
-    struct nvmf_bent *bent[4];
+    struct nvmf_attempt *attempt[4];
     struct nvme_cqe cqe;
 
     conf_status(conf, "Set Features (number of queues)",
                 rc_command(own, &set, NULL, NULL, 0, &cqe), NVME_SC_SUCCESS);
     for (unsigned int i = 0; i < MIN(4u, (cqe.dw0 & 0xffff) + 1); i++) {
         /* Connect them in any order. */
-        bent[i] = nvmf_bent_io(own, (uint16_t)(4 - i));
-        conf_status(conf, "Connect", nvmf_bent_run(bent[i], &cqe),
+        attempt[i] = nvmf_attempt_io(own, (uint16_t)(4 - i));
+        conf_status(conf, "Connect", nvmf_attempt_run(attempt[i], &cqe),
                     NVME_SC_SUCCESS);
     }
     rc_close(own);
@@ -401,23 +409,23 @@ static void both_ports(struct conf *conf)
 
 static void kato_returned(struct conf *conf)
 {
-    struct nvmf_bent *bent = new_admin_connect(conf);
+    struct nvmf_attempt *attempt = new_admin_connect(conf);
     struct nvme_sqe get = {.opcode = ADMIN_GET_FEATURES,
                            .cdw10 = FEATURE_KEEP_ALIVE_TIMER};
     struct nvme_cqe cqe;
 
-    bent->command.kato_ms = 20000;
-    nvmf_bent_run(bent, &cqe);
+    attempt->command.kato_ms = 20000;
+    nvmf_attempt_run(attempt, &cqe);
     conf_status(conf, "Property Set CC",
-                nvmf_set(bent->rc, PROPERTY_CC, 4, NVMF_CC_ENABLE),
+                nvmf_set(attempt->rc, PROPERTY_CC, 4, NVMF_CC_ENABLE),
                 NVME_SC_SUCCESS);
-    nvmf_wait_csts(bent->rc, CSTS_RDY, CSTS_RDY);
+    nvmf_wait_csts(attempt->rc, CSTS_RDY, CSTS_RDY);
     conf_status(conf, "Get Features (KATO)",
-                rc_command(bent->rc, &get, NULL, NULL, 0, &cqe),
+                rc_command(attempt->rc, &get, NULL, NULL, 0, &cqe),
                 NVME_SC_SUCCESS);
     conf_check(conf, cqe.dw0 >= 20000 && cqe.dw0 <= 40000,
                "KATO is %u ms, but Connect asked for 20000", cqe.dw0);
-    rc_close(bent->rc);
+    rc_close(attempt->rc);
 }
 
 #define TEST(id, clause, purpose, ...)                                         \

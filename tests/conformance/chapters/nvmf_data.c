@@ -415,12 +415,13 @@ static void queue_full(struct conf *conf)
 
 static void flow_control_off(struct conf *conf)
 {
-    struct nvmf_bent *bent = nvmf_bent_new(conf, &(struct rc_config){0});
+    struct nvmf_attempt *attempt =
+        nvmf_attempt_new(conf, &(struct rc_config){0});
     struct nvme_cqe cqe;
     uint16_t status;
 
-    bent->command.has_sq_flow_control = false;
-    status = nvmf_bent_run(bent, &cqe);
+    attempt->command.has_sq_flow_control = false;
+    status = nvmf_attempt_run(attempt, &cqe);
     if ((status & NVME_SC_MASK) != NVME_SC_SUCCESS) {
         conf_not_applicable(conf,
                             "the target insists on SQ flow control (TREQ)");
@@ -429,10 +430,10 @@ static void flow_control_off(struct conf *conf)
     for (unsigned int i = 0; i < 3; i++) {
         struct nvme_sqe keep_alive = {.opcode = ADMIN_KEEP_ALIVE};
 
-        rc_command(bent->rc, &keep_alive, NULL, NULL, 0, &cqe);
+        rc_command(attempt->rc, &keep_alive, NULL, NULL, 0, &cqe);
         conf_equal(conf, "reserved SQHD in a later response", cqe.sqhd, 0);
     }
-    rc_close(bent->rc);
+    rc_close(attempt->rc);
 }
 
 static void response_fields(struct conf *conf)

@@ -8,44 +8,44 @@
 
 enum { TRIES = 200, PAUSE_US = 10000 };
 
-struct nvmf_bent *nvmf_bent_new(struct conf *conf,
-                                const struct rc_config *config)
+struct nvmf_attempt *nvmf_attempt_new(struct conf *conf,
+                                      const struct rc_config *config)
 {
-    struct nvmf_bent *bent = conf_alloc(conf, sizeof(*bent));
+    struct nvmf_attempt *attempt = conf_alloc(conf, sizeof(*attempt));
 
-    bent->rc = rc_open(conf, config);
-    rc_make_connect(bent->rc, &bent->command, &bent->data);
-    bent->sgl = rc_keyed(bent->rc, 0, CONNECT_DATA_LEN);
-    return bent;
+    attempt->rc = rc_open(conf, config);
+    rc_make_connect(attempt->rc, &attempt->command, &attempt->data);
+    attempt->sgl = rc_keyed(attempt->rc, 0, CONNECT_DATA_LEN);
+    return attempt;
 }
 
-uint16_t nvmf_bent_run(struct nvmf_bent *bent, struct nvme_cqe *cqe)
+uint16_t nvmf_attempt_run(struct nvmf_attempt *attempt, struct nvme_cqe *cqe)
 {
     struct nvme_sqe sqe = {0};
 
-    connect_data_emit(bent->rc->mem, &bent->data);
-    connect_command_build(&sqe, &bent->command);
-    sqe.cdw10 |= bent->command.recfmt;
-    return rc_command(bent->rc, &sqe, &bent->sgl, NULL, 0, cqe);
+    connect_data_emit(attempt->rc->mem, &attempt->data);
+    connect_command_build(&sqe, &attempt->command);
+    sqe.cdw10 |= attempt->command.recfmt;
+    return rc_command(attempt->rc, &sqe, &attempt->sgl, NULL, 0, cqe);
 }
 
-void nvmf_expect_invalid(struct nvmf_bent *bent, uint32_t field)
+void nvmf_expect_invalid(struct nvmf_attempt *attempt, uint32_t field)
 {
     struct nvme_cqe cqe;
 
-    conf_status(bent->rc->conf, "Connect", nvmf_bent_run(bent, &cqe),
+    conf_status(attempt->rc->conf, "Connect", nvmf_attempt_run(attempt, &cqe),
                 NVME_SC_CONNECT_INVALID);
-    conf_equal(bent->rc->conf, "IATTR and IPO: the offending byte",
+    conf_equal(attempt->rc->conf, "IATTR and IPO: the offending byte",
                cqe.dw0 & 0x1ffff, field);
-    rc_close(bent->rc);
+    rc_close(attempt->rc);
 }
 
-struct nvmf_bent *nvmf_bent_io(struct rc *admin, uint16_t qid)
+struct nvmf_attempt *nvmf_attempt_io(struct rc *admin, uint16_t qid)
 {
     struct rc_config config = admin->config;
 
     config.qid = qid;
-    return nvmf_bent_new(admin->conf, &config);
+    return nvmf_attempt_new(admin->conf, &config);
 }
 
 uint16_t nvmf_get(struct rc *rc, uint32_t offset, uint8_t size_bytes,
@@ -129,23 +129,23 @@ struct nvme_sqe nvmf_io(struct conf *conf, uint8_t opcode, uint64_t lba,
 
 /* ---- Discovery. */
 
-void nvmf_bent_to_discovery(struct nvmf_bent *bent)
+void nvmf_attempt_to_discovery(struct nvmf_attempt *attempt)
 {
-    memset(bent->data.subnqn, 0, sizeof(bent->data.subnqn));
-    strcpy(bent->data.subnqn, NVME_DISCOVERY_NQN);
+    memset(attempt->data.subnqn, 0, sizeof(attempt->data.subnqn));
+    strcpy(attempt->data.subnqn, NVME_DISCOVERY_NQN);
 }
 
 struct rc *nvmf_connect_discovery(struct conf *conf,
                                   const struct rc_config *config)
 {
-    struct nvmf_bent *bent = nvmf_bent_new(conf, config);
+    struct nvmf_attempt *attempt = nvmf_attempt_new(conf, config);
     struct nvme_cqe cqe;
 
-    nvmf_bent_to_discovery(bent);
+    nvmf_attempt_to_discovery(attempt);
     conf_status(conf, "Connect to the discovery subsystem",
-                nvmf_bent_run(bent, &cqe), NVME_SC_SUCCESS);
-    bent->rc->config.cntlid = (uint16_t)cqe.dw0;
-    return bent->rc;
+                nvmf_attempt_run(attempt, &cqe), NVME_SC_SUCCESS);
+    attempt->rc->config.cntlid = (uint16_t)cqe.dw0;
+    return attempt->rc;
 }
 
 struct rc *nvmf_open_discovery(struct conf *conf,

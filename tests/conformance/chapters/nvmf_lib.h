@@ -9,7 +9,7 @@
 enum { NVMF_QUIET_US = 50000, NVMF_RECORDS_MAX = 31 };
 
 /* A Connect command that a test changes before it is sent. */
-struct nvmf_bent {
+struct nvmf_attempt {
     struct rc *rc;
     struct connect_command command;
     struct connect_data data;
@@ -17,23 +17,23 @@ struct nvmf_bent {
 };
 
 /** Connect a queue pair, and make the Connect command for it. */
-struct nvmf_bent *nvmf_bent_new(struct conf *conf,
-                                const struct rc_config *config);
+struct nvmf_attempt *nvmf_attempt_new(struct conf *conf,
+                                      const struct rc_config *config);
 
 /** Send the Connect. @return status; *cqe is the response */
-uint16_t nvmf_bent_run(struct nvmf_bent *bent, struct nvme_cqe *cqe);
+uint16_t nvmf_attempt_run(struct nvmf_attempt *attempt, struct nvme_cqe *cqe);
 
 /**
  * Send the Connect; it must be refused with Connect Invalid Parameters, with
  * `field` as the location (CONNECT_IATTR_DATA).
  */
-void nvmf_expect_invalid(struct nvmf_bent *bent, uint32_t field);
+void nvmf_expect_invalid(struct nvmf_attempt *attempt, uint32_t field);
 
 /** The same for an I/O queue of the controller with this admin queue. */
-struct nvmf_bent *nvmf_bent_io(struct rc *admin, uint16_t qid);
+struct nvmf_attempt *nvmf_attempt_io(struct rc *admin, uint16_t qid);
 
 /** Change the Connect so that it names the discovery subsystem. */
-void nvmf_bent_to_discovery(struct nvmf_bent *bent);
+void nvmf_attempt_to_discovery(struct nvmf_attempt *attempt);
 
 /**
  * Connect the admin queue of a discovery controller, which is not enabled yet.

@@ -130,7 +130,7 @@ static void discovery_io_queue(struct conf *conf)
     struct rc *rc = nvmf_open_discovery(conf, &(struct rc_config){0});
     struct rc_config config = rc->config;
     uint8_t private_data[CM_REQ_PRIVATE_LEN];
-    struct nvmf_bent *bent;
+    struct nvmf_attempt *attempt;
     struct cm_req req;
     struct nvme_cqe cqe;
     struct rc *io;
@@ -144,12 +144,13 @@ static void discovery_io_queue(struct conf *conf)
         rc_take_rep(io);
         rc_send_rtu(io);
         rc_close(io);
-        bent = nvmf_bent_new(conf, &config);
-        nvmf_bent_to_discovery(bent);
-        conf_check(
-            conf, (nvmf_bent_run(bent, &cqe) & NVME_SC_MASK) != NVME_SC_SUCCESS,
-            "a discovery controller accepts an I/O queue");
-        rc_close(bent->rc);
+        attempt = nvmf_attempt_new(conf, &config);
+        nvmf_attempt_to_discovery(attempt);
+        conf_check(conf,
+                   (nvmf_attempt_run(attempt, &cqe) & NVME_SC_MASK) !=
+                       NVME_SC_SUCCESS,
+                   "a discovery controller accepts an I/O queue");
+        rc_close(attempt->rc);
     }
     rc_close(rc);
 }
@@ -199,17 +200,19 @@ static void discovery_log_only(struct conf *conf)
 
 static struct rc *open_kato(struct conf *conf, uint32_t kato_ms)
 {
-    struct nvmf_bent *bent = nvmf_bent_new(conf, &(struct rc_config){0});
+    struct nvmf_attempt *attempt =
+        nvmf_attempt_new(conf, &(struct rc_config){0});
     struct nvme_cqe cqe;
 
-    bent->command.kato_ms = kato_ms;
-    conf_status(conf, "Connect", nvmf_bent_run(bent, &cqe), NVME_SC_SUCCESS);
-    bent->rc->config.cntlid = (uint16_t)cqe.dw0;
-    conf_status(conf, "Property Set CC",
-                nvmf_set(bent->rc, PROPERTY_CC, 4, NVMF_CC_ENABLE),
+    attempt->command.kato_ms = kato_ms;
+    conf_status(conf, "Connect", nvmf_attempt_run(attempt, &cqe),
                 NVME_SC_SUCCESS);
-    nvmf_wait_csts(bent->rc, CSTS_RDY, CSTS_RDY);
-    return bent->rc;
+    attempt->rc->config.cntlid = (uint16_t)cqe.dw0;
+    conf_status(conf, "Property Set CC",
+                nvmf_set(attempt->rc, PROPERTY_CC, 4, NVMF_CC_ENABLE),
+                NVME_SC_SUCCESS);
+    nvmf_wait_csts(attempt->rc, CSTS_RDY, CSTS_RDY);
+    return attempt->rc;
 }
 
 /* The timer that is in force, which the target rounds to KAS. */
@@ -281,10 +284,10 @@ static void kato_takes_io(struct conf *conf)
 {
     struct rc *admin = open_kato(conf, KATO_MS);
     uint32_t kato_ms = kato_in_force(admin);
-    struct nvmf_bent *io = nvmf_bent_io(admin, 1);
+    struct nvmf_attempt *io = nvmf_attempt_io(admin, 1);
     struct nvme_cqe cqe;
 
-    conf_status(conf, "Connect of queue 1", nvmf_bent_run(io, &cqe),
+    conf_status(conf, "Connect of queue 1", nvmf_attempt_run(io, &cqe),
                 NVME_SC_SUCCESS);
     conf_pass(conf, (uint64_t)kato_ms * 2100);
     nvmf_expect_gone(io->rc);

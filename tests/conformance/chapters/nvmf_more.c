@@ -34,7 +34,7 @@ static void expect_refused(struct rc *admin, const struct rc_config *config,
     struct conf *conf = admin->conf;
     struct rc *io = rc_new(conf, config);
     uint8_t private_data[CM_REQ_PRIVATE_LEN];
-    struct nvmf_bent *bent;
+    struct nvmf_attempt *attempt;
     struct nvme_cqe cqe;
     struct cm_req req;
 
@@ -46,20 +46,21 @@ static void expect_refused(struct rc *admin, const struct rc_config *config,
     rc_take_rep(io);
     rc_send_rtu(io);
     rc_close(io);
-    bent = nvmf_bent_new(conf, config);
+    attempt = nvmf_attempt_new(conf, config);
     conf_check(conf,
-               (nvmf_bent_run(bent, &cqe) & NVME_SC_MASK) != NVME_SC_SUCCESS,
+               (nvmf_attempt_run(attempt, &cqe) & NVME_SC_MASK) !=
+                   NVME_SC_SUCCESS,
                "%s was accepted", what);
-    rc_close(bent->rc);
+    rc_close(attempt->rc);
 }
 
 static void hostid_last_byte(struct conf *conf)
 {
     struct rc *admin = rc_open_controller(conf, &(struct rc_config){0});
-    struct nvmf_bent *bent = nvmf_bent_io(admin, 1);
+    struct nvmf_attempt *attempt = nvmf_attempt_io(admin, 1);
 
-    bent->data.hostid[NVME_HOSTID_LEN - 1] ^= 1;
-    nvmf_expect_invalid(bent, CONNECT_IATTR_DATA | CONNECT_DATA_HOSTID);
+    attempt->data.hostid[NVME_HOSTID_LEN - 1] ^= 1;
+    nvmf_expect_invalid(attempt, CONNECT_IATTR_DATA | CONNECT_DATA_HOSTID);
     nvmf_expect_works(admin);
     rc_close(admin);
 }
