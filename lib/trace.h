@@ -24,7 +24,7 @@ enum trace_group {
     TRACE_GROUP_QP,       /* states of queue pairs */
     TRACE_GROUP_CM,       /* connection management messages, Connect */
     TRACE_GROUP_COMMANDS, /* NVMe commands, at their end */
-    TRACE_GROUP_MEDIA,    /* media operations, at their end */
+    TRACE_GROUP_MEDIA,    /* media operations, of firmware and of the engine */
     TRACE_GROUP_ROCE,     /* NAKs, timeouts, retransmissions, CNPs */
     TRACE_GROUPS
 };
@@ -34,6 +34,7 @@ enum trace_source {
     TRACE_SOURCE_FIRMWARE,
     TRACE_SOURCE_MGMT, /* the management block: HELLO and LOST */
     TRACE_SOURCE_RNIC,
+    TRACE_SOURCE_MEDIA, /* the media engine */
     TRACE_SOURCES
 };
 
@@ -60,7 +61,9 @@ enum trace_source {
     X(CM, CONNECT, "status qid cntlid field peer:ip")                          \
     X(COMMANDS, COMMAND, "opcode nsid lba:64 bytes status wait_us fetch_us "   \
                          "media_us respond_us total_us")                       \
-    X(MEDIA, MEDIA, "opcode lba:64 blocks status us")
+    X(MEDIA, MEDIA, "opcode lba:64 blocks status us")                          \
+    X(MEDIA, ENGINE_STARTED, "opcode lba:64 blocks")                           \
+    X(MEDIA, ENGINE_ENDED, "opcode lba:64 blocks status us")
 /* clang-format on */
 
 enum trace_type {

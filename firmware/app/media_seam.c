@@ -21,6 +21,7 @@ static bool submit_command(void *ctx, const struct media_io *io)
         .count_blocks = io->count_blocks,
         .first_lba = io->first_lba,
         .cookie = (uintptr_t)io->cookie,
+        .tag = io->number,
         .pieces = pieces,
     };
 

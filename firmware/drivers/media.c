@@ -189,6 +189,7 @@ bool media_submit(struct media *media, const struct media_command *command)
                     hal_dma_addr(command->pieces[i].ptr));
         dma_store64(piece, MEDIA_PIECE_LENGTH, command->pieces[i].len_bytes);
     }
+    dma_store32(slot, MEDIA_CMD_TAG, command->tag);
     dma_store64(slot, MEDIA_CMD_OPCODE,
                 (uint64_t)command->opcode | (uint64_t)flags << 8 |
                     (uint64_t)command->piece_count << 16 |

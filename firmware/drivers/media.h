@@ -41,6 +41,7 @@ struct media_command {
     uint32_t count_blocks; /* at least 1; ignored for FLUSH and NOP */
     uint64_t first_lba;
     uint64_t cookie; /* returned in media_done_fn */
+    uint32_t tag;    /* what traces of the engine call the command */
     /* Together they hold count_blocks blocks. */
     const struct media_piece *pieces;
 };

@@ -437,6 +437,7 @@ static void create_media(struct machine *machine,
         .env = env_of(machine, MACHINE_MEDIA),
         .backend = medium_backend(config->medium),
         .capacity_bytes = config->medium->capacity_bytes,
+        .trace = hw_mgmt_trace(&machine->mgmt),
         .cache_bytes = config->cache_bytes,
     };
 

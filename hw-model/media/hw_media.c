@@ -163,6 +163,9 @@ void media_complete(struct hw_media *media, struct hw_media_op *op)
 {
     ASSERT(op->pending == 0);
     count_completion(media, op);
+    if (__builtin_expect(op->is_traced, 0)) {
+        media_trace_end(media, op);
+    }
     if (!op->is_orphan) {
         write_completion(media, &media->regs.queues[op->queue], op);
         media->outstanding[op->queue]--;
@@ -307,6 +310,9 @@ void hw_media_init(struct hw_media *media, const struct hw_media_config *config)
 {
     memset(media, 0, sizeof(*media));
     media->config = *config;
+    if (media->config.trace == NULL) {
+        media->config.trace = &trace_off;
+    }
     clear_regs(media);
     media_cache_init(&media->cache, config->cache_memory, config->cache_bytes);
     media->free_op = CACHE_NONE;

@@ -16,6 +16,7 @@
 #include "hw-model/core/env.h"
 #include "hw-model/media/media_backend.h"
 #include "hw-model/media/media_cache.h"
+#include "lib/trace.h"
 #include "lib/util.h"
 
 /* Sizes from regs/media.h, repeated here; hw_media.c asserts that they agree.
@@ -40,9 +41,10 @@ _Static_assert(HW_MEDIA_OPS + HW_MEDIA_SLICES + HW_MEDIA_BATCHES + 1 ==
 struct hw_media_config {
     struct dev_env env; /* interrupt line 0 */
     struct media_backend backend;
-    uint64_t capacity_bytes; /* a multiple of 4096 */
-    uint64_t cache_bytes;    /* a multiple of 4096; 0: no cache */
-    void *cache_memory;      /* media_cache_memory_bytes() bytes of memory */
+    uint64_t capacity_bytes;   /* a multiple of 4096 */
+    uint64_t cache_bytes;      /* a multiple of 4096; 0: no cache */
+    void *cache_memory;        /* media_cache_memory_bytes() bytes of memory */
+    const struct trace *trace; /* outlives the engine; NULL: no tracing */
     /* Dirty data is not destaged because of idleness or age. */
     bool keeps_dirty;
 };
@@ -100,14 +102,17 @@ struct hw_media_op {
     uint8_t sync_batch;   /* that batch's index */
     uint32_t sync_serial; /* and its serial, which changes when it ends */
     bool touched_medium;  /* the read needed the medium */
+    bool is_traced;       /* its start was traced, and its end will be */
     uint16_t num_iov;
     uint16_t iov_index; /* position of the cursor in the buffer */
     uint32_t iov_offset;
     uint32_t pending; /* its requests in progress */
     uint32_t epoch;   /* the epoch that HW_OP_DRAIN waits for */
     uint32_t next;    /* next operation of the same list */
+    uint32_t tag;     /* what traces call it */
     uint64_t cookie;
-    uint64_t first; /* in sectors of 512 bytes */
+    uint64_t started_ns; /* when it is traced: the time of its start */
+    uint64_t first;      /* in sectors of 512 bytes */
     uint64_t end;
     uint64_t cursor;
     struct iovec iov[HW_MEDIA_PIECES];

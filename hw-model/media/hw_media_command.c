@@ -63,7 +63,7 @@ static enum media_cqe_status check_form(const struct hw_media *media,
     return MEDIA_CQE_OK;
 }
 
-/* @param op  its range is set, if the command has one */
+/* @param op  its range, which is empty, is set if the command has one */
 static enum media_cqe_status check_range(const struct hw_media *media,
                                          const struct command *cmd,
                                          struct hw_media_op *op)
@@ -71,8 +71,6 @@ static enum media_cqe_status check_range(const struct hw_media *media,
     uint32_t shift = media->regs.block_shift;
     uint64_t blocks = media->config.capacity_bytes >> shift;
 
-    op->first = 0;
-    op->end = 0;
     if (!has_range(cmd)) {
         return MEDIA_CQE_OK;
     }
@@ -144,6 +142,9 @@ void media_command_start(struct hw_media *media, struct hw_media_op *op,
 
     op->pending = 0;
     op->state = HW_OP_IO;
+    op->is_traced = false;
+    op->first = 0;
+    op->end = 0;
     if (bytes == NULL) { /* enabling the queue checked the ring */
         op->cookie = 0;
         op->opcode = MEDIA_CMD_NOP;
@@ -156,6 +157,10 @@ void media_command_start(struct hw_media *media, struct hw_media_op *op,
     op->opcode = cmd.opcode;
     op->is_durable = cmd.flags & MEDIA_CMD_FUA;
     op->status = (uint8_t)judge_command(media, &cmd, op);
+    if (trace_is_on(media->config.trace, TRACE_GROUP_MEDIA)) {
+        op->tag = get_le32(bytes + MEDIA_CMD_TAG);
+        media_trace_start(media, op);
+    }
     if (op->status != MEDIA_CQE_OK) {
         media_complete(media, op);
         return;

@@ -80,6 +80,15 @@ void media_irq_raise(struct hw_media *media, uint32_t bits);
 void media_command_start(struct hw_media *media, struct hw_media_op *op,
                          const uint8_t *command);
 
+/* ---- hw_media_trace.c */
+
+/* Trace the start of a command that has been checked. */
+void media_trace_start(struct hw_media *media, struct hw_media_op *op);
+
+/* Trace the end of a command whose start was traced. */
+void media_trace_end(const struct hw_media *media,
+                     const struct hw_media_op *op);
+
 /* ---- hw_media_op.c */
 
 /* Begin a checked command of any opcode. */

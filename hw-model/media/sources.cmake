@@ -5,5 +5,6 @@ set(SOURCES
     hw_media_command.c
     hw_media_destage.c
     hw_media_op.c
+    hw_media_trace.c
     media_cache.c
 )

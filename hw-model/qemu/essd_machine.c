@@ -340,6 +340,8 @@ static void create_media(EssdMachineState *s)
     if (s->media) {
         object_property_set_str(OBJECT(dev), "drive", s->media, &error_fatal);
     }
+    object_property_set_link(OBJECT(dev), "mgmt", OBJECT(s->mgmt_block),
+                             &error_fatal);
     place_block(s, dev, SOC_MEDIA_BASE, SOC_IRQ_MEDIA);
 }
 

@@ -14,6 +14,7 @@
  *    out when the host is idle and when data is old; default on.  Off keeps
  *    unflushed data in the cache for as long as there is room, for tests of
  *    power cuts
+ *  + link "mgmt": the block that gets its trace events; default: none
  *  + link "dram": the memory region that DMA reaches; default: the machine's
  *    RAM.  Bus addresses begin at SOC_DRAM_BASE
  *
@@ -55,6 +56,7 @@
 
 #include "essd_core.h"
 #include "essd_faults.h"
+#include "essd_mgmt.h"
 #include "hw-model/fault/fault_media.h"
 #include "hw-model/media/hw_media.h"
 
@@ -77,6 +79,7 @@ struct EssdMediaState {
     qemu_irq irq;
     VMChangeStateEntry *vm_change;
     BlockConf conf;
+    EssdMgmtState *mgmt;
     uint64_t cache_size;
     void *cache_memory;
     size_t cache_memory_size;
@@ -406,6 +409,7 @@ static void essd_media_realize(DeviceState *dev, Error **errp)
                       .capacity_bytes = size,
                       .cache_bytes = s->cache_size,
                       .cache_memory = s->cache_memory,
+                      .trace = s->mgmt ? essd_mgmt_trace(s->mgmt) : NULL,
                   });
 }
 
@@ -488,6 +492,8 @@ static const VMStateDescription essd_media_vmstate = {
 static const Property essd_media_properties[] = {
     DEFINE_BLOCK_PROPERTIES(EssdMediaState, conf),
     DEFINE_PROP_SIZE("cache-size", EssdMediaState, cache_size, 64 * MiB),
+    DEFINE_PROP_LINK("mgmt", EssdMediaState, mgmt, TYPE_ESSD_MGMT,
+                     EssdMgmtState *),
     DEFINE_PROP_LINK("dram", EssdMediaState, core.dram, TYPE_MEMORY_REGION,
                      MemoryRegion *),
 };

@@ -103,6 +103,8 @@ enum {
     MEDIA_CMD_LBA = 16,           /* u64: first block */
     MEDIA_CMD_LIST = 24,          /* u64: address of the pieces, with LIST */
     MEDIA_CMD_PIECE = 32,         /* 6 pieces, without LIST */
+    MEDIA_CMD_TAG = 44,           /* u32: what traces call the command; it is
+                                   * the spare word of the first piece */
 };
 enum {                            /* one piece of the buffer */
     MEDIA_PIECE_ADDR = 0,         /* u64 */

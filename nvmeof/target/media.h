@@ -44,6 +44,7 @@ struct media_io {
     uint32_t count_blocks;           /* at least 1; 0 for MEDIA_FLUSH */
     const struct nvmf_piece *pieces; /* valid until nvmf_media_done() */
     void *cookie;                    /* argument of nvmf_media_done() */
+    uint32_t number; /* what traces call the request that needs it */
 };
 
 struct media_geometry {

@@ -360,6 +360,7 @@ uint16_t request_media(struct nvmf_target *target, struct nvmf_request *req,
                        struct media_io *io)
 {
     io->cookie = req;
+    io->number = req->number;
     if (queue_is_ahead(&target->wait_media) ||
         !target->media.submit(target->media.ctx, io)) {
         request_enter(req, NVMF_REQUEST_WAIT_MEDIA);

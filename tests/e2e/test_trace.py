@@ -67,6 +67,11 @@ def test_a_connect_a_read_and_a_refusal_are_seen(job: Job, tmp_path: Path) -> No
     writes = [e for e in events if e["event"] == "command" and e["opcode"] == 1
               and e["lba"] == 888 * 8]
     assert len(writes) == 1 and writes[0]["status"] == 0
+    # The media engine's events name the same request, and are inside its time.
+    engine = [e for e in events if e["source"] == "media" and e["lba"] == 777 * 8]
+    assert [e["event"] for e in engine] == ["engine_started", "engine_ended"]
+    assert {e["request"] for e in engine} == {reads[0]["request"]}
+    assert engine[1]["status"] == 0 and engine[1]["us"] <= reads[0]["media_us"] + 1
     # The RNIC's events name the same queue pair.
     states = {e["qpn"] for e in events if e["event"] == "qp_state"}
     assert {reads[0]["qpn"], writes[0]["qpn"]} <= states

@@ -99,6 +99,39 @@ static void test_a_write_and_a_read_are_traced_with_their_lba(void **state)
     bed_end(&bed);
 }
 
+/* The request's number connects the events of firmware and of hardware. */
+static void test_the_media_engine_names_the_request_that_it_works_for(
+    void **state)
+{
+    struct found read, started, ended;
+    struct bed bed;
+
+    (void)state;
+    bed_init(&bed, 1500);
+    bed_connect(&bed, 0, 1, 64);
+    assert_int_equal(bed_write(&bed, 1, 100, 8, HOST_DATA_KEYED, false, 1), 0);
+    machine_trace(&bed.drive->machine,
+                  BIT(TRACE_GROUP_COMMANDS) | BIT(TRACE_GROUP_MEDIA));
+    pass_time(&bed);
+    bed_expect(&bed, 1, 100, 8, HOST_DATA_KEYED, 1);
+    read = find_record(&bed, TRACE_COMMAND, NVM_READ);
+    started = find_record(&bed, TRACE_ENGINE_STARTED, MEDIA_CMD_READ);
+    ended = find_record(&bed, TRACE_ENGINE_ENDED, MEDIA_CMD_READ);
+    assert_non_null(read.record);
+    assert_non_null(started.record);
+    assert_non_null(ended.record);
+    assert_int_equal(started.record[TRACE_AT_SOURCE], TRACE_SOURCE_MEDIA);
+    assert_int_equal(get_le32(started.record + TRACE_AT_REQUEST),
+                     get_le32(read.record + TRACE_AT_REQUEST));
+    assert_int_equal(get_le32(ended.record + TRACE_AT_REQUEST),
+                     get_le32(read.record + TRACE_AT_REQUEST));
+    assert_int_equal(arg_of(ended.record, 1), 100);
+    assert_int_equal(arg_of(ended.record, 3), 8);
+    assert_int_equal(arg_of(ended.record, 4), MEDIA_CQE_OK);
+    host_disconnect(&bed.host->host);
+    bed_end(&bed);
+}
+
 static void test_events_are_in_order_of_time(void **state)
 {
     struct bed bed;

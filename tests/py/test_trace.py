@@ -68,6 +68,13 @@ def test_a_read_is_shown_with_its_lba_status_and_stages() -> None:
                     "(wait 1, fetch 0, media 120, respond 30)")
 
 
+def test_the_media_engine_shows_how_long_a_command_took() -> None:
+    started = words(record("ENGINE_STARTED", 1, 100, 1, 8, source=3))
+    assert started == f"engine READ lba {1 << 32 | 100} 8 blocks: started"
+    ended = words(record("ENGINE_ENDED", 2, 100, 0, 8, 7, 312, source=3))
+    assert ended == "engine WRITE lba 100 8 blocks: no space; 312 us"
+
+
 def test_an_admin_command_has_no_lba() -> None:
     line = words(record("COMMAND", 1 << 16 | 0x02, 0, 0, 0, 512, 0x4109))
     assert line.startswith("Get Log Page nsid 0 512 bytes: Invalid Log Page;")

@@ -43,6 +43,9 @@ NAKS = ("PSN sequence", "invalid request", "remote access", "remote operation",
         "invalid RD request")
 MEDIA_STATUSES = ("ok", "LBA range", "read error", "write error", "read-only",
                   "internal error", "aborted")
+ENGINE_OPCODES = ("NOP", "READ", "WRITE", "FLUSH", "WRITE_ZEROES", "DEALLOCATE")
+ENGINE_STATUSES = ("ok", "bad opcode", "bad argument", "bad address", "LBA range",
+                   "read error", "write error", "no space", "read-only", "aborted")
 ADMIN = {0x02: "Get Log Page", 0x06: "Identify", 0x08: "Abort", 0x09: "Set Features",
          0x0a: "Get Features", 0x0c: "Async Event Request", 0x18: "Keep Alive"}
 NVM = {0x00: "Flush", 0x01: "Write", 0x02: "Read", 0x04: "Write Uncorrectable",
@@ -89,7 +92,7 @@ def read_kinds() -> tuple[Kind, ...]:
 
 
 KINDS = read_kinds()
-SOURCES = ("firmware", "mgmt", "rnic")
+SOURCES = ("firmware", "mgmt", "rnic", "media")
 
 
 @dataclass
@@ -253,6 +256,11 @@ def state_words(args: dict[str, Any]) -> str:
             + (f": {reason}" if reason else ""))
 
 
+def engine_words(args: dict[str, Any]) -> str:
+    return (f"engine {name_of(ENGINE_OPCODES, args['opcode'])} lba {args['lba']} "
+            f"{args['blocks']} blocks")
+
+
 WORDS: dict[str, Callable[[dict[str, Any]], str]] = {
     "COMMAND": command_words, "CONNECT": connect_words,
     "QP_STATE": state_words,
@@ -266,7 +274,10 @@ WORDS: dict[str, Callable[[dict[str, Any]], str]] = {
     "CNP_RECEIVED": lambda _: "congestion notification received",
     "MEDIA": lambda a: (f"media {name_of(NVM, a['opcode'])} lba {a['lba']} "
                         f"{a['blocks']} blocks: {name_of(MEDIA_STATUSES, a['status'])}; "
-                        f"{a['us']} us")}
+                        f"{a['us']} us"),
+    "ENGINE_STARTED": lambda a: engine_words(a) + ": started",
+    "ENGINE_ENDED": lambda a: (f"{engine_words(a)}: "
+                               f"{name_of(ENGINE_STATUSES, a['status'])}; {a['us']} us")}
 
 
 def line_of(event: Event, wall: float) -> str:

@@ -258,6 +258,7 @@ static void test_media_reads_and_writes_scattered(void **state)
                                     .piece_count = MAX_PIECES,
                                     .pieces = pieces,
                                     .cookie = UINT64_C(0x123456789abcdef0)};
+    const uint8_t *slot;
 
     /* Every number of pieces, in the command and in a list. */
     for (uint8_t n = 1; n <= MAX_PIECES; n++) {
@@ -269,7 +270,11 @@ static void test_media_reads_and_writes_scattered(void **state)
         }
         command.opcode = MEDIA_CMD_WRITE;
         command.fua = n % 2;
+        command.tag = 1000u + n;
         assert_int_equal(run_command(w, &command), MEDIA_CQE_OK);
+        slot = w->media.commands +
+               ((w->media.cmd_pi - 1) & w->media.mask) * MEDIA_CMD_LEN;
+        assert_int_equal(get_le32(slot + MEDIA_CMD_TAG), command.tag);
         for (unsigned int i = 0; i < n; i++) {
             pieces[i].ptr = w->buf + 65536 + 768 * (n - i);
             memset(pieces[i].ptr, 0xa5, 512);

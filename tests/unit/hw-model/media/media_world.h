@@ -57,6 +57,7 @@ struct cmd {
     uint32_t buf;    /* offset in DRAM */
     uint32_t pieces; /* 0 stands for one, for READ and WRITE */
     uint32_t piece_len;
+    uint32_t tag;
 };
 
 static inline uint32_t w_read(struct world *w, uint32_t offset)
@@ -166,6 +167,7 @@ static void w_put(struct world *w, const struct cmd *cmd)
                  TEST_DRAM_BASE + cmd->buf + (uint64_t)i * len);
         put_le32(piece + MEDIA_PIECE_LENGTH, len);
     }
+    put_le32(slot + MEDIA_CMD_TAG, cmd->tag);
     w->cmd_pi++;
 }
 

@@ -869,4 +869,129 @@ static void test_media_registers_that_do_not_exist(void **state)
     assert_int_equal(w_read(w, A_MEDIA_CACHE_SIZE_KIB), CACHE_BYTES / 1024);
 }
 
+/* ---- Trace events. */
+
+struct tracer {
+    struct trace trace;
+    uint32_t mask;
+    struct trace_record records[8];
+    unsigned int count;
+};
+
+static void keep_record(void *ctx, const struct trace_record *record,
+                        const char *text)
+{
+    struct tracer *tracer = ctx;
+
+    assert_null(text);
+    assert_in_range(tracer->count, 0, ARRAY_LEN(tracer->records) - 1);
+    tracer->records[tracer->count++] = *record;
+}
+
+static void start_tracing(struct tracer *tracer, struct world *w)
+{
+    *tracer = (struct tracer){
+        .trace = {.mask = &tracer->mask, .ctx = tracer, .emit = keep_record},
+        .mask = BIT(TRACE_GROUP_MEDIA),
+    };
+    w->media.config.trace = &tracer->trace;
+}
+
+static void expect_record(const struct trace_record *record,
+                          enum trace_type type, uint64_t lba, uint32_t status,
+                          uint32_t us)
+{
+    assert_int_equal(record->source, TRACE_SOURCE_MEDIA);
+    assert_int_equal(record->type, type);
+    assert_int_equal(record->qpn, 0);
+    assert_int_equal(record->request, 1234);
+    assert_int_equal(record->arg[0], MEDIA_CMD_READ);
+    assert_int_equal(record->arg[1], lba);
+    assert_int_equal(record->arg[2], 0);
+    assert_int_equal(record->arg[3], 8);
+    assert_int_equal(record->arg[4], status);
+    assert_int_equal(record->arg[5], us);
+}
+
+/* A read whose request to the medium takes 300 us. */
+static void read_slowly(struct world *w, uint64_t lba)
+{
+    w_put(w, &(struct cmd){.opcode = MEDIA_CMD_READ,
+                           .lba = lba,
+                           .count = 8,
+                           .buf = W_BUF,
+                           .tag = 1234});
+    w_kick(w);
+    w->env.now_ns += 300000;
+    w_finish(w);
+}
+
+static void test_media_commands_are_traced_from_start_to_end(void **state)
+{
+    struct world *w = *state;
+    struct tracer tracer;
+
+    start_tracing(&tracer, w);
+    read_slowly(w, 400);
+    assert_int_equal(tracer.count, 2);
+    expect_record(&tracer.records[0], TRACE_ENGINE_STARTED, 400, 0, 0);
+    expect_record(&tracer.records[1], TRACE_ENGINE_ENDED, 400, MEDIA_CQE_OK,
+                  300);
+}
+
+static void test_media_trace_has_blocks_of_the_chosen_size(void **state)
+{
+    struct world *w = *state;
+    struct tracer tracer;
+
+    w_write(w, A_MEDIA_QUEUE_ENABLE, 0);
+    w_write(w, A_MEDIA_BLOCK, 12);
+    w_enable_queue(w);
+    start_tracing(&tracer, w);
+    read_slowly(w, 50);
+    expect_record(&tracer.records[1], TRACE_ENGINE_ENDED, 50, MEDIA_CQE_OK,
+                  300);
+}
+
+static void test_media_trace_shows_why_a_command_is_refused(void **state)
+{
+    struct world *w = *state;
+    struct cmd cmd = {.opcode = MEDIA_CMD_READ,
+                      .lba = W_MEDIUM_BYTES / 512,
+                      .count = 8,
+                      .buf = W_BUF,
+                      .tag = 1234};
+    struct tracer tracer;
+
+    start_tracing(&tracer, w);
+    assert_int_equal(w_do(w, &cmd), MEDIA_CQE_LBA_RANGE);
+    assert_int_equal(tracer.count, 2);
+    assert_int_equal(tracer.records[1].request, 1234);
+    assert_int_equal(tracer.records[1].arg[4], MEDIA_CQE_LBA_RANGE);
+    assert_int_equal(tracer.records[1].arg[3], 0); /* no block was touched */
+}
+
+static void test_media_trace_is_silent_unless_somebody_wants_it(void **state)
+{
+    struct world *w = *state;
+    struct tracer tracer;
+
+    start_tracing(&tracer, w);
+    tracer.mask = ~BIT(TRACE_GROUP_MEDIA);
+    read_slowly(w, 400);
+    assert_int_equal(tracer.count, 0);
+    /* The end of a command is traced only if its start was, and the other way
+     * round only as long as somebody reads. */
+    w_put(w, &(struct cmd){.opcode = MEDIA_CMD_READ, .count = 8, .buf = W_BUF});
+    w_kick(w);
+    tracer.mask = BIT(TRACE_GROUP_MEDIA);
+    w_finish(w);
+    assert_int_equal(tracer.count, 0);
+    w_put(w, &(struct cmd){.opcode = MEDIA_CMD_READ, .count = 8, .buf = W_BUF});
+    w_kick(w);
+    tracer.mask = 0;
+    w_finish(w);
+    assert_int_equal(tracer.count, 1);
+}
+
 TEST_FIXTURE(setup, teardown)
