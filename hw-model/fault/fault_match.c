@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which rule fires for a frame, a request to the medium or an RDMA message. */
+/*
+ * Decides which rule fires for a frame, a request to the medium or an RDMA
+ * message.
+ */
 #include "hw-model/fault/fault_rule.h"
 
 #include "lib/bytes.h"
@@ -19,11 +22,13 @@ enum {
     RC_OPCODES_END = 0x20,
 };
 
-/* Where each layer begins; 0: the frame has no such layer.  The layer of
- * Ethernet begins at 0 and always exists. */
+/*
+ * Where each layer begins; 0: the frame has no such layer.  The Ethernet layer
+ * begins at 0 and always exists.
+ */
 struct frame_layers {
     uint32_t at[FAULT_LAYERS];
-    uint32_t type_at; /* of the EtherType after all tags */
+    uint32_t type_at; /* offset of the EtherType that follows all tags */
 };
 
 static void find_capsule(const uint8_t *frame, uint32_t len,
@@ -143,7 +148,10 @@ static bool frame_matches(const struct fault_rule *rule,
     return true;
 }
 
-/* Count the event. @return whether the rule fires; then `verdict` is set */
+/*
+ * Count an event.
+ * @return whether the rule fires; then `verdict` is set
+ */
 static bool rule_fires(struct fault_rule *rule, struct fault_verdict *verdict)
 {
     if (!fault_trigger_event(&rule->trigger)) {

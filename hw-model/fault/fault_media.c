@@ -55,7 +55,7 @@ static void hold_ended(struct fault_media *media, uint32_t id, int result)
     set_media_timer(media);
 }
 
-/* @return true when the request goes to the storage below */
+/* @return true when the request is passed on to the storage */
 static bool admit_request(struct fault_media *media, uint32_t id,
                           enum fault_media_op op, uint64_t first, uint64_t end)
 {

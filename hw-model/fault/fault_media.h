@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Media faults: stands between the media engine and the storage below it.
+ * Media faults, between the media engine and the storage that it uses.
  * Reference: docs/faults.md.
  *
- * A request that a rule lets fail, or holds back, ends through `done` from
- * fault_media_timer(), never from inside the call that started it, as
+ * A request that a rule fails or holds back ends through `done` from
+ * fault_media_timer().  It never ends inside the call that started it, as
  * media_backend.h demands.
  */
 #ifndef ESSD_HW_FAULT_MEDIA_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The rules' text form, and the table. */
+/* The text form of the rules, and the table of rules. */
 #include "hw-model/fault/fault_rule.h"
 
 #include <string.h>
@@ -50,7 +50,10 @@ static int digit_value(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Digits of the given base, and nothing else, up to `max`. */
+/*
+ * Read digits of the given base, up to the value `max`.  Other characters are
+ * refused.
+ */
 static bool read_digits(const char *text, size_t len, unsigned int base,
                         uint64_t max, uint64_t *value)
 {
@@ -100,7 +103,7 @@ static bool read_u8(const struct rule_word *word, uint8_t max, uint8_t *to)
     return true;
 }
 
-/* `layer:offset:width:mask:low:high`, the last three hexadecimal. */
+/* Read `layer:offset:width:mask:low:high`; the last three are hexadecimal. */
 static bool read_condition(const struct rule_word *word,
                            struct fault_condition *condition)
 {
@@ -223,7 +226,7 @@ static bool read_trigger(const struct rule_word *word,
     return false;
 }
 
-/* Which actions a site has. */
+/* Whether a site supports an action. */
 static bool site_can_do(enum fault_site site, enum fault_action action)
 {
     static const uint32_t can[FAULT_SITES] = {

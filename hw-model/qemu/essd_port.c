@@ -285,7 +285,7 @@ static void essd_port_link_status_changed(NetClientState *nc)
     hw_port_set_cable(&s->port, nc->peer && !nc->link_down);
 }
 
-/* The world of the wire faults. */
+/* The environment of the wire faults. */
 
 static void essd_port_faults_receive(void *ctx, const struct frame_rx *frames,
                                      unsigned int n)
