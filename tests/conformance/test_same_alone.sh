@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# The same seed is the same test, to the bit on the wire, alone or among others:
-# else a failure would not come again when it is looked at.
+# A test with the same seed sends the same bits, whether it runs alone or among
+# others; otherwise a failure could not be reproduced.
 # Usage: test_same_alone.sh ESSD_CONFORM
 set -eu
 

@@ -4,8 +4,8 @@
 
     make_corpus.py [FORMAT...]
 
-A seed is what tests/fuzz/seat.h calls an input: records of flags, length and
-bytes.  Files that libFuzzer found are kept beside them, named by their hash.
+A seed is an input as in tests/fuzz/seat.h: records of flags, length and bytes.
+Inputs that libFuzzer has found are kept beside the seeds, named by their hash.
 """
 
 import logging
@@ -98,7 +98,7 @@ def ipv4() -> dict[str, Seed]:
 
 def ipv6() -> dict[str, Seed]:
     def packet(*parts: Packet, dst: str = OWN6) -> bytes:
-        # Built with the checksum of what is not in fragments.
+        # Built with the checksum of the whole message, before it is fragmented.
         whole: Packet = IPv6(src=HOST6, dst=dst, hlim=255)
         for part in parts:
             whole = whole / part
@@ -312,7 +312,7 @@ def dhcp() -> dict[str, Seed]:
     more = (("router", "10.77.0.254"), ("interface-mtu", 1400),
             ("NTP_server", "10.77.0.1"), ("renewal_time", 5), ("rebinding_time", 9))
     offer, ack = message("offer", *facts), message("ack", *facts, *more)
-    # The client asks within a tenth of a second, probes, and uses what it got.
+    # The client sends its first message within 0.1 s, then probes and uses its address.
     wait: tuple[int, bytes] = (SECOND | RAW, b"")
     return {
         "lease": [wait, (SECOND, offer), (MINUTE, ack)],
@@ -385,7 +385,7 @@ FORMATS: dict[str, Callable[[], dict[str, Seed]]] = {
 
 
 def main() -> None:
-    # Checksums need an outer header that is not there: seat.h's targets do them.
+    # Some checksums need an outer header: the targets of seat.h compute those.
     logging.getLogger("scapy.runtime").setLevel(logging.ERROR)
     for name in sys.argv[1:] or FORMATS:
         folder = CORPUS / name

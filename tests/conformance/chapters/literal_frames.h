@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Made by literal_frames.py, which says what is in them. */
+/* literal_frames.py makes this file, and describes the frames. */
 #ifndef ESSD_CONFORM_LITERAL_FRAMES_H
 #define ESSD_CONFORM_LITERAL_FRAMES_H
 

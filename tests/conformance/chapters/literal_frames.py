@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Print literal_frames.h: the frames that the `literal` tests send and expect.
 
-The tests' other packets are made by the drive's own emitters, so that a field
-misread by both would not be noticed.  These are made by scapy (pip install
-scapy), ICRC included; what scapy does not know is written as (byte, first bit
-from the top, bits, value) from IBTA Vol 1 section 12.6 (CM), NVMe 1.4 section
-4.2 and NVMe over Fabrics 1.1 sections 3.3 to 3.5 and 7.3 (capsules).
+The drive's own emitters make the other packets of the tests, so that the tests
+cannot notice a field that emitter and parser both get wrong.  Scapy (pip install
+scapy) makes these frames, with their ICRC; formats that scapy does not know are
+written as (byte, first bit from the top, bits, value) from IBTA Vol 1 section
+12.6 (CM), NVMe 1.4 section 4.2 and NVMe over Fabrics 1.1 sections 3.3 to 3.5 and
+7.3 (capsules).
 
 The addresses are those of the native drive and of the tester's peer 0; the
 tests replace them at the offsets that literal.h names.
@@ -163,7 +164,7 @@ def main():
         wrpcap(sys.argv[2], list(FRAMES.values()))
         return
     print("/* SPDX-License-Identifier: BSD-2-Clause */\n"
-          "/* Made by literal_frames.py, which says what is in them. */\n"
+          "/* literal_frames.py makes this file, and describes the frames. */\n"
           "#ifndef ESSD_CONFORM_LITERAL_FRAMES_H\n"
           "#define ESSD_CONFORM_LITERAL_FRAMES_H\n\n"
           "#include <stdint.h>\n\n/* clang-format off */")

@@ -5,8 +5,8 @@
     generate.py SOURCE_ROOT FOLDER OUTPUT      writes the copies
     generate.py SOURCE_ROOT FOLDER             lists the sources, one a line
 
-Each defect names a file, a text that occurs there exactly once, and what stands
-in its place, where DEFECT is true when this defect is on.
+Each defect names a file, a text that occurs exactly once in that file, and its
+replacement, in which DEFECT is true while this defect is on.
 """
 
 import sys

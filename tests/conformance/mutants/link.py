@@ -4,8 +4,9 @@
 
     link.py LD OBJCOPY OUTPUT REPLACED OBJECT...
 
-REPLACED names a file: one source a line whose object of the drive's own build
-is left out, because a mutated one, which comes first, or the tester's is used.
+REPLACED names a file with one source a line.  The drive's own objects of these
+sources are left out: the mutated object, which comes first, or the tester's
+object is used in their place.
 """
 
 import subprocess
