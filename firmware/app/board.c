@@ -13,13 +13,17 @@
 #define WATCHDOG_PERIOD_US 2000000
 #define KICK_US            500000
 
-static void report_reset(struct board *board)
+/* Log what runs; six bytes of the build ID suffice to tell builds apart. */
+static void report_reset(struct board *board, const uint8_t *build_id)
 {
     struct sysctl_boot boot = sysctl_boot(&board->sysctl);
     struct sysctl_panic panic;
 
-    log_line(&board->log, "drive: firmware %s, reset by %s, slot %c",
-             ESSD_FW_VERSION,
+    log_line(&board->log,
+             "drive: firmware %s, build %02x%02x%02x%02x%02x%02x, "
+             "reset by %s, slot %c",
+             ESSD_FW_VERSION, build_id[0], build_id[1], build_id[2],
+             build_id[3], build_id[4], build_id[5],
              sysctl_reset_cause_name(sysctl_reset_cause(&board->sysctl)),
              "-AB"[boot.slot]);
     if (sysctl_take_panic(&board->sysctl, &panic)) {
@@ -93,7 +97,8 @@ static void read_flash(struct board *board)
     }
 }
 
-void board_init(struct board *board, void *free_memory, size_t free_bytes)
+void board_init(struct board *board, const uint8_t *build_id, void *free_memory,
+                size_t free_bytes)
 {
     uart_init(&board->uart, SOC_UART_BASE);
     log_init(&board->log, uart_log_sink(&board->uart));
@@ -105,7 +110,7 @@ void board_init(struct board *board, void *free_memory, size_t free_bytes)
     spi_init(&board->spi, SOC_SPI_BASE);
     plic_init(&board->plic, SOC_PLIC_BASE, 0);
     dram_init(&board->dram, free_memory, free_bytes);
-    report_reset(board);
+    report_reset(board, build_id);
     log_line(&board->log,
              "drive: DRAM %zu MiB, %zu free, harts %u, straps %02x",
              sysctl_dram_bytes(&board->sysctl) >> 20, free_bytes >> 20,

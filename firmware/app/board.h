@@ -52,9 +52,11 @@ struct board {
  * Initialise the board and read identity and configuration from flash.  `board`
  * must be zero.
  *
+ * @param build_id     20 bytes that identify the firmware's image
  * @param free_memory  DRAM that the firmware may use, `free_bytes` of it
  */
-void board_init(struct board *board, void *free_memory, size_t free_bytes);
+void board_init(struct board *board, const uint8_t *build_id, void *free_memory,
+                size_t free_bytes);
 
 /** Write `config` to flash.  The function for drive_config.save_config. */
 MUST_USE bool board_save_config(void *board, const struct config *config);

@@ -108,7 +108,8 @@ void arch_main(uint64_t hart)
     dram_end = SOC_DRAM_BASE + sysctl_dram_bytes(&sysctl);
     hal_wait_init(&sleep);
     loop_init(&loop);
-    board_init(&board, free_memory, dram_end - (uintptr_t)free_memory);
+    board_init(&board, arch_build_id(), free_memory,
+               dram_end - (uintptr_t)free_memory);
     board_add_components(&board, &loop);
     if (start_drive()) {
         report_images();

@@ -17,7 +17,10 @@ SECTIONS
         *(.text .text.*)
     } > dram
     /* Part of the image, so that tools/essd/elf.py finds the ELF of an image. */
-    .note.gnu.build-id : ALIGN(4) { KEEP(*(.note.gnu.build-id)) } > dram
+    .note.gnu.build-id : ALIGN(4) {
+        __build_id_note = .;
+        KEEP(*(.note.gnu.build-id))
+    } > dram
     .rodata : ALIGN(64) { *(.rodata .rodata.* .srodata .srodata.*) } > dram
     .data : ALIGN(64) {
         *(.data .data.*)

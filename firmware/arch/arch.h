@@ -17,6 +17,12 @@ __attribute__((noreturn)) void arch_start(uintptr_t entry, uint64_t hart);
 /* Sleep until a reset. */
 __attribute__((noreturn)) void arch_stop(void);
 
+/*
+ * The build ID that the linker has written into the image: 20 bytes, a hash of
+ * the image's content.  The boot ROM's image has none.
+ */
+const uint8_t *arch_build_id(void);
+
 /* The end of the image, its data and its stack: DRAM is free from here on. */
 uint8_t *arch_free_memory(void);
 

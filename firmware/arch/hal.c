@@ -13,6 +13,10 @@
 #define CLINT_MTIMECMP (SOC_CLINT_BASE + 0x4000) /* 8 bytes per hart */
 
 extern uint8_t __free_memory[];
+extern const uint8_t __build_id_note[];
+
+/* ELF note: lengths of name and content, type (4 bytes each), name "GNU\0". */
+#define BUILD_ID_NOTE_HEADER_LEN 16
 
 void arch_stop(void)
 {
@@ -20,6 +24,11 @@ void arch_stop(void)
     for (;;) {
         __asm__ volatile("wfi");
     }
+}
+
+const uint8_t *arch_build_id(void)
+{
+    return __build_id_note + BUILD_ID_NOTE_HEADER_LEN;
 }
 
 uint8_t *arch_free_memory(void)

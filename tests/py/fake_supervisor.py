@@ -40,6 +40,7 @@ class FakeSupervisor:
         self.parts = {"host": part(self.folder, "host", ssh_port=1),
                       "drive": part(self.folder, "drive")}
         self.mgmt: dict[str, Any] = {}
+        self.flash_file = "/flash.img"
         self.replies: dict[str, Any] = {
             "status": lambda _request: self.status(), "stop": self.stop,
             "qmp": self.qmp, "mgmt": self.ask_drive,
@@ -68,10 +69,10 @@ class FakeSupervisor:
         return self.mgmt[request["request"]]
 
     def __enter__(self) -> "FakeSupervisor":
-        self.folder.mkdir()
+        self.folder.mkdir(exist_ok=True)
         config = Config(self.name, "/guest", "tcg",
                         [Link(0, ["10.0.0.10/24"]), Link(1, ["10.0.1.10/24"])],
-                        {"drive": Drive("/qemu", "/flash.img", "/media.raw", "raw", "nqn.x")},
+                        {"drive": Drive("/qemu", self.flash_file, "/media.raw", "raw", "nqn.x")},
                         {"host": Host()})
         (self.folder / "config.json").write_text(config.to_json())
         (self.folder / "state.json").write_text(json.dumps(

@@ -28,6 +28,12 @@ def status(instance: Instance) -> dict[str, Any]:
         return {"why": str(error)}
 
 
+def shut_down_one(instance: Instance) -> None:
+    """Ask one drive to shut down cleanly; ignore it if it does not answer."""
+    with contextlib.suppress(EssdError):
+        ask(instance, "shutdown", timeout_s=GOODBYE_S)
+
+
 def shut_down(instance: Instance) -> None:
     """Ask all running drives to shut down cleanly; ignore those that do not answer."""
     if not instance.is_running:
@@ -35,9 +41,5 @@ def shut_down(instance: Instance) -> None:
     parts = instance.status()["parts"]
     drives = [name for name in instance.config.drives if parts[name]["state"] == "running"]
 
-    def shut_down_one(name: str) -> None:
-        with contextlib.suppress(EssdError):
-            ask(instance.of(name), "shutdown", timeout_s=GOODBYE_S)
-
     with ThreadPoolExecutor(len(drives) or 1) as pool:
-        list(pool.map(shut_down_one, drives))
+        list(pool.map(lambda name: shut_down_one(instance.of(name)), drives))

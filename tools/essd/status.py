@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What `essd status` shows: the parts of an instance, and its cables."""
 
+import contextlib
 from typing import Any
 
 from rich.table import Table
 
-from . import cpu, mgmt, patterns, port_lag
+from . import cpu, mgmt, patterns, port_lag, reflash
+from .errors import EssdError
 from .instance import Instance
 
 GUESTS = ("host", "peer")
@@ -38,6 +40,9 @@ def facts(instance: Instance, pattern: str = "") -> dict[str, Any]:
         # A halted drive answers nobody.
         said = {"drive": {"why": "the drive is halted"} if part["halted"]
                 else mgmt.status(one), "lag": port_lag.read(one)}
+        if not part["halted"]:
+            with contextlib.suppress(EssdError):
+                said["drive"] |= reflash.running_image(one)
         found["drives"][name] = said
         if name == "drive":
             found |= said
@@ -86,6 +91,20 @@ def cable_lines(status: dict[str, Any]) -> list[str]:
     for number, cable in status["cables"].items():
         name = " - ".join(cable["ends"]) if is_topology else f"cable {number}"
         lines.append(f"{name}: {cable_words(cable)}")
+    return lines
+
+
+def firmware_lines(status: dict[str, Any]) -> list[str]:
+    """A line for each running drive: which firmware runs, model and serial number."""
+    lines = []
+    for name, said in status.get("drives", {}).items():
+        drive = said["drive"]
+        if "firmware" not in drive:
+            continue
+        build = (drive.get("build-id") or "unknown")[:12]
+        lines.append(f"{name}: firmware {drive['firmware']}, build {build}, slot "
+                     f"{drive.get('slot') or 'unknown'}; {drive.get('model', '')}, serial "
+                     f"{drive.get('serial', '')}")
     return lines
 
 

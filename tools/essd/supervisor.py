@@ -726,6 +726,8 @@ class Supervisor:
             raise ValueError(f"{self.parts[name].title} is powered already")
         # A saved state becomes invalid, because the drive will change the media.
         self.forget_saved(self.parts[name])
+        if request.get("forget_restarts"):
+            self.parts[name].restarts.clear()
         await self.start_part(name)
         self.say(f"{name}: power on")
         return None
@@ -779,10 +781,16 @@ class Supervisor:
         return None
 
     async def do_reset(self, request: dict[str, Any]) -> object:
-        """Pulse the reset pin: a warm reset while the power stays on."""
+        """Pulse the reset pin: a warm reset while the power stays on.
+
+        With "halt", the drive is halted first, and so are the guests.  Its harts then
+        stand at the reset vector until a debugger or QMP continues them.
+        """
         part = self.running_drive(request)
+        if request.get("halt"):
+            await part.execute("stop", {})
         await part.execute("system_reset", {})
-        self.say(f"{part.name}: reset")
+        self.say(f"{part.name}: reset{' and halted' if request.get('halt') else ''}")
         return None
 
     def cable_number(self, request: dict[str, Any]) -> int:

@@ -155,3 +155,7 @@ def trace_groups(incomplete: str) -> list[str]:
     from .. import trace
     before, comma, last = incomplete.rpartition(",")
     return [f"{before}{comma}{word}" for word in starting([*trace.GROUPS, "all"], last)]
+
+
+def slots(incomplete: str) -> list[str]:
+    return starting(["A", "B"], incomplete)

@@ -46,11 +46,17 @@ def power_cycle(part: Parts = "", name: Name = "") -> None:
 
 
 @command(DISTURB)
-def reset(part: Parts = "", name: Name = "") -> None:
+def reset(part: Parts = "", name: Name = "",
+          halt: Annotated[bool, typer.Option(
+              "--halt", help="Let the harts stand at the reset vector, and the hosts "
+              "with them, until gdb continues them.")] = False) -> None:
     """Press the drive's reset button: a warm reset that loses no data."""
     def reset_one(instance: Instance) -> str:
-        instance.ask("reset", part=instance.drive)
-        return "reset"
+        instance.ask("reset", part=instance.drive, halt=halt)
+        if not halt:
+            return "reset"
+        return ("reset and halted at the reset vector: continue it with "
+                f"{instance.hint('gdb')} or {instance.hint('qmp', 'cont')}")
 
     fleet.run(Instance(name), part, reset_one)
 

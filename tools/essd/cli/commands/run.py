@@ -62,6 +62,9 @@ def up(name: NewName = chosen.DEFAULT,
            help="NVMe-oF target that the host uses: drive, or nvmet (a Linux guest "
                 "with the kernel's own target, for comparison).")] = "drive",
        cpus: Annotated[int, typer.Option(help="Virtual CPUs of the host.")] = 1,
+       halt: Annotated[bool, typer.Option(
+           "--halt", help="At the end, reset the drive and let its harts stand at the "
+           "reset vector, and the host with them, until gdb continues them.")] = False,
        config_file: Annotated[Path | None, typer.Option(
            "--config", metavar="FILE", help="YAML file with the drive's configuration "
                                             "(see docs/configuration.md).")] = None,
@@ -121,6 +124,9 @@ def up(name: NewName = chosen.DEFAULT,
     except BaseException:
         instance.release()      # What runs can still be looked at.
         raise
+    if halt:
+        for one in config.drives:
+            instance.ask("reset", part=one, halt=True)
     instance.release()
     if show.is_quiet:
         return
@@ -128,7 +134,9 @@ def up(name: NewName = chosen.DEFAULT,
     show.line()
     for line in setup.connections(config):
         show.line(line)
-    if host:
+    if halt:
+        show.line(f"next: {instance.hint('gdb'):30} the harts stand at the reset vector")
+    elif host:
         show.line(f"next: {instance.hint('host'):30} a shell in the host")
         address = next(x for x in config.links if not x.outside).target_address
         discover = f"nvme discover -t rdma -a {address} -s 4420"
@@ -162,7 +170,7 @@ def print_status(status: dict[str, Any]) -> None:
     from ... import port_lag
     from ... import status as status_module
     show.console.print(status_module.parts_table(status))
-    for line in status_module.cable_lines(status):
+    for line in (*status_module.cable_lines(status), *status_module.firmware_lines(status)):
         show.line(line)
     if "lag" in status:
         show.line(port_lag.line(status["lag"]))
