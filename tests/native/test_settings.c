@@ -159,8 +159,8 @@ static void test_console_checks_before_it_saves(void **state)
         says_text(type_line("config save now\r"), "error: config [get KEY |"));
     assert_false(bed.drive->drive.settings.is_staged);
 
-    /* A draft is not affected by settings that are changed and saved meanwhile.
-     */
+    /* A draft is not affected by settings that are changed and
+     * saved meanwhile. */
     assert_true(says_text(type_line("config set port.0.vlan 7\r"), "ok"));
     assert_true(says_text(type_line("fec 0 none\r"), "ok"));
     bed.drive->is_flash_broken = true;

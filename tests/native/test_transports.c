@@ -148,8 +148,8 @@ static void test_the_sum_of_depths_counts_both_transports(void **state)
         used += 32 + 16 * 64;
     }
     assert_int_equal(depth_used(), used);
-    /* An RDMA host gets 11 of the 16 queues that it asks for: 32 + 704 entries.
-     */
+    /* An RDMA host gets 11 of the 16 queues that it asks for: 32 +
+     * 704 entries. */
     assert_true(native_target(bed.host, bed.drive, 0, &target));
     target.io_queues = 16;
     target.depth = 64;
@@ -157,8 +157,8 @@ static void test_the_sum_of_depths_counts_both_transports(void **state)
     assert_int_equal(bed.host->host.io_queues, 11);
     used += 32 + 11 * 64;
     assert_int_equal(depth_used(), used);
-    /* 63 are left: enough for one more admin queue; Connect refuses a second.
-     */
+    /* 63 are left: enough for one more admin queue; Connect refuses
+     * a second. */
     loop_host_init(&loop, &hosts[7], 7);
     loop_host_init(&loop, &hosts[8], 8);
     assert_int_equal(loopback_host_connect(&hosts[7], 0, 0), 0);
@@ -176,8 +176,8 @@ static void test_the_sum_of_depths_counts_both_transports(void **state)
         connected += loopback_host_connect(&hosts[i], 5, 64) == 0;
     }
     assert_int_equal(connected, 2);
-    /* 32 are left again: enough for an admin queue, but not for an I/O queue.
-     */
+    /* 32 are left again: enough for an admin queue, but not for an
+     * I/O queue. */
     assert_int_equal(host_connect(&bed.host->host, &target), HOST_LOST);
     assert_int_equal(bed.host->host.conn[0].state, HOST_CONN_LIVE);
     assert_int_equal(bed.host->host.conn[1].reject_status,

@@ -195,8 +195,8 @@ static void rtu_forged(struct conf *conf)
     attempt->rc->comm_id ^= 0x40; /* The id of some other connection. */
     rc_send_rtu(attempt->rc);
     attempt->rc->comm_id ^= 0x40;
-    /* The forged RTU did not establish the connection, so the REP is repeated.
-     */
+    /* The forged RTU did not establish the connection, so the REP
+     * is repeated. */
     rc_take_cm(attempt->rc, CM_REP);
     rc_send_rej(attempt->rc, CM_ANSWERS_REP, CM_REJ_CONSUMER);
 }
@@ -222,8 +222,8 @@ static void stale_qpn(struct conf *conf)
     struct cm_rej rej;
 
     expect_works(old);
-    /* The host has crashed, and starts again with the same queue pair number.
-     */
+    /* The host has crashed, and starts again with the same queue
+     * pair number. */
     attempt->req.local_qpn = old->qpn;
     attempt->req.local_ca_guid = (uint64_t)0x02 << 56 | old->qpn;
     attempt->rc->qpn = old->qpn;

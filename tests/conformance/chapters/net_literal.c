@@ -21,8 +21,8 @@ enum {
     ND_FLAGS = 58,
     ND_SOLICITED = 0x40,
     ND_OVERRIDE = 0x20,
-    /* The last bytes of an address, which its solicited-node group ends with.
-     */
+    /* The last bytes of an address, which its solicited-node group
+     * ends with. */
     GROUP_BYTES = 3,
 };
 

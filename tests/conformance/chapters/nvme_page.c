@@ -397,8 +397,8 @@ static void effects_io(struct conf *conf)
         status = nvme_run(nvme, nvme->io, &sqe, 0, NULL);
         if (!is_there && status == NVME_SC_INVALID_NS &&
             !conf_target(conf)->is_ours) {
-            /* 4.6.1 defines no order in which opcode and namespace are checked.
-             */
+            /* 4.6.1 defines no order in which opcode and namespace
+             * are checked. */
             continue;
         }
         conf_check(conf, is_there == (status != NVME_SC_INVALID_OPCODE),

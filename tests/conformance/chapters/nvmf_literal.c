@@ -240,8 +240,8 @@ static void run_properties(struct connection *c)
     conf_fail(c->conf, "CSTS.RDY does not become 1");
 }
 
-/* 4096 bytes by RDMA WRITE: First, two Middle and Last at a path MTU of 1024.
- */
+/* 4096 bytes by RDMA WRITE: First, two Middle and Last at a path MTU
+ * of 1024. */
 static void run_identify(struct connection *c)
 {
     static const uint8_t opcodes[] = {0x06, 0x07, 0x07, 0x08};

@@ -855,8 +855,8 @@ static bool has_admin_ended(void *ctx)
     return has_ended(&((struct host *)ctx)->lanes[ADMIN]);
 }
 
-/* NSSR is answered to the host that wrote it, whose association ends as well.
- */
+/* NSSR is answered to the host that wrote it, whose association ends
+ * as well. */
 static void reset_subsystem(struct conf *conf)
 {
     struct pipeline *pipe = single_begin(conf);

@@ -14,8 +14,8 @@ enum {
     SLOW_PEERS = 8,
     SHARES_PEERS = 40,
     LONGEST = 1024 * 1024,
-    /* With 31 commands of 128 KiB each, more than the target has buffers for.
-     */
+    /* With 31 commands of 128 KiB each, more than the target has
+     * buffers for. */
     GREEDY_PEERS = 10,
     LARGE_BLOCKS = 256,
     CONNECT_TIMEOUT_US = 31000000,
@@ -122,8 +122,8 @@ static void io_then_silence(struct conf *conf, uint8_t opcode,
     pair.admin->answers = false;
     send_io(pair.io, opcode, count, blocks);
     conf_expect_alive(conf);
-    /* The admin queue has nothing outstanding, so that it can be disconnected.
-     */
+    /* The admin queue has nothing outstanding, so that it can
+     * be disconnected. */
     rc_send_dreq(pair.admin);
     robust_expect_clean(conf);
 }

@@ -40,8 +40,8 @@ enum step_op {
     /* a: queue; b: which READ; c: forget it afterwards; value: first packet,
      * count << 16. */
     STEP_SERVE,
-    /* a: enum peer_habit; b: frames to lose; c: bit 0 stalls, bit 1 uses IPv6.
-     */
+    /* a: enum peer_habit; b: frames to lose; c: bit 0 stalls, bit 1
+     * uses IPv6. */
     STEP_HABITS,
     STEP_TIME, /* Let 1 << a microseconds pass. */
     STEP_LINK, /* a & 1: the link is up. */
