@@ -68,6 +68,7 @@ const struct mgmt_request mgmt_requests[MGMT_REQUESTS] = {
     {"addresses", mgmt_addresses},
     {"controllers", mgmt_controllers},
     {"queue-pairs", mgmt_queue_pairs},
+    {"requests", mgmt_outstanding},
     {"faults", mgmt_faults},
     {"fault-add", mgmt_fault_add},
     {"fault-remove", mgmt_fault_remove},

@@ -9,7 +9,7 @@
 
 #include "firmware/mgmt/mgmt_service.h"
 
-enum { MGMT_REQUESTS = 16 };
+enum { MGMT_REQUESTS = 17 };
 
 /** The context of the handlers is the struct drive. */
 extern const struct mgmt_request mgmt_requests[MGMT_REQUESTS];
@@ -38,5 +38,6 @@ mgmt_handler mgmt_addresses;
 /* in mgmt_tables.c */
 mgmt_handler mgmt_controllers;
 mgmt_handler mgmt_queue_pairs;
+mgmt_handler mgmt_outstanding;
 
 #endif

@@ -1,12 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Requests about controllers and queue pairs: docs/management.md. */
+/* Requests about controllers, queue pairs and commands: docs/management.md. */
 #include "firmware/app/mgmt_requests.h"
 
 #include "firmware/app/drive.h"
+#include "firmware/hal/time.h"
 #include "firmware/text/ip_text.h"
+#include "nvmeof/rdma/rdma_limits.h"
+#include "nvmeof/wire/opcode.h"
 
 /* Most rows in one reply; its "next" is the "from" of the next request. */
 enum { ROWS = 64 };
+
+/* Most requests of the transport that one reply looks at, used or not: host I/O
+ * waits meanwhile. */
+enum { REQUESTS_A_REPLY = 2048 };
 
 /* Read where the table is to begin. */
 static bool read_from(const struct json_args *args, uint64_t *from,
@@ -99,6 +106,61 @@ bool mgmt_queue_pairs(void *ctx, const struct json_args *args, struct json *out,
     }
     json_end_array(out);
     if (at < NVMF_MAX_QPAIRS) {
+        json_number(out, "next", at);
+    }
+    return true;
+}
+
+static void put_request(struct json *out, const struct nvmf_request_info *info)
+{
+    json_begin_object(out, NULL);
+    json_number(out, "request", info->number);
+    json_number(out, "qpn", info->label);
+    json_number(out, "qid", info->qid);
+    json_number(out, "cid", info->cid);
+    json_number(out, "opcode", info->opcode);
+    if (info->opcode == NVME_FABRICS) {
+        json_number(out, "fctype", info->fctype);
+    } else {
+        json_number(out, "nsid", info->nsid);
+    }
+    if (info->has_lba) {
+        json_number(out, "lba", info->lba);
+    }
+    json_number(out, "bytes", info->len_bytes);
+    json_string(out, "state", info->state);
+    json_number(out, "age-us", info->age_us);
+    json_end_object(out);
+}
+
+/* The commands in the drive, by the number of their request. */
+bool mgmt_outstanding(void *ctx, const struct json_args *args, struct json *out,
+                      struct mgmt_refusal *refusal)
+{
+    const struct drive *drive = ctx;
+    uint64_t now_us = hal_now_us();
+    unsigned int rows = 0;
+    uint64_t at, end;
+
+    if (!read_from(args, &at, refusal)) {
+        return false;
+    }
+    end = MIN(MIN(at, (uint64_t)RDMA_REQUESTS) + REQUESTS_A_REPLY,
+              (uint64_t)RDMA_REQUESTS);
+    json_begin_array(out, "requests");
+    for (; at < end && rows < ROWS; at++) {
+        struct nvmf_request_info info;
+
+        if (nvmf_target_request_info(
+                drive->target,
+                rdma_transport_request(drive->rdma, (uint32_t)at), now_us,
+                &info)) {
+            put_request(out, &info);
+            rows++;
+        }
+    }
+    json_end_array(out);
+    if (at < RDMA_REQUESTS) {
         json_number(out, "next", at);
     }
     return true;

@@ -482,3 +482,10 @@ void rdma_transport_usage(const struct rdma_transport *rdma,
         .buf_bytes = rdma_bufs_used_bytes(&rdma->bufs),
     };
 }
+
+const struct nvmf_request *rdma_transport_request(
+    const struct rdma_transport *rdma, uint32_t number)
+{
+    ASSERT(number < RDMA_REQUESTS);
+    return &rdma->requests[number].nvmf;
+}

@@ -118,4 +118,11 @@ struct rdma_usage {
 void rdma_transport_usage(const struct rdma_transport *rdma,
                           struct rdma_usage *usage);
 
+/**
+ * The request of a number from 0 to RDMA_REQUESTS - 1, whether or not it holds
+ * a command: see nvmf_target_request_info().
+ */
+const struct nvmf_request *rdma_transport_request(
+    const struct rdma_transport *rdma, uint32_t number);
+
 #endif

@@ -197,3 +197,40 @@ bool nvmf_target_qpair_info(const struct nvmf_target *target, uint16_t index,
     };
     return true;
 }
+
+bool nvmf_target_request_info(const struct nvmf_target *target,
+                              const struct nvmf_request *req, uint64_t now_us,
+                              struct nvmf_request_info *info)
+{
+    static const char *const names[NVMF_REQUEST_STATES] = {
+        [NVMF_REQUEST_EXECUTING] = "executing",
+        [NVMF_REQUEST_WAIT_BUFFER] = "waits-for-buffers",
+        [NVMF_REQUEST_FETCHING] = "fetching",
+        [NVMF_REQUEST_WAIT_MEDIA] = "waits-for-media",
+        [NVMF_REQUEST_MEDIA] = "media",
+        [NVMF_REQUEST_AER] = "waits-for-event",
+        [NVMF_REQUEST_SENDING] = "sending",
+        [NVMF_REQUEST_RESPONDING] = "responding",
+    };
+    const struct nvmf_qpair *qpair = &target->qpair[req->qpair];
+    bool is_fabrics = req->sqe.opcode == NVME_FABRICS;
+
+    if (req->state == NVMF_REQUEST_FREE) {
+        return false;
+    }
+    *info = (struct nvmf_request_info){
+        .number = req->number,
+        .label = qpair->label,
+        .qid = qpair->qid,
+        .cid = req->sqe.cid,
+        .opcode = req->sqe.opcode,
+        .fctype = is_fabrics ? req->sqe.fctype : 0,
+        .has_lba = !is_fabrics && has_lba(req, qpair->qid),
+        .nsid = is_fabrics ? 0 : req->sqe.nsid,
+        .lba = (uint64_t)req->sqe.cdw11 << 32 | req->sqe.cdw10,
+        .len_bytes = req->data_len,
+        .state = names[req->state],
+        .age_us = now_us - req->arrived_us,
+    };
+    return true;
+}

@@ -266,6 +266,7 @@ void nvmf_capsule(struct nvmf_target *target, uint16_t qpair_index,
     target->now_us = now_us;
     nvme_sqe_parse(&req->sqe, sqe);
     req->qpair = qpair_index;
+    req->arrived_us = now_us;
     req->piece_count = 0;
     req->owns_buffers = false;
     req->is_unlogged = false;

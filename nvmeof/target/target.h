@@ -385,6 +385,28 @@ MUST_USE bool nvmf_target_qpair_info(const struct nvmf_target *target,
                                      uint16_t index,
                                      struct nvmf_qpair_info *info);
 
+/* One command that a host waits for, for tables of outstanding commands. */
+struct nvmf_request_info {
+    uint32_t number; /* what traces call it */
+    uint32_t label;  /* of its queue pair, see nvmf_qpair_set_label() */
+    uint16_t qid;
+    uint16_t cid;
+    uint8_t opcode;
+    uint8_t fctype; /* of fabrics commands */
+    bool has_lba;   /* the command has an NSID and a first LBA */
+    uint32_t nsid;  /* 0 for fabrics commands */
+    uint64_t lba;
+    uint32_t len_bytes; /* data that the command moves */
+    const char *state;  /* what it does or waits for, as words with hyphens */
+    uint64_t age_us;    /* time since it arrived */
+};
+
+/** @return false when the request holds no command */
+MUST_USE bool nvmf_target_request_info(const struct nvmf_target *target,
+                                       const struct nvmf_request *req,
+                                       uint64_t now_us,
+                                       struct nvmf_request_info *info);
+
 /** Numbers of controllers (hosts) and queue pairs in use, for status lines. */
 void nvmf_target_stats(const struct nvmf_target *target, uint16_t *controllers,
                        uint16_t *qpairs);

@@ -87,6 +87,7 @@ struct nvmf_request {
     const struct nvmf_command *command;
     const struct nvmf_data *data; /* during nvmf_capsule() only */
     struct nvme_sqe sqe;
+    uint64_t arrived_us; /* when its command came */
     struct nvmf_request *next;
     uint64_t held_until_us;    /* in NVMF_REQUEST_HELD; UINT64_MAX: for ever */
     uint32_t held_by;          /* likewise: the fault rule's number */

@@ -2,6 +2,7 @@
 /* What tools get from a drive on its management channel. */
 #include "bed.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "firmware/mgmt/mgmt_service.h"
@@ -55,6 +56,7 @@ static void test_every_request_is_answered_with_json(void **state)
         {"addresses", "\"address\":\"10.0.0.1\",\"prefix\":24,\"state\":"},
         {"controllers", "\"state\":\"ready\",\"discovery\":false,"},
         {"queue-pairs", "\"qid\":1,\"state\":\"live\","},
+        {"requests", "\"requests\":[]"},
         {"shutdown", "\"result\":{}}"},
     };
     struct bed bed;
@@ -69,6 +71,102 @@ static void test_every_request_is_answered_with_json(void **state)
                    "{\"v\":1,\"id\":1,\"request\":\"%s\"}\n", requests[i][0]);
         expect_reply(&bed, line, requests[i][1]);
     }
+    host_disconnect(&bed.host->host);
+    bed_end(&bed);
+}
+
+static void ignore_result(void *ctx, const struct host_result *result)
+{
+    (void)ctx;
+    (void)result;
+}
+
+/* Reads that stay in the drive until the medium is released. */
+static void start_reads(struct bed *bed, uint16_t qid, unsigned int count)
+{
+    for (unsigned int i = 0; i < count; i++) {
+        assert_true(
+            host_io_submit(&bed->host->host, &(struct host_io){
+                                                 .qid = qid,
+                                                 .opcode = NVM_READ,
+                                                 .kind = HOST_DATA_KEYED,
+                                                 .nsid = BED_NSID,
+                                                 .lba = 1000u * qid + i,
+                                                 .blocks = 8,
+                                                 .len_bytes = 8 * BED_BLOCK,
+                                                 .done = ignore_result,
+                                             }));
+    }
+    verbs_flush(&bed->host->net.verbs);
+    bed->host->sleep.is_asleep = false;
+}
+
+static unsigned int count_words(const char *text, const char *word)
+{
+    unsigned int n = 0;
+
+    for (; (text = strstr(text, word)) != NULL; text++) {
+        n++;
+    }
+    return n;
+}
+
+/* Ask for all pages of the table. @return how many rows have `word` */
+static unsigned int count_requests(struct bed *bed, const char *word)
+{
+    unsigned int pages = 0, rows = 0;
+    unsigned long from = 0;
+    const char *reply, *next;
+
+    do {
+        char line[80];
+        unsigned int rows_of_page;
+
+        log_format(line, sizeof(line),
+                   "{\"v\":1,\"id\":1,\"request\":\"requests\",\"from\":%lu}\n",
+                   from);
+        reply = ask_drive(bed, line);
+        assert_non_null(strstr(reply, "\"requests\":["));
+        rows_of_page = count_words(reply, "\"cid\":");
+        assert_in_range(rows_of_page, 0, 64);
+        rows += count_words(reply, word);
+        next = strstr(reply, "\"next\":");
+        if (next != NULL) {
+            unsigned long to = strtoul(next + strlen("\"next\":"), NULL, 10);
+
+            assert_in_range(to, from + 1, from + 2048);
+            from = to;
+        }
+    } while (next != NULL && ++pages < 1000);
+    return rows;
+}
+
+static void test_commands_in_the_drive_are_listed_in_pages(void **state)
+{
+    struct bed bed;
+
+    (void)state;
+    bed_init(&bed, 1500);
+    bed_connect(&bed, 0, 2, 64);
+    assert_int_equal(count_requests(&bed, "\"cid\":"), 0);
+    bed.medium.is_held = true;
+    start_reads(&bed, 1, 63);
+    start_reads(&bed, 2, 40);
+    native_world_pass(&bed.world, 5000000);
+    assert_int_equal(count_requests(&bed, "\"cid\":"), 103);
+    assert_int_equal(count_requests(&bed, "\"qid\":2,"), 40);
+    assert_int_equal(count_requests(&bed,
+                                    "\"opcode\":2,\"nsid\":1,\"lba\":1000,"
+                                    "\"bytes\":4096,\"state\":\"media\","
+                                    "\"age-us\":5"),
+                     1);
+    medium_release(&bed.medium);
+    native_world_pass(&bed.world, 5000000);
+    assert_int_equal(count_requests(&bed, "\"cid\":"), 0);
+    expect_reply(&bed,
+                 "{\"v\":1,\"id\":2,\"request\":\"requests\","
+                 "\"from\":18446744073709551615}\n",
+                 "\"result\":{\"requests\":[]}");
     host_disconnect(&bed.host->host);
     bed_end(&bed);
 }

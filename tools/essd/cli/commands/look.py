@@ -73,6 +73,22 @@ def trace(part: Parts = "",
 
 
 @command(LOOK)
+def requests(part: Part = "",
+             name: Name = "",
+             as_json: Annotated[bool, typer.Option(
+                 "--json", help="Print JSON (see docs/management.md).")] = False) -> None:
+    """Show the NVMe commands that the drive works on, the oldest first."""
+    from ... import requests as requests_module
+    found = requests_module.read(fleet.one(Instance(name), part))
+    if as_json:
+        print(json.dumps(found, indent=2))
+    elif found:
+        show.console.print(requests_module.table(found))
+    else:
+        show.line("no command is in the drive")
+
+
+@command(LOOK)
 def qmp(command: Annotated[str, typer.Argument(
             help="QMP command, such as query-status.")],
         arguments: Annotated[str, typer.Argument(
