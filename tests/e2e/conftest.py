@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Fixtures of the end-to-end tests: a drive connected to a Linux host.
 
-`job` is one pair of them, kept for the whole session; `booted` makes another
-with options of its own.  Every test starts with the power on, the cables
-plugged and nothing connected.  With `--target nvmet` a Linux nvmet guest takes
-the drive's place: the tests of these tests.
+`job` is a drive and a host that are kept for the whole session; `booted` starts
+others with their own options.  Every test begins with the power on, the cables
+plugged and no host connected.  With `--target nvmet` a Linux nvmet guest replaces
+the drive, which shows whether a test expects more than NVMe-oF demands.
 """
 
 import os
@@ -66,7 +66,7 @@ def session_job(target: str) -> Iterator[Job]:
 
 @pytest.fixture
 def job(session_job: Job) -> Iterator[Job]:
-    """The session's pair, in order before the test and checked after it."""
+    """The session's drive and host, cleaned up before the test and checked after it."""
     set_right(session_job)
     yield session_job
     session_job.instance.check()
@@ -85,7 +85,7 @@ def set_right(job: Job) -> None:
 
 @pytest.fixture
 def connected(job: Job) -> Iterator[Job]:
-    """The session's pair, connected through port 0."""
+    """The session's drive and host, connected through port 0."""
     steps.connect(job)
     yield job
     steps.clean_host(job)
@@ -93,7 +93,7 @@ def connected(job: Job) -> Iterator[Job]:
 
 @pytest.fixture
 def booted(target: str) -> Iterator[Callable[..., Job]]:
-    """Makes a pair of its own: booted(nqn=..., mtu=...)."""
+    """Return a function that starts another drive and host: booted(nqn=..., mtu=...)."""
     instances = []
 
     def make(**options: object) -> Job:

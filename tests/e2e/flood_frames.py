@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Frames of each kind that floods the drive, made by scapy instead of essd's code.
+"""Frames that flood the drive, made by scapy instead of essd's code.
 
-Every function returns some hundreds that differ where a real flood would.
+Each function returns some hundreds of frames of one kind, which differ in the fields
+that differ in a real flood.
 """
 
 import random
@@ -32,7 +33,7 @@ MAD_LEN, CM_LEN = 24, 232
 
 @dataclass
 class Ends:
-    """Who floods whom."""
+    """The addresses of the two ends of a flood."""
 
     host_mac: str
     host: str
@@ -50,7 +51,7 @@ class Ends:
 
 
 def neighbour_mac(job: Job, address: str) -> str:
-    """Who the host's kernel has at that address."""
+    """The MAC address that the host's kernel knows for an address."""
     job.run(f"ping -c 1 -W 2 {address}")
     match = re.search(r"lladdr (\S+)", job.quiet(f"ip neigh show {address}"))
     assert match
@@ -70,7 +71,7 @@ def some_ip6(some: random.Random) -> str:
 
 
 def neighbour_ip(ends: Ends, some: random.Random) -> str:
-    """Of the drive's /24."""
+    """An address in the drive's /24 network."""
     return ends.drive.rsplit(".", 1)[0] + f".{some.randrange(20, 250)}"
 
 
@@ -82,7 +83,7 @@ def arp_requests(ends: Ends) -> list[bytes]:
 
 
 def arp_conflicts(ends: Ends) -> list[bytes]:
-    """Others say, over and over, that they are the drive."""
+    """Other stations announce the drive's address as theirs."""
     some = pick()
     return [bytes(Ether(src=mac, dst=ALL) / ARP(
         op=some.choice((1, 2)), hwsrc=mac, psrc=ends.drive, pdst=ends.drive))
@@ -95,7 +96,7 @@ def echoes(ends: Ends) -> list[bytes]:
 
 
 def fragments(ends: Ends) -> list[bytes]:
-    """First, middle or last pieces of packets that never become whole."""
+    """First, middle or last fragments of packets that are never complete."""
     some = pick()
     frames = []
     for n in range(COUNT):
@@ -163,7 +164,7 @@ def roce_unknown_qp(ends: Ends) -> list[bytes]:
 
 
 def roce_bad_opcodes(ends: Ends) -> list[bytes]:
-    """Every opcode to QP 1 and to no QP, cut at every length."""
+    """Every opcode, to QP 1 and to an unknown QP, with every length."""
     some = pick()
     return [roce(ends, BTH(opcode=n & 0xff, dqpn=some.choice((0, 1, 0xffffff)), psn=n,
                            version=some.choice((0, 0, 0, 3)),
@@ -204,7 +205,7 @@ def cm_request(ends: Ends, number: int) -> bytes:
 
 
 def cm_requests(ends: Ends) -> list[bytes]:
-    """Nobody ever completes them: the drive's REPs find no one."""
+    """REQs whose sender never answers the drive's REPs."""
     return [cm_request(ends, number) for number in range(2 * COUNT)]
 
 
@@ -220,7 +221,7 @@ def lldp(ends: Ends) -> list[bytes]:
 
 
 def bad_ip(ends: Ends) -> list[bytes]:
-    """Lengths, versions and options that cannot be; headers without an end."""
+    """Invalid lengths, versions and options; endless chains of extension headers."""
     some = pick()
     frames = []
     for n in range(COUNT):
@@ -241,7 +242,7 @@ def bad_ip(ends: Ends) -> list[bytes]:
 
 
 def noise(ends: Ends) -> list[bytes]:
-    """Headers that look right in front of anything."""
+    """Valid headers, followed by random bytes."""
     some = pick()
     return [bytes(Ether(src=some_mac(some), dst=some.choice((ends.drive_mac, ALL)),
                         type=some.choice((0x0800, 0x0806, 0x86dd, 0x8100, 0x88cc, 0x8809,
@@ -257,5 +258,5 @@ KINDS: list[Callable[[Ends], list[bytes]]] = [
 
 
 def to_file(frames: list[bytes]) -> bytes:
-    """As tests/host/flood.c reads them."""
+    """Write the frames in the format that tests/host/flood.c reads."""
     return b"".join(struct.pack("<H", len(frame)) + frame for frame in frames)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Eight addresses, addresses in conflict with another station, and 1024 peers.
 
-The peer is the host's kernel; what it cannot be a thousand of, scapy makes and
-tcpdump hears.
+The peer is the host's kernel.  The frames of a thousand peers are made by scapy, and
+tcpdump receives the answers.
 """
 
 import re
@@ -48,21 +48,21 @@ def configure(job: Job, **values: str) -> None:
 
 
 def own(job: Job) -> dict[str, str]:
-    """The drive's addresses and what it says of them."""
+    """The drive's addresses and their states."""
     return dict(re.findall(r"port \d: ([^/]+)/\d+: (.*)",
                            "\n".join(console.ask(job.instance, "addresses"))))
 
 
 @pytest.fixture
 def addressed(job: Job) -> Iterator[Job]:
-    """Whatever is changed is changed back, in the drive and in the host."""
+    """At the end, the addresses of drive and host are as they were before."""
     before = settings_cmd.ask_running(job.instance).saved
     for number, prefix in enumerate(V6):
         job.quiet(f"ip addr add {prefix}1/64 dev eth{number} nodad")
     yield job
     steps.clean_host(job)
     now = settings_cmd.ask_running(job.instance).saved
-    # An address's port goes with it.
+    # The address's port is set together with the address.
     changes = settings.changed(now, before)
     configure(job, **{key: changes[key] for key in
                       sorted(changes, key=lambda key: key.endswith(".ip"))})
@@ -72,7 +72,7 @@ def addressed(job: Job) -> Iterator[Job]:
 
 
 def paths(job: Job) -> dict[str, int]:
-    """Each controller's address, and the I/O that its path has seen the end of."""
+    """The number of completed I/Os of each path, by the controller's address."""
     script = ("for c in /sys/class/nvme/nvme*; do a=$(cat $c/address); "
               "set -- $(cat $c/nvme*c*n*/stat); "
               "echo $(cat $c/state) $a $(($1 + $5)); done")
@@ -81,7 +81,7 @@ def paths(job: Job) -> dict[str, int]:
 
 
 def test_each_of_eight_addresses_serves_nvme_of(addressed: Job) -> None:
-    """One host, a path through each of them, I/O in turns over all."""
+    """One host has a path through each address, and its I/O uses all paths in turn."""
     job = addressed
     configure(job, **MORE)
     until(lambda: {x for x, state in own(job).items() if state == "in use"
@@ -113,7 +113,7 @@ def test_a_ninth_address_is_refused(addressed: Job) -> None:
 
 
 def test_an_address_that_the_host_has_is_not_used(addressed: Job) -> None:
-    """RFC 5227 and RFC 4862, where the other one was first."""
+    """RFC 5227 and RFC 4862: another station had the address first."""
     job = addressed
     job.quiet(f"ip addr add 10.0.0.12/24 dev eth0; "
               f"ip addr add {V6[0]}12/64 dev eth0 nodad")
@@ -135,7 +135,7 @@ def test_an_address_that_the_host_has_is_not_used(addressed: Job) -> None:
 
 def send_and_hear(job: Job, tmp: Path, frames: list[bytes], seconds: int, rate: int,
                   what: str) -> list[Packet]:
-    """Send frames through the host's first card; what it hears of a kind meanwhile."""
+    """Send frames through the host's first card; return the received ones of a kind."""
     (tmp / "frames").write_bytes(flood_frames.to_file(frames))
     job.instance.put(tmp / "frames", "/tmp/frames")
     job.quiet(f"rm -f /tmp/heard; (tcpdump -i eth0 -U -w /tmp/heard '{what}' "
@@ -149,11 +149,11 @@ def send_and_hear(job: Job, tmp: Path, frames: list[bytes], seconds: int, rate: 
 
 def test_the_drives_addresses_are_defended(
         addressed: Job, host_programs: dict[str, Path], tmp_path: Path) -> None:
-    """The same where the drive was first."""
+    """The drive had the address first, and another station wants to use it."""
     job = addressed
     configure(job, **{"port.0.ipv6": f"{V6[0]}10/64"})
     until(lambda: own(job).get(f"{V6[0]}10") == "in use")
-    # Linux asks before it uses an address, and is told.
+    # Linux probes an address before it uses it, and the drive answers.
     job.quiet(f"echo 1 > /proc/sys/net/ipv6/conf/eth0/accept_dad; "
               f"ip addr add {V6[0]}10/64 dev eth0")
     try:
@@ -161,7 +161,7 @@ def test_the_drives_addresses_are_defended(
     finally:
         job.quiet(f"ip addr del {V6[0]}10/64 dev eth0; "
                   "echo 0 > /proc/sys/net/ipv6/conf/eth0/accept_dad")
-    # Who does not ask but announces itself hears the drive's announcement, once.
+    # The drive answers an announcement without a probe with its own announcement, once.
     mac = flood_frames.neighbour_mac(job, job.addresses[0])
     other = "52:54:03:00:00:01"
     claim = bytes(Ether(src=other, dst=flood_frames.ALL) / ARP(
@@ -182,7 +182,7 @@ def strangers(first: int, count: int) -> list[tuple[str, str]]:
 
 def asking(who: list[tuple[str, str]], drive: str, mac: str,
            is_introduced: bool) -> list[bytes]:
-    """Each one's echo request, behind a solicitation that tells who it is."""
+    """An echo request of each peer, after a solicitation that contains its MAC."""
     frames = []
     for address, own_mac in who:
         packet = Ether(src=own_mac, dst=mac) / IPv6(src=address, dst=drive, hlim=255)
@@ -194,7 +194,7 @@ def asking(who: list[tuple[str, str]], drive: str, mac: str,
 
 
 def answered(job: Job, tmp: Path, frames: list[bytes], mac: str) -> tuple[set, int]:
-    """Who got an echo reply, address and MAC; and how often the drive asked for a MAC."""
+    """The (address, MAC) pairs that got an echo reply, and the drive's own requests."""
     seconds = len(frames) * 3 // RATE + 1       # three times, whatever is lost
     packets = send_and_hear(job, tmp, frames, seconds, RATE,
                             f"icmp6 and ether src {mac}")
@@ -213,9 +213,9 @@ def neighbours(job: Job) -> int:
 @pytest.mark.long
 def test_1024_peers_at_once(addressed: Job, host_programs: dict[str, Path],
                             tmp_path: Path) -> None:
-    """All are known at the same time; more take the places of the oldest.
+    """The drive knows all of them at once; further ones replace the oldest.
 
-    A connected host is no stranger: it keeps its place, and its I/O goes on.
+    A connected host is never replaced, and its I/O continues.
     """
     job = addressed
     drive = f"{V6[0]}10"
@@ -230,7 +230,7 @@ def test_1024_peers_at_once(addressed: Job, host_programs: dict[str, Path],
     seen, _ = answered(job, tmp_path, asking(many, drive, mac, True), mac)
     assert seen == set(many), (len(seen), set(many) - seen)
     assert neighbours(job) >= STRANGERS
-    # Nobody introduces itself any more, and the drive asks nobody who he is.
+    # Without solicitations, the drive still need not ask for MAC addresses.
     seen, asked = answered(job, tmp_path, asking(many, drive, mac, False), mac)
     assert seen == set(many), (len(seen), set(many) - seen)
     assert asked < 10, asked        # of the host, whose entry ages

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The drive's configuration: three ways to write it, each read by the others.
+"""The drive's configuration is written in three ways, and each way reads the others.
 
 The UART console, `nvme set-feature` of the stock host through the other port, and
 `essd config`.  What is written survives a power cycle.
@@ -29,7 +29,7 @@ INVALID_FIELD = "Invalid Field"
 
 @pytest.fixture(scope="module")
 def drive(target: str) -> Iterator[Job]:
-    """A drive of our own, since what is changed stays changed."""
+    """A drive of its own, because the configuration stays changed."""
     if target != "drive":
         pytest.skip("needs the drive itself")
     from conftest import SESSION, boot
@@ -64,7 +64,7 @@ def read_feature(job: Job, select: int) -> flash.Config:
 
 
 def write_feature(job: Job, tmp: Path, config: flash.Config | bytes) -> str:
-    """What nvme-cli says to it."""
+    """Write the feature with nvme-cli; return its output."""
     body = config if isinstance(config, bytes) else config.body()
     (tmp / "config.bin").write_bytes(body.ljust(FEATURE_LEN, b"\0"))
     job.instance.put(tmp / "config.bin", "/tmp/config.bin")
@@ -74,7 +74,7 @@ def write_feature(job: Job, tmp: Path, config: flash.Config | bytes) -> str:
 
 
 def everywhere(job: Job) -> Values:
-    """What all three ways say is saved; they have to say the same."""
+    """Read the saved configuration in all three ways, which must agree."""
     on_console = settings_cmd.ask_running(job.instance)
     printed = essd_config(job)
     assert printed.returncode == 0, printed.stderr
@@ -89,7 +89,7 @@ def everywhere(job: Job) -> Values:
     return by_feature
 
 
-def test_changed_on_the_console(drive: Job) -> None:
+def test_the_configuration_is_changed_on_the_console(drive: Job) -> None:
     for line, when in (("name rack7-slot3", "from the next start"),
                        ("port.0.mtu 1400", "from the next start"),
                        ("address.0.ip 10.0.0.77/24", "at once"),
@@ -102,7 +102,7 @@ def test_changed_on_the_console(drive: Job) -> None:
         "name: from the next start", "port.0.mtu: from the next start", "ok"]
     assert "# port.0.mtu is 1500 until the drive's next start" in essd_config(
         drive).stdout.splitlines()
-    # The address serves at once.
+    # The address is in use at once.
     assert "1 received" in drive.quiet("ping -c 1 -W 5 10.0.0.77")
     assert "traddr:  10.0.0.77" in drive.quiet(
         "nvme discover -t rdma -a 10.0.0.77 -s 4420")
@@ -115,14 +115,15 @@ def test_changed_on_the_console(drive: Job) -> None:
     assert said.in_force == said.saved
 
 
-def test_the_console_tells_an_address_once_at_start(drive: Job) -> None:
+def test_the_console_reports_an_address_once_after_the_start(drive: Job) -> None:
     boots = console.log(drive.instance).decode(errors="replace").split("reset by")
     told = [line for line in boots[-1].splitlines()
             if console.LOG_LINE.match(line) and "10.0.0.10" in line]
     assert len(told) == 1 and told[0].endswith("port 0: 10.0.0.10/24"), told
 
 
-def test_changed_by_a_host_through_the_other_port(drive: Job, tmp_path: Path) -> None:
+def test_the_configuration_is_changed_by_a_host_through_the_other_port(
+        drive: Job, tmp_path: Path) -> None:
     before = everywhere(drive)
     steps.connect(drive, port=1)
     config = read_feature(drive, SAVED)
@@ -139,7 +140,7 @@ def test_changed_by_a_host_through_the_other_port(drive: Job, tmp_path: Path) ->
     assert settings.changed(before, everywhere(drive)) == expected
 
 
-def test_a_host_is_refused_what_cannot_be(drive: Job, tmp_path: Path) -> None:
+def test_an_invalid_configuration_of_a_host_is_refused(drive: Job, tmp_path: Path) -> None:
     before = everywhere(drive)
     steps.connect(drive, port=1)
     config = read_feature(drive, SAVED)
@@ -157,7 +158,7 @@ def test_a_host_is_refused_what_cannot_be(drive: Job, tmp_path: Path) -> None:
     assert everywhere(drive) == before
 
 
-def test_changed_by_essd_config(drive: Job, tmp_path: Path) -> None:
+def test_the_configuration_is_changed_by_essd_config(drive: Job, tmp_path: Path) -> None:
     before = everywhere(drive)
     path = tmp_path / "drive.yaml"
     path.write_text("name: by-essd\nport:\n  0: {mtu: 1500, lldp: send}\n"
@@ -175,7 +176,7 @@ def test_changed_by_essd_config(drive: Job, tmp_path: Path) -> None:
     assert settings.changed(before, everywhere(drive)) == expected
 
 
-def test_essd_config_tells_every_mistake_and_changes_nothing(drive: Job,
+def test_essd_config_reports_every_mistake_and_changes_nothing(drive: Job,
                                                              tmp_path: Path) -> None:
     before = everywhere(drive)
     path = tmp_path / "drive.yaml"
@@ -208,7 +209,7 @@ def test_a_drive_without_power_is_configured_in_its_flash(drive: Job) -> None:
 
 @pytest.mark.long        # the whole pair starts again
 def test_up_keeps_what_was_configured(drive: Job) -> None:
-    """`essd down` and `up` again, without a word about it."""
+    """`essd down` and `up` without options keep the configuration."""
     name = drive.instance.name
     before = everywhere(drive)
     drive.instance.stop()

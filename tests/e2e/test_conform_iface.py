@@ -16,7 +16,7 @@ from essd import conform, prepare
 pytestmark = pytest.mark.drive
 
 TARGET, TARGET6, OWN = "10.0.0.1", "fd00:0:0:1::1", "10.0.0.64"
-# Messages of many packets, fragments, tags, both directions, both address families.
+# Tests with large messages, fragments and VLAN tags, in both directions and families.
 TESTS = ("smoke,roce.send,roce.write,roce.read,roce.header,net.icmp,cm.req,"
          "nvmf.connect")
 
@@ -55,22 +55,23 @@ def verdicts(results: Path) -> dict[str, tuple[str, str]]:
             if event["event"] == "test"}
 
 
-def test_the_suite_on_an_interface(wire: str, program: Path, tmp_path: Path) -> None:
+def test_the_suite_passes_over_a_network_interface(
+        wire: str, program: Path, tmp_path: Path) -> None:
     results = tmp_path / "results.jsonl"
     done = run(wire, program, "--target", TARGET, "--target6", TARGET6, "--ip", OWN,
                "--only", TESTS, "--results", str(results), "--pcap", str(tmp_path))
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr
     found = verdicts(results)
     assert found["roce.header.v6"] == ("pass", "")
-    # The echo service was found: most of this chapter needs it.
+    # The program has found the echo service, which most of this chapter needs.
     assert found["roce.send.only"] == ("pass", "")
-    # With its own address, not the machine's.
+    # The program uses its own address, not the machine's.
     capture = (tmp_path / "smoke.ping.pcap").read_bytes()
     assert socket.inet_aton(OWN) in capture
     assert socket.inet_aton("10.0.0.100") not in capture
 
 
-def test_what_needs_ipv6_does_not_apply_without(wire: str, program: Path,
+def test_tests_of_ipv6_do_not_apply_without_an_ipv6_address(wire: str, program: Path,
                                                 tmp_path: Path) -> None:
     results = tmp_path / "results.jsonl"
     done = run(wire, program, "--target", TARGET, "--results", str(results), "--only",
@@ -91,7 +92,7 @@ def test_an_address_of_the_kernel_is_refused(wire: str, program: Path) -> None:
         "themselves: give --ip one of 9 addresses in a row that nobody has"]
 
 
-def test_without_the_right_it_says_so(program: Path) -> None:
+def test_missing_privileges_are_reported(program: Path) -> None:
     less = ["setpriv", "--bounding-set=-net_raw"] if os.geteuid() == 0 else []
     done = subprocess.run(
         [*less, program, "--iface", "lo", "--target", TARGET],

@@ -43,24 +43,24 @@ def run(program: Path, peer: NvmetPeer, workload: str) -> dict[str, object]:
     return dict(reply["workloads"][0])
 
 
-# Twice: QEMU goes on listening.
+# It runs twice, because QEMU must still listen after the first run.
 @pytest.mark.parametrize("workload", ["4k-randwrite-qd64", "128k-read-qd64"])
-def test_our_initiator_uses_nvmet(peer: NvmetPeer, initiator: Path,
+def test_essds_initiator_uses_nvmet(peer: NvmetPeer, initiator: Path,
                                   workload: str) -> None:
     result = run(initiator, peer, workload)
     assert result["ios"]
     assert not peer.complaints()
 
 
-def test_it_serves_what_it_says(peer: NvmetPeer) -> None:
+def test_nvmet_serves_the_namespace_that_it_reports(peer: NvmetPeer) -> None:
     size = int(peer.run("blockdev --getsize64 /dev/nullb0"))
     assert size == peer.size_mib << 20
     assert peer.run("blockdev --getss /dev/nullb0").strip() == "512"
     assert peer.kernel.startswith("6.")
 
 
-def test_its_echo_service_is_what_rping_expects(peer: NvmetPeer) -> None:
-    """Linux with Linux: the program has no other witness that is not ours."""
+def test_the_echo_service_of_nvmets_guest_serves_rping(peer: NvmetPeer) -> None:
+    """rping runs on Linux too, and is the only client of this program not made here."""
     output = peer.run(f"timeout 60 rping -c -a {peer.ip} -p 7174 -C 5 -v -V -S 4096")
     assert output.count("ping data: rdma-ping-") == 5, output
 
@@ -75,8 +75,8 @@ def test_a_warning_of_its_kernel_is_a_complaint(peer: NvmetPeer) -> None:
         "nvmet's kernel: WARNING: CPU: 0 PID: 1 at a test"]
 
 
-def test_a_panic_is_its_death(peer: NvmetPeer) -> None:
-    """The last of this file: the peer is dead afterwards."""
+def test_a_kernel_panic_is_reported_as_the_targets_death(peer: NvmetPeer) -> None:
+    """This test is the last one in this file, because the peer is dead afterwards."""
     assert not peer.death()
     peer.run("(sleep 1; echo c > /proc/sysrq-trigger) > /dev/null 2>&1 &")
     for _ in range(100):

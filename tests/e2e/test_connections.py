@@ -28,7 +28,7 @@ def test_two_hundred_connect_cycles_succeed(job: Job) -> None:
 
 
 def check_that_connecting_is_no_error(job: Job, count: int) -> None:
-    """What a stock host asks at each connect is not in the error log."""
+    """The commands of a stock host at each connect leave no entry in the error log."""
     def entries() -> int:
         steps.connect(job)
         said = job.quiet(f"nvme smart-log {job.controller()} -o json")
@@ -57,7 +57,7 @@ def test_a_hundred_connects_leave_no_entry_in_the_error_log(job: Job) -> None:
 
 @pytest.mark.drive
 def test_connect_right_after_a_reset_with_live_associations(job: Job) -> None:
-    """The host still thinks it is connected: the drive's QPNs are stale."""
+    """The host still has its associations, whose QPNs the drive does not know any more."""
     steps.connect(job, port=0)
     job.instance.run(f"nvme connect -t rdma -a {job.addresses[1]} -s 4420 -n {job.nqn} "
                      f"-D")
@@ -71,7 +71,7 @@ def test_connect_right_after_a_reset_with_live_associations(job: Job) -> None:
 
 
 @pytest.mark.drive
-def test_wrong_subsystem_name_is_refused(job: Job) -> None:
+def test_a_wrong_subsystem_name_is_refused(job: Job) -> None:
     result = job.instance.run(
         f"nvme connect -t rdma -a {job.addresses[0]} -s 4420 -n {job.nqn}x", check=False)
     assert result.status != 0

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Effects of FEC and of the link partner that a host can observe.
 
-The data sheet's story: the switch runs RS-FEC, the drive comes with FC-FEC,
-there is no link; the drive is changed to RS-FEC, and there is one.
+The data sheet's example: the switch uses RS-FEC and a new drive uses FC-FEC, so there
+is no link.  After the drive has been changed to RS-FEC, there is one.
 """
 
 import json
@@ -34,7 +34,7 @@ def wait(true: Callable[[], object], what: str, seconds: float = 20) -> None:
 
 
 def type_line(instance: Instance, line: str) -> str:
-    """One line to the drive's console, and its answer."""
+    """Type one line on the drive's console; return the answer."""
     with socket.socket(socket.AF_UNIX) as uart:
         uart.settimeout(20)
         uart.connect(str(instance.folder / "console.sock"))
@@ -48,7 +48,7 @@ def type_line(instance: Instance, line: str) -> str:
 
 
 def wait_carrier(job: Job, number: int, is_there: bool) -> None:
-    """What the host's card says."""
+    """Wait until the host's card has or loses its carrier."""
     wait(lambda: steps.carrier(job, number) == is_there,
          f"port {number}: {'no' if is_there else 'still a'} carrier")
 
@@ -87,7 +87,7 @@ def no_link_then_fixed_by(job: Job, fix: Callable[[], None]) -> None:
     steps.wait_target(job, 30)
     steps.discover(job)
     steps.connect(job, port=0)
-    # It is in the flash: a power cycle changes nothing.
+    # The FEC is saved in flash, so it survives a power cycle.
     steps.clean_host(job)
     power_cycle(job)                    # of the drive: the switch stays as it is
     assert port.state(job.instance, 0)["partner-fec"] == "rs"
@@ -102,7 +102,7 @@ def power_cycle(job: Job) -> None:
     job.instance.ask("power-on")
 
 
-def test_rs_switch_fc_drive_changed_on_the_console(back_to_fc: Job) -> None:
+def test_a_drive_is_changed_to_rs_fec_on_the_console(back_to_fc: Job) -> None:
     job = back_to_fc
 
     def fix() -> None:
@@ -113,7 +113,7 @@ def test_rs_switch_fc_drive_changed_on_the_console(back_to_fc: Job) -> None:
     assert b"port 0: link down: FEC mismatch" in console.log(job.instance)
 
 
-def test_rs_switch_fc_drive_changed_through_the_other_port(back_to_fc: Job) -> None:
+def test_a_drive_is_changed_to_rs_fec_through_the_other_port(back_to_fc: Job) -> None:
     job = back_to_fc
 
     def fix() -> None:
@@ -136,9 +136,9 @@ def test_rs_switch_fc_drive_changed_through_the_other_port(back_to_fc: Job) -> N
     no_link_then_fixed_by(job, fix)
 
 
-def test_bit_errors_are_corrected_or_survived(connected: Job,
+def test_io_survives_bit_errors_that_fec_does_not_correct(connected: Job,
                                               back_to_fc: Job) -> None:
-    """FC-FEC at 10^-5: many codewords restored, some frames lost and sent again."""
+    """FC-FEC at 10^-5 corrects many codewords; a few frames are lost and sent again."""
     job = connected
     before = link(job, 0)["counters"]
     set_partner(job, 0, seed=1, ber=1e-5)
@@ -151,7 +151,7 @@ def test_bit_errors_are_corrected_or_survived(connected: Job,
     assert after["aFECCorrectedBlocks"] > before["aFECCorrectedBlocks"] + 100
 
 
-def test_flaps_and_speed_are_noticed(back_to_fc: Job) -> None:
+def test_the_host_sees_link_flaps_and_the_speed(back_to_fc: Job) -> None:
     job = back_to_fc
     changes = link(job, 0)["counters"]["linkChanges"]
     port.flap(job.instance, 0, 2)
@@ -164,7 +164,7 @@ def test_flaps_and_speed_are_noticed(back_to_fc: Job) -> None:
 
 
 def test_both_ports_run_at_10_gigabits(back_to_fc: Job) -> None:
-    """The drive alone has no link; with its partners it has, and keeps it."""
+    """There is no link until the partners run at 10 Gb/s too."""
     job = back_to_fc
     type_line(job.instance, "speed 10")
     for number in (0, 1):
@@ -172,7 +172,7 @@ def test_both_ports_run_at_10_gigabits(back_to_fc: Job) -> None:
         assert link(job, number)["reason"] == "speed mismatch"
         set_partner(job, number, partner_speed=10)
         wait_carrier(job, number, True)
-    # A port alone cannot have another.
+    # One port alone cannot have another speed.
     assert "at once" in type_line(job.instance, "config set port.1.speed 25")
     refused = type_line(job.instance, "config save")
     assert "error: port.1.speed: 25 differs from port.0.speed, 10" in refused
@@ -188,8 +188,8 @@ def test_both_ports_run_at_10_gigabits(back_to_fc: Job) -> None:
     assert "err= 0" in result.output
 
 
-def test_faults_are_told_and_noticed(job: Job) -> None:
-    """Nobody at the far end is a local fault; one that hears nothing, a remote one."""
+def test_link_faults_are_reported(job: Job) -> None:
+    """No partner is a local fault; a partner that receives nothing is a remote fault."""
     for wish, said in (({"partner_fault": True}, ("remote fault", False, True)),
                        ({"present": False}, ("no partner", True, False))):
         set_partner(job, 1, **wish)
@@ -209,8 +209,8 @@ def test_faults_are_told_and_noticed(job: Job) -> None:
             True, False, False)
 
 
-def test_essd_port_changes_and_shows(back_to_fc: Job) -> None:
-    """The commands of the README, and what the host says."""
+def test_essd_port_changes_and_shows_the_ports(back_to_fc: Job) -> None:
+    """The commands of the README have the effect that the host sees."""
     job = back_to_fc
 
     def essd(*words: str) -> str:
@@ -244,7 +244,7 @@ def test_essd_port_changes_and_shows(back_to_fc: Job) -> None:
 
 
 def test_straps_choose_rs_fec() -> None:
-    """Both ports, whatever the flash says: a switch with RS-FEC has its link."""
+    """The straps override the flash for both ports; a switch with RS-FEC gets a link."""
     from conftest import SESSION
     wish = Wish(name=f"{SESSION}-straps", host=False, size="512M",
                 extra=["-machine", "straps=3", "-global", "essd-port.partner-fec=rs"])

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Floods of every kind from a host that runs verified I/O at the same time.
 
-One fio runs all the time, reading back what it wrote.  Under each flood it has
-to make progress, afterwards its pace has to return to what it was: against
-the same run, a moment before.  That the flood was there is seen in the drive's
-own counters.
+One fio runs all the time and verifies what it wrote.  Under each flood it has to make
+progress, and afterwards it has to be as fast as just before the flood.  The drive's
+counters show that the flood arrived.
 """
 
 import re
@@ -27,16 +26,16 @@ FLOOD_S = 2
 RATE = 2000             # frames a second; emulated hosts send little more
 QUIET_S = 2
 WORK = "head -c 4000000 /dev/zero | sha256sum"
-BACK_S = 60.0           # patience until the pace is what it was ...
-BACK = 0.33             # ... but for what such measurements differ by
+BACK_S = 60.0           # time limit to reach the former speed again
+BACK = 0.33             # fraction by which two such measurements may differ
 FIO = ("fio --ioengine=libaio --direct=1 --verify=crc32c --verify_fatal=1 "
        "--filename={device} --name=flooded --rw=randwrite --bs=4k --iodepth=4 "
        "--size=8m --verify_backlog=64 --time_based --runtime=3600 "
        "> /tmp/fio.txt 2>&1; echo $? > /tmp/fio.status")
 
 
-# One of each sort: the stack's own answers, the RNIC, the CM, no protocol at all.
-# The others are run by `essd test --all`: each takes a quarter of a minute.
+# One flood for each part of the drive: network stack, RNIC, CM, unknown protocols.
+# `essd test --all` runs the others too; each takes 15 s.
 ALWAYS = (flood_frames.arp_requests, flood_frames.fragments,
           flood_frames.roce_bad_icrc, flood_frames.cm_requests, flood_frames.noise)
 KINDS = [pytest.param(kind, id=kind.__name__,
@@ -46,26 +45,26 @@ KINDS = [pytest.param(kind, id=kind.__name__,
 
 @dataclass
 class Flooded:
-    """A connected host with fio under way."""
+    """A connected host on which fio runs."""
 
     job: Job
     device: str
     ends: Ends
 
     def during(self, command: str) -> tuple[int, float, str]:
-        """What fio got done, in how many seconds of the host's, meanwhile."""
+        """The I/Os that fio completed meanwhile, and the seconds on the host's clock."""
         stamp = f"cat /sys/block/{self.device[5:]}/stat; cat /proc/uptime"
         lines = self.job.quiet(f"{stamp}; {command}; {stamp}").splitlines()
         (first, since), (last, until) = ([x.split() for x in lines[:2]],
                                          [x.split() for x in lines[-2:]])
-        # Reads and writes that the kernel has seen the end of.
+        # Reads and writes that the kernel has completed.
         done = int(last[0]) + int(last[4]) - int(first[0]) - int(first[4])
         return done, float(until[0]) - float(since[0]), "\n".join(lines[2:-2])
 
     def pace(self) -> float:
-        """I/O done in the time that the host needs for a piece of work.
+        """The I/Os completed in the time that the host needs for a fixed piece of work.
 
-        Both are slow on a slow machine, and slower while others use it.
+        Both change with the load of the machine, so that their ratio does not.
         """
         done, seconds, _ = self.during(f"sleep {QUIET_S}")
         _, work_s, _ = self.during(WORK)
@@ -81,7 +80,7 @@ class Flooded:
         return int(counters["aFramesReceivedOK"])
 
     def expect_back(self, before: float) -> float:
-        """Wait until the pace is what it was; that pace."""
+        """Wait until fio is as fast as before; return its speed."""
         deadline = time.monotonic() + BACK_S
         while (now := self.pace()) < before * BACK:
             self.expect_running()
@@ -126,7 +125,7 @@ def flooded(session_job: Job, host_programs: dict[str, Path]) -> Iterator[Floode
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_io_goes_on_under_a_flood_of(
+def test_io_continues_under_a_flood_of(
         flooded: Flooded, kind: Callable[[Ends], list[bytes]], tmp_path: Path,
         record_property: Callable[[str, Any], None]) -> None:
     job = flooded.job
@@ -139,8 +138,8 @@ def test_io_goes_on_under_a_flood_of(
     sent, arrived = int(output), flooded.frames_in() - seen
     flooded.expect_running()
     assert sent >= 50
-    # The drive may be slower than the host: what it has no room for is counted
-    # elsewhere.  Those of the I/O come on top.
+    # If the drive is slower than the host, frames without room are counted elsewhere.
+    # The frames of the I/O are counted here too.
     assert arrived >= sent // 2, f"{arrived} frames came in of {sent}"
     assert done > 0
     after = flooded.expect_back(before)
@@ -150,8 +149,8 @@ def test_io_goes_on_under_a_flood_of(
     print(text)
 
 
-def test_io_goes_on_under_ping_f(flooded: Flooded) -> None:
-    """Linux's own flood, which asks again as soon as it is answered."""
+def test_io_continues_under_ping_f(flooded: Flooded) -> None:
+    """ping -f sends the next request as soon as it gets an answer."""
     before = flooded.pace()
     done, _, output = flooded.during(
         f"ping -f -w {FLOOD_S} -s 1000 {flooded.ends.drive}")
@@ -162,8 +161,8 @@ def test_io_goes_on_under_ping_f(flooded: Flooded) -> None:
     flooded.expect_back(before)
 
 
-def test_afterwards_everything_answers_and_fio_had_no_error(flooded: Flooded) -> None:
-    """The last one: fio is ended, a new connection has to be possible."""
+def test_after_all_floods_the_drive_answers_and_fio_had_no_error(flooded: Flooded) -> None:
+    """This test is the last one: it ends fio and makes a new connection."""
     job = flooded.job
     flooded.expect_running()
     job.quiet("pkill -INT -x fio")

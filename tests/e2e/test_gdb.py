@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A debugger holds the drive and its host, and neither of them loses the other."""
+"""A debugger halts the drive and its host, and their connection survives."""
 
 import re
 import subprocess
@@ -18,7 +18,7 @@ IO = "--rw=randrw --bs=4k --iodepth=4 --size=8m --rate_iops=100"
 
 
 def gdb(job: Job, *commands: str) -> str:
-    """What gdb prints when it runs these commands on the drive."""
+    """Run gdb commands on the drive; return gdb's output."""
     words = debugger.command(job.instance, None, [
         "-batch", *(word for text in commands for word in ("-ex", text))])
     done = subprocess.run(words, check=False, text=True, stdin=subprocess.DEVNULL,
@@ -32,7 +32,7 @@ def uptime_s(job: Job) -> float:
 
 
 def rows(output: str, first: str) -> list[str]:
-    """The lines of the table that begins with this heading."""
+    """The rows of the table whose heading begins with this word."""
     found: list[str] = []
     for line in output.splitlines():
         if line.startswith(first + " "):
@@ -45,11 +45,11 @@ def rows(output: str, first: str) -> list[str]:
 
 
 @pytest.mark.drive
-def test_a_connected_host_outlives_a_long_halt_at_a_breakpoint(job: Job) -> None:
-    """The breakpoint is on a line that every command of the host comes through."""
+def test_a_connected_host_survives_a_long_halt_at_a_breakpoint(job: Job) -> None:
+    """The breakpoint is in a function that handles every command of the host."""
     steps.connect(job, options=f"-k {KATO_S}")
     hostnqn = job.quiet("cat /etc/nvme/hostnqn").strip()
-    # As the host has it: its own QPNs' far ends.
+    # The drive's QPNs, as the host reports them.
     qpns = {int(x) for x in re.findall(
         r"rqpn (\d+)", job.quiet("rdma resource show qp | grep 'type RC'"))}
     log = job.instance.folder / "supervisor.log"
@@ -65,13 +65,13 @@ def test_a_connected_host_outlives_a_long_halt_at_a_breakpoint(job: Job) -> None
                      "essd-qps", "essd-requests", f"shell sleep {HALT_S}", "delete", "detach")
         guest_s = uptime_s(job) - before_s
         took_s = time.monotonic() - started
-        # The guest's time stood still for as long as the drive's.
+        # The guest's clock stood still as long as the drive's.
         assert guest_s < took_s - HALT_S + 1, (guest_s, took_s)
         assert not fio.done(), fio.result().output
         result = fio.result()
     assert result.status == 0 and "err= 0" in result.output, result.output
     assert re.search(r"^Breakpoint 1, .*nvmf_capsule \(", output, re.M), output
-    # With the line of the source: the ELF is that of the running image.
+    # gdb shows the line of the source, so it has the ELF of the running image.
     assert re.search(r"nvmf_capsule \(.*nvmeof/target/\w+\.c:\d+", output, re.S), output
     (controller,) = rows(output, "index")
     assert controller.endswith(hostnqn) and "ready" in controller, output
@@ -79,7 +79,7 @@ def test_a_connected_host_outlives_a_long_halt_at_a_breakpoint(job: Job) -> None
     shown = {int(row.split()[0], 16) for row in rows(output, "QPN")
              if " live " in row}
     assert qpns and shown == qpns, (qpns, output)
-    # At least the asynchronous event request that every Linux host leaves there.
+    # Every Linux host leaves at least an Asynchronous Event Request in the drive.
     assert any(re.search(r" 0x0c .* aer ", row) for row in rows(output, "request")), output
     # The host has not noticed anything: this is the same association.
     name = job.controller().removeprefix("/dev/")

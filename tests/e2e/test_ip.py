@@ -23,7 +23,7 @@ def link_local(job: Job, port: int = 0) -> str:
     return f"fe80::{':'.join(words)}"
 
 
-# One packet; exactly the MTU; two fragments; a last one of a byte; all of IP.
+# Sizes: one packet, the MTU, two fragments, a last fragment of one byte, IP's largest.
 @pytest.mark.parametrize("size", [56, 1472, 1473, 2953, 20000, 65507])
 def test_ping_of_every_size_is_answered(job: Job, size: int) -> None:
     output = job.run(f"/usr/bin/ping -c 3 -i 0.2 -W 5 -s {size} {job.addresses[0]}")
@@ -40,7 +40,7 @@ def test_ping6_of_every_size_is_answered(job: Job, size: int) -> None:
 @pytest.mark.parametrize("mtu", [1280, pytest.param(9000, marks=pytest.mark.long)])
 def test_other_mtus_carry_whole_packets_and_fragments(
         booted: Callable[..., Job], mtu: int) -> None:
-    """Exactly the MTU, unfragmented; a byte more; all of IP; both families."""
+    """Pings of exactly the MTU, of a byte more, and of IP's largest size, in both families."""
     job = booted(mtu=mtu)
     address = link_local(job)
     for size, how in ((mtu - 28, "-M do"), (mtu - 27, "-M dont"), (65507, "-M dont")):
@@ -55,9 +55,9 @@ def test_other_mtus_carry_whole_packets_and_fragments(
 def test_arping_is_answered_and_finds_a_duplicate(job: Job) -> None:
     output = job.run(f"/usr/sbin/arping -c 2 -W 1 -I eth0 {job.addresses[0]}")
     assert "2 packets received" in output, output
-    # -d: fails when two stations answer.
+    # With -d, arping fails if two stations answer.
     job.run(f"/usr/sbin/arping -d -c 2 -W 1 -I eth0 {job.addresses[0]}")
-    # A probe (from 0.0.0.0): the address is in use.
+    # The drive answers a probe (from 0.0.0.0), so the address is in use.
     output = job.run(f"/usr/sbin/arping -0 -c 2 -W 1 -I eth0 {job.addresses[0]}")
     assert "2 packets received" in output, output
 
@@ -67,8 +67,8 @@ def test_ndisc6_finds_the_link_local_address(job: Job) -> None:
     assert "Target link-layer address" in output, output
 
 
-def test_closed_ports_say_so(job: Job) -> None:
-    """Linux turns the ICMP error into "connection refused"."""
+def test_closed_ports_send_an_icmp_error(job: Job) -> None:
+    """Linux reports the ICMP error as "connection refused"."""
     output = job.run(
         f"bash -c 'exec 3<>/dev/udp/{job.addresses[0]}/9; echo x >&3; sleep 0.5; "
         "echo y >&3' 2>&1", check=False)

@@ -7,7 +7,7 @@ from essd import steps
 from essd.steps import Job
 
 
-def test_both_ports_answer_a_ping(job: Job) -> None:
+def test_both_ports_answer_pings(job: Job) -> None:
     steps.ping(job)
 
 
@@ -29,9 +29,9 @@ def test_files_survive_the_other_port_and_a_power_cycle(connected: Job) -> None:
     steps.power_cycle(connected)
 
 
-def test_pulled_cable_is_survived_under_verified_io(connected: Job) -> None:
+def test_verified_io_survives_a_pulled_cable(connected: Job) -> None:
     steps.cable_pull(connected)
 
 
-def test_datasheet_commands_work_word_for_word(booted: Callable[..., Job]) -> None:
+def test_the_data_sheets_commands_work_unchanged(booted: Callable[..., Job]) -> None:
     steps.datasheet_commands(booted(nqn="testsubsystem"))

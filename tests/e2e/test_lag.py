@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Link aggregation against Linux's bonding driver.
 
-The host's two cards are slaves of bond0, rxe is on top.  Each port is lost in each
-way while fio writes and verifies: no error may reach it.
+The host's two cards are slaves of bond0, on which rxe runs.  Each port fails in each
+way while fio writes and verifies, and fio must see no error.
 """
 
 import ipaddress
@@ -22,7 +22,7 @@ from essd.steps import Job
 pytestmark = [pytest.mark.drive, pytest.mark.long]
 
 NAME = os.environ.get("ESSD_E2E", "e2e") + "-lag"
-# Writes, and verifies what it has written all the time, until it is told to end.
+# fio writes and verifies until it is ended.
 FIO = ("--rw=randwrite --bsrange=4k-16k --iodepth=8 --size=16m --rate_iops=150 "
        "--verify_backlog=64 --time_based --runtime=900")
 STANDBY = "mode active-backup miimon 100"
@@ -37,7 +37,7 @@ def wait(true: Callable[[], object], what: str, seconds: float = 30) -> None:
 
 
 def bond(instance: Instance, mode: str, addresses: list[str]) -> None:
-    """The cards become slaves, and rxe stands on top of them.
+    """Make the cards slaves of a bond, and add an rxe device on top.
 
     Of an active-backup bond the kernel deletes the GIDs when it changes its
     active slave (NETDEV_BONDING_FAILOVER in roce_gid_mgmt.c), and rxe's queue
@@ -93,7 +93,7 @@ def plug(job: Job, port: int) -> None:
 
 
 def host_down(job: Job, port: int) -> None:
-    """The drive keeps its link: QEMU tells it nothing."""
+    """Take the host's card down; the drive's link stays up, as QEMU does not report it."""
     job.run(f"ip link set eth{port} down")
 
 
@@ -107,7 +107,7 @@ def set_carrier(job: Job, port: int, up: bool) -> None:
 
 
 def card_off(job: Job, port: int) -> None:
-    """The host's card has no carrier, the drive's port has."""
+    """Take the carrier from the host's card; the drive's port keeps its link."""
     set_carrier(job, port, False)
 
 
@@ -130,7 +130,7 @@ def is_live(job: Job) -> bool:
 
 
 def written(job: Job, device: str) -> int:
-    """Writes that the device has completed."""
+    """The number of writes that the device has completed."""
     return int(job.quiet(f"cat /sys/block/{device[5:]}/stat").split()[4])
 
 
@@ -140,7 +140,7 @@ def wait_io(job: Job, device: str, what: str) -> None:
 
 
 def survive(job: Job, is_whole: Callable[[], bool], *ways: Way) -> None:
-    """Lose and restore each port in each way, with verified I/O under way."""
+    """Let each port fail and recover in each way during verified I/O."""
     device = job.device()
     command = steps.FIO.format(device=device, name="lag", options=FIO)
     job.quiet("dmesg -C")
@@ -165,7 +165,7 @@ def survive(job: Job, is_whole: Callable[[], bool], *ways: Way) -> None:
 
 
 def bonded(job: Job) -> bool:
-    """Both ports in one aggregator whose partner is the drive."""
+    """Whether both ports are in one aggregator whose partner is the drive."""
     text = status(job)
     macs = set(re.findall(r"Partner Mac Address: (\S+)", text))
     mine = re.findall(r"^Aggregator ID: (\d+)", text, re.M)
@@ -175,7 +175,7 @@ def bonded(job: Job) -> bool:
     return (active is not None and active[2] == "2"
             and mine == [active[1]] * 2 and len(macs) == 1
             and "00:00:00:00:00:00" not in macs
-            # Fast, in step, collecting and distributing, both of them.
+            # Both partners are in fast mode, in sync, collecting and distributing.
             and states == ["63", "63"])
 
 
@@ -230,7 +230,7 @@ def save_and_load(job: Job, meanwhile: Callable[[], None] = lambda: None) -> Non
 
 def test_lacp_is_saved_and_loaded_under_io(
         booted_lag: Callable[[str, str], Job]) -> None:
-    """The drive goes on with both ports, or with the one that is left."""
+    """The loaded drive continues with both ports, or with the one that has a cable."""
     job = booted_lag("lacp", LACP)
     steps.discover(job)
     steps.connect(job, options="--nr-io-queues=4 --reconnect-delay=1")
@@ -242,7 +242,7 @@ def test_lacp_is_saved_and_loaded_under_io(
     before = len(console.read_text(errors="replace"))
     survive(job, lambda: bonded(job),
             (lambda job, _port: save_and_load(job), lambda _job, _port: None),
-            # Its cable is gone when it comes back.
+            # The cable is unplugged while the drive is saved.
             (lambda job, port: save_and_load(job, lambda: unplug(job, port)), plug))
     assert "boot:" not in console.read_text(errors="replace")[before:]
     wait(lambda: port_lag.read(job.instance)["aggregated"], "not aggregated", 10)
@@ -259,7 +259,7 @@ def test_standby_is_saved_and_loaded_under_io(
         return status(job).count("MII Status: up") == 3
 
     def is_agreed() -> bool:
-        """The host chooses anew when both of its links were gone."""
+        """Whether the host has chosen an aggregator again after it lost both links."""
         slave = job.quiet("cat /sys/class/net/bond0/bonding/active_slave").strip()
         return [f"eth{n}" for n in port_lag.read(job.instance)["active"]] == [slave]
 
@@ -279,6 +279,6 @@ def test_standby_is_saved_and_loaded_under_io(
 
 
 def slow_protocols(capture: object) -> list[str]:
-    """The version of each LACPDU, as Wireshark reads it."""
+    """The version in each LACPDU, decoded by Wireshark."""
     return pcap_check._tshark(capture, "-Y", "lacp", "-T", "fields",  # type: ignore[arg-type]
                               "-e", "lacp.version")

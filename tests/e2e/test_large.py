@@ -14,7 +14,7 @@ def test_the_host_may_send_commands_of_a_mebibyte(connected: Job) -> None:
     job = connected
     name = job.device().removeprefix("/dev/")
     queue = f"/sys/block/{name}/queue"
-    # The kernel takes the least of MDTS and what its RDMA device can register.
+    # The kernel uses the smaller of MDTS and the size that its RDMA device can register.
     assert int(job.quiet(f"cat {queue}/max_hw_sectors_kb")) == MIB // 1024
     job.quiet(f"echo {MIB // 1024} > {queue}/max_sectors_kb")
     job.run(FIO.format(device=job.device(), name="large",
@@ -34,7 +34,7 @@ def test_a_passthrough_command_of_any_size_has_its_data(connected: Job, size: in
     job.run(f"nvme write {device} -s 8 -c {blocks} -z {size} -d /tmp/large.out")
     job.run(f"nvme read {device} -s 8 -c {blocks} -z {size} -d /tmp/large.in")
     job.quiet("cmp /tmp/large.out /tmp/large.in")
-    # What the page cache reads in pieces of its own is the same.
+    # The page cache, which reads in other sizes, reads the same data.
     job.quiet(f"dd if={device} iflag=direct bs=512 skip=8 count={blocks + 1} status=none "
               "| cmp - /tmp/large.out" if size < 300000 else
               f"dd if={device} bs=512 skip=8 count={blocks + 1} status=none "

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""IPv6, and links whose MTUs are not the usual ones."""
+"""IPv6, and links with unusual MTUs."""
 
 import re
 from collections.abc import Callable
@@ -20,7 +20,7 @@ def verify(job: Job) -> None:
 
 @pytest.mark.drive
 def test_ipv6_is_discovered_connected_and_verified(booted: Callable[..., Job]) -> None:
-    """One port with both families, the other with IPv6 alone."""
+    """One port has addresses of both families, the other one has IPv6 only."""
     job = booted(ports=["10.0.0.10/24,fd00:0:0:1::10/64", "fd00:0:0:2::10/64"])
     for via in ("10.0.0.10", "fd00:0:0:1::10", "fd00:0:0:2::10"):
         log = job.run(f"nvme discover -t rdma -a {via} -s 4420")
@@ -31,7 +31,7 @@ def test_ipv6_is_discovered_connected_and_verified(booted: Callable[..., Job]) -
         job.run(f"nvme connect -t rdma -a {via} -s 4420 -n {job.nqn}")
         verify(job)
         steps.disconnect(job)
-    # What discovery lists is what can be connected to.
+    # The host can connect to every address in the discovery log.
     job.run("nvme connect-all -t rdma -a fd00:0:0:2::10 -s 4420")
     assert job.quiet("cat /sys/class/nvme/nvme*/state").split() == ["live"] * 3
     steps.clean_host(job)
@@ -40,7 +40,7 @@ def test_ipv6_is_discovered_connected_and_verified(booted: Callable[..., Job]) -
 @pytest.mark.drive
 def test_a_configured_link_local_address_serves_nvme_of(
         booted: Callable[..., Job]) -> None:
-    """One of the 8, if the user wants it; the one by EUI-64 only answers pings."""
+    """A configured link-local address serves NVMe-oF; the automatic one answers pings only."""
     job = booted(ports=["10.0.0.10/24,fe80::10/64", "10.0.1.10/24"])
     job.run("ping -6 -c 1 -W 5 fe80::10%eth0")
     log = job.run("nvme discover -t rdma -a fe80::10%eth0 -s 4420")
@@ -69,8 +69,8 @@ def test_path_mtu_follows_from_the_link_mtu(booted: Callable[..., Job], mtu: int
 
 
 @pytest.mark.drive
-def test_host_with_the_smaller_mtu_is_served(booted: Callable[..., Job]) -> None:
-    """Drive 9000, host 1500: what the host asks for is what is used."""
+def test_a_host_with_the_smaller_mtu_is_served(booted: Callable[..., Job]) -> None:
+    """Drive 9000, host 1500: the path MTU that the host requests is used."""
     job = booted(mtu=9000)
     job.run("ip link set eth0 mtu 1500")
     assert active_mtu(job) == 1024
@@ -80,9 +80,9 @@ def test_host_with_the_smaller_mtu_is_served(booted: Callable[..., Job]) -> None
 
 
 @pytest.mark.drive
-def test_host_with_the_larger_mtu_is_refused_with_the_reason(
+def test_a_host_with_the_larger_mtu_is_refused_with_the_reason(
         booted: Callable[..., Job]) -> None:
-    """Drive 1500, host 9000: REJ 26, which a card with one frame size can mend."""
+    """Drive 1500, host 9000: REJ 26 (invalid MTU), until the host's MTU is reduced."""
     job = booted(mtu=1500, host_mtu=9000)
     job.run(f"ping -c 1 -W 30 {job.addresses[0]}")
     assert active_mtu(job) == 4096

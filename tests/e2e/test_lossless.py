@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Congestion control with a Linux host: the drive answers ECN marks with CNPs.
 
-rdma_rxe marks what it is told to mark, but does not slow down, and nothing in
-Linux sends PFC: for those see tests/native/test_lossless.c.
+rdma_rxe can send marked packets, but it does not slow down, and nothing in Linux sends
+PFC.  tests/native/test_lossless.c tests both.
 """
 
 import re
@@ -24,7 +24,7 @@ CNP_TOS = 48 << 2 | ECT_0       # docs/hardware/rnic.md
 
 @pytest.fixture
 def tos(job: Job) -> Iterator[Job]:
-    """What the host writes into its RoCE packets can be chosen."""
+    """A host in which the file TOS sets the type of service of new connections."""
     job.quiet("mkdir -p /sys/kernel/config/rdma_cm/rxe0")
     yield job
     steps.clean_host(job)
@@ -32,7 +32,7 @@ def tos(job: Job) -> Iterator[Job]:
 
 
 def heard(job: Job, device: str) -> dict[tuple[str, int], int]:
-    """Packets of RoCE while a megabyte goes each way, by sort and type of service."""
+    """Transfer a megabyte each way; count RoCE packets by kind and type of service."""
     job.quiet("rm -f /tmp/heard; (tcpdump -p -i eth0 -U -w /tmp/heard -s 64 'udp port "
               "4791' </dev/null >/dev/null 2>&1 &); "
               "while ! [ -s /tmp/heard ]; do sleep 0.1; done; "
@@ -51,13 +51,13 @@ def heard(job: Job, device: str) -> dict[tuple[str, int], int]:
 
 
 def test_marks_are_answered_with_cnps(tos: Job) -> None:
-    """A host all of whose packets have met congestion, and one whose have not."""
+    """All packets of the host are marked as congested, or none is."""
     job = tos
     job.quiet(f"echo {DSCP << 2 | ECT_0} > {TOS}")
     device = steps.connect(job)
     calm = heard(job, device)
     assert {sort for sort, _ in calm} == {"ours", "host"}, calm
-    # The answers have the DSCP that the connection was made with.
+    # The drive's packets have the DSCP of the connection.
     assert calm.keys() <= {("host", DSCP << 2 | ECT_0), ("ours", DSCP << 2 | ECT_0)}
     steps.disconnect(job)
     job.quiet(f"echo {DSCP << 2 | CE} > {TOS}")
@@ -65,6 +65,6 @@ def test_marks_are_answered_with_cnps(tos: Job) -> None:
     marked = heard(job, device)
     assert marked["host", DSCP << 2 | CE] > 100
     assert 0 < marked["cnp", CNP_TOS] < marked["host", DSCP << 2 | CE], marked
-    # They tell; they do not take over the mark.
+    # The drive's own packets do not repeat the mark.
     assert ("ours", DSCP << 2 | CE) not in marked, marked
     steps.disconnect(job)

@@ -36,7 +36,7 @@ def read_sum(job: Job, size: int) -> str:
 
 
 @pytest.mark.drive
-def test_image_that_a_host_writes_opens_no_file_at_the_next_start(
+def test_an_image_that_a_host_writes_opens_no_file_at_the_next_start(
         booted: Callable[..., Job], tmp_path: Path) -> None:
     image = image_with_secret(tmp_path)
     image += bytes(-len(image) % 4096)
@@ -64,7 +64,7 @@ def test_image_that_a_host_writes_opens_no_file_at_the_next_start(
 
 @pytest.mark.drive
 def test_every_qemu_of_an_instance_filters_its_system_calls(job: Job) -> None:
-    """Seccomp: 2 is a filter (proc(5))."""
+    """In /proc/PID/status, "Seccomp: 2" means that a filter is active (proc(5))."""
     for name, part in job.instance.status()["parts"].items():
         status = Path(f"/proc/{part['pid']}/status").read_text()
         assert "\nSeccomp:\t2\n" in status, name

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Addresses added and removed, VLANs and routers, with stock programs in the host.
 
-Port 0 has no address of its own: DHCP and SLAAC give it some.  Port 1 is in
-VLAN 100.  The tests are one story, in order.
+Port 0 has no configured address and gets its addresses by DHCP and SLAAC.  Port 1 is in
+VLAN 100.  The tests depend on each other and run in this order.
 """
 
 import ipaddress
@@ -22,7 +22,7 @@ VERIFIED = "--rw=randwrite --bsrange=4k-64k --iodepth=8 --size=1m"
 VLAN = 100
 PRIORITY = 5
 LEASED = "10.0.0.77"
-# The least lease that it gives is 2 minutes: T1 makes it renewed sooner.
+# dnsmasq's shortest lease is 2 minutes; a smaller T1 makes the drive renew it sooner.
 DNSMASQ = (
     "dnsmasq --conf-file=/dev/null --port=0 --user=root --interface=eth0 "
     "--bind-interfaces --no-ping --dhcp-authoritative --dhcp-range={leased},{leased},"
@@ -85,7 +85,7 @@ def test_without_a_server_there_is_a_link_local_address(net: Job) -> None:
 
 
 def test_dnsmasq_gives_an_address(net: Job) -> None:
-    """Which takes the other one's place, everywhere."""
+    """The leased address replaces the link-local one everywhere."""
     fallback = re.findall(r"port 0: (169\.254\.\d+\.\d+)/16", console(net))[-1]
     net.quiet("ip addr add fd00:77:0:1::1/64 dev eth0; " +
               DNSMASQ.format(leased=LEASED))
@@ -127,8 +127,8 @@ def test_a_routers_prefix_gives_an_ipv6_address(net: Job) -> None:
     verify_through(net, found[1])
 
 
-def test_lldp_tells_of_them(net: Job) -> None:
-    """Management addresses are those of now."""
+def test_lldp_announces_the_current_addresses(net: Job) -> None:
+    """The management addresses in LLDP are those that the drive has now."""
     def told() -> set[str]:
         text = net.quiet("tcpdump -i eth0 -c 1 -v ether proto 0x88cc 2>/dev/null")
         return set(re.findall(r"Management Address length \d+, AFI IPv[46] \(\d\): "
@@ -150,7 +150,7 @@ def test_a_host_in_the_vlan_connects(net: Job) -> None:
     until(lambda: "1 received" in net.quiet("ping -c 1 -W 1 10.1.0.10", check=False))
     assert "10.1.0.10" in discovered(net, "10.1.0.10")
     verify_through(net, "10.1.0.10")
-    # Not without its tag.
+    # Without the VLAN tag the drive does not answer.
     net.run("ip addr add 10.1.0.2/24 dev eth1")
     assert "1 received" not in net.run("ping -c 1 -W 1 -I eth1 10.1.0.10",
                                        check=False)
@@ -158,10 +158,10 @@ def test_a_host_in_the_vlan_connects(net: Job) -> None:
 
 
 def test_the_vlans_frames_have_tag_and_priority(net: Job) -> None:
-    """What tcpdump writes at the cable."""
+    """tcpdump captures the frames at the host's end of the cable."""
     ours = "eth.src[0:3] == 02:e5:5d"
     for what, least in (("infiniband", 100), ("infiniband.bth.opcode == 100", 5)):
-        # Data, and the messages that make and end a connection.
+        # Both data and connection management have the tag.
         tagged = tshark(net, 1, "-Y", f"{ours} && {what}", "-T", "fields",
                         "-e", "vlan.id", "-e", "vlan.priority")
         assert len(tagged) > least and set(tagged) == {f"{VLAN}\t{PRIORITY}"}, what
@@ -170,8 +170,8 @@ def test_the_vlans_frames_have_tag_and_priority(net: Job) -> None:
     assert f"{VLAN}\t{PRIORITY}" in said, said[:10]
 
 
-def test_a_shutdown_tells_servers_and_neighbours(net: Job) -> None:
-    """Which is what `essd down` begins with."""
+def test_a_shutdown_is_announced_to_servers_and_neighbours(net: Job) -> None:
+    """`essd down` begins with such a shutdown."""
     uart.shut_down(net.instance)
     until(lambda: f"DHCPRELEASE(eth0) {LEASED}" in net.quiet("cat /tmp/dnsmasq.log"))
     assert LEASED not in net.quiet("cat /tmp/leases")
@@ -185,7 +185,7 @@ def test_a_shutdown_tells_servers_and_neighbours(net: Job) -> None:
 
 
 def verify_behind(net: Job, drive: str, to_host: str) -> None:
-    """The drive is used from behind the router, and what it sends goes there."""
+    """Use the drive from a host behind the router, which all of its packets pass."""
     until(lambda: "1 received" in net.quiet(f"ping -c 1 -W 1 {drive}", check=False))
     output = net.run(f"ping -c 1 {drive}")
     assert "ttl=63" in output, output
@@ -198,7 +198,7 @@ def verify_behind(net: Job, drive: str, to_host: str) -> None:
 
 
 def test_a_host_behind_a_router_connects(net: Job) -> None:
-    """A network name space between the host's card and the drive's cable."""
+    """The router is a network name space between the host's card and the drive's cable."""
     net.run("rdma link delete rxe0; ip netns add router && "
             "ip link add behind type veth peer name front && "
             "ip link set front netns router && ip link set eth0 netns router")
@@ -209,14 +209,12 @@ def test_a_host_behind_a_router_connects(net: Job) -> None:
     net.run("ip link set behind up && ip addr add 192.168.99.2/24 dev behind && "
             "ip route add 10.0.0.0/24 via 192.168.99.1 mtu 1400 && "
             "rdma link add rxe0 type rxe netdev behind")
-    # Nobody renews the lease while its server cannot reach the drive: 2 minutes.
+    # The lease of 2 minutes cannot be renewed while the server cannot reach the drive.
     verify_behind(net, LEASED, "ip.dst == 192.168.99.2")
 
 
 def test_a_host_behind_an_ipv6_router_connects(net: Job) -> None:
-    """The same router, which the drive knows by its advertisements: nothing was
-    configured.
-    """
+    """The drive learns the same router from its advertisements, without configuration."""
     drive = re.findall(r"port 0: (fd00:77:0:1:\S+)/64", console(net))[-1]
     net.run("ip netns exec router sh -c 'echo 1 > /proc/sys/net/ipv6/conf/all/forwarding; "
             "ip addr add fd00:77:0:1::1/64 dev eth0; "
@@ -227,7 +225,7 @@ def test_a_host_behind_an_ipv6_router_connects(net: Job) -> None:
 
 
 def test_wireshark_has_no_complaint(net: Job) -> None:
-    """ICRCs where the frames are tagged; those of others are checked elsewhere."""
+    """Check the ICRCs of tagged frames; test_wire.py checks those of untagged ones."""
     complaints = pcap_check.malformed(net.instance.folder / "link0.pcap")
     complaints += pcap_check.check(net.instance.folder / "link1.pcap").complaints
     assert not complaints, "\n".join(complaints[:10])

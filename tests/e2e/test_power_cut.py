@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A power cut loses exactly what the specification allows.
 
-The volatile write cache is real: what was acknowledged but neither flushed nor
-written with FUA is at risk.  NVMe Base Specification, "Flush command" and
+The volatile write cache really is volatile: data that was acknowledged but neither
+flushed nor written with FUA may be lost.  NVMe Base Specification, "Flush command" and
 "Volatile Write Cache".
 """
 
@@ -24,7 +24,7 @@ def fill(job: Job, device: str, at_mib: int, byte: str, how: str = "") -> None:
 
 
 def bytes_of(job: Job, device: str, at_mib: int, byte: str) -> int:
-    """How many bytes of an area are this one."""
+    """The number of bytes in an area that have this value."""
     output = job.instance.run(
         f"dd if={device} bs=1M skip={at_mib} count={AREA_MIB} iflag=direct "
         f"status=none | tr -cd '{byte}' | wc -c").output
@@ -32,7 +32,7 @@ def bytes_of(job: Job, device: str, at_mib: int, byte: str) -> int:
 
 
 @pytest.mark.drive
-def test_power_cut_loses_unflushed_and_keeps_flushed(connected: Job) -> None:
+def test_a_power_cut_loses_unflushed_data_and_keeps_flushed_data(connected: Job) -> None:
     job = connected
     device = job.device()
     for area in (16, 32, 48):
@@ -44,7 +44,7 @@ def test_power_cut_loses_unflushed_and_keeps_flushed(connected: Job) -> None:
     job.instance.run(
         f"nvme write {device} --force-unit-access --start-block={32 * MIB // block} "
         f"--block-count={size // block - 1} --data-size={size} --data=/tmp/fua")
-    # What is at risk stays at risk, however slow this machine is just now.
+    # The cache must not be flushed by itself meanwhile, however slow this machine is.
     job.instance.ask("qmp", part="drive", execute="qom-set", arguments={
         "path": "/machine/media-engine", "property": "write-out", "value": False})
     fill(job, device, 48, "n")                          # acknowledged, no more
@@ -73,7 +73,7 @@ def cut_power(job: Job) -> None:
 
 
 @pytest.mark.drive
-def test_smart_counts_on_and_tells_unsafe_shutdowns(connected: Job) -> None:
+def test_smart_counts_power_cycles_and_unsafe_shutdowns(connected: Job) -> None:
     job = connected
     job.run(f"dd if=/dev/zero of={job.device()} bs=1M count=8 oflag=direct status=none")
     steps.disconnect(job)               # CC.SHN: this one is safe

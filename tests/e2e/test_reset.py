@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The effect of a drive's reset on hosts that are connected to it.
 
-The drive's queue pairs are gone and its numbers begin anew; a host's first
-connect has to succeed all the same, and those it had come back by themselves.
+The reset drive has no queue pairs, and its QPNs begin anew.  Still, a host's first
+connect must succeed, and the host's old associations must recover by themselves.
 """
 
 import socket
@@ -23,7 +23,7 @@ FAST_S = 20                 # Linux waits 60 s for a command that has no answer
 
 
 def two_associations(job: Job) -> None:
-    """One through each port, the second of another host."""
+    """Make an association through each port, the second one as another host."""
     steps.connect(job, port=0)
     connect_as_other_host(job, port=1)
 
@@ -46,7 +46,7 @@ def wait_live(job: Job, count: int) -> None:
 
 
 def touch(job: Job) -> None:
-    """I/O through every controller, so that the host finds out."""
+    """Do I/O through every controller, so that the host notices the reset."""
     job.quiet("for d in /dev/nvme*n1; do dd if=$d of=/dev/null bs=4k count=1 "
               "iflag=direct & done; wait")
 
@@ -61,19 +61,20 @@ def test_first_connect_after_a_reset_succeeds(job: Job, how: str) -> None:
     else:
         job.instance.ask("power-cut")
         job.instance.ask("power-on")
-    # One try, at once, while the old associations are what they were.
+    # Connect once, while the host still has the old associations.
     job.run(f"nvme connect -t rdma -a {job.addresses[0]} -s 4420 -n {job.nqn} -D")
     assert live_controllers(job) >= 1
-    # The old ones recover without anybody's help.
+    # The old associations recover by themselves.
     touch(job)
     wait_live(job, 3)
     touch(job)
     steps.clean_host(job)
 
 
-def test_io_outlives_the_hosts_own_resets_of_its_controller(connected: Job) -> None:
-    """The controller is disabled when no earlier write can take effect any more
-    (NVMe 1.4 7.3.2): what the host sends again afterwards is what is read back.
+def test_io_survives_the_hosts_own_resets_of_its_controller(connected: Job) -> None:
+    """A controller is disabled only when no earlier write can take effect (NVMe 1.4 7.3.2).
+
+    So the data that the host writes again after the reset is what it reads back.
     """
     job = connected
     with verified_io(job) as fio:
@@ -85,8 +86,9 @@ def test_io_outlives_the_hosts_own_resets_of_its_controller(connected: Job) -> N
 
 @pytest.mark.drive
 def test_a_host_recovers_from_its_own_subsystem_reset_on_both_ports(job: Job) -> None:
-    """The one that asked resets its controller at once, as its command is answered;
-    the other one finds its connection ended and connects again after 10 s.
+    """The requesting controller is reset as soon as its command is answered.
+
+    The other one finds its connection ended and connects again after 10 s.
     """
     steps.connect(job, port=0)
     steps.connect(job, port=1)
@@ -126,7 +128,7 @@ def debugger(job: Job) -> Iterator["Gdb"]:
 
 
 class Gdb:
-    """As much of gdb's protocol as it takes to break the firmware."""
+    """A minimal client of gdb's protocol, used to break the firmware."""
 
     def __init__(self, path: str, said: str) -> None:
         self.socket = socket.socket(socket.AF_UNIX)
@@ -161,7 +163,7 @@ def restarts(job: Job, count: int) -> list[str]:
 
 
 def wait_console(job: Job, text: str) -> None:
-    """The reset is reported before the drive has come up again."""
+    """Wait for a line on the console; the reset is reported before the drive is up again."""
     file = job.instance.folder / "drive.console"
     deadline = time.monotonic() + LONGEST_WAIT_S
     while text not in (said := file.read_text(errors="replace")):
@@ -171,7 +173,7 @@ def wait_console(job: Job, text: str) -> None:
 
 @pytest.mark.drive
 def test_hanging_or_trapping_firmware_restarts_and_is_reported(booted) -> None:
-    """The host's I/O goes on over both, and nobody can overlook them."""
+    """The host's I/O survives both restarts, and every report mentions them."""
     job = booted()
     steps.connect(job)
     with debugger(job) as gdb:

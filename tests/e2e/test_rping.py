@@ -18,7 +18,7 @@ ADDRESSES = ("10.0.0.10", "fd00:0:0:1::10", "10.0.1.10")
 
 @pytest.fixture(scope="module")
 def echoing(target: str) -> Iterator[Job]:
-    """A drive whose configuration says that the service is on."""
+    """A drive whose configuration enables the service."""
     if target != "drive":
         pytest.skip("needs the drive itself")
     from conftest import SESSION, boot
@@ -46,7 +46,7 @@ def counters(job: Job) -> dict[str, int]:
     return {**found, "used": int(used[1])}
 
 
-# The first: a capture of everything takes minutes to judge.
+# This test runs first, because checking a capture of all tests takes minutes.
 @pytest.mark.long
 def test_the_capture_decodes(echoing: Job) -> None:
     for address in ADDRESSES[:2]:
@@ -56,7 +56,7 @@ def test_the_capture_decodes(echoing: Job) -> None:
     assert verdict.icrc_checked > 200
 
 
-# The least that rping takes; one packet; many; the most that it takes.
+# Sizes: rping's smallest, one packet, many packets, rping's largest.
 @pytest.mark.parametrize("size", [64, 1023, 4096, 65535])
 def test_rping_gets_its_data_back(echoing: Job, size: int) -> None:
     before = counters(echoing)
@@ -75,7 +75,7 @@ def test_rping_by_every_address(echoing: Job, address: str) -> None:
     assert output.count("ping data: rdma-ping-") == 10, output
 
 
-def test_four_at_once_and_nvme_beside_them(echoing: Job) -> None:
+def test_four_clients_and_nvme_run_at_once(echoing: Job) -> None:
     device = steps.connect(echoing)
     command = f"timeout 60 rping -c -a {ADDRESSES[0]} -p {PORT} -C 40 -V -S 16384"
     echoing.run(" ".join(f"{command} & p{n}=$!;" for n in range(4)) +
@@ -85,7 +85,7 @@ def test_four_at_once_and_nvme_beside_them(echoing: Job) -> None:
 
 
 def test_a_client_that_is_killed_leaves_nothing(echoing: Job) -> None:
-    """More of them than the drive serves at once."""
+    """More clients are killed, one after another, than the drive serves at once."""
     for _ in range(5):
         echoing.run(f"rping -c -a {ADDRESSES[0]} -p {PORT} -V -S 4096 >/dev/null 2>&1 "
                     "& sleep 1; kill -9 $!; wait $!; true")
@@ -94,7 +94,7 @@ def test_a_client_that_is_killed_leaves_nothing(echoing: Job) -> None:
     assert counters(echoing)["used"] == 0
 
 
-def test_it_is_switched_at_the_console(echoing: Job) -> None:
+def test_the_service_is_switched_on_the_console(echoing: Job) -> None:
     console.ask(echoing.instance, "echo off")
     output = rping(echoing, "-C 1 -V", check=False)
     assert "RDMA_CM_EVENT_REJECTED, error 8" in output, output
@@ -102,6 +102,6 @@ def test_it_is_switched_at_the_console(echoing: Job) -> None:
     rping(echoing, "-C 5 -V")
 
 
-def test_it_is_off_by_default(job: Job) -> None:
+def test_the_service_is_off_by_default(job: Job) -> None:
     output = rping(job, "-C 1 -V", check=False)
     assert "RDMA_CM_EVENT_REJECTED, error 8" in output, output

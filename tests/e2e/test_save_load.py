@@ -22,7 +22,7 @@ LOAD = ("--rw=randwrite --bssplit=4k/60:16k/40 --iodepth=8 --size=24m "
 
 @contextmanager
 def verified_io(job: Job) -> Iterator["Future[Result]"]:
-    """fio with verification in the background; it has to end without an error."""
+    """Run fio with verification in the background; it must end without an error."""
     command = steps.FIO.format(device=job.device(), name="background", options=LOAD)
     with ThreadPoolExecutor(1) as pool:
         fio = pool.submit(job.instance.run, command, timeout_s=300, check=False)
@@ -34,8 +34,8 @@ def verified_io(job: Job) -> Iterator["Future[Result]"]:
 
 
 @pytest.mark.drive
-def test_fio_goes_on_when_the_drive_is_saved_and_loaded(connected: Job) -> None:
-    """The drive goes on: it does not boot, and I/O ends as if nothing had been.
+def test_fio_continues_after_the_drive_is_saved_and_loaded(connected: Job) -> None:
+    """The loaded drive does not boot but resumes, and fio sees no error.
 
     The host may lose its connection when its carrier comes and goes; then it
     reconnects, to the same drive.
@@ -55,8 +55,8 @@ def test_fio_goes_on_when_the_drive_is_saved_and_loaded(connected: Job) -> None:
 
 
 @pytest.mark.drive
-def test_host_that_gave_up_meanwhile_comes_back(connected: Job) -> None:
-    """Saved for longer than the host waits: it reconnects to the loaded drive."""
+def test_a_host_that_gave_up_meanwhile_reconnects(connected: Job) -> None:
+    """The drive is saved for longer than the host waits."""
     job = connected
     with verified_io(job):
         job.instance.ask("save")
@@ -66,7 +66,7 @@ def test_host_that_gave_up_meanwhile_comes_back(connected: Job) -> None:
 
 
 @pytest.mark.drive
-def test_drive_on_a_qcow2_image_is_saved_and_loaded(booted: Callable[..., Job],
+def test_a_drive_with_a_qcow2_image_is_saved_and_loaded(booted: Callable[..., Job],
                                                     tmp_path: Path) -> None:
     media = tmp_path / "media.qcow2"
     qemu_img = qemu_build.ensure_qemu().with_name("qemu-img")

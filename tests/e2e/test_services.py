@@ -17,8 +17,8 @@ from essd.flash import Services
 from essd.steps import Job
 
 pytestmark = pytest.mark.drive
-# The daemon reads its settings before it speaks for the first time: settings
-# that come later leave a first word behind that is good for two minutes.
+# lldpd needs its settings before its first frame, because a frame with the default
+# settings stays valid for two minutes.
 START_LLDPD = ("mkdir -p /run/lldpd; printf 'configure lldp tx-interval 1\n"
                "configure lldp tx-hold 2\n' > /tmp/lldpd.conf; "
                "lldpd -O /tmp/lldpd.conf")
@@ -47,7 +47,7 @@ def as_list(value: Any) -> list[Any]:
 
 
 def neighbours(job: Job) -> dict[str, dict[str, Any]]:
-    """What lldpd sees, by interface of the host."""
+    """The neighbours that lldpd sees, by interface of the host."""
     text = job.quiet("lldpcli show neighbors details -f json")
     return {name: facts
             for entry in as_list(json.loads(text)["lldp"].get("interface", []))
@@ -77,7 +77,7 @@ def test_lldpd_sees_the_drive(serviced: Job) -> None:
 
 
 def neighbour_log(job: Job, device: str) -> bytes:
-    """Log page C0h, whole."""
+    """The whole log page C0h."""
     return bytes.fromhex(job.quiet(
         f"nvme get-log {device} --log-id=0xc0 --log-len=4608 --raw-binary | "
         "od -An -v -tx1 | tr -d ' \\n'"))
@@ -92,7 +92,7 @@ def ttl_left(place: bytes) -> int:
 
 
 def settled(page: bytes) -> bytes | None:
-    """The page, once both neighbours have said that they are good for 2 s."""
+    """The log page, after both neighbours have announced a TTL of 2 s."""
     used = places_of(page)
     return page if len(used) == 2 and all(0 < ttl_left(x) <= 3 for x in used) else None
 
@@ -118,7 +118,7 @@ def test_the_drive_sees_its_neighbour(serviced: Job) -> None:
 
 
 def test_essd_port_shows_the_neighbours(serviced: Job) -> None:
-    """The same, for people and programs, by the drive's console."""
+    """`essd port --neighbours` shows the same as a table and as JSON."""
     def command(*words: str) -> str:
         return subprocess.run(
             [paths.TOP / "essd", "port", "--neighbours", "--name",
@@ -147,7 +147,7 @@ def test_essd_port_shows_the_neighbours(serviced: Job) -> None:
 
 
 def test_neighbours_are_forgotten(serviced: Job) -> None:
-    """Each way round: a daemon that ends says so, a drive without power cannot."""
+    """lldpd announces its end; a drive without power is forgotten when its TTL expires."""
     before = console(serviced).count("is gone")
     serviced.quiet("pkill -x lldpd; while pgrep -x lldpd; do sleep 0.1; done")
     until(lambda: console(serviced).count("is gone") > before)
@@ -163,7 +163,7 @@ def test_neighbours_are_forgotten(serviced: Job) -> None:
 
 
 def timestamp_ms(job: Job, controller: str) -> int:
-    """What Get Features says: it has to say that the clock was set."""
+    """The Timestamp feature, which must report that the clock was set."""
     data = bytes.fromhex(job.quiet(
         f"nvme get-feature {controller} -f 0xe --data-len=8 --raw-binary | "
         "od -An -v -tx1 | tr -d ' \\n'"))
@@ -172,7 +172,7 @@ def timestamp_ms(job: Job, controller: str) -> int:
 
 
 def start_chronyd(job: Job, source: str) -> None:
-    """A server whose time comes from there, or from nowhere."""
+    """Start an NTP server that takes its time from `source`, or from nowhere."""
     job.quiet(f"printf '{source}\\nallow\\ncmdport 0\\nuser root\\n"
               "pidfile /run/chronyd.pid\\n' > /tmp/chrony.conf; "
               "chronyd -x -f /tmp/chrony.conf")
@@ -192,12 +192,12 @@ def is_right(job: Job, controller: str) -> bool:
 
 
 def next_two(job: Job, what: str) -> str:
-    """Of the drive's questions or the answers, what tcpdump says at the cable."""
+    """The next two requests of the drive, or replies, as tcpdump prints them."""
     return job.quiet(f"timeout 60 tcpdump -n -v -i eth0 -c 2 '{what}' 2>/dev/null")
 
 
 def test_chronyd_without_a_source_sets_nothing(serviced: Job) -> None:
-    """It answers that it does not know; without it ICMP says that nobody is there."""
+    """chronyd answers as unsynchronised; without chronyd, the host answers with ICMP."""
     steps.connect(serviced)
     try:
         controller = serviced.controller()
@@ -214,7 +214,7 @@ def test_chronyd_without_a_source_sets_nothing(serviced: Job) -> None:
 
 
 def test_chronyd_sets_the_drives_clock(serviced: Job) -> None:
-    """Linux sets it at connect, too: so it is put wrong first."""
+    """The clock is set wrong first, because Linux sets it when it connects."""
     start_chronyd(serviced, "local stratum 3")
     until(lambda: re.search(r"sntp: \d+ s since 1970, stratum 3", console(serviced)))
     steps.connect(serviced)

@@ -15,7 +15,7 @@ INVALID_FIRMWARE_IMAGE = 0x107      # command specific status 07h
 
 
 @pytest.mark.drive
-def test_host_reads_of_a_damaged_slot_in_the_error_log(
+def test_a_host_reads_in_the_error_log_that_a_slot_is_damaged(
         booted: Callable[..., Job]) -> None:
     job = booted()
     flash = Path(job.instance.config.drive.flash)

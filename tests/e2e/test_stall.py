@@ -33,7 +33,7 @@ FIO = ("fio --filename={device} --direct=1 --ioengine=libaio --name=stalled --rw
 
 
 def connect(job: Job, number: int, options: str = "", count: int = 1) -> list[str]:
-    """Connect hosts of their own; their controllers."""
+    """Connect as several hosts; return their controllers."""
     output = job.quiet(
         f"for i in $(seq {count}); do h=$(cat /proc/sys/kernel/random/uuid); "
         f"nvme connect -t rdma -a {job.addresses[number]} -s 4420 -n {job.nqn} -i 1 "
@@ -98,7 +98,7 @@ def test_a_host_connects_to_one_port_while_the_other_is_stalled(
             f"{dropped} frames dropped on port 0")
     record_property("stall", text)
     print(text)
-    # Without the port's time-out nothing is dropped.
+    # Dropped frames show that the port's time-out has expired.
     assert dropped > 0, text
     assert max(taken) < CONNECT_S, text
     assert most < MAX_CM_SEND_BUFFERS, text

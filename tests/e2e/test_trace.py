@@ -25,7 +25,7 @@ pytestmark = pytest.mark.drive
 @contextmanager
 def traced(job: Job, folder: Path, events: str = "all",
            ) -> Iterator[list[dict[str, Any]]]:
-    """What happens inside is in the list afterwards."""
+    """Trace the drive during the context; the list has all events afterwards."""
     output = folder / "trace.json"
     command = [str(TOP / "essd"), "trace", "--name", job.instance.name, "--events", events,
                "--json", "--output", str(output)]
@@ -72,18 +72,18 @@ def test_a_connect_a_read_and_a_refusal_are_seen(job: Job, tmp_path: Path) -> No
     assert [e["event"] for e in engine] == ["engine_started", "engine_ended"]
     assert {e["request"] for e in engine} == {reads[0]["request"]}
     assert engine[1]["status"] == 0 and engine[1]["us"] <= reads[0]["media_us"] + 1
-    # The RNIC's events name the same queue pair.
+    # The RNIC's events have the same queue pair number.
     states = {e["qpn"] for e in events if e["event"] == "qp_state"}
     assert {reads[0]["qpn"], writes[0]["qpn"]} <= states
     times = [e["time-ns"] for e in events]
-    # The RNIC may act between the firmware's look at the clock and its record.
+    # The RNIC may record an event after the firmware read the clock for its own.
     assert all(later > earlier - 1_000_000 for earlier, later in
                zip(times, times[1:], strict=False))
     said = console.log(job.instance).decode(errors="replace")
     assert f"host {hostnqn}" in said and "there is no such subsystem (status 182)" in said
 
 
-def test_the_drive_answers_by_its_channel_while_a_line_is_half_typed(
+def test_the_management_channel_answers_while_a_console_line_is_half_typed(
         connected: Job) -> None:
     uart = console.dial(connected.instance)
     assert uart is not None
@@ -97,7 +97,7 @@ def test_the_drive_answers_by_its_channel_while_a_line_is_half_typed(
         mgmt.ask(connected.instance, "dance")
 
 
-def test_a_killed_tracer_leaves_nothing_switched_on(job: Job) -> None:
+def test_the_drive_stops_recording_when_a_tracer_is_killed(job: Job) -> None:
     command = [str(TOP / "essd"), "trace", "--name", job.instance.name]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                           text=True) as process:
