@@ -805,3 +805,117 @@ def test_a_missing_privilege_is_named(program: Path) -> None:
     assert done.returncode == 1
     assert "iface=lo: needs CAP_NET_RAW" in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+# Tap devices and interfaces: with the privilege for them
+
+def ip(*words: str) -> None:
+    subprocess.run(["ip", *words], check=True, timeout=60)
+
+
+@pytest.fixture
+def veth() -> Iterator[tuple[str, str]]:
+    """Two ends of a cable of the kernel's; the MTU is 9000."""
+    names = (f"sw{os.getpid() % 100000}a", f"sw{os.getpid() % 100000}b")
+    try:
+        ip("link", "add", names[0], "type", "veth", "peer", "name", names[1])
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("needs CAP_NET_ADMIN to make a veth pair")
+    try:
+        for name in names:
+            # IPv6 would send frames of its own.
+            Path(f"/proc/sys/net/ipv6/conf/{name}/disable_ipv6").write_text("1")
+            ip("link", "set", name, "mtu", "9000", "up")
+        yield names
+    finally:
+        subprocess.run(["ip", "link", "del", names[0]], check=False, timeout=60,
+                       stderr=subprocess.DEVNULL)
+
+
+def raw_socket(name: str) -> socket.socket:
+    raw = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x88b5))
+    raw.bind((name, 0x88b5))
+    raw.settimeout(WAIT_S)
+    return raw
+
+
+def test_an_interface_is_a_port(start: Start, veth: tuple[str, str]) -> None:
+    switch = start(f"iface={veth[0]}", "")
+    host = switch.connect(1)
+    with raw_socket(veth[1]) as raw:
+        for size in (60, 1514, 9014):
+            raw.send(frame(mac(1), mac(2), b"to the switch", size))
+            assert host.receive() == frame(mac(1), mac(2), b"to the switch", size)
+            host.send(frame(mac(2), mac(1), b"to the veth", size))
+            assert raw.recv(10000) == frame(mac(2), mac(1), b"to the veth", size)
+        for number in range(2000):
+            raw.send(numbered(1, 2, number))
+        assert [number_of(data) for data in host.frames(2000)] == list(range(2000))
+        # Too long for the interface.
+        host.send(frame(mac(2), mac(1), b"", 9100), frame(mac(2), mac(1), b"next"))
+        assert raw.recv(10000) == frame(mac(2), mac(1), b"next")
+    assert switch.counter(0, "tx_long") == 1
+    assert f"ip link set {veth[0]} mtu" in switch.log.read_text()
+
+
+def test_a_tag_that_the_kernel_took_out_is_put_back(
+        start: Start, veth: tuple[str, str]) -> None:
+    switch = start(f"iface={veth[0]}", "")
+    host = switch.connect(1)
+    with raw_socket(veth[1]) as raw:
+        data = tagged(frame(BROADCAST, mac(2), b"tagged"), 100, priority=3)
+        raw.send(data)
+        assert host.receive() == data
+        host.send(data)
+        assert switch.counter(0, "rx_frames") == 1
+
+
+def test_a_frame_that_the_kernel_joined_is_dropped_and_named(
+        start: Start, veth: tuple[str, str]) -> None:
+    switch = start(f"iface={veth[0]}", "")
+    host = switch.connect(1)
+    # The switch has looked at the MTU; a longer frame is what GRO makes.
+    for name in veth:
+        ip("link", "set", name, "mtu", "20000")
+    with raw_socket(veth[1]) as raw:
+        raw.send(frame(mac(1), mac(2), b"", 15000))
+        raw.send(frame(mac(1), mac(2), b"next"))
+        assert host.receive() == frame(mac(1), mac(2), b"next")
+    assert switch.counter(0, "rx_offloaded") == 1
+    assert f"ethtool -K {veth[0]} gro off" in switch.log.read_text()
+
+
+def test_an_interface_that_vanishes_is_a_port_that_is_not_connected(
+        start: Start, veth: tuple[str, str]) -> None:
+    switch = start(f"iface={veth[0]}", "")
+    host = switch.connect(1)
+    ip("link", "del", veth[0])
+    wait_until(lambda: not switch.port(0)["connected"], "disconnected")
+    host.send(frame(BROADCAST, mac(1)))
+    ip("link", "add", veth[0], "type", "veth", "peer", "name", veth[1])
+    for name in veth:
+        ip("link", "set", name, "up")
+    wait_until(lambda: switch.port(0)["connected"], "opened again")
+    with raw_socket(veth[1]) as raw:
+        raw.send(frame(mac(1), mac(2), b"again"))
+        while host.receive() != frame(mac(1), mac(2), b"again"):
+            pass            # IPv6 of the kernel's
+
+
+def test_a_tap_device_is_a_port(start: Start) -> None:
+    name = f"swt{os.getpid() % 100000}"
+    if os.geteuid() != 0 or not os.access("/dev/net/tun", os.R_OK | os.W_OK):
+        pytest.skip("needs CAP_NET_ADMIN and /dev/net/tun to make a tap device")
+    switch = start(f"tap={name}", "")
+    host = switch.connect(1)
+    Path(f"/proc/sys/net/ipv6/conf/{name}/disable_ipv6").write_text("1")
+    ip("link", "set", name, "mtu", "9000", "up")
+    with raw_socket(name) as raw:
+        for size in (60, 1514, 9014):
+            raw.send(frame(mac(1), mac(2), b"from the kernel", size))
+            assert host.receive() == frame(mac(1), mac(2), b"from the kernel", size)
+            host.send(frame(mac(2), mac(1), b"to the kernel", size))
+            assert raw.recv(10000) == frame(mac(2), mac(1), b"to the kernel", size)
+        for number in range(200):
+            raw.send(numbered(1, 2, number))
+        assert [number_of(data) for data in host.frames(200)] == list(range(200))
