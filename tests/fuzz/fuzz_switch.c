@@ -45,7 +45,7 @@ struct world {
     struct device devices[PORTS];
 };
 
-static void check(bool good)
+static void check_that(bool good)
 {
     if (!good) {
         abort();
@@ -63,8 +63,8 @@ static void device_receive(struct device *device, const uint8_t *data,
             if (device->header_len == SWITCH_PREFIX) {
                 device->header_len = 0;
                 device->left = get_be32(device->header);
-                check(device->left >= ETH_LEN &&
-                      device->left <= SWITCH_FRAME_MAX);
+                check_that(device->left >= ETH_LEN &&
+                           device->left <= SWITCH_FRAME_MAX);
             }
         } else {
             size_t n = MIN(device->left, len);
@@ -78,8 +78,8 @@ static void device_receive(struct device *device, const uint8_t *data,
 
 static void world_run(struct world *world)
 {
-    check(switch_run(world->core, world->now_ns) > world->now_ns);
-    check(!switch_has_work(world->core));
+    check_that(switch_run(world->core, world->now_ns) > world->now_ns);
+    check_that(!switch_has_work(world->core));
 }
 
 static void world_take(struct world *world, uint8_t port, size_t most)
@@ -87,7 +87,7 @@ static void world_take(struct world *world, uint8_t port, size_t most)
     struct tx_piece piece[2];
     size_t len = switch_tx_bytes(world->core, port, piece), first;
 
-    check(len == piece[0].len + piece[1].len);
+    check_that(len == piece[0].len + piece[1].len);
     len = MIN(len, most);
     if (len == 0) {
         return;
@@ -257,7 +257,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
         config.queue_bytes[i] = SWITCH_QUEUE_MIN;
     }
     memory = calloc(1, switch_bytes(&config));
-    check(memory != NULL);
+    check_that(memory != NULL);
     world.core = switch_init(memory, &config);
     for (uint8_t i = 0; i < PORTS; i++) {
         switch_port_connect(world.core, i);

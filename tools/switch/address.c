@@ -18,6 +18,7 @@ enum {
     BUFFER_BYTES = 1024 * 1024,
     HOST_LEN = 256,
     TCP_PROBE_S = 3,
+    TCP_PROBES = 3, /* without an answer: the peer is gone */
 };
 
 /* ---- UNIX */
@@ -242,7 +243,8 @@ void tcp_address_text(int fd, char *text, size_t room)
  */
 void tune_connection(int fd, bool is_tcp)
 {
-    int bytes = BUFFER_BYTES, yes = 1, probe_s = TCP_PROBE_S;
+    int bytes = BUFFER_BYTES, yes = 1, probe_s = TCP_PROBE_S,
+        probes = TCP_PROBES;
 
     (void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
     if (is_tcp) {
@@ -252,5 +254,6 @@ void tune_connection(int fd, bool is_tcp)
                          sizeof(probe_s));
         (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &probe_s,
                          sizeof(probe_s));
+        (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
     }
 }

@@ -2,9 +2,9 @@
 /*
  * Control socket: one request a line, one line of JSON for each.
  *
- * A client is read only when its answers have gone out, one request of it is
- * answered in each round of the loop, and all of its memory is bounded, so that
- * no client can keep the switch from its work.
+ * A client is read only when its answers have gone out, one request is answered
+ * in each round of the loop, and all memory of a client is bounded, so that no
+ * client can keep the switch from its work.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -508,19 +508,27 @@ static bool client_has_work(const struct client *client)
             memchr(client->request, '\n', client->request_len) != NULL);
 }
 
+/* One request in all: the longest answers take milliseconds to be made. */
 bool control_work(struct program *program)
 {
-    bool more = false;
+    bool has_worked = false;
 
-    for (int i = 0; i < CLIENTS; i++) {
-        struct client *client = &program->clients[i];
+    for (uint8_t i = 0; i < CLIENTS; i++) {
+        uint8_t number = (uint8_t)((program->client_turn + i) % CLIENTS);
+        struct client *client = &program->clients[number];
 
-        if (client_has_work(client)) {
-            client_work(program, client);
-            more |= client_has_work(client);
+        if (!client_has_work(client)) {
+            continue;
         }
+        if (has_worked) {
+            return true;
+        }
+        client_work(program, client);
+        has_worked = true;
+        program->client_turn = (uint8_t)((number + 1) % CLIENTS);
     }
-    return more;
+    /* The one that was answered may have asked for more. */
+    return has_worked;
 }
 
 static void client_read(struct program *program, struct client *client)

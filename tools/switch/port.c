@@ -232,8 +232,13 @@ static void stream_read(struct program *program, uint8_t number)
         }
     } else if (n == 0) {
         port_detach(program, number, "the peer closed the connection");
-    } else if (errno == EAGAIN || errno == EINTR) {
-        port->readable = errno == EINTR;
+    } else if (errno == EINTR) {
+        return;
+    } else if (errno == EAGAIN && !port->hung_up) {
+        port->readable = false;
+    } else if (errno == EAGAIN) {
+        /* It closed its receiving half only: nothing can be sent to it. */
+        port_detach(program, number, "the peer takes nothing any more");
     } else {
         port_detach(program, number, strerror(errno));
     }

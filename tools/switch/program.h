@@ -93,6 +93,7 @@ struct program {
     const char *control_path;
     struct source control;
     struct client clients[CLIENTS];
+    uint8_t client_turn; /* who is answered first */
     struct answer answer;
 };
 
@@ -200,7 +201,7 @@ void control_close(struct program *program);
 /** Tell the clients that watch that a port changed. */
 void control_announce(struct program *program, uint8_t number);
 
-/** Answer clients whose requests waited. @return whether some still do */
+/** Answer a request that waits. @return whether there may be more */
 bool control_work(struct program *program);
 
 __attribute__((format(printf, 2, 3))) void answer_add(struct answer *answer,
