@@ -370,6 +370,9 @@ class Printer:
         else:
             self.out.write(line_of(event, wall) + "\n")
 
+    def finish(self) -> None:
+        """Write what stands after the last event."""
+
     def note(self, text: str) -> None:
         print(f"essd trace: {text}", file=sys.stderr, flush=True)
 
@@ -398,12 +401,15 @@ def open_output(output: Path | None) -> IO[str]:
 
 
 def run(instance: Instance, events: str, output: Path | None, as_json: bool,
-        seconds: float) -> None:
-    """Run `essd trace` until Ctrl-C, or for the given number of seconds."""
+        seconds: float, make: Callable[..., Printer] = Printer) -> None:
+    """Run `essd trace` until Ctrl-C, or for the given number of seconds.
+
+    `make` makes what writes the events, with the arguments of Printer.
+    """
     mask = mask_of(events)
     stream = Stream(instance, ["trace", "part", "restart"], mask)
     out = open_output(output)
-    printer = Printer(out, as_json, mask, instance.drive)
+    printer = make(out, as_json, mask, instance.drive)
     has_ended = False
 
     def stop(_number: int, _frame: FrameType | None) -> None:
@@ -421,6 +427,7 @@ def run(instance: Instance, events: str, output: Path | None, as_json: bool,
     try:
         for event in stream.events():
             printer.take(event)
+        printer.finish()
         if output:
             out.close()
     except OSError as error:

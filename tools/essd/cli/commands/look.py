@@ -66,9 +66,21 @@ def trace(part: Parts = "",
           seconds: Annotated[float, typer.Option(
               min=0, help="End after this time; 0: when Ctrl-C is pressed.")] = 0,
           as_json: Annotated[bool, typer.Option(
-              "--json", help="Print one JSON object per line.")] = False) -> None:
+              "--json", help="Print one JSON object per line.")] = False,
+          perfetto: Annotated[Path | None, typer.Option(
+              metavar="FILE", help="Write where the time of each command went to this "
+                                   "file, for ui.perfetto.dev, and print a summary.")]
+          = None) -> None:
     """Show events inside the drive as they happen (see docs/tracing.md)."""
     from ... import trace as trace_module
+    if perfetto is not None:
+        from ...perfetto import PerfettoPrinter
+        if output is not None or as_json:
+            raise EssdError("--perfetto writes a file of its own: leave out --output and "
+                            "--json")
+        trace_module.run(fleet.one(Instance(name), part), "all", perfetto, False, seconds,
+                         PerfettoPrinter)
+        return
     trace_module.run(fleet.one(Instance(name), part), events, output, as_json, seconds)
 
 
