@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A supervisor without virtual machines: it answers commands with given replies."""
 
+import asyncio
 import json
 import os
 import socket
@@ -10,6 +11,7 @@ from typing import Any
 
 from essd import paths, process
 from essd.config import Config, Drive, Host, Link
+from essd.supervisor import Supervisor
 
 PORT_STATE = {"up": True, "reason": "", "speed": 25, "fec": "rs", "counters": dict.fromkeys((
     "aFramesReceivedOK", "aFramesTransmittedOK", "aFrameCheckSequenceErrors",
@@ -49,10 +51,13 @@ class FakeSupervisor:
         self.thread = threading.Thread(target=self.serve, daemon=True)
 
     def status(self) -> dict[str, Any]:
-        return {"name": self.name, "folder": str(self.folder), "accel": "tcg",
-                "parts": self.parts,
-                "cables": {str(n): {"plugged": True, "carrier": True, "connected": True,
-                                    "port_up": True} for n in (0, 1)}}
+        """The status of the real supervisor's code, as if all parts were running."""
+        found: dict[str, Any] = asyncio.run(self.real.do_status({}))   # type: ignore
+        for name, facts in self.parts.items():
+            found["parts"][name] |= facts
+        for cable in found["cables"].values():
+            cable |= {"plugged": True, "carrier": True, "connected": True, "port_up": True}
+        return found
 
     def stop(self, _request: dict[str, Any]) -> None:
         (self.folder / "control.sock").unlink()
@@ -75,6 +80,7 @@ class FakeSupervisor:
                         {"drive": Drive("/qemu", self.flash_file, "/media.raw", "raw", "nqn.x")},
                         {"host": Host()})
         (self.folder / "config.json").write_text(config.to_json())
+        self.real = Supervisor(self.folder, config)
         (self.folder / "state.json").write_text(json.dumps(
             [{"pid": os.getpid(), "start": process.start_time(os.getpid())}]))
         self.server.bind(str(self.folder / "control.sock"))

@@ -2,7 +2,7 @@
 """The results of the conformance program, which it writes line by line."""
 
 import json
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from .errors import EssdError
@@ -141,6 +141,14 @@ class Results:
         count = self.total.of
         return (self.is_over and not self.complaints and count["pass"] > 0
                 and count["fail"] == count["not-run"] == 0)
+
+    def as_json(self) -> dict[str, Any]:
+        """What `essd conform --json` prints (docs/json.md)."""
+        total = self.total
+        return {"verdict": self.verdict, "conforming": self.is_conforming,
+                "target": self.target, "seed": self.seed, "seconds": self.seconds,
+                "drive": self.drive, "counts": total.of, "complaints": self.complaints,
+                "tests": [asdict(test) for test in self.tests]}
 
     @property
     def verdict(self) -> str:

@@ -67,7 +67,7 @@ class FaultKeeper:
             fresh.append(Kept(number, rule))
         if len(self.rules) + len(fresh) > RULES_MAX:
             raise ValueError(f"a drive has at most {RULES_MAX} fault rules: remove "
-                             "some with ./essd faults remove")
+                             "some with the command `faults remove`")
         return fresh
 
     async def add(self, entries: list[dict[str, str]], is_running: bool) -> list[str]:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Commands that test and measure the drive, and check this source tree."""
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -48,6 +49,7 @@ def conform(native: Annotated[bool, typer.Option(
             pcap: Annotated[Path | None, typer.Option(
                 metavar="DIR", help="Write a capture of each test into this folder."
                 )] = None,
+            as_json: AsJson = False,
             ) -> None:
     """Run the conformance suite against a drive or another NVMe-oF target.
 
@@ -68,10 +70,14 @@ def conform(native: Annotated[bool, typer.Option(
         if mutants:
             from ... import mutants as mutants_module
             raise typer.Exit(mutants_module.command(options))
+        if as_json:
+            show.only_data()
         results = conform_module.run(options)
     except conform_module.UsageError as error:
         show.error(str(error))
         raise typer.Exit(2) from None
+    if as_json:
+        print(json.dumps(results.as_json(), indent=2))
     raise typer.Exit(0 if results.is_conforming else 1)
 
 

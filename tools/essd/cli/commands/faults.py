@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ... import show
+from ... import chosen, show
 from ...errors import EssdError
 from ...instance import Instance
 from ..base import DISTURB, AsJson, Name, app
@@ -28,15 +28,15 @@ def ask(name: str, part: str, do: str = "list", **arguments: Any) -> Any:
     return Instance(name).ask("faults", part=part, do=do, **arguments)
 
 
-def show_rules(rules: list[dict[str, Any]], as_json: bool) -> None:
+def show_rules(name: str, rules: list[dict[str, Any]], as_json: bool) -> None:
     from rich.table import Table
     from rich.text import Text
     if as_json:
         print(json.dumps(rules, indent=2))
         return
     if not rules:
-        show.line("no fault rules; add one with ./essd faults add, for example "
-                  "'wire bth.opcode=ack when nth=3 do drop'")
+        example = chosen.hint(name, "faults add", "'wire bth.opcode=ack when nth=3 do drop'")
+        show.note(f"no fault rules; add one, for example with {example}")
         return
     table = Table(box=None, pad_edge=False)
     for heading in ("name", "state", "matched", "fired", "rule"):
@@ -52,7 +52,7 @@ def list_rules(ctx: typer.Context, name: Name = "", part: Part = "",
                as_json: AsJson = False) -> None:
     """List the rules with their counters."""
     if ctx.invoked_subcommand is None:
-        show_rules(ask(name, part), as_json)
+        show_rules(name, ask(name, part), as_json)
 
 
 @faults.command()

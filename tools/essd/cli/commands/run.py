@@ -302,13 +302,22 @@ def config(file: Annotated[Path | None, typer.Argument(
 
 
 @command(RUN)
-def save(part: Parts = "", name: Name = "") -> None:
+def save(part: Parts = "", name: Name = "", as_json: AsJson = False) -> None:
     """Save the state of the running drive and end its process; see `load`."""
+    saved = []
+
     def save_one(instance: Instance) -> str:
         size = instance.ask("save", part=instance.drive)["bytes"]
+        saved.append({"drive": instance.drive, "bytes": size})
         return f"saved: {size / 1e6:.1f} MB"
 
-    fleet.run(Instance(name), part, save_one)
+    if as_json:
+        show.only_data()
+    try:
+        fleet.run(Instance(name), part, save_one)
+    finally:
+        if as_json:
+            print(json.dumps(saved, indent=2))
 
 
 @command(RUN)

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""docs/json.md lists the fields that commands print with --json, all and only those."""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_supervisor import FakeSupervisor
+from test_cli_instances import make_drive
+from test_neighbours import PORTS as NEIGHBOURS
+from test_port_lag import lacp
+from test_requests import READ
+from typer.main import get_command
+from typer.testing import CliRunner
+
+from essd import (bench, bench_native, cli, conform, conform_results, paths, reflash,
+                  settings, show)
+from essd.config import Link
+from essd.setup import Config
+
+PAGE = paths.TOP / "docs" / "json.md"
+# Commands whose output is described on another page.
+ELSEWHERE = {"trace": "docs/tracing.md"}
+
+
+def documented() -> dict[str, dict[str, str]]:
+    """Field and meaning, for each command that has a table."""
+    found = {}
+    for section in re.split(r"^## essd ", PAGE.read_text(encoding="utf-8"), flags=re.M)[1:]:
+        title, _, text = section.partition("\n")
+        text = text.partition("\n## ")[0]
+        found[title] = dict(re.findall(r"^\| `(.+?)` \| (.+) \|$", text, re.M))
+    return found
+
+
+def leaves(value: Any, path: str = "") -> Iterator[str]:
+    """Paths of all values that are neither objects nor lists.
+
+    A key that is followed by an empty list or object is no path.
+    """
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            # A dot in a key is not one between keys.
+            yield from leaves(inner, f"{path}.{key.replace('.', '_')}".lstrip("."))
+    elif isinstance(value, list):
+        for inner in value:
+            yield from leaves(inner, f"{path}[]")
+    else:
+        yield path
+
+
+def matches(field: str, path: str) -> bool:
+    """Whether a documented field is this path, or with a * at its end is above it."""
+    pattern = re.escape(field).replace(r"\*", r"[^.\[]+")
+    return re.fullmatch(pattern + (r"([.\[].*)?" if field.endswith("*") else ""),
+                        path) is not None
+
+
+def check(title: str, printed: Any) -> None:
+    fields = documented()[title]
+    paths_printed = set(leaves(printed))
+    for path in paths_printed:
+        assert any(matches(field, path) for field in fields), f"{path} is not documented"
+    for field, meaning in fields.items():
+        if not meaning.startswith("Only"):
+            assert any(matches(field, path) for path in paths_printed), \
+                f"{field} is not printed"
+
+
+@pytest.fixture
+def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeSupervisor]:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.setenv("ESSD_DATA", str(tmp_path / "drives"))
+    monkeypatch.setattr(reflash, "running_image",
+                        lambda _instance: {"slot": "A", "build-id": "01" * 20})
+    # Commands with --json send other lines to standard error, for good.
+    monkeypatch.setattr(show.console, "stderr", False)
+    paths.runtime()
+    with FakeSupervisor("lab") as lab:
+        lab.mgmt = {"status": {"firmware": "0.1.0", "serial": "S1"}, "lag": lacp(),
+                    "neighbours": {"ports": NEIGHBOURS}, "requests": {"requests": [READ]},
+                    "config": {"keys": [{"key": key, "saved": value, "in-force":
+                                         "2" if key == "port.0.mtu" else value}
+                                        for key, value in settings.DEFAULTS.items()]}}
+        lab.parts["drive"]["restarts"] = ["watchdog"]
+        lab.replies |= {"save": {"bytes": 5}, "faults": [
+            {"name": "r", "site": "wire", "rule": "x", "on": True, "matched": 1, "fired": 0}]}
+        yield lab
+
+
+def run(*words: str) -> Any:
+    done = CliRunner().invoke(cli.app, list(words))
+    if done.exception and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("title", [
+    "status", "port", "port --neighbours", "requests", "config", "save", "doctor", "faults"])
+def test_the_fields_that_are_printed_are_those_that_are_documented(lab, title: str) -> None:
+    check(title, run(*title.split(), "--json"))
+
+
+def test_the_fields_of_list_are_those_that_are_documented(lab) -> None:
+    make_drive("shelf")
+    check("list", run("list", "--json"))
+
+
+def test_the_fields_of_flash_are_those_that_are_documented(lab, monkeypatch) -> None:
+    monkeypatch.setattr(reflash, "run", lambda *_: reflash.Done("A", "0.1.0", "01", {
+        "build": 1.0}))
+    check("flash", run("flash", "--json"))
+
+
+def test_the_fields_of_conform_are_those_that_are_documented(lab, monkeypatch) -> None:
+    results = conform_results.Results(drive={"mn": "m"}, complaints=["a crash"])
+    results.tests.append(conform_results.Test("a.b", "a", "1", "p", "fail", "r", 1.0,
+                                              ("one",), "x.pcap"))
+
+    def run_suite(_options: conform.Options) -> conform_results.Results:
+        show.line("progress")
+        return results
+
+    monkeypatch.setattr(conform, "run", run_suite)
+    check("conform", run("conform", "--json"))
+
+
+def test_the_fields_of_bench_are_those_that_are_documented(lab, monkeypatch) -> None:
+    row = bench.Row("w", "drive", *([1.0] * 7))
+
+    class Fake:
+        wait_ready = start = stop = of = on = lambda *_, **__: None
+
+    monkeypatch.setattr(bench, "Instance", lambda _name: Fake())
+    monkeypatch.setattr(bench, "Job", Fake())
+    monkeypatch.setattr(bench, "wait_target", lambda _job: None)
+    monkeypatch.setattr(bench.setup, "configure", lambda _wish: None)
+    monkeypatch.setattr(bench, "run", lambda *_: [row])
+    check("bench", run("bench", "--json", "--target", "drive"))
+
+
+def test_the_fields_of_the_native_bench_are_those_that_are_documented(
+        lab, monkeypatch) -> None:
+    row = bench_native.Row("w", *([1.0] * 6))
+    monkeypatch.setattr(bench_native, "build_initiator", lambda: Path("x"))
+    monkeypatch.setattr(bench_native.setup, "configure", lambda _wish: Config(
+        "bench", "", "tcg", [Link(0, ["10.0.0.10/24"])]))
+    monkeypatch.setattr(bench_native, "Bench", lambda *_: None)
+    monkeypatch.setattr(bench_native, "run", lambda *_: (
+        [row], bench_native.Facts(1.0, 1.0, 1.0, 1.0)))
+    check("bench --native", run("bench", "--native", "--json"))
+
+
+def commands_with_json(group: Any, above: str = "") -> Iterator[str]:
+    for name, command in group.commands.items():
+        if any("--json" in parameter.opts for parameter in command.params):
+            yield above + name
+        if hasattr(command, "commands"):
+            yield from commands_with_json(command, f"{above}{name} ")
+
+
+def test_every_command_with_json_is_documented() -> None:
+    for name in commands_with_json(get_command(cli.app)):
+        page: Callable[[], str] = (paths.TOP / ELSEWHERE[name]).read_text \
+            if name in ELSEWHERE else lambda name=name: str(documented().get(name, ""))
+        assert page(), f"essd {name} --json is not in {PAGE}"
