@@ -2,7 +2,10 @@
 """The recipes of docs/connect-your-own.md, with what `essd up` prints."""
 
 import contextlib
+import os
+import re
 import shlex
+import shutil
 import socket
 import subprocess
 import sys
@@ -13,7 +16,8 @@ from pathlib import Path
 import pytest
 from conftest import SESSION
 
-from essd import guest_build, paths, setup, vm
+from essd import (guest_build, paths, setup, topology_setup, topology_yaml,
+                  vm)
 from essd.guest_build import Guest
 from essd.instance import Instance
 from essd.ssh import ssh_options
@@ -27,6 +31,12 @@ BOOT_S = 120
 # As in the other tests: a direct, verified use of the namespace.
 FIO = ("fio --ioengine=libaio --direct=1 --verify=crc32c --verify_fatal=1 --name=own "
        "--rw=randwrite --bs=4k --size=2m --iodepth=8 --filename=/dev/nvme0n1")
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 def essd_up(*words: str) -> list[str]:
@@ -63,9 +73,7 @@ class Machine:
     def __init__(self, folder: Path, words: list[str]) -> None:
         self.guest: Guest = guest_build.ensure_guest(lambda text: None)
         self.console = folder / "console"
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.ssh_port = probe.getsockname()[1]
+        self.ssh_port = free_port()
         self.process = subprocess.Popen([
             "qemu-system-x86_64", "-M", "pc,pit=off,usb=off", "-cpu", vm.EMULATED_CPU,
             "-m", "1G", "-display", "none", "-nodefaults", "-no-reboot",
@@ -138,3 +146,139 @@ def test_a_stock_virtual_machine_is_connected_over_a_unix_socket(
         carrier = f"cat /sys/class/net/{own.card()}/carrier"
         Instance(NAME).ask("power-cut")
         assert own.run(carrier).strip() == "1"
+
+
+def test_libvirts_client_interface_is_connected_over_tcp(tmp_path: Path) -> None:
+    """The option is what libvirt makes of <interface type='client'>."""
+    port = free_port()
+    said = essd_up("--no-host", "--port0", f"10.0.0.10/24,tcp-listen={port}")
+    assert any(f"addr.host=127.0.0.1,addr.port={port}" in line for line in said)
+    with machine(tmp_path, ["-netdev", f"socket,id=essd0,connect=127.0.0.1:{port}",
+                            "-device", "virtio-net-pci,netdev=essd0"]) as own:
+        use_drive(own, said)
+
+
+def libvirt_xml() -> str:
+    """The XML of the page."""
+    page = (paths.TOP / "docs/connect-your-own.md").read_text()
+    (found,) = re.findall(r"```xml\n(.*?)```", page, re.S)
+    return str(found)
+
+
+def test_libvirt_makes_that_option_of_the_pages_xml(tmp_path: Path) -> None:
+    if shutil.which("virsh") is None:
+        pytest.skip("not run: there is no virsh: apt-get install libvirt-clients "
+                    "libvirt-daemon-driver-qemu")
+    (tmp_path / "domain.xml").write_text(
+        "<domain type='qemu'><name>own</name><memory>1048576</memory>"
+        "<os><type arch='x86_64'>hvm</type></os><devices>"
+        f"{libvirt_xml()}</devices></domain>")
+    done = subprocess.run(["virsh", "-c", "qemu:///session", "domxml-to-native",
+                           "qemu-argv", str(tmp_path / "domain.xml")], text=True,
+                          capture_output=True, timeout=60, check=False)
+    if "failed to connect" in done.stderr:
+        pytest.skip(f"not run: virsh finds no libvirt: {done.stderr.strip()}")
+    assert done.returncode == 0, done.stderr
+    assert "connect" in done.stdout and "7000" in done.stdout
+
+
+@pytest.mark.long
+def test_two_machines_topologies_are_joined_over_tcp(tmp_path: Path) -> None:
+    """One instance has the drive and a switch, the other one a host and a switch."""
+    port = free_port()
+    texts = {f"{NAME}-a": "drives: {drive0: {size: 64M}}\nswitches: {s: {}}\ncables:\n"
+                          "- drive0:0 - s\n"
+                          f"- s - tcp-listen={port}\n",
+             f"{NAME}-b": "hosts: {host: {card0: 10.0.0.100/24}}\nswitches: {s: {}}\n"
+                          f"cables:\n- host - s\n- s - tcp=127.0.0.1:{port}\n"}
+    try:
+        first, second = (topology_setup.start(topology_yaml.load(text, name, tmp_path),
+                                              name, True, False)
+                         for name, text in texts.items())
+        second.run("until ping -c 1 -W 1 10.0.0.10 > /dev/null; do :; done", timeout_s=60)
+        nqn = first.config.drives["drive0"].nqn
+        second.run(f"nvme connect -t rdma -a 10.0.0.10 -s 4420 -n {nqn}")
+        assert "err= 0" in second.run(FIO).output
+    finally:
+        for name in texts:
+            Instance(name).stop()
+            setup.forget(name)
+
+
+# Interfaces, in a network namespace: nobody needs to be root for that.
+
+SCRIPT = """
+mount -t sysfs sysfs /sys
+ip link set lo up
+essd() {{ {essd} "$@"; }}
+carrier() {{ cat /sys/class/net/$1/carrier; }}
+conform() {{ # conform ADDRESS INTERFACE OWN
+    ip link set $2 up
+    essd conform --target $1 --via $2 --ip $3 --only smoke
+}}
+{script}
+"""
+
+
+def namespace() -> list[str]:
+    """The command that runs another one in a namespace of its own."""
+    user = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
+    return ["unshare", "--net", "--mount", *user]
+
+
+def run_in_namespace(script: str) -> str:
+    text = SCRIPT.format(essd=f"{sys.executable} -m essd", script=script)
+    done = subprocess.run([*namespace(), "bash", "-euc", text], text=True, timeout=600,
+                          cwd=paths.TOP / "tools", stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, check=False)
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+@pytest.fixture
+def can_make_interfaces() -> None:
+    """Skip the test, with the reason, if this user cannot make interfaces."""
+    try:
+        done = subprocess.run(
+            [*namespace(), "bash", "-ec", "mount -t sysfs sysfs /sys; ip tuntap add dev t "
+             "mode tap; ip link add v0 type veth peer name v1"], text=True, timeout=60,
+            capture_output=True, check=False)
+    except FileNotFoundError:
+        pytest.skip("not run: there is no program unshare: apt-get install util-linux")
+    if done.returncode != 0:
+        pytest.skip(f"not run: no interfaces can be made here: {done.stderr.strip()}")
+
+
+def test_a_tap_interface_and_a_network_interface_lead_to_the_drive(
+        can_make_interfaces: None) -> None:
+    said = run_in_namespace(f"""
+ip tuntap add dev tap0 mode tap
+ip link add veth0 type veth peer name veth1
+ip link set veth0 up
+essd up --name {NAME} --new --size 64M --no-host --port0 10.0.0.10/24,tap=tap0 \\
+    --port1 10.0.1.10/24,iface=veth0
+conform 10.0.0.10 tap0 10.0.0.64
+conform 10.0.1.10 veth1 10.0.1.64
+essd power-cut --name {NAME}
+echo tap carrier: $(carrier tap0), veth carrier: $(carrier veth1)
+essd down --name {NAME}
+""")
+    assert "port 0 is attached to the tap interface tap0" in said
+    assert "port 1 is attached to the network interface veth0" in said
+    # What a foreign host sees of the drive's power: the page says so.
+    assert "tap carrier: 0, veth carrier: 1" in said
+
+
+def test_a_macvtap_interface_leads_to_the_drive(can_make_interfaces: None) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("not run: only root can open the device of a new macvtap interface")
+    said = run_in_namespace(f"""
+ip link add veth0 type veth peer name veth1
+ip link set veth0 up
+ip link add link veth0 name mv0 type macvtap mode passthru
+ip link set mv0 up
+essd up --name {NAME} --new --size 64M --no-host --port0 10.0.0.10/24,iface=mv0
+conform 10.0.0.10 veth1 10.0.0.64
+essd down --name {NAME}
+""")
+    assert "port 0 is attached to the network interface mv0" in said

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Cables that lead out of an instance: how they are written, checked and attached."""
 
+import os
 import socket
 from pathlib import Path
 
@@ -23,7 +24,8 @@ from essd.setup import Wish
     ("tcp=192.0.2.7:7000", None, Outside("tcp", "192.0.2.7:7000")),
     ("tcp-listen=7000", None, Outside("tcp-listen", "127.0.0.1:7000")),
     ("tcp-listen=0.0.0.0:7000", None, Outside("tcp-listen", "0.0.0.0:7000")),
-    ("tcp-listen=[::1]:7000", None, Outside("tcp-listen", "[::1]:7000"))])
+    ("tcp-listen=[::1]:7000", None, Outside("tcp-listen", "[::1]:7000")),
+    ("iface=eth1", None, Outside("iface", "eth1"))])
 def test_a_port_has_addresses_and_a_place_where_its_cable_leads(
         text: str, addresses: str | None, place: Outside | None) -> None:
     assert outside.split(text) == (addresses, place)
@@ -110,7 +112,9 @@ def networks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize("text, said", [
     ("tap=tap1", "there is no interface tap1: did you mean tap0?"),
     ("tap=other", "sudo ip tuntap add dev other mode tap user"),
-    ("tap=eth0", "eth0 is not a tap interface"),
+    ("tap=eth0", "eth0 is not a tap interface; for another kind of interface use "
+     "iface=eth0"),
+    ("iface=eth7", "did you mean eth0?"), ("iface=wlan", "there are eth0 and tap0"),
     ("tap=tap0", "belongs to nobody): run sudo ip tuntap del")])
 def test_an_interface_that_cannot_be_used_is_refused_with_what_to_do(
         networks: Path, text: str, said: str) -> None:
@@ -120,9 +124,34 @@ def test_an_interface_that_cannot_be_used_is_refused_with_what_to_do(
 
 
 def test_a_tap_interface_of_the_user_needs_no_privilege(networks: Path) -> None:
-    import os
     (networks / "tap0" / "owner").write_text(f"{os.getuid()}\n")
     outside.check(outside.parse("tap=tap0"))
+
+
+def test_a_macvtap_interface_is_opened_and_any_other_has_a_switch(
+        networks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outside, "DEVICES", networks / "dev")
+    place = Outside("iface", "eth0")
+    assert outside.needs_wire(place) and outside.open_device(place) is None
+    (networks / "eth0/ifindex").write_text("9\n")
+    (networks / "eth0/tap9").mkdir()
+    with pytest.raises(EssdError, match="you cannot open .*/dev/tap9: run sudo chown"):
+        outside.check(place)
+    (networks / "dev").mkdir()
+    (networks / "dev/tap9").write_text("")
+    outside.check(place)
+    assert not outside.needs_wire(place)
+    descriptor = outside.open_device(place)
+    assert descriptor is not None
+    os.close(descriptor)
+    assert outside.netdev(0, place, descriptor) == ["-netdev", f"tap,id=port0,fd={descriptor}"]
+
+
+def test_raw_frames_need_a_privilege_and_the_message_says_which(networks: Path) -> None:
+    program = networks / "switch"
+    program.write_text("")
+    with pytest.raises(EssdError, match=f"run sudo setcap cap_net_raw.ep {program}"):
+        outside.check_raw_frames(Outside("iface", "eth0"), program)
 
 
 @pytest.mark.parametrize("wish, said", [

@@ -99,6 +99,8 @@ BASE = "drives:\n  drive[0-3]: {}\nswitches:\n  switch0: {}\ncables:\n"
     (BASE + "- drive0:0 - switch0\n- drive0:0 - switch0", "7:3: drive0:0 has a cable "
      "already"),
     (BASE + "- drive0:0 - drive1:0", "6:3: drive0:0 - drive1:0: put a switch between"),
+    (BASE + "- drive0:0 - iface=eth0", "6:3: drive0:0 - iface=eth0: put a switch between a "
+     "drive and a network interface"),
     (BASE + "- switch0 - switch0", "6:3: both ends are at switch0"),
     (BASE + "- drive[0-2]:0 - drive[0-1]:1", "has 3 ends on one side and 2 on the other"),
     (BASE + "- drive0:0", "6:3: 'drive0:0' is not a cable: write its two ends"),

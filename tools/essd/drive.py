@@ -6,6 +6,7 @@ docs/hardware/soc.md.
 """
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +32,12 @@ def media_node_json(drive: Drive) -> str:
     return json.dumps(node)
 
 
-def drive_command(config: Config, folder: Path, part: str = "drive") -> list[str]:
-    """The command line of QEMU for a drive with its flash, media and cables."""
+def drive_command(config: Config, folder: Path, part: str = "drive",
+                  descriptors: Mapping[int, int] | None = None) -> list[str]:
+    """The command line of QEMU for a drive with its flash, media and cables.
+
+    `descriptors` are open files that QEMU inherits for some ports' cables.
+    """
     drive = config.drives[part]
     ports = config.ports_of(part)
 
@@ -63,7 +68,8 @@ def drive_command(config: Config, folder: Path, part: str = "drive") -> list[str
         "-gdb", "chardev:gdb"]
     for number, link in ports.items():
         if link.outside:
-            command += outside.netdev(number, outside.Outside.of(link.outside))
+            command += outside.netdev(number, outside.Outside.of(link.outside),
+                                      (descriptors or {}).get(number))
             continue
         role = "server=on" if link.listens(part) else (
             f"server=off,reconnect-ms={CABLE_LOOK_MS}")

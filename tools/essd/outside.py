@@ -14,15 +14,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from . import chosen
 from .errors import EssdError
 
 VALUES = {"listen": "PATH", "dial": "PATH", "tcp": "ADDR:PORT",
-          "tcp-listen": "[ADDR:]PORT", "tap": "NAME"}
+          "tcp-listen": "[ADDR:]PORT", "tap": "NAME", "iface": "NAME"}
 LOOPBACK = "127.0.0.1"
 PATH_MAX = 107          # bytes of a UNIX socket's path, without the final zero
 NETWORKS = Path("/sys/class/net")
+DEVICES = Path("/dev")
 TUN = Path("/dev/net/tun")
-CAP_NET_ADMIN = 12
+CAP_NET_ADMIN, CAP_NET_RAW = 12, 13
 # How often QEMU tries to connect while nobody listens.
 DIAL_MS = {"dial": 100, "tcp": 1000}
 
@@ -56,8 +58,11 @@ def usage() -> str:
 
 # Reading what the user wrote
 
-def parse(text: str) -> Outside:
-    """Parse KIND=VALUE; EssdError says what is wrong with it."""
+def parse(text: str, folder: Path | None = None) -> Outside:
+    """Parse KIND=VALUE; EssdError says what is wrong with it.
+
+    Relative paths start at `folder`, or else at the working folder.
+    """
     kind, equals, value = text.partition("=")
     if kind not in VALUES or not equals:
         near = difflib.get_close_matches(kind, VALUES, 1)
@@ -67,7 +72,7 @@ def parse(text: str) -> Outside:
     if not value:
         raise EssdError(f"{text}: write {kind}={VALUES[kind]}")
     if kind in ("listen", "dial"):
-        return Outside(kind, parse_path(text, value))
+        return Outside(kind, parse_path(text, value, folder or Path.cwd()))
     if kind in ("tcp", "tcp-listen"):
         return Outside(kind, parse_tcp(text, kind, value))
     if not re.fullmatch(r"[^\s/,]{1,15}", value):
@@ -75,8 +80,8 @@ def parse(text: str) -> Outside:
     return Outside(kind, value)
 
 
-def parse_path(text: str, value: str) -> str:
-    path = str(Path(value).expanduser().absolute())
+def parse_path(text: str, value: str, folder: Path) -> str:
+    path = str((folder / Path(value).expanduser()).absolute())
     if len(os.fsencode(path)) > PATH_MAX:
         raise EssdError(f"{text}: the path of a socket has at most {PATH_MAX} bytes, "
                         f"and {path} has {len(os.fsencode(path))}")
@@ -125,7 +130,8 @@ def capabilities() -> int:
 
 def check(place: Outside) -> None:
     """EssdError if the drive could not be attached there now."""
-    checks = {"listen": check_listen, "tcp-listen": check_tcp_listen, "tap": check_tap}
+    checks = {"listen": check_listen, "tcp-listen": check_tcp_listen, "tap": check_tap,
+              "iface": check_interface}
     if place.kind in checks:
         checks[place.kind](place)
 
@@ -161,18 +167,22 @@ def check_tcp_listen(place: Outside) -> None:
                         ) from None
 
 
-def taps() -> list[str]:
+def interfaces(of_tap: bool) -> list[str]:
     return sorted(path.name for path in NETWORKS.iterdir()
-                  if (path / "tun_flags").exists())
+                  if not of_tap or (path / "tun_flags").exists())
 
 
 def check_exists(place: Outside) -> Path:
     path = NETWORKS / place.value
     if not path.exists():
-        near = difflib.get_close_matches(place.value, taps(), 1)
-        hint = f"did you mean {near[0]}?" if near else (
-            f"create it with sudo ip tuntap add dev {place.value} mode tap user "
-            f"$USER && sudo ip link set {place.value} up")
+        names = interfaces(of_tap=place.kind == "tap")
+        near = difflib.get_close_matches(place.value, names, 1)
+        hint = f"there are {chosen.listed(names, 'and')}"
+        if near:
+            hint = f"did you mean {near[0]}?"
+        elif place.kind == "tap":
+            hint = (f"create it with sudo ip tuntap add dev {place.value} mode tap user "
+                    f"$USER && sudo ip link set {place.value} up")
         raise EssdError(f"{place}: there is no interface {place.value}: {hint}")
     return path
 
@@ -180,7 +190,8 @@ def check_exists(place: Outside) -> Path:
 def check_tap(place: Outside) -> None:
     path = check_exists(place)
     if not (path / "tun_flags").exists():
-        raise EssdError(f"{place}: {place.value} is not a tap interface")
+        raise EssdError(f"{place}: {place.value} is not a tap interface; for another "
+                        f"kind of interface use iface={place.value}")
     owner = (path / "owner").read_text().strip()
     if owner != str(os.getuid()) and not capabilities() >> CAP_NET_ADMIN & 1:
         raise EssdError(
@@ -192,10 +203,52 @@ def check_tap(place: Outside) -> None:
         raise EssdError(f"{place}: you cannot open {TUN}: run sudo chmod 666 {TUN}")
 
 
+def macvtap_device(name: str) -> Path | None:
+    """The device file of a macvtap interface; None for any other interface."""
+    path = NETWORKS / name
+    try:
+        number = int((path / "ifindex").read_text())
+    except (OSError, ValueError):
+        return None
+    return DEVICES / f"tap{number}" if (path / f"tap{number}").exists() else None
+
+
+def needs_wire(place: Outside) -> bool:
+    """Whether the program essd-switch stands between the drive and the interface."""
+    return place.kind == "iface" and macvtap_device(place.value) is None
+
+
+def check_interface(place: Outside) -> None:
+    check_exists(place)
+    device = macvtap_device(place.value)
+    if device is not None and not os.access(device, os.R_OK | os.W_OK):
+        raise EssdError(f"{place}: you cannot open {device}: run sudo chown $USER {device}")
+
+
+def check_raw_frames(place: Outside, program: Path) -> None:
+    """EssdError if the switch program may not send raw frames."""
+    if capabilities() >> CAP_NET_RAW & 1:
+        return
+    try:
+        os.getxattr(program, "security.capability")
+    except OSError:
+        raise EssdError(f"{place}: needs the privilege to send raw frames: run sudo "
+                        f"setcap cap_net_raw+ep {program}, again after each build of it"
+                        ) from None
+
+
 # What QEMU is told
 
-def netdev(number: int, place: Outside) -> list[str]:
+def open_device(place: Outside) -> int | None:
+    """The open device of a macvtap interface, for QEMU to inherit; else None."""
+    device = macvtap_device(place.value) if place.kind == "iface" else None
+    return os.open(device, os.O_RDWR) if device is not None else None
+
+
+def netdev(number: int, place: Outside, descriptor: int | None = None) -> list[str]:
     """QEMU's options for the drive's port with this number."""
+    if descriptor is not None:
+        return ["-netdev", f"tap,id=port{number},fd={descriptor}"]
     start = f"stream,id=port{number},"
     role = f"server=off,reconnect-ms={DIAL_MS[place.kind]}" \
         if place.kind in DIAL_MS else "server=on"
@@ -229,8 +282,10 @@ WAITS = {"listen": "waits for a connection at the socket {}",
          "dial": "connects to the socket {} as soon as a program listens there",
          "tcp": "connects to {} over TCP as soon as a program listens there",
          "tcp-listen": "waits for a TCP connection at {}",
-         "tap": "is attached to the tap interface {}"}
-WHERE = {"tap": "on this machine, as root:"}
+         "tap": "is attached to the tap interface {}",
+         "iface": "is attached to the network interface {}"}
+WHERE = {"tap": "on this machine, as root:",
+         "iface": "on a machine in that network, where DEV is its card, as root:"}
 
 
 def instructions(number: int, place: Outside, drive: Sequence[str],

@@ -15,12 +15,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from . import flash, interrupts, media, outside, paths, prepare, settings
-from .config import DEFAULT_PORTS, PEER_PORT, Config, Drive, End, Host, Link, Peer
+from .config import DEFAULT_PORTS, PEER_PORT, Config, Drive, End, Host, Link, Peer, Switch
 from .errors import EssdError
 from .fw_build import Firmware
 from .outside import Outside
 
 MTUS = (flash.SETTINGS["port.N.mtu"].min, flash.SETTINGS["port.N.mtu"].max)
+SWITCH = "tools/switch/essd-switch"
+WIRE_LINK = 100         # number of the cable beyond the switch of port 0's wire
 # Addresses for a port that has none.  No network of the other port can overlap
 # all of them.
 SPARE_PORTS = ("10.0.3.10/24", "192.168.3.10/24")
@@ -157,6 +159,22 @@ def check_outside(wish: Wish) -> None:
         outside.check(place)
 
 
+def wire_name(port: int) -> str:
+    """The switch between a port and a network interface; it has just these two."""
+    return f"wire{port}"
+
+
+def wires(wish: Wish) -> dict[str, Switch]:
+    """The switches that carry frames between ports and network interfaces."""
+    found = {}
+    for port, place in enumerate(wish.outside):
+        if place is not None and outside.needs_wire(place):
+            program = prepare.native_program("fast", SWITCH, "the switch")
+            outside.check_raw_frames(place, program)
+            found[wire_name(port)] = Switch(str(program), ["--link-local", "forward"])
+    return found
+
+
 def links(wish: Wish, config: flash.Config) -> list[Link]:
     if wish.host_mtu:
         check_mtu(wish.host_mtu)
@@ -167,15 +185,20 @@ def links(wish: Wish, config: flash.Config) -> list[Link]:
         mtus.append(max(mtus))
     target = "drive" if wish.target == "drive" else "peer"
     found = []
+    found_wires: list[Link] = []
     for n, addresses in enumerate(ports):
         ends = [End("host", n), End("peer" if n == 2 else target, n)]
         place = wish.outside[n] if n < len(wish.outside) else None
-        if place is not None:
+        if place is not None and outside.needs_wire(place):
+            ends[0] = End(wire_name(n), 1)
+            found_wires.append(Link(WIRE_LINK + n, [], mtus[n], ends=[
+                End(outside=str(place)), End(wire_name(n), 0)]))
+        elif place is not None:
             ends[0] = End(outside=str(place))
         if wish.listens:
             ends.reverse()
         found.append(Link(n, addresses, mtus[n], wish.host_mtu, wish.capture, ends))
-    return found
+    return found + found_wires
 
 
 def drive_media(wish: Wish) -> media.Media:
@@ -246,6 +269,7 @@ def configure(wish: Wish) -> Config:
     wishes.pack()           # Raises FlashError for a value out of range.
     cables = links(wish, wishes)
     check_outside(wish)
+    switches = wires(wish)
     # The media file is checked before a build that takes minutes.
     found = drive_media(wish) if with_drive else None
     guests = wish.host or wish.beside or not with_drive
@@ -253,7 +277,7 @@ def configure(wish: Wish) -> Config:
     prepare.report_sandbox()
     config = Config(wish.name, str(built.guest.path) if built.guest else "",
                     prepare.ensure_accel(built.guest) if built.guest else "tcg",
-                    cables)
+                    cables, switches=switches)
     if found is not None:
         assert built.qemu is not None and built.firmware is not None
         image, nqn = drive_flash(wish, wishes, built.firmware)
@@ -294,7 +318,11 @@ def connections(config: Config) -> list[str]:
     lines: list[str] = []
     for part in config.drives:
         for number, link in config.ports_of(part).items():
-            if link.outside:
-                lines += outside.instructions(number, Outside.of(link.outside),
+            place = link.outside
+            far = link.far_end(part).part
+            if far in config.switches and far == wire_name(number):
+                place = config.ports_of(far)[0].outside
+            if place:
+                lines += outside.instructions(number, Outside.of(place),
                                               link.targets, link.hosts, link.mtu)
     return lines

@@ -28,7 +28,7 @@ from typing import Any
 from qemu.qmp import EventListener, Message, QMPClient
 from qemu.qmp.error import QMPError
 
-from . import chosen, paths
+from . import chosen, outside, paths
 from .channel import Messages, Subscriber, Trace
 from .config import Config, part_file
 from .drive import (cable_command, drive_command, halt_event, loading,
@@ -123,9 +123,22 @@ class Part:
     def kind(self) -> str:
         return "drive" if self.is_drive else "host" if self.is_host else "peer"
 
-    def command(self) -> list[str]:
-        make = drive_command if self.is_drive else guest_command
-        return make(self.supervisor.config, part=self.name, folder=self.folder)
+    def command(self, descriptors: dict[int, int]) -> list[str]:
+        if self.is_drive:
+            return drive_command(self.supervisor.config, self.folder, self.name,
+                                 descriptors)
+        return guest_command(self.supervisor.config, self.name, self.folder)
+
+    def open_devices(self) -> dict[int, int]:
+        """Open files that a drive's QEMU inherits, by the port that they are for."""
+        if not self.is_drive:
+            return {}
+        found = {}
+        for port, link in self.supervisor.config.ports_of(self.name).items():
+            descriptor = outside.open_device(outside.Outside.of(link.outside))
+            if descriptor is not None:
+                found[port] = descriptor
+        return found
 
     @property
     def log(self) -> Path:
@@ -136,13 +149,16 @@ class Part:
         for path in (self.folder / f"{self.name}.qmp",
                      self.folder / f"{self.name}-user.qmp"):
             path.unlink(missing_ok=True)
-        command = [*self.command(), *more]
+        descriptors = self.open_devices()
+        command = [*self.command(descriptors), *more]
         with open(self.log, "a", encoding="utf-8") as log:
             log.write("$ " + " ".join(command) + "\n")
             log.flush()
             self.process = await asyncio.create_subprocess_exec(
                 *command, stdin=asyncio.subprocess.DEVNULL, stdout=log, stderr=log,
-                preexec_fn=die_with_parent)
+                preexec_fn=die_with_parent, pass_fds=descriptors.values())
+        for descriptor in descriptors.values():
+            os.close(descriptor)
         self.state = "running"
         self.why = ""
         self.supervisor.tell("part", part=self.name, state=self.state, why="")
@@ -324,7 +340,7 @@ class SwitchPart(Part):
     def has_monitor(self) -> bool:
         return self.writer is not None
 
-    def command(self) -> list[str]:
+    def command(self, descriptors: dict[int, int]) -> list[str]:
         return switch_command(self.supervisor.config, self.name, self.folder)
 
     async def connect_qmp(self) -> None:

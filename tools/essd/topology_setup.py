@@ -14,7 +14,6 @@ from .outside import Outside
 from .setup import Wish
 from .topology import Cable, Topology
 
-SWITCH = "tools/switch/essd-switch"
 DRIVE_MIB = 100             # memory of one idle drive, rounded up
 MACHINE_ID = Path("/etc/machine-id")
 
@@ -145,7 +144,7 @@ def configure(topology: Topology, name: str, capture: bool = False) -> Config:
     prepare.report_sandbox()
     program = ""
     if topology.switches:
-        program = str(prepare.native_program("fast", SWITCH, "the switch"))
+        program = str(prepare.native_program("fast", setup.SWITCH, "the switch"))
     config = Config(name, str(built.guest.path) if built.guest else "",
                     prepare.ensure_accel(built.guest) if built.guest else "tcg", cables)
     for part, wish in asked.items():

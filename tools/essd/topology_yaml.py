@@ -235,7 +235,7 @@ class Reader:
         """One end of a cable; switches and hosts number their ports themselves."""
         if "=" in text:
             try:
-                return End(outside=str(outside.parse(text)))
+                return End(outside=str(outside.parse(text, self.folder)))
             except EssdError as error:
                 self.mistake(mark, str(error))
                 return None
@@ -281,6 +281,10 @@ class Reader:
             if sorted(kinds) not in (["drive", "host"], ["", "drive"]):
                 self.mistake(cable.mark, f"{cable.ends[0]} - {cable.ends[1]}: put a switch "
                                          "between them")
+                return
+            if any(end.outside.startswith("iface=") for end in cable.ends):
+                self.mistake(cable.mark, f"{cable.ends[0]} - {cable.ends[1]}: put a switch "
+                                         "between a drive and a network interface")
                 return
         if cable.ends[0].part == cable.ends[1].part:
             self.mistake(cable.mark, f"both ends are at {cable.ends[0].part}")

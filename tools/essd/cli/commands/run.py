@@ -25,7 +25,7 @@ Port0 = Annotated[str | None, typer.Option(
     "ADDR/LEN,ADDR/LEN.  Default: the address saved in the drive, or "
     f"{DEFAULT_PORTS[0]} for a new drive.  And, with a comma between them, where the "
     "port's cable leads if not to the host: listen=PATH, dial=PATH, tcp=ADDR:PORT, "
-    "tcp-listen=[ADDR:]PORT or tap=NAME (see docs/connect-your-own.md).")]
+    "tcp-listen=[ADDR:]PORT, tap=NAME or iface=NAME (see docs/connect-your-own.md).")]
 Port1 = Annotated[str | None, typer.Option(
     metavar="ADDR/LEN|PLACE", help="Address of port 1, written like --port0.  Default: the "
     f"address saved in the drive, or {DEFAULT_PORTS[1]} for a new drive.")]
