@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Which clauses the conformance suite has tests for: tables of docs/conformance.md.
+"""Update the table of tested clauses in docs/conformance.md.
 
     PYTHONPATH=tools python3 -m essd.conform_clauses ESSD_CONFORM
 
-asks that program for its list and rewrites what is between the two marks.
-What has no test is written by hand, below them.
+reads the program's list of tests and replaces the text between the two marks.  The
+clauses without a test are listed by hand, below the marks.
 """
 
 import re
@@ -17,9 +17,8 @@ from pathlib import Path
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "conformance.md"
 BEGIN = "<!-- clauses: made by tools/essd/conform_clauses.py -->"
 END = "<!-- clauses: end -->"
-CHAPTERS = ("smoke", "eth", "net", "roce", "cm", "nvmf", "nvme", "limits", "robust")
 
-# As the tests write it, and its name.
+# (pattern of a specification in the list, its full name)
 SPECIFICATIONS = (
     (r"IBTA(?: Vol 1)?", "IBTA Vol 1"),
     (r"NVMe-oF(?: 1\.1)?", "NVMe-oF 1.1"),
@@ -31,10 +30,10 @@ LINE = re.compile(r"^([a-z]+\.\S+) +(\S.*?)(?:  +|$)")
 
 
 def read_list(text: str) -> list[tuple[str, str]]:
-    """(identifier, clauses) of each test."""
+    """The (identifier, clauses) of each test in the list."""
     found = [LINE.match(line) for line in text.splitlines() if line.strip()]
     if None in found or not found:
-        raise SystemExit("that is not what essd_conform --list says")
+        raise SystemExit("this program does not print a list like essd_conform --list --all")
     return [(match[1], match[2]) for match in found if match]
 
 
@@ -60,14 +59,8 @@ def order(clause: str) -> tuple[object, ...]:
                  for part in parts)
 
 
-def tables(tests: list[tuple[str, str]]) -> str:
-    chapters = Counter(name.partition(".")[0] for name, _ in tests)
-    lines = ["| chapter | tests |", "| --- | --- |"]
-    lines += [f"| `{name}` | {chapters[name]} |"
-              for name in sorted(chapters, key=lambda c: (
-                  CHAPTERS.index(c) if c in CHAPTERS else 99, c))]
-    lines += [f"| all | {len(tests)} |", "",
-              "| specification | clauses with tests (how many) |", "| --- | --- |"]
+def table(tests: list[tuple[str, str]]) -> str:
+    lines = ["| specification | clauses with tests (how many) |", "| --- | --- |"]
     found: dict[str, Counter[str]] = defaultdict(Counter)
     for _, text in tests:
         for name, clause in dict.fromkeys(clauses(text)):
@@ -89,7 +82,7 @@ def main() -> int:
     _, end, tail = rest.partition(END)
     if not (begin and end):
         raise SystemExit(f"{DOCUMENT.name} has no {BEGIN} ... {END}")
-    DOCUMENT.write_text(f"{head}{BEGIN}\n{tables(read_list(done.stdout))}\n{END}{tail}",
+    DOCUMENT.write_text(f"{head}{BEGIN}\n{table(read_list(done.stdout))}\n{END}{tail}",
                         encoding="utf-8")
     return 0
 

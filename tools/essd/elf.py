@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Firmware ELFs by build ID: symbols for images that run long after they were built.
+"""Firmware ELFs by build ID, which keep the symbols of images that drives still run.
 
-The linker writes the same build ID into the ELF and into the flat image, so that
-what a drive runs leads to the ELF it was made of, whatever was built since.
+The linker writes the same build ID into the ELF and into the flat image.  So the ELF
+of a running image is found even if the firmware has been built again since.
 """
 
 import os
@@ -27,15 +27,16 @@ def build_id(data: bytes) -> str | None:
 
 
 def kept(identity: str) -> Path:
-    """Where the ELF with that build ID is, if it has been kept."""
+    """The path at which the ELF with this build ID is kept, if it is."""
     return paths.cache() / "elf" / identity / "firmware.elf"
 
 
 def keep(path: Path) -> Path:
-    """Keep a copy of a firmware's ELF; copies unused for a month are dropped."""
+    """Keep a copy of a firmware's ELF; delete copies unused for a month."""
     identity = build_id(path.read_bytes())
     if identity is None:
-        raise EssdError(f"{path} has no build ID: it cannot be kept for gdb")
+        raise EssdError(f"{path} has no build ID, so gdb could not find it: link it with "
+                        "--build-id")
     to = kept(identity)
     copy(path, to)
     drop_unused(to.parent.parent)
@@ -43,7 +44,7 @@ def keep(path: Path) -> Path:
 
 
 def copy(path: Path, to: Path) -> None:
-    """Copy an ELF, unless that very ELF is there; readers see all of it or nothing."""
+    """Copy an ELF atomically, unless `to` has the same build ID already."""
     data = path.read_bytes()
     if to.exists() and build_id(to.read_bytes()) == build_id(data):
         os.utime(to.parent)
@@ -55,7 +56,7 @@ def copy(path: Path, to: Path) -> None:
 
 
 def drop_unused(folder: Path) -> None:
-    """Drop what no build and no debugger has asked for in a month."""
+    """Delete the ELFs that no build and no debugger has used for a month."""
     limit = time.time() - UNUSED_DAYS * 24 * 3600
     for old in folder.iterdir():
         if old.stat().st_mtime < limit:
@@ -63,7 +64,7 @@ def drop_unused(folder: Path) -> None:
 
 
 def find(identity: str) -> Path:
-    """The kept ELF with that build ID."""
+    """Return the kept ELF with this build ID."""
     path = kept(identity)
     if not path.exists():
         raise EssdError(f"no ELF is kept for the running firmware (build ID {identity}): "
