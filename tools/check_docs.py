@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Check the documents: the width of their lines, and that their links lead somewhere.
+"""Check the documents: the width of their lines, and that no link is dead.
 
-A line has at most 100 columns, rows of tables apart, since Markdown cannot wrap
-those.  A relative link names a file of the tree and, after a "#", one of its
-headings.  A path such as docs/nvme.md in any source is held to the same.  With
+A line has at most 100 columns, except for rows of tables, which Markdown cannot
+wrap.  A relative link names a file of the tree and, after a "#", one of its
+headings.  A path such as docs/nvme.md in any source must exist too.  With
 --shrink, documents that have become clean leave the list of those that are too
 wide (see lint_baseline.py); dead links are never excepted.
 """
@@ -39,7 +39,7 @@ def wide_lines(name: str, text: str) -> list[str]:
 
 
 def without_code_blocks(text: str) -> list[str]:
-    """The lines; those of code blocks are empty."""
+    """The lines of a document, with empty lines in place of code blocks."""
     lines, fence = [], ""
     for line in text.splitlines():
         match = FENCE.match(line)
@@ -68,9 +68,9 @@ def anchors(text: str) -> set[str]:
 
 
 def dead_link(document: pathlib.Path, link: str) -> str:
-    """Why a link of a document leads nowhere; empty if it does not."""
+    """Why a link of a document is dead; "" if it is not."""
     if re.match(r"[a-z][a-z+.-]*:", link):
-        return ""                       # another site: not looked up
+        return ""                       # other sites are not checked
     path, _, anchor = link.partition("#")
     target = (document.parent / path) if path else document
     if not target.resolve().is_relative_to(ROOT) or not target.exists():

@@ -11,8 +11,7 @@ import sys
 
 import lint_baseline
 
-# layer: the project's directories that it may include from, itself apart.
-# "" as a layer's value means: the project's own headers only, no system ones.
+# For each layer, the directories besides its own from which it may include headers.
 MAY_INCLUDE = {
     "lib": [],
     "net/wire": ["lib"],
@@ -25,7 +24,7 @@ MAY_INCLUDE = {
     "nvmeof/wire": ["lib"],
     "nvmeof/limits.h": ["lib"],
     "nvmeof/target": ["lib", "nvmeof/wire", "nvmeof/limits.h"],
-    # A connection manager is met through its seam only.
+    # It uses a connection manager only through the seam rdma_cm.h.
     "nvmeof/rdma": ["lib", "nvmeof", "net/verbs/verbs.h",
                     "net/verbs/rdma_cm.h"],
     "nvmeof/loopback": ["lib", "nvmeof/limits.h", "nvmeof/target/target.h",
@@ -54,7 +53,7 @@ MAY_INCLUDE = {
                      "firmware/store", "firmware/text", "hw-model/regs",
                      "net"],
     "firmware/arch": ["lib", "firmware/hal", "hw-model/regs"],
-    # The end of a program: says why on the console, leaves a record, resets.
+    # A panic prints its reason on the console, leaves a record and resets the drive.
     "firmware/arch/panic": ["lib", "firmware/hal", "firmware/arch",
                             "firmware/drivers", "hw-model/regs"],
     "firmware/store": ["lib", "firmware/hal", "firmware/drivers/flash.h"],
@@ -63,24 +62,24 @@ MAY_INCLUDE = {
     "hw-model/mgmt": ["lib", "hw-model/regs", "hw-model/core"],
     "firmware/mgmt": ["lib", "firmware/hal", "firmware/drivers/mgmt.h"],
     "firmware/drivers": ["lib", "firmware/hal", "hw-model/regs"],
-    # The RNIC's driver is what implements the verbs.
+    # The RNIC's driver implements the verbs.
     "firmware/drivers/rnic": ["lib", "firmware/hal", "hw-model/regs",
                               "net/verbs/verbs.h"],
 }
-# These know everything: firmware/app, firmware/native, hw-model/qemu, tests.
+# These directories may include every header.
 EVERYTHING = ("firmware/app", "firmware/native", "hw-model/qemu", "tests",
               "tools")
-# A header of this name belongs to its directory: no other one includes it, but
-# for the directory's own unit tests (tests/unit/<directory>).
+# Only the header's own directory and that directory's unit tests (in
+# tests/unit/<directory>) may include a header with such a name.
 PRIVATE = re.compile(r"(^|_)(internal|state)\.h$")
-# Tests of more than one directory that look inside on purpose.
+# These tests include private headers on purpose, for the reason given.
 WHITE_BOX = {
-    # Commands stand in both of the target's wait queues.
+    # It checks that commands wait in both of the target's queues.
     "tests/native/test_slow.c": ["nvmeof/target/state.h"],
-    # Every answer is held against what target and transport still owe.
+    # It compares every answer with the commands that target and transport still have.
     "tests/fuzz/sequence/sequence.c": ["nvmeof/rdma/rdma_state.h",
                                        "nvmeof/target/state.h"],
-    # The transport is tested with a real target behind it.
+    # It tests the transport with a real target.
     "tests/unit/nvmeof/rdma/test_rdma_transport.c": ["nvmeof/target/state.h"],
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
@@ -92,7 +91,7 @@ def layer_of(path: str) -> str | None:
 
 
 def may_look_inside(path: str, header: str) -> bool:
-    """Whether a file may include a header, if that is a private one."""
+    """Whether a file may include this header, which may be a private one."""
     directory, name = header.rsplit("/", 1)
     own = path.rsplit("/", 1)[0]
     return (not PRIVATE.search(name) or own == directory

@@ -7,8 +7,8 @@ import sys
 from essd.lints import tracked
 from essd.paths import TOP
 
-# Formats that have no comments, and what is licensed as a whole.  A patch has
-# the licence of what it changes.
+# File formats without comments, and folders that are licensed as a whole.  A patch has
+# the licence of the file that it changes.
 NO_LINE = (".json", ".bin", ".pcap", ".png", ".svg", ".md", ".patch", ".gitignore", "series",
            "etc/passwd", "etc/group")
 
@@ -19,7 +19,7 @@ def licence_of(name: str) -> str:
 
 
 def complaint(name: str, path: pathlib.Path) -> str:
-    """What is wrong with a file, or nothing."""
+    """What is wrong with a file's licence line; "" if it is correct."""
     if name.startswith("LICENSES/") or name.endswith(NO_LINE):
         return ""
     line = f"SPDX-License-Identifier: {licence_of(name)}"

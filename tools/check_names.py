@@ -14,8 +14,8 @@ import lint_baseline
 LINT = "names"
 # Names that have one meaning in C and in cmocka.
 ALLOWED = {"main", "min", "max", "setup", "teardown"}
-# A function's name stands directly before its parenthesis, as clang-format
-# puts it; what has "=" or ";" before that is data.
+# clang-format puts a function's name directly before its parenthesis.  A declaration
+# with "=" or ";" before the parenthesis is data.
 FUNCTION = re.compile(r"^static\b[^;={}()]*?\b(\w+)\(", re.M)
 # static void (*name)(void) and attributes that take arguments.
 NO_FUNCTION = {"__attribute__", "_Alignas"}

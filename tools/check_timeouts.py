@@ -18,7 +18,7 @@ EXCUSE = "# no timeout: "
 
 
 def waits_without_limit(tree: ast.AST) -> list[ast.Call]:
-    """The calls that wait for a process and may do so for ever."""
+    """The calls that wait for a process without a time limit."""
     awaited = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Await)}
     found = []
     for node in ast.walk(tree):
@@ -36,7 +36,7 @@ def waits_without_limit(tree: ast.AST) -> list[ast.Call]:
 
 
 def is_process(owner: ast.expr) -> bool:
-    """Whether a name is what this project calls a Popen."""
+    """Whether the name is one that this project gives to a Popen object."""
     name = owner.attr if isinstance(owner, ast.Attribute) else \
         owner.id if isinstance(owner, ast.Name) else ""
     return name in ("process", "popen", "child")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Lists of files that a lint does not hold to its rule yet.
+"""Lists of files that break the rule of a lint and are still permitted to.
 
 A list is tools/not_yet_clean/<lint>.txt.  It can only shrink: a lint fails when
 a file that is not listed breaks the rule, and also when a listed file keeps it.
@@ -49,7 +49,7 @@ def shrink(lint: str, dirty: set[str]) -> None:
 
 
 def complaints(lint: str, found: dict[str, list[str]]) -> list[str]:
-    """What to print: `found` holds each file's complaints, listed or not."""
+    """The complaints to print; `found` has those of every file, listed or not."""
     listed = read(lint)
     lines = [line for name in sorted(found) if name not in listed
              for line in found[name]]

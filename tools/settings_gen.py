@@ -25,7 +25,7 @@ C_KINDS = {"name": "word", "network4": "port_ipv4", "network6": "port_ipv6",
 # C
 
 def record_bytes(found: Schema, setting: Setting) -> int:
-    """How many bytes the block has for a number."""
+    """The number of bytes that the block has for a number."""
     part, _, name = setting.record[0].partition(".")
     return next((field.size for field in found.parts[part].fields
                  if field.name == name), 1)
@@ -183,7 +183,7 @@ def outputs(found: Schema) -> dict[Path, str]:
 
 
 def stale(found: Schema) -> dict[Path, str]:
-    """The files that are not as the schema would have them, with their new text."""
+    """The files that do not agree with the schema, with their new text."""
     return {path: text for path, text in outputs(found).items()
             if not path.exists() or path.read_text(encoding="utf-8") != text}
 
