@@ -12,6 +12,7 @@ from pathlib import Path
 
 import flood_frames
 import pytest
+import uart_dialogue
 from scapy.layers.inet6 import (
     ICMPv6EchoReply, ICMPv6EchoRequest, ICMPv6ND_NS, ICMPv6NDOptSrcLLAddr, IPv6)
 from scapy.layers.l2 import ARP, Ether
@@ -42,15 +43,15 @@ ECHO_ID = 0xe55d
 
 def configure(job: Job, **values: str) -> None:
     for key, value in values.items():
-        (said,) = console.ask(job.instance, f"config set {key} {value}")
+        (said,) = uart_dialogue.ask(job.instance, f"config set {key} {value}")
         assert said == "ok: with config save, at once", said
-    assert console.ask(job.instance, "config save") == ["ok"]
+    assert uart_dialogue.ask(job.instance, "config save") == ["ok"]
 
 
 def own(job: Job) -> dict[str, str]:
     """The drive's addresses and their states."""
     return dict(re.findall(r"port \d: ([^/]+)/\d+: (.*)",
-                           "\n".join(console.ask(job.instance, "addresses"))))
+                           "\n".join(uart_dialogue.ask(job.instance, "addresses"))))
 
 
 @pytest.fixture
@@ -107,7 +108,7 @@ def test_a_ninth_address_is_refused(addressed: Job) -> None:
     configure(job, **MORE)
     until(lambda: EIGHT <= own(job).keys())
     with pytest.raises(EssdError, match="address.4.ip: a drive has eight addresses"):
-        console.ask(job.instance, "config set address.4.ip 10.0.0.12/24")
+        uart_dialogue.ask(job.instance, "config set address.4.ip 10.0.0.12/24")
     assert EIGHT == {x for x in own(job) if not x.startswith("fe80")}
     assert "1 received" not in job.quiet("ping -c 1 -W 1 10.0.0.12", check=False)
 
@@ -204,7 +205,7 @@ def answered(job: Job, tmp: Path, frames: list[bytes], mac: str) -> tuple[set, i
 
 
 def neighbours(job: Job) -> int:
-    text = "\n".join(console.ask(job.instance, "pools"))
+    text = "\n".join(uart_dialogue.ask(job.instance, "pools"))
     match = re.search(rf"^neighbours: (\d+) of {PEERS}$", text, re.M)
     assert match, text
     return int(match[1])

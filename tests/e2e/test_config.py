@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import uart_dialogue
 
 from essd import console, flash, paths, settings, settings_cmd, settings_yaml, setup, steps
 from essd.settings import Values
@@ -94,11 +95,11 @@ def test_the_configuration_is_changed_on_the_console(drive: Job) -> None:
                        ("port.0.mtu 1400", "from the next start"),
                        ("address.0.ip 10.0.0.77/24", "at once"),
                        ("lldp.interval 5", "at once")):
-        assert console.ask(drive.instance, f"config set {line}") == [
+        assert uart_dialogue.ask(drive.instance, f"config set {line}") == [
             f"ok: with config save, {when}"]
     before = everywhere(drive)
     assert before["name"] == "none"             # a draft is nobody else's
-    assert console.ask(drive.instance, "config save") == [
+    assert uart_dialogue.ask(drive.instance, "config save") == [
         "name: from the next start", "port.0.mtu: from the next start", "ok"]
     assert "# port.0.mtu is 1500 until the drive's next start" in essd_config(
         drive).stdout.splitlines()

@@ -5,8 +5,9 @@ import re
 from collections.abc import Iterator
 
 import pytest
+import uart_dialogue
 
-from essd import console, pcap_check, setup, steps
+from essd import pcap_check, setup, steps
 from essd.flash import Network
 from essd.setup import Wish
 from essd.steps import Job
@@ -38,7 +39,7 @@ def rping(job: Job, options: str, address: str = ADDRESSES[0],
 
 
 def counters(job: Job) -> dict[str, int]:
-    text = "\n".join(console.ask(job.instance, "echo"))
+    text = "\n".join(uart_dialogue.ask(job.instance, "echo"))
     found = {name: int(value)
              for name, value in re.findall(r"echo: ([a-z-]+) +(\d+)$", text, re.M)}
     used = re.search(r"(\d+) of 4 connections", text)
@@ -95,10 +96,10 @@ def test_a_client_that_is_killed_leaves_nothing(echoing: Job) -> None:
 
 
 def test_the_service_is_switched_on_the_console(echoing: Job) -> None:
-    console.ask(echoing.instance, "echo off")
+    uart_dialogue.ask(echoing.instance, "echo off")
     output = rping(echoing, "-C 1 -V", check=False)
     assert "RDMA_CM_EVENT_REJECTED, error 8" in output, output
-    console.ask(echoing.instance, "echo on")
+    uart_dialogue.ask(echoing.instance, "echo on")
     rping(echoing, "-C 5 -V")
 
 

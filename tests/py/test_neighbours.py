@@ -9,8 +9,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import uart_dialogue
 
-from essd import console, mgmt, neighbours, port, show
+from essd import mgmt, neighbours, port, show
 from essd.cli.commands import disturb
 from essd.errors import EssdError
 from essd.instance import Instance
@@ -73,14 +74,14 @@ def talk(folder: Path, *replies: bytes) -> SimpleNamespace:
 def test_an_answer_is_separated_from_echo_log_and_prompts(tmp_path: Path) -> None:
     instance = talk(tmp_path, b"half a li\r\nessd> ",
                     b"port\r\n[  12.345678] lldp: port 0: x\r\nport 0: up\r\nessd> ")
-    assert console.ask(instance, "port") == ["port 0: up"]
+    assert uart_dialogue.ask(instance, "port") == ["port 0: up"]
 
 
 def test_a_half_typed_line_is_discarded_and_its_answer_skipped(
         tmp_path: Path) -> None:
     instance = talk(tmp_path, b"essd> config set x\r\nessd> ",
                     b"config\r\na 1\r\nessd> port\r\nport 0: up\r\nessd> ")
-    assert console.ask(instance, "port") == ["port 0: up"]
+    assert uart_dialogue.ask(instance, "port") == ["port 0: up"]
 
 
 def test_a_neighbour_named_like_the_prompt_does_not_end_the_answer(
@@ -89,29 +90,29 @@ def test_a_neighbour_named_like_the_prompt_does_not_end_the_answer(
     instance = talk(
         tmp_path, b"\r\nessd> ", b"neighbours\r\n" + name,
         b"[   1.000000] lldp: port 0: essd> neighbours\r\n" + name + b"essd> ")
-    assert console.ask(instance, "neighbours") == [
+    assert uart_dialogue.ask(instance, "neighbours") == [
         "port 0: neighbour 0: system essd> neighbours"] * 2
 
 
 def test_a_log_line_inside_the_echo_is_skipped(tmp_path: Path) -> None:
     instance = talk(tmp_path, b"\r\nessd> ",
                     b"po\r\n[   1.000000] x\r\nrt\r\nport 0: up\r\nessd> ")
-    assert console.ask(instance, "port") == ["port 0: up"]
+    assert uart_dialogue.ask(instance, "port") == ["port 0: up"]
 
 
 def test_a_refusal_is_an_error(tmp_path: Path) -> None:
     instance = talk(tmp_path, b"\r\nessd> ", b"x\r\nerror: no command x\r\nessd> ")
     with pytest.raises(EssdError, match="the drive's console reports: no command x"):
-        console.ask(instance, "x")
+        uart_dialogue.ask(instance, "x")
 
 
 def test_a_closed_console_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(EssdError, match="powered off|gone"):
-        console.ask(talk(tmp_path), "port")
+        uart_dialogue.ask(talk(tmp_path), "port")
 
 
 def test_a_console_that_does_not_answer_is_an_error(
         tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(console, "ANSWER_S", 0.2)
+    monkeypatch.setattr(uart_dialogue, "ANSWER_S", 0.2)
     with pytest.raises(EssdError, match="in use elsewhere"):
-        console.ask(talk(tmp_path, b"\r\n"), "port")
+        uart_dialogue.ask(talk(tmp_path, b"\r\n"), "port")
