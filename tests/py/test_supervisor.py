@@ -229,6 +229,18 @@ def test_an_unknown_port_is_refused(instance: Instance) -> None:
         instance.ask("port", port=7, plugged=False)
 
 
+@pytest.mark.parametrize("text", [
+    '{"links": []}', '{"links": [{"unknown": 1}]}', "no JSON"])
+def test_an_instance_of_another_version_of_essd_is_named(
+        text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    instance = Instance("unit")
+    instance.folder.mkdir(parents=True)
+    (instance.folder / "config.json").write_text(text)
+    with pytest.raises(EssdError, match="another version of essd started the instance unit"):
+        _ = instance.config
+
+
 @pytest.mark.parametrize(("line", "error"), [
     (b"nonsense\n", "a request is one line"),
     (b"[]\n", "a request is one line"),

@@ -117,7 +117,12 @@ class Instance:
 
     @property
     def config(self) -> Config:
-        return Config.from_json((self.folder / "config.json").read_text())
+        try:
+            return Config.from_json((self.folder / "config.json").read_text())
+        except (KeyError, TypeError, ValueError):
+            raise EssdError(f"another version of essd started the instance {self.name}: "
+                            f"stop it with {self.hint('down')}, then start it again"
+                            ) from None
 
     def start(self, config: Config, bound: bool = False) -> None:
         """Start the supervisor, which starts every part.
