@@ -4,7 +4,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import chosen, setup, show, status, topology, topology_setup, topology_yaml
+from . import (chosen, setup, show, status, topology, topology_draw, topology_setup,
+               topology_yaml)
 from .errors import EssdError
 from .instance import Instance
 from .topology import Topology
@@ -80,3 +81,21 @@ def hints(instance: Instance) -> list[str]:
         lines.append(f"      {instance.hint('console', drive)}")
         lines.append(f"      {instance.hint('power-cut', drive)}")
     return lines
+
+
+def draw(file: Path | None, name: str, target: Path | None) -> None:
+    """Draw a file's topology, or that of a running instance."""
+    if file is not None:
+        found = topology_yaml.read(file)
+    else:
+        instance = Instance(chosen.instance(name))
+        instance.status()       # Raises EssdError if the instance is not running.
+        found = topology_draw.of_config(instance.config)
+    if target is None:
+        show.console.print(topology_draw.tree(found))
+        return
+    try:
+        target.write_text(topology_draw.svg(found), "utf-8")
+    except OSError as error:
+        raise EssdError(f"{target}: {error.strerror}") from None
+    show.note(f"written: {target}")

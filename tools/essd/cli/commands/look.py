@@ -120,3 +120,20 @@ def qmp(command: Annotated[str, typer.Argument(
     part = chosen.check_word("--part", part or instance.drive, instance.status()["parts"])
     reply = instance.ask("qmp", part=part, execute=command, arguments=data)
     print(json.dumps(reply, indent=2))
+
+
+@command(LOOK)
+def topology(file: Annotated[Path | None, typer.Argument(
+                 metavar="[FILE]", help="YAML file.  Default: what the instance was "
+                 "started from.")] = None,
+             svg: Annotated[Path | None, typer.Option(
+                 "--svg", metavar="FILE", help="Write the drawing to this file, as SVG."
+                 )] = None,
+             name: Annotated[str, typer.Option(
+                 "--name", metavar="NAME", show_default=False,
+                 autocompletion=completion.instances,
+                 help="Name of the instance.  Default: the only one that runs.")] = ""
+             ) -> None:
+    """Draw a topology in the terminal or as SVG (see docs/topologies.md)."""
+    from ... import topology_cmd
+    topology_cmd.draw(file, name, svg)

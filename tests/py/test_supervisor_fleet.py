@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A supervisor with several drives and a switch; programs of the test's stand for them."""
+
+import asyncio
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_debugger import Monitor
+from test_supervisor import make_fake
+
+from essd.config import Config, Drive, End, Host, Link, Switch
+from essd.errors import EssdError
+from essd.instance import Instance
+from essd.supervisor import Supervisor
+
+# Answers each request on its control socket, and writes the requests to its log.
+FAKE_SWITCH = """#!{python}
+import os, socket, sys
+path = sys.argv[sys.argv.index("--control") + 1]
+if os.path.exists(path):
+    os.unlink(path)
+server = socket.socket(socket.AF_UNIX)
+server.bind(path)
+server.listen()
+connection = server.accept()[0]
+for line in connection.makefile():
+    print("asked:", line, end="", flush=True)
+    reply = '{{"error": "no such port"}}' if "port=9" in line else '{{"return": {{}}}}'
+    connection.sendall(reply.encode() + b"\\n")
+"""
+
+
+def fleet_config(folder: Path) -> Config:
+    fake = make_fake(folder / "qemu")
+    switch = folder / "switch"
+    switch.write_text(FAKE_SWITCH.format(python=sys.executable))
+    switch.chmod(0o755)
+    links = [Link(n, [f"10.0.0.{10 + n}/24"],
+                  ends=[End("switch0", n), End(f"drive{n}", 0)]) for n in range(3)]
+    return Config("fleet", "", "tcg", links,
+                  {f"drive{n}": Drive(str(fake), "flash", "media", "raw", f"nqn{n}")
+                   for n in range(3)}, switches={"switch0": Switch(str(switch))})
+
+
+@pytest.fixture
+def fleet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Instance]:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    instance = Instance("fleet")
+    instance.start(fleet_config(tmp_path))
+    instance.wait_started()
+    yield instance
+    instance.stop()
+
+
+def states(instance: Instance) -> dict[str, str]:
+    return {name: part["state"] for name, part in instance.status()["parts"].items()}
+
+
+def test_a_power_cut_of_one_drive_leaves_the_others(fleet: Instance) -> None:
+    pids = {name: part["pid"] for name, part in fleet.status()["parts"].items()}
+    fleet.ask("power-cut", part="drive1")
+    assert states(fleet) == {"switch0": "running", "drive0": "running", "drive1": "off",
+                             "drive2": "running"}
+    fleet.ask("power-on", part="drive1")
+    now = {name: part["pid"] for name, part in fleet.status()["parts"].items()}
+    assert now.pop("drive1") != pids.pop("drive1")
+    assert now == pids
+
+
+def test_a_command_has_to_name_one_of_several_drives(fleet: Instance) -> None:
+    with pytest.raises(EssdError, match="several drives: name one of drive0, drive1"):
+        fleet.ask("power-cut")
+    with pytest.raises(EssdError, match="has no drive7: its parts are"):
+        fleet.ask("power-cut", part="drive7")
+    with pytest.raises(EssdError, match="switch0 is not a drive"):
+        fleet.ask("reset", part="switch0")
+    with pytest.raises(EssdError, match="drive0 has no cable at port 1"):
+        fleet.ask("port", part="drive0", port=1, plugged=False)
+    assert set(states(fleet).values()) == {"running"}
+
+
+def requests(fleet: Instance) -> list[str]:
+    text = (fleet.folder / "switch0.log").read_text()
+    return [line.removeprefix("asked: ") for line in text.splitlines()
+            if line.startswith("asked: ")]
+
+
+def test_a_pulled_cable_is_down_at_the_switch_and_stays_so(fleet: Instance) -> None:
+    fleet.ask("port", part="drive2", port=0, plugged=False)
+    assert requests(fleet) == ["set port=2 link=down"]
+    fleet.ask("power-cut", part="switch0")
+    fleet.ask("power-on", part="switch0")
+    assert requests(fleet) == ["set port=2 link=down"] * 2
+    fleet.ask("port", part="drive2", port=0, plugged=True)
+    assert requests(fleet)[-1] == "set port=2 link=up"
+
+
+def test_a_request_goes_to_the_switch_and_its_answer_comes_back(fleet: Instance) -> None:
+    assert fleet.ask("switch", part="switch0", request="show") == {}
+    with pytest.raises(EssdError, match="switch0: no such port"):
+        fleet.ask("switch", part="switch0", request="show port=9")
+    with pytest.raises(EssdError, match="drive0 is not a switch: there are switch0"):
+        fleet.ask("switch", part="drive0", request="show")
+    with pytest.raises(EssdError, match="is one line of at most"):
+        fleet.ask("switch", part="switch0", request="show\nmacs")
+    fleet.ask("power-cut", part="switch0")
+    with pytest.raises(EssdError, match="switch0 is not running"):
+        fleet.ask("switch", part="switch0", request="show")
+
+
+def test_each_drive_has_files_of_its_own(fleet: Instance) -> None:
+    command = (fleet.folder / "drive1.log").read_text().splitlines()[0]
+    for name in ("console", "mgmt", "trace", "gdb"):
+        assert f"path={fleet.folder}/drive1.{name}.sock" in command
+    assert f"logfile={fleet.folder}/drive1.console" in command
+    assert fleet.of("drive1").file("console.sock").name == "drive1.console.sock"
+
+
+class Halting:
+    """A supervisor whose machines are monitors only."""
+
+    def __init__(self, folder: Path) -> None:
+        config = fleet_config(folder)
+        config.hosts["host"] = Host()
+        self.supervisor = Supervisor(folder, config)
+        self.monitors = {name: Monitor() for name in ("host", *config.drives)}
+        for name, monitor in self.monitors.items():
+            self.supervisor.parts[name].qmp = monitor       # type: ignore[assignment]
+
+    async def event(self, name: str, part: str) -> None:
+        now = time.time()
+        event: dict[str, Any] = {"event": name, "timestamp": {
+            "seconds": int(now), "microseconds": int(now % 1 * 1e6)}}
+        await self.supervisor.on_event(self.supervisor.parts[part], event)
+
+    @property
+    def asked(self) -> dict[str, list[str]]:
+        return {name: monitor.asked for name, monitor in self.monitors.items()}
+
+
+def test_all_other_drives_and_the_host_halt_and_go_on_with_a_drive(tmp_path: Path) -> None:
+    halting = Halting(tmp_path)
+
+    async def run() -> None:
+        await halting.event("STOP", "drive1")
+        # QEMU reports that the others have stopped, which halts nobody again.
+        for name in ("drive0", "drive2"):
+            await halting.event("STOP", name)
+        assert halting.asked == {"host": ["stop"], "drive0": ["stop"], "drive1": [],
+                                 "drive2": ["stop"]}
+        await halting.event("RESUME", "drive1")
+        for name in ("drive0", "drive2"):
+            await halting.event("RESUME", name)
+
+    asyncio.run(run())
+    assert halting.asked == {"host": ["stop", "cont"], "drive0": ["stop", "cont"],
+                             "drive1": [], "drive2": ["stop", "cont"]}
+    assert not any(part.halted for part in halting.supervisor.parts.values())
+
+
+def test_a_halted_drive_that_loses_its_power_lets_the_others_go_on(tmp_path: Path) -> None:
+    halting = Halting(tmp_path)
+
+    async def run() -> None:
+        await halting.event("STOP", "drive0")
+        await halting.supervisor.parts["drive0"].gone()
+
+    asyncio.run(run())
+    assert halting.asked["drive2"] == ["stop", "cont"]
+    assert halting.asked["host"] == ["stop", "cont"]
+    assert not halting.supervisor.parts["drive0"].halted
