@@ -1,18 +1,26 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A mistake on the command line gives one line on stderr and a status other than 0."""
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from essd import paths
 
 
+@pytest.fixture(autouse=True)
+def no_instances(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No instance is running, whatever other tests do at the same time."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+
+
 def essd(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-m", "essd", *words], check=False,
                           cwd=paths.TOP / "tools", text=True, capture_output=True,
-                          stdin=subprocess.DEVNULL, timeout=120)
+                          stdin=subprocess.DEVNULL, timeout=120, env=os.environ)
 
 
 @pytest.mark.parametrize("words, said", [
@@ -61,3 +69,20 @@ def test_a_mistake_in_a_configuration_file_is_reported_in_one_line(
 def test_a_call_without_arguments_prints_the_help() -> None:
     done = essd()
     assert "Usage: essd" in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("words", ["list", "--version", "conform --help"])
+def test_output_to_a_full_disk_is_reported_in_one_line(words: str) -> None:
+    done = subprocess.run(["sh", "-c", f"{sys.executable} -m essd {words} > /dev/full"],
+                          check=False, cwd=paths.TOP / "tools", text=True,
+                          stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, timeout=120)
+    assert done.returncode == 1
+    assert done.stderr == ("essd: standard output cannot be written: "
+                           "No space left on device\n")
+
+
+def test_a_command_runs_with_closed_output() -> None:
+    done = subprocess.run(["sh", "-c", f"{sys.executable} -m essd --version >&-"],
+                          check=False, cwd=paths.TOP / "tools", text=True,
+                          stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")
