@@ -17,11 +17,12 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from rich.table import Table
 
-from . import cpu, interrupts, setup, show
+from . import bench_report, cpu, interrupts, setup, show
 from .chosen import check_word
 from .errors import EssdError
 from .instance import Instance
@@ -30,13 +31,14 @@ from .steps import Job, wait_target
 
 NAMES = {"drive": "drive", "peer": "nvmet"}
 
+# The names are those of --native, too (bench_native.WORKLOADS).
 WORKLOADS = [
-    ("4K randread QD1", "--rw=randread --bs=4k --iodepth=1"),
-    ("4K randread QD64", "--rw=randread --bs=4k --iodepth=64"),
-    ("4K randwrite QD1", "--rw=randwrite --bs=4k --iodepth=1"),
-    ("4K randwrite QD64", "--rw=randwrite --bs=4k --iodepth=64"),
-    ("128K read QD64", "--rw=read --bs=128k --iodepth=64"),
-    ("128K write QD64", "--rw=write --bs=128k --iodepth=64"),
+    ("4k-randread-qd1", "--rw=randread --bs=4k --iodepth=1"),
+    ("4k-randread-qd64", "--rw=randread --bs=4k --iodepth=64"),
+    ("4k-randwrite-qd1", "--rw=randwrite --bs=4k --iodepth=1"),
+    ("4k-randwrite-qd64", "--rw=randwrite --bs=4k --iodepth=64"),
+    ("128k-read-qd64", "--rw=read --bs=128k --iodepth=64"),
+    ("128k-write-qd64", "--rw=write --bs=128k --iodepth=64"),
 ]
 # nvme connect options, the same for both targets: queue size and I/O queues.
 QUEUES = "-Q 64 -i 1"
@@ -121,7 +123,7 @@ def run(jobs: list[Job], seconds: int, rounds: int, only: str,
         fill(job)
     medians = []
     for workload, options in WORKLOADS:
-        if only not in workload:
+        if only.lower() not in workload:
             continue
         rows: dict[str, list[Row]] = {job.target: [] for job in jobs}
         for _ in range(rounds):
@@ -164,17 +166,43 @@ def show_rows(rows: list[Row]) -> None:
                       f"{100 * cost['drive'] / cost['peer']:.0f}% of nvmet's CPU")
 
 
+@dataclass(frozen=True)
+class Output:
+    """What becomes of the results besides a table."""
+
+    as_json: bool = False
+    html: Path | None = None
+    compare: Path | None = None     # results of an earlier run
+
+    def earlier(self) -> list[bench_report.Result] | None:
+        return bench_report.load(self.compare) if self.compare else None
+
+    def write(self, data: Any, earlier: list[bench_report.Result] | None,
+              title: str) -> None:
+        """Write the results, as --json prints them, in the forms asked for."""
+        results = bench_report.results_of(data)
+        if earlier is not None and not self.as_json:
+            show.line()
+            show.line(f"beside {self.compare}:")
+            show.console.print(bench_report.compare(earlier, results))
+        if self.html:
+            bench_report.write_page(self.html, results, earlier, title)
+        if self.as_json:
+            print(json.dumps(data, indent=2))
+
+
 def command(native: bool, seconds: int, rounds: int, only: str, mtu: int,
-            target: str, as_json: bool) -> None:
+            target: str, output: Output) -> None:
     """Run `essd bench`."""
     check_word("--target", target, ("both", "drive", "nvmet"))
-    if as_json:
+    if output.as_json:
         show.only_data()
+    earlier = output.earlier()      # a file that cannot be read is refused first
     if native:
         from . import bench_native
-        bench_native.command(seconds, only, mtu, as_json)
+        bench_native.command(seconds, only, mtu, output, earlier)
         return
-    if not any(only in workload for workload, _ in WORKLOADS):
+    if not any(only.lower() in workload for workload, _ in WORKLOADS):
         raise EssdError(f"--only {only}: no workload contains this text; use "
                         f"{', '.join(workload for workload, _ in WORKLOADS)}")
     instance = Instance("bench")
@@ -198,7 +226,7 @@ def command(native: bool, seconds: int, rounds: int, only: str, mtu: int,
         with interrupts.ignored():
             instance.stop()
             setup.forget("bench")
-    if as_json:
-        print(json.dumps([dataclasses.asdict(row) for row in rows], indent=2))
-    else:
+    if not output.as_json:
         show_rows(rows)
+    output.write([dataclasses.asdict(row) for row in rows], earlier,
+                 "essd bench: the drive and Linux nvmet, with a Linux host")

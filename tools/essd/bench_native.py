@@ -16,15 +16,19 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
 from . import cpu, interrupts, prepare, setup, show
+from .bench_report import Result
 from .config import Config
 from .drive import drive_command
 from .errors import LOOK_UP_S, EssdError
 from .setup import Wish
+
+if TYPE_CHECKING:
+    from .bench import Output
 
 NAME = "bench-native"
 IDLE_S = 3.0
@@ -177,7 +181,8 @@ def show_rows(rows: list[Row], facts: Facts) -> None:
               f"load; idle CPU: {100 * facts.idle_cpu:.1f}% of a core")
 
 
-def command(seconds: int, only: str, mtu: int, as_json: bool) -> None:
+def command(seconds: int, only: str, mtu: int, output: "Output",
+            earlier: list[Result] | None) -> None:
     """Run `essd bench --native`."""
     program = build_initiator()
     setup.forget(NAME)
@@ -188,8 +193,8 @@ def command(seconds: int, only: str, mtu: int, as_json: bool) -> None:
     finally:
         with interrupts.ignored():
             setup.forget(NAME)
-    if as_json:
-        print(json.dumps({"workloads": [dataclasses.asdict(r) for r in rows],
-                          **dataclasses.asdict(facts)}, indent=2))
-    else:
+    if not output.as_json:
         show_rows(rows, facts)
+    output.write({"workloads": [dataclasses.asdict(r) for r in rows],
+                  **dataclasses.asdict(facts)}, earlier,
+                 "essd bench --native: the drive alone")

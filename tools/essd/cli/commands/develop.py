@@ -94,10 +94,16 @@ def bench(native: Annotated[bool, typer.Option(
           target: Annotated[str, typer.Option(
               help="Target to measure: both, drive or nvmet.")] = "both",
           as_json: AsJson = False,
+          html: Annotated[Path | None, typer.Option(
+              metavar="FILE", help="Write an HTML page with charts, one file.")] = None,
+          compare: Annotated[Path | None, typer.Option(
+              metavar="FILE", help="Compare with an earlier run of the same kind: a "
+                                   "file that --json has written.")] = None,
           ) -> None:
     """Measure the performance of the drive and of Linux nvmet for comparison."""
     from ... import bench as bench_module
-    bench_module.command(native, seconds, rounds, only, mtu, target, as_json)
+    bench_module.command(native, seconds, rounds, only, mtu, target,
+                         bench_module.Output(as_json, html, compare))
 
 
 @command(DEVELOP)

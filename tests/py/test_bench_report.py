@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Results of `essd bench`: read, compared, drawn."""
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from essd import bench, bench_native, bench_report
+from essd.errors import EssdError
+
+HOST_ROW = bench.Row("4k-randread-qd1", "peer", 1000.4, 4.1, 500, 900, 150, 800, 0.8)
+NATIVE_ROW = bench_native.Row("4k-randread-qd1", 4000, 16, 240, 700, 190, 100)
+
+
+def saved(path: Path, *rows: bench.Row) -> Path:
+    path.write_text(json.dumps([dataclasses.asdict(row) for row in rows]))
+    return path
+
+
+def test_both_kinds_of_runs_have_the_same_workloads() -> None:
+    assert tuple(name for name, _ in bench.WORKLOADS) == bench_native.WORKLOADS
+
+
+def test_results_of_both_kinds_are_read(tmp_path: Path) -> None:
+    found = bench_report.load(saved(tmp_path / "host.json", HOST_ROW))
+    assert found == [bench_report.Result("4k-randread-qd1", "nvmet", {
+        "iops": 1000.4, "mb_s": 4.1, "mean_us": 500, "p99_us": 900, "cpu": 150})]
+    native = bench_report.results_of({"workloads": [dataclasses.asdict(NATIVE_ROW)],
+                                      "idle_mib": 1})
+    assert (native[0].target, native[0].values["cpu"]) == ("drive", 190)
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", "[1]", '{"workloads": [{}]}', "null",
+                                  '[{"workload": "w"}]', '[{"workload": "w", "iops": "x"}]'])
+def test_a_file_without_results_is_refused_in_one_line(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "bad.json"
+    path.write_text(text)
+    with pytest.raises(EssdError, match="the file has no results; write one with"):
+        bench_report.load(path)
+    with pytest.raises(EssdError, match="No such file"):
+        bench_report.load(tmp_path / "none.json")
+
+
+def text_of(table: object) -> str:
+    console = Console(width=200, record=True, file=open("/dev/null", "w"))  # noqa: SIM115
+    console.print(table)
+    return console.export_text()
+
+
+def test_two_runs_are_compared_by_workload_and_target() -> None:
+    faster = dataclasses.replace(HOST_ROW, iops=1500.6, target_cpu=75)
+    old = bench_report.results_of([dataclasses.asdict(HOST_ROW)])
+    new = bench_report.results_of([dataclasses.asdict(faster)])
+    text = text_of(bench_report.compare(old, new))
+    assert "1000 -> 1501 (+50.0%)" in text and "150 -> 75 (-50.0%)" in text
+    other = bench_report.results_of([dataclasses.asdict(
+        dataclasses.replace(HOST_ROW, target="drive"))])
+    with pytest.raises(EssdError, match="no workload in common"):
+        bench_report.compare(old, other)
+
+
+def test_the_page_needs_no_other_file_and_shows_every_value(tmp_path: Path) -> None:
+    old = bench_report.results_of([dataclasses.asdict(HOST_ROW)])
+    new = bench_report.results_of([dataclasses.asdict(
+        dataclasses.replace(HOST_ROW, iops=500.2))])
+    path = tmp_path / "bench.html"
+    bench_report.write_page(path, new, old, "a <b> & c")
+    page = path.read_text()
+    assert "a &lt;b&gt; &amp; c" in page and "(-50.0%)" in page
+    assert "4k-randread-qd1, nvmet" in page
+    assert not any(word in page for word in ("http", "src=", "<link", "<script"))
+    with pytest.raises(EssdError, match="--html"):
+        bench_report.write_page(tmp_path / "none" / "x.html", new, None, "t")
