@@ -61,16 +61,22 @@ class Peer:
 
     def receive(self) -> bytes:
         """The next frame; the connection must not end."""
-        while True:
-            if len(self.data) >= 4:
-                end = 4 + struct.unpack_from("!I", self.data)[0]
-                if len(self.data) >= end:
-                    data = bytes(self.data[4:end])
-                    del self.data[:end]
-                    return data
+        while (data := self.take()) is None:
             more = self.socket.recv(1 << 20)
             assert more, "the switch closed the connection"
             self.data += more
+        return data
+
+    def take(self) -> bytes | None:
+        """The next frame of those that came; None: it is not whole."""
+        if len(self.data) < 4:
+            return None
+        end = 4 + struct.unpack_from("!I", self.data)[0]
+        if len(self.data) < end:
+            return None
+        data = bytes(self.data[4:end])
+        del self.data[:end]
+        return data
 
     def frames(self, count: int) -> list[bytes]:
         return [self.receive() for _ in range(count)]

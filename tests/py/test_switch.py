@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """essd-switch with stream sockets instead of drives and hosts."""
 
+import contextlib
 import os
 import random
 import socket
@@ -254,7 +255,7 @@ def test_a_cable_delays_by_its_time_and_keeps_the_order(start: Start) -> None:
         assert number_of(peers[1].receive()) == number
         times.append(time.monotonic() - begin)
     assert min(times) >= 0.07
-    assert max(times) < 0.3
+    assert max(times) < 2
     assert max(times) - min(times) > 0.003
     peers[0].send(*(numbered(1, 0, number, 60) for number in range(500)))
     assert [number_of(data) for data in peers[1].frames(500)] == list(range(500))
@@ -271,7 +272,7 @@ def test_a_cable_of_a_speed_carries_no_more(start: Start) -> None:
     peers[0].send(*(numbered(1, 0, number, 1226) for number in range(200)))
     peers[1].frames(200)
     # 200 times 1250 bytes are 2 Mbit.
-    assert 0.19 < time.monotonic() - begin < 0.6
+    assert 0.19 < time.monotonic() - begin < 3
 
 
 def test_a_slow_output_stops_its_sender_and_no_one_else(start: Start) -> None:
@@ -283,7 +284,9 @@ def test_a_slow_output_stops_its_sender_and_no_one_else(start: Start) -> None:
     for number in range(1000):
         peers[2].send(numbered(3, 2, number))
         assert number_of(peers[3].receive()) == number
-    assert time.monotonic() - begin < 5
+    # What the slow port has in its queue alone takes a second.
+    assert switch.port(0)["paused"]
+    assert time.monotonic() - begin < 15
     assert switch.counter(1, "tx_full") == 0
 
 
@@ -518,6 +521,87 @@ def test_many_addresses_of_one_port_leave_the_switch_working(start: Start) -> No
     assert switch.control.ask("macs") == {"macs": []}
     c.send(frame(mac(2), mac(3)))
     assert a.receive() == b.receive() == frame(mac(2), mac(3))
+
+
+class Restless(threading.Thread):
+    """A device that comes and goes, sends, reads, or does not.  What it receives has
+    to be whole and in order.
+    """
+
+    def __init__(self, number: int, path: Path, end: float) -> None:
+        super().__init__()
+        self.path, self.end, self.number = path, end, number
+        self.random = random.Random(number)
+        self.sent = self.received = 0
+        self.last: dict[bytes, int] = {}
+
+    def run(self) -> None:
+        while time.monotonic() < self.end:
+            with socket.socket(socket.AF_UNIX) as connection, contextlib.suppress(OSError):
+                connection.connect(str(self.path))
+                self.serve(connection, time.monotonic() + self.random.choice((0.01, 0.2, 2)))
+
+    def serve(self, connection: socket.socket, end: float) -> None:
+        sends, reads = self.random.choice(((True, True), (True, False), (False, True)))
+        out, peer = bytearray(), Peer(connection)
+        connection.settimeout(0.02)
+        while time.monotonic() < min(end, self.end):
+            if sends and len(out) < 100000:
+                out += wire(*(self.make() for _ in range(self.random.randrange(20))))
+            with contextlib.suppress(TimeoutError):
+                del out[:connection.send(out[:self.random.choice((1, 5, 1000, 100000))])]
+            if reads:
+                with contextlib.suppress(TimeoutError):
+                    peer.data += connection.recv(self.random.choice((1, 100, 1 << 16)))
+            while (data := peer.take()) is not None:
+                self.check(data)
+
+    def make(self) -> bytes:
+        self.sent += 1
+        dst = self.random.choice((BROADCAST, *map(mac, range(4))))
+        size = self.random.choice((60, 61, 200, 1514, 4200, 9018))
+        body = struct.pack("!IH", self.sent, size) + bytes((self.sent % 256,)) * (size - 20)
+        return frame(dst, mac(self.number), body)
+
+    def check(self, data: bytes) -> None:
+        if data[12:14] == b"\x81\0":
+            data = data[:12] + data[16:]
+        source, number, size = data[6:12], *struct.unpack_from("!IH", data, 14)
+        assert data == frame(data[:6], source, data[14:20] + bytes((number % 256,)) * (size - 20))
+        assert number > self.last.get(source, 0), "a frame came twice, or was overtaken"
+        self.last[source] = number
+        self.received += 1
+
+
+def test_devices_and_settings_that_change_all_the_time_tear_no_frame(
+        start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    failures: list[object] = []
+    monkeypatch.setattr(threading, "excepthook", lambda args: failures.append(args.exc_value))
+    switch, rng = start("", "", "", ""), random.Random(3)
+    devices = [Restless(n, switch.path(n), time.monotonic() + 6) for n in range(4)]
+    for device in devices:
+        device.start()
+    while devices[0].is_alive():
+        words = rng.choice((
+            "link=down", "link=up", "link=up", "loss=0.1", "loss=0", "delay=20ms", "delay=0",
+            "jitter=3ms", "jitter=0", "speed=10M", "speed=0", "full=drop", "full=pause",
+            "stall=20ms", "stall=0", "capture=/dev/full", "capture=off", "vlan=7", "vlan=any"))
+        switch.control.ask(f"set port={rng.randrange(4)} {words}")
+        time.sleep(rng.choice((0, 0.001, 0.05)))
+    for device in devices:
+        device.join(WAIT_S)
+    assert failures == []
+    assert all(device.received > 0 for device in devices)
+    # And then it is a switch as before.
+    for number in range(4):
+        switch.control.ask(f"set port={number} link=up loss=0 delay=0 jitter=0 speed=0 vlan=any "
+                           "full=pause stall=0")
+    wait_until(lambda: not any(switch.port(n)["connected"] for n in range(4)), "all gone")
+    peers = switch.connect_all(4)
+    peers[0].send(frame(BROADCAST, mac(9), b"the end"))
+    for peer in peers[1:]:
+        while peer.receive() != frame(BROADCAST, mac(9), b"the end"):
+            pass                # frames that were on the way
 
 
 def test_an_idle_switch_uses_no_cpu_time(start: Start) -> None:
