@@ -118,11 +118,14 @@ void drive_update_addresses(struct drive *drive)
     nvmf_target_set_addresses(drive->target, addresses->list, addresses->count);
 }
 
-/* Log one line for each association, for its admin queue. */
+/*
+ * Log refused connections, and the start and end of each admin queue's
+ * connection.  Connections of I/O queues are not logged.
+ */
 static void log_conn_event(void *ctx, const struct rdma_conn_event *event)
 {
     struct drive *drive = ctx;
-    /* net/cm gives the bytes of the IP address. */
+    /* The event holds the IP address as 16 bytes in network order. */
     struct ip_addr peer = ip_addr_from_bytes(event->peer.bytes);
     struct ip_text text = ip_text(&peer);
 

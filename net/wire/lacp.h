@@ -18,7 +18,7 @@ enum { /* byte offsets in an LACPDU; big-endian */
        SLOW_SUBTYPE = 0,
        SLOW_VERSION = 1,
        LACP_ACTOR = 2,      /* type, length, struct lacp_info, 3 reserved */
-       LACP_PARTNER = 22,   /* likewise */
+       LACP_PARTNER = 22,   /* the same fields as LACP_ACTOR */
        LACP_COLLECTOR = 42, /* type, length, delay:16, 12 reserved */
        LACP_TERMINATOR = 58,
        SLOW_LEN = 110, /* of all slow protocols' PDUs here */

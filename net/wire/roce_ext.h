@@ -16,27 +16,28 @@
 
 #include "lib/util.h"
 
-enum { /* RDMA extended: READ request, first or only WRITE; big-endian */
+enum { /* RETH: in a READ request, and in the first or only packet of a WRITE;
+        * big-endian */
        RETH_VA = 0,
        RETH_RKEY = 8,
        RETH_DMA_LEN = 12,
        RETH_LEN = 16,
 };
 
-enum { /* acknowledge */
+enum { /* AETH: in acknowledgements and READ responses */
        AETH_SYNDROME = 0,
        AETH_MSN = 1, /* 24 bits */
        AETH_LEN = 4,
 };
 
-enum { /* datagram */
+enum { /* DETH: in datagrams (UD) */
        DETH_QKEY = 0,
        DETH_RESERVED = 4,
        DETH_SRC_QP = 5, /* 24 bits */
        DETH_LEN = 8,
 };
 
-enum { /* invalidate; immediate data; atomics */
+enum { /* IETH: invalidate; ImmDt: immediate data; the two headers of atomics */
        IETH_RKEY = 0,
        IETH_LEN = 4,
        IMMDT_DATA = 0,

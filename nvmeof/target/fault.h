@@ -38,8 +38,8 @@ struct nvmf_fault {
     uint16_t qid;
     uint16_t status;    /* enum nvme_status */
     int32_t opcode;     /* NVMF_FAULT_ANY: any */
-    int32_t cntlid;     /* likewise */
-    int64_t nsid;       /* likewise */
+    int32_t cntlid;     /* NVMF_FAULT_ANY: any */
+    int64_t nsid;       /* NVMF_FAULT_ANY: any */
     uint64_t first_lba; /* commands with an LBA in first_lba..last_lba */
     uint64_t last_lba;
     bool has_lba;

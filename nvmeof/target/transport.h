@@ -18,13 +18,13 @@
 #include "nvmeof/wire/discovery.h"
 #include "nvmeof/wire/sqe.h"
 
-/* What a request does. */
+/* The states of a request. */
 enum nvmf_request_state {
     NVMF_REQUEST_FREE,        /* Holds no command; belongs to the transport. */
-    NVMF_REQUEST_EXECUTING,   /* Runs inside a call of the target. */
+    NVMF_REQUEST_EXECUTING,   /* The target is working on it now. */
     NVMF_REQUEST_WAIT_BUFFER, /* Waits for data buffers, in arrival order. */
     NVMF_REQUEST_FETCHING,    /* Waits for nvmf_request_fetched(). */
-    NVMF_REQUEST_WAIT_MEDIA,  /* Waits for room at the media, in order. */
+    NVMF_REQUEST_WAIT_MEDIA,  /* The media are full; waits, in arrival order. */
     NVMF_REQUEST_MEDIA,       /* Waits for nvmf_media_done(). */
     NVMF_REQUEST_AER,         /* Waits for an event to report. */
     NVMF_REQUEST_SENDING,     /* Waits for nvmf_request_sent(). */
@@ -43,9 +43,10 @@ struct nvmf_data {
     struct nvmf_piece in_capsule; /* data that came with the command, of
                                    * len_bytes; valid until the request ends.
                                    * ptr is NULL if the host holds the data. */
-    struct nvmf_piece spare; /* memory that is unused before the response, for
-                              * Connect, which need not wait for a buffer then.
-                              * len_bytes is 0 if there is none. */
+    struct nvmf_piece spare; /* memory that the transport does not use before
+                              * the response.  Connect puts its data there, so
+                              * that it need not wait for a buffer.  len_bytes
+                              * is 0 if the transport has no such memory. */
 };
 
 /*
@@ -54,9 +55,10 @@ struct nvmf_data {
  * fetched and then written to the media; each window of a read is read from the
  * media and then sent, the last one by respond().
  *
- * A transport embeds this struct in its own request and gets that back with
- * container_of().  It is zeroed before its first use.  The target owns it from
- * nvmf_capsule() to nvmf_request_done(), or until the queue pair is drained.
+ * A transport embeds this struct in a request struct of its own, which it finds
+ * again with container_of().  The transport zeroes this struct before its first
+ * use.  The target owns the request from nvmf_capsule() to nvmf_request_done(),
+ * or until the queue pair is drained.
  */
 struct nvmf_request {
     /* The transport reads these fields, in fetch(), send() and respond(). */
@@ -72,10 +74,10 @@ struct nvmf_request {
     uint8_t cqe[NVME_CQE_LEN]; /* respond(): the response capsule */
 
     /* Only the target uses these fields. */
-    bool owns_buffers;       /* it must return its pieces with put() */
-    uint8_t owned_count;     /* pieces to return; a last window may use fewer */
+    bool owns_buffers;       /* The target must return the pieces with put(). */
+    uint8_t owned_count;     /* pieces to return; last window may use fewer */
     uint8_t owner;           /* owner of these pieces */
-    bool is_unlogged;        /* its refusal gets no entry in the error log */
+    bool is_unlogged;        /* An error gets no entry in the error log. */
     uint16_t error_location; /* of an invalid field: byte in 7:0, bit in 10:8 */
     uint16_t progress;       /* media operations completed, of `steps` */
     uint16_t steps;
@@ -83,15 +85,16 @@ struct nvmf_request {
     uint32_t window_len; /* bytes that this window moves */
     uint32_t result[2];  /* dwords 0 and 1 of the CQE */
     uint32_t room_len;   /* bytes that fit into its buffers */
-    uint32_t shutdown;   /* number of the shutdown that a Property Set began */
+    uint32_t shutdown;   /* of a Property Set: the shutdown that it began, by
+                          * the number from ctrl_begin_shutdown() */
     const struct nvmf_command *command;
     const struct nvmf_data *data; /* during nvmf_capsule() only */
     struct nvme_sqe sqe;
     uint64_t arrived_us; /* when its command came */
     struct nvmf_request *next;
-    uint64_t held_until_us;    /* in NVMF_REQUEST_HELD; UINT64_MAX: for ever */
-    uint32_t held_by;          /* likewise: the fault rule's number */
-    uint16_t held_status;      /* likewise: the status of its response */
+    uint64_t held_until_us; /* in NVMF_REQUEST_HELD; UINT64_MAX: for ever */
+    uint32_t held_by;       /* in NVMF_REQUEST_HELD: the fault rule's id */
+    uint16_t held_status;   /* in NVMF_REQUEST_HELD: status to respond with */
     const struct trace *trace; /* NULL if this request is not traced */
     uint64_t entered_us;       /* when it entered its state, if traced */
     uint32_t stage_us[NVMF_REQUEST_STATES]; /* time in each state, if traced */
@@ -114,8 +117,8 @@ struct nvmf_transport {
     /**
      * Copy req->fetch_len bytes of the host's data, from req->data_offset on,
      * into req->pieces (RDMA: a READ).  The transport then calls
-     * nvmf_request_fetched(), also if the queue pair fails.  Never called for
-     * data in the capsule.
+     * nvmf_request_fetched(), also if the queue pair fails.  The target does
+     * not call fetch() for data in the capsule.
      */
     void (*fetch)(void *ctx, struct nvmf_request *req);
 
@@ -139,17 +142,18 @@ struct nvmf_transport {
     /**
      * End this queue pair's connection after the responses given to respond()
      * so far have been sent.  The transport calls nvmf_qpair_closed() then, as
-     * after every other end of a connection.  When that takes too long, the
-     * target calls disconnect() once more: the transport must then end the
-     * connection without waiting for the peer.
+     * after every other end of a connection.  If the connection takes too long
+     * to end, the target calls disconnect() once more: the transport must then
+     * end it without waiting for the peer.
      */
     void (*disconnect)(void *ctx, uint16_t qpair);
 
     /**
-     * The target no longer uses a queue pair whose nvmf_qpair_closed() returned
-     * false.  It holds none of its requests, the next nvmf_qpair_reserve() may
-     * return the same number, and its share of the budget is free.  Called from
-     * inside whichever nvmf_ function ended the last request.
+     * Report that the target no longer uses a queue pair for which
+     * nvmf_qpair_closed() returned false.  The target holds no request of this
+     * queue pair, has released its part of the queue budget, and may return
+     * its number from the next nvmf_qpair_reserve().  The target calls
+     * drained() from inside the nvmf_ function that ended the last request.
      */
     void (*drained)(void *ctx, uint16_t qpair);
 };

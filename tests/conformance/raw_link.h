@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Sends and receives whole Ethernet frames on an interface of this machine,
- * beside its kernel.
+ * Sends and receives whole Ethernet frames on an interface of this machine.
+ * The machine's kernel goes on using the interface, too.
  */
 #ifndef ESSD_CONFORM_RAW_LINK_H
 #define ESSD_CONFORM_RAW_LINK_H
@@ -23,8 +23,8 @@ struct raw_link {
 
 enum raw_result {
     RAW_DONE,
-    RAW_LATER, /* There is no room, or no frame. */
-    RAW_GONE,  /* The reason was printed. */
+    RAW_LATER, /* The kernel has no room to send, or no received frame. */
+    RAW_GONE,  /* The interface failed.  The reason was printed. */
 };
 
 /** @return false when it fails; the reason is printed in one line on stderr */
@@ -35,7 +35,7 @@ enum raw_result raw_link_send(struct raw_link *link, const uint8_t *frame,
                               size_t len_bytes);
 
 /**
- * Receive the next frame from another sender, with its VLAN tag.
+ * Receive the next frame that this machine did not send, with its VLAN tag.
  *
  * @param buf     room bytes
  * @param frame   where in buf the frame begins
@@ -44,7 +44,7 @@ enum raw_result raw_link_receive(struct raw_link *link, uint8_t *buf,
                                  size_t room, uint8_t **frame,
                                  size_t *len_bytes);
 
-/** Does this machine's kernel answer for that IPv4 address? */
+/** Whether this machine's kernel has an interface with this IPv4 address. */
 bool raw_link_kernel_has(const struct ip_addr *ip);
 
 #endif

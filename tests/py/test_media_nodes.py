@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The files that QEMU opens for the drive's media, whatever their content is."""
+"""QEMU opens the media file only, even if its content names another file."""
 
 import subprocess
 from pathlib import Path
@@ -41,7 +41,7 @@ def test_raw_media_stay_raw_if_a_host_writes_an_image_to_them(
     path = tmp_path / "media.qcow2"
     setup.drive_media(Wish(name="x", media=path, size="64M"))
     image = secret_overlay(qemu, tmp_path, 64 * MIB)
-    with open(path, "r+b") as file:     # as a host does from LBA 0 on
+    with open(path, "r+b") as file:     # A host can write this from LBA 0 on.
         file.write(image)
     found = setup.drive_media(Wish(name="x", media=path))
     block = first_block(start(*node_options(qemu, found)))
@@ -53,6 +53,7 @@ def test_a_backing_file_in_the_header_of_qcow2_media_is_not_opened(
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "media.qcow2"
     path.write_bytes(secret_overlay(qemu, tmp_path, 64 * MIB))
-    found = media.Media(path, "qcow2", 64 * MIB)    # past the check of the header
+    # setup.drive_media() would refuse this header, so the test does not call it.
+    found = media.Media(path, "qcow2", 64 * MIB)
     block = first_block(start(*node_options(qemu, found)))
     assert block == bytes(4096)

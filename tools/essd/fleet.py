@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Commands for several parts of an instance at once: essd power-cut drive[3-5].
 
-A part for which the command fails does not keep the others from it.  All failures
-are listed at the end, and the exit status is then 1.
+If the command fails for one part, it still runs for the others.  All failures are
+listed at the end, and the exit status is then 1.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,7 +15,7 @@ Act = Callable[[Instance], str]
 
 
 def one(instance: Instance, part: str) -> Instance:
-    """The instance with the drive that `part` names, which must be one."""
+    """The instance with the drive that `part` names; EssdError if it names several."""
     if not part:
         return instance
     names = patterns.select(part, instance.drives, "drive")
@@ -26,9 +26,10 @@ def one(instance: Instance, part: str) -> Instance:
 
 
 def run(instance: Instance, pattern: str, act: Act, of_any_part: bool = False) -> None:
-    """Do something to each part that the pattern names; without one, to the only drive.
+    """Call `act` for each part that the pattern names, or for the only drive if
+    the pattern is empty.
 
-    `act` returns what it has done, for the screen.
+    `act` returns the text that says on the screen what it has done.
     """
     if not pattern:
         show.note(act(instance))

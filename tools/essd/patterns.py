@@ -8,7 +8,7 @@ from . import chosen
 from .errors import EssdError
 
 NAME = re.compile(r"[a-z][a-z0-9_-]*")
-NAME_MAX = 20           # characters; the paths of sockets are limited
+NAME_MAX = 20           # characters, because socket paths contain the name
 RANGE_MAX = 64          # names that one pair of brackets may stand for
 
 
@@ -51,16 +51,17 @@ def expand(text: str) -> list[str]:
 
 
 def check_name(name: str) -> None:
-    """EssdError if a part cannot have this name."""
+    """Raise EssdError if a part cannot have this name."""
     if not NAME.fullmatch(name) or len(name) > NAME_MAX:
         raise EssdError(f"{name!r} cannot be a part's name: use at most {NAME_MAX} of the "
                         "letters a to z, digits, - and _, beginning with a letter")
 
 
 def select(pattern: str, names: Iterable[str], kind: str = "part") -> list[str]:
-    """The names that a pattern means, in their own order.
+    """Those of `names` that match the pattern, in the order of `names`.
 
-    Each word of the pattern has to match; EssdError names the nearest valid name.
+    Each word of the pattern has to match a name.  If one does not, EssdError
+    names the nearest valid name.
     """
     valid = list(names)
     wanted: set[str] = set()

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Sessions are repeated many times: when a session has ended, however it ended,
- * all its resources are free again. The levels of the pools are read from the
- * console's `pools`.
+ * all its resources are free again. The console command `pools` shows how many
+ * resources of each kind are in use.
  */
 #include "robust_lib.h"
 
@@ -12,7 +12,8 @@ enum {
     LEVELS = 3,
 };
 
-/* Levels that need not be 0 without connections, but must not grow. */
+/* Pools that may be in use without a connection, but whose use must not grow.
+ */
 static const char *const levels[LEVELS] = {
     "rnic-regions",
     "neighbours",
@@ -23,8 +24,8 @@ struct before {
     unsigned long level[LEVELS];
 };
 
-/* Run one session, so that everything exists that is made once; then note the
- * levels. */
+/* Run one session, so that the drive has made what it makes only once. Then
+ * record how much of each pool is in use. */
 static void note_levels(struct conf *conf, struct before *before)
 {
     conf_expect_alive(conf);
@@ -127,7 +128,7 @@ static void half_open(struct conf *conf)
     expect_as_before(conf, &before);
 }
 
-/* Connections on which nothing is sent but the DREQ. */
+/* The host sends nothing but the DREQ on each connection. */
 static void no_connect(struct conf *conf)
 {
     struct limits *limits = limits_new(conf);
@@ -147,7 +148,7 @@ static void cycle_refused(struct conf *conf)
     struct limits *limits = limits_new(conf);
     struct before before;
 
-    /* The target knows this peer from now on. */
+    /* The first connection makes the drive's neighbour entry of this peer. */
     limits_release(limits, limits_take(limits, 2));
     note_levels(conf, &before);
     for (unsigned int i = 0; i < CYCLES; i++) {
@@ -251,7 +252,8 @@ static const struct conf_test tests[] = {
          "allocated",
          half_open),
     TEST("cycle.no-connect", "NVMe-oF 1.1 3.3",
-         "200 connections without Connect leave nothing allocated", no_connect),
+         "200 connections without a Connect command leave nothing allocated",
+         no_connect),
     TEST("cycle.refused", "NVMe-oF 1.1 7.3.6.5",
          "200 refused REQs leave nothing allocated", cycle_refused),
     TEST("cycle.resets", "NVMe 1.4 3.1.5",

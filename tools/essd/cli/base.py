@@ -10,8 +10,8 @@ its files, like this; `essd --help` then shows it in its group:
         show.line(str(Instance(name).status()["temperature"]))
 
 Every start of essd imports these files, also to complete a word at the shell's
-prompt.  A file therefore imports what is slow to load inside its functions; a
-test limits the time.
+prompt.  Therefore import modules that load slowly inside the functions that use
+them; a test limits how long the start takes.
 """
 
 from collections.abc import Callable
@@ -70,7 +70,8 @@ Name = Annotated[str, typer.Option(
     "--name", metavar="NAME", callback=choose_instance, show_default=False,
     autocompletion=completion.instances,
     help="Name of the instance.  Default: the only one that runs.")]
-# The parts that a command works on, and the one part.
+# Parts is for commands that work on several parts; Part is for commands that
+# work on one drive.
 Parts = Annotated[str, typer.Argument(
     metavar="[PART]", show_default=False, autocompletion=completion.parts,
     help="Part of a topology, or a pattern such as drive[3-5] or drive*.  Default: the "

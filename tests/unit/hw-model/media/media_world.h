@@ -55,7 +55,7 @@ struct cmd {
     uint64_t lba;
     uint64_t cookie;
     uint32_t buf;    /* offset in DRAM */
-    uint32_t pieces; /* 0 stands for one, for READ and WRITE */
+    uint32_t pieces; /* 0: one for READ and WRITE, none for other commands */
     uint32_t piece_len;
     uint32_t tag;
 };
@@ -99,7 +99,7 @@ static void w_enable_queue(struct world *w)
     ASSERT(w_read(w, A_MEDIA_QUEUE_ENABLE) == 1);
 }
 
-/* Power-on with an empty cache.  The medium keeps its contents. */
+/* Power the engine on with an empty cache.  The medium keeps its contents. */
 static void w_power_on(struct world *w, uint64_t cache_bytes)
 {
     struct hw_media_config config = {

@@ -3,7 +3,7 @@
 
 #include "net/wire/arp.h"
 
-static void test_arp_golden_bytes_in_and_out(void **state)
+static void test_arp_is_parsed_and_emitted(void **state)
 {
     DIRTY(out, ARP_LEN);
     struct arp arp;

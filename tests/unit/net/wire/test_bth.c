@@ -4,7 +4,7 @@
 #include "net/wire/bth.h"
 #include "net/wire/roce_opcode.h"
 
-static void test_bth_golden_bytes_in_and_out(void **state)
+static void test_bth_is_parsed_and_emitted(void **state)
 {
     DIRTY(out, BTH_LEN);
     struct bth bth;

@@ -10,11 +10,12 @@ static void check_private(const uint8_t *data, size_t len, const uint8_t *msg,
 {
     assert_ptr_equal(data, msg + offset);
     assert_int_equal(len, field_len);
-    assert_int_equal(data[0], 7); /* golden.py: 7, 8, 9, ... */
+    /* golden.py fills private data with the bytes 7, 8, 9, and so on. */
+    assert_int_equal(data[0], 7);
     assert_int_equal(data[len - 1], (uint8_t)(len + 6));
 }
 
-static void test_mad_header_in_and_out(void **state)
+static void test_mad_header_is_parsed_and_emitted(void **state)
 {
     uint8_t buf[MAD_LEN] = {0};
     DIRTY(out, MAD_HEADER_LEN);
@@ -38,7 +39,7 @@ static void test_mad_header_in_and_out(void **state)
     assert_false(mad_parse(&mad, buf, sizeof(buf)));
 }
 
-static void test_cm_req_in_and_out(void **state)
+static void test_cm_req_is_parsed_and_emitted(void **state)
 {
     DIRTY(out, MAD_DATA_LEN);
     struct cm_req req;
@@ -98,7 +99,7 @@ static void test_cm_req_notices_an_alternate_path(void **state)
     }
 }
 
-static void test_cm_mra_in_and_out(void **state)
+static void test_cm_mra_is_parsed_and_emitted(void **state)
 {
     DIRTY(out, MAD_DATA_LEN);
     struct cm_mra mra;
@@ -115,7 +116,7 @@ static void test_cm_mra_in_and_out(void **state)
     ASSERT_TRUNCATIONS_REFUSED(cm_mra_parse, &mra, cm_mra, sizeof(cm_mra));
 }
 
-static void test_cm_rej_in_and_out(void **state)
+static void test_cm_rej_is_parsed_and_emitted(void **state)
 {
     DIRTY(out, MAD_DATA_LEN);
     struct cm_rej rej;
@@ -134,7 +135,8 @@ static void test_cm_rej_in_and_out(void **state)
     ASSERT_TRUNCATIONS_REFUSED(cm_rej_parse, &rej, cm_rej, sizeof(cm_rej));
 }
 
-static void test_cm_rej_information_fits_its_field(void **state)
+static void test_cm_rej_parse_refuses_an_ari_that_exceeds_its_field(
+    void **state)
 {
     uint8_t msg[MAD_DATA_LEN];
     struct cm_rej rej;
@@ -148,7 +150,7 @@ static void test_cm_rej_information_fits_its_field(void **state)
     }
 }
 
-static void test_cm_rep_in_and_out(void **state)
+static void test_cm_rep_is_parsed_and_emitted(void **state)
 {
     DIRTY(out, MAD_DATA_LEN);
     struct cm_rep rep;
@@ -174,7 +176,7 @@ static void test_cm_rep_in_and_out(void **state)
     ASSERT_TRUNCATIONS_REFUSED(cm_rep_parse, &rep, cm_rep, sizeof(cm_rep));
 }
 
-static void test_cm_rtu_in_and_out(void **state)
+static void test_cm_rtu_is_parsed_and_emitted(void **state)
 {
     DIRTY(out, MAD_DATA_LEN);
     struct cm_rtu rtu;
@@ -189,7 +191,7 @@ static void test_cm_rtu_in_and_out(void **state)
     ASSERT_TRUNCATIONS_REFUSED(cm_rtu_parse, &rtu, cm_rtu, sizeof(cm_rtu));
 }
 
-static void test_cm_dreq_in_and_out(void **state)
+static void test_cm_dreq_is_parsed_and_emitted(void **state)
 {
     DIRTY(out, MAD_DATA_LEN);
     struct cm_dreq dreq;
@@ -205,7 +207,7 @@ static void test_cm_dreq_in_and_out(void **state)
     ASSERT_TRUNCATIONS_REFUSED(cm_dreq_parse, &dreq, cm_dreq, sizeof(cm_dreq));
 }
 
-static void test_cm_drep_in_and_out(void **state)
+static void test_cm_drep_is_parsed_and_emitted(void **state)
 {
     DIRTY(out, MAD_DATA_LEN);
     struct cm_drep drep;
@@ -232,7 +234,7 @@ static void test_cm_short_private_data_is_padded_with_zeros(void **state)
     assert_memory_equal(out, expected, sizeof(out));
 }
 
-static void test_ib_mtu_codes(void **state)
+static void test_ib_mtu_bytes_converts_every_code(void **state)
 {
     static const uint32_t bytes[] = {0, 256, 512, 1024, 2048, 4096, 0, 0};
 
@@ -242,7 +244,7 @@ static void test_ib_mtu_codes(void **state)
     }
 }
 
-static void test_rdma_ip_cm_in_and_out(void **state)
+static void test_rdma_ip_cm_is_parsed_and_emitted(void **state)
 {
     DIRTY(out, RDMA_IP_CM_LEN);
     struct rdma_ip_cm ip_cm;

@@ -36,7 +36,7 @@ static void test_dhcp_parse_reads_the_options_of_an_ack(void **state)
     assert_int_equal(dhcp.host_name.len_bytes, 0);
 }
 
-static void test_dhcp_golden_bytes_in_and_out(void **state)
+static void test_dhcp_is_parsed_and_emitted(void **state)
 {
     DIRTY(out, sizeof(dhcp_discover));
     struct dhcp dhcp;

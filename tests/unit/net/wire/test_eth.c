@@ -6,7 +6,7 @@
 static const struct mac_addr mac_a = {{0x24, 0x8a, 0x07, 0xa8, 0xfa, 0x22}};
 static const struct mac_addr mac_b = {{0x52, 0x54, 0x00, 0x12, 0x34, 0x56}};
 
-static void test_eth_untagged_in_and_out(void **state)
+static void test_eth_untagged_is_parsed_and_emitted(void **state)
 {
     DIRTY(out, ETH_LEN);
     struct eth eth;
@@ -23,7 +23,7 @@ static void test_eth_untagged_in_and_out(void **state)
     ASSERT_TRUNCATIONS_REFUSED(eth_parse, &eth, eth_untagged, ETH_LEN);
 }
 
-static void test_eth_tagged_in_and_out(void **state)
+static void test_eth_tagged_is_parsed_and_emitted(void **state)
 {
     DIRTY(out, ETH_TAGGED_LEN);
     struct eth eth;
@@ -41,7 +41,7 @@ static void test_eth_tagged_in_and_out(void **state)
     ASSERT_TRUNCATIONS_REFUSED(eth_parse, &eth, eth_tagged, ETH_TAGGED_LEN);
 }
 
-static void test_mac_addr_kinds(void **state)
+static void test_mac_addr_recognises_special_addresses(void **state)
 {
     static const struct mac_addr broadcast = {
         {0xff, 0xff, 0xff, 0xff, 0xff, 0xff}};

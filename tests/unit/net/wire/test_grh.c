@@ -4,7 +4,7 @@
 #include "net/wire/grh.h"
 #include "tests/unit/net/wire/golden_grh.h"
 
-static void test_grh_golden_bytes_in_and_out(void **state)
+static void test_grh_is_parsed_and_emitted(void **state)
 {
     static const struct ip_addr link_local = {{0xfe, 0x80, 0, 0, 0, 0, 0, 0,
                                                0x50, 0x54, 0, 0xff, 0xfe, 0x12,

@@ -18,7 +18,7 @@ static bool icmpv6_parse_cut(struct icmp *icmp, const uint8_t *buf, size_t len)
     return icmpv6_parse(icmp, &v6_src, &v6_dst, buf, len);
 }
 
-static void test_icmp_echo_in_and_out(void **state)
+static void test_icmp_echo_is_parsed_and_emitted(void **state)
 {
     DIRTY(out, sizeof(icmp_echo));
     struct icmp icmp;
@@ -34,7 +34,7 @@ static void test_icmp_echo_in_and_out(void **state)
     ASSERT_TRUNCATIONS_REFUSED(icmp_parse, &icmp, icmp_echo, ICMP_LEN);
 }
 
-static void test_icmpv6_echo_in_and_out(void **state)
+static void test_icmpv6_echo_is_parsed_and_emitted(void **state)
 {
     DIRTY(out, sizeof(icmpv6_echo));
     struct icmp icmp;
@@ -50,7 +50,7 @@ static void test_icmpv6_echo_in_and_out(void **state)
     ASSERT_TRUNCATIONS_REFUSED(icmpv6_parse_cut, &icmp, icmpv6_echo, ICMP_LEN);
 }
 
-static void test_icmp_parse_refuses_every_wrong_bit(void **state)
+static void test_icmp_parse_refuses_every_flipped_bit(void **state)
 {
     struct icmp icmp;
 
@@ -69,7 +69,7 @@ static void test_icmp_parse_refuses_every_wrong_bit(void **state)
                               sizeof(icmpv6_echo)));
 }
 
-static void test_nd_neighbor_solicit_in_and_out(void **state)
+static void test_nd_neighbor_solicit_is_parsed_and_emitted(void **state)
 {
     DIRTY(out, ND_NEIGHBOR_MAX_LEN);
     struct nd_neighbor nd;
@@ -85,7 +85,7 @@ static void test_nd_neighbor_solicit_in_and_out(void **state)
     assert_memory_equal(out, nd_ns, sizeof(nd_ns));
 }
 
-static void test_nd_neighbor_advert_in_and_out(void **state)
+static void test_nd_neighbor_advert_is_parsed_and_emitted(void **state)
 {
     DIRTY(out, ND_NEIGHBOR_MAX_LEN);
     struct nd_neighbor nd;
@@ -102,7 +102,7 @@ static void test_nd_neighbor_advert_in_and_out(void **state)
     assert_memory_equal(out, nd_na, sizeof(nd_na));
 }
 
-static void test_nd_router_solicit_in_and_out(void **state)
+static void test_nd_router_solicit_is_parsed_and_emitted(void **state)
 {
     DIRTY(out, ND_RS_MAX_LEN);
     struct nd_router_solicit rs;
@@ -116,7 +116,7 @@ static void test_nd_router_solicit_in_and_out(void **state)
     assert_memory_equal(out, nd_rs, sizeof(nd_rs));
 }
 
-static void test_nd_router_advert_in(void **state)
+static void test_nd_router_advert_is_parsed(void **state)
 {
     struct nd_router_advert ra;
 

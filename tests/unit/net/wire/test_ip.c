@@ -7,7 +7,7 @@
 #include "net/wire/ipv6.h"
 #include "net/wire/udp.h"
 
-static void test_ip_addr_kinds(void **state)
+static void test_ip_addr_recognises_special_addresses(void **state)
 {
     const struct ip_addr v4 = ip_addr_from_v4(0x0a000001);
     const struct ip_addr any4 = ip_addr_from_v4(0);
@@ -37,7 +37,7 @@ static void test_ip_addr_kinds(void **state)
     assert_false(ip_addr_is_link_local(&v4));
 }
 
-static void test_ip_addr_prefixes(void **state)
+static void test_ip_addr_prefix_equal_compares_the_first_bits(void **state)
 {
     const struct ip_addr a = ip_addr_from_v4(0x0a0000ff);
     const struct ip_addr b = ip_addr_from_v4(0x0a000080);
@@ -65,7 +65,7 @@ static void test_checksum_matches_the_example_of_rfc_1071(void **state)
     assert_int_equal(checksum_add(0, example, 7), 0xddf2 - 0xf7);
 }
 
-static void test_ipv4_golden_bytes_in_and_out(void **state)
+static void test_ipv4_is_parsed_and_emitted(void **state)
 {
     DIRTY(out, IPV4_LEN);
     struct ipv4 ip;
@@ -87,7 +87,7 @@ static void test_ipv4_golden_bytes_in_and_out(void **state)
     assert_memory_equal(out, ipv4_udp, IPV4_LEN);
 }
 
-static void test_ipv4_fragment_fields_in_and_out(void **state)
+static void test_ipv4_fragment_fields_are_emitted_and_parsed(void **state)
 {
     const struct ipv4 sent = {.src = ip_addr_from_v4(1),
                               .dst = ip_addr_from_v4(2),
@@ -115,7 +115,7 @@ static void test_ipv4_parse_refuses_every_truncation(void **state)
     ASSERT_TRUNCATIONS_REFUSED(ipv4_parse, &ip, ipv4_udp, sizeof(ipv4_udp));
 }
 
-static void test_ipv4_parse_refuses_every_wrong_bit(void **state)
+static void test_ipv4_parse_refuses_every_flipped_header_bit(void **state)
 {
     struct ipv4 ip;
 
@@ -160,7 +160,7 @@ static void test_ipv4_lengths_must_agree(void **state)
     }
 }
 
-static void test_ipv6_golden_bytes_in_and_out(void **state)
+static void test_ipv6_is_parsed_and_emitted(void **state)
 {
     DIRTY(out, IPV6_LEN);
     struct ipv6 ip;
@@ -186,7 +186,8 @@ static void test_ipv6_parse_refuses_every_truncation(void **state)
     ASSERT_TRUNCATIONS_REFUSED(ipv6_parse, &ip, ipv6_udp, sizeof(ipv6_udp));
 }
 
-static void test_ipv6_parse_refuses_mapped_addresses_and_versions(void **state)
+static void test_ipv6_parse_refuses_mapped_addresses_and_other_versions(
+    void **state)
 {
     const struct ip_addr mapped = ip_addr_from_v4(0x0a000001);
     uint8_t buf[sizeof(ipv6_udp)];
@@ -227,7 +228,7 @@ static void check_udp(const uint8_t *udp_buf, size_t len,
     assert_int_not_equal(udp_checksum(src, dst, out, len), 0xffff);
 }
 
-static void test_udp_over_ipv4_and_ipv6(void **state)
+static void test_udp_is_parsed_and_emitted_over_ipv4_and_ipv6(void **state)
 {
     struct ipv4 ip4;
     struct ipv6 ip6;

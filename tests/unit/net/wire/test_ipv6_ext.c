@@ -15,7 +15,7 @@ static const uint8_t hop_by_hop[] = {
     0x3a, 0x00, 0x05, 0x02, 0x00, 0x00, 0x01, 0x00,
 };
 
-static void test_fragment_header_golden_bytes_in_and_out(void **state)
+static void test_fragment_header_is_parsed_and_emitted(void **state)
 {
     DIRTY(out, IPV6_FRAGMENT_LEN);
     struct ipv6_fragment f;

@@ -4,7 +4,7 @@
 #include "net/wire/lacp.h"
 #include "tests/unit/net/wire/golden_lacp.h"
 
-static void test_lacp_golden_bytes_in_and_out(void **state)
+static void test_lacp_is_parsed_and_emitted(void **state)
 {
     static const struct mac_addr actor = {{0x00, 0x13, 0xc4, 0x12, 0x0f, 0}};
     static const struct mac_addr partner = {{0x00, 0x0e, 0x83, 0x16, 0xf5, 0}};
@@ -64,7 +64,7 @@ static void test_lacp_parse_checks_only_subtype_and_lengths(void **state)
     }
 }
 
-static void test_marker_golden_bytes_in_and_out(void **state)
+static void test_marker_is_parsed_and_emitted(void **state)
 {
     static const struct mac_addr system = {{0x00, 0x13, 0xc4, 0x12, 0x0f, 0}};
     DIRTY(out, SLOW_LEN);

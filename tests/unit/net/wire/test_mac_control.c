@@ -4,7 +4,7 @@
 #include "net/wire/mac_control.h"
 #include "tests/unit/net/wire/golden_mac_control.h"
 
-static void test_mac_control_pause_golden_bytes_in_and_out(void **state)
+static void test_mac_control_pause_is_parsed_and_emitted(void **state)
 {
     DIRTY(out, MAC_CONTROL_LEN);
     struct mac_control control;
@@ -21,7 +21,7 @@ static void test_mac_control_pause_golden_bytes_in_and_out(void **state)
     assert_memory_equal(out, mac_control_pause, sizeof(out));
 }
 
-static void test_mac_control_pfc_golden_bytes_in_and_out(void **state)
+static void test_mac_control_pfc_is_parsed_and_emitted(void **state)
 {
     static const uint16_t quanta[] = {0x4321, 0, 0, 0, 0, 0x1234, 0, 0};
     DIRTY(out, MAC_CONTROL_LEN);

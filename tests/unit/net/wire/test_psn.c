@@ -4,7 +4,7 @@
 #include "net/wire/ib_time.h"
 #include "net/wire/psn.h"
 
-static void test_psn_diff_across_the_wrap(void **state)
+static void test_psn_diff_is_right_across_the_wrap(void **state)
 {
     static const struct {
         uint32_t a, b;
@@ -36,7 +36,7 @@ static void test_psn_add_wraps(void **state)
     assert_int_equal(psn_add(0, (uint32_t)-1), 0xffffff);
 }
 
-static void test_ib_time_codes(void **state)
+static void test_ib_time_us_converts_codes(void **state)
 {
     (void)state;
     assert_int_equal(ib_time_us(0), 5);

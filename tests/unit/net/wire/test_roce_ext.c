@@ -8,7 +8,7 @@ static const uint8_t bytes16[16] = {0x01, 0x23, 0x45, 0x67, 0x89, 0xab,
                                     0xcd, 0xef, 0x10, 0x32, 0x54, 0x76,
                                     0x98, 0xba, 0xdc, 0xfe};
 
-static void test_reth_bytes_in_and_out(void **state)
+static void test_reth_is_parsed_and_emitted(void **state)
 {
     DIRTY(out, RETH_LEN);
     struct reth reth;
@@ -23,7 +23,7 @@ static void test_reth_bytes_in_and_out(void **state)
     ASSERT_TRUNCATIONS_REFUSED(reth_parse, &reth, bytes16, RETH_LEN);
 }
 
-static void test_aeth_golden_bytes_in_and_out(void **state)
+static void test_aeth_is_parsed_and_emitted(void **state)
 {
     const uint8_t *golden = bth_and_aeth + BTH_LEN;
     DIRTY(out, AETH_LEN);
@@ -76,7 +76,7 @@ static void test_aeth_parse_refuses_the_reserved_bit(void **state)
     assert_false(aeth_parse(&aeth, buf, sizeof(buf)));
 }
 
-static void test_deth_bytes_in_and_out(void **state)
+static void test_deth_is_parsed_and_emitted(void **state)
 {
     static const uint8_t golden[] = {0x80, 0x01, 0x00, 0x00,
                                      0x00, 0xab, 0xcd, 0xef};
@@ -92,7 +92,7 @@ static void test_deth_bytes_in_and_out(void **state)
     ASSERT_TRUNCATIONS_REFUSED(deth_parse, &deth, golden, DETH_LEN);
 }
 
-static void test_ieth_and_immdt_bytes_in_and_out(void **state)
+static void test_ieth_and_immdt_are_parsed_and_emitted(void **state)
 {
     DIRTY(out, IETH_LEN + IMMDT_LEN);
     uint32_t rkey, data;
@@ -110,7 +110,7 @@ static void test_ieth_and_immdt_bytes_in_and_out(void **state)
 }
 
 /* IBTA Vol 1 table 45, in units of 10 microseconds. */
-static void test_rnr_timer_of_every_code(void **state)
+static void test_rnr_timer_us_matches_the_specification(void **state)
 {
     static const uint32_t table[32] = {
         65536, 1,    2,    3,    4,    6,     8,     12,    16,    24,    32,

@@ -100,7 +100,7 @@ static uint32_t flags_of(size_t row)
     return flags;
 }
 
-static void test_roce_opcode_all_256_rows(void **state)
+static void test_roce_opcode_table_matches_the_specification(void **state)
 {
     (void)state;
     for (unsigned opcode = 0; opcode < 256; opcode++) {
@@ -118,7 +118,7 @@ static void test_roce_opcode_all_256_rows(void **state)
     }
 }
 
-static void test_roce_opcode_groups(void **state)
+static void test_roce_opcode_functions_read_the_table(void **state)
 {
     (void)state;
     assert_true(roce_opcode_is(RC_WRITE_LAST, ROCE_REQUEST));

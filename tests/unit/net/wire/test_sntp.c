@@ -4,7 +4,7 @@
 #include "net/wire/sntp.h"
 #include "tests/unit/net/wire/golden_services.h"
 
-static void test_sntp_golden_bytes_in_and_out(void **state)
+static void test_sntp_is_parsed_and_emitted(void **state)
 {
     DIRTY(out, SNTP_LEN);
     struct sntp sntp;

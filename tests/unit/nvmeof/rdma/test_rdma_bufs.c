@@ -9,7 +9,7 @@
 #include "nvmeof/rdma/rdma_bufs.h"
 #include "tests/test_fixture.h"
 
-enum { LKEY = 0x1234, MOST = 8192 };
+enum { LKEY = 0x1234, MAX_TAKEN = 8192 };
 
 struct taken {
     struct nvmf_piece pieces[NVMF_MAX_PIECES];
@@ -20,7 +20,7 @@ struct taken {
 struct fixture {
     struct rdma_bufs bufs;
     uint8_t *dram;
-    struct taken taken[MOST];
+    struct taken taken[MAX_TAKEN];
     unsigned int num_taken;
 };
 
@@ -49,7 +49,7 @@ static uint32_t get_bufs(struct fixture *f, unsigned int owner, uint32_t len)
     struct taken *taken = &f->taken[f->num_taken];
     uint32_t sum = 0;
 
-    assert_true(f->num_taken < MOST);
+    assert_true(f->num_taken < MAX_TAKEN);
     taken->owner = (uint8_t)owner;
     taken->len_bytes = rdma_bufs_get(&f->bufs, taken->owner, len, taken->pieces,
                                      &taken->count);
@@ -116,7 +116,7 @@ static void test_every_size_is_one_piece_while_buffers_are_free(void **state)
     put_all(f);
 }
 
-static void test_a_mebibyte_is_eight_large_pieces(void **state)
+static void test_one_mebibyte_uses_eight_large_buffers(void **state)
 {
     struct fixture *f = *state;
 
@@ -154,7 +154,10 @@ static void test_pieces_never_overlap(void **state)
     put_all(f);
 }
 
-/* A single owner gets a fifth of each class. */
+/*
+ * While no other owner holds buffers, one owner gets its reserve and a fifth of
+ * the shared buffers of each class.
+ */
 static void test_one_owner_gets_at_most_its_share(void **state)
 {
     struct fixture *f = *state;
@@ -171,7 +174,9 @@ static void test_one_owner_gets_at_most_its_share(void **state)
     put_all(f);
 }
 
-/* Owners fall silent one after the other, each with all that it could get. */
+/*
+ * All owners but the last take buffers until they get no more, and keep them.
+ */
 static void test_an_owner_has_its_reserve_whatever_others_hold(void **state)
 {
     struct fixture *f = *state;
@@ -185,7 +190,7 @@ static void test_an_owner_has_its_reserve_whatever_others_hold(void **state)
     for (unsigned int c = 1; c < RDMA_BUF_CLASSES; c++) {
         assert_int_equal(f->bufs.classes[c].free_count, 0);
     }
-    /* The last owner has short commands, then a long one. */
+    /* The last owner asks for short buffers first, and then for a long one. */
     for (unsigned int i = 0; i < RDMA_RESERVE; i++) {
         assert_int_equal(get_bufs(f, NVMF_BUF_OWNERS - 1, 4096), 4096);
     }
@@ -222,7 +227,7 @@ static void test_an_owner_that_holds_nothing_always_gets_a_buffer(void **state)
         }
         if (f->num_taken > 0 && (random >> 36) % 16 < 7) {
             put_last(f);
-        } else if (f->num_taken < MOST) {
+        } else if (f->num_taken < MAX_TAKEN) {
             bool is_empty = held[0] == 0 && held[1] == 0 && held[2] == 0;
 
             assert_true(get_bufs(f, owner, len) != 0 || !is_empty);
