@@ -12,6 +12,7 @@ import pytest
 from test_debugger import Monitor
 from test_supervisor import make_fake
 
+from essd import status
 from essd.config import Config, Drive, End, Host, Link, Switch
 from essd.errors import EssdError
 from essd.instance import Instance
@@ -30,6 +31,8 @@ connection = server.accept()[0]
 for line in connection.makefile():
     print("asked:", line, end="", flush=True)
     reply = '{{"error": "no such port"}}' if "port=9" in line else '{{"return": {{}}}}'
+    if line == "show port=3\\n":
+        reply = '{{"return": {{"connected": true}}}}'
     connection.sendall(reply.encode() + b"\\n")
 """
 
@@ -41,6 +44,8 @@ def fleet_config(folder: Path) -> Config:
     switch.chmod(0o755)
     links = [Link(n, [f"10.0.0.{10 + n}/24"],
                   ends=[End("switch0", n), End(f"drive{n}", 0)]) for n in range(3)]
+    links += [Link(n, [], ends=[End("switch0", n), End(outside=f"dial=/x{n}")])
+              for n in (3, 4)]
     return Config("fleet", "", "tcg", links,
                   {f"drive{n}": Drive(str(fake), "flash", "media", "raw", f"nqn{n}")
                    for n in range(3)}, switches={"switch0": Switch(str(switch))})
@@ -86,7 +91,7 @@ def test_a_command_has_to_name_one_of_several_drives(fleet: Instance) -> None:
 def requests(fleet: Instance) -> list[str]:
     text = (fleet.folder / "switch0.log").read_text()
     return [line.removeprefix("asked: ") for line in text.splitlines()
-            if line.startswith("asked: ")]
+            if line.startswith("asked: set")]
 
 
 def test_a_pulled_cable_is_down_at_the_switch_and_stays_so(fleet: Instance) -> None:
@@ -110,6 +115,14 @@ def test_a_request_goes_to_the_switch_and_its_answer_comes_back(fleet: Instance)
     fleet.ask("power-cut", part="switch0")
     with pytest.raises(EssdError, match="switch0 is not running"):
         fleet.ask("switch", part="switch0", request="show")
+
+
+def test_the_status_shows_whether_a_cable_to_the_outside_is_connected(
+        fleet: Instance) -> None:
+    lines = status.cable_lines(fleet.status())
+    assert lines[3:] == [
+        "switch0:3 - dial=/x3: plugged, connected",
+        "switch0:4 - dial=/x4: plugged, not connected"]
 
 
 def test_each_drive_has_files_of_its_own(fleet: Instance) -> None:

@@ -71,12 +71,16 @@ def parts_table(status: dict[str, Any]) -> Table:
     return table
 
 
-def cable_words(cable: dict[str, Any]) -> str:
+def cable_words(cable: dict[str, Any], is_topology: bool) -> str:
     """The state of one cable."""
     words = ["plugged" if cable["plugged"] else "unplugged"]
     if cable.get("outside"):
-        words += [f"link {'up' if cable['port_up'] else 'down'}",
-                  f"leads to {cable['outside']}"]
+        if cable["port_up"] is not None:
+            words.append(f"link {'up' if cable['port_up'] else 'down'}")
+        else:
+            words.append("connected" if cable["connected"] else "not connected")
+        if not is_topology:     # else its name says so
+            words.append(f"leads to {cable['outside']}")
     elif cable.get("has_host", True):
         words.append("carrier" if cable["carrier"] else "no carrier")
     elif cable["port_up"] is not None:
@@ -90,7 +94,7 @@ def cable_lines(status: dict[str, Any]) -> list[str]:
                       for name, part in status["parts"].items())
     for number, cable in status["cables"].items():
         name = " - ".join(cable["ends"]) if is_topology else f"cable {number}"
-        lines.append(f"{name}: {cable_words(cable)}")
+        lines.append(f"{name}: {cable_words(cable, is_topology)}")
     return lines
 
 

@@ -681,7 +681,20 @@ class Supervisor:
             raise ValueError(f"unknown command {kind}")
         return await table[kind](request)
 
+    async def read_outside(self) -> None:
+        """Ask the switches which of their cables to the outside are connected."""
+        for link in self.config.links:
+            for end in link.ends if link.outside else []:
+                switch = self.parts.get(end.part)
+                if isinstance(switch, SwitchPart):
+                    reply: object = None
+                    with contextlib.suppress(ValueError, OSError):
+                        reply = await switch.ask(f"show port={end.port}")
+                    self.cables[link.number].connected = \
+                        isinstance(reply, dict) and bool(reply.get("connected"))
+
     async def do_status(self, _request: dict[str, Any]) -> object:
+        await self.read_outside()
         return {"name": self.config.name, "folder": str(self.folder),
                 "accel": self.config.accel,
                 "parts": {n: p.status() for n, p in self.parts.items()},
