@@ -155,6 +155,15 @@ static enum loop_work step_target(void *ctx, struct loop_step *step)
     return LOOP_IDLE;
 }
 
+/* Responses that fault rules delay are not put off until the next full turn. */
+static enum loop_work poll_target(void *ctx, struct loop_step *step)
+{
+    const struct drive *drive = ctx;
+
+    return nvmf_target_is_holding(drive->target) ? step_target(ctx, step)
+                                                 : LOOP_IDLE;
+}
+
 static enum loop_work poll_transport(void *ctx, struct loop_step *step)
 {
     struct drive *drive = ctx;
@@ -278,7 +287,7 @@ static const struct component drive_components[] = {
     },
     {.name = "services", .step = step_services},
     {.name = "addresses", .step = step_addresses},
-    {.name = "target", .step = step_target},
+    {.name = "target", .poll = poll_target, .step = step_target},
     {.name = "transport", .poll = poll_transport},
     {.name = "echo", .poll = poll_echo},
     {.name = "usage", .step = step_usage},

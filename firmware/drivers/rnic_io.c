@@ -184,11 +184,19 @@ static bool phase_is_new(uint8_t flags, uint32_t ci, uint32_t mask)
 _Static_assert(RNIC_CQE_PHASE == 1,
                "events and completions have the phase in the same bit");
 
-static bool cq_has_entry(const struct rnic_cq *cq)
+/* The oldest completion that was not delivered; NULL if there is none. */
+static const uint8_t *cq_next_entry(const struct rnic_cq *cq)
 {
     const uint8_t *cqe = cq->ring + (size_t)(cq->ci & cq->mask) * RNIC_CQE_LEN;
 
-    return phase_is_new(shared_load8(cqe, RNIC_CQE_FLAGS), cq->ci, cq->mask);
+    return phase_is_new(shared_load8(cqe, RNIC_CQE_FLAGS), cq->ci, cq->mask)
+               ? cqe
+               : NULL;
+}
+
+static bool cq_has_entry(const struct rnic_cq *cq)
+{
+    return cq_next_entry(cq) != NULL;
 }
 
 static const uint8_t *event_slot(const struct verbs *verbs)
@@ -262,12 +270,10 @@ static void completion_deliver(struct verbs *verbs, const uint8_t *cqe)
 static unsigned int cq_poll(struct verbs *verbs, struct rnic_cq *cq,
                             unsigned int budget)
 {
+    const uint8_t *cqe;
     uint32_t start = cq->ci;
 
-    while (cq->ci - start < budget && cq_has_entry(cq)) {
-        const uint8_t *cqe =
-            cq->ring + (size_t)(cq->ci & cq->mask) * RNIC_CQE_LEN;
-
+    while (cq->ci - start < budget && (cqe = cq_next_entry(cq)) != NULL) {
         hal_dma_rmb();
         cq->ci++;
         completion_deliver(verbs, cqe);

@@ -198,6 +198,8 @@ bool nvmf_target_qpair_info(const struct nvmf_target *target, uint16_t index,
     return true;
 }
 
+_Static_assert(NVMF_REQUEST_STATES == 10, "each state has a name here");
+
 bool nvmf_target_request_info(const struct nvmf_target *target,
                               const struct nvmf_request *req, uint64_t now_us,
                               struct nvmf_request_info *info)
@@ -211,6 +213,7 @@ bool nvmf_target_request_info(const struct nvmf_target *target,
         [NVMF_REQUEST_AER] = "waits-for-event",
         [NVMF_REQUEST_SENDING] = "sending",
         [NVMF_REQUEST_RESPONDING] = "responding",
+        [NVMF_REQUEST_HELD] = "held-by-fault",
     };
     const struct nvmf_qpair *qpair = &target->qpair[req->qpair];
     bool is_fabrics = req->sqe.opcode == NVME_FABRICS;

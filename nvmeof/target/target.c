@@ -122,6 +122,11 @@ bool nvmf_target_time(const struct nvmf_target *target, uint64_t *ms)
     return target->is_clock_set;
 }
 
+bool nvmf_target_is_holding(const struct nvmf_target *target)
+{
+    return target->held.head != NULL;
+}
+
 uint64_t nvmf_target_timer(struct nvmf_target *target, uint64_t now_us)
 {
     uint64_t held_us = UINT64_MAX;

@@ -190,6 +190,10 @@ void nvmf_target_init(struct nvmf_target *target,
  */
 uint64_t nvmf_target_timer(struct nvmf_target *target, uint64_t now_us);
 
+/** Whether a fault rule holds responses back, which nvmf_target_timer() sends
+ * when their time has come. */
+bool nvmf_target_is_holding(const struct nvmf_target *target);
+
 /*
  * What a host has announced of a queue before its Connect command.  Connect
  * must then name the same QID and no larger SQSIZE.

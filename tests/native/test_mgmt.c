@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "firmware/mgmt/mgmt_service.h"
+#include "nvmeof/target/fault.h"
 
 static bool has_reply(void *ctx)
 {
@@ -75,14 +76,14 @@ static void test_every_request_is_answered_with_json(void **state)
     bed_end(&bed);
 }
 
-static void ignore_result(void *ctx, const struct host_result *result)
+static void count_result(void *ctx, const struct host_result *result)
 {
-    (void)ctx;
     (void)result;
+    ++*(unsigned int *)ctx;
 }
 
-/* Reads that stay in the drive until the medium is released. */
-static void start_reads(struct bed *bed, uint16_t qid, unsigned int count)
+static void start_reads(struct bed *bed, uint16_t qid, unsigned int count,
+                        unsigned int *done)
 {
     for (unsigned int i = 0; i < count; i++) {
         assert_true(
@@ -94,7 +95,8 @@ static void start_reads(struct bed *bed, uint16_t qid, unsigned int count)
                                                  .lba = 1000u * qid + i,
                                                  .blocks = 8,
                                                  .len_bytes = 8 * BED_BLOCK,
-                                                 .done = ignore_result,
+                                                 .done = count_result,
+                                                 .ctx = done,
                                              }));
     }
     verbs_flush(&bed->host->net.verbs);
@@ -143,6 +145,7 @@ static unsigned int count_requests(struct bed *bed, const char *word)
 
 static void test_commands_in_the_drive_are_listed_in_pages(void **state)
 {
+    unsigned int done = 0;
     struct bed bed;
 
     (void)state;
@@ -150,8 +153,8 @@ static void test_commands_in_the_drive_are_listed_in_pages(void **state)
     bed_connect(&bed, 0, 2, 64);
     assert_int_equal(count_requests(&bed, "\"cid\":"), 0);
     bed.medium.is_held = true;
-    start_reads(&bed, 1, 63);
-    start_reads(&bed, 2, 40);
+    start_reads(&bed, 1, 63, &done);
+    start_reads(&bed, 2, 40, &done);
     native_world_pass(&bed.world, 5000000);
     assert_int_equal(count_requests(&bed, "\"cid\":"), 103);
     assert_int_equal(count_requests(&bed, "\"qid\":2,"), 40);
@@ -167,6 +170,41 @@ static void test_commands_in_the_drive_are_listed_in_pages(void **state)
                  "{\"v\":1,\"id\":2,\"request\":\"requests\","
                  "\"from\":18446744073709551615}\n",
                  "\"result\":{\"requests\":[]}");
+    host_disconnect(&bed.host->host);
+    bed_end(&bed);
+}
+
+/* A fault rule delays its response by less than steps may be put off. */
+static void test_a_held_response_is_listed_and_sent_in_time(void **state)
+{
+    unsigned int done = 0;
+    static const struct nvmf_fault rule = {
+        .id = 1,
+        .action = NVMF_FAULT_DELAY,
+        .queue = NVMF_FAULT_IO_QUEUE,
+        .opcode = NVMF_FAULT_ANY,
+        .cntlid = NVMF_FAULT_ANY,
+        .nsid = NVMF_FAULT_ANY,
+        .delay_us = LOOP_STEPS_WAIT_US / 2,
+        .trigger = {.chance = FAULT_CHANCE_ALWAYS},
+    };
+    struct bed bed;
+
+    (void)state;
+    bed_init(&bed, 1500);
+    bed_connect(&bed, 0, 1, 64);
+    native_world_pass(&bed.world, 1000000000);
+    assert_true(nvmf_fault_add(bed.drive->drive.target, &rule));
+    start_reads(&bed, 1, 1, &done);
+    native_world_pass(&bed.world, rule.delay_us * 1000 - 1000);
+    assert_int_equal(done, 0);
+    native_world_pass(&bed.world, 2000);
+    assert_int_equal(done, 1);
+    start_reads(&bed, 1, 1, &done);
+    native_world_pass(&bed.world, rule.delay_us * 1000 - 1000);
+    assert_int_equal(count_requests(&bed, "\"state\":\"held-by-fault\""), 1);
+    native_world_pass(&bed.world, 2000);
+    assert_int_equal(done, 2);
     host_disconnect(&bed.host->host);
     bed_end(&bed);
 }
