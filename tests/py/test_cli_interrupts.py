@@ -2,26 +2,22 @@
 """Ctrl-C and SIGTERM end everything that a command has started.
 
 The commands run as real processes, with programs in QEMU's place that only keep
-their monitor open.  Every process that they start inherits a variable, by which
-the processes that are left over are found.
+their monitor open.  tests/e2e/test_interrupts.py does it with a real drive.
 """
 
 import os
-import signal
-import subprocess
 import sys
 import time
-import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from marked import STATUS, Command
 from test_supervisor import make_fake
 
 from essd import paths
 from essd.instance import Instance
 
-MARK = "ESSD_TEST_MARK"
 # Makes `essd` use the fakes: a configuration without a build, and a suite that sleeps.
 PRELUDE = """\
 import sys, time
@@ -65,61 +61,6 @@ exec sleep 1000
 """
 
 
-class Command:
-    """A command of essd, and all processes that it has started."""
-
-    def __init__(self, folder: Path, *words: str) -> None:
-        self.mark = str(uuid.uuid4())
-        self.log = folder / "output"
-        with open(self.log, "w", encoding="utf-8") as log:
-            self.process = subprocess.Popen(
-                [sys.executable, folder / "with_fakes.py", folder / "qemu", *words],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=folder,
-                start_new_session=True,
-                env={**os.environ, MARK: self.mark, "PYTHONUNBUFFERED": "1",
-                     "PYTHONPATH": str(paths.TOP / "tools"),
-                     "PATH": f"{folder}:{os.environ['PATH']}"})
-
-    def left(self) -> list[str]:
-        """The command lines of its processes, itself included."""
-        found = []
-        for path in Path("/proc").glob("[0-9]*"):
-            try:
-                if f"{MARK}={self.mark}".encode() in (path / "environ").read_bytes():
-                    line = (path / "cmdline").read_bytes().replace(b"\0", b" ")
-                    found.append(f"{path.name}: {line.decode()}")
-            except OSError:
-                continue        # It has just ended.
-        return [text for text in found if not text.endswith(": ")]
-
-    def output(self) -> str:
-        return self.log.read_text()
-
-    def wait_for(self, condition: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + 60
-        while not condition():
-            assert self.process.poll() is None, self.output()
-            assert time.monotonic() < deadline, (self.output(), self.left())
-            time.sleep(0.05)
-
-    def interrupt(self, how: str) -> int:
-        """Send a signal as a terminal or another program does; return the status."""
-        if how == "Ctrl-C":
-            os.killpg(self.process.pid, signal.SIGINT)
-        else:
-            self.process.send_signal({"SIGTERM": signal.SIGTERM, "SIGKILL": signal.SIGKILL,
-                                      "SIGINT": signal.SIGINT}[how])
-        return self.process.wait(60)
-
-    def check_nothing_left(self) -> None:
-        deadline = time.monotonic() + 15
-        while self.left():
-            assert time.monotonic() < deadline, (self.left(), self.output())
-            time.sleep(0.05)
-        sockets = [path for path in paths.runtime().rglob("*") if path.is_socket()]
-        assert sockets == []
-
-
 @pytest.fixture
 def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
           ) -> Iterator[Callable[..., Command]]:
@@ -134,13 +75,19 @@ def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     commands = []
 
     def command(*words: str) -> Command:
-        commands.append(Command(tmp_path, *words))
+        commands.append(Command(
+            [sys.executable, tmp_path / "with_fakes.py", tmp_path / "qemu", *words],
+            tmp_path, tmp_path / "output", f"{tmp_path}:{os.environ['PATH']}"))
         return commands[-1]
 
     yield command
     for one in commands:
-        for text in one.left():
-            os.kill(int(text.partition(":")[0]), signal.SIGKILL)
+        one.end()
+
+
+def check_nothing_left(command: Command) -> None:
+    command.check_nothing_left()
+    assert [path for path in paths.runtime().rglob("*") if path.is_socket()] == []
 
 
 def is_up(command: Command, count: int) -> Callable[[], bool]:
@@ -149,15 +96,12 @@ def is_up(command: Command, count: int) -> Callable[[], bool]:
                        and "nodefaults" in text for text in command.left()) == count
 
 
-STATUS = {"Ctrl-C": 130, "SIGINT": 130, "SIGTERM": 143, "SIGKILL": -9}
-
-
 @pytest.mark.parametrize("how", STATUS)
 def test_an_interrupted_up_ends_what_it_has_started(start, how: str) -> None:
     up = start("up", "--name", "lab")
     up.wait_for(is_up(up, 2))
     assert up.interrupt(how) == STATUS[how]
-    up.check_nothing_left()
+    check_nothing_left(up)
     assert not Instance("lab").is_running
     if how != "SIGKILL":
         assert ("interrupted: ended what this command had started (host, drive); the "
@@ -171,7 +115,7 @@ def test_an_up_that_is_interrupted_during_a_build_leaves_no_half_drive(
     up = start("up", "--nqn", "build")
     up.wait_for(lambda: any("sleep 1000" in text for text in up.left()))
     assert up.interrupt(how) == STATUS[how]
-    up.check_nothing_left()
+    check_nothing_left(up)
     assert not (paths.drives() / "default").exists()
 
 
@@ -192,7 +136,7 @@ def test_what_up_has_started_goes_on_running_when_up_has_ended(start) -> None:
     assert is_up(up, 1)()
     assert Instance("lab").is_running
     Instance("lab").stop()
-    up.check_nothing_left()
+    check_nothing_left(up)
 
 
 @pytest.mark.parametrize("words, name, how", [
@@ -205,7 +149,7 @@ def test_an_interrupted_demo_or_bench_leaves_nothing(
     command = start(*words)
     command.wait_for(is_up(command, 2))
     assert command.interrupt(how) == STATUS[how]
-    command.check_nothing_left()
+    check_nothing_left(command)
     if how != "SIGKILL":
         assert not (paths.drives() / name).exists()
 
@@ -215,7 +159,7 @@ def test_an_interrupted_conform_leaves_nothing(start, how: str) -> None:
     conform = start("conform")
     conform.wait_for(lambda: any("sleep 1000" in text for text in conform.left()))
     assert conform.interrupt(how) == STATUS[how]
-    conform.check_nothing_left()
+    check_nothing_left(conform)
     assert list(paths.drives().iterdir()) == []
     assert not list(paths.runtime().glob("conform-*"))
 
@@ -225,4 +169,4 @@ def test_an_interrupted_test_ends_its_stage_and_its_builds(start, how: str) -> N
     test = start("test")
     test.wait_for(lambda: sum("sleep 1000" in text for text in test.left()) == 4)
     assert test.interrupt(how) == STATUS[how]
-    test.check_nothing_left()
+    check_nothing_left(test)

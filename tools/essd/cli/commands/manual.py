@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Commands about the documentation of essd itself."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ... import show
+from ..base import DEVELOP, app, command
+
+
+@command(DEVELOP)
+def man(folder: Annotated[Path, typer.Argument(
+            metavar="DIR", help="Folder for the pages; they go into man1 below it.")]
+        ) -> None:
+    """Write a manual page for each command, made from its help.
+
+    Read one with `man -M DIR essd-up`.
+    """
+    from typer.main import get_command
+
+    from ... import fw_build
+    from ... import man as man_module
+    written = man_module.write(folder, get_command(app), fw_build.version())
+    show.note(f"wrote {len(written)} pages into {written[0].parent}")
