@@ -7,6 +7,7 @@ import random
 import socket
 import struct
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -1025,3 +1026,54 @@ def test_a_tap_device_is_a_port(start: Start) -> None:
         for number in range(200):
             raw.send(numbered(1, 2, number))
         assert [number_of(data) for data in host.frames(200)] == list(range(200))
+
+
+@pytest.fixture
+def spaces() -> Iterator[tuple[str, str]]:
+    """Two network namespaces that a cable joins: 10.99.7.1 in one, .2 and .3 in the other."""
+    names = (f"sw{os.getpid()}x", f"sw{os.getpid()}y")
+    with ExitStack() as stack:
+        for name in names:
+            try:
+                ip("netns", "add", name)
+            except (OSError, subprocess.CalledProcessError):
+                pytest.skip("needs CAP_NET_ADMIN to make network namespaces")
+            stack.callback(ip, "netns", "del", name)
+        ip("-n", names[0], "link", "add", "cable", "type", "veth", "peer", "name", "cable",
+           "netns", names[1])
+        for name, hosts in zip(names, ((1,), (2, 3)), strict=True):
+            for host in hosts:
+                ip("-n", name, "addr", "add", f"10.99.7.{host}/24", "dev", "cable")
+            ip("-n", name, "link", "set", "cable", "up")
+        yield names
+
+
+def test_a_machine_that_vanished_and_connects_again_over_tcp_is_heard(
+        tmp_path: Path, program: Path, spaces: tuple[str, str]) -> None:
+    """Its address goes away, so that nothing answers for its first connection."""
+    wrapper = tmp_path / "switch"
+    wrapper.write_text(f"#!/bin/sh\nexec ip netns exec {spaces[0]} {program} \"$@\"\n")
+    wrapper.chmod(0o755)
+    with ExitStack() as stack:
+        switch = stack.enter_context(running(wrapper, tmp_path, "tcp-listen=10.99.7.1:0", ""))
+        b = switch.connect(1)
+        port = switch.port(0)["address"].rpartition(":")[2]
+
+        def connect(address: str, data: bytes) -> None:
+            script = ("import socket, time; s = socket.create_connection("
+                      f"('10.99.7.1', {port}), source_address=('{address}', 0)); "
+                      f"s.sendall({data!r}); time.sleep(100)")
+            process = subprocess.Popen(["ip", "netns", "exec", spaces[1], sys.executable, "-c",
+                                        script])
+            stack.callback(process.wait, timeout=WAIT_S)
+            stack.callback(process.kill)
+
+        connect("10.99.7.3", bytes(4))
+        wait_until(lambda: switch.counter(0, "rx_short"), "connected")
+        # .3 is the secondary address: .2 stays.
+        ip("-n", spaces[1], "addr", "del", "10.99.7.3/24", "dev", "cable")
+        b.send(frame(BROADCAST, mac(1)))        # is on its way for ever
+        connect("10.99.7.2", wire(frame(BROADCAST, mac(2))))
+        assert b.receive() == frame(BROADCAST, mac(2))
+        assert switch.port(0)["connections"] == 2
+        assert "does not answer" in switch.log.read_text()

@@ -17,6 +17,7 @@ enum {
     SOCKET_FLAGS = SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC,
     BUFFER_BYTES = 1024 * 1024,
     HOST_LEN = 256,
+    TCP_SILENT_MS = 4000,
     TCP_PROBE_S = 3,
     TCP_PROBES = 3, /* without an answer: the peer is gone */
 };
@@ -234,6 +235,16 @@ void tcp_address_text(int fd, char *text, size_t room)
                        address.ss_family == AF_INET6 ? "[%s]:%s" : "%s:%s",
                        host, port);
     }
+}
+
+/* A peer that is alive and does not read acknowledges what was sent. */
+bool tcp_peer_is_silent(int fd)
+{
+    struct tcp_info info;
+    socklen_t len = sizeof(info);
+
+    return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) == 0 &&
+           info.tcpi_unacked != 0 && info.tcpi_last_ack_recv >= TCP_SILENT_MS;
 }
 
 /*

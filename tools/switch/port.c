@@ -4,6 +4,7 @@
  * A stream is read and written in pieces as large as the socket has them.
  */
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -14,6 +15,7 @@
 
 static const uint64_t retry_first_ns = 100000000;
 static const uint64_t retry_longest_ns = 2000000000;
+static const uint64_t rival_wait_ns = 1000000000;
 
 enum { DEVICE_EVENTS = EPOLLIN | EPOLLOUT | EPOLLRDHUP | (int)EPOLLET };
 
@@ -57,11 +59,19 @@ static void port_is_up(struct program *program, uint8_t number)
     control_announce(program, number);
 }
 
-/* One connection at a time: the next one waits in the listener's queue. */
+/*
+ * One connection at a time: the next one waits in the listener's queue.  Over
+ * TCP, that there is one may be a sign that the peer has lost the first one.
+ */
 static void port_listen_more(struct program *program, struct port *port,
                              bool more)
 {
-    source_change(program, &port->listener, more ? EPOLLIN : 0);
+    uint32_t events = EPOLLIN;
+
+    if (!more) {
+        events = port_is_tcp(port) ? EPOLLIN | (uint32_t)EPOLLET : 0;
+    }
+    source_change(program, &port->listener, events);
 }
 
 bool port_attach(struct program *program, uint8_t number, int fd)
@@ -96,20 +106,52 @@ void port_detach(struct program *program, uint8_t number, const char *why)
     }
 }
 
+static void port_accept(struct program *program, uint8_t number)
+{
+    int fd = accept4(program->ports[number].listener.fd, NULL, NULL,
+                     SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+    if (fd >= 0 && !port_attach(program, number, fd)) {
+        log_port(program, number, "cannot take the connection: %s",
+                 strerror(errno));
+    }
+}
+
+/*
+ * Somebody connects to a port that has a connection.  If its machine lost its
+ * power, TCP would find out after a quarter of an hour only.
+ */
+static void port_look_at_rival(struct program *program, uint8_t number)
+{
+    struct port *port = &program->ports[number];
+    struct pollfd listener = {.fd = port->listener.fd, .events = POLLIN};
+
+    port->retry_ns = UINT64_MAX;
+    if (port->device.fd < 0 || poll(&listener, 1, 0) != 1) {
+        return;
+    }
+    if (tcp_peer_is_silent(port->device.fd)) {
+        port_detach(program, number,
+                    "the peer does not answer, and there is a new connection");
+        port_accept(program, number);
+    } else {
+        port->retry_ns = program->now_ns + rival_wait_ns;
+    }
+}
+
 static void port_listener_ready(struct program *program, struct source *source,
                                 uint32_t events)
 {
     struct port *port = &program->ports[source->number];
-    int fd;
 
     (void)events;
-    if (source->fd < 0 || port->device.fd >= 0) {
+    if (source->fd < 0) {
         return;
     }
-    fd = accept4(source->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    if (fd >= 0 && !port_attach(program, source->number, fd)) {
-        log_port(program, source->number, "cannot take the connection: %s",
-                 strerror(errno));
+    if (port->device.fd < 0) {
+        port_accept(program, source->number);
+    } else if (port->options.kind == PORT_TCP_LISTEN) {
+        port_look_at_rival(program, source->number);
     }
 }
 
@@ -147,7 +189,12 @@ void ports_dial(struct program *program)
     for (uint8_t i = 0; i < program->port_count; i++) {
         struct port *port = &program->ports[i];
 
-        if (port->retry_ns <= program->now_ns && !port_dial(program, i)) {
+        if (port->retry_ns > program->now_ns) {
+            continue;
+        }
+        if (port->options.kind == PORT_TCP_LISTEN) {
+            port_look_at_rival(program, i);
+        } else if (!port_dial(program, i)) {
             port_dial_later(program, port);
         }
     }

@@ -52,7 +52,7 @@ struct port {
     bool readable;
     bool writable;
     bool hung_up;           /* the peer will send no more */
-    uint64_t retry_ns;      /* when to dial again; UINT64_MAX: not */
+    uint64_t retry_ns;      /* when to dial, or look, again; UINT64_MAX: not */
     uint64_t retry_wait_ns; /* the time to wait before */
     uint64_t connections;
     uint32_t lines_left; /* log lines that may be written before lines_ns */
@@ -135,6 +135,9 @@ MUST_USE int dial_tcp(const char *address, bool *in_progress);
 MUST_USE bool check_dial_unix(const char *path, struct complaint *complaint);
 MUST_USE bool check_dial_tcp(const char *address, struct complaint *complaint);
 
+/** Whether frames are under way on a TCP connection, and the peer is silent. */
+MUST_USE bool tcp_peer_is_silent(int fd);
+
 /** Make a connection of a port's fast and its death noticed. */
 void tune_connection(int fd, bool is_tcp);
 
@@ -154,7 +157,7 @@ MUST_USE bool port_attach(struct program *program, uint8_t number, int fd);
 /** The peer is gone, or the device does not work any more. */
 void port_detach(struct program *program, uint8_t number, const char *why);
 
-/** Dial again where it is time. */
+/** Dial again, or look at those who wait to connect, where it is time. */
 void ports_dial(struct program *program);
 
 /** When to dial next; UINT64_MAX: never. */
