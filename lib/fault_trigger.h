@@ -17,8 +17,8 @@ struct fault_trigger {
     /* Settings.  Events are counted from 1; 0 means that a setting is off. */
     uint32_t nth;   /* fire only on this event after the skipped ones */
     uint32_t every; /* fire on each event whose number is a multiple of it */
-    uint32_t after; /* skip so many events first */
-    uint32_t times; /* fire at most so often */
+    uint32_t after; /* number of events to skip first */
+    uint32_t times; /* largest number of events to fire on */
     uint64_t
         chance; /* probability in units of 2^-32: FAULT_CHANCE_ALWAYS is 1 */
     uint64_t random; /* state of the generator; its first value is the seed */

@@ -11,8 +11,8 @@
 /* Most rows in one reply; its "next" is the "from" of the next request. */
 enum { ROWS = 64 };
 
-/* Most requests of the transport that one reply looks at, used or not: host I/O
- * waits meanwhile. */
+/* One reply looks at this many requests of the transport at most, used or not,
+ * because host I/O has to wait meanwhile. */
 enum { REQUESTS_A_REPLY = 2048 };
 
 /* Read where the table is to begin. */

@@ -51,7 +51,7 @@ struct verbs_config {
 extern const uint16_t rnic_default_sq_rings[RNIC_SQ_CLASSES];
 extern const uint16_t rnic_default_rq_rings[RNIC_RQ_CLASSES];
 
-/* What the driver met without reporting it in another way. */
+/* Counts of what the driver reports to nobody else. */
 struct rnic_counters {
     uint64_t stale_completions; /* completions of destroyed QPs */
     uint64_t stale_events;

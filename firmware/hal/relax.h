@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a loop calls that busy-waits for a device, microseconds at most. */
+/* The function that a loop calls while it busy-waits for a device.  Such loops
+ * wait for some microseconds at most. */
 #ifndef ESSD_HAL_RELAX_H
 #define ESSD_HAL_RELAX_H
 

@@ -55,8 +55,8 @@ enum loop_work {
 };
 
 /*
- * What the loop tells a poll or step about its turn, and what that tells the
- * loop.
+ * The loop fills this for a poll or step: the time, and its budget.  The poll
+ * or step gives its next deadline back in it.
  */
 struct loop_step {
     uint64_t now_us;

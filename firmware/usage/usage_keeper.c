@@ -164,8 +164,8 @@ static void save_records(struct usage_keeper *keeper, unsigned int budget)
 }
 
 /*
- * When so many records may be written.  The allowance grows by one record at a
- * time.
+ * @return the time from which `records` records may be written at once.  The
+ * number that may be written grows by one every PACE_US.
  */
 static uint64_t allowed_us(const struct usage_keeper *keeper,
                            unsigned int records)
@@ -193,8 +193,8 @@ static bool has_media_errors(const struct usage_keeper *keeper)
  * When a record is due; UINT64_MAX when there is nothing to write.  The last of
  * the records that may be written at once is reserved for the first host that
  * enables a controller, so that every power cut under a host is counted.  A
- * record for the last host's end or for media errors keeps that one free; a
- * record for other errors keeps two free.
+ * record because the last host has left, or because of media errors, leaves
+ * that one unused; a record because of other errors leaves two unused.
  */
 static uint64_t due_us(const struct usage_keeper *keeper, bool is_in_use)
 {

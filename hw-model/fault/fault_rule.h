@@ -33,9 +33,9 @@ enum fault_action {
                         0: a random one */
     FAULT_DUPLICATE, /* wire: the frame arrives twice */
     FAULT_DELAY,     /* wire, media: the argument is nanoseconds */
-    FAULT_REORDER,   /* wire: so many later frames go first */
+    FAULT_REORDER,   /* wire: the argument is how many later frames go first */
     FAULT_ERROR,     /* media: the request fails */
-    FAULT_STUCK,     /* media: the request ends when the rule does */
+    FAULT_STUCK,     /* media: the request ends when the rule is removed */
     FAULT_NAK,       /* rdma: the argument is the NAK code */
     FAULT_RNR,       /* rdma: the argument is the RNR timer code */
     FAULT_POWER_CUT, /* any: the machine's power fails at this instant */

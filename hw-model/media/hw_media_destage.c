@@ -8,7 +8,7 @@
 
 enum {
     TICK_MS = 20, /* the host is idle if it does not write for one tick */
-    /* Dirty data is destaged after so many ticks in any case. */
+    /* Dirty data is destaged after BUSY_TICKS even if the host is not idle. */
     BUSY_TICKS = 50,
     RETRY_MS = 1000,       /* pause after a failure */
     HIGH_MARK_DIVISOR = 4, /* destaging starts when 1/4 of the cache is dirty */

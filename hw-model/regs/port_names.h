@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What people call that which regs/port.h numbers; include that first.
- * Names of IEEE 802.3 clause 30 and RFC 2819 where there are any.
+ * Names of the counters and of other values in regs/port.h, for people to read.
+ * Include that header first.  A name is that of IEEE 802.3 clause 30 or of RFC
+ * 2819 if these define one.
  */
 #ifndef ESSD_REGS_PORT_NAMES_H
 #define ESSD_REGS_PORT_NAMES_H

@@ -29,7 +29,7 @@ enum {
     ROCE_MAX_DEST_RD_ATOMIC = 16, /* outstanding READs of a peer */
     ROCE_MAX_RD_ATOMIC = 128,     /* outstanding READs of a QP of ours */
     ROCE_WINDOW = 128,            /* default of unacknowledged packets */
-    ROCE_ACK_EVERY = 64,          /* AckReq at least every so many packets */
+    ROCE_ACK_EVERY = 64,          /* most packets from one AckReq to the next */
     ROCE_BURST = 32,              /* frames handed to a port at once */
     ROCE_QUANTUM = 8,             /* packets that a QP sends in its turn */
     ROCE_MAX_MSG = 0x80000000u,   /* largest message: 2 GiB */

@@ -112,9 +112,10 @@ struct net_stack_config {
     /* A PENDING net_neigh_resolve() has ended.  May be NULL. */
     void (*neigh_resolved)(void *ctx, uint16_t index, bool is_ready);
     /*
-     * Whether the layer above has lately had an answer to what it sent to this
-     * neighbour.  Asked only when a packet claims that a pinned neighbour
-     * beyond the link has another next hop.  NULL counts as "no".
+     * Return whether the layer above has recently received an answer from this
+     * neighbour.  The stack calls this only when a packet claims that a pinned
+     * neighbour beyond the link has another next hop.  If it is NULL, the stack
+     * assumes that there was no answer.
      */
     bool (*neigh_is_reached)(void *ctx, uint16_t index);
     /*
@@ -367,7 +368,7 @@ static inline bool net_stack_is_duplicate(const struct net_stack *stack,
     return stack->addresses[local].state == ADDRESS_DUPLICATE;
 }
 
-/** Whether own address `local` may be told to peers.  The link may be down. */
+/** Whether peers may be told own address `local`, even if the link is down. */
 static inline bool net_stack_is_assigned(const struct net_stack *stack,
                                          uint8_t local)
 {

@@ -62,7 +62,7 @@ struct host_target {
     bool invalidates; /* the target shall invalidate keys of admin commands */
 };
 
-/* What a queue's connection does. */
+/* The states of a queue's connection. */
 enum host_conn_state {
     HOST_CONN_NONE,          /* Unused; waits for host_open_queue(). */
     HOST_CONN_CONNECTING,    /* Has sent REQ; waits for REP or REJ. */

@@ -26,7 +26,7 @@
 
 enum { LOOPBACK_NO_QUEUE = 0xffff };
 
-/* What a queue does. */
+/* The states of a queue. */
 enum loopback_queue_state {
     LOOPBACK_QUEUE_FREE,     /* Unused; waits for loopback_open(). */
     LOOPBACK_QUEUE_OPENING,  /* Waits for the next step, which opens its queue
@@ -42,7 +42,7 @@ enum loopback_queue_state {
     LOOPBACK_QUEUE_ENDED,    /* Waits for the host's loopback_close(). */
 };
 
-/* What a request does. */
+/* The states of a request. */
 enum loopback_request_state {
     LOOPBACK_REQUEST_FREE,       /* Unused; waits for loopback_send(). */
     LOOPBACK_REQUEST_SENT,       /* Waits for the next step, which hands the

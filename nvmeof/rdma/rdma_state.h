@@ -14,7 +14,7 @@ enum { RDMA_NO_CAPSULE = 0xffff };
 _Static_assert((int)RDMA_CAPSULES < (int)RDMA_NO_CAPSULE,
                "a capsule number is 16 bits");
 
-/* What a request does. */
+/* The states of a request. */
 enum rdma_request_state {
     RDMA_REQUEST_FREE,         /* Unused; waits for a capsule. */
     RDMA_REQUEST_TARGET,       /* The target works on it, until it calls
@@ -40,7 +40,7 @@ struct rdma_request {
     uint8_t state;    /* enum rdma_request_state */
 };
 
-/* What a queue does. */
+/* The states of a queue. */
 enum rdma_queue_state {
     RDMA_QUEUE_FREE,   /* Unused; waits for a connection request. */
     RDMA_QUEUE_OPEN,   /* Takes capsules, until either side ends the

@@ -12,7 +12,7 @@
 #include "nvmeof/wire/fabrics.h"
 #include "nvmeof/wire/log.h"
 
-/* What a queue pair does. */
+/* The states of a queue pair. */
 enum qpair_state {
     QPAIR_FREE,       /* Unused; waits for nvmf_qpair_reserve(). */
     QPAIR_RESERVED,   /* Waits for nvmf_qpair_open(). */

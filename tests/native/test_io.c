@@ -186,7 +186,7 @@ static void run_load(uint16_t queues, uint32_t commands, uint32_t version,
     assert_int_equal(load.errors, 0);
 }
 
-static void test_io_on_deep_queues(void **state)
+static void test_io_works_on_deep_queues(void **state)
 {
     static const uint16_t queues[] = {1, 2, 8};
 

@@ -233,31 +233,32 @@ static void sweep_fault(enum fault fault)
                   (unsigned long)frames, fault_name[fault]);
 }
 
-static void test_every_frame_lost_once(void **state)
+static void test_hosts_recover_if_any_frame_is_lost(void **state)
 {
     (void)state;
     sweep_fault(FAULT_LOSE);
 }
 
-static void test_every_frame_doubled_once(void **state)
+static void test_hosts_recover_if_any_frame_is_doubled(void **state)
 {
     (void)state;
     sweep_fault(FAULT_DOUBLE);
 }
 
-static void test_every_frame_delivered_after_the_next_once(void **state)
+static void test_hosts_recover_if_any_frame_is_delivered_after_the_next(
+    void **state)
 {
     (void)state;
     sweep_fault(FAULT_LATER);
 }
 
-static void test_every_frame_corrupted_once(void **state)
+static void test_hosts_recover_if_any_frame_is_corrupted(void **state)
 {
     (void)state;
     sweep_fault(FAULT_CORRUPT);
 }
 
-static void test_echo_with_every_frame_lost_doubled_late_or_corrupted(
+static void test_echo_recovers_if_any_frame_is_lost_doubled_late_or_corrupted(
     void **state)
 {
     (void)state;

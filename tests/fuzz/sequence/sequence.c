@@ -21,8 +21,8 @@ enum {
     HOST_NUMBER = 2,
     HOST_BLOCKS = 8, /* Blocks of one I/O. */
     RUNS_OF_A_WORLD = 512,
-    /* The second host connects in one of so many runs, and always in the first
-     * run of a world. */
+    /* The second host connects in one of RUNS_A_CONNECT runs, and always in the
+     * first run of a world. */
     RUNS_A_CONNECT = 8,
     DEFAULT_ADMIN_HSQSIZE = 31,
     DEFAULT_IO_HSQSIZE = 15,

@@ -19,7 +19,7 @@ static struct {
     char text[4096]; /* "[" selects, "]" deselects, hex bytes were sent */
     size_t len;
     uint8_t id[3];
-    unsigned int busy; /* so many status reads return busy */
+    unsigned int busy; /* number of status reads that still return busy */
     bool is_stuck;
     bool is_selected;
     uint8_t opcode;

@@ -32,7 +32,7 @@ static const uint8_t rep[] = {
     0x40, 0x00,                                     /* buffer size */
 };
 
-static void test_ping_info(void **state)
+static void test_ping_info_is_parsed_and_emitted(void **state)
 {
     uint8_t longer[sizeof(ping) + 1] = {0};
     uint8_t out[PING_INFO_LEN];
@@ -52,7 +52,7 @@ static void test_ping_info(void **state)
     assert_false(ping_info_parse(&info, longer, sizeof(longer)));
 }
 
-static void test_echo_req(void **state)
+static void test_echo_req_is_parsed_and_emitted(void **state)
 {
     uint8_t out[ECHO_REQ_LEN];
     struct echo_req parsed;
@@ -69,7 +69,7 @@ static void test_echo_req(void **state)
     }
 }
 
-static void test_echo_rep(void **state)
+static void test_echo_rep_is_parsed_and_emitted(void **state)
 {
     uint8_t out[ECHO_REP_LEN];
     struct echo_rep parsed;

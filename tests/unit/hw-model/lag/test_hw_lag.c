@@ -209,7 +209,7 @@ static void test_lag_switched_off_passes_everything_unchanged(void **state)
     assert_int_equal(bed->link_events, 2);
 }
 
-static void test_lag_registers_after_reset(void **state)
+static void test_lag_registers_have_defaults_after_reset(void **state)
 {
     struct bed *bed = *state;
     uint32_t value;

@@ -78,7 +78,7 @@ static void test_phy_resolves_every_pair_of_fec_bits(void **state)
 }
 
 /* The reasons in their order: each of them hides those that follow. */
-static void test_phy_first_reason_wins(void **state)
+static void test_phy_reports_the_first_reason_that_applies(void **state)
 {
     struct phy_own own = {25000, PORT_FEC_FC, false, false};
     struct phy_partner partner = {

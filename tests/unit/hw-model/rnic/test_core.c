@@ -354,7 +354,7 @@ static void test_a_full_completion_queue_ends_its_pairs(void **state)
 }
 
 /* One receive queue for two pairs, with an event when it runs low. */
-static void test_a_shared_receive_queue(void **state)
+static void test_two_queue_pairs_share_a_receive_queue(void **state)
 {
     struct bed *bed = *state;
     struct bed_side *a = &bed->side[0], *b = &bed->side[1];

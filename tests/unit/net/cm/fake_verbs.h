@@ -42,7 +42,8 @@ struct fake_paths {
     uint8_t priority;
     bool has_no_room;
     bool is_no_host;             /* no message can be answered */
-    unsigned int unpins_to_room; /* resolve() fails until so many unpins */
+    unsigned int unpins_to_room; /* resolve() fails until unpin() was called
+                                  * this many times more */
 };
 
 extern const struct cm_path_ops fake_path_ops;

@@ -540,7 +540,7 @@ static void test_features_keep_what_is_set(void **state)
     assert_int_equal(read_feature(fake, admin, 0x0b, 0, 0), 0);
 }
 
-static void test_under_temperature_threshold(void **state)
+static void test_under_temperature_threshold_is_set_and_read(void **state)
 {
     struct fake *fake = *state;
     uint16_t admin = fake_host(fake, 0);

@@ -44,7 +44,7 @@ static const uint8_t connect_sqe[NVME_SQE_LEN] = {
     0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, /* 56 */
 };
 
-static void test_sqe_of_a_read(void **state)
+static void test_sqe_of_a_read_is_parsed_and_emitted(void **state)
 {
     struct nvme_sqe sqe;
     uint8_t out[NVME_SQE_LEN];
@@ -110,7 +110,7 @@ static void test_cqe_writes_every_byte(void **state)
     assert_int_equal(back.status, cqe.status);
 }
 
-static void test_sgl_of_each_kind(void **state)
+static void test_every_kind_of_sgl_is_parsed_and_emitted(void **state)
 {
     static const struct {
         uint8_t bytes[SGL_LEN];
@@ -195,7 +195,7 @@ static void test_in_capsule_data_stays_inside_the_capsule(void **state)
     }
 }
 
-static void test_connect_command(void **state)
+static void test_connect_command_is_parsed_and_emitted(void **state)
 {
     struct connect_command connect;
     struct nvme_sqe sqe, built = {.cid = 0x8000};
@@ -217,7 +217,7 @@ static void test_connect_command(void **state)
     assert_memory_equal(out, connect_sqe, sizeof(out));
 }
 
-static void test_connect_data(void **state)
+static void test_connect_data_are_parsed_and_emitted(void **state)
 {
     static uint8_t golden[CONNECT_DATA_LEN], out[CONNECT_DATA_LEN];
     struct connect_data data;
@@ -257,7 +257,7 @@ static void test_an_unterminated_nqn_counts_as_too_long(void **state)
     assert_int_equal(nvme_nqn_len(nqn), 0);
 }
 
-static void test_property_commands(void **state)
+static void test_property_commands_are_parsed_and_emitted(void **state)
 {
     static const uint8_t set_cc[NVME_SQE_LEN] = {
         [0] = 0x7f,  [1] = 0x40,  [2] = 0x05,  [40] = 0x00, [44] = 0x14,
@@ -288,7 +288,7 @@ static void test_property_commands(void **state)
     }
 }
 
-static void test_rdma_request_private_data(void **state)
+static void test_rdma_request_private_data_are_parsed_and_emitted(void **state)
 {
     static const uint8_t golden[NVME_RDMA_REQ_LEN] = {
         0x00, 0x00, 0x01, 0x00, 0x40, 0x00, 0x3f, 0x00, 0x07, 0x01,

@@ -37,7 +37,7 @@ static void compare_golden(const uint8_t *out, size_t len,
     assert_int_equal(out[len], 0xa5);
 }
 
-static void test_identify_controller(void **state)
+static void test_identify_controller_matches_golden_bytes(void **state)
 {
     static const struct identify_controller id = {
         .vid = 0x1122,
@@ -107,7 +107,7 @@ static void test_identify_controller(void **state)
     compare_golden(out, NVME_IDENTIFY_LEN, golden, ARRAY_LEN(golden));
 }
 
-static void test_identify_namespace(void **state)
+static void test_identify_namespace_matches_golden_bytes(void **state)
 {
     static const struct identify_namespace id = {
         .size_blocks = 0x01000000,
@@ -136,7 +136,7 @@ static void test_identify_namespace(void **state)
     compare_golden(out, NVME_IDENTIFY_LEN, golden, ARRAY_LEN(golden));
 }
 
-static void test_identify_lists(void **state)
+static void test_identify_lists_match_golden_bytes(void **state)
 {
     static const uint32_t nsid[] = {1, 0x01020304};
     static const struct patch list[] = {AT(0, "\1\0\0\0\4\3\2\1")};
@@ -167,7 +167,7 @@ static void test_identify_lists(void **state)
     compare_golden(out, NVME_IDENTIFY_LEN, uuid_only, ARRAY_LEN(uuid_only));
 }
 
-static void test_error_entry(void **state)
+static void test_error_entry_matches_golden_bytes(void **state)
 {
     static const struct log_error error = {
         .count = 0x0102030405060708,
@@ -193,7 +193,7 @@ static void test_error_entry(void **state)
     compare_golden(out, LOG_ERROR_ENTRY_LEN, golden, ARRAY_LEN(golden));
 }
 
-static void test_smart(void **state)
+static void test_smart_log_matches_golden_bytes(void **state)
 {
     static const struct log_smart smart = {
         .critical_warning = 2,
@@ -248,7 +248,7 @@ static void test_the_firmware_slot_log_has_the_configured_revisions(
     compare_golden(out, LOG_FIRMWARE_SLOT_LEN, golden, ARRAY_LEN(golden));
 }
 
-static void test_discovery(void **state)
+static void test_discovery_log_matches_golden_bytes(void **state)
 {
     static const struct discovery_entry entry = {
         .trtype = 1,
