@@ -296,9 +296,10 @@ def test_the_html_report_says_that_a_run_broke_off(results):
 
 def test_a_failure_is_printed_with_its_steps():
     test = told(*MIXED).tests[1]
-    assert conform_screen.failure_lines(test)[:4] == [
-        "FAILED eth.giant  [IBTA 9.7.5]", "    purpose of eth.giant",
-        "      sent SEND_ONLY psn 5", "      got NAK psn 4"]
+    lines = conform_screen.failure_lines(test)
+    assert lines[:2] == ["FAILED eth.giant  [IBTA 9.7.5]", "    expected silence"]
+    assert lines[3:6] == ["    Tested: purpose of eth.giant",
+                          "      sent SEND_ONLY psn 5", "      got NAK psn 4"]
 
 
 def test_the_last_of_many_steps_are_printed():
@@ -774,3 +775,25 @@ def test_conform_control_names_the_requests_of_the_document():
     for word in ("info", "partner", "console", "power-cut", "reset", "log",
                  *conform_control.PARTNER):
         assert f"`{word}" in text, word
+
+
+def test_two_runs_are_compared_by_verdict(tmp_path: Path) -> None:
+    before = told(test_event("eth.a"), test_event("eth.b", "fail", reason="r"),
+                        test_event("eth.gone"), END)
+    after = told(test_event("eth.a"), test_event("eth.b"),
+                       test_event("eth.new", "na"), END)
+    path = tmp_path / "before.json"
+    path.write_text(json.dumps(before.as_json()))
+    assert after.changes(Results.load(path)) == [
+        "eth.b: failed before, passed now",
+        "eth.new: not applicable now, not in the earlier run",
+        "eth.gone: passed before, not in this run"]
+    assert Results.load(path).as_json() == before.as_json()
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"tests": 1}', "null"])
+def test_a_file_without_results_of_a_run_is_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "bad.json"
+    path.write_text(text)
+    with pytest.raises(EssdError, match="the file has no results"):
+        Results.load(path)

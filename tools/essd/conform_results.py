@@ -3,6 +3,7 @@
 
 import json
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from .errors import EssdError
@@ -155,6 +156,35 @@ class Results:
         if not self.is_conforming:
             return "not conforming" if self.total.of["fail"] else "inconclusive"
         return "conforming in the chosen tests" if self.is_partial else "conforming"
+
+    @classmethod
+    def load(cls, path: Path) -> "Results":
+        """The results that `essd conform --json` has written to a file."""
+        try:
+            data = json.loads(path.read_text(encoding="utf-8"))
+            return cls(str(data["target"]), int(data["seed"]), dict(data["drive"]),
+                       len(data["tests"]),
+                       [Test.from_event(test) for test in data["tests"]], True,
+                       float(data["seconds"]), [str(c) for c in data["complaints"]])
+        except OSError as error:
+            raise ResultsError(f"{path}: {error.strerror}") from None
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise ResultsError(f"{path}: the file has no results; write one with "
+                               "./essd conform --json > FILE") from None
+
+    def changes(self, before: "Results") -> list[str]:
+        """A line for each test whose verdict differs from an earlier run's."""
+        old = {test.id: test for test in before.tests}
+        lines = [f"{test.id}: {VERDICT_WORDS[old[test.id].verdict]} before, "
+                 f"{VERDICT_WORDS[test.verdict]} now"
+                 for test in self.tests if test.id in old
+                 and old[test.id].verdict != test.verdict]
+        new = {test.id for test in self.tests}
+        lines += [f"{test.id}: {VERDICT_WORDS[test.verdict]} now, not in the earlier run"
+                  for test in self.tests if test.id not in old]
+        lines += [f"{test.id}: {VERDICT_WORDS[test.verdict]} before, not in this run"
+                  for test in before.tests if test.id not in new]
+        return lines
 
     @property
     def last_line(self) -> str:

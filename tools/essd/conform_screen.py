@@ -35,7 +35,8 @@ def chapter_markup(count: Count) -> str:
 def failure_lines(test: Test) -> list[str]:
     """The lines that are printed for a test that did not pass."""
     lines = [f"{VERDICT_WORDS[test.verdict].upper()} {test.id}  [{test.clause}]"]
-    lines += textwrap.wrap(test.purpose, 76, initial_indent="    ",
+    lines += [f"    {line}" for line in test.reason.splitlines()]
+    lines += textwrap.wrap(f"Tested: {test.purpose}", 76, initial_indent="    ",
                            subsequent_indent="    ")
     steps = list(test.steps)
     if len(steps) > STEPS_SHOWN:
@@ -43,7 +44,6 @@ def failure_lines(test: Test) -> list[str]:
         left_out = len(steps) - STEPS_SHOWN
         steps = [*steps[:5], f"... {left_out} more steps", *steps[left_out + 5:]]
     lines += [f"      {line}" for step in steps for line in step.splitlines()]
-    lines += [f"    {line}" for line in test.reason.splitlines()]
     if test.pcap and test.verdict == "fail":
         lines.append(f"    capture: {test.pcap}")
     return lines

@@ -49,6 +49,9 @@ def conform(native: Annotated[bool, typer.Option(
             pcap: Annotated[Path | None, typer.Option(
                 metavar="DIR", help="Write a capture of each test into this folder."
                 )] = None,
+            compare: Annotated[Path | None, typer.Option(
+                metavar="FILE", help="Show which verdicts differ from those of an "
+                "earlier run, in a file that --json has written.")] = None,
             as_json: AsJson = False,
             ) -> None:
     """Run the conformance suite against a drive or another NVMe-oF target.
@@ -56,6 +59,7 @@ def conform(native: Annotated[bool, typer.Option(
     Exit status 0 means that every applicable test was run and passed.
     """
     from ... import conform as conform_module
+    from ...conform_results import Results
     options = conform_module.Options(
         native=native, target=target, via=via, ip=ip, peer=peer,
         only=[x for text in only or [] for x in text.split(",") if x], every=every,
@@ -72,12 +76,19 @@ def conform(native: Annotated[bool, typer.Option(
             raise typer.Exit(mutants_module.command(options))
         if as_json:
             show.only_data()
+        before = Results.load(compare) if compare else None
         results = conform_module.run(options)
     except conform_module.UsageError as error:
         show.error(str(error))
         raise typer.Exit(2) from None
     if as_json:
         print(json.dumps(results.as_json(), indent=2))
+    elif before is not None:
+        changes = results.changes(before)
+        show.line(f"{len(changes)} verdicts differ from those of {compare}"
+                  + (":" if changes else ""))
+        for line in changes:
+            show.line(f"  {line}")
     raise typer.Exit(0 if results.is_conforming else 1)
 
 
