@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+import essd
 from essd import setup, steps
 from essd.instance import Instance
 from essd.setup import Wish
@@ -57,9 +58,13 @@ def boot(wish: Wish) -> Job:
 
 
 @pytest.fixture(scope="session")
-def session_job(target: str) -> Iterator[Job]:
-    job = boot(Wish(name=SESSION, target=target,
-                    size="1G" if target == "drive" else None))
+def session_job(target: str, request: pytest.FixtureRequest) -> Iterator[Job]:
+    """The plug-in's drive and host, or an nvmet guest and a host."""
+    if target == "drive":
+        drive: essd.Drive = request.getfixturevalue("essd_drive")
+        yield Job.of(drive.instance)
+        return
+    job = boot(Wish(name=SESSION, target=target))
     yield job
     job.instance.stop()
 

@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Systems of drives, hosts and switches: how they start and end."""
+
+import atexit
+import contextlib
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from .. import chosen, interrupts, mgmt, paths, setup, show, steps
+from ..config import Config
+from ..errors import EssdError
+from ..instance import Instance
+from .drive import Drive
+from .host import Host
+from .part import Switch, last_lines
+from .temporary import Temporary
+
+# The systems that this process has started and not closed.
+_open: "list[System]" = []
+
+
+class System:
+    """A running system: drives, hosts and switches with the cables between them.
+
+    up() and attach() return one.  As a context manager it is closed at the end.
+    """
+
+    def __init__(self, instance: Instance, owner: Temporary | None = None,
+                 is_ours: bool = False) -> None:
+        config = instance.config
+        self.instance = instance
+        self.name = instance.name
+        self.drives = [Drive(instance, name) for name in config.drives]
+        self.hosts = [Host(instance, name) for name in config.hosts]
+        self.switches = [Switch(instance, name) for name in config.switches]
+        for part in (*self.drives, *self.hosts, *self.switches):
+            part.system = self
+        self._owner = owner
+        self._is_ours = is_ours
+
+    def __repr__(self) -> str:
+        return f"<System {self.name}: {', '.join(self.instance.config.parts())}>"
+
+    # Parts
+
+    @property
+    def host(self) -> Host:
+        """The first host; EssdError if the system has none."""
+        if not self.hosts:
+            raise EssdError(f"{self.name} has no host")
+        return self.hosts[0]
+
+    def drive(self, name: str) -> Drive:
+        """The drive with this name; EssdError names the nearest valid one."""
+        for one in self.drives:
+            if one.name == name:
+                return one
+        names = [one.name for one in self.drives]
+        raise EssdError(f"{self.name} has no drive {name}{chosen.mean(name, names)}")
+
+    # Looking
+
+    @property
+    def folder(self) -> Path:
+        """The folder with sockets, logs and captures."""
+        return self.instance.folder
+
+    def status(self) -> dict[str, Any]:
+        """What `essd status --json` shows: parts and cables (docs/json.md)."""
+        return self.instance.status()
+
+    @property
+    def captures(self) -> list[Path]:
+        """The pcap files of all cables; none without capture=True."""
+        return [self.folder / f"link{link.number}.pcap"
+                for link in self.instance.config.links if link.capture]
+
+    def last_lines(self) -> dict[str, list[str]]:
+        """The last lines of every drive's and host's console, by the part's name."""
+        return {name: last_lines(self.folder / f"{name}.console")
+                for name in self.instance.config.parts()
+                if name not in self.instance.config.switches}
+
+    def check(self) -> None:
+        """EssdError if a part has crashed, or has restarted by itself."""
+        self.instance.check()
+
+    def wait_ready(self, timeout_s: float = 180) -> None:
+        """Wait until every host runs commands and every powered drive answers.
+
+        EssdError if one of them takes longer than `timeout_s` seconds.
+        """
+        for host in self.hosts:
+            if host.is_on:
+                host.wait_ready(timeout_s)
+        for drive in self.drives:
+            if drive.is_on:
+                drive.wait_ready(timeout_s)
+
+    # The end
+
+    @property
+    def is_running(self) -> bool:
+        return self.instance.is_running
+
+    def close(self) -> None:
+        """End the system.  A temporary one is deleted; drives with a name keep their data.
+
+        A system that attach() has returned goes on running, and so does one that was
+        started with keep=True.
+        """
+        if not self._is_ours:
+            return
+        with interrupts.ignored():
+            self._is_ours = False
+            _open.remove(self)
+            if self._owner is None:
+                mgmt.shut_down(self.instance)
+            self.instance.stop()
+            if self._owner is not None:
+                self._owner.delete()
+                shutil.rmtree(self.folder, ignore_errors=True)
+
+    def __enter__(self) -> "System":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def open_systems() -> list[System]:
+    """The systems that this process has started and not closed."""
+    return list(_open)
+
+
+@atexit.register
+def _close_all() -> None:
+    for system in open_systems():
+        with contextlib.suppress(EssdError, OSError):
+            system.close()
+
+
+def attach(name: str = "") -> System:
+    """A system that runs already; by default the only one.  close() does not end it."""
+    instance = Instance(chosen.instance(name))
+    instance.status()           # EssdError if it is not running
+    return System(instance)
+
+
+@contextlib.contextmanager
+def progress_on_stderr() -> Iterator[None]:
+    """Print progress of builds on stderr: stdout belongs to the calling program."""
+    before = show.console.stderr
+    show.console.stderr = True
+    try:
+        yield
+    finally:
+        show.console.stderr = before
+
+
+def up(*, drives: int = 1, size: str | None = None, mtu: int | None = None,
+       cpus: int = 1, host: bool = True, topology: Path | str | None = None,
+       capture: bool = False, config: Path | str | None = None,
+       name: str = "", new: bool = False, keep: bool = False) -> System:
+    """Start drives and a Linux host; return when the host can connect to them.
+
+    drives: how many.  One is connected to the host by two cables; several are on two
+    switches, one for the ports 0 and one for the ports 1.
+    size: capacity of each drive, "64M" to "16T" (default 8G; disk space is used for
+    what is written).
+    mtu: of the links, 1280 to 9000 bytes.
+    cpus: virtual CPUs of the host.  host: False starts the drives alone.
+    topology: a YAML file instead of all these (docs/topologies.md).
+    config: a YAML file with the settings of a single drive (docs/configuration.md).
+    capture: record every frame of every cable (System.captures).
+    name: the system's name for `essd status --name` and the like.  Drives of a system
+    with a name are kept when it ends, and used again; `new` deletes them first.
+    Without a name, the system gets one that no other has, and is deleted at the end.
+    keep: leave the system running when this program ends.
+
+    The first call on a machine builds QEMU and the Linux guest, which takes minutes;
+    progress is printed on stderr.  The system ends with close(), at the end of a
+    `with`, or with this process, however that ends.
+
+    EssdError if an argument is not valid, something is missing or does not start; the
+    error's notes have the last lines of the consoles.
+    """
+    owner = None if name else Temporary()
+    instance = Instance(owner.name if owner else name)
+    started = False
+    try:
+        if instance.is_running:
+            raise EssdError(f"instance {name} is running already: stop it with "
+                            f"{instance.hint('down')}, or use essd.attach")
+        if new and name:
+            setup.forget(name)
+        with progress_on_stderr():
+            made = _configure(instance.name, drives, size, mtu, cpus, host, topology,
+                              capture, config)
+            started = True
+            _start(instance, made)
+    except BaseException as error:
+        with interrupts.ignored():
+            if started:
+                instance.stop()
+                for part in made.parts():
+                    _add_note(error, instance.folder, part)
+            if owner:
+                owner.delete()
+        raise
+    if keep:
+        instance.release()
+        if owner:
+            owner.release()
+        return System(instance)
+    system = System(instance, owner, is_ours=True)
+    _open.append(system)
+    return system
+
+
+def _add_note(error: BaseException, folder: Path, part: str) -> None:
+    lines = last_lines(folder / f"{part}.console")
+    if lines:
+        error.add_note("\n".join([f"last lines of {part}'s console:", *lines]))
+
+
+def _configure(name: str, drives: int, size: str | None, mtu: int | None, cpus: int,
+               host: bool, topology: Path | str | None, capture: bool,
+               config: Path | str | None) -> Config:
+    from .. import settings_cmd, topology_setup, topology_yaml
+    from ..topology import of_drives
+    if topology is not None:
+        if (drives, size, mtu, cpus, host, config) != (1, None, None, 1, True, None):
+            raise EssdError("drives, size, mtu, cpus, host and config are not for a "
+                            f"topology: write them into {topology}")
+        return topology_setup.configure(topology_yaml.read(Path(topology)), name, capture)
+    if drives != 1:
+        if config is not None:
+            raise EssdError("config is for a single drive: give each drive a file in a "
+                            "topology")
+        text = of_drives(drives, size, mtu, cpus, host)
+        found = topology_yaml.load(text, f"drives={drives}", paths.TOP)
+        return topology_setup.configure(found, name, capture)
+    wish = setup.Wish(name=name, size=size, mtu=mtu, cpus=cpus, host=host, capture=capture)
+    if config is not None:
+        wish.config = settings_cmd.for_start(wish, Path(config))
+    return setup.configure(wish)
+
+
+def _start(instance: Instance, config: Config) -> None:
+    """Start the parts, bound to this process, and wait until they can be used."""
+    from .. import topology_setup
+    instance.start(config, bound=True)
+    instance.wait_started(60 + 5 * len(config.drives))
+    if config.switches or len(config.drives) != 1:
+        topology_setup.wait_drives(instance)
+    elif config.hosts:
+        instance.wait_ready("host")
+        steps.wait_target(steps.Job.of(instance))
+    for name in config.drives:
+        Drive(instance, name).wait_ready()

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Names of systems that are deleted when the program that started them ends.
+
+Each has a lock file in its data folder that the program keeps locked.  The kernel
+unlocks the file when the program ends, in whatever way; the next program then deletes
+the folder.
+"""
+
+import fcntl
+import os
+from pathlib import Path
+from typing import IO
+
+from .. import chosen, interrupts, paths, setup
+
+PREFIX = "py-"
+OWNER = "owner.lock"
+
+
+def guard() -> Path:
+    """The lock under which folders are created and deleted."""
+    return paths.drives() / ".python.lock"
+
+
+class Temporary:
+    """A new instance name, whose data belong to this process."""
+
+    def __init__(self) -> None:
+        with paths.locked(guard()):
+            sweep()
+            number = 1
+            while True:
+                self.name = chosen.check_name(f"{PREFIX}{os.getpid()}-{number}")
+                try:
+                    paths.drive(self.name).mkdir(mode=0o700, parents=True)
+                    break
+                except FileExistsError:
+                    number += 1
+            self.file: IO[bytes] = open(paths.drive(self.name) / OWNER, "wb")
+            fcntl.flock(self.file, fcntl.LOCK_EX)
+
+    def delete(self) -> None:
+        """Delete the drives' data."""
+        with interrupts.ignored(), paths.locked(guard()):
+            setup.forget(self.name)
+            self.file.close()
+
+    def release(self) -> None:
+        """Keep the data also after this process has ended."""
+        (paths.drive(self.name) / OWNER).unlink(missing_ok=True)
+        self.file.close()
+
+
+def sweep() -> None:
+    """Delete the data of programs that have ended without deleting them."""
+    for file in paths.drives().glob(f"{PREFIX}*/{OWNER}"):
+        name = file.parent.name
+        if not chosen.answers(name) and not paths.is_locked(file):
+            setup.forget(name)

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The pytest plug-in: running drives as fixtures (docs/python.md).
+
+With the package installed, pytest loads it by itself; otherwise say
+`-p essd.pytest_plugin`.
+"""
+
+from collections.abc import Callable, Generator, Iterator
+from typing import Any, Protocol
+
+import pytest
+
+import essd
+
+from .errors import EssdError
+
+Factory = Callable[..., "essd.System"]
+LINES = 20          # of each console, in the report of a failed test
+
+
+class Outcome(Protocol):
+    """What pytest hands to a hook wrapper."""
+
+    def get_result(self) -> Any: ...
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("essd", "emulated drives (essd)")
+    group.addoption("--essd-size", default="1G", metavar="SIZE",
+                    help="capacity of the drives that the tests get (default: 1G)")
+    group.addoption("--essd-keep", action="store_true",
+                    help="leave the drives and hosts running after the last test")
+
+
+def _show_kept(system: "essd.System") -> None:
+    print(f"\nessd: {system.name} is still running: "
+          f"{system.instance.hint('host')}, {system.instance.hint('down')}")
+
+
+@pytest.fixture(scope="session")
+def essd_drive(pytestconfig: pytest.Config) -> Iterator["essd.Drive"]:
+    """A running drive with a host, for the whole session.
+
+    `essd_drive.system` is what it belongs to.  The drive keeps what a test does to it,
+    so a test that disturbs it sets that right again.
+    """
+    keep = bool(pytestconfig.getoption("--essd-keep"))
+    with essd.up(size=str(pytestconfig.getoption("--essd-size")), keep=keep) as system:
+        yield system.drives[0]
+        if keep:
+            _show_kept(system)
+
+
+@pytest.fixture
+def essd_system(pytestconfig: pytest.Config) -> Iterator[Factory]:
+    """A function that starts a system with the arguments of essd.up().
+
+    The system ends after the test.
+    """
+    started: list[essd.System] = []
+    keep = bool(pytestconfig.getoption("--essd-keep"))
+
+    def start(**arguments: Any) -> "essd.System":
+        if "topology" not in arguments:
+            arguments.setdefault("size", pytestconfig.getoption("--essd-size"))
+        started.append(essd.up(**{"keep": keep, **arguments}))
+        return started[-1]
+
+    yield start
+    for system in started:
+        system.close()
+        if keep:
+            _show_kept(system)
+
+
+def consoles(item: pytest.Item) -> Iterator[tuple[str, str]]:
+    """Title and last lines of each console of the systems that a test uses.
+
+    A test uses a system if the value of one of its fixtures has an `instance`, as
+    systems and their parts do, or is a function that has started it.
+    """
+    from .api.part import last_lines
+    from .api.system import open_systems
+    from .instance import Instance
+    values = getattr(item, "funcargs", {}).values()
+    found = {one.name: one for value in values
+             if isinstance(one := getattr(value, "instance", None), Instance)}
+    if "essd_system" in getattr(item, "fixturenames", ()):
+        found |= {system.name: system.instance for system in open_systems()}
+    for name, instance in found.items():
+        try:
+            config = instance.config
+        except (OSError, ValueError):       # It has been deleted.
+            continue
+        for part in (*config.targets(), *config.hosts):
+            lines = last_lines(instance.folder / f"{part}.console", LINES)
+            what = "UART" if part in config.drives else "console"
+            if lines:
+                yield f"essd {name}: last lines of the {what} of {part}", "\n".join(lines)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Outcome, None]:
+    """Add the consoles' last lines to the report of a test that has failed."""
+    outcome = yield
+    report = outcome.get_result()
+    if report.failed:
+        try:
+            report.sections += consoles(item)
+        except (EssdError, OSError) as error:
+            report.sections.append(("essd", f"the consoles could not be read: {error}"))
