@@ -12,8 +12,11 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 INTERRUPTS = (KeyboardInterrupt, SystemExit)
 
@@ -54,8 +57,9 @@ def exit_on_sigterm(*_: object) -> None:
 
 
 @contextlib.contextmanager
-def pool(workers: int) -> Iterator[ThreadPoolExecutor]:
+def pool(workers: int) -> Iterator["ThreadPoolExecutor"]:
     """Threads that run one program at a time each, which an interrupt ends."""
+    from concurrent.futures import ThreadPoolExecutor     # slow to load
     with ThreadPoolExecutor(workers) as executor:
         try:
             yield executor
