@@ -157,8 +157,9 @@ class Switch:
                 port = f"listen={self.path(number)}" + (f",{port}" if port else "")
             words += ["--port", port]
         with open(self.log, "wb") as log:
-            self.process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stderr=log,
-                                            env=os.environ | SANITIZERS, **more)
+            self.process = subprocess.Popen(words, stdin=subprocess.DEVNULL,
+                                            env=os.environ | SANITIZERS,
+                                            **{"stderr": log} | more)
         wait_until(lambda: self.is_ready() or self.process.poll() is not None, "control socket")
         assert self.process.poll() is None, self.log.read_text()
         self.control = Control(folder / "control")

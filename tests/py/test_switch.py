@@ -613,6 +613,26 @@ def test_an_idle_switch_uses_no_cpu_time(start: Start) -> None:
     assert switch.cpu_s() == before
 
 
+def test_a_log_that_nobody_reads_stops_nothing(start: Start) -> None:
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(writer, bytes(4096))
+    os.set_blocking(writer, True)
+    switch = start("", "", stderr=writer)
+    os.close(writer)
+    a, b = switch.connect_all(2)
+    a.send(frame(BROADCAST, mac(1)))
+    assert b.receive() == frame(BROADCAST, mac(1))
+    os.close(reader)
+    a.close()
+    wait_until(lambda: not switch.port(0)["connected"], "disconnected")
+    a = switch.connect(0)
+    a.send(frame(BROADCAST, mac(1)))
+    assert b.receive() == frame(BROADCAST, mac(1))
+
+
 # Control
 
 def test_watch_tells_of_connections_and_links(start: Start) -> None:
