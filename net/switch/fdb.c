@@ -28,7 +28,10 @@ bool fdb_is_live(const struct fdb *fdb, const struct fdb_entry *entry,
            (fdb->ageing_s == 0 || now_s - entry->seen_s < fdb->ageing_s);
 }
 
-/* Of two entries the one whose loss costs less: unused, else the older one. */
+/*
+ * Choose which of two entries to replace: one that is free or has aged, or else
+ * the one that was refreshed longer ago.
+ */
 static struct fdb_entry *fdb_worse_entry(const struct fdb *fdb,
                                          struct fdb_entry *a,
                                          struct fdb_entry *b, uint32_t now_s)

@@ -4,8 +4,8 @@
  * Spec: IEEE 802.1Q clause 8.8, independent VLAN learning.
  *
  * Entries age: one that has not been refreshed for the ageing time is not used
- * any more.  When the place of an address is full, it takes that of the entry
- * that was refreshed longest ago.
+ * any more.  An address can be stored in FDB_WAYS entries only.  If all of them
+ * are in use, the address replaces the one that was refreshed longest ago.
  */
 #ifndef ESSD_NET_SWITCH_FDB_H
 #define ESSD_NET_SWITCH_FDB_H
@@ -25,7 +25,7 @@ enum {
 
 struct fdb_entry {
     uint64_t key;    /* address, then VLAN in the low 16 bits; 0: free */
-    uint32_t seen_s; /* when a frame of this address came last */
+    uint32_t seen_s; /* when the last frame from this address arrived */
     uint8_t port;
 };
 

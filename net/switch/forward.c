@@ -9,8 +9,9 @@
 #include "net/switch/switch_state.h"
 
 /*
- * Bytes that one input passes on before the next has its turn: with one frame
- * each, a port of short frames would get less than one of long frames.
+ * Bytes that one input passes on before it is the next input's turn.  If each
+ * turn were one frame, inputs with short frames would pass on fewer bytes than
+ * inputs with long frames.
  */
 enum { FORWARD_QUANTUM = 16 * 1024 };
 
@@ -35,7 +36,7 @@ static bool switch_may_pass(const struct switch_core *core,
 
 /* ---- Parsing */
 
-/* What happens to a frame on the cable into the switch. */
+/* Count a received frame; find out when it arrives and whether it is lost. */
 static struct rx_frame frame_enters(struct switch_core *core, uint8_t number,
                                     const uint8_t *data, uint32_t len,
                                     uint64_t now_ns)
@@ -118,7 +119,12 @@ static uint64_t switch_choose_outputs(struct switch_core *core, uint8_t input,
                : 0;
 }
 
-/* @return why the frame is not passed on; SWITCH_COUNTERS: it is */
+/*
+ * Choose the outputs of an input's oldest frame.
+ *
+ * @return the counter of frames dropped for this reason, or SWITCH_COUNTERS if
+ *         the frame is passed on
+ */
 static enum switch_counter switch_judge_frame(struct switch_core *core,
                                               uint8_t input,
                                               const uint8_t *data, uint32_t len,
@@ -168,7 +174,11 @@ static void switch_decide(struct switch_core *core, uint8_t input,
 
 /* ---- Output */
 
-/* The queue of `out` has no room. @return true: the frame is dropped */
+/*
+ * Decide what happens to a frame for which the queue of `out` has no room.
+ *
+ * @return true when it is dropped; false when its input waits
+ */
 static bool output_drops(struct switch_port *out)
 {
     if (out->config.full == SWITCH_FULL_DROP) {
@@ -182,7 +192,7 @@ static bool output_drops(struct switch_port *out)
     return false;
 }
 
-/* @return false: it has to wait for room */
+/* @return false when the frame has to wait for room in the output's queue */
 static bool output_takes_frame(struct switch_core *core, uint8_t input,
                                uint8_t output, const uint8_t *data,
                                uint32_t len, uint64_t now_ns)
@@ -231,7 +241,11 @@ static void input_waits_for(struct switch_core *core, uint8_t input,
     core->full |= port_bit(output);
 }
 
-/* Give the oldest frame of an input to its outputs; true: all have it. */
+/*
+ * Give the oldest frame of an input to its outputs.
+ *
+ * @return true when the frame does not have to wait for any output
+ */
 static bool switch_give_frame(struct switch_core *core, uint8_t input,
                               const uint8_t *data, uint32_t len,
                               uint64_t now_ns)
@@ -260,7 +274,11 @@ void switch_pop_input(struct switch_core *core, uint8_t input)
     in->paused = false;
 }
 
-/* @return bytes of the frame that was passed on; 0: none can be */
+/*
+ * Pass on the oldest frame of an input.
+ *
+ * @return its bytes, with its length field; 0 if no frame can be passed on now
+ */
 static uint32_t switch_pass_frame(struct switch_core *core, uint8_t input,
                                   uint64_t now_ns)
 {
@@ -292,7 +310,7 @@ static uint32_t switch_pass_frame(struct switch_core *core, uint8_t input,
     return SWITCH_PREFIX + len;
 }
 
-/* One turn of an input. */
+/* Pass frames of one input on until it has used its turn or has to wait. */
 static void switch_serve_input(struct switch_core *core, uint8_t input,
                                uint64_t now_ns)
 {
@@ -347,7 +365,12 @@ static uint64_t switch_look_at_inputs(struct switch_core *core, uint64_t now_ns)
     return deadline_ns;
 }
 
-/* Ports that nothing could be given to for their stall_ns drop from now on. */
+/*
+ * Mark as stalled the ports whose queue was full and whose device took nothing
+ * for stall_ns.  They drop frames that do not fit until the device goes on.
+ *
+ * @return when the next port has to be marked
+ */
 static uint64_t switch_look_at_stalls(struct switch_core *core, uint64_t now_ns)
 {
     uint64_t deadline_ns = UINT64_MAX;
@@ -360,7 +383,7 @@ static uint64_t switch_look_at_stalls(struct switch_core *core, uint64_t now_ns)
         if (port->config.stall_ns == 0) {
             continue;
         }
-        /* A frame that is still on the cable is not one that is not taken. */
+        /* The device cannot take the first frame before it leaves the cable. */
         until_ns = MAX(port->full_since_ns, tx_lane_head_ns(&port->tx)) +
                    port->config.stall_ns;
         if (until_ns > now_ns) {
@@ -398,9 +421,9 @@ uint64_t switch_run(struct switch_core *core, uint64_t now_ns)
         uint64_t from_turn = core->runnable & ~before;
 
         /*
-         * One turn of each: those from `turn` on, then those before it.  What
-         * there is room for may be taken by the first one, so that another
-         * one has to be the first next time.
+         * Each runnable input has one turn: those from `turn` on, then those
+         * before it.  The first input may use up the room in an output, so
+         * another input is the first in the next round.
          */
         core->turn =
             (uint8_t)(1 + __builtin_ctzll(from_turn != 0 ? from_turn : before));

@@ -7,16 +7,17 @@
 #include "lib/bytes.h"
 #include "net/switch/switch.h"
 
-_Static_assert(IS_POW2(RX_LANE_FRAMES), "indices are masked");
+_Static_assert(IS_POW2(RX_LANE_FRAMES),
+               "an index is masked with RX_LANE_FRAMES - 1");
 _Static_assert(RX_LANE_BYTES / 2 > SWITCH_PREFIX + SWITCH_FRAME_MAX,
-               "a frame fits behind the half that may be free");
+               "a frame fits into half of the buffer");
 
 static struct rx_frame *rx_lane_slot(const struct rx_lane *lane, uint32_t index)
 {
     return &lane->frames[index & (RX_LANE_FRAMES - 1)];
 }
 
-/* Move what is there to the beginning. */
+/* Move the bytes between head and tail to the beginning of the buffer. */
 static void rx_lane_compact(struct rx_lane *lane)
 {
     memmove(lane->buf, lane->buf + lane->head, lane->tail - lane->head);
@@ -26,9 +27,10 @@ static void rx_lane_compact(struct rx_lane *lane)
 }
 
 /*
- * Bytes move only when the free part is at least half of the buffer, or when
- * they are less than one frame: so each byte moves a few times at most.  With
- * less room than SWITCH_RX_WORTH, a read is not worth its system call.
+ * The bytes of the lane are moved only if the part before them is at least half
+ * of the buffer, or if they contain no whole frame.  So each byte is moved a
+ * few times at most.  A read into less than SWITCH_RX_WORTH bytes is not worth
+ * its system call.
  */
 uint32_t rx_lane_room(struct rx_lane *lane, uint8_t **at)
 {

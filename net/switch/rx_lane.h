@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Bytes that a port received, from the socket to the moment when the switch
- * has passed a frame on.  While a cable has a delay, its frames are here too.
+ * The bytes that a port has received and that the switch has not yet passed on.
+ * Frames that are still on a cable with a delay are here, too.
  *
  *   buf:  | free | whole frames | bytes of the next | room |
  *                head         parsed              tail   size
@@ -33,13 +33,13 @@ struct rx_lane {
     uint32_t head;
     uint32_t parsed;
     uint32_t tail;
-    uint32_t first; /* index of the oldest whole frame; counts on, wraps */
+    uint32_t first; /* number of the oldest whole frame; wraps at 2^32 */
     uint32_t count; /* whole frames */
 };
 
 enum rx_lane_next {
     RX_LANE_FRAME,   /* a whole frame, which rx_lane_push() takes */
-    RX_LANE_PARTIAL, /* the rest of the next frame has not come, or no place */
+    RX_LANE_PARTIAL, /* the next frame is incomplete, or `frames` is full */
     RX_LANE_BROKEN,  /* a length that no frame has */
 };
 
@@ -50,11 +50,16 @@ enum rx_lane_next {
  */
 MUST_USE uint32_t rx_lane_room(struct rx_lane *lane, uint8_t **at);
 
-/** What follows the whole frames; for RX_LANE_FRAME, with its place. */
+/**
+ * Look at the bytes that follow the whole frames.
+ *
+ * @param frame  for RX_LANE_FRAME: where the frame begins, after its length
+ * @param len    for RX_LANE_FRAME: the frame's length
+ */
 MUST_USE enum rx_lane_next rx_lane_next(const struct rx_lane *lane,
                                         const uint8_t **frame, uint32_t *len);
 
-/** The next frame becomes one of the whole frames. */
+/** Append the frame that rx_lane_next() found to the whole frames. */
 void rx_lane_push(struct rx_lane *lane, uint32_t len, struct rx_frame frame);
 
 /** @return the oldest whole frame, with its bytes; NULL: none */
@@ -62,10 +67,10 @@ MUST_USE const struct rx_frame *rx_lane_head(const struct rx_lane *lane,
                                              const uint8_t **data,
                                              uint32_t *len);
 
-/** The oldest whole frame is done with. */
+/** Remove the oldest whole frame. */
 void rx_lane_pop(struct rx_lane *lane);
 
-/** Drop the bytes behind the whole frames; @return how many these were. */
+/** Drop the bytes behind the whole frames.  @return how many were dropped */
 uint32_t rx_lane_cut(struct rx_lane *lane);
 
 #endif

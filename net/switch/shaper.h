@@ -30,15 +30,15 @@ struct shaper_config {
 
 struct shaper {
     struct shaper_config config;
-    uint64_t free_ns; /* when the frame before has left the sender */
-    uint64_t last_ns; /* when the frame before arrives */
+    uint64_t free_ns; /* when the previous frame has left the sender */
+    uint64_t last_ns; /* when the previous frame arrives */
     uint64_t random;  /* state of the pseudo-random sequence */
 };
 
 /** Start the pseudo-random sequence of a seed. */
 void shaper_seed(struct shaper *shaper, uint64_t seed);
 
-/** Forget the frames that are under way: they are gone. */
+/** Forget the frames on the cable: the next one need not wait for them. */
 void shaper_clear(struct shaper *shaper);
 
 /** Whether frames take time on this cable. */
@@ -51,7 +51,7 @@ static inline bool shaper_takes_time(const struct shaper *shaper)
 /**
  * Send a frame of `len` bytes, which do not include the FCS.
  *
- * @return when it arrives: 0, which is at once, or a time of now_ns's clock
+ * @return when it arrives, by the clock of now_ns; 0: at once
  */
 MUST_USE uint64_t shaper_arrival_ns(struct shaper *shaper, uint32_t len,
                                     uint64_t now_ns);

@@ -75,7 +75,7 @@ static void *memory_take(uint8_t **memory, size_t bytes)
     return taken;
 }
 
-/* The two directions have different sequences. */
+/* Give the two directions different pseudo-random sequences. */
 static void port_seed(struct switch_port *port)
 {
     shaper_seed(&port->shaper[SWITCH_IN], 2 * port->config.seed);
@@ -144,7 +144,11 @@ static const struct switch_port *const_port_of(const struct switch_core *core,
     return &core->ports[number];
 }
 
-/* Frames pass through the port from now on, or do not. */
+/*
+ * After a change of the connection or the link: update whether frames pass
+ * through the port.  If they do not, drop the frames queued for it, and forget
+ * the addresses behind it.
+ */
 static void port_update_active(struct switch_core *core, uint8_t number)
 {
     struct switch_port *port = &core->ports[number];
@@ -165,7 +169,7 @@ static void port_update_active(struct switch_core *core, uint8_t number)
     fdb_forget(&core->fdb, number);
 }
 
-/* The frames that came and were not passed on were on the cable: drop them. */
+/* Drop the received frames that were not passed on: the cable is unplugged. */
 static void port_drop_received(struct switch_core *core, uint8_t number)
 {
     struct switch_port *port = &core->ports[number];
@@ -237,7 +241,8 @@ void switch_port_disconnect(struct switch_core *core, uint8_t number)
 
     ASSERT(port->connected);
     port->connected = false;
-    /* Whole frames may follow the parsed ones; what remains is cut. */
+    /* Drop the bytes that were not parsed: an incomplete frame or, if the ring
+     * of frames is full, also whole frames. */
     port->counters[SWITCH_RX_CUT] += rx_lane_cut(&port->rx) != 0;
     port_update_active(core, number);
 }

@@ -38,9 +38,9 @@ enum {
     SWITCH_PORTS = 64,
     SWITCH_PREFIX = 4,                  /* bytes of the length of a frame */
     SWITCH_FRAME_MAX = 4096 + 65536,    /* QEMU's NET_BUFSIZE */
-    SWITCH_RX_WORTH = 32 * 1024,        /* switch_rx_room() is as much, or 0 */
+    SWITCH_RX_WORTH = 32 * 1024,        /* least switch_rx_room(), unless 0 */
     SWITCH_QUEUE_MIN = 128 * 1024,      /* bytes of an output queue */
-    SWITCH_QUEUE_DEFAULT = 1024 * 1024, /* a multiple of 4096, as all are */
+    SWITCH_QUEUE_DEFAULT = 1024 * 1024, /* all are multiples of 4096 */
     SWITCH_QUEUE_MAX = 64 * 1024 * 1024,
 };
 
@@ -102,14 +102,14 @@ struct switch_config {
     uint32_t queue_bytes[SWITCH_PORTS]; /* SWITCH_QUEUE_MIN to _MAX */
     uint64_t random_seed;               /* for the hash of the addresses */
     /*
-     * A frame passes a port whose `captures` was set: `data` is in two pieces,
-     * the second often empty.
+     * Called for each frame that passes a port for which switch_port_capture()
+     * was turned on.  The frame is in two pieces; the second is often empty.
      */
     void (*capture)(void *opaque, uint8_t port, const struct tx_piece data[2]);
     void *opaque;
 };
 
-/* What is true for all ports, and may change while the switch runs. */
+/* Settings of the whole switch, which may change while it runs. */
 struct switch_settings {
     uint32_t ageing_s; /* of learned addresses; 0: they do not age */
     /*
@@ -147,7 +147,9 @@ void switch_set(struct switch_core *core,
                 const struct switch_settings *settings);
 struct switch_settings switch_settings(const struct switch_core *core);
 
-/** Set what may change of a port.  A new seed waits for switch_port_reseed().
+/**
+ * Change the settings of a port.  A new seed has no effect until
+ * switch_port_reseed().
  */
 void switch_port_set(struct switch_core *core, uint8_t port,
                      const struct switch_port_config *config);
@@ -160,13 +162,14 @@ void switch_port_reseed(struct switch_core *core, uint8_t port);
 /** Whether the frames of a port are handed to the owner's capture(). */
 void switch_port_capture(struct switch_core *core, uint8_t port, bool captures);
 
-/** The device is there: its stream begins with a frame. */
+/** Report that a device has connected.  Its stream begins with a new frame. */
 void switch_port_connect(struct switch_core *core, uint8_t port);
 
 /**
- * The device is gone.  What was queued for it, a frame of which only a part had
- * come, and the addresses behind the port are dropped; whole frames that came
- * from it are still passed on.
+ * Report that the device has disconnected.  The switch drops the frames that
+ * are queued for it, a frame of which it has received only a part, and the
+ * addresses behind the port.  It still passes on the whole frames that it has
+ * received.
  */
 void switch_port_disconnect(struct switch_core *core, uint8_t port);
 
@@ -179,7 +182,7 @@ MUST_USE uint32_t switch_rx_room(struct switch_core *core, uint8_t port,
                                  uint8_t **at);
 
 /**
- * So many bytes were put there.
+ * Report that `len` bytes were stored where switch_rx_room() said.
  *
  * @return false when they hold a length that no frame has: the frames before it
  *         are passed on, and the owner has to end the connection
@@ -201,20 +204,21 @@ MUST_USE bool switch_has_work(const struct switch_core *core);
 /** Ports that have bytes to send: bit n for port n. */
 MUST_USE uint64_t switch_tx_ports(const struct switch_core *core);
 
-/** The bytes to send, in at most two pieces; their number. */
+/** Get the bytes to send, in two pieces.  @return the number of bytes */
 MUST_USE size_t switch_tx_bytes(const struct switch_core *core, uint8_t port,
                                 struct tx_piece piece[2]);
 
 /**
- * Number of frames to send, for devices that take frames; switch_tx_frame()
- * gives one without its length.  SWITCH_PREFIX counts for switch_tx_done().
+ * For devices that take whole frames: the number of frames to send, and one of
+ * them without its prefix.  After sending a frame of n bytes, call
+ * switch_tx_done() with SWITCH_PREFIX + n.
  */
 MUST_USE uint32_t switch_tx_frames(const struct switch_core *core,
                                    uint8_t port);
 MUST_USE uint32_t switch_tx_frame(const struct switch_core *core, uint8_t port,
                                   uint32_t nth, struct tx_piece piece[2]);
 
-/** The device took so many bytes. */
+/** Report that the device has taken the first `len` bytes to send. */
 void switch_tx_done(struct switch_core *core, uint8_t port, size_t len);
 
 /** Drop the first frame to send instead of sending it, and count why. */

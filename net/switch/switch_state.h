@@ -14,29 +14,32 @@ struct switch_port {
     uint64_t counters[SWITCH_COUNTERS];
     bool connected;
     bool captures;
-    bool broken; /* sent a length that no frame has; until it disconnects */
+    bool broken; /* The device has sent an impossible length.  Nothing more is
+                  * received until it has connected again. */
 
-    /* The oldest received frame, once it was decided where it goes. */
+    /* These fields are about the oldest received frame.  The last three are
+     * valid if `decided` is set. */
     bool decided;
-    bool paused;      /* it waits for an output */
-    uint64_t outputs; /* ports that do not have it yet: bit n for port n */
+    bool paused;      /* The frame waits for an output. */
+    uint64_t outputs; /* ports that have not got the frame yet: bit n, port n */
     uint16_t vid;
     struct eth eth;
 
     uint64_t waiting; /* inputs that wait for room in the output queue */
     uint64_t full_since_ns;
-    bool stalled; /* drops, until the device takes something */
+    bool stalled; /* frames that do not fit are dropped until the device takes
+                   * bytes again */
 };
 
 struct switch_core {
     struct switch_config config;
     struct switch_settings settings;
-    uint64_t active;   /* ports that frames pass through */
+    uint64_t active;   /* ports that are connected and whose link is up */
     uint64_t runnable; /* ports whose oldest frame may be passed on */
-    uint64_t timed;    /* ports whose oldest frame is on the cable still */
+    uint64_t timed;    /* ports whose oldest frame is still on the cable */
     uint64_t tx;       /* ports whose output queue is not empty */
-    uint64_t full;     /* ports whose output queue inputs wait for */
-    uint8_t turn;      /* port that begins in the next run */
+    uint64_t full;     /* ports for whose output queue some input waits */
+    uint8_t turn;      /* port whose input has the first turn in next round */
     struct switch_port ports[SWITCH_PORTS];
     struct fdb fdb;
 };
@@ -55,16 +58,17 @@ static inline uint8_t port_take_lowest(uint64_t *ports)
     return port;
 }
 
-/** The frames that came of a port become frames of its lane. */
+/** Find the whole frames in the bytes that a port has received. */
 void switch_parse(struct switch_core *core, uint8_t port, uint64_t now_ns);
 
-/** Frames do not go to a port any more, and do not wait for it. */
+/** Take a port out of the outputs of all frames; wake inputs that wait for it.
+ */
 void switch_cancel_output(struct switch_core *core, uint8_t output);
 
-/** Inputs that wait for a port try again. */
+/** Make the inputs that wait for a port's queue runnable again. */
 void switch_wake_inputs(struct switch_core *core, uint8_t output);
 
-/** The oldest received frame of a port is done with. */
+/** Remove the oldest received frame of a port. */
 void switch_pop_input(struct switch_core *core, uint8_t input);
 
 #endif

@@ -136,7 +136,8 @@ void tx_lane_pop(struct tx_lane *lane)
     lane->count--;
     lane->sent = 0;
     if (lane->used == 0) {
-        lane->head = 0; /* few bytes are used again and again: caches */
+        /* A lane with few bytes uses the same ones again: they stay cached. */
+        lane->head = 0;
     }
 }
 

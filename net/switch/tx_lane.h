@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Output queue of one port: a ring of bytes that are ready for the socket, each
- * frame preceded by its length, and a ring with the time when each frame leaves
- * the cable.
+ * Output queue of one port: a ring with the bytes for the socket, each frame
+ * preceded by its length, and a ring with the time when each frame leaves the
+ * cable and may be written to the socket.
  */
 #ifndef ESSD_NET_SWITCH_TX_LANE_H
 #define ESSD_NET_SWITCH_TX_LANE_H
@@ -14,7 +14,7 @@
 #include "lib/util.h"
 
 enum {
-    TX_LANE_BYTES_PER_FRAME = 256, /* of the bytes' ring: size of the other */
+    TX_LANE_BYTES_PER_FRAME = 256, /* `size` for each entry of `frames` */
 };
 
 struct tx_frame {
@@ -29,7 +29,7 @@ struct tx_lane {
     uint32_t frame_room;  /* a power of two */
     uint32_t head;        /* place of the first frame's prefix */
     uint32_t used;        /* bytes of all frames, prefixes included */
-    uint32_t first;       /* index of the oldest frame; counts on, wraps */
+    uint32_t first;       /* number of the oldest frame; wraps at 2^32 */
     uint32_t count;       /* frames */
     uint32_t sent;        /* bytes of the first frame that the device has */
     uint32_t ready_count; /* frames whose time to leave has come */
@@ -44,37 +44,43 @@ struct tx_piece {
 
 MUST_USE bool tx_lane_has_room(const struct tx_lane *lane, uint32_t len);
 
-/** Queue a frame: its header, then its payload.  There is room for it. */
+/** Queue a frame: its header, then its payload.  tx_lane_has_room() was true.
+ */
 void tx_lane_push(struct tx_lane *lane, const uint8_t *header,
                   uint32_t header_len, const uint8_t *payload,
                   uint32_t payload_len, uint64_t leaves_ns);
 
-/** Look at the clock: more frames may leave now. */
+/** Count the frames whose time to leave has come as ready. */
 void tx_lane_release(struct tx_lane *lane, uint64_t now_ns);
 
-/** When the next frame leaves that may not yet; UINT64_MAX: there is none. */
+/** @return when the next frame becomes ready; UINT64_MAX: all are ready */
 MUST_USE uint64_t tx_lane_deadline_ns(const struct tx_lane *lane);
 
-/** When the first frame leaves, or could have left; 0: at once, or no frame. */
+/** @return when the first frame becomes or became ready; 0: at once, or none */
 MUST_USE uint64_t tx_lane_head_ns(const struct tx_lane *lane);
 
-/** The bytes that may leave and that the device does not have; their number. */
+/** Get the ready bytes that were not sent yet.  @return their number */
 MUST_USE size_t tx_lane_bytes(const struct tx_lane *lane,
                               struct tx_piece piece[2]);
 
-/** One of the frames that may leave, without prefix; its length. */
+/** Get one of the ready frames, without its prefix.  @return its length */
 MUST_USE uint32_t tx_lane_frame(const struct tx_lane *lane, uint32_t number,
                                 struct tx_piece piece[2]);
 
-/** The device took n bytes of the first frame; true: it now has it whole. */
+/**
+ * Count bytes as sent, up to the end of the first frame.
+ *
+ * @param n  bytes that the device took; in return, those behind the first frame
+ * @return true when the first frame was sent completely
+ */
 MUST_USE bool tx_lane_advance(struct tx_lane *lane, size_t *n);
 
-/** Forget the first frame. */
+/** Remove the first frame. */
 void tx_lane_pop(struct tx_lane *lane);
 
 /**
- * Drop the frames; with `keep_begun`, the one stays that the device has a part
- * of, because a stream has to have the rest.
+ * Drop the frames.  With `keep_begun`, keep a frame of which a part was sent,
+ * because the rest has to follow in the stream.
  *
  * @return how many frames were dropped
  */

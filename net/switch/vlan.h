@@ -26,7 +26,9 @@ enum switch_vlan_mode {
      */
     SWITCH_VLAN_TRANSPARENT,
     SWITCH_VLAN_ACCESS, /* member of `vid` only, whose frames have no tag */
-    SWITCH_VLAN_TRUNK,  /* member of `allowed`, tagged, and of native `vid` */
+    /* Member of the VLANs in `allowed`, whose frames have tags, and of the
+     * native VLAN `vid`, whose frames have none. */
+    SWITCH_VLAN_TRUNK,
 };
 
 struct switch_vlan {

@@ -111,7 +111,7 @@ static uint32_t count_records(const uint8_t *data, size_t len)
     return count;
 }
 
-/* The header is written late when the disk was full at first. */
+/* Write records, after the header if a full disk has delayed that. */
 static bool writer_put_records(struct writer *writer, const uint8_t *data,
                                size_t len)
 {
@@ -151,7 +151,7 @@ __attribute__((noreturn)) static void writer_run(
 __attribute__((noreturn)) static void writer_begin(
     const struct capture_options *options, int sock, int file)
 {
-    /* Neither may be where the other has to be. */
+    /* Move both descriptors away first, so that dup2() overwrites neither. */
     int high_sock = fcntl(sock, F_DUPFD, CHILD_FIRST_UNUSED);
     int high_file = fcntl(file, F_DUPFD, CHILD_FIRST_UNUSED);
 

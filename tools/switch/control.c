@@ -33,7 +33,7 @@ static bool client_is_open(const struct client *client)
     return client->source.fd >= 0;
 }
 
-/* What epoll should wait for; a client's end is always told. */
+/* Set what epoll waits for.  It always reports the end of a client. */
 static void client_update_events(struct program *program, struct client *client)
 {
     uint32_t events = 0;
@@ -174,7 +174,7 @@ static bool find_port(const struct program *program, const char *text,
                     text, program->port_count - 1);
 }
 
-/* The value of a word of that key; NULL: it is another word. */
+/* The value of a word KEY=VALUE if its key is `key`; else NULL. */
 static const char *word_value(const char *word, const char *key)
 {
     size_t len = strlen(key);
@@ -307,7 +307,7 @@ static bool capture_differs(const struct capture_options *a,
            a->files != b->files;
 }
 
-/* Options that make sense take effect; a capture may not be possible. */
+/* Apply valid options.  @return false when the capture cannot be started */
 static bool set_port_options(struct program *program, uint8_t number,
                              const struct port_options *options,
                              struct complaint *complaint)
@@ -357,7 +357,7 @@ static bool set_port(struct program *program, const struct request *request,
         !set_port_options(program, number, &options, complaint)) {
         return false;
     }
-    /* The announcement has used the answer. */
+    /* control_announce() may have written into `answer`: start it again. */
     answer_clear(&program->answer);
     answer_add(&program->answer, "{\"return\": ");
     show_port(program, number);
@@ -404,7 +404,7 @@ static bool do_help(struct program *program, struct request *request,
     return true;
 }
 
-/* @return false: the request has more words than any */
+/* @return false when there are more words than any request has */
 static bool split_request(struct request *request, char *line)
 {
     for (char *word; (word = strsep(&line, " \t\r")) != NULL;) {
@@ -500,7 +500,10 @@ static void client_work(struct program *program, struct client *client)
     client_answer_line(program, client, line);
 }
 
-/* With its answers sent, a client that has a whole line, or ends, has work. */
+/*
+ * Whether a client can be served: its answers were sent, and it has sent a
+ * whole line or has ended.
+ */
 static bool client_has_work(const struct client *client)
 {
     return client_is_open(client) && client->output_len == 0 &&
@@ -508,7 +511,10 @@ static bool client_has_work(const struct client *client)
             memchr(client->request, '\n', client->request_len) != NULL);
 }
 
-/* One request in all: the longest answers take milliseconds to be made. */
+/*
+ * Answer one request of one client, because the longest answers take
+ * milliseconds to make.
+ */
 bool control_work(struct program *program)
 {
     bool has_worked = false;
@@ -527,7 +533,7 @@ bool control_work(struct program *program)
         has_worked = true;
         program->client_turn = (uint8_t)((number + 1) % CLIENTS);
     }
-    /* The one that was answered may have asked for more. */
+    /* The client that was answered may have sent more requests. */
     return has_worked;
 }
 
@@ -572,9 +578,12 @@ static void client_ready(struct program *program, struct source *source,
     }
 }
 
-/* ---- Clients that come */
+/* ---- New clients */
 
-/* A place that is free, else that of the client that was silent for longest. */
+/*
+ * Find a free place, or else close the client that was silent for longest and
+ * does not watch.
+ */
 static struct client *find_place(struct program *program)
 {
     struct client *found = NULL;

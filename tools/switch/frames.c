@@ -59,7 +59,7 @@ static bool ask_interface(int fd, unsigned long what, const char *name,
     return ioctl(fd, what, ifreq) == 0;
 }
 
-/* The longest frame of the interface; 0 with a complaint. */
+/* @return the length of the interface's longest frame; 0 with a complaint */
 static uint32_t interface_frame_len(int fd, const char *name,
                                     struct complaint *complaint)
 {
@@ -223,7 +223,7 @@ void frames_close(struct port *port)
     }
 }
 
-/* ---- Frames that come */
+/* ---- Received frames */
 
 static void device_failed(struct program *program, uint8_t number)
 {
@@ -327,8 +327,8 @@ static void iface_take_message(struct program *program, uint8_t number, int i)
 }
 
 /*
- * How many frames can be taken, if all were of the longest kind.  The last one
- * too finds SWITCH_RX_WORTH, without which there is no room at all.
+ * How many of the longest frames the switch can take.  SWITCH_RX_WORTH is left
+ * over, because switch_rx_room() returns 0 when there is less room than that.
  */
 static uint32_t device_room(struct program *program, uint8_t number)
 {
@@ -409,9 +409,13 @@ void frames_read(struct program *program, uint8_t number)
     }
 }
 
-/* ---- Frames that leave */
+/* ---- Sent frames */
 
-/* The first frame cannot be sent; @return false: try later */
+/*
+ * Sending the first frame has failed, with the reason in errno.
+ *
+ * @return false when it has to be sent again later
+ */
 static bool device_refuses(struct program *program, uint8_t number)
 {
     struct port *port = &program->ports[number];

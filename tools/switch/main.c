@@ -190,7 +190,7 @@ static void timer_ready(struct program *program, struct source *source,
     uint64_t expirations;
 
     (void)events;
-    /* That it went off is all there is to know. */
+    /* The number of expirations does not matter. */
     if (read(source->fd, &expirations, sizeof(expirations)) > 0) {
         program->timer_ns = UINT64_MAX;
     }
@@ -204,7 +204,7 @@ static void signal_ready(struct program *program, struct source *source,
     program->stops = true;
 }
 
-/* Nothing is open: whatever fails, everything can be closed. */
+/* Make a program whose control socket, ports and clients are closed. */
 static struct program *make_program(void)
 {
     struct program *program = calloc(1, sizeof(*program));
@@ -256,7 +256,8 @@ static bool open_port(struct program *program, uint8_t number,
             capture_start(program, number, complaint));
 }
 
-/* The control socket is last: who can connect to it finds all ports there. */
+/* Open the control socket last: a client that can connect finds all ports open.
+ */
 static bool open_everything(struct program *program)
 {
     struct complaint complaint = {""};
@@ -303,7 +304,7 @@ static void timer_set(struct program *program, uint64_t deadline_ns)
     program->timer_ns = deadline_ns;
 }
 
-/* @return whether more can be done at once */
+/* Run one round of the loop.  @return whether there is more to do at once */
 static bool run_once(struct program *program)
 {
     uint64_t deadline_ns;
@@ -319,7 +320,8 @@ static bool run_once(struct program *program)
         ports_have_work(program)) {
         return true;
     }
-    /* Only now: a port that lost its connection above has to dial again. */
+    /* The timer is set last, because a port that lost its connection in this
+     * round has to dial again. */
     timer_set(program, MIN(deadline_ns, ports_next_dial_ns(program)));
     return false;
 }

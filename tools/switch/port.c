@@ -30,7 +30,7 @@ static bool port_is_tcp(const struct port *port)
            port->options.kind == PORT_TCP_LISTEN;
 }
 
-/* Whether the port itself opens its device, again and again. */
+/* Whether the port connects by itself, and tries again after every failure. */
 static bool port_dials(const struct port *port)
 {
     return port->options.kind == PORT_DIAL || port->options.kind == PORT_TCP ||
@@ -60,8 +60,9 @@ static void port_is_up(struct program *program, uint8_t number)
 }
 
 /*
- * One connection at a time: the next one waits in the listener's queue.  Over
- * TCP, that there is one may be a sign that the peer has lost the first one.
+ * A port has one connection at a time: the next one waits in the listener's
+ * queue.  Over TCP, a waiting connection may be a sign that the peer has lost
+ * the first one.
  */
 static void port_listen_more(struct program *program, struct port *port,
                              bool more)
@@ -210,7 +211,7 @@ uint64_t ports_next_dial_ns(const struct program *program)
     return next_ns;
 }
 
-/* connect() of a TCP socket has ended, well or not. */
+/* connect() of a TCP socket has succeeded or failed. */
 static void port_connect_ended(struct program *program, uint8_t number)
 {
     struct port *port = &program->ports[number];
@@ -284,7 +285,8 @@ static void stream_read(struct program *program, uint8_t number)
     } else if (errno == EAGAIN && !port->hung_up) {
         port->readable = false;
     } else if (errno == EAGAIN) {
-        /* It closed its receiving half only: nothing can be sent to it. */
+        /* The peer has closed its receiving half only, so that nothing can be
+         * sent to it. */
         port_detach(program, number, "the peer takes nothing any more");
     } else {
         port_detach(program, number, strerror(errno));
@@ -310,7 +312,7 @@ static void stream_write(struct program *program, uint8_t number)
     } else if (errno == EAGAIN) {
         port->writable = false;
     } else if (errno != EINTR) {
-        /* Frames that the peer sent before may be there to be read. */
+        /* Frames that the peer sent before this may still have to be read. */
         port->writable = false;
         port->readable = port->hung_up = true;
     }
@@ -451,7 +453,7 @@ bool port_open(struct program *program, uint8_t number,
     case PORT_FD:
         return port_open_inherited(program, number, complaint);
     default:
-        /* That it does not work is told at the start, not tried again. */
+        /* A failure is reported at the start, and not tried again. */
         fd = frames_open(program, number, complaint);
         return fd >= 0 && (port_attach(program, number, fd) ||
                            complain(complaint, "epoll: %s", strerror(errno)));

@@ -52,8 +52,9 @@ struct port {
     bool readable;
     bool writable;
     bool hung_up;           /* the peer will send no more */
-    uint64_t retry_ns;      /* when to dial, or look, again; UINT64_MAX: not */
-    uint64_t retry_wait_ns; /* the time to wait before */
+    uint64_t retry_ns;      /* when to dial again, or look at a waiting
+                             * connection again; UINT64_MAX: never */
+    uint64_t retry_wait_ns; /* the wait before retry_ns */
     uint64_t connections;
     uint32_t lines_left; /* log lines that may be written before lines_ns */
     uint64_t lines_ns;
@@ -71,7 +72,7 @@ struct answer {
 struct client {
     struct source source;
     bool watches;
-    bool closing; /* once its answer is sent */
+    bool closing; /* to be closed when its answer has been sent */
     uint64_t heard_ns;
     size_t request_len;
     char request[REQUEST_LEN];
@@ -84,7 +85,7 @@ struct program {
     int epoll;
     struct source timer;
     struct source signals;
-    uint64_t timer_ns; /* when it goes off; UINT64_MAX: it does not */
+    uint64_t timer_ns; /* when the timer expires; UINT64_MAX: never */
     uint64_t now_ns;
     bool stops;
     struct switch_core *core;
@@ -126,19 +127,23 @@ MUST_USE int listen_tcp(const char *address, struct complaint *complaint);
 /**
  * Begin to connect.
  *
- * @return the descriptor of the socket; -1: it did not work
+ * @return the descriptor of the socket; -1 on failure
  */
 MUST_USE int dial_unix(const char *path);
 MUST_USE int dial_tcp(const char *address, bool *in_progress);
 
-/** Whether an address of PORT_DIAL or PORT_TCP makes sense. */
+/** Whether an address of PORT_DIAL or PORT_TCP is valid. */
 MUST_USE bool check_dial_unix(const char *path, struct complaint *complaint);
 MUST_USE bool check_dial_tcp(const char *address, struct complaint *complaint);
 
-/** Whether frames are under way on a TCP connection, and the peer is silent. */
+/** Whether a TCP peer has left sent bytes without an acknowledgement for long.
+ */
 MUST_USE bool tcp_peer_is_silent(int fd);
 
-/** Make a connection of a port's fast and its death noticed. */
+/**
+ * Set the socket options of a port's connection: a large send buffer, and TCP
+ * probes that notice when the peer has failed.
+ */
 void tune_connection(int fd, bool is_tcp);
 
 /** The address of a listening TCP socket. */
@@ -154,10 +159,11 @@ void port_close(struct program *program, uint8_t number);
 /** A device was opened, or a peer connected. */
 MUST_USE bool port_attach(struct program *program, uint8_t number, int fd);
 
-/** The peer is gone, or the device does not work any more. */
+/** Close a port's device: the peer has disconnected, or the device failed. */
 void port_detach(struct program *program, uint8_t number, const char *why);
 
-/** Dial again, or look at those who wait to connect, where it is time. */
+/** Dial again, or look at waiting connections, on ports whose retry_ns is past.
+ */
 void ports_dial(struct program *program);
 
 /** When to dial next; UINT64_MAX: never. */
@@ -201,7 +207,7 @@ MUST_USE bool control_open(struct program *program,
                            struct complaint *complaint);
 void control_close(struct program *program);
 
-/** Tell the clients that watch that a port changed. */
+/** Send a line about a port's change to the clients that watch. */
 void control_announce(struct program *program, uint8_t number);
 
 /** Answer a request that waits. @return whether there may be more */

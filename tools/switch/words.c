@@ -53,8 +53,8 @@ struct unit {
 };
 
 /*
- * A decimal number with one of the units behind it.  The first unit is that of
- * a number without any.  Digits of a fraction that the result cannot hold are
+ * Parse a decimal number that one of the units may follow.  A number without a
+ * unit has the first one.  Digits of a fraction that the result cannot hold are
  * dropped.
  */
 static bool parse_quantity(const char *text, const struct unit *units,

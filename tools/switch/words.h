@@ -44,8 +44,8 @@ struct port_options {
     struct switch_port_config config;
     struct capture_options capture;
     uint16_t native;   /* VLAN_NONE: none */
-    bool native_given; /* in the words of this request; so is the next */
-    bool seed_given;
+    bool native_given; /* The words of this request contain `native`. */
+    bool seed_given;   /* The words of this request contain `seed`. */
 };
 
 struct complaint {
@@ -56,19 +56,19 @@ struct complaint {
 __attribute__((format(printf, 2, 3))) bool complain(struct complaint *complaint,
                                                     const char *format, ...);
 
-/** The options of a port of which nothing was said. */
+/** Fill in the options of a port for which no word was given. */
 void words_default(struct port_options *options, uint8_t number);
 
 /**
- * Take one word.
+ * Apply one word to the options.
  *
  * @param may_place  whether words may say what the port is (only at the start)
- * @return false when it makes no sense; the options may then be changed in part
+ * @return false when the word is invalid; some options may then have changed
  */
 MUST_USE bool words_apply(struct port_options *options, const char *word,
                           bool may_place, struct complaint *complaint);
 
-/** Look at the words together. */
+/** After the last word: check that the words fit together. */
 MUST_USE bool words_finish(struct port_options *options,
                            struct complaint *complaint);
 
