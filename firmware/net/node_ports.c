@@ -112,7 +112,7 @@ void node_ports_tx_commit(struct node_ports *ports, uint8_t stack_port,
     struct port *port = &ports->port[index].port;
 
     if (index != stack_port) {
-        /* This returns the same uncommitted buffer once more. */
+        /* port_tx_begin() returns the same uncommitted buffer once more. */
         const uint8_t *frame = port_tx_begin(port);
 
         ASSERT(frame != NULL);

@@ -177,7 +177,7 @@ static void fail_resolution(struct net_stack *stack, uint16_t index,
     net_count(stack, e->port, NET_NEIGH_FAILED);
     net_router_failed(stack, e->port, &e->ip);
     while (e->behind.head != NEIGH_NONE) {
-        /* This removes it from the list. */
+        /* fail_resolution() removes the neighbour from the list. */
         fail_resolution(stack, e->behind.head, now_us);
     }
     if (e->pins != 0) {

@@ -148,10 +148,10 @@ struct conf_target {
     uint32_t nsid;
     uint32_t block_bytes; /* Block size of the namespace; 0: CONF_BLOCK. */
     uint32_t max_bytes;   /* Most data of a command, by MDTS; 0: not limited. */
-    /* It is the drive of this project, with its console. */
+    /* The target is the drive of this project, with its console. */
     bool is_ours;
-    bool has_echo;   /* Its diagnostic service is on. */
-    bool is_virtual; /* Its time is virtual: waiting costs nothing. */
+    bool has_echo;   /* The target's diagnostic service is on. */
+    bool is_virtual; /* The target's time is virtual: waiting costs nothing. */
 };
 
 const struct conf_target *conf_target(const struct conf *conf);

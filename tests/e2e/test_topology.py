@@ -81,7 +81,7 @@ def test_four_drives_on_switches_serve_one_host_and_one_loses_its_power(
     parts = instance.status()["parts"]
     assert [parts[name]["state"] for name in devices] == ["running"] * 3 + ["off"]
 
-    # It comes back with its identity.
+    # After its power-on, the drive has the same identity.
     essd("power-on", victim, "--name", NAME)
     address = instance.config.ports_of(victim)[0].target_address
     instance.run(f"until ping -c 1 -W 1 {address} > /dev/null; do :; done")

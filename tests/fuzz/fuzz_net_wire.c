@@ -107,7 +107,8 @@ static bool try_grh(const uint8_t *in, size_t len, uint8_t *out)
     return true;
 }
 
-/* These two emitters return their length: bytes after it must not be parsed. */
+/* The next two emitters return the length of what they wrote; bytes behind that
+ * must not be parsed. */
 
 static bool try_nd_neighbor(const uint8_t *in, size_t len, uint8_t *out)
 {

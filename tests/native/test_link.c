@@ -92,7 +92,7 @@ static void test_a_connection_works_without_an_rtu(void **state)
     bed_connect(&bed, 0, 1, 64);
     assert_true(console_says("nvme-of: RDMA host 10.0.0.2 connected"));
     native_world_pass(&bed.world, UINT64_C(100000000000));
-    /* Those of the admin and the I/O queue; no RTU was requested again. */
+    /* Each of the two queues sent one RTU, and the drive asked for no more. */
     assert_int_equal(lost, 2);
     assert_int_equal(bed_write(&bed, 1, 7, 1, HOST_DATA_KEYED, false, 1), 0);
     host_disconnect(&bed.host->host);

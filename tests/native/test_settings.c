@@ -288,7 +288,7 @@ static void test_a_host_changes_the_other_port(void **state)
     host_disconnect(&bed.host->host);
 }
 
-/* It could not be used at the next start: config_flash.h. */
+/* The next start could not use such a configuration: config_flash.h. */
 static void test_settings_that_exclude_each_other_are_not_saved(void **state)
 {
     uint32_t value;

@@ -91,7 +91,7 @@ static void test_a_write_and_a_read_are_traced_with_their_lba(void **state)
     assert_true(arg_of(write.record, 10) >=
                 arg_of(write.record, 6) + arg_of(write.record, 7) +
                     arg_of(write.record, 8) + arg_of(write.record, 9));
-    /* It names the same queue pair as the hardware's events. */
+    /* The record of the read names the QPN, as the hardware's events do. */
     assert_int_not_equal(get_le32(read.record + TRACE_AT_QPN), 0);
     assert_int_equal(find_record(&bed, TRACE_MEDIA, NVM_READ).record != NULL,
                      true);

@@ -180,9 +180,9 @@ static void test_the_error_count_goes_on_after_a_power_cut(void **state)
     (void)state;
     bed_connect(&bed, 0, 1, 64);
     native_world_pass(&bed.world, SECOND_NS);
-    make_error(); /* It is saved at once. */
+    make_error(); /* The drive saves this error at once. */
     native_world_pass(&bed.world, SECOND_NS);
-    make_error(); /* It waits to be saved. */
+    make_error(); /* The drive saves this error later, with the next one. */
     make_error();
     native_world_pass(&bed.world, SECOND_NS);
     assert_int_equal(bed.usage.error_log_entries, 1);

@@ -137,7 +137,7 @@ static void peers_1025(struct conf *conf)
     need_v6(conf);
     need_ours(conf);
     meet_strangers(conf, 1, NEIGHBOURS);
-    /* They replace the oldest neighbours. */
+    /* These peers replace the oldest neighbours. */
     meet_strangers(conf, NEIGHBOURS + 1, 8);
     meet_strangers(conf, 1, 8);
     if (conf_target(conf)->is_ours) {

@@ -16,8 +16,8 @@ enum {
     FLOOD = 200,
     AT_ONCE = 20,
     BURST = 20,
-    /* It reports that its path has a smaller MTU. No other test uses this peer,
-     * because the target may remember that. */
+    /* This peer reports that its path has a smaller MTU. No other test uses it,
+     * because the target may remember the MTU. */
     ERROR_PEER = CONF_PEERS - 2,
     /* With more errors than this the target has no rate limit. */
     FLOOD_ANSWERS = 50,

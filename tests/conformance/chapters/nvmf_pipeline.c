@@ -90,7 +90,7 @@ struct command {
 /* One queue: its connection, and the commands that have no completion yet. */
 struct lane {
     struct rc *rc;
-    bool is_open;  /* It is connected, or its end was not noted yet. */
+    bool is_open;  /* connected, or the test has not noted its end yet */
     bool has_left; /* The test has sent the DREQ. */
     bool is_wrong; /* There was a completion that belongs to no command. */
     /* NSSR was answered on it, so that every association has to end. */

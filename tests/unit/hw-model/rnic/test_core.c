@@ -518,7 +518,7 @@ static void test_datagrams_do_not_wait_for_a_stuck_port(void **state)
     assert_int_equal(count_wc(a, RNIC_WC_SUCCESS), 2);
     assert_true(bed_poll(b, &wc));
     assert_int_equal(refused, 1);
-    /* It is used again when it takes frames. */
+    /* The RNIC uses port 0 again when this port takes frames. */
     rnic_attach_port(a->rnic, 0, &port0);
     rnic_port_ready(a->rnic, 0);
     bed_send(a, BED_UD, &to_0);

@@ -887,7 +887,7 @@ static void test_without_a_buffer_requests_wait_and_answers_are_dropped(
     fake_complete(&side->verbs);
     cm_poll(&side->cm, side->cm.now_us + 1000);
     side_sent(side, CM_REP);
-    /* It counts as the first transmission, not as a retry. */
+    /* This REP counts as the first transmission, not as a retry. */
     assert_int_equal(side->conn->retries_left, 15);
     side_free(side);
 }

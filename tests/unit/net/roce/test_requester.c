@@ -561,7 +561,7 @@ static void test_a_datagram_may_have_inline_data(void **state)
     assert_int_equal(wc.status, RNIC_WC_SUCCESS);
 }
 
-/* It fails in its order: earlier datagrams were sent, later ones are
+/* The datagrams before the invalid one are sent, and those after it are
  * flushed. */
 static void test_an_invalid_datagram_fails_in_order(void **state)
 {
