@@ -51,6 +51,7 @@ def test_a_mistake_on_the_command_line_is_reported_in_one_line(
 @pytest.mark.parametrize("text, said", [
     (b"port:\n  0: {mtu: 1500\n", ":3: not valid YAML"),
     (b"\tname: x\n", ":1: not valid YAML"),
+    (b"name: a\nname: \0", ":2: not valid YAML: the character #x0000 is not allowed"),
     (b"\xff\xfe\0", ": not valid YAML: the file is not UTF-8 text"),
     (b"only words", ":1: a configuration consists of keys and values"),
     (b"name: a\n---\nname: b\n", ": not valid YAML"),

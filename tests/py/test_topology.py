@@ -76,6 +76,8 @@ BASE = "drives:\n  drive[0-3]: {}\nswitches:\n  switch0: {}\ncables:\n"
     ("drives: {a: {}", "1:15: not valid YAML"),
     ("drives: {d[0-1]: {}}", "1:11: not valid YAML: expected ',' or '}', but got '[' "
      "(inside braces, put a name such as drive[0-3] in quotes)"),
+    ("drives:\n  a\0: {}", "2:4: not valid YAML: the character #x0000 is not allowed"),
+    ("[" * 5000, "1:1: not valid YAML: the nesting is too deep"),
     ("drives:\n  drive0: {syze: 1G}", "2:12: a drive cannot have 'syze'; did you mean "
      "size?"),
     ("drives:\n  drive0: {size: 1}", "2:18: a drive:"),
@@ -187,6 +189,13 @@ def test_several_hosts_have_different_cards(tmp_path: Path) -> None:
     assert "eth0,1500,10.0.0.1/24" in said[0] and "eth0,1500,10.0.0.2/24" in said[1]
     assert len({config.hosts[name].mac for name in config.hosts}) == 2
     assert all(host.mac.startswith("02:e5:5e:") for host in config.hosts.values())
+
+
+def test_no_two_hosts_have_the_same_mac_addresses() -> None:
+    names = [f"host{n}" for n in range(2000)]
+    found = topology_setup.mac_prefixes("x", names)
+    assert len({topology_setup.mac_prefix("x", name) for name in names}) < len(names)
+    assert len({*found.values()}) == len(names)
 
 
 def test_a_drive_of_a_topology_has_a_folder_of_its_own(

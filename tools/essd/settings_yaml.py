@@ -6,6 +6,7 @@ A file need not contain every key; the value of an absent key does not change.
 
 import yaml
 
+from . import yaml_mistakes
 from .settings import GROUPS, KEYS, NONE, Refused, Values, parse
 
 DEPTH_MAX = 4
@@ -88,9 +89,8 @@ def load(text: str, name: str) -> tuple[Values, list[str]]:
     try:
         root = yaml.compose(text, Loader=yaml.BaseLoader)
     except (yaml.YAMLError, RecursionError) as error:
-        mark = getattr(error, "problem_mark", None)
-        reader.mistake(mark.line + 1 if mark else 1,
-                       f"not valid YAML: {getattr(error, 'problem', None) or error}")
+        line, _, words = yaml_mistakes.describe(error, text)
+        reader.mistake(line, words)
         return {}, reader.mistakes
     if root is not None:
         reader.node(root, ())

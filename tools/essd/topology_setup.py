@@ -3,6 +3,7 @@
 
 import hashlib
 import ipaddress
+from collections.abc import Iterable
 from pathlib import Path
 
 from . import interrupts, outside, prepare, settings_cmd, setup, show
@@ -101,6 +102,17 @@ def mac_prefix(name: str, part: str) -> str:
     return f"02:e5:5e:{digest[0] | 0x80:02x}:{digest[1]:02x}"
 
 
+def mac_prefixes(name: str, hosts: Iterable[str]) -> dict[str, str]:
+    """The prefix of each host; no two hosts have the same one."""
+    found: dict[str, str] = {}
+    for part in hosts:
+        text = part
+        while (prefix := mac_prefix(name, text)) in found.values():
+            text += "+"
+        found[part] = prefix
+    return found
+
+
 def check_outside(topology: Topology) -> None:
     """Mistakes if a place where a cable leads cannot be attached now."""
     mistakes = []
@@ -152,9 +164,10 @@ def configure(topology: Topology, name: str, capture: bool = False) -> Config:
         image, nqn = setup.drive_flash(wish, settings[part], built.firmware)
         config.drives[part] = Drive(str(built.qemu), str(image), str(files[part].path),
                                     files[part].format, nqn)
+    prefixes = mac_prefixes(name, topology.hosts)
     for part, host in topology.hosts.items():
         config.hosts[part] = Host(host.memory_mib, host.cpus, setup.kept_uuid(name, part),
-                                  mac=mac_prefix(name, part))
+                                  mac=prefixes[part])
     for part, switch in topology.switches.items():
         config.switches[part] = Switch(program, switch.options, port_words(topology, part))
     return config

@@ -13,7 +13,7 @@ from typing import NoReturn
 
 import yaml
 
-from . import chosen, outside, patterns
+from . import chosen, outside, patterns, yaml_mistakes
 from .config import End
 from .errors import EssdError, Mistakes
 from .topology import (DRIVE_PORTS, DRIVES_MAX, FIRST_DRIVE, HOST_CARDS_MAX,
@@ -364,10 +364,9 @@ def load(text: str, name: str, folder: Path) -> Topology:
     try:
         root = yaml.compose(text, Loader=yaml.BaseLoader)
     except (yaml.YAMLError, RecursionError) as error:
-        place = getattr(error, "problem_mark", None)
-        reader.mistake(Mark(place.line + 1, place.column + 1) if place else Mark(1, 1),
-                       f"not valid YAML: {getattr(error, 'problem', None) or error}"
-                       f"{BRACKETS if BRACKETED.search(text) else ''}")
+        line, column, words = yaml_mistakes.describe(error, text)
+        reader.mistake(Mark(line, column),
+                       f"{words}{BRACKETS if BRACKETED.search(text) else ''}")
         reader.fail()
     if root is None:
         reader.mistake(Mark(1, 1), "the file is empty: docs/topologies.md has an example")
