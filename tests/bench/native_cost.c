@@ -20,7 +20,6 @@ enum {
     CACHE_BYTES = 16 * 1024 * 1024,
     BLOCK = 512,
     DEPTH_MAX = 64,
-    SLOT_BYTES = 128 * 1024,
 };
 #define TIMEOUT_NS UINT64_C(600000000000)
 
@@ -38,6 +37,8 @@ static const struct workload workloads[] = {
     {"4k-write-qd64", NVM_WRITE, 4096, 64},
     {"128k-read-qd1", NVM_READ, 131072, 1},
     {"128k-write-qd1", NVM_WRITE, 131072, 1},
+    {"1m-read-qd1", NVM_READ, 1048576, 1},
+    {"1m-write-qd1", NVM_WRITE, 1048576, 1},
 };
 
 struct slot {
@@ -78,7 +79,7 @@ static bool start_io(struct load *load, struct slot *slot)
         .lba = (uint64_t)load->started * 7919 %
                (load->medium.capacity_bytes / workload->len_bytes) * blocks,
         .blocks = blocks,
-        .offset = (uint32_t)(slot - load->slots) * SLOT_BYTES,
+        .offset = (uint32_t)(slot - load->slots) * workload->len_bytes,
         .len_bytes = workload->len_bytes,
         .done = io_done,
         .ctx = slot,
