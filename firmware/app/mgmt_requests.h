@@ -9,7 +9,7 @@
 
 #include "firmware/mgmt/mgmt_service.h"
 
-enum { MGMT_REQUESTS = 17 };
+enum { MGMT_REQUESTS = 18 };
 
 /** The context of the handlers is the struct drive. */
 extern const struct mgmt_request mgmt_requests[MGMT_REQUESTS];
@@ -23,6 +23,9 @@ mgmt_handler mgmt_config_read;
 mgmt_handler mgmt_config_set;
 mgmt_handler mgmt_config_save;
 mgmt_handler mgmt_config_discard;
+
+/* in mgmt_counters.c */
+mgmt_handler mgmt_counters;
 
 /* in mgmt_faults.c */
 mgmt_handler mgmt_faults;

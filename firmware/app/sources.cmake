@@ -9,6 +9,7 @@ set(SOURCES
     lag_text.c
     media_seam.c
     mgmt_config.c
+    mgmt_counters.c
     mgmt_faults.c
     mgmt_network.c
     mgmt_requests.c

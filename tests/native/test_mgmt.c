@@ -209,6 +209,33 @@ static void test_a_held_response_is_listed_and_sent_in_time(void **state)
     bed_end(&bed);
 }
 
+static void test_counters_report_what_hosts_have_read_and_written(void **state)
+{
+    static const char request[] =
+        "{\"v\":1,\"id\":1,\"request\":\"counters\"}\n";
+    struct bed bed;
+
+    (void)state;
+    bed_init(&bed, 1500);
+    expect_reply(&bed, request,
+                 "\"reads\":0,\"writes\":0,\"read-bytes\":0,"
+                 "\"written-bytes\":0,\"media-errors\":0,");
+    bed_connect(&bed, 0, 1, 64);
+    assert_int_equal(bed_write(&bed, 1, 0, 8, HOST_DATA_KEYED, true, 1), 0);
+    assert_int_equal(bed_read(&bed, 1, 0, 4, HOST_DATA_KEYED), 0);
+    assert_int_equal(bed_read(&bed, 1, 4, 2, HOST_DATA_KEYED), 0);
+    expect_reply(&bed, request,
+                 "\"reads\":2,\"writes\":1,\"read-bytes\":3072,"
+                 "\"written-bytes\":4096,\"media-errors\":0,");
+    expect_reply(&bed, request,
+                 "\"media\":{\"reads\":2,\"writes\":1,\"flushes\":0,");
+    expect_reply(&bed, request, "\"bad-icrc\":0,");
+    /* The last counter: nothing of the reply has been cut off. */
+    expect_reply(&bed, request, "\"ecn-marked-in\":0}}}");
+    host_disconnect(&bed.host->host);
+    bed_end(&bed);
+}
+
 static void test_the_configuration_is_changed_and_saved(void **state)
 {
     struct bed bed;

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The request for the drive's counters: docs/management.md. */
+#include "firmware/app/mgmt_requests.h"
+
+#include "firmware/app/drive.h"
+#include "lib/regfields.h"
+#include "hw-model/regs/rnic.h"
+
+/* Bytes of a block in which SMART counts reads and writes. */
+enum { COUNTED_BLOCK_BYTES = 512 };
+
+static const char *const media_counter_name[] = {
+    [MEDIA_COUNT_READS] = "reads",
+    [MEDIA_COUNT_WRITES] = "writes",
+    [MEDIA_COUNT_FLUSHES] = "flushes",
+    [MEDIA_COUNT_WRITE_ZEROES] = "write-zeroes",
+    [MEDIA_COUNT_DEALLOCATES] = "deallocates",
+    [MEDIA_COUNT_READ_BLOCKS] = "read-blocks",
+    [MEDIA_COUNT_WRITE_BLOCKS] = "write-blocks",
+    [MEDIA_COUNT_ERRORS] = "errors",
+    [MEDIA_COUNT_CACHE_READS] = "cache-reads",
+    [MEDIA_COUNT_CACHE_WRITES] = "cache-writes",
+    [MEDIA_COUNT_CACHE_FULL] = "cache-full",
+    [MEDIA_COUNT_DESTAGES] = "destages",
+    [MEDIA_COUNT_DESTAGED_BLOCKS] = "destaged-blocks",
+    [MEDIA_COUNT_DESTAGE_ERRORS] = "destage-errors",
+    [MEDIA_COUNT_MEDIUM_READS] = "medium-reads",
+    [MEDIA_COUNT_MEDIUM_WRITES] = "medium-writes",
+    [MEDIA_COUNT_MEDIUM_FLUSHES] = "medium-flushes",
+};
+_Static_assert(ARRAY_LEN(media_counter_name) == MEDIA_COUNTERS,
+               "every counter of the media engine has a name");
+
+static const char *const rnic_counter_name[] = {
+    [RNIC_COUNT_RX_PACKETS] = "packets-in",
+    [RNIC_COUNT_TX_PACKETS] = "packets-out",
+    [RNIC_COUNT_RX_BAD_ICRC] = "bad-icrc",
+    [RNIC_COUNT_RX_MALFORMED] = "malformed",
+    [RNIC_COUNT_RX_NO_QP] = "no-queue-pair",
+    [RNIC_COUNT_RX_ADDRESS] = "wrong-address",
+    [RNIC_COUNT_RX_KEY] = "wrong-key",
+    [RNIC_COUNT_RX_DUPLICATE] = "duplicates",
+    [RNIC_COUNT_RX_OUT_OF_ORDER] = "out-of-order",
+    [RNIC_COUNT_RX_DROPPED] = "dropped",
+    [RNIC_COUNT_TX_NAK_SEQUENCE] = "sequence-naks-out",
+    [RNIC_COUNT_TX_NAK_OTHER] = "other-naks-out",
+    [RNIC_COUNT_TX_RNR] = "rnr-naks-out",
+    [RNIC_COUNT_RX_NAK] = "naks-in",
+    [RNIC_COUNT_RX_RNR] = "rnr-naks-in",
+    [RNIC_COUNT_TIMEOUTS] = "timeouts",
+    [RNIC_COUNT_RETRANSMITTED] = "retransmitted",
+    [RNIC_COUNT_CQ_OVERFLOWS] = "cq-overflows",
+    [RNIC_COUNT_RX_CNP] = "cnps-in",
+    [RNIC_COUNT_RP_CNP_HANDLED] = "cnps-handled",
+    [RNIC_COUNT_NP_CNP_SENT] = "cnps-out",
+    [RNIC_COUNT_NP_ECN_MARKED] = "ecn-marked-in",
+};
+_Static_assert(ARRAY_LEN(rnic_counter_name) == RNIC_COUNTERS,
+               "every counter of the RNIC has a name");
+
+static void put_host_counters(struct json *out,
+                              const struct nvmf_counters *counters)
+{
+    json_number(out, "reads", counters->host_reads);
+    json_number(out, "writes", counters->host_writes);
+    json_number(out, "read-bytes",
+                counters->read_blocks_512 * COUNTED_BLOCK_BYTES);
+    json_number(out, "written-bytes",
+                counters->written_blocks_512 * COUNTED_BLOCK_BYTES);
+    json_number(out, "media-errors", counters->media_errors);
+    json_number(out, "error-log-entries", counters->error_log_entries);
+}
+
+bool mgmt_counters(void *ctx, const struct json_args *args, struct json *out,
+                   struct mgmt_refusal *refusal)
+{
+    const struct drive *drive = ctx;
+
+    (void)args;
+    (void)refusal;
+    put_host_counters(out, nvmf_target_counters(drive->target));
+    json_begin_object(out, "media");
+    for (unsigned int i = 0; i < MEDIA_COUNTERS; i++) {
+        json_number(out, media_counter_name[i],
+                    media_counter_read(&drive->media, (enum media_counter)i));
+    }
+    json_end_object(out);
+    json_begin_object(out, "rnic");
+    for (unsigned int i = 0; i < RNIC_COUNTERS; i++) {
+        json_number(out, rnic_counter_name[i],
+                    rnic_counter_read(&drive->net.verbs, i));
+    }
+    json_end_object(out);
+    return true;
+}
