@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from fake_supervisor import FakeSupervisor
+from metrics_bed import LookedAt
 from test_cli_instances import make_drive
 from test_neighbours import PORTS as NEIGHBOURS
 from test_port_lag import lacp
@@ -152,6 +153,12 @@ def test_the_fields_of_the_native_bench_are_those_that_are_documented(
     monkeypatch.setattr(bench_native, "run", lambda *_: (
         [row], bench_native.Facts(1.0, 1.0, 1.0, 1.0)))
     check("bench --native", run("bench", "--native", "--json"))
+
+
+def test_the_fields_of_top_are_those_that_are_documented(lab) -> None:
+    with LookedAt("looked-at") as looked_at:
+        looked_at.parts["drive"]["restarts"] = ["watchdog"]
+        check("top", run("top", "--json", "--name", "looked-at"))
 
 
 def commands_with_json(group: Any, above: str = "") -> Iterator[str]:

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What essd top and essd metrics show of an instance."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+from metrics_bed import LookedAt
+from prometheus_client.parser import text_string_to_metric_families
+
+from essd import metrics, metrics_text, paths
+from essd.instance import Instance
+
+NAME = f"pymetrics{os.getpid()}"
+
+
+@pytest.fixture
+def supervisor() -> Iterator[LookedAt]:
+    with LookedAt(NAME) as found:
+        yield found
+
+
+class Samples:
+    """The samples of a text; found[NAME, *VALUES] has these label values in any order."""
+
+    def __init__(self, text: str) -> None:
+        self.values = {(sample.name, *sorted(sample.labels.values())): sample.value
+                       for family in text_string_to_metric_families(text)
+                       for sample in family.samples}
+
+    def __getitem__(self, key: tuple[str, ...]) -> float:
+        return self.values[key[0], *sorted(key[1:])]
+
+
+def essd(*words: str) -> str:
+    done = subprocess.run([sys.executable, "-m", "essd", *words], check=False, text=True,
+                          cwd=paths.TOP / "tools", capture_output=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_essd_metrics_prints_what_prometheus_parses(supervisor: LookedAt) -> None:
+    found = Samples(essd("metrics", "--name", NAME))
+    assert found["essd_commands_total", "drive", "read"] == 1050
+    assert found["essd_data_bytes_total", "drive", "read"] == 1050 * 4096
+    assert found["essd_media_events_total", "drive", "cache-full"] == 2
+    assert found["essd_rnic_events_total", "drive", "bad-icrc"] == 1
+    assert found["essd_port_up", "drive", "1"] == 1
+    assert found["essd_port_speed_bits_per_second", "drive", "0"] == 25e9
+    assert found["essd_port_fec", "drive", "0", "rs"] == 1
+    assert found["essd_port_events_total", "drive", "0", "linkChanges"] == 3
+    assert found["essd_part_state", "drive", "drive", "running"] == 1
+    assert found["essd_part_state", "drive", "drive", "crashed"] == 0
+    assert found["essd_part_resident_bytes", "host", "host"] > 1 << 20
+    assert found["essd_commands_in_flight", "drive"] == 1
+    assert found["essd_pool_used", "drive", "capsules"] == 3
+    assert found["essd_fault_rule_fired_total", "drive", "bad-start"] == 2
+    assert found["essd_cable_plugged", "0", "host:0", "drive:0"] == 1
+    assert found["essd_drive_uptime_seconds", "drive"] == 2.5
+
+
+def test_hostile_text_in_a_label_stays_one_label(supervisor: LookedAt) -> None:
+    frame = metrics.Collector(Instance(NAME)).frame()
+    evil = 'x"} 1\nessd_faked{a="b'
+    frame["drives"]["drive"]["status"]["model"] = evil
+    families = list(text_string_to_metric_families(metrics_text.text(frame).decode()))
+    assert "essd_faked" not in [family.name for family in families]
+    (info,) = [s for family in families for s in family.samples if s.name == "essd_drive_info"]
+    assert info.labels["model"] == evil
+
+
+def test_rates_are_differences_over_time(supervisor: LookedAt,
+                                         monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter(range(1000))
+    monkeypatch.setattr(metrics.time, "monotonic", lambda: float(next(clock)))
+    collector = metrics.Collector(Instance(NAME))
+    first = collector.frame()["drives"]["drive"]
+    assert first["rates"]["read-iops"] is None
+    at = collector.drives["drive"].at
+    second = collector.frame()["drives"]["drive"]
+    seconds = collector.drives["drive"].at - at
+    assert second["rates"]["read-iops"] == 50 / seconds
+    assert second["rates"]["write-iops"] == 0
+    assert second["ports"][0]["in-bytes-per-s"] > 0
+
+
+def test_a_counter_that_begins_again_has_no_rate(supervisor: LookedAt) -> None:
+    collector = metrics.Collector(Instance(NAME))
+    collector.frame()
+    supervisor.reads = 0
+    assert collector.frame()["drives"]["drive"]["rates"]["read-iops"] is None
+
+
+def test_tables_are_asked_for_in_every_fifth_frame_only(supervisor: LookedAt) -> None:
+    collector = metrics.Collector(Instance(NAME))
+    frames = [collector.frame() for _ in range(metrics.SLOW_EVERY + 1)]
+    asked = [request.get("request") for request in supervisor.asked]
+    assert asked.count("counters") == metrics.SLOW_EVERY + 1
+    assert asked.count("queue-pairs") == asked.count("pools") == 2
+    assert all(len(frame["drives"]["drive"]["queue-pairs"]["rows"]) == 2 for frame in frames)
+
+
+def test_a_drive_that_does_not_answer_is_shown_with_the_reason(supervisor: LookedAt) -> None:
+    supervisor.mgmt.clear()
+    supervisor.replies["mgmt"] = deny
+    frame = metrics.Collector(Instance(NAME)).frame()
+    assert frame["drives"]["drive"]["why"] == "the drive is starting"
+    assert len(frame["drives"]["drive"]["ports"]) == 2
+    assert Samples(metrics_text.text(frame).decode())["essd_drive_answers", "drive"] == 0
+
+
+def deny(_request: object) -> None:
+    raise ValueError("the drive is starting")
+
+
+def test_a_drive_without_power_is_not_asked(supervisor: LookedAt) -> None:
+    supervisor.parts["drive"] |= {"state": "off", "pid": None}
+    frame = metrics.Collector(Instance(NAME)).frame()
+    assert frame["drives"] == {}
+    assert frame["parts"]["drive"]["state"] == "off"
+    assert {request["command"] for request in supervisor.asked} == {"status"}
+
+
+@pytest.mark.parametrize("percent, expected", [(50, 50), (90, 90), (99, 99), (99.9, 100)])
+def test_a_percentile_is_the_value_that_this_share_does_not_exceed(
+        percent: float, expected: int) -> None:
+    assert metrics.percentile(list(range(1, 101)), percent) == expected
+    assert metrics.percentile([7], percent) == 7
+
+
+def test_latencies_older_than_ten_seconds_are_forgotten() -> None:
+    latency = metrics.Latency()
+    latency.add("read", 1000, 0.0)
+    latency.add("read", 20, 5.0)
+    assert latency.facts(6.0)["read"]["samples"] == 2
+    assert latency.facts(12.0)["read"] == {"samples": 1, "p50": 20, "p90": 20, "p99": 20,
+                                          "p99.9": 20}
+    assert latency.facts(16.0) == {}
+
+
+def test_essd_top_prints_one_frame(supervisor: LookedAt) -> None:
+    shown = essd("top", "--once", "--name", NAME)
+    for word in ("read IOPS", "drive:0", "RS-FEC", "host:0 - drive:0 plugged", "bad-start",
+                 "nqn.2014-08.org.nvmexpress:uuid:1"):
+        assert word in shown
+    frame = json.loads(essd("top", "--json", "--name", NAME))
+    assert frame["drives"]["drive"]["counters"]["writes"] == 7
+
+
+def test_essd_top_shows_hostile_text_as_it_is() -> None:
+    with LookedAt(NAME, hostnqn="\x1b[2J[red]nqn") as _:
+        shown = essd("top", "--once", "--name", NAME)
+    assert "\x1b" not in shown and "?[2J[red]nqn" in shown

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Commands that show an instance as a whole: top, metrics."""
+
+import json
+import sys
+from typing import Annotated
+
+import typer
+
+from ...instance import Instance
+from ..base import LOOK, Name, command
+
+WithLatency = Annotated[bool, typer.Option(
+    "--latency", help="Sample the drives' commands for 0.2 s of each second, for "
+    "percentiles of their latency.  This costs the drive a few percent of its speed.")]
+
+
+@command(LOOK)
+def top(name: Name = "",
+        once: Annotated[bool, typer.Option(
+            "--once", help="Print one frame, of one second, and exit.")] = False,
+        latency: WithLatency = False,
+        as_json: Annotated[bool, typer.Option(
+            "--json", help="Print one frame as JSON, and exit.")] = False) -> None:
+    """Show drives, ports, hosts and their load in this terminal.  Ctrl-C ends it."""
+    from ... import metrics
+    from ... import top as top_module
+    collector = metrics.Collector(Instance(name), latency)
+    if as_json:
+        print(json.dumps(collector.two_frames(), indent=2))
+        return
+    top_module.run(collector, once or not sys.stdout.isatty())
+
+
+@command(LOOK)
+def metrics(name: Name = "", latency: WithLatency = False) -> None:
+    """Print the instance's metrics once, in the text format of Prometheus."""
+    from ... import metrics as metrics_module
+    from ... import metrics_text
+    frame = metrics_module.Collector(Instance(name), latency).frame()
+    sys.stdout.write(metrics_text.text(frame).decode())
