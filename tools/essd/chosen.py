@@ -14,6 +14,7 @@ from . import paths
 from .errors import EssdError
 
 DEFAULT = "default"
+PROGRAM = "essd" if paths.IS_INSTALLED else "./essd"
 NAME = re.compile(r"[A-Za-z0-9_-]+")
 SOCKET_MAX = 107        # characters of a UNIX socket's path
 LONGEST_SOCKET = "drive-user.qmp"
@@ -24,7 +25,7 @@ def hint(name: str, command: str, *rest: str) -> str:
 
     `rest` comes after --name: hint("lab", "host", "--", "ls").
     """
-    words = ["./essd", command, *([] if name == DEFAULT else ["--name", name]), *rest]
+    words = [PROGRAM, command, *([] if name == DEFAULT else ["--name", name]), *rest]
     return " ".join(words)
 
 

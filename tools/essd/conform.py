@@ -332,7 +332,7 @@ def judge(results: Results, status: int, log: Path) -> None:
 
 def keep_logs(folder: Path, stand: Stand) -> Path:
     """Keep the logs in build/conform/; they replace those of the previous run."""
-    kept = paths.TOP / "build" / "conform" / stand.name
+    kept = paths.build() / "conform" / stand.name
     shutil.rmtree(kept, ignore_errors=True)
     kept.mkdir(parents=True, exist_ok=True)
     for path in (*folder.iterdir(), *stand.logs):
@@ -411,7 +411,8 @@ def run(options: Options) -> Results:
     conform_screen.summary(results)
     write_reports(results, facts, options)
     if not results.is_conforming:
-        show.line(f"logs: {kept.relative_to(paths.TOP)}")
+        show.line("logs: " + str(kept.relative_to(paths.TOP) if
+                                kept.is_relative_to(paths.TOP) else kept))
     return results
 
 

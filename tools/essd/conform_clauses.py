@@ -12,9 +12,10 @@ import subprocess
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable
-from pathlib import Path
 
-DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "conformance.md"
+from .paths import TOP
+
+DOCUMENT = TOP / "docs" / "conformance.md"
 BEGIN = "<!-- clauses: made by tools/essd/conform_clauses.py -->"
 END = "<!-- clauses: end -->"
 

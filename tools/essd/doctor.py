@@ -22,7 +22,7 @@ class Finding:
 
 
 def wanted_packages() -> list[str]:
-    text = (paths.TOP / "tools/essd/packages.txt").read_text(encoding="utf-8")
+    text = (paths.PACKAGE / "packages.txt").read_text(encoding="utf-8")
     return [w[0] for w in (x.split("#")[0].split() for x in text.splitlines()) if w]
 
 

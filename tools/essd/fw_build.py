@@ -10,9 +10,10 @@ from pathlib import Path
 from . import elf
 from .errors import BUILD_S, EssdError
 from .paths import TOP, locked
+from .paths import build as build_folder
 
 SOURCE = TOP / "firmware" / "rv64"
-BUILD = TOP / "build" / "rv64"
+BUILD = build_folder() / "rv64"
 ROM_ELF = BUILD / "rom.elf"
 VERSION_HEADER = TOP / "firmware" / "app" / "version.h"
 

@@ -74,8 +74,8 @@ def read_list(name: str) -> list[str]:
 def digest(names: Iterable[Path]) -> str:
     """Return a hash of the names and contents of files, for use as a cache key."""
     total = hashlib.sha256()
-    for path in sorted(names):
-        total.update(path.relative_to(paths.TOP).as_posix().encode() + b"\0")
+    for path in sorted(names, key=paths.source_name):
+        total.update(paths.source_name(path).encode() + b"\0")
         total.update(path.read_bytes() + b"\0")
     return total.hexdigest()[:16]
 

@@ -142,7 +142,7 @@ class Instance:
         self.keep_logs()
         self.folder.mkdir(mode=0o700, exist_ok=True)
         (self.folder / "config.json").write_text(config.to_json())
-        environment = {**os.environ, "PYTHONPATH": str(paths.TOP / "tools")}
+        environment = {**os.environ, "PYTHONPATH": str(paths.PACKAGE.parent)}
         reader, writer = os.pipe() if bound else (-1, -1)
         pipe = [reader] if bound else []
         with open(self.folder / "supervisor.log", "w", encoding="utf-8") as log:

@@ -3,13 +3,20 @@
 
 import contextlib
 import fcntl
+import hashlib
 import os
 import re
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-TOP = Path(__file__).resolve().parent.parent.parent
+from .errors import EssdError
+
+PACKAGE = Path(__file__).resolve().parent
+# The sources of drive and guest.  In an installed package they are a folder of it and
+# are only read.
+IS_INSTALLED = (PACKAGE / "tree").is_dir()
+TOP = PACKAGE / "tree" if IS_INSTALLED else PACKAGE.parent.parent
 
 
 def cache() -> Path:
@@ -22,6 +29,27 @@ def cache() -> Path:
         path = Path(base) / "essd"
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     return path
+
+
+def build() -> Path:
+    """Folder for what CMake builds: in the checkout, or in the cache if installed."""
+    if not IS_INSTALLED:
+        return TOP / "build"
+    return cache() / "build" / hashlib.sha256(str(TOP).encode()).hexdigest()[:16]
+
+
+def source_name(path: Path) -> str:
+    """The name that a source file has in the checkout."""
+    if path.is_relative_to(TOP):
+        return path.relative_to(TOP).as_posix()
+    return f"tools/essd/{path.relative_to(PACKAGE).as_posix()}"
+
+
+def need_checkout(command: str) -> None:
+    """EssdError if this is an installed package, which has no tests."""
+    if IS_INSTALLED:
+        raise EssdError(f"essd {command} works on a checkout of the sources only; this is "
+                        f"an installed package ({PACKAGE})")
 
 
 def runtime() -> Path:

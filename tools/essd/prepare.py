@@ -110,7 +110,7 @@ def report_sandbox() -> None:
 
 def native_program(preset: str, program: str, what: str) -> Path:
     """Build a program for this machine with a CMake preset; return its path."""
-    build = paths.TOP / "build" / preset
+    build = paths.build() / preset
     log = build / "build.log"
     with paths.locked(build / "lock"), show.busy(f"building {what}"):
         log.write_text("")

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from .. import chosen, interrupts, mgmt, paths, setup, show, steps
+from .. import chosen, interrupts, mgmt, paths, process, setup, show, steps
 from ..config import Config
 from ..errors import EssdError
 from ..instance import Instance
@@ -187,6 +187,7 @@ def up(*, drives: int = 1, size: str | None = None, mtu: int | None = None,
     EssdError if an argument is not valid, something is missing or does not start; the
     error's notes have the last lines of the consoles.
     """
+    process.find_system_programs()
     owner = None if name else Temporary()
     instance = Instance(owner.name if owner else name)
     started = False

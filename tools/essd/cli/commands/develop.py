@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ... import show
+from ... import paths, show
 from .. import completion
 from ..base import DEVELOP, AsJson, command
 
@@ -128,6 +128,7 @@ def test(every: Annotated[bool, typer.Option(
              "branches of the drive the native tests reach.")] = False,
          ) -> None:
     """Run every check and test, stage by stage, and show each stage's time."""
+    paths.need_checkout("test")
     from ...testrun import run_tests
     raise typer.Exit(run_tests(every, (only or []) + ["coverage"] * coverage))
 
@@ -141,5 +142,6 @@ def lint(names: Annotated[list[str] | None, typer.Argument(
                            "changed files.")]
          = False) -> None:
     """Run the checks that need no build: formats, names, documents, types."""
+    paths.need_checkout("lint")
     from ... import lints
     raise typer.Exit(lints.run_lints(names or [], every))
