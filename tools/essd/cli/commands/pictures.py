@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Commands that show an instance as a whole: top, metrics."""
+"""Commands that show an instance as a whole: top, metrics, cockpit."""
 
 import json
 import sys
@@ -12,7 +12,7 @@ from ..base import LOOK, Name, command
 
 WithLatency = Annotated[bool, typer.Option(
     "--latency", help="Sample the drives' commands for 0.2 s of each second, for "
-    "percentiles of their latency.  This costs the drive a few percent of its speed.")]
+    "percentiles of their latency.  This costs the drive some of its speed.")]
 
 
 @command(LOOK)
@@ -39,3 +39,17 @@ def metrics(name: Name = "", latency: WithLatency = False) -> None:
     from ... import metrics_text
     frame = metrics_module.Collector(Instance(name), latency).frame()
     sys.stdout.write(metrics_text.text(frame).decode())
+
+
+@command(LOOK)
+def cockpit(name: Name = "",
+            listen: Annotated[str, typer.Option(
+                metavar="ADDRESS", help="Address to listen on.  With another one than the "
+                "default, whoever has the link can switch the drives' power from other "
+                "machines.")] = "127.0.0.1",
+            port: Annotated[int, typer.Option(
+                min=0, max=65535, help="TCP port; 0: a free one.")] = 0,
+            latency: WithLatency = False) -> None:
+    """Serve a web page that shows and switches everything (docs/cockpit.md)."""
+    from ...cockpit import server
+    server.run(Instance(name), listen, port, latency)

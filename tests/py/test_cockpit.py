@@ -1,0 +1,303 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The cockpit over HTTP, in front of a fake supervisor: who may see it, and what it does."""
+
+import itertools
+import json
+import os
+import re
+import socket
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cockpit_site import Site, cockpit
+from metrics_bed import LookedAt
+from prometheus_client.parser import text_string_to_metric_families
+
+from essd import cpu, paths
+from essd.cockpit import guard
+
+NAMES = (f"pycockpit{os.getpid()}-{number}" for number in itertools.count())
+REFUSED = guard.REFUSED.encode()
+
+
+@dataclass
+class Fake(Site):
+    """A cockpit in front of a fake supervisor."""
+
+    supervisor: LookedAt = field(default_factory=lambda: LookedAt("none"))
+
+    def asked(self, command: str) -> list[dict[str, Any]]:
+        return [request for request in self.supervisor.asked
+                if request["command"] == command]
+
+
+def serve(**hostile: str) -> Iterator[Fake]:
+    with LookedAt(next(NAMES), **hostile) as supervisor:
+        supervisor.folder.joinpath("drive.console").write_text("boot ok\n")
+        with cockpit(supervisor.name) as site:
+            yield Fake(**{**vars(site), "supervisor": supervisor})
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[Fake]:
+    """A cockpit that one browser has logged in to."""
+    for found in serve():
+        found.log_in()
+        yield found
+
+
+# Who may see it
+
+@pytest.mark.parametrize("path", ["/", "/page.js", "/page.css", "/events", "/metrics", "/do",
+                                  "/nowhere", "/login", "/login?token=", "/login?token=x",
+                                  "/login?token=%00%ff"])
+def test_without_a_token_there_is_one_line_and_nothing_else(site: Fake, path: str) -> None:
+    reply = site.ask("GET", path, cookie=False)
+    assert (reply.status, reply.read()) == (403, REFUSED)
+    reply = site.ask("POST", path, {"do": "power", "part": "drive", "on": False}, cookie=False)
+    assert (reply.status, reply.read()) == (403, REFUSED)
+    assert not site.asked("power-cut")
+
+
+@pytest.mark.parametrize("cookie", ["", "x", "essd-cockpit-{port}=", "essd-cockpit-{port}=x",
+                                    "essd-cockpit-{port}=\"", "other=1"])
+def test_a_wrong_cookie_is_refused(site: Fake, cookie: str) -> None:
+    reply = site.ask("GET", "/", cookie=False, Cookie=cookie.format(port=site.port))
+    assert (reply.status, reply.read()) == (403, REFUSED)
+
+
+def test_the_token_is_exchanged_once_for_a_strict_cookie() -> None:
+    for site in serve():
+        path = site.link.partition(site.host)[2]
+        reply = site.ask("GET", path, cookie=False)
+        assert reply.status == 303
+        assert reply.getheader("Location") == "/"       # without the token
+        cookie = reply.getheader("Set-Cookie") or ""
+        assert "HttpOnly" in cookie and "SameSite=strict" in cookie and "Path=/" in cookie
+        assert site.ask("GET", path, cookie=False).status == 403
+        # The browser that has the cookie may open its link again.
+        value = cookie.partition(";")[0]
+        assert site.ask("GET", path, cookie=False, Cookie=value).status == 303
+        assert site.ask("GET", "/", cookie=False, Cookie=value).status == 200
+        # The terminal shows a new link for one more browser.
+        assert site.process.stdout is not None
+        more = site.process.stdout.readline().split()[-1]
+        assert more.startswith("http://") and more != site.link
+        assert site.ask("GET", more.partition(site.host)[2], cookie=False).status == 303
+
+
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:{port}", "127.0.0.1",
+                                  "127.0.0.1:1", "127.0.0.2:{port}", "localhost.evil:{port}",
+                                  "", "[::1]:{port}", "127.0.0.1:{port}:{port}"])
+def test_a_name_that_points_to_this_machine_is_refused(site: Fake, host: str) -> None:
+    reply = site.ask("GET", "/", Host=host.format(port=site.port))
+    assert reply.status in (400, 403)
+    assert b"<html" not in reply.read()
+
+
+def test_two_host_headers_are_refused(site: Fake) -> None:
+    with socket.create_connection(("127.0.0.1", site.port), 30) as connection:
+        connection.sendall(f"GET / HTTP/1.1\r\nHost: {site.host}\r\nHost: evil.example\r\n"
+                           f"Cookie: {site.cookie}\r\nConnection: close\r\n\r\n".encode())
+        answer = b""
+        while piece := connection.recv(65536):
+            answer += piece
+    assert answer.split()[1] in (b"400", b"403") and b"<html" not in answer
+
+
+@pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://127.0.0.1:1",
+                                    "https://127.0.0.1:{port}", "http://localhost:{port}"])
+def test_a_request_of_another_origin_is_refused(site: Fake, origin: str) -> None:
+    origin = origin.format(port=site.port)
+    assert site.ask("GET", "/events", Origin=origin).status == 403
+    reply = site.ask("POST", "/do", {"do": "reset", "part": "drive"}, Origin=origin)
+    assert reply.status == 403
+    assert not site.asked("reset")
+
+
+def test_an_action_without_an_origin_is_refused(site: Fake) -> None:
+    reply = site.ask("POST", "/do", {"do": "reset", "part": "drive"}, Origin="")
+    assert reply.status == 403
+    assert not site.asked("reset")
+
+
+@pytest.mark.parametrize("where", ["cross-site", "same-site"])
+def test_a_request_that_another_site_causes_is_refused(site: Fake, where: str) -> None:
+    assert site.ask("GET", "/events", Sec_Fetch_Site=where).status == 403
+    assert site.ask("GET", "/", Sec_Fetch_Site="same-origin").status == 200
+
+
+def test_a_websocket_is_refused(site: Fake) -> None:
+    reply = site.ask("GET", "/events", cookie=False, Connection="Upgrade", Upgrade="websocket",
+                     Sec_WebSocket_Version="13", Sec_WebSocket_Key="AAAAAAAAAAAAAAAAAAAAAA==")
+    assert reply.status == 403
+
+
+def test_every_answer_forbids_foreign_scripts_frames_and_caches(site: Fake) -> None:
+    for path in ("/", "/page.js", "/nowhere", "/login?token=x"):
+        reply = site.ask("GET", path)
+        policy = reply.getheader("Content-Security-Policy") or ""
+        assert "default-src 'none'" in policy and "script-src 'self'" in policy
+        assert "unsafe" not in policy and "frame-ancestors 'none'" in policy
+        assert reply.getheader("X-Content-Type-Options") == "nosniff"
+        assert reply.getheader("Referrer-Policy") == "no-referrer"
+        assert reply.getheader("Cache-Control") == "no-store"
+
+
+def test_the_cockpit_listens_on_loopback_only(site: Fake) -> None:
+    mine = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()
+            if f":{site.port:04X}" in line.split()[1]]
+    assert {line[1] for line in mine if line[3] == "0A"} == {f"0100007F:{site.port:04X}"}
+
+
+@pytest.mark.parametrize("listen, host, has", [
+    ("127.0.0.1", "localhost:80", True), ("127.0.0.1", "10.0.0.1:80", False),
+    ("0.0.0.0", "10.0.0.1:80", True), ("0.0.0.0", "evil.example:80", False),
+    ("10.0.0.1", "localhost:80", False), ("10.0.0.1", "10.0.0.1:80", True),
+    ("::1", "[::1]:80", True), ("::1", "::1:80", True), ("0.0.0.0", "10.0.0.1:81", False)])
+def test_a_name_is_accepted_only_for_loopback(listen: str, host: str, has: bool) -> None:
+    assert guard.Hosts(listen, 80).has(host) is has
+
+
+# What it shows
+
+def test_an_event_has_the_frame_and_the_end_of_the_uart(site: Fake) -> None:
+    event = site.event()
+    drive = event["frame"]["drives"]["drive"]
+    assert drive["status"]["serial"] == "S1"
+    assert drive["ports"][1]["fec"] == "rs"
+    assert drive["faults"][0]["name"] == "bad-start"
+    assert event["tracing"] == "" and event["sampling"] is False
+    assert site.event("uart")["uart"] in ({}, {"drive": "boot ok\n"})
+
+
+def test_hostile_text_of_the_network_reaches_the_page_as_json_only() -> None:
+    evil = "<img src=x onerror=alert(1)></script><script>alert(2)</script>"
+    for site in serve(hostnqn=evil, neighbour=evil):
+        site.log_in()
+        reply = site.ask("GET", "/events")
+        assert (reply.getheader("Content-Type") or "").startswith("text/event-stream")
+        drive = site.event()["frame"]["drives"]["drive"]
+        assert drive["controllers"]["rows"][0]["hostnqn"] == evil
+        assert drive["neighbours"][0]["neighbours"][0]["system"] == evil
+        for path in ("/", "/page.js", "/page.css", "/metrics"):
+            assert evil.encode() not in site.ask("GET", path).read()
+
+
+def test_the_page_never_makes_html_out_of_text() -> None:
+    script = (Path(guard.__file__).parent / "page.js").read_text(encoding="utf-8")
+    for word in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(",
+                 "Function(", "setTimeout(\"", "DOMParser", "srcdoc", "createContextualFragment"):
+        assert word not in script
+    page = (Path(guard.__file__).parent / "page.html").read_text(encoding="utf-8")
+    assert not re.search(r"\son\w+=|style=|<script>|<style>|https?://", page)
+
+
+def test_metrics_are_read_with_the_token_of_the_file(site: Fake) -> None:
+    file = Path(site.bearer_file)
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    bearer = f"Bearer {file.read_text()}"
+    reply = site.ask("GET", "/metrics", cookie=False, Authorization=bearer)
+    assert reply.status == 200
+    names = {family.name for family in
+             text_string_to_metric_families(reply.read().decode())}
+    assert {"essd_commands", "essd_port_up", "essd_part_state"} <= names
+    # It opens nothing else.
+    assert site.ask("GET", "/events", cookie=False, Authorization=bearer).status == 403
+    assert site.ask("GET", "/metrics", cookie=False, Authorization="Bearer x").status == 403
+
+
+def test_nothing_is_asked_of_the_drive_while_nobody_looks() -> None:
+    for site in serve():
+        time.sleep(2.5)
+        assert {request["command"] for request in site.supervisor.asked} == {"status"}
+        assert len(site.supervisor.asked) == 1
+
+
+def test_the_cockpit_takes_less_than_100_mb(site: Fake) -> None:
+    site.event()
+    assert cpu.resident_mib(site.process.pid) < 100e6 / (1 << 20)
+
+
+# What it does
+
+@pytest.mark.parametrize("body, command, expected", [
+    ({"do": "power", "part": "drive", "on": False}, "power-cut", {"part": "drive"}),
+    ({"do": "power", "part": "drive", "on": True}, "power-on", {"part": "drive"}),
+    ({"do": "reset", "part": "drive"}, "reset", {"part": "drive"}),
+    ({"do": "cable", "number": "1", "on": False}, "port", {"port": 1, "plugged": False}),
+    ({"do": "fault", "part": "drive", "name": "bad-start", "on": False}, "faults",
+     {"part": "drive", "names": ["bad-start"], "do": "off"}),
+])
+def test_a_switch_sends_its_command(site: Fake, body: dict[str, Any], command: str,
+                                    expected: dict[str, Any]) -> None:
+    assert site.do(**body) == (200, {})
+    assert {"command": command, **expected} in site.asked(command)
+
+
+def test_a_rule_that_was_turned_off_is_shown_so(site: Fake) -> None:
+    site.do(do="fault", part="drive", name="bad-start", on=False)
+    assert site.event()["frame"]["drives"]["drive"]["faults"][0]["on"] is False
+
+
+@pytest.mark.parametrize("body", [
+    {}, [], {"do": "stop"}, {"do": "mgmt", "part": "drive"}, {"do": "power", "part": "drive"},
+    {"do": "power", "part": ["drive"], "on": True}, {"do": "power", "part": "drive", "on": 1},
+    {"do": "cable", "number": 1, "on": True}, {"do": "cable", "number": "-1", "on": True},
+    {"do": "x" * 5000}])
+def test_an_action_that_makes_no_sense_is_refused(site: Fake, body: Any) -> None:
+    before = len(site.supervisor.asked)
+    reply = site.ask("POST", "/do", body)
+    assert reply.status == 400 and json.loads(reply.read())["error"]
+    commands = {request["command"] for request in site.supervisor.asked[before:]}
+    assert commands <= {"status", "qmp", "mgmt", "faults"}      # those of a frame
+
+
+def test_an_action_that_is_not_json_is_refused(site: Fake) -> None:
+    reply = site.ask("POST", "/do", {"do": "reset", "part": "drive"},
+                     Content_Type="text/plain")
+    assert reply.status == 400
+
+
+def test_a_refusal_of_the_supervisor_is_shown(site: Fake) -> None:
+    def refuse(_request: object) -> None:
+        raise ValueError("the drive is not powered")
+
+    before = site.supervisor.replies["reset"]
+    site.supervisor.replies["reset"] = refuse
+    try:
+        assert site.do(do="reset", part="drive") == (409, {"error": "the drive is not powered"})
+    finally:
+        site.supervisor.replies["reset"] = before
+
+
+def test_an_instance_that_ends_is_reported_to_the_page() -> None:
+    for site in serve():
+        site.log_in()
+        site.event()
+        (site.supervisor.folder / "control.sock").unlink()
+        assert site.supervisor.name in site.event("why")["why"]
+
+
+def test_the_file_with_the_token_goes_with_the_cockpit() -> None:
+    for site in serve():
+        assert Path(site.bearer_file).exists()
+        site.process.terminate()
+        assert site.process.wait(20) in (0, -15, 143)
+        assert not Path(site.bearer_file).exists()
+
+
+def test_an_address_that_is_none_is_refused_in_one_line() -> None:
+    with LookedAt(next(NAMES)) as supervisor:
+        done = subprocess.run([sys.executable, "-m", "essd", "cockpit", "--name",
+                               supervisor.name, "--listen", "everywhere"], check=False, text=True,
+                              cwd=paths.TOP / "tools", capture_output=True, timeout=60)
+    assert done.returncode == 1
+    assert done.stderr.startswith("essd: --listen everywhere: use an IP address")

@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The cockpit's page: shows the events of /events and sends actions to /do.
+ *
+ * Text from the network (a host's NQN, a neighbour's name, the UART) reaches the
+ * document through textContent only, and so is never HTML.
+ */
+"use strict";
+
+const POINTS = 120;             // of a chart: two minutes
+const LOG_CHARACTERS = 60000;
+const by_id = (id) => document.getElementById(id);
+
+/* ---- Numbers and states as text. */
+
+function short_number(value) {
+    if (value === null || value === undefined) {
+        return "–";
+    }
+    for (const prefix of ["", " k", " M", " G"]) {
+        if (Math.abs(value) < 1000 || prefix === " G") {
+            const digits = value >= 100 || Number.isInteger(value) ? 0 : 1;
+            return value.toFixed(digits) + prefix;
+        }
+        value /= 1000;
+    }
+    return "";
+}
+
+function state_of(part) {
+    let words = part.state, style = part.state === "running" ? "good" : "warn";
+    if (["host", "peer"].includes(part.kind) && part.state === "running") {
+        words = part.ready ? "ready" : "starting";
+    }
+    if (part.state === "crashed") {
+        style = "bad";
+    }
+    if (part.halted) {
+        [words, style] = [words + ", halted", "warn"];
+    }
+    return {text: (words + " " + part.why).trim(), style};
+}
+
+/* ---- Elements that stay while their text changes, so that they can be clicked. */
+
+function make(name, style, parent) {
+    const element = document.createElement(name);
+
+    element.className = style || "";
+    if (parent) {
+        parent.append(element);
+    }
+    return element;
+}
+
+function set_text(element, text, style) {
+    if (element.textContent !== String(text)) {
+        element.textContent = text;
+    }
+    if (style !== undefined && element.className !== style) {
+        element.className = style;
+    }
+}
+
+/* Keep one child for each key, in the order of the keys. */
+function keep_children(parent, keys, create) {
+    const known = parent.kept || (parent.kept = new Map());
+
+    for (const [key, child] of known) {
+        if (!keys.includes(key)) {
+            child.remove();
+            known.delete(key);
+        }
+    }
+    return keys.map((key) => {
+        if (!known.has(key)) {
+            known.set(key, create(key));
+            parent.append(known.get(key));
+        }
+        return known.get(key);
+    });
+}
+
+/*
+ * Show rows: {key, cells}.  A cell is a text, a number, {text, style}, or
+ * {button, action}.
+ */
+function show_table(id, headings, rows) {
+    const table = by_id(id);
+
+    table.parentElement.classList.toggle("empty", rows.length === 0);
+    if (!table.tHead) {
+        const row = table.createTHead().insertRow();
+
+        for (const heading of headings) {
+            make("th", "", row).textContent = heading;
+        }
+        table.createTBody();
+    }
+    const found = keep_children(table.tBodies[0], rows.map((row) => row.key),
+                                () => document.createElement("tr"));
+    rows.forEach((row, i) => {
+        while (found[i].cells.length < row.cells.length) {
+            found[i].insertCell();
+        }
+        row.cells.forEach((cell, n) => show_cell(found[i].cells[n], cell));
+    });
+}
+
+function show_cell(element, cell) {
+    if (cell !== null && typeof cell === "object" && cell.action) {
+        const button = element.firstElementChild || make("button", "", element);
+
+        button.action = cell.action;
+        set_text(button, cell.button);
+    } else if (cell !== null && typeof cell === "object") {
+        set_text(element, cell.text, cell.style);
+    } else {
+        set_text(element, cell === null || cell === undefined ? "–" : cell,
+                 typeof cell === "number" ? "number" : "");
+    }
+}
+
+/* ---- Charts. */
+
+function draw_chart(canvas, series) {
+    const ratio = window.devicePixelRatio || 1;
+    const width = canvas.clientWidth * ratio, height = canvas.clientHeight * ratio;
+    const context = canvas.getContext("2d");
+    const colours = getComputedStyle(document.documentElement);
+    const most = Math.max(1, ...series.flat().map((value) => value || 0));
+
+    if (canvas.width !== Math.round(width)) {
+        [canvas.width, canvas.height] = [Math.round(width), Math.round(height)];
+    }
+    context.clearRect(0, 0, canvas.width, canvas.height);
+    context.lineWidth = 1.5 * ratio;
+    series.forEach((values, i) => {
+        let is_drawing = false;
+
+        context.strokeStyle = colours.getPropertyValue(i === 0 ? "--first" : "--second");
+        context.beginPath();
+        values.forEach((value, n) => {
+            const x = (POINTS - values.length + n) / (POINTS - 1) * width;
+            const y = height - ratio - (value / most) * (height - 3 * ratio);
+
+            if (value === null || value === undefined) {
+                is_drawing = false;
+            } else if (is_drawing) {
+                context.lineTo(x, y);
+            } else {
+                context.moveTo(x, y);
+                is_drawing = true;
+            }
+        });
+        context.stroke();
+    });
+}
+
+/* A row with a name, two values and a chart of their past. */
+function make_chart(parent, name, unit, words) {
+    const row = make("div", "chart", parent);
+    const values = make("div", "values", row);
+    const title = make("b", "", values);
+    const past = [[], []];
+    const lines = words.map((_, i) => make("div", i === 0 ? "first" : "second", values));
+    const canvas = make("canvas", "", row);
+
+    title.textContent = name;
+    canvas.setAttribute("role", "img");
+    canvas.setAttribute("aria-label", name);
+    return (...now) => {
+        row.hidden = now.every((value) => value === undefined);
+        now.forEach((value, i) => {
+            past[i].push(value);
+            past[i].splice(0, past[i].length - POINTS);
+            set_text(lines[i], `${words[i]} ${short_number(value)}${unit}`);
+        });
+        draw_chart(canvas, past);
+    };
+}
+
+/* ---- The drives. */
+
+function make_drive(name) {
+    const card = make("div", "drive");
+    const head = make("div", "head", card);
+
+    make("b", "", head).textContent = name;
+    card.state = make("span", "", head);
+    card.power = make("button", "", head);
+    card.reset = make("button", "", head);
+    card.reset.action = {do: "reset", part: name};
+    card.reset.textContent = "Reset";
+    card.identity = make("div", "identity", card);
+    card.facts = make("div", "facts", card);
+    card.iops = make_chart(card, "IOPS", " IOPS", ["read", "write"]);
+    card.bytes = make_chart(card, "Throughput", "B/s", ["read", "write"]);
+    card.latency_read = make_chart(card, "Latency of reads", " µs", ["read p50", "p99"]);
+    card.latency_write = make_chart(card, "Latency of writes", " µs", ["write p50", "p99"]);
+    return card;
+}
+
+function show_drive(card, name, part, drive) {
+    const state = state_of(part), status = drive.status || {}, rates = drive.rates || {};
+    const rows = drive["queue-pairs"] ? drive["queue-pairs"].rows : [];
+    const latency = drive.latency || {}, read = latency.read || {}, write = latency.write || {};
+    const is_on = part.state === "running";
+
+    set_text(card.state, state.text, state.style);
+    card.power.action = {do: "power", part: name, on: !is_on};
+    set_text(card.power, is_on ? "Cut power" : "Power on");
+    card.reset.hidden = !is_on;
+    set_text(card.identity, status.serial ?
+        `${status.model}, serial ${status.serial}, firmware ${status.firmware}, ` +
+        `boot ${status.boot}, up ${Math.round(status["uptime-ms"] / 1000)} s` : "");
+    set_text(card.facts, drive.why || (status.serial ?
+        `${status.controllers} controllers, ${status["queue-pairs"]} queue pairs, ` +
+        `${rows.reduce((sum, row) => sum + row["in-flight"], 0)} commands in flight, ` +
+        `${drive.counters["media-errors"]} media errors` : ""));
+    card.iops(rates["read-iops"] ?? null, rates["write-iops"] ?? null);
+    card.bytes(rates["read-bytes-per-s"] ?? null, rates["write-bytes-per-s"] ?? null);
+    card.latency_read(read.p50, read.p99);
+    card.latency_write(write.p50, write.p99);
+}
+
+function show_drives(frame) {
+    const names = Object.keys(frame.parts).filter((name) => frame.parts[name].kind === "drive");
+
+    keep_children(by_id("drives"), names, make_drive).forEach((card, i) => {
+        show_drive(card, names[i], frame.parts[names[i]], frame.drives[names[i]] || {});
+    });
+}
+
+/* ---- Tables. */
+
+/* Rows of all drives: `rows_of` makes them from a drive and its name. */
+function of_drives(frame, rows_of) {
+    return Object.entries(frame.drives).flatMap(([name, drive]) => rows_of(drive, name));
+}
+
+function counted(frame, key) {
+    return of_drives(frame, (drive, name) =>
+        Object.entries(drive.counters[key] || {}).filter(([, value]) => value !== 0).map(
+            ([word, value]) => ({key: `${name} ${word}`, cells: [name, word, value]})));
+}
+
+function rows_of_table(frame, table, cells_of) {
+    return of_drives(frame, (drive, name) => {
+        const found = drive[table] || {rows: []};
+        const rows = found.rows.map((row, i) => ({key: `${name} ${i}`,
+                                                  cells: cells_of(row, name)}));
+
+        return found.more ? [...rows, {key: `${name} more`, cells: [name, "and more"]}] : rows;
+    });
+}
+
+function show_tables(frame) {
+    show_table("ports", ["port", "link", "speed", "FEC", "in B/s", "out B/s", "bad FCS",
+                         "corrected", "uncorrectable", "link changes"],
+        of_drives(frame, (drive, name) => drive.ports.map((port) => ({
+            key: `${name}:${port.port}`, cells: [
+                `${name}:${port.port}`,
+                port.up ? {text: "up", style: "good"}
+                        : {text: `down: ${port.reason}`, style: "bad"},
+                `${port.speed} Gb/s`, port.fec, short_number(port["in-bytes-per-s"]),
+                short_number(port["out-bytes-per-s"]),
+                port.counters.aFrameCheckSequenceErrors, port.counters.aFECCorrectedBlocks,
+                port.counters.aFECUncorrectableBlocks, port.counters.linkChanges]}))));
+    show_table("cables", ["from", "to", "state", ""],
+        Object.values(frame.cables).map((cable) => ({key: cable.number, cells: [
+            cable.ends[0], cable.ends[1],
+            cable.plugged ? {text: "plugged", style: "good"}
+                          : {text: "unplugged", style: "bad"},
+            {button: cable.plugged ? "Pull" : "Plug",
+             action: {do: "cable", number: cable.number, on: !cable.plugged}}]})));
+    show_table("parts", ["part", "state", "CPU %", "MiB", "restarts", "PID"],
+        Object.entries(frame.parts).map(([name, part]) => ({key: name, cells: [
+            name, state_of(part),
+            part["cpu-percent"] === null ? null : Math.round(part["cpu-percent"]),
+            part["memory-bytes"] === null ? null : Math.round(part["memory-bytes"] / 1048576),
+            part.restarts.length, part.pid]})));
+    show_table("controllers", ["drive", "controller", "state", "queues", "host"],
+        rows_of_table(frame, "controllers", (row, name) => [
+            name, row.cntlid, row.state, row["queue-pairs"], row.hostnqn]));
+    show_table("queues", ["drive", "QPN", "queue", "state", "peer", "entries", "in flight"],
+        rows_of_table(frame, "queue-pairs", (row, name) => [
+            name, row.qpn, row.qid, row.state, row.peer, row.entries, row["in-flight"]]));
+    show_table("faults", ["drive", "name", "rule", "matched", "fired", ""],
+        of_drives(frame, (drive, name) => (drive.faults || []).map((rule) => ({
+            key: `${name} ${rule.name}`, cells: [
+                name, rule.name, rule.rule, rule.matched, rule.fired,
+                {button: rule.on ? "Turn off" : "Turn on",
+                 action: {do: "fault", part: name, name: rule.name, on: !rule.on}}]}))));
+    show_table("neighbours", ["port", "system", "chassis", "its port"],
+        of_drives(frame, (drive, name) => (drive.neighbours || []).flatMap((entry) =>
+            entry.neighbours.map((found, i) => ({key: `${name}:${entry.port} ${i}`, cells: [
+                `${name}:${entry.port}`, found.system, found.chassis, found.port]})))));
+    show_table("media", ["drive", "counter", "value"], counted(frame, "media"));
+    show_table("rnic", ["drive", "counter", "value"], counted(frame, "rnic"));
+    show_table("pools", ["drive", "pool", "used", "of"],
+        of_drives(frame, (drive, name) => Object.entries(drive.pools || {}).filter(
+            ([, pool]) => pool.used !== 0).map(([word, pool]) => ({
+                key: `${name} ${word}`, cells: [name, word, pool.used, pool.all]}))));
+}
+
+/* ---- Logs. */
+
+const logs = new Map();         // of the UARTs, by part
+
+function append_log(element, text) {
+    const is_at_end = element.scrollTop + element.clientHeight >= element.scrollHeight - 20;
+
+    element.textContent = (element.textContent + text).slice(-LOG_CHARACTERS);
+    if (is_at_end) {
+        element.scrollTop = element.scrollHeight;
+    }
+}
+
+function take_uart(texts) {
+    const chosen = by_id("uart-part");
+
+    for (const [name, text] of Object.entries(texts)) {
+        logs.set(name, ((logs.get(name) || "") + text).slice(-LOG_CHARACTERS));
+        if (name === chosen.value) {
+            append_log(by_id("uart"), text);
+        }
+    }
+}
+
+function choose_uart() {
+    by_id("uart").textContent = "";
+    append_log(by_id("uart"), logs.get(by_id("uart-part").value) || "");
+}
+
+function show_choices(id, names) {
+    const before = by_id(id).value;
+
+    keep_children(by_id(id), names, (name) => {
+        const option = document.createElement("option");
+
+        option.value = option.textContent = name;
+        return option;
+    });
+    return by_id(id).value !== before;
+}
+
+/* ---- Events and actions. */
+
+function say(text) {
+    set_text(by_id("message"), text);
+}
+
+function take_frame(event) {
+    const frame = event.frame;
+    const names = Object.keys(frame.parts);
+    const drives = names.filter((name) => frame.parts[name].kind === "drive");
+
+    document.title = `essd ${frame.name}`;
+    set_text(by_id("name"), `essd ${frame.name}`);
+    set_text(by_id("about"), `${frame.accel}, ${new Date(frame.time * 1000).toLocaleTimeString()}`
+             + `, collected in ${Math.round(frame.cost.seconds * 1000)} ms`);
+    show_drives(frame);
+    show_tables(frame);
+    show_choices("trace-part", drives);
+    if (show_choices("uart-part", [...drives, ...names.filter((name) =>
+        !drives.includes(name))])) {
+        choose_uart();
+    }
+    by_id("latency").checked = event.sampling;
+    by_id("trace-on").checked = event.tracing !== "";
+    for (const line of event.trace) {
+        append_log(by_id("trace"), `${line}\n`);
+    }
+}
+
+async function act(action) {
+    try {
+        const reply = await fetch("/do", {
+            method: "POST", body: JSON.stringify(action),
+            headers: {"Content-Type": "application/json"}});
+        const answer = reply.status === 403 ? {error: "no access any more"}
+                                            : await reply.json();
+
+        say(answer.error || "");
+    } catch (error) {
+        say(String(error));
+    }
+}
+
+function listen() {
+    const source = new EventSource("/events");
+
+    source.onopen = () => { logs.clear(); choose_uart(); say(""); };
+    source.onerror = () => say("the cockpit does not answer");
+    source.onmessage = (message) => {
+        const event = JSON.parse(message.data);
+
+        if (event.frame) {
+            take_frame(event);
+        }
+        say_why(event.why);
+        take_uart(event.uart || {});
+    };
+}
+
+let last_why = "";
+
+function say_why(why) {
+    if ((why || "") !== last_why) {
+        last_why = why || "";
+        say(last_why);
+    }
+}
+
+document.addEventListener("click", (event) => {
+    const button = event.target.closest("button");
+
+    if (button && button.action) {
+        act(button.action);
+    }
+});
+by_id("uart-part").addEventListener("change", choose_uart);
+by_id("latency").addEventListener("change", (event) =>
+    act({do: "latency", on: event.target.checked}));
+by_id("trace-on").addEventListener("change", (event) =>
+    act({do: "trace", part: by_id("trace-part").value, on: event.target.checked}));
+listen();
