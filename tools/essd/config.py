@@ -52,7 +52,7 @@ class Link:
     targets: list[str]      # ADDR/LEN of the drive's or the peer's port, if it has one
     mtu: int = 1500
     host_mtu: int = 0       # MTU of the host's card; 0: the same as `mtu`
-    capture: bool = False   # write <instance>/link<number>.pcap
+    capture: bool = False   # write it to pcap()
     # The first end creates the cable's socket, the second one connects to it.
     ends: list[End] = field(default_factory=list)   # default: host and drive
     own: list[str] = field(default_factory=list)    # the host's ADDR/LEN, if chosen
@@ -78,6 +78,9 @@ class Link:
 
     def socket(self, folder: Path) -> Path:
         return folder / f"port{self.number}.sock"
+
+    def pcap(self, folder: Path) -> Path:
+        return folder / f"link{self.number}.pcap"
 
     @property
     def label(self) -> str:
@@ -191,6 +194,12 @@ class Config:
         found = {end.port: link for link in self.links for end in link.ends
                  if end.part == part}
         return dict(sorted(found.items()))
+
+    def captures(self, part: str) -> list[Link]:
+        """The cables whose capture this part writes: it is the first of their ends
+        that runs in the instance."""
+        return [link for link in self.links if link.capture and part == next(
+            (end.part for end in link.ends if end.part in self.parts()), "")]
 
     def parts(self) -> list[str]:
         """Names of everything that runs in an instance with this configuration."""

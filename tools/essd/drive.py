@@ -12,9 +12,12 @@ from typing import Any
 
 from . import outside
 from .config import Config, Drive, part_file
-from .vm import option, qmp_options, sandbox_options
+from .vm import dump_options, option, qmp_options, sandbox_options
 
 CABLE_LOOK_MS = 100
+# The QMP command that reads the machine's virtual time: MGMT_TIME_LO and _HI, in
+# nanoseconds (docs/hardware/mgmt.md).
+TIME_QUERY = ("human-monitor-command", {"command-line": "xp /2wx 0x10130044"})
 
 
 def media_node_json(drive: Drive) -> str:
@@ -75,6 +78,9 @@ def drive_command(config: Config, folder: Path, part: str = "drive",
             f"server=off,reconnect-ms={CABLE_LOOK_MS}")
         command += ["-netdev", f"stream,id=port{number},addr.type=unix,"
                     f"addr.path={link.socket(folder)},{role}"]
+    for link in config.captures(part):
+        port = next(n for n, there in ports.items() if there is link)
+        command += dump_options(link, f"port{port}", folder)
     return [*command, *drive.extra]
 
 

@@ -106,6 +106,14 @@ class Part:
                 found[port] = descriptor
         return found
 
+    def keep_captures(self) -> None:
+        """Rename the captures of a drive's last process: the next one begins new files."""
+        for link in self.supervisor.config.captures(self.name):
+            file = link.pcap(self.folder)
+            if file.exists():
+                number = len(list(self.folder.glob(f"{file.stem}-*.pcap"))) + 1
+                file.rename(file.with_stem(f"{file.stem}-{number}"))
+
     @property
     def log(self) -> Path:
         return self.folder / f"{self.name}.log"
@@ -115,6 +123,8 @@ class Part:
         for path in (self.folder / f"{self.name}.qmp",
                      self.folder / f"{self.name}-user.qmp"):
             path.unlink(missing_ok=True)
+        if self.is_drive:
+            self.keep_captures()
         descriptors = self.open_devices()
         command = [*self.command(descriptors), *more]
         with open(self.log, "a", encoding="utf-8") as log:
@@ -122,6 +132,8 @@ class Part:
             log.flush()
             self.process = await asyncio.create_subprocess_exec(
                 *command, stdin=asyncio.subprocess.DEVNULL, stdout=log, stderr=log,
+                # QEMU's captures would otherwise be wrong by the local time zone.
+                env={**os.environ, "TZ": "UTC"},
                 preexec_fn=die_with_parent, pass_fds=descriptors.values())
         for descriptor in descriptors.values():
             os.close(descriptor)

@@ -326,3 +326,9 @@ def connections(config: Config) -> list[str]:
                 lines += outside.instructions(number, Outside.of(place),
                                               link.targets, link.hosts, link.mtu)
     return lines
+
+
+def captures(config: Config) -> list[str]:
+    """Where the captures of the cables are written."""
+    return [f"{link.label} is captured: {link.pcap(paths.instance(config.name))}"
+            for part in config.parts() for link in config.captures(part)]

@@ -26,7 +26,7 @@ from typing import Any
 
 from qemu.qmp.error import QMPError
 
-from . import chosen, paths
+from . import capture_keeper, chosen, paths
 from .channel import Messages, Subscriber, Trace
 from .config import Config, part_file
 from .drive import (cable_command, halt_event, loading, port_link_event,
@@ -649,6 +649,11 @@ class Supervisor:
                     await self.subscribe(request, reader, writer)
                     writer.close()
                     return
+            if request["command"] == "capture":
+                with contextlib.suppress(ConnectionError):
+                    await capture_keeper.serve(self, request, reader, writer)
+                writer.close()
+                return
             reply = {"return": await self.command(request)}
         except KeyError as error:
             reply = {"error": f"the request has no member {error}"}

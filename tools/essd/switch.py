@@ -27,8 +27,7 @@ def switch_command(config: Config, part: str, folder: Path) -> list[str]:
         words = [place, f"name={far.part}.{far.port}" if far.part else f"name=outside{number}"]
         if switch.words.get(number):
             words.append(switch.words[number])
-        # A host's QEMU writes the capture of its cable itself.
-        if link.capture and link.ends[0].part == part:
-            words.append(f"capture={folder}/link{link.number}.pcap")
+        if link in config.captures(part):
+            words.append(f"capture={link.pcap(folder)}")
         command += ["--port", ",".join(words)]
     return command

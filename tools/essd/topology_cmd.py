@@ -60,7 +60,7 @@ def up(wish: Wish) -> None:
     for line in status.cable_lines(facts):
         show.line(line)
     show.line()
-    for line in setup.connections(instance.config):
+    for line in (*setup.connections(instance.config), *setup.captures(instance.config)):
         show.line(line)
     for line in hints(instance):
         show.line(line)

@@ -101,10 +101,13 @@ def card(address: str, link: Link, folder: Path, part: str) -> list[str]:
         "-device", f"virtio-net-pci,id=port{number},netdev=cable{number},romfile=,"
         f"mac={address},host_mtu={mtu},{PLAIN_FRAMES},"
         "rx_queue_size=1024,speed=25000,duplex=full"]
-    if link.listens(part) and link.capture:
-        options += ["-object", f"filter-dump,id=dump{number},netdev=cable{number},"
-                    f"maxlen=65536,file={folder}/link{number}.pcap"]
     return options
+
+
+def dump_options(link: Link, netdev: str, folder: Path) -> list[str]:
+    """Options with which QEMU writes every frame of a cable to a file."""
+    return ["-object", f"filter-dump,id=dump{link.number},netdev={netdev},"
+            f"maxlen=65536,file={option(link.pcap(folder))}"]
 
 
 def network_query() -> tuple[str, dict[str, str]]:
@@ -153,6 +156,8 @@ def guest_command(config: Config, part: str, folder: Path) -> list[str]:
         words.append("essd.nic=" + ",".join(
             [address, f"eth{number}", str(link.card_mtu(is_host)),
              *(link.hosts if is_host else link.targets)]))
+    for link in config.captures(part):
+        command += dump_options(link, f"cable{link.number}", folder)
     # Management card for ssh, which accepts connections from this machine only.
     address = card_mac(what, 255)
     words.append(f"essd.mgmt={address}")

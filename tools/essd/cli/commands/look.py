@@ -85,6 +85,22 @@ def trace(part: Parts = "",
 
 
 @command(LOOK)
+def capture(part: Parts = "",
+            name: Name = "",
+            port: Annotated[int, typer.Option(
+                min=0, metavar="N", help="The drive's port.")] = 0,
+            write: Annotated[Path | None, typer.Option(
+                metavar="FILE", help="Write to this file instead of standard output.")]
+            = None,
+            seconds: Annotated[float, typer.Option(
+                min=0, help="End after this time; 0: when Ctrl-C is pressed.")] = 0,
+            ) -> None:
+    """Record the frames of a port as pcap: essd capture | wireshark -k -i -"""
+    from ... import capture as capture_module
+    capture_module.run(fleet.one(Instance(name), part), port, write, seconds)
+
+
+@command(LOOK)
 def requests(part: Part = "",
              name: Name = "",
              as_json: Annotated[bool, typer.Option(

@@ -57,7 +57,7 @@ def up(name: NewName = chosen.DEFAULT,
            "--new", help="Delete the existing drive with its data first, and start "
                          "a new one.")] = False,
        capture: Annotated[bool, typer.Option(
-           "--capture", help="Record every frame of both cables in pcap files.")] = False,
+           "--capture", help="Record every frame of all cables in pcap files.")] = False,
        target: Annotated[str, typer.Option(
            help="NVMe-oF target that the host uses: drive, or nvmet (a Linux guest "
                 "with the kernel's own target, for comparison).")] = "drive",
@@ -132,7 +132,7 @@ def up(name: NewName = chosen.DEFAULT,
         return
     print_status(instance.status())
     show.line()
-    for line in setup.connections(config):
+    for line in (*setup.connections(config), *setup.captures(config)):
         show.line(line)
     if halt:
         show.line(f"next: {instance.hint('gdb'):30} the harts stand at the reset vector")

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A dump filter at the drive's port sees each frame of a burst, once and in order.
+
+qemu-patches/0008 hands over several frames together; the filter works on single ones.
+"""
+
+import struct
+
+from scapy.utils import RawPcapReader
+from test_cable_bursts import LEN, Sender, frame, start_port
+from test_cable_stream import connected, sent
+from test_port_media import medium, qemu, received, start  # noqa: F401
+
+from essd.capture_keeper import virtual_ns
+from essd.drive import TIME_QUERY
+
+COUNT = 16
+
+
+def test_a_dump_filter_sees_all_frames_of_bursts_in_both_directions(
+        start, tmp_path, monkeypatch) -> None:  # noqa: F811
+    monkeypatch.chdir(tmp_path)
+    machine, cable = connected(start)
+    start_port(machine)
+    sender = Sender(machine)
+    file = tmp_path / "live.pcap"
+    machine.ask("object-add", **{"qom-type": "filter-dump", "id": "live1", "netdev": "s",
+                                 "file": str(file), "maxlen": 65536})
+    sender.post(COUNT)
+    for number in range(COUNT):
+        assert cable.frame() == frame(number)
+    cable.socket.sendall(b"".join(struct.pack("!I", LEN) + frame(100 + number)
+                                  for number in range(COUNT)))
+    machine.wait(lambda: received(machine) == COUNT, "not all frames were received")
+    machine.ask("object-del", id="live1")
+    sender.post(COUNT)      # The dump has ended.
+    machine.wait(lambda: sent(machine) == 2 * COUNT, "not all frames were sent")
+    with RawPcapReader(str(file)) as reader:
+        found = [packet for packet, _ in reader]
+    assert found == [frame(number) for number in (*range(COUNT), *range(100, 100 + COUNT))]
+
+
+def test_the_monitor_tells_the_machines_time(start) -> None:  # noqa: F811
+    machine = start()
+    command, arguments = TIME_QUERY
+    machine.do("clock_step 5000000000")
+    before = virtual_ns(machine.ask(command, **arguments))
+    machine.do("clock_step 1000000000")
+    assert virtual_ns(machine.ask(command, **arguments)) - before == 1000000000
+    assert before >= 5000000000
