@@ -3,6 +3,7 @@
 
 import json
 import re
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -159,6 +160,15 @@ def test_the_fields_of_top_are_those_that_are_documented(lab) -> None:
     with LookedAt("looked-at") as looked_at:
         looked_at.parts["drive"]["restarts"] = ["watchdog"]
         check("top", run("top", "--json", "--name", "looked-at"))
+
+
+def test_the_fields_of_clean_are_those_that_are_documented(
+        lab, tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("ESSD_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "cache" / "log").mkdir(parents=True)
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "cache" / "python-1"))
+    (tmp_path / "cache" / "python-1").mkdir()
+    check("clean", run("clean", "--json"))
 
 
 def commands_with_json(group: Any, above: str = "") -> Iterator[str]:

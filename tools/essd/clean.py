@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`essd clean`: delete what was built or downloaded; it is made again when needed.
+
+Drives and their data are not here (`essd rm` deletes those), and nothing that a
+running instance, a running build or this program itself uses is deleted.
+"""
+
+import contextlib
+import shutil
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from . import chosen, instances, paths
+from .errors import EssdError
+from .instance import Instance
+
+# What each kind is, and the names of its folders in the cache.
+KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "qemu": ("QEMU builds", ("qemu",)),
+    "guest": ("Linux guests, and libraries for their programs",
+              ("guest", "sysroot", "host-tests")),
+    "build": ("firmware and native programs", ("build", "elf")),
+    "python": ("Python environments", ("python-*", "venv-*", "pip-venv")),
+    "downloads": ("downloaded sources and packages", ("download", "debs", "apt")),
+    "logs": ("logs of builds", ("log",)),
+}
+
+
+@dataclass
+class Found:
+    """What exists of one kind."""
+
+    kind: str
+    folders: list[Path]         # that can be deleted
+    used: list[Path]            # that something uses now
+    size: int                   # bytes that deleting `folders` frees
+
+    def as_json(self) -> dict[str, Any]:
+        return {"kind": self.kind, "bytes": self.size,
+                "folders": [str(path) for path in self.folders],
+                "used": [str(path) for path in self.used]}
+
+
+def files_in_use() -> list[Path]:
+    """Files of the cache that this program or a running instance has open."""
+    found = [Path(sys.prefix)]
+    for name in chosen.running():
+        with contextlib.suppress(OSError, ValueError, EssdError):
+            config = Instance(name).config
+            found += [Path(x) for x in (
+                config.guest, *(drive.qemu for drive in config.drives.values()),
+                *(switch.program for switch in config.switches.values())) if x]
+    return [path.resolve() for path in found]
+
+
+def is_used(folder: Path, files: Iterable[Path]) -> bool:
+    """Whether a folder has one of these files, or a build has locked it."""
+    locks = (path for pattern in ("lock", "*/lock", "*.lock") for path in
+             folder.glob(pattern))
+    return (any(path.is_relative_to(folder.resolve()) for path in files)
+            or any(paths.is_locked(path) for path in locks))
+
+
+def candidates(folder: Path) -> list[Path]:
+    """What is deleted at a time: builds of one kind are used separately."""
+    if folder.name in ("qemu", "guest", "build"):
+        return sorted(path for path in folder.iterdir() if path.is_dir())
+    return [folder]
+
+
+def find(kinds: Iterable[str]) -> list[Found]:
+    """What exists of these kinds, and how much space each takes."""
+    files = files_in_use()
+    result = []
+    for kind in kinds:
+        everything = [path for pattern in KINDS[kind][1]
+                      for folder in sorted(paths.cache().glob(pattern)) if folder.is_dir()
+                      for path in candidates(folder)]
+        is_building = any(is_used(folder, ()) for pattern in KINDS[kind][1]
+                          for folder in paths.cache().glob(pattern))
+        used = [path for path in everything if is_building or is_used(path, files)]
+        free = [path for path in everything if path not in used]
+        result.append(Found(kind, free, used, instances.disk_bytes(*free)))
+    return result
+
+
+def check_kinds(words: Iterable[str]) -> list[str]:
+    """The kinds that the user names; all without a name."""
+    return [chosen.check_word("clean", word, KINDS) for word in words] or list(KINDS)
+
+
+def table(found: Iterable[Found]) -> Table:
+    rows = Table(box=None, pad_edge=False)
+    for heading in ("kind", "what it is", "frees"):
+        rows.add_column(heading, justify="right" if heading == "frees" else "left")
+    for entry in found:
+        in_use = f" ({len(entry.used)} in use, kept)" if entry.used else ""
+        rows.add_row(entry.kind, KINDS[entry.kind][0] + in_use,
+                     instances.size_words(entry.size))
+    return rows
+
+
+def delete(found: Iterable[Found]) -> list[str]:
+    """Delete all that; return what could not be deleted, with the reason."""
+    failures: list[str] = []
+    for entry in found:
+        for folder in entry.folders:
+            try:
+                shutil.rmtree(folder)
+            except OSError as error:
+                failures.append(f"{error.filename or folder}: {error.strerror}")
+    # The launcher looks for missing packages again.
+    (paths.cache() / "packages.ok").unlink(missing_ok=True)
+    return failures
