@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from essd import fault_rules
+from essd.channel import Refused
 from essd.errors import EssdError, Mistakes
 from essd.fault_keeper import FaultKeeper
 from essd.fault_rules import Wrong, parse_line
@@ -146,8 +147,7 @@ def test_rules_are_read_from_yaml() -> None:
     ("- wire: {}\n  media: {}\n  do: error\n",
      ["f.yaml:2:3: media: the rule has a place already, wire"]),
     ("- wire: {}\n  do: {delay: 1ms, drop: 1}\n",
-     ["f.yaml:2:7: do needs one action", "f.yaml:1:3: no action: wire rules cannot do "
-      "this; use one of drop, corrupt, duplicate, delay, reorder, power-cut"]),
+     ["f.yaml:2:7: do needs one action"]),
     ("- {name: a, wire: , do: drop}\n- {name: a, wire: , do: drop}\n",
      ["f.yaml:2:3: a: another rule has this name"]),
     ("- [1]\n", ["f.yaml:1:3: a rule is a line of words, or a mapping"]),
@@ -167,17 +167,59 @@ def test_a_file_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
         fault_rules.load_file(tmp_path / "none.yaml")
     binary = tmp_path / "binary.yaml"
     binary.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(EssdError, match="the file is not text in UTF-8"):
+    with pytest.raises(EssdError, match="the file is not UTF-8 text"):
         fault_rules.load_file(binary)
+    with pytest.raises(EssdError, match="Is a directory"):
+        fault_rules.load_file(tmp_path)
+    with pytest.raises(EssdError, match="the file is too long: it may have 1 MiB at most"):
+        fault_rules.load_file(Path("/dev/zero"))
+
+
+BOMB = "- &a [x,x,x,x,x,x,x,x,x,x]\n" + "".join(
+    f"- &{name} [{','.join([f'*{last}'] * 10)}]\n"
+    for last, name in zip("abcdefg", "bcdefgh", strict=True))
+
+
+@pytest.mark.parametrize(("text", "mistake"), [
+    ("- ? [a, b]\n  : c\n", "f:1:5: this must be one word"),
+    ("- wire: {? [a, b] : c}\n  do: drop\n", "f:1:12: this must be one word"),
+    ("? [a, b]\n: c\n", "f:1:1: the file must be a list of rules"),
+    ("- wire: {port: {a: b}}\n  do: drop\n", "f:1:16: this must be one word"),
+    ("- wire: {port: ' 0'}\n  do: drop\n",
+     "f:1:16: this must be one word, without spaces"),
+    ("- name: a\n  name: b\n  wire:\n  do: drop\n", "f:2:3: name: the key occurs twice"),
+    ("- wire do\x01drop\n", "f:1:10: not valid YAML: the character #x0001 is not allowed"),
+    (BOMB + "- name: *h\n  wire:\n  do: drop\n", "f:8:3: this must be one word"),
+])
+def test_a_file_of_strange_yaml_gets_a_line_for_each_mistake(text: str, mistake: str) -> None:
+    with pytest.raises(Mistakes) as mistakes:
+        fault_rules.load_text(text, "f")
+    assert str(mistakes.value).splitlines()[-1] == mistake
+
+
+@pytest.mark.parametrize(("line", "text"), [
+    (f"wire do delay={'9' * 400}s", "is more than an hour"),
+    ("wire do delay=99999999999s", "99999999999s is more than an hour"),
+    ("nvme opcode=1-5 do drop", "opcode: 1-5: this cannot be a range"),
+    ("nvme do status=0x280-0x281", "0x280-0x281: this cannot be a range"),
+    ("nvme do status=0", "0: this status means success"),
+    ("wire do corrupt=0", "corrupt: bits and frames are counted from 1"),
+    ("wire do reorder=0", "reorder: bits and frames are counted from 1"),
+])
+def test_a_number_that_no_drive_accepts_is_refused(line: str, text: str) -> None:
+    with pytest.raises(Wrong, match=text):
+        parse_line(line)
 
 
 # The supervisor's keeper
 
 class Drive:
-    """A drive that records what it is told."""
+    """A drive that records what it is told, and whose firmware refuses as the real one."""
 
     def __init__(self) -> None:
         self.told: list[Any] = []
+        self.firmware: set[int] = set()
+        self.refused = 0        # number of the rule that the firmware refuses
         self.keeper = FaultKeeper(self.execute, self.ask)
 
     async def execute(self, command: str, arguments: dict[str, Any]) -> object:
@@ -189,8 +231,17 @@ class Drive:
 
     async def ask(self, request: str, arguments: dict[str, Any]) -> Any:
         if request == "faults":
-            return {"faults": [{"rule": 2, "matched": 9, "fired": 1}]}
-        self.told.append((request, arguments["rule"]))
+            return {"faults": [{"rule": number, "matched": 9, "fired": 1}
+                               for number in sorted(self.firmware)]}
+        number = arguments["rule"]
+        self.told.append((request, number))
+        if number == self.refused or \
+                (request == "fault-add") == (number in self.firmware):
+            raise Refused("refused", "no")
+        if request == "fault-add":
+            self.firmware.add(number)
+        elif request == "fault-remove":
+            self.firmware.remove(number)
         return {}
 
     def add(self, *lines: str, is_running: bool = True) -> list[str]:
@@ -258,3 +309,51 @@ def test_what_makes_no_sense_adds_no_rule_at_all() -> None:
     assert len(drive.keeper.rules) == 1
     with pytest.raises(ValueError, match="b: no fault rule has this name"):
         drive.keeper.find("b")
+    with pytest.raises(ValueError, match="at most 16 fault rules for nvme"):
+        drive.add(*[FIRMWARE] * 17)
+    with pytest.raises(ValueError, match="a name has up to 40 letters"):
+        asyncio.run(drive.keeper.add([{"rule": MODEL, "name": "a\x1b[2J"}], True))
+    assert len(drive.keeper.rules) == 1
+
+
+def test_a_rule_that_the_firmware_refuses_takes_the_others_of_its_file_back() -> None:
+    drive = Drive()
+    drive.refused = 3
+    with pytest.raises(Refused):
+        drive.add(MODEL, FIRMWARE, FIRMWARE)
+    assert drive.told[3:] == [("remove", 1), ("fault-remove", 2)]
+    assert not drive.keeper.rules and not drive.firmware
+
+
+def test_a_loaded_state_gets_the_rules_of_now_and_loses_those_of_then() -> None:
+    drive = Drive()
+    drive.add(FIRMWARE, FIRMWARE)
+    asyncio.run(drive.keeper.remove(["rule-1"], False))     # after it was saved
+    drive.add(FIRMWARE, is_running=False)
+    asyncio.run(drive.keeper.booted())
+    assert drive.firmware == {2, 3}
+    asyncio.run(drive.keeper.remove([], False))
+    assert drive.keeper.must_renew
+    asyncio.run(drive.keeper.booted())
+    assert not drive.firmware
+
+
+def test_a_rule_can_be_named_twice_and_be_gone_from_firmware_that_restarted() -> None:
+    drive = Drive()
+    drive.add(FIRMWARE, FIRMWARE)
+    drive.firmware.clear()
+    asyncio.run(drive.keeper.turn(["rule-2"], False, True))
+    asyncio.run(drive.keeper.remove(["rule-1", "rule-1"], True))
+    assert [(kept.number, kept.is_on) for kept in drive.keeper.rules] == [(2, False)]
+
+
+def test_a_rule_that_could_not_be_removed_is_still_listed() -> None:
+    drive = Drive()
+    drive.add(FIRMWARE)
+
+    async def be_silent(_request: str, _arguments: dict[str, Any]) -> Any:
+        raise ValueError("the drive did not answer")
+    drive.keeper.ask = be_silent
+    with pytest.raises(ValueError, match="did not answer"):
+        asyncio.run(drive.keeper.remove([], True))
+    assert len(drive.keeper.rules) == 1

@@ -3,9 +3,12 @@
 
 Rules belong to the test bench.  The model forgets them when its process ends, and
 the firmware forgets those for NVMe commands at each reset; the supervisor then
-gives them the rules again, with counters that begin at 0.
+gives them the rules again, with counters that begin at 0.  A saved state contains
+the firmware with the rules of that time; they are replaced after loading.
 """
 
+import asyncio
+import contextlib
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -13,7 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from . import fault_rules
-from .fault_rules import RULES_MAX, Rule, Wrong
+from .channel import Refused
+from .errors import EssdError
+from .fault_rules import FIRMWARE_RULES_MAX, RULES_MAX, Rule, Wrong
 
 Execute = Callable[[str, dict[str, Any]], Awaitable[object]]
 Ask = Callable[[str, dict[str, Any]], Awaitable[Any]]
@@ -42,6 +47,8 @@ class FaultKeeper:
         self.ask = ask              # a request to the drive's firmware
         self.rules: list[Kept] = []
         self.next_number = 1
+        self.was_in_firmware = False    # a saved state may contain rules
+        self.changing = asyncio.Lock()  # only one change at a time
 
     def find(self, name: str) -> Kept:
         for kept in self.rules:
@@ -55,57 +62,84 @@ class FaultKeeper:
         """The rules of a request, checked all before the first one is added."""
         fresh: list[Kept] = []
         for entry in entries:
+            number = self.next_number + len(fresh)
             try:
-                rule = fault_rules.parse_line(entry["rule"])
+                rule = fault_rules.parse_line(str(entry["rule"]))
+                rule.name = str(entry.get("name") or rule.name or f"rule-{number}")
+                rule.check()
             except Wrong as wrong:
                 raise ValueError(str(wrong)) from None
-            number = self.next_number + len(fresh)
-            rule.name = entry.get("name") or rule.name or f"rule-{number}"
             taken = [kept.rule.name for kept in (*self.rules, *fresh)]
             if rule.name in taken:
                 raise ValueError(f"{rule.name}: another fault rule has this name")
             fresh.append(Kept(number, rule))
-        if len(self.rules) + len(fresh) > RULES_MAX:
-            raise ValueError(f"a drive has at most {RULES_MAX} fault rules: remove "
-                             "some with the command `faults remove`")
+        for what, most, number in (
+                ("fault rules", RULES_MAX, len(self.rules) + len(fresh)),
+                ("fault rules for nvme", FIRMWARE_RULES_MAX,
+                 sum(kept.is_firmware for kept in (*self.rules, *fresh)))):
+            if number > most:
+                raise ValueError(f"a drive has at most {most} {what}: remove some with "
+                                 "the command `faults remove`")
         return fresh
 
     async def add(self, entries: list[dict[str, str]], is_running: bool) -> list[str]:
-        fresh = self.accept(entries)
-        self.next_number += len(fresh)
-        for kept in fresh:
-            if is_running:
-                await self.install(kept)
-            self.rules.append(kept)
+        """Add all rules, or none if the drive refuses one."""
+        async with self.changing:
+            fresh = self.accept(entries)
+            self.next_number += len(fresh)
+            for n, kept in enumerate(fresh if is_running else []):
+                try:
+                    await self.install(kept)
+                except BaseException:
+                    with contextlib.suppress(EssdError, ValueError, OSError):
+                        for installed in fresh[:n]:
+                            await self.uninstall(installed)
+                    raise
+            self.rules += fresh
         return [kept.rule.name for kept in fresh]
 
     async def install(self, kept: Kept) -> None:
         if kept.is_firmware:
+            self.was_in_firmware = True
             await self.ask("fault-add", kept.rule.for_firmware(kept.number))
         else:
             await self.set("add", kept.rule.for_model(kept.number))
+
+    async def uninstall(self, kept: Kept) -> None:
+        if not kept.is_firmware:
+            await self.set("remove", kept.number)
+            return
+        # Firmware that has just restarted has no rules and refuses.
+        with contextlib.suppress(Refused):
+            await self.ask("fault-remove", {"rule": kept.number})
 
     async def set(self, name: str, value: object) -> None:
         await self.execute("qom-set", {"path": FAULTS, "property": name,
                                        "value": value})
 
+    def named(self, names: list[str]) -> list[Kept]:
+        """The rules with these names, each once; all rules if none is named."""
+        return [self.find(name) for name in dict.fromkeys(names)] or list(self.rules)
+
     async def remove(self, names: list[str], is_running: bool) -> None:
-        for kept in [self.find(name) for name in names] or list(self.rules):
-            self.rules.remove(kept)
-            if is_running and kept.is_firmware:
-                await self.ask("fault-remove", {"rule": kept.number})
-            elif is_running and not kept.is_firmware:
-                await self.set("remove", kept.number)
+        async with self.changing:
+            for kept in self.named(names):
+                if is_running:
+                    await self.uninstall(kept)
+                self.rules.remove(kept)
 
     async def turn(self, names: list[str], is_on: bool, is_running: bool) -> None:
-        for kept in [self.find(name) for name in names] or list(self.rules):
-            if kept.is_on == is_on:
-                continue
-            kept.is_on = is_on
-            if is_running and kept.is_firmware:
-                await self.ask("fault-turn", {"rule": kept.number, "on": is_on})
-            elif is_running:
-                await self.set("turn-on" if is_on else "turn-off", kept.number)
+        async with self.changing:
+            for kept in self.named(names):
+                if kept.is_on == is_on:
+                    continue
+                if is_running and kept.is_firmware:
+                    # Firmware that has just restarted gets the rule from booted().
+                    with contextlib.suppress(Refused):
+                        await self.ask("fault-turn", {"rule": kept.number, "on": is_on})
+                elif is_running:
+                    await self.set("turn-on" if is_on else "turn-off", kept.number)
+                kept.is_on = is_on
 
     async def started(self) -> None:
         """The drive's machine has started: it has no rules yet."""
@@ -116,12 +150,21 @@ class FaultKeeper:
                     await self.set("turn-off", kept.number)
 
     async def booted(self) -> None:
-        """The firmware has started: it has no rules yet."""
-        for kept in self.rules:
-            if kept.is_firmware:
-                await self.install(kept)
-                if not kept.is_on:
-                    await self.ask("fault-turn", {"rule": kept.number, "on": False})
+        """The firmware has started, or a saved state of it was loaded."""
+        async with self.changing:
+            reply = await self.ask("faults", {})
+            for entry in reply["faults"]:
+                await self.ask("fault-remove", {"rule": entry["rule"]})
+            for kept in self.rules:
+                if kept.is_firmware:
+                    await self.install(kept)
+                    if not kept.is_on:
+                        await self.ask("fault-turn", {"rule": kept.number, "on": False})
+
+    @property
+    def must_renew(self) -> bool:
+        """Whether firmware that starts, or is loaded, has to be given its rules."""
+        return self.was_in_firmware or self.has_firmware_rules
 
     @property
     def has_firmware_rules(self) -> bool:

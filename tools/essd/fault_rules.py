@@ -15,7 +15,8 @@ from typing import Any
 
 import yaml
 
-from .errors import EssdError, Mistakes
+from . import yaml_mistakes
+from .errors import Mistakes
 
 SITES = ("wire", "rdma", "nvme", "media")
 DIRECTIONS = {"in": 1, "out": 2}
@@ -48,6 +49,8 @@ STATUSES = {
 DURATIONS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
 RNR_TIMER_1_MS = 14
 RULES_MAX = 32
+FIRMWARE_RULES_MAX = 16     # of them for `nvme`
+DELAY_MAX_S = 3600
 LATER_FRAMES = 1
 SECTOR = 512
 U32, U64 = (1 << 32) - 1, (1 << 64) - 1
@@ -83,7 +86,10 @@ def read_duration(text: str) -> int:
     match = re.fullmatch(r"(\d+(?:\.\d+)?)(ns|us|ms|s)", text)
     if not match:
         raise Wrong(f"{text} is not a duration such as 5ms, 20us or 1.5s", text)
-    return round(float(match[1]) * DURATIONS[match[2]])
+    duration_ns = float(match[1]) * DURATIONS[match[2]]
+    if duration_ns > DELAY_MAX_S * DURATIONS["s"]:
+        raise Wrong(f"{text} is more than an hour ({DELAY_MAX_S}s)", text)
+    return round(duration_ns)
 
 
 def read_range(text: str, most: int, names: dict[str, int] | None = None) -> tuple[int, int]:
@@ -98,6 +104,14 @@ def read_range(text: str, most: int, names: dict[str, int] | None = None) -> tup
     if high < low:
         raise Wrong(f"{text}: the range ends before it begins", text)
     return low, high
+
+
+def read_one(text: str, most: int, names: dict[str, int]) -> int:
+    """A number or a name, which cannot be a range."""
+    first, last = read_range(text, most, names)
+    if first != last:
+        raise Wrong(f"{text}: this cannot be a range", text)
+    return first
 
 
 def read_names(text: str, names: dict[str, int]) -> int:
@@ -293,6 +307,14 @@ class Rule:
     def trigger_words(self) -> list[str]:
         return [f"{key}={value}" for key, value in self.trigger().items()]
 
+    def counted(self) -> int:
+        """A number of bits or frames, which are counted from 1."""
+        number = read_number(self.argument, U32)
+        if number == 0:
+            raise Wrong(f"{self.action}: bits and frames are counted from 1",
+                        self.argument)
+        return number
+
     def argument_value(self) -> int:
         """The action's argument as the model and the firmware take it."""
         if self.action == "delay":
@@ -305,10 +327,13 @@ class Rule:
         if self.action == "rnr":
             return read_number(self.argument, 31) if self.argument else RNR_TIMER_1_MS
         if self.action == "status":
-            return read_range(self.argument, 0x7ff, STATUSES)[0]
+            status = read_one(self.argument, 0x7ff, STATUSES)
+            if status == 0:
+                raise Wrong(f"{self.argument}: this status means success", self.argument)
+            return status
         if self.action == "reorder":
-            return read_number(self.argument, U32) if self.argument else LATER_FRAMES
-        return read_number(self.argument, U32) if self.argument else 0
+            return self.counted() if self.argument else LATER_FRAMES
+        return self.counted() if self.argument else 0
 
     def match_words(self) -> list[str]:
         words = []
@@ -342,7 +367,11 @@ class Rule:
             values["qid"] = self.number(self.match, "queue", 0xffff)
         if "opcode" in self.match:
             names = ADMIN_OPCODES if queue == "admin" else NVM_OPCODES
-            values["opcode"] = self.range("opcode", 0xff, names)[0]
+            first, last = self.range("opcode", 0xff, names)
+            if first != last:
+                raise Wrong(f"opcode: {self.match['opcode']}: this cannot be a range",
+                            self.match["opcode"])
+            values["opcode"] = first
         if "lba" in self.match:
             values["first-lba"], values["last-lba"] = self.range("lba", U64)
         if "nsid" in self.match:
@@ -443,9 +472,9 @@ class Reader:
 
     def read(self, root: yaml.Node | None) -> None:
         if isinstance(root, yaml.MappingNode):
-            pairs = {key.value: value for key, value in root.value}
-            if list(pairs) == ["faults"]:
-                root = pairs["faults"]
+            keys = [key.value for key, _ in root.value]
+            if keys == ["faults"]:
+                root = root.value[0][1]
         if not isinstance(root, yaml.SequenceNode):
             if root is None:
                 self.mistakes.append(f"{self.name}: the file is empty")
@@ -464,8 +493,13 @@ class Reader:
             return
         places: dict[str, yaml.Node] = {}
         rule = Rule("")
+        seen: set[str] = set()
+        before = len(self.mistakes)
         for key, value in node.value:
-            name = str(key.value)
+            name = self.word(key)
+            if name in seen:
+                self.mistake(key, f"{name}: the key occurs twice")
+            seen.add(name)
             places[name] = key
             if name in SITES:
                 if rule.site:
@@ -478,12 +512,13 @@ class Reader:
             elif name == "do":
                 rule.action, rule.argument = self.action(value, places)
             elif name == "name":
-                rule.name = str(value.value)
+                rule.name = self.word(value)
                 places[rule.name] = value
-            else:
+            elif len(self.mistakes) == before:
                 self.mistake(key, f"{name}: unknown key; "
                                   f"{nearest(name, (*SITES, 'when', 'do', 'name'))}")
-                return
+        if len(self.mistakes) != before:
+            return
         if not rule.site:
             self.mistake(node, f"the rule names no place: add one of "
                                f"{', '.join(SITES)}")
@@ -493,6 +528,17 @@ class Reader:
             rule.check()
             return rule
         self.take(node, places, checked)
+
+    def word(self, node: yaml.Node) -> str:
+        """The text of a node that is one word or empty; "" after a mistake."""
+        if not isinstance(node, yaml.ScalarNode):
+            self.mistake(node, "this must be one word")
+            return ""
+        text = str(node.value)
+        if text and text.split() != [text]:
+            self.mistake(node, "this must be one word, without spaces")
+            return ""
+        return text
 
     def take(self, node: yaml.Node, places: dict[str, yaml.Node],
              make: Callable[[], Rule]) -> None:
@@ -515,13 +561,14 @@ class Reader:
             return found
         for key, value in node.value:
             if isinstance(value, yaml.SequenceNode):
-                text = ",".join(str(item.value) for item in value.value)
+                text = ",".join(self.word(item) for item in value.value)
             else:
-                text = str(value.value)
-            if key.value in found:
-                self.mistake(key, f"{key.value}: the key occurs twice")
-            found[str(key.value)] = text
-            places[str(key.value)] = key
+                text = self.word(value)
+            name = self.word(key)
+            if name in found:
+                self.mistake(key, f"{name}: the key occurs twice")
+            found[name] = text
+            places[name] = key
             places[text] = value
         return found
 
@@ -543,22 +590,15 @@ def load_text(text: str, name: str) -> list[Rule]:
     try:
         reader.read(yaml.compose(text, Loader=yaml.BaseLoader))
     except (yaml.YAMLError, RecursionError) as error:
-        mark = getattr(error, "problem_mark", None)
-        place = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
-        reader.mistakes.append(f"{name}{place}: not valid YAML: "
-                               f"{getattr(error, 'problem', None) or error}")
+        line, column, words = yaml_mistakes.describe(error, text)
+        reader.mistakes.append(f"{name}:{line}:{column}: {words}")
     if reader.mistakes:
         raise Mistakes(reader.mistakes)
     return reader.rules
 
 
 def load_file(path: Path) -> list[Rule]:
-    try:
-        return load_text(path.read_text(encoding="utf-8"), str(path))
-    except OSError as error:
-        raise EssdError(f"{path}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise EssdError(f"{path}: the file is not text in UTF-8") from None
+    return load_text(yaml_mistakes.read_file(path), str(path))
 
 
 def as_json(rule: Rule) -> dict[str, Any]:

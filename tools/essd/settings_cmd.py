@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import chosen, flash, mgmt, settings, settings_yaml, setup, show
+from . import (chosen, flash, mgmt, settings, settings_yaml, setup, show,
+               yaml_mistakes)
 from .errors import EssdError, Mistakes
 from .instance import Instance
 from .settings import Refused, Values
@@ -21,13 +22,13 @@ SAVE_S = 20.0       # time limit of a save, which erases flash sectors
 # The user's changes
 
 def read_file(path: Path) -> tuple[Values, list[str]]:
+    if str(path) != "-":
+        return settings_yaml.load(yaml_mistakes.read_file(path), str(path))
     try:
-        text = sys.stdin.read() if str(path) == "-" else path.read_text("utf-8")
-    except OSError as error:
-        raise EssdError(f"{path}: {error.strerror}") from None
+        text = sys.stdin.read()
     except UnicodeDecodeError:
-        raise EssdError(f"{path}: not valid YAML: the file is not UTF-8 text") from None
-    return settings_yaml.load(text, "stdin" if str(path) == "-" else str(path))
+        raise EssdError("-: not valid YAML: the file is not UTF-8 text") from None
+    return settings_yaml.load(text, "stdin")
 
 
 def read_words(words: Sequence[str]) -> tuple[Values, list[str]]:

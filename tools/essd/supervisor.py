@@ -139,7 +139,7 @@ class Supervisor:
             if self.traces[name].subscribers:
                 await self.traces[name].connect()
             await self.faults[name].started()
-            if self.faults[name].has_firmware_rules:
+            if self.faults[name].must_renew:
                 part.tasks.append(asyncio.create_task(self.renew_faults(part)))
             if not more:            # one that loads has no links yet
                 await self.tell_partners(part)
@@ -283,7 +283,7 @@ class Supervisor:
             if why:
                 part.restarted(why)
             if event.get("event") == "RESET" and \
-                    self.faults[part.name].has_firmware_rules:
+                    self.faults[part.name].must_renew:
                 part.tasks.append(asyncio.create_task(self.renew_faults(part)))
 
     async def on_link(self, drive: Part, port: int, is_up: bool) -> None:

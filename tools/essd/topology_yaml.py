@@ -384,10 +384,4 @@ def load(text: str, name: str, folder: Path) -> Topology:
 
 
 def read(path: Path) -> Topology:
-    try:
-        text = path.read_text("utf-8")
-    except OSError as error:
-        raise EssdError(f"{path}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise EssdError(f"{path}: not valid YAML: the file is not UTF-8 text") from None
-    return load(text, str(path), path.parent)
+    return load(yaml_mistakes.read_file(path), str(path), path.parent)

@@ -1,7 +1,29 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What PyYAML reports about a text that is not YAML, as a place and one line."""
+"""What is wrong with a file that should be YAML, in one line."""
+
+from pathlib import Path
 
 import yaml
+
+from .errors import EssdError
+
+# PyYAML needs about 1 s and 100 MB of memory for each megabyte.
+BYTES_MAX = 1 << 20
+
+
+def read_file(path: Path) -> str:
+    """The text of a YAML file; EssdError says why it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(BYTES_MAX + 1)
+    except OSError as error:
+        raise EssdError(f"{path}: {error.strerror}") from None
+    if len(data) > BYTES_MAX:
+        raise EssdError(f"{path}: the file is too long: it may have 1 MiB at most")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise EssdError(f"{path}: not valid YAML: the file is not UTF-8 text") from None
 
 
 def describe(error: Exception, text: str) -> tuple[int, int, str]:
